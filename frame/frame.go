@@ -1,0 +1,145 @@
+package frame
+
+import (
+	"encoding/binary"
+	"fmt"
+)
+
+// HeaderSize is the length of a frame header in bytes.
+const HeaderSize = 10
+
+// FlagMessages is the one defined bit of [Header.Flags]: the frame holds
+// messages (DGRDMA-015).
+const FlagMessages = 1
+
+// EndpointID names an endpoint within a cluster. 0 names none.
+type EndpointID uint16
+
+// Header is a frame header.
+type Header struct {
+	Dst, Src EndpointID
+	Seq      Seq
+	AckStart Seq
+	AckCount uint8
+	Flags    uint8
+}
+
+// HasMessages reports whether messages follow the header. Only bit 0 counts;
+// the others are reserved and ignored.
+func (h *Header) HasMessages() bool { return h.Flags&FlagMessages != 0 }
+
+// Put writes h to the first HeaderSize bytes of b.
+func (h *Header) Put(b []byte) {
+	_ = b[HeaderSize-1]
+	binary.LittleEndian.PutUint16(b[0:], uint16(h.Dst))
+	binary.LittleEndian.PutUint16(b[2:], uint16(h.Src))
+	binary.LittleEndian.PutUint16(b[4:], uint16(h.Seq))
+	binary.LittleEndian.PutUint16(b[6:], uint16(h.AckStart))
+	b[8] = h.AckCount
+	b[9] = h.Flags
+}
+
+func (h *Header) get(b []byte) {
+	_ = b[HeaderSize-1]
+	h.Dst = EndpointID(binary.LittleEndian.Uint16(b[0:]))
+	h.Src = EndpointID(binary.LittleEndian.Uint16(b[2:]))
+	h.Seq = Seq(binary.LittleEndian.Uint16(b[4:]))
+	h.AckStart = Seq(binary.LittleEndian.Uint16(b[6:]))
+	h.AckCount = b[8]
+	h.Flags = b[9]
+}
+
+// Frame is a parsed frame: a view of the datagram it came from.
+type Frame struct {
+	Header
+	body     []byte
+	messages int
+}
+
+// Messages returns the number of messages in the frame.
+func (f *Frame) Messages() int { return f.messages }
+
+// Body returns the bytes of the messages with the padding between them,
+// without what follows the last one.
+func (f *Frame) Body() []byte { return f.body }
+
+// Cursor returns a cursor before the first message.
+func (f *Frame) Cursor() Cursor { return Cursor{rest: f.body} }
+
+// Reason says what is wrong with a frame.
+type Reason uint8
+
+const (
+	ShortHeader   Reason = iota + 1 // fewer bytes than a frame header
+	ShortMessage                    // a message header is announced that does not fit
+	DataPastEnd                     // a data length reaches past the datagram
+	PaddingNoMore                   // a message follows the padding, and the padding is cut
+)
+
+var reasonTexts = [...]string{
+	ShortHeader:   "frame header needs 10 bytes",
+	ShortMessage:  "message header announced here needs 24 bytes",
+	DataPastEnd:   "data length of the message reaches past the end of the datagram",
+	PaddingNoMore: "padding before the next message is cut off",
+}
+
+func (r Reason) String() string {
+	if int(r) < len(reasonTexts) && r != 0 {
+		return reasonTexts[r]
+	}
+	return fmt.Sprintf("reason %d", uint8(r))
+}
+
+// Error says where a datagram stops being a frame, and why.
+type Error struct {
+	Off    int // offset from the start of the frame header
+	Len    int // length of the datagram
+	Reason Reason
+}
+
+func (e *Error) Error() string {
+	return fmt.Sprintf("dgrdma: bad frame at offset %d of %d bytes: %v", e.Off, e.Len, e.Reason)
+}
+
+// Parse reads the frame header at the start of b and checks the whole chain of
+// messages behind it (DGRDMA-021). The error is an *[Error].
+func Parse(b []byte) (f Frame, err error) {
+	if len(b) < HeaderSize {
+		return f, &Error{0, len(b), ShortHeader}
+	}
+	f.Header.get(b)
+	if !f.HasMessages() {
+		return f, nil
+	}
+	off := HeaderSize
+	for {
+		f.messages++
+		if len(b)-off < MessageHeaderSize {
+			return Frame{}, &Error{off, len(b), ShortMessage}
+		}
+		n := int(binary.LittleEndian.Uint16(b[off+msgLen:]))
+		more := b[off+msgMore] != 0
+		off += MessageHeaderSize
+		if n > len(b)-off {
+			return Frame{}, &Error{off - MessageHeaderSize, len(b), DataPastEnd}
+		}
+		off += n
+		if !more {
+			f.body = b[HeaderSize:off]
+			return f, nil
+		}
+		pad := PadLen(n)
+		if pad > len(b)-off {
+			return Frame{}, &Error{off, len(b), PaddingNoMore}
+		}
+		off += pad
+	}
+}
+
+// PutAck replaces the acknowledgement of an encoded frame. A retransmission
+// carries what is due now under its old id (DGRDMA-031).
+func PutAck(b []byte, start Seq, count uint8) {
+	_ = b[HeaderSize-1]
+	binary.LittleEndian.PutUint16(b[6:], uint16(start))
+	b[8] = count
+}
