@@ -1,0 +1,220 @@
+package simnet
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/dgrdma/dgrdma/transport"
+)
+
+// ErrFrameSize is what Send's error wraps if a frame is larger than the MTU or
+// its buffer smaller than the headroom. Frames before it in the batch were sent.
+var ErrFrameSize = errors.New("simnet: frame does not fit")
+
+// Defaults of [Config].
+const (
+	DefaultMTU       = 1490
+	DefaultHeadroom  = 2 // not 0, so that callers who forget it are noticed
+	DefaultRecvQueue = 4096
+	DefaultBatch     = 64
+)
+
+const (
+	poison   = 0xdb // in buffers that the caller may no longer read
+	scribble = 0xee // in the headroom, which the transport may use
+)
+
+// Config describes an endpoint. Zero values mean the defaults.
+type Config struct {
+	MTU       int  // largest frame, to send and to receive
+	Headroom  int  // bytes in front of each frame; negative: none
+	RecvQueue int  // datagrams that wait for Recv; more are kernel drops
+	Batch     int  // the hint in Caps
+	Poison    bool // overwrite what Recv returned when it dies
+}
+
+// Conn is an endpoint of a [Network].
+type Conn struct {
+	net        *Network
+	addr       transport.Addr
+	caps       transport.Caps
+	queueLimit int
+	poison     bool
+	ready      chan struct{} // one slot; filled only if waiting was set
+
+	// Guarded by net.mu.
+	closed  bool
+	waiting bool // Recv is about to read ready, or does
+	queue   ring[received]
+	lent    [][]byte // returned by the last Recv
+	last    *link    // of the last Send, which mostly is that of the next
+	stats   transport.Stats
+}
+
+// received is a datagram in a receive queue.
+type received struct {
+	link *link
+	buf  []byte
+}
+
+var (
+	_ transport.Conn    = (*Conn)(nil)
+	_ transport.Counter = (*Conn)(nil)
+)
+
+func newConn(n *Network, addr transport.Addr, cfg Config) *Conn {
+	return &Conn{
+		net:  n,
+		addr: addr,
+		caps: transport.Caps{
+			MTU:      orDefault(cfg.MTU, DefaultMTU),
+			Headroom: max(orDefault(cfg.Headroom, DefaultHeadroom), 0),
+			Batch:    orDefault(cfg.Batch, DefaultBatch),
+		},
+		queueLimit: orDefault(cfg.RecvQueue, DefaultRecvQueue),
+		poison:     cfg.Poison,
+		ready:      make(chan struct{}, 1),
+	}
+}
+
+func orDefault(v, def int) int {
+	if v == 0 {
+		return def
+	}
+	return v
+}
+
+// Recv implements [transport.Conn]. It returns all that waits and fits dst.
+func (c *Conn) Recv(dst []transport.Datagram) (int, error) {
+	if len(dst) == 0 {
+		panic("BUG: simnet: receive without room for a datagram")
+	}
+	for {
+		got, err := c.tryRecv(dst)
+		if got > 0 || err != nil {
+			return got, err
+		}
+		<-c.ready
+	}
+}
+
+func (c *Conn) tryRecv(dst []transport.Datagram) (int, error) {
+	n := c.net
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	c.takeBack()
+	if c.closed {
+		return 0, c.closedError("receive")
+	}
+	got := min(len(dst), c.queue.len())
+	for i := range dst[:got] {
+		r := c.queue.pop()
+		dst[i] = transport.Datagram{From: r.link.from, Data: r.buf}
+		c.lent = append(c.lent, r.buf)
+	}
+	c.waiting = got == 0
+	return got, nil
+}
+
+// takeBack ends the life of what the last Recv returned.
+func (c *Conn) takeBack() {
+	for _, buf := range c.lent {
+		if c.poison {
+			for i := range buf {
+				buf[i] = poison
+			}
+		}
+		c.net.recycle(buf)
+	}
+	c.lent = c.lent[:0]
+}
+
+// Send implements [transport.Conn]. Over links without delay the datagrams are
+// in the receivers' queues when it returns.
+func (c *Conn) Send(batch []transport.Outgoing) (int, error) {
+	n := c.net
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if c.closed {
+		return 0, c.closedError("send")
+	}
+	clock := time.Duration(-1) // read once per batch, if at all
+	sent, err := 0, error(nil)
+	for i := range batch {
+		var frame []byte
+		if frame, err = c.frameIn(batch[i].Buf); err != nil {
+			break
+		}
+		l := c.last
+		if l == nil || l.to != batch[i].To {
+			l = n.link(c.addr, batch[i].To)
+			c.last = l
+		}
+		sent++
+		if l.perfect {
+			l.stats.Sent++
+			n.deliver(l, n.clone(frame, c.caps.MTU), l.stats.Sent)
+			continue
+		}
+		if clock < 0 {
+			clock = n.now()
+		}
+		if n.enter(l, n.clone(frame, c.caps.MTU), clock) == refused {
+			c.stats.SendDrops++
+		}
+	}
+	if clock >= 0 {
+		n.deliverDue(clock)
+	}
+	n.wakeReceivers()
+	return sent, err
+}
+
+// frameIn checks a buffer and spoils its headroom, as a wire that writes its
+// header there would.
+func (c *Conn) frameIn(buf []byte) ([]byte, error) {
+	head := c.caps.Headroom
+	if len(buf) < head {
+		return nil, fmt.Errorf("%w: buffer of %d bytes, headroom %d", ErrFrameSize, len(buf), head)
+	}
+	if size := len(buf) - head; size > c.caps.MTU {
+		return nil, fmt.Errorf("%w: %d bytes, MTU %d", ErrFrameSize, size, c.caps.MTU)
+	}
+	for i := range buf[:head] {
+		buf[i] = scribble
+	}
+	return buf[head:], nil
+}
+
+// Caps implements [transport.Conn].
+func (c *Conn) Caps() transport.Caps { return c.caps }
+
+// LocalAddr implements [transport.Conn].
+func (c *Conn) LocalAddr() transport.Addr { return c.addr }
+
+// Stats implements [transport.Counter]. SendDrops are the datagrams that a
+// Script refused; what links lose an endpoint cannot know, see [LinkStats].
+func (c *Conn) Stats() transport.Stats {
+	c.net.mu.Lock()
+	defer c.net.mu.Unlock()
+	return c.stats
+}
+
+// Close implements [transport.Conn]. What waits in the receive queue is gone,
+// what is under way goes to the next Conn attached here. It returns nil.
+func (c *Conn) Close() error {
+	n := c.net
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if !c.closed {
+		n.detach(c)
+		n.wakeReceivers()
+	}
+	return nil
+}
+
+func (c *Conn) closedError(op string) error {
+	return fmt.Errorf("simnet: %s at %v: %w", op, c.addr, net.ErrClosed)
+}

@@ -1,0 +1,49 @@
+package simnet
+
+// LinkStats counts the datagrams of one direction since its first use. At any
+// time Sent + Duplicated + Held = Delivered + Dropped() + InFlight.
+type LinkStats struct {
+	Sent      uint64 // given to the link by Send
+	Delivered uint64 // put into a receive queue, copies included
+
+	// Copies made by the link.
+	Duplicated uint64
+	Held       uint64
+
+	// What happened to some on the way.
+	Corrupted uint64 // with a wrong bit, dropped or not
+	Reordered uint64 // delivered after one that was sent later
+
+	// Reasons why datagrams did not arrive.
+	Refused        uint64 // by the sender's system, on a Script's verdict
+	Down           uint64 // sent during a blackout
+	TailDropped    uint64 // the link's queue was full
+	Lost           uint64 // by Loss or a Script's verdict
+	CorruptDropped uint64 // corrupted and noticed
+	Unattached     uint64 // nobody was there when they arrived
+	Overrun        uint64 // the receive queue was full, or its MTU smaller
+
+	InFlight uint64 // under way now
+}
+
+// Dropped returns how many datagrams did not and will not arrive.
+func (s LinkStats) Dropped() uint64 {
+	return s.Refused + s.Down + s.TailDropped + s.Lost + s.CorruptDropped + s.Unattached + s.Overrun
+}
+
+func (s *LinkStats) add(o *LinkStats) {
+	s.Sent += o.Sent
+	s.Delivered += o.Delivered
+	s.Duplicated += o.Duplicated
+	s.Held += o.Held
+	s.Corrupted += o.Corrupted
+	s.Reordered += o.Reordered
+	s.Refused += o.Refused
+	s.Down += o.Down
+	s.TailDropped += o.TailDropped
+	s.Lost += o.Lost
+	s.CorruptDropped += o.CorruptDropped
+	s.Unattached += o.Unattached
+	s.Overrun += o.Overrun
+	s.InFlight += o.InFlight
+}

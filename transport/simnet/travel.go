@@ -1,0 +1,122 @@
+package simnet
+
+import "time"
+
+type outcome int
+
+const (
+	accepted outcome = iota
+	refused          // by the sender's own system
+)
+
+func (n *Network) now() time.Duration { return time.Since(n.start) }
+
+// enter takes a datagram through all stages of a link that is not perfect, up
+// to the schedule.
+func (n *Network) enter(l *link, buf []byte, now time.Duration) outcome {
+	cfg, stats := &l.cfg, &l.stats
+	stats.Sent++
+	ordinal := stats.Sent
+	if cfg.Down {
+		stats.Down++
+		n.recycle(buf)
+		return accepted
+	}
+	chance := l.chance.draw(cfg)
+	var verdict Verdict
+	if cfg.Script != nil {
+		verdict = cfg.Script(l.scripted, buf)
+		l.scripted++
+	}
+	if verdict.Refuse {
+		stats.Refused++
+		n.recycle(buf)
+		return refused
+	}
+	departed, ok := l.depart(len(buf), now)
+	if !ok {
+		stats.TailDropped++
+		n.recycle(buf)
+		return accepted
+	}
+	if chance.held {
+		n.hold(l, buf, now+cfg.HoldFor)
+	}
+	if verdict.Hold > 0 {
+		n.hold(l, buf, now+verdict.Hold)
+	}
+	if chance.lost || verdict.Drop {
+		stats.Lost++
+		n.recycle(buf)
+		return accepted
+	}
+	if chance.corrupted || verdict.Corrupt {
+		stats.Corrupted++
+		if cfg.DropCorrupt {
+			stats.CorruptDropped++
+			n.recycle(buf)
+			return accepted
+		}
+		l.chance.flip(buf)
+	}
+	l.lastDue = max(l.lastDue, departed+cfg.Latency+chance.jitter)
+	due := l.lastDue
+	if chance.reordered {
+		due += cfg.ReorderBy
+	}
+	due += max(verdict.Delay, 0)
+	copies := verdict.Copies
+	if chance.duplicated {
+		copies++
+	}
+	n.schedule(l, buf, ordinal, due)
+	for range copies {
+		stats.Duplicated++
+		n.schedule(l, n.clone(buf, cap(buf)), 0, due)
+	}
+	return accepted
+}
+
+func (n *Network) hold(l *link, buf []byte, due time.Duration) {
+	l.stats.Held++
+	n.schedule(l, n.clone(buf, cap(buf)), 0, due)
+}
+
+func (n *Network) schedule(l *link, buf []byte, ordinal uint64, due time.Duration) {
+	l.entered++
+	l.stats.InFlight++
+	n.underWay.push(item{due: due, count: l.entered, ordinal: ordinal, link: l, buf: buf})
+}
+
+// deliverDue delivers all whose time has come and sets the timer for the next.
+func (n *Network) deliverDue(now time.Duration) {
+	for len(n.underWay) > 0 && n.underWay[0].due <= now {
+		it := n.underWay.pop()
+		it.link.stats.InFlight--
+		n.deliver(it.link, it.buf, it.ordinal)
+	}
+	if len(n.underWay) == 0 {
+		return
+	}
+	next := n.underWay[0].due
+	if n.armed && n.fireAt <= next {
+		return // if too early it sets itself again
+	}
+	n.armed, n.fireAt = true, next
+	if n.timer == nil {
+		n.timer = time.AfterFunc(next-now, n.timerFired)
+	} else {
+		n.timer.Reset(next - now)
+	}
+}
+
+func (n *Network) timerFired() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.closed {
+		return
+	}
+	n.armed = false
+	n.deliverDue(n.now())
+	n.wakeReceivers()
+}

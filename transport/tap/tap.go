@@ -1,0 +1,148 @@
+package tap
+
+import (
+	"io"
+	"sync"
+	"time"
+
+	"github.com/dgrdma/dgrdma/transport"
+)
+
+// Defaults of [Options].
+const (
+	DefaultEtherType = 0xf042
+	DefaultSnapLen   = 262144 // as tcpdump
+)
+
+// Options of a recording. Zero values mean the defaults.
+type Options struct {
+	EtherType uint16           // of frames that are not in UDP
+	SnapLen   int              // bytes kept of each datagram with its headers
+	Now       func() time.Time // called under a mutex; default time.Now
+}
+
+// Conn is a [transport.Conn] that records the traffic of another one.
+type Conn struct {
+	inner    transport.Conn
+	local    transport.Addr
+	headroom int
+	opts     Options
+
+	mu  sync.Mutex
+	w   io.Writer
+	buf []byte // records of one batch
+	err error  // of the writer; ends the recording
+}
+
+var (
+	_ transport.Conn    = (*Conn)(nil)
+	_ transport.Counter = (*Conn)(nil)
+)
+
+// New wraps c and writes the file header to w. It fails if that fails.
+func New(c transport.Conn, w io.Writer, opts Options) (*Conn, error) {
+	if opts.EtherType == 0 {
+		opts.EtherType = DefaultEtherType
+	}
+	if opts.SnapLen <= 0 {
+		opts.SnapLen = DefaultSnapLen
+	}
+	if opts.Now == nil {
+		opts.Now = time.Now
+	}
+	t := &Conn{inner: c, local: c.LocalAddr(), headroom: c.Caps().Headroom, opts: opts, w: w}
+	t.buf = appendFileHeader(t.buf, opts.SnapLen)
+	t.flush()
+	if t.err != nil {
+		return nil, t.err
+	}
+	return t, nil
+}
+
+// Recv implements [transport.Conn].
+func (t *Conn) Recv(dst []transport.Datagram) (int, error) {
+	n, err := t.inner.Recv(dst)
+	if n > 0 {
+		t.recordReceived(dst[:n])
+	}
+	return n, err
+}
+
+// Send implements [transport.Conn].
+func (t *Conn) Send(batch []transport.Outgoing) (int, error) {
+	if len(batch) > 0 {
+		t.recordSent(batch)
+	}
+	return t.inner.Send(batch)
+}
+
+// Caps implements [transport.Conn].
+func (t *Conn) Caps() transport.Caps { return t.inner.Caps() }
+
+// LocalAddr implements [transport.Conn].
+func (t *Conn) LocalAddr() transport.Addr { return t.inner.LocalAddr() }
+
+// Close closes the wrapped Conn, not the writer.
+func (t *Conn) Close() error { return t.inner.Close() }
+
+// Stats implements [transport.Counter] with the counters of the wrapped Conn,
+// or zeros if it has none.
+func (t *Conn) Stats() transport.Stats {
+	if c, ok := t.inner.(transport.Counter); ok {
+		return c.Stats()
+	}
+	return transport.Stats{}
+}
+
+// Err returns the error that ended the recording, or nil.
+func (t *Conn) Err() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.err
+}
+
+func (t *Conn) recordReceived(batch []transport.Datagram) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.err != nil {
+		return
+	}
+	now := t.opts.Now()
+	for i := range batch {
+		t.record(now, batch[i].From, t.local, batch[i].Data)
+	}
+	t.flush()
+}
+
+func (t *Conn) recordSent(batch []transport.Outgoing) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.err != nil {
+		return
+	}
+	now := t.opts.Now()
+	for i := range batch {
+		if len(batch[i].Buf) >= t.headroom { // else the wrapped Conn complains
+			t.record(now, t.local, batch[i].To, batch[i].Buf[t.headroom:])
+		}
+	}
+	t.flush()
+}
+
+func (t *Conn) record(now time.Time, from, to transport.Addr, frame []byte) {
+	start := len(t.buf)
+	t.buf = append(t.buf, make([]byte, recordHeaderSize)...)
+	t.buf = appendPacket(t.buf, from, to, t.opts.EtherType, frame)
+	t.buf = finishRecord(t.buf, start, now, t.opts.SnapLen)
+}
+
+// flush writes what was recorded, in one piece so that the file ends with a
+// whole record.
+func (t *Conn) flush() {
+	n, err := t.w.Write(t.buf)
+	if err == nil && n < len(t.buf) {
+		err = io.ErrShortWrite
+	}
+	t.err = err
+	t.buf = t.buf[:0]
+}
