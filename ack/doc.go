@@ -1,0 +1,35 @@
+// Package ack is the reliability of DG/RDMA as passive state machines: they are
+// told what happened and when, and answer what is to be done. None of them reads
+// a clock, starts a goroutine or sends anything.
+//
+// A [Receiver] filters the duplicates of one peer's frames and collects what is
+// to be acknowledged; [Due] holds that until frames take it along:
+//
+//	New --Accept--> Duplicate --(History newer ids)--> Old
+//	                   |
+//	                 Again: due once more
+//
+// A [Sender] gives ids to frames and knows what became of them:
+//
+//	          Track               AppendAcked
+//	(no id) --------> sent ------------------------> free
+//	                  ^  |                             ^
+//	           Resend |  | EndBatch, Expire            | AppendAcked
+//	                  |  v                             |
+//	                  lost ----------------------------+
+//
+// Invariants: an id is acknowledged once; the ids in use span less than the
+// peer's history, so that the peer can tell a retransmission from an old copy;
+// nothing is acknowledged before it was accepted; frames that hold nothing but
+// acknowledgements are neither acknowledged nor awaited.
+//
+// A [Controller] bounds the bytes in flight: [Adaptive] by default,
+// [FixedWindow] for links that belong to one user.
+//
+// # Rules
+//
+// Concurrency: no type here is safe for concurrent use; each documents where it
+// lives. Buffers: results are appended to slices of the caller. Errors: there
+// are none; what the network says wrongly is reported by a false ok. Limits:
+// windows of up to 16383 frames, runs of up to 255 ids.
+package ack

@@ -1,0 +1,255 @@
+package ack
+
+import "github.com/dgrdma/dgrdma/frame"
+
+// Range is a run of acknowledged frame ids, across the wrap if need be.
+type Range struct {
+	Start frame.Seq
+	Count uint8
+}
+
+// MaxRun is the longest run one frame can acknowledge.
+const MaxRun = 255
+
+// MaxHistory is the widest duplicate window. A quarter of the id space leaves
+// room on both sides: ids up to half the space ahead are told from old ones.
+const MaxHistory = 1 << 14
+
+// Verdict is what a frame id says about its frame.
+type Verdict uint8
+
+const (
+	New       Verdict = iota // not received so far
+	Duplicate                // received, and still in the history
+	Old                      // behind the history (DGRDMA-034)
+)
+
+func (v Verdict) String() string {
+	return [...]string{"new", "duplicate", "old"}[v]
+}
+
+// ReceiverConfig says how the peer's ids are to be taken and acknowledged.
+type ReceiverConfig struct {
+	// History is how many ids back duplicates are known: a power of two, at
+	// most MaxHistory.
+	History int
+	// Repeat extends every acknowledged run over its received neighbours, so
+	// that each id is acknowledged several times and a lost acknowledgement
+	// costs no retransmission.
+	Repeat bool
+	// Jump is how far ahead a frame without messages may move the window. With
+	// a small value a held-back copy cannot move it far; peers whose ids alone
+	// tell old from new need them all.
+	Jump int
+	// SplitAtWrap ends runs at id 65535 (quirk L3).
+	SplitAtWrap bool
+}
+
+// The two values of a history entry that are no tag.
+const (
+	tagNone    = 0
+	tagAckOnly = 1
+)
+
+// Receiver is the duplicate filter of one peer's frames and the list of what
+// is to be acknowledged. It belongs to the goroutine that receives.
+//
+// Every received id is remembered together with a tag, by which the owner can
+// recognise the frame that carried it: ids alone repeat after 65536 frames.
+type Receiver struct {
+	cfg    ReceiverConfig
+	tags   []uint16 // by id modulo History; made at the first frame
+	newest frame.Seq
+	next   frame.Seq // the id that follows if nothing was lost
+	lowest frame.Seq // every id from the first one up to here was received
+	active bool
+	due    []Range
+	urgent bool
+	fresh  int
+}
+
+// Init prepares r for a peer of whom nothing was received.
+func (r *Receiver) Init(cfg ReceiverConfig) {
+	if cfg.History <= 0 || cfg.History > MaxHistory || cfg.History&(cfg.History-1) != 0 {
+		panic("BUG: duplicate history is not a power of two up to 16384")
+	}
+	r.cfg = cfg
+	r.Reset()
+}
+
+// Reset forgets everything that was received.
+func (r *Receiver) Reset() {
+	clear(r.tags)
+	*r = Receiver{cfg: r.cfg, tags: r.tags, due: r.due[:0]}
+}
+
+func (r *Receiver) at(s frame.Seq) *uint16 { return &r.tags[int(s)&(r.cfg.History-1)] }
+
+// known reports whether s lies in the history.
+func (r *Receiver) known(s frame.Seq) bool {
+	d := s.Diff(r.newest)
+	return r.active && d <= 0 && d > -r.cfg.History
+}
+
+func (r *Receiver) received(s frame.Seq) bool { return r.known(s) && *r.at(s) > tagAckOnly }
+
+// Check judges an id without side effect.
+func (r *Receiver) Check(s frame.Seq) Verdict {
+	if !r.active {
+		return New
+	}
+	d := s.Diff(r.newest)
+	switch {
+	case d > 0:
+		return New
+	case d <= -r.cfg.History:
+		return Old
+	case *r.at(s) > tagAckOnly:
+		return Duplicate
+	}
+	return New
+}
+
+// Carried reports whether s was received in a frame with that tag.
+func (r *Receiver) Carried(s frame.Seq, tag uint16) bool {
+	return r.known(s) && *r.at(s) == fold(tag)
+}
+
+// fold keeps tags apart from the two values that are none.
+func fold(tag uint16) uint16 {
+	if tag <= tagAckOnly {
+		tag += 2
+	}
+	return tag
+}
+
+// Accept marks s as received, after the messages of its frame were placed
+// (DGRDMA-036). An owner that knows a frame to be new although Check says
+// otherwise may accept it too: the ids then wrapped unseen, behind frames that
+// carried no message, and the history starts again from here.
+func (r *Receiver) Accept(s frame.Seq, tag uint16) {
+	if r.Check(s) != New {
+		clear(r.tags)
+		r.active = false
+	}
+	r.mark(s, fold(tag))
+	if s.Diff(r.next) > 0 {
+		r.urgent = true
+	}
+	r.follow(s)
+	r.fresh++
+	r.note(s)
+}
+
+// AckOnly takes notice of a frame without messages: its id is no gap. It is
+// never acknowledged (DGRDMA-024, quirk F14), and a later frame with messages
+// under the same id is new.
+func (r *Receiver) AckOnly(s frame.Seq) {
+	if !r.active {
+		return
+	}
+	if d := s.Diff(r.next); d < 0 || d > r.cfg.Jump {
+		return
+	}
+	if s.Diff(r.newest) > 0 {
+		r.mark(s, tagAckOnly)
+	}
+	r.follow(s)
+}
+
+func (r *Receiver) mark(s frame.Seq, tag uint16) {
+	if !r.active {
+		if r.tags == nil {
+			r.tags = make([]uint16, r.cfg.History)
+		}
+		r.active = true
+		r.newest, r.next, r.lowest = s, s, s.Add(-1)
+	}
+	if d := s.Diff(r.newest); d > 0 {
+		for i := 1; i < d && i <= r.cfg.History; i++ {
+			*r.at(r.newest.Add(i)) = tagNone
+		}
+		r.newest = s
+	}
+	*r.at(s) = tag
+	for r.lowest != r.newest && *r.at(r.lowest.Add(1)) != tagNone {
+		r.lowest++
+	}
+	if r.newest.Diff(r.lowest) >= r.cfg.History {
+		r.lowest = r.newest.Add(1 - r.cfg.History)
+	}
+}
+
+func (r *Receiver) follow(s frame.Seq) {
+	if s.Diff(r.next) >= 0 {
+		r.next = s.Add(1)
+	}
+}
+
+// Again makes a received id due once more, at once (DGRDMA-028).
+func (r *Receiver) Again(s frame.Seq) {
+	r.urgent = true
+	r.note(s)
+}
+
+func (r *Receiver) note(s frame.Seq) {
+	if n := len(r.due); n > 0 {
+		last := &r.due[n-1]
+		if last.Start.Add(int(last.Count)) == s && last.Count < MaxRun &&
+			!(r.cfg.SplitAtWrap && s == 0) {
+			last.Count++
+			return
+		}
+	}
+	r.due = append(r.due, Range{s, 1})
+}
+
+// Due reports how many frames were accepted since the last AppendDue and
+// whether something asks for an acknowledgement at once: a gap or a duplicate.
+func (r *Receiver) Due() (fresh int, urgent bool) { return r.fresh, r.urgent }
+
+// AppendDue appends the runs that became due since the last call.
+func (r *Receiver) AppendDue(dst []Range) []Range {
+	first := len(dst)
+	for _, d := range r.due {
+		if r.cfg.Repeat {
+			d = r.extend(d)
+		}
+		if len(dst) > first && covers(dst[len(dst)-1], d) {
+			continue
+		}
+		dst = append(dst, d)
+	}
+	r.due = r.due[:0]
+	r.fresh, r.urgent = 0, false
+	return dst
+}
+
+// DropDue forgets what is due, for peers that want no acknowledgements.
+func (r *Receiver) DropDue() {
+	r.due = r.due[:0]
+	r.fresh, r.urgent = 0, false
+}
+
+func (r *Receiver) extend(d Range) Range {
+	if !r.known(d.Start) {
+		return d
+	}
+	for d.Count < MaxRun && r.received(d.Start.Add(int(d.Count))) {
+		d.Count++
+	}
+	for d.Count < MaxRun && r.received(d.Start.Add(-1)) {
+		d.Start--
+		d.Count++
+	}
+	return d
+}
+
+func covers(a, b Range) bool {
+	from := b.Start.Diff(a.Start)
+	return from >= 0 && from+int(b.Count) <= int(a.Count)
+}
+
+// Contiguous returns the newest id up to which no id is missing, of those that
+// the history still knows.
+func (r *Receiver) Contiguous() frame.Seq { return r.lowest }

@@ -1,0 +1,75 @@
+package ack
+
+import "time"
+
+// minWindow is how long a smallest round trip counts: paths change, and a
+// minimum that is never reached again must be forgotten. Arbitrary.
+const minWindow = 5 * time.Second
+
+// RTT is the smoothed round-trip time (RFC 6298) and its recent minimum.
+type RTT struct {
+	smoothed, variance, latest time.Duration
+
+	min, nextMin time.Duration // of the current window and the one before
+	windowEnd    Instant
+}
+
+// Sample takes one measurement, from a frame that was sent once (Karn's rule).
+func (r *RTT) Sample(now Instant, d time.Duration) {
+	d = max(d, time.Nanosecond)
+	r.latest = d
+	if r.smoothed == 0 {
+		r.smoothed, r.variance = d, d/2
+		r.min, r.nextMin, r.windowEnd = d, d, now.Add(minWindow)
+		return
+	}
+	diff := r.smoothed - d
+	if diff < 0 {
+		diff = -diff
+	}
+	r.variance += (diff - r.variance) / 4
+	r.smoothed += (d - r.smoothed) / 8
+	r.smoothed = max(r.smoothed, time.Nanosecond)
+	if now > r.windowEnd {
+		r.min, r.nextMin, r.windowEnd = r.nextMin, d, now.Add(minWindow)
+	}
+	r.nextMin = min(r.nextMin, d)
+	r.min = min(r.min, d)
+}
+
+// Smoothed returns the smoothed round-trip time; 0 before the first sample.
+func (r *RTT) Smoothed() time.Duration { return r.smoothed }
+
+// Min returns the smallest recent round-trip time; 0 if there is none. It
+// expires even without samples, so that a rule built on it cannot keep itself
+// from ever getting one.
+func (r *RTT) Min(now Instant) time.Duration {
+	if now > r.windowEnd.Add(minWindow) {
+		return 0
+	}
+	return r.min
+}
+
+// Faster notes a round trip that was not believed: if it was true, the next one
+// will be.
+func (r *RTT) Faster(d time.Duration) {
+	r.min = min(r.min, d)
+	r.nextMin = min(r.nextMin, d)
+}
+
+// timeout returns how long to wait for an acknowledgement.
+func (r *RTT) timeout(least time.Duration, ackDelay time.Duration) time.Duration {
+	if r.smoothed == 0 {
+		// Nothing is known: RFC 6298 says a second, which suits the Internet;
+		// these links are local.
+		return max(4*least, ackDelay+least)
+	}
+	return max(least, r.smoothed+4*r.variance+ackDelay)
+}
+
+// overdue returns how long after sending a frame is lost once later ones were
+// acknowledged (RFC 9002 section 6.1.2).
+func (r *RTT) overdue() time.Duration {
+	t := max(r.smoothed, r.latest)
+	return max(t+t/8, time.Millisecond)
+}
