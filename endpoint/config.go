@@ -1,0 +1,156 @@
+package endpoint
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/dgrdma/dgrdma/ack"
+	"github.com/dgrdma/dgrdma/frame"
+	"github.com/dgrdma/dgrdma/transport"
+)
+
+// Config is how an endpoint behaves. The zero value of every field but ID is a
+// good default. It is read once, by New.
+type Config struct {
+	// ID is this endpoint's id, unique in its cluster, 1 to 65535.
+	ID frame.EndpointID
+	// Memory is what peers write into. nil refuses every write: the endpoint
+	// can only send.
+	Memory Memory
+	// Profile is used for peers that bring none. nil means Native.
+	Profile *Profile
+	// Window, if not 0, replaces the profile's: frames waiting for
+	// acknowledgement, 1 to 16383.
+	Window int
+	// MTU bounds frames, header and messages, in bytes. 0: what the wire carries.
+	MTU int
+	// Queue is how many transactions a connection holds that are not done.
+	// 0 means 16384.
+	Queue int
+	// GiveUp is how long a peer may show no progress before it counts as dead.
+	// 0 means 10 seconds.
+	GiveUp time.Duration
+	// Coalesce is how long a transaction that does not fill a frame waits for
+	// company. 0 sends at once.
+	Coalesce time.Duration
+	// OpenIncoming is how many incomplete transactions each peer may have.
+	// 0 means 4096.
+	OpenIncoming int
+	// AcceptAny learns peers from the frames they send. Off, only connected
+	// peers are heard.
+	AcceptAny bool
+	// MaxPeers bounds the peers, connected and learned. 0 means 4096.
+	MaxPeers int
+	// OnEvent is told what happens to peers. It runs on the endpoint's
+	// goroutines: it must not block, and not close the endpoint.
+	OnEvent func(Event)
+	// KeepOldLife makes a peer that restarted stay refused until Reset is
+	// called. Off, it is taken back at once.
+	KeepOldLife bool
+	// NewController makes the congestion controller of a connection; the
+	// argument is the frame size. nil means adaptive, or fixed for profiles
+	// whose windows are small.
+	NewController func(mtu int) ack.Controller
+	// Logger gets what a person may want to know. nil logs nothing.
+	Logger *slog.Logger
+	// Trace gets every frame. nil costs nothing.
+	Trace *Trace
+	// FirstFrame is the first frame id, for profiles that do not insist on 1.
+	// 0 means a random one.
+	FirstFrame frame.Seq
+	// Entropy supplies random numbers. nil means the system's.
+	Entropy func() uint32
+}
+
+// Peer is whom to connect to.
+type Peer struct {
+	ID      frame.EndpointID
+	Addr    transport.Addr
+	Size    uint64   // bytes of the peer's memory; 0: unknown, up to 4 GiB
+	Profile *Profile // nil: the endpoint's default
+}
+
+const maxQueue = 1 << 20
+
+func (c *Config) withDefaults(caps transport.Caps) (Config, error) {
+	var f Config
+	if c != nil {
+		f = *c
+	}
+	if f.ID == 0 {
+		return f, fmt.Errorf("dgrdma: endpoint id is 0; choose 1 to 65535, unique in the cluster")
+	}
+	if f.Profile == nil {
+		p := Native()
+		f.Profile = &p
+	}
+	def := func(v *int, d int) {
+		if *v == 0 {
+			*v = d
+		}
+	}
+	def(&f.MTU, caps.MTU)
+	def(&f.Queue, 16384)
+	def(&f.OpenIncoming, 4096)
+	def(&f.MaxPeers, 4096)
+	if f.GiveUp == 0 {
+		f.GiveUp = 10 * time.Second
+	}
+	if f.Entropy == nil {
+		f.Entropy = systemEntropy
+	}
+	const least = frame.HeaderSize + frame.MessageHeaderSize + 16
+	f.MTU = min(f.MTU, caps.MTU)
+	switch {
+	case f.MTU < least:
+		return f, fmt.Errorf("dgrdma: frames of %d bytes, need at least %d for a header, a message and its data", f.MTU, least)
+	case f.Window < 0 || f.Window > ack.MaxHistory-1:
+		return f, fmt.Errorf("dgrdma: window %d, need 1 to %d frames", f.Window, ack.MaxHistory-1)
+	case f.Queue < 1 || f.Queue > maxQueue:
+		return f, fmt.Errorf("dgrdma: queue of %d transactions, need 1 to %d", f.Queue, maxQueue)
+	case f.GiveUp < 0 || f.Coalesce < 0:
+		return f, fmt.Errorf("dgrdma: negative duration in configuration")
+	case f.OpenIncoming < 1 || f.OpenIncoming > closedTransactions:
+		return f, fmt.Errorf("dgrdma: %d open incoming transactions, need 1 to %d", f.OpenIncoming, closedTransactions)
+	case f.MaxPeers < 1 || f.MaxPeers > 65535:
+		return f, fmt.Errorf("dgrdma: %d peers, need 1 to 65535", f.MaxPeers)
+	}
+	return f, f.Profile.check()
+}
+
+func systemEntropy() uint32 {
+	var b [4]byte
+	rand.Read(b[:]) // never fails
+	return binary.LittleEndian.Uint32(b[:])
+}
+
+// profileFor returns the profile of a peer with the overrides applied.
+func (c *Config) profileFor(p Peer) (Profile, error) {
+	prof := *c.Profile
+	if p.Profile != nil {
+		prof = *p.Profile
+	}
+	if c.Window != 0 {
+		prof.Window = c.Window
+		if prof.Span < prof.Window {
+			prof.Span = prof.Window
+		}
+	}
+	if c.FirstFrame != 0 && prof.FirstFrame == 0 {
+		prof.FirstFrame = c.FirstFrame
+	}
+	return prof, prof.check()
+}
+
+func (c *Config) controller(p *Profile, mtu int) ack.Controller {
+	switch {
+	case c.NewController != nil:
+		return c.NewController(mtu)
+	case p.Span <= 255:
+		return &ack.FixedWindow{}
+	}
+	return ack.NewAdaptive(mtu)
+}

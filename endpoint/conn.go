@@ -1,0 +1,397 @@
+package endpoint
+
+import (
+	"context"
+	"math"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/dgrdma/dgrdma/ack"
+	"github.com/dgrdma/dgrdma/frame"
+)
+
+// Conn is the connection to one peer: what we post to it, and what it writes
+// into the endpoint's memory. All methods may be called at the same time.
+type Conn struct {
+	// Immutable.
+	ep         *Endpoint
+	peer       Peer
+	profile    Profile
+	frameMax   int // length of a full frame
+	leastChunk int // data bytes of a message that fills a frame
+	learned    bool
+
+	queued atomic.Bool   // in the endpoint's list of connections with work
+	wakeAt atomic.Int64  // ack.Instant at which something is due
+	down   atomic.Bool   // err is not nil
+	used   atomic.Uint32 // ids we have used, as of the last batch
+	epoch  atomic.Int32  // counts the resets that the receiving half must follow
+
+	// Owned by the receiving goroutine.
+	rx receiving
+
+	// Guarded by mu.
+	mu       sync.Mutex
+	sender   ack.Sender
+	ctl      ack.Controller
+	due      ack.Due
+	acking   bool // acknowledgements are sent to this peer
+	posted   transactions
+	nextTxn  uint32
+	out      []outFrame // by frame id modulo its length
+	free     [][]byte   // frame buffers without use
+	returned [][]byte   // the same, but perhaps still in the batch being sent
+	batched  uint64     // the batch in which frames of ours are
+	blocked  bool       // nothing new can leave before an acknowledgement
+	probe    bool       // a probe is due
+	holding  ack.Instant
+	session  session
+	counters Counters // of the sending half
+	received Counters // of the receiving half, as of its last batch
+	open     int      // likewise: incomplete incoming transactions
+	err      error    // why nothing can be posted
+	closed   bool
+	done     chan struct{}
+	drained  chan struct{} // not nil while someone waits for posted to become empty
+	room     chan struct{} // one token when the queue has room again
+}
+
+// outFrame is a frame in flight: its bytes, and whose messages it holds. The
+// transactions of a frame are neighbours in Conn.posted.
+type outFrame struct {
+	buf   []byte
+	first *Transaction
+	n     int
+}
+
+func (e *Endpoint) newConn(p Peer, now ack.Instant) (*Conn, error) {
+	prof, err := e.cfg.profileFor(p)
+	if err != nil {
+		return nil, err
+	}
+	c := &Conn{ep: e, peer: p, profile: prof, done: make(chan struct{}), room: make(chan struct{}, 1)}
+	limit := e.cfg.MTU
+	if prof.MaxFrame != 0 {
+		limit = min(limit, prof.MaxFrame)
+	}
+	// A whole number of 8 bytes behind the header, so that all full frames are
+	// equally long.
+	c.frameMax = frame.HeaderSize + (limit-frame.HeaderSize)&^7
+	room := c.frameMax - frame.HeaderSize - frame.MessageHeaderSize
+	c.leastChunk = room / prof.Chunk * prof.Chunk
+	c.wakeAt.Store(math.MaxInt64)
+	c.rx.init(c)
+	c.start(now)
+	return c, nil
+}
+
+// start begins the sending half. Guarded by mu.
+func (c *Conn) start(now ack.Instant) {
+	p := &c.profile
+	c.ctl = c.ep.cfg.controller(p, c.frameMax)
+	first := p.FirstFrame
+	if first == 0 {
+		first = frame.Seq(c.ep.cfg.Entropy())
+	}
+	c.startSender(now, first)
+	c.due.Init(p.AckEvery, p.AckDelay)
+	c.acking = p.Acks == AckRepeat || p.Acks == AckOnce
+	c.nextTxn = p.FirstTransaction
+	if p.Session {
+		c.newLife(now)
+	} else if c.nextTxn == 0 {
+		c.nextTxn = c.ep.cfg.Entropy()
+	}
+}
+
+func (c *Conn) startSender(now ack.Instant, first frame.Seq) {
+	p := &c.profile
+	c.sender.Init(now, ack.SenderConfig{
+		First: first, Window: p.Window, Span: p.Span,
+		MinRTO: p.MinTimeout, MaxRTO: min(time.Second, c.ep.cfg.GiveUp/10), AckDelay: p.PeerAckDelay,
+		GiveUp: c.ep.cfg.GiveUp, Cumulative: p.Cumulative, FreshAlone: p.FreshAlone, SlotTable: p.SlotTable,
+	}, c.ctl)
+}
+
+// Name returns the peer's id and address.
+func (c *Conn) Name() PeerName { return PeerName{c.peer.ID, c.peer.Addr} }
+
+// Peer returns what the connection was made with.
+func (c *Conn) Peer() Peer { return c.peer }
+
+// Profile returns what is assumed of the peer.
+func (c *Conn) Profile() Profile { return c.profile }
+
+// dst is the destination id our frames carry.
+func (c *Conn) dst() frame.EndpointID {
+	if c.profile.OwnDestination {
+		return c.ep.cfg.ID
+	}
+	return c.peer.ID
+}
+
+func (c *Conn) peerError(op string, err error) error {
+	return &PeerError{ID: c.peer.ID, Addr: c.peer.Addr, Op: op, Err: err}
+}
+
+// Post queues a transaction and returns at once. nil means that Done will be
+// called; an error means that it will not, and that t was not touched:
+// ErrQueueFull, ErrClosed, ErrBounds, ErrAlignment, ErrTooLarge,
+// ErrNoCompletion, ErrInUse, or why the peer is down.
+func (c *Conn) Post(t *Transaction) error { return c.post(t, nil) }
+
+func (c *Conn) post(t *Transaction, waiter chan error) error {
+	if err := c.validate(t); err != nil {
+		return err
+	}
+	c.mu.Lock()
+	switch {
+	case t.owner != nil:
+		c.mu.Unlock()
+		return ErrInUse
+	case c.err != nil:
+		defer c.mu.Unlock()
+		return c.err
+	case c.ep.draining.Load():
+		c.mu.Unlock()
+		return ErrClosed
+	case c.posted.n >= c.ep.cfg.Queue:
+		c.mu.Unlock()
+		return ErrQueueFull
+	}
+	*t = Transaction{
+		Segments: t.Segments, CompletionAddr: t.CompletionAddr, CompletionValue: t.CompletionValue,
+		Done: t.Done, Cookie: t.Cookie, owner: c, waiter: waiter,
+	}
+	c.posted.push(t)
+	alone := c.posted.n == 1 && c.sender.InFlight() == 0
+	if c.posted.n == 1 {
+		now := c.ep.now()
+		c.session.since, c.holding = now, now
+	}
+	blocked := c.blocked
+	if !blocked {
+		c.queue()
+	}
+	c.mu.Unlock()
+	if !blocked {
+		c.ep.work(alone)
+	}
+	return nil
+}
+
+// Write posts a transaction and waits until it is done. The context bounds the
+// time it waits in the queue; once its first frame left, frames may be sent
+// again from the caller's bytes, so Write returns when it is done: acknowledged,
+// or failed because the peer is down, which takes GiveUp at most. Done must be
+// nil.
+func (c *Conn) Write(ctx context.Context, t *Transaction) error {
+	if t.Done != nil {
+		panic("BUG: Write of a transaction with Done set")
+	}
+	waiter := t.waiter
+	if waiter == nil {
+		waiter = make(chan error, 1)
+	}
+	for {
+		err := c.post(t, waiter)
+		if err == nil {
+			break
+		}
+		if err != ErrQueueFull {
+			return err
+		}
+		select {
+		case <-c.room:
+		case <-c.Done():
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	select {
+	case err := <-waiter:
+		return err
+	case <-ctx.Done():
+	}
+	if c.withdraw(t) {
+		return context.Cause(ctx)
+	}
+	return <-waiter
+}
+
+// withdraw takes a transaction back of which nothing was sent.
+func (c *Conn) withdraw(t *Transaction) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if t.begun || !c.isPosted(t) {
+		return false
+	}
+	c.posted.remove(t)
+	t.owner = nil
+	c.roomMade()
+	return true
+}
+
+// isPosted reports whether t is in the list, as opposed to on its way to Done.
+// Guarded by mu.
+func (c *Conn) isPosted(t *Transaction) bool { return t.prev != nil || c.posted.head == t }
+
+// roomMade tells who waits for the queue. Guarded by mu.
+func (c *Conn) roomMade() {
+	select {
+	case c.room <- struct{}{}:
+	default:
+	}
+	if c.posted.n == 0 && c.drained != nil {
+		close(c.drained)
+		c.drained = nil
+	}
+}
+
+// finish takes a transaction out of the list. Guarded by mu.
+func (c *Conn) finish(t *Transaction, fin *finished, err error) {
+	c.posted.remove(t)
+	if err == nil {
+		c.counters.TransactionsDone++
+	} else {
+		c.counters.TransactionsLost++
+	}
+	fin.add(t, err)
+}
+
+// settled accounts for an acknowledged frame. Guarded by mu.
+func (c *Conn) settled(q frame.Seq, fin *finished) {
+	o := &c.out[int(q)&(len(c.out)-1)]
+	for t, n := o.first, o.n; n > 0; n-- {
+		next := t.next
+		if t.frames--; t.frames == 0 && t.complete {
+			c.finish(t, fin, nil)
+		}
+		t = next
+	}
+	c.returned = append(c.returned, o.buf)
+	*o = outFrame{}
+}
+
+// abandon fails everything that is posted and forgets what is in flight.
+// Guarded by mu.
+func (c *Conn) abandon(now ack.Instant, fin *finished, err error) {
+	for c.posted.head != nil {
+		c.finish(c.posted.head, fin, err)
+	}
+	for i := range c.out {
+		if c.out[i].buf != nil {
+			c.returned = append(c.returned, c.out[i].buf)
+		}
+		c.out[i] = outFrame{}
+	}
+	c.startSender(now, c.sender.Next())
+	c.blocked, c.probe = false, false
+	c.roomMade()
+}
+
+// fail ends the connection. Guarded by mu.
+func (c *Conn) fail(now ack.Instant, fin *finished, err error) {
+	if c.err != nil {
+		return
+	}
+	c.err = err
+	c.down.Store(true)
+	c.abandon(now, fin, err)
+	c.wakeAt.Store(math.MaxInt64)
+	close(c.done)
+}
+
+// revive makes a connection usable again that had failed. Guarded by mu.
+func (c *Conn) revive(now ack.Instant) {
+	c.err = nil
+	c.down.Store(false)
+	c.done = make(chan struct{})
+	first := c.sender.Next()
+	c.start(now)
+	c.startSender(now, first)
+}
+
+// Reset begins anew with a peer that is down, or that was started again:
+// everything pending fails with ErrReset, and what the peer sent so far is
+// forgotten. Frame ids start at first where the peer's profile asks for a fixed
+// first id (0: that id); peers of our own kind need none and are told.
+func (c *Conn) Reset(first frame.Seq) error {
+	now := c.ep.now()
+	var fin finished
+	c.mu.Lock()
+	if c.closed {
+		c.mu.Unlock()
+		return ErrClosed
+	}
+	if c.err == nil {
+		c.abandon(now, &fin, c.peerError("transactions in flight", ErrReset))
+		next := c.sender.Next()
+		c.start(now)
+		c.startSender(now, next)
+	} else {
+		c.revive(now)
+	}
+	if c.profile.Session {
+		c.session.bury(c.session.theirs)
+		c.session.theirs = 0
+	} else if first != 0 || c.profile.FirstFrame != 0 {
+		if first == 0 {
+			first = c.profile.FirstFrame
+		}
+		c.startSender(now, first)
+	}
+	c.due.Init(c.profile.AckEvery, c.profile.AckDelay)
+	c.epoch.Add(1)
+	c.queue()
+	c.mu.Unlock()
+	c.ep.finish(fin)
+	c.ep.work(false)
+	return nil
+}
+
+// Done returns a channel that is closed when the connection failed or was
+// closed. After Reset there is a new one.
+func (c *Conn) Done() <-chan struct{} {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.done
+}
+
+// Err returns why the connection failed, or nil.
+func (c *Conn) Err() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.err
+}
+
+// Close ends the connection: everything pending fails with ErrClosed, and the
+// peer's frames are refused from now on. The endpoint stays. Close does not
+// wait for callbacks that run, and may be called from Done.
+func (c *Conn) Close() error {
+	var fin finished
+	c.ep.forget(c)
+	c.mu.Lock()
+	c.closed = true
+	if c.err == nil {
+		c.fail(c.ep.now(), &fin, ErrClosed)
+	}
+	c.mu.Unlock()
+	c.ep.finish(fin)
+	return nil
+}
+
+// Stats returns a snapshot of the connection's counters.
+func (c *Conn) Stats() ConnStats {
+	now := c.ep.now()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := ConnStats{
+		Counters: c.counters, Peer: c.Name(),
+		RTT: c.sender.RTT().Smoothed(), MinRTT: c.sender.RTT().Min(now), Window: c.ctl.Window(),
+		InFlight: c.sender.InFlight(), Queued: c.posted.n, Open: c.open, Down: c.err != nil,
+	}
+	s.Counters.Add(&c.received)
+	return s
+}

@@ -1,0 +1,352 @@
+package endpoint
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"net"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/dgrdma/dgrdma/ack"
+	"github.com/dgrdma/dgrdma/frame"
+	"github.com/dgrdma/dgrdma/transport"
+)
+
+// Endpoint owns a block of memory and the connections to the peers that write
+// into it. All methods may be called at the same time.
+type Endpoint struct {
+	// Immutable.
+	cfg       Config
+	transport transport.Conn
+	headroom  int
+	memory    Memory
+	placed    Placed // nil if the memory does not care
+	began     time.Time
+
+	peers    atomic.Pointer[peerTable]
+	draining atomic.Bool
+
+	// Who has work. queued connections are in working; pending is set when
+	// there may be some.
+	workMu  sync.Mutex
+	working []*Conn
+	pending atomic.Bool
+	wake    chan struct{} // one token for the sending goroutine
+	timer   *time.Timer
+	armed   atomic.Int64
+
+	// The turn to send, which goes around: guarded by turnMu.
+	turnMu  sync.Mutex
+	batch   batch
+	serving []*Conn
+
+	// Owned by the receiving goroutine.
+	datagrams  []transport.Datagram
+	touched    []*Conn
+	placements []placement
+	last       *Conn // whose frame came last: mostly the next is his too
+	scratch    []frame.Seq
+	strangers  Counters
+
+	// Guarded by mu.
+	mu       sync.Mutex
+	closed   bool
+	gone     Counters // of closed connections, and of frames that belong to none
+	fin      finished // transactions whose Done the sending goroutine must call
+	transErr error
+
+	stop chan struct{}
+	done chan struct{} // closed when Close is through
+	wg   sync.WaitGroup
+}
+
+// peerTable finds connections. It is never changed, but replaced.
+type peerTable struct {
+	byID map[frame.EndpointID][]*Conn // ids are unique by convention only
+	all  []*Conn
+}
+
+// New starts an endpoint on a transport, which it owns from now on.
+func New(tc transport.Conn, cfg *Config) (*Endpoint, error) {
+	caps := tc.Caps()
+	full, err := cfg.withDefaults(caps)
+	if err != nil {
+		return nil, err
+	}
+	e := &Endpoint{
+		cfg: full, transport: tc, headroom: caps.Headroom, memory: full.Memory, began: time.Now(),
+		wake: make(chan struct{}, 1), timer: time.NewTimer(time.Hour),
+		stop: make(chan struct{}), done: make(chan struct{}),
+		datagrams: make([]transport.Datagram, max(64, caps.Batch)),
+	}
+	e.timer.Stop()
+	e.armed.Store(math.MaxInt64)
+	if e.memory == nil {
+		e.memory = noMemory{}
+	}
+	e.placed, _ = e.memory.(Placed)
+	e.peers.Store(&peerTable{})
+	e.batch.init(caps.Headroom)
+	e.wg.Add(2)
+	go e.receiveLoop()
+	go e.sendLoop()
+	return e, nil
+}
+
+func (e *Endpoint) now() ack.Instant { return ack.Instant(time.Since(e.began)) }
+
+// ID returns the endpoint's id.
+func (e *Endpoint) ID() frame.EndpointID { return e.cfg.ID }
+
+// LocalAddr returns the transport's address.
+func (e *Endpoint) LocalAddr() transport.Addr { return e.transport.LocalAddr() }
+
+// Memory returns what peers write into.
+func (e *Endpoint) Memory() Memory { return e.memory }
+
+// Connect makes the connection to a peer. It does not wait for the peer to be
+// there: transactions can be posted at once.
+func (e *Endpoint) Connect(p Peer) (*Conn, error) {
+	if p.ID == 0 {
+		return nil, fmt.Errorf("dgrdma: connect: peer id is 0")
+	}
+	if p.Addr.IsZero() {
+		return nil, fmt.Errorf("dgrdma: connect peer %d: no address", p.ID)
+	}
+	if p.Size > 1<<32 {
+		return nil, fmt.Errorf("dgrdma: connect peer %d: memory of %d bytes, at most 2^32: %w", p.ID, p.Size, ErrBounds)
+	}
+	return e.connect(p, false)
+}
+
+func (e *Endpoint) connect(p Peer, learned bool) (*Conn, error) {
+	c, err := e.newConn(p, e.now())
+	if err != nil {
+		return nil, err
+	}
+	c.learned = learned
+	e.mu.Lock()
+	old := e.peers.Load()
+	switch {
+	case e.closed || e.draining.Load():
+		err = ErrClosed
+	case len(old.all) >= e.cfg.MaxPeers:
+		err = fmt.Errorf("dgrdma: connect peer %d: %d peers: %w", p.ID, len(old.all), ErrTooManyPeers)
+	case old.find(p.ID, p.Addr) != nil:
+		err = fmt.Errorf("dgrdma: connect peer %d at %v: %w", p.ID, p.Addr, ErrPeerExists)
+	default:
+		e.peers.Store(old.with(c))
+	}
+	e.mu.Unlock()
+	if err != nil {
+		return nil, err
+	}
+	if c.profile.Session {
+		c.queue()
+		e.work(false)
+	}
+	return c, nil
+}
+
+// Conns returns the connections, learned ones included.
+func (e *Endpoint) Conns() []*Conn { return slices.Clone(e.peers.Load().all) }
+
+func (t *peerTable) find(id frame.EndpointID, addr transport.Addr) *Conn {
+	for _, c := range t.byID[id] {
+		if c.peer.Addr == addr {
+			return c
+		}
+	}
+	return nil
+}
+
+func (t *peerTable) with(c *Conn) *peerTable { return newPeerTable(append(slices.Clone(t.all), c)) }
+
+func (t *peerTable) without(c *Conn) *peerTable {
+	return newPeerTable(slices.DeleteFunc(slices.Clone(t.all), func(x *Conn) bool { return x == c }))
+}
+
+func newPeerTable(all []*Conn) *peerTable {
+	t := &peerTable{byID: make(map[frame.EndpointID][]*Conn, len(all)), all: all}
+	for _, c := range all {
+		t.byID[c.peer.ID] = append(t.byID[c.peer.ID], c)
+	}
+	return t
+}
+
+// forget takes a connection out of the table.
+func (e *Endpoint) forget(c *Conn) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if old := e.peers.Load(); slices.Contains(old.all, c) {
+		e.peers.Store(old.without(c))
+		s := c.Stats()
+		e.gone.Add(&s.Counters)
+	}
+}
+
+// Stats returns a snapshot of all counters.
+func (e *Endpoint) Stats() Stats {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	conns := e.peers.Load().all
+	s := Stats{Counters: e.gone, Peers: len(conns)}
+	for _, c := range conns {
+		cs := c.Stats()
+		s.Counters.Add(&cs.Counters)
+	}
+	if t, ok := e.transport.(transport.Counter); ok {
+		s.Transport = t.Stats()
+	}
+	return s
+}
+
+// Shutdown refuses new transactions, waits until those that are posted are
+// done or the context is, and closes the endpoint.
+func (e *Endpoint) Shutdown(ctx context.Context) error {
+	e.draining.Store(true)
+	var err error
+	for _, c := range e.Conns() {
+		c.mu.Lock()
+		var wait chan struct{}
+		if c.posted.n > 0 {
+			if c.drained == nil {
+				c.drained = make(chan struct{})
+			}
+			wait = c.drained
+		}
+		c.mu.Unlock()
+		if wait != nil && err == nil {
+			select {
+			case <-wait:
+			case <-e.done:
+			case <-ctx.Done():
+				err = context.Cause(ctx)
+			}
+		}
+	}
+	return errors.Join(err, e.Close())
+}
+
+// Close ends the endpoint: everything pending fails with ErrClosed, the
+// transport is closed, and when Close returns no goroutine of the endpoint and
+// no callback runs any more. It must not be called from callbacks.
+func (e *Endpoint) Close() error {
+	e.mu.Lock()
+	if e.closed {
+		e.mu.Unlock()
+		<-e.done
+		return nil
+	}
+	e.closed = true
+	e.mu.Unlock()
+	e.draining.Store(true)
+	e.sayGoodbye()
+	close(e.stop)
+	err := e.transport.Close()
+	e.wg.Wait()
+	e.turnMu.Lock() // a caller of Post may still be sending
+	e.turnMu.Unlock()
+	e.timer.Stop()
+	e.failAll(ErrClosed)
+	e.deliverFinished()
+	close(e.done)
+	if errors.Is(err, net.ErrClosed) {
+		err = nil
+	}
+	return err
+}
+
+// sayGoodbye sends the acknowledgements that wait for company: the peers would
+// wait for them until they give up.
+func (e *Endpoint) sayGoodbye() {
+	now := e.now()
+	for _, c := range e.Conns() {
+		c.mu.Lock()
+		if _, armed := c.due.Deadline(); armed {
+			c.due.Hold(now)
+			c.queue()
+		}
+		c.mu.Unlock()
+	}
+	e.pending.Store(true)
+	e.turnMu.Lock()
+	e.turn()
+	e.turnMu.Unlock()
+}
+
+func (e *Endpoint) failAll(err error) {
+	now := e.now()
+	var fin finished
+	for _, c := range e.Conns() {
+		c.mu.Lock()
+		c.fail(now, &fin, err)
+		c.mu.Unlock()
+	}
+	fin.deliver()
+}
+
+// broken notes that the transport ended by itself.
+func (e *Endpoint) broken(err error) {
+	if errors.Is(err, net.ErrClosed) {
+		return
+	}
+	e.mu.Lock()
+	first := e.transErr == nil
+	if first {
+		e.transErr = err
+	}
+	e.mu.Unlock()
+	if first {
+		if l := e.cfg.Logger; l != nil {
+			l.Error("transport failed", "endpoint", e.cfg.ID, "err", err)
+		}
+		e.kick()
+	}
+}
+
+// finish hands transactions to the sending goroutine, to call their Done.
+func (e *Endpoint) finish(f finished) {
+	if f.head == nil {
+		return
+	}
+	e.mu.Lock()
+	if e.fin.head == nil {
+		e.fin = f
+	} else {
+		e.fin.tail.next = f.head
+		e.fin.tail = f.tail
+	}
+	e.mu.Unlock()
+	e.kick()
+}
+
+func (e *Endpoint) deliverFinished() {
+	e.mu.Lock()
+	f := e.fin
+	e.fin = finished{}
+	e.mu.Unlock()
+	f.deliver()
+}
+
+// event tells the application, and the log.
+func (e *Endpoint) event(ev Event) {
+	if f := e.cfg.OnEvent; f != nil {
+		f(ev)
+	}
+	if l := e.cfg.Logger; l != nil {
+		level := slog.LevelInfo
+		if ev.Kind == FrameRefused {
+			level = slog.LevelDebug
+		}
+		if l.Enabled(context.Background(), level) {
+			l.Log(context.Background(), level, ev.Kind.String(), "endpoint", e.cfg.ID, "peer", ev.Peer.ID,
+				"addr", ev.Peer.Addr.String(), "reason", ev.Reason.String(), "txn", ev.Txn, "err", ev.Err)
+		}
+	}
+}

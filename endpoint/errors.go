@@ -1,0 +1,94 @@
+package endpoint
+
+import (
+	"errors"
+	"fmt"
+	"net"
+
+	"github.com/dgrdma/dgrdma/frame"
+	"github.com/dgrdma/dgrdma/transport"
+)
+
+// closedError is ErrClosed; to errors.Is it is net.ErrClosed too.
+type closedError struct{}
+
+func (closedError) Error() string        { return "dgrdma: closed" }
+func (closedError) Is(target error) bool { return target == net.ErrClosed }
+
+// The errors that programs test for with errors.Is.
+var (
+	ErrClosed        error = closedError{}
+	ErrQueueFull           = errors.New("dgrdma: too many transactions queued to this peer; wait for some to be done")
+	ErrTooLarge            = errors.New("dgrdma: transaction needs more than 65535 messages; split it")
+	ErrBounds              = errors.New("dgrdma: address outside the memory")
+	ErrAlignment           = errors.New("dgrdma: address not aligned as the peer needs")
+	ErrNoCompletion        = errors.New("dgrdma: this kind of peer needs a completion address and value")
+	ErrInUse               = errors.New("dgrdma: transaction is posted already and not done yet")
+	ErrPeerDown            = errors.New("dgrdma: peer does not answer any more")
+	ErrPeerRestarted       = errors.New("dgrdma: peer restarted; whether the transaction was applied is unknown")
+	ErrReset               = errors.New("dgrdma: connection was reset")
+	ErrPeerExists          = errors.New("dgrdma: a peer with this id and address is connected already")
+	ErrTooManyPeers        = errors.New("dgrdma: no room for another peer")
+)
+
+// PeerError says which peer failed, and how. It is what Err returns, and what
+// Done gets for the transactions that were pending.
+type PeerError struct {
+	ID   frame.EndpointID
+	Addr transport.Addr
+	Op   string // what was tried, in words
+	Err  error
+}
+
+func (e *PeerError) Error() string {
+	return fmt.Sprintf("dgrdma: peer %d at %v: %s: %v", e.ID, e.Addr, e.Op, e.Err)
+}
+
+func (e *PeerError) Unwrap() error { return e.Err }
+
+// Timeout reports whether the peer was given up after retransmissions.
+func (e *PeerError) Timeout() bool { return errors.Is(e.Err, ErrPeerDown) }
+
+// Reason says why a received frame was not applied.
+type Reason uint8
+
+const (
+	RefusedNone         Reason = iota
+	RefusedMalformed           // not a frame: see frame.Error
+	RefusedDestination         // addressed to another endpoint
+	RefusedSource              // source id unknown, or known at another address
+	RefusedBounds              // data or completion address outside the memory
+	RefusedMemory              // the memory's own Admit said no
+	RefusedInconsistent        // messages of one transaction disagree (DGRDMA-023)
+	RefusedTooManyOpen         // would open more transactions than allowed (DGRDMA-039)
+	RefusedStale               // a copy that the network held back: its transaction is over
+	RefusedForeign             // belongs to another life of the peer
+	RefusedNoSession           // the peer has not introduced itself yet
+	RefusedDown                // the peer was given up and not reset
+	RefusedAckOfUnsent         // acknowledges ids that were never used
+	RefusedAckTooOld           // acknowledges ids that may have been used again
+	numReasons
+)
+
+var reasonNames = [numReasons]string{
+	"none", "malformed", "destination", "source", "bounds", "memory", "inconsistent",
+	"too_many_open", "stale", "foreign", "no_session", "down", "ack_of_unsent", "ack_too_old",
+}
+
+func (r Reason) String() string {
+	if r < numReasons {
+		return reasonNames[r]
+	}
+	return "unknown"
+}
+
+// swallowed is the error with which Admit drops one message.
+type swallowed struct{ error }
+
+// Swallow wraps an error of Memory.Admit: the message is counted and
+// acknowledged but not placed, and its transaction will never complete. The
+// layer above has its own way to tell the sender. Any other error refuses the
+// whole frame: it is not acknowledged, and the sender learns by failing.
+func Swallow(err error) error { return swallowed{err} }
+
+func (s swallowed) Unwrap() error { return s.error }

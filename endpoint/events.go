@@ -1,0 +1,55 @@
+package endpoint
+
+import (
+	"fmt"
+
+	"github.com/dgrdma/dgrdma/frame"
+	"github.com/dgrdma/dgrdma/transport"
+)
+
+// PeerName identifies a peer.
+type PeerName struct {
+	ID   frame.EndpointID
+	Addr transport.Addr
+}
+
+func (p PeerName) String() string { return fmt.Sprintf("peer %d at %v", p.ID, p.Addr) }
+
+// EventKind says what happened.
+type EventKind uint8
+
+const (
+	PeerUp          EventKind = iota + 1 // first valid frame of a peer, or of one that was down
+	PeerRestarted                        // the peer began a new life; what was pending to it failed
+	PeerDown                             // the peer was given up; what was pending to it failed
+	FrameRefused                         // a frame was not applied: see Reason
+	TransactionLost                      // an incoming transaction will never complete: see Txn
+)
+
+var eventNames = [...]string{"", "peer up", "peer restarted", "peer down", "frame refused", "transaction lost"}
+
+func (k EventKind) String() string {
+	if int(k) < len(eventNames) {
+		return eventNames[k]
+	}
+	return "unknown"
+}
+
+// Event is what Config.OnEvent is told.
+type Event struct {
+	Kind   EventKind
+	Conn   *Conn // nil for frames that belong to no connection
+	Peer   PeerName
+	Reason Reason
+	Txn    uint32
+	Err    error
+}
+
+// Trace holds functions that see every frame. They run on the hot path, some of
+// them under a lock: they must be quick and must not call the endpoint. Frames
+// are valid only during the call.
+type Trace struct {
+	FrameSent     func(to PeerName, f []byte, again bool)
+	FrameReceived func(from PeerName, f *frame.Frame, verdict Reason)
+	FrameLost     func(to PeerName, id frame.Seq, timeout bool)
+}

@@ -1,0 +1,258 @@
+package endpoint
+
+import (
+	"errors"
+	"math"
+	"net"
+
+	"github.com/dgrdma/dgrdma/ack"
+	"github.com/dgrdma/dgrdma/frame"
+	"github.com/dgrdma/dgrdma/transport"
+)
+
+// sendLoop serves connections when others do not, acts on deadlines, and calls
+// Done for what did not finish on the receiving goroutine.
+func (e *Endpoint) sendLoop() {
+	defer e.wg.Done()
+	for {
+		select {
+		case <-e.stop:
+			return
+		case <-e.wake:
+		case <-e.timer.C:
+			e.expire()
+		}
+		e.mu.Lock()
+		err := e.transErr
+		e.mu.Unlock()
+		if err != nil {
+			e.failAll(err)
+		}
+		if e.pending.Load() {
+			e.turnMu.Lock()
+			e.turn()
+			e.turnMu.Unlock()
+		}
+		if e.pending.Load() {
+			e.kick()
+		}
+		e.deliverFinished()
+	}
+}
+
+// arm makes the timer fire at that moment, if it would fire later.
+func (e *Endpoint) arm(now, at ack.Instant) {
+	for {
+		armed := e.armed.Load()
+		if int64(at) >= armed {
+			return
+		}
+		if e.armed.CompareAndSwap(armed, int64(at)) {
+			e.timer.Reset(max(at.Sub(now), 0))
+			return
+		}
+	}
+}
+
+// expire serves the connections whose deadline passed.
+func (e *Endpoint) expire() {
+	e.armed.Store(math.MaxInt64)
+	now := e.now()
+	next := ack.Instant(math.MaxInt64)
+	var fin finished
+	for _, c := range e.peers.Load().all {
+		at := ack.Instant(c.wakeAt.Load())
+		if at > now {
+			next = min(next, at)
+			continue
+		}
+		c.expire(now, &fin)
+	}
+	if next != math.MaxInt64 {
+		e.arm(now, next)
+	}
+	e.pending.Store(true)
+	fin.deliver()
+}
+
+// receiveLoop takes datagrams until the transport ends.
+func (e *Endpoint) receiveLoop() {
+	defer e.wg.Done()
+	for {
+		n, err := e.transport.Recv(e.datagrams)
+		if err != nil {
+			if !errors.Is(err, net.ErrClosed) {
+				e.broken(err)
+			}
+			return
+		}
+		now := e.now()
+		for i := range n {
+			e.receive(now, &e.datagrams[i])
+		}
+		e.endBatch(now)
+	}
+}
+
+// receive finds whose frame it is.
+func (e *Endpoint) receive(now ack.Instant, d *transport.Datagram) {
+	f, err := frame.Parse(d.Data)
+	if err != nil {
+		e.stranger(RefusedMalformed, d.From, nil)
+		return
+	}
+	if f.Dst != e.cfg.ID {
+		e.stranger(RefusedDestination, d.From, &f)
+		return
+	}
+	c := e.last
+	if c == nil || c.peer.ID != f.Src || c.peer.Addr != d.From || c.down.Load() {
+		if c = e.peers.Load().find(f.Src, d.From); c == nil {
+			if c = e.learn(&f, d.From); c == nil {
+				e.stranger(RefusedSource, d.From, &f)
+				return
+			}
+		}
+		e.last = c
+	}
+	c.rx.counters.BytesReceived += uint64(len(d.Data))
+	why := c.receive(now, &f)
+	if t := e.cfg.Trace; t != nil && t.FrameReceived != nil {
+		t.FrameReceived(c.Name(), &f, why)
+	}
+}
+
+func (e *Endpoint) stranger(why Reason, from transport.Addr, f *frame.Frame) {
+	e.strangers.Refused[why]++
+	if e.cfg.OnEvent == nil && e.cfg.Logger == nil {
+		return
+	}
+	name := PeerName{Addr: from}
+	if f != nil {
+		name.ID = f.Src
+	}
+	e.event(Event{Kind: FrameRefused, Peer: name, Reason: why})
+}
+
+// learn makes a connection to a peer that was not configured, if that is
+// wanted. Peers of our own kind introduce themselves first.
+func (e *Endpoint) learn(f *frame.Frame, from transport.Addr) *Conn {
+	if !e.cfg.AcceptAny || f.Src == 0 || !f.HasMessages() {
+		return nil
+	}
+	if e.cfg.Profile.Session {
+		cur := f.Cursor()
+		if cur.Next(); !isHello(&cur.Msg) {
+			return nil
+		}
+	}
+	p := Peer{ID: f.Src, Addr: from}
+	c, err := e.connect(p, true)
+	if errors.Is(err, ErrTooManyPeers) && e.dismiss() {
+		c, err = e.connect(p, true)
+	}
+	if err != nil {
+		return nil
+	}
+	if !c.profile.Session {
+		e.event(Event{Kind: PeerUp, Conn: c, Peer: c.Name()})
+	}
+	return c
+}
+
+// dismiss makes room for a new peer by closing a learned one that is down.
+func (e *Endpoint) dismiss() bool {
+	for _, c := range e.peers.Load().all {
+		if c.learned && c.down.Load() {
+			c.Close()
+			return true
+		}
+	}
+	return false
+}
+
+// touch puts the connection in the list of this batch.
+func (c *Conn) touch() {
+	if !c.rx.touched {
+		c.rx.touched = true
+		c.ep.touched = append(c.ep.touched, c)
+	}
+}
+
+// endBatch applies what a batch of datagrams said, once per connection.
+func (e *Endpoint) endBatch(now ack.Instant) {
+	var fin finished
+	work := false
+	for i, c := range e.touched {
+		c.rx.touched = false
+		e.touched[i] = nil
+		if c.profile.OverCounts && c.rx.open.n > 0 {
+			c.completeOverCounted()
+		}
+		if c.endBatch(now, &fin) {
+			work = true
+		}
+	}
+	e.touched = e.touched[:0]
+	if e.strangers != (Counters{}) {
+		e.mu.Lock()
+		e.gone.Add(&e.strangers)
+		e.mu.Unlock()
+		e.strangers = Counters{}
+	}
+	fin.deliver()
+	if work {
+		e.work(true)
+	}
+}
+
+func (c *Conn) endBatch(now ack.Instant, fin *finished) (work bool) {
+	r := &c.rx
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.err == nil {
+		e := c.ep
+		before := c.posted.n
+		for _, run := range r.acks {
+			acked, ok := c.sender.AppendAcked(e.scratch[:0], now, run)
+			if !ok {
+				r.counters.Refused[RefusedAckOfUnsent]++
+			}
+			for _, q := range acked {
+				c.settled(q, fin)
+			}
+			c.counters.AcksReceived += uint64(len(acked))
+			e.scratch = acked
+		}
+		if len(r.acks) > 0 {
+			c.sender.EndBatch(now)
+		}
+		if c.posted.n != before {
+			c.roomMade()
+		}
+		if c.profile.Acks == AckIfResent && r.resent {
+			c.acking = true
+		}
+		if c.acking {
+			c.due.Take(now, &r.recv)
+		} else {
+			r.recv.DropDue()
+		}
+		if at, armed := c.due.Deadline(); armed && at <= now {
+			work = true
+		}
+		if c.ready() && (c.sender.Lost() > 0 || c.posted.unpacked != nil) {
+			work = true
+		}
+		if work {
+			c.queue()
+		} else {
+			c.arm(now)
+		}
+		work = work || c.queued.Load()
+	}
+	r.acks = r.acks[:0]
+	c.received = r.counters
+	c.open = r.open.n
+	return work
+}

@@ -1,0 +1,166 @@
+package endpoint
+
+import (
+	"fmt"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/dgrdma/dgrdma/frame"
+)
+
+// Memory is what an endpoint's peers write into, and the hook for layers above:
+// every message repeats the whole description of its transaction. Both methods
+// run on the goroutine that receives; they must not block.
+type Memory interface {
+	// Admit returns where the m.Len bytes of a message go, before any byte of
+	// its frame is placed. An error refuses the whole frame, which is then not
+	// acknowledged; see Swallow for the milder way.
+	Admit(src frame.EndpointID, m *frame.Message) (dst []byte, err error)
+	// Complete performs the completion write of m's transaction, after all its
+	// data is placed. It is not called for transactions without completion.
+	Complete(src frame.EndpointID, m *frame.Message)
+}
+
+// Placed is implemented by memories that want to know when data arrived, as
+// opposed to completions: some peers write flags as data (quirk F15).
+type Placed interface {
+	Placed(src frame.EndpointID, m *frame.Message)
+}
+
+// Region is flat memory, bounds-checked on data and on completion words. The
+// zero Region has no memory.
+type Region struct {
+	mem   []byte
+	watch watchers
+}
+
+var (
+	_ Memory = (*Region)(nil)
+	_ Placed = (*Region)(nil)
+)
+
+// NewRegion makes zeroed memory of size bytes, up to 4 GiB.
+func NewRegion(size int) (*Region, error) {
+	if size < 0 || uint64(size) > 1<<32 {
+		return nil, fmt.Errorf("dgrdma: region of %d bytes, need 0 to 2^32: %w", size, ErrBounds)
+	}
+	// Words, so that the block is 8-aligned whatever its size.
+	words := make([]uint64, (size+7)/8)
+	if len(words) == 0 {
+		return &Region{}, nil
+	}
+	return &Region{mem: unsafe.Slice((*byte)(unsafe.Pointer(&words[0])), size)}, nil
+}
+
+// RegionOver makes a Region of memory that exists, such as a mapped file. It
+// must begin at a multiple of 8.
+func RegionOver(mem []byte) (*Region, error) {
+	if len(mem) > 0 && uintptr(unsafe.Pointer(&mem[0]))%8 != 0 {
+		return nil, fmt.Errorf("dgrdma: region must begin at a multiple of 8: %w", ErrAlignment)
+	}
+	return &Region{mem: mem}, nil
+}
+
+// Bytes returns the memory. Peers write into it at any time; a completion word
+// read with Load32 orders the data before it, nothing else does.
+func (r *Region) Bytes() []byte { return r.mem }
+
+// Size returns the length of the memory in bytes.
+func (r *Region) Size() uint64 { return uint64(len(r.mem)) }
+
+// Admit checks that data and completion word lie inside the memory
+// (DGRDMA-037).
+func (r *Region) Admit(_ frame.EndpointID, m *frame.Message) ([]byte, error) {
+	at, n, size := uint64(m.Addr), uint64(m.Len), uint64(len(r.mem))
+	if n > 0 && at+n > size {
+		return nil, ErrBounds
+	}
+	if m.Completes() && uint64(m.CompletionAddr)+4 > size {
+		return nil, ErrBounds
+	}
+	if n == 0 {
+		return nil, nil
+	}
+	return r.mem[at : at+n : at+n], nil
+}
+
+// Complete stores the completion word so that everything placed before is
+// visible to who reads it with Load32 (DGRDMA-036).
+func (r *Region) Complete(_ frame.EndpointID, m *frame.Message) {
+	r.Store32(m.CompletionAddr, m.CompletionValue)
+}
+
+// Placed wakes who watches a word that was written as data.
+func (r *Region) Placed(_ frame.EndpointID, m *frame.Message) {
+	if m.Len == 4 {
+		r.watch.wake(m.Addr)
+	}
+}
+
+// Load32 reads the little-endian word at addr. At a multiple of 4 the read is
+// atomic, and what the word's writer placed before it is visible after it.
+// Outside the memory it panics, as an index would.
+func (r *Region) Load32(addr uint32) uint32 { return load32(r.mem[addr : uint64(addr)+4]) }
+
+// Store32 writes the little-endian word at addr and wakes who watches it. At a
+// multiple of 4 the write is atomic and ordered after all writes before it.
+func (r *Region) Store32(addr, value uint32) {
+	store32(r.mem[addr:uint64(addr)+4], value)
+	r.watch.wake(addr)
+}
+
+var bigEndian = func() bool {
+	x := uint16(1)
+	return *(*byte)(unsafe.Pointer(&x)) == 0
+}()
+
+func wordAt(b []byte) *uint32 {
+	if p := unsafe.Pointer(&b[0]); uintptr(p)%4 == 0 {
+		return (*uint32)(p)
+	}
+	return nil
+}
+
+func swap(v uint32) uint32 {
+	if bigEndian {
+		return v<<24 | v>>24 | v<<8&0xff0000 | v>>8&0xff00
+	}
+	return v
+}
+
+func load32(b []byte) uint32 {
+	if w := wordAt(b); w != nil {
+		return swap(atomic.LoadUint32(w))
+	}
+	return uint32(b[0]) | uint32(b[1])<<8 | uint32(b[2])<<16 | uint32(b[3])<<24
+}
+
+func store32(b []byte, v uint32) {
+	if w := wordAt(b); w != nil {
+		atomic.StoreUint32(w, swap(v))
+		return
+	}
+	b[0], b[1], b[2], b[3] = byte(v), byte(v>>8), byte(v>>16), byte(v>>24)
+}
+
+// place copies a message's data. Four aligned bytes are stored as a word, for
+// they may be a flag (quirk F15).
+func place(dst, data []byte) {
+	if len(data) == 4 {
+		store32(dst, uint32(data[0])|uint32(data[1])<<8|uint32(data[2])<<16|uint32(data[3])<<24)
+		return
+	}
+	copy(dst, data)
+}
+
+// noMemory refuses everything.
+type noMemory struct{}
+
+func (noMemory) Admit(_ frame.EndpointID, m *frame.Message) ([]byte, error) {
+	if m.Len == 0 && !m.Completes() {
+		return nil, nil
+	}
+	return nil, ErrBounds
+}
+
+func (noMemory) Complete(frame.EndpointID, *frame.Message) {}

@@ -1,0 +1,158 @@
+package endpoint
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/dgrdma/dgrdma/ack"
+	"github.com/dgrdma/dgrdma/frame"
+)
+
+// AckPolicy says how frames of a peer are acknowledged.
+type AckPolicy uint8
+
+const (
+	// AckRepeat acknowledges the longest run around what is new, so that one
+	// lost acknowledgement costs nothing.
+	AckRepeat AckPolicy = iota
+	// AckOnce acknowledges each frame once, and again when it comes again.
+	AckOnce
+	// AckIfResent sends nothing until the peer proves, by a duplicate, that it
+	// waits for acknowledgements.
+	AckIfResent
+	// AckNever sends none.
+	AckNever
+)
+
+// Profile is what must be known of a kind of peer. The numbers in comments are
+// rows of the quirk table that the value answers.
+type Profile struct {
+	Name string
+
+	// What we send.
+	Window           int           // frames waiting for acknowledgement (F4, D1-12)
+	Span             int           // ids from the oldest of them on (D1-6)
+	MaxFrame         int           // frame header and messages; 0: what the wire carries (D1-8, D1-9, D1-10)
+	Chunk            int           // data lengths are a multiple of this, but for the last (F11)
+	Final            int           // the last is rounded up to a multiple of this, with zeros
+	AddressMultiple  int           // data addresses are a multiple of this (F11)
+	NoLength4        bool          // messages of exactly 4 bytes are dropped by the peer (L1)
+	NoSentinel       bool          // a transaction without completion is not understood (F10, L6)
+	OpenTransactions int           // sent and not acknowledged; a power of two is not needed (F6, D1-12, L2)
+	FirstFrame       frame.Seq     // 0: random
+	FirstTransaction uint32        // 0: random
+	SkipBit          uint32        // transaction ids never have this bit (L2)
+	OwnDestination   bool          // the destination id is our own (D2-1)
+	NoAcks           bool          // the peer never acknowledges (D2-2)
+	Cumulative       bool          // everything before its ACKStart was received (F2)
+	Probe            bool          // after a timeout a new id makes the peer speak (F2, F3)
+	FreshAlone       bool          // ids of acknowledgement-only frames are never reused (D1-4, D2-3, L4)
+	SlotTable        int           // size of a duplicate table that such frames do not refresh (D1)
+	MinTimeout       time.Duration // before a frame is sent again (D1-19)
+	PeerAckDelay     time.Duration // how long the peer holds acknowledgements back (DGRDMA-035)
+
+	// What we receive.
+	Session          bool          // the peer introduces each of its lives
+	History          int           // duplicate window
+	Acks             AckPolicy     // (F13, F14, D2-4)
+	AckEvery         int           // frames after which one is due at once (D1-6)
+	AckDelay         time.Duration // time after which one is due
+	SplitAcks        bool          // no run crosses id 65535 (L3)
+	FreshAcks        bool          // acknowledgements in a resent frame do not count (D1-5)
+	NeverRetransmits bool          // what it lost will never come (F13)
+	OverCounts       bool          // may announce one message too many (F16)
+}
+
+// Native is the profile for peers of this implementation.
+func Native() Profile {
+	return Profile{
+		Name: "native", Window: 1024, Span: ack.MaxHistory - 1, Chunk: 8, Final: 1, AddressMultiple: 1,
+		OpenTransactions: closedTransactions / 2, MinTimeout: 5 * time.Millisecond, PeerAckDelay: 2 * time.Millisecond,
+		Session: true, History: ack.MaxHistory, Acks: AckRepeat, AckEvery: 2, AckDelay: 2 * time.Millisecond,
+	}
+}
+
+// FPGA is the profile for OpenCPI's hardware engine.
+func FPGA() Profile {
+	return Profile{
+		Name: "fpga", Window: 32, Span: 128, Chunk: 16, Final: 4, AddressMultiple: 16, NoSentinel: true,
+		OpenTransactions: 32, FirstFrame: 1, FirstTransaction: 1, Cumulative: true, Probe: true, FreshAlone: true,
+		MinTimeout: 5 * time.Millisecond, PeerAckDelay: 3 * time.Millisecond,
+		History: ack.MaxHistory, Acks: AckNever, NeverRetransmits: true, OverCounts: true,
+	}
+}
+
+// OpenCPI is the profile for OpenCPI's first C++ driver. Over UDP it takes
+// datagrams of 512 bytes, two of them the prefix, over Ethernet 1488.
+func OpenCPI(overUDP bool) Profile {
+	p := Profile{
+		Name: "opencpi", Window: 128, Span: 255, MaxFrame: 1488, Chunk: 16, Final: 1, AddressMultiple: 1,
+		OpenTransactions: 256, FirstFrame: 1, FirstTransaction: 1, FreshAlone: true, SlotTable: 256,
+		MinTimeout: 250 * time.Millisecond, PeerAckDelay: 90 * time.Millisecond,
+		History: ack.MaxHistory, Acks: AckRepeat, AckEvery: 16, AckDelay: 2 * time.Millisecond, FreshAcks: true,
+	}
+	if overUDP {
+		p.MaxFrame = 510
+	}
+	return p
+}
+
+// OpenCPI2 is the profile for OpenCPI's second C++ driver, which neither sends
+// acknowledgements nor, by default, waits for any: a transaction is done when
+// the system took its last frame.
+func OpenCPI2() Profile {
+	return Profile{
+		Name: "opencpi2", Window: 128, Span: 255, Chunk: 16, Final: 1, AddressMultiple: 1,
+		OpenTransactions: 256, FirstFrame: 1, FirstTransaction: 1, OwnDestination: true, NoAcks: true, FreshAlone: true,
+		MinTimeout: 250 * time.Millisecond,
+		History:    256, Acks: AckIfResent, AckEvery: 16, AckDelay: 2 * time.Millisecond, NeverRetransmits: true,
+	}
+}
+
+// Legacy is the profile for OpenCPI's C++ driver before 2021.
+func Legacy(overUDP bool) Profile {
+	p := OpenCPI(overUDP)
+	p.Name = "opencpi-legacy"
+	p.Window = 64
+	p.NoLength4, p.NoSentinel = true, true
+	p.OpenTransactions, p.SkipBit = 1, 1<<9
+	p.Acks, p.SplitAcks = AckOnce, true
+	return p
+}
+
+// ProfileNames lists what ProfileByName knows.
+var ProfileNames = []string{"native", "fpga", "opencpi", "opencpi2", "opencpi-legacy"}
+
+// ProfileByName returns a preset.
+func ProfileByName(name string, overUDP bool) (Profile, error) {
+	switch name {
+	case "", "native":
+		return Native(), nil
+	case "fpga":
+		return FPGA(), nil
+	case "opencpi":
+		return OpenCPI(overUDP), nil
+	case "opencpi2":
+		return OpenCPI2(), nil
+	case "opencpi-legacy":
+		return Legacy(overUDP), nil
+	}
+	return Profile{}, fmt.Errorf("dgrdma: no peer profile %q; there are %s", name, strings.Join(ProfileNames, ", "))
+}
+
+func (p *Profile) check() error {
+	switch {
+	case p.Window < 1 || p.Window > ack.MaxHistory-1:
+		return fmt.Errorf("dgrdma: profile %s: window %d, need 1 to %d frames", p.Name, p.Window, ack.MaxHistory-1)
+	case p.Span < p.Window || p.Span > ack.MaxHistory-1:
+		return fmt.Errorf("dgrdma: profile %s: span %d, need %d (the window) to %d ids", p.Name, p.Span, p.Window, ack.MaxHistory-1)
+	case p.History < 1 || p.History > ack.MaxHistory || p.History&(p.History-1) != 0:
+		return fmt.Errorf("dgrdma: profile %s: history %d, need a power of two up to %d", p.Name, p.History, ack.MaxHistory)
+	case p.Chunk < 1 || p.Final < 1 || p.AddressMultiple < 1:
+		return fmt.Errorf("dgrdma: profile %s: chunk, final and address multiples are at least 1", p.Name)
+	case p.OpenTransactions < 1 || p.OpenTransactions > closedTransactions/2:
+		return fmt.Errorf("dgrdma: profile %s: %d open transactions, need 1 to %d", p.Name, p.OpenTransactions, closedTransactions/2)
+	}
+	return nil
+}

@@ -1,0 +1,352 @@
+package endpoint
+
+import (
+	"errors"
+
+	"github.com/dgrdma/dgrdma/ack"
+	"github.com/dgrdma/dgrdma/frame"
+)
+
+// receiving is what the receiving goroutine keeps of a connection.
+type receiving struct {
+	recv     ack.Receiver
+	late     ack.Lateness
+	open     openTable
+	closed   closedSet
+	life     uint32 // of the peer; 0: not introduced yet
+	epoch    int32
+	acks     []ack.Range // what this batch acknowledged
+	counters Counters
+	newest   uint32 // youngest transaction id, where ids tell age
+	heard    bool   // something valid came since the last reset
+	touched  bool   // in the endpoint's list for this batch
+	resent   bool   // the peer has sent something again
+}
+
+// placement is a message that passed all checks and waits for the others of
+// its frame.
+type placement struct {
+	msg     frame.Message
+	dst     []byte
+	data    []byte
+	swallow bool
+}
+
+func (r *receiving) init(c *Conn) {
+	p := &c.profile
+	jump := 1024 // far more than is lost in a row, far less than a random id
+	if !p.Session {
+		jump = 1<<15 - 1
+	}
+	r.recv.Init(ack.ReceiverConfig{
+		History: p.History, Repeat: p.Acks == AckRepeat, SplitAtWrap: p.SplitAcks, Jump: jump,
+	})
+	r.open.limit = c.ep.cfg.OpenIncoming
+	r.clear()
+}
+
+func (r *receiving) clear() {
+	r.recv.Reset()
+	r.late = ack.Lateness{}
+	r.open.reset()
+	r.acks = r.acks[:0]
+	r.life, r.heard, r.resent = 0, false, false
+}
+
+// begin starts a life of the peer.
+func (r *receiving) begin(life uint32) {
+	r.clear()
+	r.life = life
+	r.heard = true
+	r.closed.begin(life)
+}
+
+// tagOf names a frame by its first message: a retransmission has the same tag,
+// another frame under the same id almost never.
+func tagOf(m *frame.Message) uint16 {
+	h := (m.Txn ^ uint32(m.Index)<<16) * 0x9E3779B1
+	return uint16(h >> 16)
+}
+
+// receive acts on a frame of this peer.
+func (c *Conn) receive(now ack.Instant, f *frame.Frame) Reason {
+	r := &c.rx
+	c.touch()
+	r.counters.FramesReceived++
+	if e := c.epoch.Load(); e != r.epoch {
+		r.epoch = e
+		r.clear()
+	}
+	if !f.HasMessages() {
+		return c.alone(f)
+	}
+	cur := f.Cursor()
+	cur.Next()
+	first := cur.Msg
+	if c.profile.Session {
+		if isHello(&first) {
+			c.hello(now, f, &first)
+			return RefusedNone
+		}
+		if r.life == 0 {
+			return c.drop(RefusedNoSession)
+		}
+	}
+	if c.down.Load() {
+		return c.drop(RefusedDown)
+	}
+	tag := tagOf(&first)
+	switch r.recv.Check(f.Seq) {
+	case ack.Duplicate:
+		if r.recv.Carried(f.Seq, tag) {
+			return c.again(f)
+		}
+		if !c.profile.Session {
+			// Another frame under a known id: the peer began anew. To
+			// acknowledge it would lose it silently (DGRDMA-041).
+			return c.refused(RefusedForeign, first.Txn, nil)
+		}
+	case ack.Old:
+		if !c.profile.Session {
+			return c.refused(RefusedForeign, first.Txn, nil)
+		}
+	}
+	if why, txn, err := c.admit(f, &cur); why != RefusedNone {
+		if why == RefusedStale || why == RefusedForeign {
+			return c.drop(why)
+		}
+		c.acksOf(f)
+		return c.refused(why, txn, err)
+	}
+	c.acksOf(f)
+	c.place(f.Seq)
+	r.recv.Accept(f.Seq, tag)
+	r.heard = true
+	return RefusedNone
+}
+
+// alone acts on a frame without messages. Whatever its id, it is never
+// acknowledged (DGRDMA-024): that would not end.
+func (c *Conn) alone(f *frame.Frame) Reason {
+	r := &c.rx
+	if c.profile.Session && r.life == 0 {
+		return c.drop(RefusedNoSession)
+	}
+	if c.down.Load() {
+		return c.drop(RefusedDown)
+	}
+	c.acksOf(f)
+	r.recv.AckOnly(f.Seq)
+	r.heard = true
+	return RefusedNone
+}
+
+// again acts on a frame that was applied before: its acknowledgement may be
+// lost, and its own acknowledgements count (DGRDMA-028, DGRDMA-032).
+func (c *Conn) again(f *frame.Frame) Reason {
+	r := &c.rx
+	r.counters.Duplicates++
+	r.resent = true
+	c.acksOf(f)
+	r.recv.Again(f.Seq)
+	return RefusedNone
+}
+
+// acksOf notes what a frame acknowledges, to be applied at the end of the batch.
+func (c *Conn) acksOf(f *frame.Frame) {
+	r := &c.rx
+	if f.AckCount == 0 && !c.profile.Cumulative {
+		// Nothing to note; the id still tells how far the peer is.
+		if c.profile.Session {
+			r.late.Late(f.Seq, c.used.Load())
+		}
+		return
+	}
+	if c.profile.Session && r.late.Late(f.Seq, c.used.Load()) {
+		r.counters.Refused[RefusedAckTooOld]++
+		return
+	}
+	r.acks = append(r.acks, ack.Range{Start: f.AckStart, Count: f.AckCount})
+}
+
+func (c *Conn) drop(why Reason) Reason {
+	c.rx.counters.Refused[why]++
+	return why
+}
+
+// refused drops a frame and says so.
+func (c *Conn) refused(why Reason, txn uint32, err error) Reason {
+	c.drop(why)
+	c.ep.event(Event{Kind: FrameRefused, Conn: c, Peer: c.Name(), Reason: why, Txn: txn, Err: err})
+	return why
+}
+
+// admit checks all messages of a frame before anything of it is done: a frame
+// is applied whole or not at all. cur stands at the first message.
+func (c *Conn) admit(f *frame.Frame, cur *frame.Cursor) (why Reason, txn uint32, err error) {
+	r, e := &c.rx, c.ep
+	e.placements = e.placements[:0]
+	opening := 0
+	var before *placement
+	for more := true; more; more = cur.Next() {
+		m := &cur.Msg
+		if c.profile.Session {
+			switch r.closed.age(m.Txn) {
+			case ageClosed:
+				return RefusedStale, m.Txn, nil
+			case ageForeign:
+				return RefusedForeign, m.Txn, nil
+			}
+			if m.Count > 0 && (m.Index == 0 || m.Index > m.Count) {
+				return RefusedInconsistent, m.Txn, nil
+			}
+			if before != nil && before.msg.Txn == m.Txn && m.Index <= before.msg.Index {
+				return RefusedInconsistent, m.Txn, nil
+			}
+		}
+		if in := r.open.find(m.Txn); in != nil {
+			if !in.msg.SameTransaction(m) {
+				in.poisoned = true
+				return RefusedInconsistent, m.Txn, nil
+			}
+			if c.profile.Session {
+				if seen, _ := in.seen(m.Index); seen {
+					return RefusedStale, m.Txn, nil
+				}
+			}
+		} else if before != nil && before.msg.Txn == m.Txn {
+			if !before.msg.SameTransaction(m) {
+				return RefusedInconsistent, m.Txn, nil
+			}
+		} else if m.Count > 1 {
+			opening++
+		}
+		dst, err := e.memory.Admit(c.peer.ID, m)
+		swallow := false
+		if err != nil {
+			var s swallowed
+			if swallow = errors.As(err, &s); !swallow {
+				if errors.Is(err, ErrBounds) {
+					return RefusedBounds, m.Txn, err
+				}
+				return RefusedMemory, m.Txn, err
+			}
+		} else if len(dst) != int(m.Len) {
+			panic("BUG: Memory.Admit returned a slice of the wrong length")
+		}
+		e.placements = append(e.placements, placement{*m, dst, cur.Data, swallow})
+		before = &e.placements[len(e.placements)-1]
+	}
+	if opening > 0 && r.open.full(opening) {
+		if !c.profile.NeverRetransmits || opening > r.open.limit {
+			return RefusedTooManyOpen, e.placements[0].msg.Txn, nil
+		}
+		for r.open.full(opening) {
+			c.evict(r.open.oldest(r.newest))
+		}
+	}
+	return RefusedNone, 0, nil
+}
+
+// place applies the messages that admit passed.
+func (c *Conn) place(seq frame.Seq) {
+	r, e := &c.rx, c.ep
+	for i := range e.placements {
+		p := &e.placements[i]
+		m := &p.msg
+		if c.profile.Session {
+			r.closed.see(m.Txn)
+		}
+		if int32(m.Txn-r.newest) > 0 || !r.heard {
+			if c.profile.OverCounts {
+				c.overtake(m.Txn, seq)
+			}
+			r.newest = m.Txn
+			r.heard = true
+		}
+		if p.swallow {
+			r.counters.Swallowed++
+		} else if m.Len > 0 {
+			place(p.dst, p.data)
+			r.counters.MessagesPlaced++
+			r.counters.DataPlaced += uint64(m.Len)
+			if e.placed != nil {
+				e.placed.Placed(c.peer.ID, m)
+			}
+		}
+		c.account(m, p.swallow)
+		*p = placement{}
+	}
+}
+
+// account counts a message of its transaction, and completes the transaction
+// with the last one.
+func (c *Conn) account(m *frame.Message, swallow bool) {
+	r := &c.rx
+	if m.Count <= 1 {
+		// Count 0 stands for a completion alone, and in some peers for one
+		// message with data (quirk D1-1).
+		c.complete(m, swallow)
+		return
+	}
+	in := r.open.find(m.Txn)
+	if in == nil {
+		in = r.open.add(m, c.profile.Session)
+	}
+	in.count(m, c.profile.Session)
+	in.poisoned = in.poisoned || swallow
+	if in.got == int(m.Count) {
+		c.complete(&in.msg, in.poisoned)
+		r.open.remove(m.Txn)
+	}
+}
+
+func (c *Conn) complete(m *frame.Message, poisoned bool) {
+	r := &c.rx
+	if c.profile.Session {
+		r.closed.close(m.Txn)
+	}
+	if poisoned {
+		c.ep.event(Event{Kind: TransactionLost, Conn: c, Peer: c.Name(), Txn: m.Txn})
+		return
+	}
+	if m.Completes() {
+		c.ep.memory.Complete(c.peer.ID, m)
+	}
+	r.counters.Completions++
+}
+
+// evict gives up a transaction whose messages will not come any more.
+func (c *Conn) evict(in *incoming) {
+	c.rx.counters.OpenEvicted++
+	c.ep.event(Event{Kind: TransactionLost, Conn: c, Peer: c.Name(), Txn: in.msg.Txn})
+	c.rx.open.remove(in.msg.Txn)
+}
+
+// overtake notes that a younger transaction began while older ones are open.
+func (c *Conn) overtake(txn uint32, seq frame.Seq) {
+	for i := range c.rx.open.slots {
+		if in := &c.rx.open.slots[i]; in.used && !in.overtaken && int32(txn-in.msg.Txn) > 0 {
+			in.overtaken, in.later = true, seq
+		}
+	}
+}
+
+// completeOverCounted completes transactions of which one message too many was
+// announced (quirk F16): all frames up to a younger transaction are there, one
+// message is missing, and the data has no hole.
+func (c *Conn) completeOverCounted() {
+	r := &c.rx
+	for i := 0; i < len(r.open.slots); i++ {
+		in := &r.open.slots[i]
+		if in.used && in.overtaken && !in.later.Before(r.recv.Contiguous().Add(1)) {
+			continue
+		}
+		if in.used && in.overtaken && in.got == int(in.msg.Count)-1 && in.high-in.low == in.bytes {
+			m, poisoned := in.msg, in.poisoned
+			r.open.remove(m.Txn)
+			c.complete(&m, poisoned)
+			i = -1 // entries moved
+		}
+	}
+}

@@ -1,0 +1,441 @@
+package endpoint
+
+import (
+	"math"
+
+	"github.com/dgrdma/dgrdma/ack"
+	"github.com/dgrdma/dgrdma/frame"
+	"github.com/dgrdma/dgrdma/transport"
+)
+
+const (
+	// maxBatch bounds the frames given to the transport at once: one system
+	// call's worth, and the bound on how long a turn keeps a connection's lock.
+	maxBatch = 128
+	// probeLength is the least Ethernet payload. Shorter frames are padded by
+	// the link, and an FPGA reads that padding as another header (quirk F3).
+	probeLength = 46
+	probeOwnID  = 20 // where that header has its id: ours is known there, and refused
+	smallLength = 48 // room for a hello, an acknowledgement or a probe
+	// bufferGroup is how many frame buffers are made at once, side by side.
+	bufferGroup = 16
+)
+
+// batch collects frames for one call of the transport. It belongs to whoever
+// holds the turn.
+type batch struct {
+	frames   []transport.Outgoing
+	smalls   []byte // buffers of frames that are sent once and forgotten
+	nSmall   int
+	number   uint64    // counts the batches
+	settle   []settled // frames that count as delivered when they are sent
+	headroom int
+}
+
+type settled struct {
+	c *Conn
+	q frame.Seq
+}
+
+func (b *batch) init(headroom int) {
+	b.headroom = headroom
+	b.number = 1
+	b.frames = make([]transport.Outgoing, 0, maxBatch)
+	b.smalls = make([]byte, maxBatch*(headroom+smallLength))
+}
+
+func (b *batch) full() bool { return len(b.frames) == maxBatch }
+
+// small returns a buffer for a frame that nobody keeps. There is one for every
+// frame of a batch.
+func (b *batch) small(*Conn) []byte {
+	n := b.headroom + smallLength
+	buf := b.smalls[b.nSmall*n : (b.nSmall+1)*n : (b.nSmall+1)*n]
+	b.nSmall++
+	clear(buf)
+	return buf
+}
+
+func (b *batch) add(c *Conn, buf []byte, again bool) {
+	b.frames = append(b.frames, transport.Outgoing{To: c.peer.Addr, Buf: buf})
+	c.batched = b.number
+	c.counters.FramesSent++
+	c.counters.BytesSent += uint64(len(buf) - b.headroom)
+	if t := c.ep.cfg.Trace; t != nil && t.FrameSent != nil {
+		t.FrameSent(c.Name(), buf[b.headroom:], again)
+	}
+}
+
+// queue puts the connection in the list of those with work. Whoever does must
+// call Endpoint.work afterwards, without locks.
+func (c *Conn) queue() {
+	if c.queued.CompareAndSwap(false, true) {
+		e := c.ep
+		e.workMu.Lock()
+		e.working = append(e.working, c)
+		e.workMu.Unlock()
+	}
+}
+
+// work sees to it that queued connections are served: by this goroutine if
+// inline is set and nobody else is at it, else by the sending one.
+func (e *Endpoint) work(inline bool) {
+	e.pending.Store(true)
+	if !inline {
+		e.kick()
+		return
+	}
+	// A turn may find new work behind it; more than a few are for the sending
+	// goroutine, so that a caller of Post is not kept.
+	for i := 0; i < 2 && e.pending.Load(); i++ {
+		if !e.turnMu.TryLock() {
+			// Who has the turn looks at pending after giving it back.
+			return
+		}
+		e.turn()
+		e.turnMu.Unlock()
+	}
+	if e.pending.Load() {
+		e.kick()
+	}
+}
+
+func (e *Endpoint) kick() {
+	select {
+	case e.wake <- struct{}{}:
+	default:
+	}
+}
+
+// turn packs and sends until no connection has work. Guarded by turnMu.
+func (e *Endpoint) turn() {
+	for e.pending.Swap(false) {
+		e.workMu.Lock()
+		e.working, e.serving = e.serving[:0], e.working
+		e.workMu.Unlock()
+		now := e.now()
+		for _, c := range e.serving {
+			c.queued.Store(false)
+			for c.pack(&e.batch, now) {
+				e.flush()
+			}
+			if e.batch.full() {
+				e.flush()
+			}
+		}
+		e.flush()
+	}
+}
+
+// flush gives the batch to the transport.
+func (e *Endpoint) flush() {
+	b := &e.batch
+	if len(b.frames) > 0 {
+		if _, err := e.transport.Send(b.frames); err != nil {
+			e.broken(err)
+		}
+	}
+	clear(b.frames)
+	b.frames, b.nSmall = b.frames[:0], 0
+	b.number++
+	if len(b.settle) > 0 {
+		e.settleSent()
+	}
+}
+
+// settleSent finishes what was sent to peers that never acknowledge.
+func (e *Endpoint) settleSent() {
+	var fin finished
+	now := e.now()
+	for _, s := range e.batch.settle {
+		s.c.mu.Lock()
+		if s.c.err == nil {
+			s.c.sender.Settle(now, s.q)
+			s.c.settled(s.q, &fin)
+			s.c.roomMade()
+			if s.c.posted.unpacked != nil {
+				s.c.queue()
+				e.pending.Store(true)
+			}
+		}
+		s.c.mu.Unlock()
+	}
+	clear(e.batch.settle)
+	e.batch.settle = e.batch.settle[:0]
+	e.finish(fin)
+}
+
+// pack adds what the connection has to send to the batch. It reports whether
+// the batch became full before everything was in.
+func (c *Conn) pack(b *batch, now ack.Instant) (more bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.err != nil {
+		return false
+	}
+	if c.batched != b.number {
+		// Nothing of ours is waiting to be sent, so nothing refers to these.
+		c.free = append(c.free, c.returned...)
+		c.returned = c.returned[:0]
+	}
+	if c.profile.Session {
+		if b.full() {
+			return true
+		}
+		c.packHello(b, now)
+	}
+	c.blocked = false
+	if c.ready() {
+		for {
+			if b.full() {
+				return true
+			}
+			if !c.packLost(b, now) && !c.packNew(b, now) {
+				break
+			}
+		}
+		if c.probe {
+			c.probe = false
+			c.packProbe(b, now)
+		}
+	}
+	for {
+		if at, armed := c.due.Deadline(); !armed || at > now {
+			break
+		}
+		if b.full() {
+			return true
+		}
+		if !c.packAck(b, now) {
+			break
+		}
+	}
+	c.used.Store(c.sender.Used())
+	c.arm(now)
+	return false
+}
+
+// packLost sends a lost frame again: same id, same messages, acknowledgements
+// as they are now (DGRDMA-026, DGRDMA-031).
+func (c *Conn) packLost(b *batch, now ack.Instant) bool {
+	q, ok := c.sender.NextLost(now)
+	if !ok {
+		return false
+	}
+	c.sender.Resend(now, q)
+	o := &c.out[int(q)&(len(c.out)-1)]
+	var run ack.Range
+	if c.profile.FreshAcks {
+		// The peer would overlook it in a frame that it knows.
+	} else {
+		run, _ = c.due.Next()
+	}
+	if !c.profile.Probe || o.n > 0 {
+		frame.PutAck(o.buf[b.headroom:], run.Start, run.Count)
+	}
+	if run.Count > 0 {
+		c.counters.AcksCarried++
+	}
+	if c.sender.Timeouts() > 0 {
+		c.counters.RetransmitsTimed++
+	} else {
+		c.counters.RetransmitsFast++
+	}
+	if t := c.ep.cfg.Trace; t != nil && t.FrameLost != nil {
+		t.FrameLost(c.Name(), q, c.sender.Timeouts() > 0)
+	}
+	b.add(c, o.buf, true)
+	return true
+}
+
+// packNew makes a frame of what is queued.
+func (c *Conn) packNew(b *batch, now ack.Instant) bool {
+	t := c.posted.unpacked
+	if t == nil || c.sender.Lost() > 0 {
+		return false
+	}
+	switch c.sender.Limit(now, c.frameMax) {
+	case ack.WindowFull:
+		c.blocked = true
+		c.counters.WindowFull++
+		return false
+	case ack.Congested:
+		c.blocked = true
+		c.counters.Congested++
+		return false
+	case ack.Paced:
+		return false
+	}
+	if !t.begun && !c.mayOpen() {
+		c.blocked = true
+		return false
+	}
+	if c.waitsForCompany(t, now) {
+		return false
+	}
+	buf := c.buffer()
+	var w frame.Writer
+	w.Init(buf[b.headroom : b.headroom+c.frameMax])
+	first, n := c.fill(&w)
+	if n == 0 {
+		panic("BUG: a frame without messages")
+	}
+	buf = buf[:b.headroom+w.Len()]
+	q := c.sender.Track(now, w.Len())
+	c.follow()
+	c.out[int(q)&(len(c.out)-1)] = outFrame{buf: buf, first: first, n: n}
+	run, ok := c.due.Next()
+	h := frame.Header{
+		Dst: c.dst(), Src: c.ep.cfg.ID, Seq: q, AckStart: run.Start, AckCount: run.Count, Flags: frame.FlagMessages,
+	}
+	h.Put(buf[b.headroom:])
+	if ok {
+		c.counters.AcksCarried++
+	}
+	if c.profile.NoAcks {
+		b.settle = append(b.settle, settled{c, q})
+	}
+	b.add(c, buf, false)
+	return true
+}
+
+// waitsForCompany reports whether a small transaction is held back for others.
+func (c *Conn) waitsForCompany(t *Transaction, now ack.Instant) bool {
+	if c.ep.cfg.Coalesce == 0 || t.begun || now >= c.holding.Add(c.ep.cfg.Coalesce) {
+		c.holding = now
+		return false
+	}
+	l := c.layout()
+	total := 0
+	for ; t != nil; t = t.next {
+		bytes, fits := l.alone(t)
+		if total += bytes; !fits || total > l.full {
+			return false
+		}
+	}
+	return true
+}
+
+// follow keeps the frames where the sender's slots are.
+func (c *Conn) follow() {
+	if n := c.sender.Capacity(); n != len(c.out) {
+		old := c.out
+		c.out = make([]outFrame, n)
+		if len(old) > 0 {
+			for q := c.sender.Oldest(); q != c.sender.Next().Add(-1); q++ {
+				c.out[int(q)&(n-1)] = old[int(q)&(len(old)-1)]
+			}
+		}
+	}
+}
+
+// buffer returns memory for one frame with the transport's headroom.
+func (c *Conn) buffer() []byte {
+	size := c.ep.headroom + c.frameMax
+	if len(c.free) == 0 {
+		group := make([]byte, bufferGroup*size)
+		for i := range bufferGroup {
+			c.free = append(c.free, group[i*size:(i+1)*size:(i+1)*size])
+		}
+	}
+	last := len(c.free) - 1
+	buf := c.free[last][:size]
+	c.free = c.free[:last]
+	return buf
+}
+
+// packProbe sends an empty frame under a new id, which an FPGA acknowledges
+// and so says what else it has (quirk F2). It may lie beyond the window: there
+// it is dropped without a trace, and sent again later.
+func (c *Conn) packProbe(b *batch, now ack.Instant) {
+	if b.full() || c.sender.Next().Diff(c.sender.Oldest()) >= c.profile.Span {
+		return
+	}
+	buf := c.buffer()[:b.headroom+probeLength]
+	clear(buf)
+	q := c.sender.Track(now, probeLength)
+	c.follow()
+	c.out[int(q)&(len(c.out)-1)] = outFrame{buf: buf}
+	h := frame.Header{Dst: c.dst(), Src: c.ep.cfg.ID, Seq: q}
+	h.Put(buf[b.headroom:])
+	buf[b.headroom+probeOwnID] = byte(q)
+	buf[b.headroom+probeOwnID+1] = byte(q >> 8)
+	c.counters.Probes++
+	b.add(c, buf, false)
+}
+
+// packAck sends an acknowledgement by itself.
+func (c *Conn) packAck(b *batch, now ack.Instant) bool {
+	if c.profile.Session && c.session.theirs == 0 {
+		c.due.Init(c.profile.AckEvery, c.profile.AckDelay)
+		return false
+	}
+	q, ok := c.sender.Alone(now)
+	if !ok {
+		// No id to travel under. It rides on the next frame with messages, or
+		// comes again with the duplicate.
+		c.counters.AcksHeld++
+		c.due.Hold(now.Add(c.profile.AckDelay))
+		return false
+	}
+	run, _ := c.due.Next()
+	buf := b.small(c)[:b.headroom+frame.HeaderSize]
+	h := frame.Header{Dst: c.dst(), Src: c.ep.cfg.ID, Seq: q, AckStart: run.Start, AckCount: run.Count}
+	h.Put(buf[b.headroom:])
+	c.counters.AcksAlone++
+	b.add(c, buf, false)
+	return true
+}
+
+// arm sets when the connection needs attention next. Guarded by mu.
+func (c *Conn) arm(now ack.Instant) {
+	at := ack.Instant(math.MaxInt64)
+	if t, ok := c.sender.Deadline(); ok {
+		at = min(at, t)
+	}
+	if t, ok := c.due.Deadline(); ok {
+		at = min(at, t)
+	}
+	if c.profile.Session && !c.session.known {
+		at = min(at, c.session.askAt)
+		if c.posted.n > 0 {
+			at = min(at, c.session.since.Add(c.ep.cfg.GiveUp))
+		}
+	} else if t := c.posted.unpacked; t != nil && !c.blocked {
+		if c.ep.cfg.Coalesce > 0 {
+			at = min(at, c.holding.Add(c.ep.cfg.Coalesce))
+		}
+		if next := c.sender.PacedUntil(now, c.frameMax); next > now {
+			at = min(at, next)
+		}
+	}
+	c.wakeAt.Store(int64(at))
+	c.ep.arm(now, at)
+}
+
+// expire acts on what the passing of time asks for.
+func (c *Conn) expire(now ack.Instant, fin *finished) {
+	var why error
+	c.mu.Lock()
+	if c.err == nil {
+		switch c.sender.Expire(now) {
+		case ack.Dead:
+			why = c.peerError("waiting for acknowledgements", ErrPeerDown)
+		case ack.Probe:
+			c.probe = c.profile.Probe
+		}
+		s := &c.session
+		if c.profile.Session && !s.known && c.posted.n > 0 && now.Sub(s.since) >= c.ep.cfg.GiveUp {
+			why = c.peerError("introducing ourselves (a peer of another kind needs its profile)", ErrPeerDown)
+		}
+		if why != nil {
+			c.fail(now, fin, why)
+		} else {
+			c.queue()
+		}
+	}
+	c.mu.Unlock()
+	if why != nil {
+		c.ep.event(Event{Kind: PeerDown, Conn: c, Peer: c.Name(), Err: why})
+	}
+}

@@ -1,0 +1,163 @@
+package endpoint
+
+import "github.com/dgrdma/dgrdma/frame"
+
+// Segment is a run of bytes and where in the peer's memory they go.
+type Segment struct {
+	Addr  uint32
+	Bytes []byte
+}
+
+// Transaction is what is posted: data in any number of segments, then one
+// completion word, written after all of them. Both completion fields
+// frame.NoCompletion means that none is written, where the peer understands.
+//
+// From Post until Done the transaction and the bytes of its segments belong to
+// the library. Afterwards they may be used again, from within Done on.
+type Transaction struct {
+	Segments        []Segment
+	CompletionAddr  uint32
+	CompletionValue uint32
+	// Done is called exactly once for every Post that returned nil: with nil
+	// when the peer acknowledged all of it, else with the reason. It runs on
+	// the endpoint's goroutines: it must not block, and may Post.
+	Done func(*Transaction, error)
+	// Cookie is the caller's.
+	Cookie any
+
+	// Below: guarded by the connection's mutex.
+	prev, next *Transaction
+	owner      *Conn // not nil while posted
+	waiter     chan error
+	err        error
+	id         uint32
+	frames     uint32 // unacknowledged frames that hold messages of it
+	count      uint16 // messages
+	packed     uint16 // messages in frames so far
+	segment    int    // next segment to be packed, and how much of it is
+	offset     int
+	begun      bool // id and count are assigned
+	complete   bool // all messages are in frames
+}
+
+// Bytes returns the data bytes of all segments.
+func (t *Transaction) Bytes() (n int) {
+	for i := range t.Segments {
+		n += len(t.Segments[i].Bytes)
+	}
+	return n
+}
+
+// transactions is a list of posted transactions: first those in flight, then
+// the one being packed, then those that wait.
+type transactions struct {
+	head, tail *Transaction
+	unpacked   *Transaction // first with messages still to be packed
+	n          int
+}
+
+func (l *transactions) push(t *Transaction) {
+	t.prev, t.next = l.tail, nil
+	if l.tail == nil {
+		l.head = t
+	} else {
+		l.tail.next = t
+	}
+	l.tail = t
+	if l.unpacked == nil {
+		l.unpacked = t
+	}
+	l.n++
+}
+
+func (l *transactions) remove(t *Transaction) {
+	if l.unpacked == t {
+		l.unpacked = t.next
+	}
+	if t.prev == nil {
+		l.head = t.next
+	} else {
+		t.prev.next = t.next
+	}
+	if t.next == nil {
+		l.tail = t.prev
+	} else {
+		t.next.prev = t.prev
+	}
+	t.prev, t.next = nil, nil
+	l.n--
+}
+
+// finished is a chain of transactions whose Done is to be called.
+type finished struct {
+	head, tail *Transaction
+}
+
+func (f *finished) add(t *Transaction, err error) {
+	t.err = err
+	t.next = nil
+	if f.head == nil {
+		f.head = t
+	} else {
+		f.tail.next = t
+	}
+	f.tail = t
+}
+
+// deliver calls Done for each. No lock may be held.
+func (f *finished) deliver() {
+	for f.head != nil {
+		t := f.head
+		f.head = t.next
+		t.next, t.owner = nil, nil
+		if t.waiter != nil && t.Done == nil {
+			t.waiter <- t.err
+			continue
+		}
+		if t.Done != nil {
+			t.Done(t, t.err)
+		}
+	}
+	f.tail = nil
+}
+
+// validate checks a transaction against the peer before anything is queued:
+// peers that are not ours crash on bad addresses (D1-11, D2-8).
+func (c *Conn) validate(t *Transaction) error {
+	p := &c.profile
+	size := c.peer.Size
+	if size == 0 {
+		size = 1 << 32
+	}
+	messages := 0
+	for i := range t.Segments {
+		s := &t.Segments[i]
+		n := len(s.Bytes)
+		if n == 0 {
+			continue
+		}
+		if int(s.Addr)%p.AddressMultiple != 0 {
+			return ErrAlignment
+		}
+		if uint64(s.Addr)+uint64(roundUp(n, p.Final)) > size {
+			return ErrBounds
+		}
+		messages += n/c.leastChunk + 1
+	}
+	if messages > frame.MaxMessages {
+		l := c.layout()
+		if l.messages(t, l.full) > frame.MaxMessages {
+			return ErrTooLarge
+		}
+	}
+	if t.CompletionAddr == frame.NoCompletion && t.CompletionValue == frame.NoCompletion {
+		if p.NoSentinel {
+			return ErrNoCompletion
+		}
+	} else if uint64(t.CompletionAddr)+4 > size {
+		return ErrBounds
+	}
+	return nil
+}
+
+func roundUp(n, multiple int) int { return (n + multiple - 1) / multiple * multiple }
