@@ -251,8 +251,8 @@ func (e *Endpoint) Close() error {
 	err := e.transport.Close()
 	e.wg.Wait()
 	e.turnMu.Lock() // a caller of Post may still be sending
-	e.turnMu.Unlock()
 	e.timer.Stop()
+	e.turnMu.Unlock()
 	e.failAll(ErrClosed)
 	e.deliverFinished()
 	close(e.done)

@@ -1,0 +1,179 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"sync/atomic"
+	"time"
+
+	"github.com/dgrdma/dgrdma/dgrdma"
+	"github.com/dgrdma/dgrdma/transport"
+	"github.com/dgrdma/dgrdma/transport/simnet"
+)
+
+const (
+	demoBlock = 1 << 20 // bytes per transaction
+	demoDepth = 8       // transactions posted at once
+	demoData  = 4096    // address of the data; completion words lie before it
+)
+
+func demo(ctx context.Context, fs *flag.FlagSet, args []string, stdout, stderr io.Writer) error {
+	size := fs.Int("size", 64, "MiB to move, 1 to 1024")
+	loss := fs.Float64("loss", 0.05, "share of datagrams that are lost, each way, 0 to 0.4")
+	duplicate := fs.Float64("duplicate", 0.01, "share of datagrams that arrive twice, 0 to 1")
+	reorder := fs.Float64("reorder", 0.02, "share of datagrams that are overtaken, 0 to 1")
+	seed := fs.Uint64("seed", 1, "seed of the network's faults")
+	if err := parse(fs, args, stdout, "Two endpoints in this process move data by one-sided writes over a simulated\n"+
+		"network that loses, duplicates and reorders. The receiver's memory is compared\nwith what was sent."); err != nil {
+		return err
+	}
+	switch {
+	case *size < 1 || *size > 1024:
+		return usageError{fmt.Errorf("--size %d: need 1 to 1024 MiB", *size)}
+	case *loss < 0 || *loss > 0.4:
+		return usageError{fmt.Errorf("--loss %v: need 0 to 0.4", *loss)}
+	case *duplicate < 0 || *duplicate > 1 || *reorder < 0 || *reorder > 1:
+		return usageError{errors.New("--duplicate and --reorder are shares, 0 to 1")}
+	}
+	link := simnet.Link{
+		Latency: 100 * time.Microsecond, Loss: *loss, Duplicate: *duplicate, Reorder: *reorder,
+		ReorderBy: 300 * time.Microsecond,
+	}
+	return moveOverSimnet(ctx, *size, link, *seed, stdout, stderr)
+}
+
+func moveOverSimnet(ctx context.Context, blocks int, link simnet.Link, seed uint64, stdout, stderr io.Writer) error {
+	from, to := transport.SimAddr(1), transport.SimAddr(2)
+	network := simnet.New(seed)
+	defer network.Close()
+	network.Link(from, to, link)
+	network.Link(to, from, link)
+
+	memory, err := dgrdma.NewRegion(demoData + blocks*demoBlock)
+	if err != nil {
+		return err
+	}
+	sender, err := dgrdma.New(network.Attach(from, simnet.Config{}), &dgrdma.Config{ID: 1})
+	if err != nil {
+		return err
+	}
+	defer sender.Close()
+	receiver, err := dgrdma.New(network.Attach(to, simnet.Config{}), &dgrdma.Config{ID: 2, Memory: memory})
+	if err != nil {
+		return err
+	}
+	defer receiver.Close()
+	conn, err := sender.Connect(dgrdma.Peer{ID: 2, Addr: to, Size: memory.Size()})
+	if err != nil {
+		return err
+	}
+	if _, err := receiver.Connect(dgrdma.Peer{ID: 1, Addr: from}); err != nil {
+		return err
+	}
+
+	data := make([]byte, blocks*demoBlock)
+	random := rand.NewChaCha8([32]byte{byte(seed)})
+	random.Read(data)
+
+	var moved atomic.Int64
+	stop := progress(stderr, &moved, int64(len(data)))
+	start := time.Now()
+	err = postAll(ctx, conn, data, &moved)
+	elapsed := time.Since(start)
+	stop()
+	if err != nil {
+		return err
+	}
+	for i := range blocks {
+		if err := memory.WaitFor(ctx, uint32(4*i), uint32(i+1)); err != nil {
+			return err
+		}
+	}
+	if got := memory.Bytes()[demoData:]; !bytes.Equal(got, data) {
+		return errors.New("the receiver's memory differs from what was sent")
+	}
+
+	s, r := conn.Stats(), receiver.Stats()
+	out, back := network.LinkStats(from, to), network.LinkStats(to, from)
+	fmt.Fprintf(stdout, "moved       %d MiB in %v, %.0f MB/s, every byte verified\n", blocks, elapsed.Round(time.Millisecond),
+		float64(len(data))/elapsed.Seconds()/1e6)
+	fmt.Fprintf(stdout, "network     %d datagrams out, %d lost; %d back, %d lost; %d duplicated, %d reordered\n",
+		out.Sent, out.Dropped(), back.Sent, back.Dropped(), out.Duplicated+back.Duplicated, out.Reordered+back.Reordered)
+	fmt.Fprintf(stdout, "recovered   %d frames sent again (%d by later acknowledgements, %d by timeout), %d duplicates filtered\n",
+		s.RetransmitsFast+s.RetransmitsTimed, s.RetransmitsFast, s.RetransmitsTimed, r.Duplicates)
+	fmt.Fprintf(stdout, "completed   %d transactions, %d completion words written, each once\n", s.TransactionsDone, r.Completions)
+	return nil
+}
+
+// postAll writes data in transactions of one block each and waits for them.
+func postAll(ctx context.Context, conn *dgrdma.Conn, data []byte, moved *atomic.Int64) error {
+	queue := dgrdma.NewCompletionQueue(demoDepth)
+	done := make([]dgrdma.Completion, demoDepth)
+	free := make([]*dgrdma.Transaction, demoDepth)
+	for i := range free {
+		free[i] = &dgrdma.Transaction{Segments: make([]dgrdma.Segment, 1)}
+	}
+	blocks := len(data) / demoBlock
+	for next, finished := 0, 0; finished < blocks; {
+		for next < blocks && len(free) > 0 {
+			t := free[len(free)-1]
+			free = free[:len(free)-1]
+			at := next * demoBlock
+			t.Segments[0] = dgrdma.Segment{Addr: uint32(demoData + at), Bytes: data[at : at+demoBlock]}
+			t.CompletionAddr, t.CompletionValue = uint32(4*next), uint32(next+1)
+			if err := queue.Post(conn, t); err != nil {
+				return err
+			}
+			next++
+		}
+		n, err := queue.Wait(ctx, done)
+		if err != nil {
+			return fmt.Errorf("interrupted after %d of %d MiB: %w", finished, blocks, err)
+		}
+		for _, c := range done[:n] {
+			if c.Err != nil {
+				return c.Err
+			}
+			free = append(free, c.Transaction)
+			moved.Add(demoBlock)
+			finished++
+		}
+	}
+	return nil
+}
+
+// progress shows on a terminal how far it is, until stop is called.
+func progress(w io.Writer, moved *atomic.Int64, total int64) (stop func()) {
+	f, ok := w.(*os.File)
+	if !ok {
+		return func() {}
+	}
+	if info, err := f.Stat(); err != nil || info.Mode()&os.ModeCharDevice == 0 {
+		return func() {}
+	}
+	quit, gone := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(gone)
+		start := time.Now()
+		tick := time.NewTicker(100 * time.Millisecond)
+		defer tick.Stop()
+		for {
+			n := moved.Load()
+			fmt.Fprintf(f, "\r%4d of %d MiB  %3d %%  %.0f MB/s ", n>>20, total>>20, 100*n/total,
+				float64(n)/max(time.Since(start).Seconds(), 1e-3)/1e6)
+			select {
+			case <-quit:
+				fmt.Fprint(f, "\r\x1b[K")
+				return
+			case <-tick.C:
+			}
+		}
+	}()
+	return func() { close(quit); <-gone }
+}

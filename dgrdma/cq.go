@@ -1,0 +1,106 @@
+package dgrdma
+
+import (
+	"context"
+	"sync"
+)
+
+// Completion is a transaction that is done, and how it went.
+type Completion struct {
+	Transaction *Transaction
+	Err         error
+}
+
+// CompletionQueue collects transactions that are done, for programs that would
+// rather ask than be called. Its methods may be called from any goroutine.
+type CompletionQueue struct {
+	mu      sync.Mutex
+	ring    []Completion
+	first   int
+	n       int
+	pending int // posted, not collected yet: at most the depth
+	arrived chan struct{}
+	done    func(*Transaction, error)
+}
+
+// NewCompletionQueue makes a queue for depth transactions, at least 1, that are
+// posted and not collected.
+func NewCompletionQueue(depth int) *CompletionQueue {
+	q := &CompletionQueue{ring: make([]Completion, max(depth, 1)), arrived: make(chan struct{}, 1)}
+	q.done = q.add
+	return q
+}
+
+// Post posts t on c and will put it into the queue when it is done; it sets
+// t.Done. ErrQueueFull means that depth transactions wait to be collected.
+func (q *CompletionQueue) Post(c *Conn, t *Transaction) error {
+	q.mu.Lock()
+	if q.pending == len(q.ring) {
+		q.mu.Unlock()
+		return ErrQueueFull
+	}
+	q.pending++
+	q.mu.Unlock()
+	t.Done = q.done
+	err := c.Post(t)
+	if err != nil {
+		q.mu.Lock()
+		q.pending--
+		q.mu.Unlock()
+	}
+	return err
+}
+
+func (q *CompletionQueue) add(t *Transaction, err error) {
+	q.mu.Lock()
+	q.ring[(q.first+q.n)%len(q.ring)] = Completion{t, err}
+	q.n++
+	q.mu.Unlock()
+	q.signal()
+}
+
+func (q *CompletionQueue) signal() {
+	select {
+	case q.arrived <- struct{}{}:
+	default:
+	}
+}
+
+// Poll moves what is done into dst and returns how many there were.
+func (q *CompletionQueue) Poll(dst []Completion) int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	n := min(q.n, len(dst))
+	for i := range n {
+		dst[i] = q.ring[q.first]
+		q.ring[q.first] = Completion{}
+		q.first = (q.first + 1) % len(q.ring)
+	}
+	q.n -= n
+	q.pending -= n
+	if q.n > 0 {
+		q.signal() // for another goroutine that waits
+	}
+	return n
+}
+
+// Wait is Poll that blocks until there is at least one. What is done wins over
+// a context that is.
+func (q *CompletionQueue) Wait(ctx context.Context, dst []Completion) (int, error) {
+	if len(dst) == 0 {
+		return 0, nil
+	}
+	for {
+		if n := q.Poll(dst); n > 0 {
+			return n, nil
+		}
+		select {
+		case <-q.arrived:
+		case <-ctx.Done():
+			if n := q.Poll(dst); n > 0 {
+				return n, nil
+			}
+			return 0, context.Cause(ctx)
+		}
+	}
+}

@@ -1,0 +1,130 @@
+package dgrdma
+
+import (
+	"fmt"
+
+	"github.com/dgrdma/dgrdma/endpoint"
+	"github.com/dgrdma/dgrdma/frame"
+	"github.com/dgrdma/dgrdma/transport"
+	"github.com/dgrdma/dgrdma/url"
+)
+
+// The engine's types under their users' name.
+type (
+	Conn        = endpoint.Conn
+	Config      = endpoint.Config
+	Peer        = endpoint.Peer
+	Profile     = endpoint.Profile
+	Transaction = endpoint.Transaction
+	Segment     = endpoint.Segment
+	Memory      = endpoint.Memory
+	Region      = endpoint.Region
+	Event       = endpoint.Event
+	Trace       = endpoint.Trace
+	Stats       = endpoint.Stats
+	ConnStats   = endpoint.ConnStats
+	PeerError   = endpoint.PeerError
+	Reason      = endpoint.Reason
+	EndpointID  = frame.EndpointID
+)
+
+// What OnEvent is told.
+const (
+	PeerUp          = endpoint.PeerUp
+	PeerRestarted   = endpoint.PeerRestarted
+	PeerDown        = endpoint.PeerDown
+	FrameRefused    = endpoint.FrameRefused
+	TransactionLost = endpoint.TransactionLost
+)
+
+// NoCompletion as completion address and value makes a transaction that writes
+// no completion word.
+const NoCompletion = frame.NoCompletion
+
+// The errors to test for with errors.Is.
+var (
+	ErrClosed        = endpoint.ErrClosed
+	ErrQueueFull     = endpoint.ErrQueueFull
+	ErrTooLarge      = endpoint.ErrTooLarge
+	ErrBounds        = endpoint.ErrBounds
+	ErrAlignment     = endpoint.ErrAlignment
+	ErrNoCompletion  = endpoint.ErrNoCompletion
+	ErrInUse         = endpoint.ErrInUse
+	ErrPeerDown      = endpoint.ErrPeerDown
+	ErrPeerRestarted = endpoint.ErrPeerRestarted
+	ErrReset         = endpoint.ErrReset
+	ErrPeerExists    = endpoint.ErrPeerExists
+	ErrTooManyPeers  = endpoint.ErrTooManyPeers
+)
+
+// Endpoint is a block of memory on a network, and the connections to the peers
+// that write into it.
+type Endpoint struct {
+	*endpoint.Endpoint
+}
+
+// New starts an endpoint on a transport, which it owns from then on and closes.
+func New(tc transport.Conn, cfg *Config) (*Endpoint, error) {
+	e, err := endpoint.New(tc, cfg)
+	if err != nil {
+		return nil, err
+	}
+	return &Endpoint{e}, nil
+}
+
+// NewRegion makes zeroed memory for peers to write into, up to 4 GiB.
+func NewRegion(size int) (*Region, error) { return endpoint.NewRegion(size) }
+
+// RegionOver makes a Region of existing memory, which must begin at a multiple
+// of 8.
+func RegionOver(mem []byte) (*Region, error) { return endpoint.RegionOver(mem) }
+
+// Swallow makes an error of Memory.Admit drop one message instead of refusing
+// its whole frame.
+func Swallow(err error) error { return endpoint.Swallow(err) }
+
+// Profiles by the names that endpoint strings use: native, fpga, opencpi,
+// opencpi2, opencpi-legacy. Over UDP some send smaller frames.
+func ProfileByName(name string, overUDP bool) (Profile, error) {
+	return endpoint.ProfileByName(name, overUDP)
+}
+
+// Dial connects to the peer that an endpoint string names. It does not wait for
+// the peer to be there.
+func (e *Endpoint) Dial(peerURL string) (*Conn, error) {
+	p, err := ParsePeer(peerURL)
+	if err != nil {
+		return nil, err
+	}
+	return e.Connect(p)
+}
+
+// ParsePeer reads a complete endpoint string into what Connect takes. The
+// option profile names the kind of peer.
+func ParsePeer(peerURL string) (Peer, error) {
+	u, err := url.Parse(peerURL)
+	if err != nil {
+		return Peer{}, err
+	}
+	if !u.Complete() {
+		return Peer{}, fmt.Errorf("dgrdma: endpoint string %q has no size, id and count of endpoints: "+
+			"a peer's string ends in ;<size>.<id>.<max>", peerURL)
+	}
+	p := Peer{ID: EndpointID(u.ID), Size: u.Size}
+	switch {
+	case u.Scheme == url.UDP && u.Addr.IsValid() && u.Addr.Port() != 0:
+		p.Addr = transport.UDPAddr(u.Addr)
+	case u.Scheme == url.Ether && u.MAC.IsValid():
+		p.Addr = transport.EtherAddr(u.MAC.As6())
+	default:
+		return Peer{}, fmt.Errorf("dgrdma: endpoint string %q has no address to send to", peerURL)
+	}
+	if name, ok := u.Options.Get("profile"); ok {
+		prof, err := ProfileByName(name, u.Scheme == url.UDP)
+		if err != nil {
+			return Peer{}, err
+		}
+		p.Profile = &prof
+	}
+	return p, nil
+}

@@ -1,0 +1,71 @@
+// Package dgrdma moves data between machines by one-sided writes over
+// datagrams: the OpenCPI Datagram RDMA protocol (DG/RDMA v1.07), without an
+// RDMA NIC.
+//
+// # Model
+//
+// An [Endpoint] owns a block of memory, usually a [Region]. A peer writes into
+// it in transactions: bytes placed at addresses, then one 32-bit completion
+// word, written after all of them. What verbs call an RDMA write with immediate
+// is one [Transaction]. Lost frames are sent again, duplicates are filtered, and
+// each completion is written exactly once, never before its data.
+//
+// On a network in memory; on a wire only the transport differs:
+//
+//	network := simnet.New(1)
+//	memory, _ := dgrdma.NewRegion(1 << 20)
+//	a, _ := dgrdma.New(network.Attach(addrA, simnet.Config{}), &dgrdma.Config{ID: 1})
+//	b, _ := dgrdma.New(network.Attach(addrB, simnet.Config{}), &dgrdma.Config{ID: 2, Memory: memory})
+//	toB, _ := a.Connect(dgrdma.Peer{ID: 2, Addr: addrB, Size: memory.Size()})
+//	b.Connect(dgrdma.Peer{ID: 1, Addr: addrA})
+//	err := toB.Write(ctx, &dgrdma.Transaction{
+//		Segments:       []dgrdma.Segment{{Addr: 4096, Bytes: data}},
+//		CompletionAddr: 0, CompletionValue: 1,
+//	})
+//	memory.WaitFor(ctx, 0, 1) // at b: the data is there
+//
+// # Buffers
+//
+//	memory                                owner                       until
+//	Transaction and its Segments' bytes   the library, to be read     Done is called, also on errors and Close
+//	Region.Bytes                          application and peers       a completion word read with Load32 orders
+//	                                      together                    the data before it; nothing else does
+//	slices returned by Memory.Admit       the library, to be written  the frame is placed
+//
+// What keeps a peer from overwriting data that was not used yet is flow control
+// by transactions in the other direction; package link will do it for streams.
+//
+// # Concurrency
+//
+// All methods may be called from any goroutine. An endpoint has two goroutines,
+// and none per connection. Done, OnEvent, Memory and Trace are called on them:
+// they must not block and must not close the endpoint; Done may post.
+//
+// # Ordering
+//
+// None is promised, neither between transactions nor within one: only that a
+// transaction's completion comes after its data. After an error the peer may
+// hold any part of a transaction's data, and may even have completed it, if
+// only the acknowledgement was lost.
+//
+// # Errors
+//
+// Post fails at once for what can never work ([ErrBounds], [ErrTooLarge],
+// [ErrAlignment]) or not now ([ErrQueueFull]). What fails later arrives in Done
+// as a *[PeerError] that wraps [ErrPeerDown], [ErrPeerRestarted] or [ErrReset],
+// or as [ErrClosed], which is net.ErrClosed too. Frames that are refused are
+// counted by reason and reported to OnEvent, never returned.
+//
+// # Peers
+//
+// Peers differ: a [Profile] holds what is known of a kind. Native is this
+// implementation; FPGA, OpenCPI, OpenCPI2 and Legacy are OpenCPI's. Peers of
+// our own kind introduce themselves to each other before data flows, so that
+// neither mistakes a restarted peer for the one it knew.
+//
+// # Limits
+//
+// Endpoint memory up to 4 GiB, 65535 messages per transaction, windows of up to
+// 16383 frames. No encryption and no authentication: ids and addresses can be
+// forged by anyone on the network. Payload integrity is the datagram layer's.
+package dgrdma

@@ -1,0 +1,29 @@
+// Package endpoint is the engine of DG/RDMA: connections, transactions, and the
+// two goroutines between a transport and a block of memory. Programs use it
+// through package dgrdma.
+//
+// # What runs where
+//
+// The receiving goroutine takes batches of datagrams, checks each frame whole,
+// and places it at once: nothing that was received is queued or handed on. At
+// the end of a batch it takes the lock of each connection that was heard, once,
+// to apply acknowledgements and to publish what is to be acknowledged.
+//
+// Sending is a turn that goes around: whoever holds it packs frames of all
+// connections with work and gives them to the transport. The sending goroutine
+// takes it when it is woken or a deadline passes; the receiving one after a
+// batch; a caller of Post when nothing else is under way.
+//
+// State is kept in three groups, named in [Conn]: what the receiving goroutine
+// owns, what the connection's mutex guards, and what never changes. Locks are
+// taken in the order Endpoint.mu, Conn.mu, Endpoint.workMu; the turn comes
+// before all of them. No callback runs under a lock, except Trace.FrameSent.
+//
+// # Whether something was applied
+//
+// Between peers of our own kind this is decided by transaction id and message
+// index, not by frame id: frame ids wrap within milliseconds on a fast link,
+// and a copy that the network held back may look new. A frame is acknowledged
+// only if this very frame was applied in the peer's present life; everything
+// doubtful is dropped without acknowledgement, so that its sender notices.
+package endpoint

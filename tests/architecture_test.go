@@ -1,0 +1,120 @@
+package tests
+
+import (
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/dgrdma/dgrdma/"
+
+// allowed lists, for every package, what it may import beside the standard
+// library. Tests may import anything.
+var allowed = map[string][]string{
+	"frame":            {},
+	"frame/dissect":    {"frame", "github.com/google/gopacket"},
+	"url":              {},
+	"transport":        {},
+	"transport/simnet": {"transport"},
+	"transport/tap":    {"transport"},
+	"ack":              {"frame"},
+	"endpoint":         {"frame", "ack", "transport"},
+	"dgrdma":           {"endpoint", "frame", "transport", "url"},
+	"cmd/dgrdmacat":    {"dgrdma", "transport", "transport/simnet", "transport/tap"},
+	"tests/peers":      {"frame", "transport"},
+}
+
+// forbidden names standard packages that a package must not import, and why.
+var forbidden = map[string]map[string]string{
+	"ack":      {"net": "it does no I/O", "os": "it does no I/O", "sync": "it has no goroutines"},
+	"frame":    {"net": "it does no I/O", "os": "it does no I/O", "time": "it has no state"},
+	"endpoint": {"os": "sockets are the transports' business"},
+}
+
+// onlyUnsafe are the files that may import unsafe.
+var onlyUnsafe = []string{"endpoint/memory.go"}
+
+func TestImportsFollowTheDesign(t *testing.T) {
+	seen := 0
+	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		name := filepath.ToSlash(strings.TrimPrefix(path, ".."+string(filepath.Separator)))
+		if d.IsDir() {
+			if strings.HasPrefix(d.Name(), ".") && path != ".." || d.Name() == "testdata" {
+				return filepath.SkipDir
+			}
+			return nil
+		}
+		if !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
+			return nil
+		}
+		seen++
+		room := filepath.ToSlash(filepath.Dir(name))
+		may, known := allowed[room]
+		if !known {
+			t.Errorf("%s: package %s is not in the design's table of imports; add it there", name, room)
+			return nil
+		}
+		f, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ImportsOnly)
+		if err != nil {
+			return err
+		}
+		for _, spec := range f.Imports {
+			imported := strings.Trim(spec.Path.Value, `"`)
+			if why := offence(name, room, imported, may); why != "" {
+				t.Errorf("%s imports %s: %s", name, imported, why)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if seen < 20 {
+		t.Fatalf("looked at %d files only: the walk went astray", seen)
+	}
+}
+
+func offence(file, room, imported string, may []string) string {
+	if imported == "unsafe" && !strings.HasPrefix(room, "transport") && !slices.Contains(onlyUnsafe, file) {
+		return "unsafe is for the transports and " + strings.Join(onlyUnsafe, ", ")
+	}
+	if imported == "C" {
+		return "the library does without cgo"
+	}
+	if why, bad := forbidden[room][imported]; bad {
+		return why
+	}
+	if first, _, _ := strings.Cut(imported, "/"); !strings.Contains(first, ".") {
+		return "" // standard library
+	}
+	own, inside := strings.CutPrefix(imported, module)
+	for _, m := range may {
+		if inside && own == m || !inside && (imported == m || strings.HasPrefix(imported, m+"/")) {
+			return ""
+		}
+	}
+	return room + " may import only " + strings.Join(append([]string{"the standard library"}, may...), ", ")
+}
+
+func TestOffencesAreNamed(t *testing.T) {
+	for _, c := range []struct{ file, room, imported, want string }{
+		{"ack/x.go", "ack", module + "endpoint", "may import only"},
+		{"endpoint/x.go", "endpoint", module + "transport/simnet", "may import only"},
+		{"endpoint/x.go", "endpoint", "unsafe", "unsafe"},
+		{"frame/x.go", "frame", "github.com/google/gopacket", "may import only"},
+		{"dgrdma/x.go", "dgrdma", "C", "cgo"},
+		{"ack/x.go", "ack", module + "frame", ""},
+	} {
+		got := offence(c.file, c.room, c.imported, allowed[c.room])
+		if (c.want == "") != (got == "") || !strings.Contains(got, c.want) {
+			t.Errorf("%s importing %s: %q, want %q", c.file, c.imported, got, c.want)
+		}
+	}
+}
