@@ -34,7 +34,7 @@ type Counters struct {
 }
 
 // RefusedBy returns how many frames were not applied for that reason.
-func (c *Counters) RefusedBy(r Reason) uint64 { return c.Refused[r] }
+func (c Counters) RefusedBy(r Reason) uint64 { return c.Refused[r] }
 
 // Add adds o to c.
 func (c *Counters) Add(o *Counters) {
