@@ -48,6 +48,8 @@ type Endpoint struct {
 	// Owned by the receiving goroutine.
 	datagrams  []transport.Datagram
 	touched    []*Conn
+	frame      frame.Frame // the one being looked at, and where
+	cursor     frame.Cursor
 	placements []placement
 	last       *Conn // whose frame came last: mostly the next is his too
 	scratch    []frame.Seq

@@ -96,29 +96,30 @@ func (e *Endpoint) receiveLoop() {
 
 // receive finds whose frame it is.
 func (e *Endpoint) receive(now ack.Instant, d *transport.Datagram) {
-	f, err := frame.Parse(d.Data)
-	if err != nil {
+	var err error
+	f := &e.frame // not on the stack: what a trace or a memory is shown, escapes
+	if *f, err = frame.Parse(d.Data); err != nil {
 		e.stranger(RefusedMalformed, d.From, nil)
 		return
 	}
 	if f.Dst != e.cfg.ID {
-		e.stranger(RefusedDestination, d.From, &f)
+		e.stranger(RefusedDestination, d.From, f)
 		return
 	}
 	c := e.last
 	if c == nil || c.peer.ID != f.Src || c.peer.Addr != d.From || c.down.Load() {
 		if c = e.peers.Load().find(f.Src, d.From); c == nil {
-			if c = e.learn(&f, d.From); c == nil {
-				e.stranger(RefusedSource, d.From, &f)
+			if c = e.learn(f, d.From); c == nil {
+				e.stranger(RefusedSource, d.From, f)
 				return
 			}
 		}
 		e.last = c
 	}
 	c.rx.counters.BytesReceived += uint64(len(d.Data))
-	why := c.receive(now, &f)
+	why := c.receive(now, f)
 	if t := e.cfg.Trace; t != nil && t.FrameReceived != nil {
-		t.FrameReceived(c.Name(), &f, why)
+		t.FrameReceived(c.Name(), f, why)
 	}
 }
 

@@ -80,12 +80,13 @@ func (c *Conn) receive(now ack.Instant, f *frame.Frame) Reason {
 	if !f.HasMessages() {
 		return c.alone(f)
 	}
-	cur := f.Cursor()
+	cur := &c.ep.cursor
+	*cur = f.Cursor()
 	cur.Next()
-	first := cur.Msg
+	first := &cur.Msg
 	if c.profile.Session {
-		if isHello(&first) {
-			c.hello(now, f, &first)
+		if isHello(first) {
+			c.hello(now, first)
 			return RefusedNone
 		}
 		if r.life == 0 {
@@ -95,7 +96,7 @@ func (c *Conn) receive(now ack.Instant, f *frame.Frame) Reason {
 	if c.down.Load() {
 		return c.drop(RefusedDown)
 	}
-	tag := tagOf(&first)
+	tag := tagOf(first)
 	switch r.recv.Check(f.Seq) {
 	case ack.Duplicate:
 		if r.recv.Carried(f.Seq, tag) {
@@ -111,7 +112,7 @@ func (c *Conn) receive(now ack.Instant, f *frame.Frame) Reason {
 			return c.refused(RefusedForeign, first.Txn, nil)
 		}
 	}
-	if why, txn, err := c.admit(f, &cur); why != RefusedNone {
+	if why, txn, err := c.admit(cur); why != RefusedNone {
 		if why == RefusedStale || why == RefusedForeign {
 			return c.drop(why)
 		}
@@ -183,7 +184,7 @@ func (c *Conn) refused(why Reason, txn uint32, err error) Reason {
 
 // admit checks all messages of a frame before anything of it is done: a frame
 // is applied whole or not at all. cur stands at the first message.
-func (c *Conn) admit(f *frame.Frame, cur *frame.Cursor) (why Reason, txn uint32, err error) {
+func (c *Conn) admit(cur *frame.Cursor) (why Reason, txn uint32, err error) {
 	r, e := &c.rx, c.ep
 	e.placements = e.placements[:0]
 	opening := 0

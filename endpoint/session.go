@@ -116,7 +116,7 @@ func (c *Conn) sendHello(b *batch, now ack.Instant, index uint16) {
 }
 
 // hello acts on an introduction, on the receiving goroutine.
-func (c *Conn) hello(now ack.Instant, f *frame.Frame, m *frame.Message) {
+func (c *Conn) hello(now ack.Instant, m *frame.Message) {
 	e := c.ep
 	c.mu.Lock()
 	s := &c.session
