@@ -26,6 +26,20 @@
 // A [Controller] bounds the bytes in flight: [Adaptive] by default,
 // [FixedWindow] for links that belong to one user.
 //
+// Both halves of a connection that sends and receives, in outline:
+//
+//	seq := sender.Track(now, len(frame))          // a new frame leaves
+//	acked, ok := sender.AppendAcked(nil, now, run) // a run of ids came back
+//	sender.EndBatch(now)
+//	for q, ok := sender.NextLost(now); ok; q, ok = sender.NextLost(now) {
+//		sender.Resend(now, q)
+//	}
+//	if receiver.Check(id) == ack.New { // a frame came
+//		place()
+//		receiver.Accept(id, tag)
+//	}
+//	due.Take(now, &receiver) // at the end of a batch
+//
 // # Rules
 //
 // Concurrency: no type here is safe for concurrent use; each documents where it

@@ -2,6 +2,20 @@
 // two goroutines between a transport and a block of memory. Programs use it
 // through package dgrdma.
 //
+//	e, err := endpoint.New(wire, &endpoint.Config{ID: 1, Memory: region, OnEvent: log})
+//	if err != nil {
+//		return err
+//	}
+//	defer e.Close()
+//	c, err := e.Connect(endpoint.Peer{ID: 2, Addr: addr, Size: 1 << 20})
+//	if err != nil {
+//		return err
+//	}
+//	err = c.Post(&endpoint.Transaction{Segments: segments, CompletionValue: 1, Done: done})
+//
+// Rules about buffers, concurrency, ordering and errors, and the limits, are in
+// the documentation of package dgrdma.
+//
 // # What runs where
 //
 // The receiving goroutine takes batches of datagrams, checks each frame whole,

@@ -20,7 +20,7 @@ type EventKind uint8
 
 const (
 	PeerUp          EventKind = iota + 1 // first valid frame of a peer, or of one that was down
-	PeerRestarted                        // the peer began a new life; what was pending to it failed
+	PeerRestarted                        // the peer began a new life; what was pending to it failed. With Reason: it seems so, call Reset
 	PeerDown                             // the peer was given up; what was pending to it failed
 	FrameRefused                         // a frame was not applied: see Reason
 	TransactionLost                      // an incoming transaction will never complete: see Txn

@@ -155,9 +155,6 @@ func (e *Endpoint) learn(f *frame.Frame, from transport.Addr) *Conn {
 	if err != nil {
 		return nil
 	}
-	if !c.profile.Session {
-		e.event(Event{Kind: PeerUp, Conn: c, Peer: c.Name()})
-	}
 	return c
 }
 

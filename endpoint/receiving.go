@@ -18,7 +18,9 @@ type receiving struct {
 	acks     []ack.Range // what this batch acknowledged
 	counters Counters
 	newest   uint32 // youngest transaction id, where ids tell age
+	placed   bool   // newest is set
 	heard    bool   // something valid came since the last reset
+	suspect  bool   // the peer seems to have restarted, and that was reported
 	touched  bool   // in the endpoint's list for this batch
 	resent   bool   // the peer has sent something again
 }
@@ -50,14 +52,15 @@ func (r *receiving) clear() {
 	r.late = ack.Lateness{}
 	r.open.reset()
 	r.acks = r.acks[:0]
-	r.life, r.heard, r.resent = 0, false, false
+	r.life = 0
+	r.placed, r.heard, r.suspect, r.resent = false, false, false, false
 }
 
 // begin starts a life of the peer.
 func (r *receiving) begin(life uint32) {
 	r.clear()
 	r.life = life
-	r.heard = true
+	r.heard = true // its owner tells
 	r.closed.begin(life)
 }
 
@@ -105,11 +108,11 @@ func (c *Conn) receive(now ack.Instant, f *frame.Frame) Reason {
 		if !c.profile.Session {
 			// Another frame under a known id: the peer began anew. To
 			// acknowledge it would lose it silently (DGRDMA-041).
-			return c.refused(RefusedForeign, first.Txn, nil)
+			return c.suspectRestart(f, first)
 		}
 	case ack.Old:
 		if !c.profile.Session {
-			return c.refused(RefusedForeign, first.Txn, nil)
+			return c.suspectRestart(f, first)
 		}
 	}
 	if why, txn, err := c.admit(cur); why != RefusedNone {
@@ -122,8 +125,27 @@ func (c *Conn) receive(now ack.Instant, f *frame.Frame) Reason {
 	c.acksOf(f)
 	c.place(f.Seq)
 	r.recv.Accept(f.Seq, tag)
-	r.heard = true
+	c.heard()
 	return RefusedNone
+}
+
+// heard reports a peer that was silent so far.
+func (c *Conn) heard() {
+	if !c.rx.heard {
+		c.rx.heard = true
+		c.ep.event(Event{Kind: PeerUp, Conn: c, Peer: c.Name()})
+	}
+}
+
+// suspectRestart refuses a frame that its peer cannot have sent in the life we
+// know. Peers without introduction are taken back by Reset only: their ids say
+// too little.
+func (c *Conn) suspectRestart(f *frame.Frame, m *frame.Message) Reason {
+	if first := int(f.Seq); !c.rx.suspect && first >= 1 && first <= c.profile.Window {
+		c.rx.suspect = true
+		c.ep.event(Event{Kind: PeerRestarted, Conn: c, Peer: c.Name(), Reason: RefusedForeign, Txn: m.Txn})
+	}
+	return c.refused(RefusedForeign, m.Txn, nil)
 }
 
 // alone acts on a frame without messages. Whatever its id, it is never
@@ -138,7 +160,7 @@ func (c *Conn) alone(f *frame.Frame) Reason {
 	}
 	c.acksOf(f)
 	r.recv.AckOnly(f.Seq)
-	r.heard = true
+	c.heard()
 	return RefusedNone
 }
 
@@ -258,12 +280,11 @@ func (c *Conn) place(seq frame.Seq) {
 		if c.profile.Session {
 			r.closed.see(m.Txn)
 		}
-		if int32(m.Txn-r.newest) > 0 || !r.heard {
+		if int32(m.Txn-r.newest) > 0 || !r.placed {
 			if c.profile.OverCounts {
 				c.overtake(m.Txn, seq)
 			}
-			r.newest = m.Txn
-			r.heard = true
+			r.newest, r.placed = m.Txn, true
 		}
 		if p.swallow {
 			r.counters.Swallowed++

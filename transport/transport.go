@@ -2,6 +2,17 @@
 // batches of datagrams in, batches out, and comparable addresses. The wires are
 // in the packages below it; each of them implements [Conn].
 //
+//	in := make([]transport.Datagram, conn.Caps().Batch)
+//	for {
+//		n, err := conn.Recv(in)
+//		if err != nil {
+//			return err
+//		}
+//		for _, d := range in[:n] {
+//			f, err := frame.Parse(d.Data) // here d.Data is good, and no longer
+//		}
+//	}
+//
 // # Buffers
 //
 // What Recv returns are views that belong to the transport and die at the next
@@ -17,6 +28,10 @@
 // Recv and Send return only errors that end the transport; after Close they
 // are net.ErrClosed to errors.Is. A datagram that the system refuses for a
 // passing reason is loss, which the engine repairs: it is counted in [Stats].
+//
+// # Limits
+//
+// A frame is at most Caps.MTU bytes; a batch may have any length.
 package transport
 
 import (
