@@ -2,7 +2,4 @@ module github.com/dgrdma/dgrdma
 
 go 1.26.0
 
-require (
-	github.com/google/gopacket v1.1.19 // indirect
-	golang.org/x/sys v0.49.0 // indirect
-)
+require github.com/google/gopacket v1.1.19

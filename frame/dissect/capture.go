@@ -1,0 +1,348 @@
+package dissect
+
+import (
+	"bufio"
+	"compress/gzip"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math/bits"
+	"time"
+)
+
+// maxRecord is the longest packet that is read; libpcap has the same limit.
+const maxRecord = 256 << 10
+
+// record is one packet of a capture file. data is valid until the next one.
+type record struct {
+	time     time.Time
+	iface    int
+	linkType int
+	data     []byte
+	length   int // on the wire
+}
+
+// source yields the records of a file, io.EOF at the end, and
+// io.ErrUnexpectedEOF when the file ends elsewhere.
+type source interface {
+	next() (record, error)
+}
+
+// input reads a file in pieces through one buffer.
+type input struct {
+	r     *bufio.Reader
+	start int64 // of the record, or block, that is being read
+	off   int64
+	buf   []byte
+}
+
+// read returns the next n bytes, valid until the next read.
+func (in *input) read(n int) ([]byte, error) {
+	if n > cap(in.buf) {
+		in.buf = make([]byte, max(n, 2*cap(in.buf), 4096))
+	}
+	got, err := io.ReadFull(in.r, in.buf[:n])
+	in.off += int64(got)
+	return in.buf[:n], err
+}
+
+func (in *input) skip(n int) error {
+	got, err := in.r.Discard(n)
+	in.off += int64(got)
+	return inside(err)
+}
+
+// inside says that the end of the file is not expected here.
+func inside(err error) error {
+	if err == io.EOF {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+var errNotCapture = errors.New("neither pcap nor pcapng")
+
+func openSource(r io.Reader) (source, *input, error) {
+	in := &input{r: bufio.NewReaderSize(r, 64<<10)}
+	if magic, _ := in.r.Peek(2); len(magic) == 2 && magic[0] == 0x1F && magic[1] == 0x8B {
+		z, err := gzip.NewReader(in.r)
+		if err != nil {
+			return nil, in, err
+		}
+		in.r = bufio.NewReaderSize(z, 64<<10)
+	}
+	magic, err := in.r.Peek(4)
+	if len(magic) < 4 {
+		if err == io.EOF {
+			err = errNotCapture
+		}
+		return nil, in, err
+	}
+	if binary.LittleEndian.Uint32(magic) == ngSection {
+		return &pcapng{in: in}, in, nil
+	}
+	src, err := openPcap(in)
+	return src, in, err
+}
+
+// pcap is the classic format.
+type pcap struct {
+	in       *input
+	order    binary.ByteOrder
+	tick     time.Duration
+	linkType int
+}
+
+func openPcap(in *input) (source, error) {
+	h, err := in.read(24)
+	if err != nil {
+		return nil, inside(err)
+	}
+	p := &pcap{in: in, order: binary.LittleEndian, tick: time.Microsecond}
+	switch magic := binary.LittleEndian.Uint32(h); magic {
+	case 0xA1B2C3D4:
+	case 0xA1B23C4D:
+		p.tick = time.Nanosecond
+	case 0xD4C3B2A1:
+		p.order = binary.BigEndian
+	case 0x4D3CB2A1:
+		p.order, p.tick = binary.BigEndian, time.Nanosecond
+	default:
+		return nil, errNotCapture
+	}
+	// The upper half may tell the length of the frame check sequence.
+	p.linkType = int(p.order.Uint32(h[20:]) & 0xFFFF)
+	if !knownLinkType(p.linkType) {
+		return nil, fmt.Errorf("link type %d is not supported", p.linkType)
+	}
+	return p, nil
+}
+
+func (p *pcap) next() (record, error) {
+	p.in.start = p.in.off
+	h, err := p.in.read(16)
+	if err != nil {
+		return record{}, err
+	}
+	rec := record{
+		time:     time.Unix(int64(p.order.Uint32(h)), int64(p.order.Uint32(h[4:]))*int64(p.tick)).UTC(),
+		linkType: p.linkType,
+	}
+	return rec, rec.fill(p.in, p.order.Uint32(h[8:]), p.order.Uint32(h[12:]), maxRecord)
+}
+
+// fill reads the captured bytes; no more than limit can follow.
+func (rec *record) fill(in *input, captured, length uint32, limit int) (err error) {
+	if captured > maxRecord || int(captured) > limit {
+		return fmt.Errorf("record claims %d captured bytes", captured)
+	}
+	rec.length = int(max(captured, min(length, 1<<30)))
+	rec.data, err = in.read(int(captured))
+	return inside(err)
+}
+
+// Block types of pcapng, and the option codes of an interface that matter.
+const (
+	ngSection   = 0x0A0D0D0A
+	ngInterface = 1
+	ngPacket    = 2
+	ngSimple    = 3
+	ngEnhanced  = 6
+
+	ngResolution = 9
+	ngOffset     = 14
+)
+
+// maxInterfaces bounds the memory for one section; the number is arbitrary.
+const maxInterfaces = 1 << 16
+
+type pcapng struct {
+	in     *input
+	order  binary.ByteOrder
+	ifaces []ngIface
+}
+
+type ngIface struct {
+	linkType int
+	snap     uint32
+	ticks    uint64 // per second
+	offset   int64  // seconds
+}
+
+func (p *pcapng) next() (record, error) {
+	for {
+		p.in.start = p.in.off
+		h, err := p.in.read(8)
+		if err != nil {
+			return record{}, err
+		}
+		if binary.LittleEndian.Uint32(h) == ngSection {
+			if err := p.section([4]byte(h[4:])); err != nil {
+				return record{}, err
+			}
+			continue
+		}
+		kind, total := p.order.Uint32(h), p.order.Uint32(h[4:])
+		if total < 12 || total%4 != 0 || total > 1<<30 {
+			return record{}, fmt.Errorf("block claims %d bytes", total)
+		}
+		body := int(total) - 12
+		var rec record
+		before, isPacket := p.in.off, false
+		switch kind {
+		case ngInterface:
+			err = p.iface(body)
+		case ngEnhanced, ngPacket:
+			rec, err = p.packet(kind, body)
+			isPacket = true
+		case ngSimple:
+			rec, err = p.simple(body)
+			isPacket = true
+		}
+		if err == nil {
+			err = p.finish(body-int(p.in.off-before), total)
+		}
+		if err != nil || isPacket {
+			return rec, err
+		}
+	}
+}
+
+// finish skips the rest of a block and compares its two lengths. It leaves the
+// buffer of input alone, which holds the packet.
+func (p *pcapng) finish(rest int, total uint32) error {
+	if err := p.in.skip(rest); err != nil {
+		return err
+	}
+	last, err := p.in.r.Peek(4)
+	if len(last) < 4 {
+		return inside(err)
+	}
+	if n := p.order.Uint32(last); n != total {
+		return fmt.Errorf("block of %d bytes ends with length %d", total, n)
+	}
+	return p.in.skip(4)
+}
+
+func (p *pcapng) section(length [4]byte) error {
+	b, err := p.in.read(16)
+	if err != nil {
+		return inside(err)
+	}
+	switch uint32(0x1A2B3C4D) {
+	case binary.LittleEndian.Uint32(b):
+		p.order = binary.LittleEndian
+	case binary.BigEndian.Uint32(b):
+		p.order = binary.BigEndian
+	default:
+		return errors.New("section without byte order mark")
+	}
+	if major := p.order.Uint16(b[4:]); major != 1 {
+		return fmt.Errorf("pcapng version %d is not supported", major)
+	}
+	total := p.order.Uint32(length[:])
+	if total < 28 || total%4 != 0 || total > 1<<30 {
+		return fmt.Errorf("section header claims %d bytes", total)
+	}
+	p.ifaces = p.ifaces[:0]
+	return p.finish(int(total)-28, total)
+}
+
+func (p *pcapng) iface(body int) error {
+	if body < 8 || body > maxRecord || len(p.ifaces) == maxInterfaces {
+		return fmt.Errorf("interface %d is described by %d bytes", len(p.ifaces), body)
+	}
+	b, err := p.in.read(body)
+	if err != nil {
+		return inside(err)
+	}
+	i := ngIface{linkType: int(p.order.Uint16(b)), snap: p.order.Uint32(b[4:]), ticks: 1e6}
+	for b = b[8:]; len(b) >= 4; {
+		code, n := p.order.Uint16(b), int(p.order.Uint16(b[2:]))
+		padded := 4 + (n+3)&^3
+		if code == 0 || padded > len(b) {
+			break
+		}
+		switch value := b[4 : 4+n]; {
+		case code == ngResolution && n == 1:
+			if i.ticks, err = ticksPerSecond(value[0]); err != nil {
+				return err
+			}
+		case code == ngOffset && n == 8:
+			i.offset = int64(p.order.Uint64(value))
+		}
+		b = b[padded:]
+	}
+	p.ifaces = append(p.ifaces, i)
+	return nil
+}
+
+// ticksPerSecond reads a resolution: a negative power of 10, or of 2 if the
+// highest bit is set.
+func ticksPerSecond(v byte) (uint64, error) {
+	switch exp := v & 0x7F; {
+	case v&0x80 != 0 && exp < 64:
+		return 1 << exp, nil
+	case v&0x80 == 0 && exp < 20:
+		ticks := uint64(1)
+		for range exp {
+			ticks *= 10
+		}
+		return ticks, nil
+	}
+	return 0, fmt.Errorf("time resolution %#x", v)
+}
+
+func (i *ngIface) time(stamp uint64) time.Time {
+	hi, lo := bits.Mul64(stamp%i.ticks, 1e9)
+	nanos, _ := bits.Div64(hi, lo, i.ticks)
+	return time.Unix(int64(stamp/i.ticks)+i.offset, int64(nanos)).UTC()
+}
+
+func (p *pcapng) packet(kind uint32, body int) (rec record, err error) {
+	if body < 20 {
+		return rec, fmt.Errorf("packet block with %d bytes", body)
+	}
+	b, err := p.in.read(20)
+	if err != nil {
+		return rec, inside(err)
+	}
+	id := p.order.Uint32(b)
+	if kind == ngPacket {
+		id = uint32(p.order.Uint16(b))
+	}
+	if err := rec.from(p, id); err != nil {
+		return rec, err
+	}
+	rec.time = p.ifaces[id].time(uint64(p.order.Uint32(b[4:]))<<32 | uint64(p.order.Uint32(b[8:])))
+	return rec, rec.fill(p.in, p.order.Uint32(b[12:]), p.order.Uint32(b[16:]), body-20)
+}
+
+// simple reads a packet without time and without its own captured length.
+func (p *pcapng) simple(body int) (rec record, err error) {
+	if body < 4 {
+		return rec, fmt.Errorf("packet block with %d bytes", body)
+	}
+	b, err := p.in.read(4)
+	if err != nil {
+		return rec, inside(err)
+	}
+	if err := rec.from(p, 0); err != nil {
+		return rec, err
+	}
+	length := p.order.Uint32(b)
+	captured := min(length, uint32(body-4))
+	if snap := p.ifaces[0].snap; snap != 0 {
+		captured = min(captured, snap)
+	}
+	return rec, rec.fill(p.in, captured, length, body-4)
+}
+
+func (rec *record) from(p *pcapng, id uint32) error {
+	if int64(id) >= int64(len(p.ifaces)) {
+		return fmt.Errorf("packet of interface %d of %d", id, len(p.ifaces))
+	}
+	rec.iface, rec.linkType = int(id), p.ifaces[id].linkType
+	return nil
+}
