@@ -5,13 +5,9 @@ import (
 
 	"github.com/dgrdma/dgrdma/ack"
 	"github.com/dgrdma/dgrdma/frame"
-	"github.com/dgrdma/dgrdma/transport"
 )
 
 const (
-	// maxBatch bounds the frames given to the transport at once: one system
-	// call's worth, and the bound on how long a turn keeps a connection's lock.
-	maxBatch = 128
 	// probeLength is the least Ethernet payload. Shorter frames are padded by
 	// the link, and an FPGA reads that padding as another header (quirk F3).
 	probeLength = 46
@@ -20,150 +16,6 @@ const (
 	// bufferGroup is how many frame buffers are made at once, side by side.
 	bufferGroup = 16
 )
-
-// batch collects frames for one call of the transport. It belongs to whoever
-// holds the turn.
-type batch struct {
-	frames   []transport.Outgoing
-	smalls   []byte // buffers of frames that are sent once and forgotten
-	nSmall   int
-	number   uint64    // counts the batches
-	settle   []settled // frames that count as delivered when they are sent
-	headroom int
-}
-
-type settled struct {
-	c *Conn
-	q frame.Seq
-}
-
-func (b *batch) init(headroom int) {
-	b.headroom = headroom
-	b.number = 1
-	b.frames = make([]transport.Outgoing, 0, maxBatch)
-	b.smalls = make([]byte, maxBatch*(headroom+smallLength))
-}
-
-func (b *batch) full() bool { return len(b.frames) == maxBatch }
-
-// small returns a buffer for a frame that nobody keeps. There is one for every
-// frame of a batch.
-func (b *batch) small(*Conn) []byte {
-	n := b.headroom + smallLength
-	buf := b.smalls[b.nSmall*n : (b.nSmall+1)*n : (b.nSmall+1)*n]
-	b.nSmall++
-	clear(buf)
-	return buf
-}
-
-func (b *batch) add(c *Conn, buf []byte, again bool) {
-	b.frames = append(b.frames, transport.Outgoing{To: c.peer.Addr, Buf: buf})
-	c.batched = b.number
-	c.counters.FramesSent++
-	c.counters.BytesSent += uint64(len(buf) - b.headroom)
-	if t := c.ep.cfg.Trace; t != nil && t.FrameSent != nil {
-		t.FrameSent(c.Name(), buf[b.headroom:], again)
-	}
-}
-
-// queue puts the connection in the list of those with work. Whoever does must
-// call Endpoint.work afterwards, without locks.
-func (c *Conn) queue() {
-	if c.queued.CompareAndSwap(false, true) {
-		e := c.ep
-		e.workMu.Lock()
-		e.working = append(e.working, c)
-		e.workMu.Unlock()
-	}
-}
-
-// work sees to it that queued connections are served: by this goroutine if
-// inline is set and nobody else is at it, else by the sending one.
-func (e *Endpoint) work(inline bool) {
-	e.pending.Store(true)
-	if !inline {
-		e.kick()
-		return
-	}
-	// A turn may find new work behind it; more than a few are for the sending
-	// goroutine, so that a caller of Post is not kept.
-	for i := 0; i < 2 && e.pending.Load(); i++ {
-		if !e.turnMu.TryLock() {
-			// Who has the turn looks at pending after giving it back.
-			return
-		}
-		e.turn()
-		e.turnMu.Unlock()
-	}
-	if e.pending.Load() {
-		e.kick()
-	}
-}
-
-func (e *Endpoint) kick() {
-	select {
-	case e.wake <- struct{}{}:
-	default:
-	}
-}
-
-// turn packs and sends until no connection has work. Guarded by turnMu.
-func (e *Endpoint) turn() {
-	for e.pending.Swap(false) {
-		e.workMu.Lock()
-		e.working, e.serving = e.serving[:0], e.working
-		e.workMu.Unlock()
-		now := e.now()
-		for _, c := range e.serving {
-			c.queued.Store(false)
-			for c.pack(&e.batch, now) {
-				e.flush()
-			}
-			if e.batch.full() {
-				e.flush()
-			}
-		}
-		e.flush()
-	}
-}
-
-// flush gives the batch to the transport.
-func (e *Endpoint) flush() {
-	b := &e.batch
-	if len(b.frames) > 0 {
-		if _, err := e.transport.Send(b.frames); err != nil {
-			e.broken(err)
-		}
-	}
-	clear(b.frames)
-	b.frames, b.nSmall = b.frames[:0], 0
-	b.number++
-	if len(b.settle) > 0 {
-		e.settleSent()
-	}
-}
-
-// settleSent finishes what was sent to peers that never acknowledge.
-func (e *Endpoint) settleSent() {
-	var fin finished
-	now := e.now()
-	for _, s := range e.batch.settle {
-		s.c.mu.Lock()
-		if s.c.err == nil {
-			s.c.sender.Settle(now, s.q)
-			s.c.settled(s.q, &fin)
-			s.c.roomMade()
-			if s.c.posted.unpacked != nil {
-				s.c.queue()
-				e.pending.Store(true)
-			}
-		}
-		s.c.mu.Unlock()
-	}
-	clear(e.batch.settle)
-	e.batch.settle = e.batch.settle[:0]
-	e.finish(fin)
-}
 
 // pack adds what the connection has to send to the batch. It reports whether
 // the batch became full before everything was in.
@@ -379,7 +231,7 @@ func (c *Conn) packAck(b *batch, now ack.Instant) bool {
 		return false
 	}
 	run, _ := c.due.Next()
-	buf := b.small(c)[:b.headroom+frame.HeaderSize]
+	buf := b.small()[:b.headroom+frame.HeaderSize]
 	h := frame.Header{Dst: c.dst(), Src: c.ep.cfg.ID, Seq: q, AckStart: run.Start, AckCount: run.Count}
 	h.Put(buf[b.headroom:])
 	c.counters.AcksAlone++

@@ -110,7 +110,7 @@ func (c *Conn) sendHello(b *batch, now ack.Instant, index uint16) {
 	if !ok {
 		seq = c.sender.Next()
 	}
-	buf := b.small(c)
+	buf := b.small()
 	n := c.putHello(buf[c.ep.headroom:], seq, index)
 	b.add(c, buf[:c.ep.headroom+n], false)
 }
