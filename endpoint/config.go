@@ -37,7 +37,7 @@ type Config struct {
 	// company. 0 sends at once.
 	Coalesce time.Duration
 	// OpenIncoming is how many incomplete transactions each peer may have.
-	// 0 means 4096.
+	// 0 means 4096. A peer that wastes them all costs up to 8 KiB for each.
 	OpenIncoming int
 	// AcceptAny learns peers from the frames they send. Off, only connected
 	// peers are heard.

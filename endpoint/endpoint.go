@@ -277,9 +277,12 @@ func (e *Endpoint) sayGoodbye() {
 		c.mu.Unlock()
 	}
 	e.pending.Store(true)
-	e.turnMu.Lock()
-	e.turn()
-	e.turnMu.Unlock()
+	// Who has the turn sends them too, unless the transport holds it up, which
+	// is about to be closed.
+	if e.turnMu.TryLock() {
+		e.turn()
+		e.turnMu.Unlock()
+	}
 }
 
 func (e *Endpoint) failAll(err error) {

@@ -73,8 +73,8 @@ type incoming struct {
 	used     bool
 
 	low, high, bytes uint32    // extent of the data and its amount
-	later            frame.Seq // a frame with a younger transaction
-	overtaken        bool      // later is set
+	first, later     frame.Seq // frames with its first message, and with a younger transaction
+	begun, overtaken bool      // first is set; later is
 }
 
 // seen reports whether the message with that index came before, and whether

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -479,3 +480,95 @@ var errWire = errors.New("wire cut")
 type breaking struct{ *simnet.Conn }
 
 func (b *breaking) Send([]transport.Outgoing) (int, error) { return 0, errWire }
+
+// TestCloseDuringInlineTurn: a caller of Post is still inside the transport.
+// Nothing is answered before it is out, and Close returns.
+func TestCloseDuringInlineTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := simnet.New(1)
+		defer n.Close()
+		tc := &blocking{Conn: n.Attach(addrA, simnet.Config{}), closed: make(chan struct{})}
+		prof := OpenCPI(false)
+		e, err := New(tc, &Config{ID: 1, Profile: &prof})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := e.Connect(Peer{ID: 2, Addr: addrB})
+		if err != nil {
+			t.Fatal(err)
+		}
+		tx := write(0, nil, 0, 1)
+		var answer error
+		tx.Done = func(_ *Transaction, err error) {
+			if tc.sending.Load() {
+				t.Error("answered while the transport still reads the frame")
+			}
+			answer = err
+		}
+		posted := make(chan error)
+		go func() { posted <- c.Post(tx) }()
+		synctest.Wait()
+		if !tc.sending.Load() {
+			t.Fatal("Post did not send inline")
+		}
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+		if err := <-posted; err != nil {
+			t.Error(err)
+		}
+		if !errors.Is(answer, ErrClosed) {
+			t.Errorf("answered with %v", answer)
+		}
+	})
+}
+
+// blocking is a wire whose Send returns only when it is closed.
+type blocking struct {
+	*simnet.Conn
+	closed  chan struct{}
+	sending atomic.Bool
+}
+
+func (b *blocking) Send([]transport.Outgoing) (int, error) {
+	b.sending.Store(true)
+	<-b.closed
+	for range 1000 { // time stands still while Close waits for a mutex
+		runtime.Gosched()
+	}
+	b.sending.Store(false)
+	return 0, net.ErrClosed
+}
+
+func (b *blocking) Close() error {
+	close(b.closed)
+	return b.Conn.Close()
+}
+
+// TestPostWithLockThatDoneTakes: Done never runs inside Post.
+func TestPostWithLockThatDoneTakes(t *testing.T) {
+	for _, prof := range []Profile{Native(), OpenCPI2()} {
+		synctest.Test(t, func(t *testing.T) {
+			p := newPair(t, pairConfig{a: Config{Profile: &prof}, b: Config{Profile: &prof}})
+			defer p.close()
+			var mu sync.Mutex
+			var wg sync.WaitGroup
+			for range 100 {
+				wg.Add(1)
+				tx := write(64, pattern(1, 100), 0, 1)
+				tx.Done = func(*Transaction, error) {
+					mu.Lock()
+					defer mu.Unlock()
+					wg.Done()
+				}
+				mu.Lock()
+				err := p.toB.Post(tx)
+				mu.Unlock()
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			wg.Wait()
+		})
+	}
+}

@@ -18,6 +18,7 @@ type receiving struct {
 	acks     []ack.Range // what this batch acknowledged
 	counters Counters
 	newest   uint32 // youngest transaction id, where ids tell age
+	newestAt frame.Seq
 	placed   bool   // newest is set
 	heard    bool   // something valid came since the last reset
 	suspect  bool   // the peer seems to have restarted, and that was reported
@@ -296,14 +297,14 @@ func (c *Conn) place(seq frame.Seq) {
 				e.placed.Placed(c.peer.ID, m)
 			}
 		}
-		c.account(m, p.swallow)
+		c.account(m, p.swallow, seq)
 		*p = placement{}
 	}
 }
 
 // account counts a message of its transaction, and completes the transaction
 // with the last one.
-func (c *Conn) account(m *frame.Message, swallow bool) {
+func (c *Conn) account(m *frame.Message, swallow bool, seq frame.Seq) {
 	r := &c.rx
 	if m.Count <= 1 {
 		// Count 0 stands for a completion alone, and in some peers for one
@@ -314,6 +315,10 @@ func (c *Conn) account(m *frame.Message, swallow bool) {
 	in := r.open.find(m.Txn)
 	if in == nil {
 		in = r.open.add(m, c.profile.Session)
+		in.overtaken, in.later = int32(r.newest-m.Txn) > 0, r.newestAt
+	}
+	if m.Index == 1 {
+		in.begun, in.first = true, seq
 	}
 	in.count(m, c.profile.Session)
 	in.poisoned = in.poisoned || swallow
@@ -355,16 +360,14 @@ func (c *Conn) overtake(txn uint32, seq frame.Seq) {
 }
 
 // completeOverCounted completes transactions of which one message too many was
-// announced (quirk F16): all frames up to a younger transaction are there, one
-// message is missing, and the data has no hole.
+// announced (quirk F16): all frames from the first message to a younger
+// transaction are there, one message is missing, and the data has no hole.
 func (c *Conn) completeOverCounted() {
 	r := &c.rx
 	for i := 0; i < len(r.open.slots); i++ {
 		in := &r.open.slots[i]
-		if in.used && in.overtaken && !in.later.Before(r.recv.Contiguous().Add(1)) {
-			continue
-		}
-		if in.used && in.overtaken && in.got == int(in.msg.Count)-1 && in.high-in.low == in.bytes {
+		if in.used && in.begun && in.overtaken && in.got == int(in.msg.Count)-1 && in.high-in.low == in.bytes &&
+			r.recv.Complete(in.first, in.later) {
 			m, poisoned := in.msg, in.poisoned
 			r.open.remove(m.Txn)
 			c.complete(&m, poisoned)
