@@ -1,6 +1,10 @@
 package ack
 
-import "github.com/dgrdma/dgrdma/frame"
+import (
+	"time"
+
+	"github.com/dgrdma/dgrdma/frame"
+)
 
 const (
 	// lateBy is how many ids of ours may have passed since a frame was
@@ -12,6 +16,10 @@ const (
 	// is believed. Arbitrary: wider than the reordering of a bonded link, far
 	// narrower than the distance of a random id.
 	plausibleJump = 1024
+	// fastest is less than the time any peer takes for one id: the silence
+	// before a jump must be long enough for the ids that were lost. Copies from
+	// before a wrap come amid what the peer sends now.
+	fastest = 100 * time.Nanosecond
 )
 
 // Lateness tells the frames of a peer that the network held back. Their
@@ -24,6 +32,7 @@ type Lateness struct {
 	newest frame.Seq
 	jump   frame.Seq // a distant id that was seen once
 	jumped bool
+	heard  Instant // when the peer's ids last were where we know them
 }
 
 type lateMark struct {
@@ -33,9 +42,9 @@ type lateMark struct {
 
 // Late takes notice of a frame and reports whether its acknowledgements are too
 // old to be believed. used counts the ids that we have used so far.
-func (l *Lateness) Late(s frame.Seq, used uint32) bool {
+func (l *Lateness) Late(now Instant, s frame.Seq, used uint32) bool {
 	if l.n == 0 {
-		l.restart(s, used)
+		l.restart(now, s, used)
 		return false
 	}
 	d := s.Diff(l.newest)
@@ -43,14 +52,18 @@ func (l *Lateness) Late(s frame.Seq, used uint32) bool {
 		// Either much was lost, or this is a copy from before the peer's ids
 		// wrapped. Copies are few; after a loss nothing else comes.
 		near := s.Diff(l.jump)
-		if l.jumped && near != 0 && near >= -plausibleJump && near <= plausibleJump {
-			l.restart(s, used)
+		silence := now.Sub(l.heard)
+		if l.jumped && near != 0 && near >= -plausibleJump && near <= plausibleJump && silence >= time.Duration(d)*fastest {
+			l.restart(now, s, used)
 			return false
 		}
 		l.jump, l.jumped = s, true
 		return true
 	}
 	l.jumped = false
+	if d > -plausibleJump {
+		l.heard = now
+	}
 	if d > 0 {
 		l.newest = s
 		if used-l.marks[l.n-1].used >= lateBy/(lateMarks/2) {
@@ -66,8 +79,8 @@ func (l *Lateness) Late(s frame.Seq, used uint32) bool {
 	return false
 }
 
-func (l *Lateness) restart(s frame.Seq, used uint32) {
-	*l = Lateness{newest: s}
+func (l *Lateness) restart(now Instant, s frame.Seq, used uint32) {
+	*l = Lateness{newest: s, heard: now}
 	l.mark(s, used)
 }
 

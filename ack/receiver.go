@@ -61,7 +61,6 @@ type Receiver struct {
 	tags   []uint16 // by id modulo History; made at the first frame
 	newest frame.Seq
 	next   frame.Seq // the id that follows if nothing was lost
-	lowest frame.Seq // every id from the first one up to here was received
 	active bool
 	due    []Range
 	urgent bool
@@ -149,6 +148,9 @@ func (r *Receiver) AckOnly(s frame.Seq) {
 		return
 	}
 	if d := s.Diff(r.next); d < 0 || d > r.cfg.Jump {
+		if r.known(s) && *r.at(s) == tagNone {
+			*r.at(s) = tagAckOnly // it was overtaken
+		}
 		return
 	}
 	if s.Diff(r.newest) > 0 {
@@ -163,7 +165,7 @@ func (r *Receiver) mark(s frame.Seq, tag uint16) {
 			r.tags = make([]uint16, r.cfg.History)
 		}
 		r.active = true
-		r.newest, r.next, r.lowest = s, s, s.Add(-1)
+		r.newest, r.next = s, s
 	}
 	if d := s.Diff(r.newest); d > 0 {
 		for i := 1; i < d && i <= r.cfg.History; i++ {
@@ -172,12 +174,6 @@ func (r *Receiver) mark(s frame.Seq, tag uint16) {
 		r.newest = s
 	}
 	*r.at(s) = tag
-	for r.lowest != r.newest && *r.at(r.lowest.Add(1)) != tagNone {
-		r.lowest++
-	}
-	if r.newest.Diff(r.lowest) >= r.cfg.History {
-		r.lowest = r.newest.Add(1 - r.cfg.History)
-	}
 }
 
 func (r *Receiver) follow(s frame.Seq) {
@@ -203,6 +199,9 @@ func (r *Receiver) note(s frame.Seq) {
 	}
 	r.due = append(r.due, Range{s, 1})
 }
+
+// Newest returns the newest id received. Not ok: there was none.
+func (r *Receiver) Newest() (s frame.Seq, ok bool) { return r.newest, r.active }
 
 // Due reports how many frames were accepted since the last AppendDue and
 // whether something asks for an acknowledgement at once: a gap or a duplicate.
@@ -250,6 +249,12 @@ func covers(a, b Range) bool {
 	return from >= 0 && from+int(b.Count) <= int(a.Count)
 }
 
-// Contiguous returns the newest id up to which no id is missing, of those that
-// the history still knows.
-func (r *Receiver) Contiguous() frame.Seq { return r.lowest }
+// Complete reports whether no id is missing from first to last.
+func (r *Receiver) Complete(first, last frame.Seq) bool {
+	for s := first; !last.Before(s); s++ {
+		if !r.known(s) || *r.at(s) == tagNone {
+			return false
+		}
+	}
+	return true
+}

@@ -93,6 +93,7 @@ type Sender struct {
 	flight  int // bytes in sent
 	order   uint32
 	reached uint32 // highest order known to have arrived
+	resent  uint32 // order of the last frame that was sent again
 	reorder uint32
 
 	measured Instant       // when the round trip was last sampled
@@ -124,6 +125,7 @@ func (s *Sender) Init(now Instant, cfg SenderConfig, ctl Controller) {
 		for i := range s.tracked {
 			s.tracked[i] = frame.Seq(i + 1) // belongs to another place: matches nothing
 		}
+		s.tracked[0] = 0 // there such a table looks as if id 0 had been used (quirk D1-3)
 	}
 }
 
@@ -275,6 +277,7 @@ func (s *Sender) Lost() int { return s.lost.n }
 // Resend notes that a lost frame is sent again, under its old id (DGRDMA-026).
 func (s *Sender) Resend(now Instant, q frame.Seq) {
 	s.remove(&s.lost, q)
+	s.resent = s.order
 	s.transmit(now, q)
 }
 
@@ -285,18 +288,20 @@ func (s *Sender) AppendAcked(dst []frame.Seq, now Instant, r Range) (acked []fra
 	if r.Count == 0 && !s.cfg.Cumulative {
 		return dst, true
 	}
-	end := r.Start.Add(int(r.Count))
-	if s.next.Before(end) {
+	// Places from the oldest id on: ids can be compared only over half their space.
+	from := r.Start.Diff(s.una)
+	to := from + int(r.Count)
+	if to > s.next.Diff(s.una) {
 		return dst, false
 	}
-	q := r.Start
-	if q.Before(s.una) || s.cfg.Cumulative {
-		q = s.una
+	if from < 0 || s.cfg.Cumulative {
+		from = 0
 	}
+	first := s.una
 	minimum := s.rtt.Min(now)
 	s.fresh = 0
-	for ; q.Before(end) && s.InFlight() > 0; q++ {
-		if s.settle(now, q, minimum) {
+	for i := from; i < to && s.InFlight() > 0; i++ {
+		if q := first.Add(i); s.settle(now, q, minimum) {
 			dst = append(dst, q)
 		}
 	}
@@ -325,8 +330,12 @@ func (s *Sender) settle(now Instant, q frame.Seq, minimum time.Duration) bool {
 			s.rtt.Faster(age)
 			return false
 		}
+		latest := s.arrived(sl.order)
+		if s.cfg.Cumulative && int32(sl.order-s.resent) < 0 {
+			break // it may have waited there for a frame that was sent again
+		}
 		rtt = age
-		if s.arrived(sl.order) {
+		if latest {
 			s.fresh = max(age, 1)
 		}
 	case sl.state == slotLost || age < minimum/2:
@@ -378,15 +387,22 @@ func (s *Sender) advance(now Instant) {
 }
 
 // Settle takes a frame for delivered without acknowledgement, for peers that
-// never send any (quirk D2-2).
-func (s *Sender) Settle(now Instant, q frame.Seq) {
-	if sl := s.slot(q); sl.state == slotSent {
+// never send any (quirk D2-2). It reports whether the frame still waited for one.
+func (s *Sender) Settle(now Instant, q frame.Seq) bool {
+	sl := s.slot(q)
+	switch sl.state {
+	case slotFree:
+		return false
+	case slotSent:
 		s.remove(&s.sent, q)
 		s.flight -= int(sl.bytes)
-		sl.state = slotFree
 		s.ctl.OnAcked(now, int(sl.bytes), -1)
-		s.advance(now)
+	default: // the controller knows it as lost
+		s.remove(&s.lost, q)
 	}
+	sl.state = slotFree
+	s.advance(now)
+	return true
 }
 
 // EndBatch is called when all acknowledgements of a batch were applied: it
@@ -443,13 +459,31 @@ func (s *Sender) Expire(now Instant) Expiry {
 	if s.sent.n == 0 || now < s.timeoutAt() {
 		return Nothing
 	}
-	for i := 0; i < probes && s.sent.n > 0; i++ {
-		s.lose(now, s.sent.head, true)
-	}
+	s.timedOut(now)
 	s.backoff++
 	s.probed = now
 	s.ctl.EndBatch(now)
 	return Probe
+}
+
+// timedOut declares frames lost after a timeout.
+func (s *Sender) timedOut(now Instant) {
+	if !s.cfg.Cumulative {
+		for i := 0; i < probes && s.sent.n > 0; i++ {
+			s.lose(now, s.sent.head, true)
+		}
+		return
+	}
+	// Only the frame such a peer waits for moves it. That is the oldest, or a
+	// later one if an acknowledgement was lost, and nothing tells which: from
+	// the oldest on, more with every timeout.
+	n := probes << min(s.backoff, 8)
+	for q := s.una; q != s.next && n > 0; q++ {
+		if s.slot(q).state == slotSent {
+			s.lose(now, q, true)
+			n--
+		}
+	}
 }
 
 // Timeouts returns how many timeouts passed in a row.
