@@ -2,6 +2,7 @@ package endpoint
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"sync"
 	"sync/atomic"
@@ -47,10 +48,12 @@ type Conn struct {
 	probe    bool       // a probe is due
 	holding  ack.Instant
 	session  session
-	counters Counters // of the sending half
-	received Counters // of the receiving half, as of its last batch
-	open     int      // likewise: incomplete incoming transactions
-	err      error    // why nothing can be posted
+	reached  frame.Seq // newest id heard from the peer in any life of it, or 0
+	apart    bool      // our ids are far from those that earlier lives used
+	counters Counters  // of the sending half
+	received Counters  // of the receiving half, as of its last batch
+	open     int       // likewise: incomplete incoming transactions
+	err      error     // why nothing can be posted
 	closed   bool
 	done     chan struct{}
 	drained  chan struct{} // not nil while someone waits for posted to become empty
@@ -79,6 +82,9 @@ func (e *Endpoint) newConn(p Peer, now ack.Instant) (*Conn, error) {
 	// equally long.
 	c.frameMax = frame.HeaderSize + (limit-frame.HeaderSize)&^7
 	room := c.frameMax - frame.HeaderSize - frame.MessageHeaderSize
+	if room < max(prof.Chunk, prof.Final) {
+		return nil, fmt.Errorf("dgrdma: connect peer %d: frames of %d bytes have no room for data", p.ID, limit)
+	}
 	c.leastChunk = room / prof.Chunk * prof.Chunk
 	c.wakeAt.Store(math.MaxInt64)
 	c.rx.init(c)
@@ -168,9 +174,12 @@ func (c *Conn) post(t *Transaction, waiter chan error) error {
 	alone := c.posted.n == 1 && c.sender.InFlight() == 0
 	if c.posted.n == 1 {
 		now := c.ep.now()
-		c.session.since, c.holding = now, now
+		c.holding = now
+		c.session.hurry(now)
 	}
-	blocked := c.blocked
+	// Only what is in flight will be heard of again: what was blocked may have
+	// been withdrawn since.
+	blocked := c.blocked && c.sender.InFlight() > 0
 	if !blocked {
 		c.queue()
 	}
@@ -194,9 +203,12 @@ func (c *Conn) Write(ctx context.Context, t *Transaction) error {
 	if waiter == nil {
 		waiter = make(chan error, 1)
 	}
-	for {
+	for waited := false; ; waited = true {
 		err := c.post(t, waiter)
 		if err == nil {
+			if waited {
+				c.roomLeft()
+			}
 			break
 		}
 		if err != ErrQueueFull {
@@ -249,6 +261,15 @@ func (c *Conn) roomMade() {
 	}
 }
 
+// roomLeft passes the token on: much may have become free with one.
+func (c *Conn) roomLeft() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.posted.n < c.ep.cfg.Queue {
+		c.roomMade()
+	}
+}
+
 // finish takes a transaction out of the list. Guarded by mu.
 func (c *Conn) finish(t *Transaction, fin *finished, err error) {
 	c.posted.remove(t)
@@ -286,6 +307,8 @@ func (c *Conn) abandon(now ack.Instant, fin *finished, err error) {
 		}
 		c.out[i] = outFrame{}
 	}
+	// The controller would wait for what was in flight.
+	c.ctl = c.ep.cfg.controller(&c.profile, c.frameMax)
 	c.startSender(now, c.sender.Next())
 	c.blocked, c.probe = false, false
 	c.roomMade()
@@ -321,7 +344,7 @@ func (c *Conn) Reset(first frame.Seq) error {
 	now := c.ep.now()
 	var fin finished
 	c.mu.Lock()
-	if c.closed {
+	if c.closed || c.ep.draining.Load() {
 		c.mu.Unlock()
 		return ErrClosed
 	}
@@ -333,10 +356,7 @@ func (c *Conn) Reset(first frame.Seq) error {
 	} else {
 		c.revive(now)
 	}
-	if c.profile.Session {
-		c.session.bury(c.session.theirs)
-		c.session.theirs = 0
-	} else if first != 0 || c.profile.FirstFrame != 0 {
+	if !c.profile.Session && (first != 0 || c.profile.FirstFrame != 0) {
 		if first == 0 {
 			first = c.profile.FirstFrame
 		}
@@ -371,13 +391,13 @@ func (c *Conn) Err() error {
 // wait for callbacks that run, and may be called from Done.
 func (c *Conn) Close() error {
 	var fin finished
-	c.ep.forget(c)
 	c.mu.Lock()
 	c.closed = true
 	if c.err == nil {
 		c.fail(c.ep.now(), &fin, ErrClosed)
 	}
 	c.mu.Unlock()
+	c.ep.forget(c)
 	c.ep.finish(fin)
 	return nil
 }

@@ -38,7 +38,8 @@ type Endpoint struct {
 	pending atomic.Bool
 	wake    chan struct{} // one token for the sending goroutine
 	timer   *time.Timer
-	armed   atomic.Int64
+	armMu   sync.Mutex   // keeps armed and the timer the same
+	armed   atomic.Int64 // ack.Instant
 
 	// The turn to send, which goes around: guarded by turnMu.
 	turnMu  sync.Mutex
@@ -61,6 +62,7 @@ type Endpoint struct {
 	gone     Counters // of closed connections, and of frames that belong to none
 	fin      finished // transactions whose Done the sending goroutine must call
 	transErr error
+	ended    bool // nobody else calls Done any more
 
 	stop chan struct{}
 	done chan struct{} // closed when Close is through
@@ -256,6 +258,9 @@ func (e *Endpoint) Close() error {
 	e.timer.Stop()
 	e.turnMu.Unlock()
 	e.failAll(ErrClosed)
+	e.mu.Lock()
+	e.ended = true
+	e.mu.Unlock()
 	e.deliverFinished()
 	close(e.done)
 	if errors.Is(err, net.ErrClosed) {
@@ -321,6 +326,11 @@ func (e *Endpoint) finish(f finished) {
 		return
 	}
 	e.mu.Lock()
+	if e.ended {
+		e.mu.Unlock()
+		f.deliver()
+		return
+	}
 	if e.fin.head == nil {
 		e.fin = f
 	} else {

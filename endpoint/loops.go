@@ -42,16 +42,15 @@ func (e *Endpoint) sendLoop() {
 
 // arm makes the timer fire at that moment, if it would fire later.
 func (e *Endpoint) arm(now, at ack.Instant) {
-	for {
-		armed := e.armed.Load()
-		if int64(at) >= armed {
-			return
-		}
-		if e.armed.CompareAndSwap(armed, int64(at)) {
-			e.timer.Reset(max(at.Sub(now), 0))
-			return
-		}
+	if int64(at) >= e.armed.Load() {
+		return
 	}
+	e.armMu.Lock()
+	if int64(at) < e.armed.Load() {
+		e.armed.Store(int64(at))
+		e.timer.Reset(max(at.Sub(now), 0))
+	}
+	e.armMu.Unlock()
 }
 
 // expire serves the connections whose deadline passed.
@@ -208,6 +207,11 @@ func (c *Conn) endBatch(now ack.Instant, fin *finished) (work bool) {
 	r := &c.rx
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.epoch.Load() != r.epoch {
+		// Reset came in the middle of the batch.
+		r.acks = r.acks[:0]
+		r.recv.DropDue()
+	}
 	if c.err == nil {
 		e := c.ep
 		before := c.posted.n
@@ -250,6 +254,9 @@ func (c *Conn) endBatch(now ack.Instant, fin *finished) (work bool) {
 		work = work || c.queued.Load()
 	}
 	r.acks = r.acks[:0]
+	if id, ok := r.recv.Newest(); ok {
+		c.reached = max(id, 1) // 0 would be none
+	}
 	c.received = r.counters
 	c.open = r.open.n
 	return work

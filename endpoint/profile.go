@@ -106,7 +106,7 @@ func OpenCPI2() Profile {
 		Name: "opencpi2", Window: 128, Span: 255, Chunk: 16, Final: 1, AddressMultiple: 1,
 		OpenTransactions: 256, FirstFrame: 1, FirstTransaction: 1, OwnDestination: true, NoAcks: true, FreshAlone: true,
 		MinTimeout: 250 * time.Millisecond,
-		History:    256, Acks: AckIfResent, AckEvery: 16, AckDelay: 2 * time.Millisecond, NeverRetransmits: true,
+		History:    ack.MaxHistory, Acks: AckIfResent, AckEvery: 16, AckDelay: 2 * time.Millisecond, NeverRetransmits: true,
 	}
 }
 

@@ -19,11 +19,11 @@ type receiving struct {
 	counters Counters
 	newest   uint32 // youngest transaction id, where ids tell age
 	newestAt frame.Seq
-	placed   bool   // newest is set
-	heard    bool   // something valid came since the last reset
-	suspect  bool   // the peer seems to have restarted, and that was reported
-	touched  bool   // in the endpoint's list for this batch
-	resent   bool   // the peer has sent something again
+	placed   bool // newest is set
+	heard    bool // something valid came since the last reset
+	suspect  bool // the peer seems to have restarted, and that was reported
+	touched  bool // in the endpoint's list for this batch
+	resent   bool // the peer has sent something again
 }
 
 // placement is a message that passed all checks and waits for the others of
@@ -82,7 +82,7 @@ func (c *Conn) receive(now ack.Instant, f *frame.Frame) Reason {
 		r.clear()
 	}
 	if !f.HasMessages() {
-		return c.alone(f)
+		return c.alone(now, f)
 	}
 	cur := &c.ep.cursor
 	*cur = f.Cursor()
@@ -90,10 +90,10 @@ func (c *Conn) receive(now ack.Instant, f *frame.Frame) Reason {
 	first := &cur.Msg
 	if c.profile.Session {
 		if isHello(first) {
-			c.hello(now, first)
-			return RefusedNone
+			return c.hello(now, f, first)
 		}
 		if r.life == 0 {
+			c.missed(now)
 			return c.drop(RefusedNoSession)
 		}
 	}
@@ -104,7 +104,7 @@ func (c *Conn) receive(now ack.Instant, f *frame.Frame) Reason {
 	switch r.recv.Check(f.Seq) {
 	case ack.Duplicate:
 		if r.recv.Carried(f.Seq, tag) {
-			return c.again(f)
+			return c.again(now, f)
 		}
 		if !c.profile.Session {
 			// Another frame under a known id: the peer began anew. To
@@ -118,12 +118,13 @@ func (c *Conn) receive(now ack.Instant, f *frame.Frame) Reason {
 	}
 	if why, txn, err := c.admit(cur); why != RefusedNone {
 		if why == RefusedStale || why == RefusedForeign {
+			c.missed(now)
 			return c.drop(why)
 		}
-		c.acksOf(f)
+		c.acksOf(now, f)
 		return c.refused(why, txn, err)
 	}
-	c.acksOf(f)
+	c.acksOf(now, f)
 	c.place(f.Seq)
 	r.recv.Accept(f.Seq, tag)
 	c.heard()
@@ -151,7 +152,7 @@ func (c *Conn) suspectRestart(f *frame.Frame, m *frame.Message) Reason {
 
 // alone acts on a frame without messages. Whatever its id, it is never
 // acknowledged (DGRDMA-024): that would not end.
-func (c *Conn) alone(f *frame.Frame) Reason {
+func (c *Conn) alone(now ack.Instant, f *frame.Frame) Reason {
 	r := &c.rx
 	if c.profile.Session && r.life == 0 {
 		return c.drop(RefusedNoSession)
@@ -159,7 +160,7 @@ func (c *Conn) alone(f *frame.Frame) Reason {
 	if c.down.Load() {
 		return c.drop(RefusedDown)
 	}
-	c.acksOf(f)
+	c.acksOf(now, f)
 	r.recv.AckOnly(f.Seq)
 	c.heard()
 	return RefusedNone
@@ -167,26 +168,26 @@ func (c *Conn) alone(f *frame.Frame) Reason {
 
 // again acts on a frame that was applied before: its acknowledgement may be
 // lost, and its own acknowledgements count (DGRDMA-028, DGRDMA-032).
-func (c *Conn) again(f *frame.Frame) Reason {
+func (c *Conn) again(now ack.Instant, f *frame.Frame) Reason {
 	r := &c.rx
 	r.counters.Duplicates++
 	r.resent = true
-	c.acksOf(f)
+	c.acksOf(now, f)
 	r.recv.Again(f.Seq)
 	return RefusedNone
 }
 
 // acksOf notes what a frame acknowledges, to be applied at the end of the batch.
-func (c *Conn) acksOf(f *frame.Frame) {
+func (c *Conn) acksOf(now ack.Instant, f *frame.Frame) {
 	r := &c.rx
 	if f.AckCount == 0 && !c.profile.Cumulative {
 		// Nothing to note; the id still tells how far the peer is.
 		if c.profile.Session {
-			r.late.Late(f.Seq, c.used.Load())
+			r.late.Late(now, f.Seq, c.used.Load())
 		}
 		return
 	}
-	if c.profile.Session && r.late.Late(f.Seq, c.used.Load()) {
+	if c.profile.Session && r.late.Late(now, f.Seq, c.used.Load()) {
 		r.counters.Refused[RefusedAckTooOld]++
 		return
 	}
@@ -225,6 +226,11 @@ func (c *Conn) admit(cur *frame.Cursor) (why Reason, txn uint32, err error) {
 				return RefusedInconsistent, m.Txn, nil
 			}
 			if before != nil && before.msg.Txn == m.Txn && m.Index <= before.msg.Index {
+				return RefusedInconsistent, m.Txn, nil
+			}
+			// In order, so that a look at the message before finds all of a
+			// transaction that this frame opens.
+			if before != nil && int32(m.Txn-before.msg.Txn) < 0 {
 				return RefusedInconsistent, m.Txn, nil
 			}
 		}
@@ -285,7 +291,7 @@ func (c *Conn) place(seq frame.Seq) {
 			if c.profile.OverCounts {
 				c.overtake(m.Txn, seq)
 			}
-			r.newest, r.placed = m.Txn, true
+			r.newest, r.newestAt, r.placed = m.Txn, seq, true
 		}
 		if p.swallow {
 			r.counters.Swallowed++

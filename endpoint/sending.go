@@ -174,8 +174,12 @@ func (c *Conn) follow() {
 		old := c.out
 		c.out = make([]outFrame, n)
 		if len(old) > 0 {
+			// Ids without messages may have made the distance longer than old:
+			// a frame is moved by its own id, which comes first, and no other.
 			for q := c.sender.Oldest(); q != c.sender.Next().Add(-1); q++ {
-				c.out[int(q)&(n-1)] = old[int(q)&(len(old)-1)]
+				o := &old[int(q)&(len(old)-1)]
+				c.out[int(q)&(n-1)] = *o
+				*o = outFrame{}
 			}
 		}
 	}
@@ -248,15 +252,22 @@ func (c *Conn) arm(now ack.Instant) {
 	if t, ok := c.due.Deadline(); ok {
 		at = min(at, t)
 	}
-	if c.profile.Session && !c.session.known {
+	if c.profile.Session && c.session.asking() {
 		at = min(at, c.session.askAt)
+	}
+	if !c.ready() {
 		if c.posted.n > 0 {
 			at = min(at, c.session.since.Add(c.ep.cfg.GiveUp))
 		}
 	} else if t := c.posted.unpacked; t != nil && !c.blocked {
-		if c.ep.cfg.Coalesce > 0 {
-			at = min(at, c.holding.Add(c.ep.cfg.Coalesce))
+		if until := c.holding.Add(c.ep.cfg.Coalesce); until > now {
+			at = min(at, until) // once that has passed, something else holds us back
 		}
+		if next := c.sender.PacedUntil(now, c.frameMax); next > now {
+			at = min(at, next)
+		}
+	}
+	if c.ready() && c.sender.Lost() > 0 {
 		if next := c.sender.PacedUntil(now, c.frameMax); next > now {
 			at = min(at, next)
 		}
@@ -277,7 +288,7 @@ func (c *Conn) expire(now ack.Instant, fin *finished) {
 			c.probe = c.profile.Probe
 		}
 		s := &c.session
-		if c.profile.Session && !s.known && c.posted.n > 0 && now.Sub(s.since) >= c.ep.cfg.GiveUp {
+		if c.profile.Session && s.theirs == 0 && c.posted.n > 0 && now.Sub(s.since) >= c.ep.cfg.GiveUp {
 			why = c.peerError("introducing ourselves (a peer of another kind needs its profile)", ErrPeerDown)
 		}
 		if why != nil {

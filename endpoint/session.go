@@ -21,50 +21,47 @@ import (
 //	Addr   the life of the receiver as the sender knows it, or 0
 //	Index  helloAsk: answer, please; helloTell: this is the answer
 //
+// and in the frame header, whose acknowledgement is none:
+//
+//	first acknowledged id  the newest id ever heard from the receiver, or 0
+//
+// The network may hold hellos back for long, like everything else. So a life is
+// believed only if it names a life of ours that the ones before it cannot have
+// heard of: the present one if we know no life of the peer, else one drawn for
+// the occasion, which becomes ours when the peer's is believed. Thus both sides
+// change lives together, and no late frame can bring a past one back. Late
+// acknowledgements name no life: a new one begins its ids beyond all that the
+// peer may still acknowledge to the old one.
+//
 // Hellos are neither acknowledged nor tracked; who has not seen its own life
-// come back asks again. Data flows only to a peer that knows our present life,
-// and is taken only from a life that was introduced.
+// come back asks again. Data flows only to a life that was believed, and is
+// taken only from one.
 const (
 	helloAsk  = 0
 	helloTell = 1
+	notHello  = 2 // index of completions alone, to tell them apart
 
 	helloFirst = 20 * time.Millisecond
 	helloMost  = time.Second
 	helloIdle  = 8 * time.Second // when there is nothing to send
 	helloSize  = frame.HeaderSize + frame.MessageHeaderSize
+	// helloTries is how often a life that we did not believe yet is asked: it
+	// may be long over. Arbitrary.
+	helloTries = 8
 )
-
-// maxBuried is how many past lives of a peer are remembered, whose late hellos
-// must not bring them back. Arbitrary.
-const maxBuried = 8
 
 // session is the state of the introduction, guarded by Conn.mu.
 type session struct {
-	mine, theirs uint32 // lives; 0: none, or not known
-	known        bool   // the peer knows mine
+	mine, theirs uint32 // lives; theirs is 0 until the peer named mine
+	next         uint32 // our next life, which will answer to asked; 0: none
+	asked        uint32 // a life of the peer that has to prove itself
 	answer       bool   // an answer is owed
+	before       bool   // the peer has had another life, and was given up in it
 	askAt        ack.Instant
 	askedAt      ack.Instant
-	asked        int
+	missedAt     ack.Instant // when a frame of another life last made us say so
+	tries        int
 	since        ack.Instant // when asking began to matter: something was posted
-	buried       [maxBuried]uint32
-	nBuried      int
-}
-
-func (s *session) bury(life uint32) {
-	if life != 0 {
-		s.buried[s.nBuried%maxBuried] = life
-		s.nBuried++
-	}
-}
-
-func (s *session) isBuried(life uint32) bool {
-	for i := 0; i < min(s.nBuried, maxBuried); i++ {
-		if s.buried[i] == life {
-			return true
-		}
-	}
-	return false
 }
 
 // isHello reports whether a frame is an introduction.
@@ -73,18 +70,11 @@ func isHello(m *frame.Message) bool {
 }
 
 // ready reports whether data may be sent. Guarded by mu.
-func (c *Conn) ready() bool { return c.err == nil && (!c.profile.Session || c.session.known) }
+func (c *Conn) ready() bool { return c.err == nil && (!c.profile.Session || c.session.theirs != 0) }
 
-// putHello writes a hello into b and returns its length. Guarded by mu.
-func (c *Conn) putHello(b []byte, seq frame.Seq, index uint16) int {
-	h := frame.Header{Dst: c.dst(), Src: c.ep.cfg.ID, Seq: seq, Flags: frame.FlagMessages}
-	h.Put(b)
-	m := frame.Message{
-		Txn: c.session.mine, CompletionAddr: frame.NoCompletion, CompletionValue: frame.NoCompletion,
-		Index: index, Addr: c.session.theirs,
-	}
-	m.Put(b[frame.HeaderSize:])
-	return helloSize
+// asking reports whether a hello must go out at askAt. Guarded by mu.
+func (s *session) asking() bool {
+	return s.theirs == 0 || s.next != 0 && s.tries < helloTries
 }
 
 // packHello adds the hellos that are due to the batch. Guarded by mu.
@@ -92,102 +82,177 @@ func (c *Conn) packHello(b *batch, now ack.Instant) {
 	s := &c.session
 	if s.answer {
 		s.answer = false
-		c.sendHello(b, now, helloTell)
+		c.sendHello(b, now, helloTell, s.mine, s.theirs)
 	}
-	if !s.known && now >= s.askAt {
-		c.sendHello(b, now, helloAsk)
-		wait := min(helloFirst<<min(s.asked, 10), helloIdle)
-		if c.posted.n > 0 {
-			wait = min(wait, helloMost)
-		}
-		s.asked++
-		s.askedAt, s.askAt = now, now.Add(wait)
+	if !s.asking() || now < s.askAt || b.full() {
+		return
 	}
+	if s.theirs == 0 {
+		c.sendHello(b, now, helloAsk, s.mine, s.asked)
+	} else {
+		c.sendHello(b, now, helloAsk, s.next, s.asked)
+	}
+	if s.theirs == 0 {
+		s.asked = 0 // next time whoever is there
+	}
+	wait := min(helloFirst<<min(s.tries, 10), helloIdle)
+	if c.posted.n > 0 {
+		wait = min(wait, helloMost, max(c.ep.cfg.GiveUp/10, time.Millisecond))
+	}
+	s.tries++
+	s.askedAt, s.askAt = now, now.Add(wait)
 }
 
-func (c *Conn) sendHello(b *batch, now ack.Instant, index uint16) {
+func (c *Conn) sendHello(b *batch, now ack.Instant, index uint16, mine, theirs uint32) {
 	seq, ok := c.sender.Alone(now)
 	if !ok {
 		seq = c.sender.Next()
 	}
 	buf := b.small()
-	n := c.putHello(buf[c.ep.headroom:], seq, index)
-	b.add(c, buf[:c.ep.headroom+n], false)
+	h := frame.Header{Dst: c.dst(), Src: c.ep.cfg.ID, Seq: seq, AckStart: c.reached, Flags: frame.FlagMessages}
+	h.Put(buf[c.ep.headroom:])
+	m := frame.Message{
+		Txn: mine, CompletionAddr: frame.NoCompletion, CompletionValue: frame.NoCompletion,
+		Index: index, Addr: theirs,
+	}
+	m.Put(buf[c.ep.headroom+frame.HeaderSize:])
+	b.add(c, buf[:c.ep.headroom+helloSize], false)
 }
 
 // hello acts on an introduction, on the receiving goroutine.
-func (c *Conn) hello(now ack.Instant, m *frame.Message) {
-	e := c.ep
+func (c *Conn) hello(now ack.Instant, f *frame.Frame, m *frame.Message) Reason {
 	c.mu.Lock()
 	s := &c.session
 	var fin finished
-	var events [2]EventKind
+	var event EventKind
+	why := RefusedNone
 	switch {
-	case c.closed || s.isBuried(m.Txn):
-		c.mu.Unlock()
-		c.rx.counters.Refused[RefusedForeign]++
-		return
-	case m.Txn != s.theirs:
-		if s.theirs != 0 && e.cfg.KeepOldLife {
-			c.mu.Unlock()
-			c.rx.counters.Refused[RefusedForeign]++
-			c.refused(RefusedForeign, m.Txn, nil)
-			return
+	case c.closed:
+		why = RefusedForeign
+	case c.ep.cfg.KeepOldLife && s.theirs != 0 && m.Txn != s.theirs:
+		why = RefusedForeign
+	case c.err != nil && m.Txn == s.theirs:
+		why = RefusedDown
+	case c.err != nil:
+		// Nothing is pending, and the peer began anew: so do we.
+		before := s.theirs != 0
+		c.revive(now)
+		s.before = before
+		c.rx.clear()
+		s.ask(now, m.Txn)
+	case s.theirs == 0 && m.Addr == s.mine:
+		event = c.believe(now, m.Txn, f.AckStart)
+	case s.theirs == 0:
+		s.ask(now, m.Txn)
+	case m.Txn == s.theirs:
+		s.answer = s.answer || m.Addr != s.mine
+	case s.next != 0 && m.Addr == s.next:
+		c.abandon(now, &fin, c.peerError("transactions in flight", ErrPeerRestarted))
+		c.beginLife(now, s.next)
+		s.before = true
+		event = c.believe(now, m.Txn, f.AckStart)
+	case m.Addr == 0 || m.Addr == s.mine || m.Addr == s.next:
+		if s.next == 0 {
+			s.next = c.ep.cfg.lifeBut(s.mine)
 		}
-		restarted := s.theirs != 0
-		s.bury(s.theirs)
-		s.theirs = m.Txn
-		// What this batch acknowledged so far was said by the old life.
-		c.rx.begin(m.Txn)
-		if c.err != nil {
-			c.revive(now)
-		} else if restarted && s.known {
-			c.abandon(now, &fin, c.peerError("transactions in flight", ErrPeerRestarted))
-			c.newLife(now)
-		}
-		events[0] = PeerUp
-		if restarted {
-			c.counters.Restarts++
-			events[0] = PeerRestarted
-		}
+		s.ask(now, m.Txn)
+	default:
+		why = RefusedForeign // an answer to a life that is over
 	}
-	if m.Addr == s.mine && !s.known {
-		s.known = true
-		if s.asked == 1 {
-			c.sender.RTT().Sample(now, now.Sub(s.askedAt))
-		}
-		if c.posted.n > 0 {
-			c.queue()
-		}
-	}
-	if m.Index == helloAsk {
-		s.answer = true
-	}
-	if s.answer || !s.known {
-		if m.Txn == s.theirs && m.Addr != s.mine {
-			s.askAt = min(s.askAt, now) // it does not know us: do not wait
-		}
+	if why == RefusedNone {
+		s.answer = s.answer || m.Index == helloAsk && m.Txn == s.theirs
 		c.queue()
+	} else {
+		c.rx.counters.Refused[why]++
 	}
-	c.touch()
 	c.mu.Unlock()
 	fin.deliver()
-	for _, k := range events {
-		if k != 0 {
-			e.event(Event{Kind: k, Conn: c, Peer: c.Name()})
-		}
+	if event != 0 {
+		c.ep.event(Event{Kind: event, Conn: c, Peer: c.Name()})
 	}
+	return why
+}
+
+// ask makes a hello to that life due. Guarded by mu.
+func (s *session) ask(now ack.Instant, life uint32) {
+	if s.theirs != 0 {
+		if s.asked != life {
+			s.tries = 0
+		}
+		s.tries = min(s.tries, helloTries-1) // heard of it: once more
+	}
+	s.asked = life
+	s.askAt = min(s.askAt, now)
+}
+
+// believe takes a life of the peer for its present one. Guarded by mu; runs on
+// the receiving goroutine.
+func (c *Conn) believe(now ack.Instant, life uint32, reached frame.Seq) EventKind {
+	s := &c.session
+	if s.tries == 1 {
+		c.sender.RTT().Sample(now, now.Sub(s.askedAt))
+	}
+	if !c.apart && reached != 0 {
+		c.startSender(now, reached.Add(ack.MaxHistory))
+	}
+	c.apart = true
+	s.theirs, s.asked = life, 0
+	s.answer = true // it waits to see its own life
+	// What this batch acknowledged so far was said by an old life, and what is
+	// to be acknowledged too. Reset may have come since this frame did.
+	c.due.Init(c.profile.AckEvery, c.profile.AckDelay)
+	c.rx.epoch = c.epoch.Load()
+	c.rx.begin(life)
+	if s.before {
+		c.counters.Restarts++
+		return PeerRestarted
+	}
+	return PeerUp
+}
+
+// hurry ends the idle rhythm of hellos, because something is to be sent.
+// Guarded by mu.
+func (s *session) hurry(now ack.Instant) {
+	if s.theirs == 0 {
+		s.tries, s.since = 0, now
+		s.askAt = min(s.askAt, max(now, s.askedAt.Add(helloFirst)))
+	}
+}
+
+// missed notes that a frame came which does not belong to the life we know. Its
+// sender has to be asked, or reminded who we are: a hello may have been lost.
+func (c *Conn) missed(now ack.Instant) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := &c.session
+	switch {
+	case c.err != nil || now < s.missedAt.Add(helloFirst) && s.missedAt != 0:
+		return
+	case s.theirs != 0 && s.next == 0:
+		s.answer = true
+	default:
+		s.tries = min(s.tries, 2)
+		s.askAt = min(s.askAt, max(now, s.askedAt.Add(helloFirst)))
+	}
+	s.missedAt = now
+	c.queue()
 }
 
 // newLife starts our sending half anew under a name that the peer cannot have
 // heard before. Frame ids go on: acknowledgements that are still under way
 // name ids that are never used again soon. Guarded by mu.
-func (c *Conn) newLife(now ack.Instant) {
-	s := &c.session
-	for old := s.mine; s.mine == 0 || s.mine == old; {
-		s.mine = c.ep.cfg.Entropy()
+func (c *Conn) newLife(now ack.Instant) { c.beginLife(now, c.ep.cfg.lifeBut(c.session.mine)) }
+
+func (c *Conn) beginLife(now ack.Instant, name uint32) {
+	c.nextTxn = name
+	c.session = session{mine: name, askAt: now, since: now}
+}
+
+// lifeBut draws the name of a life.
+func (c *Config) lifeBut(old uint32) uint32 {
+	for {
+		if life := c.Entropy(); life != 0 && life != old {
+			return life
+		}
 	}
-	c.nextTxn = s.mine
-	s.known = false
-	s.asked, s.askAt, s.since = 0, now, now
 }

@@ -138,8 +138,10 @@ func (e *Endpoint) settleSent() {
 	for _, s := range e.batch.settle {
 		s.c.mu.Lock()
 		if s.c.err == nil {
-			s.c.sender.Settle(now, s.q)
-			s.c.settled(s.q, &fin)
+			// It may be acknowledged or given up already.
+			if s.c.sender.Settle(now, s.q) {
+				s.c.settled(s.q, &fin)
+			}
 			s.c.roomMade()
 			if s.c.posted.unpacked != nil {
 				s.c.queue()
