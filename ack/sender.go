@@ -469,7 +469,13 @@ func (s *Sender) Expire(now Instant) Expiry {
 // timedOut declares frames lost after a timeout.
 func (s *Sender) timedOut(now Instant) {
 	if !s.cfg.Cumulative {
-		for i := 0; i < probes && s.sent.n > 0; i++ {
+		// The oldest is always among them: by it the peer is given up.
+		n := probes
+		if s.slot(s.una).state == slotSent {
+			s.lose(now, s.una, true)
+			n--
+		}
+		for ; n > 0 && s.sent.n > 0; n-- {
 			s.lose(now, s.sent.head, true)
 		}
 		return
