@@ -41,8 +41,7 @@ func (q *CompletionQueue) Post(c *Conn, t *Transaction) error {
 	}
 	q.pending++
 	q.mu.Unlock()
-	t.Done = q.done
-	err := c.Post(t)
+	err := c.PostWith(t, q.done)
 	if err != nil {
 		q.mu.Lock()
 		q.pending--

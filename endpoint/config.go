@@ -42,7 +42,9 @@ type Config struct {
 	// AcceptAny learns peers from the frames they send. Off, only connected
 	// peers are heard.
 	AcceptAny bool
-	// MaxPeers bounds the peers, connected and learned. 0 means 4096.
+	// MaxPeers bounds the peers, connected and learned. 0 means 4096. For a
+	// new one, a learned peer is dismissed that is down, that never finished its
+	// introduction, or that was silent for six times GiveUp.
 	MaxPeers int
 	// OnEvent is told what happens to peers. It runs on the endpoint's
 	// goroutines: it must not block, and not close the endpoint.
@@ -103,7 +105,7 @@ func (c *Config) withDefaults(caps transport.Caps) (Config, error) {
 		f.Entropy = systemEntropy
 	}
 	const least = frame.HeaderSize + frame.MessageHeaderSize + 16
-	f.MTU = min(f.MTU, caps.MTU)
+	f.MTU = min(f.MTU, caps.MTU, frame.MaxData)
 	switch {
 	case f.MTU < least:
 		return f, fmt.Errorf("dgrdma: frames of %d bytes, need at least %d for a header, a message and its data", f.MTU, least)

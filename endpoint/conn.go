@@ -145,9 +145,15 @@ func (c *Conn) peerError(op string, err error) error {
 // called; an error means that it will not, and that t was not touched:
 // ErrQueueFull, ErrClosed, ErrBounds, ErrAlignment, ErrTooLarge,
 // ErrNoCompletion, ErrInUse, or why the peer is down.
-func (c *Conn) Post(t *Transaction) error { return c.post(t, nil) }
+func (c *Conn) Post(t *Transaction) error { return c.post(t, t.Done, nil) }
 
-func (c *Conn) post(t *Transaction, waiter chan error) error {
+// PostWith is Post with done in place of t.Done, which it sets only if it
+// returns nil.
+func (c *Conn) PostWith(t *Transaction, done func(*Transaction, error)) error {
+	return c.post(t, done, nil)
+}
+
+func (c *Conn) post(t *Transaction, done func(*Transaction, error), waiter chan error) error {
 	if err := c.validate(t); err != nil {
 		return err
 	}
@@ -168,7 +174,7 @@ func (c *Conn) post(t *Transaction, waiter chan error) error {
 	}
 	*t = Transaction{
 		Segments: t.Segments, CompletionAddr: t.CompletionAddr, CompletionValue: t.CompletionValue,
-		Done: t.Done, Cookie: t.Cookie, owner: c, waiter: waiter,
+		Done: done, Cookie: t.Cookie, owner: c, waiter: waiter,
 	}
 	c.posted.push(t)
 	alone := c.posted.n == 1 && c.sender.InFlight() == 0
@@ -204,7 +210,7 @@ func (c *Conn) Write(ctx context.Context, t *Transaction) error {
 		waiter = make(chan error, 1)
 	}
 	for waited := false; ; waited = true {
-		err := c.post(t, waiter)
+		err := c.post(t, nil, waiter)
 		if err == nil {
 			if waited {
 				c.roomLeft()

@@ -22,7 +22,7 @@ var (
 	ErrTooLarge            = errors.New("dgrdma: transaction needs more than 65535 messages; split it")
 	ErrBounds              = errors.New("dgrdma: address outside the memory")
 	ErrAlignment           = errors.New("dgrdma: address not aligned as the peer needs")
-	ErrNoCompletion        = errors.New("dgrdma: this kind of peer needs a completion address and value")
+	ErrNoCompletion        = errors.New("dgrdma: this kind of peer needs a completion, and no word of it all-ones")
 	ErrInUse               = errors.New("dgrdma: transaction is posted already and not done yet")
 	ErrPeerDown            = errors.New("dgrdma: peer does not answer any more")
 	ErrPeerRestarted       = errors.New("dgrdma: peer restarted; whether the transaction was applied is unknown")

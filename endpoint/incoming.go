@@ -184,16 +184,26 @@ func (t *openTable) remove(txn uint32) {
 
 func (t *openTable) full(more int) bool { return t.n+more > t.limit }
 
-// oldest returns the entry that is furthest behind the given id.
-func (t *openTable) oldest(newest uint32) *incoming {
+// oldest returns the entry that is furthest behind the given id, of those that
+// the frame at hand does not continue.
+func (t *openTable) oldest(newest uint32, frame []placement) *incoming {
 	var found *incoming
 	for i := range t.slots {
 		in := &t.slots[i]
-		if in.used && (found == nil || newest-in.msg.Txn > newest-found.msg.Txn) {
+		if in.used && !continues(frame, in.msg.Txn) && (found == nil || newest-in.msg.Txn > newest-found.msg.Txn) {
 			found = in
 		}
 	}
 	return found
+}
+
+func continues(frame []placement, txn uint32) bool {
+	for i := range frame {
+		if frame[i].msg.Txn == txn {
+			return true
+		}
+	}
+	return false
 }
 
 func (t *openTable) reset() {

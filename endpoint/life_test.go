@@ -454,6 +454,45 @@ func TestAcceptAny(t *testing.T) {
 	})
 }
 
+// TestStrangersDoNotExhaustAcceptAny: introductions that nobody finishes make
+// room after a while, and idle peers after a longer one.
+func TestStrangersDoNotExhaustAcceptAny(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := simnet.New(1)
+		defer n.Close()
+		mem, _ := NewRegion(4096)
+		server, err := New(n.Attach(addrB, simnet.Config{}), &Config{ID: 2, Memory: mem, AcceptAny: true, MaxPeers: 4})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer server.Close()
+		for i := range 4 {
+			addr := transport.SimAddr(uint32(50 + i))
+			s := newStranger(t, n, addr, frame.EndpointID(50+i), 2, addrB)
+			s.send(1, msg{Message: frame.Message{Txn: 7, CompletionAddr: frame.NoCompletion, CompletionValue: frame.NoCompletion}})
+		}
+		time.Sleep(11 * time.Second)
+		for i := range 8 {
+			id := frame.EndpointID(10 + i)
+			e, err := New(n.Attach(transport.SimAddr(uint32(id)), simnet.Config{}), &Config{ID: id})
+			if err != nil {
+				t.Fatal(err)
+			}
+			c, err := e.Connect(Peer{ID: 2, Addr: addrB})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if i == 4 {
+				time.Sleep(61 * time.Second) // the first four have gone silent
+			}
+			if err := c.Write(context.Background(), write(64, nil, 0, 1)); err != nil {
+				t.Errorf("peer %d: %v", i, err)
+			}
+			e.Close()
+		}
+	})
+}
+
 // TestTransportFailureEndsEverything: a wire that breaks by itself.
 func TestTransportFailureEndsEverything(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -148,7 +148,7 @@ func (e *Endpoint) learn(f *frame.Frame, from transport.Addr) *Conn {
 	}
 	p := Peer{ID: f.Src, Addr: from}
 	c, err := e.connect(p, true)
-	if errors.Is(err, ErrTooManyPeers) && e.dismiss() {
+	if errors.Is(err, ErrTooManyPeers) && e.dismiss(e.now()) {
 		c, err = e.connect(p, true)
 	}
 	if err != nil {
@@ -157,15 +157,26 @@ func (e *Endpoint) learn(f *frame.Frame, from transport.Addr) *Conn {
 	return c
 }
 
-// dismiss makes room for a new peer by closing a learned one that is down.
-func (e *Endpoint) dismiss() bool {
+// dismiss makes room for a new peer by closing a learned one: the one longest
+// silent of those that are down, never finished their introduction, or have
+// been silent for longer than a peer that is there would be for no reason.
+func (e *Endpoint) dismiss(now ack.Instant) bool {
+	var found *Conn
 	for _, c := range e.peers.Load().all {
-		if c.learned && c.down.Load() {
-			c.Close()
-			return true
+		silent := now.Sub(c.rx.lastAt)
+		introduced := !c.profile.Session || c.rx.life != 0
+		if !c.learned || !c.down.Load() && silent <= 6*e.cfg.GiveUp && (introduced || silent <= e.cfg.GiveUp) {
+			continue
+		}
+		if found == nil || c.rx.lastAt < found.rx.lastAt {
+			found = c
 		}
 	}
-	return false
+	if found == nil {
+		return false
+	}
+	found.Close()
+	return true
 }
 
 // touch puts the connection in the list of this batch.

@@ -106,6 +106,9 @@ func (r *Region) Load32(addr uint32) uint32 { return load32(r.mem[addr : uint64(
 // multiple of 4 the write is atomic and ordered after all writes before it.
 func (r *Region) Store32(addr, value uint32) {
 	store32(r.mem[addr:uint64(addr)+4], value)
+	if addr%4 != 0 {
+		r.watch.n.Add(0) // plain stores must be seen before the look at n
+	}
 	r.watch.wake(addr)
 }
 

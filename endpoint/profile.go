@@ -39,6 +39,7 @@ type Profile struct {
 	AddressMultiple  int           // data addresses are a multiple of this (F11)
 	NoLength4        bool          // messages of exactly 4 bytes are dropped by the peer (L1)
 	NoSentinel       bool          // a transaction without completion is not understood (F10, L6)
+	NoHalfSentinel   bool          // one all-ones word alone means no completion too (D2-7)
 	OpenTransactions int           // sent and not acknowledged; a power of two is not needed (F6, D1-12, L2)
 	FirstFrame       frame.Seq     // 0: random
 	FirstTransaction uint32        // 0: random
@@ -104,7 +105,7 @@ func OpenCPI(overUDP bool) Profile {
 func OpenCPI2() Profile {
 	return Profile{
 		Name: "opencpi2", Window: 128, Span: 255, Chunk: 16, Final: 1, AddressMultiple: 1,
-		OpenTransactions: 256, FirstFrame: 1, FirstTransaction: 1, OwnDestination: true, NoAcks: true, FreshAlone: true,
+		OpenTransactions: 256, FirstFrame: 1, FirstTransaction: 1, OwnDestination: true, NoAcks: true, NoHalfSentinel: true, FreshAlone: true,
 		MinTimeout: 250 * time.Millisecond,
 		History:    ack.MaxHistory, Acks: AckIfResent, AckEvery: 16, AckDelay: 2 * time.Millisecond, NeverRetransmits: true,
 	}

@@ -2,6 +2,7 @@ package endpoint
 
 import (
 	"errors"
+	"time"
 
 	"github.com/dgrdma/dgrdma/ack"
 	"github.com/dgrdma/dgrdma/frame"
@@ -19,11 +20,13 @@ type receiving struct {
 	counters Counters
 	newest   uint32 // youngest transaction id, where ids tell age
 	newestAt frame.Seq
-	placed   bool // newest is set
-	heard    bool // something valid came since the last reset
-	suspect  bool // the peer seems to have restarted, and that was reported
-	touched  bool // in the endpoint's list for this batch
-	resent   bool // the peer has sent something again
+	placed   bool        // newest is set
+	heard    bool        // something valid came since the last reset
+	suspect  bool        // the peer seems to have restarted, and that was reported
+	lastAt   ack.Instant // when the last frame came
+	touched  bool        // in the endpoint's list for this batch
+	resent   bool        // the peer has sent something again
+	arrivals []arrival   // by id, where copies must be told from retransmissions
 }
 
 // placement is a message that passed all checks and waits for the others of
@@ -45,6 +48,10 @@ func (r *receiving) init(c *Conn) {
 		History: p.History, Repeat: p.Acks == AckRepeat, SplitAtWrap: p.SplitAcks, Jump: jump,
 	})
 	r.open.limit = c.ep.cfg.OpenIncoming
+	if p.NeverRetransmits {
+		// What these leave open is lost for good, and only in the way.
+		r.open.limit = min(r.open.limit, 256)
+	}
 	r.clear()
 }
 
@@ -66,9 +73,11 @@ func (r *receiving) begin(life uint32) {
 }
 
 // tagOf names a frame by its first message: a retransmission has the same tag,
-// another frame under the same id almost never.
+// another frame under the same id almost never, not even if a peer that starts
+// again with the same ids sends the like to other places.
 func tagOf(m *frame.Message) uint16 {
 	h := (m.Txn ^ uint32(m.Index)<<16) * 0x9E3779B1
+	h = (h ^ m.Addr ^ m.CompletionAddr<<1 ^ m.CompletionValue<<7) * 0x9E3779B1
 	return uint16(h >> 16)
 }
 
@@ -77,6 +86,7 @@ func (c *Conn) receive(now ack.Instant, f *frame.Frame) Reason {
 	r := &c.rx
 	c.touch()
 	r.counters.FramesReceived++
+	r.lastAt = now
 	if e := c.epoch.Load(); e != r.epoch {
 		r.epoch = e
 		r.clear()
@@ -127,6 +137,9 @@ func (c *Conn) receive(now ack.Instant, f *frame.Frame) Reason {
 	c.acksOf(now, f)
 	c.place(f.Seq)
 	r.recv.Accept(f.Seq, tag)
+	if c.profile.Acks == AckIfResent {
+		r.arrived(now, f.Seq)
+	}
 	c.heard()
 	return RefusedNone
 }
@@ -171,10 +184,39 @@ func (c *Conn) alone(now ack.Instant, f *frame.Frame) Reason {
 func (c *Conn) again(now ack.Instant, f *frame.Frame) Reason {
 	r := &c.rx
 	r.counters.Duplicates++
-	r.resent = true
 	c.acksOf(now, f)
+	if c.profile.Acks == AckIfResent && !r.waited(now, f.Seq) {
+		return RefusedNone
+	}
+	r.resent = true
 	r.recv.Again(f.Seq)
 	return RefusedNone
+}
+
+// copyDelay is how long after a frame its copy is a retransmission, and not the
+// network's doing, for peers that a second acknowledgement harms (quirk D2-4).
+const copyDelay = ack.Instant(100 * time.Millisecond)
+
+// arrival is when a frame was last received.
+type arrival struct {
+	seq frame.Seq
+	at  ack.Instant
+}
+
+// arrived notes when a frame came.
+func (r *receiving) arrived(now ack.Instant, q frame.Seq) {
+	if r.arrivals == nil {
+		r.arrivals = make([]arrival, 256) // more than such a peer keeps ids for
+	}
+	r.arrivals[int(q)%len(r.arrivals)] = arrival{q, now}
+}
+
+// waited reports whether a frame came long enough after the one before it under
+// the same id, and notes that it came.
+func (r *receiving) waited(now ack.Instant, q frame.Seq) bool {
+	last := r.arrivals[int(q)%len(r.arrivals)]
+	r.arrived(now, q)
+	return last.seq != q || now-last.at >= copyDelay
 }
 
 // acksOf notes what a frame acknowledges, to be applied at the end of the batch.
@@ -272,7 +314,11 @@ func (c *Conn) admit(cur *frame.Cursor) (why Reason, txn uint32, err error) {
 			return RefusedTooManyOpen, e.placements[0].msg.Txn, nil
 		}
 		for r.open.full(opening) {
-			c.evict(r.open.oldest(r.newest))
+			in := r.open.oldest(r.newest, e.placements)
+			if in == nil {
+				return RefusedTooManyOpen, e.placements[0].msg.Txn, nil
+			}
+			c.evict(in)
 		}
 	}
 	return RefusedNone, 0, nil

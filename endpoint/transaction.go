@@ -156,6 +156,8 @@ func (c *Conn) validate(t *Transaction) error {
 		}
 	} else if uint64(t.CompletionAddr)+4 > size {
 		return ErrBounds
+	} else if p.NoHalfSentinel && t.CompletionValue == frame.NoCompletion {
+		return ErrNoCompletion
 	}
 	return nil
 }
