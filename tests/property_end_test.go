@@ -21,7 +21,7 @@ func (w *propertyWorld) drain() {
 			w.start(n)
 		}
 		for _, to := range w.nodes {
-			if to != n && w.conn(n.index, to.index) == nil {
+			if w.plan.joined(n.index, to.index) && w.conn(n.index, to.index) == nil {
 				w.connect(n, to)
 			}
 		}
@@ -107,7 +107,7 @@ func (w *propertyWorld) farewell() {
 	}
 	for _, n := range w.nodes {
 		for _, to := range w.nodes {
-			if to != n {
+			if w.plan.joined(n.index, to.index) {
 				w.nothingLeft(n, n.conns[to.index])
 			}
 		}

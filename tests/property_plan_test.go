@@ -23,6 +23,7 @@ type propertyPlan struct {
 	giveUp   time.Duration
 	settle   time.Duration // until no copy is under way any more
 	mayFail  bool          // transactions may fail
+	star     bool          // only node 0 is connected to the others
 	each     []propertyNodePlan
 	links    map[[2]int]simnet.Link
 	flows    []propertyFlowPlan
@@ -186,5 +187,7 @@ func (p *propertyPlan) oneSided(prof endpoint.Profile, from int) endpoint.Profil
 	}
 	return prof
 }
+
+func (p *propertyPlan) joined(i, j int) bool { return i != j && (!p.star || i == 0 || j == 0) }
 
 func (p *propertyPlan) native() bool { return p.profile(0).Session }

@@ -1,0 +1,159 @@
+package tests
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"github.com/dgrdma/dgrdma/ack"
+	"github.com/dgrdma/dgrdma/frame"
+	"github.com/dgrdma/dgrdma/transport/simnet"
+)
+
+// Small schedules for what the property test has found.
+
+func regressPlan(latency time.Duration) *propertyPlan {
+	p := &propertyPlan{
+		kind: "native", nodes: 2, mtu: 510, giveUp: 20 * time.Second, duration: 20 * time.Millisecond,
+		settle: 5 * time.Second, links: make(map[[2]int]simnet.Link), each: make([]propertyNodePlan, 2),
+	}
+	p.links[[2]int{0, 1}] = simnet.Link{Latency: latency}
+	p.links[[2]int{1, 0}] = simnet.Link{Latency: latency + 3}
+	return p
+}
+
+func regressRun(t *testing.T, p *propertyPlan) {
+	t.Helper()
+	if fails := runPlan(t, p, ""); len(fails) > 0 {
+		t.Errorf("%s%q", p, fails)
+	}
+}
+
+// An acknowledgement for ids half the space away fell on the slots of frames
+// in flight.
+func TestRegressAckHalfTheSpaceAway(t *testing.T) {
+	for _, start := range []int{32700, 32761, 32767, 32768, -32767, -300, 1, 2, 20} {
+		var s ack.Sender
+		s.Init(0, ack.SenderConfig{
+			First: 3562, Window: 100, Span: 1000, MinRTO: time.Second, MaxRTO: time.Second, GiveUp: math.MaxInt64,
+		}, &ack.FixedWindow{})
+		s.Track(0, 100)
+		got, _ := s.AppendAcked(nil, 1000, ack.Range{Start: frame.Seq(3562).Add(start), Count: 255})
+		if len(got) != 0 || s.InFlight() != 1 {
+			t.Errorf("a range %d ids away acknowledged %d", start, got)
+		}
+	}
+}
+
+// A transaction without data and completion looked like the introduction of
+// another life.
+func TestRegressEmptyTransactionIsNoHello(t *testing.T) {
+	p := regressPlan(100 * time.Microsecond)
+	p.flows = []propertyFlowPlan{
+		{to: 1, start: 1, count: 10, depth: 1},
+		{from: 1, to: 0, start: 1, count: 50, depth: 3, segments: []int{100}, completion: true},
+	}
+	regressRun(t, p)
+}
+
+// A transaction was withdrawn that waited for another one; what was posted
+// after the other one was done was never sent.
+func TestRegressPostAfterWithdrawal(t *testing.T) {
+	p := regressPlan(5 * time.Millisecond)
+	p.kind = "opencpi-legacy" // one transaction at a time
+	for i := range 10 {
+		// Done after 10 ms; most of the writes expire before.
+		p.flows = append(p.flows,
+			propertyFlowPlan{to: 1, start: time.Duration(1+i*40) * time.Millisecond, count: 1, depth: 1, segments: []int{8}, completion: true},
+			propertyFlowPlan{to: 1, start: time.Duration(2+i*40) * time.Millisecond, count: 8, depth: 1, segments: []int{8}, completion: true, wait: true},
+		)
+	}
+	regressRun(t, p)
+}
+
+// Everything the first life said came again when both sides had begun another
+// one, and was believed: old data replaced new.
+func TestRegressWholeLifeHeldBack(t *testing.T) {
+	p := regressPlan(10 * time.Microsecond)
+	p.mayFail = true
+	held := simnet.Link{Latency: 10 * time.Microsecond, HoldBack: 1, HoldFor: time.Second}
+	p.links[[2]int{0, 1}] = held
+	p.flows = []propertyFlowPlan{{to: 1, start: 1, count: 60, depth: 1, segments: []int{900, 4}, completion: true, reuse: true}}
+	for i, at := range []time.Duration{300, 700, 1100} {
+		p.actions = append(p.actions, propertyAction{
+			at: at*time.Microsecond + 1, verb: verbRestart, from: []int{0, 1, 0}[i], crash: true, gap: time.Microsecond,
+		})
+	}
+	regressRun(t, p)
+}
+
+// Reset before the introduction was through made each side refuse the only
+// life of the other.
+func TestRegressResetDuringIntroduction(t *testing.T) {
+	for _, at := range []time.Duration{1, 300, 500, 900, 1500} {
+		p := regressPlan(500 * time.Microsecond)
+		p.mayFail, p.giveUp = true, 2*time.Second
+		p.links[[2]int{0, 1}] = simnet.Link{Latency: time.Millisecond}
+		p.flows = []propertyFlowPlan{
+			{to: 1, start: 2, count: 3, depth: 1, segments: []int{100}, completion: true},
+			{from: 1, to: 0, start: 2, count: 3, depth: 1, segments: []int{100}, completion: true},
+		}
+		for i := range 2 {
+			p.actions = append(p.actions, propertyAction{
+				at: at*time.Microsecond + time.Duration(i)*700*time.Microsecond, verb: verbReset, from: i, to: 1 - i,
+			})
+		}
+		regressRun(t, p)
+	}
+}
+
+// A new life used the ids of the old one again, and took acknowledgements that
+// were still under way for its own.
+func TestRegressAckOfAnOldLife(t *testing.T) {
+	p := regressPlan(100 * time.Microsecond)
+	p.mayFail = true
+	p.each[0] = propertyNodePlan{first: 7, repeatFirst: true}
+	p.links[[2]int{1, 0}] = simnet.Link{
+		Latency: 2 * time.Millisecond, Reorder: 0.4, ReorderBy: 6 * time.Millisecond, Duplicate: 1,
+	}
+	p.flows = []propertyFlowPlan{{to: 1, start: 1, count: 60, depth: 20, segments: []int{1000}, completion: true}}
+	p.actions = []propertyAction{{at: 7*time.Millisecond + 1, verb: verbRestart, crash: true, gap: time.Microsecond}}
+	for seed := range uint64(20) {
+		p.seed = seed
+		regressRun(t, p)
+	}
+}
+
+// Hellos had become rare while nothing was to be sent, and did not become
+// frequent again: an impatient sender gave up without having asked.
+func TestRegressPostAfterLongSilence(t *testing.T) {
+	p := regressPlan(100 * time.Microsecond)
+	p.mayFail, p.giveUp, p.duration = true, 300*time.Millisecond, 4*time.Second
+	for i := range 2 {
+		p.actions = append(p.actions,
+			propertyAction{at: 1, verb: verbLink, from: i, to: 1 - i, link: simnet.Link{Down: true}},
+			propertyAction{at: 2900 * time.Millisecond, verb: verbLink, from: i, to: 1 - i, link: simnet.Link{Latency: time.Millisecond}},
+		)
+		p.flows = append(p.flows, propertyFlowPlan{
+			from: i, to: 1 - i, start: 3 * time.Second, count: 3, depth: 1, segments: []int{100}, completion: true,
+		})
+	}
+	p.mayFail = false
+	regressRun(t, p)
+}
+
+// A sender with frames to repeat, stopped by the controller, and with a
+// transaction that waits for company, spun.
+func TestRegressCoalescingSenderThatIsBlocked(t *testing.T) {
+	for seed := range uint64(30) {
+		p := regressPlan(3 * time.Millisecond)
+		p.seed, p.mtu = seed, 64
+		p.each[0] = propertyNodePlan{coalesce: 5 * time.Millisecond}
+		p.links[[2]int{0, 1}] = simnet.Link{Latency: 3 * time.Millisecond, Loss: 0.4, Burst: 20}
+		p.flows = []propertyFlowPlan{
+			{to: 1, start: 1, count: 4, depth: 4, segments: []int{12000}, completion: true},
+			{to: 1, start: time.Millisecond, count: 50, depth: 1, segments: []int{4}, completion: true},
+		}
+		regressRun(t, p)
+	}
+}
