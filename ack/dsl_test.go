@@ -87,7 +87,6 @@ type senderTest struct {
 
 	acked []int
 	dead  bool
-	sent  []Instant // of the last resend
 }
 
 func newSenderTest(t *testing.T, cfg SenderConfig) *senderTest {
@@ -130,11 +129,11 @@ func (s *senderTest) expectedAll() {
 	s.t.Helper()
 	switch c := s.ctl; {
 	case len(s.acked) > 0:
-		s.t.Fatalf("unexpected acknowledged: %v", s.acked)
+		s.t.Fatalf("unexpected acknowledged: %v", runsOf(s.acked))
 	case len(c.lost) > 0:
-		s.t.Fatalf("unexpected lost: %v", c.lost)
+		s.t.Fatalf("unexpected lost: %v", runsOf(c.lost))
 	case len(c.probed) > 0:
-		s.t.Fatalf("unexpected timeout: %v", c.probed)
+		s.t.Fatalf("unexpected timeout: %v", runsOf(c.probed))
 	case s.dead:
 		s.t.Fatal("unexpected: peer taken for dead")
 	}
@@ -270,16 +269,7 @@ func (s *senderTest) resend(want ...int) {
 	s.t.Helper()
 	s.expectedAll()
 	s.logf("resend %v", want)
-	var got []int
-	for {
-		q, ok := s.s.NextLost(s.now)
-		if !ok {
-			break
-		}
-		s.s.Resend(s.now, q)
-		got = append(got, int(q-s.first)+1)
-	}
-	s.want("resent", got, want)
+	s.want("resent", s.resendAll(), want)
 	if n := s.s.Lost(); n != 0 {
 		s.t.Fatalf("%d frames are still lost", n)
 	}
@@ -288,8 +278,26 @@ func (s *senderTest) resend(want ...int) {
 func (s *senderTest) want(what string, got, want []int) {
 	s.t.Helper()
 	if !slices.Equal(got, want) {
-		s.t.Fatalf("%s %v, want %v", what, got, want)
+		s.t.Fatalf("%s %v, want %v", what, runsOf(got), runsOf(want))
 	}
+}
+
+// runsOf makes long lists readable.
+func runsOf(places []int) []string {
+	var runs []string
+	for i := 0; i < len(places); {
+		n := 1
+		for i+n < len(places) && places[i+n] == places[i]+n {
+			n++
+		}
+		if n == 1 {
+			runs = append(runs, fmt.Sprint(places[i]))
+		} else {
+			runs = append(runs, fmt.Sprintf("%d-%d", places[i], places[i]+n-1))
+		}
+		i += n
+	}
+	return runs
 }
 
 func (s *senderTest) wantAcked(want ...int) {
@@ -370,22 +378,68 @@ func (s *senderTest) wantRTT(smoothed time.Duration) {
 	}
 }
 
-// loseFirst sends frame 1 and takes three further ids; afterwards frame 1 is
-// lost and nothing else is in flight.
-func (s *senderTest) loseFirst(timeout bool) {
+// measure makes one round trip of that length known.
+func (s *senderTest) measure(d time.Duration) {
 	s.t.Helper()
 	s.send(1)
+	s.advance(d)
+	s.ack(s.last, s.last)
+	s.wantAcked(s.last)
+}
+
+// loseOne sends a frame and takes three further ids; afterwards the frame is
+// lost and nothing else is in flight.
+func (s *senderTest) loseOne(timeout bool) (place int) {
+	s.t.Helper()
+	s.send(1)
+	place = s.last
 	if timeout {
 		s.alone(3)
 		s.advanceToTimer()
-		s.wantProbed(1)
-		return
+		s.wantProbed(place)
+		return place
 	}
 	s.send(3)
 	s.advance(10 * ms)
-	s.ack(2, 4)
-	s.wantAcked(2, 3, 4)
-	s.wantLost(1)
+	s.ack(place+1, place+3)
+	s.wantAcked(place+1, place+2, place+3)
+	s.wantLost(place)
+	return place
+}
+
+// blackout lets time pass in which whatever is lost is sent again, in vain. It
+// returns when frames were sent again.
+func (s *senderTest) blackout(d time.Duration) (tries []time.Duration) {
+	s.t.Helper()
+	s.expectedAll()
+	s.logf("blackout %v", d)
+	start := s.now
+	for end := s.now.Add(d); !s.dead; {
+		at, _ := s.s.Deadline()
+		if at > end {
+			s.now = end
+			break
+		}
+		s.now = max(s.now, at)
+		s.expire()
+		if len(s.ctl.probed) > 0 {
+			tries = append(tries, s.now.Sub(start))
+		}
+		s.ctl.probed, s.ctl.lost = nil, nil
+		s.resendAll()
+	}
+	return tries
+}
+
+func (s *senderTest) resendAll() (places []int) {
+	for {
+		q, ok := s.s.NextLost(s.now)
+		if !ok {
+			return places
+		}
+		s.s.Resend(s.now, q)
+		places = append(places, int(q-s.first)+1)
+	}
 }
 
 // checkSender checks what must hold between any two calls.

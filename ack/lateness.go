@@ -30,6 +30,7 @@ type Lateness struct {
 	marks  [lateMarks]lateMark // where the peer's ids were, oldest first
 	n      int
 	newest frame.Seq
+	at     int64     // place of newest, counted without wrapping
 	jump   frame.Seq // a distant id that was seen once
 	jumped bool
 	heard  Instant // when the peer's ids last were where we know them
@@ -37,7 +38,7 @@ type Lateness struct {
 
 type lateMark struct {
 	used uint32
-	seq  frame.Seq
+	at   int64
 }
 
 // Late takes notice of a frame and reports whether its acknowledgements are too
@@ -66,13 +67,14 @@ func (l *Lateness) Late(now Instant, s frame.Seq, used uint32) bool {
 	}
 	if d > 0 {
 		l.newest = s
+		l.at += int64(d)
 		if used-l.marks[l.n-1].used >= lateBy/(lateMarks/2) {
-			l.mark(s, used)
+			l.mark(used)
 		}
 		return false
 	}
 	for i := l.n - 1; i >= 0; i-- {
-		if m := l.marks[i]; s.Before(m.seq) && used-m.used > lateBy {
+		if m := l.marks[i]; l.at+int64(d) < m.at && used-m.used > lateBy {
 			return true
 		}
 	}
@@ -81,14 +83,14 @@ func (l *Lateness) Late(now Instant, s frame.Seq, used uint32) bool {
 
 func (l *Lateness) restart(now Instant, s frame.Seq, used uint32) {
 	*l = Lateness{newest: s, heard: now}
-	l.mark(s, used)
+	l.mark(used)
 }
 
-func (l *Lateness) mark(s frame.Seq, used uint32) {
+func (l *Lateness) mark(used uint32) {
 	if l.n == lateMarks {
 		copy(l.marks[:], l.marks[1:])
 		l.n--
 	}
-	l.marks[l.n] = lateMark{used, s}
+	l.marks[l.n] = lateMark{used, l.at}
 	l.n++
 }

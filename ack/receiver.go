@@ -147,15 +147,13 @@ func (r *Receiver) AckOnly(s frame.Seq) {
 	if !r.active {
 		return
 	}
-	if d := s.Diff(r.next); d < 0 || d > r.cfg.Jump {
+	if d := s.Diff(r.newest); d <= 0 || d-1 > r.cfg.Jump {
 		if r.known(s) && *r.at(s) == tagNone {
 			*r.at(s) = tagAckOnly // it was overtaken
 		}
 		return
 	}
-	if s.Diff(r.newest) > 0 {
-		r.mark(s, tagAckOnly)
-	}
+	r.mark(s, tagAckOnly)
 	r.follow(s)
 }
 
@@ -191,8 +189,7 @@ func (r *Receiver) Again(s frame.Seq) {
 func (r *Receiver) note(s frame.Seq) {
 	if n := len(r.due); n > 0 {
 		last := &r.due[n-1]
-		if last.Start.Add(int(last.Count)) == s && last.Count < MaxRun &&
-			!(r.cfg.SplitAtWrap && s == 0) {
+		if last.Start.Add(int(last.Count)) == s && last.Count < MaxRun && r.joins(s) {
 			last.Count++
 			return
 		}
@@ -214,7 +211,7 @@ func (r *Receiver) AppendDue(dst []Range) []Range {
 		if r.cfg.Repeat {
 			d = r.extend(d)
 		}
-		if len(dst) > first && covers(dst[len(dst)-1], d) {
+		if coveredBy(d, dst[first:]) {
 			continue
 		}
 		dst = append(dst, d)
@@ -234,15 +231,18 @@ func (r *Receiver) extend(d Range) Range {
 	if !r.known(d.Start) {
 		return d
 	}
-	for d.Count < MaxRun && r.received(d.Start.Add(int(d.Count))) {
+	for d.Count < MaxRun && r.joins(d.Start.Add(int(d.Count))) && r.received(d.Start.Add(int(d.Count))) {
 		d.Count++
 	}
-	for d.Count < MaxRun && r.received(d.Start.Add(-1)) {
+	for d.Count < MaxRun && r.joins(d.Start) && r.received(d.Start.Add(-1)) {
 		d.Start--
 		d.Count++
 	}
 	return d
 }
+
+// joins reports whether s may be in one run with the id before it.
+func (r *Receiver) joins(s frame.Seq) bool { return s != 0 || !r.cfg.SplitAtWrap }
 
 func covers(a, b Range) bool {
 	from := b.Start.Diff(a.Start)

@@ -102,6 +102,7 @@ type Sender struct {
 	progress Instant // when una last moved, or the first frame went out
 	probed   Instant // when the last timeout was acted on
 	backoff  uint
+	probing  int // lost frames that leave after a timeout, however full the wire seems (RFC 9002 section 7.5)
 
 	alone     frame.Seq // last acknowledgement-only id
 	aloneUsed bool
@@ -117,7 +118,7 @@ func (s *Sender) Init(now Instant, cfg SenderConfig, ctl Controller) {
 	clear(s.slots)
 	*s = Sender{
 		cfg: cfg, ctl: ctl, slots: s.slots, next: cfg.First, una: cfg.First,
-		order: 1, reorder: reorderThreshold, progress: now, quarter: now, measured: now,
+		order: 1, reorder: reorderThreshold, progress: now, quarter: math.MinInt64 / 2, measured: now,
 		quartered: math.MaxInt64, looked: now,
 	}
 	if cfg.SlotTable > 0 {
@@ -149,10 +150,28 @@ func (s *Sender) RTT() *RTT { return &s.rtt }
 
 // Limit reports whether a new frame of that many bytes may leave now.
 func (s *Sender) Limit(now Instant, bytes int) Limit {
-	if s.InFlight() >= s.cfg.Window || s.next.Diff(s.una) >= s.cfg.Span {
+	if s.InFlight() >= s.cfg.Window || s.spent() {
 		return WindowFull
 	}
 	return s.wire(now, bytes)
+}
+
+// spent reports whether the next id, behind those that are left out, would be
+// beyond the span.
+func (s *Sender) spent() bool {
+	if s.InFlight() == 0 {
+		return false
+	}
+	q := s.next
+	for s.leftOut(q) {
+		q++
+	}
+	return q.Diff(s.una) >= s.cfg.Span
+}
+
+// leftOut reports whether q would look known to the peer.
+func (s *Sender) leftOut(q frame.Seq) bool {
+	return s.tracked != nil && s.tracked[int(q)%len(s.tracked)] == q
 }
 
 func (s *Sender) wire(now Instant, bytes int) Limit {
@@ -191,7 +210,7 @@ func (s *Sender) Track(now Instant, bytes int) frame.Seq {
 // frames. Not ok: this peer takes no second use, and the acknowledgement must
 // wait for a frame to ride on.
 func (s *Sender) Alone(now Instant) (q frame.Seq, ok bool) {
-	if s.next.Diff(s.una) >= s.cfg.Span {
+	if s.spent() {
 		return s.alone, !s.cfg.FreshAlone && s.aloneUsed
 	}
 	q = s.take(now)
@@ -208,7 +227,7 @@ func (s *Sender) Alone(now Instant) (q frame.Seq, ok bool) {
 }
 
 func (s *Sender) take(now Instant) frame.Seq {
-	for s.tracked != nil && s.tracked[int(s.next)%len(s.tracked)] == s.next {
+	for s.leftOut(s.next) {
 		s.skip()
 	}
 	q := s.next
@@ -268,7 +287,8 @@ func (s *Sender) NextLost(now Instant) (q frame.Seq, ok bool) {
 		return 0, false
 	}
 	q = s.lost.head
-	return q, s.wire(now, int(s.slot(q).bytes)) == Open
+	limit := s.wire(now, int(s.slot(q).bytes))
+	return q, limit == Open || limit == Congested && s.probing > 0
 }
 
 // Lost returns how many frames wait to be sent again.
@@ -277,6 +297,7 @@ func (s *Sender) Lost() int { return s.lost.n }
 // Resend notes that a lost frame is sent again, under its old id (DGRDMA-026).
 func (s *Sender) Resend(now Instant, q frame.Seq) {
 	s.remove(&s.lost, q)
+	s.probing = max(s.probing-1, 0)
 	s.resent = s.order
 	s.transmit(now, q)
 }
@@ -350,16 +371,17 @@ func (s *Sender) settle(now Instant, q frame.Seq, minimum time.Duration) bool {
 		}
 	}
 	if sl.state == slotSent {
-		s.backoff = 0
-	}
-	if sl.state == slotSent {
+		if sl.tries == 1 || now.Sub(s.measured) <= unmeasured {
+			s.backoff = 0 // else the timeout is perhaps too short, and stays long (Karn)
+		}
 		s.remove(&s.sent, q)
 		s.flight -= int(sl.bytes)
-	} else {
+		s.ctl.OnAcked(now, int(sl.bytes), rtt)
+	} else { // the controller knows it as lost
 		s.remove(&s.lost, q)
 	}
 	sl.state = slotFree
-	s.ctl.OnAcked(now, int(sl.bytes), rtt)
+	s.probing = 0 // the peer was heard
 	return true
 }
 
@@ -459,7 +481,9 @@ func (s *Sender) Expire(now Instant) Expiry {
 	if s.sent.n == 0 || now < s.timeoutAt() {
 		return Nothing
 	}
+	before := s.lost.n
 	s.timedOut(now)
+	s.probing = s.lost.n - before
 	s.backoff++
 	s.probed = now
 	s.ctl.EndBatch(now)
@@ -512,7 +536,9 @@ func (s *Sender) Deadline() (t Instant, armed bool) {
 	if s.InFlight() == 0 {
 		return 0, false
 	}
-	t = s.progress.Add(s.cfg.GiveUp)
+	// It is called now and then in any case, so that the time between two calls
+	// tells whether this process stood still.
+	t = min(s.progress.Add(s.cfg.GiveUp), s.looked.Add(s.cfg.GiveUp/4))
 	if s.sent.n > 0 {
 		t = min(t, s.timeoutAt())
 		if head := s.slot(s.sent.head); int32(s.reached-head.order) > 0 {

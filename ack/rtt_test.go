@@ -1,0 +1,78 @@
+package ack
+
+import (
+	"testing"
+	"time"
+)
+
+func TestRTTSmoothing(t *testing.T) {
+	var r RTT
+	if r.Smoothed() != 0 || r.Min(0) != 0 {
+		t.Fatal("a round trip is known before the first sample")
+	}
+	if got := r.timeout(10*ms, 2*ms); got != 40*ms {
+		t.Errorf("first timeout %v, want 40ms", got)
+	}
+	if got := r.timeout(5*ms, 90*ms); got != 95*ms {
+		t.Errorf("first timeout %v, want room for the peer's delay: 95ms", got)
+	}
+	// RFC 6298 section 2.2 and 2.3.
+	r.Sample(0, 80*ms)
+	if r.smoothed != 80*ms || r.variance != 40*ms {
+		t.Errorf("after the first sample %v and %v, want 80ms and 40ms", r.smoothed, r.variance)
+	}
+	r.Sample(0, 160*ms)
+	if r.smoothed != 90*ms || r.variance != 50*ms {
+		t.Errorf("after the second sample %v and %v, want 90ms and 50ms", r.smoothed, r.variance)
+	}
+	r.Sample(0, 10*ms)
+	if r.smoothed != 80*ms || r.variance != 57500*time.Microsecond {
+		t.Errorf("after the third sample %v and %v, want 80ms and 57.5ms", r.smoothed, r.variance)
+	}
+	if got := r.timeout(10*ms, 2*ms); got != 312*ms {
+		t.Errorf("timeout %v, want 312ms", got)
+	}
+	if got := r.timeout(sec, 2*ms); got != sec {
+		t.Errorf("timeout %v, want the least", got)
+	}
+}
+
+func TestRTTDegenerateSamples(t *testing.T) {
+	var r RTT
+	for range 100 {
+		r.Sample(0, 0)
+	}
+	r.Sample(0, -sec)
+	if r.Smoothed() <= 0 || r.timeout(ms, 0) < ms || r.overdue() < ms {
+		t.Errorf("round trip %v, timeout %v, overdue %v", r.Smoothed(), r.timeout(ms, 0), r.overdue())
+	}
+}
+
+// A minimum that is never reached again is forgotten, with samples and without.
+func TestRTTMin(t *testing.T) {
+	var r RTT
+	now := Instant(time.Hour)
+	r.Sample(now, 10*ms)
+	r.Sample(now, 20*ms)
+	if got := r.Min(now); got != 10*ms {
+		t.Fatalf("minimum %v, want 10ms", got)
+	}
+	for range 21 {
+		now = now.Add(sec)
+		r.Sample(now, 20*ms)
+	}
+	if got := r.Min(now); got != 20*ms {
+		t.Errorf("minimum %v after 20 s at 20 ms", got)
+	}
+	r.Sample(now, 5*ms)
+	if got := r.Min(now.Add(4 * sec)); got != 5*ms {
+		t.Errorf("minimum %v, want 5ms", got)
+	}
+	if got := r.Min(now.Add(11 * sec)); got != 0 {
+		t.Errorf("minimum %v after 11 s without sample, want none", got)
+	}
+	r.Faster(ms)
+	if got := r.Min(now); got != ms {
+		t.Errorf("minimum %v, want 1ms", got)
+	}
+}
