@@ -2,6 +2,7 @@ package ack
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"testing"
 	"time"
@@ -43,7 +44,7 @@ type recorder struct {
 
 func (r *recorder) Window() int {
 	if r.window == 0 {
-		return 1 << 40
+		return math.MaxInt32
 	}
 	return r.window
 }
