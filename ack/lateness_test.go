@@ -130,7 +130,6 @@ func TestLatenessJump(t *testing.T) {
 		l.now = l.now.Add(sec)
 		l.want(true, far, far, far)
 		l.want(false, p+1)
-		p++
 		l.want(true, far+1) // the first one is forgotten
 		l.want(true, far+5000)
 		l.want(true, far-3000)

@@ -26,7 +26,7 @@ func TestAddr(t *testing.T) {
 			t.Errorf("%v: kind %d, zero %v; want %s, %d", c.a, c.a.Kind(), c.a.IsZero(), c.text, c.kind)
 		}
 	}
-	if SimAddr(1) == SimAddr(2) || SimAddr(1) != SimAddr(1) {
+	if again := SimAddr(1); SimAddr(1) == SimAddr(2) || SimAddr(1) != again {
 		t.Error("addresses do not compare")
 	}
 }
