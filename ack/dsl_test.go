@@ -44,7 +44,7 @@ type recorder struct {
 
 func (r *recorder) Window() int {
 	if r.window == 0 {
-		return math.MaxInt32
+		return math.MaxInt
 	}
 	return r.window
 }
