@@ -141,7 +141,7 @@ func (c *Conn) hello(now ack.Instant, f *frame.Frame, m *frame.Message) Reason {
 		c.rx.clear()
 		s.ask(now, m.Txn)
 	case s.theirs == 0 && m.Addr == s.mine:
-		event = c.believe(now, m.Txn, f.AckStart)
+		event = c.believe(now, f, m.Txn)
 	case s.theirs == 0:
 		s.ask(now, m.Txn)
 	case m.Txn == s.theirs:
@@ -150,7 +150,7 @@ func (c *Conn) hello(now ack.Instant, f *frame.Frame, m *frame.Message) Reason {
 		c.abandon(now, &fin, c.peerError("transactions in flight", ErrPeerRestarted))
 		c.beginLife(now, s.next)
 		s.before = true
-		event = c.believe(now, m.Txn, f.AckStart)
+		event = c.believe(now, f, m.Txn)
 	case m.Addr == 0 || m.Addr == s.mine || m.Addr == s.next:
 		if s.next == 0 {
 			s.next = c.ep.cfg.lifeBut(s.mine)
@@ -187,15 +187,23 @@ func (s *session) ask(now ack.Instant, life uint32) {
 
 // believe takes a life of the peer for its present one. Guarded by mu; runs on
 // the receiving goroutine.
-func (c *Conn) believe(now ack.Instant, life uint32, reached frame.Seq) EventKind {
+func (c *Conn) believe(now ack.Instant, f *frame.Frame, life uint32) EventKind {
 	s := &c.session
+	if !c.apart && f.AckStart != 0 {
+		c.startSender(now, f.AckStart.Add(ack.MaxHistory))
+	}
+	c.apart = true
 	if s.tries == 1 {
 		c.sender.RTT().Sample(now, now.Sub(s.askedAt))
 	}
-	if !c.apart && reached != 0 {
-		c.startSender(now, reached.Add(ack.MaxHistory))
+	// Where the life's ids begin, even if none of its frames ever comes: there,
+	// or as far behind those of the one before as that was told.
+	if c.reached == 0 {
+		c.reached = f.Seq
+	} else {
+		c.reached = c.reached.Add(ack.MaxHistory)
 	}
-	c.apart = true
+	c.reached = max(c.reached, 1) // 0 would be none
 	s.theirs, s.asked = life, 0
 	s.answer = true // it waits to see its own life
 	// What this batch acknowledged so far was said by an old life, and what is

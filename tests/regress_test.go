@@ -87,21 +87,19 @@ func TestRegressWholeLifeHeldBack(t *testing.T) {
 	regressRun(t, p)
 }
 
-// Reset before the introduction was through made each side refuse the only
-// life of the other.
+// Reset before the peer had heard anything made us refuse the only life it had.
 func TestRegressResetDuringIntroduction(t *testing.T) {
-	for _, at := range []time.Duration{1, 300, 500, 900, 1500} {
-		p := regressPlan(500 * time.Microsecond)
+	for _, at := range []time.Duration{1, 300, 1000, 4000} {
+		p := regressPlan(100 * time.Microsecond)
 		p.mayFail, p.giveUp = true, 2*time.Second
-		p.links[[2]int{0, 1}] = simnet.Link{Latency: time.Millisecond}
+		p.links[[2]int{0, 1}] = simnet.Link{Down: true}
 		p.flows = []propertyFlowPlan{
-			{to: 1, start: 2, count: 3, depth: 1, segments: []int{100}, completion: true},
-			{from: 1, to: 0, start: 2, count: 3, depth: 1, segments: []int{100}, completion: true},
+			{to: 1, start: 6 * time.Millisecond, count: 3, depth: 1, segments: []int{100}, completion: true},
+			{from: 1, start: 7 * time.Millisecond, count: 3, depth: 1, segments: []int{100}, completion: true},
 		}
-		for i := range 2 {
-			p.actions = append(p.actions, propertyAction{
-				at: at*time.Microsecond + time.Duration(i)*700*time.Microsecond, verb: verbReset, from: i, to: 1 - i,
-			})
+		p.actions = []propertyAction{
+			{at: at * time.Microsecond, verb: verbReset, from: 0, to: 1},
+			{at: 5 * time.Millisecond, verb: verbLink, from: 0, to: 1, link: simnet.Link{Latency: time.Millisecond}},
 		}
 		regressRun(t, p)
 	}
@@ -154,6 +152,22 @@ func TestRegressCoalescingSenderThatIsBlocked(t *testing.T) {
 			{to: 1, start: 1, count: 4, depth: 4, segments: []int{12000}, completion: true},
 			{to: 1, start: time.Millisecond, count: 50, depth: 1, segments: []int{4}, completion: true},
 		}
+		regressRun(t, p)
+	}
+}
+
+// The same, when none of the old life's frames had come yet: nobody knew which
+// ids it had used.
+func TestRegressAckOfAnOldLifeUnheard(t *testing.T) {
+	p := regressPlan(4 * time.Microsecond)
+	p.mayFail, p.mtu = true, 9000
+	p.each[1] = propertyNodePlan{first: 4, repeatFirst: true}
+	p.links[[2]int{0, 1}] = simnet.Link{Latency: 4 * time.Microsecond, Jitter: 2 * time.Microsecond, Rate: 24e6}
+	p.links[[2]int{1, 0}] = simnet.Link{Latency: 12 * time.Microsecond, Loss: 0.07, Reorder: 0.44, ReorderBy: 400 * time.Microsecond}
+	p.flows = []propertyFlowPlan{{from: 1, start: 1, count: 4, depth: 1, segments: []int{40000}, completion: true}}
+	for seed := range uint64(100) {
+		p.seed = seed
+		p.actions = []propertyAction{{at: 416 * time.Microsecond, verb: verbRestart, from: 1, gap: 8 * time.Microsecond}}
 		regressRun(t, p)
 	}
 }
