@@ -48,7 +48,7 @@ type SenderConfig struct {
 	AckDelay   time.Duration // how long the peer may hold back an acknowledgement
 	GiveUp     time.Duration // no progress for this long: the peer is dead
 	Cumulative bool          // AckStart acknowledges everything before it (quirk F2)
-	FreshAlone bool          // acknowledgement-only ids are never used again (quirks D1-4, D2-3, L4)
+	FreshAlone bool          // acknowledgement-only ids are never used again (quirks D2-3, L4)
 	// SlotTable is the size of the peer's duplicate table where it looks ids up
 	// by remainder and frames without messages leave no trace: an id that was
 	// the last one with messages in its place is skipped.

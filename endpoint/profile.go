@@ -48,7 +48,7 @@ type Profile struct {
 	NoAcks           bool          // the peer never acknowledges (D2-2)
 	Cumulative       bool          // everything before its ACKStart was received (F2)
 	Probe            bool          // after a timeout a new id makes the peer speak (F2, F3)
-	FreshAlone       bool          // ids of acknowledgement-only frames are never reused (D1-4, D2-3, L4)
+	FreshAlone       bool          // ids of acknowledgement-only frames are never reused (D2-3, L4)
 	SlotTable        int           // size of a duplicate table that such frames do not refresh (D1)
 	MinTimeout       time.Duration // before a frame is sent again (D1-19)
 	PeerAckDelay     time.Duration // how long the peer holds acknowledgements back (DGRDMA-035)
@@ -89,7 +89,7 @@ func FPGA() Profile {
 func OpenCPI(overUDP bool) Profile {
 	p := Profile{
 		Name: "opencpi", Window: 128, Span: 255, MaxFrame: 1488, Chunk: 16, Final: 1, AddressMultiple: 1,
-		OpenTransactions: 256, FirstFrame: 1, FirstTransaction: 1, FreshAlone: true, SlotTable: 256,
+		OpenTransactions: 256, FirstFrame: 1, FirstTransaction: 1, SlotTable: 256,
 		MinTimeout: 250 * time.Millisecond, PeerAckDelay: 90 * time.Millisecond,
 		History: ack.MaxHistory, Acks: AckRepeat, AckEvery: 16, AckDelay: 2 * time.Millisecond, FreshAcks: true,
 	}
@@ -118,7 +118,7 @@ func Legacy(overUDP bool) Profile {
 	p.Window = 64
 	p.NoLength4, p.NoSentinel = true, true
 	p.OpenTransactions, p.SkipBit = 1, 1<<9
-	p.Acks, p.SplitAcks = AckOnce, true
+	p.Acks, p.SplitAcks, p.FreshAlone = AckOnce, true, true
 	return p
 }
 

@@ -89,7 +89,8 @@ func TestQuirkProfiles(t *testing.T) {
 			if p.Acks != endpoint.AckNever {
 				check("acknowledgements are prompt", p.AckDelay <= 2*ms && p.AckEvery >= 1 && p.AckEvery <= 16)
 			}
-			if w.first {
+			// The first C++ driver forgets the ids of empty frames at once.
+			if w.first && p.Name != "opencpi" {
 				check("ids of frames without messages", p.FreshAlone)
 			}
 		})
