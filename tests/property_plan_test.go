@@ -158,7 +158,7 @@ func (d propertyDice) span(low, high time.Duration) time.Duration {
 func (p *propertyPlan) profile(from int) endpoint.Profile {
 	switch p.kind {
 	case "opencpi":
-		return p.oneSided(endpoint.OpenCPI(p.mtu == 510), from)
+		return endpoint.OpenCPI(p.mtu == 510)
 	case "opencpi-legacy":
 		return p.oneSided(endpoint.Legacy(p.mtu == 510), from)
 	case "opencpi2":
