@@ -208,11 +208,11 @@ func (r *Receiver) Due() (fresh int, urgent bool) { return r.fresh, r.urgent }
 func (r *Receiver) AppendDue(dst []Range) []Range {
 	first := len(dst)
 	for _, d := range r.due {
-		if r.cfg.Repeat {
-			d = r.extend(d)
-		}
 		if coveredBy(d, dst[first:]) {
 			continue
+		}
+		if r.cfg.Repeat {
+			d = r.extend(d)
 		}
 		dst = append(dst, d)
 	}

@@ -226,7 +226,8 @@ func TestReceiverAgainOld(t *testing.T) {
 		r.acceptRun(1, 300)
 		r.r.DropDue()
 		r.r.Again(r.id(10))
-		r.wantDue(r.run(10, 10))
+		r.r.Again(r.id(300 - 256))
+		r.wantDue(r.run(10, 10), r.run(44, 44))
 	})
 }
 

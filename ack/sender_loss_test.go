@@ -539,7 +539,7 @@ func TestSenderTooFast(t *testing.T) {
 			senderTests(t, func(t *testing.T, cfg SenderConfig) {
 				s := fast(t, cfg)
 				s.advance(idle)
-				for round := range 40 {
+				for round := range 6 {
 					base := s.last
 					s.send(8192)
 					for try := 0; s.s.InFlight() > 0; try++ {
@@ -580,5 +580,31 @@ func TestSenderCumulativeTimeout(t *testing.T) {
 		s.send(3)
 		s.advanceToTimer()
 		s.wantProbed(17, 18)
+	})
+}
+
+// What such a peer acknowledges after a retransmission may have waited there
+// for it, and measures nothing.
+func TestSenderCumulativeSamples(t *testing.T) {
+	senderTests(t, func(t *testing.T, cfg SenderConfig) {
+		cfg.Window, cfg.Span, cfg.Cumulative, cfg.FreshAlone = 32, 128, true, true
+		s := newSenderTest(t, cfg)
+		s.measure(10 * ms)
+		s.send(5)
+		s.advanceToTimer()
+		s.wantProbed(2, 3)
+		s.resend(2, 3)
+		s.ctl.rtts = nil
+		s.advance(10 * ms)
+		s.apply(Range{s.id(7), 0}, true)
+		s.wantAcked(2, 3, 4, 5, 6)
+		s.wantRTT(10 * ms)
+		for _, rtt := range s.ctl.rtts {
+			if rtt >= 0 {
+				t.Errorf("the controller heard of a round trip of %v, want none", rtt)
+			}
+		}
+		s.measure(18 * ms)
+		s.wantRTT(11 * ms)
 	})
 }
