@@ -11,7 +11,7 @@ import (
 // each frame.
 func benchReceiver(b *testing.B, order func(i int) frame.Seq) {
 	var r Receiver
-	r.Init(ReceiverConfig{History: MaxHistory, Jump: 1024, Repeat: true})
+	r.Init(ReceiverConfig{History: MaxHistory, Repeat: true})
 	var runs []Range
 	b.ReportAllocs()
 	i := 0
@@ -35,7 +35,7 @@ func BenchmarkReceiverInOrder(b *testing.B) {
 // Near the wrap only: 64 ids on both sides, again and again.
 func BenchmarkReceiverWrap(b *testing.B) {
 	var r Receiver
-	r.Init(ReceiverConfig{History: MaxHistory, Jump: 1024, Repeat: true})
+	r.Init(ReceiverConfig{History: MaxHistory, Repeat: true})
 	var runs []Range
 	b.ReportAllocs()
 	q := frame.Seq(65536 - 64)
@@ -74,7 +74,7 @@ func BenchmarkReceiverDuplicates(b *testing.B) {
 // its acknowledgement, in batches of that many with a window of 1024.
 func benchSender(b *testing.B, first frame.Seq, batch int) {
 	cfg := testConfig()
-	cfg.First = first
+	cfg.First = Wide(first)
 	var s Sender
 	s.Init(0, cfg, new(FixedWindow))
 	now := Instant(sec)
@@ -151,7 +151,7 @@ func BenchmarkSenderLoss(b *testing.B) {
 
 func BenchmarkDueTake(b *testing.B) {
 	var r Receiver
-	r.Init(ReceiverConfig{History: MaxHistory, Jump: 1024, Repeat: true})
+	r.Init(ReceiverConfig{History: MaxHistory, Repeat: true})
 	var d Due
 	d.Init(2, 2*ms)
 	b.ReportAllocs()
@@ -169,9 +169,7 @@ func BenchmarkDueTake(b *testing.B) {
 func BenchmarkLateness(b *testing.B) {
 	var l Lateness
 	b.ReportAllocs()
-	q, used, now := frame.Seq(0), uint32(0), Instant(0)
-	for b.Loop() {
-		q, used, now = q+1, used+1, now+1000
-		l.Late(now, q-frame.Seq(q&1)*3, used)
+	for theirs, ours := Wide(0), Wide(0); b.Loop(); theirs, ours = theirs+1, ours+1 {
+		l.Late(theirs-theirs&1*3, ours)
 	}
 }

@@ -92,7 +92,7 @@ type senderTest struct {
 
 func newSenderTest(t *testing.T, cfg SenderConfig) *senderTest {
 	s := &senderTest{
-		t: t, now: Instant(time.Hour), first: cfg.First, ctl: &recorder{t: t, onWire: make(map[int]int)},
+		t: t, now: Instant(time.Hour), first: cfg.First.Seq(), ctl: &recorder{t: t, onWire: make(map[int]int)},
 	}
 	s.s.Init(s.now, cfg, s.ctl)
 	return s
@@ -103,7 +103,7 @@ func senderTests(t *testing.T, f func(t *testing.T, cfg SenderConfig)) {
 	for _, first := range testFirsts {
 		t.Run(fmt.Sprintf("first=%d", first), func(t *testing.T) {
 			cfg := testConfig()
-			cfg.First = first
+			cfg.First = Wide(first)
 			f(t, cfg)
 		})
 	}

@@ -64,7 +64,7 @@ func (d *dueTest) wantRuns(want ...Range) {
 
 // DGRDMA-035: an acknowledgement waits a bounded time for company.
 func TestDueDelay(t *testing.T) {
-	dueTests(t, ReceiverConfig{History: 256, Jump: 1024}, 8, func(d *dueTest) {
+	dueTests(t, ReceiverConfig{History: 256}, 8, func(d *dueTest) {
 		d.wantNone()
 		d.d.Take(d.now, &d.r) // a batch without anything
 		d.wantNone()
@@ -81,7 +81,7 @@ func TestDueDelay(t *testing.T) {
 
 // After so many frames nothing waits (quirk D1-6).
 func TestDueEvery(t *testing.T) {
-	dueTests(t, ReceiverConfig{History: 256, Jump: 1024, Repeat: true}, 4, func(d *dueTest) {
+	dueTests(t, ReceiverConfig{History: 256, Repeat: true}, 4, func(d *dueTest) {
 		d.batch(1, 2, 3)
 		d.wantDeadline(2 * ms)
 		d.batch(4)
@@ -94,7 +94,7 @@ func TestDueEvery(t *testing.T) {
 }
 
 func TestDueUrgent(t *testing.T) {
-	dueTests(t, ReceiverConfig{History: 256, Jump: 1024}, 100, func(d *dueTest) {
+	dueTests(t, ReceiverConfig{History: 256}, 100, func(d *dueTest) {
 		d.batch(1)
 		d.wantDeadline(2 * ms)
 		d.now = d.now.Add(ms)
@@ -111,7 +111,7 @@ func TestDueUrgent(t *testing.T) {
 
 // Frames without messages never become due (DGRDMA-024).
 func TestDueAckOnly(t *testing.T) {
-	dueTests(t, ReceiverConfig{History: 256, Jump: 1024, Repeat: true}, 1, func(d *dueTest) {
+	dueTests(t, ReceiverConfig{History: 256, Repeat: true}, 1, func(d *dueTest) {
 		d.batch(1)
 		d.wantRuns(d.run(1, 1))
 		d.ackOnly(2, 5, 6, 1, 3)
@@ -122,7 +122,7 @@ func TestDueAckOnly(t *testing.T) {
 
 // What could not leave is tried again later.
 func TestDueHold(t *testing.T) {
-	dueTests(t, ReceiverConfig{History: 256, Jump: 1024}, 2, func(d *dueTest) {
+	dueTests(t, ReceiverConfig{History: 256}, 2, func(d *dueTest) {
 		d.batch(1, 2)
 		d.wantDeadline(0)
 		d.d.Hold(d.now.Add(5 * ms))
@@ -135,7 +135,7 @@ func TestDueHold(t *testing.T) {
 }
 
 func TestDuePartlyTaken(t *testing.T) {
-	dueTests(t, ReceiverConfig{History: 256, Jump: 1024}, 3, func(d *dueTest) {
+	dueTests(t, ReceiverConfig{History: 256}, 3, func(d *dueTest) {
 		d.batch(1, 3, 5)
 		if r, ok := d.d.Next(); !ok || r != d.run(1, 1) {
 			t.Fatalf("next run %v, %v", r, ok)
@@ -148,7 +148,7 @@ func TestDuePartlyTaken(t *testing.T) {
 // The list is bounded: when nothing can be sent, the oldest runs are forgotten.
 func TestDueBound(t *testing.T) {
 	for _, repeat := range []bool{false, true} {
-		dueTests(t, ReceiverConfig{History: 256, Jump: 1024, Repeat: repeat}, 2, func(d *dueTest) {
+		dueTests(t, ReceiverConfig{History: 256, Repeat: repeat}, 2, func(d *dueTest) {
 			for i := range 100 {
 				d.batch(1+4*i, 3+4*i)
 				if n := len(d.d.runs); n > maxDue {
@@ -166,7 +166,7 @@ func TestDueBound(t *testing.T) {
 }
 
 func TestDueInit(t *testing.T) {
-	dueTests(t, ReceiverConfig{History: 256, Jump: 1024}, 2, func(d *dueTest) {
+	dueTests(t, ReceiverConfig{History: 256}, 2, func(d *dueTest) {
 		d.batch(1)
 		d.d.Init(1, sec)
 		d.wantNone()

@@ -37,10 +37,6 @@ type ReceiverConfig struct {
 	// that each id is acknowledged several times and a lost acknowledgement
 	// costs no retransmission.
 	Repeat bool
-	// Jump is how far ahead a frame without messages may move the window. With
-	// a small value a held-back copy cannot move it far; peers whose ids alone
-	// tell old from new need them all.
-	Jump int
 	// SplitAtWrap ends runs at id 65535 (quirk L3).
 	SplitAtWrap bool
 }
@@ -59,7 +55,7 @@ const (
 type Receiver struct {
 	cfg    ReceiverConfig
 	tags   []uint16 // by id modulo History; made at the first frame
-	newest frame.Seq
+	newest Wide
 	next   frame.Seq // the id that follows if nothing was lost
 	active bool
 	due    []Range
@@ -77,16 +73,22 @@ func (r *Receiver) Init(cfg ReceiverConfig) {
 }
 
 // Reset forgets everything that was received.
-func (r *Receiver) Reset() {
+func (r *Receiver) Reset() { r.ResetAt(0) }
+
+// ResetAt is Reset for a peer whose ids go on near one that it told in 32 bits.
+func (r *Receiver) ResetAt(w Wide) {
 	clear(r.tags)
-	*r = Receiver{cfg: r.cfg, tags: r.tags, due: r.due[:0]}
+	*r = Receiver{cfg: r.cfg, tags: r.tags, due: r.due[:0], newest: w}
 }
+
+// Wide returns the id of a frame in 32 bits, as far as it can be known.
+func (r *Receiver) Wide(s frame.Seq) Wide { return r.newest.Near(s) }
 
 func (r *Receiver) at(s frame.Seq) *uint16 { return &r.tags[int(s)&(r.cfg.History-1)] }
 
 // known reports whether s lies in the history.
 func (r *Receiver) known(s frame.Seq) bool {
-	d := s.Diff(r.newest)
+	d := s.Diff(r.newest.Seq())
 	return r.active && d <= 0 && d > -r.cfg.History
 }
 
@@ -97,7 +99,7 @@ func (r *Receiver) Check(s frame.Seq) Verdict {
 	if !r.active {
 		return New
 	}
-	d := s.Diff(r.newest)
+	d := s.Diff(r.newest.Seq())
 	switch {
 	case d > 0:
 		return New
@@ -130,8 +132,9 @@ func (r *Receiver) Accept(s frame.Seq, tag uint16) {
 	if r.Check(s) != New {
 		clear(r.tags)
 		r.active = false
+		r.newest += 1 + Wide(s-r.newest.Seq()-1)
 	}
-	r.mark(s, fold(tag))
+	r.mark(r.newest.Near(s), fold(tag))
 	if s.Diff(r.next) > 0 {
 		r.urgent = true
 	}
@@ -143,33 +146,32 @@ func (r *Receiver) Accept(s frame.Seq, tag uint16) {
 // AckOnly takes notice of a frame without messages: its id is no gap. It is
 // never acknowledged (DGRDMA-024, quirk F14), and a later frame with messages
 // under the same id is new.
-func (r *Receiver) AckOnly(s frame.Seq) {
-	if !r.active {
-		return
+func (r *Receiver) AckOnly(w Wide) {
+	switch d := w.Diff(r.newest); {
+	case d > 0 && r.active:
+		r.mark(w, tagAckOnly)
+		r.follow(w.Seq())
+	case d > 0:
+		r.newest = w
+	case r.active && d > -r.cfg.History && *r.at(w.Seq()) == tagNone:
+		*r.at(w.Seq()) = tagAckOnly // it was overtaken
 	}
-	if d := s.Diff(r.newest); d <= 0 || d-1 > r.cfg.Jump {
-		if r.known(s) && *r.at(s) == tagNone {
-			*r.at(s) = tagAckOnly // it was overtaken
-		}
-		return
-	}
-	r.mark(s, tagAckOnly)
-	r.follow(s)
 }
 
-func (r *Receiver) mark(s frame.Seq, tag uint16) {
+func (r *Receiver) mark(w Wide, tag uint16) {
+	s := w.Seq()
 	if !r.active {
 		if r.tags == nil {
 			r.tags = make([]uint16, r.cfg.History)
 		}
 		r.active = true
-		r.newest, r.next = s, s
+		r.newest, r.next = w, s
 	}
-	if d := s.Diff(r.newest); d > 0 {
+	if d := w.Diff(r.newest); d > 0 {
 		for i := 1; i < d && i <= r.cfg.History; i++ {
-			*r.at(r.newest.Add(i)) = tagNone
+			*r.at(r.newest.Seq().Add(i)) = tagNone
 		}
-		r.newest = s
+		r.newest = w
 	}
 	*r.at(s) = tag
 }
@@ -197,8 +199,8 @@ func (r *Receiver) note(s frame.Seq) {
 	r.due = append(r.due, Range{s, 1})
 }
 
-// Newest returns the newest id received. Not ok: there was none.
-func (r *Receiver) Newest() (s frame.Seq, ok bool) { return r.newest, r.active }
+// Newest returns the newest id received, or before that, where the ids go on.
+func (r *Receiver) Newest() Wide { return r.newest }
 
 // Due reports how many frames were accepted since the last AppendDue and
 // whether something asks for an acknowledgement at once: a gap or a duplicate.

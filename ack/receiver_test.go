@@ -52,7 +52,7 @@ func (r *receiverTest) acceptRun(from, to int) {
 
 func (r *receiverTest) ackOnly(places ...int) {
 	for _, p := range places {
-		r.r.AckOnly(r.id(p))
+		r.r.AckOnly(r.r.Wide(r.id(p)))
 	}
 }
 
@@ -91,7 +91,7 @@ func (r *receiverTest) wantUrgent(want bool) {
 func TestReceiverVerdicts(t *testing.T) {
 	for _, history := range []int{1, 256, MaxHistory} {
 		t.Run(fmt.Sprintf("history=%d", history), func(t *testing.T) {
-			receiverTests(t, ReceiverConfig{History: history, Jump: 1024}, func(r *receiverTest) {
+			receiverTests(t, ReceiverConfig{History: history}, func(r *receiverTest) {
 				r.want(New, 1, 2, -5, 1<<15)
 				r.accept(1)
 				r.want(Old, 1-history)
@@ -114,7 +114,7 @@ func TestReceiverVerdicts(t *testing.T) {
 // Over several laps of the ids each frame is new once.
 func TestReceiverLaps(t *testing.T) {
 	for _, history := range []int{256, MaxHistory} {
-		receiverTests(t, ReceiverConfig{History: history, Jump: 1024}, func(r *receiverTest) {
+		receiverTests(t, ReceiverConfig{History: history}, func(r *receiverTest) {
 			for p := 1; p < 150000; p++ {
 				if p%7 == 0 {
 					continue
@@ -135,7 +135,7 @@ func TestReceiverLaps(t *testing.T) {
 
 // Tags tell a retransmission from another frame under the same id (DGRDMA-041).
 func TestReceiverTags(t *testing.T) {
-	receiverTests(t, ReceiverConfig{History: 256, Jump: 1024}, func(r *receiverTest) {
+	receiverTests(t, ReceiverConfig{History: 256}, func(r *receiverTest) {
 		if r.r.Carried(r.id(1), 0) {
 			t.Error("a frame was carried before there was any")
 		}
@@ -164,13 +164,10 @@ func TestReceiverTags(t *testing.T) {
 }
 
 func TestReceiverReset(t *testing.T) {
-	receiverTests(t, ReceiverConfig{History: 256, Jump: 1024}, func(r *receiverTest) {
-		if _, ok := r.r.Newest(); ok {
-			t.Error("there is a newest id before any")
-		}
+	receiverTests(t, ReceiverConfig{History: 256}, func(r *receiverTest) {
 		r.accept(1, 2, 5)
-		if s, ok := r.r.Newest(); !ok || s != r.id(5) {
-			t.Errorf("newest id %d, %v, want %d", s, ok, r.id(5))
+		if s := r.r.Newest().Seq(); s != r.id(5) {
+			t.Errorf("newest id %d, want %d", s, r.id(5))
 		}
 		r.r.Reset()
 		if fresh, urgent := r.r.Due(); fresh != 0 || urgent {
@@ -200,7 +197,7 @@ func TestReceiverHistoryIsPowerOfTwo(t *testing.T) {
 func TestReceiverAgain(t *testing.T) {
 	for _, repeat := range []bool{false, true} {
 		t.Run(fmt.Sprintf("repeat=%v", repeat), func(t *testing.T) {
-			receiverTests(t, ReceiverConfig{History: 256, Jump: 1024, Repeat: repeat}, func(r *receiverTest) {
+			receiverTests(t, ReceiverConfig{History: 256, Repeat: repeat}, func(r *receiverTest) {
 				r.accept(1, 2, 3)
 				r.wantUrgent(false)
 				r.wantDue(r.run(1, 3))
@@ -222,7 +219,7 @@ func TestReceiverAgain(t *testing.T) {
 // An id behind the history is acknowledged alone (DGRDMA-034): nothing is known
 // of its neighbours.
 func TestReceiverAgainOld(t *testing.T) {
-	receiverTests(t, ReceiverConfig{History: 256, Jump: 1024, Repeat: true}, func(r *receiverTest) {
+	receiverTests(t, ReceiverConfig{History: 256, Repeat: true}, func(r *receiverTest) {
 		r.acceptRun(1, 300)
 		r.r.DropDue()
 		r.r.Again(r.id(10))
@@ -234,7 +231,7 @@ func TestReceiverAgainOld(t *testing.T) {
 // One range per frame (DGRDMA-017): runs are as long as they can be, up to 255,
 // across the wrap as well (DGRDMA-016).
 func TestReceiverRuns(t *testing.T) {
-	cfg := ReceiverConfig{History: MaxHistory, Jump: 1024}
+	cfg := ReceiverConfig{History: MaxHistory}
 	t.Run("once", func(t *testing.T) {
 		receiverTests(t, cfg, func(r *receiverTest) {
 			r.acceptRun(1, 600)
@@ -295,7 +292,7 @@ func TestReceiverSplitAtWrap(t *testing.T) {
 	for _, repeat := range []bool{false, true} {
 		t.Run(fmt.Sprintf("repeat=%v", repeat), func(t *testing.T) {
 			var r Receiver
-			r.Init(ReceiverConfig{History: 256, Jump: 1024, Repeat: repeat, SplitAtWrap: true})
+			r.Init(ReceiverConfig{History: 256, Repeat: repeat, SplitAtWrap: true})
 			for q := frame.Seq(65530); q != 4; q++ {
 				r.Accept(q, 7)
 			}
@@ -319,7 +316,7 @@ func TestReceiverSplitAtWrap(t *testing.T) {
 // ids are no gaps (DGRDMA-014), and a later frame with messages under one of
 // them is new.
 func TestReceiverAckOnly(t *testing.T) {
-	receiverTests(t, ReceiverConfig{History: 256, Jump: 1024, Repeat: true}, func(r *receiverTest) {
+	receiverTests(t, ReceiverConfig{History: 256, Repeat: true}, func(r *receiverTest) {
 		r.ackOnly(1, 2, 40000)
 		r.want(New, 1, 2, 3)
 		r.accept(3)
@@ -339,43 +336,64 @@ func TestReceiverAckOnly(t *testing.T) {
 	})
 }
 
-// A frame without messages may be a copy that was held back: it moves the
-// window only so far.
-func TestReceiverAckOnlyJump(t *testing.T) {
-	for _, jump := range []int{0, 1024, 1<<15 - 1} {
-		t.Run(fmt.Sprintf("jump=%d", jump), func(t *testing.T) {
-			receiverTests(t, ReceiverConfig{History: 256, Jump: jump}, func(r *receiverTest) {
+// A frame without messages tells its id in 32 bits where that can be had, and
+// the window follows however far that is; else it is the nearest id.
+func TestReceiverAckOnlyFar(t *testing.T) {
+	for _, ahead := range []int{2, 1024, 1<<15 + 5, 1 << 16, 1<<16 + 1, 1 << 20} {
+		t.Run(fmt.Sprintf("ahead=%d", ahead), func(t *testing.T) {
+			receiverTests(t, ReceiverConfig{History: 256}, func(r *receiverTest) {
 				r.accept(1)
-				for _, beyond := range []int{3 + jump, 4 + jump, 1<<15 + 1, 1<<15 + 2, 1 << 16} {
-					r.ackOnly(beyond)
-					if s, _ := r.r.Newest(); s != r.id(1) {
-						t.Fatalf("%d ids ahead moved the window to %d", beyond-1, s-r.id(1))
-					}
+				before := r.r.Newest()
+				r.r.AckOnly(before + Wide(ahead))
+				if got := r.r.Newest().Diff(before); got != ahead {
+					t.Fatalf("the window moved by %d ids", got)
 				}
-				r.accept(2)
-				r.ackOnly(4)
-				if jump > 0 {
-					r.accept(5)
-					r.want(New, 3)
-					r.ackOnly(6 + min(jump, 1<<15-2))
-					r.want(Old, 5)
+				r.want(New, 1+ahead, ahead)
+				r.want(Old, 1+ahead-256)
+				r.accept(ahead)
+				r.r.AckOnly(before) // a held-back copy
+				if got := r.r.Newest().Diff(before); got != ahead {
+					t.Fatalf("a copy moved the window by %d ids", got-ahead)
+				}
+				if got := r.r.Wide(r.id(2 + ahead)).Diff(before); got != ahead+1 {
+					t.Errorf("the next id is %d ids ahead, want %d", got, ahead+1)
 				}
 			})
 		})
 	}
 }
 
+// Where the ids go on may be known before the first frame.
+func TestReceiverResetAt(t *testing.T) {
+	receiverTests(t, ReceiverConfig{History: 256}, func(r *receiverTest) {
+		r.accept(1)
+		at := Wide(7<<16) + Wide(r.id(0))
+		r.r.ResetAt(at)
+		r.want(New, 1, 0, 2)
+		r.r.AckOnly(at + 100000)
+		r.r.AckOnly(at + 99000)
+		r.accept(100000 - 20000) // the first one, some of the later ones were here before it
+		if got := r.r.Newest().Diff(at); got != 80000 {
+			t.Errorf("the first frame is %d ids ahead, want 80000", got)
+		}
+	})
+}
+
 // The ids may wrap unseen behind frames that carried no message. Then the owner
 // knows better, and the history starts again.
 func TestReceiverUnseenWrap(t *testing.T) {
-	receiverTests(t, ReceiverConfig{History: 256, Jump: 1024, Repeat: true}, func(r *receiverTest) {
+	receiverTests(t, ReceiverConfig{History: 256, Repeat: true}, func(r *receiverTest) {
 		r.acceptRun(1, 10)
 		r.wantDue(r.run(1, 10))
 		r.want(Duplicate, 4)
+		before := r.r.Newest()
 		r.r.Accept(r.id(4), 99)
 		r.wantUrgent(false)
 		r.wantDue(r.run(4, 4)) // its neighbours are not those of before
 		r.want(New, 5, 10, 3)
+		if got := r.r.Newest().Diff(before); got != 1<<16-6 {
+			t.Errorf("the window moved by %d ids, want one wrap less 6", got)
+		}
 		if !r.r.Carried(r.id(4), 99) {
 			t.Error("the new frame is not known by its tag")
 		}
@@ -391,7 +409,7 @@ func TestReceiverUnseenWrap(t *testing.T) {
 
 // A gap asks for an acknowledgement at once, so that the sender learns of it.
 func TestReceiverGap(t *testing.T) {
-	receiverTests(t, ReceiverConfig{History: 256, Jump: 1024}, func(r *receiverTest) {
+	receiverTests(t, ReceiverConfig{History: 256}, func(r *receiverTest) {
 		r.accept(5)
 		r.wantUrgent(false) // the first frame has no id before it
 		r.accept(6)
@@ -408,7 +426,7 @@ func TestReceiverGap(t *testing.T) {
 }
 
 func TestReceiverComplete(t *testing.T) {
-	receiverTests(t, ReceiverConfig{History: 256, Jump: 1<<15 - 1}, func(r *receiverTest) {
+	receiverTests(t, ReceiverConfig{History: 256}, func(r *receiverTest) {
 		if r.r.Complete(r.id(1), r.id(1)) {
 			t.Error("complete before any frame")
 		}
@@ -441,7 +459,7 @@ func TestReceiverComplete(t *testing.T) {
 // of a batch, and costs nothing once taken.
 func TestReceiverZeroAllocs(t *testing.T) {
 	var r Receiver
-	r.Init(ReceiverConfig{History: MaxHistory, Jump: 1024, Repeat: true})
+	r.Init(ReceiverConfig{History: MaxHistory, Repeat: true})
 	var d Due
 	d.Init(2, 2*ms)
 	q, now := frame.Seq(65000), Instant(0)
@@ -453,7 +471,7 @@ func TestReceiverZeroAllocs(t *testing.T) {
 			q++
 		}
 		r.Again(q - 3)
-		r.AckOnly(q)
+		r.AckOnly(r.Wide(q))
 		q += 2
 		now = now.Add(time.Microsecond)
 		d.Take(now, &r)

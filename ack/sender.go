@@ -40,7 +40,7 @@ const (
 
 // SenderConfig says what the peer's receiver can take.
 type SenderConfig struct {
-	First      frame.Seq     // first id to be used
+	First      Wide          // first id to be used
 	Window     int           // frames that may wait for acknowledgement
 	Span       int           // ids from the oldest unacknowledged frame on, of any kind; less than the peer's history
 	MinRTO     time.Duration // least time before an unacknowledged frame is sent again
@@ -87,6 +87,7 @@ type Sender struct {
 	rtt     RTT
 	slots   []slot // by id modulo a power of two; grows up to Span
 	next    frame.Seq
+	wide    Wide      // next, in 32 bits
 	una     frame.Seq // oldest unacknowledged id, or next
 	sent    slotList
 	lost    slotList
@@ -107,7 +108,6 @@ type Sender struct {
 	alone     frame.Seq // last acknowledgement-only id
 	aloneUsed bool
 	tracked   []frame.Seq // last id with messages, by id modulo SlotTable
-	used      uint32      // ids used so far
 	quarter   Instant     // when the ids last passed a quarter of their space
 	quartered time.Duration
 	looked    Instant // when Expire was last called
@@ -117,7 +117,7 @@ type Sender struct {
 func (s *Sender) Init(now Instant, cfg SenderConfig, ctl Controller) {
 	clear(s.slots)
 	*s = Sender{
-		cfg: cfg, ctl: ctl, slots: s.slots, next: cfg.First, una: cfg.First,
+		cfg: cfg, ctl: ctl, slots: s.slots, wide: cfg.First, next: cfg.First.Seq(), una: cfg.First.Seq(),
 		order: 1, reorder: reorderThreshold, progress: now, quarter: math.MinInt64 / 2, measured: now,
 		quartered: math.MaxInt64, looked: now,
 	}
@@ -138,6 +138,12 @@ func (s *Sender) Capacity() int { return len(s.slots) }
 
 // Next returns the id that the next new frame will get.
 func (s *Sender) Next() frame.Seq { return s.next }
+
+// NextWide returns Next in 32 bits.
+func (s *Sender) NextWide() Wide { return s.wide }
+
+// Wide returns an id that was used lately in 32 bits.
+func (s *Sender) Wide(q frame.Seq) Wide { return s.wide.Near(q) }
 
 // Oldest returns the oldest unacknowledged id, or Next if there is none.
 func (s *Sender) Oldest() frame.Seq { return s.una }
@@ -232,7 +238,7 @@ func (s *Sender) take(now Instant) frame.Seq {
 	}
 	q := s.next
 	s.next++
-	s.used++
+	s.wide++
 	if q&(1<<14-1) == 0 {
 		s.quartered = now.Sub(s.quarter)
 		s.quarter = now
@@ -244,6 +250,7 @@ func (s *Sender) take(now Instant) frame.Seq {
 func (s *Sender) skip() {
 	q := s.next
 	s.next++
+	s.wide++
 	switch {
 	case s.InFlight() == 0:
 		s.una = s.next
@@ -254,9 +261,6 @@ func (s *Sender) skip() {
 		*s.slot(q) = slot{}
 	}
 }
-
-// Used counts the ids used so far.
-func (s *Sender) Used() uint32 { return s.used }
 
 func (s *Sender) grow() {
 	n := max(16, 2*len(s.slots))

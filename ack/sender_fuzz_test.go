@@ -297,8 +297,8 @@ func runSender(t testing.TB, b []byte) {
 	if more&2 != 0 {
 		m.ctl.window = 20
 	}
-	m.cfg.First = frame.Seq(s.uint16())
-	m.next, m.progress = m.cfg.First, m.now
+	m.cfg.First = Wide(s.uint16())
+	m.next, m.progress = m.cfg.First.Seq(), m.now
 	m.s.Init(m.now, m.cfg, m.ctl)
 	for steps := 0; s.more() && !m.dead && steps < 600; steps++ {
 		op := s.byte()

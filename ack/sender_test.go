@@ -499,8 +499,8 @@ func TestSenderCounts(t *testing.T) {
 	s := newSenderTest(t, testConfig())
 	s.send(2)
 	s.alone(3)
-	if s.s.Used() != 5 || s.s.InFlight() != 2 || s.s.Timeouts() != 0 {
-		t.Fatalf("%d ids used, %d in flight, %d timeouts; want 5, 2, 0", s.s.Used(), s.s.InFlight(), s.s.Timeouts())
+	if used := s.s.NextWide().Diff(testConfig().First); used != 5 || s.s.InFlight() != 2 || s.s.Timeouts() != 0 {
+		t.Fatalf("%d ids used, %d in flight, %d timeouts; want 5, 2, 0", used, s.s.InFlight(), s.s.Timeouts())
 	}
 	s.advance(firstTimeout)
 	s.wantProbed(1, 2)

@@ -144,7 +144,7 @@ func BenchmarkCodecAndWindow(b *testing.B) {
 	h := frame.Header{Dst: 2, Src: 1, Flags: frame.FlagMessages}
 	h.Put(buf)
 	var r ack.Receiver
-	r.Init(ack.ReceiverConfig{History: ack.MaxHistory, Repeat: true, Jump: 1024})
+	r.Init(ack.ReceiverConfig{History: ack.MaxHistory, Repeat: true})
 	var runs []ack.Range
 	var seq frame.Seq
 	placed := 0

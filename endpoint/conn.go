@@ -26,7 +26,7 @@ type Conn struct {
 	queued atomic.Bool   // in the endpoint's list of connections with work
 	wakeAt atomic.Int64  // ack.Instant at which something is due
 	down   atomic.Bool   // err is not nil
-	used   atomic.Uint32 // ids we have used, as of the last batch
+	next   atomic.Uint32 // the id after those of the last batch, an ack.Wide
 	epoch  atomic.Int32  // counts the resets that the receiving half must follow
 
 	// Owned by the receiving goroutine.
@@ -48,12 +48,11 @@ type Conn struct {
 	probe    bool       // a probe is due
 	holding  ack.Instant
 	session  session
-	reached  frame.Seq // newest id heard from the peer in any life of it, or 0
-	apart    bool      // our ids are far from those that earlier lives used
-	counters Counters  // of the sending half
-	received Counters  // of the receiving half, as of its last batch
-	open     int       // likewise: incomplete incoming transactions
-	err      error     // why nothing can be posted
+	reached  ack.Wide // newest id heard from the peer
+	counters Counters // of the sending half
+	received Counters // of the receiving half, as of its last batch
+	open     int      // likewise: incomplete incoming transactions
+	err      error    // why nothing can be posted
 	closed   bool
 	done     chan struct{}
 	drained  chan struct{} // not nil while someone waits for posted to become empty
@@ -96,9 +95,9 @@ func (e *Endpoint) newConn(p Peer, now ack.Instant) (*Conn, error) {
 func (c *Conn) start(now ack.Instant) {
 	p := &c.profile
 	c.ctl = c.ep.cfg.controller(p, c.frameMax)
-	first := p.FirstFrame
+	first := ack.Wide(p.FirstFrame)
 	if first == 0 {
-		first = frame.Seq(c.ep.cfg.Entropy())
+		first = ack.Wide(c.ep.cfg.Entropy())
 	}
 	c.startSender(now, first)
 	c.due.Init(p.AckEvery, p.AckDelay)
@@ -111,7 +110,7 @@ func (c *Conn) start(now ack.Instant) {
 	}
 }
 
-func (c *Conn) startSender(now ack.Instant, first frame.Seq) {
+func (c *Conn) startSender(now ack.Instant, first ack.Wide) {
 	p := &c.profile
 	c.sender.Init(now, ack.SenderConfig{
 		First: first, Window: p.Window, Span: p.Span,
@@ -315,7 +314,7 @@ func (c *Conn) abandon(now ack.Instant, fin *finished, err error) {
 	}
 	// The controller would wait for what was in flight.
 	c.ctl = c.ep.cfg.controller(&c.profile, c.frameMax)
-	c.startSender(now, c.sender.Next())
+	c.startSender(now, c.sender.NextWide())
 	c.blocked, c.probe = false, false
 	c.roomMade()
 }
@@ -337,7 +336,7 @@ func (c *Conn) revive(now ack.Instant) {
 	c.err = nil
 	c.down.Store(false)
 	c.done = make(chan struct{})
-	first := c.sender.Next()
+	first := c.sender.NextWide()
 	c.start(now)
 	c.startSender(now, first)
 }
@@ -356,7 +355,7 @@ func (c *Conn) Reset(first frame.Seq) error {
 	}
 	if c.err == nil {
 		c.abandon(now, &fin, c.peerError("transactions in flight", ErrReset))
-		next := c.sender.Next()
+		next := c.sender.NextWide()
 		c.start(now)
 		c.startSender(now, next)
 	} else {
@@ -366,7 +365,7 @@ func (c *Conn) Reset(first frame.Seq) error {
 		if first == 0 {
 			first = c.profile.FirstFrame
 		}
-		c.startSender(now, first)
+		c.startSender(now, ack.Wide(first))
 	}
 	c.due.Init(c.profile.AckEvery, c.profile.AckDelay)
 	c.epoch.Add(1)

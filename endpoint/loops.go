@@ -265,9 +265,7 @@ func (c *Conn) endBatch(now ack.Instant, fin *finished) (work bool) {
 		work = work || c.queued.Load()
 	}
 	r.acks = r.acks[:0]
-	if id, ok := r.recv.Newest(); ok {
-		c.reached = max(id, 1) // 0 would be none
-	}
+	c.reached = r.recv.Newest()
 	c.received = r.counters
 	c.open = r.open.n
 	return work

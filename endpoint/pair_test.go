@@ -134,6 +134,7 @@ type stranger struct {
 	conn    *simnet.Conn
 	id, dst frame.EndpointID
 	to      transport.Addr
+	theirs  uint32 // the endpoint's life, once greeted
 
 	mu  sync.Mutex
 	got []frame.Frame
@@ -193,6 +194,16 @@ func (s *stranger) encode(seq frame.Seq, msgs ...msg) []byte {
 
 func (s *stranger) send(seq frame.Seq, msgs ...msg) { s.t.Helper(); s.raw(s.encode(seq, msgs...)) }
 
+// alone sends a frame without messages, stamped, that acknowledges count ids.
+func (s *stranger) alone(st stamp, count uint8) {
+	s.t.Helper()
+	b := make([]byte, frame.HeaderSize+stampSize)
+	h := frame.Header{Dst: s.dst, Src: s.id, Seq: st.seq.Seq(), AckStart: st.start.Seq(), AckCount: count}
+	h.Put(b)
+	st.put(b[frame.HeaderSize:])
+	s.raw(b)
+}
+
 // recv returns the frames that came until d from now.
 func (s *stranger) recv(d time.Duration) []frame.Frame {
 	time.Sleep(d)
@@ -217,6 +228,7 @@ func (s *stranger) greet(life uint32) (theirs uint32) {
 		for _, f := range s.recv(time.Millisecond) {
 			if c := f.Cursor(); c.Next() && isHello(&c.Msg) {
 				theirs = c.Msg.Txn
+				s.theirs = theirs
 				if c.Msg.Addr == life {
 					hello(helloTell)
 					return theirs

@@ -15,6 +15,7 @@ type receiving struct {
 	open     openTable
 	closed   closedSet
 	life     uint32 // of the peer; 0: not introduced yet
+	mine     uint32 // our life, to which that one speaks
 	epoch    int32
 	acks     []ack.Range // what this batch acknowledged
 	counters Counters
@@ -40,12 +41,8 @@ type placement struct {
 
 func (r *receiving) init(c *Conn) {
 	p := &c.profile
-	jump := 1024 // far more than is lost in a row, far less than a random id
-	if !p.Session {
-		jump = 1<<15 - 1
-	}
 	r.recv.Init(ack.ReceiverConfig{
-		History: p.History, Repeat: p.Acks == AckRepeat, SplitAtWrap: p.SplitAcks, Jump: jump,
+		History: p.History, Repeat: p.Acks == AckRepeat, SplitAtWrap: p.SplitAcks,
 	})
 	r.open.limit = c.ep.cfg.OpenIncoming
 	if p.NeverRetransmits {
@@ -64,10 +61,11 @@ func (r *receiving) clear() {
 	r.placed, r.heard, r.suspect, r.resent = false, false, false, false
 }
 
-// begin starts a life of the peer.
-func (r *receiving) begin(life uint32) {
+// begin starts a life of the peer, whose frame ids go on near at.
+func (r *receiving) begin(life, mine uint32, at ack.Wide) {
 	r.clear()
-	r.life = life
+	r.recv.ResetAt(at)
+	r.life, r.mine = life, mine
 	r.heard = true // its owner tells
 	r.closed.begin(life)
 }
@@ -131,10 +129,10 @@ func (c *Conn) receive(now ack.Instant, f *frame.Frame) Reason {
 			c.missed(now)
 			return c.drop(why)
 		}
-		c.acksOf(now, f)
+		c.acksOf(f)
 		return c.refused(why, txn, err)
 	}
-	c.acksOf(now, f)
+	c.acksOf(f)
 	c.place(f.Seq)
 	r.recv.Accept(f.Seq, tag)
 	if c.profile.Acks == AckIfResent {
@@ -173,8 +171,11 @@ func (c *Conn) alone(now ack.Instant, f *frame.Frame) Reason {
 	if c.down.Load() {
 		return c.drop(RefusedDown)
 	}
-	c.acksOf(now, f)
-	r.recv.AckOnly(f.Seq)
+	if c.profile.Session {
+		return c.stamped(now, f)
+	}
+	c.acksOf(f)
+	r.recv.AckOnly(r.recv.Wide(f.Seq))
 	c.heard()
 	return RefusedNone
 }
@@ -184,7 +185,7 @@ func (c *Conn) alone(now ack.Instant, f *frame.Frame) Reason {
 func (c *Conn) again(now ack.Instant, f *frame.Frame) Reason {
 	r := &c.rx
 	r.counters.Duplicates++
-	c.acksOf(now, f)
+	c.acksOf(f)
 	if c.profile.Acks == AckIfResent && !r.waited(now, f.Seq) {
 		return RefusedNone
 	}
@@ -220,16 +221,13 @@ func (r *receiving) waited(now ack.Instant, q frame.Seq) bool {
 }
 
 // acksOf notes what a frame acknowledges, to be applied at the end of the batch.
-func (c *Conn) acksOf(now ack.Instant, f *frame.Frame) {
+func (c *Conn) acksOf(f *frame.Frame) {
 	r := &c.rx
+	late := c.profile.Session && r.late.Late(r.recv.Wide(f.Seq), ack.Wide(c.next.Load()))
 	if f.AckCount == 0 && !c.profile.Cumulative {
-		// Nothing to note; the id still tells how far the peer is.
-		if c.profile.Session {
-			r.late.Late(now, f.Seq, c.used.Load())
-		}
 		return
 	}
-	if c.profile.Session && r.late.Late(now, f.Seq, c.used.Load()) {
+	if late {
 		r.counters.Refused[RefusedAckTooOld]++
 		return
 	}

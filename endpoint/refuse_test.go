@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/dgrdma/dgrdma/ack"
 	"github.com/dgrdma/dgrdma/frame"
 	"github.com/dgrdma/dgrdma/transport"
 	"github.com/dgrdma/dgrdma/transport/simnet"
@@ -106,11 +107,10 @@ func TestBadFramesAreCountedByName(t *testing.T) {
 				before := string(mem.Bytes())
 				if c.name == "ackOfUnsent" {
 					// Relative to what was used, so that it lies ahead.
-					b := s.encode(2)
 					conn.mu.Lock()
-					frame.PutAck(b, conn.sender.Next().Add(5), 10)
+					next := conn.sender.NextWide()
 					conn.mu.Unlock()
-					s.raw(b)
+					s.alone(stamp{s.theirs, 2, next + 5}, 10)
 				} else {
 					c.send(s)
 				}
@@ -287,6 +287,7 @@ func TestAckOnlyNeverAcked(t *testing.T) {
 	withStranger(t, Config{}, Native(), func(t *testing.T, e *Endpoint, c *Conn, s *stranger) {
 		for _, id := range []frame.Seq{2, 2, 3, 1, 60000, 30000, 500, 3} {
 			s.send(id)
+			s.alone(stamp{s.theirs, ack.Wide(id), 0}, 0)
 		}
 		if f := s.recv(10 * time.Second); len(f) != 0 {
 			t.Errorf("answered: %v", f)

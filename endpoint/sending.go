@@ -25,6 +25,8 @@ func (c *Conn) pack(b *batch, now ack.Instant) (more bool) {
 	if c.err != nil {
 		return false
 	}
+	// Before the frames leave, so that no acknowledgement seems to be of unsent ones.
+	defer func() { c.next.Store(uint32(c.sender.NextWide())) }()
 	if c.batched != b.number {
 		// Nothing of ours is waiting to be sent, so nothing refers to these.
 		c.free = append(c.free, c.returned...)
@@ -62,7 +64,6 @@ func (c *Conn) pack(b *batch, now ack.Instant) (more bool) {
 			break
 		}
 	}
-	c.used.Store(c.sender.Used())
 	c.arm(now)
 	return false
 }
@@ -236,6 +237,11 @@ func (c *Conn) packAck(b *batch, now ack.Instant) bool {
 	}
 	run, _ := c.due.Next()
 	buf := b.small()[:b.headroom+frame.HeaderSize]
+	if c.profile.Session {
+		buf = buf[:len(buf)+stampSize]
+		s := stamp{c.session.theirs, c.sender.Wide(q), c.reached.Near(run.Start)}
+		s.put(buf[b.headroom+frame.HeaderSize:])
+	}
 	h := frame.Header{Dst: c.dst(), Src: c.ep.cfg.ID, Seq: q, AckStart: run.Start, AckCount: run.Count}
 	h.Put(buf[b.headroom:])
 	c.counters.AcksAlone++

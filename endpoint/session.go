@@ -23,15 +23,14 @@ import (
 //
 // and in the frame header, whose acknowledgement is none:
 //
-//	first acknowledged id  the newest id ever heard from the receiver, or 0
+//	first acknowledged id  the upper half of the frame's id, counted in 32 bits
 //
 // The network may hold hellos back for long, like everything else. So a life is
 // believed only if it names a life of ours that the ones before it cannot have
 // heard of: the present one if we know no life of the peer, else one drawn for
 // the occasion, which becomes ours when the peer's is believed. Thus both sides
-// change lives together, and no late frame can bring a past one back. Late
-// acknowledgements name no life: a new one begins its ids beyond all that the
-// peer may still acknowledge to the old one.
+// change lives together, and no late frame can bring a past one back. What
+// acknowledges without messages names the receiver's life (see stamp).
 //
 // Hellos are neither acknowledged nor tracked; who has not seen its own life
 // come back asks again. Data flows only to a life that was believed, and is
@@ -109,7 +108,9 @@ func (c *Conn) sendHello(b *batch, now ack.Instant, index uint16, mine, theirs u
 		seq = c.sender.Next()
 	}
 	buf := b.small()
-	h := frame.Header{Dst: c.dst(), Src: c.ep.cfg.ID, Seq: seq, AckStart: c.reached, Flags: frame.FlagMessages}
+	h := frame.Header{
+		Dst: c.dst(), Src: c.ep.cfg.ID, Seq: seq, AckStart: frame.Seq(c.sender.Wide(seq) >> 16), Flags: frame.FlagMessages,
+	}
 	h.Put(buf[c.ep.headroom:])
 	m := frame.Message{
 		Txn: mine, CompletionAddr: frame.NoCompletion, CompletionValue: frame.NoCompletion,
@@ -118,6 +119,9 @@ func (c *Conn) sendHello(b *batch, now ack.Instant, index uint16, mine, theirs u
 	m.Put(buf[c.ep.headroom+frame.HeaderSize:])
 	b.add(c, buf[:c.ep.headroom+helloSize], false)
 }
+
+// helloID returns the id of a hello in 32 bits.
+func helloID(f *frame.Frame) ack.Wide { return ack.Wide(f.AckStart)<<16 | ack.Wide(f.Seq) }
 
 // hello acts on an introduction, on the receiving goroutine.
 func (c *Conn) hello(now ack.Instant, f *frame.Frame, m *frame.Message) Reason {
@@ -146,6 +150,9 @@ func (c *Conn) hello(now ack.Instant, f *frame.Frame, m *frame.Message) Reason {
 		s.ask(now, m.Txn)
 	case m.Txn == s.theirs:
 		s.answer = s.answer || m.Addr != s.mine
+		if c.rx.life == m.Txn && c.rx.epoch == c.epoch.Load() {
+			c.rx.recv.AckOnly(helloID(f))
+		}
 	case s.next != 0 && m.Addr == s.next:
 		c.abandon(now, &fin, c.peerError("transactions in flight", ErrPeerRestarted))
 		c.beginLife(now, s.next)
@@ -189,28 +196,16 @@ func (s *session) ask(now ack.Instant, life uint32) {
 // the receiving goroutine.
 func (c *Conn) believe(now ack.Instant, f *frame.Frame, life uint32) EventKind {
 	s := &c.session
-	if !c.apart && f.AckStart != 0 {
-		c.startSender(now, f.AckStart.Add(ack.MaxHistory))
-	}
-	c.apart = true
 	if s.tries == 1 {
 		c.sender.RTT().Sample(now, now.Sub(s.askedAt))
 	}
-	// Where the life's ids begin, even if none of its frames ever comes: there,
-	// or as far behind those of the one before as that was told.
-	if c.reached == 0 {
-		c.reached = f.Seq
-	} else {
-		c.reached = c.reached.Add(ack.MaxHistory)
-	}
-	c.reached = max(c.reached, 1) // 0 would be none
 	s.theirs, s.asked = life, 0
 	s.answer = true // it waits to see its own life
 	// What this batch acknowledged so far was said by an old life, and what is
 	// to be acknowledged too. Reset may have come since this frame did.
 	c.due.Init(c.profile.AckEvery, c.profile.AckDelay)
 	c.rx.epoch = c.epoch.Load()
-	c.rx.begin(life)
+	c.rx.begin(life, s.mine, helloID(f))
 	if s.before {
 		c.counters.Restarts++
 		return PeerRestarted

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/dgrdma/dgrdma/ack"
 	"github.com/dgrdma/dgrdma/frame"
 	"github.com/dgrdma/dgrdma/transport/simnet"
 )
@@ -75,24 +76,122 @@ func TestUnseenWrap(t *testing.T) {
 	})
 }
 
-// TestAckOnlyForwardJump: a held-back copy of a frame without messages, with an
-// id anywhere, costs no later data.
+// TestAckOnlyForwardJump: a frame without messages costs no later data, wherever
+// its id is: without a stamp it is nobody's, with one it tells how far the peer
+// is, and a held-back copy lies behind.
 func TestAckOnlyForwardJump(t *testing.T) {
-	for _, jump := range []int{1000, 8000, 20000, 33000, 60000} {
+	for _, jump := range []ack.Wide{1000, 8000, 20000, 33000, 60000, 1 << 16, 1 << 20} {
 		withStranger(t, Config{}, Native(), func(t *testing.T, e *Endpoint, c *Conn, s *stranger) {
-			s.send(2, data(life, 1, 1, 64, pattern(1, 8)))
-			s.send(frame.Seq(2).Add(jump))
-			for i := 3; i < 40; i++ {
-				s.send(frame.Seq(i), data(life+uint32(i), 1, 1, 64, pattern(i, 8)))
-				if !acked(s.recv(10*time.Millisecond), frame.Seq(i)) {
-					t.Fatalf("jump %d: id %d was lost", jump, i)
+			done := 0
+			apply := func(from ack.Wide) {
+				for i := range ack.Wide(37) {
+					s.send((from + i).Seq(), data(life+uint32(done), 1, 1, 64, pattern(done, 8)))
+					done++
+					if !acked(s.recv(10*time.Millisecond), (from + i).Seq()) {
+						t.Fatalf("jump %d: id %d was lost", jump, from+i)
+					}
+				}
+				if got := c.Stats().Completions; got != uint64(done) {
+					t.Errorf("jump %d: %d completions", jump, got)
 				}
 			}
-			if got := c.Stats().Completions; got != 38 {
-				t.Errorf("jump %d: %d completions", jump, got)
+			apply(2)
+			s.send(2 + jump.Seq())
+			apply(39)
+			s.alone(stamp{s.theirs, 75 + jump, 0}, 0)
+			apply(76 + jump)
+			s.alone(stamp{s.theirs, 60, 0}, 0)
+			apply(113 + jump)
+			if st := c.Stats(); st.RefusedBy(RefusedNoSession) != 1 {
+				t.Errorf("jump %d: refused %v", jump, st.Refused)
 			}
 		})
 	}
+}
+
+// TestHeldBackAcknowledgement: frames without messages that acknowledge an
+// earlier use of the id in flight, in this life or another, acknowledge nothing.
+func TestHeldBackAcknowledgement(t *testing.T) {
+	withStranger(t, Config{}, Native(), func(t *testing.T, e *Endpoint, c *Conn, s *stranger) {
+		finished := false
+		tx := &Transaction{CompletionAddr: 4, CompletionValue: 1, Done: func(*Transaction, error) { finished = true }}
+		if err := c.Post(tx); err != nil {
+			t.Fatal(err)
+		}
+		s.recv(time.Millisecond)
+		c.mu.Lock()
+		id := c.sender.NextWide() - 1
+		c.mu.Unlock()
+		var bare [frame.HeaderSize]byte
+		h := frame.Header{Dst: 2, Src: 1, Seq: 2, AckStart: id.Seq(), AckCount: 1}
+		h.Put(bare[:])
+		for _, x := range []struct {
+			name string
+			why  Reason
+			send func()
+		}{
+			{"without a stamp", RefusedNoSession, func() { s.raw(bare[:]) }},
+			{"one byte short", RefusedNoSession, func() { s.raw(append(bare[:], make([]byte, stampSize-1)...)) }},
+			{"of all zeros", RefusedNoSession, func() { s.raw(append(bare[:], make([]byte, stampSize)...)) }},
+			{"to another life", RefusedForeign, func() { s.alone(stamp{s.theirs + 1, 2, id}, 1) }},
+			{"of a wrap before", RefusedAckTooOld, func() { s.alone(stamp{s.theirs, 2, id - 1<<16}, 1) }},
+			{"of a wrap ahead", RefusedAckOfUnsent, func() { s.alone(stamp{s.theirs, 2, id + 1<<16}, 1) }},
+			{"partly of unsent", RefusedAckOfUnsent, func() { s.alone(stamp{s.theirs, 2, id}, 100) }},
+		} {
+			before := c.Stats().RefusedBy(x.why)
+			x.send()
+			time.Sleep(2 * helloFirst)
+			synctest.Wait()
+			if got := c.Stats().RefusedBy(x.why) - before; got != 1 || finished {
+				t.Errorf("%s: %v counted %d times, done %v", x.name, x.why, got, finished)
+			}
+		}
+		// Who lost count is told where the ids are.
+		told := 0
+		for _, f := range s.recv(time.Millisecond) {
+			if cur := f.Cursor(); cur.Next() && isHello(&cur.Msg) {
+				told++
+				if at := helloID(&f).Diff(id); at < 0 || at > 100 {
+					t.Errorf("told an id %d from the one in flight", at)
+				}
+			}
+		}
+		if told != 4 {
+			t.Errorf("told %d times, want 4", told)
+		}
+		s.alone(stamp{s.theirs, 2, id}, 1)
+		s.recv(time.Millisecond)
+		if !finished {
+			t.Error("the true acknowledgement was refused")
+		}
+	})
+}
+
+// TestStampSent: what we send without messages says to which life it speaks, and
+// has its ids whole, behind the peer's and our wraps.
+func TestStampSent(t *testing.T) {
+	withStranger(t, Config{}, Native(), func(t *testing.T, e *Endpoint, c *Conn, s *stranger) {
+		const far = 5<<16 + 65530
+		s.alone(stamp{s.theirs, far, 0}, 0)
+		seen := 0
+		var last ack.Wide
+		for i := range ack.Wide(20) {
+			s.send((far + i).Seq(), data(life+uint32(i), 1, 1, 64, pattern(1, 8)))
+			for _, f := range s.recv(10 * time.Millisecond) {
+				st, ok := stampOf(&f)
+				if !ok || st.life != life || st.start > far+i || st.start+ack.Wide(f.AckCount) != far+i+1 {
+					t.Fatalf("frame %d: %+v in %+v", i, st, f.Header)
+				}
+				if seen++; seen > 1 && st.seq != last+1 {
+					t.Errorf("id %d after %d", st.seq, last)
+				}
+				last = st.seq
+			}
+		}
+		if seen != 20 {
+			t.Errorf("%d frames, want 20", seen)
+		}
+	})
 }
 
 // TestSwallowDoesNotStickMark: a transaction that never completes does not keep

@@ -52,7 +52,7 @@ func (h *Header) get(b []byte) {
 // Frame is a parsed frame: a view of the datagram it came from.
 type Frame struct {
 	Header
-	body     []byte
+	body     []byte // behind the header, without what follows the last message
 	messages int
 }
 
@@ -61,10 +61,24 @@ func (f *Frame) Messages() int { return f.messages }
 
 // Body returns the bytes of the messages with the padding between them,
 // without what follows the last one.
-func (f *Frame) Body() []byte { return f.body }
+func (f *Frame) Body() []byte {
+	if f.messages == 0 {
+		return nil
+	}
+	return f.body
+}
+
+// Rest returns what follows the header of a frame without messages. The
+// protocol takes it for padding.
+func (f *Frame) Rest() []byte {
+	if f.messages == 0 {
+		return f.body
+	}
+	return nil
+}
 
 // Cursor returns a cursor before the first message.
-func (f *Frame) Cursor() Cursor { return Cursor{rest: f.body} }
+func (f *Frame) Cursor() Cursor { return Cursor{rest: f.Body()} }
 
 // Reason says what is wrong with a frame.
 type Reason uint8
@@ -109,6 +123,7 @@ func Parse(b []byte) (f Frame, err error) {
 	}
 	f.Header.get(b)
 	if !f.HasMessages() {
+		f.body = b[HeaderSize:]
 		return f, nil
 	}
 	off := HeaderSize

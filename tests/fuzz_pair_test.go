@@ -38,7 +38,7 @@ func pairPlan(script []byte) *propertyPlan {
 	}
 	for i := range 2 {
 		p.each = append(p.each, propertyNodePlan{
-			window: []int{0, 1, 2, 5}[int(head[2])>>(2*i)&3], first: frame.Seq(65500 + int(head[1])), poison: true,
+			window: []int{0, 1, 2, 5}[int(head[2])>>(2*i)&3], first: frame.Seq(65500 + int(head[1])), repeatFirst: true, poison: true,
 		})
 	}
 	p.links[[2]int{0, 1}] = pairLink(script, 0)

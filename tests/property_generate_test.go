@@ -310,12 +310,6 @@ func (p *propertyPlan) planWrap(d propertyDice) {
 		{from: 1, to: 0, start: 1, count: 300, depth: 1, reuse: true, segments: []int{33}, completion: true},
 	}
 	if d.chance(0.3) {
-		// Frames with acknowledgements alone tell nothing from what they said
-		// exactly one wrap of both directions before: held back, but not as long.
-		for route, l := range p.links {
-			l.HoldFor /= 3
-			p.links[route] = l
-		}
 		p.flows[2] = propertyFlowPlan{from: 1, start: 3, count: 10, depth: 4, segments: []int{16 * 7000}, completion: true}
 	}
 	p.note("longer than a wrap")
