@@ -1,0 +1,159 @@
+package ack
+
+import (
+	"time"
+
+	"github.com/dgrdma/dgrdma/frame"
+)
+
+// AppendAcked applies what a frame's header acknowledges and appends the ids
+// that are acknowledged by it for the first time. Not ok: the range names ids
+// that were never used; none of it is believed.
+func (s *Sender) AppendAcked(dst []frame.Seq, now Instant, r Range) (acked []frame.Seq, ok bool) {
+	if r.Count == 0 && !s.cfg.Cumulative {
+		return dst, true
+	}
+	// Places from the oldest id on: ids can be compared only over half their space.
+	from := r.Start.Diff(s.una)
+	to := from + int(r.Count)
+	if to > s.next.Diff(s.una) {
+		return dst, false
+	}
+	if from < 0 || s.cfg.Cumulative {
+		from = 0
+	}
+	first := s.una
+	minimum := s.rtt.Min(now)
+	s.fresh = 0
+	for i := from; i < to && s.InFlight() > 0; i++ {
+		if q := first.Add(i); s.settle(now, q, minimum) {
+			dst = append(dst, q)
+		}
+	}
+	if s.fresh > 0 {
+		// Only the latest frame is a measure: older ones may be acknowledged
+		// late because an acknowledgement was lost.
+		s.rtt.Sample(now, s.fresh)
+		s.measured = now
+	}
+	s.advance(now)
+	return dst, true
+}
+
+func (s *Sender) settle(now Instant, q frame.Seq, minimum time.Duration) bool {
+	sl := s.slot(q)
+	age := now.Sub(sl.sentAt)
+	rtt := time.Duration(-1)
+	switch {
+	case sl.state == slotFree:
+		return false
+	case sl.state == slotSent && sl.tries == 1:
+		if age < minimum/2 && s.quartered < wrapsFast {
+			// Faster than the path ever was: this acknowledges an earlier use
+			// of the id. If it is true after all, it will come again, and the
+			// path has become faster.
+			s.rtt.Faster(age)
+			return false
+		}
+		latest := s.arrived(sl.order)
+		if s.cfg.Cumulative && int32(sl.order-s.resent) < 0 {
+			break // it may have waited there for a frame that was sent again
+		}
+		rtt = age
+		if latest {
+			s.fresh = max(age, 1)
+		}
+	case sl.state == slotLost || age < minimum/2:
+		// The first copy had only been slow: give reordering more room.
+		s.reorder = min(2*s.reorder, maxReorder)
+	case age >= minimum-minimum/8:
+		s.arrived(sl.order)
+		// Which copy this acknowledges is unknown (Karn). But a path that
+		// became slower than the timeout would never be measured again.
+		if age > s.rtt.smoothed && now.Sub(s.measured) > unmeasured {
+			s.fresh = max(age, 1)
+		}
+	}
+	if sl.state == slotSent {
+		if sl.tries == 1 || now.Sub(s.measured) <= unmeasured {
+			s.backoff = 0 // else the timeout is perhaps too short, and stays long (Karn)
+		}
+		s.remove(&s.sent, q)
+		s.flight -= int(sl.bytes)
+		s.ctl.OnAcked(now, int(sl.bytes), rtt)
+	} else { // the controller knows it as lost
+		s.remove(&s.lost, q)
+	}
+	sl.state = slotFree
+	s.probing = 0 // the peer was heard
+	return true
+}
+
+// arrived notes that a sending reached the peer, and reports whether it is the
+// latest one that did.
+func (s *Sender) arrived(order uint32) bool {
+	if int32(order-s.reached) <= 0 {
+		return false
+	}
+	s.reached = order
+	return true
+}
+
+func (s *Sender) advance(now Instant) {
+	before := s.una
+	if s.InFlight() == 0 {
+		s.una = s.next
+	}
+	for s.una != s.next && s.slot(s.una).state == slotFree {
+		s.una++
+	}
+	if s.una != before {
+		s.progress = now
+	}
+}
+
+// Settle takes a frame for delivered without acknowledgement, for peers that
+// never send any (quirk D2-2). It reports whether the frame still waited for one.
+func (s *Sender) Settle(now Instant, q frame.Seq) bool {
+	sl := s.slot(q)
+	switch sl.state {
+	case slotFree:
+		return false
+	case slotSent:
+		s.remove(&s.sent, q)
+		s.flight -= int(sl.bytes)
+		s.ctl.OnAcked(now, int(sl.bytes), -1)
+	default: // the controller knows it as lost
+		s.remove(&s.lost, q)
+	}
+	sl.state = slotFree
+	s.advance(now)
+	return true
+}
+
+// EndBatch is called when all acknowledgements of a batch were applied: it
+// looks for frames that were overtaken, and lets the controller act.
+func (s *Sender) EndBatch(now Instant) {
+	s.findLost(now)
+	s.ctl.EndBatch(now)
+}
+
+func (s *Sender) findLost(now Instant) {
+	for s.sent.n > 0 {
+		sl := s.slot(s.sent.head)
+		behind := int32(s.reached - sl.order)
+		if behind <= 0 || (uint32(behind) < s.reorder && now.Sub(sl.sentAt) < s.rtt.overdue()) {
+			return
+		}
+		s.lose(now, s.sent.head, false)
+	}
+}
+
+func (s *Sender) lose(now Instant, q frame.Seq, timeout bool) {
+	sl := s.slot(q)
+	s.remove(&s.sent, q)
+	s.flight -= int(sl.bytes)
+	sl.state = slotLost
+	s.push(&s.lost, q)
+	s.ctl.OnLost(now, int(sl.bytes), timeout)
+}

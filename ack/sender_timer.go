@@ -1,0 +1,95 @@
+package ack
+
+// Expiry says what the passing of time asks for.
+type Expiry uint8
+
+const (
+	Nothing Expiry = iota
+	Probe          // a timeout: the oldest frames are lost, and NextLost offers them
+	Dead           // no progress for GiveUp: the peer is gone
+)
+
+// Expire acts on what is overdue.
+func (s *Sender) Expire(now Instant) Expiry {
+	if s.InFlight() == 0 {
+		return Nothing
+	}
+	if gap := now.Sub(s.looked); gap > s.cfg.GiveUp/2 {
+		// This process stood still, not the peer: what it sent meanwhile is
+		// still to be read.
+		s.progress = max(s.progress, now.Add(-s.cfg.GiveUp/2))
+	}
+	s.looked = now
+	if now.Sub(s.progress) >= s.cfg.GiveUp {
+		return Dead
+	}
+	s.findLost(now)
+	if s.sent.n == 0 || now < s.timeoutAt() {
+		return Nothing
+	}
+	before := s.lost.n
+	s.timedOut(now)
+	s.probing = s.lost.n - before
+	s.backoff++
+	s.probed = now
+	s.ctl.EndBatch(now)
+	return Probe
+}
+
+// timedOut declares frames lost after a timeout.
+func (s *Sender) timedOut(now Instant) {
+	if !s.cfg.Cumulative {
+		// The oldest is always among them: by it the peer is given up.
+		n := probes
+		if s.slot(s.una).state == slotSent {
+			s.lose(now, s.una, true)
+			n--
+		}
+		for ; n > 0 && s.sent.n > 0; n-- {
+			s.lose(now, s.sent.head, true)
+		}
+		return
+	}
+	// Only the frame such a peer waits for moves it. That is the oldest, or a
+	// later one if an acknowledgement was lost, and nothing tells which: from
+	// the oldest on, more with every timeout.
+	n := probes << min(s.backoff, 8)
+	for q := s.una; q != s.next && n > 0; q++ {
+		if s.slot(q).state == slotSent {
+			s.lose(now, q, true)
+			n--
+		}
+	}
+}
+
+// Timeouts returns how many timeouts passed in a row.
+func (s *Sender) Timeouts() int { return int(s.backoff) }
+
+func (s *Sender) timeoutAt() Instant {
+	rto := s.rtt.timeout(s.cfg.MinRTO, s.cfg.AckDelay)
+	for i := uint(0); i < s.backoff && rto < s.cfg.MaxRTO; i++ {
+		rto *= 2
+	}
+	from := s.slot(s.sent.head).sentAt
+	if s.backoff > 0 {
+		from = max(from, s.probed)
+	}
+	return from.Add(min(rto, s.cfg.MaxRTO))
+}
+
+// Deadline returns when Expire wants to be called.
+func (s *Sender) Deadline() (t Instant, armed bool) {
+	if s.InFlight() == 0 {
+		return 0, false
+	}
+	// It is called now and then in any case, so that the time between two calls
+	// tells whether this process stood still.
+	t = min(s.progress.Add(s.cfg.GiveUp), s.looked.Add(s.cfg.GiveUp/4))
+	if s.sent.n > 0 {
+		t = min(t, s.timeoutAt())
+		if head := s.slot(s.sent.head); int32(s.reached-head.order) > 0 {
+			t = min(t, head.sentAt.Add(s.rtt.overdue()))
+		}
+	}
+	return t, true
+}

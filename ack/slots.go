@@ -1,0 +1,71 @@
+package ack
+
+import "github.com/dgrdma/dgrdma/frame"
+
+type slotState uint8
+
+const (
+	slotFree slotState = iota
+	slotSent
+	slotLost
+)
+
+// slot is what is known of one id in flight. Slots form two lists, of the
+// frames on the wire in the order they were last sent, and of the lost ones.
+type slot struct {
+	sentAt     Instant
+	order      uint32 // counts every sending of a tracked frame
+	bytes      uint32
+	prev, next frame.Seq
+	tries      uint16
+	state      slotState
+}
+
+type slotList struct {
+	head, tail frame.Seq
+	n          int
+}
+
+func (s *Sender) slot(q frame.Seq) *slot { return &s.slots[int(q)&(len(s.slots)-1)] }
+
+// Capacity returns the number of slots: an owner may keep things by id modulo
+// it, as long as it follows its growth.
+func (s *Sender) Capacity() int { return len(s.slots) }
+
+func (s *Sender) grow() {
+	n := max(16, 2*len(s.slots))
+	for n < s.next.Diff(s.una) {
+		n *= 2
+	}
+	old := s.slots
+	s.slots = make([]slot, n)
+	for q := s.una; q != s.next.Add(-1) && len(old) > 0; q++ {
+		*s.slot(q) = old[int(q)&(len(old)-1)]
+	}
+}
+
+func (s *Sender) push(l *slotList, q frame.Seq) {
+	if l.n == 0 {
+		l.head = q
+	} else {
+		s.slot(l.tail).next = q
+		s.slot(q).prev = l.tail
+	}
+	l.tail = q
+	l.n++
+}
+
+func (s *Sender) remove(l *slotList, q frame.Seq) {
+	sl := s.slot(q)
+	if q == l.head {
+		l.head = sl.next
+	} else {
+		s.slot(sl.prev).next = sl.next
+	}
+	if q == l.tail {
+		l.tail = sl.prev
+	} else {
+		s.slot(sl.next).prev = sl.prev
+	}
+	l.n--
+}
