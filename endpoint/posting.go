@@ -1,0 +1,138 @@
+package endpoint
+
+import "context"
+
+// Post queues a transaction and returns at once. nil means that Done will be
+// called; an error means that it will not, and that t was not touched:
+// ErrQueueFull, ErrClosed, ErrBounds, ErrAlignment, ErrTooLarge,
+// ErrNoCompletion, ErrInUse, or why the peer is down.
+func (c *Conn) Post(t *Transaction) error { return c.post(t, t.Done, nil) }
+
+// PostWith is Post with done in place of t.Done, which it sets only if it
+// returns nil.
+func (c *Conn) PostWith(t *Transaction, done func(*Transaction, error)) error {
+	return c.post(t, done, nil)
+}
+
+func (c *Conn) post(t *Transaction, done func(*Transaction, error), waiter chan error) error {
+	if err := c.validate(t); err != nil {
+		return err
+	}
+	c.mu.Lock()
+	switch {
+	case t.owner != nil:
+		c.mu.Unlock()
+		return ErrInUse
+	case c.err != nil:
+		defer c.mu.Unlock()
+		return c.err
+	case c.ep.draining.Load():
+		c.mu.Unlock()
+		return ErrClosed
+	case c.posted.n >= c.ep.cfg.Queue:
+		c.mu.Unlock()
+		return ErrQueueFull
+	}
+	*t = Transaction{
+		Segments: t.Segments, CompletionAddr: t.CompletionAddr, CompletionValue: t.CompletionValue,
+		Done: done, Cookie: t.Cookie, owner: c, waiter: waiter,
+	}
+	c.posted.push(t)
+	alone := c.posted.n == 1 && c.sender.InFlight() == 0
+	if c.posted.n == 1 {
+		now := c.ep.now()
+		c.holding = now
+		c.session.hurry(now)
+	}
+	// Only what is in flight will be heard of again: what was blocked may have
+	// been withdrawn since.
+	blocked := c.blocked && c.sender.InFlight() > 0
+	if !blocked {
+		c.queue()
+	}
+	c.mu.Unlock()
+	if !blocked {
+		c.ep.work(alone)
+	}
+	return nil
+}
+
+// Write posts a transaction and waits until it is done. The context bounds the
+// time it waits in the queue; once its first frame left, frames may be sent
+// again from the caller's bytes, so Write returns when it is done: acknowledged,
+// or failed because the peer is down, which takes GiveUp at most. Done must be
+// nil.
+func (c *Conn) Write(ctx context.Context, t *Transaction) error {
+	if t.Done != nil {
+		panic("BUG: Write of a transaction with Done set")
+	}
+	waiter := t.waiter
+	if waiter == nil {
+		waiter = make(chan error, 1)
+	}
+	for waited := false; ; waited = true {
+		err := c.post(t, nil, waiter)
+		if err == nil {
+			if waited {
+				c.roomLeft()
+			}
+			break
+		}
+		if err != ErrQueueFull {
+			return err
+		}
+		select {
+		case <-c.room:
+		case <-c.Done():
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	select {
+	case err := <-waiter:
+		return err
+	case <-ctx.Done():
+	}
+	if c.withdraw(t) {
+		return context.Cause(ctx)
+	}
+	return <-waiter
+}
+
+// withdraw takes a transaction back of which nothing was sent.
+func (c *Conn) withdraw(t *Transaction) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if t.begun || !c.isPosted(t) {
+		return false
+	}
+	c.posted.remove(t)
+	t.owner = nil
+	c.roomMade()
+	return true
+}
+
+// isPosted reports whether t is in the list, as opposed to on its way to Done.
+// Guarded by mu.
+func (c *Conn) isPosted(t *Transaction) bool { return t.prev != nil || c.posted.head == t }
+
+// roomMade tells who waits for the queue. Guarded by mu.
+func (c *Conn) roomMade() {
+	select {
+	case c.room <- struct{}{}:
+	default:
+	}
+	if c.posted.n == 0 && c.drained != nil {
+		close(c.drained)
+		c.drained = nil
+	}
+}
+
+// roomLeft passes the token on: much may have become free with one.
+func (c *Conn) roomLeft() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.posted.n < c.ep.cfg.Queue {
+		c.roomMade()
+	}
+}
