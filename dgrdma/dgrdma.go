@@ -61,6 +61,7 @@ var (
 // that write into it.
 type Endpoint struct {
 	*endpoint.Endpoint
+	url url.Endpoint
 }
 
 // New starts an endpoint on a transport, which it owns from then on and closes.
@@ -69,7 +70,7 @@ func New(tc transport.Conn, cfg *Config) (*Endpoint, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Endpoint{e}, nil
+	return &Endpoint{Endpoint: e}, nil
 }
 
 // NewRegion makes zeroed memory for peers to write into, up to 4 GiB.

@@ -56,6 +56,13 @@ type Config struct {
 	// argument is the frame size. nil means adaptive, or fixed for profiles
 	// whose windows are small.
 	NewController func(mtu int) ack.Controller
+	// BusyPoll makes the receiving goroutine look for frames without ever
+	// sleeping: a whole core for a few microseconds less of latency.
+	BusyPoll bool
+	// Manual makes no goroutines: the endpoint does nothing but while the
+	// application is in Poll, or in Post. For programs that answer at once and
+	// have a thread for it.
+	Manual bool
 	// Logger gets what a person may want to know. nil logs nothing.
 	Logger *slog.Logger
 	// Trace gets every frame. nil costs nothing.

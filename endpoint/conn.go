@@ -9,6 +9,7 @@ import (
 
 	"github.com/dgrdma/dgrdma/ack"
 	"github.com/dgrdma/dgrdma/frame"
+	"github.com/dgrdma/dgrdma/transport"
 )
 
 // Conn is the connection to one peer: what we post to it, and what it writes
@@ -73,6 +74,9 @@ func (e *Endpoint) newConn(p Peer, now ack.Instant) (*Conn, error) {
 	}
 	c := &Conn{ep: e, peer: p, profile: prof, done: make(chan struct{}), room: make(chan struct{}, 1)}
 	limit := e.cfg.MTU
+	if r, ok := e.transport.(transport.Router); ok {
+		limit = min(limit, r.MTUTo(p.Addr))
+	}
 	if prof.MaxFrame != 0 {
 		limit = min(limit, prof.MaxFrame)
 	}

@@ -25,7 +25,8 @@ type Endpoint struct {
 	transport transport.Conn
 	headroom  int
 	memory    Memory
-	placed    Placed // nil if the memory does not care
+	placed    Placed           // nil if the memory does not care
+	poller    transport.Poller // nil unless the configuration asks for one
 	began     time.Time
 
 	peers    atomic.Pointer[peerTable]
@@ -96,9 +97,16 @@ func New(tc transport.Conn, cfg *Config) (*Endpoint, error) {
 	e.placed, _ = e.memory.(Placed)
 	e.peers.Store(&peerTable{})
 	e.batch.init(caps.Headroom)
-	e.wg.Add(2)
-	go e.receiveLoop()
-	go e.sendLoop()
+	if full.BusyPoll || full.Manual {
+		if e.poller, _ = tc.(transport.Poller); e.poller == nil {
+			return nil, fmt.Errorf("dgrdma: %T cannot be polled: neither BusyPoll nor Manual", tc)
+		}
+	}
+	if !full.Manual {
+		e.wg.Add(2)
+		go e.receiveLoop(caps.Blocks)
+		go e.sendLoop()
+	}
 	return e, nil
 }
 

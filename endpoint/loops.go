@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 	"net"
+	"runtime"
 
 	"github.com/dgrdma/dgrdma/ack"
 	"github.com/dgrdma/dgrdma/frame"
@@ -22,22 +23,27 @@ func (e *Endpoint) sendLoop() {
 		case <-e.timer.C:
 			e.expire()
 		}
-		e.mu.Lock()
-		err := e.transErr
-		e.mu.Unlock()
-		if err != nil {
-			e.failAll(err)
-		}
-		if e.pending.Load() {
-			e.turnMu.Lock()
-			e.turn()
-			e.turnMu.Unlock()
-		}
+		e.serve()
 		if e.pending.Load() {
 			e.kick()
 		}
-		e.deliverFinished()
 	}
+}
+
+// serve gives everyone with work a turn.
+func (e *Endpoint) serve() {
+	e.mu.Lock()
+	err := e.transErr
+	e.mu.Unlock()
+	if err != nil {
+		e.failAll(err)
+	}
+	if e.pending.Load() {
+		e.turnMu.Lock()
+		e.turn()
+		e.turnMu.Unlock()
+	}
+	e.deliverFinished()
 }
 
 // arm makes the timer fire at that moment, if it would fire later.
@@ -48,7 +54,9 @@ func (e *Endpoint) arm(now, at ack.Instant) {
 	e.armMu.Lock()
 	if int64(at) < e.armed.Load() {
 		e.armed.Store(int64(at))
-		e.timer.Reset(max(at.Sub(now), 0))
+		if !e.cfg.Manual {
+			e.timer.Reset(max(at.Sub(now), 0))
+		}
 	}
 	e.armMu.Unlock()
 }
@@ -75,22 +83,80 @@ func (e *Endpoint) expire() {
 }
 
 // receiveLoop takes datagrams until the transport ends.
-func (e *Endpoint) receiveLoop() {
+func (e *Endpoint) receiveLoop(blocks bool) {
 	defer e.wg.Done()
+	if blocks {
+		runtime.LockOSThread() // ends with the goroutine
+	}
 	for {
-		n, err := e.transport.Recv(e.datagrams)
+		n, err := e.next()
 		if err != nil {
 			if !errors.Is(err, net.ErrClosed) {
 				e.broken(err)
 			}
 			return
 		}
-		now := e.now()
-		for i := range n {
-			e.receive(now, &e.datagrams[i])
-		}
-		e.endBatch(now)
+		e.take(n)
 	}
+}
+
+// idlePolls is after how many polls in vain others get the processor, if there
+// is but one. Arbitrary.
+const idlePolls = 64
+
+// next waits for datagrams.
+func (e *Endpoint) next() (int, error) {
+	if e.poller == nil {
+		return e.transport.Recv(e.datagrams)
+	}
+	for i := 1; ; i++ {
+		if n, err := e.poller.Poll(e.datagrams); n > 0 || err != nil {
+			return n, err
+		}
+		if i%idlePolls == 0 {
+			runtime.Gosched()
+		}
+	}
+}
+
+// take acts on n datagrams.
+func (e *Endpoint) take(n int) {
+	now := e.now()
+	for i := range n {
+		e.receive(now, &e.datagrams[i])
+	}
+	e.endBatch(now)
+}
+
+// Poll drives an endpoint with [Config.Manual]: it takes what has come, acts on
+// what is due, sends, and calls Done, without waiting, and returns how many
+// datagrams it took. One goroutine at a time may call it.
+func (e *Endpoint) Poll() (int, error) {
+	if !e.cfg.Manual {
+		panic("BUG: Poll of an endpoint that has goroutines; set Config.Manual")
+	}
+	n, err := e.poller.Poll(e.datagrams)
+	if err != nil {
+		if !errors.Is(err, net.ErrClosed) {
+			e.broken(err)
+			e.serve()
+		}
+		return 0, err
+	}
+	if n > 0 {
+		e.take(n)
+	}
+	if int64(e.now()) >= e.armed.Load() {
+		e.expire()
+	}
+	if e.pending.Load() || len(e.wake) > 0 {
+		select {
+		case <-e.wake:
+		default:
+		}
+		e.serve()
+	}
+	return n, nil
 }
 
 // receive finds whose frame it is.

@@ -15,17 +15,19 @@ const module = "github.com/dgrdma/dgrdma/"
 // allowed lists, for every package, what it may import beside the standard
 // library. Tests may import anything.
 var allowed = map[string][]string{
-	"frame":            {},
-	"frame/dissect":    {"frame", "github.com/google/gopacket"},
-	"url":              {},
-	"transport":        {},
-	"transport/simnet": {"transport"},
-	"transport/tap":    {"transport"},
-	"ack":              {"frame"},
-	"endpoint":         {"frame", "ack", "transport"},
-	"dgrdma":           {"endpoint", "frame", "transport", "url"},
-	"cmd/dgrdmacat":    {"dgrdma", "transport", "transport/simnet", "transport/tap"},
-	"tests/peers":      {"frame", "transport"},
+	"frame":                   {},
+	"frame/dissect":           {"frame", "github.com/google/gopacket"},
+	"url":                     {},
+	"transport":               {},
+	"transport/simnet":        {"transport"},
+	"transport/tap":           {"transport"},
+	"transport/udp":           {"transport", "transport/internal/mmsg", "golang.org/x/sys/unix"},
+	"transport/internal/mmsg": {"golang.org/x/sys/unix"},
+	"ack":                     {"frame"},
+	"endpoint":                {"frame", "ack", "transport"},
+	"dgrdma":                  {"endpoint", "frame", "transport", "transport/udp", "url"},
+	"cmd/dgrdmacat":           {"dgrdma", "transport", "transport/simnet", "transport/tap"},
+	"tests/peers":             {"frame", "transport"},
 }
 
 // forbidden names standard packages that a package must not import, and why.

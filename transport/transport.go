@@ -70,9 +70,10 @@ type Outgoing struct {
 
 // Caps says what a transport can do.
 type Caps struct {
-	MTU      int // room for frame header and messages
-	Headroom int // bytes the transport wants in front of each frame
-	Batch    int // datagrams it moves at once; a hint for the size of batches
+	MTU      int  // room for frame header and messages
+	Headroom int  // bytes the transport wants in front of each frame
+	Batch    int  // datagrams it moves at once; a hint for the size of batches
+	Blocks   bool // Recv keeps its thread while it waits: better not share it
 }
 
 // Stats are a transport's own counters, all since it was opened. A transport
@@ -87,6 +88,20 @@ type Stats struct {
 // Counter is implemented by transports with counters.
 type Counter interface {
 	Stats() Stats
+}
+
+// Poller is implemented by transports that can be asked without waiting.
+type Poller interface {
+	// Poll is Recv that returns 0 when nothing is there. It takes Recv's place:
+	// the two must not be called at the same time.
+	Poll(dst []Datagram) (n int, err error)
+}
+
+// Router is implemented by transports on which the way to some peers is
+// narrower than Caps.MTU.
+type Router interface {
+	// MTUTo returns the room for frame header and messages to that peer.
+	MTUTo(Addr) int
 }
 
 // Kind says what an [Addr] is an address of.

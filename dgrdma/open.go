@@ -1,0 +1,233 @@
+package dgrdma
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/dgrdma/dgrdma/endpoint"
+	"github.com/dgrdma/dgrdma/transport"
+	"github.com/dgrdma/dgrdma/transport/udp"
+	"github.com/dgrdma/dgrdma/url"
+)
+
+// defaultSize is the memory of an endpoint of which nobody said how much.
+const defaultSize = 64 << 10
+
+// Open opens an endpoint on the wire that an endpoint string names:
+//
+//	udp            any port of this machine's main address; udp:7100, udp:10.0.0.1, udp:10.0.0.1:7100
+//	ether:eth0     an interface
+//	ocpi-udp-rdma:10.0.0.1;7100;1048576.2.16
+//	               a complete string, with size of the memory, id, and number of ids
+//
+// What the string says, cfg need not; if both say it they must agree. Without
+// cfg.Memory the endpoint gets a [Region] of the string's size, or of 64 KiB;
+// without an id it gets a random one. [Endpoint.URL] is what peers are told.
+//
+// Options follow the string, as in udp:7100?mtu=9000&gso=off:
+//
+//	profile=NAME     kind of peers: native, fpga, opencpi, opencpi2, opencpi-legacy
+//	mtu=BYTES        largest IP packet, or Ethernet payload, instead of the interface's
+//	window=FRAMES    frames waiting for acknowledgement
+//	queue=N          transactions a connection holds
+//	giveup=DURATION  without progress for so long, a peer is down: 10s
+//	coalesce=DURATION  a small transaction waits so long for company: 0s
+//	accept=any       learn peers from what they send
+//	busypoll=on      receive without sleeping
+//	sockbuf=BYTES    of the socket's buffers; default leaves the kernel's, max is what is allowed
+//	gso=off gro=off  UDP segmentation offload, for sending and receiving
+//	max=N            number of endpoint ids, for the string that peers are told: 65535
+func Open(localURL string, cfg *Config) (*Endpoint, error) {
+	u, err := url.Parse(localURL)
+	if err != nil {
+		return nil, err
+	}
+	o := opening{url: u}
+	if cfg != nil {
+		o.cfg = *cfg
+	}
+	tc, err := o.listen()
+	if err != nil {
+		return nil, err
+	}
+	e, err := endpoint.New(tc, &o.cfg)
+	if err != nil {
+		tc.Close()
+		return nil, err
+	}
+	return &Endpoint{Endpoint: e, url: o.complete(tc)}, nil
+}
+
+// URL returns the complete endpoint string that peers connect to. It is empty
+// for endpoints that were not opened by a string.
+func (e *Endpoint) URL() string {
+	if e.url == (url.Endpoint{}) {
+		return ""
+	}
+	return e.url.String()
+}
+
+// opening is what Open makes of a string and a Config.
+type opening struct {
+	url     url.Endpoint
+	cfg     Config
+	mtu     int
+	sockbuf int
+	max     int
+	gso     bool
+	gro     bool
+}
+
+// option sets what an option of an endpoint string stands for.
+type option func(o *opening, value string) error
+
+var options = map[string]option{
+	"profile": func(o *opening, v string) error {
+		p, err := ProfileByName(v, o.url.Scheme == url.UDP)
+		o.cfg.Profile = &p
+		return err
+	},
+	"mtu":      func(o *opening, v string) error { return number(&o.mtu, v, 1, 65535) },
+	"window":   func(o *opening, v string) error { return number(&o.cfg.Window, v, 1, 16383) },
+	"queue":    func(o *opening, v string) error { return number(&o.cfg.Queue, v, 1, 1<<20) },
+	"max":      func(o *opening, v string) error { return number(&o.max, v, 1, 65535) },
+	"giveup":   func(o *opening, v string) error { return duration(&o.cfg.GiveUp, v) },
+	"coalesce": func(o *opening, v string) error { return duration(&o.cfg.Coalesce, v) },
+	"accept": func(o *opening, v string) error {
+		o.cfg.AcceptAny = v == "any"
+		return oneOf(v, "any", "connected")
+	},
+	"busypoll": func(o *opening, v string) error { return onOff(&o.cfg.BusyPoll, v) },
+	"sockbuf": func(o *opening, v string) error {
+		switch v {
+		case "default":
+			o.sockbuf = -1
+			return nil
+		case "max":
+			o.sockbuf = 0
+			return nil
+		}
+		return number(&o.sockbuf, v, 4096, 1<<30)
+	},
+	"gso": func(o *opening, v string) error { return onOff(&o.gso, v) },
+	"gro": func(o *opening, v string) error { return onOff(&o.gro, v) },
+}
+
+func number(dst *int, v string, least, most int) error {
+	n, err := strconv.Atoi(v)
+	if err != nil || n < least || n > most {
+		return fmt.Errorf("need a number from %d to %d", least, most)
+	}
+	*dst = n
+	return nil
+}
+
+func duration(dst *time.Duration, v string) error {
+	d, err := time.ParseDuration(v)
+	if err != nil || d < 0 {
+		return fmt.Errorf("need a duration such as 10s or 500us")
+	}
+	*dst = d
+	return nil
+}
+
+func oneOf(v string, allowed ...string) error {
+	if !slices.Contains(allowed, v) {
+		return fmt.Errorf("need %s", strings.Join(allowed, " or "))
+	}
+	return nil
+}
+
+func onOff(dst *bool, v string) error {
+	*dst = v == "on"
+	return oneOf(v, "on", "off")
+}
+
+// settings applies the options and what the string says.
+func (o *opening) settings() error {
+	o.gso, o.gro, o.max = true, true, 65535
+	for key, value := range o.url.Options.All() {
+		set, ok := options[key]
+		if !ok {
+			known := slices.Sorted(maps.Keys(options))
+			return fmt.Errorf("dgrdma: endpoint string has the option %q; there are %s", key, strings.Join(known, ", "))
+		}
+		if err := set(o, value); err != nil {
+			return fmt.Errorf("dgrdma: endpoint string says %s=%s: %w", key, value, err)
+		}
+	}
+	if o.url.Max != 0 {
+		o.max = int(o.url.Max)
+	}
+	switch id := EndpointID(o.url.ID); {
+	case o.cfg.ID == 0 && id == 0:
+		o.cfg.ID = EndpointID(1 + rand.IntN(max(1, o.max-1)))
+	case o.cfg.ID == 0:
+		o.cfg.ID = id
+	case id != 0 && id != o.cfg.ID:
+		return fmt.Errorf("dgrdma: the endpoint string has id %d, the configuration %d", id, o.cfg.ID)
+	}
+	o.max = max(o.max, int(o.cfg.ID))
+	if o.cfg.Memory == nil {
+		size := o.url.Size
+		if size == 0 {
+			size = defaultSize
+		}
+		region, err := NewRegion(int(size))
+		if err != nil {
+			return err
+		}
+		o.cfg.Memory = region
+	}
+	switch size := o.memorySize(); {
+	case size == 0 && o.url.Size == 0:
+		return fmt.Errorf("dgrdma: the endpoint string must say how large a Memory is that is no Region: it has to end in ;<size>.<id>.<max>")
+	case size != 0 && o.url.Size != 0 && size != o.url.Size:
+		return fmt.Errorf("dgrdma: the endpoint string has a size of %d bytes, the memory %d", o.url.Size, size)
+	case size != 0:
+		o.url.Size = size
+	}
+	return nil
+}
+
+// memorySize returns how large the memory is, or 0 if it does not say.
+func (o *opening) memorySize() uint64 {
+	if m, ok := o.cfg.Memory.(interface{ Size() uint64 }); ok {
+		return m.Size()
+	}
+	return 0
+}
+
+func (o *opening) listen() (transport.Conn, error) {
+	if err := o.settings(); err != nil {
+		return nil, err
+	}
+	if o.url.Scheme == url.UDP {
+		addr := o.url.Addr
+		if !addr.Addr().IsValid() {
+			addr = udp.AnyAddr(addr.Port())
+		}
+		return udp.Listen(udp.Config{Addr: addr, MTU: o.mtu, Buffer: o.sockbuf, NoGSO: !o.gso, NoGRO: !o.gro})
+	}
+	return nil, fmt.Errorf("dgrdma: endpoint string names %v, which is no wire of ours", o.url.Scheme)
+}
+
+// complete returns the endpoint as peers see it.
+func (o *opening) complete(tc transport.Conn) url.Endpoint {
+	u := url.Endpoint{Scheme: o.url.Scheme, Size: o.url.Size, ID: uint16(o.cfg.ID), Max: uint16(o.max), UUID: o.url.UUID}
+	if o.url.Dialect != url.Short {
+		u.Dialect = o.url.Dialect
+	}
+	switch local := tc.LocalAddr(); local.Kind() {
+	case transport.KindUDP:
+		u.Addr = local.AddrPort()
+	case transport.KindEther:
+		u.Interface, u.MAC = o.url.Interface, url.MACFrom6(local.MAC())
+	}
+	return u
+}

@@ -1,0 +1,146 @@
+package dgrdma
+
+import (
+	"bytes"
+	"context"
+	"testing"
+	"time"
+)
+
+// TestOpenUDP: two endpoints opened by short strings, over loopback, without
+// privileges.
+func TestOpenUDP(t *testing.T) {
+	for _, local := range []string{"udp:127.0.0.1", "udp:127.0.0.1?gso=off&gro=off", "udp:[::1]", "udp:127.0.0.1?mtu=1500", "udp:127.0.0.1?busypoll=on&sockbuf=default"} {
+		t.Run(local, func(t *testing.T) {
+			memory, err := NewRegion(1 << 20)
+			if err != nil {
+				t.Fatal(err)
+			}
+			b, err := Open(local, &Config{Memory: memory, AcceptAny: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer b.Close()
+			a, err := Open(local, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer a.Close()
+			toB, err := a.Dial(b.URL())
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			defer cancel()
+			data := make([]byte, 900_000)
+			for i := range data {
+				data[i] = byte(i * 7)
+			}
+			for i := range uint32(20) {
+				err := toB.Write(ctx, &Transaction{
+					Segments: []Segment{{Addr: 4096, Bytes: data}}, CompletionAddr: 0, CompletionValue: i + 1,
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if memory.Load32(0) != i+1 || !bytes.Equal(memory.Bytes()[4096:4096+len(data)], data) {
+					t.Fatal("acknowledged, but not in memory")
+				}
+			}
+		})
+	}
+}
+
+// TestManualPoll: two endpoints without goroutines, driven by their owners.
+func TestManualPoll(t *testing.T) {
+	open := func() (*Endpoint, *Region) {
+		memory, err := NewRegion(4096)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, err := Open("udp:127.0.0.1", &Config{Memory: memory, Manual: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { e.Close() })
+		return e, memory
+	}
+	a, memA := open()
+	b, memB := open()
+	toB, err := a.Dial(b.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	toA, err := b.Dial(a.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	poll := func(e *Endpoint, until func() bool) {
+		for !until() {
+			if ctx.Err() != nil {
+				t.Fatal(ctx.Err())
+			}
+			if _, err := e.Poll(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	answered := make(chan struct{})
+	go func() {
+		defer close(answered)
+		for i := uint32(1); i <= 1000; i++ {
+			poll(b, func() bool { return memB.Load32(0) == i })
+			if err := toA.Post(&Transaction{CompletionAddr: 0, CompletionValue: i}); err != nil {
+				t.Error(err)
+				return
+			}
+		}
+	}()
+	done := 0
+	for i := uint32(1); i <= 1000; i++ {
+		tx := &Transaction{
+			Segments: []Segment{{Addr: 64, Bytes: []byte("ping")}}, CompletionAddr: 0, CompletionValue: i,
+			Done: func(_ *Transaction, err error) {
+				if err == nil {
+					done++
+				}
+			},
+		}
+		if err := toB.Post(tx); err != nil {
+			t.Fatal(err)
+		}
+		poll(a, func() bool { return memA.Load32(0) == i })
+	}
+	<-answered
+	go func() {
+		for ctx.Err() == nil { // the last acknowledgement
+			b.Poll()
+		}
+	}()
+	poll(a, func() bool { return done == 1000 })
+	cancel()
+}
+
+func TestOpenRefuses(t *testing.T) {
+	for _, c := range []struct{ url, says string }{
+		{"udp:192.0.2.1", "no interface of this machine has the address"},
+		{"udp:0.0.0.0:1", "an endpoint needs the address by which its peers reach it"},
+		{"udp?speed=high", `option "speed"; there are accept, busypoll,`},
+		{"udp?window=0", "window=0: need a number from 1 to 16383"},
+		{"udp?gso=maybe", "gso=maybe: need on or off"},
+		{"udp?mtu=100", "MTU 100, need 128 to 65535"},
+		{"udp?profile=best", "native, fpga"},
+		{"udp?giveup=soon", "need a duration"},
+		{"udp:7100:1", "byte 4"},
+	} {
+		e, err := Open(c.url, nil)
+		if err == nil {
+			e.Close()
+			t.Errorf("%s: no error", c.url)
+		} else if !bytes.Contains([]byte(err.Error()), []byte(c.says)) {
+			t.Errorf("%s: %q does not say %q", c.url, err, c.says)
+		}
+	}
+}

@@ -1,0 +1,126 @@
+package mmsg
+
+import (
+	"net"
+	"os"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// header is struct mmsghdr.
+type header struct {
+	unix.Msghdr
+	n uint32
+}
+
+// Name has room for the socket addresses of IP and of packet sockets.
+type Name [32]byte
+
+// Receiver takes batches of datagrams. It belongs to one goroutine.
+type Receiver struct {
+	headers  []header
+	iovecs   []unix.Iovec
+	names    []Name
+	buffers  []byte
+	controls []byte
+	stride   int
+	control  int
+}
+
+// NewReceiver makes room for n datagrams of size bytes, each with that many bytes
+// of control messages.
+func NewReceiver(n, size, control int) *Receiver {
+	// Buffers at a power of two would share the sets of the cache.
+	stride := (size+63)&^63 + 64
+	r := &Receiver{
+		headers: make([]header, n), iovecs: make([]unix.Iovec, n), names: make([]Name, n),
+		buffers: make([]byte, n*stride), controls: make([]byte, n*control), stride: stride, control: control,
+	}
+	for i := range r.headers {
+		h := &r.headers[i]
+		r.iovecs[i].Base = &r.buffers[i*stride]
+		r.iovecs[i].SetLen(size)
+		h.Iov = &r.iovecs[i]
+		h.SetIovlen(1)
+		h.Name = &r.names[i][0]
+		if control > 0 {
+			h.Control = &r.controls[i*control]
+		}
+		r.ready(h)
+	}
+	return r
+}
+
+func (r *Receiver) ready(h *header) {
+	h.Namelen = uint32(len(Name{}))
+	h.SetControllen(r.control)
+}
+
+// Receive takes what is there and returns how many datagrams that is. With wait
+// it returns at least one, else perhaps none. Errors end the socket: what a
+// peer or an interface caused, and the kernel tells once, is passed over.
+func (r *Receiver) Receive(s *Socket, wait bool) (int, error) {
+	if !s.enter() {
+		return 0, net.ErrClosed
+	}
+	defer s.leave()
+	for {
+		n, _, e := unix.Syscall6(unix.SYS_RECVMMSG, uintptr(s.fd), uintptr(unsafe.Pointer(&r.headers[0])),
+			uintptr(len(r.headers)), unix.MSG_DONTWAIT, 0, 0)
+		switch e {
+		case 0:
+			return int(n), nil
+		case unix.EAGAIN:
+			if !wait {
+				return 0, nil
+			}
+			if err := s.wait(unix.POLLIN); err != nil {
+				return 0, err
+			}
+		case unix.EBADF, unix.ENOTSOCK, unix.EFAULT, unix.EINVAL, unix.ENOSYS:
+			return 0, os.NewSyscallError("recvmmsg", e)
+		default:
+			// EINTR, and the socket's pending error: ECONNREFUSED, EHOSTUNREACH,
+			// ENETDOWN and the like.
+			if s.users.Load() >= closing {
+				return 0, net.ErrClosed
+			}
+		}
+	}
+}
+
+// Data returns datagram i. It is good until the next Receive.
+func (r *Receiver) Data(i int) []byte {
+	return r.buffers[i*r.stride:][:r.headers[i].n:r.headers[i].n]
+}
+
+// Truncated reports whether datagram i was longer than its buffer.
+func (r *Receiver) Truncated(i int) bool { return r.headers[i].Flags&unix.MSG_TRUNC != 0 }
+
+// Name returns the address that datagram i came from.
+func (r *Receiver) Name(i int) *Name { return &r.names[i] }
+
+// Int returns the value of the control message of that kind that came with
+// datagram i, or 0.
+func (r *Receiver) Int(i int, level, kind int32) int {
+	b := r.controls[i*r.control:][:r.headers[i].Controllen]
+	for len(b) >= unix.SizeofCmsghdr {
+		h := (*unix.Cmsghdr)(unsafe.Pointer(&b[0]))
+		if int(h.Len) < unix.SizeofCmsghdr || int(h.Len) > len(b) {
+			return 0
+		}
+		if h.Level == level && h.Type == kind && int(h.Len) >= unix.CmsgLen(4) {
+			return int(*(*int32)(unsafe.Pointer(&b[unix.CmsgLen(0)])))
+		}
+		b = b[min(unix.CmsgSpace(int(h.Len)-unix.CmsgLen(0)), len(b)):]
+	}
+	return 0
+}
+
+// Done gives the first n headers back to the kernel, before the next Receive.
+func (r *Receiver) Done(n int) {
+	for i := range r.headers[:n] {
+		r.ready(&r.headers[i])
+	}
+}

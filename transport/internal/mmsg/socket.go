@@ -1,0 +1,100 @@
+package mmsg
+
+import (
+	"net"
+	"os"
+	"sync/atomic"
+
+	"golang.org/x/sys/unix"
+)
+
+// Socket is a non-blocking socket outside the runtime's poller. The descriptor
+// is closed when Close was called and nobody uses it any more.
+type Socket struct {
+	fd    int
+	wake  int          // an eventfd that becomes readable with Close
+	users atomic.Int64 // calls under way, and closing
+}
+
+// closing is added to users by Close.
+const closing = 1 << 32
+
+// New takes over a descriptor, also if it fails.
+func New(fd int) (*Socket, error) {
+	if err := unix.SetNonblock(fd, true); err != nil {
+		unix.Close(fd)
+		return nil, os.NewSyscallError("fcntl", err)
+	}
+	wake, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
+	if err != nil {
+		unix.Close(fd)
+		return nil, os.NewSyscallError("eventfd2", err)
+	}
+	return &Socket{fd: fd, wake: wake}, nil
+}
+
+// enter keeps the descriptor open until leave. Not ok: it is closed.
+func (s *Socket) enter() bool {
+	if s.users.Add(1) < closing {
+		return true
+	}
+	s.leave()
+	return false
+}
+
+func (s *Socket) leave() {
+	if s.users.Add(-1) == closing {
+		s.release()
+	}
+}
+
+// release closes the descriptors. The one who finds nobody else does it, once:
+// it moves users beyond every count.
+func (s *Socket) release() {
+	if s.users.CompareAndSwap(closing, 2*closing) {
+		unix.Close(s.fd)
+		unix.Close(s.wake)
+	}
+}
+
+// Close makes calls that wait return, and all others fail.
+func (s *Socket) Close() error {
+	for {
+		n := s.users.Load()
+		if n >= closing {
+			return net.ErrClosed
+		}
+		if s.users.CompareAndSwap(n, n+closing+1) { // and we are a user ourselves
+			break
+		}
+	}
+	one := [8]byte{1} // any number but 0, in either byte order
+	unix.Write(s.wake, one[:])
+	s.leave()
+	return nil
+}
+
+// Control calls f with the descriptor.
+func (s *Socket) Control(f func(fd int) error) error {
+	if !s.enter() {
+		return net.ErrClosed
+	}
+	defer s.leave()
+	return f(s.fd)
+}
+
+// wait blocks until the socket has one of these events, or is closed.
+func (s *Socket) wait(events int16) error {
+	for {
+		fds := [2]unix.PollFd{{Fd: int32(s.fd), Events: events}, {Fd: int32(s.wake), Events: unix.POLLIN}}
+		_, err := unix.Ppoll(fds[:], nil, nil)
+		switch {
+		case fds[1].Revents != 0 || s.users.Load() >= closing:
+			return net.ErrClosed
+		case err != nil && err != unix.EINTR:
+			return os.NewSyscallError("ppoll", err)
+		case fds[0].Revents != 0:
+			return nil
+		}
+	}
+}

@@ -1,0 +1,126 @@
+package udp
+
+import (
+	"encoding/binary"
+	"net"
+	"net/netip"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/dgrdma/dgrdma/transport"
+	"github.com/dgrdma/dgrdma/transport/internal/mmsg"
+)
+
+func sockaddr(ap netip.AddrPort) unix.Sockaddr {
+	if ap.Addr().Is4() {
+		return &unix.SockaddrInet4{Port: int(ap.Port()), Addr: ap.Addr().As4()}
+	}
+	return &unix.SockaddrInet6{Port: int(ap.Port()), Addr: ap.Addr().As16(), ZoneId: scope(ap.Addr().Zone())}
+}
+
+func addrPort(sa unix.Sockaddr, zone string) netip.AddrPort {
+	switch sa := sa.(type) {
+	case *unix.SockaddrInet4:
+		return netip.AddrPortFrom(netip.AddrFrom4(sa.Addr), uint16(sa.Port))
+	case *unix.SockaddrInet6:
+		return netip.AddrPortFrom(netip.AddrFrom16(sa.Addr).WithZone(zone), uint16(sa.Port))
+	}
+	return netip.AddrPort{}
+}
+
+// scope returns the number of an IPv6 zone: an interface, by name or number.
+func scope(zone string) uint32 {
+	if zone == "" {
+		return 0
+	}
+	if ifi, err := net.InterfaceByName(zone); err == nil {
+		return uint32(ifi.Index)
+	}
+	n, _ := strconv.ParseUint(zone, 10, 32)
+	return uint32(n)
+}
+
+// Socket addresses as the kernel has them.
+const (
+	offPort   = 2 // network byte order, in both
+	offIPv4   = 4
+	offIPv6   = 8
+	offScope  = 24
+	lenInet4  = unix.SizeofSockaddrInet4
+	lenInet6  = unix.SizeofSockaddrInet6
+	zoneTable = 64 // zones remembered; more are looked up every time
+)
+
+// zones translates IPv6 scopes, which the kernel numbers and addresses name.
+type zones struct {
+	names  map[uint32]string
+	scopes map[string]uint32
+}
+
+func (z *zones) name(scope uint32) string {
+	if scope == 0 {
+		return ""
+	}
+	if s, ok := z.names[scope]; ok {
+		return s
+	}
+	s := strconv.FormatUint(uint64(scope), 10)
+	if ifi, err := net.InterfaceByIndex(int(scope)); err == nil {
+		s = ifi.Name
+	}
+	if z.names == nil || len(z.names) >= zoneTable {
+		z.names = make(map[uint32]string)
+	}
+	z.names[scope] = s
+	return s
+}
+
+func (z *zones) scope(zone string) uint32 {
+	if zone == "" {
+		return 0
+	}
+	if n, ok := z.scopes[zone]; ok {
+		return n
+	}
+	n := scope(zone)
+	if z.scopes == nil || len(z.scopes) >= zoneTable {
+		z.scopes = make(map[string]uint32)
+	}
+	z.scopes[zone] = n
+	return n
+}
+
+// read returns the address in n.
+func (z *zones) read(n *mmsg.Name, v6 bool) transport.Addr {
+	port := binary.BigEndian.Uint16(n[offPort:])
+	if !v6 {
+		return transport.UDPAddr(netip.AddrPortFrom(netip.AddrFrom4([4]byte(n[offIPv4:])), port))
+	}
+	ip := netip.AddrFrom16([16]byte(n[offIPv6:]))
+	if s := binary.NativeEndian.Uint32(n[offScope:]); s != 0 {
+		ip = ip.WithZone(z.name(s))
+	}
+	return transport.UDPAddr(netip.AddrPortFrom(ip, port))
+}
+
+// write puts a into n. Not ok: it is no address of this family.
+func (z *zones) write(n *mmsg.Name, a transport.Addr, v6 bool) (ok bool) {
+	ap := a.AddrPort()
+	if a.Kind() != transport.KindUDP || ap.Addr().Is4() == v6 {
+		return false
+	}
+	*n = mmsg.Name{}
+	binary.BigEndian.PutUint16(n[offPort:], ap.Port())
+	if !v6 {
+		binary.NativeEndian.PutUint16(n[0:], unix.AF_INET)
+		ip := ap.Addr().As4()
+		copy(n[offIPv4:], ip[:])
+		return true
+	}
+	binary.NativeEndian.PutUint16(n[0:], unix.AF_INET6)
+	ip := ap.Addr().As16()
+	copy(n[offIPv6:], ip[:])
+	binary.NativeEndian.PutUint32(n[offScope:], z.scope(ap.Addr().Zone()))
+	return true
+}

@@ -1,0 +1,35 @@
+// Package udp carries frames in UDP datagrams over IPv4 and IPv6. Every datagram
+// begins with two bytes of zeros, so that the frame header lies at a multiple of
+// four behind the UDP header (specification, section 5.2).
+//
+//	conn, err := udp.Listen(udp.Config{Addr: netip.MustParseAddrPort("10.0.0.1:7100")})
+//	if err != nil {
+//		return err
+//	}
+//	e, err := dgrdma.New(conn, &dgrdma.Config{ID: 1, Memory: memory})
+//
+// # Offload
+//
+// Where the kernel can, runs of equally long frames leave as one message that it
+// cuts up (UDP_SEGMENT), and frames that arrived together come as one (UDP_GRO).
+// If a device refuses in mid-flight, the frames leave one by one from then on.
+//
+// # Frame size
+//
+// Datagrams are never fragmented. The frame size is what the interface of the
+// local address carries, or less where the route to a peer does.
+//
+// # Buffers
+//
+// Datagrams that find the socket's receive buffer full are lost, and the engine
+// sends them again. So the buffers are made as large as the system allows; what
+// it granted is in [Conn.Buffers], and what it dropped in the counter
+// KernelDrops. The limit for users without CAP_NET_ADMIN is the system's
+// net.core.rmem_max.
+//
+// # Errors
+//
+// Listen tells what it tried, what was wrong, and what to do. What the system
+// refuses later for a passing reason (no route, a full queue, a firewall, nobody
+// there) counts as sent and in SendDrops.
+package udp

@@ -1,0 +1,212 @@
+package udp
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/dgrdma/dgrdma/transport/internal/mmsg"
+)
+
+// Config says how to open a socket. Its zero value has the good defaults.
+type Config struct {
+	// Addr is the local address. A missing or unspecified IP is 127.0.0.1: peers
+	// are told a real one. Port 0 is any free one.
+	Addr netip.AddrPort
+	// MTU is the largest IP packet in bytes. 0: that of the interface with Addr.
+	MTU int
+	// Buffer is the wanted size of the socket's buffers in bytes. 0: as much as
+	// is of use and allowed. Negative: the kernel's default stays.
+	Buffer int
+	// NoGSO and NoGRO switch offload off, for sending and for receiving.
+	NoGSO, NoGRO bool
+}
+
+const (
+	prefix    = 2 // bytes before the frame header
+	udpHeader = 8 //
+	maxPacket = 1<<16 - 1
+	// enoughBuffer is what is asked for by default: several times what is in
+	// flight with the widest window that the congestion controller finds useful.
+	enoughBuffer = 32 << 20
+	leastMTU     = 128
+)
+
+// Listen opens a socket.
+func Listen(cfg Config) (*Conn, error) {
+	want := cfg.Addr
+	if !want.Addr().IsValid() {
+		want = netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), want.Port())
+	}
+	want = netip.AddrPortFrom(want.Addr().Unmap(), want.Port())
+	if want.Addr().IsUnspecified() {
+		return nil, fmt.Errorf("dgrdma: listen on UDP %v: an endpoint needs the address by which its peers reach it", want)
+	}
+	ifMTU, err := interfaceMTU(want.Addr())
+	if err != nil {
+		return nil, fmt.Errorf("dgrdma: listen on UDP %v: %w", want, err)
+	}
+	c := &Conn{v6: want.Addr().Is6(), mtu: ifMTU}
+	if cfg.MTU != 0 {
+		if c.mtu = cfg.MTU; c.mtu < leastMTU || c.mtu > maxPacket {
+			return nil, fmt.Errorf("dgrdma: listen on UDP %v: MTU %d, need %d to %d", want, cfg.MTU, leastMTU, maxPacket)
+		}
+		c.fixed = true
+	}
+	c.mtu = min(c.mtu, maxPacket)
+	fd, err := open(c.v6)
+	if err != nil {
+		return nil, fmt.Errorf("dgrdma: listen on UDP %v: %w", want, err)
+	}
+	if c.socket, err = mmsg.New(fd); err != nil {
+		return nil, fmt.Errorf("dgrdma: listen on UDP %v: %w", want, err)
+	}
+	if err := c.socket.Control(func(fd int) error { return c.setUp(fd, want, cfg) }); err != nil {
+		c.socket.Close()
+		return nil, fmt.Errorf("dgrdma: listen on UDP %v: %w", want, err)
+	}
+	c.makeRoom()
+	return c, nil
+}
+
+func open(v6 bool) (int, error) {
+	family := unix.AF_INET
+	if v6 {
+		family = unix.AF_INET6
+	}
+	fd, err := unix.Socket(family, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+	return fd, os.NewSyscallError("socket", err)
+}
+
+func (c *Conn) setUp(fd int, want netip.AddrPort, cfg Config) error {
+	discover := func(level, option int) error {
+		return os.NewSyscallError("setsockopt", unix.SetsockoptInt(fd, level, option, unix.IP_PMTUDISC_DO))
+	}
+	var err error
+	if c.v6 {
+		err = errors.Join(
+			os.NewSyscallError("setsockopt", unix.SetsockoptInt(fd, unix.IPPROTO_IPV6, unix.IPV6_V6ONLY, 1)),
+			discover(unix.IPPROTO_IPV6, unix.IPV6_MTU_DISCOVER))
+	} else {
+		err = discover(unix.IPPROTO_IP, unix.IP_MTU_DISCOVER)
+	}
+	if err != nil {
+		return err
+	}
+	c.buffers = setBuffers(fd, cfg.Buffer)
+	switch err := unix.Bind(fd, sockaddr(want)); err {
+	case nil:
+	case unix.EADDRINUSE:
+		return fmt.Errorf("%w: another socket has the port; choose one, or 0 for any", os.NewSyscallError("bind", err))
+	case unix.EADDRNOTAVAIL:
+		return fmt.Errorf("%w: no interface of this machine has the address", os.NewSyscallError("bind", err))
+	case unix.EACCES:
+		return fmt.Errorf("%w: ports below net.ipv4.ip_unprivileged_port_start need CAP_NET_BIND_SERVICE", os.NewSyscallError("bind", err))
+	default:
+		return os.NewSyscallError("bind", err)
+	}
+	bound, err := unix.Getsockname(fd)
+	if err != nil {
+		return os.NewSyscallError("getsockname", err)
+	}
+	c.local = addrPort(bound, want.Addr().Zone())
+	// Both are only asked for; without them every frame is a datagram.
+	if _, err := unix.GetsockoptInt(fd, unix.SOL_UDP, unix.UDP_SEGMENT); err == nil && !cfg.NoGSO {
+		c.gso.Store(true)
+	}
+	c.gro = !cfg.NoGRO && unix.SetsockoptInt(fd, unix.SOL_UDP, unix.UDP_GRO, 1) == nil
+	return nil
+}
+
+// Buffers are the sizes of the socket's buffers, as the kernel counts them: with
+// its own overhead, which is about as much as the data.
+type Buffers struct {
+	Receive, Send int
+	Wanted        int // what would have been taken; 0: the kernel's default was
+}
+
+func setBuffers(fd, want int) Buffers {
+	b := Buffers{Wanted: want}
+	if want == 0 {
+		b.Wanted = enoughBuffer
+	}
+	b.Wanted = max(b.Wanted, 0)
+	if b.Wanted > 0 {
+		for _, o := range [][2]int{{unix.SO_RCVBUF, unix.SO_RCVBUFFORCE}, {unix.SO_SNDBUF, unix.SO_SNDBUFFORCE}} {
+			unix.SetsockoptInt(fd, unix.SOL_SOCKET, o[0], b.Wanted)
+			if got, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, o[0]); err != nil || got < 2*b.Wanted {
+				unix.SetsockoptInt(fd, unix.SOL_SOCKET, o[1], b.Wanted) // only with CAP_NET_ADMIN
+			}
+		}
+	}
+	b.Receive, _ = unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF)
+	b.Send, _ = unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_SNDBUF)
+	return b
+}
+
+// AnyAddr returns an address of this machine that others can reach, with that
+// port: IPv4 before IPv6, and the loopback address if there is no other.
+func AnyAddr(port uint16) netip.AddrPort {
+	best := netip.AddrFrom4([4]byte{127, 0, 0, 1})
+	addrs, _ := net.InterfaceAddrs()
+	for _, a := range addrs {
+		p, err := netip.ParsePrefix(a.String())
+		if err != nil || !p.Addr().IsGlobalUnicast() {
+			continue
+		}
+		if p.Addr().Is4() {
+			return netip.AddrPortFrom(p.Addr(), port)
+		}
+		if best.IsLoopback() {
+			best = p.Addr()
+		}
+	}
+	return netip.AddrPortFrom(best, port)
+}
+
+// AddrTo returns the address of this machine from which a peer is reached.
+func AddrTo(peer netip.AddrPort) (netip.Addr, error) {
+	fd, err := open(peer.Addr().Is6())
+	if err != nil {
+		return netip.Addr{}, err
+	}
+	defer unix.Close(fd)
+	if err := unix.Connect(fd, sockaddr(peer)); err != nil {
+		return netip.Addr{}, fmt.Errorf("dgrdma: find the way to %v: %w", peer, os.NewSyscallError("connect", err))
+	}
+	sa, err := unix.Getsockname(fd)
+	if err != nil {
+		return netip.Addr{}, os.NewSyscallError("getsockname", err)
+	}
+	return addrPort(sa, peer.Addr().Zone()).Addr(), nil
+}
+
+// interfaceMTU returns the MTU of the interface that has the address.
+func interfaceMTU(ip netip.Addr) (int, error) {
+	ifs, err := net.Interfaces()
+	if err != nil {
+		return 0, err
+	}
+	for _, ifi := range ifs {
+		addrs, err := ifi.Addrs()
+		if err != nil {
+			return 0, err
+		}
+		for _, a := range addrs {
+			p, err := netip.ParsePrefix(a.String())
+			// All of 127.0.0.0/8 is local.
+			if err != nil || p.Addr() != ip.WithZone("") && !(ip.IsLoopback() && p.Contains(ip)) || ip.Zone() != "" && ip.Zone() != ifi.Name {
+				continue
+			}
+			if ifi.Flags&net.FlagUp == 0 {
+				return 0, fmt.Errorf("interface %s is down; bring it up with: ip link set %s up", ifi.Name, ifi.Name)
+			}
+			return ifi.MTU, nil
+		}
+	}
+	return 0, fmt.Errorf("no interface of this machine has the address; ip addr lists those there are")
+}

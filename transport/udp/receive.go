@@ -1,0 +1,99 @@
+package udp
+
+import (
+	"golang.org/x/sys/unix"
+
+	"github.com/dgrdma/dgrdma/transport"
+	"github.com/dgrdma/dgrdma/transport/internal/mmsg"
+)
+
+// receiving is what Recv keeps. It belongs to who calls it.
+type receiving struct {
+	in       *mmsg.Receiver
+	zones    zones
+	capacity int
+
+	// What the last system call brought and was not returned yet.
+	n, next int    // datagrams of in
+	rest    []byte // of the one before next
+	segment int
+	from    transport.Addr
+	raw     mmsg.Name // from, as the kernel has it
+}
+
+func (r *receiving) init(c *Conn) {
+	if c.gro {
+		// Few, so that they stay in the cache: each may bring 45 full frames.
+		r.in = mmsg.NewReceiver(8, maxPacket, unix.CmsgSpace(4))
+		r.capacity = 8 * max(1, min(64, maxPacket/c.mtu))
+		return
+	}
+	r.in = mmsg.NewReceiver(64, max(c.mtu, 2048), 0)
+	r.capacity = 64
+}
+
+// Recv implements [transport.Conn].
+func (c *Conn) Recv(dst []transport.Datagram) (int, error) { return c.receive(dst, true) }
+
+// Poll implements [transport.Poller].
+func (c *Conn) Poll(dst []transport.Datagram) (int, error) { return c.receive(dst, false) }
+
+func (c *Conn) receive(dst []transport.Datagram, wait bool) (int, error) {
+	r := &c.receiving
+	n := 0
+	for {
+		n = c.unpack(dst, n)
+		if n > 0 {
+			return n, nil
+		}
+		r.in.Done(r.n)
+		r.n, r.next = 0, 0
+		got, err := r.in.Receive(c.socket, wait)
+		if err != nil || got == 0 {
+			return 0, err
+		}
+		r.n = got
+	}
+}
+
+// unpack fills dst from place n on with what was received.
+func (c *Conn) unpack(dst []transport.Datagram, n int) int {
+	r := &c.receiving
+	for n < len(dst) {
+		if len(r.rest) == 0 {
+			if r.next == r.n {
+				return n
+			}
+			i := r.next
+			r.next++
+			if r.in.Truncated(i) {
+				c.truncated.Add(1)
+				continue
+			}
+			r.rest = r.in.Data(i)
+			r.segment = len(r.rest)
+			if c.gro {
+				if s := r.in.Int(i, unix.SOL_UDP, unix.UDP_GRO); s > 0 {
+					r.segment = s
+				}
+			}
+			if name := r.in.Name(i); *name != r.raw || r.from.IsZero() {
+				r.raw = *name
+				r.from = r.zones.read(name, c.v6)
+			}
+			if len(r.rest) == 0 {
+				c.foreign.Add(1)
+			}
+			continue
+		}
+		b := r.rest[:min(r.segment, len(r.rest))]
+		r.rest = r.rest[len(b):]
+		if len(b) < prefix {
+			c.foreign.Add(1)
+			continue
+		}
+		dst[n] = transport.Datagram{From: r.from, Data: b[prefix:len(b):len(b)]}
+		n++
+	}
+	return n
+}

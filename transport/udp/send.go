@@ -1,0 +1,145 @@
+package udp
+
+import (
+	"fmt"
+	"os"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/dgrdma/dgrdma/transport"
+	"github.com/dgrdma/dgrdma/transport/internal/mmsg"
+)
+
+const (
+	// maxSegments is the kernel's UDP_MAX_SEGMENTS before Linux 6.9, and enough.
+	maxSegments = 64
+	// maxPayload of a datagram over IPv4; a message to be cut up has no more.
+	maxPayload = maxPacket - 20 - udpHeader
+	messages   = 128
+)
+
+// sending is what Send keeps. It belongs to who calls it.
+type sending struct {
+	out   *mmsg.Batch
+	zones zones
+	last  transport.Addr // whose address is in raw
+	raw   mmsg.Name
+	first [messages]int // of the frames of each message
+}
+
+func (s *sending) init() {
+	s.out = mmsg.NewBatch(messages, 4*messages, unix.CmsgSpace(2))
+}
+
+// Send implements [transport.Conn].
+func (c *Conn) Send(batch []transport.Outgoing) (int, error) {
+	for done := 0; done < len(batch); {
+		end := c.gather(batch, done, c.gso.Load())
+		n, err := c.transmit(batch, done, end)
+		if done += n; err != nil {
+			return done, err
+		}
+	}
+	return len(batch), nil
+}
+
+// gather makes messages of frames from start on, as far as there is room, and
+// returns where it stopped.
+func (c *Conn) gather(batch []transport.Outgoing, start int, gso bool) int {
+	s := &c.sending
+	s.out.Reset()
+	for i := start; i < len(batch); {
+		o := &batch[i]
+		if o.To != s.last {
+			if !s.zones.write(&s.raw, o.To, c.v6) {
+				// An address of the other family, or no IP address: to send it is
+				// impossible, as if there were no route.
+				if s.out.Len() > 0 {
+					return i
+				}
+				c.sendDrops.Add(1)
+				i++
+				continue
+			}
+			s.last = o.To
+		}
+		length := lenInet4
+		if c.v6 {
+			length = lenInet6
+		}
+		name := s.out.Begin(length)
+		if name == nil {
+			return i
+		}
+		*name = s.raw
+		s.first[s.out.Len()-1] = i
+		size := len(o.Buf)
+		total, segments := 0, 0
+		for ; i < len(batch); i++ {
+			p := &batch[i]
+			if segments > 0 && (!gso || segments == maxSegments || len(p.Buf) > size || total+len(p.Buf) > maxPayload || p.To != o.To) {
+				break
+			}
+			p.Buf[0], p.Buf[1] = 0, 0
+			if !s.out.Add(p.Buf) {
+				break
+			}
+			segments++
+			if total += len(p.Buf); len(p.Buf) < size {
+				i++ // only the last one may be shorter
+				break
+			}
+		}
+		if segments > 1 {
+			s.out.SetUint16(unix.SOL_UDP, unix.UDP_SEGMENT, uint16(size))
+		}
+	}
+	return len(batch)
+}
+
+// transmit sends the gathered messages, of the frames from start to end, and
+// returns how many frames were sent or given up.
+func (c *Conn) transmit(batch []transport.Outgoing, start, end int) (int, error) {
+	s := &c.sending
+	refused := false
+	for i := 0; i < s.out.Len(); {
+		n, err := s.out.Send(c.socket, i)
+		if i += n; n > 0 {
+			refused = false
+			continue
+		}
+		frames := s.framesOf(i, end)
+		switch err {
+		case unix.EIO, unix.EINVAL:
+			if frames > 1 {
+				// The device has no checksum offload, or its MTU has become
+				// smaller: one by one from now on.
+				c.gso.Store(false)
+				return s.first[i] - start, nil
+			}
+		case unix.ECONNREFUSED:
+			// Told of an earlier datagram; this one was not tried.
+			if !refused {
+				refused = true
+				continue
+			}
+		case unix.EBADF, unix.ENOTSOCK, unix.EFAULT, unix.ENOSYS, unix.EOPNOTSUPP:
+			return s.first[i] - start, fmt.Errorf("dgrdma: send over UDP from %v: %w", c.local, os.NewSyscallError("sendmmsg", err))
+		default:
+			if _, passing := err.(unix.Errno); !passing {
+				return s.first[i] - start, err
+			}
+		}
+		c.sendDrops.Add(uint64(frames))
+		i++
+	}
+	return end - start, nil
+}
+
+// framesOf returns how many frames message i has.
+func (s *sending) framesOf(i, end int) int {
+	if i+1 < s.out.Len() {
+		return s.first[i+1] - s.first[i]
+	}
+	return end - s.first[i]
+}
