@@ -73,8 +73,13 @@ func (c *Conn) admit(cur *frame.Cursor) (why Reason, txn uint32, err error) {
 		} else if len(dst) != int(m.Len) {
 			panic("BUG: Memory.Admit returned a slice of the wrong length")
 		}
-		e.placements = append(e.placements, placement{*m, dst, cur.Data, swallow})
-		before = &e.placements[len(e.placements)-1]
+		n := len(e.placements)
+		if n == cap(e.placements) {
+			e.placements = append(e.placements, placement{})
+		}
+		e.placements = e.placements[:n+1]
+		before = &e.placements[n]
+		before.msg, before.dst, before.data, before.swallow = *m, dst, cur.Data, swallow
 	}
 	if opening > 0 && r.open.full(opening) {
 		if !c.profile.NeverRetransmits || opening > r.open.limit {

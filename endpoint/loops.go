@@ -163,7 +163,7 @@ func (e *Endpoint) Poll() (int, error) {
 func (e *Endpoint) receive(now ack.Instant, d *transport.Datagram) {
 	var err error
 	f := &e.frame // not on the stack: what a trace or a memory is shown, escapes
-	if *f, err = frame.Parse(d.Data); err != nil {
+	if err = f.Decode(d.Data); err != nil {
 		e.stranger(RefusedMalformed, d.From, nil)
 		return
 	}

@@ -30,7 +30,7 @@ func (l *layout) cut(n, room int) int {
 	if room < minFragment && room < l.full {
 		return 0
 	}
-	return room / l.chunk * l.chunk
+	return room &^ (l.chunk - 1)
 }
 
 // messages returns how many messages a transaction becomes if its first frame
@@ -45,6 +45,13 @@ func (l *layout) messages(t *Transaction, room int) (count int) {
 			}
 			if take == 0 {
 				room = l.full
+				continue
+			}
+			if whole := l.cut(n, l.full); room == l.full && n > 2*whole {
+				// One frame after the other is full.
+				frames := n/whole - 1
+				count += frames
+				n -= frames * whole
 				continue
 			}
 			count++

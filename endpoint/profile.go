@@ -142,16 +142,18 @@ func ProfileByName(name string, overUDP bool) (Profile, error) {
 	return Profile{}, fmt.Errorf("dgrdma: no peer profile %q; there are %s", name, strings.Join(ProfileNames, ", "))
 }
 
+func powerOfTwo(n int) bool { return n > 0 && n&(n-1) == 0 }
+
 func (p *Profile) check() error {
 	switch {
 	case p.Window < 1 || p.Window > ack.MaxHistory-1:
 		return fmt.Errorf("dgrdma: profile %s: window %d, need 1 to %d frames", p.Name, p.Window, ack.MaxHistory-1)
 	case p.Span < p.Window || p.Span > ack.MaxHistory-1:
 		return fmt.Errorf("dgrdma: profile %s: span %d, need %d (the window) to %d ids", p.Name, p.Span, p.Window, ack.MaxHistory-1)
-	case p.History < 1 || p.History > ack.MaxHistory || p.History&(p.History-1) != 0:
+	case p.History > ack.MaxHistory || !powerOfTwo(p.History):
 		return fmt.Errorf("dgrdma: profile %s: history %d, need a power of two up to %d", p.Name, p.History, ack.MaxHistory)
-	case p.Chunk < 1 || p.Final < 1 || p.AddressMultiple < 1:
-		return fmt.Errorf("dgrdma: profile %s: chunk, final and address multiples are at least 1", p.Name)
+	case !powerOfTwo(p.Chunk) || !powerOfTwo(p.Final) || p.AddressMultiple < 1:
+		return fmt.Errorf("dgrdma: profile %s: chunk and final are powers of two, the address multiple is at least 1", p.Name)
 	case p.OpenTransactions < 1 || p.OpenTransactions > closedTransactions/2:
 		return fmt.Errorf("dgrdma: profile %s: %d open transactions, need 1 to %d", p.Name, p.OpenTransactions, closedTransactions/2)
 	}

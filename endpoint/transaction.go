@@ -162,4 +162,5 @@ func (c *Conn) validate(t *Transaction) error {
 	return nil
 }
 
-func roundUp(n, multiple int) int { return (n + multiple - 1) / multiple * multiple }
+// roundUp rounds n up to a multiple of a power of two.
+func roundUp(n, multiple int) int { return (n + multiple - 1) &^ (multiple - 1) }

@@ -118,37 +118,49 @@ func (e *Error) Error() string {
 // Parse reads the frame header at the start of b and checks the whole chain of
 // messages behind it (DGRDMA-021). The error is an *[Error].
 func Parse(b []byte) (f Frame, err error) {
+	err = f.Decode(b)
+	return f, err
+}
+
+// Decode is Parse into f. After an error f is empty.
+func (f *Frame) Decode(b []byte) error {
+	f.body, f.messages = nil, 0
 	if len(b) < HeaderSize {
-		return f, &Error{0, len(b), ShortHeader}
+		return f.bad(0, b, ShortHeader)
 	}
 	f.Header.get(b)
 	if !f.HasMessages() {
 		f.body = b[HeaderSize:]
-		return f, nil
+		return nil
 	}
 	off := HeaderSize
 	for {
 		f.messages++
 		if len(b)-off < MessageHeaderSize {
-			return Frame{}, &Error{off, len(b), ShortMessage}
+			return f.bad(off, b, ShortMessage)
 		}
 		n := int(binary.LittleEndian.Uint16(b[off+msgLen:]))
 		more := b[off+msgMore] != 0
 		off += MessageHeaderSize
 		if n > len(b)-off {
-			return Frame{}, &Error{off - MessageHeaderSize, len(b), DataPastEnd}
+			return f.bad(off-MessageHeaderSize, b, DataPastEnd)
 		}
 		off += n
 		if !more {
 			f.body = b[HeaderSize:off]
-			return f, nil
+			return nil
 		}
 		pad := PadLen(n)
 		if pad > len(b)-off {
-			return Frame{}, &Error{off, len(b), PaddingNoMore}
+			return f.bad(off, b, PaddingNoMore)
 		}
 		off += pad
 	}
+}
+
+func (f *Frame) bad(off int, b []byte, why Reason) error {
+	*f = Frame{}
+	return &Error{off, len(b), why}
 }
 
 // PutAck replaces the acknowledgement of an encoded frame. A retransmission
