@@ -33,6 +33,9 @@ type ReceiverConfig struct {
 	// History is how many ids back duplicates are known: a power of two, at
 	// most MaxHistory.
 	History int
+	// Tagged is how many ids back the tags of frames are known, a power of two.
+	// 0: all of the history.
+	Tagged int
 	// Repeat extends every acknowledged run over its received neighbours, so
 	// that each id is acknowledged several times and a lost acknowledgement
 	// costs no retransmission.
@@ -41,12 +44,6 @@ type ReceiverConfig struct {
 	SplitAtWrap bool
 }
 
-// The two values of a history entry that are no tag.
-const (
-	tagNone    = 0
-	tagAckOnly = 1
-)
-
 // Receiver is the duplicate filter of one peer's frames and the list of what
 // is to be acknowledged. It belongs to the goroutine that receives.
 //
@@ -54,7 +51,9 @@ const (
 // recognise the frame that carried it: ids alone repeat after 65536 frames.
 type Receiver struct {
 	cfg    ReceiverConfig
-	tags   []uint16 // by id modulo History; made at the first frame
+	got    bits     // ids that came with messages
+	alone  bits     // ids that came without
+	tags   []uint16 // by id modulo Tagged; like the others made at the first frame
 	newest Wide
 	next   frame.Seq // the id that follows if nothing was lost
 	active bool
@@ -68,6 +67,9 @@ func (r *Receiver) Init(cfg ReceiverConfig) {
 	if cfg.History <= 0 || cfg.History > MaxHistory || cfg.History&(cfg.History-1) != 0 {
 		panic("BUG: duplicate history is not a power of two up to 16384")
 	}
+	if cfg.Tagged == 0 {
+		cfg.Tagged = cfg.History
+	}
 	r.cfg = cfg
 	r.Reset()
 }
@@ -77,14 +79,33 @@ func (r *Receiver) Reset() { r.ResetAt(0) }
 
 // ResetAt is Reset for a peer whose ids go on near one that it told in 32 bits.
 func (r *Receiver) ResetAt(w Wide) {
-	clear(r.tags)
-	*r = Receiver{cfg: r.cfg, tags: r.tags, due: r.due[:0], newest: w}
+	clear(r.got)
+	clear(r.alone)
+	*r = Receiver{cfg: r.cfg, got: r.got, alone: r.alone, tags: r.tags, due: r.due[:0], newest: w}
 }
 
 // Wide returns the id of a frame in 32 bits, as far as it can be known.
 func (r *Receiver) Wide(s frame.Seq) Wide { return r.newest.Near(s) }
 
-func (r *Receiver) at(s frame.Seq) *uint16 { return &r.tags[int(s)&(r.cfg.History-1)] }
+// bits is a set of ids by remainder.
+type bits []uint64
+
+func newBits(n int) bits { return make(bits, (n+63)/64) }
+
+func (b bits) has(s frame.Seq, n int) bool {
+	i := uint(int(s) & (n - 1))
+	return b[i/64]&(1<<(i%64)) != 0
+}
+
+func (b bits) add(s frame.Seq, n int) {
+	i := uint(int(s) & (n - 1))
+	b[i/64] |= 1 << (i % 64)
+}
+
+func (b bits) remove(s frame.Seq, n int) {
+	i := uint(int(s) & (n - 1))
+	b[i/64] &^= 1 << (i % 64)
+}
 
 // known reports whether s lies in the history.
 func (r *Receiver) known(s frame.Seq) bool {
@@ -92,7 +113,7 @@ func (r *Receiver) known(s frame.Seq) bool {
 	return r.active && d <= 0 && d > -r.cfg.History
 }
 
-func (r *Receiver) received(s frame.Seq) bool { return r.known(s) && *r.at(s) > tagAckOnly }
+func (r *Receiver) received(s frame.Seq) bool { return r.known(s) && r.got.has(s, r.cfg.History) }
 
 // Check judges an id without side effect.
 func (r *Receiver) Check(s frame.Seq) Verdict {
@@ -105,7 +126,7 @@ func (r *Receiver) Check(s frame.Seq) Verdict {
 		return New
 	case d <= -r.cfg.History:
 		return Old
-	case *r.at(s) > tagAckOnly:
+	case r.got.has(s, r.cfg.History):
 		return Duplicate
 	}
 	return New
@@ -113,16 +134,11 @@ func (r *Receiver) Check(s frame.Seq) Verdict {
 
 // Carried reports whether s was received in a frame with that tag.
 func (r *Receiver) Carried(s frame.Seq, tag uint16) bool {
-	return r.known(s) && *r.at(s) == fold(tag)
+	return r.received(s) && r.Tagged(s) && r.tags[int(s)&(r.cfg.Tagged-1)] == tag
 }
 
-// fold keeps tags apart from the two values that are none.
-func fold(tag uint16) uint16 {
-	if tag <= tagAckOnly {
-		tag += 2
-	}
-	return tag
-}
+// Tagged reports whether the tag of s would be known.
+func (r *Receiver) Tagged(s frame.Seq) bool { return s.Diff(r.newest.Seq()) > -r.cfg.Tagged }
 
 // Accept marks s as received, after the messages of its frame were placed
 // (DGRDMA-036). An owner that knows a frame to be new although Check says
@@ -130,11 +146,17 @@ func fold(tag uint16) uint16 {
 // carried no message, and the history starts again from here.
 func (r *Receiver) Accept(s frame.Seq, tag uint16) {
 	if r.Check(s) != New {
-		clear(r.tags)
+		clear(r.got)
+		clear(r.alone)
 		r.active = false
 		r.newest += 1 + Wide(s-r.newest.Seq()-1)
 	}
-	r.mark(r.newest.Near(s), fold(tag))
+	r.move(r.newest.Near(s))
+	r.got.add(s, r.cfg.History)
+	r.alone.remove(s, r.cfg.History)
+	if r.Tagged(s) {
+		r.tags[int(s)&(r.cfg.Tagged-1)] = tag
+	}
 	if s.Diff(r.next) > 0 {
 		r.urgent = true
 	}
@@ -149,31 +171,33 @@ func (r *Receiver) Accept(s frame.Seq, tag uint16) {
 func (r *Receiver) AckOnly(w Wide) {
 	switch d := w.Diff(r.newest); {
 	case d > 0 && r.active:
-		r.mark(w, tagAckOnly)
+		r.move(w)
+		r.alone.add(w.Seq(), r.cfg.History)
 		r.follow(w.Seq())
 	case d > 0:
 		r.newest = w
-	case r.active && d > -r.cfg.History && *r.at(w.Seq()) == tagNone:
-		*r.at(w.Seq()) = tagAckOnly // it was overtaken
+	case r.active && d > -r.cfg.History && !r.got.has(w.Seq(), r.cfg.History):
+		r.alone.add(w.Seq(), r.cfg.History) // it was overtaken
 	}
 }
 
-func (r *Receiver) mark(w Wide, tag uint16) {
-	s := w.Seq()
+// move makes w the newest id if it is newer.
+func (r *Receiver) move(w Wide) {
 	if !r.active {
 		if r.tags == nil {
-			r.tags = make([]uint16, r.cfg.History)
+			r.got, r.alone, r.tags = newBits(r.cfg.History), newBits(r.cfg.History), make([]uint16, r.cfg.Tagged)
 		}
 		r.active = true
-		r.newest, r.next = w, s
+		r.newest, r.next = w, w.Seq()
 	}
 	if d := w.Diff(r.newest); d > 0 {
-		for i := 1; i < d && i <= r.cfg.History; i++ {
-			*r.at(r.newest.Seq().Add(i)) = tagNone
+		for i := 1; i <= d && i <= r.cfg.History; i++ {
+			s := r.newest.Seq().Add(i)
+			r.got.remove(s, r.cfg.History)
+			r.alone.remove(s, r.cfg.History)
 		}
 		r.newest = w
 	}
-	*r.at(s) = tag
 }
 
 func (r *Receiver) follow(s frame.Seq) {
@@ -254,7 +278,7 @@ func covers(a, b Range) bool {
 // Complete reports whether no id is missing from first to last.
 func (r *Receiver) Complete(first, last frame.Seq) bool {
 	for s := first; !last.Before(s); s++ {
-		if !r.known(s) || *r.at(s) == tagNone {
+		if !r.known(s) || !r.got.has(s, r.cfg.History) && !r.alone.has(s, r.cfg.History) {
 			return false
 		}
 	}

@@ -51,6 +51,11 @@ func (m *receiverModel) check(q frame.Seq) (int64, Verdict) {
 	}
 	tag, known := m.tags[p]
 	known = known && p > m.newest-int64(m.cfg.History)
+	if m.active && p <= m.newest-int64(m.r.cfg.Tagged) {
+		if known = false; m.r.Tagged(q) {
+			m.t.Fatalf("the tag of id %d, %d behind, is said to be known", q, m.newest-p)
+		}
+	}
 	if m.r.Carried(q, m.nextTag) {
 		m.t.Fatalf("id %d was carried with a tag that no frame had", q)
 	}
@@ -149,7 +154,9 @@ func runReceiver(t testing.TB, b []byte) {
 		History:     []int{1, 2, 16, 256, 1024, MaxHistory}[kind%6],
 		Repeat:      kind&8 != 0,
 		SplitAtWrap: kind&16 != 0,
+		Tagged:      []int{0, 0, 1, 16}[kind>>6],
 	}}
+	m.cfg.Tagged = min(m.cfg.Tagged, m.cfg.History)
 	m.r.Init(m.cfg)
 	m.reset()
 	m.check(0)

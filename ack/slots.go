@@ -32,6 +32,9 @@ func (s *Sender) slot(q frame.Seq) *slot { return &s.slots[int(q)&(len(s.slots)-
 // it, as long as it follows its growth.
 func (s *Sender) Capacity() int { return len(s.slots) }
 
+// Shrink gives the slots back. Nothing may be in flight.
+func (s *Sender) Shrink() { s.slots = nil }
+
 func (s *Sender) grow() {
 	n := max(16, 2*len(s.slots))
 	for n < s.next.Diff(s.una) {

@@ -47,6 +47,7 @@ type Conn struct {
 	blocked  bool       // nothing new can leave before an acknowledgement
 	probe    bool       // a probe is due
 	holding  ack.Instant
+	rested   ack.Instant // when the last thing posted was done
 	session  session
 	reached  ack.Wide // newest id heard from the peer
 	counters Counters // of the sending half
@@ -166,6 +167,21 @@ func (c *Conn) settled(q frame.Seq, fin *finished) {
 	}
 	c.returned = append(c.returned, o.buf)
 	*o = outFrame{}
+}
+
+// restAfter is how long nothing was posted when a connection gives back the
+// memory that it has for frames in flight. Arbitrary: rare beside what it saves.
+const restAfter = time.Second
+
+// resting reports whether there is such memory and nothing is posted.
+func (c *Conn) resting() bool {
+	return c.posted.n == 0 && c.sender.InFlight() == 0 && len(c.out) > 0
+}
+
+// rest gives it back. Guarded by mu.
+func (c *Conn) rest() {
+	c.sender.Shrink()
+	c.out, c.free, c.returned = nil, nil, nil
 }
 
 // abandon fails everything that is posted and forgets what is in flight.

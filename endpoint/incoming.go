@@ -14,21 +14,21 @@ const closedTransactions = 1 << 16
 // whether something was applied: frame ids repeat within milliseconds on a
 // fast link, transaction ids do not.
 type closedSet struct {
-	bits []uint64
-	top  uint32 // highest transaction id seen
+	bits     []uint64 // of those above low, by id modulo their number, a power of two
+	low, top uint32   // all up to low are over; top is the highest that was seen
 }
 
 // begin starts a life whose first transaction id is first.
 func (s *closedSet) begin(first uint32) {
 	if s.bits == nil {
-		s.bits = make([]uint64, closedTransactions/64)
+		s.bits = make([]uint64, 1)
 	}
-	// Everything before the first counts as over.
-	for i := range s.bits {
-		s.bits[i] = ^uint64(0)
-	}
-	s.top = first - 1
+	s.low, s.top = first-1, first-1
 }
+
+func (s *closedSet) word(txn uint32) *uint64 { return &s.bits[txn/64%uint32(len(s.bits))] }
+
+func (s *closedSet) has(txn uint32) bool { return *s.word(txn)&(1<<(txn%64)) != 0 }
 
 type age uint8
 
@@ -45,9 +45,7 @@ func (s *closedSet) age(txn uint32) age {
 		return ageForeign
 	case d > 0:
 		return ageOpen
-	case d <= -closedTransactions:
-		return ageClosed
-	case s.bits[txn%closedTransactions/64]&(1<<(txn%64)) != 0:
+	case int32(txn-s.low) <= 0 || s.has(txn):
 		return ageClosed
 	}
 	return ageOpen
@@ -55,13 +53,40 @@ func (s *closedSet) age(txn uint32) age {
 
 func (s *closedSet) see(txn uint32) {
 	for int32(txn-s.top) > 0 {
+		if s.top-s.low == uint32(64*len(s.bits)) {
+			s.grow()
+		}
 		s.top++
-		s.bits[s.top%closedTransactions/64] &^= 1 << (s.top % 64)
+		*s.word(s.top) &^= 1 << (s.top % 64)
+	}
+}
+
+// grow makes room for one more transaction above low, or moves low.
+func (s *closedSet) grow() {
+	if 64*len(s.bits) == closedTransactions {
+		s.low++
+		s.rise()
+		return
+	}
+	old := *s
+	s.bits = make([]uint64, 2*len(s.bits))
+	for txn := s.low + 1; txn != s.top+1; txn++ {
+		if old.has(txn) {
+			*s.word(txn) |= 1 << (txn % 64)
+		}
 	}
 }
 
 func (s *closedSet) close(txn uint32) {
-	s.bits[txn%closedTransactions/64] |= 1 << (txn % 64)
+	*s.word(txn) |= 1 << (txn % 64)
+	s.rise()
+}
+
+// rise moves low up to the first transaction that is not over.
+func (s *closedSet) rise() {
+	for s.low != s.top && s.has(s.low+1) {
+		s.low++
+	}
 }
 
 // incoming is a transaction of which messages are missing.

@@ -307,6 +307,7 @@ func (c *Conn) endBatch(now ack.Instant, fin *finished) (work bool) {
 			c.sender.EndBatch(now)
 		}
 		if c.posted.n != before {
+			c.rested = now
 			c.roomMade()
 		}
 		if c.profile.Acks == AckIfResent && r.resent {

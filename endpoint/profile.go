@@ -56,6 +56,7 @@ type Profile struct {
 	// What we receive.
 	Session          bool          // the peer introduces each of its lives
 	History          int           // duplicate window
+	Tagged           int           // ids of it of which more than that they came is known; 0: all
 	Acks             AckPolicy     // (F13, F14, D2-4)
 	AckEvery         int           // frames after which one is due at once (D1-6)
 	AckDelay         time.Duration // time after which one is due
@@ -70,7 +71,7 @@ func Native() Profile {
 	return Profile{
 		Name: "native", Window: 1024, Span: ack.MaxHistory - 1, Chunk: 8, Final: 1, AddressMultiple: 1,
 		OpenTransactions: closedTransactions / 2, MinTimeout: 5 * time.Millisecond, PeerAckDelay: 2 * time.Millisecond,
-		Session: true, History: ack.MaxHistory, Acks: AckRepeat, AckEvery: 2, AckDelay: 2 * time.Millisecond,
+		Session: true, History: ack.MaxHistory, Tagged: 1024, Acks: AckRepeat, AckEvery: 2, AckDelay: 2 * time.Millisecond,
 	}
 }
 
@@ -152,6 +153,8 @@ func (p *Profile) check() error {
 		return fmt.Errorf("dgrdma: profile %s: span %d, need %d (the window) to %d ids", p.Name, p.Span, p.Window, ack.MaxHistory-1)
 	case p.History > ack.MaxHistory || !powerOfTwo(p.History):
 		return fmt.Errorf("dgrdma: profile %s: history %d, need a power of two up to %d", p.Name, p.History, ack.MaxHistory)
+	case p.Tagged != 0 && (p.Tagged > p.History || !powerOfTwo(p.Tagged)):
+		return fmt.Errorf("dgrdma: profile %s: %d ids tagged, need a power of two up to the history", p.Name, p.Tagged)
 	case !powerOfTwo(p.Chunk) || !powerOfTwo(p.Final) || p.AddressMultiple < 1:
 		return fmt.Errorf("dgrdma: profile %s: chunk and final are powers of two, the address multiple is at least 1", p.Name)
 	case p.OpenTransactions < 1 || p.OpenTransactions > closedTransactions/2:

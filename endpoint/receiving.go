@@ -32,7 +32,7 @@ type receiving struct {
 func (r *receiving) init(c *Conn) {
 	p := &c.profile
 	r.recv.Init(ack.ReceiverConfig{
-		History: p.History, Repeat: p.Acks == AckRepeat, SplitAtWrap: p.SplitAcks,
+		History: p.History, Repeat: p.Acks == AckRepeat, SplitAtWrap: p.SplitAcks, Tagged: p.Tagged,
 	})
 	r.open.limit = c.ep.cfg.OpenIncoming
 	if p.NeverRetransmits {
@@ -104,6 +104,13 @@ func (c *Conn) receive(now ack.Instant, f *frame.Frame) Reason {
 		if r.recv.Carried(f.Seq, tag) {
 			return c.again(now, f)
 		}
+		if c.profile.Session && !r.recv.Tagged(f.Seq) && c.applied(*cur) {
+			// Too far back to be sure that this is not another one with the same
+			// id, whose acknowledgements may be old. But that one came, too.
+			r.counters.Duplicates++
+			r.recv.Again(f.Seq)
+			return RefusedNone
+		}
 		if !c.profile.Session {
 			// Another frame under a known id: the peer began anew. To
 			// acknowledge it would lose it silently (DGRDMA-041).
@@ -130,6 +137,24 @@ func (c *Conn) receive(now ack.Instant, f *frame.Frame) Reason {
 	}
 	c.heard()
 	return RefusedNone
+}
+
+// applied reports whether all messages from the cursor's on were applied.
+func (c *Conn) applied(cur frame.Cursor) bool {
+	r := &c.rx
+	for more := true; more; more = cur.Next() {
+		if r.closed.age(cur.Msg.Txn) == ageClosed {
+			continue
+		}
+		in := r.open.find(cur.Msg.Txn)
+		if in == nil {
+			return false
+		}
+		if seen, _ := in.seen(cur.Msg.Index); !seen {
+			return false
+		}
+	}
+	return true
 }
 
 // heard reports a peer that was silent so far.

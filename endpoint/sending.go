@@ -278,6 +278,9 @@ func (c *Conn) arm(now ack.Instant) {
 			at = min(at, next)
 		}
 	}
+	if c.resting() {
+		at = min(at, c.rested.Add(restAfter))
+	}
 	c.wakeAt.Store(int64(at))
 	c.ep.arm(now, at)
 }
@@ -286,6 +289,9 @@ func (c *Conn) arm(now ack.Instant) {
 func (c *Conn) expire(now ack.Instant, fin *finished) {
 	var why error
 	c.mu.Lock()
+	if c.resting() && now >= c.rested.Add(restAfter) {
+		c.rest()
+	}
 	if c.err == nil {
 		switch c.sender.Expire(now) {
 		case ack.Dead:

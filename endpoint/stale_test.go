@@ -316,3 +316,35 @@ func TestWatch(t *testing.T) {
 		}
 	})
 }
+
+// TestDuplicateBeyondTags: a copy from so far back that only its id and its
+// transactions are known is acknowledged again, but what it acknowledges itself
+// does not count; another frame under such an id is new.
+func TestDuplicateBeyondTags(t *testing.T) {
+	withStranger(t, Config{}, Native(), func(t *testing.T, e *Endpoint, c *Conn, s *stranger) {
+		finished := false
+		tx := &Transaction{CompletionAddr: 4, CompletionValue: 1, Done: func(*Transaction, error) { finished = true }}
+		if err := c.Post(tx); err != nil {
+			t.Fatal(err)
+		}
+		sent := s.recv(time.Millisecond)[0]
+		first := s.encode(2, data(life, 1, 1, 64, pattern(1, 8)))
+		s.raw(first)
+		for i := range uint32(2000) {
+			s.send(frame.Seq(3+i), data(life+1+i, 1, 1, 64, pattern(1, 8)))
+		}
+		s.recv(10 * time.Millisecond)
+		frame.PutAck(first, sent.Seq, 1)
+		s.raw(first)
+		if !acked(s.recv(5*time.Millisecond), 2) || c.Stats().Duplicates != 1 {
+			t.Error("was not acknowledged again")
+		}
+		if finished {
+			t.Error("an acknowledgement from far back was believed")
+		}
+		s.send(5, data(life+5000, 1, 1, 64, pattern(1, 8)))
+		if !acked(s.recv(5*time.Millisecond), 5) || c.Stats().Completions != 2002 {
+			t.Error("a new frame under an id from far back was lost")
+		}
+	})
+}

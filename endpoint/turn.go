@@ -111,6 +111,7 @@ func (e *Endpoint) turn() {
 				e.flush()
 			}
 		}
+		clear(e.serving) // closed connections must not live on here
 		e.flush()
 	}
 }

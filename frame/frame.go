@@ -118,49 +118,55 @@ func (e *Error) Error() string {
 // Parse reads the frame header at the start of b and checks the whole chain of
 // messages behind it (DGRDMA-021). The error is an *[Error].
 func Parse(b []byte) (f Frame, err error) {
-	err = f.Decode(b)
+	messages, end, err := chain(b)
+	if err == nil {
+		f.Header.get(b)
+		f.body, f.messages = b[HeaderSize:end], messages
+	}
 	return f, err
 }
 
-// Decode is Parse into f. After an error f is empty.
+// Decode is Parse into f, which spares a copy. After an error f is as before.
+// What f refers to escapes, unlike with Parse.
 func (f *Frame) Decode(b []byte) error {
-	f.body, f.messages = nil, 0
-	if len(b) < HeaderSize {
-		return f.bad(0, b, ShortHeader)
+	messages, end, err := chain(b)
+	if err == nil {
+		f.Header.get(b)
+		f.body, f.messages = b[HeaderSize:end], messages
 	}
-	f.Header.get(b)
-	if !f.HasMessages() {
-		f.body = b[HeaderSize:]
-		return nil
+	return err
+}
+
+// chain returns how many messages there are, and where the last one ends.
+func chain(b []byte) (messages, end int, err error) {
+	if len(b) < HeaderSize {
+		return 0, 0, &Error{0, len(b), ShortHeader}
+	}
+	if b[9]&FlagMessages == 0 {
+		return 0, len(b), nil
 	}
 	off := HeaderSize
 	for {
-		f.messages++
+		messages++
 		if len(b)-off < MessageHeaderSize {
-			return f.bad(off, b, ShortMessage)
+			return 0, 0, &Error{off, len(b), ShortMessage}
 		}
 		n := int(binary.LittleEndian.Uint16(b[off+msgLen:]))
 		more := b[off+msgMore] != 0
 		off += MessageHeaderSize
 		if n > len(b)-off {
-			return f.bad(off-MessageHeaderSize, b, DataPastEnd)
+			return 0, 0, &Error{off - MessageHeaderSize, len(b), DataPastEnd}
 		}
 		off += n
 		if !more {
-			f.body = b[HeaderSize:off]
-			return nil
+			return messages, off, nil
 		}
 		pad := PadLen(n)
 		if pad > len(b)-off {
-			return f.bad(off, b, PaddingNoMore)
+			return 0, 0, &Error{off, len(b), PaddingNoMore}
 		}
 		off += pad
 	}
-}
-
-func (f *Frame) bad(off int, b []byte, why Reason) error {
-	*f = Frame{}
-	return &Error{off, len(b), why}
 }
 
 // PutAck replaces the acknowledgement of an encoded frame. A retransmission

@@ -1,0 +1,121 @@
+package endpoint
+
+import (
+	"context"
+	"math/rand/v2"
+	"runtime"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/dgrdma/dgrdma/frame"
+	"github.com/dgrdma/dgrdma/transport"
+	"github.com/dgrdma/dgrdma/transport/simnet"
+)
+
+// heapAfterGC returns the bytes in use.
+func heapAfterGC() uint64 {
+	runtime.GC()
+	runtime.GC() // what finalizers and pools held back
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
+// TestIdlePeerMemory: a peer that moved a lot in both directions, and then
+// nothing, costs little.
+func TestIdlePeerMemory(t *testing.T) {
+	const peers, size, most = 100, 1 << 20, 16 << 10
+	synctest.Test(t, func(t *testing.T) {
+		n := simnet.New(1)
+		defer n.Close()
+		open := func(id frame.EndpointID) *Endpoint {
+			mem, err := NewRegion(size + 4096)
+			if err != nil {
+				t.Fatal(err)
+			}
+			e, err := New(n.Attach(transport.SimAddr(uint32(id)), simnet.Config{}), &Config{ID: id, Memory: mem})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return e
+		}
+		center := open(1)
+		defer center.Close()
+		data := pattern(1, size)
+		for i := range frame.EndpointID(peers) {
+			e := open(2 + i)
+			defer e.Close()
+			there, err := center.Connect(Peer{ID: 2 + i, Addr: transport.SimAddr(uint32(2 + i)), Size: size + 4096})
+			if err != nil {
+				t.Fatal(err)
+			}
+			back, err := e.Connect(Peer{ID: 1, Addr: transport.SimAddr(1), Size: size + 4096})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, c := range []*Conn{there, back} {
+				if err := c.Write(context.Background(), write(4096, data, 0, 1)); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		time.Sleep(5 * time.Second)
+		synctest.Wait()
+		before := heapAfterGC()
+		for _, c := range center.Conns() {
+			c.Close()
+		}
+		synctest.Wait()
+		each := (int64(before) - int64(heapAfterGC())) / peers
+		t.Logf("%d bytes for an idle peer", each)
+		if each <= 0 || each > most {
+			t.Errorf("%d bytes for an idle peer, want at most %d", each, most)
+		}
+	})
+}
+
+// TestClosedSet compares it with a map, with transactions that never end among
+// the others.
+func TestClosedSet(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(3, 4))
+	for _, first := range []uint32{1, 1<<32 - 3000} {
+		var s closedSet
+		s.begin(first)
+		over := make(map[uint32]bool)
+		top := first - 1
+		for range 300_000 {
+			txn := top + 1 - uint32(rnd.IntN(40))
+			if rnd.IntN(500) == 0 {
+				txn = top + uint32(rnd.IntN(3000))
+			}
+			behind := int32(top - txn)
+			want := ageOpen
+			if int32(txn-first) < 0 || behind >= closedTransactions || over[txn] {
+				want = ageClosed
+			}
+			if got := s.age(txn); got != want {
+				t.Fatalf("transaction %d, %d behind, is %v, want %v", txn, behind, got, want)
+			}
+			if want == ageClosed {
+				continue
+			}
+			s.see(txn)
+			if int32(txn-top) > 0 {
+				top = txn
+			}
+			if txn%977 != 0 { // those never end
+				s.close(txn)
+				over[txn] = true
+			}
+		}
+		for txn := top; int32(txn-first) >= 0 && top-txn < closedTransactions-100; txn-- {
+			if got := s.age(txn) == ageClosed; got != over[txn] {
+				t.Fatalf("transaction %d, %d behind: over is %v, want %v", txn, top-txn, got, over[txn])
+			}
+		}
+		if s.age(top-closedTransactions) != ageClosed {
+			t.Error("what is far behind is not over")
+		}
+	}
+}
