@@ -1,0 +1,339 @@
+package udp
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/dgrdma/dgrdma/transport"
+)
+
+func listen(t testing.TB, ip string, cfg Config) *Conn {
+	t.Helper()
+	cfg.Addr = netip.AddrPortFrom(netip.MustParseAddr(ip), 0)
+	c, err := Listen(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+// outgoing makes a frame of n bytes that says its number everywhere.
+func outgoing(to transport.Addr, number, n int) transport.Outgoing {
+	b := make([]byte, prefix+n)
+	for i := range b {
+		b[i] = byte(number + i)
+	}
+	binary.BigEndian.PutUint32(b[prefix:], uint32(number))
+	return transport.Outgoing{To: to, Buf: b}
+}
+
+// collect receives until there are n datagrams, at most so many at once.
+func collect(t testing.TB, c *Conn, n, atOnce int) (frames [][]byte, from []transport.Addr) {
+	t.Helper()
+	stop := time.AfterFunc(10*time.Second, func() { c.Close() })
+	defer stop.Stop()
+	dst := make([]transport.Datagram, atOnce)
+	for len(frames) < n {
+		got, err := c.Recv(dst)
+		if err != nil {
+			t.Fatalf("after %d of %d datagrams: %v", len(frames), n, err)
+		}
+		if got < 1 || got > atOnce {
+			t.Fatalf("%d datagrams at once, room for %d", got, atOnce)
+		}
+		for _, d := range dst[:got] {
+			frames = append(frames, bytes.Clone(d.Data))
+			from = append(from, d.From)
+		}
+	}
+	return frames, from
+}
+
+type variant struct {
+	ip  string
+	cfg Config
+}
+
+func variants() map[string]variant {
+	m := make(map[string]variant)
+	for _, ip := range []string{"127.0.0.1", "::1"} {
+		for _, mtu := range []int{0, 1500, 9000} {
+			for _, off := range []Config{{}, {NoGSO: true}, {NoGRO: true}, {NoGSO: true, NoGRO: true}} {
+				off.MTU = mtu
+				m[fmt.Sprintf("%s mtu=%d gso=%v gro=%v", ip, mtu, !off.NoGSO, !off.NoGRO)] = variant{ip, off}
+			}
+		}
+	}
+	return m
+}
+
+// TestBatches: runs of equal frames, a shorter one at the end of a run, single
+// ones, and two receivers in turn: all arrive whole, in order, from their sender.
+func TestBatches(t *testing.T) {
+	for name, v := range variants() {
+		t.Run(name, func(t *testing.T) {
+			a, b, other := listen(t, v.ip, v.cfg), listen(t, v.ip, v.cfg), listen(t, v.ip, v.cfg)
+			full := min(a.Caps().MTU, 16000)
+			var batch []transport.Outgoing
+			want := make(map[transport.Addr][][]byte)
+			add := func(to *Conn, size, count int) {
+				for range count {
+					o := outgoing(to.LocalAddr(), len(batch), size)
+					batch = append(batch, o)
+					want[o.To] = append(want[o.To], bytes.Clone(o.Buf[prefix:]))
+				}
+			}
+			add(b, full, 70) // more than one message takes
+			add(b, 100, 1)   // the end of a run
+			add(b, full, 3)
+			add(b, 200, 1)
+			add(b, 201, 1) // longer than the one before
+			add(other, full, 2)
+			add(b, 64, 150) // more than one message may cut
+			add(other, 10, 1)
+			if n, err := a.Send(batch); n != len(batch) || err != nil {
+				t.Fatalf("sent %d of %d: %v", n, len(batch), err)
+			}
+			for _, to := range []*Conn{b, other} {
+				w := want[to.LocalAddr()]
+				got, from := collect(t, to, len(w), 7)
+				for i := range w {
+					if !bytes.Equal(got[i], w[i]) || from[i] != a.LocalAddr() {
+						t.Fatalf("datagram %d of %d bytes from %v, want %d bytes from %v", i, len(got[i]), from[i], len(w[i]), a.LocalAddr())
+					}
+				}
+			}
+			if n, err := b.Poll(make([]transport.Datagram, 1)); n != 0 || err != nil {
+				t.Errorf("%d more: %v", n, err)
+			}
+			if s := a.Stats(); s != (transport.Stats{}) {
+				t.Errorf("sender counted %+v", s)
+			}
+		})
+	}
+}
+
+// TestPrefix: two bytes of zeros before every frame, whatever was there
+// (specification, section 5.2).
+func TestPrefix(t *testing.T) {
+	a := listen(t, "127.0.0.1", Config{})
+	plain, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer plain.Close()
+	to := transport.UDPAddr(plain.LocalAddr().(*net.UDPAddr).AddrPort())
+	a.Send([]transport.Outgoing{outgoing(to, 0x01020304, 12)})
+	buf := make([]byte, 100)
+	n, err := plain.Read(buf)
+	if err != nil || n != 14 || !bytes.Equal(buf[:6], []byte{0, 0, 1, 2, 3, 4}) {
+		t.Fatalf("%d bytes % x: %v", n, buf[:n], err)
+	}
+}
+
+// TestForeign: what is no frame of ours is counted and passed over.
+func TestForeign(t *testing.T) {
+	for _, cfg := range []Config{{MTU: 1500}, {MTU: 1500, NoGRO: true}} {
+		b := listen(t, "127.0.0.1", cfg)
+		plain, err := net.Dial("udp4", netip.AddrPort(b.LocalAddr().AddrPort()).String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer plain.Close()
+		long := 3000
+		for _, n := range []int{0, 1, long, 2, 20} {
+			if _, err := plain.Write(make([]byte, n)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want := []int{0, 18}
+		if b.gro { // there is room for all that IP carries; the engine will judge
+			want = []int{long - prefix, 0, 18}
+		}
+		got, _ := collect(t, b, len(want), 10)
+		for i, n := range want {
+			if len(got[i]) != n {
+				t.Errorf("datagram %d has %d bytes, want %d", i, len(got[i]), n)
+			}
+		}
+		s := b.Stats()
+		if s.Foreign != 2 || s.Truncated != uint64(3-len(want)) {
+			t.Errorf("counted %+v", s)
+		}
+	}
+}
+
+// TestSendDrops: what the system refuses is loss, and the rest of the batch goes
+// out.
+func TestSendDrops(t *testing.T) {
+	a, b := listen(t, "127.0.0.1", Config{}), listen(t, "127.0.0.1", Config{})
+	six := transport.UDPAddr(netip.MustParseAddrPort("[::1]:9"))
+	nowhere := transport.UDPAddr(netip.MustParseAddrPort("192.0.2.1:9")) // from 127.0.0.1
+	batch := []transport.Outgoing{
+		outgoing(six, 0, 50), outgoing(b.LocalAddr(), 1, 50), outgoing(transport.EtherAddr([6]byte{1}), 2, 50),
+		outgoing(nowhere, 3, 50), outgoing(nowhere, 4, 50), outgoing(b.LocalAddr(), 5, 50),
+	}
+	if n, err := a.Send(batch); n != len(batch) || err != nil {
+		t.Fatalf("sent %d: %v", n, err)
+	}
+	got, _ := collect(t, b, 2, 10)
+	if binary.BigEndian.Uint32(got[0]) != 1 || binary.BigEndian.Uint32(got[1]) != 5 {
+		t.Errorf("frames %x", got)
+	}
+	if s := a.Stats(); s.SendDrops != 4 {
+		t.Errorf("%d drops, want 4", s.SendDrops)
+	}
+}
+
+// TestRefusedPort: nobody listens there. The socket goes on working.
+func TestRefusedPort(t *testing.T) {
+	for _, ip := range []string{"127.0.0.1", "::1"} {
+		a, b := listen(t, ip, Config{}), listen(t, ip, Config{})
+		gone := listen(t, ip, Config{})
+		to := gone.LocalAddr()
+		gone.Close()
+		for i := range 20 {
+			batch := []transport.Outgoing{outgoing(to, i, 50), outgoing(b.LocalAddr(), i, 50), outgoing(to, i, 50)}
+			if n, err := a.Send(batch); n != len(batch) || err != nil {
+				t.Fatalf("sent %d: %v", n, err)
+			}
+			if _, err := a.Poll(make([]transport.Datagram, 4)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got, _ := collect(t, b, 20, 10); len(got) != 20 {
+			t.Errorf("%d frames", len(got))
+		}
+	}
+}
+
+func TestClose(t *testing.T) {
+	for range 50 {
+		a, b := listen(t, "127.0.0.1", Config{}), listen(t, "127.0.0.1", Config{})
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			dst := make([]transport.Datagram, 64)
+			for {
+				if _, err := b.Recv(dst); err != nil {
+					if !errors.Is(err, net.ErrClosed) {
+						t.Error(err)
+					}
+					return
+				}
+			}
+		})
+		wg.Go(func() {
+			for {
+				if _, err := b.Send([]transport.Outgoing{outgoing(a.LocalAddr(), 1, 100)}); err != nil {
+					if !errors.Is(err, net.ErrClosed) {
+						t.Error(err)
+					}
+					return
+				}
+			}
+		})
+		wg.Go(func() { a.Send([]transport.Outgoing{outgoing(b.LocalAddr(), 1, 100)}) })
+		wg.Go(func() { b.Close() })
+		wg.Go(func() { b.Close() })
+		wg.Wait()
+		if err := b.Close(); !errors.Is(err, net.ErrClosed) {
+			t.Errorf("closed again: %v", err)
+		}
+		if s := b.Stats(); s.KernelDrops != 0 {
+			t.Errorf("closed: %+v", s)
+		}
+	}
+}
+
+// TestPortTaken: the error says what to do, and a program can test for it.
+func TestPortTaken(t *testing.T) {
+	a := listen(t, "127.0.0.1", Config{})
+	_, err := Listen(Config{Addr: a.LocalAddr().AddrPort()})
+	if !errors.Is(err, syscall.EADDRINUSE) {
+		t.Errorf("error %v", err)
+	}
+}
+
+// TestKernelDrops: a receiver that does not look loses datagrams, and can say
+// how many.
+func TestKernelDrops(t *testing.T) {
+	a, b := listen(t, "127.0.0.1", Config{MTU: 1500}), listen(t, "127.0.0.1", Config{MTU: 1500, Buffer: 4096})
+	if got := b.Buffers(); got.Wanted != 4096 || got.Receive > 1<<16 || got.Receive < 4096 {
+		t.Errorf("buffers %+v", got)
+	}
+	const sent = 2000
+	var batch []transport.Outgoing
+	for i := range sent {
+		batch = append(batch, outgoing(b.LocalAddr(), i, 1000))
+	}
+	if _, err := a.Send(batch); err != nil {
+		t.Fatal(err)
+	}
+	got, dst := 0, make([]transport.Datagram, 64)
+	for {
+		n, err := b.Poll(dst)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got += n; n == 0 {
+			break
+		}
+	}
+	// A coalesced datagram counts once.
+	if s := b.Stats(); s.KernelDrops == 0 || got == sent || got+int(s.KernelDrops) > sent {
+		t.Errorf("%d received and %d dropped of %d", got, s.KernelDrops, sent)
+	}
+}
+
+// TestZeroAllocs: neither direction allocates.
+func TestZeroAllocs(t *testing.T) {
+	for name, v := range variants() {
+		t.Run(name, func(t *testing.T) {
+			a, b := listen(t, v.ip, v.cfg), listen(t, v.ip, v.cfg)
+			var batch []transport.Outgoing
+			for i := range 20 {
+				batch = append(batch, outgoing(b.LocalAddr(), i, 1000))
+			}
+			dst := make([]transport.Datagram, b.Caps().Batch)
+			if n := testing.AllocsPerRun(20, func() {
+				if _, err := a.Send(batch); err != nil {
+					t.Fatal(err)
+				}
+				for got := 0; got < len(batch); {
+					n, err := b.Recv(dst)
+					if err != nil {
+						t.Fatal(err)
+					}
+					got += n
+				}
+			}); n != 0 {
+				t.Errorf("%v allocations", n)
+			}
+		})
+	}
+}
+
+// TestMTU: what frames may have, by headers and by the way.
+func TestMTU(t *testing.T) {
+	for _, x := range []struct {
+		ip        string
+		mtu, room int
+	}{{"127.0.0.1", 1500, 1470}, {"::1", 1500, 1450}, {"127.0.0.1", 0, 65505}, {"::1", 0, 65485}} {
+		c := listen(t, x.ip, Config{MTU: x.mtu})
+		if got := c.Caps().MTU; got != x.room {
+			t.Errorf("%s, MTU %d: room for %d, want %d", x.ip, x.mtu, got, x.room)
+		}
+		if got := c.MTUTo(c.LocalAddr()); got != x.room {
+			t.Errorf("%s, MTU %d: room for %d on the way to itself, want %d", x.ip, x.mtu, got, x.room)
+		}
+	}
+}
