@@ -30,10 +30,7 @@ const (
 	prefix    = 2 // bytes before the frame header
 	udpHeader = 8 //
 	maxPacket = 1<<16 - 1
-	// enoughBuffer is what is asked for by default: several times what is in
-	// flight with the widest window that the congestion controller finds useful.
-	enoughBuffer = 32 << 20
-	leastMTU     = 128
+	leastMTU  = 128
 )
 
 // Listen opens a socket.
@@ -97,7 +94,7 @@ func (c *Conn) setUp(fd int, want netip.AddrPort, cfg Config) error {
 	if err != nil {
 		return err
 	}
-	c.buffers = setBuffers(fd, cfg.Buffer)
+	c.buffers = mmsg.SetBuffers(fd, cfg.Buffer)
 	switch err := unix.Bind(fd, sockaddr(want)); err {
 	case nil:
 	case unix.EADDRINUSE:
@@ -124,29 +121,7 @@ func (c *Conn) setUp(fd int, want netip.AddrPort, cfg Config) error {
 
 // Buffers are the sizes of the socket's buffers, as the kernel counts them: with
 // its own overhead, which is about as much as the data.
-type Buffers struct {
-	Receive, Send int
-	Wanted        int // what would have been taken; 0: the kernel's default was
-}
-
-func setBuffers(fd, want int) Buffers {
-	b := Buffers{Wanted: want}
-	if want == 0 {
-		b.Wanted = enoughBuffer
-	}
-	b.Wanted = max(b.Wanted, 0)
-	if b.Wanted > 0 {
-		for _, o := range [][2]int{{unix.SO_RCVBUF, unix.SO_RCVBUFFORCE}, {unix.SO_SNDBUF, unix.SO_SNDBUFFORCE}} {
-			unix.SetsockoptInt(fd, unix.SOL_SOCKET, o[0], b.Wanted)
-			if got, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, o[0]); err != nil || got < 2*b.Wanted {
-				unix.SetsockoptInt(fd, unix.SOL_SOCKET, o[1], b.Wanted) // only with CAP_NET_ADMIN
-			}
-		}
-	}
-	b.Receive, _ = unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF)
-	b.Send, _ = unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_SNDBUF)
-	return b
-}
+type Buffers = mmsg.Buffers
 
 // AnyAddr returns an address of this machine that others can reach, with that
 // port: IPv4 before IPv6, and the loopback address if there is no other.
