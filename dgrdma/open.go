@@ -11,6 +11,7 @@ import (
 
 	"github.com/dgrdma/dgrdma/endpoint"
 	"github.com/dgrdma/dgrdma/transport"
+	"github.com/dgrdma/dgrdma/transport/ether"
 	"github.com/dgrdma/dgrdma/transport/udp"
 	"github.com/dgrdma/dgrdma/url"
 )
@@ -21,7 +22,7 @@ const defaultSize = 64 << 10
 // Open opens an endpoint on the wire that an endpoint string names:
 //
 //	udp            any port of this machine's main address; udp:7100, udp:10.0.0.1, udp:10.0.0.1:7100
-//	ether:eth0     an interface
+//	ether:eth0     an interface; or its address, ether:02:00:5e:10:00:01, or both, ether:eth0/02:00:5e:10:00:01
 //	ocpi-udp-rdma:10.0.0.1;7100;1048576.2.16
 //	               a complete string, with size of the memory, id, and number of ids
 //
@@ -41,6 +42,7 @@ const defaultSize = 64 << 10
 //	busypoll=on      receive without sleeping
 //	sockbuf=BYTES    of the socket's buffers; default leaves the kernel's, max is what is allowed
 //	gso=off gro=off  UDP segmentation offload, for sending and receiving
+//	ethertype=N      of the Ethernet frames: 0xF042
 //	max=N            number of endpoint ids, for the string that peers are told: 65535
 func Open(localURL string, cfg *Config) (*Endpoint, error) {
 	u, err := url.Parse(localURL)
@@ -74,13 +76,14 @@ func (e *Endpoint) URL() string {
 
 // opening is what Open makes of a string and a Config.
 type opening struct {
-	url     url.Endpoint
-	cfg     Config
-	mtu     int
-	sockbuf int
-	max     int
-	gso     bool
-	gro     bool
+	url       url.Endpoint
+	cfg       Config
+	mtu       int
+	sockbuf   int
+	max       int
+	gso       bool
+	gro       bool
+	etherType int
 }
 
 // option sets what an option of an endpoint string stands for.
@@ -113,6 +116,14 @@ var options = map[string]option{
 			return nil
 		}
 		return number(&o.sockbuf, v, 4096, 1<<30)
+	},
+	"ethertype": func(o *opening, v string) error {
+		n, err := strconv.ParseUint(v, 0, 16)
+		if err != nil || n < 0x0600 {
+			return fmt.Errorf("need a number from 0x0600 to 0xffff")
+		}
+		o.etherType = int(n)
+		return nil
 	},
 	"gso": func(o *opening, v string) error { return onOff(&o.gso, v) },
 	"gro": func(o *opening, v string) error { return onOff(&o.gro, v) },
@@ -207,12 +218,22 @@ func (o *opening) listen() (transport.Conn, error) {
 	if err := o.settings(); err != nil {
 		return nil, err
 	}
-	if o.url.Scheme == url.UDP {
+	switch o.url.Scheme {
+	case url.UDP:
 		addr := o.url.Addr
 		if !addr.Addr().IsValid() {
 			addr = udp.AnyAddr(addr.Port())
 		}
 		return udp.Listen(udp.Config{Addr: addr, MTU: o.mtu, Buffer: o.sockbuf, NoGSO: !o.gso, NoGRO: !o.gro})
+	case url.Ether:
+		cfg := ether.Config{
+			Interface: o.url.Interface, EtherType: uint16(o.etherType), ID: uint16(o.cfg.ID), MTU: o.mtu, Buffer: o.sockbuf,
+		}
+		if o.url.MAC.IsValid() {
+			mac := o.url.MAC.As6()
+			cfg.MAC = &mac
+		}
+		return ether.Listen(cfg)
 	}
 	return nil, fmt.Errorf("dgrdma: endpoint string names %v, which is no wire of ours", o.url.Scheme)
 }

@@ -22,10 +22,11 @@ var allowed = map[string][]string{
 	"transport/simnet":        {"transport"},
 	"transport/tap":           {"transport"},
 	"transport/udp":           {"transport", "transport/internal/mmsg", "golang.org/x/sys/unix"},
+	"transport/ether":         {"transport", "transport/internal/mmsg", "golang.org/x/sys/unix", "golang.org/x/net/bpf", "github.com/mdlayher/packet", "github.com/mdlayher/ethernet"},
 	"transport/internal/mmsg": {"golang.org/x/sys/unix"},
 	"ack":                     {"frame"},
 	"endpoint":                {"frame", "ack", "transport"},
-	"dgrdma":                  {"endpoint", "frame", "transport", "transport/udp", "url"},
+	"dgrdma":                  {"endpoint", "frame", "transport", "transport/ether", "transport/udp", "url"},
 	"cmd/dgrdmacat":           {"dgrdma", "transport", "transport/simnet", "transport/tap"},
 	"tests/peers":             {"frame", "transport"},
 }

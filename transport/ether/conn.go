@@ -1,0 +1,55 @@
+package ether
+
+import (
+	"sync/atomic"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/dgrdma/dgrdma/transport"
+	"github.com/dgrdma/dgrdma/transport/internal/mmsg"
+)
+
+// Conn is an Ethernet interface. It implements [transport.Conn].
+type Conn struct {
+	// Immutable.
+	socket    *mmsg.Socket
+	mac       [6]byte
+	mtu       int
+	ifindex   int
+	etherType uint16
+	buffers   mmsg.Buffers
+
+	receiving
+	sending
+
+	sendDrops, truncated, foreign, kernelDrops atomic.Uint64
+}
+
+// Caps implements [transport.Conn].
+func (c *Conn) Caps() transport.Caps {
+	return transport.Caps{MTU: c.mtu, Batch: messages, Blocks: true}
+}
+
+// LocalAddr implements [transport.Conn].
+func (c *Conn) LocalAddr() transport.Addr { return transport.EtherAddr(c.mac) }
+
+// Buffers returns what the kernel granted.
+func (c *Conn) Buffers() mmsg.Buffers { return c.buffers }
+
+// Close implements [transport.Conn].
+func (c *Conn) Close() error { return c.socket.Close() }
+
+// Stats implements [transport.Counter].
+func (c *Conn) Stats() transport.Stats {
+	c.socket.Control(func(fd int) error {
+		// Reading resets it.
+		if s, err := unix.GetsockoptTpacketStats(fd, unix.SOL_PACKET, unix.PACKET_STATISTICS); err == nil {
+			c.kernelDrops.Add(uint64(s.Drops))
+		}
+		return nil
+	})
+	return transport.Stats{
+		SendDrops: c.sendDrops.Load(), KernelDrops: c.kernelDrops.Load(),
+		Truncated: c.truncated.Load(), Foreign: c.foreign.Load(),
+	}
+}

@@ -1,0 +1,34 @@
+// Package ether carries frames in raw Ethernet frames (specification, section
+// 5.1). The frame header begins right behind the EtherType, 0xF042 unless
+// configured.
+//
+//	conn, err := ether.Listen(ether.Config{Interface: "eth0", ID: 1})
+//	if err != nil {
+//		return err
+//	}
+//	e, err := dgrdma.New(conn, &dgrdma.Config{ID: 1, Memory: memory})
+//
+// # Privileges
+//
+// Packet sockets need the capability CAP_NET_RAW; Listen says how to grant it.
+// CAP_NET_ADMIN makes larger buffers possible and is not needed.
+//
+// # Frames
+//
+// What is received has our EtherType, was sent to the address of the interface
+// (not broadcast, not overheard), came untagged over that very interface, and
+// names our endpoint id as destination. The kernel's filter sees to it, so that
+// any number of endpoints and processes share an interface without waking each
+// other. For a VLAN or a bond, name its interface: eth0.5, bond0.
+//
+// Short frames are not padded here. Real links do it, pairs of virtual
+// interfaces do not, and no receiver needs it but FPGA, whose padding the
+// engine writes itself. What link padding a received frame has stays on it.
+//
+// # Errors
+//
+// Listen tells what it tried, what was wrong, and what to do. What the system
+// refuses later for a passing reason (a full queue, the interface down or gone)
+// counts as sent and in SendDrops. An interface that went down and comes back
+// works again.
+package ether

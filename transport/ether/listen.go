@@ -1,0 +1,145 @@
+package ether
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+
+	"github.com/mdlayher/packet"
+	"golang.org/x/sys/unix"
+
+	"github.com/dgrdma/dgrdma/transport/internal/mmsg"
+)
+
+// EtherType is OpenCPI's number for the data plane; the specification leaves it
+// open.
+const EtherType = 0xF042
+
+// Config says which interface to open and how. It needs a name or an address;
+// the zero values of the rest have the good defaults.
+type Config struct {
+	// Interface is the name of the interface.
+	Interface string
+	// MAC is the interface's address: to find it by, or to be checked.
+	MAC *[6]byte
+	// EtherType of the frames. 0: EtherType.
+	EtherType uint16
+	// ID is the endpoint id that received frames name as their destination.
+	// 0: all ids.
+	ID uint16
+	// MTU is the room for frame header and messages. 0: that of the interface.
+	MTU int
+	// Buffer is the wanted size of the socket's buffers in bytes. 0: as much as
+	// is of use and allowed. Negative: the kernel's default stays.
+	Buffer int
+}
+
+const (
+	leastMTU = 128
+	mostMTU  = 1<<16 - 1
+	// leastEtherType is where numbers stop to be the length of an IEEE 802.3 frame.
+	leastEtherType = 0x0600
+)
+
+// Listen opens an interface.
+func Listen(cfg Config) (*Conn, error) {
+	c, err := listen(cfg)
+	if err != nil {
+		what := cfg.Interface
+		if what == "" && cfg.MAC != nil {
+			what = net.HardwareAddr(cfg.MAC[:]).String()
+		}
+		return nil, fmt.Errorf("dgrdma: listen on Ethernet %s: %w", what, err)
+	}
+	return c, nil
+}
+
+func listen(cfg Config) (*Conn, error) {
+	if cfg.Interface == "" && cfg.MAC == nil {
+		return nil, errors.New("need the name or the address of an interface")
+	}
+	if cfg.EtherType == 0 {
+		cfg.EtherType = EtherType
+	}
+	if cfg.EtherType < leastEtherType {
+		return nil, fmt.Errorf("EtherType %#04x, need %#04x to 0xffff", cfg.EtherType, leastEtherType)
+	}
+	ifi, mac, err := findInterface(cfg.Interface, cfg.MAC)
+	if err != nil {
+		return nil, err
+	}
+	if ifi.Flags&net.FlagUp == 0 {
+		return nil, fmt.Errorf("interface %s is down; bring it up with: ip link set %s up", ifi.Name, ifi.Name)
+	}
+	carries := min(ifi.MTU, mostMTU)
+	mtu := cfg.MTU
+	if mtu == 0 {
+		mtu = carries
+	}
+	switch {
+	case carries < leastMTU:
+		return nil, fmt.Errorf("interface %s has MTU %d, need at least %d; raise it with: ip link set %s mtu 1500", ifi.Name, ifi.MTU, leastMTU, ifi.Name)
+	case mtu < leastMTU || mtu > mostMTU:
+		return nil, fmt.Errorf("MTU %d, need %d to %d", mtu, leastMTU, carries)
+	case mtu > carries:
+		return nil, fmt.Errorf("MTU %d, but interface %s has %d; raise it with: ip link set %s mtu %d", mtu, ifi.Name, ifi.MTU, ifi.Name, mtu)
+	}
+	fd, err := open(ifi, cfg.EtherType, cfg.ID)
+	if err != nil {
+		return nil, err
+	}
+	c := &Conn{mac: mac, mtu: mtu, ifindex: ifi.Index, etherType: cfg.EtherType}
+	if c.socket, err = mmsg.New(fd); err != nil {
+		return nil, err
+	}
+	c.socket.Control(func(fd int) error {
+		// Saves a copy of each frame sent, where the kernel has it (4.20); the
+		// filter would drop it anyway.
+		unix.SetsockoptInt(fd, unix.SOL_PACKET, unix.PACKET_IGNORE_OUTGOING, 1)
+		c.buffers = mmsg.SetBuffers(fd, cfg.Buffer)
+		return nil
+	})
+	c.receiving.init(carries)
+	c.sending.init()
+	return c, nil
+}
+
+// open returns a packet socket that is bound and filtered, and not watched by
+// the runtime's poller.
+func open(ifi *net.Interface, etherType, id uint16) (fd int, err error) {
+	program, err := filter(ifi.Index, id)
+	if err != nil {
+		return 0, err
+	}
+	pc, err := packet.Listen(ifi, packet.Datagram, int(etherType), &packet.Config{Filter: program})
+	if err != nil {
+		return 0, explain(err)
+	}
+	// The duplicate is the same socket, still bound.
+	defer pc.Close()
+	raw, err := pc.SyscallConn()
+	if err != nil {
+		return 0, err
+	}
+	var failed error
+	err = raw.Control(func(watched uintptr) {
+		fd, failed = unix.FcntlInt(watched, unix.F_DUPFD_CLOEXEC, 0)
+	})
+	return fd, errors.Join(err, os.NewSyscallError("fcntl", failed))
+}
+
+// explain says what to do about the reasons why there is no packet socket.
+func explain(err error) error {
+	switch {
+	case errors.Is(err, os.ErrPermission):
+		program, wrong := os.Executable()
+		if wrong != nil {
+			program = "PROGRAM"
+		}
+		return fmt.Errorf("%w: raw Ethernet needs the capability CAP_NET_RAW; grant it with: sudo setcap cap_net_raw+ep %s", err, program)
+	case errors.Is(err, unix.EAFNOSUPPORT):
+		return fmt.Errorf("%w: the system has no packet sockets (CONFIG_PACKET)", err)
+	}
+	return err
+}

@@ -1,0 +1,84 @@
+package ether
+
+import (
+	"golang.org/x/sys/unix"
+
+	"github.com/dgrdma/dgrdma/transport"
+	"github.com/dgrdma/dgrdma/transport/internal/mmsg"
+)
+
+// messages is how many frames one system call moves.
+const messages = 64
+
+// receiving is what Recv keeps. It belongs to who calls it.
+type receiving struct {
+	in      *mmsg.Receiver
+	n, next int // frames of in, and which of them was not returned yet
+
+	from transport.Addr
+	raw  mmsg.Name // from, as the kernel has it
+}
+
+// init makes room for what the interface may bring: peers may use more of it
+// than we do.
+func (r *receiving) init(carries int) {
+	r.in = mmsg.NewReceiver(messages, carries, 0)
+}
+
+// Recv implements [transport.Conn].
+func (c *Conn) Recv(dst []transport.Datagram) (int, error) { return c.receive(dst, true) }
+
+// Poll implements [transport.Poller].
+func (c *Conn) Poll(dst []transport.Datagram) (int, error) { return c.receive(dst, false) }
+
+func (c *Conn) receive(dst []transport.Datagram, wait bool) (int, error) {
+	r := &c.receiving
+	for {
+		n := 0
+		for ; n < len(dst) && r.next < r.n; r.next++ {
+			if c.take(&dst[n], r.next) {
+				n++
+			}
+		}
+		if n > 0 {
+			return n, nil
+		}
+		r.in.Done(r.n)
+		r.n, r.next = 0, 0
+		got, err := r.in.Receive(c.socket, wait)
+		if err != nil || got == 0 {
+			return 0, err
+		}
+		r.n = got
+	}
+}
+
+// take puts received frame i into d, if it is one.
+func (c *Conn) take(d *transport.Datagram, i int) bool {
+	r := &c.receiving
+	if r.in.Truncated(i) {
+		c.truncated.Add(1)
+		return false
+	}
+	if name := r.in.Name(i); *name != r.raw || r.from.IsZero() {
+		mac, ok := source(name)
+		if !ok {
+			c.foreign.Add(1)
+			return false
+		}
+		r.raw, r.from = *name, transport.EtherAddr(mac)
+	}
+	d.From, d.Data = r.from, r.in.Data(i)
+	if len(d.Data) == 0 {
+		c.foreign.Add(1)
+		return false
+	}
+	return true
+}
+
+// source returns whom a frame came from, if it was sent to us.
+func source(name *mmsg.Name) (mac [6]byte, ok bool) {
+	ok = name[offPacketType] == unix.PACKET_HOST && name[offLength] == byte(len(mac))
+	copy(mac[:], name[offAddress:])
+	return mac, ok
+}
