@@ -248,7 +248,7 @@ func (o *opening) complete(tc transport.Conn) url.Endpoint {
 	case transport.KindUDP:
 		u.Addr = local.AddrPort()
 	case transport.KindEther:
-		u.Interface, u.MAC = o.url.Interface, url.MACFrom6(local.MAC())
+		u.Interface, u.MAC = tc.(*ether.Conn).Interface(), url.MACFrom6(local.MAC())
 	}
 	return u
 }

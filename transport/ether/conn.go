@@ -13,6 +13,7 @@ import (
 type Conn struct {
 	// Immutable.
 	socket    *mmsg.Socket
+	name      string // of the interface
 	mac       [6]byte
 	mtu       int
 	ifindex   int
@@ -32,6 +33,9 @@ func (c *Conn) Caps() transport.Caps {
 
 // LocalAddr implements [transport.Conn].
 func (c *Conn) LocalAddr() transport.Addr { return transport.EtherAddr(c.mac) }
+
+// Interface returns the name of the interface, as it was when it was opened.
+func (c *Conn) Interface() string { return c.name }
 
 // Buffers returns what the kernel granted.
 func (c *Conn) Buffers() mmsg.Buffers { return c.buffers }

@@ -89,7 +89,7 @@ func listen(cfg Config) (*Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Conn{mac: mac, mtu: mtu, ifindex: ifi.Index, etherType: cfg.EtherType}
+	c := &Conn{name: ifi.Name, mac: mac, mtu: mtu, ifindex: ifi.Index, etherType: cfg.EtherType}
 	if c.socket, err = mmsg.New(fd); err != nil {
 		return nil, err
 	}

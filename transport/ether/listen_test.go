@@ -1,0 +1,85 @@
+package ether_test
+
+import (
+	"errors"
+	"net"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+
+	"github.com/dgrdma/dgrdma/transport/ether"
+)
+
+func refused(t *testing.T, cfg ether.Config, says ...string) error {
+	t.Helper()
+	c, err := ether.Listen(cfg)
+	if err == nil {
+		c.Close()
+		t.Errorf("%+v: no error", cfg)
+		return nil
+	}
+	for _, s := range says {
+		if !strings.Contains(err.Error(), s) {
+			t.Errorf("%+v: %q does not say %q", cfg, err, s)
+		}
+	}
+	return err
+}
+
+func TestListenRefuses(t *testing.T) {
+	cable(t, 1500)
+	check(t, netlink.LinkAdd(&netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: "asleep", MTU: 1500}, PeerName: "other"}))
+	check(t, netlink.LinkAdd(&netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: "narrow", MTU: 100}, PeerName: "narrow1"}))
+	check(t, netlink.LinkSetUp(link(t, "narrow")))
+	mac := [6]byte(link(t, "d1").Attrs().HardwareAddr)
+	refused(t, ether.Config{}, "need the name or the address")
+	refused(t, ether.Config{Interface: "eth9"}, "Ethernet eth9", "no interface eth9; there are ", "d0 (", net.HardwareAddr(mac[:]).String())
+	refused(t, ether.Config{MAC: &[6]byte{2, 3}}, "no interface with the address 02:03:00:00:00:00; there are ")
+	refused(t, ether.Config{Interface: "d0", MAC: &mac}, "interface d0 has the address ", "not "+net.HardwareAddr(mac[:]).String())
+	refused(t, ether.Config{Interface: "asleep"}, "interface asleep is down", "ip link set asleep up")
+	refused(t, ether.Config{Interface: "narrow"}, "MTU 100, need at least 128")
+	refused(t, ether.Config{Interface: "d0", MTU: 9000}, "MTU 9000, but interface d0 has 1500")
+	refused(t, ether.Config{Interface: "d0", MTU: 100}, "MTU 100, need 128 to 1500")
+	refused(t, ether.Config{Interface: "d0", EtherType: 1500}, "EtherType 0x05dc")
+}
+
+func TestListenByAddress(t *testing.T) {
+	cable(t, 1500)
+	mac := [6]byte(link(t, "d1").Attrs().HardwareAddr)
+	for _, cfg := range []ether.Config{{MAC: &mac}, {MAC: &mac, Interface: "d1"}} {
+		if c := listen(t, cfg); c.LocalAddr().MAC() != mac {
+			t.Errorf("%v", c.LocalAddr())
+		}
+	}
+	check(t, netlink.LinkSetHardwareAddr(link(t, "d0"), mac[:])) // as a VLAN has its parent's
+	refused(t, ether.Config{MAC: &mac}, "is that of ", "d1", "d0", "name one of them")
+}
+
+// TestListenLoopback: the interface lo has no address of its own.
+func TestListenLoopback(t *testing.T) {
+	cable(t, 1500)
+	check(t, netlink.LinkSetUp(link(t, "lo")))
+	a, b := listen(t, ether.Config{Interface: "lo", ID: 1}), listen(t, ether.Config{Interface: "lo", ID: 2, MTU: 4000})
+	send(t, a, b.LocalAddr(), frame(2, 40_000, 0))
+	collect(t, b, 1)
+}
+
+// TestWithoutCapability: the error names what is missing and how to grant it.
+func TestWithoutCapability(t *testing.T) {
+	cable(t, 1500)
+	// Of this thread only, and it ends with the test.
+	head := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var data [2]unix.CapUserData
+	check(t, unix.Capget(&head, &data[0]))
+	data[0].Effective &^= 1 << unix.CAP_NET_RAW
+	check(t, unix.Capset(&head, &data[0]))
+	program, err := os.Executable()
+	check(t, err)
+	err = refused(t, ether.Config{Interface: "d0"}, "CAP_NET_RAW", "setcap cap_net_raw+ep "+program)
+	if !errors.Is(err, os.ErrPermission) {
+		t.Errorf("%v is no os.ErrPermission", err)
+	}
+}

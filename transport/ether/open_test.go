@@ -1,0 +1,72 @@
+package ether_test
+
+import (
+	"bytes"
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/dgrdma/dgrdma/dgrdma"
+)
+
+// TestOpen: two endpoints opened by strings, with transactions of 1 MiB.
+func TestOpen(t *testing.T) {
+	for _, mtu := range []int{1500, 9000} {
+		for _, options := range []string{"", "?ethertype=0x88B5", "?busypoll=on&sockbuf=default"} {
+			t.Run(options, func(t *testing.T) {
+				cable(t, mtu)
+				memory, err := dgrdma.NewRegion(2 << 20)
+				check(t, err)
+				b, err := dgrdma.Open("ether:d1"+options, &dgrdma.Config{Memory: memory, AcceptAny: true})
+				check(t, err)
+				defer b.Close()
+				mac := link(t, "d1").Attrs().HardwareAddr.String()
+				if !strings.HasPrefix(b.URL(), "ocpi-ether-rdma:d1/"+mac+";2097152.") {
+					t.Errorf("URL %s", b.URL())
+				}
+				a, err := dgrdma.Open("ether:"+link(t, "d0").Attrs().HardwareAddr.String()+options, nil)
+				check(t, err)
+				defer a.Close()
+				if !strings.HasPrefix(a.URL(), "ocpi-ether-rdma:d0/") {
+					t.Errorf("URL %s", a.URL())
+				}
+				to, err := a.Dial(b.URL())
+				check(t, err)
+				ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+				defer cancel()
+				data := make([]byte, 1<<20)
+				for i := range uint32(20) {
+					for j := range data {
+						data[j] = byte(j*7) + byte(i)
+					}
+					check(t, to.Write(ctx, &dgrdma.Transaction{
+						Segments: []dgrdma.Segment{{Addr: 4096, Bytes: data}}, CompletionAddr: 0, CompletionValue: i + 1,
+					}))
+					if memory.Load32(0) != i+1 || !bytes.Equal(memory.Bytes()[4096:4096+len(data)], data) {
+						t.Fatal("acknowledged, but not in memory")
+					}
+				}
+			})
+		}
+	}
+}
+
+func TestOpenRefuses(t *testing.T) {
+	cable(t, 1500)
+	for _, c := range []struct{ url, says string }{
+		{"ether:none0", "no interface none0; there are "},
+		{"ether:d0?mtu=1501", "MTU 1501, but interface d0 has 1500"},
+		{"ether:d0?ethertype=60", "ethertype=60: need a number from 0x0600"},
+		{"ether:d0/02:03:04:05:06:07", "interface d0 has the address"},
+		{"ocpi-ether-rdma", "need the name or the address of an interface"},
+	} {
+		e, err := dgrdma.Open(c.url, nil)
+		if err == nil {
+			e.Close()
+			t.Errorf("%s: no error", c.url)
+		} else if !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s: %q does not say %q", c.url, err, c.says)
+		}
+	}
+}
