@@ -29,6 +29,9 @@ var allowed = map[string][]string{
 	"dgrdma":                  {"endpoint", "frame", "transport", "transport/ether", "transport/udp", "url"},
 	"cmd/dgrdmacat":           {"dgrdma", "transport", "transport/simnet", "transport/tap"},
 	"tests/peers":             {"frame", "transport"},
+	"tests/netns": {
+		"github.com/vishvananda/netlink", "github.com/vishvananda/netns", "github.com/google/nftables", "golang.org/x/sys/unix",
+	},
 }
 
 // forbidden names standard packages that a package must not import, and why.

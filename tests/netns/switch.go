@@ -1,0 +1,219 @@
+package netns
+
+import (
+	"container/heap"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Switch joins the two namespaces of a [Pair] through a process of ours: each
+// has a cable to a third one, and frames are carried between the two cables by
+// goroutines, which do to them what [Faults] say.
+type Switch struct {
+	Pair
+	seed  uint64
+	lanes [2]*lane
+	ports [2]*os.File
+	wg    sync.WaitGroup
+}
+
+// lane is one direction: frames that wait until they are sent on.
+type lane struct {
+	mu      sync.Mutex
+	dir     *direction
+	waiting journeys
+	order   uint64
+	wake    chan struct{} // capacity 1: something new waits
+	stop    chan struct{}
+}
+
+// NewSwitch makes a switch that lasts until the test ends. faults[0] is what
+// happens to frames from side 0. It logs the seed.
+func NewSwitch(t testing.TB, mtu int, seed uint64, faults [2]Faults) *Switch {
+	t.Helper()
+	t.Logf("switch: seed %d", seed)
+	s := &Switch{Pair: Pair{New(t), New(t)}, seed: seed}
+	fabric := New(t)
+	for side, n := range s.Pair {
+		port := fmt.Sprintf("port%d", side)
+		err := join(n, fabric, Device, port, mtu)
+		if err == nil {
+			err = errors.Join(n.switchOff(Device, offloads), fabric.switchOff(port, offloads), n.address(side))
+		}
+		if err == nil {
+			s.ports[side], err = fabric.openPort(port)
+		}
+		if err != nil {
+			s.close()
+			t.Fatal(err)
+		}
+		s.lanes[side] = &lane{dir: newDirection(faults[side], seed, uint64(side)), wake: make(chan struct{}, 1), stop: make(chan struct{})}
+	}
+	for side, l := range s.lanes {
+		s.wg.Add(2)
+		go func() {
+			defer s.wg.Done()
+			l.take(s.ports[side])
+		}()
+		go func() {
+			defer s.wg.Done()
+			l.send(s.ports[1-side])
+		}()
+	}
+	t.Cleanup(s.close)
+	return s
+}
+
+func (s *Switch) close() {
+	for side := range s.ports {
+		if s.ports[side] != nil {
+			s.ports[side].Close()
+		}
+		if s.lanes[side] != nil {
+			close(s.lanes[side].stop)
+		}
+	}
+	s.wg.Wait()
+}
+
+// SetFaults changes what happens to frames from a side.
+func (s *Switch) SetFaults(side int, f Faults) {
+	l := s.lanes[side]
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	passed, rng := l.dir.passed, l.dir.rng
+	l.dir = newDirection(f, s.seed, uint64(side))
+	l.dir.passed, l.dir.rng = passed, rng
+}
+
+// Passed returns what happened so far to frames from a side.
+func (s *Switch) Passed(side int) Passed {
+	l := s.lanes[side]
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.dir.passed
+}
+
+// openPort opens a socket for all frames that a device receives.
+func (n *Namespace) openPort(device string) (f *os.File, err error) {
+	n.In(func() {
+		var ifi *net.Interface
+		if ifi, err = net.InterfaceByName(device); err != nil {
+			return
+		}
+		var fd int
+		if fd, err = unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0); err != nil {
+			err = os.NewSyscallError("socket", err)
+			return
+		}
+		const enough = 64 << 20
+		err = errors.Join(
+			unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, enough),
+			unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_SNDBUFFORCE, enough),
+			unix.SetsockoptInt(fd, unix.SOL_PACKET, unix.PACKET_IGNORE_OUTGOING, 1),
+			unix.Bind(fd, &unix.SockaddrLinklayer{Protocol: networkOrder(unix.ETH_P_ALL), Ifindex: ifi.Index}))
+		if err != nil {
+			unix.Close(fd)
+			return
+		}
+		f = os.NewFile(uintptr(fd), device)
+	})
+	if err != nil {
+		err = fmt.Errorf("open port %s of the switch: %w", device, err)
+	}
+	return f, err
+}
+
+func networkOrder(v uint16) uint16 {
+	return binary.NativeEndian.Uint16(binary.BigEndian.AppendUint16(nil, v))
+}
+
+func (l *lane) take(port *os.File) {
+	buf := make([]byte, 1<<16)
+	var out []journey
+	for {
+		n, err := port.Read(buf)
+		if errors.Is(err, os.ErrClosed) {
+			return
+		}
+		if err != nil {
+			continue // the cable was pulled; the kernel says so once
+		}
+		l.mu.Lock()
+		out = l.dir.pass(time.Now(), append([]byte(nil), buf[:n]...), out[:0])
+		for _, j := range out {
+			heap.Push(&l.waiting, waiting{j, l.order})
+			l.order++
+		}
+		l.mu.Unlock()
+		select {
+		case l.wake <- struct{}{}:
+		default:
+		}
+	}
+}
+
+func (l *lane) send(port *os.File) {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		f, wait := l.next(time.Now())
+		if f != nil {
+			port.Write(f) // refused is lost
+			continue
+		}
+		timer.Reset(wait)
+		select {
+		case <-l.stop:
+			return
+		case <-l.wake:
+		case <-timer.C:
+		}
+	}
+}
+
+// next takes the frame that is due, or tells how long to wait.
+func (l *lane) next(now time.Time) ([]byte, time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.waiting) == 0 {
+		return nil, time.Hour
+	}
+	if wait := l.waiting[0].due.Sub(now); wait > 0 {
+		return nil, wait
+	}
+	return heap.Pop(&l.waiting).(waiting).frame, 0
+}
+
+// waiting is a frame in the heap; frames due at the same time keep their order.
+type waiting struct {
+	journey
+	order uint64
+}
+
+type journeys []waiting
+
+func (q journeys) Len() int      { return len(q) }
+func (q journeys) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
+func (q journeys) Less(i, j int) bool {
+	if c := q[i].due.Compare(q[j].due); c != 0 {
+		return c < 0
+	}
+	return q[i].order < q[j].order
+}
+func (q *journeys) Push(x any) { *q = append(*q, x.(waiting)) }
+func (q *journeys) Pop() any {
+	last := len(*q) - 1
+	x := (*q)[last]
+	(*q)[last] = waiting{}
+	*q = (*q)[:last]
+	return x
+}
