@@ -1,10 +1,13 @@
 package netns
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
+	"os"
 	"testing"
+	"time"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
@@ -43,16 +46,33 @@ func NewPair(t testing.TB, mtu int) Pair {
 func join(a, b *Namespace, nameA, nameB string, mtu int) error {
 	attrs := netlink.NewLinkAttrs()
 	attrs.Name, attrs.MTU = nameA, mtu
+	// A device whose number is that of its other end looks to the kernel like one
+	// without other end, whose carrier it attends to once per second only.
+	attrs.Index = 100
 	veth := &netlink.Veth{
 		LinkAttrs: attrs, PeerName: nameB, PeerNamespace: netlink.NsFd(int(b.handle)), PeerMTU: uint32(mtu),
 	}
 	if err := a.nl.LinkAdd(veth); err != nil {
 		return fmt.Errorf("make devices %s and %s: %w", nameA, nameB, err)
 	}
-	if err := a.setUp(nameA, true); err != nil {
-		return err
+	return errors.Join(a.setUp(nameA, true), b.setUp(nameB, true), a.awaitCarrier(nameA), b.awaitCarrier(nameB))
+}
+
+// awaitCarrier waits until what is sent through the device is not thrown away
+// any more.
+func (n *Namespace) awaitCarrier(device string) error {
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+		link, err := n.nl.LinkByName(device)
+		if err != nil {
+			return err
+		}
+		if link.Attrs().OperState == netlink.OperUp {
+			return nil
+		}
+		if time.Now().After(deadline) {
+			return fmt.Errorf("device %s is %v", device, link.Attrs().OperState)
+		}
 	}
-	return b.setUp(nameB, true)
 }
 
 // address gives the device its addresses. That of IPv6 is used at once, without
@@ -77,11 +97,22 @@ func network(ip netip.Addr, bits int) *net.IPNet {
 	return &net.IPNet{IP: ip.AsSlice(), Mask: net.CIDRMask(bits, ip.BitLen())}
 }
 
-// SetUp brings the device up or down. Down, it loses its IPv6 addresses.
+// SetUp brings the device up or down. Down, it loses its IPv6 addresses;
+// see KeepAddresses.
 func (n *Namespace) SetUp(t testing.TB, up bool) {
 	t.Helper()
 	if err := n.setUp(Device, up); err != nil {
 		t.Fatalf("bring the device up (%v): %v", up, err)
+	}
+}
+
+// KeepAddresses lets the device keep its IPv6 addresses when it goes down.
+func (n *Namespace) KeepAddresses(t testing.TB) {
+	t.Helper()
+	var err error
+	n.In(func() { err = os.WriteFile("/proc/sys/net/ipv6/conf/"+Device+"/keep_addr_on_down", []byte("1"), 0) })
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -1,0 +1,130 @@
+package wires
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/dgrdma/dgrdma/dgrdma"
+	"github.com/dgrdma/dgrdma/endpoint"
+	"github.com/dgrdma/dgrdma/frame"
+	"github.com/dgrdma/dgrdma/tests/netns"
+)
+
+// wire is a way from one namespace to the other.
+type wire struct {
+	name    string
+	local   func(side int) string
+	offload bool // it has gso and gro
+}
+
+var wires = []wire{
+	{"udp4", func(side int) string { return "udp:" + netns.IPv4(side).String() }, true},
+	{"udp6", func(side int) string { return "udp:[" + netns.IPv6(side).String() + "]" }, true},
+}
+
+// eachWire runs a test for every wire.
+func eachWire(t *testing.T, f func(*testing.T, wire)) {
+	netns.Require(t)
+	for _, w := range wires {
+		t.Run(w.name, func(t *testing.T) { f(t, w) })
+	}
+}
+
+// with adds options to an endpoint string.
+func with(url string, options ...string) string {
+	for _, o := range options {
+		if o == "" {
+			continue
+		}
+		sep := "?"
+		if strings.Contains(url, "?") {
+			sep = "&"
+		}
+		url += sep + o
+	}
+	return url
+}
+
+// end is an endpoint in a namespace.
+type end struct {
+	*dgrdma.Endpoint
+	t      *testing.T
+	ns     *netns.Namespace
+	ledger *ledger
+
+	mu     sync.Mutex
+	events []dgrdma.Event
+}
+
+// open opens an endpoint until the test ends, with a ledger of that many slots
+// for transactions of that size.
+func open(t *testing.T, ns *netns.Namespace, url string, id int, slots, size int) *end {
+	t.Helper()
+	e := &end{t: t, ns: ns, ledger: newLedger(slots, size)}
+	cfg := &dgrdma.Config{ID: frame.EndpointID(id), Memory: e.ledger, OnEvent: e.note}
+	var err error
+	ns.In(func() { e.Endpoint, err = dgrdma.Open(url, cfg) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { e.Close() })
+	return e
+}
+
+func (e *end) note(event dgrdma.Event) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.events = append(e.events, event)
+}
+
+// happened returns how many events of a kind there were.
+func (e *end) happened(kind endpoint.EventKind) (n int) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, event := range e.events {
+		if event.Kind == kind {
+			n++
+		}
+	}
+	return n
+}
+
+func (e *end) dial(url string) *dgrdma.Conn {
+	e.t.Helper()
+	var c *dgrdma.Conn
+	var err error
+	e.ns.In(func() { c, err = e.Dial(url) })
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	return c
+}
+
+// flow makes a stream of transactions to the slots from first on.
+func (e *end) flow(to *dgrdma.Conn, first, slots, size int) *flow {
+	return newFlow(e.ID(), to, first, slots, size)
+}
+
+// couple opens two endpoints with the same options and connects them.
+func couple(t *testing.T, pair netns.Pair, w wire, slots, size int, options ...string) (a, b *end, toB, toA *dgrdma.Conn) {
+	t.Helper()
+	a = open(t, pair[0], with(w.local(0), options...), 1, slots, size)
+	b = open(t, pair[1], with(w.local(1), options...), 2, slots, size)
+	return a, b, a.dial(b.URL()), b.dial(a.URL())
+}
+
+// verify checks that what the flows posted arrived at the end, once.
+func (e *end) verify(flows ...*flow) {
+	e.t.Helper()
+	want := make(map[frame.EndpointID]int)
+	for _, f := range flows {
+		want[f.from] += f.posted()
+	}
+	if err := e.ledger.verify(want); err != nil {
+		e.t.Fatalf("%v\n%s", err, describe(e.Stats()))
+	}
+}
+
+func describe(s dgrdma.Stats) string { return fmt.Sprintf("%+v", s) }

@@ -1,0 +1,80 @@
+package wires
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/dgrdma/dgrdma/tests/netns"
+)
+
+// TestManyProcesses: processes on one interface, all sending to all.
+func TestManyProcesses(t *testing.T) {
+	eachWire(t, func(t *testing.T, w wire) {
+		pair := netns.NewPair(t, 1500)
+		const slots, size, n = 8, 20_000, 100
+		type member struct {
+			*child
+			url string
+		}
+		var left, right []member
+		for i := range 2 {
+			for side, list := range []*[]member{&left, &right} {
+				c := spawn(t, pair[side], nil)
+				id := 1 + 2*i + side
+				a := c.must(order{Open: with(w.local(side), "accept=any"), ID: id, Slots: 2 * slots, Size: size})
+				*list = append(*list, member{c, a.URL})
+			}
+		}
+		var waiting []func() answer
+		for i := range left {
+			for _, m := range []struct{ from, to member }{{left[i], right[i]}, {right[i], left[1-i]}} {
+				m.from.must(order{Dial: m.to.url, First: 0, Slots: slots, Size: size})
+				waiting = append(waiting, m.from.start(order{Send: n}))
+			}
+		}
+		for i, wait := range waiting {
+			if a := wait(); a.Err != "" {
+				t.Errorf("sender %d: %s", i, a.Err)
+			}
+		}
+		for i := range left {
+			right[i].must(order{Verify: true, Want: counts(left[i].id, n)})
+			left[1-i].must(order{Verify: true, Want: counts(right[i].id, n)})
+		}
+	})
+}
+
+// TestManyEndpoints: several endpoints of one process on each side, every one
+// sending to every one on the other side.
+func TestManyEndpoints(t *testing.T) {
+	eachWire(t, func(t *testing.T, w wire) {
+		pair := netns.NewPair(t, 9000)
+		const slots, size, each, n = 4, 20_000, 3, 60
+		var ends [2][]*end
+		for side := range ends {
+			for i := range each {
+				ends[side] = append(ends[side], open(t, pair[side], w.local(side), 1+2*i+side, each*slots, size))
+			}
+		}
+		flows := make(map[*end][]*flow)
+		var sends []func() error
+		for side := range ends {
+			for i, from := range ends[side] {
+				for _, to := range ends[1-side] {
+					f := from.flow(from.dial(to.URL()), i*slots, slots, size)
+					flows[to] = append(flows[to], f)
+					sends = append(sends, func() error {
+						if err := f.send(n); err != nil {
+							return fmt.Errorf("%v to %v: %w", from.URL(), to.URL(), err)
+						}
+						return nil
+					})
+				}
+			}
+		}
+		atOnce(t, sends...)
+		for e, list := range flows {
+			e.verify(list...)
+		}
+	})
+}
