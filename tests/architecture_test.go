@@ -27,7 +27,7 @@ var allowed = map[string][]string{
 	"ack":                     {"frame"},
 	"endpoint":                {"frame", "ack", "transport"},
 	"dgrdma":                  {"endpoint", "frame", "transport", "transport/ether", "transport/udp", "url"},
-	"cmd/dgrdmacat":           {"dgrdma", "transport", "transport/simnet", "transport/tap"},
+	"cmd/dgrdmacat":           {"dgrdma", "frame", "transport", "transport/simnet", "transport/tap", "url", "golang.org/x/sys/unix"},
 	"tests/peers":             {"frame", "transport"},
 	"tests/netns": {
 		"github.com/vishvananda/netlink", "github.com/vishvananda/netns", "github.com/google/nftables", "golang.org/x/sys/unix",

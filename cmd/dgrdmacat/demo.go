@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"os"
 	"sync/atomic"
 	"time"
 
@@ -82,8 +81,12 @@ func moveOverSimnet(ctx context.Context, blocks int, link simnet.Link, seed uint
 	random.Read(data)
 
 	var moved atomic.Int64
-	stop := progress(stderr, &moved, int64(len(data)))
 	start := time.Now()
+	stop := showProgress(stderr, func() string {
+		n := moved.Load()
+		return fmt.Sprintf("%4d of %d MiB  %3d %%  %.0f MB/s", n>>20, blocks, 100*n/int64(len(data)),
+			float64(n)/max(time.Since(start).Seconds(), 1e-3)/1e6)
+	})
 	err = postAll(ctx, conn, data, &moved)
 	elapsed := time.Since(start)
 	stop()
@@ -146,34 +149,4 @@ func postAll(ctx context.Context, conn *dgrdma.Conn, data []byte, moved *atomic.
 		}
 	}
 	return nil
-}
-
-// progress shows on a terminal how far it is, until stop is called.
-func progress(w io.Writer, moved *atomic.Int64, total int64) (stop func()) {
-	f, ok := w.(*os.File)
-	if !ok {
-		return func() {}
-	}
-	if info, err := f.Stat(); err != nil || info.Mode()&os.ModeCharDevice == 0 {
-		return func() {}
-	}
-	quit, gone := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(gone)
-		start := time.Now()
-		tick := time.NewTicker(100 * time.Millisecond)
-		defer tick.Stop()
-		for {
-			n := moved.Load()
-			fmt.Fprintf(f, "\r%4d of %d MiB  %3d %%  %.0f MB/s ", n>>20, total>>20, 100*n/total,
-				float64(n)/max(time.Since(start).Seconds(), 1e-3)/1e6)
-			select {
-			case <-quit:
-				fmt.Fprint(f, "\r\x1b[K")
-				return
-			case <-tick.C:
-			}
-		}
-	}()
-	return func() { close(quit); <-gone }
 }

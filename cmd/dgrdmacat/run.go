@@ -22,6 +22,7 @@ type command struct {
 }
 
 var commands = []command{
+	{"bench", "measure throughput and completion times between two endpoints", bench},
 	{"demo", "move 64 MiB between two endpoints over a lossy simulated network, and verify them", demo},
 }
 

@@ -1,0 +1,280 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/netip"
+	"time"
+
+	"github.com/dgrdma/dgrdma/dgrdma"
+	"github.com/dgrdma/dgrdma/url"
+)
+
+// client is the side of bench that decides what is run.
+type client struct {
+	opt       *benchOptions
+	peer      url.Endpoint
+	plan      plan
+	endpoints []*dgrdma.Endpoint
+	targets   []*target
+	conns     []*dgrdma.Conn // one of each endpoint, to the server
+	giveUp    time.Duration
+	stderr    io.Writer
+}
+
+// outcome is what the turns of a client amount to.
+type outcome struct {
+	mine, theirs seen
+	times        histogram
+	streamed     uint64        // bytes over TCP
+	streaming    time.Duration // how long that took
+}
+
+// compareTurns is how often the two that are compared take turns.
+const compareTurns = 3
+
+// openClient opens an endpoint for each peer that is to be played.
+func openClient(opt *benchOptions, local, peer url.Endpoint, stderr io.Writer) (*client, error) {
+	p := opt.plan
+	if p.Depth == 0 {
+		p = p.withDefaultDepth(peer.Size)
+	}
+	if err := p.check(peer.Size); err != nil {
+		return nil, usageError{err}
+	}
+	first := idsBeside(peer.ID, opt.peers)
+	if local.ID != 0 {
+		first = dgrdma.EndpointID(local.ID)
+	}
+	if peer.ID != 0 && opt.peers == 1 && uint16(first) == peer.ID {
+		return nil, usageError{fmt.Errorf("--local has id %d, which is the server's", first)}
+	}
+	p.FirstID = uint32(first)
+	c := &client{opt: opt, peer: peer, plan: p, giveUp: giveUpOf(local), stderr: stderr}
+	profile, err := profileBetweenUs(opt.wire.profile, peer.Scheme == url.UDP, false)
+	if err != nil {
+		return nil, err
+	}
+	for i := range opt.peers {
+		if err := c.open(local, &profile, i); err != nil {
+			c.close()
+			return nil, err
+		}
+	}
+	return c, nil
+}
+
+func (c *client) open(local url.Endpoint, profile *dgrdma.Profile, i int) error {
+	size := uint64(completionsAt)
+	if c.plan.BothWays != 0 {
+		size = c.perPeer().needs()
+	}
+	if local.Size != 0 && local.Size < size {
+		return usageError{fmt.Errorf("--local: memory of %d bytes, the run needs %d", local.Size, size)}
+	}
+	memory, err := newTarget(int(max(size, local.Size)))
+	if err != nil {
+		return err
+	}
+	local = c.opt.wire.apply(local)
+	if i > 0 && local.Complete() {
+		local.ID += uint16(i)
+	}
+	if port := local.Addr.Port(); port != 0 {
+		local.Addr = netip.AddrPortFrom(local.Addr.Addr(), port+uint16(i))
+	}
+	e, err := dgrdma.Open(local.String(), &dgrdma.Config{
+		ID: dgrdma.EndpointID(c.plan.FirstID) + dgrdma.EndpointID(i), Memory: memory, Profile: profile, BusyPoll: c.opt.busyPoll, Queue: 1 << 20,
+	})
+	if err != nil {
+		return err
+	}
+	c.endpoints, c.targets = append(c.endpoints, e), append(c.targets, memory)
+	conn, err := e.Dial(c.peer.String())
+	if err != nil {
+		return err
+	}
+	c.conns = append(c.conns, conn)
+	return nil
+}
+
+// perPeer is the plan as the memory of one of the client's endpoints has it.
+func (c *client) perPeer() plan {
+	p := c.plan
+	p.Peers = 1
+	return p
+}
+
+func (c *client) close() {
+	for _, e := range c.endpoints {
+		e.Close()
+	}
+}
+
+// run takes all turns. What was measured is good also if a turn failed.
+func (c *client) run(ctx context.Context, o *outcome) error {
+	if err := c.join(ctx); err != nil {
+		return err
+	}
+	turns := 1
+	if c.opt.compare != "" {
+		turns = compareTurns
+	}
+	long := c.opt.duration / time.Duration(turns)
+	for i := range turns {
+		p := c.plan
+		if i < turns-1 {
+			p.MoreRuns = 1
+		}
+		if c.opt.compare != "" {
+			// First, so that the server's last run is ours.
+			n, took, err := stream(ctx, c.endpoints[0].LocalAddr().AddrPort().Addr(), c.peer.Addr, long, p.BothWays != 0)
+			if err != nil {
+				return err
+			}
+			o.streamed += n
+			o.streaming += took
+		}
+		if err := c.turn(ctx, p, long, o); err != nil {
+			return err
+		}
+	}
+	if o.theirs.Wrong > 0 {
+		return fmt.Errorf("verification failed at the server: %d errors, the first: %w", o.theirs.Wrong, o.theirs.mismatch())
+	}
+	if o.mine.Wrong > 0 {
+		return fmt.Errorf("verification failed here: %d errors, the first: %w", o.mine.Wrong, o.mine.mismatch())
+	}
+	if o.theirs.Arrived != o.mine.Transactions {
+		return fmt.Errorf("%d transactions were acknowledged, but %d arrived", o.mine.Transactions, o.theirs.Arrived)
+	}
+	return nil
+}
+
+// join makes every peer known to the server.
+func (c *client) join(ctx context.Context) error {
+	joined := make(chan error, len(c.conns))
+	for i, conn := range c.conns {
+		err := conn.Post(&dgrdma.Transaction{
+			CompletionAddr: joinWord, CompletionValue: uint32(i), Done: func(_ *dgrdma.Transaction, err error) { joined <- err },
+		})
+		if err != nil {
+			return err
+		}
+	}
+	for range c.conns {
+		select {
+		case err := <-joined:
+			if err != nil {
+				return err
+			}
+		case <-ctx.Done():
+			return errors.New("interrupted before the server answered")
+		}
+	}
+	return nil
+}
+
+// turn is one run.
+func (c *client) turn(ctx context.Context, p plan, long time.Duration, o *outcome) error {
+	var in []*arrivals
+	if p.BothWays != 0 {
+		for i, t := range c.targets {
+			in = append(in, t.expect(c.perPeer(), i*int(p.Depth)))
+		}
+	}
+	out := newPump(p, c.conns, true, &o.times)
+	if err := tell(ctx, c.conns[0], kindBegin, &p); err != nil {
+		return err
+	}
+	if _, err := c.answer(ctx, kindReady); err != nil {
+		return err
+	}
+	before := countsOf(c.endpoints)
+	out.start()
+	stopped := showProgress(c.stderr, func() string {
+		n, at := out.done.Load(), time.Since(out.began).Seconds()
+		return fmt.Sprintf("%4.1f of %.1f s  %.0f MB/s  %.0f transactions/s", at, long.Seconds(), float64(n)*float64(p.Size)/at/1e6, float64(n)/at)
+	})
+	interrupted := c.pause(ctx, long, out)
+	// The end of a run is told to the server even if the user is in a hurry.
+	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*c.giveUp)
+	defer cancel()
+	err := out.stop(ending)
+	stopped()
+	if err != nil {
+		return err
+	}
+	var mine, theirs seen
+	out.report(&mine)
+	if err := tell(ending, c.conns[0], kindEnd, nil); err != nil {
+		return err
+	}
+	report, err := c.answer(ending, kindReport)
+	if err != nil {
+		return err
+	}
+	countsOf(c.endpoints).since(before, &mine)
+	decode(report.data, &theirs)
+	for _, a := range in {
+		a.report(&mine)
+	}
+	c.thank(ending)
+	o.mine.add(&mine)
+	o.theirs.add(&theirs)
+	return interrupted
+}
+
+// pause waits while the pump works.
+func (c *client) pause(ctx context.Context, long time.Duration, out *pump) error {
+	timer := time.NewTimer(long)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-out.failing:
+	case <-ctx.Done():
+		return fmt.Errorf("interrupted after %v", time.Since(out.began).Round(time.Millisecond))
+	}
+	return nil
+}
+
+// answer waits for a control record of the server.
+func (c *client) answer(ctx context.Context, kind uint32) (control, error) {
+	timer := time.NewTimer(2 * c.giveUp)
+	defer timer.Stop()
+	for {
+		select {
+		case m := <-c.targets[0].control:
+			switch m.kind {
+			case kind:
+				return m, nil
+			case kindBusy:
+				return m, errors.New("the server is busy with another client")
+			}
+		case <-c.conns[0].Done():
+			return control{}, c.conns[0].Err()
+		case <-ctx.Done():
+			return control{}, context.Cause(ctx)
+		case <-timer.C:
+			return control{}, errors.New("the server does not answer; does it serve bench, with the same --profile?")
+		}
+	}
+}
+
+// thank tells the server that its report is here, and stays until it knows.
+func (c *client) thank(ctx context.Context) {
+	told := make(chan struct{})
+	t := dgrdma.Transaction{
+		CompletionAddr: controlWord, CompletionValue: kindBye, Done: func(*dgrdma.Transaction, error) { close(told) },
+	}
+	if c.conns[0].Post(&t) != nil {
+		return
+	}
+	select {
+	case <-told:
+	case <-ctx.Done():
+	case <-time.After(10 * farewell):
+	}
+}

@@ -1,0 +1,45 @@
+package main
+
+import (
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/dgrdma/dgrdma/dgrdma"
+)
+
+// counts is what the endpoints of one side and the process counted so far.
+type counts struct {
+	stats dgrdma.Stats
+	cpu   time.Duration
+}
+
+func countsOf(endpoints []*dgrdma.Endpoint) counts {
+	c := counts{cpu: processCPU()}
+	for _, e := range endpoints {
+		s := e.Stats()
+		c.stats.Counters.Add(&s.Counters)
+		c.stats.Transport.KernelDrops += s.Transport.KernelDrops
+	}
+	return c
+}
+
+// processCPU returns the processor time that this process has taken.
+func processCPU() time.Duration {
+	var r unix.Rusage
+	if unix.Getrusage(unix.RUSAGE_SELF, &r) != nil {
+		return 0
+	}
+	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
+}
+
+// since adds what was counted from an earlier time to now.
+func (c counts) since(before counts, s *seen) {
+	a, b := &c.stats, &before.stats
+	s.FramesSent = a.FramesSent - a.AcksAlone - (b.FramesSent - b.AcksAlone)
+	s.FramesHeard = a.FramesReceived - b.FramesReceived
+	s.Retransmits = a.RetransmitsFast + a.RetransmitsTimed - b.RetransmitsFast - b.RetransmitsTimed
+	s.Duplicates = a.Duplicates - b.Duplicates
+	s.KernelDrops = a.Transport.KernelDrops - b.Transport.KernelDrops
+	s.CPU = uint64(c.cpu - before.cpu)
+}

@@ -1,0 +1,126 @@
+package main
+
+import (
+	"encoding/binary"
+	"fmt"
+)
+
+// Where things are in the memory of each side. Both compute it from the plan,
+// which the client sends before it writes anything else.
+//
+//	0     word that is written with a control record: its kind
+//	4     word with which a client makes itself known
+//	64    the control record
+//	4096  completion words, one for each slot
+//	...   slots: room for one transaction's data each
+const (
+	controlWord   = 0
+	joinWord      = 4
+	controlData   = 64
+	completionsAt = 4096
+	slotAlignment = 64
+	dataAlignment = 4096
+)
+
+// Kinds of control records.
+const (
+	kindBegin  = 1 + iota // client: the plan of a run
+	kindReady             // server: begin
+	kindEnd               // client: all of mine is acknowledged; tell what you saw
+	kindReport            // server: that
+	kindBye               // client: I have it
+	kindBusy              // server: another client has a run
+)
+
+// plan is what a run does. It travels as it is here.
+type plan struct {
+	Size     uint32 // bytes per transaction
+	Depth    uint32 // transactions outstanding, per peer
+	Peers    uint32
+	FirstID  uint32 // peers have consecutive ids
+	Verify   uint32
+	BothWays uint32 // 1: the server writes too
+	MoreRuns uint32 // 1: another begin will follow this run's bye
+	TCPTurns uint32 // turns of a TCP stream will come in between
+}
+
+// seen is what one side counted during a run. It travels as it is here.
+type seen struct {
+	Bytes         uint64 // written by this side and acknowledged
+	Transactions  uint64
+	Nanoseconds   uint64 // from its first post to its last acknowledgement
+	FramesSent    uint64 // without those that only acknowledge
+	FramesHeard   uint64
+	Retransmits   uint64
+	Duplicates    uint64
+	KernelDrops   uint64
+	CPU           uint64 // ns of the whole process
+	Arrived       uint64 // transactions completed here
+	PeerMemory    uint64 // bytes per connected peer that is idle; 0: not measured
+	Wrong         uint64 // data or completions that were not as they should be
+	WrongSlot     uint64 // the first of them
+	WrongRound    uint64
+	WrongOffset   uint64
+	WrongExpected uint64
+	WrongGot      uint64
+}
+
+func encode(v any) []byte {
+	b, err := binary.Append(nil, binary.LittleEndian, v)
+	if err != nil {
+		panic("BUG: " + err.Error())
+	}
+	return b
+}
+
+func decode(b []byte, v any) {
+	if _, err := binary.Decode(b, binary.LittleEndian, v); err != nil {
+		panic("BUG: " + err.Error())
+	}
+}
+
+func (p plan) slots() int { return int(p.Peers) * int(p.Depth) }
+
+func roundUp(n, multiple uint64) uint64 { return (n + multiple - 1) / multiple * multiple }
+
+func (p plan) stride() uint64 { return roundUp(uint64(p.Size), slotAlignment) }
+
+func (p plan) dataAt() uint64 {
+	return roundUp(completionsAt+4*uint64(p.slots()), dataAlignment)
+}
+
+// needs returns how much memory the plan takes at the side with all slots.
+func (p plan) needs() uint64 { return p.dataAt() + uint64(p.slots())*p.stride() }
+
+func (p plan) slotAt(slot int) uint32       { return uint32(p.dataAt() + uint64(slot)*p.stride()) }
+func (p plan) completionAt(slot int) uint32 { return uint32(completionsAt + 4*slot) }
+
+// check refuses what does not fit into the serving memory.
+func (p plan) check(memory uint64) error {
+	if p.Size == 0 || p.Depth == 0 || p.Peers == 0 || p.slots() > 1<<24 {
+		return fmt.Errorf("a run of %d peers with %d transactions of %d bytes", p.Peers, p.Depth, p.Size)
+	}
+	if n := p.needs(); n > memory {
+		return fmt.Errorf("%d peers with %d transactions of %d bytes outstanding need %d bytes of memory at the server, which has %d",
+			p.Peers, p.Depth, p.Size, n, memory)
+	}
+	return nil
+}
+
+// Much is outstanding so that the wire never waits, and not more, so that the
+// memory written to stays near the processor.
+const (
+	outstandingBytes = 16 << 20
+	mostOutstanding  = 4096
+)
+
+// withDefaultDepth chooses how many transactions are outstanding, at most what
+// fits into the serving memory.
+func (p plan) withDefaultDepth(memory uint64) plan {
+	total := min(max(outstandingBytes/uint64(p.Size), 2), mostOutstanding)
+	p.Depth = uint32(max(total/uint64(p.Peers), 1))
+	for p.Depth > 1 && p.needs() > memory {
+		p.Depth--
+	}
+	return p
+}

@@ -1,0 +1,120 @@
+package main
+
+import (
+	"encoding/binary"
+	"fmt"
+)
+
+// How much of the data the receiver looks at.
+const (
+	verifyOff    = 0
+	verifySample = 1
+	verifyFull   = 2
+)
+
+var verifyNames = map[string]uint32{"off": verifyOff, "sample": verifySample, "full": verifyFull}
+
+const (
+	// sampleEvery is the distance of the words that change with every
+	// transaction when a sample is verified. The others are filled once.
+	sampleEvery = 4096
+	// wholeEvery is how often a whole transaction is looked at all the same.
+	wholeEvery = 1024
+)
+
+// pattern is what a transaction's bytes are: words that depend on the slot, on
+// how often the slot was used (the round), and on the place.
+type pattern struct {
+	verify uint32
+	static uint64
+	fresh  uint64
+}
+
+func patternOf(verify uint32, slot int, round uint32) pattern {
+	return pattern{verify: verify, static: mix(uint64(slot) << 32), fresh: mix(uint64(slot)<<32 | uint64(round))}
+}
+
+// mix is the finalizer of MurmurHash3.
+func mix(x uint64) uint64 {
+	x = (x ^ x>>33) * 0xff51afd7ed558ccd
+	x = (x ^ x>>33) * 0xc4ceb9fe1a85ec53
+	return x ^ x>>33
+}
+
+const wordStep = 0x9E3779B97F4A7C15
+
+// word returns the eight bytes at an offset that is a multiple of 8.
+func (p pattern) word(offset int) uint64 {
+	if p.verify == verifyFull || offset%sampleEvery == 0 {
+		return p.fresh + uint64(offset)*wordStep
+	}
+	return p.static + uint64(offset)*wordStep
+}
+
+// fill writes all words.
+func (p pattern) fill(b []byte) {
+	for at := 0; at < len(b); at += 8 {
+		p.put(b, at)
+	}
+}
+
+// renew writes those that change with the round.
+func (p pattern) renew(b []byte) {
+	switch p.verify {
+	case verifyFull:
+		p.fill(b)
+	case verifySample:
+		for at := 0; at < len(b); at += sampleEvery {
+			p.put(b, at)
+		}
+	}
+}
+
+func (p pattern) put(b []byte, at int) {
+	if at+8 <= len(b) {
+		binary.LittleEndian.PutUint64(b[at:], p.word(at))
+		return
+	}
+	var w [8]byte
+	binary.LittleEndian.PutUint64(w[:], p.word(at))
+	copy(b[at:], w[:])
+}
+
+// mismatch is a place where something else was found.
+type mismatch struct {
+	slot          int
+	round         uint32
+	offset        int // -1: the completion itself
+	expected, got uint64
+}
+
+func (m *mismatch) Error() string {
+	if m.offset < 0 {
+		return fmt.Sprintf("slot %d: completed for the %dth time, expected the %dth", m.slot, m.got, m.expected)
+	}
+	return fmt.Sprintf("slot %d, transaction %d in it, byte %d: found %#016x, sent %#016x", m.slot, m.round, m.offset, m.got, m.expected)
+}
+
+// check compares a transaction that is complete with what was sent: the words
+// that must have changed, and all of them if whole is set.
+func (p pattern) check(b []byte, whole bool) (offset int, expected, got uint64, ok bool) {
+	step := sampleEvery
+	if whole || p.verify == verifyFull {
+		step = 8
+	}
+	for at := 0; at < len(b); at += step {
+		want := p.word(at)
+		if at+8 <= len(b) {
+			got = binary.LittleEndian.Uint64(b[at:])
+		} else {
+			var w [8]byte
+			copy(w[:], b[at:])
+			got = binary.LittleEndian.Uint64(w[:])
+			want &= 1<<(8*(len(b)-at)) - 1
+		}
+		if got != want {
+			return at, want, got, false
+		}
+	}
+	return 0, 0, 0, true
+}

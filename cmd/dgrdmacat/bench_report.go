@@ -1,0 +1,133 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"time"
+)
+
+// benchResult is the object that --json prints. Counters and throughput are of
+// both sides; frames are those that carry messages.
+type benchResult struct {
+	Transport           string  `json:"transport"`
+	Profile             string  `json:"profile"`
+	MTU                 int     `json:"mtu"`
+	Size                int     `json:"size"`
+	Depth               int     `json:"depth"`
+	Peers               int     `json:"peers"`
+	Bidir               bool    `json:"bidir"`
+	BusyPoll            bool    `json:"busy_poll"`
+	Verify              string  `json:"verify"`
+	OneProcess          bool    `json:"one_process"`
+	Seconds             float64 `json:"seconds"`
+	Bytes               uint64  `json:"bytes"`
+	MBPerS              float64 `json:"mb_per_s"`
+	TransactionsPerS    float64 `json:"transactions_per_s"`
+	Frames              uint64  `json:"frames"`
+	Retransmits         uint64  `json:"retransmits"`
+	Duplicates          uint64  `json:"duplicates"`
+	KernelDrops         uint64  `json:"kernel_drops"`
+	CPUPerFrame         float64 `json:"cpu_ns_per_frame"`
+	ServerCPUPerFrame   float64 `json:"server_cpu_ns_per_frame"`
+	P50                 float64 `json:"p50_us"`
+	P99                 float64 `json:"p99_us"`
+	ServerBytesPerPeer  uint64  `json:"server_bytes_per_peer,omitempty"`
+	VerificationsFailed uint64  `json:"verifications_failed"`
+	BackMBPerS          float64 `json:"back_mb_per_s,omitempty"`
+	TCPMBPerS           float64 `json:"tcp_mb_per_s,omitempty"`
+	Ratio               float64 `json:"ratio,omitempty"`
+}
+
+// add sums up turns.
+func (s *seen) add(o *seen) {
+	s.Bytes += o.Bytes
+	s.Transactions += o.Transactions
+	s.Nanoseconds += o.Nanoseconds
+	s.FramesSent += o.FramesSent
+	s.FramesHeard += o.FramesHeard
+	s.Retransmits += o.Retransmits
+	s.Duplicates += o.Duplicates
+	s.KernelDrops += o.KernelDrops
+	s.CPU += o.CPU
+	s.Arrived += o.Arrived
+	if s.PeerMemory == 0 {
+		s.PeerMemory = o.PeerMemory
+	}
+	if s.Wrong == 0 {
+		s.WrongSlot, s.WrongRound, s.WrongOffset = o.WrongSlot, o.WrongRound, o.WrongOffset
+		s.WrongExpected, s.WrongGot = o.WrongExpected, o.WrongGot
+	}
+	s.Wrong += o.Wrong
+}
+
+func perSecond(n uint64, d time.Duration) float64 {
+	if d <= 0 {
+		return 0
+	}
+	return float64(n) / d.Seconds()
+}
+
+func perFrame(ns, frames uint64) float64 { return float64(ns) / float64(max(frames, 1)) }
+
+func (c *client) result(o *outcome, oneProcess bool) benchResult {
+	mine, theirs := &o.mine, &o.theirs
+	took, tookBack := time.Duration(mine.Nanoseconds), time.Duration(theirs.Nanoseconds)
+	back := perSecond(theirs.Bytes, tookBack) / 1e6
+	r := benchResult{
+		Transport: wireName(c.peer), Profile: c.opt.wire.profile, MTU: c.opt.wire.mtu,
+		Size: int(c.plan.Size), Depth: int(c.plan.Depth), Peers: int(c.plan.Peers),
+		Bidir: c.plan.BothWays != 0, BusyPoll: c.opt.busyPoll, Verify: c.opt.verify, OneProcess: oneProcess,
+		Seconds: took.Seconds(), Bytes: mine.Bytes + theirs.Bytes, MBPerS: perSecond(mine.Bytes, took)/1e6 + back,
+		TransactionsPerS: perSecond(mine.Transactions, took) + perSecond(theirs.Transactions, tookBack),
+		Frames:           mine.FramesSent + theirs.FramesSent, Retransmits: mine.Retransmits + theirs.Retransmits,
+		Duplicates: mine.Duplicates + theirs.Duplicates, KernelDrops: mine.KernelDrops + theirs.KernelDrops,
+		P50: microseconds(o.times.quantile(0.5)), P99: microseconds(o.times.quantile(0.99)),
+		ServerBytesPerPeer: theirs.PeerMemory, VerificationsFailed: mine.Wrong + theirs.Wrong, BackMBPerS: back,
+	}
+	r.CPUPerFrame, r.ServerCPUPerFrame = perFrame(mine.CPU, r.Frames), perFrame(theirs.CPU, r.Frames)
+	if r.MTU == 0 {
+		r.MTU = interfaceMTU(c.endpoints[0].LocalAddr())
+	}
+	if c.opt.compare != "" {
+		r.TCPMBPerS = perSecond(o.streamed, o.streaming) / 1e6
+		if r.TCPMBPerS > 0 {
+			r.Ratio = r.MBPerS / r.TCPMBPerS
+		}
+	}
+	return r
+}
+
+func (r *benchResult) print(w io.Writer, asJSON bool) error {
+	if asJSON {
+		return json.NewEncoder(w).Encode(r)
+	}
+	whose := "client"
+	if r.OneProcess {
+		whose = "both ends"
+	}
+	fmt.Fprintf(w, "moved        %d MiB in %.2f s over %s: %.0f MB/s, %.0f transactions/s\n",
+		r.Bytes>>20, r.Seconds, r.Transport, r.MBPerS, r.TransactionsPerS)
+	if r.Bidir {
+		fmt.Fprintf(w, "directions   %.0f MB/s to the server, %.0f MB/s back\n", r.MBPerS-r.BackMBPerS, r.BackMBPerS)
+	}
+	fmt.Fprintf(w, "load         %d peers with %d transactions of %d bytes, MTU %d, profile %s\n", r.Peers, r.Depth, r.Size, r.MTU, r.Profile)
+	fmt.Fprintf(w, "completion   p50 %.1f us, p99 %.1f us\n", r.P50, r.P99)
+	fmt.Fprintf(w, "frames       %d, of them sent again %d; %d duplicates, %d dropped by the kernel\n",
+		r.Frames, r.Retransmits, r.Duplicates, r.KernelDrops)
+	fmt.Fprintf(w, "processor    %.0f ns per frame (%s)", r.CPUPerFrame, whose)
+	if !r.OneProcess {
+		fmt.Fprintf(w, ", %.0f ns (server)", r.ServerCPUPerFrame)
+	}
+	fmt.Fprintln(w)
+	if r.ServerBytesPerPeer > 0 {
+		fmt.Fprintf(w, "memory       %d bytes per idle peer at the server\n", r.ServerBytesPerPeer)
+	}
+	if r.TCPMBPerS > 0 {
+		fmt.Fprintf(w, "tcp          %.0f MB/s: ratio %.2f\n", r.TCPMBPerS, r.Ratio)
+	}
+	if r.VerificationsFailed == 0 && r.Verify != "off" {
+		fmt.Fprintf(w, "verified     %s\n", r.Verify)
+	}
+	return nil
+}

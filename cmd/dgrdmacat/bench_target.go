@@ -1,0 +1,108 @@
+package main
+
+import (
+	"slices"
+	"sync/atomic"
+
+	"github.com/dgrdma/dgrdma/dgrdma"
+	"github.com/dgrdma/dgrdma/frame"
+)
+
+// target is the memory of one side: a region that looks at each transaction
+// the moment it completes. That happens on the goroutine that receives, so
+// nothing else is placed meanwhile.
+type target struct {
+	*dgrdma.Region
+	control chan control // records of the other side
+	run     atomic.Pointer[arrivals]
+}
+
+// control is a control record as it came.
+type control struct {
+	from dgrdma.EndpointID
+	kind uint32
+	data []byte
+}
+
+// arrivals is what comes during a run.
+type arrivals struct {
+	layout  plan // as this memory has it
+	first   int  // number of its first slot in the whole run
+	rounds  []uint32
+	arrived atomic.Uint64
+	wrong   atomic.Uint64
+	worst   atomic.Pointer[mismatch] // the first one
+}
+
+func newTarget(size int) (*target, error) {
+	region, err := dgrdma.NewRegion(size)
+	return &target{Region: region, control: make(chan control, 8)}, err
+}
+
+// expect begins a run. first is the number in the whole run of the first slot of
+// this memory, whose layout is given.
+func (t *target) expect(layout plan, first int) *arrivals {
+	a := &arrivals{layout: layout, first: first, rounds: make([]uint32, layout.slots())}
+	t.run.Store(a)
+	return a
+}
+
+// Complete implements [dgrdma.Memory].
+func (t *target) Complete(src dgrdma.EndpointID, m *frame.Message) {
+	t.Region.Complete(src, m)
+	switch at := m.CompletionAddr; {
+	case at == controlWord:
+		c := control{from: src, kind: m.CompletionValue, data: slices.Clone(t.Bytes()[controlData:completionsAt])}
+		select {
+		case t.control <- c:
+		default: // nobody of ours sends so many
+		}
+	case at >= completionsAt:
+		if a := t.run.Load(); a != nil {
+			a.complete(t.Bytes(), int(at-completionsAt)/4, m.CompletionValue)
+		}
+	}
+}
+
+// complete looks at a transaction. It runs on the receiving goroutine.
+func (a *arrivals) complete(memory []byte, slot int, round uint32) {
+	if slot >= len(a.rounds) {
+		a.found(mismatch{slot: slot, offset: -1, got: uint64(round)})
+		return
+	}
+	a.arrived.Add(1)
+	a.rounds[slot]++
+	if want := a.rounds[slot]; want != round {
+		a.found(mismatch{slot: slot, round: round, offset: -1, expected: uint64(want), got: uint64(round)})
+		a.rounds[slot] = round
+	}
+	if a.layout.Verify == verifyOff {
+		return
+	}
+	at := a.layout.slotAt(slot)
+	p := patternOf(a.layout.Verify, a.first+slot, round)
+	offset, expected, got, ok := p.check(memory[at:at+a.layout.Size], (round+uint32(slot))%wholeEvery == 0)
+	if !ok {
+		a.found(mismatch{slot, round, offset, expected, got})
+	}
+}
+
+func (a *arrivals) found(m mismatch) {
+	a.wrong.Add(1)
+	a.worst.CompareAndSwap(nil, &m)
+}
+
+// report adds what was found to what is told about the run.
+func (a *arrivals) report(s *seen) {
+	s.Arrived += a.arrived.Load()
+	if w := a.worst.Load(); w != nil && s.Wrong == 0 {
+		s.WrongSlot, s.WrongRound, s.WrongOffset = uint64(w.slot), uint64(w.round), uint64(int64(w.offset))
+		s.WrongExpected, s.WrongGot = w.expected, w.got
+	}
+	s.Wrong += a.wrong.Load()
+}
+
+// mismatch returns the first of what was wrong.
+func (s *seen) mismatch() *mismatch {
+	return &mismatch{int(s.WrongSlot), uint32(s.WrongRound), int(int64(s.WrongOffset)), s.WrongExpected, s.WrongGot}
+}

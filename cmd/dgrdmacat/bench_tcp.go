@@ -1,0 +1,154 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// tcpServer takes streams at the address of an endpoint, for comparison. Its
+// methods may be called on nil.
+type tcpServer struct {
+	listener net.Listener
+	active   atomic.Int64
+	wg       sync.WaitGroup
+
+	mu    sync.Mutex
+	conns map[net.Conn]bool
+}
+
+const (
+	streamBlock = 256 << 10 // bytes per read and write
+	oneWay      = 1         // what a client says first
+	bothWays    = 2
+)
+
+func serveTCP(at netip.AddrPort) (*tcpServer, error) {
+	l, err := net.ListenTCP("tcp", net.TCPAddrFromAddrPort(at))
+	if err != nil {
+		return nil, err
+	}
+	s := &tcpServer{listener: l, conns: map[net.Conn]bool{}}
+	s.wg.Add(1)
+	go func() {
+		defer s.wg.Done()
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			s.mu.Lock()
+			s.conns[c] = true
+			s.mu.Unlock()
+			s.active.Add(1)
+			s.wg.Add(1)
+			go s.take(c)
+		}
+	}()
+	return s, nil
+}
+
+func (s *tcpServer) busy() bool { return s != nil && s.active.Load() > 0 }
+
+func (s *tcpServer) close() {
+	if s == nil {
+		return
+	}
+	s.listener.Close()
+	s.mu.Lock()
+	for c := range s.conns {
+		c.Close()
+	}
+	s.mu.Unlock()
+	s.wg.Wait()
+}
+
+// take reads a stream to its end, and writes as long if asked to.
+func (s *tcpServer) take(c net.Conn) {
+	defer s.wg.Done()
+	var writer sync.WaitGroup
+	block := make([]byte, streamBlock)
+	if _, err := io.ReadFull(c, block[:1]); err == nil {
+		var over atomic.Bool
+		if block[0] == bothWays {
+			writer.Go(func() {
+				out := make([]byte, streamBlock)
+				for !over.Load() {
+					if _, err := c.Write(out); err != nil {
+						return
+					}
+				}
+			})
+		}
+		for {
+			if _, err := c.Read(block); err != nil {
+				break
+			}
+		}
+		over.Store(true)
+	}
+	writer.Wait()
+	c.Close()
+	s.active.Add(-1)
+	s.mu.Lock()
+	delete(s.conns, c)
+	s.mu.Unlock()
+}
+
+// stream writes to the peer for some time, and returns how many bytes went
+// over in both directions, and how long that took until the last was read.
+func stream(ctx context.Context, from netip.Addr, to netip.AddrPort, long time.Duration, both bool) (uint64, time.Duration, error) {
+	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: from.AsSlice(), Zone: from.Zone()}, Timeout: 10 * time.Second}
+	c, err := dialer.DialContext(ctx, "tcp", to.String())
+	if err != nil {
+		return 0, 0, fmt.Errorf("--compare tcp: %w", err)
+	}
+	defer c.Close()
+	defer context.AfterFunc(ctx, func() { c.Close() })()
+	mode := []byte{oneWay}
+	if both {
+		mode[0] = bothWays
+	}
+	if _, err := c.Write(mode); err != nil {
+		return 0, 0, fmt.Errorf("--compare tcp: %w", err)
+	}
+	began := time.Now()
+	var back uint64
+	var readErr error
+	var reader sync.WaitGroup
+	reader.Go(func() {
+		in := make([]byte, streamBlock)
+		for {
+			n, err := c.Read(in)
+			back += uint64(n)
+			if err != nil {
+				if err != io.EOF {
+					readErr = err
+				}
+				return
+			}
+		}
+	})
+	var sent uint64
+	out := make([]byte, streamBlock)
+	for err == nil && time.Since(began) < long {
+		var n int
+		n, err = c.Write(out)
+		sent += uint64(n)
+	}
+	err = errors.Join(err, c.(*net.TCPConn).CloseWrite())
+	if err != nil {
+		c.Close()
+	}
+	reader.Wait() // the server closes when it has read everything
+	if err = errors.Join(err, readErr); err != nil {
+		return 0, 0, fmt.Errorf("--compare tcp: %w", err)
+	}
+	return sent + back, time.Since(began), nil
+}

@@ -1,0 +1,203 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"net/netip"
+	"strconv"
+
+	"github.com/dgrdma/dgrdma/dgrdma"
+	"github.com/dgrdma/dgrdma/transport"
+	"github.com/dgrdma/dgrdma/url"
+)
+
+// wireFlags say how an endpoint uses its wire. Those that were given become
+// options of its endpoint string.
+type wireFlags struct {
+	profile  string
+	window   int
+	mtu      int
+	sockbuf  string
+	gso, gro string
+}
+
+func (w *wireFlags) register(fs *flag.FlagSet) {
+	fs.StringVar(&w.profile, "profile", "native", "kind of peer to be for each other: native, fpga, opencpi, opencpi-legacy;\nboth sides need the same")
+	fs.IntVar(&w.window, "window", 0, "frames waiting for acknowledgement, 1 to 16383; 0: as the profile says")
+	fs.IntVar(&w.mtu, "mtu", 0, "largest IP packet or Ethernet payload; 0: the interface's")
+	fs.StringVar(&w.sockbuf, "sockbuf", "max", "socket buffers: default, max, or bytes")
+	fs.StringVar(&w.gso, "gso", "on", "UDP segmentation offload for sending: on, off")
+	fs.StringVar(&w.gro, "gro", "on", "the same for receiving: on, off")
+}
+
+func (w *wireFlags) check() error {
+	for _, s := range []struct{ name, value string }{{"gso", w.gso}, {"gro", w.gro}} {
+		if s.value != "on" && s.value != "off" {
+			return usageError{fmt.Errorf("--%s %s: need on or off", s.name, s.value)}
+		}
+	}
+	if n, err := strconv.Atoi(w.sockbuf); w.sockbuf != "default" && w.sockbuf != "max" && (err != nil || n < 4096 || n > 1<<30) {
+		return usageError{fmt.Errorf("--sockbuf %s: need default, max, or 4096 to 1073741824", w.sockbuf)}
+	}
+	if w.window < 0 || w.window > 16383 {
+		return usageError{fmt.Errorf("--window %d: need 1 to 16383", w.window)}
+	}
+	if w.mtu != 0 && (w.mtu < 128 || w.mtu > 65535) {
+		return usageError{fmt.Errorf("--mtu %d: need 128 to 65535", w.mtu)}
+	}
+	_, err := profileBetweenUs(w.profile, true, false)
+	return err
+}
+
+// apply adds what was asked for to the options of an endpoint string, which win.
+func (w *wireFlags) apply(u url.Endpoint) url.Endpoint {
+	set := func(key, value, unset string) {
+		if _, given := u.Options.Get(key); !given && value != unset {
+			u.Options = u.Options.With(key, value)
+		}
+	}
+	set("window", strconv.Itoa(w.window), "0")
+	set("mtu", strconv.Itoa(w.mtu), "0")
+	if u.Scheme == url.UDP {
+		set("sockbuf", w.sockbuf, "max")
+		set("gso", w.gso, "on")
+		set("gro", w.gro, "on")
+	}
+	return u
+}
+
+// profileBetweenUs returns what two endpoints of ours take each other for when
+// both play a peer of that kind. What such a peer can take stays as it is:
+// windows, frames, alignment, open transactions. What it never does but the
+// experiment needs, and what only one side may do, is changed here.
+func profileBetweenUs(name string, overUDP, serving bool) (dgrdma.Profile, error) {
+	p, err := dgrdma.ProfileByName(name, overUDP)
+	if err != nil {
+		return p, usageError{fmt.Errorf("--profile %s: there are native, fpga, opencpi and opencpi-legacy", name)}
+	}
+	native, _ := dgrdma.ProfileByName("native", overUDP)
+	switch name {
+	case "fpga":
+		// The card needs no acknowledgements, because it never sends again: our
+		// double of it does, and acknowledges as often as the card would. Its
+		// acknowledgements are runs around what is new, which do not mean that all
+		// before them arrived. Frames without messages are not acknowledged by us.
+		p.Acks, p.AckEvery, p.AckDelay = native.Acks, 8, native.AckDelay
+		p.NeverRetransmits, p.OverCounts = false, false
+		p.Cumulative, p.Probe = false, false
+	case "opencpi", "opencpi-legacy":
+		// Two sides that both spare the other's short memory of ids can wait for
+		// each other. The driver itself does not spare ours.
+		if serving {
+			p.Span = native.Span
+		}
+	case "opencpi2":
+		return p, usageError{errors.New("--profile opencpi2: such peers do not acknowledge, so nobody knows what arrived")}
+	}
+	return p, nil
+}
+
+// parseLocal reads where an endpoint of ours is to be.
+func parseLocal(flagName, s string) (url.Endpoint, error) {
+	u, err := url.Parse(s)
+	if err != nil {
+		return u, usageError{fmt.Errorf("--%s: %w", flagName, err)}
+	}
+	return u, nil
+}
+
+// parsePeer reads whom to write to.
+func parsePeer(s string) (url.Endpoint, error) {
+	u, err := parseLocal("to", s)
+	if err != nil {
+		return u, err
+	}
+	if !u.Complete() || !u.Reachable() {
+		return u, usageError{fmt.Errorf("--to %s: need the complete string that --serve prints, with address and ;<size>.<id>.<max>", s)}
+	}
+	return u, nil
+}
+
+// localFor returns the local endpoint from which a peer is reached. Options
+// given with the peer count for the endpoint too, unless it has its own.
+func localFor(local string, peer url.Endpoint) (url.Endpoint, error) {
+	if local == "" {
+		if local = "udp"; peer.Scheme == url.Ether {
+			return url.Endpoint{}, usageError{errors.New("--to names an Ethernet endpoint: which interface reaches it? Add --local ether:NAME")}
+		}
+	}
+	u, err := parseLocal("local", local)
+	if err != nil {
+		return u, err
+	}
+	if u.Scheme != peer.Scheme {
+		return u, usageError{fmt.Errorf("--local is on another wire (%v) than --to (%v)", u.Scheme, peer.Scheme)}
+	}
+	if u.Scheme == url.UDP && !u.Addr.Addr().IsValid() {
+		from, err := addressTowards(peer.Addr)
+		if err != nil {
+			return u, err
+		}
+		u.Addr = netip.AddrPortFrom(from, u.Addr.Port())
+	}
+	for key, value := range peer.Options.All() {
+		if _, given := u.Options.Get(key); !given && key != "profile" {
+			u.Options = u.Options.With(key, value)
+		}
+	}
+	return u, nil
+}
+
+// addressTowards asks the system for its own address on the way to a peer.
+func addressTowards(peer netip.AddrPort) (netip.Addr, error) {
+	c, err := net.DialUDP("udp", nil, net.UDPAddrFromAddrPort(peer))
+	if err != nil {
+		return netip.Addr{}, fmt.Errorf("find the way to %v: %w", peer, err)
+	}
+	defer c.Close()
+	return c.LocalAddr().(*net.UDPAddr).AddrPort().Addr().Unmap(), nil
+}
+
+// idsBeside returns the first of n consecutive endpoint ids that leaves out
+// another: random, so that clients of one server seldom have the same.
+func idsBeside(taken uint16, n int) dgrdma.EndpointID {
+	for {
+		first := 1 + rand.IntN(65535-n)
+		if int(taken) < first || int(taken) >= first+n {
+			return dgrdma.EndpointID(first)
+		}
+	}
+}
+
+// interfaceMTU returns the MTU of the interface with an endpoint's address, or
+// 0 if it is not found.
+func interfaceMTU(at transport.Addr) int {
+	ifs, _ := net.Interfaces()
+	for _, ifi := range ifs {
+		if at.Kind() == transport.KindEther {
+			if mac := at.MAC(); string(ifi.HardwareAddr) == string(mac[:]) {
+				return ifi.MTU
+			}
+			continue
+		}
+		addrs, _ := ifi.Addrs()
+		for _, a := range addrs {
+			p, err := netip.ParsePrefix(a.String())
+			if err == nil && (p.Addr() == at.AddrPort().Addr() || ifi.Flags&net.FlagLoopback != 0 && p.Contains(at.AddrPort().Addr())) {
+				return min(ifi.MTU, 65535)
+			}
+		}
+	}
+	return 0
+}
+
+// wireName is udp or ether.
+func wireName(u url.Endpoint) string {
+	if u.Scheme == url.Ether {
+		return "ether"
+	}
+	return "udp"
+}
