@@ -88,8 +88,6 @@ func parseBench(fs *flag.FlagSet, args []string, stdout io.Writer) (*benchOption
 		return bad("--seconds %v: need more than 0, at most 86400", *seconds)
 	case o.peers < 1 || o.peers > 4096:
 		return bad("--peers %d: need 1 to 4096", o.peers)
-	case o.peers > 1 && o.busyPoll && o.serve == "":
-		return bad("--busy-poll takes a processor for each of --peers %d", o.peers)
 	case !known:
 		return bad("--verify %s: need sample, full or off", o.verify)
 	case o.compare != "" && o.compare != "tcp":

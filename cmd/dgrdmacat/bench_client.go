@@ -20,6 +20,7 @@ type client struct {
 	endpoints []*dgrdma.Endpoint
 	targets   []*target
 	conns     []*dgrdma.Conn // one of each endpoint, to the server
+	driver    *driver        // of many endpoints; nil if there is one
 	giveUp    time.Duration
 	stderr    io.Writer
 }
@@ -63,6 +64,9 @@ func openClient(opt *benchOptions, local, peer url.Endpoint, stderr io.Writer) (
 			return nil, err
 		}
 	}
+	if opt.peers > 1 {
+		c.driver = drive(c.endpoints)
+	}
 	return c, nil
 }
 
@@ -86,7 +90,8 @@ func (c *client) open(local url.Endpoint, profile *dgrdma.Profile, i int) error 
 		local.Addr = netip.AddrPortFrom(local.Addr.Addr(), port+uint16(i))
 	}
 	e, err := dgrdma.Open(local.String(), &dgrdma.Config{
-		ID: dgrdma.EndpointID(c.plan.FirstID) + dgrdma.EndpointID(i), Memory: memory, Profile: profile, BusyPoll: c.opt.busyPoll, Queue: 1 << 20,
+		ID: dgrdma.EndpointID(c.plan.FirstID) + dgrdma.EndpointID(i), Memory: memory, Profile: profile, Queue: 1 << 20,
+		BusyPoll: c.opt.busyPoll, Manual: c.opt.peers > 1,
 	})
 	if err != nil {
 		return err
@@ -108,6 +113,7 @@ func (c *client) perPeer() plan {
 }
 
 func (c *client) close() {
+	c.driver.stop()
 	for _, e := range c.endpoints {
 		e.Close()
 	}
@@ -193,12 +199,19 @@ func (c *client) turn(ctx context.Context, p plan, long time.Duration, o *outcom
 		return err
 	}
 	before := countsOf(c.endpoints)
+	timer := time.AfterFunc(long, out.end) // also if starting takes longer
+	defer timer.Stop()
 	out.start()
 	stopped := showProgress(c.stderr, func() string {
 		n, at := out.done.Load(), time.Since(out.began).Seconds()
 		return fmt.Sprintf("%4.1f of %.1f s  %.0f MB/s  %.0f transactions/s", at, long.Seconds(), float64(n)*float64(p.Size)/at/1e6, float64(n)/at)
 	})
-	interrupted := c.pause(ctx, long, out)
+	var interrupted error
+	select {
+	case <-out.ending:
+	case <-ctx.Done():
+		interrupted = fmt.Errorf("interrupted after %v", time.Since(out.began).Round(time.Millisecond))
+	}
 	// The end of a run is told to the server even if the user is in a hurry.
 	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*c.giveUp)
 	defer cancel()
@@ -225,19 +238,6 @@ func (c *client) turn(ctx context.Context, p plan, long time.Duration, o *outcom
 	o.mine.add(&mine)
 	o.theirs.add(&theirs)
 	return interrupted
-}
-
-// pause waits while the pump works.
-func (c *client) pause(ctx context.Context, long time.Duration, out *pump) error {
-	timer := time.NewTimer(long)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-out.failing:
-	case <-ctx.Done():
-		return fmt.Errorf("interrupted after %v", time.Since(out.began).Round(time.Millisecond))
-	}
-	return nil
 }
 
 // answer waits for a control record of the server.

@@ -24,7 +24,7 @@ type pump struct {
 	outstanding atomic.Int64
 	done        atomic.Uint64 // transactions
 	drained     chan struct{} // closed when nothing is outstanding any more
-	failing     chan struct{} // closed when something failed
+	ending      chan struct{} // closed when nothing is posted any more
 
 	mu  sync.Mutex
 	err error
@@ -44,7 +44,7 @@ type pumpSlot struct {
 // is written to has it: all peers' slots side by side in one memory, or one
 // peer's in each.
 func newPump(p plan, conns []*dgrdma.Conn, oneMemory bool, times *histogram) *pump {
-	u := &pump{plan: p, times: times, drained: make(chan struct{}), failing: make(chan struct{}), timed: 1, slots: make([]pumpSlot, p.slots())}
+	u := &pump{plan: p, times: times, drained: make(chan struct{}), ending: make(chan struct{}), timed: 1, slots: make([]pumpSlot, p.slots())}
 	if p.Size < 4096 {
 		u.timed = 8 // a look at the clock costs as much as such a transaction
 	}
@@ -70,13 +70,13 @@ func newPump(p plan, conns []*dgrdma.Conn, oneMemory bool, times *histogram) *pu
 			patternOf(p.Verify, s.number, 0).fill(s.segment[0].Bytes)
 		}
 	}
+	u.running.Store(true)
 	return u
 }
 
 // start posts all transactions for the first time.
 func (u *pump) start() {
 	u.began = time.Now()
-	u.running.Store(true)
 	u.outstanding.Store(int64(len(u.slots)))
 	for i := range u.slots {
 		if !u.running.Load() || !u.post(&u.slots[i]) {
@@ -129,15 +129,21 @@ func (u *pump) fail(err error) {
 	u.mu.Lock()
 	if u.err == nil {
 		u.err = err
-		close(u.failing)
 	}
 	u.mu.Unlock()
-	u.running.Store(false)
+	u.end()
+}
+
+// end lets nothing more be posted.
+func (u *pump) end() {
+	if u.running.CompareAndSwap(true, false) {
+		close(u.ending)
+	}
 }
 
 // stop lets what is outstanding finish and returns why something failed.
 func (u *pump) stop(ctx context.Context) error {
-	u.running.Store(false)
+	u.end()
 	select {
 	case <-u.drained:
 	case <-ctx.Done():
