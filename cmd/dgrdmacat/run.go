@@ -23,6 +23,7 @@ type command struct {
 
 var commands = []command{
 	{"bench", "measure throughput and completion times between two endpoints", bench},
+	{"ping", "measure how long a write takes to arrive", ping},
 	{"demo", "move 64 MiB between two endpoints over a lossy simulated network, and verify them", demo},
 }
 
