@@ -611,3 +611,48 @@ func TestPostWithLockThatDoneTakes(t *testing.T) {
 		})
 	}
 }
+
+// TestAcceptingEndpointRestarts: one that learns its peers, and connects to
+// nobody, asks who sends it data that it cannot place; else the sender would
+// learn of the restart only by giving up.
+func TestAcceptingEndpointRestarts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := simnet.New(1)
+		defer n.Close()
+		open := func() *Endpoint {
+			mem, err := NewRegion(4096)
+			if err != nil {
+				t.Fatal(err)
+			}
+			b, err := New(n.Attach(addrB, simnet.Config{}), &Config{ID: 2, Memory: mem, AcceptAny: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return b
+		}
+		a, err := New(n.Attach(addrA, simnet.Config{}), &Config{ID: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer a.Close()
+		toB, err := a.Connect(Peer{ID: 2, Addr: addrB})
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := open()
+		if err := toB.Write(context.Background(), write(64, pattern(1, 100), 0, 1)); err != nil {
+			t.Fatal(err)
+		}
+		b.Close()
+		b = open()
+		defer b.Close()
+		began := time.Now()
+		err = toB.Write(context.Background(), write(64, pattern(1, 100), 0, 2))
+		if took := time.Since(began); !errors.Is(err, ErrPeerRestarted) || took > time.Second {
+			t.Errorf("after %v: %v", took, err)
+		}
+		if err := toB.Write(context.Background(), write(64, pattern(1, 100), 0, 3)); err != nil {
+			t.Error(err)
+		}
+	})
+}

@@ -201,16 +201,11 @@ func (e *Endpoint) stranger(why Reason, from transport.Addr, f *frame.Frame) {
 }
 
 // learn makes a connection to a peer that was not configured, if that is
-// wanted. Peers of our own kind introduce themselves first.
+// wanted. One of our own kind that sends data believes us to be in a life that is
+// over, and will be asked who it is.
 func (e *Endpoint) learn(f *frame.Frame, from transport.Addr) *Conn {
 	if !e.cfg.AcceptAny || f.Src == 0 || !f.HasMessages() {
 		return nil
-	}
-	if e.cfg.Profile.Session {
-		cur := f.Cursor()
-		if cur.Next(); !isHello(&cur.Msg) {
-			return nil
-		}
 	}
 	p := Peer{ID: f.Src, Addr: from}
 	c, err := e.connect(p, true)
