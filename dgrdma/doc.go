@@ -10,19 +10,21 @@
 // is one [Transaction]. Lost frames are sent again, duplicates are filtered, and
 // each completion is written exactly once, never before its data.
 //
-// On a network in memory; on a wire only the transport differs:
+// At the receiving end:
 //
-//	network := simnet.New(1)
 //	memory, _ := dgrdma.NewRegion(1 << 20)
-//	a, _ := dgrdma.New(network.Attach(addrA, simnet.Config{}), &dgrdma.Config{ID: 1})
-//	b, _ := dgrdma.New(network.Attach(addrB, simnet.Config{}), &dgrdma.Config{ID: 2, Memory: memory})
-//	toB, _ := a.Connect(dgrdma.Peer{ID: 2, Addr: addrB, Size: memory.Size()})
-//	b.Connect(dgrdma.Peer{ID: 1, Addr: addrA})
+//	b, _ := dgrdma.Open("udp:7100", &dgrdma.Config{Memory: memory, AcceptAny: true})
+//	tell(b.URL())
+//	memory.WaitFor(ctx, 0, 1) // the data is there
+//
+// and at the sending one:
+//
+//	a, _ := dgrdma.Open("udp", nil)
+//	toB, _ := a.Dial(told)
 //	err := toB.Write(ctx, &dgrdma.Transaction{
 //		Segments:       []dgrdma.Segment{{Addr: 4096, Bytes: data}},
 //		CompletionAddr: 0, CompletionValue: 1,
 //	})
-//	memory.WaitFor(ctx, 0, 1) // at b: the data is there
 //
 // # Buffers
 //
