@@ -26,7 +26,7 @@ type Endpoint struct {
 	headroom  int
 	memory    Memory
 	placed    Placed           // nil if the memory does not care
-	poller    transport.Poller // nil unless the configuration asks for one
+	poller    transport.Poller // nil if the transport is none
 	began     time.Time
 
 	peers    atomic.Pointer[peerTable]
@@ -97,10 +97,9 @@ func New(tc transport.Conn, cfg *Config) (*Endpoint, error) {
 	e.placed, _ = e.memory.(Placed)
 	e.peers.Store(&peerTable{})
 	e.batch.init(caps.Headroom)
-	if full.BusyPoll || full.Manual {
-		if e.poller, _ = tc.(transport.Poller); e.poller == nil {
-			return nil, fmt.Errorf("dgrdma: %T cannot be polled: neither BusyPoll nor Manual", tc)
-		}
+	e.poller, _ = tc.(transport.Poller)
+	if e.poller == nil && (full.BusyPoll || full.Manual) {
+		return nil, fmt.Errorf("dgrdma: %T cannot be polled: neither BusyPoll nor Manual", tc)
 	}
 	if !full.Manual {
 		e.wg.Add(2)

@@ -90,13 +90,15 @@ func (e *Endpoint) receiveLoop(blocks bool) {
 	}
 	for {
 		n, err := e.next()
+		if err == nil {
+			err = e.take(n)
+		}
 		if err != nil {
 			if !errors.Is(err, net.ErrClosed) {
 				e.broken(err)
 			}
 			return
 		}
-		e.take(n)
 	}
 }
 
@@ -106,7 +108,7 @@ const idlePolls = 64
 
 // next waits for datagrams.
 func (e *Endpoint) next() (int, error) {
-	if e.poller == nil {
+	if !e.cfg.BusyPoll {
 		return e.transport.Recv(e.datagrams)
 	}
 	for i := 1; ; i++ {
@@ -119,32 +121,46 @@ func (e *Endpoint) next() (int, error) {
 	}
 }
 
-// take acts on n datagrams.
-func (e *Endpoint) take(n int) {
+// fullBatch is how many datagrams make a batch that is not waited for to grow.
+// Arbitrary: that many share an acknowledgement.
+const fullBatch = 64
+
+// take acts on n datagrams, and on those that came meanwhile: they share their
+// acknowledgements.
+func (e *Endpoint) take(n int) (err error) {
 	now := e.now()
-	for i := range n {
-		e.receive(now, &e.datagrams[i])
+	for total := n; n > 0; total += n {
+		for i := range n {
+			e.receive(now, &e.datagrams[i])
+		}
+		if e.poller == nil || e.cfg.Manual || total >= fullBatch {
+			break
+		}
+		if n, err = e.poller.Poll(e.datagrams); err != nil {
+			break
+		}
 	}
 	e.endBatch(now)
+	return err
 }
 
 // Poll drives an endpoint with [Config.Manual]: it takes what has come, acts on
 // what is due, sends, and calls Done, without waiting, and returns how many
-// datagrams it took. One goroutine at a time may call it.
+// datagrams it found at first. One goroutine at a time may call it.
 func (e *Endpoint) Poll() (int, error) {
 	if !e.cfg.Manual {
 		panic("BUG: Poll of an endpoint that has goroutines; set Config.Manual")
 	}
 	n, err := e.poller.Poll(e.datagrams)
+	if err == nil && n > 0 {
+		err = e.take(n)
+	}
 	if err != nil {
 		if !errors.Is(err, net.ErrClosed) {
 			e.broken(err)
 			e.serve()
 		}
-		return 0, err
-	}
-	if n > 0 {
-		e.take(n)
+		return n, err
 	}
 	if int64(e.now()) >= e.armed.Load() {
 		e.expire()
