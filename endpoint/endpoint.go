@@ -152,6 +152,7 @@ func (e *Endpoint) connect(p Peer, learned bool) (*Conn, error) {
 		err = fmt.Errorf("dgrdma: connect peer %d at %v: %w", p.ID, p.Addr, ErrPeerExists)
 	default:
 		e.peers.Store(old.with(c))
+		e.focus()
 	}
 	e.mu.Unlock()
 	if err != nil {
@@ -190,12 +191,26 @@ func newPeerTable(all []*Conn) *peerTable {
 	return t
 }
 
+// focus tells the transport if there is but one peer to listen to. Guarded by mu.
+func (e *Endpoint) focus() {
+	f, ok := e.transport.(transport.Focuser)
+	if !ok || e.cfg.AcceptAny {
+		return
+	}
+	var only transport.Addr
+	if all := e.peers.Load().all; len(all) == 1 {
+		only = all[0].peer.Addr
+	}
+	f.Focus(only)
+}
+
 // forget takes a connection out of the table.
 func (e *Endpoint) forget(c *Conn) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if old := e.peers.Load(); slices.Contains(old.all, c) {
 		e.peers.Store(old.without(c))
+		e.focus()
 		s := c.Stats()
 		e.gone.Add(&s.Counters)
 	}

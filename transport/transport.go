@@ -104,6 +104,14 @@ type Router interface {
 	MTUTo(Addr) int
 }
 
+// Focuser is implemented by transports that are faster while they have but one
+// peer.
+type Focuser interface {
+	// Focus says that only this peer will be sent to and listened to; the zero
+	// Addr, that it may be anyone. It may be called at any time.
+	Focus(Addr)
+}
+
 // Kind says what an [Addr] is an address of.
 type Kind uint8
 

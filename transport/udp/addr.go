@@ -124,3 +124,9 @@ func (z *zones) write(n *mmsg.Name, a transport.Addr, v6 bool) (ok bool) {
 	binary.NativeEndian.PutUint32(n[offScope:], z.scope(ap.Addr().Zone()))
 	return true
 }
+
+// dissolve makes a connected socket one that anyone may send to.
+func dissolve(fd int) {
+	unspecified := unix.RawSockaddr{Family: unix.AF_UNSPEC}
+	mmsg.Connect(fd, &unspecified)
+}

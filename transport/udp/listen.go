@@ -95,6 +95,11 @@ func (c *Conn) setUp(fd int, want netip.AddrPort, cfg Config) error {
 		return err
 	}
 	c.buffers = mmsg.SetBuffers(fd, cfg.Buffer)
+	if want.Port() == 0 {
+		// A socket that chose its port itself would lose it when it is not
+		// connected any more.
+		want = netip.AddrPortFrom(want.Addr(), freePort(want))
+	}
 	switch err := unix.Bind(fd, sockaddr(want)); err {
 	case nil:
 	case unix.EADDRINUSE:
@@ -122,6 +127,23 @@ func (c *Conn) setUp(fd int, want netip.AddrPort, cfg Config) error {
 // Buffers are the sizes of the socket's buffers, as the kernel counts them: with
 // its own overhead, which is about as much as the data.
 type Buffers = mmsg.Buffers
+
+// freePort returns a port that was free just now, or 0.
+func freePort(want netip.AddrPort) uint16 {
+	fd, err := open(want.Addr().Is6())
+	if err != nil {
+		return 0
+	}
+	defer unix.Close(fd)
+	if unix.Bind(fd, sockaddr(want)) != nil {
+		return 0
+	}
+	sa, err := unix.Getsockname(fd)
+	if err != nil {
+		return 0
+	}
+	return addrPort(sa, "").Port()
+}
 
 // AnyAddr returns an address of this machine that others can reach, with that
 // port: IPv4 before IPv6, and the loopback address if there is no other.

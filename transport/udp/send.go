@@ -48,6 +48,7 @@ func (c *Conn) Send(batch []transport.Outgoing) (int, error) {
 func (c *Conn) gather(batch []transport.Outgoing, start int, gso bool) int {
 	s := &c.sending
 	s.out.Reset()
+	focused := c.focused.Load()
 	for i := start; i < len(batch); {
 		o := &batch[i]
 		if o.To != s.last {
@@ -64,7 +65,10 @@ func (c *Conn) gather(batch []transport.Outgoing, start int, gso bool) int {
 			s.last = o.To
 		}
 		length := lenInet4
-		if c.v6 {
+		switch {
+		case focused != nil && *focused == o.To:
+			length = 0
+		case c.v6:
 			length = lenInet6
 		}
 		name := s.out.Begin(length)

@@ -337,3 +337,46 @@ func TestMTU(t *testing.T) {
 		}
 	}
 }
+
+// TestFocus: a socket with one peer hears nobody else, and keeps its port when it
+// has others again.
+func TestFocus(t *testing.T) {
+	for _, ip := range []string{"127.0.0.1", "::1"} {
+		for _, port := range []uint16{0, 47112} {
+			a, err := Listen(Config{Addr: netip.AddrPortFrom(netip.MustParseAddr(ip), port)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer a.Close()
+			b, other := listen(t, ip, Config{}), listen(t, ip, Config{})
+			exchange := func(with *Conn, heard bool) {
+				t.Helper()
+				for _, way := range [][2]*Conn{{a, with}, {with, a}} {
+					if n, err := way[0].Send([]transport.Outgoing{outgoing(way[1].LocalAddr(), 7, 100)}); n != 1 || err != nil {
+						t.Fatal(n, err)
+					}
+					if heard || way[1] != a {
+						collect(t, way[1], 1, 1)
+					} else if n, err := a.Poll(make([]transport.Datagram, 1)); n != 0 || err != nil {
+						t.Errorf("heard from another: %d, %v", n, err)
+					}
+				}
+			}
+			exchange(b, true)
+			exchange(other, true)
+			a.Focus(b.LocalAddr())
+			exchange(b, true)
+			exchange(other, false)
+			a.Focus(other.LocalAddr())
+			exchange(other, true)
+			exchange(b, false)
+			a.Focus(transport.Addr{})
+			exchange(other, true)
+			exchange(b, true)
+			if s := a.Stats(); s != (transport.Stats{}) {
+				t.Errorf("counted %+v", s)
+			}
+			a.Close()
+		}
+	}
+}

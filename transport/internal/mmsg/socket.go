@@ -4,6 +4,7 @@ import (
 	"net"
 	"os"
 	"sync/atomic"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -97,4 +98,13 @@ func (s *Socket) wait(events int16) error {
 			return nil
 		}
 	}
+}
+
+// Connect is connect for addresses that package unix has no type for.
+func Connect(fd int, to *unix.RawSockaddr) error {
+	_, _, e := unix.Syscall(unix.SYS_CONNECT, uintptr(fd), uintptr(unsafe.Pointer(to)), unsafe.Sizeof(*to))
+	if e != 0 {
+		return os.NewSyscallError("connect", e)
+	}
+	return nil
 }
