@@ -20,7 +20,7 @@ type Conn struct {
 	peer       Peer
 	profile    Profile
 	frameMax   int // length of a full frame
-	leastChunk int // data bytes of a message that fills a frame
+	leastChunk int // data bytes of a message that fills a frame, if it is not the last
 	learned    bool
 
 	queued atomic.Bool   // in the endpoint's list of connections with work
@@ -88,7 +88,7 @@ func (e *Endpoint) newConn(p Peer, now ack.Instant) (*Conn, error) {
 	if room < max(prof.Chunk, prof.Final) {
 		return nil, fmt.Errorf("dgrdma: connect peer %d: frames of %d bytes have no room for data", p.ID, limit)
 	}
-	c.leastChunk = room / prof.Chunk * prof.Chunk
+	c.leastChunk = room &^ (prof.Chunk - 1)
 	c.wakeAt.Store(math.MaxInt64)
 	c.rx.init(c)
 	c.start(now)

@@ -89,6 +89,31 @@ func (l *layout) alone(t *Transaction) (bytes int, fits bool) {
 	return max(bytes, frame.MessageHeaderSize), true
 }
 
+// fillWhole fills a frame with one message from the midst of a long segment, and
+// returns the frame's length. 0: the transaction is not in such a place. It does
+// what fill does, for most frames of large transactions, in less time.
+func (c *Conn) fillWhole(b []byte, t *Transaction) int {
+	if !t.begun || t.segment == len(t.Segments) {
+		return 0
+	}
+	s := &t.Segments[t.segment]
+	rest := s.Bytes[t.offset:]
+	if len(rest) <= c.frameMax {
+		return 0 // it may be the end
+	}
+	t.packed++
+	m := frame.Message{
+		Txn: t.id, CompletionAddr: t.CompletionAddr, CompletionValue: t.CompletionValue,
+		Count: t.count, Index: t.packed, Addr: s.Addr + uint32(t.offset), Len: uint16(c.leastChunk),
+	}
+	const at = frame.HeaderSize + frame.MessageHeaderSize
+	m.Put(b[frame.HeaderSize:])
+	copy(b[at:at+c.leastChunk], rest)
+	t.offset += c.leastChunk
+	t.frames++
+	return at + c.leastChunk
+}
+
 // fill adds messages of queued transactions to w and returns the first of them
 // and how many there are. Guarded by mu.
 func (c *Conn) fill(w *frame.Writer) (first *Transaction, n int) {

@@ -127,14 +127,18 @@ func (c *Conn) packNew(b *batch, now ack.Instant) bool {
 		return false
 	}
 	buf := c.buffer()
-	var w frame.Writer
-	w.Init(buf[b.headroom : b.headroom+c.frameMax])
-	first, n := c.fill(&w)
-	if n == 0 {
-		panic("BUG: a frame without messages")
+	length, n := c.fillWhole(buf[b.headroom:], t), 1
+	first := t
+	if length == 0 {
+		var w frame.Writer
+		w.Init(buf[b.headroom : b.headroom+c.frameMax])
+		if first, n = c.fill(&w); n == 0 {
+			panic("BUG: a frame without messages")
+		}
+		length = w.Len()
 	}
-	buf = buf[:b.headroom+w.Len()]
-	q := c.sender.Track(now, w.Len())
+	buf = buf[:b.headroom+length]
+	q := c.sender.Track(now, length)
 	c.follow()
 	c.out[int(q)&(len(c.out)-1)] = outFrame{buf: buf, first: first, n: n}
 	run, ok := c.due.Next()
