@@ -129,17 +129,14 @@ func pingTo(ctx context.Context, o *pingOptions, stdout, stderr io.Writer) error
 		return err
 	}
 	trips := make([]time.Duration, 0, o.n)
-	var sent time.Time
 	p.arrived = func(number uint32) {
-		now := time.Now()
-		if number > pingWarmUp {
-			trips = append(trips, now.Sub(sent))
+		if took := p.elapsed(); number > pingWarmUp {
+			trips = append(trips, took)
 		}
 		if len(trips) == o.n {
 			p.end(nil)
 			return
 		}
-		sent = now
 		p.write(number + 1)
 	}
 	if err := p.open(local.String(), o.busyPoll, false); err != nil {

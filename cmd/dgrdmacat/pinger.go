@@ -18,9 +18,6 @@ const (
 	pingData   = 64
 	pingBytes  = 64
 	pingMemory = 4096
-	// pingSpare is how many transactions take turns: one is done only after the
-	// answer to it came, when the next is posted.
-	pingSpare = 64
 	// pingWarmUp is how many are not counted.
 	pingWarmUp = 1000
 )
@@ -39,9 +36,11 @@ type pinger struct {
 	err   error         // good when ended is closed
 	ended chan struct{} // the client said bye, all is measured, or something failed
 
-	mu    sync.Mutex
-	spare [pingSpare]dgrdma.Transaction
-	next  int
+	mu     sync.Mutex
+	t      dgrdma.Transaction
+	posted bool      // and not done yet
+	owed   uint32    // to be written when it is
+	sentAt time.Time // when t was posted last
 }
 
 func newPinger(size int) (*pinger, error) {
@@ -50,12 +49,10 @@ func newPinger(size int) (*pinger, error) {
 		return nil, err
 	}
 	p := &pinger{Region: region, ended: make(chan struct{})}
-	for i := range p.spare {
-		p.spare[i] = dgrdma.Transaction{
-			Segments:       []dgrdma.Segment{{Addr: pingData, Bytes: make([]byte, pingBytes)}},
-			CompletionAddr: pingWord,
-			Done:           p.check,
-		}
+	p.t = dgrdma.Transaction{
+		Segments:       []dgrdma.Segment{{Addr: pingData, Bytes: make([]byte, pingBytes)}},
+		CompletionAddr: pingWord,
+		Done:           p.done,
 	}
 	return p, nil
 }
@@ -86,22 +83,48 @@ func (p *pinger) Complete(src dgrdma.EndpointID, m *frame.Message) {
 	}
 }
 
-// write sends a ping or an answer.
+// write sends a ping or an answer. What was written before is mostly
+// acknowledged by the very frame that made us call, but not until the end of
+// its batch. To wait for that costs nothing, and then the frame leaves from
+// this goroutine, which with another transaction under way would be the
+// business of the sending one.
 func (p *pinger) write(number uint32) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	t := &p.spare[p.next%pingSpare]
-	p.next++
-	t.CompletionValue = number
-	if err := p.peer.Load().Post(t); err != nil {
+	if p.posted {
+		p.owed = number
+		return
+	}
+	p.post(number)
+}
+
+func (p *pinger) done(_ *dgrdma.Transaction, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.posted = false
+	if err != nil {
+		p.end(err)
+	} else if n := p.owed; n != 0 {
+		p.owed = 0
+		p.post(n)
+	}
+}
+
+// post is guarded by mu.
+func (p *pinger) post(number uint32) {
+	p.posted, p.sentAt = true, time.Now()
+	p.t.CompletionValue = number
+	if err := p.peer.Load().Post(&p.t); err != nil {
 		p.end(err)
 	}
 }
 
-func (p *pinger) check(_ *dgrdma.Transaction, err error) {
-	if err != nil {
-		p.end(err)
-	}
+// elapsed returns how long ago the last write was posted.
+func (p *pinger) elapsed() time.Duration {
+	now := time.Now()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return now.Sub(p.sentAt)
 }
 
 func (p *pinger) end(err error) {

@@ -1,0 +1,280 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/dgrdma/dgrdma/dgrdma"
+)
+
+// noGoroutineLeft fails the test if it ends with more goroutines than it began.
+func noGoroutineLeft(t *testing.T) {
+	before := runtime.NumGoroutine()
+	t.Cleanup(func() {
+		var now int
+		for range 100 {
+			if now = runtime.NumGoroutine(); now <= before {
+				return
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+		stacks := make([]byte, 1<<16)
+		t.Errorf("%d goroutines more than before\n%s", now-before, stacks[:runtime.Stack(stacks, true)])
+	})
+}
+
+func runJSON(t *testing.T, args string) map[string]any {
+	t.Helper()
+	code, out, stderr := runFor(t, t.Context(), strings.Fields(args)...)
+	if code != exitOK || stderr != "" {
+		t.Fatalf("%s: exit code %d, stderr %q", args, code, stderr)
+	}
+	var got map[string]any
+	if err := json.Unmarshal([]byte(out), &got); err != nil || strings.Count(out, "\n") != 1 {
+		t.Fatalf("%v: not one JSON object: %s", err, out)
+	}
+	return got
+}
+
+func TestBenchWithBothEndsHere(t *testing.T) {
+	for _, c := range []struct {
+		args string
+		want map[string]any
+	}{
+		{"", map[string]any{"transport": "udp", "size": 65536.0, "depth": 256.0, "one_process": true, "verify": "sample"}},
+		{"--size 64 --depth 100", map[string]any{"size": 64.0, "depth": 100.0}},
+		{"--size 1 --depth 1", map[string]any{"size": 1.0}},
+		{"--size 100001 --verify full --mtu 1500 --gso off --gro off", map[string]any{"mtu": 1500.0, "verify": "full"}},
+		{"--verify off --sockbuf default --window 100", map[string]any{"verify": "off"}},
+		{"--bidir", map[string]any{"bidir": true}},
+		{"--busy-poll", map[string]any{"busy_poll": true}},
+		{"--peers 8 --depth 4 --bidir", map[string]any{"peers": 8.0}},
+		{"--profile fpga --size 16384", map[string]any{"profile": "fpga"}},
+		{"--profile opencpi --size 16384 --verify full", map[string]any{"profile": "opencpi"}},
+		{"--profile opencpi-legacy --size 16384", map[string]any{"profile": "opencpi-legacy"}},
+		{"--compare tcp --bidir", map[string]any{}},
+	} {
+		t.Run(strings.ReplaceAll(strings.Trim(c.args, "-"), " ", "_"), func(t *testing.T) {
+			noGoroutineLeft(t)
+			got := runJSON(t, "bench --json --seconds 0.1 --size 65536 "+c.args)
+			for key, want := range c.want {
+				if got[key] != want {
+					t.Errorf("%s is %v, want %v", key, got[key], want)
+				}
+			}
+			for _, key := range []string{"mtu", "seconds", "bytes", "mb_per_s", "transactions_per_s", "frames", "cpu_ns_per_frame", "p50_us", "p99_us"} {
+				if v, ok := got[key].(float64); !ok || v <= 0 {
+					t.Errorf("%s is %v", key, got[key])
+				}
+			}
+			for _, key := range []string{"retransmits", "duplicates", "kernel_drops"} {
+				if _, ok := got[key].(float64); !ok {
+					t.Errorf("no %s", key)
+				}
+			}
+			if strings.Contains(c.args, "--bidir") && got["back_mb_per_s"].(float64) <= 0 {
+				t.Error("nothing came back")
+			}
+			if strings.Contains(c.args, "--compare") && got["ratio"].(float64) <= 0 {
+				t.Error("no ratio")
+			}
+		})
+	}
+}
+
+// serving runs a serving command and returns its URL, and what it ends with.
+func serving(t *testing.T, ctx context.Context, args string) (url string, end func() (int, string)) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "url")
+	type result struct {
+		code   int
+		stderr string
+	}
+	ended := make(chan result, 1)
+	go func() {
+		code, _, stderr := runFor(t, ctx, append(strings.Fields(args), "--url-file", file)...)
+		ended <- result{code, stderr}
+	}()
+	for range 500 {
+		if b, err := os.ReadFile(file); err == nil {
+			return strings.TrimSpace(string(b)), func() (int, string) { r := <-ended; return r.code, r.stderr }
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Fatal("no URL")
+	return "", nil
+}
+
+func TestBenchServerAndClients(t *testing.T) {
+	noGoroutineLeft(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	url, end := serving(t, ctx, "bench --serve udp:127.0.0.1")
+	if !strings.HasPrefix(url, "ocpi-udp-rdma:127.0.0.1;") || !strings.Contains(url, ";134217728.") {
+		t.Errorf("serves on %s", url)
+	}
+	for range 2 {
+		if got := runJSON(t, "bench --json --seconds 0.05 --size 100000 --to "+url); got["one_process"] != false {
+			t.Errorf("%v", got)
+		}
+	}
+	code, out, _ := runFor(t, ctx, "bench", "--seconds", "0.05", "--compare", "tcp", "--local", "udp", "--to", url)
+	if code != exitOK || !strings.Contains(out, "ratio") || !strings.Contains(out, "verified     sample") {
+		t.Errorf("code %d: %s", code, out)
+	}
+	code, _, stderr := runFor(t, ctx, "bench", "--size", "268435456", "--to", url)
+	if code != exitUsage || !strings.Contains(stderr, "bytes of memory at the server, which has 134217728") {
+		t.Errorf("code %d: %s", code, stderr)
+	}
+	cancel()
+	if code, stderr := end(); code != exitOK || strings.Count(stderr, "100000 bytes") != 2 ||
+		!strings.Contains(stderr, "any peer may write") || strings.Contains(stderr, "error") {
+		t.Errorf("server: code %d, %s", code, stderr)
+	}
+}
+
+func TestBenchServesOnce(t *testing.T) {
+	noGoroutineLeft(t)
+	url, end := serving(t, t.Context(), "bench --once --profile fpga --serve udp:127.0.0.1")
+	if got := runJSON(t, "bench --json --seconds 0.05 --size 4096 --profile fpga --to "+url); got["profile"] != "fpga" {
+		t.Errorf("%v", got)
+	}
+	if code, stderr := end(); code != exitOK {
+		t.Errorf("server: code %d, %s", code, stderr)
+	}
+}
+
+func TestBenchTurnsASecondClientAway(t *testing.T) {
+	noGoroutineLeft(t)
+	url, end := serving(t, t.Context(), "bench --once --serve udp:127.0.0.1")
+	first := make(chan int)
+	go func() {
+		code, _, _ := runFor(t, t.Context(), "bench", "--seconds", "0.5", "--to", url)
+		first <- code
+	}()
+	time.Sleep(200 * time.Millisecond)
+	code, _, stderr := runFor(t, t.Context(), "bench", "--seconds", "0.1", "--to", url)
+	if code != exitError || !strings.Contains(stderr, "busy with another client") {
+		t.Errorf("code %d: %s", code, stderr)
+	}
+	if code := <-first; code != exitOK {
+		t.Errorf("the first client: code %d", code)
+	}
+	if code, stderr := end(); code != exitOK {
+		t.Errorf("server: code %d, %s", code, stderr)
+	}
+}
+
+func TestBenchIsInterrupted(t *testing.T) {
+	noGoroutineLeft(t)
+	url, end := serving(t, t.Context(), "bench --once --serve udp:127.0.0.1")
+	ctx, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(200*time.Millisecond, cancel)
+	code, out, stderr := runFor(t, ctx, "bench", "--seconds", "60", "--to", url)
+	if code != exitError || !strings.Contains(stderr, "interrupted after") || !strings.Contains(out, "MB/s") {
+		t.Errorf("code %d: %s %s", code, out, stderr)
+	}
+	if code, stderr := end(); code != exitOK {
+		t.Errorf("server: code %d, %s", code, stderr)
+	}
+}
+
+func TestBenchServerIsInterruptedOrLosesItsClient(t *testing.T) {
+	noGoroutineLeft(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	_, end := serving(t, ctx, "bench --once --serve udp:127.0.0.1")
+	cancel()
+	if code, stderr := end(); code != exitError || !strings.Contains(stderr, "interrupted") {
+		t.Errorf("server: code %d, %s", code, stderr)
+	}
+
+	url, end := serving(t, t.Context(), "bench --once --serve udp:127.0.0.1?giveup=300ms")
+	e, err := dgrdma.Open("udp:127.0.0.1", &dgrdma.Config{ID: 7})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := e.Dial(url)
+	if err == nil {
+		err = tell(t.Context(), c, kindBegin, &plan{Size: 64, Depth: 1, Peers: 1, FirstID: 7})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.Close()
+	if code, stderr := end(); code != exitError {
+		t.Errorf("server: code %d, %s", code, stderr)
+	}
+}
+
+func TestServerMissing(t *testing.T) {
+	noGoroutineLeft(t)
+	const nobody = "ocpi-udp-rdma:127.0.0.1;9;134217728.2.16?giveup=100ms"
+	for _, args := range []string{"bench --to " + nobody, "bench --peers 3 --to " + nobody, "ping --to " + nobody, "ping --busy-poll --to " + nobody} {
+		code, out, stderr := runFor(t, t.Context(), strings.Fields(args)...)
+		if code != exitError || out != "" || !strings.Contains(stderr, "does not answer any more") {
+			t.Errorf("%s: code %d, %q, %q", args, code, out, stderr)
+		}
+	}
+}
+
+func TestArrivalsAreVerified(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		verify uint32
+		round  uint32
+		spoil  func(b []byte)
+		says   string
+	}{
+		{"sound", verifyFull, 1, func([]byte) {}, ""},
+		{"sampled", verifySample, 1, func([]byte) {}, ""},
+		{"fresh word", verifySample, 1, func(b []byte) { b[4096+3] ^= 1 }, "slot 5, transaction 1 in it, byte 4096:"},
+		{"tail", verifyFull, 1, func(b []byte) { b[len(b)-1] ^= 0x80 }, "byte 9000:"},
+		{"old data", verifySample, 1, func(b []byte) { patternOf(verifySample, 5, 0).renew(b) }, "byte 0:"},
+		{"another slot's", verifyFull, 1, func(b []byte) { patternOf(verifyFull, 4, 1).fill(b) }, "byte 0:"},
+		{"completed twice", verifySample, 0, func(b []byte) {}, "completed for the 0th time, expected the 1th"},
+		{"never looked at", verifyOff, 1, func(b []byte) { clear(b) }, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p := plan{Size: 9005, Depth: 8, Peers: 1, Verify: c.verify}
+			memory, err := newTarget(int(p.needs()))
+			if err != nil {
+				t.Fatal(err)
+			}
+			b := memory.Bytes()[p.slotAt(5):][:p.Size]
+			patternOf(c.verify, 5, 0).fill(b)
+			patternOf(c.verify, 5, c.round).renew(b)
+			c.spoil(b)
+			in := memory.expect(p, 0)
+			in.complete(memory.Bytes(), 5, c.round)
+			var saw seen
+			in.report(&saw)
+			if (saw.Wrong > 0) != (c.says != "") || c.says != "" && !strings.Contains(saw.mismatch().Error(), c.says) {
+				t.Errorf("%d wrong: %v", saw.Wrong, saw.mismatch())
+			}
+		})
+	}
+	memory, _ := newTarget(1 << 20)
+	in := memory.expect(plan{Size: 64, Depth: 4, Peers: 1}, 0)
+	if in.complete(memory.Bytes(), 4, 1); in.wrong.Load() != 1 {
+		t.Error("completions beyond the slots are not noticed")
+	}
+}
+
+func TestHistogram(t *testing.T) {
+	var h histogram
+	for i := range 100_000 {
+		h.add(time.Duration(i))
+	}
+	h.add(1 << 62)
+	for q, want := range map[float64]float64{0.001: 100, 0.5: 50_000, 0.99: 99_000} {
+		if got := float64(h.quantile(q)); got < want*0.97 || got > want*1.03 {
+			t.Errorf("quantile %v is %v, want %v", q, got, want)
+		}
+	}
+}

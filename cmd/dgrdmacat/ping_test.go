@@ -1,0 +1,43 @@
+package main
+
+import (
+	"fmt"
+	"net"
+	"strings"
+	"testing"
+)
+
+func TestPing(t *testing.T) {
+	for _, mode := range []string{"", "--busy-poll"} {
+		t.Run("mode"+mode, func(t *testing.T) {
+			noGoroutineLeft(t)
+			// A port that is free now. ping says where it serves only to people.
+			s, err := net.ListenPacket("udp4", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			url := fmt.Sprintf("ocpi-udp-rdma:127.0.0.1;%d;65536.2.16", s.LocalAddr().(*net.UDPAddr).Port)
+			s.Close()
+			served := make(chan int)
+			go func() {
+				code, _, _ := runFor(t, t.Context(), strings.Fields("ping --once --serve "+url+" "+mode)...)
+				served <- code
+			}()
+			got := runJSON(t, "ping --json -n 200 --to "+url+" "+mode)
+			last := 0.0
+			for _, key := range []string{"min_us", "p50_us", "p99_us", "max_us"} {
+				v, ok := got[key].(float64)
+				if !ok || v <= 0 || v < last {
+					t.Errorf("%s is %v", key, got[key])
+				}
+				last = v
+			}
+			if got["n"] != 200.0 || got["busy_poll"] != (mode != "") {
+				t.Errorf("%v", got)
+			}
+			if code := <-served; code != exitOK {
+				t.Errorf("server: code %d", code)
+			}
+		})
+	}
+}
