@@ -15,6 +15,7 @@ import (
 // client is the side of bench that decides what is run.
 type client struct {
 	opt       *benchOptions
+	local     url.Endpoint
 	peer      url.Endpoint
 	plan      plan
 	endpoints []*dgrdma.Endpoint
@@ -53,7 +54,8 @@ func openClient(opt *benchOptions, local, peer url.Endpoint, stderr io.Writer) (
 		return nil, usageError{fmt.Errorf("--local has id %d, which is the server's", first)}
 	}
 	p.FirstID = uint32(first)
-	c := &client{opt: opt, peer: peer, plan: p, giveUp: giveUpOf(local), stderr: stderr}
+	local = opt.wire.apply(local)
+	c := &client{opt: opt, local: local, peer: peer, plan: p, giveUp: giveUpOf(local), stderr: stderr}
 	profile, err := profileBetweenUs(opt.wire.profile, peer.Scheme == url.UDP, false)
 	if err != nil {
 		return nil, err
@@ -82,7 +84,6 @@ func (c *client) open(local url.Endpoint, profile *dgrdma.Profile, i int) error 
 	if err != nil {
 		return err
 	}
-	local = c.opt.wire.apply(local)
 	if i > 0 && local.Complete() {
 		local.ID += uint16(i)
 	}
@@ -192,10 +193,14 @@ func (c *client) turn(ctx context.Context, p plan, long time.Duration, o *outcom
 		}
 	}
 	out := newPump(p, c.conns, true, &o.times)
-	if err := tell(ctx, c.conns[0], kindBegin, &p); err != nil {
+	// What the server was told to begin, it is told to end, even if the user is
+	// in a hurry.
+	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), long+4*c.giveUp)
+	defer cancel()
+	if err := tell(bounded, c.conns[0], kindBegin, &p); err != nil {
 		return err
 	}
-	if _, err := c.answer(ctx, kindReady); err != nil {
+	if _, err := c.answer(bounded, kindReady); err != nil {
 		return err
 	}
 	before := countsOf(c.endpoints)
@@ -212,20 +217,17 @@ func (c *client) turn(ctx context.Context, p plan, long time.Duration, o *outcom
 	case <-ctx.Done():
 		interrupted = fmt.Errorf("interrupted after %v", time.Since(out.began).Round(time.Millisecond))
 	}
-	// The end of a run is told to the server even if the user is in a hurry.
-	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*c.giveUp)
-	defer cancel()
-	err := out.stop(ending)
+	err := out.stop(bounded)
 	stopped()
 	if err != nil {
 		return err
 	}
 	var mine, theirs seen
 	out.report(&mine)
-	if err := tell(ending, c.conns[0], kindEnd, nil); err != nil {
+	if err := tell(bounded, c.conns[0], kindEnd, nil); err != nil {
 		return err
 	}
-	report, err := c.answer(ending, kindReport)
+	report, err := c.answer(bounded, kindReport)
 	if err != nil {
 		return err
 	}
@@ -234,7 +236,7 @@ func (c *client) turn(ctx context.Context, p plan, long time.Duration, o *outcom
 	for _, a := range in {
 		a.report(&mine)
 	}
-	c.thank(ending)
+	c.thank(bounded)
 	o.mine.add(&mine)
 	o.theirs.add(&theirs)
 	return interrupted

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strconv"
 	"time"
 )
 
@@ -75,7 +76,7 @@ func (c *client) result(o *outcome, oneProcess bool) benchResult {
 	took, tookBack := time.Duration(mine.Nanoseconds), time.Duration(theirs.Nanoseconds)
 	back := perSecond(theirs.Bytes, tookBack) / 1e6
 	r := benchResult{
-		Transport: wireName(c.peer), Profile: c.opt.wire.profile, MTU: c.opt.wire.mtu,
+		Transport: wireName(c.peer), Profile: c.opt.wire.profile,
 		Size: int(c.plan.Size), Depth: int(c.plan.Depth), Peers: int(c.plan.Peers),
 		Bidir: c.plan.BothWays != 0, BusyPoll: c.opt.busyPoll, Verify: c.opt.verify, OneProcess: oneProcess,
 		Seconds: took.Seconds(), Bytes: mine.Bytes + theirs.Bytes, MBPerS: perSecond(mine.Bytes, took)/1e6 + back,
@@ -86,7 +87,9 @@ func (c *client) result(o *outcome, oneProcess bool) benchResult {
 		ServerBytesPerPeer: theirs.PeerMemory, VerificationsFailed: mine.Wrong + theirs.Wrong, BackMBPerS: back,
 	}
 	r.CPUPerFrame, r.ServerCPUPerFrame = perFrame(mine.CPU, r.Frames), perFrame(theirs.CPU, r.Frames)
-	if r.MTU == 0 {
+	if mtu, given := c.local.Options.Get("mtu"); given {
+		r.MTU, _ = strconv.Atoi(mtu)
+	} else {
 		r.MTU = interfaceMTU(c.endpoints[0].LocalAddr())
 	}
 	if c.opt.compare != "" {

@@ -153,19 +153,37 @@ func TestBenchServesOnce(t *testing.T) {
 func TestBenchTurnsASecondClientAway(t *testing.T) {
 	noGoroutineLeft(t)
 	url, end := serving(t, t.Context(), "bench --once --serve udp:127.0.0.1")
-	first := make(chan int)
-	go func() {
-		code, _, _ := runFor(t, t.Context(), "bench", "--seconds", "0.5", "--to", url)
-		first <- code
-	}()
-	time.Sleep(200 * time.Millisecond)
+	memory, err := newTarget(completionsAt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, err := dgrdma.Open("udp:127.0.0.1", &dgrdma.Config{ID: 7, Memory: memory})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer first.Close()
+	c, err := first.Dial(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	say := func(kind uint32, content any, want uint32) {
+		if err := tell(t.Context(), c, kind, content); err != nil {
+			t.Fatal(err)
+		}
+		if want == 0 {
+			return
+		}
+		if answer := <-memory.control; answer.kind != want {
+			t.Errorf("answer %d to %d, want %d", answer.kind, kind, want)
+		}
+	}
+	say(kindBegin, &plan{Size: 64, Depth: 1, Peers: 1, FirstID: 7}, kindReady)
 	code, _, stderr := runFor(t, t.Context(), "bench", "--seconds", "0.1", "--to", url)
 	if code != exitError || !strings.Contains(stderr, "busy with another client") {
 		t.Errorf("code %d: %s", code, stderr)
 	}
-	if code := <-first; code != exitOK {
-		t.Errorf("the first client: code %d", code)
-	}
+	say(kindEnd, nil, kindReport)
+	say(kindBye, nil, 0)
 	if code, stderr := end(); code != exitOK {
 		t.Errorf("server: code %d, %s", code, stderr)
 	}
@@ -173,12 +191,14 @@ func TestBenchTurnsASecondClientAway(t *testing.T) {
 
 func TestBenchIsInterrupted(t *testing.T) {
 	noGoroutineLeft(t)
-	url, end := serving(t, t.Context(), "bench --once --serve udp:127.0.0.1")
+	serverCtx, stop := context.WithCancel(t.Context())
+	defer stop()
+	url, end := serving(t, serverCtx, "bench --once --serve udp:127.0.0.1")
 	ctx, cancel := context.WithCancel(t.Context())
-	time.AfterFunc(200*time.Millisecond, cancel)
+	time.AfterFunc(500*time.Millisecond, cancel)
 	code, out, stderr := runFor(t, ctx, "bench", "--seconds", "60", "--to", url)
 	if code != exitError || !strings.Contains(stderr, "interrupted after") || !strings.Contains(out, "MB/s") {
-		t.Errorf("code %d: %s %s", code, out, stderr)
+		t.Fatalf("code %d: %s %s", code, out, stderr)
 	}
 	if code, stderr := end(); code != exitOK {
 		t.Errorf("server: code %d, %s", code, stderr)
