@@ -18,7 +18,7 @@ type benchOptions struct {
 	urlFile          string
 	wire             wireFlags
 	plan             plan
-	peers            int
+	peers, depth     int
 	duration         time.Duration
 	busyPoll         bool
 	json             bool
@@ -57,7 +57,7 @@ func parseBench(fs *flag.FlagSet, args []string, stdout io.Writer) (*benchOption
 	fs.StringVar(&o.to, "to", "", "complete `URL` of the server")
 	fs.StringVar(&o.local, "local", "", "with --to: `URL` of this side; Ethernet needs it")
 	size := fs.Int("size", 1<<20, "bytes per transaction")
-	depth := fs.Int("depth", 0, "transactions outstanding, per peer; 0: what makes up 16 MiB, at most 4096")
+	fs.IntVar(&o.depth, "depth", 0, "transactions outstanding, of each peer; 0: of all peers together what makes up 16 MiB,\nat most 4096")
 	seconds := fs.Float64("seconds", 3, "how long to write")
 	bidir := fs.Bool("bidir", false, "the server writes too")
 	fs.IntVar(&o.peers, "peers", 1, "endpoints of the client, each with an id and a port of its own")
@@ -82,8 +82,8 @@ func parseBench(fs *flag.FlagSet, args []string, stdout io.Writer) (*benchOption
 		return bad("--local belongs to --to")
 	case *size < 1 || *size > 1<<30:
 		return bad("--size %d: need 1 to %d bytes", *size, 1<<30)
-	case *depth < 0 || *depth > 1<<20:
-		return bad("--depth %d: need 1 to %d", *depth, 1<<20)
+	case o.depth < 0 || o.depth > 1<<20:
+		return bad("--depth %d: need 1 to %d", o.depth, 1<<20)
 	case !(*seconds > 0 && *seconds <= 86400):
 		return bad("--seconds %v: need more than 0, at most 86400", *seconds)
 	case o.peers < 1 || o.peers > 4096:
@@ -97,7 +97,7 @@ func parseBench(fs *flag.FlagSet, args []string, stdout io.Writer) (*benchOption
 		return nil, err
 	}
 	o.duration = time.Duration(*seconds * float64(time.Second))
-	o.plan = plan{Size: uint32(*size), Depth: uint32(*depth), Peers: uint32(o.peers), Verify: verify}
+	o.plan = plan{Size: uint32(*size), Peers: uint32(o.peers), Verify: verify}
 	if *bidir {
 		o.plan.BothWays = 1
 	}

@@ -39,10 +39,7 @@ const compareTurns = 3
 
 // openClient opens an endpoint for each peer that is to be played.
 func openClient(opt *benchOptions, local, peer url.Endpoint, stderr io.Writer) (*client, error) {
-	p := opt.plan
-	if p.Depth == 0 {
-		p = p.withDefaultDepth(peer.Size)
-	}
+	p := opt.plan.withDepth(opt.depth, peer.Size)
 	if err := p.check(peer.Size); err != nil {
 		return nil, usageError{err}
 	}

@@ -35,13 +35,13 @@ const (
 // plan is what a run does. It travels as it is here.
 type plan struct {
 	Size     uint32 // bytes per transaction
-	Depth    uint32 // transactions outstanding, per peer
+	Depth    uint32 // slots of each peer
 	Peers    uint32
+	Active   uint32 // transactions outstanding, in turn from all slots
 	FirstID  uint32 // peers have consecutive ids
 	Verify   uint32
 	BothWays uint32 // 1: the server writes too
 	MoreRuns uint32 // 1: another begin will follow this run's bye
-	TCPTurns uint32 // turns of a TCP stream will come in between
 }
 
 // seen is what one side counted during a run. It travels as it is here.
@@ -97,7 +97,7 @@ func (p plan) completionAt(slot int) uint32 { return uint32(completionsAt + 4*sl
 
 // check refuses what does not fit into the serving memory.
 func (p plan) check(memory uint64) error {
-	if p.Size == 0 || p.Depth == 0 || p.Peers == 0 || p.slots() > 1<<24 {
+	if p.Size == 0 || p.Depth == 0 || p.Peers == 0 || p.slots() > 1<<24 || p.Active == 0 || int(p.Active) > p.slots() {
 		return fmt.Errorf("a run of %d peers with %d transactions of %d bytes", p.Peers, p.Depth, p.Size)
 	}
 	if n := p.needs(); n > memory {
@@ -114,13 +114,20 @@ const (
 	mostOutstanding  = 4096
 )
 
-// withDefaultDepth chooses how many transactions are outstanding, at most what
-// fits into the serving memory.
-func (p plan) withDefaultDepth(memory uint64) plan {
+// withDepth gives each peer as many slots as are asked for; all are outstanding.
+// With 0 it chooses how much is outstanding, however many peers share that, and
+// as many slots as it takes and as fit into the serving memory.
+func (p plan) withDepth(depth int, memory uint64) plan {
+	if depth > 0 {
+		p.Depth = uint32(depth)
+		p.Active = uint32(p.slots())
+		return p
+	}
 	total := min(max(outstandingBytes/uint64(p.Size), 2), mostOutstanding)
 	p.Depth = uint32(max(total/uint64(p.Peers), 1))
 	for p.Depth > 1 && p.needs() > memory {
 		p.Depth--
 	}
+	p.Active = uint32(min(total, uint64(p.slots())))
 	return p
 }

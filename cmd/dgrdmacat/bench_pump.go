@@ -15,8 +15,9 @@ import (
 type pump struct {
 	plan    plan
 	slots   []pumpSlot
-	times   *histogram // completion times
-	timed   uint32     // of how many rounds one is timed
+	idle    chan *pumpSlot // those that wait for their turn
+	times   *histogram     // completion times
+	timed   uint32         // of how many rounds one is timed
 	began   time.Time
 	elapsed time.Duration
 
@@ -45,6 +46,7 @@ type pumpSlot struct {
 // peer's in each.
 func newPump(p plan, conns []*dgrdma.Conn, oneMemory bool, times *histogram) *pump {
 	u := &pump{plan: p, times: times, drained: make(chan struct{}), ending: make(chan struct{}), timed: 1, slots: make([]pumpSlot, p.slots())}
+	u.idle = make(chan *pumpSlot, len(u.slots))
 	if p.Size < 4096 {
 		u.timed = 8 // a look at the clock costs as much as such a transaction
 	}
@@ -74,11 +76,15 @@ func newPump(p plan, conns []*dgrdma.Conn, oneMemory bool, times *histogram) *pu
 	return u
 }
 
-// start posts all transactions for the first time.
+// start posts as many transactions as are to be outstanding.
 func (u *pump) start() {
 	u.began = time.Now()
-	u.outstanding.Store(int64(len(u.slots)))
-	for i := range u.slots {
+	active := int(u.plan.Active)
+	u.outstanding.Store(int64(active))
+	for i := active; i < len(u.slots); i++ {
+		u.idle <- &u.slots[i]
+	}
+	for i := range active {
 		if !u.running.Load() || !u.post(&u.slots[i]) {
 			u.retire()
 		}
@@ -112,6 +118,10 @@ func (u *pump) again(t *dgrdma.Transaction, err error) {
 	u.done.Add(1)
 	if s.postedAt != 0 {
 		u.times.add(time.Since(u.began) - s.postedAt)
+	}
+	if int(u.plan.Active) < len(u.slots) {
+		u.idle <- s
+		s = <-u.idle // there is one: ours at worst
 	}
 	if !u.running.Load() || !u.post(s) {
 		u.retire()

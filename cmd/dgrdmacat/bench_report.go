@@ -16,6 +16,7 @@ type benchResult struct {
 	MTU                 int     `json:"mtu"`
 	Size                int     `json:"size"`
 	Depth               int     `json:"depth"`
+	Outstanding         int     `json:"outstanding"`
 	Peers               int     `json:"peers"`
 	Bidir               bool    `json:"bidir"`
 	BusyPoll            bool    `json:"busy_poll"`
@@ -77,7 +78,7 @@ func (c *client) result(o *outcome, oneProcess bool) benchResult {
 	back := perSecond(theirs.Bytes, tookBack) / 1e6
 	r := benchResult{
 		Transport: wireName(c.peer), Profile: c.opt.wire.profile,
-		Size: int(c.plan.Size), Depth: int(c.plan.Depth), Peers: int(c.plan.Peers),
+		Size: int(c.plan.Size), Depth: int(c.plan.Depth), Peers: int(c.plan.Peers), Outstanding: int(c.plan.Active),
 		Bidir: c.plan.BothWays != 0, BusyPoll: c.opt.busyPoll, Verify: c.opt.verify, OneProcess: oneProcess,
 		Seconds: took.Seconds(), Bytes: mine.Bytes + theirs.Bytes, MBPerS: perSecond(mine.Bytes, took)/1e6 + back,
 		TransactionsPerS: perSecond(mine.Transactions, took) + perSecond(theirs.Transactions, tookBack),
@@ -114,7 +115,7 @@ func (r *benchResult) print(w io.Writer, asJSON bool) error {
 	if r.Bidir {
 		fmt.Fprintf(w, "directions   %.0f MB/s to the server, %.0f MB/s back\n", r.MBPerS-r.BackMBPerS, r.BackMBPerS)
 	}
-	fmt.Fprintf(w, "load         %d peers with %d transactions of %d bytes, MTU %d, profile %s\n", r.Peers, r.Depth, r.Size, r.MTU, r.Profile)
+	fmt.Fprintf(w, "load         %d peers, %d transactions of %d bytes outstanding, MTU %d, profile %s\n", r.Peers, r.Outstanding, r.Size, r.MTU, r.Profile)
 	fmt.Fprintf(w, "completion   p50 %.1f us, p99 %.1f us\n", r.P50, r.P99)
 	fmt.Fprintf(w, "frames       %d, of them sent again %d; %d duplicates, %d dropped by the kernel\n",
 		r.Frames, r.Retransmits, r.Duplicates, r.KernelDrops)

@@ -54,7 +54,8 @@ func TestBenchWithBothEndsHere(t *testing.T) {
 		{"--verify off --sockbuf default --window 100", map[string]any{"verify": "off"}},
 		{"--bidir", map[string]any{"bidir": true}},
 		{"--busy-poll", map[string]any{"busy_poll": true}},
-		{"--peers 8 --depth 4 --bidir", map[string]any{"peers": 8.0}},
+		{"--peers 8 --depth 4 --bidir", map[string]any{"peers": 8.0, "depth": 4.0, "outstanding": 32.0}},
+		{"--peers 20 --size 2000000", map[string]any{"depth": 1.0, "outstanding": 8.0}},
 		{"--profile fpga --size 16384", map[string]any{"profile": "fpga"}},
 		{"--profile opencpi --size 16384 --verify full", map[string]any{"profile": "opencpi"}},
 		{"--profile opencpi-legacy --size 16384", map[string]any{"profile": "opencpi-legacy"}},
@@ -177,7 +178,7 @@ func TestBenchTurnsASecondClientAway(t *testing.T) {
 			t.Errorf("answer %d to %d, want %d", answer.kind, kind, want)
 		}
 	}
-	say(kindBegin, &plan{Size: 64, Depth: 1, Peers: 1, FirstID: 7}, kindReady)
+	say(kindBegin, &plan{Size: 64, Depth: 1, Peers: 1, Active: 1, FirstID: 7}, kindReady)
 	code, _, stderr := runFor(t, t.Context(), "bench", "--seconds", "0.1", "--to", url)
 	if code != exitError || !strings.Contains(stderr, "busy with another client") {
 		t.Errorf("code %d: %s", code, stderr)
@@ -221,7 +222,7 @@ func TestBenchServerIsInterruptedOrLosesItsClient(t *testing.T) {
 	}
 	c, err := e.Dial(url)
 	if err == nil {
-		err = tell(t.Context(), c, kindBegin, &plan{Size: 64, Depth: 1, Peers: 1, FirstID: 7})
+		err = tell(t.Context(), c, kindBegin, &plan{Size: 64, Depth: 1, Peers: 1, Active: 1, FirstID: 7})
 	}
 	if err != nil {
 		t.Fatal(err)
