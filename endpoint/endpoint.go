@@ -34,13 +34,14 @@ type Endpoint struct {
 
 	// Who has work. queued connections are in working; pending is set when
 	// there may be some.
-	workMu  sync.Mutex
-	working []*Conn
-	pending atomic.Bool
-	wake    chan struct{} // one token for the sending goroutine
-	timer   *time.Timer
-	armMu   sync.Mutex   // keeps armed and the timer the same
-	armed   atomic.Int64 // ack.Instant
+	workMu   sync.Mutex
+	working  []*Conn
+	pending  atomic.Bool
+	batching atomic.Bool   // the receiving goroutine will look at pending
+	wake     chan struct{} // one token for the sending goroutine
+	timer    *time.Timer
+	armMu    sync.Mutex   // keeps armed and the timer the same
+	armed    atomic.Int64 // ack.Instant
 
 	// The turn to send, which goes around: guarded by turnMu.
 	turnMu  sync.Mutex

@@ -128,6 +128,7 @@ const fullBatch = 64
 // take acts on n datagrams, and on those that came meanwhile: they share their
 // acknowledgements.
 func (e *Endpoint) take(n int) (err error) {
+	e.batching.Store(true)
 	now := e.now()
 	for total := n; n > 0; total += n {
 		for i := range n {
@@ -286,7 +287,8 @@ func (e *Endpoint) endBatch(now ack.Instant) {
 		e.strangers = Counters{}
 	}
 	fin.deliver()
-	if work {
+	e.batching.Store(false)
+	if work || e.pending.Load() {
 		e.work(true)
 	}
 }

@@ -66,9 +66,13 @@ func (c *Conn) queue() {
 }
 
 // work sees to it that queued connections are served: by this goroutine if
-// inline is set and nobody else is at it, else by the sending one.
+// inline is set and nobody else is at it, else by the sending one. What is posted
+// amid a batch of datagrams leaves at its end, with the acknowledgements.
 func (e *Endpoint) work(inline bool) {
 	e.pending.Store(true)
+	if e.batching.Load() {
+		return // who ends the batch looks at pending after saying so
+	}
 	if !inline {
 		e.kick()
 		return
