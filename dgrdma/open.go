@@ -43,6 +43,7 @@ const defaultSize = 64 << 10
 //	sockbuf=BYTES    of the socket's buffers; default leaves the kernel's, max is what is allowed
 //	gso=off gro=off  UDP segmentation offload, for sending and receiving
 //	ethertype=N      of the Ethernet frames: 0xF042
+//	ring=on          receive Ethernet frames through shared memory, see [ether.Config]: off
 //	max=N            number of endpoint ids, for the string that peers are told: 65535
 func Open(localURL string, cfg *Config) (*Endpoint, error) {
 	u, err := url.Parse(localURL)
@@ -84,6 +85,7 @@ type opening struct {
 	gso       bool
 	gro       bool
 	etherType int
+	ring      bool
 }
 
 // option sets what an option of an endpoint string stands for.
@@ -125,8 +127,9 @@ var options = map[string]option{
 		o.etherType = int(n)
 		return nil
 	},
-	"gso": func(o *opening, v string) error { return onOff(&o.gso, v) },
-	"gro": func(o *opening, v string) error { return onOff(&o.gro, v) },
+	"ring": func(o *opening, v string) error { return onOff(&o.ring, v) },
+	"gso":  func(o *opening, v string) error { return onOff(&o.gso, v) },
+	"gro":  func(o *opening, v string) error { return onOff(&o.gro, v) },
 }
 
 func number(dst *int, v string, least, most int) error {
@@ -227,7 +230,7 @@ func (o *opening) listen() (transport.Conn, error) {
 		return udp.Listen(udp.Config{Addr: addr, MTU: o.mtu, Buffer: o.sockbuf, NoGSO: !o.gso, NoGRO: !o.gro})
 	case url.Ether:
 		cfg := ether.Config{
-			Interface: o.url.Interface, EtherType: uint16(o.etherType), ID: uint16(o.cfg.ID), MTU: o.mtu, Buffer: o.sockbuf,
+			Interface: o.url.Interface, EtherType: uint16(o.etherType), ID: uint16(o.cfg.ID), MTU: o.mtu, Buffer: o.sockbuf, Ring: o.ring,
 		}
 		if o.url.MAC.IsValid() {
 			mac := o.url.MAC.As6()

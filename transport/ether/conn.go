@@ -21,6 +21,7 @@ type Conn struct {
 	buffers   mmsg.Buffers
 
 	receiving
+	ring *ring // received from, if there is one, instead of with recvmmsg
 	sending
 
 	sendDrops, truncated, foreign, kernelDrops atomic.Uint64

@@ -45,11 +45,17 @@ func leaked() (left string) {
 	return left
 }
 
+// inBothModes runs a test with frames received by system calls, and in a ring.
+func inBothModes(t *testing.T, f func(t *testing.T, ring bool)) {
+	t.Run("calls", func(t *testing.T) { f(t, false) })
+	t.Run("ring", func(t *testing.T) { f(t, true) })
+}
+
 func TestRoundTrip(t *testing.T) {
 	for _, mtu := range []int{1500, 9000} {
-		t.Run("", func(t *testing.T) {
+		inBothModes(t, func(t *testing.T, ring bool) {
 			cable(t, mtu)
-			a, b := listen(t, ether.Config{Interface: "d0", ID: 1}), listen(t, ether.Config{Interface: "d1", ID: 0x1234})
+			a, b := listen(t, ether.Config{Interface: "d0", ID: 1, Ring: ring}), listen(t, ether.Config{Interface: "d1", ID: 0x1234, Ring: ring})
 			if caps := a.Caps(); caps.MTU != mtu || !caps.Blocks {
 				t.Fatalf("%+v", caps)
 			}
@@ -58,7 +64,7 @@ func TestRoundTrip(t *testing.T) {
 				frames = append(frames, frame(0x1234, size, byte(size)))
 			}
 			frames = append(frames, frame(0x1234, mtu, 1))
-			for range 20 { // more than are moved at once
+			for range 50 { // more than are moved at once, or fit a block
 				send(t, a, b.LocalAddr(), frames...)
 				for i, d := range collect(t, b, len(frames)) {
 					if d.From != a.LocalAddr() || !bytes.Equal(d.Data, frames[i]) {
@@ -77,204 +83,218 @@ func TestRoundTrip(t *testing.T) {
 
 // TestRecvBlocks: frames are found by one who sleeps, and in order.
 func TestRecvBlocks(t *testing.T) {
-	cable(t, 1500)
-	a, b := listen(t, ether.Config{Interface: "d0", ID: 1}), listen(t, ether.Config{Interface: "d1", ID: 2})
-	done := make(chan error)
-	go func() {
-		in := make([]transport.Datagram, 8)
-		for next := byte(0); next < 100; {
-			n, err := b.Recv(in)
-			if err != nil || n == 0 {
-				done <- errors.Join(errors.New("Recv"), err)
-				return
-			}
-			for _, d := range in[:n] {
-				if d.Data[2] != next {
-					done <- errors.New("out of order")
+	inBothModes(t, func(t *testing.T, ring bool) {
+		cable(t, 1500)
+		a, b := listen(t, ether.Config{Ring: ring, Interface: "d0", ID: 1}), listen(t, ether.Config{Ring: ring, Interface: "d1", ID: 2})
+		done := make(chan error)
+		go func() {
+			in := make([]transport.Datagram, 8)
+			for next := byte(0); next < 100; {
+				n, err := b.Recv(in)
+				if err != nil || n == 0 {
+					done <- errors.Join(errors.New("Recv"), err)
 					return
 				}
-				next++
+				for _, d := range in[:n] {
+					if d.Data[2] != next {
+						done <- errors.New("out of order")
+						return
+					}
+					next++
+				}
+			}
+			done <- nil
+		}()
+		for i := range byte(100) {
+			f := frame(2, 100, 0)
+			f[2] = i
+			send(t, a, b.LocalAddr(), f)
+			if i%10 == 0 {
+				time.Sleep(2 * time.Millisecond)
 			}
 		}
-		done <- nil
-	}()
-	for i := range byte(100) {
-		f := frame(2, 100, 0)
-		f[2] = i
-		send(t, a, b.LocalAddr(), f)
-		if i%10 == 0 {
-			time.Sleep(2 * time.Millisecond)
-		}
-	}
-	check(t, <-done)
+		check(t, <-done)
+	})
 }
 
 func TestCloseWakesRecv(t *testing.T) {
-	cable(t, 1500)
-	c := listen(t, ether.Config{Interface: "d0"})
-	done := make(chan error)
-	go func() {
-		_, err := c.Recv(make([]transport.Datagram, 1))
-		done <- err
-	}()
-	time.Sleep(20 * time.Millisecond)
-	check(t, c.Close())
-	if err := <-done; !errors.Is(err, net.ErrClosed) {
-		t.Fatal(err)
-	}
-	if _, err := c.Send([]transport.Outgoing{{To: c.LocalAddr(), Buf: frame(1, 60, 0)}}); !errors.Is(err, net.ErrClosed) {
-		t.Error("send:", err)
-	}
-	if _, err := c.Poll(make([]transport.Datagram, 1)); !errors.Is(err, net.ErrClosed) {
-		t.Error("poll:", err)
-	}
-	if err := c.Close(); !errors.Is(err, net.ErrClosed) {
-		t.Error("close:", err)
-	}
-	c.Stats()
+	inBothModes(t, func(t *testing.T, ring bool) {
+		cable(t, 1500)
+		c := listen(t, ether.Config{Ring: ring, Interface: "d0"})
+		done := make(chan error)
+		go func() {
+			_, err := c.Recv(make([]transport.Datagram, 1))
+			done <- err
+		}()
+		time.Sleep(20 * time.Millisecond)
+		check(t, c.Close())
+		if err := <-done; !errors.Is(err, net.ErrClosed) {
+			t.Fatal(err)
+		}
+		if _, err := c.Send([]transport.Outgoing{{To: c.LocalAddr(), Buf: frame(1, 60, 0)}}); !errors.Is(err, net.ErrClosed) {
+			t.Error("send:", err)
+		}
+		if _, err := c.Poll(make([]transport.Datagram, 1)); !errors.Is(err, net.ErrClosed) {
+			t.Error("poll:", err)
+		}
+		if err := c.Close(); !errors.Is(err, net.ErrClosed) {
+			t.Error("close:", err)
+		}
+		c.Stats()
+	})
 }
 
 // TestConcurrentClose is for the race detector.
 func TestConcurrentClose(t *testing.T) {
-	cable(t, 1500)
-	for range 20 {
-		a, b := listen(t, ether.Config{Interface: "d0"}), listen(t, ether.Config{Interface: "d1"})
-		var wg sync.WaitGroup
-		wg.Go(func() {
+	inBothModes(t, func(t *testing.T, ring bool) {
+		cable(t, 1500)
+		for range 20 {
+			a, b := listen(t, ether.Config{Ring: ring, Interface: "d0"}), listen(t, ether.Config{Ring: ring, Interface: "d1"})
+			var wg sync.WaitGroup
+			wg.Go(func() {
+				in := make([]transport.Datagram, 8)
+				sum := 0
+				for {
+					n, err := b.Recv(in)
+					if err != nil {
+						return
+					}
+					for _, d := range in[:n] { // views stay good beside Close
+						for _, x := range d.Data {
+							sum += int(x)
+						}
+					}
+				}
+			})
+			wg.Go(func() {
+				for {
+					if _, err := a.Send([]transport.Outgoing{{To: b.LocalAddr(), Buf: frame(1, 500, 0)}}); err != nil {
+						return
+					}
+				}
+			})
+			time.Sleep(time.Millisecond)
+			for range 3 {
+				wg.Go(func() { a.Close() })
+				wg.Go(func() { b.Close(); b.Stats() })
+			}
+			wg.Wait()
+		}
+	})
+}
+
+func TestNoAllocation(t *testing.T) {
+	inBothModes(t, func(t *testing.T, ring bool) {
+		cable(t, 1500)
+		a, b := listen(t, ether.Config{Ring: ring, Interface: "d0"}), listen(t, ether.Config{Ring: ring, Interface: "d1"})
+		batch := make([]transport.Outgoing, 10)
+		for i := range batch {
+			batch[i] = transport.Outgoing{To: b.LocalAddr(), Buf: frame(1, 1500, 0)}
+		}
+		in := make([]transport.Datagram, 64)
+		n := testing.AllocsPerRun(500, func() {
+			if _, err := a.Send(batch); err != nil {
+				t.Fatal(err)
+			}
+			for got := 0; got < len(batch); {
+				n, err := b.Recv(in)
+				if err != nil {
+					t.Fatal(err)
+				}
+				got += n
+			}
+		})
+		if n != 0 {
+			t.Errorf("%v allocations for %d frames", n, len(batch))
+		}
+	})
+}
+
+// TestOverflow: what the kernel drops is counted, and not forgotten.
+func TestOverflow(t *testing.T) {
+	inBothModes(t, func(t *testing.T, ring bool) {
+		cable(t, 1500)
+		a, b := listen(t, ether.Config{Ring: ring, Interface: "d0"}), listen(t, ether.Config{Ring: ring, Interface: "d1", Buffer: 8192})
+		const n = 5000 // more than the least ring of 4 MiB holds
+		for range n {
+			send(t, a, b.LocalAddr(), frame(1, 1500, 0))
+		}
+		first := b.Stats().KernelDrops
+		if first == 0 || first >= n || b.Stats().KernelDrops != first {
+			t.Errorf("dropped %d, then %d", first, b.Stats().KernelDrops)
+		}
+		check(t, b.Close())
+		if got := b.Stats().KernelDrops; got != first {
+			t.Errorf("after Close: %d, not %d", got, first)
+		}
+	})
+}
+
+func TestDownAndUp(t *testing.T) {
+	inBothModes(t, func(t *testing.T, ring bool) {
+		cable(t, 1500)
+		a, b := listen(t, ether.Config{Ring: ring, Interface: "d0"}), listen(t, ether.Config{Ring: ring, Interface: "d1"})
+		received := make(chan int)
+		go func() {
+			defer close(received)
 			in := make([]transport.Datagram, 8)
-			sum := 0
 			for {
 				n, err := b.Recv(in)
 				if err != nil {
 					return
 				}
-				for _, d := range in[:n] { // views stay good beside Close
-					for _, x := range d.Data {
-						sum += int(x)
-					}
-				}
+				received <- n
 			}
-		})
-		wg.Go(func() {
-			for {
-				if _, err := a.Send([]transport.Outgoing{{To: b.LocalAddr(), Buf: frame(1, 500, 0)}}); err != nil {
-					return
-				}
-			}
-		})
-		time.Sleep(time.Millisecond)
-		for range 3 {
-			wg.Go(func() { a.Close() })
-			wg.Go(func() { b.Close(); b.Stats() })
+		}()
+		down(t, "d1")
+		down(t, "d0")
+		send(t, a, b.LocalAddr(), frame(1, 60, 0), frame(1, 60, 0))
+		if s := a.Stats(); s.SendDrops != 2 {
+			t.Errorf("while down: %+v", s)
 		}
-		wg.Wait()
-	}
-}
-
-func TestNoAllocation(t *testing.T) {
-	cable(t, 1500)
-	a, b := listen(t, ether.Config{Interface: "d0"}), listen(t, ether.Config{Interface: "d1"})
-	batch := make([]transport.Outgoing, 10)
-	for i := range batch {
-		batch[i] = transport.Outgoing{To: b.LocalAddr(), Buf: frame(1, 1500, 0)}
-	}
-	in := make([]transport.Datagram, 64)
-	n := testing.AllocsPerRun(500, func() {
-		if _, err := a.Send(batch); err != nil {
-			t.Fatal(err)
-		}
-		for got := 0; got < len(batch); {
-			n, err := b.Recv(in)
-			if err != nil {
-				t.Fatal(err)
+		up(t, "d0", "d1")
+		for i, through := 0, false; !through; i++ {
+			if i == 500 {
+				t.Fatal("nothing comes through again")
 			}
-			got += n
+			send(t, a, b.LocalAddr(), frame(1, 60, 0))
+			select {
+			case <-received:
+				through = true
+			case <-time.After(10 * time.Millisecond): // queues start some time after the interface is up
+			}
+		}
+		b.Close()
+		for range received {
 		}
 	})
-	if n != 0 {
-		t.Errorf("%v allocations for %d frames", n, len(batch))
-	}
-}
-
-// TestOverflow: what the kernel drops is counted, and not forgotten.
-func TestOverflow(t *testing.T) {
-	cable(t, 1500)
-	a, b := listen(t, ether.Config{Interface: "d0"}), listen(t, ether.Config{Interface: "d1", Buffer: 8192})
-	const n = 2000
-	for range n {
-		send(t, a, b.LocalAddr(), frame(1, 1500, 0))
-	}
-	first := b.Stats().KernelDrops
-	if first == 0 || first >= n || b.Stats().KernelDrops != first {
-		t.Errorf("dropped %d, then %d", first, b.Stats().KernelDrops)
-	}
-	check(t, b.Close())
-	if got := b.Stats().KernelDrops; got != first {
-		t.Errorf("after Close: %d, not %d", got, first)
-	}
-}
-
-func TestDownAndUp(t *testing.T) {
-	cable(t, 1500)
-	a, b := listen(t, ether.Config{Interface: "d0"}), listen(t, ether.Config{Interface: "d1"})
-	received := make(chan int)
-	go func() {
-		defer close(received)
-		in := make([]transport.Datagram, 8)
-		for {
-			n, err := b.Recv(in)
-			if err != nil {
-				return
-			}
-			received <- n
-		}
-	}()
-	down(t, "d1")
-	down(t, "d0")
-	send(t, a, b.LocalAddr(), frame(1, 60, 0), frame(1, 60, 0))
-	if s := a.Stats(); s.SendDrops != 2 {
-		t.Errorf("while down: %+v", s)
-	}
-	up(t, "d0", "d1")
-	for i, through := 0, false; !through; i++ {
-		if i == 500 {
-			t.Fatal("nothing comes through again")
-		}
-		send(t, a, b.LocalAddr(), frame(1, 60, 0))
-		select {
-		case <-received:
-			through = true
-		case <-time.After(10 * time.Millisecond): // queues start some time after the interface is up
-		}
-	}
-	b.Close()
-	for range received {
-	}
 }
 
 // TestInterfaceGone: a deleted interface is silence, at rest.
 func TestInterfaceGone(t *testing.T) {
-	cable(t, 1500)
-	a := listen(t, ether.Config{Interface: "d0"})
-	done := make(chan error)
-	go func() {
-		_, err := a.Recv(make([]transport.Datagram, 8))
-		done <- err
-	}()
-	check(t, netlink.LinkDel(link(t, "d0")))
-	send(t, a, a.LocalAddr(), frame(1, 60, 0), frame(1, 60, 0), frame(1, 60, 0))
-	if s := a.Stats(); s.SendDrops != 3 {
-		t.Errorf("%+v", s)
-	}
-	before := processorTime(t)
-	time.Sleep(300 * time.Millisecond)
-	if used := processorTime(t) - before; used > 150*time.Millisecond {
-		t.Errorf("used %v of processor time while nothing can happen", used)
-	}
-	a.Close()
-	if err := <-done; !errors.Is(err, net.ErrClosed) {
-		t.Error(err)
-	}
+	inBothModes(t, func(t *testing.T, ring bool) {
+		cable(t, 1500)
+		a := listen(t, ether.Config{Ring: ring, Interface: "d0"})
+		done := make(chan error)
+		go func() {
+			_, err := a.Recv(make([]transport.Datagram, 8))
+			done <- err
+		}()
+		check(t, netlink.LinkDel(link(t, "d0")))
+		send(t, a, a.LocalAddr(), frame(1, 60, 0), frame(1, 60, 0), frame(1, 60, 0))
+		if s := a.Stats(); s.SendDrops != 3 {
+			t.Errorf("%+v", s)
+		}
+		before := processorTime(t)
+		time.Sleep(300 * time.Millisecond)
+		if used := processorTime(t) - before; used > 150*time.Millisecond {
+			t.Errorf("used %v of processor time while nothing can happen", used)
+		}
+		a.Close()
+		if err := <-done; !errors.Is(err, net.ErrClosed) {
+			t.Error(err)
+		}
+	})
 }
 
 func processorTime(t *testing.T) time.Duration {

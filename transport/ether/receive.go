@@ -19,9 +19,9 @@ type receiving struct {
 	raw  mmsg.Name // from, as the kernel has it
 }
 
-// init makes room for what the interface may bring: peers may use more of it
+// makeRoom makes room for what the interface may bring: peers may use more of it
 // than we do.
-func (r *receiving) init(carries int) {
+func (r *receiving) makeRoom(carries int) {
 	r.in = mmsg.NewReceiver(messages, carries, 0)
 }
 
@@ -32,11 +32,14 @@ func (c *Conn) Recv(dst []transport.Datagram) (int, error) { return c.receive(ds
 func (c *Conn) Poll(dst []transport.Datagram) (int, error) { return c.receive(dst, false) }
 
 func (c *Conn) receive(dst []transport.Datagram, wait bool) (int, error) {
+	if c.ring != nil {
+		return c.receiveRing(dst, wait)
+	}
 	r := &c.receiving
 	for {
 		n := 0
 		for ; n < len(dst) && r.next < r.n; r.next++ {
-			if c.take(&dst[n], r.next) {
+			if c.accept(&dst[n], r.in.Data(r.next), r.in.Name(r.next), !r.in.Truncated(r.next)) {
 				n++
 			}
 		}
@@ -53,14 +56,14 @@ func (c *Conn) receive(dst []transport.Datagram, wait bool) (int, error) {
 	}
 }
 
-// take puts received frame i into d, if it is one.
-func (c *Conn) take(d *transport.Datagram, i int) bool {
+// accept puts a received frame into d, if it is one.
+func (c *Conn) accept(d *transport.Datagram, data []byte, name *mmsg.Name, whole bool) bool {
 	r := &c.receiving
-	if r.in.Truncated(i) {
+	if !whole {
 		c.truncated.Add(1)
 		return false
 	}
-	if name := r.in.Name(i); *name != r.raw || r.from.IsZero() {
+	if *name != r.raw || r.from.IsZero() {
 		mac, ok := source(name)
 		if !ok {
 			c.foreign.Add(1)
@@ -68,11 +71,11 @@ func (c *Conn) take(d *transport.Datagram, i int) bool {
 		}
 		r.raw, r.from = *name, transport.EtherAddr(mac)
 	}
-	d.From, d.Data = r.from, r.in.Data(i)
-	if len(d.Data) == 0 {
+	if len(data) == 0 {
 		c.foreign.Add(1)
 		return false
 	}
+	d.From, d.Data = r.from, data
 	return true
 }
 

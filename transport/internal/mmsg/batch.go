@@ -87,10 +87,10 @@ func (b *Batch) SetUint16(level, kind int32, value uint16) {
 // took; if that is none, why: an unix.Errno, or net.ErrClosed. It waits for room
 // in the socket's buffer.
 func (b *Batch) Send(s *Socket, first int) (int, error) {
-	if !s.enter() {
+	if !s.Hold() {
 		return 0, net.ErrClosed
 	}
-	defer s.leave()
+	defer s.Release()
 	for {
 		n, _, e := unix.Syscall6(unix.SYS_SENDMMSG, uintptr(s.fd), uintptr(unsafe.Pointer(&b.headers[first])),
 			uintptr(b.n-first), unix.MSG_DONTWAIT, 0, 0)

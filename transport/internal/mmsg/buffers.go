@@ -1,6 +1,10 @@
 package mmsg
 
-import "golang.org/x/sys/unix"
+import (
+	"math"
+
+	"golang.org/x/sys/unix"
+)
 
 // EnoughBuffer is what is asked for by default: several times what is in flight
 // with the widest window that the congestion controller finds useful.
@@ -20,7 +24,7 @@ func SetBuffers(fd, want int) Buffers {
 	if want == 0 {
 		b.Wanted = EnoughBuffer
 	}
-	b.Wanted = max(b.Wanted, 0)
+	b.Wanted = min(max(b.Wanted, 0), math.MaxInt32/2) // the kernel has it in an int, doubled
 	if b.Wanted > 0 {
 		for _, o := range [][2]int{{unix.SO_RCVBUF, unix.SO_RCVBUFFORCE}, {unix.SO_SNDBUF, unix.SO_SNDBUFFORCE}} {
 			unix.SetsockoptInt(fd, unix.SOL_SOCKET, o[0], b.Wanted)

@@ -61,10 +61,10 @@ func (r *Receiver) ready(h *header) {
 // it returns at least one, else perhaps none. Errors end the socket: what a
 // peer or an interface caused, and the kernel tells once, is passed over.
 func (r *Receiver) Receive(s *Socket, wait bool) (int, error) {
-	if !s.enter() {
+	if !s.Hold() {
 		return 0, net.ErrClosed
 	}
-	defer s.leave()
+	defer s.Release()
 	for {
 		n, _, e := unix.Syscall6(unix.SYS_RECVMMSG, uintptr(s.fd), uintptr(unsafe.Pointer(&r.headers[0])),
 			uintptr(len(r.headers)), unix.MSG_DONTWAIT, 0, 0)
@@ -83,7 +83,7 @@ func (r *Receiver) Receive(s *Socket, wait bool) (int, error) {
 		default:
 			// EINTR, and the socket's pending error: ECONNREFUSED, EHOSTUNREACH,
 			// ENETDOWN and the like.
-			if s.users.Load() >= closing {
+			if s.Closed() {
 				return 0, net.ErrClosed
 			}
 		}

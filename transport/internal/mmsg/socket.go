@@ -12,9 +12,10 @@ import (
 // Socket is a non-blocking socket outside the runtime's poller. The descriptor
 // is closed when Close was called and nobody uses it any more.
 type Socket struct {
-	fd    int
-	wake  int          // an eventfd that becomes readable with Close
-	users atomic.Int64 // calls under way, and closing
+	fd     int
+	wake   int          // an eventfd that becomes readable with Close
+	users  atomic.Int64 // calls under way, and closing
+	memory []byte       // of Map
 }
 
 // closing is added to users by Close.
@@ -34,28 +35,43 @@ func New(fd int) (*Socket, error) {
 	return &Socket{fd: fd, wake: wake}, nil
 }
 
-// enter keeps the descriptor open until leave. Not ok: it is closed.
-func (s *Socket) enter() bool {
+// Hold keeps the descriptor and its memory until Release. Not ok: it is closed.
+func (s *Socket) Hold() bool {
 	if s.users.Add(1) < closing {
 		return true
 	}
-	s.leave()
+	s.Release()
 	return false
 }
 
-func (s *Socket) leave() {
+// Release ends what Hold began.
+func (s *Socket) Release() {
 	if s.users.Add(-1) == closing {
-		s.release()
+		s.end()
 	}
 }
 
-// release closes the descriptors. The one who finds nobody else does it, once:
+// end closes the descriptors. The one who finds nobody else does it, once:
 // it moves users beyond every count.
-func (s *Socket) release() {
+func (s *Socket) end() {
 	if s.users.CompareAndSwap(closing, 2*closing) {
+		if s.memory != nil {
+			unix.Munmap(s.memory)
+		}
 		unix.Close(s.fd)
 		unix.Close(s.wake)
 	}
+}
+
+// Map returns memory that is shared with the kernel, as long as the descriptor
+// is open. It comes before the Socket has other users.
+func (s *Socket) Map(length int) ([]byte, error) {
+	m, err := unix.Mmap(s.fd, 0, length, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	if err != nil {
+		return nil, os.NewSyscallError("mmap", err)
+	}
+	s.memory = m
+	return m, nil
 }
 
 // Close makes calls that wait return, and all others fail.
@@ -71,17 +87,30 @@ func (s *Socket) Close() error {
 	}
 	one := [8]byte{1} // any number but 0, in either byte order
 	unix.Write(s.wake, one[:])
-	s.leave()
+	s.Release()
 	return nil
 }
 
+// Closed reports whether Close was called.
+func (s *Socket) Closed() bool { return s.users.Load() >= closing }
+
 // Control calls f with the descriptor.
 func (s *Socket) Control(f func(fd int) error) error {
-	if !s.enter() {
+	if !s.Hold() {
 		return net.ErrClosed
 	}
-	defer s.leave()
+	defer s.Release()
 	return f(s.fd)
+}
+
+// WaitInput blocks until there is something to receive, or an error to be told,
+// which it takes; so it may return for nothing. Only within Hold.
+func (s *Socket) WaitInput() error {
+	err := s.wait(unix.POLLIN)
+	if err == nil {
+		unix.GetsockoptInt(s.fd, unix.SOL_SOCKET, unix.SO_ERROR)
+	}
+	return err
 }
 
 // wait blocks until the socket has one of these events, or is closed.
@@ -90,7 +119,7 @@ func (s *Socket) wait(events int16) error {
 		fds := [2]unix.PollFd{{Fd: int32(s.fd), Events: events}, {Fd: int32(s.wake), Events: unix.POLLIN}}
 		_, err := unix.Ppoll(fds[:], nil, nil)
 		switch {
-		case fds[1].Revents != 0 || s.users.Load() >= closing:
+		case fds[1].Revents != 0 || s.Closed():
 			return net.ErrClosed
 		case err != nil && err != unix.EINTR:
 			return os.NewSyscallError("ppoll", err)

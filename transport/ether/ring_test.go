@@ -1,0 +1,71 @@
+package ether_test
+
+import (
+	"bytes"
+	"os"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/dgrdma/dgrdma/transport"
+	"github.com/dgrdma/dgrdma/transport/ether"
+)
+
+// TestLentFramesSurviveClose: what Recv returned is good until the next Recv,
+// though the Conn was closed.
+func TestLentFramesSurviveClose(t *testing.T) {
+	cable(t, 1500)
+	a, b := listen(t, ether.Config{Interface: "d0"}), listen(t, ether.Config{Interface: "d1", Ring: true, Buffer: 1})
+	want := frame(1, 1500, 0)
+	send(t, a, b.LocalAddr(), want, want)
+	in := make([]transport.Datagram, 1)
+	for range 2 {
+		n, err := b.Recv(in)
+		check(t, err)
+		if n != 1 || !bytes.Equal(in[0].Data, want) {
+			t.Fatal("wrong frame")
+		}
+	}
+	check(t, b.Close())
+	if !bytes.Equal(in[0].Data, want) {
+		t.Error("frame changed with Close")
+	}
+	if n := packetSockets(t); n != 2 {
+		t.Errorf("%d packet sockets, want 2: frames are still lent", n)
+	}
+	if _, err := b.Recv(in); err == nil {
+		t.Error("Recv after Close: no error")
+	}
+	if n := packetSockets(t); n != 1 {
+		t.Errorf("%d packet sockets, want 1", n)
+	}
+}
+
+// TestAbandonedRing: a Conn that was closed while frames were lent, and asked
+// for no more of them, does not keep its memory.
+func TestAbandonedRing(t *testing.T) {
+	cable(t, 1500)
+	a := listen(t, ether.Config{Interface: "d0"})
+	func() {
+		b, err := ether.Listen(ether.Config{Interface: "d1", Ring: true, Buffer: 1})
+		check(t, err)
+		send(t, a, b.LocalAddr(), frame(1, 60, 0))
+		_, err = b.Recv(make([]transport.Datagram, 4))
+		check(t, err)
+		check(t, b.Close())
+	}()
+	for i := 0; packetSockets(t) != 1; i++ {
+		if i == 500 {
+			t.Fatal("the socket is still there")
+		}
+		runtime.GC()
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// packetSockets counts those of the test's namespace.
+func packetSockets(t *testing.T) int {
+	b, err := os.ReadFile("/proc/thread-self/net/packet")
+	check(t, err)
+	return bytes.Count(b, []byte("\n")) - 1
+}
