@@ -73,6 +73,11 @@ type Sender struct {
 	resent  uint32 // order of the last frame that was sent again
 	reorder uint32
 
+	// Of the batch of acknowledgements being applied; 0: none.
+	doubted uint32 // latest order of a frame that was sent again
+	oldest  uint32 // first order of those that were not
+	waited  bool   // it is the first one after a timeout
+
 	measured Instant       // when the round trip was last sampled
 	fresh    time.Duration // the sample of the range being applied
 
@@ -235,7 +240,9 @@ func (s *Sender) skip() {
 func (s *Sender) transmit(now Instant, q frame.Seq) {
 	sl := s.slot(q)
 	sl.sentAt, sl.order, sl.state = now, s.order, slotSent
-	s.order++
+	if s.order++; s.order == 0 {
+		s.order++ // stands for none
+	}
 	sl.tries++
 	s.push(&s.sent, q)
 	s.flight += int(sl.bytes)

@@ -55,7 +55,10 @@ func (s *Sender) settle(now Instant, q frame.Seq, minimum time.Duration) bool {
 			s.rtt.Faster(age)
 			return false
 		}
-		latest := s.arrived(sl.order)
+		latest := s.arrived(sl.order) && (s.doubted == 0 || int32(sl.order-s.doubted) > 0)
+		if s.oldest == 0 || int32(sl.order-s.oldest) < 0 {
+			s.oldest = sl.order
+		}
 		if s.cfg.Cumulative && int32(sl.order-s.resent) < 0 {
 			break // it may have waited there for a frame that was sent again
 		}
@@ -66,8 +69,11 @@ func (s *Sender) settle(now Instant, q frame.Seq, minimum time.Duration) bool {
 	case sl.state == slotLost || age < minimum/2:
 		// The first copy had only been slow: give reordering more room.
 		s.reorder = min(2*s.reorder, maxReorder)
+		if s.waited && sl.state == slotSent {
+			s.doubt(sl.order) // or the path became faster since it was measured
+		}
 	case age >= minimum-minimum/8:
-		s.arrived(sl.order)
+		s.doubt(sl.order)
 		// Which copy this acknowledges is unknown (Karn). But a path that
 		// became slower than the timeout would never be measured again.
 		if age > s.rtt.smoothed && now.Sub(s.measured) > unmeasured {
@@ -87,6 +93,23 @@ func (s *Sender) settle(now Instant, q frame.Seq, minimum time.Duration) bool {
 	sl.state = slotFree
 	s.probing = 0 // the peer was heard
 	return true
+}
+
+// doubt notes that a frame is acknowledged of which two copies were sent.
+func (s *Sender) doubt(order uint32) {
+	if s.doubted == 0 || int32(order-s.doubted) > 0 {
+		s.doubted = order
+	}
+}
+
+// resolve decides which copies a batch of acknowledgements meant: the first, if
+// with them others arrived that had left before the second. Then the peer, or
+// the network, had only stood still, and what is still on its way is not lost.
+func (s *Sender) resolve() {
+	if s.doubted != 0 && (s.oldest == 0 || int32(s.oldest-s.doubted) > 0) {
+		s.arrived(s.doubted)
+	}
+	s.doubted, s.oldest, s.waited = 0, 0, false
 }
 
 // arrived notes that a sending reached the peer, and reports whether it is the
@@ -134,6 +157,7 @@ func (s *Sender) Settle(now Instant, q frame.Seq) bool {
 // EndBatch is called when all acknowledgements of a batch were applied: it
 // looks for frames that were overtaken, and lets the controller act.
 func (s *Sender) EndBatch(now Instant) {
+	s.resolve()
 	s.findLost(now)
 	s.ctl.EndBatch(now)
 }

@@ -490,6 +490,53 @@ func TestSenderSpurious(t *testing.T) {
 	})
 }
 
+// A whole burst was lost, and the path has become much faster than it was when
+// last measured: the first answer to the retransmissions shows that the rest is
+// lost too.
+func TestSenderBurstLostOnFasterPath(t *testing.T) {
+	senderTests(t, func(t *testing.T, cfg SenderConfig) {
+		s := newSenderTest(t, cfg)
+		s.measure(20 * ms)
+		base := s.last
+		s.send(20)
+		s.advanceToTimer()
+		s.wantProbed(base+1, base+2)
+		s.resend(base+1, base+2)
+		s.advance(ms)
+		s.ack(base+1, base+1)
+		s.wantAcked(base + 1)
+		want := make([]int, 0, 20)
+		for p := base + 3; p <= base+20; p++ {
+			want = append(want, p)
+		}
+		s.wantLost(want...)
+	})
+}
+
+// The peer only stood still for longer than the timeout. When it goes on, its
+// acknowledgements of what was sent again come with those of what was not:
+// nothing that is still to be acknowledged is lost.
+func TestSenderPeerStoodStill(t *testing.T) {
+	for _, rtt := range []time.Duration{ms, 10 * ms} {
+		senderTests(t, func(t *testing.T, cfg SenderConfig) {
+			s := newSenderTest(t, cfg)
+			s.measure(rtt)
+			base := s.last
+			s.send(20)
+			s.advanceToTimer()
+			s.wantProbed(base+1, base+2)
+			s.resend(base+1, base+2)
+			s.advance(2 * rtt)
+			s.ack(base+1, base+8)
+			s.wantAckedRun(base+1, base+8)
+			s.advance(10 * time.Microsecond)
+			s.ack(base+9, base+20)
+			s.wantAckedRun(base+9, base+20)
+			s.wantIdle()
+		})
+	}
+}
+
 // wrapFast makes the ids wrap quickly, with that round trip.
 func (s *senderTest) wrapFast(rtt time.Duration) {
 	s.t.Helper()

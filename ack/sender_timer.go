@@ -31,6 +31,7 @@ func (s *Sender) Expire(now Instant) Expiry {
 	s.timedOut(now)
 	s.probing = s.lost.n - before
 	s.backoff++
+	s.waited = true
 	s.probed = now
 	s.ctl.EndBatch(now)
 	return Probe
@@ -70,7 +71,9 @@ func (s *Sender) timeoutAt() Instant {
 	for i := uint(0); i < s.backoff && rto < s.cfg.MaxRTO; i++ {
 		rto *= 2
 	}
-	from := s.slot(s.sent.head).sentAt
+	// Whoever still acknowledges what is older will come to this one (RFC 6298
+	// section 5.3).
+	from := max(s.slot(s.sent.head).sentAt, s.progress)
 	if s.backoff > 0 {
 		from = max(from, s.probed)
 	}
