@@ -46,6 +46,8 @@ type Conn struct {
 	batched  uint64     // the batch in which frames of ours are
 	blocked  bool       // nothing new can leave before an acknowledgement
 	probe    bool       // a probe is due
+	aloneAt  ack.Instant // when an acknowledgement last left by itself
+	quick    bool        // they do not wait for company: none came
 	holding  ack.Instant
 	rested   ack.Instant // when the last thing posted was done
 	session  session

@@ -328,6 +328,9 @@ func (c *Conn) endBatch(now ack.Instant, fin *finished) (work bool) {
 		}
 		if c.acking {
 			c.due.Take(now, &r.recv)
+			if c.quick {
+				c.due.Hold(now)
+			}
 		} else {
 			r.recv.DropDue()
 		}

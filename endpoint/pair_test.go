@@ -334,3 +334,44 @@ func TestDoorbellsPerFrame(t *testing.T) {
 		}
 	})
 }
+
+// TestLoneWriter: who waits for each of its transactions does not wait for the
+// delay of acknowledgements, once it has shown that nothing will carry them; and
+// who answers carries them.
+func TestLoneWriter(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPair(t, pairConfig{link: simnet.Link{Latency: 50 * time.Microsecond}})
+		defer p.close()
+		one := func(c *Conn, i int) time.Duration {
+			began := time.Now()
+			if err := c.Write(context.Background(), write(64, pattern(i, 64), 0, uint32(i+1))); err != nil {
+				t.Fatal(err)
+			}
+			return time.Since(began)
+		}
+		for i := range 50 {
+			if took := one(p.toB, i); i > 0 && took != 100*time.Microsecond {
+				t.Fatalf("write %d took %v", i, took)
+			}
+		}
+		// Ping-pong: the answer carries the acknowledgement.
+		before := p.toA.Stats().AcksAlone
+		for i := range 50 {
+			if err := p.toB.Post(write(64, pattern(i, 64), 0, uint32(100+i))); err != nil {
+				t.Fatal(err)
+			}
+			if err := p.memB.WaitFor(context.Background(), 0, uint32(100+i)); err != nil {
+				t.Fatal(err)
+			}
+			if err := p.toA.Post(write(64, pattern(i, 64), 0, uint32(100+i))); err != nil {
+				t.Fatal(err)
+			}
+			if err := p.memA.WaitFor(context.Background(), 0, uint32(100+i)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if alone := p.toA.Stats().AcksAlone - before; alone > 2 {
+			t.Errorf("%d acknowledgements travelled alone beside 50 answers", alone)
+		}
+	})
+}

@@ -149,6 +149,9 @@ func (c *Conn) packNew(b *batch, now ack.Instant) bool {
 	if ok {
 		c.counters.AcksCarried++
 	}
+	if ok || now < c.aloneAt.Add(c.profile.AckDelay) {
+		c.quick = false // there is company
+	}
 	if c.profile.NoAcks {
 		b.settle = append(b.settle, settled{c, q})
 	}
@@ -249,6 +252,8 @@ func (c *Conn) packAck(b *batch, now ack.Instant) bool {
 	h := frame.Header{Dst: c.dst(), Src: c.ep.cfg.ID, Seq: q, AckStart: run.Start, AckCount: run.Count}
 	h.Put(buf[b.headroom:])
 	c.counters.AcksAlone++
+	// A peer that waits for each transaction would wait for the delay each time.
+	c.aloneAt, c.quick = now, c.profile.Session
 	b.add(c, buf, false)
 	return true
 }
