@@ -40,12 +40,12 @@ type Conn struct {
 	acking   bool // acknowledgements are sent to this peer
 	posted   transactions
 	nextTxn  uint32
-	out      []outFrame // by frame id modulo its length
-	free     [][]byte   // frame buffers without use
-	returned [][]byte   // the same, but perhaps still in the batch being sent
-	batched  uint64     // the batch in which frames of ours are
-	blocked  bool       // nothing new can leave before an acknowledgement
-	probe    bool       // a probe is due
+	out      []outFrame  // by frame id modulo its length
+	free     [][]byte    // frame buffers without use
+	returned [][]byte    // the same, but perhaps still in the batch being sent
+	batched  uint64      // the batch in which frames of ours are
+	blocked  bool        // nothing new can leave before an acknowledgement
+	probe    bool        // a probe is due
 	aloneAt  ack.Instant // when an acknowledgement last left by itself
 	quick    bool        // they do not wait for company: none came
 	holding  ack.Instant

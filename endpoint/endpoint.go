@@ -38,6 +38,7 @@ type Endpoint struct {
 	working  []*Conn
 	pending  atomic.Bool
 	batching atomic.Bool   // the receiving goroutine will look at pending
+	claimed  atomic.Bool   // it waits for the turn
 	wake     chan struct{} // one token for the sending goroutine
 	timer    *time.Timer
 	armMu    sync.Mutex   // keeps armed and the timer the same

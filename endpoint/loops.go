@@ -24,9 +24,6 @@ func (e *Endpoint) sendLoop() {
 			e.expire()
 		}
 		e.serve()
-		if e.pending.Load() {
-			e.kick()
-		}
 	}
 }
 
@@ -38,10 +35,13 @@ func (e *Endpoint) serve() {
 	if err != nil {
 		e.failAll(err)
 	}
-	if e.pending.Load() {
-		e.turnMu.Lock()
+	// Who has the turn, or waits for it, looks at pending after giving it back.
+	if e.pending.Load() && e.turnMu.TryLock() {
 		e.turn()
 		e.turnMu.Unlock()
+		if e.pending.Load() && !e.claimed.Load() {
+			e.kick()
+		}
 	}
 	e.deliverFinished()
 }
@@ -288,8 +288,11 @@ func (e *Endpoint) endBatch(now ack.Instant) {
 	}
 	fin.deliver()
 	e.batching.Store(false)
-	if work || e.pending.Load() {
-		e.work(true)
+	if work {
+		e.pending.Store(true)
+	}
+	if e.pending.Load() {
+		e.answer()
 	}
 }
 

@@ -92,6 +92,20 @@ func (e *Endpoint) work(inline bool) {
 	}
 }
 
+// answer is work for the receiving goroutine, at the end of a batch. It waits for
+// the turn, which is given up to it: as long as acknowledgements come in, one
+// goroutine receives them and sends, and the other core is the peer's.
+func (e *Endpoint) answer() {
+	e.claimed.Store(true)
+	e.turnMu.Lock()
+	e.claimed.Store(false)
+	e.turn()
+	e.turnMu.Unlock()
+	if e.pending.Load() {
+		e.kick()
+	}
+}
+
 func (e *Endpoint) kick() {
 	select {
 	case e.wake <- struct{}{}:
@@ -99,17 +113,26 @@ func (e *Endpoint) kick() {
 	}
 }
 
-// turn packs and sends until no connection has work. Guarded by turnMu.
+// turn packs and sends until no connection has work, or the receiving goroutine
+// claims the turn. Guarded by turnMu.
 func (e *Endpoint) turn() {
 	for e.pending.Swap(false) {
 		e.workMu.Lock()
 		e.working, e.serving = e.serving[:0], e.working
 		e.workMu.Unlock()
 		now := e.now()
-		for _, c := range e.serving {
+		for i, c := range e.serving {
+			if e.claimed.Load() {
+				e.giveUp(i)
+				break
+			}
 			c.queued.Store(false)
 			for c.pack(&e.batch, now) {
 				e.flush()
+				if e.claimed.Load() {
+					c.queue()
+					break
+				}
 			}
 			if e.batch.full() {
 				e.flush()
@@ -117,7 +140,18 @@ func (e *Endpoint) turn() {
 		}
 		clear(e.serving) // closed connections must not live on here
 		e.flush()
+		if e.claimed.Load() {
+			e.pending.Store(true)
+			return
+		}
 	}
+}
+
+// giveUp puts back the connections from place i on that were not served.
+func (e *Endpoint) giveUp(i int) {
+	e.workMu.Lock()
+	e.working = append(e.working, e.serving[i:]...)
+	e.workMu.Unlock()
 }
 
 // flush gives the batch to the transport.
