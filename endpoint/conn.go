@@ -40,8 +40,8 @@ type Conn struct {
 	acking   bool // acknowledgements are sent to this peer
 	posted   transactions
 	nextTxn  uint32
-	out      []outFrame  // by frame id modulo its length
-	free     [][]byte    // frame buffers without use
+	out      []outFrame // by frame id modulo its length
+	free     bufferQueue
 	returned [][]byte    // the same, but perhaps still in the batch being sent
 	batched  uint64      // the batch in which frames of ours are
 	blocked  bool        // nothing new can leave before an acknowledgement
@@ -183,7 +183,7 @@ func (c *Conn) resting() bool {
 // rest gives it back. Guarded by mu.
 func (c *Conn) rest() {
 	c.sender.Shrink()
-	c.out, c.free, c.returned = nil, nil, nil
+	c.out, c.free, c.returned = nil, bufferQueue{}, nil
 }
 
 // abandon fails everything that is posted and forgets what is in flight.

@@ -13,8 +13,6 @@ const (
 	probeLength = 46
 	probeOwnID  = 20 // where that header has its id: ours is known there, and refused
 	smallLength = 48 // room for a hello, an acknowledgement or a probe
-	// bufferGroup is how many frame buffers are made at once, side by side.
-	bufferGroup = 16
 )
 
 // pack adds what the connection has to send to the batch. It reports whether
@@ -29,7 +27,9 @@ func (c *Conn) pack(b *batch, now ack.Instant) (more bool) {
 	defer func() { c.next.Store(uint32(c.sender.NextWide())) }()
 	if c.batched != b.number {
 		// Nothing of ours is waiting to be sent, so nothing refers to these.
-		c.free = append(c.free, c.returned...)
+		for _, buf := range c.returned {
+			c.free.push(buf)
+		}
 		c.returned = c.returned[:0]
 	}
 	if c.profile.Session {
@@ -194,19 +194,7 @@ func (c *Conn) follow() {
 }
 
 // buffer returns memory for one frame with the transport's headroom.
-func (c *Conn) buffer() []byte {
-	size := c.ep.headroom + c.frameMax
-	if len(c.free) == 0 {
-		group := make([]byte, bufferGroup*size)
-		for i := range bufferGroup {
-			c.free = append(c.free, group[i*size:(i+1)*size:(i+1)*size])
-		}
-	}
-	last := len(c.free) - 1
-	buf := c.free[last][:size]
-	c.free = c.free[:last]
-	return buf
-}
+func (c *Conn) buffer() []byte { return c.free.pop(c.ep.headroom + c.frameMax) }
 
 // packProbe sends an empty frame under a new id, which an FPGA acknowledges
 // and so says what else it has (quirk F2). It may lie beyond the window: there
