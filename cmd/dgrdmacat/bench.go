@@ -57,7 +57,7 @@ func parseBench(fs *flag.FlagSet, args []string, stdout io.Writer) (*benchOption
 	fs.StringVar(&o.to, "to", "", "complete `URL` of the server")
 	fs.StringVar(&o.local, "local", "", "with --to: `URL` of this side; Ethernet needs it")
 	size := fs.Int("size", 1<<20, "bytes per transaction")
-	fs.IntVar(&o.depth, "depth", 0, "transactions outstanding, of each peer; 0: of all peers together what makes up 16 MiB,\nat most 4096")
+	fs.IntVar(&o.depth, "depth", 0, "transactions outstanding, of each peer; 0: of all peers together what makes up 4 MiB,\nat most 4096")
 	seconds := fs.Float64("seconds", 3, "how long to write")
 	bidir := fs.Bool("bidir", false, "the server writes too")
 	fs.IntVar(&o.peers, "peers", 1, "endpoints of the client, each with an id and a port of its own")

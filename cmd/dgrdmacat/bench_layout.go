@@ -110,7 +110,7 @@ func (p plan) check(memory uint64) error {
 // Much is outstanding so that the wire never waits, and not more, so that the
 // memory written to stays near the processor.
 const (
-	outstandingBytes = 16 << 20
+	outstandingBytes = 4 << 20
 	mostOutstanding  = 4096
 )
 

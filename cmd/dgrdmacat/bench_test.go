@@ -55,7 +55,7 @@ func TestBenchWithBothEndsHere(t *testing.T) {
 		{"--bidir", map[string]any{"bidir": true}},
 		{"--busy-poll", map[string]any{"busy_poll": true}},
 		{"--peers 8 --depth 4 --bidir", map[string]any{"peers": 8.0, "depth": 4.0, "outstanding": 32.0}},
-		{"--peers 20 --size 2000000", map[string]any{"depth": 1.0, "outstanding": 8.0}},
+		{"--peers 20 --size 2000000", map[string]any{"depth": 1.0, "outstanding": 2.0}},
 		{"--profile fpga --size 16384", map[string]any{"profile": "fpga"}},
 		{"--profile opencpi --size 16384 --verify full", map[string]any{"profile": "opencpi"}},
 		{"--profile opencpi-legacy --size 16384", map[string]any{"profile": "opencpi-legacy"}},
