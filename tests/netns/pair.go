@@ -1,6 +1,7 @@
 package netns
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"net"
@@ -90,7 +91,26 @@ func (n *Namespace) address(side int) error {
 			return fmt.Errorf("give %s the address %v: %w", Device, a.IPNet, err)
 		}
 	}
-	return nil
+	return n.awaitNeighbours(IPv6(side))
+}
+
+// awaitNeighbours waits until the kernel answers to who asks for the address. It
+// joins the group where neighbours ask a little after the address can be used,
+// and they would ask again only after a second.
+func (n *Namespace) awaitNeighbours(ip netip.Addr) error {
+	b := ip.As16()
+	group := fmt.Sprintf("ff0200000000000000000001ff%x", b[13:])
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+		var groups []byte
+		var err error
+		n.In(func() { groups, err = os.ReadFile("/proc/thread-self/net/igmp6") })
+		if err != nil || bytes.Contains(groups, []byte(group)) {
+			return err
+		}
+		if time.Now().After(deadline) {
+			return fmt.Errorf("nobody answers for %v", ip)
+		}
+	}
 }
 
 func network(ip netip.Addr, bits int) *net.IPNet {

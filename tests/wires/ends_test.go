@@ -2,6 +2,7 @@ package wires
 
 import (
 	"fmt"
+	"net/netip"
 	"strings"
 	"sync"
 	"testing"
@@ -10,18 +11,49 @@ import (
 	"github.com/dgrdma/dgrdma/endpoint"
 	"github.com/dgrdma/dgrdma/frame"
 	"github.com/dgrdma/dgrdma/tests/netns"
+	"github.com/dgrdma/dgrdma/transport"
+	"github.com/dgrdma/dgrdma/transport/udp"
 )
 
 // wire is a way from one namespace to the other.
 type wire struct {
-	name    string
-	local   func(side int) string
-	offload bool // it has gso and gro
+	name      string
+	local     func(side int) string // endpoint string without a port
+	datagrams bool                  // UDP, with offload
+	listen    func(t *testing.T, ns *netns.Namespace, side, id int) transport.Conn
 }
 
 var wires = []wire{
-	{"udp4", func(side int) string { return "udp:" + netns.IPv4(side).String() }, true},
-	{"udp6", func(side int) string { return "udp:[" + netns.IPv6(side).String() + "]" }, true},
+	udpWire("udp4", netns.IPv4),
+	udpWire("udp6", netns.IPv6),
+}
+
+func udpWire(name string, address func(side int) netip.Addr) wire {
+	return wire{
+		name: name,
+		local: func(side int) string {
+			if a := address(side); a.Is6() {
+				return "udp:[" + a.String() + "]"
+			}
+			return "udp:" + address(side).String()
+		},
+		datagrams: true,
+		listen: func(t *testing.T, ns *netns.Namespace, side, _ int) transport.Conn {
+			return listenUDP(t, ns, address(side))
+		},
+	}
+}
+
+func listenUDP(t *testing.T, ns *netns.Namespace, address netip.Addr) *udp.Conn {
+	t.Helper()
+	var tc *udp.Conn
+	var err error
+	ns.In(func() { tc, err = udp.Listen(udp.Config{Addr: netip.AddrPortFrom(address, 0)}) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { tc.Close() })
+	return tc
 }
 
 // eachWire runs a test for every wire.

@@ -19,7 +19,7 @@ func TestLoss(t *testing.T) {
 				pair := netns.NewPair(t, 1500)
 				losses := [2]*netns.Filter{pair[0].Lose(t, percent), pair[1].Lose(t, percent)}
 				options := ""
-				if w.offload {
+				if w.datagrams {
 					options = "gso=off" // else whole runs of frames are lost at once
 				}
 				const slots, size = 16, 64 << 10

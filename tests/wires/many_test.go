@@ -78,3 +78,33 @@ func TestManyEndpoints(t *testing.T) {
 		}
 	})
 }
+
+// TestEverythingAtOnce: all wires of one cable, two pairs of endpoints on each,
+// both directions.
+func TestEverythingAtOnce(t *testing.T) {
+	netns.Require(t)
+	pair := netns.NewPair(t, 1500)
+	const slots, size = 8, 40_001
+	n := quick(150, 30)
+	var sends []func() error
+	var checks []func()
+	for i := range 2 * len(wires) {
+		w := wires[i/2]
+		a := open(t, pair[0], w.local(0), 10+2*i, slots, size)
+		b := open(t, pair[1], w.local(1), 11+2*i, slots, size)
+		there, back := a.flow(a.dial(b.URL()), 0, slots, size), b.flow(b.dial(a.URL()), 0, slots, size)
+		for _, f := range []*flow{there, back} {
+			sends = append(sends, func() error {
+				if err := f.send(n); err != nil {
+					return fmt.Errorf("%s: %w", w.name, err)
+				}
+				return nil
+			})
+		}
+		checks = append(checks, func() { b.verify(there); a.verify(back) })
+	}
+	atOnce(t, sends...)
+	for _, check := range checks {
+		check()
+	}
+}

@@ -1,0 +1,35 @@
+package wires
+
+import (
+	"syscall"
+	"testing"
+
+	"github.com/dgrdma/dgrdma/tests/netns"
+)
+
+var nobody = &syscall.Credential{Uid: 65534, Gid: 65534}
+
+// TestUnprivileged: UDP works for everyone, both ways.
+func TestUnprivileged(t *testing.T) {
+	eachUDP(t, func(t *testing.T, w wire) {
+		pair := netns.NewPair(t, 1500)
+		const slots, size, n = 16, 64 << 10, 100
+		c := spawn(t, pair[1], nobody)
+		a := open(t, pair[0], w.local(0), 1, slots, size)
+		url := c.must(order{Open: w.local(1), ID: 2, Slots: slots, Size: size}).URL
+		toC := a.dial(url)
+		c.must(order{Dial: a.URL(), Slots: slots, Size: size})
+		there := a.flow(toC, 0, slots, size)
+		answered := c.start(order{Send: n})
+		if err := there.send(n); err != nil {
+			t.Fatal(err)
+		}
+		if back := answered(); back.Err != "" {
+			t.Fatal(back.Err)
+		}
+		c.verify(there)
+		if err := a.ledger.verify(counts(2, n)); err != nil {
+			t.Fatal(err)
+		}
+	})
+}

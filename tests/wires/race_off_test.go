@@ -1,0 +1,5 @@
+//go:build !race
+
+package wires
+
+const raceDetector = false
