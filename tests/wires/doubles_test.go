@@ -79,7 +79,7 @@ func TestDoubles(t *testing.T) {
 					t.Fatal(err)
 				}
 				defer ours.Close()
-				tc := w.listen(t, pair[1], 1, 2)
+				tc := w.listen(t, pair[1], 1)
 				d, write := kind.start(tc, ours.LocalAddr(), w)
 				defer d.Close()
 				var toD *dgrdma.Conn

@@ -12,6 +12,7 @@ import (
 	"github.com/dgrdma/dgrdma/frame"
 	"github.com/dgrdma/dgrdma/tests/netns"
 	"github.com/dgrdma/dgrdma/transport"
+	"github.com/dgrdma/dgrdma/transport/ether"
 	"github.com/dgrdma/dgrdma/transport/udp"
 )
 
@@ -20,12 +21,27 @@ type wire struct {
 	name      string
 	local     func(side int) string // endpoint string without a port
 	datagrams bool                  // UDP, with offload
-	listen    func(t *testing.T, ns *netns.Namespace, side, id int) transport.Conn
+	listen    func(t *testing.T, ns *netns.Namespace, side int) transport.Conn
 }
 
 var wires = []wire{
 	udpWire("udp4", netns.IPv4),
 	udpWire("udp6", netns.IPv6),
+	{
+		name:  "ether",
+		local: func(int) string { return "ether:" + netns.Device },
+		listen: func(t *testing.T, ns *netns.Namespace, _ int) transport.Conn {
+			t.Helper()
+			var tc *ether.Conn
+			var err error
+			ns.In(func() { tc, err = ether.Listen(ether.Config{Interface: netns.Device}) })
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { tc.Close() })
+			return tc
+		},
+	},
 }
 
 func udpWire(name string, address func(side int) netip.Addr) wire {
@@ -38,7 +54,7 @@ func udpWire(name string, address func(side int) netip.Addr) wire {
 			return "udp:" + address(side).String()
 		},
 		datagrams: true,
-		listen: func(t *testing.T, ns *netns.Namespace, side, _ int) transport.Conn {
+		listen: func(t *testing.T, ns *netns.Namespace, side int) transport.Conn {
 			return listenUDP(t, ns, address(side))
 		},
 	}

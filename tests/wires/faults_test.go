@@ -201,7 +201,7 @@ func TestOffloadIsRefused(t *testing.T) {
 		pair := netns.NewPair(t, 1500)
 		const slots, size = 16, 64 << 10
 		b := open(t, pair[1], with(w.local(1), "accept=any"), 2, slots, size)
-		tc := w.listen(t, pair[0], 0, 1).(*udp.Conn)
+		tc := w.listen(t, pair[0], 0).(*udp.Conn)
 		a := &end{t: t, ns: pair[0]}
 		var err error
 		if a.Endpoint, err = dgrdma.New(tc, &dgrdma.Config{ID: 1, OnEvent: a.note}); err != nil {

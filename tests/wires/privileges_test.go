@@ -1,6 +1,7 @@
 package wires
 
 import (
+	"strings"
 	"syscall"
 	"testing"
 
@@ -32,4 +33,17 @@ func TestUnprivileged(t *testing.T) {
 			t.Fatal(err)
 		}
 	})
+}
+
+// TestEtherNeedsCapability: who lacks it is told which, and how to get it.
+func TestEtherNeedsCapability(t *testing.T) {
+	netns.Require(t)
+	pair := netns.NewPair(t, 1500)
+	c := spawn(t, pair[0], nobody)
+	said := c.ask(order{Open: "ether:" + netns.Device, ID: 1, Slots: 1, Size: 8}).Err
+	for _, word := range []string{"ether", netns.Device, "CAP_NET_RAW", "setcap"} {
+		if !strings.Contains(strings.ToLower(said), strings.ToLower(word)) {
+			t.Errorf("%q does not say %s", said, word)
+		}
+	}
 }
