@@ -125,7 +125,7 @@ func spawn(t *testing.T, ns *netns.Namespace, credential *syscall.Credential) *c
 	// By that name the binary can be started by who may not look into the
 	// directory where it is.
 	c := &child{t: t, cmd: exec.Command("/proc/self/exe")}
-	c.cmd.Env = append(os.Environ(), childVariable+"=1")
+	c.cmd.Env = append(os.Environ(), childVariable+"=1", "GORACE=atexit_sleep_ms=0")
 	c.cmd.Stderr = os.Stderr
 	c.cmd.SysProcAttr = &syscall.SysProcAttr{Credential: credential, Pdeathsig: syscall.SIGKILL}
 	theirIn, in, err := os.Pipe()

@@ -1,7 +1,6 @@
 package wires
 
 import (
-	"fmt"
 	"net/netip"
 	"strings"
 	"sync"
@@ -171,8 +170,19 @@ func (e *end) verify(flows ...*flow) {
 		want[f.from] += f.posted()
 	}
 	if err := e.ledger.verify(want); err != nil {
-		e.t.Fatalf("%v\n%s", err, describe(e.Stats()))
+		e.t.Fatalf("%v\n%+v", err, e.Stats())
 	}
 }
 
-func describe(s dgrdma.Stats) string { return fmt.Sprintf("%+v", s) }
+// counted waits until the endpoint counts n transactions each way. What is
+// received is counted a little after it can be seen in memory.
+func (e *end) counted(n int) {
+	e.t.Helper()
+	eventually(e.t, patience, "all transactions are counted", func() bool {
+		s := e.Stats()
+		return s.Completions >= uint64(n) && s.TransactionsDone >= uint64(n)
+	})
+	if s := e.Stats(); s.TransactionsDone != uint64(n) || s.TransactionsLost != 0 || s.Completions != uint64(n) {
+		e.t.Errorf("counters after %d transactions each way: %+v", n, s)
+	}
+}

@@ -33,8 +33,9 @@ func TestLoss(t *testing.T) {
 				a.verify(back)
 				t.Logf("%.1f MB/s each way", float64(n*size)/took.Seconds()/1e6)
 				for side, e := range []*end{a, b} {
+					e.counted(n)
 					lost, s := losses[side].Dropped(), e.Stats()
-					if again := s.RetransmitsFast + s.RetransmitsTimed; lost == 0 || again == 0 || s.Completions != uint64(n) {
+					if again := s.RetransmitsFast + s.RetransmitsTimed; lost == 0 || again == 0 {
 						t.Errorf("side %d: %d frames lost on the way in; %+v", side, lost, s)
 					}
 				}
@@ -128,13 +129,14 @@ func TestSwitchSpoils(t *testing.T) {
 		if err := there.send(slots); err != nil {
 			t.Fatal(err)
 		}
-		before := b.Stats().FramesReceived
+		eventually(t, patience, "all transactions are counted", func() bool { return b.Stats().Completions == slots })
+		before := b.Stats()
 		s.SetFaults(0, netns.Faults{Corrupt: 1})
 		sent := make(chan error, 1)
 		go func() { sent <- there.send(slots) }()
-		eventually(t, patience, "many frames corrupted", func() bool { return s.Passed(0).Corrupted > 100 })
-		if after := b.Stats(); after.FramesReceived != before || after.Transport.Foreign != 0 {
-			t.Errorf("%d corrupted frames arrived", after.FramesReceived-before)
+		eventually(t, patience, "frames corrupted", func() bool { return s.Passed(0).Corrupted > 20 })
+		if after := b.Stats(); after.Completions != slots || after.Refused != before.Refused || after.Transport.Foreign != 0 {
+			t.Errorf("corrupted frames arrived: %+v", after)
 		}
 		s.SetFaults(0, netns.Faults{})
 		if err := <-sent; err != nil {

@@ -54,9 +54,9 @@ func eventually(t *testing.T, within time.Duration, what string, ok func() bool)
 	}
 }
 
-// quick returns the smaller number of a test with -short.
+// quick returns the smaller number with -short, and where everything is slow.
 func quick(usual, short int) int {
-	if testing.Short() {
+	if testing.Short() || raceDetector {
 		return short
 	}
 	return usual

@@ -66,10 +66,10 @@ func TestLinkFlap(t *testing.T) {
 }
 
 // receiver starts a process that receives on side 1.
-func receiver(t *testing.T, ns *netns.Namespace, w wire, slots, size int) (*child, string) {
+func receiver(t *testing.T, ns *netns.Namespace, w wire, slots, size int, accept string) (*child, string) {
 	t.Helper()
 	c := spawn(t, ns, nil)
-	return c, c.must(order{Open: with(w.local(1), "accept=any"), ID: 2, Slots: slots, Size: size}).URL
+	return c, c.must(order{Open: with(w.local(1), accept), ID: 2, Slots: slots, Size: size}).URL
 }
 
 // TestPeerPauses: the receiving process stops for a while and continues.
@@ -77,7 +77,7 @@ func TestPeerPauses(t *testing.T) {
 	eachWire(t, func(t *testing.T, w wire) {
 		pair := netns.NewPair(t, 1500)
 		const slots, size = 16, 32 << 10
-		c, url := receiver(t, pair[1], w, slots, size)
+		c, url := receiver(t, pair[1], w, slots, size, "accept=any")
 		a := open(t, pair[0], w.local(0), 1, 1, 8)
 		f := a.flow(a.dial(url), 0, slots, size)
 		stop := background(f)
@@ -98,7 +98,7 @@ func TestPeerPausesTooLong(t *testing.T) {
 	eachWire(t, func(t *testing.T, w wire) {
 		pair := netns.NewPair(t, 1500)
 		const slots, size = 16, 32 << 10
-		c, url := receiver(t, pair[1], w, slots, size)
+		c, url := receiver(t, pair[1], w, slots, size, "accept=any")
 		a := open(t, pair[0], with(w.local(0), "giveup=600ms"), 1, 1, 8)
 		f := a.flow(a.dial(url), 0, slots, size)
 		stop := background(f)
@@ -128,20 +128,20 @@ func TestPeerPausesTooLong(t *testing.T) {
 // TestPeerRestarts: the receiving process is killed in the midst of a transfer
 // and started again under the same endpoint string.
 func TestPeerRestarts(t *testing.T) {
-	restart(t, func(c *child, a *end) { c.must(order{Dial: a.URL(), Slots: 1, Size: 8}) })
+	restart(t, "accept=connected", func(c *child, a *end) { c.must(order{Dial: a.URL(), Slots: 1, Size: 8}) })
 }
 
 // TestAcceptingPeerRestarts is the same with a receiver that connects to nobody
 // and waits to be spoken to.
 func TestAcceptingPeerRestarts(t *testing.T) {
-	restart(t, func(*child, *end) {})
+	restart(t, "accept=any", func(*child, *end) {})
 }
 
-func restart(t *testing.T, introduce func(*child, *end)) {
+func restart(t *testing.T, accept string, introduce func(*child, *end)) {
 	eachWire(t, func(t *testing.T, w wire) {
 		pair := netns.NewPair(t, 1500)
 		const slots, size = 16, 32 << 10
-		c, url := receiver(t, pair[1], w, slots, size)
+		c, url := receiver(t, pair[1], w, slots, size, accept)
 		a := open(t, pair[0], with(w.local(0), "giveup=3s"), 1, 1, 8)
 		introduce(c, a)
 		toC := a.dial(url)
@@ -150,7 +150,7 @@ func restart(t *testing.T, introduce func(*child, *end)) {
 		goesOn(t, f)
 		c.kill()
 		again := spawn(t, pair[1], nil)
-		again.must(order{Open: with(url, "accept=any"), Slots: slots, Size: size})
+		again.must(order{Open: with(url, accept), Slots: slots, Size: size})
 		introduce(again, a)
 		if err := stop(); !errors.Is(err, dgrdma.ErrPeerRestarted) {
 			t.Fatalf("pending transactions failed with %v; %v", err, again.ask(order{AtMostOnce: true}))
