@@ -77,7 +77,15 @@ func TestLimitedLink(t *testing.T) {
 			t.Fatal(err)
 		}
 		b.verify(there)
-		t.Logf("%.1f MB/s of %d; %+v", float64(n*size)/time.Since(began).Seconds()/1e6, rate/1_000_000, a.Stats())
+		s := a.Stats()
+		t.Logf("%.1f MB/s of %d; %+v", float64(n*size)/time.Since(began).Seconds()/1e6, rate/1_000_000, s)
+		if s.RetransmitsFast+s.RetransmitsTimed == 0 {
+			t.Error("nothing was lost")
+		}
+		// Of Ethernet frames the kernel says so (ENOBUFS), of datagrams it does not.
+		if !w.datagrams && s.Transport.SendDrops == 0 {
+			t.Error("the kernel refused nothing")
+		}
 	})
 }
 
