@@ -122,8 +122,10 @@ func TestForeignDatagrams(t *testing.T) {
 			t.Run(gro, func(t *testing.T) {
 				pair := netns.NewPair(t, 9000)
 				const slots, size = 16, 32 << 10
-				a, b, toB, _ := couple(t, pair, w, slots, size, "mtu=1500", gro)
-				f := a.flow(toB, 0, slots, size)
+				// Who accepts any peer listens to all; a socket for one peer only does not.
+				a := open(t, pair[0], with(w.local(0), "mtu=1500"), 1, 1, 8)
+				b := open(t, pair[1], with(w.local(1), "mtu=1500", gro, "accept=any"), 2, slots, size)
+				f := a.flow(a.dial(b.URL()), 0, slots, size)
 				stop := background(f)
 				goesOn(t, f) // neighbours have found each other
 				const rounds = 50
@@ -158,6 +160,29 @@ func TestForeignDatagrams(t *testing.T) {
 				}
 			})
 		}
+	})
+}
+
+// TestStrangerSendsToOne: datagrams of others to an endpoint that has one peer
+// and wants no more.
+func TestStrangerSendsToOne(t *testing.T) {
+	eachUDP(t, func(t *testing.T, w wire) {
+		pair := netns.NewPair(t, 1500)
+		const slots, size = 16, 32 << 10
+		a, b, toB, _ := couple(t, pair, w, slots, size)
+		f := a.flow(toB, 0, slots, size)
+		stop := background(f)
+		stranger := dialUDP(t, pair[0], b.LocalAddr().AddrPort())
+		for range 300 {
+			if _, err := stranger.Write(make([]byte, 500)); err != nil && !errors.Is(err, syscall.ECONNREFUSED) {
+				t.Fatal(err)
+			}
+		}
+		goesOn(t, f)
+		if err := stop(); err != nil {
+			t.Fatal(err)
+		}
+		b.verify(f)
 	})
 }
 

@@ -108,3 +108,54 @@ func TestEverythingAtOnce(t *testing.T) {
 		check()
 	}
 }
+
+// TestPeersComeAndGo: an endpoint has one peer, then two, then one again, and
+// data goes both ways with whoever is there.
+func TestPeersComeAndGo(t *testing.T) {
+	eachWire(t, func(t *testing.T, w wire) {
+		pair := netns.NewPair(t, 1500)
+		const slots, size, n = 4, 20_000, 30
+		a := open(t, pair[0], w.local(0), 1, 2*slots, size)
+		var other [2]*end
+		var there, back [2]*flow
+		come := func(i int) {
+			t.Helper()
+			toI := a.dial(other[i].URL())
+			next := uint32(1)
+			if there[i] != nil {
+				next = there[i].next
+			}
+			there[i] = a.flow(toI, 0, slots, size)
+			there[i].next = next
+		}
+		for i := range other {
+			other[i] = open(t, pair[1], w.local(1), 2+i, slots, size)
+			back[i] = other[i].flow(other[i].dial(a.URL()), i*slots, slots, size)
+		}
+		exchange := func(with ...int) {
+			t.Helper()
+			var sends []func() error
+			for _, i := range with {
+				sends = append(sends, func() error { return there[i].send(n) }, func() error { return back[i].send(n) })
+			}
+			atOnce(t, sends...)
+		}
+		come(0)
+		exchange(0)
+		come(1)
+		exchange(0, 1)
+		there[0].conn.Close()
+		exchange(1)
+		come(0)
+		// Its peer learns that it is another life, which what it posts before that
+		// would not survive.
+		if err := there[0].send(n); err != nil {
+			t.Fatal(err)
+		}
+		exchange(1, 0)
+		for i := range other {
+			other[i].verify(there[i])
+		}
+		a.verify(back[:]...)
+	})
+}
