@@ -3,6 +3,7 @@ package mmsg
 import (
 	"net"
 	"os"
+	"runtime"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -26,6 +27,26 @@ type Receiver struct {
 	controls []byte
 	stride   int
 	control  int
+	luck     int // how often looking again paid, of late
+	waits    int
+}
+
+const (
+	// looks is how often a receiver looks again before it sleeps, if that paid of
+	// late: about as long as it takes to be woken on another, idle processor.
+	looks = 64
+	// tryAgain is every how many waits it is tried whether it would pay now.
+	tryAgain = 32
+	mostLuck = 8
+)
+
+// patience returns how often to look again before sleeping.
+func (r *Receiver) patience() int {
+	r.waits++
+	if runtime.NumCPU() > 1 && (r.luck > 0 || r.waits%tryAgain == 0) {
+		return looks
+	}
+	return 0
 }
 
 // NewReceiver makes room for n datagrams of size bytes, each with that many bytes
@@ -65,15 +86,28 @@ func (r *Receiver) Receive(s *Socket, wait bool) (int, error) {
 		return 0, net.ErrClosed
 	}
 	defer s.Release()
+	left := -1
 	for {
 		n, _, e := unix.Syscall6(unix.SYS_RECVMMSG, uintptr(s.fd), uintptr(unsafe.Pointer(&r.headers[0])),
 			uintptr(len(r.headers)), unix.MSG_DONTWAIT, 0, 0)
 		switch e {
 		case 0:
+			if left > 0 {
+				r.luck = min(r.luck+1, mostLuck)
+			}
 			return int(n), nil
 		case unix.EAGAIN:
 			if !wait {
 				return 0, nil
+			}
+			if left < 0 {
+				left = r.patience()
+			}
+			if left > 0 {
+				if left--; left > 0 {
+					continue
+				}
+				r.luck = max(r.luck-2, 0)
 			}
 			if err := s.wait(unix.POLLIN); err != nil {
 				return 0, err
