@@ -21,13 +21,14 @@ type Conn struct {
 	profile    Profile
 	frameMax   int // length of a full frame
 	leastChunk int // data bytes of a message that fills a frame, if it is not the last
-	learned    bool
 
-	queued atomic.Bool   // in the endpoint's list of connections with work
-	wakeAt atomic.Int64  // ack.Instant at which something is due
-	down   atomic.Bool   // err is not nil
-	next   atomic.Uint32 // the id after those of the last batch, an ack.Wide
-	epoch  atomic.Int32  // counts the resets that the receiving half must follow
+	learned atomic.Bool   // from what it sent, and not connected since
+	size    atomic.Uint64 // of the peer's memory; 0: not known
+	queued  atomic.Bool   // in the endpoint's list of connections with work
+	wakeAt  atomic.Int64  // ack.Instant at which something is due
+	down    atomic.Bool   // err is not nil
+	next    atomic.Uint32 // the id after those of the last batch, an ack.Wide
+	epoch   atomic.Int32  // counts the resets that the receiving half must follow
 
 	// Owned by the receiving goroutine.
 	rx receiving
@@ -91,6 +92,7 @@ func (e *Endpoint) newConn(p Peer, now ack.Instant) (*Conn, error) {
 		return nil, fmt.Errorf("dgrdma: connect peer %d: frames of %d bytes have no room for data", p.ID, limit)
 	}
 	c.leastChunk = room &^ (prof.Chunk - 1)
+	c.size.Store(p.Size)
 	c.wakeAt.Store(math.MaxInt64)
 	c.rx.init(c)
 	c.start(now)
@@ -129,7 +131,11 @@ func (c *Conn) startSender(now ack.Instant, first ack.Wide) {
 func (c *Conn) Name() PeerName { return PeerName{c.peer.ID, c.peer.Addr} }
 
 // Peer returns what the connection was made with.
-func (c *Conn) Peer() Peer { return c.peer }
+func (c *Conn) Peer() Peer {
+	p := c.peer
+	p.Size = c.size.Load()
+	return p
+}
 
 // Profile returns what is assumed of the peer.
 func (c *Conn) Profile() Profile { return c.profile }

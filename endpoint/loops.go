@@ -243,7 +243,7 @@ func (e *Endpoint) dismiss(now ack.Instant) bool {
 	for _, c := range e.peers.Load().all {
 		silent := now.Sub(c.rx.lastAt)
 		introduced := !c.profile.Session || c.rx.life != 0
-		if !c.learned || !c.down.Load() && silent <= 6*e.cfg.GiveUp && (introduced || silent <= e.cfg.GiveUp) {
+		if !c.learned.Load() || !c.down.Load() && silent <= 6*e.cfg.GiveUp && (introduced || silent <= e.cfg.GiveUp) {
 			continue
 		}
 		if found == nil || c.rx.lastAt < found.rx.lastAt {

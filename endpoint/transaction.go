@@ -125,7 +125,7 @@ func (f *finished) deliver() {
 // peers that are not ours crash on bad addresses (D1-11, D2-8).
 func (c *Conn) validate(t *Transaction) error {
 	p := &c.profile
-	size := c.peer.Size
+	size := c.size.Load()
 	if size == 0 {
 		size = 1 << 32
 	}
