@@ -352,6 +352,7 @@ func (c *Conn) endBatch(now ack.Instant, fin *finished) (work bool) {
 	}
 	r.acks = r.acks[:0]
 	c.reached = r.recv.Newest()
+	c.session.paired = c.session.paired || r.paired && r.life == c.session.theirs
 	c.received = r.counters
 	c.open = r.open.n
 	return work

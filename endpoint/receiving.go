@@ -15,6 +15,7 @@ type receiving struct {
 	closed   closedSet
 	life     uint32 // of the peer; 0: not introduced yet
 	mine     uint32 // our life, to which that one speaks
+	paired   bool   // and which it believes
 	epoch    int32
 	acks     []ack.Range // what this batch acknowledged
 	counters Counters
@@ -47,7 +48,7 @@ func (r *receiving) clear() {
 	r.late = ack.Lateness{}
 	r.open.reset()
 	r.acks = r.acks[:0]
-	r.life = 0
+	r.life, r.paired = 0, false
 	r.placed, r.heard, r.suspect, r.resent = false, false, false, false
 }
 
@@ -240,6 +241,9 @@ func (c *Conn) acksOf(f *frame.Frame) {
 	r := &c.rx
 	late := c.profile.Session && r.late.Late(r.recv.Wide(f.Seq), ack.Wide(c.next.Load()))
 	if f.AckCount == 0 && !c.profile.Cumulative {
+		return
+	}
+	if c.profile.Session && !r.paired {
 		return
 	}
 	if late {

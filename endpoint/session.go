@@ -32,6 +32,10 @@ import (
 // change lives together, and no late frame can bring a past one back. What
 // acknowledges without messages names the receiver's life (see stamp).
 //
+// Only who answers believes the life that it names; who asks may yet believe
+// another one that heard the same name. Until an answer came, acknowledgements
+// that ride on data may be meant for that one, and do not count.
+//
 // Hellos are neither acknowledged nor tracked; who has not seen its own life
 // come back asks again. Data flows only to a life that was believed, and is
 // taken only from one.
@@ -55,6 +59,7 @@ type session struct {
 	next         uint32 // our next life, which will answer to asked; 0: none
 	asked        uint32 // a life of the peer that has to prove itself
 	answer       bool   // an answer is owed
+	paired       bool   // theirs believes mine
 	before       bool   // the peer has had another life, and was given up in it
 	askAt        ack.Instant
 	askedAt      ack.Instant
@@ -73,7 +78,7 @@ func (c *Conn) ready() bool { return c.err == nil && (!c.profile.Session || c.se
 
 // asking reports whether a hello must go out at askAt. Guarded by mu.
 func (s *session) asking() bool {
-	return s.theirs == 0 || s.next != 0 && s.tries < helloTries
+	return s.theirs == 0 || s.next != 0 && s.tries < helloTries || s.next == 0 && !s.paired
 }
 
 // packHello adds the hellos that are due to the batch. Guarded by mu.
@@ -86,10 +91,13 @@ func (c *Conn) packHello(b *batch, now ack.Instant) {
 	if !s.asking() || now < s.askAt || b.full() {
 		return
 	}
-	if s.theirs == 0 {
+	switch {
+	case s.theirs == 0:
 		c.sendHello(b, now, helloAsk, s.mine, s.asked)
-	} else {
+	case s.next != 0:
 		c.sendHello(b, now, helloAsk, s.next, s.asked)
+	default:
+		c.sendHello(b, now, helloAsk, s.mine, s.theirs)
 	}
 	if s.theirs == 0 {
 		s.asked = 0 // next time whoever is there
@@ -166,6 +174,9 @@ func (c *Conn) hello(now ack.Instant, f *frame.Frame, m *frame.Message) Reason {
 	default:
 		why = RefusedForeign // an answer to a life that is over
 	}
+	if m.Index == helloTell && m.Txn == s.theirs && m.Addr == s.mine && c.rx.life == s.theirs {
+		c.rx.paired, s.paired = true, true
+	}
 	if why == RefusedNone {
 		s.answer = s.answer || m.Index == helloAsk && m.Txn == s.theirs
 		c.queue()
@@ -201,6 +212,7 @@ func (c *Conn) believe(now ack.Instant, f *frame.Frame, life uint32) EventKind {
 	}
 	s.theirs, s.asked = life, 0
 	s.answer = true // it waits to see its own life
+	s.tries, s.askAt = 0, now.Add(helloFirst)
 	// What this batch acknowledged so far was said by an old life, and what is
 	// to be acknowledged too. Reset may have come since this frame did.
 	c.due.Init(c.profile.AckEvery, c.profile.AckDelay)

@@ -59,6 +59,7 @@ func (c *Conn) stamped(now ack.Instant, f *frame.Frame) Reason {
 	ours := ack.Wide(c.next.Load())
 	r.late.Late(s.seq, ours)
 	r.recv.AckOnly(s.seq)
+	r.paired = true
 	c.heard()
 	if f.AckCount == 0 {
 		return RefusedNone

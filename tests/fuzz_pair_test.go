@@ -18,6 +18,8 @@ func FuzzPair(f *testing.F) {
 	f.Add([]byte{2, 14, 3, 1, 0, 0, 0xfe, 0xfe, 0xfe, 0xfe, 3, 0, 3, 0, 0xf5, 0xf5, 0, 0, 3})
 	f.Add([]byte{3, 99, 2, 0x81, 0, 0, 0, 6, 6, 6, 6, 6, 6, 6, 0, 0, 7, 7, 7, 0xf6, 0xe6, 0xd6})
 	f.Add([]byte{2, 1, 0, 0x43, 0, 3, 6, 5, 0xf6, 3, 0xff, 4, 0, 0x76, 0x75, 0x74, 3, 3, 0, 0x16})
+	// A name told to one life, and answered late by the one before.
+	f.Add([]byte("2 \x03k\x84\x00\xeb\xfe\x95\x95\x95FFFF\xfe\xfe\x03\x13\x03\x00\xf5"))
 	f.Fuzz(func(t *testing.T, script []byte) {
 		if len(script) > 400 {
 			return
