@@ -26,21 +26,27 @@ type wire struct {
 var wires = []wire{
 	udpWire("udp4", netns.IPv4),
 	udpWire("udp6", netns.IPv6),
-	{
-		name:  "ether",
-		local: func(int) string { return "ether:" + netns.Device },
+	etherWire("ether", "", ether.Config{}),
+	etherWire("ring", "?ring=on", ether.Config{Ring: true}),
+}
+
+func etherWire(name, options string, cfg ether.Config) wire {
+	cfg.Interface = netns.Device
+	return wire{
+		name:  name,
+		local: func(int) string { return "ether:" + netns.Device + options },
 		listen: func(t *testing.T, ns *netns.Namespace, _ int) transport.Conn {
 			t.Helper()
 			var tc *ether.Conn
 			var err error
-			ns.In(func() { tc, err = ether.Listen(ether.Config{Interface: netns.Device}) })
+			ns.In(func() { tc, err = ether.Listen(cfg) })
 			if err != nil {
 				t.Fatal(err)
 			}
 			t.Cleanup(func() { tc.Close() })
 			return tc
 		},
-	},
+	}
 }
 
 func udpWire(name string, address func(side int) netip.Addr) wire {

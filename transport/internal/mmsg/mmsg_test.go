@@ -1,0 +1,148 @@
+package mmsg
+
+import (
+	"errors"
+	"net"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// pair returns two connected sockets.
+func pair(t testing.TB) (a, b *Socket) {
+	t.Helper()
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, s := range []**Socket{&a, &b} {
+		if *s, err = New(fds[i]); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { (*s).Close() })
+	}
+	return a, b
+}
+
+func isOpen(fd int) bool {
+	_, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0)
+	return err == nil
+}
+
+// TestGatherAndReceive: pieces of memory become one datagram, neighbours one
+// piece.
+func TestGatherAndReceive(t *testing.T) {
+	a, b := pair(t)
+	out, in := NewBatch(4, 3, 0), NewReceiver(4, 64, 0)
+	memory := []byte("one two three")
+	out.Begin(0)
+	if !out.Add(memory[:3]) || !out.Add(memory[3:7]) || !out.Add(memory[8:]) {
+		t.Fatal("no room")
+	}
+	out.Begin(0)
+	if !out.Add(memory[4:7]) {
+		t.Fatal("neighbours took a piece each")
+	}
+	if out.Add([]byte("too much")) || out.Begin(0) != nil {
+		t.Error("room for more than was made")
+	}
+	if n, err := out.Send(a, 0); n != 2 || err != nil {
+		t.Fatal(n, err)
+	}
+	n, err := in.Receive(b, true)
+	if n != 2 || err != nil || string(in.Data(0)) != "one twothree" || string(in.Data(1)) != "two" {
+		t.Fatalf("%d, %v: %q %q", n, err, in.Data(0), in.Data(1))
+	}
+	in.Done(n)
+	out.Reset()
+	out.Begin(0)
+	out.Add(make([]byte, 65))
+	if _, err := out.Send(a, 0); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := in.Receive(b, true); n != 1 || err != nil || !in.Truncated(0) {
+		t.Errorf("%d, %v: a datagram that is too long is not truncated", n, err)
+	}
+	if n, err := in.Receive(b, false); n != 0 || err != nil {
+		t.Errorf("nothing is there, and yet %d, %v", n, err)
+	}
+}
+
+// TestCloseWakesAndReleases: whoever waits in either direction returns, and the
+// descriptor is closed when the last one is gone, not before.
+func TestCloseWakesAndReleases(t *testing.T) {
+	for range 100 {
+		a, b := pair(t)
+		fd := b.fd
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			if _, err := NewReceiver(4, 64, 0).Receive(b, true); !errors.Is(err, net.ErrClosed) {
+				t.Errorf("receive: %v", err)
+			}
+		})
+		wg.Go(func() { // until a's buffer is full, and then waiting for room
+			out := NewBatch(1, 1, 0)
+			out.Begin(0)
+			out.Add(make([]byte, 32))
+			for {
+				if _, err := out.Send(b, 0); err != nil {
+					if !errors.Is(err, net.ErrClosed) {
+						t.Errorf("send: %v", err)
+					}
+					return
+				}
+			}
+		})
+		if !b.Hold() {
+			t.Fatal("closed already")
+		}
+		for range 3 {
+			wg.Go(func() { b.Close() })
+		}
+		wg.Wait()
+		if !isOpen(fd) {
+			t.Fatal("closed while it is held")
+		}
+		b.Release()
+		if isOpen(fd) || b.Hold() {
+			t.Fatal("still open")
+		}
+		a.Close()
+	}
+}
+
+// TestPatience: a receiver looks again before it sleeps as long as that pays,
+// and tries now and then whether it would.
+func TestPatience(t *testing.T) {
+	r := NewReceiver(1, 1, 0)
+	tries := 0
+	for range 10 * tryAgain {
+		if r.patience() > 0 {
+			tries++
+		}
+	}
+	if tries != 10 {
+		t.Errorf("%d tries in %d waits without luck, want 10", tries, 10*tryAgain)
+	}
+	a, b := pair(t)
+	in := NewReceiver(1, 64, 0)
+	in.luck = mostLuck
+	for range mostLuck { // nothing comes while it looks
+		time.AfterFunc(20*time.Millisecond, func() {
+			out := NewBatch(1, 1, 0)
+			out.Begin(0)
+			out.Add([]byte("late"))
+			out.Send(a, 0)
+		})
+		if n, err := in.Receive(b, true); n != 1 || err != nil {
+			t.Fatal(n, err)
+		}
+		in.Done(1)
+		if in.luck == 0 {
+			return
+		}
+	}
+	t.Errorf("luck is %d still", in.luck)
+}
