@@ -62,12 +62,13 @@ func TestLossOfRuns(t *testing.T) {
 	})
 }
 
-// TestLimitedLink: the kernel's queue in front of a link of 40 MB/s overflows.
+// TestLimitedLink: the kernel's queue in front of a link of 40 MB/s overflows:
+// it holds fewer frames than a connection sends before it has heard anything.
 func TestLimitedLink(t *testing.T) {
 	eachWire(t, func(t *testing.T, w wire) {
 		pair := netns.NewPair(t, 1500)
 		const rate = 40_000_000
-		pair[0].SetRate(t, rate, 200_000)
+		pair[0].SetRate(t, rate, 40_000)
 		const slots, size = 16, 64 << 10
 		a, b, toB, _ := couple(t, pair, w, slots, size)
 		there := a.flow(toB, 0, slots, size)
