@@ -167,7 +167,7 @@ func (s *stranger) listen() {
 
 func (s *stranger) raw(b []byte) {
 	s.t.Helper()
-	if _, err := s.conn.Send([]transport.Outgoing{{To: s.to, Buf: b}}); err != nil {
+	if _, err := s.conn.Send([]transport.Outgoing{{To: new(s.to), Buf: b}}); err != nil {
 		s.t.Fatal(err)
 	}
 }

@@ -31,7 +31,7 @@ func quirkRawTo(t *testing.T, c transport.Conn, to transport.Addr, h frame.Heade
 		h.Flags = frame.FlagMessages
 	}
 	h.Put(buf[head:])
-	if _, err := c.Send([]transport.Outgoing{{To: to, Buf: buf[:head+w.Len()]}}); err != nil {
+	if _, err := c.Send([]transport.Outgoing{{To: new(to), Buf: buf[:head+w.Len()]}}); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -100,7 +100,7 @@ func (r *replayed) step() (h frame.Header, ok bool) {
 	}
 	r.next++
 	head := r.wire.Caps().Headroom
-	if _, err := r.wire.Send([]transport.Outgoing{{To: rigOurs, Buf: append(make([]byte, head), data...)}}); err != nil {
+	if _, err := r.wire.Send([]transport.Outgoing{{To: new(rigOurs), Buf: append(make([]byte, head), data...)}}); err != nil {
 		r.t.Fatal(err)
 	}
 	synctest.Wait()
@@ -253,7 +253,7 @@ func TestReplayAcknowledgements(t *testing.T) {
 					}
 					r.next++
 					head := r.wire.Caps().Headroom
-					if _, err := r.wire.Send([]transport.Outgoing{{To: rigOurs, Buf: append(make([]byte, head), f.data...)}}); err != nil {
+					if _, err := r.wire.Send([]transport.Outgoing{{To: new(rigOurs), Buf: append(make([]byte, head), f.data...)}}); err != nil {
 						t.Fatal(err)
 					}
 					synctest.Wait()

@@ -62,9 +62,11 @@ type Datagram struct {
 }
 
 // Outgoing is one frame to be sent. Buf begins with Caps.Headroom bytes that
-// the transport may fill with its own header; the frame header follows.
+// the transport may fill with its own header; the frame header follows. What To
+// points to never changes: frames to one peer share it, and a transport that
+// sees the same pointer again need not look.
 type Outgoing struct {
-	To  Addr
+	To  *Addr
 	Buf []byte
 }
 

@@ -153,7 +153,7 @@ func (p *Port) transmit(b []byte) {
 	buf := make([]byte, headroom+len(b))
 	copy(buf[headroom:], b)
 	p.counters.Sent++
-	if _, err := p.conn.Send([]transport.Outgoing{{To: p.to, Buf: buf}}); err != nil {
+	if _, err := p.conn.Send([]transport.Outgoing{{To: new(p.to), Buf: buf}}); err != nil {
 		select {
 		case <-p.stop:
 		default:

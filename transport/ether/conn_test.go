@@ -131,7 +131,7 @@ func TestCloseWakesRecv(t *testing.T) {
 		if err := <-done; !errors.Is(err, net.ErrClosed) {
 			t.Fatal(err)
 		}
-		if _, err := c.Send([]transport.Outgoing{{To: c.LocalAddr(), Buf: frame(1, 60, 0)}}); !errors.Is(err, net.ErrClosed) {
+		if _, err := c.Send([]transport.Outgoing{{To: new(c.LocalAddr()), Buf: frame(1, 60, 0)}}); !errors.Is(err, net.ErrClosed) {
 			t.Error("send:", err)
 		}
 		if _, err := c.Poll(make([]transport.Datagram, 1)); !errors.Is(err, net.ErrClosed) {
@@ -168,7 +168,7 @@ func TestConcurrentClose(t *testing.T) {
 			})
 			wg.Go(func() {
 				for {
-					if _, err := a.Send([]transport.Outgoing{{To: b.LocalAddr(), Buf: frame(1, 500, 0)}}); err != nil {
+					if _, err := a.Send([]transport.Outgoing{{To: new(b.LocalAddr()), Buf: frame(1, 500, 0)}}); err != nil {
 						return
 					}
 				}
@@ -189,7 +189,7 @@ func TestNoAllocation(t *testing.T) {
 		a, b := listen(t, ether.Config{Ring: ring, Interface: "d0"}), listen(t, ether.Config{Ring: ring, Interface: "d1"})
 		batch := make([]transport.Outgoing, 10)
 		for i := range batch {
-			batch[i] = transport.Outgoing{To: b.LocalAddr(), Buf: frame(1, 1500, 0)}
+			batch[i] = transport.Outgoing{To: new(b.LocalAddr()), Buf: frame(1, 1500, 0)}
 		}
 		in := make([]transport.Datagram, 64)
 		n := testing.AllocsPerRun(500, func() {

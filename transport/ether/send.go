@@ -24,7 +24,7 @@ const (
 // sending is what Send keeps. It belongs to who calls it.
 type sending struct {
 	out  *mmsg.Batch
-	last transport.Addr // whose address is in raw
+	last *transport.Addr // whose address is in raw
 	raw  mmsg.Name
 }
 

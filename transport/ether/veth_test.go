@@ -90,7 +90,7 @@ func send(t testing.TB, from *ether.Conn, to transport.Addr, frames ...[]byte) {
 	t.Helper()
 	var batch []transport.Outgoing
 	for _, f := range frames {
-		batch = append(batch, transport.Outgoing{To: to, Buf: f})
+		batch = append(batch, transport.Outgoing{To: new(to), Buf: f})
 	}
 	n, err := from.Send(batch)
 	check(t, err)

@@ -148,8 +148,8 @@ func (c *Conn) Send(batch []transport.Outgoing) (int, error) {
 			break
 		}
 		l := c.last
-		if l == nil || l.to != batch[i].To {
-			l = n.link(c.addr, batch[i].To)
+		if l == nil || l.to != *batch[i].To {
+			l = n.link(c.addr, *batch[i].To)
 			c.last = l
 		}
 		sent++

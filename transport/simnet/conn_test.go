@@ -76,7 +76,7 @@ func TestSendRefusesFramesThatDoNotFit(t *testing.T) {
 	good := outgoing(p.a, addrB, make([]byte, 1490))
 	for name, bad := range map[string]transport.Outgoing{
 		"TooLong":    outgoing(p.a, addrB, make([]byte, 1491)),
-		"NoHeadroom": {To: addrB, Buf: []byte{1}},
+		"NoHeadroom": {To: new(addrB), Buf: []byte{1}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			n, err := p.a.Send([]transport.Outgoing{good, bad, good})
@@ -90,7 +90,7 @@ func TestSendRefusesFramesThatDoNotFit(t *testing.T) {
 
 func TestSendCopiesAndSpoilsHeadroom(t *testing.T) {
 	p := newPair(t, 1, simnet.Link{})
-	o := transport.Outgoing{To: addrB, Buf: []byte{1, 2, 3, 4, 5, 6}}
+	o := transport.Outgoing{To: new(addrB), Buf: []byte{1, 2, 3, 4, 5, 6}}
 	if _, err := p.a.Send([]transport.Outgoing{o}); err != nil {
 		t.Fatal(err)
 	}

@@ -16,7 +16,7 @@
 //		Latency: 5 * time.Millisecond,
 //		Loss:    0.01,
 //	})
-//	a.Send([]transport.Outgoing{{To: b.LocalAddr(), Buf: buf}})
+//	a.Send([]transport.Outgoing{{To: new(b.LocalAddr()), Buf: buf}})
 //	n, err := b.Recv(datagrams) // 5 ms later
 //
 // A datagram passes the stages of its link in this order: Down, Script, Rate

@@ -16,7 +16,7 @@ func Example() {
 	net.Link(a.LocalAddr(), b.LocalAddr(), simnet.Link{Latency: time.Millisecond})
 
 	buf := append(make([]byte, a.Caps().Headroom), "hello"...)
-	if _, err := a.Send([]transport.Outgoing{{To: b.LocalAddr(), Buf: buf}}); err != nil {
+	if _, err := a.Send([]transport.Outgoing{{To: new(b.LocalAddr()), Buf: buf}}); err != nil {
 		fmt.Println(err)
 	}
 	datagrams := make([]transport.Datagram, 8)
@@ -40,7 +40,7 @@ func ExampleLink_script() {
 	})
 	for _, text := range []string{"one", "two", "three"} {
 		buf := append(make([]byte, a.Caps().Headroom), text...)
-		if _, err := a.Send([]transport.Outgoing{{To: b.LocalAddr(), Buf: buf}}); err != nil {
+		if _, err := a.Send([]transport.Outgoing{{To: new(b.LocalAddr()), Buf: buf}}); err != nil {
 			fmt.Println(err)
 		}
 	}

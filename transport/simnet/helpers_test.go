@@ -35,7 +35,7 @@ func newPair(t *testing.T, seed uint64, l simnet.Link) *pair {
 }
 
 func outgoing(c transport.Conn, to transport.Addr, frame []byte) transport.Outgoing {
-	return transport.Outgoing{To: to, Buf: append(make([]byte, c.Caps().Headroom), frame...)}
+	return transport.Outgoing{To: new(to), Buf: append(make([]byte, c.Caps().Headroom), frame...)}
 }
 
 func numbered(i, size int) []byte {

@@ -19,7 +19,7 @@ func Example() {
 		return
 	}
 	buf := append(make([]byte, c.Caps().Headroom), "hello"...)
-	if _, err := c.Send([]transport.Outgoing{{To: transport.SimAddr(2), Buf: buf}}); err != nil {
+	if _, err := c.Send([]transport.Outgoing{{To: new(transport.SimAddr(2)), Buf: buf}}); err != nil {
 		fmt.Println(err)
 	}
 	c.Close()

@@ -123,7 +123,7 @@ func (t *Conn) recordSent(batch []transport.Outgoing) {
 	now := t.opts.Now()
 	for i := range batch {
 		if len(batch[i].Buf) >= t.headroom { // else the wrapped Conn complains
-			t.record(now, t.local, batch[i].To, batch[i].Buf[t.headroom:])
+			t.record(now, t.local, *batch[i].To, batch[i].Buf[t.headroom:])
 		}
 	}
 	t.flush()

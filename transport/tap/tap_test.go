@@ -37,7 +37,7 @@ func newTap(t *testing.T, c transport.Conn, w io.Writer, opts tap.Options) *tap.
 }
 
 func outgoing(c transport.Conn, to transport.Addr, frame []byte) transport.Outgoing {
-	return transport.Outgoing{To: to, Buf: append(make([]byte, c.Caps().Headroom), frame...)}
+	return transport.Outgoing{To: new(to), Buf: append(make([]byte, c.Caps().Headroom), frame...)}
 }
 
 func mustSend(t *testing.T, c transport.Conn, to transport.Addr, frames ...string) {
@@ -167,7 +167,7 @@ func TestForwards(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	// The inner Conn is the one to complain about buffers without headroom.
-	if got, err := c.Send([]transport.Outgoing{{To: addrA, Buf: []byte{1}}}); got != 0 || err == nil {
+	if got, err := c.Send([]transport.Outgoing{{To: new(addrA), Buf: []byte{1}}}); got != 0 || err == nil {
 		t.Errorf("Send: %d, %v", got, err)
 	}
 	if err := c.Close(); err != nil {

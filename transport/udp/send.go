@@ -22,7 +22,7 @@ const (
 type sending struct {
 	out   *mmsg.Batch
 	zones zones
-	last  transport.Addr // whose address is in raw
+	last  *transport.Addr // whose address is in raw
 	raw   mmsg.Name
 	first [messages]int // of the frames of each message
 }
@@ -52,7 +52,7 @@ func (c *Conn) gather(batch []transport.Outgoing, start int, gso bool) int {
 	for i := start; i < len(batch); {
 		o := &batch[i]
 		if o.To != s.last {
-			if !s.zones.write(&s.raw, o.To, c.v6) {
+			if !s.zones.write(&s.raw, *o.To, c.v6) {
 				// An address of the other family, or no IP address: to send it is
 				// impossible, as if there were no route.
 				if s.out.Len() > 0 {
@@ -66,7 +66,7 @@ func (c *Conn) gather(batch []transport.Outgoing, start int, gso bool) int {
 		}
 		length := lenInet4
 		switch {
-		case focused != nil && *focused == o.To:
+		case focused != nil && *focused == *o.To:
 			length = 0
 		case c.v6:
 			length = lenInet6

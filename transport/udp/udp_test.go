@@ -33,7 +33,7 @@ func outgoing(to transport.Addr, number, n int) transport.Outgoing {
 		b[i] = byte(number + i)
 	}
 	binary.BigEndian.PutUint32(b[prefix:], uint32(number))
-	return transport.Outgoing{To: to, Buf: b}
+	return transport.Outgoing{To: new(to), Buf: b}
 }
 
 // collect receives until there are n datagrams, at most so many at once.
@@ -89,7 +89,7 @@ func TestBatches(t *testing.T) {
 				for range count {
 					o := outgoing(to.LocalAddr(), len(batch), size)
 					batch = append(batch, o)
-					want[o.To] = append(want[o.To], bytes.Clone(o.Buf[prefix:]))
+					want[*o.To] = append(want[*o.To], bytes.Clone(o.Buf[prefix:]))
 				}
 			}
 			add(b, full, 70) // more than one message takes
