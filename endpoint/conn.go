@@ -41,9 +41,9 @@ type Conn struct {
 	acking   bool // acknowledgements are sent to this peer
 	posted   transactions
 	nextTxn  uint32
-	out      []outFrame // by frame id modulo its length
-	free     bufferQueue
-	returned [][]byte    // the same, but perhaps still in the batch being sent
+	out      []outFrame  // by frame id modulo its length
+	slab     *slab       // where the next frame goes; nil: into a new one
+	leaving  []*slab     // of frames to be dropped, once for each, when batched was sent
 	batched  uint64      // the batch in which frames of ours are
 	blocked  bool        // nothing new can leave before an acknowledgement
 	probe    bool        // a probe is due
@@ -61,14 +61,6 @@ type Conn struct {
 	done     chan struct{}
 	drained  chan struct{} // not nil while someone waits for posted to become empty
 	room     chan struct{} // one token when the queue has room again
-}
-
-// outFrame is a frame in flight: its bytes, and whose messages it holds. The
-// transactions of a frame are neighbours in Conn.posted.
-type outFrame struct {
-	buf   []byte
-	first *Transaction
-	n     int
 }
 
 func (e *Endpoint) newConn(p Peer, now ack.Instant) (*Conn, error) {
@@ -173,8 +165,7 @@ func (c *Conn) settled(q frame.Seq, fin *finished) {
 		}
 		t = next
 	}
-	c.returned = append(c.returned, o.buf)
-	*o = outFrame{}
+	c.discard(o)
 }
 
 // restAfter is how long nothing was posted when a connection gives back the
@@ -189,7 +180,7 @@ func (c *Conn) resting() bool {
 // rest gives it back. Guarded by mu.
 func (c *Conn) rest() {
 	c.sender.Shrink()
-	c.out, c.free, c.returned = nil, bufferQueue{}, nil
+	c.out, c.slab, c.leaving = nil, nil, nil
 }
 
 // abandon fails everything that is posted and forgets what is in flight.
@@ -199,10 +190,9 @@ func (c *Conn) abandon(now ack.Instant, fin *finished, err error) {
 		c.finish(c.posted.head, fin, err)
 	}
 	for i := range c.out {
-		if c.out[i].buf != nil {
-			c.returned = append(c.returned, c.out[i].buf)
+		if c.out[i].slab != nil {
+			c.discard(&c.out[i])
 		}
-		c.out[i] = outFrame{}
 	}
 	// The controller would wait for what was in flight.
 	c.ctl = c.ep.cfg.controller(&c.profile, c.frameMax)

@@ -129,7 +129,7 @@ func TestUnacknowledgedPeerDuringSend(t *testing.T) {
 				if err := c.Write(context.Background(), write(0, pattern(1, 8), 0, 1)); !errors.Is(err, x.want) {
 					t.Fatal(err)
 				}
-				for i := range 3 * bufferGroup {
+				for i := range 48 {
 					if err := c.Write(context.Background(), write(0, pattern(i, 8), 0, 1)); err != nil {
 						t.Fatal(err)
 					}

@@ -25,13 +25,7 @@ func (c *Conn) pack(b *batch, now ack.Instant) (more bool) {
 	}
 	// Before the frames leave, so that no acknowledgement seems to be of unsent ones.
 	defer func() { c.next.Store(uint32(c.sender.NextWide())) }()
-	if c.batched != b.number {
-		// Nothing of ours is waiting to be sent, so nothing refers to these.
-		for _, buf := range c.returned {
-			c.free.push(buf)
-		}
-		c.returned = c.returned[:0]
-	}
+	c.releaseSent()
 	if c.profile.Session {
 		if b.full() {
 			return true
@@ -83,8 +77,9 @@ func (c *Conn) packLost(b *batch, now ack.Instant) bool {
 	} else {
 		run, _ = c.due.Next()
 	}
+	buf := o.buf()
 	if !c.profile.Probe || o.n > 0 {
-		frame.PutAck(o.buf[b.headroom:], run.Start, run.Count)
+		frame.PutAck(buf[b.headroom:], run.Start, run.Count)
 	}
 	if run.Count > 0 {
 		c.counters.AcksCarried++
@@ -97,7 +92,7 @@ func (c *Conn) packLost(b *batch, now ack.Instant) bool {
 	if t := c.ep.cfg.Trace; t != nil && t.FrameLost != nil {
 		t.FrameLost(c.Name(), q, c.sender.Timeouts() > 0)
 	}
-	b.add(c, o.buf, true)
+	b.add(c, buf, true)
 	return true
 }
 
@@ -139,8 +134,7 @@ func (c *Conn) packNew(b *batch, now ack.Instant) bool {
 	}
 	buf = buf[:b.headroom+length]
 	q := c.sender.Track(now, length)
-	c.follow()
-	c.out[int(q)&(len(c.out)-1)] = outFrame{buf: buf, first: first, n: n}
+	c.keep(q, buf, first, n)
 	run, ok := c.due.Next()
 	h := frame.Header{
 		Dst: c.dst(), Src: c.ep.cfg.ID, Seq: q, AckStart: run.Start, AckCount: run.Count, Flags: frame.FlagMessages,
@@ -193,9 +187,6 @@ func (c *Conn) follow() {
 	}
 }
 
-// buffer returns memory for one frame with the transport's headroom.
-func (c *Conn) buffer() []byte { return c.free.pop(c.ep.headroom + c.frameMax) }
-
 // packProbe sends an empty frame under a new id, which an FPGA acknowledges
 // and so says what else it has (quirk F2). It may lie beyond the window: there
 // it is dropped without a trace, and sent again later.
@@ -206,8 +197,7 @@ func (c *Conn) packProbe(b *batch, now ack.Instant) {
 	buf := c.buffer()[:b.headroom+probeLength]
 	clear(buf)
 	q := c.sender.Track(now, probeLength)
-	c.follow()
-	c.out[int(q)&(len(c.out)-1)] = outFrame{buf: buf}
+	c.keep(q, buf, nil, 0)
 	h := frame.Header{Dst: c.dst(), Src: c.ep.cfg.ID, Seq: q}
 	h.Put(buf[b.headroom:])
 	buf[b.headroom+probeOwnID] = byte(q)

@@ -1,6 +1,8 @@
 package endpoint
 
 import (
+	"sync/atomic"
+
 	"github.com/dgrdma/dgrdma/frame"
 	"github.com/dgrdma/dgrdma/transport"
 )
@@ -15,9 +17,9 @@ type batch struct {
 	frames   []transport.Outgoing
 	smalls   []byte // buffers of frames that are sent once and forgotten
 	nSmall   int
-	number   uint64    // counts the batches
 	settle   []settled // frames that count as delivered when they are sent
 	headroom int
+	number   atomic.Uint64 // counts the batches; others read it
 }
 
 type settled struct {
@@ -27,7 +29,7 @@ type settled struct {
 
 func (b *batch) init(headroom int) {
 	b.headroom = headroom
-	b.number = 1
+	b.number.Store(1)
 	b.frames = make([]transport.Outgoing, 0, maxBatch)
 	b.smalls = make([]byte, maxBatch*(headroom+smallLength))
 }
@@ -46,7 +48,7 @@ func (b *batch) small() []byte {
 
 func (b *batch) add(c *Conn, buf []byte, again bool) {
 	b.frames = append(b.frames, transport.Outgoing{To: &c.peer.Addr, Buf: buf})
-	c.batched = b.number
+	c.batched = b.number.Load()
 	c.counters.FramesSent++
 	c.counters.BytesSent += uint64(len(buf) - b.headroom)
 	if t := c.ep.cfg.Trace; t != nil && t.FrameSent != nil {
@@ -164,7 +166,7 @@ func (e *Endpoint) flush() {
 	}
 	clear(b.frames)
 	b.frames, b.nSmall = b.frames[:0], 0
-	b.number++
+	b.number.Add(1)
 	if len(b.settle) > 0 {
 		e.settleSent()
 	}

@@ -1,0 +1,121 @@
+package endpoint
+
+import (
+	"context"
+	"runtime"
+	"testing"
+	"testing/synctest"
+	"time"
+	"unsafe"
+
+	"github.com/dgrdma/dgrdma/frame"
+	"github.com/dgrdma/dgrdma/transport"
+	"github.com/dgrdma/dgrdma/transport/simnet"
+)
+
+// TestSlabWaitsForSend: a frame acknowledged while it is being sent keeps its
+// memory until that is over.
+func TestSlabWaitsForSend(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := simnet.New(1)
+		defer n.Close()
+		h, e, c := openHooked(t, n, OpenCPI(true), Config{})
+		defer e.Close()
+		s := newStranger(t, n, addrA, 1, 2, addrB)
+		h.after = func() {
+			h.after = nil
+			b := s.encode(1)
+			frame.PutAck(b, c.profile.FirstFrame, 1)
+			s.raw(b)
+			for c.Stats().InFlight > 0 {
+				runtime.Gosched()
+			}
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			if len(c.leaving) != 1 || c.slab == nil || c.slab.held != 1 {
+				t.Errorf("the memory of a frame that is being sent is free: %+v, %d leaving", c.slab, len(c.leaving))
+			}
+		}
+		if err := c.Write(context.Background(), write(0, pattern(1, 8), 0, 1)); err != nil {
+			t.Fatal(err)
+		}
+		c.mu.Lock()
+		c.releaseSent()
+		if len(c.leaving) != 0 || c.slab != nil {
+			t.Errorf("the memory of a frame that was sent is not free: %+v, %d leaving", c.slab, len(c.leaving))
+		}
+		c.mu.Unlock()
+	})
+}
+
+// TestSlabs: frames lie side by side as they were made, whatever their length,
+// one too long for a slab has its own, and none is left when all is acknowledged.
+func TestSlabs(t *testing.T) {
+	for _, mtu := range []int{200, 1490, 9000, frame.MaxData} {
+		synctest.Test(t, func(t *testing.T) {
+			n := simnet.New(1)
+			defer n.Close()
+			open := func(at transport.Addr, id frame.EndpointID) *Endpoint {
+				mem, err := NewRegion(1 << 20)
+				if err != nil {
+					t.Fatal(err)
+				}
+				e, err := New(n.Attach(at, simnet.Config{MTU: mtu, Headroom: 14}), &Config{ID: id, Memory: mem, AcceptAny: true})
+				if err != nil {
+					t.Fatal(err)
+				}
+				return e
+			}
+			a, b := open(addrA, 1), open(addrB, 2)
+			defer a.Close()
+			defer b.Close()
+			c, err := a.Connect(Peer{ID: 2, Addr: addrB, Size: 1 << 20})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := c.Write(context.Background(), write(0, nil, 0, 1)); err != nil {
+				t.Fatal(err)
+			}
+			n.Link(addrB, addrA, simnet.Link{Latency: 200 * time.Millisecond}) // acknowledgements take that long
+			done := make(chan error, 3)
+			for i, size := range []int{8, 1000, 5000} {
+				tr := write(8192*uint32(i), pattern(i, size), 0, 1)
+				tr.Done = func(_ *Transaction, err error) { done <- err }
+				if err := c.Post(tr); err != nil {
+					t.Fatal(err)
+				}
+			}
+			time.Sleep(time.Millisecond)
+			c.mu.Lock()
+			frames := 0
+			var last []byte
+			for q := c.sender.Oldest(); q != c.sender.Next(); q++ {
+				o := &c.out[int(q)&(len(c.out)-1)]
+				if o.slab == nil {
+					continue // it carried no message
+				}
+				b := o.buf()
+				frames++
+				if o.at > 0 && unsafe.Pointer(&b[0]) != unsafe.Add(unsafe.Pointer(&last[0]), len(last)) {
+					t.Errorf("frame %d begins elsewhere than the one before it ends", q)
+				}
+				last = b
+			}
+			c.mu.Unlock()
+			if want := 6008 / mtu; frames <= want {
+				t.Errorf("%d frames of %d bytes in flight", frames, mtu)
+			}
+			for range 3 {
+				if err := <-done; err != nil {
+					t.Fatal(err)
+				}
+			}
+			synctest.Wait()
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			if c.releaseSent(); c.slab != nil || len(c.leaving) > 0 {
+				t.Errorf("frames of %d bytes: memory is left: %+v", mtu, c.slab)
+			}
+		})
+	}
+}
