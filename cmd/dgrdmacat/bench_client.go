@@ -161,6 +161,8 @@ func (c *client) run(ctx context.Context, o *outcome) error {
 func (c *client) join(ctx context.Context) error {
 	joined := make(chan error, len(c.conns))
 	for i, conn := range c.conns {
+		c.driver.awaits(i, 1)
+		defer c.driver.awaits(i, -1)
 		err := conn.Post(&dgrdma.Transaction{
 			CompletionAddr: joinWord, CompletionValue: uint32(i), Done: func(_ *dgrdma.Transaction, err error) { joined <- err },
 		})
@@ -187,9 +189,11 @@ func (c *client) turn(ctx context.Context, p plan, long time.Duration, o *outcom
 	if p.BothWays != 0 {
 		for i, t := range c.targets {
 			in = append(in, t.expect(c.perPeer(), i*int(p.Depth)))
+			c.driver.awaits(i, 1)
+			defer c.driver.awaits(i, -1)
 		}
 	}
-	out := newPump(p, c.conns, true, &o.times)
+	out := newPump(p, c.conns, c.driver, true, &o.times)
 	// What the server was told to begin, it is told to end, even if the user is
 	// in a hurry.
 	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), long+4*c.giveUp)
@@ -241,6 +245,8 @@ func (c *client) turn(ctx context.Context, p plan, long time.Duration, o *outcom
 
 // answer waits for a control record of the server.
 func (c *client) answer(ctx context.Context, kind uint32) (control, error) {
+	c.driver.awaits(0, 1)
+	defer c.driver.awaits(0, -1)
 	timer := time.NewTimer(2 * c.giveUp)
 	defer timer.Stop()
 	for {

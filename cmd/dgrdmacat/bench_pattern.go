@@ -16,8 +16,9 @@ var verifyNames = map[string]uint32{"off": verifyOff, "sample": verifySample, "f
 
 const (
 	// sampleEvery is the distance of the words that change with every
-	// transaction when a sample is verified. The others are filled once.
-	sampleEvery = 4096
+	// transaction when a sample is verified: few, for each is a miss of every cache
+	// that no use of the data would add. The others are filled once.
+	sampleEvery = 32 << 10
 	// wholeEvery is how often a whole transaction is looked at all the same.
 	wholeEvery = 1024
 )

@@ -16,6 +16,7 @@ type pump struct {
 	plan    plan
 	slots   []pumpSlot
 	idle    chan *pumpSlot // those that wait for their turn
+	driver  *driver        // of the connections' endpoints; may be nil
 	times   *histogram     // completion times
 	timed   uint32         // of how many rounds one is timed
 	began   time.Time
@@ -34,6 +35,7 @@ type pump struct {
 // pumpSlot is a transaction that is used again and again.
 type pumpSlot struct {
 	conn     *dgrdma.Conn
+	peer     int
 	t        dgrdma.Transaction
 	segment  [1]dgrdma.Segment
 	number   int // of the slot in the whole run
@@ -44,8 +46,8 @@ type pumpSlot struct {
 // newPump prepares transactions to each peer, with the plan as the memory that
 // is written to has it: all peers' slots side by side in one memory, or one
 // peer's in each.
-func newPump(p plan, conns []*dgrdma.Conn, oneMemory bool, times *histogram) *pump {
-	u := &pump{plan: p, times: times, drained: make(chan struct{}), ending: make(chan struct{}), timed: 1, slots: make([]pumpSlot, p.slots())}
+func newPump(p plan, conns []*dgrdma.Conn, d *driver, oneMemory bool, times *histogram) *pump {
+	u := &pump{plan: p, driver: d, times: times, drained: make(chan struct{}), ending: make(chan struct{}), timed: 1, slots: make([]pumpSlot, p.slots())}
 	u.idle = make(chan *pumpSlot, len(u.slots))
 	if p.Size < 4096 {
 		u.timed = 8 // a look at the clock costs as much as such a transaction
@@ -65,7 +67,7 @@ func newPump(p plan, conns []*dgrdma.Conn, oneMemory bool, times *histogram) *pu
 		if oneMemory {
 			at = s.number
 		}
-		s.conn = conns[peer]
+		s.conn, s.peer = conns[peer], peer
 		s.segment[0] = dgrdma.Segment{Addr: layout.slotAt(at), Bytes: data[i*stride:][:p.Size:p.Size]}
 		s.t = dgrdma.Transaction{Segments: s.segment[:], CompletionAddr: layout.completionAt(at), Done: u.again, Cookie: s}
 		if p.Verify != verifyOff {
@@ -100,7 +102,9 @@ func (u *pump) post(s *pumpSlot) bool {
 	if s.postedAt = 0; s.round%u.timed == 0 {
 		s.postedAt = time.Since(u.began)
 	}
+	u.driver.awaits(s.peer, 1)
 	if err := s.conn.Post(&s.t); err != nil {
+		u.driver.awaits(s.peer, -1)
 		u.fail(err)
 		return false
 	}
@@ -110,6 +114,7 @@ func (u *pump) post(s *pumpSlot) bool {
 // again is called for every transaction that is done.
 func (u *pump) again(t *dgrdma.Transaction, err error) {
 	s := t.Cookie.(*pumpSlot)
+	u.driver.awaits(s.peer, -1)
 	if err != nil {
 		u.fail(err)
 		u.retire()

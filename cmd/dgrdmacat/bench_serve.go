@@ -201,7 +201,7 @@ func (s *server) serveRun(ctx context.Context, p plan, conns []*dgrdma.Conn) err
 	in := s.target.expect(p, 0)
 	var out *pump
 	if p.BothWays != 0 {
-		out = newPump(p, conns, false, new(histogram))
+		out = newPump(p, conns, nil, false, new(histogram))
 	}
 	before := countsOf([]*dgrdma.Endpoint{s.endpoint})
 	began := time.Now()

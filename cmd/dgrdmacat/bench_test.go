@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -254,15 +255,15 @@ func TestArrivalsAreVerified(t *testing.T) {
 	}{
 		{"sound", verifyFull, 1, func([]byte) {}, ""},
 		{"sampled", verifySample, 1, func([]byte) {}, ""},
-		{"fresh word", verifySample, 1, func(b []byte) { b[4096+3] ^= 1 }, "slot 5, transaction 1 in it, byte 4096:"},
-		{"tail", verifyFull, 1, func(b []byte) { b[len(b)-1] ^= 0x80 }, "byte 9000:"},
+		{"fresh word", verifySample, 1, func(b []byte) { b[sampleEvery+3] ^= 1 }, fmt.Sprintf("slot 5, transaction 1 in it, byte %d:", sampleEvery)},
+		{"tail", verifyFull, 1, func(b []byte) { b[len(b)-1] ^= 0x80 }, "byte 40000:"},
 		{"old data", verifySample, 1, func(b []byte) { patternOf(verifySample, 5, 0).renew(b) }, "byte 0:"},
 		{"another slot's", verifyFull, 1, func(b []byte) { patternOf(verifyFull, 4, 1).fill(b) }, "byte 0:"},
 		{"completed twice", verifySample, 0, func(b []byte) {}, "completed for the 0th time, expected the 1th"},
 		{"never looked at", verifyOff, 1, func(b []byte) { clear(b) }, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			p := plan{Size: 9005, Depth: 8, Peers: 1, Verify: c.verify}
+			p := plan{Size: 40005, Depth: 8, Peers: 1, Verify: c.verify}
 			memory, err := newTarget(int(p.needs()))
 			if err != nil {
 				t.Fatal(err)
