@@ -60,7 +60,7 @@ func (c *Conn) admit(cur *frame.Cursor) (why Reason, txn uint32, err error) {
 		} else if m.Count > 1 {
 			opening++
 		}
-		dst, err := e.memory.Admit(c.peer.ID, m)
+		dst, err := c.memory.Admit(c.peer.ID, m)
 		swallow := false
 		if err != nil {
 			var s swallowed
@@ -117,8 +117,8 @@ func (c *Conn) place(seq frame.Seq) {
 			place(p.dst, p.data)
 			r.counters.MessagesPlaced++
 			r.counters.DataPlaced += uint64(m.Len)
-			if e.placed != nil {
-				e.placed.Placed(c.peer.ID, m)
+			if c.placed != nil {
+				c.placed.Placed(c.peer.ID, m)
 			}
 		}
 		c.account(m, p.swallow, seq)
@@ -162,7 +162,7 @@ func (c *Conn) complete(m *frame.Message, poisoned bool) {
 		return
 	}
 	if m.Completes() {
-		c.ep.memory.Complete(c.peer.ID, m)
+		c.memory.Complete(c.peer.ID, m)
 	}
 	r.counters.Completions++
 }

@@ -21,6 +21,8 @@ type Conn struct {
 	profile    Profile
 	frameMax   int // length of a full frame
 	leastChunk int // data bytes of a message that fills a frame, if it is not the last
+	memory     Memory
+	placed     Placed // memory, if it wants to know
 
 	learned atomic.Bool   // from what it sent, and not connected since
 	size    atomic.Uint64 // of the peer's memory; 0: not known
@@ -84,6 +86,11 @@ func (e *Endpoint) newConn(p Peer, now ack.Instant) (*Conn, error) {
 		return nil, fmt.Errorf("dgrdma: connect peer %d: frames of %d bytes have no room for data", p.ID, limit)
 	}
 	c.leastChunk = room &^ (prof.Chunk - 1)
+	c.memory = e.memory
+	if each, ok := c.memory.(PerConn); ok {
+		c.memory = each.For(c)
+	}
+	c.placed, _ = c.memory.(Placed)
 	c.size.Store(p.Size)
 	c.wakeAt.Store(math.MaxInt64)
 	c.rx.init(c)
@@ -128,6 +135,10 @@ func (c *Conn) Peer() Peer {
 	p.Size = c.size.Load()
 	return p
 }
+
+// Memory returns what the peer writes into: the endpoint's, or what its PerConn
+// returned for this connection.
+func (c *Conn) Memory() Memory { return c.memory }
 
 // Profile returns what is assumed of the peer.
 func (c *Conn) Profile() Profile { return c.profile }

@@ -24,7 +24,6 @@ type Endpoint struct {
 	transport transport.Conn
 	headroom  int
 	memory    Memory
-	placed    Placed           // nil if the memory does not care
 	poller    transport.Poller // nil if the transport is none
 	began     time.Time
 
@@ -36,7 +35,8 @@ type Endpoint struct {
 	workMu   sync.Mutex
 	working  []*Conn
 	pending  atomic.Bool
-	batching atomic.Bool   // the receiving goroutine will look at pending
+	batching atomic.Bool // the receiving goroutine will look at pending, and after
+	after    afterBatch
 	claimed  atomic.Bool   // it waits for the turn
 	wake     chan struct{} // one token for the sending goroutine
 	timer    *time.Timer
@@ -89,7 +89,6 @@ func New(tc transport.Conn, cfg *Config) (*Endpoint, error) {
 	if e.memory == nil {
 		e.memory = noMemory{}
 	}
-	e.placed, _ = e.memory.(Placed)
 	e.peers.Store(&peerTable{})
 	e.batch.init(caps.Headroom)
 	e.poller, _ = tc.(transport.Poller)

@@ -288,6 +288,7 @@ func (e *Endpoint) endBatch(now ack.Instant) {
 	}
 	fin.deliver()
 	e.batching.Store(false)
+	e.after.run()
 	if work {
 		e.pending.Store(true)
 	}

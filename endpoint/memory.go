@@ -27,6 +27,14 @@ type Placed interface {
 	Placed(src frame.EndpointID, m *frame.Message)
 }
 
+// PerConn is implemented by memories that each peer sees in a way of its own:
+// For is asked once for every connection, before anything of its peer is
+// admitted, and what it returns stands for the memory from then on. It must not
+// call the endpoint.
+type PerConn interface {
+	For(c *Conn) Memory
+}
+
 // Region is flat memory, bounds-checked on data and on completion words. The
 // zero Region has no memory.
 type Region struct {

@@ -1,0 +1,114 @@
+package endpoint
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/dgrdma/dgrdma/frame"
+	"github.com/dgrdma/dgrdma/transport"
+	"github.com/dgrdma/dgrdma/transport/simnet"
+)
+
+// eachItsOwn gives every peer a Region of its own.
+type eachItsOwn struct {
+	noMemory
+	mu   sync.Mutex
+	made map[frame.EndpointID]*Region
+}
+
+func (m *eachItsOwn) For(c *Conn) Memory {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r, err := NewRegion(4096)
+	if err != nil {
+		panic(err)
+	}
+	m.made[c.Peer().ID] = r
+	return r
+}
+
+// TestPerConn: the same address is another place for every peer, also for those
+// that are learned.
+func TestPerConn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		memory := &eachItsOwn{made: make(map[frame.EndpointID]*Region)}
+		p := newPair(t, pairConfig{b: Config{Memory: memory, AcceptAny: true}})
+		defer p.close()
+		other, err := New(p.net.Attach(transport.SimAddr(3), simnet.Config{}), &Config{ID: 3})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer other.Close()
+		fromOther, err := other.Connect(Peer{ID: 2, Addr: addrB})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := p.toB.Write(context.Background(), write(64, []byte("to one"), 0, 1)); err != nil {
+			t.Fatal(err)
+		}
+		if err := fromOther.Write(context.Background(), write(64, []byte("to two"), 0, 2)); err != nil {
+			t.Fatal(err)
+		}
+		for id, want := range map[frame.EndpointID]string{1: "to one", 3: "to two"} {
+			r := memory.made[id]
+			if got := string(r.Bytes()[64:70]); got != want || r.Load32(0) != uint32(id+1)/2 {
+				t.Errorf("peer %d wrote %q and completed with %d", id, got, r.Load32(0))
+			}
+		}
+		if got := p.b.Conns(); len(got) != 2 || got[0].Memory() == got[1].Memory() {
+			t.Errorf("%d connections", len(got))
+		}
+	})
+}
+
+// withdrawn is a memory that is taken away while a peer writes into it.
+type withdrawn struct {
+	Region
+	gone  bool
+	admit func()
+}
+
+func (w *withdrawn) Admit(src frame.EndpointID, m *frame.Message) ([]byte, error) {
+	if w.gone {
+		return nil, Swallow(errors.New("gone"))
+	}
+	if m.Len > 0 && w.admit != nil {
+		w.admit()
+	}
+	return w.Region.Admit(src, m)
+}
+
+// TestAfterBatch: memory withdrawn while a frame is being applied is free after
+// that, and at once while nothing is.
+func TestAfterBatch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, _ := NewRegion(4096)
+		w := &withdrawn{Region: Region{mem: r.mem}}
+		p := newPair(t, pairConfig{b: Config{Memory: w}})
+		defer p.close()
+		time.Sleep(time.Second)
+		free := make(chan byte, 2)
+		w.admit = func() {
+			w.admit, w.gone = nil, true
+			p.b.AfterBatch(func() { free <- w.mem[100] })
+			if len(free) > 0 {
+				t.Error("free before it was written to")
+			}
+		}
+		if err := p.toB.Write(context.Background(), write(100, []byte{7}, 0, 1)); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if len(free) != 1 || <-free != 7 {
+			t.Error("not free, or before it was written to")
+		}
+		p.b.AfterBatch(func() { free <- 0 })
+		if len(free) != 1 {
+			t.Error("not free at once")
+		}
+	})
+}
