@@ -26,6 +26,7 @@ var allowed = map[string][]string{
 	"transport/internal/mmsg": {"golang.org/x/sys/unix"},
 	"ack":                     {"frame"},
 	"endpoint":                {"frame", "ack", "transport"},
+	"link":                    {"dgrdma", "frame", "url"},
 	"dgrdma":                  {"endpoint", "frame", "transport", "transport/ether", "transport/udp", "url"},
 	"cmd/dgrdmacat":           {"dgrdma", "frame", "transport", "transport/simnet", "transport/tap", "url", "golang.org/x/sys/unix"},
 	"tests/peers":             {"frame", "transport"},

@@ -1,0 +1,181 @@
+package link
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/dgrdma/dgrdma/dgrdma"
+)
+
+// Dial makes a link to a port of the host with that URL. Without a deadline the
+// context is given the time after which a silent peer counts as dead.
+func (h *Host) Dial(ctx context.Context, peerURL, port string, opt *Options) (*Link, error) {
+	o := Options{}
+	if opt != nil {
+		o = *opt
+	}
+	if o.Directions == 0 {
+		o.Directions = Send
+	}
+	if err := o.check(port); err != nil {
+		return nil, err
+	}
+	if _, has := ctx.Deadline(); !has {
+		var cancel func()
+		ctx, cancel = context.WithTimeoutCause(ctx, h.giveUp, ErrNoAnswer)
+		defer cancel()
+	}
+	p, err := h.peerAt(peerURL)
+	if err != nil {
+		return nil, err
+	}
+	return p.dial(ctx, port, &o)
+}
+
+// peerAt finds or makes the connection to a host.
+func (h *Host) peerAt(peerURL string) (*peer, error) {
+	want, err := dgrdma.ParsePeer(peerURL)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		c, err := h.ep.Dial(peerURL)
+		if err == nil {
+			if !c.Profile().Session {
+				c.Close()
+				return nil, fmt.Errorf("link: dial %s: a peer of kind %s knows no handshake; connect it by descriptors", peerURL, c.Profile().Name)
+			}
+			return c.Memory().(*peer), nil
+		}
+		if !errors.Is(err, dgrdma.ErrPeerExists) {
+			return nil, err
+		}
+		for _, c := range h.ep.Conns() {
+			if name := c.Name(); name.ID == want.ID && name.Addr == want.Addr {
+				if c.Err() == nil {
+					return c.Memory().(*peer), nil
+				}
+				c.Close() // it was given up; begin anew
+			}
+		}
+	}
+}
+
+func (p *peer) dial(ctx context.Context, port string, o *Options) (*Link, error) {
+	var b [8]byte
+	rand.Read(b[:])
+	l := newLink(p, port, binary.LittleEndian.Uint64(b[:]))
+	open := letter{kind: letterOpen, attempt: l.attempt, name: port, private: o.Private}
+	var in, out *half
+	if o.Directions&Receive != 0 {
+		open.directions |= toDialer
+		open.back = o.settle(half{})
+		in = &open.back
+	}
+	if o.Directions&Send != 0 {
+		open.directions |= toListener
+		open.out = half{Buffers: uint32(o.Buffers), Size: uint32(o.Size)}
+		out = &open.out
+	}
+	p.add(l)
+	if err := l.allocate(in, out); err != nil {
+		l.forget()
+		return nil, err
+	}
+	if l.Out != nil {
+		l.Out.opcode = o.Opcode
+	}
+	open.from = l.number
+	p.send(open)
+	answer, err := l.await(ctx)
+	if err == nil {
+		err = l.settleDial(&answer)
+	}
+	if err != nil {
+		err = l.wrap("dial", err)
+		l.fail(err)
+		l.discard()
+		return nil, err
+	}
+	return l, nil
+}
+
+// answered takes what the listener says, and reports whether the link is still
+// wanted.
+func (l *Link) answered(a *letter) bool {
+	l.mu.Lock()
+	l.theirs = a.from
+	if a.kind == letterRefuse {
+		l.peerClosed = true // it knows nothing of the link
+	}
+	wanted := !l.closed
+	l.mu.Unlock()
+	select {
+	case l.answer <- *a:
+	default: // there is but one from an honest peer
+	}
+	l.advance()
+	return wanted
+}
+
+// await waits for what the listener says.
+func (l *Link) await(ctx context.Context) (letter, error) {
+	for l.host.manual && len(l.answer) == 0 && ctx.Err() == nil && l.failed() == nil {
+		if err := l.host.Poll(); err != nil {
+			return letter{}, err
+		}
+	}
+	select {
+	case a := <-l.answer:
+		return a, nil
+	case <-l.down:
+		return letter{}, l.Err()
+	case <-ctx.Done():
+		return letter{}, context.Cause(ctx)
+	}
+}
+
+// settleDial acts on the answer.
+func (l *Link) settleDial(a *letter) error {
+	if a.kind == letterRefuse {
+		return fmt.Errorf("%w: %s", ErrRefused, a.text)
+	}
+	l.private = a.private
+	if l.Out != nil {
+		if !a.out.valid() {
+			return fmt.Errorf("it describes no buffers that could be written to: %w", ErrProtocol)
+		}
+		l.Out.begin(counting(&a.out))
+	}
+	if l.In != nil {
+		l.In.begin(returnsCounted, a.back.Credit, 0)
+	}
+	return nil
+}
+
+// counting is how hosts want each other's messages.
+func counting(h *half) outWire {
+	return outWire{
+		buffers: uint64(h.Buffers), size: int(h.Size), data: h.Data, pitch: h.Pitch,
+		flags: h.Flags, flagPitch: h.FlagPitch, returns: returnsCounted,
+	}
+}
+
+// discard ends a link that never worked, without end of file.
+func (l *Link) discard() {
+	l.mu.Lock()
+	l.closed = true
+	l.ending.Store(true)
+	l.mu.Unlock()
+	l.advance()
+}
+
+// forget takes a link back that the peer was not told of.
+func (l *Link) forget() {
+	l.peer.mu.Lock()
+	delete(l.peer.links, l.number)
+	l.peer.mu.Unlock()
+}

@@ -1,0 +1,56 @@
+// Package link moves messages between programs through ports: a producer fills
+// buffers in a consumer's memory, the consumer gives them back, and nothing is
+// lost, doubled, reordered or overwritten before it was used.
+//
+// # Model
+//
+// A [Host] is an endpoint whose memory is shared out to links. One host listens
+// on a port, the other one dials it, and both have a [Link]: a [Producer] to
+// send by, a [Consumer] to receive by, or both.
+//
+//	there, _ := link.Open("udp:7100", nil)
+//	port, _ := there.Listen("frames", nil)
+//	in, _ := port.Accept(ctx)
+//	for m, err := range in.In.Messages(ctx) { use(m.Opcode, m.Bytes, err) }
+//
+// and elsewhere:
+//
+//	here, _ := link.Open("udp", nil)
+//	out, _ := here.Dial(ctx, "ocpi-udp-rdma:10.0.0.2;7100;67108864.9.65535", "frames", nil)
+//	err := out.Out.Send(ctx, 0, []byte("hello"))
+//	err = out.Close() // end of file, and all of it has arrived
+//
+// A message is an opcode and up to as many bytes as a buffer has. Messages arrive
+// whole, once, and in order. Producers are io.Writers too, and consumers
+// io.Readers, for those to whom the cuts between messages mean nothing.
+//
+// # Buffers
+//
+// [Producer.Send] copies. [Producer.Acquire] hands out a buffer to be filled in
+// place and [Producer.Commit] sends it; between these two it is the caller's. A
+// [Message] is a view of the endpoint's memory: it is the caller's from
+// [Consumer.Recv] until [Consumer.Release]. Buffers are committed and released in
+// the order in which they were got.
+//
+// A producer that finds no free buffer waits: so a slow consumer slows its
+// producer down, and nobody else.
+//
+// # Concurrency
+//
+// All methods may be called from any goroutine. Several that send to one link
+// take turns, as do several that receive.
+//
+// # Errors
+//
+// A failed link fails for everyone who waits, with an [*Error] that names port
+// and peer and wraps the reason: dgrdma.ErrPeerDown, dgrdma.ErrPeerRestarted,
+// [ErrPeerClosed], [ErrProtocol] or [ErrClosed]. What was delivered before can
+// still be received. That nobody is there any more is noticed after one and a
+// half times the endpoint's GiveUp at most, also by who only receives.
+//
+// # Limits
+//
+// Messages up to 2 MiB - 1 byte, 65536 buffers for a link, 4 GiB for all links of
+// a host. There is no authentication: who can reach a host can dial its ports.
+// Peers of other kinds know nothing of dialing.
+package link

@@ -1,0 +1,40 @@
+package link
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/dgrdma/dgrdma/dgrdma"
+)
+
+// The errors that programs test for with errors.Is. ErrClosed is net.ErrClosed
+// too.
+var (
+	ErrClosed     = dgrdma.ErrClosed
+	ErrRefused    = errors.New("link: refused by the peer")
+	ErrPeerClosed = errors.New("link: the peer closed it before the end of file")
+	ErrNoAnswer   = errors.New("link: no answer; is a link host there, and not another kind of endpoint?")
+	ErrVersion    = errors.New("link: versions differ")
+	ErrNoMemory   = errors.New("link: out of memory")
+	ErrTooLong    = errors.New("link: message longer than the peer's buffers")
+	ErrOutOfTurn  = errors.New("link: buffers are given back in the order in which they were got")
+	ErrProtocol   = errors.New("link: the peer broke the rules of the link")
+)
+
+// Error says which link failed, and how.
+type Error struct {
+	Op   string // what was tried
+	Port string // name of the port; empty for links made of descriptors
+	Peer string
+	Err  error
+}
+
+func (e *Error) Error() string {
+	port := ""
+	if e.Port != "" {
+		port = fmt.Sprintf(" port %q", e.Port)
+	}
+	return fmt.Sprintf("link: %s%s of %s: %v", e.Op, port, e.Peer, e.Err)
+}
+
+func (e *Error) Unwrap() error { return e.Err }

@@ -1,0 +1,227 @@
+package link
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+
+	"github.com/dgrdma/dgrdma/dgrdma"
+)
+
+// Link joins two hosts: messages go out by one of its halves and come in by the
+// other. A link has one half or both, as whoever dialed it asked for.
+type Link struct {
+	Out *Producer // nil: nothing is sent by this side
+	In  *Consumer // nil: nothing is received
+
+	host    *Host
+	peer    *peer
+	port    string
+	private []byte
+	number  uint32
+	attempt uint64
+	memory  span          // of the half that receives, and of the credits
+	answer  chan letter   // what the listener says, for the dialer
+	down    chan struct{} // closed when err is set
+	pending atomic.Int32  // transactions posted and not done
+	ending  atomic.Bool   // closed or orphaned: who ends the last transaction looks further
+
+	mu         sync.Mutex
+	err        error
+	theirs     uint32 // the peer's number; 0: not known yet
+	closed     bool   // by the application
+	said       bool   // that we post nothing more
+	peerClosed bool   // the peer said so
+	orphaned   bool   // nothing can come from the peer any more
+	over       bool   // the memory is given back
+}
+
+func newLink(p *peer, port string, attempt uint64) *Link {
+	return &Link{
+		host: p.host, peer: p, port: port, attempt: attempt, answer: make(chan letter, 1), down: make(chan struct{}),
+	}
+}
+
+// Port returns the name of the port that was dialed.
+func (l *Link) Port() string { return l.port }
+
+// Peer returns the connection to the other side.
+func (l *Link) Peer() *dgrdma.Conn { return l.peer.conn }
+
+// Private returns what the other side sent along when the link was made.
+func (l *Link) Private() []byte { return l.private }
+
+// Done returns a channel that is closed when the link failed or was closed.
+// What was delivered before can still be received.
+func (l *Link) Done() <-chan struct{} { return l.down }
+
+// Err returns why the link failed, or nil.
+func (l *Link) Err() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.err
+}
+
+// failed is Err in little time, if there is none.
+func (l *Link) failed() error {
+	select {
+	case <-l.down:
+		return l.Err()
+	default:
+		return nil
+	}
+}
+
+// wrap says which link an error is of.
+func (l *Link) wrap(op string, err error) error {
+	var already *Error
+	if errors.As(err, &already) {
+		return err
+	}
+	return &Error{Op: op, Port: l.port, Peer: l.peer.String(), Err: err}
+}
+
+// fail ends both halves. The first reason stays.
+func (l *Link) fail(err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.err == nil {
+		l.err = l.wrap("link with", err)
+		close(l.down)
+	}
+}
+
+// Close ends the link. Messages that were sent arrive, and end of file behind
+// them; what was received and is not yet read is lost. Views of messages are
+// void. Close waits until all is acknowledged, or the peer is dead.
+func (l *Link) Close() error { return l.CloseContext(context.Background()) }
+
+// CloseContext is Close that waits no longer than the context, and then ends the
+// link all the same.
+func (l *Link) CloseContext(ctx context.Context) error {
+	var err error
+	if l.Out != nil {
+		err = l.Out.CloseContext(ctx)
+	}
+	l.fail(ErrClosed)
+	l.mu.Lock()
+	l.closed = true
+	l.ending.Store(true)
+	l.mu.Unlock()
+	l.advance()
+	return err
+}
+
+// posted and settled count the transactions that hold on to the link.
+func (l *Link) posted() { l.pending.Add(1) }
+
+func (l *Link) settled() {
+	if l.pending.Add(-1) == 0 && l.ending.Load() {
+		l.advance()
+	}
+}
+
+// advance takes the next steps to the end: when nothing of ours is under way, the
+// peer is told; when the peer said the same or is no more, its writes cannot come
+// any more, and the memory is given back.
+func (l *Link) advance() {
+	l.mu.Lock()
+	if !l.closed || l.pending.Load() > 0 || l.over {
+		l.mu.Unlock()
+		return
+	}
+	tell := !l.said && !l.orphaned
+	l.said = true
+	over := l.peerClosed || l.orphaned
+	l.over = over
+	c := letter{kind: letterClose, from: l.number, to: l.theirs, attempt: l.attempt}
+	l.mu.Unlock()
+	if tell {
+		l.peer.send(c)
+	}
+	if !over {
+		return
+	}
+	l.peer.mu.Lock()
+	delete(l.peer.links, l.number)
+	l.peer.mu.Unlock()
+	l.revoke()
+}
+
+// revoke takes the memory back from the peer.
+func (l *Link) revoke() {
+	if l.In != nil {
+		l.peer.grants.remove(l.In)
+	}
+	if l.Out != nil {
+		l.peer.grants.remove(l.Out)
+	}
+	if m := l.memory; m.n > 0 {
+		l.host.ep.AfterBatch(func() { l.host.block.give(uint32(m.at), m.n) })
+	}
+}
+
+// orphan notes that the peer's life is over.
+func (l *Link) orphan() {
+	l.mu.Lock()
+	l.orphaned = true
+	l.mu.Unlock()
+	l.advance()
+}
+
+// peerLeft notes that the peer posts nothing more for this link.
+func (l *Link) peerLeft() {
+	l.mu.Lock()
+	l.peerClosed = true
+	l.mu.Unlock()
+	if l.In == nil || !l.In.ended() {
+		l.fail(ErrPeerClosed)
+	}
+	if l.Out != nil {
+		l.fail(ErrPeerClosed)
+	}
+	l.advance()
+}
+
+// halves computes how much memory the halves of this side need, takes it, and
+// lets the peer write there. in describes the half that receives, which gets its
+// addresses; out the one that sends, which gets that of its credits.
+func (l *Link) allocate(in, out *half) error {
+	var need uint64
+	const creditRoom = 4
+	if in != nil {
+		if err := in.arrange(); err != nil {
+			return err
+		}
+		need += uint64(in.Buffers)*uint64(in.Pitch) + uint64(in.Buffers)*uint64(in.FlagPitch)
+	}
+	if out != nil {
+		need += creditRoom
+	}
+	addr, err := l.host.block.take(need)
+	if err != nil {
+		return err
+	}
+	l.memory = span{uint64(addr), need}
+	at := addr
+	var table []grant
+	if in != nil {
+		n := uint64(in.Buffers) * uint64(in.Pitch)
+		in.Data, in.Flags = at, at+uint32(n)
+		data := l.host.block.at(in.Data, n)
+		l.In = newConsumer(l, in, data)
+		flagsEnd := uint64(in.Flags) + uint64(in.Buffers)*uint64(in.FlagPitch)
+		table = append(table,
+			grant{at: uint64(in.Data), end: uint64(in.Data) + n, data: data, owner: l.In},
+			grant{at: uint64(in.Flags), end: flagsEnd, pitch: in.FlagPitch, owner: l.In})
+		at = uint32(flagsEnd)
+	}
+	if out != nil {
+		out.Credit = at
+		l.Out = newProducer(l)
+		table = append(table, grant{at: uint64(at), end: uint64(at) + creditRoom, owner: l.Out})
+	}
+	l.peer.grants.add(table...)
+	return nil
+}

@@ -1,0 +1,229 @@
+package link
+
+import (
+	"context"
+	"fmt"
+	"sync"
+)
+
+// Listener accepts the links that others dial to a port.
+type Listener struct {
+	host *Host
+	port string
+	opt  Options
+
+	offers chan offer
+	down   chan struct{}
+	once   sync.Once
+}
+
+// offer is a letter that asks for a link, and whom it came from.
+type offer struct {
+	p *peer
+	l letter
+}
+
+// backlog is how many links may wait to be accepted. Arbitrary, like that of a
+// socket.
+const backlog = 1024
+
+// Listen offers a port. Options say what links to it are like.
+func (h *Host) Listen(port string, opt *Options) (*Listener, error) {
+	o := Options{}
+	if opt != nil {
+		o = *opt
+	}
+	if o.Directions == 0 {
+		o.Directions = Receive
+	}
+	if err := o.check(port); err != nil {
+		return nil, err
+	}
+	l := &Listener{host: h, port: port, opt: o, offers: make(chan offer, backlog), down: make(chan struct{})}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	switch {
+	case h.closed:
+		return nil, ErrClosed
+	case h.ports[port] != nil:
+		return nil, fmt.Errorf("link: port %q is listened on already", port)
+	}
+	h.ports[port] = l
+	return l, nil
+}
+
+// Port returns the name of the port.
+func (n *Listener) Port() string { return n.port }
+
+// Close ends the port. Links that were accepted stay.
+func (n *Listener) Close() error {
+	n.once.Do(func() {
+		n.host.mu.Lock()
+		delete(n.host.ports, n.port)
+		n.host.mu.Unlock()
+		close(n.down)
+		for {
+			select {
+			case o := <-n.offers:
+				o.p.refuse(&o.l, "the port was closed")
+				continue
+			default:
+			}
+			break
+		}
+	})
+	return nil
+}
+
+// Accept waits for the next link.
+func (n *Listener) Accept(ctx context.Context) (*Link, error) {
+	for {
+		for n.host.manual && len(n.offers) == 0 && ctx.Err() == nil && !n.closed() {
+			if err := n.host.Poll(); err != nil {
+				return nil, err
+			}
+		}
+		select {
+		case o := <-n.offers:
+			l, err := n.accept(&o)
+			if err != nil {
+				o.p.refuse(&o.l, err.Error())
+				continue
+			}
+			return l, nil
+		case <-n.down:
+			return nil, ErrClosed
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+func (n *Listener) closed() bool {
+	select {
+	case <-n.down:
+		return true
+	default:
+		return false
+	}
+}
+
+// accept makes the link and says so.
+func (n *Listener) accept(o *offer) (*Link, error) {
+	a := &o.l
+	l := newLink(o.p, n.port, a.attempt)
+	l.theirs, l.private = a.from, a.private
+	yes := letter{kind: letterAccept, directions: a.directions, to: a.from, attempt: a.attempt, private: n.opt.Private}
+	var in, out *half
+	if a.directions&toListener != 0 {
+		yes.out = n.opt.settle(a.out)
+		in = &yes.out
+	}
+	if a.directions&toDialer != 0 {
+		if !a.back.valid() {
+			return nil, fmt.Errorf("the buffers offered cannot be written to")
+		}
+		out = &yes.back
+	}
+	o.p.add(l)
+	if err := l.allocate(in, out); err != nil {
+		l.forget()
+		return nil, err
+	}
+	if l.In != nil {
+		l.In.begin(returnsCounted, a.out.Credit, 0)
+	}
+	if l.Out != nil {
+		l.Out.opcode = n.opt.Opcode
+		l.Out.begin(counting(&a.back))
+	}
+	if err := o.p.conn.Err(); err != nil {
+		l.fail(err)
+		l.orphan() // it failed before the link was there to be told
+	}
+	yes.from = l.number
+	o.p.send(yes)
+	return l, nil
+}
+
+// refuse answers a letter that asks for a link.
+func (p *peer) refuse(a *letter, why string) {
+	p.send(letter{kind: letterRefuse, to: a.from, attempt: a.attempt, text: why[:min(len(why), maxText)]})
+}
+
+// read acts on a letter. It runs on the goroutine that receives.
+func (p *peer) read(l letter, err error) {
+	if err != nil {
+		if l.kind == letterOpen {
+			p.refuse(&l, err.Error())
+		}
+		return // noise: whoever waits for an answer has a deadline
+	}
+	switch l.kind {
+	case letterOpen:
+		p.offered(&l)
+	case letterAccept, letterRefuse:
+		x := p.link(l.to)
+		if x != nil && x.attempt == l.attempt && x.answered(&l) || l.kind == letterRefuse {
+			return
+		}
+		// Nobody waits any more; the other side does not know whom its link is with.
+		p.send(letter{kind: letterClose, from: l.to, to: l.from, attempt: l.attempt})
+	case letterClose:
+		x := p.link(l.to)
+		if l.to == 0 {
+			x = p.byAttempt(l.attempt)
+		}
+		if x != nil && x.attempt == l.attempt {
+			x.peerLeft()
+		}
+	}
+}
+
+// offered gives a letter to whom it is for.
+func (p *peer) offered(l *letter) {
+	h := p.host
+	h.mu.Lock()
+	port := h.ports[l.name]
+	h.mu.Unlock()
+	switch {
+	case port == nil:
+		p.refuse(l, fmt.Sprintf("no port %q here", l.name))
+	case l.directions == 0 || l.directions&^port.opt.takes() != 0:
+		p.refuse(l, fmt.Sprintf("port %q is not for that direction", l.name))
+	default:
+		select {
+		case port.offers <- offer{p, *l}:
+		default:
+			p.refuse(l, fmt.Sprintf("too many wait at port %q", l.name))
+		}
+	}
+}
+
+// takes returns which directions may be dialed to a listener.
+func (o *Options) takes() (d direction) {
+	if o.Directions&Receive != 0 {
+		d |= toListener
+	}
+	if o.Directions&Send != 0 {
+		d |= toDialer
+	}
+	return d
+}
+
+func (p *peer) byAttempt(attempt uint64) *Link {
+	for _, l := range p.all() {
+		if l.attempt == attempt && l.theirs != 0 {
+			return l
+		}
+	}
+	return nil
+}
+
+// undelivered is told of a letter that did not arrive: the peer's life is over.
+func (p *peer) undelivered(l *letter, err error) {
+	if x := p.link(l.from); x != nil && x.attempt == l.attempt {
+		x.fail(err)
+		x.orphan()
+	}
+}

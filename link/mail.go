@@ -1,0 +1,88 @@
+package link
+
+import (
+	"sync"
+
+	"github.com/dgrdma/dgrdma/dgrdma"
+)
+
+// mail is the letters of one connection. One is under way at a time, so that they
+// are read in the order in which they were written: transactions have none.
+type mail struct {
+	in [boxSize]byte // the peer's writes
+
+	mu      sync.Mutex
+	queue   []letter
+	posted  bool   // queue[0] is under way
+	out     []byte // its bytes
+	segment [1]dgrdma.Segment
+	t       dgrdma.Transaction
+}
+
+// letterAt admits a write into the box.
+func (p *peer) letterAt(at, n uint64) ([]byte, error) {
+	if at < letterBox || at+n > letterBox+boxSize {
+		return nil, errNotGranted
+	}
+	return p.mail.in[at-letterBox:][:n:n], nil
+}
+
+// letterCame reads the letter whose length the completion word tells.
+func (p *peer) letterCame(length uint32) {
+	if length > boxSize {
+		p.read(letter{}, errLetter)
+		return
+	}
+	p.read(parseLetter(p.mail.in[:length]))
+}
+
+// send posts a letter when those before it have arrived.
+func (p *peer) send(l letter) {
+	m := &p.mail
+	m.mu.Lock()
+	m.queue = append(m.queue, l)
+	m.mu.Unlock()
+	p.deliver()
+}
+
+func (p *peer) deliver() {
+	m := &p.mail
+	for {
+		m.mu.Lock()
+		if m.posted || len(m.queue) == 0 {
+			m.mu.Unlock()
+			return
+		}
+		m.posted = true
+		if m.out == nil {
+			m.out = make([]byte, boxSize)
+		}
+		n := m.queue[0].put(m.out)
+		m.segment[0] = dgrdma.Segment{Addr: letterBox, Bytes: m.out[:n]}
+		m.t = dgrdma.Transaction{Segments: m.segment[:], CompletionAddr: letterBell, CompletionValue: uint32(n), Done: p.delivered}
+		m.mu.Unlock()
+		err := p.conn.Post(&m.t)
+		if err == nil {
+			return
+		}
+		p.settle(err)
+	}
+}
+
+// delivered is called when a letter has arrived, or never will.
+func (p *peer) delivered(_ *dgrdma.Transaction, err error) {
+	p.settle(err)
+	p.deliver()
+}
+
+func (p *peer) settle(err error) {
+	m := &p.mail
+	m.mu.Lock()
+	l := m.queue[0]
+	m.queue[0] = letter{}
+	m.queue, m.posted = m.queue[1:], false
+	m.mu.Unlock()
+	if err != nil {
+		p.undelivered(&l, err)
+	}
+}

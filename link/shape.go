@@ -1,0 +1,89 @@
+package link
+
+import "fmt"
+
+// Options are how one side wants a link. The side that receives decides how many
+// buffers there are and how long they are; what the other side asks for counts
+// where it left that open.
+type Options struct {
+	// Directions is what a listener offers or a dialer asks for. 0 means Send for
+	// a dialer, and Receive for a listener.
+	Directions Direction
+	// Buffers and Size are of what this side receives, or a wish for what it
+	// sends. 0 means what the other side wants, or 64 buffers of 64 KiB.
+	Buffers, Size int
+	// Opcode is of the messages that Write sends.
+	Opcode uint8
+	// Private is sent along, up to MaxPrivate bytes.
+	Private []byte
+}
+
+// Direction says which way messages go, as the side that says it sees it.
+type Direction uint8
+
+const (
+	Send Direction = 1 << iota
+	Receive
+	Both = Send | Receive
+)
+
+const (
+	defaultBuffers = 64
+	defaultSize    = 64 << 10
+	mostBuffers    = 1 << 16
+	mostSize       = MaxMessage
+	wordSize       = 4
+	cacheLine      = 64
+)
+
+func (o *Options) check(name string) error {
+	switch {
+	case len(name) == 0 || len(name) > MaxName:
+		return fmt.Errorf("link: port name %q: need 1 to %d bytes", name, MaxName)
+	case len(o.Private) > MaxPrivate:
+		return fmt.Errorf("link: %d bytes of private data, at most %d", len(o.Private), MaxPrivate)
+	case o.Buffers < 0 || o.Buffers > mostBuffers:
+		return fmt.Errorf("link: %d buffers, need 1 to %d", o.Buffers, mostBuffers)
+	case o.Size < 0 || o.Size > mostSize:
+		return fmt.Errorf("link: buffers of %d bytes, need 1 to %d", o.Size, mostSize)
+	case o.Directions&^Both != 0:
+		return fmt.Errorf("link: direction %d, need Send, Receive or Both", o.Directions)
+	}
+	return nil
+}
+
+// settle decides the shape of a half that this side receives, from what it wants
+// and what the peer wishes.
+func (o *Options) settle(wish half) half {
+	pick := func(mine int, theirs uint32, most, otherwise int) uint32 {
+		switch {
+		case mine != 0:
+			return uint32(mine)
+		case theirs != 0:
+			return min(theirs, uint32(most))
+		}
+		return uint32(otherwise)
+	}
+	return half{
+		Buffers: pick(o.Buffers, wish.Buffers, mostBuffers, defaultBuffers),
+		Size:    pick(o.Size, wish.Size, mostSize, defaultSize),
+	}
+}
+
+// arrange computes the distances of buffers and flags.
+func (h *half) arrange() error {
+	pitch := (uint64(h.Size) + cacheLine - 1) &^ (cacheLine - 1)
+	if uint64(h.Buffers)*(pitch+wordSize) > 1<<32-reserved {
+		return fmt.Errorf("link: %d buffers of %d bytes do not fit into an endpoint's memory", h.Buffers, h.Size)
+	}
+	h.Pitch, h.FlagPitch = uint32(pitch), wordSize
+	return nil
+}
+
+// valid reports whether a half that the peer describes can be written to.
+func (h *half) valid() bool {
+	const top = 1 << 32
+	return h.Buffers > 0 && h.Buffers <= mostBuffers && h.Size > 0 && h.Size <= mostSize && h.Pitch >= h.Size && h.Pitch < 1<<22 &&
+		uint64(h.Data)+uint64(h.Buffers)*uint64(h.Pitch) <= top &&
+		h.FlagPitch >= wordSize && h.FlagPitch < 1<<16 && uint64(h.Flags)+uint64(h.Buffers)*uint64(h.FlagPitch) <= top
+}

@@ -1,0 +1,125 @@
+package link
+
+import (
+	"context"
+	"io"
+)
+
+var (
+	_ io.WriteCloser = (*Producer)(nil)
+	_ io.ReaderFrom  = (*Producer)(nil)
+	_ io.Reader      = (*Consumer)(nil)
+	_ io.WriterTo    = (*Consumer)(nil)
+)
+
+// Write sends b as one message, or as many as it needs, and returns when it has
+// been copied.
+func (p *Producer) Write(b []byte) (n int, err error) {
+	ctx := context.Background()
+	if err := p.turn.take(ctx); err != nil {
+		return 0, err
+	}
+	defer p.turn.give()
+	for n < len(b) {
+		part := b[n:min(n+p.wire.size, len(b))]
+		if err := p.copy(ctx, PackFlag(len(part), p.opcode, false), part); err != nil {
+			return n, err
+		}
+		n += len(part)
+	}
+	return n, nil
+}
+
+// ReadFrom implements [io.ReaderFrom]: r reads straight into buffers, and what
+// each of its reads brings is a message.
+func (p *Producer) ReadFrom(r io.Reader) (n int64, err error) {
+	ctx := context.Background()
+	for {
+		b, err := p.Acquire(ctx)
+		if err != nil {
+			return n, err
+		}
+		got, err := r.Read(b.Bytes)
+		if got > 0 {
+			n += int64(got)
+			if err := p.Commit(b, p.opcode, got); err != nil {
+				return n, err
+			}
+		} else {
+			p.abandon(b)
+		}
+		if err == io.EOF {
+			return n, nil
+		}
+		if err != nil {
+			return n, err
+		}
+	}
+}
+
+// abandon gives a buffer back that was the last to be acquired.
+func (p *Producer) abandon(b Buffer) {
+	if p.turn.take(context.Background()) == nil {
+		defer p.turn.give()
+		if p.acquired == b.turn+1 {
+			p.acquired--
+		}
+	}
+}
+
+// Read implements [io.Reader] over the messages' bytes; opcodes are not seen.
+func (c *Consumer) Read(b []byte) (n int, err error) {
+	ctx := context.Background()
+	if err := c.turn.take(ctx); err != nil {
+		return 0, err
+	}
+	defer c.turn.give()
+	if len(b) == 0 {
+		return 0, nil
+	}
+	for !c.going {
+		if c.read, err = c.recv(ctx); err != nil {
+			return 0, err
+		}
+		c.rest, c.going = c.read.Bytes, true
+		if len(c.rest) == 0 {
+			if err := c.finish(); err != nil {
+				return 0, err
+			}
+		}
+	}
+	n = copy(b, c.rest)
+	if c.rest = c.rest[n:]; len(c.rest) == 0 {
+		err = c.finish()
+	}
+	return n, err
+}
+
+// finish gives back the message that Read is at.
+func (c *Consumer) finish() error {
+	m := c.read
+	c.going, c.rest, c.read = false, nil, Message{}
+	return c.Release(m)
+}
+
+// WriteTo implements [io.WriterTo]: w gets every message as it lies in the
+// buffer, in one Write. It ends at end of file.
+func (c *Consumer) WriteTo(w io.Writer) (n int64, err error) {
+	for {
+		m, err := c.Recv(context.Background())
+		if err == io.EOF {
+			return n, nil
+		}
+		if err != nil {
+			return n, err
+		}
+		k, err := w.Write(m.Bytes)
+		n += int64(k)
+		if err != nil {
+			return n, err // the message stays: who comes next may try again
+		}
+		if err := c.Release(m); err != nil {
+			return n, err
+		}
+	}
+}

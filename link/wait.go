@@ -1,0 +1,97 @@
+package link
+
+import (
+	"context"
+	"sync/atomic"
+)
+
+// waiting is how one goroutine waits for words of the peer.
+type waiting struct {
+	asleep atomic.Bool
+	wake   chan struct{} // capacity 1
+}
+
+func (w *waiting) init() { w.wake = make(chan struct{}, 1) }
+
+// rouse is called after something changed that may be waited for.
+func (w *waiting) rouse() {
+	if w.asleep.Load() {
+		select {
+		case w.wake <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// readier says whether what is waited for is there.
+type readier interface{ ready() bool }
+
+// polls is how often a host is polled between two looks at the context.
+const polls = 64
+
+// until waits until r is ready. What is ready wins over a link that is down, and
+// that over a context that is done.
+func (w *waiting) until(ctx context.Context, l *Link, down <-chan struct{}, r readier) error {
+	for i := 1; ; i++ {
+		if r.ready() {
+			return nil
+		}
+		if l.host.manual {
+			if err := l.host.Poll(); err != nil {
+				return l.wrap("poll link with", err)
+			}
+			if i%polls != 0 {
+				continue
+			}
+			select {
+			case <-down:
+			case <-ctx.Done():
+			default:
+				continue
+			}
+		} else {
+			w.asleep.Store(true)
+			if r.ready() {
+				w.asleep.Store(false)
+				return nil
+			}
+			select {
+			case <-w.wake:
+				w.asleep.Store(false)
+				continue
+			case <-down:
+			case <-ctx.Done():
+			}
+			w.asleep.Store(false)
+		}
+		switch {
+		case r.ready():
+			return nil
+		case ctx.Err() == nil || down != nil && l.failed() != nil:
+			return l.Err()
+		default:
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// turn lets one goroutine at a time through, and waits no longer than a context.
+type turn chan struct{}
+
+func newTurn() turn { return make(turn, 1) }
+
+func (t turn) take(ctx context.Context) error {
+	select {
+	case t <- struct{}{}:
+		return nil
+	default:
+	}
+	select {
+	case t <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (t turn) give() { <-t }
