@@ -43,6 +43,7 @@ type Conn struct {
 	acking   bool // acknowledgements are sent to this peer
 	posted   transactions
 	nextTxn  uint32
+	lives    uint32      // see Life
 	out      []outFrame  // by frame id modulo its length
 	slab     *slab       // where the next frame goes; nil: into a new one
 	leaving  []*slab     // of frames to be dropped, once for each, when batched was sent
@@ -70,7 +71,7 @@ func (e *Endpoint) newConn(p Peer, now ack.Instant) (*Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Conn{ep: e, peer: p, profile: prof, done: make(chan struct{}), room: make(chan struct{}, 1)}
+	c := &Conn{ep: e, peer: p, profile: prof, lives: 1, done: make(chan struct{}), room: make(chan struct{}, 1)}
 	limit := e.cfg.MTU
 	if r, ok := e.transport.(transport.Router); ok {
 		limit = min(limit, r.MTUTo(p.Addr))
@@ -197,6 +198,9 @@ func (c *Conn) rest() {
 // abandon fails everything that is posted and forgets what is in flight.
 // Guarded by mu.
 func (c *Conn) abandon(now ack.Instant, fin *finished, err error) {
+	if c.lives++; c.lives == anyLife {
+		c.lives++
+	}
 	for c.posted.head != nil {
 		c.finish(c.posted.head, fin, err)
 	}

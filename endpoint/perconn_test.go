@@ -112,3 +112,37 @@ func TestAfterBatch(t *testing.T) {
 		}
 	})
 }
+
+// TestPostToLife: what is meant for one life of a peer does not reach the next.
+func TestPostToLife(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPair(t, pairConfig{})
+		defer p.close()
+		life := p.toB.Life()
+		post := func(life, value uint32) error {
+			done := make(chan error, 1)
+			err := p.toB.PostTo(life, &Transaction{CompletionAddr: 8, CompletionValue: value, Done: func(_ *Transaction, err error) { done <- err }})
+			if err != nil {
+				return err
+			}
+			return <-done
+		}
+		if err := post(life, 1); err != nil {
+			t.Fatal(err)
+		}
+		p.b.Close()
+		memory := p.region(4096)
+		b := p.open(addrB, &Config{ID: 2, Memory: memory})
+		defer b.Close()
+		p.connect(b, Peer{ID: 1, Addr: addrA})
+		time.Sleep(5 * time.Second)
+		if err := post(life, 2); !errors.Is(err, ErrPeerRestarted) {
+			t.Errorf("posted to a life that is over: %v", err)
+		}
+		if now := p.toB.Life(); now == life {
+			t.Error("the life is the same")
+		} else if err := post(now, 3); err != nil || memory.Load32(8) != 3 {
+			t.Errorf("posted to the new one: %v, memory holds %d", err, memory.Load32(8))
+		}
+	})
+}

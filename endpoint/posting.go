@@ -6,15 +6,31 @@ import "context"
 // called; an error means that it will not, and that t was not touched:
 // ErrQueueFull, ErrClosed, ErrBounds, ErrAlignment, ErrTooLarge,
 // ErrNoCompletion, ErrInUse, or why the peer is down.
-func (c *Conn) Post(t *Transaction) error { return c.post(t, t.Done, nil) }
+func (c *Conn) Post(t *Transaction) error { return c.post(t, t.Done, nil, anyLife) }
 
 // PostWith is Post with done in place of t.Done, which it sets only if it
 // returns nil.
 func (c *Conn) PostWith(t *Transaction, done func(*Transaction, error)) error {
-	return c.post(t, done, nil)
+	return c.post(t, done, nil, anyLife)
 }
 
-func (c *Conn) post(t *Transaction, done func(*Transaction, error), waiter chan error) error {
+// anyLife stands for whichever life the connection has.
+const anyLife = 0
+
+// Life returns a number that changes whenever everything posted so far is given
+// up: because the peer restarted, or is down, or by Reset. It is never 0.
+func (c *Conn) Life() uint32 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.lives
+}
+
+// PostTo is Post to that life of the connection and no other: what was meant for
+// a peer that restarted since does not reach the new one. The error is then
+// ErrPeerRestarted.
+func (c *Conn) PostTo(life uint32, t *Transaction) error { return c.post(t, t.Done, nil, life) }
+
+func (c *Conn) post(t *Transaction, done func(*Transaction, error), waiter chan error, life uint32) error {
 	if err := c.validate(t); err != nil {
 		return err
 	}
@@ -26,6 +42,9 @@ func (c *Conn) post(t *Transaction, done func(*Transaction, error), waiter chan 
 	case c.err != nil:
 		defer c.mu.Unlock()
 		return c.err
+	case life != anyLife && life != c.lives:
+		defer c.mu.Unlock()
+		return c.peerError("post to an earlier life", ErrPeerRestarted)
 	case c.ep.draining.Load():
 		c.mu.Unlock()
 		return ErrClosed
@@ -71,7 +90,7 @@ func (c *Conn) Write(ctx context.Context, t *Transaction) error {
 		waiter = make(chan error, 1)
 	}
 	for waited := false; ; waited = true {
-		err := c.post(t, nil, waiter)
+		err := c.post(t, nil, waiter, anyLife)
 		if err == nil {
 			if waited {
 				c.roomLeft()
