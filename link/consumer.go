@@ -20,12 +20,12 @@ type Consumer struct {
 	flags []atomic.Uint32
 
 	turn  turn   // guards what follows
-	next  uint64 // messages received
 	end   bool   // the one with end of file was
 	rest  []byte // of the message that Read is at
 	read  Message
 	going bool // Read is at a message
 
+	next    atomic.Uint64 // messages received; changed with the turn
 	freed   atomic.Uint64 // messages given back
 	eof     atomic.Bool   // end of file has arrived, perhaps before others
 	waiting waiting
@@ -72,7 +72,8 @@ func (c *Consumer) Buffers() (n, size int) { return int(c.wire.buffers), c.wire.
 
 // ready implements readier.
 func (c *Consumer) ready() bool {
-	return c.flags[c.next%c.wire.buffers].Load() != 0 && c.next-c.freed.Load() < c.wire.buffers
+	k := c.next.Load()
+	return c.flags[k%c.wire.buffers].Load() != 0 && k-c.freed.Load() < c.wire.buffers
 }
 
 // ended reports whether end of file has arrived.
@@ -124,19 +125,20 @@ func (c *Consumer) recv(ctx context.Context) (Message, error) {
 			return Message{}, err
 		}
 	}
-	k := c.next
+	k := c.next.Load()
 	i := k % c.wire.buffers
 	f := Flag(c.flags[i].Load())
 	m := Message{Opcode: f.Opcode(), EOF: f.EOF(), Truncated: f.Truncated(), turn: k}
 	n := uint64(min(f.Length(), c.wire.size))
 	m.Bytes = c.bytes[i*c.wire.pitch:][:n:n]
-	c.next++
+	c.next.Store(k + 1)
 	if m.EOF {
 		c.end = true
 		if n == 0 && m.Opcode == 0 {
 			return Message{}, io.EOF
 		}
 	}
+	c.credits.due()
 	return m, nil
 }
 
@@ -151,8 +153,12 @@ func (c *Consumer) Release(m Message) error {
 	if !c.freed.CompareAndSwap(k, k+1) {
 		return c.link.wrap("receive from", ErrOutOfTurn) // two at once
 	}
-	if !m.EOF {
-		c.credits.due(k)
+	switch {
+	case m.EOF: // the producer needs no more
+	case c.wire.returns == returnsEach:
+		c.credits.each(k)
+	default:
+		c.credits.due()
 	}
 	return nil
 }
@@ -188,8 +194,8 @@ type credits struct {
 	mu   sync.Mutex
 	busy bool   // counted: the word is under way
 	told uint64 // counted: what it says
-	each []creditSlot
-	t    dgrdma.Transaction
+	word dgrdma.Transaction
+	slot []creditSlot // each: of the buffers
 }
 
 // creditSlot is the word of one buffer.
@@ -202,24 +208,41 @@ type creditSlot struct {
 func (r *credits) begin(c *Consumer) {
 	r.c = c
 	if c.wire.returns == returnsEach {
-		r.each = make([]creditSlot, c.wire.buffers)
+		r.slot = make([]creditSlot, c.wire.buffers)
 	}
 }
 
-// due is called when message k was given back.
-func (r *credits) due(k uint64) {
-	r.mu.Lock()
-	if r.each == nil {
-		// The producer needs no word for each: up to a quarter of the buffers wait,
-		// and it is told of all at once.
-		post := r.countDue()
-		r.mu.Unlock()
-		if post {
-			r.post(&r.t)
-		}
+// due tells the producer how many buffers came back, if that is worth it: a
+// quarter of all, or fewer if the producer may have as few left.
+func (r *credits) due() {
+	if r.slot != nil {
 		return
 	}
-	s := &r.each[k%r.c.wire.buffers]
+	r.mu.Lock()
+	post := r.countDue()
+	r.mu.Unlock()
+	if post {
+		r.post(&r.word)
+	}
+}
+
+// countDue prepares the word if it is time for it. Guarded by mu.
+func (r *credits) countDue() bool {
+	n := r.c.freed.Load()
+	quarter := r.c.wire.buffers / 4
+	if r.busy || n == r.told || n-r.told < quarter && r.c.next.Load()-r.told < r.c.wire.buffers-quarter {
+		return false
+	}
+	r.busy, r.told = true, n
+	r.word.CompletionAddr, r.word.CompletionValue = r.c.wire.credit, uint32(n)
+	r.word.Done, r.word.Cookie = counted, r
+	return true
+}
+
+// each tells the producer that the buffer of message k came back.
+func (r *credits) each(k uint64) {
+	s := &r.slot[k%r.c.wire.buffers]
+	r.mu.Lock()
 	if s.busy {
 		s.again = true
 		r.mu.Unlock()
@@ -230,22 +253,8 @@ func (r *credits) due(k uint64) {
 	r.postEach(s, k)
 }
 
-// countDue prepares the word if it is time for it. Guarded by mu.
-func (r *credits) countDue() bool {
-	n := r.c.freed.Load()
-	if r.busy || n-r.told < max(r.c.wire.buffers/4, 1) {
-		return false
-	}
-	r.busy, r.told = true, n
-	r.t.CompletionAddr, r.t.CompletionValue = r.c.wire.credit, uint32(n)
-	r.t.Done, r.t.Cookie = counted, r
-	return true
-}
-
 func (r *credits) post(t *dgrdma.Transaction) {
-	l := r.c.link
-	l.posted()
-	if err := l.peer.conn.Post(t); err != nil {
+	if err := r.c.link.post(t); err != nil {
 		t.Done(t, err)
 	}
 }
@@ -262,7 +271,7 @@ func counted(t *dgrdma.Transaction, err error) {
 	post := err == nil && r.countDue()
 	r.mu.Unlock()
 	if post {
-		r.post(&r.t)
+		r.post(&r.word)
 	}
 	l.settled()
 }

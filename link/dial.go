@@ -67,7 +67,7 @@ func (h *Host) peerAt(peerURL string) (*peer, error) {
 func (p *peer) dial(ctx context.Context, port string, o *Options) (*Link, error) {
 	var b [8]byte
 	rand.Read(b[:])
-	l := newLink(p, port, binary.LittleEndian.Uint64(b[:]))
+	l := newLink(p, p.conn.Life(), port, binary.LittleEndian.Uint64(b[:]))
 	open := letter{kind: letterOpen, attempt: l.attempt, name: port, private: o.Private}
 	var in, out *half
 	if o.Directions&Receive != 0 {
@@ -89,7 +89,7 @@ func (p *peer) dial(ctx context.Context, port string, o *Options) (*Link, error)
 		l.Out.opcode = o.Opcode
 	}
 	open.from = l.number
-	p.send(open)
+	p.send(l.life, open)
 	answer, err := l.await(ctx)
 	if err == nil {
 		err = l.settleDial(&answer)

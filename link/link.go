@@ -20,6 +20,7 @@ type Link struct {
 	port    string
 	private []byte
 	number  uint32
+	life    uint32 // of the connection; nothing of this link reaches another
 	attempt uint64
 	memory  span          // of the half that receives, and of the credits
 	answer  chan letter   // what the listener says, for the dialer
@@ -37,9 +38,9 @@ type Link struct {
 	over       bool   // the memory is given back
 }
 
-func newLink(p *peer, port string, attempt uint64) *Link {
+func newLink(p *peer, life uint32, port string, attempt uint64) *Link {
 	return &Link{
-		host: p.host, peer: p, port: port, attempt: attempt, answer: make(chan letter, 1), down: make(chan struct{}),
+		host: p.host, peer: p, life: life, port: port, attempt: attempt, answer: make(chan letter, 1), down: make(chan struct{}),
 	}
 }
 
@@ -113,8 +114,11 @@ func (l *Link) CloseContext(ctx context.Context) error {
 	return err
 }
 
-// posted and settled count the transactions that hold on to the link.
-func (l *Link) posted() { l.pending.Add(1) }
+// post posts a transaction that holds on to the link until settled is called.
+func (l *Link) post(t *dgrdma.Transaction) error {
+	l.pending.Add(1)
+	return l.peer.conn.PostTo(l.life, t)
+}
 
 func (l *Link) settled() {
 	if l.pending.Add(-1) == 0 && l.ending.Load() {
@@ -138,7 +142,7 @@ func (l *Link) advance() {
 	c := letter{kind: letterClose, from: l.number, to: l.theirs, attempt: l.attempt}
 	l.mu.Unlock()
 	if tell {
-		l.peer.send(c)
+		l.peer.send(l.life, c)
 	}
 	if !over {
 		return
@@ -146,19 +150,19 @@ func (l *Link) advance() {
 	l.peer.mu.Lock()
 	delete(l.peer.links, l.number)
 	l.peer.mu.Unlock()
-	l.revoke()
+	l.withdraw()
+	if m := l.memory; m.n > 0 {
+		l.host.ep.AfterBatch(func() { l.host.block.give(uint32(m.at), m.n) })
+	}
 }
 
-// revoke takes the memory back from the peer.
-func (l *Link) revoke() {
+// withdraw keeps the peer from writing any more.
+func (l *Link) withdraw() {
 	if l.In != nil {
 		l.peer.grants.remove(l.In)
 	}
 	if l.Out != nil {
 		l.peer.grants.remove(l.Out)
-	}
-	if m := l.memory; m.n > 0 {
-		l.host.ep.AfterBatch(func() { l.host.block.give(uint32(m.at), m.n) })
 	}
 }
 
@@ -167,6 +171,7 @@ func (l *Link) orphan() {
 	l.mu.Lock()
 	l.orphaned = true
 	l.mu.Unlock()
+	l.withdraw()
 	l.advance()
 }
 

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"sync"
+
+	"github.com/dgrdma/dgrdma/dgrdma"
 )
 
 // Listener accepts the links that others dial to a port.
@@ -19,8 +21,9 @@ type Listener struct {
 
 // offer is a letter that asks for a link, and whom it came from.
 type offer struct {
-	p *peer
-	l letter
+	p    *peer
+	life uint32
+	l    letter
 }
 
 // backlog is how many links may wait to be accepted. Arbitrary, like that of a
@@ -65,7 +68,7 @@ func (n *Listener) Close() error {
 		for {
 			select {
 			case o := <-n.offers:
-				o.p.refuse(&o.l, "the port was closed")
+				o.p.refuse(o.life, &o.l, "the port was closed")
 				continue
 			default:
 			}
@@ -87,7 +90,7 @@ func (n *Listener) Accept(ctx context.Context) (*Link, error) {
 		case o := <-n.offers:
 			l, err := n.accept(&o)
 			if err != nil {
-				o.p.refuse(&o.l, err.Error())
+				o.p.refuse(o.life, &o.l, err.Error())
 				continue
 			}
 			return l, nil
@@ -111,7 +114,7 @@ func (n *Listener) closed() bool {
 // accept makes the link and says so.
 func (n *Listener) accept(o *offer) (*Link, error) {
 	a := &o.l
-	l := newLink(o.p, n.port, a.attempt)
+	l := newLink(o.p, o.life, n.port, a.attempt)
 	l.theirs, l.private = a.from, a.private
 	yes := letter{kind: letterAccept, directions: a.directions, to: a.from, attempt: a.attempt, private: n.opt.Private}
 	var in, out *half
@@ -137,38 +140,40 @@ func (n *Listener) accept(o *offer) (*Link, error) {
 		l.Out.opcode = n.opt.Opcode
 		l.Out.begin(counting(&a.back))
 	}
-	if err := o.p.conn.Err(); err != nil {
-		l.fail(err)
-		l.orphan() // it failed before the link was there to be told
+	if o.p.conn.Life() != o.life {
+		// It was over before the link was there to be told.
+		l.fail(dgrdma.ErrPeerRestarted)
+		l.orphan()
 	}
 	yes.from = l.number
-	o.p.send(yes)
+	o.p.send(l.life, yes)
 	return l, nil
 }
 
 // refuse answers a letter that asks for a link.
-func (p *peer) refuse(a *letter, why string) {
-	p.send(letter{kind: letterRefuse, to: a.from, attempt: a.attempt, text: why[:min(len(why), maxText)]})
+func (p *peer) refuse(life uint32, a *letter, why string) {
+	p.send(life, letter{kind: letterRefuse, to: a.from, attempt: a.attempt, text: why[:min(len(why), maxText)]})
 }
 
 // read acts on a letter. It runs on the goroutine that receives.
 func (p *peer) read(l letter, err error) {
+	life := p.conn.Life() // what is applied is of the present one
 	if err != nil {
 		if l.kind == letterOpen {
-			p.refuse(&l, err.Error())
+			p.refuse(life, &l, err.Error())
 		}
 		return // noise: whoever waits for an answer has a deadline
 	}
 	switch l.kind {
 	case letterOpen:
-		p.offered(&l)
+		p.offered(life, &l)
 	case letterAccept, letterRefuse:
 		x := p.link(l.to)
 		if x != nil && x.attempt == l.attempt && x.answered(&l) || l.kind == letterRefuse {
 			return
 		}
 		// Nobody waits any more; the other side does not know whom its link is with.
-		p.send(letter{kind: letterClose, from: l.to, to: l.from, attempt: l.attempt})
+		p.send(life, letter{kind: letterClose, from: l.to, to: l.from, attempt: l.attempt})
 	case letterClose:
 		x := p.link(l.to)
 		if l.to == 0 {
@@ -181,21 +186,21 @@ func (p *peer) read(l letter, err error) {
 }
 
 // offered gives a letter to whom it is for.
-func (p *peer) offered(l *letter) {
+func (p *peer) offered(life uint32, l *letter) {
 	h := p.host
 	h.mu.Lock()
 	port := h.ports[l.name]
 	h.mu.Unlock()
 	switch {
 	case port == nil:
-		p.refuse(l, fmt.Sprintf("no port %q here", l.name))
+		p.refuse(life, l, fmt.Sprintf("no port %q here", l.name))
 	case l.directions == 0 || l.directions&^port.opt.takes() != 0:
-		p.refuse(l, fmt.Sprintf("port %q is not for that direction", l.name))
+		p.refuse(life, l, fmt.Sprintf("port %q is not for that direction", l.name))
 	default:
 		select {
-		case port.offers <- offer{p, *l}:
+		case port.offers <- offer{p, life, *l}:
 		default:
-			p.refuse(l, fmt.Sprintf("too many wait at port %q", l.name))
+			p.refuse(life, l, fmt.Sprintf("too many wait at port %q", l.name))
 		}
 	}
 }

@@ -12,11 +12,17 @@ type mail struct {
 	in [boxSize]byte // the peer's writes
 
 	mu      sync.Mutex
-	queue   []letter
+	queue   []addressed
 	posted  bool   // queue[0] is under way
 	out     []byte // its bytes
 	segment [1]dgrdma.Segment
 	t       dgrdma.Transaction
+}
+
+// addressed is a letter and the life of the connection that it is meant for.
+type addressed struct {
+	letter
+	life uint32
 }
 
 // letterAt admits a write into the box.
@@ -37,10 +43,10 @@ func (p *peer) letterCame(length uint32) {
 }
 
 // send posts a letter when those before it have arrived.
-func (p *peer) send(l letter) {
+func (p *peer) send(life uint32, l letter) {
 	m := &p.mail
 	m.mu.Lock()
-	m.queue = append(m.queue, l)
+	m.queue = append(m.queue, addressed{l, life})
 	m.mu.Unlock()
 	p.deliver()
 }
@@ -60,8 +66,9 @@ func (p *peer) deliver() {
 		n := m.queue[0].put(m.out)
 		m.segment[0] = dgrdma.Segment{Addr: letterBox, Bytes: m.out[:n]}
 		m.t = dgrdma.Transaction{Segments: m.segment[:], CompletionAddr: letterBell, CompletionValue: uint32(n), Done: p.delivered}
+		life := m.queue[0].life
 		m.mu.Unlock()
-		err := p.conn.Post(&m.t)
+		err := p.conn.PostTo(life, &m.t)
 		if err == nil {
 			return
 		}
@@ -78,8 +85,8 @@ func (p *peer) delivered(_ *dgrdma.Transaction, err error) {
 func (p *peer) settle(err error) {
 	m := &p.mail
 	m.mu.Lock()
-	l := m.queue[0]
-	m.queue[0] = letter{}
+	l := m.queue[0].letter
+	m.queue[0] = addressed{}
 	m.queue, m.posted = m.queue[1:], false
 	m.mu.Unlock()
 	if err != nil {

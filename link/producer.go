@@ -155,9 +155,8 @@ func (p *Producer) commit(b Buffer, f Flag) error {
 	s.t.CompletionAddr, s.t.CompletionValue = p.wire.flags+uint32(i)*p.wire.flagPitch, uint32(f)
 	s.t.Done, s.t.Cookie = sent, s
 	s.busy.Store(true)
-	p.link.posted()
 	p.committed.Store(k + 1)
-	if err := p.link.peer.conn.Post(&s.t); err != nil {
+	if err := p.link.post(&s.t); err != nil {
 		sent(&s.t, err)
 		return p.link.Err()
 	}
