@@ -81,12 +81,9 @@ func (p *peer) dial(ctx context.Context, port string, o *Options) (*Link, error)
 		out = &open.out
 	}
 	p.add(l)
-	if err := l.allocate(in, out); err != nil {
+	if err := l.allocate(in, out, o); err != nil {
 		l.forget()
 		return nil, err
-	}
-	if l.Out != nil {
-		l.Out.opcode = o.Opcode
 	}
 	open.from = l.number
 	p.send(l.life, open)
@@ -151,7 +148,7 @@ func (l *Link) settleDial(a *letter) error {
 		l.Out.begin(counting(&a.out))
 	}
 	if l.In != nil {
-		l.In.begin(returnsCounted, a.back.Credit, 0)
+		l.In.credits.begin(returnsCounted, a.back.Credit, 0)
 	}
 	return nil
 }

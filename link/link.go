@@ -192,7 +192,7 @@ func (l *Link) peerLeft() {
 // halves computes how much memory the halves of this side need, takes it, and
 // lets the peer write there. in describes the half that receives, which gets its
 // addresses; out the one that sends, which gets that of its credits.
-func (l *Link) allocate(in, out *half) error {
+func (l *Link) allocate(in, out *half, o *Options) error {
 	var need uint64
 	const creditRoom = 4
 	if in != nil {
@@ -216,6 +216,7 @@ func (l *Link) allocate(in, out *half) error {
 		in.Data, in.Flags = at, at+uint32(n)
 		data := l.host.block.at(in.Data, n)
 		l.In = newConsumer(l, in, data)
+		l.In.handle = o.Handle
 		flagsEnd := uint64(in.Flags) + uint64(in.Buffers)*uint64(in.FlagPitch)
 		table = append(table,
 			grant{at: uint64(in.Data), end: uint64(in.Data) + n, data: data, owner: l.In},
@@ -225,6 +226,7 @@ func (l *Link) allocate(in, out *half) error {
 	if out != nil {
 		out.Credit = at
 		l.Out = newProducer(l)
+		l.Out.opcode = o.Opcode
 		table = append(table, grant{at: uint64(at), end: uint64(at) + creditRoom, owner: l.Out})
 	}
 	l.peer.grants.add(table...)

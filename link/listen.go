@@ -129,15 +129,14 @@ func (n *Listener) accept(o *offer) (*Link, error) {
 		out = &yes.back
 	}
 	o.p.add(l)
-	if err := l.allocate(in, out); err != nil {
+	if err := l.allocate(in, out, &n.opt); err != nil {
 		l.forget()
 		return nil, err
 	}
 	if l.In != nil {
-		l.In.begin(returnsCounted, a.out.Credit, 0)
+		l.In.credits.begin(returnsCounted, a.out.Credit, 0)
 	}
 	if l.Out != nil {
-		l.Out.opcode = n.opt.Opcode
 		l.Out.begin(counting(&a.back))
 	}
 	if o.p.conn.Life() != o.life {

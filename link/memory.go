@@ -106,7 +106,9 @@ type wordTaker interface {
 // replaced.
 type grants struct {
 	table atomic.Pointer[[]grant]
-	last  int // where the last address was found; of the goroutine that receives
+	// Where the last data and the last word were found; of the goroutine that
+	// receives.
+	lastData, lastWord int
 }
 
 func (g *grants) add(more ...grant) {
@@ -134,16 +136,16 @@ func (g *grants) replace(change func([]grant) []grant) {
 	}
 }
 
-// find returns what addr belongs to. It is called by the goroutine that
-// receives.
-func (g *grants) find(addr uint64) *grant {
+// find returns what addr belongs to; last is where the one before was. It is
+// called by the goroutine that receives.
+func (g *grants) find(addr uint64, last *int) *grant {
 	p := g.table.Load()
 	if p == nil {
 		return nil
 	}
 	t := *p
-	if g.last < len(t) && t[g.last].at <= addr && addr < t[g.last].end {
-		return &t[g.last]
+	if i := *last; i < len(t) && t[i].at <= addr && addr < t[i].end {
+		return &t[i]
 	}
 	i, found := slices.BinarySearchFunc(t, addr, func(x grant, a uint64) int { return cmp.Compare(x.at, a) })
 	if !found {
@@ -152,7 +154,7 @@ func (g *grants) find(addr uint64) *grant {
 	if i < 0 || addr >= t[i].end {
 		return nil
 	}
-	g.last = i
+	*last = i
 	return &t[i]
 }
 
@@ -179,7 +181,7 @@ var errNotGranted = dgrdma.Swallow(fmt.Errorf("link: nothing of this peer's is a
 func (p *peer) Admit(_ frame.EndpointID, m *frame.Message) ([]byte, error) {
 	if m.Completes() {
 		at := uint64(m.CompletionAddr)
-		if x := p.grants.find(at); x == nil || x.data != nil || x.word(at) < 0 {
+		if x := p.grants.find(at, &p.grants.lastWord); x == nil || x.data != nil || x.word(at) < 0 {
 			if m.CompletionAddr != letterBell {
 				return nil, errNotGranted
 			}
@@ -193,7 +195,7 @@ func (p *peer) Admit(_ frame.EndpointID, m *frame.Message) ([]byte, error) {
 	if at < reserved {
 		return p.letterAt(at, n)
 	}
-	x := p.grants.find(at)
+	x := p.grants.find(at, &p.grants.lastData)
 	if x == nil || at+n > x.end {
 		return nil, errNotGranted
 	}
@@ -224,7 +226,7 @@ func (p *peer) Placed(_ frame.EndpointID, m *frame.Message) {
 }
 
 func (p *peer) take(at uint64, value uint32) {
-	if x := p.grants.find(at); x != nil && x.data == nil {
+	if x := p.grants.find(at, &p.grants.lastWord); x != nil && x.data == nil {
 		x.owner.takeWord(x.word(at), value)
 	}
 }

@@ -109,6 +109,20 @@ func (p *Producer) Acquire(ctx context.Context) (Buffer, error) {
 	return p.acquire(ctx)
 }
 
+// TryAcquire returns a free buffer, if there is one at this moment.
+func (p *Producer) TryAcquire() (Buffer, bool) {
+	select {
+	case p.turn <- struct{}{}:
+	default:
+		return Buffer{}, false
+	}
+	defer p.turn.give()
+	if p.closed || p.link.failed() != nil || !p.goal.ready() {
+		return Buffer{}, false
+	}
+	return p.next(), true
+}
+
 func (p *Producer) acquire(ctx context.Context) (Buffer, error) {
 	if p.closed {
 		return Buffer{}, p.link.wrap("send to", ErrClosed)
@@ -121,10 +135,15 @@ func (p *Producer) acquire(ctx context.Context) (Buffer, error) {
 			return Buffer{}, err
 		}
 	}
+	return p.next(), nil
+}
+
+// next hands out the next buffer, which is free.
+func (p *Producer) next() Buffer {
 	k := p.acquired
 	p.acquired++
 	at := k % p.wire.buffers * uint64(p.wire.size)
-	return Buffer{Bytes: p.bytes[at : at+uint64(p.wire.size) : at+uint64(p.wire.size)], turn: k}, nil
+	return Buffer{Bytes: p.bytes[at : at+uint64(p.wire.size) : at+uint64(p.wire.size)], turn: k}
 }
 
 // Commit sends the first n bytes of a buffer as a message, and returns at once.
@@ -173,7 +192,7 @@ func sent(t *dgrdma.Transaction, err error) {
 	}
 	s.busy.Store(false)
 	p.done.Add(1)
-	p.waiting.rouse()
+	p.rouse()
 	p.link.settled()
 }
 
@@ -270,7 +289,20 @@ func (p *Producer) takeWord(i int, value uint32) {
 		}
 		p.returned.Store(was)
 	}
-	p.waiting.rouse()
+	p.rouse()
+}
+
+// rouse wakes who waits, if that is worth it: when a quarter of the buffers is
+// free, or nothing is under way that would bring us here again.
+func (p *Producer) rouse() {
+	if !p.waiting.asleep.Load() {
+		return
+	}
+	committed := p.committed.Load()
+	used := max(committed-p.returned.Load(), committed-p.done.Load())
+	if used <= p.wire.buffers-p.wire.buffers/4 || committed == p.done.Load() {
+		p.waiting.rouse()
+	}
 }
 
 // released implements wordTaker. Credits are words and no data.

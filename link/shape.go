@@ -14,6 +14,12 @@ type Options struct {
 	Buffers, Size int
 	// Opcode is of the messages that Write sends.
 	Opcode uint8
+	// Handle, if not nil, is called with every message that comes in, in order, in
+	// place of Recv, and the message is released when it returns. It runs on the
+	// goroutine that receives and must not block: for that, nobody needs to be
+	// woken. Producer.TryAcquire does not block. It may be called before Dial or
+	// Accept returns.
+	Handle func(*Link, Message)
 	// Private is sent along, up to MaxPrivate bytes.
 	Private []byte
 }

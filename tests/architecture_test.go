@@ -28,7 +28,7 @@ var allowed = map[string][]string{
 	"endpoint":                {"frame", "ack", "transport"},
 	"link":                    {"dgrdma", "frame", "url"},
 	"dgrdma":                  {"endpoint", "frame", "transport", "transport/ether", "transport/udp", "url"},
-	"cmd/dgrdmacat":           {"dgrdma", "frame", "transport", "transport/simnet", "transport/tap", "url", "golang.org/x/sys/unix"},
+	"cmd/dgrdmacat":           {"dgrdma", "link", "frame", "transport", "transport/simnet", "transport/tap", "url", "golang.org/x/sys/unix"},
 	"tests/peers":             {"frame", "transport"},
 	"tests/netns": {
 		"github.com/vishvananda/netlink", "github.com/vishvananda/netns", "github.com/google/nftables", "golang.org/x/sys/unix",

@@ -8,6 +8,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/dgrdma/dgrdma/link"
 	"github.com/dgrdma/dgrdma/url"
 )
 
@@ -24,6 +25,8 @@ type benchOptions struct {
 	json             bool
 	verify           string
 	compare          string
+	link, stream     bool
+	buffers          int
 }
 
 const benchIntro = `Measures one-sided writes: throughput, completion time, and what they cost.
@@ -41,6 +44,12 @@ func bench(ctx context.Context, fs *flag.FlagSet, args []string, stdout, stderr 
 		return err
 	}
 	switch {
+	case opt.link && opt.serve != "":
+		return linkServe(ctx, opt, stderr)
+	case opt.link && opt.to != "":
+		return linkTo(ctx, opt, stdout, stderr)
+	case opt.link:
+		return linkBoth(ctx, opt, stdout, stderr)
 	case opt.serve != "":
 		return benchServe(ctx, opt, stderr)
 	case opt.to != "":
@@ -65,6 +74,9 @@ func parseBench(fs *flag.FlagSet, args []string, stdout io.Writer) (*benchOption
 	fs.BoolVar(&o.json, "json", false, "print one JSON object")
 	fs.StringVar(&o.verify, "verify", "sample", "what the receiver looks at: sample, full, off")
 	fs.StringVar(&o.compare, "compare", "", "take turns with another protocol between the same addresses: tcp")
+	fs.BoolVar(&o.link, "link", false, "measure a link with credits in place of bare transactions; both sides need it")
+	fs.BoolVar(&o.stream, "stream", false, "with --link: io.Copy at both ends")
+	fs.IntVar(&o.buffers, "buffers", 64, "with --link: buffers of --size bytes")
 	o.wire.register(fs)
 	if err := parse(fs, args, stdout, benchIntro); err != nil {
 		return nil, err
@@ -90,6 +102,14 @@ func parseBench(fs *flag.FlagSet, args []string, stdout io.Writer) (*benchOption
 		return bad("--peers %d: need 1 to 4096", o.peers)
 	case !known:
 		return bad("--verify %s: need sample, full or off", o.verify)
+	case !o.link && (o.stream || o.buffers != 64):
+		return bad("--stream and --buffers belong to --link")
+	case o.link && (o.compare != "" || o.peers != 1 || o.depth != 0 || *bidir):
+		return bad("--compare, --peers, --depth and --bidir are not for links")
+	case o.link && *size > link.MaxMessage:
+		return bad("--size %d: messages of links have at most %d bytes", *size, link.MaxMessage)
+	case o.buffers < 1 || o.buffers > 65536:
+		return bad("--buffers %d: need 1 to 65536", o.buffers)
 	case o.compare != "" && o.compare != "tcp":
 		return bad("--compare %s: only tcp", o.compare)
 	}

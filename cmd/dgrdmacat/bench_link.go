@@ -1,0 +1,275 @@
+package main
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"sync/atomic"
+	"time"
+
+	"github.com/dgrdma/dgrdma/dgrdma"
+	"github.com/dgrdma/dgrdma/link"
+	"github.com/dgrdma/dgrdma/url"
+)
+
+// The ports that bench --link measures: messages are looked at where they arrive,
+// a stream is copied.
+const (
+	messagePort = "bench"
+	streamPort  = "bench-stream"
+	linkReserve = 1 << 20 // for what is not buffers
+)
+
+// linkResult is the object that bench --link --json prints.
+type linkResult struct {
+	Transport   string  `json:"transport"`
+	Link        bool    `json:"link"`
+	Stream      bool    `json:"stream"`
+	Size        int     `json:"size"`
+	Buffers     int     `json:"buffers"`
+	OneProcess  bool    `json:"one_process"`
+	Seconds     float64 `json:"seconds"`
+	Bytes       uint64  `json:"bytes"`
+	Messages    uint64  `json:"messages"`
+	MBPerS      float64 `json:"mb_per_s"`
+	MessagesPS  float64 `json:"messages_per_s"`
+	Retransmits uint64  `json:"retransmits"`
+}
+
+func (o *benchOptions) openHost(local url.Endpoint, memory int) (*link.Host, error) {
+	if local.Size != 0 {
+		memory = int(local.Size)
+	}
+	if local.Dialect == url.Short {
+		local.Size = 0 // it has no place for it
+	}
+	return link.Open(o.wire.apply(local).String(), &link.Config{Memory: memory, Endpoint: dgrdma.Config{BusyPoll: o.busyPoll}})
+}
+
+// linkServer is the serving side of bench --link.
+type linkServer struct {
+	host  *link.Host
+	wrong atomic.Uint64 // messages that were not the next one
+	ended chan error    // of each link
+}
+
+// openLinkServer opens the ports.
+func openLinkServer(ctx context.Context, o *benchOptions, local url.Endpoint) (*linkServer, error) {
+	h, err := o.openHost(local, servedMemory)
+	if err != nil {
+		return nil, err
+	}
+	s := &linkServer{host: h, ended: make(chan error)}
+	for _, name := range []string{messagePort, streamPort} {
+		opt := &link.Options{}
+		if name == messagePort {
+			opt.Handle = s.check
+		}
+		port, err := h.Listen(name, opt)
+		if err != nil {
+			h.Close()
+			return nil, err
+		}
+		go func() {
+			for {
+				l, err := port.Accept(ctx)
+				if err != nil {
+					return
+				}
+				go s.receive(ctx, l)
+			}
+		}()
+	}
+	return s, nil
+}
+
+func (s *linkServer) check(_ *link.Link, m link.Message) {
+	if len(m.Bytes) >= 8 && binary.LittleEndian.Uint64(m.Bytes) != m.Number {
+		s.wrong.Add(1)
+	}
+}
+
+func (s *linkServer) receive(ctx context.Context, l *link.Link) {
+	var err error
+	if l.Port() == streamPort {
+		_, err = io.Copy(io.Discard, l.In)
+	} else if _, err = l.In.Recv(ctx); err == io.EOF {
+		err = nil
+	}
+	if n := s.wrong.Swap(0); n > 0 {
+		err = errors.Join(err, fmt.Errorf("%d messages were not those that were sent", n))
+	}
+	err = errors.Join(err, l.Close())
+	select {
+	case s.ended <- err:
+	case <-ctx.Done():
+	}
+}
+
+func linkServe(ctx context.Context, o *benchOptions, stderr io.Writer) error {
+	local, err := parseLocal("serve", o.serve)
+	if err != nil {
+		return err
+	}
+	s, err := openLinkServer(ctx, o, local)
+	if err != nil {
+		return err
+	}
+	defer s.host.Close()
+	fmt.Fprintf(stderr, "serving on %s\nany peer may dial port %q or %q\n", s.host.URL(), messagePort, streamPort)
+	if o.urlFile != "" {
+		if err := writeURL(o.urlFile, s.host.URL()); err != nil {
+			return err
+		}
+	}
+	for {
+		select {
+		case err := <-s.ended:
+			if o.once {
+				time.Sleep(farewell) // the last acknowledgements
+				return err
+			}
+			if err != nil {
+				fmt.Fprintln(stderr, err)
+			}
+		case <-ctx.Done():
+			if o.once {
+				return errors.New("interrupted before a client was through")
+			}
+			return nil
+		}
+	}
+}
+
+func linkTo(ctx context.Context, o *benchOptions, stdout, stderr io.Writer) error {
+	peer, err := parsePeer(o.to)
+	if err != nil {
+		return err
+	}
+	local, err := localFor(o.local, peer)
+	if err != nil {
+		return err
+	}
+	return o.linkMeasure(ctx, local, peer, false, stdout, stderr)
+}
+
+func (o *benchOptions) linkMeasure(ctx context.Context, local, peer url.Endpoint, oneProcess bool, stdout, stderr io.Writer) error {
+	h, err := o.openHost(local, linkReserve)
+	if err != nil {
+		return err
+	}
+	defer h.Close()
+	port := messagePort
+	if o.stream {
+		port = streamPort
+	}
+	l, err := h.Dial(ctx, peer.String(), port, &link.Options{Buffers: o.buffers, Size: int(o.plan.Size)})
+	if err != nil {
+		return err
+	}
+	var n, messages atomic.Uint64
+	began := time.Now()
+	stopped := showProgress(stderr, func() string {
+		at := time.Since(began).Seconds()
+		return fmt.Sprintf("%4.1f of %.1f s  %.0f MB/s", at, o.duration.Seconds(), float64(n.Load())/at/1e6)
+	})
+	var over atomic.Bool
+	timer := time.AfterFunc(o.duration, func() { over.Store(true) })
+	defer timer.Stop()
+	going := func() bool { return !over.Load() && ctx.Err() == nil }
+	if o.stream {
+		_, err = io.Copy(l.Out, &untilOver{going: going, n: &n, messages: &messages})
+	} else {
+		err = o.sendMessages(ctx, l.Out, going, &n, &messages)
+	}
+	err = errors.Join(err, l.Close())
+	took := time.Since(began)
+	stopped()
+	if err != nil {
+		return err
+	}
+	s := h.Endpoint().Stats()
+	buffers, size := l.Out.Buffers()
+	r := linkResult{
+		Transport: wireName(peer), Link: true, Stream: o.stream, Size: size, Buffers: buffers, OneProcess: oneProcess,
+		Seconds: took.Seconds(), Bytes: n.Load(), Messages: messages.Load(),
+		MBPerS: perSecond(n.Load(), took) / 1e6, MessagesPS: perSecond(messages.Load(), took),
+		Retransmits: s.RetransmitsFast + s.RetransmitsTimed,
+	}
+	return r.print(stdout, o.json)
+}
+
+// sendMessages fills nothing but the number: buffers hold what they held.
+func (o *benchOptions) sendMessages(ctx context.Context, p *link.Producer, going func() bool, n, messages *atomic.Uint64) error {
+	size := int(o.plan.Size)
+	for k := uint64(0); ; k++ {
+		if k%16 == 0 && !going() {
+			return nil
+		}
+		b, err := p.Acquire(ctx)
+		if err != nil {
+			return err
+		}
+		if size >= 8 {
+			binary.LittleEndian.PutUint64(b.Bytes, k)
+		}
+		if err := p.Commit(b, 0, size); err != nil {
+			return err
+		}
+		n.Add(uint64(size))
+		messages.Add(1)
+	}
+}
+
+// untilOver is a source that copies from memory, as a file in the cache does.
+type untilOver struct {
+	going       func() bool
+	n, messages *atomic.Uint64
+	memory      [1 << 18]byte
+}
+
+func (u *untilOver) Read(b []byte) (int, error) {
+	if !u.going() {
+		return 0, io.EOF
+	}
+	n := 0
+	for n < len(b) {
+		n += copy(b[n:], u.memory[:])
+	}
+	u.n.Add(uint64(n))
+	u.messages.Add(1)
+	return n, nil
+}
+
+func (r *linkResult) print(w io.Writer, asJSON bool) error {
+	if asJSON {
+		return json.NewEncoder(w).Encode(r)
+	}
+	_, err := fmt.Fprintf(w, "link over %s, %d buffers of %d bytes: %.0f MB/s, %.0f messages/s in %.1f s, %d frames sent again\n",
+		r.Transport, r.Buffers, r.Size, r.MBPerS, r.MessagesPS, r.Seconds, r.Retransmits)
+	return err
+}
+
+// linkBoth runs both ends in this process.
+func linkBoth(ctx context.Context, o *benchOptions, stdout, stderr io.Writer) error {
+	local, err := parseLocal("serve", "udp:127.0.0.1")
+	if err != nil {
+		return err
+	}
+	s, err := openLinkServer(ctx, o, local)
+	if err != nil {
+		return err
+	}
+	defer s.host.Close()
+	peer, err := parsePeer(s.host.URL())
+	if err != nil {
+		return err
+	}
+	if err := o.linkMeasure(ctx, local, peer, true, stdout, stderr); err != nil {
+		return err
+	}
+	return <-s.ended
+}

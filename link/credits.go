@@ -1,0 +1,135 @@
+package link
+
+import (
+	"sync"
+
+	"github.com/dgrdma/dgrdma/dgrdma"
+)
+
+// credits tells the producer of free buffers.
+type credits struct {
+	c *Consumer
+
+	mu    sync.Mutex
+	begun bool // it is known where the producer wants to hear of them
+	how   returns
+	addr  uint32 // the word, or the first of the words
+	pitch uint32
+
+	word dgrdma.Transaction // counted
+	busy bool               // it is under way
+	told uint64             // what it says
+
+	slot []creditSlot // each: of the buffers
+}
+
+// creditSlot is the word of one buffer.
+type creditSlot struct {
+	t     dgrdma.Transaction
+	busy  bool
+	again bool // given back once more before the last time was acknowledged
+}
+
+// begin is called when the producer has said where it wants to hear of free
+// buffers. Messages may have come before.
+func (r *credits) begin(how returns, addr, pitch uint32) {
+	r.mu.Lock()
+	r.begun, r.how, r.addr, r.pitch = true, how, addr, pitch
+	if how == returnsEach {
+		r.slot = make([]creditSlot, r.c.wire.buffers)
+	}
+	r.mu.Unlock()
+	r.received()
+}
+
+// received is called when a message was handed out: the producer may run short.
+func (r *credits) received() {
+	r.mu.Lock()
+	post := r.countDue()
+	r.mu.Unlock()
+	if post {
+		r.post(&r.word)
+	}
+}
+
+// back is called when the buffer of message k was given back.
+func (r *credits) back(k uint64) {
+	r.mu.Lock()
+	post := r.countDue()
+	var s *creditSlot
+	if r.begun && r.how == returnsEach {
+		if s = &r.slot[k%r.c.wire.buffers]; s.busy {
+			s.again, s = true, nil
+		} else {
+			s.busy = true
+		}
+	}
+	r.mu.Unlock()
+	if post {
+		r.post(&r.word)
+	}
+	if s != nil {
+		r.postEach(s, k)
+	}
+}
+
+// countDue prepares the word if it is time for it: a quarter of all buffers came
+// back, or fewer if the producer may have as few left. Guarded by mu.
+func (r *credits) countDue() bool {
+	n := r.c.freed.Load()
+	quarter := r.c.wire.buffers / 4
+	if !r.begun || r.how != returnsCounted || r.busy || n == r.told ||
+		n-r.told < quarter && r.c.next.Load()-r.told < r.c.wire.buffers-quarter {
+		return false
+	}
+	r.busy, r.told = true, n
+	r.word.CompletionAddr, r.word.CompletionValue = r.addr, uint32(n)
+	r.word.Done, r.word.Cookie = counted, r
+	return true
+}
+
+func (r *credits) post(t *dgrdma.Transaction) {
+	if err := r.c.link.post(t); err != nil {
+		t.Done(t, err)
+	}
+}
+
+// counted is called when the word is there.
+func counted(t *dgrdma.Transaction, err error) {
+	r := t.Cookie.(*credits)
+	l := r.c.link
+	if err != nil {
+		l.fail(err)
+	}
+	r.mu.Lock()
+	r.busy = false
+	post := err == nil && r.countDue()
+	r.mu.Unlock()
+	if post {
+		r.post(&r.word)
+	}
+	l.settled()
+}
+
+func (r *credits) postEach(s *creditSlot, k uint64) {
+	s.t.CompletionAddr = r.addr + uint32(k%r.c.wire.buffers)*r.pitch
+	s.t.CompletionValue = 1
+	s.t.Done = func(_ *dgrdma.Transaction, err error) { r.given(s, k, err) }
+	r.post(&s.t)
+}
+
+// given is called when a buffer's word is there.
+func (r *credits) given(s *creditSlot, k uint64, err error) {
+	l := r.c.link
+	if err != nil {
+		l.fail(err)
+	}
+	r.mu.Lock()
+	again := s.again && err == nil
+	s.busy, s.again = again, false
+	r.mu.Unlock()
+	if again {
+		r.postEach(s, k)
+	}
+	l.settled()
+}
