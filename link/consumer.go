@@ -48,10 +48,11 @@ type Message struct {
 
 func newConsumer(l *Link, h *half, data []byte) *Consumer {
 	c := &Consumer{
-		link: l, bytes: data, flags: make([]atomic.Uint32, h.Buffers), turn: newTurn(),
+		link: l, bytes: data, flags: make([]atomic.Uint32, h.Buffers),
 		wire: inWire{buffers: uint64(h.Buffers), size: int(h.Size), pitch: uint64(h.Pitch)},
 	}
 	c.waiting.init()
+	c.turn.init()
 	c.credits.c = c
 	return c
 }

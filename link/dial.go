@@ -95,6 +95,7 @@ func (p *peer) dial(ctx context.Context, port string, o *Options) (*Link, error)
 		err = l.wrap("dial", err)
 		l.fail(err)
 		l.discard()
+		p.leaveIfSilent(l)
 		return nil, err
 	}
 	return l, nil
@@ -168,6 +169,32 @@ func (l *Link) discard() {
 	l.ending.Store(true)
 	l.mu.Unlock()
 	l.advance()
+}
+
+// leaveIfSilent ends the connection with a peer that said nothing to a link and
+// has no others: it may be of another kind, and would keep the memory that it was
+// told of for ever.
+func (p *peer) leaveIfSilent(silent *Link) {
+	for _, l := range p.all() {
+		l.mu.Lock()
+		alive := !l.closed || l.theirs != 0
+		l.mu.Unlock()
+		if alive {
+			return
+		}
+	}
+	if silent.heard() {
+		return
+	}
+	p.conn.Close()
+	p.fail(ErrNoAnswer)
+}
+
+// heard reports whether the peer answered.
+func (l *Link) heard() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.theirs != 0 || l.peerClosed
 }
 
 // forget takes a link back that the peer was not told of.

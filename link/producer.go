@@ -80,7 +80,8 @@ type Buffer struct {
 }
 
 func newProducer(l *Link) *Producer {
-	p := &Producer{link: l, turn: newTurn()}
+	p := &Producer{link: l}
+	p.turn.init()
 	p.goal.p = p
 	p.waiting.init()
 	return p
@@ -111,9 +112,7 @@ func (p *Producer) Acquire(ctx context.Context) (Buffer, error) {
 
 // TryAcquire returns a free buffer, if there is one at this moment.
 func (p *Producer) TryAcquire() (Buffer, bool) {
-	select {
-	case p.turn <- struct{}{}:
-	default:
+	if !p.turn.try() {
 		return Buffer{}, false
 	}
 	defer p.turn.give()

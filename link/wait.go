@@ -76,22 +76,44 @@ func (w *waiting) until(ctx context.Context, l *Link, down <-chan struct{}, r re
 }
 
 // turn lets one goroutine at a time through, and waits no longer than a context.
-type turn chan struct{}
-
-func newTurn() turn { return make(turn, 1) }
-
-func (t turn) take(ctx context.Context) error {
-	select {
-	case t <- struct{}{}:
-		return nil
-	default:
-	}
-	select {
-	case t <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
+// Unlike a mutex it may be held while its owner waits for the peer.
+type turn struct {
+	held  atomic.Bool
+	queue atomic.Int32  // who waits
+	free  chan struct{} // capacity 1: it was given while someone waited
 }
 
-func (t turn) give() { <-t }
+func (t *turn) init() { t.free = make(chan struct{}, 1) }
+
+func (t *turn) try() bool { return t.held.CompareAndSwap(false, true) }
+
+func (t *turn) take(ctx context.Context) error {
+	if t.try() {
+		return nil
+	}
+	t.queue.Add(1)
+	defer t.queue.Add(-1)
+	for !t.try() {
+		select {
+		case <-t.free:
+		case <-ctx.Done():
+			t.pass() // it may have been meant for us
+			return context.Cause(ctx)
+		}
+	}
+	return nil
+}
+
+func (t *turn) give() {
+	t.held.Store(false)
+	t.pass()
+}
+
+func (t *turn) pass() {
+	if t.queue.Load() > 0 {
+		select {
+		case t.free <- struct{}{}:
+		default:
+		}
+	}
+}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/dgrdma/dgrdma/dgrdma"
+	"github.com/dgrdma/dgrdma/link"
 )
 
 // noGoroutineLeft fails the test if it ends with more goroutines than it began.
@@ -138,6 +139,26 @@ func TestBenchServerAndClients(t *testing.T) {
 	if code, stderr := end(); code != exitOK || strings.Count(stderr, "100000 bytes") != 2 ||
 		!strings.Contains(stderr, "any peer may write") || strings.Contains(stderr, "error") {
 		t.Errorf("server: code %d, %s", code, stderr)
+	}
+}
+
+func TestBenchLinks(t *testing.T) {
+	noGoroutineLeft(t)
+	got := runJSON(t, "bench --link --json --seconds 0.05 --size 3000")
+	if got["one_process"] != true || got["size"] != 3000.0 || got["buffers"] != 64.0 || got["messages"].(float64) < 1 || got["mb_per_s"].(float64) <= 0 {
+		t.Errorf("%v", got)
+	}
+	url, end := serving(t, t.Context(), "bench --link --once --serve udp:127.0.0.1")
+	if got := runJSON(t, "bench --link --stream --json --seconds 0.05 --size 100000 --buffers 5 --to "+url); got["stream"] != true || got["buffers"] != 5.0 {
+		t.Errorf("%v", got)
+	}
+	if code, stderr := end(); code != exitOK || !strings.Contains(stderr, `any peer may dial port "bench"`) {
+		t.Errorf("server: code %d, %s", code, stderr)
+	}
+	s := &linkServer{}
+	s.check(nil, link.Message{Number: 3, Bytes: []byte{3, 0, 0, 0, 0, 0, 0, 0}})
+	if s.check(nil, link.Message{Number: 3, Bytes: make([]byte, 8)}); s.wrong.Load() != 1 {
+		t.Errorf("%d messages of one were found wrong", s.wrong.Load())
 	}
 }
 

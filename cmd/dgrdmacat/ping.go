@@ -23,7 +23,7 @@ sleeps; give it to both sides.`
 type pingOptions struct {
 	serve, to, local string
 	once, json       bool
-	busyPoll         bool
+	busyPoll, link   bool
 	n                int
 }
 
@@ -35,6 +35,7 @@ func ping(ctx context.Context, fs *flag.FlagSet, args []string, stdout, stderr i
 	fs.StringVar(&o.local, "local", "", "with --to: `URL` of this side; Ethernet needs it")
 	fs.IntVar(&o.n, "n", 10000, "how many to measure")
 	fs.BoolVar(&o.busyPoll, "busy-poll", false, "never sleep")
+	fs.BoolVar(&o.link, "link", false, "over a link; both sides need it")
 	fs.BoolVar(&o.json, "json", false, "print one JSON object")
 	if err := parse(fs, args, stdout, pingIntro); err != nil {
 		return err
@@ -48,6 +49,12 @@ func ping(ctx context.Context, fs *flag.FlagSet, args []string, stdout, stderr i
 		return usageError{errors.New("--local belongs to --to")}
 	case o.n < 1 || o.n > 100_000_000:
 		return usageError{fmt.Errorf("-n %d: need 1 to 100000000", o.n)}
+	}
+	switch {
+	case o.link && o.serve != "":
+		return pingLinkServe(ctx, &o, stderr)
+	case o.link:
+		return pingLinkTo(ctx, &o, stdout, stderr)
 	}
 	if o.serve != "" {
 		return pingServe(ctx, &o, stderr)

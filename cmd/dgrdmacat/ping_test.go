@@ -5,10 +5,11 @@ import (
 	"net"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestPing(t *testing.T) {
-	for _, mode := range []string{"", "--busy-poll"} {
+	for _, mode := range []string{"", "--busy-poll", "--link", "--busy-poll --link"} {
 		t.Run("mode"+mode, func(t *testing.T) {
 			noGoroutineLeft(t)
 			// A port that is free now. ping says where it serves only to people.
@@ -16,13 +17,16 @@ func TestPing(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			url := fmt.Sprintf("ocpi-udp-rdma:127.0.0.1;%d;65536.2.16", s.LocalAddr().(*net.UDPAddr).Port)
+			url := fmt.Sprintf("ocpi-udp-rdma:127.0.0.1;%d;1048576.2.16", s.LocalAddr().(*net.UDPAddr).Port)
 			s.Close()
 			served := make(chan int)
 			go func() {
 				code, _, _ := runFor(t, t.Context(), strings.Fields("ping --once --serve "+url+" "+mode)...)
 				served <- code
 			}()
+			if strings.Contains(mode, "--link") {
+				time.Sleep(200 * time.Millisecond) // before the port is there, links to it are refused
+			}
 			got := runJSON(t, "ping --json -n 200 --to "+url+" "+mode)
 			last := 0.0
 			for _, key := range []string{"min_us", "p50_us", "p99_us", "max_us"} {
@@ -32,7 +36,7 @@ func TestPing(t *testing.T) {
 				}
 				last = v
 			}
-			if got["n"] != 200.0 || got["busy_poll"] != (mode != "") {
+			if got["n"] != 200.0 || got["busy_poll"] != strings.Contains(mode, "--busy-poll") {
 				t.Errorf("%v", got)
 			}
 			if code := <-served; code != exitOK {
