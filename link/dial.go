@@ -37,26 +37,31 @@ func (h *Host) Dial(ctx context.Context, peerURL, port string, opt *Options) (*L
 
 // peerAt finds or makes the connection to a host.
 func (h *Host) peerAt(peerURL string) (*peer, error) {
+	c, err := h.connect(peerURL)
+	if err != nil {
+		return nil, err
+	}
+	if !c.Profile().Session {
+		return nil, fmt.Errorf("link: dial %s: a peer of kind %s knows no handshake; connect it by descriptors", peerURL, c.Profile().Name)
+	}
+	return c.Memory().(*peer), nil
+}
+
+// connect finds or makes a connection.
+func (h *Host) connect(peerURL string) (*dgrdma.Conn, error) {
 	want, err := dgrdma.ParsePeer(peerURL)
 	if err != nil {
 		return nil, err
 	}
 	for {
 		c, err := h.ep.Dial(peerURL)
-		if err == nil {
-			if !c.Profile().Session {
-				c.Close()
-				return nil, fmt.Errorf("link: dial %s: a peer of kind %s knows no handshake; connect it by descriptors", peerURL, c.Profile().Name)
-			}
-			return c.Memory().(*peer), nil
-		}
 		if !errors.Is(err, dgrdma.ErrPeerExists) {
-			return nil, err
+			return c, err
 		}
 		for _, c := range h.ep.Conns() {
 			if name := c.Name(); name.ID == want.ID && name.Addr == want.Addr {
 				if c.Err() == nil {
-					return c.Memory().(*peer), nil
+					return c, nil
 				}
 				c.Close() // it was given up; begin anew
 			}
@@ -81,7 +86,7 @@ func (p *peer) dial(ctx context.Context, port string, o *Options) (*Link, error)
 		out = &open.out
 	}
 	p.add(l)
-	if err := l.allocate(in, out, o); err != nil {
+	if err := l.allocate(in, out, 1, o); err != nil {
 		l.forget()
 		return nil, err
 	}

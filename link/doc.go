@@ -52,5 +52,14 @@
 //
 // Messages up to 2 MiB - 1 byte, 65536 buffers for a link, 4 GiB for all links of
 // a host. There is no authentication: who can reach a host can dial its ports.
-// Peers of other kinds know nothing of dialing.
+//
+// # Peers of other kinds
+//
+// OpenCPI's hosts and cards know nothing of dialing. Both sides make a
+// [Descriptor] and give it to the other by other means, as JSON or in OpenCPI's
+// binary form: [Host.Offer] and [Link.Connect] make a link that receives,
+// [Host.Attach] one that sends. A buffer with end of file is not given back to
+// them; a message that a card cut because it was longer than its own buffer, and
+// did not say so, cannot be told from a whole one. The memory of such a link is
+// free for others when its connection ends.
 package link

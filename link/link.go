@@ -18,6 +18,7 @@ type Link struct {
 	host    *Host
 	peer    *peer
 	port    string
+	plain   bool // made of descriptors: the peer reads no letters
 	private []byte
 	number  uint32
 	life    uint32 // of the connection; nothing of this link reaches another
@@ -135,7 +136,7 @@ func (l *Link) advance() {
 		l.mu.Unlock()
 		return
 	}
-	tell := !l.said && !l.orphaned
+	tell := !l.said && !l.orphaned && !l.plain
 	l.said = true
 	over := l.peerClosed || l.orphaned
 	l.over = over
@@ -145,6 +146,9 @@ func (l *Link) advance() {
 		l.peer.send(l.life, c)
 	}
 	if !over {
+		if l.plain {
+			l.withdraw() // the memory waits for the end of the connection: who knows what is under way
+		}
 		return
 	}
 	l.peer.mu.Lock()
@@ -191,10 +195,10 @@ func (l *Link) peerLeft() {
 
 // halves computes how much memory the halves of this side need, takes it, and
 // lets the peer write there. in describes the half that receives, which gets its
-// addresses; out the one that sends, which gets that of its credits.
-func (l *Link) allocate(in, out *half, o *Options) error {
+// addresses; out the one that sends, which gets that of its credits, so many
+// words.
+func (l *Link) allocate(in, out *half, creditWords uint32, o *Options) error {
 	var need uint64
-	const creditRoom = 4
 	if in != nil {
 		if err := in.arrange(); err != nil {
 			return err
@@ -202,7 +206,7 @@ func (l *Link) allocate(in, out *half, o *Options) error {
 		need += uint64(in.Buffers)*uint64(in.Pitch) + uint64(in.Buffers)*uint64(in.FlagPitch)
 	}
 	if out != nil {
-		need += creditRoom
+		need += uint64(creditWords) * wordSize
 	}
 	addr, err := l.host.block.take(need)
 	if err != nil {
@@ -227,7 +231,7 @@ func (l *Link) allocate(in, out *half, o *Options) error {
 		out.Credit = at
 		l.Out = newProducer(l)
 		l.Out.opcode = o.Opcode
-		table = append(table, grant{at: uint64(at), end: uint64(at) + creditRoom, owner: l.Out})
+		table = append(table, grant{at: uint64(at), end: uint64(at) + uint64(creditWords)*wordSize, pitch: wordSize, owner: l.Out})
 	}
 	l.peer.grants.add(table...)
 	return nil

@@ -129,7 +129,7 @@ func (n *Listener) accept(o *offer) (*Link, error) {
 		out = &yes.back
 	}
 	o.p.add(l)
-	if err := l.allocate(in, out, &n.opt); err != nil {
+	if err := l.allocate(in, out, 1, &n.opt); err != nil {
 		l.forget()
 		return nil, err
 	}

@@ -78,11 +78,14 @@ func (o *Options) settle(wish half) half {
 
 // arrange computes the distances of buffers and flags.
 func (h *half) arrange() error {
+	if h.FlagPitch == 0 {
+		h.FlagPitch = wordSize
+	}
 	pitch := (uint64(h.Size) + cacheLine - 1) &^ (cacheLine - 1)
-	if uint64(h.Buffers)*(pitch+wordSize) > 1<<32-reserved {
+	if uint64(h.Buffers)*(pitch+uint64(h.FlagPitch)) > 1<<32-reserved {
 		return fmt.Errorf("link: %d buffers of %d bytes do not fit into an endpoint's memory", h.Buffers, h.Size)
 	}
-	h.Pitch, h.FlagPitch = uint32(pitch), wordSize
+	h.Pitch = uint32(pitch)
 	return nil
 }
 

@@ -1,0 +1,116 @@
+package link
+
+import (
+	"fmt"
+
+	"github.com/dgrdma/dgrdma/dgrdma"
+)
+
+// Peers of other kinds know no handshake. Their links are made of descriptors
+// that travel by other means: the consumer's first, then the producer's, which
+// says where it wants to hear of free buffers.
+
+// plainFlagPitch is the distance of full flags in OpenCPI's own consumers: ten
+// words of which one is ours, twice (section 8.3 of the peers' facts).
+const plainFlagPitch = 80
+
+// Offer makes a link that receives from a peer of another kind, to which the
+// host's endpoint was connected, and the descriptor to be given to that producer.
+// Nothing can be given back before [Link.Connect] has the producer's.
+func (h *Host) Offer(c *dgrdma.Conn, opt *Options) (*Link, Descriptor, error) {
+	o := Options{}
+	if opt != nil {
+		o = *opt
+	}
+	p, err := h.plainPeer(c, &o)
+	if err != nil {
+		return nil, Descriptor{}, err
+	}
+	l := newPlain(p)
+	shape := o.settle(half{})
+	// Cards write whole words (section 8.4).
+	shape.Size = (shape.Size + wordSize - 1) &^ (wordSize - 1)
+	shape.FlagPitch = plainFlagPitch
+	p.add(l)
+	if err := l.allocate(&shape, nil, 0, &o); err != nil {
+		l.forget()
+		return nil, Descriptor{}, err
+	}
+	return l, Descriptor{
+		Kind: KindConsumer, Role: RoleActiveFlowControl, Options: OptionActiveFlowControl | OptionFlagIsMeta,
+		Buffers: shape.Buffers, DataAddr: shape.Data, Pitch: shape.Pitch, Size: shape.Size,
+		FullFlagAddr: shape.Flags, FullFlagSize: wordSize, FullFlagPitch: plainFlagPitch, FullFlagValue: 1,
+		Endpoint: h.URL(),
+	}, nil
+}
+
+// Connect completes a link of Offer with the descriptor of the producer.
+func (l *Link) Connect(producer Descriptor) error {
+	if !l.plain || l.In == nil {
+		return l.wrap("connect", fmt.Errorf("it is not one that was offered: %w", ErrDescriptor))
+	}
+	if producer.Kind != KindConsumerFlowControl && producer.Kind != KindProducer {
+		return l.wrap("connect", fmt.Errorf("%w: kind %v, need that of a producer or of flow control", ErrDescriptor, producer.Kind))
+	}
+	words := span{uint64(producer.EmptyFlagAddr), uint64(l.In.wire.buffers-1)*uint64(producer.EmptyFlagPitch) + wordSize}
+	if words.at%wordSize != 0 || words.at+words.n > 1<<32 {
+		return l.wrap("connect", fmt.Errorf("%w: empty flags at %#x, every %d bytes", ErrDescriptor, producer.EmptyFlagAddr, producer.EmptyFlagPitch))
+	}
+	l.In.credits.begin(returnsEach, producer.EmptyFlagAddr, producer.EmptyFlagPitch)
+	return nil
+}
+
+// Attach makes a link that sends to a consumer of another kind, and the descriptor
+// to be given to it, which says where our empty flags are.
+func (h *Host) Attach(c *dgrdma.Conn, consumer Descriptor, opt *Options) (*Link, Descriptor, error) {
+	o := Options{}
+	if opt != nil {
+		o = *opt
+	}
+	if err := consumer.Validate(); err != nil {
+		return nil, Descriptor{}, err
+	}
+	if consumer.Kind != KindConsumer || consumer.Buffers > mostBuffers {
+		return nil, Descriptor{}, fmt.Errorf("link: attach: %w: kind %v with %d buffers, need a consumer with at most %d",
+			ErrDescriptor, consumer.Kind, consumer.Buffers, mostBuffers)
+	}
+	p, err := h.plainPeer(c, &o)
+	if err != nil {
+		return nil, Descriptor{}, err
+	}
+	l := newPlain(p)
+	words := half{Buffers: consumer.Buffers}
+	p.add(l)
+	if err := l.allocate(nil, &words, consumer.Buffers, &o); err != nil {
+		l.forget()
+		return nil, Descriptor{}, err
+	}
+	l.Out.begin(outWire{
+		buffers: uint64(consumer.Buffers), size: int(min(consumer.Size, mostSize)), data: consumer.DataAddr, pitch: consumer.Pitch,
+		flags: consumer.FullFlagAddr, flagPitch: consumer.FullFlagPitch, returns: returnsEach,
+	})
+	return l, Descriptor{
+		Kind: KindConsumerFlowControl, Role: RoleActiveMessage, Options: OptionActiveMessage | OptionFlagIsMeta,
+		Buffers: consumer.Buffers, Size: consumer.Size, Pitch: consumer.Pitch,
+		EmptyFlagAddr: words.Credit, EmptyFlagSize: wordSize, EmptyFlagPitch: wordSize, EmptyFlagValue: 1,
+		Endpoint: h.URL(),
+	}, nil
+}
+
+func newPlain(p *peer) *Link {
+	l := newLink(p, p.conn.Life(), "", 0)
+	l.plain = true
+	return l
+}
+
+// plainPeer checks what Offer and Attach were given.
+func (h *Host) plainPeer(c *dgrdma.Conn, o *Options) (*peer, error) {
+	if err := o.check("-"); err != nil {
+		return nil, err
+	}
+	p, ok := c.Memory().(*peer)
+	if !ok || p.host != h {
+		return nil, fmt.Errorf("link: the connection to %v is not one of the host's endpoint", c.Name())
+	}
+	return p, nil
+}
