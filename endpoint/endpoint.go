@@ -170,6 +170,11 @@ func (e *Endpoint) Close() error {
 	e.closed = true
 	e.mu.Unlock()
 	e.draining.Store(true)
+	// What was completed is to be acknowledged, even if who saw that closes the
+	// endpoint before the end of the batch.
+	applied := make(chan struct{})
+	e.AfterBatch(func() { close(applied) })
+	<-applied
 	e.sayGoodbye()
 	close(e.stop)
 	err := e.transport.Close()
@@ -202,13 +207,24 @@ func (e *Endpoint) sayGoodbye() {
 		c.mu.Unlock()
 	}
 	e.pending.Store(true)
-	// Who has the turn sends them too, unless the transport holds it up, which
-	// is about to be closed.
-	if e.turnMu.TryLock() {
-		e.turn()
-		e.turnMu.Unlock()
+	// Who has the turn may have looked at pending for the last time, and the
+	// receiving goroutine may claim ours. They are waited for a little: the
+	// transport may hold them up, which is about to be closed.
+	for wait := time.Duration(0); wait < goodbyeWait; wait += goodbyeWait / 100 {
+		if e.turnMu.TryLock() {
+			e.turn()
+			e.turnMu.Unlock()
+			if !e.pending.Load() {
+				return
+			}
+		}
+		time.Sleep(goodbyeWait / 100)
 	}
 }
+
+// goodbyeWait is how long Close waits for the turn. Arbitrary: long beside a
+// batch, short for a person.
+const goodbyeWait = 20 * time.Millisecond
 
 func (e *Endpoint) failAll(err error) {
 	now := e.now()

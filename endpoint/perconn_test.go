@@ -146,3 +146,32 @@ func TestPostToLife(t *testing.T) {
 		}
 	})
 }
+
+// closing is a memory that makes someone close the endpoint the moment a
+// transaction completes.
+type closing struct {
+	Region
+	close func()
+}
+
+func (c *closing) Complete(src frame.EndpointID, m *frame.Message) {
+	c.Region.Complete(src, m)
+	go c.close()
+	time.Sleep(time.Millisecond) // as if others had the processor
+}
+
+// TestCloseAcknowledges: what was completed is acknowledged, whoever closes the
+// endpoint and when. Found by a program that ended with the last message.
+func TestCloseAcknowledges(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, _ := NewRegion(4096)
+		memory := &closing{Region: Region{mem: r.mem}}
+		p := newPair(t, pairConfig{b: Config{Memory: memory}})
+		defer p.close()
+		time.Sleep(time.Second)
+		memory.close = func() { p.b.Close() }
+		if err := p.toB.Write(context.Background(), write(64, []byte("last"), 0, 1)); err != nil {
+			t.Error(err)
+		}
+	})
+}
