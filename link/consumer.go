@@ -130,6 +130,9 @@ func (c *Consumer) Recv(ctx context.Context) (Message, error) {
 }
 
 func (c *Consumer) recv(ctx context.Context) (Message, error) {
+	if c.link.ending.Load() {
+		return Message{}, c.link.Err() // the memory may be another link's
+	}
 	if c.handle != nil {
 		if err := c.waiting.until(ctx, c.link, c.link.down, (*handled)(c)); err != nil {
 			return Message{}, err

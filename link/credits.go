@@ -20,7 +20,8 @@ type credits struct {
 	busy bool               // it is under way
 	told uint64             // what it says
 
-	slot []creditSlot // each: of the buffers
+	slot  []creditSlot // each: of the buffers
+	early []uint64     // messages given back before it was known where that is told
 }
 
 // creditSlot is the word of one buffer.
@@ -38,8 +39,22 @@ func (r *credits) begin(how returns, addr, pitch uint32) {
 	if how == returnsEach {
 		r.slot = make([]creditSlot, r.c.wire.buffers)
 	}
+	early := r.early
+	r.early = nil
 	r.mu.Unlock()
 	r.received()
+	if how == returnsEach {
+		for _, k := range early {
+			r.back(k)
+		}
+	}
+}
+
+// known reports whether begin was called.
+func (r *credits) known() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.begun
 }
 
 // received is called when a message was handed out: the producer may run short.
@@ -57,7 +72,9 @@ func (r *credits) back(k uint64) {
 	r.mu.Lock()
 	post := r.countDue()
 	var s *creditSlot
-	if r.begun && r.how == returnsEach {
+	if !r.begun {
+		r.early = append(r.early, k) // no more than there are buffers
+	} else if r.how == returnsEach {
 		if s = &r.slot[k%r.c.wire.buffers]; s.busy {
 			s.again, s = true, nil
 		} else {

@@ -85,17 +85,13 @@ func (p *peer) dial(ctx context.Context, port string, o *Options) (*Link, error)
 		open.out = half{Buffers: uint32(o.Buffers), Size: uint32(o.Size)}
 		out = &open.out
 	}
-	p.add(l)
 	if err := l.allocate(in, out, 1, o); err != nil {
-		l.forget()
 		return nil, err
 	}
 	open.from = l.number
+	p.add(l)
 	p.send(l.life, open)
-	answer, err := l.await(ctx)
-	if err == nil {
-		err = l.settleDial(&answer)
-	}
+	err := l.await(ctx)
 	if err != nil {
 		err = l.wrap("dial", err)
 		l.fail(err)
@@ -106,38 +102,46 @@ func (p *peer) dial(ctx context.Context, port string, o *Options) (*Link, error)
 	return l, nil
 }
 
-// answered takes what the listener says, and reports whether the link is still
-// wanted.
+// answered takes what the listener says, on the goroutine that receives: messages
+// may follow at once. It reports whether the link is still wanted.
 func (l *Link) answered(a *letter) bool {
 	l.mu.Lock()
+	first := l.theirs == 0 && !l.peerClosed
 	l.theirs = a.from
 	if a.kind == letterRefuse {
 		l.peerClosed = true // it knows nothing of the link
 	}
 	wanted := !l.closed
 	l.mu.Unlock()
-	select {
-	case l.answer <- *a:
-	default: // there is but one from an honest peer
+	if first && wanted {
+		l.say(l.settleDial(a))
 	}
 	l.advance()
 	return wanted
 }
 
+// say tells the dialer how it went.
+func (l *Link) say(err error) {
+	select {
+	case l.answer <- err:
+	default: // there is but one from an honest peer
+	}
+}
+
 // await waits for what the listener says.
-func (l *Link) await(ctx context.Context) (letter, error) {
+func (l *Link) await(ctx context.Context) error {
 	for l.host.manual && len(l.answer) == 0 && ctx.Err() == nil && l.failed() == nil {
 		if err := l.host.Poll(); err != nil {
-			return letter{}, err
+			return err
 		}
 	}
 	select {
-	case a := <-l.answer:
-		return a, nil
+	case err := <-l.answer:
+		return err
 	case <-l.down:
-		return letter{}, l.Err()
+		return l.Err()
 	case <-ctx.Done():
-		return letter{}, context.Cause(ctx)
+		return context.Cause(ctx)
 	}
 }
 
@@ -192,7 +196,7 @@ func (p *peer) leaveIfSilent(silent *Link) {
 		return
 	}
 	p.conn.Close()
-	p.fail(ErrNoAnswer)
+	p.fail(ErrNoAnswer, everyLife)
 }
 
 // heard reports whether the peer answered.
@@ -200,11 +204,4 @@ func (l *Link) heard() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.theirs != 0 || l.peerClosed
-}
-
-// forget takes a link back that the peer was not told of.
-func (l *Link) forget() {
-	l.peer.mu.Lock()
-	delete(l.peer.links, l.number)
-	l.peer.mu.Unlock()
 }

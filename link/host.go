@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -126,9 +127,9 @@ func (h *Host) event(ev dgrdma.Event) {
 		case ev.Kind == dgrdma.PeerDown:
 			// Whatever of its writes is still on the way must not arrive.
 			ev.Conn.Close()
-			p.fail(ev.Err)
+			p.fail(ev.Err, everyLife)
 		case ev.Kind == dgrdma.PeerRestarted && ev.Reason == 0:
-			p.fail(&dgrdma.PeerError{ID: ev.Peer.ID, Addr: ev.Peer.Addr, Op: "link", Err: dgrdma.ErrPeerRestarted})
+			p.fail(&dgrdma.PeerError{ID: ev.Peer.ID, Addr: ev.Peer.Addr, Op: "link", Err: dgrdma.ErrPeerRestarted}, p.conn.Life())
 		}
 	}
 	if h.onEvent != nil {
@@ -178,7 +179,7 @@ func (h *Host) end(how func() error) error {
 	conns := h.ep.Conns()
 	err := how()
 	for _, c := range conns {
-		c.Memory().(*peer).fail(ErrClosed)
+		c.Memory().(*peer).fail(ErrClosed, everyLife)
 	}
 	return err
 }
@@ -202,11 +203,16 @@ type peer struct {
 
 func (p *peer) String() string { return p.conn.Name().String() }
 
-// add gives a link a number.
-func (p *peer) add(l *Link) {
-	for l.number == 0 {
-		l.number = p.host.number.Add(1)
+// newNumber returns a number for a link.
+func (h *Host) newNumber() (n uint32) {
+	for n == 0 {
+		n = h.number.Add(1)
 	}
+	return n
+}
+
+// add makes a link known by its number.
+func (p *peer) add(l *Link) {
 	p.mu.Lock()
 	p.links[l.number] = l
 	p.mu.Unlock()
@@ -228,11 +234,17 @@ func (p *peer) all() []*Link {
 	return all
 }
 
-// fail ends all links: nothing can come from this life of the peer any more.
-func (p *peer) fail(err error) {
+// everyLife stands for no life that links could be of.
+const everyLife = 0
+
+// fail ends all links but those of one life: nothing can come from the others
+// any more.
+func (p *peer) fail(err error, but uint32) {
 	for _, l := range p.all() {
-		l.fail(err)
-		l.orphan()
+		if l.life != but {
+			l.fail(err)
+			l.orphan()
+		}
 	}
 }
 
@@ -253,8 +265,12 @@ func (p *peer) beat() {
 	}
 }
 
-func (p *peer) beaten(*dgrdma.Transaction, error) {
+func (p *peer) beaten(_ *dgrdma.Transaction, err error) {
 	p.mu.Lock()
 	p.pulse.busy = false
 	p.mu.Unlock()
+	// Not every end of a connection is an event: its transport may have failed.
+	if err != nil && !errors.Is(err, dgrdma.ErrQueueFull) {
+		p.fail(err, p.conn.Life())
+	}
 }

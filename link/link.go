@@ -24,7 +24,7 @@ type Link struct {
 	life    uint32 // of the connection; nothing of this link reaches another
 	attempt uint64
 	memory  span          // of the half that receives, and of the credits
-	answer  chan letter   // what the listener says, for the dialer
+	answer  chan error    // what the listener says, for the dialer
 	down    chan struct{} // closed when err is set
 	pending atomic.Int32  // transactions posted and not done
 	ending  atomic.Bool   // closed or orphaned: who ends the last transaction looks further
@@ -41,7 +41,7 @@ type Link struct {
 
 func newLink(p *peer, life uint32, port string, attempt uint64) *Link {
 	return &Link{
-		host: p.host, peer: p, life: life, port: port, attempt: attempt, answer: make(chan letter, 1), down: make(chan struct{}),
+		host: p.host, peer: p, number: p.host.newNumber(), life: life, port: port, attempt: attempt, answer: make(chan error, 1), down: make(chan struct{}),
 	}
 }
 
@@ -118,6 +118,9 @@ func (l *Link) CloseContext(ctx context.Context) error {
 // post posts a transaction that holds on to the link until settled is called.
 func (l *Link) post(t *dgrdma.Transaction) error {
 	l.pending.Add(1)
+	if l.ending.Load() {
+		return ErrClosed // the peer may have been told that nothing comes any more
+	}
 	return l.peer.conn.PostTo(l.life, t)
 }
 

@@ -128,9 +128,7 @@ func (n *Listener) accept(o *offer) (*Link, error) {
 		}
 		out = &yes.back
 	}
-	o.p.add(l)
 	if err := l.allocate(in, out, 1, &n.opt); err != nil {
-		l.forget()
 		return nil, err
 	}
 	if l.In != nil {
@@ -139,6 +137,7 @@ func (n *Listener) accept(o *offer) (*Link, error) {
 	if l.Out != nil {
 		l.Out.begin(counting(&a.back))
 	}
+	o.p.add(l)
 	if o.p.conn.Life() != o.life {
 		// It was over before the link was there to be told.
 		l.fail(dgrdma.ErrPeerRestarted)
@@ -158,8 +157,11 @@ func (p *peer) refuse(life uint32, a *letter, why string) {
 func (p *peer) read(l letter, err error) {
 	life := p.conn.Life() // what is applied is of the present one
 	if err != nil {
-		if l.kind == letterOpen {
+		switch x := p.link(l.to); {
+		case l.kind == letterOpen:
 			p.refuse(life, &l, err.Error())
+		case l.kind == letterRefuse && x != nil && x.attempt == l.attempt:
+			x.say(err)
 		}
 		return // noise: whoever waits for an answer has a deadline
 	}
@@ -172,7 +174,7 @@ func (p *peer) read(l letter, err error) {
 			return
 		}
 		// Nobody waits any more; the other side does not know whom its link is with.
-		p.send(life, letter{kind: letterClose, from: l.to, to: l.from, attempt: l.attempt})
+		p.send(life, letter{kind: letterClose, to: l.from, attempt: l.attempt})
 	case letterClose:
 		x := p.link(l.to)
 		if l.to == 0 {
@@ -186,10 +188,11 @@ func (p *peer) read(l letter, err error) {
 
 // offered gives a letter to whom it is for.
 func (p *peer) offered(life uint32, l *letter) {
+	// Until the offer is in, the port cannot be closed.
 	h := p.host
 	h.mu.Lock()
+	defer h.mu.Unlock()
 	port := h.ports[l.name]
-	h.mu.Unlock()
 	switch {
 	case port == nil:
 		p.refuse(life, l, fmt.Sprintf("no port %q here", l.name))

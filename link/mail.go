@@ -25,6 +25,10 @@ type addressed struct {
 	life uint32
 }
 
+// mostReplies is how many letters may wait when an answer to a stranger is thrown
+// away. Arbitrary: who asks honestly waits for answers.
+const mostReplies = 2 * backlog
+
 // letterAt admits a write into the box.
 func (p *peer) letterAt(at, n uint64) ([]byte, error) {
 	if at < letterBox || at+n > letterBox+boxSize {
@@ -46,6 +50,10 @@ func (p *peer) letterCame(length uint32) {
 func (p *peer) send(life uint32, l letter) {
 	m := &p.mail
 	m.mu.Lock()
+	if reply := l.kind == letterRefuse || l.kind == letterClose && l.from == 0; reply && len(m.queue) > mostReplies {
+		m.mu.Unlock()
+		return // it asks faster than it reads answers
+	}
 	m.queue = append(m.queue, addressed{l, life})
 	m.mu.Unlock()
 	p.deliver()

@@ -31,11 +31,10 @@ func (h *Host) Offer(c *dgrdma.Conn, opt *Options) (*Link, Descriptor, error) {
 	// Cards write whole words (section 8.4).
 	shape.Size = (shape.Size + wordSize - 1) &^ (wordSize - 1)
 	shape.FlagPitch = plainFlagPitch
-	p.add(l)
 	if err := l.allocate(&shape, nil, 0, &o); err != nil {
-		l.forget()
 		return nil, Descriptor{}, err
 	}
+	p.add(l)
 	return l, Descriptor{
 		Kind: KindConsumer, Role: RoleActiveFlowControl, Options: OptionActiveFlowControl | OptionFlagIsMeta,
 		Buffers: shape.Buffers, DataAddr: shape.Data, Pitch: shape.Pitch, Size: shape.Size,
@@ -55,6 +54,9 @@ func (l *Link) Connect(producer Descriptor) error {
 	words := span{uint64(producer.EmptyFlagAddr), uint64(l.In.wire.buffers-1)*uint64(producer.EmptyFlagPitch) + wordSize}
 	if words.at%wordSize != 0 || words.at+words.n > 1<<32 {
 		return l.wrap("connect", fmt.Errorf("%w: empty flags at %#x, every %d bytes", ErrDescriptor, producer.EmptyFlagAddr, producer.EmptyFlagPitch))
+	}
+	if l.In.credits.known() {
+		return l.wrap("connect", fmt.Errorf("it is connected already: %w", ErrDescriptor))
 	}
 	l.In.credits.begin(returnsEach, producer.EmptyFlagAddr, producer.EmptyFlagPitch)
 	return nil
@@ -80,11 +82,10 @@ func (h *Host) Attach(c *dgrdma.Conn, consumer Descriptor, opt *Options) (*Link,
 	}
 	l := newPlain(p)
 	words := half{Buffers: consumer.Buffers}
-	p.add(l)
 	if err := l.allocate(nil, &words, consumer.Buffers, &o); err != nil {
-		l.forget()
 		return nil, Descriptor{}, err
 	}
+	p.add(l)
 	l.Out.begin(outWire{
 		buffers: uint64(consumer.Buffers), size: int(min(consumer.Size, mostSize)), data: consumer.DataAddr, pitch: consumer.Pitch,
 		flags: consumer.FullFlagAddr, flagPitch: consumer.FullFlagPitch, returns: returnsEach,

@@ -3,6 +3,7 @@ package link
 import (
 	"context"
 	"fmt"
+	"sync"
 	"sync/atomic"
 
 	"github.com/dgrdma/dgrdma/dgrdma"
@@ -11,22 +12,22 @@ import (
 // Producer is the half of a link that sends. Its methods may be called from any
 // goroutine; messages go in the order in which they are committed.
 type Producer struct {
-	link  *Link
-	wire  outWire
-	bytes []byte // buffers of our own, one for each of the consumer's
-	slots []outSlot
+	link   *Link
+	begun  atomic.Bool // wire and slots are set
+	wire   outWire
+	slots  []outSlot
+	opcode uint8
 
-	turn     turn   // guards what follows
-	acquired uint64 // buffers handed out
-	closed   bool   // end of file was sent
-	opcode   uint8
+	turn turn       // who waits, or sends what it has itself; held while it waits
+	mu   sync.Mutex // guards closed, and changes of acquired and committed; never held for long
 
+	closed    bool          // end of file was sent
+	acquired  atomic.Uint64 // buffers handed out
 	committed atomic.Uint64
 	returned  atomic.Uint64 // buffers that the consumer gave back
 	done      atomic.Uint64 // transactions, in any order
 	lost      atomic.Bool   // some failed
 	waiting   waiting
-	goal      goal
 }
 
 // outWire is where the consumer wants things, and how it gives buffers back.
@@ -48,27 +49,27 @@ const (
 	returnsEach                   // a word for each buffer is written when it is free
 )
 
-// goal is what the goroutine with the turn waits for: a free buffer, or that all
-// is acknowledged.
-type goal struct {
-	p     *Producer
-	drain bool
+// hasFree and drained are what goroutines wait for.
+type (
+	hasFree Producer
+	drained Producer
+)
+
+// ready reports whether there is a free buffer. A quarter of them is never handed
+// out ahead: the consumer may keep as many to itself before it says so.
+func (f *hasFree) ready() bool {
+	n, k := f.wire.buffers, f.acquired.Load()
+	return k-f.returned.Load() < n && k-f.committed.Load() < n-n/4 && !f.slots[k%n].busy.Load()
 }
 
-func (g *goal) ready() bool {
-	p := g.p
-	if g.drain {
-		return p.done.Load() == p.committed.Load()
-	}
-	k := p.acquired
-	return k-p.returned.Load() < p.wire.buffers && !p.slots[k%p.wire.buffers].busy.Load()
-}
+func (d *drained) ready() bool { return d.done.Load() == d.committed.Load() }
 
 // outSlot is a buffer and the transaction that carries it.
 type outSlot struct {
 	p       *Producer
 	t       dgrdma.Transaction
 	segment [1]dgrdma.Segment
+	bytes   []byte      // made when it is first used
 	busy    atomic.Bool // posted and not done
 	free    atomic.Bool // with returnsEach: given back out of turn
 }
@@ -82,7 +83,6 @@ type Buffer struct {
 func newProducer(l *Link) *Producer {
 	p := &Producer{link: l}
 	p.turn.init()
-	p.goal.p = p
 	p.waiting.init()
 	return p
 }
@@ -90,18 +90,18 @@ func newProducer(l *Link) *Producer {
 // begin is called when it is known where the consumer wants things.
 func (p *Producer) begin(w outWire) {
 	p.wire = w
-	p.bytes = make([]byte, w.buffers*uint64(w.size))
 	p.slots = make([]outSlot, w.buffers)
 	for i := range p.slots {
 		p.slots[i].p = p
 	}
+	p.begun.Store(true)
 }
 
 // Buffers returns how many buffers the consumer has, and how long they are.
 func (p *Producer) Buffers() (n, size int) { return int(p.wire.buffers), p.wire.size }
 
 // Acquire waits for a free buffer. Several may be acquired before the first is
-// committed; they are committed in the same order.
+// committed, up to three quarters of all; they are committed in the same order.
 func (p *Producer) Acquire(ctx context.Context) (Buffer, error) {
 	if err := p.turn.take(ctx); err != nil {
 		return Buffer{}, err
@@ -112,37 +112,47 @@ func (p *Producer) Acquire(ctx context.Context) (Buffer, error) {
 
 // TryAcquire returns a free buffer, if there is one at this moment.
 func (p *Producer) TryAcquire() (Buffer, bool) {
-	if !p.turn.try() {
+	if !p.begun.Load() || p.link.failed() != nil {
 		return Buffer{}, false
 	}
-	defer p.turn.give()
-	if p.closed || p.link.failed() != nil || !p.goal.ready() {
-		return Buffer{}, false
-	}
-	return p.next(), true
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.next()
 }
 
+// acquire is called with the turn.
 func (p *Producer) acquire(ctx context.Context) (Buffer, error) {
-	if p.closed {
-		return Buffer{}, p.link.wrap("send to", ErrClosed)
-	}
-	if err := p.link.failed(); err != nil {
-		return Buffer{}, err
-	}
-	if !p.goal.ready() {
-		if err := p.waiting.until(ctx, p.link, p.link.down, &p.goal); err != nil {
+	for {
+		if err := p.link.failed(); err != nil {
+			return Buffer{}, err
+		}
+		p.mu.Lock()
+		b, ok := p.next()
+		closed := p.closed
+		p.mu.Unlock()
+		switch {
+		case ok:
+			return b, nil
+		case closed:
+			return Buffer{}, p.link.wrap("send to", ErrClosed)
+		}
+		if err := p.waiting.until(ctx, p.link, p.link.down, (*hasFree)(p)); err != nil {
 			return Buffer{}, err
 		}
 	}
-	return p.next(), nil
 }
 
-// next hands out the next buffer, which is free.
-func (p *Producer) next() Buffer {
-	k := p.acquired
-	p.acquired++
-	at := k % p.wire.buffers * uint64(p.wire.size)
-	return Buffer{Bytes: p.bytes[at : at+uint64(p.wire.size) : at+uint64(p.wire.size)], turn: k}
+// next hands out the next buffer, if it is free. Guarded by mu.
+func (p *Producer) next() (Buffer, bool) {
+	if p.closed || !(*hasFree)(p).ready() {
+		return Buffer{}, false
+	}
+	k := p.acquired.Add(1) - 1
+	s := &p.slots[k%p.wire.buffers]
+	if s.bytes == nil {
+		s.bytes = make([]byte, p.wire.size)
+	}
+	return Buffer{Bytes: s.bytes, turn: k}, true
 }
 
 // Commit sends the first n bytes of a buffer as a message, and returns at once.
@@ -151,23 +161,21 @@ func (p *Producer) Commit(b Buffer, opcode uint8, n int) error {
 	if n < 0 || n > p.wire.size {
 		return p.link.wrap("send to", fmt.Errorf("%d bytes, at most %d: %w", n, p.wire.size, ErrTooLong))
 	}
-	if err := p.turn.take(context.Background()); err != nil {
-		return err
-	}
-	defer p.turn.give()
 	return p.commit(b, PackFlag(n, opcode, false))
 }
 
 func (p *Producer) commit(b Buffer, f Flag) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	k := p.committed.Load()
-	if b.turn != k || k == p.acquired {
+	if b.turn != k || k == p.acquired.Load() || b.Bytes == nil {
 		return p.link.wrap("send to", ErrOutOfTurn)
 	}
 	i := k % p.wire.buffers
 	s := &p.slots[i]
 	s.t.Segments = nil
 	if n := f.Length(); n > 0 {
-		s.segment[0] = dgrdma.Segment{Addr: p.wire.data + uint32(i)*p.wire.pitch, Bytes: p.bytes[i*uint64(p.wire.size):][:n:n]}
+		s.segment[0] = dgrdma.Segment{Addr: p.wire.data + uint32(i)*p.wire.pitch, Bytes: s.bytes[:n:n]}
 		s.t.Segments = s.segment[:]
 	}
 	s.t.CompletionAddr, s.t.CompletionValue = p.wire.flags+uint32(i)*p.wire.flagPitch, uint32(f)
@@ -208,7 +216,7 @@ func (p *Producer) Send(ctx context.Context, opcode uint8, b []byte) error {
 }
 
 func (p *Producer) copy(ctx context.Context, f Flag, b []byte) error {
-	if p.acquired != p.committed.Load() {
+	if p.acquired.Load() != p.committed.Load() {
 		return p.link.wrap("send to", ErrOutOfTurn) // who acquired buffers commits them first
 	}
 	out, err := p.acquire(ctx)
@@ -230,14 +238,10 @@ func (p *Producer) Flush(ctx context.Context) error {
 }
 
 func (p *Producer) flush(ctx context.Context) error {
-	p.goal.drain = true
-	defer func() { p.goal.drain = false }()
-	if !p.goal.ready() {
-		// A link that is down does not matter: what is under way ends one way or
-		// the other, and may have arrived.
-		if err := p.waiting.until(ctx, p.link, nil, &p.goal); err != nil {
-			return err
-		}
+	// A link that is down does not matter: what is under way ends one way or the
+	// other, and may have arrived.
+	if err := p.waiting.until(ctx, p.link, nil, (*drained)(p)); err != nil {
+		return err
 	}
 	if p.lost.Load() {
 		return p.link.Err()
@@ -255,12 +259,17 @@ func (p *Producer) CloseContext(ctx context.Context) error {
 		return err
 	}
 	defer p.turn.give()
-	if p.closed {
-		return nil
+	p.mu.Lock()
+	again := p.closed
+	p.acquired.Store(p.committed.Load())
+	p.mu.Unlock()
+	if again {
+		return p.flush(ctx)
 	}
-	p.acquired = p.committed.Load()
 	err := p.copy(ctx, PackFlag(0, 0, true), nil)
+	p.mu.Lock()
 	p.closed = true
+	p.mu.Unlock()
 	if err != nil {
 		return err
 	}
@@ -269,6 +278,9 @@ func (p *Producer) CloseContext(ctx context.Context) error {
 
 // takeWord implements wordTaker: the consumer gives buffers back.
 func (p *Producer) takeWord(i int, value uint32) {
+	if !p.begun.Load() {
+		return // it was not told of the word yet
+	}
 	was := p.returned.Load()
 	switch p.wire.returns {
 	case returnsCounted:

@@ -38,6 +38,7 @@ const (
 	defaultSize    = 64 << 10
 	mostBuffers    = 1 << 16
 	mostSize       = MaxMessage
+	mostAhead      = 1 << 30 // bytes that a sender may come to keep for one link, however many the peer offers
 	wordSize       = 4
 	cacheLine      = 64
 )
@@ -93,6 +94,6 @@ func (h *half) arrange() error {
 func (h *half) valid() bool {
 	const top = 1 << 32
 	return h.Buffers > 0 && h.Buffers <= mostBuffers && h.Size > 0 && h.Size <= mostSize && h.Pitch >= h.Size && h.Pitch < 1<<22 &&
-		uint64(h.Data)+uint64(h.Buffers)*uint64(h.Pitch) <= top &&
+		uint64(h.Buffers)*uint64(h.Size) <= mostAhead && uint64(h.Data)+uint64(h.Buffers)*uint64(h.Pitch) <= top &&
 		h.FlagPitch >= wordSize && h.FlagPitch < 1<<16 && uint64(h.Flags)+uint64(h.Buffers)*uint64(h.FlagPitch) <= top
 }

@@ -59,11 +59,10 @@ func (p *Producer) ReadFrom(r io.Reader) (n int64, err error) {
 
 // abandon gives a buffer back that was the last to be acquired.
 func (p *Producer) abandon(b Buffer) {
-	if p.turn.take(context.Background()) == nil {
-		defer p.turn.give()
-		if p.acquired == b.turn+1 {
-			p.acquired--
-		}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.acquired.Load() == b.turn+1 {
+		p.acquired.Store(b.turn)
 	}
 }
 
@@ -77,22 +76,30 @@ func (c *Consumer) Read(b []byte) (n int, err error) {
 	if len(b) == 0 {
 		return 0, nil
 	}
-	for !c.going {
-		if c.read, err = c.recv(ctx); err != nil {
-			return 0, err
-		}
-		c.rest, c.going = c.read.Bytes, true
-		if len(c.rest) == 0 {
-			if err := c.finish(); err != nil {
-				return 0, err
-			}
-		}
+	if err := c.proceed(ctx); err != nil {
+		return 0, err
 	}
 	n = copy(b, c.rest)
 	if c.rest = c.rest[n:]; len(c.rest) == 0 {
 		err = c.finish()
 	}
 	return n, err
+}
+
+// proceed sees to it that there are bytes to be read. Guarded by turn.
+func (c *Consumer) proceed(ctx context.Context) (err error) {
+	for !c.going {
+		if c.read, err = c.recv(ctx); err != nil {
+			return err
+		}
+		c.rest, c.going = c.read.Bytes, true
+		if len(c.rest) == 0 {
+			if err := c.finish(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // finish gives back the message that Read is at.
@@ -103,22 +110,28 @@ func (c *Consumer) finish() error {
 }
 
 // WriteTo implements [io.WriterTo]: w gets every message as it lies in the
-// buffer, in one Write. It ends at end of file.
+// buffer. It ends at end of file. What w did not take is there for the next.
 func (c *Consumer) WriteTo(w io.Writer) (n int64, err error) {
+	ctx := context.Background()
+	if err := c.turn.take(ctx); err != nil {
+		return 0, err
+	}
+	defer c.turn.give()
 	for {
-		m, err := c.Recv(context.Background())
-		if err == io.EOF {
-			return n, nil
-		}
-		if err != nil {
+		if err := c.proceed(ctx); err != nil {
+			if err == io.EOF {
+				err = nil
+			}
 			return n, err
 		}
-		k, err := w.Write(m.Bytes)
+		k, err := w.Write(c.rest)
 		n += int64(k)
-		if err != nil {
-			return n, err // the message stays: who comes next may try again
+		if c.rest = c.rest[k:]; len(c.rest) == 0 {
+			if err := c.finish(); err != nil {
+				return n, err
+			}
 		}
-		if err := c.Release(m); err != nil {
+		if err != nil {
 			return n, err
 		}
 	}
