@@ -32,6 +32,8 @@ func (h *Host) Dial(ctx context.Context, peerURL, port string, opt *Options) (*L
 	if err != nil {
 		return nil, err
 	}
+	p.dialing.Add(1)
+	defer p.dialing.Add(-1)
 	return p.dial(ctx, port, &o)
 }
 
@@ -54,10 +56,7 @@ func (h *Host) connect(peerURL string) (*dgrdma.Conn, error) {
 		return nil, err
 	}
 	for {
-		c, err := h.ep.Dial(peerURL)
-		if !errors.Is(err, dgrdma.ErrPeerExists) {
-			return c, err
-		}
+		// Before it is made anew: there may be no room for another.
 		for _, c := range h.ep.Conns() {
 			if name := c.Name(); name.ID == want.ID && name.Addr == want.Addr {
 				if c.Err() == nil {
@@ -65,6 +64,10 @@ func (h *Host) connect(peerURL string) (*dgrdma.Conn, error) {
 				}
 				c.Close() // it was given up; begin anew
 			}
+		}
+		c, err := h.ep.Dial(peerURL)
+		if !errors.Is(err, dgrdma.ErrPeerExists) {
+			return c, err
 		}
 	}
 }
@@ -192,7 +195,7 @@ func (p *peer) leaveIfSilent(silent *Link) {
 			return
 		}
 	}
-	if silent.heard() {
+	if silent.heard() || p.writes.Load() || p.dialing.Load() > 1 {
 		return
 	}
 	p.conn.Close()

@@ -192,6 +192,8 @@ type peer struct {
 	grants     grants
 	wordAsData [4]byte // where words go that come as data; of the receiving goroutine
 	mail       mail
+	writes     atomic.Bool  // letters came from it: it is one of us
+	dialing    atomic.Int32 // Dials that wait for it
 
 	mu    sync.Mutex
 	links map[uint32]*Link // by our number

@@ -1,7 +1,9 @@
 package link
 
 import (
+	"errors"
 	"sync"
+	"time"
 
 	"github.com/dgrdma/dgrdma/dgrdma"
 )
@@ -39,6 +41,7 @@ func (p *peer) letterAt(at, n uint64) ([]byte, error) {
 
 // letterCame reads the letter whose length the completion word tells.
 func (p *peer) letterCame(length uint32) {
+	p.writes.Store(true)
 	if length > boxSize {
 		p.read(letter{}, errLetter)
 		return
@@ -59,6 +62,10 @@ func (p *peer) send(life uint32, l letter) {
 	p.deliver()
 }
 
+// fullAgain is after how long a letter is tried again for which the connection's
+// queue had no room. Arbitrary.
+const fullAgain = 10 * time.Millisecond
+
 func (p *peer) deliver() {
 	m := &p.mail
 	for {
@@ -76,11 +83,18 @@ func (p *peer) deliver() {
 		m.t = dgrdma.Transaction{Segments: m.segment[:], CompletionAddr: letterBell, CompletionValue: uint32(n), Done: p.delivered}
 		life := m.queue[0].life
 		m.mu.Unlock()
-		err := p.conn.PostTo(life, &m.t)
-		if err == nil {
+		switch err := p.conn.PostTo(life, &m.t); {
+		case err == nil:
 			return
+		case errors.Is(err, dgrdma.ErrQueueFull):
+			m.mu.Lock()
+			m.posted = false
+			m.mu.Unlock()
+			time.AfterFunc(fullAgain, p.deliver)
+			return
+		default:
+			p.settle(err)
 		}
-		p.settle(err)
 	}
 }
 

@@ -203,7 +203,9 @@ func sent(t *dgrdma.Transaction, err error) {
 	p.link.settled()
 }
 
-// Send waits for a free buffer and sends a copy of b as a message.
+// Send waits for a free buffer and sends a copy of b as a message. Several
+// goroutines that send take turns; while one has acquired buffers that it did not
+// commit, the others get ErrOutOfTurn.
 func (p *Producer) Send(ctx context.Context, opcode uint8, b []byte) error {
 	if len(b) > p.wire.size {
 		return p.link.wrap("send to", fmt.Errorf("%d bytes, at most %d: %w", len(b), p.wire.size, ErrTooLong))

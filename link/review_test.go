@@ -254,3 +254,45 @@ func TestGreedyPeer(t *testing.T) {
 		t.Error("512 MiB are refused")
 	}
 }
+
+// TestFullQueue: a letter for which the connection's queue has no room is sent
+// later, and the peer is not taken for dead.
+func TestFullQueue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNet(t, 1)
+		n.sim.Link(transport.SimAddr(2), transport.SimAddr(1), simnet.Link{Latency: 50 * time.Millisecond})
+		a, b := n.host(1, &Config{Endpoint: dgrdma.Config{Queue: 4}}), n.host(2, nil)
+		defer b.Close()
+		defer a.Close()
+		out, in := join(t, a, b, "port", nil, &Options{Buffers: 64, Size: 10})
+		filled := make([]dgrdma.Transaction, 4)
+		done := make(chan error, len(filled))
+		for i := range filled {
+			filled[i] = dgrdma.Transaction{CompletionAddr: dgrdma.NoCompletion, CompletionValue: dgrdma.NoCompletion, Done: func(_ *dgrdma.Transaction, err error) { done <- err }}
+			if err := out.Peer().Post(&filled[i]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		second := make(chan error, 1)
+		port, err := b.Listen("second", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		go port.Accept(context.Background())
+		go func() {
+			_, err := dial(context.Background(), a, 2, "second", nil)
+			second <- err
+		}()
+		for range filled {
+			if err := <-done; err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := <-second; err != nil {
+			t.Errorf("dialed while the queue was full: %v", err)
+		}
+		if out.Err() != nil || in.Err() != nil {
+			t.Error(out.Err(), in.Err())
+		}
+	})
+}
