@@ -23,11 +23,12 @@ type Link struct {
 	number  uint32
 	life    uint32 // of the connection; nothing of this link reaches another
 	attempt uint64
-	memory  span          // of the half that receives, and of the credits
-	answer  chan error    // what the listener says, for the dialer
-	down    chan struct{} // closed when err is set
-	pending atomic.Int32  // transactions posted and not done
-	ending  atomic.Bool   // closed or orphaned: who ends the last transaction looks further
+	memory  span            // of the half that receives, and of the credits
+	answer  chan error      // what the listener says, for the dialer
+	down    chan struct{}   // closed when err is set
+	gone    <-chan struct{} // closed when the connection failed or was closed
+	pending atomic.Int32    // transactions posted and not done
+	ending  atomic.Bool     // closed or orphaned: who ends the last transaction looks further
 
 	mu         sync.Mutex
 	err        error
@@ -41,7 +42,7 @@ type Link struct {
 
 func newLink(p *peer, life uint32, port string, attempt uint64) *Link {
 	return &Link{
-		host: p.host, peer: p, number: p.host.newNumber(), life: life, port: port, attempt: attempt, answer: make(chan error, 1), down: make(chan struct{}),
+		host: p.host, peer: p, number: p.host.newNumber(), life: life, port: port, attempt: attempt, answer: make(chan error, 1), down: make(chan struct{}), gone: p.conn.Done(),
 	}
 }
 
@@ -180,6 +181,17 @@ func (l *Link) orphan() {
 	l.mu.Unlock()
 	l.withdraw()
 	l.advance()
+}
+
+// lost notes that the connection is at its end, of which there need not be an
+// event.
+func (l *Link) lost() {
+	err := l.peer.conn.Err()
+	if err == nil {
+		err = dgrdma.ErrReset // and made anew
+	}
+	l.fail(err)
+	l.orphan()
 }
 
 // peerLeft notes that the peer posts nothing more for this link.

@@ -254,7 +254,7 @@ func TestRefusals(t *testing.T) {
 		for _, l := range []struct {
 			port string
 			o    Options
-		}{{"in", Options{}}, {"big", Options{Buffers: 100, Size: 1 << 20}}} {
+		}{{"in", Options{}}, {"big", Options{Buffers: 100, Size: 1 << 20}}, {"open", Options{}}} {
 			p, err := b.Listen(l.port, &l.o)
 			if err != nil {
 				t.Fatal(err)
@@ -278,6 +278,7 @@ func TestRefusals(t *testing.T) {
 			{"in", Receive, `port "in" is not for that direction`},
 			{"in", Both, "not for that direction"},
 			{"big", Send, "open the host with more memory"},
+			{"open", Send, "64 buffers of 65536 bytes are more than half of the memory here"},
 		} {
 			_, err := dial(ctx, a, 2, c.port, &Options{Directions: c.dir})
 			if !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), c.says) {

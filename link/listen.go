@@ -121,6 +121,11 @@ func (n *Listener) accept(o *offer) (*Link, error) {
 	if a.directions&toListener != 0 {
 		yes.out = n.opt.settle(a.out)
 		in = &yes.out
+		// Where the listener left the shape open, one dialer does not get it all.
+		asked := uint64(in.Buffers) * uint64(in.Size)
+		if open := n.opt.Buffers == 0 || n.opt.Size == 0; open && asked > n.host.block.size()/2 {
+			return nil, fmt.Errorf("%d buffers of %d bytes are more than half of the memory here", in.Buffers, in.Size)
+		}
 	}
 	if a.directions&toDialer != 0 {
 		if !a.back.valid() {

@@ -296,3 +296,40 @@ func TestFullQueue(t *testing.T) {
 		}
 	})
 }
+
+// TestConnectionClosed: links end with their connection, whoever closes it.
+func TestConnectionClosed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNet(t, 1)
+		a, b, out, in := pair(t, n, nil, &Options{Buffers: 2, Size: 10})
+		defer b.Close()
+		defer a.Close()
+		ended := make(chan error)
+		go func() {
+			var err error
+			for err == nil {
+				_, err = in.In.Recv(context.Background())
+			}
+			ended <- err
+		}()
+		go func() {
+			var err error
+			for err == nil {
+				err = out.Out.Send(context.Background(), 0, nil)
+			}
+			ended <- err
+		}()
+		synctest.Wait()
+		out.Peer().Close()
+		in.Peer().Close()
+		for range 2 {
+			if err := <-ended; !errors.Is(err, ErrClosed) {
+				t.Error(err)
+			}
+		}
+		out.Close()
+		in.Close()
+		synctest.Wait()
+		nothingLeft(t, a, b)
+	})
+}

@@ -45,6 +45,8 @@ func (w *waiting) until(ctx context.Context, l *Link, down <-chan struct{}, r re
 			}
 			select {
 			case <-down:
+			case <-l.gone:
+				l.lost()
 			case <-ctx.Done():
 			default:
 				continue
@@ -60,6 +62,8 @@ func (w *waiting) until(ctx context.Context, l *Link, down <-chan struct{}, r re
 				w.asleep.Store(false)
 				continue
 			case <-down:
+			case <-l.gone:
+				l.lost()
 			case <-ctx.Done():
 			}
 			w.asleep.Store(false)
