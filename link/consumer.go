@@ -141,10 +141,8 @@ func (c *Consumer) recv(ctx context.Context) (Message, error) {
 	if c.end.Load() {
 		return Message{}, io.EOF
 	}
-	if !c.ready() {
-		if err := c.waiting.until(ctx, c.link, c.link.down, c); err != nil {
-			return Message{}, err
-		}
+	if err := c.waiting.until(ctx, c.link, c.link.down, c); err != nil {
+		return Message{}, err
 	}
 	m := c.get()
 	if m.EOF && len(m.Bytes) == 0 && m.Opcode == 0 {

@@ -13,14 +13,8 @@ import (
 // Dial makes a link to a port of the host with that URL. Without a deadline the
 // context is given the time after which a silent peer counts as dead.
 func (h *Host) Dial(ctx context.Context, peerURL, port string, opt *Options) (*Link, error) {
-	o := Options{}
-	if opt != nil {
-		o = *opt
-	}
-	if o.Directions == 0 {
-		o.Directions = Send
-	}
-	if err := o.check(port); err != nil {
+	o, err := opt.or(Send, port)
+	if err != nil {
 		return nil, err
 	}
 	if _, has := ctx.Deadline(); !has {
@@ -98,8 +92,8 @@ func (p *peer) dial(ctx context.Context, port string, o *Options) (*Link, error)
 	if err != nil {
 		err = l.wrap("dial", err)
 		l.fail(err)
-		l.discard()
-		p.leaveIfSilent(l)
+		l.end()
+		p.leaveIfSilent()
 		return nil, err
 	}
 	return l, nil
@@ -114,8 +108,8 @@ func (l *Link) answered(a *letter) bool {
 	if a.kind == letterRefuse {
 		l.peerClosed = true // it knows nothing of the link
 	}
-	wanted := !l.closed
 	l.mu.Unlock()
+	wanted := !l.ending.Load()
 	if first && wanted {
 		l.say(l.settleDial(a))
 	}
@@ -133,10 +127,8 @@ func (l *Link) say(err error) {
 
 // await waits for what the listener says.
 func (l *Link) await(ctx context.Context) error {
-	for l.host.manual && len(l.answer) == 0 && ctx.Err() == nil && l.failed() == nil {
-		if err := l.host.Poll(); err != nil {
-			return err
-		}
+	if err := l.host.drive(ctx, func() bool { return len(l.answer) > 0 || l.failed() != nil }); err != nil {
+		return err
 	}
 	select {
 	case err := <-l.answer:
@@ -174,37 +166,18 @@ func counting(h *half) outWire {
 	}
 }
 
-// discard ends a link that never worked, without end of file.
-func (l *Link) discard() {
-	l.mu.Lock()
-	l.closed = true
-	l.ending.Store(true)
-	l.mu.Unlock()
-	l.advance()
-}
-
-// leaveIfSilent ends the connection with a peer that said nothing to a link and
-// has no others: it may be of another kind, and would keep the memory that it was
-// told of for ever.
-func (p *peer) leaveIfSilent(silent *Link) {
+// leaveIfSilent ends the connection with a peer that never wrote a letter, when
+// nobody waits for one: it may be of another kind, and would keep the memory that
+// it was told of for ever.
+func (p *peer) leaveIfSilent() {
+	if p.writes.Load() || p.dialing.Load() > 1 {
+		return
+	}
 	for _, l := range p.all() {
-		l.mu.Lock()
-		alive := !l.closed || l.theirs != 0
-		l.mu.Unlock()
-		if alive {
+		if !l.ending.Load() {
 			return
 		}
 	}
-	if silent.heard() || p.writes.Load() || p.dialing.Load() > 1 {
-		return
-	}
 	p.conn.Close()
 	p.fail(ErrNoAnswer, everyLife)
-}
-
-// heard reports whether the peer answered.
-func (l *Link) heard() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.theirs != 0 || l.peerClosed
 }

@@ -119,6 +119,17 @@ func (h *Host) Poll() error {
 	return err
 }
 
+// drive polls the endpoint of a manual host until something is there, or the
+// context is done.
+func (h *Host) drive(ctx context.Context, there func() bool) error {
+	for h.manual && !there() && ctx.Err() == nil {
+		if err := h.Poll(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // event hears of peers that are gone.
 func (h *Host) event(ev dgrdma.Event) {
 	if ev.Conn != nil {

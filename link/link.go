@@ -28,12 +28,11 @@ type Link struct {
 	down    chan struct{}   // closed when err is set
 	gone    <-chan struct{} // closed when the connection failed or was closed
 	pending atomic.Int32    // transactions posted and not done
-	ending  atomic.Bool     // closed or orphaned: who ends the last transaction looks further
+	ending  atomic.Bool     // the application is through: who ends the last transaction looks further
 
 	mu         sync.Mutex
 	err        error
 	theirs     uint32 // the peer's number; 0: not known yet
-	closed     bool   // by the application
 	said       bool   // that we post nothing more
 	peerClosed bool   // the peer said so
 	orphaned   bool   // nothing can come from the peer any more
@@ -108,12 +107,14 @@ func (l *Link) CloseContext(ctx context.Context) error {
 		err = l.Out.CloseContext(ctx)
 	}
 	l.fail(ErrClosed)
-	l.mu.Lock()
-	l.closed = true
-	l.ending.Store(true)
-	l.mu.Unlock()
-	l.advance()
+	l.end()
 	return err
+}
+
+// end notes that the application is through with the link.
+func (l *Link) end() {
+	l.ending.Store(true)
+	l.advance()
 }
 
 // post posts a transaction that holds on to the link until settled is called.
@@ -136,7 +137,7 @@ func (l *Link) settled() {
 // any more, and the memory is given back.
 func (l *Link) advance() {
 	l.mu.Lock()
-	if !l.closed || l.pending.Load() > 0 || l.over {
+	if !l.ending.Load() || l.pending.Load() > 0 || l.over {
 		l.mu.Unlock()
 		return
 	}
@@ -208,8 +209,7 @@ func (l *Link) peerLeft() {
 	l.advance()
 }
 
-// halves computes how much memory the halves of this side need, takes it, and
-// lets the peer write there. in describes the half that receives, which gets its
+// allocate takes as much memory as the halves of this side need, and lets the peer write there. in describes the half that receives, which gets its
 // addresses; out the one that sends, which gets that of its credits, so many
 // words.
 func (l *Link) allocate(in, out *half, creditWords uint32, o *Options) error {

@@ -32,14 +32,8 @@ const backlog = 1024
 
 // Listen offers a port. Options say what links to it are like.
 func (h *Host) Listen(port string, opt *Options) (*Listener, error) {
-	o := Options{}
-	if opt != nil {
-		o = *opt
-	}
-	if o.Directions == 0 {
-		o.Directions = Receive
-	}
-	if err := o.check(port); err != nil {
+	o, err := opt.or(Receive, port)
+	if err != nil {
 		return nil, err
 	}
 	l := &Listener{host: h, port: port, opt: o, offers: make(chan offer, backlog), down: make(chan struct{})}
@@ -81,10 +75,8 @@ func (n *Listener) Close() error {
 // Accept waits for the next link.
 func (n *Listener) Accept(ctx context.Context) (*Link, error) {
 	for {
-		for n.host.manual && len(n.offers) == 0 && ctx.Err() == nil && !n.closed() {
-			if err := n.host.Poll(); err != nil {
-				return nil, err
-			}
+		if err := n.host.drive(ctx, func() bool { return len(n.offers) > 0 || n.closed() }); err != nil {
+			return nil, err
 		}
 		select {
 		case o := <-n.offers:

@@ -18,15 +18,10 @@ const plainFlagPitch = 80
 // host's endpoint was connected, and the descriptor to be given to that producer.
 // Nothing can be given back before [Link.Connect] has the producer's.
 func (h *Host) Offer(c *dgrdma.Conn, opt *Options) (*Link, Descriptor, error) {
-	o := Options{}
-	if opt != nil {
-		o = *opt
-	}
-	p, err := h.plainPeer(c, &o)
+	l, o, err := h.plainLink(c, opt)
 	if err != nil {
 		return nil, Descriptor{}, err
 	}
-	l := newPlain(p)
 	shape := o.settle(half{})
 	// Cards write whole words (section 8.4).
 	shape.Size = (shape.Size + wordSize - 1) &^ (wordSize - 1)
@@ -34,7 +29,7 @@ func (h *Host) Offer(c *dgrdma.Conn, opt *Options) (*Link, Descriptor, error) {
 	if err := l.allocate(&shape, nil, 0, &o); err != nil {
 		return nil, Descriptor{}, err
 	}
-	p.add(l)
+	l.peer.add(l)
 	return l, Descriptor{
 		Kind: KindConsumer, Role: RoleActiveFlowControl, Options: OptionActiveFlowControl | OptionFlagIsMeta,
 		Buffers: shape.Buffers, DataAddr: shape.Data, Pitch: shape.Pitch, Size: shape.Size,
@@ -65,10 +60,6 @@ func (l *Link) Connect(producer Descriptor) error {
 // Attach makes a link that sends to a consumer of another kind, and the descriptor
 // to be given to it, which says where our empty flags are.
 func (h *Host) Attach(c *dgrdma.Conn, consumer Descriptor, opt *Options) (*Link, Descriptor, error) {
-	o := Options{}
-	if opt != nil {
-		o = *opt
-	}
 	if err := consumer.Validate(); err != nil {
 		return nil, Descriptor{}, err
 	}
@@ -76,16 +67,15 @@ func (h *Host) Attach(c *dgrdma.Conn, consumer Descriptor, opt *Options) (*Link,
 		return nil, Descriptor{}, fmt.Errorf("link: attach: %w: kind %v with %d buffers, need a consumer with at most %d",
 			ErrDescriptor, consumer.Kind, consumer.Buffers, mostBuffers)
 	}
-	p, err := h.plainPeer(c, &o)
+	l, o, err := h.plainLink(c, opt)
 	if err != nil {
 		return nil, Descriptor{}, err
 	}
-	l := newPlain(p)
 	words := half{Buffers: consumer.Buffers}
 	if err := l.allocate(nil, &words, consumer.Buffers, &o); err != nil {
 		return nil, Descriptor{}, err
 	}
-	p.add(l)
+	l.peer.add(l)
 	l.Out.begin(outWire{
 		buffers: uint64(consumer.Buffers), size: int(min(consumer.Size, mostSize)), data: consumer.DataAddr, pitch: consumer.Pitch,
 		flags: consumer.FullFlagAddr, flagPitch: consumer.FullFlagPitch, returns: returnsEach,
@@ -98,20 +88,17 @@ func (h *Host) Attach(c *dgrdma.Conn, consumer Descriptor, opt *Options) (*Link,
 	}, nil
 }
 
-func newPlain(p *peer) *Link {
-	l := newLink(p, p.conn.Life(), "", 0)
-	l.plain = true
-	return l
-}
-
-// plainPeer checks what Offer and Attach were given.
-func (h *Host) plainPeer(c *dgrdma.Conn, o *Options) (*peer, error) {
-	if err := o.check("-"); err != nil {
-		return nil, err
+// plainLink makes the link of Offer and Attach, which have no port.
+func (h *Host) plainLink(c *dgrdma.Conn, opt *Options) (*Link, Options, error) {
+	o, err := opt.or(Both, "-")
+	if err != nil {
+		return nil, o, err
 	}
 	p, ok := c.Memory().(*peer)
 	if !ok || p.host != h {
-		return nil, fmt.Errorf("link: the connection to %v is not one of the host's endpoint", c.Name())
+		return nil, o, fmt.Errorf("link: the connection to %v is not one of the host's endpoint", c.Name())
 	}
-	return p, nil
+	l := newLink(p, c.Life(), "", 0)
+	l.plain = true
+	return l, o, nil
 }

@@ -43,6 +43,19 @@ const (
 	cacheLine      = 64
 )
 
+// or returns the options that count for a port, with that direction if none was
+// said.
+func (o *Options) or(otherwise Direction, port string) (Options, error) {
+	var full Options
+	if o != nil {
+		full = *o
+	}
+	if full.Directions == 0 {
+		full.Directions = otherwise
+	}
+	return full, full.check(port)
+}
+
 func (o *Options) check(name string) error {
 	switch {
 	case len(name) == 0 || len(name) > MaxName:
