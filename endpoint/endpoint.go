@@ -108,6 +108,9 @@ func (e *Endpoint) now() ack.Instant { return ack.Instant(time.Since(e.began)) }
 // ID returns the endpoint's id.
 func (e *Endpoint) ID() frame.EndpointID { return e.cfg.ID }
 
+// GiveUp returns how long a peer may show no progress before it counts as dead.
+func (e *Endpoint) GiveUp() time.Duration { return e.cfg.GiveUp }
+
 // LocalAddr returns the transport's address.
 func (e *Endpoint) LocalAddr() transport.Addr { return e.transport.LocalAddr() }
 

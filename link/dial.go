@@ -19,7 +19,7 @@ func (h *Host) Dial(ctx context.Context, peerURL, port string, opt *Options) (*L
 	}
 	if _, has := ctx.Deadline(); !has {
 		var cancel func()
-		ctx, cancel = context.WithTimeoutCause(ctx, h.giveUp, ErrNoAnswer)
+		ctx, cancel = context.WithTimeoutCause(ctx, h.ep.GiveUp(), ErrNoAnswer)
 		defer cancel()
 	}
 	p, err := h.peerAt(peerURL)

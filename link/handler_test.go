@@ -214,3 +214,24 @@ func TestAllocations(t *testing.T) {
 		t.Errorf("%v allocations for two messages", got)
 	}
 }
+
+// TestGiveUpOfTheString: what the endpoint string says of silence counts for dialing
+// too.
+func TestGiveUpOfTheString(t *testing.T) {
+	h, err := Open("udp:127.0.0.1?giveup=300ms", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close()
+	began := time.Now()
+	// Nobody is there, and nothing says so but silence.
+	if _, err := h.Dial(context.Background(), "ocpi-udp-rdma:127.0.0.1;9;65536.9.16", "port", nil); err == nil {
+		t.Error("a link to nobody")
+	}
+	if took := time.Since(began); took > 5*time.Second {
+		t.Errorf("it took %v to find out", took)
+	}
+	if got := h.Endpoint().GiveUp(); got != 300*time.Millisecond {
+		t.Errorf("gives up after %v", got)
+	}
+}

@@ -30,7 +30,6 @@ type Config struct {
 const (
 	defaultMemory = 64 << 20
 	longestQueue  = 1 << 20
-	defaultGiveUp = 10 * time.Second // the endpoint's
 )
 
 // Host is an endpoint whose memory is shared out to links.
@@ -39,7 +38,6 @@ type Host struct {
 	block   *block
 	manual  bool
 	onEvent func(dgrdma.Event)
-	giveUp  time.Duration
 	number  atomic.Uint32 // of the latest link
 	polling sync.Mutex    // who drives a manual endpoint
 
@@ -75,10 +73,7 @@ func Open(localURL string, cfg *Config) (*Host, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := &Host{block: b, manual: c.Endpoint.Manual, onEvent: c.Endpoint.OnEvent, giveUp: c.Endpoint.GiveUp, ports: make(map[string]*Listener)}
-	if h.giveUp == 0 {
-		h.giveUp = defaultGiveUp
-	}
+	h := &Host{block: b, manual: c.Endpoint.Manual, onEvent: c.Endpoint.OnEvent, ports: make(map[string]*Listener)}
 	var first [4]byte
 	rand.Read(first[:])
 	h.number.Store(binary.LittleEndian.Uint32(first[:]))
@@ -97,7 +92,7 @@ func Open(localURL string, cfg *Config) (*Host, error) {
 	if h.ep, err = open(&e); err != nil {
 		return nil, err
 	}
-	h.beat = time.AfterFunc(h.giveUp/2, h.heartbeat)
+	h.beat = time.AfterFunc(h.ep.GiveUp()/2, h.heartbeat)
 	return h, nil
 }
 
@@ -157,7 +152,7 @@ func (h *Host) heartbeat() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if !h.closed {
-		h.beat.Reset(h.giveUp / 2)
+		h.beat.Reset(h.ep.GiveUp() / 2)
 	}
 }
 
