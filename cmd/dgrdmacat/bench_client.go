@@ -22,7 +22,6 @@ type client struct {
 	targets   []*target
 	conns     []*dgrdma.Conn // one of each endpoint, to the server
 	driver    *driver        // of many endpoints; nil if there is one
-	giveUp    time.Duration
 	stderr    io.Writer
 }
 
@@ -52,7 +51,7 @@ func openClient(opt *benchOptions, local, peer url.Endpoint, stderr io.Writer) (
 	}
 	p.FirstID = uint32(first)
 	local = opt.wire.apply(local)
-	c := &client{opt: opt, local: local, peer: peer, plan: p, giveUp: giveUpOf(local), stderr: stderr}
+	c := &client{opt: opt, local: local, peer: peer, plan: p, stderr: stderr}
 	profile, err := profileBetweenUs(opt.wire.profile, peer.Scheme == url.UDP, false)
 	if err != nil {
 		return nil, err
@@ -196,7 +195,7 @@ func (c *client) turn(ctx context.Context, p plan, long time.Duration, o *outcom
 	out := newPump(p, c.conns, c.driver, true, &o.times)
 	// What the server was told to begin, it is told to end, even if the user is
 	// in a hurry.
-	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), long+4*c.giveUp)
+	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), long+4*c.endpoints[0].GiveUp())
 	defer cancel()
 	if err := tell(bounded, c.conns[0], kindBegin, &p); err != nil {
 		return err
@@ -247,7 +246,7 @@ func (c *client) turn(ctx context.Context, p plan, long time.Duration, o *outcom
 func (c *client) answer(ctx context.Context, kind uint32) (control, error) {
 	c.driver.awaits(0, 1)
 	defer c.driver.awaits(0, -1)
-	timer := time.NewTimer(2 * c.giveUp)
+	timer := time.NewTimer(2 * c.endpoints[0].GiveUp())
 	defer timer.Stop()
 	for {
 		select {

@@ -39,16 +39,6 @@ type linkResult struct {
 	Retransmits uint64  `json:"retransmits"`
 }
 
-func (o *benchOptions) openHost(local url.Endpoint, memory int) (*link.Host, error) {
-	if local.Size != 0 {
-		memory = int(local.Size)
-	}
-	if local.Dialect == url.Short {
-		local.Size = 0 // it has no place for it
-	}
-	return link.Open(o.wire.apply(local).String(), &link.Config{Memory: memory, Endpoint: dgrdma.Config{BusyPoll: o.busyPoll}})
-}
-
 // linkServer is the serving side of bench --link.
 type linkServer struct {
 	host  *link.Host
@@ -58,7 +48,7 @@ type linkServer struct {
 
 // openLinkServer opens the ports.
 func openLinkServer(ctx context.Context, o *benchOptions, local url.Endpoint) (*linkServer, error) {
-	h, err := o.openHost(local, servedMemory)
+	h, err := openHost(o.wire.apply(local), servedMemory, dgrdma.Config{BusyPoll: o.busyPoll})
 	if err != nil {
 		return nil, err
 	}
@@ -129,7 +119,7 @@ func linkServe(ctx context.Context, o *benchOptions, stderr io.Writer) error {
 		select {
 		case err := <-s.ended:
 			if o.once {
-				time.Sleep(farewell) // the last acknowledgements
+				linger(s.host, false)
 				return err
 			}
 			if err != nil {
@@ -145,11 +135,7 @@ func linkServe(ctx context.Context, o *benchOptions, stderr io.Writer) error {
 }
 
 func linkTo(ctx context.Context, o *benchOptions, stdout, stderr io.Writer) error {
-	peer, err := parsePeer(o.to)
-	if err != nil {
-		return err
-	}
-	local, err := localFor(o.local, peer)
+	local, peer, err := parseEnds(o.to, o.local)
 	if err != nil {
 		return err
 	}
@@ -157,7 +143,7 @@ func linkTo(ctx context.Context, o *benchOptions, stdout, stderr io.Writer) erro
 }
 
 func (o *benchOptions) linkMeasure(ctx context.Context, local, peer url.Endpoint, oneProcess bool, stdout, stderr io.Writer) error {
-	h, err := o.openHost(local, linkReserve)
+	h, err := openHost(o.wire.apply(local), linkReserve, dgrdma.Config{BusyPoll: o.busyPoll})
 	if err != nil {
 		return err
 	}

@@ -29,8 +29,7 @@ type server struct {
 	endpoint *dgrdma.Endpoint
 	target   *target
 	streams  *tcpServer // nil on wires without TCP
-	giveUp   time.Duration
-	idle     uint64 // bytes of memory before anybody came; 0: nobody else's would be told apart
+	idle     uint64     // bytes of memory before anybody came; 0: nobody else's would be told apart
 	log      io.Writer
 }
 
@@ -50,7 +49,7 @@ func openServer(opt *benchOptions, local url.Endpoint, private bool, log io.Writ
 	if local.Dialect == url.Short {
 		local.Size = 0 // it has no place for it
 	}
-	s := &server{opt: opt, target: memory, log: log, giveUp: giveUpOf(local)}
+	s := &server{opt: opt, target: memory, log: log}
 	profile, err := profileBetweenUs(opt.wire.profile, local.Scheme == url.UDP, true)
 	if err != nil {
 		return nil, err
@@ -75,16 +74,6 @@ func openServer(opt *benchOptions, local url.Endpoint, private bool, log io.Writ
 func (s *server) close() {
 	s.streams.close()
 	s.endpoint.Close()
-}
-
-// giveUpOf returns how long a peer may be silent.
-func giveUpOf(u url.Endpoint) time.Duration {
-	if v, ok := u.Options.Get("giveup"); ok {
-		if d, err := time.ParseDuration(v); err == nil && d > 0 {
-			return d
-		}
-	}
-	return 10 * time.Second
 }
 
 func memoryInUse() uint64 {
@@ -219,7 +208,7 @@ func (s *server) serveRun(ctx context.Context, p plan, conns []*dgrdma.Conn) err
 	elapsed := time.Since(began)
 	progress()
 	if out != nil {
-		bounded, cancel := context.WithTimeout(context.Background(), s.giveUp)
+		bounded, cancel := context.WithTimeout(context.Background(), s.endpoint.GiveUp())
 		err = errors.Join(err, out.stop(bounded))
 		cancel()
 		out.report(&saw)
@@ -276,7 +265,7 @@ func (s *server) deliver(ctx context.Context, c *dgrdma.Conn, saw *seen) error {
 // await waits for a client's next control record. Who says nothing and writes
 // nothing for too long is gone.
 func (s *server) await(ctx context.Context, c *dgrdma.Conn, kind uint32, in *arrivals) (control, error) {
-	tick := time.NewTicker(s.giveUp / 8)
+	tick := time.NewTicker(s.endpoint.GiveUp() / 8)
 	defer tick.Stop()
 	last, heard := uint64(0), time.Now()
 	for {
@@ -298,7 +287,7 @@ func (s *server) await(ctx context.Context, c *dgrdma.Conn, kind uint32, in *arr
 			if n != last || s.streams.busy() {
 				last, heard = n, now
 			}
-			if now.Sub(heard) > s.giveUp {
+			if now.Sub(heard) > s.endpoint.GiveUp() {
 				return control{}, errSilent
 			}
 		}

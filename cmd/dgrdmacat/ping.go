@@ -120,11 +120,7 @@ func pingServe(ctx context.Context, o *pingOptions, stderr io.Writer) error {
 }
 
 func pingTo(ctx context.Context, o *pingOptions, stdout, stderr io.Writer) error {
-	peer, err := parsePeer(o.to)
-	if err != nil {
-		return err
-	}
-	local, err := localFor(o.local, peer)
+	local, peer, err := parseEnds(o.to, o.local)
 	if err != nil {
 		return err
 	}

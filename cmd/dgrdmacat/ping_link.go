@@ -9,7 +9,6 @@ import (
 
 	"github.com/dgrdma/dgrdma/dgrdma"
 	"github.com/dgrdma/dgrdma/link"
-	"github.com/dgrdma/dgrdma/url"
 )
 
 // Ping over a link: messages of 64 bytes there and back, each answered where it
@@ -20,23 +19,12 @@ const (
 	pingLinkMemory  = 1 << 20
 )
 
-func (o *pingOptions) openHost(local url.Endpoint) (*link.Host, error) {
-	size := pingLinkMemory
-	if local.Size != 0 {
-		size = int(local.Size)
-	}
-	if local.Dialect == url.Short {
-		local.Size = 0
-	}
-	return link.Open(local.String(), &link.Config{Memory: size, Endpoint: dgrdma.Config{Manual: o.busyPoll}})
-}
-
 func pingLinkServe(ctx context.Context, o *pingOptions, stderr io.Writer) error {
 	local, err := parseLocal("serve", o.serve)
 	if err != nil {
 		return err
 	}
-	h, err := o.openHost(local)
+	h, err := openHost(local, pingLinkMemory, dgrdma.Config{Manual: o.busyPoll})
 	if err != nil {
 		return err
 	}
@@ -95,15 +83,11 @@ func linger(h *link.Host, manual bool) {
 }
 
 func pingLinkTo(ctx context.Context, o *pingOptions, stdout, stderr io.Writer) error {
-	peer, err := parsePeer(o.to)
+	local, peer, err := parseEnds(o.to, o.local)
 	if err != nil {
 		return err
 	}
-	local, err := localFor(o.local, peer)
-	if err != nil {
-		return err
-	}
-	h, err := o.openHost(local)
+	h, err := openHost(local, pingLinkMemory, dgrdma.Config{Manual: o.busyPoll})
 	if err != nil {
 		return err
 	}

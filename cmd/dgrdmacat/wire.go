@@ -10,6 +10,7 @@ import (
 	"strconv"
 
 	"github.com/dgrdma/dgrdma/dgrdma"
+	"github.com/dgrdma/dgrdma/link"
 	"github.com/dgrdma/dgrdma/transport"
 	"github.com/dgrdma/dgrdma/url"
 )
@@ -100,6 +101,18 @@ func profileBetweenUs(name string, overUDP, serving bool) (dgrdma.Profile, error
 	return p, nil
 }
 
+// openHost opens a host of links with as much memory as the string says, or
+// otherwise.
+func openHost(local url.Endpoint, otherwise int, cfg dgrdma.Config) (*link.Host, error) {
+	if local.Size != 0 {
+		otherwise = int(local.Size)
+	}
+	if local.Dialect == url.Short {
+		local.Size = 0 // it has no place for it
+	}
+	return link.Open(local.String(), &link.Config{Memory: otherwise, Endpoint: cfg})
+}
+
 // parseLocal reads where an endpoint of ours is to be.
 func parseLocal(flagName, s string) (url.Endpoint, error) {
 	u, err := url.Parse(s)
@@ -119,6 +132,14 @@ func parsePeer(s string) (url.Endpoint, error) {
 		return u, usageError{fmt.Errorf("--to %s: need the complete string that --serve prints, with address and ;<size>.<id>.<max>", s)}
 	}
 	return u, nil
+}
+
+// parseEnds reads whom to write to, and from where.
+func parseEnds(to, from string) (local, peer url.Endpoint, err error) {
+	if peer, err = parsePeer(to); err == nil {
+		local, err = localFor(from, peer)
+	}
+	return local, peer, err
 }
 
 // localFor returns the local endpoint from which a peer is reached. Options
