@@ -20,8 +20,6 @@ func TestHandler(t *testing.T) {
 		n := newNet(t, 1)
 		n.sim.Link(transport.SimAddr(2), transport.SimAddr(1), simnet.Link{Latency: time.Millisecond, Reorder: 0.3, Loss: 0.1})
 		a, b := n.host(1, nil), n.host(2, nil)
-		defer b.Close()
-		defer a.Close()
 		port, err := b.Listen("port", &Options{Directions: Send})
 		if err != nil {
 			t.Fatal(err)
@@ -65,9 +63,7 @@ func TestHandler(t *testing.T) {
 func TestTryAcquire(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNet(t, 1)
-		a, b, out, in := pair(t, n, nil, &Options{Buffers: 2, Size: 10})
-		defer b.Close()
-		defer a.Close()
+		_, _, out, in := pair(t, n, nil, &Options{Buffers: 2, Size: 10})
 		for i := range 2 {
 			x, ok := out.Out.TryAcquire()
 			if !ok {
@@ -106,8 +102,6 @@ func TestDeadPeer(t *testing.T) {
 		n := newNet(t, 1)
 		cfg := &Config{Endpoint: dgrdma.Config{GiveUp: giveUp}}
 		a, b := n.host(1, cfg), n.host(2, cfg)
-		defer b.Close()
-		defer a.Close()
 		out, in := join(t, a, b, "port", nil, &Options{Buffers: 4, Size: 10})
 		for range 3 {
 			if err := out.Out.Send(context.Background(), 0, []byte("delivered")); err != nil {
@@ -154,7 +148,6 @@ func TestNoAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNet(t, 1)
 		a := n.host(1, &Config{Endpoint: dgrdma.Config{GiveUp: time.Second}})
-		defer a.Close()
 		memory, _ := dgrdma.NewRegion(1 << 20)
 		plain, err := dgrdma.New(n.sim.Attach(transport.SimAddr(2), simnet.Config{}), &dgrdma.Config{ID: 2, Memory: memory, AcceptAny: true})
 		if err != nil {
@@ -177,9 +170,7 @@ func TestNoAnswer(t *testing.T) {
 // TestAllocations: none for a message, in either way to receive and to send.
 func TestAllocations(t *testing.T) {
 	n := newNet(t, 1)
-	a, b, out, in := pair(t, n, nil, &Options{Buffers: 64, Size: 64})
-	defer b.Close()
-	defer a.Close()
+	_, _, out, in := pair(t, n, nil, &Options{Buffers: 64, Size: 64})
 	ctx := context.Background()
 	body := make([]byte, 64)
 	message := func() {

@@ -29,13 +29,14 @@ func newNet(t testing.TB, seed uint64) *net {
 	return n
 }
 
-// host opens the host with that id, which is its address too.
+// host opens the host with that id, which is its address too, until the test ends.
 func (n *net) host(id uint16, cfg *Config) *Host {
 	n.t.Helper()
 	h, err := n.open(id, cfg)
 	if err != nil {
 		n.t.Fatal(err)
 	}
+	n.t.Cleanup(func() { h.Close() })
 	return h
 }
 
@@ -133,8 +134,6 @@ func TestMessages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNet(t, 1)
 		a, b, out, in := pair(t, n, &Options{Private: []byte("hello")}, &Options{Buffers: 4, Size: 1000, Private: []byte("welcome")})
-		defer b.Close()
-		defer a.Close()
 		if string(in.Private()) != "hello" || string(out.Private()) != "welcome" {
 			t.Errorf("private data %q and %q", in.Private(), out.Private())
 		}
@@ -186,9 +185,7 @@ func TestMessages(t *testing.T) {
 func TestTooLongAndOutOfTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNet(t, 1)
-		a, b, out, in := pair(t, n, nil, &Options{Buffers: 3, Size: 100})
-		defer b.Close()
-		defer a.Close()
+		_, _, out, in := pair(t, n, nil, &Options{Buffers: 3, Size: 100})
 		ctx := context.Background()
 		if err := out.Out.Send(ctx, 0, make([]byte, 101)); !errors.Is(err, ErrTooLong) {
 			t.Error(err)
@@ -249,8 +246,6 @@ func TestRefusals(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNet(t, 1)
 		a, b := n.host(1, nil), n.host(2, &Config{Memory: 1 << 20})
-		defer b.Close()
-		defer a.Close()
 		for _, l := range []struct {
 			port string
 			o    Options
@@ -298,9 +293,7 @@ func TestStreams(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNet(t, 1)
 		n.sim.Link(transport.SimAddr(1), transport.SimAddr(2), simnet.Link{Latency: time.Millisecond, Loss: 0.05, Duplicate: 0.05, Reorder: 0.05})
-		a, b, out, in := pair(t, n, &Options{Directions: Both}, &Options{Directions: Both, Buffers: 5, Size: 3000})
-		defer b.Close()
-		defer a.Close()
+		_, _, out, in := pair(t, n, &Options{Directions: Both}, &Options{Directions: Both, Buffers: 5, Size: 3000})
 		data := make([]byte, 500_000)
 		for i := range data {
 			data[i] = byte(i * i >> 7)
@@ -348,8 +341,6 @@ func TestManyLinks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNet(t, 1)
 		a, b := n.host(1, nil), n.host(2, nil)
-		defer b.Close()
-		defer a.Close()
 		port, err := b.Listen("many", &Options{Buffers: 2, Size: 200})
 		if err != nil {
 			t.Fatal(err)

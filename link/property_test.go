@@ -145,8 +145,6 @@ func flows(t *testing.T, seed uint64) {
 	n.sim.Link(one, two, randomLink(rnd))
 	n.sim.Link(two, one, randomLink(rnd))
 	a, b := n.host(1, &Config{Memory: 1 << 20}), n.host(2, &Config{Memory: 1 << 20})
-	defer b.Close()
-	defer a.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
 	defer cancel()
 	var all sync.WaitGroup

@@ -19,9 +19,7 @@ import (
 func TestCommitNeedsNoTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNet(t, 1)
-		a, b, out, in := pair(t, n, nil, &Options{Buffers: 4, Size: 10})
-		defer b.Close()
-		defer a.Close()
+		_, _, out, in := pair(t, n, nil, &Options{Buffers: 4, Size: 10})
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		var got [3]Buffer
@@ -65,8 +63,6 @@ func TestHandlerAnswersWhileFlushing(t *testing.T) {
 		n := newNet(t, 1)
 		n.sim.Link(transport.SimAddr(2), transport.SimAddr(1), simnet.Link{Latency: time.Millisecond})
 		a, b := n.host(1, nil), n.host(2, nil)
-		defer b.Close()
-		defer a.Close()
 		echo := func(l *Link, m Message) {
 			if x, ok := l.Out.TryAcquire(); ok && !m.EOF {
 				l.Out.Commit(x, m.Opcode, copy(x.Bytes, m.Bytes))
@@ -108,8 +104,6 @@ func TestNothingAfterClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNet(t, 1)
 		a, b, out, in := pair(t, n, &Options{Directions: Both, Buffers: 4, Size: 10}, &Options{Directions: Both, Buffers: 4, Size: 10})
-		defer b.Close()
-		defer a.Close()
 		ctx := context.Background()
 		for range 2 {
 			if err := out.Out.Send(ctx, 0, []byte("x")); err != nil {
@@ -168,9 +162,7 @@ func (p *picky) Write(b []byte) (int, error) {
 func TestReadThenWriteTo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNet(t, 1)
-		a, b, out, in := pair(t, n, nil, &Options{Buffers: 3, Size: 10})
-		defer b.Close()
-		defer a.Close()
+		_, _, out, in := pair(t, n, nil, &Options{Buffers: 3, Size: 10})
 		want := []byte("a header of fifteen and then all the rest of what is sent")
 		go func() {
 			out.Out.Write(want)
@@ -200,8 +192,6 @@ func TestReleaseBeforeConnect(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNet(t, 1)
 		a, b := n.host(1, nil), n.host(2, nil)
-		defer b.Close()
-		defer a.Close()
 		toB, err := a.ep.Connect(dgrdma.Peer{ID: 2, Addr: transport.SimAddr(2)})
 		if err != nil {
 			t.Fatal(err)
@@ -262,8 +252,6 @@ func TestFullQueue(t *testing.T) {
 		n := newNet(t, 1)
 		n.sim.Link(transport.SimAddr(2), transport.SimAddr(1), simnet.Link{Latency: 50 * time.Millisecond})
 		a, b := n.host(1, &Config{Endpoint: dgrdma.Config{Queue: 4}}), n.host(2, nil)
-		defer b.Close()
-		defer a.Close()
 		out, in := join(t, a, b, "port", nil, &Options{Buffers: 64, Size: 10})
 		filled := make([]dgrdma.Transaction, 4)
 		done := make(chan error, len(filled))
@@ -302,8 +290,6 @@ func TestConnectionClosed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNet(t, 1)
 		a, b, out, in := pair(t, n, nil, &Options{Buffers: 2, Size: 10})
-		defer b.Close()
-		defer a.Close()
 		ended := make(chan error)
 		go func() {
 			var err error

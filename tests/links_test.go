@@ -106,29 +106,18 @@ func flagsAt(d *peers.Port, from, n uint32) (words []peers.Completion) {
 func (r *portRig) consumed(d *peers.Port, pitch uint32, give func(i uint32)) (messages int) {
 	for {
 		time.Sleep(300 * time.Microsecond)
-		words := flagsAt(d, portFlags, max(portBuffers*pitch, 4))
+		// The one doorbell rings for every message, a buffer's flag once a round:
+		// with a flag for each buffer they may come out of turn.
+		i := uint32(messages % portBuffers)
+		at, nth := portFlags+i*pitch, messages/portBuffers
 		if pitch == 0 {
-			words = flagsAt(d, portDoorbell, 4)
+			at, nth = portDoorbell, messages
 		}
-		if len(words) == messages {
+		words := flagsAt(d, at, 4)
+		if len(words) <= nth {
 			continue
 		}
-		// With a flag for each buffer they may come out of turn.
-		w, i := words[messages], uint32(messages%portBuffers)
-		if pitch != 0 {
-			found := 0
-			for _, x := range words {
-				if x.Addr == portFlags+i*pitch {
-					if found == messages/portBuffers {
-						w = x
-					}
-					found++
-				}
-			}
-			if found <= messages/portBuffers {
-				continue
-			}
-		}
+		w := words[nth]
 		if messages == portMessages {
 			if w.Value != flagWord(0, 0, true, false) {
 				r.t.Errorf("end of file is %#x", w.Value)
