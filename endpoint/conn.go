@@ -87,16 +87,21 @@ func (e *Endpoint) newConn(p Peer, now ack.Instant) (*Conn, error) {
 		return nil, fmt.Errorf("dgrdma: connect peer %d: frames of %d bytes have no room for data", p.ID, limit)
 	}
 	c.leastChunk = room &^ (prof.Chunk - 1)
-	c.memory = e.memory
-	if each, ok := c.memory.(PerConn); ok {
-		c.memory = each.For(c)
-	}
-	c.placed, _ = c.memory.(Placed)
 	c.size.Store(p.Size)
 	c.wakeAt.Store(math.MaxInt64)
 	c.rx.init(c)
 	c.start(now)
 	return c, nil
+}
+
+// view takes the peer's view of the memory. Connections that are made and not used
+// have none.
+func (c *Conn) view() {
+	c.memory = c.ep.memory
+	if each, ok := c.memory.(PerConn); ok {
+		c.memory = each.For(c)
+	}
+	c.placed, _ = c.memory.(Placed)
 }
 
 // start begins the sending half. Guarded by mu.

@@ -51,6 +51,7 @@ func (e *Endpoint) connect(p Peer, learned bool) (*Conn, error) {
 	case old.find(p.ID, p.Addr) != nil:
 		err = fmt.Errorf("dgrdma: connect peer %d at %v: %w", p.ID, p.Addr, ErrPeerExists)
 	default:
+		c.view()
 		e.peers.Store(old.with(c))
 		e.focus()
 	}

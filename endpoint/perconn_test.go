@@ -27,6 +27,9 @@ func (m *eachItsOwn) For(c *Conn) Memory {
 	if err != nil {
 		panic(err)
 	}
+	if m.made[c.Peer().ID] != nil {
+		panic("asked twice for one connection")
+	}
 	m.made[c.Peer().ID] = r
 	return r
 }
@@ -38,6 +41,11 @@ func TestPerConn(t *testing.T) {
 		memory := &eachItsOwn{made: make(map[frame.EndpointID]*Region)}
 		p := newPair(t, pairConfig{b: Config{Memory: memory, AcceptAny: true}})
 		defer p.close()
+		// Whether it was learned or connected before: it stays one connection.
+		synctest.Wait()
+		if c, err := p.b.Connect(Peer{ID: 1, Addr: addrA}); err == nil && c != p.toA {
+			t.Error("a second connection to one peer")
+		}
 		other, err := New(p.net.Attach(transport.SimAddr(3), simnet.Config{}), &Config{ID: 3})
 		if err != nil {
 			t.Fatal(err)
