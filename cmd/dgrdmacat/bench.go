@@ -19,8 +19,11 @@ type benchOptions struct {
 	urlFile          string
 	wire             wireFlags
 	plan             plan
+	size             int
 	peers, depth     int
+	seconds          float64
 	duration         time.Duration
+	bidir            bool
 	busyPoll         bool
 	json             bool
 	verify           string
@@ -29,99 +32,101 @@ type benchOptions struct {
 	buffers          int
 }
 
-const benchIntro = `Measures one-sided writes: throughput, completion time, and what they cost.
+var benchCommand = command{
+	name: "bench", summary: "measure throughput and completion times between two endpoints",
+	about: `Measures one-sided writes: throughput, completion time, and what they cost.
 
   dgrdmacat bench                    both ends in this process, over loopback
   dgrdmacat bench --serve URL        be written to by any peer
   dgrdmacat bench --to URL           write to a server, whose complete URL it prints
 
 URL is udp, udp:7100, udp:10.0.0.2:7100, ether:eth0 or a complete endpoint string.
-Its options, as in udp:7100?giveup=2s, count before the flags.`
-
-func bench(ctx context.Context, fs *flag.FlagSet, args []string, stdout, stderr io.Writer) error {
-	opt, err := parseBench(fs, args, stdout)
-	if err != nil {
-		return err
-	}
-	switch {
-	case opt.link && opt.serve != "":
-		return linkServe(ctx, opt, stderr)
-	case opt.link && opt.to != "":
-		return linkTo(ctx, opt, stdout, stderr)
-	case opt.link:
-		return linkBoth(ctx, opt, stdout, stderr)
-	case opt.serve != "":
-		return benchServe(ctx, opt, stderr)
-	case opt.to != "":
-		return benchTo(ctx, opt, stdout, stderr)
-	}
-	return benchBoth(ctx, opt, stdout, stderr)
+Its options, as in udp:7100?giveup=2s, count before the flags.`,
+	flags: func(fs *flag.FlagSet) action {
+		o := new(benchOptions)
+		o.register(fs)
+		return func(ctx context.Context, std *stdio, _ []string) error {
+			if err := o.check(); err != nil {
+				return err
+			}
+			switch {
+			case o.link && o.serve != "":
+				return linkServe(ctx, o, std.err)
+			case o.link && o.to != "":
+				return linkTo(ctx, o, std.out, std.err)
+			case o.link:
+				return linkBoth(ctx, o, std.out, std.err)
+			case o.serve != "":
+				return benchServe(ctx, o, std.err)
+			case o.to != "":
+				return benchTo(ctx, o, std.out, std.err)
+			}
+			return benchBoth(ctx, o, std.out, std.err)
+		}
+	},
 }
 
-func parseBench(fs *flag.FlagSet, args []string, stdout io.Writer) (*benchOptions, error) {
-	var o benchOptions
+func (o *benchOptions) register(fs *flag.FlagSet) {
 	fs.StringVar(&o.serve, "serve", "", "`URL` to serve on")
 	fs.BoolVar(&o.once, "once", false, "with --serve: end after one client")
 	fs.StringVar(&o.urlFile, "url-file", "", "with --serve: write the complete URL to this `file`")
 	fs.StringVar(&o.to, "to", "", "complete `URL` of the server")
 	fs.StringVar(&o.local, "local", "", "with --to: `URL` of this side; Ethernet needs it")
-	size := fs.Int("size", 1<<20, "bytes per transaction")
-	fs.IntVar(&o.depth, "depth", 0, "transactions outstanding, of each peer; 0: of all peers together what makes up 4 MiB,\nat most 4096")
-	seconds := fs.Float64("seconds", 3, "how long to write")
-	bidir := fs.Bool("bidir", false, "the server writes too")
+	fs.IntVar(&o.size, "size", 1<<20, "`bytes` per transaction")
+	fs.IntVar(&o.depth, "depth", 0, "transactions outstanding, of each peer; 0: of all peers together what makes up 4 MiB, at most 4096")
+	fs.Float64Var(&o.seconds, "seconds", 3, "`seconds` to write")
+	fs.BoolVar(&o.bidir, "bidir", false, "the server writes too")
 	fs.IntVar(&o.peers, "peers", 1, "endpoints of the client, each with an id and a port of its own")
 	fs.BoolVar(&o.busyPoll, "busy-poll", false, "receive without sleeping")
 	fs.BoolVar(&o.json, "json", false, "print one JSON object")
 	fs.StringVar(&o.verify, "verify", "sample", "what the receiver looks at: sample, full, off")
-	fs.StringVar(&o.compare, "compare", "", "take turns with another protocol between the same addresses: tcp")
+	fs.StringVar(&o.compare, "compare", "", "take turns with another `protocol` between the same addresses: tcp")
 	fs.BoolVar(&o.link, "link", false, "measure a link with credits in place of bare transactions; both sides need it")
 	fs.BoolVar(&o.stream, "stream", false, "with --link: io.Copy at both ends")
 	fs.IntVar(&o.buffers, "buffers", 64, "with --link: buffers of --size bytes")
 	o.wire.register(fs)
-	if err := parse(fs, args, stdout, benchIntro); err != nil {
-		return nil, err
-	}
+}
+
+// check refuses what does not go together and makes the plan.
+func (o *benchOptions) check() error {
 	verify, known := verifyNames[o.verify]
-	bad := func(format string, args ...any) (*benchOptions, error) {
-		return nil, usageError{fmt.Errorf(format, args...)}
-	}
 	switch {
 	case o.serve != "" && o.to != "":
-		return bad("--serve and --to are the two ends: give one, or none for both in this process")
+		return badUsage("--serve and --to are the two ends: give one, or none for both in this process")
 	case o.serve == "" && (o.once || o.urlFile != ""):
-		return bad("--once and --url-file belong to --serve")
+		return badUsage("--once and --url-file belong to --serve")
 	case o.to == "" && o.local != "":
-		return bad("--local belongs to --to")
-	case *size < 1 || *size > 1<<30:
-		return bad("--size %d: need 1 to %d bytes", *size, 1<<30)
+		return badUsage("--local belongs to --to")
+	case o.size < 1 || o.size > 1<<30:
+		return badUsage("--size %d: need 1 to %d bytes", o.size, 1<<30)
 	case o.depth < 0 || o.depth > 1<<20:
-		return bad("--depth %d: need 1 to %d", o.depth, 1<<20)
-	case !(*seconds > 0 && *seconds <= 86400):
-		return bad("--seconds %v: need more than 0, at most 86400", *seconds)
+		return badUsage("--depth %d: need 1 to %d", o.depth, 1<<20)
+	case !(o.seconds > 0 && o.seconds <= 86400):
+		return badUsage("--seconds %v: need more than 0, at most 86400", o.seconds)
 	case o.peers < 1 || o.peers > 4096:
-		return bad("--peers %d: need 1 to 4096", o.peers)
+		return badUsage("--peers %d: need 1 to 4096", o.peers)
 	case !known:
-		return bad("--verify %s: need sample, full or off", o.verify)
+		return badUsage("--verify %s: need sample, full or off", o.verify)
 	case !o.link && (o.stream || o.buffers != 64):
-		return bad("--stream and --buffers belong to --link")
-	case o.link && (o.compare != "" || o.peers != 1 || o.depth != 0 || *bidir):
-		return bad("--compare, --peers, --depth and --bidir are not for links")
-	case o.link && *size > link.MaxMessage:
-		return bad("--size %d: messages of links have at most %d bytes", *size, link.MaxMessage)
+		return badUsage("--stream and --buffers belong to --link")
+	case o.link && (o.compare != "" || o.peers != 1 || o.depth != 0 || o.bidir):
+		return badUsage("--compare, --peers, --depth and --bidir are not for links")
+	case o.link && o.size > link.MaxMessage:
+		return badUsage("--size %d: messages of links have at most %d bytes", o.size, link.MaxMessage)
 	case o.buffers < 1 || o.buffers > 65536:
-		return bad("--buffers %d: need 1 to 65536", o.buffers)
+		return badUsage("--buffers %d: need 1 to 65536", o.buffers)
 	case o.compare != "" && o.compare != "tcp":
-		return bad("--compare %s: only tcp", o.compare)
+		return badUsage("--compare %s: only tcp", o.compare)
 	}
 	if err := o.wire.check(); err != nil {
-		return nil, err
+		return err
 	}
-	o.duration = time.Duration(*seconds * float64(time.Second))
-	o.plan = plan{Size: uint32(*size), Peers: uint32(o.peers), Verify: verify}
-	if *bidir {
+	o.duration = time.Duration(o.seconds * float64(time.Second))
+	o.plan = plan{Size: uint32(o.size), Peers: uint32(o.peers), Verify: verify}
+	if o.bidir {
 		o.plan.BothWays = 1
 	}
-	return &o, nil
+	return nil
 }
 
 func benchServe(ctx context.Context, opt *benchOptions, stderr io.Writer) error {
@@ -149,7 +154,7 @@ func benchTo(ctx context.Context, opt *benchOptions, stdout, stderr io.Writer) e
 		return err
 	}
 	if opt.compare != "" && peer.Scheme != url.UDP {
-		return usageError{errors.New("--compare tcp: there is no TCP on bare Ethernet; compare over UDP")}
+		return badUsage("--compare tcp: there is no TCP on bare Ethernet; compare over UDP")
 	}
 	local, err := localFor(opt.local, peer)
 	if err != nil {

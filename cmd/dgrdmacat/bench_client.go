@@ -47,7 +47,7 @@ func openClient(opt *benchOptions, local, peer url.Endpoint, stderr io.Writer) (
 		first = dgrdma.EndpointID(local.ID)
 	}
 	if peer.ID != 0 && opt.peers == 1 && uint16(first) == peer.ID {
-		return nil, usageError{fmt.Errorf("--local has id %d, which is the server's", first)}
+		return nil, badUsage("--local has id %d, which is the server's", first)
 	}
 	p.FirstID = uint32(first)
 	local = opt.wire.apply(local)
@@ -74,7 +74,7 @@ func (c *client) open(local url.Endpoint, profile *dgrdma.Profile, i int) error 
 		size = c.perPeer().needs()
 	}
 	if local.Size != 0 && local.Size < size {
-		return usageError{fmt.Errorf("--local: memory of %d bytes, the run needs %d", local.Size, size)}
+		return badUsage("--local: memory of %d bytes, the run needs %d", local.Size, size)
 	}
 	memory, err := newTarget(int(max(size, local.Size)))
 	if err != nil {

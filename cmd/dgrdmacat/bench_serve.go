@@ -40,7 +40,7 @@ func openServer(opt *benchOptions, local url.Endpoint, private bool, log io.Writ
 		local.Size = servedMemory
 	}
 	if local.Size < 2*completionsAt {
-		return nil, usageError{fmt.Errorf("--serve: memory of %d bytes, need at least %d", local.Size, 2*completionsAt)}
+		return nil, badUsage("--serve: memory of %d bytes, need at least %d", local.Size, 2*completionsAt)
 	}
 	memory, err := newTarget(int(local.Size))
 	if err != nil {

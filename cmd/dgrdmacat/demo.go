@@ -6,7 +6,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"sync/atomic"
 	"time"
@@ -22,32 +21,72 @@ const (
 	demoData  = 4096    // address of the data; completion words lie before it
 )
 
-func demo(ctx context.Context, fs *flag.FlagSet, args []string, stdout, stderr io.Writer) error {
-	size := fs.Int("size", 64, "MiB to move, 1 to 1024")
-	loss := fs.Float64("loss", 0.05, "share of datagrams that are lost, each way, 0 to 0.4")
-	duplicate := fs.Float64("duplicate", 0.01, "share of datagrams that arrive twice, 0 to 1")
-	reorder := fs.Float64("reorder", 0.02, "share of datagrams that are overtaken, 0 to 1")
-	seed := fs.Uint64("seed", 1, "seed of the network's faults")
-	if err := parse(fs, args, stdout, "Two endpoints in this process move data by one-sided writes over a simulated\n"+
-		"network that loses, duplicates and reorders. The receiver's memory is compared\nwith what was sent."); err != nil {
-		return err
-	}
-	switch {
-	case *size < 1 || *size > 1024:
-		return usageError{fmt.Errorf("--size %d: need 1 to 1024 MiB", *size)}
-	case *loss < 0 || *loss > 0.4:
-		return usageError{fmt.Errorf("--loss %v: need 0 to 0.4", *loss)}
-	case *duplicate < 0 || *duplicate > 1 || *reorder < 0 || *reorder > 1:
-		return usageError{errors.New("--duplicate and --reorder are shares, 0 to 1")}
-	}
-	link := simnet.Link{
-		Latency: 100 * time.Microsecond, Loss: *loss, Duplicate: *duplicate, Reorder: *reorder,
-		ReorderBy: 300 * time.Microsecond,
-	}
-	return moveOverSimnet(ctx, *size, link, *seed, stdout, stderr)
+var demoCommand = command{
+	name: "demo", summary: "move data between two endpoints in this process, and verify it",
+	about: `Two endpoints in this process move data by one-sided writes, over UDP on the
+loopback interface. The receiver's memory is compared with what was sent. With
+--lossy they do it over a simulated network that loses, duplicates and reorders.`,
+	flags: func(fs *flag.FlagSet) action {
+		size := fs.Int("size", 64, "`MiB` to move, 1 to 1024")
+		lossy := fs.Bool("lossy", false, "over a simulated network; the flags below belong to it")
+		loss := fs.Float64("loss", 0.05, "`share` of datagrams that are lost, each way, 0 to 0.4")
+		duplicate := fs.Float64("duplicate", 0.01, "`share` of datagrams that arrive twice, 0 to 1")
+		reorder := fs.Float64("reorder", 0.02, "`share` of datagrams that are overtaken, 0 to 1")
+		seed := fs.Uint64("seed", 1, "seed of the network's faults")
+		return func(ctx context.Context, std *stdio, _ []string) error {
+			stray := ""
+			fs.Visit(func(f *flag.Flag) {
+				if f.Name != "size" && f.Name != "lossy" {
+					stray = f.Name
+				}
+			})
+			switch {
+			case *size < 1 || *size > 1024:
+				return badUsage("--size %d: need 1 to 1024 MiB", *size)
+			case !*lossy && stray != "":
+				return badUsage("--%s belongs to --lossy", stray)
+			case !(*loss >= 0 && *loss <= 0.4):
+				return badUsage("--loss %v: need 0 to 0.4", *loss)
+			case !(*duplicate >= 0 && *duplicate <= 1 && *reorder >= 0 && *reorder <= 1):
+				return badUsage("--duplicate and --reorder are shares, 0 to 1")
+			}
+			if !*lossy {
+				return demoOverUDP(ctx, *size, std)
+			}
+			return demoOverSimnet(ctx, *size, simnet.Link{
+				Latency: 100 * time.Microsecond, Loss: *loss, Duplicate: *duplicate, Reorder: *reorder,
+				ReorderBy: 300 * time.Microsecond,
+			}, *seed, std)
+		}
+	},
 }
 
-func moveOverSimnet(ctx context.Context, blocks int, link simnet.Link, seed uint64, stdout, stderr io.Writer) error {
+func demoOverUDP(ctx context.Context, blocks int, std *stdio) error {
+	memory, err := dgrdma.NewRegion(demoData + blocks*demoBlock)
+	if err != nil {
+		return err
+	}
+	receiver, err := dgrdma.Open("udp:127.0.0.1", &dgrdma.Config{Memory: memory, AcceptAny: true})
+	if err != nil {
+		return err
+	}
+	defer receiver.Close()
+	sender, err := dgrdma.Open("udp:127.0.0.1", nil)
+	if err != nil {
+		return err
+	}
+	defer sender.Close()
+	conn, err := sender.Dial(receiver.URL())
+	if err != nil {
+		return err
+	}
+	d := demonstration{conn: conn, memory: memory, receiver: receiver, blocks: blocks}
+	return d.run(ctx, std, 1, func() {
+		fmt.Fprintf(std.out, "network     UDP on the loopback interface, from %v to %v\n", sender.LocalAddr(), receiver.LocalAddr())
+	})
+}
+
+func demoOverSimnet(ctx context.Context, blocks int, link simnet.Link, seed uint64, std *stdio) error {
 	from, to := transport.SimAddr(1), transport.SimAddr(2)
 	network := simnet.New(seed)
 	defer network.Close()
@@ -75,42 +114,56 @@ func moveOverSimnet(ctx context.Context, blocks int, link simnet.Link, seed uint
 	if _, err := receiver.Connect(dgrdma.Peer{ID: 1, Addr: from}); err != nil {
 		return err
 	}
+	d := demonstration{conn: conn, memory: memory, receiver: receiver, blocks: blocks}
+	return d.run(ctx, std, seed, func() {
+		out, back := network.LinkStats(from, to), network.LinkStats(to, from)
+		fmt.Fprintf(std.out, "network     %d datagrams out, %d lost; %d back, %d lost; %d duplicated, %d reordered\n",
+			out.Sent, out.Dropped(), back.Sent, back.Dropped(), out.Duplicated+back.Duplicated, out.Reordered+back.Reordered)
+	})
+}
 
-	data := make([]byte, blocks*demoBlock)
+// demonstration is two endpoints between which data moves.
+type demonstration struct {
+	conn     *dgrdma.Conn
+	memory   *dgrdma.Region
+	receiver interface{ Stats() dgrdma.Stats }
+	blocks   int
+}
+
+func (d *demonstration) run(ctx context.Context, std *stdio, seed uint64, aboutNetwork func()) error {
+	data := make([]byte, d.blocks*demoBlock)
 	random := rand.NewChaCha8([32]byte{byte(seed)})
 	random.Read(data)
 
 	var moved atomic.Int64
 	start := time.Now()
-	stop := showProgress(stderr, func() string {
+	stop := showProgress(std.err, func() string {
 		n := moved.Load()
-		return fmt.Sprintf("%4d of %d MiB  %3d %%  %.0f MB/s", n>>20, blocks, 100*n/int64(len(data)),
+		return fmt.Sprintf("%4d of %d MiB  %3d %%  %.0f MB/s", n>>20, d.blocks, 100*n/int64(len(data)),
 			float64(n)/max(time.Since(start).Seconds(), 1e-3)/1e6)
 	})
-	err = postAll(ctx, conn, data, &moved)
+	err := postAll(ctx, d.conn, data, &moved)
 	elapsed := time.Since(start)
 	stop()
 	if err != nil {
 		return err
 	}
-	for i := range blocks {
-		if err := memory.WaitFor(ctx, uint32(4*i), uint32(i+1)); err != nil {
+	for i := range d.blocks {
+		if err := d.memory.WaitFor(ctx, uint32(4*i), uint32(i+1)); err != nil {
 			return err
 		}
 	}
-	if got := memory.Bytes()[demoData:]; !bytes.Equal(got, data) {
+	if got := d.memory.Bytes()[demoData:]; !bytes.Equal(got, data) {
 		return errors.New("the receiver's memory differs from what was sent")
 	}
 
-	s, r := conn.Stats(), receiver.Stats()
-	out, back := network.LinkStats(from, to), network.LinkStats(to, from)
-	fmt.Fprintf(stdout, "moved       %d MiB in %v, %.0f MB/s, every byte verified\n", blocks, elapsed.Round(time.Millisecond),
+	s, r := d.conn.Stats(), d.receiver.Stats()
+	fmt.Fprintf(std.out, "moved       %d MiB in %v, %.0f MB/s, every byte verified\n", d.blocks, elapsed.Round(time.Millisecond),
 		float64(len(data))/elapsed.Seconds()/1e6)
-	fmt.Fprintf(stdout, "network     %d datagrams out, %d lost; %d back, %d lost; %d duplicated, %d reordered\n",
-		out.Sent, out.Dropped(), back.Sent, back.Dropped(), out.Duplicated+back.Duplicated, out.Reordered+back.Reordered)
-	fmt.Fprintf(stdout, "recovered   %d frames sent again (%d by later acknowledgements, %d by timeout), %d duplicates filtered\n",
+	aboutNetwork()
+	fmt.Fprintf(std.out, "recovered   %d frames sent again (%d by later acknowledgements, %d by timeout), %d duplicates filtered\n",
 		s.RetransmitsFast+s.RetransmitsTimed, s.RetransmitsFast, s.RetransmitsTimed, r.Duplicates)
-	fmt.Fprintf(stdout, "completed   %d transactions, %d completion words written, each once\n", s.TransactionsDone, r.Completions)
+	fmt.Fprintf(std.out, "completed   %d transactions, %d completion words written, each once\n", s.TransactionsDone, r.Completions)
 	return nil
 }
 

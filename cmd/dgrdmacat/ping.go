@@ -11,14 +11,35 @@ import (
 	"time"
 )
 
-const pingIntro = `Measures how long a 64-byte write with completion takes to arrive: half of what
+var pingCommand = command{
+	name: "ping", summary: "measure how long a write takes to arrive",
+	about: `Measures how long a 64-byte write with completion takes to arrive: half of what
 it takes until the peer's answer, the same in the other direction, is complete.
 
   dgrdmacat ping --serve URL    answer
   dgrdmacat ping --to URL       measure
 
 URL as for bench. --busy-poll drives the endpoint from one thread that never
-sleeps; give it to both sides.`
+sleeps; give it to both sides.`,
+	flags: func(fs *flag.FlagSet) action {
+		o := new(pingOptions)
+		o.register(fs)
+		return func(ctx context.Context, std *stdio, _ []string) error {
+			if err := o.check(); err != nil {
+				return err
+			}
+			switch {
+			case o.link && o.serve != "":
+				return pingLinkServe(ctx, o, std.err)
+			case o.link:
+				return pingLinkTo(ctx, o, std.out, std.err)
+			case o.serve != "":
+				return pingServe(ctx, o, std.err)
+			}
+			return pingTo(ctx, o, std.out, std.err)
+		}
+	},
+}
 
 type pingOptions struct {
 	serve, to, local string
@@ -27,8 +48,7 @@ type pingOptions struct {
 	n                int
 }
 
-func ping(ctx context.Context, fs *flag.FlagSet, args []string, stdout, stderr io.Writer) error {
-	var o pingOptions
+func (o *pingOptions) register(fs *flag.FlagSet) {
 	fs.StringVar(&o.serve, "serve", "", "`URL` to answer on")
 	fs.BoolVar(&o.once, "once", false, "with --serve: end after one client")
 	fs.StringVar(&o.to, "to", "", "complete `URL` of the server")
@@ -37,29 +57,20 @@ func ping(ctx context.Context, fs *flag.FlagSet, args []string, stdout, stderr i
 	fs.BoolVar(&o.busyPoll, "busy-poll", false, "never sleep")
 	fs.BoolVar(&o.link, "link", false, "over a link; both sides need it")
 	fs.BoolVar(&o.json, "json", false, "print one JSON object")
-	if err := parse(fs, args, stdout, pingIntro); err != nil {
-		return err
-	}
+}
+
+func (o *pingOptions) check() error {
 	switch {
 	case (o.serve == "") == (o.to == ""):
-		return usageError{errors.New("give --serve or --to")}
+		return badUsage("give --serve or --to")
 	case o.serve == "" && o.once:
-		return usageError{errors.New("--once belongs to --serve")}
+		return badUsage("--once belongs to --serve")
 	case o.to == "" && o.local != "":
-		return usageError{errors.New("--local belongs to --to")}
+		return badUsage("--local belongs to --to")
 	case o.n < 1 || o.n > 100_000_000:
-		return usageError{fmt.Errorf("-n %d: need 1 to 100000000", o.n)}
+		return badUsage("-n %d: need 1 to 100000000", o.n)
 	}
-	switch {
-	case o.link && o.serve != "":
-		return pingLinkServe(ctx, &o, stderr)
-	case o.link:
-		return pingLinkTo(ctx, &o, stdout, stderr)
-	}
-	if o.serve != "" {
-		return pingServe(ctx, &o, stderr)
-	}
-	return pingTo(ctx, &o, stdout, stderr)
+	return nil
 }
 
 // pingResult is the object that --json prints: one-way times in microseconds.
@@ -84,7 +95,7 @@ func pingServe(ctx context.Context, o *pingOptions, stderr io.Writer) error {
 		size = int(local.Size)
 	}
 	if size < pingData+pingBytes {
-		return usageError{fmt.Errorf("--serve: memory of %d bytes, need at least %d", size, pingData+pingBytes)}
+		return badUsage("--serve: memory of %d bytes, need at least %d", size, pingData+pingBytes)
 	}
 	for first := true; ; first = false {
 		p, err := newPinger(size)
@@ -125,7 +136,7 @@ func pingTo(ctx context.Context, o *pingOptions, stdout, stderr io.Writer) error
 		return err
 	}
 	if peer.Size < pingData+pingBytes {
-		return usageError{fmt.Errorf("--to: memory of %d bytes, need at least %d", peer.Size, pingData+pingBytes)}
+		return badUsage("--to: memory of %d bytes, need at least %d", peer.Size, pingData+pingBytes)
 	}
 	p, err := newPinger(pingMemory)
 	if err != nil {

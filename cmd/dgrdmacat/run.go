@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 )
@@ -15,85 +14,58 @@ const (
 	exitUsage = 2
 )
 
-// command is a sub-command: it reads its own flags.
-type command struct {
-	name, summary string
-	run           func(ctx context.Context, fs *flag.FlagSet, args []string, stdout, stderr io.Writer) error
+// commands are the sub-commands, in the order in which a user meets them.
+var commands []*command
+
+func init() {
+	// Not an initializer: some of these commands describe all.
+	commands = []*command{
+		&demoCommand, &pingCommand, &benchCommand, &manCommand, &completionCommand,
+	}
 }
 
-var commands = []command{
-	{"bench", "measure throughput and completion times between two endpoints", bench},
-	{"ping", "measure how long a write takes to arrive", ping},
-	{"demo", "move 64 MiB between two endpoints over a lossy simulated network, and verify them", demo},
-}
-
-// usageError is a mistake in the command line, as opposed to a failure.
-type usageError struct{ error }
-
-func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+func run(ctx context.Context, args []string, std *stdio) int {
 	if len(args) == 0 {
-		usage(stderr)
+		usage(std.err)
 		return exitUsage
 	}
 	switch args[0] {
-	case "-h", "--help", "help":
-		usage(stdout)
+	case "-h", "-help", "--help", "help":
+		if len(args) < 2 {
+			usage(std.out)
+			return exitOK
+		}
+		args = []string{args[1], "-h"}
+	}
+	c := commandNamed(args[0])
+	if c == nil {
+		fmt.Fprintf(std.err, "dgrdmacat: no command %q\n", args[0])
+		usage(std.err)
+		return exitUsage
+	}
+	err := c.run(ctx, std, args[1:])
+	if err == nil {
 		return exitOK
 	}
-	for _, c := range commands {
-		if c.name != args[0] {
-			continue
-		}
-		fs := flag.NewFlagSet("dgrdmacat "+c.name, flag.ContinueOnError)
-		fs.SetOutput(stderr)
-		err := c.run(ctx, fs, args[1:], stdout, stderr)
-		var bad usageError
-		switch {
-		case err == nil:
-			return exitOK
-		case errors.Is(err, flag.ErrHelp):
-			return exitOK
-		case errors.As(err, &bad):
-			fmt.Fprintf(stderr, "dgrdmacat %s: %v\n", c.name, err)
-			return exitUsage
-		}
-		fmt.Fprintf(stderr, "dgrdmacat %s: %v\n", c.name, err)
-		return exitError
+	fmt.Fprintf(std.err, "dgrdmacat %s: %v\n", c.name, err)
+	if bad := (usageError{}); errors.As(err, &bad) {
+		return exitUsage
 	}
-	fmt.Fprintf(stderr, "dgrdmacat: no command %q\n", args[0])
-	usage(stderr)
-	return exitUsage
+	return exitError
+}
+
+func commandNamed(name string) *command {
+	for _, c := range commands {
+		if c.name == name {
+			return c
+		}
+	}
+	return nil
 }
 
 func usage(w io.Writer) {
-	fmt.Fprintln(w, "usage: dgrdmacat COMMAND [flags]; \"dgrdmacat COMMAND -h\" explains one")
+	fmt.Fprintln(w, "usage: dgrdmacat COMMAND [flags] [arguments]; \"dgrdmacat COMMAND -h\" explains one")
 	for _, c := range commands {
-		fmt.Fprintf(w, "  %-8s %s\n", c.name, c.summary)
+		fmt.Fprintf(w, "  %-10s  %s\n", c.name, c.summary)
 	}
-}
-
-// parse reads flags; what is wrong with them is a usage error. Flags are
-// printed by the flag package itself, help to stdout.
-func parse(fs *flag.FlagSet, args []string, stdout io.Writer, intro string) error {
-	stderr := fs.Output()
-	fs.Usage = func() {
-		fmt.Fprintf(fs.Output(), "usage: %s [flags]\n\n%s\n\n", fs.Name(), intro)
-		fs.PrintDefaults()
-	}
-	for _, a := range args {
-		if a == "-h" || a == "-help" || a == "--help" {
-			fs.SetOutput(stdout)
-		}
-	}
-	err := fs.Parse(args)
-	fs.SetOutput(stderr)
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-		return err
-	case err != nil:
-		return usageError{err}
-	case fs.NArg() > 0:
-		return usageError{fmt.Errorf("unexpected argument %q", fs.Arg(0))}
-	}
-	return nil
 }

@@ -11,7 +11,7 @@ import (
 func runFor(t *testing.T, ctx context.Context, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, err bytes.Buffer
-	code = run(ctx, args, &out, &err)
+	code = run(ctx, args, &stdio{strings.NewReader(""), &out, &err})
 	return code, out.String(), err.String()
 }
 
@@ -24,14 +24,16 @@ func TestCommandLine(t *testing.T) {
 		{"", exitUsage, "", "usage: dgrdmacat"},
 		{"-h", exitOK, "usage: dgrdmacat", ""},
 		{"help", exitOK, "demo", ""},
+		{"help bench", exitOK, "--compare PROTOCOL", ""},
 		{"nonsense", exitUsage, "", `no command "nonsense"`},
 		{"demo -h", exitOK, "default 0.05", ""},
-		{"demo -loss 2", exitUsage, "", "need 0 to 0.4"},
+		{"demo --lossy -loss 2", exitUsage, "", "need 0 to 0.4"},
 		{"demo -size 0", exitUsage, "", "need 1 to 1024 MiB"},
 		{"demo -what", exitUsage, "", "-what"},
 		{"demo stray", exitUsage, "", `unexpected argument "stray"`},
+		{"demo -loss 0.1", exitUsage, "", "--loss belongs to --lossy"},
 		{"demo -size 1", exitOK, "1 transactions, 1 completion words", ""},
-		{"demo -size 3 -loss 0.3 -duplicate 0.5 -reorder 0.5 -seed 7", exitOK, "every byte verified", ""},
+		{"demo -lossy -size 3 -loss 0.3 -duplicate 0.5 -reorder 0.5 -seed 7", exitOK, "every byte verified", ""},
 		{"bench -h", exitOK, "both ends in this process, over loopback", ""},
 		{"bench --serve udp --to udp", exitUsage, "", "are the two ends"},
 		{"bench --once", exitUsage, "", "belong to --serve"},
@@ -60,6 +62,13 @@ func TestCommandLine(t *testing.T) {
 		{"bench --to ocpi-ether-rdma:eth0/02:00:00:00:00:01;134217728.2.16", exitUsage, "", "Add --local ether:NAME"},
 		{"bench --compare tcp --to ocpi-ether-rdma:eth0/02:00:00:00:00:01;134217728.2.16", exitUsage, "", "no TCP on bare Ethernet"},
 		{"bench --local ether:eth0 --to ocpi-udp-rdma:127.0.0.1;7100;134217728.2.16", exitUsage, "", "another wire"},
+		{"man ping", exitOK, ".TH DGRDMACAT-PING 1", ""},
+		{"man", exitOK, ".BR dgrdmacat\\-bench (1)", ""},
+		{"man nonsense", exitUsage, "", `no command "nonsense"`},
+		{"completion", exitUsage, "", "which shell"},
+		{"completion tcsh", exitUsage, "", `no completion for "tcsh"`},
+		{"completion bash", exitOK, "complete -o filenames -F _dgrdmacat dgrdmacat", ""},
+		{"completion fish", exitOK, "-l busy-poll -d 'never sleep'", ""},
 		{"ping", exitUsage, "", "give --serve or --to"},
 		{"ping --to udp --once", exitUsage, "", "belongs to --serve"},
 		{"ping --to udp -n 0", exitUsage, "", "-n 0"},
@@ -81,7 +90,7 @@ func TestCommandLine(t *testing.T) {
 }
 
 func TestDemoSaysWhatWasLostAndRecovered(t *testing.T) {
-	code, out, stderr := runFor(t, context.Background(), "demo", "-size", "8", "-loss", "0.1")
+	code, out, stderr := runFor(t, context.Background(), "demo", "--lossy", "-size", "8", "-loss", "0.1")
 	if code != exitOK {
 		t.Fatal(stderr)
 	}

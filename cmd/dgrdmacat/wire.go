@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"flag"
 	"fmt"
 	"math/rand/v2"
@@ -26,7 +25,7 @@ type wireFlags struct {
 }
 
 func (w *wireFlags) register(fs *flag.FlagSet) {
-	fs.StringVar(&w.profile, "profile", "native", "kind of peer to be for each other: native, fpga, opencpi, opencpi-legacy;\nboth sides need the same")
+	fs.StringVar(&w.profile, "profile", "native", "kind of peer to be for each other: native, fpga, opencpi, opencpi-legacy; both sides need the same")
 	fs.IntVar(&w.window, "window", 0, "frames waiting for acknowledgement, 1 to 16383; 0: as the profile says")
 	fs.IntVar(&w.mtu, "mtu", 0, "largest IP packet or Ethernet payload; 0: the interface's")
 	fs.StringVar(&w.sockbuf, "sockbuf", "max", "socket buffers: default, max, or bytes")
@@ -37,17 +36,17 @@ func (w *wireFlags) register(fs *flag.FlagSet) {
 func (w *wireFlags) check() error {
 	for _, s := range []struct{ name, value string }{{"gso", w.gso}, {"gro", w.gro}} {
 		if s.value != "on" && s.value != "off" {
-			return usageError{fmt.Errorf("--%s %s: need on or off", s.name, s.value)}
+			return badUsage("--%s %s: need on or off", s.name, s.value)
 		}
 	}
 	if n, err := strconv.Atoi(w.sockbuf); w.sockbuf != "default" && w.sockbuf != "max" && (err != nil || n < 4096 || n > 1<<30) {
-		return usageError{fmt.Errorf("--sockbuf %s: need default, max, or 4096 to 1073741824", w.sockbuf)}
+		return badUsage("--sockbuf %s: need default, max, or 4096 to 1073741824", w.sockbuf)
 	}
 	if w.window < 0 || w.window > 16383 {
-		return usageError{fmt.Errorf("--window %d: need 1 to 16383", w.window)}
+		return badUsage("--window %d: need 1 to 16383", w.window)
 	}
 	if w.mtu != 0 && (w.mtu < 128 || w.mtu > 65535) {
-		return usageError{fmt.Errorf("--mtu %d: need 128 to 65535", w.mtu)}
+		return badUsage("--mtu %d: need 128 to 65535", w.mtu)
 	}
 	_, err := profileBetweenUs(w.profile, true, false)
 	return err
@@ -77,7 +76,7 @@ func (w *wireFlags) apply(u url.Endpoint) url.Endpoint {
 func profileBetweenUs(name string, overUDP, serving bool) (dgrdma.Profile, error) {
 	p, err := dgrdma.ProfileByName(name, overUDP)
 	if err != nil {
-		return p, usageError{fmt.Errorf("--profile %s: there are native, fpga, opencpi and opencpi-legacy", name)}
+		return p, badUsage("--profile %s: there are native, fpga, opencpi and opencpi-legacy", name)
 	}
 	native, _ := dgrdma.ProfileByName("native", overUDP)
 	switch name {
@@ -96,7 +95,7 @@ func profileBetweenUs(name string, overUDP, serving bool) (dgrdma.Profile, error
 			p.Span = native.Span
 		}
 	case "opencpi2":
-		return p, usageError{errors.New("--profile opencpi2: such peers do not acknowledge, so nobody knows what arrived")}
+		return p, badUsage("--profile opencpi2: such peers do not acknowledge, so nobody knows what arrived")
 	}
 	return p, nil
 }
@@ -117,7 +116,7 @@ func openHost(local url.Endpoint, otherwise int, cfg dgrdma.Config) (*link.Host,
 func parseLocal(flagName, s string) (url.Endpoint, error) {
 	u, err := url.Parse(s)
 	if err != nil {
-		return u, usageError{fmt.Errorf("--%s: %w", flagName, err)}
+		return u, badUsage("--%s: %w", flagName, err)
 	}
 	return u, nil
 }
@@ -129,7 +128,7 @@ func parsePeer(s string) (url.Endpoint, error) {
 		return u, err
 	}
 	if !u.Complete() || !u.Reachable() {
-		return u, usageError{fmt.Errorf("--to %s: need the complete string that --serve prints, with address and ;<size>.<id>.<max>", s)}
+		return u, badUsage("--to %s: need the complete string that --serve prints, with address and ;<size>.<id>.<max>", s)
 	}
 	return u, nil
 }
@@ -147,7 +146,7 @@ func parseEnds(to, from string) (local, peer url.Endpoint, err error) {
 func localFor(local string, peer url.Endpoint) (url.Endpoint, error) {
 	if local == "" {
 		if local = "udp"; peer.Scheme == url.Ether {
-			return url.Endpoint{}, usageError{errors.New("--to names an Ethernet endpoint: which interface reaches it? Add --local ether:NAME")}
+			return url.Endpoint{}, badUsage("--to names an Ethernet endpoint: which interface reaches it? Add --local ether:NAME")
 		}
 	}
 	u, err := parseLocal("local", local)
@@ -155,7 +154,7 @@ func localFor(local string, peer url.Endpoint) (url.Endpoint, error) {
 		return u, err
 	}
 	if u.Scheme != peer.Scheme {
-		return u, usageError{fmt.Errorf("--local is on another wire (%v) than --to (%v)", u.Scheme, peer.Scheme)}
+		return u, badUsage("--local is on another wire (%v) than --to (%v)", u.Scheme, peer.Scheme)
 	}
 	if u.Scheme == url.UDP && !u.Addr.Addr().IsValid() {
 		from, err := addressTowards(peer.Addr)

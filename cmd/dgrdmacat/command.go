@@ -1,0 +1,166 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// command is a sub-command. Help, the man page and the shell's completion are
+// made from what is said here and from the flags that flags registers.
+type command struct {
+	name    string
+	summary string // completes "dgrdmacat NAME - "; one line
+	args    string // the positional arguments, as in "[FILE] URL"
+	about   string // paragraphs; lines that begin with two spaces stay as they are
+	// flags registers the flags and returns what runs once they are parsed.
+	flags func(fs *flag.FlagSet) action
+}
+
+// action is what a command does: its positional arguments in args.
+type action func(ctx context.Context, std *stdio, args []string) error
+
+// stdio is what a command reads and writes: data on out, the rest on err.
+type stdio struct {
+	in       io.Reader
+	out, err io.Writer
+}
+
+// usageError is a mistake in the command line, as opposed to a failure.
+type usageError struct{ error }
+
+func badUsage(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
+
+// flagSet returns the command's flags and what they set up.
+func (c *command) flagSet() (*flag.FlagSet, action) {
+	fs := flag.NewFlagSet("dgrdmacat "+c.name, flag.ContinueOnError)
+	fs.SetOutput(io.Discard) // errors are returned, help is printed by us
+	fs.Usage = func() {}
+	return fs, c.flags(fs)
+}
+
+// run parses args and acts.
+func (c *command) run(ctx context.Context, std *stdio, args []string) error {
+	fs, act := c.flagSet()
+	rest, err := parseMixed(fs, args)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		return c.help(std.out)
+	case err != nil:
+		return badUsage("%w; \"dgrdmacat %s -h\" lists the flags", err, c.name)
+	case c.args == "" && len(rest) > 0:
+		return badUsage("unexpected argument %q", rest[0])
+	}
+	return act(ctx, std, rest)
+}
+
+// parseMixed parses flags wherever they stand among the arguments, up to "--",
+// and returns the other arguments.
+func parseMixed(fs *flag.FlagSet, args []string) (rest []string, err error) {
+	for len(args) > 0 {
+		if err := fs.Parse(args); err != nil {
+			return nil, err
+		}
+		left := fs.Args()
+		if n := len(args) - len(left); n > 0 && args[n-1] == "--" {
+			return append(rest, left...), nil
+		}
+		if len(left) == 0 {
+			break
+		}
+		rest, args = append(rest, left[0]), left[1:]
+	}
+	return rest, nil
+}
+
+// usage is the command's first line of help.
+func (c *command) usage() string {
+	fs, _ := c.flagSet()
+	s := "dgrdmacat " + c.name
+	if len(flagsOf(fs)) > 0 {
+		s += " [flags]"
+	}
+	if c.args != "" {
+		s += " " + c.args
+	}
+	return s
+}
+
+// oneFlag is a flag as help shows it.
+type oneFlag struct {
+	names string // "-o FILE", "--size N"
+	text  string // what it does, with the default at the end
+}
+
+func flagsOf(fs *flag.FlagSet) (all []oneFlag) {
+	fs.VisitAll(func(f *flag.Flag) {
+		value, text := flag.UnquoteUsage(f)
+		names := dashes(f.Name)
+		switch value {
+		case "":
+		case "int", "uint", "float":
+			names += " N"
+		case "string":
+			names += " WORD"
+		case "duration":
+			names += " TIME"
+		default:
+			names += " " + strings.ToUpper(value)
+		}
+		text = strings.ReplaceAll(text, "\n", " ")
+		switch f.DefValue {
+		case "", "0", "false", "0s":
+		default:
+			text += " (default " + f.DefValue + ")"
+		}
+		all = append(all, oneFlag{names, text})
+	})
+	return all
+}
+
+// dashes is how a flag is written: one for a letter, two for a word.
+func dashes(name string) string {
+	if len(name) == 1 {
+		return "-" + name
+	}
+	return "--" + name
+}
+
+const helpWidth = 96
+
+func (c *command) help(w io.Writer) error {
+	fs, _ := c.flagSet()
+	var b strings.Builder
+	fmt.Fprintf(&b, "usage: %s\n\n%s\n", c.usage(), c.about)
+	if all := flagsOf(fs); len(all) > 0 {
+		b.WriteString("\nflags:\n")
+		column := 0
+		for _, f := range all {
+			column = max(column, len(f.names)+2)
+		}
+		for _, f := range all {
+			fmt.Fprintf(&b, "  %-*s%s\n", column, f.names, strings.Join(wrap(f.text, helpWidth-column-2), "\n"+strings.Repeat(" ", column+2)))
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// wrap breaks a text into lines of at most that width.
+func wrap(text string, width int) (lines []string) {
+	line := ""
+	for _, word := range strings.Fields(text) {
+		switch {
+		case line == "":
+			line = word
+		case len(line)+1+len(word) > width:
+			lines, line = append(lines, line), word
+		default:
+			line += " " + word
+		}
+	}
+	return append(lines, line)
+}

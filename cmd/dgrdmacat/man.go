@@ -1,0 +1,113 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+var manCommand = command{
+	name: "man", summary: "print man pages, or write all of them", args: "[COMMAND]",
+	about: `Prints the man page of dgrdmacat, or of one of its commands. With --dir it writes
+all of them there.
+
+  dgrdmacat man bench | man -l -
+  dgrdmacat man --dir ~/.local/share/man/man1`,
+	flags: func(fs *flag.FlagSet) action {
+		dir := fs.String("dir", "", "write all pages into this `directory`, made if need be")
+		return func(_ context.Context, std *stdio, args []string) error {
+			switch {
+			case len(args) > 1, len(args) == 1 && *dir != "":
+				return badUsage("one COMMAND, or --dir for all")
+			case *dir != "":
+				return writePages(*dir)
+			case len(args) == 0:
+				_, err := fmt.Fprint(std.out, overviewPage())
+				return err
+			}
+			c := commandNamed(args[0])
+			if c == nil {
+				return badUsage("no command %q", args[0])
+			}
+			_, err := fmt.Fprint(std.out, c.page())
+			return err
+		}
+	},
+}
+
+func writePages(dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	err := os.WriteFile(filepath.Join(dir, "dgrdmacat.1"), []byte(overviewPage()), 0o644)
+	for _, c := range commands {
+		err = errors.Join(err, os.WriteFile(filepath.Join(dir, "dgrdmacat-"+c.name+".1"), []byte(c.page()), 0o644))
+	}
+	return err
+}
+
+func overviewPage() string {
+	var b strings.Builder
+	b.WriteString(".TH DGRDMACAT 1\n.SH NAME\ndgrdmacat \\- one\\-sided writes over plain Ethernet and UDP\n" +
+		".SH SYNOPSIS\n.B dgrdmacat\n.I COMMAND\n[flags] [arguments]\n.SH COMMANDS\n")
+	for _, c := range commands {
+		fmt.Fprintf(&b, ".TP\n.BR dgrdmacat\\-%s (1)\n%s\n", c.name, roff(c.summary))
+	}
+	b.WriteString(exitSection)
+	return b.String()
+}
+
+const exitSection = `.SH EXIT STATUS
+0 if it did what it was told, 1 if something failed, 2 for a mistake in the command line.
+Data goes to standard output, everything else to standard error.
+.SH ENVIRONMENT
+.B NO_COLOR
+switches colours off.
+`
+
+// page is the command's man page.
+func (c *command) page() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, ".TH DGRDMACAT-%s 1\n.SH NAME\ndgrdmacat\\-%s \\- %s\n", strings.ToUpper(c.name), c.name, roff(c.summary))
+	fmt.Fprintf(&b, ".SH SYNOPSIS\n.B %s\n.SH DESCRIPTION\n", roff(c.usage()))
+	inBlock := false
+	for line := range strings.Lines(c.about) {
+		line = strings.TrimRight(line, "\n")
+		block := strings.HasPrefix(line, "  ")
+		if block != inBlock && line != "" {
+			b.WriteString(map[bool]string{true: ".nf\n", false: ".fi\n"}[block])
+			inBlock = block
+		}
+		if line == "" {
+			b.WriteString(".PP\n")
+			continue
+		}
+		b.WriteString(roff(line) + "\n")
+	}
+	if inBlock {
+		b.WriteString(".fi\n")
+	}
+	fs, _ := c.flagSet()
+	if all := flagsOf(fs); len(all) > 0 {
+		b.WriteString(".SH OPTIONS\n")
+		for _, f := range all {
+			fmt.Fprintf(&b, ".TP\n.B %s\n%s\n", roff(f.names), roff(f.text))
+		}
+	}
+	b.WriteString(exitSection)
+	b.WriteString(".SH SEE ALSO\n.BR dgrdmacat (1)\n")
+	return b.String()
+}
+
+// roff escapes a line of text.
+func roff(s string) string {
+	s = strings.NewReplacer(`\`, `\e`, "-", `\-`).Replace(s)
+	if strings.HasPrefix(s, ".") || strings.HasPrefix(s, "'") {
+		s = `\&` + s
+	}
+	return s
+}
