@@ -28,7 +28,13 @@ func (h *Host) Dial(ctx context.Context, peerURL, port string, opt *Options) (*L
 	}
 	p.dialing.Add(1)
 	defer p.dialing.Add(-1)
-	return p.dial(ctx, port, &o)
+	for {
+		l, err := p.dial(ctx, port, &o)
+		if errors.Is(err, dgrdma.ErrPeerRestarted) && ctx.Err() == nil {
+			continue // what we said was for the life before, of whose end we had not heard
+		}
+		return l, err
+	}
 }
 
 // peerAt finds or makes the connection to a host.

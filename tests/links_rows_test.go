@@ -514,4 +514,3 @@ func TestPort84Limits(t *testing.T) {
 		r.sound(&d.Port)
 	})
 }
-

@@ -1,6 +1,7 @@
 package wires
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/dgrdma/dgrdma/dgrdma"
 	"github.com/dgrdma/dgrdma/frame"
+	"github.com/dgrdma/dgrdma/link"
 	"github.com/dgrdma/dgrdma/tests/netns"
 )
 
@@ -32,6 +34,9 @@ type (
 		Verify bool   `json:",omitempty"` // that as many as Want arrived from each source
 
 		AtMostOnce bool `json:",omitempty"` // verify that nothing arrived twice, or wrong
+
+		Host   string `json:",omitempty"` // open a host of links on this endpoint string, with a port
+		Accept int    `json:",omitempty"` // a link that brings so many messages, or any number if negative, and end of file
 
 		ID, First, Slots, Size int `json:",omitempty"`
 		Want                   map[frame.EndpointID]int
@@ -64,14 +69,22 @@ func childMain() int {
 	}
 }
 
+// childPort is the port on which children receive.
+const childPort = "numbers"
+
 type childState struct {
 	own    *dgrdma.Endpoint
 	ledger *ledger
 	to     *dgrdma.Conn
 	flow   *flow
+	host   *link.Host
+	port   *link.Listener
 }
 
 func (c *childState) end() int {
+	if c.host != nil {
+		c.host.Close()
+	}
 	if c.own != nil {
 		c.own.Close()
 	}
@@ -92,6 +105,15 @@ func (c *childState) obey(o order) (a answer) {
 		if c.to, err = c.own.Dial(o.Dial); err == nil {
 			c.flow = newFlow(c.own.ID(), c.to, o.First, o.Slots, o.Size)
 		}
+	case o.Host != "":
+		if c.host, err = link.Open(o.Host, &link.Config{Memory: 1 << 20, Endpoint: dgrdma.Config{ID: frame.EndpointID(o.ID)}}); err == nil {
+			c.port, err = c.host.Listen(childPort, &link.Options{Buffers: 8, Size: 10_000})
+		}
+	case o.Accept != 0:
+		var l *link.Link
+		if l, err = c.port.Accept(context.Background()); err == nil {
+			err = receiveNumbers(l.In, o.Accept)
+		}
 	case o.Send > 0:
 		err = c.flow.send(o.Send)
 	case o.AtMostOnce:
@@ -101,6 +123,9 @@ func (c *childState) obey(o order) (a answer) {
 	}
 	if err != nil {
 		a.Err = err.Error()
+	}
+	if c.host != nil {
+		a.URL, a.ID = c.host.URL(), c.host.Endpoint().ID()
 	}
 	if c.own != nil {
 		a.URL, a.ID, a.Stats, a.Completions = c.own.URL(), c.own.ID(), c.own.Stats(), c.ledger.completions()

@@ -91,19 +91,32 @@ func both(f, g func() error) error {
 }
 
 func sendNumbers(p *link.Producer, n int) error {
-	_, size := p.Buffers()
-	b := make([]byte, size)
 	for k := range n {
-		length := 4 + k*97%(size-3)
-		binary.LittleEndian.PutUint32(b, uint32(k))
-		b[length-1] = byte(k)
-		if err := p.Send(context.Background(), uint8(k), b[:length]); err != nil {
-			return fmt.Errorf("message %d: %w", k, err)
+		if err := sendNumber(p, k); err != nil {
+			return err
 		}
 	}
 	return p.Close()
 }
 
+// numbered returns how long message k is in buffers of that size.
+func numbered(k, size int) int { return 4 + k*97%(size-3) }
+
+func sendNumber(p *link.Producer, k int) error {
+	b, err := p.Acquire(context.Background())
+	if err != nil {
+		return fmt.Errorf("message %d: %w", k, err)
+	}
+	length := numbered(k, len(b.Bytes))
+	binary.LittleEndian.PutUint32(b.Bytes, uint32(k))
+	b.Bytes[length-1] = byte(k)
+	if err := p.Commit(b, uint8(k), length); err != nil {
+		return fmt.Errorf("message %d: %w", k, err)
+	}
+	return nil
+}
+
+// receiveNumbers expects n messages and end of file; n < 0: any number.
 func receiveNumbers(c *link.Consumer, n int) error {
 	_, size := c.Buffers()
 	k := 0
@@ -111,13 +124,13 @@ func receiveNumbers(c *link.Consumer, n int) error {
 		if err != nil {
 			return fmt.Errorf("message %d: %w", k, err)
 		}
-		length := 4 + k*97%(size-3)
+		length := numbered(k, size)
 		if len(m.Bytes) != length || m.Opcode != uint8(k) || m.Bytes[length-1] != byte(k) || length > 4 && binary.LittleEndian.Uint32(m.Bytes) != uint32(k) {
 			return fmt.Errorf("message %d: %d bytes, want %d", k, len(m.Bytes), length)
 		}
 		k++
 	}
-	if k != n {
+	if n >= 0 && k != n {
 		return fmt.Errorf("%d messages of %d", k, n)
 	}
 	return nil
