@@ -80,6 +80,10 @@ type Peer struct {
 	Addr    transport.Addr
 	Size    uint64   // bytes of the peer's memory; 0: unknown, up to 4 GiB
 	Profile *Profile // nil: the endpoint's default
+	// As is our id towards this peer. 0 means the endpoint's. Connections between
+	// the same two endpoints under several ids have each a window, an order of ids
+	// and an end of their own; the peer takes each id for another peer.
+	As frame.EndpointID
 }
 
 const maxQueue = 1 << 20

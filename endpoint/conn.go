@@ -18,6 +18,7 @@ type Conn struct {
 	// Immutable.
 	ep         *Endpoint
 	peer       Peer
+	to         *transport.Addr // peer.Addr, shared by all connections to it
 	profile    Profile
 	frameMax   int // length of a full frame
 	leastChunk int // data bytes of a message that fills a frame, if it is not the last
@@ -71,7 +72,10 @@ func (e *Endpoint) newConn(p Peer, now ack.Instant) (*Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Conn{ep: e, peer: p, profile: prof, lives: 1, done: make(chan struct{}), room: make(chan struct{}, 1)}
+	if p.As == 0 {
+		p.As = e.cfg.ID
+	}
+	c := &Conn{ep: e, peer: p, to: &p.Addr, profile: prof, lives: 1, done: make(chan struct{}), room: make(chan struct{}, 1)}
 	limit := e.cfg.MTU
 	if r, ok := e.transport.(transport.Router); ok {
 		limit = min(limit, r.MTUTo(p.Addr))
@@ -152,7 +156,7 @@ func (c *Conn) Profile() Profile { return c.profile }
 // dst is the destination id our frames carry.
 func (c *Conn) dst() frame.EndpointID {
 	if c.profile.OwnDestination {
-		return c.ep.cfg.ID
+		return c.peer.As
 	}
 	return c.peer.ID
 }

@@ -184,13 +184,13 @@ func (e *Endpoint) receive(now ack.Instant, d *transport.Datagram) {
 		e.stranger(RefusedMalformed, d.From, nil)
 		return
 	}
-	if f.Dst != e.cfg.ID {
-		e.stranger(RefusedDestination, d.From, f)
-		return
-	}
 	c := e.last
-	if c == nil || c.peer.ID != f.Src || c.peer.Addr != d.From || c.down.Load() {
-		if c = e.peers.Load().find(f.Src, d.From); c == nil {
+	if c == nil || c.peer.ID != f.Src || c.peer.As != f.Dst || c.peer.Addr != d.From || c.down.Load() {
+		if c = e.peers.Load().find(f.Dst, f.Src, d.From); c == nil {
+			if f.Dst != e.cfg.ID {
+				e.stranger(RefusedDestination, d.From, f)
+				return
+			}
 			if c = e.learn(f, d.From); c == nil {
 				e.stranger(RefusedSource, d.From, f)
 				return

@@ -10,9 +10,12 @@ import (
 
 // peerTable finds connections. It is never changed, but replaced.
 type peerTable struct {
-	byID map[frame.EndpointID][]*Conn // ids are unique by convention only
-	all  []*Conn
+	byIDs map[ids][]*Conn // ids are unique by convention only
+	all   []*Conn
 }
+
+// ids are those of a connection's two ends.
+type ids struct{ ours, theirs frame.EndpointID }
 
 // Connect makes the connection to a peer. It does not wait for the peer to be
 // there: transactions can be posted at once. A peer that was learned already
@@ -36,22 +39,29 @@ func (e *Endpoint) connect(p Peer, learned bool) (*Conn, error) {
 		return nil, err
 	}
 	c.learned.Store(learned)
+	if err := e.answerTo(c.peer.As); err != nil {
+		return nil, fmt.Errorf("dgrdma: connect peer %d as %d: %w", p.ID, p.As, err)
+	}
 	var adopted *Conn
 	e.mu.Lock()
 	old := e.peers.Load()
+	known := old.find(c.peer.As, p.ID, p.Addr)
 	switch {
 	case e.closed || e.draining.Load():
 		err = ErrClosed
 	case len(old.all) >= e.cfg.MaxPeers:
 		err = fmt.Errorf("dgrdma: connect peer %d: %d peers: %w", p.ID, len(old.all), ErrTooManyPeers)
-	case c.adopts(old.find(p.ID, p.Addr)):
-		adopted = old.find(p.ID, p.Addr)
+	case c.adopts(known):
+		adopted = known
 		adopted.learned.Store(false)
 		adopted.size.Store(p.Size)
-	case old.find(p.ID, p.Addr) != nil:
+	case known != nil:
 		err = fmt.Errorf("dgrdma: connect peer %d at %v: %w", p.ID, p.Addr, ErrPeerExists)
 	default:
 		c.view()
+		if beside := old.at(p.Addr); beside != nil {
+			c.to = beside.to
+		}
 		e.peers.Store(old.with(c))
 		e.focus()
 	}
@@ -75,8 +85,27 @@ func (c *Conn) adopts(learned *Conn) bool {
 // Conns returns the connections, learned ones included.
 func (e *Endpoint) Conns() []*Conn { return slices.Clone(e.peers.Load().all) }
 
-func (t *peerTable) find(id frame.EndpointID, addr transport.Addr) *Conn {
-	for _, c := range t.byID[id] {
+// answerTo has the transport pass on what is for that id, too.
+func (e *Endpoint) answerTo(id frame.EndpointID) error {
+	s, ok := e.transport.(transport.Selector)
+	if !ok || id == e.cfg.ID {
+		return nil
+	}
+	return s.Select(uint16(id))
+}
+
+func (t *peerTable) find(ours, theirs frame.EndpointID, addr transport.Addr) *Conn {
+	for _, c := range t.byIDs[ids{ours, theirs}] {
+		if c.peer.Addr == addr {
+			return c
+		}
+	}
+	return nil
+}
+
+// at returns a connection to that address.
+func (t *peerTable) at(addr transport.Addr) *Conn {
+	for _, c := range t.all {
 		if c.peer.Addr == addr {
 			return c
 		}
@@ -91,9 +120,10 @@ func (t *peerTable) without(c *Conn) *peerTable {
 }
 
 func newPeerTable(all []*Conn) *peerTable {
-	t := &peerTable{byID: make(map[frame.EndpointID][]*Conn, len(all)), all: all}
+	t := &peerTable{byIDs: make(map[ids][]*Conn, len(all)), all: all}
 	for _, c := range all {
-		t.byID[c.peer.ID] = append(t.byID[c.peer.ID], c)
+		k := ids{c.peer.As, c.peer.ID}
+		t.byIDs[k] = append(t.byIDs[k], c)
 	}
 	return t
 }
@@ -105,8 +135,12 @@ func (e *Endpoint) focus() {
 		return
 	}
 	var only transport.Addr
-	if all := e.peers.Load().all; len(all) == 1 {
-		only = all[0].peer.Addr
+	for i, c := range e.peers.Load().all {
+		if i > 0 && c.peer.Addr != only {
+			only = transport.Addr{}
+			break
+		}
+		only = c.peer.Addr
 	}
 	f.Focus(only)
 }

@@ -137,7 +137,7 @@ func (c *Conn) packNew(b *batch, now ack.Instant) bool {
 	c.keep(q, buf, first, n)
 	run, ok := c.due.Next()
 	h := frame.Header{
-		Dst: c.dst(), Src: c.ep.cfg.ID, Seq: q, AckStart: run.Start, AckCount: run.Count, Flags: frame.FlagMessages,
+		Dst: c.dst(), Src: c.peer.As, Seq: q, AckStart: run.Start, AckCount: run.Count, Flags: frame.FlagMessages,
 	}
 	h.Put(buf[b.headroom:])
 	if ok {
@@ -198,7 +198,7 @@ func (c *Conn) packProbe(b *batch, now ack.Instant) {
 	clear(buf)
 	q := c.sender.Track(now, probeLength)
 	c.keep(q, buf, nil, 0)
-	h := frame.Header{Dst: c.dst(), Src: c.ep.cfg.ID, Seq: q}
+	h := frame.Header{Dst: c.dst(), Src: c.peer.As, Seq: q}
 	h.Put(buf[b.headroom:])
 	buf[b.headroom+probeOwnID] = byte(q)
 	buf[b.headroom+probeOwnID+1] = byte(q >> 8)
@@ -227,7 +227,7 @@ func (c *Conn) packAck(b *batch, now ack.Instant) bool {
 		s := stamp{c.session.theirs, c.sender.Wide(q), c.reached.Near(run.Start)}
 		s.put(buf[b.headroom+frame.HeaderSize:])
 	}
-	h := frame.Header{Dst: c.dst(), Src: c.ep.cfg.ID, Seq: q, AckStart: run.Start, AckCount: run.Count}
+	h := frame.Header{Dst: c.dst(), Src: c.peer.As, Seq: q, AckStart: run.Start, AckCount: run.Count}
 	h.Put(buf[b.headroom:])
 	c.counters.AcksAlone++
 	// A peer that waits for each transaction would wait for the delay each time.

@@ -117,7 +117,7 @@ func (c *Conn) sendHello(b *batch, now ack.Instant, index uint16, mine, theirs u
 	}
 	buf := b.small()
 	h := frame.Header{
-		Dst: c.dst(), Src: c.ep.cfg.ID, Seq: seq, AckStart: frame.Seq(c.sender.Wide(seq) >> 16), Flags: frame.FlagMessages,
+		Dst: c.dst(), Src: c.peer.As, Seq: seq, AckStart: frame.Seq(c.sender.Wide(seq) >> 16), Flags: frame.FlagMessages,
 	}
 	h.Put(buf[c.ep.headroom:])
 	m := frame.Message{

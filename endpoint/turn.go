@@ -47,7 +47,7 @@ func (b *batch) small() []byte {
 }
 
 func (b *batch) add(c *Conn, buf []byte, again bool) {
-	b.frames = append(b.frames, transport.Outgoing{To: &c.peer.Addr, Buf: buf})
+	b.frames = append(b.frames, transport.Outgoing{To: c.to, Buf: buf})
 	c.batched = b.number.Load()
 	c.counters.FramesSent++
 	c.counters.BytesSent += uint64(len(buf) - b.headroom)

@@ -114,6 +114,13 @@ type Focuser interface {
 	Focus(Addr)
 }
 
+// Selector is implemented by transports that pass on only frames for certain
+// endpoint ids.
+type Selector interface {
+	// Select has frames for that id passed on, too, and perhaps others.
+	Select(id uint16) error
+}
+
 // Kind says what an [Addr] is an address of.
 type Kind uint8
 

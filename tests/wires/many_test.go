@@ -1,9 +1,12 @@
 package wires
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 
+	"github.com/dgrdma/dgrdma/dgrdma"
+	"github.com/dgrdma/dgrdma/frame"
 	"github.com/dgrdma/dgrdma/tests/netns"
 )
 
@@ -157,5 +160,61 @@ func TestPeersComeAndGo(t *testing.T) {
 			other[i].verify(there[i])
 		}
 		a.verify(back[:]...)
+	})
+}
+
+// TestSeveralIDs: an endpoint is several peers to another one, beside a neighbour
+// whose id lies between its own.
+func TestSeveralIDs(t *testing.T) {
+	eachWire(t, func(t *testing.T, w wire) {
+		pair := netns.NewPair(t, 1500)
+		const slots, size, n = 4, 20_000, 60
+		b := open(t, pair[1], with(w.local(1), "accept=any"), 2, 4*slots, size)
+		a := open(t, pair[0], w.local(0), 10, 3*slots, size)
+		neighbour := open(t, pair[0], w.local(0), 11, slots, size)
+		toB, err := dgrdma.ParsePeer(b.URL())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var to, from []*flow
+		var sends []func() error
+		add := func(f *flow, list *[]*flow) {
+			*list = append(*list, f)
+			sends = append(sends, func() error { return f.send(n) })
+		}
+		for i, id := range []frame.EndpointID{0, 7, 12} {
+			toB.As = id
+			c, err := a.Connect(toB)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if id == 0 {
+				id = a.ID()
+			}
+			if c.Peer().As != id {
+				t.Errorf("connected as %d, want %d", c.Peer().As, id)
+			}
+			add(newFlow(id, c, i*slots, slots, size), &to)
+		}
+		if _, err := a.Connect(toB); !errors.Is(err, dgrdma.ErrPeerExists) {
+			t.Errorf("connected twice under one id: %v", err)
+		}
+		add(neighbour.flow(neighbour.dial(b.URL()), 3*slots, slots, size), &to)
+		eventually(t, patience, "four peers", func() bool { return len(b.Conns()) == 4 })
+		for _, c := range b.Conns() {
+			for i, id := range []frame.EndpointID{10, 7, 12} {
+				if c.Peer().ID == id {
+					f := b.flow(c, i*slots, slots, size)
+					f.next += uint32(i * n) // to the ledger they are one source
+					add(f, &from)
+				}
+			}
+		}
+		atOnce(t, sends...)
+		b.verify(to...)
+		if err := a.ledger.verify(counts(b.ID(), 3*n)); err != nil || len(from) != 3 {
+			t.Errorf("%d peers are one endpoint: %v", len(from), err)
+		}
+		neighbour.verify()
 	})
 }

@@ -6,7 +6,8 @@ import (
 )
 
 // filter accepts what is for us. It works on the frame behind the EtherType.
-func filter(ifindex int, id uint16) ([]bpf.RawInstruction, error) {
+// The range of ids may be wider than those of the endpoint; 0 is no id.
+func filter(ifindex int, low, high uint16) ([]bpf.RawInstruction, error) {
 	const refuse = 255 // a label, replaced below
 	program := []bpf.Instruction{
 		// Not what we or our neighbours on this interface send, nor what an
@@ -18,10 +19,21 @@ func filter(ifindex int, id uint16) ([]bpf.RawInstruction, error) {
 		bpf.LoadExtension{Num: bpf.ExtInterfaceIndex},
 		bpf.JumpIf{Cond: bpf.JumpEqual, Val: uint32(ifindex), SkipFalse: refuse},
 	}
-	if id != 0 {
+	switch {
+	case low == 0:
+	case low == high:
 		program = append(program,
 			bpf.LoadAbsolute{Off: 0, Size: 2}, // big-endian; ids are little-endian
-			bpf.JumpIf{Cond: bpf.JumpEqual, Val: uint32(id>>8 | id<<8), SkipFalse: refuse})
+			bpf.JumpIf{Cond: bpf.JumpEqual, Val: uint32(low>>8 | low<<8), SkipFalse: refuse})
+	default:
+		program = append(program,
+			bpf.LoadAbsolute{Off: 1, Size: 1},
+			bpf.ALUOpConstant{Op: bpf.ALUOpShiftLeft, Val: 8},
+			bpf.TAX{},
+			bpf.LoadAbsolute{Off: 0, Size: 1},
+			bpf.ALUOpX{Op: bpf.ALUOpOr},
+			bpf.JumpIf{Cond: bpf.JumpGreaterOrEqual, Val: uint32(low), SkipFalse: refuse},
+			bpf.JumpIf{Cond: bpf.JumpLessOrEqual, Val: uint32(high), SkipFalse: refuse})
 	}
 	program = append(program, bpf.RetConstant{Val: 1 << 18}, bpf.RetConstant{Val: 0})
 	for i, in := range program {

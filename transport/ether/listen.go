@@ -96,7 +96,7 @@ func listen(cfg Config) (*Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Conn{name: ifi.Name, mac: mac, mtu: mtu, ifindex: ifi.Index, etherType: cfg.EtherType}
+	c := &Conn{name: ifi.Name, mac: mac, mtu: mtu, ifindex: ifi.Index, etherType: cfg.EtherType, low: cfg.ID, high: cfg.ID}
 	if c.socket, err = mmsg.New(fd); err != nil {
 		return nil, err
 	}
@@ -127,7 +127,7 @@ func listen(cfg Config) (*Conn, error) {
 // open returns a packet socket that is bound and filtered, and not watched by
 // the runtime's poller.
 func open(ifi *net.Interface, etherType, id uint16) (fd int, err error) {
-	program, err := filter(ifi.Index, id)
+	program, err := filter(ifi.Index, id, id)
 	if err != nil {
 		return 0, err
 	}

@@ -82,6 +82,14 @@ func (t *Conn) Caps() transport.Caps { return t.inner.Caps() }
 // LocalAddr implements [transport.Conn].
 func (t *Conn) LocalAddr() transport.Addr { return t.inner.LocalAddr() }
 
+// Select implements [transport.Selector] if the wrapped Conn does.
+func (t *Conn) Select(id uint16) error {
+	if s, ok := t.inner.(transport.Selector); ok {
+		return s.Select(id)
+	}
+	return nil
+}
+
 // Close closes the wrapped Conn, not the writer.
 func (t *Conn) Close() error { return t.inner.Close() }
 
