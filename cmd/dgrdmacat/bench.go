@@ -76,7 +76,7 @@ func (o *benchOptions) register(fs *flag.FlagSet) {
 	fs.IntVar(&o.depth, "depth", 0, "transactions outstanding, of each peer; 0: of all peers together what makes up 4 MiB, at most 4096")
 	fs.Float64Var(&o.seconds, "seconds", 3, "`seconds` to write")
 	fs.BoolVar(&o.bidir, "bidir", false, "the server writes too")
-	fs.IntVar(&o.peers, "peers", 1, "endpoints of the client, each with an id and a port of its own")
+	fs.IntVar(&o.peers, "peers", 1, "peers to be for the server, each with an id and a connection of its own")
 	fs.BoolVar(&o.busyPoll, "busy-poll", false, "receive without sleeping")
 	fs.BoolVar(&o.json, "json", false, "print one JSON object")
 	fs.StringVar(&o.verify, "verify", "sample", "what the receiver looks at: sample, full, off")

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/netip"
 	"time"
 
 	"github.com/dgrdma/dgrdma/dgrdma"
@@ -14,15 +13,14 @@ import (
 
 // client is the side of bench that decides what is run.
 type client struct {
-	opt       *benchOptions
-	local     url.Endpoint
-	peer      url.Endpoint
-	plan      plan
-	endpoints []*dgrdma.Endpoint
-	targets   []*target
-	conns     []*dgrdma.Conn // one of each endpoint, to the server
-	driver    *driver        // of many endpoints; nil if there is one
-	stderr    io.Writer
+	opt      *benchOptions
+	local    url.Endpoint
+	peer     url.Endpoint
+	plan     plan
+	endpoint *dgrdma.Endpoint
+	target   *target
+	conns    []*dgrdma.Conn // to the server, each under an id of its own
+	stderr   io.Writer
 }
 
 // outcome is what the turns of a client amount to.
@@ -36,7 +34,8 @@ type outcome struct {
 // compareTurns is how often the two that are compared take turns.
 const compareTurns = 3
 
-// openClient opens an endpoint for each peer that is to be played.
+// openClient opens an endpoint and connects it as each peer that is to be
+// played.
 func openClient(opt *benchOptions, local, peer url.Endpoint, stderr io.Writer) (*client, error) {
 	p := opt.plan.withDepth(opt.depth, peer.Size)
 	if err := p.check(peer.Size); err != nil {
@@ -56,65 +55,42 @@ func openClient(opt *benchOptions, local, peer url.Endpoint, stderr io.Writer) (
 	if err != nil {
 		return nil, err
 	}
-	for i := range opt.peers {
-		if err := c.open(local, &profile, i); err != nil {
-			c.close()
-			return nil, err
+	if err := c.open(&profile); err != nil {
+		return nil, err
+	}
+	to, err := dgrdma.ParsePeer(peer.String())
+	for i := 0; i < opt.peers && err == nil; i++ {
+		to.As = first + dgrdma.EndpointID(i)
+		var conn *dgrdma.Conn
+		if conn, err = c.endpoint.Connect(to); err == nil {
+			c.conns = append(c.conns, conn)
 		}
 	}
-	if opt.peers > 1 {
-		c.driver = drive(c.endpoints)
+	if err != nil {
+		c.endpoint.Close()
+		return nil, err
 	}
 	return c, nil
 }
 
-func (c *client) open(local url.Endpoint, profile *dgrdma.Profile, i int) error {
-	size := uint64(completionsAt)
+func (c *client) open(profile *dgrdma.Profile) (err error) {
+	local, size := c.local, uint64(completionsAt)
 	if c.plan.BothWays != 0 {
-		size = c.perPeer().needs()
+		size = c.plan.needs()
 	}
 	if local.Size != 0 && local.Size < size {
 		return badUsage("--local: memory of %d bytes, the run needs %d", local.Size, size)
 	}
-	memory, err := newTarget(int(max(size, local.Size)))
-	if err != nil {
+	if c.target, err = newTarget(int(max(size, local.Size))); err != nil {
 		return err
 	}
-	if i > 0 && local.Complete() {
-		local.ID += uint16(i)
-	}
-	if port := local.Addr.Port(); port != 0 {
-		local.Addr = netip.AddrPortFrom(local.Addr.Addr(), port+uint16(i))
-	}
-	e, err := dgrdma.Open(local.String(), &dgrdma.Config{
-		ID: dgrdma.EndpointID(c.plan.FirstID) + dgrdma.EndpointID(i), Memory: memory, Profile: profile, Queue: 1 << 20,
-		BusyPoll: c.opt.busyPoll, Manual: c.opt.peers > 1,
+	c.endpoint, err = dgrdma.Open(local.String(), &dgrdma.Config{
+		ID: dgrdma.EndpointID(c.plan.FirstID), Memory: c.target, Profile: profile, Queue: 1 << 20, BusyPoll: c.opt.busyPoll,
 	})
-	if err != nil {
-		return err
-	}
-	c.endpoints, c.targets = append(c.endpoints, e), append(c.targets, memory)
-	conn, err := e.Dial(c.peer.String())
-	if err != nil {
-		return err
-	}
-	c.conns = append(c.conns, conn)
-	return nil
+	return err
 }
 
-// perPeer is the plan as the memory of one of the client's endpoints has it.
-func (c *client) perPeer() plan {
-	p := c.plan
-	p.Peers = 1
-	return p
-}
-
-func (c *client) close() {
-	c.driver.stop()
-	for _, e := range c.endpoints {
-		e.Close()
-	}
-}
+func (c *client) close() { c.endpoint.Close() }
 
 // run takes all turns. What was measured is good also if a turn failed.
 func (c *client) run(ctx context.Context, o *outcome) error {
@@ -133,7 +109,7 @@ func (c *client) run(ctx context.Context, o *outcome) error {
 		}
 		if c.opt.compare != "" {
 			// First, so that the server's last run is ours.
-			n, took, err := stream(ctx, c.endpoints[0].LocalAddr().AddrPort().Addr(), c.peer.Addr, long, p.BothWays != 0)
+			n, took, err := stream(ctx, c.endpoint.LocalAddr().AddrPort().Addr(), c.peer.Addr, long, p.BothWays != 0)
 			if err != nil {
 				return err
 			}
@@ -160,8 +136,6 @@ func (c *client) run(ctx context.Context, o *outcome) error {
 func (c *client) join(ctx context.Context) error {
 	joined := make(chan error, len(c.conns))
 	for i, conn := range c.conns {
-		c.driver.awaits(i, 1)
-		defer c.driver.awaits(i, -1)
 		err := conn.Post(&dgrdma.Transaction{
 			CompletionAddr: joinWord, CompletionValue: uint32(i), Done: func(_ *dgrdma.Transaction, err error) { joined <- err },
 		})
@@ -184,18 +158,14 @@ func (c *client) join(ctx context.Context) error {
 
 // turn is one run.
 func (c *client) turn(ctx context.Context, p plan, long time.Duration, o *outcome) error {
-	var in []*arrivals
+	var in *arrivals
 	if p.BothWays != 0 {
-		for i, t := range c.targets {
-			in = append(in, t.expect(c.perPeer(), i*int(p.Depth)))
-			c.driver.awaits(i, 1)
-			defer c.driver.awaits(i, -1)
-		}
+		in = c.target.expect(p)
 	}
-	out := newPump(p, c.conns, c.driver, true, &o.times)
+	out := newPump(p, c.conns, &o.times)
 	// What the server was told to begin, it is told to end, even if the user is
 	// in a hurry.
-	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), long+4*c.endpoints[0].GiveUp())
+	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), long+4*c.endpoint.GiveUp())
 	defer cancel()
 	if err := tell(bounded, c.conns[0], kindBegin, &p); err != nil {
 		return err
@@ -203,7 +173,7 @@ func (c *client) turn(ctx context.Context, p plan, long time.Duration, o *outcom
 	if _, err := c.answer(bounded, kindReady); err != nil {
 		return err
 	}
-	before := countsOf(c.endpoints)
+	before := countsOf(c.endpoint)
 	timer := time.AfterFunc(long, out.end) // also if starting takes longer
 	defer timer.Stop()
 	out.start()
@@ -231,10 +201,10 @@ func (c *client) turn(ctx context.Context, p plan, long time.Duration, o *outcom
 	if err != nil {
 		return err
 	}
-	countsOf(c.endpoints).since(before, &mine)
+	countsOf(c.endpoint).since(before, &mine)
 	decode(report.data, &theirs)
-	for _, a := range in {
-		a.report(&mine)
+	if in != nil {
+		in.report(&mine)
 	}
 	c.thank(bounded)
 	o.mine.add(&mine)
@@ -244,13 +214,11 @@ func (c *client) turn(ctx context.Context, p plan, long time.Duration, o *outcom
 
 // answer waits for a control record of the server.
 func (c *client) answer(ctx context.Context, kind uint32) (control, error) {
-	c.driver.awaits(0, 1)
-	defer c.driver.awaits(0, -1)
-	timer := time.NewTimer(2 * c.endpoints[0].GiveUp())
+	timer := time.NewTimer(2 * c.endpoint.GiveUp())
 	defer timer.Stop()
 	for {
 		select {
-		case m := <-c.targets[0].control:
+		case m := <-c.target.control:
 			switch m.kind {
 			case kind:
 				return m, nil

@@ -8,21 +8,13 @@ import (
 	"github.com/dgrdma/dgrdma/dgrdma"
 )
 
-// counts is what the endpoints of one side and the process counted so far.
+// counts is what the endpoint of one side and the process counted so far.
 type counts struct {
 	stats dgrdma.Stats
 	cpu   time.Duration
 }
 
-func countsOf(endpoints []*dgrdma.Endpoint) counts {
-	c := counts{cpu: processCPU()}
-	for _, e := range endpoints {
-		s := e.Stats()
-		c.stats.Counters.Add(&s.Counters)
-		c.stats.Transport.KernelDrops += s.Transport.KernelDrops
-	}
-	return c
-}
+func countsOf(e *dgrdma.Endpoint) counts { return counts{e.Stats(), processCPU()} }
 
 // processCPU returns the processor time that this process has taken.
 func processCPU() time.Duration {

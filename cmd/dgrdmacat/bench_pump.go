@@ -16,7 +16,6 @@ type pump struct {
 	plan    plan
 	slots   []pumpSlot
 	idle    chan *pumpSlot // those that wait for their turn
-	driver  *driver        // of the connections' endpoints; may be nil
 	times   *histogram     // completion times
 	timed   uint32         // of how many rounds one is timed
 	began   time.Time
@@ -35,7 +34,6 @@ type pump struct {
 // pumpSlot is a transaction that is used again and again.
 type pumpSlot struct {
 	conn     *dgrdma.Conn
-	peer     int
 	t        dgrdma.Transaction
 	segment  [1]dgrdma.Segment
 	number   int // of the slot in the whole run
@@ -43,18 +41,12 @@ type pumpSlot struct {
 	postedAt time.Duration // since pump.began; 0: not timed
 }
 
-// newPump prepares transactions to each peer, with the plan as the memory that
-// is written to has it: all peers' slots side by side in one memory, or one
-// peer's in each.
-func newPump(p plan, conns []*dgrdma.Conn, d *driver, oneMemory bool, times *histogram) *pump {
-	u := &pump{plan: p, driver: d, times: times, drained: make(chan struct{}), ending: make(chan struct{}), timed: 1, slots: make([]pumpSlot, p.slots())}
+// newPump prepares transactions to each peer.
+func newPump(p plan, conns []*dgrdma.Conn, times *histogram) *pump {
+	u := &pump{plan: p, times: times, drained: make(chan struct{}), ending: make(chan struct{}), timed: 1, slots: make([]pumpSlot, p.slots())}
 	u.idle = make(chan *pumpSlot, len(u.slots))
 	if p.Size < 4096 {
 		u.timed = 8 // a look at the clock costs as much as such a transaction
-	}
-	layout := p
-	if !oneMemory {
-		layout.Peers = 1
 	}
 	stride := int(p.stride())
 	data := make([]byte, len(u.slots)*stride)
@@ -62,14 +54,10 @@ func newPump(p plan, conns []*dgrdma.Conn, d *driver, oneMemory bool, times *his
 		s := &u.slots[i]
 		// Neighbours belong to different peers, so that all begin at once.
 		peer := i % int(p.Peers)
-		at := i / int(p.Peers)
-		s.number = peer*int(p.Depth) + at
-		if oneMemory {
-			at = s.number
-		}
-		s.conn, s.peer = conns[peer], peer
-		s.segment[0] = dgrdma.Segment{Addr: layout.slotAt(at), Bytes: data[i*stride:][:p.Size:p.Size]}
-		s.t = dgrdma.Transaction{Segments: s.segment[:], CompletionAddr: layout.completionAt(at), Done: u.again, Cookie: s}
+		s.number = peer*int(p.Depth) + i/int(p.Peers)
+		s.conn = conns[peer]
+		s.segment[0] = dgrdma.Segment{Addr: p.slotAt(s.number), Bytes: data[i*stride:][:p.Size:p.Size]}
+		s.t = dgrdma.Transaction{Segments: s.segment[:], CompletionAddr: p.completionAt(s.number), Done: u.again, Cookie: s}
 		if p.Verify != verifyOff {
 			patternOf(p.Verify, s.number, 0).fill(s.segment[0].Bytes)
 		}
@@ -102,9 +90,7 @@ func (u *pump) post(s *pumpSlot) bool {
 	if s.postedAt = 0; s.round%u.timed == 0 {
 		s.postedAt = time.Since(u.began)
 	}
-	u.driver.awaits(s.peer, 1)
 	if err := s.conn.Post(&s.t); err != nil {
-		u.driver.awaits(s.peer, -1)
 		u.fail(err)
 		return false
 	}
@@ -114,7 +100,6 @@ func (u *pump) post(s *pumpSlot) bool {
 // again is called for every transaction that is done.
 func (u *pump) again(t *dgrdma.Transaction, err error) {
 	s := t.Cookie.(*pumpSlot)
-	u.driver.awaits(s.peer, -1)
 	if err != nil {
 		u.fail(err)
 		u.retire()

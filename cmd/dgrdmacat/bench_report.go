@@ -91,7 +91,7 @@ func (c *client) result(o *outcome, oneProcess bool) benchResult {
 	if mtu, given := c.local.Options.Get("mtu"); given {
 		r.MTU, _ = strconv.Atoi(mtu)
 	} else {
-		r.MTU = interfaceMTU(c.endpoints[0].LocalAddr())
+		r.MTU = interfaceMTU(c.endpoint.LocalAddr())
 	}
 	if c.opt.compare != "" {
 		r.TCPMBPerS = perSecond(o.streamed, o.streaming) / 1e6

@@ -187,12 +187,12 @@ func (s *server) serveRun(ctx context.Context, p plan, conns []*dgrdma.Conn) err
 			saw.PeerMemory = (now - s.idle) / uint64(p.Peers)
 		}
 	}
-	in := s.target.expect(p, 0)
+	in := s.target.expect(p)
 	var out *pump
 	if p.BothWays != 0 {
-		out = newPump(p, conns, nil, false, new(histogram))
+		out = newPump(p, conns, new(histogram))
 	}
-	before := countsOf([]*dgrdma.Endpoint{s.endpoint})
+	before := countsOf(s.endpoint)
 	began := time.Now()
 	if err := tell(ctx, conns[0], kindReady, nil); err != nil {
 		return err
@@ -216,7 +216,7 @@ func (s *server) serveRun(ctx context.Context, p plan, conns []*dgrdma.Conn) err
 	if err != nil {
 		return err
 	}
-	countsOf([]*dgrdma.Endpoint{s.endpoint}).since(before, &saw)
+	countsOf(s.endpoint).since(before, &saw)
 	in.report(&saw)
 	s.logRun(p, conns[0], &saw, elapsed)
 	err = s.deliver(ctx, conns[0], &saw)

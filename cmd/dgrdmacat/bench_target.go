@@ -26,8 +26,7 @@ type control struct {
 
 // arrivals is what comes during a run.
 type arrivals struct {
-	layout  plan // as this memory has it
-	first   int  // number of its first slot in the whole run
+	plan    plan
 	rounds  []uint32
 	arrived atomic.Uint64
 	wrong   atomic.Uint64
@@ -39,10 +38,9 @@ func newTarget(size int) (*target, error) {
 	return &target{Region: region, control: make(chan control, 8)}, err
 }
 
-// expect begins a run. first is the number in the whole run of the first slot of
-// this memory, whose layout is given.
-func (t *target) expect(layout plan, first int) *arrivals {
-	a := &arrivals{layout: layout, first: first, rounds: make([]uint32, layout.slots())}
+// expect begins a run.
+func (t *target) expect(p plan) *arrivals {
+	a := &arrivals{plan: p, rounds: make([]uint32, p.slots())}
 	t.run.Store(a)
 	return a
 }
@@ -76,12 +74,12 @@ func (a *arrivals) complete(memory []byte, slot int, round uint32) {
 		a.found(mismatch{slot: slot, round: round, offset: -1, expected: uint64(want), got: uint64(round)})
 		a.rounds[slot] = round
 	}
-	if a.layout.Verify == verifyOff {
+	if a.plan.Verify == verifyOff {
 		return
 	}
-	at := a.layout.slotAt(slot)
-	p := patternOf(a.layout.Verify, a.first+slot, round)
-	offset, expected, got, ok := p.check(memory[at:at+a.layout.Size], (round+uint32(slot))%wholeEvery == 0)
+	at := a.plan.slotAt(slot)
+	p := patternOf(a.plan.Verify, slot, round)
+	offset, expected, got, ok := p.check(memory[at:at+a.plan.Size], (round+uint32(slot))%wholeEvery == 0)
 	if !ok {
 		a.found(mismatch{slot, round, offset, expected, got})
 	}

@@ -293,7 +293,7 @@ func TestArrivalsAreVerified(t *testing.T) {
 			patternOf(c.verify, 5, 0).fill(b)
 			patternOf(c.verify, 5, c.round).renew(b)
 			c.spoil(b)
-			in := memory.expect(p, 0)
+			in := memory.expect(p)
 			in.complete(memory.Bytes(), 5, c.round)
 			var saw seen
 			in.report(&saw)
@@ -303,7 +303,7 @@ func TestArrivalsAreVerified(t *testing.T) {
 		})
 	}
 	memory, _ := newTarget(1 << 20)
-	in := memory.expect(plan{Size: 64, Depth: 4, Peers: 1}, 0)
+	in := memory.expect(plan{Size: 64, Depth: 4, Peers: 1})
 	if in.complete(memory.Bytes(), 4, 1); in.wrong.Load() != 1 {
 		t.Error("completions beyond the slots are not noticed")
 	}
