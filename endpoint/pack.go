@@ -178,7 +178,7 @@ func (c *Conn) pour(w *frame.Writer, l *layout, t *Transaction) {
 	if t.count == 0 {
 		if w.Room() >= 0 {
 			if c.profile.Session {
-				m.Index = notHello
+				m.Index = frame.NotHello
 			}
 			w.Add(&m)
 			t.complete = true

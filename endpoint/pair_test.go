@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/dgrdma/dgrdma/ack"
 	"github.com/dgrdma/dgrdma/frame"
 	"github.com/dgrdma/dgrdma/transport"
 	"github.com/dgrdma/dgrdma/transport/simnet"
@@ -194,13 +195,17 @@ func (s *stranger) encode(seq frame.Seq, msgs ...msg) []byte {
 
 func (s *stranger) send(seq frame.Seq, msgs ...msg) { s.t.Helper(); s.raw(s.encode(seq, msgs...)) }
 
+func stamp(life uint32, id, start ack.Wide) frame.Stamp {
+	return frame.Stamp{Life: life, ID: uint32(id), Start: uint32(start)}
+}
+
 // alone sends a frame without messages, stamped, that acknowledges count ids.
-func (s *stranger) alone(st stamp, count uint8) {
+func (s *stranger) alone(st frame.Stamp, count uint8) {
 	s.t.Helper()
-	b := make([]byte, frame.HeaderSize+stampSize)
-	h := frame.Header{Dst: s.dst, Src: s.id, Seq: st.seq.Seq(), AckStart: st.start.Seq(), AckCount: count}
+	b := make([]byte, frame.HeaderSize+frame.StampSize)
+	h := frame.Header{Dst: s.dst, Src: s.id, Seq: frame.Seq(st.ID), AckStart: frame.Seq(st.Start), AckCount: count}
 	h.Put(b)
-	st.put(b[frame.HeaderSize:])
+	st.Put(b[frame.HeaderSize:])
 	s.raw(b)
 }
 
@@ -215,22 +220,27 @@ func (s *stranger) recv(d time.Duration) []frame.Frame {
 	return got
 }
 
+func helloOf(f *frame.Frame) (frame.Hello, bool) {
+	c := f.Cursor()
+	c.Next()
+	return c.Msg.Hello()
+}
+
 // greet introduces the stranger as a life and returns the endpoint's.
 func (s *stranger) greet(life uint32) (theirs uint32) {
 	s.t.Helper()
-	hello := func(index uint16) {
-		s.send(1, msg{Message: frame.Message{
-			Txn: life, CompletionAddr: frame.NoCompletion, CompletionValue: frame.NoCompletion, Addr: theirs, Index: index,
-		}})
+	hello := func(tells bool) {
+		s.send(1, msg{Message: frame.Hello{Life: life, Peer: theirs, Tells: tells}.Message()})
 	}
 	for range 5 {
-		hello(helloAsk)
+		hello(false)
 		for _, f := range s.recv(time.Millisecond) {
-			if c := f.Cursor(); c.Next() && isHello(&c.Msg) {
-				theirs = c.Msg.Txn
+			h, ok := helloOf(&f)
+			if ok {
+				theirs = h.Life
 				s.theirs = theirs
-				if c.Msg.Addr == life {
-					hello(helloTell)
+				if h.Peer == life {
+					hello(true)
 					return theirs
 				}
 			}

@@ -88,8 +88,8 @@ func (c *Conn) receive(now ack.Instant, f *frame.Frame) Reason {
 	cur.Next()
 	first := &cur.Msg
 	if c.profile.Session {
-		if isHello(first) {
-			return c.hello(now, f, first)
+		if h, ok := first.Hello(); ok {
+			return c.hello(now, f, h)
 		}
 		if r.life == 0 {
 			c.missed(now)

@@ -110,7 +110,7 @@ func TestBadFramesAreCountedByName(t *testing.T) {
 					conn.mu.Lock()
 					next := conn.sender.NextWide()
 					conn.mu.Unlock()
-					s.alone(stamp{s.theirs, 2, next + 5}, 10)
+					s.alone(stamp(s.theirs, 2, next+5), 10)
 				} else {
 					c.send(s)
 				}
@@ -287,7 +287,7 @@ func TestAckOnlyNeverAcked(t *testing.T) {
 	withStranger(t, Config{}, Native(), func(t *testing.T, e *Endpoint, c *Conn, s *stranger) {
 		for _, id := range []frame.Seq{2, 2, 3, 1, 60000, 30000, 500, 3} {
 			s.send(id)
-			s.alone(stamp{s.theirs, ack.Wide(id), 0}, 0)
+			s.alone(stamp(s.theirs, ack.Wide(id), 0), 0)
 		}
 		if f := s.recv(10 * time.Second); len(f) != 0 {
 			t.Errorf("answered: %v", f)

@@ -223,9 +223,11 @@ func (c *Conn) packAck(b *batch, now ack.Instant) bool {
 	run, _ := c.due.Next()
 	buf := b.small()[:b.headroom+frame.HeaderSize]
 	if c.profile.Session {
-		buf = buf[:len(buf)+stampSize]
-		s := stamp{c.session.theirs, c.sender.Wide(q), c.reached.Near(run.Start)}
-		s.put(buf[b.headroom+frame.HeaderSize:])
+		buf = buf[:len(buf)+frame.StampSize]
+		s := frame.Stamp{
+			Life: c.session.theirs, ID: uint32(c.sender.Wide(q)), Start: uint32(c.reached.Near(run.Start)),
+		}
+		s.Put(buf[b.headroom+frame.HeaderSize:])
 	}
 	h := frame.Header{Dst: c.dst(), Src: c.peer.As, Seq: q, AckStart: run.Start, AckCount: run.Count}
 	h.Put(buf[b.headroom:])

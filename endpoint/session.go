@@ -14,16 +14,8 @@ import (
 // send or take data.
 //
 // A life is named by the id of its first transaction, a random number. The
-// introduction, the hello, is an ordinary message that does nothing: no data,
-// both completion words all-ones. Its fields:
-//
-//	Txn    the sender's life
-//	Addr   the life of the receiver as the sender knows it, or 0
-//	Index  helloAsk: answer, please; helloTell: this is the answer
-//
-// and in the frame header, whose acknowledgement is none:
-//
-//	first acknowledged id  the upper half of the frame's id, counted in 32 bits
+// introduction, the hello, is an ordinary message that does nothing: frame.Hello
+// has its form.
 //
 // The network may hold hellos back for long, like everything else. So a life is
 // believed only if it names a life of ours that the ones before it cannot have
@@ -40,10 +32,6 @@ import (
 // come back asks again. Data flows only to a life that was believed, and is
 // taken only from one.
 const (
-	helloAsk  = 0
-	helloTell = 1
-	notHello  = 2 // index of completions alone, to tell them apart
-
 	helloFirst = 20 * time.Millisecond
 	helloMost  = time.Second
 	helloIdle  = 8 * time.Second // when there is nothing to send
@@ -68,11 +56,6 @@ type session struct {
 	since        ack.Instant // when asking began to matter: something was posted
 }
 
-// isHello reports whether a frame is an introduction.
-func isHello(m *frame.Message) bool {
-	return m.Count == 0 && m.Len == 0 && !m.Completes() && m.Txn != 0 && m.Index <= helloTell && !m.More
-}
-
 // ready reports whether data may be sent. Guarded by mu.
 func (c *Conn) ready() bool { return c.err == nil && (!c.profile.Session || c.session.theirs != 0) }
 
@@ -86,18 +69,18 @@ func (c *Conn) packHello(b *batch, now ack.Instant) {
 	s := &c.session
 	if s.answer {
 		s.answer = false
-		c.sendHello(b, now, helloTell, s.mine, s.theirs)
+		c.sendHello(b, now, frame.Hello{Life: s.mine, Peer: s.theirs, Tells: true})
 	}
 	if !s.asking() || now < s.askAt || b.full() {
 		return
 	}
 	switch {
 	case s.theirs == 0:
-		c.sendHello(b, now, helloAsk, s.mine, s.asked)
+		c.sendHello(b, now, frame.Hello{Life: s.mine, Peer: s.asked})
 	case s.next != 0:
-		c.sendHello(b, now, helloAsk, s.next, s.asked)
+		c.sendHello(b, now, frame.Hello{Life: s.next, Peer: s.asked})
 	default:
-		c.sendHello(b, now, helloAsk, s.mine, s.theirs)
+		c.sendHello(b, now, frame.Hello{Life: s.mine, Peer: s.theirs})
 	}
 	if s.theirs == 0 {
 		s.asked = 0 // next time whoever is there
@@ -110,29 +93,22 @@ func (c *Conn) packHello(b *batch, now ack.Instant) {
 	s.askedAt, s.askAt = now, now.Add(wait)
 }
 
-func (c *Conn) sendHello(b *batch, now ack.Instant, index uint16, mine, theirs uint32) {
+func (c *Conn) sendHello(b *batch, now ack.Instant, hello frame.Hello) {
 	seq, ok := c.sender.Alone(now)
 	if !ok {
 		seq = c.sender.Next()
 	}
 	buf := b.small()
-	h := frame.Header{
-		Dst: c.dst(), Src: c.peer.As, Seq: seq, AckStart: frame.Seq(c.sender.Wide(seq) >> 16), Flags: frame.FlagMessages,
-	}
+	h := frame.Header{Dst: c.dst(), Src: c.peer.As, Flags: frame.FlagMessages}
+	h.SetHelloID(uint32(c.sender.Wide(seq)))
 	h.Put(buf[c.ep.headroom:])
-	m := frame.Message{
-		Txn: mine, CompletionAddr: frame.NoCompletion, CompletionValue: frame.NoCompletion,
-		Index: index, Addr: theirs,
-	}
+	m := hello.Message()
 	m.Put(buf[c.ep.headroom+frame.HeaderSize:])
 	b.add(c, buf[:c.ep.headroom+helloSize], false)
 }
 
-// helloID returns the id of a hello in 32 bits.
-func helloID(f *frame.Frame) ack.Wide { return ack.Wide(f.AckStart)<<16 | ack.Wide(f.Seq) }
-
 // hello acts on an introduction, on the receiving goroutine.
-func (c *Conn) hello(now ack.Instant, f *frame.Frame, m *frame.Message) Reason {
+func (c *Conn) hello(now ack.Instant, f *frame.Frame, h frame.Hello) Reason {
 	c.mu.Lock()
 	s := &c.session
 	var fin finished
@@ -141,9 +117,9 @@ func (c *Conn) hello(now ack.Instant, f *frame.Frame, m *frame.Message) Reason {
 	switch {
 	case c.closed:
 		why = RefusedForeign
-	case c.ep.cfg.KeepOldLife && s.theirs != 0 && m.Txn != s.theirs:
+	case c.ep.cfg.KeepOldLife && s.theirs != 0 && h.Life != s.theirs:
 		why = RefusedForeign
-	case c.err != nil && m.Txn == s.theirs:
+	case c.err != nil && h.Life == s.theirs:
 		why = RefusedDown
 	case c.err != nil:
 		// Nothing is pending, and the peer began anew: so do we.
@@ -151,34 +127,34 @@ func (c *Conn) hello(now ack.Instant, f *frame.Frame, m *frame.Message) Reason {
 		c.revive(now)
 		s.before = before
 		c.rx.clear()
-		s.ask(now, m.Txn)
-	case s.theirs == 0 && m.Addr == s.mine:
-		event = c.believe(now, f, m.Txn)
+		s.ask(now, h.Life)
+	case s.theirs == 0 && h.Peer == s.mine:
+		event = c.believe(now, f, h.Life)
 	case s.theirs == 0:
-		s.ask(now, m.Txn)
-	case m.Txn == s.theirs:
-		s.answer = s.answer || m.Addr != s.mine
-		if c.rx.life == m.Txn && c.rx.epoch == c.epoch.Load() {
-			c.rx.recv.AckOnly(helloID(f))
+		s.ask(now, h.Life)
+	case h.Life == s.theirs:
+		s.answer = s.answer || h.Peer != s.mine
+		if c.rx.life == h.Life && c.rx.epoch == c.epoch.Load() {
+			c.rx.recv.AckOnly(ack.Wide(f.HelloID()))
 		}
-	case s.next != 0 && m.Addr == s.next:
+	case s.next != 0 && h.Peer == s.next:
 		c.abandon(now, &fin, c.peerError("transactions in flight", ErrPeerRestarted))
 		c.beginLife(now, s.next)
 		s.before = true
-		event = c.believe(now, f, m.Txn)
-	case m.Addr == 0 || m.Addr == s.mine || m.Addr == s.next:
+		event = c.believe(now, f, h.Life)
+	case h.Peer == 0 || h.Peer == s.mine || h.Peer == s.next:
 		if s.next == 0 {
 			s.next = c.ep.cfg.lifeBut(s.mine)
 		}
-		s.ask(now, m.Txn)
+		s.ask(now, h.Life)
 	default:
 		why = RefusedForeign // an answer to a life that is over
 	}
-	if m.Index == helloTell && m.Txn == s.theirs && m.Addr == s.mine && c.rx.life == s.theirs {
+	if h.Tells && h.Life == s.theirs && h.Peer == s.mine && c.rx.life == s.theirs {
 		c.rx.paired, s.paired = true, true
 	}
 	if why == RefusedNone {
-		s.answer = s.answer || m.Index == helloAsk && m.Txn == s.theirs
+		s.answer = s.answer || !h.Tells && h.Life == s.theirs
 		c.queue()
 	} else {
 		c.rx.counters.Refused[why]++
@@ -217,7 +193,7 @@ func (c *Conn) believe(now ack.Instant, f *frame.Frame, life uint32) EventKind {
 	// to be acknowledged too. Reset may have come since this frame did.
 	c.due.Init(c.profile.AckEvery, c.profile.AckDelay)
 	c.rx.epoch = c.epoch.Load()
-	c.rx.begin(life, s.mine, helloID(f))
+	c.rx.begin(life, s.mine, ack.Wide(f.HelloID()))
 	if s.before {
 		c.counters.Restarts++
 		return PeerRestarted

@@ -98,9 +98,9 @@ func TestAckOnlyForwardJump(t *testing.T) {
 			apply(2)
 			s.send(2 + jump.Seq())
 			apply(39)
-			s.alone(stamp{s.theirs, 75 + jump, 0}, 0)
+			s.alone(stamp(s.theirs, 75+jump, 0), 0)
 			apply(76 + jump)
-			s.alone(stamp{s.theirs, 60, 0}, 0)
+			s.alone(stamp(s.theirs, 60, 0), 0)
 			apply(113 + jump)
 			if st := c.Stats(); st.RefusedBy(RefusedNoSession) != 1 {
 				t.Errorf("jump %d: refused %v", jump, st.Refused)
@@ -131,12 +131,12 @@ func TestHeldBackAcknowledgement(t *testing.T) {
 			send func()
 		}{
 			{"without a stamp", RefusedNoSession, func() { s.raw(bare[:]) }},
-			{"one byte short", RefusedNoSession, func() { s.raw(append(bare[:], make([]byte, stampSize-1)...)) }},
-			{"of all zeros", RefusedNoSession, func() { s.raw(append(bare[:], make([]byte, stampSize)...)) }},
-			{"to another life", RefusedForeign, func() { s.alone(stamp{s.theirs + 1, 2, id}, 1) }},
-			{"of a wrap before", RefusedAckTooOld, func() { s.alone(stamp{s.theirs, 2, id - 1<<16}, 1) }},
-			{"of a wrap ahead", RefusedAckOfUnsent, func() { s.alone(stamp{s.theirs, 2, id + 1<<16}, 1) }},
-			{"partly of unsent", RefusedAckOfUnsent, func() { s.alone(stamp{s.theirs, 2, id}, 100) }},
+			{"one byte short", RefusedNoSession, func() { s.raw(append(bare[:], make([]byte, frame.StampSize-1)...)) }},
+			{"of all zeros", RefusedNoSession, func() { s.raw(append(bare[:], make([]byte, frame.StampSize)...)) }},
+			{"to another life", RefusedForeign, func() { s.alone(stamp(s.theirs+1, 2, id), 1) }},
+			{"of a wrap before", RefusedAckTooOld, func() { s.alone(stamp(s.theirs, 2, id-1<<16), 1) }},
+			{"of a wrap ahead", RefusedAckOfUnsent, func() { s.alone(stamp(s.theirs, 2, id+1<<16), 1) }},
+			{"partly of unsent", RefusedAckOfUnsent, func() { s.alone(stamp(s.theirs, 2, id), 100) }},
 		} {
 			before := c.Stats().RefusedBy(x.why)
 			x.send()
@@ -149,9 +149,9 @@ func TestHeldBackAcknowledgement(t *testing.T) {
 		// Who lost count is told where the ids are.
 		told := 0
 		for _, f := range s.recv(time.Millisecond) {
-			if cur := f.Cursor(); cur.Next() && isHello(&cur.Msg) {
+			if _, ok := helloOf(&f); ok {
 				told++
-				if at := helloID(&f).Diff(id); at < 0 || at > 100 {
+				if at := ack.Wide(f.HelloID()).Diff(id); at < 0 || at > 100 {
 					t.Errorf("told an id %d from the one in flight", at)
 				}
 			}
@@ -159,7 +159,7 @@ func TestHeldBackAcknowledgement(t *testing.T) {
 		if told != 4 {
 			t.Errorf("told %d times, want 4", told)
 		}
-		s.alone(stamp{s.theirs, 2, id}, 1)
+		s.alone(stamp(s.theirs, 2, id), 1)
 		s.recv(time.Millisecond)
 		if !finished {
 			t.Error("the true acknowledgement was refused")
@@ -172,20 +172,20 @@ func TestHeldBackAcknowledgement(t *testing.T) {
 func TestStampSent(t *testing.T) {
 	withStranger(t, Config{}, Native(), func(t *testing.T, e *Endpoint, c *Conn, s *stranger) {
 		const far = 5<<16 + 65530
-		s.alone(stamp{s.theirs, far, 0}, 0)
+		s.alone(stamp(s.theirs, far, 0), 0)
 		seen := 0
-		var last ack.Wide
+		var last uint32
 		for i := range ack.Wide(20) {
 			s.send((far + i).Seq(), data(life+uint32(i), 1, 1, 64, pattern(1, 8)))
 			for _, f := range s.recv(10 * time.Millisecond) {
-				st, ok := stampOf(&f)
-				if !ok || st.life != life || st.start > far+i || st.start+ack.Wide(f.AckCount) != far+i+1 {
+				st, ok := f.Stamp()
+				if !ok || st.Life != life || ack.Wide(st.Start) > far+i || ack.Wide(st.Start)+ack.Wide(f.AckCount) != far+i+1 {
 					t.Fatalf("frame %d: %+v in %+v", i, st, f.Header)
 				}
-				if seen++; seen > 1 && st.seq != last+1 {
-					t.Errorf("id %d after %d", st.seq, last)
+				if seen++; seen > 1 && st.ID != last+1 {
+					t.Errorf("id %d after %d", st.ID, last)
 				}
-				last = st.seq
+				last = st.ID
 			}
 		}
 		if seen != 20 {

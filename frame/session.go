@@ -1,0 +1,90 @@
+package frame
+
+import "encoding/binary"
+
+// Peers of our own kind introduce their lives to each other and name them in
+// acknowledgements that travel alone; package endpoint says what for. To all
+// others a hello is a message that does nothing, and a stamp is link padding.
+
+// Index of a message without data whose transaction has no data messages. The
+// protocol leaves it unused.
+const (
+	helloAsk  = 0
+	helloTell = 1
+	// NotHello marks a completion alone, so that it is not taken for a [Hello]
+	// whatever it writes.
+	NotHello = 2
+)
+
+// Hello is an introduction. In a message it has these fields; count, length and
+// type are 0, and both completion words all-ones:
+//
+//	Txn    Life
+//	Addr   Peer
+//	Index  0: an answer is asked for; 1: this is the answer
+//
+// In the frame header, whose acknowledgement is none, the first acknowledged id
+// is the upper half of the frame's id, counted in 32 bits.
+type Hello struct {
+	Life  uint32 // of the sender; never 0
+	Peer  uint32 // the life of the receiver as the sender knows it, or 0
+	Tells bool   // it answers
+}
+
+// Message returns the only message of an introduction.
+func (h Hello) Message() Message {
+	m := Message{Txn: h.Life, CompletionAddr: NoCompletion, CompletionValue: NoCompletion, Addr: h.Peer, Index: helloAsk}
+	if h.Tells {
+		m.Index = helloTell
+	}
+	return m
+}
+
+// Hello reads m, the first message of a frame, as an introduction. Not ok: it is
+// none.
+func (m *Message) Hello() (h Hello, ok bool) {
+	if m.Count != 0 || m.Len != 0 || m.Completes() || m.Txn == 0 || m.Index > helloTell || m.More {
+		return Hello{}, false
+	}
+	return Hello{m.Txn, m.Addr, m.Index == helloTell}, true
+}
+
+// HelloID returns the id of an introduction in 32 bits.
+func (h *Header) HelloID() uint32 { return uint32(h.AckStart)<<16 | uint32(h.Seq) }
+
+// SetHelloID makes id that of an introduction.
+func (h *Header) SetHelloID(id uint32) { h.AckStart, h.Seq = Seq(id>>16), Seq(id) }
+
+// Stamp follows the header of a frame without messages:
+//
+//	offset  size  field
+//	0       4     Life
+//	4       4     ID
+//	8       4     Start
+type Stamp struct {
+	Life  uint32 // of the receiver, as the sender knows it
+	ID    uint32 // the frame's own id, counted in 32 bits
+	Start uint32 // the first id that it acknowledges, likewise
+}
+
+// StampSize is the length of a stamp in bytes.
+const StampSize = 12
+
+// Put writes s to the first StampSize bytes of b.
+func (s Stamp) Put(b []byte) {
+	_ = b[StampSize-1]
+	binary.LittleEndian.PutUint32(b[0:], s.Life)
+	binary.LittleEndian.PutUint32(b[4:], s.ID)
+	binary.LittleEndian.PutUint32(b[8:], s.Start)
+}
+
+// Stamp returns what is stamped on a frame. Not ok: nothing, or what does not
+// fit its header.
+func (f *Frame) Stamp() (s Stamp, ok bool) {
+	b := f.Rest()
+	if len(b) < StampSize {
+		return Stamp{}, false
+	}
+	s = Stamp{binary.LittleEndian.Uint32(b[0:]), binary.LittleEndian.Uint32(b[4:]), binary.LittleEndian.Uint32(b[8:])}
+	return s, Seq(s.ID) == f.Seq && Seq(s.Start) == f.AckStart
+}

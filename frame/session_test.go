@@ -1,0 +1,95 @@
+package frame
+
+import (
+	"encoding/hex"
+	"strings"
+	"testing"
+)
+
+func bytesOf(t *testing.T, s string) []byte {
+	t.Helper()
+	b, err := hex.DecodeString(strings.ReplaceAll(s, " ", ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func TestHelloOnTheWire(t *testing.T) {
+	want := "0200 0100 3412 7856 00 01" + "ddccbbaa ffffffff ffffffff 0000 0100 44332211 0000 00 00"
+	h := Header{Dst: 2, Src: 1, Flags: FlagMessages}
+	h.SetHelloID(0x56781234)
+	hello := Hello{Life: 0xAABBCCDD, Peer: 0x11223344, Tells: true}
+	b := make([]byte, HeaderSize+MessageHeaderSize)
+	h.Put(b)
+	m := hello.Message()
+	m.Put(b[HeaderSize:])
+	if string(b) != string(bytesOf(t, want)) {
+		t.Errorf("%x, want %s", b, want)
+	}
+	f, err := Parse(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := f.Cursor()
+	c.Next()
+	if got, ok := c.Msg.Hello(); !ok || got != hello || f.HelloID() != 0x56781234 {
+		t.Errorf("%+v, %v, id %#x", got, ok, f.HelloID())
+	}
+}
+
+func TestNotHellos(t *testing.T) {
+	for name, change := range map[string]func(m *Message){
+		"completes":  func(m *Message) { m.CompletionAddr = 64 },
+		"marked":     func(m *Message) { m.Index = NotHello },
+		"data":       func(m *Message) { m.Len = 1 },
+		"counted":    func(m *Message) { m.Count = 1 },
+		"no life":    func(m *Message) { m.Txn = 0 },
+		"one of two": func(m *Message) { m.More = true },
+	} {
+		m := Hello{Life: 1}.Message()
+		if _, ok := m.Hello(); !ok {
+			t.Fatal("a hello is none")
+		}
+		change(&m)
+		if h, ok := m.Hello(); ok {
+			t.Errorf("%s: %+v", name, h)
+		}
+	}
+}
+
+func TestStampOnTheWire(t *testing.T) {
+	b := bytesOf(t, "0200 0100 3412 feff 03 00"+"ddccbbaa 34120500 feff0100")
+	want := Stamp{Life: 0xAABBCCDD, ID: 0x51234, Start: 0x1FFFE}
+	f, err := Parse(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, ok := f.Stamp(); !ok || got != want {
+		t.Errorf("%+v, %v", got, ok)
+	}
+	put := make([]byte, StampSize)
+	if want.Put(put); string(put) != string(b[HeaderSize:]) {
+		t.Errorf("%x, want %x", put, b[HeaderSize:])
+	}
+	for i := range b {
+		other := append([]byte(nil), b...)
+		if other[i]++; i == 9 {
+			continue // it would hold messages
+		}
+		f, err := Parse(other)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, ok := f.Stamp()
+		if covered := i >= 4 && i < 8 || i == 14 || i == 15 || i == 18 || i == 19; ok == covered {
+			t.Errorf("byte %d changed: stamp %v", i, ok)
+		}
+	}
+	if f, err = Parse(b[:len(b)-1]); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := f.Stamp(); ok {
+		t.Error("a stamp of eleven bytes")
+	}
+}
