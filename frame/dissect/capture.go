@@ -14,19 +14,19 @@ import (
 // maxRecord is the longest packet that is read; libpcap has the same limit.
 const maxRecord = 256 << 10
 
-// record is one packet of a capture file. data is valid until the next one.
-type record struct {
-	time     time.Time
-	iface    int
-	linkType int
-	data     []byte
-	length   int // on the wire
+// Record is one captured packet, frame or not.
+type Record struct {
+	Time      time.Time
+	Interface int
+	LinkType  int    // as in capture files: 1 is Ethernet, 101 bare IP
+	Data      []byte // valid until the next one
+	Length    int    // on the wire
 }
 
-// source yields the records of a file, io.EOF at the end, and
-// io.ErrUnexpectedEOF when the file ends elsewhere.
-type source interface {
-	next() (record, error)
+// Source yields the records of a capture, and io.EOF at its end. A file that
+// ends elsewhere yields io.ErrUnexpectedEOF.
+type Source interface {
+	Next() (Record, error)
 }
 
 // input reads a file in pieces through one buffer.
@@ -63,7 +63,7 @@ func inside(err error) error {
 
 var errNotCapture = errors.New("neither pcap nor pcapng")
 
-func openSource(r io.Reader) (source, *input, error) {
+func openSource(r io.Reader) (Source, *input, error) {
 	in := &input{r: bufio.NewReaderSize(r, 64<<10)}
 	if magic, _ := in.r.Peek(2); len(magic) == 2 && magic[0] == 0x1F && magic[1] == 0x8B {
 		z, err := gzip.NewReader(in.r)
@@ -94,7 +94,7 @@ type pcap struct {
 	linkType int
 }
 
-func openPcap(in *input) (source, error) {
+func openPcap(in *input) (Source, error) {
 	h, err := in.read(24)
 	if err != nil {
 		return nil, inside(err)
@@ -119,26 +119,26 @@ func openPcap(in *input) (source, error) {
 	return p, nil
 }
 
-func (p *pcap) next() (record, error) {
+func (p *pcap) Next() (Record, error) {
 	p.in.start = p.in.off
 	h, err := p.in.read(16)
 	if err != nil {
-		return record{}, err
+		return Record{}, err
 	}
-	rec := record{
-		time:     time.Unix(int64(p.order.Uint32(h)), int64(p.order.Uint32(h[4:]))*int64(p.tick)).UTC(),
-		linkType: p.linkType,
+	rec := Record{
+		Time:     time.Unix(int64(p.order.Uint32(h)), int64(p.order.Uint32(h[4:]))*int64(p.tick)).UTC(),
+		LinkType: p.linkType,
 	}
 	return rec, rec.fill(p.in, p.order.Uint32(h[8:]), p.order.Uint32(h[12:]), maxRecord)
 }
 
 // fill reads the captured bytes; no more than limit can follow.
-func (rec *record) fill(in *input, captured, length uint32, limit int) (err error) {
+func (rec *Record) fill(in *input, captured, length uint32, limit int) (err error) {
 	if captured > maxRecord || int(captured) > limit {
 		return fmt.Errorf("record claims %d captured bytes", captured)
 	}
-	rec.length = int(max(captured, min(length, 1<<30)))
-	rec.data, err = in.read(int(captured))
+	rec.Length = int(max(captured, min(length, 1<<30)))
+	rec.Data, err = in.read(int(captured))
 	return inside(err)
 }
 
@@ -170,25 +170,25 @@ type ngIface struct {
 	offset   int64  // seconds
 }
 
-func (p *pcapng) next() (record, error) {
+func (p *pcapng) Next() (Record, error) {
 	for {
 		p.in.start = p.in.off
 		h, err := p.in.read(8)
 		if err != nil {
-			return record{}, err
+			return Record{}, err
 		}
 		if binary.LittleEndian.Uint32(h) == ngSection {
 			if err := p.section([4]byte(h[4:])); err != nil {
-				return record{}, err
+				return Record{}, err
 			}
 			continue
 		}
 		kind, total := p.order.Uint32(h), p.order.Uint32(h[4:])
 		if total < 12 || total%4 != 0 || total > 1<<30 {
-			return record{}, fmt.Errorf("block claims %d bytes", total)
+			return Record{}, fmt.Errorf("block claims %d bytes", total)
 		}
 		body := int(total) - 12
-		var rec record
+		var rec Record
 		before, isPacket := p.in.off, false
 		switch kind {
 		case ngInterface:
@@ -300,7 +300,7 @@ func (i *ngIface) time(stamp uint64) time.Time {
 	return time.Unix(int64(stamp/i.ticks)+i.offset, int64(nanos)).UTC()
 }
 
-func (p *pcapng) packet(kind uint32, body int) (rec record, err error) {
+func (p *pcapng) packet(kind uint32, body int) (rec Record, err error) {
 	if body < 20 {
 		return rec, fmt.Errorf("packet block with %d bytes", body)
 	}
@@ -315,12 +315,12 @@ func (p *pcapng) packet(kind uint32, body int) (rec record, err error) {
 	if err := rec.from(p, id); err != nil {
 		return rec, err
 	}
-	rec.time = p.ifaces[id].time(uint64(p.order.Uint32(b[4:]))<<32 | uint64(p.order.Uint32(b[8:])))
+	rec.Time = p.ifaces[id].time(uint64(p.order.Uint32(b[4:]))<<32 | uint64(p.order.Uint32(b[8:])))
 	return rec, rec.fill(p.in, p.order.Uint32(b[12:]), p.order.Uint32(b[16:]), body-20)
 }
 
 // simple reads a packet without time and without its own captured length.
-func (p *pcapng) simple(body int) (rec record, err error) {
+func (p *pcapng) simple(body int) (rec Record, err error) {
 	if body < 4 {
 		return rec, fmt.Errorf("packet block with %d bytes", body)
 	}
@@ -339,10 +339,10 @@ func (p *pcapng) simple(body int) (rec record, err error) {
 	return rec, rec.fill(p.in, captured, length, body-4)
 }
 
-func (rec *record) from(p *pcapng, id uint32) error {
+func (rec *Record) from(p *pcapng, id uint32) error {
 	if int64(id) >= int64(len(p.ifaces)) {
 		return fmt.Errorf("packet of interface %d of %d", id, len(p.ifaces))
 	}
-	rec.iface, rec.linkType = int(id), p.ifaces[id].linkType
+	rec.Interface, rec.LinkType = int(id), p.ifaces[id].linkType
 	return nil
 }

@@ -434,16 +434,16 @@ func TestCapturesThroughGopacket(t *testing.T) {
 			defer done()
 			frames := 0
 			for {
-				rec, err := src.next()
+				rec, err := src.Next()
 				if err != nil {
 					break
 				}
-				p := gopacket.NewPacket(rec.data, layers.LayerTypeEthernet, gopacket.Default)
+				p := gopacket.NewPacket(rec.Data, layers.LayerTypeEthernet, gopacket.Default)
 				if udp, ok := p.Layer(layers.LayerTypeUDP).(*layers.UDP); ok && p.Layer(LayerTypeDGRDMA) == nil {
 					if err := RegisterUDP(uint16(udp.SrcPort), uint16(udp.DstPort)); err != nil {
 						t.Fatal(err)
 					}
-					p = gopacket.NewPacket(rec.data, layers.LayerTypeEthernet, gopacket.Default)
+					p = gopacket.NewPacket(rec.Data, layers.LayerTypeEthernet, gopacket.Default)
 				}
 				d, ok := p.Layer(LayerTypeDGRDMA).(*DGRDMA)
 				if !ok || p.ErrorLayer() != nil {
@@ -454,7 +454,7 @@ func TestCapturesThroughGopacket(t *testing.T) {
 				if err := gopacket.SerializePacket(buf, gopacket.SerializeOptions{}, p); err != nil {
 					t.Fatal(err)
 				}
-				want := bytes.Clone(rec.data)
+				want := bytes.Clone(rec.Data)
 				n := len(want) - len(d.Padding)
 				zeroPadding(want[n-len(d.Contents) : n])
 				if !bytes.Equal(buf.Bytes()[:n], want[:n]) {
@@ -468,7 +468,7 @@ func TestCapturesThroughGopacket(t *testing.T) {
 	}
 }
 
-func openCapture(t *testing.T, name string) (source, func() error) {
+func openCapture(t *testing.T, name string) (Source, func() error) {
 	t.Helper()
 	file, err := os.Open(capturePath(name))
 	if err != nil {

@@ -25,6 +25,11 @@
 // ids are not 0, its unused fields hold what every known sender puts there, and
 // the two bytes before it are 0 or repeat the destination id.
 //
+// A host with segmentation or receive offload captures many datagrams of UDP as
+// one. They are taken apart again, and each frame is delivered as if it had come
+// alone, with the time of all: [Packet.Segment]. The checksum and the lengths in
+// the headers before them are those of the whole, and not on any wire.
+//
 // Frames cut by a snap length are delivered as well and say so: [Packet.Cut].
 // Parse refuses them; [Packet.Header] and [Packet.Messages] give what is there.
 //
@@ -55,7 +60,5 @@
 //
 // Limits: records of up to 256 KiB, as in libpcap. IP fragments are not put
 // together: a first fragment is a cut frame, later ones are only counted. A
-// capture taken on a host with UDP segmentation or receive offload shows several
-// datagrams as one; only the first frame of it is visible. A cooked capture
-// does not record the destination of an Ethernet frame.
+// cooked capture does not record the destination of an Ethernet frame.
 package dissect

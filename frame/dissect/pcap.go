@@ -31,6 +31,10 @@ type Packet struct {
 	Prefix    []byte // over UDP: the bytes before the frame, two unless cut
 	Data      []byte // the frame from its header to the end of what was captured
 	Length    int    // what Data would have without a snap length
+
+	// Segment says which of Segments datagrams this one is, from 1, if the
+	// capturing host recorded them as one. Both are 0 for one that came alone.
+	Segment, Segments int
 }
 
 // Cut reports whether a snap length, or fragmentation, took the end of the
@@ -91,8 +95,11 @@ type Stats struct {
 	Records     int // all
 	Frames      int // delivered
 	Cut         int // delivered without their end
+	Joined      int // records of several datagrams, each with its frame
+	Hidden      int // frames in them that lie behind the snap length, not delivered
 	Fragments   int // later fragments of UDP datagrams, not delivered
-	UnknownLink int // from an interface of a type that is not supported
+	UnknownLink int // records from an interface of a type that is not supported
+	Other       int // records of anything else
 }
 
 // Error says where a capture stops being readable, and why.
@@ -111,9 +118,10 @@ func (e *Error) Unwrap() error { return e.Err }
 // Reader yields the frames of a capture.
 type Reader struct {
 	options Options
-	src     source
-	in      *input
+	src     Source
+	in      *input // of src, if that is a file
 	packet  Packet
+	joined  joined // what follows packet in its record
 	stats   Stats
 	err     error
 }
@@ -121,15 +129,23 @@ type Reader struct {
 // NewReader reads the file header of a pcap or pcapng file. The error is an
 // *[Error].
 func NewReader(r io.Reader, o Options) (*Reader, error) {
-	if o.EtherType == 0 {
-		o.EtherType = DefaultEtherType
-	}
-	o.Ports = slices.Clone(o.Ports)
 	src, in, err := openSource(r)
 	if err != nil {
 		return nil, &Error{0, 0, err}
 	}
-	return &Reader{options: o, src: src, in: in}, nil
+	reader := NewSourceReader(src, o)
+	reader.in = in
+	return reader, nil
+}
+
+// NewSourceReader finds the frames in what is no file. Errors of src are
+// returned as they are.
+func NewSourceReader(src Source, o Options) *Reader {
+	if o.EtherType == 0 {
+		o.EtherType = DefaultEtherType
+	}
+	o.Ports = slices.Clone(o.Ports)
+	return &Reader{options: o, src: src}
 }
 
 // Stats returns the counts so far.
@@ -139,9 +155,12 @@ func (r *Reader) Stats() Stats { return r.stats }
 // file the error is io.EOF, at a damaged place an *[Error]; both stay.
 func (r *Reader) Next() (*Packet, error) {
 	for r.err == nil {
-		rec, err := r.src.next()
+		if r.segment() {
+			return &r.packet, nil
+		}
+		rec, err := r.src.Next()
 		if err != nil {
-			if err != io.EOF {
+			if err != io.EOF && r.in != nil {
 				err = &Error{r.stats.Records + 1, r.in.start, err}
 			}
 			r.err = err
@@ -156,35 +175,65 @@ func (r *Reader) Next() (*Packet, error) {
 }
 
 // take makes r.packet of rec and reports whether it is a frame.
-func (r *Reader) take(rec *record) bool {
-	if !knownLinkType(rec.linkType) {
+func (r *Reader) take(rec *Record) bool {
+	if !knownLinkType(rec.LinkType) {
 		r.stats.UnknownLink++
 		return false
 	}
-	c := content{data: rec.data, length: rec.length}
-	found := c.unwrap(rec.linkType, r.options.EtherType)
+	c := content{data: rec.Data, length: rec.Length}
+	found := c.unwrap(rec.LinkType, r.options.EtherType)
 	p := &r.packet
-	*p = Packet{Record: r.stats.Records, Interface: rec.iface, Time: rec.time, Src: c.src, Dst: c.dst}
+	*p = Packet{Record: r.stats.Records, Interface: rec.Interface, Time: rec.Time, Src: c.src, Dst: c.dst}
 	switch found {
 	case foundEther:
 		p.Data, p.Length = c.data, c.length
+		r.count()
+		return true
 	case foundUDP:
-		n := min(PrefixSize, len(c.data))
-		p.Prefix, p.Data, p.Length = c.data[:n], c.data[n:], max(0, c.length-PrefixSize)
+		datagrams := r.joined.split(c.data, c.length)
+		p.fill(r.joined.at(0))
 		if !r.wants(p) {
-			return false
+			r.joined = joined{}
+			break
 		}
+		if datagrams > 1 {
+			p.Segment, p.Segments = 1, datagrams
+			r.stats.Joined++
+			r.stats.Hidden += datagrams - r.joined.captured()
+		}
+		r.joined.next()
+		r.count()
+		return true
 	case foundFragment:
 		r.stats.Fragments++
 		return false
-	default:
+	}
+	r.stats.Other++
+	return false
+}
+
+// segment makes r.packet the next datagram of those that it came with, and
+// reports whether there is one.
+func (r *Reader) segment() bool {
+	p := &r.packet
+	next, ok := r.joined.next()
+	if !ok {
 		return false
 	}
+	p.fill(next)
+	p.Segment++
+	r.count()
+	return true
+}
+
+// fill gives p the frame of another one.
+func (p *Packet) fill(from Packet) { p.Prefix, p.Data, p.Length = from.Prefix, from.Data, from.Length }
+
+func (r *Reader) count() {
 	r.stats.Frames++
-	if p.Cut() {
+	if r.packet.Cut() {
 		r.stats.Cut++
 	}
-	return true
 }
 
 func (r *Reader) wants(p *Packet) bool {
@@ -198,14 +247,12 @@ func (r *Reader) wants(p *Packet) bool {
 // uses. A frame that was cut need only be plausible as far as it goes.
 func plausible(p *Packet) bool {
 	h, ok := p.Header()
-	if !ok || h.Dst == 0 || h.Src == 0 || h.Flags&^frame.FlagMessages != 0 {
-		return false
-	}
-	if id := binary.LittleEndian.Uint16(p.Prefix); id != 0 && id != uint16(h.Dst) {
+	if !ok || h.Dst == 0 || h.Src == 0 || h.Flags&^frame.FlagMessages != 0 || !plausiblePrefix(p, &h) {
 		return false
 	}
 	if !h.HasMessages() {
-		return h.AckCount != 0 && p.Length == frame.HeaderSize
+		return p.Length == frame.HeaderSize && h.AckCount != 0 ||
+			p.Length == frame.HeaderSize+frame.StampSize && (p.Cut() || stamped(p.Data))
 	}
 	for m := range p.Messages() {
 		// Message types up to 3 are named in OpenCPI.
@@ -215,6 +262,13 @@ func plausible(p *Packet) bool {
 	}
 	_, err := frame.Parse(p.Data)
 	return err == nil || p.Cut()
+}
+
+// plausiblePrefix reports whether the bytes before a frame are what some known
+// sender puts there.
+func plausiblePrefix(p *Packet, h *frame.Header) bool {
+	id := binary.LittleEndian.Uint16(p.Prefix)
+	return id == 0 || id == uint16(h.Dst)
 }
 
 // ReadFile yields the frames of a file. If something is wrong with it, the last

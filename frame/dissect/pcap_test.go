@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -120,6 +121,7 @@ type found struct {
 	cut       bool
 	iface     int
 	wireBytes int
+	segment   string
 }
 
 func readAll(file []byte, o Options) (all []found, stats Stats, err error) {
@@ -139,7 +141,8 @@ func readAll(file []byte, o Options) (all []found, stats Stats, err error) {
 			return all, r.Stats(), err
 		}
 		all = append(all, found{p.Record, p.Time, p.Src.String(), p.Dst.String(),
-			bytes.Clone(p.Prefix), bytes.Clone(p.Data), p.Cut(), p.Interface, p.Length})
+			bytes.Clone(p.Prefix), bytes.Clone(p.Data), p.Cut(), p.Interface, p.Length,
+			fmt.Sprintf("%d/%d", p.Segment, p.Segments)})
 	}
 }
 
@@ -641,7 +644,7 @@ func TestNotFrames(t *testing.T) {
 		"arp":            {1, append(make([]byte, 12), 8, 6), 0},
 	} {
 		all, stats, err := readAll(pcapFile(binary.LittleEndian, false, p), Options{})
-		if err != nil || len(all) != 0 || stats != (Stats{Records: 1}) {
+		if err != nil || len(all) != 0 || stats != (Stats{Records: 1, Other: 1}) {
 			t.Errorf("%s: %d frames, %+v, %v", name, len(all), stats, err)
 		}
 	}
@@ -740,13 +743,16 @@ func FuzzReader(f *testing.F) {
 		f.Add(pcapFile(binary.LittleEndian, false, p))
 		f.Add(ngFile(binary.BigEndian, p, p))
 	}
+	for _, p := range overIP(f, datagram(1, 20), datagram(2, 20), stampedAck(3)) {
+		f.Add(pcapFile(binary.LittleEndian, false, p))
+	}
 	f.Fuzz(func(t *testing.T, file []byte) {
 		for _, o := range []Options{{}, {Ports: []uint16{40001, 40002}}} {
 			r, err := NewReader(bytes.NewReader(file), o)
 			if err != nil {
 				return
 			}
-			frames := 0
+			frames, records := 0, 0
 			for {
 				p, err := r.Next()
 				if err != nil {
@@ -756,7 +762,12 @@ func FuzzReader(f *testing.F) {
 					}
 					break
 				}
-				frames++
+				if frames++; p.Segment <= 1 {
+					records++
+				}
+				if p.Segment > p.Segments || p.Segments == 1 {
+					t.Fatalf("datagram %d of %d", p.Segment, p.Segments)
+				}
 				if len(p.Data) > p.Length && len(p.Data) > 0 || len(p.Prefix) > PrefixSize {
 					t.Fatalf("%d bytes of %d, prefix %d", len(p.Data), p.Length, len(p.Prefix))
 				}
@@ -769,7 +780,7 @@ func FuzzReader(f *testing.F) {
 				}
 			}
 			s := r.Stats()
-			if s.Frames != frames || s.Frames+s.Fragments+s.UnknownLink > s.Records || s.Cut > s.Frames {
+			if s.Frames != frames || records+s.Fragments+s.UnknownLink+s.Other != s.Records || s.Joined > records || s.Cut > s.Frames {
 				t.Fatalf("%+v for %d frames", s, frames)
 			}
 		}
