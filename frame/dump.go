@@ -1,46 +1,92 @@
 package frame
 
 import (
-	"fmt"
 	"log/slog"
-	"strings"
+	"strconv"
 )
 
 // String describes h in one line, source first.
-func (h Header) String() string {
-	s := fmt.Sprintf("%d->%d id %d", h.Src, h.Dst, h.Seq)
+func (h Header) String() string { return string(h.Append(nil)) }
+
+// Append appends what String returns.
+func (h *Header) Append(b []byte) []byte {
+	b = number(b, "", uint32(h.Src))
+	b = number(b, "->", uint32(h.Dst))
+	b = number(b, " id ", uint32(h.Seq))
 	if h.AckCount != 0 {
-		s += fmt.Sprintf(" ack %d+%d", h.AckStart, h.AckCount)
+		b = number(b, " ack ", uint32(h.AckStart))
+		b = number(b, "+", uint32(h.AckCount))
 	}
 	if h.Flags&^FlagMessages != 0 {
-		s += fmt.Sprintf(" flags %#02x", h.Flags)
+		b = hexadecimal(b, " flags ", uint32(h.Flags))
 	}
-	return s
+	return b
 }
 
 // String describes m in one line.
-func (m Message) String() string {
-	s := fmt.Sprintf("txn %d %d/%d", m.Txn, m.Index, m.Count)
+func (m Message) String() string { return string(m.Append(nil)) }
+
+// Append appends what String returns.
+func (m *Message) Append(b []byte) []byte {
+	if h, ok := m.Hello(); ok {
+		return h.Append(b)
+	}
+	b = number(b, "txn ", m.Txn)
+	b = number(b, " ", uint32(m.Index))
+	b = number(b, "/", uint32(m.Count))
 	if m.Len != 0 {
-		s += fmt.Sprintf(" %d bytes at %#x", m.Len, m.Addr)
+		b = number(b, " ", uint32(m.Len))
+		b = hexadecimal(b, " bytes at ", m.Addr)
 	}
 	if m.Completes() {
-		s += fmt.Sprintf(" then %#x at %#x", m.CompletionValue, m.CompletionAddr)
+		b = hexadecimal(b, " then ", m.CompletionValue)
+		b = hexadecimal(b, " at ", m.CompletionAddr)
 	}
 	if m.Type != 0 {
-		s += fmt.Sprintf(" type %d", m.Type)
+		b = number(b, " type ", uint32(m.Type))
 	}
-	return s
+	return b
+}
+
+// Append appends what h says, in words. Lives are written as what they are: ids
+// of transactions.
+func (h Hello) Append(b []byte) []byte {
+	b = append(b, "hello"...)
+	if h.Tells {
+		b = append(b, " back"...)
+	}
+	b = number(b, " from life ", h.Life)
+	if h.Peer == 0 {
+		return append(b, " to anyone"...)
+	}
+	return number(b, " to life ", h.Peer)
+}
+
+// Append appends what s says, in words.
+func (s Stamp) Append(b []byte) []byte {
+	b = number(b, "stamp for life ", s.Life)
+	b = number(b, " id ", s.ID)
+	return number(b, " ack from ", s.Start)
 }
 
 // String describes the frame and each of its messages in one line.
 func (f Frame) String() string {
-	var b strings.Builder
-	b.WriteString(f.Header.String())
-	for c := f.Cursor(); c.Next(); {
-		fmt.Fprintf(&b, " [%v]", c.Msg)
+	b := f.Header.Append(nil)
+	if s, ok := f.Stamp(); ok {
+		b = append(s.Append(append(b, " ["...)), ']')
 	}
-	return b.String()
+	for c := f.Cursor(); c.Next(); {
+		b = append(c.Msg.Append(append(b, " ["...)), ']')
+	}
+	return string(b)
+}
+
+func number(b []byte, before string, n uint32) []byte {
+	return strconv.AppendUint(append(b, before...), uint64(n), 10)
+}
+
+func hexadecimal(b []byte, before string, n uint32) []byte {
+	return strconv.AppendUint(append(append(b, before...), "0x"...), uint64(n), 16)
 }
 
 // LogValue makes a frame readable in structured logs.
