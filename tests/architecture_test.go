@@ -17,6 +17,7 @@ const module = "github.com/dgrdma/dgrdma/"
 var allowed = map[string][]string{
 	"frame":                   {},
 	"frame/dissect":           {"frame", "github.com/google/gopacket"},
+	"inspect/text":            {"frame", "frame/dissect"},
 	"url":                     {},
 	"transport":               {},
 	"transport/simnet":        {"transport"},

@@ -1,0 +1,82 @@
+// Package text turns the frames of a capture into text: a line, every field, or
+// JSON. It is what people and scripts read.
+//
+//	reader, err := dissect.NewReader(file, dissect.Options{})
+//	printer := text.Printer{Style: text.JSON}
+//	filter := text.Filter{Txns: []uint32{17}}
+//	var v text.View
+//	for {
+//		p, err := reader.Next()
+//		if err != nil {
+//			return err
+//		}
+//		if v.Decode(p); filter.Match(&v) {
+//			buf = printer.Append(buf[:0], &v)
+//		}
+//	}
+//
+// # Lines
+//
+//	12.3   0.000123456 10.0.0.1:40001 > 10.0.0.2:7100 1->2 id 9 ack 4+2 [txn 7 1/2 64 bytes at 0x1000 then 0x1 at 0x40]
+//
+// is the third datagram of record 12, 123456 ns after the start: a frame from
+// endpoint 1 to endpoint 2 with frame id 9 that acknowledges two ids from 4 on,
+// with message 1 of 2 of transaction 7, which writes 64 bytes at 0x1000 and, once
+// the transaction is complete, 1 at 0x40. Behind that is said whether the frame
+// was cut or is malformed.
+//
+// # JSON
+//
+// One object per frame, in one line, with these keys in this order. Those with a
+// condition are absent without it; keys may be added, none will change.
+//
+//	file              name, if Printer.File is set
+//	record            number of the packet in the capture, from 1
+//	segment           number of the datagram, from 1, if the capturing host
+//	segments          joined as many as that into one packet
+//	interface         number of the interface, in pcapng
+//	time              as in "2021-03-04T05:06:07.123456000Z", if the capture has one
+//	seconds           the same, since the start
+//	wire              "udp" or "ether"
+//	from, to          IP address and port, or hardware address
+//	prefix            hexadecimal; over UDP: the bytes before the frame
+//	length            of the frame, in bytes
+//	captured          how many of them the capture has
+//	cut               whether these are fewer
+//	kind              "write", "ack", "hello", "empty"; "none": no frame header
+//	src, dst          endpoint ids, if there is a frame header
+//	id                frame id, likewise
+//	ack_start         first acknowledged frame id, likewise
+//	ack_count         how many are acknowledged, likewise
+//	flags             likewise
+//	hello             if kind is hello: the introduction of a life
+//	  life            the sender's
+//	  peer            the receiver's as the sender knows it, or 0
+//	  answer          whether it answers
+//	  id              frame id in 32 bits
+//	stamp             if there is one behind an acknowledgement without messages
+//	  life            the receiver's, as the sender knows it
+//	  id, ack_start   as above, in 32 bits
+//	messages          array, also if empty
+//	  offset          from the start of the frame header
+//	  txn             transaction id
+//	  index, count    which message of how many in the transaction
+//	  addr, length    where the data goes, and how much it is
+//	  completion_addr, completion_value   unless the transaction writes none
+//	  type
+//	  more            whether the frame says that another message follows
+//	  data            hexadecimal, if Printer.Bytes is set; what was captured
+//	padding           how many bytes follow the last message or the stamp
+//	padding_bytes     hexadecimal, if Printer.Bytes is set
+//	malformed         if something is wrong
+//	  offset          where, from the start of the frame header
+//	  reason          what, in words
+//
+// # Rules
+//
+// Nothing is dropped: a frame that is cut is shown as far as it goes, and of a
+// malformed one the messages that can be read. Buffers: a View is valid as long as
+// its packet; Append keeps nothing. Memory does not grow with the capture, and
+// nothing is allocated per frame except for malformed ones. Concurrency: a View,
+// or a Printer, belongs to one goroutine at a time.
+package text

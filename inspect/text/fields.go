@@ -1,0 +1,131 @@
+package text
+
+func (p *Printer) fields(b []byte, v *View) []byte {
+	k := v.Packet
+	if p.File != "" {
+		b = append(append(b, p.File...), ": "...)
+	}
+	b = number(b, "record ", k.Record)
+	if k.Segment > 0 {
+		b = number(b, ", datagram ", k.Segment)
+		b = number(b, " of ", k.Segments)
+	}
+	b = number(b, ", interface ", k.Interface)
+	if known(k.Time) {
+		b = p.date(append(b, ", "...), k.Time)
+		b = append(p.since(append(b, ", "...), k.Time), " s\n"...)
+	} else {
+		b = append(b, ", no time\n"...)
+	}
+
+	b = ends(append(append(b, "  "...), wire(v)...), v, " ", " > ")
+	if len(k.Prefix) > 0 {
+		b = hexBytes(append(b, ", prefix "...), k.Prefix)
+	}
+	b = number(b, ", ", k.Length)
+	if b = append(b, " bytes"...); k.Cut() {
+		b = number(b, ", cut: ", len(k.Data))
+		b = append(b, " captured"...)
+	}
+	b = append(b, '\n')
+
+	if v.Kind != None {
+		b = p.header(b, v)
+	}
+	for i := range v.Messages {
+		b = p.message(b, v, &v.Messages[i])
+	}
+	if len(v.Padding) > 0 {
+		b = number(b, "  padding ", len(v.Padding))
+		b = hexBytes(append(b, " bytes "...), v.Padding[:min(len(v.Padding), mostPadding)])
+		if len(v.Padding) > mostPadding {
+			b = append(b, "..."...)
+		}
+		b = append(b, '\n')
+	}
+	if v.Malformed != nil {
+		b = append(problem(append(b, "  "...), v.Malformed), '\n')
+	}
+	return b
+}
+
+// mostPadding is what is shown of padding: with all of it that of a short frame
+// on Ethernet fits.
+const mostPadding = 36
+
+func (p *Printer) header(b []byte, v *View) []byte {
+	h := &v.Header
+	b = number(b, "  frame ", int(h.Seq))
+	b = number(b, " from endpoint ", int(h.Src))
+	b = number(b, " to endpoint ", int(h.Dst))
+	b = number(b, ", acknowledges ", int(h.AckCount))
+	b = number(b, " from ", int(h.AckStart))
+	b = hexadecimal(b, ", flags ", uint32(h.Flags))
+	b = append(append(append(b, " ("...), v.Kind.String()...), ')')
+	if v.Kind == Hello {
+		b = number(b, ", id in 32 bits ", int(h.HelloID()))
+	}
+	b = append(b, '\n')
+	if v.Stamped {
+		b = append(v.Stamp.Append(append(b, "  "...)), '\n')
+	}
+	return b
+}
+
+func (p *Printer) message(b []byte, v *View, m *Message) []byte {
+	b = number(b, "  message at byte ", m.Offset)
+	b = number(b, ": transaction ", int(m.Txn))
+	b = number(b, ", index ", int(m.Index))
+	b = number(b, " of ", int(m.Count))
+	b = number(b, ", ", int(m.Len))
+	b = hexadecimal(b, " bytes at ", m.Addr)
+	if m.Completes() {
+		b = hexadecimal(b, ", completion ", m.CompletionValue)
+		b = hexadecimal(b, " at ", m.CompletionAddr)
+	} else {
+		b = append(b, ", no completion"...)
+	}
+	b = number(b, ", type ", int(m.Type))
+	if m.More {
+		b = append(b, ", more"...)
+	}
+	b = append(b, '\n')
+	if v.Kind == Hello {
+		b = append(v.Hello.Append(append(b, "  "...)), '\n')
+	}
+	if p.Bytes {
+		b = dump(b, m)
+	}
+	return b
+}
+
+// dump appends the data as it will lie in the memory: sixteen bytes in a line,
+// in front of them their address.
+func dump(b []byte, m *Message) []byte {
+	const width = 16
+	for at := 0; at < len(m.Data); at += width {
+		row := m.Data[at:min(at+width, len(m.Data))]
+		addr := m.Addr + uint32(at)
+		b = append(b, "    "...)
+		for shift := 24; shift >= 0; shift -= 8 {
+			b = hexByte(b, byte(addr>>shift))
+		}
+		b = append(b, ' ')
+		for i := range width {
+			if b = append(b, ' '); i < len(row) {
+				b = hexByte(b, row[i])
+			} else {
+				b = append(b, "  "...)
+			}
+		}
+		b = append(b, "  "...)
+		for _, x := range row {
+			if x < ' ' || x > '~' {
+				x = '.'
+			}
+			b = append(b, x)
+		}
+		b = append(b, '\n')
+	}
+	return b
+}

@@ -1,0 +1,69 @@
+package text_test
+
+import (
+	"encoding/json"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/dgrdma/dgrdma/frame"
+	"github.com/dgrdma/dgrdma/frame/dissect"
+	"github.com/dgrdma/dgrdma/inspect/text"
+)
+
+// FuzzPrinter: whatever was captured, a line is one line, and JSON is one object
+// that says what is in the frame.
+func FuzzPrinter(f *testing.F) {
+	for _, p := range odd() {
+		f.Add(p.Data, p.Length, len(p.Prefix), p.Record, p.Segment, p.Time.Unix(), "file")
+	}
+	f.Fuzz(func(t *testing.T, data []byte, length, prefix, record, segment int, nanos int64, file string) {
+		if len(data) > 1<<16 {
+			return
+		}
+		k := dissect.Packet{
+			Record: record, Segment: segment, Segments: segment, Data: data, Length: max(length, len(data)), Time: time.Unix(nanos, nanos/3),
+			Src: dissect.Addr{UDP: netip.AddrPortFrom(netip.AddrFrom4([4]byte{1, 2, 3, 4}), uint16(length))},
+		}
+		if prefix > 0 {
+			k.Prefix = data[:min(len(data), 2)]
+		}
+		if prefix > 2 {
+			k.Src = dissect.Addr{MAC: [6]byte{5: byte(prefix)}}
+		}
+		var v text.View
+		v.Decode(&k)
+		whole, err := frame.Parse(data)
+		if (err == nil || k.Cut()) == (v.Malformed != nil) && !k.Cut() {
+			t.Fatalf("malformed: %v, Parse says %v", v.Malformed, err)
+		}
+		if err == nil && len(v.Messages) != whole.Messages() {
+			t.Fatalf("%d messages of %d", len(v.Messages), whole.Messages())
+		}
+		for _, bytes := range []bool{false, true} {
+			p := text.Printer{Style: text.JSON, Bytes: bytes, File: file}
+			o := objectOf(t, string(p.Append(nil, &v)))
+			if o.Record != record || len(o.Messages) != len(v.Messages) || o.Captured != len(data) || o.Cut != k.Cut() || (o.Malformed != nil) != (v.Malformed != nil) {
+				t.Fatalf("%+v", o)
+			}
+			if want, err := json.Marshal(file); file != "" && (err != nil || !strings.HasPrefix(string(p.Append(nil, &v)), `{"file":`+string(want)+`,`)) {
+				t.Fatalf("file %q: %v", file, err)
+			}
+			if o.Time != nil && (o.Time.UnixNano() != k.Time.UnixNano() || o.Time.Unix() != k.Time.Unix()) {
+				t.Fatalf("%v, not %v", o.Time, k.Time)
+			}
+			if o.Src != nil && (*o.Dst != int(data[0])|int(data[1])<<8 || *o.ID != int(data[4])|int(data[5])<<8 || *o.Flags != int(data[9])) {
+				t.Fatalf("%+v of % x", o, data)
+			}
+			p.Style, p.File = text.Line, ""
+			if line := string(p.Append(nil, &v)); strings.Count(line, "\n") != 1 || !strings.HasSuffix(line, "\n") {
+				t.Fatalf("not one line: %q", line)
+			}
+			p.Style = text.Fields
+			if got := string(p.Append(nil, &v)); strings.Count(got, "\n  message at byte") != len(v.Messages) || strings.Contains(got, "malformed") != (v.Malformed != nil) {
+				t.Fatalf("fields of %d messages: %s", len(v.Messages), got)
+			}
+		}
+	})
+}

@@ -1,0 +1,91 @@
+package text
+
+func (p *Printer) json(b []byte, v *View) []byte {
+	k := v.Packet
+	b = append(b, '{')
+	if p.File != "" {
+		b = append(append(append(b, `"file":`...), p.jsonFile()...), ',')
+	}
+	b = number(b, `"record":`, k.Record)
+	if k.Segment > 0 {
+		b = number(b, `,"segment":`, k.Segment)
+		b = number(b, `,"segments":`, k.Segments)
+	}
+	b = number(b, `,"interface":`, k.Interface)
+	if known(k.Time) {
+		b = append(p.date(append(b, `,"time":"`...), k.Time), '"')
+		b = p.since(append(b, `,"seconds":`...), k.Time)
+	}
+	b = append(append(b, `,"wire":"`...), wire(v)...)
+	b = ends(b, v, `","from":"`, `","to":"`)
+	b = append(b, '"')
+	if len(k.Prefix) > 0 {
+		b = append(hexBytes(append(b, `,"prefix":"`...), k.Prefix), '"')
+	}
+	b = number(b, `,"length":`, k.Length)
+	b = number(b, `,"captured":`, len(k.Data))
+	b = boolean(b, `,"cut":`, k.Cut())
+	b = append(append(append(b, `,"kind":"`...), v.Kind.String()...), '"')
+	if v.Kind != None {
+		h := &v.Header
+		b = number(b, `,"src":`, int(h.Src))
+		b = number(b, `,"dst":`, int(h.Dst))
+		b = number(b, `,"id":`, int(h.Seq))
+		b = number(b, `,"ack_start":`, int(h.AckStart))
+		b = number(b, `,"ack_count":`, int(h.AckCount))
+		b = number(b, `,"flags":`, int(h.Flags))
+	}
+	if v.Kind == Hello {
+		b = number(b, `,"hello":{"life":`, int(v.Hello.Life))
+		b = number(b, `,"peer":`, int(v.Hello.Peer))
+		b = boolean(b, `,"answer":`, v.Hello.Tells)
+		b = append(number(b, `,"id":`, int(v.Header.HelloID())), '}')
+	}
+	if v.Stamped {
+		b = number(b, `,"stamp":{"life":`, int(v.Stamp.Life))
+		b = number(b, `,"id":`, int(v.Stamp.ID))
+		b = append(number(b, `,"ack_start":`, int(v.Stamp.Start)), '}')
+	}
+	b = append(b, `,"messages":[`...)
+	for i := range v.Messages {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = p.jsonMessage(b, &v.Messages[i])
+	}
+	b = number(b, `],"padding":`, len(v.Padding))
+	if p.Bytes {
+		b = append(hexBytes(append(b, `,"padding_bytes":"`...), v.Padding), '"')
+	}
+	if e := v.Malformed; e != nil {
+		b = number(b, `,"malformed":{"offset":`, e.Off)
+		b = append(append(append(b, `,"reason":"`...), e.Reason.String()...), `"}`...)
+	}
+	return append(b, "}\n"...)
+}
+
+func (p *Printer) jsonMessage(b []byte, m *Message) []byte {
+	b = number(b, `{"offset":`, m.Offset)
+	b = number(b, `,"txn":`, int(m.Txn))
+	b = number(b, `,"index":`, int(m.Index))
+	b = number(b, `,"count":`, int(m.Count))
+	b = number(b, `,"addr":`, int(m.Addr))
+	b = number(b, `,"length":`, int(m.Len))
+	if m.Completes() {
+		b = number(b, `,"completion_addr":`, int(m.CompletionAddr))
+		b = number(b, `,"completion_value":`, int(m.CompletionValue))
+	}
+	b = number(b, `,"type":`, int(m.Type))
+	b = boolean(b, `,"more":`, m.More)
+	if p.Bytes {
+		b = append(hexBytes(append(b, `,"data":"`...), m.Data), '"')
+	}
+	return append(b, '}')
+}
+
+func boolean(b []byte, before string, v bool) []byte {
+	if v {
+		return append(append(b, before...), "true"...)
+	}
+	return append(append(b, before...), "false"...)
+}

@@ -1,0 +1,59 @@
+package text
+
+import "strconv"
+
+// lineMessages is how many messages a line shows: a frame can have thousands.
+const lineMessages = 8
+
+func (p *Printer) line(b []byte, v *View) []byte {
+	if p.File != "" {
+		b = append(append(b, p.File...), ": "...)
+	}
+	b = place(b, v)
+	switch t := v.Packet.Time; {
+	case !known(t):
+		b = append(b, " -"...)
+	case p.Absolute:
+		b = p.date(append(b, ' '), t)
+	default:
+		b = p.since(append(b, ' '), t)
+	}
+	b = ends(b, v, " ", " > ")
+	if v.Kind != None {
+		b = v.Header.Append(append(b, ' '))
+	}
+	if v.Stamped {
+		b = append(v.Stamp.Append(append(b, " ["...)), ']')
+	}
+	for i := range v.Messages {
+		if i == lineMessages {
+			b = number(b, " and ", len(v.Messages)-i)
+			b = append(b, " more"...)
+			break
+		}
+		b = append(v.Messages[i].Append(append(b, " ["...)), ']')
+	}
+	if v.Packet.Cut() {
+		b = number(b, " cut: ", len(v.Packet.Data))
+		b = number(b, " of ", v.Packet.Length)
+		b = append(b, " bytes"...)
+	}
+	if v.Malformed != nil {
+		b = problem(append(b, ' '), v.Malformed)
+	}
+	return append(b, '\n')
+}
+
+// place appends the number of the record, and which datagram in it, aligned.
+func place(b []byte, v *View) []byte {
+	const width = 6
+	at := len(b)
+	b = strconv.AppendInt(b, int64(v.Packet.Record), 10)
+	if v.Packet.Segment > 0 {
+		b = number(b, ".", v.Packet.Segment)
+	}
+	if short := width - (len(b) - at); short > 0 {
+		b = append(b, "      "[:short]...)
+	}
+	return b
+}

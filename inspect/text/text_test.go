@@ -1,0 +1,337 @@
+package text_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"flag"
+	"io"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/dgrdma/dgrdma/frame"
+	"github.com/dgrdma/dgrdma/frame/dissect"
+	"github.com/dgrdma/dgrdma/inspect/text"
+)
+
+var update = flag.Bool("update", false, "write testdata/*.golden anew")
+
+const captures = "../../frame/testdata/captures"
+
+// printed returns the text of all frames of a capture that a filter lets through.
+func printed(t testing.TB, name string, p text.Printer, f text.Filter) string {
+	t.Helper()
+	var b []byte
+	var v text.View
+	for k, err := range dissect.ReadFile(filepath.Join(captures, name+".pcap"), dissect.Options{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p.Start.IsZero() {
+			p.Start = k.Time
+		}
+		if v.Decode(k); f.Match(&v) {
+			b = p.Append(b, &v)
+		}
+	}
+	return string(b)
+}
+
+func TestGolden(t *testing.T) {
+	var got strings.Builder
+	for _, c := range []struct {
+		name    string
+		printer text.Printer
+	}{
+		{"udp-single", text.Printer{}},
+		{"udp-single", text.Printer{Absolute: true, File: "one.pcap"}},
+		{"udp-single", text.Printer{Style: text.Fields, File: "one.pcap"}},
+		{"udp-single", text.Printer{Style: text.Fields, Bytes: true}},
+		{"udp-single", text.Printer{Style: text.JSON}},
+		{"udp-single", text.Printer{Style: text.JSON, Bytes: true, File: "\x00\"<é\xff"}},
+		{"udp-single-nometa", text.Printer{}},
+		{"udp-flagonly", text.Printer{Style: text.Fields}},
+		{"ether-loss5-pingpong", text.Printer{}},
+		{"ether2-coalesce", text.Printer{}},
+		{"ether2-odd", text.Printer{Style: text.Fields}},
+		{"fpga-single", text.Printer{Style: text.Fields}},
+		{"fpga-single", text.Printer{Style: text.JSON}},
+		{"fpga-send-w4-ocpi-dg2", text.Printer{}},
+	} {
+		got.WriteString("# " + c.name + "\n" + printed(t, c.name, c.printer, text.Filter{}))
+	}
+	file := filepath.Join("testdata", "captures.golden")
+	if *update {
+		if err := os.WriteFile(file, []byte(got.String()), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	compare(t, got.String(), string(want))
+}
+
+func compare(t *testing.T, got, want string) {
+	t.Helper()
+	g, w := strings.Split(got, "\n"), strings.Split(want, "\n")
+	for i := range min(len(g), len(w)) {
+		if g[i] != w[i] {
+			t.Errorf("line %d:\n got %s\nwant %s", i+1, g[i], w[i])
+		}
+	}
+	if len(g) != len(w) {
+		t.Errorf("%d lines, want %d", len(g), len(w))
+	}
+}
+
+// object is what doc.go says about a frame in JSON.
+type object struct {
+	File             *string
+	Record           int
+	Segment          int
+	Segments         int
+	Interface        int
+	Time             *time.Time
+	Seconds          *json.Number
+	Wire, From, To   string
+	Prefix           *string
+	Length, Captured int
+	Cut              bool
+	Kind             string
+	Src, Dst         *int
+	ID               *int
+	AckStart         *int `json:"ack_start"`
+	AckCount         *int `json:"ack_count"`
+	Flags            *int
+	Hello            *struct {
+		Life, Peer uint32
+		Answer     bool
+		ID         uint32
+	}
+	Stamp *struct {
+		Life, ID uint32
+		AckStart uint32 `json:"ack_start"`
+	}
+	Messages []struct {
+		Offset          int
+		Txn             uint32
+		Index, Count    int
+		Addr            uint32
+		Length          int
+		CompletionAddr  *uint32 `json:"completion_addr"`
+		CompletionValue *uint32 `json:"completion_value"`
+		Type            int
+		More            bool
+		Data            *string
+	}
+	Padding      int
+	PaddingBytes *string `json:"padding_bytes"`
+	Malformed    *struct {
+		Offset int
+		Reason string
+	}
+}
+
+func objectOf(t testing.TB, line string) (o object) {
+	t.Helper()
+	d := json.NewDecoder(strings.NewReader(line))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&o); err != nil {
+		t.Fatalf("%v in %s", err, line)
+	}
+	if err := d.Decode(new(object)); err != io.EOF || strings.Count(line, "\n") != 1 || !strings.HasSuffix(line, "\n") {
+		t.Fatalf("not one line with one object: %q", line)
+	}
+	return o
+}
+
+// TestJSONSaysTheBytes builds every frame of every capture again from what JSON
+// says about it.
+func TestJSONSaysTheBytes(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join(captures, "*.pcap"))
+	if err != nil || len(files) < 20 {
+		t.Fatalf("%d captures, %v", len(files), err)
+	}
+	for _, file := range files {
+		var v text.View
+		p := text.Printer{Style: text.JSON, Bytes: true}
+		for k, err := range dissect.ReadFile(file, dissect.Options{}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if p.Start.IsZero() {
+				p.Start = k.Time
+			}
+			v.Decode(k)
+			o := objectOf(t, string(p.Append(nil, &v)))
+			if got := o.bytes(t); !bytes.Equal(got, zeroPads(k.Data)) {
+				t.Errorf("%s, record %d:\n got %x\nwant %x", file, k.Record, got, k.Data)
+			}
+			seconds, err := o.Seconds.Float64()
+			if err != nil || time.Duration(seconds*1e9+0.5) != k.Time.Sub(p.Start) || !o.Time.Equal(k.Time) || o.Malformed != nil || o.Cut {
+				t.Errorf("%s, record %d: %+v", file, k.Record, o)
+			}
+		}
+	}
+}
+
+func (o *object) bytes(t *testing.T) []byte {
+	le := binary.LittleEndian
+	b := le.AppendUint16(nil, uint16(*o.Dst))
+	b = le.AppendUint16(b, uint16(*o.Src))
+	b = le.AppendUint16(b, uint16(*o.ID))
+	b = le.AppendUint16(b, uint16(*o.AckStart))
+	b = append(b, byte(*o.AckCount), byte(*o.Flags))
+	for _, m := range o.Messages {
+		b = append(b, make([]byte, m.Offset-len(b))...)
+		b = le.AppendUint32(b, m.Txn)
+		if m.CompletionAddr == nil {
+			b = append(b, bytes.Repeat([]byte{0xFF}, 8)...)
+		} else {
+			b = le.AppendUint32(le.AppendUint32(b, *m.CompletionAddr), *m.CompletionValue)
+		}
+		b = le.AppendUint16(le.AppendUint16(b, uint16(m.Count)), uint16(m.Index))
+		b = le.AppendUint16(le.AppendUint32(b, m.Addr), uint16(m.Length))
+		b = append(b, byte(m.Type), 0)
+		if m.More {
+			b[len(b)-1] = 1
+		}
+		b = append(b, unhex(t, *m.Data)...)
+	}
+	return append(b, unhex(t, *o.PaddingBytes)...)
+}
+
+func unhex(t *testing.T, s string) []byte {
+	t.Helper()
+	b, err := hex.DecodeString(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// zeroPads clears the bytes between the messages of a frame.
+func zeroPads(b []byte) []byte {
+	b = bytes.Clone(b)
+	for at := frame.HeaderSize; b[9] != 0 && b[at+23] != 0; {
+		end := at + frame.MessageHeaderSize + int(binary.LittleEndian.Uint16(b[at+20:]))
+		at = end + frame.PadLen(end-frame.HeaderSize)
+		clear(b[end:at])
+	}
+	return b
+}
+
+// odd are frames that no capture has: cut, malformed, alone, joined, without time.
+func odd() []dissect.Packet {
+	b := make([]byte, 200)
+	h := frame.Header{Dst: 2, Src: 1, Seq: 9, AckStart: 4, AckCount: 2, Flags: frame.FlagMessages}
+	h.Put(b)
+	var w frame.Writer
+	w.Init(b)
+	for i := range 3 {
+		copy(w.Add(&frame.Message{Txn: 7, CompletionAddr: 0x40, CompletionValue: 1, Count: 3, Index: uint16(i + 1), Addr: 0x1000, Len: 5}), "Hi \x00~")
+	}
+	whole := b[:w.Len()]
+	change := func(at int, v byte) []byte {
+		c := bytes.Clone(whole)
+		c[at] = v
+		return c
+	}
+	ether := dissect.Packet{
+		Record: 12345, Time: time.Unix(1e9, 5).UTC(),
+		Src: dissect.Addr{MAC: [6]byte{2, 0, 0, 0, 0, 1}}, Dst: dissect.Addr{MAC: [6]byte{2, 0, 0, 0, 0xAB, 2}},
+	}
+	udp := dissect.Packet{
+		Record: 1, Interface: 3, Segment: 2, Segments: 44, Prefix: []byte{2, 0}, Time: time.Unix(999999998, 1).UTC(),
+		Src: dissect.Addr{UDP: netip.MustParseAddrPort("[fd00::1]:7100")}, Dst: dissect.Addr{UDP: netip.MustParseAddrPort("[::ffff:10.0.0.2]:1")},
+	}
+	with := func(p dissect.Packet, data []byte, length int) dissect.Packet {
+		p.Data, p.Length = data, length
+		return p
+	}
+	timeless := with(ether, whole[:5], 5)
+	timeless.Time = time.Time{}
+	padded := append(bytes.Clone(whole), bytes.Repeat([]byte{0xEE}, 40)...)
+	return []dissect.Packet{
+		with(udp, whole, len(whole)),
+		with(ether, padded, len(padded)),
+		with(ether, whole[:10], len(whole)), with(ether, whole[:40], len(whole)), with(udp, whole[:4], len(whole)), with(udp, nil, 9),
+		with(ether, whole[:40], 45), with(ether, change(30, 90)[:40], len(whole)), with(ether, change(30, 90), len(whole)),
+		with(ether, whole[:60], 60), with(ether, whole[:41], 41), with(ether, whole[:10], 10), timeless,
+		with(ether, change(9, 0x80)[:10], 10), with(ether, append(change(9, 0)[:10], make([]byte, 36)...), 46),
+	}
+}
+
+func TestOddFrames(t *testing.T) {
+	var got []byte
+	var v text.View
+	for _, style := range []text.Style{text.Line, text.Fields, text.JSON} {
+		p := text.Printer{Style: style, Bytes: style == text.Fields, Start: time.Unix(999999999, 0)}
+		for _, k := range odd() {
+			v.Decode(&k)
+			got = p.Append(got, &v)
+		}
+	}
+	file := filepath.Join("testdata", "odd.golden")
+	if *update {
+		if err := os.WriteFile(file, got, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	compare(t, string(got), string(want))
+}
+
+func TestNothingIsAllocated(t *testing.T) {
+	frames := odd()[:4]
+	for _, style := range []text.Style{text.Line, text.Fields, text.JSON} {
+		p := text.Printer{Style: style, Bytes: true, Absolute: true, File: "a"}
+		var v text.View
+		var b []byte
+		show := func() {
+			v.Decode(&frames[0])
+			b = p.Append(b[:0], &v)
+			v.Decode(&frames[1])
+			b = p.Append(b[:0], &v)
+		}
+		show()
+		if n := testing.AllocsPerRun(100, show); n != 0 {
+			t.Errorf("style %d: %v allocations", style, n)
+		}
+	}
+}
+
+func TestTimesFarApart(t *testing.T) {
+	at := func(seconds, nanos int64) time.Time { return time.Unix(seconds, nanos) }
+	for _, c := range []struct {
+		start, time time.Time
+		want        string
+	}{
+		{at(5, 7), at(5, 7), "0.000000000"},
+		{at(5, 7), at(5, 6), "-0.000000001"},
+		{at(5, 7), at(4, 8), "-0.999999999"},
+		{at(5, 7), at(4, 6), "-1.000000001"},
+		{at(5, 7), at(7, 6), "1.999999999"},
+		{at(5, 7), at(253402300799, 999999999), "253402300794.999999992"},
+		{at(253402300799, 0), at(0, 1), "-253402300798.999999999"},
+		{at(5, 7), at(253402300800, 0), "-"},
+		{at(5, 7), time.Time{}, "-"},
+		{at(5, 7), at(-1<<62, 0), "-"},
+	} {
+		var v text.View
+		v.Decode(&dissect.Packet{Time: c.time})
+		if got := strings.Fields(string((&text.Printer{Start: c.start}).Append(nil, &v)))[1]; got != c.want {
+			t.Errorf("%v since %v: %s, want %s", c.time, c.start, got, c.want)
+		}
+	}
+}

@@ -1,0 +1,114 @@
+package text
+
+import (
+	"github.com/dgrdma/dgrdma/frame"
+	"github.com/dgrdma/dgrdma/frame/dissect"
+)
+
+// Kind is what a frame is for.
+type Kind uint8
+
+const (
+	None  Kind = iota // too short for a header
+	Empty             // neither messages nor an acknowledgement
+	Ack
+	Write
+	Hello
+)
+
+var kindNames = [...]string{None: "none", Empty: "empty", Ack: "ack", Write: "write", Hello: "hello"}
+
+func (k Kind) String() string { return kindNames[k] }
+
+// Message is a message in a frame.
+type Message struct {
+	frame.Message
+	Offset int    // from the start of the frame header
+	Data   []byte // shorter than Len where the frame is cut or malformed
+}
+
+// View is a frame of a capture, taken apart as far as it goes. It is valid as
+// long as its packet.
+type View struct {
+	Packet    *dissect.Packet
+	Kind      Kind
+	Header    frame.Header // unless Kind is None
+	Messages  []Message
+	Hello     frame.Hello // if that is the Kind
+	Stamp     frame.Stamp
+	Stamped   bool
+	Padding   []byte       // behind the last message, or the stamp
+	Malformed *frame.Error // what is wrong, if anything is
+}
+
+// Decode makes v a view of p. It uses the room that v had before.
+func (v *View) Decode(p *dissect.Packet) {
+	*v = View{Packet: p, Messages: v.Messages[:0]}
+	f, err := frame.Parse(p.Data)
+	if err == nil {
+		v.whole(&f)
+	} else {
+		v.partly(err.(*frame.Error))
+	}
+	switch {
+	case v.Kind == None:
+	case v.Header.HasMessages():
+		v.Kind = Write
+		if len(v.Messages) == 1 {
+			if h, ok := v.Messages[0].Hello(); ok {
+				v.Kind, v.Hello = Hello, h
+			}
+		}
+	case v.Header.AckCount != 0:
+		v.Kind = Ack
+	default:
+		v.Kind = Empty
+	}
+}
+
+func (v *View) whole(f *frame.Frame) {
+	v.Kind, v.Header = Empty, f.Header
+	off := frame.HeaderSize
+	for c := f.Cursor(); c.Next(); {
+		v.Messages = append(v.Messages, Message{c.Msg, off, c.Data})
+		off = next(off, &c.Msg)
+	}
+	if v.Stamp, v.Stamped = f.Stamp(); v.Stamped {
+		v.Padding = f.Rest()[frame.StampSize:]
+		return
+	}
+	v.Padding = v.Packet.Data[frame.HeaderSize+len(f.Body()):]
+}
+
+// next returns where the message behind the one at off begins.
+func next(off int, m *frame.Message) int {
+	end := off + frame.MessageHeaderSize + int(m.Len)
+	return end + frame.PadLen(end-frame.HeaderSize)
+}
+
+// partly takes apart what frame.Parse refused. In a frame that was cut, only what
+// would be wrong with the whole is wrong.
+func (v *View) partly(refused *frame.Error) {
+	p := v.Packet
+	h, ok := p.Header()
+	if ok {
+		v.Kind, v.Header = Empty, h
+	}
+	off, more := frame.HeaderSize, ok && h.HasMessages()
+	for m, data := range p.Messages() {
+		v.Messages = append(v.Messages, Message{m, off, data})
+		if p.Cut() && off+frame.MessageHeaderSize+int(m.Len) > p.Length {
+			v.Malformed = &frame.Error{Off: off, Len: p.Length, Reason: frame.DataPastEnd}
+			return
+		}
+		off, more = next(off, &m), m.More
+	}
+	switch {
+	case !p.Cut():
+		v.Malformed = refused
+	case p.Length < frame.HeaderSize:
+		v.Malformed = &frame.Error{Len: p.Length, Reason: frame.ShortHeader}
+	case more && off+frame.MessageHeaderSize > p.Length:
+		v.Malformed = &frame.Error{Off: off, Len: p.Length, Reason: frame.ShortMessage}
+	}
+}
