@@ -32,7 +32,10 @@ var allowed = map[string][]string{
 	"examples/pipeline":       {"link"},
 	"link":                    {"dgrdma", "frame", "url"},
 	"dgrdma":                  {"endpoint", "frame", "transport", "transport/ether", "transport/udp", "url"},
-	"cmd/dgrdmacat":           {"dgrdma", "link", "frame", "transport", "transport/simnet", "transport/tap", "url", "golang.org/x/sys/unix"},
+	"cmd/dgrdmacat": {
+		"dgrdma", "link", "frame", "frame/dissect", "inspect/text", "transport", "transport/simnet", "transport/tap", "url",
+		"golang.org/x/sys/unix", "golang.org/x/net/bpf", "github.com/mdlayher/packet",
+	},
 	"tests/peers":             {"frame", "transport"},
 	"tests/netns": {
 		"github.com/vishvananda/netlink", "github.com/vishvananda/netns", "github.com/google/nftables", "golang.org/x/sys/unix",

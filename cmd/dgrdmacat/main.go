@@ -10,6 +10,8 @@ import (
 )
 
 func main() {
+	// Who closes our output early is told apart by the error of the write.
+	signal.Ignore(syscall.SIGPIPE)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	code := run(ctx, os.Args[1:], &stdio{os.Stdin, os.Stdout, os.Stderr})
 	stop()

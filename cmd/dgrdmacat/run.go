@@ -20,7 +20,7 @@ var commands []*command
 func init() {
 	// Not an initializer: some of these commands describe all.
 	commands = []*command{
-		&demoCommand, &pingCommand, &benchCommand, &manCommand, &completionCommand,
+		&demoCommand, &pingCommand, &benchCommand, &decodeCommand, &manCommand, &completionCommand,
 	}
 }
 

@@ -19,7 +19,7 @@ func FuzzPrinter(f *testing.F) {
 		f.Add(p.Data, p.Length, len(p.Prefix), p.Record, p.Segment, p.Time.Unix(), "file")
 	}
 	f.Fuzz(func(t *testing.T, data []byte, length, prefix, record, segment int, nanos int64, file string) {
-		if len(data) > 1<<16 {
+		if len(data) > 1<<12 || len(file) > 1<<8 {
 			return
 		}
 		k := dissect.Packet{

@@ -1,0 +1,49 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+)
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if dir, err := binaryDir(); err == nil {
+		os.RemoveAll(dir)
+	}
+	os.Exit(code)
+}
+
+var binaryDir = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "dgrdmacat")
+	if err == nil {
+		err = os.Chmod(dir, 0o755) // others run it, too
+	}
+	return dir, err
+})
+
+var built = sync.OnceValues(func() (string, error) {
+	dir, err := binaryDir()
+	if err != nil {
+		return "", err
+	}
+	program := filepath.Join(dir, "dgrdmacat")
+	if out, err := exec.Command("go", "build", "-o", program, ".").CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%w: %s", err, out)
+	}
+	return program, nil
+})
+
+// program returns the path of the real program, for what a process does as a
+// whole: pipes, signals, users.
+func program(t *testing.T) string {
+	t.Helper()
+	path, err := built()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}

@@ -1,0 +1,150 @@
+package main
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/dgrdma/dgrdma/frame"
+	"github.com/dgrdma/dgrdma/frame/dissect"
+	"github.com/dgrdma/dgrdma/inspect/text"
+)
+
+// decodeOptions are the flags of decode.
+type decodeOptions struct {
+	iface                                string
+	fields, bytes, json, absolute, stats bool
+	count                                int
+	dissect                              dissect.Options
+	filter                               text.Filter
+}
+
+func (o *decodeOptions) register(fs *flag.FlagSet) {
+	fs.StringVar(&o.iface, "i", "", "decode what this network `interface` sends and receives")
+	fs.BoolVar(&o.fields, "v", false, "show every field, in several lines for each frame")
+	fs.BoolVar(&o.bytes, "x", false, "show every field and all data; also with --json")
+	fs.BoolVar(&o.json, "json", false, "print one JSON object for each frame")
+	fs.BoolVar(&o.absolute, "absolute", false, "print dates, in UTC")
+	fs.BoolVar(&o.stats, "stats", false, "print a summary to standard error at the end; -i always does")
+	fs.IntVar(&o.count, "count", 0, "end after that many frames; 0: show all")
+	fs.Func("port", "`ports` of DG/RDMA over UDP; without it, what looks like a frame is taken", eachOf(func(s string) error {
+		n, err := strconv.ParseUint(s, 10, 16)
+		if err != nil || n == 0 {
+			return fmt.Errorf("%q is no port: need 1 to 65535", s)
+		}
+		o.dissect.Ports = append(o.dissect.Ports, uint16(n))
+		return nil
+	}))
+	fs.Func("ethertype", "EtherType of DG/RDMA, a `number` (default 0xf042)", func(s string) error {
+		n, err := strconv.ParseUint(s, 0, 16)
+		if err != nil || n < 0x600 {
+			return fmt.Errorf("%q is no EtherType: need 0x600 to 0xffff", s)
+		}
+		o.dissect.EtherType = uint16(n)
+		return nil
+	})
+	f := &o.filter
+	fs.Func("id", "only frames from or to these endpoint `ids`", eachOf(func(s string) error {
+		n, err := strconv.ParseUint(s, 0, 16)
+		f.IDs = append(f.IDs, frame.EndpointID(n))
+		return needBits(s, 16, err)
+	}))
+	fs.Func("addr", "only frames from or to these `addresses`: IP, IP:PORT, [IPv6]:PORT or MAC", eachOf(func(s string) error {
+		e, err := text.ParseEnd(s)
+		f.Ends = append(f.Ends, e)
+		return err
+	}))
+	fs.Func("txn", "only frames with messages of these `transactions`", eachOf(func(s string) error {
+		n, err := strconv.ParseUint(s, 0, 32)
+		f.Txns = append(f.Txns, uint32(n))
+		return needBits(s, 32, err)
+	}))
+	fs.Func("range", "only frames that write to these `ranges`, data or completion word: ADDR, FIRST-LAST or FIRST+LENGTH", eachOf(func(s string) error {
+		r, err := text.ParseRange(s)
+		f.Ranges = append(f.Ranges, r)
+		return err
+	}))
+}
+
+// eachOf splits the value of a flag at its commas.
+func eachOf(add func(string) error) func(string) error {
+	return func(s string) error {
+		for part := range strings.SplitSeq(s, ",") {
+			if err := add(part); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// needBits explains why a number was refused.
+func needBits(s string, bits int, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%q is no number of %d bits", s, bits)
+}
+
+func (o *decodeOptions) check(files []string) error {
+	switch {
+	case o.iface == "" && len(files) == 0:
+		return badUsage("decode what? Name files, - for standard input, or an interface with -i")
+	case o.iface != "" && len(files) > 0:
+		return badUsage("-i %s and files: give one of them", o.iface)
+	case o.count < 0:
+		return badUsage("--count %d: need 1 or more", o.count)
+	}
+	return nil
+}
+
+// decodeCounts is the summary.
+type decodeCounts struct {
+	dissect.Stats
+	shown, malformed int
+	live             bool
+	dropped          int
+}
+
+func (c *decodeCounts) add(s dissect.Stats) {
+	c.Records += s.Records
+	c.Frames += s.Frames
+	c.Cut += s.Cut
+	c.Joined += s.Joined
+	c.Hidden += s.Hidden
+	c.Fragments += s.Fragments
+	c.UnknownLink += s.UnknownLink
+	c.Other += s.Other
+}
+
+func (c *decodeCounts) print(w io.Writer) {
+	fmt.Fprintf(w, "%d records, %d of them skipped", c.Records, c.Other+c.Fragments+c.UnknownLink)
+	mention(w, " (", ")", counted{c.Other, "not DG/RDMA"}, counted{c.Fragments, "later fragments"}, counted{c.UnknownLink, "of unknown link types"})
+	fmt.Fprintf(w, "; %d frames, %d shown, %d malformed, %d cut", c.Frames, c.shown, c.malformed, c.Cut)
+	mention(w, "; ", "", counted{c.Joined, "records of several datagrams"}, counted{c.Hidden, "frames behind the snap length"})
+	if c.live {
+		fmt.Fprintf(w, "; %d dropped by the kernel", c.dropped)
+	}
+	fmt.Fprintln(w)
+}
+
+// counted is something that is only mentioned if there is any of it.
+type counted struct {
+	n    int
+	what string
+}
+
+func mention(w io.Writer, before, after string, all ...counted) {
+	between := before
+	for _, c := range all {
+		if c.n > 0 {
+			fmt.Fprintf(w, "%s%d %s", between, c.n, c.what)
+			between = ", "
+		}
+	}
+	if between != before {
+		fmt.Fprint(w, after)
+	}
+}

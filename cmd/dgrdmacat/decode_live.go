@@ -1,0 +1,256 @@
+package main
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/mdlayher/packet"
+	"golang.org/x/net/bpf"
+	"golang.org/x/sys/unix"
+
+	"github.com/dgrdma/dgrdma/frame/dissect"
+)
+
+const (
+	// sniffRoom holds the longest packet that the kernel joins of UDP.
+	sniffRoom = 128 << 10
+	// sniffBuffer is room for some milliseconds of a fast link.
+	sniffBuffer = 32 << 20
+)
+
+// sniffer yields what passes through an interface.
+type sniffer struct {
+	ctx   context.Context
+	conn  *packet.Conn
+	raw   syscall.RawConn
+	name  string
+	quiet func() error // called before it waits
+	buf   []byte
+	info  []byte
+	stop  func() bool
+
+	// What take leaves for Next.
+	take     func(fd uintptr) bool
+	n, infoN int
+	from     unix.Sockaddr
+	failed   error
+}
+
+func openSniffer(ctx context.Context, name string, quiet func() error) (*sniffer, error) {
+	ifi, err := net.InterfaceByName(name)
+	if err != nil {
+		return nil, fmt.Errorf("no interface %s; there are %s", name, interfaceNames())
+	}
+	if ifi.Flags&net.FlagUp == 0 {
+		return nil, fmt.Errorf("interface %s is down; bring it up with: ip link set %s up", name, name)
+	}
+	program, err := withoutTCP()
+	if err != nil {
+		return nil, err
+	}
+	conn, err := packet.Listen(ifi, packet.Raw, unix.ETH_P_ALL, &packet.Config{Filter: program})
+	if err != nil {
+		return nil, whyNoSniffer(name, err)
+	}
+	s := &sniffer{ctx: ctx, conn: conn, name: name, quiet: quiet, buf: make([]byte, sniffRoom), info: make([]byte, 128)}
+	s.take = s.receive
+	if s.raw, err = conn.SyscallConn(); err == nil {
+		err = s.prepare()
+	}
+	if err != nil {
+		conn.Close()
+		return nil, fmt.Errorf("capture on %s: %w", name, err)
+	}
+	s.stop = context.AfterFunc(ctx, func() { conn.SetReadDeadline(time.Unix(1, 0)) })
+	return s, nil
+}
+
+// prepare asks for everything that passes, for its times, and for room.
+func (s *sniffer) prepare() error {
+	if err := s.conn.SetPromiscuous(true); err != nil {
+		return err
+	}
+	var err error
+	if wrong := s.raw.Control(func(fd uintptr) {
+		err = os.NewSyscallError("setsockopt", unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_TIMESTAMPNS_NEW, 1))
+		// As much as is allowed will do.
+		if unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, sniffBuffer) != nil {
+			unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVBUF, sniffBuffer)
+		}
+	}); wrong != nil {
+		return wrong
+	}
+	return err
+}
+
+// withoutTCP spares us what fills most wires, and what the terminal that we are
+// shown in makes of our output.
+func withoutTCP() ([]bpf.RawInstruction, error) {
+	const ipHeader = 1<<32 - 0x100000 // SKF_NET_OFF: whatever is in front of it
+	return bpf.Assemble([]bpf.Instruction{
+		bpf.LoadExtension{Num: bpf.ExtProto},
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.ETH_P_IP, SkipFalse: 2},
+		bpf.LoadAbsolute{Off: ipHeader + 9, Size: 1},
+		bpf.Jump{Skip: 2},
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.ETH_P_IPV6, SkipFalse: 2},
+		bpf.LoadAbsolute{Off: ipHeader + 6, Size: 1},
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.IPPROTO_TCP, SkipTrue: 1},
+		bpf.RetConstant{Val: sniffRoom},
+		bpf.RetConstant{Val: 0},
+	})
+}
+
+// Next implements [dissect.Source]. It ends when the context does.
+func (s *sniffer) Next() (dissect.Record, error) {
+	for {
+		if err := s.raw.Read(s.take); err != nil {
+			return dissect.Record{}, s.why(err)
+		}
+		if s.failed != nil {
+			return dissect.Record{}, s.why(s.failed)
+		}
+		from, ok := s.from.(*unix.SockaddrLinklayer)
+		if !ok || from.Hatype == unix.ARPHRD_LOOPBACK && from.Pkttype == unix.PACKET_OUTGOING {
+			continue // it comes in as well
+		}
+		return dissect.Record{
+			Time: s.time(), LinkType: linkTypeOf(from.Hatype), Data: s.buf[:min(s.n, len(s.buf))], Length: s.n,
+		}, nil
+	}
+}
+
+// receive takes a packet from the socket, or tells the runtime to wait for one.
+func (s *sniffer) receive(fd uintptr) bool {
+	for {
+		s.n, s.infoN, _, s.from, s.failed = unix.Recvmsg(int(fd), s.buf, s.info, unix.MSG_DONTWAIT|unix.MSG_TRUNC)
+		switch s.failed {
+		case unix.EINTR:
+			continue
+		case unix.EAGAIN:
+			s.failed = s.quiet()
+			return s.failed != nil
+		}
+		return true
+	}
+}
+
+// time returns when the kernel saw the packet.
+func (s *sniffer) time() time.Time {
+	for info := s.info[:s.infoN]; len(info) > 0; {
+		h, data, rest, err := unix.ParseOneSocketControlMessage(info)
+		if err != nil {
+			break
+		}
+		if h.Level == unix.SOL_SOCKET && h.Type == unix.SO_TIMESTAMPNS_NEW && len(data) >= 16 {
+			return time.Unix(int64(binary.NativeEndian.Uint64(data)), int64(binary.NativeEndian.Uint64(data[8:]))).UTC()
+		}
+		info = rest
+	}
+	return time.Now().UTC()
+}
+
+func (s *sniffer) why(err error) error {
+	switch {
+	case s.ctx.Err() != nil:
+		return io.EOF
+	case errors.Is(err, errEnough):
+		return err
+	case errors.Is(err, unix.ENETDOWN):
+		return fmt.Errorf("interface %s went down", s.name)
+	}
+	return fmt.Errorf("capture on %s: %w", s.name, err)
+}
+
+// dropped returns how many packets the kernel had no room for.
+func (s *sniffer) dropped() int {
+	stats, err := s.conn.Stats()
+	if err != nil {
+		return 0
+	}
+	return int(stats.Drops)
+}
+
+func (s *sniffer) close() {
+	s.stop()
+	s.conn.Close()
+}
+
+// linkTypeOf translates the kernel's name for the kind of an interface into that
+// of capture files.
+func linkTypeOf(hardware uint16) int {
+	const ethernet, ip, unknown = 1, 101, -1
+	switch hardware {
+	case unix.ARPHRD_ETHER, unix.ARPHRD_LOOPBACK:
+		return ethernet
+	case unix.ARPHRD_NONE, unix.ARPHRD_RAWIP, unix.ARPHRD_PPP, unix.ARPHRD_TUNNEL, unix.ARPHRD_TUNNEL6, unix.ARPHRD_SIT:
+		return ip
+	}
+	return unknown
+}
+
+// whyNoSniffer says what to do about the reasons why there is no capture.
+func whyNoSniffer(name string, err error) error {
+	if !errors.Is(err, os.ErrPermission) {
+		return fmt.Errorf("capture on %s: %w", name, err)
+	}
+	program, wrong := os.Executable()
+	if wrong != nil {
+		program = os.Args[0]
+	}
+	return fmt.Errorf("capture on %s: it needs the capability CAP_NET_RAW; run it as root, or grant it with: sudo setcap cap_net_raw+ep %s", name, program)
+}
+
+func interfaceNames() string {
+	all, err := net.Interfaces()
+	if err != nil {
+		return "none that the system tells: " + err.Error()
+	}
+	var names []string
+	for _, ifi := range all {
+		names = append(names, ifi.Name)
+	}
+	return strings.Join(names, ", ")
+}
+
+// eager is a reader that lets out what was gathered before it waits for more,
+// and ends with a context.
+type eager struct {
+	ctx   context.Context
+	from  io.Reader
+	quiet func() error
+}
+
+func (e *eager) Read(b []byte) (int, error) {
+	if err := e.quiet(); err != nil {
+		return 0, err
+	}
+	if f, ok := e.from.(*os.File); ok {
+		if err := readable(e.ctx, int(f.Fd())); err != nil {
+			return 0, err
+		}
+	}
+	return e.from.Read(b)
+}
+
+// readable waits until a read does not block, or the context ends: a read from a
+// pipe cannot be interrupted.
+func readable(ctx context.Context, fd int) error {
+	const look = 100 // milliseconds
+	for {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, look)
+		if n > 0 || err != nil && err != unix.EINTR {
+			return nil // the read tells
+		}
+	}
+}

@@ -1,0 +1,204 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/dgrdma/dgrdma/dgrdma"
+	"github.com/dgrdma/dgrdma/frame"
+	"github.com/dgrdma/dgrdma/tests/netns"
+)
+
+// TestDecodeIntoAClosedPipe: who reads some lines and goes, as head does, is
+// nothing to complain about.
+func TestDecodeIntoAClosedPipe(t *testing.T) {
+	var packets [][]byte
+	for i := range frame.Seq(5000) { // far more than a pipe holds
+		packets = append(packets, inIPv4(prefixed(oneFrame(i, 8))))
+	}
+	file := writeFile(t, "long.pcap", pcapOf(101, packets...))
+	for _, args := range [][]string{{file}, {"--json", "--stats", file, file}, {"-v", "-"}} {
+		cmd := exec.Command(program(t), append([]string{"decode"}, args...)...)
+		in, err := os.Open(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer in.Close()
+		var stderr bytes.Buffer
+		cmd.Stdin, cmd.Stderr = in, &stderr
+		out, err := cmd.StdoutPipe()
+		if err == nil {
+			err = cmd.Start()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || !strings.Contains(line, "1") {
+			t.Errorf("%v: %q, %v", args, line, err)
+		}
+		out.Close()
+		if err := cmd.Wait(); err != nil || stderr.Len() > 0 {
+			t.Errorf("%v: %v, %s", args, err, stderr.String())
+		}
+	}
+}
+
+// TestDecodeWithoutPrivileges: files need none; an interface needs one, which is
+// named.
+func TestDecodeWithoutPrivileges(t *testing.T) {
+	path := program(t)
+	nobody := func(in io.Reader, args ...string) (code int, stdout, stderr string) {
+		cmd := exec.Command(path, append([]string{"decode"}, args...)...)
+		if os.Getuid() == 0 {
+			cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+		}
+		var out, err bytes.Buffer
+		cmd.Stdin, cmd.Stdout, cmd.Stderr = in, &out, &err
+		if failed := cmd.Run(); cmd.ProcessState == nil {
+			t.Fatal(failed)
+		}
+		return cmd.ProcessState.ExitCode(), out.String(), err.String()
+	}
+	if code, stdout, stderr := nobody(bytes.NewReader(readCapture(t, "udp-single")), "-"); code != exitOK || stdout != single1+single2 || stderr != "" {
+		t.Errorf("code %d, %s%s", code, stdout, stderr)
+	}
+	code, stdout, stderr := nobody(nil, "-i", "lo")
+	want := "dgrdmacat decode: capture on lo: it needs the capability CAP_NET_RAW; run it as root, or grant it with: sudo setcap cap_net_raw+ep " + path + "\n"
+	if code != exitError || stdout != "" || stderr != want {
+		t.Errorf("code %d, %s%s; want %s", code, stdout, stderr, want)
+	}
+	code, _, stderr = nobody(nil, "-i", "none0")
+	if code != exitError || !strings.Contains(stderr, "no interface none0; there are ") || !strings.Contains(stderr, "lo") {
+		t.Errorf("code %d, %s", code, stderr)
+	}
+}
+
+// TestDecodeLive watches two endpoints of ours, on both wires: no frame is
+// missing, although the kernel joins what goes over UDP.
+func TestDecodeLive(t *testing.T) {
+	netns.Require(t)
+	path := program(t)
+	for _, c := range []struct {
+		name, local, peer string
+		joined            bool
+	}{
+		{"udp", "udp:10.77.0.1", "udp:10.77.0.2", true},
+		{"ether", "ether:" + netns.Device, "ether:" + netns.Device, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			pair := netns.NewPair(t, 1500)
+			cmd := exec.Command(path, "decode", "-i", netns.Device, "--json")
+			var stdout bytes.Buffer
+			cmd.Stdout = &stdout
+			stderr, err := cmd.StderrPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			pair[1].In(func() { err = cmd.Start() })
+			if err != nil {
+				t.Fatal(err)
+			}
+			said := bufio.NewReader(stderr)
+			if line, err := said.ReadString('\n'); line != "capturing on "+netns.Device+"\n" {
+				t.Fatalf("%q, %v", line, err)
+			}
+			exchange(t, pair, c.local, c.peer)
+			time.Sleep(100 * time.Millisecond) // for what is still on its way to the socket
+			if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
+				t.Fatal(err)
+			}
+			summary, _ := io.ReadAll(said)
+			if err := cmd.Wait(); err != nil || !strings.Contains(string(summary), " 0 malformed, 0 cut") || !strings.HasSuffix(string(summary), "; 0 dropped by the kernel\n") {
+				t.Fatalf("%v, %s", err, summary)
+			}
+			if strings.Contains(string(summary), "records of several datagrams") != c.joined {
+				t.Errorf("joined: want %v; %s", c.joined, summary)
+			}
+			checkLive(t, stdout.Bytes())
+		})
+	}
+}
+
+const (
+	liveSender       = 1
+	liveTransactions = 20
+	liveSize         = 100_000
+)
+
+// exchange sends transactions from side 0 to side 1.
+func exchange(t *testing.T, pair netns.Pair, local, peer string) {
+	t.Helper()
+	memory, err := dgrdma.NewRegion(1 << 20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var a, b *dgrdma.Endpoint
+	pair[1].In(func() { b, err = dgrdma.Open(peer, &dgrdma.Config{ID: 2, Memory: memory, AcceptAny: true}) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	pair[0].In(func() { a, err = dgrdma.Open(local, &dgrdma.Config{ID: liveSender}) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	to, err := a.Dial(b.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range uint32(liveTransactions) {
+		if err := to.Write(t.Context(), &dgrdma.Transaction{
+			Segments: []dgrdma.Segment{{Addr: 4096, Bytes: make([]byte, liveSize)}}, CompletionAddr: 64, CompletionValue: i + 1,
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// checkLive asks of what was shown that every byte of the transactions and the
+// introduction is there, and that acknowledgements are stamped.
+func checkLive(t *testing.T, shown []byte) {
+	t.Helper()
+	kinds := map[string]int{}
+	written := map[string]int{} // bytes, by transaction and index: repetitions count once
+	for line := range bytes.Lines(shown) {
+		var o struct {
+			Kind, Time string
+			Src        int
+			Stamp      *struct{ Life uint32 }
+			Messages   []struct{ Txn, Index, Length uint32 }
+		}
+		if err := json.Unmarshal(line, &o); err != nil {
+			t.Fatalf("%v: %s", err, line)
+		}
+		kinds[o.Kind]++
+		if o.Kind == "ack" && (o.Stamp == nil || o.Stamp.Life == 0) {
+			t.Errorf("no stamp: %s", line)
+		}
+		if at, err := time.Parse(time.RFC3339Nano, o.Time); err != nil || time.Since(at) > time.Hour {
+			t.Errorf("time %s, %v", o.Time, err)
+		}
+		for _, m := range o.Messages {
+			if o.Src == liveSender && o.Kind == "write" {
+				written[fmt.Sprint(m.Txn, m.Index)] = int(m.Length)
+			}
+		}
+	}
+	total := 0
+	for _, n := range written {
+		total += n
+	}
+	if want := liveTransactions * liveSize; total != want || kinds["hello"] < 3 || kinds["ack"] == 0 {
+		t.Errorf("%d bytes of %d; %v", total, want, kinds)
+	}
+}
