@@ -30,6 +30,8 @@
 // alone, with the time of all: [Packet.Segment]. The checksum and the lengths in
 // the headers before them are those of the whole, and not on any wire.
 //
+// What is no file, such as an interface, is a [Source]: [NewSourceReader].
+//
 // Frames cut by a snap length are delivered as well and say so: [Packet.Cut].
 // Parse refuses them; [Packet.Header] and [Packet.Messages] give what is there.
 //
