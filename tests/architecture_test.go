@@ -36,7 +36,7 @@ var allowed = map[string][]string{
 		"dgrdma", "link", "frame", "frame/dissect", "inspect/text", "transport", "transport/simnet", "transport/tap", "url",
 		"golang.org/x/sys/unix", "golang.org/x/net/bpf", "github.com/mdlayher/packet",
 	},
-	"tests/peers":             {"frame", "transport"},
+	"tests/peers": {"frame", "transport"},
 	"tests/netns": {
 		"github.com/vishvananda/netlink", "github.com/vishvananda/netns", "github.com/google/nftables", "golang.org/x/sys/unix",
 	},
