@@ -2,12 +2,7 @@ package dgrdma
 
 import (
 	"fmt"
-	"maps"
 	"math/rand/v2"
-	"slices"
-	"strconv"
-	"strings"
-	"time"
 
 	"github.com/dgrdma/dgrdma/endpoint"
 	"github.com/dgrdma/dgrdma/transport"
@@ -36,15 +31,16 @@ const defaultSize = 64 << 10
 //	mtu=BYTES        largest IP packet, or Ethernet payload, instead of the interface's
 //	window=FRAMES    frames waiting for acknowledgement
 //	queue=N          transactions a connection holds
-//	giveup=DURATION  without progress for so long, a peer is down: 10s
-//	coalesce=DURATION  a small transaction waits so long for company: 0s
+//	giveup=DURATION  without progress for so long, a peer is down (default 10s)
+//	coalesce=DURATION  a small transaction waits so long for company (default 0s)
 //	accept=any       learn peers from what they send
 //	busypoll=on      receive without sleeping
-//	sockbuf=BYTES    of the socket's buffers; default leaves the kernel's, max is what is allowed
-//	gso=off gro=off  UDP segmentation offload, for sending and receiving
-//	ethertype=N      of the Ethernet frames: 0xF042
-//	ring=on          receive Ethernet frames through shared memory, see [ether.Config]: off
-//	max=N            number of endpoint ids, for the string that peers are told: 65535
+//	sockbuf=BYTES    size of the socket's buffers; default leaves the kernel's, max is what is allowed
+//	gso=off          UDP segmentation offload, for sending
+//	gro=off          UDP segmentation offload, for receiving
+//	ethertype=N      type of the Ethernet frames (default 0xF042)
+//	ring=on          receive Ethernet frames through shared memory (default off; see [ether.Config])
+//	max=N            number of endpoint ids, for the string that peers are told (default 65535)
 func Open(localURL string, cfg *Config) (*Endpoint, error) {
 	u, err := url.Parse(localURL)
 	if err != nil {
@@ -88,91 +84,12 @@ type opening struct {
 	ring      bool
 }
 
-// option sets what an option of an endpoint string stands for.
-type option func(o *opening, value string) error
-
-var options = map[string]option{
-	"profile": func(o *opening, v string) error {
-		p, err := ProfileByName(v, o.url.Scheme == url.UDP)
-		o.cfg.Profile = &p
-		return err
-	},
-	"mtu":      func(o *opening, v string) error { return number(&o.mtu, v, 1, 65535) },
-	"window":   func(o *opening, v string) error { return number(&o.cfg.Window, v, 1, 16383) },
-	"queue":    func(o *opening, v string) error { return number(&o.cfg.Queue, v, 1, 1<<20) },
-	"max":      func(o *opening, v string) error { return number(&o.max, v, 1, 65535) },
-	"giveup":   func(o *opening, v string) error { return duration(&o.cfg.GiveUp, v) },
-	"coalesce": func(o *opening, v string) error { return duration(&o.cfg.Coalesce, v) },
-	"accept": func(o *opening, v string) error {
-		o.cfg.AcceptAny = v == "any"
-		return oneOf(v, "any", "connected")
-	},
-	"busypoll": func(o *opening, v string) error { return onOff(&o.cfg.BusyPoll, v) },
-	"sockbuf": func(o *opening, v string) error {
-		switch v {
-		case "default":
-			o.sockbuf = -1
-			return nil
-		case "max":
-			o.sockbuf = 0
-			return nil
-		}
-		return number(&o.sockbuf, v, 4096, 1<<30)
-	},
-	"ethertype": func(o *opening, v string) error {
-		n, err := strconv.ParseUint(v, 0, 16)
-		if err != nil || n < 0x0600 {
-			return fmt.Errorf("need a number from 0x0600 to 0xffff")
-		}
-		o.etherType = int(n)
-		return nil
-	},
-	"ring": func(o *opening, v string) error { return onOff(&o.ring, v) },
-	"gso":  func(o *opening, v string) error { return onOff(&o.gso, v) },
-	"gro":  func(o *opening, v string) error { return onOff(&o.gro, v) },
-}
-
-func number(dst *int, v string, least, most int) error {
-	n, err := strconv.Atoi(v)
-	if err != nil || n < least || n > most {
-		return fmt.Errorf("need a number from %d to %d", least, most)
-	}
-	*dst = n
-	return nil
-}
-
-func duration(dst *time.Duration, v string) error {
-	d, err := time.ParseDuration(v)
-	if err != nil || d < 0 {
-		return fmt.Errorf("need a duration such as 10s or 500us")
-	}
-	*dst = d
-	return nil
-}
-
-func oneOf(v string, allowed ...string) error {
-	if !slices.Contains(allowed, v) {
-		return fmt.Errorf("need %s", strings.Join(allowed, " or "))
-	}
-	return nil
-}
-
-func onOff(dst *bool, v string) error {
-	*dst = v == "on"
-	return oneOf(v, "on", "off")
-}
-
 // settings applies the options and what the string says.
 func (o *opening) settings() error {
 	o.gso, o.gro, o.max = true, true, 65535
 	for key, value := range o.url.Options.All() {
-		set, ok := options[key]
-		if !ok {
-			known := slices.Sorted(maps.Keys(options))
-			return fmt.Errorf("dgrdma: endpoint string has the option %q; there are %s", key, strings.Join(known, ", "))
-		}
-		if err := set(o, value); err != nil {
-			return fmt.Errorf("dgrdma: endpoint string says %s=%s: %w", key, value, err)
+		if err := o.set(key, value); err != nil {
+			return err
 		}
 	}
 	if o.url.Max != 0 {
