@@ -20,7 +20,13 @@ var commands []*command
 func init() {
 	// Not an initializer: some of these commands describe all.
 	commands = []*command{
-		&demoCommand, &pingCommand, &benchCommand, &decodeCommand, &manCommand, &completionCommand,
+		&demoCommand,
+		&pingCommand,
+		&benchCommand,
+		&decodeCommand,
+		&urlCommand,
+		&manCommand,
+		&completionCommand,
 	}
 }
 

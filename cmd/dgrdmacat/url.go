@@ -1,0 +1,160 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"strings"
+
+	"github.com/dgrdma/dgrdma/url"
+)
+
+var urlCommand = command{
+	name: "url", summary: "explain endpoint strings, and convert them", args: "URL...",
+	about: `Explains endpoint strings field by field, says what is missing for a peer to
+be reached, and how other software spells the same endpoint.
+
+  dgrdmacat url 'ocpi-udp-rdma:10.0.0.2;7100;1048576.2.16'
+  dgrdmacat url --to prefixed 'ocpi-ether-rdma:eth0/02:00:00:00:00:01;65536.2.9' --uuid new
+
+Where a string stands for an endpoint of one's own, a short one will do; the
+complete one, which peers are told, is printed when the endpoint opens:
+
+  udp  udp:7100  udp:10.0.0.2  udp:10.0.0.2:7100  udp:[fe80::1%eth0]:7100
+  ether:eth0  ether:02:00:00:00:00:01  ether:eth0/02:00:00:00:00:01
+
+A complete string has the address, and at its end the size of the endpoint's
+memory in bytes, its id, and the number of ids in use (ids go from 1 to it; 0 leaves
+it open). OpenCPI's software puts a uuid before these. The dialects:
+
+  spec       ocpi-udp-rdma:IP;PORT;SIZE.ID.MAX       ocpi-ether-rdma:INTERFACE/MAC;SIZE.ID.MAX
+  opencpi    ocpi-udp-rdma:IP:PORT;UUID.SIZE.ID.MAX  ocpi-ether-rdma:INTERFACE/MAC;UUID.SIZE.ID.MAX
+  legacy     ocpi-udp-rdma:IP;PORT;UUID.SIZE.ID.MAX
+  prefixed   ocpi-ether-rdma:Ether:INTERFACE/MAC;UUID.SIZE.ID.MAX
+  datagram2  ocpi-ether-rdma:;UUID.SIZE.ID.MAX
+  appendix   ocpi-ether-l2-rdma:MAC:SIZE.ID.MAX
+  short      what is typed, as above
+
+Options follow a '?', as in udp:7100?mtu=9000&gso=off. They count on the side
+that opens or dials the string, and are never told to peers.
+
+Quote strings: ';', '?' and '&' mean something to the shell.`,
+	flags: func(fs *flag.FlagSet) action {
+		to := fs.String("to", "", "print only the string in this `dialect`: "+strings.Join(dialectNames(), ", "))
+		uuid := fs.String("uuid", "", "put this `uuid` into strings that have none; new makes one")
+		asJSON := fs.Bool("json", false, "print one JSON object per string")
+		return func(_ context.Context, std *stdio, args []string) error {
+			dialect, known := dialectNamed(*to)
+			switch {
+			case len(args) == 0:
+				return badUsage("which string? \"dgrdmacat url -h\" shows some")
+			case *to != "" && !known:
+				return badUsage("--to %s: there are %s", *to, strings.Join(dialectNames(), ", "))
+			case *to != "" && *asJSON:
+				return badUsage("--to prints the string alone; without it, --json has all dialects")
+			}
+			if *uuid == "new" {
+				*uuid = newUUID()
+			} else if *uuid != "" {
+				if _, err := url.Parse("ocpi-ether-rdma:;" + *uuid + ".1.1.1"); err != nil {
+					return badUsage("--uuid %s: need 8-4-4-4-12 hexadecimal digits, or new", *uuid)
+				}
+			}
+			var failed error
+			for _, s := range args {
+				u, err := url.Parse(s)
+				if err == nil && u.UUID == "" && u.Complete() {
+					u.UUID = *uuid
+				}
+				if *to != "" && err == nil {
+					var text string
+					if text, err = u.Format(dialect); err == nil {
+						_, err = fmt.Fprintln(std.out, text)
+					}
+				} else if *to == "" && *asJSON {
+					failed = errors.Join(failed, json.NewEncoder(std.out).Encode(explain(s, u, err)))
+				} else if err == nil {
+					err = explain(s, u, nil).print(std.out)
+				}
+				failed = errors.Join(failed, pointedOut(err))
+			}
+			return failed
+		}
+	},
+}
+
+// eachDialect are the dialects and what there is to say about each.
+var eachDialect = []struct {
+	dialect url.Dialect
+	about   string
+}{
+	{url.Spec, "the specification's"},
+	{url.OpenCPI, "OpenCPI's software"},
+	{url.Legacy, "OpenCPI's software before 2021"},
+	{url.Prefixed, "OpenCPI's cards, and hosts with its second driver"},
+	{url.Datagram2, "what OpenCPI's second driver says of itself"},
+	{url.Appendix, "the specification's section 6"},
+	{url.Short, "what people type for an endpoint of their own"},
+}
+
+func dialectNames() (names []string) {
+	for _, d := range eachDialect {
+		names = append(names, d.dialect.String())
+	}
+	return names
+}
+
+func dialectNamed(name string) (url.Dialect, bool) {
+	for _, d := range eachDialect {
+		if d.dialect.String() == name {
+			return d.dialect, true
+		}
+	}
+	return 0, false
+}
+
+// newUUID returns a random one, version 4.
+func newUUID() string {
+	var b [16]byte
+	rand.Read(b[:]) // never fails
+	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+}
+
+// pointedOut shows with a caret where a string is wrong.
+func pointedOut(err error) error {
+	var wrong *url.Error
+	if !errors.As(err, &wrong) {
+		return err
+	}
+	const before, after = 60, 16 // bytes shown around the place
+	from, to := max(0, wrong.Offset-before), min(len(wrong.Input), wrong.Offset+after)
+	shown, column := "", 0
+	if from > 0 {
+		shown = "..."
+	}
+	shown += visible(wrong.Input[from:wrong.Offset])
+	column = len(shown)
+	shown += visible(wrong.Input[wrong.Offset:to])
+	if to < len(wrong.Input) {
+		shown += "..."
+	}
+	return fmt.Errorf("byte %d: expected %s\n  %s\n  %s^", wrong.Offset, wrong.Expected, shown, strings.Repeat(" ", column))
+}
+
+// visible writes whatever is no printable ASCII as \xHH, so that each byte has
+// its columns.
+func visible(s string) string {
+	var b strings.Builder
+	for i := range len(s) {
+		if c := s[i]; ' ' <= c && c < 0x7f {
+			b.WriteByte(c)
+		} else {
+			fmt.Fprintf(&b, `\x%02x`, c)
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,194 @@
+package main
+
+import (
+	"encoding/json"
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+const someUUID = "12345678-9abc-def0-1234-56789abcdef0"
+
+func TestURLExplains(t *testing.T) {
+	for _, c := range []struct{ args, want string }{
+		{"ocpi-udp-rdma:10.0.0.2;7100;1048576.2.16?profile=fpga&giveup=2&speed=high", `ocpi-udp-rdma:10.0.0.2;7100;1048576.2.16?profile=fpga&giveup=2&speed=high
+  dialect       spec: the specification's
+  wire          UDP
+  address       10.0.0.2
+  port          7100
+  memory        1048576 bytes (1 MiB)
+  id            2
+  ids           16
+  uuid          none
+  option        giveup=2: wrong: endpoint string says giveup=2: need a duration such as 10s or 500us
+  option        profile=fpga: kind of peers: native, fpga, opencpi, opencpi2, opencpi-legacy
+  option        speed=high: unknown; an endpoint does not open with it
+  reachable     yes
+  in opencpi    none: endpoint has no uuid
+  in legacy     none: endpoint has no uuid
+  in prefixed   none: dialect is for Ethernet only
+  in datagram2  none: dialect is for Ethernet only
+  in appendix   none: dialect is for Ethernet only
+  in short      udp:10.0.0.2:7100?giveup=2&profile=fpga&speed=high
+`},
+		{"--uuid " + someUUID + " ocpi-ether-rdma:eth0/02:00:00:00:00:0A;1000.9.9", `ocpi-ether-rdma:eth0/02:00:00:00:00:0A;1000.9.9
+  dialect       spec: the specification's
+  wire          raw Ethernet
+  interface     eth0
+  mac           02:00:00:00:00:0a
+  memory        1000 bytes
+  id            9
+  ids           9
+  uuid          ` + someUUID + `
+  reachable     yes
+  note          the interface is one of the endpoint's machine; peers go by the MAC address
+  note          the id is the highest: OpenCPI's C++ hosts need one below the number of ids
+  in opencpi    ocpi-ether-rdma:eth0/02:00:00:00:00:0a;` + someUUID + `.1000.9.9
+  in legacy     ocpi-ether-rdma:eth0/02:00:00:00:00:0a;` + someUUID + `.1000.9.9
+  in prefixed   ocpi-ether-rdma:Ether:eth0/02:00:00:00:00:0a;` + someUUID + `.1000.9.9
+  in datagram2  ocpi-ether-rdma:;` + someUUID + `.1000.9.9
+  in appendix   ocpi-ether-l2-rdma:02:00:00:00:00:0a:1000.9.9
+  in short      ether:eth0/02:00:00:00:00:0a
+`},
+		{"udp", `udp
+  dialect       short: what people type for an endpoint of their own
+  wire          UDP
+  address       any
+  port          any
+  reachable     no, missing: an IP address, a UDP port, the memory's size and the endpoint's id
+  in spec       none: endpoint has no IP address
+  in opencpi    none: endpoint has no IP address
+  in legacy     none: endpoint has no IP address
+  in prefixed   none: dialect is for Ethernet only
+  in datagram2  none: dialect is for Ethernet only
+  in appendix   none: dialect is for Ethernet only
+`},
+	} {
+		code, out, stderr := runFor(t, t.Context(), append([]string{"url"}, strings.Fields(c.args)...)...)
+		if code != exitOK || out != c.want || stderr != "" {
+			t.Errorf("url %s: code %d\n%s%s", c.args, code, out, stderr)
+		}
+	}
+}
+
+func TestURLNotes(t *testing.T) {
+	for s, want := range map[string]string{
+		"udp:127.0.0.1:7100":                                       "only this machine reaches it",
+		"udp:224.0.0.1:7100":                                       "a group's",
+		"ether:01:00:5e:00:00:01":                                  "a group's",
+		"ocpi-udp-rdma:[fe80::1];7100;64.1.2":                      "needs the interface too",
+		"ocpi-udp-rdma:0.0.0.0;7100;64.1.2":                        "no, missing: an IP address\n",
+		"ocpi-ether-rdma:;" + someUUID + ".65536.1.3":              "no, missing: a MAC address\n",
+		"ocpi-udp-rdma:10.0.0.1:7100;" + someUUID + ".3145728.1.9": "3145728 bytes (3 MiB)",
+	} {
+		if code, out, stderr := runFor(t, t.Context(), "url", s); code != exitOK || !strings.Contains(out, want) {
+			t.Errorf("url %s: code %d: %s%s, want %q", s, code, out, stderr, want)
+		}
+	}
+}
+
+func TestURLConverts(t *testing.T) {
+	const tail = ";" + someUUID + ".65536.2.9"
+	for _, c := range []struct{ args, want string }{
+		{"--to spec ocpi-udp-rdma:10.0.0.1:7100" + tail, "ocpi-udp-rdma:10.0.0.1;7100;65536.2.9\n"},
+		{"--to legacy ocpi-udp-rdma:10.0.0.1:7100" + tail, "ocpi-udp-rdma:10.0.0.1;7100" + tail + "\n"},
+		{"--to opencpi ocpi-udp-rdma:10.0.0.1;7100;65536.2.9 --uuid " + someUUID, "ocpi-udp-rdma:10.0.0.1:7100" + tail + "\n"},
+		{"--to short ocpi-udp-rdma:10.0.0.1;7100;65536.2.9?mtu=9000", "udp:10.0.0.1:7100?mtu=9000\n"},
+		{"--to prefixed ocpi-ether-rdma:e0/02:00:00:00:00:01" + tail, "ocpi-ether-rdma:Ether:e0/02:00:00:00:00:01" + tail + "\n"},
+		{"--to datagram2 ocpi-ether-rdma:e0/02:00:00:00:00:01" + tail, "ocpi-ether-rdma:" + tail + "\n"},
+		{"--to appendix ocpi-ether-rdma:e0/02:00:00:00:00:01" + tail + " ether:02:00:00:00:00:03",
+			"ocpi-ether-l2-rdma:02:00:00:00:00:01:65536.2.9\nocpi-ether-l2-rdma:02:00:00:00:00:03\n"},
+	} {
+		code, out, stderr := runFor(t, t.Context(), append([]string{"url"}, strings.Fields(c.args)...)...)
+		if code != exitOK || out != c.want || stderr != "" {
+			t.Errorf("url %s: code %d: %q %q, want %q", c.args, code, out, stderr, c.want)
+		}
+	}
+	code, out, _ := runFor(t, t.Context(), "url", "--uuid", "new", "--to", "opencpi", "ocpi-udp-rdma:10.0.0.1;7100;65536.2.9")
+	if code != exitOK || !regexp.MustCompile(`^ocpi-udp-rdma:10\.0\.0\.1:7100;[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}\.65536\.2\.9\n$`).MatchString(out) {
+		t.Errorf("code %d: %q", code, out)
+	}
+}
+
+func TestURLSaysWhereAStringIsWrong(t *testing.T) {
+	long := "udp?a=" + strings.Repeat("b", 400) + "&=c"
+	for _, c := range []struct {
+		args   []string
+		stderr string
+	}{
+		{[]string{"ocpi-udp-rdma:10.0.0.2;7100;1048576.0.16"}, `dgrdmacat url: byte 36: expected an endpoint id from 1 to 65535
+  ocpi-udp-rdma:10.0.0.2;7100;1048576.0.16
+                                      ^
+`},
+		{[]string{""}, "dgrdmacat url: byte 0: expected ocpi-ether-rdma, ocpi-udp-rdma, ocpi-ether-l2-rdma, ether or udp\n  \n  ^\n"},
+		{[]string{"ether:e\x01\xff0"}, `dgrdmacat url: byte 7: expected an interface name without control characters, space, '/', ':', ';' and '?'
+  ether:e\x01\xff0
+         ^
+`},
+		{[]string{"ether:\xc3\xa40/x"}, `dgrdmacat url: byte 10: expected a MAC address: six fields of two hexadecimal digits
+  ether:\xc3\xa40/x
+                  ^
+`},
+		{[]string{long}, `dgrdmacat url: byte 407: expected an option key=value
+  ...` + strings.Repeat("b", 59) + `&=c
+` + strings.Repeat(" ", 65) + "^\n"},
+		{[]string{"udp:x", "udp:7100", "ether"}, `dgrdmacat url: byte 4: expected a UDP port from 0 to 65535, or an IP address
+  udp:x
+      ^
+byte 5: expected ':' and an interface name
+  ether
+       ^
+`},
+		{[]string{"--to", "opencpi", "ocpi-udp-rdma:10.0.0.1;7100;65536.2.9"}, "dgrdmacat url: dgrdma: format endpoint string as opencpi: endpoint has no uuid\n"},
+	} {
+		code, out, stderr := runFor(t, t.Context(), append([]string{"url"}, c.args...)...)
+		if code != exitError || stderr != c.stderr {
+			t.Errorf("url %q: code %d, %q\n%s, want\n%s", c.args, code, out, stderr, c.stderr)
+		}
+	}
+}
+
+func TestURLAsJSON(t *testing.T) {
+	code, out, stderr := runFor(t, t.Context(), "url", "--json", "ocpi-udp-rdma:10.0.0.2;7100;64.2.16?mtu=9000&x=1", "udp:x")
+	if code != exitError || !strings.Contains(stderr, "byte 4") {
+		t.Errorf("code %d: %s", code, stderr)
+	}
+	lines := strings.SplitAfter(out, "\n")
+	if len(lines) != 3 {
+		t.Fatalf("%d lines: %s", len(lines)-1, out)
+	}
+	var got [2]map[string]any
+	for i := range got {
+		if err := json.Unmarshal([]byte(lines[i]), &got[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for key, want := range map[string]any{
+		"wire": "udp", "dialect": "spec", "address": "10.0.0.2", "port": 7100.0, "size": 64.0, "id": 2.0, "max": 16.0, "reachable": true,
+		"dialects": map[string]any{"short": "udp:10.0.0.2:7100?mtu=9000&x=1"},
+	} {
+		if !reflect.DeepEqual(got[0][key], want) {
+			t.Errorf("%s is %v, want %v", key, got[0][key], want)
+		}
+	}
+	options := got[0]["options"].([]any)
+	if known, unknown := options[0].(map[string]any), options[1].(map[string]any); known["key"] != "mtu" || known["error"] != nil ||
+		unknown["meaning"] != nil || !strings.Contains(unknown["error"].(string), `option "x"`) {
+		t.Errorf("options %v", options)
+	}
+	if want := (map[string]any{"offset": 4.0, "expected": "a UDP port from 0 to 65535, or an IP address"}); !reflect.DeepEqual(got[1]["error"], want) {
+		t.Errorf("error %v", got[1]["error"])
+	}
+}
+
+func TestURLUsage(t *testing.T) {
+	for args, want := range map[string]string{
+		"": "which string?", "--to latin udp": "there are spec, opencpi", "--to spec --json udp": "--json has all dialects",
+		"--uuid 1234 udp": "need 8-4-4-4-12", "--speed udp": "-speed",
+	} {
+		if code, out, stderr := runFor(t, t.Context(), strings.Fields("url "+args)...); code != exitUsage || out != "" || !strings.Contains(stderr, want) {
+			t.Errorf("url %s: code %d, %q, %q", args, code, out, stderr)
+		}
+	}
+}
