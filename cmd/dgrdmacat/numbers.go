@@ -1,6 +1,45 @@
 package main
 
-import "fmt"
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// parseWord reads a number that fits a word of memory, or an address: decimal, or
+// hexadecimal after 0x.
+func parseWord(s string) (uint32, error) {
+	n, err := parseNumber(s, math.MaxUint32)
+	return uint32(n), err
+}
+
+func parseNumber(s string, most uint64) (uint64, error) {
+	digits, base := s, 10
+	if rest, isHex := strings.CutPrefix(strings.ToLower(s), "0x"); isHex {
+		digits, base = rest, 16
+	}
+	n, err := strconv.ParseUint(digits, base, 64)
+	if err != nil || n > most {
+		return 0, fmt.Errorf("need a number from 0 to %d, decimal or after 0x", most)
+	}
+	return n, nil
+}
+
+// parseSize reads an amount of bytes with a suffix or without: 4096, 64k, 1M, 4G.
+func parseSize(s string) (uint64, error) {
+	digits, shift := s, 0
+	for i, suffixes := range []string{"kK", "mM", "gG"} {
+		if s != "" && strings.ContainsRune(suffixes, rune(s[len(s)-1])) {
+			digits, shift = s[:len(s)-1], 10*(i+1)
+		}
+	}
+	n, err := parseNumber(digits, math.MaxUint64>>shift)
+	if err != nil {
+		return 0, fmt.Errorf("need a number of bytes such as 4096, 64k, 1M or 4G")
+	}
+	return n << shift, nil
+}
 
 // sizeInWords is an amount of bytes for people.
 func sizeInWords(n uint64) string {
@@ -10,4 +49,44 @@ func sizeInWords(n uint64) string {
 		}
 	}
 	return fmt.Sprintf("%d bytes", n)
+}
+
+// wordFlag is a flag whose value is a number of 32 bits.
+type wordFlag struct {
+	value uint32
+	given bool
+}
+
+func (f *wordFlag) String() string {
+	if f.value == 0 {
+		return ""
+	}
+	return fmt.Sprint(f.value)
+}
+
+func (f *wordFlag) Set(s string) (err error) {
+	f.value, err = parseWord(s)
+	f.given = true
+	return err
+}
+
+// sizeFlag is a flag whose value is an amount of bytes.
+type sizeFlag struct {
+	value uint64
+	given bool
+}
+
+func (f *sizeFlag) String() string {
+	for i, suffix := range []string{"G", "M", "k"} {
+		if shift := 30 - 10*i; f.value != 0 && f.value&(1<<shift-1) == 0 {
+			return fmt.Sprintf("%d%s", f.value>>shift, suffix)
+		}
+	}
+	return fmt.Sprint(f.value)
+}
+
+func (f *sizeFlag) Set(s string) (err error) {
+	f.value, err = parseSize(s)
+	f.given = true
+	return err
 }

@@ -122,13 +122,16 @@ func parseLocal(flagName, s string) (url.Endpoint, error) {
 }
 
 // parsePeer reads whom to write to.
-func parsePeer(s string) (url.Endpoint, error) {
-	u, err := parseLocal("to", s)
+func parsePeer(s string) (url.Endpoint, error) { return parseComplete("to", s) }
+
+// parseComplete reads where a peer is.
+func parseComplete(flagName, s string) (url.Endpoint, error) {
+	u, err := parseLocal(flagName, s)
 	if err != nil {
 		return u, err
 	}
 	if !u.Complete() || !u.Reachable() {
-		return u, badUsage("--to %s: need the complete string that --serve prints, with address and ;<size>.<id>.<max>", s)
+		return u, badUsage("--%s %s: need the complete string that the other side prints, with address and ;<size>.<id>.<max>", flagName, s)
 	}
 	return u, nil
 }

@@ -1,0 +1,192 @@
+package main
+
+import (
+	"context"
+	"flag"
+	"time"
+
+	"github.com/dgrdma/dgrdma/dgrdma"
+	"github.com/dgrdma/dgrdma/url"
+)
+
+var writeCommand = command{
+	name: "write", summary: "write into a peer's memory, with a flag word behind the data", args: "[-]",
+	about: `Writes bytes into the memory of a peer of any kind, waits until it acknowledged
+them, and says who does not answer.
+
+  dgrdmacat write --to URL --addr 0x400 --text hello --flag-addr 0x40
+  dgrdmacat write --to URL --addr 0x1000 --file F --flag-addr 0 --flag-value 7
+  produce | dgrdmacat write --to URL --addr 4096 -
+  dgrdmacat write --to URL --flag-addr 0x40 --count 10 --flag-step 1 --interval 1s
+
+The bytes come from --file, --data, --text or, with -, from standard input. The
+flag is a 32-bit little-endian word that is written when all of them are there;
+without bytes it is all that is written. Addresses and words are decimal, or
+hexadecimal after 0x.
+
+More than --size bytes go in several transactions. The flag comes with the last,
+which leaves when all others are acknowledged. Peers of the kinds fpga and
+opencpi-legacy need a flag in every transaction, so theirs is one, however large.
+Peers of the kind opencpi2 never acknowledge: nobody knows what arrived.
+
+A peer that serves named peers only has to know this side, so say where it is:
+--local with a complete string, which "dgrdmacat help url" explains. OpenCPI's
+drivers want ids from 1 to 9: --id, or in that string.`,
+	flags: func(fs *flag.FlagSet) action {
+		o := new(writeOptions)
+		o.register(fs)
+		return func(ctx context.Context, std *stdio, args []string) error {
+			if err := o.check(args); err != nil {
+				return err
+			}
+			return write(ctx, o, std)
+		}
+	},
+}
+
+type writeOptions struct {
+	to, local, profile  string
+	id                  int
+	addr                wordFlag
+	file, data, text    string
+	stdin               bool
+	flagAddr, flagValue wordFlag
+	flagStep            wordFlag
+	size                sizeFlag
+	count               int
+	interval            time.Duration
+	json                bool
+}
+
+const (
+	writeSize     = 1 << 20
+	writeSizeMost = 16 << 20
+)
+
+func (o *writeOptions) register(fs *flag.FlagSet) {
+	o.size.value, o.flagValue.value = writeSize, 1
+	fs.StringVar(&o.to, "to", "", "complete `URL` of the peer")
+	fs.StringVar(&o.local, "local", "", "`URL` of this side; Ethernet needs it")
+	fs.IntVar(&o.id, "id", 0, "endpoint id of this side, 1 to 65535; 0: that of --local, or one that suits the peer")
+	fs.StringVar(&o.profile, "profile", "native", "kind of peer: native, fpga, opencpi, opencpi2, opencpi-legacy")
+	fs.Var(&o.addr, "addr", "`address` in the peer's memory of the first byte")
+	fs.StringVar(&o.file, "file", "", "write what is in this `file`")
+	fs.StringVar(&o.data, "data", "", "write these bytes: `hex` digits, with spaces or without")
+	fs.StringVar(&o.text, "text", "", "write this `text`, without a newline")
+	fs.Var(&o.flagAddr, "flag-addr", "`address` of the flag; without it there is none")
+	fs.Var(&o.flagValue, "flag-value", "`word` that is written there")
+	fs.Var(&o.flagStep, "flag-step", "`word` that is added to the flag each time, with --count")
+	fs.Var(&o.size, "size", "`bytes` per transaction, 1 to 16M")
+	fs.IntVar(&o.count, "count", 1, "how often to write it all; 0: until interrupted")
+	fs.DurationVar(&o.interval, "interval", 0, "pause between two times, such as 500ms")
+	fs.BoolVar(&o.json, "json", false, "print one JSON object")
+}
+
+func (o *writeOptions) check(args []string) error {
+	o.stdin = len(args) == 1 && args[0] == "-"
+	sources := 0
+	for _, given := range []bool{o.file != "", o.data != "", o.text != "", o.stdin} {
+		if given {
+			sources++
+		}
+	}
+	switch {
+	case len(args) > 0 && !o.stdin:
+		return badUsage("unexpected argument %q: files are named by --file, - is standard input", args[0])
+	case o.to == "":
+		return badUsage("whom to? --to takes the string that the peer prints")
+	case sources > 1:
+		return badUsage("--file, --data, --text and - exclude each other")
+	case sources == 0 && !o.flagAddr.given:
+		return badUsage("what to write? --file, --data, --text, - or, for a flag alone, --flag-addr")
+	case sources == 1 && !o.addr.given:
+		return badUsage("where to? --addr is the address in the peer's memory")
+	case sources == 0 && o.addr.given:
+		return badUsage("--addr needs bytes: --file, --data, --text or -")
+	case !o.flagAddr.given && (o.flagValue.given || o.flagStep.given):
+		return badUsage("--flag-value and --flag-step need --flag-addr")
+	case o.id < 0 || o.id > 65535:
+		return badUsage("--id %d: need 1 to 65535", o.id)
+	case o.size.value < 1 || o.size.value > writeSizeMost:
+		return badUsage("--size %v: need 1 to 16M", &o.size)
+	case o.count < 0:
+		return badUsage("--count %d: need 1 or more, or 0 for ever", o.count)
+	case o.interval < 0:
+		return badUsage("--interval %v: need a duration such as 500ms", o.interval)
+	}
+	return nil
+}
+
+// ends reads whom to write to, and from where. What flags say, strings may say
+// otherwise.
+func (o *writeOptions) ends() (local, peer url.Endpoint, profile dgrdma.Profile, err error) {
+	if local, peer, err = parseEnds(o.to, o.local); err != nil {
+		return
+	}
+	if _, given := peer.Options.Get("profile"); !given {
+		peer.Options = peer.Options.With("profile", o.profile)
+	}
+	name, _ := peer.Options.Get("profile")
+	if profile, err = dgrdma.ProfileByName(name, peer.Scheme == url.UDP); err != nil {
+		err = badUsage("--profile: %w", err)
+	}
+	return
+}
+
+// idFor returns the id for this side, or 0 for any.
+func (o *writeOptions) idFor(local, peer url.Endpoint, p *dgrdma.Profile) dgrdma.EndpointID {
+	switch {
+	case o.id != 0 || local.ID != 0:
+		return dgrdma.EndpointID(o.id) // the string's, if there is none
+	case p.Session:
+		return idsBeside(peer.ID, 1)
+	case peer.ID == 1: // small ones, for OpenCPI's drivers (D1-7)
+		return 2
+	}
+	return 1
+}
+
+// room is how many bytes can be written from --addr on.
+func (o *writeOptions) room(p *dgrdma.Profile, memory uint64) uint64 {
+	n := memory - min(memory, uint64(o.addr.value))
+	if p.NoSentinel {
+		n = min(n, wholeMost)
+	}
+	return n
+}
+
+// suits refuses what the peer cannot take, or would take for something else,
+// before anything is sent.
+func (o *writeOptions) suits(p *dgrdma.Profile, memory, bytes uint64) error {
+	at, end := uint64(o.addr.value), uint64(o.addr.value)+bytes
+	if rest := bytes % uint64(p.Final); rest != 0 {
+		end += uint64(p.Final) - rest // with zeros
+	}
+	flagAt := o.flagAddr.value
+	switch {
+	case bytes == 0 && !o.flagAddr.given:
+		return badUsage("there is nothing to write: no bytes, and no --flag-addr")
+	case bytes > 0 && at%uint64(p.AddressMultiple) != 0:
+		return badUsage("--addr %#x: peers of the kind %s take data at multiples of %d", at, p.Name, p.AddressMultiple)
+	case bytes > 0 && end > memory:
+		return badUsage("%d bytes from %#x on end at %#x, the peer's memory at %#x", bytes, at, end, memory)
+	case o.flagAddr.given && uint64(flagAt)+4 > memory:
+		return badUsage("--flag-addr %#x: the flag ends at %#x, the peer's memory at %#x", flagAt, uint64(flagAt)+4, memory)
+	case p.NoSentinel && !o.flagAddr.given:
+		return badUsage("peers of the kind %s need a flag: add --flag-addr", p.Name)
+	case p.Name == "fpga" && flagAt%4 != 0:
+		return badUsage("--flag-addr %#x: peers of the kind fpga take flags at multiples of 4", flagAt)
+	case p.NoHalfSentinel && o.flagAddr.given && o.flagValue.value == dgrdma.NoCompletion:
+		return badUsage("--flag-value %#x: peers of the kind %s take that for no flag", o.flagValue.value, p.Name)
+	case p.NoSentinel && o.size.given && bytes > o.size.value:
+		return badUsage("--size %v: peers of the kind %s need a flag in every transaction, so all %d bytes have to be one", &o.size, p.Name, bytes)
+	case p.NoSentinel && bytes > wholeMost:
+		return badUsage("%d bytes are too much for one transaction, which peers of the kind %s need", bytes, p.Name)
+	}
+	return nil
+}
+
+// wholeMost is the largest amount that goes in one transaction to peers that
+// need a flag in each. Messages are counted to 65535, and theirs are short:
+// what is not refused here may be by the library.
+const wholeMost = 128 << 20

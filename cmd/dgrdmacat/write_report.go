@@ -1,0 +1,55 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"time"
+)
+
+// written is what was done, and the object that --json prints.
+type written struct {
+	To           string  `json:"to"`
+	From         string  `json:"from"`
+	Profile      string  `json:"profile"`
+	Times        uint64  `json:"times"`
+	Transactions uint64  `json:"transactions"`
+	Bytes        uint64  `json:"bytes"`
+	Acknowledged bool    `json:"acknowledged"` // false: it was sent, and nobody knows more
+	SentAgain    uint64  `json:"frames_sent_again"`
+	Seconds      float64 `json:"seconds"`
+	FlagAddr     *uint32 `json:"flag_addr,omitempty"`
+	Flag         *uint32 `json:"flag,omitempty"` // as last written
+	Error        string  `json:"error,omitempty"`
+
+	peer string
+}
+
+func (w *writer) result(took time.Duration) *written {
+	s := w.conn.Stats()
+	r := &written{
+		Profile: w.profile.Name, Times: w.times.Load(), Transactions: w.transactions.Load(), Bytes: w.bytes.Load(),
+		Acknowledged: !w.profile.NoAcks, SentAgain: s.RetransmitsFast + s.RetransmitsTimed, Seconds: took.Seconds(), peer: s.Peer.String(),
+	}
+	if w.o.flagAddr.given && r.Times > 0 {
+		r.FlagAddr, r.Flag = &w.o.flagAddr.value, &w.flag
+	}
+	return r
+}
+
+func (r *written) print(w io.Writer, asJSON bool) error {
+	if asJSON {
+		return json.NewEncoder(w).Encode(r)
+	}
+	how := fmt.Sprintf("acknowledged by %s, %d frames sent again", r.peer, r.SentAgain)
+	if !r.Acknowledged {
+		how = fmt.Sprintf("sent to %s, which never acknowledges: whether it arrived is not known", r.peer)
+	}
+	flag := ""
+	if r.Flag != nil {
+		flag = fmt.Sprintf("; flag at %#x = %#x (%d)", *r.FlagAddr, *r.Flag, *r.Flag)
+	}
+	_, err := fmt.Fprintf(w, "%d bytes in %d transactions in %.3f s (%.1f MB/s), %s%s\n",
+		r.Bytes, r.Transactions, r.Seconds, float64(r.Bytes)/r.Seconds/1e6, how, flag)
+	return err
+}

@@ -1,0 +1,196 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync/atomic"
+	"time"
+
+	"github.com/dgrdma/dgrdma/dgrdma"
+)
+
+const (
+	// writeAhead is how many bytes are posted before the first of them are
+	// acknowledged. Arbitrary: more than is under way on any wire.
+	writeAhead = 8 << 20
+	// writeDepth bounds the transactions of it.
+	writeDepth = 64
+)
+
+func write(ctx context.Context, o *writeOptions, std *stdio) error {
+	local, peer, profile, err := o.ends()
+	if err != nil {
+		return err
+	}
+	src, err := o.openSource(ctx, std.in, o.room(&profile, peer.Size))
+	if err != nil {
+		return err
+	}
+	defer src.close()
+	if err := o.suits(&profile, peer.Size, src.size); err != nil {
+		return err
+	}
+	own, err := dgrdma.Open(local.String(), &dgrdma.Config{ID: o.idFor(local, peer, &profile)})
+	if err != nil {
+		return err
+	}
+	defer own.Close()
+	conn, err := own.Dial(peer.String())
+	if err != nil {
+		return err
+	}
+	w := newWriter(o, conn, src, &profile)
+	began := time.Now()
+	err = w.watched(ctx, std.err)
+	r := w.result(time.Since(began))
+	r.To, r.From = o.to, own.URL()
+	if err = w.explained(ctx, err, own.URL()); err != nil {
+		r.Error = err.Error()
+	}
+	return errors.Join(err, r.print(std.out, o.json))
+}
+
+// writer writes it all to one peer, again and again.
+type writer struct {
+	o       *writeOptions
+	conn    *dgrdma.Conn
+	profile *dgrdma.Profile
+	src     *source
+	chunk   uint64 // bytes per transaction
+	depth   int
+	queue   *dgrdma.CompletionQueue
+	done    []dgrdma.Completion
+	free    []*dgrdma.Transaction
+
+	bytes, transactions, times atomic.Uint64 // done
+	flag                       uint32        // of the last time that is done
+}
+
+func newWriter(o *writeOptions, conn *dgrdma.Conn, src *source, p *dgrdma.Profile) *writer {
+	chunk := o.size.value
+	if p.NoSentinel || src.size < chunk {
+		chunk = max(src.size, 1)
+	}
+	depth := int(min(max(writeAhead/chunk, 1), writeDepth))
+	w := &writer{
+		o: o, conn: conn, profile: p, src: src, chunk: chunk, depth: depth,
+		queue: dgrdma.NewCompletionQueue(depth), done: make([]dgrdma.Completion, depth),
+	}
+	for range depth {
+		w.free = append(w.free, &dgrdma.Transaction{Segments: make([]dgrdma.Segment, 1)})
+	}
+	return w
+}
+
+// watched is all with progress on a terminal.
+func (w *writer) watched(ctx context.Context, stderr io.Writer) error {
+	began := time.Now()
+	stop := showProgress(stderr, func() string {
+		n := w.bytes.Load()
+		return fmt.Sprintf("%d times, %d MiB, %.0f MB/s", w.times.Load(), n>>20, float64(n)/time.Since(began).Seconds()/1e6)
+	})
+	defer stop()
+	return w.all(ctx)
+}
+
+func (w *writer) all(ctx context.Context) error {
+	flag := w.o.flagValue.value
+	for n := 0; w.o.count == 0 || n < w.o.count; n++ {
+		if n > 0 && w.o.interval > 0 {
+			select {
+			case <-time.After(w.o.interval):
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			}
+		}
+		if err := w.once(ctx, flag); err != nil {
+			return err
+		}
+		w.flag = flag
+		w.times.Add(1)
+		flag += w.o.flagStep.value
+	}
+	return nil
+}
+
+// once writes it all, and the flag when everything else is acknowledged: there is
+// no order between transactions.
+func (w *writer) once(ctx context.Context, flag uint32) error {
+	last := (max(w.src.size, 1) - 1) / w.chunk * w.chunk
+	for at := uint64(0); at < last; at += w.chunk {
+		if err := w.post(ctx, at, w.chunk, dgrdma.NoCompletion, dgrdma.NoCompletion); err != nil {
+			return err
+		}
+	}
+	if err := w.await(ctx, w.depth); err != nil {
+		return err
+	}
+	flagAddr := w.o.flagAddr.value
+	if !w.o.flagAddr.given {
+		flagAddr, flag = dgrdma.NoCompletion, dgrdma.NoCompletion
+	}
+	if err := w.post(ctx, last, w.src.size-last, flagAddr, flag); err != nil {
+		return err
+	}
+	return w.await(ctx, w.depth)
+}
+
+func (w *writer) post(ctx context.Context, at, n uint64, flagAddr, flag uint32) error {
+	if err := w.await(ctx, 1); err != nil {
+		return err
+	}
+	t := w.free[len(w.free)-1]
+	s := &t.Segments[0]
+	if uint64(cap(s.Bytes)) < n {
+		s.Bytes = make([]byte, n)
+	}
+	s.Addr, s.Bytes = w.o.addr.value+uint32(at), s.Bytes[:n]
+	if err := w.src.fill(s.Bytes, at); err != nil {
+		return err
+	}
+	t.CompletionAddr, t.CompletionValue = flagAddr, flag
+	if err := w.queue.Post(w.conn, t); err != nil {
+		return err
+	}
+	w.free = w.free[:len(w.free)-1]
+	return nil
+}
+
+// await waits until that many transactions are free.
+func (w *writer) await(ctx context.Context, n int) error {
+	for len(w.free) < n {
+		got, err := w.queue.Wait(ctx, w.done)
+		if err != nil {
+			return err
+		}
+		for _, c := range w.done[:got] {
+			if c.Err != nil {
+				return c.Err
+			}
+			w.free = append(w.free, c.Transaction)
+			w.transactions.Add(1)
+			w.bytes.Add(uint64(c.Transaction.Bytes()))
+		}
+	}
+	return nil
+}
+
+// explained adds what a user may do about an error.
+func (w *writer) explained(ctx context.Context, err error, own string) error {
+	interrupted := ctx.Err() != nil && errors.Is(err, context.Cause(ctx))
+	switch {
+	case interrupted && w.o.count == 0:
+		return nil // as it was meant to end
+	case interrupted:
+		return fmt.Errorf("interrupted after %d of %d times, %d bytes", w.times.Load(), w.o.count, w.bytes.Load())
+	case errors.Is(err, dgrdma.ErrPeerDown) && w.conn.Stats().FramesReceived > 0:
+		return fmt.Errorf("%w; it is there, but does not acknowledge this: does it refuse the addresses?", err)
+	case errors.Is(err, dgrdma.ErrPeerDown):
+		return fmt.Errorf("%w; nothing was ever heard of it: is it there, of the kind %s, and does it take %s for a peer?", err, w.profile.Name, own)
+	case errors.Is(err, dgrdma.ErrTooLarge) && !w.profile.NoSentinel:
+		return fmt.Errorf("%w: a smaller --size does", err)
+	}
+	return err
+}
