@@ -20,6 +20,7 @@ type (
 	Memory      = endpoint.Memory
 	Region      = endpoint.Region
 	Event       = endpoint.Event
+	PeerName    = endpoint.PeerName
 	Trace       = endpoint.Trace
 	Stats       = endpoint.Stats
 	ConnStats   = endpoint.ConnStats

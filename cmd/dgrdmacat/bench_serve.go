@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"runtime"
 	"time"
 
@@ -83,20 +81,12 @@ func memoryInUse() uint64 {
 	return m.HeapAlloc + m.StackInuse
 }
 
-// writeURL tells others where the server is. Who sees the file sees all of it.
+// writeURL tells others where the server is.
 func writeURL(file, s string) error {
-	f, err := os.CreateTemp(filepath.Dir(file), filepath.Base(file)+".*")
-	if err != nil {
+	return replaceFile(file, func(w io.Writer) error {
+		_, err := fmt.Fprintln(w, s)
 		return err
-	}
-	_, err = fmt.Fprintln(f, s)
-	if err = errors.Join(err, f.Chmod(0o644), f.Close()); err == nil {
-		err = os.Rename(f.Name(), file)
-	}
-	if err != nil {
-		os.Remove(f.Name())
-	}
-	return err
+	})
 }
 
 // serve answers clients until the context ends, or with once until the first

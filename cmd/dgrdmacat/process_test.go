@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"os/exec"
+	"os/signal"
 	"sync"
 	"syscall"
 	"testing"
@@ -17,6 +18,9 @@ func TestMain(m *testing.M) {
 	if os.Getenv(commandVariable) != "" {
 		main()
 	}
+	// The goroutine that this starts stays. It is not to be taken for one that a
+	// test left behind.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	os.Exit(m.Run())
 }
 

@@ -21,6 +21,7 @@ func init() {
 	// Not an initializer: some of these commands describe all.
 	commands = []*command{
 		&demoCommand,
+		&serveCommand,
 		&writeCommand,
 		&pingCommand,
 		&benchCommand,

@@ -231,11 +231,19 @@ type double interface {
 // peer with id 1.
 func startDouble(t *testing.T, kind string, to netip.AddrPort) (double, netip.AddrPort) {
 	t.Helper()
-	tc, err := udp.Listen(udp.Config{Addr: netip.MustParseAddrPort("127.0.0.1:0"), MTU: 1500})
+	at := freeUDP(t)
+	d := doubleAt(t, kind, at, to)
+	t.Cleanup(d.Close)
+	return d, at
+}
+
+// doubleAt is startDouble with an address for the double.
+func doubleAt(t *testing.T, kind string, at, to netip.AddrPort) (d double) {
+	t.Helper()
+	tc, err := udp.Listen(udp.Config{Addr: at, MTU: 1500})
 	if err != nil {
 		t.Fatal(err)
 	}
-	var d double
 	switch ours := transport.UDPAddr(to); kind {
 	case "fpga":
 		d = peers.NewFPGA(tc, ours, peers.FPGAConfig{})
@@ -246,8 +254,7 @@ func startDouble(t *testing.T, kind string, to netip.AddrPort) (double, netip.Ad
 	case "opencpi2":
 		d = peers.NewDG2(tc, ours, peers.DG2Config{})
 	}
-	t.Cleanup(d.Close)
-	return d, tc.LocalAddr().AddrPort()
+	return d
 }
 
 // TestWriteToOtherKinds: doubles of real peers get what was written, flag last,

@@ -1,0 +1,244 @@
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/dgrdma/dgrdma/dgrdma"
+	"github.com/dgrdma/dgrdma/url"
+)
+
+var serveCommand = command{
+	name: "serve", summary: "let peers write into memory, and show what happens to it", args: "[URL]",
+	about: `Exposes memory to named peers, or to any, and prints what happens until it is
+interrupted: peers that come up, go down, restart, or are refused, and watched words.
+
+  dgrdmacat serve --accept any --watch 0x40 udp:7100
+  dgrdmacat serve --file F --size 16M --create --peer URL --peer 'URL?profile=fpga' udp:7100
+  dgrdmacat serve --accept any --until 0x40=1 --for 10s --dump F --dump-range 0x400+4k
+
+URL is where to serve, udp if it is not given; "dgrdmacat help url" explains these
+strings. The complete one, which peers need, goes to standard error and to
+--url-file. OpenCPI's drivers want ids from 1 to 9: --id, or a complete string. Where only one
+peer may write, the system may keep others out before they are seen.
+
+With --file the memory is that file's content, there to be read by others and kept
+for the next time. It must not be cut while it is served.
+
+--watch shows words when they have changed, each value; when they change faster
+than they can be printed, some are left out and counted, never the last. --until
+ends it when a word has a value, be it from the beginning; nothing more is taken
+then, and the exit code is 0. If --for runs out before that, or it is
+interrupted, the exit code is 1.`,
+	flags: func(fs *flag.FlagSet) action {
+		o := new(serveOptions)
+		o.register(fs)
+		return func(ctx context.Context, std *stdio, args []string) error {
+			if err := o.check(args); err != nil {
+				return err
+			}
+			return serve(ctx, o, std)
+		}
+	},
+}
+
+type serveOptions struct {
+	local           url.Endpoint
+	size            sizeFlag
+	file            string
+	create          bool
+	peers           []string
+	accept, profile string
+	id              int
+	readmit         bool
+	watch           []span
+	until           *wordIs
+	limit           time.Duration
+	dump            string
+	dumpRange       *span
+	urlFile         string
+	json            bool
+}
+
+// span is addresses from the first to the one behind the last.
+type span struct{ from, to uint64 }
+
+// wordIs is a word that shall have a value.
+type wordIs struct{ addr, value uint32 }
+
+func (o *serveOptions) register(fs *flag.FlagSet) {
+	o.size.value = serveSize
+	fs.Var(&o.size, "size", "`bytes` of memory, 1 to 4G; with --file, what the file has")
+	fs.StringVar(&o.file, "file", "", "expose the content of this `file`")
+	fs.BoolVar(&o.create, "create", false, "with --file: make it, of --size zeros, if it does not exist")
+	fs.Func("peer", "complete `URL` of a peer that may write; may be repeated", func(s string) error {
+		o.peers = append(o.peers, s)
+		return nil
+	})
+	fs.StringVar(&o.accept, "accept", "", "`any`: everybody may write")
+	fs.StringVar(&o.profile, "profile", "native", "kind of peers whose URL does not say: native, fpga, opencpi, opencpi2, opencpi-legacy")
+	fs.IntVar(&o.id, "id", 0, "endpoint id, 1 to 65535; 0: that of URL, or a random one")
+	fs.BoolVar(&o.readmit, "readmit", false, "let peers of other kinds that seem to have restarted begin anew; else their frames are refused")
+	fs.Func("watch", "print the words from `ADDRESS[-ADDRESS]` when they change; may be repeated", func(s string) error {
+		w, err := parseWatch(s)
+		o.watch = append(o.watch, w)
+		return err
+	})
+	fs.Func("until", "end when the word at `ADDRESS=WORD` is that", func(s string) (err error) {
+		o.until, err = parseUntil(s)
+		return err
+	})
+	fs.DurationVar(&o.limit, "for", 0, "end after that time, such as 10s")
+	fs.StringVar(&o.dump, "dump", "", "at the end, write the memory to this `file`")
+	fs.Func("dump-range", "with --dump: only `ADDRESS+BYTES`", func(s string) (err error) {
+		o.dumpRange, err = parseRange(s)
+		return err
+	})
+	fs.StringVar(&o.urlFile, "url-file", "", "write the complete URL to this `file`")
+	fs.BoolVar(&o.json, "json", false, "print one JSON object per line")
+}
+
+const (
+	serveSize    = 1 << 20
+	watchedWords = 1 << 20 // of all --watch together; arbitrary
+)
+
+func parseWatch(s string) (span, error) {
+	first, last, isRange := strings.Cut(s, "-")
+	from, err := parseWord(first)
+	if err != nil {
+		return span{}, err
+	}
+	to := from
+	if isRange {
+		if to, err = parseWord(last); err != nil {
+			return span{}, err
+		}
+	}
+	if to < from {
+		return span{}, fmt.Errorf("the first address is behind the last")
+	}
+	return span{uint64(from), uint64(from) + uint64(to-from)/4*4 + 4}, nil
+}
+
+func parseUntil(s string) (*wordIs, error) {
+	addr, value, ok := strings.Cut(s, "=")
+	if !ok {
+		return nil, fmt.Errorf("need ADDRESS=WORD, such as 0x40=1")
+	}
+	a, err := parseWord(addr)
+	if err != nil {
+		return nil, err
+	}
+	v, err := parseWord(value)
+	return &wordIs{a, v}, err
+}
+
+func parseRange(s string) (*span, error) {
+	addr, n, ok := strings.Cut(s, "+")
+	if !ok {
+		return nil, fmt.Errorf("need ADDRESS+BYTES, such as 0x400+4k")
+	}
+	from, err := parseWord(addr)
+	if err != nil {
+		return nil, err
+	}
+	bytes, err := parseSize(n)
+	if err == nil && bytes > url.MaxSize {
+		err = fmt.Errorf("memory has at most %d bytes", uint64(url.MaxSize))
+	}
+	return &span{uint64(from), uint64(from) + bytes}, err
+}
+
+func (o *serveOptions) check(args []string) error {
+	local := "udp"
+	switch {
+	case len(args) > 1:
+		return badUsage("unexpected argument %q: one URL to serve on", args[1])
+	case len(args) == 1:
+		local = args[0]
+	}
+	var err error
+	if o.local, err = url.Parse(local); err != nil {
+		return badUsage("%w", err)
+	}
+	accept, _ := o.local.Options.Get("accept")
+	words := uint64(0)
+	for _, w := range o.watch {
+		words += (w.to - w.from) / 4
+	}
+	switch {
+	case o.accept != "" && o.accept != "any":
+		return badUsage("--accept %s: only any; --peer names one", o.accept)
+	case len(o.peers) == 0 && o.accept == "" && accept != "any":
+		return badUsage("who may write? --peer URL for each, or --accept any")
+	case o.create && o.file == "":
+		return badUsage("--create belongs to --file")
+	case o.dumpRange != nil && o.dump == "":
+		return badUsage("--dump-range belongs to --dump")
+	case o.id < 0 || o.id > 65535:
+		return badUsage("--id %d: need 1 to 65535", o.id)
+	case o.limit < 0:
+		return badUsage("--for %v: need a duration such as 10s", o.limit)
+	case o.size.value < 1 || o.size.value > url.MaxSize:
+		return badUsage("--size %v: need 1 to 4G", &o.size)
+	case words > watchedWords:
+		return badUsage("--watch: %d words, at most %d", words, watchedWords)
+	case o.local.Size != 0 && o.size.given && o.local.Size != o.size.value:
+		return badUsage("--size %v: the URL says %d bytes", &o.size, o.local.Size)
+	}
+	if o.local.Size != 0 {
+		o.size.value, o.size.given = o.local.Size, true
+	}
+	if _, given := o.local.Options.Get("profile"); !given {
+		o.local.Options = o.local.Options.With("profile", o.profile)
+	}
+	name, _ := o.local.Options.Get("profile")
+	if _, err := dgrdma.ProfileByName(name, true); err != nil {
+		return badUsage("--profile: %w", err)
+	}
+	return nil
+}
+
+// fits checks addresses, now that the size is known.
+func (o *serveOptions) fits(size uint64) error {
+	for _, w := range o.watch {
+		if w.to > size {
+			return badUsage("--watch: the last word ends at %#x, the memory at %#x", w.to, size)
+		}
+	}
+	if u := o.until; u != nil && uint64(u.addr)+4 > size {
+		return badUsage("--until: the word ends at %#x, the memory at %#x", uint64(u.addr)+4, size)
+	}
+	if o.dumpRange != nil && o.dumpRange.to > size {
+		return badUsage("--dump-range: ends at %#x, the memory at %#x", o.dumpRange.to, size)
+	}
+	return nil
+}
+
+// named reads the peers that may write.
+func (o *serveOptions) named() (all []dgrdma.Peer, err error) {
+	for _, s := range o.peers {
+		u, err := parseComplete("peer", s)
+		if err != nil {
+			return nil, err
+		}
+		if u.Scheme != o.local.Scheme {
+			return nil, badUsage("--peer %s: is on another wire than this endpoint (%s)", s, wireName(o.local))
+		}
+		for key := range u.Options.All() {
+			if key != "profile" {
+				return nil, badUsage("--peer %s: the option %s is the endpoint's, not a peer's; give it with the URL to serve on", s, key)
+			}
+		}
+		p, err := dgrdma.ParsePeer(s)
+		if err != nil {
+			return nil, badUsage("--peer: %w", err)
+		}
+		all = append(all, p)
+	}
+	return all, nil
+}

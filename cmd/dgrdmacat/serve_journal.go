@@ -1,0 +1,181 @@
+package main
+
+import (
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/dgrdma/dgrdma/dgrdma"
+)
+
+const (
+	// journalRoom bounds what waits to be printed, and refusedKinds of how many
+	// peers and reasons refusals are told apart. Both arbitrary.
+	journalRoom  = 4096
+	refusedKinds = 1024
+	// refusedEvery is how often refusals of one kind are printed, at most.
+	refusedEvery = time.Second
+)
+
+// journal is what happened and was not printed yet. It is written on the
+// goroutine that receives, which never waits for who prints: if that one is slow,
+// values in between are left out, and so are events, which are counted.
+type journal struct {
+	wake chan struct{} // one token: there is something
+
+	mu      sync.Mutex
+	entries []entry
+	late    []entry // changes of words that found no room, the last of each
+	lost    uint64  // events that found none
+	refused map[refusal]*refusals
+}
+
+// entry is something that happened. Events are named by kind, changes of words
+// have none.
+type entry struct {
+	at      time.Time
+	kind    string
+	peer    dgrdma.PeerName
+	reason  string
+	err     error
+	times   uint64       // refusals, or events that were lost
+	readmit *dgrdma.Conn // of a peer that seems to have restarted
+	addr    uint32
+	value   uint32
+	skipped uint64       // values between the one before and this one
+	word    *watchedWord // of late changes
+}
+
+type refusal struct {
+	peer   dgrdma.PeerName
+	reason dgrdma.Reason
+}
+
+type refusals struct {
+	said time.Time
+	more uint64 // since then
+	err  error
+}
+
+func newJournal() *journal {
+	return &journal{wake: make(chan struct{}, 1), refused: make(map[refusal]*refusals)}
+}
+
+func (j *journal) token() {
+	select {
+	case j.wake <- struct{}{}:
+	default:
+	}
+}
+
+// changed notes the new value of a word.
+func (j *journal) changed(peer dgrdma.PeerName, addr uint32, word *watchedWord) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	e := entry{at: time.Now(), peer: peer, addr: addr, value: word.value, word: word}
+	switch {
+	case word.late > 0:
+		before := &j.late[word.late-1]
+		e.skipped = before.skipped + 1
+		*before = e
+	case len(j.entries) < journalRoom:
+		j.entries = append(j.entries, e)
+	default:
+		j.late = append(j.late, e)
+		word.late = len(j.late)
+	}
+	j.token()
+}
+
+// event is the endpoint's OnEvent.
+func (j *journal) event(ev dgrdma.Event) {
+	e := entry{at: time.Now(), peer: ev.Peer, err: ev.Err}
+	switch ev.Kind {
+	case dgrdma.PeerUp:
+		e.kind = "up"
+	case dgrdma.PeerDown:
+		e.kind = "down"
+	case dgrdma.PeerRestarted:
+		if e.kind = "restarted"; ev.Reason != 0 {
+			e.kind, e.readmit = "seems restarted", ev.Conn
+		}
+	case dgrdma.TransactionLost:
+		e.kind = "lost"
+	case dgrdma.FrameRefused:
+		if errors.Is(ev.Err, errOver) {
+			return
+		}
+		e.kind, e.reason, e.times = "refused", ev.Reason.String(), 1
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if ev.Kind == dgrdma.FrameRefused && !j.first(refusal{ev.Peer, ev.Reason}, &e) {
+		return
+	}
+	j.add(e)
+}
+
+// add appends an event. Guarded by mu.
+func (j *journal) add(e entry) {
+	if len(j.entries) < journalRoom {
+		j.entries = append(j.entries, e)
+	} else {
+		j.lost++
+	}
+	j.token()
+}
+
+// first reports whether a refusal is to be printed at once, and not with those
+// that follow. Guarded by mu.
+func (j *journal) first(k refusal, e *entry) bool {
+	r := j.refused[k]
+	switch {
+	case r == nil && len(j.refused) == refusedKinds:
+		j.lost++
+		return false
+	case r == nil:
+		j.refused[k] = &refusals{said: e.at}
+		return true
+	}
+	r.more++
+	r.err = e.err
+	return false
+}
+
+// take returns what there is to print, in the order of time but for changes that
+// were late.
+func (j *journal) take() []entry {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	list := append(j.entries, j.late...)
+	for i := range j.late {
+		j.late[i].word.late = 0
+	}
+	now := time.Now()
+	for k, r := range j.refused {
+		if now.Sub(r.said) < refusedEvery {
+			continue
+		}
+		if r.more == 0 {
+			delete(j.refused, k)
+			continue
+		}
+		list = append(list, entry{at: now, kind: "refused", peer: k.peer, reason: k.reason.String(), times: r.more, err: r.err})
+		r.said, r.more = now, 0
+	}
+	if j.lost > 0 {
+		list = append(list, entry{at: now, kind: "not shown", times: j.lost})
+	}
+	j.entries, j.late, j.lost = nil, nil, 0
+	return list
+}
+
+// rest is take at the end: nothing waits for its second to be over.
+func (j *journal) rest() []entry {
+	j.mu.Lock()
+	for _, r := range j.refused {
+		r.said = time.Time{}
+	}
+	j.mu.Unlock()
+	return j.take()
+}

@@ -1,0 +1,116 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/dgrdma/dgrdma/dgrdma"
+	"github.com/dgrdma/dgrdma/frame"
+)
+
+// served is the memory that peers write into. It tells the journal about watched
+// words, on the goroutine that receives: nothing else is written meanwhile.
+type served struct {
+	*dgrdma.Region
+	watched []*watched
+	until   *wordIs
+	reached chan struct{} // closed when until is so
+	over    atomic.Bool   // likewise: nothing more is taken
+	journal *journal
+}
+
+// watched is words that are watched, one behind the other.
+type watched struct {
+	from  uint32
+	words []watchedWord
+}
+
+type watchedWord struct {
+	value uint32 // as last seen
+	late  int    // place among the journal's late changes, counted from 1; 0: not there
+}
+
+func newServed(r *dgrdma.Region, o *serveOptions, j *journal) *served {
+	s := &served{Region: r, until: o.until, reached: make(chan struct{}), journal: j}
+	for _, w := range o.watch {
+		words := make([]watchedWord, (w.to-w.from)/4)
+		for i := range words {
+			words[i].value = r.Load32(uint32(w.from) + uint32(4*i))
+		}
+		s.watched = append(s.watched, &watched{from: uint32(w.from), words: words})
+	}
+	s.look()
+	return s
+}
+
+// look ends it all if until is so.
+func (s *served) look() {
+	if s.until != nil && s.Load32(s.until.addr) == s.until.value && s.over.CompareAndSwap(false, true) {
+		close(s.reached)
+	}
+}
+
+// wrote looks at what is watched of the n bytes at addr.
+func (s *served) wrote(peer dgrdma.PeerName, addr uint32, n int) {
+	at, end := int64(addr), int64(addr)+int64(n)
+	for _, w := range s.watched {
+		// Words that share a byte with what was written.
+		from := int64(w.from)
+		first := max((at-from)/4, 0)
+		behind := min((end-from+3)/4, int64(len(w.words)))
+		for i := first; i < behind; i++ {
+			value := s.Load32(w.from + uint32(4*i))
+			if word := &w.words[i]; word.value != value {
+				word.value = value
+				s.journal.changed(peer, w.from+uint32(4*i), word)
+			}
+		}
+	}
+	if u := s.until; u != nil && at < int64(u.addr)+4 && end > int64(u.addr) {
+		s.look()
+	}
+}
+
+// For implements the library's PerConn.
+func (s *served) For(c *dgrdma.Conn) dgrdma.Memory { return &view{s, c.Name()} }
+
+// view is the memory as one peer sees it.
+type view struct {
+	*served
+	peer dgrdma.PeerName
+}
+
+var errOver = errors.New("nothing is taken any more: the word has its value")
+
+func (v *view) Admit(src dgrdma.EndpointID, m *frame.Message) ([]byte, error) {
+	if v.over.Load() {
+		return nil, errOver
+	}
+	dst, err := v.Region.Admit(src, m)
+	if err != nil {
+		err = fmt.Errorf("%s, the memory ends at %#x: %w", whereTo(m), v.Size(), err)
+	}
+	return dst, err
+}
+
+// whereTo says where a message writes to.
+func whereTo(m *frame.Message) string {
+	switch {
+	case !m.Completes():
+		return fmt.Sprintf("%d bytes at %#x", m.Len, m.Addr)
+	case m.Len == 0:
+		return fmt.Sprintf("flag at %#x", m.CompletionAddr)
+	}
+	return fmt.Sprintf("%d bytes at %#x, flag at %#x", m.Len, m.Addr, m.CompletionAddr)
+}
+
+func (v *view) Complete(src dgrdma.EndpointID, m *frame.Message) {
+	v.Region.Complete(src, m)
+	v.wrote(v.peer, m.CompletionAddr, 4)
+}
+
+func (v *view) Placed(src dgrdma.EndpointID, m *frame.Message) {
+	v.Region.Placed(src, m)
+	v.wrote(v.peer, m.Addr, int(m.Len))
+}

@@ -1,0 +1,204 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/dgrdma/dgrdma/dgrdma"
+)
+
+// printer writes what happened, one line each. It stops at the first error.
+type printer struct {
+	w    io.Writer
+	json bool
+	err  error
+}
+
+// happened is the object that --json prints for each entry of the journal.
+type happened struct {
+	Time    time.Time `json:"time"`
+	Event   string    `json:"event"`
+	Peer    *peerName `json:"peer,omitempty"`
+	Reason  string    `json:"reason,omitempty"`
+	Error   string    `json:"error,omitempty"`
+	Times   uint64    `json:"times,omitempty"`
+	Addr    *uint32   `json:"addr,omitempty"`
+	Value   *uint32   `json:"value,omitempty"`
+	Hex     string    `json:"hex,omitempty"`
+	Skipped uint64    `json:"skipped,omitempty"`
+}
+
+type peerName struct {
+	ID   dgrdma.EndpointID `json:"id"`
+	Addr string            `json:"addr"`
+}
+
+func named(p dgrdma.PeerName) *peerName {
+	if p == (dgrdma.PeerName{}) {
+		return nil
+	}
+	return &peerName{p.ID, p.Addr.String()}
+}
+
+func (p *printer) print(list []entry) {
+	var b strings.Builder
+	for i := range list {
+		e := &list[i]
+		if p.json {
+			p.encode(&b, e.object())
+		} else {
+			fmt.Fprintf(&b, "%s %s\n", e.at.Format("15:04:05.000000"), e.text())
+		}
+	}
+	p.write(b.String())
+}
+
+func (p *printer) write(s string) {
+	if p.err == nil && s != "" {
+		_, p.err = io.WriteString(p.w, s)
+	}
+}
+
+func (p *printer) encode(b *strings.Builder, object any) {
+	if err := json.NewEncoder(b).Encode(object); err != nil {
+		panic("BUG: " + err.Error()) // plain structs
+	}
+}
+
+func (e *entry) object() *happened {
+	h := &happened{Time: e.at, Event: e.kind, Peer: named(e.peer), Reason: e.reason, Times: e.times, Skipped: e.skipped}
+	if e.err != nil {
+		h.Error = e.err.Error()
+	}
+	if e.kind == "" {
+		h.Event, h.Addr, h.Value, h.Hex = "value", &e.addr, &e.value, fmt.Sprintf("0x%08x", e.value)
+	}
+	return h
+}
+
+func (e *entry) text() string {
+	because := ""
+	if e.err != nil {
+		because = ": " + e.err.Error()
+	}
+	switch e.kind {
+	case "":
+		skipped := ""
+		if e.skipped > 0 {
+			skipped = fmt.Sprintf(", %d values before it not shown", e.skipped)
+		}
+		return fmt.Sprintf("0x%08x = 0x%08x (%d) by %v%s", e.addr, e.value, e.value, e.peer, skipped)
+	case "refused":
+		times := ""
+		if e.times > 1 {
+			times = fmt.Sprintf(" %d times", e.times)
+		}
+		if because == "" {
+			because = refusedBecause[e.reason]
+		}
+		return fmt.Sprintf("%v refused%s: %s%s", e.peer, times, e.reason, because)
+	case "lost":
+		return fmt.Sprintf("%v lost a transaction: it will never complete", e.peer)
+	case "seems restarted":
+		return fmt.Sprintf("%v seems restarted; its frames are refused, --readmit takes it back", e.peer)
+	case "not shown":
+		return fmt.Sprintf("%d events not shown: there were too many", e.times)
+	}
+	return fmt.Sprintf("%v %s%s", e.peer, e.kind, because)
+}
+
+// refusedBecause explains the reasons that come without an error.
+var refusedBecause = map[string]string{
+	"malformed":     ": what it sent is no frame",
+	"destination":   ": it wants another endpoint id",
+	"source":        ": it is not one of the peers",
+	"inconsistent":  ": its messages contradict each other",
+	"too_many_open": ": it has too many incomplete transactions",
+	"foreign":       ": it belongs to another life of the peer",
+}
+
+func (p *printer) serving(url string, size uint64) {
+	if p.json {
+		var b strings.Builder
+		p.encode(&b, struct {
+			Time  time.Time `json:"time"`
+			Event string    `json:"event"`
+			URL   string    `json:"url"`
+			Size  uint64    `json:"size"`
+		}{time.Now(), "serving", url, size})
+		p.write(b.String())
+	}
+}
+
+func (p *printer) summary(s *summary) {
+	if p.json {
+		var b strings.Builder
+		p.encode(&b, s)
+		p.write(b.String())
+	}
+}
+
+// summary is what there was in all, and the last object that --json prints.
+type summary struct {
+	Event        string            `json:"event"`
+	Seconds      float64           `json:"seconds"`
+	Transactions uint64            `json:"transactions"`
+	Bytes        uint64            `json:"bytes"`
+	Refused      map[string]uint64 `json:"refused,omitempty"` // frames by reason
+	Peers        []peerSummary     `json:"peers"`
+}
+
+type peerSummary struct {
+	Peer         *peerName         `json:"peer"`
+	Transactions uint64            `json:"transactions"`
+	Bytes        uint64            `json:"bytes"`
+	Refused      map[string]uint64 `json:"refused,omitempty"`
+	name         dgrdma.PeerName
+}
+
+func summaryOf(e *dgrdma.Endpoint, took time.Duration) *summary {
+	all := e.Stats()
+	s := &summary{
+		Event: "summary", Seconds: took.Seconds(), Transactions: all.Completions, Bytes: all.DataPlaced,
+		Refused: refusedOf(all.Refused[:]), Peers: []peerSummary{},
+	}
+	for _, c := range e.Conns() {
+		cs := c.Stats()
+		s.Peers = append(s.Peers, peerSummary{named(cs.Peer), cs.Completions, cs.DataPlaced, refusedOf(cs.Refused[:]), cs.Peer})
+	}
+	return s
+}
+
+func refusedOf(counts []uint64) map[string]uint64 {
+	m := make(map[string]uint64)
+	for why, n := range counts {
+		if n > 0 {
+			m[dgrdma.Reason(why).String()] = n
+		}
+	}
+	return m
+}
+
+func (s *summary) print(w io.Writer) {
+	fmt.Fprintf(w, "%d transactions, %d bytes%s in %.3f s\n", s.Transactions, s.Bytes, refusedText(s.Refused), s.Seconds)
+	for i := range s.Peers {
+		p := &s.Peers[i]
+		fmt.Fprintf(w, "  %v: %d transactions, %d bytes%s\n", p.name, p.Transactions, p.Bytes, refusedText(p.Refused))
+	}
+}
+
+func refusedText(m map[string]uint64) string {
+	var list []string
+	for _, why := range slices.Sorted(maps.Keys(m)) {
+		list = append(list, fmt.Sprintf("%s %d", why, m[why]))
+	}
+	if len(list) == 0 {
+		return ""
+	}
+	return ", frames refused: " + strings.Join(list, ", ")
+}

@@ -1,0 +1,179 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/dgrdma/dgrdma/dgrdma"
+	"github.com/dgrdma/dgrdma/url"
+)
+
+func serve(ctx context.Context, o *serveOptions, std *stdio) error {
+	peers, err := o.named()
+	if err != nil {
+		return err
+	}
+	region, release, err := o.region()
+	if err != nil {
+		return err
+	}
+	defer release()
+	if err := o.fits(region.Size()); err != nil {
+		return err
+	}
+	if o.dump != "" {
+		// Not only at the end, when it is too late.
+		if err := tryReplace(o.dump); err != nil {
+			return err
+		}
+	}
+	// Who reads may go away first, and the memory is to be dumped all the same.
+	closedPipes := make(chan os.Signal, 1)
+	signal.Notify(closedPipes, syscall.SIGPIPE)
+	defer signal.Stop(closedPipes)
+
+	j := newJournal()
+	s := newServed(region, o, j)
+	e, err := o.open(s, peers)
+	if err != nil {
+		return err
+	}
+	defer e.Close()
+	began := time.Now()
+	p := &printer{w: std.out, json: o.json}
+	fmt.Fprintf(std.err, "serving %s on %s\n%s\n", sizeInWords(region.Size()), e.URL(), o.whoMay())
+	p.serving(e.URL(), region.Size())
+	if o.urlFile != "" {
+		if err := writeURL(o.urlFile, e.URL()); err != nil {
+			return err
+		}
+	}
+	why := o.watchOver(ctx, s, p)
+	e.Close()
+	p.print(j.rest())
+	if o.dump != "" {
+		why = errors.Join(why, replaceFile(o.dump, func(w io.Writer) error {
+			_, err := w.Write(o.dumped(region))
+			return err
+		}))
+	}
+	sum := summaryOf(e, time.Since(began))
+	if p.summary(sum); !o.json {
+		sum.print(std.err)
+	}
+	return errors.Join(why, p.err)
+}
+
+// tryReplace finds out whether a file can be replaced.
+func tryReplace(name string) error {
+	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
+		return fmt.Errorf("--dump %s: is no ordinary file", name)
+	}
+	f, err := os.CreateTemp(besides(name))
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Close(), os.Remove(f.Name()))
+}
+
+// open opens the endpoint and connects those who are named.
+func (o *serveOptions) open(s *served, peers []dgrdma.Peer) (*dgrdma.Endpoint, error) {
+	local := o.local
+	if local.Dialect == url.Short || !local.Complete() {
+		local.Size = 0 // the memory says it
+	}
+	cfg := &dgrdma.Config{Memory: s, AcceptAny: o.accept == "any", OnEvent: s.journal.event, ID: dgrdma.EndpointID(o.id)}
+	e, err := dgrdma.Open(local.String(), cfg)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range peers {
+		if _, err := e.Connect(p); err != nil {
+			e.Close()
+			return nil, err
+		}
+	}
+	return e, nil
+}
+
+func (o *serveOptions) whoMay() string {
+	if accept, _ := o.local.Options.Get("accept"); o.accept == "any" || accept == "any" {
+		return "any peer may write into it"
+	}
+	if len(o.peers) == 1 {
+		return "one peer may write into it"
+	}
+	return fmt.Sprintf("%d peers may write into it", len(o.peers))
+}
+
+// watchOver prints what happens until it is over, and returns whether that was
+// too early.
+func (o *serveOptions) watchOver(ctx context.Context, s *served, p *printer) error {
+	var out <-chan time.Time
+	if o.limit > 0 {
+		timer := time.NewTimer(o.limit)
+		defer timer.Stop()
+		out = timer.C
+	}
+	tick := time.NewTicker(refusedEvery)
+	defer tick.Stop()
+	for p.err == nil {
+		select {
+		case <-s.reached:
+			// What came last may have to be acknowledged again.
+			select {
+			case <-time.After(farewell):
+			case <-ctx.Done():
+			}
+			return nil
+		default:
+		}
+		select {
+		case <-s.reached:
+		case <-s.journal.wake:
+			o.shown(p, s.journal.take())
+		case <-tick.C:
+			o.shown(p, s.journal.take())
+		case <-ctx.Done():
+			return o.tooEarly(s, "interrupted")
+		case <-out:
+			return o.tooEarly(s, fmt.Sprintf("%v are over", o.limit))
+		}
+	}
+	return nil // the printer has the reason
+}
+
+// shown prints, and takes back who may begin anew.
+func (o *serveOptions) shown(p *printer, list []entry) {
+	for i := range list {
+		if e := &list[i]; e.readmit != nil && o.readmit {
+			e.kind = "restarted"
+			if e.err = e.readmit.Reset(0); e.err != nil {
+				e.kind = "down"
+			}
+		}
+	}
+	p.print(list)
+}
+
+// tooEarly is the error if something was waited for that did not come.
+func (o *serveOptions) tooEarly(s *served, how string) error {
+	if u := o.until; u != nil && !s.over.Load() {
+		return fmt.Errorf("%s, and the word at %#x is %#x, not %#x", how, u.addr, s.Load32(u.addr), u.value)
+	}
+	return nil
+}
+
+// dumped is what --dump writes.
+func (o *serveOptions) dumped(r *dgrdma.Region) []byte {
+	if o.dumpRange != nil {
+		return r.Bytes()[o.dumpRange.from:o.dumpRange.to]
+	}
+	return r.Bytes()
+}
