@@ -52,12 +52,10 @@ func (l *lockedBuffer) String() string {
 // asProcess prepares dgrdmacat with these arguments.
 func asProcess(t *testing.T, args ...string) *process {
 	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := &process{Cmd: exec.Command(self, args...), t: t}
-	p.Env = append(os.Environ(), commandVariable+"=1")
+	// By that name the binary can be started by who may not look into the
+	// directory where it is.
+	p := &process{Cmd: exec.Command("/proc/self/exe", args...), t: t}
+	p.Env = append(os.Environ(), commandVariable+"=1", "GORACE=atexit_sleep_ms=0")
 	p.Stdout, p.Stderr = &p.out, &p.err
 	return p
 }

@@ -1,0 +1,174 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/dgrdma/dgrdma/dgrdma"
+	"github.com/dgrdma/dgrdma/transport"
+)
+
+func somePeer(n int) dgrdma.PeerName {
+	return dgrdma.PeerName{ID: dgrdma.EndpointID(n), Addr: transport.SimAddr(uint32(n))}
+}
+
+// gate is a writer that holds its callers up until it is opened.
+type gate struct {
+	lockedBuffer
+	open chan struct{}
+}
+
+func (g *gate) Write(b []byte) (int, error) {
+	<-g.open
+	return g.lockedBuffer.Write(b)
+}
+
+// TestServeShowsTheLastOfABurst: of values that change faster than they can be
+// printed some are left out, but all are counted and the last is shown.
+func TestServeShowsTheLastOfABurst(t *testing.T) {
+	noGoroutineLeft(t)
+	const n = 3 * journalRoom
+	file := filepath.Join(t.TempDir(), "url")
+	out := &gate{open: make(chan struct{})}
+	var stderr lockedBuffer
+	ended := make(chan int, 1)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	go func() {
+		ended <- run(ctx, strings.Fields("serve --accept any --watch 8 --watch 0-4 --url-file "+file+" udp:127.0.0.1"), &stdio{strings.NewReader(""), out, &stderr})
+	}()
+	var url string
+	eventually(t, "the URL is there", func() bool {
+		b, _ := os.ReadFile(file)
+		url = strings.TrimSpace(string(b))
+		return url != ""
+	})
+	mustWrite(t, url, "--flag-addr", "8", "--flag-step", "1", "--count", fmt.Sprint(n))
+	mustWrite(t, url, "--flag-addr", "4", "--flag-value", "77")
+	close(out.open)
+	cancel()
+	if code := <-ended; code != exitOK {
+		t.Fatalf("code %d: %s", code, stderr.String())
+	}
+	shown, last := 0, 0
+	for _, m := range regexp.MustCompile(`0x00000008 = 0x[0-9a-f]{8} \((\d+)\) by .*?(?:, (\d+) values before it not shown)?\n`).FindAllStringSubmatch(out.String(), -1) {
+		value, _ := strconv.Atoi(m[1])
+		skipped, _ := strconv.Atoi(m[2])
+		if shown += 1 + skipped; value != shown {
+			t.Fatalf("value %d is the %dth", value, shown)
+		}
+		last = value
+	}
+	if last != n || !strings.Contains(out.String(), "0x00000004 = 0x0000004d (77)") {
+		t.Errorf("the last value shown is %d of %d", last, n)
+	}
+	if lines := strings.Count(out.String(), "\n"); lines > 2*journalRoom+10 {
+		t.Errorf("%d lines: nothing was left out, the test shows nothing", lines)
+	}
+}
+
+func TestJournalIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		j := newJournal()
+		for i := range journalRoom + 100 {
+			j.event(dgrdma.Event{Kind: dgrdma.PeerUp, Peer: somePeer(1 + i%1000)})
+		}
+		list := j.take()
+		if n := len(list); n != journalRoom+1 || list[n-1].kind != "not shown" || list[n-1].times != 100 {
+			t.Errorf("%d entries, the last %+v", n, list[n-1])
+		}
+		for i := range refusedKinds + 50 {
+			for range 3 {
+				j.event(dgrdma.Event{Kind: dgrdma.FrameRefused, Peer: somePeer(1 + i), Reason: 3})
+			}
+		}
+		list = j.take()
+		if n := len(list); n != refusedKinds+1 || list[n-1].times != 150 {
+			t.Errorf("%d entries, the last %+v", n, list[n-1])
+		}
+		time.Sleep(refusedEvery)
+		if n := len(j.take()); n != refusedKinds {
+			t.Errorf("%d entries a second later", n)
+		}
+		time.Sleep(refusedEvery)
+		if n := len(j.take()); n != 0 || len(j.refused) != 0 {
+			t.Errorf("%d entries two seconds later, %d kinds", n, len(j.refused))
+		}
+	})
+}
+
+func TestRefusalsShareALine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		j := newJournal()
+		refuse := func(n int, reason dgrdma.Reason) {
+			for range n {
+				j.event(dgrdma.Event{Kind: dgrdma.FrameRefused, Peer: somePeer(7), Reason: reason})
+			}
+		}
+		said := func(list []entry) (s []string) {
+			for i := range list {
+				s = append(s, strings.TrimPrefix(list[i].text(), somePeer(7).String()+" "))
+			}
+			return s
+		}
+		refuse(5, 3)
+		refuse(1, 2)
+		if got := strings.Join(said(j.take()), "\n"); got != "refused: source: it is not one of the peers\nrefused: destination: it wants another endpoint id" {
+			t.Errorf("at first:\n%s", got)
+		}
+		refuse(5, 3)
+		if got := said(j.take()); len(got) != 0 {
+			t.Errorf("at once: %v", got)
+		}
+		time.Sleep(refusedEvery)
+		if got := strings.Join(said(j.take()), "\n"); got != "refused 9 times: source: it is not one of the peers" {
+			t.Errorf("later:\n%s", got)
+		}
+		refuse(2, 3)
+		if got := strings.Join(said(j.rest()), "\n"); got != "refused 2 times: source: it is not one of the peers" {
+			t.Errorf("at the end:\n%s", got)
+		}
+	})
+}
+
+// TestWatchedWordsThatOverlap: a write changes the words that it shares a byte
+// with, and no others.
+func TestWatchedWordsThatOverlap(t *testing.T) {
+	for _, c := range []struct {
+		watch   string
+		addr, n int
+		want    string // addresses that changed
+	}{
+		{"8-16", 8, 4, "8"}, {"8-16", 7, 1, ""}, {"8-16", 7, 2, "8"}, {"8-16", 11, 1, "8"}, {"8-16", 11, 2, "8 12"}, {"8-16", 0, 40, "8 12 16"},
+		{"8-16", 19, 1, "16"}, {"8-16", 20, 4, ""}, {"8-16", 0, 4, ""}, {"9", 8, 1, ""}, {"9", 12, 1, "9"}, {"9", 13, 3, ""}, {"60", 63, 1, "60"}, {"8-14", 16, 4, ""},
+	} {
+		region := regionOf(t, 64)
+		w, err := parseWatch(c.watch)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := newServed(region, &serveOptions{watch: []span{w}}, newJournal())
+		for i := range c.n {
+			region.Bytes()[c.addr+i] = 0xff
+		}
+		s.wrote(somePeer(1), uint32(c.addr), c.n)
+		var got []string
+		for _, e := range s.journal.take() {
+			got = append(got, fmt.Sprint(e.addr))
+			if e.value != region.Load32(e.addr) {
+				t.Errorf("%v: value %#x", c, e.value)
+			}
+		}
+		if strings.Join(got, " ") != c.want {
+			t.Errorf("watching %s, %d bytes at %d change %v, want %s", c.watch, c.n, c.addr, got, c.want)
+		}
+	}
+}

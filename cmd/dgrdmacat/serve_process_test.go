@@ -1,0 +1,177 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// serveProcess starts serve as a process and returns its URL.
+func serveProcess(t *testing.T, args ...string) (*process, string) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "url")
+	p := asProcess(t, append([]string{"serve", "--url-file", file}, args...)...).start()
+	return p, p.url(file)
+}
+
+func (p *process) url(file string) (url string) {
+	p.t.Helper()
+	eventually(p.t, "the URL is there", func() bool {
+		b, _ := os.ReadFile(file)
+		url = strings.TrimSpace(string(b))
+		return url != ""
+	})
+	return url
+}
+
+// asNobody starts a process without privileges.
+func asNobody(p *process) *process {
+	if os.Geteuid() == 0 {
+		p.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+	}
+	return p
+}
+
+func TestServeKeepsFiles(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "memory")
+	const size = 10_001 // neither pages nor words
+	var want [size]byte
+	for run, end := range []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGKILL} {
+		args := []string{"--accept", "any", "--file", name, "--watch", "9996", "udp:127.0.0.1"}
+		if run == 0 {
+			args = append(args, "--size", fmt.Sprint(size), "--create")
+		}
+		p, url := serveProcess(t, args...)
+		if !strings.Contains(url, fmt.Sprintf(";%d.", size)) {
+			t.Fatalf("serves on %s", url)
+		}
+		text := strings.Repeat(string(rune('a'+run)), 3000)
+		mustWrite(t, url, "--addr", fmt.Sprint(100+3200*run), "--text", text, "--flag-addr", "9996", "--flag-value", fmt.Sprint(run+1))
+		copy(want[100+3200*run:], text)
+		want[9996] = byte(run + 1)
+		if b, err := os.ReadFile(name); err != nil || !bytes.Equal(b, want[:]) {
+			t.Errorf("run %d: others do not see what was written; %v", run, err)
+		}
+		p.Process.Signal(end)
+		code := p.code()
+		if b, err := os.ReadFile(name); err != nil || !bytes.Equal(b, want[:]) {
+			t.Errorf("run %d: the file is not as it was written; %v", run, err)
+		}
+		if end == syscall.SIGKILL {
+			continue
+		}
+		shown := fmt.Sprintf("TIME PEER up\nTIME 0x0000270c = 0x%08x (%d) by PEER\n", run+1, run+1)
+		if code != exitOK || golden(p.out.String()) != shown || !strings.Contains(p.err.String(), "1 transactions, 3000 bytes in ") {
+			t.Errorf("run %d: code %d\n%s%s", run, code, &p.out, &p.err)
+		}
+	}
+}
+
+func TestServeTwiceOnAPort(t *testing.T) {
+	first, url := serveProcess(t, "--accept", "any", "udp:127.0.0.1")
+	port := strings.Split(url, ";")[1]
+	second := asProcess(t, "serve", "--accept", "any", "udp:127.0.0.1:"+port).start()
+	if code := second.code(); code != exitError || second.out.String() != "" || !strings.Contains(second.err.String(), "another socket has the port") {
+		t.Errorf("second: code %d: %s%s", code, &second.out, &second.err)
+	}
+	mustWrite(t, url, "--flag-addr", "0")
+	first.Process.Signal(syscall.SIGTERM)
+	if code := first.code(); code != exitOK || !strings.Contains(first.err.String(), "1 transactions, 0 bytes in ") {
+		t.Errorf("first: code %d: %s%s", code, &first.out, &first.err)
+	}
+}
+
+func TestServeWithoutPrivileges(t *testing.T) {
+	p := asNobody(asProcess(t, "serve", "--accept", "any", "ether:lo")).start()
+	if code := p.code(); code != exitError || p.out.String() != "" || !strings.Contains(p.err.String(), "sudo setcap cap_net_raw+ep") {
+		t.Errorf("ether: code %d: %s%s", code, &p.out, &p.err)
+	}
+	readOnly := fileOf(t, make([]byte, 4096))
+	hidden := filepath.Dir(readOnly)
+	for _, err := range []error{os.Chmod(readOnly, 0o444), os.Chmod(hidden, 0o755), os.Chmod(filepath.Dir(hidden), 0o755)} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct{ flag, want string }{
+		{"--file", "open " + readOnly + ": permission denied"},
+		{"--dump", "permission denied"}, // the directory is not its own
+		{"--url-file", "permission denied"},
+	} {
+		p := asNobody(asProcess(t, "serve", "--accept", "any", c.flag, readOnly, "udp:127.0.0.1")).start()
+		if os.Geteuid() != 0 && c.flag != "--file" {
+			os.Chmod(hidden, 0o555)
+		}
+		if code := p.code(); code != exitError || p.out.String() != "" || !strings.Contains(p.err.String(), c.want) {
+			t.Errorf("%s: code %d: %s%s", c.flag, code, &p.out, &p.err)
+		}
+	}
+}
+
+// TestServeOnAFullDisk: with room for less than the memory, nothing is left
+// behind, neither of the dump nor of the file to be mapped.
+func TestServeOnAFullDisk(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range []string{"--dump DIR/file --for 10ms", "--create --file DIR/file"} {
+		dir := t.TempDir()
+		const script = `mount -t tmpfs -o size=64k none "$0" || exit 99
+"$@"
+code=$?
+ls -A "$0"
+exit $code`
+		command := append([]string{"-c", script, dir, self, "serve", "--accept", "any", "--size", "1M", "udp:127.0.0.1"},
+			strings.Fields(strings.ReplaceAll(args, "DIR", dir))...)
+		p := &process{Cmd: exec.Command("sh", command...), t: t}
+		p.Env = append(os.Environ(), commandVariable+"=1", "GORACE=atexit_sleep_ms=0")
+		p.Stdout, p.Stderr = &p.out, &p.err
+		// A namespace of users lets anybody mount, and keeps the mount inside.
+		p.SysProcAttr = &syscall.SysProcAttr{
+			Cloneflags:  syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS,
+			UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}},
+			GidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}},
+		}
+		if code := p.start().code(); code != exitError || p.out.String() != "" || !strings.Contains(p.err.String(), "no space left on device") {
+			t.Errorf("%s: code %d: left %q: %s", args, code, &p.out, &p.err)
+		}
+		if dumps := strings.HasPrefix(args, "--dump"); strings.Contains(p.err.String(), "0 transactions, 0 bytes") != dumps {
+			t.Errorf("%s: %s", args, &p.err)
+		}
+	}
+}
+
+// TestServeDumpsWhenNobodyReads: who reads the events goes away.
+func TestServeDumpsWhenNobodyReads(t *testing.T) {
+	dump := filepath.Join(t.TempDir(), "dump")
+	file := filepath.Join(t.TempDir(), "url")
+	p := asProcess(t, "serve", "--url-file", file, "--accept", "any", "--size", "8", "--dump", dump, "udp:127.0.0.1")
+	p.Stdout = nil
+	out, err := p.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.start()
+	url := p.url(file)
+	mustWrite(t, url, "--addr", "0", "--text", "12345678")
+	if _, err := io.ReadFull(out, make([]byte, 10)); err != nil {
+		t.Fatal(err)
+	}
+	out.Close()
+	// It ends when it cannot say that this one is there, which may be too early for it.
+	runFor(t, t.Context(), "write", "--to", url+"?giveup=200ms", "--addr", "0", "--data", "00")
+	if code := p.code(); code != exitError || !strings.Contains(p.err.String(), "broken pipe") || !strings.Contains(p.err.String(), " transactions, ") {
+		t.Errorf("code %d: %s", code, &p.err)
+	}
+	if b, err := os.ReadFile(dump); err != nil || len(b) != 8 || string(b[1:]) != "2345678" {
+		t.Errorf("dumped %q, %v", b, err)
+	}
+	onlyFile(t, dump)
+}
