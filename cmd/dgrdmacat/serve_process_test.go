@@ -165,8 +165,12 @@ func TestServeDumpsWhenNobodyReads(t *testing.T) {
 		t.Fatal(err)
 	}
 	out.Close()
-	// It ends when it cannot say that this one is there, which may be too early for it.
-	runFor(t, t.Context(), "write", "--to", url+"?giveup=200ms", "--addr", "0", "--data", "00")
+	// It ends when it cannot say that another one is there, which may be too early
+	// for that one.
+	eventually(t, "it notices", func() bool {
+		runFor(t, t.Context(), "write", "--to", url+"?giveup=200ms", "--addr", "0", "--data", "00")
+		return strings.Contains(p.err.String(), "broken pipe")
+	})
 	if code := p.code(); code != exitError || !strings.Contains(p.err.String(), "broken pipe") || !strings.Contains(p.err.String(), " transactions, ") {
 		t.Errorf("code %d: %s", code, &p.err)
 	}

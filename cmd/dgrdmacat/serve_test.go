@@ -297,6 +297,8 @@ func TestServeReadmits(t *testing.T) {
 		_, out, end := servingMemory(t, args...)
 		d.(*peers.DG1).Post(0x40, 11, peers.Part{Addr: 0x400, Data: make([]byte, 64)})
 		eventually(t, "the first life", func() bool { return strings.Contains(out.String(), "(11)") })
+		// Its acknowledgement would be taken for one of the second life's.
+		eventually(t, "it is acknowledged", func() bool { return d.(*peers.DG1).Counters().AcksGot > 0 })
 		d.Close()
 		again := doubleAt(t, "opencpi", there, ours)
 		again.(*peers.DG1).Post(0x40, 12, peers.Part{Addr: 0x800, Data: make([]byte, 64)})
