@@ -4,12 +4,17 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"sync"
+	"syscall"
 	"testing"
 )
 
 func TestMain(m *testing.M) {
+	// The goroutine that this starts stays. It is not to be taken for one that a
+	// test left behind.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	code := m.Run()
 	if dir, err := binaryDir(); err == nil {
 		os.RemoveAll(dir)

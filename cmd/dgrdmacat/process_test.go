@@ -2,27 +2,12 @@ package main
 
 import (
 	"bytes"
-	"os"
 	"os/exec"
-	"os/signal"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
 )
-
-// commandVariable in the environment makes the test binary dgrdmacat.
-const commandVariable = "DGRDMACAT_TEST_COMMAND"
-
-func TestMain(m *testing.M) {
-	if os.Getenv(commandVariable) != "" {
-		main()
-	}
-	// The goroutine that this starts stays. It is not to be taken for one that a
-	// test left behind.
-	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
-	os.Exit(m.Run())
-}
 
 // process is dgrdmacat as a process of its own.
 type process struct {
@@ -52,10 +37,7 @@ func (l *lockedBuffer) String() string {
 // asProcess prepares dgrdmacat with these arguments.
 func asProcess(t *testing.T, args ...string) *process {
 	t.Helper()
-	// By that name the binary can be started by who may not look into the
-	// directory where it is.
-	p := &process{Cmd: exec.Command("/proc/self/exe", args...), t: t}
-	p.Env = append(os.Environ(), commandVariable+"=1", "GORACE=atexit_sleep_ms=0")
+	p := &process{Cmd: exec.Command(program(t), args...), t: t}
 	p.Stdout, p.Stderr = &p.out, &p.err
 	return p
 }

@@ -117,10 +117,6 @@ func TestServeWithoutPrivileges(t *testing.T) {
 // TestServeOnAFullDisk: with room for less than the memory, nothing is left
 // behind, neither of the dump nor of the file to be mapped.
 func TestServeOnAFullDisk(t *testing.T) {
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
 	for _, args := range []string{"--dump DIR/file --for 10ms", "--create --file DIR/file"} {
 		dir := t.TempDir()
 		const script = `mount -t tmpfs -o size=64k none "$0" || exit 99
@@ -128,10 +124,9 @@ func TestServeOnAFullDisk(t *testing.T) {
 code=$?
 ls -A "$0"
 exit $code`
-		command := append([]string{"-c", script, dir, self, "serve", "--accept", "any", "--size", "1M", "udp:127.0.0.1"},
+		command := append([]string{"-c", script, dir, program(t), "serve", "--accept", "any", "--size", "1M", "udp:127.0.0.1"},
 			strings.Fields(strings.ReplaceAll(args, "DIR", dir))...)
 		p := &process{Cmd: exec.Command("sh", command...), t: t}
-		p.Env = append(os.Environ(), commandVariable+"=1", "GORACE=atexit_sleep_ms=0")
 		p.Stdout, p.Stderr = &p.out, &p.err
 		// A namespace of users lets anybody mount, and keeps the mount inside.
 		p.SysProcAttr = &syscall.SysProcAttr{
