@@ -18,6 +18,8 @@ var allowed = map[string][]string{
 	"frame":                   {},
 	"frame/dissect":           {"frame", "github.com/google/gopacket"},
 	"inspect/text":            {"frame", "frame/dissect"},
+	"inspect":                 {"frame", "frame/dissect", "ack"},
+	"inspect/page":            {"inspect"},
 	"url":                     {},
 	"transport":               {},
 	"transport/simnet":        {"transport"},
@@ -32,11 +34,8 @@ var allowed = map[string][]string{
 	"examples/pipeline":       {"link"},
 	"link":                    {"dgrdma", "frame", "url"},
 	"dgrdma":                  {"endpoint", "frame", "transport", "transport/ether", "transport/udp", "url"},
-	"cmd/dgrdmacat": {
-		"dgrdma", "link", "frame", "frame/dissect", "inspect/text", "transport", "transport/simnet", "transport/tap", "url",
-		"golang.org/x/sys/unix", "golang.org/x/net/bpf", "github.com/mdlayher/packet",
-	},
-	"tests/peers": {"frame", "transport"},
+	"cmd/dgrdmacat":           {"dgrdma", "link", "frame", "frame/dissect", "inspect/text", "transport", "transport/simnet", "transport/tap", "url", "golang.org/x/sys/unix", "golang.org/x/net/bpf", "github.com/mdlayher/packet", "inspect", "inspect/page"},
+	"tests/peers":             {"frame", "transport"},
 	"tests/netns": {
 		"github.com/vishvananda/netlink", "github.com/vishvananda/netns", "github.com/google/nftables", "golang.org/x/sys/unix",
 	},

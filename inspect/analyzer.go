@@ -1,0 +1,166 @@
+package inspect
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/dgrdma/dgrdma/frame"
+	"github.com/dgrdma/dgrdma/frame/dissect"
+)
+
+// mostFlows is how many flows are followed: 64 peers in both directions. Each may
+// take some 300 KB.
+const mostFlows = 128
+
+// Analyzer follows the flows of a capture. Give it the frames in the order of
+// the file.
+type Analyzer struct {
+	flows map[flowKey]*flow
+	order []*flow
+	slots int // in use by all flows, beyond the least
+
+	capture        Capture
+	begun          bool
+	begin          time.Time
+	at, end        time.Duration // of the last frame, of the latest
+	untimed        int
+	firstMalformed int
+	firstUnfollow  int
+	firstBackwards int
+	mostBackwards  time.Duration
+	fragments      int
+	unknownLink    int
+	damage         *dissect.Error
+
+	seen seen // scratch
+}
+
+// New returns an Analyzer that has seen nothing.
+func New() *Analyzer { return &Analyzer{flows: map[flowKey]*flow{}} }
+
+// Add takes the next frame. It keeps nothing of p.
+func (a *Analyzer) Add(p *dissect.Packet) {
+	c := &a.capture
+	c.Frames++
+	c.Bytes += int64(p.Length)
+	s := &a.seen
+	*s = seen{record: p.Record, at: a.time(p), wire: p.Length, cut: p.Cut(), messages: s.messages[:0]}
+	var ok bool
+	if s.Header, ok = p.Header(); p.Cut() {
+		c.Cut++
+	} else if f, err := frame.Parse(p.Data); err != nil {
+		ok = false
+	} else {
+		s.rest = f.Rest()
+	}
+	if !ok || s.Src == 0 || s.Dst == 0 {
+		c.Malformed++
+		if a.firstMalformed == 0 {
+			a.firstMalformed = p.Record
+		}
+		return
+	}
+	for m := range p.Messages() {
+		s.messages = append(s.messages, m)
+		s.data += int64(m.Len)
+	}
+	if s.HasMessages() && len(s.messages) == 0 {
+		return // cut before its first message: there is nothing to tell it by
+	}
+	k := flowKey{p.Src, p.Dst, s.Src, s.Dst}
+	if f := a.flow(k, s); f != nil {
+		f.add(s)
+		if f.reverse == nil {
+			f.reverse = a.reverse(k)
+		}
+		f.reverse.acknowledged(s)
+		return
+	}
+	if c.Unfollow++; a.firstUnfollow == 0 {
+		a.firstUnfollow = p.Record
+	}
+	a.reverse(k).acknowledged(s)
+}
+
+// time is since the first frame of the capture.
+func (a *Analyzer) time(p *dissect.Packet) time.Duration {
+	if p.Time.IsZero() {
+		a.untimed++
+		return a.at
+	}
+	if !a.begun {
+		a.begun, a.begin = true, p.Time
+	}
+	at := max(p.Time.Sub(a.begin), 0)
+	if back := a.begin.Add(a.at).Sub(p.Time); back > 0 {
+		if a.capture.Backwards++; back > a.mostBackwards {
+			a.mostBackwards, a.firstBackwards = back, p.Record
+		}
+	}
+	a.at, a.end = at, max(a.end, at)
+	return at
+}
+
+func (a *Analyzer) flow(k flowKey, s *seen) *flow {
+	f := a.flows[k]
+	if f == nil && len(a.order) < mostFlows {
+		f = a.newFlow(k, s)
+		a.flows[k] = f
+		a.order = append(a.order, f)
+	}
+	return f
+}
+
+// reverse finds the flow of the other direction, nil if there is none. Cooked
+// captures do not know where a frame goes: there the ids must do.
+func (a *Analyzer) reverse(k flowKey) *flow {
+	if g := a.flows[flowKey{k.dst, k.src, k.dstID, k.srcID}]; g != nil || k.dst != (dissect.Addr{}) {
+		return g
+	}
+	for _, g := range a.order {
+		if g.key.dst == k.dst && g.key.src != k.src && g.key.srcID == k.dstID && g.key.dstID == k.srcID {
+			return g
+		}
+	}
+	return nil
+}
+
+// moreSlots reports whether a flow may double its window.
+func (a *Analyzer) moreSlots(f *flow) bool {
+	n := len(f.ids.slots)
+	if n >= mostSlots || a.slots+n > slotsBudget || !f.anyAcked && n >= 4*leastSlots {
+		return false
+	}
+	a.slots += n
+	return true
+}
+
+// Damaged notes why the capture could not be read to its end.
+func (a *Analyzer) Damaged(err error) {
+	a.capture.Damage = err.Error()
+	errors.As(err, &a.damage)
+}
+
+// Counted notes what the reader of the capture counted beside the frames.
+func (a *Analyzer) Counted(s dissect.Stats) {
+	a.capture.Records = s.Records
+	a.fragments, a.unknownLink = s.Fragments, s.UnknownLink
+}
+
+// Report ends the analysis; the Analyzer takes no more frames.
+func (a *Analyzer) Report() *Report {
+	a.capture.Begin, a.capture.Duration = a.begin, a.end
+	a.capture.Records = max(a.capture.Records, a.capture.Frames)
+	slices.SortStableFunc(a.order, func(f, g *flow) int { return cmp.Compare(g.dataFirst, f.dataFirst) })
+	for i, f := range a.order {
+		f.number = i
+		f.finish(a.end)
+	}
+	r := &Report{Capture: a.capture, Findings: a.findings(), Flows: []Flow{}}
+	for _, f := range a.order {
+		r.Flows = append(r.Flows, f.report())
+	}
+	return r
+}

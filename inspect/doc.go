@@ -1,0 +1,44 @@
+// Package inspect finds out what happened on a link from a capture of it: per
+// flow what was sent, sent again, doubled, missed and acknowledged, and says in
+// words what somebody should look at.
+//
+//	a := inspect.New()
+//	for p, err := range dissect.ReadFile("trace.pcap", dissect.Options{}) {
+//		if err != nil {
+//			a.Damaged(err)
+//			break
+//		}
+//		a.Add(p)
+//	}
+//	for _, f := range a.Report().Findings {
+//		fmt.Println(f.Severity, f.Text, f.Records)
+//	}
+//
+// # Model
+//
+// A flow is what one endpoint sends to another one: source address and id,
+// destination address and id. Acknowledgements of a flow are in the flow of the
+// other direction. All that is known comes from the point of capture: a frame
+// that was lost before it looks like a gap, one that was lost behind it like one
+// that nobody acknowledged; the time to an acknowledgement is a round trip only
+// if the capture was taken at the sender.
+//
+// Frame ids are followed over their wrap. The fields of a frame's first message
+// tell a frame that is sent again from another one under the same id. A copy is
+// taken for a duplicate made by the network if it repeats the acknowledgement
+// too, and comes before its sender can have had a reason: no timeout is shorter
+// than two milliseconds, and nothing that was sent after the copy before it was
+// acknowledged yet. All other copies were sent again.
+//
+// A restart is seen by an introduction of a life that was not known before, or
+// by ids that begin anew with other content.
+//
+// # Rules
+//
+// Memory does not grow with the capture: ids are remembered as long as a sender
+// may repeat them; series over time keep a fixed number of bins, which merge in
+// pairs; points, marks and transactions are kept as an even choice of all.
+// Counters count all. At most 128 flows are followed; what others send is only
+// counted. Concurrency: an Analyzer belongs to one goroutine. Errors: there are
+// none; what is wrong with the capture is a finding.
+package inspect

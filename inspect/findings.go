@@ -1,0 +1,135 @@
+package inspect
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/dgrdma/dgrdma/frame"
+	"github.com/dgrdma/dgrdma/frame/dissect"
+)
+
+// mostOfAKind is how many findings of one kind are told, of all flows.
+const mostOfAKind = 6
+
+// findings collects what is to be said.
+type findings struct {
+	all   []Finding
+	names func(f *flow) (from, to string)
+	flow  *flow // that is spoken about; nil: the capture
+}
+
+func (c *findings) add(s Severity, kind string, weight int, records []int, format string, args ...any) {
+	f := Finding{Severity: s, Kind: kind, Text: fmt.Sprintf(format, args...), Records: records, weight: float64(weight)}
+	if c.flow != nil {
+		f.Flow = c.flow.number + 1
+	}
+	c.all = append(c.all, f)
+}
+
+func (a *Analyzer) findings() []Finding {
+	c := findings{names: a.names()}
+	a.aboutCapture(&c)
+	for _, f := range a.order {
+		c.flow = f
+		f.aboutLoss(&c)
+		f.aboutOrder(&c)
+		f.aboutPeer(&c)
+	}
+	return c.sorted()
+}
+
+var rank = map[Severity]int{Problem: 0, Warning: 1, Note: 2}
+
+// sorted returns what matters most first, and not too many alike.
+func (c *findings) sorted() []Finding {
+	slices.SortStableFunc(c.all, func(a, b Finding) int {
+		return cmp.Or(cmp.Compare(rank[a.Severity], rank[b.Severity]), cmp.Compare(b.weight, a.weight))
+	})
+	told, more := map[string]int{}, map[string]int{}
+	out := []Finding{}
+	for _, f := range c.all {
+		if told[f.Kind]++; told[f.Kind] > mostOfAKind {
+			more[f.Kind]++
+			continue
+		}
+		out = append(out, f)
+	}
+	kinds := make([]string, 0, len(more))
+	for kind := range more {
+		kinds = append(kinds, kind)
+	}
+	slices.Sort(kinds)
+	for _, kind := range kinds {
+		out = append(out, Finding{Severity: Note, Kind: kind, Text: fmt.Sprintf("And %s like this: %s.", count(more[kind], "finding"), kind)})
+	}
+	return out
+}
+
+// names returns how ends are called: by their ids if these tell them apart.
+func (a *Analyzer) names() func(f *flow) (from, to string) {
+	where := map[frame.EndpointID]dissect.Addr{}
+	unique := true
+	for _, f := range a.order {
+		if addr, known := where[f.key.srcID]; known && addr != f.key.src {
+			unique = false
+		}
+		where[f.key.srcID] = f.key.src
+		if addr, known := where[f.key.dstID]; known && addr != f.key.dst && f.key.dst != (dissect.Addr{}) {
+			unique = false
+		}
+	}
+	name := func(id frame.EndpointID, addr dissect.Addr) string {
+		if unique || addr == (dissect.Addr{}) {
+			return fmt.Sprint("endpoint ", id)
+		}
+		return fmt.Sprintf("endpoint %d (%v)", id, addr)
+	}
+	return func(f *flow) (from, to string) { return name(f.key.srcID, f.key.src), name(f.key.dstID, f.key.dst) }
+}
+
+func (a *Analyzer) aboutCapture(c *findings) {
+	k := &a.capture
+	if k.Damage != "" {
+		var where []int
+		if a.damage != nil && a.damage.Record > 0 {
+			where = []int{a.damage.Record}
+		}
+		c.add(Problem, "damaged file", 1<<40, where, "The file is damaged: %s. This report is of what came before.", k.Damage)
+	}
+	if k.Frames == 0 {
+		c.add(Note, "no frames", 0, nil, "There are no DG/RDMA frames among the %s of this capture. "+
+			"Another Ethernet type, or UDP on ports that have to be named?", count(k.Records, "record"))
+	}
+	if k.Malformed > 0 {
+		c.add(Warning, "malformed", k.Malformed, []int{a.firstMalformed},
+			"%s %s malformed: their receiver drops them.", count(k.Malformed, "frame"), wasWere(k.Malformed))
+	}
+	if k.Cut > 0 {
+		c.add(Note, "cut", k.Cut, nil, "%s %s captured without their end (snap length, or fragments): "+
+			"messages behind the cut are not known.", count(k.Cut, "frame"), wasWere(k.Cut))
+	}
+	if a.fragments > 0 {
+		c.add(Warning, "fragments", a.fragments, nil, "%s of UDP datagrams: the frames are larger than the path carries in one piece. "+
+			"One lost fragment loses the frame; choose a smaller MTU.", count(a.fragments, "fragment"))
+	}
+	if a.unknownLink > 0 {
+		c.add(Note, "unknown link", a.unknownLink, nil, "%s from interfaces of a type that is not understood.", count(a.unknownLink, "record"))
+	}
+	if k.Backwards > 0 {
+		severity := Warning
+		if a.mostBackwards < time.Millisecond {
+			severity = Note // interfaces with queues of their own
+		}
+		c.add(severity, "time", k.Backwards, []int{a.firstBackwards}, "Time goes backwards %s, by up to %s: "+
+			"the clock was set, or files were joined. Times in this report are as captured.", times(k.Backwards), Span(a.mostBackwards))
+	}
+	if a.untimed > 0 {
+		c.add(Note, "time", a.untimed, nil, "%s %s no time; it is taken from the frame before.", count(a.untimed, "frame"), has(a.untimed))
+	}
+	if k.Unfollow > 0 {
+		c.add(Note, "more flows", k.Unfollow, []int{a.firstUnfollow}, "%s of further flows were only counted: at most %d flows are followed.",
+			count(k.Unfollow, "frame"), mostFlows)
+	}
+}

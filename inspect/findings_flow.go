@@ -1,0 +1,173 @@
+package inspect
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// told is how many single frames of a flow are spoken of.
+const told = 3
+
+// aboutLoss tells what was sent again, and what never arrived.
+func (f *flow) aboutLoss(c *findings) {
+	from, to := c.names(f)
+	firsts := f.firsts
+	if f.resent > 0 {
+		text := ""
+		if f.earlyAcks > 0 {
+			text = fmt.Sprintf(" %s of them had been acknowledged before: those acknowledgements were lost or late.", Grouped(int64(f.earlyAcks)))
+		}
+		c.add(Warning, "sent again", f.resent, []int{f.firstCopy}, "%s of %s from %s to %s %s sent again, %s in all: %s of what was sent.%s",
+			Grouped(int64(f.resentIDs)), count(firsts, "frame"), from, to, wasWere(f.resentIDs), count(f.resent, "copy"), percent(f.resent, f.resent+firsts), text)
+	}
+	f.aboutWorst(c, from)
+	if f.acked > 0 && f.unacked > 0 {
+		s := Warning
+		if f.resent > 0 {
+			s = Problem
+		}
+		text := ""
+		if f.reverse != nil && f.reverse.missing > 0 {
+			text = fmt.Sprintf(" %s of %s %s missing in the capture: the acknowledgements may have been there.",
+				count(f.reverse.missing, "frame"), to, isAre(f.reverse.missing))
+		}
+		c.add(s, "not acknowledged", f.unacked, []int{f.firstUnacked.record},
+			"%s from %s %s never acknowledged by %s, which acknowledges others; the first is frame %d.%s",
+			count(f.unacked, "frame"), from, wasWere(f.unacked), to, f.firstUnacked.id.Seq(), text)
+	}
+	if n := f.missingAcked; n > 0 {
+		text, where := "", []int(nil)
+		if f.firstMissingAcked.record != 0 {
+			text = fmt.Sprintf(", the first is %d, before this record", f.firstMissingAcked.id.Seq())
+			where = []int{f.firstMissingAcked.record}
+		}
+		c.add(Warning, "capture incomplete", n, where, "The capture itself lost frames: %s acknowledges %s of %s that %s not in it%s.",
+			to, count(n, "frame"), from, isAre(n), text)
+	}
+	if n := f.missing - f.missingAcked; n > 0 {
+		s := Note
+		if f.tx.never > 0 {
+			s = Warning
+		}
+		c.add(s, "gap", n, []int{f.firstMissing.record}, "%s of %s %s never seen, and not acknowledged; the first is %d, before this record. "+
+			"Frames that hold only acknowledgements are not repeated when they are lost.", count(n, "frame id"), from, wasWere(n), f.firstMissing.id.Seq())
+	}
+	if f.jumps > 0 {
+		c.add(Warning, "leap", f.jumps, nil, "Frame ids of %s leap %s by more than %d: a long piece is missing in the capture.", from, times(f.jumps), maxJump)
+	}
+	if f.tx.never > 0 && f.cut == 0 {
+		s := Problem
+		if f.missingAcked > 0 || f.jumps > 0 || f.nRestart > 0 {
+			s = Warning // for a reason that is told
+		}
+		t := slices.MinFunc(f.tx.unfinished.all, func(a, b Transaction) int { return cmp.Compare(a.Begin, b.Begin) })
+		c.add(s, "transaction", f.tx.never, []int{t.Record}, "%s from %s to %s never completed. Of transaction %d, which begins in this record, %d of %s were seen.",
+			count(f.tx.never, "transaction"), from, to, t.ID, t.Messages, count(t.Of, "message"))
+	}
+}
+
+// aboutWorst tells of the frames that were sent most often.
+func (f *flow) aboutWorst(c *findings, from string) {
+	slices.SortFunc(f.worst.all, func(a, b slot) int { return cmp.Or(cmp.Compare(b.sent, a.sent), cmp.Compare(a.record, b.record)) })
+	for _, s := range f.worst.all[:min(told, len(f.worst.all))] {
+		if s.sent < 3 && f.resentIDs > told {
+			break // copies are told in sum
+		}
+		head := fmt.Sprintf("Frame %d of %s was sent %s within %s", s.id.Seq(), from, times(int(s.sent)), Span(s.lastAt-s.firstAt))
+		records := []int{s.record, s.last}
+		switch {
+		case s.early:
+			c.add(Warning, "frame", 0, []int{s.record, s.ackIn, s.last},
+				"%s; its first acknowledgement, %s after the frame, was lost or came too late.", head, Span(s.ackedAt-s.firstAt))
+		case s.acked:
+			c.add(Warning, "frame", 0, records, "%s; it was acknowledged %s after the last time, and never before.", head, Span(s.ackedAt-s.lastAt))
+		case f.acked > 0:
+			c.add(Problem, "frame", 0, records, "%s; it was never acknowledged.", head)
+		}
+	}
+}
+
+// aboutOrder tells of copies and of frames out of their place.
+func (f *flow) aboutOrder(c *findings) {
+	from, to := c.names(f)
+	firsts := f.firsts
+	switch n := f.duplicates; {
+	case n == 0:
+	case 2*n > firsts && n > 2:
+		c.add(Warning, "twice in the capture", n, nil, "%s of %s from %s to %s are in the capture twice: it was taken at two places "+
+			"(interface \"any\", both sides of a bridge), or the network doubles frames.", Grouped(int64(n)), count(firsts, "frame"), from, to)
+	default:
+		s := Note
+		if 100*n > firsts && n > 2 {
+			s = Warning
+		}
+		c.add(s, "duplicates", n, firstMark(f, markDuplicate), "The network doubled %s from %s to %s.", count(n, "frame"), from, to)
+	}
+	if n := f.late; n > 0 {
+		c.add(Note, "late", n, firstMark(f, markLate), "%s from %s to %s came after later ones: the network changed their order, "+
+			"or lost their first copy before the point of capture.", count(n, "frame"), from, to)
+	}
+	if n := f.conflicts; n > 0 {
+		c.add(Warning, "id used twice", n, []int{f.firstConflict}, "%s from %s %s the id of another one: an old frame that the network held back, "+
+			"or a sender that began anew.", count(n, "frame"), from, has(n))
+	}
+	if n := f.tooOld; n > 0 {
+		c.add(Note, "stray", n, nil, "%s from %s %s an id far from all others: old ones that the network held back?", count(n, "frame"), from,
+			has(n))
+	}
+}
+
+func firstMark(f *flow, k markKind) []int {
+	if all := f.marks[k].all; len(all) > 0 {
+		return []int{all[0].Record}
+	}
+	return nil
+}
+
+// windowSeen is how often the most frames must have been in flight before that
+// is taken for a limit, and windowShare how much of all that was sent must have
+// belonged to one of these times.
+const (
+	windowSeen  = 5
+	windowShare = 0.5
+)
+
+// aboutPeer tells how the two ends behave.
+func (f *flow) aboutPeer(c *findings) {
+	from, to := c.names(f)
+	firsts := f.firsts
+	switch {
+	case firsts == 0 || f.acked > 0:
+	case f.resent > 0:
+		c.add(Problem, "never acknowledges", firsts, []int{f.firstRecord, f.firstCopy}, "%s never acknowledges: %s from %s, %s.",
+			capital(to), count(firsts, "frame"), from, count(f.resent, "copy"))
+	default:
+		c.add(Note, "never acknowledges", firsts, []int{f.firstRecord}, "%s never acknowledges in this capture: %s from %s. "+
+			"OpenCPI's second C++ driver never does.", capital(to), count(firsts, "frame"), from)
+	}
+	if f.acksSent > 0 && f.reverse == nil {
+		c.add(Warning, "one direction", int(f.acksSent), []int{f.firstRecord}, "%s acknowledges frames of %s that are not in the capture: only one direction was captured.",
+			capital(from), to)
+	}
+	for _, r := range f.restarts[:min(len(f.restarts), told)] {
+		c.add(Warning, "restart", f.nRestart, []int{r.Record}, "%s began anew after %s: %s.", capital(from), Span(r.At), r.How)
+	}
+	if f.nRestart > told {
+		c.add(Warning, "restart", f.nRestart, nil, "%s began anew %s in all.", capital(from), times(f.nRestart))
+	}
+	f.aboutWindow(c, from, to, firsts)
+}
+
+func (f *flow) aboutWindow(c *findings, from, to string, firsts int) {
+	ack := f.once.quantile(0.5)
+	if f.inFlightMost < 2 || f.atMost < windowSeen || float64(f.atMost*f.inFlightMost) < windowShare*float64(firsts) || ack < time.Microsecond {
+		return
+	}
+	rate := float64(f.inFlightMost) * float64(f.dataFirst) / float64(firsts) / ack.Seconds()
+	c.add(Note, "window", f.atMost, nil, "A window of %d limits throughput from %s to %s to about %s/s: never more frames were in flight, "+
+		"so many were %s, and acknowledgements take %s (median).", f.inFlightMost, from, to, Size(rate), times(f.atMost), Span(ack))
+}
+
+func capital(s string) string { return string(s[0]-'a'+'A') + s[1:] }

@@ -1,0 +1,223 @@
+package inspect
+
+import (
+	"encoding/binary"
+	"hash/maphash"
+	"slices"
+	"time"
+
+	"github.com/dgrdma/dgrdma/ack"
+	"github.com/dgrdma/dgrdma/frame"
+	"github.com/dgrdma/dgrdma/frame/dissect"
+)
+
+// Bounds of what is kept of a flow for pictures and findings.
+const (
+	mostPoints  = 1600
+	mostMarks   = 250 // of each kind
+	mostLives   = 8
+	mostWorst   = 8
+	mostRestart = 16
+)
+
+type flowKey struct {
+	src, dst     dissect.Addr
+	srcID, dstID frame.EndpointID
+}
+
+// seen is a frame of the capture, as far as it was captured.
+type seen struct {
+	frame.Header
+	record   int
+	at       time.Duration
+	wire     int
+	messages []frame.Message
+	rest     []byte // behind the header, if there are no messages
+	data     int64
+	cut      bool
+}
+
+// flow is all that is known of one direction between two endpoints.
+type flow struct {
+	key     flowKey
+	number  int
+	reverse *flow
+
+	first, last             time.Duration
+	firstRecord, lastRecord int
+
+	frames, messages, wire            int64
+	withMessages, alone, introduction int
+	firsts                            int   // frames with messages, seen for the first time
+	data, dataFirst                   int64 // all copies, and the first of each
+	resent, resentIDs, duplicates     int
+	late, tooOld, conflicts           int
+	missing, missingAcked             int
+	acked, unacked, pending           int
+	abandoned                         int // unacknowledged when their sender began anew
+	acksAlone, acksCarried            int // acknowledgements in this flow's frames
+	acksSent                          int64
+	acksStale, acksOld                int // acknowledgements of this flow that name nothing present
+	earlyAcks                         int // frames sent again although an acknowledgement had been captured
+	firstUnacked                      slot
+	firstMissing, firstMissingAcked   slot
+	firstConflict                     int
+	firstCopy                         int // record
+
+	ids      ids
+	base     ack.Wide // the id whose height is raised
+	raised   int64
+	strays   stray
+	lives    []uint32
+	life     uint32
+	restarts []Restart
+	nRestart int
+	cut      int // frames whose last messages may not be known
+	jumps    int // places where the ids leap, and the frames cannot all have been lost
+
+	inFlight, inFlightMost, atMost int
+	once, repeated                 histogram
+	tx                             transactions
+	series                         series
+	points, ackPoints              thinned[Point]
+	marks                          [markKinds]thinned[Mark]
+	worst                          top[slot]
+	newestAcked                    ack.Wide
+	anyAcked                       bool
+	ackedSent                      int // the latest record with a frame that was acknowledged
+
+	a *Analyzer
+}
+
+func (a *Analyzer) newFlow(k flowKey, s *seen) *flow {
+	f := &flow{
+		key: k, number: len(a.order), a: a, first: s.at, firstRecord: s.record, tx: newTransactions(),
+		points: thinned[Point]{limit: mostPoints}, ackPoints: thinned[Point]{limit: mostPoints},
+		worst: top[slot]{n: mostWorst, less: func(a, b *slot) bool { return a.sent < b.sent }},
+	}
+	for i := range f.marks {
+		f.marks[i].limit = mostMarks
+	}
+	return f
+}
+
+// isIntroduction reports whether a message is how endpoints of our kind tell
+// each other of their lives: it writes nothing at all.
+func isIntroduction(s *seen) bool {
+	if len(s.messages) != 1 {
+		return false
+	}
+	m := &s.messages[0]
+	return m.Count == 0 && m.Len == 0 && !m.Completes() && m.Txn != 0 && m.Index <= 1 && !m.More
+}
+
+var seed = maphash.MakeSeed()
+
+// print condenses the first message: what tells a frame sent again from another
+// one under the same id. Data may be cut away, and padding changes.
+func print(m *frame.Message) uint32 {
+	var b [frame.MessageHeaderSize]byte
+	m.Put(b[:])
+	return uint32(maphash.Bytes(seed, b[:]))
+}
+
+func (f *flow) add(s *seen) {
+	f.frames++
+	f.wire += int64(s.wire)
+	f.last, f.lastRecord = max(f.last, s.at), s.record
+	if s.AckCount > 0 {
+		f.acksSent += int64(s.AckCount)
+		if len(s.messages) > 0 {
+			f.acksCarried++
+		} else {
+			f.acksAlone++
+		}
+	}
+	switch {
+	case isIntroduction(s):
+		f.introduction++
+		if f.introduced(s) {
+			f.other(s)
+		}
+	case len(s.messages) == 0:
+		f.alone++
+		f.other(s)
+	default:
+		f.withMessages++
+		f.messages += int64(len(s.messages))
+		if s.cut {
+			f.cut++
+		}
+		f.data += s.data
+		f.message(s)
+	}
+}
+
+// introduced looks at which life of its sender an introduction speaks for, and
+// reports whether that is the present one. The network may have held it back.
+func (f *flow) introduced(s *seen) bool {
+	life := s.messages[0].Txn
+	if slices.Contains(f.lives, life) {
+		return life == f.life
+	}
+	if len(f.lives) == mostLives {
+		f.lives = slices.Delete(f.lives, 0, 1)
+	}
+	f.lives = append(f.lives, life)
+	f.life = life
+	id := ack.Wide(s.AckStart)<<16 | ack.Wide(s.Seq)
+	switch known := len(f.lives) > 1; {
+	case !f.ids.begun:
+		f.begin(id)
+	case known && abs(id.Diff(f.ids.newest)) < mostSlots, !known && abs(s.Seq.Diff(f.ids.newest.Seq())) < 1024:
+		// Ids go on: the same program answers to another name, because its
+		// peer restarted.
+	default:
+		f.restart(s, id, "a new life introduced itself")
+	}
+	return true
+}
+
+// other takes a frame whose id needs no acknowledgement.
+func (f *flow) other(s *seen) {
+	w, ok := f.place(s)
+	if !ok {
+		return
+	}
+	if x := f.ids.known(w); x != nil && x.state == slotMissing {
+		*x = slot{id: w, state: slotOther}
+	} else if x == nil && f.ids.fresh(w) {
+		*f.ids.at(w) = slot{id: w, state: slotOther}
+	}
+}
+
+func (f *flow) setInFlight(at time.Duration, n int) {
+	f.inFlight = n
+	f.series.inFlight(at, n)
+}
+
+func (f *flow) mark(k markKind, m Mark) {
+	m.Kind = markNames[k]
+	f.marks[k].add(m)
+}
+
+func abs(n int) int { return max(n, -n) }
+
+// stamp is what frames without messages carry between endpoints of our kind,
+// in place of padding: the receiver's life, their own id in 32 bits, and the
+// first one that they acknowledge.
+type stamp struct {
+	life       uint32
+	seq, start ack.Wide
+}
+
+func (s *seen) stamp() (st stamp, ok bool) {
+	if len(s.rest) < 12 {
+		return st, false
+	}
+	st = stamp{
+		binary.LittleEndian.Uint32(s.rest), ack.Wide(binary.LittleEndian.Uint32(s.rest[4:])),
+		ack.Wide(binary.LittleEndian.Uint32(s.rest[8:])),
+	}
+	return st, st.life != 0 && st.seq.Seq() == s.Seq && st.start.Seq() == s.AckStart
+}

@@ -1,0 +1,62 @@
+package inspect_test
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/dgrdma/dgrdma/frame/dissect"
+	"github.com/dgrdma/dgrdma/inspect"
+)
+
+// FuzzAnalyzer feeds frames of any content at any time, and compares sums that
+// must agree whatever happened.
+func FuzzAnalyzer(f *testing.F) {
+	for _, name := range []string{"ether-loss5-pingpong", "udp-loss7", "fpga-lost-ack-stalls"} {
+		var all []byte
+		r := openCapture(f, name)
+		for p, err := r.Next(); err == nil; p, err = r.Next() {
+			n := min(len(p.Data), 80)
+			all = append(append(all, 1, byte(p.Src.MAC[5]), byte(n)), p.Data[:n]...)
+		}
+		f.Add(all)
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		a := inspect.New()
+		at := time.Unix(1e9, 0)
+		frames := 0
+		for record := 1; len(b) > 3; record++ {
+			// Steps of any size, back as well; few addresses; any bytes.
+			at = at.Add(time.Duration(int8(b[0])) << (b[1] >> 4 * 3))
+			n := min(int(b[2]), len(b)-3)
+			p := dissect.Packet{Record: record, Time: at, Data: b[3 : 3+n], Length: n}
+			p.Src.MAC[5], p.Dst.MAC[5] = b[1]&1, ^b[1]&1
+			if b[0] == 0x80 {
+				p.Length += 100
+			}
+			a.Add(&p)
+			frames++
+			b = b[3+n:]
+		}
+		r := a.Report()
+		if r.Capture.Frames != frames {
+			t.Fatalf("%d frames, want %d", r.Capture.Frames, frames)
+		}
+		for _, f := range r.Flows {
+			if settled := f.Acked + f.Unacked + f.Pending + f.Abandoned; f.Firsts != settled || f.Resent < f.ResentIDs || f.WithMessages < f.Firsts+f.Resent+f.Duplicates {
+				t.Errorf("%d of %d frames with messages are first ones, %d settled, %d and %d copies", f.Firsts, f.WithMessages, settled, f.Resent, f.Duplicates)
+			}
+			if n := f.Transactions; n.Begun != n.Completed+n.UnderWay+n.CutOff+n.Never {
+				t.Errorf("transactions do not add up: %+v", n)
+			}
+			for _, m := range f.Marks {
+				if m.At < 0 {
+					t.Errorf("mark at %v", m.At)
+				}
+			}
+		}
+		if _, err := json.Marshal(r); err != nil {
+			t.Error(err)
+		}
+	})
+}

@@ -1,0 +1,158 @@
+package inspect
+
+import (
+	"time"
+
+	"github.com/dgrdma/dgrdma/ack"
+	"github.com/dgrdma/dgrdma/frame"
+)
+
+// How many ids are remembered per flow, and of all flows together beyond the
+// least that each may have.
+const (
+	leastSlots  = 1024 // the window of endpoints of our kind
+	mostSlots   = ack.MaxHistory
+	slotsBudget = 16 * mostSlots
+)
+
+// maxJump is the longest run of ids that may be missing before a frame is only
+// believed in company: it may be a stray one.
+const maxJump = 4096
+
+type slotState uint8
+
+const (
+	slotEmpty   slotState = iota // from before the first frame
+	slotMissing                  // passed over
+	slotMessage                  // a frame with messages
+	slotOther                    // acknowledgements alone, or an introduction
+)
+
+// slot is what is known of one frame id.
+type slot struct {
+	id    ack.Wide
+	state slotState
+	acked bool
+	late  bool // came after later ones
+	early bool // a copy left after the first acknowledgement was captured
+	// endings is how many transactions had their last message here, up to
+	// ending.
+	endings  uint8
+	ackCount uint8 // of the header, which a network's duplicate repeats
+	ackStart frame.Seq
+	sent     uint16 // times, without duplicates
+	ackIn    int    // record of the first acknowledgement
+	ackedAt  time.Duration
+	ending   uint32
+	print    uint32 // of the first message
+	record   int    // of the first copy; of a missing one, what came in its place
+	last     int    // of the last copy
+	firstAt  time.Duration
+	lastAt   time.Duration
+}
+
+// ids are the last ids of a flow, and what became of them.
+type ids struct {
+	slots  []slot
+	first  ack.Wide // of this numbering
+	newest ack.Wide
+	begun  bool
+	ahead  *[mostSlots / 64]uint64 // acknowledged ids that were not seen yet, by id
+	aheadN int
+}
+
+func (x *ids) at(w ack.Wide) *slot { return &x.slots[int(w)&(len(x.slots)-1)] }
+
+// known returns the slot of an id, or nil if it is not remembered.
+func (x *ids) known(w ack.Wide) *slot {
+	if !x.begun {
+		return nil
+	}
+	s := x.at(w)
+	if s.state == slotEmpty || s.id != w {
+		return nil
+	}
+	return s
+}
+
+// fresh reports whether an id is one from before the first frame of the capture,
+// that no frame has had yet.
+func (x *ids) fresh(w ack.Wide) bool {
+	return w.Diff(x.first) <= 0 && x.newest.Diff(w) < len(x.slots) && x.at(w).state == slotEmpty
+}
+
+func (x *ids) begin(w ack.Wide) {
+	if x.slots == nil {
+		x.slots = make([]slot, leastSlots)
+	}
+	clear(x.slots)
+	if x.ahead != nil {
+		*x.ahead = [mostSlots / 64]uint64{}
+	}
+	x.aheadN = 0
+	x.first, x.newest, x.begun = w, w, true
+}
+
+// grow doubles the window.
+func (x *ids) grow() {
+	old := x.slots
+	x.slots = make([]slot, 2*len(old))
+	for i := range old {
+		if old[i].state != slotEmpty {
+			*x.at(old[i].id) = old[i]
+		}
+	}
+}
+
+// ackAhead notes the acknowledgement of an id that no frame has had yet.
+func (x *ids) ackAhead(w ack.Wide) {
+	if x.ahead == nil {
+		x.ahead = new([mostSlots / 64]uint64)
+	}
+	i := int(w) & (mostSlots - 1)
+	if x.ahead[i/64]&(1<<(i%64)) == 0 {
+		x.ahead[i/64] |= 1 << (i % 64)
+		x.aheadN++
+	}
+}
+
+// takeAhead reports whether an id that comes into the window was acknowledged
+// before, and forgets that.
+func (x *ids) takeAhead(w ack.Wide) bool {
+	if x.aheadN == 0 {
+		return false
+	}
+	i := int(w) & (mostSlots - 1)
+	if x.ahead[i/64]&(1<<(i%64)) == 0 {
+		return false
+	}
+	x.ahead[i/64] &^= 1 << (i % 64)
+	x.aheadN--
+	return true
+}
+
+// stray are frames that do not fit the numbering. Three in a row that follow
+// each other make a new one.
+type stray struct {
+	seq    frame.Seq
+	n      int
+	record int
+	at     time.Duration
+}
+
+// straysBelieved is how many frames in a row make a numbering. One may have been
+// held back by the network, or be wrong; more than two hardly ever follow each
+// other.
+const straysBelieved = 3
+
+// note takes a frame out of place and reports whether it and those before it
+// make a numbering of their own.
+func (s *stray) note(seq frame.Seq, record int, at time.Duration) bool {
+	if d := seq.Diff(s.seq); s.n == 0 || d < 1 || d > 64 {
+		*s = stray{seq, 1, record, at}
+		return false
+	}
+	s.seq = seq
+	s.n++
+	return s.n >= straysBelieved
+}

@@ -1,0 +1,166 @@
+package inspect
+
+import (
+	"github.com/dgrdma/dgrdma/ack"
+	"github.com/dgrdma/dgrdma/frame"
+)
+
+// height is an id as pictures have it: it grows over the wrap, and goes on when
+// the sender begins anew.
+func (f *flow) height(w ack.Wide) int64 { return f.raised + int64(w.Diff(f.base)) }
+
+// begin begins a numbering.
+func (f *flow) begin(w ack.Wide) {
+	if f.ids.begun {
+		f.raised = f.height(f.ids.newest) + 1
+	}
+	f.base = w
+	f.ids.begin(w)
+}
+
+// firstWide is where a numbering begins of which only 16 bits are known. What came
+// before the first frame of the capture has ids too.
+func firstWide(s frame.Seq) ack.Wide { return 1<<16 | ack.Wide(s) }
+
+// place finds the id of a frame in 32 bits. Not ok: it is a stray one.
+func (f *flow) place(s *seen) (w ack.Wide, ok bool) {
+	if !f.ids.begun {
+		f.begin(firstWide(s.Seq))
+		return f.ids.newest, true
+	}
+	w = f.ids.newest.Near(s.Seq)
+	switch d := w.Diff(f.ids.newest); {
+	case d > 0 && d <= maxJump:
+		f.strays.n = 0
+		f.advance(w, s)
+		return w, true
+	case d <= 0 && d > -mostSlots:
+		return w, true
+	}
+	if f.anew(s) {
+		f.restart(s, 0, "ids began anew")
+	} else if f.strays.note(s.Seq, s.record, s.at) {
+		f.leap(s, w)
+	} else {
+		f.tooOld++
+		return w, false
+	}
+	return f.ids.newest, true
+}
+
+// anew reports whether a frame looks like the first ones that OpenCPI's
+// implementations send.
+func (f *flow) anew(s *seen) bool {
+	return len(s.messages) > 0 && s.Seq <= 8 && s.messages[0].Txn <= 8 && f.tx.any && f.tx.firstID+8 < f.newestTxn()
+}
+
+func (f *flow) newestTxn() uint32 {
+	if t := f.tx.open.last; t != nil {
+		return t.ID
+	}
+	if t := f.tx.waiting.last; t != nil {
+		return t.ID
+	}
+	return f.tx.firstID
+}
+
+// leap begins a numbering that several frames agree on. If transactions go on,
+// the capture lost a long piece; else the sender began anew.
+func (f *flow) leap(s *seen, w ack.Wide) {
+	f.tooOld -= straysBelieved - 1
+	if len(s.messages) > 0 && f.tx.any && int32(s.messages[0].Txn-f.newestTxn()) < 0 {
+		f.restart(s, 0, "ids and transactions began anew")
+		return
+	}
+	f.jumps++
+	n := int(s.Seq - f.ids.newest.Seq()) // in 16 bits: the way forward
+	f.missing += n - straysBelieved
+	if f.firstMissing.record == 0 {
+		f.firstMissing = slot{id: f.ids.newest + 1, record: s.record}
+	}
+	f.close()
+	f.ids.begin(f.ids.newest + ack.Wide(n)) // the numbering is the same
+	f.strays.n = 0
+}
+
+// restart begins another life of the sender.
+func (f *flow) restart(s *seen, id ack.Wide, how string) {
+	f.nRestart++
+	if len(f.restarts) < mostRestart {
+		f.restarts = append(f.restarts, Restart{Record: s.record, At: s.at, How: how})
+	}
+	f.mark(markRestart, Mark{At: s.at, ID: f.ids.newest.Seq(), Height: f.height(f.ids.newest), Record: s.record})
+	f.close()
+	f.tx.settleAll()
+	if id == 0 {
+		id = firstWide(s.Seq)
+	}
+	f.begin(id)
+	f.strays.n = 0
+	f.anyAcked = false
+}
+
+// close gives up what is remembered of the ids: their sender has.
+func (f *flow) close() {
+	for i := range f.ids.slots {
+		s := &f.ids.slots[i]
+		if s.state == slotMessage && !s.acked {
+			f.abandoned++
+			s.acked = true
+		}
+		f.evict(s)
+	}
+	f.setInFlight(f.last, 0)
+}
+
+// advance makes room for ids up to w.
+func (f *flow) advance(w ack.Wide, by *seen) {
+	x := &f.ids
+	for x.newest != w {
+		x.newest++
+		s := x.at(x.newest)
+		if s.state == slotMissing || s.state == slotMessage && !s.acked {
+			if f.a.moreSlots(f) {
+				x.grow()
+				s = x.at(x.newest)
+			}
+		}
+		f.evict(s)
+		*s = slot{id: x.newest, state: slotMissing, record: by.record, firstAt: by.at}
+		if x.takeAhead(x.newest) {
+			s.acked, s.ackedAt = true, by.at
+		}
+	}
+}
+
+// evict draws the conclusions of what is known of an id.
+func (f *flow) evict(s *slot) {
+	switch {
+	case s.state == slotMissing:
+		f.missing++
+		f.mark(markGap, Mark{At: s.firstAt, ID: s.id.Seq(), Height: f.height(s.id), Record: s.record})
+		if f.firstMissing.record == 0 {
+			f.firstMissing = *s
+		}
+		if s.acked {
+			f.missingAcked++
+			if f.firstMissingAcked.record == 0 {
+				f.firstMissingAcked = *s
+			}
+		}
+	case s.state == slotMessage && !s.acked:
+		f.inFlight--
+		f.neverAcked(s)
+	}
+	if s.state == slotMessage && s.sent > 1 {
+		f.worst.add(*s)
+	}
+	*s = slot{}
+}
+
+func (f *flow) neverAcked(s *slot) {
+	f.unacked++
+	if f.firstUnacked.record == 0 {
+		f.firstUnacked = *s
+	}
+}

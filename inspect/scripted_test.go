@@ -1,0 +1,320 @@
+package inspect_test
+
+import (
+	"encoding/binary"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/dgrdma/dgrdma/frame"
+	"github.com/dgrdma/dgrdma/frame/dissect"
+	"github.com/dgrdma/dgrdma/inspect"
+)
+
+// story is a capture that a test makes up.
+type story struct {
+	a      *inspect.Analyzer
+	at     time.Time
+	record int
+}
+
+func newStory() *story {
+	return &story{a: inspect.New(), at: time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)}
+}
+
+func (s *story) packet(from, to frame.EndpointID, b []byte) *dissect.Packet {
+	s.at = s.at.Add(time.Millisecond)
+	s.record++
+	return &dissect.Packet{
+		Record: s.record, Time: s.at, Src: dissect.Addr{MAC: [6]byte{2, 0, 0, 0, 0, byte(from)}},
+		Dst: dissect.Addr{MAC: [6]byte{2, 0, 0, 0, 0, byte(to)}}, Data: b, Length: len(b),
+	}
+}
+
+func frameWith(from, to frame.EndpointID, id frame.Seq, messages ...frame.Message) []byte {
+	h := frame.Header{Src: from, Dst: to, Seq: id}
+	if len(messages) > 0 {
+		h.Flags = frame.FlagMessages
+	}
+	b := make([]byte, frame.HeaderSize)
+	h.Put(b)
+	for i, m := range messages {
+		m.More = i < len(messages)-1
+		at := len(b)
+		b = append(b, make([]byte, frame.MessageHeaderSize+int(m.Len))...)
+		m.Put(b[at:])
+		if m.More {
+			b = append(b, make([]byte, frame.PadLen(int(m.Len)))...)
+		}
+	}
+	return b
+}
+
+// whole is a transaction of one message.
+func whole(txn uint32) frame.Message {
+	return frame.Message{Txn: txn, CompletionAddr: 8, CompletionValue: txn, Count: 1, Index: 1, Addr: 64, Len: 16}
+}
+
+// data sends transactions of a frame each from 1 to 2.
+func (s *story) data(id frame.Seq, txn uint32, n int) {
+	for i := range n {
+		s.a.Add(s.packet(1, 2, frameWith(1, 2, id.Add(i), whole(txn+uint32(i)))))
+	}
+}
+
+// acks has 2 acknowledge, under an id of its own.
+func (s *story) acks(id, start frame.Seq, n int) {
+	b := frameWith(2, 1, id)
+	frame.PutAck(b, start, uint8(n))
+	s.a.Add(s.packet(2, 1, b))
+}
+
+// hello introduces a life of an endpoint.
+func (s *story) hello(from, to frame.EndpointID, id uint32, life uint32) {
+	b := frameWith(from, to, frame.Seq(id), frame.Message{
+		Txn: life, CompletionAddr: frame.NoCompletion, CompletionValue: frame.NoCompletion,
+	})
+	frame.PutAck(b, frame.Seq(id>>16), 0)
+	s.a.Add(s.packet(from, to, b))
+}
+
+func TestStories(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		tell func(s *story)
+		want string // of all that is said; ends in a newline
+		also func(f *inspect.Flow) bool
+	}{
+		{"a clean one, over the wrap", func(s *story) {
+			for i := range 1000 {
+				s.data(frame.Seq(100*i), uint32(100*i), 100)
+				s.acks(frame.Seq(i), frame.Seq(100*i), 100)
+			}
+		}, "note: A window of 100 limits throughput from endpoint 1 to endpoint 2 to about 29.3 KB/s: never more frames were in flight, so many were 1,000 times, and acknowledgements take 54.5 ms (median).\n",
+			func(f *inspect.Flow) bool { return f.Acked == 100_000 && f.Transactions.Completed == 100_000 }},
+		{"the same frame after a whole wrap", func(s *story) {
+			for i := range 1024 {
+				s.data(frame.Seq(64*i), 1, 64) // the same transactions again and again
+				s.acks(frame.Seq(i), frame.Seq(64*i), 64)
+			}
+			s.data(0, 1, 1)
+			s.acks(2000, 0, 1)
+		}, "note: A window of 64 limits throughput from endpoint 1 to endpoint 2 to about 32.6 KB/s: never more frames were in flight, so many were 1,024 times, and acknowledgements take 31.5 ms (median).\n",
+			func(f *inspect.Flow) bool { return f.Resent == 0 && f.Acked == 65537 }},
+		{"a gap that is acknowledged", func(s *story) {
+			s.data(1, 1, 3)
+			s.data(6, 6, 3)
+			s.acks(1, 1, 8)
+		}, "warning: The capture itself lost frames: endpoint 2 acknowledges 2 frames of endpoint 1 that are not in it, the first is 4, before this record.\n", nil},
+		{"acknowledgements of what was never seen, to the end", func(s *story) {
+			s.data(1, 1, 3)
+			s.acks(1, 1, 5)
+		}, "warning: The capture itself lost frames: endpoint 2 acknowledges 2 frames of endpoint 1 that are not in it.\n", nil},
+		{"the capture began late", func(s *story) {
+			s.acks(7, 40, 5)
+			s.data(45, 45, 3)
+			s.acks(8, 40, 8)
+		}, "", nil},
+		{"out of order in the capture", func(s *story) {
+			s.data(1, 1, 1)
+			s.acks(1, 1, 2)
+			s.data(2, 2, 1)
+		}, "", func(f *inspect.Flow) bool { return f.Acked == 2 && f.Missing == 0 }},
+		{"late frames", func(s *story) {
+			s.data(1, 1, 1)
+			s.data(3, 3, 1)
+			s.data(2, 2, 1)
+			s.acks(1, 1, 3)
+		}, "note: 1 frame from endpoint 1 to endpoint 2 came after later ones: the network changed their order, or lost their first copy before the point of capture.\n", nil},
+		{"a gap that nobody filled, and a transaction that needs it", func(s *story) {
+			m := func(i uint16) frame.Message {
+				return frame.Message{Txn: 9, CompletionAddr: 8, CompletionValue: 1, Count: 3, Index: i, Addr: 64, Len: 16}
+			}
+			s.a.Add(s.packet(1, 2, frameWith(1, 2, 1, m(1))))
+			s.a.Add(s.packet(1, 2, frameWith(1, 2, 3, m(3))))
+			s.acks(1, 1, 1)
+			s.acks(2, 3, 1)
+			s.at = s.at.Add(time.Minute)
+			s.data(4, 10, 1)
+			s.acks(3, 4, 1)
+		}, "problem: 1 transaction from endpoint 1 to endpoint 2 never completed. Of transaction 9, which begins in this record, 2 of 3 messages were seen.\n" +
+			"warning: 1 frame id of endpoint 1 was never seen, and not acknowledged; the first is 2, before this record. Frames that hold only acknowledgements are not repeated when they are lost.\n", nil},
+		{"a transaction under way at the end", func(s *story) {
+			s.a.Add(s.packet(1, 2, frameWith(1, 2, 1, frame.Message{Txn: 9, CompletionAddr: 8, Count: 3, Index: 1, Len: 16})))
+			s.acks(1, 1, 1)
+		}, "", func(f *inspect.Flow) bool { return f.Transactions.UnderWay == 1 }},
+		{"sent again, never acknowledged", func(s *story) {
+			s.data(1, 1, 2)
+			s.at = s.at.Add(time.Second)
+			s.data(1, 1, 2)
+		}, "problem: Endpoint 2 never acknowledges: 2 frames from endpoint 1, 2 copies.\n" +
+			"warning: 2 of 2 frames from endpoint 1 to endpoint 2 were sent again, 2 copies in all: 50 % of what was sent.\n", nil},
+		{"the first acknowledgement was lost", func(s *story) {
+			s.data(812, 1, 1)
+			s.acks(1, 812, 1)
+			for range 2 {
+				s.at = s.at.Add(99 * time.Millisecond)
+				s.data(812, 1, 1)
+			}
+			s.acks(2, 812, 1)
+		}, "warning: 1 of 1 frame from endpoint 1 to endpoint 2 was sent again, 2 copies in all: 66.7 % of what was sent. 1 of them had been acknowledged before: those acknowledgements were lost or late.\n" +
+			"warning: Frame 812 of endpoint 1 was sent 3 times within 201 ms; its first acknowledgement, 1 ms after the frame, was lost or came too late.\n", nil},
+		{"the network doubles", func(s *story) {
+			for i := range 10 {
+				p := s.packet(1, 2, frameWith(1, 2, frame.Seq(i), whole(uint32(i))))
+				s.a.Add(p)
+				if i == 5 {
+					p.Time = p.Time.Add(time.Microsecond)
+					s.a.Add(p)
+				}
+				s.acks(frame.Seq(i), frame.Seq(i), 1)
+			}
+		}, "note: The network doubled 1 frame from endpoint 1 to endpoint 2.\n", nil},
+		{"captured twice", func(s *story) {
+			for i := range 10 {
+				p := s.packet(1, 2, frameWith(1, 2, frame.Seq(i), whole(uint32(i))))
+				s.a.Add(p)
+				s.a.Add(p)
+				s.acks(frame.Seq(i), frame.Seq(i), 1)
+			}
+		}, "warning: 10 of 10 frames from endpoint 1 to endpoint 2 are in the capture twice: it was taken at two places (interface \"any\", both sides of a bridge), or the network doubles frames.\n", nil},
+		{"a plain peer restarts", func(s *story) {
+			s.data(1, 1, 30)
+			s.acks(1, 1, 30)
+			s.data(1, 1001, 1) // other content, but a low id and a high transaction: not yet believed
+			s.data(1, 2, 1)
+			s.data(2, 3, 10)
+			s.acks(1, 1, 11)
+		}, "warning: 1 frame from endpoint 1 has the id of another one: an old frame that the network held back, or a sender that began anew.\n" +
+			"warning: Endpoint 1 began anew after 32 ms: ids began anew, with other content.\n",
+			func(f *inspect.Flow) bool { return f.Acked == 41 }},
+		{"one of ours restarts", func(s *story) {
+			s.hello(2, 1, 5<<16|7, 20)
+			s.hello(1, 2, 1<<16|100, 10)
+			s.data(101, 10, 5)
+			s.acks(8, 101, 5)
+			s.hello(1, 2, 9<<16|30_000, 77) // a new process: ids from elsewhere
+			s.hello(2, 1, 5<<16|9, 21)      // its peer answers to another name, and goes on
+			s.data(30_001, 77, 5)
+			s.hello(1, 2, 1<<16|100, 10) // held back
+			s.acks(10, 30_001, 5)
+		}, "warning: Endpoint 1 began anew after 8 ms: a new life introduced itself.\n",
+			func(f *inspect.Flow) bool { return f.Acked == 10 && f.Introductions == 3 }},
+		{"a stray frame", func(s *story) {
+			s.data(100, 1, 10)
+			s.data(40_000, 900_000, 1)
+			s.data(110, 11, 10)
+			s.acks(1, 100, 20)
+		}, "note: 1 frame from endpoint 1 has an id far from all others: old ones that the network held back?\n",
+			func(f *inspect.Flow) bool { return f.Acked == 20 }},
+		{"a long piece is missing", func(s *story) {
+			s.data(100, 100, 10)
+			s.acks(1, 100, 10)
+			s.data(20_000, 20_000, 10)
+			s.acks(2, 20_003, 7)
+		}, "warning: Frame ids of endpoint 1 leap once by more than 4096: a long piece is missing in the capture.\n" +
+			"note: 19,890 frame ids of endpoint 1 were never seen, and not acknowledged; the first is 110, before this record. Frames that hold only acknowledgements are not repeated when they are lost.\n", nil},
+		{"one direction", func(s *story) {
+			s.acks(1, 1, 8)
+		}, "warning: Endpoint 2 acknowledges frames of endpoint 1 that are not in the capture: only one direction was captured.\n", nil},
+		{"cut by a snap length", func(s *story) {
+			for i := range 4 {
+				p := s.packet(1, 2, frameWith(1, 2, frame.Seq(i), frame.Message{Txn: uint32(i), Count: 2, Index: 1, Len: 64}, frame.Message{Txn: uint32(i), Count: 2, Index: 2, Len: 64}))
+				p.Data = p.Data[:40]
+				s.a.Add(p)
+				s.acks(frame.Seq(i), frame.Seq(i), 1)
+			}
+		}, "note: 4 frames were captured without their end (snap length, or fragments): messages behind the cut are not known.\n",
+			func(f *inspect.Flow) bool { return f.Acked == 4 }},
+		{"malformed", func(s *story) {
+			b := frameWith(1, 2, 1, whole(1))
+			s.a.Add(s.packet(1, 2, b[:len(b)-1]))
+			s.a.Add(s.packet(1, 2, b[:5]))
+		}, "warning: 2 frames were malformed: their receiver drops them.\n", nil},
+		{"time goes backwards", func(s *story) {
+			s.data(1, 1, 1)
+			s.at = s.at.Add(-time.Hour)
+			s.acks(1, 1, 1)
+		}, "warning: Time goes backwards once, by up to 1h0m0s: the clock was set, or files were joined. Times in this report are as captured.\n", nil},
+		{"no time at all", func(s *story) {
+			p := s.packet(1, 2, frameWith(1, 2, 1, whole(1)))
+			p.Time = time.Time{}
+			s.a.Add(p)
+			s.at = s.at.Add(time.Second)
+			s.acks(1, 1, 1)
+		}, "note: 1 frame has no time; it is taken from the frame before.\n", nil},
+		{"nothing", func(s *story) {}, "note: There are no DG/RDMA frames among the 0 records of this capture. Another Ethernet type, or UDP on ports that have to be named?\n", nil},
+	} {
+		t.Run(strings.ReplaceAll(tt.name, " ", "_"), func(t *testing.T) {
+			s := newStory()
+			tt.tell(s)
+			r := s.a.Report()
+			if got := said(r); got != tt.want {
+				t.Errorf("said\n%swant\n%s", got, tt.want)
+			}
+			if tt.also != nil {
+				for i := range r.Flows {
+					if r.Flows[i].From.ID == 1 && !tt.also(&r.Flows[i]) {
+						t.Errorf("%+v", r.Flows[i])
+					}
+				}
+			}
+		})
+	}
+}
+
+// A cooked capture does not know where frames go: the ids tell.
+func TestCookedCapture(t *testing.T) {
+	s := newStory()
+	for i := range 5 {
+		p := s.packet(1, 2, frameWith(1, 2, frame.Seq(i), whole(uint32(i))))
+		p.Dst = dissect.Addr{}
+		s.a.Add(p)
+		b := frameWith(2, 1, frame.Seq(i))
+		frame.PutAck(b, frame.Seq(i), 1)
+		p = s.packet(2, 1, b)
+		p.Dst = dissect.Addr{}
+		s.a.Add(p)
+	}
+	if r := s.a.Report(); r.Flows[0].Acked != 5 || len(r.Findings) != 0 {
+		t.Errorf("%d acknowledged; %s", r.Flows[0].Acked, said(r))
+	}
+}
+
+// Acknowledgements for a life that is over count for nothing.
+func TestAcknowledgementsOfAnOldLife(t *testing.T) {
+	s := newStory()
+	s.hello(1, 2, 1<<16|100, 10)
+	s.data(101, 10, 1)
+	for i, life := range []uint32{9, 10} {
+		b := frameWith(2, 1, 7)
+		frame.PutAck(b, 101, 1)
+		b = binary.LittleEndian.AppendUint32(b, life)
+		b = binary.LittleEndian.AppendUint32(b, 5<<16|7)
+		b = binary.LittleEndian.AppendUint32(b, 1<<16|101)
+		s.at = s.at.Add(time.Duration(i) * time.Second)
+		s.a.Add(s.packet(2, 1, b))
+	}
+	if f := s.a.Report().Flows[0]; f.Acked != 1 || f.AckTime.Min < time.Second {
+		t.Errorf("%d acknowledged, after %v", f.Acked, f.AckTime.Min)
+	}
+}
+
+func TestMoreFlowsThanFollowed(t *testing.T) {
+	s := newStory()
+	const flows = 300
+	for range 2 {
+		for i := range flows {
+			p := s.packet(1, 2, frameWith(frame.EndpointID(i+1), 2, 1, whole(1)))
+			p.Src.MAC[4] = byte(i >> 8)
+			s.a.Add(p)
+		}
+	}
+	r := s.a.Report()
+	if len(r.Flows) != 128 || r.Capture.Unfollow != 2*(flows-128) || len(r.Findings) > 30 {
+		t.Errorf("%d flows, %d frames beyond, %d findings", len(r.Flows), r.Capture.Unfollow, len(r.Findings))
+	}
+	if !strings.Contains(said(r), "344 frames of further flows were only counted: at most 128 flows are followed.") {
+		t.Error(said(r))
+	}
+}
