@@ -11,7 +11,7 @@ import (
 )
 
 // mostOfAKind is how many findings of one kind are told, of all flows.
-const mostOfAKind = 6
+const mostOfAKind = 4
 
 // findings collects what is to be said.
 type findings struct {
@@ -62,7 +62,7 @@ func (c *findings) sorted() []Finding {
 	}
 	slices.Sort(kinds)
 	for _, kind := range kinds {
-		out = append(out, Finding{Severity: Note, Kind: kind, Text: fmt.Sprintf("And %s like this: %s.", count(more[kind], "finding"), kind)})
+		out = append(out, Finding{Severity: Note, Kind: kind, Text: fmt.Sprintf("%s more of this kind: %s.", count(more[kind], "finding"), kind)})
 	}
 	return out
 }

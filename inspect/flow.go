@@ -92,6 +92,7 @@ type flow struct {
 func (a *Analyzer) newFlow(k flowKey, s *seen) *flow {
 	f := &flow{
 		key: k, number: len(a.order), a: a, first: s.at, firstRecord: s.record, tx: newTransactions(),
+		series: series{from: s.at, width: firstWidth},
 		points: thinned[Point]{limit: mostPoints}, ackPoints: thinned[Point]{limit: mostPoints},
 		worst: top[slot]{n: mostWorst, less: func(a, b *slot) bool { return a.sent < b.sent }},
 	}

@@ -6,10 +6,10 @@ import (
 )
 
 func TestSeriesMergesInPairs(t *testing.T) {
-	var s series
+	s := series{from: time.Hour, width: firstWidth}
 	const n = 100_000
 	for i := range n {
-		at := time.Duration(i) * 3 * time.Microsecond
+		at := time.Hour + time.Duration(i)*3*time.Microsecond
 		b := s.at(at)
 		b.Frames++
 		b.Data += 10
@@ -33,11 +33,11 @@ func TestSeriesMergesInPairs(t *testing.T) {
 }
 
 func TestSeriesBetweenEvents(t *testing.T) {
-	var s series
-	s.inFlight(0, 5)
-	s.inFlight(time.Microsecond, 3)
-	s.inFlight(4*time.Microsecond, 0)
-	s.at(6 * time.Microsecond)
+	s := series{from: time.Hour, width: firstWidth}
+	s.inFlight(0, 5) // a time that went backwards
+	s.inFlight(time.Hour+time.Microsecond, 3)
+	s.inFlight(time.Hour+4*time.Microsecond, 0)
+	s.at(time.Hour + 6*time.Microsecond)
 	want := []int{5, 5, 3, 3, 3, 0, 0}
 	for i, b := range s.all() {
 		if b.InFlight != want[i] {
@@ -108,11 +108,11 @@ func near(a, b time.Duration) bool { return a > b*8/10 && a < b*12/10 }
 
 func TestWording(t *testing.T) {
 	for _, tt := range []struct{ got, want string }{
-		{Span(999), "999 ns"}, {Span(1500), "1.5 µs"}, {Span(-12340 * time.Microsecond), "-12.3 ms"},
+		{Span(0), "0 s"}, {Span(999), "999 ns"}, {Span(1500), "1.5 µs"}, {Span(-12340 * time.Microsecond), "-12.3 ms"},
 		{Span(61 * time.Second), "61 s"}, {Span(time.Hour), "1h0m0s"},
 		{Size(0), "0 B"}, {Size(1456), "1.46 KB"}, {Size(3.4e9), "3.4 GB"}, {Size(5e12), "5 TB"},
 		{Grouped(-1234567), "-1,234,567"}, {Grouped(12), "12"}, {count(1, "copy"), "1 copy"}, {count(2, "copy"), "2 copies"},
-		{percent(1, 3), "33.3 %"}, {times(1), "once"}, {times(2), "twice"}, {times(1000), "1,000 times"},
+		{percent(1, 3), "33.3 %"}, {percent(1, 30_000), "less than 0.01 %"}, {percent(0, 0), "0 %"}, {times(1), "once"}, {times(2), "twice"}, {times(1000), "1,000 times"},
 	} {
 		if tt.got != tt.want {
 			t.Errorf("%q, want %q", tt.got, tt.want)

@@ -100,7 +100,7 @@ type Flow struct {
 	Restarts     []Restart         `json:"restarts,omitempty"`
 
 	BinWidth  time.Duration `json:"bin_ns"`
-	Bins      []Bin         `json:"bins"`
+	Bins      []Bin         `json:"bins"`       // from First on
 	Points    []Point       `json:"points"`     // frames, or an even choice of them
 	AckPoints []Point       `json:"ack_points"` // the newest id acknowledged
 	Every     int           `json:"every"`      // Points are one of so many

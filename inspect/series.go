@@ -36,18 +36,17 @@ func (b *Bin) merge(o *Bin) {
 // series is a flow over time, in bins that merge in pairs when there would be
 // too many.
 type series struct {
+	from  time.Duration
 	width time.Duration
 	bins  []Bin
 }
 
 func (s *series) at(t time.Duration) *Bin {
-	if s.width == 0 {
-		s.width = firstWidth
-	}
+	t = max(t-s.from, 0)
 	for t/s.width >= maxBins {
 		s.halve()
 	}
-	i := int(max(t, 0) / s.width)
+	i := int(t / s.width)
 	for len(s.bins) <= i {
 		s.bins = append(s.bins, Bin{})
 	}

@@ -29,6 +29,9 @@ type Transaction struct {
 	Complete bool          `json:"complete"` // all were seen
 }
 
+// Took returns how long it took, until its acknowledgement if that was seen.
+func (t *Transaction) Took() time.Duration { return max(t.End, t.Acked) - t.Begin }
+
 type transaction struct {
 	Transaction
 	head       frame.Message // the fields that all its messages share
@@ -89,7 +92,7 @@ type transactions struct {
 func newTransactions() transactions {
 	return transactions{
 		byID:       map[uint32]*transaction{},
-		slowest:    top[Transaction]{n: mostShown, less: func(a, b *Transaction) bool { return a.End-a.Begin < b.End-b.Begin }},
+		slowest:    top[Transaction]{n: mostShown, less: func(a, b *Transaction) bool { return a.Took() < b.Took() }},
 		unfinished: top[Transaction]{n: mostShown, less: func(a, b *Transaction) bool { return a.Begin > b.Begin }},
 	}
 }
@@ -203,7 +206,7 @@ func (x *transactions) waterfall() []Transaction {
 	if len(x.firsts)+len(shown) <= mostShown && x.begun <= mostShown {
 		shown = append(shown, x.firsts...)
 	} else {
-		slices.SortFunc(x.slowest.all, func(a, b Transaction) int { return cmp.Compare(b.End-b.Begin, a.End-a.Begin) })
+		slices.SortFunc(x.slowest.all, func(a, b Transaction) int { return cmp.Compare(b.Took(), a.Took()) })
 		room := max(mostShown-len(shown), mostShown/2)
 		shown = append(shown[:min(len(shown), mostShown/2)], x.slowest.all[:min(room, len(x.slowest.all))]...)
 	}

@@ -33,6 +33,8 @@ func Span(d time.Duration) string {
 	switch {
 	case d < 0:
 		return "-" + Span(-d)
+	case d == 0:
+		return "0 s"
 	case d < time.Microsecond:
 		return fmt.Sprintf("%d ns", d.Nanoseconds())
 	case d < time.Millisecond:
@@ -69,7 +71,13 @@ func digits(v float64) string {
 
 func trim(s string) string { return strings.TrimRight(strings.TrimRight(s, "0"), ".") }
 
-func percent(part, of int) string { return digits(100*float64(part)/float64(max(of, 1))) + " %" }
+func percent(part, of int) string {
+	p := 100 * float64(part) / float64(max(of, 1))
+	if part > 0 && p < 0.01 {
+		return "less than 0.01 %"
+	}
+	return digits(p) + " %"
+}
 
 func wasWere(n int) string {
 	if n == 1 {

@@ -1,0 +1,86 @@
+package page
+
+import (
+	_ "embed"
+	"fmt"
+	"html/template"
+	"io"
+
+	"github.com/dgrdma/dgrdma/inspect"
+)
+
+// mostDrawn is how many flows have pictures, unless one is chosen. Each takes up
+// to 300 KB.
+const mostDrawn = 4
+
+// Options of a page.
+type Options struct {
+	Title string // the capture's name
+	Flow  int    // the number of the one flow to draw; 0: those with most data
+}
+
+//go:embed page.html
+var pageHTML string
+
+//go:embed style.css
+var styleCSS string
+
+var page = template.Must(template.New("page").Funcs(template.FuncMap{
+	"style":   func() template.CSS { return template.CSS(styleCSS) },
+	"grouped": grouped,
+	"size":    func(n int64) string { return inspect.Size(float64(n)) },
+	"span":    inspect.Span,
+}).Parse(pageHTML))
+
+// Write writes the page of a report.
+func Write(w io.Writer, r *inspect.Report, o Options) error {
+	v := view{Title: o.Title, Report: r}
+	if o.Flow < 0 || o.Flow > len(r.Flows) {
+		return fmt.Errorf("there is no flow %d: the capture has %d", o.Flow, len(r.Flows))
+	}
+	for i := range r.Flows {
+		if f := &r.Flows[i]; f.Number == o.Flow || o.Flow == 0 && len(v.Drawn) < mostDrawn && f.Firsts > 0 {
+			v.Drawn = append(v.Drawn, draw(f))
+		}
+	}
+	for i := range r.Flows {
+		if r.Flows[i].Firsts > 0 {
+			v.WithData++
+		}
+	}
+	return page.Execute(w, &v)
+}
+
+func grouped(n any) (string, error) {
+	switch n := n.(type) {
+	case int:
+		return inspect.Grouped(int64(n)), nil
+	case int64:
+		return inspect.Grouped(n), nil
+	}
+	return "", fmt.Errorf("%v is no number", n)
+}
+
+// view is what the template sees.
+type view struct {
+	Title    string
+	Report   *inspect.Report
+	Drawn    []drawing
+	WithData int // flows that could be drawn
+}
+
+// Sums adds up all flows.
+func (v *view) Sums() (s struct {
+	Data           int64
+	Firsts, Resent int
+	Transactions   int
+}) {
+	for i := range v.Report.Flows {
+		f := &v.Report.Flows[i]
+		s.Data += f.Data
+		s.Firsts += f.Firsts
+		s.Resent += f.Resent
+		s.Transactions += f.Transactions.Completed
+	}
+	return s
+}

@@ -1,0 +1,170 @@
+package page_test
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/dgrdma/dgrdma/frame"
+	"github.com/dgrdma/dgrdma/frame/dissect"
+	"github.com/dgrdma/dgrdma/inspect"
+	"github.com/dgrdma/dgrdma/inspect/page"
+)
+
+func render(t *testing.T, r *inspect.Report, title string) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	if err := page.Write(&b, r, page.Options{Title: title}); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func capture(t *testing.T, name string) *inspect.Report {
+	t.Helper()
+	a := inspect.New()
+	for p, err := range dissect.ReadFile(filepath.Join("..", "..", "frame", "testdata", "captures", name+".pcap"), dissect.Options{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		a.Add(p)
+	}
+	return a.Report()
+}
+
+// crowded is a capture with as much of everything as a report keeps: many flows,
+// copies, duplicates, gaps, late frames, restarts and unfinished transactions.
+func crowded() *inspect.Report {
+	a := inspect.New()
+	at := time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
+	record := 0
+	add := func(from, to frame.EndpointID, b []byte) {
+		record++
+		at = at.Add(37 * time.Microsecond)
+		p := &dissect.Packet{Record: record, Time: at, Data: b, Length: len(b)}
+		p.Src.MAC, p.Dst.MAC = [6]byte{0x02, 0xff, 0xee, 0xdd, 0, byte(from)}, [6]byte{0x02, 0xff, 0xee, 0xdd, 0, byte(to)}
+		a.Add(p)
+	}
+	for pair := range frame.EndpointID(64) {
+		n, from, to := 300, 2*pair+1, 2*pair+2
+		if pair < 5 {
+			n = 40_000
+		}
+		for i := range n {
+			id := frame.Seq(60_000 + i)
+			switch {
+			case i%50 == 7:
+				continue // a gap
+			case i%50 == 9:
+				id -= 3 // a copy
+			case i%50 == 12:
+				id = frame.Seq(60_000 + i - 5) // one that fills a gap late
+			case i%9000 == 8999:
+				id = 30_000
+			}
+			b := make([]byte, frame.HeaderSize+frame.MessageHeaderSize+100)
+			(&frame.Header{Src: from, Dst: to, Seq: id, Flags: frame.FlagMessages}).Put(b)
+			(&frame.Message{Txn: 4_000_000_000 + uint32(id)/7, Count: 7, Index: uint16(id%7) + 1, Len: 100, Addr: uint32(id)}).Put(b[frame.HeaderSize:])
+			add(from, to, b)
+			if i%40 == 3 {
+				add(from, to, b) // doubled
+			}
+			if i%16 == 15 {
+				b := make([]byte, frame.HeaderSize)
+				(&frame.Header{Src: to, Dst: from, Seq: frame.Seq(i / 16), AckStart: id - 20, AckCount: 16}).Put(b)
+				add(to, from, b)
+			}
+			if i%5000 == 4000 {
+				at = at.Add(time.Second)
+			}
+		}
+	}
+	return a.Report()
+}
+
+func reports(t *testing.T) map[string]*inspect.Report {
+	all := map[string]*inspect.Report{"empty": inspect.New().Report(), "crowded": crowded()}
+	for _, name := range []string{"udp-loss7", "udp-many", "ether2-single", "ether-loss5-pingpong", "fpga-lost-ack-stalls", "fpga-many"} {
+		all[name] = capture(t, name)
+	}
+	return all
+}
+
+// A page stands alone, whatever is in the capture, and does not grow without end.
+func TestPagesStandAlone(t *testing.T) {
+	for name, r := range reports(t) {
+		b := render(t, r, name)
+		if len(b) > 2<<20 {
+			t.Errorf("%s: %d bytes", name, len(b))
+		}
+		for _, outside := range []string{"<script", "http:", "https:", "src=", "url(", "@import", "<link", "javascript:", "ZgotmplZ", "NaN", "Inf", "%!"} {
+			if bytes.Contains(b, []byte(outside)) {
+				t.Errorf("%s: has %q", name, outside)
+			}
+		}
+		for _, tag := range []string{"section", "figure", "div", "svg", "table", "tr", "i", "p", "ol", "ul", "span"} {
+			opened, closed := bytes.Count(b, []byte("<"+tag+" "))+bytes.Count(b, []byte("<"+tag+">")), bytes.Count(b, []byte("</"+tag+">"))
+			if opened != closed {
+				t.Errorf("%s: <%s> is opened %d times and closed %d times", name, tag, opened, closed)
+			}
+		}
+	}
+}
+
+func TestTitleIsEscaped(t *testing.T) {
+	r := inspect.New().Report()
+	r.Findings[0].Text = `<img onerror="x">`
+	b := string(render(t, r, `</title><script>alert(1)</script>`))
+	if strings.Contains(b, "<script>") || strings.Contains(b, "<img") || !strings.Contains(b, "&lt;img onerror") {
+		t.Error(b)
+	}
+}
+
+// What the pictures of a small capture show can be counted.
+func TestPicturesShowEveryFrame(t *testing.T) {
+	b := string(render(t, capture(t, "udp-loss7"), "udp-loss7.pcap"))
+	frames := regexp.MustCompile(`<path class="frames" d="([^"]*)"`).FindStringSubmatch(b)
+	if frames == nil || strings.Count(frames[1], "M") != 50 {
+		t.Error("the first copies of 50 frames are not in the picture")
+	}
+	if n := strings.Count(b, `<i class="mark resent"`); n != 74 {
+		t.Errorf("%d marks of frames sent again, want 74", n)
+	}
+	if n := strings.Count(b, `<div class="row"`); n != 10 {
+		t.Errorf("%d rows of transactions, want 10", n)
+	}
+	for _, want := range []string{
+		`title="frame 4 sent for the 2nd time at 202 ms, record 23"`,
+		`title="transaction 1, 2.01 KB in 6 of 6 messages: begins at 0 s (record 1), last message after 41 µs, acknowledged after 164 ms"`,
+		"41 of 50 frames from endpoint 1 to endpoint 2 were sent again",
+	} {
+		if !strings.Contains(b, want) {
+			t.Errorf("no %s", want)
+		}
+	}
+}
+
+func TestOneFlowIsChosen(t *testing.T) {
+	r := capture(t, "ether-many-doorbell")
+	for flow, want := range map[int]string{0: "[1 2]", 1: "[1]", 2: "[2]"} {
+		var b bytes.Buffer
+		if err := page.Write(&b, r, page.Options{Flow: flow}); err != nil {
+			t.Fatal(err)
+		}
+		var drawn []int
+		for _, m := range regexp.MustCompile(`<section class="flow" id="flow(\d)"`).FindAllStringSubmatch(b.String(), -1) {
+			drawn = append(drawn, int(m[1][0]-'0'))
+		}
+		if fmt.Sprint(drawn) != want {
+			t.Errorf("--flow %d draws %v, want %s", flow, drawn, want)
+		}
+	}
+	if err := page.Write(io.Discard, r, page.Options{Flow: 3}); err == nil || err.Error() != "there is no flow 3: the capture has 2" {
+		t.Error(err)
+	}
+}
