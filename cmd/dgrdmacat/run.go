@@ -26,6 +26,7 @@ func init() {
 		&pingCommand,
 		&benchCommand,
 		&decodeCommand,
+		&reportCommand,
 		&urlCommand,
 		&manCommand,
 		&completionCommand,

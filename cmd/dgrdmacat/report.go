@@ -1,0 +1,209 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync/atomic"
+
+	"github.com/dgrdma/dgrdma/frame/dissect"
+	"github.com/dgrdma/dgrdma/inspect"
+	"github.com/dgrdma/dgrdma/inspect/page"
+)
+
+var reportCommand = command{
+	name: "report", summary: "make one HTML page of what happened in a capture", args: "FILE",
+	about: `Reads a capture, pcap or pcapng, and writes a page that says what happened: findings
+in words, the flows, and pictures of those with most data. The page needs no network.
+
+  dgrdmacat report trace.pcap -o report.html
+  tcpdump -i eth0 -w - ether proto 0xF042 | dgrdmacat report - -o report.html
+
+FILE is - for standard input, and so is the page for standard output. Interrupted, it
+reports what it has read. A damaged capture is reported as far as it goes; the exit
+code is then 1. UDP frames are recognised on any port, unless --port names some.`,
+	flags: func(fs *flag.FlagSet) action {
+		o := new(reportOptions)
+		fs.StringVar(&o.out, "o", "", "`FILE` to write")
+		fs.BoolVar(&o.force, "force", false, "overwrite it")
+		fs.BoolVar(&o.json, "json", false, "write the analysis as one JSON object, to standard output unless -o is given")
+		fs.Func("port", "UDP `ports` of DG/RDMA, separated by commas", o.ports)
+		fs.Func("ethertype", "Ethernet `type` of DG/RDMA (default 0xf042)", o.etherType)
+		fs.IntVar(&o.flow, "flow", 0, "draw the flow with that `number` in the table of flows, in place of those with most data")
+		return func(ctx context.Context, std *stdio, args []string) error {
+			switch {
+			case len(args) != 1:
+				return badUsage("one FILE, or - for standard input")
+			case o.out == "" && !o.json:
+				return badUsage("-o FILE is missing; - is standard output")
+			case o.json && o.flow != 0:
+				return badUsage("--flow chooses what is drawn, and --json draws nothing")
+			case o.flow < 0:
+				return badUsage("--flow %d: flows have numbers from 1", o.flow)
+			}
+			return o.run(ctx, std, args[0])
+		}
+	},
+}
+
+type reportOptions struct {
+	out         string
+	force, json bool
+	flow        int
+	capture     dissect.Options
+}
+
+func (o *reportOptions) ports(list string) error {
+	for word := range strings.SplitSeq(list, ",") {
+		n, err := strconv.ParseUint(strings.TrimSpace(word), 10, 16)
+		if err != nil || n == 0 {
+			return fmt.Errorf("%q is no port: need 1 to 65535", word)
+		}
+		o.capture.Ports = append(o.capture.Ports, uint16(n))
+	}
+	return nil
+}
+
+func (o *reportOptions) etherType(word string) error {
+	n, err := strconv.ParseUint(word, 0, 16)
+	if err != nil || n < 0x600 {
+		return fmt.Errorf("%q is no Ethernet type: need 0x600 to 0xffff", word)
+	}
+	o.capture.EtherType = uint16(n)
+	return nil
+}
+
+func (o *reportOptions) run(ctx context.Context, std *stdio, name string) error {
+	if o.out == "" {
+		o.out = "-"
+	}
+	out := output{name: o.out, force: o.force, std: std.out}
+	if err := out.check(); err != nil {
+		return err
+	}
+	in, title, length, err := openInput(ctx, std.in, name)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	counter := &countingReader{ctx: ctx, r: in}
+	stop := showProgress(std.err, func() string { return counter.progress(length) })
+	r, damage := analyze(ctx, counter, o.capture)
+	stop()
+	if r == nil {
+		return fmt.Errorf("%s: %w", title, damage)
+	}
+	err = out.write(func(w io.Writer) error {
+		if o.json {
+			return json.NewEncoder(w).Encode(r)
+		}
+		return page.Write(w, r, page.Options{Title: title, Flow: o.flow})
+	})
+	if err != nil {
+		return err
+	}
+	interrupted := ""
+	if ctx.Err() != nil {
+		interrupted = "interrupted; "
+	}
+	fmt.Fprintf(std.err, "%s: %s%s\n", title, interrupted, summary(r))
+	if damage != nil {
+		return fmt.Errorf("%s: %w; the report is of what comes before", title, damage)
+	}
+	return nil
+}
+
+func summary(r *inspect.Report) string {
+	n := map[inspect.Severity]int{}
+	for _, f := range r.Findings {
+		n[f.Severity]++
+	}
+	return fmt.Sprintf("%d frames in %d records, %d flows; problems %d, warnings %d, notes %d",
+		r.Capture.Frames, r.Capture.Records, len(r.Flows), n[inspect.Problem], n[inspect.Warning], n[inspect.Note])
+}
+
+// analyze reads a capture to its end, to where it is damaged, or until it is
+// interrupted. Without a report the capture could not be read at all.
+func analyze(ctx context.Context, in io.Reader, o dissect.Options) (*inspect.Report, error) {
+	capture, err := dissect.NewReader(in, o)
+	if err != nil {
+		return nil, err
+	}
+	a := inspect.New()
+	p, err := capture.Next()
+	for ; err == nil; p, err = capture.Next() {
+		a.Add(p)
+	}
+	a.Counted(capture.Stats())
+	if err == io.EOF || ctx.Err() != nil {
+		return a.Report(), nil
+	}
+	a.Damaged(err)
+	return a.Report(), err
+}
+
+// openInput opens a capture; the length is 0 if it is not known.
+func openInput(ctx context.Context, stdin io.Reader, name string) (in io.ReadCloser, title string, length int64, err error) {
+	if name == "-" {
+		return interruptible(ctx, stdin), "standard input", 0, nil
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, "", 0, err
+	}
+	info, err := f.Stat()
+	if err == nil && info.IsDir() {
+		err = errors.New(name + " is a directory, need a capture")
+	}
+	if err != nil {
+		f.Close()
+		return nil, "", 0, err
+	}
+	if info.Mode().IsRegular() {
+		length = info.Size()
+	}
+	return f, filepath.Base(name), length, nil
+}
+
+// interruptible reads on another goroutine, because nothing else ends a read of
+// standard input. That goroutine ends with the next piece, or the process.
+func interruptible(ctx context.Context, r io.Reader) io.ReadCloser {
+	in, out := io.Pipe()
+	go func() {
+		_, err := io.Copy(out, r)
+		out.CloseWithError(err)
+	}()
+	context.AfterFunc(ctx, func() { in.CloseWithError(ctx.Err()) })
+	return in
+}
+
+// countingReader knows how much was read, and ends when it is interrupted.
+type countingReader struct {
+	ctx context.Context
+	r   io.Reader
+	n   atomic.Int64
+}
+
+func (c *countingReader) Read(b []byte) (int, error) {
+	if err := c.ctx.Err(); err != nil {
+		return 0, err
+	}
+	n, err := c.r.Read(b)
+	c.n.Add(int64(n))
+	return n, err
+}
+
+func (c *countingReader) progress(length int64) string {
+	n := c.n.Load()
+	if length == 0 {
+		return fmt.Sprintf("%d MiB read", n>>20)
+	}
+	return fmt.Sprintf("%4d of %d MiB  %3d %%", n>>20, length>>20, 100*n/length)
+}

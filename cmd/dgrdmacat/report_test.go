@@ -1,0 +1,175 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/dgrdma/dgrdma/inspect"
+)
+
+func captureFile(name string) string {
+	return filepath.Join("..", "..", "frame", "testdata", "captures", name+".pcap")
+}
+
+func TestReportWritesAPage(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "report.html")
+	code, stdout, stderr := runFor(t, context.Background(), "report", captureFile("udp-loss7"), "-o", out)
+	if want := "udp-loss7.pcap: 153 frames in 153 records, 2 flows; problems 0, warnings 4, notes 0\n"; code != exitOK || stdout != "" || stderr != want {
+		t.Fatalf("code %d, %q, %q, want %q", code, stdout, stderr, want)
+	}
+	b, err := os.ReadFile(out)
+	if err != nil || !bytes.HasPrefix(b, []byte("<!DOCTYPE html>")) || !bytes.Contains(b, []byte("udp-loss7.pcap")) || !bytes.HasSuffix(b, []byte("</html>\n")) {
+		t.Errorf("%v, %.100s", err, b)
+	}
+	onlyFile(t, out)
+
+	code, _, stderr = runFor(t, context.Background(), "report", captureFile("udp-many"), "-o", out)
+	if code != exitError || !strings.Contains(stderr, out+" exists; --force overwrites it") {
+		t.Errorf("code %d, %q", code, stderr)
+	}
+	if again, _ := os.ReadFile(out); !bytes.Equal(again, b) {
+		t.Error("the page was touched")
+	}
+	if code, _, stderr = runFor(t, context.Background(), "report", "--force", captureFile("udp-many"), "-o", out); code != exitOK {
+		t.Error(stderr)
+	}
+	if again, _ := os.ReadFile(out); !bytes.Contains(again, []byte("udp-many.pcap")) {
+		t.Error("the page was not replaced")
+	}
+	onlyFile(t, out)
+}
+
+// onlyFile reports what was left beside a file.
+func onlyFile(t *testing.T, name string) {
+	t.Helper()
+	entries, err := os.ReadDir(filepath.Dir(name))
+	if err != nil || len(entries) != 1 || entries[0].Name() != filepath.Base(name) {
+		t.Errorf("beside %s: %v, %v", name, entries, err)
+	}
+}
+
+func TestReportOnStandardInputAndOutput(t *testing.T) {
+	b, err := os.ReadFile(captureFile("fpga-many"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct{ args, want string }{
+		{"report - -o -", "<title>standard input"},
+		{"report - --json", `"kind":"window"`},
+		{"report --json -o - -", `"capture":{"records":38,`},
+	} {
+		var out, errs bytes.Buffer
+		if code := run(context.Background(), strings.Fields(tt.args), &stdio{bytes.NewReader(b), &out, &errs}); code != exitOK {
+			t.Errorf("%s: code %d, %s", tt.args, code, errs.String())
+		}
+		if !strings.Contains(out.String(), tt.want) {
+			t.Errorf("%s: no %s in %.300s", tt.args, tt.want, out.String())
+		}
+	}
+}
+
+func TestReportAsJSON(t *testing.T) {
+	code, stdout, stderr := runFor(t, context.Background(), "report", "--json", captureFile("udp-loss7"))
+	var r inspect.Report
+	if err := json.Unmarshal([]byte(stdout), &r); code != exitOK || err != nil {
+		t.Fatal(code, err, stderr)
+	}
+	f := r.Flows[0]
+	if f.Resent != 74 || f.ResentIDs != 41 || f.Acked != 50 || f.Transactions.Completed != 10 || r.Capture.Frames != 153 || len(r.Findings) != 4 {
+		t.Errorf("%+v", f)
+	}
+}
+
+// What was read before the damage is reported, and that there is some.
+func TestReportOfADamagedFile(t *testing.T) {
+	b, err := os.ReadFile(captureFile("udp-loss7"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	in, out := filepath.Join(dir, "cut.pcap"), filepath.Join(dir, "out", "report.html")
+	if err := os.Mkdir(filepath.Dir(out), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(in, b[:len(b)/2], 0o600); err != nil {
+		t.Fatal(err)
+	}
+	code, _, stderr := runFor(t, context.Background(), "report", in, "-o", out)
+	if code != exitError || !strings.Contains(stderr, "cut.pcap: ") || !strings.Contains(stderr, "the report is of what comes before") {
+		t.Errorf("code %d, %q", code, stderr)
+	}
+	page, err := os.ReadFile(out)
+	if err != nil || !bytes.Contains(page, []byte("The file is damaged: ")) || !bytes.Contains(page, []byte("were sent again")) {
+		t.Errorf("%v, %d bytes", err, len(page))
+	}
+	onlyFile(t, out)
+
+	if err := os.WriteFile(in, b[:20], 0o600); err != nil {
+		t.Fatal(err)
+	}
+	os.Remove(out)
+	code, _, stderr = runFor(t, context.Background(), "report", in, "-o", out)
+	if _, err := os.Stat(out); code != exitError || err == nil || !strings.Contains(stderr, "cut.pcap: ") {
+		t.Errorf("code %d, %q, %v", code, stderr, err)
+	}
+}
+
+// A page that cannot be written whole leaves nothing behind.
+func TestReportThatCannotBeWritten(t *testing.T) {
+	dir := t.TempDir()
+	for name, want := range map[string]string{
+		dir:                               "is a directory",
+		filepath.Join(dir, "no", "where"): "no such file or directory",
+		"/dev/full":                       "no space left on device",
+	} {
+		code, _, stderr := runFor(t, context.Background(), "report", captureFile("udp-many"), "-o", name)
+		if code != exitError || !strings.Contains(stderr, want) {
+			t.Errorf("%s: code %d, %q, want %q", name, code, stderr, want)
+		}
+	}
+	code, _, stderr := runFor(t, context.Background(), "report", captureFile("udp-many"), "--flow", "9", "-o", filepath.Join(dir, "x"))
+	if entries, _ := os.ReadDir(dir); code != exitError || len(entries) != 0 || !strings.Contains(stderr, "there is no flow 9: the capture has 2") {
+		t.Errorf("code %d, %q, %v", code, stderr, entries)
+	}
+}
+
+// Interrupted while it waits for more, it reports what it has.
+func TestInterruptedReport(t *testing.T) {
+	b, err := os.ReadFile(captureFile("udp-many"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	in, feed := io.Pipe()
+	defer feed.Close()
+	go func() {
+		feed.Write(b)         // as much as is there;
+		feed.Write([]byte{0}) // when this is taken, all before was
+		cancel()
+	}()
+	var out, errs bytes.Buffer
+	code := run(ctx, []string{"report", "-", "--json"}, &stdio{in, &out, &errs})
+	if code != exitOK || !strings.Contains(out.String(), `"frames":113,`) || !strings.Contains(errs.String(), "interrupted; ") {
+		t.Errorf("code %d, %.200s, %s", code, out.String(), errs.String())
+	}
+}
+
+func TestReportPortsAndType(t *testing.T) {
+	for _, tt := range []struct{ args, want string }{
+		{"--port 47214 " + captureFile("udp-loss7"), `"frames":153,`},
+		{"--port 1,2 " + captureFile("udp-loss7"), `"frames":0,`},
+		{"--ethertype 0x8888 " + captureFile("ether-multi"), `"frames":0,`},
+		{captureFile("ether-multi"), `"frames":5,`},
+	} {
+		code, stdout, stderr := runFor(t, context.Background(), append([]string{"report", "--json"}, strings.Fields(tt.args)...)...)
+		if code != exitOK || !strings.Contains(stdout, tt.want) {
+			t.Errorf("%s: code %d, no %s; %s", tt.args, code, tt.want, stderr)
+		}
+	}
+}
