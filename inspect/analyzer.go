@@ -14,6 +14,9 @@ import (
 // take some 300 KB.
 const mostFlows = 128
 
+// longest is as long as a capture may last: sums of times do not overflow.
+const longest = 100 * 365 * 24 * time.Hour
+
 // Analyzer follows the flows of a capture. Give it the frames in the order of
 // the file.
 type Analyzer struct {
@@ -93,7 +96,7 @@ func (a *Analyzer) time(p *dissect.Packet) time.Duration {
 	if !a.begun {
 		a.begun, a.begin = true, p.Time
 	}
-	at := max(p.Time.Sub(a.begin), 0)
+	at := min(max(p.Time.Sub(a.begin), 0), longest)
 	if back := a.begin.Add(a.at).Sub(p.Time); back > 0 {
 		if a.capture.Backwards++; back > a.mostBackwards {
 			a.mostBackwards, a.firstBackwards = back, p.Record

@@ -35,13 +35,11 @@ func step(length float64, n int) float64 {
 	return 10 * unit
 }
 
-// timeTicks labels a piece of time.
-func timeTicks(from, to time.Duration, n int) (ticks []Tick) {
-	d := step(float64(to-from), n)
-	for i := math.Ceil(float64(from) / d); i*d <= float64(to); i++ {
-		ticks = append(ticks, Tick{
-			At: percent(i*d-float64(from), float64(to-from)), Text: inspect.Span(time.Duration(i * d)), Minor: len(ticks)%2 == 1,
-		})
+// timeTicks labels a piece of time from its begin on.
+func timeTicks(length time.Duration, n int) (ticks []Tick) {
+	d := max(time.Duration(step(float64(length), n)), 1)
+	for at := time.Duration(0); at <= length && len(ticks) <= n; at += d {
+		ticks = append(ticks, Tick{At: percent(float64(at), float64(length)), Text: inspect.Span(at), Minor: len(ticks)%2 == 1})
 	}
 	return ticks
 }

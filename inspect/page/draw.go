@@ -86,7 +86,7 @@ func drawSequence(f *inspect.Flow) (s sequence) {
 			low, high = min(low, p.Height), max(high, p.Height)
 		}
 	}
-	s.X = timeTicks(from, to, 8)
+	s.X = timeTicks(to-from, 8)
 	top, ticks := wholeAxis(float64(high - low))
 	s.Y = ticks
 	x, y := scale{float64(from), float64(to - from)}, scale{float64(low), top}
@@ -113,14 +113,15 @@ func drawSequence(f *inspect.Flow) (s sequence) {
 		inspect.MarkRestart: len(f.Restarts),
 	}
 	for _, m := range f.Marks {
-		text := fmt.Sprintf("frame %d %s at %s, record %d", m.ID, markTexts[m.Kind], inspect.Span(m.At), m.Record)
+		at := inspect.Span(m.At - from)
+		text := fmt.Sprintf("frame %d %s at %s, record %d", m.ID, markTexts[m.Kind], at, m.Record)
 		switch {
 		case m.Kind == inspect.MarkGap:
-			text = fmt.Sprintf("frame %d never seen; passed over at %s by record %d", m.ID, inspect.Span(m.At), m.Record)
+			text = fmt.Sprintf("frame %d never seen; passed over at %s by record %d", m.ID, at, m.Record)
 		case m.Kind == inspect.MarkRestart:
-			text = fmt.Sprintf("sender began anew at %s, record %d", inspect.Span(m.At), m.Record)
+			text = fmt.Sprintf("sender began anew at %s, record %d", at, m.Record)
 		case m.Sent > 0:
-			text = fmt.Sprintf("frame %d sent for the %s time at %s, record %d", m.ID, ordinal(m.Sent), inspect.Span(m.At), m.Record)
+			text = fmt.Sprintf("frame %d sent for the %s time at %s, record %d", m.ID, ordinal(m.Sent), at, m.Record)
 		}
 		s.Marks = append(s.Marks, mark{
 			Class: m.Kind, Text: text,
@@ -132,8 +133,11 @@ func drawSequence(f *inspect.Flow) (s sequence) {
 			s.Kinds = append(s.Kinds, kind{k, markTexts[k], counts[k]})
 		}
 	}
+	if f.First > 0 {
+		s.Note = fmt.Sprintf("Time runs from the first frame of the flow on, %s after that of the capture. ", inspect.Span(f.First))
+	}
 	if f.Every > 1 {
-		s.Note = fmt.Sprintf("One of %d frames is drawn.", f.Every)
+		s.Note += fmt.Sprintf("One of %d frames is drawn.", f.Every)
 	}
 	return s
 }

@@ -44,7 +44,7 @@ func drawInFlight(f *inspect.Flow) (c chart) {
 	}
 	from, to := ends(f)
 	top, ticks := wholeAxis(float64(f.InFlightMost))
-	c.X, c.Y = timeTicks(from, to, 6), ticks
+	c.X, c.Y = timeTicks(to-from, 6), ticks
 	x, y := scale{float64(from), float64(to - from)}, scale{0, top}
 	values := make([]int, len(bins))
 	for i, b := range bins {
@@ -52,7 +52,7 @@ func drawInFlight(f *inspect.Flow) (c chart) {
 	}
 	c.Areas = []area{{"data", steps(x, from, width, values, nil)}}
 	for i, b := range bins {
-		c.column(x, from+time.Duration(i)*width, width, fmt.Sprintf("%s: at most %d in flight", inspect.Span(from+time.Duration(i)*width), b.InFlight))
+		c.column(x, from+time.Duration(i)*width, width, fmt.Sprintf("%s: at most %d in flight", inspect.Span(time.Duration(i)*width), b.InFlight))
 	}
 	c.Note = fmt.Sprintf("At most %s.", inspect.Grouped(int64(f.InFlightMost)))
 	return c
@@ -71,7 +71,7 @@ func drawThroughput(f *inspect.Flow) (c chart) {
 		most = max(most, rate(b.Data+b.ResentData))
 	}
 	top, ticks := valueAxis(most, func(v float64) string { return inspect.Size(v) + "/s" })
-	c.X, c.Y = timeTicks(from, to, 6), ticks
+	c.X, c.Y = timeTicks(to-from, 6), ticks
 	x, y := scale{float64(from), float64(to - from)}, scale{0, top}
 	first, all := make([]int, len(bins)), make([]int, len(bins))
 	for i, b := range bins {
@@ -82,7 +82,7 @@ func drawThroughput(f *inspect.Flow) (c chart) {
 		c.Areas = append(c.Areas, area{"resent", steps(x, from, width, all, first)})
 	}
 	for i, b := range bins {
-		text := fmt.Sprintf("%s: %s/s, %d frames", inspect.Span(from+time.Duration(i)*width), inspect.Size(rate(b.Data)), b.Frames)
+		text := fmt.Sprintf("%s: %s/s, %d frames", inspect.Span(time.Duration(i)*width), inspect.Size(rate(b.Data)), b.Frames)
 		if b.Resent > 0 {
 			text += fmt.Sprintf("; and %s/s in %d copies", inspect.Size(rate(b.ResentData)), b.Resent)
 		}

@@ -50,13 +50,13 @@ func drawWaterfall(f *inspect.Flow) (w waterfall) {
 		w.Note = fmt.Sprintf("Each by its id, from its own begin on: %d of %s, those that took longest.",
 			len(shown), inspect.Grouped(int64(all)))
 	}
-	w.X = timeTicks(from, to, 6)
+	w.X = timeTicks(to-from, 6)
 	for _, t := range shown {
 		start := from
 		if slow {
 			start = t.Begin
 		}
-		r := newRow(&t, start, to-from)
+		r := newRow(&t, f.First, start, to-from)
 		w.Tails = w.Tails || r.Tail > 0
 		w.Open = w.Open || !t.Complete
 		w.Rows = append(w.Rows, r)
@@ -64,12 +64,12 @@ func drawWaterfall(f *inspect.Flow) (w waterfall) {
 	return w
 }
 
-func newRow(t *inspect.Transaction, start, length time.Duration) row {
+func newRow(t *inspect.Transaction, first, start, length time.Duration) row {
 	share := func(d time.Duration) float64 { return percent(float64(max(d, 0)), float64(length)) }
 	r := row{
 		Label: fmt.Sprint(t.ID), Class: "data", Left: share(t.Begin - start), Width: share(t.End - t.Begin),
 		Text: fmt.Sprintf("transaction %d, %s in %d of %d messages: begins at %s (record %d), last message after %s",
-			t.ID, inspect.Size(float64(t.Bytes)), t.Messages, t.Of, inspect.Span(t.Begin), t.Record, inspect.Span(t.End-t.Begin)),
+			t.ID, inspect.Size(float64(t.Bytes)), t.Messages, t.Of, inspect.Span(t.Begin-first), t.Record, inspect.Span(t.End-t.Begin)),
 	}
 	if !t.Complete {
 		r.Class = "resent"

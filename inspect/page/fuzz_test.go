@@ -1,0 +1,45 @@
+package page_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/dgrdma/dgrdma/frame/dissect"
+	"github.com/dgrdma/dgrdma/inspect"
+	"github.com/dgrdma/dgrdma/inspect/page"
+)
+
+// FuzzPage makes pages of any file at all.
+func FuzzPage(f *testing.F) {
+	for _, name := range []string{"ether-loss5-pingpong", "udp-loss7", "fpga-lost-ack-stalls"} {
+		b, err := os.ReadFile(filepath.Join("..", "..", "frame", "testdata", "captures", name+".pcap"))
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b)
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		r, err := dissect.NewReader(bytes.NewReader(b), dissect.Options{})
+		if err != nil {
+			return
+		}
+		a := inspect.New()
+		p, err := r.Next()
+		for ; err == nil; p, err = r.Next() {
+			a.Add(p)
+		}
+		a.Counted(r.Stats())
+		a.Damaged(err)
+		var out bytes.Buffer
+		if err := page.Write(&out, a.Report(), page.Options{Title: "any"}); err != nil {
+			t.Fatal(err)
+		}
+		for _, bad := range []string{"NaN", "Inf", "ZgotmplZ", "%!"} {
+			if bytes.Contains(out.Bytes(), []byte(bad)) {
+				t.Errorf("the page has %q", bad)
+			}
+		}
+	})
+}
