@@ -69,6 +69,16 @@ type view struct {
 	WithData int // flows that could be drawn
 }
 
+// Anchor returns where a flow is on the page: its pictures, or its row.
+func (v *view) Anchor(flow int) string {
+	for i := range v.Drawn {
+		if v.Drawn[i].Number == flow {
+			return fmt.Sprint("flow", flow)
+		}
+	}
+	return fmt.Sprint("row", flow)
+}
+
 // Sums adds up all flows.
 func (v *view) Sums() (s struct {
 	Data           int64

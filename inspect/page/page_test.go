@@ -107,6 +107,11 @@ func TestPagesStandAlone(t *testing.T) {
 				t.Errorf("%s: has %q", name, outside)
 			}
 		}
+		for _, m := range regexp.MustCompile(`href="#([^"]*)"`).FindAllSubmatch(b, -1) {
+			if !bytes.Contains(b, fmt.Appendf(nil, ` id="%s"`, m[1])) {
+				t.Errorf("%s: a link to #%s, which is not there", name, m[1])
+			}
+		}
 		for _, tag := range []string{"section", "figure", "div", "svg", "table", "tr", "i", "p", "ol", "ul", "span"} {
 			opened, closed := bytes.Count(b, []byte("<"+tag+" "))+bytes.Count(b, []byte("<"+tag+">")), bytes.Count(b, []byte("</"+tag+">"))
 			if opened != closed {
