@@ -10,15 +10,15 @@ import (
 	"path/filepath"
 )
 
-// output is a file that has its name only once it is whole.
-type output struct {
+// pageFile is a file that has its name only once it is whole.
+type pageFile struct {
 	name  string // "-" is standard output
 	force bool
 	std   io.Writer
 }
 
 // check finds out before the work whether the file may be written.
-func (o *output) check() error {
+func (o *pageFile) check() error {
 	if o.name == "-" {
 		return nil
 	}
@@ -37,7 +37,7 @@ func (o *output) check() error {
 }
 
 // write has the content written beside the file, and then gives it its name.
-func (o *output) write(content func(io.Writer) error) error {
+func (o *pageFile) write(content func(io.Writer) error) error {
 	if o.name == "-" {
 		return buffered(o.std, content)
 	}
@@ -66,7 +66,7 @@ func (o *output) write(content func(io.Writer) error) error {
 }
 
 // partial is a name beside the file that nobody else uses.
-func (o *output) partial() string {
+func (o *pageFile) partial() string {
 	dir, base := filepath.Split(o.name)
 	return fmt.Sprintf("%s.%s.%d.part", dir, base, os.Getpid())
 }

@@ -84,7 +84,7 @@ func (o *reportOptions) run(ctx context.Context, std *stdio, name string) error 
 	if o.out == "" {
 		o.out = "-"
 	}
-	out := output{name: o.out, force: o.force, std: std.out}
+	out := pageFile{name: o.out, force: o.force, std: std.out}
 	if err := out.check(); err != nil {
 		return err
 	}
@@ -113,14 +113,14 @@ func (o *reportOptions) run(ctx context.Context, std *stdio, name string) error 
 	if ctx.Err() != nil {
 		interrupted = "interrupted; "
 	}
-	fmt.Fprintf(std.err, "%s: %s%s\n", title, interrupted, summary(r))
+	fmt.Fprintf(std.err, "%s: %s%s\n", title, interrupted, reportSummary(r))
 	if damage != nil {
 		return fmt.Errorf("%s: %w; the report is of what comes before", title, damage)
 	}
 	return nil
 }
 
-func summary(r *inspect.Report) string {
+func reportSummary(r *inspect.Report) string {
 	n := map[inspect.Severity]int{}
 	for _, f := range r.Findings {
 		n[f.Severity]++

@@ -45,15 +45,6 @@ func TestReportWritesAPage(t *testing.T) {
 	onlyFile(t, out)
 }
 
-// onlyFile reports what was left beside a file.
-func onlyFile(t *testing.T, name string) {
-	t.Helper()
-	entries, err := os.ReadDir(filepath.Dir(name))
-	if err != nil || len(entries) != 1 || entries[0].Name() != filepath.Base(name) {
-		t.Errorf("beside %s: %v, %v", name, entries, err)
-	}
-}
-
 func TestReportOnStandardInputAndOutput(t *testing.T) {
 	b, err := os.ReadFile(captureFile("fpga-many"))
 	if err != nil {
