@@ -24,6 +24,8 @@ type (
 	Trace       = endpoint.Trace
 	Stats       = endpoint.Stats
 	ConnStats   = endpoint.ConnStats
+	Counters    = endpoint.Counters
+	PeerName    = endpoint.PeerName
 	PeerError   = endpoint.PeerError
 	Reason      = endpoint.Reason
 	EndpointID  = frame.EndpointID

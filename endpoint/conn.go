@@ -56,11 +56,12 @@ type Conn struct {
 	holding  ack.Instant
 	rested   ack.Instant // when the last thing posted was done
 	session  session
-	reached  ack.Wide // newest id heard from the peer
-	counters Counters // of the sending half
-	received Counters // of the receiving half, as of its last batch
-	open     int      // likewise: incomplete incoming transactions
-	err      error    // why nothing can be posted
+	reached  ack.Wide    // newest id heard from the peer
+	counters Counters    // of the sending half
+	received Counters    // of the receiving half, as of its last batch
+	open     int         // likewise: incomplete incoming transactions
+	heardAt  ack.Instant // likewise: when its last frame came
+	err      error       // why nothing can be posted
 	closed   bool
 	done     chan struct{}
 	drained  chan struct{} // not nil while someone waits for posted to become empty
@@ -311,18 +312,4 @@ func (c *Conn) Close() error {
 	c.ep.forget(c)
 	c.ep.finish(fin)
 	return nil
-}
-
-// Stats returns a snapshot of the connection's counters.
-func (c *Conn) Stats() ConnStats {
-	now := c.ep.now()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	s := ConnStats{
-		Counters: c.counters, Peer: c.Name(),
-		RTT: c.sender.RTT().Smoothed(), MinRTT: c.sender.RTT().Min(now), Window: c.ctl.Window(),
-		InFlight: c.sender.InFlight(), Queued: c.posted.n, Open: c.open, Down: c.err != nil,
-	}
-	s.Counters.Add(&c.received)
-	return s
 }

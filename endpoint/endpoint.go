@@ -117,22 +117,6 @@ func (e *Endpoint) LocalAddr() transport.Addr { return e.transport.LocalAddr() }
 // Memory returns what peers write into.
 func (e *Endpoint) Memory() Memory { return e.memory }
 
-// Stats returns a snapshot of all counters.
-func (e *Endpoint) Stats() Stats {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	conns := e.peers.Load().all
-	s := Stats{Counters: e.gone, Peers: len(conns)}
-	for _, c := range conns {
-		cs := c.Stats()
-		s.Counters.Add(&cs.Counters)
-	}
-	if t, ok := e.transport.(transport.Counter); ok {
-		s.Transport = t.Stats()
-	}
-	return s
-}
-
 // Shutdown refuses new transactions, waits until those that are posted are
 // done or the context is, and closes the endpoint.
 func (e *Endpoint) Shutdown(ctx context.Context) error {

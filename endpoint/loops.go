@@ -355,6 +355,6 @@ func (c *Conn) endBatch(now ack.Instant, fin *finished) (work bool) {
 	c.reached = r.recv.Newest()
 	c.session.paired = c.session.paired || r.paired && r.life == c.session.theirs
 	c.received = r.counters
-	c.open = r.open.n
+	c.open, c.heardAt = r.open.n, r.lastAt
 	return work
 }
