@@ -174,13 +174,13 @@ func (c *Consumer) Release(m Message) error {
 	if m.Number != k || m.Bytes == nil {
 		return c.link.wrap("receive from", ErrOutOfTurn)
 	}
-	c.flags[k%c.wire.buffers].Store(0)
+	flag := &c.flags[k%c.wire.buffers]
+	n := min(Flag(flag.Load()).Length(), c.wire.size)
+	flag.Store(0)
 	if !c.freed.CompareAndSwap(k, k+1) {
 		return c.link.wrap("receive from", ErrOutOfTurn) // two at once
 	}
-	if !m.EOF { // the producer needs no more
-		c.credits.back(k)
-	}
+	c.credits.back(k, uint64(n), m.EOF)
 	return nil
 }
 

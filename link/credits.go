@@ -20,6 +20,8 @@ type credits struct {
 	busy bool               // it is under way
 	told uint64             // what it says
 
+	bytes uint64 // of all messages given back
+
 	slot  []creditSlot // each: of the buffers
 	early []uint64     // messages given back before it was known where that is told
 }
@@ -45,7 +47,7 @@ func (r *credits) begin(how returns, addr, pitch uint32) {
 	r.received()
 	if how == returnsEach {
 		for _, k := range early {
-			r.back(k)
+			r.back(k, 0, false)
 		}
 	}
 }
@@ -67,9 +69,15 @@ func (r *credits) received() {
 	}
 }
 
-// back is called when the buffer of message k was given back.
-func (r *credits) back(k uint64) {
+// back is called when the buffer of message k, of n bytes, was given back. The
+// producer needs that of the last one no more.
+func (r *credits) back(k, n uint64, last bool) {
 	r.mu.Lock()
+	r.bytes += n
+	if last {
+		r.mu.Unlock()
+		return
+	}
 	post := r.countDue()
 	var s *creditSlot
 	if !r.begun {

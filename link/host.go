@@ -40,6 +40,7 @@ type Host struct {
 	onEvent func(dgrdma.Event)
 	number  atomic.Uint32 // of the latest link
 	polling sync.Mutex    // who drives a manual endpoint
+	roll    roll
 
 	mu     sync.Mutex
 	ports  map[string]*Listener
@@ -224,6 +225,7 @@ func (p *peer) add(l *Link) {
 	p.mu.Lock()
 	p.links[l.number] = l
 	p.mu.Unlock()
+	p.host.roll.enter(l)
 }
 
 func (p *peer) link(number uint32) *Link {

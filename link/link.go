@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/dgrdma/dgrdma/dgrdma"
 )
@@ -23,6 +24,7 @@ type Link struct {
 	number  uint32
 	life    uint32 // of the connection; nothing of this link reaches another
 	attempt uint64
+	made    time.Time
 	memory  span            // of the half that receives, and of the credits
 	answer  chan error      // what the listener says, for the dialer
 	down    chan struct{}   // closed when err is set
@@ -41,7 +43,8 @@ type Link struct {
 
 func newLink(p *peer, life uint32, port string, attempt uint64) *Link {
 	return &Link{
-		host: p.host, peer: p, number: p.host.newNumber(), life: life, port: port, attempt: attempt, answer: make(chan error, 1), down: make(chan struct{}), gone: p.conn.Done(),
+		host: p.host, peer: p, number: p.host.newNumber(), life: life, port: port, attempt: attempt, made: time.Now(),
+		answer: make(chan error, 1), down: make(chan struct{}), gone: p.conn.Done(),
 	}
 }
 
@@ -159,6 +162,7 @@ func (l *Link) advance() {
 	l.peer.mu.Lock()
 	delete(l.peer.links, l.number)
 	l.peer.mu.Unlock()
+	l.host.roll.strike(l)
 	l.withdraw()
 	if m := l.memory; m.n > 0 {
 		l.host.ep.AfterBatch(func() { l.host.block.give(uint32(m.at), m.n) })

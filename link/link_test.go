@@ -118,6 +118,9 @@ func nothingLeft(t testing.TB, hosts ...*Host) {
 			t.Errorf("host %d: memory that is free: %v", h.ep.ID(), free)
 		}
 		h.block.mu.Unlock()
+		if s := h.Stats(); len(s.Links) != 0 || s.Free != s.Memory {
+			t.Errorf("host %d: %d links are listed, %d bytes of %d free", h.ep.ID(), len(s.Links), s.Free, s.Memory)
+		}
 		for _, c := range h.ep.Conns() {
 			p := c.Memory().(*peer)
 			if k := len(p.all()); k != 0 {

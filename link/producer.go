@@ -26,6 +26,7 @@ type Producer struct {
 	committed atomic.Uint64
 	returned  atomic.Uint64 // buffers that the consumer gave back
 	done      atomic.Uint64 // transactions, in any order
+	bytes     atomic.Uint64 // of messages committed
 	lost      atomic.Bool   // some failed
 	waiting   waiting
 }
@@ -181,6 +182,7 @@ func (p *Producer) commit(b Buffer, f Flag) error {
 	s.t.CompletionAddr, s.t.CompletionValue = p.wire.flags+uint32(i)*p.wire.flagPitch, uint32(f)
 	s.t.Done, s.t.Cookie = sent, s
 	s.busy.Store(true)
+	p.bytes.Store(p.bytes.Load() + uint64(f.Length()))
 	p.committed.Store(k + 1)
 	if err := p.link.post(&s.t); err != nil {
 		sent(&s.t, err)

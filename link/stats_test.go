@@ -1,0 +1,201 @@
+package link
+
+import (
+	"context"
+	"errors"
+	"io"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/dgrdma/dgrdma/dgrdma"
+	"github.com/dgrdma/dgrdma/transport"
+)
+
+// TestStats follows the buffers of a link from hand to hand.
+func TestStats(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNet(t, 1)
+		a, b, out, in := pair(t, n, nil, &Options{Buffers: 8, Size: 100})
+		ctx := context.Background()
+		name := func(id uint32) dgrdma.PeerName {
+			return dgrdma.PeerName{ID: dgrdma.EndpointID(id), Addr: transport.SimAddr(id)}
+		}
+		expect := func(when string, wantOut ProducerStats, wantIn ConsumerStats) {
+			t.Helper()
+			synctest.Wait()
+			time.Sleep(time.Second) // acknowledgements that wait for company
+			synctest.Wait()
+			wantOut.Buffers, wantOut.Size, wantIn.Buffers, wantIn.Size = 8, 100, 8, 100
+			here, there := out.Stats(), in.Stats()
+			if here.In != nil || there.Out != nil || *here.Out != wantOut {
+				t.Errorf("%s: the producer is %+v, want %+v", when, *here.Out, wantOut)
+			}
+			if *there.In != wantIn {
+				t.Errorf("%s: the consumer is %+v, want %+v", when, *there.In, wantIn)
+			}
+			if s := a.Stats(); len(s.Links) != 1 || *s.Links[0].Out != wantOut || s.Sent != wantOut.Traffic || s.Received != (Traffic{}) {
+				t.Errorf("%s: the sending host is %+v", when, s)
+			}
+			if s := b.Stats(); len(s.Links) != 1 || *s.Links[0].In != wantIn || s.Received != wantIn.Traffic || s.Sent != (Traffic{}) || s.Made != 1 {
+				t.Errorf("%s: the receiving host is %+v", when, s)
+			}
+		}
+		expect("at first", ProducerStats{Free: 8}, ConsumerStats{Free: 8})
+		if s := out.Stats(); s.Port != "port" || s.Peer != name(2) || s.Dialing || s.Closing || s.Err != nil || s.Age <= 0 || s.Number != out.number {
+			t.Errorf("%+v", s)
+		}
+
+		held, err := out.Out.Acquire(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		expect("acquired", ProducerStats{Free: 7, Acquired: 1}, ConsumerStats{Free: 8})
+		out.Out.Commit(held, 0, 50)
+		for range 2 {
+			if err := out.Out.Send(ctx, 0, make([]byte, 100)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		expect("sent", ProducerStats{Traffic: Traffic{3, 250}, Free: 5, Filled: 3}, ConsumerStats{Free: 5, Waiting: 3})
+
+		var got []Message
+		for range 3 {
+			m, err := in.In.Recv(ctx)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, m)
+		}
+		expect("received", ProducerStats{Traffic: Traffic{3, 250}, Free: 5, Filled: 3}, ConsumerStats{Traffic: Traffic{3, 0}, Free: 5, Held: 3})
+		in.In.Release(got[0])
+		expect("one released", ProducerStats{Traffic: Traffic{3, 250}, Free: 5, Filled: 3},
+			ConsumerStats{Traffic: Traffic{3, 50}, Free: 6, Held: 2, Owed: 1})
+		in.In.Release(got[1])
+		expect("a quarter released", ProducerStats{Traffic: Traffic{3, 250}, Free: 7, Filled: 1}, ConsumerStats{Traffic: Traffic{3, 150}, Free: 7, Held: 1})
+		in.In.Release(got[2])
+
+		// What went through a link stays in the sum when it is over.
+		if err := out.Close(); err != nil {
+			t.Error(err)
+		}
+		if s := out.Stats(); !s.Closing || !errors.Is(s.Err, ErrClosed) {
+			t.Errorf("closed by the application: %+v", s)
+		}
+		if _, err := in.In.Recv(ctx); err != io.EOF {
+			t.Error(err)
+		}
+		in.Close()
+		synctest.Wait()
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if s := a.Stats(); s.Sent != (Traffic{4, 250}) || len(s.Links) != 0 || s.Made != 1 {
+			t.Errorf("the sending host, afterwards: %+v", s)
+		}
+		if s := b.Stats(); s.Received != (Traffic{4, 250}) || s.Sent != (Traffic{}) || len(s.Links) != 0 {
+			t.Errorf("the receiving host, afterwards: %+v", s)
+		}
+		nothingLeft(t, a, b)
+	})
+}
+
+// TestStatsOfPortsAndDials: what is not a link yet is seen too.
+func TestStatsOfPortsAndDials(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNet(t, 1)
+		a, b := n.host(1, nil), n.host(2, nil)
+		for _, name := range []string{"second", "first"} {
+			if _, err := b.Listen(name, nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() {
+			_, err := dial(ctx, a, 2, "second", nil)
+			ended <- err
+		}()
+		synctest.Wait()
+		time.Sleep(time.Second)
+		if s := b.Stats(); !slices.Equal(s.Ports, []PortStats{{"first", 0}, {"second", 1}}) || len(s.Links) != 0 {
+			t.Errorf("the listening host: %+v", s)
+		}
+		if s := a.Stats(); len(s.Links) != 1 || !s.Links[0].Dialing || s.Links[0].Port != "second" || *s.Links[0].Out != (ProducerStats{}) {
+			t.Errorf("the dialing host: %+v", s)
+		}
+		cancel()
+		if err := <-ended; err == nil {
+			t.Error("nobody accepted")
+		}
+	})
+}
+
+// TestStatsAmidTraffic is for the race detector, and for sums: they never shrink,
+// and no buffer is in two places.
+func TestStatsAmidTraffic(t *testing.T) {
+	n := newNet(t, 1)
+	a, b := n.host(1, nil), n.host(2, nil)
+	var all sync.WaitGroup
+	stop := make(chan struct{})
+	all.Go(func() {
+		var sent, received Traffic
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			for _, h := range []*Host{a, b} {
+				s := h.Stats()
+				if h == a && (s.Sent.Bytes < sent.Bytes || s.Sent.Messages < sent.Messages) || h == b && (s.Received.Bytes < received.Bytes || s.Received.Messages < received.Messages) {
+					t.Errorf("sums shrink: %+v after %v and %v", s, sent, received)
+				}
+				for _, l := range s.Links {
+					if o := l.Out; o != nil && (o.Free < 0 || o.Acquired < 0 || o.Filled < 0) {
+						t.Errorf("%+v", *o)
+					}
+					if i := l.In; i != nil && (i.Free < 0 || i.Waiting < 0 || i.Held < 0 || i.Free+i.Waiting+i.Held != i.Buffers) {
+						t.Errorf("%+v", *i)
+					}
+				}
+				if h == a {
+					sent = s.Sent
+				} else {
+					received = s.Received
+				}
+			}
+		}
+	})
+	const links, messages, size = 5, 2000, 100
+	for range links {
+		out, in := join(t, a, b, "port", nil, &Options{Buffers: 16, Size: size})
+		var both sync.WaitGroup
+		both.Go(func() {
+			for range messages {
+				if err := out.Out.Send(context.Background(), 0, make([]byte, size)); err != nil {
+					t.Error(err)
+				}
+			}
+			if err := out.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+		both.Go(func() {
+			for _, err := range in.In.Messages(context.Background()) {
+				if err != nil {
+					t.Error(err)
+				}
+			}
+			in.Close()
+		})
+		both.Wait()
+	}
+	close(stop)
+	all.Wait()
+	want := Traffic{links * (messages + 1), links * messages * size}
+	if s, r := a.Stats().Sent, b.Stats().Received; s != want || r != want {
+		t.Errorf("%+v were sent and %+v received, want %+v", s, r, want)
+	}
+}
