@@ -44,18 +44,24 @@ func (c *Counters) Add(o *Counters) {
 	}
 }
 
-func (c *Counters) words() []*uint64 {
-	w := []*uint64{
+// words are all counters, in an array because endpoints may have thousands of
+// connections to be added up under a lock.
+func (c *Counters) words() (w [plainCounters + int(numReasons)]*uint64) {
+	for i, p := range [plainCounters]*uint64{
 		&c.FramesSent, &c.FramesReceived, &c.BytesSent, &c.BytesReceived, &c.MessagesPlaced, &c.DataPlaced,
 		&c.Completions, &c.TransactionsDone, &c.TransactionsLost, &c.RetransmitsFast, &c.RetransmitsTimed, &c.Probes,
 		&c.Duplicates, &c.Swallowed, &c.AcksAlone, &c.AcksCarried, &c.AcksReceived, &c.AcksHeld, &c.OpenEvicted,
 		&c.Restarts, &c.WindowFull, &c.Congested,
+	} {
+		w[i] = p
 	}
 	for i := range c.Refused {
-		w = append(w, &c.Refused[i])
+		w[plainCounters+i] = &c.Refused[i]
 	}
 	return w
 }
+
+const plainCounters = 22 // all but Refused
 
 // ConnStats is a snapshot of one connection.
 type ConnStats struct {
