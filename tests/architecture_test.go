@@ -33,8 +33,9 @@ var allowed = map[string][]string{
 	"examples/requests":       {"link"},
 	"examples/pipeline":       {"link"},
 	"link":                    {"dgrdma", "frame", "url"},
+	"metrics":                 {"dgrdma", "link"},
 	"dgrdma":                  {"endpoint", "frame", "transport", "transport/ether", "transport/udp", "url"},
-	"cmd/dgrdmacat":           {"dgrdma", "link", "frame", "frame/dissect", "inspect/text", "transport", "transport/simnet", "transport/tap", "url", "golang.org/x/sys/unix", "golang.org/x/net/bpf", "github.com/mdlayher/packet", "inspect", "inspect/page"},
+	"cmd/dgrdmacat":           {"dgrdma", "link", "frame", "frame/dissect", "inspect/text", "transport", "transport/simnet", "transport/tap", "url", "golang.org/x/sys/unix", "golang.org/x/net/bpf", "github.com/mdlayher/packet", "inspect", "inspect/page", "metrics"},
 	"tests/peers":             {"frame", "transport"},
 	"tests/netns": {
 		"github.com/vishvananda/netlink", "github.com/vishvananda/netns", "github.com/google/nftables", "golang.org/x/sys/unix",

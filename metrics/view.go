@@ -1,0 +1,138 @@
+package metrics
+
+import "time"
+
+// Format is the number that stands in [View.Format]: it changes when keys change
+// their meaning or vanish.
+const Format = 1
+
+// View is the object at /debug/dgrdma: everything that is shown, at one moment.
+// Times are in seconds.
+type View struct {
+	Format    int        `json:"dgrdma"` // Format
+	PID       int        `json:"pid"`
+	Time      time.Time  `json:"time"`
+	Elapsed   float64    `json:"elapsed_s"` // since the registry was made, by a clock that nobody sets
+	Endpoints []Endpoint `json:"endpoints"`
+}
+
+// Endpoint is one endpoint.
+type Endpoint struct {
+	Name      string            `json:"name"` // id@address
+	ID        uint16            `json:"id"`
+	Address   string            `json:"address"`
+	URL       string            `json:"url,omitempty"` // what peers are told, if it was opened by a string
+	Age       float64           `json:"age_s"`
+	Memory    uint64            `json:"memory_bytes"` // what peers write into; 0: not known
+	GiveUp    float64           `json:"give_up_s"`
+	Error     string            `json:"error,omitempty"`   // why its wire failed
+	Counters  map[string]uint64 `json:"counters"`          // of all connections, closed ones included
+	Refused   map[string]uint64 `json:"refused,omitempty"` // frames that were not applied, by reason
+	Transport map[string]uint64 `json:"transport"`         // of its wire
+	Peers     []Peer            `json:"peers"`
+	Host      *Host             `json:"host,omitempty"` // its links; none: it is not a host's
+}
+
+// The states of peers.
+const (
+	StateUp          = "up"          // data can flow
+	StateUnheard     = "unheard"     // likewise, but nothing came yet
+	StateIntroducing = "introducing" // the peer has not said who it is
+	StateDown        = "down"        // given up, or closed
+)
+
+// Peer is one connection of an endpoint.
+type Peer struct {
+	Name         string            `json:"name"` // id@address
+	ID           uint16            `json:"id"`
+	Address      string            `json:"address"`
+	Profile      string            `json:"profile"` // what kind of peer it is taken for
+	State        string            `json:"state"`
+	Error        string            `json:"error,omitempty"`        // why it is down
+	Learned      bool              `json:"learned"`                // from what it sent, and not connected since
+	Memory       uint64            `json:"memory_bytes,omitempty"` // of the peer; none: not known
+	FrameBytes   int               `json:"frame_bytes"`            // of a full frame
+	Life         uint32            `json:"life"`                   // counts how often what was posted was given up, from 1
+	OurLife      uint32            `json:"our_life,omitempty"`     // none: it takes no introductions
+	TheirLife    uint32            `json:"their_life,omitempty"`   // none: it has not introduced itself
+	RTT          float64           `json:"rtt_s,omitempty"`
+	RTTMin       float64           `json:"rtt_min_s,omitempty"`
+	WindowFrames int               `json:"window_frames"`          // that may wait for acknowledgement
+	WindowBytes  int               `json:"window_bytes,omitempty"` // that the controller allows in flight; none: no limit
+	InFlight     int               `json:"in_flight_frames"`       // that wait for acknowledgement
+	Lost         int               `json:"lost_frames"`            // of those, will be sent again
+	Queued       int               `json:"queued_transactions"`    // posted and not done
+	Open         int               `json:"open_transactions"`      // incoming, incomplete
+	Silent       *float64          `json:"silent_s,omitempty"`     // since its last frame; none: it sent none
+	Counters     map[string]uint64 `json:"counters"`
+	Refused      map[string]uint64 `json:"refused,omitempty"`
+}
+
+// Host is the links of an endpoint.
+type Host struct {
+	Memory   uint64  `json:"memory_bytes"` // for links to receive into
+	Free     uint64  `json:"free_bytes"`   // of that
+	Ports    []Port  `json:"ports"`
+	Made     uint64  `json:"links_made"`
+	Sent     Traffic `json:"sent"`     // of all links, those that are over included
+	Received Traffic `json:"received"` // likewise
+	Links    []Link  `json:"links"`
+}
+
+// Port is a port that is listened on.
+type Port struct {
+	Name    string `json:"name"`
+	Waiting int    `json:"waiting"` // links asked for and not accepted yet
+}
+
+// Traffic is what went through a link one way.
+type Traffic struct {
+	Messages uint64 `json:"messages"` // end of file counts as one
+	Bytes    uint64 `json:"bytes"`    // as far as messages were given back, for what is received
+}
+
+// The states of links.
+const (
+	LinkDialing = "dialing" // the other side has not answered yet
+	LinkOpen    = "open"
+	LinkClosing = "closing" // the application is through with it
+	LinkFailed  = "failed"  // see Error
+)
+
+// Link is one link.
+type Link struct {
+	Number uint32  `json:"number"` // unique in its host
+	Port   string  `json:"port"`   // empty: it was made of descriptors
+	Peer   string  `json:"peer"`   // as Peer.Name
+	State  string  `json:"state"`
+	Error  string  `json:"error,omitempty"`
+	Age    float64 `json:"age_s"`
+	Out    *Out    `json:"out,omitempty"` // none: it sends nothing
+	In     *In     `json:"in,omitempty"`
+}
+
+// Out is the half of a link that sends. Each of the other side's buffers is free,
+// acquired, or filled.
+type Out struct {
+	Traffic
+	Buffers        int  `json:"buffers"`
+	BufferBytes    int  `json:"buffer_bytes"`
+	Free           int  `json:"free"`           // credits
+	Acquired       int  `json:"acquired"`       // handed out, and not committed
+	Filled         int  `json:"filled"`         // committed, and not given back
+	Unacknowledged int  `json:"unacknowledged"` // messages that may not have arrived yet
+	Lost           bool `json:"lost,omitempty"` // some of them never will
+}
+
+// In is the half of a link that receives. Each of its buffers is free, waiting, or
+// held.
+type In struct {
+	Traffic
+	Buffers     int  `json:"buffers"`
+	BufferBytes int  `json:"buffer_bytes"`
+	Free        int  `json:"free"`    // that the producer may fill
+	Waiting     int  `json:"waiting"` // filled, and not received yet
+	Held        int  `json:"held"`    // received, and not released
+	Owed        int  `json:"owed"`    // credits that the producer was not told of yet
+	EndOfFile   bool `json:"end_of_file,omitempty"`
+}
