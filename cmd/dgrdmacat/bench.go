@@ -18,6 +18,7 @@ type benchOptions struct {
 	once             bool
 	urlFile          string
 	wire             wireFlags
+	metrics          metricsFlag
 	plan             plan
 	size             int
 	peers, depth     int
@@ -49,6 +50,11 @@ Its options, as in udp:7100?giveup=2s, count before the flags.`,
 			if err := o.check(); err != nil {
 				return err
 			}
+			stop, err := o.metrics.start(std.err)
+			if err != nil {
+				return err
+			}
+			defer stop()
 			switch {
 			case o.link && o.serve != "":
 				return linkServe(ctx, o, std.err)
@@ -85,6 +91,7 @@ func (o *benchOptions) register(fs *flag.FlagSet) {
 	fs.BoolVar(&o.stream, "stream", false, "with --link: io.Copy at both ends")
 	fs.IntVar(&o.buffers, "buffers", 64, "with --link: buffers of --size bytes")
 	o.wire.register(fs)
+	o.metrics.register(fs)
 }
 
 // check refuses what does not go together and makes the plan.

@@ -87,6 +87,9 @@ func (c *client) open(profile *dgrdma.Profile) (err error) {
 	c.endpoint, err = dgrdma.Open(local.String(), &dgrdma.Config{
 		ID: dgrdma.EndpointID(c.plan.FirstID), Memory: c.target, Profile: profile, Queue: 1 << 20, BusyPoll: c.opt.busyPoll,
 	})
+	if err == nil {
+		c.opt.metrics.endpoint(c.endpoint)
+	}
 	return err
 }
 

@@ -52,6 +52,7 @@ func openLinkServer(ctx context.Context, o *benchOptions, local url.Endpoint) (*
 	if err != nil {
 		return nil, err
 	}
+	o.metrics.host(h)
 	s := &linkServer{host: h, ended: make(chan error)}
 	for _, name := range []string{messagePort, streamPort} {
 		opt := &link.Options{}
@@ -148,6 +149,7 @@ func (o *benchOptions) linkMeasure(ctx context.Context, local, peer url.Endpoint
 		return err
 	}
 	defer h.Close()
+	o.metrics.host(h)
 	port := messagePort
 	if o.stream {
 		port = streamPort

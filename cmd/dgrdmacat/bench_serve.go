@@ -58,6 +58,7 @@ func openServer(opt *benchOptions, local url.Endpoint, private bool, log io.Writ
 	if err != nil {
 		return nil, err
 	}
+	opt.metrics.endpoint(s.endpoint)
 	if local.Scheme == url.UDP {
 		if s.streams, err = serveTCP(s.endpoint.LocalAddr().AddrPort()); err != nil {
 			fmt.Fprintf(log, "no TCP beside it, --compare will fail: %v\n", err)

@@ -28,6 +28,11 @@ sleeps; give it to both sides.`,
 			if err := o.check(); err != nil {
 				return err
 			}
+			stop, err := o.metrics.start(std.err)
+			if err != nil {
+				return err
+			}
+			defer stop()
 			switch {
 			case o.link && o.serve != "":
 				return pingLinkServe(ctx, o, std.err)
@@ -46,6 +51,7 @@ type pingOptions struct {
 	once, json       bool
 	busyPoll, link   bool
 	n                int
+	metrics          metricsFlag
 }
 
 func (o *pingOptions) register(fs *flag.FlagSet) {
@@ -57,6 +63,7 @@ func (o *pingOptions) register(fs *flag.FlagSet) {
 	fs.BoolVar(&o.busyPoll, "busy-poll", false, "never sleep")
 	fs.BoolVar(&o.link, "link", false, "over a link; both sides need it")
 	fs.BoolVar(&o.json, "json", false, "print one JSON object")
+	o.metrics.register(fs)
 }
 
 func (o *pingOptions) check() error {
@@ -106,6 +113,7 @@ func pingServe(ctx context.Context, o *pingOptions, stderr io.Writer) error {
 		if err := p.open(local.String(), o.busyPoll, true); err != nil {
 			return err
 		}
+		o.metrics.endpoint(p.endpoint)
 		if first {
 			fmt.Fprintf(stderr, "answering on %s\nany peer may write into its memory\n", p.endpoint.URL())
 			// The next client finds us where this one did.
@@ -157,6 +165,7 @@ func pingTo(ctx context.Context, o *pingOptions, stdout, stderr io.Writer) error
 		return err
 	}
 	defer p.endpoint.Close()
+	o.metrics.endpoint(p.endpoint)
 	conn, err := p.endpoint.Dial(peer.String())
 	if err != nil {
 		return err

@@ -29,6 +29,7 @@ func pingLinkServe(ctx context.Context, o *pingOptions, stderr io.Writer) error 
 		return err
 	}
 	defer h.Close()
+	o.metrics.host(h)
 	port, err := h.Listen(pingPort, &link.Options{Directions: link.Both, Buffers: pingLinkBuffers, Size: pingBytes, Handle: answer})
 	if err != nil {
 		return err
@@ -92,6 +93,7 @@ func pingLinkTo(ctx context.Context, o *pingOptions, stdout, stderr io.Writer) e
 		return err
 	}
 	defer h.Close()
+	o.metrics.host(h)
 	trips := make([]time.Duration, 0, o.n)
 	through := make(chan error, 1)
 	var count atomic.Int64

@@ -1,0 +1,110 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/dgrdma/dgrdma/dgrdma"
+	"github.com/dgrdma/dgrdma/link"
+	"github.com/dgrdma/dgrdma/metrics"
+)
+
+// metricsFlag is --metrics, for commands that take long. They call start before
+// they open anything, and tell it of every endpoint or host that they open; it
+// notices by itself when these are closed. Without the flag it does nothing.
+type metricsFlag struct {
+	addr     string
+	registry *metrics.Registry // nil: nobody looks
+}
+
+func (m *metricsFlag) register(fs *flag.FlagSet) {
+	fs.StringVar(&m.addr, "metrics", "", "serve Prometheus metrics, and what top shows, over HTTP on this `address`: "+
+		"127.0.0.1:9100; :9100 means loopback too, 0.0.0.0:9100 every interface")
+}
+
+// endpoint shows an endpoint until it is closed.
+func (m *metricsFlag) endpoint(e *dgrdma.Endpoint) {
+	if m.registry != nil {
+		m.registry.Endpoint(e)
+	}
+}
+
+// host shows a host, its endpoint and its links until it is closed.
+func (m *metricsFlag) host(h *link.Host) {
+	if m.registry != nil {
+		m.registry.Host(h)
+	}
+}
+
+// stopWithin is how long stop waits for who is being answered. Arbitrary: an answer
+// takes milliseconds.
+const stopWithin = time.Second
+
+// start begins to serve, if the flag was given, and says where. stop ends it, and
+// everything that belongs to it.
+func (m *metricsFlag) start(stderr io.Writer) (stop func(), err error) {
+	if m.addr == "" {
+		return func() {}, nil
+	}
+	addr, err := httpAddress(m.addr)
+	if err != nil {
+		return nil, badUsage("--metrics %s: %w", m.addr, err)
+	}
+	l, err := net.Listen("tcp", addr)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return nil, fmt.Errorf("--metrics %s: the port is taken; give another one, or :0 for any that is free", m.addr)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("--metrics %s: %w", m.addr, err)
+	}
+	m.registry = metrics.New()
+	s := &http.Server{
+		Handler:        m.registry.Handler(),
+		ReadTimeout:    5 * time.Second,
+		WriteTimeout:   30 * time.Second,
+		IdleTimeout:    time.Minute,
+		MaxHeaderBytes: 16 << 10,
+	}
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		s.Serve(l) // ends with Shutdown
+	}()
+	fmt.Fprintf(stderr, "metrics on http://%v%s; dgrdmacat top %v shows them\n", l.Addr(), metrics.TextPath, l.Addr())
+	return func() {
+		ctx, cancel := context.WithTimeout(context.Background(), stopWithin)
+		defer cancel()
+		if s.Shutdown(ctx) != nil {
+			s.Close()
+		}
+		<-served
+	}, nil
+}
+
+// httpAddress completes an address of --metrics or top: a port by itself is on
+// loopback.
+func httpAddress(s string) (string, error) {
+	if strings.Trim(s, "0123456789") == "" {
+		s = ":" + s
+	}
+	host, port, err := net.SplitHostPort(s)
+	if err != nil {
+		return "", errors.New("need HOST:PORT, as in 127.0.0.1:9100, or :PORT")
+	}
+	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
+		return "", fmt.Errorf("port %q: need a number from 0 to 65535", port)
+	}
+	if host == "" {
+		host = "127.0.0.1"
+	}
+	return net.JoinHostPort(host, port), nil
+}
