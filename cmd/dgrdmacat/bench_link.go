@@ -247,7 +247,10 @@ func linkBoth(ctx context.Context, o *benchOptions, stdout, stderr io.Writer) er
 	if err != nil {
 		return err
 	}
-	s, err := openLinkServer(ctx, o, local)
+	// The server ends by what the client does, also if that is interrupted.
+	both, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	s, err := openLinkServer(both, o, local)
 	if err != nil {
 		return err
 	}
