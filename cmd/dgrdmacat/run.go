@@ -25,6 +25,7 @@ func init() {
 		&writeCommand,
 		&pingCommand,
 		&benchCommand,
+		&topCommand,
 		&decodeCommand,
 		&reportCommand,
 		&urlCommand,

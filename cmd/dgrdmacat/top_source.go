@@ -1,0 +1,126 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	neturl "net/url"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/dgrdma/dgrdma/metrics"
+)
+
+const (
+	lookWithin = 5 * time.Second
+	// largestView bounds what is read. 65535 peers are 46 MB.
+	largestView = 256 << 20
+)
+
+// viewSource is where views come from.
+type viewSource struct {
+	url    string
+	host   string // host and port, as a person would say it
+	client *http.Client
+}
+
+// look is what was there at one moment.
+type topLook struct {
+	view *metrics.View
+	body []byte
+}
+
+// newViewSource takes what --metrics takes or printed.
+func newViewSource(s string) (*viewSource, error) {
+	u := &neturl.URL{Scheme: "http", Path: metrics.ViewPath}
+	if strings.Contains(s, "://") {
+		given, err := neturl.Parse(s)
+		if err != nil || given.Host == "" || given.Scheme != "http" && given.Scheme != "https" {
+			return nil, badUsage("%s: need http://HOST:PORT", s)
+		}
+		u = given
+		if u.Path == "" || u.Path == "/" || u.Path == metrics.TextPath {
+			u.Path = metrics.ViewPath
+		}
+	} else {
+		addr, err := httpAddress(s)
+		if err != nil {
+			return nil, badUsage("%s: %w", s, err)
+		}
+		u.Host = addr
+	}
+	return &viewSource{
+		url: u.String(), host: u.Host,
+		client: &http.Client{
+			Timeout:       lookWithin,
+			Transport:     &http.Transport{MaxIdleConnsPerHost: 1},
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		},
+	}, nil
+}
+
+func (s *viewSource) close() { s.client.CloseIdleConnections() }
+
+// look asks for a view.
+func (s *viewSource) look(ctx context.Context) (topLook, error) {
+	request, err := http.NewRequestWithContext(ctx, "GET", s.url, nil)
+	if err != nil {
+		return topLook{}, badUsage("%s: %w", s.url, err)
+	}
+	answer, err := s.client.Do(request)
+	if err != nil {
+		return topLook{}, s.explain(ctx, err)
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		return topLook{}, s.other(answer.Status)
+	}
+	body, err := io.ReadAll(io.LimitReader(answer.Body, largestView+1))
+	switch {
+	case err != nil:
+		return topLook{}, s.explain(ctx, err)
+	case len(body) > largestView:
+		return topLook{}, s.other(fmt.Sprintf("more than %d bytes", largestView))
+	}
+	l := topLook{new(metrics.View), body}
+	switch err := json.Unmarshal(body, l.view); {
+	case l.view.Format == 0:
+		return topLook{}, s.other("no view")
+	case l.view.Format != metrics.Format:
+		return topLook{}, fmt.Errorf("%s serves views of format %d, this dgrdmacat knows %d: use one as old as the program",
+			s.host, l.view.Format, metrics.Format)
+	case err != nil:
+		return topLook{}, s.other(err.Error())
+	}
+	return l, nil
+}
+
+// explain says what it means that nobody answered.
+func (s *viewSource) explain(ctx context.Context, err error) error {
+	var timeout net.Error
+	switch {
+	case ctx.Err() != nil:
+		return errors.New("interrupted")
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return fmt.Errorf("nothing listens at %s; start what is to be watched with --metrics %s", s.host, s.host)
+	case errors.As(err, &timeout) && timeout.Timeout():
+		return fmt.Errorf("%s does not answer within %v", s.host, lookWithin)
+	case strings.Contains(err.Error(), "malformed HTTP"):
+		return s.other("it does not speak HTTP")
+	}
+	var wrapped *neturl.Error
+	if errors.As(err, &wrapped) {
+		err = wrapped.Err // without the URL, which the user knows
+	}
+	return fmt.Errorf("look at %s: %w", s.host, err)
+}
+
+// other says that something else answers there.
+func (s *viewSource) other(how string) error {
+	return fmt.Errorf("what answers at %s is not a program with --metrics: %s", s.url, printableASCII(how))
+}
