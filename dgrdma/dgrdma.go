@@ -25,7 +25,6 @@ type (
 	Stats       = endpoint.Stats
 	ConnStats   = endpoint.ConnStats
 	Counters    = endpoint.Counters
-	PeerName    = endpoint.PeerName
 	PeerError   = endpoint.PeerError
 	Reason      = endpoint.Reason
 	EndpointID  = frame.EndpointID

@@ -3,6 +3,7 @@ package endpoint
 import (
 	"time"
 
+	"github.com/dgrdma/dgrdma/frame"
 	"github.com/dgrdma/dgrdma/transport"
 )
 
@@ -67,11 +68,12 @@ const plainCounters = 22 // all but Refused
 type ConnStats struct {
 	Counters
 	Peer        PeerName
-	Profile     string // its name
-	Learned     bool   // from what the peer sent, and not connected since
-	Memory      uint64 // bytes of the peer's; 0: not known
-	FrameSize   int    // bytes of a full frame
-	FrameWindow int    // frames that may wait for acknowledgement
+	As          frame.EndpointID // our id towards it
+	Profile     string           // its name
+	Learned     bool             // from what the peer sent, and not connected since
+	Memory      uint64           // bytes of the peer's; 0: not known
+	FrameSize   int              // bytes of a full frame
+	FrameWindow int              // frames that may wait for acknowledgement
 	RTT, MinRTT time.Duration
 	Window      int           // bytes the controller allows in flight
 	InFlight    int           // frames waiting for acknowledgement
@@ -106,7 +108,7 @@ func (c *Conn) Stats() ConnStats {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s := ConnStats{
-		Counters: c.counters, Peer: c.Name(), Profile: c.profile.Name, Learned: c.learned.Load(), Memory: c.size.Load(),
+		Counters: c.counters, Peer: c.Name(), As: c.peer.As, Profile: c.profile.Name, Learned: c.learned.Load(), Memory: c.size.Load(),
 		FrameSize: c.frameMax, FrameWindow: c.profile.Window,
 		RTT: c.sender.RTT().Smoothed(), MinRTT: c.sender.RTT().Min(now), Window: c.ctl.Window(),
 		InFlight: c.sender.InFlight(), Lost: c.sender.Lost(), Queued: c.posted.n, Open: c.open,

@@ -31,7 +31,7 @@ func (s *snapshot) view() Endpoint {
 		e.Transport[c.name] = c.of(&s.stats)
 	}
 	for i := range s.peers {
-		e.Peers[i] = viewPeer(&s.peers[i])
+		e.Peers[i] = s.viewPeer(&s.peers[i])
 	}
 	if s.links != nil {
 		e.Host = viewHost(s.links)
@@ -47,9 +47,9 @@ func (s *snapshot) memory() uint64 {
 	return 0
 }
 
-func viewPeer(c *dgrdma.ConnStats) Peer {
+func (s *snapshot) viewPeer(c *dgrdma.ConnStats) Peer {
 	p := Peer{
-		Name: nameOf(c.Peer), ID: uint16(c.Peer.ID), Address: c.Peer.Addr.String(), Profile: c.Profile, State: stateOf(c), Error: text(c.Err),
+		Name: s.connOf(c), ID: uint16(c.Peer.ID), As: uint16(c.As), Address: c.Peer.Addr.String(), Profile: c.Profile, State: stateOf(c), Error: text(c.Err),
 		Learned: c.Learned, Memory: c.Memory, FrameBytes: c.FrameSize, Life: c.Life, OurLife: c.Mine, TheirLife: c.Theirs,
 		RTT: c.RTT.Seconds(), RTTMin: c.MinRTT.Seconds(), WindowFrames: c.FrameWindow, WindowBytes: windowOf(c),
 		InFlight: c.InFlight, Lost: c.Lost, Queued: c.Queued, Open: c.Open,

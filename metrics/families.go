@@ -183,7 +183,7 @@ func endpointOf(s *snapshot, l labels, found func(labels, *snapshot)) { found(l,
 
 func peersOf(s *snapshot, l labels, found func(labels, *dgrdma.ConnStats)) {
 	for i := range s.peers {
-		found(l.with("peer", nameOf(s.peers[i].Peer)), &s.peers[i])
+		found(l.with("peer", s.connOf(&s.peers[i])), &s.peers[i])
 	}
 }
 

@@ -99,5 +99,14 @@ func (r *Registry) snapshots() []snapshot {
 	return all
 }
 
+// connOf names a connection: by its peer, and by our id if that is not the
+// endpoint's.
+func (s *snapshot) connOf(c *dgrdma.ConnStats) string {
+	if c.As == s.ep.ID() {
+		return nameOf(c.Peer)
+	}
+	return fmt.Sprintf("%s as %d", nameOf(c.Peer), c.As)
+}
+
 // nameOf names a peer as endpoints are named.
 func nameOf(p dgrdma.PeerName) string { return fmt.Sprintf("%d@%v", p.ID, p.Addr) }

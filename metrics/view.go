@@ -43,8 +43,9 @@ const (
 
 // Peer is one connection of an endpoint.
 type Peer struct {
-	Name         string            `json:"name"` // id@address
+	Name         string            `json:"name"` // id@address, and our id if it is not the endpoint's
 	ID           uint16            `json:"id"`
+	As           uint16            `json:"as"` // our id towards it
 	Address      string            `json:"address"`
 	Profile      string            `json:"profile"` // what kind of peer it is taken for
 	State        string            `json:"state"`

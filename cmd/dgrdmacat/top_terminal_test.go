@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
@@ -191,10 +190,7 @@ func (p *pseudoTerminal) mode() unix.Termios {
 
 func TestTopOnATerminal(t *testing.T) {
 	noGoroutineLeft(t)
-	binary := filepath.Join(t.TempDir(), "dgrdmacat")
-	if out, err := exec.Command("go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	binary := program(t)
 	var m metricsFlag
 	addr, stop := startMetrics(t, &m)
 	defer stop()
