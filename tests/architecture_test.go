@@ -35,7 +35,8 @@ var allowed = map[string][]string{
 	"link":                    {"dgrdma", "frame", "url"},
 	"metrics":                 {"dgrdma", "link"},
 	"dgrdma":                  {"endpoint", "frame", "transport", "transport/ether", "transport/udp", "url"},
-	"cmd/dgrdmacat":           {"dgrdma", "link", "frame", "frame/dissect", "inspect/text", "transport", "transport/simnet", "transport/tap", "url", "golang.org/x/sys/unix", "golang.org/x/net/bpf", "github.com/mdlayher/packet", "inspect", "inspect/page", "metrics"},
+	"cmd/dgrdmacat":           {"dgrdma", "link", "frame", "frame/dissect", "inspect/text", "transport", "transport/simnet", "transport/tap", "url", "golang.org/x/sys/unix", "golang.org/x/net/bpf", "github.com/mdlayher/packet", "inspect", "inspect/page", "metrics", "inspect/wireshark"},
+	"inspect/wireshark":       {},
 	"tests/peers":             {"frame", "transport"},
 	"tests/netns": {
 		"github.com/vishvananda/netlink", "github.com/vishvananda/netns", "github.com/google/nftables", "golang.org/x/sys/unix",

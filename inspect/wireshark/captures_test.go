@@ -1,0 +1,274 @@
+package wireshark_test
+
+import (
+	"bytes"
+	"maps"
+	"math/rand/v2"
+	"net/netip"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/dgrdma/dgrdma/endpoint"
+	"github.com/dgrdma/dgrdma/frame"
+	"github.com/dgrdma/dgrdma/frame/dissect"
+	"github.com/dgrdma/dgrdma/transport"
+	"github.com/dgrdma/dgrdma/transport/simnet"
+	"github.com/dgrdma/dgrdma/transport/tap"
+)
+
+// vectors are captures of real peers; ORIGIN.md there tells where they are from.
+var vectors = filepath.Join("..", "..", "frame", "testdata", "captures")
+
+// check compares everything that tshark says about a capture with what package
+// frame makes of each packet, and with the model of what belongs together.
+func check(t *testing.T, file string, o dissect.Options, args ...string) []*packet {
+	t.Helper()
+	all := model(t, file, o)
+	got := rows(t, file, slices.Concat(plainFields, linkFields), append(args, "-2")...)
+	if len(got) != len(all) {
+		t.Fatalf("tshark finds %d frames of %d", len(got), len(all))
+	}
+	for _, p := range all {
+		if checkPlain(t, p, got[p.number]); t.Failed() {
+			t.Fatalf("the frame is %v", p.frame)
+		}
+	}
+	checkLinks(t, all, got)
+	return all
+}
+
+func TestCapturesOfRealPeers(t *testing.T) {
+	requireTshark(t)
+	// As counted by a decoder written apart from these.
+	again := map[string]int{"ether-loss5-pingpong": 8, "fpga-lost-ack-stalls": 56, "udp-loss7": 74}
+	files, err := filepath.Glob(filepath.Join(vectors, "*.pcap"))
+	if err != nil || len(files) != 22 {
+		t.Fatalf("%d captures, %v", len(files), err)
+	}
+	for _, file := range files {
+		name := filepath.Base(file[:len(file)-len(".pcap")])
+		t.Run(name, func(t *testing.T) {
+			retransmissions := 0
+			for _, p := range check(t, file, dissect.Options{}) {
+				if p.first != p && p.hasData() {
+					retransmissions++
+				}
+			}
+			if retransmissions != again[name] {
+				t.Errorf("%d retransmissions, want %d", retransmissions, again[name])
+			}
+		})
+	}
+}
+
+// wires are the addresses of two endpoints.
+var wires = map[string][2]transport.Addr{
+	"Ethernet": {transport.EtherAddr([6]byte{2, 0, 0, 0, 0, 1}), transport.EtherAddr([6]byte{2, 0, 0, 0, 0, 2})},
+	"IPv4":     {udp("192.0.2.1:18077"), udp("198.51.100.2:40000")},
+	"IPv6":     {udp("[2001:db8::1]:18077"), udp("[2001:db8::2]:40000")},
+}
+
+func udp(s string) transport.Addr { return transport.UDPAddr(netip.MustParseAddrPort(s)) }
+
+// sent is what the sender says about a frame.
+type sent struct {
+	seq   frame.Seq
+	again bool
+}
+
+// conversation records the traffic of two endpoints of ours, seen at the first
+// one, while both write to each other over a bad network. Their ids wrap.
+func conversation(t *testing.T, addrs [2]transport.Addr, seed uint64) (file string, said []sent) {
+	t.Helper()
+	var capture bytes.Buffer
+	synctest.Test(t, func(t *testing.T) {
+		network := simnet.New(seed)
+		defer network.Close()
+		var eps [2]*endpoint.Endpoint
+		var conns [2]*endpoint.Conn
+		var mu sync.Mutex
+		for i, at := range addrs {
+			bad := simnet.Link{
+				Latency: time.Duration(100+i) * time.Microsecond, Loss: 0.05, Duplicate: 0.02,
+				Reorder: 0.02, ReorderBy: 400 * time.Microsecond,
+			}
+			network.Link(at, addrs[1-i], bad)
+			var wire transport.Conn = network.Attach(at, simnet.Config{MTU: 1490})
+			memory, err := endpoint.NewRegion(1 << 20)
+			if err != nil {
+				t.Fatal(err)
+			}
+			random := rand.New(rand.NewPCG(seed, uint64(i)))
+			cfg := endpoint.Config{ID: frame.EndpointID(i + 1), Memory: memory, FirstFrame: frame.Seq(65400 + i), Entropy: random.Uint32}
+			if i == 0 {
+				if wire, err = tap.New(wire, &capture, tap.Options{}); err != nil {
+					t.Fatal(err)
+				}
+				cfg.Trace = &endpoint.Trace{FrameSent: func(_ endpoint.PeerName, b []byte, again bool) {
+					mu.Lock()
+					defer mu.Unlock()
+					f, err := frame.Parse(b)
+					if err != nil {
+						t.Error(err)
+					}
+					said = append(said, sent{f.Seq, again})
+				}}
+			}
+			if eps[i], err = endpoint.New(wire, &cfg); err != nil {
+				t.Fatal(err)
+			}
+			defer eps[i].Close()
+		}
+		for i, ep := range eps {
+			var err error
+			peer := endpoint.Peer{ID: frame.EndpointID(2 - i), Addr: addrs[1-i], Size: 1 << 20}
+			if conns[i], err = ep.Connect(peer); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var group sync.WaitGroup
+		for i, c := range conns {
+			group.Go(func() {
+				// Completions alone, small ones that share a frame, large ones.
+				for n, size := range []int{0, 10, 20, 4000, 0, 100, 60_000, 7, 1, 200_000, 30, 5000} {
+					results := make(chan error, 4)
+					for k := range 4 {
+						tx := &endpoint.Transaction{
+							CompletionAddr: uint32(4 * k), CompletionValue: uint32(n + 1 + i),
+							Done: func(_ *endpoint.Transaction, err error) { results <- err },
+						}
+						if size > 0 {
+							tx.Segments = []endpoint.Segment{{Addr: uint32(1000 + k*size), Bytes: bytes.Repeat([]byte{byte(n)}, size)}}
+						}
+						if err := c.Post(tx); err != nil {
+							t.Error(err)
+							return
+						}
+					}
+					for range 4 {
+						if err := <-results; err != nil {
+							t.Error(err)
+						}
+					}
+				}
+			})
+		}
+		group.Wait()
+	})
+	return save(t, capture.Bytes()), said
+}
+
+func TestConversations(t *testing.T) {
+	requireTshark(t)
+	const seed = 5
+	for name, addrs := range wires {
+		t.Run(name, func(t *testing.T) {
+			t.Logf("seed %d", seed)
+			file, said := conversation(t, addrs, seed)
+			var o dissect.Options
+			if addrs[0].Kind() == transport.KindUDP {
+				o.Ports = []uint16{40000}
+			}
+			all := check(t, file, o)
+			once := rows(t, file, slices.Concat(plainFields, linkFields))
+			for _, p := range all {
+				checkPlain(t, p, once[p.number])
+			}
+			checkAgainstSender(t, all, once, said)
+			kinds := make(map[string]int)
+			for _, p := range all {
+				_, stamped := p.stamp()
+				switch {
+				case p.isHello():
+					kinds["hello"]++
+				case p.hasData() && p.first != p:
+					kinds["again"]++
+				case p.hasData() && p.frame.AckCount > 0:
+					kinds["data with acknowledgements"]++
+				case p.hasData():
+					kinds["data"]++
+				case stamped:
+					kinds["stamped"]++
+				default:
+					t.Errorf("packet %d is nothing known: %v", p.number, p.frame)
+				}
+			}
+			t.Log(kinds)
+			for _, k := range []string{"hello", "again", "data", "data with acknowledgements", "stamped"} {
+				if kinds[k] < 2 {
+					t.Errorf("the capture has only %d frames of kind %q", kinds[k], k)
+				}
+			}
+		})
+	}
+}
+
+// checkAgainstSender: what the first endpoint sent again is, in the capture, a
+// retransmission of the frame that it first sent under that id, and nothing
+// else of what it sent is.
+func checkAgainstSender(t *testing.T, all []*packet, got map[int]row, said []sent) {
+	t.Helper()
+	first := make(map[frame.Seq]int)
+	for _, p := range all {
+		if p.frame.Src != 1 {
+			continue
+		}
+		if len(said) == 0 || said[0].seq != p.frame.Seq {
+			t.Fatalf("packet %d has id %d, the sender says %v", p.number, p.frame.Seq, said[:min(1, len(said))])
+		}
+		s := said[0]
+		said = said[1:]
+		want := 0
+		if s.again {
+			want = first[s.seq]
+		} else {
+			first[s.seq] = p.number
+		}
+		if n := got[p.number].number(t, "dgrdma.analysis.retransmission_of"); n != want {
+			t.Errorf("packet %d, %v: retransmission of %d, want %d", p.number, p.frame, n, want)
+		}
+	}
+	if len(said) != 0 {
+		t.Errorf("%d frames are not in the capture", len(said))
+	}
+}
+
+// Hellos name lives, stamps repeat them, and answers are linked to questions.
+func TestIntroductions(t *testing.T) {
+	requireTshark(t)
+	file, _ := conversation(t, wires["IPv6"], 7)
+	all := model(t, file, dissect.Options{Ports: []uint16{40000}})
+	got := rows(t, file, []string{"dgrdma.hello.answers", "dgrdma.hello.answered_in", "dgrdma.stamp.life"}, "-2")
+	byNumber := make(map[int]*packet)
+	lives := make(map[frame.EndpointID]map[int]bool)
+	answers := 0
+	for _, p := range all {
+		byNumber[p.number] = p
+		if p.isHello() {
+			if lives[p.frame.Src] == nil {
+				lives[p.frame.Src] = make(map[int]bool)
+			}
+			lives[p.frame.Src][int(p.msgs[0].Txn)] = true
+			if n := got[p.number].number(t, "dgrdma.hello.answers"); n != 0 {
+				answers++
+				q := byNumber[n]
+				if p.msgs[0].Index != 1 || q.frame.Src == p.frame.Src || q.msgs[0].Txn != p.msgs[0].Addr {
+					t.Errorf("%v answers %v", p.frame, q.frame)
+				}
+				if back := got[n].number(t, "dgrdma.hello.answered_in"); back != p.number {
+					t.Errorf("packet %d is answered in %d, want %d", n, back, p.number)
+				}
+			}
+		}
+		if life := got[p.number].number(t, "dgrdma.stamp.life"); life != 0 && !lives[p.frame.Dst][life] {
+			t.Errorf("packet %d is stamped with life %#x, endpoint %d has %v", p.number, life, p.frame.Dst, slices.Collect(maps.Keys(lives[p.frame.Dst])))
+		}
+	}
+	if answers == 0 {
+		t.Error("no hello is an answer")
+	}
+}

@@ -1,0 +1,824 @@
+-- DG/RDMA, OpenCPI's Datagram RDMA protocol (v1.07), for Wireshark and tshark.
+--
+-- Put this file into the folder for personal Lua plugins (Help, About, Folders),
+-- usually ~/.local/lib/wireshark/plugins, or name it on the command line:
+--
+--   tshark -X lua_script:dgrdma.lua -r trace.pcap
+--
+-- Frames on Ethernet are known by their type, those in UDP by their looks, by
+-- the ports in the preferences, or by Decode As. What is said in brackets comes
+-- from other frames; what lies ahead is known from the second pass on: always in
+-- Wireshark, in tshark with -2.
+--
+-- For Lua 5.2 to 5.4: no bit operators, and numbers may be floats, so they are
+-- formatted with %d.
+
+local format = string.format
+
+local made, dgrdma = pcall(Proto, "dgrdma", "OpenCPI Datagram RDMA")
+if not made then
+  error("another dissector is called dgrdma already, perhaps OpenCPI's own: remove one of the two", 0)
+end
+-- UDP has two bytes before the frame, Ethernet has not.
+local in_udp = Proto("dgrdma_in_udp", "DG/RDMA in UDP")
+
+local HEADER, MESSAGE, PREFIX, STAMP = 10, 24, 2, 12
+local ONES = 4294967295
+
+-- Ids further back than the largest window are taken for ahead, after a gap.
+local BEHIND = 16384
+
+---------------------------------------------------------------- fields
+
+local kinds = { [0] = "data", "metadata", "flow control", "disconnect" } -- as OpenCPI names them
+local hellos = { [0] = "asks", "tells" }
+local again, asked, answered, acked = frametype.RETRANS_PREV, frametype.REQUEST, frametype.RESPONSE, frametype.ACK
+
+local f = {
+  prefix = ProtoField.bytes("dgrdma.prefix", "Ignored prefix"),
+  dst = ProtoField.uint16("dgrdma.dst", "Destination endpoint"),
+  src = ProtoField.uint16("dgrdma.src", "Source endpoint"),
+  seq = ProtoField.uint16("dgrdma.seq", "Frame id"),
+  ack_start = ProtoField.uint16("dgrdma.ack.start", "First acknowledged id"),
+  ack_count = ProtoField.uint8("dgrdma.ack.count", "Acknowledged ids"),
+  ack_last = ProtoField.uint16("dgrdma.ack.last", "Last acknowledged id"),
+  flags = ProtoField.uint8("dgrdma.flags", "Flags", base.HEX),
+  flags_messages = ProtoField.bool("dgrdma.flags.messages", "Messages follow", 8, nil, 0x01),
+  flags_reserved = ProtoField.uint8("dgrdma.flags.reserved", "Reserved", base.HEX, nil, 0xfe),
+  messages = ProtoField.uint32("dgrdma.messages", "Messages"),
+  padding = ProtoField.bytes("dgrdma.padding", "Padding"),
+
+  msg = ProtoField.none("dgrdma.msg", "Message"),
+  txn = ProtoField.uint32("dgrdma.msg.txn", "Transaction id"),
+  caddr = ProtoField.uint32("dgrdma.msg.completion.addr", "Completion address", base.HEX),
+  cval = ProtoField.uint32("dgrdma.msg.completion.value", "Completion value", base.HEX),
+  count = ProtoField.uint16("dgrdma.msg.count", "Data messages in the transaction"),
+  index = ProtoField.uint16("dgrdma.msg.index", "Index of this message"),
+  addr = ProtoField.uint32("dgrdma.msg.addr", "Data address", base.HEX),
+  len = ProtoField.uint16("dgrdma.msg.len", "Data length"),
+  type = ProtoField.uint8("dgrdma.msg.type", "Type", base.DEC, kinds),
+  more = ProtoField.uint8("dgrdma.msg.more", "Another message follows"),
+  data = ProtoField.bytes("dgrdma.msg.data", "Data"),
+  msg_padding = ProtoField.bytes("dgrdma.msg.padding", "Padding before the next message"),
+
+  hello = ProtoField.uint16("dgrdma.hello", "Session hello", base.DEC, hellos),
+  hello_life = ProtoField.uint32("dgrdma.hello.life", "Sender's life", base.HEX),
+  hello_peer = ProtoField.uint32("dgrdma.hello.peer_life", "Receiver's life as the sender knows it", base.HEX),
+  hello_seq = ProtoField.uint32("dgrdma.hello.seq", "Frame id in 32 bits"),
+  hello_answers = ProtoField.framenum("dgrdma.hello.answers", "Answers the hello in frame", base.NONE, asked),
+  hello_answered = ProtoField.framenum("dgrdma.hello.answered_in", "Answered in frame", base.NONE, answered),
+
+  stamp = ProtoField.none("dgrdma.stamp", "Stamp"),
+  stamp_life = ProtoField.uint32("dgrdma.stamp.life", "Receiver's life", base.HEX),
+  stamp_seq = ProtoField.uint32("dgrdma.stamp.seq", "Frame id in 32 bits"),
+  stamp_start = ProtoField.uint32("dgrdma.stamp.ack_start", "First acknowledged id in 32 bits"),
+
+  first = ProtoField.framenum("dgrdma.analysis.retransmission_of", "Retransmission of frame", base.NONE, again),
+  repeated = ProtoField.framenum("dgrdma.analysis.duplicate_of", "Duplicate of frame", base.NONE, again),
+  previous = ProtoField.framenum("dgrdma.analysis.previous_copy", "Previous copy in frame", base.NONE, again),
+  next = ProtoField.framenum("dgrdma.analysis.next_copy", "Next copy in frame", base.NONE, frametype.RETRANS_NEXT),
+  copy = ProtoField.uint32("dgrdma.analysis.copy", "Copy number"),
+  acked_in = ProtoField.framenum("dgrdma.analysis.acked_in", "Acknowledged in frame", base.NONE, answered),
+  ack_time = ProtoField.relative_time("dgrdma.analysis.ack_time", "Time from first copy to acknowledgement"),
+  acks = ProtoField.framenum("dgrdma.analysis.acks", "Acknowledges frame", base.NONE, acked),
+  missing = ProtoField.uint32("dgrdma.analysis.missing", "Ids missing before this one"),
+  differs = ProtoField.framenum("dgrdma.analysis.differs_from", "Differs from the transaction in frame"),
+
+  begins = ProtoField.framenum("dgrdma.txn.begins_in", "Transaction begins in frame", base.NONE, asked),
+  completes = ProtoField.framenum("dgrdma.txn.completes_in", "Transaction completes in frame", base.NONE, answered),
+  txn_acked = ProtoField.framenum("dgrdma.txn.acked_in", "Transaction wholly acknowledged in frame", base.NONE, acked),
+  txn_time = ProtoField.relative_time("dgrdma.txn.time", "Time from first frame to last acknowledgement"),
+  txn_frame = ProtoField.framenum("dgrdma.txn.frame", "Frame of the transaction"),
+}
+dgrdma.fields = f
+
+local function expert_field(name, text, group, severity)
+  return ProtoExpert.new("dgrdma." .. name, text, expert.group[group], expert.severity[severity])
+end
+
+local x = {
+  malformed = expert_field("malformed", "Malformed frame", "MALFORMED", "ERROR"),
+  cut = expert_field("cut", "Cut short by the capture", "UNDECODED", "NOTE"),
+  ids = expert_field("zero_id", "Endpoint id 0", "PROTOCOL", "WARN"),
+  flags = expert_field("flags.bad", "Reserved flags are set", "PROTOCOL", "WARN"),
+  type = expert_field("msg.type.bad", "Type that nobody sends", "PROTOCOL", "NOTE"),
+  index = expert_field("msg.index.bad", "Index 0 or above the count", "PROTOCOL", "WARN"),
+  count = expert_field("msg.count.zero", "Count 0 with data", "PROTOCOL", "NOTE"),
+  empty = expert_field("msg.len.zero", "Data message without data", "PROTOCOL", "NOTE"),
+  beyond = expert_field("msg.addr.wraps", "Data beyond the 32-bit address space", "PROTOCOL", "WARN"),
+  aligned = expert_field("msg.completion.unaligned", "Completion word not written atomically", "PROTOCOL", "NOTE"),
+  differ = expert_field("msg.txn.differs", "Transaction fields differ", "PROTOCOL", "ERROR"),
+  again = expert_field("analysis.retransmission", "Retransmission", "SEQUENCE", "NOTE"),
+  duplicate = expert_field("analysis.duplicate", "Duplicate", "SEQUENCE", "NOTE"),
+  gap = expert_field("analysis.gap", "Ids are missing", "SEQUENCE", "NOTE"),
+  late = expert_field("analysis.out_of_order", "Out of order", "SEQUENCE", "NOTE"),
+  restart = expert_field("analysis.restart", "Ids began anew", "SEQUENCE", "WARN"),
+  unsent = expert_field("analysis.ack_unseen", "Acknowledges ids ahead of those captured", "SEQUENCE", "WARN"),
+}
+dgrdma.experts = x
+
+---------------------------------------------------------------- reading
+
+local SHORT_HEADER = "frame header needs 10 bytes"
+local SHORT_MESSAGE = "message header announced here needs 24 bytes"
+local DATA_PAST_END = "data length of the message reaches past the end of the datagram"
+local PADDING_CUT = "padding before the next message is cut off"
+
+-- Tables are made with all their fields at once: letting them grow takes most
+-- of the time.
+local function read_message(tvb, at)
+  local txn, caddr, cval, count, index, addr, len, kind, more =
+    Struct.unpack("<I4I4I4I2I2I4I2BB", tvb:raw(at, MESSAGE))
+  return {
+    at = at, txn = txn, caddr = caddr, cval = cval, count = count, index = index, addr = addr, len = len,
+    type = kind, more = more, pad = 0,
+  }
+end
+
+local function is_hello(m)
+  return m.count == 0 and m.len == 0 and m.caddr == ONES and m.cval == ONES and m.txn ~= 0 and m.index <= 1 and m.more == 0
+end
+
+-- read_messages reads what follows the header, and returns where it ends.
+local function read_messages(tvb, p)
+  local off = p.at + HEADER
+  repeat
+    if p.stop - off < MESSAGE then
+      p.bad = "message header announced here needs 24 bytes"
+      return p.stop
+    end
+    if p.captured - off < MESSAGE then
+      return p.stop
+    end
+    local m = read_message(tvb, off)
+    p.msgs[#p.msgs + 1] = m
+    off = off + MESSAGE + m.len
+    if off > p.stop then
+      p.bad = "data length of the message reaches past the end of the datagram"
+      return p.stop
+    end
+    if m.more ~= 0 then
+      m.pad = -m.len % 8
+      off = off + m.pad
+      if off > p.stop then
+        p.bad = "padding before the next message is cut off"
+        return p.stop
+      end
+    end
+  until m.more == 0
+  p.hello = #p.msgs == 1 and is_hello(p.msgs[1])
+  return off
+end
+
+-- read_stamp looks for what peers of our kind put behind the header of a frame
+-- without messages, and returns where it ends.
+local function read_stamp(tvb, p)
+  local off = p.at + HEADER
+  if p.captured - off < STAMP then
+    return off
+  end
+  local life, seq, start = Struct.unpack("<I4I4I4", tvb:raw(off, STAMP))
+  if life == 0 or seq % 65536 ~= p.seq or start % 65536 ~= p.start then
+    return off
+  end
+  p.stamp = off
+  return off + STAMP
+end
+
+-- read_frame reads the frame whose header is at at, and which ended at stop on
+-- the wire. bad says what is wrong with it; cut, that not all of it was captured.
+-- finish is where the frame ends, as opposed to what pads it.
+local function read_frame(tvb, at, stop)
+  local captured = math.min(tvb:captured_len(), stop)
+  if captured - at < HEADER then
+    local bad = stop - at < HEADER and "frame header needs 10 bytes"
+    return { at = at, stop = stop, captured = captured, finish = stop, msgs = {}, bad = bad, cut = captured < stop }
+  end
+  local dst, src, seq, start, count, flags = Struct.unpack("<I2I2I2I2BB", tvb:raw(at, HEADER))
+  local p = {
+    at = at, stop = stop, captured = captured, finish = stop, msgs = {}, bad = false, cut = captured < stop,
+    dst = dst, src = src, seq = seq, start = start, count = count, flags = flags,
+    has_messages = flags % 2 == 1, hello = false, stamp = false,
+  }
+  if p.has_messages then
+    p.finish = read_messages(tvb, p)
+  else
+    p.finish = read_stamp(tvb, p)
+  end
+  return p
+end
+
+-- plausible tells frames from other datagrams by what no known sender does.
+local function plausible(tvb, at, p)
+  if not p.dst or p.dst == 0 or p.src == 0 or p.flags > 1 or p.bad then
+    return false
+  end
+  local prefix = tvb(at, PREFIX):le_uint()
+  if prefix ~= 0 and prefix ~= p.dst then
+    return false
+  end
+  for _, m in ipairs(p.msgs) do
+    if m.type > 3 or (m.index > m.count and m.count ~= 0) then
+      return false
+    end
+  end
+  return p.has_messages or (p.count ~= 0 and p.finish == p.stop)
+end
+
+-- segments cuts a datagram into pieces of that size, each a prefix and a frame
+-- from and to the same endpoints. nil: that is not what it is.
+local function segments(tvb, first, size)
+  local at, stop = first.at - PREFIX, tvb:reported_len()
+  first.stop = at + size
+  local all = { first }
+  for piece = at + size, stop - 1, size do
+    local p = read_frame(tvb, piece + PREFIX, math.min(piece + size, stop))
+    if not p.dst and not p.bad then
+      return #all > 1 and all or nil -- the capture ends here
+    end
+    local padded = p.stop - p.finish
+    if p.bad or p.dst ~= first.dst or p.src ~= first.src or padded > 7 or not plausible(tvb, piece, p) then
+      return nil
+    end
+    all[#all + 1] = p
+  end
+  return all
+end
+
+-- read_datagram returns the frames in a UDP datagram. On hosts that leave
+-- segmentation to the network interface, a capture shows many as one.
+local function read_datagram(tvb, at)
+  local stop = tvb:reported_len()
+  local p = read_frame(tvb, at + PREFIX, stop)
+  local exact = p.finish - at
+  if p.dst and not p.bad and at + exact < stop then
+    -- OpenCPI's driver pads the last message, too.
+    local padded = exact + -(exact - PREFIX - HEADER) % 8
+    local all = segments(tvb, p, exact) or (padded ~= exact and at + padded < stop and segments(tvb, p, padded))
+    if all then
+      p.cut = p.captured < p.finish
+      return all
+    end
+    p.stop = stop
+  end
+  return { p }
+end
+
+---------------------------------------------------------------- remembering
+
+-- A flow is what one endpoint sends to another one. Its ids are counted without
+-- wrapping; ids holds the first copy of each. An entry is what is known of one
+-- frame: for a first copy that is its record, else it has the record as rec.
+local routes, entries
+
+local function forget()
+  routes, entries = {}, {}
+end
+dgrdma.init = forget
+
+-- widen returns the count that ends in id and is nearest to near.
+local function widen(near, id, ahead)
+  local d = (id - near) % 65536
+  return near + (d <= ahead and d or d - 65536)
+end
+
+local function flow_of(pinfo, p)
+  local from, to = tostring(pinfo.src) .. " " .. pinfo.src_port, tostring(pinfo.dst) .. " " .. pinfo.dst_port
+  local route = from .. ">" .. to
+  local between = routes[route]
+  if not between then
+    between = { flows = {}, back = to .. ">" .. from }
+    routes[route] = between
+  end
+  local key = p.src * 65536 + p.dst
+  local flow = between.flows[key]
+  if not flow then
+    flow = { src = p.src, dst = p.dst, ids = {}, txns = {}, hellos = {}, back = between.back }
+    between.flows[key] = flow
+    between.only = not between.several and flow
+    between.several = true
+  end
+  return flow
+end
+
+-- mirror_of returns the flow in the other direction. OpenCPI's second driver
+-- wants ids that do not mirror: then it is the only one between the addresses.
+local function mirror_of(flow)
+  local back = routes[flow.back]
+  return back and (back.flows[flow.dst * 65536 + flow.src] or back.only)
+end
+
+-- join adds a message to its transaction. Who uses the id of a complete one
+-- begins another.
+local function join(flow, rec, m, pinfo)
+  local t = flow.txns[m.txn]
+  if t and (t.caddr ~= m.caddr or t.cval ~= m.cval or t.count ~= m.count) then
+    rec.differs = t.frames[1]
+    t = nil
+  end
+  if not t then
+    t = {
+      caddr = m.caddr, cval = m.cval, count = m.count, have = 0, waiting = 0, frames = {}, time = pinfo.rel_ts,
+      completes = false, acked = false, acked_time = false,
+    }
+    flow.txns[m.txn] = t
+  end
+  t.have = t.have + 1
+  if rec.txns[#rec.txns] ~= t then
+    t.frames[#t.frames + 1] = pinfo.number
+    t.waiting = t.waiting + 1
+  end
+  rec.txns[#rec.txns + 1] = t
+  if t.have >= t.count then
+    t.completes = pinfo.number
+    flow.txns[m.txn] = nil
+  end
+end
+
+local function acknowledge(flow, p, e, pinfo)
+  local mirror = mirror_of(flow)
+  if not mirror then
+    return
+  end
+  local start = widen(mirror.high, p.start, BEHIND)
+  for id = start, start + p.count - 1 do
+    local rec = mirror.ids[id]
+    if rec and not rec.acked then
+      rec.acked, rec.acked_time = pinfo.number, pinfo.rel_ts
+      e.acks = e.acks or {}
+      e.acks[#e.acks + 1] = rec.frame
+      local last
+      for _, t in ipairs(rec.txns or {}) do
+        if t ~= last then
+          t.waiting = t.waiting - 1
+          if t.waiting == 0 and t.completes then
+            t.acked, t.acked_time = pinfo.number, pinfo.rel_ts
+          end
+          last = t
+        end
+      end
+    end
+  end
+  e.unsent = start + p.count - 1 > mirror.high
+end
+
+-- greet links hellos: one that tells answers the last one that came from the
+-- life that it names.
+local function greet(flow, p, e, pinfo)
+  local m = p.msgs[1]
+  flow.hellos[m.txn] = e
+  e.number = pinfo.number
+  local mirror = mirror_of(flow)
+  local question = m.index == 1 and mirror and mirror.hellos[m.addr]
+  if question and not question.answered then
+    e.answers, question.answered = question.number, pinfo.number
+  end
+end
+
+-- content_of tells frames with one id apart, by what they have first.
+local function content_of(p)
+  local m = p.msgs[1]
+  if m then
+    return m.txn * 65536 + m.index, m.addr * 65536 + m.len
+  end
+  return p.start * 256 + p.count, p.finish - p.at
+end
+
+-- remember returns the entry of a frame that is seen for the first time.
+local function remember(p, pinfo)
+  local flow = flow_of(pinfo, p)
+  local high = flow.high
+  local wide = high and widen(high, p.seq, 65535 - BEHIND) or 65536 + p.seq
+  local content, place = content_of(p)
+  local data = p.has_messages and not p.hello
+  local old = flow.ids[wide]
+  local e
+  if old and old.content == content and old.place == place then
+    old.copies = old.copies or { old.frame }
+    table.insert(old.copies, pinfo.number)
+    e = { rec = old, copy = #old.copies, needless = old.acked }
+  else
+    e = {
+      frame = pinfo.number, time = pinfo.rel_ts, content = content, place = place, data = data,
+      acked = false, acked_time = false, txns = false,
+    }
+    if high and (wide - high > BEHIND or (old and old.data and data)) then
+      e.restart = true
+      flow.ids, flow.txns = {}, {}
+      high = nil
+    elseif high and wide > high + 1 then
+      e.missing = wide - high - 1
+    elseif high and wide < high and not old then
+      e.late = true
+    end
+    -- Ids of frames without data may serve again, but not for data.
+    if data or not old or not old.data then
+      flow.ids[wide] = e
+      flow.ids[wide - 65536] = nil
+    end
+    if data then
+      e.txns = {}
+      for _, m in ipairs(p.msgs) do
+        join(flow, e, m, pinfo)
+      end
+    end
+  end
+  flow.high = math.max(high or wide, wide)
+  if p.hello then
+    greet(flow, p, e, pinfo)
+  elseif p.count ~= 0 then
+    acknowledge(flow, p, e, pinfo)
+  end
+  return e
+end
+
+-- entry_of returns what is known of a frame; nil if it says too little. Frames
+-- that an ICMP error quotes were not sent here.
+local function entry_of(tvb, p, pinfo)
+  local key = pinfo.number * 262144 + tvb:offset() + p.at
+  local e = entries[key]
+  if not e and not pinfo.visited and p.dst and not p.bad and not pinfo.in_error_pkt then
+    e = remember(p, pinfo)
+    entries[key] = e
+  end
+  return e
+end
+
+---------------------------------------------------------------- showing
+
+local function message_text(m)
+  if m.len ~= 0 and m.type == 0 and m.caddr ~= ONES then -- nearly always
+    return format("txn %d %d/%d %d bytes at 0x%x then 0x%x at 0x%x", m.txn, m.index, m.count, m.len, m.addr, m.cval, m.caddr)
+  end
+  local s = format("txn %d %d/%d", m.txn, m.index, m.count)
+  if m.len ~= 0 then
+    s = s .. format(" %d bytes at 0x%x", m.len, m.addr)
+  end
+  if m.caddr ~= ONES or m.cval ~= ONES then
+    s = s .. format(" then 0x%x at 0x%x", m.cval, m.caddr)
+  end
+  if m.type ~= 0 then
+    s = s .. format(" type %d", m.type)
+  end
+  return s
+end
+
+local MOST_MESSAGES = 3 -- in one line
+
+local function frame_text(p)
+  if not p.dst then
+    return p.bad and "bad frame: " .. p.bad or "frame header not captured"
+  end
+  local s = { format("%d->%d id %d", p.src, p.dst, p.seq) }
+  if p.count ~= 0 then
+    s[#s + 1] = format("ack %d+%d", p.start, p.count)
+  end
+  if p.flags > 1 then
+    s[#s + 1] = format("flags 0x%02x", p.flags - p.flags % 2)
+  end
+  if p.hello then
+    local m = p.msgs[1]
+    s[#s + 1] = format("[hello %s, life 0x%08x to 0x%08x]", hellos[m.index], m.txn, m.addr)
+  else
+    for i = 1, math.min(#p.msgs, MOST_MESSAGES) do
+      s[#s + 1] = "[" .. message_text(p.msgs[i]) .. "]"
+    end
+    if #p.msgs > MOST_MESSAGES then
+      s[#s + 1] = format("and %d more", #p.msgs - MOST_MESSAGES)
+    end
+  end
+  if p.bad then
+    s[#s + 1] = "(malformed)"
+  elseif p.cut then
+    s[#s + 1] = "(cut)"
+  end
+  return table.concat(s, " ")
+end
+
+local function info_text(p, e)
+  local mark = ""
+  if e and e.copy then
+    mark = format(e.rec.data and "[Retransmission of %d] " or "[Duplicate of %d] ", e.rec.frame)
+  elseif e and e.restart then
+    mark = "[Ids began anew] "
+  elseif e and e.missing then
+    mark = format("[%d missing before] ", e.missing)
+  elseif e and e.late then
+    mark = "[Out of order] "
+  end
+  return mark .. frame_text(p)
+end
+
+local function find(all, field, text)
+  all[#all + 1] = { field, text }
+end
+
+-- findings lists what deserves a look, as expert field and text. The texts are
+-- few: Wireshark's list of expert information is grouped by them.
+local function findings(p, e)
+  local all = {}
+  if p.bad then
+    find(all, x.malformed, "Malformed: " .. p.bad)
+  elseif p.cut then
+    find(all, x.cut, "Not all of the frame was captured")
+  end
+  if not p.dst then
+    return all
+  end
+  if p.dst == 0 or p.src == 0 then
+    find(all, x.ids, "Endpoint id 0 names nobody")
+  end
+  if p.flags > 1 then
+    find(all, x.flags, "Reserved flags are set")
+  end
+  for _, m in ipairs(p.hello and {} or p.msgs) do
+    if m.type > 3 then
+      find(all, x.type, "A type that nobody sends")
+    end
+    if m.count ~= 0 and (m.index == 0 or m.index > m.count) then
+      find(all, x.index, m.index == 0 and "Index 0" or "Index above the count")
+    end
+    if m.count == 0 and m.len ~= 0 then
+      find(all, x.count, "Data under count 0, which some receivers ignore")
+    elseif m.count ~= 0 and m.len == 0 then
+      find(all, x.empty, "No data in a data message: OpenCPI's hardware abandons such a frame")
+    end
+    if m.addr + m.len > ONES + 1 then
+      find(all, x.beyond, "Data beyond the 32-bit address space")
+    end
+    if m.caddr % 4 ~= 0 and (m.caddr ~= ONES or m.cval ~= ONES) then
+      find(all, x.aligned, "Completion address is not a multiple of 4")
+    end
+  end
+  if not e then
+    return all
+  end
+  if e.differs then
+    find(all, x.differ, "Differs from an earlier message in the fields of the transaction")
+  end
+  if e.copy and e.rec.data then
+    find(all, x.again, "Retransmission")
+  elseif e.copy then
+    find(all, x.duplicate, "Duplicate of a frame without data")
+  end
+  if e.needless then
+    find(all, x.duplicate, "Acknowledged already")
+  end
+  if e.restart then
+    find(all, x.restart, "The sender's ids began anew, or much is missing")
+  end
+  if e.missing then
+    find(all, x.gap, "Ids before this one are missing: lost before the capture, overtaken, or left out")
+  end
+  if e.late then
+    find(all, x.late, "Overtaken by later ids")
+  end
+  if e.unsent then
+    find(all, x.unsent, "Acknowledges ids ahead of those captured")
+  end
+  return all
+end
+
+local function generated(tree, field, value)
+  if value then
+    tree:add(field, value):set_generated()
+  end
+end
+
+local function seconds(from, to)
+  local s = math.floor(to - from)
+  return NSTime.new(s, math.floor((to - from - s) * 1e9 + 0.5))
+end
+
+local MOST_FRAMES = 1024 -- of a transaction that are listed
+
+local function show_transaction(tree, t, number)
+  local first, last = t.frames[1], t.completes
+  generated(tree, f.begins, first)
+  generated(tree, f.completes, last)
+  generated(tree, f.txn_acked, t.acked)
+  if t.acked then
+    generated(tree, f.txn_time, seconds(t.time, t.acked_time))
+  end
+  if number == first or number == last then
+    for i = 1, math.min(#t.frames, MOST_FRAMES) do
+      generated(tree, f.txn_frame, t.frames[i])
+    end
+  end
+end
+
+local function show_message(tvb, tree, p, m, i, t, number)
+  local whole = m.at + MESSAGE + m.len
+  local stop = math.min(whole, p.captured)
+  local node = tree:add(f.msg, tvb(m.at, stop - m.at))
+  node:set_text(format("Message %d: %s", i, p.hello and "hello" or message_text(m)))
+  node:add_le(f.txn, tvb(m.at, 4))
+  node:add_le(f.caddr, tvb(m.at + 4, 4))
+  node:add_le(f.cval, tvb(m.at + 8, 4))
+  if m.caddr == ONES and m.cval == ONES then
+    node:append_text(", no completion")
+  end
+  node:add_le(f.count, tvb(m.at + 12, 2))
+  node:add_le(f.index, tvb(m.at + 14, 2))
+  node:add_le(f.addr, tvb(m.at + 16, 4))
+  node:add_le(f.len, tvb(m.at + 20, 2))
+  node:add(f.type, tvb(m.at + 22, 1))
+  node:add(f.more, tvb(m.at + 23, 1))
+  if stop > m.at + MESSAGE then
+    node:add(f.data, tvb(m.at + MESSAGE, stop - m.at - MESSAGE))
+  end
+  local pad = math.min(m.pad, p.captured - whole)
+  if pad > 0 then
+    node:add(f.msg_padding, tvb(whole, pad))
+  end
+  if t then
+    show_transaction(node, t, number)
+  end
+end
+
+local function show_hello(tvb, tree, p, e)
+  local m = p.msgs[1]
+  local node = tree:add_le(f.hello, tvb(m.at + 14, 2))
+  node:add_le(f.hello_life, tvb(m.at, 4))
+  node:add_le(f.hello_peer, tvb(m.at + 16, 4))
+  node:add(f.hello_seq, tvb(p.at + 4, 4), p.start * 65536 + p.seq)
+  if e then
+    generated(node, f.hello_answers, e.answers)
+    generated(node, f.hello_answered, e.answered)
+  end
+end
+
+local function show_header(tvb, tree, p)
+  local at = p.at
+  tree:add_le(f.dst, tvb(at, 2))
+  tree:add_le(f.src, tvb(at + 2, 2))
+  tree:add_le(f.seq, tvb(at + 4, 2))
+  local start = tree:add_le(f.ack_start, tvb(at + 6, 2))
+  if p.hello then
+    start:append_text(" (upper half of the frame id)")
+  elseif p.count == 0 then
+    start:append_text(" (none)")
+  end
+  tree:add(f.ack_count, tvb(at + 8, 1))
+  if p.count ~= 0 then
+    generated(tree, f.ack_last, (p.start + p.count - 1) % 65536)
+  end
+  local flags = tree:add(f.flags, tvb(at + 9, 1))
+  flags:add(f.flags_reserved, tvb(at + 9, 1))
+  flags:add(f.flags_messages, tvb(at + 9, 1))
+end
+
+local function show_analysis(tree, e)
+  local rec = e.rec or e
+  if e.copy then
+    generated(tree, rec.data and f.first or f.repeated, rec.frame)
+    generated(tree, f.copy, e.copy)
+    generated(tree, f.previous, rec.copies[e.copy - 1])
+  end
+  generated(tree, f.next, rec.copies and rec.copies[(e.copy or 1) + 1])
+  generated(tree, f.missing, e.missing)
+  generated(tree, f.differs, e.differs)
+  generated(tree, f.acked_in, rec.acked)
+  if rec.acked then
+    generated(tree, f.ack_time, seconds(rec.time, rec.acked_time))
+  end
+  for _, frame in ipairs(e.acks or {}) do
+    generated(tree, f.acks, frame)
+  end
+end
+
+local function show_frame(tvb, tree, p, e, number)
+  if not p.dst then
+    return
+  end
+  show_header(tvb, tree, p)
+  if e then
+    show_analysis(tree, e)
+  end
+  generated(tree, f.messages, #p.msgs)
+  if p.hello then
+    show_hello(tvb, tree, p, e)
+  end
+  local rec = e and (e.rec or e)
+  local last
+  for i, m in ipairs(p.msgs) do
+    local t = rec and rec.txns and rec.txns[i]
+    show_message(tvb, tree, p, m, i, t ~= last and t, number)
+    last = t
+  end
+  if p.stamp then
+    local node = tree:add(f.stamp, tvb(p.stamp, STAMP))
+    node:add_le(f.stamp_life, tvb(p.stamp, 4))
+    node:add_le(f.stamp_seq, tvb(p.stamp + 4, 4))
+    node:add_le(f.stamp_start, tvb(p.stamp + 8, 4))
+  end
+  if p.finish < p.captured then
+    tree:add(f.padding, tvb(p.finish, p.captured - p.finish))
+  end
+end
+
+-- show adds a frame to the tree. prefix is where the bytes before it are.
+local function show(tvb, pinfo, tree, p, e, prefix)
+  local found = findings(p, e)
+  local wanted = tree:referenced(Dissector.get("dgrdma"))
+  if not wanted and #found == 0 then
+    return
+  end
+  local from = prefix or p.at
+  local stop = math.min(p.stop, p.captured)
+  local node
+  if stop > from then
+    node = tree:add(dgrdma, tvb(from, stop - from))
+  else
+    node = tree:add(dgrdma)
+  end
+  node:append_text(", " .. frame_text(p))
+  if wanted then
+    if prefix and stop > from then
+      node:add(f.prefix, tvb(prefix, math.min(PREFIX, stop - from)))
+    end
+    show_frame(tvb, node, p, e, pinfo.number)
+  end
+  for _, found_one in ipairs(found) do
+    node:add_proto_expert_info(found_one[1], found_one[2])
+  end
+end
+
+---------------------------------------------------------------- dissectors
+
+local function show_all(tvb, pinfo, tree, frames, prefixed)
+  pinfo.cols.protocol = "DG/RDMA"
+  local again_count, texts = 0, {}
+  for i, p in ipairs(frames) do
+    local e = entry_of(tvb, p, pinfo)
+    show(tvb, pinfo, tree, p, e, prefixed and p.at - PREFIX)
+    if e and e.copy then
+      again_count = again_count + 1
+    end
+    if i == 1 then
+      texts[1] = info_text(p, e)
+    end
+  end
+  if #frames > 1 then
+    local repeats = again_count > 0 and format(", %d of them again", again_count) or ""
+    texts[1] = format("%d frames%s, ids %d..%d: %s", #frames, repeats, frames[1].seq, frames[#frames].seq, texts[1])
+  end
+  pinfo.cols.info = texts[1]
+  return tvb:captured_len()
+end
+
+function dgrdma.dissector(tvb, pinfo, tree)
+  return show_all(tvb, pinfo, tree, { read_frame(tvb, 0, tvb:reported_len()) })
+end
+
+function in_udp.dissector(tvb, pinfo, tree)
+  return show_all(tvb, pinfo, tree, read_datagram(tvb, 0), true)
+end
+
+dgrdma:register_heuristic("udp", function(tvb, pinfo, tree)
+  if tvb:captured_len() < PREFIX + HEADER then
+    return false
+  end
+  local frames = read_datagram(tvb, 0)
+  if not plausible(tvb, 0, frames[1]) then
+    return false
+  end
+  show_all(tvb, pinfo, tree, frames, true)
+  return true
+end)
+
+---------------------------------------------------------------- preferences
+
+local ethertypes, ports = DissectorTable.get("ethertype"), DissectorTable.get("udp.port")
+local ethertype, port_range
+
+dgrdma.prefs.ethertype = Pref.string("Ethernet type", "0xf042", "The Ethernet type of DG/RDMA: OpenCPI's is 0xf042")
+dgrdma.prefs.ports = Pref.range("UDP ports", "", "Ports whose datagrams are DG/RDMA whatever they look like", 65535)
+
+local function register()
+  local wanted = tonumber(dgrdma.prefs.ethertype)
+  if wanted and wanted >= 0x600 and wanted <= 0xffff and wanted ~= ethertype then
+    if ethertype then
+      ethertypes:remove(ethertype, dgrdma)
+    end
+    ethertypes:add(wanted, dgrdma)
+    ethertype = wanted
+  end
+  local range = dgrdma.prefs.ports
+  if range ~= port_range then
+    if port_range then
+      ports:remove(port_range, in_udp)
+    end
+    port_range = nil
+    if range ~= "" then
+      ports:add(range, in_udp)
+      port_range = range
+    end
+  end
+end
+dgrdma.prefs_changed = register
+
+register()
+
+forget()
+ports:add_for_decode_as(in_udp)

@@ -1,0 +1,80 @@
+// Package wireshark is a dissector of DG/RDMA for Wireshark and tshark, written
+// in Lua. There is nothing to call: [Script] is the whole of it. To install it
+// is to put it into Wireshark's folder for personal Lua plugins, which is what
+// "dgrdmacat wireshark --install" does; tshark also takes it from anywhere:
+//
+//	tshark -X lua_script:dgrdma.lua -r trace.pcap
+//
+// # Which packets
+//
+// Frames on Ethernet have the type 0xf042, or what the preference
+// dgrdma.ethertype says. UDP has no fixed port: a datagram is taken for a frame
+// under the conditions of package dissect (it parses, its ids are not 0, its
+// unused fields hold what every known sender puts there, and the two bytes
+// before it are 0 or repeat the destination id), or whatever it looks like, if
+// its port is in the preference dgrdma.ports or chosen by Decode As. Where
+// another protocol has the port, let Wireshark try heuristic dissectors first
+// (udp.try_heuristic_first).
+//
+//	tshark -X lua_script:dgrdma.lua -o dgrdma.ports:7100 -o dgrdma.ethertype:0xf055 -r trace.pcap
+//
+// Captures taken on hosts that leave segmentation to the network interface show
+// many frames as one datagram. They are shown one after the other, if all
+// pieces of one length are plausible frames between the same endpoints.
+//
+// # Fields
+//
+// Every field can be filtered for:
+//
+//	dgrdma.dst dgrdma.src                  endpoints; the destination comes first on the wire
+//	dgrdma.seq                             frame id
+//	dgrdma.ack.start .count .last          acknowledged ids
+//	dgrdma.flags .messages .reserved
+//	dgrdma.msg.txn .count .index           of each message
+//	dgrdma.msg.addr .len .data .type .more .padding
+//	dgrdma.msg.completion.addr .value
+//	dgrdma.messages                        how many there are
+//	dgrdma.prefix dgrdma.padding           bytes that mean nothing
+//	dgrdma.hello .life .peer_life .seq     introductions between peers of our kind
+//	dgrdma.stamp.life .seq .ack_start      what their lone acknowledgements carry
+//
+// What other frames tell is in
+//
+//	dgrdma.analysis.retransmission_of      the first copy; .previous_copy .next_copy .copy
+//	dgrdma.analysis.duplicate_of           the same for frames without data
+//	dgrdma.analysis.acked_in .ack_time     first acknowledgement
+//	dgrdma.analysis.acks                   the frames that this one acknowledges, each once
+//	dgrdma.analysis.missing                ids between the last one and this one
+//	dgrdma.txn.begins_in .completes_in     first and last frame of the transaction
+//	dgrdma.txn.acked_in .time              when all of it was acknowledged
+//	dgrdma.txn.frame                       all frames, in the first and the last
+//	dgrdma.hello.answers .answered_in
+//
+// and what deserves a look is expert information: dgrdma.malformed, dgrdma.cut,
+// dgrdma.analysis.retransmission, .duplicate, .gap, .out_of_order, .restart and
+// .ack_unseen, and one for each field that holds what it should not.
+//
+// What lies ahead of a frame is known from the second pass on: always in
+// Wireshark, in tshark with -2.
+//
+// # Rules
+//
+// A frame is a retransmission if it has the id and the first message of an
+// earlier one in its direction, which is told by addresses, ports and endpoint
+// ids; ids that come round again after 65536 are others. A transaction completes
+// where its last message was first captured, which is not to say that it
+// arrived there. An acknowledgement is linked to the first copy of what it
+// acknowledges. A malformed frame is shown as far as it goes, and takes no part
+// in anything else, as with a receiver.
+//
+// Limits: Wireshark 3.6 or later, with Lua 5.2 or later. State grows with the
+// capture, as everything in Wireshark does. OpenCPI has a dissector of the same
+// name, which swaps the endpoints: only one of the two can be loaded.
+package wireshark
+
+import _ "embed"
+
+// Script is the dissector.
+//
+//go:embed dgrdma.lua
+var Script string
