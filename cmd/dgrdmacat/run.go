@@ -28,6 +28,7 @@ func init() {
 		&topCommand,
 		&decodeCommand,
 		&reportCommand,
+		&wiresharkCommand,
 		&urlCommand,
 		&manCommand,
 		&completionCommand,

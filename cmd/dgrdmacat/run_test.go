@@ -91,6 +91,8 @@ func TestCommandLine(t *testing.T) {
 		{"top :9 --interval 1ms", exitUsage, "", "need 100ms to 1h"},
 		{"top :9 --count -1", exitUsage, "", "--count -1"},
 		{"top 127.0.0.1:9", exitError, "", "nothing listens at 127.0.0.1:9; start what is to be watched with --metrics 127.0.0.1:9"},
+		{"wireshark stray", exitUsage, "", `unexpected argument "stray"`},
+		{"wireshark --force", exitUsage, "", "--force belongs to --install"},
 		{"ping", exitUsage, "", "give --serve or --to"},
 		{"ping --to udp --once", exitUsage, "", "belongs to --serve"},
 		{"ping --to udp -n 0", exitUsage, "", "-n 0"},

@@ -227,39 +227,34 @@ end
 
 -- segments cuts a datagram into pieces of that size, each a prefix and a frame
 -- from and to the same endpoints. nil: that is not what it is.
-local function segments(tvb, first, size)
-  local at, stop = first.at - PREFIX, tvb:reported_len()
-  first.stop = at + size
-  local all = { first }
-  for piece = at + size, stop - 1, size do
-    local p = read_frame(tvb, piece + PREFIX, math.min(piece + size, stop))
+local function segments(tvb, size)
+  local all, stop = {}, tvb:reported_len()
+  for at = 0, stop - 1, size do
+    local p = read_frame(tvb, at + PREFIX, math.min(at + size, stop))
     if not p.dst and not p.bad then
-      return #all > 1 and all or nil -- the capture ends here
+      return #all > 1 and all -- the capture ends here
     end
-    local padded = p.stop - p.finish
-    if p.bad or p.dst ~= first.dst or p.src ~= first.src or padded > 7 or not plausible(tvb, piece, p) then
+    -- OpenCPI's driver pads the last message, too.
+    if p.bad or not plausible(tvb, at, p) or p.stop - p.finish > 7 then
       return nil
     end
     all[#all + 1] = p
+    if p.dst ~= all[1].dst or p.src ~= all[1].src then
+      return nil
+    end
   end
   return all
 end
 
 -- read_datagram returns the frames in a UDP datagram. On hosts that leave
 -- segmentation to the network interface, a capture shows many as one.
-local function read_datagram(tvb, at)
+local function read_datagram(tvb)
   local stop = tvb:reported_len()
-  local p = read_frame(tvb, at + PREFIX, stop)
-  local exact = p.finish - at
-  if p.dst and not p.bad and at + exact < stop then
-    -- OpenCPI's driver pads the last message, too.
-    local padded = exact + -(exact - PREFIX - HEADER) % 8
-    local all = segments(tvb, p, exact) or (padded ~= exact and at + padded < stop and segments(tvb, p, padded))
-    if all then
-      p.cut = p.captured < p.finish
-      return all
-    end
-    p.stop = stop
+  local p = read_frame(tvb, PREFIX, stop)
+  local size = p.finish
+  if p.dst and not p.bad and size < stop then
+    local padded = size + (PREFIX + HEADER - size) % 8
+    return segments(tvb, size) or (size < padded and padded < stop and segments(tvb, padded)) or { p }
   end
   return { p }
 end
@@ -772,14 +767,14 @@ function dgrdma.dissector(tvb, pinfo, tree)
 end
 
 function in_udp.dissector(tvb, pinfo, tree)
-  return show_all(tvb, pinfo, tree, read_datagram(tvb, 0), true)
+  return show_all(tvb, pinfo, tree, read_datagram(tvb), true)
 end
 
 dgrdma:register_heuristic("udp", function(tvb, pinfo, tree)
   if tvb:captured_len() < PREFIX + HEADER then
     return false
   end
-  local frames = read_datagram(tvb, 0)
+  local frames = read_datagram(tvb)
   if not plausible(tvb, 0, frames[1]) then
     return false
   end

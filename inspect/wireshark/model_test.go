@@ -65,7 +65,9 @@ type name struct {
 func (p *packet) name(id uint32) name { return name{p.src, p.dst, p.frame.Src, p.frame.Dst, id} }
 
 // heard names an id of whoever p is sent to.
-func (p *packet) heard(id frame.Seq) name { return name{p.dst, p.src, p.frame.Dst, p.frame.Src, uint32(id)} }
+func (p *packet) heard(id frame.Seq) name {
+	return name{p.dst, p.src, p.frame.Dst, p.frame.Src, uint32(id)}
+}
 
 // transaction is what a capture shows of one.
 type transaction struct {

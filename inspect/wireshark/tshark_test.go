@@ -28,22 +28,20 @@ func requireTshark(t testing.TB) {
 // nobody, and returns what it prints. Any error of Lua's fails the test.
 func tshark(t testing.TB, file string, args ...string) string {
 	t.Helper()
-	out := runTshark(t, file, append([]string{"-X", "lua_script:dgrdma.lua"}, args...)...)
+	out := runTshark(t, t.TempDir(), file, append([]string{"-X", "lua_script:dgrdma.lua"}, args...)...)
 	if at := strings.Index(out, "Lua Error"); at >= 0 {
 		t.Fatalf("%s: %s", file, out[at:min(len(out), at+300)])
 	}
 	return out
 }
 
-func runTshark(t testing.TB, file string, args ...string) string {
+func runTshark(t testing.TB, home, file string, args ...string) string {
 	t.Helper()
-	home := t.TempDir()
 	cmd := exec.Command("tshark", append([]string{"-n", "-r", file}, args...)...)
 	cmd.Env = append(os.Environ(), "HOME="+home, "XDG_CONFIG_HOME="+home, "WIRESHARK_CONFIG_DIR="+home, "LC_ALL=C.UTF-8", "TZ=UTC")
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	err := cmd.Run()
-	// tshark ends with 2 where it found the end of a file damaged.
 	if err != nil || strings.Contains(stderr.String(), "Lua") {
 		t.Fatalf("tshark %s: %v\n%s", strings.Join(args, " "), err, stderr.String())
 	}
@@ -135,10 +133,10 @@ DissectorTable.get("ethertype"):add(0xf042, p)`
 		t.Fatal(err)
 	}
 	file := filepath.Join(vectors, "ether-single.pcap")
-	if out := runTshark(t, file, "-X", "lua_script:"+script, "-V"); !strings.Contains(out, "Lua Error") {
+	if out := runTshark(t, t.TempDir(), file, "-X", "lua_script:"+script, "-V"); !strings.Contains(out, "Lua Error") {
 		t.Error("a broken script goes unnoticed in the tree")
 	}
-	out := runTshark(t, file, "-X", "lua_script:"+script, "-T", "fields", "-e", "_ws.lua.error")
+	out := runTshark(t, t.TempDir(), file, "-X", "lua_script:"+script, "-T", "fields", "-e", "_ws.lua.error")
 	if strings.TrimSpace(out) == "" {
 		t.Error("a broken script goes unnoticed among the fields")
 	}

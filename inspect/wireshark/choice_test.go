@@ -1,0 +1,125 @@
+package wireshark_test
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+
+	"github.com/dgrdma/dgrdma/frame"
+	"github.com/dgrdma/dgrdma/inspect/wireshark"
+	"github.com/dgrdma/dgrdma/transport/tap"
+)
+
+// Over UDP, what looks like a frame is one: the rules of package dissect, and
+// stamps.
+func TestPlausible(t *testing.T) {
+	requireTshark(t)
+	good := func() []byte { return made(from1(9), data(7, 1, 2, 5), data(7, 2, 2, 3)) }
+	patch := func(b []byte, at int, v byte) []byte {
+		b[at] = v
+		return b
+	}
+	lone := func(tail ...byte) []byte { return append(made(from2(5, 9, 1)), tail...) }
+	for _, tt := range []struct {
+		name   string
+		prefix uint16 // as it is in memory, little-endian
+		data   []byte
+		want   bool
+	}{
+		{"messages", 0, good(), true},
+		{"destination before", 2, good(), true},
+		{"another before", 3, good(), false},
+		{"trailing", 0, append(good(), 1, 2, 3), true},
+		{"acknowledgement", 0, lone(), true},
+		{"no destination", 0, patch(good(), 0, 0), false},
+		{"no source", 0, patch(good(), 2, 0), false},
+		{"flags", 0, patch(good(), 9, 3), false},
+		{"nothing", 0, patch(lone(), 8, 0), false},
+		{"long acknowledgement", 0, lone(0), false},
+		{"stamp", 0, lone(1, 2, 3, 4, 5, 0, 1, 0, 9, 0, 0, 0), true},
+		{"stamp of another id", 0, lone(1, 2, 3, 4, 6, 0, 1, 0, 9, 0, 0, 0), false},
+		{"stamp of other ids", 0, lone(1, 2, 3, 4, 5, 0, 1, 0, 8, 0, 0, 0), false},
+		{"stamp of no life", 0, lone(0, 0, 0, 0, 5, 0, 1, 0, 9, 0, 0, 0), false},
+		{"long stamp", 0, lone(1, 2, 3, 4, 5, 0, 1, 0, 9, 0, 0, 0, 0), false},
+		{"type", 0, patch(good(), 10+22, 4), false},
+		{"index", 0, patch(good(), 42+14, 3), false},
+		{"length", 0, patch(good(), 42+20, 4), false},
+		{"short", 0, good()[:9], false},
+		{"empty", 0, nil, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := newRecorder(t, "IPv4", tap.Options{})
+			r.send(0, tt.data)
+			b := r.file.Bytes()
+			b[len(b)-len(tt.data)-2], b[len(b)-len(tt.data)-1] = byte(tt.prefix), byte(tt.prefix>>8)
+			got := rows(t, save(t, b), []string{"dgrdma.seq"})
+			if shown := len(got) == 1; shown != tt.want {
+				t.Errorf("taken for a frame: %v, want %v", shown, tt.want)
+			}
+		})
+	}
+}
+
+func TestPreferences(t *testing.T) {
+	requireTshark(t)
+	ether := newRecorder(t, "Ethernet", tap.Options{EtherType: 0xf055})
+	ether.send(0, made(from1(9), data(1, 1, 1, 8)))
+	usual := newRecorder(t, "Ethernet", tap.Options{})
+	usual.send(0, made(from1(9), data(1, 1, 1, 8)))
+	// Nobody would take this for a frame: its flags are reserved.
+	odd := newRecorder(t, "IPv6", tap.Options{})
+	h := from1(9)
+	h.Flags = 0xf0
+	odd.send(0, made(h, data(1, 1, 1, 8)))
+	for _, tt := range []struct {
+		name   string
+		r      *recorder
+		option string
+		want   bool
+	}{
+		{"type by default", usual, "", true},
+		{"another type", ether, "", false},
+		{"type in hexadecimal", ether, "-odgrdma.ethertype:0xf055", true},
+		{"type in decimal", ether, "-odgrdma.ethertype:" + strconv.Itoa(0xf055), true},
+		{"type is another one", usual, "-odgrdma.ethertype:0xf055", false},
+		{"nonsense for a type", usual, "-odgrdma.ethertype:type", true},
+		{"length for a type", usual, "-odgrdma.ethertype:1500", true},
+		{"looks odd", odd, "", false},
+		{"port of the destination", odd, "-odgrdma.ports:1-7,40000", true},
+		{"port of the source", odd, "-odgrdma.ports:18077", true},
+		{"another port", odd, "-odgrdma.ports:18078", false},
+		{"decode as", odd, "-dudp.port==40000,dgrdma_in_udp", true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var args []string
+			if tt.option != "" {
+				args = append(args, tt.option)
+			}
+			got := rows(t, tt.r.save(), []string{"dgrdma.seq"}, args...)
+			if shown := got[1]["dgrdma.seq"] == "9"; shown != tt.want {
+				t.Errorf("shown: %v, want %v", shown, tt.want)
+			}
+		})
+	}
+}
+
+// What is compiled in works from the folder for personal plugins, also if it is
+// root who runs tshark.
+func TestPersonalPlugin(t *testing.T) {
+	requireTshark(t)
+	home := t.TempDir()
+	dir := filepath.Join(home, ".local", "lib", "wireshark", "plugins")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "dgrdma.lua"), []byte(wireshark.Script), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := newRecorder(t, "Ethernet", tap.Options{})
+	r.send(0, made(frame.Header{Dst: 0x21, Src: 0x43, Seq: 1, AckStart: 1, AckCount: 2}))
+	out := runTshark(t, home, r.save(), "-T", "fields", "-e", "dgrdma.dst", "-e", "dgrdma.src")
+	if out != "33\t67\n" {
+		t.Errorf("tshark prints %q", out)
+	}
+}
