@@ -175,8 +175,12 @@ func TestConversations(t *testing.T) {
 			}
 			all := check(t, file, o)
 			once := rows(t, file, slices.Concat(plainFields, linkFields))
+			twice := rows(t, file, []string{"_ws.col.Info"}, "-2")
 			for _, p := range all {
 				checkPlain(t, p, once[p.number])
+				if first, second := once[p.number]["_ws.col.Info"], twice[p.number]["_ws.col.Info"]; first != second {
+					t.Errorf("packet %d: info is %q, then %q", p.number, first, second)
+				}
 			}
 			checkAgainstSender(t, all, once, said)
 			kinds := make(map[string]int)

@@ -464,30 +464,28 @@ local function frame_text(p)
   if not p.dst then
     return p.bad and "bad frame: " .. p.bad or "frame header not captured"
   end
-  local s = { format("%d->%d id %d", p.src, p.dst, p.seq) }
+  local s = format("%d->%d id %d", p.src, p.dst, p.seq)
   if p.count ~= 0 then
-    s[#s + 1] = format("ack %d+%d", p.start, p.count)
+    s = s .. format(" ack %d+%d", p.start, p.count)
   end
   if p.flags > 1 then
-    s[#s + 1] = format("flags 0x%02x", p.flags - p.flags % 2)
+    s = s .. format(" flags 0x%02x", p.flags - p.flags % 2)
   end
   if p.hello then
     local m = p.msgs[1]
-    s[#s + 1] = format("[hello %s, life 0x%08x to 0x%08x]", hellos[m.index], m.txn, m.addr)
+    s = s .. format(" [hello %s, life 0x%08x to 0x%08x]", hellos[m.index], m.txn, m.addr)
   else
     for i = 1, math.min(#p.msgs, MOST_MESSAGES) do
-      s[#s + 1] = "[" .. message_text(p.msgs[i]) .. "]"
+      s = s .. " [" .. message_text(p.msgs[i]) .. "]"
     end
     if #p.msgs > MOST_MESSAGES then
-      s[#s + 1] = format("and %d more", #p.msgs - MOST_MESSAGES)
+      s = s .. format(" and %d more", #p.msgs - MOST_MESSAGES)
     end
   end
   if p.bad then
-    s[#s + 1] = "(malformed)"
-  elseif p.cut then
-    s[#s + 1] = "(cut)"
+    return s .. " (malformed)"
   end
-  return table.concat(s, " ")
+  return p.cut and s .. " (cut)" or s
 end
 
 local function info_text(p, e)
@@ -743,22 +741,18 @@ end
 
 local function show_all(tvb, pinfo, tree, frames, prefixed)
   pinfo.cols.protocol = "DG/RDMA"
-  local again_count, texts = 0, {}
-  for i, p in ipairs(frames) do
+  local repeats, text = 0, nil
+  for _, p in ipairs(frames) do
     local e = entry_of(tvb, p, pinfo)
     show(tvb, pinfo, tree, p, e, prefixed and p.at - PREFIX)
-    if e and e.copy then
-      again_count = again_count + 1
-    end
-    if i == 1 then
-      texts[1] = info_text(p, e)
-    end
+    repeats = repeats + (e and e.copy and 1 or 0)
+    text = text or info_text(p, e)
   end
   if #frames > 1 then
-    local repeats = again_count > 0 and format(", %d of them again", again_count) or ""
-    texts[1] = format("%d frames%s, ids %d..%d: %s", #frames, repeats, frames[1].seq, frames[#frames].seq, texts[1])
+    local of_them = repeats > 0 and format(", %d of them again", repeats) or ""
+    text = format("%d frames%s, ids %d..%d: %s", #frames, of_them, frames[1].seq, frames[#frames].seq, text)
   end
-  pinfo.cols.info = texts[1]
+  pinfo.cols.info = text
   return tvb:captured_len()
 end
 

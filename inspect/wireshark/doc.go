@@ -67,9 +67,14 @@
 // acknowledges. A malformed frame is shown as far as it goes, and takes no part
 // in anything else, as with a receiver.
 //
-// Limits: Wireshark 3.6 or later, with Lua 5.2 or later. State grows with the
-// capture, as everything in Wireshark does. OpenCPI has a dissector of the same
-// name, which swaps the endpoints: only one of the two can be loaded.
+// Limits: Wireshark with Lua 5.2 or later; tested with 4.0. State grows with the
+// capture, as everything in Wireshark does. Where a capture has each packet
+// twice, as on the interface "any" of a bridge, every second one looks like a
+// retransmission. A cooked capture does not record the destination of an
+// Ethernet frame, so acknowledgements are not linked there. Acknowledgements
+// that OpenCPI's hardware implies by its first id are not taken as such.
+// OpenCPI has a dissector of the same name, which swaps the endpoints: only one
+// of the two can be loaded.
 package wireshark
 
 import _ "embed"
