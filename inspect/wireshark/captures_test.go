@@ -7,6 +7,8 @@ import (
 	"net/netip"
 	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -274,5 +276,43 @@ func TestIntroductions(t *testing.T) {
 	}
 	if answers == 0 {
 		t.Error("no hello is an answer")
+	}
+}
+
+// Where only a display filter needs fields, the dissector leaves others out.
+func TestDisplayFilters(t *testing.T) {
+	requireTshark(t)
+	file := filepath.Join(vectors, "udp-loss7.pcap")
+	all := model(t, file, dissect.Options{})
+	txn := func(p *packet, id uint32) bool {
+		return slices.ContainsFunc(p.msgs, func(m frame.Message) bool { return m.Txn == id })
+	}
+	for filter, matches := range map[string]func(*packet) bool{
+		"dgrdma":                            func(*packet) bool { return true },
+		"dgrdma.src == 2":                   func(p *packet) bool { return p.frame.Src == 2 },
+		"dgrdma.msg.txn == 3":               func(p *packet) bool { return txn(p, 3) },
+		"dgrdma.msg.data[0:2] == 01:08":     func(p *packet) bool { return len(p.bytes) > 0 && bytes.HasPrefix(p.bytes[0], []byte{1, 8}) },
+		"dgrdma.txn.begins_in == 1":         func(p *packet) bool { return txn(p, 1) },
+		"dgrdma.analysis.retransmission_of": func(p *packet) bool { return p.first != p },
+		"dgrdma.ack.count && !dgrdma.msg && dgrdma.ack.start > 9": func(p *packet) bool {
+			return len(p.msgs) == 0 && p.frame.AckStart > 9
+		},
+		"dgrdma.malformed": func(*packet) bool { return false },
+	} {
+		var want, got []string
+		for _, p := range all {
+			if matches(p) {
+				want = append(want, strconv.Itoa(p.number))
+			}
+		}
+		for line := range strings.Lines(tshark(t, file, "-Y", filter)) {
+			got = append(got, strings.Fields(line)[0])
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: packets %v, want %v", filter, got, want)
+		}
+		if len(want) == 0 && filter != "dgrdma.malformed" {
+			t.Errorf("%s matches nothing", filter)
+		}
 	}
 }

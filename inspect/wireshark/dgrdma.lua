@@ -92,6 +92,12 @@ local f = {
 }
 dgrdma.fields = f
 
+-- What costs most to show, and is left out where no filter asks for it.
+local of_messages = {
+  f.msg, f.txn, f.caddr, f.cval, f.count, f.index, f.addr, f.len, f.type, f.more, f.data, f.msg_padding,
+  f.begins, f.completes, f.txn_acked, f.txn_time, f.txn_frame,
+}
+
 local function expert_field(name, text, group, severity)
   return ProtoExpert.new("dgrdma." .. name, text, expert.group[group], expert.severity[severity])
 end
@@ -680,6 +686,25 @@ local function show_analysis(tree, e)
   end
 end
 
+local function any_referenced(tree, fields)
+  for _, field in ipairs(fields) do
+    if tree:referenced(field) then
+      return true
+    end
+  end
+  return false
+end
+
+local function show_messages(tvb, tree, p, e, number)
+  local rec = e and (e.rec or e)
+  local last
+  for i, m in ipairs(p.msgs) do
+    local t = rec and rec.txns and rec.txns[i]
+    show_message(tvb, tree, p, m, i, t ~= last and t, number)
+    last = t
+  end
+end
+
 local function show_frame(tvb, tree, p, e, number)
   if not p.dst then
     return
@@ -692,12 +717,8 @@ local function show_frame(tvb, tree, p, e, number)
   if p.hello then
     show_hello(tvb, tree, p, e)
   end
-  local rec = e and (e.rec or e)
-  local last
-  for i, m in ipairs(p.msgs) do
-    local t = rec and rec.txns and rec.txns[i]
-    show_message(tvb, tree, p, m, i, t ~= last and t, number)
-    last = t
+  if any_referenced(tree, of_messages) then
+    show_messages(tvb, tree, p, e, number)
   end
   if p.stamp then
     local node = tree:add(f.stamp, tvb(p.stamp, STAMP))
