@@ -17,7 +17,7 @@ local format = string.format
 
 local made, dgrdma = pcall(Proto, "dgrdma", "OpenCPI Datagram RDMA")
 if not made then
-  error("another dissector is called dgrdma already, perhaps OpenCPI's own: remove one of the two", 0)
+  error("another dissector is called dgrdma already, OpenCPI's own or this one from another folder: load only one", 0)
 end
 -- UDP has two bytes before the frame, Ethernet has not.
 local in_udp = Proto("dgrdma_in_udp", "DG/RDMA in UDP")
