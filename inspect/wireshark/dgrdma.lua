@@ -187,7 +187,7 @@ local function read_stamp(tvb, p)
   if life == 0 or seq % 65536 ~= p.seq or start % 65536 ~= p.start then
     return off
   end
-  p.stamp = off
+  p.stamp, p.stamped = off, { life = life, seq = seq, start = start }
   return off + STAMP
 end
 
@@ -477,9 +477,12 @@ local function frame_text(p)
   if p.flags > 1 then
     s = s .. format(" flags 0x%02x", p.flags - p.flags % 2)
   end
+  if p.stamp then
+    s = s .. format(" [stamp for life %d id %d ack from %d]", p.stamped.life, p.stamped.seq, p.stamped.start)
+  end
   if p.hello then
     local m = p.msgs[1]
-    s = s .. format(" [hello %s, life 0x%08x to 0x%08x]", hellos[m.index], m.txn, m.addr)
+    s = s .. format(" [hello%s from life %d to %s]", m.index == 1 and " back" or "", m.txn, m.addr == 0 and "anyone" or "life " .. m.addr)
   else
     for i = 1, math.min(#p.msgs, MOST_MESSAGES) do
       s = s .. " [" .. message_text(p.msgs[i]) .. "]"
