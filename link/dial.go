@@ -149,7 +149,7 @@ func (l *Link) await(ctx context.Context) error {
 // settleDial acts on the answer.
 func (l *Link) settleDial(a *letter) error {
 	if a.kind == letterRefuse {
-		return fmt.Errorf("%w: %s", ErrRefused, a.text)
+		return fmt.Errorf("%w: %s", ErrRefused, printable(a.text))
 	}
 	l.private = a.private
 	if l.Out != nil {

@@ -21,6 +21,16 @@ var (
 	ErrProtocol   = errors.New("link: the peer broke the rules of the link")
 )
 
+// AbortError is the reason that the peer gave with [Link.Abort]. It is an
+// ErrPeerClosed.
+type AbortError struct {
+	Reason string // printable, whatever the peer sent
+}
+
+func (e *AbortError) Error() string { return "link: the peer ended it: " + e.Reason }
+
+func (e *AbortError) Unwrap() error { return ErrPeerClosed }
+
 // Error says which link failed, and how.
 type Error struct {
 	Op   string // what was tried

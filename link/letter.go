@@ -4,6 +4,9 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 // Two hosts agree on links by letters: ordinary transactions into a box at the
@@ -95,6 +98,19 @@ func (l *letter) put(b []byte) int {
 		panic("BUG: letter too long")
 	}
 	return len(w)
+}
+
+// bounded cuts a text to what a letter holds.
+func bounded(text string) string { return text[:min(len(text), maxText)] }
+
+// printable takes out of a peer's text what would do something to a terminal.
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r == utf8.RuneError || !unicode.IsPrint(r) {
+			return '?'
+		}
+		return r
+	}, text)
 }
 
 func (h *half) fields() [7]*uint32 {

@@ -25,6 +25,7 @@ type Link struct {
 	life    uint32 // of the connection; nothing of this link reaches another
 	attempt uint64
 	made    time.Time
+	told    chan struct{}   // closed when the peer has heard that we are through, or never will
 	memory  span            // of the half that receives, and of the credits
 	answer  chan error      // what the listener says, for the dialer
 	down    chan struct{}   // closed when err is set
@@ -36,6 +37,7 @@ type Link struct {
 	err        error
 	theirs     uint32 // the peer's number; 0: not known yet
 	said       bool   // that we post nothing more
+	why        string // we ended early, if not empty
 	peerClosed bool   // the peer said so
 	orphaned   bool   // nothing can come from the peer any more
 	over       bool   // the memory is given back
@@ -44,7 +46,7 @@ type Link struct {
 func newLink(p *peer, life uint32, port string, attempt uint64) *Link {
 	return &Link{
 		host: p.host, peer: p, number: p.host.newNumber(), life: life, port: port, attempt: attempt, made: time.Now(),
-		answer: make(chan error, 1), down: make(chan struct{}), gone: p.conn.Done(),
+		answer: make(chan error, 1), told: make(chan struct{}), down: make(chan struct{}), gone: p.conn.Done(),
 	}
 }
 
@@ -114,6 +116,38 @@ func (l *Link) CloseContext(ctx context.Context) error {
 	return err
 }
 
+// Abort ends the link early. What was sent and what was received may be lost; at
+// the peer everything fails, once it has received what was delivered before, with
+// an [*AbortError] that holds the reason, of which at most 256 bytes. It needs no
+// free buffer. Abort waits until the peer has been told, but no longer than the
+// context: the error is its.
+func (l *Link) Abort(ctx context.Context, why string) error {
+	l.mu.Lock()
+	if !l.said && l.why == "" {
+		l.why = bounded(why)
+	}
+	l.mu.Unlock()
+	l.fail(ErrClosed)
+	l.end()
+	told := func() bool {
+		select {
+		case <-l.told:
+			return true
+		default:
+			return false
+		}
+	}
+	if err := l.host.drive(ctx, told); err != nil {
+		return err
+	}
+	select {
+	case <-l.told:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
 // end notes that the application is through with the link.
 func (l *Link) end() {
 	l.ending.Store(true)
@@ -144,14 +178,18 @@ func (l *Link) advance() {
 		l.mu.Unlock()
 		return
 	}
-	tell := !l.said && !l.orphaned && !l.plain
+	first := !l.said
 	l.said = true
+	tell := first && !l.orphaned && !l.plain
 	over := l.peerClosed || l.orphaned
 	l.over = over
-	c := letter{kind: letterClose, from: l.number, to: l.theirs, attempt: l.attempt}
+	c := letter{kind: letterClose, from: l.number, to: l.theirs, attempt: l.attempt, text: l.why}
 	l.mu.Unlock()
-	if tell {
-		l.peer.send(l.life, c)
+	switch {
+	case tell:
+		l.peer.post(addressed{letter: c, life: l.life, settled: func() { close(l.told) }})
+	case first:
+		close(l.told) // there is nobody to hear it
 	}
 	if !over {
 		if l.plain {
@@ -199,12 +237,16 @@ func (l *Link) lost() {
 	l.orphan()
 }
 
-// peerLeft notes that the peer posts nothing more for this link.
-func (l *Link) peerLeft() {
+// peerLeft notes that the peer posts nothing more for this link, and why if that
+// is early.
+func (l *Link) peerLeft(why string) {
 	l.mu.Lock()
 	l.peerClosed = true
 	l.mu.Unlock()
-	if l.In == nil || !l.In.ended() {
+	switch {
+	case why != "":
+		l.fail(&AbortError{Reason: printable(why)})
+	case l.In == nil || !l.In.ended():
 		l.fail(ErrPeerClosed)
 	}
 	if l.Out != nil {

@@ -14,9 +14,10 @@ type Listener struct {
 	port string
 	opt  Options
 
-	offers chan offer
-	down   chan struct{}
-	once   sync.Once
+	offers  chan offer
+	down    chan struct{}
+	once    sync.Once
+	refusal string // for everyone who dials, if not empty; guarded by the host's mu
 }
 
 // offer is a letter that asks for a link, and whom it came from.
@@ -59,17 +60,32 @@ func (n *Listener) Close() error {
 		delete(n.host.ports, n.port)
 		n.host.mu.Unlock()
 		close(n.down)
-		for {
-			select {
-			case o := <-n.offers:
-				o.p.refuse(o.life, &o.l, "the port was closed")
-				continue
-			default:
-			}
-			break
-		}
+		n.refuseAll("the port was closed")
 	})
 	return nil
+}
+
+// Refuse lets everyone who waits or dials from now on be refused for that reason,
+// of which at most 256 bytes; an empty one ends that. Links that were accepted
+// stay.
+func (n *Listener) Refuse(why string) {
+	n.host.mu.Lock()
+	n.refusal = bounded(why)
+	n.host.mu.Unlock()
+	if why != "" {
+		n.refuseAll(why)
+	}
+}
+
+func (n *Listener) refuseAll(why string) {
+	for {
+		select {
+		case o := <-n.offers:
+			o.p.refuse(o.life, &o.l, why)
+		default:
+			return
+		}
+	}
 }
 
 // Accept waits for the next link.
@@ -147,7 +163,7 @@ func (n *Listener) accept(o *offer) (*Link, error) {
 
 // refuse answers a letter that asks for a link.
 func (p *peer) refuse(life uint32, a *letter, why string) {
-	p.send(life, letter{kind: letterRefuse, to: a.from, attempt: a.attempt, text: why[:min(len(why), maxText)]})
+	p.send(life, letter{kind: letterRefuse, to: a.from, attempt: a.attempt, text: bounded(why)})
 }
 
 // read acts on a letter. It runs on the goroutine that receives.
@@ -178,7 +194,7 @@ func (p *peer) read(l letter, err error) {
 			x = p.byAttempt(l.attempt)
 		}
 		if x != nil && x.attempt == l.attempt {
-			x.peerLeft()
+			x.peerLeft(l.text)
 		}
 	}
 }
@@ -195,6 +211,8 @@ func (p *peer) offered(life uint32, l *letter) {
 		p.refuse(life, l, fmt.Sprintf("no port %q here", l.name))
 	case l.directions == 0 || l.directions&^port.opt.takes() != 0:
 		p.refuse(life, l, fmt.Sprintf("port %q is not for that direction", l.name))
+	case port.refusal != "":
+		p.refuse(life, l, port.refusal)
 	default:
 		select {
 		case port.offers <- offer{p, life, *l}:

@@ -24,7 +24,8 @@ type mail struct {
 // addressed is a letter and the life of the connection that it is meant for.
 type addressed struct {
 	letter
-	life uint32
+	life    uint32
+	settled func() // if not nil, called when it has arrived, or never will
 }
 
 // mostReplies is how many letters may wait when an answer to a stranger is thrown
@@ -51,13 +52,17 @@ func (p *peer) letterCame(length uint32) {
 
 // send posts a letter when those before it have arrived.
 func (p *peer) send(life uint32, l letter) {
+	p.post(addressed{letter: l, life: life})
+}
+
+func (p *peer) post(l addressed) {
 	m := &p.mail
 	m.mu.Lock()
 	if reply := l.kind == letterRefuse || l.kind == letterClose && l.from == 0; reply && len(m.queue) > mostReplies {
 		m.mu.Unlock()
 		return // it asks faster than it reads answers
 	}
-	m.queue = append(m.queue, addressed{l, life})
+	m.queue = append(m.queue, l)
 	m.mu.Unlock()
 	p.deliver()
 }
@@ -107,11 +112,14 @@ func (p *peer) delivered(_ *dgrdma.Transaction, err error) {
 func (p *peer) settle(err error) {
 	m := &p.mail
 	m.mu.Lock()
-	l := m.queue[0].letter
+	l := m.queue[0]
 	m.queue[0] = addressed{}
 	m.queue, m.posted = m.queue[1:], false
 	m.mu.Unlock()
 	if err != nil {
-		p.undelivered(&l, err)
+		p.undelivered(&l.letter, err)
+	}
+	if l.settled != nil {
+		l.settled()
 	}
 }
