@@ -4,33 +4,174 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
+	"sync/atomic"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // showProgress shows on a terminal how far it is, until stop is called.
 // Elsewhere it stays quiet.
 func showProgress(w io.Writer, line func() string) (stop func()) {
-	f, ok := w.(*os.File)
-	if !ok {
-		return func() {}
-	}
-	if info, err := f.Stat(); err != nil || info.Mode()&os.ModeCharDevice == 0 {
+	if !isTerminal(w) {
 		return func() {}
 	}
 	quit, gone := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(gone)
-		tick := time.NewTicker(100 * time.Millisecond)
+		tick := time.NewTicker(progressTick)
 		defer tick.Stop()
 		for {
-			fmt.Fprintf(f, "\r%s\x1b[K", line())
+			fmt.Fprintf(w, "\r%s\x1b[K", line())
 			select {
 			case <-quit:
-				fmt.Fprint(f, "\r\x1b[K")
+				fmt.Fprint(w, "\r\x1b[K")
 				return
 			case <-tick.C:
 			}
 		}
 	}()
 	return func() { close(quit); <-gone }
+}
+
+const progressTick = 100 * time.Millisecond
+
+// isTerminal reports whether a person is at the other end of a reader or writer.
+func isTerminal(x any) bool {
+	_, ok := columns(x)
+	return ok
+}
+
+// columns returns how wide a terminal is, if x is one.
+func columns(x any) (n int, ok bool) {
+	f, ok := x.(*os.File)
+	if !ok {
+		return 0, false
+	}
+	onDescriptor(f, func(fd int) {
+		size, err := unix.IoctlGetWinsize(fd, unix.TIOCGWINSZ)
+		if ok = err == nil; ok {
+			n = int(size.Col)
+		}
+	})
+	return n, ok
+}
+
+// onDescriptor calls use with the descriptor of a file, which File.Fd might make
+// a blocking one.
+func onDescriptor(f *os.File, use func(fd int)) {
+	if c, err := f.SyscallConn(); err == nil {
+		c.Control(func(fd uintptr) { use(int(fd)) })
+	}
+}
+
+// colourful reports whether colours are wanted on a terminal.
+func colourful() bool { return os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" }
+
+// meter counts the bytes of something long.
+type meter struct {
+	total int64 // negative: not known
+	began time.Time
+	moved atomic.Int64
+
+	// Of who shows it: where it was at the latest ticks.
+	ticks [rateTicks]meterTick
+	n     int
+}
+
+type meterTick struct {
+	at    time.Time
+	moved int64
+}
+
+// rateTicks is of how many ticks a rate is the mean: long enough to be read, short
+// enough to show a stall.
+const rateTicks = 20
+
+func newMeter(total int64) *meter { return &meter{total: total, began: time.Now()} }
+
+// show shows the meter on a terminal, until stop is called.
+func (m *meter) show(w io.Writer) (stop func()) {
+	colour := colourful()
+	return showProgress(w, func() string {
+		width, _ := columns(w)
+		return m.line(time.Now(), width, colour)
+	})
+}
+
+const (
+	usualWidth = 80 // of terminals that do not say
+	leastBar   = 10
+	mostBar    = 40
+)
+
+// line says how far it is, in less than width columns if it can.
+func (m *meter) line(now time.Time, width int, colour bool) string {
+	moved := m.moved.Load()
+	oldest := meterTick{at: m.began}
+	if m.n >= rateTicks {
+		oldest = m.ticks[m.n%rateTicks]
+	}
+	m.ticks[m.n%rateTicks] = meterTick{now, moved}
+	m.n++
+	rate := perSecond(uint64(moved-oldest.moved), now.Sub(oldest.at))
+	if m.total < 0 {
+		return fmt.Sprintf("%s  %.0f MB/s  %s", binaryBytes(moved), rate/1e6, clock(now.Sub(m.began)))
+	}
+	share := 1.0
+	if m.total > 0 {
+		share = min(float64(moved)/float64(m.total), 1) // the file may have grown
+	}
+	left := "-:--"
+	if rest := max(m.total-moved, 0); rest == 0 {
+		left = clock(0)
+	} else if rate > 0 {
+		left = clock(time.Duration(min(float64(rest)/rate, 1e6) * float64(time.Second)))
+	}
+	head := fmt.Sprintf("%3.0f%% ", 100*share)
+	tail := fmt.Sprintf("%s of %s  %.0f MB/s  ETA %s", binaryBytes(moved), binaryBytes(m.total), rate/1e6, left)
+	if width == 0 {
+		width = usualWidth
+	}
+	room := min(width-1-len(head)-len(tail)-len("[] "), mostBar)
+	if room < leastBar {
+		return head + tail
+	}
+	full := int(share * float64(room))
+	bar := strings.Repeat("=", full)
+	if full < room {
+		bar += ">" + strings.Repeat(" ", room-full-1)
+	}
+	if colour {
+		bar = "\x1b[32m" + bar + "\x1b[0m"
+	}
+	return head + "[" + bar + "] " + tail
+}
+
+// clock is how people write a duration: 1:05, 2:03:04.
+func clock(d time.Duration) string {
+	s := int64(d.Round(time.Second) / time.Second)
+	if s < 3600 {
+		return fmt.Sprintf("%d:%02d", s/60, s%60)
+	}
+	return fmt.Sprintf("%d:%02d:%02d", s/3600, s/60%60, s%60)
+}
+
+// binaryBytes is a number of bytes with three digits or a few more.
+func binaryBytes(n int64) string {
+	if n < 1<<10 {
+		return fmt.Sprintf("%d B", n)
+	}
+	x, unit := float64(n)/(1<<10), 0
+	for ; x >= 999.5 && unit < len("KMGTPE")-1; unit++ {
+		x /= 1 << 10
+	}
+	digits := 2
+	if x >= 99.95 {
+		digits = 0
+	} else if x >= 9.995 {
+		digits = 1
+	}
+	return fmt.Sprintf("%.*f %ciB", digits, x, "KMGTPE"[unit])
 }

@@ -222,7 +222,7 @@ func (o *serveOptions) fits(size uint64) error {
 // named reads the peers that may write.
 func (o *serveOptions) named() (all []dgrdma.Peer, err error) {
 	for _, s := range o.peers {
-		u, err := parseComplete("peer", s)
+		u, err := parseComplete("--peer", s)
 		if err != nil {
 			return nil, err
 		}

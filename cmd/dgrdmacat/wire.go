@@ -113,25 +113,28 @@ func openHost(local url.Endpoint, otherwise int, cfg dgrdma.Config) (*link.Host,
 }
 
 // parseLocal reads where an endpoint of ours is to be.
-func parseLocal(flagName, s string) (url.Endpoint, error) {
+func parseLocal(flagName, s string) (url.Endpoint, error) { return parseEndpoint("--"+flagName, s) }
+
+// parseEndpoint reads an endpoint string; what says where in the command line it is.
+func parseEndpoint(what, s string) (url.Endpoint, error) {
 	u, err := url.Parse(s)
 	if err != nil {
-		return u, badUsage("--%s: %w", flagName, err)
+		return u, badUsage("%s: %w", what, err)
 	}
 	return u, nil
 }
 
 // parsePeer reads whom to write to.
-func parsePeer(s string) (url.Endpoint, error) { return parseComplete("to", s) }
+func parsePeer(s string) (url.Endpoint, error) { return parseComplete("--to", s) }
 
 // parseComplete reads where a peer is.
-func parseComplete(flagName, s string) (url.Endpoint, error) {
-	u, err := parseLocal(flagName, s)
+func parseComplete(what, s string) (url.Endpoint, error) {
+	u, err := parseEndpoint(what, s)
 	if err != nil {
 		return u, err
 	}
 	if !u.Complete() || !u.Reachable() {
-		return u, badUsage("--%s %s: need the complete string that the other side prints, with address and ;<size>.<id>.<max>", flagName, s)
+		return u, badUsage("%s %s: need the complete string that the other side prints, with address and ;<size>.<id>.<max>", what, s)
 	}
 	return u, nil
 }
@@ -149,7 +152,7 @@ func parseEnds(to, from string) (local, peer url.Endpoint, err error) {
 func localFor(local string, peer url.Endpoint) (url.Endpoint, error) {
 	if local == "" {
 		if local = "udp"; peer.Scheme == url.Ether {
-			return url.Endpoint{}, badUsage("--to names an Ethernet endpoint: which interface reaches it? Add --local ether:NAME")
+			return url.Endpoint{}, badUsage("the peer is an Ethernet endpoint: which interface reaches it? Add --local ether:NAME")
 		}
 	}
 	u, err := parseLocal("local", local)
@@ -157,7 +160,7 @@ func localFor(local string, peer url.Endpoint) (url.Endpoint, error) {
 		return u, err
 	}
 	if u.Scheme != peer.Scheme {
-		return u, badUsage("--local is on another wire (%v) than --to (%v)", u.Scheme, peer.Scheme)
+		return u, badUsage("--local is on another wire (%v) than the peer (%v)", u.Scheme, peer.Scheme)
 	}
 	if u.Scheme == url.UDP && !u.Addr.Addr().IsValid() {
 		from, err := addressTowards(peer.Addr)
