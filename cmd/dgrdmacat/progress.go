@@ -117,7 +117,7 @@ func (m *meter) line(now time.Time, width int, colour bool) string {
 	m.n++
 	rate := perSecond(uint64(moved-oldest.moved), now.Sub(oldest.at))
 	if m.total < 0 {
-		return fmt.Sprintf("%s  %.0f MB/s  %s", binaryBytes(moved), rate/1e6, clock(now.Sub(m.began)))
+		return fmt.Sprintf("%s  %s  %s", binaryBytes(moved), rateText(rate), clock(now.Sub(m.began)))
 	}
 	share := 1.0
 	if m.total > 0 {
@@ -130,7 +130,7 @@ func (m *meter) line(now time.Time, width int, colour bool) string {
 		left = clock(time.Duration(min(float64(rest)/rate, 1e6) * float64(time.Second)))
 	}
 	head := fmt.Sprintf("%3.0f%% ", 100*share)
-	tail := fmt.Sprintf("%s of %s  %.0f MB/s  ETA %s", binaryBytes(moved), binaryBytes(m.total), rate/1e6, left)
+	tail := fmt.Sprintf("%s of %s  %s  ETA %s", binaryBytes(moved), binaryBytes(m.total), rateText(rate), left)
 	if width == 0 {
 		width = usualWidth
 	}
@@ -147,6 +147,14 @@ func (m *meter) line(now time.Time, width int, colour bool) string {
 		bar = "\x1b[32m" + bar + "\x1b[0m"
 	}
 	return head + "[" + bar + "] " + tail
+}
+
+// rateText is a rate with a digit more where it is low.
+func rateText(bytesPerSecond float64) string {
+	if m := bytesPerSecond / 1e6; m < 9.95 {
+		return fmt.Sprintf("%.1f MB/s", m)
+	}
+	return fmt.Sprintf("%.0f MB/s", bytesPerSecond/1e6)
 }
 
 // clock is how people write a duration: 1:05, 2:03:04.

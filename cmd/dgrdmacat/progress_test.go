@@ -19,11 +19,11 @@ func TestMeterLine(t *testing.T) {
 		{100 << 20, 25 << 20, time.Second, 0, false, " 25% [========>                        ] 25.0 MiB of 100 MiB  26 MB/s  ETA 0:03"},
 		{100 << 20, 25 << 20, time.Second, 40, false, " 25% 25.0 MiB of 100 MiB  26 MB/s  ETA 0:03"},
 		{4 << 30, 4 << 30, 2 * time.Second, 200, false, "100% [========================================] 4.00 GiB of 4.00 GiB  2147 MB/s  ETA 0:00"},
-		{4 << 30, 0, 2 * time.Second, 60, false, "  0% [>                 ] 0 B of 4.00 GiB  0 MB/s  ETA -:--"},
-		{1000, 2000, time.Second, 60, false, "100% [===============] 1.95 KiB of 1000 B  0 MB/s  ETA 0:00"},
-		{0, 0, time.Second, 60, false, "100% [=======================] 0 B of 0 B  0 MB/s  ETA 0:00"},
+		{4 << 30, 0, 2 * time.Second, 60, false, "  0% [>               ] 0 B of 4.00 GiB  0.0 MB/s  ETA -:--"},
+		{1000, 2000, time.Second, 60, false, "100% [=============] 1.95 KiB of 1000 B  0.0 MB/s  ETA 0:00"},
+		{0, 0, time.Second, 60, false, "100% [=====================] 0 B of 0 B  0.0 MB/s  ETA 0:00"},
 		{-1, 3 << 29, 65 * time.Second, 80, true, "1.50 GiB  25 MB/s  1:05"},
-		{1 << 50, 1 << 20, time.Second, 40, false, "  0% 1.00 MiB of 1.00 PiB  1 MB/s  ETA 277:46:40"},
+		{1 << 50, 1 << 20, time.Second, 40, false, "  0% 1.00 MiB of 1.00 PiB  1.0 MB/s  ETA 277:46:40"},
 	} {
 		m := &meter{total: c.total, began: began}
 		m.moved.Store(c.moved)
@@ -46,7 +46,7 @@ func TestMeterShowsAStall(t *testing.T) {
 		now = now.Add(progressTick)
 		line = m.line(now, 40, false)
 	}
-	if want := "  3% 30.0 MiB of 1.00 GiB  0 MB/s  ETA -:--"; line != want {
+	if want := "  3% 30.0 MiB of 1.00 GiB  0.0 MB/s  ETA -:--"; line != want {
 		t.Errorf("%q, want %q", line, want)
 	}
 }

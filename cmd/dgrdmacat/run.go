@@ -21,6 +21,8 @@ func init() {
 	// Not an initializer: some of these commands describe all.
 	commands = []*command{
 		&demoCommand,
+		&listenCommand,
+		&sendCommand,
 		&serveCommand,
 		&writeCommand,
 		&pingCommand,

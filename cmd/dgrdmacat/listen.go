@@ -1,0 +1,278 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"sync"
+
+	"github.com/dgrdma/dgrdma/dgrdma"
+	"github.com/dgrdma/dgrdma/link"
+)
+
+var listenCommand = command{
+	name: "listen", summary: "receive what dgrdmacat send sends", args: "[URL]",
+	about: `Receives a stream from dgrdmacat send and writes it to standard output, or to a
+file. The complete URL, which the sender needs, goes to standard error.
+
+  dgrdmacat listen -o backup.tar             any UDP port
+  dgrdmacat listen udp:9000 | tar x
+  dgrdmacat listen -o part-%03d --keep udp:9000
+
+URL is udp, udp:9000, udp:10.0.0.2:9000, ether:eth0 or a complete endpoint string;
+options follow it, as in udp:9000?giveup=2s. Any peer may send.
+
+A file gets its name when all of it has arrived and is on disk. If the transfer
+fails nothing is left, and nothing is replaced, not even with --force. What went to
+standard output cannot be taken back. The file has the usual mode of a new one.
+
+Without --keep one sender is served, and others are refused meanwhile. With
+--keep many are, up to 16 at once: each gets a file of its own, whose number
+replaces %d (or %03d) in FILE or follows it, as in FILE.1. Without --force numbers
+of files that exist are passed over. To standard output they are written one after
+the other. --keep ends when it is interrupted.`,
+	flags: func(fs *flag.FlagSet) action {
+		o := new(listenOptions)
+		fs.StringVar(&o.file, "o", "", "write to this `FILE`")
+		fs.BoolVar(&o.force, "force", false, "with -o: replace a file that exists")
+		fs.BoolVar(&o.keep, "keep", false, "serve again and again")
+		fs.BoolVar(&o.duplex, "duplex", false, "send standard input back; both sides need it")
+		fs.BoolVar(&o.checksum, "checksum", false, "compare SHA-256 at both ends, whether or not the sender wishes it")
+		fs.StringVar(&o.urlFile, "url-file", "", "write the complete URL to this `file`")
+		fs.BoolVar(&o.json, "json", false, "with -o: print a JSON object for each stream on standard output")
+		o.metrics.register(fs)
+		return func(ctx context.Context, std *stdio, args []string) error {
+			o.url = "udp"
+			if len(args) > 0 {
+				o.url = args[0]
+			}
+			switch {
+			case len(args) > 1:
+				return badUsage("unexpected argument %q", args[1])
+			case o.force && o.file == "":
+				return badUsage("--force belongs to -o")
+			case o.json && o.file == "":
+				return badUsage("--json needs standard output for itself: add -o FILE")
+			case o.keep && o.duplex:
+				return badUsage("--duplex is for one sender: there is but one standard input")
+			}
+			return runListen(ctx, o, std)
+		}
+	},
+}
+
+type listenOptions struct {
+	file, url, urlFile            string
+	force, keep, duplex, checksum bool
+	metrics                       metricsFlag
+	json                          bool
+}
+
+// mostSenders is how many are served at once with --keep.
+const mostSenders = 16
+
+// listener is what serves streams.
+type listener struct {
+	*listenOptions
+	std     *stdio
+	port    *link.Listener
+	targets *targets
+	stdout  chan struct{} // capacity 1: whose turn it is to write there
+
+	mu            sync.Mutex
+	active        int
+	whole, failed int
+	cut           int // of those that failed: because we were interrupted
+}
+
+func runListen(ctx context.Context, o *listenOptions, std *stdio) error {
+	local, err := parseEndpoint("URL", o.url)
+	if err != nil {
+		return err
+	}
+	t, err := newTargets(o)
+	if err != nil {
+		return err
+	}
+	stop, err := o.metrics.start(std.err)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	memory := catMemory
+	if o.keep {
+		memory *= mostSenders + 1 // that of one who is gone is free a little later
+	}
+	h, err := openHost(local, memory, dgrdma.Config{})
+	if err != nil {
+		return err
+	}
+	defer h.Close()
+	o.metrics.host(h)
+	welcome := hello{duplex: o.duplex, checksum: o.checksum, size: -1}
+	port, err := h.Listen(catPort, &link.Options{Directions: link.Both, Buffers: catBuffers, Size: catSize, Private: welcome.encode()})
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(std.err, "listening on %s\n", h.URL())
+	if o.urlFile != "" {
+		if err := writeURL(o.urlFile, h.URL()); err != nil {
+			return err
+		}
+	}
+	l := &listener{listenOptions: o, std: std, port: port, targets: t, stdout: make(chan struct{}, 1)}
+	if o.keep {
+		return l.serveMany(ctx)
+	}
+	return l.serveOne(ctx)
+}
+
+// next waits for a sender that wants what is offered here.
+func (l *listener) next(ctx context.Context) (*link.Link, hello, error) {
+	for {
+		x, err := l.port.Accept(ctx)
+		if err != nil {
+			return nil, hello{}, err
+		}
+		wish, err := parseHello(x.Private())
+		if err == nil {
+			err = l.agree(wish)
+		}
+		if err == nil {
+			return x, wish, nil
+		}
+		fmt.Fprintf(l.std.err, "%v was sent away: %v\n", x.Peer().Name(), err)
+		go (&transfer{link: x}).abort(err)
+	}
+}
+
+func (l *listener) agree(wish hello) error {
+	switch {
+	case wish.duplex && !l.duplex:
+		return errors.New("the receiver was started without --duplex")
+	case l.duplex && !wish.duplex:
+		return errors.New("the receiver was started with --duplex: both sides need it")
+	}
+	return nil
+}
+
+func (l *listener) serveOne(ctx context.Context) error {
+	x, wish, err := l.next(ctx)
+	switch {
+	case err == nil:
+	case ctx.Err() != nil:
+		return errors.New("interrupted before a sender came")
+	default:
+		return err
+	}
+	l.port.Refuse("busy with another sender")
+	return l.serve(ctx, x, wish)
+}
+
+func (l *listener) serveMany(ctx context.Context) error {
+	var all sync.WaitGroup
+	for {
+		x, wish, err := l.next(ctx)
+		if err != nil {
+			interrupted := ctx.Err() != nil
+			all.Wait()
+			fmt.Fprintf(l.std.err, "%d streams were received, %d failed\n", l.whole, l.failed)
+			switch {
+			case !interrupted:
+				return err
+			case l.cut > 0:
+				return fmt.Errorf("interrupted in the middle of %d", l.cut)
+			}
+			return nil
+		}
+		l.count(1)
+		all.Go(func() {
+			err := l.serve(ctx, x, wish)
+			l.count(-1)
+			if err != nil {
+				fmt.Fprintf(l.std.err, "dgrdmacat listen: %v\n", err)
+			}
+		})
+	}
+}
+
+// count counts those who are served, and keeps others away while there are many.
+func (l *listener) count(change int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.active += change
+	switch {
+	case change > 0 && l.active == mostSenders:
+		l.port.Refuse(fmt.Sprintf("busy with %d senders", mostSenders))
+	case change < 0 && l.active == mostSenders-1:
+		l.port.Refuse("")
+	}
+}
+
+// serve receives one stream.
+func (l *listener) serve(ctx context.Context, x *link.Link, wish hello) error {
+	s := &transfer{link: x, checksum: l.checksum || wish.checksum, out: newMeter(-1), in: newMeter(-1)}
+	if l.duplex {
+		s.from = newSource(l.std.in, "standard input")
+	}
+	announced := ""
+	if wish.size >= 0 {
+		announced = fmt.Sprintf(", %d bytes", wish.size)
+	}
+	fmt.Fprintf(l.std.err, "receiving from %v%s\n", x.Peer().Name(), announced)
+	name, err := l.receive(ctx, s, wish.size)
+	if err != nil {
+		err = inWords(err, "sender", x)
+	}
+	r := s.result(name, err)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err == nil {
+		l.whole++
+	} else {
+		l.failed++
+	}
+	if errors.Is(err, errInterrupted) {
+		l.cut++
+	}
+	if l.keep && !l.json {
+		fmt.Fprintf(l.std.err, "%s: ", r.Peer)
+		if name != "" {
+			fmt.Fprintf(l.std.err, "%s: ", name)
+		}
+	}
+	return errors.Join(err, r.print(l.json, l.std))
+}
+
+// receive runs a stream into where it belongs, and returns the name of that.
+func (l *listener) receive(ctx context.Context, s *transfer, size int64) (name string, err error) {
+	if l.file == "" {
+		select {
+		case l.stdout <- struct{}{}:
+			defer func() { <-l.stdout }()
+		case <-s.link.Done():
+			return "", s.link.Err()
+		case <-ctx.Done():
+			s.abort(errInterrupted)
+			return "", errInterrupted
+		}
+		out := &output{Writer: l.std.out}
+		if !l.keep {
+			out.end = closerOf(l.std.out)
+		}
+		s.into = out
+	} else {
+		name = l.targets.next()
+		if s.into, err = createSink(name, l.force); err != nil {
+			s.abort(&localError{"cannot write the file", err})
+			return name, err
+		}
+		defer s.into.discard()
+	}
+	s.out, s.in = newMeter(-1), newMeter(size)
+	if l.keep {
+		return name, s.run(ctx)
+	}
+	return name, s.runShown(func() error { return s.run(ctx) }, l.std)
+}

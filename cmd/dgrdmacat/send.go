@@ -1,0 +1,108 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+
+	"github.com/dgrdma/dgrdma/dgrdma"
+	"github.com/dgrdma/dgrdma/link"
+)
+
+var sendCommand = command{
+	name: "send", summary: "send a file or standard input to dgrdmacat listen", args: "[FILE] URL",
+	about: `Sends FILE, or standard input, to the dgrdmacat listen that printed URL, and ends
+well only when the receiver says that it has all of it: written, and if into a
+file, on disk under its name.
+
+  dgrdmacat send backup.tar 'ocpi-udp-rdma:10.0.0.2;9000;34635776.5.65535'
+  tar c . | dgrdmacat send 'ocpi-udp-rdma:10.0.0.2;9000;34635776.5.65535'
+
+Only bytes are sent: neither the name of a file nor its mode, times or holes. Quote
+the URL, which has semicolons. Options, as in URL?giveup=2s, count for this side.`,
+	flags: func(fs *flag.FlagSet) action {
+		o := new(sendOptions)
+		fs.StringVar(&o.local, "local", "", "`URL` of this side; Ethernet needs it, as in ether:eth0")
+		fs.BoolVar(&o.duplex, "duplex", false, "the receiver's standard input comes back to standard output; both sides need it")
+		fs.BoolVar(&o.checksum, "checksum", false, "compare SHA-256 at both ends")
+		fs.BoolVar(&o.json, "json", false, "print the summary as one JSON object on standard output")
+		o.metrics.register(fs)
+		return func(ctx context.Context, std *stdio, args []string) error {
+			switch {
+			case len(args) == 1:
+				o.url = args[0]
+			case len(args) == 2:
+				o.file, o.url = args[0], args[1]
+			default:
+				return badUsage("need [FILE] URL; quote the URL")
+			}
+			if o.json && o.duplex {
+				return badUsage("--json and --duplex both want standard output")
+			}
+			return runSend(ctx, o, std)
+		}
+	},
+}
+
+type sendOptions struct {
+	file, url, local       string
+	duplex, checksum, json bool
+	metrics                metricsFlag
+}
+
+func runSend(ctx context.Context, o *sendOptions, std *stdio) error {
+	peer, err := parseComplete("URL", o.url)
+	if err != nil {
+		return err
+	}
+	local, err := localFor(o.local, peer)
+	if err != nil {
+		return err
+	}
+	from, err := openSource(o.file, std.in)
+	if err != nil {
+		return err
+	}
+	stop, err := o.metrics.start(std.err)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	memory := linkReserve
+	opt := &link.Options{Directions: link.Both, Buffers: 4, Size: 256} // receipts
+	if o.duplex {
+		memory, opt.Buffers, opt.Size = catMemory, catBuffers, catSize
+	}
+	h, err := openHost(local, memory, dgrdma.Config{})
+	if err != nil {
+		return err
+	}
+	defer h.Close()
+	o.metrics.host(h)
+	wish := hello{duplex: o.duplex, checksum: o.checksum, size: from.size}
+	opt.Private = wish.encode()
+	l, err := h.Dial(ctx, peer.String(), catPort, opt)
+	switch {
+	case ctx.Err() != nil:
+		return errInterrupted
+	case err != nil:
+		return explainDial(err, o.url)
+	}
+	s := &transfer{link: l, dialed: true, from: from, out: newMeter(from.size), in: newMeter(-1)}
+	if o.duplex {
+		s.into = &output{Writer: std.out, end: closerOf(std.out)}
+	}
+	err = s.runShown(func() error {
+		answer, err := parseHello(l.Private())
+		if err != nil {
+			s.abort(err)
+			return err
+		}
+		s.checksum = o.checksum || answer.checksum
+		return s.run(ctx)
+	}, std)
+	if err != nil {
+		err = inWords(err, "receiver", l)
+	}
+	return errors.Join(err, s.result(from.file, err).print(o.json, std))
+}

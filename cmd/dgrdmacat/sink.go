@@ -1,0 +1,230 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+)
+
+// sink is where what is received goes.
+type sink interface {
+	io.Writer
+	// keep is called when all of it was written.
+	keep() error
+	// discard ends it, if it was not kept without a trace. It may be called twice.
+	discard()
+	// what is said of it to the peer, which shall not know its name.
+	what() string
+}
+
+// output is a sink that keeps what it was given at once.
+type output struct {
+	io.Writer
+	end io.Closer // not nil: closed when all is there, for who reads to know
+}
+
+func (o *output) keep() error {
+	if o.end == nil {
+		return nil
+	}
+	return o.end.Close()
+}
+func (*output) discard()     {}
+func (*output) what() string { return "to standard output" }
+
+// special is a device or a FIFO, which has no contents that could be half there.
+type special struct{ *os.File }
+
+func (s special) keep() error { return s.Close() }
+func (s special) discard()    { s.Close() }
+func (special) what() string  { return "the file" }
+
+// wholeFile is a file that is there when all of it is, and on disk. Until then it
+// has no name, so that nothing is left of it even if the process is killed; on
+// file systems that need one, it has another.
+type wholeFile struct {
+	*os.File
+	name    string
+	replace bool
+	hidden  string // its name until then; empty: none
+}
+
+func (*wholeFile) what() string { return "the file" }
+
+// checkTarget reports whether a file of that name may be written.
+func checkTarget(name string, force bool) error {
+	info, err := os.Stat(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		if _, err := os.Lstat(name); err == nil {
+			return fmt.Errorf("%s is a symbolic link to nowhere", name)
+		}
+		if err := unix.Access(filepath.Dir(name), unix.W_OK|unix.X_OK); err != nil {
+			return &fs.PathError{Op: "write into", Path: filepath.Dir(name), Err: err}
+		}
+		return nil
+	case err != nil:
+		return err
+	case info.IsDir():
+		return fmt.Errorf("%s is a directory: say -o %s", name, filepath.Join(name, "FILE"))
+	case !force && (info.Mode().IsRegular() || info.Mode()&fs.ModeDevice != 0 && info.Mode()&fs.ModeCharDevice == 0):
+		return existsError(name)
+	}
+	return nil
+}
+
+func existsError(name string) error {
+	return &fs.PathError{Op: "write", Path: name, Err: errExists}
+}
+
+// errExists says what to do about it.
+var errExists = existing{}
+
+type existing struct{}
+
+func (existing) Error() string        { return "exists already; --force replaces it" }
+func (existing) Is(target error) bool { return target == fs.ErrExist }
+
+// createSink begins to write a file.
+func createSink(name string, force bool) (sink, error) {
+	if err := checkTarget(name, force); err != nil {
+		return nil, err
+	}
+	if info, err := os.Stat(name); err == nil {
+		if !info.Mode().IsRegular() {
+			f, err := os.OpenFile(name, os.O_WRONLY, 0)
+			if err != nil {
+				return nil, err
+			}
+			return special{f}, nil
+		}
+		// What a symbolic link points to is replaced, not the link.
+		if name, err = filepath.EvalSymlinks(name); err != nil {
+			return nil, err
+		}
+	}
+	w, err := createWhole(name, force, openUnnamed)
+	if err != nil {
+		return nil, err // not a sink that is no file
+	}
+	return w, nil
+}
+
+func createWhole(name string, force bool, unnamed func(name string) (*os.File, error)) (*wholeFile, error) {
+	w := &wholeFile{name: name, replace: force}
+	var err error
+	if w.File, err = unnamed(name); err == nil {
+		return w, nil
+	}
+	w.hidden = hiddenBeside(name)
+	w.File, err = os.OpenFile(w.hidden, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if err != nil {
+		return nil, &fs.PathError{Op: "write", Path: name, Err: withoutPath(err)}
+	}
+	return w, nil
+}
+
+// hiddenBeside is a name in the same directory that nobody has.
+func hiddenBeside(name string) string {
+	return filepath.Join(filepath.Dir(name), fmt.Sprintf(".dgrdmacat-%016x.part", rand.Uint64()))
+}
+
+// openUnnamed makes a file that can be given that name.
+func openUnnamed(name string) (*os.File, error) {
+	fd, err := unix.Open(filepath.Dir(name), unix.O_TMPFILE|unix.O_WRONLY|unix.O_CLOEXEC, 0o666)
+	if err != nil {
+		return nil, err
+	}
+	f := os.NewFile(uintptr(fd), name)
+	if _, err := os.Stat(descriptorPath(f)); err != nil {
+		f.Close() // without /proc it could not
+		return nil, err
+	}
+	return f, nil
+}
+
+func descriptorPath(f *os.File) (path string) {
+	onDescriptor(f, func(fd int) { path = fmt.Sprintf("/proc/self/fd/%d", fd) })
+	return path
+}
+
+// keep gives the file its name.
+func (w *wholeFile) keep() error {
+	if err := w.Sync(); err != nil {
+		return err
+	}
+	var err error
+	switch {
+	case w.hidden == "" && !w.replace:
+		err = giveName(descriptorPath(w.File), w.name)
+	case w.hidden == "":
+		hidden := hiddenBeside(w.name)
+		if err = giveName(descriptorPath(w.File), hidden); err != nil {
+			break
+		}
+		if err = os.Rename(hidden, w.name); err != nil {
+			os.Remove(hidden)
+		}
+	case !w.replace:
+		err = renameWithoutReplacing(w.hidden, w.name)
+	default:
+		err = os.Rename(w.hidden, w.name)
+	}
+	if errors.Is(err, fs.ErrExist) {
+		return existsError(w.name) // since we looked
+	}
+	if err != nil {
+		return err
+	}
+	w.hidden = ""
+	return errors.Join(w.Close(), syncDirectory(filepath.Dir(w.name)))
+}
+
+func giveName(from, to string) error {
+	err := unix.Linkat(unix.AT_FDCWD, from, unix.AT_FDCWD, to, unix.AT_SYMLINK_FOLLOW)
+	if err != nil {
+		return &os.LinkError{Op: "link", Old: from, New: to, Err: err}
+	}
+	return nil
+}
+
+// renameWithoutReplacing needs one of two things that not every file system has.
+func renameWithoutReplacing(from, to string) error {
+	err := unix.Renameat2(unix.AT_FDCWD, from, unix.AT_FDCWD, to, unix.RENAME_NOREPLACE)
+	switch err {
+	case nil:
+		return nil
+	case unix.EINVAL, unix.ENOSYS:
+		if err := giveName(from, to); err != nil {
+			return err
+		}
+		return os.Remove(from)
+	}
+	return &os.LinkError{Op: "rename", Old: from, New: to, Err: err}
+}
+
+// syncDirectory makes a new name last.
+func syncDirectory(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	err = d.Sync()
+	if errors.Is(err, unix.EINVAL) {
+		err = nil // not every file system has that
+	}
+	return errors.Join(err, d.Close())
+}
+
+func (w *wholeFile) discard() {
+	w.Close()
+	if w.hidden != "" {
+		os.Remove(w.hidden)
+	}
+}
