@@ -150,6 +150,8 @@ func TestCommandsShowThemselves(t *testing.T) {
 		{"ping --serve udp:127.0.0.1 --link", `dgrdma_host_waiting_links{endpoint="`},
 		{"ping --serve udp:127.0.0.1 --busy-poll", `dgrdma_endpoint_up{endpoint="`},
 		{"ping --to ocpi-udp-rdma:127.0.0.1;9;1048576.2.16", `dgrdma_peer_ready{endpoint="`},
+		{"listen udp:127.0.0.1", `dgrdma_host_waiting_links{endpoint="`},
+		{"send ocpi-udp-rdma:127.0.0.1;9;1048576.2.16", `dgrdma_peer_ready{endpoint="`},
 		{"ping --link --to ocpi-udp-rdma:127.0.0.1;9;1048576.2.16", `dgrdma_peer_ready{endpoint="`},
 	} {
 		t.Run(strings.ReplaceAll(c.args, " ", "_"), func(t *testing.T) {

@@ -149,7 +149,7 @@ func (p *pseudoTerminal) escape(s string) {
 		for row := p.row + 1; row < p.rows; row++ {
 			clearLine(row, 0)
 		}
-	case "[0m", "[1m", "[31m", "[33m":
+	case "[0m", "[1m", "[31m", "[32m", "[33m":
 	default:
 		p.faults = append(p.faults, fmt.Sprintf("unknown sequence %q", s))
 	}

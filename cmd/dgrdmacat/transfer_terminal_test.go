@@ -1,0 +1,85 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// written is all that was written to the terminal.
+func (p *pseudoTerminal) written() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.raw.String()
+}
+
+// saysSoon waits until something like that was written.
+func (p *pseudoTerminal) saysSoon(pattern string) {
+	p.t.Helper()
+	re := regexp.MustCompile(pattern)
+	eventually(p.t, "the terminal shows "+pattern, func() bool { return re.MatchString(p.written()) })
+}
+
+// TestProgressOnTerminal: a bar where the size is known, in colour unless nobody
+// wants it, at both ends; without a bar where it is not.
+func TestProgressOnTerminal(t *testing.T) {
+	t.Parallel()
+	const size = 4 * catBuffers * catSize
+	for _, c := range []struct {
+		name, env  string
+		file       bool
+		send, recv string // what the two ends show in the middle
+	}{
+		{"colour", "TERM=xterm", true, `\r *\d+% \[\x1b\[32m=*> *\x1b\[0m\] [\d.]+ MiB of 128 MiB  [\d.]+ MB/s  ETA (-:--|\d+:\d\d)\x1b\[K`, `\r  0% \[\x1b\[32m> *`},
+		{"plain", "NO_COLOR=1", true, `\r *\d+% \[=*> *\] [\d.]+ MiB of 128 MiB  [\d.]+ MB/s  ETA (-:--|\d+:\d\d)\x1b\[K`, `\r  \d% \[=*> *\] .* of 128 MiB`},
+		{"no size", "TERM=xterm", false, `\r[\d.]+ ([KM]i)?B  [\d.]+ MB/s  0:0\d\x1b\[K`, `\r[\d.]+ ([KM]i)?B  [\d.]+ MB/s  0:0\d\x1b\[K`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			on := func(s *pseudoTerminal) setup {
+				return func(p *catProcess) {
+					p.cmd.Stderr = s.user
+					for _, v := range os.Environ() {
+						if name, _, _ := strings.Cut(v, "="); name != "NO_COLOR" && name != "TERM" {
+							p.cmd.Env = append(p.cmd.Env, v)
+						}
+					}
+					p.cmd.Env = append(p.cmd.Env, c.env)
+				}
+			}
+			there, here := openTerminal(t, 70, 24), openTerminal(t, 70, 24)
+			l, url := listenCat(t, []string{anyPort}, stdoutOpen, on(there))
+			b := make([]byte, size)
+			how, args := []setup{on(here)}, []string{"send"}
+			if c.file {
+				args = append(args, fileWith(t, b))
+			} else {
+				how = append(how, stdinFrom(b))
+			}
+			s := startCat(t, append(args, url), how...)
+			// Nobody reads what the listener writes: both stand still.
+			here.saysSoon(c.send)
+			there.saysSoon(c.recv)
+			if n, err := io.Copy(io.Discard, l.stdout); n != size || err != nil {
+				t.Errorf("%d bytes, %v", n, err)
+			}
+			s.end(exitOK, "")
+			l.end(exitOK, "")
+			here.saysSoon(`\r\x1b\[Ksent ` + fmt.Sprint(size) + ` bytes`)
+			there.saysSoon(`\r\x1b\[Kreceived ` + fmt.Sprint(size) + ` bytes`)
+			if c.env == "NO_COLOR=1" && strings.Contains(here.written()+there.written(), "\x1b[3") {
+				t.Error("colours with NO_COLOR")
+			}
+			for _, p := range []*pseudoTerminal{here, there} {
+				p.mu.Lock()
+				if len(p.faults) > 0 {
+					t.Errorf("on the terminal: %v", p.faults)
+				}
+				p.mu.Unlock()
+			}
+		})
+	}
+}
