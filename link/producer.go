@@ -124,18 +124,22 @@ func (p *Producer) TryAcquire() (Buffer, bool) {
 // acquire is called with the turn.
 func (p *Producer) acquire(ctx context.Context) (Buffer, error) {
 	for {
-		if err := p.link.failed(); err != nil {
-			return Buffer{}, err
-		}
+		failed := p.link.failed()
 		p.mu.Lock()
-		b, ok := p.next()
 		closed := p.closed
+		var b Buffer
+		var ok bool
+		if failed == nil {
+			b, ok = p.next()
+		}
 		p.mu.Unlock()
 		switch {
+		case closed: // by this side, whatever the peer did since
+			return Buffer{}, p.link.wrap("send to", ErrClosed)
+		case failed != nil:
+			return Buffer{}, failed
 		case ok:
 			return b, nil
-		case closed:
-			return Buffer{}, p.link.wrap("send to", ErrClosed)
 		}
 		if err := p.waiting.until(ctx, p.link, p.link.down, (*hasFree)(p)); err != nil {
 			return Buffer{}, err
