@@ -84,7 +84,7 @@ func memoryInUse() uint64 {
 
 // writeURL tells others where the server is.
 func writeURL(file, s string) error {
-	return replaceFile(file, func(w io.Writer) error {
+	return writeWhole(file, true, func(w io.Writer) error {
 		_, err := fmt.Fprintln(w, s)
 		return err
 	})

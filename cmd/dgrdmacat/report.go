@@ -84,9 +84,10 @@ func (o *reportOptions) run(ctx context.Context, std *stdio, name string) error 
 	if o.out == "" {
 		o.out = "-"
 	}
-	out := pageFile{name: o.out, force: o.force, std: std.out}
-	if err := out.check(); err != nil {
-		return err
+	if o.out != "-" {
+		if err := checkTarget(o.out, o.force); err != nil {
+			return err
+		}
 	}
 	in, title, length, err := openInput(ctx, std.in, name)
 	if err != nil {
@@ -100,12 +101,17 @@ func (o *reportOptions) run(ctx context.Context, std *stdio, name string) error 
 	if r == nil {
 		return fmt.Errorf("%s: %w", title, damage)
 	}
-	err = out.write(func(w io.Writer) error {
+	content := func(w io.Writer) error {
 		if o.json {
 			return json.NewEncoder(w).Encode(r)
 		}
 		return page.Write(w, r, page.Options{Title: title, Flow: o.flow})
-	})
+	}
+	if o.out == "-" {
+		err = buffered(std.out, content)
+	} else {
+		err = writeWhole(o.out, o.force, content)
+	}
 	if err != nil {
 		return err
 	}

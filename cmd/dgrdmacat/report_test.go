@@ -30,7 +30,7 @@ func TestReportWritesAPage(t *testing.T) {
 	onlyFile(t, out)
 
 	code, _, stderr = runFor(t, context.Background(), "report", captureFile("udp-many"), "-o", out)
-	if code != exitError || !strings.Contains(stderr, out+" exists; --force overwrites it") {
+	if code != exitError || !strings.Contains(stderr, out+": exists already; --force replaces it") {
 		t.Errorf("code %d, %q", code, stderr)
 	}
 	if again, _ := os.ReadFile(out); !bytes.Equal(again, b) {

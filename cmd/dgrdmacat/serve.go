@@ -61,6 +61,7 @@ type serveOptions struct {
 	dumpRange       *span
 	urlFile         string
 	json            bool
+	metrics         metricsFlag
 }
 
 // span is addresses from the first to the one behind the last.
@@ -99,6 +100,7 @@ func (o *serveOptions) register(fs *flag.FlagSet) {
 	})
 	fs.StringVar(&o.urlFile, "url-file", "", "write the complete URL to this `file`")
 	fs.BoolVar(&o.json, "json", false, "print one JSON object per line")
+	o.metrics.register(fs)
 }
 
 const (

@@ -40,11 +40,17 @@ func serve(ctx context.Context, o *serveOptions, std *stdio) error {
 
 	j := newJournal()
 	s := newServed(region, o, j)
+	stop, err := o.metrics.start(std.err)
+	if err != nil {
+		return err
+	}
+	defer stop()
 	e, err := o.open(s, peers)
 	if err != nil {
 		return err
 	}
 	defer e.Close()
+	o.metrics.endpoint(e)
 	began := time.Now()
 	p := &printer{w: std.out, json: o.json}
 	fmt.Fprintf(std.err, "serving %s on %s\n%s\n", sizeInWords(region.Size()), e.URL(), o.whoMay())
@@ -58,7 +64,7 @@ func serve(ctx context.Context, o *serveOptions, std *stdio) error {
 	e.Close()
 	p.print(j.rest())
 	if o.dump != "" {
-		why = errors.Join(why, replaceFile(o.dump, func(w io.Writer) error {
+		why = errors.Join(why, writeWhole(o.dump, true, func(w io.Writer) error {
 			_, err := w.Write(o.dumped(region))
 			return err
 		}))
@@ -75,11 +81,12 @@ func tryReplace(name string) error {
 	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
 		return fmt.Errorf("--dump %s: is no ordinary file", name)
 	}
-	f, err := os.CreateTemp(besides(name))
+	s, err := createSink(name, true)
 	if err != nil {
 		return err
 	}
-	return errors.Join(f.Close(), os.Remove(f.Name()))
+	s.discard()
+	return nil
 }
 
 // open opens the endpoint and connects those who are named.

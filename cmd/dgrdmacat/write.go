@@ -56,6 +56,7 @@ type writeOptions struct {
 	count               int
 	interval            time.Duration
 	json                bool
+	metrics             metricsFlag
 }
 
 const (
@@ -80,6 +81,7 @@ func (o *writeOptions) register(fs *flag.FlagSet) {
 	fs.IntVar(&o.count, "count", 1, "how often to write it all; 0: until interrupted")
 	fs.DurationVar(&o.interval, "interval", 0, "pause between two times, such as 500ms")
 	fs.BoolVar(&o.json, "json", false, "print one JSON object")
+	o.metrics.register(fs)
 }
 
 func (o *writeOptions) check(args []string) error {

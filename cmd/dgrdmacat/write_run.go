@@ -32,11 +32,17 @@ func write(ctx context.Context, o *writeOptions, std *stdio) error {
 	if err := o.suits(&profile, peer.Size, src.size); err != nil {
 		return err
 	}
+	stop, err := o.metrics.start(std.err)
+	if err != nil {
+		return err
+	}
+	defer stop()
 	own, err := dgrdma.Open(local.String(), &dgrdma.Config{ID: o.idFor(local, peer, &profile)})
 	if err != nil {
 		return err
 	}
 	defer own.Close()
+	o.metrics.endpoint(own)
 	conn, err := own.Dial(peer.String())
 	if err != nil {
 		return err

@@ -1,0 +1,28 @@
+package main
+
+import (
+	"bufio"
+	"io"
+)
+
+// writeWhole has a file written that gets its name when it is whole: who sees it
+// sees all of it. With replace there may be one of that name.
+func writeWhole(name string, replace bool, content func(io.Writer) error) error {
+	s, err := createSink(name, replace)
+	if err != nil {
+		return err
+	}
+	defer s.discard()
+	if err := buffered(s, content); err != nil {
+		return err
+	}
+	return s.keep()
+}
+
+func buffered(w io.Writer, content func(io.Writer) error) error {
+	b := bufio.NewWriterSize(w, 64<<10)
+	if err := content(b); err != nil {
+		return err
+	}
+	return b.Flush()
+}
