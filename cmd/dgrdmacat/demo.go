@@ -135,14 +135,10 @@ func (d *demonstration) run(ctx context.Context, std *stdio, seed uint64, aboutN
 	random := rand.NewChaCha8([32]byte{byte(seed)})
 	random.Read(data)
 
-	var moved atomic.Int64
+	m := newMeter(int64(len(data)))
 	start := time.Now()
-	stop := showProgress(std.err, func() string {
-		n := moved.Load()
-		return fmt.Sprintf("%4d of %d MiB  %3d %%  %.0f MB/s", n>>20, d.blocks, 100*n/int64(len(data)),
-			float64(n)/max(time.Since(start).Seconds(), 1e-3)/1e6)
-	})
-	err := postAll(ctx, d.conn, data, &moved)
+	stop := m.show(std.err)
+	err := postAll(ctx, d.conn, data, &m.moved)
 	elapsed := time.Since(start)
 	stop()
 	if err != nil {

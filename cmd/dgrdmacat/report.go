@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync/atomic"
 
 	"github.com/dgrdma/dgrdma/frame/dissect"
 	"github.com/dgrdma/dgrdma/inspect"
@@ -94,8 +93,8 @@ func (o *reportOptions) run(ctx context.Context, std *stdio, name string) error 
 		return err
 	}
 	defer in.Close()
-	counter := &countingReader{ctx: ctx, r: in}
-	stop := showProgress(std.err, func() string { return counter.progress(length) })
+	counter := &countingReader{ctx: ctx, r: in, meter: newMeter(length)}
+	stop := counter.meter.show(std.err)
 	r, damage := analyze(ctx, counter, o.capture)
 	stop()
 	if r == nil {
@@ -155,10 +154,10 @@ func analyze(ctx context.Context, in io.Reader, o dissect.Options) (*inspect.Rep
 	return a.Report(), err
 }
 
-// openInput opens a capture; the length is 0 if it is not known.
+// openInput opens a capture; the length is negative if it is not known.
 func openInput(ctx context.Context, stdin io.Reader, name string) (in io.ReadCloser, title string, length int64, err error) {
 	if name == "-" {
-		return interruptible(ctx, stdin), "standard input", 0, nil
+		return interruptible(ctx, stdin), "standard input", -1, nil
 	}
 	f, err := os.Open(name)
 	if err != nil {
@@ -172,6 +171,7 @@ func openInput(ctx context.Context, stdin io.Reader, name string) (in io.ReadClo
 		f.Close()
 		return nil, "", 0, err
 	}
+	length = -1
 	if info.Mode().IsRegular() {
 		length = info.Size()
 	}
@@ -192,9 +192,9 @@ func interruptible(ctx context.Context, r io.Reader) io.ReadCloser {
 
 // countingReader knows how much was read, and ends when it is interrupted.
 type countingReader struct {
-	ctx context.Context
-	r   io.Reader
-	n   atomic.Int64
+	ctx   context.Context
+	r     io.Reader
+	meter *meter
 }
 
 func (c *countingReader) Read(b []byte) (int, error) {
@@ -202,14 +202,6 @@ func (c *countingReader) Read(b []byte) (int, error) {
 		return 0, err
 	}
 	n, err := c.r.Read(b)
-	c.n.Add(int64(n))
+	c.meter.moved.Add(int64(n))
 	return n, err
-}
-
-func (c *countingReader) progress(length int64) string {
-	n := c.n.Load()
-	if length == 0 {
-		return fmt.Sprintf("%d MiB read", n>>20)
-	}
-	return fmt.Sprintf("%4d of %d MiB  %3d %%", n>>20, length>>20, 100*n/length)
 }

@@ -28,7 +28,7 @@ type written struct {
 func (w *writer) result(took time.Duration) *written {
 	s := w.conn.Stats()
 	r := &written{
-		Profile: w.profile.Name, Times: w.times.Load(), Transactions: w.transactions.Load(), Bytes: w.bytes.Load(),
+		Profile: w.profile.Name, Times: w.times.Load(), Transactions: w.transactions.Load(), Bytes: uint64(w.meter.moved.Load()),
 		Acknowledged: !w.profile.NoAcks, SentAgain: s.RetransmitsFast + s.RetransmitsTimed, Seconds: took.Seconds(), peer: s.Peer.String(),
 	}
 	if w.o.flagAddr.given && r.Times > 0 {

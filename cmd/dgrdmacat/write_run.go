@@ -70,8 +70,9 @@ type writer struct {
 	done    []dgrdma.Completion
 	free    []*dgrdma.Transaction
 
-	bytes, transactions, times atomic.Uint64 // done
-	flag                       uint32        // of the last time that is done
+	meter               *meter        // of the bytes that are done
+	transactions, times atomic.Uint64 // done
+	flag                uint32        // of the last time that is done
 }
 
 func newWriter(o *writeOptions, conn *dgrdma.Conn, src *source, p *dgrdma.Profile) *writer {
@@ -82,7 +83,10 @@ func newWriter(o *writeOptions, conn *dgrdma.Conn, src *source, p *dgrdma.Profil
 	depth := int(min(max(writeAhead/chunk, 1), writeDepth))
 	w := &writer{
 		o: o, conn: conn, profile: p, src: src, chunk: chunk, depth: depth,
-		queue: dgrdma.NewCompletionQueue(depth), done: make([]dgrdma.Completion, depth),
+		queue: dgrdma.NewCompletionQueue(depth), done: make([]dgrdma.Completion, depth), meter: newMeter(-1),
+	}
+	if o.count > 0 {
+		w.meter.total = int64(src.size) * int64(o.count)
 	}
 	for range depth {
 		w.free = append(w.free, &dgrdma.Transaction{Segments: make([]dgrdma.Segment, 1)})
@@ -92,12 +96,7 @@ func newWriter(o *writeOptions, conn *dgrdma.Conn, src *source, p *dgrdma.Profil
 
 // watched is all with progress on a terminal.
 func (w *writer) watched(ctx context.Context, stderr io.Writer) error {
-	began := time.Now()
-	stop := showProgress(stderr, func() string {
-		n := w.bytes.Load()
-		return fmt.Sprintf("%d times, %d MiB, %.0f MB/s", w.times.Load(), n>>20, float64(n)/time.Since(began).Seconds()/1e6)
-	})
-	defer stop()
+	defer w.meter.show(stderr)()
 	return w.all(ctx)
 }
 
@@ -177,7 +176,7 @@ func (w *writer) await(ctx context.Context, n int) error {
 			}
 			w.free = append(w.free, c.Transaction)
 			w.transactions.Add(1)
-			w.bytes.Add(uint64(c.Transaction.Bytes()))
+			w.meter.moved.Add(int64(c.Transaction.Bytes()))
 		}
 	}
 	return nil
@@ -190,7 +189,7 @@ func (w *writer) explained(ctx context.Context, err error, own string) error {
 	case interrupted && w.o.count == 0:
 		return nil // as it was meant to end
 	case interrupted:
-		return fmt.Errorf("interrupted after %d of %d times, %d bytes", w.times.Load(), w.o.count, w.bytes.Load())
+		return fmt.Errorf("interrupted after %d of %d times, %d bytes", w.times.Load(), w.o.count, w.meter.moved.Load())
 	case errors.Is(err, dgrdma.ErrPeerDown) && w.conn.Stats().FramesReceived > 0:
 		return fmt.Errorf("%w; it is there, but does not acknowledge this: does it refuse the addresses?", err)
 	case errors.Is(err, dgrdma.ErrPeerDown):
