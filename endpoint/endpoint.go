@@ -30,6 +30,8 @@ type Endpoint struct {
 	peers    atomic.Pointer[peerTable]
 	draining atomic.Bool
 
+	accepting atomic.Bool // learn peers from what they send; changed under mu
+
 	// Who has work. queued connections are in working; pending is set when
 	// there may be some.
 	workMu   sync.Mutex
@@ -84,6 +86,7 @@ func New(tc transport.Conn, cfg *Config) (*Endpoint, error) {
 		stop: make(chan struct{}), done: make(chan struct{}),
 		datagrams: make([]transport.Datagram, max(64, caps.Batch)),
 	}
+	e.accepting.Store(full.AcceptAny)
 	e.timer.Stop()
 	e.armed.Store(math.MaxInt64)
 	if e.memory == nil {

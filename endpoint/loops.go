@@ -221,7 +221,7 @@ func (e *Endpoint) stranger(why Reason, from transport.Addr, f *frame.Frame) {
 // wanted. One of our own kind that sends data believes us to be in a life that is
 // over, and will be asked who it is.
 func (e *Endpoint) learn(f *frame.Frame, from transport.Addr) *Conn {
-	if !e.cfg.AcceptAny || f.Src == 0 || !f.HasMessages() {
+	if !e.accepting.Load() || f.Src == 0 || !f.HasMessages() {
 		return nil
 	}
 	p := Peer{ID: f.Src, Addr: from}

@@ -131,18 +131,28 @@ func newPeerTable(all []*Conn) *peerTable {
 // focus tells the transport if there is but one peer to listen to. Guarded by mu.
 func (e *Endpoint) focus() {
 	f, ok := e.transport.(transport.Focuser)
-	if !ok || e.cfg.AcceptAny {
+	if !ok {
 		return
 	}
 	var only transport.Addr
 	for i, c := range e.peers.Load().all {
-		if i > 0 && c.peer.Addr != only {
+		if e.accepting.Load() || i > 0 && c.peer.Addr != only {
 			only = transport.Addr{}
 			break
 		}
 		only = c.peer.Addr
 	}
 	f.Focus(only)
+}
+
+// AcceptAny changes [Config.AcceptAny]: whether peers are learned from what they
+// send.
+func (e *Endpoint) AcceptAny(on bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !e.closed && e.accepting.Swap(on) != on {
+		e.focus()
+	}
 }
 
 // forget takes a connection out of the table.

@@ -20,8 +20,8 @@ type Config struct {
 	// 64 MiB.
 	Memory int
 	// Endpoint is the endpoint's configuration. Its Memory belongs to the host,
-	// and peers are always learned from what they send; OnEvent is called as
-	// usual. A queue of 0 is as long as can be: links bound what they post.
+	// and peers are learned from what they send once a port is listened on: who only
+	// dials has but the peers that it dialed. OnEvent is called as usual. A queue of 0 is as long as can be: links bound what they post.
 	Endpoint dgrdma.Config
 	// Open opens the endpoint. nil means dgrdma.Open with the host's URL.
 	Open func(*dgrdma.Config) (*dgrdma.Endpoint, error)
@@ -79,7 +79,7 @@ func Open(localURL string, cfg *Config) (*Host, error) {
 	rand.Read(first[:])
 	h.number.Store(binary.LittleEndian.Uint32(first[:]))
 	e := c.Endpoint
-	e.Memory, e.AcceptAny, e.OnEvent = hostMemory{h}, true, h.event
+	e.Memory, e.OnEvent = hostMemory{h}, h.event
 	if e.Queue == 0 {
 		e.Queue = longestQueue
 	}

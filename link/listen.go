@@ -47,6 +47,7 @@ func (h *Host) Listen(port string, opt *Options) (*Listener, error) {
 		return nil, fmt.Errorf("link: port %q is listened on already", port)
 	}
 	h.ports[port] = l
+	h.ep.AcceptAny(true)
 	return l, nil
 }
 
