@@ -29,22 +29,7 @@ func (o *decodeOptions) register(fs *flag.FlagSet) {
 	fs.BoolVar(&o.absolute, "absolute", false, "print dates, in UTC")
 	fs.BoolVar(&o.stats, "stats", false, "print a summary to standard error at the end; -i always does")
 	fs.IntVar(&o.count, "count", 0, "end after that many frames; 0: show all")
-	fs.Func("port", "`ports` of DG/RDMA over UDP; without it, what looks like a frame is taken", eachOf(func(s string) error {
-		n, err := strconv.ParseUint(s, 10, 16)
-		if err != nil || n == 0 {
-			return fmt.Errorf("%q is no port: need 1 to 65535", s)
-		}
-		o.dissect.Ports = append(o.dissect.Ports, uint16(n))
-		return nil
-	}))
-	fs.Func("ethertype", "EtherType of DG/RDMA, a `number` (default 0xf042)", func(s string) error {
-		n, err := strconv.ParseUint(s, 0, 16)
-		if err != nil || n < 0x600 {
-			return fmt.Errorf("%q is no EtherType: need 0x600 to 0xffff", s)
-		}
-		o.dissect.EtherType = uint16(n)
-		return nil
-	})
+	captureFlags(fs, &o.dissect)
 	f := &o.filter
 	fs.Func("id", "only frames from or to these endpoint `ids`", eachOf(func(s string) error {
 		n, err := strconv.ParseUint(s, 0, 16)
@@ -86,6 +71,26 @@ func needBits(s string, bits int, err error) error {
 		return nil
 	}
 	return fmt.Errorf("%q is no number of %d bits", s, bits)
+}
+
+// captureFlags are those that say what in a capture is DG/RDMA.
+func captureFlags(fs *flag.FlagSet, to *dissect.Options) {
+	fs.Func("port", "`ports` of DG/RDMA over UDP; without it, what looks like a frame is taken", eachOf(func(s string) error {
+		n, err := strconv.ParseUint(s, 10, 16)
+		if err != nil || n == 0 {
+			return fmt.Errorf("%q is no port: need 1 to 65535", s)
+		}
+		to.Ports = append(to.Ports, uint16(n))
+		return nil
+	}))
+	fs.Func("ethertype", "EtherType of DG/RDMA, a `number` (default 0xf042)", func(s string) error {
+		n, err := strconv.ParseUint(s, 0, 16)
+		if err != nil || n < 0x600 {
+			return fmt.Errorf("%q is no EtherType: need 0x600 to 0xffff", s)
+		}
+		to.EtherType = uint16(n)
+		return nil
+	})
 }
 
 func (o *decodeOptions) check(files []string) error {

@@ -9,8 +9,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strconv"
-	"strings"
 
 	"github.com/dgrdma/dgrdma/frame/dissect"
 	"github.com/dgrdma/dgrdma/inspect"
@@ -33,8 +31,7 @@ code is then 1. UDP frames are recognised on any port, unless --port names some.
 		fs.StringVar(&o.out, "o", "", "`FILE` to write")
 		fs.BoolVar(&o.force, "force", false, "overwrite it")
 		fs.BoolVar(&o.json, "json", false, "write the analysis as one JSON object, to standard output unless -o is given")
-		fs.Func("port", "UDP `ports` of DG/RDMA, separated by commas", o.ports)
-		fs.Func("ethertype", "Ethernet `type` of DG/RDMA (default 0xf042)", o.etherType)
+		captureFlags(fs, &o.capture)
 		fs.IntVar(&o.flow, "flow", 0, "draw the flow with that `number` in the table of flows, in place of those with most data")
 		return func(ctx context.Context, std *stdio, args []string) error {
 			switch {
@@ -57,26 +54,6 @@ type reportOptions struct {
 	force, json bool
 	flow        int
 	capture     dissect.Options
-}
-
-func (o *reportOptions) ports(list string) error {
-	for word := range strings.SplitSeq(list, ",") {
-		n, err := strconv.ParseUint(strings.TrimSpace(word), 10, 16)
-		if err != nil || n == 0 {
-			return fmt.Errorf("%q is no port: need 1 to 65535", word)
-		}
-		o.capture.Ports = append(o.capture.Ports, uint16(n))
-	}
-	return nil
-}
-
-func (o *reportOptions) etherType(word string) error {
-	n, err := strconv.ParseUint(word, 0, 16)
-	if err != nil || n < 0x600 {
-		return fmt.Errorf("%q is no Ethernet type: need 0x600 to 0xffff", word)
-	}
-	o.capture.EtherType = uint16(n)
-	return nil
 }
 
 func (o *reportOptions) run(ctx context.Context, std *stdio, name string) error {
