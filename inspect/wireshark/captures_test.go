@@ -204,9 +204,10 @@ func TestConversations(t *testing.T) {
 				}
 			}
 			t.Log(kinds)
-			for _, k := range []string{"hello", "again", "data", "data with acknowledgements", "stamped"} {
-				if kinds[k] < 2 {
-					t.Errorf("the capture has only %d frames of kind %q", kinds[k], k)
+			// Whether acknowledgements find data to ride on is up to the scheduler.
+			for _, k := range []string{"hello", "again", "data", "stamped"} {
+				if kinds[k] == 0 {
+					t.Errorf("the capture has no frames of kind %q", k)
 				}
 			}
 		})
