@@ -157,12 +157,7 @@ func TestCommandsShowThemselves(t *testing.T) {
 		t.Run(strings.ReplaceAll(c.args, " ", "_"), func(t *testing.T) {
 			noGoroutineLeft(t)
 			defer http.DefaultClient.CloseIdleConnections()
-			l, err := net.Listen("tcp", "127.0.0.1:0")
-			if err != nil {
-				t.Fatal(err)
-			}
-			addr := l.Addr().String()
-			l.Close()
+			addr := freeUDP(t).String() // and free for TCP, as good as certainly
 			ctx, cancel := context.WithCancel(t.Context())
 			ended := make(chan string)
 			go func() {

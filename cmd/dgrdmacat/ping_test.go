@@ -1,8 +1,6 @@
 package main
 
 import (
-	"fmt"
-	"net"
 	"strings"
 	"testing"
 	"time"
@@ -12,13 +10,7 @@ func TestPing(t *testing.T) {
 	for _, mode := range []string{"", "--busy-poll", "--link", "--busy-poll --link"} {
 		t.Run("mode"+mode, func(t *testing.T) {
 			noGoroutineLeft(t)
-			// A port that is free now. ping says where it serves only to people.
-			s, err := net.ListenPacket("udp4", "127.0.0.1:0")
-			if err != nil {
-				t.Fatal(err)
-			}
-			url := fmt.Sprintf("ocpi-udp-rdma:127.0.0.1;%d;1048576.2.16", s.LocalAddr().(*net.UDPAddr).Port)
-			s.Close()
+			url := localString(freeUDP(t), 1<<20, 2) // ping says where it serves only to people
 			served := make(chan int)
 			go func() {
 				code, _, _ := runFor(t, t.Context(), strings.Fields("ping --once --serve "+url+" "+mode)...)

@@ -204,15 +204,19 @@ func (h *hooked) Complete(src dgrdma.EndpointID, m *frame.Message) {
 }
 
 // freeUDP returns an address that is free now: doubles must know it before the
-// command has it.
+// command has it. The system gives out no such port by itself, so that it stays
+// free though other tests run beside this one.
 func freeUDP(t *testing.T) netip.AddrPort {
 	t.Helper()
-	s, err := net.ListenPacket("udp4", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	for range 100 {
+		at := netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), uint16(20_000+rand.IntN(12_000)))
+		if s, err := net.ListenPacket("udp4", at.String()); err == nil {
+			s.Close()
+			return at
+		}
 	}
-	defer s.Close()
-	return s.LocalAddr().(*net.UDPAddr).AddrPort()
+	t.Fatal("no port is free from 20000 to 32000")
+	panic("unreachable")
 }
 
 func localString(at netip.AddrPort, size int, id int) string {
