@@ -45,6 +45,21 @@ func (c *Counters) Add(o *Counters) {
 	}
 }
 
+// RefusedReasons returns Refused by name, without reasons that did not occur; nil
+// if none did.
+func (c *Counters) RefusedReasons() (m map[string]uint64) {
+	for why, n := range c.Refused {
+		if n == 0 {
+			continue
+		}
+		if m == nil {
+			m = make(map[string]uint64)
+		}
+		m[Reason(why).String()] = n
+	}
+	return m
+}
+
 // words are all counters, in an array because endpoints may have thousands of
 // connections to be added up under a lock.
 func (c *Counters) words() (w [plainCounters + int(numReasons)]*uint64) {

@@ -24,7 +24,7 @@ func (s *snapshot) view() Endpoint {
 	e := Endpoint{
 		Name: s.name, ID: uint16(s.ep.ID()), Address: s.ep.LocalAddr().String(), URL: s.ep.URL(),
 		Age: s.stats.Age.Seconds(), Memory: s.memory(), GiveUp: s.ep.GiveUp().Seconds(), Error: text(s.stats.Err),
-		Counters: countsOf(&s.stats.Counters), Refused: refusedOf(&s.stats.Counters),
+		Counters: countsOf(&s.stats.Counters), Refused: s.stats.RefusedReasons(),
 		Transport: make(map[string]uint64, len(wireCounters)), Peers: make([]Peer, len(s.peers)),
 	}
 	for _, c := range wireCounters {
@@ -53,7 +53,7 @@ func (s *snapshot) viewPeer(c *dgrdma.ConnStats) Peer {
 		Learned: c.Learned, Memory: c.Memory, FrameBytes: c.FrameSize, Life: c.Life, OurLife: c.Mine, TheirLife: c.Theirs,
 		RTT: c.RTT.Seconds(), RTTMin: c.MinRTT.Seconds(), WindowFrames: c.FrameWindow, WindowBytes: windowOf(c),
 		InFlight: c.InFlight, Lost: c.Lost, Queued: c.Queued, Open: c.Open,
-		Counters: countsOf(&c.Counters), Refused: refusedOf(&c.Counters),
+		Counters: countsOf(&c.Counters), Refused: c.RefusedReasons(),
 	}
 	if c.Silent >= 0 {
 		p.Silent = new(c.Silent.Seconds())
@@ -133,21 +133,6 @@ func countsOf(c *dgrdma.Counters) map[string]uint64 {
 	for i := range counters {
 		m[counters[i].name] = counters[i].of(c)
 	}
-	return m
-}
-
-// refusedOf has the reasons that occurred.
-func refusedOf(c *dgrdma.Counters) map[string]uint64 {
-	var m map[string]uint64
-	refusals(c, func(reason string, n uint64) {
-		if n == 0 {
-			return
-		}
-		if m == nil {
-			m = make(map[string]uint64)
-		}
-		m[reason] = n
-	})
 	return m
 }
 

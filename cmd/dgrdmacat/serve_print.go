@@ -165,23 +165,13 @@ func summaryOf(e *dgrdma.Endpoint, took time.Duration) *summary {
 	all := e.Stats()
 	s := &summary{
 		Event: "summary", Seconds: took.Seconds(), Transactions: all.Completions, Bytes: all.DataPlaced,
-		Refused: refusedOf(all.Refused[:]), Peers: []peerSummary{},
+		Refused: all.RefusedReasons(), Peers: []peerSummary{},
 	}
 	for _, c := range e.Conns() {
 		cs := c.Stats()
-		s.Peers = append(s.Peers, peerSummary{named(cs.Peer), cs.Completions, cs.DataPlaced, refusedOf(cs.Refused[:]), cs.Peer})
+		s.Peers = append(s.Peers, peerSummary{named(cs.Peer), cs.Completions, cs.DataPlaced, cs.RefusedReasons(), cs.Peer})
 	}
 	return s
-}
-
-func refusedOf(counts []uint64) map[string]uint64 {
-	m := make(map[string]uint64)
-	for why, n := range counts {
-		if n > 0 {
-			m[dgrdma.Reason(why).String()] = n
-		}
-	}
-	return m
 }
 
 func (s *summary) print(w io.Writer) {
