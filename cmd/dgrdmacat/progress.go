@@ -39,23 +39,24 @@ const progressTick = 100 * time.Millisecond
 
 // isTerminal reports whether a person is at the other end of a reader or writer.
 func isTerminal(x any) bool {
-	_, ok := columns(x)
+	_, _, ok := windowOf(x)
 	return ok
 }
 
-// columns returns how wide a terminal is, if x is one.
-func columns(x any) (n int, ok bool) {
+// windowOf returns how many columns and lines a terminal has, if x is one. Some do
+// not know, and say 0.
+func windowOf(x any) (columns, lines int, ok bool) {
 	f, ok := x.(*os.File)
 	if !ok {
-		return 0, false
+		return 0, 0, false
 	}
 	onDescriptor(f, func(fd int) {
 		size, err := unix.IoctlGetWinsize(fd, unix.TIOCGWINSZ)
 		if ok = err == nil; ok {
-			n = int(size.Col)
+			columns, lines = int(size.Col), int(size.Row)
 		}
 	})
-	return n, ok
+	return columns, lines, ok
 }
 
 // onDescriptor calls use with the descriptor of a file, which File.Fd might make
@@ -95,7 +96,7 @@ func newMeter(total int64) *meter { return &meter{total: total, began: time.Now(
 func (m *meter) show(w io.Writer) (stop func()) {
 	colour := colourful()
 	return showProgress(w, func() string {
-		width, _ := columns(w)
+		width, _, _ := windowOf(w)
 		return m.line(time.Now(), width, colour)
 	})
 }

@@ -12,11 +12,7 @@ import (
 // terminalOf returns the file behind a reader or writer if it is a terminal.
 func terminalOf(x any) (*os.File, bool) {
 	f, ok := x.(*os.File)
-	if !ok {
-		return nil, false
-	}
-	_, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)
-	return f, err == nil
+	return f, ok && isTerminal(f)
 }
 
 // screen is a terminal that shows one page in place of what was there, which comes
@@ -139,11 +135,11 @@ func (s *screen) readKeys() {
 
 // size returns how many columns and lines there are. Some terminals do not know.
 func (s *screen) size() (columns, lines int) {
-	size, err := unix.IoctlGetWinsize(int(s.out.Fd()), unix.TIOCGWINSZ)
-	if err != nil || size.Col == 0 || size.Row == 0 {
-		return 80, 24
+	columns, lines, _ = windowOf(s.out)
+	if columns == 0 || lines == 0 {
+		return usualWidth, 24
 	}
-	return int(size.Col), int(size.Row)
+	return columns, lines
 }
 
 // show replaces what is on the page. Each line is cleared before it is written: a
