@@ -112,7 +112,7 @@ func (e *Endpoint) next() (int, error) {
 		return e.transport.Recv(e.datagrams)
 	}
 	for i := 1; ; i++ {
-		if n, err := e.poller.Poll(e.datagrams); n > 0 || err != nil {
+		if n, err := e.poller.Poll(e.datagrams, 0); n > 0 || err != nil {
 			return n, err
 		}
 		if i%idlePolls == 0 {
@@ -137,7 +137,7 @@ func (e *Endpoint) take(n int) (err error) {
 		if e.poller == nil || e.cfg.Manual || total >= fullBatch {
 			break
 		}
-		if n, err = e.poller.Poll(e.datagrams); err != nil {
+		if n, err = e.poller.Poll(e.datagrams, 0); err != nil {
 			break
 		}
 	}
@@ -152,7 +152,7 @@ func (e *Endpoint) Poll() (int, error) {
 	if !e.cfg.Manual {
 		panic("BUG: Poll of an endpoint that has goroutines; set Config.Manual")
 	}
-	n, err := e.poller.Poll(e.datagrams)
+	n, err := e.poller.Poll(e.datagrams, 0)
 	if err == nil && n > 0 {
 		err = e.take(n)
 	}

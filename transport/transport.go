@@ -38,6 +38,7 @@ import (
 	"encoding/hex"
 	"net/netip"
 	"strconv"
+	"time"
 )
 
 // Conn sends and receives datagrams that hold frames.
@@ -92,11 +93,12 @@ type Counter interface {
 	Stats() Stats
 }
 
-// Poller is implemented by transports that can be asked without waiting.
+// Poller is implemented by transports that can be asked without waiting, or
+// waiting no longer than some time.
 type Poller interface {
-	// Poll is Recv that returns 0 when nothing is there. It takes Recv's place:
-	// the two must not be called at the same time.
-	Poll(dst []Datagram) (n int, err error)
+	// Poll is Recv that returns 0 when nothing is there, and nothing came within
+	// that time. It takes Recv's place: the two must not be called at the same time.
+	Poll(dst []Datagram, wait time.Duration) (n int, err error)
 }
 
 // Router is implemented by transports on which the way to some peers is

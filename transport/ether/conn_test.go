@@ -134,7 +134,7 @@ func TestCloseWakesRecv(t *testing.T) {
 		if _, err := c.Send([]transport.Outgoing{{To: new(c.LocalAddr()), Buf: frame(1, 60, 0)}}); !errors.Is(err, net.ErrClosed) {
 			t.Error("send:", err)
 		}
-		if _, err := c.Poll(make([]transport.Datagram, 1)); !errors.Is(err, net.ErrClosed) {
+		if _, err := c.Poll(make([]transport.Datagram, 1), 0); !errors.Is(err, net.ErrClosed) {
 			t.Error("poll:", err)
 		}
 		if err := c.Close(); !errors.Is(err, net.ErrClosed) {

@@ -6,6 +6,7 @@ import (
 	"os"
 	"runtime"
 	"sync/atomic"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -77,20 +78,21 @@ func (r *ring) header() *unix.TpacketHdrV1 {
 	return (*unix.TpacketHdrV1)(unsafe.Pointer(&d.Hdr))
 }
 
-// take makes the next block ours, if there is one or we are to wait for it.
-func (r *ring) take(wait bool) (ok bool, err error) {
+// take makes the next block ours, if there is one, or comes while we wait.
+func (r *ring) take(wait time.Duration) (ok bool, err error) {
 	if !r.socket.Hold() {
 		return false, net.ErrClosed
 	}
 	h := r.header()
 	for atomic.LoadUint32(&h.Block_status)&unix.TP_STATUS_USER == 0 {
-		if wait {
-			err = r.socket.WaitInput()
+		if wait != 0 {
+			err = r.socket.WaitInput(wait)
 		}
-		if err != nil || !wait {
+		if err != nil || wait == 0 {
 			r.socket.Release()
 			return false, err
 		}
+		wait = min(wait, 0) // once, if not forever
 	}
 	r.lent, r.left, r.next = true, h.Num_pkts, h.Offset_to_first_pkt
 	return true, nil
@@ -116,7 +118,7 @@ func (r *ring) frame() (data []byte, name *mmsg.Name, whole bool) {
 	return data, name, h.Snaplen == h.Len
 }
 
-func (c *Conn) receiveRing(dst []transport.Datagram, wait bool) (int, error) {
+func (c *Conn) receiveRing(dst []transport.Datagram, wait time.Duration) (int, error) {
 	defer runtime.KeepAlive(c)
 	r := c.ring
 	for {

@@ -41,6 +41,28 @@ func TestLentFramesSurviveClose(t *testing.T) {
 	}
 }
 
+// TestPollWaits: no longer than it was told, and no longer than until something
+// comes; with and without shared memory.
+func TestPollWaits(t *testing.T) {
+	cable(t, 1500)
+	a := listen(t, ether.Config{Interface: "d0"})
+	in := make([]transport.Datagram, 4)
+	for _, ring := range []bool{false, true} {
+		b := listen(t, ether.Config{Interface: "d1", Ring: ring, Buffer: 1})
+		const wait = 20 * time.Millisecond
+		began := time.Now()
+		if n, err := b.Poll(in, wait); n != 0 || err != nil || time.Since(began) < wait {
+			t.Errorf("ring %v: %d, %v after %v, want nothing after %v", ring, n, err, time.Since(began), wait)
+		}
+		send(t, a, b.LocalAddr(), frame(1, 60, 0))
+		began = time.Now()
+		if n, err := b.Poll(in, time.Minute); n != 1 || err != nil || time.Since(began) > time.Minute/2 {
+			t.Errorf("ring %v: %d, %v after %v, want a frame at once", ring, n, err, time.Since(began))
+		}
+		check(t, b.Close())
+	}
+}
+
 // TestAbandonedRing: a Conn that was closed while frames were lent, and asked
 // for no more of them, does not keep its memory.
 func TestAbandonedRing(t *testing.T) {

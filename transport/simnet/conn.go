@@ -43,6 +43,7 @@ type Conn struct {
 	queueLimit int
 	poison     bool
 	ready      chan struct{} // one slot; filled only if waiting was set
+	over       *time.Timer   // of the last Poll that waited
 
 	// Guarded by net.mu.
 	closed  bool
@@ -62,6 +63,7 @@ type received struct {
 var (
 	_ transport.Conn    = (*Conn)(nil)
 	_ transport.Counter = (*Conn)(nil)
+	_ transport.Poller  = (*Conn)(nil)
 )
 
 func newConn(n *Network, addr transport.Addr, cfg Config) *Conn {
@@ -97,6 +99,30 @@ func (c *Conn) Recv(dst []transport.Datagram) (int, error) {
 			return got, err
 		}
 		<-c.ready
+	}
+}
+
+// Poll implements [transport.Poller].
+func (c *Conn) Poll(dst []transport.Datagram, wait time.Duration) (int, error) {
+	got, err := c.tryRecv(dst)
+	if got > 0 || err != nil || wait == 0 {
+		return got, err
+	}
+	if c.over == nil {
+		c.over = time.NewTimer(wait)
+	} else {
+		c.over.Reset(wait)
+	}
+	defer c.over.Stop()
+	for {
+		select {
+		case <-c.ready:
+			if got, err := c.tryRecv(dst); got > 0 || err != nil {
+				return got, err
+			}
+		case <-c.over.C:
+			return 0, nil
+		}
 	}
 }
 

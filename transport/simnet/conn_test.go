@@ -49,6 +49,33 @@ func TestPerfectLinkDeliversWithinSend(t *testing.T) {
 	})
 }
 
+// TestPollWaits: no longer than it was told, and no longer than until something
+// comes, which is not lost if that is too late.
+func TestPollWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPair(t, 1, simnet.Link{Latency: 10 * time.Millisecond})
+		dst := make([]transport.Datagram, 4)
+		for _, c := range []struct {
+			wait, took time.Duration
+			n          int
+		}{{0, 0, 0}, {3 * time.Millisecond, 3 * time.Millisecond, 0}, {time.Minute, 7 * time.Millisecond, 1}} {
+			if c.wait == 0 {
+				p.a.Send([]transport.Outgoing{outgoing(p.a, addrB, numbered(1, 8))})
+			}
+			began := time.Now()
+			if n, err := p.b.Poll(dst, c.wait); n != c.n || err != nil || time.Since(began) != c.took {
+				t.Errorf("Poll for %v: %d, %v after %v; want %d after %v", c.wait, n, err, time.Since(began), c.n, c.took)
+			}
+		}
+		p.a.Send([]transport.Outgoing{outgoing(p.a, addrB, numbered(2, 8))})
+		p.b.Poll(dst, time.Millisecond)
+		time.Sleep(time.Second)
+		if n, err := p.b.Recv(dst); n != 1 || err != nil {
+			t.Errorf("Recv after a Poll that was too short: %d, %v", n, err)
+		}
+	})
+}
+
 func TestAddressesOfAllKinds(t *testing.T) {
 	n := simnet.New(1)
 	defer n.Close()

@@ -179,7 +179,10 @@ func (n *Network) wakeLater(c *Conn) {
 
 func (n *Network) wakeReceivers() {
 	for _, c := range n.wake {
-		c.ready <- struct{}{} // has room: waiting was set, so Recv has emptied it
+		select {
+		case c.ready <- struct{}{}:
+		default: // from before: it was not waited for any longer
+		}
 	}
 	n.wake = n.wake[:0]
 }

@@ -1,6 +1,8 @@
 package udp
 
 import (
+	"time"
+
 	"golang.org/x/sys/unix"
 
 	"github.com/dgrdma/dgrdma/transport"
@@ -33,12 +35,14 @@ func (r *receiving) init(c *Conn) {
 }
 
 // Recv implements [transport.Conn].
-func (c *Conn) Recv(dst []transport.Datagram) (int, error) { return c.receive(dst, true) }
+func (c *Conn) Recv(dst []transport.Datagram) (int, error) { return c.receive(dst, mmsg.Forever) }
 
 // Poll implements [transport.Poller].
-func (c *Conn) Poll(dst []transport.Datagram) (int, error) { return c.receive(dst, false) }
+func (c *Conn) Poll(dst []transport.Datagram, wait time.Duration) (int, error) {
+	return c.receive(dst, wait)
+}
 
-func (c *Conn) receive(dst []transport.Datagram, wait bool) (int, error) {
+func (c *Conn) receive(dst []transport.Datagram, wait time.Duration) (int, error) {
 	r := &c.receiving
 	n := 0
 	for {

@@ -112,7 +112,7 @@ func TestBatches(t *testing.T) {
 					}
 				}
 			}
-			if n, err := b.Poll(make([]transport.Datagram, 1)); n != 0 || err != nil {
+			if n, err := b.Poll(make([]transport.Datagram, 1), 0); n != 0 || err != nil {
 				t.Errorf("%d more: %v", n, err)
 			}
 			if s := a.Stats(); s != (transport.Stats{}) {
@@ -206,7 +206,7 @@ func TestRefusedPort(t *testing.T) {
 			if n, err := a.Send(batch); n != len(batch) || err != nil {
 				t.Fatalf("sent %d: %v", n, err)
 			}
-			if _, err := a.Poll(make([]transport.Datagram, 4)); err != nil {
+			if _, err := a.Poll(make([]transport.Datagram, 4), 0); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -263,6 +263,27 @@ func TestPortTaken(t *testing.T) {
 	}
 }
 
+// TestPollWaits: no longer than it was told, and no longer than until something
+// comes.
+func TestPollWaits(t *testing.T) {
+	a, b := listen(t, "127.0.0.1", Config{}), listen(t, "127.0.0.1", Config{})
+	dst := make([]transport.Datagram, 4)
+	const wait = 20 * time.Millisecond
+	began := time.Now()
+	if n, err := b.Poll(dst, wait); n != 0 || err != nil || time.Since(began) < wait {
+		t.Errorf("%d, %v after %v, want nothing after %v", n, err, time.Since(began), wait)
+	}
+	time.AfterFunc(wait, func() { a.Send([]transport.Outgoing{outgoing(b.LocalAddr(), 1, 50)}) })
+	began = time.Now()
+	if n, err := b.Poll(dst, time.Minute); n != 1 || err != nil || time.Since(began) > time.Minute/2 {
+		t.Errorf("%d, %v after %v, want a datagram after %v", n, err, time.Since(began), wait)
+	}
+	time.AfterFunc(wait, func() { b.Close() })
+	if n, err := b.Poll(dst, time.Minute); n != 0 || !errors.Is(err, net.ErrClosed) {
+		t.Errorf("%d, %v, want net.ErrClosed", n, err)
+	}
+}
+
 // TestKernelDrops: a receiver that does not look loses datagrams, and can say
 // how many.
 func TestKernelDrops(t *testing.T) {
@@ -280,7 +301,7 @@ func TestKernelDrops(t *testing.T) {
 	}
 	got, dst := 0, make([]transport.Datagram, 64)
 	for {
-		n, err := b.Poll(dst)
+		n, err := b.Poll(dst, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -357,7 +378,7 @@ func TestFocus(t *testing.T) {
 					}
 					if heard || way[1] != a {
 						collect(t, way[1], 1, 1)
-					} else if n, err := a.Poll(make([]transport.Datagram, 1)); n != 0 || err != nil {
+					} else if n, err := a.Poll(make([]transport.Datagram, 1), 0); n != 0 || err != nil {
 						t.Errorf("heard from another: %d, %v", n, err)
 					}
 				}

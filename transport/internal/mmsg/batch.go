@@ -98,7 +98,7 @@ func (b *Batch) Send(s *Socket, first int) (int, error) {
 		case 0:
 			return int(n), nil
 		case unix.EAGAIN:
-			if err := s.wait(unix.POLLOUT); err != nil {
+			if _, err := s.wait(unix.POLLOUT, Forever); err != nil {
 				return 0, err
 			}
 		case unix.EINTR:

@@ -10,7 +10,7 @@
 //	s, err := mmsg.New(fd)
 //	in := mmsg.NewReceiver(64, 2048, 0)
 //	for {
-//		n, err := in.Receive(s, true)
+//		n, err := in.Receive(s, mmsg.Forever)
 //		if err != nil {
 //			return err
 //		}

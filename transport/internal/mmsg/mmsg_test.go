@@ -51,7 +51,7 @@ func TestGatherAndReceive(t *testing.T) {
 	if n, err := out.Send(a, 0); n != 2 || err != nil {
 		t.Fatal(n, err)
 	}
-	n, err := in.Receive(b, true)
+	n, err := in.Receive(b, Forever)
 	if n != 2 || err != nil || string(in.Data(0)) != "one twothree" || string(in.Data(1)) != "two" {
 		t.Fatalf("%d, %v: %q %q", n, err, in.Data(0), in.Data(1))
 	}
@@ -62,10 +62,10 @@ func TestGatherAndReceive(t *testing.T) {
 	if _, err := out.Send(a, 0); err != nil {
 		t.Fatal(err)
 	}
-	if n, err := in.Receive(b, true); n != 1 || err != nil || !in.Truncated(0) {
+	if n, err := in.Receive(b, Forever); n != 1 || err != nil || !in.Truncated(0) {
 		t.Errorf("%d, %v: a datagram that is too long is not truncated", n, err)
 	}
-	if n, err := in.Receive(b, false); n != 0 || err != nil {
+	if n, err := in.Receive(b, 0); n != 0 || err != nil {
 		t.Errorf("nothing is there, and yet %d, %v", n, err)
 	}
 }
@@ -78,7 +78,7 @@ func TestCloseWakesAndReleases(t *testing.T) {
 		fd := b.fd
 		var wg sync.WaitGroup
 		wg.Go(func() {
-			if _, err := NewReceiver(4, 64, 0).Receive(b, true); !errors.Is(err, net.ErrClosed) {
+			if _, err := NewReceiver(4, 64, 0).Receive(b, Forever); !errors.Is(err, net.ErrClosed) {
 				t.Errorf("receive: %v", err)
 			}
 		})
@@ -136,7 +136,7 @@ func TestPatience(t *testing.T) {
 			out.Add([]byte("late"))
 			out.Send(a, 0)
 		})
-		if n, err := in.Receive(b, true); n != 1 || err != nil {
+		if n, err := in.Receive(b, Forever); n != 1 || err != nil {
 			t.Fatal(n, err)
 		}
 		in.Done(1)

@@ -4,6 +4,7 @@ import (
 	"net"
 	"os"
 	"runtime"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -78,10 +79,10 @@ func (r *Receiver) ready(h *header) {
 	h.SetControllen(r.control)
 }
 
-// Receive takes what is there and returns how many datagrams that is. With wait
-// it returns at least one, else perhaps none. Errors end the socket: what a
-// peer or an interface caused, and the kernel tells once, is passed over.
-func (r *Receiver) Receive(s *Socket, wait bool) (int, error) {
+// Receive takes what is there and returns how many datagrams that is: none only if
+// none came within that time. Errors end the socket: what a peer or an interface
+// caused, and the kernel tells once, is passed over.
+func (r *Receiver) Receive(s *Socket, wait time.Duration) (int, error) {
 	if !s.Hold() {
 		return 0, net.ErrClosed
 	}
@@ -97,7 +98,7 @@ func (r *Receiver) Receive(s *Socket, wait bool) (int, error) {
 			}
 			return int(n), nil
 		case unix.EAGAIN:
-			if !wait {
+			if wait == 0 {
 				return 0, nil
 			}
 			if left < 0 {
@@ -109,7 +110,7 @@ func (r *Receiver) Receive(s *Socket, wait bool) (int, error) {
 				}
 				r.luck = max(r.luck-2, 0)
 			}
-			if err := s.wait(unix.POLLIN); err != nil {
+			if some, err := s.wait(unix.POLLIN, wait); !some {
 				return 0, err
 			}
 		case unix.EBADF, unix.ENOTSOCK, unix.EFAULT, unix.EINVAL, unix.ENOSYS:

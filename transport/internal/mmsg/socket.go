@@ -4,6 +4,7 @@ import (
 	"net"
 	"os"
 	"sync/atomic"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -103,28 +104,40 @@ func (s *Socket) Control(f func(fd int) error) error {
 	return f(s.fd)
 }
 
+// Forever is how long to wait if no time is too long.
+const Forever time.Duration = -1
+
 // WaitInput blocks until there is something to receive, or an error to be told,
-// which it takes; so it may return for nothing. Only within Hold.
-func (s *Socket) WaitInput() error {
-	err := s.wait(unix.POLLIN)
-	if err == nil {
+// which it takes, and no longer than that time; so it may return for nothing. Only
+// within Hold.
+func (s *Socket) WaitInput(atMost time.Duration) error {
+	some, err := s.wait(unix.POLLIN, atMost)
+	if some {
 		unix.GetsockoptInt(s.fd, unix.SOL_SOCKET, unix.SO_ERROR)
 	}
 	return err
 }
 
-// wait blocks until the socket has one of these events, or is closed.
-func (s *Socket) wait(events int16) error {
+// wait blocks until the socket has one of these events, or is closed, or the time
+// is over. An interrupted wait begins anew.
+func (s *Socket) wait(events int16, atMost time.Duration) (some bool, err error) {
+	var limit *unix.Timespec
+	if atMost >= 0 {
+		t := unix.NsecToTimespec(int64(atMost))
+		limit = &t
+	}
 	for {
 		fds := [2]unix.PollFd{{Fd: int32(s.fd), Events: events}, {Fd: int32(s.wake), Events: unix.POLLIN}}
-		_, err := unix.Ppoll(fds[:], nil, nil)
+		n, err := unix.Ppoll(fds[:], limit, nil)
 		switch {
 		case fds[1].Revents != 0 || s.Closed():
-			return net.ErrClosed
+			return false, net.ErrClosed
 		case err != nil && err != unix.EINTR:
-			return os.NewSyscallError("ppoll", err)
+			return false, os.NewSyscallError("ppoll", err)
 		case fds[0].Revents != 0:
-			return nil
+			return true, nil
+		case err == nil && n == 0:
+			return false, nil
 		}
 	}
 }
