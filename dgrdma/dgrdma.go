@@ -39,6 +39,13 @@ const (
 	TransactionLost = endpoint.TransactionLost
 )
 
+// When goroutines that wait do the endpoint's work meanwhile.
+const (
+	HelpIfFew  = endpoint.HelpIfFew
+	HelpAlways = endpoint.HelpAlways
+	HelpNever  = endpoint.HelpNever
+)
+
 // NoCompletion as completion address and value makes a transaction that writes
 // no completion word.
 const NoCompletion = frame.NoCompletion

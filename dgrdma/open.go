@@ -35,6 +35,7 @@ const defaultSize = 64 << 10
 //	coalesce=DURATION  a small transaction waits so long for company (default 0s)
 //	accept=any       learn peers from what they send
 //	busypoll=on      receive without sleeping
+//	help=on          who waits for a link receives and sends meanwhile (default with one or two processors)
 //	sockbuf=BYTES    size of the socket's buffers; default leaves the kernel's, max is what is allowed
 //	gso=off          UDP segmentation offload, for sending
 //	gro=off          UDP segmentation offload, for receiving

@@ -55,6 +55,15 @@ var options = map[string]option{
 		return oneOf(v, "any", "connected")
 	}},
 	"busypoll": {"receive without sleeping", func(o *opening, v string) error { return onOff(&o.cfg.BusyPoll, v) }},
+	"help": {"who waits for a link receives and sends meanwhile (default with one or two processors)", func(o *opening, v string) error {
+		var on bool
+		err := onOff(&on, v)
+		o.cfg.Help = HelpNever
+		if on {
+			o.cfg.Help = HelpAlways
+		}
+		return err
+	}},
 	"sockbuf": {"size of the socket's buffers; default leaves the kernel's, max is what is allowed", func(o *opening, v string) error {
 		switch v {
 		case "default":

@@ -59,6 +59,8 @@ type Config struct {
 	// BusyPoll makes the receiving goroutine look for frames without ever
 	// sleeping: a whole core for a few microseconds less of latency.
 	BusyPoll bool
+	// Help says whether goroutines that wait do the endpoint's work meanwhile.
+	Help HelpMode
 	// Manual makes no goroutines: the endpoint does nothing but while the
 	// application is in Poll, or in Post. For programs that answer at once and
 	// have a thread for it.

@@ -28,10 +28,14 @@
 // takes it when it is woken or a deadline passes; the receiving one after a
 // batch; a caller of Post when nothing else is under way.
 //
+// Receiving is a turn, too. The receiving goroutine has it, and lends it to a
+// goroutine that waits for what a peer sends and would sleep otherwise: see
+// [Endpoint.Help]. What is said of the receiving goroutine is true of the helper.
+//
 // State is kept in three groups, named in [Conn]: what the receiving goroutine
 // owns, what the connection's mutex guards, and what never changes. Locks are
 // taken in the order Endpoint.mu, Conn.mu, then workMu or armMu; the turn comes
-// before all of them. No callback runs under a lock, except Trace.FrameSent.
+// before all of them. No callback runs under a lock, except Trace.FrameSent and Transaction.Copied.
 //
 // # Whether something was applied
 //

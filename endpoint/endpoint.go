@@ -50,7 +50,8 @@ type Endpoint struct {
 	batch   batch
 	serving []*Conn
 
-	// Owned by the receiving goroutine.
+	// Owned by who has the turn to receive.
+	receiving  receiveTurn
 	datagrams  []transport.Datagram
 	touched    []*Conn
 	frame      frame.Frame // the one being looked at, and where
@@ -93,8 +94,9 @@ func New(tc transport.Conn, cfg *Config) (*Endpoint, error) {
 		e.memory = noMemory{}
 	}
 	e.peers.Store(&peerTable{})
-	e.batch.init(caps.Headroom)
 	e.poller, _ = tc.(transport.Poller)
+	e.batch.init(caps.Headroom)
+	e.receiving.init(full.helpful() && e.poller != nil)
 	if e.poller == nil && (full.BusyPoll || full.Manual) {
 		return nil, fmt.Errorf("dgrdma: %T cannot be polled: neither BusyPoll nor Manual", tc)
 	}
@@ -169,6 +171,9 @@ func (e *Endpoint) Close() error {
 	close(e.stop)
 	err := e.transport.Close()
 	e.wg.Wait()
+	if !e.cfg.Manual {
+		e.receiving.take() // nobody helps any more
+	}
 	e.turnMu.Lock() // a caller of Post may still be sending
 	e.timer.Stop()
 	e.turnMu.Unlock()

@@ -5,6 +5,7 @@ import (
 	"math"
 	"net"
 	"runtime"
+	"time"
 
 	"github.com/dgrdma/dgrdma/ack"
 	"github.com/dgrdma/dgrdma/frame"
@@ -88,7 +89,13 @@ func (e *Endpoint) receiveLoop(blocks bool) {
 	if blocks {
 		runtime.LockOSThread() // ends with the goroutine
 	}
+	idle := time.NewTimer(time.Hour)
+	defer idle.Stop()
+	defer e.receiving.give()
 	for {
+		if e.receiving.asked.Load() {
+			e.lend(idle)
+		}
 		n, err := e.next()
 		if err == nil {
 			err = e.take(n)

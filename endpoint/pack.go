@@ -181,7 +181,7 @@ func (c *Conn) pour(w *frame.Writer, l *layout, t *Transaction) {
 				m.Index = frame.NotHello
 			}
 			w.Add(&m)
-			t.complete = true
+			t.packedWhole()
 		}
 		return
 	}
@@ -208,5 +208,5 @@ func (c *Conn) pour(w *frame.Writer, l *layout, t *Transaction) {
 		clear(dst[copy(dst, rest[:take]):])
 		t.offset += take
 	}
-	t.complete = true
+	t.packedWhole()
 }

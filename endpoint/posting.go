@@ -54,10 +54,10 @@ func (c *Conn) post(t *Transaction, done func(*Transaction, error), waiter chan 
 	}
 	*t = Transaction{
 		Segments: t.Segments, CompletionAddr: t.CompletionAddr, CompletionValue: t.CompletionValue,
-		Done: done, Cookie: t.Cookie, owner: c, waiter: waiter,
+		Done: done, Copied: t.Copied, Cookie: t.Cookie, owner: c, waiter: waiter,
 	}
 	c.posted.push(t)
-	alone := c.posted.n == 1 && c.sender.InFlight() == 0
+	inline := c.posted.n == 1 && c.sender.InFlight() == 0 || c.ep.receiving.helpful && t.Bytes() >= inlineBytes
 	if c.posted.n == 1 {
 		now := c.ep.now()
 		c.holding = now
@@ -71,7 +71,7 @@ func (c *Conn) post(t *Transaction, done func(*Transaction, error), waiter chan 
 	}
 	c.mu.Unlock()
 	if !blocked {
-		c.ep.work(alone)
+		c.ep.work(inline)
 	}
 	return nil
 }

@@ -22,6 +22,11 @@ type Transaction struct {
 	// when the peer acknowledged all of it, else with the reason. It runs on
 	// the endpoint's goroutines: it must not block, and may Post.
 	Done func(*Transaction, error)
+	// Copied, if not nil, is called before Done when all bytes of the segments are
+	// in frames: they, and they alone, belong to the caller again. It runs under
+	// locks of the connection: it must not call the endpoint. If the transaction
+	// fails before, there is only Done.
+	Copied func(*Transaction)
 	// Cookie is the caller's.
 	Cookie any
 
@@ -54,6 +59,14 @@ type transactions struct {
 	head, tail *Transaction
 	unpacked   *Transaction // first with messages still to be packed
 	n          int
+}
+
+// packedWhole notes that all messages are in frames.
+func (t *Transaction) packedWhole() {
+	t.complete = true
+	if t.Copied != nil {
+		t.Copied(t)
+	}
 }
 
 func (l *transactions) push(t *Transaction) {
