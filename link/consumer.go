@@ -51,7 +51,7 @@ func newConsumer(l *Link, h *half, data []byte) *Consumer {
 		link: l, bytes: data, flags: make([]atomic.Uint32, h.Buffers),
 		wire: inWire{buffers: uint64(h.Buffers), size: int(h.Size), pitch: uint64(h.Pitch)},
 	}
-	c.waiting.init()
+	c.waiting.init(l.host)
 	c.turn.init()
 	c.credits.c = c
 	return c

@@ -40,6 +40,11 @@
 // All methods may be called from any goroutine. Several that send to one link
 // take turns, as do several that receive.
 //
+// With one or two processors, a goroutine that waits for a peer, and is the only
+// one to, receives and sends for its host meanwhile: so the host's callbacks may
+// run on it. dgrdma.Config.Help, or help=on and help=off in the host's string, say
+// otherwise.
+//
 // # Errors
 //
 // A failed link fails for everyone who waits, with an [*Error] that names port

@@ -40,6 +40,7 @@ type Host struct {
 	onEvent func(dgrdma.Event)
 	number  atomic.Uint32 // of the latest link
 	polling sync.Mutex    // who drives a manual endpoint
+	waiters atomic.Int32  // goroutines that wait for something of a peer
 	roll    roll
 
 	mu     sync.Mutex

@@ -19,12 +19,13 @@ import (
 
 // net is a simulated network of hosts.
 type net struct {
-	t   testing.TB
-	sim *simnet.Network
+	t    testing.TB
+	sim  *simnet.Network
+	seed uint64
 }
 
 func newNet(t testing.TB, seed uint64) *net {
-	n := &net{t: t, sim: simnet.New(seed)}
+	n := &net{t: t, sim: simnet.New(seed), seed: seed}
 	t.Cleanup(func() { n.sim.Close() })
 	return n
 }
@@ -49,6 +50,11 @@ func (n *net) open(id uint16, cfg *Config) (*Host, error) {
 		c.Memory = 16 << 20
 	}
 	c.Endpoint.ID = dgrdma.EndpointID(id)
+	// Four seeds make all four kinds of pairs, on any machine.
+	c.Endpoint.Help = dgrdma.HelpNever
+	if n.seed>>(id&1)&1 == 1 {
+		c.Endpoint.Help = dgrdma.HelpAlways
+	}
 	c.Open = func(e *dgrdma.Config) (*dgrdma.Endpoint, error) {
 		return dgrdma.New(n.sim.Attach(transport.SimAddr(uint32(id)), simnet.Config{Poison: true}), e)
 	}

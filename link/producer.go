@@ -29,6 +29,10 @@ type Producer struct {
 	bytes     atomic.Uint64 // of messages committed
 	lost      atomic.Bool   // some failed
 	waiting   waiting
+
+	spare   spare         // memory of buffers
+	copied  atomic.Uint64 // messages whose bytes are in frames, or will never be
+	copying waiting       // for what was committed to be copied
 }
 
 // outWire is where the consumer wants things, and how it gives buffers back.
@@ -52,8 +56,9 @@ const (
 
 // hasFree and drained are what goroutines wait for.
 type (
-	hasFree Producer
-	drained Producer
+	hasFree    Producer
+	mostCopied Producer
+	drained    Producer
 )
 
 // ready reports whether there is a free buffer. A quarter of them is never handed
@@ -63,6 +68,9 @@ func (f *hasFree) ready() bool {
 	return k-f.returned.Load() < n && k-f.committed.Load() < n-n/4 && !f.slots[k%n].busy.Load()
 }
 
+// ready: while the last message is being sent, the next is read.
+func (m *mostCopied) ready() bool { return m.committed.Load()-m.copied.Load() <= 1 }
+
 func (d *drained) ready() bool { return d.done.Load() == d.committed.Load() }
 
 // outSlot is a buffer and the transaction that carries it.
@@ -70,7 +78,7 @@ type outSlot struct {
 	p       *Producer
 	t       dgrdma.Transaction
 	segment [1]dgrdma.Segment
-	bytes   []byte      // made when it is first used
+	bytes   []byte      // from when it is handed out until it is copied
 	busy    atomic.Bool // posted and not done
 	free    atomic.Bool // with returnsEach: given back out of turn
 }
@@ -84,7 +92,8 @@ type Buffer struct {
 func newProducer(l *Link) *Producer {
 	p := &Producer{link: l}
 	p.turn.init()
-	p.waiting.init()
+	p.waiting.init(l.host)
+	p.copying.init(l.host)
 	return p
 }
 
@@ -154,9 +163,7 @@ func (p *Producer) next() (Buffer, bool) {
 	}
 	k := p.acquired.Add(1) - 1
 	s := &p.slots[k%p.wire.buffers]
-	if s.bytes == nil {
-		s.bytes = make([]byte, p.wire.size)
-	}
+	s.bytes = p.spare.take(p.wire.size)
 	return Buffer{Bytes: s.bytes, turn: k}, true
 }
 
@@ -184,7 +191,7 @@ func (p *Producer) commit(b Buffer, f Flag) error {
 		s.t.Segments = s.segment[:]
 	}
 	s.t.CompletionAddr, s.t.CompletionValue = p.wire.flags+uint32(i)*p.wire.flagPitch, uint32(f)
-	s.t.Done, s.t.Cookie = sent, s
+	s.t.Done, s.t.Copied, s.t.Cookie = sent, copied, s
 	s.busy.Store(true)
 	p.bytes.Store(p.bytes.Load() + uint64(f.Length()))
 	p.committed.Store(k + 1)
@@ -199,6 +206,9 @@ func (p *Producer) commit(b Buffer, f Flag) error {
 func sent(t *dgrdma.Transaction, err error) {
 	s := t.Cookie.(*outSlot)
 	p := s.p
+	if s.bytes != nil {
+		copied(t) // it failed before
+	}
 	if err != nil {
 		p.lost.Store(true)
 		p.link.fail(err)
@@ -207,6 +217,16 @@ func sent(t *dgrdma.Transaction, err error) {
 	p.done.Add(1)
 	p.rouse()
 	p.link.settled()
+}
+
+// copied is called when a message's bytes are in frames.
+func copied(t *dgrdma.Transaction) {
+	s := t.Cookie.(*outSlot)
+	p := s.p
+	p.spare.give(s.bytes)
+	s.bytes = nil
+	p.copied.Add(1)
+	p.copying.rouse()
 }
 
 // Send waits for a free buffer and sends a copy of b as a message. Several

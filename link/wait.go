@@ -7,11 +7,31 @@ import (
 
 // waiting is how one goroutine waits for words of the peer.
 type waiting struct {
+	host   *Host
 	asleep atomic.Bool
 	wake   chan struct{} // capacity 1
+	what   readier       // of the goroutine that waits
+	enough func() bool   // to help: what is there, or others wait too
 }
 
-func (w *waiting) init() { w.wake = make(chan struct{}, 1) }
+func (w *waiting) init(h *Host) {
+	w.host, w.wake = h, make(chan struct{}, 1)
+	w.enough = func() bool { return w.what.ready() || !w.alone() }
+}
+
+// alone reports whether nobody else waits at this host.
+func (w *waiting) alone() bool { return w.host.waiters.Load() == 1 }
+
+// help does the endpoint's work meanwhile, if there is but one who waits.
+func (w *waiting) help(r readier) {
+	if w.alone() {
+		w.what = r
+		w.host.ep.Help(w.enough)
+	}
+	if !w.alone() {
+		w.host.ep.HelpEnds()
+	}
+}
 
 // rouse is called after something changed that may be waited for.
 func (w *waiting) rouse() {
@@ -32,6 +52,11 @@ const polls = 64
 // until waits until r is ready. What is ready wins over a link that is down, and
 // that over a context that is done.
 func (w *waiting) until(ctx context.Context, l *Link, down <-chan struct{}, r readier) error {
+	if r.ready() {
+		return nil
+	}
+	l.host.waiters.Add(1)
+	defer l.host.waiters.Add(-1)
 	for i := 1; ; i++ {
 		if r.ready() {
 			return nil
@@ -52,6 +77,7 @@ func (w *waiting) until(ctx context.Context, l *Link, down <-chan struct{}, r re
 				continue
 			}
 		} else {
+			w.help(r)
 			w.asleep.Store(true)
 			if r.ready() {
 				w.asleep.Store(false)
@@ -59,6 +85,9 @@ func (w *waiting) until(ctx context.Context, l *Link, down <-chan struct{}, r re
 			}
 			select {
 			case <-w.wake:
+				w.asleep.Store(false)
+				continue
+			case <-l.host.ep.HelpWanted():
 				w.asleep.Store(false)
 				continue
 			case <-down:

@@ -1,0 +1,50 @@
+package link
+
+import (
+	"bytes"
+	"io"
+	"testing"
+	"testing/synctest"
+
+	"github.com/dgrdma/dgrdma/transport"
+	"github.com/dgrdma/dgrdma/transport/simnet"
+)
+
+// plainReader hides that a bytes.Reader can write itself.
+type plainReader struct{ io.Reader }
+
+// TestStreamMemory: a stream that helps to send goes through a few buffers again
+// and again, though it is ahead of the consumer by many, and frames are lost.
+func TestStreamMemory(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNet(t, 2) // host 1 helps
+		n.sim.Link(transport.SimAddr(1), transport.SimAddr(2), simnet.Link{Loss: 0.05})
+		a, b, out, in := pair(t, n, &Options{}, &Options{Buffers: 64, Size: 5000})
+		if !a.ep.Helpful() || b.ep.Helpful() {
+			t.Fatal("host 1 is to help, host 2 not")
+		}
+		want := make([]byte, 500_000)
+		for i := range want {
+			want[i] = byte(i ^ i>>8)
+		}
+		var got bytes.Buffer
+		done := make(chan error, 1)
+		go func() {
+			_, err := io.Copy(&got, in.In)
+			done <- err
+		}()
+		if _, err := io.Copy(out.Out, plainReader{bytes.NewReader(want)}); err != nil {
+			t.Fatal(err)
+		}
+		if err := out.Out.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-done; err != nil || !bytes.Equal(got.Bytes(), want) {
+			t.Errorf("%d bytes arrived, want %d as they were sent; %v", got.Len(), len(want), err)
+		}
+		// One being read into, one being sent, and end of file.
+		if k := len(out.Out.spare.free); k > 3 {
+			t.Errorf("%d buffers were used", k)
+		}
+	})
+}
