@@ -114,23 +114,19 @@ func (d *decoder) files(ctx context.Context, names []string) (failed []error) {
 
 // file shows one file as far as it goes.
 func (d *decoder) file(ctx context.Context, name string) error {
-	from := io.Reader(&eager{ctx, d.std.in, d.flush})
-	if name != "-" {
-		f, err := os.Open(name)
-		if err != nil {
-			return plainError(name, err)
-		}
-		defer f.Close()
-		from = f
+	in, err := openInput(ctx, name, d.std.in)
+	if err != nil {
+		return plainError(name, err)
 	}
-	r, err := dissect.NewReader(from, d.o.dissect)
+	defer in.Close()
+	r, err := dissect.NewReader(&eager{in, d.flush}, d.o.dissect)
 	if err == nil {
 		err = d.frames(ctx, r)
 	}
 	switch {
 	case err == nil, errors.Is(err, errEnough):
 		return err
-	case !errors.Is(err, context.Canceled):
+	case !errors.Is(err, errInterrupted):
 		return captureError(name, err)
 	case name == "-":
 		return nil // as long as it lasts
@@ -138,12 +134,25 @@ func (d *decoder) file(ctx context.Context, name string) error {
 	return fmt.Errorf("%s: interrupted", name)
 }
 
+// eager is a reader that lets out what was gathered before it may have to wait.
+type eager struct {
+	io.Reader
+	quiet func() error
+}
+
+func (e *eager) Read(b []byte) (int, error) {
+	if err := e.quiet(); err != nil {
+		return 0, err
+	}
+	return e.Reader.Read(b)
+}
+
 // frames shows what a reader finds.
 func (d *decoder) frames(ctx context.Context, r *dissect.Reader) error {
 	defer func() { d.counts.add(r.Stats()) }()
 	for n := 0; ; n++ {
 		if n%1024 == 0 && ctx.Err() != nil {
-			return ctx.Err()
+			return errInterrupted
 		}
 		p, err := r.Next()
 		if err == io.EOF {

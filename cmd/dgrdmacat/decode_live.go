@@ -219,38 +219,3 @@ func interfaceNames() string {
 	}
 	return strings.Join(names, ", ")
 }
-
-// eager is a reader that lets out what was gathered before it waits for more,
-// and ends with a context.
-type eager struct {
-	ctx   context.Context
-	from  io.Reader
-	quiet func() error
-}
-
-func (e *eager) Read(b []byte) (int, error) {
-	if err := e.quiet(); err != nil {
-		return 0, err
-	}
-	if f, ok := e.from.(*os.File); ok {
-		if err := readable(e.ctx, int(f.Fd())); err != nil {
-			return 0, err
-		}
-	}
-	return e.from.Read(b)
-}
-
-// readable waits until a read does not block, or the context ends: a read from a
-// pipe cannot be interrupted.
-func readable(ctx context.Context, fd int) error {
-	const look = 100 // milliseconds
-	for {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, look)
-		if n > 0 || err != nil && err != unix.EINTR {
-			return nil // the read tells
-		}
-	}
-}

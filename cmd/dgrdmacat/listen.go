@@ -78,6 +78,7 @@ type listener struct {
 	std     *stdio
 	port    *link.Listener
 	targets *targets
+	back    *input        // what is sent back; nil: nothing
 	stdout  chan struct{} // capacity 1: whose turn it is to write there
 
 	mu            sync.Mutex
@@ -104,6 +105,13 @@ func runListen(ctx context.Context, o *listenOptions, std *stdio) error {
 	if o.keep {
 		memory *= mostSenders + 1 // that of one who is gone is free a little later
 	}
+	var back *input
+	if o.duplex {
+		if back, err = openInput(ctx, "-", std.in); err != nil {
+			return err
+		}
+		defer back.Close()
+	}
 	h, err := openHost(local, memory, dgrdma.Config{})
 	if err != nil {
 		return err
@@ -121,7 +129,7 @@ func runListen(ctx context.Context, o *listenOptions, std *stdio) error {
 			return err
 		}
 	}
-	l := &listener{listenOptions: o, std: std, port: port, targets: t, stdout: make(chan struct{}, 1)}
+	l := &listener{listenOptions: o, std: std, port: port, targets: t, back: back, stdout: make(chan struct{}, 1)}
 	if o.keep {
 		return l.serveMany(ctx)
 	}
@@ -212,10 +220,7 @@ func (l *listener) count(change int) {
 
 // serve receives one stream.
 func (l *listener) serve(ctx context.Context, x *link.Link, wish hello) error {
-	s := &transfer{link: x, checksum: l.checksum || wish.checksum, out: newMeter(-1), in: newMeter(-1)}
-	if l.duplex {
-		s.from = newSource(l.std.in, "standard input")
-	}
+	s := &transfer{link: x, checksum: l.checksum || wish.checksum, from: l.back, out: newMeter(-1), in: newMeter(-1)}
 	announced := ""
 	if wish.size >= 0 {
 		announced = fmt.Sprintf(", %d bytes", wish.size)

@@ -7,8 +7,9 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/dgrdma/dgrdma/frame/dissect"
 	"github.com/dgrdma/dgrdma/inspect"
@@ -65,16 +66,24 @@ func (o *reportOptions) run(ctx context.Context, std *stdio, name string) error 
 			return err
 		}
 	}
-	in, title, length, err := openInput(ctx, std.in, name)
-	if err != nil {
+	in, err := openInput(ctx, name, std.in)
+	switch {
+	case errors.Is(err, unix.EISDIR):
+		return fmt.Errorf("%s is a directory, need a capture", name)
+	case err != nil:
 		return err
 	}
 	defer in.Close()
-	counter := &countingReader{ctx: ctx, r: in, meter: newMeter(length)}
+	title := filepath.Base(in.name)
+	counter := &countingReader{in, newMeter(in.size)}
 	stop := counter.meter.show(std.err)
 	r, damage := analyze(ctx, counter, o.capture)
 	stop()
-	if r == nil {
+	switch {
+	case r != nil:
+	case errors.Is(damage, errInterrupted):
+		return fmt.Errorf("%s: interrupted before there was anything to report", title)
+	default:
 		return fmt.Errorf("%s: %w", title, damage)
 	}
 	content := func(w io.Writer) error {
@@ -131,54 +140,14 @@ func analyze(ctx context.Context, in io.Reader, o dissect.Options) (*inspect.Rep
 	return a.Report(), err
 }
 
-// openInput opens a capture; the length is negative if it is not known.
-func openInput(ctx context.Context, stdin io.Reader, name string) (in io.ReadCloser, title string, length int64, err error) {
-	if name == "-" {
-		return interruptible(ctx, stdin), "standard input", -1, nil
-	}
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, "", 0, err
-	}
-	info, err := f.Stat()
-	if err == nil && info.IsDir() {
-		err = errors.New(name + " is a directory, need a capture")
-	}
-	if err != nil {
-		f.Close()
-		return nil, "", 0, err
-	}
-	length = -1
-	if info.Mode().IsRegular() {
-		length = info.Size()
-	}
-	return f, filepath.Base(name), length, nil
-}
-
-// interruptible reads on another goroutine, because nothing else ends a read of
-// standard input. That goroutine ends with the next piece, or the process.
-func interruptible(ctx context.Context, r io.Reader) io.ReadCloser {
-	in, out := io.Pipe()
-	go func() {
-		_, err := io.Copy(out, r)
-		out.CloseWithError(err)
-	}()
-	context.AfterFunc(ctx, func() { in.CloseWithError(ctx.Err()) })
-	return in
-}
-
-// countingReader knows how much was read, and ends when it is interrupted.
+// countingReader knows how much was read.
 type countingReader struct {
-	ctx   context.Context
-	r     io.Reader
+	io.Reader
 	meter *meter
 }
 
 func (c *countingReader) Read(b []byte) (int, error) {
-	if err := c.ctx.Err(); err != nil {
-		return 0, err
-	}
-	n, err := c.r.Read(b)
+	n, err := c.Reader.Read(b)
 	c.meter.moved.Add(int64(n))
 	return n, err
 }

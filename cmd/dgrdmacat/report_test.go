@@ -4,11 +4,12 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/dgrdma/dgrdma/inspect"
 )
@@ -137,11 +138,15 @@ func TestInterruptedReport(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	in, feed := io.Pipe()
+	in, feed, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
 	defer feed.Close()
 	go func() {
-		feed.Write(b)         // as much as is there;
-		feed.Write([]byte{0}) // when this is taken, all before was
+		feed.Write(b)
+		eventually(t, "all is read", func() bool { return unread(in) == 0 })
 		cancel()
 	}()
 	var out, errs bytes.Buffer
@@ -149,6 +154,12 @@ func TestInterruptedReport(t *testing.T) {
 	if code != exitOK || !strings.Contains(out.String(), `"frames":113,`) || !strings.Contains(errs.String(), "interrupted; ") {
 		t.Errorf("code %d, %.200s, %s", code, out.String(), errs.String())
 	}
+}
+
+// unread is how much of what was written into a pipe is still there.
+func unread(pipe *os.File) (n int) {
+	onDescriptor(pipe, func(fd int) { n, _ = unix.IoctlGetInt(fd, unix.TIOCINQ) })
+	return n
 }
 
 func TestReportPortsAndType(t *testing.T) {

@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"flag"
+	"fmt"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/dgrdma/dgrdma/dgrdma"
 	"github.com/dgrdma/dgrdma/link"
@@ -30,7 +33,7 @@ the URL, which has semicolons. Options, as in URL?giveup=2s, count for this side
 		return func(ctx context.Context, std *stdio, args []string) error {
 			switch {
 			case len(args) == 1:
-				o.url = args[0]
+				o.file, o.url = "-", args[0]
 			case len(args) == 2:
 				o.file, o.url = args[0], args[1]
 			default:
@@ -59,10 +62,14 @@ func runSend(ctx context.Context, o *sendOptions, std *stdio) error {
 	if err != nil {
 		return err
 	}
-	from, err := openSource(o.file, std.in)
-	if err != nil {
+	from, err := openInput(ctx, o.file, std.in)
+	switch {
+	case errors.Is(err, unix.EISDIR):
+		return fmt.Errorf("%s is a directory: pack it, as in tar c %s | dgrdmacat send URL", o.file, o.file)
+	case err != nil:
 		return err
 	}
+	defer from.Close()
 	stop, err := o.metrics.start(std.err)
 	if err != nil {
 		return err

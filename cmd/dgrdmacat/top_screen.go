@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"os"
 	"runtime"
 	"strings"
@@ -24,7 +25,7 @@ type screen struct {
 	plain  bool // no colours
 
 	keys    chan byte
-	wake    [2]*os.File // a pipe, which ends the wait for keys
+	pressed *input // of in
 	stopped chan struct{}
 	reader  sync.WaitGroup
 }
@@ -49,7 +50,7 @@ func openScreen(out *os.File, in any) (*screen, error) {
 		if err != nil {
 			return nil, err
 		}
-		if s.wake[0], s.wake[1], err = os.Pipe(); err != nil {
+		if s.pressed, err = newInput(context.Background(), f, "the terminal"); err != nil {
 			return nil, err
 		}
 		s.in, s.before = f, *mode
@@ -103,9 +104,9 @@ func (s *screen) close() {
 	s.leave()
 	close(s.stopped)
 	if s.in != nil {
-		s.wake[1].Close()
+		s.pressed.interrupt()
 		s.reader.Wait()
-		s.wake[0].Close()
+		s.pressed.Close()
 	}
 }
 
@@ -113,14 +114,8 @@ func (s *screen) close() {
 func (s *screen) readKeys() {
 	var b [16]byte
 	for {
-		wait := []unix.PollFd{{Fd: int32(s.in.Fd()), Events: unix.POLLIN}, {Fd: int32(s.wake[0].Fd()), Events: unix.POLLIN}}
-		if _, err := unix.Poll(wait, -1); err == unix.EINTR {
-			continue
-		} else if err != nil || wait[1].Revents != 0 {
-			return
-		}
-		n, err := unix.Read(int(s.in.Fd()), b[:])
-		if n <= 0 || err != nil {
+		n, err := s.pressed.Read(b[:])
+		if err != nil {
 			return
 		}
 		for _, key := range b[:n] {

@@ -39,8 +39,8 @@ type transfer struct {
 	link     *link.Link
 	dialed   bool // by this side
 	checksum bool
-	from     *streamSource // nil: nothing is sent
-	into     sink          // nil: nothing is received
+	from     *input // nil: nothing is sent
+	into     sink   // nil: nothing is received
 	out, in  *meter
 
 	mu          sync.Mutex  // held while a buffer is filled
@@ -152,11 +152,7 @@ func (s *transfer) send(ctx context.Context) error {
 	if s.from == nil {
 		return nil
 	}
-	stop, err := s.from.watch(ctx)
-	if err != nil {
-		return err
-	}
-	defer stop()
+	defer context.AfterFunc(ctx, s.from.interrupt)()
 	sum := s.newHash()
 	for {
 		if err := s.from.wait(); err != nil {

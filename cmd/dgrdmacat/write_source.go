@@ -16,7 +16,7 @@ type source struct {
 	io.ReaderAt
 	size uint64
 	name string
-	file *os.File // to be closed; nil if there is none
+	file *input // to be closed; nil if there is none
 }
 
 func bytesSource(name string, b []byte) *source {
@@ -38,54 +38,32 @@ func (o *writeOptions) openSource(ctx context.Context, stdin io.Reader, most uin
 	case o.file == "" && !o.stdin:
 		return bytesSource("", nil), nil
 	}
-	type found struct {
-		*source
-		err error
+	name := o.file
+	if o.stdin {
+		name = "-"
 	}
-	// Pipes and terminals keep us waiting, and do not know about ctx.
-	ready := make(chan found, 1)
-	go func() {
-		var f found
-		if o.stdin {
-			f.source, f.err = readSource("standard input", stdin, most)
-		} else {
-			f.source, f.err = openFile(o.file, most)
-		}
-		ready <- f
-	}()
-	select {
-	case f := <-ready:
-		return f.source, f.err
-	case <-ctx.Done():
+	in, err := openInput(ctx, name, stdin)
+	if err != nil {
+		return nil, err
+	}
+	if f, ok := in.from.(*os.File); ok && in.size >= 0 && !o.stdin {
+		return &source{ReaderAt: f, size: uint64(in.size), name: name, file: in}, nil
+	}
+	defer in.Close()
+	return readSource(in, most)
+}
+
+func readSource(in *input, most uint64) (*source, error) {
+	b, err := io.ReadAll(io.LimitReader(in, int64(most)+1))
+	switch {
+	case errors.Is(err, errInterrupted):
 		return nil, errors.New("interrupted before all bytes to be written were read")
+	case err != nil:
+		return nil, fmt.Errorf("read %s: %w", in.name, err)
+	case uint64(len(b)) > most:
+		return nil, badUsage("%s has more than the %d bytes that can be written there", in.name, most)
 	}
-}
-
-func openFile(name string, most uint64) (*source, error) {
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	info, err := f.Stat()
-	if err == nil && info.Mode().IsRegular() {
-		return &source{ReaderAt: f, size: uint64(info.Size()), name: name, file: f}, nil
-	}
-	defer f.Close()
-	if err != nil {
-		return nil, err
-	}
-	return readSource(name, f, most)
-}
-
-func readSource(name string, r io.Reader, most uint64) (*source, error) {
-	b, err := io.ReadAll(io.LimitReader(r, int64(most)+1))
-	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", name, err)
-	}
-	if uint64(len(b)) > most {
-		return nil, badUsage("%s has more than the %d bytes that can be written there", name, most)
-	}
-	return bytesSource(name, b), nil
+	return bytesSource(in.name, b), nil
 }
 
 func (s *source) close() {
