@@ -66,7 +66,9 @@ const exitSection = `.SH EXIT STATUS
 Data goes to standard output, everything else to standard error.
 .SH ENVIRONMENT
 .B NO_COLOR
-switches colours off.
+switches colours off. With
+.B TERM=dumb
+a terminal gets lines of text only.
 `
 
 // page is the command's man page.

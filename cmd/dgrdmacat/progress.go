@@ -12,9 +12,9 @@ import (
 )
 
 // showProgress shows on a terminal how far it is, until stop is called.
-// Elsewhere it stays quiet.
+// Elsewhere, and on one that cannot clear a line, it stays quiet.
 func showProgress(w io.Writer, line func() string) (stop func()) {
-	if !isTerminal(w) {
+	if !isTerminal(w) || isDumb() {
 		return func() {}
 	}
 	quit, gone := make(chan struct{}), make(chan struct{})
@@ -67,8 +67,11 @@ func onDescriptor(f *os.File, use func(fd int)) {
 	}
 }
 
-// colourful reports whether colours are wanted on a terminal.
-func colourful() bool { return os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" }
+// isDumb reports whether terminals show the sequences that others obey.
+func isDumb() bool { return os.Getenv("TERM") == "dumb" }
+
+// isColourful reports whether colours are wanted on a terminal.
+func isColourful() bool { return os.Getenv("NO_COLOR") == "" && !isDumb() }
 
 // meter counts the bytes of something long.
 type meter struct {
@@ -94,7 +97,7 @@ func newMeter(total int64) *meter { return &meter{total: total, began: time.Now(
 
 // show shows the meter on a terminal, until stop is called.
 func (m *meter) show(w io.Writer) (stop func()) {
-	colour := colourful()
+	colour := isColourful()
 	return showProgress(w, func() string {
 		width, _, _ := windowOf(w)
 		return m.line(time.Now(), width, colour)

@@ -7,7 +7,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"time"
 )
@@ -49,7 +48,7 @@ the last frame. A link's CREDITS are its free buffers, of all.`,
 			switch f, ok := terminalOf(std.out); {
 			case o.json:
 				return o.printJSON(ctx, src, std.out)
-			case ok && os.Getenv("TERM") != "dumb":
+			case ok && !isDumb():
 				return o.watch(ctx, src, f, std)
 			}
 			return o.printTables(ctx, src, std.out)

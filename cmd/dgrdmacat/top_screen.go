@@ -44,7 +44,7 @@ var styleCodes = [...]string{stylePlain: "", styleTitle: "\x1b[1m", styleWarn: "
 
 // openScreen takes the terminal. Keys are read if in is one.
 func openScreen(out *os.File, in any) (*screen, error) {
-	s := &screen{out: out, plain: os.Getenv("NO_COLOR") != "", keys: make(chan byte), stopped: make(chan struct{})}
+	s := &screen{out: out, plain: !isColourful(), keys: make(chan byte), stopped: make(chan struct{})}
 	if f, ok := terminalOf(in); ok {
 		mode, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)
 		if err != nil {

@@ -83,3 +83,32 @@ func TestProgressOnTerminal(t *testing.T) {
 		})
 	}
 }
+
+// TestDumbTerminal: one that cannot be told to clear a line or to change its
+// colours gets lines of text only, of whatever would show more.
+func TestDumbTerminal(t *testing.T) {
+	t.Parallel()
+	var m metricsFlag
+	addr, stop := startMetrics(t, &m)
+	defer stop()
+	e := openPlain(t)
+	defer e.Close()
+	m.endpoint(e)
+	for args, says := range map[string]string{
+		"bench --seconds 0.3 --verify off":          "completion   p50",
+		"top --interval 100ms " + addr:              "ENDPOINT",
+		"report --json " + captureFile("udp-loss7"): "153 records",
+	} {
+		on := openTerminal(t, 200, 200)
+		p := asProcess(t, strings.Fields(args)...)
+		p.Env = append(os.Environ(), "TERM=dumb")
+		p.Stdin, p.Stdout, p.Stderr = on.user, on.user, on.user
+		if code := p.start().code(); code != exitOK {
+			t.Errorf("%s: code %d", args, code)
+		}
+		on.saysSoon(says)
+		if s := on.written(); strings.Contains(s, "\x1b") {
+			t.Errorf("%s: %q", args, s)
+		}
+	}
+}
