@@ -106,6 +106,14 @@ func (r *benchResult) print(w io.Writer, asJSON bool) error {
 	if asJSON {
 		return json.NewEncoder(w).Encode(r)
 	}
+	return buffered(w, func(w io.Writer) error {
+		r.describe(w)
+		return nil
+	})
+}
+
+// describe writes what there is to be said for people.
+func (r *benchResult) describe(w io.Writer) {
 	whose := "client"
 	if r.OneProcess {
 		whose = "both ends"
@@ -133,5 +141,4 @@ func (r *benchResult) print(w io.Writer, asJSON bool) error {
 	if r.VerificationsFailed == 0 && r.Verify != "off" {
 		fmt.Fprintf(w, "verified     %s\n", r.Verify)
 	}
-	return nil
 }

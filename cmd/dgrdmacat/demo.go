@@ -6,6 +6,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"sync/atomic"
 	"time"
@@ -81,8 +82,8 @@ func demoOverUDP(ctx context.Context, blocks int, std *stdio) error {
 		return err
 	}
 	d := demonstration{conn: conn, memory: memory, receiver: receiver, blocks: blocks}
-	return d.run(ctx, std, 1, func() {
-		fmt.Fprintf(std.out, "network     UDP on the loopback interface, from %v to %v\n", sender.LocalAddr(), receiver.LocalAddr())
+	return d.run(ctx, std, 1, func(w io.Writer) {
+		fmt.Fprintf(w, "network     UDP on the loopback interface, from %v to %v\n", sender.LocalAddr(), receiver.LocalAddr())
 	})
 }
 
@@ -115,9 +116,9 @@ func demoOverSimnet(ctx context.Context, blocks int, link simnet.Link, seed uint
 		return err
 	}
 	d := demonstration{conn: conn, memory: memory, receiver: receiver, blocks: blocks}
-	return d.run(ctx, std, seed, func() {
+	return d.run(ctx, std, seed, func(w io.Writer) {
 		out, back := network.LinkStats(from, to), network.LinkStats(to, from)
-		fmt.Fprintf(std.out, "network     %d datagrams out, %d lost; %d back, %d lost; %d duplicated, %d reordered\n",
+		fmt.Fprintf(w, "network     %d datagrams out, %d lost; %d back, %d lost; %d duplicated, %d reordered\n",
 			out.Sent, out.Dropped(), back.Sent, back.Dropped(), out.Duplicated+back.Duplicated, out.Reordered+back.Reordered)
 	})
 }
@@ -130,7 +131,7 @@ type demonstration struct {
 	blocks   int
 }
 
-func (d *demonstration) run(ctx context.Context, std *stdio, seed uint64, aboutNetwork func()) error {
+func (d *demonstration) run(ctx context.Context, std *stdio, seed uint64, aboutNetwork func(io.Writer)) error {
 	data := make([]byte, d.blocks*demoBlock)
 	random := rand.NewChaCha8([32]byte{byte(seed)})
 	random.Read(data)
@@ -154,13 +155,15 @@ func (d *demonstration) run(ctx context.Context, std *stdio, seed uint64, aboutN
 	}
 
 	s, r := d.conn.Stats(), d.receiver.Stats()
-	fmt.Fprintf(std.out, "moved       %d MiB in %v, %.0f MB/s, every byte verified\n", d.blocks, elapsed.Round(time.Millisecond),
-		float64(len(data))/elapsed.Seconds()/1e6)
-	aboutNetwork()
-	fmt.Fprintf(std.out, "recovered   %d frames sent again (%d by later acknowledgements, %d by timeout), %d duplicates filtered\n",
-		s.RetransmitsFast+s.RetransmitsTimed, s.RetransmitsFast, s.RetransmitsTimed, r.Duplicates)
-	fmt.Fprintf(std.out, "completed   %d transactions, %d completion words written, each once\n", s.TransactionsDone, r.Completions)
-	return nil
+	return buffered(std.out, func(w io.Writer) error {
+		fmt.Fprintf(w, "moved       %d MiB in %v, %.0f MB/s, every byte verified\n", d.blocks, elapsed.Round(time.Millisecond),
+			float64(len(data))/elapsed.Seconds()/1e6)
+		aboutNetwork(w)
+		fmt.Fprintf(w, "recovered   %d frames sent again (%d by later acknowledgements, %d by timeout), %d duplicates filtered\n",
+			s.RetransmitsFast+s.RetransmitsTimed, s.RetransmitsFast, s.RetransmitsTimed, r.Duplicates)
+		fmt.Fprintf(w, "completed   %d transactions, %d completion words written, each once\n", s.TransactionsDone, r.Completions)
+		return nil
+	})
 }
 
 // postAll writes data in transactions of one block each and waits for them.

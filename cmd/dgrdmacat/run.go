@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 )
 
 // Exit codes.
@@ -45,7 +46,10 @@ func run(ctx context.Context, args []string, std *stdio) int {
 	switch args[0] {
 	case "-h", "-help", "--help", "help":
 		if len(args) < 2 {
-			usage(std.out)
+			if err := usage(std.out); err != nil {
+				fmt.Fprintf(std.err, "dgrdmacat help: %v\n", err)
+				return exitError
+			}
 			return exitOK
 		}
 		args = []string{args[1], "-h"}
@@ -76,9 +80,12 @@ func commandNamed(name string) *command {
 	return nil
 }
 
-func usage(w io.Writer) {
-	fmt.Fprintln(w, "usage: dgrdmacat COMMAND [flags] [arguments]; \"dgrdmacat COMMAND -h\" explains one")
+func usage(w io.Writer) error {
+	var b strings.Builder
+	fmt.Fprintln(&b, "usage: dgrdmacat COMMAND [flags] [arguments]; \"dgrdmacat COMMAND -h\" explains one")
 	for _, c := range commands {
-		fmt.Fprintf(w, "  %-10s  %s\n", c.name, c.summary)
+		fmt.Fprintf(&b, "  %-10s  %s\n", c.name, c.summary)
 	}
+	_, err := io.WriteString(w, b.String())
+	return err
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -146,5 +147,27 @@ func TestInterruptedDemoFails(t *testing.T) {
 	code, out, stderr := runFor(t, ctx, "demo", "-size", "64")
 	if code != exitError || !strings.Contains(stderr, "interrupted") || strings.Contains(out, "verified") {
 		t.Errorf("code %d, %q, %q", code, out, stderr)
+	}
+}
+
+// TestOutputThatCannotBeWritten: nothing ends well if what it had to say is lost.
+func TestOutputThatCannotBeWritten(t *testing.T) {
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer full.Close()
+	const peer = "ocpi-udp-rdma:127.0.0.1;9;4096.2.16"
+	for _, args := range []string{
+		"help", "help top", "man", "man top", "completion bash", "wireshark", "url " + peer, "url --json " + peer, "url --to spec " + peer,
+		"demo --size 1", "demo --lossy --size 1", "decode " + captureFile("udp-many"), "report --json " + captureFile("udp-many"),
+		"bench --seconds 0.01", "bench --seconds 0.01 --json", "bench --seconds 0.01 --link", "bench --seconds 0.01 --link --json",
+		"write --json --to " + peer + "?giveup=1ms --flag-addr 0", "serve --json --accept any --for 1ms udp:127.0.0.1",
+	} {
+		var stderr bytes.Buffer
+		code := run(t.Context(), strings.Fields(args), &stdio{strings.NewReader(""), full, &stderr})
+		if code != exitError || !strings.Contains(stderr.String(), "write /dev/full: no space left on device\n") {
+			t.Errorf("%s: code %d, %q", args, code, stderr.String())
+		}
 	}
 }
