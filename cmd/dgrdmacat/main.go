@@ -7,15 +7,24 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 )
+
+// oneInterrupt is how long signals count as one: timeout(1) and some shells send
+// two, one to the process and one to its group.
+const oneInterrupt = 300 * time.Millisecond
 
 func main() {
 	// Who closes our output early is told apart by the error of the write.
 	signal.Ignore(syscall.SIGPIPE)
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	// Who asks a second time does not want to wait.
-	context.AfterFunc(ctx, stop)
-	code := run(ctx, os.Args[1:], &stdio{os.Stdin, os.Stdout, os.Stderr})
-	stop()
-	os.Exit(code)
+	ctx, interrupt := context.WithCancelCause(context.Background())
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		<-signals
+		interrupt(errInterrupted)
+		time.Sleep(oneInterrupt)
+		signal.Stop(signals) // who asks a second time does not want to wait
+	}()
+	os.Exit(run(ctx, os.Args[1:], &stdio{os.Stdin, os.Stdout, os.Stderr}))
 }

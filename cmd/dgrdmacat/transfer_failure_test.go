@@ -90,6 +90,27 @@ func TestInterrupted(t *testing.T) {
 	l.end(exitError, `.*0 streams were received, 1 failed\ndgrdmacat listen: interrupted in the middle of 1\n`)
 }
 
+// TestInterruptedTwice: two signals at once are one, as timeout sends them; with one
+// that comes later the process does not wait any more.
+func TestInterruptedTwice(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		between time.Duration
+		code    int
+		says    string
+	}{{10 * time.Millisecond, exitError, `sent.*not whole\ndgrdmacat send: interrupted\n`}, {3 * oneInterrupt, -1, ""}} {
+		l, url := listenCat(t, []string{anyPort + "?giveup=60s"}, stdoutOpen)
+		s := startCat(t, []string{"send", url + "?giveup=60s"}, stdinOpen)
+		s.write([]byte("x"))
+		l.read(1)
+		l.signal(syscall.SIGSTOP) // takes no notice, for which the sender waits
+		s.signal(syscall.SIGINT)
+		time.Sleep(c.between)
+		s.signal(syscall.SIGINT)
+		s.end(c.code, c.says)
+	}
+}
+
 // TestInterruptedWhileNobodyReads: neither full pipes nor full buffers hold up the
 // end, on either side.
 func TestInterruptedWhileNobodyReads(t *testing.T) {
