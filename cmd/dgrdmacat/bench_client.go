@@ -113,7 +113,10 @@ func (c *client) run(ctx context.Context, o *outcome) error {
 		if c.opt.compare != "" {
 			// First, so that the server's last run is ours.
 			n, took, err := stream(ctx, c.endpoint.LocalAddr().AddrPort().Addr(), c.peer.Addr, long, p.BothWays != 0)
-			if err != nil {
+			switch {
+			case ctx.Err() != nil:
+				return errors.New("interrupted in a turn of TCP")
+			case err != nil:
 				return err
 			}
 			o.streamed += n

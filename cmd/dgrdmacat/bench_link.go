@@ -173,6 +173,10 @@ func (o *benchOptions) linkMeasure(ctx context.Context, local, peer url.Endpoint
 	} else {
 		err = o.sendMessages(ctx, l.Out, going, &n, &messages)
 	}
+	var interrupted error
+	if !over.Load() && ctx.Err() != nil {
+		interrupted = fmt.Errorf("interrupted after %v", time.Since(began).Round(time.Millisecond))
+	}
 	err = errors.Join(err, l.Close())
 	took := time.Since(began)
 	stopped()
@@ -187,7 +191,7 @@ func (o *benchOptions) linkMeasure(ctx context.Context, local, peer url.Endpoint
 		MBPerS: perSecond(n.Load(), took) / 1e6, MessagesPS: perSecond(messages.Load(), took),
 		Retransmits: s.RetransmitsFast + s.RetransmitsTimed,
 	}
-	return r.print(stdout, o.json)
+	return errors.Join(interrupted, r.print(stdout, o.json))
 }
 
 // sendMessages fills nothing but the number: buffers hold what they held.
@@ -198,7 +202,10 @@ func (o *benchOptions) sendMessages(ctx context.Context, p *link.Producer, going
 			return nil
 		}
 		b, err := p.Acquire(ctx)
-		if err != nil {
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case err != nil:
 			return err
 		}
 		if size >= 8 {

@@ -212,19 +212,30 @@ func TestBenchTurnsASecondClientAway(t *testing.T) {
 	}
 }
 
+// TestBenchIsInterrupted: what was measured until then is printed, and that it is
+// less than was wished.
 func TestBenchIsInterrupted(t *testing.T) {
 	noGoroutineLeft(t)
-	serverCtx, stop := context.WithCancel(t.Context())
-	defer stop()
-	url, end := serving(t, serverCtx, "bench --once --serve udp:127.0.0.1")
-	ctx, cancel := context.WithCancel(t.Context())
-	time.AfterFunc(500*time.Millisecond, cancel)
-	code, out, stderr := runFor(t, ctx, "bench", "--seconds", "60", "--to", url)
-	if code != exitError || !strings.Contains(stderr, "interrupted after") || !strings.Contains(out, "MB/s") {
-		t.Fatalf("code %d: %s %s", code, out, stderr)
+	interrupted := func(args ...string) (stdout, stderr string) {
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(500*time.Millisecond, cancel)
+		code, stdout, stderr := runFor(t, ctx, append([]string{"bench", "--seconds", "60"}, args...)...)
+		if code != exitError {
+			t.Errorf("%v: code %d", args, code)
+		}
+		return stdout, stderr
 	}
-	if code, stderr := end(); code != exitOK {
-		t.Errorf("server: code %d, %s", code, stderr)
+	for _, c := range []struct{ server, client string }{{"", ""}, {"--link", "--link"}, {"--link", "--link --stream"}} {
+		url, end := serving(t, t.Context(), "bench --once --serve udp:127.0.0.1 "+c.server)
+		if out, stderr := interrupted(append(strings.Fields(c.client), "--to", url)...); !strings.Contains(out, "MB/s") || !strings.Contains(stderr, "interrupted after") {
+			t.Errorf("%s: %s %s", c.client, out, stderr)
+		}
+		if code, stderr := end(); code != exitOK {
+			t.Errorf("%s: server: code %d, %s", c.client, code, stderr)
+		}
+	}
+	if out, stderr := interrupted("--compare", "tcp"); out != "" || stderr != "dgrdmacat bench: interrupted in a turn of TCP\n" {
+		t.Errorf("%s %s", out, stderr)
 	}
 }
 
