@@ -127,7 +127,7 @@ func (d *decoder) file(ctx context.Context, name string) error {
 	case err == nil, errors.Is(err, errEnough):
 		return err
 	case !errors.Is(err, errInterrupted):
-		return captureError(name, err)
+		return captureError(name, err, "what is before it was shown")
 	case name == "-":
 		return nil // as long as it lasts
 	}
@@ -204,8 +204,8 @@ func (d *decoder) flush() error {
 	return nil
 }
 
-// captureError says what is wrong with a file, and where.
-func captureError(name string, err error) error {
+// captureError says what is wrong with a file, where, and what was done all the same.
+func captureError(name string, err error, done string) error {
 	damaged := (*dissect.Error)(nil)
 	if !errors.As(err, &damaged) {
 		return err
@@ -217,9 +217,9 @@ func captureError(name string, err error) error {
 	case damaged.Record == 0:
 		return plainError(name, damaged.Err)
 	case short:
-		return fmt.Errorf("%s is damaged: it ends within record %d, which begins at offset %d; what is before it was shown", nameOf(name), damaged.Record, damaged.Offset)
+		return fmt.Errorf("%s is damaged: it ends within record %d, which begins at offset %d; %s", nameOf(name), damaged.Record, damaged.Offset, done)
 	}
-	return fmt.Errorf("%s is damaged: record %d at offset %d: %w; what is before it was shown", nameOf(name), damaged.Record, damaged.Offset, damaged.Err)
+	return fmt.Errorf("%s is damaged: record %d at offset %d: %w; %s", nameOf(name), damaged.Record, damaged.Offset, damaged.Err, done)
 }
 
 // plainError names the file once.

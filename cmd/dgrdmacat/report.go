@@ -84,7 +84,7 @@ func (o *reportOptions) run(ctx context.Context, std *stdio, name string) error 
 	case errors.Is(damage, errInterrupted):
 		return fmt.Errorf("%s: interrupted before there was anything to report", title)
 	default:
-		return fmt.Errorf("%s: %w", title, damage)
+		return captureError(name, damage, "")
 	}
 	content := func(w io.Writer) error {
 		if o.json {
@@ -106,7 +106,7 @@ func (o *reportOptions) run(ctx context.Context, std *stdio, name string) error 
 	}
 	fmt.Fprintf(std.err, "%s: %s%s\n", title, interrupted, reportSummary(r))
 	if damage != nil {
-		return fmt.Errorf("%s: %w; the report is of what comes before", title, damage)
+		return captureError(name, damage, "the report is of what comes before")
 	}
 	return nil
 }

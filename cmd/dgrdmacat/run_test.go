@@ -73,7 +73,7 @@ func TestCommandLine(t *testing.T) {
 		{"report a -o b --ethertype 5", exitUsage, "", "need 0x600 to 0xffff"},
 		{"report nothing.pcap --json", exitError, "", "nothing.pcap: no such file"},
 		{"report . --json", exitError, "", "is a directory"},
-		{"report run_test.go --json", exitError, "", "run_test.go: "},
+		{"report run_test.go --json", exitError, "", "report: run_test.go: neither pcap nor pcapng\n"},
 		{"listen -h", exitOK, "replaces %d (or %03d) in FILE", ""},
 		{"listen udp udp", exitUsage, "", `unexpected argument "udp"`},
 		{"listen nonsense", exitUsage, "", "URL: "},
