@@ -115,7 +115,10 @@ func (d *decoder) files(ctx context.Context, names []string) (failed []error) {
 // file shows one file as far as it goes.
 func (d *decoder) file(ctx context.Context, name string) error {
 	in, err := openInput(ctx, name, d.std.in)
-	if err != nil {
+	switch {
+	case name == "":
+		return err
+	case err != nil:
 		return plainError(name, err)
 	}
 	defer in.Close()

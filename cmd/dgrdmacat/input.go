@@ -31,8 +31,11 @@ type input struct {
 
 // openInput opens a file, or standard input for "-", to be read until ctx is done.
 func openInput(ctx context.Context, name string, stdin io.Reader) (*input, error) {
-	if name == "-" {
+	switch name {
+	case "-":
 		return newInput(ctx, stdin, "standard input")
+	case "":
+		return nil, badUsage("the name of a file is empty; - is standard input")
 	}
 	// A FIFO is open at once, whether or not there is a writer.
 	f, err := os.OpenFile(name, os.O_RDONLY|unix.O_NONBLOCK, 0)

@@ -77,3 +77,14 @@ func TestFIFOIsReadToItsEnd(t *testing.T) {
 		t.Errorf("%d bytes, %v", len(got), err)
 	}
 }
+
+// TestEmptyName: what a shell makes of a variable that is not set names no file.
+func TestEmptyName(t *testing.T) {
+	const nobody = "ocpi-udp-rdma:127.0.0.1;9;17891328.2.16"
+	for _, args := range [][]string{{"decode", ""}, {"report", "--json", ""}, {"send", "", nobody}} {
+		code, stdout, stderr := runFor(t, t.Context(), args...)
+		if want := "dgrdmacat " + args[0] + ": the name of a file is empty; - is standard input\n"; code != exitUsage || stdout != "" || stderr != want {
+			t.Errorf("%q: code %d, %q", args, code, stderr)
+		}
+	}
+}

@@ -74,6 +74,7 @@ func TestCommandLine(t *testing.T) {
 		{"report nothing.pcap --json", exitError, "", "nothing.pcap: no such file"},
 		{"report . --json", exitError, "", "is a directory"},
 		{"report run_test.go --json", exitError, "", "report: run_test.go: neither pcap nor pcapng\n"},
+		{"listen --url-file . udp:127.0.0.1", exitError, "", ". is a directory: name a file in it, as in FILE"},
 		{"listen -h", exitOK, "replaces %d (or %03d) in FILE", ""},
 		{"listen udp udp", exitUsage, "", `unexpected argument "udp"`},
 		{"listen nonsense", exitUsage, "", "URL: "},

@@ -72,7 +72,7 @@ func checkTarget(name string, force bool) error {
 	case err != nil:
 		return err
 	case info.IsDir():
-		return fmt.Errorf("%s is a directory: say -o %s", name, filepath.Join(name, "FILE"))
+		return fmt.Errorf("%s is a directory: name a file in it, as in %s", name, filepath.Join(name, "FILE"))
 	case !force && (info.Mode().IsRegular() || info.Mode()&fs.ModeDevice != 0 && info.Mode()&fs.ModeCharDevice == 0):
 		return existsError(name)
 	}

@@ -216,7 +216,7 @@ func TestListenTarget(t *testing.T) {
 	os.Symlink(filepath.Join(dir, "nowhere"), filepath.Join(dir, "link"))
 	for _, c := range []struct{ file, says string }{
 		{there, "write " + there + ": exists already; --force replaces it"},
-		{dir, dir + " is a directory: say -o " + dir + "/FILE"},
+		{dir, dir + " is a directory: name a file in it, as in " + dir + "/FILE"},
 		{filepath.Join(dir, "no", "file"), "write into " + dir + "/no: no such file or directory"},
 		{filepath.Join(dir, "link"), dir + "/link is a symbolic link to nowhere"},
 	} {
