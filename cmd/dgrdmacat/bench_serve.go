@@ -84,10 +84,7 @@ func memoryInUse() uint64 {
 
 // writeURL tells others where the server is.
 func writeURL(file, s string) error {
-	return writeWhole(file, true, func(w io.Writer) error {
-		_, err := fmt.Fprintln(w, s)
-		return err
-	})
+	return writeWholeText(file, s+"\n")
 }
 
 // serve answers clients until the context ends, or with once until the first

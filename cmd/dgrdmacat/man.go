@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -43,11 +42,15 @@ func writePages(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	err := os.WriteFile(filepath.Join(dir, "dgrdmacat.1"), []byte(overviewPage()), 0o644)
-	for _, c := range commands {
-		err = errors.Join(err, os.WriteFile(filepath.Join(dir, "dgrdmacat-"+c.name+".1"), []byte(c.page()), 0o644))
+	if err := writeWholeText(filepath.Join(dir, "dgrdmacat.1"), overviewPage()); err != nil {
+		return err
 	}
-	return err
+	for _, c := range commands {
+		if err := writeWholeText(filepath.Join(dir, "dgrdmacat-"+c.name+".1"), c.page()); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func overviewPage() string {

@@ -282,11 +282,7 @@ func TestDiskFull(t *testing.T) {
 	if os.Geteuid() != 0 {
 		return // mounting is not for everyone
 	}
-	dir := t.TempDir()
-	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=2m"); err != nil {
-		t.Fatal(err)
-	}
-	defer unix.Unmount(dir, unix.MNT_DETACH)
+	dir := smallDisk(t)
 	l, url = listenCat(t, []string{"-o", filepath.Join(dir, "out"), anyPort})
 	s = startCat(t, []string{"send", url}, stdinOpen) // which does not end by itself
 	go s.stdin.Write(make([]byte, 20<<20))

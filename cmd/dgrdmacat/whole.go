@@ -19,6 +19,14 @@ func writeWhole(name string, replace bool, content func(io.Writer) error) error 
 	return s.keep()
 }
 
+// writeWholeText is writeWhole of a text that replaces what has that name.
+func writeWholeText(name, text string) error {
+	return writeWhole(name, true, func(w io.Writer) error {
+		_, err := io.WriteString(w, text)
+		return err
+	})
+}
+
 func buffered(w io.Writer, content func(io.Writer) error) error {
 	b := bufio.NewWriterSize(w, 64<<10)
 	if err := content(b); err != nil {

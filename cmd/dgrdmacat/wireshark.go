@@ -61,22 +61,7 @@ func installDissector(std *stdio, force bool) error {
 		return err
 	}
 	// Wireshark may be starting at this moment: it must find all or nothing.
-	whole, err := os.CreateTemp(dir, ".dgrdma-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(whole.Name())
-	_, err = whole.WriteString(wireshark.Script)
-	if err == nil {
-		err = whole.Chmod(0o644)
-	}
-	if closed := whole.Close(); err == nil {
-		err = closed
-	}
-	if err == nil {
-		err = os.Rename(whole.Name(), name)
-	}
-	if err != nil {
+	if err := writeWholeText(name, wireshark.Script); err != nil {
 		return err
 	}
 	fmt.Fprintf(std.err, "wrote %s; Wireshark and tshark load it when they start\n", name)
