@@ -116,8 +116,8 @@ func (o *benchOptions) check() error {
 		return badUsage("--verify %s: need sample, full or off", o.verify)
 	case !o.link && (o.stream || o.buffers != 64):
 		return badUsage("--stream and --buffers belong to --link")
-	case o.link && (o.compare != "" || o.peers != 1 || o.depth != 0 || o.bidir):
-		return badUsage("--compare, --peers, --depth and --bidir are not for links")
+	case o.link && (o.compare != "" || o.peers != 1 || o.depth != 0 || o.bidir || o.wire.profile != "native" || o.verify != "sample"):
+		return badUsage("--compare, --peers, --depth, --bidir, --profile and --verify are not for links")
 	case o.link && o.size > link.MaxMessage:
 		return badUsage("--size %d: messages of links have at most %d bytes", o.size, link.MaxMessage)
 	case o.buffers < 1 || o.buffers > 65536:

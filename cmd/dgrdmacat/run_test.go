@@ -42,6 +42,8 @@ func TestCommandLine(t *testing.T) {
 		{"bench --size 0", exitUsage, "", "need 1 to"},
 		{"bench --stream", exitUsage, "", "belong to --link"},
 		{"bench --link --peers 2", exitUsage, "", "not for links"},
+		{"bench --link --profile fpga", exitUsage, "", "not for links"},
+		{"bench --link --verify full", exitUsage, "", "not for links"},
 		{"bench --link --size 2097152", exitUsage, "", "at most 2097151 bytes"},
 		{"bench --depth -1", exitUsage, "", "--depth -1"},
 		{"bench --seconds 0", exitUsage, "", "--seconds 0"},
