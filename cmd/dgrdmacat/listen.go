@@ -34,7 +34,7 @@ of files that exist are passed over. To standard output they are written one aft
 the other. --keep ends when it is interrupted.`,
 	flags: func(fs *flag.FlagSet) action {
 		o := new(listenOptions)
-		fs.StringVar(&o.file, "o", "", "write to this `FILE`")
+		fs.StringVar(&o.file, "o", "", "write to this `FILE`; - is standard output, as without it")
 		fs.BoolVar(&o.force, "force", false, "with -o: replace a file that exists")
 		fs.BoolVar(&o.keep, "keep", false, "serve again and again")
 		fs.BoolVar(&o.duplex, "duplex", false, "send standard input back; both sides need it")
@@ -46,6 +46,9 @@ the other. --keep ends when it is interrupted.`,
 			o.url = "udp"
 			if len(args) > 0 {
 				o.url = args[0]
+			}
+			if o.file == "-" {
+				o.file = ""
 			}
 			switch {
 			case len(args) > 1:

@@ -257,8 +257,8 @@ func TestSendIsWhole(t *testing.T) {
 // more.
 func TestListenPassesOnAtOnce(t *testing.T) {
 	t.Parallel()
-	l, url := listenCat(t, []string{anyPort}, stdoutOpen)
-	s := startCat(t, []string{"send", url}, stdinOpen)
+	l, url := listenCat(t, []string{"-o", "-", anyPort}, stdoutOpen)
+	s := startCat(t, []string{"send", "-", url}, stdinOpen)
 	total := 0
 	for i, n := range []int{1, 100, 100_000, 7} {
 		b := random(uint64(i), n)
