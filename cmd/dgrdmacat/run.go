@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 )
 
@@ -43,9 +44,8 @@ func run(ctx context.Context, args []string, std *stdio) int {
 		usage(std.err)
 		return exitUsage
 	}
-	switch args[0] {
-	case "-h", "-help", "--help", "help":
-		if len(args) < 2 {
+	if asksForHelp(args[0]) {
+		if len(args) < 2 || asksForHelp(args[1]) {
 			if err := usage(std.out); err != nil {
 				fmt.Fprintf(std.err, "dgrdmacat help: %v\n", err)
 				return exitError
@@ -69,6 +69,10 @@ func run(ctx context.Context, args []string, std *stdio) int {
 		return exitUsage
 	}
 	return exitError
+}
+
+func asksForHelp(arg string) bool {
+	return slices.Contains([]string{"-h", "-help", "--help", "help"}, arg)
 }
 
 func commandNamed(name string) *command {

@@ -25,6 +25,8 @@ func TestCommandLine(t *testing.T) {
 		{"", exitUsage, "", "usage: dgrdmacat"},
 		{"-h", exitOK, "usage: dgrdmacat", ""},
 		{"help", exitOK, "demo", ""},
+		{"help help", exitOK, "usage: dgrdmacat", ""},
+		{"help -h", exitOK, "usage: dgrdmacat", ""},
 		{"help bench", exitOK, "--compare PROTOCOL", ""},
 		{"nonsense", exitUsage, "", `no command "nonsense"`},
 		{"demo -h", exitOK, "default 0.05", ""},
