@@ -28,7 +28,9 @@
 // A host with segmentation or receive offload captures many datagrams of UDP as
 // one. They are taken apart again, and each frame is delivered as if it had come
 // alone, with the time of all: [Packet.Segment]. The checksum and the lengths in
-// the headers before them are those of the whole, and not on any wire.
+// the headers before them are those of the whole, and not on any wire. Such
+// frames are between the same endpoints, or one of the two has several ids at its
+// address and nothing pads any frame.
 //
 // What is no file, such as an interface, is a [Source]: [NewSourceReader].
 //

@@ -10,6 +10,11 @@ import (
 // the last may be shorter. The capture does not say the length. But a frame
 // says itself where it ends; if there another one begins between the same
 // endpoints, that was the end of a datagram.
+//
+// An endpoint may have several ids at one address. Then its peer's id is what
+// all frames share, as source or as destination. That says less, so all else
+// must fit: each is a plausible frame and ends with its datagram. What OpenCPI's
+// driver pads on its way to several ids is not taken apart.
 
 // maxPad is the most bytes that a known sender leaves behind the last message.
 const maxPad = 7
@@ -29,8 +34,8 @@ type joined struct {
 func (j *joined) split(data []byte, length int) int {
 	*j = joined{data, length, max(length, 1)}
 	first := j.at(0)
-	end, ok := endOf(&first)
-	if !ok {
+	end, known := endOf(&first)
+	if !known {
 		return 1
 	}
 	end += PrefixSize
@@ -64,21 +69,37 @@ func (j *joined) next() (p Packet, ok bool) {
 	return p, ok
 }
 
-// fits reports whether frames between the same endpoints begin wherever a
-// datagram does, as far as that was captured. The second one is looked at whole.
+// fits reports whether frames of one conversation begin wherever a datagram does,
+// as far as that was captured. The second one is looked at whole, all of them if
+// their endpoints are not the same.
 func (j *joined) fits() bool {
 	first := j.at(0)
 	one, _ := first.Header()
+	sameSrc, sameDst := true, true
 	for off := j.size; off < j.length; off += j.size {
 		if j.length-off < leastDatagram {
 			return false
 		}
 		if len(j.data)-off < leastDatagram {
-			return true
+			break
 		}
 		p := j.at(off)
 		h, ok := p.Header()
-		if !ok || h.Src != one.Src || h.Dst != one.Dst || !plausiblePrefix(&p, &h) || off == j.size && !plausible(&p) {
+		sameSrc, sameDst = sameSrc && h.Src == one.Src, sameDst && h.Dst == one.Dst
+		if !ok || !sameSrc && !sameDst || !plausiblePrefix(&p, &h) || off == j.size && !plausible(&p) {
+			return false
+		}
+	}
+	return sameSrc && sameDst || j.filled()
+}
+
+// filled reports whether each datagram is a plausible frame and nothing behind
+// it, as far as that was captured.
+func (j *joined) filled() bool {
+	for off := 0; len(j.data)-off >= leastDatagram; off += j.size {
+		p := j.at(off)
+		end, known := endOf(&p)
+		if !plausible(&p) || end > p.Length || known && end < p.Length {
 			return false
 		}
 	}
@@ -86,15 +107,16 @@ func (j *joined) fits() bool {
 }
 
 // endOf returns where the frame at the start of p ends by what its headers say.
-// Not ok: they do not make sense, or were not captured.
-func endOf(p *Packet) (end int, ok bool) {
+// Not known: they were not captured, or do not make sense; it does not end
+// before that.
+func endOf(p *Packet) (end int, known bool) {
 	h, ok := p.Header()
 	if !ok {
-		return 0, false
+		return frame.HeaderSize, false
 	}
 	if !h.HasMessages() {
 		if len(p.Data) < min(p.Length, frame.HeaderSize+frame.StampSize) {
-			return 0, false
+			return frame.HeaderSize, false
 		}
 		if stamped(p.Data) {
 			return frame.HeaderSize + frame.StampSize, true
@@ -104,10 +126,15 @@ func endOf(p *Packet) (end int, ok bool) {
 	more := true
 	end = frame.HeaderSize
 	for m := range p.Messages() {
-		end += frame.PadLen(end-frame.HeaderSize) + frame.MessageHeaderSize + int(m.Len)
-		more = m.More
+		end += frame.MessageHeaderSize + int(m.Len)
+		if more = m.More; more {
+			end += frame.PadLen(end - frame.HeaderSize)
+		}
 	}
-	return end, !more && end <= p.Length
+	if more {
+		end += frame.MessageHeaderSize
+	}
+	return end, !more
 }
 
 // stamped reports whether a frame without messages has the stamp of our kind.

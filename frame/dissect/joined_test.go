@@ -37,6 +37,14 @@ func plainAck(seq frame.Seq) []byte {
 	return stampedAck(seq)[:PrefixSize+frame.HeaderSize]
 }
 
+// between gives a copy of a datagram other endpoints.
+func between(src, dst uint16, b []byte) []byte {
+	b = bytes.Clone(b)
+	binary.LittleEndian.PutUint16(b[PrefixSize:], dst)
+	binary.LittleEndian.PutUint16(b[PrefixSize+2:], src)
+	return b
+}
+
 // overIP joins datagrams as a host with offload shows them.
 func overIP(t testing.TB, datagrams ...[]byte) map[string]captured {
 	payload := gopacket.Payload(bytes.Join(datagrams, nil))
@@ -54,12 +62,15 @@ func overIP(t testing.TB, datagrams ...[]byte) map[string]captured {
 func padded(b []byte, n int) []byte { return append(bytes.Clone(b), make([]byte, n)...) }
 
 func TestJoinedDatagrams(t *testing.T) {
-	var full, acks, plain, some [][]byte
+	var full, acks, plain, some, sources, destinations, heard [][]byte
 	for i := range frame.Seq(44) {
 		full = append(full, datagram(65530+i, 1432))
 		acks = append(acks, stampedAck(65530+i))
 		plain = append(plain, plainAck(65530+i))
 		some = append(some, padded(datagram(i, 1429), 3))
+		sources = append(sources, between(1+uint16(i)%4, 2, full[i]))
+		destinations = append(destinations, between(1, 2+uint16(i)%4, full[i]))
+		heard = append(heard, between(1, 2+uint16(i)%4, acks[i]))
 	}
 	hello := datagram(7, 0)
 	for name, datagrams := range map[string][][]byte{
@@ -74,6 +85,11 @@ func TestJoinedDatagrams(t *testing.T) {
 		"without data":              {hello, hello, stampedAck(3)},
 		"padding behind the frames": some,
 		"largest":                   {datagram(1, 32000), datagram(2, 32000)},
+		"several sources":           sources,
+		"several destinations":      destinations,
+		"several to acknowledge":    heard,
+		"another source behind":     append(full[:20:20], between(9, 2, stampedAck(1))),
+		"bare ones to two":          {plainAck(5), between(1, 9, plainAck(5))},
 	} {
 		for wire, c := range overIP(t, datagrams...) {
 			for _, o := range []Options{{}, {Ports: []uint16{40002}}} {
@@ -99,8 +115,7 @@ func TestJoinedDatagrams(t *testing.T) {
 // What is not joined stays one frame, however long.
 func TestNotJoined(t *testing.T) {
 	first := datagram(1, 100)
-	foreign := datagram(2, 100)
-	binary.LittleEndian.PutUint16(foreign[PrefixSize:], 3)
+	foreign := between(4, 3, datagram(2, 100))
 	binary.LittleEndian.PutUint16(foreign, 3)
 	noise := bytes.Repeat([]byte{0x5A}, len(first))
 	broken := datagram(2, 100)
@@ -108,6 +123,7 @@ func TestNotJoined(t *testing.T) {
 	flags := datagram(2, 100)
 	flags[PrefixSize+9] = 0x81
 	third := datagram(3, 100)
+	otherSource, otherDestination := between(3, 2, third), between(1, 3, third)
 	for name, datagrams := range map[string][][]byte{
 		"alone":               {first},
 		"long":                {datagram(1, 60000)},
@@ -124,6 +140,16 @@ func TestNotJoined(t *testing.T) {
 		"bare":                {plainAck(1)},
 		"shorter in between":  {first, datagram(2, 99), third},
 		"a prefix of its own": {first, append([]byte{9, 9}, third[2:]...)},
+
+		// One end is the same for all, or nothing is known to be.
+		"several, padded":          {padded(first, 1), padded(otherSource, 1)},
+		"several, last padded":     {first, otherSource, padded(datagram(4, 92), 1)},
+		"several, first padded":    {padded(first, 1), between(3, 2, datagram(2, 101))},
+		"several, third broken":    {first, otherSource, broken},
+		"several, third of nobody": {first, third, between(0, 2, third)},
+		"both ends vary":           {first, otherSource, otherDestination},
+		"ends turn round":          {first, between(2, 1, third)},
+		"several, garbage behind":  {first, otherSource, noise[:40]},
 	} {
 		for wire, c := range overIP(t, datagrams...) {
 			all, stats, err := readAll(pcapFile(binary.LittleEndian, true, c), Options{})
@@ -159,6 +185,10 @@ func TestJoinedAndCut(t *testing.T) {
 	for name, datagrams := range map[string][][]byte{
 		"frames": {datagram(1, 50), datagram(2, 50), datagram(3, 50), datagram(4, 8)},
 		"acks":   {stampedAck(1), stampedAck(2), stampedAck(3), stampedAck(4)},
+		"several sources": {
+			datagram(1, 50), between(3, 2, datagram(9, 50)), between(4, 2, datagram(3, 50)), between(3, 2, datagram(4, 8)),
+		},
+		"several to acknowledge": {stampedAck(1), between(1, 3, stampedAck(2)), between(1, 4, stampedAck(3)), stampedAck(4)},
 	} {
 		const headers = 20 + 8
 		whole := overIP(t, datagrams...)["IPv4"]
@@ -183,6 +213,18 @@ func TestJoinedAndCut(t *testing.T) {
 				t.Fatalf("%s cut to %d: %d bytes delivered", name, n, len(got))
 			}
 		}
+	}
+}
+
+// What a frame says of its end need not be captured to be wrong.
+func TestNotJoinedAndCut(t *testing.T) {
+	broken := datagram(3, 50)
+	broken[PrefixSize+frame.HeaderSize+20]++
+	whole := overIP(t, datagram(1, 50), between(3, 2, datagram(2, 50)), broken)["IPv4"]
+	cut := captured{101, whole.data[:len(whole.data)-1], len(whole.data)}
+	_, stats, err := readAll(pcapFile(binary.LittleEndian, false, cut), Options{})
+	if want := (Stats{Records: 1, Frames: 1, Cut: 1}); err != nil || stats != want {
+		t.Errorf("%+v, %v; want %+v", stats, err, want)
 	}
 }
 
