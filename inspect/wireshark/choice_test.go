@@ -38,6 +38,7 @@ func TestPlausible(t *testing.T) {
 		{"nothing", 0, patch(lone(), 8, 0), false},
 		{"long acknowledgement", 0, lone(0), false},
 		{"stamp", 0, lone(1, 2, 3, 4, 5, 0, 1, 0, 9, 0, 0, 0), true},
+		{"stamp alone", 0, patch(lone(1, 2, 3, 4, 5, 0, 1, 0, 9, 0, 0, 0), 8, 0), true},
 		{"stamp of another id", 0, lone(1, 2, 3, 4, 6, 0, 1, 0, 9, 0, 0, 0), false},
 		{"stamp of other ids", 0, lone(1, 2, 3, 4, 5, 0, 1, 0, 8, 0, 0, 0), false},
 		{"stamp of no life", 0, lone(0, 0, 0, 0, 5, 0, 1, 0, 9, 0, 0, 0), false},

@@ -181,7 +181,7 @@ end
 local function read_stamp(tvb, p)
   local off = p.at + HEADER
   if p.captured - off < STAMP then
-    return off
+    return p.cut and p.stop or off -- cut: with a stamp or without
   end
   local life, seq, start = Struct.unpack("<I4I4I4", tvb:raw(off, STAMP))
   if life == 0 or seq % 65536 ~= p.seq or start % 65536 ~= p.start then
@@ -228,28 +228,32 @@ local function plausible(tvb, at, p)
       return false
     end
   end
-  return p.has_messages or (p.count ~= 0 and p.finish == p.stop)
+  local length = p.stop - p.at
+  return p.has_messages or (length == HEADER and p.count ~= 0) or (length == HEADER + STAMP and p.finish == p.stop)
 end
 
 -- segments cuts a datagram into pieces of that size, each a prefix and a frame
--- from and to the same endpoints. nil: that is not what it is.
+-- from and to the same endpoints. An endpoint may have several ids at one
+-- address: then its peer's id is what all share, and nothing pads any of them.
+-- Without a result, that is not what it is.
 local function segments(tvb, size)
   local all, stop = {}, tvb:reported_len()
+  local same_dst, same_src, padded = true, true, false
   for at = 0, stop - 1, size do
     local p = read_frame(tvb, at + PREFIX, math.min(at + size, stop))
     if not p.dst and not p.bad then
-      return #all > 1 and all -- the capture ends here
+      break -- the capture ends here
     end
     -- OpenCPI's driver pads the last message, too.
     if p.bad or not plausible(tvb, at, p) or p.stop - p.finish > 7 then
       return nil
     end
     all[#all + 1] = p
-    if p.dst ~= all[1].dst or p.src ~= all[1].src then
-      return nil
-    end
+    same_dst, same_src = same_dst and p.dst == all[1].dst, same_src and p.src == all[1].src
+    padded = padded or p.finish < p.stop
   end
-  return all
+  local fits = (same_dst and same_src) or ((same_dst or same_src) and not padded)
+  return fits and all
 end
 
 -- read_datagram returns the frames in a UDP datagram. On hosts that leave
@@ -763,6 +767,17 @@ end
 
 ---------------------------------------------------------------- dissectors
 
+-- span_text says which ids frames have, if the same endpoints count them.
+local function span_text(frames)
+  local first, last = frames[1], frames[#frames]
+  for _, p in ipairs(frames) do
+    if p.dst ~= first.dst or p.src ~= first.src then
+      return "several endpoints"
+    end
+  end
+  return format("ids %d..%d", first.seq, last.seq)
+end
+
 local function show_all(tvb, pinfo, tree, frames, prefixed)
   pinfo.cols.protocol = "DG/RDMA"
   local repeats, text = 0, nil
@@ -774,7 +789,7 @@ local function show_all(tvb, pinfo, tree, frames, prefixed)
   end
   if #frames > 1 then
     local of_them = repeats > 0 and format(", %d of them again", repeats) or ""
-    text = format("%d frames%s, ids %d..%d: %s", #frames, of_them, frames[1].seq, frames[#frames].seq, text)
+    text = format("%d frames%s, %s: %s", #frames, of_them, span_text(frames), text)
   end
   pinfo.cols.info = text
   return tvb:captured_len()

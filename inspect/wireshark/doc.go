@@ -20,7 +20,8 @@
 //
 // Captures taken on hosts that leave segmentation to the network interface show
 // many frames as one datagram. They are shown one after the other, if all
-// pieces of one length are plausible frames between the same endpoints.
+// pieces of one length are plausible frames between the same endpoints. Where
+// one end has several ids, they are only if nothing pads any frame.
 //
 // # Fields
 //

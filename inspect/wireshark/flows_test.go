@@ -1,8 +1,6 @@
 package wireshark_test
 
 import (
-	"fmt"
-	"slices"
 	"strings"
 	"testing"
 
@@ -177,63 +175,5 @@ func TestIdsComeRound(t *testing.T) {
 	// Three rounds, four places in each, the same ones.
 	if packets != 2*20*12 {
 		t.Errorf("%d packets", packets)
-	}
-}
-
-// Captures of hosts with segmentation offload have many frames in one packet.
-func TestFramesInOneDatagram(t *testing.T) {
-	requireTshark(t)
-	join := func(frames ...[]byte) (all []byte) {
-		for i, f := range frames {
-			if i > 0 {
-				all = append(all, 0, 0)
-			}
-			all = append(all, f...)
-		}
-		return all
-	}
-	full := func(seq, index int) []byte { return made(from1(seq), data(1, index, 9, 100)) }
-	padded := func(seq, index int) []byte { return append(made(from1(seq), data(1, index, 9, 99)), "abcde"...) }
-	stamped := func(seq int) []byte {
-		b := append(made(from2(seq, 5, 3)), make([]byte, 12)...)
-		copy(b[10:], []byte{1, 2, 3, 4, byte(seq), byte(seq >> 8), 9, 0, 5, 0, 1, 0})
-		return b
-	}
-	other := full(3, 3)
-	other[0] = 7
-	cases := []struct {
-		name string
-		data []byte
-		want string // ids
-		rest int    // bytes of padding
-	}{
-		{"one", full(1, 1), "1", 0},
-		{"equal", join(full(1, 1), full(2, 2), full(3, 3)), "1,2,3", 0},
-		{"last is shorter", join(full(1, 1), full(2, 2), made(from1(3), data(1, 3, 9, 8))), "1,2,3", 0},
-		{"last has no messages", join(full(1, 1), made(frame.Header{Dst: 2, Src: 1, Seq: 2, AckStart: 9, AckCount: 1})), "1,2", 0},
-		{"padded by OpenCPI", join(padded(1, 1), padded(2, 2), padded(3, 3)), "1,2,3", 15},
-		{"acknowledgements", join(made(from2(4, 1, 1)), made(from2(5, 3, 2))), "4,5", 0},
-		{"stamps", join(stamped(7), stamped(8), stamped(9)), "7,8,9", 0},
-		{"last is longer", join(made(from1(1), data(1, 1, 9, 8)), full(2, 2)), "1", 136},
-		{"another destination", join(full(1, 1), full(2, 2), other), "1", 272},
-		{"garbage behind", append(full(1, 1), make([]byte, 50)...), "1", 50},
-		{"garbage as long", append(full(1, 1), make([]byte, 136)...), "1", 136},
-		{"many", join(slices.Repeat([][]byte{full(5, 5)}, 60)...), strings.TrimSuffix(strings.Repeat("5,", 60), ","), 0},
-	}
-	r := newRecorder(t, "IPv4", tap.Options{})
-	for _, tt := range cases {
-		r.send(0, tt.data)
-	}
-	got := rows(t, r.save(), []string{"dgrdma.seq", "dgrdma.padding", "_ws.col.Info"}, "-o", "dgrdma.ports:40000")
-	for i, tt := range cases {
-		p := got[i+1]
-		rest := len(strings.ReplaceAll(p["dgrdma.padding"], ",", "")) / 2
-		if p["dgrdma.seq"] != tt.want || rest != tt.rest {
-			t.Errorf("%s: ids %s and %d bytes of padding, want %s and %d", tt.name, p["dgrdma.seq"], rest, tt.want, tt.rest)
-		}
-		frames := strings.Count(tt.want, ",") + 1
-		if many := strings.HasPrefix(p["_ws.col.Info"], fmt.Sprintf("%d frames", frames)); many != (frames > 1) {
-			t.Errorf("%s: info is %q", tt.name, p["_ws.col.Info"])
-		}
 	}
 }
