@@ -83,16 +83,18 @@ func TestDecodeWithoutPrivileges(t *testing.T) {
 }
 
 // TestDecodeLive watches two endpoints of ours, on both wires: no frame is
-// missing, although the kernel joins what goes over UDP.
+// missing, although the kernel joins what goes over UDP, also of several ids.
 func TestDecodeLive(t *testing.T) {
 	netns.Require(t)
 	path := program(t)
 	for _, c := range []struct {
 		name, local, peer string
+		senders           []dgrdma.EndpointID
 		joined            bool
 	}{
-		{"udp", "udp:10.77.0.1", "udp:10.77.0.2", true},
-		{"ether", "ether:" + netns.Device, "ether:" + netns.Device, false},
+		{"udp", "udp:10.77.0.1", "udp:10.77.0.2", []dgrdma.EndpointID{1}, true},
+		{"udp, several ids", "udp:10.77.0.1", "udp:10.77.0.2", []dgrdma.EndpointID{1, 3, 4, 5}, true},
+		{"ether", "ether:" + netns.Device, "ether:" + netns.Device, []dgrdma.EndpointID{1}, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			pair := netns.NewPair(t, 1500)
@@ -111,7 +113,7 @@ func TestDecodeLive(t *testing.T) {
 			if line, err := said.ReadString('\n'); line != "capturing on "+netns.Device+"\n" {
 				t.Fatalf("%q, %v", line, err)
 			}
-			exchange(t, pair, c.local, c.peer)
+			exchange(t, pair, c.local, c.peer, c.senders)
 			time.Sleep(100 * time.Millisecond) // for what is still on its way to the socket
 			if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
 				t.Fatal(err)
@@ -123,54 +125,70 @@ func TestDecodeLive(t *testing.T) {
 			if strings.Contains(string(summary), "records of several datagrams") != c.joined {
 				t.Errorf("joined: want %v; %s", c.joined, summary)
 			}
-			checkLive(t, stdout.Bytes())
+			checkLive(t, stdout.Bytes(), len(c.senders))
 		})
 	}
 }
 
 const (
-	liveSender       = 1
+	liveReceiver     = 2
 	liveTransactions = 20
 	liveSize         = 100_000
 )
 
-// exchange sends transactions from side 0 to side 1.
-func exchange(t *testing.T, pair netns.Pair, local, peer string) {
+// exchange sends transactions from side 0, under each of its ids, to side 1.
+func exchange(t *testing.T, pair netns.Pair, local, peer string, senders []dgrdma.EndpointID) {
 	t.Helper()
 	memory, err := dgrdma.NewRegion(1 << 20)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var a, b *dgrdma.Endpoint
-	pair[1].In(func() { b, err = dgrdma.Open(peer, &dgrdma.Config{ID: 2, Memory: memory, AcceptAny: true}) })
+	pair[1].In(func() { b, err = dgrdma.Open(peer, &dgrdma.Config{ID: liveReceiver, Memory: memory, AcceptAny: true}) })
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer b.Close()
-	pair[0].In(func() { a, err = dgrdma.Open(local, &dgrdma.Config{ID: liveSender}) })
+	pair[0].In(func() { a, err = dgrdma.Open(local, &dgrdma.Config{ID: senders[0]}) })
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer a.Close()
-	to, err := a.Dial(b.URL())
+	to, err := dgrdma.ParsePeer(b.URL())
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i := range uint32(liveTransactions) {
-		if err := to.Write(t.Context(), &dgrdma.Transaction{
-			Segments: []dgrdma.Segment{{Addr: 4096, Bytes: make([]byte, liveSize)}}, CompletionAddr: 64, CompletionValue: i + 1,
-		}); err != nil {
+	conns := make([]*dgrdma.Conn, len(senders))
+	for i, id := range senders {
+		to.As = id
+		if conns[i], err = a.Connect(to); err != nil {
 			t.Fatal(err)
+		}
+	}
+	results := make(chan error, len(conns))
+	for i := range uint32(liveTransactions) {
+		for _, c := range conns {
+			if err := c.Post(&dgrdma.Transaction{
+				Segments: []dgrdma.Segment{{Addr: 4096, Bytes: make([]byte, liveSize)}}, CompletionAddr: 64, CompletionValue: i + 1,
+				Done: func(_ *dgrdma.Transaction, err error) { results <- err },
+			}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for range conns {
+			if err := <-results; err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
 }
 
 // checkLive asks of what was shown that every byte of the transactions and the
 // introduction is there, and that acknowledgements are stamped.
-func checkLive(t *testing.T, shown []byte) {
+func checkLive(t *testing.T, shown []byte, senders int) {
 	t.Helper()
 	kinds := map[string]int{}
-	written := map[string]int{} // bytes, by transaction and index: repetitions count once
+	written := map[string]int{} // bytes, by sender, transaction and index: repetitions count once
 	for line := range bytes.Lines(shown) {
 		var o struct {
 			Kind, Time string
@@ -189,8 +207,8 @@ func checkLive(t *testing.T, shown []byte) {
 			t.Errorf("time %s, %v", o.Time, err)
 		}
 		for _, m := range o.Messages {
-			if o.Src == liveSender && o.Kind == "write" {
-				written[fmt.Sprint(m.Txn, m.Index)] = int(m.Length)
+			if o.Src != liveReceiver && o.Kind == "write" {
+				written[fmt.Sprint(o.Src, m.Txn, m.Index)] = int(m.Length)
 			}
 		}
 	}
@@ -198,7 +216,7 @@ func checkLive(t *testing.T, shown []byte) {
 	for _, n := range written {
 		total += n
 	}
-	if want := liveTransactions * liveSize; total != want || kinds["hello"] < 3 || kinds["ack"] == 0 {
+	if want := senders * liveTransactions * liveSize; total != want || kinds["hello"] < 3 || kinds["ack"] == 0 {
 		t.Errorf("%d bytes of %d; %v", total, want, kinds)
 	}
 }
