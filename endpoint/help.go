@@ -68,8 +68,8 @@ func (r *receiveTurn) tryTake() bool {
 	}
 }
 
-// judge is told after what absence a helper came back, or did not in time, by who
-// has the turn.
+// judge is told, by who has the turn, after what absence a helper came back; one that
+// did not in time, or helped in vain, was away for idleTurn.
 func (r *receiveTurn) judge(absence time.Duration) {
 	if absence < longAbsence {
 		r.luck = min(r.luck+1, mostLuck)
@@ -118,6 +118,7 @@ func (e *Endpoint) Help(ready func() bool) {
 	}
 	if r.pauses.Load() > 0 {
 		r.pauses.Add(-1)
+		leave(r.returned)
 		return
 	}
 	if !r.tryTake() {
@@ -137,10 +138,12 @@ func (e *Endpoint) Help(ready func() bool) {
 		some = n > 0 && err == nil // an error will be met again by the receiving goroutine
 	}
 	r.left = e.now()
-	r.give()
 	if !some {
+		r.left = 0
+		r.judge(idleTurn)
 		leave(r.returned)
 	}
+	r.give()
 }
 
 // Helpful reports whether Help does something.

@@ -45,9 +45,6 @@ func (p *Producer) ReadFrom(r io.Reader) (n int64, err error) {
 			if err := p.Commit(b, p.opcode, got); err != nil {
 				return n, err
 			}
-			if err := p.sendNow(ctx); err != nil {
-				return n, err
-			}
 		} else {
 			p.abandon(b)
 		}
@@ -58,19 +55,6 @@ func (p *Producer) ReadFrom(r io.Reader) (n int64, err error) {
 			return n, err
 		}
 	}
-}
-
-// sendNow helps to send what was committed, if this goroutine is to help at all: the
-// next messages go through the same memory, which is in this processor's cache.
-func (p *Producer) sendNow(ctx context.Context) error {
-	if !p.link.host.ep.Helpful() {
-		return nil
-	}
-	if err := p.turn.take(ctx); err != nil {
-		return err
-	}
-	defer p.turn.give()
-	return p.copying.until(ctx, p.link, p.link.down, (*mostCopied)(p))
 }
 
 // abandon gives a buffer back that was the last to be acquired.
