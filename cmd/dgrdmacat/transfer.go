@@ -56,49 +56,64 @@ func (s *transfer) run(ctx context.Context) error {
 	inner, cancel := context.WithCancel(ctx)
 	defer cancel()
 	ended := make(chan error, 2)
-	go func() { ended <- s.send(inner) }()
-	go func() { ended <- s.receive(inner) }()
-	left, err := s.await(ctx, ended)
+	var ways sync.WaitGroup
+	ways.Go(func() {
+		err := s.send(inner)
+		ended <- err
+		// There is no receipt before all is sent; and to wait for one peer in two
+		// places costs time.
+		if s.into == nil && err == nil {
+			ended <- s.receive(inner)
+		}
+	})
+	if s.into != nil {
+		ways.Go(func() { ended <- s.receive(inner) })
+	}
+	err := s.await(ctx, ended)
 	if err == nil {
 		s.part(ctx)
 		return nil
 	}
 	cancel()
 	s.abort(err)
-	for timeout := time.After(farewell); left > 0; left-- {
-		select {
-		case <-ended:
-		case <-timeout:
-			return err
-		}
+	gone := make(chan struct{})
+	go func() {
+		ways.Wait()
+		close(gone)
+	}()
+	select {
+	case <-gone:
+	case <-time.After(farewell):
 	}
 	return err
 }
 
-// await waits for both directions to end well, or for one to fail. left is how
-// many still go on.
-func (s *transfer) await(ctx context.Context, ended chan error) (left int, err error) {
+// await waits for both directions to end well, or for one to fail.
+func (s *transfer) await(ctx context.Context, ended chan error) (err error) {
 	down := s.link.Done()
 	var stuck <-chan time.Time
 	var moved int64
-	for left = 2; left > 0 && err == nil; {
+	for left := 2; left > 0 && err == nil; {
 		select {
 		case err = <-ended:
 			left--
 		case <-ctx.Done():
-			return left, errInterrupted
+			return errInterrupted
 		case <-down:
+			if s.into == nil && left == 2 {
+				return s.link.Err() // all is not sent, and nobody takes it
+			}
 			// What came before is still written, unless nobody takes it.
 			down, moved, stuck = nil, s.in.moved.Load(), time.After(parting)
 		case <-stuck:
 			now := s.in.moved.Load()
 			if now == moved && !s.keeping.Load() {
-				return left, s.link.Err()
+				return s.link.Err()
 			}
 			moved, stuck = now, time.After(parting)
 		}
 	}
-	return left, err
+	return err
 }
 
 // abort tells the peer why nothing more comes.
