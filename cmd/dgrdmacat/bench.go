@@ -20,7 +20,7 @@ type benchOptions struct {
 	wire             wireFlags
 	metrics          metricsFlag
 	plan             plan
-	size             int
+	size             sizeFlag
 	peers, depth     int
 	seconds          float64
 	duration         time.Duration
@@ -78,7 +78,8 @@ func (o *benchOptions) register(fs *flag.FlagSet) {
 	fs.StringVar(&o.urlFile, "url-file", "", "with --serve: write the complete URL to this `file`")
 	fs.StringVar(&o.to, "to", "", "complete `URL` of the server")
 	fs.StringVar(&o.local, "local", "", "with --to: `URL` of this side; Ethernet needs it")
-	fs.IntVar(&o.size, "size", 1<<20, "`bytes` per transaction")
+	o.size.value = 1 << 20
+	fs.Var(&o.size, "size", "`bytes` per transaction, such as 64k")
 	fs.IntVar(&o.depth, "depth", 0, "transactions outstanding, of each peer; 0: of all peers together what makes up 4 MiB, at most 4096")
 	fs.Float64Var(&o.seconds, "seconds", 3, "`seconds` to write")
 	fs.BoolVar(&o.bidir, "bidir", false, "the server writes too")
@@ -104,8 +105,8 @@ func (o *benchOptions) check() error {
 		return badUsage("--once and --url-file belong to --serve")
 	case o.to == "" && o.local != "":
 		return badUsage("--local belongs to --to")
-	case o.size < 1 || o.size > 1<<30:
-		return badUsage("--size %d: need 1 to %d bytes", o.size, 1<<30)
+	case o.size.value < 1 || o.size.value > 1<<30:
+		return badUsage("--size %v: need 1 to 1G", &o.size)
 	case o.depth < 0 || o.depth > 1<<20:
 		return badUsage("--depth %d: need 1 to %d", o.depth, 1<<20)
 	case !(o.seconds > 0 && o.seconds <= 86400):
@@ -118,8 +119,8 @@ func (o *benchOptions) check() error {
 		return badUsage("--stream and --buffers belong to --link")
 	case o.link && (o.compare != "" || o.peers != 1 || o.depth != 0 || o.bidir || o.wire.profile != "native" || o.verify != "sample"):
 		return badUsage("--compare, --peers, --depth, --bidir, --profile and --verify are not for links")
-	case o.link && o.size > link.MaxMessage:
-		return badUsage("--size %d: messages of links have at most %d bytes", o.size, link.MaxMessage)
+	case o.link && o.size.value > link.MaxMessage:
+		return badUsage("--size %v: messages of links have at most %d bytes", &o.size, link.MaxMessage)
 	case o.buffers < 1 || o.buffers > 65536:
 		return badUsage("--buffers %d: need 1 to 65536", o.buffers)
 	case o.compare != "" && o.compare != "tcp":
@@ -129,7 +130,7 @@ func (o *benchOptions) check() error {
 		return err
 	}
 	o.duration = time.Duration(o.seconds * float64(time.Second))
-	o.plan = plan{Size: uint32(o.size), Peers: uint32(o.peers), Verify: verify}
+	o.plan = plan{Size: uint32(o.size.value), Peers: uint32(o.peers), Verify: verify}
 	if o.bidir {
 		o.plan.BothWays = 1
 	}

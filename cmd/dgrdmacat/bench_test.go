@@ -50,6 +50,7 @@ func TestBenchWithBothEndsHere(t *testing.T) {
 		want map[string]any
 	}{
 		{"", map[string]any{"transport": "udp", "size": 65536.0, "depth": 64.0, "one_process": true, "verify": "sample"}},
+		{"--size 4k --depth 3", map[string]any{"size": 4096.0}},
 		{"--size 64 --depth 100", map[string]any{"size": 64.0, "depth": 100.0}},
 		{"--size 1 --depth 1", map[string]any{"size": 1.0}},
 		{"--size 100001 --verify full --mtu 1500 --gso off --gro off", map[string]any{"mtu": 1500.0, "verify": "full"}},
