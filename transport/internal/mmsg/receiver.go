@@ -28,7 +28,8 @@ type Receiver struct {
 	controls []byte
 	stride   int
 	control  int
-	luck     int // how often looking again paid, of late
+	several  bool // processors
+	luck     int  // how often looking again paid, of late
 	waits    int
 }
 
@@ -44,7 +45,7 @@ const (
 // patience returns how often to look again before sleeping.
 func (r *Receiver) patience() int {
 	r.waits++
-	if runtime.NumCPU() > 1 && (r.luck > 0 || r.waits%tryAgain == 0) {
+	if r.several && (r.luck > 0 || r.waits%tryAgain == 0) {
 		return looks
 	}
 	return 0
@@ -58,6 +59,7 @@ func NewReceiver(n, size, control int) *Receiver {
 	r := &Receiver{
 		headers: make([]header, n), iovecs: make([]unix.Iovec, n), names: make([]Name, n),
 		buffers: make([]byte, n*stride), controls: make([]byte, n*control), stride: stride, control: control,
+		several: runtime.NumCPU() > 1,
 	}
 	for i := range r.headers {
 		h := &r.headers[i]
