@@ -35,7 +35,8 @@
 // State is kept in three groups, named in [Conn]: what the receiving goroutine
 // owns, what the connection's mutex guards, and what never changes. Locks are
 // taken in the order Endpoint.mu, Conn.mu, then workMu or armMu; the turn comes
-// before all of them. No callback runs under a lock, except Trace.FrameSent and Transaction.Copied.
+// before all of them. No callback runs under a lock, except Trace.FrameSent and
+// Transaction.Copied.
 //
 // # Whether something was applied
 //

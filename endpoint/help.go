@@ -96,13 +96,6 @@ func (c *Config) helpful() bool {
 	return runtime.GOMAXPROCS(0) <= fewProcessors
 }
 
-func leave(token chan struct{}) {
-	select {
-	case token <- struct{}{}:
-	default:
-	}
-}
-
 // Help receives and sends on the calling goroutine, callbacks included, until
 // ready, or until nothing came for a moment. It is for who waits for what a peer
 // sends, before sleeping: that another goroutine receives, and wakes this one for
@@ -137,8 +130,9 @@ func (e *Endpoint) Help(ready func() bool) {
 		}
 		some = n > 0 && err == nil // an error will be met again by the receiving goroutine
 	}
-	r.left = e.now()
-	if !some {
+	if some {
+		r.left = e.now()
+	} else {
 		r.left = 0
 		r.judge(idleTurn)
 		leave(r.returned)

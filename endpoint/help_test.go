@@ -60,14 +60,21 @@ func (p *pair) engage(t *testing.T, w *witness, write func()) {
 	}
 }
 
+// engagedPair is a helpPair whose b is helped already.
+func engagedPair(t *testing.T) (*pair, *witness, func()) {
+	t.Helper()
+	p, w, write := helpPair(t, HelpAlways)
+	write()
+	p.engage(t, w, write)
+	return p, w, write
+}
+
 // TestHelp: who waits receives and acknowledges itself, and no later than a
 // moment after it left, the endpoint does again.
 func TestHelp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p, w, write := helpPair(t, HelpAlways)
+		p, w, write := engagedPair(t)
 		defer p.close()
-		write()
-		p.engage(t, w, write)
 		own := w.byOwn.Load()
 		written := make(chan struct{})
 		go func() {
@@ -95,10 +102,8 @@ func TestHelp(t *testing.T) {
 // wait, and when nothing comes while it helps.
 func TestHelpEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p, w, write := helpPair(t, HelpAlways)
+		p, w, write := engagedPair(t)
 		defer p.close()
-		write()
-		p.engage(t, w, write)
 		p.b.Help(func() bool { return true })
 		p.b.HelpEnds()
 		began := time.Now()
@@ -124,10 +129,8 @@ func TestHelpEnds(t *testing.T) {
 // not being wanted for a while.
 func TestHelpRests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p, w, write := helpPair(t, HelpAlways)
+		p, w, write := engagedPair(t)
 		defer p.close()
-		write()
-		p.engage(t, w, write)
 		for range mostLuck {
 			p.b.Help(func() bool { return true })
 			time.Sleep(longAbsence)
@@ -163,9 +166,7 @@ func TestHelpNever(t *testing.T) {
 // TestCloseWhileHelped: Close waits for the helper, who returns.
 func TestCloseWhileHelped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p, w, write := helpPair(t, HelpAlways)
-		write()
-		p.engage(t, w, write)
+		p, _, _ := engagedPair(t)
 		var left atomic.Bool
 		go func() {
 			p.b.Help(func() bool { return false })

@@ -137,10 +137,7 @@ func (c *Conn) isPosted(t *Transaction) bool { return t.prev != nil || c.posted.
 
 // roomMade tells who waits for the queue. Guarded by mu.
 func (c *Conn) roomMade() {
-	select {
-	case c.room <- struct{}{}:
-	default:
-	}
+	leave(c.room)
 	if c.posted.n == 0 && c.drained != nil {
 		close(c.drained)
 		c.drained = nil

@@ -108,9 +108,12 @@ func (e *Endpoint) answer() {
 	}
 }
 
-func (e *Endpoint) kick() {
+func (e *Endpoint) kick() { leave(e.wake) }
+
+// leave puts a token where there is room for one, unless one is there.
+func leave(token chan struct{}) {
 	select {
-	case e.wake <- struct{}{}:
+	case token <- struct{}{}:
 	default:
 	}
 }

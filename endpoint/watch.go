@@ -25,10 +25,7 @@ func (w *watchers) wake(addr uint32) {
 	w.mu.Lock()
 	for _, x := range w.list {
 		if x.addr == addr {
-			select {
-			case x.ch <- struct{}{}:
-			default:
-			}
+			leave(x.ch)
 		}
 	}
 	w.mu.Unlock()

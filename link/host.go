@@ -21,7 +21,8 @@ type Config struct {
 	Memory int
 	// Endpoint is the endpoint's configuration. Its Memory belongs to the host,
 	// and peers are learned from what they send once a port is listened on: who only
-	// dials has but the peers that it dialed. OnEvent is called as usual. A queue of 0 is as long as can be: links bound what they post.
+	// dials has but the peers that it dialed. OnEvent is called as usual. A queue of
+	// 0 is as long as can be: links bound what they post.
 	Endpoint dgrdma.Config
 	// Open opens the endpoint. nil means dgrdma.Open with the host's URL.
 	Open func(*dgrdma.Config) (*dgrdma.Endpoint, error)

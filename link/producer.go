@@ -86,6 +86,12 @@ type outSlot struct {
 	free    atomic.Bool // with returnsEach: given back out of turn
 }
 
+// giveBack makes the memory free for other messages.
+func (s *outSlot) giveBack() {
+	s.p.spare.give(s.bytes)
+	s.bytes = nil
+}
+
 // Buffer is a buffer to be filled and committed.
 type Buffer struct {
 	Bytes []byte // as long as a message can be
@@ -226,8 +232,7 @@ func sent(t *dgrdma.Transaction, err error) {
 func copied(t *dgrdma.Transaction) {
 	s := t.Cookie.(*outSlot)
 	p := s.p
-	p.spare.give(s.bytes)
-	s.bytes = nil
+	s.giveBack()
 	p.uncopied.Add(-int64(Flag(t.CompletionValue).Length()))
 	if p.link.host.ep.Helpful() {
 		p.rouse()

@@ -78,24 +78,24 @@ func (w *waiting) until(ctx context.Context, l *Link, down <-chan struct{}, r re
 			}
 		} else {
 			w.help(r)
+			again := false
 			w.asleep.Store(true)
-			if r.ready() {
-				w.asleep.Store(false)
-				return nil
-			}
-			select {
-			case <-w.wake:
-				w.asleep.Store(false)
-				continue
-			case <-l.host.ep.HelpWanted():
-				w.asleep.Store(false)
-				continue
-			case <-down:
-			case <-l.gone:
-				l.lost()
-			case <-ctx.Done():
+			if !r.ready() {
+				select {
+				case <-w.wake:
+					again = true
+				case <-l.host.ep.HelpWanted():
+					again = true
+				case <-down:
+				case <-l.gone:
+					l.lost()
+				case <-ctx.Done():
+				}
 			}
 			w.asleep.Store(false)
+			if again {
+				continue
+			}
 		}
 		switch {
 		case r.ready():

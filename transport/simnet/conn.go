@@ -93,20 +93,13 @@ func (c *Conn) Recv(dst []transport.Datagram) (int, error) {
 	if len(dst) == 0 {
 		panic("BUG: simnet: receive without room for a datagram")
 	}
-	for {
-		got, err := c.tryRecv(dst)
-		if got > 0 || err != nil {
-			return got, err
-		}
-		<-c.ready
-	}
+	return c.receive(dst, nil)
 }
 
 // Poll implements [transport.Poller].
 func (c *Conn) Poll(dst []transport.Datagram, wait time.Duration) (int, error) {
-	got, err := c.tryRecv(dst)
-	if got > 0 || err != nil || wait == 0 {
-		return got, err
+	if wait == 0 {
+		return c.tryRecv(dst)
 	}
 	if c.over == nil {
 		c.over = time.NewTimer(wait)
@@ -114,13 +107,19 @@ func (c *Conn) Poll(dst []transport.Datagram, wait time.Duration) (int, error) {
 		c.over.Reset(wait)
 	}
 	defer c.over.Stop()
+	return c.receive(dst, c.over.C)
+}
+
+// receive waits until something is there, or it is over.
+func (c *Conn) receive(dst []transport.Datagram, over <-chan time.Time) (int, error) {
 	for {
+		got, err := c.tryRecv(dst)
+		if got > 0 || err != nil {
+			return got, err
+		}
 		select {
 		case <-c.ready:
-			if got, err := c.tryRecv(dst); got > 0 || err != nil {
-				return got, err
-			}
-		case <-c.over.C:
+		case <-over:
 			return 0, nil
 		}
 	}
