@@ -10,22 +10,38 @@ type waiting struct {
 	host   *Host
 	asleep atomic.Bool
 	wake   chan struct{} // capacity 1
-	what   readier       // of the goroutine that waits
-	enough func() bool   // to help: what is there, or others wait too
+	enough func() bool   // to help: what is there, others wait too, or waiting ends
+
+	// Of the goroutine that waits and helps: what it waits for, and what ends that.
+	what             readier
+	down, gone, done <-chan struct{}
 }
 
 func (w *waiting) init(h *Host) {
 	w.host, w.wake = h, make(chan struct{}, 1)
-	w.enough = func() bool { return w.what.ready() || !w.alone() }
+	w.enough = func() bool { return w.what.ready() || !w.alone() || w.ended() }
+}
+
+// ended reports whether who helps is to wait no more. It is asked after every batch
+// of datagrams: while they keep coming, nothing else would look.
+func (w *waiting) ended() bool {
+	select {
+	case <-w.done:
+	case <-w.down:
+	case <-w.gone:
+	default:
+		return false
+	}
+	return true
 }
 
 // alone reports whether nobody else waits at this host.
 func (w *waiting) alone() bool { return w.host.waiters.Load() == 1 }
 
 // help does the endpoint's work meanwhile, if there is but one who waits.
-func (w *waiting) help(r readier) {
+func (w *waiting) help(r readier, done, down, gone <-chan struct{}) {
 	if w.alone() {
-		w.what = r
+		w.what, w.done, w.down, w.gone = r, done, down, gone
 		w.host.ep.Help(w.enough)
 	}
 	if !w.alone() {
@@ -77,7 +93,7 @@ func (w *waiting) until(ctx context.Context, l *Link, down <-chan struct{}, r re
 				continue
 			}
 		} else {
-			w.help(r)
+			w.help(r, ctx.Done(), down, l.gone)
 			again := false
 			w.asleep.Store(true)
 			if !r.ready() {
