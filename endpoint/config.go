@@ -62,8 +62,9 @@ type Config struct {
 	// Help says whether goroutines that wait do the endpoint's work meanwhile.
 	Help HelpMode
 	// Manual makes no goroutines: the endpoint does nothing but while the
-	// application is in Poll, or in Post. For programs that answer at once and
-	// have a thread for it.
+	// application is in Poll or Post, or waits in Write or Shutdown. For programs
+	// that answer at once and have a thread for it: what waits for memory to change,
+	// as Region.Wait does, waits for somebody else to poll.
 	Manual bool
 	// Logger gets what a person may want to know. nil logs nothing.
 	Logger *slog.Logger

@@ -96,7 +96,7 @@ func New(tc transport.Conn, cfg *Config) (*Endpoint, error) {
 	e.peers.Store(&peerTable{})
 	e.poller, _ = tc.(transport.Poller)
 	e.batch.init(caps.Headroom)
-	e.receiving.init(full.helpful() && e.poller != nil)
+	e.receiving.init(full.helpful() && e.poller != nil, full.Manual)
 	if e.poller == nil && (full.BusyPoll || full.Manual) {
 		return nil, fmt.Errorf("dgrdma: %T cannot be polled: neither BusyPoll nor Manual", tc)
 	}
@@ -123,30 +123,38 @@ func (e *Endpoint) LocalAddr() transport.Addr { return e.transport.LocalAddr() }
 func (e *Endpoint) Memory() Memory { return e.memory }
 
 // Shutdown refuses new transactions, waits until those that are posted are
-// done or the context is, and closes the endpoint.
+// done or the context is, and closes the endpoint. With [Config.Manual] it polls
+// meanwhile.
 func (e *Endpoint) Shutdown(ctx context.Context) error {
 	e.draining.Store(true)
 	var err error
 	for _, c := range e.Conns() {
-		c.mu.Lock()
-		var wait chan struct{}
-		if c.posted.n > 0 {
-			if c.drained == nil {
-				c.drained = make(chan struct{})
-			}
-			wait = c.drained
-		}
-		c.mu.Unlock()
-		if wait != nil && err == nil {
-			select {
-			case <-wait:
-			case <-e.done:
-			case <-ctx.Done():
-				err = context.Cause(ctx)
-			}
+		if drained := c.drain(); drained != nil && err == nil {
+			err = e.await(ctx, drained)
 		}
 	}
 	return errors.Join(err, e.Close())
+}
+
+// await waits until a channel is closed, the endpoint is, or the context is done.
+func (e *Endpoint) await(ctx context.Context, over <-chan struct{}) error {
+	for {
+		select {
+		case <-over:
+			return nil
+		default: // else the turn might be chosen although it is over
+		}
+		select {
+		case <-over:
+			return nil
+		case <-e.done:
+			return nil
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-e.receiving.manual:
+			e.drive()
+		}
+	}
 }
 
 // Close ends the endpoint: everything pending fails with ErrClosed, the
@@ -164,9 +172,13 @@ func (e *Endpoint) Close() error {
 	e.draining.Store(true)
 	// What was completed is to be acknowledged, even if who saw that closes the
 	// endpoint before the end of the batch.
-	applied := make(chan struct{})
-	e.AfterBatch(func() { close(applied) })
-	<-applied
+	if e.cfg.Manual {
+		e.receiving.take() // nobody polls any more
+	} else {
+		applied := make(chan struct{})
+		e.AfterBatch(func() { close(applied) })
+		<-applied
+	}
 	e.sayGoodbye()
 	close(e.stop)
 	err := e.transport.Close()

@@ -26,6 +26,10 @@ const (
 	// helpPatience is how long a helper waits for datagrams, and so how long it may
 	// not notice what else its caller waits for.
 	helpPatience = 2 * time.Millisecond
+	// helpMost is how long a helper stays that takes datagrams for others, and none
+	// of those it waits for: its caller has a context to look at, too. Arbitrary:
+	// short for a person, long beside a batch.
+	helpMost = 20 * time.Millisecond
 	// idleTurn is how long nobody may receive after a helper left, before the
 	// receiving goroutine does again. Short beside the delay of acknowledgements.
 	idleTurn = time.Millisecond
@@ -46,6 +50,7 @@ const (
 type receiveTurn struct {
 	helpful  bool
 	free     chan struct{} // the turn, when nobody has it
+	manual   chan struct{} // free, with Config.Manual: who waits takes it; else nil
 	asked    atomic.Bool   // someone would help
 	loans    atomic.Uint64 // how often someone did
 	offered  chan struct{} // one token: it may be borrowed now
@@ -53,6 +58,7 @@ type receiveTurn struct {
 	pauses   atomic.Int32  // waits left without help
 	luck     int           // how often help paid, of late; of who has the turn
 	left     ack.Instant   // when the last helper left; 0: nobody did since it was lent
+	batchAt  ack.Instant   // when the last batch began
 }
 
 // take waits for the turn, give passes it on.
@@ -79,9 +85,13 @@ func (r *receiveTurn) judge(absence time.Duration) {
 	}
 }
 
-func (r *receiveTurn) init(helpful bool) {
+func (r *receiveTurn) init(helpful, manual bool) {
 	r.helpful, r.luck = helpful, mostLuck/2
 	r.free = make(chan struct{}, 1)
+	if manual {
+		r.manual = r.free
+		r.give()
+	}
 	r.offered, r.returned = make(chan struct{}, 1), make(chan struct{}, 1)
 }
 
@@ -97,10 +107,12 @@ func (c *Config) helpful() bool {
 }
 
 // Help receives and sends on the calling goroutine, callbacks included, until
-// ready, or until nothing came for a moment. It is for who waits for what a peer
-// sends, before sleeping: that another goroutine receives, and wakes this one for
-// every message, costs more than the message. It returns at once if help is not
-// welcome, or someone else receives; after that, HelpWanted says when to try again.
+// ready, or until nothing came for a moment. It asks ready after every batch of
+// datagrams, and returns after a while even if they never end. It is for who waits
+// for what a peer sends, before sleeping: that another goroutine receives, and wakes
+// this one for every message, costs more than the message. It returns at once if
+// help is not welcome, or someone else receives; after that, HelpWanted says when to
+// try again.
 //
 // A helper that comes again soon finds the turn where it was left. Who does not,
 // or knows of others who wait, calls HelpEnds.
@@ -118,26 +130,29 @@ func (e *Endpoint) Help(ready func() bool) {
 		r.asked.Store(true)
 		return
 	}
+	defer r.give()
 	r.loans.Add(1)
+	began := e.now()
 	if r.left != 0 {
-		r.judge(e.now().Sub(r.left))
+		r.judge(began.Sub(r.left))
+		r.left = 0
 	}
-	some := true
-	for some && !ready() {
+	for !ready() {
 		n, err := e.poller.Poll(e.datagrams, helpPatience)
 		if err == nil && n > 0 {
 			err = e.take(n)
 		}
-		some = n > 0 && err == nil // an error will be met again by the receiving goroutine
+		if n == 0 || err != nil { // which the receiving goroutine will meet again
+			r.judge(idleTurn)
+			leave(r.returned)
+			return
+		}
+		if r.batchAt.Sub(began) >= helpMost {
+			leave(r.returned)
+			return
+		}
 	}
-	if some {
-		r.left = e.now()
-	} else {
-		r.left = 0
-		r.judge(idleTurn)
-		leave(r.returned)
-	}
-	r.give()
+	r.left = e.now()
 }
 
 // Helpful reports whether Help does something.

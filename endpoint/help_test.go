@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/dgrdma/dgrdma/frame"
+	"github.com/dgrdma/dgrdma/transport"
 	"github.com/dgrdma/dgrdma/transport/simnet"
 )
 
@@ -214,6 +215,48 @@ func TestCopied(t *testing.T) {
 			if !bytes.Equal(p.memB.Bytes()[:n], want) {
 				t.Errorf("%d bytes: not those that were posted", n)
 			}
+		}
+	})
+}
+
+// TestHelpIsBounded: a helper whose caller waits for something else, too, sees it
+// though datagrams that are none of its business come all the time; and returns
+// after a while if it was not told of that (attack A1, SECURITY.md).
+func TestHelpIsBounded(t *testing.T) {
+	const each, limit = time.Millisecond, 5 * time.Millisecond
+	synctest.Test(t, func(t *testing.T) {
+		p, w, write := engagedPair(t)
+		defer p.close()
+		junk := p.net.Attach(transport.SimAddr(9), simnet.Config{})
+		to, stop := addrB, make(chan struct{})
+		defer close(stop)
+		go func() {
+			for {
+				select {
+				case <-stop:
+					return
+				case <-time.After(each):
+					junk.Send([]transport.Outgoing{{To: &to, Buf: make([]byte, 40)}})
+				}
+			}
+		}()
+		ctx, cancel := context.WithTimeout(context.Background(), limit)
+		defer cancel()
+		began := time.Now()
+		p.b.Help(func() bool { return ctx.Err() != nil })
+		if took := time.Since(began); took < limit || took > limit+each {
+			t.Errorf("a helper saw the end of %v after %v", limit, took)
+		}
+		began = time.Now()
+		p.b.Help(func() bool { return time.Since(began) > time.Minute })
+		if took := time.Since(began); took < helpMost || took > helpMost+each {
+			t.Errorf("a helper that waits for ever stayed %v, want %v", took, helpMost)
+		}
+		own := w.byOwn.Load()
+		began = time.Now()
+		write()
+		if took := time.Since(began); took >= idleTurn/2 || w.byOwn.Load() != own+1 {
+			t.Errorf("after it left, the endpoint received after %v", took)
 		}
 	})
 }

@@ -137,6 +137,7 @@ const fullBatch = 64
 func (e *Endpoint) take(n int) (err error) {
 	e.batching.Store(true)
 	now := e.now()
+	e.receiving.batchAt = now
 	for total := n; n > 0; total += n {
 		for i := range n {
 			e.receive(now, &e.datagrams[i])
@@ -154,12 +155,39 @@ func (e *Endpoint) take(n int) (err error) {
 
 // Poll drives an endpoint with [Config.Manual]: it takes what has come, acts on
 // what is due, sends, and calls Done, without waiting, and returns how many
-// datagrams it found at first. One goroutine at a time may call it.
+// datagrams it found at first: none if another goroutine is at it. After Close it
+// returns ErrClosed.
 func (e *Endpoint) Poll() (int, error) {
 	if !e.cfg.Manual {
 		panic("BUG: Poll of an endpoint that has goroutines; set Config.Manual")
 	}
-	n, err := e.poller.Poll(e.datagrams, 0)
+	if !e.receiving.tryTake() {
+		select {
+		case <-e.stop:
+			return 0, ErrClosed
+		default:
+			return 0, nil
+		}
+	}
+	defer e.receiving.give()
+	return e.progress(0)
+}
+
+// drive does what Poll does, for a caller that waits and has just taken the turn to
+// receive.
+func (e *Endpoint) drive() {
+	defer e.receiving.give()
+	wait := min(helpPatience, max(0, ack.Instant(e.armed.Load()).Sub(e.now())))
+	if e.pending.Load() || len(e.wake) > 0 {
+		wait = 0
+	}
+	e.progress(wait) // who waits hears of an error, as all do whose work it ends
+}
+
+// progress takes a batch of datagrams, for which it waits no longer than wait, and
+// does what else is due. The caller has the turn to receive.
+func (e *Endpoint) progress(wait time.Duration) (int, error) {
+	n, err := e.poller.Poll(e.datagrams, wait)
 	if err == nil && n > 0 {
 		err = e.take(n)
 	}

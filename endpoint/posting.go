@@ -76,11 +76,11 @@ func (c *Conn) post(t *Transaction, done func(*Transaction, error), waiter chan 
 	return nil
 }
 
-// Write posts a transaction and waits until it is done. The context bounds the
-// time it waits in the queue; once its first frame left, frames may be sent
+// Write posts a transaction and waits until it is done. With a context that is done
+// it sends nothing. The context bounds the time it waits in the queue; once its first frame left, frames may be sent
 // again from the caller's bytes, so Write returns when it is done: acknowledged,
-// or failed because the peer is down, which takes GiveUp at most. Done must be
-// nil.
+// or failed because the peer is down, which takes GiveUp at most. With
+// [Config.Manual] it polls meanwhile. Done must be nil.
 func (c *Conn) Write(ctx context.Context, t *Transaction) error {
 	if t.Done != nil {
 		panic("BUG: Write of a transaction with Done set")
@@ -88,6 +88,10 @@ func (c *Conn) Write(ctx context.Context, t *Transaction) error {
 	waiter := t.waiter
 	if waiter == nil {
 		waiter = make(chan error, 1)
+	}
+	e := c.ep
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
 	}
 	for waited := false; ; waited = true {
 		err := c.post(t, nil, waiter, anyLife)
@@ -105,17 +109,27 @@ func (c *Conn) Write(ctx context.Context, t *Transaction) error {
 		case <-c.Done():
 		case <-ctx.Done():
 			return context.Cause(ctx)
+		case <-e.receiving.manual:
+			e.drive()
 		}
 	}
-	select {
-	case err := <-waiter:
-		return err
-	case <-ctx.Done():
+	for expired := ctx.Done(); ; {
+		turn := e.receiving.manual
+		if turn != nil && (len(waiter) > 0 || expired != nil && ctx.Err() != nil) {
+			turn = nil // which select might choose
+		}
+		select {
+		case err := <-waiter:
+			return err
+		case <-expired:
+			if c.withdraw(t) {
+				return context.Cause(ctx)
+			}
+			expired = nil
+		case <-turn:
+			e.drive()
+		}
 	}
-	if c.withdraw(t) {
-		return context.Cause(ctx)
-	}
-	return <-waiter
 }
 
 // withdraw takes a transaction back of which nothing was sent.
@@ -134,6 +148,17 @@ func (c *Conn) withdraw(t *Transaction) bool {
 // isPosted reports whether t is in the list, as opposed to on its way to Done.
 // Guarded by mu.
 func (c *Conn) isPosted(t *Transaction) bool { return t.prev != nil || c.posted.head == t }
+
+// drain returns a channel that is closed when nothing is posted any more, or nil if
+// nothing is.
+func (c *Conn) drain() <-chan struct{} {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.posted.n > 0 && c.drained == nil {
+		c.drained = make(chan struct{})
+	}
+	return c.drained
+}
 
 // roomMade tells who waits for the queue. Guarded by mu.
 func (c *Conn) roomMade() {

@@ -57,7 +57,8 @@ func (w *watchers) remove(ch chan struct{}) {
 
 // Wait blocks until ready says yes to the word at addr, and returns that word.
 // It looks at once and after every write of the word. A word that is ready
-// wins over a context that is done.
+// wins over a context that is done. It does not poll for an endpoint with
+// [Config.Manual]: another goroutine must.
 func (r *Region) Wait(ctx context.Context, addr uint32, ready func(word uint32) bool) (uint32, error) {
 	if uint64(addr)+4 > r.Size() {
 		return 0, ErrBounds

@@ -1,0 +1,312 @@
+package endpoint
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/dgrdma/dgrdma/frame"
+	"github.com/dgrdma/dgrdma/transport"
+	"github.com/dgrdma/dgrdma/transport/simnet"
+)
+
+// gated is a wire whose Poll, when it found datagrams, calls a function before it
+// returns.
+type gated struct {
+	*simnet.Conn
+	found func()
+}
+
+func (g *gated) Poll(dst []transport.Datagram, wait time.Duration) (int, error) {
+	n, err := g.Conn.Poll(dst, wait)
+	if n > 0 && g.found != nil {
+		g.found()
+	}
+	return n, err
+}
+
+// hookedMemory calls a function in Admit and one in Complete.
+type hookedMemory struct {
+	*Region
+	admit, complete func()
+}
+
+func (h *hookedMemory) Admit(src frame.EndpointID, m *frame.Message) ([]byte, error) {
+	if h.admit != nil {
+		h.admit()
+	}
+	return h.Region.Admit(src, m)
+}
+
+func (h *hookedMemory) Complete(src frame.EndpointID, m *frame.Message) {
+	if h.complete != nil {
+		h.complete()
+	}
+	h.Region.Complete(src, m)
+}
+
+// manualReceiver is an endpoint without goroutines to which a stranger, already
+// introduced as life, writes.
+func manualReceiver(t *testing.T, n *simnet.Network, mem Memory) (*gated, *Endpoint, *stranger) {
+	t.Helper()
+	wire := &gated{Conn: n.Attach(addrB, simnet.Config{Poison: true})}
+	e, err := New(wire, &Config{ID: 2, Memory: mem, Manual: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := e.Connect(Peer{ID: 1, Addr: addrA}); err != nil {
+		t.Fatal(err)
+	}
+	s := newStranger(t, n, addrA, 1, 2, addrB)
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				e.Poll()
+				time.Sleep(100 * time.Microsecond)
+			}
+		}
+	}()
+	s.greet(life)
+	s.recv(10 * time.Millisecond)
+	close(stop)
+	<-stopped
+	return wire, e, s
+}
+
+// TestManualCloseTakesTheTurn: Close waits for who polls, and nothing is placed and
+// no callback runs when it has returned (attack A17, SECURITY.md).
+func TestManualCloseTakesTheTurn(t *testing.T) {
+	for _, where := range []string{"before the batch", "in Complete"} {
+		t.Run(where, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				n := simnet.New(1)
+				defer n.Close()
+				region, _ := NewRegion(4096)
+				mem := &hookedMemory{Region: region}
+				wire, e, s := manualReceiver(t, n, mem)
+				var closed, late atomic.Bool
+				release := make(chan struct{})
+				hold := func() { <-release }
+				note := func() { late.Store(late.Load() || closed.Load()) }
+				mem.admit, mem.complete = note, note
+				if where == "before the batch" {
+					wire.found = hold
+				} else {
+					mem.complete = func() { hold(); note() }
+				}
+				s.send(7, data(life, 1, 1, 64, pattern(1, 8)))
+				polled, over := make(chan struct{}), make(chan struct{})
+				go func() { e.Poll(); close(polled) }()
+				synctest.Wait()
+				go func() {
+					e.Close()
+					closed.Store(true)
+					close(over)
+				}()
+				time.Sleep(time.Second)
+				if closed.Load() {
+					t.Error("Close returned while another goroutine was in Poll")
+				}
+				close(release)
+				<-polled
+				<-over
+				if late.Load() {
+					t.Error("memory was asked after Close")
+				}
+				if _, err := e.Poll(); !errors.Is(err, ErrClosed) {
+					t.Errorf("Poll after Close: %v, want ErrClosed", err)
+				}
+			})
+		})
+	}
+}
+
+// TestPollByTwo: a second goroutine in Poll returns at once and touches nothing
+// (attack A16, SECURITY.md).
+func TestPollByTwo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := simnet.New(1)
+		defer n.Close()
+		region, _ := NewRegion(1 << 16)
+		mem := &hookedMemory{Region: region}
+		_, e, s := manualReceiver(t, n, mem)
+		defer e.Close()
+		one, two := pattern(1, 1000), pattern(2, 1000)
+		s.send(7, data(life, 1, 1, 64, one))
+		mem.admit = func() {
+			mem.admit = nil
+			s.send(8, data(life+1, 1, 1, 4096, two))
+			second := make(chan int)
+			go func() {
+				n, err := e.Poll()
+				if err != nil {
+					t.Error(err)
+				}
+				second <- n
+			}()
+			if n := <-second; n != 0 {
+				t.Errorf("a second goroutine took %d datagrams while the first was at it", n)
+			}
+		}
+		for range 2 {
+			if n, err := e.Poll(); n != 1 || err != nil {
+				t.Errorf("Poll: %d datagrams, %v", n, err)
+			}
+		}
+		for addr, want := range map[int][]byte{64: one, 4096: two} {
+			if got := region.Bytes()[addr : addr+len(want)]; string(got) != string(want) {
+				t.Errorf("at %d: not what was written", addr)
+			}
+		}
+		if st := e.Stats(); st.Completions != 2 {
+			t.Errorf("%d completions, want 2", st.Completions)
+		}
+	})
+}
+
+// TestManualWaitersDrive: Write and Shutdown of an endpoint without goroutines end,
+// though nobody polls: for the acknowledgement, for room in the queue, for the end
+// of the context, and for the end of a peer (attack A17, SECURITY.md).
+func TestManualWaitersDrive(t *testing.T) {
+	const latency = 300 * time.Microsecond
+	manual := func(t *testing.T, cfg Config) *pair {
+		cfg.Manual = true
+		return newPair(t, pairConfig{a: cfg, link: simnet.Link{Latency: latency}})
+	}
+	within := func(t *testing.T, limit time.Duration, f func()) {
+		t.Helper()
+		began := time.Now()
+		f()
+		if took := time.Since(began); took > limit {
+			t.Errorf("took %v, want at most %v", took, limit)
+		}
+	}
+	cases := []struct {
+		name string
+		run  func(t *testing.T)
+	}{
+		{"write", func(t *testing.T) {
+			p := manual(t, Config{})
+			defer p.close()
+			for i := range 5 {
+				// The first waits for the introduction, too.
+				within(t, 10*latency+helloFirst, func() {
+					if err := p.toB.Write(context.Background(), write(64, pattern(i, 50_000), 0, uint32(i+1))); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			if got := p.memB.Load32(0); got != 5 {
+				t.Errorf("word %d, want 5", got)
+			}
+		}},
+		{"room", func(t *testing.T) {
+			p := manual(t, Config{Queue: 1})
+			defer p.close()
+			done := false
+			x := write(64, pattern(1, 100), 0, 1)
+			x.Done = func(*Transaction, error) { done = true }
+			if err := p.toB.Post(x); err != nil {
+				t.Fatal(err)
+			}
+			if err := p.toB.Write(context.Background(), write(64, pattern(1, 100), 0, 2)); err != nil || !done {
+				t.Errorf("%v; the one before it is done: %v", err, done)
+			}
+		}},
+		{"context", func(t *testing.T) {
+			p := manual(t, Config{})
+			defer p.close()
+			p.net.Link(addrA, addrB, simnet.Link{Down: true})
+			ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
+			defer cancel()
+			within(t, 50*time.Millisecond+helpPatience, func() {
+				if err := p.toB.Write(ctx, write(64, nil, 0, 1)); !errors.Is(err, context.DeadlineExceeded) {
+					t.Error(err)
+				}
+			})
+		}},
+		{"peer down", func(t *testing.T) {
+			p := manual(t, Config{GiveUp: 300 * time.Millisecond})
+			defer p.close()
+			if err := p.toB.Write(context.Background(), write(64, nil, 0, 1)); err != nil {
+				t.Fatal(err)
+			}
+			p.net.Link(addrA, addrB, simnet.Link{Down: true})
+			within(t, 400*time.Millisecond, func() {
+				ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
+				defer cancel() // begun: it is not taken back
+				if err := p.toB.Write(ctx, write(64, nil, 0, 1)); !errors.Is(err, ErrPeerDown) {
+					t.Error(err)
+				}
+			})
+		}},
+		{"shutdown", func(t *testing.T) {
+			p := manual(t, Config{})
+			defer p.close()
+			done := 0
+			for i := range 20 {
+				x := write(uint32(4096+1000*i), pattern(i, 1000), 0, 1)
+				x.Done = func(_ *Transaction, err error) {
+					if err == nil {
+						done++
+					}
+				}
+				if err := p.toB.Post(x); err != nil {
+					t.Fatal(err)
+				}
+			}
+			within(t, 20*latency+helloFirst, func() {
+				if err := p.a.Shutdown(context.Background()); err != nil || done != 20 {
+					t.Errorf("%v, %d of 20 done", err, done)
+				}
+			})
+		}},
+		{"several", func(t *testing.T) {
+			p := manual(t, Config{Queue: 3})
+			defer p.close()
+			var wg sync.WaitGroup
+			for g := range 4 {
+				wg.Go(func() {
+					for i := range 10 {
+						if err := p.toB.Write(context.Background(), write(uint32(4096*(g+1)), pattern(i, 2000), uint32(4*g), uint32(i+1))); err != nil {
+							t.Error(err)
+						}
+					}
+				})
+			}
+			wg.Go(func() { // and one who polls
+				for range 100 {
+					p.a.Poll()
+					time.Sleep(latency / 3)
+				}
+			})
+			within(t, time.Second, wg.Wait)
+			for g := range 4 {
+				if got := p.memB.Load32(uint32(4 * g)); got != 10 {
+					t.Errorf("word %d is %d, want 10", g, got)
+				}
+			}
+		}},
+		{"closed meanwhile", func(t *testing.T) {
+			p := manual(t, Config{})
+			defer p.close()
+			p.net.Link(addrA, addrB, simnet.Link{Down: true})
+			time.AfterFunc(time.Millisecond, func() { p.a.Close() })
+			if err := p.toB.Write(context.Background(), write(64, nil, 0, 1)); !errors.Is(err, ErrClosed) {
+				t.Error(err)
+			}
+		}},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) { synctest.Test(t, c.run) })
+	}
+}
