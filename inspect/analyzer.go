@@ -58,6 +58,9 @@ func (a *Analyzer) Add(p *dissect.Packet) {
 	} else {
 		s.rest = f.Rest()
 	}
+	if !ok && p.Cut() && p.Length >= frame.HeaderSize {
+		return // cut within its header
+	}
 	if !ok || s.Src == 0 || s.Dst == 0 {
 		c.Malformed++
 		if a.firstMalformed == 0 {

@@ -10,8 +10,8 @@ import (
 // without having heard of later ones. Ours wait 5 ms, the others 200 ms.
 const shortestTimeout = 2 * time.Millisecond
 
-// atOnce is how soon after a frame that came late its copy must come to be a
-// duplicate made by the network: the sender had a reason already.
+// atOnce is how soon after a frame that came late its copy must come to be none
+// that the sender had a reason for, which it has already.
 const atOnce = 20 * time.Microsecond
 
 // message takes a frame with messages.
@@ -20,35 +20,53 @@ func (f *flow) message(s *seen) {
 	if !ok {
 		return
 	}
-	mark := print(&s.messages[0])
+	first := briefOf(&s.messages[0])
 	x := f.ids.known(w)
 	switch {
 	case x == nil && !f.ids.fresh(w):
 		f.tooOld++
 	case x == nil, x.state == slotMissing, x.state == slotOther:
-		f.firstSight(s, w, mark)
-	case x.print != mark:
-		f.conflict(s, mark)
-	default:
+		f.firstSight(s, w, first)
+	case x.brief == first:
 		f.again(s, x)
+	case f.postedAgain(s, x, first):
+		if f.live++; f.firstLive == 0 {
+			f.firstLive = s.record
+		}
+		f.sentAgain(s, x)
+	default:
+		f.conflict(s, first)
 	}
 }
 
+// postedAgain reports whether a frame under the id of x is x as OpenCPI's first
+// C++ driver sends it again once its request was posted again: it has the header
+// that the request has by then, whose transaction has frames of its own. The first
+// frames of another life look alike, but their ids were acknowledged before.
+func (f *flow) postedAgain(s *seen, x *slot, m brief) bool {
+	return m.place == x.brief.place && int32(m.txn-x.brief.txn) > 0 && f.tx.any && int32(f.tx.newest-m.txn) >= 0 &&
+		!(x.acked && firstOfLife(s))
+}
+
+// firstOfLife reports whether a frame can be one of the first that OpenCPI's
+// implementations send: they begin with id 1 and transaction 1.
+func firstOfLife(s *seen) bool { return s.Seq <= 8 && s.messages[0].Txn <= 8 }
+
 // conflict takes a frame that has the id of another one.
-func (f *flow) conflict(s *seen, mark uint32) {
+func (f *flow) conflict(s *seen, first brief) {
 	f.conflicts++
 	if f.firstConflict == 0 {
 		f.firstConflict = s.record
 	}
-	if low := s.Seq <= 8 && s.messages[0].Txn <= 8; low || f.strays.note(s.Seq, s.record, s.at) {
+	if firstOfLife(s) || f.strays.note(s.Seq, s.record, s.at) {
 		f.conflicts = max(f.conflicts-max(f.strays.n, 1), 0)
 		f.restart(s, 0, "ids began anew, with other content")
-		f.firstSight(s, f.ids.newest, mark)
+		f.firstSight(s, f.ids.newest, first)
 	}
 }
 
 // firstSight takes a frame that was not seen before.
-func (f *flow) firstSight(s *seen, w ack.Wide, mark uint32) {
+func (f *flow) firstSight(s *seen, w ack.Wide, first brief) {
 	x := f.ids.at(w)
 	acked := x.state == slotMissing && x.acked && x.id == w
 	late := w != f.ids.newest
@@ -58,7 +76,7 @@ func (f *flow) firstSight(s *seen, w ack.Wide, mark uint32) {
 	}
 	*x = slot{
 		id: w, state: slotMessage, late: late, sent: 1, record: s.record, last: s.record, firstAt: s.at, lastAt: s.at,
-		print: mark, ackStart: s.AckStart, ackCount: s.AckCount,
+		brief: first, ackStart: s.AckStart, ackCount: s.AckCount,
 	}
 	f.firsts++
 	f.dataFirst += s.data
@@ -67,9 +85,15 @@ func (f *flow) firstSight(s *seen, w ack.Wide, mark uint32) {
 	b.Data += s.data
 	f.points.add(Point{At: s.at, Height: f.height(w), Record: s.record})
 	for i := range s.messages {
-		if m := &s.messages[i]; f.tx.message(m, s.record, s.at) && x.endings < 255 {
+		m := &s.messages[i]
+		if f.tx.message(m, s.record, s.at) && x.endings < 255 {
 			x.ending = m.Txn
 			x.endings++
+		}
+		if m.Count == 0 && m.Len > 0 {
+			if f.uncounted++; f.firstUncounted == 0 {
+				f.firstUncounted = s.record
+			}
 		}
 	}
 	f.setInFlight(s.at, f.inFlight+1)
@@ -86,7 +110,6 @@ func (f *flow) firstSight(s *seen, w ack.Wide, mark uint32) {
 
 // again takes another copy of a frame.
 func (f *flow) again(s *seen, x *slot) {
-	b := f.series.at(s.at)
 	sameHeader := s.AckStart == x.ackStart && s.AckCount == x.ackCount
 	overtaken := f.ackedSent > x.last
 	patience := shortestTimeout
@@ -95,11 +118,17 @@ func (f *flow) again(s *seen, x *slot) {
 	}
 	if sameHeader && !overtaken && s.at-x.lastAt < patience {
 		f.duplicates++
-		b.Duplicates++
+		f.series.at(s.at).Duplicates++
 		f.mark(markDuplicate, Mark{At: s.at, ID: x.id.Seq(), Height: f.height(x.id), Record: s.record})
 		return
 	}
+	f.sentAgain(s, x)
+}
+
+// sentAgain takes a copy that the sender made.
+func (f *flow) sentAgain(s *seen, x *slot) {
 	f.resent++
+	b := f.series.at(s.at)
 	b.Resent++
 	b.ResentData += s.data
 	if f.firstCopy == 0 {

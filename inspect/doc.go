@@ -24,11 +24,14 @@
 // if the capture was taken at the sender.
 //
 // Frame ids are followed over their wrap. The fields of a frame's first message
-// tell a frame that is sent again from another one under the same id. A copy is
-// taken for a duplicate made by the network if it repeats the acknowledgement
-// too, and comes before its sender can have had a reason: no timeout is shorter
-// than two milliseconds, and nothing that was sent after the copy before it was
-// acknowledged yet. All other copies were sent again.
+// tell a frame that is sent again from another one under the same id. A copy
+// came at once, and is called a duplicate, if it repeats the acknowledgement too,
+// and comes before its sender can have had a reason: no timeout is shorter than
+// two milliseconds, and nothing that was sent after the copy before it was
+// acknowledged yet. The network made it, unless the sender is OpenCPI's first C++
+// driver, which repeats some frames too early. All other copies were sent again.
+// So was one with the transaction id of a later frame and the same place: that
+// driver sends what a request says by then.
 //
 // A restart is seen by an introduction of a life that was not known before, or
 // by ids that begin anew with other content.

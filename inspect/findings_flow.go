@@ -22,6 +22,10 @@ func (f *flow) aboutLoss(c *findings) {
 		c.add(Warning, "sent again", f.resent, []int{f.firstCopy}, "%s of %s from %s to %s %s sent again, %s in all: %s of what was sent.%s",
 			Grouped(int64(f.resentIDs)), count(firsts, "frame"), from, to, wasWere(f.resentIDs), count(f.resent, "copy"), percent(f.resent, f.resent+firsts), text)
 	}
+	if n := f.live; n > 0 {
+		c.add(Warning, "live header", n, []int{f.firstLive}, "%s from %s %s the transaction id of a later frame: OpenCPI's first C++ driver sends again "+
+			"what a request says by then, and it was posted again. Receivers that compare refuse such a copy.", count(n, "copy"), from, has(n))
+	}
 	f.aboutWorst(c, from)
 	if f.acked > 0 && f.unacked > 0 {
 		s := Warning
@@ -75,14 +79,16 @@ func (f *flow) aboutWorst(c *findings, from string) {
 		if s.sent < 3 && f.resentIDs > told {
 			break // copies are told in sum
 		}
-		head := fmt.Sprintf("Frame %d of %s was sent %s within %s", s.id.Seq(), from, times(int(s.sent)), Span(s.lastAt-s.firstAt))
+		head := fmt.Sprintf("Frame %d of %s was sent %s within %s", s.id.Seq(), from, times(int(s.sent)), elapsed(s.firstAt, s.lastAt))
 		records := []int{s.record, s.last}
 		switch {
+		case s.given:
+			c.add(Warning, "frame", 0, records, "%s; it was not acknowledged before the sender began anew.", head)
 		case s.early:
 			c.add(Warning, "frame", 0, []int{s.record, s.ackIn, s.last},
-				"%s; its first acknowledgement, %s after the frame, was lost or came too late.", head, Span(s.ackedAt-s.firstAt))
+				"%s; its first acknowledgement, %s after the frame, was lost or came too late.", head, elapsed(s.firstAt, s.ackedAt))
 		case s.acked:
-			c.add(Warning, "frame", 0, records, "%s; it was acknowledged %s after the last time, and never before.", head, Span(s.ackedAt-s.lastAt))
+			c.add(Warning, "frame", 0, records, "%s; it was acknowledged %s after the last time, and never before.", head, elapsed(s.lastAt, s.ackedAt))
 		case f.acked > 0:
 			c.add(Problem, "frame", 0, records, "%s; it was never acknowledged.", head)
 		}
@@ -103,7 +109,12 @@ func (f *flow) aboutOrder(c *findings) {
 		if 100*n > firsts && n > 2 {
 			s = Warning
 		}
-		c.add(s, "duplicates", n, firstMark(f, markDuplicate), "The network doubled %s from %s to %s.", count(n, "frame"), from, to)
+		if f.life != 0 { // ours repeat nothing without a reason
+			c.add(s, "duplicates", n, firstMark(f, markDuplicate), "The network doubled %s from %s to %s.", count(n, "frame"), from, to)
+			break
+		}
+		c.add(s, "duplicates", n, firstMark(f, markDuplicate), "%s from %s to %s came twice at once, too soon for a timeout: "+
+			"the network doubled them, or the sender is OpenCPI's first C++ driver, which repeats some frames too early.", count(n, "frame"), from, to)
 	}
 	if n := f.late; n > 0 {
 		c.add(Note, "late", n, firstMark(f, markLate), "%s from %s to %s came after later ones: the network changed their order, "+
@@ -111,7 +122,7 @@ func (f *flow) aboutOrder(c *findings) {
 	}
 	if n := f.conflicts; n > 0 {
 		c.add(Warning, "id used twice", n, []int{f.firstConflict}, "%s from %s %s the id of another one: an old frame that the network held back, "+
-			"or a sender that began anew.", count(n, "frame"), from, has(n))
+			"a sender that began anew, or OpenCPI's first C++ driver, which sends again what a request says by then.", count(n, "frame"), from, has(n))
 	}
 	if n := f.tooOld; n > 0 {
 		c.add(Note, "stray", n, nil, "%s from %s %s an id far from all others: old ones that the network held back?", count(n, "frame"), from,
@@ -157,6 +168,11 @@ func (f *flow) aboutPeer(c *findings) {
 	if f.nRestart > told {
 		c.add(Warning, "restart", f.nRestart, nil, "%s began anew %s in all.", capital(from), times(f.nRestart))
 	}
+	if n := f.uncounted; n > 0 {
+		c.add(Warning, "count 0", n, []int{f.firstUncounted}, "%s from %s to %s %s data under the count 0, as OpenCPI's first C++ driver sends "+
+			"a transaction of one message: OpenCPI's first driver and its hardware, when they receive it, write the completion word and drop the data.",
+			count(n, "message"), from, to, has(n))
+	}
 	f.aboutWindow(c, from, to, firsts)
 }
 
@@ -165,9 +181,13 @@ func (f *flow) aboutWindow(c *findings, from, to string, firsts int) {
 	if f.inFlightMost < 2 || f.atMost < windowSeen || float64(f.atMost*f.inFlightMost) < windowShare*float64(firsts) || ack < time.Microsecond {
 		return
 	}
-	rate := float64(f.inFlightMost) * float64(f.dataFirst) / float64(firsts) / ack.Seconds()
+	frames := float64(f.inFlightMost) / ack.Seconds()
+	rate := Grouped(int64(frames)) + " frames"
+	if f.dataFirst >= int64(firsts) { // else they give buffers back
+		rate = Size(frames * float64(f.dataFirst) / float64(firsts))
+	}
 	c.add(Note, "window", f.atMost, nil, "A window of %d limits throughput from %s to %s to about %s/s: never more frames were in flight, "+
-		"so many were %s, and acknowledgements take %s (median).", f.inFlightMost, from, to, Size(rate), times(f.atMost), Span(ack))
+		"so many were %s, and acknowledgements take %s (median).", f.inFlightMost, from, to, rate, times(f.atMost), Span(ack))
 }
 
 func capital(s string) string { return string(s[0]-'a'+'A') + s[1:] }

@@ -51,6 +51,8 @@ type flow struct {
 	firsts                            int   // frames with messages, seen for the first time
 	data, dataFirst                   int64 // all copies, and the first of each
 	resent, resentIDs, duplicates     int
+	live                              int // resent, under the transaction id of a later frame
+	uncounted                         int // messages with data under the count 0
 	late, tooOld, conflicts           int
 	missing, missingAcked             int
 	acked, unacked, pending           int
@@ -62,7 +64,8 @@ type flow struct {
 	firstUnacked                      slot
 	firstMissing, firstMissingAcked   slot
 	firstConflict                     int
-	firstCopy                         int // record
+	firstCopy, firstLive              int // records
+	firstUncounted                    int
 
 	ids      ids
 	base     ack.Wide // the id whose height is raised
@@ -114,12 +117,19 @@ func isIntroduction(s *seen) bool {
 
 var seed = maphash.MakeSeed()
 
-// print condenses the first message: what tells a frame sent again from another
+// brief is the first message in brief: what tells a frame sent again from another
 // one under the same id. Data may be cut away, and padding changes.
-func print(m *frame.Message) uint32 {
+type brief struct {
+	txn, word uint32
+	place     uint32 // condenses all else
+}
+
+func briefOf(m *frame.Message) brief {
+	rest := *m
+	rest.Txn, rest.CompletionValue = 0, 0
 	var b [frame.MessageHeaderSize]byte
-	m.Put(b[:])
-	return uint32(maphash.Bytes(seed, b[:]))
+	rest.Put(b[:])
+	return brief{m.Txn, m.CompletionValue, uint32(maphash.Bytes(seed, b[:]))}
 }
 
 func (f *flow) add(s *seen) {

@@ -35,6 +35,7 @@ type slot struct {
 	acked bool
 	late  bool // came after later ones
 	early bool // a copy left after the first acknowledgement was captured
+	given bool // up, when its sender began anew
 	// endings is how many transactions had their last message here, up to
 	// ending.
 	endings  uint8
@@ -44,9 +45,9 @@ type slot struct {
 	ackIn    int    // record of the first acknowledgement
 	ackedAt  time.Duration
 	ending   uint32
-	print    uint32 // of the first message
-	record   int    // of the first copy; of a missing one, what came in its place
-	last     int    // of the last copy
+	brief    brief
+	record   int // of the first copy; of a missing one, what came in its place
+	last     int // of the last copy
 	firstAt  time.Duration
 	lastAt   time.Duration
 }

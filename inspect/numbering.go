@@ -51,24 +51,14 @@ func (f *flow) place(s *seen) (w ack.Wide, ok bool) {
 // anew reports whether a frame looks like the first ones that OpenCPI's
 // implementations send.
 func (f *flow) anew(s *seen) bool {
-	return len(s.messages) > 0 && s.Seq <= 8 && s.messages[0].Txn <= 8 && f.tx.any && f.tx.firstID+8 < f.newestTxn()
-}
-
-func (f *flow) newestTxn() uint32 {
-	if t := f.tx.open.last; t != nil {
-		return t.ID
-	}
-	if t := f.tx.waiting.last; t != nil {
-		return t.ID
-	}
-	return f.tx.firstID
+	return len(s.messages) > 0 && firstOfLife(s) && f.tx.any && f.tx.firstID+8 < f.tx.newest
 }
 
 // leap begins a numbering that several frames agree on. If transactions go on,
 // the capture lost a long piece; else the sender began anew.
 func (f *flow) leap(s *seen, w ack.Wide) {
 	f.tooOld -= straysBelieved - 1
-	if len(s.messages) > 0 && f.tx.any && int32(s.messages[0].Txn-f.newestTxn()) < 0 {
+	if len(s.messages) > 0 && f.tx.any && int32(s.messages[0].Txn-f.tx.newest) < 0 {
 		f.restart(s, 0, "ids and transactions began anew")
 		return
 	}
@@ -106,7 +96,7 @@ func (f *flow) close() {
 		s := &f.ids.slots[i]
 		if s.state == slotMessage && !s.acked {
 			f.abandoned++
-			s.acked = true
+			s.acked, s.given = true, true
 		}
 		f.evict(s)
 	}

@@ -79,12 +79,14 @@ type Flow struct {
 	Firsts       int `json:"first_copies"` // frames with messages, each once
 	Resent       int `json:"resent"`       // copies that the sender made
 	ResentIDs    int `json:"resent_ids"`   // frames of which it made some
-	Duplicates   int `json:"duplicates"`   // copies that the network made
+	LiveHeaders  int `json:"live_headers"` // of the resent: under the transaction id of a later frame
+	Duplicates   int `json:"duplicates"`   // copies at once: the network's, or of a sender that repeats too early
 	Late         int `json:"late"`         // seen first after frames with later ids
 	Strays       int `json:"strays"`       // ids far from all others
 	Conflicts    int `json:"conflicts"`    // an id of another frame
 	Missing      int `json:"missing"`      // ids never seen
 	MissingAcked int `json:"missing_acked"`
+	Uncounted    int `json:"uncounted"` // messages with data under the count 0
 
 	Acked      int `json:"acked"`
 	Unacked    int `json:"unacked"`   // for good
@@ -172,6 +174,7 @@ func (f *flow) report() Flow {
 		Frames: f.frames, Bytes: f.wire, WithMessages: f.withMessages, AcksAlone: f.acksAlone, AcksCarried: f.acksCarried,
 		Introductions: f.introduction, AcksGiven: f.acksSent, Messages: f.messages, Data: f.dataFirst,
 		Firsts: f.firsts, Resent: f.resent, ResentIDs: f.resentIDs, Duplicates: f.duplicates, Late: f.late, Strays: f.tooOld,
+		LiveHeaders: f.live, Uncounted: f.uncounted,
 		Conflicts: f.conflicts, Missing: f.missing, MissingAcked: f.missingAcked,
 		Acked: f.acked, Unacked: f.unacked, Pending: f.pending, Abandoned: f.abandoned, EarlyAcked: f.earlyAcks,
 		InFlightMost: f.inFlightMost, AckTime: f.once.report(), AckTimeAgain: f.repeated.report(),

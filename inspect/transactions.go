@@ -77,6 +77,7 @@ type transactions struct {
 	spare         *transaction
 
 	firstID uint32 // of the first message of this life
+	newest  uint32
 	any     bool
 
 	begun, completed, empty int
@@ -136,7 +137,10 @@ func (x *transactions) begin(m *frame.Message, record int, at time.Duration) *tr
 	}
 	x.spare = nil
 	if !x.any {
-		x.any, x.firstID = true, m.Txn
+		x.any, x.firstID, x.newest = true, m.Txn, m.Txn
+	}
+	if int32(m.Txn-x.newest) > 0 {
+		x.newest = m.Txn
 	}
 	*t = transaction{
 		Transaction: Transaction{ID: m.Txn, Record: record, Begin: at, End: at, Of: max(int(m.Count), 1)},

@@ -47,6 +47,15 @@ func Span(d time.Duration) string {
 	return d.Round(time.Second).String()
 }
 
+// elapsed writes the time between two events of which the second came later,
+// unless the clock was set back between them.
+func elapsed(from, to time.Duration) string {
+	if to < from {
+		return "an unknown time"
+	}
+	return Span(to - from)
+}
+
 // Size writes a number of bytes.
 func Size(n float64) string {
 	for _, unit := range []string{"B", "KB", "MB", "GB"} {

@@ -74,7 +74,7 @@ func ends(f *inspect.Flow) (from, to time.Duration) {
 }
 
 var markTexts = map[string]string{
-	inspect.MarkResent: "sent again", inspect.MarkDuplicate: "doubled by the network", inspect.MarkGap: "never seen",
+	inspect.MarkResent: "sent again", inspect.MarkDuplicate: "twice at once", inspect.MarkGap: "never seen",
 	inspect.MarkLate: "came late", inspect.MarkRestart: "sender began anew",
 }
 
