@@ -77,7 +77,7 @@ func TestDecodeGolden(t *testing.T) {
   message at byte 98: transaction 1, index 2 of 2, 8 bytes at 0x8000, completion 0x1 at 0x40, type 0
 `, ""},
 		{"--json --stats " + single + " --addr 127.0.0.1:53313 --txn 2", "", "2 records, 0 of them skipped; 2 frames, 0 shown, 0 malformed, 0 cut\n"},
-		{"--json -v " + captures + "udp-flagonly.pcap --count 1", `{"record":1,"interface":0,"time":"2026-11-21T06:07:43.425585000Z","seconds":0.000000000,"wire":"udp","from":"127.0.0.1:45857","to":"127.0.0.1:54108","prefix":"0200","length":34,"captured":34,"cut":false,"kind":"write","src":1,"dst":2,"id":1,"ack_start":0,"ack_count":0,"flags":1,"messages":[{"offset":10,"txn":1,"index":1,"count":0,"addr":0,"length":0,"completion_addr":64,"completion_value":1,"type":0,"more":false}],"padding":0}` + "\n", ""},
+		{"--json -v " + captures + "udp-flagonly.pcap --count 1", `{"record":1,"interface":0,"time":"2026-11-21T06:07:43.425585000Z","seconds":0.000000000,"wire":"udp","from":"127.0.0.1:45857","to":"127.0.0.1:54108","prefix":"0200","length":34,"captured":34,"cut":false,"kind":"write","src":1,"dst":2,"id":1,"ack_start":0,"ack_count":0,"flags":1,"messages":[{"offset":10,"txn":1,"index":1,"count":0,"addr":0,"length":0,"completion_addr":64,"completion_value":1,"completes":true,"type":0,"more":false}],"padding":0}` + "\n", ""},
 	} {
 		t.Run(strings.ReplaceAll(c.args, captures, ""), func(t *testing.T) {
 			code, stdout, stderr := runDecode(t, nil, strings.Fields(c.args)...)

@@ -62,7 +62,8 @@
 //	  txn             transaction id
 //	  index, count    which message of how many in the transaction
 //	  addr, length    where the data goes, and how much it is
-//	  completion_addr, completion_value   unless the transaction writes none
+//	  completion_addr, completion_value
+//	  completes       false if both are 4294967295: the transaction writes none
 //	  type
 //	  more            whether the frame says that another message follows
 //	  data            hexadecimal, if Printer.Bytes is set; what was captured

@@ -71,10 +71,9 @@ func (p *Printer) jsonMessage(b []byte, m *Message) []byte {
 	b = number(b, `,"count":`, int(m.Count))
 	b = number(b, `,"addr":`, int(m.Addr))
 	b = number(b, `,"length":`, int(m.Len))
-	if m.Completes() {
-		b = number(b, `,"completion_addr":`, int(m.CompletionAddr))
-		b = number(b, `,"completion_value":`, int(m.CompletionValue))
-	}
+	b = number(b, `,"completion_addr":`, int(m.CompletionAddr))
+	b = number(b, `,"completion_value":`, int(m.CompletionValue))
+	b = boolean(b, `,"completes":`, m.Completes())
 	b = number(b, `,"type":`, int(m.Type))
 	b = boolean(b, `,"more":`, m.More)
 	if p.Bytes {
