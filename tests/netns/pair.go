@@ -148,6 +148,19 @@ func (n *Namespace) SetMTU(t testing.TB, mtu int) {
 	}
 }
 
+// SetRouteMTU has the routing table say that the way to the other side carries
+// that much only.
+func (n *Namespace) SetRouteMTU(t testing.TB, to netip.Addr, mtu int) {
+	t.Helper()
+	link, err := n.nl.LinkByName(Device)
+	if err == nil {
+		err = n.nl.RouteReplace(&netlink.Route{LinkIndex: link.Attrs().Index, Dst: network(to, to.BitLen()), MTU: mtu})
+	}
+	if err != nil {
+		t.Fatalf("give the route to %v the MTU %d: %v", to, mtu, err)
+	}
+}
+
 // SetRate lets the device send no more than that many bytes per second, with a
 // queue of that many bytes in front of it; what does not fit is lost.
 func (n *Namespace) SetRate(t testing.TB, rate, queue int) {

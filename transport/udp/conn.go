@@ -8,6 +8,7 @@ import (
 
 	"github.com/dgrdma/dgrdma/transport"
 	"github.com/dgrdma/dgrdma/transport/internal/mmsg"
+	"github.com/dgrdma/dgrdma/transport/internal/rtnl"
 )
 
 // Conn is a UDP socket. It implements [transport.Conn].
@@ -23,6 +24,7 @@ type Conn struct {
 
 	gso     atomic.Bool                    // cleared when a device refuses
 	focused atomic.Pointer[transport.Addr] // the one peer, if the socket is connected
+	routes  *rtnl.Socket                   // nil where the system does not let us ask
 
 	receiving
 	sending
@@ -49,16 +51,17 @@ func (c *Conn) Caps() transport.Caps {
 }
 
 // MTUTo implements [transport.Router]: the room for a frame on the way to a
-// peer.
+// peer, as those configured it who look after this machine.
 func (c *Conn) MTUTo(to transport.Addr) int {
-	if c.fixed {
-		return c.mtu - c.overhead()
-	}
 	ap := to.AddrPort()
-	if to.Kind() != transport.KindUDP || ap.Addr().Is4() == c.v6 {
+	if c.fixed || c.routes == nil || to.Kind() != transport.KindUDP || ap.Addr().Is6() != c.v6 {
 		return c.mtu - c.overhead()
 	}
-	return min(c.mtu, routeMTU(c.local, ap, c.mtu)) - c.overhead()
+	way, err := c.routes.WayTo(c.local.Addr(), ap.Addr())
+	if err != nil || way.MTU < leastMTU {
+		return c.mtu - c.overhead()
+	}
+	return min(c.mtu, way.MTU) - c.overhead()
 }
 
 // Focus implements [transport.Focuser]. A connected socket looks for no route:
@@ -76,27 +79,6 @@ func (c *Conn) Focus(peer transport.Addr) {
 	})
 }
 
-// routeMTU asks the kernel for the MTU of a route, if it says.
-func routeMTU(from, to netip.AddrPort, unknown int) int {
-	fd, err := open(to.Addr().Is6())
-	if err != nil {
-		return unknown
-	}
-	defer unix.Close(fd)
-	if unix.Bind(fd, sockaddr(netip.AddrPortFrom(from.Addr(), 0))) != nil || unix.Connect(fd, sockaddr(to)) != nil {
-		return unknown
-	}
-	level, option := unix.IPPROTO_IP, unix.IP_MTU
-	if to.Addr().Is6() {
-		level, option = unix.IPPROTO_IPV6, unix.IPV6_MTU
-	}
-	mtu, err := unix.GetsockoptInt(fd, level, option)
-	if err != nil || mtu < leastMTU {
-		return unknown
-	}
-	return mtu
-}
-
 // LocalAddr implements [transport.Conn].
 func (c *Conn) LocalAddr() transport.Addr { return transport.UDPAddr(c.local) }
 
@@ -107,7 +89,12 @@ func (c *Conn) Buffers() Buffers { return c.buffers }
 func (c *Conn) Offload() (gso, gro bool) { return c.gso.Load(), c.gro }
 
 // Close implements [transport.Conn].
-func (c *Conn) Close() error { return c.socket.Close() }
+func (c *Conn) Close() error {
+	if c.routes != nil {
+		c.routes.Close()
+	}
+	return c.socket.Close()
+}
 
 // Stats implements [transport.Counter].
 func (c *Conn) Stats() transport.Stats {

@@ -17,7 +17,11 @@
 // # Frame size
 //
 // Datagrams are never fragmented. The frame size is what the interface of the
-// local address carries, or less where the route to a peer does.
+// local address carries, or less where the routing table or the interface by which
+// the peer is reached says so. ICMP reports of a narrower link further away are not
+// believed, since anyone can send them: one of 56 bytes would stop a flow. Where
+// such a link really is, as with a tunnel between routers, only small frames
+// arrive: set Config.MTU, or the route's: ip route change ... mtu 1400.
 //
 // # Buffers
 //

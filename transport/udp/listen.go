@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/dgrdma/dgrdma/transport/internal/mmsg"
+	"github.com/dgrdma/dgrdma/transport/internal/rtnl"
 )
 
 // Config says how to open a socket. Its zero value has the good defaults.
@@ -66,6 +67,7 @@ func Listen(cfg Config) (*Conn, error) {
 		c.socket.Close()
 		return nil, fmt.Errorf("dgrdma: listen on UDP %v: %w", want, err)
 	}
+	c.routes, _ = rtnl.Open() // without, the interface's MTU is all that is known
 	c.makeRoom()
 	return c, nil
 }
@@ -80,8 +82,10 @@ func open(v6 bool) (int, error) {
 }
 
 func (c *Conn) setUp(fd int, want netip.AddrPort, cfg Config) error {
+	// Never fragmented, and whatever the network reports of a path's MTU is not
+	// believed: with IP_PMTUDISC_DO, one forged packet would stop a flow.
 	discover := func(level, option int) error {
-		return os.NewSyscallError("setsockopt", unix.SetsockoptInt(fd, level, option, unix.IP_PMTUDISC_DO))
+		return os.NewSyscallError("setsockopt", unix.SetsockoptInt(fd, level, option, unix.IP_PMTUDISC_PROBE))
 	}
 	var err error
 	if c.v6 {

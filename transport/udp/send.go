@@ -105,11 +105,11 @@ func (c *Conn) gather(batch []transport.Outgoing, start int, gso bool) int {
 // returns how many frames were sent or given up.
 func (c *Conn) transmit(batch []transport.Outgoing, start, end int) (int, error) {
 	s := &c.sending
-	refused := false
+	again := false
 	for i := 0; i < s.out.Len(); {
 		n, err := s.out.Send(c.socket, i)
 		if i += n; n > 0 {
-			refused = false
+			again = false
 			continue
 		}
 		frames := s.framesOf(i, end)
@@ -121,18 +121,17 @@ func (c *Conn) transmit(batch []transport.Outgoing, start, end int) (int, error)
 				c.gso.Store(false)
 				return s.first[i] - start, nil
 			}
-		case unix.ECONNREFUSED:
-			// Told of an earlier datagram; this one was not tried.
-			if !refused {
-				refused = true
-				continue
-			}
 		case unix.EBADF, unix.ENOTSOCK, unix.EFAULT, unix.ENOSYS, unix.EOPNOTSUPP:
 			return s.first[i] - start, fmt.Errorf("dgrdma: send over UDP from %v: %w", c.local, os.NewSyscallError("sendmmsg", err))
 		default:
 			if _, passing := err.(unix.Errno); !passing {
 				return s.first[i] - start, err
 			}
+		}
+		// A connected socket tells of an earlier datagram like this, or of one that
+		// a stranger invented, and has not tried this one.
+		if again = !again; again {
+			continue
 		}
 		c.sendDrops.Add(uint64(frames))
 		i++

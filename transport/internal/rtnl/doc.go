@@ -1,0 +1,10 @@
+// Package rtnl asks the kernel, through rtnetlink, by which way an address is
+// reached.
+//
+//	s, err := rtnl.Open()
+//	way, err := s.WayTo(local, peer)
+//	missing := s.Unresolved(way)
+//
+// A [Socket] belongs to the network namespace of the thread that opened it. The
+// kernel answers before the request returns, so nothing here waits.
+package rtnl

@@ -1,0 +1,139 @@
+package rtnl
+
+import (
+	"encoding/binary"
+	"errors"
+	"net/netip"
+
+	"golang.org/x/sys/unix"
+)
+
+// Way is how an address is reached.
+type Way struct {
+	Interface int        // number of the interface by which one leaves
+	Next      netip.Addr // who takes it from there: a router, or the address itself
+	// MTU is what the route, or else the interface, is said to carry by those who
+	// configured them. What packets from the network claim is not in it.
+	MTU int
+}
+
+// WayTo returns the way from a local address to another one.
+func (s *Socket) WayTo(from, to netip.Addr) (w Way, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	scope := 0
+	if zone := to.Zone(); zone != "" {
+		if scope, err = s.index(zone); err != nil {
+			return w, err
+		}
+	}
+	from, to = from.WithZone(""), to.WithZone("")
+	route, err := s.route(from, to, scope, 0)
+	if err != nil {
+		return w, err
+	}
+	w = Way{Interface: number(route, unix.RTA_OIF), Next: to}
+	if via, ok := netip.AddrFromSlice(attribute(route, unix.RTA_GATEWAY)); ok {
+		w.Next = via
+	} else if v := attribute(route, unix.RTA_VIA); len(v) > 2 { // an IPv6 router of IPv4 addresses
+		if via, ok := netip.AddrFromSlice(v[2:]); ok {
+			w.Next = via
+		}
+	}
+	if w.Interface == 0 {
+		return w, errors.New("the route has no interface")
+	}
+	if w.MTU, err = s.interfaceMTU(w.Interface, to.Is6()); err != nil {
+		return w, err
+	}
+	// The entry of the table, without what the kernel has learned about the
+	// address: that includes reports of the path's MTU, which anyone can forge.
+	if entry, err := s.route(from, to, scope, unix.RTM_F_FIB_MATCH); err == nil {
+		if mtu := number(attribute(entry, unix.RTA_METRICS), unix.RTAX_MTU); mtu > 0 {
+			w.MTU = min(w.MTU, mtu)
+		}
+	}
+	return w, nil
+}
+
+// route returns the attributes of the route to an address.
+func (s *Socket) route(from, to netip.Addr, scope int, flags uint32) ([]byte, error) {
+	bits := byte(to.BitLen())
+	fixed := [unix.SizeofRtMsg]byte{0: family(to), 1: bits, 2: bits}
+	binary.NativeEndian.PutUint32(fixed[8:], flags)
+	s.request(unix.RTM_GETROUTE, fixed[:]...)
+	s.with(unix.RTA_DST, to.AsSlice())
+	s.with(unix.RTA_SRC, from.AsSlice())
+	if scope != 0 {
+		s.with(unix.RTA_OIF, binary.NativeEndian.AppendUint32(nil, uint32(scope)))
+	}
+	b, err := s.ask()
+	if err != nil {
+		return nil, err
+	}
+	return b[min(unix.SizeofRtMsg, len(b)):], nil
+}
+
+// link returns the attributes of an interface, by number or by name.
+func (s *Socket) link(index int, name string) (fixed, attributes []byte, err error) {
+	var request [unix.SizeofIfInfomsg]byte
+	binary.NativeEndian.PutUint32(request[4:], uint32(index))
+	s.request(unix.RTM_GETLINK, request[:]...)
+	if name != "" {
+		padded := make([]byte, (len(name)+4)&^3)
+		copy(padded, name)
+		s.with(unix.IFLA_IFNAME, padded)
+	}
+	b, err := s.ask()
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(b) < unix.SizeofIfInfomsg {
+		return nil, nil, errors.New("the answer about an interface is too short")
+	}
+	return b[:unix.SizeofIfInfomsg], b[unix.SizeofIfInfomsg:], nil
+}
+
+func (s *Socket) index(name string) (int, error) {
+	fixed, _, err := s.link(0, name)
+	if err != nil {
+		return 0, err
+	}
+	return int(binary.NativeEndian.Uint32(fixed[4:])), nil
+}
+
+// interfaceMTU returns what an interface carries; of IPv6, that is what routers
+// announced on it, if it is less.
+func (s *Socket) interfaceMTU(index int, v6 bool) (int, error) {
+	_, attributes, err := s.link(index, "")
+	if err != nil {
+		return 0, err
+	}
+	mtu := number(attributes, unix.IFLA_MTU)
+	if v6 {
+		const mtu6 = 2 // DEVCONF_MTU6, of an array of 32-bit numbers
+		six := attribute(attribute(attributes, unix.IFLA_AF_SPEC), unix.AF_INET6)
+		if conf := attribute(six, unix.IFLA_INET6_CONF); len(conf) >= 4*(mtu6+1) {
+			mtu = min(mtu, int(binary.NativeEndian.Uint32(conf[4*mtu6:])))
+		}
+	}
+	return mtu, nil
+}
+
+// Unresolved reports whether the next one on the way is being looked for, or was
+// not found: what is sent to him waits in the kernel, and then is thrown away.
+func (s *Socket) Unresolved(w Way) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var fixed [unix.SizeofNdMsg]byte
+	fixed[0] = family(w.Next)
+	binary.NativeEndian.PutUint32(fixed[4:], uint32(w.Interface))
+	s.request(unix.RTM_GETNEIGH, fixed[:]...)
+	s.with(unix.NDA_DST, w.Next.AsSlice())
+	b, err := s.ask()
+	if err != nil || len(b) < unix.SizeofNdMsg {
+		return false // not known: nobody waits for him
+	}
+	const state = 8 // of struct ndmsg
+	return binary.NativeEndian.Uint16(b[state:])&(unix.NUD_INCOMPLETE|unix.NUD_FAILED) != 0
+}
