@@ -28,6 +28,15 @@ func IPv6(side int) netip.Addr {
 	return netip.AddrFrom16([16]byte{0: 0xfd, 1: 0x77, 15: byte(1 + side)})
 }
 
+// Nobody returns one of the addresses that look like neighbours of a side's and
+// belong to nobody.
+func Nobody(like netip.Addr, n int) netip.Addr {
+	b := like.AsSlice()
+	b[len(b)-1] = byte(100 + n)
+	ip, _ := netip.AddrFromSlice(b)
+	return ip
+}
+
 // NewPair joins two new namespaces by a cable, until the test ends.
 func NewPair(t testing.TB, mtu int) Pair {
 	t.Helper()

@@ -78,6 +78,10 @@ func (c *Conn) transmit() (int, error) {
 			continue
 		}
 		switch err {
+		case unix.EAGAIN:
+			// Nothing leaves the socket's buffer: the rest has no room in it either.
+			c.sendDrops.Add(uint64(s.out.Len() - i))
+			return s.out.Len(), nil
 		case unix.EBADF, unix.ENOTSOCK, unix.EFAULT, unix.ENOSYS, unix.EOPNOTSUPP:
 			return i, fmt.Errorf("dgrdma: send over Ethernet from %v: %w", c.LocalAddr(), os.NewSyscallError("sendmmsg", err))
 		}

@@ -31,9 +31,15 @@
 // KernelDrops. The limit for users without CAP_NET_ADMIN is the system's
 // net.core.rmem_max.
 //
+// The kernel keeps what is sent to a neighbour who does not answer in the send
+// buffer, for seconds. When a good part of it is in use, Send asks who is being
+// looked for, and what is for him is lost at once, so that others are served. It
+// waits for room as long as room comes; when for 100 ms nothing leaves the buffer,
+// what does not fit is lost.
+//
 // # Errors
 //
 // Listen tells what it tried, what was wrong, and what to do. What the system
 // refuses later for a passing reason (no route, a full queue, a firewall, nobody
-// there) counts as sent and in SendDrops.
+// there), and what finds no room, counts as sent and in SendDrops.
 package udp

@@ -25,6 +25,7 @@ type sending struct {
 	last  *transport.Addr // whose address is in raw
 	raw   mmsg.Name
 	first [messages]int // of the frames of each message
+	crowd
 }
 
 func (s *sending) init() {
@@ -49,6 +50,9 @@ func (c *Conn) gather(batch []transport.Outgoing, start int, gso bool) int {
 	s := &c.sending
 	s.out.Reset()
 	focused := c.focused.Load()
+	if focused == nil {
+		c.lookAtCrowd()
+	}
 	for i := start; i < len(batch); {
 		o := &batch[i]
 		if o.To != s.last {
@@ -63,6 +67,14 @@ func (c *Conn) gather(batch []transport.Outgoing, start int, gso bool) int {
 				continue
 			}
 			s.last = o.To
+		}
+		if focused == nil && s.crowded && !c.leaves(o.To) {
+			if s.out.Len() > 0 {
+				return i
+			}
+			c.sendDrops.Add(1)
+			i++
+			continue
 		}
 		length := lenInet4
 		switch {
@@ -97,6 +109,9 @@ func (c *Conn) gather(batch []transport.Outgoing, start int, gso bool) int {
 		if segments > 1 {
 			s.out.SetUint16(unix.SOL_UDP, unix.UDP_SEGMENT, uint16(size))
 		}
+		if s.given += total + messageOverhead; s.given > c.buffers.Send/lookEvery {
+			return i
+		}
 	}
 	return len(batch)
 }
@@ -121,6 +136,10 @@ func (c *Conn) transmit(batch []transport.Outgoing, start, end int) (int, error)
 				c.gso.Store(false)
 				return s.first[i] - start, nil
 			}
+		case unix.EAGAIN:
+			// Nothing leaves the socket's buffer: the rest has no room in it either.
+			c.sendDrops.Add(uint64(end - s.first[i]))
+			return end - start, nil
 		case unix.EBADF, unix.ENOTSOCK, unix.EFAULT, unix.ENOSYS, unix.EOPNOTSUPP:
 			return s.first[i] - start, fmt.Errorf("dgrdma: send over UDP from %v: %w", c.local, os.NewSyscallError("sendmmsg", err))
 		default:

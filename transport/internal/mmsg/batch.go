@@ -16,6 +16,7 @@ type Batch struct {
 	controls []byte
 	control  int
 	n, vecs  int
+	waiting
 }
 
 // NewBatch makes room for messages of altogether that many pieces, each message
@@ -28,7 +29,7 @@ func NewBatch(messages, pieces, control int) *Batch {
 }
 
 // Reset empties the batch.
-func (b *Batch) Reset() { b.n, b.vecs = 0, 0 }
+func (b *Batch) Reset() { b.n, b.vecs, b.waited = 0, 0, 0 }
 
 // Len returns the number of messages.
 func (b *Batch) Len() int { return b.n }
@@ -85,7 +86,7 @@ func (b *Batch) SetUint16(level, kind int32, value uint16) {
 
 // Send gives messages to the kernel, from the first on, and returns how many it
 // took; if that is none, why: an unix.Errno, or net.ErrClosed. It waits for room
-// in the socket's buffer.
+// in the socket's buffer; unix.EAGAIN: there is none, and waiting longer is no use.
 func (b *Batch) Send(s *Socket, first int) (int, error) {
 	if !s.Hold() {
 		return 0, net.ErrClosed
@@ -96,9 +97,10 @@ func (b *Batch) Send(s *Socket, first int) (int, error) {
 			uintptr(b.n-first), unix.MSG_DONTWAIT, 0, 0)
 		switch e {
 		case 0:
+			b.stuck = false
 			return int(n), nil
 		case unix.EAGAIN:
-			if _, err := s.wait(unix.POLLOUT, Forever); err != nil {
+			if err := b.await(s); err != nil {
 				return 0, err
 			}
 		case unix.EINTR:

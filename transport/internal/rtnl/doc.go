@@ -3,7 +3,7 @@
 //
 //	s, err := rtnl.Open()
 //	way, err := s.WayTo(local, peer)
-//	missing := s.Unresolved(way)
+//	sought := s.Neighbour(way) == rtnl.Sought
 //
 // A [Socket] belongs to the network namespace of the thread that opened it. The
 // kernel answers before the request returns, so nothing here waits.

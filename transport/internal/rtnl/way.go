@@ -14,7 +14,8 @@ type Way struct {
 	Next      netip.Addr // who takes it from there: a router, or the address itself
 	// MTU is what the route, or else the interface, is said to carry by those who
 	// configured them. What packets from the network claim is not in it.
-	MTU int
+	MTU    int
+	direct bool // nobody is looked for on that interface
 }
 
 // WayTo returns the way from a local address to another one.
@@ -43,9 +44,12 @@ func (s *Socket) WayTo(from, to netip.Addr) (w Way, err error) {
 	if w.Interface == 0 {
 		return w, errors.New("the route has no interface")
 	}
-	if w.MTU, err = s.interfaceMTU(w.Interface, to.Is6()); err != nil {
+	fixed, attributes, err := s.link(w.Interface, "")
+	if err != nil {
 		return w, err
 	}
+	w.MTU = interfaceMTU(attributes, to.Is6())
+	w.direct = binary.NativeEndian.Uint32(fixed[8:])&(unix.IFF_NOARP|unix.IFF_LOOPBACK) != 0
 	// The entry of the table, without what the kernel has learned about the
 	// address: that includes reports of the path's MTU, which anyone can forge.
 	if entry, err := s.route(from, to, scope, unix.RTM_F_FIB_MATCH); err == nil {
@@ -104,11 +108,7 @@ func (s *Socket) index(name string) (int, error) {
 
 // interfaceMTU returns what an interface carries; of IPv6, that is what routers
 // announced on it, if it is less.
-func (s *Socket) interfaceMTU(index int, v6 bool) (int, error) {
-	_, attributes, err := s.link(index, "")
-	if err != nil {
-		return 0, err
-	}
+func interfaceMTU(attributes []byte, v6 bool) int {
 	mtu := number(attributes, unix.IFLA_MTU)
 	if v6 {
 		const mtu6 = 2 // DEVCONF_MTU6, of an array of 32-bit numbers
@@ -117,12 +117,23 @@ func (s *Socket) interfaceMTU(index int, v6 bool) (int, error) {
 			mtu = min(mtu, int(binary.NativeEndian.Uint32(conf[4*mtu6:])))
 		}
 	}
-	return mtu, nil
+	return mtu
 }
 
-// Unresolved reports whether the next one on the way is being looked for, or was
-// not found: what is sent to him waits in the kernel, and then is thrown away.
-func (s *Socket) Unresolved(w Way) bool {
+// Neighbour is what the kernel knows of the next one on a way.
+type Neighbour uint8
+
+const (
+	Unknown Neighbour = iota // nothing: the next packet has the kernel look for him
+	Sought                   // packets wait until he answers, or for some seconds
+	Found                    // packets leave
+)
+
+// Neighbour returns what the kernel knows of the next one on the way.
+func (s *Socket) Neighbour(w Way) Neighbour {
+	if w.direct {
+		return Found
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var fixed [unix.SizeofNdMsg]byte
@@ -132,8 +143,14 @@ func (s *Socket) Unresolved(w Way) bool {
 	s.with(unix.NDA_DST, w.Next.AsSlice())
 	b, err := s.ask()
 	if err != nil || len(b) < unix.SizeofNdMsg {
-		return false // not known: nobody waits for him
+		return Unknown
 	}
-	const state = 8 // of struct ndmsg
-	return binary.NativeEndian.Uint16(b[state:])&(unix.NUD_INCOMPLETE|unix.NUD_FAILED) != 0
+	const offState = 8 // of struct ndmsg
+	switch state := binary.NativeEndian.Uint16(b[offState:]); {
+	case state&unix.NUD_INCOMPLETE != 0:
+		return Sought
+	case state == unix.NUD_NONE || state&unix.NUD_FAILED != 0:
+		return Unknown
+	}
+	return Found
 }
