@@ -46,6 +46,9 @@ type Config struct {
 	// new one, a learned peer is dismissed that is down, that never finished its
 	// introduction, or that was silent for six times GiveUp.
 	MaxPeers int
+	// PeersPerHost bounds the learned peers of one host, an IP or a MAC address, so
+	// that none takes all places. 0 means a quarter of MaxPeers.
+	PeersPerHost int
 	// OnEvent is told what happens to peers. It runs on the endpoint's
 	// goroutines: it must not block, and not close the endpoint.
 	OnEvent func(Event)
@@ -112,6 +115,7 @@ func (c *Config) withDefaults(caps transport.Caps) (Config, error) {
 	def(&f.Queue, 16384)
 	def(&f.OpenIncoming, 4096)
 	def(&f.MaxPeers, 4096)
+	def(&f.PeersPerHost, max(f.MaxPeers/4, 1))
 	if f.GiveUp == 0 {
 		f.GiveUp = 10 * time.Second
 	}
@@ -133,6 +137,8 @@ func (c *Config) withDefaults(caps transport.Caps) (Config, error) {
 		return f, fmt.Errorf("dgrdma: %d open incoming transactions, need 1 to %d", f.OpenIncoming, closedTransactions)
 	case f.MaxPeers < 1 || f.MaxPeers > 65535:
 		return f, fmt.Errorf("dgrdma: %d peers, need 1 to 65535", f.MaxPeers)
+	case f.PeersPerHost < 1:
+		return f, fmt.Errorf("dgrdma: %d peers per host, need at least 1", f.PeersPerHost)
 	}
 	return f, f.Profile.check()
 }

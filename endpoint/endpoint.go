@@ -27,7 +27,7 @@ type Endpoint struct {
 	poller    transport.Poller // nil if the transport is none
 	began     time.Time
 
-	peers    atomic.Pointer[peerTable]
+	peers    peerTable
 	draining atomic.Bool
 
 	accepting atomic.Bool // learn peers from what they send; changed under mu
@@ -50,6 +50,8 @@ type Endpoint struct {
 	batch   batch
 	serving []*Conn
 
+	due []*Conn // scratch of expire: of the sending goroutine, or of who polls
+
 	// Owned by who has the turn to receive.
 	receiving  receiveTurn
 	datagrams  []transport.Datagram
@@ -60,6 +62,9 @@ type Endpoint struct {
 	last       *Conn // whose frame came last: mostly the next is his too
 	scratch    []frame.Seq
 	strangers  Counters
+	replies    []reply     // to strangers, at the end of the batch
+	leaves     *Conn       // whom leaver found
+	leaverAt   ack.Instant // when it is worth to look for one
 
 	// Guarded by mu.
 	mu       sync.Mutex
@@ -68,6 +73,7 @@ type Endpoint struct {
 	fin      finished // transactions whose Done the sending goroutine must call
 	transErr error
 	ended    bool // nobody else calls Done any more
+	cookies  cookies
 
 	stop chan struct{}
 	done chan struct{} // closed when Close is through
@@ -93,7 +99,7 @@ func New(tc transport.Conn, cfg *Config) (*Endpoint, error) {
 	if e.memory == nil {
 		e.memory = noMemory{}
 	}
-	e.peers.Store(&peerTable{})
+	e.peers.init()
 	e.poller, _ = tc.(transport.Poller)
 	e.batch.init(caps.Headroom)
 	e.receiving.init(full.helpful() && e.poller != nil, full.Manual)

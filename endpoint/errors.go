@@ -67,12 +67,13 @@ const (
 	RefusedDown                // the peer was given up and not reset
 	RefusedAckOfUnsent         // acknowledges ids that were never used
 	RefusedAckTooOld           // acknowledges ids that may have been used again
+	RefusedNoRoom              // of a new peer, for which there is no room
 	numReasons
 )
 
 var reasonNames = [numReasons]string{
 	"none", "malformed", "destination", "source", "bounds", "memory", "inconsistent",
-	"too_many_open", "stale", "foreign", "no_session", "down", "ack_of_unsent", "ack_too_old",
+	"too_many_open", "stale", "foreign", "no_session", "down", "ack_of_unsent", "ack_too_old", "no_room",
 }
 
 func (r Reason) String() string {

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/dgrdma/dgrdma/ack"
-	"github.com/dgrdma/dgrdma/frame"
 	"github.com/dgrdma/dgrdma/transport"
 )
 
@@ -68,14 +67,17 @@ func (e *Endpoint) expire() {
 	now := e.now()
 	next := ack.Instant(math.MaxInt64)
 	var fin finished
-	for _, c := range e.peers.Load().all {
+	e.due = e.peers.append(e.due[:0], func(c *Conn) bool {
 		at := ack.Instant(c.wakeAt.Load())
 		if at > now {
 			next = min(next, at)
-			continue
 		}
+		return at <= now
+	})
+	for _, c := range e.due {
 		c.expire(now, &fin)
 	}
+	clear(e.due)
 	if next != math.MaxInt64 {
 		e.arm(now, next)
 	}
@@ -221,13 +223,12 @@ func (e *Endpoint) receive(now ack.Instant, d *transport.Datagram) {
 	}
 	c := e.last
 	if c == nil || c.peer.ID != f.Src || c.peer.As != f.Dst || c.peer.Addr != d.From || c.down.Load() {
-		if c = e.peers.Load().find(f.Dst, f.Src, d.From); c == nil {
+		if c = e.peers.find(peerKey{ids{f.Dst, f.Src}, d.From}); c == nil {
 			if f.Dst != e.cfg.ID {
 				e.stranger(RefusedDestination, d.From, f)
 				return
 			}
-			if c = e.learn(f, d.From); c == nil {
-				e.stranger(RefusedSource, d.From, f)
+			if c = e.meet(now, f, d.From); c == nil {
 				return
 			}
 		}
@@ -238,58 +239,6 @@ func (e *Endpoint) receive(now ack.Instant, d *transport.Datagram) {
 	if t := e.cfg.Trace; t != nil && t.FrameReceived != nil {
 		t.FrameReceived(c.Name(), f, why)
 	}
-}
-
-func (e *Endpoint) stranger(why Reason, from transport.Addr, f *frame.Frame) {
-	e.strangers.Refused[why]++
-	if e.cfg.OnEvent == nil && e.cfg.Logger == nil {
-		return
-	}
-	name := PeerName{Addr: from}
-	if f != nil {
-		name.ID = f.Src
-	}
-	e.event(Event{Kind: FrameRefused, Peer: name, Reason: why})
-}
-
-// learn makes a connection to a peer that was not configured, if that is
-// wanted. One of our own kind that sends data believes us to be in a life that is
-// over, and will be asked who it is.
-func (e *Endpoint) learn(f *frame.Frame, from transport.Addr) *Conn {
-	if !e.accepting.Load() || f.Src == 0 || !f.HasMessages() {
-		return nil
-	}
-	p := Peer{ID: f.Src, Addr: from}
-	c, err := e.connect(p, true)
-	if errors.Is(err, ErrTooManyPeers) && e.dismiss(e.now()) {
-		c, err = e.connect(p, true)
-	}
-	if err != nil {
-		return nil
-	}
-	return c
-}
-
-// dismiss makes room for a new peer by closing a learned one: the one longest
-// silent of those that are down, never finished their introduction, or have
-// been silent for longer than a peer that is there would be for no reason.
-func (e *Endpoint) dismiss(now ack.Instant) bool {
-	var found *Conn
-	for _, c := range e.peers.Load().all {
-		silent := now.Sub(c.rx.lastAt)
-		introduced := !c.profile.Session || c.rx.life != 0
-		if !c.learned.Load() || !c.down.Load() && silent <= 6*e.cfg.GiveUp && (introduced || silent <= e.cfg.GiveUp) {
-			continue
-		}
-		if found == nil || c.rx.lastAt < found.rx.lastAt {
-			found = c
-		}
-	}
-	if found == nil {
-		return false
-	}
-	found.Close()
-	return true
 }
 
 // touch puts the connection in the list of this batch.
@@ -327,7 +276,7 @@ func (e *Endpoint) endBatch(now ack.Instant) {
 	if work {
 		e.pending.Store(true)
 	}
-	if e.pending.Load() {
+	if e.pending.Load() || len(e.replies) > 0 {
 		e.answer()
 	}
 }

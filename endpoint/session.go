@@ -24,6 +24,9 @@ import (
 // change lives together, and no late frame can bring a past one back. What
 // acknowledges without messages names the receiver's life (see stamp).
 //
+// To a stranger that life is computed and not drawn, so that nothing need be kept of
+// it: see cookies.
+//
 // Only who answers believes the life that it names; who asks may yet believe
 // another one that heard the same name. Until an answer came, acknowledgements
 // that ride on data may be meant for that one, and do not count.
@@ -98,13 +101,18 @@ func (c *Conn) sendHello(b *batch, now ack.Instant, hello frame.Hello) {
 	if !ok {
 		seq = c.sender.Next()
 	}
+	b.add(c, putHello(b, frame.Header{Dst: c.dst(), Src: c.peer.As}, c.sender.Wide(seq), hello), false)
+}
+
+// putHello makes the frame of an introduction between two ids.
+func putHello(b *batch, between frame.Header, id ack.Wide, hello frame.Hello) []byte {
 	buf := b.small()
-	h := frame.Header{Dst: c.dst(), Src: c.peer.As, Flags: frame.FlagMessages}
-	h.SetHelloID(uint32(c.sender.Wide(seq)))
-	h.Put(buf[c.ep.headroom:])
+	between.Flags = frame.FlagMessages
+	between.SetHelloID(uint32(id))
+	between.Put(buf[b.headroom:])
 	m := hello.Message()
-	m.Put(buf[c.ep.headroom+frame.HeaderSize:])
-	b.add(c, buf[:c.ep.headroom+helloSize], false)
+	m.Put(buf[b.headroom+frame.HeaderSize:])
+	return buf[:b.headroom+helloSize]
 }
 
 // hello acts on an introduction, on the receiving goroutine.
@@ -142,7 +150,11 @@ func (c *Conn) hello(now ack.Instant, f *frame.Frame, h frame.Hello) Reason {
 		c.beginLife(now, s.next)
 		s.before = true
 		event = c.believe(now, f, h.Life)
-	case h.Peer == 0 || h.Peer == s.mine || h.Peer == s.next:
+	case h.Peer == 0 && s.next == 0 && !s.paired:
+		// The life that we believe did not show yet that it believes ours: perhaps it
+		// keeps nothing of us, because our hello was lost, and asks for it.
+		s.askAt = min(s.askAt, max(now, s.askedAt.Add(helloFirst)))
+	case h.Peer == 0 || h.Peer == s.mine || h.Peer == s.next || c.heardBefore(now, h):
 		if s.next == 0 {
 			s.next = c.ep.cfg.lifeBut(s.mine)
 		}
@@ -165,6 +177,14 @@ func (c *Conn) hello(now ack.Instant, f *frame.Frame, h frame.Hello) Reason {
 		c.ep.event(Event{Kind: event, Conn: c, Peer: c.Name()})
 	}
 	return why
+}
+
+// heardBefore reports whether a hello names what its sender was told when we kept
+// nothing of it yet: then another life of the peer came first, but this one may be
+// the present one.
+func (c *Conn) heardBefore(now ack.Instant, h frame.Hello) bool {
+	_, ok, _ := c.ep.cookies.find(now, c.key(), h.Life, h.Peer)
+	return ok
 }
 
 // ask makes a hello to that life due. Guarded by mu.

@@ -31,6 +31,7 @@ type Counters struct {
 	Restarts         uint64 // new lives of the peer
 	WindowFull       uint64 // times the frame window stopped us
 	Congested        uint64 // times the controller did
+	Challenges       uint64 // frames of strangers that were answered, and of which nothing was kept
 	Refused          [numReasons]uint64
 }
 
@@ -67,7 +68,7 @@ func (c *Counters) words() (w [plainCounters + int(numReasons)]*uint64) {
 		&c.FramesSent, &c.FramesReceived, &c.BytesSent, &c.BytesReceived, &c.MessagesPlaced, &c.DataPlaced,
 		&c.Completions, &c.TransactionsDone, &c.TransactionsLost, &c.RetransmitsFast, &c.RetransmitsTimed, &c.Probes,
 		&c.Duplicates, &c.Swallowed, &c.AcksAlone, &c.AcksCarried, &c.AcksReceived, &c.AcksHeld, &c.OpenEvicted,
-		&c.Restarts, &c.WindowFull, &c.Congested,
+		&c.Restarts, &c.WindowFull, &c.Congested, &c.Challenges,
 	} {
 		w[i] = p
 	}
@@ -77,7 +78,7 @@ func (c *Counters) words() (w [plainCounters + int(numReasons)]*uint64) {
 	return w
 }
 
-const plainCounters = 22 // all but Refused
+const plainCounters = 23 // all but Refused
 
 // ConnStats is a snapshot of one connection.
 type ConnStats struct {
@@ -142,7 +143,7 @@ func (e *Endpoint) Stats() Stats { return e.inspect(nil) }
 // Inspect returns a snapshot of all counters, and of each connection at the same
 // moment: those of closed connections are the difference.
 func (e *Endpoint) Inspect() (Stats, []ConnStats) {
-	each := make([]ConnStats, 0, len(e.peers.Load().all)) // not under the lock
+	each := make([]ConnStats, 0, e.peers.len()) // not under the lock
 	s := e.inspect(&each)
 	return s, each
 }
@@ -152,7 +153,7 @@ func (e *Endpoint) Inspect() (Stats, []ConnStats) {
 func (e *Endpoint) inspect(each *[]ConnStats) Stats {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	conns := e.peers.Load().all
+	conns := e.peers.append(nil, nil)
 	s := Stats{Counters: e.gone, Peers: len(conns), Age: time.Duration(e.now()), Closed: e.closed, Err: e.transErr}
 	for _, c := range conns {
 		cs := c.Stats()

@@ -101,6 +101,7 @@ func (e *Endpoint) answer() {
 	e.claimed.Store(true)
 	e.turnMu.Lock()
 	e.claimed.Store(false)
+	e.sendReplies()
 	e.turn()
 	e.turnMu.Unlock()
 	if e.pending.Load() {

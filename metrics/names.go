@@ -32,6 +32,7 @@ var counters = []counter{
 	{"restarts", "New lives of the peer.", func(c *dgrdma.Counters) uint64 { return c.Restarts }},
 	{"window_full", "Times the frame window stopped sending.", func(c *dgrdma.Counters) uint64 { return c.WindowFull }},
 	{"congested", "Times the congestion controller stopped sending.", func(c *dgrdma.Counters) uint64 { return c.Congested }},
+	{"challenges", "Frames of strangers that were answered, and of which nothing was kept.", func(c *dgrdma.Counters) uint64 { return c.Challenges }},
 }
 
 // The counters of a wire.

@@ -35,6 +35,7 @@
 package transport
 
 import (
+	"encoding/binary"
 	"encoding/hex"
 	"net/netip"
 	"strconv"
@@ -165,6 +166,23 @@ func (a Addr) MAC() [6]byte { return a.mac }
 
 // Num returns the number of a KindSim address.
 func (a Addr) Num() uint32 { return a.num }
+
+// Host returns the address of the machine or interface: a without its port.
+func (a Addr) Host() Addr {
+	if a.kind == KindUDP {
+		a.ip = netip.AddrPortFrom(a.ip.Addr(), 0)
+	}
+	return a
+}
+
+// Append appends a binary form of a, which no other address has.
+func (a Addr) Append(b []byte) []byte {
+	b = append(b, byte(a.kind))
+	b = append(b, a.mac[:]...)
+	b = binary.LittleEndian.AppendUint32(b, a.num)
+	b, _ = a.ip.AppendBinary(b) // never fails
+	return b
+}
 
 // IsZero reports whether a is no address.
 func (a Addr) IsZero() bool { return a.kind == KindNone }

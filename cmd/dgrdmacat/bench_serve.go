@@ -53,7 +53,7 @@ func openServer(opt *benchOptions, local url.Endpoint, private bool, log io.Writ
 		return nil, err
 	}
 	s.endpoint, err = dgrdma.Open(opt.wire.apply(local).String(), &dgrdma.Config{
-		Memory: memory, Profile: &profile, AcceptAny: true, MaxPeers: 65535, BusyPoll: opt.busyPoll, Queue: 1 << 20,
+		Memory: memory, Profile: &profile, AcceptAny: true, MaxPeers: 65535, PeersPerHost: 65535, BusyPoll: opt.busyPoll, Queue: 1 << 20,
 	})
 	if err != nil {
 		return nil, err

@@ -1,0 +1,80 @@
+package endpoint
+
+import (
+	"net/netip"
+	"testing"
+
+	"github.com/dgrdma/dgrdma/ack"
+	"github.com/dgrdma/dgrdma/transport"
+)
+
+func udpAddr(s string) transport.Addr { return transport.UDPAddr(netip.MustParseAddrPort(s)) }
+
+// TestCookies: only who was told a cookie can name it, for a while, and to one end.
+func TestCookies(t *testing.T) {
+	var k cookies
+	peer := peerKey{ids{2, 1}, udpAddr("10.0.0.1:7100")}
+	now := ack.Instant(1000)
+	c, ok := k.offer(now, peer, 5)
+	if !ok || c.life == 0 {
+		t.Fatal(c, ok)
+	}
+	if again, _ := k.offer(now+1, peer, 5); again != c {
+		t.Error("the same question, another answer")
+	}
+	named := func(now ack.Instant, p peerKey, life uint32) bool {
+		_, ok, _ := k.find(now, p, life, c.life)
+		return ok
+	}
+	for name, p := range map[string]peerKey{
+		"ours":   {ids{3, 1}, peer.addr},
+		"theirs": {ids{2, 2}, peer.addr},
+		"port":   {peer.ids, udpAddr("10.0.0.1:7101")},
+		"host":   {peer.ids, udpAddr("10.0.0.2:7100")},
+		"zone":   {peer.ids, udpAddr("[fe80::1%eth0]:7100")},
+		"kind":   {peer.ids, transport.SimAddr(1)},
+		"mac":    {peer.ids, transport.EtherAddr([6]byte{2})},
+	} {
+		if named(now, p, 5) {
+			t.Errorf("it serves another %s", name)
+		}
+	}
+	if named(now, peer, 6) {
+		t.Error("it serves another life")
+	}
+	var other cookies
+	if d, _ := other.offer(now, peer, 5); d == c {
+		t.Error("another endpoint tells the same")
+	}
+	if !named(now, peer, 5) || !named(now+cookieTime, peer, 5) || named(now+2*cookieTime, peer, 5) {
+		t.Error("it does not hold for the rest of its time and the next")
+	}
+	now += 2 * cookieTime
+	c, _ = k.offer(now, peer, 5)
+	k.spend(now, introduction{peer, c.life, 5})
+	for _, at := range []ack.Instant{now, now + cookieTime} {
+		if _, known, fresh := k.find(at, peer, 5, c.life); !known || fresh {
+			t.Error("it serves twice")
+		}
+	}
+	if _, ok := k.offer(now+cookieTime, peer, 6); !ok {
+		t.Error("another life of the same peer gets none")
+	}
+	for i := range uint32(mostSpent + 10) {
+		k.spend(now+cookieTime, introduction{peer, i, i})
+	}
+	if n := len(k.spent[0]) + len(k.spent[1]); n > mostSpent {
+		t.Errorf("%d are remembered, want at most %d", n, mostSpent)
+	}
+}
+
+// BenchmarkCookie is what a stranger's hello costs beside receiving and answering it.
+func BenchmarkCookie(b *testing.B) {
+	var k cookies
+	peer := peerKey{ids{2, 1}, udpAddr("[2001:db8::1]:7100")}
+	b.ReportAllocs()
+	for b.Loop() {
+		k.find(1, peer, 5, 6)
+		k.offer(1, peer, 5)
+	}
+}

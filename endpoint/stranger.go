@@ -1,0 +1,165 @@
+package endpoint
+
+import (
+	"github.com/dgrdma/dgrdma/ack"
+	"github.com/dgrdma/dgrdma/frame"
+	"github.com/dgrdma/dgrdma/transport"
+)
+
+// mostReplies bounds how many strangers are answered after a batch of datagrams; the
+// others ask again. Arbitrary: as many frames as a turn sends at once.
+const mostReplies = maxBatch
+
+// leaverPause is how long nobody is looked for whose place could be had, after none
+// was found: to look takes the longer, the more peers there are. Arbitrary.
+const leaverPause = ack.Instant(idleTurn * 100)
+
+// reply is a hello to a stranger.
+type reply struct {
+	key   peerKey
+	hello frame.Hello
+	id    ack.Wide
+}
+
+// stranger counts a frame that belongs to no connection.
+func (e *Endpoint) stranger(why Reason, from transport.Addr, f *frame.Frame) {
+	e.strangers.Refused[why]++
+	if e.cfg.OnEvent == nil && e.cfg.Logger == nil {
+		return
+	}
+	name := PeerName{Addr: from}
+	if f != nil {
+		name.ID = f.Src
+	}
+	e.event(Event{Kind: FrameRefused, Peer: name, Reason: why})
+}
+
+// meet returns the connection to a peer that was not configured, if that is wanted
+// and the frame is reason enough for it.
+func (e *Endpoint) meet(now ack.Instant, f *frame.Frame, from transport.Addr) *Conn {
+	if !e.accepting.Load() || f.Src == 0 || !f.HasMessages() {
+		e.stranger(RefusedSource, from, f)
+		return nil
+	}
+	p := Peer{ID: f.Src, Addr: from}
+	if !e.cfg.Profile.Session {
+		// Such a peer has nothing to prove itself with.
+		return e.learn(now, p, f, nil)
+	}
+	key := peerKey{ids{f.Dst, f.Src}, from}
+	e.cursor = f.Cursor()
+	e.cursor.Next()
+	h, ok := e.cursor.Msg.Hello()
+	if !ok {
+		// It believes us to be in a life that is over. To hear of another one, whichever
+		// that is, makes it introduce itself.
+		e.reply(reply{key: key, hello: frame.Hello{Life: e.cfg.lifeBut(0)}})
+		e.stranger(RefusedNoSession, from, f)
+		return nil
+	}
+	if told, _, fresh := e.cookies.find(now, key, h.Life, h.Peer); fresh {
+		c := e.learn(now, p, f, &told)
+		if c != nil {
+			e.cookies.spend(now, introduction{key, told.life, h.Life})
+		}
+		return c
+	}
+	if !e.roomFor(now, from) {
+		e.stranger(RefusedNoRoom, from, f)
+		return nil
+	}
+	if offered, fresh := e.cookies.offer(now, key, h.Life); fresh {
+		e.reply(reply{key, frame.Hello{Life: offered.life, Peer: h.Life}, offered.first})
+	} else {
+		// That life was a peer, which was closed. As if we had restarted, it has to begin
+		// another one.
+		e.reply(reply{key: key, hello: frame.Hello{Life: e.cfg.lifeBut(offered.life), Peer: h.Life}})
+	}
+	return nil
+}
+
+// learn makes the connection to a peer that was not configured, if there is room,
+// which is found out before anything is made.
+func (e *Endpoint) learn(now ack.Instant, p Peer, f *frame.Frame, told *cookie) *Conn {
+	if !e.roomFor(now, p.Addr) {
+		e.stranger(RefusedNoRoom, p.Addr, f)
+		return nil
+	}
+	if e.peers.len() >= e.cfg.MaxPeers {
+		e.leaver(now).Close()
+	}
+	c, err := e.newConn(p, now)
+	if err == nil {
+		c.learned.Store(true)
+		if told != nil {
+			c.beginLife(now, told.life)
+			c.startSender(now, told.first)
+		}
+		c, err = e.enter(c)
+	}
+	if err != nil {
+		e.stranger(RefusedSource, p.Addr, f) // the endpoint is about to be closed
+		return nil
+	}
+	return c
+}
+
+// roomFor reports whether there is room for a peer of that host, or would be.
+func (e *Endpoint) roomFor(now ack.Instant, host transport.Addr) bool {
+	return e.peers.atHost(host) < e.cfg.PeersPerHost && (e.peers.len() < e.cfg.MaxPeers || e.leaver(now) != nil)
+}
+
+// leaver returns the learned peer that would make room for a new one: the one longest
+// silent of those that are down, never finished their introduction, or have been
+// silent for longer than a peer that is there would be for no reason.
+func (e *Endpoint) leaver(now ack.Instant) *Conn {
+	leaves := func(c *Conn) bool {
+		silent := now.Sub(c.rx.lastAt)
+		introduced := !c.profile.Session || c.rx.life != 0
+		return c.learned.Load() && (c.down.Load() || silent > 6*e.cfg.GiveUp || !introduced && silent > e.cfg.GiveUp)
+	}
+	if found := e.leaves; found != nil && leaves(found) && e.peers.find(found.key()) == found {
+		return found
+	}
+	e.leaves = nil
+	if now < e.leaverAt {
+		return nil
+	}
+	for _, c := range e.peers.append(nil, leaves) {
+		if e.leaves == nil || c.rx.lastAt < e.leaves.rx.lastAt {
+			e.leaves = c
+		}
+	}
+	if e.leaves == nil {
+		e.leaverAt = now + leaverPause
+	}
+	return e.leaves
+}
+
+// reply has a stranger answered at the end of the batch.
+func (e *Endpoint) reply(r reply) {
+	if len(e.replies) == mostReplies {
+		return
+	}
+	e.replies = append(e.replies, r)
+	e.strangers.Challenges++
+}
+
+// sendReplies puts them into a batch of their own. It is called with both turns.
+func (e *Endpoint) sendReplies() {
+	if len(e.replies) == 0 {
+		return
+	}
+	b := &e.batch
+	for i := range e.replies {
+		r := &e.replies[i]
+		buf := putHello(b, frame.Header{Dst: r.key.theirs, Src: r.key.ours}, r.id, r.hello)
+		b.frames = append(b.frames, transport.Outgoing{To: &transport.Addr{}, Buf: buf})
+		*b.frames[i].To = r.key.addr
+		if t := e.cfg.Trace; t != nil && t.FrameSent != nil {
+			t.FrameSent(PeerName{r.key.theirs, r.key.addr}, buf[b.headroom:], false)
+		}
+	}
+	e.replies = e.replies[:0]
+	e.flush()
+}

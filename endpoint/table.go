@@ -1,0 +1,145 @@
+package endpoint
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/dgrdma/dgrdma/frame"
+	"github.com/dgrdma/dgrdma/transport"
+)
+
+// ids are those of a connection's two ends.
+type ids struct{ ours, theirs frame.EndpointID }
+
+// peerKey names a connection: ids are unique by convention only.
+type peerKey struct {
+	ids
+	addr transport.Addr
+}
+
+// peerTable holds the connections of an endpoint. Whatever a peer can cause to be
+// done with it takes the same time however many there are.
+type peerTable struct {
+	mu    sync.RWMutex
+	byKey map[peerKey]*Conn
+	all   []*Conn // each knows where it is
+	sites map[transport.Addr]*site
+	hosts map[transport.Addr]int // learned peers, by host
+}
+
+// site is an address of peers: frames to all of them share it.
+type site struct {
+	addr transport.Addr
+	n    int
+}
+
+func (t *peerTable) init() {
+	t.byKey = make(map[peerKey]*Conn)
+	t.sites = make(map[transport.Addr]*site)
+	t.hosts = make(map[transport.Addr]int)
+}
+
+func (c *Conn) key() peerKey { return peerKey{ids{c.peer.As, c.peer.ID}, c.peer.Addr} }
+
+func (t *peerTable) find(k peerKey) *Conn {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return t.byKey[k]
+}
+
+func (t *peerTable) len() int {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return len(t.all)
+}
+
+// atHost returns how many learned peers have that address, whatever their port.
+func (t *peerTable) atHost(a transport.Addr) int {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return t.hosts[a.Host()]
+}
+
+// only returns the one address that all peers have, or none.
+func (t *peerTable) only() transport.Addr {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	if len(t.sites) == 1 {
+		for a := range t.sites {
+			return a
+		}
+	}
+	return transport.Addr{}
+}
+
+// append appends the connections for which want says yes, or all. want must not
+// look into the table.
+func (t *peerTable) append(dst []*Conn, want func(*Conn) bool) []*Conn {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	if want == nil {
+		return append(dst, t.all...)
+	}
+	for _, c := range t.all {
+		if want(c) {
+			dst = append(dst, c)
+		}
+	}
+	return dst
+}
+
+func (t *peerTable) add(c *Conn) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.byKey[c.key()] = c
+	c.at = len(t.all)
+	t.all = append(t.all, c)
+	s := t.sites[c.peer.Addr]
+	if s == nil {
+		s = &site{addr: c.peer.Addr}
+		t.sites[c.peer.Addr] = s
+	}
+	s.n++
+	c.to = &s.addr
+	if c.learned.Load() {
+		t.hosts[c.peer.Addr.Host()]++
+	}
+}
+
+// adopt makes a learned peer a configured one.
+func (t *peerTable) adopt(c *Conn) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if c.learned.Swap(false) {
+		t.leaveHost(c)
+	}
+}
+
+// remove reports whether c was in the table.
+func (t *peerTable) remove(c *Conn) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.byKey[c.key()] != c {
+		return false
+	}
+	delete(t.byKey, c.key())
+	last := t.all[len(t.all)-1]
+	t.all[c.at], last.at = last, c.at
+	t.all = slices.Delete(t.all, len(t.all)-1, len(t.all))
+	if s := t.sites[c.peer.Addr]; s.n == 1 {
+		delete(t.sites, c.peer.Addr)
+	} else {
+		s.n--
+	}
+	if c.learned.Load() {
+		t.leaveHost(c)
+	}
+	return true
+}
+
+func (t *peerTable) leaveHost(c *Conn) {
+	host := c.peer.Addr.Host()
+	if t.hosts[host]--; t.hosts[host] == 0 {
+		delete(t.hosts, host)
+	}
+}
