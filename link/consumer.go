@@ -14,7 +14,10 @@ type Consumer struct {
 	link  *Link
 	wire  inWire
 	bytes []byte // the buffers, in the endpoint's memory
+	words words  // where the producer writes flags
 	flags []atomic.Uint32
+
+	filling []filling // of each buffer; nil for peers of other kinds; of the goroutine that receives
 
 	turn  turn   // guards what follows, unless there is a handler
 	rest  []byte // of the message that Read is at
@@ -49,7 +52,11 @@ type Message struct {
 func newConsumer(l *Link, h *half, data []byte) *Consumer {
 	c := &Consumer{
 		link: l, bytes: data, flags: make([]atomic.Uint32, h.Buffers),
-		wire: inWire{buffers: uint64(h.Buffers), size: int(h.Size), pitch: uint64(h.Pitch)},
+		wire:  inWire{buffers: uint64(h.Buffers), size: int(h.Size), pitch: uint64(h.Pitch)},
+		words: wordsAt(h.Flags, h.Buffers, h.FlagPitch),
+	}
+	if !l.plain {
+		c.filling = make([]filling, h.Buffers)
 	}
 	c.waiting.init(l.host)
 	c.turn.init()
@@ -74,18 +81,24 @@ func (h *handled) ready() bool { return h.end.Load() }
 // ended reports whether end of file has arrived.
 func (c *Consumer) ended() bool { return c.eof.Load() }
 
-// takeWord implements wordTaker: a buffer is full.
+// takeWord takes a flag: buffer i is full.
 func (c *Consumer) takeWord(i int, value uint32) {
 	f := Flag(value)
-	switch {
-	case !f.Full():
+	if !f.Full() && c.filling == nil {
 		return
-	case i >= len(c.flags):
-		c.link.fail(fmt.Errorf("a flag for buffer %d of %d: %w", i, len(c.flags), ErrProtocol))
-		return
-	case f.Length() > c.wire.size && !f.Truncated():
+	}
+	n := min(f.Length(), c.wire.size)
+	if f.Length() > c.wire.size && !f.Truncated() {
 		c.link.fail(fmt.Errorf("a message of %d bytes in a buffer of %d: %w", f.Length(), c.wire.size, ErrProtocol))
 		return
+	}
+	if c.filling != nil {
+		whole := c.filling[i].exactly(uint32(n))
+		c.filling[i] = filling{}
+		if !whole || !f.Full() {
+			c.link.fail(fmt.Errorf("buffer %d was declared full with %d bytes, and others came: %w", i, n, ErrProtocol))
+			return
+		}
 	}
 	if f.EOF() {
 		c.eof.Store(true)
@@ -112,9 +125,6 @@ func (c *Consumer) serve() {
 		c.Release(m)
 	}
 }
-
-// released implements wordTaker.
-func (c *Consumer) released() uint64 { return c.freed.Load() }
 
 // Recv waits for the next message. What was delivered before the link failed is
 // still received. After the message with end of file, and for one without bytes

@@ -209,12 +209,7 @@ func (l *Link) advance() {
 
 // withdraw keeps the peer from writing any more.
 func (l *Link) withdraw() {
-	if l.In != nil {
-		l.peer.grants.remove(l.In)
-	}
-	if l.Out != nil {
-		l.peer.grants.remove(l.Out)
-	}
+	l.peer.grants.remove(l)
 }
 
 // orphan notes that the peer's life is over.
@@ -255,16 +250,16 @@ func (l *Link) peerLeft(why string) {
 	l.advance()
 }
 
-// allocate takes as much memory as the halves of this side need, and lets the peer write there. in describes the half that receives, which gets its
-// addresses; out the one that sends, which gets that of its credits, so many
-// words.
+// allocate takes as much memory as the halves of this side need, and lets the peer
+// write there. in describes the half that receives, which gets its addresses; out the
+// one that sends, which gets that of its credits, so many words.
 func (l *Link) allocate(in, out *half, creditWords uint32, o *Options) error {
 	var need uint64
 	if in != nil {
 		if err := in.arrange(); err != nil {
 			return err
 		}
-		need += uint64(in.Buffers)*uint64(in.Pitch) + uint64(in.Buffers)*uint64(in.FlagPitch)
+		need += in.memory()
 	}
 	if out != nil {
 		need += uint64(creditWords) * wordSize
@@ -275,25 +270,23 @@ func (l *Link) allocate(in, out *half, creditWords uint32, o *Options) error {
 	}
 	l.memory = span{uint64(addr), need}
 	at := addr
-	var table []grant
 	if in != nil {
-		n := uint64(in.Buffers) * uint64(in.Pitch)
-		in.Data, in.Flags = at, at+uint32(n)
-		data := l.host.block.at(in.Data, n)
+		n := in.Buffers * in.Pitch
+		in.Data, in.Flags = at, at+n
+		data := l.host.block.at(in.Data, uint64(n))
+		if l.plain {
+			clear(data) // nothing tells whether all of a message came
+		}
 		l.In = newConsumer(l, in, data)
 		l.In.handle = o.Handle
-		flagsEnd := uint64(in.Flags) + uint64(in.Buffers)*uint64(in.FlagPitch)
-		table = append(table,
-			grant{at: uint64(in.Data), end: uint64(in.Data) + n, data: data, owner: l.In},
-			grant{at: uint64(in.Flags), end: flagsEnd, pitch: in.FlagPitch, owner: l.In})
-		at = uint32(flagsEnd)
+		at = in.Flags + in.Buffers*in.FlagPitch
 	}
 	if out != nil {
 		out.Credit = at
 		l.Out = newProducer(l)
 		l.Out.opcode = o.Opcode
-		table = append(table, grant{at: uint64(at), end: uint64(at) + uint64(creditWords)*wordSize, pitch: wordSize, owner: l.Out})
+		l.Out.words = wordsAt(at, creditWords, wordSize)
 	}
-	l.peer.grants.add(table...)
+	l.peer.grants.add(grant{l.memory.at, l.memory.at + l.memory.n, l})
 	return nil
 }

@@ -15,6 +15,7 @@ type Producer struct {
 	link   *Link
 	begun  atomic.Bool // wire and slots are set
 	wire   outWire
+	words  words // where the consumer writes credits
 	slots  []outSlot
 	opcode uint8
 
@@ -314,7 +315,7 @@ func (p *Producer) CloseContext(ctx context.Context) error {
 	return p.flush(ctx)
 }
 
-// takeWord implements wordTaker: the consumer gives buffers back.
+// takeWord takes a credit: the consumer gives buffers back.
 func (p *Producer) takeWord(i int, value uint32) {
 	if !p.begun.Load() {
 		return // it was not told of the word yet
@@ -353,6 +354,3 @@ func (p *Producer) rouse() {
 		p.waiting.rouse()
 	}
 }
-
-// released implements wordTaker. Credits are words and no data.
-func (p *Producer) released() uint64 { return 0 }

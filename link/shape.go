@@ -95,13 +95,15 @@ func (h *half) arrange() error {
 	if h.FlagPitch == 0 {
 		h.FlagPitch = wordSize
 	}
-	pitch := (uint64(h.Size) + cacheLine - 1) &^ (cacheLine - 1)
-	if uint64(h.Buffers)*(pitch+uint64(h.FlagPitch)) > 1<<32-reserved {
+	h.Pitch = (h.Size + cacheLine - 1) &^ (cacheLine - 1)
+	if h.memory() > 1<<32-reserved {
 		return fmt.Errorf("link: %d buffers of %d bytes do not fit into an endpoint's memory", h.Buffers, h.Size)
 	}
-	h.Pitch = uint32(pitch)
 	return nil
 }
+
+// memory is what buffers and flags take.
+func (h *half) memory() uint64 { return uint64(h.Buffers) * (uint64(h.Pitch) + uint64(h.FlagPitch)) }
 
 // valid reports whether a half that the peer describes can be written to.
 func (h *half) valid() bool {
