@@ -50,8 +50,8 @@ type SenderConfig struct {
 	Cumulative bool          // AckStart acknowledges everything before it (quirk F2)
 	FreshAlone bool          // acknowledgement-only ids are never used again (quirks D2-3, L4)
 	// SlotTable is the size of the peer's duplicate table where it looks ids up
-	// by remainder and frames without messages leave no trace: an id that was
-	// the last one with messages in its place is skipped.
+	// by remainder and frames without messages leave no trace: ids that this
+	// would confuse are left out.
 	SlotTable int
 }
 
@@ -88,8 +88,8 @@ type Sender struct {
 
 	alone     frame.Seq // last acknowledgement-only id
 	aloneUsed bool
-	tracked   []frame.Seq // last id with messages, by id modulo SlotTable
-	quarter   Instant     // when the ids last passed a quarter of their space
+	tracked   []place // the peer's table, by id modulo SlotTable
+	quarter   Instant // when the ids last passed a quarter of their space
 	quartered time.Duration
 	looked    Instant // when Expire was last called
 }
@@ -102,13 +102,7 @@ func (s *Sender) Init(now Instant, cfg SenderConfig, ctl Controller) {
 		order: 1, reorder: reorderThreshold, progress: now, quarter: math.MinInt64 / 2, measured: now,
 		quartered: math.MaxInt64, looked: now,
 	}
-	if cfg.SlotTable > 0 {
-		s.tracked = make([]frame.Seq, cfg.SlotTable)
-		for i := range s.tracked {
-			s.tracked[i] = frame.Seq(i + 1) // belongs to another place: matches nothing
-		}
-		s.tracked[0] = 0 // there such a table looks as if id 0 had been used (quirk D1-3)
-	}
+	s.initTable()
 }
 
 // Next returns the id that the next new frame will get.
@@ -131,28 +125,13 @@ func (s *Sender) RTT() *RTT { return &s.rtt }
 
 // Limit reports whether a new frame of that many bytes may leave now.
 func (s *Sender) Limit(now Instant, bytes int) Limit {
-	if s.InFlight() >= s.cfg.Window || s.spent() {
+	switch q, ok := s.free(now); {
+	case s.InFlight() >= s.cfg.Window || s.InFlight() > 0 && (!ok || q.Diff(s.una) >= s.cfg.Span):
 		return WindowFull
+	case !ok:
+		return Paced
 	}
 	return s.wire(now, bytes)
-}
-
-// spent reports whether the next id, behind those that are left out, would be
-// beyond the span.
-func (s *Sender) spent() bool {
-	if s.InFlight() == 0 {
-		return false
-	}
-	q := s.next
-	for s.leftOut(q) {
-		q++
-	}
-	return q.Diff(s.una) >= s.cfg.Span
-}
-
-// leftOut reports whether q would look known to the peer.
-func (s *Sender) leftOut(q frame.Seq) bool {
-	return s.tracked != nil && s.tracked[int(q)%len(s.tracked)] == q
 }
 
 func (s *Sender) wire(now Instant, bytes int) Limit {
@@ -165,8 +144,11 @@ func (s *Sender) wire(now Instant, bytes int) Limit {
 	return Open
 }
 
-// PacedUntil returns when the controller lets a frame of that size go.
-func (s *Sender) PacedUntil(now Instant, bytes int) Instant { return s.ctl.NextSend(now, bytes) }
+// PacedUntil returns when the controller lets a frame of that size go, and the
+// peer's table has a place for it.
+func (s *Sender) PacedUntil(now Instant, bytes int) Instant {
+	return max(s.ctl.NextSend(now, bytes), s.freeAt(now))
+}
 
 // Track takes the next id for a frame that must be acknowledged.
 func (s *Sender) Track(now Instant, bytes int) frame.Seq {
@@ -179,9 +161,7 @@ func (s *Sender) Track(now Instant, bytes int) frame.Seq {
 		s.grow()
 	}
 	*s.slot(q) = slot{bytes: uint32(bytes)}
-	if s.tracked != nil {
-		s.tracked[int(q)%len(s.tracked)] = q
-	}
+	s.occupy(q)
 	s.transmit(now, q)
 	return q
 }
@@ -191,7 +171,7 @@ func (s *Sender) Track(now Instant, bytes int) frame.Seq {
 // frames. Not ok: this peer takes no second use, and the acknowledgement must
 // wait for a frame to ride on.
 func (s *Sender) Alone(now Instant) (q frame.Seq, ok bool) {
-	if s.spent() {
+	if q, ok := s.free(now); !ok || s.InFlight() > 0 && q.Diff(s.una) >= s.cfg.Span {
 		return s.alone, !s.cfg.FreshAlone && s.aloneUsed
 	}
 	q = s.take(now)
@@ -208,7 +188,7 @@ func (s *Sender) Alone(now Instant) (q frame.Seq, ok bool) {
 }
 
 func (s *Sender) take(now Instant) frame.Seq {
-	for s.leftOut(s.next) {
+	for q, ok := s.free(now); ok && s.next != q; {
 		s.skip()
 	}
 	q := s.next
@@ -268,5 +248,6 @@ func (s *Sender) Resend(now Instant, q frame.Seq) {
 	s.remove(&s.lost, q)
 	s.probing = max(s.probing-1, 0)
 	s.resent = s.order
+	s.hold(now, q)
 	s.transmit(now, q)
 }

@@ -25,6 +25,7 @@ type senderModel struct {
 	flight   map[frame.Seq]*sentFrame
 	order    []frame.Seq       // in flight and acknowledged, in the order of their ids
 	table    map[int]frame.Seq // last id with messages, as the peer has it
+	copies   map[int]Instant   // until when copies of that may arrive
 	alone    frame.Seq
 	isAlone  bool
 	next     frame.Seq
@@ -54,7 +55,10 @@ func (m *senderModel) take(q frame.Seq) {
 			m.t.Fatalf("id %d, want %d", q, m.next)
 		}
 	} else {
-		for m.table[int(m.next)%m.cfg.SlotTable] == m.next {
+		if m.full() {
+			m.t.Fatalf("id %d, when copies of all ids of the table may arrive", q)
+		}
+		for m.table[int(m.next)%m.cfg.SlotTable] == m.next || m.waits(m.next) {
 			m.next++
 		}
 		if q != m.next {
@@ -67,8 +71,24 @@ func (m *senderModel) take(q frame.Seq) {
 	}
 }
 
+// waits reports whether a copy of the id in the place of q may arrive.
+func (m *senderModel) waits(q frame.Seq) bool { return m.copies[int(q)%m.cfg.SlotTable] > m.now }
+
+// full reports whether all places of the table wait for copies.
+func (m *senderModel) full() bool {
+	for i := range m.cfg.SlotTable {
+		if !m.waits(frame.Seq(i)) {
+			return false
+		}
+	}
+	return m.cfg.SlotTable > 0
+}
+
 func (m *senderModel) send() bool {
-	if m.s.Limit(m.now, m.sent+1) != Open {
+	if l := m.s.Limit(m.now, m.sent+1); l != Open {
+		if until := m.s.PacedUntil(m.now, m.sent+1); (l == Paced || m.full()) != (until > m.now) {
+			m.t.Fatalf("limit %v, paced for %v", l, until.Sub(m.now))
+		}
 		return false
 	}
 	m.sent++
@@ -97,7 +117,7 @@ func (m *senderModel) sendAlone() {
 	q, ok := m.s.Alone(m.now)
 	switch {
 	case !ok:
-		if _, flying := m.oldest(); !flying {
+		if _, flying := m.oldest(); !flying && !m.full() {
 			m.t.Fatal("no id for an acknowledgement while nothing is in flight")
 		}
 		if !m.cfg.FreshAlone && m.isAlone {
@@ -210,6 +230,9 @@ func (m *senderModel) resend(n int) {
 			m.t.Fatalf("id %d is to be sent again and is not lost", q)
 		}
 		m.s.Resend(m.now, q)
+		if m.cfg.SlotTable > 0 {
+			m.copies[int(q)%m.cfg.SlotTable] = m.now.Add(lateCopy)
+		}
 		f.lost, f.sent = false, m.now
 		f.tries++
 	}
@@ -283,7 +306,7 @@ func runSender(t testing.TB, b []byte) {
 	kind, more := s.byte(), s.byte()
 	m := &senderModel{
 		t: t, ctl: &recorder{t: t, onWire: make(map[int]int)}, flight: make(map[frame.Seq]*sentFrame),
-		table: make(map[int]frame.Seq), now: Instant(time.Hour), named: make(map[int]*sentFrame), budget: 200000,
+		table: make(map[int]frame.Seq), copies: make(map[int]Instant), now: Instant(time.Hour), named: make(map[int]*sentFrame), budget: 200000,
 	}
 	m.cfg = testConfig()
 	m.cfg.Window = []int{1, 2, 3, 8, 32, 64, 255, 1024}[kind&7]
