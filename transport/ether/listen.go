@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/dgrdma/dgrdma/transport/internal/mmsg"
+	"github.com/dgrdma/dgrdma/transport/internal/rtnl"
 )
 
 // EtherType is OpenCPI's number for the data plane; the specification leaves it
@@ -96,7 +97,8 @@ func listen(cfg Config) (*Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Conn{name: ifi.Name, mac: mac, mtu: mtu, ifindex: ifi.Index, etherType: cfg.EtherType, low: cfg.ID, high: cfg.ID}
+	c := &Conn{name: ifi.Name, mac: mac, mtu: mtu, etherType: cfg.EtherType, binding: binding{low: cfg.ID, high: cfg.ID}}
+	c.ifindex.Store(int32(ifi.Index))
 	if c.socket, err = mmsg.New(fd); err != nil {
 		return nil, err
 	}
@@ -107,6 +109,7 @@ func listen(cfg Config) (*Conn, error) {
 		c.buffers = mmsg.SetBuffers(fd, cfg.Buffer)
 		return nil
 	})
+	c.links, _ = rtnl.Open()
 	c.sending.init()
 	if !cfg.Ring {
 		c.receiving.makeRoom(carries)
@@ -117,7 +120,7 @@ func listen(cfg Config) (*Conn, error) {
 		size = mmsg.EnoughBuffer
 	}
 	if c.ring, err = newRing(c.socket, size); err != nil {
-		c.socket.Close()
+		c.Close()
 		return nil, err
 	}
 	runtime.AddCleanup(c, (*ring).abandon, c.ring)

@@ -36,9 +36,35 @@ func (c *Conn) Poll(dst []transport.Datagram, wait time.Duration) (int, error) {
 }
 
 func (c *Conn) receive(dst []transport.Datagram, wait time.Duration) (int, error) {
-	if c.ring != nil {
-		return c.receiveRing(dst, wait)
+	for {
+		patience := wait
+		if c.away.Load() {
+			if err := c.comeBack(); err != nil {
+				return 0, err
+			}
+			if wait < 0 || wait > lookAgain {
+				patience = lookAgain
+			}
+		}
+		var n int
+		var err error
+		if c.ring != nil {
+			n, err = c.receiveRing(dst, patience)
+		} else {
+			n, err = c.receiveCalls(dst, patience)
+		}
+		switch {
+		case err == unix.ENETDOWN:
+			c.away.Store(true)
+		case err != nil || n > 0 || wait == patience && wait >= 0:
+			return n, err
+		case wait > 0:
+			wait -= patience
+		}
 	}
+}
+
+func (c *Conn) receiveCalls(dst []transport.Datagram, wait time.Duration) (int, error) {
 	r := &c.receiving
 	for {
 		n := 0

@@ -92,7 +92,7 @@ func (r *ring) take(wait time.Duration) (ok bool, err error) {
 			r.socket.Release()
 			return false, err
 		}
-		wait = min(wait, 0) // once, if not forever
+		wait = 0 // whoever wants to wait on asks again
 	}
 	r.lent, r.left, r.next = true, h.Num_pkts, h.Offset_to_first_pkt
 	return true, nil

@@ -26,6 +26,7 @@ type sending struct {
 	out  *mmsg.Batch
 	last *transport.Addr // whose address is in raw
 	raw  mmsg.Name
+	from int32 // number of the interface in raw
 }
 
 func (s *sending) init() { s.out = mmsg.NewBatch(messages, messages, 0) }
@@ -33,6 +34,14 @@ func (s *sending) init() { s.out = mmsg.NewBatch(messages, messages, 0) }
 // Send implements [transport.Conn].
 func (c *Conn) Send(batch []transport.Outgoing) (int, error) {
 	s := &c.sending
+	if c.away.Load() {
+		if err := c.comeBack(); err != nil {
+			return 0, err
+		}
+	}
+	if from := c.ifindex.Load(); s.from != from {
+		s.from, s.last = from, nil
+	}
 	for done := 0; done < len(batch); {
 		s.out.Reset()
 		n := done
@@ -64,7 +73,7 @@ func (c *Conn) Send(batch []transport.Outgoing) (int, error) {
 func (c *Conn) writeAddress(name *mmsg.Name, mac [6]byte) {
 	binary.NativeEndian.PutUint16(name[offFamily:], unix.AF_PACKET)
 	binary.BigEndian.PutUint16(name[offProtocol:], c.etherType)
-	binary.NativeEndian.PutUint32(name[offIndex:], uint32(c.ifindex))
+	binary.NativeEndian.PutUint32(name[offIndex:], uint32(c.sending.from))
 	name[offLength] = byte(len(mac))
 	copy(name[offAddress:], mac[:])
 }
@@ -82,11 +91,13 @@ func (c *Conn) transmit() (int, error) {
 			// Nothing leaves the socket's buffer: the rest has no room in it either.
 			c.sendDrops.Add(uint64(s.out.Len() - i))
 			return s.out.Len(), nil
+		case unix.ENETDOWN, unix.ENXIO, unix.ENODEV:
+			c.wentAway()
 		case unix.EBADF, unix.ENOTSOCK, unix.EFAULT, unix.ENOSYS, unix.EOPNOTSUPP:
 			return i, fmt.Errorf("dgrdma: send over Ethernet from %v: %w", c.LocalAddr(), os.NewSyscallError("sendmmsg", err))
 		}
-		// ENOBUFS: the queue is full. ENETDOWN, ENXIO, ENODEV: the interface is
-		// down or gone. EMSGSIZE: its MTU has become smaller.
+		// ENOBUFS: the queue is full. EMSGSIZE: the interface's MTU has become
+		// smaller.
 		if _, passing := err.(unix.Errno); !passing {
 			return i, err
 		}

@@ -53,6 +53,9 @@ func (c *Conn) receive(dst []transport.Datagram, wait time.Duration) (int, error
 		r.in.Done(r.n)
 		r.n, r.next = 0, 0
 		got, err := r.in.Receive(c.socket, wait)
+		if err == unix.ENETDOWN {
+			continue // it may come up again
+		}
 		if err != nil || got == 0 {
 			return 0, err
 		}

@@ -82,8 +82,9 @@ func (r *Receiver) ready(h *header) {
 }
 
 // Receive takes what is there and returns how many datagrams that is: none only if
-// none came within that time. Errors end the socket: what a peer or an interface
-// caused, and the kernel tells once, is passed over.
+// none came within that time, or before Nudge. unix.ENETDOWN says that the socket's
+// interface went down or away. Other errors end the socket: what a peer caused, and
+// the kernel tells once, is passed over.
 func (r *Receiver) Receive(s *Socket, wait time.Duration) (int, error) {
 	if !s.Hold() {
 		return 0, net.ErrClosed
@@ -115,11 +116,13 @@ func (r *Receiver) Receive(s *Socket, wait time.Duration) (int, error) {
 			if some, err := s.wait(unix.POLLIN, wait); !some {
 				return 0, err
 			}
+		case unix.ENETDOWN:
+			return 0, e
 		case unix.EBADF, unix.ENOTSOCK, unix.EFAULT, unix.EINVAL, unix.ENOSYS:
 			return 0, os.NewSyscallError("recvmmsg", e)
 		default:
-			// EINTR, and the socket's pending error: ECONNREFUSED, EHOSTUNREACH,
-			// ENETDOWN and the like.
+			// EINTR, and the socket's pending error: ECONNREFUSED, EHOSTUNREACH and
+			// the like.
 			if s.Closed() {
 				return 0, net.ErrClosed
 			}

@@ -14,7 +14,7 @@ import (
 // is closed when Close was called and nobody uses it any more.
 type Socket struct {
 	fd     int
-	wake   int          // an eventfd that becomes readable with Close
+	wake   int          // an eventfd that becomes readable with Nudge and Close
 	users  atomic.Int64 // calls under way, and closing
 	memory []byte       // of Map
 }
@@ -86,10 +86,23 @@ func (s *Socket) Close() error {
 			break
 		}
 	}
-	one := [8]byte{1} // any number but 0, in either byte order
-	unix.Write(s.wake, one[:])
+	s.signal()
 	s.Release()
 	return nil
+}
+
+// signal makes the eventfd readable. Only within Hold.
+func (s *Socket) signal() {
+	one := [8]byte{1} // any number but 0, in either byte order
+	unix.Write(s.wake, one[:])
+}
+
+// Nudge makes one who waits return, with nothing.
+func (s *Socket) Nudge() {
+	if s.Hold() {
+		s.signal()
+		s.Release()
+	}
 }
 
 // Closed reports whether Close was called.
@@ -108,18 +121,20 @@ func (s *Socket) Control(f func(fd int) error) error {
 const Forever time.Duration = -1
 
 // WaitInput blocks until there is something to receive, or an error to be told,
-// which it takes, and no longer than that time; so it may return for nothing. Only
-// within Hold.
+// and no longer than that time, or until Nudge; so it may return for nothing. Of
+// the errors it returns those that Receive does. Only within Hold.
 func (s *Socket) WaitInput(atMost time.Duration) error {
 	some, err := s.wait(unix.POLLIN, atMost)
 	if some {
-		unix.GetsockoptInt(s.fd, unix.SOL_SOCKET, unix.SO_ERROR)
+		if e, _ := unix.GetsockoptInt(s.fd, unix.SOL_SOCKET, unix.SO_ERROR); e == int(unix.ENETDOWN) {
+			return unix.ENETDOWN
+		}
 	}
 	return err
 }
 
-// wait blocks until the socket has one of these events, or is closed, or the time
-// is over. An interrupted wait begins anew.
+// wait blocks until the socket has one of these events, or is closed, or nudged, or
+// the time is over. An interrupted wait begins anew.
 func (s *Socket) wait(events int16, atMost time.Duration) (some bool, err error) {
 	var limit *unix.Timespec
 	if atMost >= 0 {
@@ -128,14 +143,26 @@ func (s *Socket) wait(events int16, atMost time.Duration) (some bool, err error)
 	}
 	for {
 		fds := [2]unix.PollFd{{Fd: int32(s.fd), Events: events}, {Fd: int32(s.wake), Events: unix.POLLIN}}
-		n, err := unix.Ppoll(fds[:], limit, nil)
+		watched := fds[:]
+		if events == unix.POLLOUT {
+			watched = fds[:1] // never for long, and a nudge is for who waits for input
+		}
+		n, err := unix.Ppoll(watched, limit, nil)
 		switch {
-		case fds[1].Revents != 0 || s.Closed():
+		case s.Closed():
 			return false, net.ErrClosed
 		case err != nil && err != unix.EINTR:
 			return false, os.NewSyscallError("ppoll", err)
 		case fds[0].Revents != 0:
 			return true, nil
+		case fds[1].Revents != 0:
+			var number [8]byte
+			unix.Read(s.wake, number[:])
+			if s.Closed() {
+				s.signal() // it was Close that spoke, just now, and not only to us
+				return false, net.ErrClosed
+			}
+			return false, nil
 		case err == nil && n == 0:
 			return false, nil
 		}

@@ -1,5 +1,5 @@
 // Package rtnl asks the kernel, through rtnetlink, by which way an address is
-// reached.
+// reached, and which interface has a name.
 //
 //	s, err := rtnl.Open()
 //	way, err := s.WayTo(local, peer)

@@ -49,7 +49,7 @@ func (s *Socket) WayTo(from, to netip.Addr) (w Way, err error) {
 		return w, err
 	}
 	w.MTU = interfaceMTU(attributes, to.Is6())
-	w.direct = binary.NativeEndian.Uint32(fixed[8:])&(unix.IFF_NOARP|unix.IFF_LOOPBACK) != 0
+	w.direct = binary.NativeEndian.Uint32(fixed[offFlags:])&(unix.IFF_NOARP|unix.IFF_LOOPBACK) != 0
 	// The entry of the table, without what the kernel has learned about the
 	// address: that includes reports of the path's MTU, which anyone can forge.
 	if entry, err := s.route(from, to, scope, unix.RTM_F_FIB_MATCH); err == nil {
@@ -76,34 +76,6 @@ func (s *Socket) route(from, to netip.Addr, scope int, flags uint32) ([]byte, er
 		return nil, err
 	}
 	return b[min(unix.SizeofRtMsg, len(b)):], nil
-}
-
-// link returns the attributes of an interface, by number or by name.
-func (s *Socket) link(index int, name string) (fixed, attributes []byte, err error) {
-	var request [unix.SizeofIfInfomsg]byte
-	binary.NativeEndian.PutUint32(request[4:], uint32(index))
-	s.request(unix.RTM_GETLINK, request[:]...)
-	if name != "" {
-		padded := make([]byte, (len(name)+4)&^3)
-		copy(padded, name)
-		s.with(unix.IFLA_IFNAME, padded)
-	}
-	b, err := s.ask()
-	if err != nil {
-		return nil, nil, err
-	}
-	if len(b) < unix.SizeofIfInfomsg {
-		return nil, nil, errors.New("the answer about an interface is too short")
-	}
-	return b[:unix.SizeofIfInfomsg], b[unix.SizeofIfInfomsg:], nil
-}
-
-func (s *Socket) index(name string) (int, error) {
-	fixed, _, err := s.link(0, name)
-	if err != nil {
-		return 0, err
-	}
-	return int(binary.NativeEndian.Uint32(fixed[4:])), nil
 }
 
 // interfaceMTU returns what an interface carries; of IPv6, that is what routers
