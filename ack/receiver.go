@@ -274,13 +274,3 @@ func covers(a, b Range) bool {
 	from := b.Start.Diff(a.Start)
 	return from >= 0 && from+int(b.Count) <= int(a.Count)
 }
-
-// Complete reports whether no id is missing from first to last.
-func (r *Receiver) Complete(first, last frame.Seq) bool {
-	for s := first; !last.Before(s); s++ {
-		if !r.known(s) || !r.got.has(s, r.cfg.History) && !r.alone.has(s, r.cfg.History) {
-			return false
-		}
-	}
-	return true
-}

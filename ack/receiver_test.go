@@ -425,36 +425,6 @@ func TestReceiverGap(t *testing.T) {
 	})
 }
 
-func TestReceiverComplete(t *testing.T) {
-	receiverTests(t, ReceiverConfig{History: 256}, func(r *receiverTest) {
-		if r.r.Complete(r.id(1), r.id(1)) {
-			t.Error("complete before any frame")
-		}
-		r.acceptRun(1, 4)
-		r.ackOnly(5, 6)
-		r.accept(7, 9)
-		for _, tt := range []struct {
-			from, to int
-			want     bool
-		}{
-			{1, 4, true}, {1, 7, true}, {5, 6, true}, {7, 9, false}, {8, 8, false}, {9, 9, true},
-			{9, 10, false}, {0, 4, false}, {4, 3, true},
-		} {
-			if got := r.r.Complete(r.id(tt.from), r.id(tt.to)); got != tt.want {
-				t.Errorf("%d to %d complete is %v, want %v", tt.from, tt.to, got, tt.want)
-			}
-		}
-		r.ackOnly(8) // overtaken
-		if !r.r.Complete(r.id(1), r.id(9)) {
-			t.Error("an overtaken frame without messages is missing")
-		}
-		r.accept(300)
-		if r.r.Complete(r.id(1), r.id(9)) {
-			t.Error("complete behind the history")
-		}
-	})
-}
-
 // Property of all profiles: what is due again and again is bounded by the frames
 // of a batch, and costs nothing once taken.
 func TestReceiverZeroAllocs(t *testing.T) {

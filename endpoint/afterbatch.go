@@ -19,10 +19,7 @@ type afterBatch struct {
 // which must not block.
 func (e *Endpoint) AfterBatch(f func()) {
 	a := &e.after
-	a.mu.Lock()
-	a.list = append(a.list, &f)
-	a.waits.Store(true)
-	a.mu.Unlock()
+	mine := a.add(f)
 	if e.batching.Load() {
 		return // its end looks at waits
 	}
@@ -30,7 +27,7 @@ func (e *Endpoint) AfterBatch(f func()) {
 	// come after we looked.
 	a.mu.Lock()
 	for i, g := range a.list {
-		if g == &f {
+		if g == mine {
 			a.list = append(a.list[:i], a.list[i+1:]...)
 			a.waits.Store(len(a.list) > 0)
 			a.mu.Unlock()
@@ -39,6 +36,15 @@ func (e *Endpoint) AfterBatch(f func()) {
 		}
 	}
 	a.mu.Unlock()
+}
+
+// add has f called at the end of a batch, of this or the next one.
+func (a *afterBatch) add(f func()) *func() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.list = append(a.list, &f)
+	a.waits.Store(true)
+	return &f
 }
 
 // run is called by the receiving goroutine between batches.

@@ -15,15 +15,25 @@ type placement struct {
 	swallow bool
 }
 
+// opening is what the frame at hand would begin and not end.
+type opening struct {
+	n     int    // transactions
+	known int    // transactions that were open before and go on
+	bytes int    // to hold for it all
+	left  uint16 // messages to come of the transaction of the message before
+}
+
 // admit checks all messages of a frame before anything of it is done: a frame
 // is applied whole or not at all. cur stands at the first message.
 func (c *Conn) admit(cur *frame.Cursor) (why Reason, txn uint32, err error) {
 	r, e := &c.rx, c.ep
 	e.placements = e.placements[:0]
-	opening := 0
+	e.looked++
+	var o opening
 	var before *placement
 	for more := true; more; more = cur.Next() {
 		m := &cur.Msg
+		follows := before != nil && before.msg.Txn == m.Txn
 		if c.profile.Session {
 			switch r.closed.age(m.Txn) {
 			case ageClosed:
@@ -34,7 +44,7 @@ func (c *Conn) admit(cur *frame.Cursor) (why Reason, txn uint32, err error) {
 			if m.Count > 0 && (m.Index == 0 || m.Index > m.Count) {
 				return RefusedInconsistent, m.Txn, nil
 			}
-			if before != nil && before.msg.Txn == m.Txn && m.Index <= before.msg.Index {
+			if follows && (m.Count <= 1 || m.Index <= before.msg.Index) {
 				return RefusedInconsistent, m.Txn, nil
 			}
 			// In order, so that a look at the message before finds all of a
@@ -43,35 +53,53 @@ func (c *Conn) admit(cur *frame.Cursor) (why Reason, txn uint32, err error) {
 				return RefusedInconsistent, m.Txn, nil
 			}
 		}
-		if in := r.open.find(m.Txn); in != nil {
-			if !in.msg.SameTransaction(m) {
-				in.poisoned = true
-				return RefusedInconsistent, m.Txn, nil
+		in := r.open.find(m.Txn)
+		shared := m
+		if in != nil {
+			shared = &in.msg
+		} else if follows {
+			shared = &before.msg
+		}
+		if !shared.SameTransaction(m) {
+			// What came first was acknowledged, so its sender was told that it is
+			// applied. Whoever contradicts it is not told so (attack A16, SECURITY.md).
+			return RefusedInconsistent, m.Txn, nil
+		}
+		inOrder := follows && m.Index == before.msg.Index+1
+		switch {
+		case in != nil:
+			if in.looked != e.looked {
+				in.looked = e.looked
+				o.known++
 			}
 			if c.profile.Session {
-				if seen, _ := in.seen(m.Index); seen {
+				seen, free := in.indexes.look(m.Index)
+				if seen {
 					return RefusedStale, m.Txn, nil
 				}
-			}
-		} else if before != nil && before.msg.Txn == m.Txn {
-			if !before.msg.SameTransaction(m) {
-				return RefusedInconsistent, m.Txn, nil
-			}
-		} else if m.Count > 1 {
-			opening++
-		}
-		dst, err := c.memory.Admit(c.peer.ID, m)
-		swallow := false
-		if err != nil {
-			var s swallowed
-			if swallow = errors.As(err, &s); !swallow {
-				if errors.Is(err, ErrBounds) {
-					return RefusedBounds, m.Txn, err
+				if !free && !inOrder {
+					o.bytes += gapSize
 				}
-				return RefusedMemory, m.Txn, err
 			}
-		} else if len(dst) != int(m.Len) {
-			panic("BUG: Memory.Admit returned a slice of the wrong length")
+		case follows && o.left > 0:
+			if !inOrder {
+				o.bytes += gapSize
+			}
+			if o.left--; o.left == 0 {
+				o.n--
+				o.bytes -= openSize
+			}
+		case m.Count > 1:
+			o.n++
+			o.bytes += openSize
+			o.left = m.Count - 1
+		}
+		dst, swallow, err := c.ask(m)
+		if err != nil {
+			if errors.Is(err, ErrBounds) {
+				return RefusedBounds, m.Txn, err
+			}
+			return RefusedMemory, m.Txn, err
 		}
 		n := len(e.placements)
 		if n == cap(e.placements) {
@@ -81,19 +109,43 @@ func (c *Conn) admit(cur *frame.Cursor) (why Reason, txn uint32, err error) {
 		before = &e.placements[n]
 		before.msg, before.dst, before.data, before.swallow = *m, dst, cur.Data, swallow
 	}
-	if opening > 0 && r.open.full(opening) {
-		if !c.profile.NeverRetransmits || opening > r.open.limit {
-			return RefusedTooManyOpen, e.placements[0].msg.Txn, nil
+	return c.admitOpening(&o), e.placements[0].msg.Txn, nil
+}
+
+// ask asks the memory where a message goes.
+func (c *Conn) ask(m *frame.Message) (dst []byte, swallow bool, err error) {
+	dst, err = c.memory.Admit(c.peer.ID, m)
+	if err != nil {
+		if _, swallow = err.(swallowed); !swallow {
+			var s swallowed
+			swallow = errors.As(err, &s)
 		}
-		for r.open.full(opening) {
-			in := r.open.oldest(r.newest, e.placements)
-			if in == nil {
-				return RefusedTooManyOpen, e.placements[0].msg.Txn, nil
-			}
-			c.evict(in)
+		if swallow {
+			err = nil
 		}
+		return nil, swallow, err
 	}
-	return RefusedNone, 0, nil
+	if len(dst) != int(m.Len) {
+		panic("BUG: Memory.Admit returned a slice of the wrong length")
+	}
+	return dst, false, nil
+}
+
+// admitOpening decides whether there is room for what a frame begins.
+func (c *Conn) admitOpening(o *opening) Reason {
+	t := &c.rx.open
+	over := t.len() + o.n - t.limit
+	room := o.n <= 0 || over <= 0 || c.profile.NeverRetransmits && over <= t.len()-o.known
+	switch {
+	case !room:
+		return RefusedTooManyOpen
+	case o.bytes > 0 && !c.affords(o.bytes):
+		return RefusedOpenMemory
+	}
+	if o.n > 0 && over > 0 {
+		c.evict(over)
+	}
+	return RefusedNone
 }
 
 // place applies the messages that admit passed.
@@ -107,7 +159,7 @@ func (c *Conn) place(seq frame.Seq) {
 		}
 		if int32(m.Txn-r.newest) > 0 || !r.placed {
 			if c.profile.OverCounts {
-				c.overtake(m.Txn, seq)
+				c.overtake(seq)
 			}
 			r.newest, r.newestAt, r.placed = m.Txn, seq, true
 		}
@@ -138,18 +190,25 @@ func (c *Conn) account(m *frame.Message, swallow bool, seq frame.Seq) {
 	}
 	in := r.open.find(m.Txn)
 	if in == nil {
-		in = r.open.add(m, c.profile.Session)
+		in = r.open.add(m)
 		in.overtaken, in.later = int32(r.newest-m.Txn) > 0, r.newestAt
+	} else {
+		r.open.touch(in)
 	}
 	if m.Index == 1 {
 		in.begun, in.first = true, seq
 	}
-	in.count(m, c.profile.Session)
+	in.count(m, c.profile.Session, &r.held)
 	in.poisoned = in.poisoned || swallow
-	if in.got == int(m.Count) {
-		c.complete(&in.msg, in.poisoned)
-		r.open.remove(m.Txn)
+	if in.got == m.Count {
+		c.end(in)
 	}
+}
+
+// end completes a transaction of which something was kept.
+func (c *Conn) end(in *incoming) {
+	c.complete(&in.msg, in.poisoned)
+	c.rx.open.remove(in)
 }
 
 func (c *Conn) complete(m *frame.Message, poisoned bool) {
@@ -167,19 +226,27 @@ func (c *Conn) complete(m *frame.Message, poisoned bool) {
 	r.counters.Completions++
 }
 
-// evict gives up a transaction whose messages will not come any more.
-func (c *Conn) evict(in *incoming) {
-	c.rx.counters.OpenEvicted++
-	c.ep.event(Event{Kind: TransactionLost, Conn: c, Peer: c.Name(), Txn: in.msg.Txn})
-	c.rx.open.remove(in.msg.Txn)
+// evict gives up as many transactions whose messages will not come any more: those
+// silent for longest, but for what the frame at hand continues.
+func (c *Conn) evict(n int) {
+	r := &c.rx
+	for in := r.open.oldest; in != nil && n > 0; {
+		next := in.younger
+		if in.looked != c.ep.looked {
+			r.counters.OpenEvicted++
+			c.ep.event(Event{Kind: TransactionLost, Conn: c, Peer: c.Name(), Txn: in.msg.Txn})
+			r.open.remove(in)
+			n--
+		}
+		in = next
+	}
 }
 
-// overtake notes that a younger transaction began while older ones are open.
-func (c *Conn) overtake(txn uint32, seq frame.Seq) {
-	for i := range c.rx.open.slots {
-		if in := &c.rx.open.slots[i]; in.used && !in.overtaken && int32(txn-in.msg.Txn) > 0 {
-			in.overtaken, in.later = true, seq
-		}
+// overtake notes that a younger transaction began. Of those that are open only the
+// youngest was not overtaken before.
+func (c *Conn) overtake(seq frame.Seq) {
+	if in := c.rx.open.find(c.rx.newest); in != nil && !in.overtaken {
+		in.overtaken, in.later = true, seq
 	}
 }
 
@@ -188,14 +255,22 @@ func (c *Conn) overtake(txn uint32, seq frame.Seq) {
 // transaction are there, one message is missing, and the data has no hole.
 func (c *Conn) completeOverCounted() {
 	r := &c.rx
-	for i := 0; i < len(r.open.slots); i++ {
-		in := &r.open.slots[i]
-		if in.used && in.begun && in.overtaken && in.got == int(in.msg.Count)-1 && in.high-in.low == in.bytes &&
-			r.recv.Complete(in.first, in.later) {
-			m, poisoned := in.msg, in.poisoned
-			r.open.remove(m.Txn)
-			c.complete(&m, poisoned)
-			i = -1 // entries moved
+	var from, to frame.Seq // these came, but for the last
+	for in := r.open.oldest; in != nil; {
+		next := in.younger
+		if in.begun && in.overtaken && in.got == in.msg.Count-1 && in.high-in.low == in.bytes {
+			// No frame is looked at twice, neither for this nor for others.
+			if in.first.Before(from) || !in.first.Before(to) {
+				from, to = in.first, in.first
+			}
+			var waits bool
+			if to, waits = r.recv.Missing(to, in.later); waits {
+				in.first = to
+			} else {
+				to = in.later.Add(1)
+				c.end(in)
+			}
 		}
+		in = next
 	}
 }

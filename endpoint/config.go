@@ -37,8 +37,13 @@ type Config struct {
 	// company. 0 sends at once.
 	Coalesce time.Duration
 	// OpenIncoming is how many incomplete transactions each peer may have.
-	// 0 means 4096. A peer that wastes them all costs up to 8 KiB for each.
+	// 0 means 4096.
 	OpenIncoming int
+	// OpenMemory is how many bytes may be kept for incomplete incoming
+	// transactions: for each peer that was connected, and for all peers together
+	// that were learned, which have 2 KiB each beyond it. What would need more is
+	// not acknowledged. 0 means 16 MiB.
+	OpenMemory int
 	// AcceptAny learns peers from the frames they send. Off, only connected
 	// peers are heard.
 	AcceptAny bool
@@ -114,6 +119,7 @@ func (c *Config) withDefaults(caps transport.Caps) (Config, error) {
 	def(&f.MTU, caps.MTU)
 	def(&f.Queue, 16384)
 	def(&f.OpenIncoming, 4096)
+	def(&f.OpenMemory, 16<<20)
 	def(&f.MaxPeers, 4096)
 	def(&f.PeersPerHost, max(f.MaxPeers/4, 1))
 	if f.GiveUp == 0 {
@@ -135,6 +141,8 @@ func (c *Config) withDefaults(caps transport.Caps) (Config, error) {
 		return f, fmt.Errorf("dgrdma: negative duration in configuration")
 	case f.OpenIncoming < 1 || f.OpenIncoming > closedTransactions:
 		return f, fmt.Errorf("dgrdma: %d open incoming transactions, need 1 to %d", f.OpenIncoming, closedTransactions)
+	case f.OpenMemory < leastOpenMemory:
+		return f, fmt.Errorf("dgrdma: %d bytes for incomplete incoming transactions, need at least %d", f.OpenMemory, leastOpenMemory)
 	case f.MaxPeers < 1 || f.MaxPeers > 65535:
 		return f, fmt.Errorf("dgrdma: %d peers, need 1 to 65535", f.MaxPeers)
 	case f.PeersPerHost < 1:

@@ -61,6 +61,7 @@ type Conn struct {
 	counters Counters    // of the sending half
 	received Counters    // of the receiving half, as of its last batch
 	open     int         // likewise: incomplete incoming transactions
+	held     int         // likewise: bytes kept because of them
 	heardAt  ack.Instant // likewise: when its last frame came
 	err      error       // why nothing can be posted
 	closed   bool
@@ -237,6 +238,7 @@ func (c *Conn) fail(now ack.Instant, fin *finished, err error) {
 	c.abandon(now, fin, err)
 	c.wakeAt.Store(math.MaxInt64)
 	close(c.done)
+	c.giveBack()
 }
 
 // revive makes a connection usable again that had failed. Guarded by mu.
@@ -277,6 +279,7 @@ func (c *Conn) Reset(first frame.Seq) error {
 	}
 	c.due.Init(c.profile.AckEvery, c.profile.AckDelay)
 	c.epoch.Add(1)
+	c.giveBack()
 	c.queue()
 	c.mu.Unlock()
 	c.ep.finish(fin)

@@ -59,6 +59,8 @@ type Endpoint struct {
 	frame      frame.Frame // the one being looked at, and where
 	cursor     frame.Cursor
 	placements []placement
+	looked     uint32 // counts the frames that admit looked at
+	pool       pool
 	last       *Conn // whose frame came last: mostly the next is his too
 	scratch    []frame.Seq
 	strangers  Counters

@@ -68,12 +68,13 @@ const (
 	RefusedAckOfUnsent         // acknowledges ids that were never used
 	RefusedAckTooOld           // acknowledges ids that may have been used again
 	RefusedNoRoom              // of a new peer, for which there is no room
+	RefusedOpenMemory          // what is incomplete takes all memory that it may, see Config.OpenMemory
 	numReasons
 )
 
 var reasonNames = [numReasons]string{
 	"none", "malformed", "destination", "source", "bounds", "memory", "inconsistent",
-	"too_many_open", "stale", "foreign", "no_session", "down", "ack_of_unsent", "ack_too_old", "no_room",
+	"too_many_open", "stale", "foreign", "no_session", "down", "ack_of_unsent", "ack_too_old", "no_room", "open_memory",
 }
 
 func (r Reason) String() string {

@@ -2,7 +2,6 @@ package endpoint
 
 import (
 	"context"
-	"math/rand/v2"
 	"runtime"
 	"testing"
 	"testing/synctest"
@@ -73,49 +72,4 @@ func TestIdlePeerMemory(t *testing.T) {
 			t.Errorf("%d bytes for an idle peer, want at most %d", each, most)
 		}
 	})
-}
-
-// TestClosedSet compares it with a map, with transactions that never end among
-// the others.
-func TestClosedSet(t *testing.T) {
-	rnd := rand.New(rand.NewPCG(3, 4))
-	for _, first := range []uint32{1, 1<<32 - 3000} {
-		var s closedSet
-		s.begin(first)
-		over := make(map[uint32]bool)
-		top := first - 1
-		for range 300_000 {
-			txn := top + 1 - uint32(rnd.IntN(40))
-			if rnd.IntN(500) == 0 {
-				txn = top + uint32(rnd.IntN(3000))
-			}
-			behind := int32(top - txn)
-			want := ageOpen
-			if int32(txn-first) < 0 || behind >= closedTransactions || over[txn] {
-				want = ageClosed
-			}
-			if got := s.age(txn); got != want {
-				t.Fatalf("transaction %d, %d behind, is %v, want %v", txn, behind, got, want)
-			}
-			if want == ageClosed {
-				continue
-			}
-			s.see(txn)
-			if int32(txn-top) > 0 {
-				top = txn
-			}
-			if txn%977 != 0 { // those never end
-				s.close(txn)
-				over[txn] = true
-			}
-		}
-		for txn := top; int32(txn-first) >= 0 && top-txn < closedTransactions-100; txn-- {
-			if got := s.age(txn) == ageClosed; got != over[txn] {
-				t.Fatalf("transaction %d, %d behind: over is %v, want %v", txn, top-txn, got, over[txn])
-			}
-		}
-		if s.age(top-closedTransactions) != ageClosed {
-			t.Error("what is far behind is not over")
-		}
-	}
 }

@@ -256,7 +256,7 @@ func (e *Endpoint) endBatch(now ack.Instant) {
 	for i, c := range e.touched {
 		c.rx.touched = false
 		e.touched[i] = nil
-		if c.profile.OverCounts && c.rx.open.n > 0 {
+		if c.profile.OverCounts && c.rx.open.len() > 0 {
 			c.completeOverCounted()
 		}
 		if c.endBatch(now, &fin) {
@@ -339,6 +339,6 @@ func (c *Conn) endBatch(now ack.Instant, fin *finished) (work bool) {
 	c.reached = r.recv.Newest()
 	c.session.paired = c.session.paired || r.paired && r.life == c.session.theirs
 	c.received = r.counters
-	c.open, c.heardAt = r.open.n, r.lastAt
+	c.open, c.held, c.heardAt = r.open.len(), r.held.bytes, r.lastAt
 	return work
 }

@@ -13,9 +13,10 @@ type receiving struct {
 	late     ack.Lateness
 	open     openTable
 	closed   closedSet
-	life     uint32 // of the peer; 0: not introduced yet
-	mine     uint32 // our life, to which that one speaks
-	paired   bool   // and which it believes
+	held     holding // for these two
+	life     uint32  // of the peer; 0: not introduced yet
+	mine     uint32  // our life, to which that one speaks
+	paired   bool    // and which it believes
 	epoch    int32
 	acks     []ack.Range // what this batch acknowledged
 	counters Counters
@@ -35,9 +36,12 @@ func (r *receiving) init(c *Conn) {
 	r.recv.Init(ack.ReceiverConfig{
 		History: p.History, Repeat: p.Acks == AckRepeat, SplitAtWrap: p.SplitAcks, Tagged: p.Tagged,
 	})
+	r.held.pool = &c.ep.pool
+	r.open.held, r.closed.held = &r.held, &r.held
 	r.open.limit = c.ep.cfg.OpenIncoming
-	if p.NeverRetransmits {
-		// What these leave open is lost for good, and only in the way.
+	if p.NeverRetransmits || p.OverCounts {
+		// What these leave open is lost for good, and only in the way: it is
+		// looked at after each batch.
 		r.open.limit = min(r.open.limit, 256)
 	}
 	r.clear()
@@ -46,10 +50,32 @@ func (r *receiving) init(c *Conn) {
 func (r *receiving) clear() {
 	r.recv.Reset()
 	r.late = ack.Lateness{}
-	r.open.reset()
+	r.release()
 	r.acks = r.acks[:0]
 	r.life, r.paired = 0, false
 	r.placed, r.heard, r.suspect, r.resent = false, false, false, false
+}
+
+// release gives back what is kept for incomplete transactions.
+func (r *receiving) release() {
+	r.open.reset()
+	r.closed.reset()
+}
+
+// giveBack has the receiving goroutine release what is kept for a connection that
+// failed or was reset. Guarded by mu.
+func (c *Conn) giveBack() {
+	// What is kept of nothing is not to keep the connection.
+	if c.held > 0 || c.ep.batching.Load() {
+		c.ep.after.add(c.letGo)
+	}
+}
+
+// letGo is release, unless the connection began anew since.
+func (c *Conn) letGo() {
+	if c.down.Load() || c.epoch.Load() != c.rx.epoch {
+		c.rx.release()
+	}
 }
 
 // begin starts a life of the peer, whose frame ids go on near at.
@@ -151,7 +177,7 @@ func (c *Conn) applied(cur frame.Cursor) bool {
 		if in == nil {
 			return false
 		}
-		if seen, _ := in.seen(cur.Msg.Index); !seen {
+		if seen, _ := in.indexes.look(cur.Msg.Index); !seen {
 			return false
 		}
 	}

@@ -212,26 +212,6 @@ func TestTooManyOpenTransactions(t *testing.T) {
 	})
 }
 
-// TestContradictionPoisonsTransaction: fields that change midway end their
-// transaction (DGRDMA-023).
-func TestContradictionPoisonsTransaction(t *testing.T) {
-	withStranger(t, Config{}, Native(), func(t *testing.T, e *Endpoint, c *Conn, s *stranger) {
-		s.send(2, data(life, 2, 1, 64, pattern(1, 8)))
-		m := data(life, 2, 2, 72, pattern(1, 8))
-		m.CompletionAddr = 8
-		s.send(3, m)
-		s.send(4, data(life, 2, 2, 72, pattern(1, 8)))
-		s.recv(50 * time.Millisecond)
-		mem := e.memory.(*Region)
-		if mem.Load32(0) != 0 || mem.Load32(8) != 0 {
-			t.Error("a contradictory transaction completed")
-		}
-		if got := c.Stats().RefusedBy(RefusedInconsistent); got != 1 {
-			t.Errorf("counted %d times", got)
-		}
-	})
-}
-
 // pickyMemory refuses or swallows by address.
 type pickyMemory struct {
 	*Region

@@ -96,6 +96,7 @@ type ConnStats struct {
 	Lost        int           // of those, frames that will be sent again
 	Queued      int           // transactions posted and not done
 	Open        int           // incoming transactions that are incomplete
+	OpenMemory  int           // bytes kept because of them, see Config.OpenMemory
 	Silent      time.Duration // since the last frame came; negative: none has
 	Life        uint32        // see Conn.Life
 	Mine        uint32        // our life as the peer is told; 0: it takes no introductions
@@ -127,7 +128,7 @@ func (c *Conn) Stats() ConnStats {
 		Counters: c.counters, Peer: c.Name(), As: c.peer.As, Profile: c.profile.Name, Learned: c.learned.Load(), Memory: c.size.Load(),
 		FrameSize: c.frameMax, FrameWindow: c.profile.Window,
 		RTT: c.sender.RTT().Smoothed(), MinRTT: c.sender.RTT().Min(now), Window: c.ctl.Window(),
-		InFlight: c.sender.InFlight(), Lost: c.sender.Lost(), Queued: c.posted.n, Open: c.open,
+		InFlight: c.sender.InFlight(), Lost: c.sender.Lost(), Queued: c.posted.n, Open: c.open, OpenMemory: c.held,
 		Silent: -1, Life: c.lives, Mine: c.session.mine, Theirs: c.session.theirs, Down: c.err != nil, Err: c.err,
 	}
 	if c.received.FramesReceived > 0 {

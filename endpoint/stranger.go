@@ -91,6 +91,7 @@ func (e *Endpoint) learn(now ack.Instant, p Peer, f *frame.Frame, told *cookie) 
 	c, err := e.newConn(p, now)
 	if err == nil {
 		c.learned.Store(true)
+		c.rx.held.shares = true
 		if told != nil {
 			c.beginLife(now, told.life)
 			c.startSender(now, told.first)

@@ -119,6 +119,7 @@ var refusedBecause = map[string]string{
 	"source":        ": it is not one of the peers",
 	"inconsistent":  ": its messages contradict each other",
 	"too_many_open": ": it has too many incomplete transactions",
+	"open_memory":   ": its incomplete transactions take too much memory",
 	"foreign":       ": it belongs to another life of the peer",
 }
 

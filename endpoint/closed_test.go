@@ -1,0 +1,132 @@
+package endpoint
+
+import (
+	"math/rand/v2"
+	"testing"
+)
+
+// TestClosedSet compares it with a map, with transactions that never end among
+// the others.
+func TestClosedSet(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(3, 4))
+	for _, first := range []uint32{1, 1<<32 - 3000} {
+		s := closedSet{held: &holding{pool: new(pool)}}
+		s.begin(first)
+		over := make(map[uint32]bool)
+		top := first - 1
+		for range 300_000 {
+			txn := top + 1 - uint32(rnd.IntN(40))
+			if rnd.IntN(500) == 0 {
+				txn = top + uint32(rnd.IntN(3000))
+			}
+			if rnd.IntN(20_000) == 0 {
+				txn = top + closedTransactions/2 - uint32(rnd.IntN(3000))
+			}
+			behind := int32(top - txn)
+			want := ageOpen
+			if int32(txn-first) < 0 || behind >= closedTransactions || over[txn] {
+				want = ageClosed
+			}
+			if got := s.age(txn); got != want {
+				t.Fatalf("transaction %d, %d behind, is %v, want %v", txn, behind, got, want)
+			}
+			if want == ageClosed {
+				continue
+			}
+			s.see(txn)
+			if int32(txn-top) > 0 {
+				top = txn
+			}
+			if txn%977 != 0 { // those never end
+				s.close(txn)
+				over[txn] = true
+			}
+		}
+		for txn := top; int32(txn-first) >= 0 && top-txn < closedTransactions-100; txn-- {
+			if got := s.age(txn) == ageClosed; got != over[txn] {
+				t.Fatalf("transaction %d, %d behind: over is %v, want %v", txn, top-txn, got, over[txn])
+			}
+		}
+		if s.age(top-closedTransactions) != ageClosed {
+			t.Error("what is far behind is not over")
+		}
+		for txn := s.low; txn != s.top+1; txn++ {
+			s.close(txn)
+		}
+		if s.low != s.top || s.held.bytes != 0 || s.pages != [closedPages]*closedPage{} {
+			t.Errorf("all are over, and %d bytes are kept, low %d of %d", s.held.bytes, s.low, s.top)
+		}
+	}
+}
+
+// TestIndexSet compares it with a map, in several orders, and holds it to what its
+// gaps were taken for.
+func TestIndexSet(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(5, 6))
+	orders := map[string]func(count int) []int{
+		"forward":  func(count int) []int { return rangeOf(0, count, 1) },
+		"backward": func(count int) []int { return rangeOf(count-1, count, -1) },
+		"random":   func(count int) []int { return rnd.Perm(count) },
+		"every second, then the others": func(count int) []int {
+			return append(rangeOf(0, (count+1)/2, 2), rangeOf(1, count/2, 2)...)
+		},
+		"every second backward": func(count int) []int { return rangeOf((count-1)&^1, (count+1)/2, -2) },
+		"swapped in pairs": func(count int) []int {
+			list := rangeOf(0, count, 1)
+			for i := 1; i < count; i += 2 {
+				list[i-1], list[i] = list[i], list[i-1]
+			}
+			return list
+		},
+		"a window of 40 shuffled": func(count int) []int {
+			list := rangeOf(0, count, 1)
+			for i := range list {
+				j := min(i+rnd.IntN(40), count-1)
+				list[i], list[j] = list[j], list[i]
+			}
+			return list
+		},
+	}
+	for name, order := range orders {
+		for _, count := range []int{1, 2, 3, 17, 300, 5000, 65535} {
+			held := &holding{pool: new(pool)}
+			var s indexSet
+			came := make([]bool, count+2)
+			for n, i := range order(count) {
+				i++ // indexes begin at 1
+				for _, k := range []int{i, 1 + rnd.IntN(count)} {
+					if seen, free := s.look(uint16(k)); seen != came[k] || n == 0 && !free {
+						t.Fatalf("%s of %d: message %d came %v, want %v", name, count, k, seen, came[k])
+					}
+				}
+				_, free := s.look(uint16(i))
+				before := held.bytes
+				s.add(uint16(i), uint16(count), held)
+				came[i] = true
+				if grew := held.bytes - before; grew > gapSize || free && grew > 0 {
+					t.Fatalf("%s of %d: message %d was taken for %d bytes, free %v", name, count, i, grew, free)
+				}
+				if m := s.more; m != nil && 8*cap(m.bits)+4*len(m.list) > held.bytes {
+					t.Fatalf("%s of %d: %d words and %d runs for %d bytes", name, count, len(m.bits), len(m.list), held.bytes)
+				}
+			}
+			for i := 1; i <= count; i++ {
+				if seen, _ := s.look(uint16(i)); seen != came[i] {
+					t.Fatalf("%s of %d: in the end message %d came %v", name, count, i, seen)
+				}
+			}
+			if s.free(held); held.bytes != 0 {
+				t.Errorf("%s of %d: %d bytes are left", name, count, held.bytes)
+			}
+		}
+	}
+}
+
+// rangeOf returns n numbers from the first on.
+func rangeOf(first, n, step int) []int {
+	list := make([]int, n)
+	for i := range list {
+		list[i] = first + i*step
+	}
+	return list
+}

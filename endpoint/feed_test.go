@@ -1,0 +1,141 @@
+package endpoint
+
+import (
+	"fmt"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/dgrdma/dgrdma/frame"
+	"github.com/dgrdma/dgrdma/transport"
+)
+
+// feed is a wire whose frames the test makes, for an endpoint with Manual: what
+// the engine does with a frame then happens inside Poll, on the test's goroutine.
+type feed struct {
+	t      testing.TB
+	e      *Endpoint
+	mem    *Region
+	from   transport.Addr
+	next   []byte // what Poll finds
+	sent   []frame.Frame
+	keeps  bool // what the endpoint sends is kept in sent
+	closed bool
+}
+
+// newFeed opens endpoint 2, with 4096 bytes of memory, on such a wire.
+func newFeed(t testing.TB, cfg Config) *feed {
+	t.Helper()
+	f := &feed{t: t, from: addrA}
+	var err error
+	if f.mem, err = NewRegion(4096); err != nil {
+		t.Fatal(err)
+	}
+	cfg.ID, cfg.Manual = 2, true
+	if cfg.Memory == nil {
+		cfg.Memory = f.mem
+	}
+	if f.e, err = New(f, &cfg); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.e.Close() })
+	return f
+}
+
+func (f *feed) Recv(dst []transport.Datagram) (int, error) { panic("BUG: Recv with Manual") }
+
+func (f *feed) Poll(dst []transport.Datagram, _ time.Duration) (int, error) {
+	if f.closed {
+		return 0, net.ErrClosed
+	}
+	if f.next == nil {
+		return 0, nil
+	}
+	dst[0] = transport.Datagram{From: f.from, Data: f.next}
+	f.next = nil
+	return 1, nil
+}
+
+func (f *feed) Send(batch []transport.Outgoing) (int, error) {
+	if f.keeps {
+		for _, o := range batch {
+			fr, err := frame.Parse(append([]byte(nil), o.Buf...))
+			if err != nil {
+				f.t.Error(err)
+			}
+			f.sent = append(f.sent, fr)
+		}
+	}
+	return len(batch), nil
+}
+
+func (f *feed) Caps() transport.Caps      { return transport.Caps{MTU: frame.MaxData, Batch: 1} }
+func (f *feed) LocalAddr() transport.Addr { return addrB }
+func (f *feed) Close() error              { f.closed = true; return nil }
+
+// give has the endpoint act on one frame.
+func (f *feed) give(b []byte) {
+	f.t.Helper()
+	f.next = b
+	if _, err := f.e.Poll(); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+// answers gives one frame and returns what the endpoint sends until it is quiet.
+func (f *feed) answers(b []byte) []frame.Frame {
+	f.t.Helper()
+	f.sent, f.keeps = nil, true
+	f.give(b)
+	for range 3 {
+		f.give(nil)
+	}
+	f.keeps = false
+	return f.sent
+}
+
+// introduce has peer id at f.from introduce itself as a life whose frame ids
+// begin at 1.
+func (f *feed) introduce(id frame.EndpointID, life uint32) {
+	f.t.Helper()
+	hello := frame.Hello{Life: life}
+	for range 5 {
+		for _, got := range f.answers(encode(id, 1, hello.Message())) {
+			if h, ok := helloOf(&got); ok {
+				if hello.Peer = h.Life; h.Peer == life {
+					hello.Tells = true
+					f.answers(encode(id, 1, hello.Message()))
+					return
+				}
+			}
+		}
+		time.Sleep(time.Millisecond)
+	}
+	f.t.Fatalf("peer %d: no introduction came back", id)
+}
+
+// encode makes a frame from peer id of messages whose data is zeros.
+func encode(id frame.EndpointID, seq frame.Seq, msgs ...frame.Message) []byte {
+	size := frame.HeaderSize
+	for _, m := range msgs {
+		size += (frame.MessageHeaderSize + int(m.Len) + 7) &^ 7
+	}
+	b := make([]byte, size)
+	h := frame.Header{Dst: 2, Src: id, Seq: seq, Flags: frame.FlagMessages}
+	var w frame.Writer
+	w.Init(b)
+	for i := range msgs {
+		if w.Room() < int(msgs[i].Len) {
+			panic(fmt.Sprintf("BUG: message %d does not fit", i))
+		}
+		w.Add(&msgs[i])
+	}
+	h.Put(b)
+	return b[:w.Len()]
+}
+
+// bare is a message without data that writes 1 to word 0 when its transaction is
+// complete.
+func bare(txn uint32, count, index uint16) frame.Message {
+	return frame.Message{Txn: txn, CompletionValue: 1, Count: count, Index: index}
+}
