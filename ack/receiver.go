@@ -87,26 +87,6 @@ func (r *Receiver) ResetAt(w Wide) {
 // Wide returns the id of a frame in 32 bits, as far as it can be known.
 func (r *Receiver) Wide(s frame.Seq) Wide { return r.newest.Near(s) }
 
-// bits is a set of ids by remainder.
-type bits []uint64
-
-func newBits(n int) bits { return make(bits, (n+63)/64) }
-
-func (b bits) has(s frame.Seq, n int) bool {
-	i := uint(int(s) & (n - 1))
-	return b[i/64]&(1<<(i%64)) != 0
-}
-
-func (b bits) add(s frame.Seq, n int) {
-	i := uint(int(s) & (n - 1))
-	b[i/64] |= 1 << (i % 64)
-}
-
-func (b bits) remove(s frame.Seq, n int) {
-	i := uint(int(s) & (n - 1))
-	b[i/64] &^= 1 << (i % 64)
-}
-
 // known reports whether s lies in the history.
 func (r *Receiver) known(s frame.Seq) bool {
 	d := s.Diff(r.newest.Seq())
@@ -191,11 +171,8 @@ func (r *Receiver) move(w Wide) {
 		r.newest, r.next = w, w.Seq()
 	}
 	if d := w.Diff(r.newest); d > 0 {
-		for i := 1; i <= d && i <= r.cfg.History; i++ {
-			s := r.newest.Seq().Add(i)
-			r.got.remove(s, r.cfg.History)
-			r.alone.remove(s, r.cfg.History)
-		}
+		r.got.removeRun(r.newest.Seq().Add(1), d, r.cfg.History)
+		r.alone.removeRun(r.newest.Seq().Add(1), d, r.cfg.History)
 		r.newest = w
 	}
 }

@@ -1,0 +1,46 @@
+package ack
+
+import "github.com/dgrdma/dgrdma/frame"
+
+// bits is a set of ids by remainder. Its size, a power of two, goes with every
+// call.
+type bits []uint64
+
+func newBits(n int) bits { return make(bits, (n+63)/64) }
+
+func (b bits) has(s frame.Seq, n int) bool {
+	i := uint(int(s) & (n - 1))
+	return b[i/64]&(1<<(i%64)) != 0
+}
+
+func (b bits) add(s frame.Seq, n int) {
+	i := uint(int(s) & (n - 1))
+	b[i/64] |= 1 << (i % 64)
+}
+
+func (b bits) remove(s frame.Seq, n int) {
+	i := uint(int(s) & (n - 1))
+	b[i/64] &^= 1 << (i % 64)
+}
+
+// removeRun removes count ids from s on, by whole words: a frame may name an id
+// that is far ahead.
+func (b bits) removeRun(s frame.Seq, count, n int) {
+	if count >= n {
+		clear(b)
+		return
+	}
+	for count > 0 {
+		i := int(s) & (n - 1)
+		k := min(n-i, count)
+		if i%64 != 0 || k < 64 {
+			k = min(64-i%64, k)
+			b[i/64] &^= (1<<k - 1) << (i % 64)
+		} else {
+			k &^= 63
+			clear(b[i/64 : (i+k)/64])
+		}
+		s = s.Add(k)
+		count -= k
+	}
+}

@@ -1,0 +1,96 @@
+package ack
+
+import (
+	"testing"
+	"time"
+)
+
+// Attack A5 (SECURITY.md): what a frame costs does not depend on how far ahead its
+// id is.
+func TestReceiverFarJumpIsCheap(t *testing.T) {
+	const frames = 10_000
+	took := func(step int) time.Duration {
+		var r Receiver
+		r.Init(ReceiverConfig{History: MaxHistory})
+		r.Accept(0, 0)
+		least := time.Hour // of several: others use the processor too
+		for range 8 {
+			began := time.Now()
+			for range frames {
+				r.Accept(r.Newest().Seq().Add(step), 7)
+				r.DropDue()
+			}
+			least = min(least, time.Since(began))
+		}
+		return least
+	}
+	near := took(1)
+	for _, step := range []int{MaxHistory / 2, MaxHistory - 1, MaxHistory, MaxHistory + 1, 1<<15 - 1} {
+		// Bit by bit it were 4000 times as long.
+		if far := took(step); far > 100*near {
+			t.Errorf("%d frames %d ids ahead took %v, in order %v", frames, step, far, near)
+		}
+	}
+}
+
+// The window forgets what falls out of it, whatever the steps in which it moves:
+// ids with messages and those without.
+func TestReceiverMoveForgets(t *testing.T) {
+	for _, history := range []int{1, 2, 16, 64, 128, 256, 1024} {
+		receiverTests(t, ReceiverConfig{History: history}, func(r *receiverTest) {
+			for _, step := range []int{1, 2, 15, 63, 64, 65, 127, 128, 129, 255, 256, 300, 1000} {
+				r.r.Reset()
+				r.acceptRun(1, history)
+				if step < history {
+					r.want(Duplicate, history, 1)
+				}
+				r.accept(history + step)
+				r.want(Duplicate, history+step)
+				for p := step + 1; p < history+step; p++ {
+					if p > history {
+						r.want(New, p)
+					} else {
+						r.want(Duplicate, p)
+					}
+				}
+			}
+		})
+	}
+}
+
+// Ids without messages are forgotten like the others: those one lap later did not
+// come yet.
+func TestReceiverMoveForgetsAckOnly(t *testing.T) {
+	for _, step := range []int{3, 64, 200, 255} {
+		receiverTests(t, ReceiverConfig{History: 256}, func(r *receiverTest) {
+			r.accept(1)
+			r.ackOnly(10, 11)
+			for p := 1; p < 300; {
+				p += step
+				r.accept(p)
+			}
+			for _, p := range []int{10 + 256, 11 + 256} {
+				if _, missing := r.r.Missing(r.id(p), r.id(p)); !missing {
+					t.Errorf("step %d: frame %d is there and never came", step, p)
+				}
+			}
+		})
+	}
+}
+
+// An owner that knows better says that a frame under the newest id is another one:
+// then all ids came round, not none.
+func TestReceiverUnseenWrapToNewest(t *testing.T) {
+	receiverTests(t, ReceiverConfig{History: 256}, func(r *receiverTest) {
+		r.acceptRun(1, 10)
+		before := r.r.Newest()
+		r.r.Accept(r.id(10), 99)
+		if got := r.r.Newest().Diff(before); got != 1<<16 {
+			t.Errorf("the window moved by %d ids, want one wrap", got)
+		}
+		if !r.r.Carried(r.id(10), 99) {
+			t.Error("the new frame is not known by its tag")
+		}
+		r.want(New, 9, 11)
+	})
+}
