@@ -22,10 +22,11 @@ const (
 	New       Verdict = iota // not received so far
 	Duplicate                // received, and still in the history
 	Old                      // behind the history (DGRDMA-034)
+	Far                      // too far ahead to be believed of one frame
 )
 
 func (v Verdict) String() string {
-	return [...]string{"new", "duplicate", "old"}[v]
+	return [...]string{"new", "duplicate", "old", "far"}[v]
 }
 
 // ReceiverConfig says how the peer's ids are to be taken and acknowledged.
@@ -36,6 +37,11 @@ type ReceiverConfig struct {
 	// Tagged is how many ids back the tags of frames are known, a power of two.
 	// 0: all of the history.
 	Tagged int
+	// Ahead is how many ids after the newest one a frame may have by itself. What is
+	// further away needs a second witness: the ids of a peer go that far unseen
+	// only if very much was lost, and one forged frame would make all old that
+	// the peer sends next. 0: any distance is believed.
+	Ahead int
 	// Repeat extends every acknowledged run over its received neighbours, so
 	// that each id is acknowledged several times and a lost acknowledgement
 	// costs no retransmission.
@@ -57,6 +63,8 @@ type Receiver struct {
 	newest Wide
 	next   frame.Seq // the id that follows if nothing was lost
 	active bool
+	far    frame.Seq // seen last of those too far ahead, since newest moved
+	isFar  bool
 	due    []Range
 	urgent bool
 	fresh  int
@@ -102,6 +110,8 @@ func (r *Receiver) Check(s frame.Seq) Verdict {
 	}
 	d := s.Diff(r.newest.Seq())
 	switch {
+	case r.tooFar(s, d):
+		return Far
 	case d > 0:
 		return New
 	case d <= -r.cfg.History:
@@ -111,6 +121,21 @@ func (r *Receiver) Check(s frame.Seq) Verdict {
 	}
 	return New
 }
+
+// tooFar reports whether s, which is d after the newest id, needs a witness and has
+// none.
+func (r *Receiver) tooFar(s frame.Seq, d int) bool {
+	if r.cfg.Ahead == 0 || d <= r.cfg.Ahead {
+		return false
+	}
+	apart := s.Diff(r.far)
+	return !r.isFar || apart > r.cfg.Ahead || apart < -r.cfg.Ahead
+}
+
+// Sight takes notice of a frame that is too far ahead, and was not accepted: it
+// is the witness for another one near it, or for itself when it comes again,
+// unless the peer goes on where it was.
+func (r *Receiver) Sight(s frame.Seq) { r.far, r.isFar = s, true }
 
 // Carried reports whether s was received in a frame with that tag.
 func (r *Receiver) Carried(s frame.Seq, tag uint16) bool {
@@ -125,7 +150,7 @@ func (r *Receiver) Tagged(s frame.Seq) bool { return s.Diff(r.newest.Seq()) > -r
 // otherwise may accept it too: the ids then wrapped unseen, behind frames that
 // carried no message, and the history starts again from here.
 func (r *Receiver) Accept(s frame.Seq, tag uint16) {
-	if r.Check(s) != New {
+	if v := r.Check(s); v == Duplicate || v == Old {
 		clear(r.got)
 		clear(r.alone)
 		r.active = false
@@ -150,6 +175,8 @@ func (r *Receiver) Accept(s frame.Seq, tag uint16) {
 // under the same id is new.
 func (r *Receiver) AckOnly(w Wide) {
 	switch d := w.Diff(r.newest); {
+	case r.active && r.tooFar(w.Seq(), d):
+		r.Sight(w.Seq())
 	case d > 0 && r.active:
 		r.move(w)
 		r.alone.add(w.Seq(), r.cfg.History)
@@ -168,12 +195,12 @@ func (r *Receiver) move(w Wide) {
 			r.got, r.alone, r.tags = newBits(r.cfg.History), newBits(r.cfg.History), make([]uint16, r.cfg.Tagged)
 		}
 		r.active = true
-		r.newest, r.next = w, w.Seq()
+		r.newest, r.next, r.isFar = w, w.Seq(), false
 	}
 	if d := w.Diff(r.newest); d > 0 {
 		r.got.removeRun(r.newest.Seq().Add(1), d, r.cfg.History)
 		r.alone.removeRun(r.newest.Seq().Add(1), d, r.cfg.History)
-		r.newest = w
+		r.newest, r.isFar = w, false
 	}
 }
 

@@ -14,6 +14,8 @@ type receiverModel struct {
 	cfg      ReceiverConfig
 	active   bool
 	newest   int64
+	far      frame.Seq          // the last one that was too far ahead
+	isFar    bool               // and nothing moved the window since
 	tags     map[int64]uint16   // of the frames accepted since the history began
 	applied  map[frame.Seq]bool // accepted at any time since the last reset
 	due      map[frame.Seq]bool // accepted or come again since the last AppendDue
@@ -24,7 +26,7 @@ type receiverModel struct {
 }
 
 func (m *receiverModel) reset() {
-	m.active, m.fresh, m.urgent = false, 0, false
+	m.active, m.fresh, m.urgent, m.isFar = false, 0, false, false
 	m.tags, m.due, m.applied = make(map[int64]uint16), make(map[frame.Seq]bool), make(map[frame.Seq]bool)
 }
 
@@ -35,6 +37,11 @@ func (m *receiverModel) place(q frame.Seq) (int64, Verdict) {
 	}
 	d := int64(q.Diff(frame.Seq(m.newest)))
 	p := m.newest + d
+	if near := int64(m.cfg.Ahead); near > 0 && d > near {
+		if apart := int64(q.Diff(m.far)); !m.isFar || max(apart, -apart) > near {
+			return p, Far
+		}
+	}
 	if d <= -int64(m.cfg.History) {
 		return p, Old
 	}
@@ -67,6 +74,12 @@ func (m *receiverModel) check(q frame.Seq) (int64, Verdict) {
 
 func (m *receiverModel) receive(q frame.Seq, knownNew bool) {
 	p, v := m.check(q)
+	if v == Far && !knownNew {
+		m.r.Sight(q)
+		m.far, m.isFar = q, true
+		m.check(q)
+		return
+	}
 	if v != New && !knownNew {
 		m.r.Again(q)
 		m.urgent = true
@@ -74,13 +87,13 @@ func (m *receiverModel) receive(q frame.Seq, knownNew bool) {
 		return
 	}
 	m.r.Accept(q, m.nextTag)
-	if v != New || !m.active {
+	if v == Duplicate || v == Old || !m.active {
 		m.tags = make(map[int64]uint16)
 	} else if p > m.newest+1 {
 		m.urgent = true
 	}
-	if v != New || !m.active || p > m.newest {
-		m.active, m.newest = true, p
+	if v == Duplicate || v == Old || !m.active || p > m.newest {
+		m.active, m.newest, m.isFar = true, p, false
 	}
 	m.tags[p] = m.nextTag
 	m.nextTag++
@@ -95,10 +108,13 @@ func (m *receiverModel) receive(q frame.Seq, knownNew bool) {
 }
 
 func (m *receiverModel) ackOnly(q frame.Seq) {
-	p, _ := m.check(q)
+	p, v := m.check(q)
 	m.r.AckOnly(m.r.Wide(q))
-	if m.active && p > m.newest {
-		m.newest = p
+	switch {
+	case v == Far:
+		m.far, m.isFar = q, true
+	case m.active && p > m.newest:
+		m.newest, m.isFar = p, false
 	}
 	m.check(q)
 }
@@ -157,6 +173,9 @@ func runReceiver(t testing.TB, b []byte) {
 		Tagged:      []int{0, 0, 1, 16}[kind>>6],
 	}}
 	m.cfg.Tagged = min(m.cfg.Tagged, m.cfg.History)
+	if kind&32 != 0 {
+		m.cfg.Ahead = max(1, m.cfg.History/2)
+	}
 	m.r.Init(m.cfg)
 	m.reset()
 	m.check(0)
@@ -233,6 +252,9 @@ func FuzzReceiver(f *testing.F) {
 		{4 | 8 | 1<<6, 0xf0, 0xff, 0x33, 0x33, 0x33, 0x24, 0x44, 0xb4, 13, 0x9f, 0x24, 13, 0x2f},
 	} {
 		f.Add(b)
+		if len(b) > 0 {
+			f.Add(append([]byte{b[0] ^ 32}, b[1:]...))
+		}
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if len(b) < 2000 {

@@ -456,7 +456,7 @@ func TestReceiverZeroAllocs(t *testing.T) {
 }
 
 func TestVerdictString(t *testing.T) {
-	for v, want := range map[Verdict]string{New: "new", Duplicate: "duplicate", Old: "old"} {
+	for v, want := range map[Verdict]string{New: "new", Duplicate: "duplicate", Old: "old", Far: "far"} {
 		if v.String() != want {
 			t.Errorf("verdict %d is %q, want %q", v, v, want)
 		}

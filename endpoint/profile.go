@@ -56,6 +56,7 @@ type Profile struct {
 	// What we receive.
 	Session          bool          // the peer introduces each of its lives
 	History          int           // duplicate window
+	Ahead            int           // ids after the newest one that one frame alone can have; 0: any (D1-6)
 	Tagged           int           // ids of it of which more than that they came is known; 0: all
 	Acks             AckPolicy     // (F13, F14, D2-4)
 	AckEvery         int           // frames after which one is due at once (D1-6)
@@ -65,6 +66,11 @@ type Profile struct {
 	NeverRetransmits bool          // what it lost will never come (F13)
 	OverCounts       bool          // may announce one message too many (F16)
 }
+
+// aheadOfLost is Ahead for peers that never send again what is refused: they bridge a
+// gap of a few MB at once, and one forged frame leaves the window at the ids that
+// they go on with. Arbitrary, within that.
+const aheadOfLost = ack.MaxHistory / 4
 
 // Native is the profile for peers of this implementation.
 func Native() Profile {
@@ -81,7 +87,7 @@ func FPGA() Profile {
 		Name: "fpga", Window: 32, Span: 128, Chunk: 16, Final: 4, AddressMultiple: 16, NoSentinel: true,
 		OpenTransactions: 32, FirstFrame: 1, FirstTransaction: 1, Cumulative: true, Probe: true, FreshAlone: true,
 		MinTimeout: 5 * time.Millisecond, PeerAckDelay: 3 * time.Millisecond,
-		History: ack.MaxHistory, Acks: AckNever, NeverRetransmits: true, OverCounts: true,
+		History: ack.MaxHistory, Ahead: aheadOfLost, Acks: AckNever, NeverRetransmits: true, OverCounts: true,
 	}
 }
 
@@ -92,7 +98,7 @@ func OpenCPI(overUDP bool) Profile {
 		Name: "opencpi", Window: 128, Span: 255, MaxFrame: 1488, Chunk: 16, Final: 1, AddressMultiple: 1,
 		OpenTransactions: 256, FirstFrame: 1, FirstTransaction: 1, SlotTable: 256,
 		MinTimeout: 250 * time.Millisecond, PeerAckDelay: 90 * time.Millisecond,
-		History: ack.MaxHistory, Acks: AckRepeat, AckEvery: 16, AckDelay: 2 * time.Millisecond, FreshAcks: true,
+		History: ack.MaxHistory, Ahead: 256, Acks: AckRepeat, AckEvery: 16, AckDelay: 2 * time.Millisecond, FreshAcks: true,
 	}
 	if overUDP {
 		p.MaxFrame = 510
@@ -108,7 +114,7 @@ func OpenCPI2() Profile {
 		Name: "opencpi2", Window: 128, Span: 255, Chunk: 16, Final: 1, AddressMultiple: 1,
 		OpenTransactions: 256, FirstFrame: 1, FirstTransaction: 1, OwnDestination: true, NoAcks: true, NoHalfSentinel: true, FreshAlone: true,
 		MinTimeout: 250 * time.Millisecond,
-		History:    ack.MaxHistory, Acks: AckIfResent, AckEvery: 16, AckDelay: 2 * time.Millisecond, NeverRetransmits: true,
+		History:    ack.MaxHistory, Ahead: aheadOfLost, Acks: AckIfResent, AckEvery: 16, AckDelay: 2 * time.Millisecond, NeverRetransmits: true,
 	}
 }
 
@@ -153,6 +159,8 @@ func (p *Profile) check() error {
 		return fmt.Errorf("dgrdma: profile %s: span %d, need %d (the window) to %d ids", p.Name, p.Span, p.Window, ack.MaxHistory-1)
 	case p.History > ack.MaxHistory || !powerOfTwo(p.History):
 		return fmt.Errorf("dgrdma: profile %s: history %d, need a power of two up to %d", p.Name, p.History, ack.MaxHistory)
+	case p.Ahead < 0 || p.Ahead > p.History/2:
+		return fmt.Errorf("dgrdma: profile %s: %d ids ahead, need 0 to half of the history", p.Name, p.Ahead)
 	case p.Tagged != 0 && (p.Tagged > p.History || !powerOfTwo(p.Tagged)):
 		return fmt.Errorf("dgrdma: profile %s: %d ids tagged, need a power of two up to the history", p.Name, p.Tagged)
 	case !powerOfTwo(p.Chunk) || !powerOfTwo(p.Final) || p.AddressMultiple < 1:

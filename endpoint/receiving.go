@@ -34,7 +34,7 @@ type receiving struct {
 func (r *receiving) init(c *Conn) {
 	p := &c.profile
 	r.recv.Init(ack.ReceiverConfig{
-		History: p.History, Repeat: p.Acks == AckRepeat, SplitAtWrap: p.SplitAcks, Tagged: p.Tagged,
+		History: p.History, Repeat: p.Acks == AckRepeat, SplitAtWrap: p.SplitAcks, Tagged: p.Tagged, Ahead: p.Ahead,
 	})
 	r.held.pool = &c.ep.pool
 	r.open.held, r.closed.held = &r.held, &r.held
@@ -147,6 +147,11 @@ func (c *Conn) receive(now ack.Instant, f *frame.Frame) Reason {
 		if !c.profile.Session {
 			return c.suspectRestart(f, first)
 		}
+	case ack.Far:
+		// Not acknowledged either: if it is true, it comes again, or the next one
+		// is believed.
+		r.recv.Sight(f.Seq)
+		return c.refused(RefusedForeign, first.Txn, nil)
 	}
 	if why, txn, err := c.admit(cur); why != RefusedNone {
 		if why == RefusedStale || why == RefusedForeign {

@@ -63,9 +63,7 @@ func (p *Producer) abandon(b Buffer) {
 	defer p.mu.Unlock()
 	if p.acquired.Load() == b.turn+1 {
 		p.acquired.Store(b.turn)
-		s := p.ring.at(b.turn)
-		s.giveBack()
-		s.busy.Store(false)
+		p.slots[b.turn%p.wire.buffers].giveBack()
 	}
 }
 
