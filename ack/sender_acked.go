@@ -138,6 +138,9 @@ func (s *Sender) advance(now Instant) {
 // Settle takes a frame for delivered without acknowledgement, for peers that
 // never send any (quirk D2-2). It reports whether the frame still waited for one.
 func (s *Sender) Settle(now Instant, q frame.Seq) bool {
+	if q.Before(s.una) || !q.Before(s.next) {
+		return false // nothing is known of it any more
+	}
 	sl := s.slot(q)
 	switch sl.state {
 	case slotFree:
