@@ -54,8 +54,9 @@ type Config struct {
 	// PeersPerHost bounds the learned peers of one host, an IP or a MAC address, so
 	// that none takes all places. 0 means a quarter of MaxPeers.
 	PeersPerHost int
-	// OnEvent is told what happens to peers. It runs on the endpoint's
-	// goroutines: it must not block, and not close the endpoint.
+	// OnEvent is told what happens to peers, which may be something with every
+	// message that a peer sends. It runs on the endpoint's goroutines: it must not
+	// block, and not close the endpoint.
 	OnEvent func(Event)
 	// KeepOldLife makes a peer that restarted stay refused until Reset is
 	// called. Off, it is taken back at once.
@@ -74,7 +75,8 @@ type Config struct {
 	// that answer at once and have a thread for it: what waits for memory to change,
 	// as Region.Wait does, waits for somebody else to poll.
 	Manual bool
-	// Logger gets what a person may want to know. nil logs nothing.
+	// Logger gets what a person may want to know, at most 100 lines a second. nil
+	// logs nothing.
 	Logger *slog.Logger
 	// Trace gets every frame. nil costs nothing.
 	Trace *Trace

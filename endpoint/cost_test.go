@@ -16,6 +16,7 @@ import (
 type hostile struct {
 	name    string
 	profile Profile
+	memory  Memory // nil: 4096 bytes
 	prepare func(h *hostilePeer)
 	frame   func(h *hostilePeer, i int) []frame.Message
 }
@@ -170,6 +171,12 @@ var hostiles = []hostile{
 		},
 	},
 	{
+		name: "swallowed", profile: Native(), memory: swallowing{},
+		frame: func(h *hostilePeer, i int) []frame.Message {
+			return times(manyMessages, func(j int) frame.Message { h.txn++; return bare(h.txn, 1, 1) })
+		},
+	},
+	{
 		name: "evictions", profile: FPGA(),
 		prepare: func(h *hostilePeer) {
 			h.give(times(256, func(int) frame.Message { h.txn++; return bare(h.txn, 2, 1) })...)
@@ -228,7 +235,7 @@ func cost(t *testing.T, x hostile, frames int) (perByte float64) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	for range 3 {
-		f := newFeed(t, Config{})
+		f := newFeed(t, Config{Memory: x.memory})
 		if _, err := f.e.Connect(Peer{ID: 1, Addr: addrA, Profile: &x.profile}); err != nil {
 			t.Fatal(err)
 		}

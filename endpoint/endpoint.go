@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"math"
 	"net"
 	"sync"
@@ -26,6 +25,7 @@ type Endpoint struct {
 	memory    Memory
 	poller    transport.Poller // nil if the transport is none
 	began     time.Time
+	quiet     quiet
 
 	peers    peerTable
 	draining atomic.Bool
@@ -298,21 +298,4 @@ func (e *Endpoint) deliverFinished() {
 	e.fin = finished{}
 	e.mu.Unlock()
 	f.deliver()
-}
-
-// event tells the application, and the log.
-func (e *Endpoint) event(ev Event) {
-	if f := e.cfg.OnEvent; f != nil {
-		f(ev)
-	}
-	if l := e.cfg.Logger; l != nil {
-		level := slog.LevelInfo
-		if ev.Kind == FrameRefused {
-			level = slog.LevelDebug
-		}
-		if l.Enabled(context.Background(), level) {
-			l.Log(context.Background(), level, ev.Kind.String(), "endpoint", e.cfg.ID, "peer", ev.Peer.ID,
-				"addr", ev.Peer.Addr.String(), "reason", ev.Reason.String(), "txn", ev.Txn, "err", ev.Err)
-		}
-	}
 }

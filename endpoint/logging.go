@@ -1,0 +1,65 @@
+package endpoint
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/dgrdma/dgrdma/ack"
+)
+
+// loggedEach second are so many events at most: a peer causes one with each 24 bytes.
+// Arbitrary: more than a person reads.
+const loggedEach = 100
+
+// quiet keeps a flood of events out of the log.
+type quiet struct {
+	mu      sync.Mutex
+	since   ack.Instant // when the present second began
+	logged  int         // in it
+	skipped uint64      // in it and those before, and not told yet
+}
+
+// ask reports whether an event is to be logged, and how many before it were not.
+func (q *quiet) ask(now ack.Instant) (skipped uint64, ok bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if now.Sub(q.since) >= time.Second {
+		q.since, q.logged = now, 0
+	}
+	if q.logged == loggedEach {
+		q.skipped++
+		return 0, false
+	}
+	q.logged++
+	skipped, q.skipped = q.skipped, 0
+	return skipped, true
+}
+
+// event tells the application, and the log.
+func (e *Endpoint) event(ev Event) {
+	if f := e.cfg.OnEvent; f != nil {
+		f(ev)
+	}
+	l := e.cfg.Logger
+	if l == nil {
+		return
+	}
+	level := slog.LevelInfo
+	if ev.Kind == FrameRefused {
+		level = slog.LevelDebug
+	}
+	if !l.Enabled(context.Background(), level) {
+		return
+	}
+	skipped, ok := e.quiet.ask(e.now())
+	if !ok {
+		return
+	}
+	if skipped > 0 {
+		l.Warn("too many events to log", "endpoint", e.cfg.ID, "left_out", skipped)
+	}
+	l.Log(context.Background(), level, ev.Kind.String(), "endpoint", e.cfg.ID, "peer", ev.Peer.ID,
+		"addr", ev.Peer.Addr.String(), "reason", ev.Reason.String(), "txn", ev.Txn, "err", ev.Err)
+}

@@ -1,0 +1,86 @@
+package endpoint
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/dgrdma/dgrdma/frame"
+)
+
+// lines counts what is logged, by message.
+type lines struct {
+	mu   sync.Mutex
+	n    map[string]int
+	last slog.Record
+}
+
+func (l *lines) Enabled(context.Context, slog.Level) bool { return true }
+func (l *lines) WithAttrs([]slog.Attr) slog.Handler       { return l }
+func (l *lines) WithGroup(string) slog.Handler            { return l }
+
+func (l *lines) Handle(_ context.Context, r slog.Record) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.n[r.Message]++
+	if r.Message == "too many events to log" {
+		l.last = r
+	}
+	return nil
+}
+
+// swallowing swallows every message.
+type swallowing struct{}
+
+func (swallowing) Admit(frame.EndpointID, *frame.Message) ([]byte, error) {
+	return nil, errSwallowed
+}
+func (swallowing) Complete(frame.EndpointID, *frame.Message) {}
+
+var errSwallowed = Swallow(errPicky)
+
+// TestLogIsNotFlooded: each 24 bytes of a peer may be an event. The log gets as many
+// as a person reads, and how many there were more; the application gets all.
+func TestLogIsNotFlooded(t *testing.T) {
+	log, told := &lines{n: make(map[string]int)}, 0
+	cfg := Config{Memory: swallowing{}, Logger: slog.New(log), OnEvent: func(e Event) {
+		if e.Kind == TransactionLost {
+			told++
+		}
+	}}
+	withStranger(t, cfg, Native(), func(t *testing.T, e *Endpoint, c *Conn, s *stranger) {
+		const frames, each = 50, 50
+		txn := uint32(life)
+		flood := func(id frame.Seq) {
+			for i := range frame.Seq(frames) {
+				var list []msg
+				for range each {
+					list = append(list, data(txn, 1, 1, 64, nil))
+					txn++
+				}
+				s.send(id+i, list...)
+			}
+			s.recv(100 * time.Millisecond)
+		}
+		flood(2)
+		if got := log.n[TransactionLost.String()]; got > loggedEach || got < loggedEach-10 {
+			t.Errorf("%d lines, want nearly %d", got, loggedEach)
+		}
+		time.Sleep(time.Second)
+		s.send(60, data(txn, 1, 1, 64, nil))
+		txn++
+		s.recv(time.Millisecond)
+		left := uint64(0)
+		log.last.Attrs(func(a slog.Attr) bool {
+			if a.Key == "left_out" {
+				left = a.Value.Uint64()
+			}
+			return true
+		})
+		if got := log.n[TransactionLost.String()]; got+int(left) != frames*each+1 || told != frames*each+1 {
+			t.Errorf("%d lines and %d left out, %d told, want %d", got, left, told, frames*each+1)
+		}
+	})
+}
