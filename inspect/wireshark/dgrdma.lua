@@ -115,6 +115,7 @@ local x = {
   aligned = expert_field("msg.completion.unaligned", "Completion word not written atomically", "PROTOCOL", "NOTE"),
   differ = expert_field("msg.txn.differs", "Transaction fields differ", "PROTOCOL", "ERROR"),
   again = expert_field("analysis.retransmission", "Retransmission", "SEQUENCE", "NOTE"),
+  live = expert_field("analysis.live_header", "Transaction id of a later frame", "SEQUENCE", "WARN"),
   duplicate = expert_field("analysis.duplicate", "Duplicate", "SEQUENCE", "NOTE"),
   gap = expert_field("analysis.gap", "Ids are missing", "SEQUENCE", "NOTE"),
   late = expert_field("analysis.out_of_order", "Out of order", "SEQUENCE", "NOTE"),
@@ -229,7 +230,7 @@ local function plausible(tvb, at, p)
     end
   end
   local length = p.stop - p.at
-  return p.has_messages or (length == HEADER and p.count ~= 0) or (length == HEADER + STAMP and p.finish == p.stop)
+  return p.has_messages or p.stop == LONGEST or (length == HEADER and p.count ~= 0) or (length == HEADER + STAMP and p.finish == p.stop)
 end
 
 -- segments cuts a datagram into pieces of that size, each a prefix and a frame
@@ -256,9 +257,16 @@ local function segments(tvb, size)
   return fits and all
 end
 
+-- LONGEST is more than the payload of any datagram.
+local LONGEST = 65536
+
 -- read_datagram returns the frames in a UDP datagram. On hosts that leave
--- segmentation to the network interface, a capture shows many as one.
-local function read_datagram(tvb)
+-- segmentation to the network interface, a capture shows many as one. A fragment,
+-- and what an ICMP error quotes, does not say where the datagram ended.
+local function read_datagram(tvb, pinfo)
+  if pinfo.fragmented or pinfo.in_error_pkt then
+    return { read_frame(tvb, PREFIX, LONGEST) }
+  end
   local stop = tvb:reported_len()
   local p = read_frame(tvb, PREFIX, stop)
   local size = p.finish
@@ -389,6 +397,22 @@ local function content_of(p)
   return p.start * 256 + p.count, p.finish - p.at
 end
 
+-- newer tells which of two transaction ids was taken later.
+local function newer(txn, than)
+  local d = (txn - than) % 4294967296
+  return d > 0 and d < 2147483648
+end
+
+-- posted_again tells whether a frame is an old one as OpenCPI's first driver sends
+-- it again once its request was posted again: with the header that the request has
+-- by then, whose transaction has frames of its own. The first frames of another
+-- life look alike, but their ids were acknowledged before.
+local function posted_again(flow, old, p, place)
+  local m = p.msgs[1]
+  return old.txn and m and old.place == place and old.index == m.index and newer(m.txn, old.txn)
+    and not newer(m.txn, flow.newest) and not (old.acked and p.seq <= 8 and m.txn <= 8)
+end
+
 -- remember returns the entry of a frame that is seen for the first time.
 local function remember(p, pinfo)
   local flow = flow_of(pinfo, p)
@@ -396,21 +420,23 @@ local function remember(p, pinfo)
   local wide = high and widen(high, p.seq, 65535 - BEHIND) or 65536 + p.seq
   local content, place = content_of(p)
   local data = p.has_messages and not p.hello
+  local m = data and p.msgs[1]
   local old = flow.ids[wide]
   local e
-  if old and old.content == content and old.place == place then
+  local live = old and data and old.content ~= content and posted_again(flow, old, p, place)
+  if live or (old and old.content == content and old.place == place) then
     old.copies = old.copies or { old.frame }
     table.insert(old.copies, pinfo.number)
-    e = { rec = old, copy = #old.copies, needless = old.acked }
+    e = { rec = old, copy = #old.copies, needless = old.acked, live = live }
   else
     e = {
       frame = pinfo.number, time = pinfo.rel_ts, content = content, place = place, data = data,
-      acked = false, acked_time = false, txns = false,
+      acked = false, acked_time = false, txns = false, txn = m and m.txn, index = m and m.index,
     }
     if high and (wide - high > BEHIND or (old and old.data and data)) then
       e.restart = true
       flow.ids, flow.txns = {}, {}
-      high = nil
+      high, flow.newest = nil, nil
     elseif high and wide > high + 1 then
       e.missing = wide - high - 1
     elseif high and wide < high and not old then
@@ -423,8 +449,11 @@ local function remember(p, pinfo)
     end
     if data then
       e.txns = {}
-      for _, m in ipairs(p.msgs) do
-        join(flow, e, m, pinfo)
+      for _, each in ipairs(p.msgs) do
+        join(flow, e, each, pinfo)
+        if not flow.newest or newer(each.txn, flow.newest) then
+          flow.newest = each.txn
+        end
       end
     end
   end
@@ -566,6 +595,9 @@ local function findings(p, e)
     find(all, x.again, "Retransmission")
   elseif e.copy then
     find(all, x.duplicate, "Duplicate of a frame without data")
+  end
+  if e.live then
+    find(all, x.live, "Has the transaction id of a later frame: OpenCPI's first driver sends again what a request says by then")
   end
   if e.needless then
     find(all, x.duplicate, "Acknowledged already")
@@ -800,14 +832,14 @@ function dgrdma.dissector(tvb, pinfo, tree)
 end
 
 function in_udp.dissector(tvb, pinfo, tree)
-  return show_all(tvb, pinfo, tree, read_datagram(tvb), true)
+  return show_all(tvb, pinfo, tree, read_datagram(tvb, pinfo), true)
 end
 
 dgrdma:register_heuristic("udp", function(tvb, pinfo, tree)
   if tvb:captured_len() < PREFIX + HEADER then
     return false
   end
-  local frames = read_datagram(tvb)
+  local frames = read_datagram(tvb, pinfo)
   if not plausible(tvb, 0, frames[1]) then
     return false
   end

@@ -52,8 +52,8 @@
 //	dgrdma.hello.answers .answered_in
 //
 // and what deserves a look is expert information: dgrdma.malformed, dgrdma.cut,
-// dgrdma.analysis.retransmission, .duplicate, .gap, .out_of_order, .restart and
-// .ack_unseen, and one for each field that holds what it should not.
+// dgrdma.analysis.retransmission, .live_header, .duplicate, .gap, .out_of_order,
+// .restart and .ack_unseen, and one for each field that holds what it should not.
 //
 // What lies ahead of a frame is known from the second pass on: always in
 // Wireshark, in tshark with -2.
@@ -62,7 +62,9 @@
 //
 // A frame is a retransmission if it has the id and the first message of an
 // earlier one in its direction, which is told by addresses, ports and endpoint
-// ids; ids that come round again after 65536 are others. A transaction completes
+// ids; ids that come round again after 65536 are others. So is one that differs by
+// the transaction of a later frame alone: OpenCPI's first C++ driver sends again
+// what a request says by then. A transaction completes
 // where its last message was first captured, which is not to say that it
 // arrived there. An acknowledgement is linked to the first copy of what it
 // acknowledges. A malformed frame is shown as far as it goes, and takes no part

@@ -11,7 +11,7 @@ import (
 // findings are the expert fields, without the name of the protocol.
 var findings = []string{
 	"malformed", "cut", "zero_id", "flags.bad", "msg.type.bad", "msg.index.bad", "msg.count.zero", "msg.len.zero", "msg.addr.wraps",
-	"msg.completion.unaligned", "msg.txn.differs", "analysis.retransmission", "analysis.duplicate", "analysis.gap",
+	"msg.completion.unaligned", "msg.txn.differs", "analysis.retransmission", "analysis.live_header", "analysis.duplicate", "analysis.gap",
 	"analysis.out_of_order", "analysis.restart", "analysis.ack_unseen",
 }
 
