@@ -58,6 +58,14 @@
 // Messages up to 2 MiB - 1 byte, 65536 buffers for a link, 4 GiB for all links of
 // a host. There is no authentication: who can reach a host can dial its ports.
 //
+// What peers can make a host keep: Config.Memory, once for what they write, and about
+// once more for the links, of which each takes 2 KiB of it at least, and one peer may
+// dial 4096; 2048 links that wait at each port, and 8192 letters that wait to be sent,
+// of at most 1 KiB each. Who alone asks gets half of these places, and leaves the
+// others for others. What a link sends and its peer does not take, however large the
+// buffers are that it offers, is 16 MiB, 4096 messages, and one more; what the
+// application acquired and did not commit comes on top.
+//
 // # Peers of other kinds
 //
 // OpenCPI's hosts and cards know nothing of dialing. Both sides make a

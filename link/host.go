@@ -43,6 +43,7 @@ type Host struct {
 	polling sync.Mutex    // who drives a manual endpoint
 	waiters atomic.Int32  // goroutines that wait for something of a peer
 	roll    roll
+	replies atomic.Int32 // letters that wait to be sent, of a kind that may be left out
 
 	mu     sync.Mutex
 	ports  map[string]*Listener
@@ -54,7 +55,7 @@ type Host struct {
 type hostMemory struct{ h *Host }
 
 func (m hostMemory) For(c *dgrdma.Conn) dgrdma.Memory {
-	return &peer{host: m.h, conn: c, links: make(map[uint32]*Link)}
+	return &peer{host: m.h, conn: c, links: make(map[uint32]*Link), dialed: make(map[uint64]*Link)}
 }
 func (m hostMemory) Size() uint64                                         { return m.h.block.size() }
 func (hostMemory) Admit(frame.EndpointID, *frame.Message) ([]byte, error) { return nil, errNotGranted }
@@ -203,10 +204,12 @@ type peer struct {
 	mail       mail
 	writes     atomic.Bool  // letters came from it: it is one of us
 	dialing    atomic.Int32 // Dials that wait for it
+	waiting    atomic.Int32 // links of its that are not accepted yet
 
-	mu    sync.Mutex
-	links map[uint32]*Link // by our number
-	pulse struct {
+	mu     sync.Mutex
+	links  map[uint32]*Link // by our number
+	dialed map[uint64]*Link // by the peer's attempt: those that it dialed
+	pulse  struct {
 		t    dgrdma.Transaction
 		busy bool
 	}
@@ -226,6 +229,9 @@ func (h *Host) newNumber() (n uint32) {
 func (p *peer) add(l *Link) {
 	p.mu.Lock()
 	p.links[l.number] = l
+	if l.theirs != 0 {
+		p.dialed[l.attempt] = l
+	}
 	p.mu.Unlock()
 	p.host.roll.enter(l)
 }

@@ -199,6 +199,9 @@ func (l *Link) advance() {
 	}
 	l.peer.mu.Lock()
 	delete(l.peer.links, l.number)
+	if l.peer.dialed[l.attempt] == l {
+		delete(l.peer.dialed, l.attempt)
+	}
 	l.peer.mu.Unlock()
 	l.host.roll.strike(l)
 	l.withdraw()
@@ -264,6 +267,7 @@ func (l *Link) allocate(in, out *half, creditWords uint32, o *Options) error {
 	if out != nil {
 		need += uint64(creditWords) * wordSize
 	}
+	need = max(need, leastMemory)
 	addr, err := l.host.block.take(need)
 	if err != nil {
 		return err

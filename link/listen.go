@@ -14,7 +14,7 @@ type Listener struct {
 	port string
 	opt  Options
 
-	offers  chan offer
+	offers  chan *offer
 	down    chan struct{}
 	once    sync.Once
 	refusal string // for everyone who dials, if not empty; guarded by the host's mu
@@ -27,9 +27,14 @@ type offer struct {
 	l    letter
 }
 
-// backlog is how many links may wait to be accepted. Arbitrary, like that of a
-// socket.
-const backlog = 1024
+const (
+	// backlog is how many links may wait to be accepted at a port: of one peer no more
+	// than there are places left for others. Arbitrary, like that of a socket.
+	backlog = 2048
+	// mostLinks is how many links a peer may dial to all ports. Arbitrary; the host's
+	// memory bounds those of all peers.
+	mostLinks = 4096
+)
 
 // Listen offers a port. Options say what links to it are like.
 func (h *Host) Listen(port string, opt *Options) (*Listener, error) {
@@ -37,7 +42,7 @@ func (h *Host) Listen(port string, opt *Options) (*Listener, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Listener{host: h, port: port, opt: o, offers: make(chan offer, backlog), down: make(chan struct{})}
+	l := &Listener{host: h, port: port, opt: o, offers: make(chan *offer, backlog), down: make(chan struct{})}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	switch {
@@ -82,6 +87,7 @@ func (n *Listener) refuseAll(why string) {
 	for {
 		select {
 		case o := <-n.offers:
+			o.p.waiting.Add(-1)
 			o.p.refuse(o.life, &o.l, why)
 		default:
 			return
@@ -97,7 +103,8 @@ func (n *Listener) Accept(ctx context.Context) (*Link, error) {
 		}
 		select {
 		case o := <-n.offers:
-			l, err := n.accept(&o)
+			o.p.waiting.Add(-1)
+			l, err := n.accept(o)
 			if err != nil {
 				o.p.refuse(o.life, &o.l, err.Error())
 				continue
@@ -123,6 +130,12 @@ func (n *Listener) closed() bool {
 // accept makes the link and says so.
 func (n *Listener) accept(o *offer) (*Link, error) {
 	a := &o.l
+	switch {
+	case o.p.byAttempt(a.attempt) != nil:
+		return nil, fmt.Errorf("the attempt has a link already")
+	case o.p.accepted() >= mostLinks:
+		return nil, fmt.Errorf("%d links of this peer's are open here", mostLinks)
+	}
 	l := newLink(o.p, o.life, n.port, a.attempt)
 	l.theirs, l.private = a.from, a.private
 	yes := letter{kind: letterAccept, directions: a.directions, to: a.from, attempt: a.attempt, private: n.opt.Private}
@@ -130,9 +143,11 @@ func (n *Listener) accept(o *offer) (*Link, error) {
 	if a.directions&toListener != 0 {
 		yes.out = n.opt.settle(a.out)
 		in = &yes.out
+		if err := in.arrange(); err != nil {
+			return nil, err
+		}
 		// Where the listener left the shape open, one dialer does not get it all.
-		asked := uint64(in.Buffers) * uint64(in.Size)
-		if open := n.opt.Buffers == 0 || n.opt.Size == 0; open && asked > n.host.block.size()/2 {
+		if open := n.opt.Buffers == 0 || n.opt.Size == 0; open && in.memory() > n.host.block.size()/2 {
 			return nil, fmt.Errorf("%d buffers of %d bytes are more than half of the memory here", in.Buffers, in.Size)
 		}
 	}
@@ -208,18 +223,19 @@ func (p *peer) offered(life uint32, l *letter) {
 	defer h.mu.Unlock()
 	port := h.ports[l.name]
 	switch {
+	case l.from == 0: // nobody can be answered
 	case port == nil:
 		p.refuse(life, l, fmt.Sprintf("no port %q here", l.name))
 	case l.directions == 0 || l.directions&^port.opt.takes() != 0:
 		p.refuse(life, l, fmt.Sprintf("port %q is not for that direction", l.name))
 	case port.refusal != "":
 		p.refuse(life, l, port.refusal)
+	case int(p.waiting.Load()) >= cap(port.offers)-len(port.offers):
+		p.refuse(life, l, fmt.Sprintf("too many wait at port %q", l.name))
 	default:
-		select {
-		case port.offers <- offer{p, life, *l}:
-		default:
-			p.refuse(life, l, fmt.Sprintf("too many wait at port %q", l.name))
-		}
+		l.text = ""
+		p.waiting.Add(1)
+		port.offers <- &offer{p, life, *l} // nobody else sends
 	}
 }
 
@@ -234,13 +250,18 @@ func (o *Options) takes() (d direction) {
 	return d
 }
 
+// byAttempt returns a link that the peer dialed, of which it does not know our number.
 func (p *peer) byAttempt(attempt uint64) *Link {
-	for _, l := range p.all() {
-		if l.attempt == attempt && l.theirs != 0 {
-			return l
-		}
-	}
-	return nil
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.dialed[attempt]
+}
+
+// accepted returns how many links of the peer's are open.
+func (p *peer) accepted() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.dialed)
 }
 
 // undelivered is told of a letter that did not arrive: the peer's life is over.

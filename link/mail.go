@@ -15,6 +15,7 @@ type mail struct {
 
 	mu      sync.Mutex
 	queue   []addressed
+	replies int    // of them
 	posted  bool   // queue[0] is under way
 	out     []byte // its bytes
 	segment [1]dgrdma.Segment
@@ -28,9 +29,13 @@ type addressed struct {
 	settled func() // if not nil, called when it has arrived, or never will
 }
 
-// mostReplies is how many letters may wait when an answer to a stranger is thrown
-// away. Arbitrary: who asks honestly waits for answers.
-const mostReplies = 2 * backlog
+// mostReplies is how many letters of all peers may wait that answer to nothing of
+// ours; of one peer no more than there are places left for others. What comes then is
+// not answered: it asks faster than it reads. Arbitrary.
+const mostReplies = 4 * backlog
+
+// reply reports whether a letter answers one that may ask for nothing good.
+func (l *letter) reply() bool { return l.kind == letterRefuse || l.kind == letterClose && l.from == 0 }
 
 // letterAt admits a write into the box.
 func (p *peer) letterAt(at, n uint64) ([]byte, error) {
@@ -61,9 +66,13 @@ func (p *peer) send(life uint32, l letter) {
 func (p *peer) post(l addressed) {
 	m := &p.mail
 	m.mu.Lock()
-	if reply := l.kind == letterRefuse || l.kind == letterClose && l.from == 0; reply && len(m.queue) > mostReplies {
-		m.mu.Unlock()
-		return // it asks faster than it reads answers
+	if l.reply() {
+		if m.replies >= mostReplies-int(p.host.replies.Load()) {
+			m.mu.Unlock()
+			return
+		}
+		m.replies++
+		p.host.replies.Add(1)
 	}
 	m.queue = append(m.queue, l)
 	m.mu.Unlock()
@@ -118,6 +127,10 @@ func (p *peer) settle(err error) {
 	l := m.queue[0]
 	m.queue[0] = addressed{}
 	m.queue, m.posted = m.queue[1:], false
+	if l.reply() {
+		m.replies--
+		p.host.replies.Add(-1)
+	}
 	m.mu.Unlock()
 	if err != nil {
 		p.undelivered(&l.letter, err)

@@ -15,6 +15,10 @@ const reserved = 16 << 10
 // alike.
 const allocation = 128
 
+// leastMemory is what every link takes, so that the host's memory bounds what peers
+// can make it keep for links besides: about as much.
+const leastMemory = 2 << 10
+
 // block is an endpoint's memory, shared out to links.
 type block struct {
 	bytes []byte

@@ -15,8 +15,9 @@ type Producer struct {
 	link   *Link
 	begun  atomic.Bool // wire and slots are set
 	wire   outWire
-	words  words // where the consumer writes credits
-	slots  []outSlot
+	words  words         // where the consumer writes credits
+	freed  []atomic.Bool // with returnsEach: buffers given back out of turn
+	ring   ring
 	opcode uint8
 
 	turn turn       // who waits, or sends what it has itself; held while it waits
@@ -32,7 +33,7 @@ type Producer struct {
 	waiting   waiting
 
 	spare    spare        // memory of buffers
-	uncopied atomic.Int64 // bytes that were committed and are not in frames yet
+	uncopied atomic.Int64 // what was committed and is not in frames yet: see cost
 }
 
 // outWire is where the consumer wants things, and how it gives buffers back.
@@ -60,38 +61,39 @@ type (
 	drained Producer
 )
 
-// copyAhead is how much may wait to be sent, if who waits helps to: what waits for
-// longer leaves the processor's cache, and with less there is not always something
-// to send. Chosen out of 1/2, 1, 2 and 4 MiB.
-const copyAhead = 2 << 20
+const (
+	// copyAhead is how much may wait to be sent, if who waits helps to: what waits for
+	// longer leaves the processor's cache, and with less there is not always something
+	// to send. Chosen out of 1/2, 1, 2 and 4 MiB.
+	copyAhead = 2 << 20
+	// mostAhead is how much may wait otherwise, however many buffers the peer offers.
+	// Arbitrary, well above what is under way on a fast wire.
+	mostAhead = 16 << 20
+)
+
+// ahead returns how much may wait to be sent.
+func (p *Producer) ahead() int64 {
+	if p.link.host.ep.Helpful() {
+		return copyAhead
+	}
+	return mostAhead
+}
+
+// cost is what a message counts that waits to be sent: its bytes, and what is kept to
+// send them.
+func (f Flag) cost() int64 { return int64(f.Length()) + slotSize }
 
 // ready reports whether there is a free buffer. A quarter of them is never handed
 // out ahead: the consumer may keep as many to itself before it says so.
 func (f *hasFree) ready() bool {
-	if f.uncopied.Load() > copyAhead && f.link.host.ep.Helpful() {
+	if f.uncopied.Load() > (*Producer)(f).ahead() {
 		return false
 	}
 	n, k := f.wire.buffers, f.acquired.Load()
-	return k-f.returned.Load() < n && k-f.committed.Load() < n-n/4 && !f.slots[k%n].busy.Load()
+	return k-f.returned.Load() < n && k-f.committed.Load() < n-n/4 && f.ring.room(k)
 }
 
 func (d *drained) ready() bool { return d.done.Load() == d.committed.Load() }
-
-// outSlot is a buffer and the transaction that carries it.
-type outSlot struct {
-	p       *Producer
-	t       dgrdma.Transaction
-	segment [1]dgrdma.Segment
-	bytes   []byte      // from when it is handed out until it is copied
-	busy    atomic.Bool // posted and not done
-	free    atomic.Bool // with returnsEach: given back out of turn
-}
-
-// giveBack makes the memory free for other messages.
-func (s *outSlot) giveBack() {
-	s.p.spare.give(s.bytes)
-	s.bytes = nil
-}
 
 // Buffer is a buffer to be filled and committed.
 type Buffer struct {
@@ -109,9 +111,9 @@ func newProducer(l *Link) *Producer {
 // begin is called when it is known where the consumer wants things.
 func (p *Producer) begin(w outWire) {
 	p.wire = w
-	p.slots = make([]outSlot, w.buffers)
-	for i := range p.slots {
-		p.slots[i].p = p
+	p.ring.init(p, w.buffers)
+	if w.returns == returnsEach {
+		p.freed = make([]atomic.Bool, w.buffers)
 	}
 	p.begun.Store(true)
 }
@@ -120,7 +122,8 @@ func (p *Producer) begin(w outWire) {
 func (p *Producer) Buffers() (n, size int) { return int(p.wire.buffers), p.wire.size }
 
 // Acquire waits for a free buffer. Several may be acquired before the first is
-// committed, up to three quarters of all; they are committed in the same order.
+// committed, up to three quarters of all, and to 4096; they are committed in the same
+// order.
 func (p *Producer) Acquire(ctx context.Context) (Buffer, error) {
 	if err := p.turn.take(ctx); err != nil {
 		return Buffer{}, err
@@ -171,7 +174,7 @@ func (p *Producer) next() (Buffer, bool) {
 		return Buffer{}, false
 	}
 	k := p.acquired.Add(1) - 1
-	s := &p.slots[k%p.wire.buffers]
+	s := p.ring.take(k)
 	s.bytes = p.spare.take(p.wire.size)
 	return Buffer{Bytes: s.bytes, turn: k}, true
 }
@@ -193,7 +196,7 @@ func (p *Producer) commit(b Buffer, f Flag) error {
 		return p.link.wrap("send to", ErrOutOfTurn)
 	}
 	i := k % p.wire.buffers
-	s := &p.slots[i]
+	s := p.ring.at(k)
 	s.t.Segments = nil
 	if n := f.Length(); n > 0 {
 		s.segment[0] = dgrdma.Segment{Addr: p.wire.data + uint32(i)*p.wire.pitch, Bytes: s.bytes[:n:n]}
@@ -201,8 +204,7 @@ func (p *Producer) commit(b Buffer, f Flag) error {
 	}
 	s.t.CompletionAddr, s.t.CompletionValue = p.wire.flags+uint32(i)*p.wire.flagPitch, uint32(f)
 	s.t.Done, s.t.Copied, s.t.Cookie = sent, copied, s
-	s.busy.Store(true)
-	p.uncopied.Add(int64(f.Length()))
+	p.uncopied.Add(f.cost())
 	p.bytes.Store(p.bytes.Load() + uint64(f.Length()))
 	p.committed.Store(k + 1)
 	if err := p.link.post(&s.t); err != nil {
@@ -234,8 +236,8 @@ func copied(t *dgrdma.Transaction) {
 	s := t.Cookie.(*outSlot)
 	p := s.p
 	s.giveBack()
-	p.uncopied.Add(-int64(Flag(t.CompletionValue).Length()))
-	if p.link.host.ep.Helpful() {
+	cost, most := Flag(t.CompletionValue).cost(), p.ahead()
+	if left := p.uncopied.Add(-cost); most == copyAhead || left <= most/2 && left+cost > most/2 {
 		p.rouse()
 	}
 }
@@ -300,7 +302,9 @@ func (p *Producer) CloseContext(ctx context.Context) error {
 	defer p.turn.give()
 	p.mu.Lock()
 	again := p.closed
-	p.acquired.Store(p.committed.Load())
+	for p.acquired.Load() != p.committed.Load() {
+		p.ring.at(p.acquired.Add(^uint64(0))).busy.Store(false)
+	}
 	p.mu.Unlock()
 	if again {
 		return p.flush(ctx)
@@ -333,8 +337,8 @@ func (p *Producer) takeWord(i int, value uint32) {
 		if value&1 == 0 || uint64(i) >= p.wire.buffers {
 			return
 		}
-		p.slots[i].free.Store(true)
-		for was < p.committed.Load() && p.slots[was%p.wire.buffers].free.Swap(false) {
+		p.freed[i].Store(true)
+		for was < p.committed.Load() && p.freed[was%p.wire.buffers].Swap(false) {
 			was++
 		}
 		p.returned.Store(was)

@@ -38,7 +38,7 @@ const (
 	defaultSize    = 64 << 10
 	mostBuffers    = 1 << 16
 	mostSize       = MaxMessage
-	mostAhead      = 1 << 30 // bytes that a sender may come to keep for one link, however many the peer offers
+	mostOffered    = 1 << 30 // bytes of buffers at the peer, of which most may be acquired at once
 	wordSize       = 4
 	cacheLine      = 64
 )
@@ -109,6 +109,6 @@ func (h *half) memory() uint64 { return uint64(h.Buffers) * (uint64(h.Pitch) + u
 func (h *half) valid() bool {
 	const top = 1 << 32
 	return h.Buffers > 0 && h.Buffers <= mostBuffers && h.Size > 0 && h.Size <= mostSize && h.Pitch >= h.Size && h.Pitch < 1<<22 &&
-		uint64(h.Buffers)*uint64(h.Size) <= mostAhead && uint64(h.Data)+uint64(h.Buffers)*uint64(h.Pitch) <= top &&
+		uint64(h.Buffers)*uint64(h.Size) <= mostOffered && uint64(h.Data)+uint64(h.Buffers)*uint64(h.Pitch) <= top &&
 		h.FlagPitch >= wordSize && h.FlagPitch < 1<<16 && uint64(h.Flags)+uint64(h.Buffers)*uint64(h.FlagPitch) <= top
 }

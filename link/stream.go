@@ -63,7 +63,9 @@ func (p *Producer) abandon(b Buffer) {
 	defer p.mu.Unlock()
 	if p.acquired.Load() == b.turn+1 {
 		p.acquired.Store(b.turn)
-		p.slots[b.turn%p.wire.buffers].giveBack()
+		s := p.ring.at(b.turn)
+		s.giveBack()
+		s.busy.Store(false)
 	}
 }
 

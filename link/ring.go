@@ -1,0 +1,92 @@
+package link
+
+import (
+	"sync/atomic"
+
+	"github.com/dgrdma/dgrdma/dgrdma"
+)
+
+// outSlot is a message to be sent, and the transaction that carries it.
+type outSlot struct {
+	p       *Producer
+	t       dgrdma.Transaction
+	segment [1]dgrdma.Segment
+	bytes   []byte      // from when it is handed out until it is copied
+	busy    atomic.Bool // from when it is handed out until it is acknowledged
+}
+
+// slotSize is about what a slot takes.
+const slotSize = 256
+
+// giveBack makes the memory free for other messages.
+func (s *outSlot) giveBack() {
+	s.p.spare.give(s.bytes)
+	s.bytes = nil
+}
+
+// ring is the slots of messages that were handed out and are not acknowledged:
+// message k has slot k modulo their number. There are as many as were needed so far,
+// no more than the peer has buffers, and no more than mostUnderWay: what a peer says
+// of itself costs nothing, and a message waits for the one before in its buffer.
+type ring struct {
+	p     *Producer
+	most  uint64
+	slots atomic.Pointer[[]*outSlot] // replaced with the producer's mu held
+}
+
+const (
+	firstSlots   = 16
+	mostUnderWay = 4096
+)
+
+func (r *ring) init(p *Producer, buffers uint64) {
+	r.p, r.most = p, min(buffers, mostUnderWay)
+	r.grow(0)
+}
+
+// room reports whether message k can have a slot.
+func (r *ring) room(k uint64) bool {
+	s := *r.slots.Load()
+	n := uint64(len(s))
+	return n < r.most || !s[k%n].busy.Load()
+}
+
+// at returns the slot of a message that was handed out.
+func (r *ring) at(k uint64) *outSlot {
+	s := *r.slots.Load()
+	return s[k%uint64(len(s))]
+}
+
+// take returns the slot of message k, for which there is room. Guarded by the
+// producer's mu.
+func (r *ring) take(k uint64) *outSlot {
+	s := r.at(k)
+	if s.busy.Load() {
+		r.grow(k)
+		s = r.at(k)
+	}
+	s.busy.Store(true)
+	return s
+}
+
+// grow makes more slots; k is the next message to be handed out.
+func (r *ring) grow(k uint64) {
+	var old []*outSlot
+	if p := r.slots.Load(); p != nil {
+		old = *p
+	}
+	n := uint64(len(old))
+	s := make([]*outSlot, min(max(2*n, firstSlots), r.most))
+	kept := min(k, n)
+	for j := k - kept; j < k; j++ {
+		s[j%uint64(len(s))] = old[j%n]
+	}
+	more := make([]outSlot, uint64(len(s))-kept)
+	for i := range s {
+		if s[i] == nil {
+			s[i], more = &more[0], more[1:]
+			s[i].p = r.p
+		}
+	}
+	r.slots.Store(&s)
+}
