@@ -3,7 +3,6 @@ package ether_test
 import (
 	"fmt"
 	"net"
-	"os"
 	"runtime"
 	"testing"
 	"time"
@@ -13,17 +12,10 @@ import (
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netns"
 
+	testnet "github.com/dgrdma/dgrdma/tests/netns"
 	"github.com/dgrdma/dgrdma/transport"
 	"github.com/dgrdma/dgrdma/transport/ether"
 )
-
-// needRoot skips the test for those who cannot make interfaces. For root they
-// must work: there nothing is skipped.
-func needRoot(t testing.TB) {
-	if os.Geteuid() != 0 {
-		t.Skip("needs CAP_NET_RAW for packet sockets, CAP_NET_ADMIN and CAP_SYS_ADMIN for a namespace with interfaces: run as root")
-	}
-}
 
 func check(t testing.TB, err error) {
 	t.Helper()
@@ -35,7 +27,7 @@ func check(t testing.TB, err error) {
 // cable joins the interfaces d0 and d1 in a fresh network namespace. The test's
 // goroutine, and no other, is in there; sockets stay where they were opened.
 func cable(t testing.TB, mtu int) {
-	needRoot(t)
+	testnet.Require(t)
 	// Never unlocked: the thread ends with the test, and the namespace with the
 	// last of its sockets.
 	runtime.LockOSThread()
@@ -147,7 +139,12 @@ func (in *injector) send(t testing.TB, f *ethernet.Frame) {
 	if header := 14 + 4*tags(f); len(f.Payload) < 46 {
 		b = b[:header+len(f.Payload)]
 	}
-	if _, err := in.conn.WriteTo(b, &packet.Addr{HardwareAddr: f.Destination}); err != nil {
+	in.raw(t, f.Destination, b)
+}
+
+func (in *injector) raw(t testing.TB, to net.HardwareAddr, b []byte) {
+	t.Helper()
+	if _, err := in.conn.WriteTo(b, &packet.Addr{HardwareAddr: to}); err != nil {
 		t.Fatal(fmt.Errorf("%d bytes: %w", len(b), err))
 	}
 }
