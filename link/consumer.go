@@ -24,6 +24,7 @@ type Consumer struct {
 	read  Message
 	going bool // Read is at a message
 
+	came    atomic.Uint64 // messages that are or were in buffers
 	next    atomic.Uint64 // messages received; changed with the turn, or by who calls the handler
 	end     atomic.Bool   // the last one was
 	freed   atomic.Uint64 // messages given back
@@ -107,6 +108,8 @@ func (c *Consumer) takeWord(i int, value uint32) {
 		c.link.fail(fmt.Errorf("buffer %d was filled before it was given back: %w", i, ErrProtocol))
 		return
 	}
+	c.came.Add(1)
+	c.credits.arrived()
 	if c.handle != nil {
 		c.serve()
 		if !c.end.Load() {

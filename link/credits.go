@@ -2,6 +2,7 @@ package link
 
 import (
 	"sync"
+	"sync/atomic"
 
 	"github.com/dgrdma/dgrdma/dgrdma"
 )
@@ -18,7 +19,7 @@ type credits struct {
 
 	word dgrdma.Transaction // counted
 	busy bool               // it is under way
-	told uint64             // what it says
+	told atomic.Uint64      // what it says; changed with mu held
 
 	bytes uint64 // of all messages given back
 
@@ -57,6 +58,20 @@ func (r *credits) known() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.begun
+}
+
+// arrived is called when a message came.
+func (r *credits) arrived() {
+	if n := r.c.freed.Load(); n != r.told.Load() && r.short(n) {
+		r.received()
+	}
+}
+
+// short reports whether the producer, which was not told of all of n free buffers,
+// cannot acquire three quarters of all although so many are free.
+func (r *credits) short(n uint64) bool {
+	quarter, came := r.c.wire.buffers/4, r.c.came.Load()
+	return came-r.told.Load() > quarter && came-n <= quarter
 }
 
 // received is called when a message was handed out: the producer may run short.
@@ -99,15 +114,17 @@ func (r *credits) back(k, n uint64, last bool) {
 }
 
 // countDue prepares the word if it is time for it: a quarter of all buffers came
-// back, or fewer if the producer may have as few left. Guarded by mu.
+// back, or fewer if the producer may have as few left, or cannot acquire as many as it
+// was promised. Guarded by mu.
 func (r *credits) countDue() bool {
-	n := r.c.freed.Load()
+	n, told := r.c.freed.Load(), r.told.Load()
 	quarter := r.c.wire.buffers / 4
-	if !r.begun || r.how != returnsCounted || r.busy || n == r.told ||
-		n-r.told < quarter && r.c.next.Load()-r.told < r.c.wire.buffers-quarter {
+	if !r.begun || r.how != returnsCounted || r.busy || n == told ||
+		n-told < quarter && r.c.next.Load()-told < r.c.wire.buffers-quarter && !r.short(n) {
 		return false
 	}
-	r.busy, r.told = true, n
+	r.busy = true
+	r.told.Store(n)
 	r.word.CompletionAddr, r.word.CompletionValue = r.addr, uint32(n)
 	r.word.Done, r.word.Cookie = counted, r
 	return true

@@ -121,7 +121,7 @@ func (p *Producer) stats() ProducerStats {
 func (c *Consumer) stats() ConsumerStats {
 	r := &c.credits
 	r.mu.Lock()
-	freed, bytes, told, counted := c.freed.Load(), r.bytes, r.told, r.begun && r.how == returnsCounted
+	freed, bytes, told, counted := c.freed.Load(), r.bytes, r.told.Load(), r.begun && r.how == returnsCounted
 	r.mu.Unlock()
 	next := c.next.Load()
 	full := 0

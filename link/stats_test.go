@@ -71,10 +71,11 @@ func TestStats(t *testing.T) {
 		}
 		expect("received", ProducerStats{Traffic: Traffic{3, 250}, Free: 5, Filled: 3}, ConsumerStats{Traffic: Traffic{3, 0}, Free: 5, Held: 3})
 		in.In.Release(got[0])
-		expect("one released", ProducerStats{Traffic: Traffic{3, 250}, Free: 5, Filled: 3},
-			ConsumerStats{Traffic: Traffic{3, 50}, Free: 6, Held: 2, Owed: 1})
+		expect("one released, which makes three quarters free", ProducerStats{Traffic: Traffic{3, 250}, Free: 6, Filled: 2},
+			ConsumerStats{Traffic: Traffic{3, 50}, Free: 6, Held: 2})
 		in.In.Release(got[1])
-		expect("a quarter released", ProducerStats{Traffic: Traffic{3, 250}, Free: 7, Filled: 1}, ConsumerStats{Traffic: Traffic{3, 150}, Free: 7, Held: 1})
+		expect("two released", ProducerStats{Traffic: Traffic{3, 250}, Free: 6, Filled: 2},
+			ConsumerStats{Traffic: Traffic{3, 150}, Free: 7, Held: 1, Owed: 1})
 		in.In.Release(got[2])
 
 		// What went through a link stays in the sum when it is over.
