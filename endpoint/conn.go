@@ -118,6 +118,9 @@ func (c *Conn) start(now ack.Instant) {
 	first := ack.Wide(p.FirstFrame)
 	if first == 0 {
 		first = ack.Wide(c.ep.cfg.Entropy())
+		if !p.Session {
+			first = 1 + first%lastFirst
+		}
 	}
 	c.startSender(now, first)
 	c.due.Init(p.AckEvery, p.AckDelay)

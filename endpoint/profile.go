@@ -41,8 +41,8 @@ type Profile struct {
 	NoSentinel       bool          // a transaction without completion is not understood (F10, L6)
 	NoHalfSentinel   bool          // one all-ones word alone means no completion too (D2-7)
 	OpenTransactions int           // sent and not acknowledged; a power of two is not needed (F6, D1-12, L2)
-	FirstFrame       frame.Seq     // 0: random
-	FirstTransaction uint32        // 0: random
+	FirstFrame       frame.Seq     // 0: random, so that a peer that knew an earlier run of ours takes no frame for a copy (V1)
+	FirstTransaction uint32        // 0: random, likewise: it may have counted one of those by half (D1-12, D2-13)
 	SkipBit          uint32        // transaction ids never have this bit (L2)
 	OwnDestination   bool          // the destination id is our own (D2-1)
 	NoAcks           bool          // the peer never acknowledges (D2-2)
@@ -72,6 +72,11 @@ type Profile struct {
 // they go on with. Arbitrary, within that.
 const aheadOfLost = ack.MaxHistory / 4
 
+// lastFirst is the highest first id for peers without introduction: behind it
+// comes a multiple of 256 before id 0, which is otherwise taken for a copy by a
+// C++ driver that was just started (quirk D1-3).
+const lastFirst = 65280
+
 // Native is the profile for peers of this implementation.
 func Native() Profile {
 	return Profile{
@@ -96,7 +101,7 @@ func FPGA() Profile {
 func OpenCPI(overUDP bool) Profile {
 	p := Profile{
 		Name: "opencpi", Window: 128, Span: 255, MaxFrame: 1488, Chunk: 16, Final: 1, AddressMultiple: 1,
-		OpenTransactions: 256, FirstFrame: 1, FirstTransaction: 1, SlotTable: 256,
+		OpenTransactions: 256, SlotTable: 256,
 		MinTimeout: 250 * time.Millisecond, PeerAckDelay: 90 * time.Millisecond,
 		History: ack.MaxHistory, Ahead: 256, Acks: AckRepeat, AckEvery: 16, AckDelay: 2 * time.Millisecond, FreshAcks: true,
 	}
@@ -112,7 +117,7 @@ func OpenCPI(overUDP bool) Profile {
 func OpenCPI2() Profile {
 	return Profile{
 		Name: "opencpi2", Window: 128, Span: 255, Chunk: 16, Final: 1, AddressMultiple: 1,
-		OpenTransactions: 256, FirstFrame: 1, FirstTransaction: 1, OwnDestination: true, NoAcks: true, NoHalfSentinel: true, FreshAlone: true,
+		OpenTransactions: 256, OwnDestination: true, NoAcks: true, NoHalfSentinel: true, FreshAlone: true,
 		MinTimeout: 250 * time.Millisecond,
 		History:    ack.MaxHistory, Ahead: aheadOfLost, Acks: AckIfResent, AckEvery: 16, AckDelay: 2 * time.Millisecond, NeverRetransmits: true,
 	}
@@ -125,6 +130,7 @@ func Legacy(overUDP bool) Profile {
 	p.Window = 64
 	p.NoLength4, p.NoSentinel = true, true
 	p.OpenTransactions, p.SkipBit = 1, 1<<9
+	p.FirstTransaction = 1 // it counts all in one place whatever their id (L2): another one would gain nothing
 	p.Acks, p.SplitAcks, p.FreshAlone = AckOnce, true, true
 	return p
 }

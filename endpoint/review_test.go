@@ -119,7 +119,7 @@ func TestUnacknowledgedPeerDuringSend(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				n := simnet.New(1)
 				defer n.Close()
-				h, e, c := openHooked(t, n, OpenCPI2(), Config{})
+				h, e, c := openHooked(t, n, OpenCPI2(), Config{FirstFrame: 1})
 				defer e.Close()
 				s := newStranger(t, n, addrA, 1, 2, addrB)
 				h.after = func() {
@@ -255,7 +255,7 @@ func TestRoomWakesAllWriters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := simnet.New(1)
 		defer n.Close()
-		_, e, c := openHooked(t, n, OpenCPI(false), Config{Queue: 4})
+		_, e, c := openHooked(t, n, OpenCPI(false), Config{Queue: 4, FirstFrame: 1})
 		defer e.Close()
 		s := newStranger(t, n, addrA, 1, 2, addrB)
 		for range 8 {

@@ -19,7 +19,7 @@ func TestSlabWaitsForSend(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := simnet.New(1)
 		defer n.Close()
-		h, e, c := openHooked(t, n, OpenCPI(true), Config{})
+		h, e, c := openHooked(t, n, OpenCPI(true), Config{FirstFrame: 1})
 		defer e.Close()
 		s := newStranger(t, n, addrA, 1, 2, addrB)
 		h.after = func() {

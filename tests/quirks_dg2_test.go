@@ -33,9 +33,6 @@ func TestQuirkD2R1R6R13WhatWeSend(t *testing.T) {
 		if c := d.Counters(); c.NotForUs != 0 || c.Duplicates != 0 {
 			t.Errorf("%d frames found no connection, %d seem copies", c.NotForUs, c.Duplicates)
 		}
-		if wire.seen().headers[0].Seq != 1 || wire.seen().msgs[0].Txn != 1 {
-			t.Errorf("first frame %d, first transaction %d", wire.seen().headers[0].Seq, wire.seen().msgs[0].Txn)
-		}
 	})
 }
 

@@ -43,6 +43,7 @@ type rigDouble interface {
 // time.
 type rig struct {
 	t      *testing.T
+	random func() uint32 // for our first ids
 	net    *simnet.Network
 	there  transport.Conn
 	ep     *endpoint.Endpoint
@@ -60,7 +61,7 @@ func rigTest(t *testing.T, seed uint64, f func(*testing.T, *rig)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		t.Logf("seed %d", seed)
-		r := &rig{t: t, net: simnet.New(seed)}
+		r := &rig{t: t, net: simnet.New(seed), random: rand.New(rand.NewPCG(seed, 1)).Uint32}
 		defer r.net.Close()
 		r.there = r.net.Attach(rigPeer, simnet.Config{MTU: 9000})
 		r.link(simnet.Link{}, simnet.Link{})
@@ -125,6 +126,9 @@ func (r *rig) dial(p endpoint.Profile, cfg endpoint.Config) {
 	if cfg.Memory == nil {
 		r.region, _ = endpoint.NewRegion(rigMemory)
 		cfg.Memory = r.region
+	}
+	if cfg.Entropy == nil {
+		cfg.Entropy = r.random
 	}
 	cfg.ID = 1
 	cfg.OnEvent = func(e endpoint.Event) {

@@ -73,7 +73,7 @@ func replay(t *testing.T, name string, p endpoint.Profile, answers bool, f func(
 		defer n.Close()
 		r.wire = n.Attach(rigPeer, simnet.Config{MTU: 1500})
 		r.region, _ = endpoint.NewRegion(rigMemory)
-		ep, err := endpoint.New(n.Attach(rigOurs, simnet.Config{MTU: 1500, Poison: true}), &endpoint.Config{ID: h.Dst, Memory: r.region})
+		ep, err := endpoint.New(n.Attach(rigOurs, simnet.Config{MTU: 1500, Poison: true}), &endpoint.Config{ID: h.Dst, Memory: r.region, FirstFrame: 1})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,0 +1,90 @@
+package tests
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/dgrdma/dgrdma/endpoint"
+	"github.com/dgrdma/dgrdma/frame"
+	"github.com/dgrdma/dgrdma/tests/peers"
+	"github.com/dgrdma/dgrdma/transport/simnet"
+)
+
+// redial ends our endpoint without a word and begins another life of ours at the
+// same address.
+func (r *rig) redial(p endpoint.Profile, cfg endpoint.Config) {
+	r.t.Helper()
+	r.ep.Close()
+	r.dial(p, cfg)
+}
+
+// Observation V1 (docs/peers.md): a driver that outlives a run of ours remembers
+// its ids, acknowledges frames that have one of them, and does not write what
+// they carry.
+func TestSecondRunIsWritten(t *testing.T) {
+	for _, kind := range []struct {
+		profile endpoint.Profile
+		start   func(*rig)
+	}{
+		{endpoint.OpenCPI(false), func(r *rig) { r.dg1(peers.DG1Config{}) }},
+		{endpoint.OpenCPI(true), func(r *rig) { r.dg1(peers.DG1Config{UDP: true}) }},
+		{endpoint.OpenCPI2(), func(r *rig) { r.dg2(peers.DG2Config{}) }},
+		{endpoint.Legacy(false), func(r *rig) { r.legacy(peers.DG1Config{}) }},
+		{endpoint.Legacy(true), func(r *rig) { r.legacy(peers.DG1Config{UDP: true}) }},
+	} {
+		for _, size := range []int{64, 3000} {
+			t.Run(fmt.Sprintf("%s/%d/%d", kind.profile.Name, kind.profile.MaxFrame, size), func(t *testing.T) {
+				rigTest(t, 1, func(t *testing.T, r *rig) {
+					kind.start(r)
+					r.dial(kind.profile, endpoint.Config{})
+					r.send(40, size)
+					for range 11 {
+						r.redial(kind.profile, endpoint.Config{})
+						r.send(40, size)
+					}
+					r.completed(false)
+					if n := r.double.Counters().Duplicates; n > 0 {
+						t.Errorf("%d frames were taken for copies", n)
+					}
+				})
+			})
+		}
+	}
+}
+
+// Observation V1 (docs/peers.md): nor are the transactions of the second run
+// counted together with one that the first left half done, as long as they are
+// fewer than the driver's table has places (quirks D1-12, D2-13).
+func TestSecondRunAfterHalfATransaction(t *testing.T) {
+	for _, kind := range []struct {
+		profile endpoint.Profile
+		start   func(*rig)
+	}{
+		{endpoint.OpenCPI(false), func(r *rig) { r.dg1(peers.DG1Config{}) }},
+		{endpoint.OpenCPI2(), func(r *rig) { r.dg2(peers.DG2Config{}) }},
+	} {
+		t.Run(kind.profile.Name, func(t *testing.T) {
+			rigTest(t, 2, func(t *testing.T, r *rig) {
+				kind.start(r)
+				r.link(simnet.Link{Script: func(i int, _ []byte) simnet.Verdict {
+					if i == 1 {
+						return simnet.Drop()
+					}
+					return simnet.Deliver()
+				}}, simnet.Link{})
+				r.dial(kind.profile, endpoint.Config{})
+				if err := r.conn.Post(&endpoint.Transaction{
+					Segments:       []endpoint.Segment{{Addr: 0x10000, Bytes: rigPattern(0, 2800)}},
+					CompletionAddr: frame.NoCompletion, CompletionValue: frame.NoCompletion,
+				}); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(time.Millisecond)
+				r.redial(kind.profile, endpoint.Config{})
+				r.send(40, 2800)
+				r.completed(false)
+			})
+		})
+	}
+}
