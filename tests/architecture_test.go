@@ -39,6 +39,7 @@ var allowed = map[string][]string{
 	"cmd/dgrdmacat":           {"dgrdma", "link", "frame", "frame/dissect", "inspect/text", "transport", "transport/simnet", "transport/tap", "url", "golang.org/x/sys/unix", "golang.org/x/net/bpf", "github.com/mdlayher/packet", "inspect", "inspect/page", "metrics", "inspect/wireshark"},
 	"inspect/wireshark":       {},
 	"tests/peers":             {"frame", "transport"},
+	"tests/mutate":            {},
 	"tests/netns": {
 		"github.com/vishvananda/netlink", "github.com/vishvananda/netns", "github.com/google/nftables", "golang.org/x/sys/unix",
 	},

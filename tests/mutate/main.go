@@ -1,0 +1,147 @@
+// Command mutate asks whether the tests of a package would notice small changes of
+// it:
+//
+//	go run ./tests/mutate ./ack
+//
+// A mutant is the package with one change: a statement removed, a condition fixed,
+// an operand of && or || left out, a bound moved, an operator exchanged, a constant
+// off by one. The package's own tests run against each, with -short; then, against
+// those that survive, the tests of the whole that -tests names. A survivor that
+// survivors.txt does not accept, with a reason, is printed, and the command ends
+// with 1.
+//
+// All mutants of a package are compiled into one test binary, and a variable of the
+// environment chooses one, so that trying one costs no build. The changed files are
+// an overlay of the build: the tree is never touched.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+)
+
+// whole are the tests that judge what a package's own tests let through.
+const whole = "Property|Quirk|Regress|Link"
+
+func main() {
+	tests := flag.String("tests", whole, "`regexp` of the tests in ./tests for what a package's own tests let through")
+	in := flag.String("func", "", "`regexp` of the functions to change, as in \"(*Sender).Acked\"; all if empty")
+	kinds := flag.String("kinds", "statement,condition,operator,constant", "`list` of what to change")
+	limit := flag.Duration("for", 0, "`time` after which no more mutants are tried; 0: no limit")
+	seed := flag.Uint64("seed", uint64(time.Now().UnixNano()), "`number` that says which mutants are tried first")
+	parallel := flag.Int("j", runtime.NumCPU(), "`number` of mutants tried at a time")
+	list := flag.Bool("list", false, "print all mutants and try none")
+	accepted := flag.String("accepted", "tests/mutate/survivors.txt", "`file` of accepted survivors")
+	flag.Usage = func() {
+		fmt.Fprintln(flag.CommandLine.Output(), "usage: go run ./tests/mutate [flags] PACKAGE...   (in the root of the module)")
+		flag.PrintDefaults()
+	}
+	flag.Parse()
+	if flag.NArg() == 0 {
+		flag.Usage()
+		os.Exit(2)
+	}
+	ok, err := judge(flag.Args(), options{*tests, *in, *kinds, *limit, *seed, *parallel, *list, *accepted})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "mutate:", err)
+		os.Exit(2)
+	}
+	if !ok {
+		os.Exit(1)
+	}
+}
+
+type options struct {
+	tests    string
+	in       string
+	kinds    string
+	limit    time.Duration
+	seed     uint64
+	parallel int
+	list     bool
+	accepted string
+}
+
+// judge tries the mutants of all packages, and reports whether none but accepted
+// ones survived.
+func judge(paths []string, o options) (bool, error) {
+	in, err := regexp.Compile(o.in)
+	if err != nil {
+		return false, err
+	}
+	b, err := os.ReadFile(o.accepted)
+	if err != nil {
+		return false, err
+	}
+	known, err := parseAccepted(string(b))
+	if err != nil {
+		return false, fmt.Errorf("%s: %w", o.accepted, err)
+	}
+	good := true
+	for _, path := range paths {
+		p, err := load(path)
+		if err != nil {
+			return false, err
+		}
+		if err := p.settle(); err != nil {
+			return false, err
+		}
+		all := p.mutants()
+		chosen := slices.DeleteFunc(slices.Clone(all), func(m *mutant) bool {
+			return !in.MatchString(m.function) || !slices.Contains(strings.Split(o.kinds, ","), m.kind)
+		})
+		if o.list {
+			for _, m := range chosen {
+				fmt.Println(m)
+			}
+			continue
+		}
+		r, err := p.try(chosen, o)
+		if err != nil {
+			return false, err
+		}
+		good = r.tell(os.Stdout, p, known, len(chosen) == len(all)) && good
+	}
+	return good, nil
+}
+
+// result is what became of the mutants of a package.
+type result struct {
+	killed, untried int
+	survived        []*mutant
+}
+
+// tell prints what is not accepted, and what is accepted without need if all
+// mutants were tried.
+func (r *result) tell(w io.Writer, p *pack, known map[string]string, all bool) (good bool) {
+	good = true
+	accepted, seen := 0, map[string]bool{}
+	for _, m := range r.survived {
+		if _, ok := known[m.key()]; ok {
+			accepted++
+			seen[m.key()] = true
+			continue
+		}
+		good = false
+		fmt.Fprintln(w, m)
+	}
+	fmt.Fprintf(w, "%s: %d mutants killed, %d survived, of them accepted %d, not tried %d\n", p.name, r.killed, len(r.survived), accepted, r.untried)
+	if !all || r.untried > 0 {
+		return good
+	}
+	for _, key := range slices.Sorted(maps.Keys(known)) {
+		if strings.HasPrefix(key, p.name+" ") && !seen[key] {
+			good = false
+			fmt.Fprintf(w, "accepted, but killed or not there: %s\n", key)
+		}
+	}
+	return good
+}
