@@ -98,7 +98,7 @@ type Counter interface {
 // waiting no longer than some time.
 type Poller interface {
 	// Poll is Recv that returns 0 when nothing is there, and nothing came within
-	// that time. It takes Recv's place: the two must not be called at the same time.
+	// that time, or only what is not for us. It takes Recv's place: the two must not be called at the same time.
 	Poll(dst []Datagram, wait time.Duration) (n int, err error)
 }
 

@@ -64,26 +64,26 @@ func (c *Conn) receive(dst []transport.Datagram, wait time.Duration) (int, error
 	}
 }
 
+// receiveCalls returns 0 also if what came were no frames: who waits has other
+// things to look at.
 func (c *Conn) receiveCalls(dst []transport.Datagram, wait time.Duration) (int, error) {
 	r := &c.receiving
-	for {
-		n := 0
-		for ; n < len(dst) && r.next < r.n; r.next++ {
-			if c.accept(&dst[n], r.in.Data(r.next), r.in.Name(r.next), !r.in.Truncated(r.next)) {
-				n++
-			}
-		}
-		if n > 0 {
-			return n, nil
-		}
+	if r.next == r.n {
 		r.in.Done(r.n)
 		r.n, r.next = 0, 0
 		got, err := r.in.Receive(c.socket, wait)
-		if err != nil || got == 0 {
+		if err != nil {
 			return 0, err
 		}
 		r.n = got
 	}
+	n := 0
+	for ; n < len(dst) && r.next < r.n; r.next++ {
+		if c.accept(&dst[n], r.in.Data(r.next), r.in.Name(r.next), !r.in.Truncated(r.next)) {
+			n++
+		}
+	}
+	return n, nil
 }
 
 // accept puts a received frame into d, if it is one.

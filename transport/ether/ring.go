@@ -118,26 +118,23 @@ func (r *ring) frame() (data []byte, name *mmsg.Name, whole bool) {
 	return data, name, h.Snaplen == h.Len
 }
 
+// receiveRing returns 0 also if the block had no frames.
 func (c *Conn) receiveRing(dst []transport.Datagram, wait time.Duration) (int, error) {
 	defer runtime.KeepAlive(c)
 	r := c.ring
-	for {
-		if r.lent && (r.left == 0 || r.socket.Closed()) {
-			r.giveBack()
-		}
-		if !r.lent {
-			if ok, err := r.take(wait); !ok {
-				return 0, err
-			}
-		}
-		n := 0
-		for n < len(dst) && r.left > 0 {
-			if data, name, whole := r.frame(); c.accept(&dst[n], data, name, whole) {
-				n++
-			}
-		}
-		if n > 0 {
-			return n, nil
+	if r.lent && (r.left == 0 || r.socket.Closed()) {
+		r.giveBack()
+	}
+	if !r.lent {
+		if ok, err := r.take(wait); !ok {
+			return 0, err
 		}
 	}
+	n := 0
+	for n < len(dst) && r.left > 0 {
+		if data, name, whole := r.frame(); c.accept(&dst[n], data, name, whole) {
+			n++
+		}
+	}
+	return n, nil
 }

@@ -43,13 +43,15 @@ func scope(zone string) uint32 {
 
 // Socket addresses as the kernel has them.
 const (
-	offPort   = 2 // network byte order, in both
-	offIPv4   = 4
-	offIPv6   = 8
-	offScope  = 24
-	lenInet4  = unix.SizeofSockaddrInet4
-	lenInet6  = unix.SizeofSockaddrInet6
-	zoneTable = 64 // zones remembered; more are looked up every time
+	offPort  = 2 // network byte order, in both
+	offIPv4  = 4
+	offIPv6  = 8
+	offScope = 24
+	lenInet4 = unix.SizeofSockaddrInet4
+	lenInet6 = unix.SizeofSockaddrInet6
+	// zoneTable is how many zones are remembered: more interfaces than machines have,
+	// since to look one up takes the kernel's whole list, perhaps for every datagram.
+	zoneTable = 4096
 )
 
 // zones translates IPv6 scopes, which the kernel numbers and addresses name.

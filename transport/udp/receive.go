@@ -44,12 +44,8 @@ func (c *Conn) Poll(dst []transport.Datagram, wait time.Duration) (int, error) {
 
 func (c *Conn) receive(dst []transport.Datagram, wait time.Duration) (int, error) {
 	r := &c.receiving
-	n := 0
-	for {
-		n = c.unpack(dst, n)
-		if n > 0 {
-			return n, nil
-		}
+	n := c.unpack(dst)
+	for n == 0 {
 		r.in.Done(r.n)
 		r.n, r.next = 0, 0
 		got, err := r.in.Receive(c.socket, wait)
@@ -60,11 +56,15 @@ func (c *Conn) receive(dst []transport.Datagram, wait time.Duration) (int, error
 			return 0, err
 		}
 		r.n = got
+		if n = c.unpack(dst); wait >= 0 {
+			break // if it was no frame: who waits has other things to look at, too
+		}
 	}
+	return n, nil
 }
 
-// unpack fills dst from place n on with what was received.
-func (c *Conn) unpack(dst []transport.Datagram, n int) int {
+// unpack fills dst with what was received, and returns how much that is.
+func (c *Conn) unpack(dst []transport.Datagram) (n int) {
 	r := &c.receiving
 	for n < len(dst) {
 		if len(r.rest) == 0 {

@@ -40,6 +40,8 @@ const (
 	// tryAgain is every how many waits it is tried whether it would pay now.
 	tryAgain = 32
 	mostLuck = 8
+	// mostErrors is how many pending errors one call takes.
+	mostErrors = 16
 )
 
 // patience returns how often to look again before sleeping.
@@ -82,15 +84,15 @@ func (r *Receiver) ready(h *header) {
 }
 
 // Receive takes what is there and returns how many datagrams that is: none only if
-// none came within that time, or before Nudge. unix.ENETDOWN says that the socket's
-// interface went down or away. Other errors end the socket: what a peer caused, and
-// the kernel tells once, is passed over.
+// none came within that time, or before Nudge or an error that a peer caused. unix.ENETDOWN says that the socket's
+// interface went down or away. Other errors end the socket: what a peer caused is
+// passed over.
 func (r *Receiver) Receive(s *Socket, wait time.Duration) (int, error) {
 	if !s.Hold() {
 		return 0, net.ErrClosed
 	}
 	defer s.Release()
-	left := -1
+	left, errors := -1, 0
 	for {
 		n, _, e := unix.Syscall6(unix.SYS_RECVMMSG, uintptr(s.fd), uintptr(unsafe.Pointer(&r.headers[0])),
 			uintptr(len(r.headers)), unix.MSG_DONTWAIT, 0, 0)
@@ -122,9 +124,13 @@ func (r *Receiver) Receive(s *Socket, wait time.Duration) (int, error) {
 			return 0, os.NewSyscallError("recvmmsg", e)
 		default:
 			// EINTR, and the socket's pending error: ECONNREFUSED, EHOSTUNREACH and
-			// the like.
+			// the like. Strangers can cause many, and must not prolong the wait.
 			if s.Closed() {
 				return 0, net.ErrClosed
+			}
+			wait = min(wait, 0)
+			if errors++; wait == 0 && errors > mostErrors {
+				return 0, nil
 			}
 		}
 	}
