@@ -12,7 +12,8 @@ import (
 func benchReceiver(b *testing.B, order func(i int) frame.Seq) {
 	var r Receiver
 	r.Init(ReceiverConfig{History: MaxHistory, Repeat: true})
-	var runs []Range
+	var due Due
+	due.Init(64, 0)
 	b.ReportAllocs()
 	i := 0
 	for b.Loop() {
@@ -23,8 +24,14 @@ func benchReceiver(b *testing.B, order func(i int) frame.Seq) {
 			r.Again(q)
 		}
 		if i%64 == 0 {
-			runs = r.AppendDue(runs[:0])
+			takeAll(&due, &r)
 		}
+	}
+}
+
+func takeAll(d *Due, r *Receiver) {
+	d.Take(0, r)
+	for _, ok := d.Next(); ok; _, ok = d.Next() {
 	}
 }
 
@@ -36,7 +43,8 @@ func BenchmarkReceiverInOrder(b *testing.B) {
 func BenchmarkReceiverWrap(b *testing.B) {
 	var r Receiver
 	r.Init(ReceiverConfig{History: MaxHistory, Repeat: true})
-	var runs []Range
+	var due Due
+	due.Init(64, 0)
 	b.ReportAllocs()
 	q := frame.Seq(65536 - 64)
 	for b.Loop() {
@@ -44,7 +52,7 @@ func BenchmarkReceiverWrap(b *testing.B) {
 			r.Accept(q, 7)
 		}
 		if q++; q == 64 {
-			runs = r.AppendDue(runs[:0])
+			takeAll(&due, &r)
 			r.active, q = false, 65536-64
 		}
 	}

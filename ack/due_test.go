@@ -73,7 +73,7 @@ func TestDueDelay(t *testing.T) {
 		d.now = d.now.Add(ms)
 		d.batch(3)
 		d.wantDeadline(ms) // of the first one
-		d.wantRuns(d.run(1, 2), d.run(3, 3))
+		d.wantRuns(d.run(1, 3))
 		d.batch(4)
 		d.wantDeadline(2 * ms)
 	})

@@ -65,8 +65,9 @@ type Receiver struct {
 	active bool
 	far    frame.Seq // seen last of those too far ahead, since newest moved
 	isFar  bool
-	due    []Range
-	urgent bool
+	due    []Range // accepted, in the order of arrival
+	again  []Range // come again
+	gap    bool    // due holds ids behind a gap
 	fresh  int
 }
 
@@ -89,7 +90,7 @@ func (r *Receiver) Reset() { r.ResetAt(0) }
 func (r *Receiver) ResetAt(w Wide) {
 	clear(r.got)
 	clear(r.alone)
-	*r = Receiver{cfg: r.cfg, got: r.got, alone: r.alone, tags: r.tags, due: r.due[:0], newest: w}
+	*r = Receiver{cfg: r.cfg, got: r.got, alone: r.alone, tags: r.tags, due: r.due[:0], again: r.again[:0], newest: w}
 }
 
 // Wide returns the id of a frame in 32 bits, as far as it can be known.
@@ -163,11 +164,11 @@ func (r *Receiver) Accept(s frame.Seq, tag uint16) {
 		r.tags[int(s)&(r.cfg.Tagged-1)] = tag
 	}
 	if s.Diff(r.next) > 0 {
-		r.urgent = true
+		r.gap = true
 	}
 	r.follow(s)
 	r.fresh++
-	r.note(s)
+	r.due = r.note(r.due, s)
 }
 
 // AckOnly takes notice of a frame without messages: its id is no gap. It is
@@ -211,54 +212,32 @@ func (r *Receiver) follow(s frame.Seq) {
 }
 
 // Again makes a received id due once more, at once (DGRDMA-028).
-func (r *Receiver) Again(s frame.Seq) {
-	r.urgent = true
-	r.note(s)
-}
+func (r *Receiver) Again(s frame.Seq) { r.again = r.note(r.again, s) }
 
-func (r *Receiver) note(s frame.Seq) {
-	if n := len(r.due); n > 0 {
-		last := &r.due[n-1]
-		if last.Start.Add(int(last.Count)) == s && last.Count < MaxRun && r.joins(s) {
-			last.Count++
-			return
-		}
+func (r *Receiver) note(due []Range, s frame.Seq) []Range {
+	if n := len(due); n > 0 && r.join(due[n-1], Range{s, 1}) {
+		due[n-1].Count++
+		return due
 	}
-	r.due = append(r.due, Range{s, 1})
+	return append(due, Range{s, 1})
 }
 
 // Newest returns the newest id received, or before that, where the ids go on.
 func (r *Receiver) Newest() Wide { return r.newest }
 
-// Due reports how many frames were accepted since the last AppendDue and
+// Due reports how many frames were accepted since what is due was last taken, and
 // whether something asks for an acknowledgement at once: a gap or a duplicate.
-func (r *Receiver) Due() (fresh int, urgent bool) { return r.fresh, r.urgent }
-
-// AppendDue appends the runs that became due since the last call.
-func (r *Receiver) AppendDue(dst []Range) []Range {
-	first := len(dst)
-	for _, d := range r.due {
-		if coveredBy(d, dst[first:]) {
-			continue
-		}
-		if r.cfg.Repeat {
-			d = r.extend(d)
-		}
-		dst = append(dst, d)
-	}
-	r.due = r.due[:0]
-	r.fresh, r.urgent = 0, false
-	return dst
-}
+func (r *Receiver) Due() (fresh int, urgent bool) { return r.fresh, r.gap || len(r.again) > 0 }
 
 // DropDue forgets what is due, for peers that want no acknowledgements.
 func (r *Receiver) DropDue() {
-	r.due = r.due[:0]
-	r.fresh, r.urgent = 0, false
+	r.due, r.again = r.due[:0], r.again[:0]
+	r.fresh, r.gap = 0, false
 }
 
+// extend makes a run longer, if all its ids may be repeated.
 func (r *Receiver) extend(d Range) Range {
-	if !r.known(d.Start) {
+	if !r.cfg.Repeat || !r.known(d.Start) {
 		return d
 	}
 	for d.Count < MaxRun && r.joins(d.Start.Add(int(d.Count))) && r.received(d.Start.Add(int(d.Count))) {
@@ -273,8 +252,3 @@ func (r *Receiver) extend(d Range) Range {
 
 // joins reports whether s may be in one run with the id before it.
 func (r *Receiver) joins(s frame.Seq) bool { return s != 0 || !r.cfg.SplitAtWrap }
-
-func covers(a, b Range) bool {
-	from := b.Start.Diff(a.Start)
-	return from >= 0 && from+int(b.Count) <= int(a.Count)
-}

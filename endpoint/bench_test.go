@@ -145,7 +145,8 @@ func BenchmarkCodecAndWindow(b *testing.B) {
 	h.Put(buf)
 	var r ack.Receiver
 	r.Init(ack.ReceiverConfig{History: ack.MaxHistory, Repeat: true})
-	var runs []ack.Range
+	var due ack.Due
+	due.Init(64, 0)
 	var seq frame.Seq
 	placed := 0
 	b.ReportAllocs()
@@ -163,7 +164,9 @@ func BenchmarkCodecAndWindow(b *testing.B) {
 			}
 		}
 		if seq%64 == 0 {
-			runs = r.AppendDue(runs[:0])
+			due.Take(0, &r)
+			for _, ok := due.Next(); ok; _, ok = due.Next() {
+			}
 		}
 	}
 	if placed == 0 {
