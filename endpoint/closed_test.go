@@ -92,6 +92,7 @@ func TestIndexSet(t *testing.T) {
 			held := &holding{pool: new(pool)}
 			var s indexSet
 			came := make([]bool, count+2)
+			most := 0 // gaps at a time
 			for n, i := range order(count) {
 				i++ // indexes begin at 1
 				for _, k := range []int{i, 1 + rnd.IntN(count)} {
@@ -105,6 +106,12 @@ func TestIndexSet(t *testing.T) {
 				came[i] = true
 				if grew := held.bytes - before; grew > gapSize || free && grew > 0 {
 					t.Fatalf("%s of %d: message %d was taken for %d bytes, free %v", name, count, i, grew, free)
+				}
+				if s.more != nil {
+					most = max(most, len(s.more.list))
+				}
+				if m := s.more; m != nil && m.bits == nil && held.bytes > gapSize*most {
+					t.Fatalf("%s of %d: %d bytes for at most %d gaps", name, count, held.bytes, most)
 				}
 				if m := s.more; m != nil && 8*cap(m.bits)+4*len(m.list) > held.bytes {
 					t.Fatalf("%s of %d: %d words and %d runs for %d bytes", name, count, len(m.bits), len(m.list), held.bytes)

@@ -201,15 +201,13 @@ var hostiles = []hostile{
 	},
 	{
 		name: "one message too many announced, and a gap", profile: FPGA(),
-		prepare: func(h *hostilePeer) {
-			// All wait for the frames between these two.
-			h.seq += 15000
-			h.txn += 1000
-			h.give(bare(h.txn, 2, 1))
-			h.seq -= 15001
-			h.give(times(250, func(i int) frame.Message { return bare(h.txn-1-uint32(i), 2, 1) })...)
-		},
-		frame: func(h *hostilePeer, i int) []frame.Message { return []frame.Message{bare(1, 0, 0)} },
+		prepare: openBehindAGap,
+		frame:   func(h *hostilePeer, i int) []frame.Message { return []frame.Message{bare(1, 0, 0)} },
+	},
+	{
+		name: "the same, by one that sends again", profile: repeating(),
+		prepare: openBehindAGap,
+		frame:   func(h *hostilePeer, i int) []frame.Message { return []frame.Message{bare(1, 0, 0)} },
 	},
 	{
 		name: "one message too many announced, and all later frames came", profile: FPGA(),
@@ -227,6 +225,25 @@ var hostiles = []hostile{
 			return times(250, func(j int) frame.Message { return bare(life+uint32(250*i+j), 2, 1) })
 		},
 	},
+}
+
+// openBehindAGap opens transactions that lack one message, and all wait for the
+// frames between this one and one far ahead.
+func openBehindAGap(h *hostilePeer) {
+	h.seq += 15000
+	h.txn += 5000
+	h.give(bare(h.txn, 2, 1))
+	h.seq -= 15001
+	for range 16 {
+		h.give(times(250, func(int) frame.Message { h.txn--; return bare(h.txn, 2, 1) })...)
+	}
+}
+
+// repeating is a peer that announces too much and sends again: there is none.
+func repeating() Profile {
+	p := FPGA()
+	p.NeverRetransmits = false
+	return p
 }
 
 // cost is how long the engine takes for a byte of such frames: the least of a few
@@ -280,8 +297,8 @@ func TestWorkIsBoundedByTheFrame(t *testing.T) {
 	if raceEnabled {
 		t.Skip("the race detector costs more where more memory is touched")
 	}
-	// What is usual takes 1; the worst that was ever found beyond the bound took 20 to 10,000.
-	const most = 8
+	// Most take 1 to 3, two take 6. What was found beyond took 50 to 700.
+	const most = 12
 	usual := func(n int) float64 {
 		return cost(t, hostile{
 			profile: Native(),
@@ -300,6 +317,9 @@ func TestWorkIsBoundedByTheFrame(t *testing.T) {
 				frames, base = 20, full
 			}
 			c := cost(t, x, frames)
+			for again := 0; c > most*base && again < 3; again++ {
+				c = min(c, cost(t, x, frames)) // others run beside the test
+			}
 			t.Logf("%.1f ns/byte, %.1f times what is usual", c, c/base)
 			if c > most*base {
 				t.Errorf("a byte costs %.1f times what is usual, at most %d", c/base, most)

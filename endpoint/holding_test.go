@@ -161,8 +161,16 @@ func TestLearnedPeersShareMemory(t *testing.T) {
 		t.Errorf("%d frames were refused, want %d", refused, want)
 	}
 
+	// Nothing is left for anyone.
+	_, h := at(peers - 2)
+	h.give(times((bound-held())/openSize, func(int) frame.Message { h.txn++; return bare(h.txn, 2, 1) })...)
+	if left := bound - held(); left >= openSize {
+		t.Errorf("%d bytes are left", left)
+	}
+
 	// The last one was refused, and still completes what it sends bit by bit.
-	id, h := at(peers - 1)
+	var id frame.EndpointID
+	id, h = at(peers - 1)
 	var last *Conn
 	for _, c := range f.e.Conns() {
 		if c.Peer().ID == id {
@@ -175,8 +183,10 @@ func TestLearnedPeersShareMemory(t *testing.T) {
 		h.give(bare(txn, 3, 1), bare(txn, 3, 2))
 		h.give(bare(txn, 3, 3))
 	}
-	if st := last.Stats(); st.Completions != 101 || st.OpenMemory != 0 {
-		t.Errorf("beside the greedy, %d of 101 transactions completed, %d bytes are held", st.Completions, st.OpenMemory)
+	// What begins and ends in one frame takes nothing.
+	h.give(times(200, func(i int) frame.Message { return bare(life+101+uint32(i/2), 2, uint16(1+i%2)) })...)
+	if st := last.Stats(); st.Completions != 201 || st.OpenMemory != 0 {
+		t.Errorf("beside the greedy, %d of 201 transactions completed, %d bytes are held", st.Completions, st.OpenMemory)
 	}
 
 	// Who is connected is not affected.
@@ -190,8 +200,14 @@ func TestLearnedPeersShareMemory(t *testing.T) {
 
 	// Those that are connected later leave the bound, those that are closed give back.
 	id, h = at(0)
-	if _, err := f.e.Connect(Peer{ID: id, Addr: f.from}); err != nil {
+	c, err := f.e.Connect(Peer{ID: id, Addr: f.from})
+	if err != nil {
 		t.Fatal(err)
+	}
+	h.txn, h.seq = life+opened, 3
+	h.give(times(100, func(int) frame.Message { h.txn++; return bare(h.txn, 2, 1) })...)
+	if st := c.Stats(); st.Open != opened+100 {
+		t.Errorf("after it was connected, a peer has %d transactions open, want %d", st.Open, opened+100)
 	}
 	for _, c := range f.e.Conns() {
 		if p := c.Peer().ID; p != id && p != 1 && c != last {
@@ -200,13 +216,17 @@ func TestLearnedPeersShareMemory(t *testing.T) {
 	}
 	h.give(bare(life, 1, 1))
 	_, h = at(peers - 1)
-	h.txn, h.seq = life+100, 202
+	h.txn, h.seq = life+200, 203
 	h.give(times(100, func(int) frame.Message { h.txn++; return bare(h.txn, 2, 1) })...)
 	if st := last.Stats(); st.Open != 100 {
 		t.Errorf("after the others went, %d transactions are open, want 100", st.Open)
 	}
 	last.Close()
-	f.give(nil)
+	f.from = addrA
+	f.introduce(1, 2*life)
+	if f.e.pool.learned != 0 {
+		t.Errorf("all learned peers are gone, accounted for are %d bytes", f.e.pool.learned)
+	}
 	if grew := int(heapAfterGC()) - int(before); grew > 256<<10 && !raceEnabled {
 		t.Errorf("all are gone, the heap is %d larger", grew)
 	}
@@ -254,6 +274,45 @@ func TestOpenMemoryIsGivenBack(t *testing.T) {
 				t.Error("another peer is affected")
 			}
 		})
+	}
+}
+
+// TestGapsAreBounded: messages out of order take memory, and are refused when it is
+// used up. Those in order are not, so that what is open can end.
+func TestGapsAreBounded(t *testing.T) {
+	f := newFeed(t, Config{OpenMemory: leastOpenMemory})
+	c := f.native()
+	h := &hostilePeer{f: f, seq: 1}
+	const n = 200
+	round := func(index uint16) {
+		h.give(times(n, func(i int) frame.Message { return bare(life+uint32(i), 61, index) })...)
+	}
+	h.give(bare(life+n, 10, 1))
+	for index := uint16(2); index <= 60; index += 2 {
+		round(index)
+		if held := c.Stats().OpenMemory; held > leastOpenMemory {
+			t.Fatalf("%d bytes are held after message %d, the bound is %d", held, index, leastOpenMemory)
+		}
+	}
+	for i := range uint32(n) {
+		h.give(bare(life+i, 61, 60)) // until there is no room for one
+	}
+	st := c.Stats()
+	if st.RefusedBy(RefusedOpenMemory) == 0 || st.Open != n+1 || leastOpenMemory-st.OpenMemory >= gapSize {
+		t.Fatalf("refused %v, %d open", st.Refused, st.Open)
+	}
+	h.give(times(9, func(i int) frame.Message { return bare(life+n, 10, uint16(2+i)) })...)
+	if st := c.Stats(); st.Completions != 1 {
+		t.Errorf("messages in order were refused: %v", st.Refused)
+	}
+	// As if the peer sent what was refused again, until the gaps are filled.
+	for i := range uint32(n) {
+		for index := uint16(1); index <= 61; index++ {
+			h.give(bare(life+i, 61, index))
+		}
+	}
+	if st := c.Stats(); st.Completions != n+1 || st.OpenMemory != 0 {
+		t.Errorf("%d of %d completed, %d bytes are held", st.Completions, n+1, st.OpenMemory)
 	}
 }
 
