@@ -66,7 +66,12 @@ func newConsumer(l *Link, h *half, data []byte) *Consumer {
 }
 
 // Buffers returns how many there are, and how long they are.
-func (c *Consumer) Buffers() (n, size int) { return int(c.wire.buffers), c.wire.size }
+func (c *Consumer) Buffers() (n, size int) {
+	if c == nil {
+		return 0, 0
+	}
+	return int(c.wire.buffers), c.wire.size
+}
 
 // ready implements readier.
 func (c *Consumer) ready() bool {
@@ -135,6 +140,9 @@ func (c *Consumer) serve() {
 //
 // With Options.Handle there is nothing to receive but the end.
 func (c *Consumer) Recv(ctx context.Context) (Message, error) {
+	if c == nil {
+		return Message{}, ErrNoHalf
+	}
 	if err := c.turn.take(ctx); err != nil {
 		return Message{}, err
 	}
@@ -183,6 +191,9 @@ func (c *Consumer) get() Message {
 // Release gives the buffer of a message back to the producer. Messages are
 // released in the order in which they were received.
 func (c *Consumer) Release(m Message) error {
+	if c == nil {
+		return ErrNoHalf
+	}
 	k := c.freed.Load()
 	if m.Number != k || m.Bytes == nil {
 		return c.link.wrap("receive from", ErrOutOfTurn)

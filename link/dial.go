@@ -13,6 +13,9 @@ import (
 // Dial makes a link to a port of the host with that URL. Without a deadline the
 // context is given the time after which a silent peer counts as dead.
 func (h *Host) Dial(ctx context.Context, peerURL, port string, opt *Options) (*Link, error) {
+	if h == nil {
+		return nil, ErrNil
+	}
 	o, err := opt.or(Send, port)
 	if err != nil {
 		return nil, err

@@ -50,7 +50,8 @@
 // A failed link fails for everyone who waits, with an [*Error] that names port
 // and peer and wraps the reason: dgrdma.ErrPeerDown, dgrdma.ErrPeerRestarted,
 // [ErrPeerClosed], [ErrProtocol] or [ErrClosed]. What was delivered before can
-// still be received. That nobody is there any more is noticed after one and a
+// still be received. Methods of a half that a link does not have, of which the pointer
+// is nil, return [ErrNoHalf]. That nobody is there any more is noticed after one and a
 // half times the endpoint's GiveUp at most, also by who only receives.
 //
 // # Limits

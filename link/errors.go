@@ -18,6 +18,8 @@ var (
 	ErrNoMemory   = errors.New("link: out of memory")
 	ErrTooLong    = errors.New("link: message longer than the peer's buffers")
 	ErrOutOfTurn  = errors.New("link: buffers are given back in the order in which they were got")
+	ErrNoHalf     = errors.New("link: this side has no such half; it was dialed for the other direction, see Options.Directions")
+	ErrNil        = errors.New("link: called on nil; the call that should have made it failed")
 	ErrProtocol   = errors.New("link: the peer broke the rules of the link")
 )
 

@@ -101,15 +101,28 @@ func Open(localURL string, cfg *Config) (*Host, error) {
 }
 
 // Endpoint returns the host's endpoint.
-func (h *Host) Endpoint() *dgrdma.Endpoint { return h.ep }
+func (h *Host) Endpoint() *dgrdma.Endpoint {
+	if h == nil {
+		return nil
+	}
+	return h.ep
+}
 
 // URL returns the complete endpoint string that peers dial.
-func (h *Host) URL() string { return h.ep.URL() }
+func (h *Host) URL() string {
+	if h == nil {
+		return ""
+	}
+	return h.ep.URL()
+}
 
 // Poll drives the endpoint of a host that was opened with Manual, if nobody else
 // does at this moment. Whoever waits for a message or for a free buffer of such a
 // host calls it.
 func (h *Host) Poll() error {
+	if h == nil {
+		return ErrNil
+	}
 	if !h.polling.TryLock() {
 		return nil
 	}
@@ -162,11 +175,19 @@ func (h *Host) heartbeat() {
 
 // Close ends all links at once, and the endpoint. What was sent and not
 // acknowledged may be lost: close the links first.
-func (h *Host) Close() error { return h.end(h.ep.Close) }
+func (h *Host) Close() error {
+	if h == nil {
+		return ErrNil
+	}
+	return h.end(h.ep.Close)
+}
 
 // Shutdown waits until everything that was sent is acknowledged, or the context
 // is done, and closes.
 func (h *Host) Shutdown(ctx context.Context) error {
+	if h == nil {
+		return ErrNil
+	}
 	return h.end(func() error { return h.ep.Shutdown(ctx) })
 }
 

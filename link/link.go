@@ -51,20 +51,46 @@ func newLink(p *peer, life uint32, port string, attempt uint64) *Link {
 }
 
 // Port returns the name of the port that was dialed.
-func (l *Link) Port() string { return l.port }
+func (l *Link) Port() string {
+	if l == nil {
+		return ""
+	}
+	return l.port
+}
 
 // Peer returns the connection to the other side.
-func (l *Link) Peer() *dgrdma.Conn { return l.peer.conn }
+func (l *Link) Peer() *dgrdma.Conn {
+	if l == nil {
+		return nil
+	}
+	return l.peer.conn
+}
 
 // Private returns what the other side sent along when the link was made.
-func (l *Link) Private() []byte { return l.private }
+func (l *Link) Private() []byte {
+	if l == nil {
+		return nil
+	}
+	return l.private
+}
 
 // Done returns a channel that is closed when the link failed or was closed.
 // What was delivered before can still be received.
-func (l *Link) Done() <-chan struct{} { return l.down }
+func (l *Link) Done() <-chan struct{} {
+	if l == nil {
+		return over
+	}
+	return l.down
+}
+
+// over is the Done of a link that is none.
+var over = func() chan struct{} { c := make(chan struct{}); close(c); return c }()
 
 // Err returns why the link failed, or nil.
 func (l *Link) Err() error {
+	if l == nil {
+		return ErrNil
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.err
@@ -107,6 +133,9 @@ func (l *Link) Close() error { return l.CloseContext(context.Background()) }
 // CloseContext is Close that waits no longer than the context, and then ends the
 // link all the same.
 func (l *Link) CloseContext(ctx context.Context) error {
+	if l == nil {
+		return ErrNil
+	}
 	var err error
 	if l.Out != nil {
 		err = l.Out.CloseContext(ctx)
@@ -122,6 +151,9 @@ func (l *Link) CloseContext(ctx context.Context) error {
 // free buffer. Abort waits until the peer has been told, but no longer than the
 // context: the error is its.
 func (l *Link) Abort(ctx context.Context, why string) error {
+	if l == nil {
+		return ErrNil
+	}
 	l.mu.Lock()
 	if !l.said && l.why == "" {
 		l.why = bounded(why)

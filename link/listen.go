@@ -38,6 +38,9 @@ const (
 
 // Listen offers a port. Options say what links to it are like.
 func (h *Host) Listen(port string, opt *Options) (*Listener, error) {
+	if h == nil {
+		return nil, ErrNil
+	}
 	o, err := opt.or(Receive, port)
 	if err != nil {
 		return nil, err
@@ -57,10 +60,18 @@ func (h *Host) Listen(port string, opt *Options) (*Listener, error) {
 }
 
 // Port returns the name of the port.
-func (n *Listener) Port() string { return n.port }
+func (n *Listener) Port() string {
+	if n == nil {
+		return ""
+	}
+	return n.port
+}
 
 // Close ends the port. Links that were accepted stay.
 func (n *Listener) Close() error {
+	if n == nil {
+		return ErrNil
+	}
 	n.once.Do(func() {
 		n.host.mu.Lock()
 		delete(n.host.ports, n.port)
@@ -75,6 +86,9 @@ func (n *Listener) Close() error {
 // of which at most 256 bytes; an empty one ends that. Links that were accepted
 // stay.
 func (n *Listener) Refuse(why string) {
+	if n == nil {
+		return
+	}
 	n.host.mu.Lock()
 	n.refusal = bounded(why)
 	n.host.mu.Unlock()
@@ -97,6 +111,9 @@ func (n *Listener) refuseAll(why string) {
 
 // Accept waits for the next link.
 func (n *Listener) Accept(ctx context.Context) (*Link, error) {
+	if n == nil {
+		return nil, ErrNil
+	}
 	for {
 		if err := n.host.drive(ctx, func() bool { return len(n.offers) > 0 || n.closed() }); err != nil {
 			return nil, err

@@ -18,6 +18,9 @@ const plainFlagPitch = 80
 // host's endpoint was connected, and the descriptor to be given to that producer.
 // Nothing can be given back before [Link.Connect] has the producer's.
 func (h *Host) Offer(c *dgrdma.Conn, opt *Options) (*Link, Descriptor, error) {
+	if h == nil {
+		return nil, Descriptor{}, ErrNil
+	}
 	l, o, err := h.plainLink(c, opt)
 	if err != nil {
 		return nil, Descriptor{}, err
@@ -40,6 +43,9 @@ func (h *Host) Offer(c *dgrdma.Conn, opt *Options) (*Link, Descriptor, error) {
 
 // Connect completes a link of Offer with the descriptor of the producer.
 func (l *Link) Connect(producer Descriptor) error {
+	if l == nil {
+		return ErrNil
+	}
 	if !l.plain || l.In == nil {
 		return l.wrap("connect", fmt.Errorf("it is not one that was offered: %w", ErrDescriptor))
 	}
@@ -60,6 +66,9 @@ func (l *Link) Connect(producer Descriptor) error {
 // Attach makes a link that sends to a consumer of another kind, and the descriptor
 // to be given to it, which says where our empty flags are.
 func (h *Host) Attach(c *dgrdma.Conn, consumer Descriptor, opt *Options) (*Link, Descriptor, error) {
+	if h == nil {
+		return nil, Descriptor{}, ErrNil
+	}
 	if err := consumer.Validate(); err != nil {
 		return nil, Descriptor{}, err
 	}
@@ -93,6 +102,9 @@ func (h *Host) plainLink(c *dgrdma.Conn, opt *Options) (*Link, Options, error) {
 	o, err := opt.or(Both, "-")
 	if err != nil {
 		return nil, o, err
+	}
+	if c == nil {
+		return nil, o, fmt.Errorf("link: no connection to make a link on: %w", ErrNil)
 	}
 	p, ok := c.Memory().(*peer)
 	if !ok || p.host != h {

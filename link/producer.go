@@ -119,12 +119,20 @@ func (p *Producer) begin(w outWire) {
 }
 
 // Buffers returns how many buffers the consumer has, and how long they are.
-func (p *Producer) Buffers() (n, size int) { return int(p.wire.buffers), p.wire.size }
+func (p *Producer) Buffers() (n, size int) {
+	if p == nil {
+		return 0, 0
+	}
+	return int(p.wire.buffers), p.wire.size
+}
 
 // Acquire waits for a free buffer. Several may be acquired before the first is
 // committed, up to three quarters of all, and to 4096; they are committed in the same
 // order.
 func (p *Producer) Acquire(ctx context.Context) (Buffer, error) {
+	if p == nil {
+		return Buffer{}, ErrNoHalf
+	}
 	if err := p.turn.take(ctx); err != nil {
 		return Buffer{}, err
 	}
@@ -134,7 +142,7 @@ func (p *Producer) Acquire(ctx context.Context) (Buffer, error) {
 
 // TryAcquire returns a free buffer, if there is one at this moment.
 func (p *Producer) TryAcquire() (Buffer, bool) {
-	if !p.begun.Load() || p.link.failed() != nil {
+	if p == nil || !p.begun.Load() || p.link.failed() != nil {
 		return Buffer{}, false
 	}
 	p.mu.Lock()
@@ -182,6 +190,9 @@ func (p *Producer) next() (Buffer, bool) {
 // Commit sends the first n bytes of a buffer as a message, and returns at once.
 // The buffer belongs to the link again.
 func (p *Producer) Commit(b Buffer, opcode uint8, n int) error {
+	if p == nil {
+		return ErrNoHalf
+	}
 	if n < 0 || n > p.wire.size {
 		return p.link.wrap("send to", fmt.Errorf("%d bytes, at most %d: %w", n, p.wire.size, ErrTooLong))
 	}
@@ -246,6 +257,9 @@ func copied(t *dgrdma.Transaction) {
 // goroutines that send take turns; while one has acquired buffers that it did not
 // commit, the others get ErrOutOfTurn.
 func (p *Producer) Send(ctx context.Context, opcode uint8, b []byte) error {
+	if p == nil {
+		return ErrNoHalf
+	}
 	if len(b) > p.wire.size {
 		return p.link.wrap("send to", fmt.Errorf("%d bytes, at most %d: %w", len(b), p.wire.size, ErrTooLong))
 	}
@@ -271,6 +285,9 @@ func (p *Producer) copy(ctx context.Context, f Flag, b []byte) error {
 // Flush waits until everything that was sent is acknowledged: the consumer has
 // it in its memory.
 func (p *Producer) Flush(ctx context.Context) error {
+	if p == nil {
+		return ErrNoHalf
+	}
 	if err := p.turn.take(ctx); err != nil {
 		return err
 	}
@@ -296,6 +313,9 @@ func (p *Producer) Close() error { return p.CloseContext(context.Background()) }
 // CloseContext is Close that waits no longer than the context. A buffer that was
 // acquired and not committed is forgotten.
 func (p *Producer) CloseContext(ctx context.Context) error {
+	if p == nil {
+		return ErrNoHalf
+	}
 	if err := p.turn.take(ctx); err != nil {
 		return err
 	}

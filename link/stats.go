@@ -72,6 +72,9 @@ type ConsumerStats struct {
 // Stats returns a snapshot of the host's links. Numbers of one link are taken one
 // after the other while it moves on, and may differ by a few messages.
 func (h *Host) Stats() HostStats {
+	if h == nil {
+		return HostStats{}
+	}
 	s := HostStats{Memory: h.block.size() - reserved}
 	h.block.mu.Lock()
 	for _, f := range h.block.free {
@@ -91,6 +94,9 @@ func (h *Host) Stats() HostStats {
 
 // Stats returns a snapshot of the link.
 func (l *Link) Stats() LinkStats {
+	if l == nil {
+		return LinkStats{}
+	}
 	s := LinkStats{Number: l.number, Port: l.port, Peer: l.peer.conn.Name(), Age: time.Since(l.made), Closing: l.ending.Load()}
 	l.mu.Lock()
 	s.Err, s.Dialing = l.err, l.theirs == 0 && !l.plain

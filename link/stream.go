@@ -15,6 +15,9 @@ var (
 // Write sends b as one message, or as many as it needs, and returns when it has
 // been copied.
 func (p *Producer) Write(b []byte) (n int, err error) {
+	if p == nil {
+		return 0, ErrNoHalf
+	}
 	ctx := context.Background()
 	if err := p.turn.take(ctx); err != nil {
 		return 0, err
@@ -71,6 +74,9 @@ func (p *Producer) abandon(b Buffer) {
 
 // Read implements [io.Reader] over the messages' bytes; opcodes are not seen.
 func (c *Consumer) Read(b []byte) (n int, err error) {
+	if c == nil {
+		return 0, ErrNoHalf
+	}
 	ctx := context.Background()
 	if err := c.turn.take(ctx); err != nil {
 		return 0, err
@@ -115,6 +121,9 @@ func (c *Consumer) finish() error {
 // WriteTo implements [io.WriterTo]: w gets every message as it lies in the
 // buffer. It ends at end of file. What w did not take is there for the next.
 func (c *Consumer) WriteTo(w io.Writer) (n int64, err error) {
+	if c == nil {
+		return 0, ErrNoHalf
+	}
 	ctx := context.Background()
 	if err := c.turn.take(ctx); err != nil {
 		return 0, err

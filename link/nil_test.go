@@ -1,0 +1,85 @@
+package link
+
+import (
+	"context"
+	"errors"
+	"io"
+	"iter"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/dgrdma/dgrdma/dgrdma"
+)
+
+// TestNothingThere: all methods of what is not there, a half of a link least of all,
+// fail with an error that says so, and none panics.
+func TestNothingThere(t *testing.T) {
+	arguments := map[reflect.Type]any{
+		reflect.TypeFor[context.Context](): t.Context(),
+		reflect.TypeFor[io.Reader]():       strings.NewReader("bytes"),
+		reflect.TypeFor[io.Writer]():       io.Discard,
+		reflect.TypeFor[[]byte]():          []byte("bytes"),
+		reflect.TypeFor[string]():          "udp:127.0.0.1",
+		reflect.TypeFor[Descriptor]():      Descriptor{Kind: KindConsumer, Role: RoleActiveFlowControl, Buffers: 1, Size: 8},
+	}
+	for _, c := range []struct {
+		nothing any
+		want    error
+	}{
+		{(*Producer)(nil), ErrNoHalf}, {(*Consumer)(nil), ErrNoHalf}, {(*Link)(nil), ErrNil}, {(*Host)(nil), ErrNil}, {(*Listener)(nil), ErrNil},
+	} {
+		v := reflect.ValueOf(c.nothing)
+		for i := range v.NumMethod() {
+			m := v.Type().Method(i)
+			t.Run(v.Type().Elem().Name()+"."+m.Name, func(t *testing.T) {
+				var in []reflect.Value
+				for k := 1; k < m.Type.NumIn(); k++ {
+					a := reflect.Zero(m.Type.In(k))
+					if x, ok := arguments[m.Type.In(k)]; ok {
+						a = reflect.ValueOf(x)
+					}
+					in = append(in, a)
+				}
+				for _, out := range v.Method(i).Call(in) {
+					switch x := out.Interface().(type) {
+					case error:
+						if !errors.Is(x, c.want) {
+							t.Errorf("%v, want %v", x, c.want)
+						}
+					case iter.Seq2[Message, error]:
+						n := 0
+						for _, err := range x {
+							if n++; !errors.Is(err, c.want) {
+								t.Errorf("%v, want %v", err, c.want)
+							}
+						}
+						if n != 1 {
+							t.Errorf("%d pairs, want one with the error", n)
+						}
+					case <-chan struct{}:
+						<-x
+					default:
+						if out.Type() == reflect.TypeFor[error]() {
+							t.Error("no error")
+						} else if !out.IsZero() {
+							t.Errorf("%+v", x)
+						}
+					}
+				}
+			})
+		}
+	}
+}
+
+// TestOfferToNobody: a link needs a connection.
+func TestOfferToNobody(t *testing.T) {
+	h := newNet(t, 1).host(1, nil)
+	if _, _, err := h.Offer(nil, nil); !errors.Is(err, ErrNil) {
+		t.Error(err)
+	}
+	_, _, err := h.Attach((*dgrdma.Conn)(nil), Descriptor{Kind: KindConsumer, Role: RoleActiveFlowControl, Buffers: 1, Size: 8}, nil)
+	if !errors.Is(err, ErrNil) {
+		t.Error(err)
+	}
+}
