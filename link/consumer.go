@@ -84,8 +84,20 @@ type handled Consumer
 
 func (h *handled) ready() bool { return h.end.Load() }
 
-// ended reports whether end of file has arrived.
-func (c *Consumer) ended() bool { return c.eof.Load() }
+// ended reports whether everything up to end of file has arrived.
+func (c *Consumer) ended() bool {
+	for k := c.next.Load(); ; k++ {
+		switch f := Flag(c.flags[k%c.wire.buffers].Load()); {
+		case c.end.Load():
+			return true
+		case f == 0 && k < c.next.Load(): // received and given back meanwhile
+		case f == 0 || k >= c.freed.Load()+c.wire.buffers:
+			return false
+		case f.EOF():
+			return true
+		}
+	}
+}
 
 // takeWord takes a flag: buffer i is full.
 func (c *Consumer) takeWord(i int, value uint32) {

@@ -1,0 +1,348 @@
+package link
+
+import (
+	"context"
+	"errors"
+	"io"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/dgrdma/dgrdma/dgrdma"
+	"github.com/dgrdma/dgrdma/frame"
+	"github.com/dgrdma/dgrdma/transport"
+	"github.com/dgrdma/dgrdma/transport/simnet"
+)
+
+// TestCreditsOfAStranger: credits are believed for messages that were sent, at the
+// word that is for them, and not otherwise.
+func TestCreditsOfAStranger(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		send func(s *stranger, at uint32)
+		free int // of 4 buffers, 2 of them sent
+		want error
+	}{
+		{"for both", func(s *stranger, at uint32) { s.frame(s.word(at, 2)) }, 4, nil},
+		{"again", func(s *stranger, at uint32) { s.frame(s.word(at, 1), s.word(at, 1)) }, 3, nil},
+		{"for one more than was sent", func(s *stranger, at uint32) { s.frame(s.word(at, 3)) }, 2, ErrProtocol},
+		{"for billions", func(s *stranger, at uint32) { s.frame(s.word(at, 1<<31)) }, 2, ErrProtocol},
+		{"taken back", func(s *stranger, at uint32) { s.frame(s.word(at, 2)); s.frame(s.word(at, 1)) }, 4, ErrProtocol},
+		{"with data", func(s *stranger, at uint32) { s.frame(s.write(at, put32(2), at, 2)) }, 2, nil},
+		{"as data", func(s *stranger, at uint32) { s.frame(s.write(at, put32(2), ^uint32(0), ^uint32(0))) }, 2, nil},
+		{"at the end of the word", func(s *stranger, at uint32) { s.frame(s.word(at+4, 2)) }, 2, nil},
+		{"before the word", func(s *stranger, at uint32) { s.frame(s.word(at-4, 2)) }, 2, nil},
+		{"within the word", func(s *stranger, at uint32) { s.frame(s.word(at+1, 2)) }, 2, nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			withStranger(t, &Options{Directions: Send}, func(t *testing.T, h *Host, made <-chan *Link, s *stranger) {
+				yes := s.dial(1, "port", toDialer, half{}, buffers(4, 8))
+				out := <-made
+				for range 2 {
+					if err := out.Out.Send(soon(t), 0, []byte("x")); err != nil {
+						t.Fatal(err)
+					}
+				}
+				s.wait(20 * time.Millisecond)
+				c.send(s, yes.back.Credit)
+				s.wait(20 * time.Millisecond)
+				if got := out.Stats().Out.Free; got != c.free || !errors.Is(out.Err(), c.want) {
+					t.Errorf("%d buffers are free, want %d; %v, want %v", got, c.free, out.Err(), c.want)
+				}
+			})
+		})
+	}
+}
+
+// TestHalvesOfAStranger: memory that cannot be is not written to.
+func TestHalvesOfAStranger(t *testing.T) {
+	fits := half{Buffers: 4, Size: 16, Pitch: 32, Data: 0, Flags: 1 << 16, FlagPitch: 4}
+	with := func(change func(*half)) half { h := fits; change(&h); return h }
+	for _, c := range []struct {
+		name string
+		h    half
+		want bool
+	}{
+		{"fits", fits, true},
+		{"no buffers", with(func(h *half) { h.Buffers = 0 }), false},
+		{"too many", with(func(h *half) { h.Buffers, h.Size, h.Pitch = mostBuffers+1, 1, 1 }), false},
+		{"most", with(func(h *half) { h.Buffers, h.Size, h.Pitch = mostBuffers, 1, 1 }), true},
+		{"no bytes", with(func(h *half) { h.Size = 0 }), false},
+		{"too long", with(func(h *half) { h.Size, h.Pitch = mostSize+1, mostSize+1 }), false},
+		{"over each other", with(func(h *half) { h.Pitch = 15 }), false},
+		{"far from each other", with(func(h *half) { h.Pitch = 1 << 22 }), false},
+		{"to the top", with(func(h *half) { h.Data = -4 * 32 & 0xFFFFFFFF }), true},
+		{"past the top", with(func(h *half) { h.Data = 1<<32 - 127 }), false},
+		{"flags to the top", with(func(h *half) { h.Flags = 1<<32 - 16 }), true},
+		{"flags past the top", with(func(h *half) { h.Flags = 1<<32 - 15 }), false},
+		{"flags over each other", with(func(h *half) { h.FlagPitch = 3 }), false},
+		{"flags far from each other", with(func(h *half) { h.FlagPitch = 1 << 16 }), false},
+		{"gigabytes", with(func(h *half) { h.Buffers, h.Size, h.Pitch = 1024, 1<<20+1, 1 << 21 }), false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			withStranger(t, &Options{Directions: Send}, func(t *testing.T, h *Host, made <-chan *Link, s *stranger) {
+				yes := s.dial(1, "port", toDialer, half{}, c.h)
+				if got := yes.kind == letterAccept; got != c.want {
+					t.Fatalf("%+v", yes)
+				}
+				// The same, said by a listener.
+				dialed := make(chan error, 1)
+				go func() {
+					_, err := dial(soon(t), h, uint16(s.id), "there", nil)
+					dialed <- err
+				}()
+				for _, l := range s.mail() {
+					if l.kind == letterOpen {
+						s.letter(letter{kind: letterAccept, from: 2, to: l.from, attempt: l.attempt, out: c.h})
+					}
+				}
+				if err := <-dialed; (err == nil) != c.want || err != nil && !errors.Is(err, ErrProtocol) {
+					t.Errorf("dialed: %v", err)
+				}
+			})
+		})
+	}
+}
+
+// TestAdmitEveryLength: at the edges of a link's memory, and of the letter box,
+// whatever length a message has, nothing is written outside and nothing panics.
+func TestAdmitEveryLength(t *testing.T) {
+	withStranger(t, &Options{Directions: Both, Buffers: 2, Size: 64}, func(t *testing.T, h *Host, made <-chan *Link, s *stranger) {
+		yes := s.dial(1, "port", toListener|toDialer, half{Credit: 1 << 15}, buffers(2, 64))
+		l := <-made
+		in := yes.out
+		p := l.peer
+		end := in.Data + uint32(l.memory.n)
+		plain, _, err := h.Offer(p.conn, &Options{Buffers: 2, Size: 64})
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := uint32(plain.memory.at)
+		places := []uint32{0, letterBell, letterBox, letterBox + boxSize - 1, letterBox + boxSize, reserved - 1, in.Data, in.Data + 63, in.Data + 64,
+			in.Flags - 1, in.Flags, in.Flags + 4, yes.back.Credit, end - 1, end, at, at + 127, at + 128, at + 128 + 80, at + uint32(plain.memory.n) - 1, 1<<32 - 1}
+		words := append([]uint32{in.Flags + 8, in.Flags + 1, at + 128, at + 208, at + 288}, places...)
+		before := append([]byte(nil), h.block.bytes...)
+		for _, addr := range places {
+			for _, n := range []uint16{0, 1, 3, 4, 5, 63, 64, 65, 127, 128, 129, 1023, 1024, 1025, 65535} {
+				for _, word := range words {
+					m := frame.Message{Txn: s.txn, Count: 1, Index: 1, Addr: addr, Len: n, CompletionAddr: word, CompletionValue: 1}
+					dst, err := p.Admit(s.id, &m)
+					if err == nil && len(dst) != int(n) {
+						t.Fatalf("%d bytes for %d at %#x", len(dst), n, addr)
+					}
+					if err == nil && n > 0 && int(addr) >= reserved && n != 4 && &dst[0] != &h.block.bytes[int(addr)-reserved] {
+						t.Fatalf("%#x is somewhere else", addr)
+					}
+					owned := addr >= letterBox && int(addr)+int(n) <= letterBox+boxSize && word == letterBell ||
+						word >= in.Flags && word < in.Flags+8 && addr >= in.Data && uint64(addr)+uint64(n) <= uint64(in.Data)+128 ||
+						addr >= at && uint64(addr)+uint64(n) <= uint64(at)+128 || n == 4 && addr >= at+128 && addr < at+288
+					if err == nil && n > 0 && !owned {
+						t.Fatalf("%d bytes at %#x are admitted with a word at %#x", n, addr, word)
+					}
+				}
+			}
+		}
+		if string(before) != string(h.block.bytes) {
+			t.Error("admitting changed memory")
+		}
+	})
+}
+
+// TestOldOfferIsNoLink: an offer that waited while its dialer began anew makes a link
+// that says so, and keeps nothing.
+func TestOldOfferIsNoLink(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNet(t, 4)
+		first, b := n.host(1, nil), n.host(2, nil)
+		p, err := b.Listen("port", &Options{Buffers: 2, Size: 8})
+		if err != nil {
+			t.Fatal(err)
+		}
+		go dial(t.Context(), first, 2, "port", nil)
+		time.Sleep(10 * time.Millisecond)
+		first.Close()
+		second := n.host(1, nil)
+		dialed := make(chan *Link, 1)
+		go func() {
+			l, err := dial(t.Context(), second, 2, "port", nil)
+			if err != nil {
+				t.Error(err)
+			}
+			dialed <- l
+		}()
+		time.Sleep(time.Second)
+		old, err := p.Accept(soon(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := old.In.Recv(soon(t)); !errors.Is(err, dgrdma.ErrPeerRestarted) {
+			t.Errorf("the link of the life before: %v", err)
+		}
+		old.Close()
+		in, err := p.Accept(soon(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		out := <-dialed
+		if err := errors.Join(out.Close(), in.Close()); err != nil {
+			t.Error(err)
+		}
+		time.Sleep(time.Second)
+		nothingLeft(t, b, second)
+	})
+}
+
+// TestDeadPeerIsClosed: what a peer that was given up still sends is not let in, by
+// closing the connection to it.
+func TestDeadPeerIsClosed(t *testing.T) {
+	withStranger(t, &Options{Buffers: 2, Size: 8}, func(t *testing.T, h *Host, made <-chan *Link, s *stranger) {
+		yes := s.dial(1, "port", toListener, half{Credit: 1 << 15}, half{})
+		l := <-made
+		s.mu.Lock()
+		s.mute = true
+		s.mu.Unlock()
+		s.wait(2 * h.ep.GiveUp())
+		if !errors.Is(l.Err(), dgrdma.ErrPeerDown) || l.Peer().Err() == nil {
+			t.Fatalf("%v, and the connection: %v", l.Err(), l.Peer().Err())
+		}
+		for _, c := range h.ep.Conns() {
+			if c == l.Peer() {
+				t.Error("the connection to a dead peer is still there")
+			}
+		}
+		l.Close()
+		s.frame(s.write(yes.out.Data, []byte("x"), yes.out.Flags, uint32(PackFlag(1, 0, false))))
+		s.wait(time.Millisecond)
+		nothingLeft(t, h)
+	})
+}
+
+// TestEndWaitsForWords: the memory of a link that is closed, and its closing letter,
+// wait for what is under way.
+func TestEndWaitsForWords(t *testing.T) {
+	withStranger(t, &Options{Directions: Both, Buffers: 1, Size: 8}, func(t *testing.T, h *Host, made <-chan *Link, s *stranger) {
+		yes := s.dial(1, "port", toListener|toDialer, half{Credit: 1 << 15}, buffers(4, 8))
+		l := <-made
+		s.mu.Lock()
+		s.mute = true
+		s.mu.Unlock()
+		s.frame(s.write(yes.out.Data, []byte("x"), yes.out.Flags, uint32(PackFlag(1, 0, false))))
+		m, err := l.In.Recv(soon(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.In.Release(m) // a credit is under way
+		l.Out.Send(soon(t), 0, []byte("message"))
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		defer cancel()
+		l.CloseContext(ctx)
+		s.letter(letter{kind: letterClose, from: 1, to: yes.from, attempt: 1})
+		if st := h.Stats(); len(st.Links) != 1 || st.Free == st.Memory {
+			t.Error("memory was given back while words of the link are under way")
+		}
+		for _, m := range s.mail() {
+			if m.kind == letterClose {
+				t.Error("the peer was told that nothing comes any more, and something is under way")
+			}
+		}
+		s.mu.Lock()
+		s.mute = false
+		s.mu.Unlock()
+		s.wait(time.Second)
+		closed := 0
+		for _, m := range s.mail() {
+			if m.kind == letterClose && m.from == yes.from {
+				closed++
+			}
+		}
+		if closed != 1 {
+			t.Errorf("%d closing letters", closed)
+		}
+		nothingLeft(t, h)
+	})
+}
+
+// TestEachCreditOnce: a plain buffer that is given back again before the peer has
+// acknowledged the word for the time before is told of twice.
+func TestEachCreditOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNet(t, 4)
+		n.sim.Link(transport.SimAddr(2), transport.SimAddr(1), simnet.Link{Latency: 2 * time.Millisecond})
+		n.sim.Link(transport.SimAddr(1), transport.SimAddr(2), simnet.Link{})
+		a, b := n.host(1, nil), n.host(2, nil)
+		toB, err := a.ep.Connect(dgrdma.Peer{ID: 2, Addr: transport.SimAddr(2)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		toA, err := b.ep.Connect(dgrdma.Peer{ID: 1, Addr: transport.SimAddr(1)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		in, consumer, err := b.Offer(toA, &Options{Buffers: 1, Size: 8})
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, flow, err := a.Attach(toB, consumer, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := in.Connect(flow); err != nil {
+			t.Fatal(err)
+		}
+		const messages = 100
+		go func() {
+			for k := range messages {
+				if err := out.Out.Send(t.Context(), uint8(k), nil); err != nil {
+					t.Error(err)
+				}
+			}
+		}()
+		for k := range messages {
+			m, err := in.In.Recv(soon(t))
+			if err != nil || m.Opcode != uint8(k) {
+				t.Fatal(k, m, err)
+			}
+			in.In.Release(m)
+		}
+	})
+}
+
+// TestEndWithoutTheRest: a peer that closes, and whose end of file came but not all
+// before it, closed too early: nobody waits for the rest.
+func TestEndWithoutTheRest(t *testing.T) {
+	withStranger(t, &Options{Buffers: 4, Size: 8}, func(t *testing.T, h *Host, made <-chan *Link, s *stranger) {
+		yes := s.dial(1, "port", toListener, half{Credit: 1 << 15}, half{})
+		in := <-made
+		s.frame(s.write(yes.out.Data, []byte("x"), yes.out.Flags, uint32(PackFlag(1, 0, false))))
+		s.frame(s.word(yes.out.Flags+8, uint32(PackFlag(0, 0, true))))
+		s.letter(letter{kind: letterClose, from: 1, to: yes.from, attempt: 1})
+		if m, err := in.In.Recv(soon(t)); err != nil || string(m.Bytes) != "x" {
+			t.Error(m, err)
+		}
+		if _, err := in.In.Recv(soon(t)); !errors.Is(err, ErrPeerClosed) {
+			t.Errorf("a message that never comes: %v", err)
+		}
+	})
+}
+
+// TestTwoEnds: what comes behind end of file is not received, be it data or another
+// end.
+func TestTwoEnds(t *testing.T) {
+	withStranger(t, &Options{Buffers: 4, Size: 8}, func(t *testing.T, h *Host, made <-chan *Link, s *stranger) {
+		yes := s.dial(1, "port", toListener, half{Credit: 1 << 15}, half{})
+		in := <-made
+		for i, f := range []Flag{PackFlag(0, 0, true), PackFlag(1, 0, false), PackFlag(0, 0, true)} {
+			b := make([]byte, f.Length())
+			s.frame(s.write(yes.out.Data+uint32(i)*yes.out.Pitch, b, yes.out.Flags+4*uint32(i), uint32(f)))
+		}
+		s.letter(letter{kind: letterClose, from: 1, to: yes.from, attempt: 1})
+		for range 2 {
+			if m, err := in.In.Recv(soon(t)); err != io.EOF {
+				t.Errorf("behind the end: %q, %v", m.Bytes, err)
+			}
+		}
+		in.Close()
+		s.wait(time.Second)
+		nothingLeft(t, h)
+	})
+}
