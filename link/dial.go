@@ -113,7 +113,9 @@ func (p *peer) dial(ctx context.Context, port string, o *Options) (*Link, error)
 func (l *Link) answered(a *letter) bool {
 	l.mu.Lock()
 	first := l.theirs == 0 && !l.peerClosed
-	l.theirs = a.from
+	if first {
+		l.theirs = a.from
+	}
 	if a.kind == letterRefuse {
 		l.peerClosed = true // it knows nothing of the link
 	}

@@ -222,3 +222,33 @@ func TestPlainMemoryIsCleared(t *testing.T) {
 		}
 	})
 }
+
+// TestPlainFilledTwice: a peer of another kind that fills a buffer before it was given
+// back, by a word or by data, is told off, and what came before is received.
+func TestPlainFilledTwice(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		send func(s *stranger, at, flag uint32)
+	}{
+		{"word", func(s *stranger, at, flag uint32) { s.frame(s.word(at, flag)) }},
+		{"data", func(s *stranger, at, flag uint32) { s.frame(s.write(at, put32(flag), ^uint32(0), ^uint32(0))) }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			withStranger(t, nil, func(t *testing.T, h *Host, made <-chan *Link, s *stranger) {
+				in, d, err := h.Offer(h.ep.Conns()[0], &Options{Buffers: 2, Size: 8})
+				if err != nil {
+					t.Fatal(err)
+				}
+				c.send(s, d.FullFlagAddr, uint32(PackFlag(4, 7, false)))
+				c.send(s, d.FullFlagAddr, uint32(PackFlag(8, 9, false)))
+				s.wait(time.Millisecond)
+				if m, err := in.In.Recv(soon(t)); err != nil || m.Opcode != 7 || len(m.Bytes) != 4 {
+					t.Errorf("%+v, %v", m, err)
+				}
+				if _, err := in.In.Recv(soon(t)); !errors.Is(err, ErrProtocol) {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}

@@ -77,7 +77,7 @@ func TestHalvesOfAStranger(t *testing.T) {
 		{"flags past the top", with(func(h *half) { h.Flags = 1<<32 - 15 }), false},
 		{"flags over each other", with(func(h *half) { h.FlagPitch = 3 }), false},
 		{"flags far from each other", with(func(h *half) { h.FlagPitch = 1 << 16 }), false},
-		{"gigabytes", with(func(h *half) { h.Buffers, h.Size, h.Pitch = 1024, 1<<20+1, 1 << 21 }), false},
+		{"gigabytes", with(func(h *half) { h.Buffers, h.Size, h.Pitch = 1024, 1<<20+1, 1<<21 }), false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			withStranger(t, &Options{Directions: Send}, func(t *testing.T, h *Host, made <-chan *Link, s *stranger) {
