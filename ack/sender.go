@@ -82,6 +82,7 @@ type Sender struct {
 	fresh    time.Duration // the sample of the range being applied
 
 	progress Instant // when una last moved, or the first frame went out
+	heard    Instant // when a frame was last acknowledged
 	probed   Instant // when the last timeout was acted on
 	backoff  uint
 	probing  int // lost frames that leave after a timeout, however full the wire seems (RFC 9002 section 7.5)

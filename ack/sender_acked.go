@@ -91,7 +91,7 @@ func (s *Sender) settle(now Instant, q frame.Seq, minimum time.Duration) bool {
 		s.remove(&s.lost, q)
 	}
 	sl.state = slotFree
-	s.probing = 0 // the peer was heard
+	s.probing, s.heard = 0, now
 	return true
 }
 

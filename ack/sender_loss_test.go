@@ -352,7 +352,8 @@ func TestSenderStoodStill(t *testing.T) {
 		s.stall(11 * sec)
 		s.ack(3, 3)
 		s.wantAcked(3)
-		s.expire()
+		s.expire() // it was heard
+		s.advance(sec)
 		s.wantProbed(1, 2)
 		s.resend(1, 2)
 		s.ack(1, 4)

@@ -71,9 +71,9 @@ func (s *Sender) timeoutAt() Instant {
 	for i := uint(0); i < s.backoff && rto < s.cfg.MaxRTO; i++ {
 		rto *= 2
 	}
-	// Whoever still acknowledges what is older will come to this one (RFC 6298
-	// section 5.3).
-	from := max(s.slot(s.sent.head).sentAt, s.progress)
+	// Whoever still acknowledges what was sent before will come to this one (RFC
+	// 6298 section 5.3), be it at one run of ids in 80 ms (quirk D1-19).
+	from := max(s.slot(s.sent.head).sentAt, s.heard)
 	if s.backoff > 0 {
 		from = max(from, s.probed)
 	}
