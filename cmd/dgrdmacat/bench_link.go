@@ -120,7 +120,7 @@ func linkServe(ctx context.Context, o *benchOptions, stderr io.Writer) error {
 		select {
 		case err := <-s.ended:
 			if o.once {
-				linger(s.host, false)
+				attendFor(farewell, nil, nil) // for the last acknowledgements
 				return err
 			}
 			if err != nil {

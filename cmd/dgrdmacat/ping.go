@@ -8,19 +8,26 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"time"
+
+	"github.com/dgrdma/dgrdma/dgrdma"
 )
 
 var pingCommand = command{
 	name: "ping", summary: "measure how long a write takes to arrive",
-	about: `Measures how long a 64-byte write with completion takes to arrive: half of what
+	about: fmt.Sprintf(`Measures how long a 64-byte write with completion takes to arrive: half of what
 it takes until the peer's answer, the same in the other direction, is complete.
 
   dgrdmacat ping --serve URL    answer
   dgrdmacat ping --to URL       measure
 
 URL as for bench. --busy-poll drives the endpoint from one thread that never
-sleeps; give it to both sides.`,
+sleeps; give it to both sides.
+
+An answer is lost if it does not come within a second, or longer where round
+trips are long. Lost ones are said and counted, and then the command ends with
+1. If none comes for as long as a silent peer is waited for (giveup=TIME in the
+URL, otherwise 10 seconds), or at ^C, it ends with 1 and prints what was
+measured so far. As many pings as are measured go before, up to %d.`, pingWarmUp),
 	flags: func(fs *flag.FlagSet) action {
 		o := new(pingOptions)
 		o.register(fs)
@@ -80,62 +87,19 @@ func (o *pingOptions) check() error {
 	return nil
 }
 
-// pingResult is the object that --json prints: one-way times in microseconds.
+// pingResult is the object that --json prints: one-way times in microseconds, of
+// the pings that were measured.
 type pingResult struct {
 	Transport string  `json:"transport"`
 	BusyPoll  bool    `json:"busy_poll"`
 	Bytes     int     `json:"bytes"`
 	N         int     `json:"n"`
-	Min       float64 `json:"min_us"`
-	P50       float64 `json:"p50_us"`
-	P99       float64 `json:"p99_us"`
-	Max       float64 `json:"max_us"`
-}
-
-func pingServe(ctx context.Context, o *pingOptions, stderr io.Writer) error {
-	local, err := parseLocal("serve", o.serve)
-	if err != nil {
-		return err
-	}
-	size := pingMemory
-	if local.Size != 0 {
-		size = int(local.Size)
-	}
-	if size < pingData+pingBytes {
-		return badUsage("--serve: memory of %d bytes, need at least %d", size, pingData+pingBytes)
-	}
-	for first := true; ; first = false {
-		p, err := newPinger(size)
-		if err != nil {
-			return err
-		}
-		p.arrived = p.write
-		if err := p.open(local.String(), o.busyPoll, true); err != nil {
-			return err
-		}
-		o.metrics.endpoint(p.endpoint)
-		if first {
-			fmt.Fprintf(stderr, "answering on %s\nany peer may write into its memory\n", p.endpoint.URL())
-			// The next client finds us where this one did.
-			options := local.Options
-			if local, err = parseLocal("serve", p.endpoint.URL()); err == nil {
-				local.Options = options
-			}
-		}
-		err = errors.Join(err, p.wait(ctx))
-		if err == nil {
-			p.linger(farewell, nil)
-		}
-		p.endpoint.Close()
-		switch {
-		case o.once:
-			return err
-		case ctx.Err() != nil:
-			return nil
-		case err != nil:
-			fmt.Fprintln(stderr, err)
-		}
-	}
+	Lost      uint32  `json:"lost"` // not answered in time
+	Min       float64 `json:"min_us,omitempty"`
+	P50       float64 `json:"p50_us,omitempty"`
+	P99       float64 `json:"p99_us,omitempty"`
+	Max       float64 `json:"max_us,omitempty"`
+	Error     string  `json:"error,omitempty"`
 }
 
 func pingTo(ctx context.Context, o *pingOptions, stdout, stderr io.Writer) error {
@@ -143,55 +107,72 @@ func pingTo(ctx context.Context, o *pingOptions, stdout, stderr io.Writer) error
 	if err != nil {
 		return err
 	}
-	if peer.Size < pingData+pingBytes {
-		return badUsage("--to: memory of %d bytes, need at least %d", peer.Size, pingData+pingBytes)
-	}
-	p, err := newPinger(pingMemory)
+	to, err := dgrdma.ParsePeer(peer.String())
 	if err != nil {
 		return err
 	}
-	trips := make([]time.Duration, 0, o.n)
-	p.arrived = func(number uint32) {
-		if took := p.elapsed(); number > pingWarmUp {
-			trips = append(trips, took)
-		}
-		if len(trips) == o.n {
-			p.end(nil)
-			return
-		}
-		p.write(number + 1)
+	if to.Size > pingAt {
+		return badUsage("--to: memory of %d bytes, which no ping --serve has", to.Size)
 	}
-	if err := p.open(local.String(), o.busyPoll, false); err != nil {
-		return err
+	to.Size = 1 << 32 // pings go behind its memory
+	c := newPingClient(o, peer, stderr)
+	var p *pingPeer
+	memory := &pings{size: pingMemory, of: func(x *pingPeer) dgrdma.Memory {
+		p, x.arrived, x.left, x.failed = x, c.arrived, c.left, c.fail
+		c.send, c.resend = x.write, x.writeAnyway
+		return x
+	}}
+	if local.Size != 0 {
+		memory.size = local.Size
 	}
-	defer p.endpoint.Close()
-	o.metrics.endpoint(p.endpoint)
-	conn, err := p.endpoint.Dial(peer.String())
+	e, err := dgrdma.Open(local.String(), &dgrdma.Config{Memory: memory, Manual: o.busyPoll})
 	if err != nil {
 		return err
 	}
-	p.peer.Store(conn)
-	stopped := showProgress(stderr, func() string { return fmt.Sprintf("%d of %d", p.Load32(pingWord), o.n+pingWarmUp) })
-	p.write(1)
-	err = p.wait(ctx)
-	stopped()
+	defer e.Close()
+	o.metrics.endpoint(e)
+	conn, err := e.Connect(to)
 	if err != nil {
 		return err
 	}
-	p.bye(conn)
-	r := o.summary(wireName(peer), trips)
-	return r.print(stdout, o.json)
+	c.giveUp, c.dead = e.GiveUp(), conn.Err
+	c.heard = func() uint64 { return conn.Stats().FramesReceived }
+	poll := o.pollOf(e)
+	err = c.run(ctx, poll)
+	if !errors.Is(err, dgrdma.ErrPeerDown) {
+		p.farewell(poll)
+	}
+	return c.report(ctx, err, stdout)
+}
+
+// pollOf returns what drives an endpoint, if it has no goroutines.
+func (o *pingOptions) pollOf(e *dgrdma.Endpoint) func() error {
+	if !o.busyPoll {
+		return nil
+	}
+	return func() error { _, err := e.Poll(); return err }
+}
+
+// farewell tells the server that we are through.
+func (p *pingPeer) farewell(poll func() error) {
+	told := make(chan struct{}, 1)
+	t := dgrdma.Transaction{
+		CompletionAddr: pingBye, CompletionValue: 1, Done: func(*dgrdma.Transaction, error) { told <- struct{}{} },
+	}
+	if p.conn.Post(&t) == nil {
+		attendFor(10*farewell, poll, told)
+	}
 }
 
 // summary is of round trips; each way takes half.
-func (o *pingOptions) summary(wire string, trips []time.Duration) pingResult {
-	slices.Sort(trips)
-	half := func(i int) float64 { return microseconds(trips[i]) / 2 }
-	n := len(trips)
-	return pingResult{
-		Transport: wire, BusyPoll: o.busyPoll, Bytes: pingBytes, N: n,
-		Min: half(0), P50: half(n / 2), P99: half(n * 99 / 100), Max: half(n - 1),
+func (o *pingOptions) summary(wire string, r *rounds) pingResult {
+	s := pingResult{Transport: wire, BusyPoll: o.busyPoll, Bytes: pingBytes, N: len(r.trips), Lost: r.lost}
+	if s.N > 0 {
+		slices.Sort(r.trips)
+		half := func(i int) float64 { return microseconds(r.trips[i]) / 2 }
+		s.Min, s.P50, s.P99, s.Max = half(0), half(s.N/2), half(s.N*99/100), half(s.N-1)
 	}
+	return s
 }
 
 func (r *pingResult) print(w io.Writer, asJSON bool) error {
@@ -202,7 +183,15 @@ func (r *pingResult) print(w io.Writer, asJSON bool) error {
 	if r.BusyPoll {
 		how = "busy polling"
 	}
-	_, err := fmt.Fprintf(w, "one way over %s, %s, %d times %d bytes: min %.1f us, p50 %.1f us, p99 %.1f us, max %.1f us\n",
-		r.Transport, how, r.N, r.Bytes, r.Min, r.P50, r.P99, r.Max)
+	text := fmt.Sprintf("one way over %s, %s, ", r.Transport, how)
+	if r.N == 0 {
+		text += "nothing measured"
+	} else {
+		text += fmt.Sprintf("%d times %d bytes: min %.1f us, p50 %.1f us, p99 %.1f us, max %.1f us", r.N, r.Bytes, r.Min, r.P50, r.P99, r.Max)
+	}
+	if r.Lost > 0 {
+		text += fmt.Sprintf("; %d lost", r.Lost)
+	}
+	_, err := fmt.Fprintln(w, text)
 	return err
 }

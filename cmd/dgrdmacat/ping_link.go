@@ -1,10 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"encoding/binary"
 	"fmt"
 	"io"
-	"sync/atomic"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/dgrdma/dgrdma/dgrdma"
@@ -12,7 +15,7 @@ import (
 )
 
 // Ping over a link: messages of 64 bytes there and back, each answered where it
-// arrives.
+// arrives. They begin with their number.
 const (
 	pingPort        = "ping"
 	pingLinkBuffers = 64
@@ -30,57 +33,91 @@ func pingLinkServe(ctx context.Context, o *pingOptions, stderr io.Writer) error 
 	}
 	defer h.Close()
 	o.metrics.host(h)
-	port, err := h.Listen(pingPort, &link.Options{Directions: link.Both, Buffers: pingLinkBuffers, Size: pingBytes, Handle: answer})
+	port, err := h.Listen(pingPort, &link.Options{
+		Directions: link.Both, Buffers: pingLinkBuffers, Size: pingBytes, Handle: answer,
+	})
 	if err != nil {
 		return err
 	}
 	fmt.Fprintf(stderr, "answering on %s\nany peer may dial port %q\n", h.URL(), pingPort)
+	accepting, stop := context.WithCancel(ctx)
+	defer stop()
+	var links sync.WaitGroup
+	defer links.Wait()
+	var first sync.Once
+	var served error
 	for {
-		l, err := port.Accept(ctx)
-		if err != nil {
-			if ctx.Err() != nil && !o.once {
-				return nil
+		l, err := port.Accept(accepting)
+		switch {
+		case err != nil && ctx.Err() != nil && !o.once:
+			return nil
+		case err != nil && ctx.Err() == nil && accepting.Err() != nil:
+			attendFor(farewell, o.pollOfHost(h), nil) // for the last acknowledgements
+			return served
+		case err != nil:
+			return err
+		}
+		links.Go(func() {
+			err := endOf(accepting, l, o.busyPoll)
+			bounded, cancel := context.WithTimeout(ctx, 10*farewell)
+			l.CloseContext(bounded)
+			cancel()
+			switch {
+			case accepting.Err() != nil:
+			case o.once:
+				first.Do(func() { served = err; stop() })
+			case err != nil:
+				fmt.Fprintln(stderr, err)
 			}
-			return err
-		}
-		_, err = l.In.Recv(ctx) // the end
-		if err == io.EOF {
-			err = nil
-		}
-		l.Close()
-		if o.once {
-			linger(h, o.busyPoll)
-			return err
-		}
-		if err != nil {
-			fmt.Fprintln(stderr, err)
-		}
+		})
 	}
+}
+
+// endOf waits for the end of a link. Where the one who accepts drives the
+// endpoint, nobody else does; elsewhere who waits may do its work.
+func endOf(ctx context.Context, l *link.Link, manual bool) error {
+	if !manual {
+		if _, err := l.In.Recv(ctx); err != io.EOF {
+			return err
+		}
+		return nil
+	}
+	select {
+	case <-l.Done():
+	case <-l.Peer().Done():
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	if s := l.Stats().In; s != nil && s.EndOfFile {
+		return nil
+	}
+	return cmp.Or(l.Err(), l.Peer().Err())
 }
 
 // answer sends a message back.
 func answer(l *link.Link, m link.Message) {
-	if m.EOF {
-		return
+	if !m.EOF {
+		forward(l, m.Opcode, m.Bytes)
 	}
-	// The client waits for each answer, so there is a free buffer but for a moment.
-	if b, ok := l.Out.TryAcquire(); ok {
-		l.Out.Commit(b, m.Opcode, copy(b.Bytes, m.Bytes))
-		return
-	}
-	body := append([]byte(nil), m.Bytes...)
-	go l.Out.Send(context.Background(), m.Opcode, body)
 }
 
-// linger lets the last acknowledgements out.
-func linger(h *link.Host, manual bool) {
-	for until := time.Now().Add(farewell); time.Now().Before(until); {
-		if manual {
-			h.Poll()
-		} else {
-			time.Sleep(farewell)
-		}
+// forward sends from the goroutine that receives.
+func forward(l *link.Link, opcode uint8, body []byte) {
+	// The client waits for each answer, so there is a free buffer but for a moment.
+	if b, ok := l.Out.TryAcquire(); ok {
+		l.Out.Commit(b, opcode, copy(b.Bytes, body))
+		return
 	}
+	body = slices.Clone(body)
+	go l.Out.Send(context.Background(), opcode, body)
+}
+
+// pollOfHost returns what drives the endpoint of links, if it has no goroutines.
+func (o *pingOptions) pollOfHost(h *link.Host) func() error {
+	if !o.busyPoll {
+		return nil
+	}
+	return h.Poll
 }
 
 func pingLinkTo(ctx context.Context, o *pingOptions, stdout, stderr io.Writer) error {
@@ -94,63 +131,33 @@ func pingLinkTo(ctx context.Context, o *pingOptions, stdout, stderr io.Writer) e
 	}
 	defer h.Close()
 	o.metrics.host(h)
-	trips := make([]time.Duration, 0, o.n)
-	through := make(chan error, 1)
-	var count atomic.Int64
-	var sentAt time.Time
-	var body [pingBytes]byte
-	send := func(l *link.Link) {
-		sentAt = time.Now()
-		if b, ok := l.Out.TryAcquire(); ok {
-			l.Out.Commit(b, 0, copy(b.Bytes, body[:]))
-		} else {
-			go l.Out.Send(context.Background(), 0, body[:])
-		}
-	}
-	var over atomic.Bool
+	c := newPingClient(o, peer, stderr)
 	l, err := h.Dial(ctx, peer.String(), pingPort, &link.Options{
-		Directions: link.Both, Buffers: pingLinkBuffers, Size: pingBytes,
-		Handle: func(l *link.Link, m link.Message) {
-			took := time.Since(sentAt)
-			if m.EOF {
-				return
+		Directions: link.Both, Buffers: pingLinkBuffers, Size: pingBytes, Handle: func(_ *link.Link, m link.Message) {
+			if len(m.Bytes) == pingBytes {
+				c.arrived(binary.LittleEndian.Uint32(m.Bytes))
 			}
-			if k := count.Add(1); k > pingWarmUp {
-				trips = append(trips, took)
-			}
-			if len(trips) == o.n {
-				over.Store(true)
-				through <- nil
-				return
-			}
-			send(l)
 		},
 	})
 	if err != nil {
-		return err
+		return c.report(ctx, err, stdout)
 	}
-	stopped := showProgress(stderr, func() string { return fmt.Sprintf("%d of %d", count.Load(), o.n+pingWarmUp) })
-	send(l)
-	for i := 1; o.busyPoll && !over.Load() && (i%1024 != 0 || ctx.Err() == nil && l.Err() == nil); i++ {
-		if err := h.Poll(); err != nil {
-			return err
-		}
+	c.send = func(number uint32) {
+		var body [pingBytes]byte
+		binary.LittleEndian.PutUint32(body[:], number)
+		c.left(number, time.Now())
+		forward(l, 0, body[:])
 	}
-	select {
-	case <-through:
-	case <-l.Done():
-		err = l.Err()
-	case <-ctx.Done():
-		err = context.Cause(ctx)
+	c.resend = c.send
+	c.giveUp, c.dead = h.Endpoint().GiveUp(), l.Err
+	c.heard = func() uint64 { return l.Peer().Stats().FramesReceived }
+	poll := o.pollOfHost(h)
+	err = c.run(ctx, poll)
+	closing, cancel := context.WithTimeout(context.Background(), 10*farewell)
+	defer cancel()
+	if closed := l.CloseContext(closing); err == nil {
+		err = closed
 	}
-	stopped()
-	if err != nil {
-		return err
-	}
-	if err := l.Close(); err != nil {
-		return err
-	}
-	linger(h, o.busyPoll)
-	r := o.summary(wireName(peer), trips)
-	return r.print(stdout, o.json)
+	attendFor(farewell, poll, nil) // for the last acknowledgements
+	return c.report(ctx, err, stdout)
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"strings"
 	"testing"
-	"time"
 )
 
 func TestPing(t *testing.T) {
@@ -12,13 +11,12 @@ func TestPing(t *testing.T) {
 			noGoroutineLeft(t)
 			url := localString(freeUDP(t), 1<<20, 2) // ping says where it serves only to people
 			served := make(chan int)
+			var said lockedBuffer
 			go func() {
-				code, _, _ := runFor(t, t.Context(), strings.Fields("ping --once --serve "+url+" "+mode)...)
-				served <- code
+				served <- run(t.Context(), strings.Fields("ping --once --serve "+url+" "+mode), &stdio{strings.NewReader(""), &said, &said})
 			}()
-			if strings.Contains(mode, "--link") {
-				time.Sleep(200 * time.Millisecond) // before the port is there, links to it are refused
-			}
+			// Before the port is there, links to it are refused.
+			eventually(t, "it answers", func() bool { return strings.HasPrefix(said.String(), "answering on ") })
 			got := runJSON(t, "ping --json -n 200 --to "+url+" "+mode)
 			last := 0.0
 			for _, key := range []string{"min_us", "p50_us", "p99_us", "max_us"} {

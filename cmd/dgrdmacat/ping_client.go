@@ -1,0 +1,232 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/dgrdma/dgrdma/dgrdma"
+	"github.com/dgrdma/dgrdma/url"
+)
+
+const (
+	// pingTick is how exact the time is at which an answer counts as lost.
+	pingTick = 50 * time.Millisecond
+	// pingPolls is how often a wire is polled between two looks at everything
+	// else, which take as long as one poll.
+	pingPolls = 1024
+)
+
+// pingClient measures. Answers are told to it on the goroutine that receives,
+// where the next ping is sent.
+type pingClient struct {
+	o      *pingOptions
+	peer   url.Endpoint
+	stderr io.Writer
+	giveUp time.Duration
+	send   func(number uint32)
+	resend func(number uint32) // the ping before it is lost
+	dead   func() error        // why nothing can come any more, or nil
+	heard  func() uint64       // frames that came from the peer
+	wake   chan struct{}       // capacity 1: look
+
+	mu     sync.Mutex
+	rounds *rounds
+	failed error
+}
+
+func newPingClient(o *pingOptions, peer url.Endpoint, stderr io.Writer) *pingClient {
+	return &pingClient{
+		o: o, peer: peer, stderr: stderr, wake: make(chan struct{}, 1), rounds: newRounds(o.n),
+		heard: func() uint64 { return 0 },
+	}
+}
+
+// arrived takes an answer.
+func (c *pingClient) arrived(number uint32) {
+	now := time.Now()
+	c.mu.Lock()
+	ok := c.rounds.answer(number, now)
+	if ok {
+		number, ok = c.rounds.next(now)
+	}
+	over := c.rounds.through()
+	c.mu.Unlock()
+	if ok {
+		c.send(number)
+	} else if over {
+		c.look()
+	}
+}
+
+// left notes when a ping left.
+func (c *pingClient) left(number uint32, at time.Time) {
+	c.mu.Lock()
+	c.rounds.sent(number, at)
+	c.mu.Unlock()
+}
+
+// fail ends it.
+func (c *pingClient) fail(err error) {
+	c.mu.Lock()
+	if c.failed == nil {
+		c.failed = err
+	}
+	c.mu.Unlock()
+	c.look()
+}
+
+func (c *pingClient) look() {
+	select {
+	case c.wake <- struct{}{}:
+	default:
+	}
+}
+
+// run sends all pings and waits for their answers.
+func (c *pingClient) run(ctx context.Context, poll func() error) error {
+	defer showProgress(c.stderr, func() string {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return fmt.Sprintf("%d of %d", c.rounds.number, c.rounds.last)
+	})()
+	c.mu.Lock()
+	number, _ := c.rounds.next(time.Now())
+	c.mu.Unlock()
+	c.send(number)
+	var failed error
+	err := attend(ctx, poll, c.wake, pingTick, func(now time.Time) (over bool) {
+		over, failed = c.watch(now)
+		return over
+	})
+	return errors.Join(err, failed)
+}
+
+// watch looks for what is lost.
+func (c *pingClient) watch(now time.Time) (over bool, err error) {
+	c.mu.Lock()
+	r := c.rounds
+	lost := r.number
+	var waited time.Duration
+	var number uint32
+	var expired, more bool
+	if err = c.failed; err == nil && r.silence(now) > c.giveUp {
+		err = dgrdma.ErrPeerDown
+	}
+	if err == nil {
+		if waited, expired = r.expire(now); expired {
+			number, more = r.next(now)
+		}
+	}
+	over = r.through()
+	c.mu.Unlock()
+	if expired {
+		fmt.Fprintf(c.stderr, "ping %d: no answer within %.1f s\n", lost, waited.Seconds())
+	}
+	switch {
+	case over:
+		return true, nil
+	case err == nil:
+		err = c.dead()
+	}
+	if err == nil && more {
+		c.resend(number)
+	}
+	return err != nil, err
+}
+
+// attend calls look until it says that it is over: whenever wake says so, and
+// every so often. poll, if not nil, drives the endpoint meanwhile.
+func attend(ctx context.Context, poll func() error, wake <-chan struct{}, every time.Duration, look func(now time.Time) (over bool)) error {
+	if poll != nil {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		for i := 1; ; i++ {
+			if err := poll(); err != nil {
+				return err
+			}
+			if i%pingPolls != 0 {
+				continue
+			}
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
+			if look(time.Now()) {
+				return nil
+			}
+		}
+	}
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for !look(time.Now()) {
+		select {
+		case <-wake:
+		case <-tick.C:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	return nil
+}
+
+// attendFor lets the endpoint work for so long, or until done.
+func attendFor(long time.Duration, poll func() error, done <-chan struct{}) {
+	timer := time.NewTimer(long)
+	defer timer.Stop()
+	for poll != nil {
+		select {
+		case <-timer.C:
+			return
+		case <-done:
+			return
+		default:
+			poll()
+		}
+	}
+	select {
+	case <-timer.C:
+	case <-done:
+	}
+}
+
+// report prints what was measured, however it ended, and returns what is wrong
+// with it.
+func (c *pingClient) report(ctx context.Context, err error, stdout io.Writer) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if interrupted := ctx.Err() != nil && errors.Is(err, context.Cause(ctx)); interrupted {
+		err = fmt.Errorf("%w after %d of %d", err, len(c.rounds.trips), c.o.n)
+	} else if err != nil {
+		c.rounds.abandon()
+		err = c.explained(err)
+	} else if c.rounds.lost > 0 {
+		err = fmt.Errorf("%d of %d pings were not answered in time", c.rounds.lost, c.rounds.number)
+	}
+	r := c.o.summary(wireName(c.peer), c.rounds)
+	if err != nil {
+		r.Error = err.Error()
+	}
+	return errors.Join(err, r.print(stdout, c.o.json))
+}
+
+// explained says what a user may do about an error. It is guarded by mu.
+func (c *pingClient) explained(err error) error {
+	if !errors.Is(err, dgrdma.ErrPeerDown) {
+		return err
+	}
+	with := ""
+	if c.o.link {
+		with = " --link"
+	}
+	switch {
+	case c.rounds.answered > 0:
+		return fmt.Errorf("%w: was the server killed, or is the network down?", err)
+	case c.heard() > 0:
+		return fmt.Errorf("%w: it is there, but answers no pings; does dgrdmacat ping%s --serve run there, and no other command?", err, with)
+	}
+	return fmt.Errorf("%w: nothing was ever heard of it; does dgrdmacat ping%s --serve run there, and is this the URL it printed?", err, with)
+}

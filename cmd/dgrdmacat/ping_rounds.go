@@ -1,0 +1,146 @@
+package main
+
+import "time"
+
+const (
+	// pingWarmUp is how many pings are not measured, but no more than are.
+	pingWarmUp = 1000
+	// leastPatience is how long an answer is waited for at least, and while none
+	// was measured: as RFC 6298 has it for acknowledgements (2.1, 2.4). The
+	// endpoints send lost frames again within it.
+	leastPatience = time.Second
+	// mostDoublings keeps patience at about a minute (RFC 6298, 2.5 and 5.5).
+	mostDoublings = 6
+	// mostLate is how many late answers are recognized. Arbitrary: with patience
+	// that doubles, few are on their way at a time.
+	mostLate = 16
+)
+
+// rounds is what a client knows of its pings. It is told the time.
+type rounds struct {
+	warmUp    uint32 // number of the last ping that is not measured; the first is 1
+	last      uint32 // number of the last one
+	number    uint32 // of the latest one
+	waiting   bool   // for its answer
+	sentAt    time.Time
+	lostAt    time.Time     // when its answer counts as lost
+	heardAt   time.Time     // when an answer last came, or the first ping was sent
+	late      []overdue     // sent since an answer came in time, and given up
+	doublings int           // of patience, since an answer came
+	smoothed  time.Duration // round trips, and how they vary; 0: none was measured
+	varies    time.Duration
+	answered  uint32
+	lost      uint32
+	trips     []time.Duration
+}
+
+// overdue is a ping whose answer may yet come.
+type overdue struct {
+	number uint32
+	sentAt time.Time
+}
+
+func newRounds(n int) *rounds {
+	warmUp := uint32(min(n, pingWarmUp))
+	return &rounds{warmUp: warmUp, last: warmUp + uint32(n), trips: make([]time.Duration, 0, n)}
+}
+
+// next begins the next ping.
+func (r *rounds) next(now time.Time) (number uint32, ok bool) {
+	if r.number == r.last {
+		return 0, false
+	}
+	if r.number == 0 {
+		r.heardAt = now
+	}
+	r.number++
+	r.waiting = true
+	r.sent(r.number, now)
+	return r.number, true
+}
+
+// sent notes that a ping left only now.
+func (r *rounds) sent(number uint32, now time.Time) {
+	if number == r.number {
+		r.sentAt, r.lostAt = now, now.Add(r.patience())
+	}
+}
+
+// patience is how long an answer is waited for: the timeout of RFC 6298.
+func (r *rounds) patience() time.Duration {
+	d := leastPatience
+	if r.smoothed > 0 {
+		d = max(d, r.smoothed+4*r.varies)
+	}
+	return d << r.doublings
+}
+
+// answer takes an answer and reports whether it is the one that is waited for.
+func (r *rounds) answer(number uint32, now time.Time) bool {
+	if r.waiting && number == r.number {
+		r.heardAt, r.waiting, r.late = now, false, r.late[:0]
+		took := now.Sub(r.sentAt)
+		r.measure(took)
+		r.answered++
+		if number > r.warmUp {
+			r.trips = append(r.trips, took)
+		}
+		return true
+	}
+	for i, p := range r.late {
+		if p.number == number {
+			// It is lost all the same, but others like it need not be.
+			r.heardAt = now
+			r.measure(now.Sub(p.sentAt))
+			r.late = append(r.late[:i], r.late[i+1:]...)
+			break
+		}
+	}
+	return false
+}
+
+// measure learns from a round trip (RFC 6298, 2.2 and 2.3).
+func (r *rounds) measure(took time.Duration) {
+	r.doublings = 0
+	if r.smoothed == 0 {
+		r.smoothed, r.varies = max(took, 1), took/2
+		return
+	}
+	r.varies += ((r.smoothed - took).Abs() - r.varies) / 4
+	r.smoothed = max(r.smoothed+(took-r.smoothed)/8, 1)
+}
+
+// expire gives up the ping that is waited for if it is time, and returns for how
+// long it was waited.
+func (r *rounds) expire(now time.Time) (waited time.Duration, lost bool) {
+	if !r.waiting || now.Before(r.lostAt) {
+		return 0, false
+	}
+	r.waiting = false
+	r.lost++
+	r.doublings = min(r.doublings+1, mostDoublings)
+	if len(r.late) == mostLate {
+		r.late = append(r.late[:0], r.late[1:]...)
+	}
+	r.late = append(r.late, overdue{r.number, r.sentAt})
+	return now.Sub(r.sentAt), true
+}
+
+// abandon gives up the ping that is waited for at once.
+func (r *rounds) abandon() {
+	if r.waiting {
+		r.waiting = false
+		r.lost++
+	}
+}
+
+// through reports whether every ping was answered or lost.
+func (r *rounds) through() bool { return r.number == r.last && !r.waiting }
+
+// silence is how long nothing was answered.
+func (r *rounds) silence(now time.Time) time.Duration {
+	if r.number == 0 {
+		return 0
+	}
+	return now.Sub(r.heardAt)
+}

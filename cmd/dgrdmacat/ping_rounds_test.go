@@ -1,0 +1,133 @@
+package main
+
+import (
+	"testing"
+	"time"
+)
+
+// clocked are rounds and what time it is.
+type clocked struct {
+	*rounds
+	t   *testing.T
+	now time.Time
+}
+
+func newClocked(t *testing.T) *clocked { return &clocked{newRounds(100), t, time.Unix(1, 0)} }
+
+// ping sends the next one.
+func (c *clocked) ping() uint32 {
+	c.t.Helper()
+	n, ok := c.next(c.now)
+	if !ok {
+		c.t.Fatal("no more pings")
+	}
+	return n
+}
+
+// wantLost expects that the ping is lost after that long, and not before.
+func (c *clocked) wantLost(long time.Duration) {
+	c.t.Helper()
+	if _, lost := c.expire(c.now.Add(long - 1)); lost {
+		c.t.Fatalf("lost in less than %v", long)
+	}
+	c.now = c.now.Add(long)
+	if waited, lost := c.expire(c.now); !lost || waited != long {
+		c.t.Fatalf("after %v: lost is %v, waited %v", long, lost, waited)
+	}
+}
+
+func (c *clocked) answered(number uint32, after time.Duration) bool {
+	c.now = c.now.Add(after)
+	return c.answer(number, c.now)
+}
+
+// TestPingPatience: an answer is waited for as RFC 6298 says.
+func TestPingPatience(t *testing.T) {
+	c := newClocked(t)
+	c.ping()
+	c.wantLost(time.Second)
+	c.ping()
+	c.wantLost(2 * time.Second)
+	if n := c.ping(); !c.answered(n, 10*time.Microsecond) {
+		t.Fatal("not the one that was waited for")
+	}
+	c.ping()
+	c.wantLost(time.Second) // short round trips make it no shorter
+	c = newClocked(t)
+	for range 100 {
+		if n := c.ping(); !c.answered(n, 900*time.Millisecond) {
+			t.Fatal("not the one that was waited for")
+		}
+	}
+	c.answered(c.ping(), 950*time.Millisecond)
+	if c.patience() < time.Second || c.patience() > 1100*time.Millisecond {
+		t.Errorf("patience %v with round trips of 900 ms", c.patience())
+	}
+	c.ping()
+	for range 20 {
+		c.now = c.lostAt
+		if _, lost := c.expire(c.now); !lost {
+			t.Fatal("not lost when it is time")
+		}
+		c.ping()
+	}
+	if p := c.patience(); p > 70*time.Second {
+		t.Errorf("patience grew to %v", p)
+	}
+}
+
+// TestPingPatienceGrowsWithRoundTrips: where answers take longer than the first
+// patience, the late ones teach it.
+func TestPingPatienceGrowsWithRoundTrips(t *testing.T) {
+	const trip = 5 * time.Second
+	c := newClocked(t)
+	type flying struct {
+		number uint32
+		at     time.Time
+	}
+	var wire []flying
+	send := func() { wire = append(wire, flying{c.ping(), c.now.Add(trip)}) }
+	send()
+	for c.answeredInTime() < 10 {
+		if c.now = wire[0].at; c.lostAt.Before(c.now) {
+			c.now = c.lostAt
+			c.expire(c.now)
+			send()
+			continue
+		}
+		number := wire[0].number
+		wire = wire[1:]
+		if c.answer(number, c.now) {
+			send()
+		}
+	}
+	if c.lost > 3 {
+		t.Errorf("%d lost with a round trip of %v", c.lost, trip)
+	}
+	if int(c.lost)+c.answeredInTime() != int(c.number)-1 {
+		t.Errorf("%d sent, %d lost, %d answered", c.number, c.lost, c.answeredInTime())
+	}
+}
+
+func (c *clocked) answeredInTime() int { return int(c.rounds.answered) }
+
+// TestPingRoundsEnd: through when every ping was answered or lost; what comes
+// later changes nothing.
+func TestPingRoundsEnd(t *testing.T) {
+	c := newClocked(t)
+	for range 100 + 99 {
+		if n := c.ping(); c.through() || !c.answered(n, time.Microsecond) || c.through() {
+			t.Fatal("through too early")
+		}
+	}
+	n := c.ping()
+	c.now = c.now.Add(time.Hour)
+	if _, lost := c.expire(c.now); !lost || !c.through() {
+		t.Error("not through when the last one is lost")
+	}
+	c.answer(n, c.now)
+	c.answer(12345, c.now)
+	if _, more := c.next(c.now); more || c.lost != 1 || len(c.trips) != 99 || c.answeredInTime() != 100+99 {
+		t.Errorf("more: %v, %d lost, %d measured, %d answered", more, c.lost, len(c.trips), c.answeredInTime())
+	}
+}

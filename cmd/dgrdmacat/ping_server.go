@@ -1,0 +1,108 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/dgrdma/dgrdma/dgrdma"
+)
+
+// pinging is a client as its server knows it: answered on its own, where its
+// pings arrive.
+type pinging struct {
+	*pingPeer
+
+	// Of who looks.
+	number uint32 // of the ping that was the latest at the last look
+	since  time.Time
+
+	mu      sync.Mutex
+	endedAt time.Time // it said bye, or failed
+	err     error
+}
+
+func newPinging(p *pingPeer) *pinging {
+	c := &pinging{pingPeer: p, since: time.Now()}
+	p.arrived = p.write
+	p.bye = func() { c.end(nil) }
+	p.failed = func(err error) {
+		// In its next life it may ping again.
+		if !errors.Is(err, dgrdma.ErrPeerRestarted) {
+			c.end(err)
+		}
+	}
+	return c
+}
+
+func (c *pinging) end(err error) {
+	c.mu.Lock()
+	if c.endedAt.IsZero() {
+		c.endedAt, c.err = time.Now(), err
+	}
+	c.mu.Unlock()
+}
+
+// gone reports whether the client is through, and for so long that what it sends
+// again was acknowledged; or whether it has been silent for too long.
+func (c *pinging) gone(now time.Time, giveUp time.Duration) (bool, error) {
+	c.mu.Lock()
+	endedAt, err := c.endedAt, c.err
+	c.mu.Unlock()
+	if n := c.latest.Load(); n != c.number {
+		c.number, c.since = n, now
+	}
+	switch {
+	case !endedAt.IsZero():
+		return now.Sub(endedAt) > farewell, err
+	case c.number != 0:
+		err = errSilent
+	}
+	return now.Sub(c.since) > giveUp, err
+}
+
+func pingServe(ctx context.Context, o *pingOptions, stderr io.Writer) error {
+	local, err := parseLocal("serve", o.serve)
+	if err != nil {
+		return err
+	}
+	memory := &pings{size: pingMemory, of: func(p *pingPeer) dgrdma.Memory { return newPinging(p) }}
+	if local.Size != 0 {
+		memory.size = local.Size
+	}
+	if memory.size > pingAt {
+		return badUsage("--serve: memory of %d bytes, at most %d", memory.size, uint64(pingAt))
+	}
+	e, err := dgrdma.Open(local.String(), &dgrdma.Config{Memory: memory, Manual: o.busyPoll, AcceptAny: true})
+	if err != nil {
+		return err
+	}
+	defer e.Close()
+	o.metrics.endpoint(e)
+	fmt.Fprintf(stderr, "answering on %s\nany peer may ping it\n", e.URL())
+	var served error
+	err = attend(ctx, o.pollOf(e), nil, min(e.GiveUp()/8, farewell), func(now time.Time) (over bool) {
+		for _, conn := range e.Conns() {
+			c := conn.Memory().(*pinging)
+			gone, err := c.gone(now, e.GiveUp())
+			if !gone {
+				continue
+			}
+			conn.Close()
+			switch {
+			case o.once && c.number != 0:
+				over, served = true, errors.Join(served, err)
+			case err != nil:
+				fmt.Fprintf(stderr, "%v: %v\n", conn.Name(), err)
+			}
+		}
+		return over
+	})
+	if ctx.Err() != nil && !o.once {
+		return nil
+	}
+	return errors.Join(err, served)
+}
