@@ -48,7 +48,7 @@ type linkServer struct {
 
 // openLinkServer opens the ports.
 func openLinkServer(ctx context.Context, o *benchOptions, local url.Endpoint) (*linkServer, error) {
-	h, err := openHost(o.wire.apply(local), servedMemory, dgrdma.Config{BusyPoll: o.busyPoll})
+	h, err := openHost(o.wire.apply(local), servedMemory+2*linkReserve, dgrdma.Config{BusyPoll: o.busyPoll})
 	if err != nil {
 		return nil, err
 	}
