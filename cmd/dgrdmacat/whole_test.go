@@ -12,6 +12,9 @@ import (
 // smallDisk returns the directory of a file system of 2 MiB.
 func smallDisk(t *testing.T) string {
 	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Skip("only root may mount a small disk")
+	}
 	dir := t.TempDir()
 	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=2m"); err != nil {
 		t.Fatal(err)
@@ -23,9 +26,6 @@ func smallDisk(t *testing.T) string {
 // TestFullDiskKeepsWhatIsThere: what is installed is replaced by all of the new one,
 // or not at all.
 func TestFullDiskKeepsWhatIsThere(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("mounting is not for everyone")
-	}
 	dir := smallDisk(t)
 	t.Setenv("HOME", dir)
 	dissector := ".local/lib/wireshark/plugins/dgrdma.lua"
