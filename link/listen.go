@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"sync"
-
-	"github.com/dgrdma/dgrdma/dgrdma"
 )
 
 // Listener accepts the links that others dial to a port.
@@ -184,13 +182,8 @@ func (n *Listener) accept(o *offer) (*Link, error) {
 		l.Out.begin(counting(&a.back))
 	}
 	o.p.add(l)
-	if o.p.conn.Life() != o.life {
-		// It was over before the link was there to be told.
-		l.fail(dgrdma.ErrPeerRestarted)
-		l.orphan()
-	}
 	yes.from = l.number
-	o.p.send(l.life, yes)
+	o.p.send(l.life, yes) // which ends the link if that life is over
 	return l, nil
 }
 

@@ -10,8 +10,6 @@ import (
 
 	"github.com/dgrdma/dgrdma/dgrdma"
 	"github.com/dgrdma/dgrdma/frame"
-	"github.com/dgrdma/dgrdma/transport"
-	"github.com/dgrdma/dgrdma/transport/simnet"
 )
 
 // TestCreditsOfAStranger: credits are believed for messages that were sent, at the
@@ -118,6 +116,11 @@ func TestAdmitEveryLength(t *testing.T) {
 			t.Fatal(err)
 		}
 		at := uint32(plain.memory.at)
+		for _, x := range []*Link{l, plain} {
+			if m := x.memory; p.grants.find(m.at) != x || p.grants.find(m.at+m.n-1) != x || p.grants.find(m.at+m.n) == x || p.grants.find(m.at-1) == x {
+				t.Errorf("memory at %#x, %d bytes: more or less is granted", m.at, m.n)
+			}
+		}
 		places := []uint32{0, letterBell, letterBox, letterBox + boxSize - 1, letterBox + boxSize, reserved - 1, in.Data, in.Data + 63, in.Data + 64,
 			in.Flags - 1, in.Flags, in.Flags + 4, yes.back.Credit, end - 1, end, at, at + 127, at + 128, at + 128 + 80, at + uint32(plain.memory.n) - 1, 1<<32 - 1}
 		words := append([]uint32{in.Flags + 8, in.Flags + 1, at + 128, at + 208, at + 288}, places...)
@@ -265,44 +268,33 @@ func TestEndWaitsForWords(t *testing.T) {
 // TestEachCreditOnce: a plain buffer that is given back again before the peer has
 // acknowledged the word for the time before is told of twice.
 func TestEachCreditOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		n := newNet(t, 4)
-		n.sim.Link(transport.SimAddr(2), transport.SimAddr(1), simnet.Link{Latency: 2 * time.Millisecond})
-		n.sim.Link(transport.SimAddr(1), transport.SimAddr(2), simnet.Link{})
-		a, b := n.host(1, nil), n.host(2, nil)
-		toB, err := a.ep.Connect(dgrdma.Peer{ID: 2, Addr: transport.SimAddr(2)})
+	withStranger(t, nil, func(t *testing.T, h *Host, made <-chan *Link, s *stranger) {
+		in, d, err := h.Offer(h.ep.Conns()[0], &Options{Buffers: 1, Size: 8})
 		if err != nil {
 			t.Fatal(err)
 		}
-		toA, err := b.ep.Connect(dgrdma.Peer{ID: 1, Addr: transport.SimAddr(1)})
-		if err != nil {
+		if err := in.Connect(Descriptor{Kind: KindProducer, EmptyFlagAddr: 512, EmptyFlagPitch: 4}); err != nil {
 			t.Fatal(err)
 		}
-		in, consumer, err := b.Offer(toA, &Options{Buffers: 1, Size: 8})
-		if err != nil {
-			t.Fatal(err)
-		}
-		out, flow, err := a.Attach(toB, consumer, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := in.Connect(flow); err != nil {
-			t.Fatal(err)
-		}
-		const messages = 100
-		go func() {
-			for k := range messages {
-				if err := out.Out.Send(t.Context(), uint8(k), nil); err != nil {
-					t.Error(err)
-				}
-			}
-		}()
-		for k := range messages {
+		s.mu.Lock()
+		s.mute = true
+		s.mu.Unlock()
+		for k := range uint8(2) {
+			s.frame(s.word(d.FullFlagAddr, uint32(PackFlag(0, k, false))))
 			m, err := in.In.Recv(soon(t))
-			if err != nil || m.Opcode != uint8(k) {
-				t.Fatal(k, m, err)
+			if err != nil || m.Opcode != k {
+				t.Fatal(m, err)
 			}
 			in.In.Release(m)
+		}
+		s.mu.Lock()
+		s.mute, s.count = false, 0
+		s.mu.Unlock()
+		s.wait(time.Second)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.count != 2 || s.words[512] != 1 { // the first one again, and the second
+			t.Errorf("%d words came, want two", s.count)
 		}
 	})
 }

@@ -181,11 +181,10 @@ func (s *stranger) take(f *frame.Frame) {
 			s.count++
 			continue
 		}
-		l, err := parseLetter(s.box[:min(c.Msg.CompletionValue, boxSize)])
-		if err != nil {
-			s.t.Errorf("a letter of the host's: %v", err)
+		// Who says that its buffers are where its letter box is gets damaged letters.
+		if l, err := parseLetter(s.box[:min(c.Msg.CompletionValue, boxSize)]); err == nil {
+			s.letters = append(s.letters, l)
 		}
-		s.letters = append(s.letters, l)
 	}
 	s.wide += uint32(f.Seq.Diff(frame.Seq(s.wide)))
 	if s.mute {
