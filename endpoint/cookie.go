@@ -104,6 +104,9 @@ func (k *cookies) offer(now ack.Instant, peer peerKey, life uint32) (c cookie, o
 // find returns the cookie that a hello names, if we told it its sender, and whether
 // it is fresh.
 func (k *cookies) find(now ack.Instant, peer peerKey, life, named uint32) (c cookie, ok, fresh bool) {
+	if named == 0 {
+		return cookie{}, false, false
+	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.follow(now)
@@ -113,6 +116,15 @@ func (k *cookies) find(now ack.Instant, peer peerKey, life, named uint32) (c coo
 		}
 	}
 	return cookie{}, false, false
+}
+
+// any returns a life for a peer to ask for, whatever its own: who names it has heard
+// from us, and becomes no peer by that.
+func (k *cookies) any(now ack.Instant, peer peerKey) uint32 {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.follow(now)
+	return k.of(k.epoch, peer, 0).life // no life is 0
 }
 
 func (k *cookies) isSpent(i introduction) bool {
@@ -128,6 +140,9 @@ func (k *cookies) isSpent(i introduction) bool {
 func (k *cookies) spend(now ack.Instant, i introduction) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	if k.mac == nil {
+		return // nobody was told anything
+	}
 	k.follow(now)
 	if len(k.spent[0]) == mostSpent {
 		k.init() // nothing told so far counts any more

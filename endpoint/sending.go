@@ -1,7 +1,6 @@
 package endpoint
 
 import (
-	"fmt"
 	"math"
 
 	"github.com/dgrdma/dgrdma/ack"
@@ -285,7 +284,7 @@ func (c *Conn) expire(now ack.Instant, fin *finished) {
 	if c.err == nil {
 		switch c.sender.Expire(now) {
 		case ack.Dead:
-			why = c.peerError(fmt.Sprintf("waiting for acknowledgements of frames of up to %d bytes (a way that carries less needs the option mtu)", c.frameMax), ErrPeerDown)
+			why = c.peerError("waiting for acknowledgements", ErrPeerDown)
 		case ack.Probe:
 			c.probe = c.profile.Probe
 		}

@@ -42,6 +42,9 @@ const (
 	// helloTries is how often a life that we did not believe yet is asked: it
 	// may be long over. Arbitrary.
 	helloTries = 8
+	// mostInsisted is how often we name a life that never believed ours, before we take
+	// it for over. Arbitrary: with 40 % loss all are lost once in a thousand times.
+	mostInsisted = 8
 )
 
 // session is the state of the introduction, guarded by Conn.mu.
@@ -77,17 +80,15 @@ func (c *Conn) packHello(b *batch, now ack.Instant) {
 	if !s.asking() || now < s.askAt || b.full() {
 		return
 	}
+	hello := frame.Hello{Life: s.mine, Peer: s.theirs}
 	switch {
 	case s.theirs == 0:
-		c.sendHello(b, now, frame.Hello{Life: s.mine, Peer: s.asked})
-	case s.next != 0:
-		c.sendHello(b, now, frame.Hello{Life: s.next, Peer: s.asked})
-	default:
-		c.sendHello(b, now, frame.Hello{Life: s.mine, Peer: s.theirs})
-	}
-	if s.theirs == 0 {
+		hello.Peer = s.asked
 		s.asked = 0 // next time whoever is there
+	case s.next != 0:
+		hello = frame.Hello{Life: s.next, Peer: s.asked}
 	}
+	c.sendHello(b, now, hello)
 	wait := min(helloFirst<<min(s.tries, 10), helloIdle)
 	if c.posted.n > 0 {
 		wait = min(wait, helloMost, max(c.ep.cfg.GiveUp/10, time.Millisecond))
@@ -136,7 +137,7 @@ func (c *Conn) hello(now ack.Instant, f *frame.Frame, h frame.Hello) Reason {
 		s.before = before
 		c.rx.clear()
 		s.ask(now, h.Life)
-	case s.theirs == 0 && h.Peer == s.mine:
+	case s.theirs == 0 && (h.Peer == s.mine || c.becomes(now, h)):
 		event = c.believe(now, f, h.Life)
 	case s.theirs == 0:
 		s.ask(now, h.Life)
@@ -150,9 +151,13 @@ func (c *Conn) hello(now ack.Instant, f *frame.Frame, h frame.Hello) Reason {
 		c.beginLife(now, s.next)
 		s.before = true
 		event = c.believe(now, f, h.Life)
-	case h.Peer == 0 && s.next == 0 && !s.paired:
-		// The life that we believe did not show yet that it believes ours: perhaps it
-		// keeps nothing of us, because our hello was lost, and asks for it.
+	case h.Peer == s.mine && h.Tells && s.next == 0 && !s.paired && !c.rx.placed:
+		// This one believes ours, and the one that we believe never did: it is what was
+		// said when nothing was kept of us, and came late.
+		c.believe(now, f, h.Life)
+	case (h.Peer == 0 || h.Peer == s.mine) && s.next == 0 && !s.paired && s.tries < mostInsisted:
+		// The life that we believe did not show yet that it believes ours: perhaps nothing
+		// is kept of us there, because our hello was lost. Named again, it may be recalled.
 		s.askAt = min(s.askAt, max(now, s.askedAt.Add(helloFirst)))
 	case h.Peer == 0 || h.Peer == s.mine || h.Peer == s.next || c.heardBefore(now, h):
 		if s.next == 0 {
@@ -177,6 +182,23 @@ func (c *Conn) hello(now ack.Instant, f *frame.Frame, h frame.Hello) Reason {
 		c.ep.event(Event{Kind: event, Conn: c, Peer: c.Name()})
 	}
 	return why
+}
+
+// becomes makes the life ours that the sender of a hello was told when we kept
+// nothing of it, and believes since: we have connected to it meanwhile. Guarded by mu.
+func (c *Conn) becomes(now ack.Instant, h frame.Hello) bool {
+	told, _, fresh := c.ep.cookies.find(now, c.key(), h.Life, h.Peer)
+	if fresh {
+		c.beginAs(now, told)
+	}
+	return fresh
+}
+
+// beginAs begins with what the peer was told. Guarded by mu; nothing was sent or taken
+// so far.
+func (c *Conn) beginAs(now ack.Instant, told cookie) {
+	c.beginLife(now, told.life)
+	c.startSender(now, told.first)
 }
 
 // heardBefore reports whether a hello names what its sender was told when we kept
@@ -207,6 +229,7 @@ func (c *Conn) believe(now ack.Instant, f *frame.Frame, life uint32) EventKind {
 		c.sender.RTT().Sample(now, now.Sub(s.askedAt))
 	}
 	s.theirs, s.asked = life, 0
+	c.ep.cookies.spend(now, introduction{c.key(), s.mine, life})
 	s.answer = true // it waits to see its own life
 	s.tries, s.askAt = 0, now.Add(helloFirst)
 	// What this batch acknowledged so far was said by an old life, and what is

@@ -51,31 +51,43 @@ func (e *Endpoint) meet(now ack.Instant, f *frame.Frame, from transport.Addr) *C
 	e.cursor.Next()
 	h, ok := e.cursor.Msg.Hello()
 	if !ok {
-		// It believes us to be in a life that is over. To hear of another one, whichever
-		// that is, makes it introduce itself.
-		e.reply(reply{key: key, hello: frame.Hello{Life: e.cfg.lifeBut(0)}})
+		e.challenge(now, key, f)
+		return nil
+	}
+	told, _, proven := e.cookies.find(now, key, h.Life, h.Peer)
+	switch {
+	case proven:
+		return e.learn(now, p, f, &told)
+	case h.Tells:
+		// It may be the answer of somebody who keeps as little of us. Answers are not
+		// answered: that would never end.
 		e.stranger(RefusedNoSession, from, f)
-		return nil
-	}
-	if told, _, fresh := e.cookies.find(now, key, h.Life, h.Peer); fresh {
-		c := e.learn(now, p, f, &told)
-		if c != nil {
-			e.cookies.spend(now, introduction{key, told.life, h.Life})
-		}
-		return c
-	}
-	if !e.roomFor(now, from) {
+	case h.Peer != 0 && h.Peer != e.cookies.any(now, key):
+		e.challenge(now, key, f)
+	case !e.roomFor(now, from):
 		e.stranger(RefusedNoRoom, from, f)
-		return nil
-	}
-	if offered, fresh := e.cookies.offer(now, key, h.Life); fresh {
-		e.reply(reply{key, frame.Hello{Life: offered.life, Peer: h.Life}, offered.first})
-	} else {
-		// That life was a peer, which was closed. As if we had restarted, it has to begin
-		// another one.
-		e.reply(reply{key: key, hello: frame.Hello{Life: e.cfg.lifeBut(offered.life), Peer: h.Life}})
+	default:
+		e.offer(now, key, h)
 	}
 	return nil
+}
+
+// challenge tells a stranger, which believes us to be in a life that is over, of
+// another one: then it introduces itself.
+func (e *Endpoint) challenge(now ack.Instant, to peerKey, f *frame.Frame) {
+	e.reply(reply{key: to, hello: frame.Hello{Life: e.cookies.any(now, to), Tells: true}})
+	e.stranger(RefusedNoSession, to.addr, f)
+}
+
+// offer answers a stranger's introduction.
+func (e *Endpoint) offer(now ack.Instant, to peerKey, h frame.Hello) {
+	if c, fresh := e.cookies.offer(now, to, h.Life); fresh {
+		e.reply(reply{to, frame.Hello{Life: c.life, Peer: h.Life}, c.first})
+		return
+	}
+	// That life was a peer, which was closed. As if we had restarted, it has to begin
+	// another one.
+	e.reply(reply{key: to, hello: frame.Hello{Life: e.cookies.any(now, to), Peer: h.Life}})
 }
 
 // learn makes the connection to a peer that was not configured, if there is room,
@@ -93,8 +105,7 @@ func (e *Endpoint) learn(now ack.Instant, p Peer, f *frame.Frame, told *cookie) 
 		c.learned.Store(true)
 		c.rx.held.shares = true
 		if told != nil {
-			c.beginLife(now, told.life)
-			c.startSender(now, told.first)
+			c.beginAs(now, *told)
 		}
 		c, err = e.enter(c)
 	}
@@ -139,8 +150,9 @@ func (e *Endpoint) leaver(now ack.Instant) *Conn {
 
 // reply has a stranger answered at the end of the batch.
 func (e *Endpoint) reply(r reply) {
-	if len(e.replies) == mostReplies {
-		return
+	n := len(e.replies)
+	if n == mostReplies || n > 0 && e.replies[n-1] == r {
+		return // one answer is enough for a burst
 	}
 	e.replies = append(e.replies, r)
 	e.strangers.Challenges++

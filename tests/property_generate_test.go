@@ -49,6 +49,7 @@ func planFor(seed uint64) *propertyPlan {
 	p.planLinks(d)
 	p.planFlows(d)
 	p.planActions(d)
+	p.planStrangers(newPropertyDice(seed, 2))
 	return p
 }
 

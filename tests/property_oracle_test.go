@@ -124,6 +124,9 @@ func (m *propertyMemory) Admit(src frame.EndpointID, msg *frame.Message) ([]byte
 	if msg.Len == 0 && !msg.Completes() {
 		return nil, nil
 	}
+	if src >= propertyFirstGuest {
+		return nil, endpoint.Swallow(errPropertyMemory)
+	}
 	x := m.owner(msg)
 	switch {
 	case x == nil:

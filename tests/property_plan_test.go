@@ -28,6 +28,8 @@ type propertyPlan struct {
 	links    map[[2]int]simnet.Link
 	flows    []propertyFlowPlan
 	actions  []propertyAction
+	forged   []propertyForgery
+	guests   []propertyGuest
 	notes    []string
 }
 
@@ -38,6 +40,7 @@ type propertyNodePlan struct {
 	repeatFirst              bool      // and of all others
 	poison                   bool
 	recvQueue                int
+	accept                   bool // takes anyone, and connects to nobody before it has something to send
 }
 
 type propertyFate uint8
@@ -114,6 +117,7 @@ func (p *propertyPlan) String() string {
 		}
 		s.WriteByte('\n')
 	}
+	fmt.Fprintf(&s, "  forged: %+v\n  guests: %+v\n", p.forged, p.guests)
 	return s.String()
 }
 

@@ -16,12 +16,14 @@ func (w *propertyWorld) run() []string {
 	for _, n := range w.nodes {
 		w.start(n)
 	}
+	stopWatching := w.watch()
 	steps := w.steps()
 	for _, s := range steps {
 		time.Sleep(s.at - time.Since(w.began))
 		s.do()
 	}
 	w.drain()
+	stopWatching()
 	w.farewell()
 	w.judge()
 	return w.fails
@@ -83,6 +85,7 @@ func (w *propertyWorld) steps() (steps []propertyStep) {
 			})
 		}
 	}
+	w.addStrangers(add)
 	slices.SortStableFunc(steps, func(a, b propertyStep) int { return int(a.at - b.at) })
 	return steps
 }
@@ -128,6 +131,9 @@ func (w *propertyWorld) begin(f *propertyFlow) {
 	w.mu.Lock()
 	f.started = true
 	w.mu.Unlock()
+	if from := w.nodes[f.plan.from]; from.up && w.plan.each[f.plan.from].accept && w.conn(f.plan.from, f.plan.to) == nil {
+		w.connect(from, w.nodes[f.plan.to])
+	}
 	if f.plan.wait {
 		w.writer.Go(func() { w.write(f) })
 		return

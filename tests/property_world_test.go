@@ -34,6 +34,7 @@ type propertyWorld struct {
 	fails  []string
 	log    io.Writer
 	ending bool
+	stalls propertyStalls
 	writer sync.WaitGroup
 }
 
@@ -196,7 +197,7 @@ func (w *propertyWorld) start(n *propertyNode) {
 	prof := w.plan.profile(n.index)
 	cfg := &endpoint.Config{
 		ID: n.id, Memory: n.memory, Profile: &prof, Window: np.window, MTU: np.mtu, Queue: np.queue,
-		GiveUp: w.plan.giveUp, Coalesce: np.coalesce, OpenIncoming: np.open, Entropy: w.entropy(n),
+		GiveUp: w.plan.giveUp, Coalesce: np.coalesce, OpenIncoming: np.open, Entropy: w.entropy(n), AcceptAny: np.accept,
 	}
 	if n.life == 0 || np.repeatFirst {
 		cfg.FirstFrame = np.first
@@ -212,10 +213,22 @@ func (w *propertyWorld) start(n *propertyNode) {
 	}
 	n.ep = ep
 	for _, o := range w.nodes {
-		if w.plan.joined(n.index, o.index) {
+		if w.plan.joined(n.index, o.index) && (!np.accept || w.begun(n, o)) {
 			w.connect(n, o)
 		}
 	}
+}
+
+// begun reports whether some flow from one node to another has started.
+func (w *propertyWorld) begun(from, to *propertyNode) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, f := range w.flows {
+		if f.started && f.plan.from == from.index && f.plan.to == to.index {
+			return true
+		}
+	}
+	return false
 }
 
 // propertySecondLife swallows the file header of a capture that goes on.

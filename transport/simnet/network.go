@@ -71,6 +71,16 @@ func (n *Network) Link(from, to transport.Addr, cfg Link) {
 	n.link(from, to).configure(cfg)
 }
 
+// Inject puts a datagram into the receive queue of whoever is attached at to, as if
+// from had sent it: what somebody can do who forges addresses. It passes no link,
+// and counts as none of its datagrams.
+func (n *Network) Inject(from, to transport.Addr, frame []byte) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.deliver(newLink(n.seed, from, n.conns[to], to), n.clone(frame, len(frame)), 0)
+	n.wakeReceivers()
+}
+
 // LinkStats returns the counters of one direction.
 func (n *Network) LinkStats(from, to transport.Addr) LinkStats {
 	n.mu.Lock()
