@@ -189,6 +189,16 @@ func main() {
 	}
 }
 
+func TestSurvivorsAreAllReasoned(t *testing.T) {
+	b, err := os.ReadFile("survivors.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if known, err := parseAccepted(string(b)); err != nil || len(known) == 0 {
+		t.Errorf("%d survivors, %v", len(known), err)
+	}
+}
+
 func TestAccepted(t *testing.T) {
 	known, err := parseAccepted("# to the reader\n\nack f: a => b\n\tno frame\n\thas it\nack g: i++ => nothing\n  slower only\n")
 	if err != nil || len(known) != 2 || known["ack f: a => b"] != "no frame has it" || known["ack g: i++ => nothing"] != "slower only" {
