@@ -338,3 +338,36 @@ func TestTwoEnds(t *testing.T) {
 		nothingLeft(t, h)
 	})
 }
+
+// TestNextLifeHasNothing: what a peer was granted in one life it may not write in the
+// next, also while the application is not through with the link.
+func TestNextLifeHasNothing(t *testing.T) {
+	withStranger(t, &Options{Directions: Both, Buffers: 4, Size: 8}, func(t *testing.T, h *Host, made <-chan *Link, s *stranger) {
+		yes := s.dial(1, "port", toListener|toDialer, half{Credit: 1 << 15}, buffers(4, 8))
+		l := <-made
+		fill := func(i uint32) {
+			s.frame(s.write(yes.out.Data+i*yes.out.Pitch, []byte("data"), yes.out.Flags+4*i, uint32(PackFlag(4, 0, false))))
+		}
+		fill(0)
+		if err := l.Out.Send(soon(t), 0, nil); err != nil {
+			t.Fatal(err)
+		}
+		s.wait(20 * time.Millisecond)
+		s.restart()
+		fill(1)
+		s.frame(s.word(yes.back.Credit, 1))
+		s.letter(letter{kind: letterClose, from: 1, to: yes.from, attempt: 1, text: "not mine any more"})
+		if m, err := l.In.Recv(soon(t)); err != nil || string(m.Bytes) != "data" {
+			t.Errorf("%q, %v", m.Bytes, err)
+		}
+		if m, err := l.In.Recv(soon(t)); !errors.Is(err, dgrdma.ErrPeerRestarted) {
+			t.Errorf("of the next life: %q, %v", m.Bytes, err)
+		}
+		if st := l.Stats().Out; st.Filled != 1 {
+			t.Errorf("a credit of the next life counts: %+v", *st)
+		}
+		l.Close()
+		s.wait(time.Second)
+		nothingLeft(t, h)
+	})
+}

@@ -52,6 +52,13 @@ func (n *net) stranger(id uint16, h *Host) *stranger {
 	}
 	h.ep.AcceptAny(true)
 	go s.listen() // ends with the network
+	s.greet()
+	return s
+}
+
+// greet introduces the stranger's life.
+func (s *stranger) greet() {
+	s.t.Helper()
 	for range 5 {
 		s.hello(false)
 		s.wait(time.Millisecond)
@@ -62,13 +69,22 @@ func (n *net) stranger(id uint16, h *Host) *stranger {
 				s.mu.Unlock()
 				s.hello(true)
 				s.wait(time.Millisecond)
-				return s
+				return
 			}
 		}
 		s.mu.Unlock()
 	}
-	n.t.Fatal("no introduction came back")
-	return nil
+	s.t.Fatal("no introduction came back")
+}
+
+// restart begins another life.
+func (s *stranger) restart() {
+	s.mu.Lock()
+	s.hellos, s.theirs = nil, 0
+	s.mu.Unlock()
+	s.life += 1 << 20
+	s.txn = s.life
+	s.greet()
 }
 
 func (s *stranger) hello(tells bool) {
