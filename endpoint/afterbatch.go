@@ -57,7 +57,13 @@ func (a *afterBatch) run() {
 	a.list = nil
 	a.waits.Store(false)
 	a.mu.Unlock()
-	for _, f := range list {
-		(*f)()
+	runAll(list)
+}
+
+// runAll runs them in order, each even if the one before it does not return.
+func runAll(list []*func()) {
+	if len(list) > 0 {
+		defer runAll(list[1:])
+		(*list[0])()
 	}
 }

@@ -210,9 +210,19 @@ func (c *Conn) rest() {
 	c.out, c.slab, c.leaving = nil, nil, nil
 }
 
-// abandon fails everything that is posted and forgets what is in flight.
-// Guarded by mu.
+// abandon fails everything that is posted and forgets what is in flight, so that
+// something else can be posted. Guarded by mu.
 func (c *Conn) abandon(now ack.Instant, fin *finished, err error) {
+	// Anew, for the old one would wait for what was in flight.
+	ctl := c.ep.cfg.controller(&c.profile, c.frameMax)
+	c.forfeit(fin, err)
+	c.ctl = ctl
+	c.startSender(now, c.sender.NextWide())
+}
+
+// forfeit fails everything that is posted and forgets what is in flight. It calls
+// nothing that is not ours. Guarded by mu.
+func (c *Conn) forfeit(fin *finished, err error) {
 	if c.lives++; c.lives == anyLife {
 		c.lives++
 	}
@@ -224,9 +234,6 @@ func (c *Conn) abandon(now ack.Instant, fin *finished, err error) {
 			c.discard(&c.out[i])
 		}
 	}
-	// The controller would wait for what was in flight.
-	c.ctl = c.ep.cfg.controller(&c.profile, c.frameMax)
-	c.startSender(now, c.sender.NextWide())
 	c.blocked, c.probe = false, false
 	c.roomMade()
 }
@@ -238,7 +245,8 @@ func (c *Conn) fail(now ack.Instant, fin *finished, err error) {
 	}
 	c.err = err
 	c.down.Store(true)
-	c.abandon(now, fin, err)
+	c.forfeit(fin, err)
+	c.startSender(now, c.sender.NextWide())
 	c.wakeAt.Store(math.MaxInt64)
 	close(c.done)
 	c.giveBack()
@@ -259,11 +267,20 @@ func (c *Conn) revive(now ack.Instant) {
 // forgotten. Frame ids start at first where the peer's profile asks for a fixed
 // first id (0: that id); peers of our own kind need none and are told.
 func (c *Conn) Reset(first frame.Seq) error {
+	if err := c.reset(first); err != nil {
+		return err
+	}
+	c.ep.work(false)
+	return nil
+}
+
+func (c *Conn) reset(first frame.Seq) error {
 	now := c.ep.now()
 	var fin finished
 	c.mu.Lock()
+	defer c.mu.Unlock()
+	defer c.ep.finish(&fin)
 	if c.closed || c.ep.draining.Load() {
-		c.mu.Unlock()
 		return ErrClosed
 	}
 	if c.err == nil {
@@ -284,9 +301,6 @@ func (c *Conn) Reset(first frame.Seq) error {
 	c.epoch.Add(1)
 	c.giveBack()
 	c.queue()
-	c.mu.Unlock()
-	c.ep.finish(fin)
-	c.ep.work(false)
 	return nil
 }
 
@@ -309,14 +323,14 @@ func (c *Conn) Err() error {
 // peer's frames are refused from now on. The endpoint stays. Close does not
 // wait for callbacks that run, and may be called from Done.
 func (c *Conn) Close() error {
-	var fin finished
 	c.mu.Lock()
 	c.closed = true
-	if c.err == nil {
-		c.fail(c.ep.now(), &fin, ErrClosed)
-	}
+	var fin finished
+	c.fail(c.ep.now(), &fin, ErrClosed)
+	// Before anybody else sees that nothing is posted any more: Endpoint.Close would
+	// return without these.
+	c.ep.finish(&fin)
 	c.mu.Unlock()
 	c.ep.forget(c)
-	c.ep.finish(fin)
 	return nil
 }

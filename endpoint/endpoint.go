@@ -72,10 +72,11 @@ type Endpoint struct {
 	mu       sync.Mutex
 	closed   bool
 	gone     Counters // of closed connections, and of frames that belong to none
-	fin      finished // transactions whose Done the sending goroutine must call
-	transErr error
-	ended    bool // nobody else calls Done any more
+	transErr error    // why the transport, or the endpoint, failed
 	cookies  cookies
+
+	answers answers
+	failed  atomic.Bool // transErr is set
 
 	stop chan struct{}
 	done chan struct{} // closed when Close is through
@@ -168,7 +169,7 @@ func (e *Endpoint) await(ctx context.Context, over <-chan struct{}) error {
 // Close ends the endpoint: everything pending fails with ErrClosed, the
 // transport is closed, and when Close returns no goroutine of the endpoint and
 // no callback runs any more. It must not be called from callbacks.
-func (e *Endpoint) Close() error {
+func (e *Endpoint) Close() (err error) {
 	e.mu.Lock()
 	if e.closed {
 		e.mu.Unlock()
@@ -178,6 +179,11 @@ func (e *Endpoint) Close() error {
 	e.closed = true
 	e.mu.Unlock()
 	e.draining.Store(true)
+	// Deferred, for each is done even if a callback in the one before it does not
+	// return.
+	defer close(e.done)
+	defer e.answerAll()
+	defer func() { err = e.halt() }()
 	// What was completed is to be acknowledged, even if who saw that closes the
 	// endpoint before the end of the batch.
 	if e.cfg.Manual {
@@ -188,23 +194,23 @@ func (e *Endpoint) Close() error {
 		<-applied
 	}
 	e.sayGoodbye()
+	return nil
+}
+
+// halt ends everything that Close found running, and fails what is posted.
+func (e *Endpoint) halt() error {
 	close(e.stop)
 	err := e.transport.Close()
 	e.wg.Wait()
 	if !e.cfg.Manual {
 		e.receiving.take() // nobody helps any more
 	}
-	e.turnMu.Lock() // a caller of Post may still be sending
+	e.turnMu.Lock() // a caller of Post may still be sending, and none begins any more
+	defer e.turnMu.Unlock()
 	e.timer.Stop()
-	e.turnMu.Unlock()
 	e.failAll(ErrClosed)
-	e.mu.Lock()
-	e.ended = true
-	e.mu.Unlock()
-	e.deliverFinished()
-	close(e.done)
 	if errors.Is(err, net.ErrClosed) {
-		err = nil
+		return nil
 	}
 	return err
 }
@@ -227,8 +233,7 @@ func (e *Endpoint) sayGoodbye() {
 	// transport may hold them up, which is about to be closed.
 	for wait := time.Duration(0); wait < goodbyeWait; wait += goodbyeWait / 100 {
 		if e.turnMu.TryLock() {
-			e.turn()
-			e.turnMu.Unlock()
+			e.ownTurn(false)
 			if !e.pending.Load() {
 				return
 			}
@@ -240,62 +245,3 @@ func (e *Endpoint) sayGoodbye() {
 // goodbyeWait is how long Close waits for the turn. Arbitrary: long beside a
 // batch, short for a person.
 const goodbyeWait = 20 * time.Millisecond
-
-func (e *Endpoint) failAll(err error) {
-	now := e.now()
-	var fin finished
-	for _, c := range e.Conns() {
-		c.mu.Lock()
-		c.fail(now, &fin, err)
-		c.mu.Unlock()
-	}
-	fin.deliver()
-}
-
-// broken notes that the transport ended by itself.
-func (e *Endpoint) broken(err error) {
-	if errors.Is(err, net.ErrClosed) {
-		return
-	}
-	e.mu.Lock()
-	first := e.transErr == nil
-	if first {
-		e.transErr = err
-	}
-	e.mu.Unlock()
-	if first {
-		if l := e.cfg.Logger; l != nil {
-			l.Error("transport failed", "endpoint", e.cfg.ID, "err", err)
-		}
-		e.kick()
-	}
-}
-
-// finish hands transactions to the sending goroutine, to call their Done.
-func (e *Endpoint) finish(f finished) {
-	if f.head == nil {
-		return
-	}
-	e.mu.Lock()
-	if e.ended {
-		e.mu.Unlock()
-		f.deliver()
-		return
-	}
-	if e.fin.head == nil {
-		e.fin = f
-	} else {
-		e.fin.tail.next = f.head
-		e.fin.tail = f.tail
-	}
-	e.mu.Unlock()
-	e.kick()
-}
-
-func (e *Endpoint) deliverFinished() {
-	e.mu.Lock()
-	f := e.fin
-	e.fin = finished{}
-	e.mu.Unlock()
-	f.deliver()
-}

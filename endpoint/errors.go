@@ -29,6 +29,7 @@ var (
 	ErrReset               = errors.New("dgrdma: connection was reset")
 	ErrPeerExists          = errors.New("dgrdma: a peer with this id and address is connected already")
 	ErrTooManyPeers        = errors.New("dgrdma: no room for another peer")
+	ErrCallback            = errors.New("dgrdma: endpoint failed: a callback panicked or ended its goroutine")
 )
 
 // PeerError says which peer failed, and how. It is what Err returns, and what

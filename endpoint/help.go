@@ -118,7 +118,7 @@ func (c *Config) helpful() bool {
 // or knows of others who wait, calls HelpEnds.
 func (e *Endpoint) Help(ready func() bool) {
 	r := &e.receiving
-	if !r.helpful {
+	if !r.helpful || e.failed.Load() {
 		return
 	}
 	if r.pauses.Load() > 0 {

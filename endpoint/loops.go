@@ -1,9 +1,7 @@
 package endpoint
 
 import (
-	"errors"
 	"math"
-	"net"
 	"runtime"
 	"time"
 
@@ -14,10 +12,20 @@ import (
 // sendLoop serves connections when others do not, acts on deadlines, and calls
 // Done for what did not finish on the receiving goroutine.
 func (e *Endpoint) sendLoop() {
-	defer e.wg.Done()
+	whole := false
+	defer func() {
+		if !whole {
+			// Who else would answer what is pending?
+			e.broken(ErrCallback)
+			go e.sendLoop()
+			return
+		}
+		e.wg.Done()
+	}()
 	for {
 		select {
 		case <-e.stop:
+			whole = true
 			return
 		case <-e.wake:
 		case <-e.timer.C:
@@ -29,16 +37,12 @@ func (e *Endpoint) sendLoop() {
 
 // serve gives everyone with work a turn.
 func (e *Endpoint) serve() {
-	e.mu.Lock()
-	err := e.transErr
-	e.mu.Unlock()
-	if err != nil {
-		e.failAll(err)
+	if e.failed.Load() {
+		e.failAll(e.failure())
 	}
 	// Who has the turn, or waits for it, looks at pending after giving it back.
 	if e.pending.Load() && e.turnMu.TryLock() {
-		e.turn()
-		e.turnMu.Unlock()
+		e.ownTurn(false)
 		if e.pending.Load() && !e.claimed.Load() {
 			e.kick()
 		}
@@ -67,6 +71,7 @@ func (e *Endpoint) expire() {
 	now := e.now()
 	next := ack.Instant(math.MaxInt64)
 	var fin finished
+	defer e.finish(&fin) // what is left, if a callback does not return
 	e.due = e.peers.append(e.due[:0], func(c *Conn) bool {
 		at := ack.Instant(c.wakeAt.Load())
 		if at > now {
@@ -94,7 +99,7 @@ func (e *Endpoint) receiveLoop(blocks bool) {
 	idle := time.NewTimer(time.Hour)
 	defer idle.Stop()
 	defer e.receiving.give()
-	for {
+	for !e.failed.Load() {
 		if e.receiving.asked.Load() {
 			e.lend(idle)
 		}
@@ -103,9 +108,7 @@ func (e *Endpoint) receiveLoop(blocks bool) {
 			err = e.take(n)
 		}
 		if err != nil {
-			if !errors.Is(err, net.ErrClosed) {
-				e.broken(err)
-			}
+			e.broken(err)
 			return
 		}
 	}
@@ -137,7 +140,16 @@ const fullBatch = 64
 // take acts on n datagrams, and on those that came meanwhile: they share their
 // acknowledgements.
 func (e *Endpoint) take(n int) (err error) {
+	if err := e.failure(); err != nil {
+		return err
+	}
 	e.batching.Store(true)
+	whole := false
+	defer func() {
+		if !whole {
+			e.dropBatch()
+		}
+	}()
 	now := e.now()
 	e.receiving.batchAt = now
 	for total := n; n > 0; total += n {
@@ -152,6 +164,7 @@ func (e *Endpoint) take(n int) (err error) {
 		}
 	}
 	e.endBatch(now)
+	whole = true
 	return err
 }
 
@@ -189,15 +202,24 @@ func (e *Endpoint) drive() {
 // progress takes a batch of datagrams, for which it waits no longer than wait, and
 // does what else is due. The caller has the turn to receive.
 func (e *Endpoint) progress(wait time.Duration) (int, error) {
-	n, err := e.poller.Poll(e.datagrams, wait)
+	whole := false
+	defer func() {
+		if !whole {
+			e.broken(ErrCallback)
+		}
+	}()
+	var n int
+	err := e.failure()
+	if err == nil {
+		n, err = e.poller.Poll(e.datagrams, wait)
+	}
 	if err == nil && n > 0 {
 		err = e.take(n)
 	}
 	if err != nil {
-		if !errors.Is(err, net.ErrClosed) {
-			e.broken(err)
-			e.serve()
-		}
+		e.broken(err)
+		e.serve()
+		whole = true
 		return n, err
 	}
 	if int64(e.now()) >= e.armed.Load() {
@@ -210,6 +232,7 @@ func (e *Endpoint) progress(wait time.Duration) (int, error) {
 		}
 		e.serve()
 	}
+	whole = true
 	return n, nil
 }
 
@@ -252,6 +275,7 @@ func (c *Conn) touch() {
 // endBatch applies what a batch of datagrams said, once per connection.
 func (e *Endpoint) endBatch(now ack.Instant) {
 	var fin finished
+	defer e.finish(&fin) // likewise
 	work := false
 	for i, c := range e.touched {
 		c.rx.touched = false

@@ -32,33 +32,34 @@ func (e *Endpoint) Connect(p Peer) (*Conn, error) {
 
 // enter puts a connection into the table, or returns the one that stands for it.
 func (e *Endpoint) enter(c *Conn) (*Conn, error) {
+	entered, err := e.add(c)
+	if entered == c && c.profile.Session {
+		c.queue()
+		e.work(false)
+	}
+	return entered, err
+}
+
+func (e *Endpoint) add(c *Conn) (*Conn, error) {
 	p := &c.peer
 	e.mu.Lock()
+	defer e.mu.Unlock()
 	known := e.peers.find(c.key())
 	switch {
 	case e.closed || e.draining.Load():
-		e.mu.Unlock()
 		return nil, ErrClosed
 	case c.adopts(known):
 		e.peers.adopt(known)
 		known.size.Store(p.Size)
-		e.mu.Unlock()
 		return known, nil
 	case known != nil:
-		e.mu.Unlock()
 		return nil, fmt.Errorf("dgrdma: connect peer %d at %v: %w", p.ID, p.Addr, ErrPeerExists)
 	case e.peers.len() >= e.cfg.MaxPeers:
-		e.mu.Unlock()
 		return nil, fmt.Errorf("dgrdma: connect peer %d: %d peers: %w", p.ID, e.cfg.MaxPeers, ErrTooManyPeers)
 	}
 	c.view()
 	e.peers.add(c)
 	e.focus()
-	e.mu.Unlock()
-	if c.profile.Session {
-		c.queue()
-		e.work(false)
-	}
 	return c, nil
 }
 

@@ -276,8 +276,15 @@ func (c *Conn) arm(now ack.Instant) {
 
 // expire acts on what the passing of time asks for.
 func (c *Conn) expire(now ack.Instant, fin *finished) {
-	var why error
+	if why := c.overdue(now, fin); why != nil {
+		c.ep.event(Event{Kind: PeerDown, Conn: c, Peer: c.Name(), Err: why})
+	}
+}
+
+// overdue does so, and returns why the peer is given up, if it is.
+func (c *Conn) overdue(now ack.Instant, fin *finished) (why error) {
 	c.mu.Lock()
+	defer c.mu.Unlock()
 	if c.resting() && now >= c.rested.Add(restAfter) {
 		c.rest()
 	}
@@ -298,8 +305,5 @@ func (c *Conn) expire(now ack.Instant, fin *finished) {
 			c.queue()
 		}
 	}
-	c.mu.Unlock()
-	if why != nil {
-		c.ep.event(Event{Kind: PeerDown, Conn: c, Peer: c.Name(), Err: why})
-	}
+	return why
 }

@@ -118,11 +118,20 @@ func putHello(b *batch, between frame.Header, id ack.Wide, hello frame.Hello) []
 
 // hello acts on an introduction, on the receiving goroutine.
 func (c *Conn) hello(now ack.Instant, f *frame.Frame, h frame.Hello) Reason {
-	c.mu.Lock()
-	s := &c.session
 	var fin finished
-	var event EventKind
-	why := RefusedNone
+	defer c.ep.finish(&fin) // what is left, if a callback does not return
+	why, event := c.introduced(now, f, h, &fin)
+	fin.deliver()
+	if event != 0 {
+		c.ep.event(Event{Kind: event, Conn: c, Peer: c.Name()})
+	}
+	return why
+}
+
+func (c *Conn) introduced(now ack.Instant, f *frame.Frame, h frame.Hello, fin *finished) (why Reason, event EventKind) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := &c.session
 	switch {
 	case c.closed:
 		why = RefusedForeign
@@ -147,7 +156,7 @@ func (c *Conn) hello(now ack.Instant, f *frame.Frame, h frame.Hello) Reason {
 			c.rx.recv.AckOnly(ack.Wide(f.HelloID()))
 		}
 	case s.next != 0 && h.Peer == s.next:
-		c.abandon(now, &fin, c.peerError("transactions in flight", ErrPeerRestarted))
+		c.abandon(now, fin, c.peerError("transactions in flight", ErrPeerRestarted))
 		c.beginLife(now, s.next)
 		s.before = true
 		event = c.believe(now, f, h.Life)
@@ -176,12 +185,7 @@ func (c *Conn) hello(now ack.Instant, f *frame.Frame, h frame.Hello) Reason {
 	} else {
 		c.rx.counters.Refused[why]++
 	}
-	c.mu.Unlock()
-	fin.deliver()
-	if event != 0 {
-		c.ep.event(Event{Kind: event, Conn: c, Peer: c.Name()})
-	}
-	return why
+	return why, event
 }
 
 // becomes makes the life ours that the sender of a hello was told when we kept

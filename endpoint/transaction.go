@@ -63,10 +63,10 @@ type transactions struct {
 
 // packedWhole notes that all messages are in frames.
 func (t *Transaction) packedWhole() {
-	t.complete = true
 	if t.Copied != nil {
 		t.Copied(t)
 	}
+	t.complete = true // last: it is not done if Copied does not return
 }
 
 func (l *transactions) push(t *Transaction) {

@@ -3,6 +3,7 @@ package endpoint
 import (
 	"sync/atomic"
 
+	"github.com/dgrdma/dgrdma/ack"
 	"github.com/dgrdma/dgrdma/frame"
 	"github.com/dgrdma/dgrdma/transport"
 )
@@ -86,8 +87,7 @@ func (e *Endpoint) work(inline bool) {
 			// Who has the turn looks at pending after giving it back.
 			return
 		}
-		e.turn()
-		e.turnMu.Unlock()
+		e.ownTurn(false)
 	}
 	if e.pending.Load() {
 		e.kick()
@@ -101,9 +101,7 @@ func (e *Endpoint) answer() {
 	e.claimed.Store(true)
 	e.turnMu.Lock()
 	e.claimed.Store(false)
-	e.sendReplies()
-	e.turn()
-	e.turnMu.Unlock()
+	e.ownTurn(true)
 	if e.pending.Load() {
 		e.kick()
 	}
@@ -117,6 +115,27 @@ func leave(token chan struct{}) {
 	case token <- struct{}{}:
 	default:
 	}
+}
+
+// ownTurn is the turn of who locked turnMu, which it unlocks. Who receives answers
+// strangers in it.
+func (e *Endpoint) ownTurn(receiving bool) {
+	whole := false
+	defer func() {
+		if !whole {
+			e.dropTurn()
+		}
+		e.turnMu.Unlock()
+	}()
+	if e.failed.Load() {
+		e.pending.Store(false) // nobody has work any more
+	} else {
+		if receiving {
+			e.sendReplies()
+		}
+		e.turn()
+	}
+	whole = true
 }
 
 // turn packs and sends until no connection has work, or the receiving goroutine
@@ -179,23 +198,28 @@ func (e *Endpoint) flush() {
 // settleSent finishes what was sent to peers that never acknowledge.
 func (e *Endpoint) settleSent() {
 	var fin finished
+	defer e.finish(&fin)
 	now := e.now()
 	for _, s := range e.batch.settle {
-		s.c.mu.Lock()
-		if s.c.err == nil {
-			// It may be acknowledged or given up already.
-			if s.c.sender.Settle(now, s.q) {
-				s.c.settled(s.q, &fin)
-			}
-			s.c.roomMade()
-			if s.c.posted.unpacked != nil {
-				s.c.queue()
-				e.pending.Store(true)
-			}
-		}
-		s.c.mu.Unlock()
+		s.c.settleSent(now, s.q, &fin)
 	}
 	clear(e.batch.settle)
 	e.batch.settle = e.batch.settle[:0]
-	e.finish(fin)
+}
+
+func (c *Conn) settleSent(now ack.Instant, q frame.Seq, fin *finished) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.err != nil {
+		return
+	}
+	// It may be acknowledged or given up already.
+	if c.sender.Settle(now, q) {
+		c.settled(q, fin)
+	}
+	c.roomMade()
+	if c.posted.unpacked != nil {
+		c.queue()
+		c.ep.pending.Store(true)
+	}
 }

@@ -1,0 +1,68 @@
+package endpoint
+
+import "sync"
+
+// answers are transactions whose Done, or writer, the sending goroutine must tell,
+// or who polls. The lock comes after all others.
+type answers struct {
+	mu   sync.Mutex
+	list finished
+}
+
+// finish hands over transactions to be answered. f is empty then. What is done must
+// not be called under a lock, but this may be: who takes a transaction from a
+// connection hands it over before it gives up the lock, or holds a turn for which
+// Close waits, so that none is answered after Close.
+func (e *Endpoint) finish(f *finished) {
+	if f.head == nil {
+		return
+	}
+	a := &e.answers
+	a.mu.Lock()
+	if a.list.head == nil {
+		a.list = *f
+	} else {
+		a.list.tail.next = f.head
+		a.list.tail = f.tail
+	}
+	a.mu.Unlock()
+	*f = finished{}
+	e.kick()
+}
+
+// deliverFinished answers what was handed over, and hands over what is left when a
+// callback does not return.
+func (e *Endpoint) deliverFinished() {
+	a := &e.answers
+	a.mu.Lock()
+	f := a.list
+	a.list = finished{}
+	a.mu.Unlock()
+	defer e.finish(&f)
+	f.deliver()
+}
+
+// answerAll answers everything that was handed over, even if callbacks do not return.
+func (e *Endpoint) answerAll() {
+	defer func() {
+		e.answers.mu.Lock()
+		some := e.answers.list.head != nil
+		e.answers.mu.Unlock()
+		if some {
+			e.answerAll()
+		}
+	}()
+	e.deliverFinished()
+}
+
+// failAll fails everything that is posted, on all connections.
+func (e *Endpoint) failAll(err error) {
+	now := e.now()
+	for _, c := range e.Conns() {
+		c.mu.Lock()
+		var fin finished
+		c.fail(now, &fin, err)
+		e.finish(&fin)
+		c.mu.Unlock()
+	}
+}
