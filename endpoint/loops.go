@@ -357,8 +357,8 @@ func (c *Conn) endBatch(now ack.Instant, fin *finished) (work bool) {
 		} else {
 			c.arm(now)
 		}
-		work = work || c.queued.Load()
 	}
+	work = work || c.queued.Load()
 	r.acks = r.acks[:0]
 	c.reached = r.recv.Newest()
 	c.session.paired = c.session.paired || r.paired && r.life == c.session.theirs

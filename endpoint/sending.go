@@ -21,7 +21,7 @@ func (c *Conn) pack(b *batch, now ack.Instant) (more bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.err != nil {
-		return false
+		return c.packRecall(b, now)
 	}
 	// Before the frames leave, so that no acknowledgement seems to be of unsent ones.
 	defer func() { c.next.Store(uint32(c.sender.NextWide())) }()

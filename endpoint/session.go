@@ -54,6 +54,7 @@ type session struct {
 	asked        uint32 // a life of the peer that has to prove itself
 	answer       bool   // an answer is owed
 	paired       bool   // theirs believes mine
+	recall       bool   // next is to be told to asked, though the peer was given up
 	before       bool   // the peer has had another life, and was given up in it
 	askAt        ack.Instant
 	askedAt      ack.Instant
@@ -95,6 +96,22 @@ func (c *Conn) packHello(b *batch, now ack.Instant) {
 	}
 	s.tries++
 	s.askedAt, s.askAt = now, now.Add(wait)
+}
+
+// packRecall adds the answer to who says that a peer which was given up is there
+// again: one for each hello, for there is nothing that we would ask for. Guarded by
+// mu.
+func (c *Conn) packRecall(b *batch, now ack.Instant) (more bool) {
+	s := &c.session
+	if !s.recall {
+		return false
+	}
+	if b.full() {
+		return true
+	}
+	s.recall = false
+	c.sendHello(b, now, frame.Hello{Life: s.next, Peer: s.asked})
+	return false
 }
 
 func (c *Conn) sendHello(b *batch, now ack.Instant, hello frame.Hello) {
@@ -139,13 +156,19 @@ func (c *Conn) introduced(now ack.Instant, f *frame.Frame, h frame.Hello, fin *f
 		why = RefusedForeign
 	case c.err != nil && h.Life == s.theirs:
 		why = RefusedDown
-	case c.err != nil:
+	case c.err != nil && s.next != 0 && h.Peer == s.next:
 		// Nothing is pending, and the peer began anew: so do we.
-		before := s.theirs != 0
+		next, before := s.next, s.theirs != 0
 		c.revive(now)
+		c.beginLife(now, next)
 		s.before = before
-		c.rx.clear()
-		s.ask(now, h.Life)
+		event = c.believe(now, f, h.Life)
+	case c.err != nil:
+		// Or somebody says so in its name, who does not hear the answer.
+		if s.next == 0 {
+			s.next = c.ep.cfg.lifeBut(s.mine)
+		}
+		s.asked, s.recall = h.Life, true
 	case s.theirs == 0 && (h.Peer == s.mine || c.becomes(now, h)):
 		event = c.believe(now, f, h.Life)
 	case s.theirs == 0:
