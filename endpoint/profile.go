@@ -56,6 +56,10 @@ type Profile struct {
 	// What we receive.
 	Session          bool          // the peer introduces each of its lives
 	History          int           // duplicate window
+	Behind           int           // ids before the newest one that may still be sent again; 0: all of the history (D1-6)
+	CopyFor          time.Duration // a copy comes this long after the one before it at most, but for outages; 0: unknown (D1-18, V4)
+	LiveHeaders      bool          // a frame that is sent again has the header that its request has by then (V3)
+	KeepsIDs         bool          // a request that is posted again keeps its transaction id (L5)
 	Ahead            int           // ids after the newest one that one frame alone can have; 0: any (D1-6)
 	Tagged           int           // ids of it of which more than that they came is known; 0: all
 	Acks             AckPolicy     // (F13, F14, D2-4)
@@ -93,6 +97,7 @@ func FPGA() Profile {
 		OpenTransactions: 32, FirstFrame: 1, FirstTransaction: 1, Cumulative: true, Probe: true, FreshAlone: true,
 		MinTimeout: 5 * time.Millisecond, PeerAckDelay: 3 * time.Millisecond,
 		History: ack.MaxHistory, Ahead: aheadOfLost, Acks: AckNever, NeverRetransmits: true, OverCounts: true,
+		CopyFor: heldBack, // only the network makes copies
 	}
 }
 
@@ -109,7 +114,9 @@ func OpenCPI(overUDP bool) Profile {
 		Name: "opencpi", Window: etherWindow, Span: 255, MaxFrame: 1488, Chunk: 16, Final: 1, AddressMultiple: 1,
 		OpenTransactions: 256, SlotTable: 256,
 		MinTimeout: 250 * time.Millisecond, PeerAckDelay: 90 * time.Millisecond,
-		History: ack.MaxHistory, Ahead: 256, Acks: AckRepeat, AckEvery: 16, AckDelay: 2 * time.Millisecond, FreshAcks: true,
+		History: ack.MaxHistory, Ahead: 256, Behind: 256, LiveHeaders: true,
+		CopyFor: 2 * time.Second, // ten times its own timeout: all that many are lost on no link that is of use
+		Acks:    AckRepeat, AckEvery: 16, AckDelay: 2 * time.Millisecond, FreshAcks: true,
 	}
 	if overUDP {
 		p.MaxFrame, p.Window = 510, 128
@@ -137,7 +144,7 @@ func Legacy(overUDP bool) Profile {
 	p.NoLength4, p.NoSentinel = true, true
 	p.OpenTransactions, p.SkipBit = 1, 1<<9
 	p.FirstTransaction = 1 // it counts all in one place whatever their id (L2): another one would gain nothing
-	p.Acks, p.SplitAcks, p.FreshAlone = AckOnce, true, true
+	p.Acks, p.SplitAcks, p.FreshAlone, p.KeepsIDs = AckOnce, true, true, true
 	return p
 }
 

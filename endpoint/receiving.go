@@ -1,8 +1,6 @@
 package endpoint
 
 import (
-	"time"
-
 	"github.com/dgrdma/dgrdma/ack"
 	"github.com/dgrdma/dgrdma/frame"
 )
@@ -28,7 +26,9 @@ type receiving struct {
 	lastAt   ack.Instant // when the last frame came
 	touched  bool        // in the endpoint's list for this batch
 	resent   bool        // the peer has sent something again
-	arrivals []arrival   // by id, where copies must be told from retransmissions
+	arrivals arrivals    // where copies must be told from retransmissions, or from a new life
+	accepted bool        // something was, since the last reset
+	freshAt  ack.Instant // when something new came last
 }
 
 func (r *receiving) init(c *Conn) {
@@ -53,7 +53,8 @@ func (r *receiving) clear() {
 	r.release()
 	r.acks = r.acks[:0]
 	r.life, r.paired = 0, false
-	r.placed, r.heard, r.suspect, r.resent = false, false, false, false
+	r.placed, r.heard, r.suspect, r.resent, r.accepted = false, false, false, false, false
+	clear(r.arrivals)
 }
 
 // release gives back what is kept for incomplete transactions.
@@ -87,15 +88,6 @@ func (r *receiving) begin(life, mine uint32, at ack.Wide) {
 	r.closed.begin(life)
 }
 
-// tagOf names a frame by its first message: a retransmission has the same tag,
-// another frame under the same id almost never, not even if a peer that starts
-// again with the same ids sends the like to other places.
-func tagOf(m *frame.Message) uint16 {
-	h := (m.Txn ^ uint32(m.Index)<<16) * 0x9E3779B1
-	h = (h ^ m.Addr ^ m.CompletionAddr<<1 ^ m.CompletionValue<<7) * 0x9E3779B1
-	return uint16(h >> 16)
-}
-
 // receive acts on a frame of this peer.
 func (c *Conn) receive(now ack.Instant, f *frame.Frame) Reason {
 	r := &c.rx
@@ -126,32 +118,29 @@ func (c *Conn) receive(now ack.Instant, f *frame.Frame) Reason {
 		return c.drop(RefusedDown)
 	}
 	tag := tagOf(first)
-	switch r.recv.Check(f.Seq) {
-	case ack.Duplicate:
-		if r.recv.Carried(f.Seq, tag) {
-			return c.again(now, f)
-		}
-		if c.profile.Session && !r.recv.Tagged(f.Seq) && c.applied(*cur) {
-			// Too far back to be sure that this is not another one with the same
-			// id, whose acknowledgements may be old. But that one came, too.
-			r.counters.Duplicates++
-			r.recv.Again(f.Seq)
-			return RefusedNone
-		}
-		if !c.profile.Session {
-			// Another frame under a known id: the peer began anew. To
-			// acknowledge it would lose it silently (DGRDMA-041).
-			return c.suspectRestart(f, first)
-		}
-	case ack.Old:
-		if !c.profile.Session {
-			return c.suspectRestart(f, first)
-		}
-	case ack.Far:
+	verdict := r.recv.Check(f.Seq)
+	switch {
+	case verdict == ack.Far:
 		// Not acknowledged either: if it is true, it comes again, or the next one
 		// is believed.
 		r.recv.Sight(f.Seq)
 		return c.refused(RefusedForeign, first.Txn, nil)
+	case !c.profile.Session:
+		switch c.kin(now, verdict, f.Seq, tag, first) {
+		case sameAgain:
+			return c.again(now, f, first.Txn)
+		case foreign:
+			return c.suspectRestart(now, f, first)
+		}
+	case verdict != ack.Duplicate:
+	case r.recv.Carried(f.Seq, tag):
+		return c.again(now, f, first.Txn)
+	case !r.recv.Tagged(f.Seq) && c.applied(*cur):
+		// Too far back to be sure that this is not another one with the same
+		// id, whose acknowledgements may be old. But that one came, too.
+		r.counters.Duplicates++
+		r.recv.Again(f.Seq)
+		return RefusedNone
 	}
 	if why, txn, err := c.admit(cur); why != RefusedNone {
 		if why == RefusedStale || why == RefusedForeign {
@@ -164,9 +153,10 @@ func (c *Conn) receive(now ack.Instant, f *frame.Frame) Reason {
 	c.acksOf(f)
 	c.place(f.Seq)
 	r.recv.Accept(f.Seq, tag)
-	if c.profile.Acks == AckIfResent {
-		r.arrived(now, f.Seq)
+	if c.profile.remembers() {
+		r.arrivals.note(now, f.Seq, first.Txn)
 	}
+	r.accepted, r.freshAt = true, now
 	c.heard()
 	return RefusedNone
 }
@@ -197,17 +187,6 @@ func (c *Conn) heard() {
 	}
 }
 
-// suspectRestart refuses a frame that its peer cannot have sent in the life we
-// know. Peers without introduction are taken back by Reset only: their ids say
-// too little.
-func (c *Conn) suspectRestart(f *frame.Frame, m *frame.Message) Reason {
-	if first := int(f.Seq); !c.rx.suspect && first >= 1 && first <= c.profile.Window {
-		c.rx.suspect = true
-		c.ep.event(Event{Kind: PeerRestarted, Conn: c, Peer: c.Name(), Reason: RefusedForeign, Txn: m.Txn})
-	}
-	return c.refused(RefusedForeign, m.Txn, nil)
-}
-
 // alone acts on a frame without messages. Whatever its id, it is never
 // acknowledged (DGRDMA-024): that would not end.
 func (c *Conn) alone(now ack.Instant, f *frame.Frame) Reason {
@@ -223,48 +202,27 @@ func (c *Conn) alone(now ack.Instant, f *frame.Frame) Reason {
 	}
 	c.acksOf(f)
 	r.recv.AckOnly(r.recv.Wide(f.Seq))
+	r.freshAt = now
 	c.heard()
 	return RefusedNone
 }
 
 // again acts on a frame that was applied before: its acknowledgement may be
 // lost, and its own acknowledgements count (DGRDMA-028, DGRDMA-032).
-func (c *Conn) again(now ack.Instant, f *frame.Frame) Reason {
+func (c *Conn) again(now ack.Instant, f *frame.Frame, txn uint32) Reason {
 	r := &c.rx
+	before, known := r.arrivals.last(f.Seq)
+	if c.profile.remembers() {
+		r.arrivals.note(now, f.Seq, txn)
+	}
 	r.counters.Duplicates++
 	c.acksOf(f)
-	if c.profile.Acks == AckIfResent && !r.waited(now, f.Seq) {
+	if c.profile.Acks == AckIfResent && known && now.Sub(before.at) < copyDelay {
 		return RefusedNone
 	}
 	r.resent = true
 	r.recv.Again(f.Seq)
 	return RefusedNone
-}
-
-// copyDelay is how long after a frame its copy is a retransmission, and not the
-// network's doing, for peers that a second acknowledgement harms (quirk D2-4).
-const copyDelay = ack.Instant(100 * time.Millisecond)
-
-// arrival is when a frame was last received.
-type arrival struct {
-	seq frame.Seq
-	at  ack.Instant
-}
-
-// arrived notes when a frame came.
-func (r *receiving) arrived(now ack.Instant, q frame.Seq) {
-	if r.arrivals == nil {
-		r.arrivals = make([]arrival, 256) // more than such a peer keeps ids for
-	}
-	r.arrivals[int(q)%len(r.arrivals)] = arrival{q, now}
-}
-
-// waited reports whether a frame came long enough after the one before it under
-// the same id, and notes that it came.
-func (r *receiving) waited(now ack.Instant, q frame.Seq) bool {
-	last := r.arrivals[int(q)%len(r.arrivals)]
-	r.arrived(now, q)
-	return last.seq != q || now-last.at >= copyDelay
 }
 
 // acksOf notes what a frame acknowledges, to be applied at the end of the batch.

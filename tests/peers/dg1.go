@@ -66,6 +66,8 @@ type dg1Sent struct {
 	txn       uint32
 	buf       []byte
 	first, at time.Time
+	request   *Request // what is in buf, as it is by now; nil: as it was sent
+	pieces    [][]byte // data of each message
 }
 
 // NewDG1 starts a driver that sends to the given address.

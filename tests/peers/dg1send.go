@@ -32,6 +32,38 @@ func (d *DG1) NextTransaction() uint32 { return d.cfg.Process.transactions.Add(1
 func (d *DG1) PostAs(txn, flagAddr, flagValue uint32, parts ...Part) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	d.post(txn, flagAddr, flagValue, parts, nil)
+}
+
+// Request is a transfer that the layer above makes once and posts again and
+// again, with other data and another flag. Frames are not copied: one that is
+// sent again has the header and the data that its request has by then (V3).
+type Request struct {
+	FlagAddr, FlagValue uint32
+	Parts               []Part
+	txn                 uint32
+}
+
+// PostRequest sends what the request is now, under the next id, or if the driver
+// is the one before 2021, under the first that the request had (L5).
+func (d *DG1) PostRequest(r *Request) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if r.txn == 0 || !d.cfg.legacy {
+		r.txn = d.cfg.Process.transactions.Add(1)
+	}
+	d.post(r.txn, r.FlagAddr, r.FlagValue, r.Parts, r)
+}
+
+// Fill changes a request and its data, as the layer above does before it posts it
+// again.
+func (d *DG1) Fill(r *Request, change func()) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	change()
+}
+
+func (d *DG1) post(txn, flagAddr, flagValue uint32, parts []Part, r *Request) {
 	var pieces []Part
 	for _, p := range parts {
 		for len(p.Data) > 0 {
@@ -48,14 +80,17 @@ func (d *DG1) PostAs(txn, flagAddr, flagValue uint32, parts ...Part) {
 		pieces = []Part{{}}
 	}
 	var out body
+	var data [][]byte
 	for i, p := range pieces {
 		if out.n > 0 && out.room(d.limit()) < len(p.Data)+frame.PadLen(len(p.Data)) {
-			d.frame(txn, &out)
+			d.frame(txn, &out, r, data)
+			data = nil
 		}
 		m.Index, m.Addr = uint16(i+1), p.Addr
 		out.add(m, p.Data, dg1Junk)
+		data = append(data, p.Data)
 	}
-	d.frame(txn, &out)
+	d.frame(txn, &out, r, data)
 }
 
 // limit is what messages may take of a frame.
@@ -107,7 +142,7 @@ func (d *DG1) Waits(txn uint32) bool {
 
 // frame sends what is collected. The last message is padded as well, with
 // whatever lies behind the data (D1-15).
-func (d *DG1) frame(txn uint32, out *body) {
+func (d *DG1) frame(txn uint32, out *body, r *Request, data [][]byte) {
 	for len(out.bytes)%8 != 0 {
 		out.bytes = append(out.bytes, dg1Junk)
 	}
@@ -117,7 +152,7 @@ func (d *DG1) frame(txn uint32, out *body) {
 		return
 	}
 	now := time.Now()
-	*s = dg1Sent{busy: true, seq: d.next, txn: txn, first: now, at: now}
+	*s = dg1Sent{busy: true, seq: d.next, txn: txn, first: now, at: now, request: r, pieces: data}
 	s.buf = make([]byte, frame.HeaderSize, frame.HeaderSize+len(out.bytes))
 	h := frame.Header{Dst: d.cfg.Remote, Src: d.cfg.Local, Seq: d.next, Flags: 1}
 	h.AckStart, h.AckCount = d.takeRun()
@@ -150,6 +185,22 @@ func (d *DG1) takeRun() (start frame.Seq, count uint8) {
 	return start, uint8(n)
 }
 
+// refresh makes a frame say what its request says by now.
+func (s *dg1Sent) refresh() {
+	if s.request == nil {
+		return
+	}
+	for i, at := 0, frame.HeaderSize; i < len(s.pieces); i++ {
+		le := binary.LittleEndian
+		le.PutUint32(s.buf[at:], s.request.txn)
+		le.PutUint32(s.buf[at+4:], s.request.FlagAddr)
+		le.PutUint32(s.buf[at+8:], s.request.FlagValue)
+		at += frame.MessageHeaderSize
+		n := copy(s.buf[at:], s.pieces[i])
+		at += n + frame.PadLen(n)
+	}
+}
+
 func (d *DG1) poll() {
 	now := time.Now()
 	for i := range d.tx {
@@ -162,6 +213,7 @@ func (d *DG1) poll() {
 			frame.PutAck(s.buf, start, count)
 		}
 		s.at = now
+		s.refresh()
 		d.counters.Resent++
 		d.transmit(s.buf)
 	}
