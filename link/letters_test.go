@@ -86,6 +86,9 @@ func TestLettersAtWrongMoments(t *testing.T) {
 				s.letter(letter{kind: letterOpen, directions: d, from: 10 + uint32(d), attempt: 10 + uint64(d), name: "port", back: buffers(1, 1)})
 			}
 		}, false},
+		{"a link without a number", func(s *stranger, _, _ *Link) {
+			s.letter(letter{kind: letterOpen, directions: toListener, attempt: 10, name: "port"})
+		}, false},
 		{"more than there is memory", func(s *stranger, _, _ *Link) {
 			for i, h := range []half{{Buffers: 1<<32 - 1, Size: 1<<32 - 1}, {Buffers: mostBuffers, Size: mostSize}} {
 				s.letter(letter{kind: letterOpen, directions: toListener, from: 10 + uint32(i), attempt: 10 + uint64(i), name: "open", out: h})
@@ -185,6 +188,10 @@ func TestAnswersThatAreNone(t *testing.T) {
 		s.letter(wrong)
 		wrong = letter{kind: letterRefuse, to: open.from, attempt: open.attempt + 1, text: "no"}
 		s.letter(wrong)
+		var b [boxSize]byte
+		k := wrong.put(b[:])
+		b[2] = letterVersion + 1 // the same in words that we do not know
+		s.frame(s.write(letterBox, b[:k], letterBell, uint32(k)))
 		liar.letter(letter{kind: letterRefuse, to: open.from, attempt: open.attempt, text: "no"})
 		liar.letter(letter{kind: letterClose, to: open.from, attempt: open.attempt})
 		if len(dialed) > 0 {
