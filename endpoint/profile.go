@@ -71,10 +71,10 @@ type Profile struct {
 	OverCounts       bool          // may announce one message too many (F16)
 }
 
-// aheadOfLost is Ahead for peers that never send again what is refused: they bridge a
-// gap of a few MB at once, and one forged frame leaves the window at the ids that
-// they go on with. Arbitrary, within that.
-const aheadOfLost = ack.MaxHistory / 4
+// farAhead is Ahead where much may be lost at once, and for peers that never send
+// again what is refused: they bridge a gap of a few MB, and one forged frame leaves
+// the window at the ids that they go on with. Arbitrary, within that.
+const farAhead = ack.MaxHistory / 4
 
 // lastFirst is the highest first id for peers without introduction: behind it
 // comes a multiple of 256 before id 0, which is otherwise taken for a copy by a
@@ -86,7 +86,7 @@ func Native() Profile {
 	return Profile{
 		Name: "native", Window: 1024, Span: ack.MaxHistory - 1, Chunk: 8, Final: 1, AddressMultiple: 1,
 		OpenTransactions: closedTransactions / 2, MinTimeout: 5 * time.Millisecond, PeerAckDelay: 2 * time.Millisecond,
-		Session: true, History: ack.MaxHistory, Tagged: 1024, Acks: AckRepeat, AckEvery: 2, AckDelay: 2 * time.Millisecond,
+		Session: true, History: ack.MaxHistory, Tagged: 1024, Ahead: farAhead, Acks: AckRepeat, AckEvery: 2, AckDelay: 2 * time.Millisecond,
 	}
 }
 
@@ -96,7 +96,7 @@ func FPGA() Profile {
 		Name: "fpga", Window: 32, Span: 128, Chunk: 16, Final: 4, AddressMultiple: 16, NoSentinel: true,
 		OpenTransactions: 32, FirstFrame: 1, FirstTransaction: 1, Cumulative: true, Probe: true, FreshAlone: true,
 		MinTimeout: 5 * time.Millisecond, PeerAckDelay: 3 * time.Millisecond,
-		History: ack.MaxHistory, Ahead: aheadOfLost, Acks: AckNever, NeverRetransmits: true, OverCounts: true,
+		History: ack.MaxHistory, Ahead: farAhead, Acks: AckNever, NeverRetransmits: true, OverCounts: true,
 		CopyFor: heldBack, // only the network makes copies
 	}
 }
@@ -132,7 +132,7 @@ func OpenCPI2() Profile {
 		Name: "opencpi2", Window: 128, Span: 255, Chunk: 16, Final: 1, AddressMultiple: 1,
 		OpenTransactions: 256, OwnDestination: true, NoAcks: true, NoHalfSentinel: true, FreshAlone: true,
 		MinTimeout: 250 * time.Millisecond,
-		History:    ack.MaxHistory, Ahead: aheadOfLost, Acks: AckIfResent, AckEvery: 16, AckDelay: 2 * time.Millisecond, NeverRetransmits: true,
+		History:    ack.MaxHistory, Ahead: farAhead, Acks: AckIfResent, AckEvery: 16, AckDelay: 2 * time.Millisecond, NeverRetransmits: true,
 	}
 }
 

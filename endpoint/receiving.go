@@ -29,6 +29,7 @@ type receiving struct {
 	arrivals arrivals    // where copies must be told from retransmissions, or from a new life
 	accepted bool        // something was, since the last reset
 	freshAt  ack.Instant // when something new came last
+	doubted  doubt
 }
 
 func (r *receiving) init(c *Conn) {
@@ -55,6 +56,7 @@ func (r *receiving) clear() {
 	r.life, r.paired = 0, false
 	r.placed, r.heard, r.suspect, r.resent, r.accepted = false, false, false, false, false
 	clear(r.arrivals)
+	r.doubted = doubt{}
 }
 
 // release gives back what is kept for incomplete transactions.
@@ -141,6 +143,10 @@ func (c *Conn) receive(now ack.Instant, f *frame.Frame) Reason {
 		r.counters.Duplicates++
 		r.recv.Again(f.Seq)
 		return RefusedNone
+	}
+	if c.profile.Session && (verdict == ack.Duplicate || verdict == ack.Old) && !r.doubted.believes(now, f.Seq, tag) {
+		c.missed(now)
+		return c.drop(RefusedForeign)
 	}
 	if why, txn, err := c.admit(cur); why != RefusedNone {
 		if why == RefusedStale || why == RefusedForeign {
