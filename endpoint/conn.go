@@ -234,7 +234,7 @@ func (c *Conn) forfeit(fin *finished, err error) {
 			c.discard(&c.out[i])
 		}
 	}
-	c.blocked, c.probe = false, false
+	c.probe = false // blocked was for what is in flight, and holds only while something is
 	c.roomMade()
 }
 

@@ -7,6 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/dgrdma/dgrdma/ack"
+	"github.com/dgrdma/dgrdma/frame"
 	"github.com/dgrdma/dgrdma/transport/simnet"
 )
 
@@ -39,4 +41,121 @@ func TestWriteOfPastContext(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestWithdrawalMakesRoom: what is taken back makes room for who waits in the queue,
+// and is not waited for by Shutdown.
+func TestWithdrawalMakesRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPair(t, pairConfig{a: Config{Queue: 1}, link: simnet.Link{Down: true}})
+		defer p.close()
+		within := func(d time.Duration) chan error {
+			answer := make(chan error, 1)
+			go func() {
+				ctx, cancel := context.WithTimeout(context.Background(), d)
+				defer cancel()
+				answer <- p.toB.Write(ctx, write(64, nil, 0, uint32(d/time.Second)))
+			}()
+			synctest.Wait()
+			return answer
+		}
+		first := within(time.Second)
+		second := within(5 * time.Second)
+		if err := <-first; !errors.Is(err, context.DeadlineExceeded) {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if got := p.toB.Stats().Queued; got != 1 {
+			t.Errorf("%d transactions queued where one waited for room that was made", got)
+		}
+		began := time.Now()
+		if err := p.a.Shutdown(context.Background()); err != nil {
+			t.Error(err)
+		}
+		if err := <-second; !errors.Is(err, context.DeadlineExceeded) || time.Since(began) > 5*time.Second {
+			t.Errorf("%v; Shutdown returned after %v", err, time.Since(began))
+		}
+	})
+}
+
+// TestPostAfterWithdrawal: a transaction is withdrawn that waited for another one to
+// be done. What is posted after that is sent, though nothing in flight will bring it
+// to mind.
+func TestPostAfterWithdrawal(t *testing.T) {
+	withStranger(t, Config{}, Legacy(false), func(t *testing.T, _ *Endpoint, c *Conn, s *stranger) {
+		post := func() frame.Seq {
+			t.Helper()
+			if err := c.Post(write(64, pattern(1, 8), 0, 1)); err != nil {
+				t.Fatal(err)
+			}
+			sent := s.recv(time.Millisecond)
+			if len(sent) != 1 {
+				t.Fatalf("%d frames left, want 1", len(sent))
+			}
+			return sent[0].Seq
+		}
+		id := post() // one at a time
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Millisecond)
+		defer cancel()
+		if err := c.Write(ctx, write(64, pattern(2, 8), 0, 2)); !errors.Is(err, context.DeadlineExceeded) {
+			t.Fatal(err)
+		}
+		b := s.encode(1)
+		frame.PutAck(b, id, 1)
+		s.raw(b)
+		s.recv(10 * time.Millisecond)
+		post()
+	})
+}
+
+// shut is a controller that can be shut, and counts how often it is asked.
+type shut struct {
+	ack.FixedWindow
+	window int
+	asked  int
+}
+
+func (c *shut) Window() int {
+	if c.asked++; c.asked > 1000 {
+		return 1 << 20 // or time would stand still
+	}
+	return c.window
+}
+
+// TestCoalescingSenderThatIsBlocked: a sender with frames to repeat, stopped by the
+// controller, and with a transaction that waited for company, sleeps.
+func TestCoalescingSenderThatIsBlocked(t *testing.T) {
+	ctl := &shut{window: 1 << 20}
+	cfg := Config{Coalesce: 5 * time.Millisecond, NewController: func(int) ack.Controller { return ctl }}
+	withStranger(t, cfg, Native(), func(t *testing.T, _ *Endpoint, c *Conn, s *stranger) {
+		c.size.Store(1 << 16)
+		if err := c.Post(write(64, pattern(1, 8000), 0, 1)); err != nil {
+			t.Fatal(err)
+		}
+		sent := s.recv(time.Millisecond)
+		if len(sent) != 6 {
+			t.Fatalf("%d frames, want 6", len(sent))
+		}
+		c.mu.Lock()
+		first := c.sender.NextWide() - 6
+		c.mu.Unlock()
+		ctl.window = 1
+		for i := range ack.Wide(4) {
+			s.alone(stamp(s.theirs, 2+i, first+1+i), 1) // the first is lost, the last on its way
+		}
+		s.recv(0)
+		if err := c.Post(write(64, pattern(1, 8), 0, 2)); err != nil {
+			t.Fatal(err)
+		}
+		if st := c.Stats(); st.Lost == 0 || st.InFlight < 2 {
+			t.Fatalf("%d frames lost, %d in flight", st.Lost, st.InFlight)
+		}
+		synctest.Wait()
+		ctl.asked = 0
+		time.Sleep(2 * cfg.Coalesce)
+		synctest.Wait()
+		if ctl.asked > 20 {
+			t.Errorf("looked whether something can be sent %d times in 10 ms", ctl.asked)
+		}
+	})
 }
