@@ -61,6 +61,7 @@ var (
 	ErrInUse         = endpoint.ErrInUse
 	ErrPeerDown      = endpoint.ErrPeerDown
 	ErrPeerRestarted = endpoint.ErrPeerRestarted
+	ErrStaleCard     = endpoint.ErrStaleCard
 	ErrReset         = endpoint.ErrReset
 	ErrPeerExists    = endpoint.ErrPeerExists
 	ErrTooManyPeers  = endpoint.ErrTooManyPeers

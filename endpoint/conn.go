@@ -57,6 +57,7 @@ type Conn struct {
 	holding  ack.Instant
 	rested   ack.Instant // when the last thing posted was done
 	session  session
+	proof    proof
 	reached  ack.Wide    // newest id heard from the peer
 	counters Counters    // of the sending half
 	received Counters    // of the receiving half, as of its last batch
@@ -135,6 +136,7 @@ func (c *Conn) start(now ack.Instant) {
 
 func (c *Conn) startSender(now ack.Instant, first ack.Wide) {
 	p := &c.profile
+	c.proof = proof{from: first.Seq(), given: !p.Cumulative || p.FirstFrame == 0}
 	c.sender.Init(now, ack.SenderConfig{
 		First: first, Window: p.Window, Span: p.Span,
 		MinRTO: p.MinTimeout, MaxRTO: min(time.Second, c.ep.cfg.GiveUp/10), AckDelay: p.PeerAckDelay,

@@ -26,6 +26,7 @@ var (
 	ErrInUse               = errors.New("dgrdma: transaction is posted already and not done yet")
 	ErrPeerDown            = errors.New("dgrdma: peer does not answer any more")
 	ErrPeerRestarted       = errors.New("dgrdma: peer restarted; whether the transaction was applied is unknown")
+	ErrStaleCard           = errors.New("dgrdma: the card goes on from an earlier connection; disable and enable it through its control plane, then begin anew")
 	ErrReset               = errors.New("dgrdma: connection was reset")
 	ErrPeerExists          = errors.New("dgrdma: a peer with this id and address is connected already")
 	ErrTooManyPeers        = errors.New("dgrdma: no room for another peer")

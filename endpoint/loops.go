@@ -317,6 +317,9 @@ func (c *Conn) endBatch(now ack.Instant, fin *finished) (work bool) {
 	if c.err == nil {
 		e := c.ep
 		before := c.posted.n
+		if !c.proof.given && !c.proof.look(now, r.acks, c.sender.InFlight() > 0) {
+			r.acks = r.acks[:0]
+		}
 		for _, run := range r.acks {
 			acked, ok := c.sender.AppendAcked(e.scratch[:0], now, run)
 			if !ok {

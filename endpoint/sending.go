@@ -114,7 +114,7 @@ func (c *Conn) packNew(b *batch, now ack.Instant) bool {
 	case ack.Paced:
 		return false
 	}
-	if !t.begun && !c.mayOpen() {
+	if !t.begun && !c.mayOpen() || c.unproven() {
 		c.blocked = true
 		return false
 	}
@@ -267,6 +267,9 @@ func (c *Conn) arm(now ack.Instant) {
 			at = min(at, next)
 		}
 	}
+	if t, ok := c.proof.deadline(); ok {
+		at = min(at, t)
+	}
 	if c.resting() {
 		at = min(at, c.rested.Add(restAfter))
 	}
@@ -291,9 +294,16 @@ func (c *Conn) overdue(now ack.Instant, fin *finished) (why error) {
 	if c.err == nil {
 		switch c.sender.Expire(now) {
 		case ack.Dead:
-			why = c.peerError("waiting for acknowledgements", ErrPeerDown)
+			op := "waiting for acknowledgements"
+			if !c.proof.given {
+				op = "waiting for its first acknowledgement (a card has to be disabled and enabled through its control plane before)"
+			}
+			why = c.peerError(op, ErrPeerDown)
 		case ack.Probe:
 			c.probe = c.profile.Probe
+		}
+		if at, doubted := c.proof.deadline(); doubted && now >= at && c.unproven() {
+			why = c.peerError("reading its first acknowledgement", ErrStaleCard)
 		}
 		s := &c.session
 		if c.profile.Session && s.theirs == 0 && c.posted.n > 0 && now.Sub(s.since) >= c.ep.cfg.GiveUp {

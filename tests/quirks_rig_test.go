@@ -213,6 +213,14 @@ func (r *rig) send(n, size int) {
 	}
 }
 
+// heard has the card acknowledge a first frame before anything can be lost:
+// without that, it cannot be told from one that is stale (observation V2).
+func (r *rig) heard() {
+	r.t.Helper()
+	r.calm()
+	r.send(1, 64)
+}
+
 // completed checks that the peer completed every transaction once. inOrder:
 // in the order in which they were posted.
 func (r *rig) completed(inOrder bool) {
