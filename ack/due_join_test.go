@@ -103,3 +103,17 @@ func TestDueRandom(t *testing.T) {
 		}
 	}
 }
+
+// A run that waits stands for all that relied on it: one that repeats only the
+// first of these does not replace it.
+func TestDueJoinedStays(t *testing.T) {
+	dueTests(t, ReceiverConfig{History: 1024, Repeat: true}, 100, func(d *dueTest) {
+		d.acceptRun(1, 700)
+		d.r.DropDue()
+		for _, p := range []int{400, 600, 200} {
+			d.r.Again(d.id(p))
+			d.d.Take(d.now, &d.r)
+		}
+		d.wantRuns(d.run(400, 654), d.run(200, 454))
+	})
+}

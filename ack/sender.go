@@ -127,7 +127,7 @@ func (s *Sender) RTT() *RTT { return &s.rtt }
 // Limit reports whether a new frame of that many bytes may leave now.
 func (s *Sender) Limit(now Instant, bytes int) Limit {
 	switch q, ok := s.free(now); {
-	case s.InFlight() >= s.cfg.Window || s.InFlight() > 0 && (!ok || q.Diff(s.una) >= s.cfg.Span):
+	case s.InFlight() >= s.cfg.Window || s.InFlight() > 0 && q.Diff(s.una) >= s.cfg.Span:
 		return WindowFull
 	case !ok:
 		return Paced

@@ -134,3 +134,20 @@ func TestSenderSlotTableAllPlacesWait(t *testing.T) {
 	}
 	checkSender(t, &tt.s)
 }
+
+// A whole lap of the table may be left out, if it was the last one with messages
+// before the ids wrapped.
+func TestSenderSlotTableWholeLapKnown(t *testing.T) {
+	tt := newTableTest(t, 300)
+	for range 256 {
+		tt.ack(tt.send())
+	}
+	for tt.s.Next() != 300 {
+		if _, ok := tt.s.Alone(tt.now); !ok {
+			t.Fatalf("no id after %d", tt.s.Next())
+		}
+	}
+	if q := tt.send(); q != 556 {
+		t.Errorf("id %d, want 556: those from 300 on are known", q)
+	}
+}
