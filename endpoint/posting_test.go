@@ -3,6 +3,7 @@ package endpoint
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -111,21 +112,22 @@ func TestPostAfterWithdrawal(t *testing.T) {
 // shut is a controller that can be shut, and counts how often it is asked.
 type shut struct {
 	ack.FixedWindow
-	window int
-	asked  int
+	window atomic.Int64
+	asked  atomic.Int64
 }
 
 func (c *shut) Window() int {
-	if c.asked++; c.asked > 1000 {
+	if c.asked.Add(1) > 1000 {
 		return 1 << 20 // or time would stand still
 	}
-	return c.window
+	return int(c.window.Load())
 }
 
 // TestCoalescingSenderThatIsBlocked: a sender with frames to repeat, stopped by the
 // controller, and with a transaction that waited for company, sleeps.
 func TestCoalescingSenderThatIsBlocked(t *testing.T) {
-	ctl := &shut{window: 1 << 20}
+	ctl := &shut{}
+	ctl.window.Store(1 << 20)
 	cfg := Config{Coalesce: 5 * time.Millisecond, NewController: func(int) ack.Controller { return ctl }}
 	withStranger(t, cfg, Native(), func(t *testing.T, _ *Endpoint, c *Conn, s *stranger) {
 		c.size.Store(1 << 16)
@@ -139,7 +141,7 @@ func TestCoalescingSenderThatIsBlocked(t *testing.T) {
 		c.mu.Lock()
 		first := c.sender.NextWide() - 6
 		c.mu.Unlock()
-		ctl.window = 1
+		ctl.window.Store(1)
 		for i := range ack.Wide(4) {
 			s.alone(stamp(s.theirs, 2+i, first+1+i), 1) // the first is lost, the last on its way
 		}
@@ -151,11 +153,11 @@ func TestCoalescingSenderThatIsBlocked(t *testing.T) {
 			t.Fatalf("%d frames lost, %d in flight", st.Lost, st.InFlight)
 		}
 		synctest.Wait()
-		ctl.asked = 0
+		ctl.asked.Store(0)
 		time.Sleep(2 * cfg.Coalesce)
 		synctest.Wait()
-		if ctl.asked > 20 {
-			t.Errorf("looked whether something can be sent %d times in 10 ms", ctl.asked)
+		if n := ctl.asked.Load(); n > 20 {
+			t.Errorf("looked whether something can be sent %d times in 10 ms", n)
 		}
 	})
 }
