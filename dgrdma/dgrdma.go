@@ -65,6 +65,7 @@ var (
 	ErrReset         = endpoint.ErrReset
 	ErrPeerExists    = endpoint.ErrPeerExists
 	ErrTooManyPeers  = endpoint.ErrTooManyPeers
+	ErrCallback      = endpoint.ErrCallback
 )
 
 // Endpoint is a block of memory on a network, and the connections to the peers
