@@ -181,6 +181,8 @@ func (c *Config) controller(p *Profile, mtu int) ack.Controller {
 	switch {
 	case c.NewController != nil:
 		return c.NewController(mtu)
+	case p.Drain > 0:
+		return ack.NewPacer(p.PeerBuffer, p.Drain)
 	case p.Span <= 255:
 		return &ack.FixedWindow{}
 	}

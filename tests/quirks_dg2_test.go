@@ -46,7 +46,7 @@ func TestQuirkD2R2NeverAcknowledges(t *testing.T) {
 		for range 140 {
 			r.send(500, 1450)
 		}
-		if took := time.Since(began); took > time.Second {
+		if took := time.Since(began); took > 4*time.Second {
 			t.Errorf("70000 frames took %v", took)
 		}
 		r.completed(true)

@@ -55,6 +55,7 @@ type Counters struct {
 	AcksIgnored int // DG1, DG2: acknowledgements in copies, never looked at
 	AcksStray   int // DG2: ids that were acknowledged when it did not wait for that
 	AcksLate    int // DG2: acknowledgements of ids below one acknowledged before
+	Overrun     int // DG2: frames for which its socket buffer had no room
 	NotForUs    int // frames that match no connection
 	LongestWait time.Duration
 }

@@ -1,0 +1,51 @@
+package ack
+
+import (
+	"testing"
+	"time"
+)
+
+// TestPacerLeavesRoom: a reader that drains as fast as said, in steps of 2 ms, never
+// has more waiting than the buffer holds, and all of that rate is used.
+func TestPacerLeavesRoom(t *testing.T) {
+	const buffer, drain = 212_992, 50_000_000
+	for _, size := range []int{34, 100, 1500, 4000, 9000} {
+		p := NewPacer(buffer, drain)
+		now, sent, waiting, most := Instant(0), 0, 0, 0
+		step := Instant(2 * time.Millisecond)
+		for now < Instant(time.Second) {
+			at := p.NextSend(now, size)
+			if at > now {
+				if at/step != now/step {
+					waiting = 0 // it ran at least once
+				}
+				now = at
+				continue
+			}
+			p.OnSent(now, size)
+			sent += bufferBytes(size)
+			waiting += bufferBytes(size)
+			most = max(most, waiting)
+		}
+		if most > buffer {
+			t.Errorf("frames of %d bytes: %d waited", size, most)
+		}
+		if sent < drain*95/100 || sent > drain*105/100+buffer/2 {
+			t.Errorf("frames of %d bytes: %d in a second", size, sent)
+		}
+	}
+}
+
+// TestPacerAfterIdle: what was not used is not saved up beyond the buffer.
+func TestPacerAfterIdle(t *testing.T) {
+	p := NewPacer(212_992, 50_000_000)
+	for _, now := range []Instant{0, Instant(time.Hour)} {
+		n := 0
+		for ; p.NextSend(now, 1500) <= now; n++ {
+			p.OnSent(now, 1500)
+		}
+		if n != 46 {
+			t.Errorf("%d frames at once", n)
+		}
+	}
+}
