@@ -1,6 +1,7 @@
 package endpoint
 
 import (
+	"fmt"
 	"math"
 
 	"github.com/dgrdma/dgrdma/ack"
@@ -294,7 +295,7 @@ func (c *Conn) overdue(now ack.Instant, fin *finished) (why error) {
 	if c.err == nil {
 		switch c.sender.Expire(now) {
 		case ack.Dead:
-			op := "waiting for acknowledgements"
+			op := fmt.Sprintf("waiting for acknowledgements of frames of up to %d bytes (a way that carries less needs the option mtu)", c.frameMax)
 			if !c.proof.given {
 				op = "waiting for its first acknowledgement (a card has to be disabled and enabled through its control plane before)"
 			}

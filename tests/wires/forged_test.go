@@ -5,11 +5,13 @@ import (
 	"errors"
 	"net/netip"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/dgrdma/dgrdma/dgrdma"
 	"github.com/dgrdma/dgrdma/tests/netns"
 	"github.com/dgrdma/dgrdma/transport"
 )
@@ -78,6 +80,33 @@ func TestConfiguredPathMTU(t *testing.T) {
 		if err := errors.Join(a.flow(toB, 0, 16, 10_000).send(20), toA.Err()); err != nil {
 			t.Fatal(err)
 		}
+	})
+}
+
+// TestNarrowPath: a link on the way carries less than the interfaces at its ends.
+// Reports of that are not believed; the error says what to do, and that helps.
+func TestNarrowPath(t *testing.T) {
+	eachWire(t, func(t *testing.T, w wire) {
+		pair := netns.NewPair(t, 9000)
+		const slots, size = 16, 64 << 10
+		options := ""
+		if w.datagrams {
+			options = "gso=off" // runs of frames are never too long for a virtual cable
+		}
+		b := open(t, pair[1], with(w.local(1), "accept=any"), 2, slots, size)
+		next := open(t, pair[1], with(w.local(1), "accept=any"), 4, slots, size)
+		pair[1].SetMTU(t, 2000) // longer frames vanish on the cable
+		a := open(t, pair[0], with(w.local(0), "giveup=500ms", options), 1, 1, 8)
+		err := a.flow(a.dial(b.URL()), 0, slots, size).send(4)
+		if !errors.Is(err, dgrdma.ErrPeerDown) || !strings.Contains(err.Error(), "option mtu") {
+			t.Fatalf("error %v", err)
+		}
+		a = open(t, pair[0], with(w.local(0), "mtu=1500", options), 3, 1, 8)
+		f := a.flow(a.dial(next.URL()), 0, slots, size)
+		if err := f.send(40); err != nil {
+			t.Fatal(err)
+		}
+		next.verify(f)
 	})
 }
 
