@@ -42,7 +42,8 @@ type Config struct {
 	// OpenMemory is how many bytes may be kept for incomplete incoming
 	// transactions: for each peer that was connected, and for all peers together
 	// that were learned, which have 2 KiB each beyond it. What would need more is
-	// not acknowledged. 0 means 16 MiB.
+	// not acknowledged. Ids that came out of order take up to 8 KiB of each peer, which
+	// count, and are taken in any case. 0 means 16 MiB.
 	OpenMemory int
 	// AcceptAny learns peers from the frames they send. Off, only connected
 	// peers are heard.
