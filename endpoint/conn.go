@@ -54,6 +54,7 @@ type Conn struct {
 	probe    bool        // a probe is due
 	aloneAt  ack.Instant // when an acknowledgement last left by itself
 	quick    bool        // they do not wait for company: none came
+	mute     bool        // none can leave by itself: the span of ids is used up
 	holding  ack.Instant
 	rested   ack.Instant // when the last thing posted was done
 	session  session

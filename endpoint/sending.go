@@ -73,9 +73,10 @@ func (c *Conn) packLost(b *batch, now ack.Instant) bool {
 	c.sender.Resend(now, q)
 	o := &c.out[int(q)&(len(c.out)-1)]
 	var run ack.Range
-	if c.profile.FreshAcks {
-		// The peer would overlook it in a frame that it knows.
-	} else {
+	if !c.profile.FreshAcks || c.mute {
+		// A peer that overlooks it in a frame that it knows gets it in a new one,
+		// unless we have no id for one. It does not know all of these; and if it is of
+		// our kind, and as mute, this is the only way out (A16).
 		run, _ = c.due.Next()
 	}
 	buf := o.buf()
@@ -218,9 +219,11 @@ func (c *Conn) packAck(b *batch, now ack.Instant) bool {
 		// No id to travel under. It rides on the next frame with messages, or
 		// comes again with the duplicate.
 		c.counters.AcksHeld++
+		c.mute = true
 		c.due.Hold(now.Add(c.profile.AckDelay))
 		return false
 	}
+	c.mute = false
 	run, _ := c.due.Next()
 	buf := b.small()[:b.headroom+frame.HeaderSize]
 	if c.profile.Session {

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/dgrdma/dgrdma/ack"
 	"github.com/dgrdma/dgrdma/endpoint"
 	"github.com/dgrdma/dgrdma/frame"
 	"github.com/dgrdma/dgrdma/transport/simnet"
@@ -162,9 +161,9 @@ func (d propertyDice) span(low, high time.Duration) time.Duration {
 func (p *propertyPlan) profile(from int) endpoint.Profile {
 	switch p.kind {
 	case "opencpi":
-		return endpoint.OpenCPI(p.mtu == 510)
+		return resentRarely(endpoint.OpenCPI(p.mtu == 510))
 	case "opencpi-legacy":
-		return p.oneSided(endpoint.Legacy(p.mtu == 510), from)
+		return resentRarely(endpoint.Legacy(p.mtu == 510))
 	case "opencpi2":
 		// Frames of such a peer carry their sender's id as destination.
 		prof := endpoint.OpenCPI2()
@@ -177,19 +176,16 @@ func (p *propertyPlan) profile(from int) endpoint.Profile {
 			prof.Probe = false // only the card acknowledges frames without messages
 			return prof
 		}
-		return endpoint.Legacy(false)
+		return resentRarely(endpoint.Legacy(false))
 	}
 	return endpoint.Native()
 }
 
-// oneSided makes one side as careless with ids as the real peer is. Two that
-// both spare the other's short history can run out of ids for acknowledgements
-// at the same time, and then wait for each other.
-func (p *propertyPlan) oneSided(prof endpoint.Profile, from int) endpoint.Profile {
-	if from != 0 {
-		prof.Span = ack.MaxHistory - 1
-	}
-	return prof
+// resentRarely is a driver's profile for one of ours in its place: we wait longer
+// each time before we send again, and would look like a new life.
+func resentRarely(p endpoint.Profile) endpoint.Profile {
+	p.CopyFor = 0
+	return p
 }
 
 func (p *propertyPlan) joined(i, j int) bool { return i != j && (!p.star || i == 0 || j == 0) }
