@@ -84,22 +84,28 @@ func (f *flow) err() error {
 	return nil
 }
 
+// meet starts a server, and a stranger that introduced itself if it is of that kind.
+func meet(t *testing.T, k kind) (*server, dgrdma.Peer, *stranger) {
+	t.Helper()
+	srv := startServer(t)
+	peer, err := dgrdma.ParsePeer(srv.state().URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newStranger(t, peer.Addr.AddrPort(), *seed)
+	if k.proven {
+		s.introduce(t, strangerID)
+	}
+	return srv, peer, s
+}
+
 // TestStrangersCostLittle: whatever a stranger sends, to refuse or to answer it costs
 // little more than to receive it (attacks A4 and A5, SECURITY.md).
 func TestStrangersCostLittle(t *testing.T) {
 	t.Logf("-seed %d", *seed)
 	for _, k := range kinds {
 		t.Run(k.name, func(t *testing.T) {
-			srv := startServer(t)
-			begun := srv.state()
-			peer, err := dgrdma.ParsePeer(begun.URL)
-			if err != nil {
-				t.Fatal(err)
-			}
-			s := newStranger(t, peer.Addr.AddrPort(), *seed)
-			if k.proven {
-				s.introduce(t, strangerID)
-			}
+			srv, _, s := meet(t, k)
 			stop := make(chan struct{})
 			time.AfterFunc(time.Duration(*seconds*float64(time.Second)), func() { close(stop) })
 			before := srv.state().CPU
@@ -121,12 +127,7 @@ func TestFloods(t *testing.T) {
 	t.Logf("-seed %d", *seed)
 	for _, k := range kinds {
 		t.Run(k.name, func(t *testing.T) {
-			srv := startServer(t)
-			begun := srv.state()
-			peer, err := dgrdma.ParsePeer(begun.URL)
-			if err != nil {
-				t.Fatal(err)
-			}
+			srv, peer, s := meet(t, k)
 			client, err := dgrdma.Open("udp:127.0.0.1", &dgrdma.Config{ID: healthyID})
 			if err != nil {
 				t.Fatal(err)
@@ -144,10 +145,6 @@ func TestFloods(t *testing.T) {
 			word := &dgrdma.Transaction{CompletionAddr: 60, CompletionValue: 1}
 			if err := witness.Write(t.Context(), word); err != nil {
 				t.Fatal(err)
-			}
-			s := newStranger(t, peer.Addr.AddrPort(), *seed)
-			if k.proven {
-				s.introduce(t, strangerID)
 			}
 			f := &flow{conn: healthy, data: make([]byte, flowSize)}
 			f.begin()
