@@ -15,7 +15,7 @@ type written struct {
 	Times        uint64  `json:"times"`
 	Transactions uint64  `json:"transactions"`
 	Bytes        uint64  `json:"bytes"`
-	Acknowledged bool    `json:"acknowledged"` // false: it was sent, and nobody knows more
+	Acknowledged bool    `json:"acknowledged"` // false: it failed, or it was sent, and nobody knows more
 	SentAgain    uint64  `json:"frames_sent_again"`
 	Seconds      float64 `json:"seconds"`
 	FlagAddr     *uint32 `json:"flag_addr,omitempty"`
@@ -42,7 +42,10 @@ func (r *written) print(w io.Writer, asJSON bool) error {
 		return json.NewEncoder(w).Encode(r)
 	}
 	how := fmt.Sprintf("acknowledged by %s, %d frames sent again", r.peer, r.SentAgain)
-	if !r.Acknowledged {
+	switch {
+	case !r.Acknowledged && r.Error != "":
+		how = fmt.Sprintf("to %s, then it failed; %d frames sent again", r.peer, r.SentAgain)
+	case !r.Acknowledged:
 		how = fmt.Sprintf("sent to %s, which never acknowledges: whether it arrived is not known", r.peer)
 	}
 	flag := ""

@@ -53,7 +53,7 @@ func write(ctx context.Context, o *writeOptions, std *stdio) error {
 	r := w.result(time.Since(began))
 	r.To, r.From = o.to, own.URL()
 	if err = w.explained(ctx, err, own.URL()); err != nil {
-		r.Error = err.Error()
+		r.Error, r.Acknowledged = err.Error(), false
 	}
 	return errors.Join(err, r.print(std.out, o.json))
 }

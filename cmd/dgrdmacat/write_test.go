@@ -376,7 +376,7 @@ func TestWriteSaysWhoDoesNotAnswer(t *testing.T) {
 	nobody := localString(freeUDP(t), 4096, 2) + "?giveup=200ms"
 	code, out, stderr := runFor(t, t.Context(), "write", "--to", nobody, "--addr", "0", "--text", "x")
 	if code != exitError || !strings.Contains(stderr, "peer 2 at 127.0.0.1") || !strings.Contains(stderr, "does not answer any more") ||
-		!strings.Contains(stderr, "nothing was ever heard of it") || !strings.HasPrefix(out, "0 bytes in 0 transactions") {
+		!strings.Contains(stderr, "nothing was ever heard of it") || !strings.HasPrefix(out, "0 bytes in 0 transactions") || strings.Contains(out, "acknowledged") {
 		t.Errorf("code %d: %s%s", code, out, stderr)
 	}
 	// One that has less memory than its string says.
@@ -387,7 +387,7 @@ func TestWriteSaysWhoDoesNotAnswer(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &got); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	if code != exitError || !strings.Contains(stderr, "it is there, but does not acknowledge this") || !strings.Contains(stderr, got.Error) || got.Error == "" || got.Bytes != 0 {
+	if code != exitError || !strings.Contains(stderr, "it is there, but does not acknowledge this") || !strings.Contains(stderr, got.Error) || got.Error == "" || got.Bytes != 0 || got.Acknowledged {
 		t.Errorf("code %d: %s%s", code, out, stderr)
 	}
 }
@@ -401,13 +401,17 @@ func TestWriteIsInterrupted(t *testing.T) {
 		count  string
 		code   int
 		stderr string
-	}{{"0", exitOK, ""}, {"1000000", exitError, "dgrdmacat write: interrupted after "}} {
+		says   string
+	}{
+		{"0", exitOK, "", "acknowledged by peer"},
+		{"1000000", exitError, "dgrdmacat write: interrupted after ", ", then it failed"},
+	} {
 		p := asProcess(t, "write", "--to", e.URL(), "--flag-addr", "8", "--flag-value", "1", "--count", c.count, "--interval", "1ms").start()
 		if err := memory.WaitFor(t.Context(), 8, 1); err != nil {
 			t.Fatal(err)
 		}
 		p.Process.Signal(syscall.SIGINT)
-		if code := p.code(); code != c.code || !strings.HasPrefix(p.err.String(), c.stderr) || !strings.Contains(p.out.String(), "acknowledged by peer") {
+		if code := p.code(); code != c.code || !strings.HasPrefix(p.err.String(), c.stderr) || !strings.Contains(p.out.String(), c.says) {
 			t.Errorf("count %s: code %d: %s%s", c.count, code, &p.out, &p.err)
 		}
 		memory.Store32(8, 0)
