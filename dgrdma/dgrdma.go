@@ -37,6 +37,7 @@ const (
 	PeerDown        = endpoint.PeerDown
 	FrameRefused    = endpoint.FrameRefused
 	TransactionLost = endpoint.TransactionLost
+	FramesMissed    = endpoint.FramesMissed
 )
 
 // When goroutines that wait do the endpoint's work meanwhile.

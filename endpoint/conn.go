@@ -59,6 +59,7 @@ type Conn struct {
 	rested   ack.Instant // when the last thing posted was done
 	session  session
 	proof    proof
+	gap      gap
 	reached  ack.Wide    // newest id heard from the peer
 	counters Counters    // of the sending half
 	received Counters    // of the receiving half, as of its last batch

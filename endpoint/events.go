@@ -24,9 +24,10 @@ const (
 	PeerDown                             // the peer was given up; what was pending to it failed
 	FrameRefused                         // a frame was not applied: see Reason
 	TransactionLost                      // an incoming transaction will never complete: see Txn
+	FramesMissed                         // of a peer that never sends again frames did not come: see Frames
 )
 
-var eventNames = [...]string{"", "peer up", "peer restarted", "peer down", "frame refused", "transaction lost"}
+var eventNames = [...]string{"", "peer up", "peer restarted", "peer down", "frame refused", "transaction lost", "frames missed"}
 
 func (k EventKind) String() string {
 	if int(k) < len(eventNames) {
@@ -42,6 +43,7 @@ type Event struct {
 	Peer   PeerName
 	Reason Reason
 	Txn    uint32
+	Frames int
 	Err    error
 }
 

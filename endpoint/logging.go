@@ -61,5 +61,5 @@ func (e *Endpoint) event(ev Event) {
 		l.Warn("too many events to log", "endpoint", e.cfg.ID, "left_out", skipped)
 	}
 	l.Log(context.Background(), level, ev.Kind.String(), "endpoint", e.cfg.ID, "peer", ev.Peer.ID,
-		"addr", ev.Peer.Addr.String(), "reason", ev.Reason.String(), "txn", ev.Txn, "err", ev.Err)
+		"addr", ev.Peer.Addr.String(), "reason", ev.Reason.String(), "txn", ev.Txn, "frames", ev.Frames, "err", ev.Err)
 }

@@ -286,6 +286,7 @@ func (e *Endpoint) endBatch(now ack.Instant) {
 		if c.endBatch(now, &fin) {
 			work = true
 		}
+		c.missedFrames(c.rx.gaps.tell())
 	}
 	e.touched = e.touched[:0]
 	if e.strangers != (Counters{}) {
@@ -313,6 +314,9 @@ func (c *Conn) endBatch(now ack.Instant, fin *finished) (work bool) {
 		// Reset came in the middle of the batch.
 		r.acks = r.acks[:0]
 		r.recv.DropDue()
+	}
+	if c.profile.NeverRetransmits {
+		c.countGaps(now)
 	}
 	if c.err == nil {
 		e := c.ep

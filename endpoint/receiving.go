@@ -11,6 +11,7 @@ type receiving struct {
 	late     ack.Lateness
 	open     openTable
 	closed   closedSet
+	gaps     gaps
 	held     holding // for these two
 	life     uint32  // of the peer; 0: not introduced yet
 	mine     uint32  // our life, to which that one speaks
@@ -56,6 +57,7 @@ func (r *receiving) clear() {
 	r.life, r.paired = 0, false
 	r.placed, r.heard, r.suspect, r.resent, r.accepted = false, false, false, false, false
 	clear(r.arrivals)
+	r.gaps = gaps{}
 	r.doubted = doubt{}
 }
 
@@ -134,6 +136,9 @@ func (c *Conn) receive(now ack.Instant, f *frame.Frame) Reason {
 		case foreign:
 			return c.suspectRestart(now, f, first)
 		}
+		if c.profile.NeverRetransmits {
+			r.gaps.came(now, f.Seq)
+		}
 	case verdict != ack.Duplicate:
 	case r.recv.Carried(f.Seq, tag):
 		return c.again(now, f, first.Txn)
@@ -207,6 +212,11 @@ func (c *Conn) alone(now ack.Instant, f *frame.Frame) Reason {
 		return c.stamped(now, f)
 	}
 	c.acksOf(f)
+	if c.profile.NeverRetransmits && r.recv.Check(f.Seq) != ack.Far {
+		if _, missing := r.recv.Missing(f.Seq, f.Seq); missing {
+			r.gaps.came(now, f.Seq)
+		}
+	}
 	r.recv.AckOnly(r.recv.Wide(f.Seq))
 	r.freshAt = now
 	c.heard()

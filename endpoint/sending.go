@@ -271,6 +271,9 @@ func (c *Conn) arm(now ack.Instant) {
 			at = min(at, next)
 		}
 	}
+	if t, ok := c.gap.deadline(); ok {
+		at = min(at, t)
+	}
 	if t, ok := c.proof.deadline(); ok {
 		at = min(at, t)
 	}
@@ -283,6 +286,9 @@ func (c *Conn) arm(now ack.Instant) {
 
 // expire acts on what the passing of time asks for.
 func (c *Conn) expire(now ack.Instant, fin *finished) {
+	if c.profile.NeverRetransmits {
+		c.giveUpMissing(now)
+	}
 	if why := c.overdue(now, fin); why != nil {
 		c.ep.event(Event{Kind: PeerDown, Conn: c, Peer: c.Name(), Err: why})
 	}

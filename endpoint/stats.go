@@ -28,6 +28,7 @@ type Counters struct {
 	AcksReceived     uint64 // frames of ours acknowledged
 	AcksHeld         uint64 // acknowledgements that found no id to travel under
 	OpenEvicted      uint64 // incomplete incoming transactions given up
+	FramesMissed     uint64 // frames that never came, of a peer that never sends again
 	Restarts         uint64 // new lives of the peer
 	WindowFull       uint64 // times the frame window stopped us
 	Congested        uint64 // times the controller did
@@ -67,7 +68,7 @@ func (c *Counters) words() (w [plainCounters + int(numReasons)]*uint64) {
 	for i, p := range [plainCounters]*uint64{
 		&c.FramesSent, &c.FramesReceived, &c.BytesSent, &c.BytesReceived, &c.MessagesPlaced, &c.DataPlaced,
 		&c.Completions, &c.TransactionsDone, &c.TransactionsLost, &c.RetransmitsFast, &c.RetransmitsTimed, &c.Probes,
-		&c.Duplicates, &c.Swallowed, &c.AcksAlone, &c.AcksCarried, &c.AcksReceived, &c.AcksHeld, &c.OpenEvicted,
+		&c.Duplicates, &c.Swallowed, &c.AcksAlone, &c.AcksCarried, &c.AcksReceived, &c.AcksHeld, &c.OpenEvicted, &c.FramesMissed,
 		&c.Restarts, &c.WindowFull, &c.Congested, &c.Challenges,
 	} {
 		w[i] = p
@@ -78,7 +79,7 @@ func (c *Counters) words() (w [plainCounters + int(numReasons)]*uint64) {
 	return w
 }
 
-const plainCounters = 23 // all but Refused
+const plainCounters = 24 // all but Refused
 
 // ConnStats is a snapshot of one connection.
 type ConnStats struct {

@@ -29,6 +29,7 @@ var counters = []counter{
 	{"acks_received", "Frames of ours that were acknowledged.", func(c *dgrdma.Counters) uint64 { return c.AcksReceived }},
 	{"acks_held", "Acknowledgements that found no frame id to travel under.", func(c *dgrdma.Counters) uint64 { return c.AcksHeld }},
 	{"open_evicted", "Incomplete incoming transactions given up.", func(c *dgrdma.Counters) uint64 { return c.OpenEvicted }},
+	{"frames_missed", "Frames that never came, of peers that never send again.", func(c *dgrdma.Counters) uint64 { return c.FramesMissed }},
 	{"restarts", "New lives of the peer.", func(c *dgrdma.Counters) uint64 { return c.Restarts }},
 	{"window_full", "Times the frame window stopped sending.", func(c *dgrdma.Counters) uint64 { return c.WindowFull }},
 	{"congested", "Times the congestion controller stopped sending.", func(c *dgrdma.Counters) uint64 { return c.Congested }},

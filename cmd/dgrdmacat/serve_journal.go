@@ -101,6 +101,8 @@ func (j *journal) event(ev dgrdma.Event) {
 		}
 	case dgrdma.TransactionLost:
 		e.kind = "lost"
+	case dgrdma.FramesMissed:
+		e.kind, e.times = "missed", uint64(ev.Frames)
 	case dgrdma.FrameRefused:
 		if errors.Is(ev.Err, errOver) {
 			return

@@ -172,3 +172,15 @@ func TestWatchedWordsThatOverlap(t *testing.T) {
 		}
 	}
 }
+
+// TestServeTellsOfFramesThatNeverCame: observation V9 (docs/peers.md).
+func TestServeTellsOfFramesThatNeverCame(t *testing.T) {
+	j := newJournal()
+	j.event(dgrdma.Event{Kind: dgrdma.FramesMissed, Peer: somePeer(7), Frames: 3})
+	if len(j.entries) != 1 || j.entries[0].text() != "3 frames of peer 7 at sim:7 never came, and it does not send them again" {
+		t.Errorf("%+v", j.entries)
+	}
+	if o := j.entries[0].object(); o.Event != "missed" || o.Times != 3 {
+		t.Errorf("%+v", o)
+	}
+}

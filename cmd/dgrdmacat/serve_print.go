@@ -104,6 +104,8 @@ func (e *entry) text() string {
 		return fmt.Sprintf("%v refused%s: %s%s", e.peer, times, e.reason, because)
 	case "lost":
 		return fmt.Sprintf("%v lost a transaction: it will never complete", e.peer)
+	case "missed":
+		return fmt.Sprintf("%d frames of %v never came, and it does not send them again", e.times, e.peer)
 	case "seems restarted":
 		return fmt.Sprintf("%v seems restarted; its frames are refused, --readmit takes it back", e.peer)
 	case "not shown":

@@ -1,0 +1,122 @@
+package endpoint
+
+import (
+	"time"
+
+	"github.com/dgrdma/dgrdma/ack"
+	"github.com/dgrdma/dgrdma/frame"
+)
+
+// missedAfter is how long an id may be overtaken by later ones before it counts as
+// one that never came. It is twice the time after which the second C++ driver sends
+// again, if it was told to.
+const missedAfter = time.Second
+
+// gaps counts the ids of a peer that never sends again which did not come: what
+// they carried is lost for good, its transactions stay open, and a link whose
+// doorbell was among them stands still (V9). Ids are counted in two heaps, those
+// before the mark and those after it; the mark moves with time, so that each frame and
+// each look costs the same, whatever its id.
+type gaps struct {
+	begun        bool
+	newest       frame.Seq
+	mark         frame.Seq // the newest when the mark moved last
+	judged       frame.Seq // the mark before: what is missing up to there was told
+	older, young int       // ids missing up to the mark, and after it
+	since        ack.Instant
+	told         int // by roll, and not as an event so far
+}
+
+// came notes an id that did not come before. Ids begin at 1: of a peer that is heard
+// first a little later, the ones before are missing.
+func (g *gaps) came(now ack.Instant, q frame.Seq) {
+	if !g.begun {
+		*g = gaps{begun: true, newest: q, mark: q, judged: q, since: now}
+		if isFirst(q) {
+			g.mark, g.judged, g.young = 0, 0, int(q)-1
+		}
+		return
+	}
+	switch d := q.Diff(g.newest); {
+	case d > 0:
+		g.young += d - 1
+		g.newest = q
+	case q.Diff(g.judged) <= 0: // too late: it was told
+	case q.Diff(g.mark) <= 0:
+		g.older = max(g.older-1, 0)
+	default:
+		g.young = max(g.young-1, 0)
+	}
+}
+
+// roll moves the mark when it is time, and counts what is given up.
+func (g *gaps) roll(now ack.Instant) (missed int) {
+	if !g.begun || now.Sub(g.since) < missedAfter {
+		return 0
+	}
+	missed = g.older
+	g.told += missed
+	g.older, g.young = g.young, 0
+	g.judged, g.mark, g.since = g.mark, g.newest, now
+	return missed
+}
+
+// tell returns how many frames roll gave up since tell was called.
+func (g *gaps) tell() (missed int) {
+	missed, g.told = g.told, 0
+	return missed
+}
+
+// forget takes all that is missing for told.
+func (g *gaps) forget() {
+	g.older, g.young = 0, 0
+	g.judged, g.mark = g.newest, g.newest
+}
+
+// gap is what of it the sending half knows, which looks when nothing comes any more.
+// Guarded by Conn.mu.
+type gap struct {
+	frames int
+	at     ack.Instant // when they are given up
+	told   bool        // and were; the receiving half does not know yet
+}
+
+func (g *gap) deadline() (t ack.Instant, armed bool) { return g.at, g.frames > 0 }
+
+// expire returns how many frames are given up at this moment.
+func (g *gap) expire(now ack.Instant) (missed int) {
+	if g.frames == 0 || now < g.at {
+		return 0
+	}
+	missed, g.frames, g.told = g.frames, 0, true
+	return missed
+}
+
+// countGaps is called at the end of a batch. Guarded by mu.
+func (c *Conn) countGaps(now ack.Instant) {
+	r := &c.rx
+	if c.gap.told || c.acking {
+		r.gaps.forget() // or it sends again after all, as it was told to
+	}
+	r.counters.FramesMissed += uint64(r.gaps.roll(now))
+	c.gap = gap{frames: r.gaps.older + r.gaps.young, at: r.gaps.since.Add(2 * missedAfter)}
+}
+
+// giveUpMissing does the same when nothing comes any more.
+func (c *Conn) giveUpMissing(now ack.Instant) {
+	c.mu.Lock()
+	missed := 0
+	if c.err == nil {
+		missed = c.gap.expire(now)
+		c.counters.FramesMissed += uint64(missed)
+	}
+	c.mu.Unlock()
+	c.missedFrames(missed)
+}
+
+// missedFrames says that frames never came.
+func (c *Conn) missedFrames(n int) {
+	if n > 0 {
+		c.ep.event(Event{Kind: FramesMissed, Conn: c, Peer: c.Name(), Frames: n})
+	}
+}
