@@ -158,14 +158,12 @@ func TestStrangersDoNotAnswerEachOther(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			n := simnet.New(1)
 			defer n.Close()
-			var all []*Endpoint
 			for i, addr := range []transport.Addr{addrA, addrB} {
 				e, err := New(n.Attach(addr, simnet.Config{}), &Config{ID: frame.EndpointID(1 + i), AcceptAny: true})
 				if err != nil {
 					t.Fatal(err)
 				}
 				defer e.Close()
-				all = append(all, e)
 			}
 			m := h.Message()
 			if h.Life == 0 {
