@@ -67,23 +67,8 @@ var (
 	ErrPeerExists    = endpoint.ErrPeerExists
 	ErrTooManyPeers  = endpoint.ErrTooManyPeers
 	ErrCallback      = endpoint.ErrCallback
+	ErrNil           = endpoint.ErrNil
 )
-
-// Endpoint is a block of memory on a network, and the connections to the peers
-// that write into it.
-type Endpoint struct {
-	*endpoint.Endpoint
-	url url.Endpoint
-}
-
-// New starts an endpoint on a transport, which it owns from then on and closes.
-func New(tc transport.Conn, cfg *Config) (*Endpoint, error) {
-	e, err := endpoint.New(tc, cfg)
-	if err != nil {
-		return nil, err
-	}
-	return &Endpoint{Endpoint: e}, nil
-}
 
 // NewRegion makes zeroed memory for peers to write into, up to 4 GiB.
 func NewRegion(size int) (*Region, error) { return endpoint.NewRegion(size) }
@@ -100,16 +85,6 @@ func Swallow(err error) error { return endpoint.Swallow(err) }
 // opencpi2, opencpi-legacy. Over UDP some send smaller frames.
 func ProfileByName(name string, overUDP bool) (Profile, error) {
 	return endpoint.ProfileByName(name, overUDP)
-}
-
-// Dial connects to the peer that an endpoint string names. It does not wait for
-// the peer to be there.
-func (e *Endpoint) Dial(peerURL string) (*Conn, error) {
-	p, err := ParsePeer(peerURL)
-	if err != nil {
-		return nil, err
-	}
-	return e.Connect(p)
 }
 
 // ParsePeer reads a complete endpoint string into what Connect takes. The

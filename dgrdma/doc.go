@@ -66,6 +66,10 @@
 // or as [ErrClosed], which is net.ErrClosed too. Frames that are refused are
 // counted by reason and reported to OnEvent, never returned.
 //
+// What a failed call returned beside its error can be called all the same: a nil
+// Endpoint, Conn or Region, or a nil Transaction, makes the next call fail with
+// [ErrNil].
+//
 // # Peers
 //
 // Peers differ: a [Profile] holds what is known of a kind. Native is this

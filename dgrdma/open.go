@@ -60,16 +60,7 @@ func Open(localURL string, cfg *Config) (*Endpoint, error) {
 		tc.Close()
 		return nil, err
 	}
-	return &Endpoint{Endpoint: e, url: o.complete(tc)}, nil
-}
-
-// URL returns the complete endpoint string that peers connect to. It is empty
-// for endpoints that were not opened by a string.
-func (e *Endpoint) URL() string {
-	if e.url == (url.Endpoint{}) {
-		return ""
-	}
-	return e.url.String()
+	return &Endpoint{engine: e, url: o.complete(tc)}, nil
 }
 
 // opening is what Open makes of a string and a Config.
@@ -117,6 +108,8 @@ func (o *opening) settings() error {
 		o.cfg.Memory = region
 	}
 	switch size := o.memorySize(); {
+	case o.cfg.Memory == (*Region)(nil):
+		return nil // endpoint.New says what is wrong
 	case size == 0 && o.url.Size == 0:
 		return fmt.Errorf("dgrdma: the endpoint string must say how large a Memory is that is no Region: it has to end in ;<size>.<id>.<max>")
 	case size != 0 && o.url.Size != 0 && size != o.url.Size:

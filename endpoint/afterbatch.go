@@ -18,6 +18,10 @@ type afterBatch struct {
 // applied. Who withdraws memory from a peer may give it to another one in f,
 // which must not block.
 func (e *Endpoint) AfterBatch(f func()) {
+	if e == nil {
+		f()
+		return
+	}
 	a := &e.after
 	mine := a.add(f)
 	if e.batching.Load() {

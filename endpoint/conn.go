@@ -13,7 +13,8 @@ import (
 )
 
 // Conn is the connection to one peer: what we post to it, and what it writes
-// into the endpoint's memory. All methods may be called at the same time.
+// into the endpoint's memory. All methods may be called at the same time. A nil
+// Conn, as a failed Connect leaves it, is down with [ErrNil].
 type Conn struct {
 	// Immutable.
 	ep         *Endpoint
@@ -147,10 +148,18 @@ func (c *Conn) startSender(now ack.Instant, first ack.Wide) {
 }
 
 // Name returns the peer's id and address.
-func (c *Conn) Name() PeerName { return PeerName{c.peer.ID, c.peer.Addr} }
+func (c *Conn) Name() PeerName {
+	if c == nil {
+		return PeerName{}
+	}
+	return PeerName{c.peer.ID, c.peer.Addr}
+}
 
 // Peer returns what the connection was made with.
 func (c *Conn) Peer() Peer {
+	if c == nil {
+		return Peer{}
+	}
 	p := c.peer
 	p.Size = c.size.Load()
 	return p
@@ -158,10 +167,20 @@ func (c *Conn) Peer() Peer {
 
 // Memory returns what the peer writes into: the endpoint's, or what its PerConn
 // returned for this connection.
-func (c *Conn) Memory() Memory { return c.memory }
+func (c *Conn) Memory() Memory {
+	if c == nil {
+		return nil
+	}
+	return c.memory
+}
 
 // Profile returns what is assumed of the peer.
-func (c *Conn) Profile() Profile { return c.profile }
+func (c *Conn) Profile() Profile {
+	if c == nil {
+		return Profile{}
+	}
+	return c.profile
+}
 
 // dst is the destination id our frames carry.
 func (c *Conn) dst() frame.EndpointID {
@@ -271,6 +290,9 @@ func (c *Conn) revive(now ack.Instant) {
 // forgotten. Frame ids start at first where the peer's profile asks for a fixed
 // first id (0: that id); peers of our own kind need none and are told.
 func (c *Conn) Reset(first frame.Seq) error {
+	if c == nil {
+		return ErrNil
+	}
 	if err := c.reset(first); err != nil {
 		return err
 	}
@@ -311,6 +333,11 @@ func (c *Conn) reset(first frame.Seq) error {
 // Done returns a channel that is closed when the connection failed or was
 // closed. After Reset there is a new one.
 func (c *Conn) Done() <-chan struct{} {
+	if c == nil {
+		done := make(chan struct{})
+		close(done)
+		return done
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.done
@@ -318,6 +345,9 @@ func (c *Conn) Done() <-chan struct{} {
 
 // Err returns why the connection failed, or nil.
 func (c *Conn) Err() error {
+	if c == nil {
+		return ErrNil
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.err
@@ -327,6 +357,9 @@ func (c *Conn) Err() error {
 // peer's frames are refused from now on. The endpoint stays. Close does not
 // wait for callbacks that run, and may be called from Done.
 func (c *Conn) Close() error {
+	if c == nil {
+		return ErrNil
+	}
 	c.mu.Lock()
 	c.closed = true
 	var fin finished

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"net"
+	"reflect"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -16,7 +17,8 @@ import (
 )
 
 // Endpoint owns a block of memory and the connections to the peers that write
-// into it. All methods may be called at the same time.
+// into it. All methods may be called at the same time. A nil Endpoint, as a failed
+// New leaves it, is closed and fails with [ErrNil].
 type Endpoint struct {
 	// Immutable.
 	cfg       Config
@@ -85,6 +87,10 @@ type Endpoint struct {
 
 // New starts an endpoint on a transport, which it owns from now on.
 func New(tc transport.Conn, cfg *Config) (*Endpoint, error) {
+	// A failed call leaves an interface that is nil, or one that holds a nil pointer.
+	if v := reflect.ValueOf(tc); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
+		return nil, fmt.Errorf("dgrdma: no transport for the endpoint: %w", ErrNil)
+	}
 	caps := tc.Caps()
 	full, err := cfg.withDefaults(caps)
 	if err != nil {
@@ -120,21 +126,44 @@ func New(tc transport.Conn, cfg *Config) (*Endpoint, error) {
 func (e *Endpoint) now() ack.Instant { return ack.Instant(time.Since(e.began)) }
 
 // ID returns the endpoint's id.
-func (e *Endpoint) ID() frame.EndpointID { return e.cfg.ID }
+func (e *Endpoint) ID() frame.EndpointID {
+	if e == nil {
+		return 0
+	}
+	return e.cfg.ID
+}
 
 // GiveUp returns how long a peer may show no progress before it counts as dead.
-func (e *Endpoint) GiveUp() time.Duration { return e.cfg.GiveUp }
+func (e *Endpoint) GiveUp() time.Duration {
+	if e == nil {
+		return 0
+	}
+	return e.cfg.GiveUp
+}
 
 // LocalAddr returns the transport's address.
-func (e *Endpoint) LocalAddr() transport.Addr { return e.transport.LocalAddr() }
+func (e *Endpoint) LocalAddr() transport.Addr {
+	if e == nil {
+		return transport.Addr{}
+	}
+	return e.transport.LocalAddr()
+}
 
 // Memory returns what peers write into.
-func (e *Endpoint) Memory() Memory { return e.memory }
+func (e *Endpoint) Memory() Memory {
+	if e == nil {
+		return nil
+	}
+	return e.memory
+}
 
 // Shutdown refuses new transactions, waits until those that are posted are
 // done or the context is, and closes the endpoint. With [Config.Manual] it polls
 // meanwhile.
 func (e *Endpoint) Shutdown(ctx context.Context) error {
+	if e == nil {
+		return ErrNil
+	}
 	e.draining.Store(true)
 	var err error
 	for _, c := range e.Conns() {
@@ -170,6 +199,9 @@ func (e *Endpoint) await(ctx context.Context, over <-chan struct{}) error {
 // transport is closed, and when Close returns no goroutine of the endpoint and
 // no callback runs any more. It must not be called from callbacks.
 func (e *Endpoint) Close() (err error) {
+	if e == nil {
+		return ErrNil
+	}
 	e.mu.Lock()
 	if e.closed {
 		e.mu.Unlock()

@@ -31,6 +31,7 @@ var (
 	ErrPeerExists          = errors.New("dgrdma: a peer with this id and address is connected already")
 	ErrTooManyPeers        = errors.New("dgrdma: no room for another peer")
 	ErrCallback            = errors.New("dgrdma: endpoint failed: a callback panicked or ended its goroutine")
+	ErrNil                 = errors.New("dgrdma: nil instead of an endpoint, connection or other object; the call that should have made it failed")
 )
 
 // PeerError says which peer failed, and how. It is what Err returns, and what

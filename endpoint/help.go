@@ -117,10 +117,10 @@ func (c *Config) helpful() bool {
 // A helper that comes again soon finds the turn where it was left. Who does not,
 // or knows of others who wait, calls HelpEnds.
 func (e *Endpoint) Help(ready func() bool) {
-	r := &e.receiving
-	if !r.helpful || e.failed.Load() {
+	if !e.Helpful() || e.failed.Load() {
 		return
 	}
+	r := &e.receiving
 	if r.pauses.Load() > 0 {
 		r.pauses.Add(-1)
 		leave(r.returned)
@@ -156,14 +156,19 @@ func (e *Endpoint) Help(ready func() bool) {
 }
 
 // Helpful reports whether Help does something.
-func (e *Endpoint) Helpful() bool { return e.receiving.helpful }
+func (e *Endpoint) Helpful() bool { return e != nil && e.receiving.helpful }
 
 // HelpWanted returns where a token appears when Help may be called again.
-func (e *Endpoint) HelpWanted() <-chan struct{} { return e.receiving.offered }
+func (e *Endpoint) HelpWanted() <-chan struct{} {
+	if e == nil {
+		return nil
+	}
+	return e.receiving.offered
+}
 
 // HelpEnds makes the endpoint's own goroutine receive again, if it does not.
 func (e *Endpoint) HelpEnds() {
-	if e.receiving.helpful {
+	if e.Helpful() {
 		leave(e.receiving.returned)
 	}
 }

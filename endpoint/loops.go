@@ -173,6 +173,9 @@ func (e *Endpoint) take(n int) (err error) {
 // datagrams it found at first: none if another goroutine is at it. After Close it
 // returns ErrClosed.
 func (e *Endpoint) Poll() (int, error) {
+	if e == nil {
+		return 0, ErrNil
+	}
 	if !e.cfg.Manual {
 		panic("BUG: Poll of an endpoint that has goroutines; set Config.Manual")
 	}

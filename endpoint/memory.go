@@ -36,7 +36,8 @@ type PerConn interface {
 }
 
 // Region is flat memory, bounds-checked on data and on completion words. The
-// zero Region has no memory.
+// zero Region has no memory. Nor has a nil one, as a failed NewRegion leaves it: its
+// methods fail with [ErrNil], read 0 and store nothing.
 type Region struct {
 	mem   []byte
 	watch watchers
@@ -71,14 +72,27 @@ func RegionOver(mem []byte) (*Region, error) {
 
 // Bytes returns the memory. Peers write into it at any time; a completion word
 // read with Load32 orders the data before it, nothing else does.
-func (r *Region) Bytes() []byte { return r.mem }
+func (r *Region) Bytes() []byte {
+	if r == nil {
+		return nil
+	}
+	return r.mem
+}
 
 // Size returns the length of the memory in bytes.
-func (r *Region) Size() uint64 { return uint64(len(r.mem)) }
+func (r *Region) Size() uint64 {
+	if r == nil {
+		return 0
+	}
+	return uint64(len(r.mem))
+}
 
 // Admit checks that data and completion word lie inside the memory
 // (DGRDMA-037).
 func (r *Region) Admit(_ frame.EndpointID, m *frame.Message) ([]byte, error) {
+	if r == nil {
+		return nil, ErrNil
+	}
 	at, n, size := uint64(m.Addr), uint64(m.Len), uint64(len(r.mem))
 	if n > 0 && at+n > size {
 		return nil, ErrBounds
@@ -100,7 +114,7 @@ func (r *Region) Complete(_ frame.EndpointID, m *frame.Message) {
 
 // Placed wakes who watches a word that was written as data.
 func (r *Region) Placed(_ frame.EndpointID, m *frame.Message) {
-	if m.Len == 4 {
+	if r != nil && m.Len == 4 {
 		r.watch.wake(m.Addr)
 	}
 }
@@ -108,11 +122,19 @@ func (r *Region) Placed(_ frame.EndpointID, m *frame.Message) {
 // Load32 reads the little-endian word at addr. At a multiple of 4 the read is
 // atomic, and what the word's writer placed before it is visible after it.
 // Outside the memory it panics, as an index would.
-func (r *Region) Load32(addr uint32) uint32 { return load32(r.mem[addr : uint64(addr)+4]) }
+func (r *Region) Load32(addr uint32) uint32 {
+	if r == nil {
+		return 0
+	}
+	return load32(r.mem[addr : uint64(addr)+4])
+}
 
 // Store32 writes the little-endian word at addr and wakes who watches it. At a
 // multiple of 4 the write is atomic and ordered after all writes before it.
 func (r *Region) Store32(addr, value uint32) {
+	if r == nil {
+		return
+	}
 	store32(r.mem[addr:uint64(addr)+4], value)
 	if addr%4 != 0 {
 		r.watch.n.Add(0) // plain stores must be seen before the look at n

@@ -11,6 +11,9 @@ import (
 // there: transactions can be posted at once. A peer that was learned already
 // keeps its connection, which is returned.
 func (e *Endpoint) Connect(p Peer) (*Conn, error) {
+	if e == nil {
+		return nil, ErrNil
+	}
 	if p.ID == 0 {
 		return nil, fmt.Errorf("dgrdma: connect: peer id is 0")
 	}
@@ -70,7 +73,12 @@ func (c *Conn) adopts(learned *Conn) bool {
 }
 
 // Conns returns the connections, learned ones included.
-func (e *Endpoint) Conns() []*Conn { return e.peers.append(nil, nil) }
+func (e *Endpoint) Conns() []*Conn {
+	if e == nil {
+		return nil
+	}
+	return e.peers.append(nil, nil)
+}
 
 // answerTo has the transport pass on what is for that id, too.
 func (e *Endpoint) answerTo(id frame.EndpointID) error {
@@ -97,6 +105,9 @@ func (e *Endpoint) focus() {
 // AcceptAny changes [Config.AcceptAny]: whether peers are learned from what they
 // send.
 func (e *Endpoint) AcceptAny(on bool) {
+	if e == nil {
+		return
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if !e.closed && e.accepting.Swap(on) != on {

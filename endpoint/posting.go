@@ -1,12 +1,15 @@
 package endpoint
 
-import "context"
+import (
+	"context"
+	"fmt"
+)
 
 // Post queues a transaction and returns at once. nil means that Done will be
 // called; an error means that it will not, and that t was not touched:
 // ErrQueueFull, ErrClosed, ErrBounds, ErrAlignment, ErrTooLarge,
 // ErrNoCompletion, ErrInUse, or why the peer is down.
-func (c *Conn) Post(t *Transaction) error { return c.post(t, t.Done, nil, anyLife) }
+func (c *Conn) Post(t *Transaction) error { return c.post(t, t.done(), nil, anyLife) }
 
 // PostWith is Post with done in place of t.Done, which it sets only if it
 // returns nil.
@@ -18,8 +21,12 @@ func (c *Conn) PostWith(t *Transaction, done func(*Transaction, error)) error {
 const anyLife = 0
 
 // Life returns a number that changes whenever everything posted so far is given
-// up: because the peer restarted, or is down, or by Reset. It is never 0.
+// up: because the peer restarted, or is down, or by Reset. It is never 0, but of a
+// nil Conn.
 func (c *Conn) Life() uint32 {
+	if c == nil {
+		return 0
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.lives
@@ -28,9 +35,20 @@ func (c *Conn) Life() uint32 {
 // PostTo is Post to that life of the connection and no other: what was meant for
 // a peer that restarted since does not reach the new one. The error is then
 // ErrPeerRestarted.
-func (c *Conn) PostTo(life uint32, t *Transaction) error { return c.post(t, t.Done, nil, life) }
+func (c *Conn) PostTo(life uint32, t *Transaction) error { return c.post(t, t.done(), nil, life) }
+
+// nothing says what is nil, c or t.
+func (c *Conn) nothing(t *Transaction) error {
+	if c != nil {
+		return fmt.Errorf("dgrdma: post to peer %d: no transaction: %w", c.peer.ID, ErrNil)
+	}
+	return ErrNil
+}
 
 func (c *Conn) post(t *Transaction, done func(*Transaction, error), waiter chan error, life uint32) error {
+	if c == nil || t == nil {
+		return c.nothing(t)
+	}
 	if err := c.validate(t); err != nil {
 		return err
 	}
@@ -82,6 +100,9 @@ func (c *Conn) post(t *Transaction, done func(*Transaction, error), waiter chan 
 // or failed because the peer is down, which takes GiveUp at most. With
 // [Config.Manual] it polls meanwhile. Done must be nil.
 func (c *Conn) Write(ctx context.Context, t *Transaction) error {
+	if c == nil || t == nil {
+		return c.nothing(t)
+	}
 	if t.Done != nil {
 		panic("BUG: Write of a transaction with Done set")
 	}

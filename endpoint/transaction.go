@@ -53,6 +53,14 @@ func (t *Transaction) Bytes() (n int) {
 	return n
 }
 
+// done returns Done, of a transaction that may be nil.
+func (t *Transaction) done() func(*Transaction, error) {
+	if t == nil {
+		return nil
+	}
+	return t.Done
+}
+
 // transactions is a list of posted transactions: first those in flight, then
 // the one being packed, then those that wait.
 type transactions struct {

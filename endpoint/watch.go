@@ -60,6 +60,9 @@ func (w *watchers) remove(ch chan struct{}) {
 // wins over a context that is done. It does not poll for an endpoint with
 // [Config.Manual]: another goroutine must.
 func (r *Region) Wait(ctx context.Context, addr uint32, ready func(word uint32) bool) (uint32, error) {
+	if r == nil {
+		return 0, ErrNil
+	}
 	if uint64(addr)+4 > r.Size() {
 		return 0, ErrBounds
 	}

@@ -1,0 +1,124 @@
+package dgrdma
+
+import (
+	"context"
+	"time"
+
+	"github.com/dgrdma/dgrdma/endpoint"
+	"github.com/dgrdma/dgrdma/transport"
+	"github.com/dgrdma/dgrdma/url"
+)
+
+// Endpoint is a block of memory on a network, and the connections to the peers
+// that write into it. All methods may be called at the same time. A nil
+// Endpoint, as a failed Open leaves it, is closed and fails with [ErrNil].
+type Endpoint struct {
+	// Not embedded: what is promoted panics before it can look at a nil pointer.
+	engine *endpoint.Endpoint
+	url    url.Endpoint
+}
+
+// New starts an endpoint on a transport, which it owns from then on and closes.
+func New(tc transport.Conn, cfg *Config) (*Endpoint, error) {
+	e, err := endpoint.New(tc, cfg)
+	if err != nil {
+		return nil, err
+	}
+	return &Endpoint{engine: e}, nil
+}
+
+// self returns the engine's endpoint, which is nil if e is.
+func (e *Endpoint) self() *endpoint.Endpoint {
+	if e == nil {
+		return nil
+	}
+	return e.engine
+}
+
+// Dial connects to the peer that an endpoint string names. It does not wait for
+// the peer to be there.
+func (e *Endpoint) Dial(peerURL string) (*Conn, error) {
+	if e.self() == nil {
+		return nil, ErrNil
+	}
+	p, err := ParsePeer(peerURL)
+	if err != nil {
+		return nil, err
+	}
+	return e.Connect(p)
+}
+
+// Connect makes the connection to a peer, as Dial does for a peer that a string
+// names. Transactions can be posted at once. A peer that was learned already
+// keeps its connection, which is returned.
+func (e *Endpoint) Connect(p Peer) (*Conn, error) { return e.self().Connect(p) }
+
+// Conns returns the connections, learned ones included.
+func (e *Endpoint) Conns() []*Conn { return e.self().Conns() }
+
+// AcceptAny changes [Config.AcceptAny]: whether peers are learned from what they
+// send.
+func (e *Endpoint) AcceptAny(on bool) { e.self().AcceptAny(on) }
+
+// URL returns the complete endpoint string that peers connect to. It is empty
+// for endpoints that were not opened by a string.
+func (e *Endpoint) URL() string {
+	if e == nil || e.url == (url.Endpoint{}) {
+		return ""
+	}
+	return e.url.String()
+}
+
+// ID returns the endpoint's id.
+func (e *Endpoint) ID() EndpointID { return e.self().ID() }
+
+// LocalAddr returns the transport's address.
+func (e *Endpoint) LocalAddr() transport.Addr { return e.self().LocalAddr() }
+
+// Memory returns what peers write into.
+func (e *Endpoint) Memory() Memory { return e.self().Memory() }
+
+// GiveUp returns how long a peer may show no progress before it counts as dead.
+func (e *Endpoint) GiveUp() time.Duration { return e.self().GiveUp() }
+
+// Stats returns a snapshot of all counters.
+func (e *Endpoint) Stats() Stats { return e.self().Stats() }
+
+// Inspect returns a snapshot of all counters, and of each connection at the same
+// moment: those of closed connections are the difference.
+func (e *Endpoint) Inspect() (Stats, []ConnStats) { return e.self().Inspect() }
+
+// Poll drives an endpoint with [Config.Manual]: it takes what has come, acts on
+// what is due, sends, and calls Done, without waiting, and returns how many
+// datagrams it found at first: none if another goroutine is at it. After Close it
+// returns [ErrClosed].
+func (e *Endpoint) Poll() (int, error) { return e.self().Poll() }
+
+// Shutdown refuses new transactions, waits until those that are posted are done
+// or the context is, and closes the endpoint. With [Config.Manual] it polls
+// meanwhile.
+func (e *Endpoint) Shutdown(ctx context.Context) error { return e.self().Shutdown(ctx) }
+
+// Close ends the endpoint: everything pending fails with [ErrClosed], the
+// transport is closed, and when Close returns no goroutine of the endpoint and no
+// callback runs any more. It must not be called from callbacks.
+func (e *Endpoint) Close() error { return e.self().Close() }
+
+// AfterBatch is for layers above that take memory back from a peer: it calls f,
+// which must not block, when nothing that Admit allowed before this call is still
+// to be placed. See [endpoint.Endpoint.AfterBatch].
+func (e *Endpoint) AfterBatch(f func()) { e.self().AfterBatch(f) }
+
+// Help is for layers above whose callers wait for what a peer sends: it receives
+// and sends on the calling goroutine until ready, or until nothing came for a
+// moment. See [endpoint.Endpoint.Help].
+func (e *Endpoint) Help(ready func() bool) { e.self().Help(ready) }
+
+// Helpful reports whether Help does something.
+func (e *Endpoint) Helpful() bool { return e.self().Helpful() }
+
+// HelpWanted returns where a token appears when Help may be called again.
+func (e *Endpoint) HelpWanted() <-chan struct{} { return e.self().HelpWanted() }
+
+// HelpEnds makes the endpoint's own goroutine receive again, if it does not.
+func (e *Endpoint) HelpEnds() { e.self().HelpEnds() }

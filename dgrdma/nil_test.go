@@ -1,0 +1,87 @@
+package dgrdma_test
+
+import (
+	"errors"
+	"reflect"
+	"testing"
+
+	"github.com/dgrdma/dgrdma/dgrdma"
+	"github.com/dgrdma/dgrdma/endpoint"
+	"github.com/dgrdma/dgrdma/transport"
+)
+
+// TestEndpointHasWhatTheEngineHas: no method of the engine's endpoint is missing here or
+// differs, and on a nil or zero Endpoint each answers as the engine's does, which package
+// endpoint tests.
+func TestEndpointHasWhatTheEngineHas(t *testing.T) {
+	called := 0
+	arguments := map[reflect.Type]any{
+		reflect.TypeFor[dgrdma.Peer](): dgrdma.Peer{ID: 2},
+		reflect.TypeFor[func() bool](): func() bool { return false },
+		reflect.TypeFor[func()]():      func() { called++ },
+	}
+	engine := reflect.ValueOf((*endpoint.Endpoint)(nil))
+	for _, e := range []*dgrdma.Endpoint{nil, {}} {
+		for i := range engine.NumMethod() {
+			m := engine.Type().Method(i)
+			of := reflect.ValueOf(e).MethodByName(m.Name)
+			if !of.IsValid() || of.Type() != engine.Method(i).Type() {
+				t.Fatalf("%s is missing, or differs", m.Name)
+			}
+			var in []reflect.Value
+			for k := range of.Type().NumIn() {
+				a := reflect.Zero(of.Type().In(k))
+				if x, ok := arguments[of.Type().In(k)]; ok {
+					a = reflect.ValueOf(x)
+				}
+				in = append(in, a)
+			}
+			got, want := of.Call(in), engine.Method(i).Call(in)
+			for k := range want {
+				if !reflect.DeepEqual(got[k].Interface(), want[k].Interface()) {
+					t.Errorf("%s: %v, want %v", m.Name, got[k], want[k])
+				}
+			}
+		}
+		if url := e.URL(); url != "" {
+			t.Errorf("URL %q", url)
+		}
+		for _, url := range []string{"udp:127.0.0.1:7100;4096.2.3", ""} {
+			if c, err := e.Dial(url); c != nil || !errors.Is(err, dgrdma.ErrNil) {
+				t.Errorf("Dial(%q): %v, %v", url, c, err)
+			}
+		}
+	}
+	if called != 4 {
+		t.Errorf("AfterBatch called %d of 4 functions", called)
+	}
+}
+
+// TestAfterFailure: a program that looks at no error learns of the failure from the
+// next call, and does not panic.
+func TestAfterFailure(t *testing.T) {
+	e, err := dgrdma.Open("udp:nonsense:", nil)
+	if err == nil {
+		t.Fatal("opened")
+	}
+	c, _ := e.Dial("udp:127.0.0.1:7100;4096.2.3")
+	q := dgrdma.NewCompletionQueue(1)
+	region, err := dgrdma.NewRegion(-1)
+	if err == nil {
+		t.Fatal("a region of -1 bytes")
+	}
+	_, openErr := dgrdma.Open("udp:127.0.0.1", &dgrdma.Config{Memory: region})
+	_, newErr := dgrdma.New(nil, nil)
+	word := &dgrdma.Transaction{CompletionValue: 1}
+	_, nothing := e.Connect(dgrdma.Peer{ID: 2, Addr: transport.Addr{}})
+	for call, err := range map[string]error{
+		"Write": c.Write(t.Context(), word), "Post": c.Post(word), "queue": q.Post(c, word), "queue again": q.Post(c, nil),
+		"Conn.Close": c.Close(), "Shutdown": e.Shutdown(t.Context()), "Close": e.Close(), "Connect": nothing,
+		"Wait": region.WaitFor(t.Context(), 0, 1), "Open with a region that is nil": openErr, "New": newErr,
+	} {
+		if !errors.Is(err, dgrdma.ErrNil) {
+			t.Errorf("%s: %v, want %v", call, err, dgrdma.ErrNil)
+		}
+	}
+	<-c.Done()
+}
