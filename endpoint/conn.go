@@ -123,7 +123,7 @@ func (c *Conn) start(now ack.Instant) {
 	if first == 0 {
 		first = ack.Wide(c.ep.cfg.Entropy())
 		if !p.Session {
-			first = 1 + first%lastFirst
+			first = p.begin(first)
 		}
 	}
 	c.startSender(now, first)

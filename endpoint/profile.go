@@ -83,6 +83,17 @@ const farAhead = ack.MaxHistory / 4
 // C++ driver that was just started (quirk D1-3).
 const lastFirst = 65280
 
+// begin returns the first id for a random number. Where the peer looks ids up by
+// remainder, all runs of ours begin at the same one: a short run then overwrites
+// what the one before left there, while scattered runs fill the table with ids that
+// a longer run would meet.
+func (p *Profile) begin(random ack.Wide) ack.Wide {
+	if table := ack.Wide(p.SlotTable); table > 0 {
+		return 1 + random%(lastFirst/table)*table
+	}
+	return 1 + random%lastFirst
+}
+
 // Native is the profile for peers of this implementation.
 func Native() Profile {
 	return Profile{

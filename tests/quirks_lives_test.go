@@ -88,3 +88,40 @@ func TestSecondRunAfterHalfATransaction(t *testing.T) {
 		})
 	}
 }
+
+// Observation V1: nor do the ids of many short runs, all of which a driver with a table
+// may still know, meet those of a longer one.
+func TestLongRunAfterManyShortOnes(t *testing.T) {
+	const worlds = 40
+	met := 0
+	for seed := range uint64(worlds) {
+		rigTest(t, seed, func(t *testing.T, r *rig) {
+			d := r.dg1(peers.DG1Config{})
+			r.dial(endpoint.OpenCPI(false), endpoint.Config{})
+			run := func(frames int) int {
+				before := d.Counters().Duplicates
+				for range frames {
+					if err := r.conn.Post(&endpoint.Transaction{
+						Segments:       []endpoint.Segment{{Addr: rigData, Bytes: make([]byte, 1440)}},
+						CompletionAddr: rigFlag, CompletionValue: 1,
+					}); err != nil {
+						t.Fatal(err)
+					}
+				}
+				time.Sleep(time.Second)
+				return d.Counters().Duplicates - before
+			}
+			for range 60 {
+				run(5)
+				r.redial(endpoint.OpenCPI(false), endpoint.Config{})
+			}
+			if run(256) > 0 {
+				met++
+			}
+		})
+	}
+	// By chance, 1 in 100. Scattered in the table they would be 1 in 5.
+	if met > worlds/20 {
+		t.Errorf("%d of %d long runs met the id of a short one", met, worlds)
+	}
+}
