@@ -39,6 +39,30 @@ func TestReceiverMissing(t *testing.T) {
 	})
 }
 
+// What one lap of the history ago came is not there again: neither behind the
+// newest id, nor where a frame without messages was held back for that long.
+func TestReceiverMissingOneLapLater(t *testing.T) {
+	receiverTests(t, ReceiverConfig{History: 256}, func(r *receiverTest) {
+		want := func(from, to, missing int) {
+			t.Helper()
+			if q, ok := r.r.Missing(r.id(from), r.id(to)); !ok || q != r.id(missing) {
+				t.Errorf("%d to %d: %d %v, want %d", from, to, q, ok, r.id(missing))
+			}
+		}
+		r.acceptRun(1, 300)
+		want(300, 301, 301)
+		want(290, 400, 301)
+		r.accept(600)
+		r.ackOnly(200)
+		want(456, 456, 456)
+		r.ackOnly(344) // the first one behind the history
+		want(600, 600+1, 601)
+		r.accept(601)
+		r.ackOnly(345)
+		want(600, 602, 602)
+	})
+}
+
 // TestReceiverMissingLikeOneByOne: all sizes of history, all places of the words.
 func TestReceiverMissingLikeOneByOne(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))

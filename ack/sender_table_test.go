@@ -1,6 +1,7 @@
 package ack
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/dgrdma/dgrdma/frame"
@@ -149,5 +150,39 @@ func TestSenderSlotTableWholeLapKnown(t *testing.T) {
 	}
 	if q := tt.send(); q != 556 {
 		t.Errorf("id %d, want 556: those from 300 on are known", q)
+	}
+}
+
+// Ids that are left out while one is in flight do not push it out of the places.
+func TestSenderSlotTableSkipsMany(t *testing.T) {
+	cfg := testConfig()
+	cfg.First, cfg.Window, cfg.Span, cfg.FreshAlone, cfg.SlotTable = 1, 128, 255, true, 256
+	var s Sender
+	s.Init(0, cfg, new(FixedWindow))
+	for s.Next() != 65535 {
+		if s.Next() >= 20 && s.Next() <= 100 {
+			s.AppendAcked(nil, 0, Range{s.Track(0, 1), 1})
+		} else {
+			s.Alone(0)
+		}
+	}
+	for s.Next() != 10 {
+		s.Alone(0)
+	}
+	s.Shrink()
+	var flight []frame.Seq
+	for s.Next() != 20 {
+		flight = append(flight, s.Track(0, 1))
+	}
+	if q := s.Track(0, 1); q != 101 {
+		t.Fatalf("id %d, want 101: those from 20 on look known", q)
+	}
+	checkSender(t, &s)
+	acked, ok := s.AppendAcked(nil, 0, Range{10, 92})
+	if want := append(flight, 101); !ok || !slices.Equal(acked, want) {
+		t.Fatalf("acknowledged %d (%v), want %d", acked, ok, want)
+	}
+	if s.InFlight() != 0 {
+		t.Errorf("%d frames in flight, want none", s.InFlight())
 	}
 }

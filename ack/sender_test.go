@@ -495,6 +495,35 @@ func TestSenderProbesPassCongestion(t *testing.T) {
 	})
 }
 
+// Yet it keeps to the pace.
+func TestSenderProbesKeepPace(t *testing.T) {
+	senderTests(t, func(t *testing.T, cfg SenderConfig) {
+		s := newSenderTest(t, cfg)
+		s.send(4)
+		s.advanceToTimer()
+		s.wantProbed(1, 2)
+		s.ctl.paced = s.now.Add(ms)
+		s.wantNextLost(false)
+		s.stall(ms)
+		s.wantNextLost(true)
+		s.resend(1, 2)
+	})
+}
+
+// One frame can go whatever a controller returns, also less than nothing.
+func TestSenderWindowBelowZero(t *testing.T) {
+	senderTests(t, func(t *testing.T, cfg SenderConfig) {
+		s := newSenderTest(t, cfg)
+		s.ctl.window = -1
+		s.send(1)
+		s.wantLimit(Congested)
+		s.advance(ms)
+		s.ack(1, 1)
+		s.wantAcked(1)
+		s.wantLimit(Open)
+	})
+}
+
 func TestSenderCounts(t *testing.T) {
 	s := newSenderTest(t, testConfig())
 	s.send(2)
