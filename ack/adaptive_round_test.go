@@ -153,3 +153,23 @@ func TestAdaptiveDrainKeepsMinimum(t *testing.T) {
 	}
 	r.wantWindow(4)
 }
+
+// What heavy loss forbade is tried again soon, where nothing is lost any more.
+func TestAdaptiveCapIsRaised(t *testing.T) {
+	r := newRoundTest(t)
+	r.send(400)
+	r.now = r.now.Add(ms)
+	r.acked(100, ms)
+	r.lost(300, false)
+	r.end()
+	before := r.a.Cap()
+	if before == 0 {
+		t.Fatalf("three quarters lost set no cap; %v", r.a)
+	}
+	for range 8 {
+		r.full(ms, ms)
+	}
+	if got := r.a.Cap(); got < before+8*modelMTU {
+		t.Errorf("cap %d after 8 rounds without loss, before %d", got, before)
+	}
+}
