@@ -52,6 +52,10 @@ func TestFramesThatNeverCameAreTold(t *testing.T) {
 					time.Sleep(c.pause)
 				}
 				time.Sleep(3 * time.Second)
+				for range 3 { // and is not told twice
+					d.Doorbell(0x104, 1)
+					time.Sleep(3 * time.Second)
+				}
 				s := r.conn.Stats()
 				if r.missed() != c.want || int(s.FramesMissed) != c.want || int(r.ep.Stats().FramesMissed) != c.want {
 					t.Errorf("told of %d missing frames, counted %d, want %d", r.missed(), s.FramesMissed, c.want)

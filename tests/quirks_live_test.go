@@ -152,17 +152,20 @@ func TestRestartWithTheLike(t *testing.T) {
 		pause   time.Duration // from its first frame on
 		flag    uint32        // added to the flags of the second
 		txn     uint32        // skipped by it
+		before  uint32        // and by the first
 	}{
-		{"same frames later", endpoint.OpenCPI(false), 3, 3 * time.Second, 0, 0},
-		{"same frames later/legacy", endpoint.Legacy(false), 3, 3 * time.Second, 0, 0},
-		{"same frames later/fpga", endpoint.FPGA(), 3, 3 * time.Second, 0, 0},
-		{"other opcode at once", endpoint.OpenCPI(false), 3, 10 * time.Millisecond, last7, 0},
-		{"other opcode at once/opencpi2", endpoint.OpenCPI2(), 3, 10 * time.Millisecond, last7, 0},
-		{"other transaction later", endpoint.OpenCPI(false), 3, 3 * time.Second, 0, 1},
-		{"256 behind", endpoint.OpenCPI(false), 257, 3 * time.Second, 0, 0},
-		{"far behind", endpoint.OpenCPI(false), 5000, 30 * time.Second, 0, 0},
-		{"far behind/legacy", endpoint.Legacy(false), 5000, 30 * time.Second, 0, 0},
-		{"all of the first 256", endpoint.OpenCPI(false), 255, 3 * time.Second, 0, 0},
+		{"same frames later", endpoint.OpenCPI(false), 3, 3 * time.Second, 0, 0, 0},
+		{"same frames later/legacy", endpoint.Legacy(false), 3, 3 * time.Second, 0, 0, 0},
+		{"same frames later/fpga", endpoint.FPGA(), 3, 3 * time.Second, 0, 0, 0},
+		{"other opcode at once", endpoint.OpenCPI(false), 3, 10 * time.Millisecond, last7, 0, 0},
+		{"other opcode at once/opencpi2", endpoint.OpenCPI2(), 3, 10 * time.Millisecond, last7, 0, 0},
+		{"other transaction later", endpoint.OpenCPI(false), 3, 3 * time.Second, 0, 1, 0},
+		{"older transaction at once", endpoint.OpenCPI(false), 3, 10 * time.Millisecond, 0, 0, 10},
+		{"older transaction at once/legacy", endpoint.Legacy(false), 3, 10 * time.Millisecond, 0, 0, 10},
+		{"256 behind", endpoint.OpenCPI(false), 257, 3 * time.Second, 0, 0, 0},
+		{"far behind", endpoint.OpenCPI(false), 5000, 30 * time.Second, 0, 0, 0},
+		{"far behind/legacy", endpoint.Legacy(false), 5000, 30 * time.Second, 0, 0, 0},
+		{"all of the first 256", endpoint.OpenCPI(false), 255, 3 * time.Second, 0, 0, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			rigTest(t, 4, func(t *testing.T, r *rig) {
@@ -170,7 +173,7 @@ func TestRestartWithTheLike(t *testing.T) {
 				r.link(simnet.Link{Script: wire.script}, simnet.Link{})
 				r.dial(c.profile, endpoint.Config{})
 				began := time.Now()
-				one := rigLife{r: r}
+				one := rigLife{r: r, txn: c.before}
 				for i := range c.first {
 					one.post(0x1000, 0x100, uint32(i+1)|1, rigPattern(i, 64))
 					time.Sleep(2 * time.Microsecond)
@@ -205,6 +208,32 @@ func TestRestartWithTheLike(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Observation V4: ids of the first life that had no messages, and would be new, are as
+// old as those around them.
+func TestRestartUnderIDsWithoutMessages(t *testing.T) {
+	rigTest(t, 6, func(t *testing.T, r *rig) {
+		r.dial(endpoint.OpenCPI(false), endpoint.Config{})
+		one := rigLife{r: r}
+		for i := range 300 {
+			if one.next%3 == 1 {
+				one.next++
+				quirkRawTo(t, r.there, rigOurs, frame.Header{Dst: 1, Src: 2, Seq: one.next}, nil)
+			}
+			one.post(0x1000, 0x100, uint32(i+1), rigPattern(i, 64))
+			time.Sleep(time.Microsecond)
+		}
+		r.await(0x100, 300)
+		two := rigLife{r: r}
+		for i := range 20 {
+			two.post(0x2000, 0x104, uint32(i+1), rigPattern(i, 64))
+		}
+		time.Sleep(time.Second)
+		if got := r.region.Load32(0x104); got != 0 {
+			t.Errorf("frame %d of the second life was taken, and others were not", got)
+		}
+	})
 }
 
 // Observations V3 and V4: in the midst of a life a frame may come again after an
