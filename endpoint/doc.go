@@ -34,9 +34,20 @@
 //
 // State is kept in three groups, named in [Conn]: what the receiving goroutine
 // owns, what the connection's mutex guards, and what never changes. Locks are
-// taken in the order Endpoint.mu, Conn.mu, then workMu or armMu; the turn comes
-// before all of them. No callback runs under a lock, except Trace.FrameSent and
+// taken in the order Endpoint.mu, Conn.mu, then the leaves: workMu, armMu, and the
+// locks of the table of peers, of cookies and of answers; the turns come before all
+// of them. No callback runs under a lock, except Trace.FrameSent and
 // Transaction.Copied.
+//
+// A callback that panics or ends its goroutine fails the endpoint: what is pending is
+// answered with [ErrCallback], and Close still ends everything.
+//
+// # Strangers
+//
+// With AcceptAny, nothing is kept of a stranger before it has shown that it gets what
+// is sent to its address: see cookies. Work for a frame is bounded by its length, and
+// what is kept for peers by [Config.OpenMemory], MaxPeers and PeersPerHost.
+// SECURITY.md has the table of attacks, and the tests.
 //
 // # Whether something was applied
 //
@@ -44,5 +55,5 @@
 // index, not by frame id: frame ids wrap within milliseconds on a fast link,
 // and a copy that the network held back may look new. A frame is acknowledged
 // only if this very frame was applied in the peer's present life; everything
-// doubtful is dropped without acknowledgement, so that its sender notices.
+// doubtful is dropped without acknowledgement, so that its sender notices: see doubt.
 package endpoint
