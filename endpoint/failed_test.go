@@ -190,6 +190,7 @@ func TestCallbackThatDoesNotReturn(t *testing.T) {
 					for began := time.Now(); x.armed.Load() && time.Since(began) < time.Second; {
 						survive(func() { mode.drive(p) })
 					}
+					synctest.Wait() // what disarmed the trap may not have sprung yet
 					select {
 					case <-x.sprung:
 					default:
