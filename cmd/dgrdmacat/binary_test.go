@@ -14,7 +14,13 @@ import (
 func TestMain(m *testing.M) {
 	// The goroutine that this starts stays. It is not to be taken for one that a
 	// test left behind.
-	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	received := make(chan os.Signal, 1)
+	signal.Notify(received, syscall.SIGPIPE)
+	if signal.Ignored(os.Interrupt) {
+		// As shells start what runs in the background. Processes of tests would
+		// inherit that; what is received they do not.
+		signal.Notify(received, os.Interrupt)
+	}
 	code := m.Run()
 	if dir, err := binaryDir(); err == nil {
 		os.RemoveAll(dir)
