@@ -47,7 +47,7 @@ func (h *Host) peerAt(peerURL string) (*peer, error) {
 		return nil, err
 	}
 	if !c.Profile().Session {
-		return nil, fmt.Errorf("link: dial %s: a peer of kind %s knows no handshake; connect it by descriptors", peerURL, c.Profile().Name)
+		return nil, fmt.Errorf("link: dial %s: a peer of kind %s knows no handshake; connect it by Offer or Attach", peerURL, c.Profile().Name)
 	}
 	return c.Memory().(*peer), nil
 }

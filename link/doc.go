@@ -69,11 +69,12 @@
 //
 // # Peers of other kinds
 //
-// OpenCPI's hosts and cards know nothing of dialing. Both sides make a
-// [Descriptor] and give it to the other by other means, as JSON or in OpenCPI's
-// binary form: [Host.Offer] and [Link.Connect] make a link that receives,
-// [Host.Attach] one that sends. A buffer with end of file is not given back to
-// them; a message that a card cut because it was longer than its own buffer, and
-// did not say so, cannot be told from a whole one. The memory of such a link is
-// free for others when its connection ends.
+// OpenCPI's hosts and cards know nothing of dialing. Both sides tell each other by
+// other means where they want things: [Host.Offer] makes a link that receives and says
+// where its [Buffers] are, [Host.Attach] one that sends into such and says where its
+// [EmptyFlags] are, of which [Link.Connect] tells the first. Package opencpi does the
+// same with OpenCPI's descriptors. A buffer with end of file is not given back to such
+// peers; a message that a card cut because it was longer than its own buffer, and did
+// not say so, cannot be told from a whole one. The memory of such a link is free for
+// others when its connection ends.
 package link

@@ -21,6 +21,7 @@ var (
 	ErrNoHalf     = errors.New("link: this side has no such half; it was dialed for the other direction, see Options.Directions")
 	ErrNil        = errors.New("link: called on nil; the call that should have made it failed")
 	ErrProtocol   = errors.New("link: the peer broke the rules of the link")
+	ErrLayout     = errors.New("link: such buffers or flags make no link")
 )
 
 // AbortError is the reason that the peer gave with [Link.Abort]. It is an
@@ -36,7 +37,7 @@ func (e *AbortError) Unwrap() error { return ErrPeerClosed }
 // Error says which link failed, and how.
 type Error struct {
 	Op   string // what was tried
-	Port string // name of the port; empty for links made of descriptors
+	Port string // name of the port; empty for links made by Offer and Attach
 	Peer string
 	Err  error
 }

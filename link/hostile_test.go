@@ -210,11 +210,11 @@ func TestPlainMemoryIsCleared(t *testing.T) {
 				conn = c
 			}
 		}
-		in, d, err := h.Offer(conn, &Options{Buffers: 2, Size: 96})
+		in, d, err := h.Offer(conn, 80, &Options{Buffers: 2, Size: 96})
 		if err != nil {
 			t.Fatal(err)
 		}
-		s.frame(s.word(d.FullFlagAddr, uint32(PackFlag(96, 0, false))))
+		s.frame(s.word(d.Flags, uint32(PackFlag(96, 0, false))))
 		s.wait(time.Millisecond)
 		m, err := in.In.Recv(soon(t))
 		if err != nil || !bytes.Equal(m.Bytes, make([]byte, 96)) {
@@ -235,12 +235,12 @@ func TestPlainFilledTwice(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			withStranger(t, nil, func(t *testing.T, h *Host, made <-chan *Link, s *stranger) {
-				in, d, err := h.Offer(h.ep.Conns()[0], &Options{Buffers: 2, Size: 8})
+				in, d, err := h.Offer(h.ep.Conns()[0], 80, &Options{Buffers: 2, Size: 8})
 				if err != nil {
 					t.Fatal(err)
 				}
-				c.send(s, d.FullFlagAddr, uint32(PackFlag(4, 7, false)))
-				c.send(s, d.FullFlagAddr, uint32(PackFlag(8, 9, false)))
+				c.send(s, d.Flags, uint32(PackFlag(4, 7, false)))
+				c.send(s, d.Flags, uint32(PackFlag(8, 9, false)))
 				s.wait(time.Millisecond)
 				if m, err := in.In.Recv(soon(t)); err != nil || m.Opcode != 7 || len(m.Bytes) != 4 {
 					t.Errorf("%+v, %v", m, err)

@@ -19,7 +19,7 @@ type Link struct {
 	host    *Host
 	peer    *peer
 	port    string
-	plain   bool // made of descriptors: the peer reads no letters
+	plain   bool // made by Offer or Attach: the peer reads no letters
 	private []byte
 	number  uint32
 	life    uint32 // of the connection; nothing of this link reaches another

@@ -21,7 +21,7 @@ func TestNothingThere(t *testing.T) {
 		reflect.TypeFor[io.Writer]():       io.Discard,
 		reflect.TypeFor[[]byte]():          []byte("bytes"),
 		reflect.TypeFor[string]():          "udp:127.0.0.1",
-		reflect.TypeFor[Descriptor]():      Descriptor{Kind: KindConsumer, Role: RoleActiveFlowControl, Buffers: 1, Size: 8},
+		reflect.TypeFor[Buffers]():         Buffers{N: 1, Size: 8},
 	}
 	for _, c := range []struct {
 		nothing any
@@ -75,10 +75,10 @@ func TestNothingThere(t *testing.T) {
 // TestOfferToNobody: a link needs a connection.
 func TestOfferToNobody(t *testing.T) {
 	h := newNet(t, 1).host(1, nil)
-	if _, _, err := h.Offer(nil, nil); !errors.Is(err, ErrNil) {
+	if _, _, err := h.Offer(nil, 0, nil); !errors.Is(err, ErrNil) {
 		t.Error(err)
 	}
-	_, _, err := h.Attach((*dgrdma.Conn)(nil), Descriptor{Kind: KindConsumer, Role: RoleActiveFlowControl, Buffers: 1, Size: 8}, nil)
+	_, _, err := h.Attach((*dgrdma.Conn)(nil), Buffers{N: 1, Size: 8}, nil)
 	if !errors.Is(err, ErrNil) {
 		t.Error(err)
 	}

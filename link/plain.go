@@ -6,95 +6,113 @@ import (
 	"github.com/dgrdma/dgrdma/dgrdma"
 )
 
-// Peers of other kinds know no handshake. Their links are made of descriptors
-// that travel by other means: the consumer's first, then the producer's, which
-// says where it wants to hear of free buffers.
+// Peers of other kinds know no handshake. What each side has to know of the other's
+// memory travels by other means: the consumer's Buffers first, then the producer's
+// EmptyFlags.
 
-// plainFlagPitch is the distance of full flags in OpenCPI's own consumers: ten
-// words of which one is ours, twice (section 8.3 of the peers' facts).
-const plainFlagPitch = 80
+// Buffers is where a consumer has its buffers, and the flags that its producer writes
+// when they are full. What belongs to buffer i is at the address plus i times the
+// pitch; addresses are offsets in the memory of the consumer's endpoint.
+type Buffers struct {
+	N, Size          uint32 // how many, and the bytes in each
+	Data, Pitch      uint32
+	Flags, FlagPitch uint32 // of flags: each a [Flag]; with pitch 0 one for all
+}
 
-// Offer makes a link that receives from a peer of another kind, to which the
-// host's endpoint was connected, and the descriptor to be given to that producer.
-// Nothing can be given back before [Link.Connect] has the producer's.
-func (h *Host) Offer(c *dgrdma.Conn, opt *Options) (*Link, Descriptor, error) {
+// EmptyFlags is where a producer has the words to which its consumer writes 1 when it
+// gives a buffer back: that of buffer i at the address plus i times the pitch.
+type EmptyFlags struct{ Addr, Pitch uint32 }
+
+// Offer makes a link that receives from a peer of another kind, to which the host's
+// endpoint was connected, and says where that producer has to write. Its full flags
+// are flagPitch bytes apart, a multiple of 4; 0 means 4. Nothing can be given back
+// before [Link.Connect] says where that is told.
+func (h *Host) Offer(c *dgrdma.Conn, flagPitch uint32, opt *Options) (*Link, Buffers, error) {
 	if h == nil {
-		return nil, Descriptor{}, ErrNil
+		return nil, Buffers{}, ErrNil
+	}
+	if flagPitch%wordSize != 0 || flagPitch > mostFlagPitch {
+		return nil, Buffers{}, fmt.Errorf("link: offer: flags every %d bytes, need a multiple of %d up to %d: %w", flagPitch, wordSize, mostFlagPitch, ErrLayout)
 	}
 	l, o, err := h.plainLink(c, opt)
 	if err != nil {
-		return nil, Descriptor{}, err
+		return nil, Buffers{}, err
 	}
 	shape := o.settle(half{})
-	// Cards write whole words (section 8.4).
-	shape.Size = (shape.Size + wordSize - 1) &^ (wordSize - 1)
-	shape.FlagPitch = plainFlagPitch
+	shape.Size = (shape.Size + wordSize - 1) &^ (wordSize - 1) // such peers may write whole words
+	shape.FlagPitch = flagPitch
 	if err := l.allocate(&shape, nil, 0, &o); err != nil {
-		return nil, Descriptor{}, err
+		return nil, Buffers{}, err
 	}
 	l.peer.add(l)
-	return l, Descriptor{
-		Kind: KindConsumer, Role: RoleActiveFlowControl, Options: OptionActiveFlowControl | OptionFlagIsMeta,
-		Buffers: shape.Buffers, DataAddr: shape.Data, Pitch: shape.Pitch, Size: shape.Size,
-		FullFlagAddr: shape.Flags, FullFlagSize: wordSize, FullFlagPitch: plainFlagPitch, FullFlagValue: 1,
-		Endpoint: h.URL(),
+	return l, Buffers{
+		N: shape.Buffers, Size: shape.Size, Data: shape.Data, Pitch: shape.Pitch, Flags: shape.Flags, FlagPitch: shape.FlagPitch,
 	}, nil
 }
 
-// Connect completes a link of Offer with the descriptor of the producer.
-func (l *Link) Connect(producer Descriptor) error {
+// Connect completes a link of Offer: from now on the producer is told of free buffers.
+func (l *Link) Connect(flags EmptyFlags) error {
 	if l == nil {
 		return ErrNil
 	}
 	if !l.plain || l.In == nil {
-		return l.wrap("connect", fmt.Errorf("it is not one that was offered: %w", ErrDescriptor))
+		return l.wrap("connect", fmt.Errorf("it is not one that was offered: %w", ErrLayout))
 	}
-	if producer.Kind != KindConsumerFlowControl && producer.Kind != KindProducer {
-		return l.wrap("connect", fmt.Errorf("%w: kind %v, need that of a producer or of flow control", ErrDescriptor, producer.Kind))
-	}
-	words := span{uint64(producer.EmptyFlagAddr), uint64(l.In.wire.buffers-1)*uint64(producer.EmptyFlagPitch) + wordSize}
-	if words.at%wordSize != 0 || words.at+words.n > 1<<32 {
-		return l.wrap("connect", fmt.Errorf("%w: empty flags at %#x, every %d bytes", ErrDescriptor, producer.EmptyFlagAddr, producer.EmptyFlagPitch))
+	if n := l.In.wire.buffers; flags.Addr%wordSize != 0 || endOf(flags.Addr, flags.Pitch, wordSize, n) > 1<<32 {
+		return l.wrap("connect", fmt.Errorf("empty flags of %d buffers at %#x, every %d bytes: %w", n, flags.Addr, flags.Pitch, ErrLayout))
 	}
 	if l.In.credits.known() {
-		return l.wrap("connect", fmt.Errorf("it is connected already: %w", ErrDescriptor))
+		return l.wrap("connect", fmt.Errorf("it is connected already: %w", ErrLayout))
 	}
-	l.In.credits.begin(returnsEach, producer.EmptyFlagAddr, producer.EmptyFlagPitch)
+	l.In.credits.begin(returnsEach, flags.Addr, flags.Pitch)
 	return nil
 }
 
-// Attach makes a link that sends to a consumer of another kind, and the descriptor
-// to be given to it, which says where our empty flags are.
-func (h *Host) Attach(c *dgrdma.Conn, consumer Descriptor, opt *Options) (*Link, Descriptor, error) {
+// Attach makes a link that sends into the buffers of a consumer of another kind, to
+// which the host's endpoint was connected, and says where that consumer has to give
+// them back.
+func (h *Host) Attach(c *dgrdma.Conn, to Buffers, opt *Options) (*Link, EmptyFlags, error) {
 	if h == nil {
-		return nil, Descriptor{}, ErrNil
+		return nil, EmptyFlags{}, ErrNil
 	}
-	if err := consumer.Validate(); err != nil {
-		return nil, Descriptor{}, err
-	}
-	if consumer.Kind != KindConsumer || consumer.Buffers > mostBuffers {
-		return nil, Descriptor{}, fmt.Errorf("link: attach: %w: kind %v with %d buffers, need a consumer with at most %d",
-			ErrDescriptor, consumer.Kind, consumer.Buffers, mostBuffers)
+	if err := to.check(); err != nil {
+		return nil, EmptyFlags{}, fmt.Errorf("link: attach: %w", err)
 	}
 	l, o, err := h.plainLink(c, opt)
 	if err != nil {
-		return nil, Descriptor{}, err
+		return nil, EmptyFlags{}, err
 	}
-	words := half{Buffers: consumer.Buffers}
-	if err := l.allocate(nil, &words, consumer.Buffers, &o); err != nil {
-		return nil, Descriptor{}, err
+	words := half{Buffers: to.N}
+	if err := l.allocate(nil, &words, to.N, &o); err != nil {
+		return nil, EmptyFlags{}, err
 	}
 	l.peer.add(l)
 	l.Out.begin(outWire{
-		buffers: uint64(consumer.Buffers), size: int(min(consumer.Size, mostSize)), data: consumer.DataAddr, pitch: consumer.Pitch,
-		flags: consumer.FullFlagAddr, flagPitch: consumer.FullFlagPitch, returns: returnsEach,
+		buffers: uint64(to.N), size: int(min(to.Size, mostSize)), data: to.Data, pitch: to.Pitch,
+		flags: to.Flags, flagPitch: to.FlagPitch, returns: returnsEach,
 	})
-	return l, Descriptor{
-		Kind: KindConsumerFlowControl, Role: RoleActiveMessage, Options: OptionActiveMessage | OptionFlagIsMeta,
-		Buffers: consumer.Buffers, Size: consumer.Size, Pitch: consumer.Pitch,
-		EmptyFlagAddr: words.Credit, EmptyFlagSize: wordSize, EmptyFlagPitch: wordSize, EmptyFlagValue: 1,
-		Endpoint: h.URL(),
-	}, nil
+	return l, EmptyFlags{Addr: words.Credit, Pitch: wordSize}, nil
+}
+
+// check reports whether a consumer's buffers can be written to.
+func (b *Buffers) check() error {
+	const top = 1 << 32
+	n := uint64(b.N)
+	switch {
+	case n == 0 || n > mostBuffers:
+		return fmt.Errorf("%d buffers, need 1 to %d: %w", n, mostBuffers, ErrLayout)
+	case b.Size == 0 || n > 1 && b.Pitch < b.Size || endOf(b.Data, b.Pitch, b.Size, n) > top:
+		return fmt.Errorf("%d buffers of %d bytes at %#x, every %d: %w", n, b.Size, b.Data, b.Pitch, ErrLayout)
+	case b.Flags%wordSize != 0 || n > 1 && b.FlagPitch%wordSize != 0 || endOf(b.Flags, b.FlagPitch, wordSize, n) > top:
+		return fmt.Errorf("flags of %d buffers at %#x, every %d bytes: %w", n, b.Flags, b.FlagPitch, ErrLayout)
+	}
+	return nil
+}
+
+// endOf returns where the last of n things of that size ends. It is below 2^64 whatever
+// the values.
+func endOf(base, pitch, size uint32, n uint64) uint64 {
+	return uint64(base) + (n-1)*uint64(pitch) + uint64(size)
 }
 
 // plainLink makes the link of Offer and Attach, which have no port.

@@ -200,7 +200,7 @@ func TestReleaseBeforeConnect(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		in, consumer, err := b.Offer(toA, &Options{Buffers: 3, Size: 8})
+		in, consumer, err := b.Offer(toA, 80, &Options{Buffers: 3, Size: 8})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -215,7 +215,7 @@ func TestReleaseBeforeConnect(t *testing.T) {
 				if err := in.Connect(flow); err != nil {
 					t.Fatal(err)
 				}
-				if err := in.Connect(flow); !errors.Is(err, ErrDescriptor) {
+				if err := in.Connect(flow); !errors.Is(err, ErrLayout) {
 					t.Errorf("connected twice: %v", err)
 				}
 			}

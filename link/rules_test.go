@@ -111,7 +111,7 @@ func TestAdmitEveryLength(t *testing.T) {
 		in := yes.out
 		p := l.peer
 		end := in.Data + uint32(l.memory.n)
-		plain, _, err := h.Offer(p.conn, &Options{Buffers: 2, Size: 64})
+		plain, _, err := h.Offer(p.conn, 80, &Options{Buffers: 2, Size: 64})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -269,18 +269,18 @@ func TestEndWaitsForWords(t *testing.T) {
 // acknowledged the word for the time before is told of twice.
 func TestEachCreditOnce(t *testing.T) {
 	withStranger(t, nil, func(t *testing.T, h *Host, made <-chan *Link, s *stranger) {
-		in, d, err := h.Offer(h.ep.Conns()[0], &Options{Buffers: 1, Size: 8})
+		in, d, err := h.Offer(h.ep.Conns()[0], 80, &Options{Buffers: 1, Size: 8})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := in.Connect(Descriptor{Kind: KindProducer, EmptyFlagAddr: 512, EmptyFlagPitch: 4}); err != nil {
+		if err := in.Connect(EmptyFlags{Addr: 512, Pitch: 4}); err != nil {
 			t.Fatal(err)
 		}
 		s.mu.Lock()
 		s.mute = true
 		s.mu.Unlock()
 		for k := range uint8(2) {
-			s.frame(s.word(d.FullFlagAddr, uint32(PackFlag(0, k, false))))
+			s.frame(s.word(d.Flags, uint32(PackFlag(0, k, false))))
 			m, err := in.In.Recv(soon(t))
 			if err != nil || m.Opcode != k {
 				t.Fatal(m, err)

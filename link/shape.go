@@ -41,6 +41,7 @@ const (
 	mostOffered    = 1 << 30 // bytes of buffers at the peer, of which most may be acquired at once
 	wordSize       = 4
 	cacheLine      = 64
+	mostFlagPitch  = 1<<16 - 1
 )
 
 // or returns the options that count for a port, with that direction if none was
@@ -110,5 +111,5 @@ func (h *half) valid() bool {
 	const top = 1 << 32
 	return h.Buffers > 0 && h.Buffers <= mostBuffers && h.Size > 0 && h.Size <= mostSize && h.Pitch >= h.Size && h.Pitch < 1<<22 &&
 		uint64(h.Buffers)*uint64(h.Size) <= mostOffered && uint64(h.Data)+uint64(h.Buffers)*uint64(h.Pitch) <= top &&
-		h.FlagPitch >= wordSize && h.FlagPitch < 1<<16 && uint64(h.Flags)+uint64(h.Buffers)*uint64(h.FlagPitch) <= top
+		h.FlagPitch >= wordSize && h.FlagPitch <= mostFlagPitch && uint64(h.Flags)+uint64(h.Buffers)*uint64(h.FlagPitch) <= top
 }

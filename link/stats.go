@@ -35,7 +35,7 @@ type PortStats struct {
 // LinkStats is a snapshot of a link.
 type LinkStats struct {
 	Number  uint32 // unique in its host
-	Port    string // empty: it was made of descriptors
+	Port    string // empty: it was made by Offer or Attach
 	Peer    dgrdma.PeerName
 	Age     time.Duration
 	Dialing bool           // the other side has not answered yet

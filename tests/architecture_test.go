@@ -34,6 +34,7 @@ var allowed = map[string][]string{
 	"examples/requests":       {"link"},
 	"examples/pipeline":       {"link"},
 	"link":                    {"dgrdma", "frame", "url"},
+	"opencpi":                 {"dgrdma", "link", "url"},
 	"metrics":                 {"dgrdma", "link"},
 	"dgrdma":                  {"endpoint", "frame", "transport", "transport/ether", "transport/udp", "url"},
 	"cmd/dgrdmacat":           {"dgrdma", "link", "frame", "frame/dissect", "inspect/text", "transport", "transport/simnet", "transport/tap", "url", "golang.org/x/sys/unix", "golang.org/x/net/bpf", "github.com/mdlayher/packet", "inspect", "inspect/page", "metrics", "inspect/wireshark"},

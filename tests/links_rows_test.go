@@ -15,6 +15,7 @@ import (
 	"github.com/dgrdma/dgrdma/endpoint"
 	"github.com/dgrdma/dgrdma/frame"
 	"github.com/dgrdma/dgrdma/link"
+	"github.com/dgrdma/dgrdma/opencpi"
 	"github.com/dgrdma/dgrdma/tests/peers"
 	"github.com/dgrdma/dgrdma/transport/simnet"
 )
@@ -314,8 +315,8 @@ func TestPort84Addresses(t *testing.T) {
 	card := endpoint.FPGA()
 	card.Cumulative = false // else the second frame waits for an answer to the first
 	silentTest(t, card, func(t *testing.T, r *portRig, s *silent) {
-		l, _, err := r.host.Attach(r.conn, link.Descriptor{
-			Kind: link.KindConsumer, Role: link.RoleActiveFlowControl, Options: link.OptionFlagIsMeta,
+		l, _, err := opencpi.Attach(r.host, r.conn, opencpi.Descriptor{
+			Kind: opencpi.KindConsumer, Role: opencpi.RoleActiveFlowControl, Options: opencpi.OptionFlagIsMeta,
 			Buffers: portBuffers, DataAddr: data, Pitch: portSize, Size: portSize,
 			FullFlagAddr: doorbell, FullFlagSize: 4, FullFlagPitch: 0, FullFlagValue: 1,
 		}, nil)
@@ -490,12 +491,12 @@ func TestPort84Limits(t *testing.T) {
 		d := peers.NewFPGA(r.wire(), portOurs, peers.FPGAConfig{})
 		defer d.Close()
 		const buffers = 255
-		l, to, err := r.host.Offer(r.conn, &link.Options{Buffers: buffers, Size: 256})
+		l, to, err := opencpi.Offer(r.host, r.conn, &link.Options{Buffers: buffers, Size: 256})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := l.Connect(link.Descriptor{
-			Kind: link.KindConsumerFlowControl, Role: link.RoleActiveMessage, Buffers: buffers, Size: 256,
+		if err := opencpi.Connect(l, opencpi.Descriptor{
+			Kind: opencpi.KindConsumerFlowControl, Role: opencpi.RoleActiveMessage, Buffers: buffers, Size: 256,
 			EmptyFlagAddr: portDoorbell, EmptyFlagSize: 4, EmptyFlagPitch: 0, EmptyFlagValue: 1,
 		}); err != nil {
 			t.Fatal(err)

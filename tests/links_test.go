@@ -12,6 +12,7 @@ import (
 	"github.com/dgrdma/dgrdma/dgrdma"
 	"github.com/dgrdma/dgrdma/endpoint"
 	"github.com/dgrdma/dgrdma/link"
+	"github.com/dgrdma/dgrdma/opencpi"
 	"github.com/dgrdma/dgrdma/tests/peers"
 	"github.com/dgrdma/dgrdma/transport"
 	"github.com/dgrdma/dgrdma/transport/simnet"
@@ -150,17 +151,17 @@ func (r *portRig) produce(l *link.Link) {
 }
 
 // attach makes a link to a double that consumes.
-func (r *portRig) attach(flags, pitch uint32) (*link.Link, link.Descriptor) {
+func (r *portRig) attach(flags, pitch uint32) (*link.Link, opencpi.Descriptor) {
 	r.t.Helper()
-	l, d, err := r.host.Attach(r.conn, link.Descriptor{
-		Kind: link.KindConsumer, Role: link.RoleActiveFlowControl, Options: link.OptionFlagIsMeta,
+	l, d, err := opencpi.Attach(r.host, r.conn, opencpi.Descriptor{
+		Kind: opencpi.KindConsumer, Role: opencpi.RoleActiveFlowControl, Options: opencpi.OptionFlagIsMeta,
 		Buffers: portBuffers, DataAddr: portData, Pitch: portSize, Size: portSize,
 		FullFlagAddr: flags, FullFlagSize: 4, FullFlagPitch: pitch, FullFlagValue: 1,
 	}, nil)
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	if d.Kind != link.KindConsumerFlowControl || d.EmptyFlagSize != 4 || d.EmptyFlagPitch != 4 || d.EmptyFlagValue != 1 {
+	if d.Kind != opencpi.KindConsumerFlowControl || d.EmptyFlagSize != 4 || d.EmptyFlagPitch != 4 || d.EmptyFlagValue != 1 {
 		r.t.Errorf("the flow-control descriptor is %+v", d)
 	}
 	return l, d
@@ -215,20 +216,20 @@ func TestPortHostToSoftware(t *testing.T) {
 }
 
 // offer makes a link that a double produces into.
-func (r *portRig) offer(empty, pitch uint32) (*link.Link, link.Descriptor) {
+func (r *portRig) offer(empty, pitch uint32) (*link.Link, opencpi.Descriptor) {
 	r.t.Helper()
-	l, d, err := r.host.Offer(r.conn, &link.Options{Buffers: portBuffers, Size: portSize})
+	l, d, err := opencpi.Offer(r.host, r.conn, &link.Options{Buffers: portBuffers, Size: portSize})
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	if d.Kind != link.KindConsumer || d.Buffers != portBuffers || d.Size != portSize || d.FullFlagPitch != 80 || d.DataAddr%128 != 0 {
+	if d.Kind != opencpi.KindConsumer || d.Buffers != portBuffers || d.Size != portSize || d.FullFlagPitch != 80 || d.DataAddr%128 != 0 {
 		r.t.Errorf("the consumer's descriptor is %+v", d)
 	}
 	if err := d.Validate(); err != nil {
 		r.t.Error(err)
 	}
-	err = l.Connect(link.Descriptor{
-		Kind: link.KindConsumerFlowControl, Role: link.RoleActiveMessage, Buffers: portBuffers, Size: portSize,
+	err = opencpi.Connect(l, opencpi.Descriptor{
+		Kind: opencpi.KindConsumerFlowControl, Role: opencpi.RoleActiveMessage, Buffers: portBuffers, Size: portSize,
 		EmptyFlagAddr: empty, EmptyFlagSize: 4, EmptyFlagPitch: pitch, EmptyFlagValue: 1,
 	})
 	if err != nil {
@@ -384,12 +385,12 @@ func TestDescriptorsTravel(t *testing.T) {
 	portTest(t, endpoint.FPGA(), func(t *testing.T, r *portRig) {
 		_, in := r.offer(portDoorbell, 0)
 		_, flow := r.attach(portDoorbell, 0)
-		for _, d := range []link.Descriptor{in, flow} {
+		for _, d := range []opencpi.Descriptor{in, flow} {
 			b, err := d.AppendBinary(nil)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got, err := link.ParseDescriptor(b); err != nil || got != d {
+			if got, err := opencpi.ParseDescriptor(b); err != nil || got != d {
 				t.Errorf("%+v, %v", got, err)
 			}
 			if binary.LittleEndian.Uint32(b[4:]) != uint32(d.Kind) {

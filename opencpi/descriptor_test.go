@@ -1,4 +1,4 @@
-package link
+package opencpi
 
 import (
 	"errors"
@@ -80,7 +80,7 @@ func TestValidateRefuses(t *testing.T) {
 			d := softwareConsumer
 			c.change(&d)
 			err := d.Validate()
-			if !errors.Is(err, ErrDescriptor) || !strings.HasPrefix(err.Error(), "link: bad descriptor: ") || !strings.Contains(err.Error(), c.part) {
+			if !errors.Is(err, ErrDescriptor) || !strings.HasPrefix(err.Error(), "opencpi: bad descriptor: ") || !strings.Contains(err.Error(), c.part) {
 				t.Errorf("error %v, want one about %q", err, c.part)
 			}
 		})

@@ -1,4 +1,4 @@
-package link
+package opencpi
 
 import (
 	"errors"
@@ -8,7 +8,7 @@ import (
 )
 
 // ErrDescriptor is in every error about a descriptor.
-var ErrDescriptor = errors.New("link: bad descriptor")
+var ErrDescriptor = errors.New("opencpi: bad descriptor")
 
 func badDescriptor(format string, args ...any) error {
 	return fmt.Errorf("%w: %w", ErrDescriptor, fmt.Errorf(format, args...))

@@ -1,4 +1,4 @@
-package link
+package opencpi
 
 import (
 	"errors"
@@ -208,7 +208,7 @@ func checkParseFails(t *testing.T, b []byte, part string) {
 		t.Errorf("%d bytes: got %+v, error %v, want one about %q", len(b), d, err, part)
 		return
 	}
-	if !strings.HasPrefix(err.Error(), "link: bad descriptor: ") || !strings.Contains(err.Error(), part) {
+	if !strings.HasPrefix(err.Error(), "opencpi: bad descriptor: ") || !strings.Contains(err.Error(), part) {
 		t.Errorf("%d bytes: error %q, want one about %q", len(b), err, part)
 	}
 }

@@ -1,4 +1,4 @@
-package link
+package opencpi
 
 import (
 	"encoding/json"
@@ -131,7 +131,7 @@ func TestUnmarshalDescriptorRefuses(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			d := softwareConsumer
 			err := json.Unmarshal([]byte(c.text), &d)
-			if !errors.Is(err, ErrDescriptor) || !strings.HasPrefix(err.Error(), "link: ") || !strings.Contains(err.Error(), c.part) {
+			if !errors.Is(err, ErrDescriptor) || !strings.HasPrefix(err.Error(), "opencpi: ") || !strings.Contains(err.Error(), c.part) {
 				t.Errorf("error %v, want one about %s", err, c.part)
 			}
 			if d != softwareConsumer {
