@@ -7,11 +7,10 @@ import (
 	"time"
 
 	"github.com/dgrdma/dgrdma/dgrdma"
-	"github.com/dgrdma/dgrdma/transport"
 	"github.com/dgrdma/dgrdma/transport/simnet"
 )
 
-var addrA, addrB = transport.SimAddr(1), transport.SimAddr(2)
+var addrA, addrB = simnet.Addr(1), simnet.Addr(2)
 
 // twoEndpoints connects an endpoint that only sends to one with memory.
 func twoEndpoints(network *simnet.Network, size int) (toB *dgrdma.Conn, memory *dgrdma.Region, closeBoth func()) {

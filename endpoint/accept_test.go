@@ -5,7 +5,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/dgrdma/dgrdma/transport"
+	"github.com/dgrdma/dgrdma/transport/simnet"
 )
 
 // Strangers are refused until they are accepted, and again afterwards; those who
@@ -15,7 +15,7 @@ func TestAcceptAnyLater(t *testing.T) {
 		p := newPair(t, pairConfig{})
 		defer p.close()
 		knock := func(n uint32) *Endpoint {
-			e := p.open(transport.SimAddr(10+n), &Config{ID: 100})
+			e := p.open(simnet.Addr(10+n), &Config{ID: 100})
 			c := p.connect(e, Peer{ID: 2, Addr: addrB})
 			if err := c.Post(write(64*n, pattern(int(n), 8), 4*n, n)); err != nil {
 				t.Fatal(err)

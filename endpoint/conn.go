@@ -83,10 +83,7 @@ func (e *Endpoint) newConn(p Peer, now ack.Instant) (*Conn, error) {
 		p.As = e.cfg.ID
 	}
 	c := &Conn{ep: e, peer: p, to: &p.Addr, profile: prof, lives: 1, done: make(chan struct{}), room: make(chan struct{}, 1)}
-	limit := e.cfg.MTU
-	if r, ok := e.transport.(transport.Router); ok {
-		limit = min(limit, r.MTUTo(p.Addr))
-	}
+	limit := min(e.cfg.MTU, e.transport.MTU(p.Addr))
 	if prof.MaxFrame != 0 {
 		limit = min(limit, prof.MaxFrame)
 	}

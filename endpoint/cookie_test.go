@@ -6,6 +6,7 @@ import (
 
 	"github.com/dgrdma/dgrdma/ack"
 	"github.com/dgrdma/dgrdma/transport"
+	"github.com/dgrdma/dgrdma/transport/simnet"
 )
 
 func udpAddr(s string) transport.Addr { return transport.UDPAddr(netip.MustParseAddrPort(s)) }
@@ -32,7 +33,7 @@ func TestCookies(t *testing.T) {
 		"port":   {peer.ids, udpAddr("10.0.0.1:7101")},
 		"host":   {peer.ids, udpAddr("10.0.0.2:7100")},
 		"zone":   {peer.ids, udpAddr("[fe80::1%eth0]:7100")},
-		"kind":   {peer.ids, transport.SimAddr(1)},
+		"kind":   {peer.ids, simnet.Addr(1)},
 		"mac":    {peer.ids, transport.EtherAddr([6]byte{2})},
 	} {
 		if named(now, p, 5) {

@@ -25,7 +25,6 @@ type Endpoint struct {
 	transport transport.Conn
 	headroom  int
 	memory    Memory
-	poller    transport.Poller // nil if the transport is none
 	began     time.Time
 	quiet     quiet
 
@@ -109,12 +108,8 @@ func New(tc transport.Conn, cfg *Config) (*Endpoint, error) {
 		e.memory = noMemory{}
 	}
 	e.peers.init()
-	e.poller, _ = tc.(transport.Poller)
 	e.batch.init(caps.Headroom)
-	e.receiving.init(full.helpful() && e.poller != nil, full.Manual)
-	if e.poller == nil && (full.BusyPoll || full.Manual) {
-		return nil, fmt.Errorf("dgrdma: %T cannot be polled: neither BusyPoll nor Manual", tc)
-	}
+	e.receiving.init(full.helpful(), full.Manual)
 	if !full.Manual {
 		e.wg.Add(2)
 		go e.receiveLoop(caps.Blocks)

@@ -10,9 +10,26 @@ import (
 	"github.com/dgrdma/dgrdma/transport"
 )
 
+// handmade is what wires that tests make have in common.
+type handmade struct{ transport.Indifferent }
+
+func (handmade) Caps() transport.Caps      { return transport.Caps{MTU: 1490, Batch: 64} }
+func (handmade) MTU(transport.Addr) int    { return 1490 }
+func (handmade) Stats() transport.Stats    { return transport.Stats{} }
+func (handmade) LocalAddr() transport.Addr { return addrB }
+
+// after returns what says that Recv is not to wait any longer.
+func after(wait time.Duration) <-chan time.Time {
+	if wait < 0 {
+		return nil
+	}
+	return time.After(wait)
+}
+
 // feed is a wire whose frames the test makes, for an endpoint with Manual: what
 // the engine does with a frame then happens inside Poll, on the test's goroutine.
 type feed struct {
+	handmade
 	t      testing.TB
 	e      *Endpoint
 	mem    *Region
@@ -42,9 +59,7 @@ func newFeed(t testing.TB, cfg Config) *feed {
 	return f
 }
 
-func (f *feed) Recv(dst []transport.Datagram) (int, error) { panic("BUG: Recv with Manual") }
-
-func (f *feed) Poll(dst []transport.Datagram, _ time.Duration) (int, error) {
+func (f *feed) Recv(dst []transport.Datagram, _ time.Duration) (int, error) {
 	if f.closed {
 		return 0, net.ErrClosed
 	}
@@ -69,9 +84,9 @@ func (f *feed) Send(batch []transport.Outgoing) (int, error) {
 	return len(batch), nil
 }
 
-func (f *feed) Caps() transport.Caps      { return transport.Caps{MTU: frame.MaxData, Batch: 1} }
-func (f *feed) LocalAddr() transport.Addr { return addrB }
-func (f *feed) Close() error              { f.closed = true; return nil }
+func (f *feed) Caps() transport.Caps   { return transport.Caps{MTU: frame.MaxData, Batch: 1} }
+func (f *feed) MTU(transport.Addr) int { return frame.MaxData }
+func (f *feed) Close() error           { f.closed = true; return nil }
 
 // give has the endpoint act on one frame.
 func (f *feed) give(b []byte) {

@@ -138,7 +138,7 @@ func (e *Endpoint) Help(ready func() bool) {
 		r.left = 0
 	}
 	for !ready() {
-		n, err := e.poller.Poll(e.datagrams, helpPatience)
+		n, err := e.transport.Recv(e.datagrams, helpPatience)
 		if err == nil && n > 0 {
 			err = e.take(n)
 		}

@@ -227,7 +227,7 @@ func TestHelpIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, w, write := engagedPair(t)
 		defer p.close()
-		junk := p.net.Attach(transport.SimAddr(9), simnet.Config{})
+		junk := p.net.Attach(simnet.Addr(9), simnet.Config{})
 		to, stop := addrB, make(chan struct{})
 		defer close(stop)
 		go func() {

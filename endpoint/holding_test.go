@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/dgrdma/dgrdma/frame"
-	"github.com/dgrdma/dgrdma/transport"
+	"github.com/dgrdma/dgrdma/transport/simnet"
 )
 
 // native opens a connection to peer 1 of our kind, which introduced itself.
@@ -126,7 +126,7 @@ func TestLearnedPeersShareMemory(t *testing.T) {
 	const bound, opened = 1 << 20, 40
 	f := newFeed(t, Config{AcceptAny: true, OpenMemory: bound, MaxPeers: peers + 2})
 	at := func(i int) (frame.EndpointID, *hostilePeer) {
-		f.from = transport.SimAddr(uint32(1000 + i))
+		f.from = simnet.Addr(uint32(1000 + i))
 		return frame.EndpointID(1000 + i), &hostilePeer{f: f, id: frame.EndpointID(1000 + i), seq: 1, txn: life}
 	}
 	for i := range peers {
@@ -254,7 +254,7 @@ func TestOpenMemoryIsGivenBack(t *testing.T) {
 		t.Run(x.name, func(t *testing.T) {
 			f := newFeed(t, Config{GiveUp: 50 * time.Millisecond})
 			c := f.native()
-			other, err := f.e.Connect(Peer{ID: 3, Addr: transport.SimAddr(3)})
+			other, err := f.e.Connect(Peer{ID: 3, Addr: simnet.Addr(3)})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -266,7 +266,7 @@ func TestOpenMemoryIsGivenBack(t *testing.T) {
 			}
 			x.end(f, c)
 			// Whoever's frame comes next.
-			f.from = transport.SimAddr(3)
+			f.from = simnet.Addr(3)
 			f.introduce(3, life)
 			if n := c.rx.held.bytes; n != 0 || c.rx.open.len() != 0 {
 				t.Errorf("%d bytes are kept", n)

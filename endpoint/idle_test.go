@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/dgrdma/dgrdma/frame"
-	"github.com/dgrdma/dgrdma/transport"
 	"github.com/dgrdma/dgrdma/transport/simnet"
 )
 
@@ -33,7 +32,7 @@ func TestIdlePeerMemory(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			e, err := New(n.Attach(transport.SimAddr(uint32(id)), simnet.Config{}), &Config{ID: id, Memory: mem})
+			e, err := New(n.Attach(simnet.Addr(uint32(id)), simnet.Config{}), &Config{ID: id, Memory: mem})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -45,11 +44,11 @@ func TestIdlePeerMemory(t *testing.T) {
 		for i := range frame.EndpointID(peers) {
 			e := open(2 + i)
 			defer e.Close()
-			there, err := center.Connect(Peer{ID: 2 + i, Addr: transport.SimAddr(uint32(2 + i)), Size: size + 4096})
+			there, err := center.Connect(Peer{ID: 2 + i, Addr: simnet.Addr(uint32(2 + i)), Size: size + 4096})
 			if err != nil {
 				t.Fatal(err)
 			}
-			back, err := e.Connect(Peer{ID: 1, Addr: transport.SimAddr(1), Size: size + 4096})
+			back, err := e.Connect(Peer{ID: 1, Addr: simnet.Addr(1), Size: size + 4096})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -434,7 +434,7 @@ func TestAcceptAny(t *testing.T) {
 		defer server.Close()
 		for i := range 5 {
 			id := frame.EndpointID(10 + i)
-			e, err := New(n.Attach(transport.SimAddr(uint32(id)), simnet.Config{}), &Config{ID: id, GiveUp: time.Second})
+			e, err := New(n.Attach(simnet.Addr(uint32(id)), simnet.Config{}), &Config{ID: id, GiveUp: time.Second})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -467,13 +467,13 @@ func TestStrangersDoNotExhaustAcceptAny(t *testing.T) {
 		}
 		defer server.Close()
 		for i := range 4 {
-			addr := transport.SimAddr(uint32(50 + i))
+			addr := simnet.Addr(uint32(50 + i))
 			s := newStranger(t, n, addr, frame.EndpointID(50+i), 2, addrB)
 			s.send(1, msg{Message: frame.Message{Txn: 7, CompletionAddr: frame.NoCompletion, CompletionValue: frame.NoCompletion}})
 		}
 		for i := range 8 {
 			id := frame.EndpointID(10 + i)
-			e, err := New(n.Attach(transport.SimAddr(uint32(id)), simnet.Config{}), &Config{ID: id})
+			e, err := New(n.Attach(simnet.Addr(uint32(id)), simnet.Config{}), &Config{ID: id})
 			if err != nil {
 				t.Fatal(err)
 			}

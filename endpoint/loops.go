@@ -121,10 +121,10 @@ const idlePolls = 64
 // next waits for datagrams.
 func (e *Endpoint) next() (int, error) {
 	if !e.cfg.BusyPoll {
-		return e.transport.Recv(e.datagrams)
+		return e.transport.Recv(e.datagrams, transport.Forever)
 	}
 	for i := 1; ; i++ {
-		if n, err := e.poller.Poll(e.datagrams, 0); n > 0 || err != nil {
+		if n, err := e.transport.Recv(e.datagrams, 0); n > 0 || err != nil {
 			return n, err
 		}
 		if i%idlePolls == 0 {
@@ -156,10 +156,10 @@ func (e *Endpoint) take(n int) (err error) {
 		for i := range n {
 			e.receive(now, &e.datagrams[i])
 		}
-		if e.poller == nil || e.cfg.Manual || total >= fullBatch {
+		if e.cfg.Manual || total >= fullBatch {
 			break
 		}
-		if n, err = e.poller.Poll(e.datagrams, 0); err != nil {
+		if n, err = e.transport.Recv(e.datagrams, 0); err != nil {
 			break
 		}
 	}
@@ -214,7 +214,7 @@ func (e *Endpoint) progress(wait time.Duration) (int, error) {
 	var n int
 	err := e.failure()
 	if err == nil {
-		n, err = e.poller.Poll(e.datagrams, wait)
+		n, err = e.transport.Recv(e.datagrams, wait)
 	}
 	if err == nil && n > 0 {
 		err = e.take(n)

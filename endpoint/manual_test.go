@@ -14,15 +14,15 @@ import (
 	"github.com/dgrdma/dgrdma/transport/simnet"
 )
 
-// gated is a wire whose Poll, when it found datagrams, calls a function before it
+// gated is a wire whose Recv, when it found datagrams, calls a function before it
 // returns.
 type gated struct {
 	*simnet.Conn
 	found func()
 }
 
-func (g *gated) Poll(dst []transport.Datagram, wait time.Duration) (int, error) {
-	n, err := g.Conn.Poll(dst, wait)
+func (g *gated) Recv(dst []transport.Datagram, wait time.Duration) (int, error) {
+	n, err := g.Conn.Recv(dst, wait)
 	if n > 0 && g.found != nil {
 		g.found()
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/dgrdma/dgrdma/transport/simnet"
 )
 
-var addrA, addrB = transport.SimAddr(1), transport.SimAddr(2)
+var addrA, addrB = simnet.Addr(1), simnet.Addr(2)
 
 // pair is two endpoints on a simulated network, connected to each other.
 type pair struct {
@@ -94,7 +94,7 @@ func (p *pair) region(size int) *Region {
 func (p *pair) open(addr transport.Addr, cfg *Config) *Endpoint {
 	p.t.Helper()
 	_, measuring := p.t.(*testing.B)
-	e, err := New(p.net.Attach(addr, simnet.Config{Poison: !measuring}), cfg)
+	e, err := New(maybeRecorded(p.t, p.net.Attach(addr, simnet.Config{Poison: !measuring})), cfg)
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -150,7 +150,7 @@ func newStranger(t testing.TB, n *simnet.Network, addr transport.Addr, id, dst f
 func (s *stranger) listen() {
 	dst := make([]transport.Datagram, 16)
 	for {
-		n, err := s.conn.Recv(dst)
+		n, err := s.conn.Recv(dst, transport.Forever)
 		if err != nil {
 			return
 		}

@@ -82,24 +82,19 @@ func (e *Endpoint) Conns() []*Conn {
 
 // answerTo has the transport pass on what is for that id, too.
 func (e *Endpoint) answerTo(id frame.EndpointID) error {
-	s, ok := e.transport.(transport.Selector)
-	if !ok || id == e.cfg.ID {
+	if id == e.cfg.ID {
 		return nil
 	}
-	return s.Select(uint16(id))
+	return e.transport.Select(uint16(id))
 }
 
 // focus tells the transport if there is but one peer to listen to. Guarded by mu.
 func (e *Endpoint) focus() {
-	f, ok := e.transport.(transport.Focuser)
-	if !ok {
-		return
-	}
 	var only transport.Addr
 	if !e.accepting.Load() {
 		only = e.peers.only()
 	}
-	f.Focus(only)
+	e.transport.Focus(only)
 }
 
 // AcceptAny changes [Config.AcceptAny]: whether peers are learned from what they

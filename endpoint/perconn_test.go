@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/dgrdma/dgrdma/frame"
-	"github.com/dgrdma/dgrdma/transport"
 	"github.com/dgrdma/dgrdma/transport/simnet"
 )
 
@@ -46,7 +45,7 @@ func TestPerConn(t *testing.T) {
 		if c, err := p.b.Connect(Peer{ID: 1, Addr: addrA}); err == nil && c != p.toA {
 			t.Error("a second connection to one peer")
 		}
-		other, err := New(p.net.Attach(transport.SimAddr(3), simnet.Config{}), &Config{ID: 3})
+		other, err := New(p.net.Attach(simnet.Addr(3), simnet.Config{}), &Config{ID: 3})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,7 +9,6 @@ import (
 
 	"github.com/dgrdma/dgrdma/ack"
 	"github.com/dgrdma/dgrdma/frame"
-	"github.com/dgrdma/dgrdma/transport"
 	"github.com/dgrdma/dgrdma/transport/simnet"
 )
 
@@ -169,7 +168,7 @@ func TestStrangersAreRefused(t *testing.T) {
 		s.id = 0
 		s.send(4, m)
 		s.id = 1
-		elsewhere := newStranger(t, s.net, transport.SimAddr(5), 1, 2, addrB)
+		elsewhere := newStranger(t, s.net, simnet.Addr(5), 1, 2, addrB)
 		elsewhere.send(5, m)
 		if f := s.recv(50 * time.Millisecond); len(f) != 0 {
 			t.Errorf("answered: %v", f)
@@ -185,11 +184,11 @@ func TestStrangersAreRefused(t *testing.T) {
 // table, and no other's (DGRDMA-039).
 func TestTooManyOpenTransactions(t *testing.T) {
 	withStranger(t, Config{OpenIncoming: 16}, Native(), func(t *testing.T, e *Endpoint, c *Conn, s *stranger) {
-		other, err := e.Connect(Peer{ID: 3, Addr: transport.SimAddr(3)})
+		other, err := e.Connect(Peer{ID: 3, Addr: simnet.Addr(3)})
 		if err != nil {
 			t.Fatal(err)
 		}
-		s3 := newStranger(t, s.net, transport.SimAddr(3), 3, 2, addrB)
+		s3 := newStranger(t, s.net, simnet.Addr(3), 3, 2, addrB)
 		s3.greet(5)
 		for i := range 100 {
 			s.send(frame.Seq(2+i), data(life+uint32(i), 2, 1, 64, pattern(i, 8)))

@@ -13,17 +13,22 @@ import (
 
 // stuck is a wire whose Send waits.
 type stuck struct {
+	handmade
 	came chan []byte
 	sent chan struct{}
 }
 
-func (s *stuck) Recv(dst []transport.Datagram) (int, error) {
-	b, ok := <-s.came
-	if !ok {
-		return 0, net.ErrClosed
+func (s *stuck) Recv(dst []transport.Datagram, wait time.Duration) (int, error) {
+	select {
+	case b, ok := <-s.came:
+		if !ok {
+			return 0, net.ErrClosed
+		}
+		dst[0] = transport.Datagram{From: addrA, Data: b}
+		return 1, nil
+	case <-after(wait):
+		return 0, nil
 	}
-	dst[0] = transport.Datagram{From: addrA, Data: b}
-	return 1, nil
 }
 
 func (s *stuck) Send(batch []transport.Outgoing) (int, error) {
@@ -31,9 +36,7 @@ func (s *stuck) Send(batch []transport.Outgoing) (int, error) {
 	return len(batch), nil
 }
 
-func (s *stuck) Caps() transport.Caps      { return transport.Caps{MTU: 1480} }
-func (s *stuck) LocalAddr() transport.Addr { return addrB }
-func (s *stuck) Close() error              { close(s.came); return nil }
+func (s *stuck) Close() error { close(s.came); return nil }
 
 // TestSentWhenLongSettled: to peers that never acknowledge, a frame counts as
 // delivered when the system took it. While the system takes its time, the peer may

@@ -175,8 +175,6 @@ func (e *Endpoint) inspect(each *[]ConnStats) Stats {
 			*each = append(*each, cs)
 		}
 	}
-	if t, ok := e.transport.(transport.Counter); ok {
-		s.Transport = t.Stats()
-	}
+	s.Transport = e.transport.Stats()
 	return s
 }

@@ -17,6 +17,7 @@ import (
 // forgery is a wire on which anyone can send under any address, and on which all
 // that the endpoint sends is kept.
 type forgery struct {
+	handmade
 	in     chan transport.Datagram
 	closed chan struct{}
 	once   sync.Once
@@ -35,7 +36,7 @@ func newForgery() *forgery {
 	return &forgery{in: make(chan transport.Datagram, 1<<16), closed: make(chan struct{})}
 }
 
-func (w *forgery) Recv(dst []transport.Datagram) (int, error) {
+func (w *forgery) Recv(dst []transport.Datagram, wait time.Duration) (int, error) {
 	select {
 	case dst[0] = <-w.in:
 		n := 1
@@ -45,6 +46,8 @@ func (w *forgery) Recv(dst []transport.Datagram) (int, error) {
 		return n, nil
 	case <-w.closed:
 		return 0, net.ErrClosed
+	case <-after(wait):
+		return 0, nil
 	}
 }
 
@@ -61,9 +64,7 @@ func (w *forgery) Send(batch []transport.Outgoing) (int, error) {
 	return len(batch), nil
 }
 
-func (w *forgery) Caps() transport.Caps      { return transport.Caps{MTU: 1490, Batch: 64} }
-func (w *forgery) LocalAddr() transport.Addr { return addrB }
-func (w *forgery) Close() error              { w.once.Do(func() { close(w.closed) }); return nil }
+func (w *forgery) Close() error { w.once.Do(func() { close(w.closed) }); return nil }
 
 // frames returns what was sent until d from now, and forgets it.
 func (w *forgery) frames(d time.Duration) []sentTo {
@@ -207,7 +208,7 @@ func TestStrangersCostNoMore(t *testing.T) {
 		e, w := openForgery(t, Config{MaxPeers: 4097})
 		defer e.Close()
 		for i := range peers {
-			if _, err := e.Connect(Peer{ID: 3, Addr: transport.SimAddr(uint32(1e6 + i))}); err != nil {
+			if _, err := e.Connect(Peer{ID: 3, Addr: simnet.Addr(uint32(1e6 + i))}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -216,7 +217,7 @@ func TestStrangersCostNoMore(t *testing.T) {
 			before := e.Stats().Challenges
 			began := time.Now()
 			for i := range strangers {
-				w.hello(transport.SimAddr(uint32(i)), 1, frame.Hello{Life: 5})
+				w.hello(simnet.Addr(uint32(i)), 1, frame.Hello{Life: 5})
 			}
 			for len(w.in) > 0 {
 				time.Sleep(50 * time.Microsecond)
@@ -249,7 +250,7 @@ func TestFloodKeepsNobodyOut(t *testing.T) {
 			for range ms {
 				for range 20 {
 					forged++
-					w.hello(transport.SimAddr(forged), frame.EndpointID(forged), frame.Hello{Life: forged})
+					w.hello(simnet.Addr(forged), frame.EndpointID(forged), frame.Hello{Life: forged})
 				}
 				time.Sleep(time.Millisecond)
 			}
@@ -257,7 +258,7 @@ func TestFloodKeepsNobodyOut(t *testing.T) {
 		flood(1000)
 		for i := range 20 {
 			flood(2)
-			w.introduce(t, transport.SimAddr(uint32(100+i)), frame.EndpointID(100+i), 7)
+			w.introduce(t, simnet.Addr(uint32(100+i)), frame.EndpointID(100+i), 7)
 		}
 		flood(1000)
 		if n := len(e.Conns()); n != 21 {
@@ -310,22 +311,22 @@ func TestFullTableMakesRoomForWhoProves(t *testing.T) {
 		e, w := openForgery(t, Config{MaxPeers: 4, PeersPerHost: 4})
 		defer e.Close()
 		for i := range 4 {
-			w.introduce(t, transport.SimAddr(uint32(10+i)), frame.EndpointID(10+i), 5)
+			w.introduce(t, simnet.Addr(uint32(10+i)), frame.EndpointID(10+i), 5)
 			time.Sleep(time.Second)
 		}
-		w.hello(transport.SimAddr(20), 20, frame.Hello{Life: 5})
+		w.hello(simnet.Addr(20), 20, frame.Hello{Life: 5})
 		w.frames(time.Second)
 		if e.peers.len() != 4 || e.Stats().RefusedBy(RefusedNoRoom) == 0 {
 			t.Error("a peer that spoke of late was dismissed")
 		}
 		time.Sleep(61 * time.Second)
-		w.hello(transport.SimAddr(21), 21, frame.Hello{Life: 5})
+		w.hello(simnet.Addr(21), 21, frame.Hello{Life: 5})
 		w.frames(time.Second)
-		if n := e.Stats().Peers; n != 4 || e.peers.find(peerKey{ids{2, 10}, transport.SimAddr(10)}) == nil {
+		if n := e.Stats().Peers; n != 4 || e.peers.find(peerKey{ids{2, 10}, simnet.Addr(10)}) == nil {
 			t.Errorf("%d peers: one was dismissed for a stranger", n)
 		}
-		w.introduce(t, transport.SimAddr(20), 20, 5)
-		if e.peers.find(peerKey{ids{2, 20}, transport.SimAddr(20)}) == nil || e.peers.find(peerKey{ids{2, 10}, transport.SimAddr(10)}) != nil {
+		w.introduce(t, simnet.Addr(20), 20, 5)
+		if e.peers.find(peerKey{ids{2, 20}, simnet.Addr(20)}) == nil || e.peers.find(peerKey{ids{2, 10}, simnet.Addr(10)}) != nil {
 			t.Error("the one that was silent longest did not make room")
 		}
 	})
@@ -381,9 +382,9 @@ func TestClosedPeerComesBack(t *testing.T) {
 		p := newPair(t, pairConfig{})
 		defer p.close()
 		mem := p.region(4096)
-		server := p.open(transport.SimAddr(3), &Config{ID: 3, Memory: mem, AcceptAny: true})
+		server := p.open(simnet.Addr(3), &Config{ID: 3, Memory: mem, AcceptAny: true})
 		defer server.Close()
-		c := p.connect(p.a, Peer{ID: 3, Addr: transport.SimAddr(3)})
+		c := p.connect(p.a, Peer{ID: 3, Addr: simnet.Addr(3)})
 		for i := range 20 {
 			err := c.Write(context.Background(), write(64, pattern(i, 8), 0, uint32(i+1)))
 			if forgotten := i%2 == 1; forgotten != (err != nil) {
@@ -411,7 +412,7 @@ func TestLostIntroductions(t *testing.T) {
 			defer server.Close()
 			var wg sync.WaitGroup
 			for i := range 8 {
-				addr := transport.SimAddr(uint32(10 + i))
+				addr := simnet.Addr(uint32(10 + i))
 				for _, way := range [][2]transport.Addr{{addr, addrB}, {addrB, addr}} {
 					n.Link(way[0], way[1], simnet.Link{Latency: 300 * time.Microsecond, Loss: 0.3, Reorder: 0.2, ReorderBy: 3 * time.Millisecond, Duplicate: 0.1})
 				}

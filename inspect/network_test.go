@@ -80,7 +80,7 @@ func record(t *testing.T, seed uint64, drop, double, delay float64) *recorded {
 	synctest.Test(t, func(t *testing.T) {
 		n := simnet.New(seed)
 		defer n.Close()
-		addr := [2]transport.Addr{transport.SimAddr(1), transport.SimAddr(2)}
+		addr := [2]transport.Addr{simnet.Addr(1), simnet.Addr(2)}
 		dice := func(way uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 100+way)) }
 		n.Link(addr[0], addr[1], simnet.Link{Latency: 100 * time.Microsecond, Rate: 1e9, Script: r.there.script(dice(0), drop, double, delay)})
 		n.Link(addr[1], addr[0], simnet.Link{Latency: 110 * time.Microsecond, Rate: 1e9, Script: r.back.script(dice(1), drop, double, delay)})

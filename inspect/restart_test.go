@@ -25,7 +25,7 @@ func TestRestartOfOneOfOurs(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			n := simnet.New(seed)
 			defer n.Close()
-			addr := [2]transport.Addr{transport.SimAddr(1), transport.SimAddr(2)}
+			addr := [2]transport.Addr{simnet.Addr(1), simnet.Addr(2)}
 			n.Link(addr[0], addr[1], simnet.Link{Latency: time.Millisecond})
 			n.Link(addr[1], addr[0], simnet.Link{Latency: time.Millisecond})
 			dice := rand.New(rand.NewPCG(seed, 7))

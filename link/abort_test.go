@@ -8,7 +8,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/dgrdma/dgrdma/transport"
 	"github.com/dgrdma/dgrdma/transport/simnet"
 )
 
@@ -108,7 +107,7 @@ func TestAbortIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNet(t, 1)
 		a, _, out, _ := pair(t, n, nil, nil)
-		n.sim.Link(transport.SimAddr(1), transport.SimAddr(2), simnet.Link{Loss: 1})
+		n.sim.Link(simnet.Addr(1), simnet.Addr(2), simnet.Link{Loss: 1})
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
 		began := time.Now()

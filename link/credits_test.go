@@ -6,7 +6,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/dgrdma/dgrdma/transport"
 	"github.com/dgrdma/dgrdma/transport/simnet"
 )
 
@@ -78,8 +77,8 @@ func TestWordsForCredits(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				n := newNet(t, 0)
 				wire := simnet.Link{Latency: 50 * time.Microsecond, Rate: 1e9}
-				n.sim.Link(transport.SimAddr(1), transport.SimAddr(2), wire)
-				n.sim.Link(transport.SimAddr(2), transport.SimAddr(1), wire)
+				n.sim.Link(simnet.Addr(1), simnet.Addr(2), wire)
+				n.sim.Link(simnet.Addr(2), simnet.Addr(1), wire)
 				_, b, out, in := pair(t, n, nil, &Options{Buffers: buffers, Size: 1000})
 				before := b.ep.Stats().TransactionsDone
 				arrived := make(chan struct{}, messages)

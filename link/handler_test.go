@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/dgrdma/dgrdma/dgrdma"
-	"github.com/dgrdma/dgrdma/transport"
 	"github.com/dgrdma/dgrdma/transport/simnet"
 )
 
@@ -18,7 +17,7 @@ import (
 func TestHandler(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNet(t, 1)
-		n.sim.Link(transport.SimAddr(2), transport.SimAddr(1), simnet.Link{Latency: time.Millisecond, Reorder: 0.3, Loss: 0.1})
+		n.sim.Link(simnet.Addr(2), simnet.Addr(1), simnet.Link{Latency: time.Millisecond, Reorder: 0.3, Loss: 0.1})
 		a, b := n.host(1, nil), n.host(2, nil)
 		port, err := b.Listen("port", &Options{Directions: Send})
 		if err != nil {
@@ -111,8 +110,8 @@ func TestDeadPeer(t *testing.T) {
 		if err := out.Out.Flush(context.Background()); err != nil {
 			t.Fatal(err)
 		}
-		n.sim.Link(transport.SimAddr(1), transport.SimAddr(2), simnet.Link{Loss: 1})
-		n.sim.Link(transport.SimAddr(2), transport.SimAddr(1), simnet.Link{Loss: 1})
+		n.sim.Link(simnet.Addr(1), simnet.Addr(2), simnet.Link{Loss: 1})
+		n.sim.Link(simnet.Addr(2), simnet.Addr(1), simnet.Link{Loss: 1})
 		began := time.Now()
 		for range 3 {
 			m, err := in.In.Recv(context.Background())
@@ -122,7 +121,7 @@ func TestDeadPeer(t *testing.T) {
 		}
 		_, err := in.In.Recv(context.Background())
 		var e *Error
-		if !errors.Is(err, dgrdma.ErrPeerDown) || !errors.As(err, &e) || e.Port != "port" || e.Peer != "peer 1 at sim:1" {
+		if !errors.Is(err, dgrdma.ErrPeerDown) || !errors.As(err, &e) || e.Port != "port" || e.Peer != "peer 1 at 02:00:00:00:00:01" {
 			t.Errorf("the consumer was told: %v", err)
 		}
 		if took := time.Since(began); took > 3*giveUp/2+time.Second {
@@ -149,7 +148,7 @@ func TestNoAnswer(t *testing.T) {
 		n := newNet(t, 1)
 		a := n.host(1, &Config{Endpoint: dgrdma.Config{GiveUp: time.Second}})
 		memory, _ := dgrdma.NewRegion(1 << 20)
-		plain, err := dgrdma.New(n.sim.Attach(transport.SimAddr(2), simnet.Config{}), &dgrdma.Config{ID: 2, Memory: memory, AcceptAny: true})
+		plain, err := dgrdma.New(n.sim.Attach(simnet.Addr(2), simnet.Config{}), &dgrdma.Config{ID: 2, Memory: memory, AcceptAny: true})
 		if err != nil {
 			t.Fatal(err)
 		}

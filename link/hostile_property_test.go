@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/dgrdma/dgrdma/frame"
-	"github.com/dgrdma/dgrdma/transport"
+	"github.com/dgrdma/dgrdma/transport/simnet"
 )
 
 // TestPropertyHostilePeer: beside a peer that does whatever it likes, an honest pair
@@ -27,8 +27,8 @@ const mischief = 'S'
 func hostileWorld(t *testing.T, seed uint64) {
 	rnd := rand.New(rand.NewPCG(seed, 20))
 	n := newNet(t, seed)
-	n.sim.Link(transport.SimAddr(1), transport.SimAddr(2), randomLink(rnd))
-	n.sim.Link(transport.SimAddr(2), transport.SimAddr(1), randomLink(rnd))
+	n.sim.Link(simnet.Addr(1), simnet.Addr(2), randomLink(rnd))
+	n.sim.Link(simnet.Addr(2), simnet.Addr(1), randomLink(rnd))
 	a, b := n.host(1, &Config{Memory: 1 << 20}), n.host(2, &Config{Memory: 1 << 20})
 	hour, cancel := context.WithTimeout(t.Context(), time.Hour)
 	defer cancel()

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/dgrdma/dgrdma/dgrdma"
-	"github.com/dgrdma/dgrdma/transport"
 	"github.com/dgrdma/dgrdma/transport/simnet"
 )
 
@@ -56,14 +55,14 @@ func (n *net) open(id uint16, cfg *Config) (*Host, error) {
 		c.Endpoint.Help = dgrdma.HelpAlways
 	}
 	c.Open = func(e *dgrdma.Config) (*dgrdma.Endpoint, error) {
-		return dgrdma.New(n.sim.Attach(transport.SimAddr(uint32(id)), simnet.Config{Poison: true}), e)
+		return dgrdma.New(n.sim.Attach(simnet.Addr(uint32(id)), simnet.Config{Poison: true}), e)
 	}
 	return Open("", &c)
 }
 
 // dial is Host.Dial for simulated addresses.
 func dial(ctx context.Context, h *Host, to uint16, port string, o *Options) (*Link, error) {
-	c, err := h.ep.Connect(dgrdma.Peer{ID: dgrdma.EndpointID(to), Addr: transport.SimAddr(uint32(to))})
+	c, err := h.ep.Connect(dgrdma.Peer{ID: dgrdma.EndpointID(to), Addr: simnet.Addr(uint32(to))})
 	if errors.Is(err, dgrdma.ErrPeerExists) {
 		for _, x := range h.ep.Conns() {
 			if x.Name().ID == dgrdma.EndpointID(to) {
@@ -301,7 +300,7 @@ func TestRefusals(t *testing.T) {
 func TestStreams(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNet(t, 1)
-		n.sim.Link(transport.SimAddr(1), transport.SimAddr(2), simnet.Link{Latency: time.Millisecond, Loss: 0.05, Duplicate: 0.05, Reorder: 0.05})
+		n.sim.Link(simnet.Addr(1), simnet.Addr(2), simnet.Link{Latency: time.Millisecond, Loss: 0.05, Duplicate: 0.05, Reorder: 0.05})
 		_, _, out, in := pair(t, n, &Options{Directions: Both}, &Options{Directions: Both, Buffers: 5, Size: 3000})
 		data := make([]byte, 500_000)
 		for i := range data {

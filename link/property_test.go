@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/dgrdma/dgrdma/dgrdma"
-	"github.com/dgrdma/dgrdma/transport"
 	"github.com/dgrdma/dgrdma/transport/simnet"
 )
 
@@ -141,7 +140,7 @@ func TestPropertyFlows(t *testing.T) {
 func flows(t *testing.T, seed uint64) {
 	rnd := rand.New(rand.NewPCG(seed, 0))
 	n := newNet(t, seed)
-	one, two := transport.SimAddr(1), transport.SimAddr(2)
+	one, two := simnet.Addr(1), simnet.Addr(2)
 	n.sim.Link(one, two, randomLink(rnd))
 	n.sim.Link(two, one, randomLink(rnd))
 	a, b := n.host(1, &Config{Memory: 1 << 20}), n.host(2, &Config{Memory: 1 << 20})
@@ -200,7 +199,7 @@ func TestPropertyLives(t *testing.T) {
 func lives(t *testing.T, seed uint64) {
 	rnd := rand.New(rand.NewPCG(seed, 10))
 	n := newNet(t, seed)
-	one, two := transport.SimAddr(1), transport.SimAddr(2)
+	one, two := simnet.Addr(1), simnet.Addr(2)
 	n.sim.Link(one, two, randomLink(rnd))
 	n.sim.Link(two, one, randomLink(rnd))
 	cfg := func() *Config {

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/dgrdma/dgrdma/dgrdma"
-	"github.com/dgrdma/dgrdma/transport"
 	"github.com/dgrdma/dgrdma/transport/simnet"
 )
 
@@ -61,7 +60,7 @@ func TestCommitNeedsNoTurn(t *testing.T) {
 func TestHandlerAnswersWhileFlushing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNet(t, 1)
-		n.sim.Link(transport.SimAddr(2), transport.SimAddr(1), simnet.Link{Latency: time.Millisecond})
+		n.sim.Link(simnet.Addr(2), simnet.Addr(1), simnet.Link{Latency: time.Millisecond})
 		a, b := n.host(1, nil), n.host(2, nil)
 		echo := func(l *Link, m Message) {
 			if x, ok := l.Out.TryAcquire(); ok && !m.EOF {
@@ -192,11 +191,11 @@ func TestReleaseBeforeConnect(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNet(t, 1)
 		a, b := n.host(1, nil), n.host(2, nil)
-		toB, err := a.ep.Connect(dgrdma.Peer{ID: 2, Addr: transport.SimAddr(2)})
+		toB, err := a.ep.Connect(dgrdma.Peer{ID: 2, Addr: simnet.Addr(2)})
 		if err != nil {
 			t.Fatal(err)
 		}
-		toA, err := b.ep.Connect(dgrdma.Peer{ID: 1, Addr: transport.SimAddr(1)})
+		toA, err := b.ep.Connect(dgrdma.Peer{ID: 1, Addr: simnet.Addr(1)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -250,7 +249,7 @@ func TestGreedyPeer(t *testing.T) {
 func TestFullQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNet(t, 1)
-		n.sim.Link(transport.SimAddr(2), transport.SimAddr(1), simnet.Link{Latency: 50 * time.Millisecond})
+		n.sim.Link(simnet.Addr(2), simnet.Addr(1), simnet.Link{Latency: 50 * time.Millisecond})
 		a, b := n.host(1, &Config{Endpoint: dgrdma.Config{Queue: 4}}), n.host(2, nil)
 		out, in := join(t, a, b, "port", nil, &Options{Buffers: 64, Size: 10})
 		time.Sleep(time.Second) // the last letter of the first link is acknowledged

@@ -6,7 +6,6 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/dgrdma/dgrdma/transport"
 	"github.com/dgrdma/dgrdma/transport/simnet"
 )
 
@@ -18,7 +17,7 @@ type plainReader struct{ io.Reader }
 func TestStreamMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNet(t, 2) // host 1 helps
-		n.sim.Link(transport.SimAddr(1), transport.SimAddr(2), simnet.Link{Loss: 0.05})
+		n.sim.Link(simnet.Addr(1), simnet.Addr(2), simnet.Link{Loss: 0.05})
 		a, b, out, in := pair(t, n, &Options{}, &Options{Buffers: 32, Size: 200_000})
 		if !a.ep.Helpful() || b.ep.Helpful() {
 			t.Fatal("host 1 is to help, host 2 not")

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/dgrdma/dgrdma/dgrdma"
-	"github.com/dgrdma/dgrdma/transport"
+	"github.com/dgrdma/dgrdma/transport/simnet"
 )
 
 // TestStats follows the buffers of a link from hand to hand.
@@ -21,7 +21,7 @@ func TestStats(t *testing.T) {
 		a, b, out, in := pair(t, n, nil, &Options{Buffers: 8, Size: 100})
 		ctx := context.Background()
 		name := func(id uint32) dgrdma.PeerName {
-			return dgrdma.PeerName{ID: dgrdma.EndpointID(id), Addr: transport.SimAddr(id)}
+			return dgrdma.PeerName{ID: dgrdma.EndpointID(id), Addr: simnet.Addr(id)}
 		}
 		expect := func(when string, wantOut ProducerStats, wantIn ConsumerStats) {
 			t.Helper()

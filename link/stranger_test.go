@@ -47,8 +47,8 @@ type part struct {
 func (n *net) stranger(id uint16, h *Host) *stranger {
 	n.t.Helper()
 	s := &stranger{
-		t: n.t, n: n, conn: n.sim.Attach(transport.SimAddr(uint32(id)), simnet.Config{Headroom: -1}), id: dgrdma.EndpointID(id),
-		to: h, addr: transport.SimAddr(uint32(h.ep.ID())), life: 1000, txn: 1000, seq: 1, words: make(map[uint32]uint32),
+		t: n.t, n: n, conn: n.sim.Attach(simnet.Addr(uint32(id)), simnet.Config{Headroom: -1}), id: dgrdma.EndpointID(id),
+		to: h, addr: simnet.Addr(uint32(h.ep.ID())), life: 1000, txn: 1000, seq: 1, words: make(map[uint32]uint32),
 	}
 	h.ep.AcceptAny(true)
 	go s.listen() // ends with the network
@@ -162,7 +162,7 @@ func (s *stranger) mail() []letter {
 func (s *stranger) listen() {
 	dst := make([]transport.Datagram, 16)
 	for {
-		n, err := s.conn.Recv(dst)
+		n, err := s.conn.Recv(dst, transport.Forever)
 		if err != nil {
 			return
 		}

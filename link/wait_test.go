@@ -56,8 +56,8 @@ func TestHelperSeesItsEnd(t *testing.T) {
 				}
 				defer cancel()
 				w := &world{out, in, ctx}
-				junk := n.sim.Attach(transport.SimAddr(9), simnet.Config{})
-				to := transport.SimAddr(2)
+				junk := n.sim.Attach(simnet.Addr(9), simnet.Config{})
+				to := simnet.Addr(2)
 				var noise sync.WaitGroup
 				defer noise.Wait()
 				noise.Go(func() {

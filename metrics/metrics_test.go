@@ -45,7 +45,7 @@ func (n *network) endpoint(id uint32, cfg dgrdma.Config) *dgrdma.Endpoint {
 		cfg.Memory = memory
 	}
 	cfg.ID = dgrdma.EndpointID(id)
-	e, err := dgrdma.New(n.sim.Attach(transport.SimAddr(id), simnet.Config{}), &cfg)
+	e, err := dgrdma.New(n.sim.Attach(simnet.Addr(id), simnet.Config{}), &cfg)
 	if err != nil {
 		n.t.Fatal(err)
 	}
@@ -76,7 +76,7 @@ func (n *network) host(id uint32) *link.Host {
 
 func (n *network) connect(e *dgrdma.Endpoint, to uint32) *dgrdma.Conn {
 	n.t.Helper()
-	c, err := e.Connect(dgrdma.Peer{ID: dgrdma.EndpointID(to), Addr: transport.SimAddr(to), Size: 1 << 16})
+	c, err := e.Connect(dgrdma.Peer{ID: dgrdma.EndpointID(to), Addr: simnet.Addr(to), Size: 1 << 16})
 	if err != nil {
 		n.t.Fatal(err)
 	}
@@ -133,7 +133,7 @@ func TestTextAgreesWithStats(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNetwork(t)
 		for _, way := range [][2]uint32{{1, 2}, {2, 1}} {
-			n.sim.Link(transport.SimAddr(way[0]), transport.SimAddr(way[1]), simnet.Link{Latency: time.Millisecond, Loss: 0.1})
+			n.sim.Link(simnet.Addr(way[0]), simnet.Addr(way[1]), simnet.Link{Latency: time.Millisecond, Loss: 0.1})
 		}
 		a, b := n.endpoint(1, dgrdma.Config{}), n.endpoint(2, dgrdma.Config{AcceptAny: true})
 		r := New()
@@ -144,8 +144,8 @@ func TestTextAgreesWithStats(t *testing.T) {
 		if err := writeSome(t.Context(), toB, 50); err != nil {
 			t.Fatal(err)
 		}
-		stranger := n.sim.Attach(transport.SimAddr(7), simnet.Config{})
-		if _, err := stranger.Send([]transport.Outgoing{{To: new(transport.SimAddr(1)), Buf: make([]byte, 30)}}); err != nil {
+		stranger := n.sim.Attach(simnet.Addr(7), simnet.Config{})
+		if _, err := stranger.Send([]transport.Outgoing{{To: new(simnet.Addr(1)), Buf: make([]byte, 30)}}); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(5 * time.Second)
@@ -153,7 +153,7 @@ func TestTextAgreesWithStats(t *testing.T) {
 		x := scrape(t, r)
 		for _, e := range []*dgrdma.Endpoint{a, b} {
 			s, each := e.Inspect()
-			name := fmt.Sprintf("%d@sim:%d", e.ID(), e.ID())
+			name := fmt.Sprintf("%d@%v", e.ID(), simnet.Addr(uint32(e.ID())))
 			for _, c := range counters {
 				x.want(t, float64(c.of(&s.Counters)), "dgrdma_endpoint_"+c.name+"_total", "endpoint", name)
 			}
@@ -167,7 +167,7 @@ func TestTextAgreesWithStats(t *testing.T) {
 			x.want(t, s.Age.Seconds(), "dgrdma_endpoint_age_seconds", "endpoint", name)
 			x.want(t, 65536, "dgrdma_endpoint_memory_bytes", "endpoint", name)
 			x.want(t, float64(len(each)), "dgrdma_endpoint_peers", "endpoint", name)
-			x.want(t, 1, "dgrdma_endpoint_info", "endpoint", name, "id", strconv.Itoa(int(e.ID())), "address", fmt.Sprintf("sim:%d", e.ID()), "url", "")
+			x.want(t, 1, "dgrdma_endpoint_info", "endpoint", name, "id", strconv.Itoa(int(e.ID())), "address", simnet.Addr(uint32(e.ID())).String(), "url", "")
 			for _, p := range each {
 				labels := []string{"endpoint", name, "peer", fmt.Sprintf("%d@%v", p.Peer.ID, p.Peer.Addr)}
 				for _, c := range counters {
@@ -193,7 +193,7 @@ func TestTextAgreesWithStats(t *testing.T) {
 		if s := a.Stats(); s.TransactionsDone != 50 || s.RetransmitsFast+s.RetransmitsTimed == 0 || s.RefusedBy(2) != 1 {
 			t.Errorf("no such traffic: %+v", s.Counters)
 		}
-		if _, there := x.samples[`dgrdma_peer_rtt_seconds{endpoint="1@sim:1",peer="9@sim:9"}`]; there {
+		if _, there := x.samples[`dgrdma_peer_rtt_seconds{endpoint="1@02:00:00:00:00:01",peer="9@02:00:00:00:00:09"}`]; there {
 			t.Error("a round trip to who is not there")
 		}
 	})
@@ -372,12 +372,12 @@ func TestNamesAndClosedEndpoints(t *testing.T) {
 		}
 		return all
 	}
-	if got := names(); !reflect.DeepEqual(got, []string{"1@sim:1", "1@sim:1#2"}) {
+	if got := names(); !reflect.DeepEqual(got, []string{"1@02:00:00:00:00:01", "1@02:00:00:00:00:01#2"}) {
 		t.Errorf("names %q", got)
 	}
 	scrape(t, r) // finds duplicates
 	first.Close()
-	if got := names(); !reflect.DeepEqual(got, []string{"1@sim:1#2"}) {
+	if got := names(); !reflect.DeepEqual(got, []string{"1@02:00:00:00:00:01#2"}) {
 		t.Errorf("after the first was closed: %q", got)
 	}
 	// Those that nobody looks at are forgotten too.
@@ -520,7 +520,7 @@ func TestThousandPeers(t *testing.T) {
 	if n := len(center.Conns()); n != 1000 || len(x.samples) < 1000*len(counters) {
 		t.Errorf("%d peers, %d samples", n, len(x.samples))
 	}
-	x.want(t, 1000, "dgrdma_endpoint_peers", "endpoint", "1@sim:1")
+	x.want(t, 1000, "dgrdma_endpoint_peers", "endpoint", "1@02:00:00:00:00:01")
 }
 
 // manyPeers makes an endpoint with connections, of which nobody is there.

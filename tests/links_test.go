@@ -29,7 +29,7 @@ type portRig struct {
 	conn *dgrdma.Conn
 }
 
-var portOurs, portTheirs = transport.SimAddr(1), transport.SimAddr(2)
+var portOurs, portTheirs = simnet.Addr(1), simnet.Addr(2)
 
 func portTest(t *testing.T, profile endpoint.Profile, run func(t *testing.T, r *portRig)) {
 	synctest.Test(t, func(t *testing.T) {

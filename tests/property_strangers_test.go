@@ -6,7 +6,6 @@ import (
 	"github.com/dgrdma/dgrdma/ack"
 	"github.com/dgrdma/dgrdma/endpoint"
 	"github.com/dgrdma/dgrdma/frame"
-	"github.com/dgrdma/dgrdma/transport"
 	"github.com/dgrdma/dgrdma/transport/simnet"
 )
 
@@ -80,7 +79,7 @@ func (w *propertyWorld) addStrangers(add func(at time.Duration, do func())) {
 	d := newPropertyDice(w.plan.seed, 3)
 	for _, f := range w.plan.forged {
 		b := w.forge(d, f)
-		from := transport.SimAddr(propertyFirstGuest)
+		from := simnet.Addr(propertyFirstGuest)
 		if f.from >= 0 {
 			from = w.nodes[f.from].addr
 		}
@@ -90,7 +89,7 @@ func (w *propertyWorld) addStrangers(add func(at time.Duration, do func())) {
 		var wire *simnet.Conn
 		var e *endpoint.Endpoint
 		add(g.at, func() {
-			wire = w.net.Attach(transport.SimAddr(uint32(propertyFirstGuest+1+i)), simnet.Config{MTU: w.plan.mtu})
+			wire = w.net.Attach(simnet.Addr(uint32(propertyFirstGuest+1+i)), simnet.Config{MTU: w.plan.mtu})
 			e = w.visit(wire, frame.EndpointID(propertyFirstGuest+1+i), w.nodes[g.to])
 		})
 		add(g.at+g.stay, func() {

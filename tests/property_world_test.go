@@ -75,7 +75,7 @@ func newPropertyWorld(t *testing.T, p *propertyPlan, dir string) *propertyWorld 
 	}
 	for i := range p.nodes {
 		n := &propertyNode{
-			index: i, id: frame.EndpointID(10 + i), addr: transport.SimAddr(uint32(1 + i)),
+			index: i, id: frame.EndpointID(10 + i), addr: simnet.Addr(uint32(1 + i)),
 			life: -1, conns: make([]*endpoint.Conn, p.nodes), size: 16,
 		}
 		if dir != "" {

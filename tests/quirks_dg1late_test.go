@@ -67,7 +67,7 @@ func TestQuirkD1LateFirstCopy(t *testing.T) {
 		if took := time.Since(began); took > 40*time.Millisecond {
 			t.Fatalf("256 ids took %v: a copy that late is not believable", took)
 		}
-		elsewhere := r.net.Attach(transport.SimAddr(9), simnet.Config{})
+		elsewhere := r.net.Attach(simnet.Addr(9), simnet.Config{})
 		defer elsewhere.Close()
 		held = append(make([]byte, elsewhere.Caps().Headroom), held...)
 		if _, err := elsewhere.Send([]transport.Outgoing{{To: &rigPeer, Buf: held}}); err != nil {

@@ -9,7 +9,6 @@ import (
 	"github.com/dgrdma/dgrdma/endpoint"
 	"github.com/dgrdma/dgrdma/frame"
 	"github.com/dgrdma/dgrdma/tests/peers"
-	"github.com/dgrdma/dgrdma/transport"
 	"github.com/dgrdma/dgrdma/transport/simnet"
 )
 
@@ -41,7 +40,7 @@ func TestQuirkD1R13Misdirected(t *testing.T) {
 	rigTest(t, 13, func(t *testing.T, r *rig) {
 		d := r.dg1(peers.DG1Config{})
 		r.dial(endpoint.OpenCPI(false), endpoint.Config{})
-		other := r.net.Attach(transport.SimAddr(3), simnet.Config{})
+		other := r.net.Attach(simnet.Addr(3), simnet.Config{})
 		defer other.Close()
 		evil := []quirkMessage{{frame.Message{Txn: 1, CompletionAddr: 0x100, CompletionValue: 9, Addr: 0x1000}, []byte("evil")}}
 		for seq := frame.Seq(1); seq < 10; seq++ {
@@ -70,7 +69,7 @@ func TestQuirkD1R14TransactionIDs(t *testing.T) {
 		d := r.dg1(peers.DG1Config{Process: process})
 		r.link(simnet.Link{Loss: 0.1}, simnet.Link{Loss: 0.1})
 		r.dial(endpoint.OpenCPI(false), endpoint.Config{})
-		elsewhere := peers.NewDG1(r.net.Attach(transport.SimAddr(3), simnet.Config{}), transport.SimAddr(4), peers.DG1Config{Process: process})
+		elsewhere := peers.NewDG1(r.net.Attach(simnet.Addr(3), simnet.Config{}), simnet.Addr(4), peers.DG1Config{Process: process})
 		defer elsewhere.Close()
 		word := func(i int) uint32 { return rigMemory - 4096 + 4*uint32(i) }
 		for i := 0; i < 200; i += 2 {

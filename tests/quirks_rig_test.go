@@ -19,8 +19,8 @@ import (
 
 // Our side has id and address 1, the peer 2.
 var (
-	rigOurs = transport.SimAddr(1)
-	rigPeer = transport.SimAddr(2)
+	rigOurs = simnet.Addr(1)
+	rigPeer = simnet.Addr(2)
 )
 
 const (

@@ -4,7 +4,7 @@
 //
 //	in := make([]transport.Datagram, conn.Caps().Batch)
 //	for {
-//		n, err := conn.Recv(in)
+//		n, err := conn.Recv(in, transport.Forever)
 //		if err != nil {
 //			return err
 //		}
@@ -26,36 +26,66 @@
 // # Errors
 //
 // Recv and Send return only errors that end the transport; after Close they
-// are net.ErrClosed to errors.Is. A datagram that the system refuses for a
+// are net.ErrClosed to errors.Is, also where they were waiting. A datagram that the system refuses for a
 // passing reason is loss, which the engine repairs: it is counted in [Stats].
 //
 // # Limits
 //
 // A frame is at most Caps.MTU bytes; a batch may have any length.
+//
+// # Wrappers
+//
+// Nothing in [Conn] is optional, so that what wraps one loses none of its
+// abilities: it embeds the Conn and overrides what it means to. A wire on which
+// Focus and Select change nothing embeds [Indifferent].
 package transport
 
 import (
-	"encoding/binary"
 	"encoding/hex"
 	"net/netip"
-	"strconv"
 	"time"
 )
 
 // Conn sends and receives datagrams that hold frames.
 type Conn interface {
-	// Recv blocks until at least one datagram is there, fills dst from the
-	// start and returns how many it filled, at least 1. Datagrams that did not
-	// fit their buffer are counted and dropped, never returned cut.
-	Recv(dst []Datagram) (n int, err error)
+	// Recv waits until at least one datagram is there, fills dst from the start
+	// and returns how many it filled. It waits no longer than that, with
+	// [Forever] without end. It returns 0 only if wait is not Forever: nothing
+	// came, or only what is not for us. Datagrams that did not fit their buffer
+	// are counted and dropped, never returned cut.
+	Recv(dst []Datagram, wait time.Duration) (n int, err error)
 	// Send transmits the batch in order and returns how many datagrams the
 	// system took or refused for a passing reason. n < len(batch) only with
 	// an error.
 	Send(batch []Outgoing) (n int, err error)
+	// MTU returns the room for frame header and messages on the way to that
+	// peer: Caps.MTU, or less.
+	MTU(to Addr) int
+	// Focus says that only this peer will be sent to and listened to, which some
+	// wires are faster for; the zero Addr, that it may be anyone. It may be called
+	// at any time.
+	Focus(peer Addr)
+	// Select has frames for that endpoint id passed on, too, and perhaps others.
+	Select(id uint16) error
+	// Stats may be called at any time.
+	Stats() Stats
 	Caps() Caps
 	LocalAddr() Addr
 	Close() error
 }
+
+// Forever is how long Recv waits that does not return without a datagram.
+const Forever time.Duration = -1
+
+// Indifferent is embedded by a [Conn] that is as fast for one peer as for many, and
+// passes on frames for every endpoint id.
+type Indifferent struct{}
+
+// Focus implements [Conn].
+func (Indifferent) Focus(Addr) {}
+
+// Select implements [Conn].
+func (Indifferent) Select(uint16) error { return nil }
 
 // Datagram is one received frame and where it came from.
 type Datagram struct {
@@ -80,48 +110,12 @@ type Caps struct {
 	Blocks   bool // Recv keeps its thread while it waits: better not share it
 }
 
-// Stats are a transport's own counters, all since it was opened. A transport
-// that keeps them implements [Counter].
+// Stats are a transport's own counters, all since it was opened.
 type Stats struct {
 	SendDrops   uint64 // refused by the system for a passing reason
 	KernelDrops uint64 // dropped by the system because we received too slowly
 	Truncated   uint64 // longer than the frame size agreed on
 	Foreign     uint64 // not frames of ours: wrong type, too short for a prefix
-}
-
-// Counter is implemented by transports with counters.
-type Counter interface {
-	Stats() Stats
-}
-
-// Poller is implemented by transports that can be asked without waiting, or
-// waiting no longer than some time.
-type Poller interface {
-	// Poll is Recv that returns 0 when nothing is there, and nothing came within
-	// that time, or only what is not for us. It takes Recv's place: the two must not be called at the same time.
-	Poll(dst []Datagram, wait time.Duration) (n int, err error)
-}
-
-// Router is implemented by transports on which the way to some peers is
-// narrower than Caps.MTU.
-type Router interface {
-	// MTUTo returns the room for frame header and messages to that peer.
-	MTUTo(Addr) int
-}
-
-// Focuser is implemented by transports that are faster while they have but one
-// peer.
-type Focuser interface {
-	// Focus says that only this peer will be sent to and listened to; the zero
-	// Addr, that it may be anyone. It may be called at any time.
-	Focus(Addr)
-}
-
-// Selector is implemented by transports that pass on only frames for certain
-// endpoint ids.
-type Selector interface {
-	// Select has frames for that id passed on, too, and perhaps others.
-	Select(id uint16) error
 }
 
 // Kind says what an [Addr] is an address of.
@@ -131,7 +125,6 @@ const (
 	KindNone  Kind = iota
 	KindUDP        // IP address and port
 	KindEther      // MAC address
-	KindSim        // a number, for networks in memory
 )
 
 // Addr is the address of a datagram's sender or receiver: a comparable value,
@@ -139,7 +132,6 @@ const (
 type Addr struct {
 	kind Kind
 	mac  [6]byte
-	num  uint32
 	ip   netip.AddrPort
 }
 
@@ -152,9 +144,6 @@ func UDPAddr(ap netip.AddrPort) Addr {
 // EtherAddr returns the address of an Ethernet interface.
 func EtherAddr(mac [6]byte) Addr { return Addr{kind: KindEther, mac: mac} }
 
-// SimAddr returns an address in a simulated network.
-func SimAddr(n uint32) Addr { return Addr{kind: KindSim, num: n} }
-
 // Kind returns what a is an address of.
 func (a Addr) Kind() Kind { return a.kind }
 
@@ -163,9 +152,6 @@ func (a Addr) AddrPort() netip.AddrPort { return a.ip }
 
 // MAC returns the hardware address of a KindEther address.
 func (a Addr) MAC() [6]byte { return a.mac }
-
-// Num returns the number of a KindSim address.
-func (a Addr) Num() uint32 { return a.num }
 
 // Host returns the address of the machine or interface: a without its port.
 func (a Addr) Host() Addr {
@@ -179,7 +165,6 @@ func (a Addr) Host() Addr {
 func (a Addr) Append(b []byte) []byte {
 	b = append(b, byte(a.kind))
 	b = append(b, a.mac[:]...)
-	b = binary.LittleEndian.AppendUint32(b, a.num)
 	b, _ = a.ip.AppendBinary(b) // never fails
 	return b
 }
@@ -200,8 +185,6 @@ func (a Addr) String() string {
 			b = hex.AppendEncode(b, []byte{x})
 		}
 		return string(b)
-	case KindSim:
-		return "sim:" + strconv.FormatUint(uint64(a.num), 10)
 	}
 	return "none"
 }

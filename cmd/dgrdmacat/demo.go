@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/dgrdma/dgrdma/dgrdma"
-	"github.com/dgrdma/dgrdma/transport"
 	"github.com/dgrdma/dgrdma/transport/simnet"
 )
 
@@ -88,7 +87,7 @@ func demoOverUDP(ctx context.Context, blocks int, std *stdio) error {
 }
 
 func demoOverSimnet(ctx context.Context, blocks int, link simnet.Link, seed uint64, std *stdio) error {
-	from, to := transport.SimAddr(1), transport.SimAddr(2)
+	from, to := simnet.Addr(1), simnet.Addr(2)
 	network := simnet.New(seed)
 	defer network.Close()
 	network.Link(from, to, link)

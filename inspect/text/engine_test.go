@@ -19,7 +19,7 @@ import (
 func TestEngine(t *testing.T) {
 	net := simnet.New(1)
 	defer net.Close()
-	addrs := []transport.Addr{transport.SimAddr(1), transport.SimAddr(2)}
+	addrs := []transport.Addr{simnet.Addr(1), simnet.Addr(2)}
 	var file bytes.Buffer
 	wire, err := tap.New(net.Attach(addrs[0], simnet.Config{}), &file, tap.Options{})
 	if err != nil {

@@ -72,7 +72,7 @@ func (p *Port) start(conn transport.Conn, to transport.Addr, memory int, tick ti
 		defer p.wg.Done()
 		in := make([]transport.Datagram, 64)
 		for {
-			n, err := conn.Recv(in)
+			n, err := conn.Recv(in, transport.Forever)
 			if err != nil {
 				return
 			}

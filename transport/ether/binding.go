@@ -31,7 +31,7 @@ type binding struct {
 // lookAgain is how often an interface is looked for that is away.
 const lookAgain = 100 * time.Millisecond
 
-// Select implements [transport.Selector].
+// Select implements [transport.Conn].
 func (c *Conn) Select(id uint16) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

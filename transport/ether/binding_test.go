@@ -35,7 +35,7 @@ func inBackground(t *testing.T, c *ether.Conn) *listener {
 	go func() {
 		in := make([]transport.Datagram, 8)
 		for {
-			n, err := c.Recv(in)
+			n, err := c.Recv(in, transport.Forever)
 			if err != nil || n == 0 {
 				l.ended <- err
 				return

@@ -19,6 +19,7 @@ type Conn struct {
 	etherType uint16
 	buffers   mmsg.Buffers
 
+	transport.Indifferent // to Focus
 	binding
 
 	receiving
@@ -32,6 +33,9 @@ type Conn struct {
 func (c *Conn) Caps() transport.Caps {
 	return transport.Caps{MTU: c.mtu, Batch: messages, Blocks: true}
 }
+
+// MTU implements [transport.Conn]: the same for everyone on the wire.
+func (c *Conn) MTU(transport.Addr) int { return c.mtu }
 
 // LocalAddr implements [transport.Conn].
 func (c *Conn) LocalAddr() transport.Addr { return transport.EtherAddr(c.mac) }
@@ -50,7 +54,7 @@ func (c *Conn) Close() error {
 	return c.socket.Close()
 }
 
-// Stats implements [transport.Counter].
+// Stats implements [transport.Conn].
 func (c *Conn) Stats() transport.Stats {
 	c.socket.Control(func(fd int) error {
 		// Reading resets it.

@@ -90,7 +90,7 @@ func TestRecvBlocks(t *testing.T) {
 		go func() {
 			in := make([]transport.Datagram, 8)
 			for next := byte(0); next < 100; {
-				n, err := b.Recv(in)
+				n, err := b.Recv(in, transport.Forever)
 				if err != nil || n == 0 {
 					done <- errors.Join(errors.New("Recv"), err)
 					return
@@ -123,7 +123,7 @@ func TestCloseWakesRecv(t *testing.T) {
 		c := listen(t, ether.Config{Ring: ring, Interface: "d0"})
 		done := make(chan error)
 		go func() {
-			_, err := c.Recv(make([]transport.Datagram, 1))
+			_, err := c.Recv(make([]transport.Datagram, 1), transport.Forever)
 			done <- err
 		}()
 		time.Sleep(20 * time.Millisecond)
@@ -134,7 +134,7 @@ func TestCloseWakesRecv(t *testing.T) {
 		if _, err := c.Send([]transport.Outgoing{{To: new(c.LocalAddr()), Buf: frame(1, 60, 0)}}); !errors.Is(err, net.ErrClosed) {
 			t.Error("send:", err)
 		}
-		if _, err := c.Poll(make([]transport.Datagram, 1), 0); !errors.Is(err, net.ErrClosed) {
+		if _, err := c.Recv(make([]transport.Datagram, 1), 0); !errors.Is(err, net.ErrClosed) {
 			t.Error("poll:", err)
 		}
 		if err := c.Close(); !errors.Is(err, net.ErrClosed) {
@@ -155,7 +155,7 @@ func TestConcurrentClose(t *testing.T) {
 				in := make([]transport.Datagram, 8)
 				sum := 0
 				for {
-					n, err := b.Recv(in)
+					n, err := b.Recv(in, transport.Forever)
 					if err != nil {
 						return
 					}
@@ -197,7 +197,7 @@ func TestNoAllocation(t *testing.T) {
 				t.Fatal(err)
 			}
 			for got := 0; got < len(batch); {
-				n, err := b.Recv(in)
+				n, err := b.Recv(in, transport.Forever)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -239,7 +239,7 @@ func TestDownAndUp(t *testing.T) {
 			defer close(received)
 			in := make([]transport.Datagram, 8)
 			for {
-				n, err := b.Recv(in)
+				n, err := b.Recv(in, transport.Forever)
 				if err != nil {
 					return
 				}
@@ -277,7 +277,7 @@ func TestInterfaceGone(t *testing.T) {
 		a := listen(t, ether.Config{Ring: ring, Interface: "d0"})
 		done := make(chan error)
 		go func() {
-			_, err := a.Recv(make([]transport.Datagram, 8))
+			_, err := a.Recv(make([]transport.Datagram, 8), transport.Forever)
 			done <- err
 		}()
 		check(t, netlink.LinkDel(link(t, "d0")))

@@ -34,7 +34,7 @@ func TestJunkHoldsNobody(t *testing.T) {
 		overdue := time.AfterFunc(10*times*wait, func() { c.Close() })
 		defer overdue.Stop()
 		for range times {
-			if n, err := c.Poll(make([]transport.Datagram, 4), wait); n != 0 || err != nil {
+			if n, err := c.Recv(make([]transport.Datagram, 4), wait); n != 0 || err != nil {
 				t.Fatalf("waiting for %v, and no longer: %d, %v", wait, n, err)
 			}
 		}

@@ -20,7 +20,7 @@ func TestLentFramesSurviveClose(t *testing.T) {
 	send(t, a, b.LocalAddr(), want, want)
 	in := make([]transport.Datagram, 1)
 	for range 2 {
-		n, err := b.Recv(in)
+		n, err := b.Recv(in, transport.Forever)
 		check(t, err)
 		if n != 1 || !bytes.Equal(in[0].Data, want) {
 			t.Fatal("wrong frame")
@@ -33,7 +33,7 @@ func TestLentFramesSurviveClose(t *testing.T) {
 	if n := packetSockets(t); n != 2 {
 		t.Errorf("%d packet sockets, want 2: frames are still lent", n)
 	}
-	if _, err := b.Recv(in); err == nil {
+	if _, err := b.Recv(in, transport.Forever); err == nil {
 		t.Error("Recv after Close: no error")
 	}
 	if n := packetSockets(t); n != 1 {
@@ -51,12 +51,12 @@ func TestPollWaits(t *testing.T) {
 		b := listen(t, ether.Config{Interface: "d1", Ring: ring, Buffer: 1})
 		const wait = 20 * time.Millisecond
 		began := time.Now()
-		if n, err := b.Poll(in, wait); n != 0 || err != nil || time.Since(began) < wait {
+		if n, err := b.Recv(in, wait); n != 0 || err != nil || time.Since(began) < wait {
 			t.Errorf("ring %v: %d, %v after %v, want nothing after %v", ring, n, err, time.Since(began), wait)
 		}
 		send(t, a, b.LocalAddr(), frame(1, 60, 0))
 		began = time.Now()
-		if n, err := b.Poll(in, time.Minute); n != 1 || err != nil || time.Since(began) > time.Minute/2 {
+		if n, err := b.Recv(in, time.Minute); n != 1 || err != nil || time.Since(began) > time.Minute/2 {
 			t.Errorf("ring %v: %d, %v after %v, want a frame at once", ring, n, err, time.Since(began))
 		}
 		check(t, b.Close())
@@ -72,7 +72,7 @@ func TestAbandonedRing(t *testing.T) {
 		b, err := ether.Listen(ether.Config{Interface: "d1", Ring: true, Buffer: 1})
 		check(t, err)
 		send(t, a, b.LocalAddr(), frame(1, 60, 0))
-		_, err = b.Recv(make([]transport.Datagram, 4))
+		_, err = b.Recv(make([]transport.Datagram, 4), transport.Forever)
 		check(t, err)
 		check(t, b.Close())
 	}()

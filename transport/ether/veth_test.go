@@ -96,7 +96,7 @@ func collect(t testing.TB, c *ether.Conn, n int) (got []transport.Datagram) {
 	t.Helper()
 	in := make([]transport.Datagram, 16)
 	for deadline := time.Now().Add(5 * time.Second); len(got) < n; {
-		k, err := c.Poll(in, 0)
+		k, err := c.Recv(in, 0)
 		check(t, err)
 		for _, d := range in[:k] {
 			d.Data = append([]byte(nil), d.Data...)

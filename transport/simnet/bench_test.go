@@ -25,7 +25,7 @@ func exchange(tb testing.TB, size, count int, l simnet.Link) func() {
 			tb.Fatal(err)
 		}
 		for got := 0; got < count; {
-			n, err := b.Recv(dst)
+			n, err := b.Recv(dst, transport.Forever)
 			if err != nil {
 				tb.Fatal(err)
 			}
@@ -81,7 +81,7 @@ func BenchmarkPingPong(b *testing.B) {
 		dst := make([]transport.Datagram, 1)
 		back := []transport.Outgoing{outgoing(y, addrA, make([]byte, 64))}
 		for {
-			if _, err := y.Recv(dst); err != nil {
+			if _, err := y.Recv(dst, transport.Forever); err != nil {
 				return
 			}
 			if _, err := y.Send(back); err != nil {
@@ -96,7 +96,7 @@ func BenchmarkPingPong(b *testing.B) {
 		if _, err := x.Send(batch); err != nil {
 			b.Fatal(err)
 		}
-		if _, err := x.Recv(dst); err != nil {
+		if _, err := x.Recv(dst, transport.Forever); err != nil {
 			b.Fatal(err)
 		}
 	}

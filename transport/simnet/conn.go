@@ -37,13 +37,15 @@ type Config struct {
 
 // Conn is an endpoint of a [Network].
 type Conn struct {
+	transport.Indifferent
+
 	net        *Network
 	addr       transport.Addr
 	caps       transport.Caps
 	queueLimit int
 	poison     bool
 	ready      chan struct{} // one slot; filled only if waiting was set
-	over       *time.Timer   // of the last Poll that waited
+	over       *time.Timer   // of the last Recv with an end to waiting
 
 	// Guarded by net.mu.
 	closed  bool
@@ -60,11 +62,13 @@ type received struct {
 	buf  []byte
 }
 
-var (
-	_ transport.Conn    = (*Conn)(nil)
-	_ transport.Counter = (*Conn)(nil)
-	_ transport.Poller  = (*Conn)(nil)
-)
+var _ transport.Conn = (*Conn)(nil)
+
+// Addr returns the n-th address of a network: a locally administered MAC address, in
+// which the number can be read.
+func Addr(n uint32) transport.Addr {
+	return transport.EtherAddr([6]byte{0x02, 0, byte(n >> 24), byte(n >> 16), byte(n >> 8), byte(n)})
+}
 
 func newConn(n *Network, addr transport.Addr, cfg Config) *Conn {
 	return &Conn{
@@ -89,17 +93,15 @@ func orDefault(v, def int) int {
 }
 
 // Recv implements [transport.Conn]. It returns all that waits and fits dst.
-func (c *Conn) Recv(dst []transport.Datagram) (int, error) {
+func (c *Conn) Recv(dst []transport.Datagram, wait time.Duration) (int, error) {
 	if len(dst) == 0 {
 		panic("BUG: simnet: receive without room for a datagram")
 	}
-	return c.receive(dst, nil)
-}
-
-// Poll implements [transport.Poller].
-func (c *Conn) Poll(dst []transport.Datagram, wait time.Duration) (int, error) {
-	if wait == 0 {
+	switch {
+	case wait == 0:
 		return c.tryRecv(dst)
+	case wait < 0:
+		return c.receive(dst, nil)
 	}
 	if c.over == nil {
 		c.over = time.NewTimer(wait)
@@ -216,10 +218,13 @@ func (c *Conn) frameIn(buf []byte) ([]byte, error) {
 // Caps implements [transport.Conn].
 func (c *Conn) Caps() transport.Caps { return c.caps }
 
+// MTU implements [transport.Conn].
+func (c *Conn) MTU(transport.Addr) int { return c.caps.MTU }
+
 // LocalAddr implements [transport.Conn].
 func (c *Conn) LocalAddr() transport.Addr { return c.addr }
 
-// Stats implements [transport.Counter]. SendDrops are the datagrams that a
+// Stats implements [transport.Conn]. SendDrops are the datagrams that a
 // Script refused; what links lose an endpoint cannot know, see [LinkStats].
 func (c *Conn) Stats() transport.Stats {
 	c.net.mu.Lock()

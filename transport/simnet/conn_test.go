@@ -41,7 +41,7 @@ func TestPerfectLinkDeliversWithinSend(t *testing.T) {
 		}
 		dst := make([]transport.Datagram, 12)
 		for _, want := range []int{12, 8} { // all that is there, up to len(dst)
-			if n, err := p.b.Recv(dst); n != want || err != nil {
+			if n, err := p.b.Recv(dst, transport.Forever); n != want || err != nil {
 				t.Fatalf("Recv: %d, %v, want %d", n, err, want)
 			}
 		}
@@ -63,14 +63,14 @@ func TestPollWaits(t *testing.T) {
 				p.a.Send([]transport.Outgoing{outgoing(p.a, addrB, numbered(1, 8))})
 			}
 			began := time.Now()
-			if n, err := p.b.Poll(dst, c.wait); n != c.n || err != nil || time.Since(began) != c.took {
+			if n, err := p.b.Recv(dst, c.wait); n != c.n || err != nil || time.Since(began) != c.took {
 				t.Errorf("Poll for %v: %d, %v after %v; want %d after %v", c.wait, n, err, time.Since(began), c.n, c.took)
 			}
 		}
 		p.a.Send([]transport.Outgoing{outgoing(p.a, addrB, numbered(2, 8))})
-		p.b.Poll(dst, time.Millisecond)
+		p.b.Recv(dst, time.Millisecond)
 		time.Sleep(time.Second)
-		if n, err := p.b.Recv(dst); n != 1 || err != nil {
+		if n, err := p.b.Recv(dst, transport.Forever); n != 1 || err != nil {
 			t.Errorf("Recv after a Poll that was too short: %d, %v", n, err)
 		}
 	})
@@ -80,19 +80,19 @@ func TestAddressesOfAllKinds(t *testing.T) {
 	n := simnet.New(1)
 	defer n.Close()
 	addrs := []transport.Addr{
-		transport.SimAddr(0),
+		simnet.Addr(0),
 		transport.EtherAddr([6]byte{2, 0, 0, 0, 0, 1}),
 		transport.UDPAddr(netip.MustParseAddrPort("192.0.2.1:18077")),
 		transport.UDPAddr(netip.MustParseAddrPort("[2001:db8::1]:18077")),
 	}
 	for i, addr := range addrs {
 		to := n.Attach(addr, simnet.Config{})
-		from := n.Attach(transport.SimAddr(uint32(100+i)), simnet.Config{})
+		from := n.Attach(simnet.Addr(uint32(100+i)), simnet.Config{})
 		if _, err := from.Send([]transport.Outgoing{outgoing(from, addr, []byte("hello"))}); err != nil {
 			t.Fatal(err)
 		}
 		dst := make([]transport.Datagram, 1)
-		if _, err := to.Recv(dst); err != nil || string(dst[0].Data) != "hello" || dst[0].From != from.LocalAddr() {
+		if _, err := to.Recv(dst, transport.Forever); err != nil || string(dst[0].Data) != "hello" || dst[0].From != from.LocalAddr() {
 			t.Errorf("to %v: %v %q, %v", addr, dst[0].From, dst[0].Data, err)
 		}
 	}
@@ -129,7 +129,7 @@ func TestSendCopiesAndSpoilsHeadroom(t *testing.T) {
 	}
 	clear(o.Buf)
 	dst := make([]transport.Datagram, 1)
-	if _, err := p.b.Recv(dst); err != nil || !bytes.Equal(dst[0].Data, []byte{3, 4, 5, 6}) {
+	if _, err := p.b.Recv(dst, transport.Forever); err != nil || !bytes.Equal(dst[0].Data, []byte{3, 4, 5, 6}) {
 		t.Errorf("received % x, %v", dst[0].Data, err)
 	}
 }
@@ -147,7 +147,7 @@ func TestPoison(t *testing.T) {
 		if _, err := a.Send(batch); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := b.Recv(dst); err != nil {
+		if _, err := b.Recv(dst, transport.Forever); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -170,7 +170,7 @@ func TestReceiveQueueOverflow(t *testing.T) {
 	if got := b.Stats(); got != want {
 		t.Errorf("Stats %+v, want %+v", got, want)
 	}
-	if got, err := b.Recv(make([]transport.Datagram, 8)); got != 3 || err != nil {
+	if got, err := b.Recv(make([]transport.Datagram, 8), transport.Forever); got != 3 || err != nil {
 		t.Errorf("Recv: %d, %v", got, err)
 	}
 	if s := n.LinkStats(addrA, addrB); s.Overrun != 3 || s.Dropped() != 3 || s.Delivered != 3 {
@@ -188,7 +188,7 @@ func TestCloseUnblocksRecv(t *testing.T) {
 				p := newPair(t, 1, simnet.Link{})
 				failed := make(chan error)
 				go func() {
-					_, err := p.b.Recv(make([]transport.Datagram, 1))
+					_, err := p.b.Recv(make([]transport.Datagram, 1), transport.Forever)
 					failed <- err
 				}()
 				synctest.Wait()
@@ -200,7 +200,7 @@ func TestCloseUnblocksRecv(t *testing.T) {
 				if err := <-failed; !errors.Is(err, net.ErrClosed) {
 					t.Errorf("Recv: %v", err)
 				}
-				if _, err := p.b.Recv(make([]transport.Datagram, 1)); !errors.Is(err, net.ErrClosed) {
+				if _, err := p.b.Recv(make([]transport.Datagram, 1), transport.Forever); !errors.Is(err, net.ErrClosed) {
 					t.Errorf("Recv again: %v", err)
 				}
 				if n, err := p.b.Send(nil); n != 0 || !errors.Is(err, net.ErrClosed) {
@@ -219,7 +219,7 @@ func TestCloseWithDatagramsUnderWay(t *testing.T) {
 		p.net.Close()
 		p.wantStats(simnet.LinkStats{Sent: 5, Unattached: 5})
 		late := p.net.Attach(addrC, simnet.Config{})
-		if _, err := late.Recv(make([]transport.Datagram, 1)); !errors.Is(err, net.ErrClosed) {
+		if _, err := late.Recv(make([]transport.Datagram, 1), transport.Forever); !errors.Is(err, net.ErrClosed) {
 			t.Errorf("Recv on a closed network: %v", err)
 		}
 	})
@@ -278,7 +278,7 @@ func TestProgrammingErrorsPanic(t *testing.T) {
 	for name, misuse := range map[string]func(){
 		"AddressInUse": func() { n.Attach(addrA, simnet.Config{}) },
 		"NoAddress":    func() { n.Attach(transport.Addr{}, simnet.Config{}) },
-		"EmptyRecv":    func() { c.Recv(nil) },
+		"EmptyRecv":    func() { c.Recv(nil, transport.Forever) },
 		"Probability":  func() { n.Link(addrA, addrB, simnet.Link{Loss: 5}) },
 		"NegativeTime": func() { n.Link(addrA, addrB, simnet.Link{Latency: -1}) },
 		"NegativeRate": func() { n.Link(addrA, addrB, simnet.Link{Rate: -1}) },

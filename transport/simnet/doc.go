@@ -10,14 +10,14 @@
 //
 //	net := simnet.New(1)
 //	defer net.Close()
-//	a := net.Attach(transport.SimAddr(1), simnet.Config{})
-//	b := net.Attach(transport.SimAddr(2), simnet.Config{})
+//	a := net.Attach(Addr(1), simnet.Config{})
+//	b := net.Attach(Addr(2), simnet.Config{})
 //	net.Link(a.LocalAddr(), b.LocalAddr(), simnet.Link{
 //		Latency: 5 * time.Millisecond,
 //		Loss:    0.01,
 //	})
 //	a.Send([]transport.Outgoing{{To: new(b.LocalAddr()), Buf: buf}})
-//	n, err := b.Recv(datagrams) // 5 ms later
+//	n, err := b.Recv(datagrams, transport.Forever) // 5 ms later
 //
 // A datagram passes the stages of its link in this order: Down, Script, Rate
 // and Queue, HoldBack, Loss, Corrupt, Latency with Jitter, Reorder, Duplicate.

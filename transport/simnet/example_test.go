@@ -11,8 +11,8 @@ import (
 func Example() {
 	net := simnet.New(1)
 	defer net.Close()
-	a := net.Attach(transport.SimAddr(1), simnet.Config{})
-	b := net.Attach(transport.SimAddr(2), simnet.Config{})
+	a := net.Attach(simnet.Addr(1), simnet.Config{})
+	b := net.Attach(simnet.Addr(2), simnet.Config{})
 	net.Link(a.LocalAddr(), b.LocalAddr(), simnet.Link{Latency: time.Millisecond})
 
 	buf := append(make([]byte, a.Caps().Headroom), "hello"...)
@@ -20,16 +20,16 @@ func Example() {
 		fmt.Println(err)
 	}
 	datagrams := make([]transport.Datagram, 8)
-	n, err := b.Recv(datagrams)
+	n, err := b.Recv(datagrams, transport.Forever)
 	fmt.Println(n, err, datagrams[0].From, string(datagrams[0].Data))
-	// Output: 1 <nil> sim:1 hello
+	// Output: 1 <nil> 02:00:00:00:00:01 hello
 }
 
 func ExampleLink_script() {
 	net := simnet.New(1)
 	defer net.Close()
-	a := net.Attach(transport.SimAddr(1), simnet.Config{})
-	b := net.Attach(transport.SimAddr(2), simnet.Config{})
+	a := net.Attach(simnet.Addr(1), simnet.Config{})
+	b := net.Attach(simnet.Addr(2), simnet.Config{})
 	net.Link(a.LocalAddr(), b.LocalAddr(), simnet.Link{
 		Script: func(i int, _ []byte) simnet.Verdict {
 			if i == 1 {
@@ -45,7 +45,7 @@ func ExampleLink_script() {
 		}
 	}
 	datagrams := make([]transport.Datagram, 8)
-	n, _ := b.Recv(datagrams)
+	n, _ := b.Recv(datagrams, transport.Forever)
 	for _, d := range datagrams[:n] {
 		fmt.Println(string(d.Data))
 	}

@@ -11,9 +11,9 @@ import (
 )
 
 var (
-	addrA = transport.SimAddr(1)
-	addrB = transport.SimAddr(2)
-	addrC = transport.SimAddr(3)
+	addrA = simnet.Addr(1)
+	addrB = simnet.Addr(2)
+	addrC = simnet.Addr(3)
 )
 
 // pair is a network with A and B; one link under test from A to B.
@@ -65,7 +65,7 @@ func (p *pair) receive(count int) []arrival {
 	var got []arrival
 	dst := make([]transport.Datagram, 16)
 	for len(got) < count {
-		n, err := p.b.Recv(dst)
+		n, err := p.b.Recv(dst, transport.Forever)
 		if err != nil {
 			p.t.Fatalf("Recv: %v", err)
 		}

@@ -213,7 +213,7 @@ func TestCorruptFlipsOneBitOfTheCopy(t *testing.T) {
 		if !bytes.Equal(o.Buf[2:], frame) {
 			t.Fatal("the sender's buffer was changed")
 		}
-		if _, err := p.b.Recv(dst); err != nil {
+		if _, err := p.b.Recv(dst, transport.Forever); err != nil {
 			t.Fatal(err)
 		}
 		wrong := 0

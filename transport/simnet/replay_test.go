@@ -40,7 +40,7 @@ func trace(t *testing.T, seed uint64, both bool) (atA, atB []string) {
 		recvAll := func(c *simnet.Conn, log *[]string) {
 			dst := make([]transport.Datagram, 8)
 			for {
-				n, err := c.Recv(dst)
+				n, err := c.Recv(dst, transport.Forever)
 				if err != nil {
 					return
 				}
@@ -118,7 +118,7 @@ func TestOrderAtTheSameInstant(t *testing.T) {
 			b := n.Attach(addrB, simnet.Config{})
 			var senders sync.WaitGroup
 			for i := range 20 {
-				from := transport.SimAddr(uint32(100 + i))
+				from := simnet.Addr(uint32(100 + i))
 				c := n.Attach(from, simnet.Config{})
 				n.Link(from, addrB, simnet.Link{Latency: ms})
 				senders.Go(func() {
@@ -131,7 +131,7 @@ func TestOrderAtTheSameInstant(t *testing.T) {
 			}
 			senders.Wait()
 			dst := make([]transport.Datagram, 64)
-			got, err := b.Recv(dst)
+			got, err := b.Recv(dst, transport.Forever)
 			if got != 60 || err != nil {
 				t.Errorf("Recv: %d, %v", got, err)
 			}
@@ -158,7 +158,7 @@ func TestConcurrentUse(t *testing.T) {
 		users.Go(func() {
 			dst := make([]transport.Datagram, 4)
 			for {
-				got, err := c.Recv(dst)
+				got, err := c.Recv(dst, transport.Forever)
 				if err != nil {
 					return
 				}

@@ -25,7 +25,6 @@
 //	           bytes in front of the frame, always zero; MAC addresses are
 //	           02:00 and the last four bytes of the IP address
 //	KindEther  Ethernet with Options.EtherType
-//	KindSim    the same, from MAC address 02:00 and the number
 //
 // An endpoint bound to the unspecified address appears as 0.0.0.0 or ::,
 // whichever its peer's address needs. Lengths that do not fit an IP header are

@@ -13,13 +13,13 @@ func Example() {
 	net := simnet.New(1)
 	defer net.Close()
 	var file bytes.Buffer // an *os.File outside of tests
-	c, err := tap.New(net.Attach(transport.SimAddr(1), simnet.Config{}), &file, tap.Options{})
+	c, err := tap.New(net.Attach(simnet.Addr(1), simnet.Config{}), &file, tap.Options{})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	buf := append(make([]byte, c.Caps().Headroom), "hello"...)
-	if _, err := c.Send([]transport.Outgoing{{To: new(transport.SimAddr(2)), Buf: buf}}); err != nil {
+	if _, err := c.Send([]transport.Outgoing{{To: new(simnet.Addr(2)), Buf: buf}}); err != nil {
 		fmt.Println(err)
 	}
 	c.Close()

@@ -26,7 +26,7 @@ var golden = map[string]struct {
 	from, to transport.Addr
 	record   string
 }{
-	"Sim": {transport.SimAddr(1), transport.SimAddr(0x01020304), `
+	"Sim": {simnet.Addr(1), simnet.Addr(0x01020304), `
 		19000000 19000000
 		020001020304 020000000001 f042
 		0102030405060708090a0b`},
@@ -70,7 +70,7 @@ func TestGoldenRecords(t *testing.T) {
 			a := newTap(t, n.Attach(tc.from, simnet.Config{}), &sent, tap.Options{Now: fixedClock})
 			b := newTap(t, n.Attach(tc.to, simnet.Config{}), &received, tap.Options{Now: fixedClock})
 			mustSend(t, a, tc.to, "\x01\x02\x03\x04\x05\x06\x07\x08\x09\x0a\x0b")
-			if _, err := b.Recv(make([]transport.Datagram, 1)); err != nil {
+			if _, err := b.Recv(make([]transport.Datagram, 1), transport.Forever); err != nil {
 				t.Fatal(err)
 			}
 			want := unhex(t, goldenFileHeader+goldenTime+tc.record)

@@ -46,8 +46,6 @@ func hardwareAddr(a transport.Addr) [6]byte {
 	switch a.Kind() {
 	case transport.KindEther:
 		return a.MAC()
-	case transport.KindSim:
-		binary.BigEndian.PutUint32(mac[2:], a.Num())
 	case transport.KindUDP:
 		ip := a.AddrPort().Addr().As16() // IPv4 is at the end
 		copy(mac[2:], ip[12:])

@@ -21,9 +21,10 @@ type Options struct {
 	Now       func() time.Time // called under a mutex; default time.Now
 }
 
-// Conn is a [transport.Conn] that records the traffic of another one.
+// Conn is a [transport.Conn] that records the traffic of the one it wraps, and is
+// like it in everything else. Close closes the wrapped one, not the writer.
 type Conn struct {
-	inner    transport.Conn
+	transport.Conn
 	local    transport.Addr
 	headroom int
 	opts     Options
@@ -33,11 +34,6 @@ type Conn struct {
 	buf []byte // records of one batch
 	err error  // of the writer; ends the recording
 }
-
-var (
-	_ transport.Conn    = (*Conn)(nil)
-	_ transport.Counter = (*Conn)(nil)
-)
 
 // New wraps c and writes the file header to w. It fails if that fails.
 func New(c transport.Conn, w io.Writer, opts Options) (*Conn, error) {
@@ -50,7 +46,7 @@ func New(c transport.Conn, w io.Writer, opts Options) (*Conn, error) {
 	if opts.Now == nil {
 		opts.Now = time.Now
 	}
-	t := &Conn{inner: c, local: c.LocalAddr(), headroom: c.Caps().Headroom, opts: opts, w: w}
+	t := &Conn{Conn: c, local: c.LocalAddr(), headroom: c.Caps().Headroom, opts: opts, w: w}
 	t.buf = appendFileHeader(t.buf, opts.SnapLen)
 	t.flush()
 	if t.err != nil {
@@ -60,8 +56,8 @@ func New(c transport.Conn, w io.Writer, opts Options) (*Conn, error) {
 }
 
 // Recv implements [transport.Conn].
-func (t *Conn) Recv(dst []transport.Datagram) (int, error) {
-	n, err := t.inner.Recv(dst)
+func (t *Conn) Recv(dst []transport.Datagram, wait time.Duration) (int, error) {
+	n, err := t.Conn.Recv(dst, wait)
 	if n > 0 {
 		t.recordReceived(dst[:n])
 	}
@@ -73,33 +69,7 @@ func (t *Conn) Send(batch []transport.Outgoing) (int, error) {
 	if len(batch) > 0 {
 		t.recordSent(batch)
 	}
-	return t.inner.Send(batch)
-}
-
-// Caps implements [transport.Conn].
-func (t *Conn) Caps() transport.Caps { return t.inner.Caps() }
-
-// LocalAddr implements [transport.Conn].
-func (t *Conn) LocalAddr() transport.Addr { return t.inner.LocalAddr() }
-
-// Select implements [transport.Selector] if the wrapped Conn does.
-func (t *Conn) Select(id uint16) error {
-	if s, ok := t.inner.(transport.Selector); ok {
-		return s.Select(id)
-	}
-	return nil
-}
-
-// Close closes the wrapped Conn, not the writer.
-func (t *Conn) Close() error { return t.inner.Close() }
-
-// Stats implements [transport.Counter] with the counters of the wrapped Conn,
-// or zeros if it has none.
-func (t *Conn) Stats() transport.Stats {
-	if c, ok := t.inner.(transport.Counter); ok {
-		return c.Stats()
-	}
-	return transport.Stats{}
+	return t.Conn.Send(batch)
 }
 
 // Err returns the error that ended the recording, or nil.

@@ -50,9 +50,9 @@ func (c *Conn) Caps() transport.Caps {
 	return transport.Caps{MTU: c.mtu - c.overhead(), Headroom: prefix, Batch: c.receiving.capacity, Blocks: true}
 }
 
-// MTUTo implements [transport.Router]: the room for a frame on the way to a
-// peer, as those configured it who look after this machine.
-func (c *Conn) MTUTo(to transport.Addr) int {
+// MTU implements [transport.Conn]: the room for a frame on the way to a peer, as
+// those configured it who look after this machine.
+func (c *Conn) MTU(to transport.Addr) int {
 	ap := to.AddrPort()
 	if c.fixed || c.routes == nil || to.Kind() != transport.KindUDP || ap.Addr().Is6() != c.v6 {
 		return c.mtu - c.overhead()
@@ -64,7 +64,7 @@ func (c *Conn) MTUTo(to transport.Addr) int {
 	return min(c.mtu, way.MTU) - c.overhead()
 }
 
-// Focus implements [transport.Focuser]. A connected socket looks for no route:
+// Focus implements [transport.Conn]. A connected socket looks for no route:
 // without offload that is a sixth of what sending costs.
 func (c *Conn) Focus(peer transport.Addr) {
 	c.socket.Control(func(fd int) error {
@@ -96,7 +96,10 @@ func (c *Conn) Close() error {
 	return c.socket.Close()
 }
 
-// Stats implements [transport.Counter].
+// Select implements [transport.Conn]: the port alone selects.
+func (c *Conn) Select(uint16) error { return nil }
+
+// Stats implements [transport.Conn].
 func (c *Conn) Stats() transport.Stats {
 	s := transport.Stats{SendDrops: c.sendDrops.Load(), Truncated: c.truncated.Load(), Foreign: c.foreign.Load()}
 	c.socket.Control(func(fd int) error {

@@ -35,14 +35,7 @@ func (r *receiving) init(c *Conn) {
 }
 
 // Recv implements [transport.Conn].
-func (c *Conn) Recv(dst []transport.Datagram) (int, error) { return c.receive(dst, mmsg.Forever) }
-
-// Poll implements [transport.Poller].
-func (c *Conn) Poll(dst []transport.Datagram, wait time.Duration) (int, error) {
-	return c.receive(dst, wait)
-}
-
-func (c *Conn) receive(dst []transport.Datagram, wait time.Duration) (int, error) {
+func (c *Conn) Recv(dst []transport.Datagram, wait time.Duration) (int, error) {
 	r := &c.receiving
 	n := c.unpack(dst)
 	for n == 0 {

@@ -43,7 +43,7 @@ func collect(t testing.TB, c *Conn, n, atOnce int) (frames [][]byte, from []tran
 	defer stop.Stop()
 	dst := make([]transport.Datagram, atOnce)
 	for len(frames) < n {
-		got, err := c.Recv(dst)
+		got, err := c.Recv(dst, transport.Forever)
 		if err != nil {
 			t.Fatalf("after %d of %d datagrams: %v", len(frames), n, err)
 		}
@@ -112,7 +112,7 @@ func TestBatches(t *testing.T) {
 					}
 				}
 			}
-			if n, err := b.Poll(make([]transport.Datagram, 1), 0); n != 0 || err != nil {
+			if n, err := b.Recv(make([]transport.Datagram, 1), 0); n != 0 || err != nil {
 				t.Errorf("%d more: %v", n, err)
 			}
 			if s := a.Stats(); s != (transport.Stats{}) {
@@ -206,7 +206,7 @@ func TestRefusedPort(t *testing.T) {
 			if n, err := a.Send(batch); n != len(batch) || err != nil {
 				t.Fatalf("sent %d: %v", n, err)
 			}
-			if _, err := a.Poll(make([]transport.Datagram, 4), 0); err != nil {
+			if _, err := a.Recv(make([]transport.Datagram, 4), 0); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -223,7 +223,7 @@ func TestClose(t *testing.T) {
 		wg.Go(func() {
 			dst := make([]transport.Datagram, 64)
 			for {
-				if _, err := b.Recv(dst); err != nil {
+				if _, err := b.Recv(dst, transport.Forever); err != nil {
 					if !errors.Is(err, net.ErrClosed) {
 						t.Error(err)
 					}
@@ -270,16 +270,16 @@ func TestPollWaits(t *testing.T) {
 	dst := make([]transport.Datagram, 4)
 	const wait = 20 * time.Millisecond
 	began := time.Now()
-	if n, err := b.Poll(dst, wait); n != 0 || err != nil || time.Since(began) < wait {
+	if n, err := b.Recv(dst, wait); n != 0 || err != nil || time.Since(began) < wait {
 		t.Errorf("%d, %v after %v, want nothing after %v", n, err, time.Since(began), wait)
 	}
 	time.AfterFunc(wait, func() { a.Send([]transport.Outgoing{outgoing(b.LocalAddr(), 1, 50)}) })
 	began = time.Now()
-	if n, err := b.Poll(dst, time.Minute); n != 1 || err != nil || time.Since(began) > time.Minute/2 {
+	if n, err := b.Recv(dst, time.Minute); n != 1 || err != nil || time.Since(began) > time.Minute/2 {
 		t.Errorf("%d, %v after %v, want a datagram after %v", n, err, time.Since(began), wait)
 	}
 	time.AfterFunc(wait, func() { b.Close() })
-	if n, err := b.Poll(dst, time.Minute); n != 0 || !errors.Is(err, net.ErrClosed) {
+	if n, err := b.Recv(dst, time.Minute); n != 0 || !errors.Is(err, net.ErrClosed) {
 		t.Errorf("%d, %v, want net.ErrClosed", n, err)
 	}
 }
@@ -301,7 +301,7 @@ func TestKernelDrops(t *testing.T) {
 	}
 	got, dst := 0, make([]transport.Datagram, 64)
 	for {
-		n, err := b.Poll(dst, 0)
+		n, err := b.Recv(dst, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -330,7 +330,7 @@ func TestZeroAllocs(t *testing.T) {
 					t.Fatal(err)
 				}
 				for got := 0; got < len(batch); {
-					n, err := b.Recv(dst)
+					n, err := b.Recv(dst, transport.Forever)
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -353,7 +353,7 @@ func TestMTU(t *testing.T) {
 		if got := c.Caps().MTU; got != x.room {
 			t.Errorf("%s, MTU %d: room for %d, want %d", x.ip, x.mtu, got, x.room)
 		}
-		if got := c.MTUTo(c.LocalAddr()); got != x.room {
+		if got := c.MTU(c.LocalAddr()); got != x.room {
 			t.Errorf("%s, MTU %d: room for %d on the way to itself, want %d", x.ip, x.mtu, got, x.room)
 		}
 	}
@@ -378,7 +378,7 @@ func TestFocus(t *testing.T) {
 					}
 					if heard || way[1] != a {
 						collect(t, way[1], 1, 1)
-					} else if n, err := a.Poll(make([]transport.Datagram, 1), 0); n != 0 || err != nil {
+					} else if n, err := a.Recv(make([]transport.Datagram, 1), 0); n != 0 || err != nil {
 						t.Errorf("heard from another: %d, %v", n, err)
 					}
 				}
