@@ -8,6 +8,14 @@ import (
 // HeaderSize is the length of a frame header in bytes.
 const HeaderSize = 10
 
+// EtherType is the Ethernet type that OpenCPI uses for DG/RDMA. The specification
+// leaves it open (DGRDMA-042).
+const EtherType = 0xF042
+
+// PrefixSize is the length of the ignored bytes before a frame in a UDP datagram
+// (DGRDMA-045).
+const PrefixSize = 2
+
 // FlagMessages is the one defined bit of [Header.Flags]: the frame holds
 // messages (DGRDMA-015).
 const FlagMessages = 1

@@ -6,8 +6,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/dgrdma/dgrdma/capture"
 	"github.com/dgrdma/dgrdma/frame"
-	"github.com/dgrdma/dgrdma/frame/dissect"
+	"github.com/dgrdma/dgrdma/frame/captured"
 )
 
 // mostFlows is how many flows are followed: 64 peers in both directions. Each may
@@ -35,7 +36,7 @@ type Analyzer struct {
 	mostBackwards  time.Duration
 	fragments      int
 	unknownLink    int
-	damage         *dissect.Error
+	damage         *capture.Error
 
 	seen seen // scratch
 }
@@ -44,7 +45,7 @@ type Analyzer struct {
 func New() *Analyzer { return &Analyzer{flows: map[flowKey]*flow{}} }
 
 // Add takes the next frame. It keeps nothing of p.
-func (a *Analyzer) Add(p *dissect.Packet) {
+func (a *Analyzer) Add(p *captured.Packet) {
 	c := &a.capture
 	c.Frames++
 	c.Bytes += int64(p.Length)
@@ -91,7 +92,7 @@ func (a *Analyzer) Add(p *dissect.Packet) {
 }
 
 // time is since the first frame of the capture.
-func (a *Analyzer) time(p *dissect.Packet) time.Duration {
+func (a *Analyzer) time(p *captured.Packet) time.Duration {
 	if p.Time.IsZero() {
 		a.untimed++
 		return a.at
@@ -122,7 +123,7 @@ func (a *Analyzer) flow(k flowKey, s *seen) *flow {
 // reverse finds the flow of the other direction, nil if there is none. Cooked
 // captures do not know where a frame goes: there the ids must do.
 func (a *Analyzer) reverse(k flowKey) *flow {
-	if g := a.flows[flowKey{k.dst, k.src, k.dstID, k.srcID}]; g != nil || k.dst != (dissect.Addr{}) {
+	if g := a.flows[flowKey{k.dst, k.src, k.dstID, k.srcID}]; g != nil || k.dst != (capture.Addr{}) {
 		return g
 	}
 	for _, g := range a.order {
@@ -150,7 +151,7 @@ func (a *Analyzer) Damaged(err error) {
 }
 
 // Counted notes what the reader of the capture counted beside the frames.
-func (a *Analyzer) Counted(s dissect.Stats) {
+func (a *Analyzer) Counted(s capture.Stats) {
 	a.capture.Records = s.Records
 	a.fragments, a.unknownLink = s.Fragments, s.UnknownLink
 }

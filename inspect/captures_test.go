@@ -7,18 +7,18 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/dgrdma/dgrdma/frame/dissect"
+	"github.com/dgrdma/dgrdma/frame/captured"
 	"github.com/dgrdma/dgrdma/inspect"
 )
 
-func openCapture(t testing.TB, name string) *dissect.Reader {
+func openCapture(t testing.TB, name string) *captured.Reader {
 	t.Helper()
 	f, err := os.Open(filepath.Join("..", "frame", "testdata", "captures", name+".pcap"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { f.Close() })
-	r, err := dissect.NewReader(f, dissect.Options{})
+	r, err := captured.NewFileReader(f, captured.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

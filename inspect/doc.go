@@ -3,7 +3,7 @@
 // words what somebody should look at.
 //
 //	a := inspect.New()
-//	for p, err := range dissect.ReadFile("trace.pcap", dissect.Options{}) {
+//	for p, err := range captured.ReadFile("trace.pcap", captured.Options{}) {
 //		if err != nil {
 //			a.Damaged(err)
 //			break

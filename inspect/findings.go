@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/dgrdma/dgrdma/capture"
 	"github.com/dgrdma/dgrdma/frame"
-	"github.com/dgrdma/dgrdma/frame/dissect"
 )
 
 // mostOfAKind is how many findings of one kind are told, of all flows.
@@ -69,19 +69,19 @@ func (c *findings) sorted() []Finding {
 
 // names returns how ends are called: by their ids if these tell them apart.
 func (a *Analyzer) names() func(f *flow) (from, to string) {
-	where := map[frame.EndpointID]dissect.Addr{}
+	where := map[frame.EndpointID]capture.Addr{}
 	unique := true
 	for _, f := range a.order {
 		if addr, known := where[f.key.srcID]; known && addr != f.key.src {
 			unique = false
 		}
 		where[f.key.srcID] = f.key.src
-		if addr, known := where[f.key.dstID]; known && addr != f.key.dst && f.key.dst != (dissect.Addr{}) {
+		if addr, known := where[f.key.dstID]; known && addr != f.key.dst && f.key.dst != (capture.Addr{}) {
 			unique = false
 		}
 	}
-	name := func(id frame.EndpointID, addr dissect.Addr) string {
-		if unique || addr == (dissect.Addr{}) {
+	name := func(id frame.EndpointID, addr capture.Addr) string {
+		if unique || addr == (capture.Addr{}) {
 			return fmt.Sprint("endpoint ", id)
 		}
 		return fmt.Sprintf("endpoint %d (%v)", id, addr)

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/dgrdma/dgrdma/ack"
+	"github.com/dgrdma/dgrdma/capture"
 	"github.com/dgrdma/dgrdma/frame"
-	"github.com/dgrdma/dgrdma/frame/dissect"
 )
 
 // Bounds of what is kept of a flow for pictures and findings.
@@ -21,7 +21,7 @@ const (
 )
 
 type flowKey struct {
-	src, dst     dissect.Addr
+	src, dst     capture.Addr
 	srcID, dstID frame.EndpointID
 }
 

@@ -5,7 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/dgrdma/dgrdma/frame/dissect"
+	"github.com/dgrdma/dgrdma/capture"
+	"github.com/dgrdma/dgrdma/frame/captured"
 	"github.com/dgrdma/dgrdma/inspect"
 )
 
@@ -29,7 +30,7 @@ func FuzzAnalyzer(f *testing.F) {
 			// Steps of any size, back as well; few addresses; any bytes.
 			at = at.Add(time.Duration(int8(b[0])) << (b[1] >> 4 * 3))
 			n := min(int(b[2]), len(b)-3)
-			p := dissect.Packet{Record: record, Time: at, Data: b[3 : 3+n], Length: n}
+			p := captured.Packet{Packet: capture.Packet{Record: record, Time: at, Data: b[3 : 3+n], Length: n}}
 			p.Src.MAC[5], p.Dst.MAC[5] = b[1]&1, ^b[1]&1
 			if b[0] == 0x80 {
 				p.Length += 100

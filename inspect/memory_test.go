@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/dgrdma/dgrdma/frame"
-	"github.com/dgrdma/dgrdma/frame/dissect"
+	"github.com/dgrdma/dgrdma/frame/captured"
 	"github.com/dgrdma/dgrdma/inspect"
 )
 
@@ -96,7 +96,7 @@ func TestConstantMemory(t *testing.T) {
 			tt.late = tt.early + tt.early/2
 		}
 		e := newEndless(tt.pairs)
-		r, err := dissect.NewReader(e, dissect.Options{})
+		r, err := captured.NewFileReader(e, captured.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -129,7 +129,7 @@ func TestConstantMemory(t *testing.T) {
 
 func BenchmarkAnalyzer(b *testing.B) {
 	e := newEndless(1)
-	r, err := dissect.NewReader(io.Reader(e), dissect.Options{})
+	r, err := captured.NewFileReader(io.Reader(e), captured.Options{})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/dgrdma/dgrdma/endpoint"
 	"github.com/dgrdma/dgrdma/frame"
-	"github.com/dgrdma/dgrdma/frame/dissect"
+	"github.com/dgrdma/dgrdma/frame/captured"
 	"github.com/dgrdma/dgrdma/inspect"
 	"github.com/dgrdma/dgrdma/transport"
 	"github.com/dgrdma/dgrdma/transport/simnet"
@@ -66,7 +66,7 @@ type recorded struct {
 
 func (r *recorded) at(t *testing.T, i int) *inspect.Report {
 	t.Helper()
-	c, err := dissect.NewReader(bytes.NewReader(r.files[i].Bytes()), dissect.Options{})
+	c, err := captured.NewFileReader(bytes.NewReader(r.files[i].Bytes()), captured.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,7 +135,7 @@ func record(t *testing.T, seed uint64, drop, double, delay float64) *recorded {
 	return r
 }
 
-func analyze(t testing.TB, r *dissect.Reader) *inspect.Report {
+func analyze(t testing.TB, r *captured.Reader) *inspect.Report {
 	t.Helper()
 	a := inspect.New()
 	for {

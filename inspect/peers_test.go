@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/dgrdma/dgrdma/frame"
-	"github.com/dgrdma/dgrdma/frame/dissect"
+	"github.com/dgrdma/dgrdma/frame/captured"
 	"github.com/dgrdma/dgrdma/inspect"
 )
 
@@ -50,7 +50,7 @@ func (c *trace) acks(after time.Duration, id, start frame.Seq, n uint8) {
 
 func (c *trace) report(t *testing.T) *inspect.Report {
 	t.Helper()
-	r, err := dissect.NewReader(bytes.NewReader(c.b), dissect.Options{})
+	r, err := captured.NewFileReader(bytes.NewReader(c.b), captured.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -255,7 +255,7 @@ func TestRealPeersCutAnywhere(t *testing.T) {
 	for _, name := range []string{"ether-loss5-pingpong", "ether2-coalesce", "fpga-send-w1-ocpi-dg", "udp-many"} {
 		for snap := range 80 {
 			a := inspect.New()
-			for p, err := range dissect.ReadFile("../frame/testdata/captures/"+name+".pcap", dissect.Options{}) {
+			for p, err := range captured.ReadFile("../frame/testdata/captures/"+name+".pcap", captured.Options{}) {
 				if err != nil {
 					t.Fatal(err)
 				}

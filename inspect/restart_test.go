@@ -11,7 +11,7 @@ import (
 
 	"github.com/dgrdma/dgrdma/endpoint"
 	"github.com/dgrdma/dgrdma/frame"
-	"github.com/dgrdma/dgrdma/frame/dissect"
+	"github.com/dgrdma/dgrdma/frame/captured"
 	"github.com/dgrdma/dgrdma/transport"
 	"github.com/dgrdma/dgrdma/transport/simnet"
 	"github.com/dgrdma/dgrdma/transport/tap"
@@ -69,7 +69,7 @@ func TestRestartOfOneOfOurs(t *testing.T) {
 			write(toB, 20)
 			time.Sleep(time.Second)
 		})
-		c, err := dissect.NewReader(&file, dissect.Options{})
+		c, err := captured.NewFileReader(&file, captured.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

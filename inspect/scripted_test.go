@@ -6,8 +6,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dgrdma/dgrdma/capture"
 	"github.com/dgrdma/dgrdma/frame"
-	"github.com/dgrdma/dgrdma/frame/dissect"
+	"github.com/dgrdma/dgrdma/frame/captured"
 	"github.com/dgrdma/dgrdma/inspect"
 )
 
@@ -22,13 +23,13 @@ func newStory() *story {
 	return &story{a: inspect.New(), at: time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)}
 }
 
-func (s *story) packet(from, to frame.EndpointID, b []byte) *dissect.Packet {
+func (s *story) packet(from, to frame.EndpointID, b []byte) *captured.Packet {
 	s.at = s.at.Add(time.Millisecond)
 	s.record++
-	return &dissect.Packet{
-		Record: s.record, Time: s.at, Src: dissect.Addr{MAC: [6]byte{2, 0, 0, 0, 0, byte(from)}},
-		Dst: dissect.Addr{MAC: [6]byte{2, 0, 0, 0, 0, byte(to)}}, Data: b, Length: len(b),
-	}
+	return &captured.Packet{Packet: capture.Packet{
+		Record: s.record, Time: s.at, Src: capture.Addr{MAC: [6]byte{2, 0, 0, 0, 0, byte(from)}},
+		Dst: capture.Addr{MAC: [6]byte{2, 0, 0, 0, 0, byte(to)}}, Data: b, Length: len(b),
+	}}
 }
 
 func frameWith(from, to frame.EndpointID, id frame.Seq, messages ...frame.Message) []byte {
@@ -270,12 +271,12 @@ func TestCookedCapture(t *testing.T) {
 	s := newStory()
 	for i := range 5 {
 		p := s.packet(1, 2, frameWith(1, 2, frame.Seq(i), whole(uint32(i))))
-		p.Dst = dissect.Addr{}
+		p.Dst = capture.Addr{}
 		s.a.Add(p)
 		b := frameWith(2, 1, frame.Seq(i))
 		frame.PutAck(b, frame.Seq(i), 1)
 		p = s.packet(2, 1, b)
-		p.Dst = dissect.Addr{}
+		p.Dst = capture.Addr{}
 		s.a.Add(p)
 	}
 	if r := s.a.Report(); r.Flows[0].Acked != 5 || len(r.Findings) != 0 {

@@ -16,9 +16,12 @@ const module = "github.com/dgrdma/dgrdma/"
 // library. Tests may import anything.
 var allowed = map[string][]string{
 	"frame":                   {},
+	"frame/captured":          {"frame", "capture"},
 	"frame/dissect":           {"frame", "github.com/google/gopacket"},
-	"inspect/text":            {"frame", "frame/dissect"},
-	"inspect":                 {"frame", "frame/dissect", "ack"},
+	"capture":                 {"golang.org/x/sys/unix", "golang.org/x/net/bpf", "github.com/mdlayher/packet"},
+	"capture/capturetest":     {"frame", "github.com/google/gopacket"},
+	"inspect/text":            {"capture", "frame", "frame/captured"},
+	"inspect":                 {"ack", "capture", "frame", "frame/captured"},
 	"inspect/page":            {"inspect"},
 	"url":                     {},
 	"transport":               {},
@@ -37,7 +40,7 @@ var allowed = map[string][]string{
 	"opencpi":                 {"dgrdma", "link", "url"},
 	"metrics":                 {"dgrdma", "link"},
 	"dgrdma":                  {"endpoint", "frame", "transport", "transport/ether", "transport/udp", "url"},
-	"cmd/dgrdmacat":           {"dgrdma", "link", "frame", "frame/dissect", "inspect/text", "transport", "transport/simnet", "transport/tap", "url", "golang.org/x/sys/unix", "golang.org/x/net/bpf", "github.com/mdlayher/packet", "inspect", "inspect/page", "metrics", "inspect/wireshark"},
+	"cmd/dgrdmacat":           {"dgrdma", "link", "capture", "frame", "frame/captured", "inspect/text", "transport", "transport/simnet", "transport/tap", "url", "golang.org/x/sys/unix", "inspect", "inspect/page", "metrics", "inspect/wireshark"},
 	"inspect/wireshark":       {},
 	"tests/peers":             {"frame", "transport"},
 	"tests/mutate":            {},

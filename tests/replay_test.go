@@ -9,9 +9,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/dgrdma/dgrdma/capture"
 	"github.com/dgrdma/dgrdma/endpoint"
 	"github.com/dgrdma/dgrdma/frame"
-	"github.com/dgrdma/dgrdma/frame/dissect"
+	"github.com/dgrdma/dgrdma/frame/captured"
 	"github.com/dgrdma/dgrdma/tests/peers"
 	"github.com/dgrdma/dgrdma/transport"
 	"github.com/dgrdma/dgrdma/transport/simnet"
@@ -27,9 +28,9 @@ type replayFrame struct {
 
 func readCapture(t *testing.T, name string) (frames []replayFrame) {
 	t.Helper()
-	var from dissect.Addr
+	var from capture.Addr
 	path := filepath.Join("..", "frame", "testdata", "captures", name+".pcap")
-	for p, err := range dissect.ReadFile(path, dissect.Options{}) {
+	for p, err := range captured.ReadFile(path, captured.Options{}) {
 		if err != nil {
 			t.Fatal(err)
 		}

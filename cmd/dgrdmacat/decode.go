@@ -10,7 +10,8 @@ import (
 	"slices"
 	"syscall"
 
-	"github.com/dgrdma/dgrdma/frame/dissect"
+	"github.com/dgrdma/dgrdma/capture"
+	"github.com/dgrdma/dgrdma/frame/captured"
 	"github.com/dgrdma/dgrdma/inspect/text"
 )
 
@@ -79,14 +80,14 @@ func (d *decoder) run(ctx context.Context, files []string) error {
 	if d.o.iface == "" {
 		failed = d.files(ctx, files)
 	} else {
-		s, err := openSniffer(ctx, d.o.iface, d.flush)
+		live, err := capture.OpenLive(ctx, d.o.iface, d.flush)
 		if err != nil {
 			return err
 		}
-		defer s.close()
+		defer live.Close()
 		fmt.Fprintf(d.std.err, "capturing on %s\n", d.o.iface)
-		failed = append(failed, d.frames(ctx, dissect.NewSourceReader(s, d.o.dissect)))
-		d.counts.live, d.counts.dropped = true, s.dropped()
+		failed = append(failed, d.frames(ctx, captured.NewReader(live, d.o.frames)))
+		d.counts.live, d.counts.dropped = true, live.Dropped()
 	}
 	failed = slices.DeleteFunc(append(failed, d.flush()), func(err error) bool { return errors.Is(err, errEnough) })
 	if errors.Is(d.broken, syscall.EPIPE) {
@@ -122,7 +123,7 @@ func (d *decoder) file(ctx context.Context, name string) error {
 		return plainError(name, err)
 	}
 	defer in.Close()
-	r, err := dissect.NewReader(&eager{in, d.flush}, d.o.dissect)
+	r, err := captured.NewFileReader(&eager{in, d.flush}, d.o.frames)
 	if err == nil {
 		err = d.frames(ctx, r)
 	}
@@ -151,7 +152,7 @@ func (e *eager) Read(b []byte) (int, error) {
 }
 
 // frames shows what a reader finds.
-func (d *decoder) frames(ctx context.Context, r *dissect.Reader) error {
+func (d *decoder) frames(ctx context.Context, r *captured.Reader) error {
 	defer func() { d.counts.add(r.Stats()) }()
 	for n := 0; ; n++ {
 		if n%1024 == 0 && ctx.Err() != nil {
@@ -173,7 +174,7 @@ func (d *decoder) frames(ctx context.Context, r *dissect.Reader) error {
 // writeAt is how much is gathered before it is written.
 const writeAt = 64 << 10
 
-func (d *decoder) show(p *dissect.Packet) error {
+func (d *decoder) show(p *captured.Packet) error {
 	if d.printer.Start.IsZero() {
 		d.printer.Start = p.Time
 	}
@@ -209,7 +210,7 @@ func (d *decoder) flush() error {
 
 // captureError says what is wrong with a file, where, and what was done all the same.
 func captureError(name string, err error, done string) error {
-	damaged := (*dissect.Error)(nil)
+	damaged := (*capture.Error)(nil)
 	if !errors.As(err, &damaged) {
 		return err
 	}

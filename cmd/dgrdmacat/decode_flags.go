@@ -7,8 +7,9 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/dgrdma/dgrdma/capture"
 	"github.com/dgrdma/dgrdma/frame"
-	"github.com/dgrdma/dgrdma/frame/dissect"
+	"github.com/dgrdma/dgrdma/frame/captured"
 	"github.com/dgrdma/dgrdma/inspect/text"
 )
 
@@ -17,7 +18,7 @@ type decodeOptions struct {
 	iface                                string
 	fields, bytes, json, absolute, stats bool
 	count                                int
-	dissect                              dissect.Options
+	frames                               captured.Options
 	filter                               text.Filter
 }
 
@@ -29,7 +30,7 @@ func (o *decodeOptions) register(fs *flag.FlagSet) {
 	fs.BoolVar(&o.absolute, "absolute", false, "print dates, in UTC")
 	fs.BoolVar(&o.stats, "stats", false, "print a summary to standard error at the end; -i always does")
 	fs.IntVar(&o.count, "count", 0, "end after that many frames; 0: show all")
-	captureFlags(fs, &o.dissect)
+	captureFlags(fs, &o.frames)
 	f := &o.filter
 	fs.Func("id", "only frames from or to these endpoint `ids`", eachOf(func(s string) error {
 		n, err := strconv.ParseUint(s, 0, 16)
@@ -74,7 +75,7 @@ func needBits(s string, bits int, err error) error {
 }
 
 // captureFlags are those that say what in a capture is DG/RDMA.
-func captureFlags(fs *flag.FlagSet, to *dissect.Options) {
+func captureFlags(fs *flag.FlagSet, to *captured.Options) {
 	fs.Func("port", "`ports` of DG/RDMA over UDP; without it, what looks like a frame is taken", eachOf(func(s string) error {
 		n, err := strconv.ParseUint(s, 10, 16)
 		if err != nil || n == 0 {
@@ -107,15 +108,15 @@ func (o *decodeOptions) check(files []string) error {
 
 // decodeCounts is the summary.
 type decodeCounts struct {
-	dissect.Stats
+	capture.Stats
 	shown, malformed int
 	live             bool
 	dropped          int
 }
 
-func (c *decodeCounts) add(s dissect.Stats) {
+func (c *decodeCounts) add(s capture.Stats) {
 	c.Records += s.Records
-	c.Frames += s.Frames
+	c.Packets += s.Packets
 	c.Cut += s.Cut
 	c.Joined += s.Joined
 	c.Hidden += s.Hidden
@@ -127,7 +128,7 @@ func (c *decodeCounts) add(s dissect.Stats) {
 func (c *decodeCounts) print(w io.Writer) {
 	fmt.Fprintf(w, "%d records, %d of them skipped", c.Records, c.Other+c.Fragments+c.UnknownLink)
 	mention(w, " (", ")", counted{c.Other, "not DG/RDMA"}, counted{c.Fragments, "later fragments"}, counted{c.UnknownLink, "of unknown link types"})
-	fmt.Fprintf(w, "; %d frames, %d shown, %d malformed, %d cut", c.Frames, c.shown, c.malformed, c.Cut)
+	fmt.Fprintf(w, "; %d frames, %d shown, %d malformed, %d cut", c.Packets, c.shown, c.malformed, c.Cut)
 	mention(w, "; ", "", counted{c.Joined, "records of several datagrams"}, counted{c.Hidden, "frames behind the snap length"})
 	if c.live {
 		fmt.Fprintf(w, "; %d dropped by the kernel", c.dropped)

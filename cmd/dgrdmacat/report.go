@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/dgrdma/dgrdma/frame/dissect"
+	"github.com/dgrdma/dgrdma/frame/captured"
 	"github.com/dgrdma/dgrdma/inspect"
 	"github.com/dgrdma/dgrdma/inspect/page"
 )
@@ -54,7 +54,7 @@ type reportOptions struct {
 	out         string
 	force, json bool
 	flow        int
-	capture     dissect.Options
+	capture     captured.Options
 }
 
 func (o *reportOptions) run(ctx context.Context, std *stdio, name string) error {
@@ -122,8 +122,8 @@ func reportSummary(r *inspect.Report) string {
 
 // analyze reads a capture to its end, to where it is damaged, or until it is
 // interrupted. Without a report the capture could not be read at all.
-func analyze(ctx context.Context, in io.Reader, o dissect.Options) (*inspect.Report, error) {
-	capture, err := dissect.NewReader(in, o)
+func analyze(ctx context.Context, in io.Reader, o captured.Options) (*inspect.Report, error) {
+	capture, err := captured.NewFileReader(in, o)
 	if err != nil {
 		return nil, err
 	}

@@ -11,20 +11,12 @@ import (
 	"github.com/dgrdma/dgrdma/frame"
 )
 
-// DefaultEtherType is the Ethernet type that OpenCPI uses for DG/RDMA. The
-// specification leaves it open (DGRDMA-042).
-const DefaultEtherType = 0xF042
-
 // Layer type numbers. gopacket leaves 1000 to 1999 to applications; which of
 // them is arbitrary.
 const (
 	LayerTypeDGRDMA gopacket.LayerType = 1842
 	LayerTypePrefix gopacket.LayerType = 1843
 )
-
-// PrefixSize is the length of the ignored bytes before a frame in a UDP
-// datagram (DGRDMA-045).
-const PrefixSize = 2
 
 var (
 	_ gopacket.Layer             = (*DGRDMA)(nil)
@@ -94,7 +86,7 @@ func (d *DGRDMA) SerializeTo(b gopacket.SerializeBuffer, opts gopacket.Serialize
 // Prefix is the two bytes before a frame in a UDP datagram. They mean nothing.
 type Prefix struct {
 	layers.BaseLayer
-	Value [PrefixSize]byte
+	Value [frame.PrefixSize]byte
 }
 
 // LayerType returns LayerTypePrefix.
@@ -108,12 +100,12 @@ func (p *Prefix) NextLayerType() gopacket.LayerType { return LayerTypeDGRDMA }
 
 // DecodeFromBytes makes p a view of data.
 func (p *Prefix) DecodeFromBytes(data []byte, df gopacket.DecodeFeedback) error {
-	if len(data) < PrefixSize {
+	if len(data) < frame.PrefixSize {
 		df.SetTruncated()
 		return errShortPrefix
 	}
-	p.BaseLayer = layers.BaseLayer{Contents: data[:PrefixSize], Payload: data[PrefixSize:]}
-	p.Value = [PrefixSize]byte(data)
+	p.BaseLayer = layers.BaseLayer{Contents: data[:frame.PrefixSize], Payload: data[frame.PrefixSize:]}
+	p.Value = [frame.PrefixSize]byte(data)
 	return nil
 }
 
@@ -121,7 +113,7 @@ var errShortPrefix = errors.New("dissect: datagram ends within the prefix of the
 
 // SerializeTo writes p.Value.
 func (p *Prefix) SerializeTo(b gopacket.SerializeBuffer, _ gopacket.SerializeOptions) error {
-	buf, err := b.PrependBytes(PrefixSize)
+	buf, err := b.PrependBytes(frame.PrefixSize)
 	if err != nil {
 		return err
 	}

@@ -3,35 +3,15 @@ package dissect
 import (
 	"bytes"
 	"errors"
-	"net"
 	"strings"
 	"testing"
 
 	"github.com/google/gopacket"
 	"github.com/google/gopacket/layers"
 
+	"github.com/dgrdma/dgrdma/capture/capturetest"
 	"github.com/dgrdma/dgrdma/frame"
 )
-
-// sample is a frame with two messages and dirty padding between them, and what
-// it looks like with zeros there.
-func sample(t testing.TB) (dirty, clean []byte) {
-	t.Helper()
-	clean = make([]byte, 128)
-	var w frame.Writer
-	w.Init(clean)
-	first := frame.Message{Txn: 7, CompletionAddr: 0x40, CompletionValue: 1, Count: 2, Index: 1, Addr: 0x1000, Len: 5}
-	second := first
-	second.Index, second.Addr, second.Len = 2, 0x2000, 3
-	copy(w.Add(&first), "first")
-	copy(w.Add(&second), "2nd")
-	h := frame.Header{Dst: 2, Src: 1, Seq: 9, AckStart: 4, AckCount: 2, Flags: frame.FlagMessages}
-	h.Put(clean)
-	clean = clean[:w.Len()]
-	dirty = bytes.Clone(clean)
-	copy(dirty[39:42], "pad")
-	return dirty, clean
-}
 
 func parsed(t testing.TB, b []byte) frame.Frame {
 	t.Helper()
@@ -42,46 +22,9 @@ func parsed(t testing.TB, b []byte) frame.Frame {
 	return f
 }
 
-func ethernet(kind layers.EthernetType) *layers.Ethernet {
-	return &layers.Ethernet{
-		SrcMAC: net.HardwareAddr{2, 0, 0, 0, 0, 1}, DstMAC: net.HardwareAddr{2, 0, 0, 0, 0, 2}, EthernetType: kind,
-	}
-}
-
-func serialize(t testing.TB, ls ...gopacket.SerializableLayer) []byte {
-	t.Helper()
-	for i, l := range ls {
-		if udp, ok := l.(*layers.UDP); ok {
-			for _, outer := range ls[:i] {
-				if n, ok := outer.(gopacket.NetworkLayer); ok {
-					if err := udp.SetNetworkLayerForChecksum(n); err != nil {
-						t.Fatal(err)
-					}
-				}
-			}
-		}
-	}
-	buf := gopacket.NewSerializeBuffer()
-	opts := gopacket.SerializeOptions{FixLengths: true, ComputeChecksums: true}
-	if err := gopacket.SerializeLayers(buf, opts, ls...); err != nil {
-		t.Fatal(err)
-	}
-	return buf.Bytes()
-}
-
-func ipv4() *layers.IPv4 {
-	return &layers.IPv4{Version: 4, TTL: 64, Protocol: layers.IPProtocolUDP, SrcIP: net.IP{10, 0, 0, 1}, DstIP: net.IP{10, 0, 0, 2}}
-}
-
-func ipv6() *layers.IPv6 {
-	return &layers.IPv6{Version: 6, HopLimit: 64, NextHeader: layers.IPProtocolUDP, SrcIP: net.ParseIP("fd00::1"), DstIP: net.ParseIP("fd00::2")}
-}
-
-func udp() *layers.UDP { return &layers.UDP{SrcPort: 40001, DstPort: 40002} }
-
 func TestRegister(t *testing.T) {
 	for range 3 {
-		if err := Register(DefaultEtherType); err != nil {
+		if err := Register(frame.EtherType); err != nil {
 			t.Fatal(err)
 		}
 		if err := Register(0xF055); err != nil {
@@ -104,8 +47,8 @@ func TestRegister(t *testing.T) {
 	if layers.UDPPort(40009).LayerType() != gopacket.LayerTypePayload {
 		t.Error("a refused list of ports was taken in part")
 	}
-	if LayerTypeDGRDMA.String() != "DGRDMA" || layers.EthernetType(DefaultEtherType).String() != "DGRDMA" {
-		t.Errorf("named %v, %v", LayerTypeDGRDMA, layers.EthernetType(DefaultEtherType))
+	if LayerTypeDGRDMA.String() != "DGRDMA" || layers.EthernetType(frame.EtherType).String() != "DGRDMA" {
+		t.Errorf("named %v, %v", LayerTypeDGRDMA, layers.EthernetType(frame.EtherType))
 	}
 }
 
@@ -126,11 +69,11 @@ func TestRegisterLayerConflicts(t *testing.T) {
 }
 
 func TestLayerOnEthernet(t *testing.T) {
-	if err := Register(DefaultEtherType); err != nil {
+	if err := Register(frame.EtherType); err != nil {
 		t.Fatal(err)
 	}
-	dirty, clean := sample(t)
-	data := serialize(t, ethernet(DefaultEtherType), &DGRDMA{Frame: parsed(t, dirty)})
+	dirty, clean := capturetest.Frame()
+	data := capturetest.Serialize(t, capturetest.Ethernet(frame.EtherType), &DGRDMA{Frame: parsed(t, dirty)})
 	if !bytes.Equal(data[14:], clean) {
 		t.Fatalf("wrote\n% x, want\n% x", data[14:], clean)
 	}
@@ -152,13 +95,13 @@ func TestLayerOverUDP(t *testing.T) {
 	if err := RegisterUDP(40001); err != nil {
 		t.Fatal(err)
 	}
-	_, clean := sample(t)
-	for name, ip := range map[string]gopacket.SerializableLayer{"v4": ipv4(), "v6": ipv6()} {
+	_, clean := capturetest.Frame()
+	for name, ip := range map[string]gopacket.SerializableLayer{"v4": capturetest.IPv4(), "v6": capturetest.IPv6()} {
 		kind := layers.EthernetTypeIPv4
 		if name == "v6" {
 			kind = layers.EthernetTypeIPv6
 		}
-		data := serialize(t, ethernet(kind), ip, udp(), &Prefix{Value: [2]byte{2, 0}}, &DGRDMA{Frame: parsed(t, clean)})
+		data := capturetest.Serialize(t, capturetest.Ethernet(kind), ip, capturetest.UDP(), &Prefix{Value: [2]byte{2, 0}}, &DGRDMA{Frame: parsed(t, clean)})
 		p := gopacket.NewPacket(data, layers.LayerTypeEthernet, gopacket.NoCopy)
 		d, ok := p.Layer(LayerTypeDGRDMA).(*DGRDMA)
 		if !ok || d.Frame.Messages() != 2 {
@@ -171,11 +114,11 @@ func TestLayerOverUDP(t *testing.T) {
 }
 
 func TestLayerErrors(t *testing.T) {
-	if err := Register(DefaultEtherType); err != nil {
+	if err := Register(frame.EtherType); err != nil {
 		t.Fatal(err)
 	}
-	_, clean := sample(t)
-	data := serialize(t, ethernet(DefaultEtherType), &DGRDMA{Frame: parsed(t, clean)})
+	_, clean := capturetest.Frame()
+	data := capturetest.Serialize(t, capturetest.Ethernet(frame.EtherType), &DGRDMA{Frame: parsed(t, clean)})
 	p := gopacket.NewPacket(data[:60], layers.LayerTypeEthernet, gopacket.NoCopy)
 	if p.ErrorLayer() == nil || !p.Metadata().Truncated {
 		t.Errorf("cut frame decoded: %v", p)
@@ -199,7 +142,7 @@ func TestLayerErrors(t *testing.T) {
 
 // The buffer of a SerializeBuffer is not zero when it is used again.
 func TestSerializeIntoUsedBuffer(t *testing.T) {
-	dirty, clean := sample(t)
+	dirty, clean := capturetest.Frame()
 	d := &DGRDMA{Frame: parsed(t, dirty)}
 	buf := gopacket.NewSerializeBuffer()
 	for range 3 {
@@ -220,7 +163,7 @@ func TestSerializeIntoUsedBuffer(t *testing.T) {
 }
 
 func TestSerializeFlags(t *testing.T) {
-	_, clean := sample(t)
+	_, clean := capturetest.Frame()
 	with := &DGRDMA{Frame: parsed(t, clean)}
 	with.Frame.Flags = 0
 	without := &DGRDMA{Frame: frame.Frame{Header: frame.Header{Dst: 1, Src: 2, Flags: 1}}}
@@ -240,13 +183,13 @@ func TestSerializeFlags(t *testing.T) {
 }
 
 func TestLayersDecodeWithoutAllocation(t *testing.T) {
-	if err := errors.Join(Register(DefaultEtherType), RegisterUDP(40001)); err != nil {
+	if err := errors.Join(Register(frame.EtherType), RegisterUDP(40001)); err != nil {
 		t.Fatal(err)
 	}
-	_, clean := sample(t)
+	_, clean := capturetest.Frame()
 	f := parsed(t, clean)
-	onEthernet := serialize(t, ethernet(DefaultEtherType), &DGRDMA{Frame: f})
-	overUDP := serialize(t, ethernet(layers.EthernetTypeIPv4), ipv4(), udp(), new(Prefix), &DGRDMA{Frame: f})
+	onEthernet := capturetest.Serialize(t, capturetest.Ethernet(frame.EtherType), &DGRDMA{Frame: f})
+	overUDP := capturetest.Serialize(t, capturetest.Ethernet(layers.EthernetTypeIPv4), capturetest.IPv4(), capturetest.UDP(), new(Prefix), &DGRDMA{Frame: f})
 	var (
 		eth layers.Ethernet
 		ip  layers.IPv4

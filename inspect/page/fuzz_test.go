@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/dgrdma/dgrdma/frame/dissect"
+	"github.com/dgrdma/dgrdma/frame/captured"
 	"github.com/dgrdma/dgrdma/inspect"
 	"github.com/dgrdma/dgrdma/inspect/page"
 )
@@ -21,7 +21,7 @@ func FuzzPage(f *testing.F) {
 		f.Add(b)
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
-		r, err := dissect.NewReader(bytes.NewReader(b), dissect.Options{})
+		r, err := captured.NewFileReader(bytes.NewReader(b), captured.Options{})
 		if err != nil {
 			return
 		}

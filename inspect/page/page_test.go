@@ -10,8 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dgrdma/dgrdma/capture"
 	"github.com/dgrdma/dgrdma/frame"
-	"github.com/dgrdma/dgrdma/frame/dissect"
+	"github.com/dgrdma/dgrdma/frame/captured"
 	"github.com/dgrdma/dgrdma/inspect"
 	"github.com/dgrdma/dgrdma/inspect/page"
 )
@@ -25,10 +26,10 @@ func render(t *testing.T, r *inspect.Report, title string) []byte {
 	return b.Bytes()
 }
 
-func capture(t *testing.T, name string) *inspect.Report {
+func reportOf(t *testing.T, name string) *inspect.Report {
 	t.Helper()
 	a := inspect.New()
-	for p, err := range dissect.ReadFile(filepath.Join("..", "..", "frame", "testdata", "captures", name+".pcap"), dissect.Options{}) {
+	for p, err := range captured.ReadFile(filepath.Join("..", "..", "frame", "testdata", "captures", name+".pcap"), captured.Options{}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -46,7 +47,7 @@ func crowded() *inspect.Report {
 	add := func(from, to frame.EndpointID, b []byte) {
 		record++
 		at = at.Add(37 * time.Microsecond)
-		p := &dissect.Packet{Record: record, Time: at, Data: b, Length: len(b)}
+		p := &captured.Packet{Packet: capture.Packet{Record: record, Time: at, Data: b, Length: len(b)}}
 		p.Src.MAC, p.Dst.MAC = [6]byte{0x02, 0xff, 0xee, 0xdd, 0, byte(from)}, [6]byte{0x02, 0xff, 0xee, 0xdd, 0, byte(to)}
 		a.Add(p)
 	}
@@ -90,7 +91,7 @@ func crowded() *inspect.Report {
 func reports(t *testing.T) map[string]*inspect.Report {
 	all := map[string]*inspect.Report{"empty": inspect.New().Report(), "crowded": crowded()}
 	for _, name := range []string{"udp-loss7", "udp-many", "ether2-single", "ether-loss5-pingpong", "fpga-lost-ack-stalls", "fpga-many"} {
-		all[name] = capture(t, name)
+		all[name] = reportOf(t, name)
 	}
 	return all
 }
@@ -135,7 +136,7 @@ func TestTitleIsEscaped(t *testing.T) {
 
 // What the pictures of a small capture show can be counted.
 func TestPicturesShowEveryFrame(t *testing.T) {
-	b := string(render(t, capture(t, "udp-loss7"), "udp-loss7.pcap"))
+	b := string(render(t, reportOf(t, "udp-loss7"), "udp-loss7.pcap"))
 	frames := regexp.MustCompile(`<path class="frames" d="([^"]*)"`).FindStringSubmatch(b)
 	if frames == nil || strings.Count(frames[1], "M") != 50 {
 		t.Error("the first copies of 50 frames are not in the picture")
@@ -158,7 +159,7 @@ func TestPicturesShowEveryFrame(t *testing.T) {
 }
 
 func TestOneFlowIsChosen(t *testing.T) {
-	r := capture(t, "ether-many-doorbell")
+	r := reportOf(t, "ether-many-doorbell")
 	for flow, want := range map[int]string{0: "[1 2]", 1: "[1]", 2: "[2]"} {
 		var b bytes.Buffer
 		if err := page.Write(&b, r, page.Options{Flow: flow}); err != nil {

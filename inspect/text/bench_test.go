@@ -5,8 +5,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dgrdma/dgrdma/capture"
 	"github.com/dgrdma/dgrdma/frame"
-	"github.com/dgrdma/dgrdma/frame/dissect"
+	"github.com/dgrdma/dgrdma/frame/captured"
 	"github.com/dgrdma/dgrdma/inspect/text"
 )
 
@@ -26,10 +27,10 @@ func BenchmarkAppend(b *testing.B) {
 		}
 		h := frame.Header{Dst: 2, Src: 1, Seq: 4711, AckStart: 1000, AckCount: 12, Flags: frame.FlagMessages}
 		h.Put(data)
-		p := dissect.Packet{
-			Record: 1 << 20, Segment: 3, Segments: 44, Time: time.Unix(1_700_000_000, 123456789), Prefix: []byte{0, 0}, Data: data[:w.Len()], Length: w.Len(),
-			Src: dissect.Addr{UDP: netip.MustParseAddrPort("10.77.0.1:40001")}, Dst: dissect.Addr{UDP: netip.MustParseAddrPort("10.77.0.2:7100")},
-		}
+		p := captured.Packet{Prefix: []byte{0, 0}, Packet: capture.Packet{
+			Record: 1 << 20, Segment: 3, Segments: 44, Time: time.Unix(1_700_000_000, 123456789), Data: data[:w.Len()], Length: w.Len(),
+			Src: capture.Addr{UDP: netip.MustParseAddrPort("10.77.0.1:40001")}, Dst: capture.Addr{UDP: netip.MustParseAddrPort("10.77.0.2:7100")},
+		}}
 		for _, style := range []struct {
 			name string
 			text.Style

@@ -1,7 +1,7 @@
 // Package text turns the frames of a capture into text: a line, every field, or
 // JSON. It is what people and scripts read.
 //
-//	reader, err := dissect.NewReader(file, dissect.Options{})
+//	reader, err := captured.NewFileReader(file, captured.Options{})
 //	printer := text.Printer{Style: text.JSON}
 //	filter := text.Filter{Txns: []uint32{17}}
 //	var v text.View

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/dgrdma/dgrdma/endpoint"
-	"github.com/dgrdma/dgrdma/frame/dissect"
+	"github.com/dgrdma/dgrdma/frame/captured"
 	"github.com/dgrdma/dgrdma/inspect/text"
 	"github.com/dgrdma/dgrdma/transport"
 	"github.com/dgrdma/dgrdma/transport/simnet"
@@ -53,7 +53,7 @@ func TestEngine(t *testing.T) {
 
 	lives := map[int]uint32{}
 	var writes, stamps, answers int
-	r, err := dissect.NewReader(&file, dissect.Options{})
+	r, err := captured.NewFileReader(&file, captured.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,8 +8,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/dgrdma/dgrdma/capture"
 	"github.com/dgrdma/dgrdma/frame"
-	"github.com/dgrdma/dgrdma/frame/dissect"
 )
 
 // Filter chooses frames. A frame must fit each list that is not empty, and fits
@@ -95,7 +95,7 @@ func ParseEnd(s string) (End, error) {
 	return End{}, fmt.Errorf("%q is no address: need an IP address, one with port, or a hardware address", s)
 }
 
-func (e End) is(a dissect.Addr) bool {
+func (e End) is(a capture.Addr) bool {
 	if !a.UDP.IsValid() {
 		return !e.ip.IsValid() && e.mac == a.MAC
 	}

@@ -4,8 +4,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dgrdma/dgrdma/capture"
 	"github.com/dgrdma/dgrdma/frame"
-	"github.com/dgrdma/dgrdma/frame/dissect"
+	"github.com/dgrdma/dgrdma/frame/captured"
 	"github.com/dgrdma/dgrdma/inspect/text"
 )
 
@@ -69,7 +70,7 @@ func TestFilters(t *testing.T) {
 // A frame too short for a header has no ids, and a hello's transaction is none.
 func TestFiltersOnWhatIsNotThere(t *testing.T) {
 	var v text.View
-	v.Decode(&dissect.Packet{Data: make([]byte, 9), Length: 9})
+	v.Decode(&captured.Packet{Packet: capture.Packet{Data: make([]byte, 9), Length: 9}})
 	if f := (text.Filter{IDs: []frame.EndpointID{0}}); f.Match(&v) {
 		t.Error("nine bytes have an id")
 	}
@@ -77,7 +78,7 @@ func TestFiltersOnWhatIsNotThere(t *testing.T) {
 	(&frame.Header{Dst: 2, Src: 1, Flags: frame.FlagMessages}).Put(b)
 	m := frame.Hello{Life: 5, Peer: 6}.Message()
 	m.Put(b[frame.HeaderSize:])
-	v.Decode(&dissect.Packet{Data: b, Length: len(b)})
+	v.Decode(&captured.Packet{Packet: capture.Packet{Data: b, Length: len(b)}})
 	for _, f := range []text.Filter{{Txns: []uint32{5}}, {Ranges: []text.Range{{0, 1<<32 - 1}}}} {
 		if v.Kind != text.Hello || f.Match(&v) {
 			t.Errorf("%+v takes a %v", f, v.Kind)

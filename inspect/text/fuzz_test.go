@@ -7,8 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dgrdma/dgrdma/capture"
 	"github.com/dgrdma/dgrdma/frame"
-	"github.com/dgrdma/dgrdma/frame/dissect"
+	"github.com/dgrdma/dgrdma/frame/captured"
 	"github.com/dgrdma/dgrdma/inspect/text"
 )
 
@@ -22,15 +23,15 @@ func FuzzPrinter(f *testing.F) {
 		if len(data) > 1<<12 || len(file) > 1<<8 {
 			return
 		}
-		k := dissect.Packet{
+		k := captured.Packet{Packet: capture.Packet{
 			Record: record, Segment: segment, Segments: segment, Data: data, Length: max(length, len(data)), Time: time.Unix(nanos, nanos/3),
-			Src: dissect.Addr{UDP: netip.AddrPortFrom(netip.AddrFrom4([4]byte{1, 2, 3, 4}), uint16(length))},
-		}
+			Src: capture.Addr{UDP: netip.AddrPortFrom(netip.AddrFrom4([4]byte{1, 2, 3, 4}), uint16(length))},
+		}}
 		if prefix > 0 {
 			k.Prefix = data[:min(len(data), 2)]
 		}
 		if prefix > 2 {
-			k.Src = dissect.Addr{MAC: [6]byte{5: byte(prefix)}}
+			k.Src = capture.Addr{MAC: [6]byte{5: byte(prefix)}}
 		}
 		var v text.View
 		v.Decode(&k)

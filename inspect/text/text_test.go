@@ -14,8 +14,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dgrdma/dgrdma/capture"
 	"github.com/dgrdma/dgrdma/frame"
-	"github.com/dgrdma/dgrdma/frame/dissect"
+	"github.com/dgrdma/dgrdma/frame/captured"
 	"github.com/dgrdma/dgrdma/inspect/text"
 )
 
@@ -28,7 +29,7 @@ func printed(t testing.TB, name string, p text.Printer, f text.Filter) string {
 	t.Helper()
 	var b []byte
 	var v text.View
-	for k, err := range dissect.ReadFile(filepath.Join(captures, name+".pcap"), dissect.Options{}) {
+	for k, err := range captured.ReadFile(filepath.Join(captures, name+".pcap"), captured.Options{}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -163,7 +164,7 @@ func TestJSONSaysTheBytes(t *testing.T) {
 	for _, file := range files {
 		var v text.View
 		p := text.Printer{Style: text.JSON, Bytes: true}
-		for k, err := range dissect.ReadFile(file, dissect.Options{}) {
+		for k, err := range captured.ReadFile(file, captured.Options{}) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -248,7 +249,7 @@ func zeroPads(b []byte) []byte {
 }
 
 // odd are frames that no capture has: cut, malformed, alone, joined, without time.
-func odd() []dissect.Packet {
+func odd() []captured.Packet {
 	b := make([]byte, 200)
 	h := frame.Header{Dst: 2, Src: 1, Seq: 9, AckStart: 4, AckCount: 2, Flags: frame.FlagMessages}
 	h.Put(b)
@@ -263,22 +264,22 @@ func odd() []dissect.Packet {
 		c[at] = v
 		return c
 	}
-	ether := dissect.Packet{
+	ether := captured.Packet{Packet: capture.Packet{
 		Record: 12345, Time: time.Unix(1e9, 5).UTC(),
-		Src: dissect.Addr{MAC: [6]byte{2, 0, 0, 0, 0, 1}}, Dst: dissect.Addr{MAC: [6]byte{2, 0, 0, 0, 0xAB, 2}},
-	}
-	udp := dissect.Packet{
-		Record: 1, Interface: 3, Segment: 2, Segments: 44, Prefix: []byte{2, 0}, Time: time.Unix(999999998, 1).UTC(),
-		Src: dissect.Addr{UDP: netip.MustParseAddrPort("[fd00::1]:7100")}, Dst: dissect.Addr{UDP: netip.MustParseAddrPort("[::ffff:10.0.0.2]:1")},
-	}
-	with := func(p dissect.Packet, data []byte, length int) dissect.Packet {
+		Src: capture.Addr{MAC: [6]byte{2, 0, 0, 0, 0, 1}}, Dst: capture.Addr{MAC: [6]byte{2, 0, 0, 0, 0xAB, 2}},
+	}}
+	udp := captured.Packet{Prefix: []byte{2, 0}, Packet: capture.Packet{
+		Record: 1, Interface: 3, Segment: 2, Segments: 44, Time: time.Unix(999999998, 1).UTC(),
+		Src: capture.Addr{UDP: netip.MustParseAddrPort("[fd00::1]:7100")}, Dst: capture.Addr{UDP: netip.MustParseAddrPort("[::ffff:10.0.0.2]:1")},
+	}}
+	with := func(p captured.Packet, data []byte, length int) captured.Packet {
 		p.Data, p.Length = data, length
 		return p
 	}
 	timeless := with(ether, whole[:5], 5)
 	timeless.Time = time.Time{}
 	padded := append(bytes.Clone(whole), bytes.Repeat([]byte{0xEE}, 40)...)
-	return []dissect.Packet{
+	return []captured.Packet{
 		with(udp, whole, len(whole)),
 		with(ether, padded, len(padded)),
 		with(ether, whole[:10], len(whole)), with(ether, whole[:40], len(whole)), with(udp, whole[:4], len(whole)), with(udp, nil, 9),
@@ -348,7 +349,7 @@ func TestTimesFarApart(t *testing.T) {
 		{at(5, 7), at(-1<<62, 0), "-"},
 	} {
 		var v text.View
-		v.Decode(&dissect.Packet{Time: c.time})
+		v.Decode(&captured.Packet{Packet: capture.Packet{Time: c.time}})
 		if got := strings.Fields(string((&text.Printer{Start: c.start}).Append(nil, &v)))[1]; got != c.want {
 			t.Errorf("%v since %v: %s, want %s", c.time, c.start, got, c.want)
 		}

@@ -2,7 +2,7 @@ package text
 
 import (
 	"github.com/dgrdma/dgrdma/frame"
-	"github.com/dgrdma/dgrdma/frame/dissect"
+	"github.com/dgrdma/dgrdma/frame/captured"
 )
 
 // Kind is what a frame is for.
@@ -30,7 +30,7 @@ type Message struct {
 // View is a frame of a capture, taken apart as far as it goes. It is valid as
 // long as its packet.
 type View struct {
-	Packet    *dissect.Packet
+	Packet    *captured.Packet
 	Kind      Kind
 	Header    frame.Header // unless Kind is None
 	Messages  []Message
@@ -42,7 +42,7 @@ type View struct {
 }
 
 // Decode makes v a view of p. It uses the room that v had before.
-func (v *View) Decode(p *dissect.Packet) {
+func (v *View) Decode(p *captured.Packet) {
 	*v = View{Packet: p, Messages: v.Messages[:0]}
 	f, err := frame.Parse(p.Data)
 	if err == nil {

@@ -16,7 +16,7 @@ import (
 
 	"github.com/dgrdma/dgrdma/endpoint"
 	"github.com/dgrdma/dgrdma/frame"
-	"github.com/dgrdma/dgrdma/frame/dissect"
+	"github.com/dgrdma/dgrdma/frame/captured"
 	"github.com/dgrdma/dgrdma/transport"
 	"github.com/dgrdma/dgrdma/transport/simnet"
 	"github.com/dgrdma/dgrdma/transport/tap"
@@ -27,7 +27,7 @@ var vectors = filepath.Join("..", "..", "frame", "testdata", "captures")
 
 // check compares everything that tshark says about a capture with what package
 // frame makes of each packet, and with the model of what belongs together.
-func check(t *testing.T, file string, o dissect.Options, args ...string) []*packet {
+func check(t *testing.T, file string, o captured.Options, args ...string) []*packet {
 	t.Helper()
 	all := model(t, file, o)
 	got := rows(t, file, slices.Concat(plainFields, linkFields), append(args, "-2")...)
@@ -55,7 +55,7 @@ func TestCapturesOfRealPeers(t *testing.T) {
 		name := filepath.Base(file[:len(file)-len(".pcap")])
 		t.Run(name, func(t *testing.T) {
 			retransmissions := 0
-			for _, p := range check(t, file, dissect.Options{}) {
+			for _, p := range check(t, file, captured.Options{}) {
 				if p.first != p && p.hasData() {
 					retransmissions++
 				}
@@ -171,7 +171,7 @@ func TestConversations(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Logf("seed %d", seed)
 			file, said := conversation(t, addrs, seed)
-			var o dissect.Options
+			var o captured.Options
 			if addrs[0].Kind() == transport.KindUDP {
 				o.Ports = []uint16{40000}
 			}
@@ -248,7 +248,7 @@ func checkAgainstSender(t *testing.T, all []*packet, got map[int]row, said []sen
 func TestIntroductions(t *testing.T) {
 	requireTshark(t)
 	file, _ := conversation(t, wires["IPv6"], 7)
-	all := model(t, file, dissect.Options{Ports: []uint16{40000}})
+	all := model(t, file, captured.Options{Ports: []uint16{40000}})
 	got := rows(t, file, []string{"dgrdma.hello.answers", "dgrdma.hello.answered_in", "dgrdma.stamp.life"}, "-2")
 	byNumber := make(map[int]*packet)
 	lives := make(map[frame.EndpointID]map[int]bool)
@@ -284,7 +284,7 @@ func TestIntroductions(t *testing.T) {
 func TestDisplayFilters(t *testing.T) {
 	requireTshark(t)
 	file := filepath.Join(vectors, "udp-loss7.pcap")
-	all := model(t, file, dissect.Options{})
+	all := model(t, file, captured.Options{})
 	txn := func(p *packet, id uint32) bool {
 		return slices.ContainsFunc(p.msgs, func(m frame.Message) bool { return m.Txn == id })
 	}

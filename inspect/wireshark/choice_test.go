@@ -11,7 +11,7 @@ import (
 	"github.com/dgrdma/dgrdma/transport/tap"
 )
 
-// Over UDP, what looks like a frame is one: the rules of package dissect, and
+// Over UDP, what looks like a frame is one: the rules of package captured, and
 // stamps.
 func TestPlausible(t *testing.T) {
 	requireTshark(t)

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/dgrdma/dgrdma/frame"
-	"github.com/dgrdma/dgrdma/frame/dissect"
+	"github.com/dgrdma/dgrdma/frame/captured"
 	"github.com/dgrdma/dgrdma/transport"
 )
 
@@ -80,7 +80,7 @@ func TestDamagedCaptures(t *testing.T) {
 					bad = append(bad, damage(random, r, wire))
 				}
 			}
-			var o dissect.Options
+			var o captured.Options
 			args := []string{"-2"}
 			if addrs[0].Kind() == transport.KindUDP {
 				o.Ports = []uint16{40000}
@@ -92,7 +92,7 @@ func TestDamagedCaptures(t *testing.T) {
 			}
 			got := rows(t, damaged, append(findingFields(), "dgrdma.seq"), args...)
 			refused, cut := 0, 0
-			for p, err := range dissect.ReadFile(damaged, o) {
+			for p, err := range captured.ReadFile(damaged, o) {
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -204,7 +204,7 @@ func TestWrappings(t *testing.T) {
 					all = append(all, w)
 				}
 				capture := save(t, pcapOf(link, all))
-				packets := model(t, capture, dissect.Options{})
+				packets := model(t, capture, captured.Options{})
 				got := rows(t, capture, slices.Concat(plainFields, linkFields), "-2")
 				for _, p := range packets {
 					checkPlain(t, p, got[p.number])

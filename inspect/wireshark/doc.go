@@ -9,7 +9,7 @@
 //
 // Frames on Ethernet have the type 0xf042, or what the preference
 // dgrdma.ethertype says. UDP has no fixed port: a datagram is taken for a frame
-// under the conditions of package dissect (it parses, its ids are not 0, its
+// under the conditions of package captured (it parses, its ids are not 0, its
 // unused fields hold what every known sender puts there, and the two bytes
 // before it are 0 or repeat the destination id), or whatever it looks like, if
 // its port is in the preference dgrdma.ports or chosen by Decode As. Where

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/dgrdma/dgrdma/frame"
-	"github.com/dgrdma/dgrdma/frame/dissect"
+	"github.com/dgrdma/dgrdma/frame/captured"
 	"github.com/dgrdma/dgrdma/transport/tap"
 )
 
@@ -39,12 +39,12 @@ func stamped(seq int) []byte {
 	return b
 }
 
-// shownByDissect returns the ids of the frames in each packet, as package
-// dissect finds them.
-func shownByDissect(t *testing.T, file string, o dissect.Options) map[int][]string {
+// shownByCaptured returns the ids of the frames in each packet, as package
+// captured finds them.
+func shownByCaptured(t *testing.T, file string, o captured.Options) map[int][]string {
 	t.Helper()
 	all := make(map[int][]string)
-	for p, err := range dissect.ReadFile(file, o) {
+	for p, err := range captured.ReadFile(file, o) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -94,12 +94,12 @@ func TestFramesInOneDatagram(t *testing.T) {
 		r.send(0, tt.data)
 	}
 	file := r.save()
-	shown := shownByDissect(t, file, dissect.Options{Ports: []uint16{40000}})
+	shown := shownByCaptured(t, file, captured.Options{Ports: []uint16{40000}})
 	got := rows(t, file, []string{"dgrdma.seq", "dgrdma.padding", "_ws.col.Info"}, "-o", "dgrdma.ports:40000")
 	for i, tt := range cases {
 		p := got[i+1]
 		if ids := strings.Join(shown[i+1], ","); ids != tt.want {
-			t.Errorf("%s: package dissect finds ids %s, want %s", tt.name, ids, tt.want)
+			t.Errorf("%s: package captured finds ids %s, want %s", tt.name, ids, tt.want)
 		}
 		rest := len(strings.ReplaceAll(p["dgrdma.padding"], ",", "")) / 2
 		if p["dgrdma.seq"] != tt.want || rest != tt.rest {
@@ -119,7 +119,7 @@ func TestFramesInOneDatagram(t *testing.T) {
 }
 
 // Wherever a snap length cuts what several ids sent, the same frames are shown
-// as by package dissect.
+// as by package captured.
 func TestJoinedAndCut(t *testing.T) {
 	requireTshark(t)
 	small := func(seq, n int) []byte { return made(from1(seq), data(1, 1, 9, n), data(1, 2, 9, n)) }
@@ -140,7 +140,7 @@ func TestJoinedAndCut(t *testing.T) {
 			}
 			file := save(t, pcapOf(1, all))
 			for _, ports := range [][]uint16{nil, {40000}} {
-				want := shownByDissect(t, file, dissect.Options{Ports: ports})
+				want := shownByCaptured(t, file, captured.Options{Ports: ports})
 				var args []string
 				if ports != nil {
 					args = []string{"-o", "dgrdma.ports:40000"}
@@ -148,7 +148,7 @@ func TestJoinedAndCut(t *testing.T) {
 				got := rows(t, file, []string{"dgrdma.seq"}, args...)
 				for i, c := range all {
 					if ids := got[i+1].list("dgrdma.seq"); !slices.Equal(ids, want[i+1]) {
-						t.Errorf("ports %v, %d of %d bytes: ids %v, package dissect finds %v", ports, len(c.data), c.length, ids, want[i+1])
+						t.Errorf("ports %v, %d of %d bytes: ids %v, package captured finds %v", ports, len(c.data), c.length, ids, want[i+1])
 					}
 				}
 			}

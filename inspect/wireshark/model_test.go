@@ -9,15 +9,16 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dgrdma/dgrdma/capture"
 	"github.com/dgrdma/dgrdma/frame"
-	"github.com/dgrdma/dgrdma/frame/dissect"
+	"github.com/dgrdma/dgrdma/frame/captured"
 )
 
 // packet is a frame of a capture and what the others say about it. Numbers are
 // places in the file, from 1; 0 is none.
 type packet struct {
 	number   int
-	src, dst dissect.Addr
+	src, dst capture.Addr
 	prefix   []byte
 	data     []byte
 	frame    frame.Frame
@@ -57,7 +58,7 @@ func (p *packet) stamp() (words [3]uint32, ok bool) {
 
 // name is an id, of a frame or a transaction, in its direction.
 type name struct {
-	src, dst dissect.Addr
+	src, dst capture.Addr
 	from, to frame.EndpointID
 	id       uint32
 }
@@ -92,12 +93,12 @@ func (x *transaction) acked() (last int) {
 
 // model reads a capture and works out what belongs together, in a way that is
 // good for captures with fewer ids than would wrap.
-func model(t testing.TB, file string, o dissect.Options) []*packet {
+func model(t testing.TB, file string, o captured.Options) []*packet {
 	t.Helper()
 	var all []*packet
 	last := make(map[name]*packet)
 	open := make(map[name]*transaction)
-	for c, err := range dissect.ReadFile(file, o) {
+	for c, err := range captured.ReadFile(file, o) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,4 +1,4 @@
-package dissect
+package capture
 
 import (
 	"encoding/binary"
@@ -6,7 +6,7 @@ import (
 	"net/netip"
 )
 
-// Addr is one end of a frame: over UDP an address and a port, on Ethernet a
+// Addr is one end of a packet: over UDP an address and a port, on Ethernet a
 // hardware address. It can be compared, and be the key of a map.
 type Addr struct {
 	UDP netip.AddrPort // not valid on Ethernet
@@ -22,6 +22,7 @@ func (a Addr) String() string {
 
 // Link types, numbered as in capture files.
 const (
+	linkUnknown  = -1 // of an interface
 	linkNull     = 0
 	linkEthernet = 1
 	linkRawBSD   = 12
@@ -89,7 +90,9 @@ func (c *content) limit(n int) {
 	c.data, c.length = c.data[:min(n, len(c.data))], min(n, c.length)
 }
 
-func (c *content) unwrap(linkType int, etherType uint16) finding {
+// unwrap takes off all headers, up to that of an Ethernet frame of the protocol, or
+// that of UDP.
+func (c *content) unwrap(linkType int, protocol Recogniser) finding {
 	var kind uint16
 	switch linkType {
 	case linkEthernet:
@@ -122,9 +125,10 @@ func (c *content) unwrap(linkType int, etherType uint16) finding {
 		return c.ip()
 	}
 	for {
-		switch kind {
-		case etherType:
+		if protocol.Ethernet(kind) {
 			return foundEther
+		}
+		switch kind {
 		case etherVLAN, etherQinQ, etherQinQOld:
 			tag, ok := c.take(4)
 			if !ok {

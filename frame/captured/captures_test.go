@@ -1,4 +1,4 @@
-package dissect
+package captured
 
 import (
 	"bytes"
@@ -6,13 +6,10 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
-	"os"
 	"path/filepath"
 	"testing"
 
-	"github.com/google/gopacket"
-	"github.com/google/gopacket/layers"
-
+	"github.com/dgrdma/dgrdma/capture"
 	"github.com/dgrdma/dgrdma/frame"
 )
 
@@ -34,8 +31,6 @@ var captures = []struct {
 	data  []pattern         // in the memory of whoever the first frame went to
 	words map[uint32]uint32 // there
 	back  map[uint32]uint32 // in the memory of whoever sent the first frame
-
-	nonzeroPadding bool
 }{
 	{
 		name: "ether-flagonly", frames: 2, messages: 1, duplicates: 0, digest: "4daf8c51e025f6f0",
@@ -91,7 +86,7 @@ var captures = []struct {
 	},
 	{
 		name: "fpga-send-w1-ocpi-dg", frames: 7, messages: 7, duplicates: 0, digest: "21bd2820dd6d12b4",
-		data: fromFPGA, words: map[uint32]uint32{0x40: 3}, nonzeroPadding: true,
+		data: fromFPGA, words: map[uint32]uint32{0x40: 3},
 	},
 	{
 		name: "fpga-send-w4-ocpi-dg2", frames: 4, messages: 7, duplicates: 0, digest: "7c3003910d1db0a6",
@@ -159,7 +154,7 @@ func TestCapturesListing(t *testing.T) {
 	for _, c := range captures {
 		t.Run(c.name, func(t *testing.T) {
 			type id struct {
-				src Addr
+				src capture.Addr
 				seq frame.Seq
 			}
 			seen := map[id]bool{}
@@ -200,63 +195,6 @@ func TestCapturesListing(t *testing.T) {
 			}
 		})
 	}
-}
-
-// A decoded frame encodes to the bytes it came from, save padding.
-func TestCapturesReencode(t *testing.T) {
-	for _, c := range captures {
-		t.Run(c.name, func(t *testing.T) {
-			buf := gopacket.NewSerializeBuffer()
-			nonzero := false
-			for p, err := range ReadFile(capturePath(c.name), Options{}) {
-				if err != nil {
-					t.Fatal(err)
-				}
-				f, err := frame.Parse(p.Data)
-				if err != nil {
-					t.Fatal(err)
-				}
-				want := bytes.Clone(p.Data[:frame.HeaderSize+len(f.Body())])
-				if zeroPadding(want) {
-					nonzero = true
-				}
-
-				out := bytes.Repeat([]byte{0xAA}, len(want))
-				var w frame.Writer
-				w.Init(out)
-				for cur := f.Cursor(); cur.Next(); {
-					cur.Msg.More = false
-					copy(w.Add(&cur.Msg), cur.Data)
-				}
-				f.Put(out)
-				if !bytes.Equal(out[:w.Len()], want) {
-					t.Fatalf("record %d: wrote\n% x, want\n% x", p.Record, out, want)
-				}
-				layer := DGRDMA{Frame: f}
-				if err := gopacket.SerializeLayers(buf, gopacket.SerializeOptions{}, &layer); err != nil {
-					t.Fatal(err)
-				}
-				if !bytes.Equal(buf.Bytes(), want) {
-					t.Fatalf("record %d: layer wrote\n% x, want\n% x", p.Record, buf.Bytes(), want)
-				}
-			}
-			if nonzero != c.nonzeroPadding {
-				t.Errorf("padding that is not zero: %v, want %v", nonzero, c.nonzeroPadding)
-			}
-		})
-	}
-}
-
-// zeroPadding clears the bytes between messages and reports whether it had to.
-func zeroPadding(b []byte) (changed bool) {
-	for at := 10; at < len(b) && b[at+23] != 0; {
-		end := at + 24 + int(binary.LittleEndian.Uint16(b[at+20:]))
-		for at = end; (at-10)%8 != 0; at++ {
-			changed = changed || b[at] != 0
-			b[at] = 0
-		}
-	}
-	return changed
 }
 
 // receiver is the least that applies transactions: memory is a map.
@@ -305,8 +243,8 @@ func (r *receiver) word(at uint32) (v uint32) {
 func TestCapturesMemory(t *testing.T) {
 	for _, c := range captures {
 		t.Run(c.name, func(t *testing.T) {
-			receivers := map[Addr]*receiver{}
-			var to, from Addr
+			receivers := map[capture.Addr]*receiver{}
+			var to, from capture.Addr
 			for p, err := range ReadFile(capturePath(c.name), Options{}) {
 				if err != nil {
 					t.Fatal(err)
@@ -370,7 +308,7 @@ func TestCapturesPrefix(t *testing.T) {
 // are sent, and the same messages.
 func TestCapturesRefreshedAcknowledgements(t *testing.T) {
 	type id struct {
-		src Addr
+		src capture.Addr
 		seq frame.Seq
 	}
 	first := map[id][]byte{}
@@ -421,62 +359,4 @@ func TestCapturesStall(t *testing.T) {
 			t.Errorf("frame %d was acknowledged %d times", seq, n)
 		}
 	}
-}
-
-// Whole packets go through gopacket and come out as they were.
-func TestCapturesThroughGopacket(t *testing.T) {
-	if err := Register(DefaultEtherType); err != nil {
-		t.Fatal(err)
-	}
-	for _, c := range captures {
-		t.Run(c.name, func(t *testing.T) {
-			src, done := openCapture(t, c.name)
-			defer done()
-			frames := 0
-			for {
-				rec, err := src.Next()
-				if err != nil {
-					break
-				}
-				p := gopacket.NewPacket(rec.Data, layers.LayerTypeEthernet, gopacket.Default)
-				if udp, ok := p.Layer(layers.LayerTypeUDP).(*layers.UDP); ok && p.Layer(LayerTypeDGRDMA) == nil {
-					if err := RegisterUDP(uint16(udp.SrcPort), uint16(udp.DstPort)); err != nil {
-						t.Fatal(err)
-					}
-					p = gopacket.NewPacket(rec.Data, layers.LayerTypeEthernet, gopacket.Default)
-				}
-				d, ok := p.Layer(LayerTypeDGRDMA).(*DGRDMA)
-				if !ok || p.ErrorLayer() != nil {
-					t.Fatalf("packet %v", p)
-				}
-				frames++
-				buf := gopacket.NewSerializeBuffer()
-				if err := gopacket.SerializePacket(buf, gopacket.SerializeOptions{}, p); err != nil {
-					t.Fatal(err)
-				}
-				want := bytes.Clone(rec.Data)
-				n := len(want) - len(d.Padding)
-				zeroPadding(want[n-len(d.Contents) : n])
-				if !bytes.Equal(buf.Bytes()[:n], want[:n]) {
-					t.Fatalf("serialized\n% x, want\n% x", buf.Bytes()[:n], want[:n])
-				}
-			}
-			if frames != c.frames {
-				t.Errorf("%d frames, want %d", frames, c.frames)
-			}
-		})
-	}
-}
-
-func openCapture(t *testing.T, name string) (Source, func() error) {
-	t.Helper()
-	file, err := os.Open(capturePath(name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	src, _, err := openSource(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return src, file.Close
 }

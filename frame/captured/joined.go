@@ -1,8 +1,6 @@
-package dissect
+package captured
 
-import (
-	"github.com/dgrdma/dgrdma/frame"
-)
+import "github.com/dgrdma/dgrdma/frame"
 
 // The kernel hands several datagrams of one sender around as one, and cuts them
 // at the device or not before the receiver: a capture taken on the sender's or
@@ -20,53 +18,37 @@ import (
 const maxPad = 7
 
 // leastDatagram is a frame without messages, with its prefix.
-const leastDatagram = PrefixSize + frame.HeaderSize
+const leastDatagram = frame.PrefixSize + frame.HeaderSize
 
 // joined is a datagram that is one or several.
 type joined struct {
-	data   []byte // what is left to be delivered, of which length was on the wire
+	data   []byte // what was captured of length bytes
 	length int
 	size   int // of each datagram but the last
 }
 
-// split prepares to deliver the frames of a datagram and returns how many there
-// are.
-func (j *joined) split(data []byte, length int) int {
-	*j = joined{data, length, max(length, 1)}
+// split finds out how long each datagram is.
+func (j *joined) split() int {
+	j.size = j.length
 	first := j.at(0)
 	end, known := endOf(&first)
 	if !known {
-		return 1
+		return j.length
 	}
-	end += PrefixSize
-	for size := end; size <= end+maxPad && length-size >= leastDatagram; size++ {
+	end += frame.PrefixSize
+	for size := end; size <= end+maxPad && j.length-size >= leastDatagram; size++ {
 		if j.size = size; j.fits() {
-			return (length + size - 1) / size
+			return size
 		}
 	}
-	j.size = max(length, 1)
-	return 1
+	j.size = j.length
+	return j.length
 }
-
-// captured returns of how many datagrams something is there.
-func (j *joined) captured() int { return (len(j.data) + j.size - 1) / j.size }
 
 // at returns the frame whose datagram begins at an offset.
 func (j *joined) at(off int) (p Packet) {
-	data := j.data[min(off, len(j.data)):min(off+j.size, len(j.data))]
-	n := min(PrefixSize, len(data))
-	p.Prefix, p.Data = data[:n], data[n:]
-	p.Length = max(0, min(j.size, j.length-off)-PrefixSize)
+	p.fill(j.data[min(off, len(j.data)):min(off+j.size, len(j.data))], min(j.size, j.length-off))
 	return p
-}
-
-// next takes a datagram off the front. Not ok: nothing more of them was captured.
-func (j *joined) next() (p Packet, ok bool) {
-	if ok = len(j.data) > 0; ok {
-		p = j.at(0)
-		j.data, j.length = j.data[min(j.size, len(j.data)):], j.length-j.size
-	}
-	return p, ok
 }
 
 // fits reports whether frames of one conversation begin wherever a datagram does,

@@ -1,4 +1,4 @@
-package main
+package capture
 
 import (
 	"context"
@@ -15,24 +15,22 @@ import (
 	"github.com/mdlayher/packet"
 	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
-
-	"github.com/dgrdma/dgrdma/frame/dissect"
 )
 
 const (
-	// sniffRoom holds the longest packet that the kernel joins of UDP.
-	sniffRoom = 128 << 10
-	// sniffBuffer is room for some milliseconds of a fast link.
-	sniffBuffer = 32 << 20
+	// liveRoom holds the longest packet that the kernel joins of UDP.
+	liveRoom = 128 << 10
+	// liveBuffer is room for some milliseconds of a fast link.
+	liveBuffer = 32 << 20
 )
 
-// sniffer yields what passes through an interface.
-type sniffer struct {
+// Live is what passes through an interface.
+type Live struct {
 	ctx   context.Context
 	conn  *packet.Conn
 	raw   syscall.RawConn
 	name  string
-	quiet func() error // called before it waits
+	quiet func() error
 	buf   []byte
 	info  []byte
 	stop  func() bool
@@ -42,9 +40,13 @@ type sniffer struct {
 	n, infoN int
 	from     unix.Sockaddr
 	failed   error
+	ended    error // what quiet said
 }
 
-func openSniffer(ctx context.Context, name string, quiet func() error) (*sniffer, error) {
+// OpenLive captures on an interface until the context is done, whatever passes but
+// TCP. It needs CAP_NET_RAW. Before it waits it calls quiet, an error of which ends
+// the capture.
+func OpenLive(ctx context.Context, name string, quiet func() error) (*Live, error) {
 	ifi, err := net.InterfaceByName(name)
 	if err != nil {
 		return nil, fmt.Errorf("no interface %s; there are %s", name, interfaceNames())
@@ -58,9 +60,9 @@ func openSniffer(ctx context.Context, name string, quiet func() error) (*sniffer
 	}
 	conn, err := packet.Listen(ifi, packet.Raw, unix.ETH_P_ALL, &packet.Config{Filter: program})
 	if err != nil {
-		return nil, whyNoSniffer(name, err)
+		return nil, whyNotLive(name, err)
 	}
-	s := &sniffer{ctx: ctx, conn: conn, name: name, quiet: quiet, buf: make([]byte, sniffRoom), info: make([]byte, 128)}
+	s := &Live{ctx: ctx, conn: conn, name: name, quiet: quiet, buf: make([]byte, liveRoom), info: make([]byte, 128)}
 	s.take = s.receive
 	if s.raw, err = conn.SyscallConn(); err == nil {
 		err = s.prepare()
@@ -74,7 +76,7 @@ func openSniffer(ctx context.Context, name string, quiet func() error) (*sniffer
 }
 
 // prepare asks for everything that passes, for its times, and for room.
-func (s *sniffer) prepare() error {
+func (s *Live) prepare() error {
 	if err := s.conn.SetPromiscuous(true); err != nil {
 		return err
 	}
@@ -82,8 +84,8 @@ func (s *sniffer) prepare() error {
 	if wrong := s.raw.Control(func(fd uintptr) {
 		err = os.NewSyscallError("setsockopt", unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_TIMESTAMPNS_NEW, 1))
 		// As much as is allowed will do.
-		if unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, sniffBuffer) != nil {
-			unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVBUF, sniffBuffer)
+		if unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, liveBuffer) != nil {
+			unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVBUF, liveBuffer)
 		}
 	}); wrong != nil {
 		return wrong
@@ -103,39 +105,40 @@ func withoutTCP() ([]bpf.RawInstruction, error) {
 		bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.ETH_P_IPV6, SkipFalse: 2},
 		bpf.LoadAbsolute{Off: ipHeader + 6, Size: 1},
 		bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.IPPROTO_TCP, SkipTrue: 1},
-		bpf.RetConstant{Val: sniffRoom},
+		bpf.RetConstant{Val: liveRoom},
 		bpf.RetConstant{Val: 0},
 	})
 }
 
-// Next implements [dissect.Source]. It ends when the context does.
-func (s *sniffer) Next() (dissect.Record, error) {
+// Next implements [Source]. It ends when the context does.
+func (s *Live) Next() (Record, error) {
 	for {
 		if err := s.raw.Read(s.take); err != nil {
-			return dissect.Record{}, s.why(err)
+			return Record{}, s.why(err)
 		}
 		if s.failed != nil {
-			return dissect.Record{}, s.why(s.failed)
+			return Record{}, s.why(s.failed)
 		}
 		from, ok := s.from.(*unix.SockaddrLinklayer)
 		if !ok || from.Hatype == unix.ARPHRD_LOOPBACK && from.Pkttype == unix.PACKET_OUTGOING {
 			continue // it comes in as well
 		}
-		return dissect.Record{
+		return Record{
 			Time: s.time(), LinkType: linkTypeOf(from.Hatype), Data: s.buf[:min(s.n, len(s.buf))], Length: s.n,
 		}, nil
 	}
 }
 
 // receive takes a packet from the socket, or tells the runtime to wait for one.
-func (s *sniffer) receive(fd uintptr) bool {
+func (s *Live) receive(fd uintptr) bool {
 	for {
 		s.n, s.infoN, _, s.from, s.failed = unix.Recvmsg(int(fd), s.buf, s.info, unix.MSG_DONTWAIT|unix.MSG_TRUNC)
 		switch s.failed {
 		case unix.EINTR:
 			continue
 		case unix.EAGAIN:
-			s.failed = s.quiet()
+			s.ended = s.quiet()
+			s.failed = s.ended
 			return s.failed != nil
 		}
 		return true
@@ -143,7 +146,7 @@ func (s *sniffer) receive(fd uintptr) bool {
 }
 
 // time returns when the kernel saw the packet.
-func (s *sniffer) time() time.Time {
+func (s *Live) time() time.Time {
 	for info := s.info[:s.infoN]; len(info) > 0; {
 		h, data, rest, err := unix.ParseOneSocketControlMessage(info)
 		if err != nil {
@@ -157,20 +160,20 @@ func (s *sniffer) time() time.Time {
 	return time.Now().UTC()
 }
 
-func (s *sniffer) why(err error) error {
+func (s *Live) why(err error) error {
 	switch {
 	case s.ctx.Err() != nil:
 		return io.EOF
-	case errors.Is(err, errEnough):
-		return err
+	case s.ended != nil:
+		return s.ended
 	case errors.Is(err, unix.ENETDOWN):
 		return fmt.Errorf("interface %s went down", s.name)
 	}
 	return fmt.Errorf("capture on %s: %w", s.name, err)
 }
 
-// dropped returns how many packets the kernel had no room for.
-func (s *sniffer) dropped() int {
+// Dropped returns how many packets the kernel had no room for.
+func (s *Live) Dropped() int {
 	stats, err := s.conn.Stats()
 	if err != nil {
 		return 0
@@ -178,26 +181,26 @@ func (s *sniffer) dropped() int {
 	return int(stats.Drops)
 }
 
-func (s *sniffer) close() {
+// Close ends the capture.
+func (s *Live) Close() error {
 	s.stop()
-	s.conn.Close()
+	return s.conn.Close()
 }
 
 // linkTypeOf translates the kernel's name for the kind of an interface into that
 // of capture files.
 func linkTypeOf(hardware uint16) int {
-	const ethernet, ip, unknown = 1, 101, -1
 	switch hardware {
 	case unix.ARPHRD_ETHER, unix.ARPHRD_LOOPBACK:
-		return ethernet
+		return linkEthernet
 	case unix.ARPHRD_NONE, unix.ARPHRD_RAWIP, unix.ARPHRD_PPP, unix.ARPHRD_TUNNEL, unix.ARPHRD_TUNNEL6, unix.ARPHRD_SIT:
-		return ip
+		return linkRaw
 	}
-	return unknown
+	return linkUnknown
 }
 
-// whyNoSniffer says what to do about the reasons why there is no capture.
-func whyNoSniffer(name string, err error) error {
+// whyNotLive says what to do about the reasons why there is no capture.
+func whyNotLive(name string, err error) error {
 	if !errors.Is(err, os.ErrPermission) {
 		return fmt.Errorf("capture on %s: %w", name, err)
 	}

@@ -1,4 +1,4 @@
-package dissect
+package captured
 
 import (
 	"bytes"
@@ -6,18 +6,18 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/google/gopacket"
-
+	"github.com/dgrdma/dgrdma/capture"
+	"github.com/dgrdma/dgrdma/capture/capturetest"
 	"github.com/dgrdma/dgrdma/frame"
 )
 
 // datagram is the prefix and a frame from 1 to 2 with one message of n bytes.
 func datagram(seq frame.Seq, n int) []byte {
-	b := make([]byte, PrefixSize+frame.HeaderSize+frame.MessageHeaderSize+n)
+	b := make([]byte, frame.PrefixSize+frame.HeaderSize+frame.MessageHeaderSize+n)
 	h := frame.Header{Dst: 2, Src: 1, Seq: seq, Flags: frame.FlagMessages}
-	h.Put(b[PrefixSize:])
+	h.Put(b[frame.PrefixSize:])
 	var w frame.Writer
-	w.Init(b[PrefixSize:])
+	w.Init(b[frame.PrefixSize:])
 	data := w.Add(&frame.Message{Txn: 7, Count: 100, Index: 1, Addr: 0x1000, Len: uint16(n)})
 	for i := range data {
 		data[i] = byte(int(seq) + i)
@@ -26,37 +26,23 @@ func datagram(seq frame.Seq, n int) []byte {
 }
 
 func stampedAck(seq frame.Seq) []byte {
-	b := make([]byte, PrefixSize+frame.HeaderSize+frame.StampSize)
+	b := make([]byte, frame.PrefixSize+frame.HeaderSize+frame.StampSize)
 	h := frame.Header{Dst: 2, Src: 1, Seq: seq, AckStart: 9, AckCount: 3}
-	h.Put(b[PrefixSize:])
-	frame.Stamp{Life: 5, ID: 1<<16 | uint32(seq), Start: 9}.Put(b[PrefixSize+frame.HeaderSize:])
+	h.Put(b[frame.PrefixSize:])
+	frame.Stamp{Life: 5, ID: 1<<16 | uint32(seq), Start: 9}.Put(b[frame.PrefixSize+frame.HeaderSize:])
 	return b
 }
 
 func plainAck(seq frame.Seq) []byte {
-	return stampedAck(seq)[:PrefixSize+frame.HeaderSize]
+	return stampedAck(seq)[:frame.PrefixSize+frame.HeaderSize]
 }
 
 // between gives a copy of a datagram other endpoints.
 func between(src, dst uint16, b []byte) []byte {
 	b = bytes.Clone(b)
-	binary.LittleEndian.PutUint16(b[PrefixSize:], dst)
-	binary.LittleEndian.PutUint16(b[PrefixSize+2:], src)
+	binary.LittleEndian.PutUint16(b[frame.PrefixSize:], dst)
+	binary.LittleEndian.PutUint16(b[frame.PrefixSize+2:], src)
 	return b
-}
-
-// overIP joins datagrams as a host with offload shows them.
-func overIP(t testing.TB, datagrams ...[]byte) map[string]captured {
-	payload := gopacket.Payload(bytes.Join(datagrams, nil))
-	ip4 := serialize(t, ipv4(), udp(), payload)
-	unsaid := bytes.Clone(ip4) // the sender's own capture, lengths left to the device
-	binary.BigEndian.PutUint16(unsaid[2:], 0)
-	binary.BigEndian.PutUint16(unsaid[24:], 0)
-	return map[string]captured{
-		"IPv4":   {101, ip4, 0},
-		"unsaid": {101, unsaid, 0},
-		"IPv6":   {101, serialize(t, ipv6(), udp(), payload), 0},
-	}
 }
 
 func padded(b []byte, n int) []byte { return append(bytes.Clone(b), make([]byte, n)...) }
@@ -91,19 +77,19 @@ func TestJoinedDatagrams(t *testing.T) {
 		"another source behind":     append(full[:20:20], between(9, 2, stampedAck(1))),
 		"bare ones to two":          {plainAck(5), between(1, 9, plainAck(5))},
 	} {
-		for wire, c := range overIP(t, datagrams...) {
+		for wire, c := range capturetest.Joined(t, datagrams...) {
 			for _, o := range []Options{{}, {Ports: []uint16{40002}}} {
-				all, stats, err := readAll(pcapFile(binary.LittleEndian, true, c), o)
-				want := Stats{Records: 1, Frames: len(datagrams), Joined: 1}
+				all, stats, err := readAll(capturetest.Pcap(binary.LittleEndian, true, c), o)
+				want := capture.Stats{Records: 1, Packets: len(datagrams), Joined: 1}
 				if err != nil || stats != want {
 					t.Fatalf("%s, %s: %+v, %v; want %+v", name, wire, stats, err, want)
 				}
 				for i, p := range all {
-					whole := append(bytes.Clone(p.prefix), p.data...)
-					if !bytes.Equal(whole, datagrams[i]) || p.cut || p.wireBytes != len(datagrams[i])-PrefixSize {
+					whole := append(bytes.Clone(p.Prefix), p.Data...)
+					if !bytes.Equal(whole, datagrams[i]) || p.Cut() || p.Length != len(datagrams[i])-frame.PrefixSize {
 						t.Fatalf("%s, %s: datagram %d is % x", name, wire, i, whole)
 					}
-					if p.record != 1 || p.segment != fmt.Sprintf("%d/%d", i+1, len(datagrams)) || !p.time.Equal(stamp) || p.dst == p.src {
+					if p.Record != 1 || p.segment != fmt.Sprintf("%d/%d", i+1, len(datagrams)) || !p.Time.Equal(capturetest.Stamp) || p.dst == p.src {
 						t.Errorf("%s, %s: %+v", name, wire, p)
 					}
 				}
@@ -119,9 +105,9 @@ func TestNotJoined(t *testing.T) {
 	binary.LittleEndian.PutUint16(foreign, 3)
 	noise := bytes.Repeat([]byte{0x5A}, len(first))
 	broken := datagram(2, 100)
-	broken[PrefixSize+frame.HeaderSize+20] = 101 // its data would reach past its end
+	broken[frame.PrefixSize+frame.HeaderSize+20] = 101 // its data would reach past its end
 	flags := datagram(2, 100)
-	flags[PrefixSize+9] = 0x81
+	flags[frame.PrefixSize+9] = 0x81
 	third := datagram(3, 100)
 	otherSource, otherDestination := between(3, 2, third), between(1, 3, third)
 	for name, datagrams := range map[string][][]byte{
@@ -151,12 +137,12 @@ func TestNotJoined(t *testing.T) {
 		"ends turn round":          {first, between(2, 1, third)},
 		"several, garbage behind":  {first, otherSource, noise[:40]},
 	} {
-		for wire, c := range overIP(t, datagrams...) {
-			all, stats, err := readAll(pcapFile(binary.LittleEndian, true, c), Options{})
-			if err != nil || stats != (Stats{Records: 1, Frames: 1}) {
+		for wire, c := range capturetest.Joined(t, datagrams...) {
+			all, stats, err := readAll(capturetest.Pcap(binary.LittleEndian, true, c), Options{})
+			if err != nil || stats != (capture.Stats{Records: 1, Packets: 1}) {
 				t.Fatalf("%s, %s: %+v, %v", name, wire, stats, err)
 			}
-			if got, want := append(all[0].prefix, all[0].data...), bytes.Join(datagrams, nil); !bytes.Equal(got, want) || all[0].segment != "0/0" {
+			if got, want := append(all[0].Prefix, all[0].Data...), bytes.Join(datagrams, nil); !bytes.Equal(got, want) || all[0].segment != "0/0" {
 				t.Errorf("%s, %s: %d bytes, want %d; segment %s", name, wire, len(got), len(want), all[0].segment)
 			}
 		}
@@ -167,14 +153,14 @@ func TestNotJoined(t *testing.T) {
 func TestPlausibleStamps(t *testing.T) {
 	good := stampedAck(9)
 	bad := bytes.Clone(good)
-	bad[PrefixSize+frame.HeaderSize+4]++
+	bad[frame.PrefixSize+frame.HeaderSize+4]++
 	for _, tt := range []struct {
 		name string
 		data []byte
 		want int
 	}{{"good", good, 1}, {"bad", bad, 0}, {"short", good[:len(good)-1], 0}, {"long", padded(good, 1), 0}} {
-		_, stats, err := readAll(pcapFile(binary.LittleEndian, true, overIP(t, tt.data)["IPv4"]), Options{})
-		if err != nil || stats.Frames != tt.want || stats.Other != 1-tt.want {
+		_, stats, err := readAll(capturetest.Pcap(binary.LittleEndian, true, capturetest.Joined(t, tt.data)["IPv4"]), Options{})
+		if err != nil || stats.Packets != tt.want || stats.Other != 1-tt.want {
 			t.Errorf("%s: %+v, %v", tt.name, stats, err)
 		}
 	}
@@ -191,25 +177,25 @@ func TestJoinedAndCut(t *testing.T) {
 		"several to acknowledge": {stampedAck(1), between(1, 3, stampedAck(2)), between(1, 4, stampedAck(3)), stampedAck(4)},
 	} {
 		const headers = 20 + 8
-		whole := overIP(t, datagrams...)["IPv4"]
+		whole := capturetest.Joined(t, datagrams...)["IPv4"]
 		size := len(datagrams[0])
 		// From here on the second datagram, or the end of the first frame, is known.
-		known := headers + PrefixSize + frame.HeaderSize + min(frame.MessageHeaderSize, size-PrefixSize-frame.HeaderSize)
-		for n := known; n < len(whole.data); n++ {
-			cut := captured{101, whole.data[:n], len(whole.data)}
-			all, stats, err := readAll(pcapFile(binary.LittleEndian, false, cut), Options{})
+		known := headers + frame.PrefixSize + frame.HeaderSize + min(frame.MessageHeaderSize, size-frame.PrefixSize-frame.HeaderSize)
+		for n := known; n < len(whole.Data); n++ {
+			cut := capturetest.Packet{Link: 101, Data: whole.Data[:n], Length: len(whole.Data)}
+			all, stats, err := readAll(capturetest.Pcap(binary.LittleEndian, false, cut), Options{})
 			seen := (n - headers + size - 1) / size
 			if err != nil || len(all) != seen || stats.Hidden != 4-seen || stats.Joined != 1 || stats.Cut > 1 {
 				t.Fatalf("%s cut to %d: %d frames, %+v, %v", name, n, len(all), stats, err)
 			}
 			var got []byte
 			for i, p := range all {
-				got = append(append(got, p.prefix...), p.data...)
-				if p.wireBytes != len(datagrams[i])-PrefixSize || p.cut != (len(p.data) < p.wireBytes) {
-					t.Errorf("%s cut to %d: frame %d of %d bytes", name, n, i, p.wireBytes)
+				got = append(append(got, p.Prefix...), p.Data...)
+				if p.Length != len(datagrams[i])-frame.PrefixSize || p.Cut() != (len(p.Data) < p.Length) {
+					t.Errorf("%s cut to %d: frame %d of %d bytes", name, n, i, p.Length)
 				}
 			}
-			if !bytes.Equal(got, whole.data[headers:n]) {
+			if !bytes.Equal(got, whole.Data[headers:n]) {
 				t.Fatalf("%s cut to %d: %d bytes delivered", name, n, len(got))
 			}
 		}
@@ -219,49 +205,11 @@ func TestJoinedAndCut(t *testing.T) {
 // What a frame says of its end need not be captured to be wrong.
 func TestNotJoinedAndCut(t *testing.T) {
 	broken := datagram(3, 50)
-	broken[PrefixSize+frame.HeaderSize+20]++
-	whole := overIP(t, datagram(1, 50), between(3, 2, datagram(2, 50)), broken)["IPv4"]
-	cut := captured{101, whole.data[:len(whole.data)-1], len(whole.data)}
-	_, stats, err := readAll(pcapFile(binary.LittleEndian, false, cut), Options{})
-	if want := (Stats{Records: 1, Frames: 1, Cut: 1}); err != nil || stats != want {
+	broken[frame.PrefixSize+frame.HeaderSize+20]++
+	whole := capturetest.Joined(t, datagram(1, 50), between(3, 2, datagram(2, 50)), broken)["IPv4"]
+	cut := capturetest.Packet{Link: 101, Data: whole.Data[:len(whole.Data)-1], Length: len(whole.Data)}
+	_, stats, err := readAll(capturetest.Pcap(binary.LittleEndian, false, cut), Options{})
+	if want := (capture.Stats{Records: 1, Packets: 1, Cut: 1}); err != nil || stats != want {
 		t.Errorf("%+v, %v; want %+v", stats, err, want)
-	}
-}
-
-// sliceSource yields packets that are in no file.
-type sliceSource struct {
-	packets []captured
-	end     error
-}
-
-func (s *sliceSource) Next() (Record, error) {
-	if len(s.packets) == 0 {
-		return Record{}, s.end
-	}
-	p := s.packets[0]
-	s.packets = s.packets[1:]
-	return Record{Time: stamp, Interface: 4, LinkType: p.link, Data: p.data, Length: int(p.wire())}, nil
-}
-
-func TestSource(t *testing.T) {
-	end := fmt.Errorf("unplugged")
-	src := &sliceSource{[]captured{wrapped(t)["ethernet"], {1, make([]byte, 60), 0}, overIP(t, datagram(1, 9), datagram(2, 9))["IPv6"]}, end}
-	r := NewSourceReader(src, Options{})
-	var lengths []int
-	for {
-		p, err := r.Next()
-		if err != nil {
-			if err != end {
-				t.Errorf("error %v", err)
-			}
-			break
-		}
-		if !p.Time.Equal(stamp) || p.Interface != 4 {
-			t.Errorf("%+v", p)
-		}
-		lengths = append(lengths, p.Length)
-	}
-	if fmt.Sprint(lengths) != "[69 43 43]" || r.Stats() != (Stats{Records: 3, Frames: 3, Joined: 1, Other: 1}) {
-		t.Errorf("lengths %v, %+v", lengths, r.Stats())
 	}
 }

@@ -1,0 +1,43 @@
+// Package capture reads captures, files and what passes through an interface, and
+// finds the packets of a protocol in them. It knows capture files, link layers and
+// what offload makes of datagrams, and no protocol: that is for a [Recogniser].
+//
+//	file, err := capture.NewFile(in) // or capture.OpenLive
+//	if err != nil {
+//		return err
+//	}
+//	r := capture.NewReader(file, protocol)
+//	for {
+//		p, err := r.Next()
+//		if err == io.EOF {
+//			return nil
+//		}
+//		if err != nil {
+//			return err // an *Error: at which record the file is damaged
+//		}
+//		fmt.Println(p.Time, p.Src, p.Dst, p.Data)
+//	}
+//
+// Files are pcap or pcapng, compressed by gzip or not. Link layers are Ethernet, VLAN
+// tags, both Linux cooked formats, BSD loopback and raw IP; then IPv4 with options,
+// IPv6 with extension headers, and UDP. What is no file nor an interface, is a
+// [Source] of its own.
+//
+// # Offload
+//
+// A host with segmentation or receive offload captures many datagrams of UDP as
+// one. The recogniser says how long each was, and they are delivered as if each had
+// come alone, with the time of all: [Packet.Segment]. The checksum and the lengths in
+// the headers before them are those of the whole, and not on any wire.
+//
+// # Rules
+//
+// Buffers: a Packet and its Data are valid until the next call of Next. Memory does
+// not grow with the capture. Concurrency: a Reader and its Source belong to one
+// goroutine at a time. Errors: a damaged file is read as far as it goes, then Next
+// returns an *[Error] and goes on returning it.
+//
+// Limits: records of up to 256 KiB, as in libpcap. IP fragments are not put
+// together: a first fragment is a cut packet, later ones are only counted. A
+// cooked capture does not record the destination of an Ethernet frame.
+package capture

@@ -1,0 +1,70 @@
+package captured
+
+import (
+	"encoding/binary"
+	"net/netip"
+	"slices"
+
+	"github.com/dgrdma/dgrdma/frame"
+)
+
+// Options says which packets of a capture are frames.
+type Options struct {
+	// EtherType is the Ethernet type of DG/RDMA; 0 means frame.EtherType.
+	EtherType uint16
+	// Ports are the UDP ports of DG/RDMA, at either end. All their datagrams
+	// are taken, even if they do not parse. Without any, what looks like a
+	// frame is taken.
+	Ports []uint16
+}
+
+// recogniser is a [capture.Recogniser].
+type recogniser Options
+
+func (o Options) recogniser() *recogniser {
+	if o.EtherType == 0 {
+		o.EtherType = frame.EtherType
+	}
+	o.Ports = slices.Clone(o.Ports)
+	return (*recogniser)(&o)
+}
+
+func (r *recogniser) Ethernet(etherType uint16) bool { return etherType == r.EtherType }
+
+func (r *recogniser) Datagram(src, dst netip.AddrPort, data []byte, length int) (size int, ok bool) {
+	j := joined{data: data, length: length}
+	size = j.split()
+	if len(r.Ports) > 0 {
+		return size, slices.Contains(r.Ports, src.Port()) || slices.Contains(r.Ports, dst.Port())
+	}
+	first := j.at(0)
+	return size, plausible(&first)
+}
+
+// plausible tells frames from other datagrams by fields that no known sender
+// uses. A frame that was cut need only be plausible as far as it goes.
+func plausible(p *Packet) bool {
+	h, ok := p.Header()
+	if !ok || h.Dst == 0 || h.Src == 0 || h.Flags&^frame.FlagMessages != 0 || !plausiblePrefix(p, &h) {
+		return false
+	}
+	if !h.HasMessages() {
+		return p.Length == frame.HeaderSize && h.AckCount != 0 ||
+			p.Length == frame.HeaderSize+frame.StampSize && (p.Cut() || stamped(p.Data))
+	}
+	for m := range p.Messages() {
+		// Message types up to 3 are named in OpenCPI.
+		if m.Type > 3 || m.Index > m.Count && m.Count != 0 {
+			return false
+		}
+	}
+	_, err := frame.Parse(p.Data)
+	return err == nil || p.Cut()
+}
+
+// plausiblePrefix reports whether the bytes before a frame are what some known
+// sender puts there.
+func plausiblePrefix(p *Packet, h *frame.Header) bool {
+	id := binary.LittleEndian.Uint16(p.Prefix)
+	return id == 0 || id == uint16(h.Dst)
+}
