@@ -112,12 +112,10 @@ func (p *peer) dial(ctx context.Context, port string, o *Options) (*Link, error)
 // may follow at once. It reports whether the link is still wanted.
 func (l *Link) answered(a *letter) bool {
 	l.mu.Lock()
-	first := l.theirs == 0 && !l.peerClosed
+	first := !l.heard && !l.peerClosed
 	if first {
-		l.theirs = a.from
-	}
-	if a.kind == letterRefuse {
-		l.peerClosed = true // it knows nothing of the link
+		l.heard, l.theirs = true, a.from
+		l.peerClosed = a.kind == letterRefuse // it knows nothing of the link
 	}
 	l.mu.Unlock()
 	wanted := !l.ending.Load()
@@ -155,6 +153,9 @@ func (l *Link) await(ctx context.Context) error {
 func (l *Link) settleDial(a *letter) error {
 	if a.kind == letterRefuse {
 		return fmt.Errorf("%w: %s", ErrRefused, printable(a.text))
+	}
+	if a.from == 0 {
+		return fmt.Errorf("it gives the link no number: %w", ErrProtocol)
 	}
 	l.private = a.private
 	if l.Out != nil {

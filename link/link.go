@@ -31,11 +31,13 @@ type Link struct {
 	down    chan struct{}   // closed when err is set
 	gone    <-chan struct{} // closed when the connection failed or was closed
 	pending atomic.Int32    // transactions posted and not done
+	readers atomic.Int32    // who copies from buffers just now: see hold
 	ending  atomic.Bool     // the application is through: who ends the last transaction looks further
 
 	mu         sync.Mutex
 	err        error
 	theirs     uint32 // the peer's number; 0: not known yet
+	heard      bool   // the listener has answered, or we are the listener
 	said       bool   // that we post nothing more
 	why        string // we ended early, if not empty
 	peerClosed bool   // the peer said so
@@ -201,9 +203,22 @@ func (l *Link) settled() {
 	}
 }
 
+// hold keeps the memory until letGo is called, for who copies from it. Not ok: the
+// application is through with it, and it may be another link's.
+func (l *Link) hold() (ok bool) {
+	l.readers.Add(1)
+	return !l.ending.Load()
+}
+
+func (l *Link) letGo() {
+	if l.readers.Add(-1) == 0 && l.ending.Load() {
+		l.advance()
+	}
+}
+
 // advance takes the next steps to the end: when nothing of ours is under way, the
 // peer is told; when the peer said the same or is no more, its writes cannot come
-// any more, and the memory is given back.
+// any more, and the memory is given back, once nobody copies from it.
 func (l *Link) advance() {
 	l.mu.Lock()
 	if !l.ending.Load() || l.pending.Load() > 0 || l.over {
@@ -213,7 +228,7 @@ func (l *Link) advance() {
 	first := !l.said
 	l.said = true
 	tell := first && !l.orphaned && !l.plain
-	over := l.peerClosed || l.orphaned
+	over := (l.peerClosed || l.orphaned) && l.readers.Load() == 0
 	l.over = over
 	c := letter{kind: letterClose, from: l.number, to: l.theirs, attempt: l.attempt, text: l.why}
 	l.mu.Unlock()
@@ -271,9 +286,12 @@ func (l *Link) lost() {
 // is early.
 func (l *Link) peerLeft(why string) {
 	l.mu.Lock()
+	again := l.peerClosed
 	l.peerClosed = true
 	l.mu.Unlock()
 	switch {
+	case again: // to look at all buffers takes longer than to say it
+		return
 	case why != "":
 		l.fail(&AbortError{Reason: printable(why)})
 	case l.In == nil || !l.In.ended():

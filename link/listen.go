@@ -29,8 +29,9 @@ const (
 	// backlog is how many links may wait to be accepted at a port: of one peer no more
 	// than there are places left for others. Arbitrary, like that of a socket.
 	backlog = 2048
-	// mostLinks is how many links a peer may dial to all ports. Arbitrary; the host's
-	// memory bounds those of all peers.
+	// mostLinks is how many links a peer may dial to all ports, and how many letters may
+	// wait for it when it dials another one. Arbitrary; the host's memory bounds the
+	// links of all peers.
 	mostLinks = 4096
 )
 
@@ -150,9 +151,11 @@ func (n *Listener) accept(o *offer) (*Link, error) {
 		return nil, fmt.Errorf("the attempt has a link already")
 	case o.p.accepted() >= mostLinks:
 		return nil, fmt.Errorf("%d links of this peer's are open here", mostLinks)
+	case o.p.mail.waiting() >= mostLinks:
+		return nil, fmt.Errorf("%d letters to this peer wait here", mostLinks)
 	}
 	l := newLink(o.p, o.life, n.port, a.attempt)
-	l.theirs, l.private = a.from, a.private
+	l.theirs, l.heard, l.private = a.from, true, a.private
 	yes := letter{kind: letterAccept, directions: a.directions, to: a.from, attempt: a.attempt, private: n.opt.Private}
 	var in, out *half
 	if a.directions&toListener != 0 {

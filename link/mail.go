@@ -37,6 +37,13 @@ const mostReplies = 4 * backlog
 // reply reports whether a letter answers one that may ask for nothing good.
 func (l *letter) reply() bool { return l.kind == letterRefuse || l.kind == letterClose && l.from == 0 }
 
+// waiting returns how many letters have not arrived.
+func (m *mail) waiting() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return len(m.queue)
+}
+
 // letterAt admits a write into the box.
 func (p *peer) letterAt(at, n uint64) ([]byte, error) {
 	if n == 0 {

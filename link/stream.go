@@ -88,6 +88,10 @@ func (c *Consumer) Read(b []byte) (n int, err error) {
 	if err := c.proceed(ctx); err != nil {
 		return 0, err
 	}
+	defer c.link.letGo()
+	if !c.link.hold() {
+		return 0, c.link.Err()
+	}
 	n = copy(b, c.rest)
 	if c.rest = c.rest[n:]; len(c.rest) == 0 {
 		err = c.finish()
@@ -136,7 +140,7 @@ func (c *Consumer) WriteTo(w io.Writer) (n int64, err error) {
 			}
 			return n, err
 		}
-		k, err := w.Write(c.rest)
+		k, err := c.writeTo(w)
 		n += int64(k)
 		if c.rest = c.rest[k:]; len(c.rest) == 0 {
 			if err := c.finish(); err != nil {
@@ -147,4 +151,14 @@ func (c *Consumer) WriteTo(w io.Writer) (n int64, err error) {
 			return n, err
 		}
 	}
+}
+
+// writeTo writes what is left of a message. The memory stays the link's meanwhile,
+// even if it is closed.
+func (c *Consumer) writeTo(w io.Writer) (n int, err error) {
+	defer c.link.letGo()
+	if !c.link.hold() {
+		return 0, c.link.Err()
+	}
+	return w.Write(c.rest)
 }
