@@ -75,8 +75,13 @@ func (f finder) walk(n ast.Node) {
 		case *ast.IfStmt:
 			f.condition(n.Cond, true)
 			if n.Else == nil {
+				if len(n.Body.List) == 1 && f.calls(n.Cond) == 0 {
+					f.p.twice[n.Body.List[0]] = "" // as if the condition were false
+				}
 				f.returns(n.Body)
 			}
+		case *ast.ReturnStmt:
+			f.returned(n.Results)
 		case *ast.ForStmt:
 			if n.Cond != nil {
 				f.condition(n.Cond, false)
@@ -156,6 +161,32 @@ func (f finder) returns(b *ast.BlockStmt) {
 	}
 }
 
+// returned leaves a 0 alone that comes with false: it says nothing.
+func (f finder) returned(results []ast.Expr) {
+	if n := len(results); n > 1 && f.print(results[n-1]) == "false" {
+		for _, e := range results[:n-1] {
+			if f.print(e) == "0" {
+				f.p.twice[e] = "1"
+			}
+		}
+	}
+}
+
+// calls returns how many functions an expression calls.
+func (f finder) calls(e ast.Expr) (n int) {
+	ast.Inspect(e, func(n2 ast.Node) bool {
+		if c, ok := n2.(*ast.CallExpr); ok && !f.p.info.Types[c.Fun].IsType() && !f.p.info.Types[c.Fun].IsBuiltin() {
+			n++
+		}
+		return true
+	})
+	return n
+}
+
+// bounds are comparisons, and what their number becomes, if it is on the right, where
+// the operator that stands in says the same of whole numbers.
+var bounds = map[token.Token]token.Token{token.LSS: token.ADD, token.LEQ: token.SUB, token.GTR: token.SUB, token.GEQ: token.ADD}
+
 // exchanged are operators, and what stands in for them.
 var exchanged = map[token.Token]token.Token{
 	token.ADD: token.SUB, token.SUB: token.ADD, token.MUL: token.QUO, token.QUO: token.MUL, token.REM: token.QUO,
@@ -189,6 +220,8 @@ func (f finder) expression(e ast.Expr) bool {
 			return true // a condition that is fixed
 		}
 	case token.LSS, token.LEQ, token.GTR, token.GEQ:
+		f.bound(b.Y, bounds[b.Op])
+		f.bound(b.X, exchanged[bounds[b.Op]])
 	default:
 		if !f.isNumber(b) {
 			return true // strings can only be added
@@ -200,13 +233,21 @@ func (f finder) expression(e ast.Expr) bool {
 	return true
 }
 
+// bound notes which change of a number a comparison has already.
+func (f finder) bound(e ast.Expr, op token.Token) {
+	if v := constant.ToInt(f.p.info.Types[e].Value); v.Kind() == constant.Int {
+		f.p.twice[e] = constant.BinaryOp(v, op, constant.MakeInt64(1)).ExactString()
+	}
+}
+
 func (f finder) isNumber(e ast.Expr) bool {
 	t, ok := f.p.info.TypeOf(e).Underlying().(*types.Basic)
 	return ok && t.Info()&types.IsNumeric != 0
 }
 
 // constant changes a literal by one, doubles and halves what has a name, and turns
-// a truth value round.
+// a truth value round. 0 is not made less: that is hardly ever another thing
+// than one less of what it is compared with.
 func (f finder) constant(e ast.Expr, tv types.TypeAndValue) {
 	t, ok := tv.Type.Underlying().(*types.Basic)
 	if !ok || t.Info()&(types.IsBoolean|types.IsInteger) == 0 {
@@ -220,12 +261,17 @@ func (f finder) constant(e ast.Expr, tv types.TypeAndValue) {
 		op token.Token
 		by int64
 	}
+	was := constant.ToInt(tv.Value)
 	changes := []change{{token.MUL, 2}, {token.QUO_ASSIGN, 2}} // of whole numbers
 	if _, ok := e.(*ast.BasicLit); ok {
 		changes = []change{{token.ADD, 1}, {token.SUB, 1}}
+		if constant.Sign(was) == 0 {
+			changes = changes[:1]
+		}
 	}
 	for _, c := range changes {
-		if v := constant.BinaryOp(constant.ToInt(tv.Value), c.op, constant.MakeInt64(c.by)); fits(v, t) {
+		v := constant.BinaryOp(was, c.op, constant.MakeInt64(c.by))
+		if fits(v, t) && !constant.Compare(v, token.EQL, was) {
 			f.expr(e, "constant", v.ExactString())
 		}
 	}
@@ -269,6 +315,9 @@ func (f finder) expr(e ast.Expr, kind, with string) {
 func (f finder) stmt(s ast.Stmt, with string) { f.note(s, "", "statement", with) }
 
 func (f finder) note(n ast.Node, typ, kind, with string) {
+	if same, ok := f.p.twice[n]; ok && same == with {
+		return
+	}
 	lo, hi := int(n.Pos())-f.s.base, int(n.End())-f.s.base
 	m := &mutant{
 		pack: f.p.name, kind: kind, at: f.p.fset.Position(n.Pos()), function: f.function,

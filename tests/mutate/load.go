@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"go/ast"
@@ -25,7 +26,8 @@ type pack struct {
 	files           []*source
 	info            *types.Info
 	importer        types.Importer
-	dropped         int // mutants that do not compile
+	twice           map[ast.Node]string // changes that another one is as good as
+	dropped         int                 // mutants that do not compile
 }
 
 // source is a file of a package, and the places where it is changed.
@@ -39,7 +41,7 @@ type source struct {
 
 // load reads a package and finds its mutants.
 func load(path string) (*pack, error) {
-	out, err := goTool("list", "-f", "{{.ImportPath}}\t{{.Dir}}\t{{join .GoFiles \" \"}}", path)
+	out, err := goTool(context.Background(), "list", "-f", "{{.ImportPath}}\t{{.Dir}}\t{{join .GoFiles \" \"}}", path)
 	if err != nil {
 		return nil, err
 	}
@@ -77,6 +79,7 @@ func (p *pack) parse(texts map[string][]byte) error {
 	if _, err := (&types.Config{Importer: p.importer}).Check(p.path, p.fset, all, p.info); err != nil {
 		return err
 	}
+	p.twice = map[ast.Node]string{}
 	for _, s := range p.files {
 		p.find(s)
 	}
@@ -86,6 +89,7 @@ func (p *pack) parse(texts map[string][]byte) error {
 // settle drops the mutants that do not compile, which lines tell: mutants add none.
 func (p *pack) settle() error {
 	for range 20 {
+		p.number()
 		bad := map[string]map[int]bool{}
 		fset := token.NewFileSet()
 		var all []*ast.File
@@ -96,7 +100,7 @@ func (p *pack) settle() error {
 			}
 			all = append(all, f)
 		}
-		f, err := parser.ParseFile(fset, "chosen.go", chooser(p.name), parser.SkipObjectResolution)
+		f, err := parser.ParseFile(fset, "chosen.go", p.chooser(), parser.SkipObjectResolution)
 		if err != nil {
 			return err
 		}
@@ -111,7 +115,6 @@ func (p *pack) settle() error {
 			}
 		}}
 		if _, err := config.Check(p.path, fset, append(all, f), nil); err == nil {
-			p.number()
 			return nil
 		}
 		for _, s := range p.files {
@@ -123,7 +126,7 @@ func (p *pack) settle() error {
 
 // imports reads what the compiler knows about the dependencies of a package.
 func imports(fset *token.FileSet, path string) (types.Importer, error) {
-	out, err := goTool("list", "-export", "-deps", "-f", "{{.ImportPath}}\t{{.Export}}", path, "os", "strconv")
+	out, err := goTool(context.Background(), "list", "-export", "-deps", "-f", "{{.ImportPath}}\t{{.Export}}", path, "os", "strconv", "strings", "syscall")
 	if err != nil {
 		return nil, err
 	}
@@ -140,8 +143,8 @@ func imports(fset *token.FileSet, path string) (types.Importer, error) {
 	}), nil
 }
 
-func goTool(args ...string) ([]byte, error) {
-	cmd := exec.Command("go", args...)
+func goTool(ctx context.Context, args ...string) ([]byte, error) {
+	cmd := exec.CommandContext(ctx, "go", args...)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()

@@ -5,17 +5,33 @@
 //
 // A mutant is the package with one change: a statement removed, a condition fixed,
 // an operand of && or || left out, a bound moved, an operator exchanged, a constant
-// off by one. The package's own tests run against each, with -short; then, against
-// those that survive, the tests of the whole that -tests names. A survivor that
-// survivors.txt does not accept, with a reason, is printed, and the command ends
-// with 1.
+// off by one. All mutants of a package are compiled into one test binary, and a
+// variable of the environment chooses one, so that trying one costs no build. The
+// changed files are an overlay of the build: the tree is never touched.
 //
-// All mutants of a package are compiled into one test binary, and a variable of the
-// environment chooses one, so that trying one costs no build. The changed files are
-// an overlay of the build: the tree is never touched.
+// First each test of the package runs alone, twice, and notes which places it runs,
+// what the package does before main among them. A mutant is then tried by the tests
+// that ran its place in any of the two, with -short, the cheapest first; if it
+// survives, by those of the tests of the whole that -tests names, chosen likewise. A
+// random test may reach in one run what neither recording shows; then a survivor is
+// printed that the whole suite would sometimes kill, but never is a mutant taken for
+// killed. One that takes several times the time of the tests, and at least two
+// seconds of a processor, is killed. A survivor that survivors.txt does not accept,
+// with a reason, is printed, with a note if no test reaches it at all, and the
+// command ends with 1.
+//
+// Left out is what tells nothing new:
+//   - the statement that an if holds alone, if its condition calls nothing: fixing
+//     the condition does the same;
+//   - a number compared with, moved to where an exchanged operator leaves it: n > 4
+//     beside n >= 5;
+//   - 0 made -1: what becomes of 0 made 1, or of another operator, tells as much;
+//   - a constant of 0 doubled, or halved;
+//   - a 0 that is returned with false.
 package main
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"io"
@@ -35,7 +51,7 @@ func main() {
 	tests := flag.String("tests", whole, "`regexp` of the tests in ./tests for what a package's own tests let through")
 	in := flag.String("func", "", "`regexp` of the functions to change, as in \"(*Sender).Acked\"; all if empty")
 	kinds := flag.String("kinds", "statement,condition,operator,constant", "`list` of what to change")
-	limit := flag.Duration("for", 0, "`time` after which no more mutants are tried; 0: no limit")
+	limit := flag.Duration("for", 0, "`time` after which the command ends, whatever is not tried; 0: no limit")
 	seed := flag.Uint64("seed", uint64(time.Now().UnixNano()), "`number` that says which mutants are tried first")
 	parallel := flag.Int("j", runtime.NumCPU(), "`number` of mutants tried at a time")
 	list := flag.Bool("list", false, "print all mutants and try none")
@@ -49,7 +65,13 @@ func main() {
 		flag.Usage()
 		os.Exit(2)
 	}
-	ok, err := judge(flag.Args(), options{*tests, *in, *kinds, *limit, *seed, *parallel, *list, *accepted})
+	ctx := context.Background()
+	if *limit > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, *limit)
+		defer cancel()
+	}
+	ok, err := judge(ctx, flag.Args(), options{*tests, *in, *kinds, *seed, *parallel, *list, *accepted})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "mutate:", err)
 		os.Exit(2)
@@ -63,7 +85,6 @@ type options struct {
 	tests    string
 	in       string
 	kinds    string
-	limit    time.Duration
 	seed     uint64
 	parallel int
 	list     bool
@@ -72,7 +93,7 @@ type options struct {
 
 // judge tries the mutants of all packages, and reports whether none but accepted
 // ones survived.
-func judge(paths []string, o options) (bool, error) {
+func judge(ctx context.Context, paths []string, o options) (bool, error) {
 	in, err := regexp.Compile(o.in)
 	if err != nil {
 		return false, err
@@ -104,7 +125,7 @@ func judge(paths []string, o options) (bool, error) {
 			}
 			continue
 		}
-		r, err := p.try(chosen, o)
+		r, err := p.try(ctx, chosen, o)
 		if err != nil {
 			return false, err
 		}
@@ -116,7 +137,9 @@ func judge(paths []string, o options) (bool, error) {
 // result is what became of the mutants of a package.
 type result struct {
 	killed, untried int
+	slow            int // of those killed
 	survived        []*mutant
+	cpu             time.Duration
 }
 
 // tell prints what is not accepted, and what is accepted without need if all
@@ -133,7 +156,8 @@ func (r *result) tell(w io.Writer, p *pack, known map[string]string, all bool) (
 		good = false
 		fmt.Fprintln(w, m)
 	}
-	fmt.Fprintf(w, "%s: %d mutants killed, %d survived, of them accepted %d, not tried %d\n", p.name, r.killed, len(r.survived), accepted, r.untried)
+	fmt.Fprintf(w, "%s: %d mutants killed, %d of them by taking too long; %d survived, of them accepted %d; not tried %d; %v of processors\n",
+		p.name, r.killed, r.slow, len(r.survived), accepted, r.untried, r.cpu.Round(time.Second))
 	if !all || r.untried > 0 {
 		return good
 	}

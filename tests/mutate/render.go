@@ -14,12 +14,14 @@ const arrow = " => "
 
 // mutant is one change.
 type mutant struct {
-	id       int // from 1
+	id, site int // from 1
 	pack     string
 	kind     string // statement, condition, operator or constant
 	at       token.Position
 	function string
 	from, to string // source; to is empty for what is removed
+
+	unreached bool // it survived, as no test runs it
 }
 
 // key names a mutant whatever lines its file has.
@@ -32,11 +34,16 @@ func (m *mutant) key() string {
 }
 
 func (m *mutant) String() string {
-	return fmt.Sprintf("%s:%d: %s", filepath.Base(m.at.Filename), m.at.Line, m.key())
+	s := fmt.Sprintf("%s:%d: %s", filepath.Base(m.at.Filename), m.at.Line, m.key())
+	if m.unreached {
+		s += " (not reached)"
+	}
+	return s
 }
 
 // site is a stretch of a file that mutants change.
 type site struct {
+	number  int // from 1
 	lo, hi  int
 	typ     string // of an expression; empty: a statement
 	mutants []*mutant
@@ -52,7 +59,7 @@ func (s *source) add(lo, hi int, typ string, m *mutant) {
 			return
 		}
 	}
-	s.sites = append(s.sites, &site{lo, hi, typ, []*mutant{m}})
+	s.sites = append(s.sites, &site{lo: lo, hi: hi, typ: typ, mutants: []*mutant{m}})
 }
 
 // has reports whether an expression is known to be changed like that.
@@ -84,13 +91,19 @@ func (p *pack) mutants() (all []*mutant) {
 	return all
 }
 
-// number gives every mutant its number, in the order of the files.
+// number gives every site and mutant its number, in the order of the files.
 func (p *pack) number() {
+	site, id := 0, 0
 	for _, s := range p.files {
 		s.order()
-	}
-	for i, m := range p.mutants() {
-		m.id = i + 1
+		for _, x := range s.sites {
+			site++
+			x.number = site
+			for _, m := range x.mutants {
+				id++
+				m.id, m.site = id, site
+			}
+		}
 	}
 }
 
@@ -137,15 +150,15 @@ func (s *source) render(b *strings.Builder, sites []*site, lo, hi int) []*site {
 
 func (x *site) open(b *strings.Builder) {
 	if x.typ != "" {
-		fmt.Fprintf(b, "(func() %s { ", x.typ)
+		fmt.Fprintf(b, "(func() %s { if mutantAt[%d] != 0 { switch mutantOf(%[2]d) { ", x.typ, x.number)
 		for _, m := range x.mutants {
-			fmt.Fprintf(b, "if chosenMutant == %d { return %s }; ", m.id, m.to)
+			fmt.Fprintf(b, "case %d: return %s; ", m.id, m.to)
 		}
-		b.WriteString("return ")
+		b.WriteString("} }; return ")
 		return
 	}
 	for _, m := range x.mutants {
-		fmt.Fprintf(b, "if chosenMutant == %d { %s } else ", m.id, m.to)
+		fmt.Fprintf(b, "if mutantAt[%d] != 0 && mutantOf(%[1]d) == %d { %s } else ", x.number, m.id, m.to)
 	}
 	b.WriteString("{ ")
 }
@@ -158,18 +171,58 @@ func (x *site) close(b *strings.Builder) {
 	b.WriteString(" }")
 }
 
-// variable of the environment that chooses a mutant.
-const variable = "MUTANT"
+// Variables of the environment: one chooses a mutant, the other names a file for the
+// numbers of the sites that are reached, which then change nothing.
+const (
+	variable      = "MUTANT"
+	reachVariable = "MUTANT_REACHED"
+)
 
-// chooser is the file that reads it.
-func chooser(name string) string {
-	return "package " + name + `
+// choice is what chooses a mutant.
+func (m *mutant) choice() string { return fmt.Sprintf("%s=%d:%d", variable, m.site, m.id) }
+
+// chooser is the file that the sites ask. A site that neither holds the chosen
+// mutant nor is to be noted costs the look at a byte.
+func (p *pack) chooser() string {
+	sites := 1
+	for _, s := range p.files {
+		sites += len(s.sites)
+	}
+	return fmt.Sprintf(`package %s
 
 import (
 	"os"
 	"strconv"
+	"strings"
+	"syscall"
 )
 
-var chosenMutant, _ = strconv.Atoi(os.Getenv("` + variable + `"))
-`
+var chosenMutant, mutantsReached, mutantAt = startMutant()
+
+func startMutant() (chosen, reached int, at [%d]byte) {
+	if name := os.Getenv("%s"); name != "" {
+		for i := range at {
+			at[i] = 1
+		}
+		reached, _ = syscall.Open(name, syscall.O_WRONLY|syscall.O_APPEND|syscall.O_CLOEXEC, 0)
+		return 0, reached, at
+	}
+	site, id, _ := strings.Cut(os.Getenv("%s"), ":")
+	chosen, _ = strconv.Atoi(id)
+	if n, _ := strconv.Atoi(site); n > 0 {
+		at[n] = 1
+	}
+	return chosen, 0, at
+}
+
+//go:noinline
+func mutantOf(site int) int {
+	if mutantsReached > 0 {
+		mutantAt[site] = 0
+		var line [20]byte
+		syscall.Write(mutantsReached, append(strconv.AppendInt(line[:0], int64(site), 10), '\n'))
+	}
+	return chosenMutant
+}
+`, p.name, sites, reachVariable, variable)
 }

@@ -1,106 +1,27 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
-	"strconv"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
 )
 
-// suite is a test binary that holds all mutants of a package.
-type suite struct {
-	binary, dir string
-	args        []string
-	quick       string        // flag for those that take little time
-	wall, cpu   time.Duration // that no run may exceed
-}
-
-// How much longer than without a mutant a run may take. Tests wait for each other's
-// processors, so that the time by the clock says little.
-const (
-	patience    = 10
-	patienceCPU = 5
-	least       = 20 * time.Second
-	leastCPU    = 10 * time.Second
-)
-
-// memory is what a mutant may map, in KiB: an endless loop may allocate.
-const memory = 8 << 20
-
-// build compiles the tests in dir with the mutants of p, and runs them without any.
-func (p *pack) build(temp, dir, name string, args ...string) (*suite, error) {
-	s := &suite{binary: filepath.Join(temp, name), dir: dir, args: append([]string{"-test.short", "-test.failfast"}, args...)}
-	overlay, err := p.overlay(temp)
-	if err != nil {
+// build compiles the tests in dir with the mutants and watches those that a pattern
+// names.
+func build(ctx context.Context, temp, overlay, dir, pattern string, parallel int) (*suite, error) {
+	s := &suite{binary: filepath.Join(temp, filepath.Base(dir)+".test"), dir: dir}
+	if _, err := goTool(ctx, "test", "-c", "-vet=off", "-overlay", overlay, "-o", s.binary, dir); err != nil {
 		return nil, err
 	}
-	if _, err := goTool("test", "-c", "-vet=off", "-overlay", overlay, "-o", s.binary, dir); err != nil {
-		return nil, err
-	}
-	s.wall, s.cpu = time.Hour, time.Hour
-	begin := time.Now()
-	survives, cpu, out, err := s.run(context.Background(), 0, "-test.v")
-	if err != nil {
-		return nil, err
-	}
-	if !survives {
-		return nil, fmt.Errorf("the tests in %s fail without a mutant:\n%s", dir, out)
-	}
-	s.wall, s.cpu = max(least, patience*time.Since(begin)), max(leastCPU, patienceCPU*cpu)
-	s.quick = quick(string(out))
-	return s, nil
-}
-
-// timed is a line of the test binary about a test that passed.
-var timed = regexp.MustCompile(`(?m)^--- PASS: (\w+) \((\d+\.\d+)s\)$`)
-
-// quick returns a flag for the tests that together took a tenth of the time: they
-// kill most mutants.
-func quick(out string) string {
-	type test struct {
-		name string
-		took float64
-	}
-	var tests []test
-	sum := 0.0
-	for _, m := range timed.FindAllStringSubmatch(out, -1) {
-		took, _ := strconv.ParseFloat(m[2], 64)
-		tests = append(tests, test{m[1], took})
-		sum += took
-	}
-	slices.SortStableFunc(tests, func(a, b test) int { return cmp.Compare(a.took, b.took) })
-	var names []string
-	left := sum / 10
-	for _, t := range tests {
-		if left -= t.took; left < 0 {
-			break
-		}
-		names = append(names, t.name)
-	}
-	return "-test.run=^(" + strings.Join(names, "|") + ")$"
-}
-
-// survives reports whether no test kills a mutant.
-func (s *suite) survives(id int) (bool, error) {
-	for _, args := range [][]string{{s.quick}, nil} {
-		survives, _, _, err := s.run(context.Background(), id, args...)
-		if err != nil || !survives {
-			return false, err
-		}
-	}
-	return true, nil
+	return s, s.record(ctx, pattern, parallel)
 }
 
 // overlay writes the changed files and what tells the build of them.
@@ -116,7 +37,7 @@ func (p *pack) overlay(temp string) (string, error) {
 			return "", err
 		}
 	}
-	if err := put(filepath.Join(p.dir, "chosen_mutant.go"), []byte(chooser(p.name))); err != nil {
+	if err := put(filepath.Join(p.dir, "chosen_mutant.go"), []byte(p.chooser())); err != nil {
 		return "", err
 	}
 	b, err := json.Marshal(map[string]any{"Replace": files})
@@ -127,40 +48,25 @@ func (p *pack) overlay(temp string) (string, error) {
 	return name, os.WriteFile(name, b, 0o600)
 }
 
-// run runs the tests with a mutant, and reports whether it survives. One that never
-// ends, or takes all memory, does not.
-func (s *suite) run(ctx context.Context, id int, args ...string) (survives bool, cpu time.Duration, out []byte, err error) {
-	ctx, cancel := context.WithTimeout(ctx, s.wall)
-	defer cancel()
-	script := fmt.Sprintf(`ulimit -v %d; ulimit -t %d; exec "$0" "$@"`, memory, int(s.cpu.Seconds())+1)
-	cmd := exec.CommandContext(ctx, "sh", slices.Concat([]string{"-c", script, s.binary}, s.args, args)...)
-	cmd.Dir = s.dir
-	cmd.Env = append(os.Environ(), variable+"="+strconv.Itoa(id))
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-	cmd.WaitDelay = 5 * time.Second
-	out, err = cmd.CombinedOutput()
-	if cmd.ProcessState == nil {
-		return false, 0, nil, err
-	}
-	var failed *exec.ExitError
-	if errors.As(err, &failed) || ctx.Err() != nil {
-		err = nil
-		survives = false
-	} else {
-		survives = true
-	}
-	return survives, cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime(), out, err
+// trial runs the tests against mutants: the package's own, then those of the whole,
+// which are built when the first mutant gets so far.
+type trial struct {
+	own   *suite
+	whole func() (*suite, error)
+
+	mu     sync.Mutex
+	result *result
 }
 
-// try runs the tests against mutants: the package's own, then those of the whole.
-func (p *pack) try(chosen []*mutant, o options) (r *result, err error) {
+// try runs the tests against mutants until ctx ends.
+func (p *pack) try(ctx context.Context, chosen []*mutant, o options) (*result, error) {
+	before := spent()
 	temp, err := os.MkdirTemp("", "mutate")
 	if err != nil {
 		return nil, err
 	}
 	defer os.RemoveAll(temp)
-	own, err := p.build(temp, p.dir, "own.test")
+	overlay, err := p.overlay(temp)
 	if err != nil {
 		return nil, err
 	}
@@ -168,48 +74,107 @@ func (p *pack) try(chosen []*mutant, o options) (r *result, err error) {
 	if err != nil {
 		return nil, err
 	}
-	whole, err := p.build(temp, root, "whole.test", "-test.run="+o.tests)
-	if err != nil {
-		return nil, err
-	}
-	fmt.Fprintf(os.Stderr, "%s: %d mutants, %d more do not compile; a run may take %v, then %v; seed %d\n", p.name, len(chosen), p.dropped,
-		own.wall.Round(time.Second), whole.wall.Round(time.Second), o.seed)
-	rand.New(rand.NewPCG(o.seed, 0)).Shuffle(len(chosen), func(i, j int) { chosen[i], chosen[j] = chosen[j], chosen[i] })
+	t := &trial{result: &result{untried: len(chosen)}}
+	t.whole = sync.OnceValues(func() (*suite, error) { return build(ctx, temp, overlay, root, o.tests, o.parallel) })
+	fmt.Fprintf(os.Stderr, "%s: %d mutants, %d more do not compile; seed %d\n", p.name, len(chosen), p.dropped, o.seed)
 	begin := time.Now()
-	r = &result{}
-	var mu sync.Mutex
+	if t.own, err = build(ctx, temp, overlay, p.dir, ".", o.parallel); err == nil {
+		fmt.Fprintf(os.Stderr, "%s: what %d tests reach took %v to see, and %v of processors\n",
+			p.name, len(t.own.tests), time.Since(begin).Round(time.Second), (spent() - before).Round(time.Second))
+		rand.New(rand.NewPCG(o.seed, 0)).Shuffle(len(chosen), func(i, j int) { chosen[i], chosen[j] = chosen[j], chosen[i] })
+		err = t.all(ctx, p.name, chosen, o.parallel)
+	}
+	if ctx.Err() != nil {
+		err = nil
+	}
+	t.result.cpu = spent() - before
+	slices.SortFunc(t.result.survived, func(a, b *mutant) int { return a.id - b.id })
+	return t.result, err
+}
+
+// spent returns the time of processors that builds and tests took.
+func spent() time.Duration {
+	var u syscall.Rusage
+	syscall.Getrusage(syscall.RUSAGE_CHILDREN, &u)
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// all tries mutants, some at a time, and tells once a minute how far it is.
+func (t *trial) all(ctx context.Context, name string, chosen []*mutant, parallel int) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
 	var wg sync.WaitGroup
 	next := make(chan *mutant)
-	for range o.parallel {
+	for range parallel {
 		wg.Go(func() {
 			for m := range next {
-				survives, err2 := own.survives(m.id)
-				if survives && err2 == nil {
-					survives, err2 = whole.survives(m.id)
+				o, err := t.judge(ctx, m)
+				if err != nil {
+					cancel(err)
+					continue
 				}
-				mu.Lock()
-				switch {
-				case err2 != nil:
-					err = err2
-				case survives:
-					r.survived = append(r.survived, m)
-					fmt.Fprintln(os.Stderr, "survived:", m)
-				default:
-					r.killed++
-				}
-				mu.Unlock()
+				t.note(m, o)
 			}
 		})
 	}
-	for i, m := range chosen {
-		if o.limit > 0 && time.Since(begin) > o.limit {
-			r.untried = len(chosen) - i
-			break
+	begin := time.Now()
+	tick := time.NewTicker(time.Minute)
+	defer tick.Stop()
+	for i := 0; i < len(chosen) && ctx.Err() == nil; {
+		select {
+		case next <- chosen[i]:
+			i++
+		case <-tick.C:
+			t.progress(name, time.Since(begin))
+		case <-ctx.Done():
 		}
-		next <- m
 	}
 	close(next)
 	wg.Wait()
-	slices.SortFunc(r.survived, func(a, b *mutant) int { return a.id - b.id })
-	return r, err
+	if err := context.Cause(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	return nil
+}
+
+// judge runs the tests that reach a mutant.
+func (t *trial) judge(ctx context.Context, m *mutant) (outcome, error) {
+	own, err := t.own.try(ctx, m)
+	if err != nil || own == killed || own == slow {
+		return own, err
+	}
+	whole, err := t.whole()
+	if err != nil {
+		return 0, err
+	}
+	o, err := whole.try(ctx, m)
+	return max(own, o), err
+}
+
+func (t *trial) note(m *mutant, o outcome) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.result.untried--
+	switch o {
+	case slow:
+		t.result.slow++
+		fallthrough
+	case killed:
+		t.result.killed++
+	default:
+		m.unreached = o == unreached
+		t.result.survived = append(t.result.survived, m)
+		fmt.Fprintln(os.Stderr, "survived:", m)
+	}
+}
+
+func (t *trial) progress(name string, since time.Duration) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	tried := t.result.killed + len(t.result.survived)
+	left := time.Duration(0)
+	if tried > 0 {
+		left = since / time.Duration(tried) * time.Duration(t.result.untried)
+	}
+	fmt.Fprintf(os.Stderr, "%s: %d tried in %v, %d survived; %d are left, about %v\n", name, tried, since.Round(time.Second), len(t.result.survived), t.result.untried, left.Round(time.Second))
 }
