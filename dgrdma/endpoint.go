@@ -96,12 +96,17 @@ func (e *Endpoint) Poll() (int, error) { return e.self().Poll() }
 
 // Shutdown refuses new transactions, waits until those that are posted are done
 // or the context is, and closes the endpoint. With [Config.Manual] it polls
-// meanwhile.
+// meanwhile. In a callback it does not wait, as Close does not: another goroutine
+// does, which is then done with the context.
 func (e *Endpoint) Shutdown(ctx context.Context) error { return e.self().Shutdown(ctx) }
 
 // Close ends the endpoint: everything pending fails with [ErrClosed], the
 // transport is closed, and when Close returns no goroutine of the endpoint and no
-// callback runs any more. It must not be called from callbacks.
+// callback runs any more. It waits for callbacks that run, and calls Done itself.
+//
+// In a callback, of this endpoint or another one, it cannot wait: from then on nothing
+// can be posted, another goroutine does the rest, and Close returns nil at once. Who
+// has to know when it is over calls Close again elsewhere.
 func (e *Endpoint) Close() error { return e.self().Close() }
 
 // AfterBatch is for layers above that take memory back from a peer: it calls f,

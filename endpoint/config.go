@@ -57,7 +57,7 @@ type Config struct {
 	PeersPerHost int
 	// OnEvent is told what happens to peers, which may be something with every
 	// message that a peer sends. It runs on the endpoint's goroutines: it must not
-	// block, and not close the endpoint.
+	// block.
 	OnEvent func(Event)
 	// KeepOldLife makes a peer that restarted stay refused until Reset is
 	// called. Off, it is taken back at once.

@@ -30,6 +30,7 @@ type Endpoint struct {
 
 	peers    peerTable
 	draining atomic.Bool
+	leaving  atomic.Bool // a callback called Close
 
 	accepting atomic.Bool // learn peers from what they send; changed under mu
 
@@ -154,12 +155,17 @@ func (e *Endpoint) Memory() Memory {
 
 // Shutdown refuses new transactions, waits until those that are posted are
 // done or the context is, and closes the endpoint. With [Config.Manual] it polls
-// meanwhile.
+// meanwhile. In a callback it does not wait, as Close does not: another goroutine
+// does, which is then done with the context.
 func (e *Endpoint) Shutdown(ctx context.Context) error {
 	if e == nil {
 		return ErrNil
 	}
 	e.draining.Store(true)
+	if inCallback() {
+		go e.Shutdown(ctx)
+		return nil
+	}
 	var err error
 	for _, c := range e.Conns() {
 		if drained := c.drain(); drained != nil && err == nil {
@@ -192,10 +198,21 @@ func (e *Endpoint) await(ctx context.Context, over <-chan struct{}) error {
 
 // Close ends the endpoint: everything pending fails with ErrClosed, the
 // transport is closed, and when Close returns no goroutine of the endpoint and
-// no callback runs any more. It must not be called from callbacks.
+// no callback runs any more. It waits for callbacks that run, and calls Done itself.
+//
+// In a callback, of this endpoint or another one, it cannot wait: from then on nothing
+// can be posted, another goroutine does the rest, and Close returns nil at once. Who
+// has to know when it is over calls Close again elsewhere.
 func (e *Endpoint) Close() (err error) {
 	if e == nil {
 		return ErrNil
+	}
+	if inCallback() {
+		e.draining.Store(true)
+		if !e.leaving.Swap(true) {
+			go e.Close()
+		}
+		return nil
 	}
 	e.mu.Lock()
 	if e.closed {
