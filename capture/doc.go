@@ -30,6 +30,17 @@
 // come alone, with the time of all: [Packet.Segment]. The checksum and the lengths in
 // the headers before them are those of the whole, and not on any wire.
 //
+// # Readers of its own
+//
+// gopacket has readers of both formats, pcapgo. Measured with version 1.7.7, on files of
+// 100 MB with 66,000 and with 1,000,000 records, they are about as fast (0.7 to 1.8 times
+// ours, in processor time) and take as little memory, but for an allocation for each
+// record of pcapng. They do not say where a file is damaged, and of pcapng not why: a
+// wrong length in a block is believed and what follows misread, so that the file seems to
+// end too early, or to be whole. Users are told both here, and the 400 lines for that
+// stay. TestPcapgoMisreads and BenchmarkFile hold this against the version in use.
+// gopacket's layers take IPv6 with the length 0 that offload leaves for an error.
+//
 // # Rules
 //
 // Buffers: a Packet and its Data are valid until the next call of Next. Memory does
