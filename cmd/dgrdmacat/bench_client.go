@@ -112,7 +112,7 @@ func (c *client) run(ctx context.Context, o *outcome) error {
 		}
 		if c.opt.compare != "" {
 			// First, so that the server's last run is ours.
-			n, took, err := stream(ctx, c.endpoint.LocalAddr().AddrPort().Addr(), c.peer.Addr, long, p.BothWays != 0)
+			n, took, err := streamTCP(ctx, c.endpoint.LocalAddr().AddrPort().Addr(), c.peer.Addr, long, p.BothWays != 0)
 			switch {
 			case ctx.Err() != nil:
 				return errors.New("interrupted in a turn of TCP")

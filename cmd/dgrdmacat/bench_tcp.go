@@ -101,9 +101,9 @@ func (s *tcpServer) take(c net.Conn) {
 	s.mu.Unlock()
 }
 
-// stream writes to the peer for some time, and returns how many bytes went
+// streamTCP writes to the peer for some time, and returns how many bytes went
 // over in both directions, and how long that took until the last was read.
-func stream(ctx context.Context, from netip.Addr, to netip.AddrPort, long time.Duration, both bool) (uint64, time.Duration, error) {
+func streamTCP(ctx context.Context, from netip.Addr, to netip.AddrPort, long time.Duration, both bool) (uint64, time.Duration, error) {
 	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: from.AsSlice(), Zone: from.Zone()}, Timeout: 10 * time.Second}
 	c, err := dialer.DialContext(ctx, "tcp", to.String())
 	if err != nil {

@@ -115,6 +115,22 @@ func (in *input) Read(b []byte) (int, error) {
 	return in.from.Read(b)
 }
 
+// Wait, More and String make it a source of streams.
+func (in *input) Wait(ctx context.Context) error {
+	if in.poll != nil {
+		defer context.AfterFunc(ctx, in.interrupt)()
+	}
+	return in.wait()
+}
+
+// More reports whether a pipe has something at this moment. A terminal gives
+// lines, and a file all that was asked for, or it is at its end.
+func (in *input) More() bool {
+	return in.pipe && in.pollFor(atOnce) == nil && in.ready
+}
+
+func (in *input) String() string { return in.name }
+
 // wait waits until a read does not: a pipe or a terminal has something, or is at
 // its end.
 func (in *input) wait() error {
@@ -129,12 +145,6 @@ func (in *input) wait() error {
 		return errInterrupted
 	}
 	return nil
-}
-
-// more reports whether a pipe has something at this moment. A terminal gives
-// lines, and a file all that was asked for, or it is at its end.
-func (in *input) more() bool {
-	return in.pipe && in.pollFor(atOnce) == nil && in.ready
 }
 
 // Timeouts of poll.

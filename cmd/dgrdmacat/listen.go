@@ -6,9 +6,10 @@ import (
 	"flag"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/dgrdma/dgrdma/dgrdma"
-	"github.com/dgrdma/dgrdma/link"
+	"github.com/dgrdma/dgrdma/link/stream"
 )
 
 var listenCommand = command{
@@ -79,7 +80,7 @@ const mostSenders = 16
 type listener struct {
 	*listenOptions
 	std     *stdio
-	port    *link.Listener
+	port    *stream.Listener
 	targets *targets
 	back    *input        // what is sent back; nil: nothing
 	stdout  chan struct{} // capacity 1: whose turn it is to write there
@@ -104,7 +105,7 @@ func runListen(ctx context.Context, o *listenOptions, std *stdio) error {
 		return err
 	}
 	defer stop()
-	memory := catMemory
+	memory := stream.Memory
 	if o.keep {
 		memory *= mostSenders + 1 // that of one who is gone is free a little later
 	}
@@ -121,9 +122,8 @@ func runListen(ctx context.Context, o *listenOptions, std *stdio) error {
 	}
 	defer h.Close()
 	o.metrics.host(h)
-	welcome := hello{duplex: o.duplex, checksum: o.checksum, size: -1}
-	port, err := h.Listen(catPort, &link.Options{Directions: link.Both, Buffers: catBuffers, Size: catSize, Private: welcome.encode()})
-	if err != nil {
+	l := &listener{listenOptions: o, std: std, targets: t, back: back, stdout: make(chan struct{}, 1)}
+	if l.port, err = stream.Listen(h, &stream.Options{Duplex: o.duplex, Checksum: o.checksum, Refused: l.sentAway}); err != nil {
 		return err
 	}
 	fmt.Fprintf(std.err, "listening on %s\n", h.URL())
@@ -132,7 +132,6 @@ func runListen(ctx context.Context, o *listenOptions, std *stdio) error {
 			return err
 		}
 	}
-	l := &listener{listenOptions: o, std: std, port: port, targets: t, back: back, stdout: make(chan struct{}, 1)}
 	if o.keep {
 		return l.serveMany(ctx)
 	}
@@ -140,36 +139,36 @@ func runListen(ctx context.Context, o *listenOptions, std *stdio) error {
 }
 
 // next waits for a sender that wants what is offered here.
-func (l *listener) next(ctx context.Context) (*link.Link, hello, error) {
+func (l *listener) next(ctx context.Context) (*stream.Stream, error) {
 	for {
-		x, err := l.port.Accept(ctx)
+		s, err := l.port.Accept(ctx)
 		if err != nil {
-			return nil, hello{}, err
+			return nil, err
 		}
-		wish, err := parseHello(x.Private())
-		if err == nil {
-			err = l.agree(wish)
+		if err = l.agree(s); err == nil {
+			return s, nil
 		}
-		if err == nil {
-			return x, wish, nil
-		}
-		fmt.Fprintf(l.std.err, "%v was sent away: %v\n", x.Peer().Name(), err)
-		go (&transfer{link: x}).abort(err)
+		l.sentAway(s.Link().Peer().Name(), err)
+		go s.Abort(err)
 	}
 }
 
-func (l *listener) agree(wish hello) error {
+func (l *listener) sentAway(peer dgrdma.PeerName, why error) {
+	fmt.Fprintf(l.std.err, "%v was sent away: %v\n", peer, strangerInWords(why))
+}
+
+func (l *listener) agree(s *stream.Stream) error {
 	switch {
-	case wish.duplex && !l.duplex:
+	case s.Duplex() && !l.duplex:
 		return errors.New("the receiver was started without --duplex")
-	case l.duplex && !wish.duplex:
+	case l.duplex && !s.Duplex():
 		return errors.New("the receiver was started with --duplex: both sides need it")
 	}
 	return nil
 }
 
 func (l *listener) serveOne(ctx context.Context) error {
-	x, wish, err := l.next(ctx)
+	s, err := l.next(ctx)
 	switch {
 	case err == nil:
 	case ctx.Err() != nil:
@@ -178,13 +177,13 @@ func (l *listener) serveOne(ctx context.Context) error {
 		return err
 	}
 	l.port.Refuse("busy with another sender")
-	return l.serve(ctx, x, wish)
+	return l.serve(ctx, s)
 }
 
 func (l *listener) serveMany(ctx context.Context) error {
 	var all sync.WaitGroup
 	for {
-		x, wish, err := l.next(ctx)
+		s, err := l.next(ctx)
 		if err != nil {
 			interrupted := ctx.Err() != nil
 			all.Wait()
@@ -199,7 +198,7 @@ func (l *listener) serveMany(ctx context.Context) error {
 		}
 		l.count(1)
 		all.Go(func() {
-			err := l.serve(ctx, x, wish)
+			err := l.serve(ctx, s)
 			l.count(-1)
 			if err != nil {
 				fmt.Fprintf(l.std.err, "dgrdmacat listen: %v\n", err)
@@ -222,18 +221,21 @@ func (l *listener) count(change int) {
 }
 
 // serve receives one stream.
-func (l *listener) serve(ctx context.Context, x *link.Link, wish hello) error {
-	s := &transfer{link: x, checksum: l.checksum || wish.checksum, from: l.back, out: newMeter(-1), in: newMeter(-1)}
+func (l *listener) serve(ctx context.Context, s *stream.Stream) error {
+	t := &transfer{Stream: s, from: l.back, meter: newMeter(s.Size())}
+	if l.back != nil {
+		t.meter.total = stream.Unknown // of what is sent, which is shown
+	}
 	announced := ""
-	if wish.size >= 0 {
-		announced = fmt.Sprintf(", %d bytes", wish.size)
+	if s.Size() >= 0 {
+		announced = fmt.Sprintf(", %d bytes", s.Size())
 	}
-	fmt.Fprintf(l.std.err, "receiving from %v%s\n", x.Peer().Name(), announced)
-	name, err := l.receive(ctx, s, wish.size)
+	fmt.Fprintf(l.std.err, "receiving from %v%s\n", s.Link().Peer().Name(), announced)
+	name, err := l.receive(ctx, t)
 	if err != nil {
-		err = inWords(err, "sender", x)
+		err = inWords(err, "sender", s)
 	}
-	r := s.result(name, err)
+	r := t.result(name, err)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err == nil {
@@ -254,33 +256,32 @@ func (l *listener) serve(ctx context.Context, x *link.Link, wish hello) error {
 }
 
 // receive runs a stream into where it belongs, and returns the name of that.
-func (l *listener) receive(ctx context.Context, s *transfer, size int64) (name string, err error) {
+func (l *listener) receive(ctx context.Context, t *transfer) (name string, err error) {
 	if l.file == "" {
 		select {
 		case l.stdout <- struct{}{}:
 			defer func() { <-l.stdout }()
-		case <-s.link.Done():
-			return "", s.link.Err()
+		case <-t.Link().Done():
+			return "", t.Link().Err()
 		case <-ctx.Done():
-			s.abort(errInterrupted)
+			t.Abort(errInterrupted)
 			return "", errInterrupted
 		}
 		out := &output{Writer: l.std.out}
 		if !l.keep {
 			out.end = closerOf(l.std.out)
 		}
-		s.into = out
+		t.into = out
 	} else {
 		name = l.targets.next()
-		if s.into, err = createSink(name, l.force); err != nil {
-			s.abort(&localError{"cannot write the file", err})
+		if t.into, err = stream.CreateFile(name, l.force); err != nil {
+			t.Abort(&stream.LocalError{What: "cannot write the file", Err: err})
 			return name, err
 		}
-		defer s.into.discard()
 	}
-	s.out, s.in = newMeter(-1), newMeter(size)
+	t.meter.began = time.Now()
 	if l.keep {
-		return name, s.run(ctx)
+		return name, t.run(ctx)
 	}
-	return name, s.runShown(func() error { return s.run(ctx) }, l.std)
+	return name, t.runShown(ctx, l.std)
 }

@@ -96,9 +96,13 @@ const rateTicks = 20
 func newMeter(total int64) *meter { return &meter{total: total, began: time.Now()} }
 
 // show shows the meter on a terminal, until stop is called.
-func (m *meter) show(w io.Writer) (stop func()) {
+func (m *meter) show(w io.Writer) (stop func()) { return m.showing(w, m.moved.Load) }
+
+// showing is show of what somebody else counts.
+func (m *meter) showing(w io.Writer, moved func() int64) (stop func()) {
 	colour := isColourful()
 	return showProgress(w, func() string {
+		m.moved.Store(moved())
 		width, _, _ := windowOf(w)
 		return m.line(time.Now(), width, colour)
 	})

@@ -14,6 +14,7 @@ import (
 	"github.com/dgrdma/dgrdma/frame/captured"
 	"github.com/dgrdma/dgrdma/inspect"
 	"github.com/dgrdma/dgrdma/inspect/page"
+	"github.com/dgrdma/dgrdma/link/stream"
 )
 
 var reportCommand = command{
@@ -62,7 +63,7 @@ func (o *reportOptions) run(ctx context.Context, std *stdio, name string) error 
 		o.out = "-"
 	}
 	if o.out != "-" {
-		if err := checkTarget(o.out, o.force); err != nil {
+		if err := orForce(stream.CheckFile(o.out, o.force)); err != nil {
 			return err
 		}
 	}
@@ -95,7 +96,7 @@ func (o *reportOptions) run(ctx context.Context, std *stdio, name string) error 
 	if o.out == "-" {
 		err = buffered(std.out, content)
 	} else {
-		err = writeWhole(o.out, o.force, content)
+		err = orForce(writeWhole(o.out, o.force, content))
 	}
 	if err != nil {
 		return err

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/dgrdma/dgrdma/dgrdma"
-	"github.com/dgrdma/dgrdma/link"
+	"github.com/dgrdma/dgrdma/link/stream"
 )
 
 var sendCommand = command{
@@ -76,9 +76,8 @@ func runSend(ctx context.Context, o *sendOptions, std *stdio) error {
 	}
 	defer stop()
 	memory := linkReserve
-	opt := &link.Options{Directions: link.Both, Buffers: 4, Size: 256} // receipts
 	if o.duplex {
-		memory, opt.Buffers, opt.Size = catMemory, catBuffers, catSize
+		memory = stream.Memory
 	}
 	h, err := openHost(local, memory, dgrdma.Config{})
 	if err != nil {
@@ -86,30 +85,19 @@ func runSend(ctx context.Context, o *sendOptions, std *stdio) error {
 	}
 	defer h.Close()
 	o.metrics.host(h)
-	wish := hello{duplex: o.duplex, checksum: o.checksum, size: from.size}
-	opt.Private = wish.encode()
-	l, err := h.Dial(ctx, peer.String(), catPort, opt)
+	x, err := stream.Dial(ctx, h, peer.String(), from.size, &stream.Options{Duplex: o.duplex, Checksum: o.checksum})
 	switch {
 	case ctx.Err() != nil:
 		return errInterrupted
 	case err != nil:
 		return explainDial(err, o.url)
 	}
-	s := &transfer{link: l, dialed: true, from: from, out: newMeter(from.size), in: newMeter(-1)}
+	t := &transfer{Stream: x, from: from, meter: newMeter(from.size)}
 	if o.duplex {
-		s.into = &output{Writer: std.out, end: closerOf(std.out)}
+		t.into = &output{Writer: std.out, end: closerOf(std.out)}
 	}
-	err = s.runShown(func() error {
-		answer, err := parseHello(l.Private())
-		if err != nil {
-			s.abort(err)
-			return err
-		}
-		s.checksum = o.checksum || answer.checksum
-		return s.run(ctx)
-	}, std)
-	if err != nil {
-		err = inWords(err, "receiver", l)
+	if err = t.runShown(ctx, std); err != nil {
+		err = inWords(err, "receiver", x)
 	}
-	return errors.Join(err, s.result(from.file, err).print(o.json, std))
+	return errors.Join(err, t.result(from.file, err).print(o.json, std))
 }

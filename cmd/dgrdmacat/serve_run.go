@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/dgrdma/dgrdma/dgrdma"
+	"github.com/dgrdma/dgrdma/link/stream"
 	"github.com/dgrdma/dgrdma/url"
 )
 
@@ -81,11 +82,11 @@ func tryReplace(name string) error {
 	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
 		return fmt.Errorf("--dump %s: is no ordinary file", name)
 	}
-	s, err := createSink(name, true)
+	s, err := stream.CreateFile(name, true)
 	if err != nil {
 		return err
 	}
-	s.discard()
+	s.Discard()
 	return nil
 }
 

@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strconv"
 	"sync"
+
+	"github.com/dgrdma/dgrdma/link/stream"
 )
 
 // targets are the names of files that listen writes.
@@ -28,9 +30,9 @@ func newTargets(o *listenOptions) (*targets, error) {
 	special := err == nil && !info.Mode().IsRegular() && !info.IsDir()
 	t.numbered = o.keep && !special
 	if t.numbered {
-		return t, checkTarget(t.name(1), true)
+		return t, stream.CheckFile(t.name(1), true)
 	}
-	return t, checkTarget(t.file, t.force)
+	return t, orForce(stream.CheckFile(t.file, t.force))
 }
 
 var numberPattern = regexp.MustCompile(`%(0[1-9])?d`)

@@ -116,7 +116,7 @@ func TestInterruptedTwice(t *testing.T) {
 func TestInterruptedWhileNobodyReads(t *testing.T) {
 	t.Parallel()
 	l, url := listenCat(t, []string{anyPort + "?giveup=60s"}, stdoutOpen)
-	s := startCat(t, []string{"send", fileWith(t, make([]byte, (catBuffers+8)*catSize)), url + "?giveup=60s"})
+	s := startCat(t, []string{"send", fileWith(t, make([]byte, allBuffers+8*bufferSize)), url + "?giveup=60s"})
 	l.read(1)
 	time.Sleep(200 * time.Millisecond)
 	s.signal(syscall.SIGINT)
@@ -129,7 +129,7 @@ func TestInterruptedWhileNobodyReads(t *testing.T) {
 // and ends without a file when it goes on.
 func TestReceiverStops(t *testing.T) {
 	t.Parallel()
-	b := random(1, 4*catBuffers*catSize)
+	b := random(1, 4*allBuffers)
 	for _, c := range []struct {
 		name   string
 		giveUp string

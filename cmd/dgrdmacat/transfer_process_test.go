@@ -153,6 +153,10 @@ func listenCat(t *testing.T, args []string, how ...setup) (*catProcess, string) 
 const (
 	anyPort   = "udp:127.0.0.1"
 	shortLife = "?giveup=2s"
+
+	// What a receiver has for each stream.
+	bufferSize = 1 << 20
+	allBuffers = 32 * bufferSize
 )
 
 // random returns bytes that are the same for the same seed.
@@ -203,7 +207,7 @@ func TestSendSizes(t *testing.T) {
 	l, url := listenCat(t, []string{"--keep", "-o", filepath.Join(dir, "in-%02d.bin"), anyPort})
 	want := map[string][]byte{}
 	log := saysListening
-	for i, n := range []int{0, 1, catSize - 1, catSize, catSize + 1, 3*catSize + 7, 2 * catBuffers * catSize} {
+	for i, n := range []int{0, 1, bufferSize - 1, bufferSize, bufferSize + 1, 3*bufferSize + 7, 2 * allBuffers} {
 		b := random(uint64(i), n)
 		name := fmt.Sprintf("in-%02d.bin", i+1)
 		want[name] = b
@@ -280,7 +284,7 @@ func TestListenPassesOnAtOnce(t *testing.T) {
 // ends, who reads it knows, and the other goes on.
 func TestDuplex(t *testing.T) {
 	t.Parallel()
-	const n = 2 * catBuffers * catSize
+	const n = 2 * allBuffers
 	there, back := random(1, n), random(2, n+1)
 	l, url := listenCat(t, []string{"--duplex", "--checksum", anyPort}, stdinFrom(back))
 	s := startCat(t, []string{"send", "--duplex", url}, stdinFrom(there))

@@ -1,11 +1,14 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
 	"time"
+
+	"github.com/dgrdma/dgrdma/link/stream"
 )
 
 // streamResult is the object that --json prints for each stream. Bytes are those
@@ -26,26 +29,69 @@ type streamResult struct {
 	sends, receives bool
 }
 
+// transfer is a stream as the two commands move it.
+type transfer struct {
+	*stream.Stream
+	from  *input      // nil: nothing is sent
+	into  stream.Sink // nil: nothing is received
+	meter *meter
+}
+
+// run moves the stream.
+func (t *transfer) run(ctx context.Context) error {
+	switch {
+	case t.into == nil:
+		return t.Send(ctx, t.from)
+	case t.from == nil:
+		return t.Receive(ctx, t.into)
+	}
+	return t.Exchange(ctx, t.from, t.into)
+}
+
+// runShown is run with progress: of what is sent, if anything is.
+func (t *transfer) runShown(ctx context.Context, std *stdio) error {
+	if !t.mayShow(std) {
+		return t.run(ctx)
+	}
+	stop := t.meter.showing(std.err, func() int64 {
+		r := t.Result()
+		if t.from != nil {
+			return r.Sent
+		}
+		return r.Received
+	})
+	defer stop()
+	return t.run(ctx)
+}
+
+// mayShow reports whether progress on stderr disturbs nothing that a person types
+// or reads on the same terminal.
+func (t *transfer) mayShow(std *stdio) bool {
+	if t.from != nil && t.from.poll != nil && isTerminal(t.from.poll) {
+		return false
+	}
+	out, toStdout := t.into.(*output)
+	return !toStdout || !isTerminal(out.Writer)
+}
+
 // result is what there is to be said of a stream that is over; err is why it is
 // not whole.
-func (s *transfer) result(file string, err error) *streamResult {
-	took := time.Since(s.out.began)
+func (t *transfer) result(file string, err error) *streamResult {
+	took, got := time.Since(t.meter.began), t.Result()
 	r := &streamResult{
-		Peer: s.link.Peer().Name().String(), File: file,
-		Sent: s.out.moved.Load(), Received: s.in.moved.Load(), Seconds: took.Seconds(),
-		Whole: err == nil, Confirmed: err == nil && s.unconfirmed == nil,
-		sends: s.from != nil, receives: s.into != nil,
+		Peer: t.Link().Peer().Name().String(), File: file,
+		Sent: got.Sent, Received: got.Received, Seconds: took.Seconds(),
+		MBPerS: perSecond(uint64(got.Sent+got.Received), took) / 1e6,
+		Whole:  err == nil, Confirmed: err == nil && got.Confirmed,
+		sends: t.from != nil, receives: t.into != nil,
 	}
-	r.MBPerS = perSecond(uint64(r.Sent+r.Received), took) / 1e6
 	if err != nil {
 		r.Error = err.Error()
-	} else if s.checksum {
-		r.SentSum, r.RecvSum = hexOrNothing(s.outSum), hexOrNothing(s.inSum)
+	} else {
+		r.SentSum, r.RecvSum = fmt.Sprintf("%x", got.SentSum), fmt.Sprintf("%x", got.ReceivedSum)
 	}
 	return r
 }
-
-func hexOrNothing(sum []byte) string { return fmt.Sprintf("%x", sum) }
 
 // String is the summary for people.
 func (r *streamResult) String() string {
@@ -82,29 +128,20 @@ func (r *streamResult) print(asJSON bool, std *stdio) error {
 	return err
 }
 
-// mayShow reports whether progress on stderr disturbs nothing that a person types
-// or reads on the same terminal.
-func (s *transfer) mayShow(std *stdio) bool {
-	if s.from != nil && s.from.poll != nil && isTerminal(s.from.poll) {
-		return false
-	}
-	out, toStdout := s.into.(*output)
-	return !toStdout || !isTerminal(out.Writer)
+// output is the standard output as a sink: what it was given is gone.
+type output struct {
+	io.Writer
+	end io.Closer // not nil: closed when all is there, for who reads to know
 }
 
-// runShown is run with progress.
-func (s *transfer) runShown(run func() error, std *stdio) error {
-	if !s.mayShow(std) {
-		return run()
+func (o *output) Commit() error {
+	if o.end == nil {
+		return nil
 	}
-	m := s.out
-	if s.from == nil {
-		m = s.in
-	}
-	stop := m.show(std.err)
-	defer stop()
-	return run()
+	return o.end.Close()
 }
+func (*output) Discard()       {}
+func (*output) String() string { return "to standard output" }
 
 // closerOf returns what closes a writer that is a file.
 func closerOf(w io.Writer) io.Closer {

@@ -27,7 +27,7 @@ func (p *pseudoTerminal) saysSoon(pattern string) {
 // wants it, at both ends; without a bar where it is not.
 func TestProgressOnTerminal(t *testing.T) {
 	t.Parallel()
-	const size = 4 * catBuffers * catSize
+	const size = 4 * allBuffers
 	for _, c := range []struct {
 		name, env  string
 		file       bool

@@ -5,8 +5,6 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"errors"
-	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -17,6 +15,19 @@ import (
 	"github.com/dgrdma/dgrdma/link"
 )
 
+// What goes over the link, as it has always been: the opcodes of messages, and what
+// either side says of itself. The size comes last.
+const (
+	opData, opEnd, opReceipt = 0, 1, 2
+	anySize                  = ^uint64(0)
+	sized                    = "\x01\x00"
+	summed                   = "\x01\x02"
+)
+
+func hello(said string, size uint64) []byte {
+	return binary.LittleEndian.AppendUint64([]byte(said), size)
+}
+
 // forged makes a link as a sender that is not dgrdmacat would.
 func forged(t *testing.T, url string, private []byte) *link.Link {
 	t.Helper()
@@ -25,7 +36,7 @@ func forged(t *testing.T, url string, private []byte) *link.Link {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { h.Close() })
-	l, err := h.Dial(t.Context(), url, catPort, &link.Options{Directions: link.Both, Buffers: 4, Size: 256, Private: private})
+	l, err := h.Dial(t.Context(), url, "stream", &link.Options{Directions: link.Both, Buffers: 4, Size: 256, Private: private})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +51,7 @@ func tallyOf(n uint64, more ...byte) []byte {
 // what it says does nothing to a terminal.
 func TestListenDistrusts(t *testing.T) {
 	t.Parallel()
-	usual := (&hello{size: 5}).encode()
+	usual := hello(sized, 5)
 	type message struct {
 		opcode uint8
 		bytes  []byte
@@ -88,19 +99,19 @@ func TestListenDistrusts(t *testing.T) {
 func TestListenSendsStrangersAway(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		private []byte
-		says    string
+		private    []byte
+		told, says string
 	}{
-		{nil, "what is there is no dgrdmacat"},
-		{[]byte("hello"), "version 104 of streams is spoken there, 1 here"},
-		{[]byte{helloVersion, 0xFF, 0, 0, 0, 0, 0, 0, 0, 0}, "what is there is no dgrdmacat: it introduced itself with 01 ff"},
+		{nil, "what is there speaks no streams", "what is there is no dgrdmacat"},
+		{[]byte("hello"), "version 104 of streams is spoken there, 1 here", "version 104 of streams is spoken there, 1 here: use the same dgrdmacat at both ends"},
+		{[]byte{1, 0xFF, 0, 0, 0, 0, 0, 0, 0, 0}, "what is there speaks no streams: it introduced itself with 01 ff", "what is there is no dgrdmacat: it introduced itself with 01 ff"},
 	} {
 		l, url := listenCat(t, []string{anyPort})
 		x := forged(t, url, c.private)
 		_, err := x.In.Recv(t.Context())
 		var aborted *link.AbortError
-		if !errors.As(err, &aborted) || !strings.Contains(aborted.Reason, c.says) {
-			t.Errorf("%v, want %s", err, c.says)
+		if !errors.As(err, &aborted) || !strings.Contains(aborted.Reason, c.told) {
+			t.Errorf("%v, want %s", err, c.told)
 		}
 		x.Close()
 		startCat(t, []string{"send", url}, stdinFrom([]byte("x"))).end(exitOK, saysSent(1))
@@ -113,7 +124,7 @@ func TestListenSendsStrangersAway(t *testing.T) {
 func TestListenBusyWithMany(t *testing.T) {
 	t.Parallel()
 	l, url := listenCat(t, []string{"--keep", anyPort})
-	usual := (&hello{size: -1}).encode()
+	usual := hello(sized, anySize)
 	all := make([]*link.Link, mostSenders)
 	for i := range all {
 		all[i] = forged(t, url, usual)
@@ -138,10 +149,10 @@ func TestSendDistrusts(t *testing.T) {
 		receipt []byte
 		says    string
 	}{
-		{"less", (&hello{size: -1}).encode(), tallyOf(2), "what arrived is not what was sent: 3 bytes here, 2 bytes there"},
-		{"no sum", (&hello{size: -1, checksum: true}).encode(), tallyOf(3), "3 bytes with SHA-256 [0-9a-f]{64} here, 3 bytes there"},
-		{"none", (&hello{size: -1}).encode(), nil, "the receiver, " + saysPeer + ", ended before all was there"},
-		{"stranger", []byte("welcome"), nil, "version 119 of streams is spoken there"},
+		{"less", hello(sized, anySize), tallyOf(2), "what arrived is not what was sent: 3 bytes here, 2 bytes there"},
+		{"no sum", hello(summed, anySize), tallyOf(3), "3 bytes with SHA-256 [0-9a-f]{64} here, 3 bytes there"},
+		{"none", hello(sized, anySize), nil, "the receiver, " + saysPeer + ", ended before all was there"},
+		{"stranger", []byte("welcome"), nil, "version 119 of streams is spoken there, 1 here: use the same dgrdmacat at both ends"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -150,7 +161,7 @@ func TestSendDistrusts(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer h.Close()
-			port, err := h.Listen(catPort, &link.Options{Directions: link.Both, Private: c.private})
+			port, err := h.Listen("stream", &link.Options{Directions: link.Both, Private: c.private})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -186,7 +197,7 @@ func TestSummaryAsJSON(t *testing.T) {
 	s := startCat(t, []string{"send", "--json", "--checksum", in, url})
 	s.end(exitOK, "")
 	l.saysSoon(&l.out, "f.1")
-	forged(t, url, (&hello{size: -1}).encode()).Abort(t.Context(), "no more")
+	forged(t, url, hello(sized, anySize)).Abort(t.Context(), "no more")
 	l.saysSoon(&l.stderr, "gave up")
 	const abc = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
 	check := func(line []byte, want map[string]any) {
@@ -214,48 +225,6 @@ func TestSummaryAsJSON(t *testing.T) {
 	check([]byte(lines[0]), map[string]any{"file": filepath.Join(dir, "f.1"), "received": 3.0, "whole": true, "received_sha256": abc})
 	check([]byte(lines[1]), map[string]any{"file": filepath.Join(dir, "f.2"), "received": 0.0, "whole": false, "confirmed": false})
 	wantFiles(t, dir, map[string][]byte{"f.1": []byte("abc")})
-}
-
-// TestWholeFileWithName: where files need a name at once, it is one that nobody
-// looks at, and it is gone in the end.
-func TestWholeFileWithName(t *testing.T) {
-	none := func(string) (*os.File, error) { return nil, errors.ErrUnsupported }
-	for _, unnamed := range []func(string) (*os.File, error){none, openUnnamed} {
-		for _, c := range []struct {
-			name, there string
-			force, keep bool
-			want        string
-			err         error
-		}{
-			{"new", "", false, true, "new", nil},
-			{"exists", "old", false, true, "old", fs.ErrExist},
-			{"replaced", "old", true, true, "new", nil},
-			{"failed", "old", true, false, "old", nil},
-		} {
-			t.Run(c.name, func(t *testing.T) {
-				dir := t.TempDir()
-				name := filepath.Join(dir, "f")
-				w, err := createWhole(name, c.force, unnamed)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if _, err := io.WriteString(w, "new"); err != nil {
-					t.Fatal(err)
-				}
-				if c.there != "" {
-					os.WriteFile(name, []byte(c.there), 0o644)
-				}
-				if c.keep {
-					if err := w.keep(); !errors.Is(err, c.err) {
-						t.Errorf("%v, want %v", err, c.err)
-					}
-				}
-				w.discard()
-				w.discard()
-				wantFiles(t, dir, map[string][]byte{"f": []byte(c.want)})
-			})
-		}
-	}
 }
 
 func TestTargetNames(t *testing.T) {

@@ -3,20 +3,22 @@ package main
 import (
 	"bufio"
 	"io"
+
+	"github.com/dgrdma/dgrdma/link/stream"
 )
 
 // writeWhole has a file written that gets its name when it is whole: who sees it
 // sees all of it. With replace there may be one of that name.
 func writeWhole(name string, replace bool, content func(io.Writer) error) error {
-	s, err := createSink(name, replace)
+	s, err := stream.CreateFile(name, replace)
 	if err != nil {
 		return err
 	}
-	defer s.discard()
+	defer s.Discard()
 	if err := buffered(s, content); err != nil {
 		return err
 	}
-	return s.keep()
+	return s.Commit()
 }
 
 // writeWholeText is writeWhole of a text that replaces what has that name.

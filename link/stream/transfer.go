@@ -1,4 +1,4 @@
-package main
+package stream
 
 import (
 	"bytes"
@@ -8,51 +8,24 @@ import (
 	"hash"
 	"io"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/dgrdma/dgrdma/link"
 )
 
-// send and listen move a stream over a link, one way or both. Each way go messages
-// of data, then one that says how much it was, and the other side answers that all
-// of it is where it belongs. Who fails ends the link with the reason.
+// Each way go messages of data, then one that says how much it was, and the other side
+// answers that all of it is where it belongs. Who fails ends the link with the reason.
+
 const (
-	catPort    = "stream"
-	catBuffers = 32
-	catSize    = 1 << 20                                 // a tenth less processor time than 64 buffers of a quarter
-	catMemory  = catBuffers*(catSize+1024) + linkReserve // of each link that receives a stream
+	// linger is how long a side that is through waits for the other one to know.
+	linger = 2 * time.Second
+	// grace is the same where nobody may be there any more, or nothing depends on it.
+	grace = 50 * time.Millisecond
 )
-
-// The opcodes of the messages.
-const (
-	opData    = iota
-	opEnd     // no more data; a tally
-	opReceipt // a tally of what was received
-)
-
-// parting is how long a side that is through waits for the other one to know.
-const parting = 2 * time.Second
-
-// transfer is what one side does with a link.
-type transfer struct {
-	link     *link.Link
-	dialed   bool // by this side
-	checksum bool
-	from     *input // nil: nothing is sent
-	into     sink   // nil: nothing is received
-	out, in  *meter
-
-	mu          sync.Mutex  // held while a buffer is filled
-	outSum      []byte      // SHA-256 of what was sent, when it is whole
-	inSum       []byte      // and of what was received
-	keeping     atomic.Bool // what was received is whole, and is being put where it belongs
-	unconfirmed error       // why the peer may not know that all was well
-}
 
 // run returns when the stream is whole, or with the reason why it never will be.
 // A goroutine that the system holds up in a read or a write may stay behind.
-func (s *transfer) run(ctx context.Context) error {
+func (s *Stream) run(ctx context.Context) error {
 	inner, cancel := context.WithCancel(ctx)
 	defer cancel()
 	ended := make(chan error, 2)
@@ -71,11 +44,11 @@ func (s *transfer) run(ctx context.Context) error {
 	}
 	err := s.await(ctx, ended)
 	if err == nil {
-		s.part(ctx)
+		s.finish(ctx)
 		return nil
 	}
 	cancel()
-	s.abort(err)
+	s.Abort(err)
 	gone := make(chan struct{})
 	go func() {
 		ways.Wait()
@@ -83,13 +56,13 @@ func (s *transfer) run(ctx context.Context) error {
 	}()
 	select {
 	case <-gone:
-	case <-time.After(farewell):
+	case <-time.After(grace):
 	}
 	return err
 }
 
 // await waits for both directions to end well, or for one to fail.
-func (s *transfer) await(ctx context.Context, ended chan error) (err error) {
+func (s *Stream) await(ctx context.Context, ended chan error) (err error) {
 	down := s.link.Done()
 	var stuck <-chan time.Time
 	var moved int64
@@ -98,51 +71,44 @@ func (s *transfer) await(ctx context.Context, ended chan error) (err error) {
 		case err = <-ended:
 			left--
 		case <-ctx.Done():
-			return errInterrupted
+			return context.Cause(ctx)
 		case <-down:
 			if s.into == nil && left == 2 {
 				return s.link.Err() // all is not sent, and nobody takes it
 			}
 			// What came before is still written, unless nobody takes it.
-			down, moved, stuck = nil, s.in.moved.Load(), time.After(parting)
+			down, moved, stuck = nil, s.received.Load(), time.After(linger)
 		case <-stuck:
-			now := s.in.moved.Load()
-			if now == moved && !s.keeping.Load() {
+			now := s.received.Load()
+			if now == moved && !s.committing.Load() {
 				return s.link.Err()
 			}
-			moved, stuck = now, time.After(parting)
+			moved, stuck = now, time.After(linger)
 		}
 	}
 	return err
 }
 
-// abort tells the peer why nothing more comes.
-func (s *transfer) abort(err error) {
-	wait := parting
-	if goneAlready(err) {
-		wait = farewell
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), wait)
-	defer cancel()
-	s.link.Abort(ctx, reasonForPeer(err))
-}
-
-// part sees to it that the peer knows that all was well, and that it knows that
+// finish sees to it that the peer knows that all was well, and that it knows that
 // we do.
-func (s *transfer) part(ctx context.Context) {
-	bounded, cancel := context.WithTimeout(ctx, parting)
+func (s *Stream) finish(ctx context.Context) {
+	bounded, cancel := context.WithTimeout(ctx, linger)
 	defer cancel()
+	var unconfirmed error
 	if s.into == nil {
 		s.link.Out.CloseContext(bounded)
 	} else {
 		// The peer waits for our receipt. It counts as dead in time.
-		s.unconfirmed = s.link.Out.CloseContext(ctx)
+		unconfirmed = s.link.Out.CloseContext(ctx)
 	}
-	if s.unconfirmed == nil {
+	s.ending.Lock()
+	s.outcome = Result{SentSum: s.outSum, ReceivedSum: s.inSum, Confirmed: unconfirmed == nil}
+	s.ending.Unlock()
+	if unconfirmed == nil {
 		s.link.In.Recv(bounded) // its end of file
 	}
 	// Who dialed leaves first, so that the listener's memory is free for others.
-	told, cancel := context.WithTimeout(ctx, farewell)
+	told, cancel := context.WithTimeout(ctx, grace)
 	defer cancel()
 	if !s.dialed {
 		select {
@@ -155,7 +121,7 @@ func (s *transfer) part(ctx context.Context) {
 }
 
 // newHash returns what sums up a direction, or nil.
-func (s *transfer) newHash() hash.Hash {
+func (s *Stream) newHash() hash.Hash {
 	if !s.checksum {
 		return nil
 	}
@@ -163,14 +129,13 @@ func (s *transfer) newHash() hash.Hash {
 }
 
 // send sends all of the source, and that it was all.
-func (s *transfer) send(ctx context.Context) error {
+func (s *Stream) send(ctx context.Context) error {
 	if s.from == nil {
 		return nil
 	}
-	defer context.AfterFunc(ctx, s.from.interrupt)()
 	sum := s.newHash()
 	for {
-		if err := s.from.wait(); err != nil {
+		if err := s.from.Wait(ctx); err != nil {
 			return err
 		}
 		more, err := s.sendOne(ctx, sum)
@@ -181,7 +146,7 @@ func (s *transfer) send(ctx context.Context) error {
 }
 
 // sendOne fills a buffer with what is there.
-func (s *transfer) sendOne(ctx context.Context, sum hash.Hash) (more bool, err error) {
+func (s *Stream) sendOne(ctx context.Context, sum hash.Hash) (more bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	b, err := s.link.Out.Acquire(ctx)
@@ -192,7 +157,7 @@ func (s *transfer) sendOne(ctx context.Context, sum hash.Hash) (more bool, err e
 	for n == 0 && err == nil {
 		n, err = s.from.Read(b.Bytes)
 	}
-	for n > 0 && n < len(b.Bytes) && err == nil && s.from.more() {
+	for n > 0 && n < len(b.Bytes) && err == nil && s.from.More() {
 		var k int
 		k, err = s.from.Read(b.Bytes[n:])
 		n += k
@@ -202,26 +167,26 @@ func (s *transfer) sendOne(ctx context.Context, sum hash.Hash) (more bool, err e
 		if sum != nil {
 			sum.Write(b.Bytes[:n])
 		}
-		s.out.moved.Add(int64(n))
+		s.sent.Add(int64(n))
 		return true, s.link.Out.Commit(b, opData, n) // an error comes again
 	case err == io.EOF:
-		end := tally(s.out, sum)
+		end := tally(s.sent.Load(), sum)
 		if sum != nil {
 			s.outSum = sum.Sum(nil)
 		}
 		return false, s.link.Out.Commit(b, opEnd, copy(b.Bytes, end))
 	}
-	return false, &localError{"cannot read " + s.from.name, err}
+	return false, &LocalError{"cannot read " + s.from.String(), err}
 }
 
 // receive takes what comes until nothing more is missing.
-func (s *transfer) receive(ctx context.Context) error {
+func (s *Stream) receive(ctx context.Context) error {
 	sum := s.newHash()
 	open, unanswered := s.into != nil, s.from != nil
 	for open || unanswered {
 		m, err := s.link.In.Recv(ctx)
 		if err == io.EOF {
-			return errEndedEarly
+			return ErrIncomplete
 		}
 		if err != nil {
 			return err
@@ -249,28 +214,28 @@ func (s *transfer) receive(ctx context.Context) error {
 	return nil
 }
 
-func (s *transfer) write(b []byte, sum hash.Hash) error {
+func (s *Stream) write(b []byte, sum hash.Hash) error {
 	if sum != nil {
 		sum.Write(b)
 	}
 	n, err := s.into.Write(b)
-	s.in.moved.Add(int64(n))
+	s.received.Add(int64(n))
 	if err != nil {
-		return &localError{"cannot write " + s.into.what(), err}
+		return &LocalError{"cannot write " + s.into.String(), err}
 	}
 	return nil
 }
 
-// arrived compares what came with what the peer says it sent, keeps it, and
+// arrived compares what came with what the peer says it sent, commits it, and
 // answers.
-func (s *transfer) arrived(ctx context.Context, theirs []byte, sum hash.Hash) error {
-	s.keeping.Store(true)
-	ours := tally(s.in, sum)
-	if !bytes.Equal(ours, theirs) {
-		return &localError{"what arrived is not what was sent", fmt.Errorf("%s here, %s there", tallyText(ours), tallyText(theirs))}
+func (s *Stream) arrived(ctx context.Context, theirs []byte, sum hash.Hash) error {
+	s.committing.Store(true)
+	ours := tally(s.received.Load(), sum)
+	if err := compare(ours, theirs); err != nil {
+		return err
 	}
-	if err := s.into.keep(); err != nil {
-		return &localError{"cannot keep " + s.into.what(), err}
+	if err := s.into.Commit(); err != nil {
+		return &LocalError{"cannot keep " + s.into.String(), err}
 	}
 	if sum != nil {
 		s.inSum = sum.Sum(nil)
@@ -285,12 +250,8 @@ func (s *transfer) arrived(ctx context.Context, theirs []byte, sum hash.Hash) er
 
 // receipt compares what the peer received with what was sent. It is the answer to
 // the end of it, so that nothing changes any more.
-func (s *transfer) receipt(theirs []byte) error {
+func (s *Stream) receipt(theirs []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	ours := append(tally(s.out, nil), s.outSum...)
-	if !bytes.Equal(ours, theirs) {
-		return &localError{"what arrived is not what was sent", fmt.Errorf("%s here, %s there", tallyText(ours), tallyText(theirs))}
-	}
-	return nil
+	return compare(append(tally(s.sent.Load(), nil), s.outSum...), theirs)
 }

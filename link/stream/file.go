@@ -1,9 +1,8 @@
-package main
+package stream
 
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"math/rand/v2"
 	"os"
@@ -12,38 +11,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// sink is where what is received goes.
-type sink interface {
-	io.Writer
-	// keep is called when all of it was written.
-	keep() error
-	// discard ends it, if it was not kept without a trace. It may be called twice.
-	discard()
-	// what is said of it to the peer, which shall not know its name.
-	what() string
-}
-
-// output is a sink that keeps what it was given at once.
-type output struct {
-	io.Writer
-	end io.Closer // not nil: closed when all is there, for who reads to know
-}
-
-func (o *output) keep() error {
-	if o.end == nil {
-		return nil
-	}
-	return o.end.Close()
-}
-func (*output) discard()     {}
-func (*output) what() string { return "to standard output" }
-
 // special is a device or a FIFO, which has no contents that could be half there.
 type special struct{ *os.File }
 
-func (s special) keep() error { return s.Close() }
-func (s special) discard()    { s.Close() }
-func (special) what() string  { return "the file" }
+func (s special) Commit() error { return s.Close() }
+func (s special) Discard()      { s.Close() }
+func (special) String() string  { return theFile }
 
 // wholeFile is a file that is there when all of it is, and on disk. Until then it
 // has no name, so that nothing is left of it even if the process is killed; on
@@ -55,10 +28,12 @@ type wholeFile struct {
 	hidden  string // its name until then; empty: none
 }
 
-func (*wholeFile) what() string { return "the file" }
+func (*wholeFile) String() string { return theFile }
 
-// checkTarget reports whether a file of that name may be written.
-func checkTarget(name string, force bool) error {
+const theFile = "the file" // whose name is none of the peer's business
+
+// CheckFile reports why [CreateFile] would fail, as far as that can be told before.
+func CheckFile(name string, replace bool) error {
 	info, err := os.Stat(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -73,7 +48,7 @@ func checkTarget(name string, force bool) error {
 		return err
 	case info.IsDir():
 		return fmt.Errorf("%s is a directory: name a file in it, as in %s", name, filepath.Join(name, "FILE"))
-	case !force && (info.Mode().IsRegular() || info.Mode()&fs.ModeDevice != 0 && info.Mode()&fs.ModeCharDevice == 0):
+	case !replace && (info.Mode().IsRegular() || info.Mode()&fs.ModeDevice != 0 && info.Mode()&fs.ModeCharDevice == 0):
 		return existsError(name)
 	}
 	return nil
@@ -83,17 +58,21 @@ func existsError(name string) error {
 	return &fs.PathError{Op: "write", Path: name, Err: errExists}
 }
 
-// errExists says what to do about it.
 var errExists = existing{}
 
 type existing struct{}
 
-func (existing) Error() string        { return "exists already; --force replaces it" }
+func (existing) Error() string        { return "exists already" }
 func (existing) Is(target error) bool { return target == fs.ErrExist }
 
-// createSink begins to write a file.
-func createSink(name string, force bool) (sink, error) {
-	if err := checkTarget(name, force); err != nil {
+// CreateFile begins to write a file that gets its name when it is committed: who sees
+// it sees all of it, and it is on disk. Until then nothing is there, not even if the
+// process is killed, where the file system has files without a name. Unless one of
+// that name may be replaced, which happens at once too, its being there is
+// fs.ErrExist, also if it came meanwhile. A symbolic link stays one. Devices and FIFOs
+// are written to as they are.
+func CreateFile(name string, replace bool) (Sink, error) {
+	if err := CheckFile(name, replace); err != nil {
 		return nil, err
 	}
 	if info, err := os.Stat(name); err == nil {
@@ -109,15 +88,15 @@ func createSink(name string, force bool) (sink, error) {
 			return nil, err
 		}
 	}
-	w, err := createWhole(name, force, openUnnamed)
+	w, err := createWhole(name, replace, openUnnamed)
 	if err != nil {
 		return nil, err // not a sink that is no file
 	}
 	return w, nil
 }
 
-func createWhole(name string, force bool, unnamed func(name string) (*os.File, error)) (*wholeFile, error) {
-	w := &wholeFile{name: name, replace: force}
+func createWhole(name string, replace bool, unnamed func(name string) (*os.File, error)) (*wholeFile, error) {
+	w := &wholeFile{name: name, replace: replace}
 	var err error
 	if w.File, err = unnamed(name); err == nil {
 		return w, nil
@@ -132,7 +111,7 @@ func createWhole(name string, force bool, unnamed func(name string) (*os.File, e
 
 // hiddenBeside is a name in the same directory that nobody has.
 func hiddenBeside(name string) string {
-	return filepath.Join(filepath.Dir(name), fmt.Sprintf(".dgrdmacat-%016x.part", rand.Uint64()))
+	return filepath.Join(filepath.Dir(name), fmt.Sprintf(".dgrdma-%016x.part", rand.Uint64()))
 }
 
 // openUnnamed makes a file that can be given that name.
@@ -150,12 +129,14 @@ func openUnnamed(name string) (*os.File, error) {
 }
 
 func descriptorPath(f *os.File) (path string) {
-	onDescriptor(f, func(fd int) { path = fmt.Sprintf("/proc/self/fd/%d", fd) })
+	if c, err := f.SyscallConn(); err == nil { // File.Fd might make it a blocking one
+		c.Control(func(fd uintptr) { path = fmt.Sprintf("/proc/self/fd/%d", fd) })
+	}
 	return path
 }
 
-// keep gives the file its name.
-func (w *wholeFile) keep() error {
+// Commit gives the file its name.
+func (w *wholeFile) Commit() error {
 	if err := w.Sync(); err != nil {
 		return err
 	}
@@ -222,9 +203,22 @@ func syncDirectory(dir string) error {
 	return errors.Join(err, d.Close())
 }
 
-func (w *wholeFile) discard() {
+func (w *wholeFile) Discard() {
 	w.Close()
 	if w.hidden != "" {
 		os.Remove(w.hidden)
 	}
+}
+
+// withoutPath is an error of a file without the name that the caller says anyway.
+func withoutPath(err error) error {
+	var path *fs.PathError
+	var two *os.LinkError
+	switch {
+	case errors.As(err, &path):
+		return path.Err
+	case errors.As(err, &two):
+		return two.Err
+	}
+	return err
 }

@@ -1,0 +1,253 @@
+package stream
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"path/filepath"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/dgrdma/dgrdma/dgrdma"
+	"github.com/dgrdma/dgrdma/link"
+)
+
+// noGoroutineLeft fails the test if it ends with more goroutines than it began.
+func noGoroutineLeft(t *testing.T) {
+	before := runtime.NumGoroutine()
+	t.Cleanup(func() {
+		var now int
+		for range 500 {
+			if now = runtime.NumGoroutine(); now <= before {
+				return
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+		stacks := make([]byte, 1<<16)
+		t.Errorf("%d goroutines more than before\n%s", now-before, stacks[:runtime.Stack(stacks, true)])
+	})
+}
+
+func openHost(t *testing.T) *link.Host {
+	t.Helper()
+	h, err := link.Open("udp:127.0.0.1", &link.Config{Memory: 2 * Memory})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { h.Close() })
+	return h
+}
+
+// pair returns both sides of a stream.
+func pair(t *testing.T, size int64, sends, receives *Options) (out, in *Stream) {
+	t.Helper()
+	a, b := openHost(t), openHost(t)
+	port, err := Listen(b, receives)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dialed, accepted := both(
+		func() (err error) { out, err = Dial(t.Context(), a, b.URL(), size, sends); return err },
+		func() (err error) { in, err = port.Accept(t.Context()); return err })
+	if dialed != nil || accepted != nil {
+		t.Fatal(dialed, accepted)
+	}
+	return out, in
+}
+
+// both runs two sides and returns how they ended.
+func both(out, in func() error) (sent, received error) {
+	ended := make(chan error)
+	go func() { ended <- in() }()
+	sent = out()
+	return sent, <-ended
+}
+
+func random(seed byte, n int) []byte {
+	b := make([]byte, n)
+	rand.NewChaCha8([32]byte{seed}).Read(b)
+	return b
+}
+
+// TestSend: streams of sizes around those of buffers arrive in files, whole, and both
+// sides know it, and how much it was.
+func TestSend(t *testing.T) {
+	noGoroutineLeft(t)
+	for i, n := range []int{0, 1, bufferSize - 1, bufferSize, bufferSize + 1, 3*bufferSize + 7, (buffers + 2) * bufferSize} {
+		content, dir := random(byte(i), n), t.TempDir()
+		opt := [2]Options{}
+		opt[i%2].Checksum = i%3 > 0
+		out, in := pair(t, int64(n), &opt[0], &opt[1])
+		if in.Size() != int64(n) || in.Duplex() {
+			t.Errorf("%d bytes were announced, want %d", in.Size(), n)
+		}
+		file, err := CreateFile(filepath.Join(dir, "f"), false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sent, received := both(func() error {
+			err := out.Send(t.Context(), bytes.NewReader(content))
+			wantFiles(t, dir, map[string]string{"f": string(content)}) // when the sender knows
+			return err
+		}, func() error { return in.Receive(t.Context(), file) })
+		if sent != nil || received != nil {
+			t.Fatalf("%d bytes: %v, %v", n, sent, received)
+		}
+		var sum []byte
+		if i%3 > 0 {
+			whole := sha256.Sum256(content)
+			sum = whole[:]
+		}
+		a, b := out.Result(), in.Result()
+		if a.Sent != int64(n) || b.Received != int64(n) || a.Received+b.Sent != 0 || !a.Confirmed || !b.Confirmed ||
+			!bytes.Equal(a.SentSum, sum) || !bytes.Equal(b.ReceivedSum, sum) {
+			t.Errorf("%d bytes: %+v, %+v", n, a, b)
+		}
+		if err := out.Send(t.Context(), bytes.NewReader(content)); !errors.Is(err, ErrUsed) {
+			t.Errorf("sent twice: %v", err)
+		}
+	}
+}
+
+// TestExchange: both directions at once, more than fits into buffers.
+func TestExchange(t *testing.T) {
+	noGoroutineLeft(t)
+	duplex := &Options{Duplex: true, Checksum: true}
+	out, in := pair(t, Unknown, duplex, duplex)
+	there, back := random(1, (buffers+1)*bufferSize), random(2, (buffers+1)*bufferSize+1)
+	var gotThere, gotBack bytes.Buffer
+	sent, received := both(
+		func() error { return out.Exchange(t.Context(), bytes.NewReader(there), Writer(&gotBack)) },
+		func() error { return in.Exchange(t.Context(), bytes.NewReader(back), Writer(&gotThere)) })
+	if sent != nil || received != nil || !bytes.Equal(gotThere.Bytes(), there) || !bytes.Equal(gotBack.Bytes(), back) {
+		t.Errorf("%v, %v; %d and %d bytes", sent, received, gotThere.Len(), gotBack.Len())
+	}
+}
+
+// TestExchangeWithASlowReader: a reader that waits in Read does not hold up the receipt
+// of what comes the other way.
+func TestExchangeWithASlowReader(t *testing.T) {
+	noGoroutineLeft(t)
+	duplex := &Options{Duplex: true}
+	out, in := pair(t, Unknown, duplex, duplex)
+	slow, end := io.Pipe()
+	x := in.Link() // in place of a stream, to see the receipt
+	gets := func(opcode uint8, want []byte) {
+		m, err := x.In.Recv(t.Context())
+		if err != nil || m.Opcode != opcode || !bytes.Equal(m.Bytes, want) {
+			t.Errorf("%v of kind %d, %v; want %q of kind %d", m.Bytes, m.Opcode, err, want, opcode)
+		}
+		x.In.Release(m)
+	}
+	go func() {
+		x.Out.Send(t.Context(), opData, []byte("answer"))
+		x.Out.Send(t.Context(), opEnd, tallyOf(6))
+		gets(opReceipt, tallyOf(6))
+		io.WriteString(end, "question")
+		end.Close()
+		gets(opData, []byte("question"))
+		gets(opEnd, tallyOf(8))
+		x.Out.Send(t.Context(), opReceipt, tallyOf(8))
+		x.Close()
+	}()
+	var answer bytes.Buffer
+	bounded, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	if err := out.Exchange(bounded, slow, Writer(&answer)); err != nil || answer.String() != "answer" {
+		t.Errorf("%v: %q", err, answer.String())
+	}
+}
+
+// TestDirections: who wants something else than the peer, or than its own Options say,
+// moves nothing, and the peer is told.
+func TestDirections(t *testing.T) {
+	nothing := func() io.Reader { return bytes.NewReader(nil) }
+	for _, c := range []struct {
+		name            string
+		sends, receives bool // duplex
+		move            func(ctx context.Context, out, in *Stream) (wrong, other error)
+	}{
+		{"the receiver does not send", true, false, func(ctx context.Context, out, in *Stream) (error, error) {
+			other, wrong := both(func() error { return out.Exchange(ctx, nothing(), Writer(io.Discard)) }, func() error { return in.Receive(ctx, Writer(io.Discard)) })
+			return wrong, other
+		}},
+		{"the sender does not receive", false, true, func(ctx context.Context, out, in *Stream) (error, error) {
+			other, wrong := both(func() error { return out.Send(ctx, nothing()) }, func() error { return in.Exchange(ctx, nothing(), Writer(io.Discard)) })
+			return wrong, other
+		}},
+		{"who dialed receives", false, false, func(ctx context.Context, out, in *Stream) (error, error) {
+			return both(func() error { return out.Receive(ctx, Writer(io.Discard)) }, func() error { return in.Receive(ctx, Writer(io.Discard)) })
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			noGoroutineLeft(t)
+			out, in := pair(t, Unknown, &Options{Duplex: c.sends}, &Options{Duplex: c.receives})
+			wrong, other := c.move(t.Context(), out, in)
+			var told *link.AbortError
+			if !errors.Is(wrong, ErrDirections) || !errors.As(other, &told) || told.Reason != ErrDirections.Error() {
+				t.Errorf("%v, %v", wrong, other)
+			}
+		})
+	}
+}
+
+// TestAccept: who speaks no streams is sent away and told why, and does not keep
+// others from being served; a busy listener says so.
+func TestAccept(t *testing.T) {
+	noGoroutineLeft(t)
+	a, b := openHost(t), openHost(t)
+	refused := make(chan error, 9)
+	port, err := Listen(b, &Options{Port: "files", Refused: func(_ dgrdma.PeerName, why error) { refused <- why }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer port.Close()
+	accepted := make(chan *Stream)
+	go func() {
+		s, _ := port.Accept(t.Context())
+		accepted <- s
+	}()
+	for _, c := range []struct {
+		said  string
+		other bool
+		tells string
+	}{
+		{"", false, "what is there speaks no streams: it introduced itself with "},
+		{"hello", true, "version 104 of streams is spoken there, 1 here"},
+		{"\x01\xff\x00\x00\x00\x00\x00\x00\x00\x00", false, "what is there speaks no streams: it introduced itself with 01 ff 00 00 00 00 00 00 00 00"},
+		{"\x01\x00", false, "what is there speaks no streams: it introduced itself with 01 00"},
+	} {
+		x, err := a.Dial(t.Context(), b.URL(), "files", &link.Options{Directions: link.Both, Buffers: 4, Size: 256, Private: []byte(c.said)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = x.In.Recv(t.Context())
+		var told *link.AbortError
+		var hello *HelloError
+		if !errors.As(err, &told) || told.Reason != c.tells {
+			t.Errorf("%q was told %v", c.said, err)
+		}
+		if err := <-refused; !errors.As(err, &hello) || string(hello.Said) != c.said || hello.OtherVersion() != c.other {
+			t.Errorf("%q: %v", c.said, err)
+		}
+		x.Close()
+	}
+	out, err := Dial(t.Context(), a, b.URL(), Unknown, &Options{Port: "files"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := <-accepted
+	port.Refuse("busy")
+	if _, err := Dial(t.Context(), a, b.URL(), Unknown, &Options{Port: "files"}); !errors.Is(err, link.ErrRefused) {
+		t.Error(err)
+	}
+	var got bytes.Buffer
+	sent, received := both(func() error { return out.Send(t.Context(), bytes.NewReader([]byte("x"))) }, func() error { return in.Receive(t.Context(), Writer(&got)) })
+	if sent != nil || received != nil || got.String() != "x" {
+		t.Errorf("%v, %v: %q", sent, received, got.String())
+	}
+}
