@@ -13,10 +13,10 @@ import (
 // usual size, and nothing could be sent to anyone. So whenever the buffer is not
 // empty enough, whoever is to be sent to is looked up.
 type crowd struct {
-	given   int  // bytes given to the kernel since the last look
-	crowded bool // a good part of the buffer was in use then
-	known   map[transport.Addr]*neighbour
-	now     time.Time // of the last look, if it was crowded
+	given   int                           // bytes given to the kernel since the last look
+	crowded bool                          // a good part of the buffer was in use then
+	known   map[transport.Addr]*neighbour // by host
+	now     time.Time                     // of the last look, if it was crowded
 }
 
 type neighbour struct {
@@ -55,13 +55,14 @@ func (c *Conn) lookAtCrowd() {
 // kernel knows.
 func (c *Conn) leaves(to *transport.Addr) bool {
 	s := &c.sending
-	n := s.known[*to]
+	host := to.Host() // strangers have any number of ports
+	n := s.known[host]
 	if n == nil {
 		if s.known == nil || len(s.known) >= mostKnown {
 			s.known = make(map[transport.Addr]*neighbour)
 		}
 		n = new(neighbour)
-		s.known[*to] = n
+		s.known[host] = n
 	}
 	if n.state == rtnl.Unknown || s.now.Sub(n.asked) >= askAgain {
 		n.state, n.asked = rtnl.Unknown, s.now
