@@ -3,8 +3,11 @@ package endpoint
 import (
 	"net/netip"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/dgrdma/dgrdma/ack"
+	"github.com/dgrdma/dgrdma/frame"
 	"github.com/dgrdma/dgrdma/transport"
 	"github.com/dgrdma/dgrdma/transport/simnet"
 )
@@ -78,4 +81,38 @@ func BenchmarkCookie(b *testing.B) {
 		k.find(1, peer, 5, 6)
 		k.offer(1, peer, 5)
 	}
+}
+
+// TestPeerThatLeaves: a peer that shows that its address is its own, and is never heard
+// again, is asked a few times whether it heard us, and not for ever; it is still there
+// for it (attack A9, SECURITY.md).
+func TestPeerThatLeaves(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, w := openForgery(t, Config{})
+		defer e.Close()
+		ours := func(sent []sentTo) (last frame.Hello) {
+			for _, s := range sent {
+				if h, ok := helloOf(&s.f); ok {
+					last = h
+				}
+			}
+			return last
+		}
+		w.hello(addrA, 1, frame.Hello{Life: 5})
+		mine := ours(w.frames(time.Millisecond)).Life
+		w.hello(addrA, 1, frame.Hello{Life: 5, Peer: mine})
+		if sent := w.frames(24 * time.Hour); len(sent) > 12 || len(e.Conns()) != 1 {
+			t.Errorf("%d frames to a peer that left, want about %d", len(sent), helloTries)
+		}
+		// Whatever it says, it is asked again.
+		w.message(addrA, 1, 7, frame.Message{Txn: 5, CompletionAddr: 0, CompletionValue: 1, Index: frame.NotHello})
+		if h := ours(w.frames(10 * time.Second)); h != (frame.Hello{Life: mine, Peer: 5}) {
+			t.Errorf("a peer that came back got %+v", h)
+		}
+		w.hello(addrA, 1, frame.Hello{Life: 5, Peer: mine, Tells: true})
+		w.frames(time.Second)
+		if sent := w.frames(time.Hour); len(sent) != 0 {
+			t.Errorf("%d frames when all was said", len(sent))
+		}
+	})
 }

@@ -313,6 +313,7 @@ func (c *Conn) endBatch(now ack.Instant, fin *finished) (work bool) {
 	r := &c.rx
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.heardAt = r.lastAt
 	if c.epoch.Load() != r.epoch {
 		// Reset came in the middle of the batch.
 		r.acks = r.acks[:0]
@@ -373,6 +374,6 @@ func (c *Conn) endBatch(now ack.Instant, fin *finished) (work bool) {
 	c.reached = r.recv.Newest()
 	c.session.paired = c.session.paired || r.paired && r.life == c.session.theirs
 	c.received = r.counters
-	c.open, c.held, c.heardAt = r.open.len(), r.held.bytes, r.lastAt
+	c.open, c.held = r.open.len(), r.held.bytes
 	return work
 }

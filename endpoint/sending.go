@@ -251,7 +251,7 @@ func (c *Conn) arm(now ack.Instant) {
 	if t, ok := c.due.Deadline(); ok {
 		at = min(at, t)
 	}
-	if c.profile.Session && c.session.asking() {
+	if c.profile.Session && c.asking(now) {
 		at = min(at, c.session.askAt)
 	}
 	if !c.ready() {

@@ -67,8 +67,16 @@ type session struct {
 func (c *Conn) ready() bool { return c.err == nil && (!c.profile.Session || c.session.theirs != 0) }
 
 // asking reports whether a hello must go out at askAt. Guarded by mu.
-func (s *session) asking() bool {
-	return s.theirs == 0 || s.next != 0 && s.tries < helloTries || s.next == 0 && !s.paired
+func (c *Conn) asking(now ack.Instant) bool {
+	s := &c.session
+	switch {
+	case s.theirs == 0:
+		return true
+	case s.next != 0:
+		return s.tries < helloTries
+	}
+	// A peer that came by itself and went again is not asked for ever.
+	return !s.paired && (!c.learned.Load() || now.Sub(c.heardAt) < c.ep.cfg.GiveUp)
 }
 
 // packHello adds the hellos that are due to the batch. Guarded by mu.
@@ -78,7 +86,7 @@ func (c *Conn) packHello(b *batch, now ack.Instant) {
 		s.answer = false
 		c.sendHello(b, now, frame.Hello{Life: s.mine, Peer: s.theirs, Tells: true})
 	}
-	if !s.asking() || now < s.askAt || b.full() {
+	if !c.asking(now) || now < s.askAt || b.full() {
 		return
 	}
 	hello := frame.Hello{Life: s.mine, Peer: s.theirs}
