@@ -63,8 +63,9 @@ type Config struct {
 	// called. Off, it is taken back at once.
 	KeepOldLife bool
 	// NewController makes the congestion controller of a connection; the
-	// argument is the frame size. nil means adaptive, or fixed for profiles
-	// whose windows are small.
+	// argument is the frame size. nil, as well as one that returns nil, means
+	// adaptive, or fixed for profiles whose windows are small. It and its
+	// controllers run under locks: they must not call the endpoint.
 	NewController func(mtu int) ack.Controller
 	// BusyPoll makes the receiving goroutine look for frames without ever
 	// sleeping: a whole core for a few microseconds less of latency.
@@ -84,7 +85,8 @@ type Config struct {
 	// FirstFrame is the first frame id, for profiles that do not insist on 1.
 	// 0 means a random one.
 	FirstFrame frame.Seq
-	// Entropy supplies random numbers. nil means the system's.
+	// Entropy supplies random numbers. nil means the system's. It runs under locks: it
+	// must not call the endpoint. Peers of our kind tell restarts by these numbers.
 	Entropy func() uint32
 }
 
@@ -182,9 +184,12 @@ func (c *Config) profileFor(p Peer) (Profile, error) {
 }
 
 func (c *Config) controller(p *Profile, mtu int) ack.Controller {
+	if c.NewController != nil {
+		if ctl := c.NewController(mtu); ctl != nil {
+			return ctl
+		}
+	}
 	switch {
-	case c.NewController != nil:
-		return c.NewController(mtu)
 	case p.Drain > 0:
 		return ack.NewPacer(p.PeerBuffer, p.Drain)
 	case p.Span <= 255:

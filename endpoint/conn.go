@@ -290,7 +290,15 @@ func (c *Conn) Reset(first frame.Seq) error {
 	if c == nil {
 		return ErrNil
 	}
-	if err := c.reset(first); err != nil {
+	whole := false
+	defer func() {
+		if !whole {
+			c.ep.broken(ErrCallback)
+		}
+	}()
+	err := c.reset(first)
+	whole = true
+	if err != nil {
 		return err
 	}
 	c.ep.work(false)

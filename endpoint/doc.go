@@ -36,11 +36,13 @@
 // owns, what the connection's mutex guards, and what never changes. Locks are
 // taken in the order Endpoint.mu, Conn.mu, then the leaves: workMu, armMu, and the
 // locks of the table of peers, of cookies and of answers; the turns come before all
-// of them. No callback runs under a lock, except Trace.FrameSent and
-// Transaction.Copied.
+// of them. No callback runs under a lock, except Trace.FrameSent and FrameLost,
+// Transaction.Copied, PerConn.For, NewController with its controllers, and Entropy.
 //
 // A callback that panics or ends its goroutine fails the endpoint: what is pending is
-// answered with [ErrCallback], and Close still ends everything.
+// answered with [ErrCallback], and Close still ends everything. So does one that
+// Reset calls; if Connect calls it, there is no connection, and nothing else happened.
+// A callback that closes its endpoint does not wait: see [Endpoint.Close].
 //
 // # Strangers
 //

@@ -10,7 +10,8 @@ import (
 // polls, posts or closes, it may be recovered; and of the end of a goroutine nobody
 // hears. What the callback was part of is half done then, so the endpoint fails as
 // when its transport does: nothing is received or sent any more, and what is pending
-// is answered with ErrCallback. Who has a turn defers what that takes.
+// is answered with ErrCallback. Who has a turn defers what that takes, each thing by
+// itself: the logger, which is told, may be what does not return.
 
 // broken notes why the endpoint failed, unless it is being closed.
 func (e *Endpoint) broken(err error) {
@@ -41,15 +42,15 @@ func (e *Endpoint) failure() error {
 
 // dropBatch ends a batch of datagrams in which a callback did not return.
 func (e *Endpoint) dropBatch() {
+	defer e.after.run()
+	defer e.batching.Store(false)
 	e.broken(ErrCallback)
-	e.batching.Store(false)
-	e.after.run()
 }
 
 // dropTurn ends a turn to send in which a callback did not return. Guarded by
 // turnMu.
 func (e *Endpoint) dropTurn() {
-	e.broken(ErrCallback)
+	defer e.broken(ErrCallback)
 	b := &e.batch
 	clear(b.frames)
 	clear(b.settle)

@@ -16,8 +16,8 @@ func (e *Endpoint) sendLoop() {
 	defer func() {
 		if !whole {
 			// Who else would answer what is pending?
+			defer func() { go e.sendLoop() }()
 			e.broken(ErrCallback)
-			go e.sendLoop()
 			return
 		}
 		e.wg.Done()

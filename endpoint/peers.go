@@ -51,6 +51,8 @@ func (e *Endpoint) add(c *Conn) (*Conn, error) {
 	switch {
 	case e.closed || e.draining.Load():
 		return nil, ErrClosed
+	case e.transErr != nil:
+		return nil, fmt.Errorf("dgrdma: connect peer %d: %w", p.ID, e.transErr)
 	case c.adopts(known):
 		e.peers.adopt(known)
 		known.size.Store(p.Size)

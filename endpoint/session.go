@@ -317,11 +317,12 @@ func (c *Conn) beginLife(now ack.Instant, name uint32) {
 	c.session = session{mine: name, askAt: now, since: now}
 }
 
-// lifeBut draws the name of a life.
+// lifeBut draws the name of a life, once: the numbers of an application's Entropy may
+// all be the same.
 func (c *Config) lifeBut(old uint32) uint32 {
-	for {
-		if life := c.Entropy(); life != 0 && life != old {
-			return life
-		}
+	life := c.Entropy()
+	for life == 0 || life == old {
+		life++
 	}
+	return life
 }

@@ -121,11 +121,11 @@ func leave(token chan struct{}) {
 // strangers in it.
 func (e *Endpoint) ownTurn(receiving bool) {
 	whole := false
+	defer e.turnMu.Unlock()
 	defer func() {
 		if !whole {
 			e.dropTurn()
 		}
-		e.turnMu.Unlock()
 	}()
 	if e.failed.Load() {
 		e.pending.Store(false) // nobody has work any more
