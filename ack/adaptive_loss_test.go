@@ -1,0 +1,120 @@
+package ack
+
+import (
+	"testing"
+	"time"
+)
+
+// wantCap wants a cap of about so many frames.
+func (r *roundTest) wantCap(frames int) {
+	r.t.Helper()
+	if got := r.a.Cap(); got < (frames-2)*modelMTU || got > (frames+2)*modelMTU {
+		r.t.Fatalf("cap %d, want about %d frames, %d; %v", got, frames, frames*modelMTU, r.a)
+	}
+}
+
+// The cap is set by what got through since the first of the losses that it is for.
+func TestAdaptiveCapIsOfTheLossyRounds(t *testing.T) {
+	r := newRoundTest(t)
+	for range 5 {
+		r.round(200, ms, ms)
+	}
+	r.round(1, ms, ms)
+	r.send(160)
+	r.now = r.now.Add(ms)
+	r.acked(40, ms)
+	r.lost(120, false)
+	r.end()
+	if got := r.a.Cap(); got != 0 {
+		t.Fatalf("cap %d after one round", got)
+	}
+	r.send(100)
+	r.now = r.now.Add(ms)
+	r.acked(10, ms)
+	r.lost(90, false)
+	r.end()
+	r.wantCap(160 * 51 * 85 / 100 / 261)
+}
+
+// Frames lost by timeout did not get through either.
+func TestAdaptiveCapCountsTimeouts(t *testing.T) {
+	r := newRoundTest(t)
+	r.send(800)
+	r.now = r.now.Add(ms)
+	r.acked(100, ms)
+	r.lost(300, true)
+	r.end()
+	r.wantCap(800 * 85 / 100 / 4)
+}
+
+// A single frame that got through is all that is known where the losses before it
+// came faster than a round.
+func TestAdaptiveCapOfOneFrame(t *testing.T) {
+	r := newRoundTest(t)
+	r.send(1)
+	r.now = r.now.Add(ms)
+	r.acked(1, 10*ms)
+	r.end()
+	r.send(200)
+	r.now = r.now.Add(ms)
+	r.lost(200, false)
+	r.end()
+	r.send(400)
+	r.now = r.now.Add(10 * ms)
+	r.acked(1, 10*ms)
+	r.end()
+	r.wantCap(400 * 85 / 100)
+}
+
+// What was in flight when the cap was set has been paid for.
+func TestAdaptiveOneAlarmForOneFlight(t *testing.T) {
+	r := newRoundTest(t)
+	r.send(900)
+	r.now = r.now.Add(ms)
+	r.acked(200, ms)
+	r.lost(300, false)
+	r.end()
+	before := r.a.Cap()
+	r.now = r.now.Add(ms)
+	r.lost(400, false)
+	r.end()
+	r.send(1)
+	r.now = r.now.Add(ms)
+	r.acked(1, ms)
+	r.end()
+	if got := r.a.Cap(); before == 0 || got != before {
+		t.Errorf("cap %d, before %d; %v", got, before, r.a)
+	}
+}
+
+// Loss that is not heavy sets no cap, however long it lasts.
+func TestAdaptiveNoCapForLightLoss(t *testing.T) {
+	r := newRoundTest(t)
+	for range 40 {
+		n := r.a.Window() / modelMTU
+		r.send(n)
+		r.now = r.now.Add(max(ms, time.Duration(n)*10*time.Microsecond))
+		r.lost(n/10, false)
+		r.acked(n-n/10, ms)
+		r.end()
+	}
+	if got := r.a.Cap(); got != 0 {
+		t.Errorf("cap %d for one frame lost in ten", got)
+	}
+}
+
+// After silence the window opens from its first size, and doubles.
+func TestAdaptiveOpensAgainAfterSilence(t *testing.T) {
+	r := newRoundTest(t)
+	r.full(ms, ms)
+	r.full(ms, ms)
+	r.wantWindow(256)
+	r.send(20)
+	r.now = r.now.Add(100 * ms)
+	r.lost(20, true)
+	r.end()
+	r.round(1, ms, ms)
+	r.wantWindow(64)
+	r.full(ms, ms)
+	r.wantWindow(128)
+}

@@ -1,0 +1,129 @@
+package ack
+
+import (
+	"testing"
+	"time"
+)
+
+// While neither a rate nor a round trip is known, only what is tried so far limits
+// the window.
+func TestAdaptiveNothingMeasured(t *testing.T) {
+	r := newRoundTest(t)
+	for range 3 {
+		r.full(0, -1)
+	}
+	r.wantWindow(512)
+}
+
+// A nanosecond is enough for a rate.
+func TestAdaptiveShortestRound(t *testing.T) {
+	r := newRoundTest(t)
+	r.round(1, 1, 1)
+	if got := r.a.Rate(); got != modelMTU*1e9 {
+		t.Errorf("rate %v", got)
+	}
+}
+
+// A round lasts until all that was in flight at its begin has left.
+func TestAdaptiveRoundEndsWithItsFlight(t *testing.T) {
+	r := newRoundTest(t)
+	r.send(64)
+	r.now = r.now.Add(ms)
+	r.acked(1, ms)
+	r.end() // of the first round, in which the window was used
+	r.wantWindow(128)
+	r.send(64)
+	r.now = r.now.Add(ms)
+	r.acked(62, ms)
+	r.end()
+	r.wantWindow(128)
+	r.acked(1, ms)
+	r.end()
+	r.wantWindow(256)
+}
+
+// A rate is remembered for at least five rounds that used the window, and for at
+// most ten.
+func TestAdaptiveRateIsRemembered(t *testing.T) {
+	const frame = 10 * time.Microsecond // the time a link takes for one
+	least, most := 1000, 0
+	for phase := range adaptiveRateRounds {
+		r := newRoundTest(t)
+		turn := func(frame time.Duration) {
+			r.full(max(ms, time.Duration(r.a.Window()/modelMTU)*frame), ms)
+		}
+		for range 20 + phase {
+			turn(frame)
+		}
+		r.wantWindow(2*100 + adaptiveSlackFrames)
+		rate := r.a.Rate()
+		rounds := 0
+		for ; r.a.Window() == 456*modelMTU && rounds < 50; rounds++ {
+			if r.a.Rate() != rate {
+				t.Fatalf("rate %v after %d slow rounds, want %v", r.a.Rate(), rounds, rate)
+			}
+			turn(10 * frame)
+		}
+		r.wantWindow(2*10 + adaptiveSlackFrames)
+		least, most = min(least, rounds), max(most, rounds)
+	}
+	if least != adaptiveRateRounds+1 || most != 2*adaptiveRateRounds {
+		t.Errorf("a rate was forgotten after %d to %d rounds", least, most)
+	}
+}
+
+// A minimum of the round trip that is reached again needs no look at the empty link,
+// nor does one while the window is not used.
+func TestAdaptiveNoDrainWithoutNeed(t *testing.T) {
+	r := newRoundTest(t)
+	for range 8 {
+		r.full(10*ms, ms)
+	}
+	before := r.a.Window()
+	for range 1500 {
+		if r.full(10*ms, ms); r.a.Window() < before {
+			t.Fatalf("window %d, before %d; %v", r.a.Window(), before, r.a)
+		}
+	}
+	for range 1500 {
+		if r.round(10, 10*ms, 10*ms); r.a.Window() < 10*modelMTU {
+			t.Fatalf("window %d of a sender that uses 10 frames; %v", r.a.Window(), r.a)
+		}
+	}
+}
+
+// A window that keeps a queue is made small for two rounds every five seconds, and
+// the empty link shows its round trip.
+func TestAdaptiveDrainsRegularly(t *testing.T) {
+	r := newRoundTest(t)
+	rtt := ms
+	r.round(1, rtt, rtt)
+	var drains []Instant
+	small := 0
+	for end := r.now.Add(40 * sec); r.now < end; {
+		if r.a.Window() < 100*modelMTU && len(drains) > 0 {
+			if small++; small > 2 {
+				t.Fatalf("the window stays small; %v", r.a)
+			}
+			r.full(rtt, rtt)
+			continue
+		}
+		small = 0
+		before := r.a.Window()
+		if r.full(10*ms, 10*ms); r.a.Window() < before/2 {
+			drains = append(drains, r.now)
+			rtt = 2 * ms // the path became longer
+		}
+	}
+	if len(drains) < 6 {
+		t.Fatalf("%d looks in 40 s", len(drains))
+	}
+	for i := range drains[1:] {
+		if gap := drains[i+1].Sub(drains[i]); gap > 5*sec+100*ms || gap < 5*sec {
+			t.Errorf("%v between two looks", gap)
+		}
+	}
+	if got := r.a.MinRTT(); got != rtt {
+		t.Errorf("shortest round trip %v, want %v", got, rtt)
+	}
+}
