@@ -23,6 +23,7 @@ type finder struct {
 
 // find notes all sites of a file.
 func (p *pack) find(s *source) {
+	s.findParents()
 	for _, d := range s.ast.Decls {
 		f := finder{p: p, s: s}
 		switch d := d.(type) {
@@ -323,5 +324,45 @@ func (f finder) note(n ast.Node, typ, kind, with string) {
 		pack: f.p.name, kind: kind, at: f.p.fset.Position(n.Pos()), function: f.function,
 		from: f.print(n), to: with,
 	}
+	if kind == "constant" {
+		m.in = f.around(n)
+	}
 	f.s.add(lo, hi, typ, m)
+}
+
+// around returns what a constant is part of, which by itself says little.
+func (f finder) around(n ast.Node) string {
+	parent := f.s.parents[n]
+	for {
+		switch parent.(type) {
+		case *ast.ParenExpr, *ast.UnaryExpr:
+			parent = f.s.parents[parent]
+			continue
+		case *ast.CaseClause:
+			return "case " + f.print(n)
+		}
+		break
+	}
+	text := []rune(f.print(parent))
+	if len(text) > 60 {
+		return string(text[:60]) + "..."
+	}
+	return string(text)
+}
+
+// findParents notes what each node is part of.
+func (s *source) findParents() {
+	s.parents = map[ast.Node]ast.Node{}
+	var above []ast.Node
+	ast.Inspect(s.ast, func(n ast.Node) bool {
+		if n == nil {
+			above = above[:len(above)-1]
+			return true
+		}
+		if len(above) > 0 {
+			s.parents[n] = above[len(above)-1]
+		}
+		above = append(above, n)
+		return true
+	})
 }

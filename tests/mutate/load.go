@@ -32,11 +32,12 @@ type pack struct {
 
 // source is a file of a package, and the places where it is changed.
 type source struct {
-	file  string
-	text  []byte
-	ast   *ast.File
-	base  int // of positions in it
-	sites []*site
+	file    string
+	text    []byte
+	ast     *ast.File
+	base    int // of positions in it
+	parents map[ast.Node]ast.Node
+	sites   []*site
 }
 
 // load reads a package and finds its mutants.

@@ -78,13 +78,13 @@ func TestWhatIsChanged(t *testing.T) {
 	}
 	for _, want := range []string{
 		"(*store).Add: s.full && !always => false", "(*store).Add: s.full && !always => true", "(*store).Add: s.full && !always => s.full",
-		"(*store).Add: s.full && !always => !always", "(*store).Add: false => true",
+		"(*store).Add: s.full && !always => !always", "(*store).Add: false => true in return false",
 		"(*store).Add: i < len(s.kept) => false", "(*store).Add: i < len(s.kept) => i <= len(s.kept)", "(*store).Add: s.kept[i] != 0 => true",
 		"(*store).Add: break => nothing", "(*store).Add: s.kept[i] = v => nothing", "(*store).Add: s.n++ => nothing",
-		"(*store).Add: s.n++ => s.n--", "(*store).Add: s.n == most => s.n != most", "(*store).Add: most => 16", "(*store).Add: most => 4",
+		"(*store).Add: s.n++ => s.n--", "(*store).Add: s.n == most => s.n != most", "(*store).Add: most => 16 in s.n == most", "(*store).Add: most => 4 in s.n == most",
 		"(*store).Add: s.full = s.n == most => nothing", "(*store).Add: defer fmt.Print() => nothing", "(*store).Add: Level(s.n) > 0 => Level(s.n) >= 0",
-		"(*store).Add: 0 => 1", "sum: a > b => false", "sum: a > b => true", "sum: a > b => a >= b", "sum: a -= b => nothing", "sum: a -= b => a += b",
-		"sum: a + b - 1 => a + b + 1", "sum: a + b => a - b", "sum: 1 => 2", "sum: 1 => 0",
+		"(*store).Add: 0 => 1 in s.kept[i] != 0", "sum: a > b => false", "sum: a > b => true", "sum: a > b => a >= b", "sum: a -= b => nothing", "sum: a -= b => a += b",
+		"sum: a + b - 1 => a + b + 1", "sum: a + b => a - b", "sum: 1 => 2 in a + b - 1", "sum: 1 => 0 in a + b - 1",
 	} {
 		if !slices.Contains(got, want) {
 			t.Errorf("not changed: %s", want)
@@ -135,10 +135,10 @@ func f(n int, b []byte) (int, bool) {
 	}
 	for mutant, want := range map[string]bool{
 		"n++ => nothing": false, "n++ => n--": true, "n-- => nothing": true,
-		"len(b) < 5 => len(b) <= 5": true, "5 => 6": false, "5 => 4": true,
-		"7 < n => 7 <= n": true, "7 => 6": false, "7 => 8": true,
-		"n >= 9 => n > 9": true, "9 => 10": false, "9 => 8": true,
-		"zero => 0": false, "one => 2": true, "one => 0": true, "0 => 1": false, "false => true": true,
+		"len(b) < 5 => len(b) <= 5": true, "5 => 6 in len(b) < 5": false, "5 => 4 in len(b) < 5": true,
+		"7 < n => 7 <= n": true, "7 => 6 in 7 < n": false, "7 => 8 in 7 < n": true,
+		"n >= 9 => n > 9": true, "9 => 10 in n >= 9": false, "9 => 8 in n >= 9": true,
+		"zero => 0 in n += zero": false, "one => 2 in n += one": true, "one => 0 in n += one": true, "0 => 1 in return 0, false": false, "false => true in return 0, false": true,
 	} {
 		if slices.Contains(got, mutant) != want {
 			t.Errorf("changed %v: %s", !want, mutant)

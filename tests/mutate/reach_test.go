@@ -115,7 +115,7 @@ func TestWhatTestsReach(t *testing.T) {
 		{"plain half: n / 2 => n * 2", []string{"TestHalf"}, survived},
 		{"plain third: n - 3 => n + 3", nil, unreached},
 		{"plain random: n + 5 => n - 5", []string{"TestRandom"}, survived},
-		{"plain top: 41 => 42", all, killed},
+		{"plain top: 41 => 42 in return 41", all, killed},
 		{"plain limit: top() + 1 => top() - 1", all, killed},
 		{"plain forever: n-- => nothing", []string{"TestForever"}, slow},
 	} {

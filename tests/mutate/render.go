@@ -20,6 +20,7 @@ type mutant struct {
 	at       token.Position
 	function string
 	from, to string // source; to is empty for what is removed
+	in       string // what a constant is part of
 
 	unreached bool // it survived, as no test runs it
 }
@@ -29,6 +30,9 @@ func (m *mutant) key() string {
 	to := m.to
 	if to == "" {
 		to = "nothing"
+	}
+	if m.in != "" {
+		to += " in " + m.in
 	}
 	return m.pack + " " + m.function + ": " + m.from + arrow + to
 }
