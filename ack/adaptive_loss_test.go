@@ -118,3 +118,62 @@ func TestAdaptiveOpensAgainAfterSilence(t *testing.T) {
 	r.full(ms, ms)
 	r.wantWindow(128)
 }
+
+// Where nothing can be heard, silence says nothing of what gets through.
+func TestAdaptiveLinkDownIsNoLoss(t *testing.T) {
+	r := newRoundTest(t)
+	for range 6 {
+		r.send(200)
+		r.now = r.now.Add(100 * ms)
+		r.lost(200, true)
+		r.end()
+	}
+	r.send(400)
+	r.now = r.now.Add(100 * ms)
+	r.acked(200, ms)
+	r.lost(100, false)
+	r.end()
+	r.wantCap(400 * 85 / 100 * 200 / 500)
+}
+
+// raised returns after how many full rounds with that many lost of a thousand the
+// cap was raised, and by how many frames.
+func (r *roundTest) raised(lostOf1000 int) (rounds, frames int) {
+	r.t.Helper()
+	before := r.a.Cap()
+	for ; r.a.Cap() == before && rounds < 100; rounds++ {
+		r.send(1000)
+		r.now = r.now.Add(ms)
+		r.lost(lostOf1000, false)
+		r.acked(1000-lostOf1000, ms)
+		r.end()
+	}
+	return rounds, (r.a.Cap() - before) / modelMTU
+}
+
+// The cap is raised by more each time while little is lost, and slowly while more is.
+func TestAdaptiveProbesForCap(t *testing.T) {
+	for lost, want := range map[int][][2]int{
+		0:  {{4, 8}, {4, 16}, {4, 32}},
+		49: {{4, 8}, {4, 16}, {4, 32}},
+		51: {{4, 8}, {16, 8}, {16, 8}},
+	} {
+		r := newRoundTest(t)
+		r.round(64, ms, ms)
+		r.round(128, ms, ms)
+		r.round(256, ms, ms)
+		r.send(1000)
+		r.now = r.now.Add(ms)
+		r.acked(100, ms)
+		r.lost(900, false)
+		r.end()
+		if r.a.Cap() == 0 {
+			t.Fatal("no cap")
+		}
+		for i, w := range want {
+			if rounds, frames := r.raised(lost); rounds != w[0] || frames != w[1] {
+				t.Errorf("%d of 1000 lost: raise %d after %d rounds by %d frames, want %v", lost, i+1, rounds, frames, w)
+			}
+		}
+	}
+}

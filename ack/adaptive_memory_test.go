@@ -127,3 +127,22 @@ func TestAdaptiveDrainsRegularly(t *testing.T) {
 		t.Errorf("shortest round trip %v, want %v", got, rtt)
 	}
 }
+
+// A second of idleness is remembered over, and more is not. Nor does a round end
+// before anything of it has left.
+func TestAdaptiveIdleness(t *testing.T) {
+	r := newRoundTest(t)
+	r.full(ms, ms)
+	r.full(ms, ms)
+	r.now = r.now.Add(sec - ms)
+	r.send(1) // a second after the last round ended
+	r.wantWindow(256)
+	r.acked(1, ms)
+	r.now = r.now.Add(sec + 1)
+	r.send(1)
+	r.wantWindow(64)
+	r = newRoundTest(t)
+	r.send(64)
+	r.end()
+	r.wantWindow(64)
+}

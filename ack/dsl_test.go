@@ -446,6 +446,9 @@ func (s *senderTest) resendAll() (places []int) {
 // checkSender checks what must hold between any two calls.
 func checkSender(t testing.TB, s *Sender) {
 	t.Helper()
+	if s.NextWide().Seq() != s.Next() {
+		t.Fatalf("the next id is %d, in 32 bits %d", s.Next(), s.NextWide())
+	}
 	span := s.next.Diff(s.una)
 	if span < 0 || span > len(s.slots) && s.InFlight() > 0 {
 		t.Fatalf("ids %d to %d do not fit %d slots", s.una, s.next, len(s.slots))

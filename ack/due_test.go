@@ -174,3 +174,13 @@ func TestDueInit(t *testing.T) {
 		d.wantDeadline(0)
 	})
 }
+
+// A batch that brings nothing new puts nothing off.
+func TestDueNothingNew(t *testing.T) {
+	dueTests(t, ReceiverConfig{History: 256}, 1, func(d *dueTest) {
+		d.batch(1)
+		d.now = d.now.Add(ms)
+		d.batch()
+		d.wantDeadline(-ms)
+	})
+}

@@ -100,3 +100,22 @@ func TestLatenessComparable(t *testing.T) {
 		t.Errorf("%d ids behind", worst)
 	}
 }
+
+// An acknowledgement is too old from a place on, by the newest frame before which its
+// own was sent.
+func TestLatenessBounds(t *testing.T) {
+	const apart = lateBy / (lateMarks / 2)
+	var l Lateness
+	for _, tt := range []struct {
+		theirs, ours Wide
+		want         bool
+	}{
+		{10, 0, false}, {20, apart, false},
+		{9, lateBy, false}, {9, lateBy + 1, true}, {15, lateBy + 1, false},
+		{15, apart + lateBy, false}, {15, apart + lateBy + 1, true}, {20, apart + lateBy + 1, false},
+	} {
+		if got := l.Late(tt.theirs, tt.ours); got != tt.want {
+			t.Errorf("%d at %d: %v, want %v", tt.theirs, tt.ours, got, tt.want)
+		}
+	}
+}

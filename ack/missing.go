@@ -24,13 +24,9 @@ func (r *Receiver) Missing(first, last frame.Seq) (q frame.Seq, ok bool) {
 		i := int(q) & (r.cfg.History - 1)
 		came := mathbits.TrailingZeros64(^((r.got[i/64] | r.alone[i/64]) >> (i % 64)))
 		whole := size - i%64
-		if came < whole {
-			if q = q.Add(came); q.Before(end) {
-				return q, true
-			}
-			break
+		if q = q.Add(min(came, whole)); came < whole && q.Before(end) {
+			return q, true
 		}
-		q = q.Add(whole)
 	}
 	return end, !last.Before(end)
 }

@@ -49,3 +49,12 @@ func TestPacerAfterIdle(t *testing.T) {
 		}
 	}
 }
+
+// Frames take powers of two of a socket buffer, as Linux counts them.
+func TestPacerBufferBytes(t *testing.T) {
+	for bytes, want := range map[int]int{34: 2304, 1500: 2304, 1664: 2304, 1665: 4352, 3712: 4352, 3713: 8448, 9000: 16640} {
+		if got := bufferBytes(bytes); got != want {
+			t.Errorf("a frame of %d bytes counts as %d, want %d", bytes, got, want)
+		}
+	}
+}

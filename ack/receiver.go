@@ -58,7 +58,7 @@ type ReceiverConfig struct {
 type Receiver struct {
 	cfg    ReceiverConfig
 	got    bits     // ids that came with messages
-	alone  bits     // ids that came without
+	alone  bits     // ids that came without, at some time
 	tags   []uint16 // by id modulo Tagged; like the others made at the first frame
 	newest Wide
 	next   frame.Seq // the id that follows if nothing was lost
@@ -159,7 +159,6 @@ func (r *Receiver) Accept(s frame.Seq, tag uint16) {
 	}
 	r.move(r.newest.Near(s))
 	r.got.add(s, r.cfg.History)
-	r.alone.remove(s, r.cfg.History)
 	if r.Tagged(s) {
 		r.tags[int(s)&(r.cfg.Tagged-1)] = tag
 	}
@@ -184,7 +183,7 @@ func (r *Receiver) AckOnly(w Wide) {
 		r.follow(w.Seq())
 	case d > 0:
 		r.newest = w
-	case r.active && d > -r.cfg.History && !r.got.has(w.Seq(), r.cfg.History):
+	case r.active && d > -r.cfg.History:
 		r.alone.add(w.Seq(), r.cfg.History) // it was overtaken
 	}
 }

@@ -94,3 +94,35 @@ func TestReceiverUnseenWrapToNewest(t *testing.T) {
 		r.want(New, 9, 11)
 	})
 }
+
+// Nothing that came before a reset is there, in whatever frame it came.
+func TestReceiverResetForgetsAckOnly(t *testing.T) {
+	receiverTests(t, ReceiverConfig{History: 256}, func(r *receiverTest) {
+		r.accept(1)
+		r.ackOnly(2, 3)
+		r.r.ResetAt(r.r.Wide(r.id(1)))
+		r.ackOnly(2)
+		if got := r.r.Newest().Seq(); got != r.id(2) {
+			t.Errorf("newest %d, want %d", got, r.id(2))
+		}
+		r.accept(4)
+		for p := 2; p <= 3; p++ {
+			if q, ok := r.r.Missing(r.id(p), r.id(4)); !ok || q != r.id(p) {
+				t.Errorf("%v %d is missing, want %d", ok, q, r.id(p))
+			}
+		}
+	})
+}
+
+// An id that came without messages, and then with them, came.
+func TestReceiverMissingAfterBoth(t *testing.T) {
+	receiverTests(t, ReceiverConfig{History: 256}, func(r *receiverTest) {
+		r.accept(1)
+		r.ackOnly(2, 3)
+		r.r.Accept(r.id(2), 0)
+		r.ackOnly(2)
+		if q, ok := r.r.Missing(r.id(1), r.id(3)); ok {
+			t.Errorf("%d is missing", q)
+		}
+	})
+}

@@ -54,6 +54,7 @@ func TestRTTMin(t *testing.T) {
 	now := Instant(time.Hour)
 	r.Sample(now, 10*ms)
 	r.Sample(now, 20*ms)
+	r.Sample(now, 20*ms)
 	if got := r.Min(now); got != 10*ms {
 		t.Fatalf("minimum %v, want 10ms", got)
 	}
@@ -74,5 +75,19 @@ func TestRTTMin(t *testing.T) {
 	r.Faster(ms)
 	if got := r.Min(now); got != ms {
 		t.Errorf("minimum %v, want 1ms", got)
+	}
+}
+
+// The latest round trip counts before it is smoothed (RFC 9002 section 6.1.2).
+func TestRTTOverdue(t *testing.T) {
+	var r RTT
+	r.Sample(0, 16*ms)
+	r.Sample(0, 80*ms)
+	if got := r.overdue(); got != 90*ms {
+		t.Errorf("overdue after %v, want 90ms", got)
+	}
+	r.Sample(0, 8*ms)
+	if got := r.overdue(); got != r.Smoothed()+r.Smoothed()/8 {
+		t.Errorf("overdue after %v with a round trip of %v", got, r.Smoothed())
 	}
 }

@@ -77,7 +77,7 @@ func (s *Sender) settle(now Instant, q frame.Seq, minimum time.Duration) bool {
 		// Which copy this acknowledges is unknown (Karn). But a path that
 		// became slower than the timeout would never be measured again.
 		if age > s.rtt.smoothed && now.Sub(s.measured) > unmeasured {
-			s.fresh = max(age, 1)
+			s.fresh = age
 		}
 	}
 	if sl.state == slotSent {

@@ -1,12 +1,15 @@
 package ack
 
-import "testing"
+import (
+	"testing"
+	"time"
+)
 
 // When nothing but copies is acknowledged, the latest of them tells what it
 // overtook, in whatever order they are named, and however many frames were sent
 // before.
 func TestSenderLatestCopyTells(t *testing.T) {
-	for _, before := range []uint32{1, 1<<31 - 3, 1<<32 - 15} {
+	for _, before := range []uint32{1, 1<<31 - 3, 1<<32 - 15, 1<<32 - 3} {
 		for _, swapped := range []bool{false, true} {
 			senderTests(t, func(t *testing.T, cfg SenderConfig) {
 				s := newSenderTest(t, cfg)
@@ -29,5 +32,78 @@ func TestSenderLatestCopyTells(t *testing.T) {
 				s.wantLost(4, 5, 6)
 			})
 		}
+	}
+}
+
+// copies sends frames 2 and 3 again after a timeout of a path of 10 ms, behind frames 4
+// to 8, and acknowledges them after that time.
+func (s *senderTest) copies(age time.Duration) {
+	s.t.Helper()
+	s.measure(10 * ms) // 1
+	s.send(2)
+	s.advanceToTimer()
+	s.wantProbed(2, 3)
+	s.send(5)
+	s.resend(2, 3)
+	s.advance(age)
+	s.batch(2, 3)
+	s.wantAcked(2, 3)
+}
+
+// Copies that left one after the other tell too; which of them is the latest makes
+// the difference of one frame.
+func TestSenderLatestOfAdjacentCopies(t *testing.T) {
+	senderTests(t, func(t *testing.T, cfg SenderConfig) {
+		s := newSenderTest(t, cfg)
+		s.copies(10 * ms)
+		s.wantLost(4, 5, 6, 7)
+	})
+}
+
+// An acknowledgement may mean a copy if the path can be that fast, with an eighth of
+// allowance.
+func TestSenderCopyIsNoFasterThanThePath(t *testing.T) {
+	for age, lost := range map[time.Duration][]int{8750 * time.Microsecond: {4, 5, 6, 7}, 8750*time.Microsecond - 1: nil} {
+		senderTests(t, func(t *testing.T, cfg SenderConfig) {
+			s := newSenderTest(t, cfg)
+			s.copies(age)
+			s.wantLost(lost...)
+		})
+	}
+}
+
+// A frame that others overtook, and whose copy is acknowledged at once, had been
+// slow: the copy tells nothing.
+func TestSenderSlowFrameTellsNothing(t *testing.T) {
+	senderTests(t, func(t *testing.T, cfg SenderConfig) {
+		s := newSenderTest(t, cfg)
+		s.measure(10 * ms)
+		s.send(10) // 2 to 11
+		s.advance(10 * ms)
+		s.ack(3, 5)
+		s.wantAcked(3, 4, 5)
+		s.wantLost(2)
+		s.resend(2)
+		s.stall(ms)
+		s.batch(2)
+		s.wantAcked(2)
+	})
+}
+
+// A batch that acknowledges nothing new leaves what is known to have arrived, however
+// much was sent before.
+func TestSenderEmptyBatch(t *testing.T) {
+	for _, before := range []uint32{1, 1 << 31, 1<<32 - 100} {
+		senderTests(t, func(t *testing.T, cfg SenderConfig) {
+			s := newSenderTest(t, cfg)
+			s.s.order, s.s.reached = before+1, before
+			s.measure(10 * ms)
+			s.batch()
+			s.send(4) // 2 to 5
+			s.advance(10 * ms)
+			s.batch(5)
+			s.wantAcked(5)
+			s.wantLost(2)
+		})
 	}
 }

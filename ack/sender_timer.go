@@ -73,10 +73,7 @@ func (s *Sender) timeoutAt() Instant {
 	}
 	// Whoever still acknowledges what was sent before will come to this one (RFC
 	// 6298 section 5.3), be it at one run of ids in 80 ms (quirk D1-19).
-	from := max(s.slot(s.sent.head).sentAt, s.heard)
-	if s.backoff > 0 {
-		from = max(from, s.probed)
-	}
+	from := max(s.slot(s.sent.head).sentAt, s.heard, s.probed)
 	return from.Add(min(rto, s.cfg.MaxRTO))
 }
 

@@ -35,13 +35,10 @@ func (s *Sender) Capacity() int { return len(s.slots) }
 // Shrink gives the slots back. Nothing may be in flight.
 func (s *Sender) Shrink() { s.slots = nil }
 
+// grow is called for each id that finds no slot, so that one step is enough.
 func (s *Sender) grow() {
-	n := max(16, 2*len(s.slots))
-	for n < s.next.Diff(s.una) {
-		n *= 2
-	}
 	old := s.slots
-	s.slots = make([]slot, n)
+	s.slots = make([]slot, max(16, 2*len(old)))
 	for q := s.una; q != s.next.Add(-1) && len(old) > 0; q++ {
 		*s.slot(q) = old[int(q)&(len(old)-1)]
 	}

@@ -1,0 +1,107 @@
+package ack
+
+import (
+	"testing"
+	"time"
+)
+
+// Karn's rule holds as long as the round trip was measured lately, whenever the
+// connection began.
+func TestSenderKarnMuchLater(t *testing.T) {
+	senderTests(t, func(t *testing.T, cfg SenderConfig) {
+		s := newSenderTest(t, cfg)
+		s.stall(5 * sec)
+		s.measure(10 * ms)
+		s.send(1)
+		s.advanceToTimer()
+		s.wantProbed(2)
+		s.resend(2)
+		s.advance(12 * ms)
+		s.ack(2, 2)
+		s.wantAcked(2)
+		s.wantRTT(10 * ms)
+	})
+}
+
+// After a long silence the timeout stays long until a frame that was sent once is
+// acknowledged.
+func TestSenderBackoffEndsWithFirstTry(t *testing.T) {
+	senderTests(t, func(t *testing.T, cfg SenderConfig) {
+		s := newSenderTest(t, cfg)
+		s.measure(10 * ms)
+		s.send(1)
+		s.blackout(3 * sec)
+		s.advance(s.s.rtt.Smoothed() / 4)
+		s.send(1)
+		s.ack(2, 2)
+		s.wantAcked(2)
+		if s.s.Timeouts() == 0 {
+			t.Error("a copy ended the back-off")
+		}
+		s.advance(8 * ms)
+		s.ack(3, 3)
+		s.wantAcked(3)
+		if got := s.s.Timeouts(); got != 0 {
+			t.Errorf("%d timeouts after a frame that was sent once", got)
+		}
+	})
+}
+
+// What is faster than half of the path is not believed where the ids wrap within a
+// second.
+func TestSenderTooFastBounds(t *testing.T) {
+	for _, tt := range []struct {
+		quarter, age time.Duration
+		believed     bool
+	}{
+		{wrapsFast - 1, 10*ms - 1, false}, {wrapsFast, 10*ms - 1, true}, {wrapsFast - 1, 10 * ms, true},
+	} {
+		senderTests(t, func(t *testing.T, cfg SenderConfig) {
+			s := newSenderTest(t, cfg)
+			s.measure(20 * ms)
+			s.s.quartered = tt.quarter
+			s.send(1)
+			s.advance(tt.age)
+			s.ack(2, 2)
+			if tt.believed {
+				s.wantAcked(2)
+			} else {
+				s.wantAcked()
+			}
+		})
+	}
+}
+
+// What was settled long ago was not settled now.
+func TestSenderSettleAgain(t *testing.T) {
+	senderTests(t, func(t *testing.T, cfg SenderConfig) {
+		s := newSenderTest(t, cfg)
+		s.send(2)
+		for i, want := range []bool{true, false} {
+			if got := s.s.Settle(s.now, s.id(1)); got != want {
+				t.Errorf("time %d: %v, want %v", i+1, got, want)
+			}
+		}
+		if s.s.Settle(s.now, s.id(3)) {
+			t.Error("an id that was not used was settled")
+		}
+	})
+}
+
+// A peer that waits for one frame is sent more with every timeout, up to half of the
+// default window.
+func TestSenderCumulativeTimeoutBound(t *testing.T) {
+	senderTests(t, func(t *testing.T, cfg SenderConfig) {
+		cfg.Cumulative, cfg.FreshAlone = true, true
+		s := newSenderTest(t, cfg)
+		s.send(1000)
+		for k := range 10 {
+			s.advanceToTimer()
+			if got, want := len(s.ctl.probed), min(2<<k, 512); got != want {
+				t.Fatalf("%d frames at timeout %d, want %d", got, k+1, want)
+			}
+			s.ctl.probed = nil
+			s.resendAll()
+		}
+	})
+}
