@@ -177,3 +177,17 @@ func TestAdaptiveProbesForCap(t *testing.T) {
 		}
 	}
 }
+
+// Silence of most of what was in flight is weighed as that of all of it.
+func TestAdaptiveSilenceOfMost(t *testing.T) {
+	r := newRoundTest(t)
+	r.send(210)
+	r.now = r.now.Add(100 * ms)
+	r.lost(200, true)
+	r.end()
+	r.acked(10, ms)
+	r.end()
+	if got := r.a.Cap(); got != 0 {
+		t.Errorf("cap %d after one silence", got)
+	}
+}

@@ -58,3 +58,23 @@ func TestPacerBufferBytes(t *testing.T) {
 		}
 	}
 }
+
+// A buffer with less room than a full frame takes is full: then frames wait until a
+// quarter of it is free, and leave together.
+func TestPacerSendsTogether(t *testing.T) {
+	const drain = 50_000_000
+	for _, left := range []int{1, fullFrame / 2, fullFrame - 1} {
+		p := NewPacer(2*(40*fullFrame+left), drain)
+		now := Instant(0)
+		for _, want := range []int{40, 10, 10} {
+			n := 0
+			for ; p.NextSend(now, 1500) <= now; n++ {
+				p.OnSent(now, 1500)
+			}
+			if n != want {
+				t.Errorf("%d bytes left: %d frames together, want %d", left, n, want)
+			}
+			now = p.NextSend(now, 1500)
+		}
+	}
+}

@@ -184,6 +184,9 @@ func TestReceiverReset(t *testing.T) {
 			t.Errorf("newest id %d, want %d", s, r.id(5))
 		}
 		r.r.Reset()
+		if w := r.r.Newest(); w != 0 {
+			t.Errorf("ids go on at %d after Reset", w)
+		}
 		if fresh, urgent := r.r.Due(); fresh != 0 || urgent {
 			t.Error("something is due after Reset")
 		}

@@ -72,9 +72,18 @@ func TestRTTMin(t *testing.T) {
 	if got := r.Min(now.Add(11 * sec)); got != 0 {
 		t.Errorf("minimum %v after 11 s without sample, want none", got)
 	}
+	var alone RTT
+	alone.Sample(now, 5*ms)
+	if before, after := alone.Min(now.Add(10*sec)), alone.Min(now.Add(10*sec+1)); before != 5*ms || after != 0 {
+		t.Errorf("minimum %v after 10 s and %v then, want 5ms and none", before, after)
+	}
 	r.Faster(ms)
-	if got := r.Min(now); got != ms {
-		t.Errorf("minimum %v, want 1ms", got)
+	for range 2 {
+		if got := r.Min(now); got != ms {
+			t.Errorf("minimum %v, want 1ms", got)
+		}
+		now = now.Add(6 * sec)
+		r.Sample(now, 20*ms)
 	}
 }
 

@@ -97,7 +97,6 @@ type Sender struct {
 
 // Init starts the ids of a peer to whom nothing was sent.
 func (s *Sender) Init(now Instant, cfg SenderConfig, ctl Controller) {
-	clear(s.slots)
 	*s = Sender{
 		cfg: cfg, ctl: ctl, slots: s.slots, wide: cfg.First, next: cfg.First.Seq(), una: cfg.First.Seq(),
 		order: 1, reorder: reorderThreshold, progress: now, quarter: math.MinInt64 / 2, measured: now,
@@ -155,7 +154,6 @@ func (s *Sender) PacedUntil(now Instant, bytes int) Instant {
 func (s *Sender) Track(now Instant, bytes int) frame.Seq {
 	q := s.take(now)
 	if s.InFlight() == 0 {
-		s.una = q
 		s.progress, s.looked = now, now
 	}
 	if s.next.Diff(s.una) > len(s.slots) {

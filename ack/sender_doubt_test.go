@@ -107,3 +107,20 @@ func TestSenderEmptyBatch(t *testing.T) {
 		})
 	}
 }
+
+// A copy that was taken for lost when its acknowledgement came tells nothing of what
+// left before it.
+func TestSenderLostCopyTellsNothing(t *testing.T) {
+	senderTests(t, func(t *testing.T, cfg SenderConfig) {
+		s := newSenderTest(t, cfg)
+		s.measure(10 * ms)
+		s.send(5) // 2 to 6
+		s.advanceToTimer()
+		s.wantProbed(2, 3)
+		s.resend(2, 3)
+		s.advanceToTimer()
+		s.wantProbed(2, 4)
+		s.batch(2)
+		s.wantAcked(2)
+	})
+}

@@ -105,3 +105,47 @@ func TestSenderCumulativeTimeoutBound(t *testing.T) {
 		}
 	})
 }
+
+// A second without a sure sample makes an unsure one welcome, and keeps the back-off.
+func TestSenderUnmeasuredBounds(t *testing.T) {
+	for _, late := range []time.Duration{0, 1} {
+		senderTests(t, func(t *testing.T, cfg SenderConfig) {
+			s := newSenderTest(t, cfg)
+			s.measure(10 * ms)
+			s.send(1)
+			end := s.now.Add(unmeasured + late)
+			s.advanceToTimer()
+			s.wantProbed(2)
+			s.resend(2)
+			s.stall(end.Sub(s.now))
+			s.ack(2, 2)
+			s.wantAcked(2)
+			if got := s.s.Timeouts() > 0; got != (late > 0) {
+				t.Errorf("the back-off stays: %v", got)
+			}
+			if got := s.s.RTT().Smoothed() > 10*ms; got != (late > 0) {
+				t.Errorf("the copy was a sample: %v", got)
+			}
+		})
+	}
+}
+
+// No more pass a full wire than a timeout made probes (RFC 9002 section 7.5).
+func TestSenderProbesAreCounted(t *testing.T) {
+	senderTests(t, func(t *testing.T, cfg SenderConfig) {
+		s := newSenderTest(t, cfg)
+		s.measure(10 * ms)
+		s.send(12) // 2 to 13
+		s.advance(10 * ms)
+		s.ack(5, 7)
+		s.wantAcked(5, 6, 7)
+		s.wantLost(2, 3, 4)
+		s.ctl.window = 1
+		s.advanceToTimer()
+		s.wantProbed(8, 9)
+		s.want("sent again", s.resendAll(), []int{2, 3})
+		if n := s.s.Lost(); n != 3 {
+			t.Errorf("%d wait to be sent again, want 3", n)
+		}
+	})
+}

@@ -423,6 +423,9 @@ func TestSenderSamples(t *testing.T) {
 		s.ack(1, 2)
 		s.wantAcked(1, 2)
 		s.wantRTT(8 * ms)
+		if want := []time.Duration{38 * ms, 8 * ms}; !slices.Equal(s.ctl.rtts, want) {
+			t.Fatalf("the controller heard of round trips %v, want %v", s.ctl.rtts, want)
+		}
 		s.send(3)
 		s.advance(8 * ms)
 		s.ack(5, 5)
