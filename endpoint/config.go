@@ -53,7 +53,8 @@ type Config struct {
 	// introduction, or that was silent for six times GiveUp.
 	MaxPeers int
 	// PeersPerHost bounds the learned peers of one host, an IP or a MAC address, so
-	// that none takes all places. 0 means a quarter of MaxPeers.
+	// that none takes all places; for a new one, one of them is dismissed likewise. 0
+	// means a quarter of MaxPeers.
 	PeersPerHost int
 	// OnEvent is told what happens to peers, which may be something with every
 	// message that a peer sends. It runs on the endpoint's goroutines: it must not

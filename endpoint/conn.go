@@ -20,7 +20,7 @@ type Conn struct {
 	ep         *Endpoint
 	peer       Peer
 	to         *transport.Addr // peer.Addr, shared by all connections to it
-	at         int             // in the table of peers, whose lock guards it
+	at         places          // in the table of peers, whose lock guards it
 	profile    Profile
 	frameMax   int // length of a full frame
 	leastChunk int // data bytes of a message that fills a frame, if it is not the last

@@ -66,9 +66,8 @@ type Endpoint struct {
 	last       *Conn // whose frame came last: mostly the next is his too
 	scratch    []frame.Seq
 	strangers  Counters
-	replies    []reply     // to strangers, at the end of the batch
-	leaves     *Conn       // whom leaver found
-	leaverAt   ack.Instant // when it is worth to look for one
+	replies    []reply // to strangers, at the end of the batch
+	search     search  // among all peers
 
 	// Guarded by mu.
 	mu       sync.Mutex

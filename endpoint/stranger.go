@@ -64,9 +64,11 @@ func (e *Endpoint) meet(now ack.Instant, f *frame.Frame, from transport.Addr) *C
 		e.stranger(RefusedNoSession, from, f)
 	case h.Peer != 0 && h.Peer != e.cookies.any(now, key):
 		e.challenge(now, key, f)
-	case !e.roomFor(now, from):
-		e.stranger(RefusedNoRoom, from, f)
 	default:
+		if _, ok := e.roomFor(now, from); !ok {
+			e.stranger(RefusedNoRoom, from, f)
+			return nil
+		}
 		e.offer(now, key, h)
 	}
 	return nil
@@ -93,12 +95,13 @@ func (e *Endpoint) offer(now ack.Instant, to peerKey, h frame.Hello) {
 // learn makes the connection to a peer that was not configured, if there is room,
 // which is found out before anything is made.
 func (e *Endpoint) learn(now ack.Instant, p Peer, f *frame.Frame, told *cookie) *Conn {
-	if !e.roomFor(now, p.Addr) {
+	leaver, ok := e.roomFor(now, p.Addr)
+	if !ok {
 		e.stranger(RefusedNoRoom, p.Addr, f)
 		return nil
 	}
-	if e.peers.len() >= e.cfg.MaxPeers {
-		e.leaver(now).Close()
+	if leaver != nil {
+		leaver.Close()
 	}
 	c, err := e.newConn(p, now)
 	if err == nil {
@@ -116,36 +119,53 @@ func (e *Endpoint) learn(now ack.Instant, p Peer, f *frame.Frame, told *cookie) 
 	return c
 }
 
-// roomFor reports whether there is room for a peer of that host, or would be.
-func (e *Endpoint) roomFor(now ack.Instant, host transport.Addr) bool {
-	return e.peers.atHost(host) < e.cfg.PeersPerHost && (e.peers.len() < e.cfg.MaxPeers || e.leaver(now) != nil)
+// roomFor reports whether there is room for a peer of that host, or would be if a
+// peer leaves.
+func (e *Endpoint) roomFor(now ack.Instant, addr transport.Addr) (leaver *Conn, ok bool) {
+	full := e.peers.fullHost(addr, e.cfg.PeersPerHost)
+	switch {
+	case full != nil:
+		leaver = e.leaver(now, full, &full.search) // or it would stay full of those that are long gone
+	case e.peers.len() >= e.cfg.MaxPeers:
+		leaver = e.leaver(now, nil, &e.search)
+	default:
+		return nil, true
+	}
+	return leaver, leaver != nil
 }
 
-// leaver returns the learned peer that would make room for a new one: the one longest
-// silent of those that are down, never finished their introduction, or have been
-// silent for longer than a peer that is there would be for no reason.
-func (e *Endpoint) leaver(now ack.Instant) *Conn {
+// search is for a peer that leaves, among those of a host or among all.
+type search struct {
+	found *Conn
+	again ack.Instant // when it is worth to look, after none was found
+}
+
+// leaver returns the learned peer of a host, or of all if that is nil, that would make
+// room for a new one: the one longest silent of those that are down, never finished
+// their introduction, or have been silent for longer than a peer that is there would be
+// for no reason.
+func (e *Endpoint) leaver(now ack.Instant, of *host, s *search) *Conn {
 	leaves := func(c *Conn) bool {
 		silent := now.Sub(c.rx.lastAt)
 		introduced := !c.profile.Session || c.rx.life != 0
 		return c.learned.Load() && (c.down.Load() || silent > 6*e.cfg.GiveUp || !introduced && silent > e.cfg.GiveUp)
 	}
-	if found := e.leaves; found != nil && leaves(found) && e.peers.find(found.key()) == found {
-		return found
+	if c := s.found; c != nil && leaves(c) && e.peers.find(c.key()) == c {
+		return c
 	}
-	e.leaves = nil
-	if now < e.leaverAt {
+	s.found = nil
+	if now < s.again {
 		return nil
 	}
-	for _, c := range e.peers.append(nil, leaves) {
-		if e.leaves == nil || c.rx.lastAt < e.leaves.rx.lastAt {
-			e.leaves = c
+	for _, c := range e.peers.appendOf(of, nil, leaves) {
+		if s.found == nil || c.rx.lastAt < s.found.rx.lastAt {
+			s.found = c
 		}
 	}
-	if e.leaves == nil {
-		e.leaverAt = now + leaverPause
+	if s.found == nil {
+		s.again = now + leaverPause
 	}
-	return e.leaves
+	return s.found
 }
 
 // reply has a stranger answered at the end of the batch.

@@ -24,8 +24,17 @@ type peerTable struct {
 	byKey map[peerKey]*Conn
 	all   []*Conn // each knows where it is
 	sites map[transport.Addr]*site
-	hosts map[transport.Addr]int // learned peers, by host
+	hosts map[transport.Addr]*host // those that learned peers have
 }
+
+// host is a machine or an interface of learned peers.
+type host struct {
+	peers  []*Conn // each knows where it is
+	search search  // among them; of who has the turn to receive
+}
+
+// places are where a connection is in the table's lists.
+type places struct{ all, host int }
 
 // site is an address of peers: frames to all of them share it.
 type site struct {
@@ -36,7 +45,7 @@ type site struct {
 func (t *peerTable) init() {
 	t.byKey = make(map[peerKey]*Conn)
 	t.sites = make(map[transport.Addr]*site)
-	t.hosts = make(map[transport.Addr]int)
+	t.hosts = make(map[transport.Addr]*host)
 }
 
 func (c *Conn) key() peerKey { return peerKey{ids{c.peer.As, c.peer.ID}, c.peer.Addr} }
@@ -53,11 +62,15 @@ func (t *peerTable) len() int {
 	return len(t.all)
 }
 
-// atHost returns how many learned peers have that address, whatever their port.
-func (t *peerTable) atHost(a transport.Addr) int {
+// fullHost returns the host with that address, whatever the port, if it has that many
+// learned peers, or nil.
+func (t *peerTable) fullHost(a transport.Addr, most int) *host {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	return t.hosts[a.Host()]
+	if h := t.hosts[a.Host()]; h != nil && len(h.peers) >= most {
+		return h
+	}
+	return nil
 }
 
 // only returns the one address that all peers have, or none.
@@ -75,12 +88,21 @@ func (t *peerTable) only() transport.Addr {
 // append appends the connections for which want says yes, or all. want must not
 // look into the table.
 func (t *peerTable) append(dst []*Conn, want func(*Conn) bool) []*Conn {
+	return t.appendOf(nil, dst, want)
+}
+
+// appendOf is append for the learned peers of a host, or for all if h is nil.
+func (t *peerTable) appendOf(h *host, dst []*Conn, want func(*Conn) bool) []*Conn {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	if want == nil {
-		return append(dst, t.all...)
+	among := t.all
+	if h != nil {
+		among = h.peers
 	}
-	for _, c := range t.all {
+	if want == nil {
+		return append(dst, among...)
+	}
+	for _, c := range among {
 		if want(c) {
 			dst = append(dst, c)
 		}
@@ -92,7 +114,7 @@ func (t *peerTable) add(c *Conn) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.byKey[c.key()] = c
-	c.at = len(t.all)
+	c.at.all = len(t.all)
 	t.all = append(t.all, c)
 	s := t.sites[c.peer.Addr]
 	if s == nil {
@@ -102,7 +124,13 @@ func (t *peerTable) add(c *Conn) {
 	s.n++
 	c.to = &s.addr
 	if c.learned.Load() {
-		t.hosts[c.peer.Addr.Host()]++
+		h := t.hosts[c.peer.Addr.Host()]
+		if h == nil {
+			h = new(host)
+			t.hosts[c.peer.Addr.Host()] = h
+		}
+		c.at.host = len(h.peers)
+		h.peers = append(h.peers, c)
 	}
 }
 
@@ -124,7 +152,7 @@ func (t *peerTable) remove(c *Conn) bool {
 	}
 	delete(t.byKey, c.key())
 	last := t.all[len(t.all)-1]
-	t.all[c.at], last.at = last, c.at
+	t.all[c.at.all], last.at.all = last, c.at.all
 	t.all = slices.Delete(t.all, len(t.all)-1, len(t.all))
 	if s := t.sites[c.peer.Addr]; s.n == 1 {
 		delete(t.sites, c.peer.Addr)
@@ -138,8 +166,11 @@ func (t *peerTable) remove(c *Conn) bool {
 }
 
 func (t *peerTable) leaveHost(c *Conn) {
-	host := c.peer.Addr.Host()
-	if t.hosts[host]--; t.hosts[host] == 0 {
-		delete(t.hosts, host)
+	h := t.hosts[c.peer.Addr.Host()]
+	last := h.peers[len(h.peers)-1]
+	h.peers[c.at.host], last.at.host = last, c.at.host
+	h.peers = slices.Delete(h.peers, len(h.peers)-1, len(h.peers))
+	if len(h.peers) == 0 {
+		delete(t.hosts, c.peer.Addr.Host())
 	}
 }
