@@ -1,0 +1,101 @@
+package endpoint_test
+
+import (
+	"runtime"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	. "github.com/dgrdma/dgrdma/endpoint"
+	"github.com/dgrdma/dgrdma/transport/simnet"
+)
+
+// TestEndOfBusyPoll ends an endpoint whose goroutine polls without waiting, which TestEnd
+// cannot do in time of a bubble: in real time, for a few milliseconds (attacks A8 and A17,
+// SECURITY.md).
+func TestEndOfBusyPoll(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		does func(e *Endpoint, over chan struct{})
+		want error
+	}{
+		{"posts", func(*Endpoint, chan struct{}) {}, ErrClosed},
+		{"is kept", func(_ *Endpoint, over chan struct{}) { <-over }, ErrClosed},
+		{"closes", func(e *Endpoint, _ chan struct{}) { e.Close() }, ErrClosed},
+		{"ends its goroutine", func(*Endpoint, chan struct{}) { runtime.Goexit() }, ErrCallback},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			watchdog := time.AfterFunc(time.Minute, func() { panic(t.Name() + " hangs") })
+			defer watchdog.Stop()
+			n := simnet.New(1)
+			defer n.Close()
+			region, _ := NewRegion(4096)
+			before := endpointGoroutines()
+			a := open(t, n, &Config{ID: 1, BusyPoll: true, Queue: 16, GiveUp: time.Minute})
+			b := open(t, n, &Config{ID: 2, Memory: region, GiveUp: time.Minute})
+			if _, err := b.Connect(Peer{ID: 1, Addr: endA}); err != nil {
+				t.Fatal(err)
+			}
+			toB, err := a.Connect(Peer{ID: 2, Addr: endB})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var posted, answered, inside atomic.Int32
+			did, over := make(chan struct{}, 1), make(chan struct{})
+			var post func() error
+			post = func() error {
+				posted.Add(1) // before it can be answered
+				err := toB.PostWith(&Transaction{}, func(_ *Transaction, err error) {
+					inside.Add(1)
+					defer inside.Add(-1)
+					answered.Add(1)
+					post()
+					select {
+					case did <- struct{}{}:
+						c.does(a, over)
+					default:
+					}
+				})
+				if err != nil {
+					posted.Add(-1)
+				}
+				return err
+			}
+			for range 8 {
+				if err := post(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for len(did) == 0 {
+				time.Sleep(time.Millisecond)
+			}
+			time.Sleep(2 * time.Millisecond)
+			closed := make(chan error)
+			go func() { closed <- a.Close() }()
+			if c.name == "is kept" {
+				select {
+				case <-closed:
+					t.Error("Close returned while a callback runs")
+				case <-time.After(5 * time.Millisecond):
+				}
+			}
+			close(over)
+			if err := <-closed; err != nil {
+				t.Error(err)
+			}
+			if in, p, got := inside.Load(), posted.Load(), answered.Load(); in != 0 || p != got {
+				t.Errorf("%d callbacks run; %d posts, %d answers", in, p, got)
+			}
+			if err := post(); err != c.want {
+				t.Errorf("Post: %v, want %v", err, c.want)
+			}
+			b.Close()
+			for wait := time.Millisecond; endpointGoroutines() != before; wait *= 2 {
+				if wait > 4*time.Second {
+					t.Fatal("goroutines are left")
+				}
+				time.Sleep(wait)
+			}
+		})
+	}
+}
