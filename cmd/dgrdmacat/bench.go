@@ -2,15 +2,17 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
-	"fmt"
 	"io"
 	"time"
 
+	"github.com/dgrdma/dgrdma/bench"
 	"github.com/dgrdma/dgrdma/link"
 	"github.com/dgrdma/dgrdma/url"
 )
+
+// farewell is how long a side that is through still acknowledges.
+const farewell = bench.Linger
 
 // benchOptions are the flags of bench.
 type benchOptions struct {
@@ -19,7 +21,7 @@ type benchOptions struct {
 	urlFile          string
 	wire             wireFlags
 	metrics          metricsFlag
-	plan             plan
+	plan             bench.Plan
 	size             sizeFlag
 	peers, depth     int
 	seconds          float64
@@ -97,7 +99,7 @@ func (o *benchOptions) register(fs *flag.FlagSet) {
 
 // check refuses what does not go together and makes the plan.
 func (o *benchOptions) check() error {
-	verify, known := verifyNames[o.verify]
+	verify, known := bench.Verifications[o.verify]
 	switch {
 	case o.serve != "" && o.to != "":
 		return badUsage("--serve and --to are the two ends: give one, or none for both in this process")
@@ -130,30 +132,19 @@ func (o *benchOptions) check() error {
 		return err
 	}
 	o.duration = time.Duration(o.seconds * float64(time.Second))
-	o.plan = plan{Size: uint32(o.size.value), Peers: uint32(o.peers), Verify: verify}
+	o.plan = bench.Plan{Size: uint32(o.size.value), Peers: uint32(o.peers), Verify: verify}
 	if o.bidir {
 		o.plan.BothWays = 1
 	}
 	return nil
 }
 
-func benchServe(ctx context.Context, opt *benchOptions, stderr io.Writer) error {
-	local, err := parseLocal("serve", opt.serve)
-	if err != nil {
-		return err
+// perTurn is for how long each of those that are compared writes at a time.
+func (o *benchOptions) perTurn() time.Duration {
+	if o.compare == "" {
+		return o.duration
 	}
-	s, err := openServer(opt, local, true, stderr)
-	if err != nil {
-		return err
-	}
-	defer s.close()
-	fmt.Fprintf(stderr, "serving on %s\nany peer may write into its memory\n", s.endpoint.URL())
-	if opt.urlFile != "" {
-		if err := writeURL(opt.urlFile, s.endpoint.URL()); err != nil {
-			return err
-		}
-	}
-	return s.serve(ctx, opt.once)
+	return o.duration / bench.TurnsBeside
 }
 
 func benchTo(ctx context.Context, opt *benchOptions, stdout, stderr io.Writer) error {
@@ -171,25 +162,6 @@ func benchTo(ctx context.Context, opt *benchOptions, stdout, stderr io.Writer) e
 	return measure(ctx, opt, local, peer, false, stdout, stderr)
 }
 
-// measure is what a client does.
-func measure(ctx context.Context, opt *benchOptions, local, peer url.Endpoint, oneProcess bool, stdout, stderr io.Writer) error {
-	c, err := openClient(opt, local, peer, stderr)
-	if err != nil {
-		return err
-	}
-	defer c.close()
-	var o outcome
-	err = c.run(ctx, &o)
-	if o.mine.Transactions == 0 {
-		if err == nil {
-			err = errors.New("nothing was done in so short a time")
-		}
-		return err
-	}
-	r := c.result(&o, oneProcess)
-	return errors.Join(err, r.print(stdout, opt.json))
-}
-
 // benchBoth runs both ends in this process.
 func benchBoth(ctx context.Context, opt *benchOptions, stdout, stderr io.Writer) error {
 	const loopback = "udp:127.0.0.1"
@@ -201,15 +173,15 @@ func benchBoth(ctx context.Context, opt *benchOptions, stdout, stderr io.Writer)
 	if err != nil {
 		return err
 	}
-	defer s.close()
-	peer, err := parsePeer(s.endpoint.URL())
+	defer s.Close()
+	peer, err := parsePeer(s.Endpoint.URL())
 	if err != nil {
 		return err
 	}
 	both, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cancel(nil)
 	served := make(chan error, 1)
-	go func() { served <- s.serve(both, true) }()
+	go func() { served <- s.Serve(both, true) }()
 	err = measure(ctx, opt, local, peer, true, stdout, stderr)
 	if err != nil {
 		cancel(err)

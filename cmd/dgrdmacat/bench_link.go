@@ -10,18 +10,14 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/dgrdma/dgrdma/bench"
 	"github.com/dgrdma/dgrdma/dgrdma"
 	"github.com/dgrdma/dgrdma/link"
 	"github.com/dgrdma/dgrdma/url"
 )
 
-// The ports that bench --link measures: messages are looked at where they arrive,
-// a stream is copied.
-const (
-	messagePort = "bench"
-	streamPort  = "bench-stream"
-	linkReserve = 1 << 20 // for what is not buffers
-)
+// linkReserve is memory of hosts of links for what is not buffers.
+const linkReserve = 1 << 20
 
 // linkResult is the object that bench --link --json prints.
 type linkResult struct {
@@ -39,65 +35,19 @@ type linkResult struct {
 	Retransmits uint64  `json:"retransmits"`
 }
 
-// linkServer is the serving side of bench --link.
-type linkServer struct {
-	host  *link.Host
-	wrong atomic.Uint64 // messages that were not the next one
-	ended chan error    // of each link
-}
-
-// openLinkServer opens the ports.
-func openLinkServer(ctx context.Context, o *benchOptions, local url.Endpoint) (*linkServer, error) {
+// openLinkServer opens the serving side of bench --link.
+func openLinkServer(ctx context.Context, o *benchOptions, local url.Endpoint) (*link.Host, *bench.LinkServer, error) {
 	h, err := openHost(o.wire.apply(local), servedMemory+2*linkReserve, dgrdma.Config{BusyPoll: o.busyPoll})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	o.metrics.host(h)
-	s := &linkServer{host: h, ended: make(chan error)}
-	for _, name := range []string{messagePort, streamPort} {
-		opt := &link.Options{}
-		if name == messagePort {
-			opt.Handle = s.check
-		}
-		port, err := h.Listen(name, opt)
-		if err != nil {
-			h.Close()
-			return nil, err
-		}
-		go func() {
-			for {
-				l, err := port.Accept(ctx)
-				if err != nil {
-					return
-				}
-				go s.receive(ctx, l)
-			}
-		}()
+	s, err := bench.ServeLinks(ctx, h)
+	if err != nil {
+		h.Close()
+		return nil, nil, err
 	}
-	return s, nil
-}
-
-func (s *linkServer) check(_ *link.Link, m link.Message) {
-	if len(m.Bytes) >= 8 && binary.LittleEndian.Uint64(m.Bytes) != m.Number {
-		s.wrong.Add(1)
-	}
-}
-
-func (s *linkServer) receive(ctx context.Context, l *link.Link) {
-	var err error
-	if l.Port() == streamPort {
-		_, err = io.Copy(io.Discard, l.In)
-	} else if _, err = l.In.Recv(ctx); err == io.EOF {
-		err = nil
-	}
-	if n := s.wrong.Swap(0); n > 0 {
-		err = errors.Join(err, fmt.Errorf("%d messages were not those that were sent", n))
-	}
-	err = errors.Join(err, l.Close())
-	select {
-	case s.ended <- err:
-	case <-ctx.Done():
-	}
+	return h, s, nil
 }
 
 func linkServe(ctx context.Context, o *benchOptions, stderr io.Writer) error {
@@ -105,20 +55,20 @@ func linkServe(ctx context.Context, o *benchOptions, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	s, err := openLinkServer(ctx, o, local)
+	h, s, err := openLinkServer(ctx, o, local)
 	if err != nil {
 		return err
 	}
-	defer s.host.Close()
-	fmt.Fprintf(stderr, "serving on %s\nany peer may dial port %q or %q\n", s.host.URL(), messagePort, streamPort)
+	defer h.Close()
+	fmt.Fprintf(stderr, "serving on %s\nany peer may dial port %q or %q\n", h.URL(), bench.MessagePort, bench.StreamPort)
 	if o.urlFile != "" {
-		if err := writeURL(o.urlFile, s.host.URL()); err != nil {
+		if err := writeURL(o.urlFile, h.URL()); err != nil {
 			return err
 		}
 	}
 	for {
 		select {
-		case err := <-s.ended:
+		case err := <-s.Ended():
 			if o.once {
 				attendFor(farewell, nil, nil) // for the last acknowledgements
 				return err
@@ -150,9 +100,9 @@ func (o *benchOptions) linkMeasure(ctx context.Context, local, peer url.Endpoint
 	}
 	defer h.Close()
 	o.metrics.host(h)
-	port := messagePort
+	port := bench.MessagePort
 	if o.stream {
-		port = streamPort
+		port = bench.StreamPort
 	}
 	l, err := h.Dial(ctx, peer.String(), port, &link.Options{Buffers: o.buffers, Size: int(o.plan.Size)})
 	if err != nil {
@@ -257,17 +207,17 @@ func linkBoth(ctx context.Context, o *benchOptions, stdout, stderr io.Writer) er
 	// The server ends by what the client does, also if that is interrupted.
 	both, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
-	s, err := openLinkServer(both, o, local)
+	h, s, err := openLinkServer(both, o, local)
 	if err != nil {
 		return err
 	}
-	defer s.host.Close()
-	peer, err := parsePeer(s.host.URL())
+	defer h.Close()
+	peer, err := parsePeer(h.URL())
 	if err != nil {
 		return err
 	}
 	if err := o.linkMeasure(ctx, local, peer, true, stdout, stderr); err != nil {
 		return err
 	}
-	return <-s.ended
+	return <-s.Ended()
 }

@@ -6,6 +6,8 @@ import (
 	"io"
 	"strconv"
 	"time"
+
+	"github.com/dgrdma/dgrdma/bench"
 )
 
 // benchResult is the object that --json prints. Counters and throughput are of
@@ -41,28 +43,6 @@ type benchResult struct {
 	Ratio               float64 `json:"ratio,omitempty"`
 }
 
-// add sums up turns.
-func (s *seen) add(o *seen) {
-	s.Bytes += o.Bytes
-	s.Transactions += o.Transactions
-	s.Nanoseconds += o.Nanoseconds
-	s.FramesSent += o.FramesSent
-	s.FramesHeard += o.FramesHeard
-	s.Retransmits += o.Retransmits
-	s.Duplicates += o.Duplicates
-	s.KernelDrops += o.KernelDrops
-	s.CPU += o.CPU
-	s.Arrived += o.Arrived
-	if s.PeerMemory == 0 {
-		s.PeerMemory = o.PeerMemory
-	}
-	if s.Wrong == 0 {
-		s.WrongSlot, s.WrongRound, s.WrongOffset = o.WrongSlot, o.WrongRound, o.WrongOffset
-		s.WrongExpected, s.WrongGot = o.WrongExpected, o.WrongGot
-	}
-	s.Wrong += o.Wrong
-}
-
 func perSecond(n uint64, d time.Duration) float64 {
 	if d <= 0 {
 		return 0
@@ -70,31 +50,33 @@ func perSecond(n uint64, d time.Duration) float64 {
 	return float64(n) / d.Seconds()
 }
 
+func microseconds(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1e3 }
+
 func perFrame(ns, frames uint64) float64 { return float64(ns) / float64(max(frames, 1)) }
 
-func (c *client) result(o *outcome, oneProcess bool) benchResult {
-	mine, theirs := &o.mine, &o.theirs
+func (c *benchClient) result(o *bench.Outcome, oneProcess bool) benchResult {
+	mine, theirs := &o.Mine, &o.Theirs
 	took, tookBack := time.Duration(mine.Nanoseconds), time.Duration(theirs.Nanoseconds)
 	back := perSecond(theirs.Bytes, tookBack) / 1e6
 	r := benchResult{
 		Transport: wireName(c.peer), Profile: c.opt.wire.profile,
-		Size: int(c.plan.Size), Depth: int(c.plan.Depth), Peers: int(c.plan.Peers), Outstanding: int(c.plan.Active),
-		Bidir: c.plan.BothWays != 0, BusyPoll: c.opt.busyPoll, Verify: c.opt.verify, OneProcess: oneProcess,
+		Size: int(c.Plan.Size), Depth: int(c.Plan.Depth), Peers: int(c.Plan.Peers), Outstanding: int(c.Plan.Active),
+		Bidir: c.Plan.BothWays != 0, BusyPoll: c.opt.busyPoll, Verify: c.opt.verify, OneProcess: oneProcess,
 		Seconds: took.Seconds(), Bytes: mine.Bytes + theirs.Bytes, MBPerS: perSecond(mine.Bytes, took)/1e6 + back,
 		TransactionsPerS: perSecond(mine.Transactions, took) + perSecond(theirs.Transactions, tookBack),
 		Frames:           mine.FramesSent + theirs.FramesSent, Retransmits: mine.Retransmits + theirs.Retransmits,
 		Duplicates: mine.Duplicates + theirs.Duplicates, KernelDrops: mine.KernelDrops + theirs.KernelDrops,
-		P50: microseconds(o.times.quantile(0.5)), P99: microseconds(o.times.quantile(0.99)),
+		P50: microseconds(o.Times.Quantile(0.5)), P99: microseconds(o.Times.Quantile(0.99)),
 		ServerBytesPerPeer: theirs.PeerMemory, VerificationsFailed: mine.Wrong + theirs.Wrong, BackMBPerS: back,
 	}
 	r.CPUPerFrame, r.ServerCPUPerFrame = perFrame(mine.CPU, r.Frames), perFrame(theirs.CPU, r.Frames)
 	if mtu, given := c.local.Options.Get("mtu"); given {
 		r.MTU, _ = strconv.Atoi(mtu)
 	} else {
-		r.MTU = interfaceMTU(c.endpoint.LocalAddr())
+		r.MTU = interfaceMTU(c.Endpoint.LocalAddr())
 	}
 	if c.opt.compare != "" {
-		r.TCPMBPerS = perSecond(o.streamed, o.streaming) / 1e6
+		r.TCPMBPerS = perSecond(o.Streamed, o.Streaming) / 1e6
 		if r.TCPMBPerS > 0 {
 			r.Ratio = r.MBPerS / r.TCPMBPerS
 		}

@@ -2,8 +2,8 @@ package main
 
 import (
 	"context"
+	"encoding/binary"
 	"encoding/json"
-	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/dgrdma/dgrdma/dgrdma"
-	"github.com/dgrdma/dgrdma/link"
 )
 
 // noGoroutineLeft fails the test if it ends with more goroutines than it began.
@@ -154,11 +153,6 @@ func TestBenchLinks(t *testing.T) {
 	if code, stderr := end(); code != exitOK || !strings.Contains(stderr, `any peer may dial port "bench"`) {
 		t.Errorf("server: code %d, %s", code, stderr)
 	}
-	s := &linkServer{}
-	s.check(nil, link.Message{Number: 3, Bytes: []byte{3, 0, 0, 0, 0, 0, 0, 0}})
-	if s.check(nil, link.Message{Number: 3, Bytes: make([]byte, 8)}); s.wrong.Load() != 1 {
-		t.Errorf("%d messages of one were found wrong", s.wrong.Load())
-	}
 }
 
 func TestBenchServesOnce(t *testing.T) {
@@ -172,10 +166,33 @@ func TestBenchServesOnce(t *testing.T) {
 	}
 }
 
+// What client and server say to each other, as it has always been: the words of a
+// plan, and the kinds of control records, which come at 64 and 0.
+const (
+	says, record                    = 0, 64
+	begin, ready, ends, report, bye = 1, 2, 3, 4, 5
+)
+
+// onePeer is the plan of transactions of 64 bytes, one at a time, by peer 7: size,
+// slots, peers, outstanding, first id, verification, both ways, more runs.
+var onePeer = []uint32{64, 1, 1, 1, 7, 0, 0, 0}
+
+func say(t *testing.T, c *dgrdma.Conn, kind uint32, words ...uint32) {
+	t.Helper()
+	x := &dgrdma.Transaction{CompletionAddr: says, CompletionValue: kind}
+	if len(words) > 0 {
+		b, _ := binary.Append(nil, binary.LittleEndian, words)
+		x.Segments = []dgrdma.Segment{{Addr: record, Bytes: b}}
+	}
+	if err := c.Write(t.Context(), x); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestBenchTurnsASecondClientAway(t *testing.T) {
 	noGoroutineLeft(t)
 	url, end := serving(t, t.Context(), "bench --once --serve udp:127.0.0.1")
-	memory, err := newTarget(completionsAt)
+	memory, err := dgrdma.NewRegion(4096)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -188,24 +205,23 @@ func TestBenchTurnsASecondClientAway(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	say := func(kind uint32, content any, want uint32) {
-		if err := tell(t.Context(), c, kind, content); err != nil {
-			t.Fatal(err)
-		}
-		if want == 0 {
-			return
-		}
-		if answer := <-memory.control; answer.kind != want {
-			t.Errorf("answer %d to %d, want %d", answer.kind, kind, want)
+	hears := func(kind uint32) {
+		t.Helper()
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		defer cancel()
+		if err := memory.WaitFor(ctx, says, kind); err != nil {
+			t.Fatalf("no answer %d: %v", kind, err)
 		}
 	}
-	say(kindBegin, &plan{Size: 64, Depth: 1, Peers: 1, Active: 1, FirstID: 7}, kindReady)
+	say(t, c, begin, onePeer...)
+	hears(ready)
 	code, _, stderr := runFor(t, t.Context(), "bench", "--seconds", "0.1", "--to", url)
 	if code != exitError || !strings.Contains(stderr, "busy with another client") {
 		t.Errorf("code %d: %s", code, stderr)
 	}
-	say(kindEnd, nil, kindReport)
-	say(kindBye, nil, 0)
+	say(t, c, ends)
+	hears(report)
+	say(t, c, bye)
 	if code, stderr := end(); code != exitOK {
 		t.Errorf("server: code %d, %s", code, stderr)
 	}
@@ -260,12 +276,10 @@ func TestBenchServerIsInterruptedOrLosesItsClient(t *testing.T) {
 		t.Fatal(err)
 	}
 	c, err := e.Dial(url)
-	if err == nil {
-		err = tell(t.Context(), c, kindBegin, &plan{Size: 64, Depth: 1, Peers: 1, Active: 1, FirstID: 7})
-	}
 	if err != nil {
 		t.Fatal(err)
 	}
+	say(t, c, begin, onePeer...)
 	e.Close()
 	if code, stderr := end(); code != exitError {
 		t.Errorf("server: code %d, %s", code, stderr)
@@ -279,62 +293,6 @@ func TestServerMissing(t *testing.T) {
 		code, out, stderr := runFor(t, t.Context(), strings.Fields(args)...)
 		if code != exitError || out != "" || !strings.Contains(stderr, "does not answer any more") {
 			t.Errorf("%s: code %d, %q, %q", args, code, out, stderr)
-		}
-	}
-}
-
-func TestArrivalsAreVerified(t *testing.T) {
-	for _, c := range []struct {
-		name   string
-		verify uint32
-		round  uint32
-		spoil  func(b []byte)
-		says   string
-	}{
-		{"sound", verifyFull, 1, func([]byte) {}, ""},
-		{"sampled", verifySample, 1, func([]byte) {}, ""},
-		{"fresh word", verifySample, 1, func(b []byte) { b[sampleEvery+3] ^= 1 }, fmt.Sprintf("slot 5, transaction 1 in it, byte %d:", sampleEvery)},
-		{"tail", verifyFull, 1, func(b []byte) { b[len(b)-1] ^= 0x80 }, "byte 40000:"},
-		{"old data", verifySample, 1, func(b []byte) { patternOf(verifySample, 5, 0).renew(b) }, "byte 0:"},
-		{"another slot's", verifyFull, 1, func(b []byte) { patternOf(verifyFull, 4, 1).fill(b) }, "byte 0:"},
-		{"completed twice", verifySample, 0, func(b []byte) {}, "completed for the 0th time, expected the 1th"},
-		{"never looked at", verifyOff, 1, func(b []byte) { clear(b) }, ""},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			p := plan{Size: 40005, Depth: 8, Peers: 1, Verify: c.verify}
-			memory, err := newTarget(int(p.needs()))
-			if err != nil {
-				t.Fatal(err)
-			}
-			b := memory.Bytes()[p.slotAt(5):][:p.Size]
-			patternOf(c.verify, 5, 0).fill(b)
-			patternOf(c.verify, 5, c.round).renew(b)
-			c.spoil(b)
-			in := memory.expect(p)
-			in.complete(memory.Bytes(), 5, c.round)
-			var saw seen
-			in.report(&saw)
-			if (saw.Wrong > 0) != (c.says != "") || c.says != "" && !strings.Contains(saw.mismatch().Error(), c.says) {
-				t.Errorf("%d wrong: %v", saw.Wrong, saw.mismatch())
-			}
-		})
-	}
-	memory, _ := newTarget(1 << 20)
-	in := memory.expect(plan{Size: 64, Depth: 4, Peers: 1})
-	if in.complete(memory.Bytes(), 4, 1); in.wrong.Load() != 1 {
-		t.Error("completions beyond the slots are not noticed")
-	}
-}
-
-func TestHistogram(t *testing.T) {
-	var h histogram
-	for i := range 100_000 {
-		h.add(time.Duration(i))
-	}
-	h.add(1 << 62)
-	for q, want := range map[float64]float64{0.001: 100, 0.5: 50_000, 0.99: 99_000} {
-		if got := float64(h.quantile(q)); got < want*0.97 || got > want*1.03 {
-			t.Errorf("quantile %v is %v, want %v", q, got, want)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dgrdma/dgrdma/bench"
 	"github.com/dgrdma/dgrdma/dgrdma"
 	"github.com/dgrdma/dgrdma/frame"
 	"github.com/dgrdma/dgrdma/link"
@@ -118,7 +119,7 @@ func TestPingOnceAndAKilledClient(t *testing.T) {
 	if err := conn.Write(t.Context(), &dgrdma.Transaction{CompletionAddr: pingWord, CompletionValue: 1}); err != nil {
 		t.Fatal(err)
 	}
-	if stderr := <-served; !strings.Contains(stderr, errSilent.Error()) {
+	if stderr := <-served; !strings.Contains(stderr, bench.ErrSilent.Error()) {
 		t.Error(stderr)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/dgrdma/dgrdma/bench"
 	"github.com/dgrdma/dgrdma/dgrdma"
 )
 
@@ -59,7 +60,7 @@ func (c *pinging) gone(now time.Time, giveUp time.Duration) (bool, error) {
 	case !endedAt.IsZero():
 		return now.Sub(endedAt) > farewell, err
 	case c.number != 0:
-		err = errSilent
+		err = bench.ErrSilent
 	}
 	return now.Sub(c.since) > giveUp, err
 }

@@ -1,9 +1,8 @@
-package main
+package bench
 
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"net/netip"
@@ -12,9 +11,9 @@ import (
 	"time"
 )
 
-// tcpServer takes streams at the address of an endpoint, for comparison. Its
+// TCPServer takes streams at the address of an endpoint, for comparison. Its
 // methods may be called on nil.
-type tcpServer struct {
+type TCPServer struct {
 	listener net.Listener
 	active   atomic.Int64
 	wg       sync.WaitGroup
@@ -29,12 +28,13 @@ const (
 	bothWays    = 2
 )
 
-func serveTCP(at netip.AddrPort) (*tcpServer, error) {
+// ServeTCP listens at the address of an endpoint.
+func ServeTCP(at netip.AddrPort) (*TCPServer, error) {
 	l, err := net.ListenTCP("tcp", net.TCPAddrFromAddrPort(at))
 	if err != nil {
 		return nil, err
 	}
-	s := &tcpServer{listener: l, conns: map[net.Conn]bool{}}
+	s := &TCPServer{listener: l, conns: map[net.Conn]bool{}}
 	s.wg.Add(1)
 	go func() {
 		defer s.wg.Done()
@@ -54,9 +54,10 @@ func serveTCP(at netip.AddrPort) (*tcpServer, error) {
 	return s, nil
 }
 
-func (s *tcpServer) busy() bool { return s != nil && s.active.Load() > 0 }
+func (s *TCPServer) busy() bool { return s != nil && s.active.Load() > 0 }
 
-func (s *tcpServer) close() {
+// Close ends all streams.
+func (s *TCPServer) Close() {
 	if s == nil {
 		return
 	}
@@ -70,7 +71,7 @@ func (s *tcpServer) close() {
 }
 
 // take reads a stream to its end, and writes as long if asked to.
-func (s *tcpServer) take(c net.Conn) {
+func (s *TCPServer) take(c net.Conn) {
 	defer s.wg.Done()
 	var writer sync.WaitGroup
 	block := make([]byte, streamBlock)
@@ -101,13 +102,13 @@ func (s *tcpServer) take(c net.Conn) {
 	s.mu.Unlock()
 }
 
-// streamTCP writes to the peer for some time, and returns how many bytes went
+// overTCP writes to the peer for some time, and returns how many bytes went
 // over in both directions, and how long that took until the last was read.
-func streamTCP(ctx context.Context, from netip.Addr, to netip.AddrPort, long time.Duration, both bool) (uint64, time.Duration, error) {
+func overTCP(ctx context.Context, from netip.Addr, to netip.AddrPort, long time.Duration, both bool) (uint64, time.Duration, error) {
 	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: from.AsSlice(), Zone: from.Zone()}, Timeout: 10 * time.Second}
 	c, err := dialer.DialContext(ctx, "tcp", to.String())
 	if err != nil {
-		return 0, 0, fmt.Errorf("--compare tcp: %w", err)
+		return 0, 0, err
 	}
 	defer c.Close()
 	defer context.AfterFunc(ctx, func() { c.Close() })()
@@ -116,7 +117,7 @@ func streamTCP(ctx context.Context, from netip.Addr, to netip.AddrPort, long tim
 		mode[0] = bothWays
 	}
 	if _, err := c.Write(mode); err != nil {
-		return 0, 0, fmt.Errorf("--compare tcp: %w", err)
+		return 0, 0, err
 	}
 	began := time.Now()
 	var back uint64
@@ -148,7 +149,7 @@ func streamTCP(ctx context.Context, from netip.Addr, to netip.AddrPort, long tim
 	}
 	reader.Wait() // the server closes when it has read everything
 	if err = errors.Join(err, readErr); err != nil {
-		return 0, 0, fmt.Errorf("--compare tcp: %w", err)
+		return 0, 0, err
 	}
 	return sent + back, time.Since(began), nil
 }

@@ -1,18 +1,21 @@
-package main
+package bench
 
 import (
 	"encoding/binary"
 	"fmt"
 )
 
-// How much of the data the receiver looks at.
+// Verify is how much of the data the receiver looks at.
+type Verify uint32
+
 const (
-	verifyOff    = 0
-	verifySample = 1
-	verifyFull   = 2
+	VerifyOff    Verify = 0
+	VerifySample Verify = 1
+	VerifyFull   Verify = 2
 )
 
-var verifyNames = map[string]uint32{"off": verifyOff, "sample": verifySample, "full": verifyFull}
+// Verifications are what can be chosen, by name.
+var Verifications = map[string]Verify{"off": VerifyOff, "sample": VerifySample, "full": VerifyFull}
 
 const (
 	// sampleEvery is the distance of the words that change with every
@@ -26,12 +29,12 @@ const (
 // pattern is what a transaction's bytes are: words that depend on the slot, on
 // how often the slot was used (the round), and on the place.
 type pattern struct {
-	verify uint32
+	verify Verify
 	static uint64
 	fresh  uint64
 }
 
-func patternOf(verify uint32, slot int, round uint32) pattern {
+func patternOf(verify Verify, slot int, round uint32) pattern {
 	return pattern{verify: verify, static: mix(uint64(slot) << 32), fresh: mix(uint64(slot)<<32 | uint64(round))}
 }
 
@@ -46,7 +49,7 @@ const wordStep = 0x9E3779B97F4A7C15
 
 // word returns the eight bytes at an offset that is a multiple of 8.
 func (p pattern) word(offset int) uint64 {
-	if p.verify == verifyFull || offset%sampleEvery == 0 {
+	if p.verify == VerifyFull || offset%sampleEvery == 0 {
 		return p.fresh + uint64(offset)*wordStep
 	}
 	return p.static + uint64(offset)*wordStep
@@ -62,9 +65,9 @@ func (p pattern) fill(b []byte) {
 // renew writes those that change with the round.
 func (p pattern) renew(b []byte) {
 	switch p.verify {
-	case verifyFull:
+	case VerifyFull:
 		p.fill(b)
-	case verifySample:
+	case VerifySample:
 		for at := 0; at < len(b); at += sampleEvery {
 			p.put(b, at)
 		}
@@ -100,7 +103,7 @@ func (m *mismatch) Error() string {
 // that must have changed, and all of them if whole is set.
 func (p pattern) check(b []byte, whole bool) (offset int, expected, got uint64, ok bool) {
 	step := sampleEvery
-	if whole || p.verify == verifyFull {
+	if whole || p.verify == VerifyFull {
 		step = 8
 	}
 	for at := 0; at < len(b); at += step {

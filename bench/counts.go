@@ -1,9 +1,8 @@
-package main
+package bench
 
 import (
+	"syscall"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/dgrdma/dgrdma/dgrdma"
 )
@@ -18,15 +17,15 @@ func countsOf(e *dgrdma.Endpoint) counts { return counts{e.Stats(), processCPU()
 
 // processCPU returns the processor time that this process has taken.
 func processCPU() time.Duration {
-	var r unix.Rusage
-	if unix.Getrusage(unix.RUSAGE_SELF, &r) != nil {
+	var r syscall.Rusage
+	if syscall.Getrusage(syscall.RUSAGE_SELF, &r) != nil {
 		return 0
 	}
 	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
 }
 
 // since adds what was counted from an earlier time to now.
-func (c counts) since(before counts, s *seen) {
+func (c counts) since(before counts, s *Counts) {
 	a, b := &c.stats, &before.stats
 	s.FramesSent = a.FramesSent - a.AcksAlone - (b.FramesSent - b.AcksAlone)
 	s.FramesHeard = a.FramesReceived - b.FramesReceived
@@ -34,4 +33,26 @@ func (c counts) since(before counts, s *seen) {
 	s.Duplicates = a.Duplicates - b.Duplicates
 	s.KernelDrops = a.Transport.KernelDrops - b.Transport.KernelDrops
 	s.CPU = uint64(c.cpu - before.cpu)
+}
+
+// add sums up turns.
+func (s *Counts) add(o *Counts) {
+	s.Bytes += o.Bytes
+	s.Transactions += o.Transactions
+	s.Nanoseconds += o.Nanoseconds
+	s.FramesSent += o.FramesSent
+	s.FramesHeard += o.FramesHeard
+	s.Retransmits += o.Retransmits
+	s.Duplicates += o.Duplicates
+	s.KernelDrops += o.KernelDrops
+	s.CPU += o.CPU
+	s.Arrived += o.Arrived
+	if s.PeerMemory == 0 {
+		s.PeerMemory = o.PeerMemory
+	}
+	if s.Wrong == 0 {
+		s.WrongSlot, s.WrongRound, s.WrongOffset = o.WrongSlot, o.WrongRound, o.WrongOffset
+		s.WrongExpected, s.WrongGot = o.WrongExpected, o.WrongGot
+	}
+	s.Wrong += o.Wrong
 }

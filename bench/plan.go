@@ -1,4 +1,4 @@
-package main
+package bench
 
 import (
 	"encoding/binary"
@@ -20,6 +20,9 @@ const (
 	completionsAt = 4096
 	slotAlignment = 64
 	dataAlignment = 4096
+
+	// LeastMemory is what a server has at least.
+	LeastMemory = 2 * completionsAt
 )
 
 // Kinds of control records.
@@ -32,20 +35,20 @@ const (
 	kindBusy              // server: another client has a run
 )
 
-// plan is what a run does. It travels as it is here.
-type plan struct {
+// Plan is what a run does. It travels as it is here.
+type Plan struct {
 	Size     uint32 // bytes per transaction
 	Depth    uint32 // slots of each peer
 	Peers    uint32
 	Active   uint32 // transactions outstanding, in turn from all slots
 	FirstID  uint32 // peers have consecutive ids
-	Verify   uint32
+	Verify   Verify
 	BothWays uint32 // 1: the server writes too
 	MoreRuns uint32 // 1: another begin will follow this run's bye
 }
 
-// seen is what one side counted during a run. It travels as it is here.
-type seen struct {
+// Counts is what one side counted during a run. It travels as it is here.
+type Counts struct {
 	Bytes         uint64 // written by this side and acknowledged
 	Transactions  uint64
 	Nanoseconds   uint64 // from its first post to its last acknowledgement
@@ -79,24 +82,32 @@ func decode(b []byte, v any) {
 	}
 }
 
-func (p plan) slots() int { return int(p.Peers) * int(p.Depth) }
+func (p Plan) slots() int { return int(p.Peers) * int(p.Depth) }
 
 func roundUp(n, multiple uint64) uint64 { return (n + multiple - 1) / multiple * multiple }
 
-func (p plan) stride() uint64 { return roundUp(uint64(p.Size), slotAlignment) }
+func (p Plan) stride() uint64 { return roundUp(uint64(p.Size), slotAlignment) }
 
-func (p plan) dataAt() uint64 {
+func (p Plan) dataAt() uint64 {
 	return roundUp(completionsAt+4*uint64(p.slots()), dataAlignment)
 }
 
-// needs returns how much memory the plan takes at the side with all slots.
-func (p plan) needs() uint64 { return p.dataAt() + uint64(p.slots())*p.stride() }
+// needs returns how much memory the plan takes at the side that is written to.
+func (p Plan) needs() uint64 { return p.dataAt() + uint64(p.slots())*p.stride() }
 
-func (p plan) slotAt(slot int) uint32       { return uint32(p.dataAt() + uint64(slot)*p.stride()) }
-func (p plan) completionAt(slot int) uint32 { return uint32(completionsAt + 4*slot) }
+func (p Plan) slotAt(slot int) uint32       { return uint32(p.dataAt() + uint64(slot)*p.stride()) }
+func (p Plan) completionAt(slot int) uint32 { return uint32(completionsAt + 4*slot) }
 
-// check refuses what does not fit into the serving memory.
-func (p plan) check(memory uint64) error {
+// ClientMemory returns how much memory the client's side needs.
+func (p Plan) ClientMemory() uint64 {
+	if p.BothWays != 0 {
+		return p.needs()
+	}
+	return completionsAt
+}
+
+// Check refuses what does not fit into the serving memory.
+func (p Plan) Check(memory uint64) error {
 	if p.Size == 0 || p.Depth == 0 || p.Peers == 0 || p.slots() > 1<<24 || p.Active == 0 || int(p.Active) > p.slots() {
 		return fmt.Errorf("a run of %d peers with %d transactions of %d bytes", p.Peers, p.Depth, p.Size)
 	}
@@ -114,10 +125,10 @@ const (
 	mostOutstanding  = 4096
 )
 
-// withDepth gives each peer as many slots as are asked for; all are outstanding.
+// WithDepth gives each peer as many slots as are asked for; all are outstanding.
 // With 0 it chooses how much is outstanding, however many peers share that, and
 // as many slots as it takes and as fit into the serving memory.
-func (p plan) withDepth(depth int, memory uint64) plan {
+func (p Plan) WithDepth(depth int, memory uint64) Plan {
 	if depth > 0 {
 		p.Depth = uint32(depth)
 		p.Active = uint32(p.slots())

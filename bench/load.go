@@ -1,4 +1,4 @@
-package main
+package bench
 
 import (
 	"context"
@@ -9,15 +9,15 @@ import (
 	"github.com/dgrdma/dgrdma/dgrdma"
 )
 
-// pump keeps transactions outstanding on connections: each one that is done is
+// Load keeps transactions outstanding on connections: each one that is done is
 // posted again, by who reports it. Nothing is allocated and nobody is woken
 // for a transaction.
-type pump struct {
-	plan    plan
-	slots   []pumpSlot
-	idle    chan *pumpSlot // those that wait for their turn
-	times   *histogram     // completion times
-	timed   uint32         // of how many rounds one is timed
+type Load struct {
+	plan    Plan
+	slots   []slot
+	idle    chan *slot // those that wait for their turn
+	times   *Histogram // completion times
+	timed   uint32     // of how many rounds one is timed
 	began   time.Time
 	elapsed time.Duration
 
@@ -31,20 +31,20 @@ type pump struct {
 	err error
 }
 
-// pumpSlot is a transaction that is used again and again.
-type pumpSlot struct {
+// slot is a transaction that is used again and again.
+type slot struct {
 	conn     *dgrdma.Conn
 	t        dgrdma.Transaction
 	segment  [1]dgrdma.Segment
 	number   int // of the slot in the whole run
 	round    uint32
-	postedAt time.Duration // since pump.began; 0: not timed
+	postedAt time.Duration // since Load.began; 0: not timed
 }
 
-// newPump prepares transactions to each peer.
-func newPump(p plan, conns []*dgrdma.Conn, times *histogram) *pump {
-	u := &pump{plan: p, times: times, drained: make(chan struct{}), ending: make(chan struct{}), timed: 1, slots: make([]pumpSlot, p.slots())}
-	u.idle = make(chan *pumpSlot, len(u.slots))
+// NewLoad prepares transactions to each peer.
+func NewLoad(p Plan, conns []*dgrdma.Conn, times *Histogram) *Load {
+	u := &Load{plan: p, times: times, drained: make(chan struct{}), ending: make(chan struct{}), timed: 1, slots: make([]slot, p.slots())}
+	u.idle = make(chan *slot, len(u.slots))
 	if p.Size < 4096 {
 		u.timed = 8 // a look at the clock costs as much as such a transaction
 	}
@@ -58,7 +58,7 @@ func newPump(p plan, conns []*dgrdma.Conn, times *histogram) *pump {
 		s.conn = conns[peer]
 		s.segment[0] = dgrdma.Segment{Addr: p.slotAt(s.number), Bytes: data[i*stride:][:p.Size:p.Size]}
 		s.t = dgrdma.Transaction{Segments: s.segment[:], CompletionAddr: p.completionAt(s.number), Done: u.again, Cookie: s}
-		if p.Verify != verifyOff {
+		if p.Verify != VerifyOff {
 			patternOf(p.Verify, s.number, 0).fill(s.segment[0].Bytes)
 		}
 	}
@@ -67,7 +67,7 @@ func newPump(p plan, conns []*dgrdma.Conn, times *histogram) *pump {
 }
 
 // start posts as many transactions as are to be outstanding.
-func (u *pump) start() {
+func (u *Load) start() {
 	u.began = time.Now()
 	active := int(u.plan.Active)
 	u.outstanding.Store(int64(active))
@@ -81,9 +81,9 @@ func (u *pump) start() {
 	}
 }
 
-func (u *pump) post(s *pumpSlot) bool {
+func (u *Load) post(s *slot) bool {
 	s.round++
-	if u.plan.Verify != verifyOff {
+	if u.plan.Verify != VerifyOff {
 		patternOf(u.plan.Verify, s.number, s.round).renew(s.segment[0].Bytes)
 	}
 	s.t.CompletionValue = s.round
@@ -98,8 +98,8 @@ func (u *pump) post(s *pumpSlot) bool {
 }
 
 // again is called for every transaction that is done.
-func (u *pump) again(t *dgrdma.Transaction, err error) {
-	s := t.Cookie.(*pumpSlot)
+func (u *Load) again(t *dgrdma.Transaction, err error) {
+	s := t.Cookie.(*slot)
 	if err != nil {
 		u.fail(err)
 		u.retire()
@@ -107,7 +107,7 @@ func (u *pump) again(t *dgrdma.Transaction, err error) {
 	}
 	u.done.Add(1)
 	if s.postedAt != 0 {
-		u.times.add(time.Since(u.began) - s.postedAt)
+		u.times.Add(time.Since(u.began) - s.postedAt)
 	}
 	if int(u.plan.Active) < len(u.slots) {
 		u.idle <- s
@@ -118,14 +118,14 @@ func (u *pump) again(t *dgrdma.Transaction, err error) {
 	}
 }
 
-func (u *pump) retire() {
+func (u *Load) retire() {
 	if u.outstanding.Add(-1) == 0 {
 		u.elapsed = time.Since(u.began)
 		close(u.drained)
 	}
 }
 
-func (u *pump) fail(err error) {
+func (u *Load) fail(err error) {
 	u.mu.Lock()
 	if u.err == nil {
 		u.err = err
@@ -135,14 +135,14 @@ func (u *pump) fail(err error) {
 }
 
 // end lets nothing more be posted.
-func (u *pump) end() {
+func (u *Load) end() {
 	if u.running.CompareAndSwap(true, false) {
 		close(u.ending)
 	}
 }
 
 // stop lets what is outstanding finish and returns why something failed.
-func (u *pump) stop(ctx context.Context) error {
+func (u *Load) stop(ctx context.Context) error {
 	u.end()
 	select {
 	case <-u.drained:
@@ -154,7 +154,14 @@ func (u *pump) stop(ctx context.Context) error {
 	return u.err
 }
 
-func (u *pump) report(s *seen) {
+func (u *Load) report(s *Counts) {
 	n := u.done.Load()
 	s.Transactions, s.Bytes, s.Nanoseconds = n, n*uint64(u.plan.Size), uint64(u.elapsed)
+}
+
+// Progress returns how many transactions are complete, how many bytes they had, and for
+// how long the load has run.
+func (u *Load) Progress() (transactions, bytes uint64, took time.Duration) {
+	n := u.done.Load()
+	return n, n * uint64(u.plan.Size), time.Since(u.began)
 }

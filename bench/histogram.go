@@ -1,4 +1,4 @@
-package main
+package bench
 
 import (
 	"math/bits"
@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// histogram counts durations in buckets that are at most 1/32 wide. Anyone may
+// Histogram counts durations in buckets that are at most 1/32 wide. Anyone may
 // add at any time.
-type histogram struct {
+type Histogram struct {
 	buckets [64 * histogramParts]atomic.Uint64
 	n       atomic.Uint64
 }
@@ -34,13 +34,14 @@ func histogramValue(bucket int) time.Duration {
 	return time.Duration(low + 1<<shift/2)
 }
 
-func (h *histogram) add(d time.Duration) {
+// Add counts a duration.
+func (h *Histogram) Add(d time.Duration) {
 	h.buckets[histogramBucket(d)].Add(1)
 	h.n.Add(1)
 }
 
-// quantile returns the duration that a share q of what was added does not exceed.
-func (h *histogram) quantile(q float64) time.Duration {
+// Quantile returns the duration that a share q of what was added does not exceed.
+func (h *Histogram) Quantile(q float64) time.Duration {
 	rank := uint64(q * float64(h.n.Load()))
 	for i := range h.buckets {
 		if n := h.buckets[i].Load(); n > rank {
@@ -51,5 +52,3 @@ func (h *histogram) quantile(q float64) time.Duration {
 	}
 	return 0
 }
-
-func microseconds(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1e3 }

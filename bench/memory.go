@@ -1,4 +1,4 @@
-package main
+package bench
 
 import (
 	"slices"
@@ -8,10 +8,10 @@ import (
 	"github.com/dgrdma/dgrdma/frame"
 )
 
-// target is the memory of one side: a region that looks at each transaction
+// Memory is the memory of one side: a region that looks at each transaction
 // the moment it completes. That happens on the goroutine that receives, so
 // nothing else is placed meanwhile.
-type target struct {
+type Memory struct {
 	*dgrdma.Region
 	control chan control // records of the other side
 	run     atomic.Pointer[arrivals]
@@ -26,27 +26,28 @@ type control struct {
 
 // arrivals is what comes during a run.
 type arrivals struct {
-	plan    plan
+	plan    Plan
 	rounds  []uint32
 	arrived atomic.Uint64
 	wrong   atomic.Uint64
 	worst   atomic.Pointer[mismatch] // the first one
 }
 
-func newTarget(size int) (*target, error) {
+// NewMemory makes a memory of so many bytes, for the endpoint of a client or a server.
+func NewMemory(size int) (*Memory, error) {
 	region, err := dgrdma.NewRegion(size)
-	return &target{Region: region, control: make(chan control, 8)}, err
+	return &Memory{Region: region, control: make(chan control, 8)}, err
 }
 
 // expect begins a run.
-func (t *target) expect(p plan) *arrivals {
+func (t *Memory) expect(p Plan) *arrivals {
 	a := &arrivals{plan: p, rounds: make([]uint32, p.slots())}
 	t.run.Store(a)
 	return a
 }
 
 // Complete implements [dgrdma.Memory].
-func (t *target) Complete(src dgrdma.EndpointID, m *frame.Message) {
+func (t *Memory) Complete(src dgrdma.EndpointID, m *frame.Message) {
 	t.Region.Complete(src, m)
 	switch at := m.CompletionAddr; {
 	case at == controlWord:
@@ -74,7 +75,7 @@ func (a *arrivals) complete(memory []byte, slot int, round uint32) {
 		a.found(mismatch{slot: slot, round: round, offset: -1, expected: uint64(want), got: uint64(round)})
 		a.rounds[slot] = round
 	}
-	if a.plan.Verify == verifyOff {
+	if a.plan.Verify == VerifyOff {
 		return
 	}
 	at := a.plan.slotAt(slot)
@@ -91,7 +92,7 @@ func (a *arrivals) found(m mismatch) {
 }
 
 // report adds what was found to what is told about the run.
-func (a *arrivals) report(s *seen) {
+func (a *arrivals) report(s *Counts) {
 	s.Arrived += a.arrived.Load()
 	if w := a.worst.Load(); w != nil && s.Wrong == 0 {
 		s.WrongSlot, s.WrongRound, s.WrongOffset = uint64(w.slot), uint64(w.round), uint64(int64(w.offset))
@@ -101,6 +102,6 @@ func (a *arrivals) report(s *seen) {
 }
 
 // mismatch returns the first of what was wrong.
-func (s *seen) mismatch() *mismatch {
+func (s *Counts) mismatch() *mismatch {
 	return &mismatch{int(s.WrongSlot), uint32(s.WrongRound), int(int64(s.WrongOffset)), s.WrongExpected, s.WrongGot}
 }

@@ -1,0 +1,18 @@
+package bench
+
+import "errors"
+
+// What measurements fail with, beside what carries them.
+var (
+	ErrInterrupted = errors.New("interrupted") // less was measured than was wished
+	ErrBusy        = errors.New("the server is busy with another client")
+	ErrNoAnswer    = errors.New("the server does not answer; does it serve bench, with the same profile?")
+	ErrSilent      = errors.New("the client fell silent in the middle of a run")
+)
+
+// TCPError is a failure of the TCP stream that is taken turns with.
+type TCPError struct{ Err error }
+
+func (e *TCPError) Error() string { return "the TCP stream beside it: " + e.Err.Error() }
+
+func (e *TCPError) Unwrap() error { return e.Err }

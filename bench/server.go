@@ -1,0 +1,256 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"time"
+
+	"github.com/dgrdma/dgrdma/dgrdma"
+)
+
+// Linger is how long a side that is through still acknowledges.
+const Linger = 50 * time.Millisecond
+
+// Server is the side that is written to, by one client at a time.
+type Server struct {
+	Endpoint *dgrdma.Endpoint
+	Memory   *Memory    // the endpoint's, at least LeastMemory
+	TCP      *TCPServer // nil on wires without TCP
+	Idle     uint64     // MemoryInUse before anybody came; 0: clients share the process
+
+	// Began, if not nil, is told of each run, and returns what is called when it is
+	// over; arrived is how many transactions are there.
+	Began func(p Plan, arrived func() uint64) (over func())
+	// Ran, if not nil, is told of each run that is over.
+	Ran func(r Run)
+	// Failed, if not nil, is told of clients that failed while others may come.
+	Failed func(client dgrdma.EndpointID, err error)
+}
+
+// Run is what the server says of a run.
+type Run struct {
+	Client dgrdma.PeerName // the first of its peers
+	Plan   Plan
+	Saw    Counts
+	Took   time.Duration
+}
+
+// Close closes the endpoint, and what listens beside it.
+func (s *Server) Close() {
+	s.TCP.Close()
+	s.Endpoint.Close()
+}
+
+// MemoryInUse returns how many bytes this process uses, when all that is garbage is
+// collected.
+func MemoryInUse() uint64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc + m.StackInuse
+}
+
+// Serve answers clients until the context ends, or with once until the first one is
+// through.
+func (s *Server) Serve(ctx context.Context, once bool) error {
+	for {
+		select {
+		case <-ctx.Done():
+			if once {
+				return fmt.Errorf("%w before a client came", ErrInterrupted)
+			}
+			return nil
+		case c := <-s.Memory.control:
+			if c.kind != kindBegin {
+				continue
+			}
+			err := s.client(ctx, c)
+			switch {
+			case once:
+				return err
+			case err != nil && s.Failed != nil:
+				s.Failed(c.from, err)
+			}
+		}
+	}
+}
+
+// client serves all runs of one client.
+func (s *Server) client(ctx context.Context, begin control) error {
+	var failed error
+	for {
+		var p Plan
+		decode(begin.data, &p)
+		conns, err := s.peersOf(p)
+		if err == nil {
+			err = s.run(ctx, p, conns)
+		}
+		if failed = errors.Join(failed, err); p.MoreRuns == 0 || conns == nil {
+			s.dismiss(ctx, conns)
+			return failed
+		}
+		if begin, err = s.await(ctx, conns[0], kindBegin, nil); err != nil {
+			return errors.Join(failed, err)
+		}
+	}
+}
+
+// peersOf finds the connections that a plan speaks of.
+func (s *Server) peersOf(p Plan) ([]*dgrdma.Conn, error) {
+	if err := p.Check(s.Memory.Size()); err != nil {
+		return nil, err
+	}
+	conns := make([]*dgrdma.Conn, p.Peers)
+	missing := len(conns)
+	for _, c := range s.Endpoint.Conns() {
+		i := int(c.Peer().ID) - int(p.FirstID)
+		if i < 0 || i >= len(conns) || c.Err() != nil {
+			continue
+		}
+		if conns[i] == nil {
+			missing--
+		}
+		conns[i] = c // the latest with that id
+	}
+	if missing > 0 {
+		return nil, fmt.Errorf("%d of %d peers never spoke", missing, len(conns))
+	}
+	return conns, nil
+}
+
+// dismiss forgets the peers of a client that is through, when their last
+// acknowledgements are sent.
+func (s *Server) dismiss(ctx context.Context, conns []*dgrdma.Conn) {
+	select {
+	case <-time.After(Linger):
+	case <-ctx.Done():
+	}
+	for _, c := range conns {
+		c.Close()
+	}
+}
+
+// run serves one run and tells the client what was seen here.
+func (s *Server) run(ctx context.Context, p Plan, conns []*dgrdma.Conn) error {
+	var saw Counts
+	if s.Idle != 0 {
+		if now := MemoryInUse(); now > s.Idle {
+			saw.PeerMemory = (now - s.Idle) / uint64(p.Peers)
+		}
+	}
+	in := s.Memory.expect(p)
+	var out *Load
+	if p.BothWays != 0 {
+		out = NewLoad(p, conns, new(Histogram))
+	}
+	before := countsOf(s.Endpoint)
+	began := time.Now()
+	if err := tell(ctx, conns[0], kindReady, nil); err != nil {
+		return err
+	}
+	if out != nil {
+		out.start()
+	}
+	over := func() {}
+	if s.Began != nil {
+		over = s.Began(p, in.arrived.Load)
+	}
+	_, err := s.await(ctx, conns[0], kindEnd, in)
+	took := time.Since(began)
+	over()
+	if out != nil {
+		bounded, cancel := context.WithTimeout(context.Background(), s.Endpoint.GiveUp())
+		err = errors.Join(err, out.stop(bounded))
+		cancel()
+		out.report(&saw)
+	}
+	if err != nil {
+		return err
+	}
+	countsOf(s.Endpoint).since(before, &saw)
+	in.report(&saw)
+	if s.Ran != nil {
+		s.Ran(Run{conns[0].Name(), p, saw, took})
+	}
+	err = s.deliver(ctx, conns[0], &saw)
+	if saw.Wrong > 0 {
+		return fmt.Errorf("%d errors in what arrived; the first: %w", saw.Wrong, saw.mismatch())
+	}
+	return err
+}
+
+// deliver hands the client what was seen. Its thanks are as good as an
+// acknowledgement, which it may not live to send again.
+func (s *Server) deliver(ctx context.Context, c *dgrdma.Conn, saw *Counts) error {
+	failed := make(chan error, 1)
+	err := c.Post(&dgrdma.Transaction{
+		Segments: []dgrdma.Segment{{Addr: controlData, Bytes: encode(saw)}}, CompletionAddr: controlWord, CompletionValue: kindReport,
+		Done: func(_ *dgrdma.Transaction, err error) {
+			if err != nil {
+				failed <- err
+			}
+		},
+	})
+	if err != nil {
+		return err
+	}
+	for {
+		select {
+		case err := <-failed:
+			return err
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case m := <-s.Memory.control:
+			if m.from == c.Peer().ID && m.kind == kindBye {
+				return nil
+			}
+			s.turnAway(m)
+		}
+	}
+}
+
+// await waits for a client's next control record. Who says nothing and writes
+// nothing for too long is gone.
+func (s *Server) await(ctx context.Context, c *dgrdma.Conn, kind uint32, in *arrivals) (control, error) {
+	tick := time.NewTicker(s.Endpoint.GiveUp() / 8)
+	defer tick.Stop()
+	last, heard := uint64(0), time.Now()
+	for {
+		select {
+		case m := <-s.Memory.control:
+			if m.from == c.Peer().ID && m.kind == kind {
+				return m, nil
+			}
+			s.turnAway(m)
+		case <-c.Done():
+			return control{}, c.Err()
+		case <-ctx.Done():
+			return control{}, context.Cause(ctx)
+		case now := <-tick.C:
+			n := c.Stats().FramesReceived
+			if in != nil {
+				n += in.arrived.Load()
+			}
+			if n != last || s.TCP.busy() {
+				last, heard = n, now
+			}
+			if now.Sub(heard) > s.Endpoint.GiveUp() {
+				return control{}, ErrSilent
+			}
+		}
+	}
+}
+
+// turnAway answers a client that came while another has a run.
+func (s *Server) turnAway(m control) {
+	if m.kind != kindBegin {
+		return
+	}
+	for _, c := range s.Endpoint.Conns() {
+		if c.Peer().ID == m.from {
+			c.Post(&dgrdma.Transaction{CompletionAddr: controlWord, CompletionValue: kindBusy})
+		}
+	}
+}
