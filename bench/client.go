@@ -106,7 +106,7 @@ func (c *Client) turn(ctx context.Context, p Plan, long time.Duration, o *Outcom
 	if p.BothWays != 0 {
 		in = c.Memory.expect(p)
 	}
-	out := NewLoad(p, c.Conns, &o.Times)
+	out := NewLoad(p, &transactions{p, c.Conns}, &o.Times)
 	// What the server was told to begin, it is told to end, even if the user is
 	// in a hurry.
 	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), long+4*c.Endpoint.GiveUp())
@@ -118,20 +118,13 @@ func (c *Client) turn(ctx context.Context, p Plan, long time.Duration, o *Outcom
 		return err
 	}
 	before := countsOf(c.Endpoint)
-	timer := time.AfterFunc(long, out.end) // also if starting takes longer
-	defer timer.Stop()
-	out.start()
+	out.Start(long)
 	over := func() {}
 	if c.Began != nil {
 		over = c.Began(out)
 	}
-	var interrupted error
-	select {
-	case <-out.ending:
-	case <-ctx.Done():
-		interrupted = fmt.Errorf("%w after %v", ErrInterrupted, time.Since(out.began).Round(time.Millisecond))
-	}
-	err := out.stop(bounded)
+	interrupted := out.Over(ctx)
+	err := out.Drain(bounded)
 	over()
 	if err != nil {
 		return err

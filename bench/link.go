@@ -75,3 +75,86 @@ func (s *LinkServer) receive(ctx context.Context, l *link.Link) {
 	case <-ctx.Done():
 	}
 }
+
+// DialLink dials a server of links and prepares a load on the link: messages of that
+// size, or with stream what io.Copy makes of it. To drain the load closes the link.
+func DialLink(ctx context.Context, h *link.Host, peerURL string, stream bool, buffers, size int) (*link.Link, *Load, error) {
+	port := MessagePort
+	if stream {
+		port = StreamPort
+	}
+	l, err := h.Dial(ctx, peerURL, port, &link.Options{Buffers: buffers, Size: size})
+	if err != nil {
+		return nil, nil, err
+	}
+	if !stream {
+		return l, NewLoad(oneSlot(size), &messages{ctx: ctx, link: l, size: size}, nil), nil
+	}
+	_, size = l.Out.Buffers()
+	c := &copied{link: l}
+	c.load = NewLoad(oneSlot(size), c, nil)
+	return l, c.load, nil
+}
+
+// oneSlot is a plan of what blocks while it has no room: there is no need for more.
+func oneSlot(size int) Plan { return Plan{Size: uint32(size), Depth: 1, Peers: 1, Active: 1} }
+
+// messages posts operations as messages. It fills nothing but the number: buffers hold
+// what they held.
+type messages struct {
+	ctx  context.Context
+	link *link.Link
+	size int
+	n    uint64
+}
+
+func (p *messages) Post(*Op) (complete bool, err error) {
+	b, err := p.link.Out.Acquire(p.ctx)
+	switch {
+	case p.ctx.Err() != nil:
+		return false, ErrInterrupted
+	case err != nil:
+		return false, err
+	}
+	if p.size >= 8 {
+		binary.LittleEndian.PutUint64(b.Bytes, p.n)
+	}
+	p.n++
+	return true, p.link.Out.Commit(b, 0, p.size)
+}
+
+func (p *messages) Wait(ctx context.Context) error { return p.link.CloseContext(ctx) }
+
+// copied posts the first operation, and all that follow it until the load is over, as
+// what io.Copy reads: of each read one.
+type copied struct {
+	link   *link.Link
+	load   *Load
+	op     *Op
+	read   bool          // op was, and is complete with the next read
+	memory [1 << 18]byte // copied from, as a file in the cache is
+}
+
+func (p *copied) Post(op *Op) (complete bool, err error) {
+	p.op, p.read = op, false
+	_, err = io.Copy(p.link.Out, p)
+	return true, err
+}
+
+func (p *copied) Read(b []byte) (int, error) {
+	if p.read {
+		if !p.load.running.Load() {
+			return 0, io.EOF
+		}
+		p.load.count(p.op)
+		p.load.begin(p.op)
+	}
+	p.read = true
+	n := 0
+	for n < len(b) {
+		n += copy(b[n:], p.memory[:])
+	}
+	return n, nil
+}
+
+func (p *copied) Wait(ctx context.Context) error { return p.link.CloseContext(ctx) }

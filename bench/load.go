@@ -2,28 +2,52 @@ package bench
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/dgrdma/dgrdma/dgrdma"
 )
 
-// Load keeps transactions outstanding on connections: each one that is done is
-// posted again, by who reports it. Nothing is allocated and nobody is woken
-// for a transaction.
+// Poster is what a load is put on.
+type Poster interface {
+	// Post begins an operation. It reports whether the operation is complete when it
+	// returns, as with something that blocks while it has no room. If it is not, its
+	// Done is called later, once, from any goroutine. A poster that waits for room
+	// returns ErrInterrupted when the context ends by which it was made.
+	Post(op *Op) (complete bool, err error)
+	// Wait returns when all that was posted has arrived at the other side.
+	Wait(ctx context.Context) error
+}
+
+// Op is an operation that is posted again and again. No two of a load are the same.
+type Op struct {
+	Slot  int    // below the plan's slots; those of a peer are consecutive
+	Round uint32 // how often it was posted, this time included
+	Bytes []byte // what is to be written
+	// Cookie is the poster's.
+	Cookie any
+
+	load     *Load
+	postedAt time.Duration // since the load began; 0: not timed
+}
+
+// Load keeps operations outstanding. Nothing is allocated and nobody is woken for one.
 type Load struct {
 	plan    Plan
-	slots   []slot
-	idle    chan *slot // those that wait for their turn
-	times   *Histogram // completion times
+	to      Poster
+	ops     []Op
+	idle    chan *Op   // those that wait for their turn
+	times   *Histogram // of completions; nil: nobody wants to know
 	timed   uint32     // of how many rounds one is timed
 	began   time.Time
 	elapsed time.Duration
+	timer   *time.Timer // ends it; nil: nothing does
 
 	running     atomic.Bool
+	timeUp      atomic.Bool
 	outstanding atomic.Int64
-	done        atomic.Uint64 // transactions
+	done        atomic.Uint64 // operations
 	drained     chan struct{} // closed when nothing is outstanding any more
 	ending      chan struct{} // closed when nothing is posted any more
 
@@ -31,137 +55,181 @@ type Load struct {
 	err error
 }
 
-// slot is a transaction that is used again and again.
-type slot struct {
-	conn     *dgrdma.Conn
-	t        dgrdma.Transaction
-	segment  [1]dgrdma.Segment
-	number   int // of the slot in the whole run
-	round    uint32
-	postedAt time.Duration // since Load.began; 0: not timed
-}
-
-// NewLoad prepares transactions to each peer.
-func NewLoad(p Plan, conns []*dgrdma.Conn, times *Histogram) *Load {
-	u := &Load{plan: p, times: times, drained: make(chan struct{}), ending: make(chan struct{}), timed: 1, slots: make([]slot, p.slots())}
-	u.idle = make(chan *slot, len(u.slots))
+// NewLoad prepares the operations of a plan. Completion times go to times, if it is
+// not nil.
+func NewLoad(p Plan, to Poster, times *Histogram) *Load {
+	l := &Load{plan: p, to: to, times: times, drained: make(chan struct{}), ending: make(chan struct{}), timed: 1, ops: make([]Op, p.slots())}
+	l.idle = make(chan *Op, len(l.ops))
 	if p.Size < 4096 {
-		u.timed = 8 // a look at the clock costs as much as such a transaction
+		l.timed = 8 // a look at the clock costs as much as such an operation
 	}
 	stride := int(p.stride())
-	data := make([]byte, len(u.slots)*stride)
-	for i := range u.slots {
-		s := &u.slots[i]
+	data := make([]byte, len(l.ops)*stride)
+	for i := range l.ops {
+		op := &l.ops[i]
 		// Neighbours belong to different peers, so that all begin at once.
-		peer := i % int(p.Peers)
-		s.number = peer*int(p.Depth) + i/int(p.Peers)
-		s.conn = conns[peer]
-		s.segment[0] = dgrdma.Segment{Addr: p.slotAt(s.number), Bytes: data[i*stride:][:p.Size:p.Size]}
-		s.t = dgrdma.Transaction{Segments: s.segment[:], CompletionAddr: p.completionAt(s.number), Done: u.again, Cookie: s}
+		op.Slot = i%int(p.Peers)*int(p.Depth) + i/int(p.Peers)
+		op.Bytes = data[i*stride:][:p.Size:p.Size]
+		op.load = l
 		if p.Verify != VerifyOff {
-			patternOf(p.Verify, s.number, 0).fill(s.segment[0].Bytes)
+			patternOf(p.Verify, op.Slot, 0).fill(op.Bytes)
 		}
 	}
-	u.running.Store(true)
-	return u
+	l.running.Store(true)
+	return l
 }
 
-// start posts as many transactions as are to be outstanding.
-func (u *Load) start() {
-	u.began = time.Now()
-	active := int(u.plan.Active)
-	u.outstanding.Store(int64(active))
-	for i := active; i < len(u.slots); i++ {
-		u.idle <- &u.slots[i]
+// Start posts as many operations as are to be outstanding, and keeps that up for so
+// long; with 0 until it is drained.
+func (l *Load) Start(long time.Duration) {
+	l.began = time.Now()
+	if long > 0 {
+		l.timer = time.AfterFunc(long, func() { // also if starting takes longer
+			l.timeUp.Store(true)
+			l.end()
+		})
 	}
-	for i := range active {
-		if !u.running.Load() || !u.post(&u.slots[i]) {
-			u.retire()
+	active := int(l.plan.Active)
+	l.outstanding.Store(int64(active))
+	for i := active; i < len(l.ops); i++ {
+		l.idle <- &l.ops[i]
+	}
+	go func() {
+		for i := range active {
+			l.drive(&l.ops[i])
 		}
-	}
+	}()
 }
 
-func (u *Load) post(s *slot) bool {
-	s.round++
-	if u.plan.Verify != VerifyOff {
-		patternOf(u.plan.Verify, s.number, s.round).renew(s.segment[0].Bytes)
+// Over waits until nothing more is posted: the time is over, or something failed. If
+// the context ends before, the error is an ErrInterrupted.
+func (l *Load) Over(ctx context.Context) error {
+	select {
+	case <-l.ending:
+	case <-ctx.Done():
+		l.end()
 	}
-	s.t.CompletionValue = s.round
-	if s.postedAt = 0; s.round%u.timed == 0 {
-		s.postedAt = time.Since(u.began)
+	if ctx.Err() != nil && !l.timeUp.Load() {
+		return fmt.Errorf("%w after %v", ErrInterrupted, time.Since(l.began).Round(time.Millisecond))
 	}
-	if err := s.conn.Post(&s.t); err != nil {
-		u.fail(err)
-		return false
-	}
-	return true
+	return nil
 }
 
-// again is called for every transaction that is done.
-func (u *Load) again(t *dgrdma.Transaction, err error) {
-	s := t.Cookie.(*slot)
+// drive posts operations until one is under way that somebody else completes, or
+// nothing more is to be posted.
+func (l *Load) drive(op *Op) {
+	for l.running.Load() {
+		l.begin(op)
+		complete, err := l.to.Post(op)
+		if err != nil {
+			l.fail(err)
+			break
+		}
+		if !complete {
+			return
+		}
+		l.count(op)
+		op = l.next(op)
+	}
+	l.retire()
+}
+
+// Done is called by the poster when an operation is complete that was not when Post
+// returned.
+func (op *Op) Done(err error) {
+	l := op.load
 	if err != nil {
-		u.fail(err)
-		u.retire()
+		l.fail(err)
+		l.retire()
 		return
 	}
-	u.done.Add(1)
-	if s.postedAt != 0 {
-		u.times.Add(time.Since(u.began) - s.postedAt)
+	l.count(op)
+	l.drive(l.next(op))
+}
+
+// begin makes an operation ready for one more round.
+func (l *Load) begin(op *Op) {
+	op.Round++
+	if l.plan.Verify != VerifyOff {
+		patternOf(l.plan.Verify, op.Slot, op.Round).renew(op.Bytes)
 	}
-	if int(u.plan.Active) < len(u.slots) {
-		u.idle <- s
-		s = <-u.idle // there is one: ours at worst
-	}
-	if !u.running.Load() || !u.post(s) {
-		u.retire()
+	if op.postedAt = 0; l.times != nil && op.Round%l.timed == 0 {
+		op.postedAt = time.Since(l.began)
 	}
 }
 
-func (u *Load) retire() {
-	if u.outstanding.Add(-1) == 0 {
-		u.elapsed = time.Since(u.began)
-		close(u.drained)
+// count notes that an operation is complete.
+func (l *Load) count(op *Op) {
+	l.done.Add(1)
+	if op.postedAt != 0 {
+		l.times.Add(time.Since(l.began) - op.postedAt)
 	}
 }
 
-func (u *Load) fail(err error) {
-	u.mu.Lock()
-	if u.err == nil {
-		u.err = err
+// next returns whose turn it is when an operation is complete.
+func (l *Load) next(op *Op) *Op {
+	if int(l.plan.Active) < len(l.ops) {
+		l.idle <- op
+		op = <-l.idle // there is one: ours at worst
 	}
-	u.mu.Unlock()
-	u.end()
+	return op
+}
+
+func (l *Load) retire() {
+	if l.outstanding.Add(-1) == 0 {
+		close(l.drained)
+	}
+}
+
+func (l *Load) fail(err error) {
+	l.mu.Lock()
+	if l.err == nil && !errors.Is(err, ErrInterrupted) { // which Over says
+		l.err = err
+	}
+	l.mu.Unlock()
+	l.end()
 }
 
 // end lets nothing more be posted.
-func (u *Load) end() {
-	if u.running.CompareAndSwap(true, false) {
-		close(u.ending)
+func (l *Load) end() {
+	if l.running.CompareAndSwap(true, false) {
+		close(l.ending)
 	}
 }
 
-// stop lets what is outstanding finish and returns why something failed.
-func (u *Load) stop(ctx context.Context) error {
-	u.end()
+// Drain lets what is outstanding finish and arrive, and returns why something failed.
+func (l *Load) Drain(ctx context.Context) error {
+	if l.timer != nil {
+		l.timer.Stop()
+	}
+	l.end()
 	select {
-	case <-u.drained:
+	case <-l.drained:
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	return u.err
+	l.mu.Lock()
+	err := l.err
+	l.mu.Unlock()
+	err = errors.Join(err, l.to.Wait(ctx))
+	l.elapsed = time.Since(l.began)
+	return err
 }
 
-func (u *Load) report(s *Counts) {
-	n := u.done.Load()
-	s.Transactions, s.Bytes, s.Nanoseconds = n, n*uint64(u.plan.Size), uint64(u.elapsed)
-}
+// Plan returns what the load was made of.
+func (l *Load) Plan() Plan { return l.plan }
 
-// Progress returns how many transactions are complete, how many bytes they had, and for
+// Progress returns how many operations are complete, how many bytes they had, and for
 // how long the load has run.
-func (u *Load) Progress() (transactions, bytes uint64, took time.Duration) {
-	n := u.done.Load()
-	return n, n * uint64(u.plan.Size), time.Since(u.began)
+func (l *Load) Progress() (ops, bytes uint64, took time.Duration) {
+	n := l.done.Load()
+	return n, n * uint64(l.plan.Size), time.Since(l.began)
+}
+
+// Elapsed returns how long it took until all had arrived, when it has been drained.
+func (l *Load) Elapsed() time.Duration { return l.elapsed }
+
+func (l *Load) report(c *Counts) {
+	c.Transactions, c.Bytes, _ = l.Progress()
+	c.Nanoseconds = uint64(l.elapsed)
 }

@@ -143,7 +143,7 @@ func (s *Server) run(ctx context.Context, p Plan, conns []*dgrdma.Conn) error {
 	in := s.Memory.expect(p)
 	var out *Load
 	if p.BothWays != 0 {
-		out = NewLoad(p, conns, new(Histogram))
+		out = NewLoad(p, &transactions{p, conns}, nil)
 	}
 	before := countsOf(s.Endpoint)
 	began := time.Now()
@@ -151,7 +151,7 @@ func (s *Server) run(ctx context.Context, p Plan, conns []*dgrdma.Conn) error {
 		return err
 	}
 	if out != nil {
-		out.start()
+		out.Start(0)
 	}
 	over := func() {}
 	if s.Began != nil {
@@ -162,7 +162,7 @@ func (s *Server) run(ctx context.Context, p Plan, conns []*dgrdma.Conn) error {
 	over()
 	if out != nil {
 		bounded, cancel := context.WithTimeout(context.Background(), s.Endpoint.GiveUp())
-		err = errors.Join(err, out.stop(bounded))
+		err = errors.Join(err, out.Drain(bounded))
 		cancel()
 		out.report(&saw)
 	}

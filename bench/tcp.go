@@ -102,8 +102,8 @@ func (s *TCPServer) take(c net.Conn) {
 	s.mu.Unlock()
 }
 
-// overTCP writes to the peer for some time, and returns how many bytes went
-// over in both directions, and how long that took until the last was read.
+// overTCP puts a load on a stream to the server for some time, and returns how many
+// bytes went over in both directions, and how long that took until the last was read.
 func overTCP(ctx context.Context, from netip.Addr, to netip.AddrPort, long time.Duration, both bool) (uint64, time.Duration, error) {
 	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: from.AsSlice(), Zone: from.Zone()}, Timeout: 10 * time.Second}
 	c, err := dialer.DialContext(ctx, "tcp", to.String())
@@ -119,37 +119,52 @@ func overTCP(ctx context.Context, from netip.Addr, to netip.AddrPort, long time.
 	if _, err := c.Write(mode); err != nil {
 		return 0, 0, err
 	}
-	began := time.Now()
-	var back uint64
-	var readErr error
-	var reader sync.WaitGroup
-	reader.Go(func() {
+	p := &tcpStream{conn: c.(*net.TCPConn)}
+	load := NewLoad(oneSlot(streamBlock), p, nil)
+	p.readBack()
+	load.Start(long)
+	load.Over(ctx)
+	err = load.Drain(context.WithoutCancel(ctx)) // its end closes the stream
+	_, sent, _ := load.Progress()
+	return sent + p.back, load.Elapsed(), err
+}
+
+// tcpStream posts operations as blocks of a stream.
+type tcpStream struct {
+	conn    *net.TCPConn
+	reader  sync.WaitGroup
+	back    uint64 // bytes from the server
+	readErr error
+}
+
+func (p *tcpStream) Post(op *Op) (complete bool, err error) {
+	_, err = p.conn.Write(op.Bytes)
+	return err == nil, err
+}
+
+// readBack reads what comes from the server.
+func (p *tcpStream) readBack() {
+	p.reader.Go(func() {
 		in := make([]byte, streamBlock)
 		for {
-			n, err := c.Read(in)
-			back += uint64(n)
+			n, err := p.conn.Read(in)
+			p.back += uint64(n)
 			if err != nil {
 				if err != io.EOF {
-					readErr = err
+					p.readErr = err
 				}
 				return
 			}
 		}
 	})
-	var sent uint64
-	out := make([]byte, streamBlock)
-	for err == nil && time.Since(began) < long {
-		var n int
-		n, err = c.Write(out)
-		sent += uint64(n)
-	}
-	err = errors.Join(err, c.(*net.TCPConn).CloseWrite())
+}
+
+// Wait returns when the server has read everything, upon which it closes.
+func (p *tcpStream) Wait(context.Context) error {
+	err := p.conn.CloseWrite()
 	if err != nil {
-		c.Close()
+		p.conn.Close()
 	}
-	reader.Wait() // the server closes when it has read everything
-	if err = errors.Join(err, readErr); err != nil {
-		return 0, 0, err
-	}
-	return sent + back, time.Since(began), nil
+	p.reader.Wait()
+	return errors.Join(err, p.readErr)
 }

@@ -2,13 +2,10 @@ package main
 
 import (
 	"context"
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"sync/atomic"
-	"time"
 
 	"github.com/dgrdma/dgrdma/bench"
 	"github.com/dgrdma/dgrdma/dgrdma"
@@ -100,93 +97,32 @@ func (o *benchOptions) linkMeasure(ctx context.Context, local, peer url.Endpoint
 	}
 	defer h.Close()
 	o.metrics.host(h)
-	port := bench.MessagePort
-	if o.stream {
-		port = bench.StreamPort
-	}
-	l, err := h.Dial(ctx, peer.String(), port, &link.Options{Buffers: o.buffers, Size: int(o.plan.Size)})
+	l, load, err := bench.DialLink(ctx, h, peer.String(), o.stream, o.buffers, int(o.plan.Size))
 	if err != nil {
 		return err
 	}
-	var n, messages atomic.Uint64
-	began := time.Now()
+	load.Start(o.duration)
 	stopped := showProgress(stderr, func() string {
-		at := time.Since(began).Seconds()
-		return fmt.Sprintf("%4.1f of %.1f s  %.0f MB/s", at, o.duration.Seconds(), float64(n.Load())/at/1e6)
+		_, bytes, took := load.Progress()
+		return fmt.Sprintf("%4.1f of %.1f s  %.0f MB/s", took.Seconds(), o.duration.Seconds(), perSecond(bytes, took)/1e6)
 	})
-	var over atomic.Bool
-	timer := time.AfterFunc(o.duration, func() { over.Store(true) })
-	defer timer.Stop()
-	going := func() bool { return !over.Load() && ctx.Err() == nil }
-	if o.stream {
-		_, err = io.Copy(l.Out, &untilOver{going: going, n: &n, messages: &messages})
-	} else {
-		err = o.sendMessages(ctx, l.Out, going, &n, &messages)
-	}
-	var interrupted error
-	if !over.Load() && ctx.Err() != nil {
-		interrupted = fmt.Errorf("interrupted after %v", time.Since(began).Round(time.Millisecond))
-	}
-	err = errors.Join(err, l.Close())
-	took := time.Since(began)
+	interrupted := load.Over(ctx)
+	err = load.Drain(context.WithoutCancel(ctx))
 	stopped()
 	if err != nil {
 		return err
 	}
 	s := h.Endpoint().Stats()
 	buffers, size := l.Out.Buffers()
+	messages, bytes, _ := load.Progress()
+	took := load.Elapsed()
 	r := linkResult{
 		Transport: wireName(peer), Link: true, Stream: o.stream, Size: size, Buffers: buffers, OneProcess: oneProcess,
-		Seconds: took.Seconds(), Bytes: n.Load(), Messages: messages.Load(),
-		MBPerS: perSecond(n.Load(), took) / 1e6, MessagesPS: perSecond(messages.Load(), took),
+		Seconds: took.Seconds(), Bytes: bytes, Messages: messages,
+		MBPerS: perSecond(bytes, took) / 1e6, MessagesPS: perSecond(messages, took),
 		Retransmits: s.RetransmitsFast + s.RetransmitsTimed,
 	}
 	return errors.Join(interrupted, r.print(stdout, o.json))
-}
-
-// sendMessages fills nothing but the number: buffers hold what they held.
-func (o *benchOptions) sendMessages(ctx context.Context, p *link.Producer, going func() bool, n, messages *atomic.Uint64) error {
-	size := int(o.plan.Size)
-	for k := uint64(0); ; k++ {
-		if k%16 == 0 && !going() {
-			return nil
-		}
-		b, err := p.Acquire(ctx)
-		switch {
-		case ctx.Err() != nil:
-			return nil
-		case err != nil:
-			return err
-		}
-		if size >= 8 {
-			binary.LittleEndian.PutUint64(b.Bytes, k)
-		}
-		if err := p.Commit(b, 0, size); err != nil {
-			return err
-		}
-		n.Add(uint64(size))
-		messages.Add(1)
-	}
-}
-
-// untilOver is a source that copies from memory, as a file in the cache does.
-type untilOver struct {
-	going       func() bool
-	n, messages *atomic.Uint64
-	memory      [1 << 18]byte
-}
-
-func (u *untilOver) Read(b []byte) (int, error) {
-	if !u.going() {
-		return 0, io.EOF
-	}
-	n := 0
-	for n < len(b) {
-		n += copy(b[n:], u.memory[:])
-	}
-	u.n.Add(uint64(n))
-	u.messages.Add(1)
-	return n, nil
 }
 
 func (r *linkResult) print(w io.Writer, asJSON bool) error {

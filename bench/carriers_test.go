@@ -1,0 +1,221 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/dgrdma/dgrdma/dgrdma"
+	"github.com/dgrdma/dgrdma/link"
+)
+
+func openHost(t *testing.T) *link.Host {
+	t.Helper()
+	h, err := link.Open("udp:127.0.0.1", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { h.Close() })
+	return h
+}
+
+// TestLinks: what a load counts is what arrives, as messages and as a stream.
+func TestLinks(t *testing.T) {
+	noGoroutineLeft(t)
+	for _, stream := range []bool{false, true} {
+		there, here := openHost(t), openHost(t)
+		ctx, cancel := context.WithCancel(t.Context())
+		s, err := ServeLinks(ctx, there)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, load, err := DialLink(t.Context(), here, there.URL(), stream, 8, 3000)
+		if err != nil {
+			t.Fatal(err)
+		}
+		load.Start(50 * time.Millisecond)
+		if err := errors.Join(load.Over(t.Context()), load.Drain(t.Context()), <-s.Ended()); err != nil {
+			t.Error(err)
+		}
+		messages, bytes, _ := load.Progress()
+		if got := there.Stats().Received; messages == 0 || bytes != 3000*messages || got.Bytes != bytes || got.Messages != messages+1 { // and end of file
+			t.Errorf("stream %v: %d messages with %d bytes were counted, %+v arrived", stream, messages, bytes, got)
+		}
+		cancel()
+	}
+}
+
+// TestLinkIsInterrupted: also while it waits for a consumer that does not take
+// anything.
+func TestLinkIsInterrupted(t *testing.T) {
+	noGoroutineLeft(t)
+	there, here := openHost(t), openHost(t)
+	port, err := there.Listen(MessagePort, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	go port.Accept(t.Context())
+	ctx, cancel := context.WithCancel(t.Context())
+	l, load, err := DialLink(ctx, here, there.URL(), false, 8, 3000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	time.AfterFunc(50*time.Millisecond, cancel)
+	load.Start(time.Hour)
+	if err := load.Over(ctx); !errors.Is(err, ErrInterrupted) {
+		t.Error(err)
+	}
+	if n, _, _ := load.Progress(); n != 8 {
+		t.Errorf("%d messages into 8 buffers", n)
+	}
+	bounded, stop := context.WithTimeout(t.Context(), time.Second)
+	defer stop()
+	load.Drain(bounded)
+	l.Abort(bounded, "")
+}
+
+// TestWrongMessagesAreCounted: the server looks at the number of each message.
+func TestWrongMessagesAreCounted(t *testing.T) {
+	s := &LinkServer{}
+	s.check(nil, link.Message{Number: 3, Bytes: []byte{3, 0, 0, 0, 0, 0, 0, 0}})
+	if s.check(nil, link.Message{Number: 3, Bytes: make([]byte, 8)}); s.wrong.Load() != 1 {
+		t.Errorf("%d messages of one were found wrong", s.wrong.Load())
+	}
+}
+
+// TestTCP: one way and both, and a server that is not there.
+func TestTCP(t *testing.T) {
+	noGoroutineLeft(t)
+	s, err := ServeTCP(netip.MustParseAddrPort("127.0.0.1:0"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := s.listener.Addr().(*net.TCPAddr).AddrPort()
+	for _, both := range []bool{false, true} {
+		n, took, err := overTCP(t.Context(), at.Addr(), at, 50*time.Millisecond, both)
+		if err != nil || n < streamBlock || took < 50*time.Millisecond {
+			t.Errorf("%d bytes in %v, %v", n, took, err)
+		}
+	}
+	s.Close()
+	if _, _, err := overTCP(t.Context(), at.Addr(), at, time.Hour, false); err == nil {
+		t.Error("a stream to nobody")
+	}
+	if (*TCPServer)(nil).Close(); (*TCPServer)(nil).busy() {
+		t.Error("no server is busy")
+	}
+}
+
+// sides opens a server and a client with one peer of it.
+func sides(t *testing.T, p Plan) (*Server, *Client) {
+	t.Helper()
+	memory, err := NewMemory(1 << 20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	there, err := dgrdma.Open("udp:127.0.0.1", &dgrdma.Config{Memory: memory, AcceptAny: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &Server{Endpoint: there, Memory: memory}
+	t.Cleanup(s.Close)
+	c := &Client{Plan: p.WithDepth(4, memory.Size())}
+	if c.Memory, err = NewMemory(int(c.Plan.ClientMemory())); err != nil {
+		t.Fatal(err)
+	}
+	c.Plan.FirstID = 7
+	if c.Endpoint, err = dgrdma.Open("udp:127.0.0.1", &dgrdma.Config{ID: 7, Memory: c.Memory}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Endpoint.Close() })
+	conn, err := c.Endpoint.Dial(there.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Conns = []*dgrdma.Conn{conn}
+	return s, c
+}
+
+// TestClientAndServer: both sides count the same, one way and both.
+func TestClientAndServer(t *testing.T) {
+	noGoroutineLeft(t)
+	for _, bothWays := range []uint32{0, 1} {
+		s, c := sides(t, Plan{Size: 5000, Peers: 1, Verify: VerifyFull, BothWays: bothWays})
+		var ran Run
+		s.Ran = func(r Run) { ran = r }
+		began := 0
+		c.Began = func(*Load) func() { began++; return func() { began += 10 } }
+		served := make(chan error)
+		go func() { served <- s.Serve(t.Context(), true) }()
+		var o Outcome
+		if err := errors.Join(c.Run(t.Context(), 50*time.Millisecond, &o), <-served); err != nil {
+			t.Fatal(err)
+		}
+		if o.Mine.Transactions == 0 || o.Theirs.Arrived != o.Mine.Transactions || o.Mine.Arrived != o.Theirs.Transactions || (o.Theirs.Transactions > 0) != (bothWays == 1) ||
+			ran.Saw.Arrived != o.Mine.Transactions || ran.Client.ID != 7 || ran.Plan != c.Plan || began != 11 || o.Times.Quantile(0.5) == 0 {
+			t.Errorf("%+v, %+v, %d", o.Mine, ran, began)
+		}
+	}
+}
+
+// TestServerIsBusy: one client at a time, and the other is told.
+func TestServerIsBusy(t *testing.T) {
+	noGoroutineLeft(t)
+	s, c := sides(t, Plan{Size: 64, Peers: 1})
+	served := make(chan error)
+	go func() { served <- s.Serve(t.Context(), true) }()
+	if err := tell(t.Context(), c.Conns[0], kindBegin, &c.Plan); err != nil {
+		t.Fatal(err)
+	}
+	if m := <-c.Memory.control; m.kind != kindReady {
+		t.Fatalf("answer %d", m.kind)
+	}
+	memory, _ := NewMemory(LeastMemory)
+	second := &Client{Plan: c.Plan, Memory: memory}
+	second.Plan.FirstID = 8
+	var err error
+	if second.Endpoint, err = dgrdma.Open("udp:127.0.0.1", &dgrdma.Config{ID: 8, Memory: memory}); err != nil {
+		t.Fatal(err)
+	}
+	defer second.Endpoint.Close()
+	conn, err := second.Endpoint.Dial(s.Endpoint.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	second.Conns = []*dgrdma.Conn{conn}
+	if err := second.Run(t.Context(), time.Second, new(Outcome)); !errors.Is(err, ErrBusy) {
+		t.Error(err)
+	}
+	for _, kind := range []uint32{kindEnd, kindBye} {
+		if err := tell(t.Context(), c.Conns[0], kind, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := <-served; err != nil {
+		t.Error(err)
+	}
+}
+
+// TestRecordsAreGolden: plans and counts travel between machines with different
+// versions of this.
+func TestRecordsAreGolden(t *testing.T) {
+	p := Plan{1, 2, 3, 4, 5, VerifyFull, 1, 7}
+	if got, want := fmt.Sprintf("%x", encode(&p)), "0100000002000000030000000400000005000000020000000100000007000000"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	c := Counts{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17}
+	b := encode(&c)
+	for i := range 17 {
+		if len(b) != 17*8 || b[8*i] != byte(i+1) {
+			t.Fatalf("% x", b)
+		}
+	}
+	kinds := []uint32{kindBegin, kindReady, kindEnd, kindReport, kindBye, kindBusy}
+	if fmt.Sprint(kinds) != "[1 2 3 4 5 6]" || controlWord != 0 || joinWord != 4 || controlData != 64 || completionsAt != 4096 {
+		t.Error("the layout changed")
+	}
+}
