@@ -45,7 +45,11 @@ func (c *Conn) lookAtCrowd() {
 	if s.given <= c.buffers.Send/lookEvery && !s.crowded || c.routes == nil {
 		return
 	}
+	if !c.socket.Hold() {
+		return // the descriptor may be somebody else's
+	}
 	s.given, s.crowded = 0, c.socket.Queued() > c.buffers.Send/crowdedAt
+	c.socket.Release()
 	if s.crowded {
 		s.now = time.Now()
 	}

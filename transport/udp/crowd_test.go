@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/dgrdma/dgrdma/transport"
 )
 
@@ -32,5 +34,33 @@ func TestHostIsLookedUpOnce(t *testing.T) {
 				t.Fatalf("port %d is looked up by itself", port)
 			}
 		}
+	}
+}
+
+// TestNoLookAfterClose: the descriptor of a closed socket may be another file's by the
+// time, which is not asked how full it is.
+func TestNoLookAfterClose(t *testing.T) {
+	c, err := Listen(Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var number int
+	c.socket.Control(func(fd int) error { number = fd; return nil })
+	c.Close()
+	var pair [2]int
+	for pair[0] != number && pair[1] != number {
+		if pair, err = unix.Socketpair(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0); err != nil {
+			t.Fatal(err)
+		}
+		defer unix.Close(pair[0])
+		defer unix.Close(pair[1])
+	}
+	for unix.Send(number, make([]byte, 1000), 0) == nil {
+	}
+	c.buffers.Send = 1000
+	c.sending.given = 1000
+	c.lookAtCrowd()
+	if c.sending.crowded {
+		t.Error("the buffer of another socket counts as that of one that is closed")
 	}
 }
