@@ -46,6 +46,7 @@ type Endpoint struct {
 	timer    *time.Timer
 	armMu    sync.Mutex   // keeps armed and the timer the same
 	armed    atomic.Int64 // ack.Instant
+	nextLook atomic.Int64 // ack.Instant before which it does not fire
 
 	// The turn to send, which goes around: guarded by turnMu.
 	turnMu  sync.Mutex

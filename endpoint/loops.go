@@ -50,8 +50,13 @@ func (e *Endpoint) serve() {
 	e.deliverFinished()
 }
 
+// lookShare is for how long deadlines are not looked at after they were, for each
+// peer: a look takes a tenth of that, and peers decide when their deadlines are.
+const lookShare = 250 * time.Nanosecond
+
 // arm makes the timer fire at that moment, if it would fire later.
 func (e *Endpoint) arm(now, at ack.Instant) {
+	at = max(at, ack.Instant(e.nextLook.Load()))
 	if int64(at) >= e.armed.Load() {
 		return
 	}
@@ -69,6 +74,7 @@ func (e *Endpoint) arm(now, at ack.Instant) {
 func (e *Endpoint) expire() {
 	e.armed.Store(math.MaxInt64)
 	now := e.now()
+	e.nextLook.Store(int64(now.Add(time.Duration(e.peers.len()) * lookShare)))
 	next := ack.Instant(math.MaxInt64)
 	var fin finished
 	defer e.finish(&fin) // what is left, if a callback does not return
