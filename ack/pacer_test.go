@@ -63,7 +63,7 @@ func TestPacerBufferBytes(t *testing.T) {
 // quarter of it is free, and leave together.
 func TestPacerSendsTogether(t *testing.T) {
 	const drain = 50_000_000
-	for _, left := range []int{1, fullFrame / 2, fullFrame - 1} {
+	for _, left := range []int{0, 1, fullFrame / 2, fullFrame - 1} {
 		p := NewPacer(2*(40*fullFrame+left), drain)
 		now := Instant(0)
 		for _, want := range []int{40, 10, 10} {

@@ -126,3 +126,27 @@ func TestReceiverMissingAfterBoth(t *testing.T) {
 		}
 	})
 }
+
+// What the ids of one lap before brought without messages is forgotten when they wrap
+// unseen, and where the newest id moves beyond them.
+func TestReceiverForgetsAckOnlyOfLastLap(t *testing.T) {
+	missing := func(r *receiverTest, place, last int) {
+		t.Helper()
+		if q, ok := r.r.Missing(r.id(place), r.id(last)); !ok || q != r.id(place) {
+			t.Errorf("%v %d is missing, want %d", ok, q, r.id(place))
+		}
+	}
+	receiverTests(t, ReceiverConfig{History: 256}, func(r *receiverTest) {
+		r.accept(1)
+		r.ackOnly(2)
+		r.accept(3)
+		r.r.Accept(r.id(3), 1) // the owner knows: these are others
+		missing(r, 2, 3)
+	})
+	receiverTests(t, ReceiverConfig{History: 256}, func(r *receiverTest) {
+		r.accept(4)
+		r.ackOnly(5)
+		r.accept(200, 260, 262)
+		missing(r, 261, 262) // in the place of 5
+	})
+}

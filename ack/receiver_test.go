@@ -177,6 +177,18 @@ func TestReceiverTags(t *testing.T) {
 	})
 }
 
+// Tags may be known for fewer ids than duplicates are.
+func TestReceiverTagsOfFewer(t *testing.T) {
+	receiverTests(t, ReceiverConfig{History: 256, Tagged: 8}, func(r *receiverTest) {
+		r.acceptRun(1, 20)
+		for p := 10; p <= 20; p++ {
+			if want := p > 12; r.r.Tagged(r.id(p)) != want || r.r.Carried(r.id(p), r.tag(p)) != want {
+				t.Errorf("the tag of frame %d is known: %v, want %v", p, !want, want)
+			}
+		}
+	})
+}
+
 func TestReceiverReset(t *testing.T) {
 	receiverTests(t, ReceiverConfig{History: 256}, func(r *receiverTest) {
 		r.accept(1, 2, 5)

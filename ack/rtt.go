@@ -29,7 +29,6 @@ func (r *RTT) Sample(now Instant, d time.Duration) {
 	}
 	r.variance += (diff - r.variance) / 4
 	r.smoothed += (d - r.smoothed) / 8
-	r.smoothed = max(r.smoothed, time.Nanosecond)
 	if now > r.windowEnd {
 		r.min, r.nextMin, r.windowEnd = r.nextMin, d, now.Add(minWindow)
 	}

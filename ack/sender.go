@@ -75,7 +75,7 @@ type Sender struct {
 
 	// Of the batch of acknowledgements being applied; 0: none.
 	doubted uint32 // latest order of a frame that was sent again
-	oldest  uint32 // first order of those that were not
+	once    bool   // it acknowledges frames that were sent once
 	waited  bool   // it is the first one after a timeout
 
 	measured Instant       // when the round trip was last sampled

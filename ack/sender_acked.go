@@ -56,9 +56,7 @@ func (s *Sender) settle(now Instant, q frame.Seq, minimum time.Duration) bool {
 			return false
 		}
 		latest := s.arrived(sl.order) && (s.doubted == 0 || int32(sl.order-s.doubted) > 0)
-		if s.oldest == 0 || int32(sl.order-s.oldest) < 0 {
-			s.oldest = sl.order
-		}
+		s.once = true
 		if s.cfg.Cumulative && int32(sl.order-s.resent) < 0 {
 			break // it may have waited there for a frame that was sent again
 		}
@@ -105,11 +103,12 @@ func (s *Sender) doubt(order uint32) {
 // resolve decides which copies a batch of acknowledgements meant: the first, if
 // with them others arrived that had left before the second. Then the peer, or
 // the network, had only stood still, and what is still on its way is not lost.
+// Others that had left after the second were noted as arrived themselves.
 func (s *Sender) resolve() {
-	if s.doubted != 0 && (s.oldest == 0 || int32(s.oldest-s.doubted) > 0) {
+	if s.doubted != 0 && !s.once {
 		s.arrived(s.doubted)
 	}
-	s.doubted, s.oldest, s.waited = 0, 0, false
+	s.doubted, s.once, s.waited = 0, false, false
 }
 
 // arrived notes that a sending reached the peer, and reports whether it is the

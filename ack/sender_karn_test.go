@@ -82,8 +82,13 @@ func TestSenderSettleAgain(t *testing.T) {
 				t.Errorf("time %d: %v, want %v", i+1, got, want)
 			}
 		}
-		if s.s.Settle(s.now, s.id(3)) {
-			t.Error("an id that was not used was settled")
+		for _, place := range []int{-14, 3, 18} { // of which two share the slot of frame 2
+			if s.s.Settle(s.now, s.id(place)) {
+				t.Errorf("the id at %d, which was not used, was settled", place)
+			}
+		}
+		if len(s.ctl.rtts) != 1 || s.ctl.rtts[0] != -1 {
+			t.Errorf("the controller heard of round trips %v, want none (-1)", s.ctl.rtts)
 		}
 	})
 }
@@ -148,4 +153,84 @@ func TestSenderProbesAreCounted(t *testing.T) {
 			t.Errorf("%d wait to be sent again, want 3", n)
 		}
 	})
+}
+
+// A copy that is acknowledged sooner than a round trip takes is no sample, however
+// welcome one is: the first one may be meant.
+func TestSenderFastCopyIsNoSample(t *testing.T) {
+	senderTests(t, func(t *testing.T, cfg SenderConfig) {
+		s := newSenderTest(t, cfg)
+		s.measure(10 * ms)
+		s.send(1)
+		s.blackout(2 * sec)
+		s.advanceToTimer()
+		s.wantProbed(2)
+		s.resend(2)
+		s.stall(9 * ms)
+		s.ack(2, 2)
+		s.wantAcked(2)
+		s.wantRTT(10 * ms)
+	})
+}
+
+// A copy that is acknowledged sooner than half a round trip shows that the first one
+// had only been slow.
+func TestSenderSlowCopyBounds(t *testing.T) {
+	for age, lost := range map[time.Duration][]int{5*ms - 1: {4, 5, 6, 7, 8}, 5 * ms: nil} {
+		senderTests(t, func(t *testing.T, cfg SenderConfig) {
+			s := newSenderTest(t, cfg)
+			s.measure(10 * ms) // 1
+			s.send(2)
+			s.advanceToTimer()
+			s.wantProbed(2, 3)
+			s.send(9) // 4 to 12
+			s.resend(2, 3)
+			s.advance(age)
+			s.batch(3)
+			s.wantAcked(3)
+			s.wantLost(lost...)
+		})
+	}
+}
+
+// A peer of whom nothing is expected is not given up.
+func TestSenderIdleIsNotDead(t *testing.T) {
+	senderTests(t, func(t *testing.T, cfg SenderConfig) {
+		s := newSenderTest(t, cfg)
+		s.measure(10 * ms)
+		for range 10 {
+			s.stall(4 * sec)
+			s.expire()
+		}
+		s.wantIdle()
+	})
+}
+
+// What was in flight in one life is not in the next one, whatever the ids are used
+// for.
+func TestSenderNextLifeStartsEmpty(t *testing.T) {
+	tt := newTableTest(t, 1)
+	for range 16 {
+		tt.send()
+	}
+	cfg := tt.s.cfg
+	cfg.SlotTable = 8
+	tt.s.Init(tt.now, cfg, tt.s.ctl)
+	q := tt.send()
+	tt.s.lose(tt.now, q, false)
+	tt.s.Resend(tt.now, q)
+	if _, ok := tt.s.Alone(tt.now); !ok {
+		t.Fatal("no id")
+	}
+	for tt.s.Next() < 17 {
+		tt.send() // id 9 is left out: its place waits for copies of q
+	}
+	checkSender(t, &tt.s)
+	if n := tt.s.InFlight(); n != 14 {
+		t.Errorf("%d in flight, want 14", n)
+	}
+	tt.s.Settle(tt.now, q)
+	if got := tt.s.Oldest(); got != 3 {
+		t.Errorf("oldest %d, want 3", got)
+	}
 }

@@ -424,6 +424,13 @@ func TestSenderGrowth(t *testing.T) {
 		s.ack(1, 6)
 		s.wantAcked(4, 5, 6)
 		s.wantIdle()
+		s.s.Shrink()
+		if c := s.s.Capacity(); c != 0 {
+			t.Fatalf("%d slots after Shrink, want none", c)
+		}
+		s.send(1)
+		s.ack(7, 7)
+		s.wantAcked(7)
 	})
 }
 

@@ -39,7 +39,7 @@ func (s *Sender) Shrink() { s.slots = nil }
 func (s *Sender) grow() {
 	old := s.slots
 	s.slots = make([]slot, max(16, 2*len(old)))
-	for q := s.una; q != s.next.Add(-1) && len(old) > 0; q++ {
+	for q := s.una; q != s.next && len(old) > 0; q++ {
 		*s.slot(q) = old[int(q)&(len(old)-1)]
 	}
 }

@@ -26,11 +26,9 @@ func (s *Sender) initTable() {
 	if s.cfg.SlotTable == 0 {
 		return
 	}
+	// In its own place, 0 looks as if it had been used (quirk D1-3); in others it
+	// matches nothing.
 	s.tracked = make([]place, s.cfg.SlotTable)
-	for i := range s.tracked {
-		s.tracked[i].last = frame.Seq(i + 1) // belongs to another place: matches nothing
-	}
-	s.tracked[0].last = 0 // there such a table looks as if id 0 had been used (quirk D1-3)
 }
 
 func (s *Sender) place(q frame.Seq) *place { return &s.tracked[int(q)%len(s.tracked)] }
