@@ -155,7 +155,7 @@ func (r *roundTest) raised(lostOf1000 int) (rounds, frames int) {
 func TestAdaptiveProbesForCap(t *testing.T) {
 	for lost, want := range map[int][][2]int{
 		0:  {{4, 8}, {4, 16}, {4, 32}},
-		49: {{4, 8}, {4, 16}, {4, 32}},
+		50: {{4, 8}, {4, 16}, {4, 32}},
 		51: {{4, 8}, {16, 8}, {16, 8}},
 	} {
 		r := newRoundTest(t)
@@ -178,14 +178,49 @@ func TestAdaptiveProbesForCap(t *testing.T) {
 	}
 }
 
-// Silence of most of what was in flight is weighed as that of all of it.
-func TestAdaptiveSilenceOfMost(t *testing.T) {
+// Silence of half of what was in flight is weighed as that of all of it.
+func TestAdaptiveSilenceOfHalf(t *testing.T) {
 	r := newRoundTest(t)
-	r.send(210)
+	r.send(400)
 	r.now = r.now.Add(100 * ms)
 	r.lost(200, true)
 	r.end()
-	r.acked(10, ms)
+	r.acked(200, ms)
+	r.end()
+	if got := r.a.Cap(); got != 0 {
+		t.Errorf("cap %d after one silence", got)
+	}
+}
+
+// An alarm needs more than 132 frames above the tolerated share.
+func TestAdaptiveAlarmBound(t *testing.T) {
+	for acked, alarm := range map[int]bool{3: true, 4: false} {
+		r := newRoundTest(t)
+		r.send(400)
+		r.now = r.now.Add(ms)
+		r.lost(156, false)
+		r.acked(acked, ms)
+		r.end()
+		if got := r.a.Cap() > 0; got != alarm {
+			t.Errorf("156 lost, %d acknowledged: alarm %v, want %v", acked, got, alarm)
+		}
+	}
+}
+
+// A silence is charged once, however many batches follow.
+func TestAdaptiveSilenceIsChargedOnce(t *testing.T) {
+	r := newRoundTest(t)
+	r.send(200)
+	r.now = r.now.Add(100 * ms)
+	r.lost(200, true)
+	r.end()
+	r.round(1, ms, ms)
+	r.send(1000)
+	r.now = r.now.Add(ms)
+	for range 100 {
+		r.end()
+	}
+	r.acked(1, ms)
 	r.end()
 	if got := r.a.Cap(); got != 0 {
 		t.Errorf("cap %d after one silence", got)

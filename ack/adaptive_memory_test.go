@@ -13,6 +13,18 @@ func TestAdaptiveNothingMeasured(t *testing.T) {
 		r.full(0, -1)
 	}
 	r.wantWindow(512)
+	if got := r.a.Rate(); got != 0 {
+		t.Errorf("rate %v", got)
+	}
+}
+
+// A path that takes no time is measured as that.
+func TestAdaptiveNoRoundTrip(t *testing.T) {
+	r := newRoundTest(t)
+	for range 3 {
+		r.full(ms, 0)
+	}
+	r.wantWindow(adaptiveSlackFrames)
 }
 
 // A nanosecond is enough for a rate.
@@ -86,8 +98,8 @@ func TestAdaptiveNoDrainWithoutNeed(t *testing.T) {
 		}
 	}
 	for range 1500 {
-		if r.round(10, 10*ms, 10*ms); r.a.Window() < 10*modelMTU {
-			t.Fatalf("window %d of a sender that uses 10 frames; %v", r.a.Window(), r.a)
+		if r.round(10, 10*ms, 10*ms); r.a.Window() < before {
+			t.Fatalf("window %d of a sender that uses 10 frames, before %d; %v", r.a.Window(), before, r.a)
 		}
 	}
 }
@@ -105,7 +117,11 @@ func TestAdaptiveDrainsRegularly(t *testing.T) {
 			if small++; small > 2 {
 				t.Fatalf("the window stays small; %v", r.a)
 			}
-			r.full(rtt, rtt)
+			seen := rtt
+			if small == 1 {
+				seen = 10 * ms // what left before is still in the queue
+			}
+			r.full(seen, seen)
 			continue
 		}
 		small = 0
@@ -145,4 +161,38 @@ func TestAdaptiveIdleness(t *testing.T) {
 	r.send(64)
 	r.end()
 	r.wantWindow(64)
+}
+
+// A look at the empty link that shows no shorter round trip leaves what is known.
+func TestAdaptiveDrainShowsNothing(t *testing.T) {
+	r := newRoundTest(t)
+	for range 505 {
+		r.full(10*ms, ms)
+	}
+	for before := r.a.Window(); r.a.Window() >= before; {
+		if r.full(10*ms, 10*ms); r.now > Instant(20*sec) {
+			t.Fatal("the empty link was not looked at")
+		}
+	}
+	r.full(12*ms, 12*ms)
+	r.full(12*ms, 12*ms)
+	if got := r.a.MinRTT(); got != 10*ms {
+		t.Errorf("shortest round trip %v, want 10ms", got)
+	}
+}
+
+// A round in which something was lost does not open the window, and what is in flight
+// at its end counts for the next one.
+func TestAdaptiveFlightOfTheRoundBefore(t *testing.T) {
+	r := newRoundTest(t)
+	r.send(64)
+	r.now = r.now.Add(ms)
+	r.acked(7, ms)
+	r.lost(1, false)
+	r.end()
+	r.wantWindow(64)
+	r.now = r.now.Add(ms)
+	r.acked(56, ms) // seven eighths
+	r.end()
+	r.wantWindow(128)
 }

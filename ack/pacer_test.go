@@ -78,3 +78,19 @@ func TestPacerSendsTogether(t *testing.T) {
 		}
 	}
 }
+
+// A frame that leaves in spite of the pace takes nothing from those that wait for
+// company.
+func TestPacerKeepsWaiting(t *testing.T) {
+	const drain = 50_000_000
+	p := NewPacer(2*40*fullFrame, drain)
+	now := Instant(0)
+	for range 40 {
+		p.OnSent(now, 1500)
+	}
+	now = now.Add(drainTime(5*fullFrame, drain))
+	p.OnSent(now, 34)
+	if got, want := p.NextSend(now, 1500).Sub(now), drainTime(6*fullFrame, drain); got != want {
+		t.Errorf("the next frame waits %v, want %v", got, want)
+	}
+}

@@ -79,8 +79,7 @@ func (r *Receiver) Init(cfg ReceiverConfig) {
 	if cfg.Tagged == 0 {
 		cfg.Tagged = cfg.History
 	}
-	r.cfg = cfg
-	r.Reset()
+	*r = Receiver{cfg: cfg}
 }
 
 // Reset forgets everything that was received.

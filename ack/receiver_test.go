@@ -209,6 +209,20 @@ func TestReceiverReset(t *testing.T) {
 	})
 }
 
+// Init begins with nothing, whatever was there, and whatever was remembered of it.
+func TestReceiverInitAgain(t *testing.T) {
+	receiverTests(t, ReceiverConfig{History: 8}, func(r *receiverTest) {
+		r.accept(1, 2, 5)
+		r.r.Init(ReceiverConfig{History: 256})
+		if w := r.r.Newest(); w != 0 {
+			t.Errorf("ids go on at %d", w)
+		}
+		r.wantDue()
+		r.accept(1, 100)
+		r.want(New, 2, 5)
+	})
+}
+
 func TestReceiverHistoryIsPowerOfTwo(t *testing.T) {
 	for _, history := range []int{0, -1, 3, 255, MaxHistory * 2} {
 		func() {

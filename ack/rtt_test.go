@@ -100,3 +100,24 @@ func TestRTTOverdue(t *testing.T) {
 		t.Errorf("overdue after %v with a round trip of %v", got, r.Smoothed())
 	}
 }
+
+// A minimum counts for two windows of five seconds, to the end of each.
+func TestRTTMinWindows(t *testing.T) {
+	var r RTT
+	for _, tt := range []struct {
+		at              Instant
+		sample, minimum time.Duration
+	}{
+		{0, 5 * ms, 5 * ms},
+		{Instant(6 * sec), 20 * ms, 5 * ms},
+		{Instant(7 * sec), 8 * ms, 5 * ms},
+		{Instant(11 * sec), 20 * ms, 5 * ms},
+		{Instant(11*sec + 1), 20 * ms, 8 * ms},
+		{Instant(17 * sec), 30 * ms, 20 * ms},
+	} {
+		r.Sample(tt.at, tt.sample)
+		if got := r.Min(tt.at); got != tt.minimum {
+			t.Errorf("at %v: minimum %v, want %v", time.Duration(tt.at), got, tt.minimum)
+		}
+	}
+}

@@ -31,14 +31,17 @@ func TestSenderBackoffEndsWithFirstTry(t *testing.T) {
 		s.measure(10 * ms)
 		s.send(1)
 		s.blackout(3 * sec)
-		s.advance(s.s.rtt.Smoothed() / 4)
+		s.advanceToTimer()
+		s.wantProbed(2)
+		s.resend(2)
 		s.send(1)
+		s.stall(9 * ms)
 		s.ack(2, 2)
 		s.wantAcked(2)
 		if s.s.Timeouts() == 0 {
 			t.Error("a copy ended the back-off")
 		}
-		s.advance(8 * ms)
+		s.stall(ms)
 		s.ack(3, 3)
 		s.wantAcked(3)
 		if got := s.s.Timeouts(); got != 0 {
@@ -166,10 +169,13 @@ func TestSenderFastCopyIsNoSample(t *testing.T) {
 		s.advanceToTimer()
 		s.wantProbed(2)
 		s.resend(2)
-		s.stall(9 * ms)
+		before := *s.s.RTT()
+		s.stall(10 * ms)
 		s.ack(2, 2)
 		s.wantAcked(2)
-		s.wantRTT(10 * ms)
+		if got := *s.s.RTT(); got != before {
+			t.Errorf("estimate %+v, want it as before: %+v", got, before)
+		}
 	})
 }
 
@@ -233,4 +239,22 @@ func TestSenderNextLifeStartsEmpty(t *testing.T) {
 	if got := tt.s.Oldest(); got != 3 {
 		t.Errorf("oldest %d, want 3", got)
 	}
+}
+
+// The controller acts at the end of a batch, and after a timeout.
+func TestSenderTellsEndOfBatch(t *testing.T) {
+	senderTests(t, func(t *testing.T, cfg SenderConfig) {
+		s := newSenderTest(t, cfg)
+		s.send(1)
+		s.advanceToTimer()
+		s.wantProbed(1)
+		if s.ctl.ends != 1 {
+			t.Errorf("%d ends after a timeout", s.ctl.ends)
+		}
+		s.batch(1)
+		s.wantAcked(1)
+		if s.ctl.ends != 2 {
+			t.Errorf("%d ends after a timeout and a batch", s.ctl.ends)
+		}
+	})
 }
