@@ -11,6 +11,7 @@ import (
 
 	"github.com/dgrdma/dgrdma/dgrdma"
 	"github.com/dgrdma/dgrdma/link"
+	"github.com/dgrdma/dgrdma/tests/fixture"
 )
 
 func openHost(t *testing.T) *link.Host {
@@ -25,7 +26,7 @@ func openHost(t *testing.T) *link.Host {
 
 // TestLinks: what a load counts is what arrives, as messages and as a stream.
 func TestLinks(t *testing.T) {
-	noGoroutineLeft(t)
+	fixture.NoGoroutineLeft(t)
 	for _, stream := range []bool{false, true} {
 		there, here := openHost(t), openHost(t)
 		ctx, cancel := context.WithCancel(t.Context())
@@ -52,7 +53,7 @@ func TestLinks(t *testing.T) {
 // TestLinkIsInterrupted: also while it waits for a consumer that does not take
 // anything.
 func TestLinkIsInterrupted(t *testing.T) {
-	noGoroutineLeft(t)
+	fixture.NoGoroutineLeft(t)
 	there, here := openHost(t), openHost(t)
 	port, err := there.Listen(MessagePort, nil)
 	if err != nil {
@@ -89,7 +90,7 @@ func TestWrongMessagesAreCounted(t *testing.T) {
 
 // TestTCP: one way and both, and a server that is not there.
 func TestTCP(t *testing.T) {
-	noGoroutineLeft(t)
+	fixture.NoGoroutineLeft(t)
 	s, err := ServeTCP(netip.MustParseAddrPort("127.0.0.1:0"))
 	if err != nil {
 		t.Fatal(err)
@@ -142,7 +143,7 @@ func sides(t *testing.T, p Plan) (*Server, *Client) {
 
 // TestClientAndServer: both sides count the same, one way and both.
 func TestClientAndServer(t *testing.T) {
-	noGoroutineLeft(t)
+	fixture.NoGoroutineLeft(t)
 	for _, bothWays := range []uint32{0, 1} {
 		s, c := sides(t, Plan{Size: 5000, Peers: 1, Verify: VerifyFull, BothWays: bothWays})
 		var ran Run
@@ -164,7 +165,7 @@ func TestClientAndServer(t *testing.T) {
 
 // TestServerIsBusy: one client at a time, and the other is told.
 func TestServerIsBusy(t *testing.T) {
-	noGoroutineLeft(t)
+	fixture.NoGoroutineLeft(t)
 	s, c := sides(t, Plan{Size: 64, Peers: 1})
 	served := make(chan error)
 	go func() { served <- s.Serve(t.Context(), true) }()

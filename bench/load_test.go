@@ -4,28 +4,11 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
-	"runtime"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 )
-
-// noGoroutineLeft fails the test if it ends with more goroutines than it began.
-func noGoroutineLeft(t *testing.T) {
-	before := runtime.NumGoroutine()
-	t.Cleanup(func() {
-		var now int
-		for range 500 {
-			if now = runtime.NumGoroutine(); now <= before {
-				return
-			}
-			time.Sleep(10 * time.Millisecond)
-		}
-		stacks := make([]byte, 1<<16)
-		t.Errorf("%d goroutines more than before\n%s", now-before, stacks[:runtime.Stack(stacks, true)])
-	})
-}
 
 // carrier completes what is posted after some time, or at once, and checks what a load
 // may do.

@@ -45,6 +45,7 @@ var allowed = map[string][]string{
 	"cmd/dgrdmacat":           {"bench", "dgrdma", "link", "link/stream", "capture", "frame", "frame/captured", "inspect/text", "transport", "transport/simnet", "transport/tap", "url", "golang.org/x/sys/unix", "inspect", "inspect/page", "metrics", "inspect/wireshark"},
 	"inspect/wireshark":       {},
 	"tests/peers":             {"frame", "transport"},
+	"tests/fixture":           {},
 	"tests/mutate":            {},
 	"tests/netns": {
 		"github.com/vishvananda/netlink", "github.com/vishvananda/netns", "github.com/google/nftables", "golang.org/x/sys/unix",

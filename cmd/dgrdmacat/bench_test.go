@@ -6,29 +6,12 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/dgrdma/dgrdma/dgrdma"
 )
-
-// noGoroutineLeft fails the test if it ends with more goroutines than it began.
-func noGoroutineLeft(t *testing.T) {
-	before := runtime.NumGoroutine()
-	t.Cleanup(func() {
-		var now int
-		for range 100 {
-			if now = runtime.NumGoroutine(); now <= before {
-				return
-			}
-			time.Sleep(10 * time.Millisecond)
-		}
-		stacks := make([]byte, 1<<16)
-		t.Errorf("%d goroutines more than before\n%s", now-before, stacks[:runtime.Stack(stacks, true)])
-	})
-}
 
 func runJSON(t *testing.T, args string) map[string]any {
 	t.Helper()

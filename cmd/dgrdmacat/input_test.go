@@ -71,7 +71,7 @@ func TestFIFOIsReadToItsEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer in.Close()
-	want := randomBytes(9, 300_000)
+	want := random(9, 300_000)
 	go os.WriteFile(fifo, want, 0)
 	if got, err := io.ReadAll(in); err != nil || string(got) != string(want) {
 		t.Errorf("%d bytes, %v", len(got), err)

@@ -7,6 +7,15 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/dgrdma/dgrdma/tests/fixture"
+)
+
+// What other packages' tests need too.
+var (
+	noGoroutineLeft = fixture.NoGoroutineLeft
+	wantFiles       = fixture.WantFiles
+	random          = fixture.RandomBytes
 )
 
 // process is dgrdmacat as a process of its own.

@@ -16,6 +16,9 @@ const (
 	exitUsage = 2
 )
 
+// errInterrupted is why everything ends at ^C.
+var errInterrupted = errors.New("interrupted")
+
 // commands are the sub-commands, in the order in which a user meets them.
 var commands []*command
 

@@ -237,7 +237,7 @@ func TestServeNamedPeers(t *testing.T) {
 func TestServeOtherKinds(t *testing.T) {
 	noGoroutineLeft(t)
 	ours := freeUDP(t)
-	data := randomBytes(5, 3000)
+	data := random(5, 3000)
 	for _, c := range []struct {
 		kind  string
 		named bool

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -158,37 +157,6 @@ const (
 	bufferSize = 1 << 20
 	allBuffers = 32 * bufferSize
 )
-
-// random returns bytes that are the same for the same seed.
-func random(seed uint64, n int) []byte {
-	b := make([]byte, n)
-	r := rand.NewChaCha8([32]byte{byte(seed)})
-	r.Read(b)
-	return b
-}
-
-// wantFiles checks that a directory holds these files and nothing else, whether
-// hidden or not.
-func wantFiles(t *testing.T, dir string, want map[string][]byte) {
-	t.Helper()
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, e := range entries {
-		content, there := want[e.Name()]
-		got, err := os.ReadFile(filepath.Join(dir, e.Name()))
-		switch {
-		case !there:
-			t.Errorf("there is a file %s", e.Name())
-		case err != nil || !bytes.Equal(got, content):
-			t.Errorf("%s is not what it should be: %d bytes, want %d; %v", e.Name(), len(got), len(content), err)
-		}
-	}
-	if len(entries) != len(want) {
-		t.Errorf("%d files, want %d", len(entries), len(want))
-	}
-}
 
 func fileWith(t *testing.T, b []byte) string {
 	t.Helper()

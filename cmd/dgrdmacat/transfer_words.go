@@ -4,15 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 
 	"github.com/dgrdma/dgrdma/dgrdma"
 	"github.com/dgrdma/dgrdma/link"
 	"github.com/dgrdma/dgrdma/link/stream"
 )
-
-// errInterrupted is why everything ends at ^C.
-var errInterrupted = errors.New("interrupted")
 
 // inWords says in words of streams why one failed; who is the other side.
 func inWords(err error, who string, s *stream.Stream) error {
@@ -41,14 +37,6 @@ func strangerInWords(err error) error {
 		return fmt.Errorf("%w: use the same dgrdmacat at both ends", err)
 	}
 	return fmt.Errorf("what is there is no dgrdmacat: it introduced itself with % x", stranger.Said)
-}
-
-// orForce says what to do about a file that is there.
-func orForce(err error) error {
-	if errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("%w; --force replaces it", err)
-	}
-	return err
 }
 
 // explainDial says what to look at when nobody is reached.

@@ -2,7 +2,10 @@ package main
 
 import (
 	"bufio"
+	"errors"
+	"fmt"
 	"io"
+	"io/fs"
 
 	"github.com/dgrdma/dgrdma/link/stream"
 )
@@ -35,4 +38,12 @@ func buffered(w io.Writer, content func(io.Writer) error) error {
 		return err
 	}
 	return b.Flush()
+}
+
+// orForce says what to do about a file that is there.
+func orForce(err error) error {
+	if errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("%w; --force replaces it", err)
+	}
+	return err
 }

@@ -47,13 +47,6 @@ func regionOf(t *testing.T, size int) *dgrdma.Region {
 	return r
 }
 
-// randomBytes are the same for the same seed.
-func randomBytes(seed byte, n int) []byte {
-	b := make([]byte, n)
-	rand.NewChaCha8([32]byte{seed}).Read(b)
-	return b
-}
-
 func fileOf(t *testing.T, b []byte) string {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "file")
@@ -73,7 +66,7 @@ func runWith(t *testing.T, ctx context.Context, in io.Reader, args ...string) (c
 
 func TestWriteSources(t *testing.T) {
 	noGoroutineLeft(t)
-	data := randomBytes(1, 100_000)
+	data := random(1, 100_000)
 	pipe := filepath.Join(t.TempDir(), "pipe")
 	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
 		t.Fatal(err)
@@ -144,7 +137,7 @@ func TestWriteFlagComesLast(t *testing.T) {
 	memory.refuse.Store(6)
 	e := opened(t, memory)
 	defer e.Close()
-	data := randomBytes(2, size)
+	data := random(2, size)
 	code, out, stderr := runFor(t, t.Context(), "write", "--json", "--to", e.URL(), "--addr", fmt.Sprint(at), "--file", fileOf(t, data),
 		"--size", "10k", "--flag-addr", "0")
 	if code != exitOK {
@@ -269,7 +262,7 @@ func TestWriteToOtherKinds(t *testing.T) {
 			t.Parallel() // most of it is waiting for acknowledgements
 			ours := freeUDP(t)
 			d, there := startDouble(t, kind, ours)
-			data := randomBytes(3, 20_004)
+			data := random(3, 20_004)
 			args := []string{"write", "--profile", kind, "--to", localString(there, 1<<20, 2), "--local", fmt.Sprintf("udp:%v?mtu=1400", ours),
 				"--addr", "0x400", "--file", fileOf(t, data), "--flag-addr", "0x40", "--count", "2", "--flag-step", "5"}
 			whole := kind == "fpga" || kind == "opencpi-legacy"

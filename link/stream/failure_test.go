@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/dgrdma/dgrdma/link"
+	"github.com/dgrdma/dgrdma/tests/fixture"
 )
 
 func tallyOf(n uint64, more ...byte) []byte {
@@ -55,7 +56,7 @@ func TestReceiveDistrusts(t *testing.T) {
 		{"end of file too early", []message{{opData, []byte("abc")}}, ErrIncomplete, ErrIncomplete.Error()},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			noGoroutineLeft(t)
+			fixture.NoGoroutineLeft(t)
 			dir, file := fileIn(t)
 			out, in := pair(t, 5, nil, nil)
 			x := out.Link()
@@ -77,7 +78,7 @@ func TestReceiveDistrusts(t *testing.T) {
 			if err := <-told; !errors.As(err, &aborted) || !strings.Contains(aborted.Reason, c.says) {
 				t.Errorf("the sender was told %v", err)
 			}
-			wantFiles(t, dir, nil)
+			fixture.WantFiles(t, dir, nil)
 			x.Close()
 		})
 	}
@@ -101,7 +102,7 @@ func TestSendDistrusts(t *testing.T) {
 		{"stranger", "welcome", nil, func(err error) bool { var hello *HelloError; return errors.As(err, &hello) && hello.OtherVersion() }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			noGoroutineLeft(t)
+			fixture.NoGoroutineLeft(t)
 			a, b := openHost(t), openHost(t)
 			port, err := b.Listen(DefaultPort, &link.Options{Directions: link.Both, Private: []byte(c.private)})
 			if err != nil {
@@ -166,7 +167,7 @@ func TestSinkFails(t *testing.T) {
 		{"exists", failing{commit: existsError("/home/secret")}, "cannot keep the file: file already exists"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			noGoroutineLeft(t)
+			fixture.NoGoroutineLeft(t)
 			dir, file := fileIn(t)
 			c.sink.Sink = file
 			out, in := pair(t, Unknown, nil, nil)
@@ -179,14 +180,14 @@ func TestSinkFails(t *testing.T) {
 			if !errors.As(received, &local) || !strings.Contains(received.Error(), "/home/secret") {
 				t.Errorf("the receiver failed with %v", received)
 			}
-			wantFiles(t, dir, nil)
+			fixture.WantFiles(t, dir, nil)
 		})
 	}
 }
 
 // TestSourceFails: what cannot be read ends the stream for the receiver too.
 func TestSourceFails(t *testing.T) {
-	noGoroutineLeft(t)
+	fixture.NoGoroutineLeft(t)
 	dir, file := fileIn(t)
 	out, in := pair(t, Unknown, nil, nil)
 	broken := io.MultiReader(strings.NewReader("some"), iotestErr{os.ErrPermission})
@@ -195,7 +196,7 @@ func TestSourceFails(t *testing.T) {
 	if !errors.Is(sent, os.ErrPermission) || !errors.As(received, &told) || told.Reason != "cannot read the input: permission denied" {
 		t.Errorf("%v, %v", sent, received)
 	}
-	wantFiles(t, dir, nil)
+	fixture.WantFiles(t, dir, nil)
 }
 
 type iotestErr struct{ error }
@@ -221,7 +222,7 @@ func TestContextEnds(t *testing.T) {
 	enough := errors.New("enough")
 	for _, who := range []string{"sender", "receiver"} {
 		t.Run(who, func(t *testing.T) {
-			noGoroutineLeft(t)
+			fixture.NoGoroutineLeft(t)
 			dir, file := fileIn(t)
 			out, in := pair(t, Unknown, nil, nil)
 			ctx, cancel := context.WithCancelCause(t.Context())
@@ -243,7 +244,7 @@ func TestContextEnds(t *testing.T) {
 			if !errors.Is(ended, enough) || !errors.As(other, &told) || told.Reason != "enough" {
 				t.Errorf("%v, %v", ended, other)
 			}
-			wantFiles(t, dir, nil)
+			fixture.WantFiles(t, dir, nil)
 		})
 	}
 }

@@ -11,26 +11,35 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// special is a device or a FIFO, which has no contents that could be half there.
-type special struct{ *os.File }
-
-func (s special) Commit() error { return s.Close() }
-func (s special) Discard()      { s.Close() }
-func (special) String() string  { return theFile }
-
-// wholeFile is a file that is there when all of it is, and on disk. Until then it
-// has no name, so that nothing is left of it even if the process is killed; on
-// file systems that need one, it has another.
-type wholeFile struct {
-	*os.File
-	name    string
-	replace bool
-	hidden  string // its name until then; empty: none
+// CreateFile begins to write a file that gets its name when it is committed: who sees
+// it sees all of it, and it is on disk. Until then nothing is there, not even if the
+// process is killed, where the file system has files without a name. Unless one of
+// that name may be replaced, which happens at once too, its being there is
+// fs.ErrExist, also if it came meanwhile. A symbolic link stays one. Devices and FIFOs
+// are written to as they are.
+func CreateFile(name string, replace bool) (Sink, error) {
+	if err := CheckFile(name, replace); err != nil {
+		return nil, err
+	}
+	if info, err := os.Stat(name); err == nil {
+		if !info.Mode().IsRegular() {
+			f, err := os.OpenFile(name, os.O_WRONLY, 0)
+			if err != nil {
+				return nil, err
+			}
+			return special{f}, nil
+		}
+		// What a symbolic link points to is replaced, not the link.
+		if name, err = filepath.EvalSymlinks(name); err != nil {
+			return nil, err
+		}
+	}
+	w, err := createWhole(name, replace, openUnnamed)
+	if err != nil {
+		return nil, err // not a sink that is no file
+	}
+	return w, nil
 }
-
-func (*wholeFile) String() string { return theFile }
-
-const theFile = "the file" // whose name is none of the peer's business
 
 // CheckFile reports why [CreateFile] would fail, as far as that can be told before.
 func CheckFile(name string, replace bool) error {
@@ -65,35 +74,26 @@ type existing struct{}
 func (existing) Error() string        { return "exists already" }
 func (existing) Is(target error) bool { return target == fs.ErrExist }
 
-// CreateFile begins to write a file that gets its name when it is committed: who sees
-// it sees all of it, and it is on disk. Until then nothing is there, not even if the
-// process is killed, where the file system has files without a name. Unless one of
-// that name may be replaced, which happens at once too, its being there is
-// fs.ErrExist, also if it came meanwhile. A symbolic link stays one. Devices and FIFOs
-// are written to as they are.
-func CreateFile(name string, replace bool) (Sink, error) {
-	if err := CheckFile(name, replace); err != nil {
-		return nil, err
-	}
-	if info, err := os.Stat(name); err == nil {
-		if !info.Mode().IsRegular() {
-			f, err := os.OpenFile(name, os.O_WRONLY, 0)
-			if err != nil {
-				return nil, err
-			}
-			return special{f}, nil
-		}
-		// What a symbolic link points to is replaced, not the link.
-		if name, err = filepath.EvalSymlinks(name); err != nil {
-			return nil, err
-		}
-	}
-	w, err := createWhole(name, replace, openUnnamed)
-	if err != nil {
-		return nil, err // not a sink that is no file
-	}
-	return w, nil
+// special is a device or a FIFO, which has no contents that could be half there.
+type special struct{ *os.File }
+
+func (s special) Commit() error { return s.Close() }
+func (s special) Discard()      { s.Close() }
+func (special) String() string  { return theFile }
+
+// wholeFile is a file that is there when all of it is, and on disk. Until then it
+// has no name, so that nothing is left of it even if the process is killed; on
+// file systems that need one, it has another.
+type wholeFile struct {
+	*os.File
+	name    string
+	replace bool
+	hidden  string // its name until then; empty: none
 }
+
+func (*wholeFile) String() string { return theFile }
+
+const theFile = "the file" // whose name is none of the peer's business
 
 func createWhole(name string, replace bool, unnamed func(name string) (*os.File, error)) (*wholeFile, error) {
 	w := &wholeFile{name: name, replace: replace}

@@ -8,26 +8,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-)
 
-// wantFiles checks that a directory holds these files and nothing else, whether
-// hidden or not.
-func wantFiles(t *testing.T, dir string, want map[string]string) {
-	t.Helper()
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, e := range entries {
-		content, there := want[e.Name()]
-		if got, err := os.ReadFile(filepath.Join(dir, e.Name())); !there || err != nil || string(got) != content {
-			t.Errorf("%s has %d bytes, want %d; %v", e.Name(), len(got), len(content), err)
-		}
-	}
-	if len(entries) != len(want) {
-		t.Errorf("%d files, want %d", len(entries), len(want))
-	}
-}
+	"github.com/dgrdma/dgrdma/tests/fixture"
+)
 
 // TestWholeFileWithName: where files need a name at once, it is one that nobody
 // looks at, and it is gone in the end.
@@ -65,7 +48,7 @@ func TestWholeFileWithName(t *testing.T) {
 				}
 				w.Discard()
 				w.Discard()
-				wantFiles(t, dir, map[string]string{"f": c.want})
+				fixture.WantFiles(t, dir, map[string][]byte{"f": []byte(c.want)})
 			})
 		}
 	}
@@ -121,5 +104,5 @@ func TestCheckFile(t *testing.T) {
 	if to, err := os.Readlink(in("to-there")); to != "there" {
 		t.Errorf("the link was replaced: %v", err)
 	}
-	wantFiles(t, dir, map[string]string{"there": "new", "to-there": "new"})
+	fixture.WantFiles(t, dir, map[string][]byte{"there": []byte("new"), "to-there": []byte("new")})
 }

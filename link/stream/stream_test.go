@@ -6,31 +6,14 @@ import (
 	"crypto/sha256"
 	"errors"
 	"io"
-	"math/rand/v2"
 	"path/filepath"
-	"runtime"
 	"testing"
 	"time"
 
 	"github.com/dgrdma/dgrdma/dgrdma"
 	"github.com/dgrdma/dgrdma/link"
+	"github.com/dgrdma/dgrdma/tests/fixture"
 )
-
-// noGoroutineLeft fails the test if it ends with more goroutines than it began.
-func noGoroutineLeft(t *testing.T) {
-	before := runtime.NumGoroutine()
-	t.Cleanup(func() {
-		var now int
-		for range 500 {
-			if now = runtime.NumGoroutine(); now <= before {
-				return
-			}
-			time.Sleep(10 * time.Millisecond)
-		}
-		stacks := make([]byte, 1<<16)
-		t.Errorf("%d goroutines more than before\n%s", now-before, stacks[:runtime.Stack(stacks, true)])
-	})
-}
 
 func openHost(t *testing.T) *link.Host {
 	t.Helper()
@@ -67,18 +50,12 @@ func both(out, in func() error) (sent, received error) {
 	return sent, <-ended
 }
 
-func random(seed byte, n int) []byte {
-	b := make([]byte, n)
-	rand.NewChaCha8([32]byte{seed}).Read(b)
-	return b
-}
-
 // TestSend: streams of sizes around those of buffers arrive in files, whole, and both
 // sides know it, and how much it was.
 func TestSend(t *testing.T) {
-	noGoroutineLeft(t)
+	fixture.NoGoroutineLeft(t)
 	for i, n := range []int{0, 1, bufferSize - 1, bufferSize, bufferSize + 1, 3*bufferSize + 7, (buffers + 2) * bufferSize} {
-		content, dir := random(byte(i), n), t.TempDir()
+		content, dir := fixture.RandomBytes(uint64(i), n), t.TempDir()
 		opt := [2]Options{}
 		opt[i%2].Checksum = i%3 > 0
 		out, in := pair(t, int64(n), &opt[0], &opt[1])
@@ -91,7 +68,7 @@ func TestSend(t *testing.T) {
 		}
 		sent, received := both(func() error {
 			err := out.Send(t.Context(), bytes.NewReader(content))
-			wantFiles(t, dir, map[string]string{"f": string(content)}) // when the sender knows
+			fixture.WantFiles(t, dir, map[string][]byte{"f": content}) // when the sender knows
 			return err
 		}, func() error { return in.Receive(t.Context(), file) })
 		if sent != nil || received != nil {
@@ -115,10 +92,10 @@ func TestSend(t *testing.T) {
 
 // TestExchange: both directions at once, more than fits into buffers.
 func TestExchange(t *testing.T) {
-	noGoroutineLeft(t)
+	fixture.NoGoroutineLeft(t)
 	duplex := &Options{Duplex: true, Checksum: true}
 	out, in := pair(t, Unknown, duplex, duplex)
-	there, back := random(1, (buffers+1)*bufferSize), random(2, (buffers+1)*bufferSize+1)
+	there, back := fixture.RandomBytes(1, (buffers+1)*bufferSize), fixture.RandomBytes(2, (buffers+1)*bufferSize+1)
 	var gotThere, gotBack bytes.Buffer
 	sent, received := both(
 		func() error { return out.Exchange(t.Context(), bytes.NewReader(there), Writer(&gotBack)) },
@@ -131,7 +108,7 @@ func TestExchange(t *testing.T) {
 // TestExchangeWithASlowReader: a reader that waits in Read does not hold up the receipt
 // of what comes the other way.
 func TestExchangeWithASlowReader(t *testing.T) {
-	noGoroutineLeft(t)
+	fixture.NoGoroutineLeft(t)
 	duplex := &Options{Duplex: true}
 	out, in := pair(t, Unknown, duplex, duplex)
 	slow, end := io.Pipe()
@@ -184,7 +161,7 @@ func TestDirections(t *testing.T) {
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			noGoroutineLeft(t)
+			fixture.NoGoroutineLeft(t)
 			out, in := pair(t, Unknown, &Options{Duplex: c.sends}, &Options{Duplex: c.receives})
 			wrong, other := c.move(t.Context(), out, in)
 			var told *link.AbortError
@@ -198,7 +175,7 @@ func TestDirections(t *testing.T) {
 // TestAccept: who speaks no streams is sent away and told why, and does not keep
 // others from being served; a busy listener says so.
 func TestAccept(t *testing.T) {
-	noGoroutineLeft(t)
+	fixture.NoGoroutineLeft(t)
 	a, b := openHost(t), openHost(t)
 	refused := make(chan error, 9)
 	port, err := Listen(b, &Options{Port: "files", Refused: func(_ dgrdma.PeerName, why error) { refused <- why }})
