@@ -143,7 +143,7 @@ func TestPingInterrupted(t *testing.T) {
 	var both bytes.Buffer
 	ctx, interrupt := context.WithCancelCause(t.Context())
 	interrupt(errInterrupted)
-	code := run(ctx, strings.Fields("ping --to "+answering(t, func(uint32) bool { return true })), &stdio{strings.NewReader(""), &both, &both})
+	code := run(ctx, strings.Fields("ping --to "+answering(t, func(uint32) bool { return false })), &stdio{strings.NewReader(""), &both, &both})
 	if code != exitError || !strings.Contains(both.String(), "nothing measured") {
 		t.Errorf("code %d, %s", code, &both)
 	}
