@@ -3,6 +3,8 @@ package ack
 import (
 	"testing"
 	"time"
+
+	"github.com/dgrdma/dgrdma/frame"
 )
 
 func TestRTTSmoothing(t *testing.T) {
@@ -120,4 +122,37 @@ func TestRTTMinWindows(t *testing.T) {
 			t.Errorf("at %v: minimum %v, want %v", time.Duration(tt.at), got, tt.minimum)
 		}
 	}
+}
+
+// What a range measured is told once: neither a range without ids nor one that is not
+// believed repeats it, and a frame that was acknowledged before measures nothing.
+func TestMeasured(t *testing.T) {
+	senderTests(t, func(t *testing.T, cfg SenderConfig) {
+		s := newSenderTest(t, cfg)
+		want := func(d time.Duration) {
+			t.Helper()
+			if got, ok := s.s.Measured(); got != d || ok != (d > 0) {
+				t.Errorf("measured %v, %v; want %v", got, ok, d)
+			}
+		}
+		apply := func(start frame.Seq, n uint8) { s.s.AppendAcked(nil, s.now, Range{start, n}) }
+		want(0)
+		s.send(1)
+		s.advance(3 * ms)
+		apply(s.id(1), 1)
+		want(3 * ms)
+		for _, again := range []struct {
+			name string
+			Range
+		}{{"no ids", Range{s.id(1), 0}}, {"ids that were not sent", Range{s.id(1), 99}}, {"an id that is known", Range{s.id(1), 1}}} {
+			q := s.s.Track(s.now, 1)
+			s.advance(3 * ms)
+			apply(q, 1)
+			want(3 * ms)
+			s.s.AppendAcked(nil, s.now, again.Range)
+			if d, ok := s.s.Measured(); ok {
+				t.Errorf("%s: measured %v again", again.name, d)
+			}
+		}
+	})
 }

@@ -10,6 +10,7 @@ import (
 // that are acknowledged by it for the first time. Not ok: the range names ids
 // that were never used; none of it is believed.
 func (s *Sender) AppendAcked(dst []frame.Seq, now Instant, r Range) (acked []frame.Seq, ok bool) {
+	s.fresh = 0
 	if r.Count == 0 && !s.cfg.Cumulative {
 		return dst, true
 	}
@@ -24,7 +25,6 @@ func (s *Sender) AppendAcked(dst []frame.Seq, now Instant, r Range) (acked []fra
 	}
 	first := s.una
 	minimum := s.rtt.Min(now)
-	s.fresh = 0
 	for i := from; i < to && s.InFlight() > 0; i++ {
 		if q := first.Add(i); s.settle(now, q, minimum) {
 			dst = append(dst, q)
@@ -39,6 +39,9 @@ func (s *Sender) AppendAcked(dst []frame.Seq, now Instant, r Range) (acked []fra
 	s.advance(now)
 	return dst, true
 }
+
+// Measured returns the round trip that the latest AppendAcked took a sample of, if any.
+func (s *Sender) Measured() (d time.Duration, ok bool) { return s.fresh, s.fresh > 0 }
 
 func (s *Sender) settle(now Instant, q frame.Seq, minimum time.Duration) bool {
 	sl := s.slot(q)

@@ -2,6 +2,7 @@ package dgrdma
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/dgrdma/dgrdma/endpoint"
 	"github.com/dgrdma/dgrdma/frame"
@@ -25,6 +26,8 @@ type (
 	Stats       = endpoint.Stats
 	ConnStats   = endpoint.ConnStats
 	Counters    = endpoint.Counters
+	Times       = endpoint.Times
+	Histogram   = endpoint.Histogram
 	PeerError   = endpoint.PeerError
 	Reason      = endpoint.Reason
 	EndpointID  = frame.EndpointID
@@ -69,6 +72,12 @@ var (
 	ErrCallback      = endpoint.ErrCallback
 	ErrNil           = endpoint.ErrNil
 )
+
+// The bounds of a [Histogram].
+const HistogramBounds = endpoint.HistogramBounds
+
+// HistogramBound returns the longest time that a histogram counts at a place.
+func HistogramBound(i int) time.Duration { return endpoint.HistogramBound(i) }
 
 // NewRegion makes zeroed memory for peers to write into, up to 4 GiB.
 func NewRegion(size int) (*Region, error) { return endpoint.NewRegion(size) }

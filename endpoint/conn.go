@@ -63,6 +63,7 @@ type Conn struct {
 	gap      gap
 	reached  ack.Wide    // newest id heard from the peer
 	counters Counters    // of the sending half
+	times    *Times      // likewise; nil: none yet
 	received Counters    // of the receiving half, as of its last batch
 	open     int         // likewise: incomplete incoming transactions
 	held     int         // likewise: bytes kept because of them
@@ -203,11 +204,12 @@ func (c *Conn) finish(t *Transaction, fin *finished, err error) {
 }
 
 // settled accounts for an acknowledged frame. Guarded by mu.
-func (c *Conn) settled(q frame.Seq, fin *finished) {
+func (c *Conn) settled(now ack.Instant, q frame.Seq, fin *finished) {
 	o := &c.out[int(q)&(len(c.out)-1)]
 	for t, n := o.first, o.n; n > 0; n-- {
 		next := t.next
 		if t.frames--; t.frames == 0 && t.complete {
+			c.took().Completion.note(now.Sub(t.begunAt))
 			c.finish(t, fin, nil)
 		}
 		t = next

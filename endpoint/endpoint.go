@@ -71,11 +71,12 @@ type Endpoint struct {
 	search     search  // among all peers
 
 	// Guarded by mu.
-	mu       sync.Mutex
-	closed   bool
-	gone     Counters // of closed connections, and of frames that belong to none
-	transErr error    // why the transport, or the endpoint, failed
-	cookies  cookies
+	mu        sync.Mutex
+	closed    bool
+	gone      Counters // of closed connections, and of frames that belong to none
+	goneTimes Times    // of closed connections
+	transErr  error    // why the transport, or the endpoint, failed
+	cookies   cookies
 
 	answers answers
 	failed  atomic.Bool // transErr is set

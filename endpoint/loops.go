@@ -339,8 +339,11 @@ func (c *Conn) endBatch(now ack.Instant, fin *finished) (work bool) {
 			if !ok {
 				r.counters.Refused[RefusedAckOfUnsent]++
 			}
+			if d, measured := c.sender.Measured(); measured {
+				c.took().RoundTrip.note(d)
+			}
 			for _, q := range acked {
-				c.settled(q, fin)
+				c.settled(now, q, fin)
 			}
 			c.counters.AcksReceived += uint64(len(acked))
 			e.scratch = acked

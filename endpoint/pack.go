@@ -1,6 +1,9 @@
 package endpoint
 
-import "github.com/dgrdma/dgrdma/frame"
+import (
+	"github.com/dgrdma/dgrdma/ack"
+	"github.com/dgrdma/dgrdma/frame"
+)
 
 // minFragment is the least room for which a message is cut in two: less is
 // not worth the header. Arbitrary.
@@ -116,7 +119,7 @@ func (c *Conn) fillWhole(b []byte, t *Transaction) int {
 
 // fill adds messages of queued transactions to w and returns the first of them
 // and how many there are. Guarded by mu.
-func (c *Conn) fill(w *frame.Writer) (first *Transaction, n int) {
+func (c *Conn) fill(now ack.Instant, w *frame.Writer) (first *Transaction, n int) {
 	l := c.layout()
 	for t := c.posted.unpacked; t != nil; t = c.posted.unpacked {
 		if !t.begun {
@@ -132,7 +135,7 @@ func (c *Conn) fill(w *frame.Writer) (first *Transaction, n int) {
 			if count > frame.MaxMessages && !w.Empty() {
 				break // Post found that it fits when it starts a frame
 			}
-			c.begin(t, count)
+			c.begin(now, t, count)
 		}
 		before := t.packed
 		empty := t.count == 0
@@ -160,8 +163,8 @@ func (c *Conn) mayOpen() bool {
 	return int(c.nextTxn-oldest.id) < c.profile.OpenTransactions
 }
 
-func (c *Conn) begin(t *Transaction, count int) {
-	t.begun = true
+func (c *Conn) begin(now ack.Instant, t *Transaction, count int) {
+	t.begun, t.begunAt = true, now
 	t.id = c.nextTxn
 	t.count = uint16(count)
 	c.nextTxn++

@@ -120,5 +120,6 @@ func (e *Endpoint) forget(c *Conn) {
 		e.focus()
 		s := c.Stats()
 		e.gone.Add(&s.Counters)
+		c.addTimes(&e.goneTimes)
 	}
 }

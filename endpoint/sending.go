@@ -129,7 +129,7 @@ func (c *Conn) packNew(b *batch, now ack.Instant) bool {
 	if length == 0 {
 		var w frame.Writer
 		w.Init(buf[b.headroom : b.headroom+c.frameMax])
-		if first, n = c.fill(&w); n == 0 {
+		if first, n = c.fill(now, &w); n == 0 {
 			panic("BUG: a frame without messages")
 		}
 		length = w.Len()

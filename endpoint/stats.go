@@ -113,6 +113,7 @@ func (s *ConnStats) Ready() bool { return !s.Down && (s.Mine == 0 || s.Theirs !=
 // Stats is a snapshot of an endpoint.
 type Stats struct {
 	Counters  // of all connections, closed ones included, and of frames that belong to none
+	Times     // of all connections, closed ones included
 	Peers     int
 	Transport transport.Stats
 	Age       time.Duration // since it was opened
@@ -167,10 +168,11 @@ func (e *Endpoint) inspect(each *[]ConnStats) Stats {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	conns := e.peers.append(nil, nil)
-	s := Stats{Counters: e.gone, Peers: len(conns), Age: time.Duration(e.now()), Closed: e.closed, Err: e.transErr}
+	s := Stats{Counters: e.gone, Times: e.goneTimes, Peers: len(conns), Age: time.Duration(e.now()), Closed: e.closed, Err: e.transErr}
 	for _, c := range conns {
 		cs := c.Stats()
 		s.Counters.Add(&cs.Counters)
+		c.addTimes(&s.Times)
 		if each != nil {
 			*each = append(*each, cs)
 		}

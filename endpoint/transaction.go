@@ -1,6 +1,9 @@
 package endpoint
 
-import "github.com/dgrdma/dgrdma/frame"
+import (
+	"github.com/dgrdma/dgrdma/ack"
+	"github.com/dgrdma/dgrdma/frame"
+)
 
 // Segment is a run of bytes and where in the peer's memory they go.
 type Segment struct {
@@ -41,6 +44,7 @@ type Transaction struct {
 	packed     uint16 // messages in frames so far
 	segment    int    // next segment to be packed, and how much of it is
 	offset     int
+	begunAt    ack.Instant
 	begun      bool // id and count are assigned
 	complete   bool // all messages are in frames
 }

@@ -215,7 +215,7 @@ func (c *Conn) settleSent(now ack.Instant, q frame.Seq, fin *finished) {
 	}
 	// It may be acknowledged or given up already.
 	if c.sender.Settle(now, q) {
-		c.settled(q, fin)
+		c.settled(now, q, fin)
 	}
 	c.roomMade()
 	if c.posted.unpacked != nil {
