@@ -1,19 +1,23 @@
-// Package metrics shows endpoints and links while they work: as numbers for
+// Package metrics shows endpoints and links while they work: as a collector for
 // Prometheus, and as one JSON object for programs and people, such as
 // "dgrdmacat top".
 //
-//	r := metrics.New()
-//	r.Endpoint(e) // or r.Host(h), with its links
-//	go http.ListenAndServe("127.0.0.1:9100", r.Handler())
+//	c := metrics.New()
+//	c.Add(watch.Host(h)) // with its links; or watch.Endpoint(e)
+//	prometheus.MustRegister(c)
+//	http.Handle(metrics.ViewPath, c.ViewHandler())
 //
-// The handler answers at /metrics, in Prometheus' text format, and at
-// /debug/dgrdma, with a [View]. A program with a mux of its own hands it both
-// paths. An endpoint that is closed is no longer shown.
+// What is shown is a [Source]; package metrics/watch makes sources of endpoints and
+// hosts, and other layers can be sources of their own. A program without a registry
+// serves [Collector.Handler], which answers at /metrics for this collector alone and at
+// /debug/dgrdma with a [View]. What is closed is no longer shown.
 //
 // # Prometheus
 //
-// Every metric has the label endpoint, as "7@10.0.0.1:7100": id and address.
+// Every metric but the first has the label endpoint, as "7@10.0.0.1:7100": id and
+// address.
 //
+//	dgrdma_build_info   version, revision and goversion of this module in the program
 //	dgrdma_endpoint_*   an endpoint; counters are of all its connections, closed ones included
 //	dgrdma_transport_*  its wire
 //	dgrdma_peer_*       one connection: label peer, like endpoint
@@ -25,13 +29,23 @@
 // not known, such as the round trip to a peer that has not answered yet, is left
 // out.
 //
+// Two are histograms, of all connections of an endpoint, with bounds that double from
+// 1.024 us to 17.2 s:
+//
+//	dgrdma_endpoint_completion_seconds  from the first frame of a transaction to its acknowledgement;
+//	                                    its count is dgrdma_endpoint_transactions_done_total
+//	dgrdma_endpoint_round_trip_seconds  from a frame that was sent once to its acknowledgement
+//
 // # Cost
 //
 // Nothing is counted for this that is not counted anyway. Who asks takes the
-// lock of the endpoint for about a microsecond for each peer.
+// lock of the endpoint for about a microsecond for each peer; an answer for 1,000 peers
+// is 3 MB and takes some 60 ms of a processor.
 //
 // # Limits
 //
 // There is no authentication: whoever reaches the handler reads addresses, ids and
 // names of ports. Listen on loopback, or put something in front.
+//
+// [dgrdma.Counters]: https://pkg.go.dev/github.com/dgrdma/dgrdma/dgrdma#Counters
 package metrics

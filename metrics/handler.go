@@ -4,6 +4,9 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
 // Where the handler answers.
@@ -12,20 +15,24 @@ const (
 	ViewPath = "/debug/dgrdma"
 )
 
-// Handler answers at TextPath and ViewPath.
-func (r *Registry) Handler() http.Handler {
+// Handler answers at TextPath, of this collector alone, and at ViewPath.
+func (c *Collector) Handler() http.Handler {
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(c)
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET "+TextPath, func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
-		r.WriteText(w) // nobody is there to be told that it failed
-	})
-	mux.HandleFunc("GET "+ViewPath, func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		json.NewEncoder(w).Encode(r.View())
-	})
+	mux.Handle("GET "+TextPath, promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
+	mux.Handle("GET "+ViewPath, c.ViewHandler())
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		io.WriteString(w, TextPath+"  for Prometheus\n"+ViewPath+"  for \"dgrdmacat top\" and other programs\n")
 	})
 	return mux
+}
+
+// ViewHandler answers with the view, wherever it is asked.
+func (c *Collector) ViewHandler() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		json.NewEncoder(w).Encode(c.View())
+	})
 }

@@ -12,7 +12,7 @@ type View struct {
 	Format    int        `json:"dgrdma"` // Format
 	PID       int        `json:"pid"`
 	Time      time.Time  `json:"time"`
-	Elapsed   float64    `json:"elapsed_s"` // since the registry was made, by a clock that nobody sets
+	Elapsed   float64    `json:"elapsed_s"` // since the collector was made, by a clock that nobody sets
 	Endpoints []Endpoint `json:"endpoints"`
 }
 
@@ -31,6 +31,18 @@ type Endpoint struct {
 	Transport map[string]uint64 `json:"transport"`         // of its wire
 	Peers     []Peer            `json:"peers"`
 	Host      *Host             `json:"host,omitempty"` // its links; none: it is not a host's
+
+	// Of all connections, closed ones included: transactions from their first frame to
+	// their acknowledgement, and frames sent once.
+	Completion Histogram `json:"completion"`
+	RoundTrip  Histogram `json:"round_trip"`
+}
+
+// Histogram is how long something took.
+type Histogram struct {
+	Bounds []float64 `json:"up_to_s"`
+	Counts []uint64  `json:"counts"` // up to each bound and more than the one before; the last one: more than all
+	Sum    float64   `json:"sum_s"`
 }
 
 // The states of peers.

@@ -16,14 +16,15 @@ import (
 	"github.com/dgrdma/dgrdma/dgrdma"
 	"github.com/dgrdma/dgrdma/link"
 	"github.com/dgrdma/dgrdma/metrics"
+	"github.com/dgrdma/dgrdma/metrics/watch"
 )
 
 // metricsFlag is --metrics, for commands that take long. They call start before
 // they open anything, and tell it of every endpoint or host that they open; it
 // notices by itself when these are closed. Without the flag it does nothing.
 type metricsFlag struct {
-	addr     string
-	registry *metrics.Registry // nil: nobody looks
+	addr      string
+	collector *metrics.Collector // nil: nobody looks
 }
 
 func (m *metricsFlag) register(fs *flag.FlagSet) {
@@ -33,15 +34,15 @@ func (m *metricsFlag) register(fs *flag.FlagSet) {
 
 // endpoint shows an endpoint until it is closed.
 func (m *metricsFlag) endpoint(e *dgrdma.Endpoint) {
-	if m.registry != nil {
-		m.registry.Endpoint(e)
+	if m.collector != nil {
+		m.collector.Add(watch.Endpoint(e))
 	}
 }
 
 // host shows a host, its endpoint and its links until it is closed.
 func (m *metricsFlag) host(h *link.Host) {
-	if m.registry != nil {
-		m.registry.Host(h)
+	if m.collector != nil {
+		m.collector.Add(watch.Host(h))
 	}
 }
 
@@ -66,9 +67,9 @@ func (m *metricsFlag) start(stderr io.Writer) (stop func(), err error) {
 	if err != nil {
 		return nil, fmt.Errorf("--metrics %s: %w", m.addr, err)
 	}
-	m.registry = metrics.New()
+	m.collector = metrics.New()
 	s := &http.Server{
-		Handler:        m.registry.Handler(),
+		Handler:        m.collector.Handler(),
 		ReadTimeout:    5 * time.Second,
 		WriteTimeout:   30 * time.Second,
 		IdleTimeout:    time.Minute,

@@ -22,7 +22,9 @@ const (
 	largestView = 256 << 20
 )
 
-// viewSource is where views come from.
+// viewSource is where views come from. They are JSON and not Prometheus' text, which
+// Prometheus' expfmt would read: that text has no states, no reasons for failing, and no
+// clock to make rates of, and top --json passes the object on.
 type viewSource struct {
 	url    string
 	host   string // host and port, as a person would say it
