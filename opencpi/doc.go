@@ -10,7 +10,7 @@
 // conn is a connection of the host's endpoint to that peer, with its profile; package
 // link has the rules of links to peers of other kinds.
 //
-// A [Descriptor] is [ParseDescriptor]'s, [Descriptor.AppendBinary]'s, and package
-// json's; [Descriptor.Validate] says whether a connection can be made with one. Every
-// error about one is [ErrDescriptor].
+// [ParseDescriptor] and [Descriptor.AppendBinary] are the binary form; package json
+// writes and reads the other. [Descriptor.Validate] says whether a connection can be
+// made with a descriptor. Every error about one is [ErrDescriptor].
 package opencpi

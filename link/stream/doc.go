@@ -21,9 +21,9 @@
 // After the last byte the sender says how many there were, and with [Options.Checksum]
 // their SHA-256; the receiver compares, commits its [Sink], and answers with the same.
 // Whoever fails, or whose context ends, tells the other side why, which fails with
-// link's AbortError; then the sink is discarded. One thing stays open, as it must: if
-// the network fails at that very moment the receiver has all, and the sender never
-// hears of it. [Result.Confirmed] says that it has.
+// link's AbortError, and the receiver discards its sink. If the network fails after the
+// receiver has committed and before its answer has arrived, the receiver has it all and
+// the sender does not know: [Result.Confirmed] tells the receiver whether it does.
 //
 // # Memory
 //
