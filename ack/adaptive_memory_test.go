@@ -196,3 +196,20 @@ func TestAdaptiveFlightOfTheRoundBefore(t *testing.T) {
 	r.end()
 	r.wantWindow(128)
 }
+
+// Rounds of which nothing arrived say nothing of the rate.
+func TestAdaptiveRateOutlastsLoss(t *testing.T) {
+	r := newRoundTest(t)
+	r.full(ms, ms)
+	rate := r.a.Rate()
+	for range 3 * adaptiveRateRounds {
+		frames := r.a.Window() / modelMTU
+		r.send(frames)
+		r.now = r.now.Add(ms)
+		r.lost(frames, false)
+		r.end()
+	}
+	if got := r.a.Rate(); got != rate {
+		t.Errorf("rate %v, before the loss %v", got, rate)
+	}
+}
