@@ -156,7 +156,7 @@ func TestAdaptiveProbesForCap(t *testing.T) {
 	for lost, want := range map[int][][2]int{
 		0:  {{4, 8}, {4, 16}, {4, 32}},
 		50: {{4, 8}, {4, 16}, {4, 32}},
-		51: {{4, 8}, {16, 8}, {16, 8}},
+		51: {{4, 8}, {16, 8}, {16, 8}, {16, 8}, {4, 16}}, // nothing lost from the fourth on
 	} {
 		r := newRoundTest(t)
 		r.round(64, ms, ms)
@@ -171,6 +171,9 @@ func TestAdaptiveProbesForCap(t *testing.T) {
 			t.Fatal("no cap")
 		}
 		for i, w := range want {
+			if i == 3 {
+				lost = 0
+			}
 			if rounds, frames := r.raised(lost); rounds != w[0] || frames != w[1] {
 				t.Errorf("%d of 1000 lost: raise %d after %d rounds by %d frames, want %v", lost, i+1, rounds, frames, w)
 			}
@@ -203,6 +206,16 @@ func TestAdaptiveAlarmBound(t *testing.T) {
 		r.end()
 		if got := r.a.Cap() > 0; got != alarm {
 			t.Errorf("156 lost, %d acknowledged: alarm %v, want %v", acked, got, alarm)
+		}
+	}
+	for lost, alarm := range map[int]bool{155: false, 156: true} {
+		r := newRoundTest(t)
+		r.send(400)
+		r.now = r.now.Add(ms)
+		r.lost(lost, true)
+		r.end()
+		if got := r.a.Cap() > 0; got != alarm {
+			t.Errorf("%d of 400 lost by timeout: alarm %v, want %v", lost, got, alarm)
 		}
 	}
 }

@@ -91,6 +91,7 @@ func TestSenderSlowFrameTellsNothing(t *testing.T) {
 		s.stall(ms)
 		s.batch(2)
 		s.wantAcked(2)
+		s.wantLost()
 	})
 }
 
@@ -126,5 +127,6 @@ func TestSenderLostCopyTellsNothing(t *testing.T) {
 		s.wantProbed(2, 4)
 		s.batch(2)
 		s.wantAcked(2)
+		s.wantLost()
 	})
 }
