@@ -83,3 +83,14 @@ func TestReceiverFarLimits(t *testing.T) {
 		r.want(Far, 514)
 	})
 }
+
+// Before the first frame there is nothing that an id could be too far from.
+func TestReceiverFarBeforeTheFirst(t *testing.T) {
+	receiverTests(t, ReceiverConfig{History: 256, Ahead: 100}, func(r *receiverTest) {
+		r.r.ResetAt(Wide(r.id(1)))
+		r.ackOnly(5000)
+		if got := r.r.Newest().Seq(); got != r.id(5000) {
+			t.Errorf("newest %d, want %d", got, r.id(5000))
+		}
+	})
+}

@@ -149,4 +149,10 @@ func TestReceiverForgetsAckOnlyOfLastLap(t *testing.T) {
 		r.accept(200, 260, 262)
 		missing(r, 261, 262) // in the place of 5
 	})
+	receiverTests(t, ReceiverConfig{History: 256}, func(r *receiverTest) {
+		r.accept(300)
+		r.ackOnly(45) // the last one of the history, overtaken
+		r.accept(302)
+		missing(r, 301, 302)
+	})
 }
