@@ -27,12 +27,15 @@ func TestAdaptiveNoRoundTrip(t *testing.T) {
 	r.wantWindow(adaptiveSlackFrames)
 }
 
-// A nanosecond is enough for a rate.
+// A nanosecond is enough for a rate, and for a round trip.
 func TestAdaptiveShortestRound(t *testing.T) {
 	r := newRoundTest(t)
 	r.round(1, 1, 1)
 	if got := r.a.Rate(); got != modelMTU*1e9 {
 		t.Errorf("rate %v", got)
+	}
+	if got := r.a.MinRTT(); got != 1 {
+		t.Errorf("shortest round trip %v", got)
 	}
 }
 
