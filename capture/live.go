@@ -44,8 +44,8 @@ type Live struct {
 }
 
 // OpenLive captures on an interface until the context is done, whatever passes but
-// TCP. It needs CAP_NET_RAW. Before it waits it calls quiet, an error of which ends
-// the capture.
+// TCP. It needs CAP_NET_RAW. Before it waits it calls quiet, if that is not nil; an
+// error of which ends the capture.
 func OpenLive(ctx context.Context, name string, quiet func() error) (*Live, error) {
 	ifi, err := net.InterfaceByName(name)
 	if err != nil {
@@ -137,8 +137,10 @@ func (s *Live) receive(fd uintptr) bool {
 		case unix.EINTR:
 			continue
 		case unix.EAGAIN:
-			s.ended = s.quiet()
-			s.failed = s.ended
+			if s.failed = nil; s.quiet != nil {
+				s.ended = s.quiet()
+				s.failed = s.ended
+			}
 			return s.failed != nil
 		}
 		return true
