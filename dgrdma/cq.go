@@ -3,6 +3,8 @@ package dgrdma
 import (
 	"context"
 	"sync"
+
+	"github.com/dgrdma/dgrdma/endpoint"
 )
 
 // Completion is a transaction that is done, and how it went.
@@ -20,6 +22,9 @@ type CompletionQueue struct {
 	n       int
 	pending int // posted, not collected yet: at most the depth
 	arrived chan struct{}
+	drivers endpoint.Drivers // the endpoints on which something was posted
+	look    func() bool
+	waiters sync.Pool
 	done    func(*Transaction, error)
 }
 
@@ -27,7 +32,12 @@ type CompletionQueue struct {
 // posted and not collected.
 func NewCompletionQueue(depth int) *CompletionQueue {
 	q := &CompletionQueue{ring: make([]Completion, max(depth, 1)), arrived: make(chan struct{}, 1)}
-	q.done = q.add
+	q.done, q.look = q.add, q.some
+	q.waiters.New = func() any {
+		w := new(Waiter)
+		w.Init()
+		return w
+	}
 	return q
 }
 
@@ -41,6 +51,7 @@ func (q *CompletionQueue) Post(c *Conn, t *Transaction) error {
 	}
 	q.pending++
 	q.mu.Unlock()
+	q.drivers.AddOf(c)
 	err := c.PostWith(t, q.done)
 	if err != nil {
 		q.mu.Lock()
@@ -65,6 +76,13 @@ func (q *CompletionQueue) signal() {
 	}
 }
 
+// some reports whether something is done.
+func (q *CompletionQueue) some() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.n > 0
+}
+
 // Poll moves what is done into dst and returns how many there were.
 func (q *CompletionQueue) Poll(dst []Completion) int {
 	q.mu.Lock()
@@ -84,22 +102,23 @@ func (q *CompletionQueue) Poll(dst []Completion) int {
 }
 
 // Wait is Poll that blocks until there is at least one. What is done wins over
-// a context that is.
+// a context that is. It drives the endpoints on which something was posted, as
+// [Endpoint.Await] does.
 func (q *CompletionQueue) Wait(ctx context.Context, dst []Completion) (int, error) {
 	if len(dst) == 0 {
 		return 0, nil
 	}
-	for {
-		if n := q.Poll(dst); n > 0 {
-			return n, nil
-		}
-		select {
-		case <-q.arrived:
-		case <-ctx.Done():
-			if n := q.Poll(dst); n > 0 {
-				return n, nil
-			}
+	n := q.Poll(dst)
+	if n > 0 {
+		return n, nil
+	}
+	w := q.waiters.Get().(*Waiter)
+	defer q.waiters.Put(w)
+	for n == 0 {
+		if !q.drivers.Await(ctx, w, q.look, nil, q.arrived) && ctx.Err() != nil {
 			return 0, context.Cause(ctx)
 		}
+		n = q.Poll(dst)
 	}
+	return n, nil
 }

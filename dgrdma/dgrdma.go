@@ -21,6 +21,7 @@ type (
 	Memory      = endpoint.Memory
 	Region      = endpoint.Region
 	Event       = endpoint.Event
+	Waiter      = endpoint.Waiter
 	PeerName    = endpoint.PeerName
 	Trace       = endpoint.Trace
 	Stats       = endpoint.Stats

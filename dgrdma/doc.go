@@ -41,18 +41,19 @@
 //
 // All methods may be called from any goroutine. An endpoint has two goroutines,
 // and none per connection. Done, OnEvent, Memory and Trace are called on them: they
-// must not block; Done, OnEvent and Memory may post. With help, or with Config.Manual,
-// they are called on goroutines of the application that wait or poll, too, and Close
-// calls Done. A callback that panics there and is recovered, or that ends its goroutine
-// anywhere, as t.FailNow does, fails the endpoint: what is pending is answered with
-// [ErrCallback].
+// must not block; Done, OnEvent and Memory may post. Goroutines of the application that
+// wait (in Write, Shutdown, Region.Wait, CompletionQueue.Wait or Await), or that post,
+// call them, too, and Close calls Done. A callback that panics on an endpoint's own
+// goroutine ends the process, like any other panic; one that panics elsewhere and is
+// recovered, or that ends its goroutine anywhere, as t.FailNow does, fails the endpoint:
+// what is pending is answered with [ErrCallback].
 //
 // Close waits for callbacks that run. A callback that closes an endpoint does not wait:
 // see [Endpoint.Close].
 //
-// With Config.Manual an endpoint has no goroutines: Poll drives it, and so do Write
-// and Shutdown while they wait. Region.Wait and CompletionQueue.Wait do not; another
-// goroutine must poll for them.
+// With Config.Manual an endpoint has no goroutines: Progress drives it, and so does
+// whoever waits, until what is waited for is there. A Region is waited on by driving the
+// endpoint whose memory it is.
 //
 // # Ordering
 //

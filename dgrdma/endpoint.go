@@ -88,16 +88,16 @@ func (e *Endpoint) Stats() Stats { return e.self().Stats() }
 // moment: those of closed connections are the difference.
 func (e *Endpoint) Inspect() (Stats, []ConnStats) { return e.self().Inspect() }
 
-// Poll drives an endpoint with [Config.Manual]: it takes what has come, acts on
-// what is due, sends, and calls Done, without waiting, and returns how many
-// datagrams it found at first: none if another goroutine is at it. After Close it
-// returns [ErrClosed].
-func (e *Endpoint) Poll() (int, error) { return e.self().Poll() }
+// Progress drives the endpoint: it takes the datagrams that have come, for the first of
+// which it waits no longer than wait, acts on them and on what is due, sends, and calls
+// Done. It returns how many datagrams it found at first: none if another goroutine
+// receives at this moment, as one of the endpoint's own does without [Config.Manual].
+// After Close it returns [ErrClosed].
+func (e *Endpoint) Progress(wait time.Duration) (int, error) { return e.self().Progress(wait) }
 
 // Shutdown refuses new transactions, waits until those that are posted are done
-// or the context is, and closes the endpoint. With [Config.Manual] it polls
-// meanwhile. In a callback it does not wait, as Close does not: another goroutine
-// does, which is then done with the context.
+// or the context is, and closes the endpoint. In a callback it does not wait, as Close
+// does not: another goroutine does, which is then done with the context.
 func (e *Endpoint) Shutdown(ctx context.Context) error { return e.self().Shutdown(ctx) }
 
 // Close ends the endpoint: everything pending fails with [ErrClosed], the
@@ -114,16 +114,16 @@ func (e *Endpoint) Close() error { return e.self().Close() }
 // to be placed. See [endpoint.Endpoint.AfterBatch].
 func (e *Endpoint) AfterBatch(f func()) { e.self().AfterBatch(f) }
 
-// Help is for layers above whose callers wait for what a peer sends: it receives
-// and sends on the calling goroutine until ready, or until nothing came for a
-// moment. See [endpoint.Endpoint.Help].
-func (e *Endpoint) Help(ready func() bool) { e.self().Help(ready) }
+// Await is for layers above whose callers wait: it waits until ready says yes, the
+// context is done, or one of two channels, which may be nil, is closed or has something.
+// It drives the endpoint meanwhile, where nobody else does ([Config.Manual]) or where
+// that pays. It asks ready at first, whenever the waiter is roused, and while it drives
+// after every batch of datagrams; it reports what ready said last: no, too, if the
+// endpoint was closed, or failed with nobody to drive it.
+func (e *Endpoint) Await(ctx context.Context, w *Waiter, ready func() bool, over, gone <-chan struct{}) bool {
+	return e.self().Await(ctx, w, ready, over, gone)
+}
 
-// Helpful reports whether Help does something.
-func (e *Endpoint) Helpful() bool { return e.self().Helpful() }
-
-// HelpWanted returns where a token appears when Help may be called again.
-func (e *Endpoint) HelpWanted() <-chan struct{} { return e.self().HelpWanted() }
-
-// HelpEnds makes the endpoint's own goroutine receive again, if it does not.
-func (e *Endpoint) HelpEnds() { e.self().HelpEnds() }
+// Ahead returns how many bytes are worth posting before what was posted earlier is in
+// frames: more only lies about. See [Transaction.Copied].
+func (e *Endpoint) Ahead() int { return e.self().Ahead() }

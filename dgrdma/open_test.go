@@ -86,7 +86,7 @@ func TestManualPoll(t *testing.T) {
 			if ctx.Err() != nil {
 				t.Fatal(ctx.Err())
 			}
-			n, err := e.Poll()
+			n, err := e.Progress(0)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -124,7 +124,7 @@ func TestManualPoll(t *testing.T) {
 	<-answered
 	go func() {
 		for ctx.Err() == nil { // the last acknowledgement
-			b.Poll()
+			b.Progress(0)
 			runtime.Gosched()
 		}
 	}()

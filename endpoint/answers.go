@@ -27,7 +27,7 @@ func (e *Endpoint) finish(f *finished) {
 	}
 	a.mu.Unlock()
 	*f = finished{}
-	e.kick()
+	e.sched.Kick()
 }
 
 // deliverFinished answers what was handed over, and hands over what is left when a

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"log/slog"
+	"runtime"
 	"time"
 
 	"github.com/dgrdma/dgrdma/ack"
@@ -68,15 +69,14 @@ type Config struct {
 	// adaptive, or fixed for profiles whose windows are small. It and its
 	// controllers run under locks: they must not call the endpoint.
 	NewController func(mtu int) ack.Controller
-	// BusyPoll makes the receiving goroutine look for frames without ever
-	// sleeping: a whole core for a few microseconds less of latency.
+	// BusyPoll makes whoever receives look for frames without ever sleeping: a whole
+	// core for a few microseconds less of latency. With Manual, that is who waits.
 	BusyPoll bool
 	// Help says whether goroutines that wait do the endpoint's work meanwhile.
 	Help HelpMode
-	// Manual makes no goroutines: the endpoint does nothing but while the
-	// application is in Poll or Post, or waits in Write or Shutdown. For programs
-	// that answer at once and have a thread for it: what waits for memory to change,
-	// as Region.Wait does, waits for somebody else to poll.
+	// Manual makes no goroutines: the endpoint does nothing but while the application
+	// is in Progress or Post, or waits: in Write, Shutdown, Region.Wait or Await. For
+	// programs that answer at once and have a thread for it.
 	Manual bool
 	// Logger gets what a person may want to know, at most 100 lines a second. nil
 	// logs nothing.
@@ -104,6 +104,32 @@ type Peer struct {
 }
 
 const maxQueue = 1 << 20
+
+// HelpMode says whether goroutines that wait for what a peer sends receive and send
+// meanwhile, see [Endpoint.Await].
+type HelpMode uint8
+
+const (
+	// HelpIfFew is yes if there are no more than two processors: the endpoint's
+	// goroutine, the application's and the peer would take each other's place.
+	// With more, two goroutines get more done than one.
+	HelpIfFew HelpMode = iota
+	HelpAlways
+	HelpNever
+)
+
+const fewProcessors = 2
+
+// helpful reports whether help is welcome.
+func (c *Config) helpful() bool {
+	switch {
+	case c.BusyPoll || c.Manual || c.Help == HelpNever:
+		return false
+	case c.Help == HelpAlways:
+		return true
+	}
+	return runtime.GOMAXPROCS(0) <= fewProcessors
+}
 
 func (c *Config) withDefaults(caps transport.Caps) (Config, error) {
 	var f Config

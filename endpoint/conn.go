@@ -2,12 +2,12 @@ package endpoint
 
 import (
 	"fmt"
-	"math"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/dgrdma/dgrdma/ack"
+	"github.com/dgrdma/dgrdma/endpoint/sched"
 	"github.com/dgrdma/dgrdma/frame"
 	"github.com/dgrdma/dgrdma/transport"
 )
@@ -29,8 +29,7 @@ type Conn struct {
 
 	learned atomic.Bool   // from what it sent, and not connected since
 	size    atomic.Uint64 // of the peer's memory; 0: not known
-	queued  atomic.Bool   // in the endpoint's list of connections with work
-	wakeAt  atomic.Int64  // ack.Instant at which something is due
+	entry   sched.Entry[*Conn]
 	down    atomic.Bool   // err is not nil
 	next    atomic.Uint32 // the id after those of the last batch, an ack.Wide
 	epoch   atomic.Int32  // counts the resets that the receiving half must follow
@@ -97,7 +96,7 @@ func (e *Endpoint) newConn(p Peer, now ack.Instant) (*Conn, error) {
 	}
 	c.leastChunk = room &^ (prof.Chunk - 1)
 	c.size.Store(p.Size)
-	c.wakeAt.Store(math.MaxInt64)
+	c.entry.Init(c)
 	c.rx.init(c)
 	c.start(now)
 	return c, nil
@@ -269,7 +268,7 @@ func (c *Conn) fail(now ack.Instant, fin *finished, err error) {
 	c.down.Store(true)
 	c.forfeit(fin, err)
 	c.startSender(now, c.sender.NextWide())
-	c.wakeAt.Store(math.MaxInt64)
+	c.ep.sched.Disarm(&c.entry)
 	close(c.done)
 	c.giveBack()
 }
@@ -295,7 +294,7 @@ func (c *Conn) Reset(first frame.Seq) error {
 	whole := false
 	defer func() {
 		if !whole {
-			c.ep.broken(ErrCallback)
+			c.ep.sched.Break(ErrCallback)
 		}
 	}()
 	err := c.reset(first)
@@ -303,7 +302,7 @@ func (c *Conn) Reset(first frame.Seq) error {
 	if err != nil {
 		return err
 	}
-	c.ep.work(false)
+	c.ep.sched.Work(false)
 	return nil
 }
 

@@ -18,30 +18,25 @@
 //
 // # What runs where
 //
-// The receiving goroutine takes batches of datagrams, checks each frame whole,
-// and places it at once: nothing that was received is queued or handed on. At
-// the end of a batch it takes the lock of each connection that was heard, once,
-// to apply acknowledgements and to publish what is to be acknowledged.
+// Package sched says which goroutine receives and sends, and when. Who receives takes a
+// batch of datagrams, checks each frame whole, and places it at once: nothing that was
+// received is queued or handed on. At the end of a batch it takes the lock of each
+// connection that was heard, once, to apply acknowledgements and to publish what is to
+// be acknowledged. Who sends packs frames of all connections with work and gives them
+// to the transport: the receiving goroutine after a batch, a caller of Post when nothing
+// else is under way, a goroutine of its own otherwise.
 //
-// Sending is a turn that goes around: whoever holds it packs frames of all
-// connections with work and gives them to the transport. The sending goroutine
-// takes it when it is woken or a deadline passes; the receiving one after a
-// batch; a caller of Post when nothing else is under way.
-//
-// Receiving is a turn, too. The receiving goroutine has it, and lends it to a
-// goroutine that waits for what a peer sends and would sleep otherwise: see
-// [Endpoint.Help]. What is said of the receiving goroutine is true of the helper.
-//
-// State is kept in three groups, named in [Conn]: what the receiving goroutine
-// owns, what the connection's mutex guards, and what never changes. Locks are
-// taken in the order Endpoint.mu, Conn.mu, then the leaves: workMu, armMu, and the
-// locks of the table of peers, of cookies and of answers; the turns come before all
-// of them. No callback runs under a lock, except Trace.FrameSent and FrameLost,
+// State is kept in three groups, named in [Conn]: what who receives owns, what the
+// connection's mutex guards, and what never changes. Locks are taken in the order
+// Endpoint.mu, Conn.mu, then the leaves: those of the scheduler's lists, of the table of
+// peers, of cookies and of answers; the turns to receive and to send come before all of
+// them. These callbacks run under locks: Trace.FrameSent and FrameLost,
 // Transaction.Copied, PerConn.For, NewController with its controllers, and Entropy.
 //
-// A callback that panics or ends its goroutine fails the endpoint: what is pending is
-// answered with [ErrCallback], and Close still ends everything. So does one that
-// Reset calls; if Connect calls it, there is no connection, and nothing else happened.
+// A callback that ends its goroutine, or panics on one of the application's, fails the
+// endpoint: what is pending is answered with [ErrCallback], and Close still ends
+// everything. So does one that Reset calls; if Connect calls it, there is no connection,
+// and nothing else happened. A panic on a goroutine of the endpoint's ends the process.
 // A callback that closes its endpoint does not wait: see [Endpoint.Close].
 //
 // # Strangers

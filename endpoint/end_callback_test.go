@@ -64,7 +64,7 @@ func TestCloseEachOther(t *testing.T) {
 				}
 				pollers.Go(func() {
 					for manual {
-						if _, err := e.Poll(); err != nil {
+						if _, err := e.Progress(0); err != nil {
 							return
 						}
 						time.Sleep(endBeat)

@@ -41,17 +41,21 @@ func (h *hooks) enter(which string) func() {
 		h.running.Add(-1)
 	}
 	note()
-	if act := h.act.Load(); act != nil && slices.Contains(strings.Split(h.which, " and "), which) {
-		returned := false
-		defer func() {
-			if !returned {
-				leave()
-			}
-		}()
-		(*act)()
-		returned = true
-	}
+	returned := false
+	defer func() {
+		if !returned {
+			leave()
+		}
+	}()
+	h.does(which)
+	returned = true
 	return leave
+}
+
+func (h *hooks) does(which string) {
+	if act := h.act.Load(); act != nil && slices.Contains(strings.Split(h.which, " and "), which) {
+		(*act)()
+	}
 }
 
 // did says that it was done.

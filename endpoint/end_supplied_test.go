@@ -248,7 +248,7 @@ func TestConnectAfterFailure(t *testing.T) {
 				for range 10 {
 					time.Sleep(endBeat)
 					if manual {
-						a.Poll()
+						a.Progress(0)
 					}
 				}
 				if !over {

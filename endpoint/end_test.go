@@ -113,7 +113,7 @@ func TestEnd(t *testing.T) {
 							go func() { over <- w.end(func() error { return e.end(w) }) }()
 							if b.name == "kept" {
 								w.hooks.pass(50 * time.Millisecond)
-								if len(over) > 0 {
+								if len(over) > 0 && which != "ready" { // which is asked by who waits
 									t.Error("ended while a callback runs")
 								}
 							}

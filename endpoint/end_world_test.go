@@ -50,14 +50,19 @@ func (s slowPoll) Recv(dst []transport.Datagram, wait time.Duration) (int, error
 func drivings() []driving {
 	return []driving{
 		{name: "own", cfg: Config{Help: HelpNever}},
-		{name: "help", cfg: Config{Help: HelpAlways}, loops: 2, drive: func(w *endWorld) {
-			w.b.Help(func() bool {
-				defer w.hooks.enter("ready")()
+		{name: "help", cfg: Config{Help: HelpAlways}, loops: 1, drive: func(w *endWorld) {
+			ctx, cancel := context.WithTimeout(context.Background(), 10*endBeat)
+			defer cancel()
+			var waiter Waiter
+			waiter.Init()
+			w.b.Await(ctx, &waiter, func() bool {
+				// By who waits, and so once more when the endpoint has ended.
+				w.hooks.does("ready")
 				return false
-			})
+			}, nil, nil)
 		}},
 		{name: "poll", cfg: Config{Manual: true}, loops: 1, drive: func(w *endWorld) {
-			w.b.Poll()
+			w.b.Progress(0)
 		}},
 		{name: "write", cfg: Config{Manual: true}, loops: 2, drive: func(w *endWorld) {
 			w.toA.Write(context.Background(), w.transaction())
@@ -228,11 +233,10 @@ func (w *endWorld) check() {
 		t.Errorf("Post: %v, want ErrClosed", err)
 	}
 	if w.manual {
-		if _, err := w.b.Poll(); !isClosed(err) {
+		if _, err := w.b.Progress(0); !isClosed(err) {
 			t.Errorf("Poll: %v, want ErrClosed", err)
 		}
 	}
-	w.b.Help(func() bool { defer w.hooks.enter("ready")(); return true })
 	w.net.Attach(endB, simnet.Config{}) // panics if it is taken
 	synctest.Wait()
 	if n := endpointGoroutines(); n > w.before {
@@ -260,14 +264,14 @@ func (w *endWorld) check() {
 // endpointGoroutines returns how many goroutines were begun by an endpoint.
 func endpointGoroutines() int {
 	buf := make([]byte, 1<<20)
-	return strings.Count(string(buf[:runtime.Stack(buf, true)]), "created by github.com/dgrdma/dgrdma/endpoint.")
+	return strings.Count(string(buf[:runtime.Stack(buf, true)]), "created by github.com/dgrdma/dgrdma/endpoint")
 }
 
 // onEndpointGoroutine reports whether the caller runs on a goroutine of an endpoint's: a
 // panic there ends the process.
 func onEndpointGoroutine() bool {
 	buf := make([]byte, 1<<16)
-	return strings.Contains(string(buf[:runtime.Stack(buf, false)]), "created by github.com/dgrdma/dgrdma/endpoint.")
+	return strings.Contains(string(buf[:runtime.Stack(buf, false)]), "created by github.com/dgrdma/dgrdma/endpoint/sched.")
 }
 
 // bounded runs a test in a bubble, and ends the process when it hangs: a goroutine that

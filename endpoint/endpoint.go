@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"net"
 	"reflect"
 	"sync"
@@ -12,6 +11,7 @@ import (
 	"time"
 
 	"github.com/dgrdma/dgrdma/ack"
+	"github.com/dgrdma/dgrdma/endpoint/sched"
 	"github.com/dgrdma/dgrdma/frame"
 	"github.com/dgrdma/dgrdma/transport"
 )
@@ -34,29 +34,14 @@ type Endpoint struct {
 
 	accepting atomic.Bool // learn peers from what they send; changed under mu
 
-	// Who has work. queued connections are in working; pending is set when
-	// there may be some.
-	workMu   sync.Mutex
-	working  []*Conn
-	pending  atomic.Bool
-	batching atomic.Bool // the receiving goroutine will look at pending, and after
-	after    afterBatch
-	claimed  atomic.Bool   // it waits for the turn
-	wake     chan struct{} // one token for the sending goroutine
-	timer    *time.Timer
-	armMu    sync.Mutex   // keeps armed and the timer the same
-	armed    atomic.Int64 // ack.Instant
-	nextLook atomic.Int64 // ack.Instant before which it does not fire
+	sched   sched.Scheduler[*Conn]
+	helpful bool // who waits receives meanwhile, and who posts much sends it
+	answers answers
 
-	// The turn to send, which goes around: guarded by turnMu.
-	turnMu  sync.Mutex
-	batch   batch
-	serving []*Conn
-
-	due []*Conn // scratch of expire: of the sending goroutine, or of who polls
+	// Owned by who has the turn to send.
+	batch batch
 
 	// Owned by who has the turn to receive.
-	receiving  receiveTurn
 	datagrams  []transport.Datagram
 	touched    []*Conn
 	frame      frame.Frame // the one being looked at, and where
@@ -75,15 +60,7 @@ type Endpoint struct {
 	closed    bool
 	gone      Counters // of closed connections, and of frames that belong to none
 	goneTimes Times    // of closed connections
-	transErr  error    // why the transport, or the endpoint, failed
 	cookies   cookies
-
-	answers answers
-	failed  atomic.Bool // transErr is set
-
-	stop chan struct{}
-	done chan struct{} // closed when Close is through
-	wg   sync.WaitGroup
 }
 
 // New starts an endpoint on a transport, which it owns from now on.
@@ -99,23 +76,21 @@ func New(tc transport.Conn, cfg *Config) (*Endpoint, error) {
 	}
 	e := &Endpoint{
 		cfg: full, transport: tc, headroom: caps.Headroom, memory: full.Memory, began: time.Now(),
-		wake: make(chan struct{}, 1), timer: time.NewTimer(time.Hour),
-		stop: make(chan struct{}), done: make(chan struct{}),
 		datagrams: make([]transport.Datagram, max(64, caps.Batch)),
 	}
 	e.accepting.Store(full.AcceptAny)
-	e.timer.Stop()
-	e.armed.Store(math.MaxInt64)
 	if e.memory == nil {
 		e.memory = noMemory{}
 	}
 	e.peers.init()
 	e.batch.init(caps.Headroom)
-	e.receiving.init(full.helpful(), full.Manual)
+	e.helpful = full.helpful()
+	e.sched.Init(engine{e}, sched.Config{Spin: full.BusyPoll, Lend: e.helpful, ErrCallback: ErrCallback, ErrClosed: ErrClosed})
+	if d, ok := e.memory.(driven); ok {
+		d.drivenBy(e, true)
+	}
 	if !full.Manual {
-		e.wg.Add(2)
-		go e.receiveLoop(caps.Blocks)
-		go e.sendLoop()
+		e.sched.Start(caps.Blocks)
 	}
 	return e, nil
 }
@@ -155,9 +130,8 @@ func (e *Endpoint) Memory() Memory {
 }
 
 // Shutdown refuses new transactions, waits until those that are posted are
-// done or the context is, and closes the endpoint. With [Config.Manual] it polls
-// meanwhile. In a callback it does not wait, as Close does not: another goroutine
-// does, which is then done with the context.
+// done or the context is, and closes the endpoint. In a callback it does not wait, as
+// Close does not: another goroutine does, which is then done with the context.
 func (e *Endpoint) Shutdown(ctx context.Context) error {
 	if e == nil {
 		return ErrNil
@@ -168,33 +142,21 @@ func (e *Endpoint) Shutdown(ctx context.Context) error {
 		return nil
 	}
 	var err error
+	var w Waiter
+	w.Init()
 	for _, c := range e.Conns() {
-		if drained := c.drain(); drained != nil && err == nil {
-			err = e.await(ctx, drained)
+		empty := c.drain()
+		if empty == nil || err != nil {
+			continue
+		}
+		e.sched.Await(ctx, &w, never, empty, nil)
+		select {
+		case <-empty:
+		default:
+			err = context.Cause(ctx) // nil if somebody closes the endpoint meanwhile
 		}
 	}
 	return errors.Join(err, e.Close())
-}
-
-// await waits until a channel is closed, the endpoint is, or the context is done.
-func (e *Endpoint) await(ctx context.Context, over <-chan struct{}) error {
-	for {
-		select {
-		case <-over:
-			return nil
-		default: // else the turn might be chosen although it is over
-		}
-		select {
-		case <-over:
-			return nil
-		case <-e.done:
-			return nil
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-e.receiving.manual:
-			e.drive()
-		}
-	}
 }
 
 // Close ends the endpoint: everything pending fails with ErrClosed, the
@@ -204,7 +166,7 @@ func (e *Endpoint) await(ctx context.Context, over <-chan struct{}) error {
 // In a callback, of this endpoint or another one, it cannot wait: from then on nothing
 // can be posted, another goroutine does the rest, and Close returns nil at once. Who
 // has to know when it is over calls Close again elsewhere.
-func (e *Endpoint) Close() (err error) {
+func (e *Endpoint) Close() error {
 	if e == nil {
 		return ErrNil
 	}
@@ -216,52 +178,25 @@ func (e *Endpoint) Close() (err error) {
 		return nil
 	}
 	e.mu.Lock()
-	if e.closed {
-		e.mu.Unlock()
-		<-e.done
-		return nil
-	}
 	e.closed = true
 	e.mu.Unlock()
 	e.draining.Store(true)
-	// Deferred, for each is done even if a callback in the one before it does not
-	// return.
-	defer close(e.done)
-	defer e.answerAll()
-	defer func() { err = e.halt() }()
-	// What was completed is to be acknowledged, even if who saw that closes the
-	// endpoint before the end of the batch.
-	if e.cfg.Manual {
-		e.receiving.take() // nobody polls any more
-	} else {
-		applied := make(chan struct{})
-		e.AfterBatch(func() { close(applied) })
-		<-applied
+	if d, ok := e.memory.(driven); ok {
+		defer d.drivenBy(e, false)
 	}
-	e.sayGoodbye()
-	return nil
-}
-
-// halt ends everything that Close found running, and fails what is posted.
-func (e *Endpoint) halt() error {
-	close(e.stop)
-	err := e.transport.Close()
-	e.wg.Wait()
-	if !e.cfg.Manual {
-		e.receiving.take() // nobody helps any more
-	}
-	e.turnMu.Lock() // a caller of Post may still be sending, and none begins any more
-	defer e.turnMu.Unlock()
-	e.timer.Stop()
-	e.failAll(ErrClosed)
+	err := e.sched.Close(e.sayGoodbye, e.transport.Close, func() {
+		defer e.answerAll()
+		e.failAll(ErrClosed)
+	})
 	if errors.Is(err, net.ErrClosed) {
 		return nil
 	}
 	return err
 }
 
-// sayGoodbye sends the acknowledgements that wait for company: the peers would
-// wait for them until they give up.
+// sayGoodbye has the acknowledgements sent that wait for company: what was completed
+// is to be acknowledged, even if who saw that closes the endpoint before the end of the
+// batch, and the peers would wait until they give up.
 func (e *Endpoint) sayGoodbye() {
 	now := e.now()
 	for _, c := range e.Conns() {
@@ -272,21 +207,4 @@ func (e *Endpoint) sayGoodbye() {
 		}
 		c.mu.Unlock()
 	}
-	e.pending.Store(true)
-	// Who has the turn may have looked at pending for the last time, and the
-	// receiving goroutine may claim ours. They are waited for a little: the
-	// transport may hold them up, which is about to be closed.
-	for wait := time.Duration(0); wait < goodbyeWait; wait += goodbyeWait / 100 {
-		if e.turnMu.TryLock() {
-			e.ownTurn(false)
-			if !e.pending.Load() {
-				return
-			}
-		}
-		time.Sleep(goodbyeWait / 100)
-	}
 }
-
-// goodbyeWait is how long Close waits for the turn. Arbitrary: long beside a
-// batch, short for a person.
-const goodbyeWait = 20 * time.Millisecond

@@ -139,11 +139,12 @@ func TestCallbackThatDoesNotReturn(t *testing.T) {
 			"help", Config{Help: HelpAlways}, all, []string{"Done", "Copied", "Admit", "Complete", "OnEvent", "FrameSent", "FrameReceived"},
 			func(p *pair) {
 				p.toB.Post(write(64, pattern(1, 100), 0, 1))
-				p.b.Help(func() bool { return false })
-				time.Sleep(10 * time.Microsecond)
+				ctx, cancel := context.WithTimeout(context.Background(), 3*time.Millisecond)
+				defer cancel()
+				p.await(ctx, never)
 			},
 		},
-		{"poll", Config{Manual: true}, all, all, func(p *pair) { p.b.Poll(); time.Sleep(10 * time.Microsecond) }},
+		{"poll", Config{Manual: true}, all, all, func(p *pair) { p.b.Progress(0); time.Sleep(10 * time.Microsecond) }},
 		{"write", Config{Manual: true}, all, all, func(p *pair) {
 			p.toA.Write(context.Background(), write(64, nil, 0, 1))
 		}},
@@ -197,7 +198,7 @@ func TestCallbackThatDoesNotReturn(t *testing.T) {
 						t.Fatal("the callback was not called where it was to be")
 					}
 					if mode.cfg.Manual {
-						if _, err := p.b.Poll(); !errors.Is(err, ErrCallback) {
+						if _, err := p.b.Progress(0); !errors.Is(err, ErrCallback) {
 							t.Errorf("Poll: %v, want ErrCallback", err)
 						}
 					}
@@ -210,7 +211,7 @@ func TestCallbackThatDoesNotReturn(t *testing.T) {
 						t.Error(err)
 					}
 					x.closed.Store(true)
-					p.b.Help(func() bool { return true })
+					p.await(context.Background(), never)
 					time.Sleep(time.Second)
 					if x.late.Load() {
 						t.Error("a callback ran after Close")
@@ -241,7 +242,7 @@ func TestCallbackThatDoesNotReturnInClose(t *testing.T) {
 						defer p.close()
 						if cfg.Manual {
 							for range 20 { // to introduce each other
-								p.b.Poll()
+								p.b.Progress(0)
 								time.Sleep(time.Millisecond)
 							}
 						} else if err := p.toA.Write(context.Background(), write(64, nil, 0, 1)); err != nil {
@@ -257,7 +258,7 @@ func TestCallbackThatDoesNotReturnInClose(t *testing.T) {
 						progress := func() {
 							synctest.Wait()
 							if cfg.Manual {
-								p.b.Poll()
+								p.b.Progress(0)
 							}
 						}
 						progress()
@@ -349,7 +350,7 @@ func TestAnswersBesideCallback(t *testing.T) {
 						c.cause(p)
 						for began := time.Now(); time.Since(began) < 2*time.Second; time.Sleep(time.Millisecond) {
 							if manual {
-								survive(func() { p.b.Poll() })
+								survive(func() { p.b.Progress(0) })
 							}
 						}
 						if x.armed.Load() {

@@ -92,7 +92,7 @@ func (f *feed) Close() error           { f.closed = true; return nil }
 func (f *feed) give(b []byte) {
 	f.t.Helper()
 	f.next = b
-	if _, err := f.e.Poll(); err != nil {
+	if _, err := f.e.Progress(0); err != nil {
 		f.t.Fatal(err)
 	}
 }

@@ -48,140 +48,95 @@ func helpPair(t *testing.T, help HelpMode) (*pair, *witness, func()) {
 	}
 }
 
-// engage helps b until the turn to receive was borrowed once.
-func (p *pair) engage(t *testing.T, w *witness, write func()) {
-	t.Helper()
-	was := w.all()
-	p.b.Help(func() bool { return w.all() > was }) // asks
-	write()
-	select {
-	case <-p.b.HelpWanted():
-	case <-time.After(time.Second):
-		t.Fatal("help was asked for and is not wanted")
-	}
+// await has the calling goroutine wait for something at b, and says whether it came.
+func (p *pair) await(ctx context.Context, ready func() bool) bool {
+	var w Waiter
+	w.Init()
+	return p.b.Await(ctx, &w, ready, nil, nil)
 }
 
-// engagedPair is a helpPair whose b is helped already.
-func engagedPair(t *testing.T) (*pair, *witness, func()) {
-	t.Helper()
-	p, w, write := helpPair(t, HelpAlways)
-	write()
-	p.engage(t, w, write)
-	return p, w, write
-}
-
-// TestHelp: who waits receives and acknowledges itself, and no later than a
-// moment after it left, the endpoint does again.
-func TestHelp(t *testing.T) {
+// TestWhoWaitsReceives: where that is welcome, who waits receives and acknowledges
+// itself, and no later than a moment after it left, the endpoint does again.
+func TestWhoWaitsReceives(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p, w, write := engagedPair(t)
+		p, w, write := helpPair(t, HelpAlways)
 		defer p.close()
-		own := w.byOwn.Load()
-		written := make(chan struct{})
+		write()
 		go func() {
-			for range 20 {
+			for w.all() < 2+20 {
 				write()
 			}
-			close(written)
 		}()
-		w.helping.Store(true)
-		p.b.Help(func() bool { return w.byHelper.Load() == 20 })
-		w.helping.Store(false)
-		<-written
-		if w.byOwn.Load() != own || w.byHelper.Load() != 20 {
-			t.Fatalf("the helper applied %d, the endpoint %d; want 20 and 0", w.byHelper.Load(), w.byOwn.Load()-own)
+		// The turn is asked for, and lent after the next batch.
+		if !p.await(t.Context(), func() bool { return w.all() == 2 }) {
+			t.Fatal("nothing came")
 		}
+		w.helping.Store(true)
+		if !p.await(t.Context(), func() bool { return w.all() == 2+20 }) {
+			t.Fatal("nothing came")
+		}
+		w.helping.Store(false)
+		if w.byHelper.Load() < 19 {
+			t.Errorf("the helper applied %d, the endpoint %d", w.byHelper.Load(), w.byOwn.Load())
+		}
+		own := w.byOwn.Load()
 		began := time.Now()
-		write() // nobody helps
-		if took := time.Since(began); took > 2*idleTurn+time.Millisecond || w.byOwn.Load() != own+1 {
+		write() // nobody waits
+		if took := time.Since(began); took > 5*time.Millisecond || w.byOwn.Load() != own+1 {
 			t.Errorf("without help again: %v, %d applied", took, w.byOwn.Load()-own)
 		}
 	})
 }
 
-// TestHelpEnds: the endpoint receives at once when the helper knows of others who
-// wait, and when nothing comes while it helps.
-func TestHelpEnds(t *testing.T) {
+// TestHelpPolicy: where nobody is to receive but the endpoint, nobody does.
+func TestHelpPolicy(t *testing.T) {
+	for _, c := range []Config{{Help: HelpNever}, {Help: HelpAlways, BusyPoll: true}, {Help: HelpAlways, Manual: true}} {
+		if c.helpful() {
+			t.Errorf("help=%v busypoll=%v manual=%v is helpful", c.Help, c.BusyPoll, c.Manual)
+		}
+	}
 	synctest.Test(t, func(t *testing.T) {
-		p, w, write := engagedPair(t)
+		p, w, write := helpPair(t, HelpNever)
 		defer p.close()
-		p.b.Help(func() bool { return true })
-		p.b.HelpEnds()
-		began := time.Now()
-		write()
-		if took := time.Since(began); took >= idleTurn/2 {
-			t.Errorf("after HelpEnds: %v", took)
-		}
-		p.engage(t, w, write)
-		began = time.Now()
-		p.b.Help(func() bool { return false })
-		if took := time.Since(began); took != helpPatience {
-			t.Errorf("a helper without anything to do stayed %v, want %v", took, helpPatience)
-		}
-		began = time.Now()
-		write()
-		if took := time.Since(began); took >= idleTurn/2 {
-			t.Errorf("after a helper in vain: %v", took)
-		}
-	})
-}
-
-// TestHelpRests: who stays away for long each time is not a help, and is told so by
-// not being wanted for a while.
-func TestHelpRests(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p, w, write := engagedPair(t)
-		defer p.close()
-		for range mostLuck {
-			p.b.Help(func() bool { return true })
-			time.Sleep(longAbsence)
-		}
-		if left := p.b.receiving.pauses.Load(); left <= 0 {
-			t.Fatal("a helper that is always away is still wanted")
-		}
-		for p.b.receiving.pauses.Load() > 0 {
-			p.b.Help(func() bool { t.Error("helped in a pause"); return true })
-		}
-		time.Sleep(2 * idleTurn)
-		p.engage(t, w, write)
-	})
-}
-
-// TestHelpNever: Help returns at once.
-func TestHelpNever(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		for _, c := range []Config{{Help: HelpNever}, {Help: HelpAlways, BusyPoll: true}, {Help: HelpAlways, Manual: true}} {
-			if c.helpful() {
-				t.Errorf("help=%v busypoll=%v manual=%v is helpful", c.Help, c.BusyPoll, c.Manual)
-			}
-		}
-		p, _, write := helpPair(t, HelpNever)
-		defer p.close()
-		write()
-		p.b.Help(func() bool { t.Error("helped"); return true })
-		p.b.HelpEnds()
-		write()
-	})
-}
-
-// TestCloseWhileHelped: Close waits for the helper, who returns.
-func TestCloseWhileHelped(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p, _, _ := engagedPair(t)
-		var left atomic.Bool
+		w.helping.Store(true)
 		go func() {
-			p.b.Help(func() bool { return false })
-			left.Store(true)
+			for range 10 {
+				write()
+			}
 		}()
-		synctest.Wait()
-		p.b.Close()
-		synctest.Wait()
-		if !left.Load() {
-			t.Error("a helper is left behind")
+		// Nobody rouses who waits: it would see what came only while it receives.
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		looks := 0
+		p.await(ctx, func() bool { looks++; return false })
+		if looks > 4 || w.all() != 10 {
+			t.Errorf("%d looks, %d applied", looks, w.all())
 		}
-		p.b.Help(func() bool { t.Error("helped after Close"); return true })
-		p.close()
 	})
+}
+
+// TestCloseWhileWaitedFor: Close waits for the helper, who returns.
+func TestCloseWhileWaitedFor(t *testing.T) {
+	for _, cfg := range []Config{{Help: HelpAlways}, {Help: HelpNever}, {Manual: true}} {
+		synctest.Test(t, func(t *testing.T) {
+			p := newPair(t, pairConfig{b: cfg})
+			defer p.close()
+			var left atomic.Bool
+			go func() {
+				p.await(context.Background(), never)
+				left.Store(true)
+			}()
+			time.Sleep(time.Second)
+			p.b.Close()
+			synctest.Wait()
+			if !left.Load() {
+				t.Errorf("%+v: who waited is left behind", cfg)
+			}
+			if p.await(context.Background(), never) {
+				t.Error("what never is so was seen after Close")
+			}
+		})
+	}
 }
 
 // TestCopied: from Copied on the bytes may be changed, whatever is sent again.
@@ -219,44 +174,36 @@ func TestCopied(t *testing.T) {
 	})
 }
 
-// TestHelpIsBounded: a helper whose caller waits for something else, too, sees it
-// though datagrams that are none of its business come all the time; and returns
-// after a while if it was not told of that (attack A1, SECURITY.md).
-func TestHelpIsBounded(t *testing.T) {
+// TestWaitIsBounded: who waits sees the end of its context though datagrams that are
+// none of its business come all the time (attack A1, SECURITY.md).
+func TestWaitIsBounded(t *testing.T) {
 	const each, limit = time.Millisecond, 5 * time.Millisecond
-	synctest.Test(t, func(t *testing.T) {
-		p, w, write := engagedPair(t)
-		defer p.close()
-		junk := p.net.Attach(simnet.Addr(9), simnet.Config{})
-		to, stop := addrB, make(chan struct{})
-		defer close(stop)
-		go func() {
-			for {
-				select {
-				case <-stop:
-					return
-				case <-time.After(each):
-					junk.Send([]transport.Outgoing{{To: &to, Buf: make([]byte, 40)}})
+	for _, cfg := range []Config{{Help: HelpAlways}, {Manual: true}} {
+		synctest.Test(t, func(t *testing.T) {
+			p := newPair(t, pairConfig{b: cfg})
+			defer p.close()
+			junk := p.net.Attach(simnet.Addr(9), simnet.Config{})
+			to, stop := addrB, make(chan struct{})
+			defer close(stop)
+			go func() {
+				for {
+					select {
+					case <-stop:
+						return
+					case <-time.After(each):
+						junk.Send([]transport.Outgoing{{To: &to, Buf: make([]byte, 40)}})
+					}
 				}
+			}()
+			for range 20 { // the turn is lent at some time
+				ctx, cancel := context.WithTimeout(context.Background(), limit)
+				began := time.Now()
+				p.await(ctx, never)
+				if took := time.Since(began); took < limit || took > limit+each {
+					t.Errorf("%+v: the end of %v was seen after %v", cfg, limit, took)
+				}
+				cancel()
 			}
-		}()
-		ctx, cancel := context.WithTimeout(context.Background(), limit)
-		defer cancel()
-		began := time.Now()
-		p.b.Help(func() bool { return ctx.Err() != nil })
-		if took := time.Since(began); took < limit || took > limit+each {
-			t.Errorf("a helper saw the end of %v after %v", limit, took)
-		}
-		began = time.Now()
-		p.b.Help(func() bool { return time.Since(began) > time.Minute })
-		if took := time.Since(began); took < helpMost || took > helpMost+each {
-			t.Errorf("a helper that waits for ever stayed %v, want %v", took, helpMost)
-		}
-		own := w.byOwn.Load()
-		began = time.Now()
-		write()
-		if took := time.Since(began); took >= idleTurn/2 || w.byOwn.Load() != own+1 {
-			t.Errorf("after it left, the endpoint received after %v", took)
-		}
-	})
+		})
+	}
 }

@@ -70,7 +70,7 @@ func manualReceiver(t *testing.T, n *simnet.Network, mem Memory) (*gated, *Endpo
 			case <-stop:
 				return
 			default:
-				e.Poll()
+				e.Progress(0)
 				time.Sleep(100 * time.Microsecond)
 			}
 		}
@@ -105,7 +105,7 @@ func TestManualCloseTakesTheTurn(t *testing.T) {
 				}
 				s.send(7, data(life, 1, 1, 64, pattern(1, 8)))
 				polled, over := make(chan struct{}), make(chan struct{})
-				go func() { e.Poll(); close(polled) }()
+				go func() { e.Progress(0); close(polled) }()
 				synctest.Wait()
 				go func() {
 					e.Close()
@@ -122,7 +122,7 @@ func TestManualCloseTakesTheTurn(t *testing.T) {
 				if late.Load() {
 					t.Error("memory was asked after Close")
 				}
-				if _, err := e.Poll(); !errors.Is(err, ErrClosed) {
+				if _, err := e.Progress(0); !errors.Is(err, ErrClosed) {
 					t.Errorf("Poll after Close: %v, want ErrClosed", err)
 				}
 			})
@@ -147,7 +147,7 @@ func TestPollByTwo(t *testing.T) {
 			s.send(8, data(life+1, 1, 1, 4096, two))
 			second := make(chan int)
 			go func() {
-				n, err := e.Poll()
+				n, err := e.Progress(0)
 				if err != nil {
 					t.Error(err)
 				}
@@ -158,7 +158,7 @@ func TestPollByTwo(t *testing.T) {
 			}
 		}
 		for range 2 {
-			if n, err := e.Poll(); n != 1 || err != nil {
+			if n, err := e.Progress(0); n != 1 || err != nil {
 				t.Errorf("Poll: %d datagrams, %v", n, err)
 			}
 		}
@@ -178,6 +178,7 @@ func TestPollByTwo(t *testing.T) {
 // of the context, and for the end of a peer (attack A17, SECURITY.md).
 func TestManualWaitersDrive(t *testing.T) {
 	const latency = 300 * time.Microsecond
+	const lookingFor = 2 * time.Millisecond // datagrams, and for nothing else meanwhile
 	manual := func(t *testing.T, cfg Config) *pair {
 		cfg.Manual = true
 		return newPair(t, pairConfig{a: cfg, link: simnet.Link{Latency: latency}})
@@ -228,7 +229,7 @@ func TestManualWaitersDrive(t *testing.T) {
 			p.net.Link(addrA, addrB, simnet.Link{Down: true})
 			ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
 			defer cancel()
-			within(t, 50*time.Millisecond+helpPatience, func() {
+			within(t, 50*time.Millisecond+lookingFor, func() {
 				if err := p.toB.Write(ctx, write(64, nil, 0, 1)); !errors.Is(err, context.DeadlineExceeded) {
 					t.Error(err)
 				}
@@ -285,7 +286,7 @@ func TestManualWaitersDrive(t *testing.T) {
 			}
 			wg.Go(func() { // and one who polls
 				for range 100 {
-					p.a.Poll()
+					p.a.Progress(0)
 					time.Sleep(latency / 3)
 				}
 			})
@@ -295,6 +296,47 @@ func TestManualWaitersDrive(t *testing.T) {
 					t.Errorf("word %d is %d, want 10", g, got)
 				}
 			}
+		}},
+		{"a word", func(t *testing.T) {
+			p := manual(t, Config{})
+			defer p.close()
+			go func() {
+				for i := range uint32(5) {
+					p.toA.Write(context.Background(), write(64, pattern(1, 5000), 0, i+1))
+				}
+			}()
+			within(t, 20*latency+helloFirst, func() {
+				ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+				defer cancel()
+				if err := p.memA.WaitFor(ctx, 0, 5); err != nil {
+					t.Error(err)
+				}
+			})
+		}},
+		{"a word of two endpoints", func(t *testing.T) {
+			region, _ := NewRegion(1 << 16)
+			p := newPair(t, pairConfig{size: 1 << 16, a: Config{Manual: true, Memory: region}, b: Config{Manual: true, Memory: region}})
+			defer p.close()
+			if err := p.toB.Post(write(64, pattern(1, 5000), 0, 7)); err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+			defer cancel()
+			if err := region.WaitFor(ctx, 0, 7); err != nil {
+				t.Error(err)
+			}
+		}},
+		{"a word that nobody writes", func(t *testing.T) {
+			p := manual(t, Config{})
+			defer p.close()
+			time.AfterFunc(20*time.Millisecond, func() { p.a.Close() })
+			ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
+			defer cancel()
+			within(t, 50*time.Millisecond+lookingFor, func() {
+				if err := p.memA.WaitFor(ctx, 0, 5); !errors.Is(err, context.DeadlineExceeded) {
+					t.Error(err)
+				}
+			})
 		}},
 		{"closed meanwhile", func(t *testing.T) {
 			p := manual(t, Config{})

@@ -39,14 +39,24 @@ type PerConn interface {
 // zero Region has no memory. Nor has a nil one, as a failed NewRegion leaves it: its
 // methods fail with [ErrNil], read 0 and store nothing.
 type Region struct {
-	mem   []byte
-	watch watchers
+	mem     []byte
+	watch   watchers
+	drivers Drivers // the endpoints whose memory it is
 }
 
 var (
 	_ Memory = (*Region)(nil)
 	_ Placed = (*Region)(nil)
 )
+
+// drivenBy is called when an endpoint with that memory is opened, and closed.
+func (r *Region) drivenBy(e *Endpoint, on bool) {
+	if on {
+		r.drivers.Add(e)
+	} else {
+		r.drivers.Remove(e)
+	}
+}
 
 // NewRegion makes zeroed memory of size bytes, up to 4 GiB.
 func NewRegion(size int) (*Region, error) {

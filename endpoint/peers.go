@@ -38,7 +38,7 @@ func (e *Endpoint) enter(c *Conn) (*Conn, error) {
 	entered, err := e.add(c)
 	if entered == c && c.profile.Session {
 		c.queue()
-		e.work(false)
+		e.sched.Work(false)
 	}
 	return entered, err
 }
@@ -51,8 +51,8 @@ func (e *Endpoint) add(c *Conn) (*Conn, error) {
 	switch {
 	case e.closed || e.draining.Load():
 		return nil, ErrClosed
-	case e.transErr != nil:
-		return nil, fmt.Errorf("dgrdma: connect peer %d: %w", p.ID, e.transErr)
+	case e.sched.Err() != nil:
+		return nil, fmt.Errorf("dgrdma: connect peer %d: %w", p.ID, e.sched.Err())
 	case c.adopts(known):
 		e.peers.adopt(known)
 		known.size.Store(p.Size)

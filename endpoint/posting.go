@@ -45,7 +45,7 @@ func (c *Conn) nothing(t *Transaction) error {
 	return ErrNil
 }
 
-func (c *Conn) post(t *Transaction, done func(*Transaction, error), waiter chan error, life uint32) error {
+func (c *Conn) post(t *Transaction, done func(*Transaction, error), waiter *writer, life uint32) error {
 	if c == nil || t == nil {
 		return c.nothing(t)
 	}
@@ -75,7 +75,7 @@ func (c *Conn) post(t *Transaction, done func(*Transaction, error), waiter chan 
 		Done: done, Copied: t.Copied, Cookie: t.Cookie, owner: c, waiter: waiter,
 	}
 	c.posted.push(t)
-	inline := c.posted.n == 1 && c.sender.InFlight() == 0 || c.ep.receiving.helpful && t.Bytes() >= inlineBytes
+	inline := c.posted.n == 1 && c.sender.InFlight() == 0 || c.ep.helpful && t.Bytes() >= inlineBytes
 	if c.posted.n == 1 {
 		now := c.ep.now()
 		c.holding = now
@@ -89,16 +89,20 @@ func (c *Conn) post(t *Transaction, done func(*Transaction, error), waiter chan 
 	}
 	c.mu.Unlock()
 	if !blocked {
-		c.ep.work(inline)
+		c.ep.sched.Work(inline)
 	}
 	return nil
 }
 
+// inlineBytes makes a transaction that a helpful caller of Post sends itself: that
+// takes longer than to wake another thread. Smaller ones wait for company.
+const inlineBytes = 32 << 10
+
 // Write posts a transaction and waits until it is done. With a context that is done
-// it sends nothing. The context bounds the time it waits in the queue; once its first frame left, frames may be sent
-// again from the caller's bytes, so Write returns when it is done: acknowledged,
-// or failed because the peer is down, which takes GiveUp at most. With
-// [Config.Manual] it polls meanwhile. Done must be nil.
+// it sends nothing. The context bounds the time it waits in the queue; once its first
+// frame left, frames may be sent again from the caller's bytes, so Write returns when
+// it is done: acknowledged, or failed because the peer is down, which takes GiveUp at
+// most. Done must be nil.
 func (c *Conn) Write(ctx context.Context, t *Transaction) error {
 	if c == nil || t == nil {
 		return c.nothing(t)
@@ -106,16 +110,16 @@ func (c *Conn) Write(ctx context.Context, t *Transaction) error {
 	if t.Done != nil {
 		panic("BUG: Write of a transaction with Done set")
 	}
-	waiter := t.waiter
-	if waiter == nil {
-		waiter = make(chan error, 1)
-	}
-	e := c.ep
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
+	w := t.waiter
+	if w == nil {
+		w = newWriter()
+	}
+	s := &c.ep.sched
 	for waited := false; ; waited = true {
-		err := c.post(t, nil, waiter, anyLife)
+		err := c.post(t, nil, w, anyLife)
 		if err == nil {
 			if waited {
 				c.roomLeft()
@@ -125,32 +129,18 @@ func (c *Conn) Write(ctx context.Context, t *Transaction) error {
 		if err != ErrQueueFull {
 			return err
 		}
-		select {
-		case <-c.room:
-		case <-c.Done():
-		case <-ctx.Done():
+		s.Await(ctx, &w.Waiter, never, c.Done(), c.room)
+		if ctx.Err() != nil {
 			return context.Cause(ctx)
-		case <-e.receiving.manual:
-			e.drive()
 		}
 	}
-	for expired := ctx.Done(); ; {
-		turn := e.receiving.manual
-		if turn != nil && (len(waiter) > 0 || expired != nil && ctx.Err() != nil) {
-			turn = nil // which select might choose
+	if !s.Await(ctx, &w.Waiter, w.ready, nil, nil) {
+		if ctx.Err() != nil && c.withdraw(t) {
+			return context.Cause(ctx)
 		}
-		select {
-		case err := <-waiter:
-			return err
-		case <-expired:
-			if c.withdraw(t) {
-				return context.Cause(ctx)
-			}
-			expired = nil
-		case <-turn:
-			e.drive()
-		}
+		s.Await(context.Background(), &w.Waiter, w.ready, nil, nil)
 	}
+	return w.result()
 }
 
 // withdraw takes a transaction back of which nothing was sent.
@@ -183,7 +173,10 @@ func (c *Conn) drain() <-chan struct{} {
 
 // roomMade tells who waits for the queue. Guarded by mu.
 func (c *Conn) roomMade() {
-	leave(c.room)
+	select {
+	case c.room <- struct{}{}:
+	default:
+	}
 	if c.posted.n == 0 && c.drained != nil {
 		close(c.drained)
 		c.drained = nil

@@ -71,8 +71,8 @@ func (r *receiving) release() {
 // failed or was reset. Guarded by mu.
 func (c *Conn) giveBack() {
 	// What is kept of nothing is not to keep the connection.
-	if c.held > 0 || c.ep.batching.Load() {
-		c.ep.after.add(c.letGo)
+	if c.held > 0 || c.ep.sched.Batching() {
+		c.ep.sched.AtBatchEnd(c.letGo)
 	}
 }
 

@@ -3,7 +3,6 @@ package endpoint
 import (
 	"context"
 	"errors"
-	"math"
 	"runtime"
 	"sync/atomic"
 	"testing"
@@ -140,39 +139,6 @@ func TestUnacknowledgedPeerDuringSend(t *testing.T) {
 				}
 			})
 		})
-	}
-}
-
-// TestEarlierDeadlineWins: two connections that set the timer at the same time.
-func TestEarlierDeadlineWins(t *testing.T) {
-	e := &Endpoint{timer: time.NewTimer(time.Hour)}
-	defer e.timer.Stop()
-	alone := runtime.GOMAXPROCS(0) == 1
-	for range 3000 {
-		e.armed.Store(math.MaxInt64)
-		var ready atomic.Int32
-		meet := func() {
-			ready.Add(1)
-			for ready.Load() < 2 {
-				if alone {
-					runtime.Gosched()
-				}
-			}
-		}
-		late := make(chan struct{})
-		go func() {
-			meet()
-			e.arm(0, ack.Instant(time.Hour))
-			close(late)
-		}()
-		meet()
-		e.arm(0, 0)
-		<-late
-		select {
-		case <-e.timer.C:
-		case <-time.After(time.Second):
-			t.Fatal("the timer was set later by a later deadline")
-		}
 	}
 }
 

@@ -2,9 +2,9 @@ package endpoint
 
 import (
 	"fmt"
-	"math"
 
 	"github.com/dgrdma/dgrdma/ack"
+	"github.com/dgrdma/dgrdma/endpoint/sched"
 	"github.com/dgrdma/dgrdma/frame"
 )
 
@@ -244,7 +244,7 @@ func (c *Conn) packAck(b *batch, now ack.Instant) bool {
 
 // arm sets when the connection needs attention next. Guarded by mu.
 func (c *Conn) arm(now ack.Instant) {
-	at := ack.Instant(math.MaxInt64)
+	at := sched.Never
 	if t, ok := c.sender.Deadline(); ok {
 		at = min(at, t)
 	}
@@ -280,8 +280,7 @@ func (c *Conn) arm(now ack.Instant) {
 	if c.resting() {
 		at = min(at, c.rested.Add(restAfter))
 	}
-	c.wakeAt.Store(int64(at))
-	c.ep.arm(now, at)
+	c.ep.sched.Arm(&c.entry, now, at)
 }
 
 // expire acts on what the passing of time asks for.

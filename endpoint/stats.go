@@ -168,7 +168,7 @@ func (e *Endpoint) inspect(each *[]ConnStats) Stats {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	conns := e.peers.append(nil, nil)
-	s := Stats{Counters: e.gone, Times: e.goneTimes, Peers: len(conns), Age: time.Duration(e.now()), Closed: e.closed, Err: e.transErr}
+	s := Stats{Counters: e.gone, Times: e.goneTimes, Peers: len(conns), Age: time.Duration(e.now()), Closed: e.closed, Err: e.sched.Err()}
 	for _, c := range conns {
 		cs := c.Stats()
 		s.Counters.Add(&cs.Counters)

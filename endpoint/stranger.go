@@ -1,6 +1,8 @@
 package endpoint
 
 import (
+	"time"
+
 	"github.com/dgrdma/dgrdma/ack"
 	"github.com/dgrdma/dgrdma/frame"
 	"github.com/dgrdma/dgrdma/transport"
@@ -12,7 +14,7 @@ const mostReplies = maxBatch
 
 // leaverPause is how long nobody is looked for whose place could be had, after none
 // was found: to look takes the longer, the more peers there are. Arbitrary.
-const leaverPause = ack.Instant(idleTurn * 100)
+const leaverPause = ack.Instant(100 * time.Millisecond)
 
 // reply is a hello to a stranger.
 type reply struct {
@@ -194,5 +196,5 @@ func (e *Endpoint) sendReplies() {
 		}
 	}
 	e.replies = e.replies[:0]
-	e.flush()
+	engine{e}.Flush()
 }

@@ -36,7 +36,7 @@ type Transaction struct {
 	// Below: guarded by the connection's mutex.
 	prev, next *Transaction
 	owner      *Conn // not nil while posted
-	waiter     chan error
+	waiter     *writer
 	err        error
 	id         uint32
 	frames     uint32 // unacknowledged frames that hold messages of it
@@ -136,7 +136,7 @@ func (f *finished) deliver() {
 		f.head = t.next
 		t.next, t.owner = nil, nil
 		if t.waiter != nil && t.Done == nil {
-			t.waiter <- t.err
+			t.waiter.answer(t.err)
 			continue
 		}
 		if t.Done != nil {

@@ -15,7 +15,7 @@ type watchers struct {
 
 type watcher struct {
 	addr uint32
-	ch   chan struct{}
+	w    *Waiter
 }
 
 func (w *watchers) wake(addr uint32) {
@@ -25,25 +25,26 @@ func (w *watchers) wake(addr uint32) {
 	w.mu.Lock()
 	for _, x := range w.list {
 		if x.addr == addr {
-			leave(x.ch)
+			x.w.Rouse()
 		}
 	}
 	w.mu.Unlock()
 }
 
-func (w *watchers) add(addr uint32) chan struct{} {
-	ch := make(chan struct{}, 1)
+func (w *watchers) add(addr uint32) *Waiter {
+	x := new(Waiter)
+	x.Init()
 	w.mu.Lock()
-	w.list = append(w.list, watcher{addr, ch})
+	w.list = append(w.list, watcher{addr, x})
 	w.n.Store(int32(len(w.list)))
 	w.mu.Unlock()
-	return ch
+	return x
 }
 
-func (w *watchers) remove(ch chan struct{}) {
+func (w *watchers) remove(gone *Waiter) {
 	w.mu.Lock()
 	for i, x := range w.list {
-		if x.ch == ch {
+		if x.w == gone {
 			last := len(w.list) - 1
 			w.list[i] = w.list[last]
 			w.list[last] = watcher{}
@@ -56,9 +57,9 @@ func (w *watchers) remove(ch chan struct{}) {
 }
 
 // Wait blocks until ready says yes to the word at addr, and returns that word.
-// It looks at once and after every write of the word. A word that is ready
-// wins over a context that is done. It does not poll for an endpoint with
-// [Config.Manual]: another goroutine must.
+// It looks at once and after every write of the word, and drives the endpoints whose
+// memory this is, as [Endpoint.Await] does. A word that is ready wins over a context
+// that is done.
 func (r *Region) Wait(ctx context.Context, addr uint32, ready func(word uint32) bool) (uint32, error) {
 	if r == nil {
 		return 0, ErrNil
@@ -66,25 +67,22 @@ func (r *Region) Wait(ctx context.Context, addr uint32, ready func(word uint32) 
 	if uint64(addr)+4 > r.Size() {
 		return 0, ErrBounds
 	}
-	if v := r.Load32(addr); ready(v) {
-		return v, nil
+	word := r.Load32(addr)
+	if ready(word) {
+		return word, nil
 	}
-	ch := r.watch.add(addr)
-	defer r.watch.remove(ch)
-	for {
-		// Looked at after joining the list: a store from here on wakes us.
-		if v := r.Load32(addr); ready(v) {
-			return v, nil
-		}
-		select {
-		case <-ch:
-		case <-ctx.Done():
-			if v := r.Load32(addr); ready(v) {
-				return v, nil
-			}
-			return 0, context.Cause(ctx)
-		}
+	w := r.watch.add(addr)
+	defer r.watch.remove(w)
+	// Looked at after joining the list: a store from here on rouses us.
+	look := func() bool {
+		word = r.Load32(addr)
+		return ready(word)
 	}
+	// If an endpoint ended, others may still store.
+	if r.drivers.Await(ctx, w, look, nil, nil) || ctx.Err() == nil && w.Sleep(ctx, look, nil, nil) {
+		return word, nil
+	}
+	return 0, context.Cause(ctx)
 }
 
 // WaitFor blocks until the word at addr is value.

@@ -3,17 +3,19 @@ package endpoint
 import (
 	"reflect"
 	"runtime"
+	"strings"
 	"sync"
+
+	"github.com/dgrdma/dgrdma/endpoint/sched"
 )
 
-// calling are the functions below which callbacks run.
+// scheduling begins the names of all that a scheduler does: callbacks run below it.
+var scheduling = reflect.TypeFor[sched.Waiter]().PkgPath() + ".(*Scheduler["
+
+// calling are the other functions below which callbacks run.
 var calling = sync.OnceValue(func() map[string]bool {
 	names := make(map[string]bool)
-	for _, f := range []any{
-		(*Endpoint).receiveLoop, (*Endpoint).sendLoop, (*Endpoint).Help, (*Endpoint).progress, (*Endpoint).ownTurn,
-		(*Endpoint).answerAll, (*Endpoint).AfterBatch, (*Endpoint).add, (*Endpoint).newConn, (*Endpoint).broken,
-		(*Conn).reset, (*Conn).Stats,
-	} {
+	for _, f := range []any{(*Endpoint).add, (*Endpoint).newConn, (*Conn).reset, (*Conn).Stats} {
 		names[runtime.FuncForPC(reflect.ValueOf(f).Pointer()).Name()] = true
 	}
 	return names
@@ -32,7 +34,7 @@ func inCallback() bool {
 		}
 		for frames, more := runtime.CallersFrames(pcs[:n]), true; more; {
 			var f runtime.Frame
-			if f, more = frames.Next(); names[f.Function] {
+			if f, more = frames.Next(); names[f.Function] || strings.HasPrefix(f.Function, scheduling) {
 				return true
 			}
 		}

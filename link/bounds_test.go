@@ -67,7 +67,7 @@ func TestSenderIsBounded(t *testing.T) {
 					t.Fatal(err)
 				}
 				st := out.stats()
-				if st.Unacknowledged > mostUnderWay || int64(st.Bytes) > mostAhead+10<<20 { // and frames in flight
+				if st.Unacknowledged > mostUnderWay || int64(st.Bytes) > out.ahead()+10<<20 { // and frames in flight
 					t.Errorf("%d messages of %d bytes in all are under way", st.Unacknowledged, st.Bytes)
 				}
 				if got > 80<<20 {

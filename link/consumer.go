@@ -133,7 +133,7 @@ func (c *Consumer) takeWord(i int, value uint32) {
 			return
 		}
 	}
-	c.waiting.rouse()
+	c.waiting.Rouse()
 }
 
 // serve calls the handler for the messages that are there. It runs on the

@@ -136,9 +136,7 @@ func (l *Link) say(err error) {
 
 // await waits for what the listener says.
 func (l *Link) await(ctx context.Context) error {
-	if err := l.host.drive(ctx, func() bool { return len(l.answer) > 0 || l.failed() != nil }); err != nil {
-		return err
-	}
+	l.host.drive(ctx, func() bool { return len(l.answer) > 0 }, l.down)
 	select {
 	case err := <-l.answer:
 		return err

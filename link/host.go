@@ -40,8 +40,6 @@ type Host struct {
 	manual  bool
 	onEvent func(dgrdma.Event)
 	number  atomic.Uint32 // of the latest link
-	polling sync.Mutex    // who drives a manual endpoint
-	waiters atomic.Int32  // goroutines that wait for something of a peer
 	roll    roll
 	replies atomic.Int32 // letters that wait to be sent, of a kind that may be left out
 
@@ -116,30 +114,14 @@ func (h *Host) URL() string {
 	return h.ep.URL()
 }
 
-// Poll drives the endpoint of a host that was opened with Manual, if nobody else
-// does at this moment. Whoever waits for a message or for a free buffer of such a
-// host calls it.
-func (h *Host) Poll() error {
-	if h == nil {
-		return ErrNil
+// drive drives the endpoint of a host that was opened with Manual until something is
+// there, or the context is done.
+func (h *Host) drive(ctx context.Context, there func() bool, over <-chan struct{}) {
+	if h.manual {
+		var w dgrdma.Waiter
+		w.Init()
+		h.ep.Await(ctx, &w, there, over, nil)
 	}
-	if !h.polling.TryLock() {
-		return nil
-	}
-	defer h.polling.Unlock()
-	_, err := h.ep.Poll()
-	return err
-}
-
-// drive polls the endpoint of a manual host until something is there, or the
-// context is done.
-func (h *Host) drive(ctx context.Context, there func() bool) error {
-	for h.manual && !there() && ctx.Err() == nil {
-		if err := h.Poll(); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // event hears of peers that are gone.

@@ -163,17 +163,7 @@ func (l *Link) Abort(ctx context.Context, why string) error {
 	l.mu.Unlock()
 	l.fail(ErrClosed)
 	l.end()
-	told := func() bool {
-		select {
-		case <-l.told:
-			return true
-		default:
-			return false
-		}
-	}
-	if err := l.host.drive(ctx, told); err != nil {
-		return err
-	}
+	l.host.drive(ctx, func() bool { return false }, l.told)
 	select {
 	case <-l.told:
 		return nil

@@ -114,9 +114,7 @@ func (n *Listener) Accept(ctx context.Context) (*Link, error) {
 		return nil, ErrNil
 	}
 	for {
-		if err := n.host.drive(ctx, func() bool { return len(n.offers) > 0 || n.closed() }); err != nil {
-			return nil, err
-		}
+		n.host.drive(ctx, func() bool { return len(n.offers) > 0 }, n.down)
 		select {
 		case o := <-n.offers:
 			o.p.waiting.Add(-1)

@@ -61,23 +61,8 @@ type (
 	drained Producer
 )
 
-const (
-	// copyAhead is how much may wait to be sent, if who waits helps to: what waits for
-	// longer leaves the processor's cache, and with less there is not always something
-	// to send. Chosen out of 1/2, 1, 2 and 4 MiB.
-	copyAhead = 2 << 20
-	// mostAhead is how much may wait otherwise, however many buffers the peer offers.
-	// Arbitrary, well above what is under way on a fast wire.
-	mostAhead = 16 << 20
-)
-
-// ahead returns how much may wait to be sent.
-func (p *Producer) ahead() int64 {
-	if p.link.host.ep.Helpful() {
-		return copyAhead
-	}
-	return mostAhead
-}
+// ahead returns how much may wait to be sent, however many buffers the peer offers.
+func (p *Producer) ahead() int64 { return int64(p.link.host.ep.Ahead()) }
 
 // cost is what a message counts that waits to be sent: its bytes, and what is kept to
 // send them.
@@ -247,8 +232,8 @@ func copied(t *dgrdma.Transaction) {
 	s := t.Cookie.(*outSlot)
 	p := s.p
 	s.giveBack()
-	cost, most := Flag(t.CompletionValue).cost(), p.ahead()
-	if left := p.uncopied.Add(-cost); most == copyAhead || left <= most/2 && left+cost > most/2 {
+	cost, half := Flag(t.CompletionValue).cost(), p.ahead()/2
+	if left := p.uncopied.Add(-cost); left <= half && left+cost > half {
 		p.rouse()
 	}
 }
@@ -369,12 +354,12 @@ func (p *Producer) takeWord(i int, value uint32) {
 // rouse wakes who waits, if that is worth it: when a quarter of the buffers is
 // free, or nothing is under way that would bring us here again.
 func (p *Producer) rouse() {
-	if !p.waiting.asleep.Load() {
+	if !p.waiting.Asleep() {
 		return
 	}
 	committed := p.committed.Load()
 	used := max(committed-p.returned.Load(), committed-p.done.Load())
 	if used <= p.wire.buffers-p.wire.buffers/4 || committed == p.done.Load() {
-		p.waiting.rouse()
+		p.waiting.Rouse()
 	}
 }

@@ -32,7 +32,8 @@ var allowed = map[string][]string{
 	"transport/internal/mmsg": {"golang.org/x/sys/unix"},
 	"transport/internal/rtnl": {"golang.org/x/sys/unix"},
 	"ack":                     {"frame"},
-	"endpoint":                {"frame", "ack", "transport"},
+	"endpoint":                {"frame", "ack", "transport", "endpoint/sched"},
+	"endpoint/sched":          {"ack"},
 	"examples/filecopy":       {"link"},
 	"examples/requests":       {"link"},
 	"examples/pipeline":       {"link"},
@@ -55,9 +56,10 @@ var allowed = map[string][]string{
 
 // forbidden names standard packages that a package must not import, and why.
 var forbidden = map[string]map[string]string{
-	"ack":      {"net": "it does no I/O", "os": "it does no I/O", "sync": "it has no goroutines"},
-	"frame":    {"net": "it does no I/O", "os": "it does no I/O", "time": "it has no state"},
-	"endpoint": {"os": "sockets are the transports' business"},
+	"ack":            {"net": "it does no I/O", "os": "it does no I/O", "sync": "it has no goroutines"},
+	"frame":          {"net": "it does no I/O", "os": "it does no I/O", "time": "it has no state"},
+	"endpoint":       {"os": "sockets are the transports' business"},
+	"endpoint/sched": {"os": "sockets are the transports' business", "log/slog": "the engine tells what happens"},
 }
 
 // onlyUnsafe are the files that may import unsafe.

@@ -125,7 +125,7 @@ func pingTo(ctx context.Context, o *pingOptions, stdout, stderr io.Writer) error
 	if local.Size != 0 {
 		memory.size = local.Size
 	}
-	e, err := dgrdma.Open(local.String(), &dgrdma.Config{Memory: memory, Manual: o.busyPoll})
+	e, err := dgrdma.Open(local.String(), &dgrdma.Config{Memory: memory, Manual: o.busyPoll, BusyPoll: o.busyPoll})
 	if err != nil {
 		return err
 	}
@@ -150,7 +150,7 @@ func (o *pingOptions) pollOf(e *dgrdma.Endpoint) func() error {
 	if !o.busyPoll {
 		return nil
 	}
-	return func() error { _, err := e.Poll(); return err }
+	return func() error { _, err := e.Progress(0); return err }
 }
 
 // farewell tells the server that we are through.

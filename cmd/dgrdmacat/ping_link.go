@@ -27,7 +27,7 @@ func pingLinkServe(ctx context.Context, o *pingOptions, stderr io.Writer) error 
 	if err != nil {
 		return err
 	}
-	h, err := openHost(local, pingLinkMemory, dgrdma.Config{Manual: o.busyPoll})
+	h, err := openHost(local, pingLinkMemory, dgrdma.Config{Manual: o.busyPoll, BusyPoll: o.busyPoll})
 	if err != nil {
 		return err
 	}
@@ -52,7 +52,7 @@ func pingLinkServe(ctx context.Context, o *pingOptions, stderr io.Writer) error 
 		case err != nil && ctx.Err() != nil && !o.once:
 			return nil
 		case err != nil && ctx.Err() == nil && accepting.Err() != nil:
-			attendFor(farewell, o.pollOfHost(h), nil) // for the last acknowledgements
+			attendFor(farewell, o.pollOf(h.Endpoint()), nil) // for the last acknowledgements
 			return served
 		case err != nil:
 			return err
@@ -112,20 +112,12 @@ func forward(l *link.Link, opcode uint8, body []byte) {
 	go l.Out.Send(context.Background(), opcode, body)
 }
 
-// pollOfHost returns what drives the endpoint of links, if it has no goroutines.
-func (o *pingOptions) pollOfHost(h *link.Host) func() error {
-	if !o.busyPoll {
-		return nil
-	}
-	return h.Poll
-}
-
 func pingLinkTo(ctx context.Context, o *pingOptions, stdout, stderr io.Writer) error {
 	local, peer, err := parseEnds(o.to, o.local)
 	if err != nil {
 		return err
 	}
-	h, err := openHost(local, pingLinkMemory, dgrdma.Config{Manual: o.busyPoll})
+	h, err := openHost(local, pingLinkMemory, dgrdma.Config{Manual: o.busyPoll, BusyPoll: o.busyPoll})
 	if err != nil {
 		return err
 	}
@@ -151,7 +143,7 @@ func pingLinkTo(ctx context.Context, o *pingOptions, stdout, stderr io.Writer) e
 	c.resend = c.send
 	c.giveUp, c.dead = h.Endpoint().GiveUp(), l.Err
 	c.heard = func() uint64 { return l.Peer().Stats().FramesReceived }
-	poll := o.pollOfHost(h)
+	poll := o.pollOf(h.Endpoint())
 	err = c.run(ctx, poll)
 	closing, cancel := context.WithTimeout(context.Background(), 10*farewell)
 	defer cancel()

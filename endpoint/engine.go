@@ -1,0 +1,128 @@
+package endpoint
+
+import (
+	"time"
+
+	"github.com/dgrdma/dgrdma/ack"
+	"github.com/dgrdma/dgrdma/transport"
+)
+
+// engine is the endpoint as its scheduler sees it.
+type engine struct{ *Endpoint }
+
+// Now implements sched.Engine.
+func (e engine) Now() ack.Instant { return e.now() }
+
+// Receive implements sched.Engine.
+func (e engine) Receive(wait time.Duration) (int, error) {
+	return e.transport.Recv(e.datagrams, wait)
+}
+
+// fullBatch is how many datagrams make a batch that is not waited for to grow.
+// Arbitrary: that many share an acknowledgement.
+const fullBatch = 64
+
+// Apply implements sched.Engine. Datagrams that came meanwhile belong to the batch:
+// they share their acknowledgements.
+func (e engine) Apply(n int) (reply bool, err error) {
+	now := e.now()
+	for total := n; n > 0; total += n {
+		for i := range n {
+			e.receive(now, &e.datagrams[i])
+		}
+		if e.cfg.Manual || total >= fullBatch {
+			break
+		}
+		if n, err = e.transport.Recv(e.datagrams, 0); err != nil {
+			break
+		}
+	}
+	e.endBatch(now)
+	return len(e.replies) > 0, err
+}
+
+// Reply implements sched.Engine.
+func (e engine) Reply() { e.sendReplies() }
+
+// Serve implements sched.Engine.
+func (e engine) Serve(c *Conn, now ack.Instant) (whole bool) { return !c.pack(&e.batch, now) }
+
+// Flush implements sched.Engine: it gives the batch to the transport.
+func (e engine) Flush() {
+	b := &e.batch
+	if len(b.frames) > 0 {
+		if _, err := e.transport.Send(b.frames); err != nil {
+			e.sched.Break(err)
+		}
+	}
+	clear(b.frames)
+	b.frames, b.nSmall = b.frames[:0], 0
+	b.number.Add(1)
+	if len(b.settle) > 0 {
+		e.settleSent()
+	}
+}
+
+// Drop implements sched.Engine.
+func (e engine) Drop() {
+	b := &e.batch
+	clear(b.frames)
+	clear(b.settle)
+	b.frames, b.settle, b.nSmall = b.frames[:0], b.settle[:0], 0
+}
+
+// Expire implements sched.Engine.
+func (e engine) Expire(c *Conn, now ack.Instant) {
+	var fin finished
+	defer e.finish(&fin)
+	c.expire(now, &fin)
+}
+
+// Deliver implements sched.Engine.
+func (e engine) Deliver() { e.deliverFinished() }
+
+// Broken implements sched.Engine.
+func (e engine) Broken(err error) {
+	if l := e.cfg.Logger; l != nil {
+		l.Error("endpoint failed", "endpoint", e.cfg.ID, "err", err)
+	}
+}
+
+// Abandon implements sched.Engine.
+func (e engine) Abandon(err error) { e.failAll(err) }
+
+// receive finds whose frame it is.
+func (e *Endpoint) receive(now ack.Instant, d *transport.Datagram) {
+	var err error
+	f := &e.frame // not on the stack: what a trace or a memory is shown, escapes
+	if err = f.Decode(d.Data); err != nil {
+		e.stranger(RefusedMalformed, d.From, nil)
+		return
+	}
+	c := e.last
+	if c == nil || c.peer.ID != f.Src || c.peer.As != f.Dst || c.peer.Addr != d.From || c.down.Load() {
+		if c = e.peers.find(peerKey{ids{f.Dst, f.Src}, d.From}); c == nil {
+			if f.Dst != e.cfg.ID {
+				e.stranger(RefusedDestination, d.From, f)
+				return
+			}
+			if c = e.meet(now, f, d.From); c == nil {
+				return
+			}
+		}
+		e.last = c
+	}
+	c.rx.counters.BytesReceived += uint64(len(d.Data))
+	why := c.receive(now, f)
+	if t := e.cfg.Trace; t != nil && t.FrameReceived != nil {
+		t.FrameReceived(c.Name(), f, why)
+	}
+}
+
+// touch puts the connection in the list of this batch.
+func (c *Conn) touch() {
+	if !c.rx.touched {
+		c.rx.touched = true
+		c.ep.touched = append(c.ep.touched, c)
+	}
+}

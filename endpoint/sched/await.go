@@ -1,0 +1,211 @@
+package sched
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+)
+
+// patience is how long who waits in Await looks for datagrams at a time, and so how
+// long it may not notice what else it waits for. Arbitrary: short for a person, long
+// beside a batch.
+const patience = 2 * time.Millisecond
+
+// Progress drives the engine: it takes the datagrams that have come, waiting no longer
+// than wait for the first, applies them, acts on deadlines that passed, sends what is
+// due and delivers answers. It returns how many datagrams there were at first: none if
+// another goroutine receives at this moment.
+func (s *Scheduler[W]) Progress(wait time.Duration) (int, error) {
+	if !s.receiving.tryTake() {
+		select {
+		case <-s.stop:
+			return 0, s.cfg.ErrClosed
+		default:
+			return 0, nil
+		}
+	}
+	defer s.receiving.give()
+	return s.progress(wait)
+}
+
+// progress does so. The caller has the turn to receive.
+func (s *Scheduler[W]) progress(wait time.Duration) (n int, err error) {
+	whole := false
+	defer func() {
+		if !whole {
+			s.Break(s.cfg.ErrCallback)
+		}
+	}()
+	if err = s.Err(); err == nil {
+		n, err = s.receive(s.untilDue(wait))
+	}
+	if err != nil {
+		s.Break(err)
+		s.serve()
+	} else if !s.own {
+		// Else the scheduler's own goroutine sees to it.
+		if s.alarm.next() <= s.engine.Now() {
+			s.expire()
+		}
+		select {
+		case <-s.wake:
+			s.serve()
+		default:
+			if s.pending.Load() {
+				s.serve()
+			}
+		}
+	}
+	whole = true
+	return n, err
+}
+
+// untilDue returns how long may be waited for datagrams: until something else is due,
+// if nobody else sees to that.
+func (s *Scheduler[W]) untilDue(wait time.Duration) time.Duration {
+	if s.own || wait == 0 {
+		return wait
+	}
+	if s.pending.Load() || len(s.wake) > 0 {
+		return 0
+	}
+	next := s.alarm.next()
+	if next == Never {
+		return wait
+	}
+	left := max(0, next.Sub(s.engine.Now()))
+	if wait < 0 {
+		return left
+	}
+	return min(wait, left)
+}
+
+// Waiter is a goroutine that waits for what the engine brings about.
+type Waiter struct {
+	asleep atomic.Bool
+	wake   chan struct{}
+}
+
+// Init prepares a waiter.
+func (w *Waiter) Init() { w.wake = make(chan struct{}, 1) }
+
+// Asleep reports whether Rouse would do something.
+func (w *Waiter) Asleep() bool { return w.asleep.Load() }
+
+// Rouse has the waiter look again. It is called after something changed that may be
+// waited for, and costs a load if nobody sleeps.
+func (w *Waiter) Rouse() {
+	if w.asleep.Load() {
+		leave(w.wake)
+	}
+}
+
+// Await waits until ready says yes, a context is done, or one of two channels is
+// closed, and drives the engine meanwhile where nobody else does, or where that pays.
+// It asks ready at first, whenever the waiter is roused, and while it drives after
+// every batch. It reports what ready said last: no, too, if the scheduler was closed, or
+// if nobody drives it and it broke. One goroutine at a time may wait with a waiter.
+func (s *Scheduler[W]) Await(ctx context.Context, w *Waiter, ready func() bool, over, gone <-chan struct{}) bool {
+	if ready() {
+		return true
+	}
+	s.waiters.Add(1)
+	defer s.waiters.Add(-1)
+	u := until{ready: ready, done: ctx.Done(), over: over, gone: gone}
+	for {
+		var mine, offered <-chan struct{}
+		switch {
+		case s.own:
+			s.help(&u)
+			offered = s.offered
+		case s.broken.Load():
+			s.serve() // which answers all that will be answered
+			return ready()
+		default:
+			mine = s.receiving.free
+		}
+		if u.ended {
+			return ready()
+		}
+		w.asleep.Store(true)
+		if ready() {
+			w.asleep.Store(false)
+			return true
+		}
+		select {
+		case <-mine:
+			w.asleep.Store(false)
+			s.driveOnce(&u)
+		case <-w.wake:
+		case <-offered:
+		case <-s.stop:
+			<-s.done // whoever closes answers everything, which may be waited for
+			u.ended = true
+		case <-u.done:
+			u.ended = true
+		case <-u.over:
+			u.ended = true
+		case <-u.gone:
+			u.ended = true
+		}
+		w.asleep.Store(false)
+		if u.ended || ready() {
+			return ready()
+		}
+	}
+}
+
+// driveOnce has the turn to receive, drives the engine for a moment, and gives it back.
+func (s *Scheduler[W]) driveOnce(u *until) {
+	defer s.receiving.give()
+	if !u.met() { // which select may have overlooked
+		s.progress(patience) // who waits hears of an error, as all do whose work it ends
+	}
+}
+
+// until is what ends a wait.
+type until struct {
+	ready            func() bool
+	done, over, gone <-chan struct{}
+	ended            bool // one of these said so, perhaps with its only token
+}
+
+// met reports whether the wait is over. It is asked after every batch of datagrams:
+// while they keep coming, nothing else would look.
+func (u *until) met() bool {
+	if u.ended || u.ready() {
+		return true
+	}
+	select {
+	case <-u.done:
+	case <-u.over:
+	case <-u.gone:
+	default:
+		return false
+	}
+	u.ended = true
+	return true
+}
+
+// Sleep is Await of an engine that others drive.
+func (w *Waiter) Sleep(ctx context.Context, ready func() bool, over, gone <-chan struct{}) bool {
+	for {
+		w.asleep.Store(true)
+		ended := false
+		if !ready() {
+			select {
+			case <-w.wake:
+			case <-ctx.Done():
+				ended = true
+			case <-over:
+				ended = true
+			case <-gone:
+				ended = true
+			}
+		}
+		w.asleep.Store(false)
+		if ended || ready() {
+			return ready()
+		}
+	}
+}

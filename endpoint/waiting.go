@@ -1,0 +1,104 @@
+package endpoint
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"github.com/dgrdma/dgrdma/endpoint/sched"
+)
+
+// Waiter is a goroutine that waits, see [Endpoint.Await]. Init prepares it; Rouse has
+// it look again, and is called after something changed that it may wait for.
+type Waiter = sched.Waiter
+
+// Progress drives the endpoint: it takes the datagrams that have come, for the first of
+// which it waits no longer than wait, acts on them and on what is due, sends, and calls
+// Done. It returns how many datagrams it found at first: none if another goroutine
+// receives at this moment, as one of the endpoint's own does without [Config.Manual].
+// After Close it returns ErrClosed.
+func (e *Endpoint) Progress(wait time.Duration) (int, error) {
+	if e == nil {
+		return 0, ErrNil
+	}
+	return e.sched.Progress(wait)
+}
+
+// Await waits until ready says yes, the context is done, or one of two channels, which
+// may be nil, is closed or has something. It drives the endpoint meanwhile, where nobody
+// else does ([Config.Manual]) or where that pays. It asks ready at first, whenever the
+// waiter is roused, and while it drives after every batch of datagrams; it reports what
+// ready said last: no, too, if the endpoint was closed, or failed with nobody to drive
+// it. One goroutine at a time may wait with a waiter.
+func (e *Endpoint) Await(ctx context.Context, w *Waiter, ready func() bool, over, gone <-chan struct{}) bool {
+	if e == nil {
+		return false
+	}
+	return e.sched.Await(ctx, w, ready, over, gone)
+}
+
+// AfterBatch calls f when nothing that Admit allowed before this call is still
+// to be placed: at once, or at the end of the batch of datagrams that is being
+// applied. Who withdraws memory from a peer may give it to another one in f,
+// which must not block.
+func (e *Endpoint) AfterBatch(f func()) {
+	if e == nil {
+		f()
+		return
+	}
+	e.sched.AfterBatch(f)
+}
+
+const (
+	// copyAhead is how much may wait to be sent, if who waits helps to: what waits for
+	// longer leaves the processor's cache, and with less there is not always something
+	// to send. Chosen out of 1/2, 1, 2 and 4 MiB.
+	copyAhead = 2 << 20
+	// mostAhead is how much may wait otherwise. Arbitrary, well above what is under way
+	// on a fast wire.
+	mostAhead = 16 << 20
+)
+
+// Ahead returns how many bytes are worth posting before what was posted earlier is in
+// frames: more only lies about.
+func (e *Endpoint) Ahead() int {
+	switch {
+	case e == nil:
+		return 0
+	case e.helpful:
+		return copyAhead
+	}
+	return mostAhead
+}
+
+func never() bool { return false }
+
+// writer is who waits in Write.
+type writer struct {
+	Waiter
+	done  atomic.Bool
+	err   error
+	ready func() bool
+}
+
+func newWriter() *writer {
+	w := &writer{}
+	w.Init()
+	w.ready = w.done.Load
+	return w
+}
+
+// answer is called once for each Write.
+func (w *writer) answer(err error) {
+	w.err = err
+	w.done.Store(true)
+	w.Rouse()
+}
+
+// result returns the answer, and prepares for another Write.
+func (w *writer) result() error {
+	if !w.done.Swap(false) {
+		return ErrClosed
+	}
+	return w.err
+}
