@@ -239,3 +239,16 @@ func TestAdaptiveSilenceIsChargedOnce(t *testing.T) {
 		t.Errorf("cap %d after one silence", got)
 	}
 }
+
+// What led to one alarm does not count for the next one.
+func TestAdaptiveSecondAlarm(t *testing.T) {
+	r := newRoundTest(t)
+	for _, got := range []int{100, 200} {
+		r.send(400)
+		r.now = r.now.Add(ms)
+		r.acked(got, ms)
+		r.lost(400-got, false)
+		r.end()
+		r.wantCap(got * 85 / 100)
+	}
+}

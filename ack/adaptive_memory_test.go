@@ -216,3 +216,28 @@ func TestAdaptiveRateOutlastsLoss(t *testing.T) {
 		t.Errorf("rate %v, before the loss %v", got, rate)
 	}
 }
+
+// The look at the empty link does not count for the time that a rate is remembered.
+func TestAdaptiveRateOutlastsDrain(t *testing.T) {
+	const frame = 10 * time.Microsecond
+	r := newRoundTest(t)
+	rtt := ms
+	turn := func(frame time.Duration) {
+		r.full(max(rtt, time.Duration(r.a.Window()/modelMTU)*frame), rtt)
+	}
+	for before := 0; r.a.Window() >= before; turn(frame) {
+		if before = r.a.Window(); r.now > Instant(6*sec) {
+			rtt = 2 * ms
+		}
+		if r.now > Instant(20*sec) {
+			t.Fatal("the empty link was not looked at")
+		}
+	}
+	rounds := 0
+	for rate := r.a.Rate(); r.a.Rate() == rate && rounds < 50; rounds++ {
+		turn(10 * frame)
+	}
+	if rounds < adaptiveRateRounds+1+2 {
+		t.Errorf("a rate was forgotten after %d rounds, of which 2 were to look", rounds)
+	}
+}

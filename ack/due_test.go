@@ -184,3 +184,21 @@ func TestDueNothingNew(t *testing.T) {
 		d.wantDeadline(-ms)
 	})
 }
+
+// Frames count until all that waits has left, not until some of it has.
+func TestDueCountsWhileAnythingWaits(t *testing.T) {
+	dueTests(t, ReceiverConfig{History: 256}, 3, func(d *dueTest) {
+		d.batch(1, 2)
+		d.wantRuns(d.run(1, 2))
+		d.batch(3)
+		d.r.Again(d.id(1))
+		d.d.Take(d.now, &d.r)
+		if run, ok := d.d.Next(); !ok || run != d.run(1, 1) {
+			d.t.Fatalf("%v leaves (%v), want the copy", run, ok)
+		}
+		d.batch(4)
+		d.wantDeadline(2 * ms)
+		d.batch(5)
+		d.wantDeadline(0)
+	})
+}

@@ -1,6 +1,7 @@
 package ack
 
 import (
+	"slices"
 	"testing"
 	"time"
 )
@@ -85,12 +86,18 @@ func TestSenderSettleAgain(t *testing.T) {
 				t.Errorf("time %d: %v, want %v", i+1, got, want)
 			}
 		}
-		for _, place := range []int{-14, 3, 18} { // of which two share the slot of frame 2
+		s.send(2)
+		for i, want := range []bool{true, false} {
+			if got := s.s.Settle(s.now, s.id(3)); got != want {
+				t.Errorf("time %d, with an older one in flight: %v, want %v", i+1, got, want)
+			}
+		}
+		for _, place := range []int{-14, 5, 18} { // of which two share the slot of frame 2
 			if s.s.Settle(s.now, s.id(place)) {
 				t.Errorf("the id at %d, which was not used, was settled", place)
 			}
 		}
-		if len(s.ctl.rtts) != 1 || s.ctl.rtts[0] != -1 {
+		if !slices.Equal(s.ctl.rtts, []time.Duration{-1, -1}) {
 			t.Errorf("the controller heard of round trips %v, want none (-1)", s.ctl.rtts)
 		}
 	})
