@@ -78,9 +78,9 @@ func TestAdaptiveOneAlarmForOneFlight(t *testing.T) {
 	r.now = r.now.Add(ms)
 	r.lost(400, false)
 	r.end()
-	r.send(1)
+	r.send(400)
 	r.now = r.now.Add(ms)
-	r.acked(1, ms)
+	r.lost(155, false) // one less than an alarm takes
 	r.end()
 	if got := r.a.Cap(); before == 0 || got != before {
 		t.Errorf("cap %d, before %d; %v", got, before, r.a)
@@ -105,18 +105,20 @@ func TestAdaptiveNoCapForLightLoss(t *testing.T) {
 
 // After silence the window opens from its first size, and doubles.
 func TestAdaptiveOpensAgainAfterSilence(t *testing.T) {
-	r := newRoundTest(t)
-	r.full(ms, ms)
-	r.full(ms, ms)
-	r.wantWindow(256)
-	r.send(20)
-	r.now = r.now.Add(100 * ms)
-	r.lost(20, true)
-	r.end()
-	r.round(1, ms, ms)
-	r.wantWindow(64)
-	r.full(ms, ms)
-	r.wantWindow(128)
+	for _, frames := range []int{1, 20} {
+		r := newRoundTest(t)
+		r.full(ms, ms)
+		r.full(ms, ms)
+		r.wantWindow(256)
+		r.send(frames)
+		r.now = r.now.Add(100 * ms)
+		r.lost(frames, true)
+		r.end()
+		r.round(1, ms, ms)
+		r.wantWindow(64)
+		r.full(ms, ms)
+		r.wantWindow(128)
+	}
 }
 
 // Where nothing can be heard, silence says nothing of what gets through.

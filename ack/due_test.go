@@ -149,10 +149,10 @@ func TestDuePartlyTaken(t *testing.T) {
 func TestDueBound(t *testing.T) {
 	for _, repeat := range []bool{false, true} {
 		dueTests(t, ReceiverConfig{History: 256, Repeat: repeat}, 2, func(d *dueTest) {
-			for i := range 100 {
-				d.batch(1+4*i, 3+4*i)
-				if n := len(d.d.runs); n > maxDue {
-					t.Fatalf("%d runs, want at most %d", n, maxDue)
+			for i := range 200 {
+				d.batch(1 + 2*i)
+				if n, want := len(d.d.runs), min(i+1, maxDue); n != want {
+					t.Fatalf("%d runs, want %d", n, want)
 				}
 			}
 			for p := 401 - 2*maxDue; p < 401; p += 2 {
