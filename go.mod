@@ -3,8 +3,8 @@ module github.com/dgrdma/dgrdma
 go 1.26.0
 
 require (
+	github.com/google/gopacket v1.1.19
 	github.com/google/nftables v0.3.0
-	github.com/gopacket/gopacket v1.7.7
 	github.com/mdlayher/ethernet v0.0.0-20220221185849-529eae5b6118
 	github.com/mdlayher/packet v1.2.0
 	github.com/prometheus/client_golang v1.25.0

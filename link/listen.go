@@ -132,15 +132,6 @@ func (n *Listener) Accept(ctx context.Context) (*Link, error) {
 	}
 }
 
-func (n *Listener) closed() bool {
-	select {
-	case <-n.down:
-		return true
-	default:
-		return false
-	}
-}
-
 // accept makes the link and says so.
 func (n *Listener) accept(o *offer) (*Link, error) {
 	a := &o.l

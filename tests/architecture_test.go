@@ -17,9 +17,9 @@ const module = "github.com/dgrdma/dgrdma/"
 var allowed = map[string][]string{
 	"frame":                   {},
 	"frame/captured":          {"frame", "capture"},
-	"frame/dissect":           {"frame", "github.com/gopacket/gopacket"},
+	"frame/dissect":           {"frame", "github.com/google/gopacket"},
 	"capture":                 {"golang.org/x/sys/unix", "golang.org/x/net/bpf", "github.com/mdlayher/packet"},
-	"capture/capturetest":     {"frame", "github.com/gopacket/gopacket"},
+	"capture/capturetest":     {"frame", "github.com/google/gopacket"},
 	"inspect/text":            {"capture", "frame", "frame/captured"},
 	"inspect":                 {"ack", "capture", "frame", "frame/captured"},
 	"inspect/page":            {"inspect"},
@@ -135,7 +135,7 @@ func TestOffencesAreNamed(t *testing.T) {
 		{"ack/x.go", "ack", module + "endpoint", "may import only"},
 		{"endpoint/x.go", "endpoint", module + "transport/simnet", "may import only"},
 		{"endpoint/x.go", "endpoint", "unsafe", "unsafe"},
-		{"frame/x.go", "frame", "github.com/gopacket/gopacket", "may import only"},
+		{"frame/x.go", "frame", "github.com/google/gopacket", "may import only"},
 		{"dgrdma/x.go", "dgrdma", "C", "cgo"},
 		{"ack/x.go", "ack", module + "frame", ""},
 	} {

@@ -6,8 +6,8 @@ import (
 	"net"
 	"testing"
 
-	"github.com/gopacket/gopacket"
-	"github.com/gopacket/gopacket/layers"
+	"github.com/google/gopacket"
+	"github.com/google/gopacket/layers"
 
 	"github.com/dgrdma/dgrdma/frame"
 )

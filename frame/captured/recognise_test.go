@@ -5,7 +5,7 @@ import (
 	"encoding/binary"
 	"testing"
 
-	"github.com/gopacket/gopacket"
+	"github.com/google/gopacket"
 
 	"github.com/dgrdma/dgrdma/capture/capturetest"
 )

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/gopacket/gopacket"
-	"github.com/gopacket/gopacket/layers"
+	"github.com/google/gopacket"
+	"github.com/google/gopacket/layers"
 
 	"github.com/dgrdma/dgrdma/frame"
 )
@@ -157,7 +157,7 @@ func Register(etherType uint16) error {
 		return fmt.Errorf("dissect: Ethernet type %#04x is a length", etherType)
 	case meta.LayerType == LayerTypeDGRDMA:
 		return nil
-	case meta.DecodeWith != nil:
+	case meta.LayerType != gopacket.LayerTypeZero || meta.Name != unknownEtherType:
 		return fmt.Errorf("dissect: Ethernet type %#04x is already %s", etherType, meta.Name)
 	}
 	if err := registerLayers(); err != nil {
@@ -168,6 +168,9 @@ func Register(etherType uint16) error {
 	}
 	return nil
 }
+
+// unknownEtherType is how gopacket names a type that nobody has.
+const unknownEtherType = "UnknownEthernetType"
 
 // RegisterUDP makes gopacket decode UDP datagrams from and to these ports as
 // DG/RDMA, under the conditions of [Register].
