@@ -3,6 +3,7 @@ package tests
 import (
 	"context"
 	"errors"
+	"net"
 	"slices"
 	"time"
 
@@ -213,7 +214,8 @@ func (w *propertyWorld) refused(x *propertyTx, err error) {
 }
 
 func propertyExcused(err error) bool {
-	return errors.Is(err, endpoint.ErrClosed) || errors.Is(err, endpoint.ErrPeerDown) ||
+	// ErrClosed, or the wire's own word if it was closed before its endpoint, in a crash.
+	return errors.Is(err, net.ErrClosed) || errors.Is(err, endpoint.ErrPeerDown) ||
 		errors.Is(err, endpoint.ErrPeerRestarted) || errors.Is(err, endpoint.ErrReset)
 }
 
