@@ -11,7 +11,8 @@ import (
 )
 
 // Dial makes a link to a port of the host with that URL. Without a deadline the
-// context is given the time after which a silent peer counts as dead.
+// context is given the time after which a silent peer counts as dead. With a context
+// that is done it sends nothing: the error is the context's cause.
 func (h *Host) Dial(ctx context.Context, peerURL, port string, opt *Options) (*Link, error) {
 	if h == nil {
 		return nil, ErrNil
@@ -19,6 +20,9 @@ func (h *Host) Dial(ctx context.Context, peerURL, port string, opt *Options) (*L
 	o, err := opt.or(Send, port)
 	if err != nil {
 		return nil, err
+	}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
 	}
 	if _, has := ctx.Deadline(); !has {
 		var cancel func()

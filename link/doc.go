@@ -38,7 +38,8 @@
 // # Concurrency
 //
 // All methods may be called from any goroutine. Several that send to one link
-// take turns, as do several that receive.
+// take turns, as do several that receive. With a context that is done nothing is sent,
+// dialed or accepted; what is there is received, and wins.
 //
 // With one or two processors, a goroutine that waits for a peer, and is the only
 // one to, receives and sends for its host meanwhile: so the host's callbacks may

@@ -108,13 +108,22 @@ func (n *Listener) refuseAll(why string) {
 	}
 }
 
-// Accept waits for the next link.
+// Accept waits for the next link. With a context that is done it takes none, also if
+// one waits: the error is the context's cause, or ErrClosed.
 func (n *Listener) Accept(ctx context.Context) (*Link, error) {
 	if n == nil {
 		return nil, ErrNil
 	}
 	for {
 		n.host.drive(ctx, func() bool { return len(n.offers) > 0 }, n.down)
+		select {
+		case <-n.down:
+			return nil, ErrClosed
+		default:
+		}
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
 		select {
 		case o := <-n.offers:
 			o.p.waiting.Add(-1)

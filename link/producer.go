@@ -113,7 +113,8 @@ func (p *Producer) Buffers() (n, size int) {
 
 // Acquire waits for a free buffer. Several may be acquired before the first is
 // committed, up to three quarters of all, and to 4096; they are committed in the same
-// order.
+// order. With a context that is done none is taken, also if one is free: the error is
+// the context's cause, or why the link failed.
 func (p *Producer) Acquire(ctx context.Context) (Buffer, error) {
 	if p == nil {
 		return Buffer{}, ErrNoHalf
@@ -143,7 +144,8 @@ func (p *Producer) acquire(ctx context.Context) (Buffer, error) {
 		closed := p.closed
 		var b Buffer
 		var ok bool
-		if failed == nil {
+		late := ctx.Err() != nil
+		if failed == nil && !late {
 			b, ok = p.next()
 		}
 		p.mu.Unlock()
@@ -152,6 +154,8 @@ func (p *Producer) acquire(ctx context.Context) (Buffer, error) {
 			return Buffer{}, p.link.wrap("send to", ErrClosed)
 		case failed != nil:
 			return Buffer{}, failed
+		case late:
+			return Buffer{}, context.Cause(ctx)
 		case ok:
 			return b, nil
 		}
@@ -240,7 +244,8 @@ func copied(t *dgrdma.Transaction) {
 
 // Send waits for a free buffer and sends a copy of b as a message. Several
 // goroutines that send take turns; while one has acquired buffers that it did not
-// commit, the others get ErrOutOfTurn.
+// commit, the others get ErrOutOfTurn. With a context that is done it sends nothing,
+// also if a buffer is free: the error is the context's cause, or why the link failed.
 func (p *Producer) Send(ctx context.Context, opcode uint8, b []byte) error {
 	if p == nil {
 		return ErrNoHalf
@@ -268,7 +273,7 @@ func (p *Producer) copy(ctx context.Context, f Flag, b []byte) error {
 }
 
 // Flush waits until everything that was sent is acknowledged: the consumer has
-// it in its memory.
+// it in its memory. That wins over a context that is done.
 func (p *Producer) Flush(ctx context.Context) error {
 	if p == nil {
 		return ErrNoHalf
@@ -295,8 +300,9 @@ func (p *Producer) flush(ctx context.Context) error {
 // Close sends end of file and waits until all is acknowledged.
 func (p *Producer) Close() error { return p.CloseContext(context.Background()) }
 
-// CloseContext is Close that waits no longer than the context. A buffer that was
-// acquired and not committed is forgotten.
+// CloseContext is Close that waits no longer than the context: if that is done, end of
+// file is sent where a buffer is free, and not awaited. A buffer that was acquired and
+// not committed is forgotten.
 func (p *Producer) CloseContext(ctx context.Context) error {
 	if p == nil {
 		return ErrNoHalf
@@ -314,7 +320,14 @@ func (p *Producer) CloseContext(ctx context.Context) error {
 	if again {
 		return p.flush(ctx)
 	}
-	err := p.copy(ctx, PackFlag(0, 0, true), nil)
+	b, ok := p.TryAcquire()
+	var err error
+	if !ok {
+		b, err = p.acquire(ctx)
+	}
+	if err == nil {
+		err = p.commit(b, PackFlag(0, 0, true))
+	}
 	p.mu.Lock()
 	p.closed = true
 	p.mu.Unlock()
