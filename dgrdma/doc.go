@@ -35,7 +35,7 @@
 //	slices returned by Memory.Admit       the library, to be written  the frame is placed
 //
 // What keeps a peer from overwriting data that was not used yet is flow control
-// by transactions in the other direction; package link will do it for streams.
+// by transactions in the other direction; package link does it.
 //
 // # Concurrency
 //
@@ -71,8 +71,10 @@
 // counted by reason and reported to OnEvent, never returned.
 //
 // What a failed call returned beside its error can be called all the same: a nil
-// Endpoint, Conn or Region, or a nil Transaction, makes the next call fail with
-// [ErrNil].
+// Endpoint, Conn, Region or CompletionQueue, or a nil Transaction, makes the next call
+// fail with [ErrNil], in package link too. That is a mistake of the program and no end of
+// anything: errors.Is of it and [ErrClosed] is false. Their statistics say closed, or
+// down, as nothing goes that way.
 //
 // # Peers
 //

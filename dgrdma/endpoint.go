@@ -11,7 +11,7 @@ import (
 
 // Endpoint is a block of memory on a network, and the connections to the peers
 // that write into it. All methods may be called at the same time. A nil
-// Endpoint, as a failed Open leaves it, is closed and fails with [ErrNil].
+// Endpoint, as a failed Open leaves it, and the zero one fail with [ErrNil].
 type Endpoint struct {
 	// Not embedded: what is promoted panics before it can look at a nil pointer.
 	engine *endpoint.Endpoint

@@ -2,6 +2,7 @@ package dgrdma_test
 
 import (
 	"errors"
+	"net"
 	"reflect"
 	"testing"
 
@@ -84,4 +85,36 @@ func TestAfterFailure(t *testing.T) {
 		}
 	}
 	<-c.Done()
+}
+
+// TestNoCompletionQueue: a queue that was not made fails, and says so; and so do bytes
+// and reasons that are none.
+func TestNoCompletionQueue(t *testing.T) {
+	for _, q := range []*dgrdma.CompletionQueue{nil, {}} {
+		if err := q.Post(nil, &dgrdma.Transaction{}); !errors.Is(err, dgrdma.ErrNil) {
+			t.Errorf("Post: %v", err)
+		}
+		done := make([]dgrdma.Completion, 1)
+		if n := q.Poll(done); n != 0 {
+			t.Errorf("Poll: %d", n)
+		}
+		if n, err := q.Wait(t.Context(), done); n != 0 || !errors.Is(err, dgrdma.ErrNil) {
+			t.Errorf("Wait: %d, %v", n, err)
+		}
+	}
+	if n := (*dgrdma.Transaction)(nil).Bytes(); n != 0 {
+		t.Errorf("%d bytes in no transaction", n)
+	}
+	if s := dgrdma.Swallow(nil).Error(); s == "" {
+		t.Error("Swallow(nil) does not say what it is")
+	}
+}
+
+// TestNothingIsNotClosed: a call on what is not there is no ordinary end, for which
+// programs test to go on.
+func TestNothingIsNotClosed(t *testing.T) {
+	err := (*dgrdma.Endpoint)(nil).Close()
+	if !errors.Is(err, dgrdma.ErrNil) || errors.Is(err, dgrdma.ErrClosed) || errors.Is(err, net.ErrClosed) {
+		t.Error(err)
+	}
 }

@@ -18,7 +18,7 @@ import (
 
 // Endpoint owns a block of memory and the connections to the peers that write
 // into it. All methods may be called at the same time. A nil Endpoint, as a failed
-// New leaves it, is closed and fails with [ErrNil].
+// New leaves it, fails with [ErrNil].
 type Endpoint struct {
 	// Immutable.
 	cfg       Config

@@ -31,7 +31,7 @@ var (
 	ErrPeerExists          = errors.New("dgrdma: a peer with this id and address is connected already")
 	ErrTooManyPeers        = errors.New("dgrdma: no room for another peer")
 	ErrCallback            = errors.New("dgrdma: endpoint failed: a callback panicked or ended its goroutine")
-	ErrNil                 = errors.New("dgrdma: nil instead of an endpoint, connection or other object; the call that should have made it failed")
+	ErrNil                 = errors.New("dgrdma: nil or the zero value in place of an endpoint, connection or other object: the call that makes it was left out, or failed")
 )
 
 // PeerError says which peer failed, and how. It is what Err returns, and what
@@ -93,7 +93,15 @@ type swallowed struct{ error }
 // Swallow wraps an error of Memory.Admit: the message is counted and
 // acknowledged but not placed, and its transaction will never complete. The
 // layer above has its own way to tell the sender. Any other error refuses the
-// whole frame: it is not acknowledged, and the sender learns by failing.
+// whole frame: it is not acknowledged, and the sender learns by failing. Swallow of nil
+// drops the message, too.
 func Swallow(err error) error { return swallowed{err} }
+
+func (s swallowed) Error() string {
+	if s.error == nil {
+		return "dgrdma: message swallowed"
+	}
+	return s.error.Error()
+}
 
 func (s swallowed) Unwrap() error { return s.error }

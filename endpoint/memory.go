@@ -131,7 +131,8 @@ func (r *Region) Placed(_ frame.EndpointID, m *frame.Message) {
 
 // Load32 reads the little-endian word at addr. At a multiple of 4 the read is
 // atomic, and what the word's writer placed before it is visible after it.
-// Outside the memory it panics, as an index would.
+// Outside the memory it panics, as an index would: the zero Region has none, so every
+// address is outside. Of a nil Region it reads 0.
 func (r *Region) Load32(addr uint32) uint32 {
 	if r == nil {
 		return 0
@@ -140,7 +141,8 @@ func (r *Region) Load32(addr uint32) uint32 {
 }
 
 // Store32 writes the little-endian word at addr and wakes who watches it. At a
-// multiple of 4 the write is atomic and ordered after all writes before it.
+// multiple of 4 the write is atomic and ordered after all writes before it. Outside the
+// memory it panics, as Load32 does.
 func (r *Region) Store32(addr, value uint32) {
 	if r == nil {
 		return

@@ -49,8 +49,11 @@ type Transaction struct {
 	complete   bool // all messages are in frames
 }
 
-// Bytes returns the data bytes of all segments.
+// Bytes returns the data bytes of all segments. A nil Transaction has none.
 func (t *Transaction) Bytes() (n int) {
+	if t == nil {
+		return 0
+	}
 	for i := range t.Segments {
 		n += len(t.Segments[i].Bytes)
 	}

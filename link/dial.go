@@ -14,7 +14,7 @@ import (
 // context is given the time after which a silent peer counts as dead. With a context
 // that is done it sends nothing: the error is the context's cause.
 func (h *Host) Dial(ctx context.Context, peerURL, port string, opt *Options) (*Link, error) {
-	if h == nil {
+	if h.missing() {
 		return nil, ErrNil
 	}
 	o, err := opt.or(Send, port)

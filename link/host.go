@@ -100,7 +100,7 @@ func Open(localURL string, cfg *Config) (*Host, error) {
 
 // Endpoint returns the host's endpoint.
 func (h *Host) Endpoint() *dgrdma.Endpoint {
-	if h == nil {
+	if h.missing() {
 		return nil
 	}
 	return h.ep
@@ -108,7 +108,7 @@ func (h *Host) Endpoint() *dgrdma.Endpoint {
 
 // URL returns the complete endpoint string that peers dial.
 func (h *Host) URL() string {
-	if h == nil {
+	if h.missing() {
 		return ""
 	}
 	return h.ep.URL()
@@ -158,7 +158,7 @@ func (h *Host) heartbeat() {
 // Close ends all links at once, and the endpoint. What was sent and not
 // acknowledged may be lost: close the links first.
 func (h *Host) Close() error {
-	if h == nil {
+	if h.missing() {
 		return ErrNil
 	}
 	return h.end(h.ep.Close)
@@ -167,7 +167,7 @@ func (h *Host) Close() error {
 // Shutdown waits until everything that was sent is acknowledged, or the context
 // is done, and closes.
 func (h *Host) Shutdown(ctx context.Context) error {
-	if h == nil {
+	if h.missing() {
 		return ErrNil
 	}
 	return h.end(func() error { return h.ep.Shutdown(ctx) })

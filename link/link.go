@@ -54,7 +54,7 @@ func newLink(p *peer, life uint32, port string, attempt uint64) *Link {
 
 // Port returns the name of the port that was dialed.
 func (l *Link) Port() string {
-	if l == nil {
+	if l.missing() {
 		return ""
 	}
 	return l.port
@@ -62,7 +62,7 @@ func (l *Link) Port() string {
 
 // Peer returns the connection to the other side.
 func (l *Link) Peer() *dgrdma.Conn {
-	if l == nil {
+	if l.missing() {
 		return nil
 	}
 	return l.peer.conn
@@ -70,7 +70,7 @@ func (l *Link) Peer() *dgrdma.Conn {
 
 // Private returns what the other side sent along when the link was made.
 func (l *Link) Private() []byte {
-	if l == nil {
+	if l.missing() {
 		return nil
 	}
 	return l.private
@@ -79,7 +79,7 @@ func (l *Link) Private() []byte {
 // Done returns a channel that is closed when the link failed or was closed.
 // What was delivered before can still be received.
 func (l *Link) Done() <-chan struct{} {
-	if l == nil {
+	if l.missing() {
 		return over
 	}
 	return l.down
@@ -90,7 +90,7 @@ var over = func() chan struct{} { c := make(chan struct{}); close(c); return c }
 
 // Err returns why the link failed, or nil.
 func (l *Link) Err() error {
-	if l == nil {
+	if l.missing() {
 		return ErrNil
 	}
 	l.mu.Lock()
@@ -135,7 +135,7 @@ func (l *Link) Close() error { return l.CloseContext(context.Background()) }
 // CloseContext is Close that waits no longer than the context, and then ends the
 // link all the same.
 func (l *Link) CloseContext(ctx context.Context) error {
-	if l == nil {
+	if l.missing() {
 		return ErrNil
 	}
 	var err error
@@ -153,7 +153,7 @@ func (l *Link) CloseContext(ctx context.Context) error {
 // free buffer. Abort waits until the peer has been told, but no longer than the
 // context: the error is its.
 func (l *Link) Abort(ctx context.Context, why string) error {
-	if l == nil {
+	if l.missing() {
 		return ErrNil
 	}
 	l.mu.Lock()

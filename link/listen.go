@@ -37,7 +37,7 @@ const (
 
 // Listen offers a port. Options say what links to it are like.
 func (h *Host) Listen(port string, opt *Options) (*Listener, error) {
-	if h == nil {
+	if h.missing() {
 		return nil, ErrNil
 	}
 	o, err := opt.or(Receive, port)
@@ -60,7 +60,7 @@ func (h *Host) Listen(port string, opt *Options) (*Listener, error) {
 
 // Port returns the name of the port.
 func (n *Listener) Port() string {
-	if n == nil {
+	if n.missing() {
 		return ""
 	}
 	return n.port
@@ -68,7 +68,7 @@ func (n *Listener) Port() string {
 
 // Close ends the port. Links that were accepted stay.
 func (n *Listener) Close() error {
-	if n == nil {
+	if n.missing() {
 		return ErrNil
 	}
 	n.once.Do(func() {
@@ -85,7 +85,7 @@ func (n *Listener) Close() error {
 // of which at most 256 bytes; an empty one ends that. Links that were accepted
 // stay.
 func (n *Listener) Refuse(why string) {
-	if n == nil {
+	if n.missing() {
 		return
 	}
 	n.host.mu.Lock()
@@ -111,7 +111,7 @@ func (n *Listener) refuseAll(why string) {
 // Accept waits for the next link. With a context that is done it takes none, also if
 // one waits: the error is the context's cause, or ErrClosed.
 func (n *Listener) Accept(ctx context.Context) (*Link, error) {
-	if n == nil {
+	if n.missing() {
 		return nil, ErrNil
 	}
 	for {

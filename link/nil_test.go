@@ -28,11 +28,16 @@ func TestNothingThere(t *testing.T) {
 		want    error
 	}{
 		{(*Producer)(nil), ErrNoHalf}, {(*Consumer)(nil), ErrNoHalf}, {(*Link)(nil), ErrNil}, {(*Host)(nil), ErrNil}, {(*Listener)(nil), ErrNil},
+		{new(Producer), ErrNoHalf}, {new(Consumer), ErrNoHalf}, {new(Link), ErrNil}, {new(Host), ErrNil}, {new(Listener), ErrNil},
 	} {
 		v := reflect.ValueOf(c.nothing)
 		for i := range v.NumMethod() {
 			m := v.Type().Method(i)
-			t.Run(v.Type().Elem().Name()+"."+m.Name, func(t *testing.T) {
+			name := v.Type().Elem().Name() + "." + m.Name
+			if !v.IsNil() {
+				name = "zero" + name
+			}
+			t.Run(name, func(t *testing.T) {
 				var in []reflect.Value
 				for k := 1; k < m.Type.NumIn(); k++ {
 					a := reflect.Zero(m.Type.In(k))
@@ -44,7 +49,7 @@ func TestNothingThere(t *testing.T) {
 				for _, out := range v.Method(i).Call(in) {
 					switch x := out.Interface().(type) {
 					case error:
-						if !errors.Is(x, c.want) {
+						if !errors.Is(x, c.want) || errors.Is(x, ErrClosed) {
 							t.Errorf("%v, want %v", x, c.want)
 						}
 					case iter.Seq2[Message, error]:
@@ -80,6 +85,13 @@ func TestOfferToNobody(t *testing.T) {
 	}
 	_, _, err := h.Attach((*dgrdma.Conn)(nil), Buffers{N: 1, Size: 8}, nil)
 	if !errors.Is(err, ErrNil) {
+		t.Error(err)
+	}
+}
+
+// TestOneErrorForNothing: whichever package a call on nil is of, one error tells.
+func TestOneErrorForNothing(t *testing.T) {
+	if err := (*Link)(nil).Close(); !errors.Is(err, dgrdma.ErrNil) {
 		t.Error(err)
 	}
 }

@@ -28,7 +28,7 @@ type EmptyFlags struct{ Addr, Pitch uint32 }
 // are flagPitch bytes apart, a multiple of 4; 0 means 4. Nothing can be given back
 // before [Link.Connect] says where that is told.
 func (h *Host) Offer(c *dgrdma.Conn, flagPitch uint32, opt *Options) (*Link, Buffers, error) {
-	if h == nil {
+	if h.missing() {
 		return nil, Buffers{}, ErrNil
 	}
 	if flagPitch%wordSize != 0 || flagPitch > mostFlagPitch {
@@ -52,7 +52,7 @@ func (h *Host) Offer(c *dgrdma.Conn, flagPitch uint32, opt *Options) (*Link, Buf
 
 // Connect completes a link of Offer: from now on the producer is told of free buffers.
 func (l *Link) Connect(flags EmptyFlags) error {
-	if l == nil {
+	if l.missing() {
 		return ErrNil
 	}
 	if !l.plain || l.In == nil {
@@ -72,7 +72,7 @@ func (l *Link) Connect(flags EmptyFlags) error {
 // which the host's endpoint was connected, and says where that consumer has to give
 // them back.
 func (h *Host) Attach(c *dgrdma.Conn, to Buffers, opt *Options) (*Link, EmptyFlags, error) {
-	if h == nil {
+	if h.missing() {
 		return nil, EmptyFlags{}, ErrNil
 	}
 	if err := to.check(); err != nil {

@@ -105,7 +105,7 @@ func (p *Producer) begin(w outWire) {
 
 // Buffers returns how many buffers the consumer has, and how long they are.
 func (p *Producer) Buffers() (n, size int) {
-	if p == nil {
+	if p.missing() {
 		return 0, 0
 	}
 	return int(p.wire.buffers), p.wire.size
@@ -116,7 +116,7 @@ func (p *Producer) Buffers() (n, size int) {
 // order. With a context that is done none is taken, also if one is free: the error is
 // the context's cause, or why the link failed.
 func (p *Producer) Acquire(ctx context.Context) (Buffer, error) {
-	if p == nil {
+	if p.missing() {
 		return Buffer{}, ErrNoHalf
 	}
 	if err := p.turn.take(ctx); err != nil {
@@ -179,7 +179,7 @@ func (p *Producer) next() (Buffer, bool) {
 // Commit sends the first n bytes of a buffer as a message, and returns at once.
 // The buffer belongs to the link again.
 func (p *Producer) Commit(b Buffer, opcode uint8, n int) error {
-	if p == nil {
+	if p.missing() {
 		return ErrNoHalf
 	}
 	if n < 0 || n > p.wire.size {
@@ -247,7 +247,7 @@ func copied(t *dgrdma.Transaction) {
 // commit, the others get ErrOutOfTurn. With a context that is done it sends nothing,
 // also if a buffer is free: the error is the context's cause, or why the link failed.
 func (p *Producer) Send(ctx context.Context, opcode uint8, b []byte) error {
-	if p == nil {
+	if p.missing() {
 		return ErrNoHalf
 	}
 	if len(b) > p.wire.size {
@@ -275,7 +275,7 @@ func (p *Producer) copy(ctx context.Context, f Flag, b []byte) error {
 // Flush waits until everything that was sent is acknowledged: the consumer has
 // it in its memory. That wins over a context that is done.
 func (p *Producer) Flush(ctx context.Context) error {
-	if p == nil {
+	if p.missing() {
 		return ErrNoHalf
 	}
 	if err := p.turn.take(ctx); err != nil {
@@ -304,7 +304,7 @@ func (p *Producer) Close() error { return p.CloseContext(context.Background()) }
 // file is sent where a buffer is free, and not awaited. A buffer that was acquired and
 // not committed is forgotten.
 func (p *Producer) CloseContext(ctx context.Context) error {
-	if p == nil {
+	if p.missing() {
 		return ErrNoHalf
 	}
 	if err := p.turn.take(ctx); err != nil {

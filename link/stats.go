@@ -72,7 +72,7 @@ type ConsumerStats struct {
 // Stats returns a snapshot of the host's links. Numbers of one link are taken one
 // after the other while it moves on, and may differ by a few messages.
 func (h *Host) Stats() HostStats {
-	if h == nil {
+	if h.missing() {
 		return HostStats{}
 	}
 	s := HostStats{Memory: h.block.size() - reserved}
@@ -94,7 +94,7 @@ func (h *Host) Stats() HostStats {
 
 // Stats returns a snapshot of the link.
 func (l *Link) Stats() LinkStats {
-	if l == nil {
+	if l.missing() {
 		return LinkStats{}
 	}
 	s := LinkStats{Number: l.number, Port: l.port, Peer: l.peer.conn.Name(), Age: time.Since(l.made), Closing: l.ending.Load()}

@@ -15,7 +15,7 @@ var (
 // Write sends b as one message, or as many as it needs, and returns when it has
 // been copied.
 func (p *Producer) Write(b []byte) (n int, err error) {
-	if p == nil {
+	if p.missing() {
 		return 0, ErrNoHalf
 	}
 	ctx := context.Background()
@@ -74,7 +74,7 @@ func (p *Producer) abandon(b Buffer) {
 
 // Read implements [io.Reader] over the messages' bytes; opcodes are not seen.
 func (c *Consumer) Read(b []byte) (n int, err error) {
-	if c == nil {
+	if c.missing() {
 		return 0, ErrNoHalf
 	}
 	ctx := context.Background()
@@ -125,7 +125,7 @@ func (c *Consumer) finish() error {
 // WriteTo implements [io.WriterTo]: w gets every message as it lies in the
 // buffer. It ends at end of file. What w did not take is there for the next.
 func (c *Consumer) WriteTo(w io.Writer) (n int64, err error) {
-	if c == nil {
+	if c.missing() {
 		return 0, ErrNoHalf
 	}
 	ctx := context.Background()
