@@ -188,30 +188,32 @@ func TestOpenFlood(t *testing.T) {
 }
 
 // TestRepliesAreBounded: who reads no answers gets no more than its share of the
-// places for them.
+// places for them, whatever it asks.
 func TestRepliesAreBounded(t *testing.T) {
-	withStranger(t, nil, func(t *testing.T, h *Host, made <-chan *Link, s *stranger) {
-		s.mu.Lock()
-		s.mute = true
-		s.mu.Unlock()
-		for i := range uint32(mostReplies) {
-			var b [boxSize]byte
-			l := letter{kind: letterOpen, directions: toListener, from: i + 1, attempt: uint64(i), name: "nobody"}
-			k := l.put(b[:])
-			s.frame(s.write(letterBox, b[:k], letterBell, uint32(k)))
-			if i%100 == 0 {
-				s.wait(10 * time.Microsecond)
+	for _, kind := range []letterKind{letterOpen, letterAccept} { // one is refused, the other told that nobody waits for it
+		withStranger(t, nil, func(t *testing.T, h *Host, made <-chan *Link, s *stranger) {
+			s.mu.Lock()
+			s.mute = true
+			s.mu.Unlock()
+			for i := range uint32(mostReplies) {
+				var b [boxSize]byte
+				l := letter{kind: kind, directions: toListener, from: i + 1, attempt: uint64(i), name: "nobody"}
+				k := l.put(b[:])
+				s.frame(s.write(letterBox, b[:k], letterBell, uint32(k)))
+				if i%100 == 0 {
+					s.wait(10 * time.Microsecond)
+				}
 			}
-		}
-		s.wait(time.Millisecond)
-		if got := h.replies.Load(); got != mostReplies/2 {
-			t.Errorf("%d answers wait, want half of %d", got, mostReplies)
-		}
-		s.wait(20 * time.Second) // it is given up
-		if got := h.replies.Load(); got != 0 {
-			t.Errorf("%d answers wait for a dead peer", got)
-		}
-	})
+			s.wait(time.Millisecond)
+			if got := h.replies.Load(); got != mostReplies/2 {
+				t.Errorf("letters of kind %d: %d answers wait, want half of %d", kind, got, mostReplies)
+			}
+			s.wait(20 * time.Second) // it is given up
+			if got := h.replies.Load(); got != 0 {
+				t.Errorf("letters of kind %d: %d answers wait for a dead peer", kind, got)
+			}
+		})
+	}
 }
 
 // TestMostLinks: a peer has so many links and no more, under whatever numbers.

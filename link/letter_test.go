@@ -38,9 +38,24 @@ func TestLetterBytes(t *testing.T) {
 	if _, err := parseLetter(append(bytes.Clone(got), 0)); err == nil {
 		t.Error("a letter with more behind it is one")
 	}
-	longest := letter{kind: letterRefuse, name: strings.Repeat("n", MaxName), private: make([]byte, MaxPrivate), text: strings.Repeat("t", maxText)}
-	if n := longest.put(box[:]); n > boxSize {
-		t.Errorf("%d bytes", n)
+}
+
+// TestLongestLetter: each part has a longest, which fits and is read, and one byte more
+// is not.
+func TestLongestLetter(t *testing.T) {
+	parts := func(name, private, text int) letter {
+		return letter{kind: letterRefuse, name: strings.Repeat("n", name), private: make([]byte, private), text: strings.Repeat("t", text)}
+	}
+	longest := parts(64, 256, 256)
+	var box [boxSize]byte
+	got, err := parseLetter(box[:longest.put(box[:])])
+	if err != nil || !reflect.DeepEqual(got, longest) {
+		t.Errorf("%+v, %v", got, err)
+	}
+	for _, l := range []letter{parts(65, 0, 0), parts(0, 257, 0), parts(0, 0, 257)} {
+		if _, err := parseLetter(box[:l.put(box[:])]); err == nil {
+			t.Errorf("a name of %d, private data of %d, and a text of %d bytes", len(l.name), len(l.private), len(l.text))
+		}
 	}
 }
 

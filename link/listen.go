@@ -277,7 +277,7 @@ func (p *peer) accepted() int {
 
 // undelivered is told of a letter that did not arrive: the peer's life is over.
 func (p *peer) undelivered(l *letter, err error) {
-	if x := p.link(l.from); x != nil && x.attempt == l.attempt {
+	if x := p.link(l.from); x != nil {
 		x.fail(err)
 		x.orphan()
 	}

@@ -85,6 +85,9 @@ func TestStats(t *testing.T) {
 		if s := out.Stats(); !s.Closing || !errors.Is(s.Err, ErrClosed) {
 			t.Errorf("closed by the application: %+v", s)
 		}
+		if s := in.Stats().In; !s.EndOfFile {
+			t.Errorf("end of file has come, and is not received yet: %+v", s)
+		}
 		if _, err := in.In.Recv(ctx); err != io.EOF {
 			t.Error(err)
 		}
