@@ -62,6 +62,13 @@
 // hold any part of a transaction's data, and may even have completed it, if
 // only the acknowledgement was lost.
 //
+// So a counter in one completion word, written by transactions that are under way at
+// the same time, can go backwards, and stay there: of two that write 7 and 8 to it, the
+// one with 7 may be lost, sent again, and complete last. Who waits for "at least 8" then
+// waits in vain. Give each transaction a word of its own, as links do; or wait until one
+// is done before the next is posted; or set [Transaction.Fence], which does that for
+// you: a fenced transaction leaves when all that were posted before it are done.
+//
 // # Errors
 //
 // Post fails at once for what can never work ([ErrBounds], [ErrTooLarge],

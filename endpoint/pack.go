@@ -123,7 +123,7 @@ func (c *Conn) fill(now ack.Instant, w *frame.Writer) (first *Transaction, n int
 	l := c.layout()
 	for t := c.posted.unpacked; t != nil; t = c.posted.unpacked {
 		if !t.begun {
-			if !c.mayOpen() {
+			if !c.mayOpen(t) {
 				break
 			}
 			room := w.Room()
@@ -154,11 +154,15 @@ func (c *Conn) fill(now ack.Instant, w *frame.Writer) (first *Transaction, n int
 	return first, n
 }
 
-// mayOpen reports whether the peer can take one more transaction.
-func (c *Conn) mayOpen() bool {
+// mayOpen reports whether the peer can take one more transaction, of which nothing was
+// sent, and whether it is its turn.
+func (c *Conn) mayOpen(t *Transaction) bool {
 	oldest := c.posted.head
-	if !oldest.begun {
+	switch {
+	case !oldest.begun:
 		return true
+	case t.Fence && t != oldest:
+		return false
 	}
 	return int(c.nextTxn-oldest.id) < c.profile.OpenTransactions
 }

@@ -72,7 +72,7 @@ func (c *Conn) post(t *Transaction, done func(*Transaction, error), waiter *writ
 	}
 	*t = Transaction{
 		Segments: t.Segments, CompletionAddr: t.CompletionAddr, CompletionValue: t.CompletionValue,
-		Done: done, Copied: t.Copied, Cookie: t.Cookie, owner: c, waiter: waiter,
+		Fence: t.Fence, Done: done, Copied: t.Copied, Cookie: t.Cookie, owner: c, waiter: waiter,
 	}
 	c.posted.push(t)
 	inline := c.posted.n == 1 && c.sender.InFlight() == 0 || c.ep.helpful && t.Bytes() >= inlineBytes

@@ -116,7 +116,7 @@ func (c *Conn) packNew(b *batch, now ack.Instant) bool {
 	case ack.Paced:
 		return false
 	}
-	if !t.begun && !c.mayOpen() || c.unproven() {
+	if !t.begun && !c.mayOpen(t) || c.unproven() {
 		c.blocked = true
 		return false
 	}

@@ -21,6 +21,10 @@ type Transaction struct {
 	Segments        []Segment
 	CompletionAddr  uint32
 	CompletionValue uint32
+	// Fence keeps all of it back until everything that was posted on the connection
+	// before it is done: then the peer has that, and its completion words, whatever
+	// the network does. It costs a round trip in which nothing is sent.
+	Fence bool
 	// Done is called exactly once for every Post that returned nil: with nil
 	// when the peer acknowledged all of it, else with the reason. It runs on
 	// the endpoint's goroutines: it must not block, and may Post.
