@@ -99,7 +99,7 @@ func TestDecodeLive(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			pair := netns.NewPair(t, 1500)
 			cmd := exec.Command(path, "decode", "-i", netns.Device, "--json")
-			var stdout bytes.Buffer
+			var stdout lockedBuffer
 			cmd.Stdout = &stdout
 			stderr, err := cmd.StderrPipe()
 			if err != nil {
@@ -114,7 +114,10 @@ func TestDecodeLive(t *testing.T) {
 				t.Fatalf("%q, %v", line, err)
 			}
 			exchange(t, pair, c.local, c.peer, c.senders)
-			time.Sleep(100 * time.Millisecond) // for what is still on its way to the socket
+			// What is on its way to the socket, or still in it, is shown some time later.
+			for was := -1; was != len(stdout.String()); time.Sleep(300 * time.Millisecond) {
+				was = len(stdout.String())
+			}
 			if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
 				t.Fatal(err)
 			}
@@ -125,7 +128,7 @@ func TestDecodeLive(t *testing.T) {
 			if strings.Contains(string(summary), "records of several datagrams") != c.joined {
 				t.Errorf("joined: want %v; %s", c.joined, summary)
 			}
-			checkLive(t, stdout.Bytes(), len(c.senders))
+			checkLive(t, []byte(stdout.String()), len(c.senders))
 		})
 	}
 }

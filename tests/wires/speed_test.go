@@ -26,7 +26,9 @@ func TestDefaultBuffers(t *testing.T) {
 			s := b.Stats()
 			t.Logf("MTU %d: %.0f MB/s, %d datagrams dropped by the kernel, %d frames sent again", mtu, speed,
 				s.Transport.KernelDrops, a.Stats().RetransmitsFast+a.Stats().RetransmitsTimed)
-			if least := 50.0; speed < least && !raceDetector {
+			// It is ten times that on a machine at rest, and a tenth if every loss is
+			// waited for.
+			if least := 15.0; speed < least && !raceDetector {
 				t.Errorf("MTU %d: %.0f MB/s, want %.0f at least; %+v", mtu, speed, least, a.Stats())
 			}
 		}
