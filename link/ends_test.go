@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -76,6 +77,32 @@ func TestEndBeforeItIsRead(t *testing.T) {
 		}
 		if n != 2 {
 			t.Errorf("%d messages, want 2", n)
+		}
+	})
+}
+
+// TestRefusalKeepsTheConnection: who refuses is one of us, so that its connection stays
+// for the next link; one who never wrote a letter may be of another kind, and is left.
+func TestRefusalKeepsTheConnection(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNet(t, 1)
+		a, b := n.host(1, nil), n.host(2, nil)
+		b.ep.AcceptAny(true)
+		if _, err := dial(soon(t), a, 2, "nobody", nil); !errors.Is(err, ErrRefused) {
+			t.Fatal(err)
+		}
+		if conns := a.ep.Conns(); len(conns) != 1 || conns[0].Err() != nil {
+			t.Errorf("after a refusal: %v", conns)
+		}
+		s := n.stranger(9, a)
+		if _, err := dial(soon(t), a, 9, "port", nil); !errors.Is(err, context.DeadlineExceeded) {
+			t.Fatal(err)
+		}
+		s.wait(time.Second)
+		for _, c := range a.ep.Conns() {
+			if c.Name().ID == s.id && c.Err() == nil {
+				t.Error("a peer that never answered is not left")
+			}
 		}
 	})
 }

@@ -38,12 +38,115 @@ func TestNoAnswerToNoise(t *testing.T) {
 		}
 		b := encoded(letterOpen)
 		b[2]++
-		send(b, uint32(len(b)))
-		got := s.mail()
-		if len(got) != 1 || got[0].kind != letterRefuse || got[0].to != 5 || got[0].attempt != 6 || !strings.Contains(got[0].text, "version 2 ") {
-			t.Errorf("another version: %+v", got)
+		n := len(b)
+		b = b[:boxSize] // what comes behind is that version's affair
+		for _, length := range []int{letterHeader, n, boxSize} {
+			send(b[:length], uint32(length))
+			got := s.mail()
+			if len(got) != 1 || got[0].kind != letterRefuse || got[0].to != 5 || got[0].attempt != 6 || !strings.Contains(got[0].text, "version 2 ") {
+				t.Errorf("%d bytes of another version: %+v", length, got)
+			}
+		}
+		p := h.ep.Conns()[0].Memory().(*peer)
+		if p.mail.replies != 0 || h.replies.Load() != 0 {
+			t.Errorf("%d answers of this peer's wait, and %d of all", p.mail.replies, h.replies.Load())
 		}
 	})
+}
+
+// TestLetterInPieces: a letter is read when its last message came, one without data
+// included.
+func TestLetterInPieces(t *testing.T) {
+	withStranger(t, nil, func(t *testing.T, h *Host, made <-chan *Link, s *stranger) {
+		var b [boxSize]byte
+		l := letter{kind: letterOpen, directions: toListener, from: 5, attempt: 6, name: "port"}
+		n := l.put(b[:])
+		s.frame(s.message(0, 3, 1, letterBox, b[:20], letterBell, uint32(n)))
+		s.frame(s.message(0, 3, 2, letterBox+20, b[20:n], letterBell, uint32(n)))
+		if got := s.mail(); len(got) != 0 {
+			t.Errorf("answered too early: %+v", got)
+		}
+		s.frame(s.message(0, 3, 3, 0, nil, letterBell, uint32(n)))
+		if got := s.mail(); len(got) != 1 || got[0].kind != letterAccept {
+			t.Errorf("%+v", got)
+		}
+	})
+}
+
+// TestEndIsAlwaysTold: that a link ended is told however many answers wait, which may be
+// left out.
+func TestEndIsAlwaysTold(t *testing.T) {
+	withStranger(t, &Options{Buffers: 2, Size: 8}, func(t *testing.T, h *Host, made <-chan *Link, s *stranger) {
+		s.dial(1, "port", toListener, half{Credit: 1 << 15}, half{})
+		in := <-made
+		s.mu.Lock()
+		s.mute = true
+		s.mu.Unlock()
+		m := &in.peer.mail
+		for i := uint32(0); i < mostReplies && h.replies.Load() < mostReplies/2; i++ {
+			s.frame(s.refused(i + 2))
+			if i%100 == 0 {
+				s.wait(10 * time.Microsecond)
+			}
+		}
+		before := m.waiting()
+		if before < mostReplies/2 {
+			t.Fatalf("%d letters wait", before)
+		}
+		in.Close()
+		if got := m.waiting(); got != before+1 {
+			t.Errorf("%d letters wait, and %d after a link's end", before, got)
+		}
+	})
+}
+
+// refused asks for a link to a port that is not there.
+func (s *stranger) refused(from uint32) part {
+	var b [boxSize]byte
+	l := letter{kind: letterOpen, directions: toListener, from: from, attempt: uint64(from), name: "nobody"}
+	return s.write(letterBox, b[:l.put(b[:])], letterBell, uint32(l.put(b[:])))
+}
+
+// TestWordsOfAttach: a consumer of another kind gives any of its buffers back by a word,
+// or by the same as data (quirk F15), and writes nowhere else.
+func TestWordsOfAttach(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		write func(s *stranger, at uint32)
+		free  int // of 4 buffers, 2 of them sent
+	}{
+		{"word", func(s *stranger, at uint32) { s.frame(s.word(at, 1)) }, 3},
+		{"word as data", func(s *stranger, at uint32) { s.frame(s.write(at, put32(1), ^uint32(0), ^uint32(0))) }, 3},
+		{"both words as data", func(s *stranger, at uint32) {
+			for i := range uint32(2) {
+				s.frame(s.write(at+4*i, put32(1), ^uint32(0), ^uint32(0)))
+			}
+		}, 4},
+		{"data across words", func(s *stranger, at uint32) { s.frame(s.write(at, put32(1, 1), ^uint32(0), ^uint32(0))) }, 2},
+		{"data between words", func(s *stranger, at uint32) { s.frame(s.write(at+2, put32(1), ^uint32(0), ^uint32(0))) }, 2},
+		{"data behind the words", func(s *stranger, at uint32) { s.frame(s.write(at+16, put32(1), ^uint32(0), ^uint32(0))) }, 2},
+		{"a word that says no", func(s *stranger, at uint32) { s.frame(s.write(at, put32(2), ^uint32(0), ^uint32(0)), s.word(at, 0)) }, 2},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			withStranger(t, nil, func(t *testing.T, h *Host, made <-chan *Link, s *stranger) {
+				out, flags, err := h.Attach(h.ep.Conns()[0], Buffers{N: 4, Size: 8, Data: 1 << 20, Pitch: 8, Flags: 1 << 16, FlagPitch: 4}, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for range 2 {
+					if err := out.Out.Send(soon(t), 0, []byte("x")); err != nil {
+						t.Fatal(err)
+					}
+				}
+				s.wait(20 * time.Millisecond)
+				c.write(s, flags.Addr)
+				s.wait(20 * time.Millisecond)
+				if got := out.Stats().Out.Free; got != c.free || out.Err() != nil {
+					t.Errorf("%d buffers are free, want %d; %v", got, c.free, out.Err())
+				}
+			})
+		})
+	}
 }
 
 // TestManyUnderWay: links bound what they post, each for itself; the connection's queue

@@ -140,6 +140,10 @@ func TestAdmitEveryLength(t *testing.T) {
 						word >= in.Flags && word < in.Flags+8 && addr >= in.Data && uint64(addr)+uint64(n) <= uint64(in.Data)+128 ||
 						(word == at+128 || word == at+208 || word == 1<<32-1) &&
 							(addr >= at && uint64(addr)+uint64(n) <= uint64(at)+128 || n == 4 && (addr == at+128 || addr == at+208))
+					isWord := word == in.Flags || word == in.Flags+4 || word == yes.back.Credit
+					if err == nil && uint64(word) >= l.memory.at && uint64(word) < l.memory.at+l.memory.n && !isWord {
+						t.Fatalf("%d bytes are admitted with a word at %#x, where none is", n, word)
+					}
 					if err == nil && n > 0 && !owned {
 						t.Fatalf("%d bytes at %#x are admitted with a word at %#x", n, addr, word)
 					}
@@ -150,6 +154,19 @@ func TestAdmitEveryLength(t *testing.T) {
 			t.Error("admitting changed memory")
 		}
 	})
+}
+
+// TestOldGrant: who takes back what it may no longer have leaves alone who has it now.
+func TestOldGrant(t *testing.T) {
+	var g grants
+	before, now := &Link{memory: span{1 << 16, 256}}, &Link{memory: span{1 << 16, 128}}
+	g.add(grant{1 << 16, 1<<16 + 256, before})
+	g.remove(before)
+	g.add(grant{1 << 16, 1<<16 + 128, now})
+	g.remove(before)
+	if got := g.find(1 << 16); got != now {
+		t.Errorf("the memory belongs to %p, want %p", got, now)
+	}
 }
 
 // TestOldOfferIsNoLink: an offer that waited while its dialer began anew makes a link
