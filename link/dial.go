@@ -10,8 +10,11 @@ import (
 	"github.com/dgrdma/dgrdma/dgrdma"
 )
 
-// Dial makes a link to a port of the host with that URL. Without a deadline the
-// context is given the time after which a silent peer counts as dead. With a context
+// Dial makes a link to a port of the host with that URL, and waits for the Accept of
+// its listener. Without a deadline the context is given the time after which a silent
+// peer counts as dead. Who does not answer in time, for whatever reason, is
+// [ErrNoAnswer]: also dgrdma.ErrPeerDown if nothing was heard of the peer for so long,
+// and context.DeadlineExceeded if the context's own deadline came. With a context
 // that is done it sends nothing: the error is the context's cause.
 func (h *Host) Dial(ctx context.Context, peerURL, port string, opt *Options) (*Link, error) {
 	if h.missing() {
@@ -100,10 +103,10 @@ func (p *peer) dial(ctx context.Context, port string, o *Options) (*Link, error)
 	}
 	open.from = l.number
 	p.add(l)
-	p.send(l.life, open)
+	p.post(addressed{letter: open, life: l.life, settled: func(err error) { l.asked.Store(err == nil) }})
 	err := l.await(ctx)
 	if err != nil {
-		err = l.wrap("dial", err)
+		err = l.wrap("dial", l.unanswered(err))
 		l.fail(err)
 		l.end()
 		p.leaveIfSilent()
@@ -149,6 +152,32 @@ func (l *Link) await(ctx context.Context) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
+}
+
+// unanswered says of an end of the wait for an answer what is known of the peer.
+func (l *Link) unanswered(err error) error {
+	if !errors.Is(err, ErrNoAnswer) && !errors.Is(err, dgrdma.ErrPeerDown) && !errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	var e *Error
+	if errors.As(err, &e) {
+		err = e.Err
+	}
+	down := errors.Is(err, dgrdma.ErrPeerDown)
+	why := "it was heard, but takes no request; is it a link host, and still there?"
+	switch {
+	case l.peer.conn.Stats().FramesReceived == 0:
+		why = "nothing was heard of it; is a link host there, and is this its URL?"
+		if err == ErrNoAnswer {
+			err = dgrdma.ErrPeerDown // which a deadline as long as that may hide
+		}
+	case l.asked.Load() && !down:
+		why = "it has the request, and Dial waits for Accept there"
+	}
+	if err == ErrNoAnswer {
+		return fmt.Errorf("%w: %s", err, why)
+	}
+	return fmt.Errorf("%w: %s: %w", ErrNoAnswer, why, err)
 }
 
 // settleDial acts on the answer.

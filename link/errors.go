@@ -13,7 +13,7 @@ var (
 	ErrClosed     = dgrdma.ErrClosed
 	ErrRefused    = errors.New("link: refused by the peer")
 	ErrPeerClosed = errors.New("link: the peer closed it before the end of file")
-	ErrNoAnswer   = errors.New("link: no answer; is a link host there, and not another kind of endpoint?")
+	ErrNoAnswer   = errors.New("link: no answer")
 	ErrVersion    = errors.New("link: versions differ")
 	ErrNoMemory   = errors.New("link: out of memory")
 	ErrTooLong    = errors.New("link: message longer than the peer's buffers")

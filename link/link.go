@@ -32,6 +32,7 @@ type Link struct {
 	gone    <-chan struct{} // closed when the connection failed or was closed
 	pending atomic.Int32    // transactions posted and not done
 	readers atomic.Int32    // who copies from buffers just now: see hold
+	asked   atomic.Bool     // the peer has our letter that asks for the link
 	ending  atomic.Bool     // the application is through: who ends the last transaction looks further
 
 	mu         sync.Mutex
@@ -224,7 +225,7 @@ func (l *Link) advance() {
 	l.mu.Unlock()
 	switch {
 	case tell:
-		l.peer.post(addressed{letter: c, life: l.life, settled: func() { close(l.told) }})
+		l.peer.post(addressed{letter: c, life: l.life, settled: func(error) { close(l.told) }})
 	case first:
 		close(l.told) // there is nobody to hear it
 	}

@@ -26,7 +26,7 @@ type mail struct {
 type addressed struct {
 	letter
 	life    uint32
-	settled func() // if not nil, called when it has arrived, or never will
+	settled func(error) // if not nil, called when it has arrived, or never will
 }
 
 // mostReplies is how many letters of all peers may wait that answer to nothing of
@@ -142,6 +142,6 @@ func (p *peer) settle(err error) {
 		p.undelivered(&l.letter, err)
 	}
 	if l.settled != nil {
-		l.settled()
+		l.settled(err)
 	}
 }

@@ -1,0 +1,68 @@
+package link
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/dgrdma/dgrdma/dgrdma"
+	"github.com/dgrdma/dgrdma/transport/simnet"
+)
+
+// TestNobodyAccepts: whoever is dialed and does not answer, and whichever of the ends of
+// the time and of the connection comes first, the error is ErrNoAnswer, and says what is
+// known of the peer.
+func TestNobodyAccepts(t *testing.T) {
+	const never = time.Duration(-1)
+	for _, c := range []struct {
+		name      string
+		there     func(n *net)
+		deadline  time.Duration
+		also      error
+		says, not string
+	}{
+		{name: "nobody", deadline: 0, also: dgrdma.ErrPeerDown, says: "nothing was heard of it", not: "Accept"},
+		{name: "nobody within a deadline", deadline: time.Second, also: context.DeadlineExceeded, says: "nothing was heard of it", not: "Accept"},
+		{name: "nobody for ever", deadline: never, also: dgrdma.ErrPeerDown, says: "nothing was heard of it", not: "Accept"},
+		{name: "listening", there: func(n *net) { n.host(2, nil).Listen("port", nil) }, says: "Dial waits for Accept", not: "link host"},
+		{name: "listening within a deadline", there: func(n *net) { n.host(2, nil).Listen("port", nil) }, deadline: time.Second, also: context.DeadlineExceeded, says: "Dial waits for Accept", not: "link host"},
+		{name: "no link host", there: func(n *net) {
+			e, err := dgrdma.New(n.sim.Attach(simnet.Addr(2), simnet.Config{}), &dgrdma.Config{ID: 2, AcceptAny: true})
+			if err != nil {
+				n.t.Fatal(err)
+			}
+			n.t.Cleanup(func() { e.Close() })
+		}, says: "is it a link host"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				n := newNet(t, 1)
+				h := n.host(1, nil)
+				if c.there != nil {
+					c.there(n)
+				}
+				ctx, cancel := context.WithCancel(t.Context())
+				switch {
+				case c.deadline == 0:
+					cancel()
+					ctx, cancel = context.WithTimeoutCause(t.Context(), h.ep.GiveUp(), ErrNoAnswer) // as Dial does
+				case c.deadline > 0:
+					cancel()
+					ctx, cancel = context.WithTimeout(t.Context(), c.deadline)
+				}
+				defer cancel()
+				_, err := dial(ctx, h, 2, "port", nil)
+				var named *Error
+				if !errors.Is(err, ErrNoAnswer) || c.also != nil && !errors.Is(err, c.also) || !errors.As(err, &named) || named.Op != "dial" {
+					t.Fatalf("%v", err)
+				}
+				if said := err.Error(); !strings.Contains(said, c.says) || c.not != "" && strings.Contains(said, c.not) {
+					t.Errorf("%s", said)
+				}
+			})
+		})
+	}
+}
