@@ -50,6 +50,7 @@ type Conn struct {
 	slab     *slab       // where the next frame goes; nil: into a new one
 	leaving  []*slab     // of frames to be dropped, once for each, when batched was sent
 	batched  uint64      // the batch in which frames of ours are
+	carried  int         // length of the longest buffer of a frame that was acknowledged
 	blocked  bool        // nothing new can leave before an acknowledgement
 	probe    bool        // a probe is due
 	aloneAt  ack.Instant // when an acknowledgement last left by itself
@@ -213,6 +214,7 @@ func (c *Conn) settled(now ack.Instant, q frame.Seq, fin *finished) {
 		}
 		t = next
 	}
+	c.carried = max(c.carried, int(o.length))
 	c.discard(o)
 }
 

@@ -1,8 +1,6 @@
 package endpoint
 
 import (
-	"fmt"
-
 	"github.com/dgrdma/dgrdma/ack"
 	"github.com/dgrdma/dgrdma/endpoint/sched"
 	"github.com/dgrdma/dgrdma/frame"
@@ -303,11 +301,7 @@ func (c *Conn) overdue(now ack.Instant, fin *finished) (why error) {
 	if c.err == nil {
 		switch c.sender.Expire(now) {
 		case ack.Dead:
-			op := fmt.Sprintf("waiting for acknowledgements of frames of up to %d bytes (a way that carries less needs the option mtu)", c.frameMax)
-			if !c.proof.given {
-				op = "waiting for its first acknowledgement (a card has to be disabled and enabled through its control plane before)"
-			}
-			why = c.peerError(op, ErrPeerDown)
+			why = c.peerError(c.unacknowledged(), ErrPeerDown)
 		case ack.Probe:
 			c.probe = c.profile.Probe
 		}

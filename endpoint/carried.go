@@ -1,0 +1,24 @@
+package endpoint
+
+import "fmt"
+
+// leastMTU is what frames over every way of IPv6 may have: 1280 bytes of packet without
+// the headers of IPv6 and UDP (RFC 8200 section 5).
+const leastMTU = 1280 - 40 - 8
+
+// unacknowledged says what a peer was waited for that is given up, and what a user may do
+// about it. Guarded by mu.
+func (c *Conn) unacknowledged() string {
+	if !c.proof.given {
+		return "waiting for its first acknowledgement (a card has to be disabled and enabled through its control plane before; a peer of another kind needs its profile)"
+	}
+	longest := 0 // of those in flight, as nothing else is kept
+	for i := range c.out {
+		longest = max(longest, int(c.out[i].length))
+	}
+	longest -= c.ep.headroom
+	if longest <= leastMTU || longest <= c.carried-c.ep.headroom {
+		return "waiting for acknowledgements"
+	}
+	return fmt.Sprintf("waiting for acknowledgements, of frames of %d bytes for the first time (a way that carries less needs the option mtu)", longest)
+}
