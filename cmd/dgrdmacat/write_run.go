@@ -52,7 +52,7 @@ func write(ctx context.Context, o *writeOptions, std *stdio) error {
 	err = w.watched(ctx, std.err)
 	r := w.result(time.Since(began))
 	r.To, r.From = o.to, own.URL()
-	if err = w.explained(ctx, err, own.URL()); err != nil {
+	if err = w.explained(ctx, err, own); err != nil {
 		r.Error, r.Acknowledged = err.Error(), false
 	}
 	return errors.Join(err, r.print(std.out, o.json))
@@ -183,19 +183,47 @@ func (w *writer) await(ctx context.Context, n int) error {
 }
 
 // explained adds what a user may do about an error.
-func (w *writer) explained(ctx context.Context, err error, own string) error {
+func (w *writer) explained(ctx context.Context, err error, own *dgrdma.Endpoint) error {
 	interrupted := ctx.Err() != nil && errors.Is(err, context.Cause(ctx))
 	switch {
 	case interrupted && w.o.count == 0:
 		return nil // as it was meant to end
 	case interrupted:
 		return fmt.Errorf("interrupted after %d of %d times, %d bytes", w.times.Load(), w.o.count, w.meter.moved.Load())
-	case errors.Is(err, dgrdma.ErrPeerDown) && w.conn.Stats().FramesReceived > 0:
+	case errors.Is(err, dgrdma.ErrPeerDown) && w.conn.Stats().FramesReceived == 0:
+		return fmt.Errorf("%w; nothing was ever heard of it: is it there, of the kind %s, and does it take %s for a peer?", err, w.profile.Name, own.URL())
+	case errors.Is(err, dgrdma.ErrPeerDown) && w.there(ctx, own.GiveUp()):
 		return fmt.Errorf("%w; it is there, but does not acknowledge this: does it refuse the addresses?", err)
 	case errors.Is(err, dgrdma.ErrPeerDown):
-		return fmt.Errorf("%w; nothing was ever heard of it: is it there, of the kind %s, and does it take %s for a peer?", err, w.profile.Name, own)
+		return fmt.Errorf("%w; it was heard, and then nothing came any more: was it killed, did it come back under another id, or is the network down?", err)
 	case errors.Is(err, dgrdma.ErrTooLarge) && !w.profile.NoSentinel:
 		return fmt.Errorf("%w: a smaller --size does", err)
 	}
 	return err
+}
+
+// askFor is how long a peer that was given up is asked whether it is there. Arbitrary:
+// several round trips of any network.
+const askFor = 2 * time.Second
+
+// there reports whether a peer answers that was given up. One of our own kind takes an
+// empty write, whatever addresses it refuses. What others would make of that is not
+// known: of them it is told by when they were heard last.
+func (w *writer) there(ctx context.Context, giveUp time.Duration) bool {
+	if silent := w.conn.Stats().Silent; !w.profile.Session {
+		return silent < giveUp/2
+	}
+	if w.conn.Reset(0) != nil {
+		return false
+	}
+	queue := dgrdma.NewCompletionQueue(1)
+	empty := &dgrdma.Transaction{CompletionAddr: dgrdma.NoCompletion, CompletionValue: dgrdma.NoCompletion}
+	if queue.Post(w.conn, empty) != nil {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(ctx, min(giveUp, askFor))
+	defer cancel()
+	var done [1]dgrdma.Completion
+	n, _ := queue.Wait(ctx, done[:])
+	return n == 1 && done[0].Err == nil
 }
