@@ -32,7 +32,7 @@ type Counters struct {
 	Restarts         uint64 // new lives of the peer
 	WindowFull       uint64 // times the frame window stopped us
 	Congested        uint64 // times the controller did
-	Challenges       uint64 // frames of strangers that were answered, and of which nothing was kept
+	Challenges       uint64 // frames of strangers that were answered, and of which nothing was kept; others are Refused
 	Refused          [numReasons]uint64
 }
 

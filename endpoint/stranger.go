@@ -71,7 +71,9 @@ func (e *Endpoint) meet(now ack.Instant, f *frame.Frame, from transport.Addr) *C
 			e.stranger(RefusedNoRoom, from, f)
 			return nil
 		}
-		e.offer(now, key, h)
+		if !e.offer(now, key, h) {
+			e.stranger(RefusedNoSession, from, f)
+		}
 	}
 	return nil
 }
@@ -84,14 +86,13 @@ func (e *Endpoint) challenge(now ack.Instant, to peerKey, f *frame.Frame) {
 }
 
 // offer answers a stranger's introduction.
-func (e *Endpoint) offer(now ack.Instant, to peerKey, h frame.Hello) {
+func (e *Endpoint) offer(now ack.Instant, to peerKey, h frame.Hello) (answered bool) {
 	if c, fresh := e.cookies.offer(now, to, h.Life); fresh {
-		e.reply(reply{to, frame.Hello{Life: c.life, Peer: h.Life}, c.first})
-		return
+		return e.reply(reply{to, frame.Hello{Life: c.life, Peer: h.Life}, c.first})
 	}
 	// That life was a peer, which was closed. As if we had restarted, it has to begin
 	// another one.
-	e.reply(reply{key: to, hello: frame.Hello{Life: e.cookies.any(now, to), Peer: h.Life}})
+	return e.reply(reply{key: to, hello: frame.Hello{Life: e.cookies.any(now, to), Peer: h.Life}})
 }
 
 // learn makes the connection to a peer that was not configured, if there is room,
@@ -170,14 +171,16 @@ func (e *Endpoint) leaver(now ack.Instant, of *host, s *search) *Conn {
 	return s.found
 }
 
-// reply has a stranger answered at the end of the batch.
-func (e *Endpoint) reply(r reply) {
+// reply has a stranger answered at the end of the batch, unless it is answered already,
+// as one answer is enough for a burst, or too many others are.
+func (e *Endpoint) reply(r reply) (answered bool) {
 	n := len(e.replies)
 	if n == mostReplies || n > 0 && e.replies[n-1] == r {
-		return // one answer is enough for a burst
+		return false
 	}
 	e.replies = append(e.replies, r)
 	e.strangers.Challenges++
+	return true
 }
 
 // sendReplies puts them into a batch of their own. It is called with both turns.
