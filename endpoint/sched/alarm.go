@@ -48,7 +48,7 @@ func (s *Scheduler[W]) list(w *Entry[W], now ack.Instant) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	at, listed := w.due.Load(), w.listed.Load()
-	if at == int64(Never) || at == 0 || listed != 0 && listed <= at {
+	if at == int64(Never) || listed != 0 && listed <= at {
 		return
 	}
 	w.listed.Store(at)

@@ -42,6 +42,7 @@ type model struct {
 	answers, delivered           atomic.Int64
 	batch                        int
 	abandoned                    atomic.Int32
+	owes                         bool   // a reply; of who has the turn to receive
 	slow                         func() // in every call that is one side's
 }
 
@@ -99,8 +100,9 @@ func (m *model) Apply(n int) (bool, error) {
 	defer m.applying.Add(-1)
 	for range len(m.in) {
 		m.want(<-m.in, false)
+		m.owes = !m.owes
 	}
-	return false, nil
+	return m.owes, nil
 }
 
 // want gives an item work.
@@ -115,7 +117,13 @@ func (m *model) want(i *item, work bool) {
 	}
 }
 
-func (m *model) Reply() {}
+func (m *model) Reply() {
+	defer m.alone(&m.sending, "Reply")()
+	if !m.owes {
+		m.t.Error("a reply without a reason")
+	}
+	m.owes = false
+}
 
 func (m *model) Serve(i *item, now ack.Instant) bool {
 	defer m.alone(&m.sending, "Serve")()
@@ -180,6 +188,9 @@ func (m *model) check() {
 			m.t.Errorf("item %d: a deadline was noticed after %v", n, i.late)
 		}
 		i.mu.Unlock()
+	}
+	if m.owes {
+		m.t.Error("a reply was forgotten")
 	}
 	if a, d := m.answers.Load(), m.delivered.Load(); a != d {
 		m.t.Errorf("%d of %d answers were delivered", d, a)
