@@ -15,7 +15,7 @@
 //	memory, _ := dgrdma.NewRegion(1 << 20)
 //	b, _ := dgrdma.Open("udp:7100", &dgrdma.Config{Memory: memory, AcceptAny: true})
 //	tell(b.URL())
-//	memory.WaitFor(ctx, 0, 1) // the data is there
+//	memory.WaitFor(ctx, 0, 1) // the data is there; only ctx ends it otherwise, not b.Close
 //
 // and at the sending one:
 //

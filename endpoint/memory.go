@@ -38,6 +38,9 @@ type PerConn interface {
 // Region is flat memory, bounds-checked on data and on completion words. The
 // zero Region has no memory. Nor has a nil one, as a failed NewRegion leaves it: its
 // methods fail with [ErrNil], read 0 and store nothing.
+//
+// A Region is no endpoint's: it stays when one that peers wrote into it through closes,
+// and who waits for a word of it goes on waiting. See [Region.Wait].
 type Region struct {
 	mem     []byte
 	watch   watchers

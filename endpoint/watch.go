@@ -60,6 +60,12 @@ func (w *watchers) remove(gone *Waiter) {
 // It looks at once and after every write of the word, and drives the endpoints whose
 // memory this is, as [Endpoint.Await] does. A word that is ready wins over a context
 // that is done.
+//
+// Only the context ends it otherwise. It goes on when an endpoint whose memory this is
+// closes or fails, and when a peer dies: others may still write, and so may the program.
+// So context.Background() may be for ever. Who waits for one endpoint or peer gives it a
+// deadline, or a context that is cancelled where the endpoint is closed, or when
+// [Conn.Done] is.
 func (r *Region) Wait(ctx context.Context, addr uint32, ready func(word uint32) bool) (uint32, error) {
 	if r == nil {
 		return 0, ErrNil
@@ -85,7 +91,8 @@ func (r *Region) Wait(ctx context.Context, addr uint32, ready func(word uint32) 
 	return 0, context.Cause(ctx)
 }
 
-// WaitFor blocks until the word at addr is value.
+// WaitFor blocks until the word at addr is value, or the context is done. It does not end
+// when an endpoint does: see Wait.
 func (r *Region) WaitFor(ctx context.Context, addr, value uint32) error {
 	_, err := r.Wait(ctx, addr, func(v uint32) bool { return v == value })
 	return err
