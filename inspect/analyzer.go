@@ -26,6 +26,7 @@ type Analyzer struct {
 	slots int // in use by all flows, beyond the least
 
 	capture        Capture
+	records        int // the latest with a frame
 	begun          bool
 	begin          time.Time
 	at, end        time.Duration // of the last frame, of the latest
@@ -48,6 +49,7 @@ func New() *Analyzer { return &Analyzer{flows: map[flowKey]*flow{}} }
 func (a *Analyzer) Add(p *captured.Packet) {
 	c := &a.capture
 	c.Frames++
+	a.records = max(a.records, p.Record) // of which one may hold several frames
 	c.Bytes += int64(p.Length)
 	s := &a.seen
 	*s = seen{record: p.Record, at: a.time(p), wire: p.Length, cut: p.Cut(), messages: s.messages[:0]}
@@ -159,7 +161,7 @@ func (a *Analyzer) Counted(s capture.Stats) {
 // Report ends the analysis; the Analyzer takes no more frames.
 func (a *Analyzer) Report() *Report {
 	a.capture.Begin, a.capture.Duration = a.begin, a.end
-	a.capture.Records = max(a.capture.Records, a.capture.Frames)
+	a.capture.Records = cmp.Or(max(a.capture.Records, a.records), a.capture.Frames)
 	slices.SortStableFunc(a.order, func(f, g *flow) int { return cmp.Compare(g.dataFirst, f.dataFirst) })
 	for i, f := range a.order {
 		f.number = i
