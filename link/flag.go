@@ -6,7 +6,7 @@ import "fmt"
 // can state.
 const MaxMessage = 1<<21 - 1
 
-// Where the parts of a flag word are (section 8.2 of the peers' facts).
+// Where the parts of a flag word are in OpenCPI's software, its cards, and here.
 const (
 	flagFull        = 1 << 0
 	flagLengthShift = 1

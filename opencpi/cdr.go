@@ -6,8 +6,7 @@ import (
 	"strings"
 )
 
-// A descriptor is transmitted as in section 8.5 of the peers' facts: a byte for
-// the byte order, then the fields, each at a multiple of its size.
+// A descriptor is transmitted as OpenCPI's software does: a byte for the byte order, then the fields, each at a multiple of its size.
 const (
 	bigEndianMark    = 0
 	littleEndianMark = 1

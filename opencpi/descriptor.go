@@ -73,8 +73,8 @@ func wordOf(words []string, value uint32) string {
 	return ""
 }
 
-// Bits of Descriptor.Options (section 8.1 of the peers' facts). The first four
-// say which roles the port can have.
+// Bits of Descriptor.Options, as OpenCPI's software sets them (docs/peers.md says which
+// was tried). The first four say which roles the port can have.
 const (
 	OptionActiveMessage      uint32 = 1 << 0
 	OptionActiveFlowControl  uint32 = 1 << 1
@@ -135,8 +135,7 @@ type descriptorField struct {
 	value any
 }
 
-// fields returns all of d in the order they are transmitted in (section 8.5 of
-// the peers' facts).
+// fields returns all of d in the order in which OpenCPI transmits them.
 func (d *Descriptor) fields() []descriptorField {
 	return []descriptorField{
 		{"kind", &d.Kind},

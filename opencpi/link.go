@@ -11,7 +11,7 @@ import (
 const (
 	flagSize = 4 // bytes, of full flags and of empty ones
 	// fullFlagPitch is the distance of full flags in OpenCPI's own consumers: ten
-	// words of which one is ours, twice (section 8.3 of the peers' facts).
+	// words of which one is ours, twice.
 	fullFlagPitch = 80
 )
 
