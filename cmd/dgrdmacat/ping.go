@@ -55,6 +55,7 @@ measured so far. As many pings as are measured go before, up to %d.`, pingWarmUp
 
 type pingOptions struct {
 	serve, to, local string
+	urlFile          string
 	once, json       bool
 	busyPoll, link   bool
 	n                int
@@ -64,6 +65,7 @@ type pingOptions struct {
 func (o *pingOptions) register(fs *flag.FlagSet) {
 	fs.StringVar(&o.serve, "serve", "", "`URL` to answer on")
 	fs.BoolVar(&o.once, "once", false, "with --serve: end after one client")
+	fs.StringVar(&o.urlFile, "url-file", "", "with --serve: write the complete URL to this `file`")
 	fs.StringVar(&o.to, "to", "", "complete `URL` of the server")
 	fs.StringVar(&o.local, "local", "", "with --to: `URL` of this side; Ethernet needs it")
 	fs.IntVar(&o.n, "n", 10000, "how many to measure")
@@ -75,10 +77,12 @@ func (o *pingOptions) register(fs *flag.FlagSet) {
 
 func (o *pingOptions) check() error {
 	switch {
-	case (o.serve == "") == (o.to == ""):
+	case o.serve == "" && o.to == "":
 		return badUsage("give --serve or --to")
-	case o.serve == "" && o.once:
-		return badUsage("--once belongs to --serve")
+	case o.serve != "" && o.to != "":
+		return badUsage("--serve and --to are the two ends: give one of them")
+	case o.serve == "" && (o.once || o.urlFile != ""):
+		return badUsage("--once and --url-file belong to --serve")
 	case o.to == "" && o.local != "":
 		return badUsage("--local belongs to --to")
 	case o.n < 1 || o.n > 100_000_000:

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -9,15 +11,19 @@ func TestPing(t *testing.T) {
 	for _, mode := range []string{"", "--busy-poll", "--link", "--busy-poll --link"} {
 		t.Run("mode"+mode, func(t *testing.T) {
 			noGoroutineLeft(t)
-			url := localString(freeUDP(t), 1<<20, 2) // ping says where it serves only to people
+			file := filepath.Join(t.TempDir(), "url")
 			served := make(chan int)
 			var said lockedBuffer
 			go func() {
-				served <- run(t.Context(), strings.Fields("ping --once --serve "+url+" "+mode), &stdio{strings.NewReader(""), &said, &said})
+				served <- run(t.Context(), strings.Fields("ping --once --serve udp:127.0.0.1 --url-file "+file+" "+mode), &stdio{strings.NewReader(""), &said, &said})
 			}()
 			// Before the port is there, links to it are refused.
 			eventually(t, "it answers", func() bool { return strings.HasPrefix(said.String(), "answering on ") })
-			got := runJSON(t, "ping --json -n 200 --to "+url+" "+mode)
+			url, err := os.ReadFile(file) // there before people are told
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := runJSON(t, "ping --json -n 200 --to "+strings.TrimSpace(string(url))+" "+mode)
 			last := 0.0
 			for _, key := range []string{"min_us", "p50_us", "p99_us", "max_us"} {
 				v, ok := got[key].(float64)

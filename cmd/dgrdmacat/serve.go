@@ -164,8 +164,8 @@ func (o *serveOptions) check(args []string) error {
 		local = args[0]
 	}
 	var err error
-	if o.local, err = url.Parse(local); err != nil {
-		return badUsage("%w", err)
+	if o.local, err = parseEndpoint("URL", local); err != nil {
+		return err
 	}
 	accept, _ := o.local.Options.Get("accept")
 	words := uint64(0)

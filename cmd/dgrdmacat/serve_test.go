@@ -342,6 +342,7 @@ func TestServeUsage(t *testing.T) {
 		{"--peer " + peer + "?giveup=1s", "the option giveup is the endpoint's"},
 		{"--peer " + peer + "?profile=x", `no peer profile "x"`},
 		{"--peer " + peer + " ether:lo", "is on another wire than this endpoint (ether)"},
+		{"--accept any udp?speed=1", `option "speed"`},
 	} {
 		if code, out, stderr := runFor(t, t.Context(), append([]string{"serve"}, strings.Fields(c.args)...)...); code != exitUsage || out != "" || !strings.Contains(stderr, c.want) {
 			t.Errorf("serve %s: code %d, %q, %q, want %q", c.args, code, out, stderr, c.want)
@@ -363,7 +364,6 @@ func TestServeUsage(t *testing.T) {
 		{"--accept any --file " + fileOf(t, nil) + " udp:127.0.0.1", "has 0 bytes, need 1 to"},
 		{"--accept any --file " + fileOf(t, make([]byte, 100)) + " --size 101 udp:127.0.0.1", "has 100 bytes, and shall have 101"},
 		{"--peer " + peer + " --peer " + peer + " udp:127.0.0.1", "connected already"},
-		{"--accept any udp?speed=1", `option "speed"`},
 	} {
 		if code, out, stderr := runFor(t, t.Context(), append([]string{"serve"}, strings.Fields(c.args)...)...); code != exitError || out != "" || !strings.Contains(stderr, c.want) {
 			t.Errorf("serve %s: code %d, %q, %q, want %q", c.args, code, out, stderr, c.want)

@@ -121,6 +121,11 @@ func parseEndpoint(what, s string) (url.Endpoint, error) {
 	if err != nil {
 		return u, badUsage("%s: %w", what, err)
 	}
+	for key, value := range u.Options.All() {
+		if _, err := dgrdma.CheckOption(u.Scheme, key, value); err != nil {
+			return u, badUsage("%s: %w", what, err)
+		}
+	}
 	return u, nil
 }
 

@@ -342,6 +342,7 @@ func TestWriteRefusesBeforeSending(t *testing.T) {
 		{"--to " + to + " --text abc --addr 0 --flag-addr 16 --size 2 --profile fpga", "all 3 bytes have to be one"},
 		{"--to " + to + " --flag-addr 0 --flag-value 0xffffffff --profile opencpi2", "take that for no flag"},
 		{"--to " + to + "?profile=opencpi2 --flag-addr 0 --flag-value 0xffffffff", "take that for no flag"},
+		{"--to " + to + "?speed=1 --addr 0 --text x", `option "speed"`},
 	} {
 		code, out, stderr := runWith(t, t.Context(), strings.NewReader("abc"), append([]string{"write"}, strings.Fields(c.args)...)...)
 		if code != exitUsage || out != "" || !strings.Contains(stderr, c.want) {
@@ -351,7 +352,6 @@ func TestWriteRefusesBeforeSending(t *testing.T) {
 	for _, c := range []struct{ args, want string }{
 		{"--to " + to + " --addr 0 --file /does/not/exist", "no such file"},
 		{"--to " + to + " --addr 0 --file /", "is a directory"},
-		{"--to " + to + "?speed=1 --addr 0 --text x", `option "speed"`},
 	} {
 		code, out, stderr := runFor(t, t.Context(), append([]string{"write"}, strings.Fields(c.args)...)...)
 		if code != exitError || out != "" || !strings.Contains(stderr, c.want) {
