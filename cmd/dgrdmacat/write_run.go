@@ -206,12 +206,16 @@ func (w *writer) explained(ctx context.Context, err error, own *dgrdma.Endpoint)
 // several round trips of any network.
 const askFor = 2 * time.Second
 
-// there reports whether a peer answers that was given up. One of our own kind takes an
-// empty write, whatever addresses it refuses. What others would make of that is not
-// known: of them it is told by when they were heard last.
+// there reports whether a peer answers that was given up. One of our own kind that took
+// nothing yet had answered our introduction just before. One that took something is
+// asked by an empty write, which it takes whatever addresses it refuses. What others
+// would make of that is not known: of them it is told by when they were heard last.
 func (w *writer) there(ctx context.Context, giveUp time.Duration) bool {
-	if silent := w.conn.Stats().Silent; !w.profile.Session {
-		return silent < giveUp/2
+	switch s := w.conn.Stats(); {
+	case !w.profile.Session:
+		return s.Silent < giveUp/2
+	case s.AcksReceived == 0:
+		return true
 	}
 	if w.conn.Reset(0) != nil {
 		return false
