@@ -59,6 +59,25 @@ func TestClosedSet(t *testing.T) {
 	}
 }
 
+// TestClosedAtTheEdgesOfAPage: what ended leaves nothing behind that a transaction with
+// the same place in the table, a lap later, is taken for over by; and what is too far
+// behind for this life is not taken for over.
+func TestClosedAtTheEdgesOfAPage(t *testing.T) {
+	for _, ended := range []uint32{pageIDs - 1, pageIDs, pageIDs + 1, 2 * pageIDs} {
+		s := closedSet{held: &holding{pool: new(pool)}}
+		s.begin(1)
+		s.see(ended)
+		s.close(ended)
+		s.see(ended + closedTransactions)
+		if s.age(ended+closedTransactions) != ageOpen || s.held.bytes != 0 {
+			t.Errorf("transaction %d is over, as %d was, and %d bytes are kept", ended+closedTransactions, ended, s.held.bytes)
+		}
+		if s.age(s.top-1<<30) != ageClosed || s.age(s.top-1<<30-1) != ageForeign {
+			t.Error("what is far behind does not end where it should")
+		}
+	}
+}
+
 // TestIndexSet compares it with a map, in several orders, and holds it to what its
 // gaps were taken for.
 func TestIndexSet(t *testing.T) {

@@ -102,3 +102,31 @@ func TestSpin(t *testing.T) {
 		t.Errorf("found %d datagrams, %v, and served %d", n, err, m.items[0].doneSoFar())
 	}
 }
+
+// TestWaitEndsWithAllAnswers: what Close answers at its very end was waited for.
+func TestWaitEndsWithAllAnswers(t *testing.T) {
+	for _, mode := range modes[:2] {
+		synctest.Test(t, func(t *testing.T) {
+			m := newModel(t, mode.cfg, 1)
+			m.s.Start(false)
+			var w Waiter
+			w.Init()
+			var answered, ended atomic.Bool
+			go func() {
+				if !m.s.Await(t.Context(), &w, answered.Load, nil, nil) {
+					t.Errorf("%s: a wait ended before the answer that Close gave", mode.name)
+				}
+				ended.Store(true)
+			}()
+			synctest.Wait()
+			m.s.Close(func() {}, func() error { time.Sleep(time.Millisecond); close(m.down); return nil }, func() {
+				time.Sleep(time.Second)
+				answered.Store(true)
+			})
+			synctest.Wait()
+			if !ended.Load() {
+				t.Errorf("%s: a wait goes on after Close", mode.name)
+			}
+		})
+	}
+}
