@@ -138,7 +138,10 @@ func TestCallbackThatDoesNotReturn(t *testing.T) {
 		{
 			"help", Config{Help: HelpAlways}, all, []string{"Done", "Copied", "Admit", "Complete", "OnEvent", "FrameSent", "FrameReceived"},
 			func(p *pair) {
-				p.toB.Post(write(64, pattern(1, 100), 0, 1))
+				// One after the other: the first brings the turn, others come while it is lent.
+				for i := range time.Duration(10) {
+					time.AfterFunc(i*250*time.Microsecond, func() { p.toB.Post(write(64, pattern(1, 100), 0, 1)) })
+				}
 				ctx, cancel := context.WithTimeout(context.Background(), 3*time.Millisecond)
 				defer cancel()
 				p.await(ctx, never)
