@@ -257,10 +257,13 @@ func TestRefusals(t *testing.T) {
 		for _, l := range []struct {
 			port string
 			o    Options
-		}{{"in", Options{}}, {"big", Options{Buffers: 100, Size: 1 << 20}}, {"open", Options{}}} {
+		}{{"in", Options{}}, {"big", Options{Buffers: 100, Size: 1 << 20}}, {"open", Options{}}, {"out", Options{Directions: Send}}} {
 			p, err := b.Listen(l.port, &l.o)
 			if err != nil {
 				t.Fatal(err)
+			}
+			if p.Port() != l.port {
+				t.Errorf("port %q is called %q", l.port, p.Port())
 			}
 			go func() {
 				for {
@@ -280,6 +283,7 @@ func TestRefusals(t *testing.T) {
 			{"nobody", Send, `no port "nobody" here`},
 			{"in", Receive, `port "in" is not for that direction`},
 			{"in", Both, "not for that direction"},
+			{"out", Send, `port "out" is not for that direction`},
 			{"big", Send, "open the host with more memory"},
 			{"open", Send, "64 buffers of 65536 bytes are more than half of the memory here"},
 		} {

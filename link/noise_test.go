@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -50,6 +51,36 @@ func TestNoAnswerToNoise(t *testing.T) {
 		p := h.ep.Conns()[0].Memory().(*peer)
 		if p.mail.replies != 0 || h.replies.Load() != 0 {
 			t.Errorf("%d answers of this peer's wait, and %d of all", p.mail.replies, h.replies.Load())
+		}
+	})
+}
+
+// TestAnswerOfAnotherVersion: a refusal in words that we do not know ends a dial, and
+// says so; nothing else of another version does.
+func TestAnswerOfAnotherVersion(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNet(t, 4)
+		h := n.host(2, nil)
+		s := n.stranger(9, h)
+		dialed := make(chan error, 1)
+		go func() {
+			_, err := dial(soon(t), h, uint16(s.id), "there", nil)
+			dialed <- err
+		}()
+		open := s.mail()[0]
+		for _, k := range []letterKind{letterAccept, letterClose, 0, letterRefuse} {
+			if len(dialed) > 0 {
+				t.Fatalf("before kind %d: %v", k, <-dialed)
+			}
+			var b [boxSize]byte
+			l := letter{kind: k, from: 3, to: open.from, attempt: open.attempt, out: buffers(4, 8)}
+			size := l.put(b[:])
+			b[2]++
+			s.frame(s.write(letterBox, b[:size], letterBell, uint32(size)))
+			s.wait(5 * time.Millisecond)
+		}
+		if err := <-dialed; !errors.Is(err, ErrVersion) {
+			t.Error(err)
 		}
 	})
 }

@@ -78,3 +78,49 @@ func TestHelperSeesItsEnd(t *testing.T) {
 		})
 	}
 }
+
+// TestDownOrDone: the end of a link wins over a context that is done for who waits for
+// what the peer sends, and not for who waits for what is under way to end.
+func TestDownOrDone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNet(t, 1)
+		both := &Options{Directions: Both, Buffers: 4, Size: 10}
+		_, _, out, _ := pair(t, n, both, both)
+		n.sim.Link(simnet.Addr(1), simnet.Addr(2), simnet.Link{Loss: 1})
+		if err := out.Out.Send(soon(t), 0, nil); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		received, flushed := make(chan error, 1), make(chan error, 1)
+		go func() { _, err := out.In.Recv(ctx); received <- err }()
+		go func() { flushed <- out.Out.Flush(ctx) }()
+		synctest.Wait()
+		out.fail(ErrProtocol)
+		cancel()
+		if err := <-received; !errors.Is(err, ErrProtocol) {
+			t.Errorf("receiving: %v", err)
+		}
+		if err := <-flushed; !errors.Is(err, context.Canceled) {
+			t.Errorf("flushing: %v", err)
+		}
+	})
+}
+
+// TestAcceptEnds: who waits for a link waits no longer than its context, and no longer
+// than the port is there.
+func TestAcceptEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, err := newNet(t, 1).host(1, nil).Listen("port", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		if _, err := p.Accept(soon(t)); !errors.Is(err, context.DeadlineExceeded) || time.Since(began) != time.Second {
+			t.Errorf("%v after %v", err, time.Since(began))
+		}
+		time.AfterFunc(time.Second, func() { p.Close() })
+		if _, err := p.Accept(t.Context()); !errors.Is(err, ErrClosed) || time.Since(began) != 2*time.Second {
+			t.Errorf("%v after %v", err, time.Since(began))
+		}
+	})
+}
