@@ -42,6 +42,7 @@ type model struct {
 	answers, delivered           atomic.Int64
 	batch                        int
 	abandoned                    atomic.Int32
+	unanswered                   bool   // nobody waits for what is served, and so nothing is delivered
 	owes                         bool   // a reply; of who has the turn to receive
 	slow                         func() // in every call that is one side's
 }
@@ -132,8 +133,10 @@ func (m *model) Serve(i *item, now ack.Instant) bool {
 	if i.wanted > i.done {
 		i.done++
 		m.batch++
-		m.answers.Add(1)
-		m.s.Kick()
+		if !m.unanswered {
+			m.answers.Add(1)
+			m.s.Kick()
+		}
 	}
 	return i.wanted == i.done
 }

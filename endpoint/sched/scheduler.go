@@ -69,6 +69,7 @@ type Scheduler[W any] struct {
 	wake    chan struct{}
 	work    worklist[W]
 	alarm   alarm[W]
+	parting func() // nil but in tests: called between the last look at the work and the end of the turn
 
 	mu     sync.Mutex
 	err    error // why it broke
@@ -272,6 +273,9 @@ func (s *Scheduler[W]) send(reply bool) {
 			s.engine.Reply()
 		}
 		s.serveAll()
+		if s.parting != nil {
+			s.parting()
+		}
 	}
 	whole = true
 }
