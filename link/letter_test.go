@@ -78,3 +78,16 @@ func FuzzLetter(f *testing.F) {
 		}
 	})
 }
+
+// TestKindsOfLetters: a kind that is none is refused, from either side.
+func TestKindsOfLetters(t *testing.T) {
+	var box [boxSize]byte
+	for kind := range letterClose + 3 {
+		l := sampleLetter()
+		l.kind = kind
+		_, err := parseLetter(box[:l.put(box[:])])
+		if known := kind >= letterOpen && kind <= letterClose; known != (err == nil) {
+			t.Errorf("kind %d: %v", kind, err)
+		}
+	}
+}
