@@ -103,7 +103,7 @@ func TestInterruptedTwice(t *testing.T) {
 		s := startCat(t, []string{"send", url + "?giveup=60s"}, stdinOpen)
 		s.write([]byte("x"))
 		l.read(1)
-		l.signal(syscall.SIGSTOP) // takes no notice, for which the sender waits
+		l.pause() // it takes no notice, for which the sender waits
 		s.signal(syscall.SIGINT)
 		time.Sleep(c.between)
 		s.signal(syscall.SIGINT)
@@ -141,7 +141,7 @@ func TestReceiverStops(t *testing.T) {
 			l, url := listenCat(t, []string{"-o", filepath.Join(dir, "out"), anyPort + c.giveUp})
 			s := startCat(t, []string{"send", "-", url + c.giveUp}, stdinOpen)
 			s.write(b[:3<<20])
-			l.signal(syscall.SIGSTOP)
+			l.pause()
 			written := make(chan struct{})
 			go func() { s.stdin.Write(b[3<<20:]); s.stdin.Close(); close(written) }()
 			if c.stand > 0 {

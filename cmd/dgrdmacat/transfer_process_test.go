@@ -99,6 +99,23 @@ func (p *catProcess) signal(s syscall.Signal) {
 	}
 }
 
+// pause stops a process, and waits until none of its threads runs any more.
+func (p *catProcess) pause() {
+	p.t.Helper()
+	p.signal(syscall.SIGSTOP)
+	eventually(p.t, "the process stands still", func() bool {
+		threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", p.cmd.Process.Pid))
+		for _, name := range threads {
+			// The state is behind the name, which is in parentheses.
+			b, err := os.ReadFile(name)
+			if i := bytes.LastIndexByte(b, ')'); err != nil || i < 0 || !bytes.HasPrefix(b[i:], []byte(") T")) {
+				return false
+			}
+		}
+		return len(threads) > 0
+	})
+}
+
 // saysSoon waits until a process has said something.
 func (p *catProcess) saysSoon(where *lockedBuffer, what string) {
 	p.t.Helper()
