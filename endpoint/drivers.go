@@ -25,6 +25,16 @@ func (d *Drivers) all() []*Endpoint {
 	return nil
 }
 
+// live returns those that can still bring something about.
+func (d *Drivers) live() []*Endpoint {
+	over := func(e *Endpoint) bool { return e.sched.Over() }
+	all := d.all()
+	if !slices.ContainsFunc(all, over) {
+		return all
+	}
+	return slices.DeleteFunc(slices.Clone(all), over)
+}
+
 // Add adds an endpoint, if it is not there.
 func (d *Drivers) Add(e *Endpoint) {
 	if e == nil || slices.Contains(d.all(), e) {
@@ -32,7 +42,7 @@ func (d *Drivers) Add(e *Endpoint) {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if all := d.all(); !slices.Contains(all, e) {
+	if all := d.live(); !slices.Contains(all, e) {
 		all = append(slices.Clip(all), e)
 		d.list.Store(&all)
 	}
@@ -56,7 +66,7 @@ func (d *Drivers) Remove(e *Endpoint) {
 // Await is [Endpoint.Await] for what any of them may bring about. It returns, too, when
 // one of them is closed.
 func (d *Drivers) Await(ctx context.Context, w *Waiter, ready func() bool, over, gone <-chan struct{}) bool {
-	all := d.all()
+	all := d.live()
 	if len(all) == 1 {
 		return all[0].Await(ctx, w, ready, over, gone)
 	}

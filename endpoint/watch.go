@@ -84,11 +84,15 @@ func (r *Region) Wait(ctx context.Context, addr uint32, ready func(word uint32) 
 		word = r.Load32(addr)
 		return ready(word)
 	}
-	// If an endpoint ended, others may still store.
-	if r.drivers.Await(ctx, w, look, nil, nil) || ctx.Err() == nil && w.Sleep(ctx, look, nil, nil) {
-		return word, nil
+	for {
+		switch met := r.drivers.Await(ctx, w, look, nil, nil); {
+		case met:
+			return word, nil
+		case ctx.Err() != nil:
+			return 0, context.Cause(ctx)
+		}
+		// An endpoint ended; others may still store.
 	}
-	return 0, context.Cause(ctx)
 }
 
 // WaitFor blocks until the word at addr is value, or the context is done. It does not end

@@ -357,6 +357,17 @@ func (s *Scheduler[W]) Break(err error) {
 	}
 }
 
+// Over reports whether Await does nothing any more: the scheduler was closed, or broke
+// with nobody to drive it.
+func (s *Scheduler[W]) Over() bool {
+	select {
+	case <-s.done:
+		return true
+	default:
+		return !s.own && s.broken.Load()
+	}
+}
+
 // Err returns why the scheduler broke, or nil.
 func (s *Scheduler[W]) Err() error {
 	if !s.broken.Load() {
