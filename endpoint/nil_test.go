@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/dgrdma/dgrdma/frame"
+	"github.com/dgrdma/dgrdma/tests/fixture"
 	"github.com/dgrdma/dgrdma/transport"
 	"github.com/dgrdma/dgrdma/transport/simnet"
 )
@@ -26,48 +27,34 @@ func TestNothingThere(t *testing.T) {
 		reflect.TypeFor[Peer]():                      Peer{ID: 2, Addr: addrB},
 	}
 	for _, nothing := range []any{(*Endpoint)(nil), (*Conn)(nil), (*Region)(nil)} {
-		v := reflect.ValueOf(nothing)
-		for i := range v.NumMethod() {
-			m := v.Type().Method(i)
-			t.Run(v.Type().Elem().Name()+"."+m.Name, func(t *testing.T) {
-				var in []reflect.Value
-				for k := 1; k < m.Type.NumIn(); k++ {
-					a := reflect.Zero(m.Type.In(k))
-					if x, ok := arguments[m.Type.In(k)]; ok {
-						a = reflect.ValueOf(x)
-					}
-					in = append(in, a)
+		fixture.EachMethod(t, nothing, arguments, func(t *testing.T, method string, out reflect.Value) {
+			switch x := out.Interface().(type) {
+			case error:
+				if !errors.Is(x, ErrNil) {
+					t.Errorf("%v, want %v", x, ErrNil)
 				}
-				for _, out := range v.Method(i).Call(in) {
-					switch x := out.Interface().(type) {
-					case error:
-						if !errors.Is(x, ErrNil) {
-							t.Errorf("%v, want %v", x, ErrNil)
-						}
-					case Stats:
-						if !x.Closed || x.Err != ErrNil {
-							t.Errorf("%+v", x)
-						}
-					case ConnStats:
-						if !x.Down || x.Err != ErrNil || x.Ready() {
-							t.Errorf("%+v", x)
-						}
-					case <-chan struct{}:
-						if m.Name == "Done" {
-							<-x
-						} else if x != nil {
-							t.Error("a channel for a token that never comes")
-						}
-					default:
-						if out.Type() == reflect.TypeFor[error]() {
-							t.Error("no error")
-						} else if !out.IsZero() {
-							t.Errorf("%+v", x)
-						}
-					}
+			case Stats:
+				if !x.Closed || x.Err != ErrNil {
+					t.Errorf("%+v", x)
 				}
-			})
-		}
+			case ConnStats:
+				if !x.Down || x.Err != ErrNil || x.Ready() {
+					t.Errorf("%+v", x)
+				}
+			case <-chan struct{}:
+				if method == "Done" {
+					<-x
+				} else if x != nil {
+					t.Error("a channel for a token that never comes")
+				}
+			default:
+				if out.Type() == reflect.TypeFor[error]() {
+					t.Error("no error")
+				} else if !out.IsZero() {
+					t.Errorf("%+v", x)
+				}
+			}
+		})
 	}
 	if called != 0 {
 		t.Errorf("%d callbacks of calls that failed", called)

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/dgrdma/dgrdma/dgrdma"
+	"github.com/dgrdma/dgrdma/tests/fixture"
 )
 
 // TestNothingThere: all methods of what is not there, a half of a link least of all,
@@ -30,50 +31,32 @@ func TestNothingThere(t *testing.T) {
 		{(*Producer)(nil), ErrNoHalf}, {(*Consumer)(nil), ErrNoHalf}, {(*Link)(nil), ErrNil}, {(*Host)(nil), ErrNil}, {(*Listener)(nil), ErrNil},
 		{new(Producer), ErrNoHalf}, {new(Consumer), ErrNoHalf}, {new(Link), ErrNil}, {new(Host), ErrNil}, {new(Listener), ErrNil},
 	} {
-		v := reflect.ValueOf(c.nothing)
-		for i := range v.NumMethod() {
-			m := v.Type().Method(i)
-			name := v.Type().Elem().Name() + "." + m.Name
-			if !v.IsNil() {
-				name = "zero" + name
+		fixture.EachMethod(t, c.nothing, arguments, func(t *testing.T, _ string, out reflect.Value) {
+			switch x := out.Interface().(type) {
+			case error:
+				if !errors.Is(x, c.want) || errors.Is(x, ErrClosed) {
+					t.Errorf("%v, want %v", x, c.want)
+				}
+			case iter.Seq2[Message, error]:
+				n := 0
+				for _, err := range x {
+					if n++; !errors.Is(err, c.want) {
+						t.Errorf("%v, want %v", err, c.want)
+					}
+				}
+				if n != 1 {
+					t.Errorf("%d pairs, want one with the error", n)
+				}
+			case <-chan struct{}:
+				<-x
+			default:
+				if out.Type() == reflect.TypeFor[error]() {
+					t.Error("no error")
+				} else if !out.IsZero() {
+					t.Errorf("%+v", x)
+				}
 			}
-			t.Run(name, func(t *testing.T) {
-				var in []reflect.Value
-				for k := 1; k < m.Type.NumIn(); k++ {
-					a := reflect.Zero(m.Type.In(k))
-					if x, ok := arguments[m.Type.In(k)]; ok {
-						a = reflect.ValueOf(x)
-					}
-					in = append(in, a)
-				}
-				for _, out := range v.Method(i).Call(in) {
-					switch x := out.Interface().(type) {
-					case error:
-						if !errors.Is(x, c.want) || errors.Is(x, ErrClosed) {
-							t.Errorf("%v, want %v", x, c.want)
-						}
-					case iter.Seq2[Message, error]:
-						n := 0
-						for _, err := range x {
-							if n++; !errors.Is(err, c.want) {
-								t.Errorf("%v, want %v", err, c.want)
-							}
-						}
-						if n != 1 {
-							t.Errorf("%d pairs, want one with the error", n)
-						}
-					case <-chan struct{}:
-						<-x
-					default:
-						if out.Type() == reflect.TypeFor[error]() {
-							t.Error("no error")
-						} else if !out.IsZero() {
-							t.Errorf("%+v", x)
-						}
-					}
-				}
-			})
-		}
+		})
 	}
 }
 
