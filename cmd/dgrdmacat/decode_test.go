@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"compress/gzip"
 	"context"
 	"encoding/binary"
 	"encoding/json"
@@ -15,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dgrdma/dgrdma/capture/capturetest"
 	"github.com/dgrdma/dgrdma/frame"
 )
 
@@ -214,7 +214,7 @@ func TestDecodeEveryWrapping(t *testing.T) {
 	} {
 		const says = " 1->2 id 9 [txn 77 1/1 5 bytes at 0x2000 then 0x5 at 0x40]\n"
 		for name, file := range map[string][]byte{"pcap": pcapOf(uint32(c.link), c.packet), "pcapng": ngOf(c.link, c.packet)} {
-			for _, from := range []string{writeFile(t, "c", file), writeFile(t, "c.gz", zipped(t, file)), "-"} {
+			for _, from := range []string{writeFile(t, "c", file), writeFile(t, "c.gz", capturetest.Gzip(t, file)), "-"} {
 				code, stdout, stderr := runDecode(t, bytes.NewReader(file), "--absolute", from)
 				if code != exitOK || stderr != "" || !strings.HasSuffix(stdout, "Z "+c.ends+says) || strings.Count(stdout, "\n") != 1 {
 					t.Errorf("link type %d in %s from %s: code %d, %s%s", c.link, name, from, code, stdout, stderr)
@@ -222,19 +222,6 @@ func TestDecodeEveryWrapping(t *testing.T) {
 			}
 		}
 	}
-}
-
-func zipped(t *testing.T, b []byte) []byte {
-	t.Helper()
-	var out bytes.Buffer
-	z := gzip.NewWriter(&out)
-	if _, err := z.Write(b); err != nil {
-		t.Fatal(err)
-	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return out.Bytes()
 }
 
 // Several datagrams in one packet, as offload shows them, and malformed ones.
@@ -278,7 +265,7 @@ func TestDecodeDamagedFiles(t *testing.T) {
 		{"empty", writeFile(t, "f", nil), "", "FILE: neither pcap nor pcapng"},
 		{"text", writeFile(t, "f", []byte("no capture at all, but some text")), "", "FILE: neither pcap nor pcapng"},
 		{"link type", writeFile(t, "f", pcapOf(147)), "", "FILE: link type 147 is not supported"},
-		{"zipped", writeFile(t, "f", zipped(t, whole)[:150]), "", "FILE is damaged: it ends within record 1, which begins at offset 24; what is before it was shown"},
+		{"zipped", writeFile(t, "f", capturetest.Gzip(t, whole)[:150]), "", "FILE is damaged: it ends within record 1, which begins at offset 24; what is before it was shown"},
 		{"missing", filepath.Join(dir, "none"), "", "FILE: no such file or directory"},
 		{"directory", dir, "", "FILE: is a directory"},
 	} {
