@@ -2,8 +2,8 @@ package endpoint
 
 import "sync"
 
-// answers are transactions whose Done, or writer, the sending goroutine must tell,
-// or who polls. The lock comes after all others.
+// answers are transactions whose Done, or writer, who delivers must tell: the
+// scheduler's sending goroutine, or who drives it. The lock comes after all others.
 type answers struct {
 	mu   sync.Mutex
 	list finished

@@ -34,7 +34,7 @@ type Conn struct {
 	next    atomic.Uint32 // the id after those of the last batch, an ack.Wide
 	epoch   atomic.Int32  // counts the resets that the receiving half must follow
 
-	// Owned by the receiving goroutine.
+	// Owned by who has the turn to receive.
 	rx receiving
 
 	// Guarded by mu.

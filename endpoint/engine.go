@@ -41,9 +41,6 @@ func (e engine) Apply(n int) (reply bool, err error) {
 	return len(e.replies) > 0, err
 }
 
-// Reply implements sched.Engine.
-func (e engine) Reply() { e.sendReplies() }
-
 // Serve implements sched.Engine.
 func (e engine) Serve(c *Conn, now ack.Instant) (whole bool) { return !c.pack(&e.batch, now) }
 

@@ -5,7 +5,7 @@ import (
 	"github.com/dgrdma/dgrdma/frame"
 )
 
-// receiving is what the receiving goroutine keeps of a connection.
+// receiving is what who has the turn to receive keeps of a connection.
 type receiving struct {
 	recv     ack.Receiver
 	late     ack.Lateness
@@ -67,7 +67,7 @@ func (r *receiving) release() {
 	r.closed.reset()
 }
 
-// giveBack has the receiving goroutine release what is kept for a connection that
+// giveBack has who receives release what is kept for a connection that
 // failed or was reset. Guarded by mu.
 func (c *Conn) giveBack() {
 	// What is kept of nothing is not to keep the connection.

@@ -141,7 +141,7 @@ func putHello(b *batch, between frame.Header, id ack.Wide, hello frame.Hello) []
 	return buf[:b.headroom+helloSize]
 }
 
-// hello acts on an introduction, on the receiving goroutine.
+// hello acts on an introduction, with the turn to receive.
 func (c *Conn) hello(now ack.Instant, f *frame.Frame, h frame.Hello) Reason {
 	var fin finished
 	defer c.ep.finish(&fin) // what is left, if a callback does not return
@@ -256,8 +256,8 @@ func (s *session) ask(now ack.Instant, life uint32) {
 	s.askAt = min(s.askAt, now)
 }
 
-// believe takes a life of the peer for its present one. Guarded by mu; runs on
-// the receiving goroutine.
+// believe takes a life of the peer for its present one. Guarded by mu; called
+// with the turn to receive.
 func (c *Conn) believe(now ack.Instant, f *frame.Frame, life uint32) EventKind {
 	s := &c.session
 	if s.tries == 1 {

@@ -183,21 +183,19 @@ func (e *Endpoint) reply(r reply) (answered bool) {
 	return true
 }
 
-// sendReplies puts them into a batch of their own. It is called with both turns.
-func (e *Endpoint) sendReplies() {
-	if len(e.replies) == 0 {
-		return
-	}
+// Reply implements sched.Engine: it puts them into a batch of their own. It is called
+// with both turns.
+func (e engine) Reply() {
 	b := &e.batch
 	for i := range e.replies {
 		r := &e.replies[i]
 		buf := putHello(b, frame.Header{Dst: r.key.theirs, Src: r.key.ours}, r.id, r.hello)
-		b.frames = append(b.frames, transport.Outgoing{To: &transport.Addr{}, Buf: buf})
-		*b.frames[i].To = r.key.addr
+		to := r.key.addr // what To points to never changes, and replies will
+		b.frames = append(b.frames, transport.Outgoing{To: &to, Buf: buf})
 		if t := e.cfg.Trace; t != nil && t.FrameSent != nil {
 			t.FrameSent(PeerName{r.key.theirs, r.key.addr}, buf[b.headroom:], false)
 		}
 	}
 	e.replies = e.replies[:0]
-	engine{e}.Flush()
+	e.Flush()
 }

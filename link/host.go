@@ -203,7 +203,7 @@ type peer struct {
 	host       *Host
 	conn       *dgrdma.Conn
 	grants     grants
-	wordAsData [4]byte // where words go that come as data; of the receiving goroutine
+	wordAsData [4]byte // where words go that come as data; of who receives
 	mail       mail
 	writes     atomic.Bool  // letters came from it: it is one of us
 	dialing    atomic.Int32 // Dials that wait for it

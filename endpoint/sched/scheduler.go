@@ -100,9 +100,6 @@ func (s *Scheduler[W]) Start(blocks bool) {
 	go s.sendLoop()
 }
 
-// Now tells the time.
-func (s *Scheduler[W]) Now() ack.Instant { return s.engine.Now() }
-
 // receiveLoop takes datagrams until the transport ends.
 func (s *Scheduler[W]) receiveLoop(blocks bool) {
 	defer s.loops.Done()
