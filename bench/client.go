@@ -81,7 +81,7 @@ func (c *Client) join(ctx context.Context) error {
 	joined := make(chan error, len(c.Conns))
 	for i, conn := range c.Conns {
 		err := conn.Post(&dgrdma.Transaction{
-			CompletionAddr: joinWord, CompletionValue: uint32(i), Done: func(_ *dgrdma.Transaction, err error) { joined <- err },
+			Completion: dgrdma.Word(joinWord, uint32(i)), Done: func(_ *dgrdma.Transaction, err error) { joined <- err },
 		})
 		if err != nil {
 			return err
@@ -176,7 +176,7 @@ func (c *Client) answer(ctx context.Context, kind uint32) (control, error) {
 func (c *Client) thank(ctx context.Context) {
 	told := make(chan struct{})
 	t := dgrdma.Transaction{
-		CompletionAddr: controlWord, CompletionValue: kindBye, Done: func(*dgrdma.Transaction, error) { close(told) },
+		Completion: dgrdma.Word(controlWord, kindBye), Done: func(*dgrdma.Transaction, error) { close(told) },
 	}
 	if c.Conns[0].Post(&t) != nil {
 		return
@@ -190,7 +190,7 @@ func (c *Client) thank(ctx context.Context) {
 
 // tell writes a control record and waits until it is acknowledged.
 func tell(ctx context.Context, c *dgrdma.Conn, kind uint32, content any) error {
-	t := dgrdma.Transaction{CompletionAddr: controlWord, CompletionValue: kind}
+	t := dgrdma.Transaction{Completion: dgrdma.Word(controlWord, kind)}
 	if content != nil {
 		t.Segments = []dgrdma.Segment{{Addr: controlData, Bytes: encode(content)}}
 	}

@@ -186,7 +186,7 @@ func (s *Server) run(ctx context.Context, p Plan, conns []*dgrdma.Conn) error {
 func (s *Server) deliver(ctx context.Context, c *dgrdma.Conn, saw *Counts) error {
 	failed := make(chan error, 1)
 	err := c.Post(&dgrdma.Transaction{
-		Segments: []dgrdma.Segment{{Addr: controlData, Bytes: encode(saw)}}, CompletionAddr: controlWord, CompletionValue: kindReport,
+		Segments: []dgrdma.Segment{{Addr: controlData, Bytes: encode(saw)}}, Completion: dgrdma.Word(controlWord, kindReport),
 		Done: func(_ *dgrdma.Transaction, err error) {
 			if err != nil {
 				failed <- err
@@ -250,7 +250,7 @@ func (s *Server) turnAway(m control) {
 	}
 	for _, c := range s.Endpoint.Conns() {
 		if c.Peer().ID == m.from {
-			c.Post(&dgrdma.Transaction{CompletionAddr: controlWord, CompletionValue: kindBusy})
+			c.Post(&dgrdma.Transaction{Completion: dgrdma.Word(controlWord, kindBusy)})
 		}
 	}
 }

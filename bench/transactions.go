@@ -24,10 +24,10 @@ func (p *transactions) Post(op *Op) (complete bool, err error) {
 	x, again := op.Cookie.(*transaction)
 	if !again {
 		x = &transaction{conn: p.conns[op.Slot/int(p.plan.Depth)], segment: [1]dgrdma.Segment{{Addr: p.plan.slotAt(op.Slot), Bytes: op.Bytes}}}
-		x.t = dgrdma.Transaction{Segments: x.segment[:], CompletionAddr: p.plan.completionAt(op.Slot), Done: acknowledged, Cookie: op}
+		x.t = dgrdma.Transaction{Segments: x.segment[:], Completion: dgrdma.Word(p.plan.completionAt(op.Slot), 0), Done: acknowledged, Cookie: op}
 		op.Cookie = x
 	}
-	x.t.CompletionValue = op.Round
+	x.t.Completion = dgrdma.Word(x.t.Completion.Addr(), op.Round)
 	return false, x.conn.Post(&x.t)
 }
 

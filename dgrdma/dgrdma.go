@@ -12,26 +12,27 @@ import (
 
 // The engine's types under their users' name.
 type (
-	Conn        = endpoint.Conn
-	Config      = endpoint.Config
-	Peer        = endpoint.Peer
-	Profile     = endpoint.Profile
-	Transaction = endpoint.Transaction
-	Segment     = endpoint.Segment
-	Memory      = endpoint.Memory
-	Region      = endpoint.Region
-	Event       = endpoint.Event
-	Waiter      = endpoint.Waiter
-	PeerName    = endpoint.PeerName
-	Trace       = endpoint.Trace
-	Stats       = endpoint.Stats
-	ConnStats   = endpoint.ConnStats
-	Counters    = endpoint.Counters
-	Times       = endpoint.Times
-	Histogram   = endpoint.Histogram
-	PeerError   = endpoint.PeerError
-	Reason      = endpoint.Reason
-	EndpointID  = frame.EndpointID
+	Conn           = endpoint.Conn
+	Config         = endpoint.Config
+	Peer           = endpoint.Peer
+	Profile        = endpoint.Profile
+	Transaction    = endpoint.Transaction
+	CompletionWord = endpoint.CompletionWord
+	Segment        = endpoint.Segment
+	Memory         = endpoint.Memory
+	Region         = endpoint.Region
+	Event          = endpoint.Event
+	Waiter         = endpoint.Waiter
+	PeerName       = endpoint.PeerName
+	Trace          = endpoint.Trace
+	Stats          = endpoint.Stats
+	ConnStats      = endpoint.ConnStats
+	Counters       = endpoint.Counters
+	Times          = endpoint.Times
+	Histogram      = endpoint.Histogram
+	PeerError      = endpoint.PeerError
+	Reason         = endpoint.Reason
+	EndpointID     = frame.EndpointID
 )
 
 // What OnEvent is told.
@@ -51,9 +52,8 @@ const (
 	HelpNever  = endpoint.HelpNever
 )
 
-// NoCompletion as completion address and value makes a transaction that writes
-// no completion word.
-const NoCompletion = frame.NoCompletion
+// Word returns the completion word that writes value at addr of the peer's memory.
+func Word(addr, value uint32) CompletionWord { return endpoint.Word(addr, value) }
 
 // The errors to test for with errors.Is.
 var (

@@ -54,7 +54,7 @@ func TestCompletionQueue(t *testing.T) {
 		q := dgrdma.NewCompletionQueue(depth)
 		posted := 0
 		for ; ; posted++ {
-			err := q.Post(toB, &dgrdma.Transaction{CompletionAddr: uint32(4 * posted), CompletionValue: 1})
+			err := q.Post(toB, &dgrdma.Transaction{Completion: dgrdma.Word(uint32(4*posted), 1)})
 			if errors.Is(err, dgrdma.ErrQueueFull) {
 				break
 			}
@@ -80,14 +80,14 @@ func TestCompletionQueue(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, c := range done[:n] {
-				if c.Err != nil || memory.Load32(c.Transaction.CompletionAddr) != 1 {
+				if c.Err != nil || memory.Load32(c.Transaction.Completion.Addr()) != 1 {
 					t.Errorf("%+v", c)
 				}
 			}
 			finished += n
 		}
 		// A failed post takes no place, and closing answers the rest.
-		if err := q.Post(toB, &dgrdma.Transaction{CompletionAddr: 1 << 16}); !errors.Is(err, dgrdma.ErrBounds) {
+		if err := q.Post(toB, &dgrdma.Transaction{Completion: dgrdma.Word(1<<16, 0)}); !errors.Is(err, dgrdma.ErrBounds) {
 			t.Error(err)
 		}
 		for range depth {

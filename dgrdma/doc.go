@@ -22,8 +22,8 @@
 //	a, _ := dgrdma.Open("udp", nil)
 //	toB, _ := a.Dial(told)
 //	err := toB.Write(ctx, &dgrdma.Transaction{
-//		Segments:       []dgrdma.Segment{{Addr: 4096, Bytes: data}},
-//		CompletionAddr: 0, CompletionValue: 1,
+//		Segments:   []dgrdma.Segment{{Addr: 4096, Bytes: data}},
+//		Completion: dgrdma.Word(0, 1),
 //	})
 //
 // # Buffers

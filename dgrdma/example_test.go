@@ -47,8 +47,8 @@ func Example() {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	go toB.Write(ctx, &dgrdma.Transaction{
-		Segments:       []dgrdma.Segment{{Addr: 4096, Bytes: []byte("hello, memory")}},
-		CompletionAddr: 0, CompletionValue: 13,
+		Segments:   []dgrdma.Segment{{Addr: 4096, Bytes: []byte("hello, memory")}},
+		Completion: dgrdma.Word(0, 13),
 	})
 	n, err := memory.Wait(ctx, 0, func(word uint32) bool { return word != 0 })
 	if err != nil {
@@ -70,7 +70,7 @@ func ExampleConn_Write() {
 			{Addr: 100, Bytes: []byte("scattered ")},
 			{Addr: 200, Bytes: []byte("data")},
 		},
-		CompletionAddr: 8, CompletionValue: 1,
+		Completion: dgrdma.Word(8, 1),
 	})
 	fmt.Println(err, memory.Load32(8), string(memory.Bytes()[100:110])+string(memory.Bytes()[200:204]))
 
@@ -93,7 +93,7 @@ func ExampleCompletionQueue() {
 
 	queue := dgrdma.NewCompletionQueue(4)
 	for i := range 4 {
-		t := &dgrdma.Transaction{CompletionAddr: uint32(4 * i), CompletionValue: uint32(i + 1), Cookie: i}
+		t := &dgrdma.Transaction{Completion: dgrdma.Word(uint32(4*i), uint32(i+1)), Cookie: i}
 		if err := queue.Post(toB, t); err != nil {
 			log.Fatal(err)
 		}

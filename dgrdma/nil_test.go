@@ -73,7 +73,7 @@ func TestAfterFailure(t *testing.T) {
 	}
 	_, openErr := dgrdma.Open("udp:127.0.0.1", &dgrdma.Config{Memory: region})
 	_, newErr := dgrdma.New(nil, nil)
-	word := &dgrdma.Transaction{CompletionValue: 1}
+	word := &dgrdma.Transaction{Completion: dgrdma.Word(0, 1)}
 	_, nothing := e.Connect(dgrdma.Peer{ID: 2, Addr: transport.Addr{}})
 	for call, err := range map[string]error{
 		"Write": c.Write(t.Context(), word), "Post": c.Post(word), "queue": q.Post(c, word), "queue again": q.Post(c, nil),

@@ -42,7 +42,7 @@ func TestOpenUDP(t *testing.T) {
 				// the program's course says, which goes through the kernel.
 				at := 4096 + i*1<<20
 				err := toB.Write(ctx, &Transaction{
-					Segments: []Segment{{Addr: at, Bytes: data}}, CompletionAddr: 0, CompletionValue: i + 1,
+					Segments: []Segment{{Addr: at, Bytes: data}}, Completion: Word(0, i+1),
 				})
 				if err != nil {
 					t.Fatal(err)
@@ -100,7 +100,7 @@ func TestManualPoll(t *testing.T) {
 		defer close(answered)
 		for i := uint32(1); i <= 1000; i++ {
 			poll(b, func() bool { return memB.Load32(0) == i })
-			if err := toA.Post(&Transaction{CompletionAddr: 0, CompletionValue: i}); err != nil {
+			if err := toA.Post(&Transaction{Completion: Word(0, i)}); err != nil {
 				t.Error(err)
 				return
 			}
@@ -109,7 +109,7 @@ func TestManualPoll(t *testing.T) {
 	done := 0
 	for i := uint32(1); i <= 1000; i++ {
 		tx := &Transaction{
-			Segments: []Segment{{Addr: 64, Bytes: []byte("ping")}}, CompletionAddr: 0, CompletionValue: i,
+			Segments: []Segment{{Addr: 64, Bytes: []byte("ping")}}, Completion: Word(0, i),
 			Done: func(_ *Transaction, err error) {
 				if err == nil {
 					done++

@@ -11,7 +11,7 @@
 //	if err != nil {
 //		return err
 //	}
-//	err = c.Post(&endpoint.Transaction{Segments: segments, CompletionValue: 1, Done: done})
+//	err = c.Post(&endpoint.Transaction{Segments: segments, Completion: endpoint.Word(0, 1), Done: done})
 //
 // Rules about buffers, concurrency, ordering and errors, and the limits, are in
 // the documentation of package dgrdma.

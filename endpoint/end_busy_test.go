@@ -47,7 +47,7 @@ func TestEndOfBusyPoll(t *testing.T) {
 			var post func() error
 			post = func() error {
 				posted.Add(1) // before it can be answered
-				err := toB.PostWith(&Transaction{}, func(_ *Transaction, err error) {
+				err := toB.PostWith(&Transaction{Completion: Word(0, 0)}, func(_ *Transaction, err error) {
 					inside.Add(1)
 					defer inside.Add(-1)
 					answered.Add(1)
@@ -69,7 +69,7 @@ func TestEndOfBusyPoll(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if err := other.PostWith(&Transaction{}, func(*Transaction, error) { <-over }); err != nil {
+				if err := other.PostWith(&Transaction{Completion: Word(0, 0)}, func(*Transaction, error) { <-over }); err != nil {
 					t.Fatal(err)
 				}
 				other.Close()

@@ -77,7 +77,7 @@ func TestCloseEachOther(t *testing.T) {
 				}
 			}
 			for _, c := range conns {
-				if err := c.Post(&Transaction{}); err != nil {
+				if err := c.Post(&Transaction{Completion: Word(0, 0)}); err != nil {
 					t.Error(err)
 				}
 			}
@@ -132,7 +132,7 @@ func TestCloseWithinConnect(t *testing.T) {
 					Entropy:       func() uint32 { does("Entropy"); return 7 },
 				})
 				if c, err := e.Connect(Peer{ID: 2, Addr: endB}); err == nil {
-					if err := c.Post(&Transaction{}); !isClosed(err) {
+					if err := c.Post(&Transaction{Completion: Word(0, 0)}); !isClosed(err) {
 						t.Errorf("posted after Close: %v", err)
 					}
 				} else if !isClosed(err) {

@@ -84,13 +84,13 @@ func TestOddController(t *testing.T) {
 				defer cancel()
 				var answer error
 				answers := 0
-				if err := toB.PostWith(&Transaction{Segments: []Segment{{8, make([]byte, 30_000)}}}, func(_ *Transaction, err error) {
+				if err := toB.PostWith(&Transaction{Segments: []Segment{{8, make([]byte, 30_000)}}, Completion: Word(0, 0)}, func(_ *Transaction, err error) {
 					answer = err
 					answers++
 				}); err != nil {
 					t.Fatal(err)
 				}
-				if err := toB.Write(ctx, &Transaction{}); (err == nil) != c.arrives {
+				if err := toB.Write(ctx, &Transaction{Completion: Word(0, 0)}); (err == nil) != c.arrives {
 					t.Errorf("Write: %v", err)
 				}
 				toB.Stats()
@@ -117,7 +117,7 @@ func TestOddEntropy(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 				defer cancel()
 				for range 3 {
-					if err := toB.Write(ctx, &Transaction{Segments: []Segment{{8, make([]byte, 30_000)}}}); err != nil {
+					if err := toB.Write(ctx, &Transaction{Segments: []Segment{{8, make([]byte, 30_000)}}, Completion: Word(0, 0)}); err != nil {
 						t.Error(err)
 					}
 					if err := toB.Reset(0); err != nil {
@@ -157,14 +157,14 @@ func TestSuppliedDoesNotReturn(t *testing.T) {
 						})
 						defer n.Close()
 						defer b.Close()
-						if err := toB.Write(t.Context(), &Transaction{}); err != nil {
+						if err := toB.Write(t.Context(), &Transaction{Completion: Word(0, 0)}); err != nil {
 							t.Fatal(err)
 						}
 						n.Link(endB, endA, simnet.Link{Down: true})
 						var answers atomic.Int32
 						var answer atomic.Value
 						post := func() error {
-							return toB.PostWith(&Transaction{}, func(_ *Transaction, err error) {
+							return toB.PostWith(&Transaction{Completion: Word(0, 0)}, func(_ *Transaction, err error) {
 								answers.Add(1)
 								answer.Store(err)
 							})
@@ -192,7 +192,7 @@ func TestSuppliedDoesNotReturn(t *testing.T) {
 						if err := a.Stats().Err; returned || !errors.Is(err, ErrCallback) {
 							t.Errorf("Reset returned: %v, %v", returned, err)
 						}
-						if err := toB.Post(&Transaction{}); !errors.Is(err, ErrCallback) {
+						if err := toB.Post(&Transaction{Completion: Word(0, 0)}); !errors.Is(err, ErrCallback) {
 							t.Errorf("Post: %v, want ErrCallback", err)
 						}
 						if err := a.Close(); err != nil {
@@ -244,7 +244,7 @@ func TestConnectAfterFailure(t *testing.T) {
 			c, err := a.Connect(Peer{ID: 3, Addr: endB, Profile: profile})
 			if err == nil {
 				over := false
-				err = c.PostWith(&Transaction{}, func(_ *Transaction, err error) { over = errors.Is(err, ErrCallback) })
+				err = c.PostWith(&Transaction{Completion: Word(0, 0)}, func(_ *Transaction, err error) { over = errors.Is(err, ErrCallback) })
 				for range 10 {
 					time.Sleep(endBeat)
 					if manual {

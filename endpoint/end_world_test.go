@@ -170,7 +170,7 @@ func newEndWorld(t *testing.T, d driving, which string, fails bool) *endWorld {
 	})
 	w.loops.Go(func() {
 		for i := uint32(0); ; i++ {
-			tx := &Transaction{Segments: []Segment{{64 + lostAddr*(i%2), make([]byte, 2000)}}, CompletionValue: i}
+			tx := &Transaction{Segments: []Segment{{64 + lostAddr*(i%2), make([]byte, 2000)}}, Completion: Word(0, i)}
 			tx.Segments[0].Addr -= 64 * (i % 2)
 			if isClosed(w.toB.Post(tx)) {
 				return
@@ -186,7 +186,7 @@ func isClosed(err error) bool { return errors.Is(err, net.ErrClosed) }
 // transaction returns one of two frames.
 func (w *endWorld) transaction() *Transaction {
 	return &Transaction{
-		Segments: []Segment{{64, make([]byte, 2000)}}, CompletionValue: 1,
+		Segments: []Segment{{64, make([]byte, 2000)}}, Completion: Word(0, 1),
 		Copied: func(*Transaction) { defer w.hooks.enter("Copied")() },
 	}
 }

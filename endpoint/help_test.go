@@ -42,7 +42,7 @@ func helpPair(t *testing.T, help HelpMode) (*pair, *witness, func()) {
 	p := newPair(t, pairConfig{size: 4096, a: Config{Help: HelpNever}, b: Config{Help: help, Memory: w}, link: simnet.Link{Latency: 10 * time.Microsecond}})
 	return p, w, func() {
 		t.Helper()
-		if err := p.toB.Write(context.Background(), &Transaction{CompletionAddr: 8, CompletionValue: 1}); err != nil {
+		if err := p.toB.Write(context.Background(), &Transaction{Completion: Word(8, 1)}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -150,7 +150,7 @@ func TestCopied(t *testing.T) {
 			want := bytes.Clone(data)
 			copies, done := 0, make(chan error, 1)
 			x := &Transaction{
-				Segments: []Segment{{0, data[:n/2]}, {uint32(n / 2), data[n/2:]}}, CompletionAddr: 1<<20 - 4, CompletionValue: 7,
+				Segments: []Segment{{0, data[:n/2]}, {uint32(n / 2), data[n/2:]}}, Completion: Word(1<<20-4, 7),
 				Copied: func(*Transaction) {
 					copies++
 					clear(data)

@@ -405,7 +405,7 @@ func TestWithdrawn(t *testing.T) {
 		}
 		p.net.Link(addrA, addrB, simnet.Link{})
 		p.net.Link(addrB, addrA, simnet.Link{})
-		tx.CompletionValue = 2
+		tx.Completion = Word(tx.Completion.Addr(), 2)
 		if err := p.toB.Write(context.Background(), tx); err != nil || p.memB.Load32(0) != 2 {
 			t.Errorf("used again: %v, word %d", err, p.memB.Load32(0))
 		}

@@ -106,7 +106,7 @@ func (c *Conn) fillWhole(b []byte, t *Transaction) int {
 	}
 	t.packed++
 	m := frame.Message{
-		Txn: t.id, CompletionAddr: t.CompletionAddr, CompletionValue: t.CompletionValue,
+		Txn: t.id, CompletionAddr: t.Completion.Addr(), CompletionValue: t.Completion.Value(),
 		Count: t.count, Index: t.packed, Addr: s.Addr + uint32(t.offset), Len: uint16(c.leastChunk),
 	}
 	const at = frame.HeaderSize + frame.MessageHeaderSize
@@ -180,7 +180,7 @@ func (c *Conn) begin(now ack.Instant, t *Transaction, count int) {
 // pour adds as many of the transaction's messages as fit.
 func (c *Conn) pour(w *frame.Writer, l *layout, t *Transaction) {
 	m := frame.Message{
-		Txn: t.id, CompletionAddr: t.CompletionAddr, CompletionValue: t.CompletionValue, Count: t.count,
+		Txn: t.id, CompletionAddr: t.Completion.Addr(), CompletionValue: t.Completion.Value(), Count: t.count,
 	}
 	if t.count == 0 {
 		if w.Room() >= 0 {

@@ -125,7 +125,7 @@ func pattern(seed, n int) []byte {
 }
 
 func write(addr uint32, data []byte, flagAddr, flag uint32) *Transaction {
-	return &Transaction{Segments: []Segment{{addr, data}}, CompletionAddr: flagAddr, CompletionValue: flag}
+	return &Transaction{Segments: []Segment{{addr, data}}, Completion: Word(flagAddr, flag)}
 }
 
 // stranger is a scripted peer: it speaks frames, nothing more.
@@ -321,7 +321,7 @@ func TestDoorbellsPerFrame(t *testing.T) {
 		for i := range n {
 			wg.Add(1)
 			err := p.toB.Post(&Transaction{
-				CompletionAddr: uint32(4 * i), CompletionValue: uint32(i + 1),
+				Completion: Word(uint32(4*i), uint32(i+1)),
 				Done: func(_ *Transaction, err error) {
 					if err != nil {
 						t.Error(err)

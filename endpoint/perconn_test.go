@@ -128,7 +128,7 @@ func TestPostToLife(t *testing.T) {
 		life := p.toB.Life()
 		post := func(life, value uint32) error {
 			done := make(chan error, 1)
-			err := p.toB.PostTo(life, &Transaction{CompletionAddr: 8, CompletionValue: value, Done: func(_ *Transaction, err error) { done <- err }})
+			err := p.toB.PostTo(life, &Transaction{Completion: Word(8, value), Done: func(_ *Transaction, err error) { done <- err }})
 			if err != nil {
 				return err
 			}

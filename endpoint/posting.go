@@ -71,7 +71,7 @@ func (c *Conn) post(t *Transaction, done func(*Transaction, error), waiter *writ
 		return ErrQueueFull
 	}
 	*t = Transaction{
-		Segments: t.Segments, CompletionAddr: t.CompletionAddr, CompletionValue: t.CompletionValue,
+		Segments: t.Segments, Completion: t.Completion,
 		Fence: t.Fence, Done: done, Copied: t.Copied, Cookie: t.Cookie, owner: c, waiter: waiter,
 	}
 	c.posted.push(t)

@@ -28,7 +28,7 @@ func TestWriteOfPastContext(t *testing.T) {
 			ctx, cancel := context.WithCancelCause(context.Background())
 			cancel(why)
 			before := p.toB.Stats().FramesSent
-			x.CompletionValue = 2
+			x.Completion = Word(x.Completion.Addr(), 2)
 			if err := p.toB.Write(ctx, x); err != why {
 				t.Errorf("manual %v: write with a context that is done: %v, want its cause", manual, err)
 			}
@@ -36,7 +36,7 @@ func TestWriteOfPastContext(t *testing.T) {
 			if st := p.toB.Stats(); st.FramesSent != before || st.Queued != 0 || p.memB.Load32(0) != 1 {
 				t.Errorf("manual %v: %d frames left, %d transactions wait", manual, st.FramesSent-before, st.Queued)
 			}
-			x.CompletionValue = 3
+			x.Completion = Word(x.Completion.Addr(), 3)
 			if err := p.toB.Write(context.Background(), x); err != nil {
 				t.Errorf("manual %v: written again: %v", manual, err)
 			}

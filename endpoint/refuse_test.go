@@ -278,7 +278,7 @@ func TestAckOnlyNeverAcked(t *testing.T) {
 func TestDuplicateIsAckedAgain(t *testing.T) {
 	withStranger(t, Config{}, Native(), func(t *testing.T, e *Endpoint, c *Conn, s *stranger) {
 		done := make(chan error, 1)
-		tx := &Transaction{CompletionAddr: 4, CompletionValue: 1, Done: func(_ *Transaction, err error) { done <- err }}
+		tx := &Transaction{Completion: Word(4, 1), Done: func(_ *Transaction, err error) { done <- err }}
 		if err := c.Post(tx); err != nil {
 			t.Fatal(err)
 		}

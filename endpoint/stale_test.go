@@ -126,7 +126,7 @@ func TestAckOnlyForwardJump(t *testing.T) {
 func TestHeldBackAcknowledgement(t *testing.T) {
 	withStranger(t, Config{}, Native(), func(t *testing.T, e *Endpoint, c *Conn, s *stranger) {
 		finished := false
-		tx := &Transaction{CompletionAddr: 4, CompletionValue: 1, Done: func(*Transaction, error) { finished = true }}
+		tx := &Transaction{Completion: Word(4, 1), Done: func(*Transaction, error) { finished = true }}
 		if err := c.Post(tx); err != nil {
 			t.Fatal(err)
 		}
@@ -286,7 +286,7 @@ func TestLargestTransaction(t *testing.T) {
 		if early.Load() {
 			t.Error("completed early")
 		}
-		tooLarge := &Transaction{Segments: []Segment{{4096, all[:size-1]}, {0, all[:8]}}}
+		tooLarge := &Transaction{Segments: []Segment{{4096, all[:size-1]}, {0, all[:8]}}, Completion: Word(0, 0)}
 		if err := p.toB.Post(tooLarge); !errors.Is(err, ErrTooLarge) {
 			t.Errorf("65536 messages: %v", err)
 		}
@@ -302,7 +302,7 @@ func TestWatch(t *testing.T) {
 		for i, tx := range []*Transaction{
 			write(64, pattern(1, 100), 256, 0x01020304),
 			write(64, pattern(1, 100), 261, 0x01020304),
-			{Segments: []Segment{{264, []byte{4, 3, 2, 1}}}, CompletionAddr: frame.NoCompletion, CompletionValue: frame.NoCompletion},
+			{Segments: []Segment{{264, []byte{4, 3, 2, 1}}}},
 		} {
 			addr := []uint32{256, 261, 264}[i]
 			got := make(chan error, 1)
@@ -335,7 +335,7 @@ func TestWatch(t *testing.T) {
 func TestDuplicateBeyondTags(t *testing.T) {
 	withStranger(t, Config{}, Native(), func(t *testing.T, e *Endpoint, c *Conn, s *stranger) {
 		finished := false
-		tx := &Transaction{CompletionAddr: 4, CompletionValue: 1, Done: func(*Transaction, error) { finished = true }}
+		tx := &Transaction{Completion: Word(4, 1), Done: func(*Transaction, error) { finished = true }}
 		if err := c.Post(tx); err != nil {
 			t.Fatal(err)
 		}

@@ -12,15 +12,14 @@ type Segment struct {
 }
 
 // Transaction is what is posted: data in any number of segments, then one
-// completion word, written after all of them. Both completion fields
-// frame.NoCompletion means that none is written, where the peer understands.
+// completion word, if there is one, written after all of them. The zero Transaction
+// writes nothing.
 //
 // From Post until Done the transaction and the bytes of its segments belong to
 // the library. Afterwards they may be used again, from within Done on.
 type Transaction struct {
-	Segments        []Segment
-	CompletionAddr  uint32
-	CompletionValue uint32
+	Segments   []Segment
+	Completion CompletionWord
 	// Fence keeps all of it back until everything that was posted on the connection
 	// before it is done: then the peer has that, and its completion words, whatever
 	// the network does. It costs a round trip in which nothing is sent.
@@ -182,13 +181,13 @@ func (c *Conn) validate(t *Transaction) error {
 			return ErrTooLarge
 		}
 	}
-	if t.CompletionAddr == frame.NoCompletion && t.CompletionValue == frame.NoCompletion {
+	if t.Completion.IsZero() {
 		if p.NoSentinel {
 			return ErrNoCompletion
 		}
-	} else if uint64(t.CompletionAddr)+4 > size {
+	} else if uint64(t.Completion.Addr())+4 > size {
 		return ErrBounds
-	} else if p.NoHalfSentinel && t.CompletionValue == frame.NoCompletion {
+	} else if p.NoHalfSentinel && t.Completion.Value() == frame.NoCompletion {
 		return ErrNoCompletion
 	}
 	return nil

@@ -52,7 +52,7 @@ func TestAcksOfUnpairedLife(t *testing.T) {
 			t.Fatalf("life %d is believed, want %d", st.Theirs, second)
 		}
 		finished := false
-		tx := &Transaction{CompletionAddr: 4, CompletionValue: 1, Done: func(*Transaction, error) { finished = true }}
+		tx := &Transaction{Completion: Word(4, 1), Done: func(*Transaction, error) { finished = true }}
 		if err := c.Post(tx); err != nil {
 			t.Fatal(err)
 		}

@@ -115,8 +115,8 @@ func record(t *testing.T, seed uint64, drop, double, delay float64) *recorded {
 				var err error
 				for k := 0; k < r.transactions && err == nil; k++ {
 					err = c.Write(context.Background(), &endpoint.Transaction{
-						Segments:       []endpoint.Segment{{Addr: 4096, Bytes: data[:1+(k*997+i)%9000]}},
-						CompletionAddr: 8, CompletionValue: uint32(k),
+						Segments:   []endpoint.Segment{{Addr: 4096, Bytes: data[:1+(k*997+i)%9000]}},
+						Completion: endpoint.Word(8, uint32(k)),
 					})
 				}
 				done <- err

@@ -48,7 +48,7 @@ func TestRestartOfOneOfOurs(t *testing.T) {
 				for range times {
 					// The first one after a restart may learn of it.
 					c.Write(context.Background(), &endpoint.Transaction{
-						Segments: []endpoint.Segment{{Addr: 64, Bytes: make([]byte, 3000)}}, CompletionAddr: 8, CompletionValue: 1,
+						Segments: []endpoint.Segment{{Addr: 64, Bytes: make([]byte, 3000)}}, Completion: endpoint.Word(8, 1),
 					})
 				}
 			}

@@ -280,7 +280,7 @@ func (p *peer) beat() {
 	if idle {
 		return
 	}
-	p.pulse.t = dgrdma.Transaction{CompletionAddr: dgrdma.NoCompletion, CompletionValue: dgrdma.NoCompletion, Done: p.beaten}
+	p.pulse.t = dgrdma.Transaction{Done: p.beaten}
 	if err := p.conn.Post(&p.pulse.t); err != nil {
 		p.beaten(nil, err)
 	}

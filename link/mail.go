@@ -103,7 +103,7 @@ func (p *peer) deliver() {
 		}
 		n := m.queue[0].put(m.out)
 		m.segment[0] = dgrdma.Segment{Addr: letterBox, Bytes: m.out[:n]}
-		m.t = dgrdma.Transaction{Segments: m.segment[:], CompletionAddr: letterBell, CompletionValue: uint32(n), Done: p.delivered}
+		m.t = dgrdma.Transaction{Segments: m.segment[:], Completion: dgrdma.Word(letterBell, uint32(n)), Done: p.delivered}
 		life := m.queue[0].life
 		m.mu.Unlock()
 		switch err := p.conn.PostTo(life, &m.t); {

@@ -202,7 +202,7 @@ func (p *Producer) commit(b Buffer, f Flag) error {
 		s.segment[0] = dgrdma.Segment{Addr: p.wire.data + uint32(i)*p.wire.pitch, Bytes: s.bytes[:n:n]}
 		s.t.Segments = s.segment[:]
 	}
-	s.t.CompletionAddr, s.t.CompletionValue = p.wire.flags+uint32(i)*p.wire.flagPitch, uint32(f)
+	s.t.Completion = dgrdma.Word(p.wire.flags+uint32(i)*p.wire.flagPitch, uint32(f))
 	s.t.Done, s.t.Copied, s.t.Cookie = sent, copied, s
 	p.uncopied.Add(f.cost())
 	p.bytes.Store(p.bytes.Load() + uint64(f.Length()))
@@ -236,7 +236,7 @@ func copied(t *dgrdma.Transaction) {
 	s := t.Cookie.(*outSlot)
 	p := s.p
 	s.giveBack()
-	cost, half := Flag(t.CompletionValue).cost(), p.ahead()/2
+	cost, half := Flag(t.Completion.Value()).cost(), p.ahead()/2
 	if left := p.uncopied.Add(-cost); left <= half && left+cost > half {
 		p.rouse()
 	}

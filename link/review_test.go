@@ -256,7 +256,7 @@ func TestFullQueue(t *testing.T) {
 		filled := make([]dgrdma.Transaction, 4)
 		done := make(chan error, len(filled))
 		for i := range filled {
-			filled[i] = dgrdma.Transaction{CompletionAddr: dgrdma.NoCompletion, CompletionValue: dgrdma.NoCompletion, Done: func(_ *dgrdma.Transaction, err error) { done <- err }}
+			filled[i] = dgrdma.Transaction{Done: func(_ *dgrdma.Transaction, err error) { done <- err }}
 			if err := out.Peer().Post(&filled[i]); err != nil {
 				t.Fatal(err)
 			}

@@ -39,7 +39,7 @@ func TestIdleEndpoint(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := c.Write(ctx, &dgrdma.Transaction{CompletionValue: 1}); err != nil {
+		if err := c.Write(ctx, &dgrdma.Transaction{Completion: dgrdma.Word(0, 1)}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -163,9 +163,9 @@ func (w *propertyWorld) take(f *propertyFlow) *propertyTx {
 	f.pending++
 	x.life = w.nodes[f.plan.from].life
 	x.posted = true
-	x.t = endpoint.Transaction{Cookie: x, CompletionAddr: x.place.completion, CompletionValue: x.idx}
-	if !f.plan.completion {
-		x.t.CompletionValue = x.place.completion
+	x.t = endpoint.Transaction{Cookie: x}
+	if f.plan.completion {
+		x.t.Completion = endpoint.Word(x.place.completion, x.idx)
 	}
 	for i, a := range x.place.segments {
 		x.t.Segments = append(x.t.Segments, endpoint.Segment{Addr: a, Bytes: slices.Clone(x.pattern(i))})

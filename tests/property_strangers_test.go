@@ -113,8 +113,8 @@ func (w *propertyWorld) visit(wire *simnet.Conn, id frame.EndpointID, to *proper
 	}
 	for i := range 5 {
 		if err := c.Post(&endpoint.Transaction{
-			Segments:       []endpoint.Segment{{Addr: 0, Bytes: propertyTable[i : i+1+100*i]}},
-			CompletionAddr: 0, CompletionValue: 1,
+			Segments:   []endpoint.Segment{{Addr: 0, Bytes: propertyTable[i : i+1+100*i]}},
+			Completion: endpoint.Word(0, 1),
 		}); err != nil {
 			w.t.Fatal(err)
 		}

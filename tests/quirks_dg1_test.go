@@ -234,7 +234,7 @@ func TestQuirkD1R5AcksInCopies(t *testing.T) {
 			quirkRawTo(t, r.there, rigOurs, h, words)
 			r.await(0x100, 1)
 			done := make(chan error, 1)
-			err := r.conn.Post(&endpoint.Transaction{CompletionValue: 1, Done: func(_ *endpoint.Transaction, err error) { done <- err }})
+			err := r.conn.Post(&endpoint.Transaction{Completion: endpoint.Word(0, 1), Done: func(_ *endpoint.Transaction, err error) { done <- err }})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -281,8 +281,8 @@ func TestQuirkD1R11Bounds(t *testing.T) {
 		for _, tx := range []endpoint.Transaction{
 			{Segments: []endpoint.Segment{{Addr: rigMemory - 3, Bytes: []byte("data")}}},
 			{Segments: []endpoint.Segment{{Addr: 0xFFFFFFFE, Bytes: []byte("data")}}},
-			{CompletionAddr: rigMemory - 3},
-			{CompletionAddr: 0xFFFFFFFF, CompletionValue: 1},
+			{Completion: endpoint.Word(rigMemory-3, 0)},
+			{Completion: endpoint.Word(0xFFFFFFFF, 1)},
 		} {
 			if err := r.conn.Post(&tx); err != endpoint.ErrBounds {
 				t.Errorf("%+v: %v", tx, err)
@@ -293,8 +293,8 @@ func TestQuirkD1R11Bounds(t *testing.T) {
 			t.Errorf("%d frames were sent", n)
 		}
 		tx := endpoint.Transaction{
-			Segments:       []endpoint.Segment{{Addr: rigMemory - 8, Bytes: []byte("data")}},
-			CompletionAddr: rigMemory - 4, CompletionValue: 5,
+			Segments:   []endpoint.Segment{{Addr: rigMemory - 8, Bytes: []byte("data")}},
+			Completion: endpoint.Word(rigMemory-4, 5),
 		}
 		if err := r.conn.Write(context.Background(), &tx); err != nil || d.Bytes(rigMemory-4, 1)[0] != 5 {
 			t.Error("at the very end: ", err)

@@ -137,8 +137,7 @@ func TestQuirkD2R7AllOnes(t *testing.T) {
 			t.Errorf("%d transactions completed", s.Completions)
 		}
 		if err := r.conn.Write(t.Context(), &endpoint.Transaction{
-			Segments:       []endpoint.Segment{{Addr: 0x1000, Bytes: rigPattern(2, 64)}},
-			CompletionAddr: frame.NoCompletion, CompletionValue: frame.NoCompletion,
+			Segments: []endpoint.Segment{{Addr: 0x1000, Bytes: rigPattern(2, 64)}},
 		}); err != nil {
 			t.Fatal(err)
 		}
@@ -163,7 +162,7 @@ func TestQuirkD2R8Bounds(t *testing.T) {
 				break
 			}
 		}
-		if err := r.conn.Post(&endpoint.Transaction{CompletionAddr: rigMemory - 1}); err != endpoint.ErrBounds {
+		if err := r.conn.Post(&endpoint.Transaction{Completion: endpoint.Word(rigMemory-1, 0)}); err != endpoint.ErrBounds {
 			t.Error(err)
 		}
 		time.Sleep(time.Second)

@@ -194,7 +194,7 @@ func TestQuirkF5StartsAtOne(t *testing.T) {
 		}
 
 		d.Reset()
-		err := r.conn.Write(context.Background(), &endpoint.Transaction{CompletionAddr: rigFlag, CompletionValue: 9999})
+		err := r.conn.Write(context.Background(), &endpoint.Transaction{Completion: endpoint.Word(rigFlag, 9999)})
 		if !errors.Is(err, endpoint.ErrPeerDown) {
 			t.Fatalf("to an engine that was reset: %v", err)
 		}
@@ -258,8 +258,8 @@ func TestQuirkF7NoneIsAbandoned(t *testing.T) {
 			go func() {
 				defer cancel()
 				results <- r.conn.Write(ctx, &endpoint.Transaction{
-					Segments:       []endpoint.Segment{{Addr: rigSlot(i, 2000), Bytes: rigPattern(i, 2000)}},
-					CompletionAddr: rigFlag, CompletionValue: uint32(i + 1),
+					Segments:   []endpoint.Segment{{Addr: rigSlot(i, 2000), Bytes: rigPattern(i, 2000)}},
+					Completion: endpoint.Word(rigFlag, uint32(i+1)),
 				})
 			}()
 		}
@@ -304,13 +304,13 @@ func TestQuirkF8F9CountsAndLengths(t *testing.T) {
 			Segments: []endpoint.Segment{
 				{Addr: 3}, {Addr: 0x1000, Bytes: []byte("data")}, {Addr: 7, Bytes: []byte{}}, {Addr: 0x2000, Bytes: []byte("more")},
 			},
-			CompletionAddr: rigFlag, CompletionValue: 1,
+			Completion: endpoint.Word(rigFlag, 1),
 		})
 		if err != nil || string(d.Bytes(0x1000, 4)) != "data" || string(d.Bytes(0x2000, 4)) != "more" {
 			t.Errorf("empty segments: %v", err)
 		}
 		err = r.conn.Write(context.Background(), &endpoint.Transaction{
-			Segments: []endpoint.Segment{{Addr: 3}}, CompletionAddr: rigFlag, CompletionValue: 2,
+			Segments: []endpoint.Segment{{Addr: 3}}, Completion: endpoint.Word(rigFlag, 2),
 		})
 		if err != nil {
 			t.Error(err)
@@ -329,8 +329,7 @@ func TestQuirkF10NoSentinel(t *testing.T) {
 		d := r.fpga(peers.FPGAConfig{})
 		r.dial(endpoint.FPGA(), endpoint.Config{})
 		err := r.conn.Post(&endpoint.Transaction{
-			Segments:       []endpoint.Segment{{Addr: 0x1000, Bytes: []byte("data")}},
-			CompletionAddr: frame.NoCompletion, CompletionValue: frame.NoCompletion,
+			Segments: []endpoint.Segment{{Addr: 0x1000, Bytes: []byte("data")}},
 		})
 		if err != endpoint.ErrNoCompletion {
 			t.Error(err)
@@ -364,12 +363,12 @@ func TestQuirkF11Alignment(t *testing.T) {
 		r.fpga(peers.FPGAConfig{})
 		r.dial(endpoint.FPGA(), endpoint.Config{})
 		for addr := uint32(1); addr < 16; addr++ {
-			tx := &endpoint.Transaction{Segments: []endpoint.Segment{{Addr: addr, Bytes: []byte("x")}}, CompletionAddr: rigFlag}
+			tx := &endpoint.Transaction{Segments: []endpoint.Segment{{Addr: addr, Bytes: []byte("x")}}, Completion: endpoint.Word(rigFlag, 0)}
 			if err := r.conn.Post(tx); err != endpoint.ErrAlignment {
 				t.Errorf("address %d: %v", addr, err)
 			}
 		}
-		tx := &endpoint.Transaction{Segments: []endpoint.Segment{{Addr: rigMemory - 16, Bytes: make([]byte, 17)}}, CompletionAddr: rigFlag}
+		tx := &endpoint.Transaction{Segments: []endpoint.Segment{{Addr: rigMemory - 16, Bytes: make([]byte, 17)}}, Completion: endpoint.Word(rigFlag, 0)}
 		if err := r.conn.Post(tx); err != endpoint.ErrBounds {
 			t.Error(err)
 		}

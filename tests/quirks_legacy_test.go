@@ -26,7 +26,7 @@ func TestQuirkL1NoFourBytes(t *testing.T) {
 					r.send(2, size)
 				}
 			}
-			tx := &endpoint.Transaction{CompletionAddr: rigFlag, CompletionValue: 1}
+			tx := &endpoint.Transaction{Completion: endpoint.Word(rigFlag, 1)}
 			for i := range 60 {
 				tx.Segments = append(tx.Segments, endpoint.Segment{Addr: rigSlot(i, 4), Bytes: rigPattern(i, 4)})
 			}
@@ -163,8 +163,7 @@ func TestQuirkL6NoSentinel(t *testing.T) {
 		d := r.legacy(peers.DG1Config{})
 		r.dial(endpoint.Legacy(false), endpoint.Config{})
 		err := r.conn.Post(&endpoint.Transaction{
-			Segments:       []endpoint.Segment{{Addr: 0x1000, Bytes: []byte("data")}},
-			CompletionAddr: frame.NoCompletion, CompletionValue: frame.NoCompletion,
+			Segments: []endpoint.Segment{{Addr: 0x1000, Bytes: []byte("data")}},
 		})
 		if err != endpoint.ErrNoCompletion {
 			t.Error(err)

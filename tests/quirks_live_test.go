@@ -55,8 +55,8 @@ func TestPostedAgainIsAcknowledged(t *testing.T) {
 								}
 							}
 							if err := r.conn.Post(&endpoint.Transaction{
-								Segments:       []endpoint.Segment{{Addr: rigSlot(b, size), Bytes: rigPattern(i, size)}},
-								CompletionAddr: 4 * uint32(b), CompletionValue: uint32(i + 1),
+								Segments:   []endpoint.Segment{{Addr: rigSlot(b, size), Bytes: rigPattern(i, size)}},
+								Completion: endpoint.Word(4*uint32(b), uint32(i+1)),
 								Done: func(_ *endpoint.Transaction, err error) {
 									if err != nil {
 										select {

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/dgrdma/dgrdma/endpoint"
-	"github.com/dgrdma/dgrdma/frame"
 	"github.com/dgrdma/dgrdma/tests/peers"
 	"github.com/dgrdma/dgrdma/transport/simnet"
 )
@@ -75,8 +74,7 @@ func TestSecondRunAfterHalfATransaction(t *testing.T) {
 				}}, simnet.Link{})
 				r.dial(kind.profile, endpoint.Config{})
 				if err := r.conn.Post(&endpoint.Transaction{
-					Segments:       []endpoint.Segment{{Addr: 0x10000, Bytes: rigPattern(0, 2800)}},
-					CompletionAddr: frame.NoCompletion, CompletionValue: frame.NoCompletion,
+					Segments: []endpoint.Segment{{Addr: 0x10000, Bytes: rigPattern(0, 2800)}},
 				}); err != nil {
 					t.Fatal(err)
 				}
@@ -102,8 +100,8 @@ func TestLongRunAfterManyShortOnes(t *testing.T) {
 				before := d.Counters().Duplicates
 				for range frames {
 					if err := r.conn.Post(&endpoint.Transaction{
-						Segments:       []endpoint.Segment{{Addr: rigData, Bytes: make([]byte, 1440)}},
-						CompletionAddr: rigFlag, CompletionValue: 1,
+						Segments:   []endpoint.Segment{{Addr: rigData, Bytes: make([]byte, 1440)}},
+						Completion: endpoint.Word(rigFlag, 1),
 					}); err != nil {
 						t.Fatal(err)
 					}

@@ -21,8 +21,8 @@ func dg2Burst(r *rig, p endpoint.Profile, cfg endpoint.Config, n, size int) (who
 	began := time.Now()
 	for i := range n {
 		tx := &endpoint.Transaction{
-			CompletionAddr: rigFlag, CompletionValue: uint32(i + 1),
-			Done: func(_ *endpoint.Transaction, err error) { results <- err },
+			Completion: endpoint.Word(rigFlag, uint32(i+1)),
+			Done:       func(_ *endpoint.Transaction, err error) { results <- err },
 		}
 		if size > 0 {
 			tx.Segments = []endpoint.Segment{{Addr: rigData, Bytes: data}}

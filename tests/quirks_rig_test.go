@@ -183,8 +183,8 @@ func (r *rig) send(n, size int) {
 	for s := range n {
 		i := first + s
 		tx := &endpoint.Transaction{
-			CompletionAddr: rigFlag, CompletionValue: uint32(i + 1),
-			Done: func(_ *endpoint.Transaction, err error) { results <- err },
+			Completion: endpoint.Word(rigFlag, uint32(i+1)),
+			Done:       func(_ *endpoint.Transaction, err error) { results <- err },
 		}
 		if size > 0 {
 			tx.Segments = []endpoint.Segment{{Addr: rigSlot(s, size), Bytes: rigPattern(i, size)}}

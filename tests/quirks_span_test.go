@@ -49,7 +49,7 @@ func TestTwoLegacyEndsShareTheirSpans(t *testing.T) {
 						go func() {
 							for k := range 3 {
 								if err := conns[i].Write(context.Background(), &endpoint.Transaction{
-									Segments: []endpoint.Segment{{Addr: rigData, Bytes: rigPattern(k, 300_000)}}, CompletionValue: 1,
+									Segments: []endpoint.Segment{{Addr: rigData, Bytes: rigPattern(k, 300_000)}}, Completion: endpoint.Word(0, 1),
 								}); err != nil {
 									failed <- fmt.Errorf("end %d: %w; %+v", i, err, conns[i].Stats())
 									return

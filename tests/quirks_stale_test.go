@@ -26,9 +26,9 @@ func (r *rig) refusedByStale(d *peers.FPGA, n int) error {
 	results := make(chan error, n)
 	for i := range n {
 		if err := r.conn.Post(&endpoint.Transaction{
-			Segments:       []endpoint.Segment{{Addr: rigSlot(i, 64), Bytes: rigPattern(i+500, 64)}},
-			CompletionAddr: rigFlag, CompletionValue: uint32(i + 1),
-			Done: func(_ *endpoint.Transaction, err error) { results <- err },
+			Segments:   []endpoint.Segment{{Addr: rigSlot(i, 64), Bytes: rigPattern(i+500, 64)}},
+			Completion: endpoint.Word(rigFlag, uint32(i+1)),
+			Done:       func(_ *endpoint.Transaction, err error) { results <- err },
 		}); err != nil {
 			r.t.Fatal(err)
 		}
@@ -107,7 +107,7 @@ func TestStaleCardIsHeard(t *testing.T) {
 			time.Sleep(50 * time.Millisecond)
 		}
 		r.await(0x100, 20)
-		err := r.conn.Write(context.Background(), &endpoint.Transaction{CompletionAddr: rigFlag, CompletionValue: 1})
+		err := r.conn.Write(context.Background(), &endpoint.Transaction{Completion: endpoint.Word(rigFlag, 1)})
 		if err == nil || r.conn.Stats().Completions != 20 {
 			t.Errorf("%v, %d completed", err, r.conn.Stats().Completions)
 		}
@@ -147,7 +147,7 @@ func TestFreshCardProvesIt(t *testing.T) {
 				return simnet.Deliver()
 			}})
 			r.dial(endpoint.FPGA(), endpoint.Config{})
-			err := r.conn.Write(context.Background(), &endpoint.Transaction{CompletionAddr: rigFlag, CompletionValue: 1})
+			err := r.conn.Write(context.Background(), &endpoint.Transaction{Completion: endpoint.Word(rigFlag, 1)})
 			if !errors.Is(err, endpoint.ErrStaleCard) {
 				t.Error(err)
 			}

@@ -230,8 +230,8 @@ func TestReplayAcknowledgements(t *testing.T) {
 				done := 0
 				post := func() {
 					tx := &endpoint.Transaction{
-						Segments:        []endpoint.Segment{{Addr: 0x1000, Bytes: make([]byte, r.fullFrame())}},
-						CompletionValue: 1,
+						Segments:   []endpoint.Segment{{Addr: 0x1000, Bytes: make([]byte, r.fullFrame())}},
+						Completion: endpoint.Word(0, 1),
 						Done: func(_ *endpoint.Transaction, err error) {
 							if err != nil {
 								t.Error(err)
@@ -320,9 +320,9 @@ func TestReplayLostAckDoesNotStall(t *testing.T) {
 						done := make(chan error, 1)
 						wait = append(wait, done)
 						tx := &endpoint.Transaction{
-							Segments:       []endpoint.Segment{{Addr: 0x10000 + uint32(k%4)*3008, Bytes: transactions[k%len(transactions)]}},
-							CompletionAddr: 0x40, CompletionValue: packed(k, 3000),
-							Done: func(_ *endpoint.Transaction, err error) { done <- err },
+							Segments:   []endpoint.Segment{{Addr: 0x10000 + uint32(k%4)*3008, Bytes: transactions[k%len(transactions)]}},
+							Completion: endpoint.Word(0x40, packed(k, 3000)),
+							Done:       func(_ *endpoint.Transaction, err error) { done <- err },
 						}
 						if err := r.conn.Post(tx); err != nil {
 							t.Fatal(err)

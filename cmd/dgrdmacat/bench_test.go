@@ -162,7 +162,7 @@ var onePeer = []uint32{64, 1, 1, 1, 7, 0, 0, 0}
 
 func say(t *testing.T, c *dgrdma.Conn, kind uint32, words ...uint32) {
 	t.Helper()
-	x := &dgrdma.Transaction{CompletionAddr: says, CompletionValue: kind}
+	x := &dgrdma.Transaction{Completion: dgrdma.Word(says, kind)}
 	if len(words) > 0 {
 		b, _ := binary.Append(nil, binary.LittleEndian, words)
 		x.Segments = []dgrdma.Segment{{Addr: record, Bytes: b}}

@@ -172,7 +172,7 @@ func exchange(t *testing.T, pair netns.Pair, local, peer string, senders []dgrdm
 	for i := range uint32(liveTransactions) {
 		for _, c := range conns {
 			if err := c.Post(&dgrdma.Transaction{
-				Segments: []dgrdma.Segment{{Addr: 4096, Bytes: make([]byte, liveSize)}}, CompletionAddr: 64, CompletionValue: i + 1,
+				Segments: []dgrdma.Segment{{Addr: 4096, Bytes: make([]byte, liveSize)}}, Completion: dgrdma.Word(64, i+1),
 				Done: func(_ *dgrdma.Transaction, err error) { results <- err },
 			}); err != nil {
 				t.Fatal(err)

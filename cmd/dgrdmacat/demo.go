@@ -180,7 +180,7 @@ func postAll(ctx context.Context, conn *dgrdma.Conn, data []byte, moved *atomic.
 			free = free[:len(free)-1]
 			at := next * demoBlock
 			t.Segments[0] = dgrdma.Segment{Addr: uint32(demoData + at), Bytes: data[at : at+demoBlock]}
-			t.CompletionAddr, t.CompletionValue = uint32(4*next), uint32(next+1)
+			t.Completion = dgrdma.Word(uint32(4*next), uint32(next+1))
 			if err := queue.Post(conn, t); err != nil {
 				return err
 			}

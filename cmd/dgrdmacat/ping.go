@@ -161,7 +161,7 @@ func (o *pingOptions) pollOf(e *dgrdma.Endpoint) func() error {
 func (p *pingPeer) farewell(poll func() error) {
 	told := make(chan struct{}, 1)
 	t := dgrdma.Transaction{
-		CompletionAddr: pingBye, CompletionValue: 1, Done: func(*dgrdma.Transaction, error) { told <- struct{}{} },
+		Completion: dgrdma.Word(pingBye, 1), Done: func(*dgrdma.Transaction, error) { told <- struct{}{} },
 	}
 	if p.conn.Post(&t) == nil {
 		attendFor(10*farewell, poll, told)

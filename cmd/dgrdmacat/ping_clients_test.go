@@ -85,7 +85,7 @@ func TestPingAfterAKilledClient(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := conn.Write(t.Context(), &dgrdma.Transaction{CompletionAddr: pingWord, CompletionValue: 1}); err != nil {
+			if err := conn.Write(t.Context(), &dgrdma.Transaction{Completion: dgrdma.Word(pingWord, 1)}); err != nil {
 				t.Fatal(err)
 			}
 			<-memory.called // the answer
@@ -116,7 +116,7 @@ func TestPingOnceAndAKilledClient(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := conn.Write(t.Context(), &dgrdma.Transaction{CompletionAddr: pingWord, CompletionValue: 1}); err != nil {
+	if err := conn.Write(t.Context(), &dgrdma.Transaction{Completion: dgrdma.Word(pingWord, 1)}); err != nil {
 		t.Fatal(err)
 	}
 	if stderr := <-served; !strings.Contains(stderr, bench.ErrSilent.Error()) {

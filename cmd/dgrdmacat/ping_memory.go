@@ -121,13 +121,13 @@ func (p *pingPeer) writeAnyway(number uint32) {
 func (p *pingPeer) post(number uint32) {
 	if p.t == nil {
 		p.t = &dgrdma.Transaction{
-			Segments:       []dgrdma.Segment{{Addr: pingData, Bytes: make([]byte, pingBytes)}},
-			CompletionAddr: pingWord, Done: p.done,
+			Segments:   []dgrdma.Segment{{Addr: pingData, Bytes: make([]byte, pingBytes)}},
+			Completion: dgrdma.Word(pingWord, 0), Done: p.done,
 		}
 	}
 	t := p.t
 	p.posted, p.owed = true, 0
-	t.CompletionValue = number
+	t.Completion = dgrdma.Word(t.Completion.Addr(), number)
 	p.mu.Unlock()
 	p.left(number, time.Now())
 	if err := p.conn.Post(t); err != nil {

@@ -258,7 +258,7 @@ func TestTopPrintsWhatMoves(t *testing.T) {
 	go func() {
 		defer close(written)
 		for ctx.Err() == nil {
-			c.Write(context.Background(), &dgrdma.Transaction{Segments: []dgrdma.Segment{{Addr: 64, Bytes: make([]byte, 1000)}}, CompletionValue: 1})
+			c.Write(context.Background(), &dgrdma.Transaction{Segments: []dgrdma.Segment{{Addr: 64, Bytes: make([]byte, 1000)}}, Completion: dgrdma.Word(0, 1)})
 			time.Sleep(time.Millisecond)
 		}
 	}()

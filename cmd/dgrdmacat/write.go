@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"flag"
+	"math"
 	"time"
 
 	"github.com/dgrdma/dgrdma/dgrdma"
@@ -178,7 +179,7 @@ func (o *writeOptions) suits(p *dgrdma.Profile, memory, bytes uint64) error {
 		return badUsage("peers of the kind %s need a flag: add --flag-addr", p.Name)
 	case p.Name == "fpga" && flagAt%4 != 0:
 		return badUsage("--flag-addr %#x: peers of the kind fpga take flags at multiples of 4", flagAt)
-	case p.NoHalfSentinel && o.flagAddr.given && o.flagValue.value == dgrdma.NoCompletion:
+	case p.NoHalfSentinel && o.flagAddr.given && o.flagValue.value == math.MaxUint32:
 		return badUsage("--flag-value %#x: peers of the kind %s take that for no flag", o.flagValue.value, p.Name)
 	case p.NoSentinel && o.size.given && bytes > o.size.value:
 		return badUsage("--size %v: peers of the kind %s need a flag in every transaction, so all %d bytes have to be one", &o.size, p.Name, bytes)

@@ -125,24 +125,24 @@ func (w *writer) all(ctx context.Context) error {
 func (w *writer) once(ctx context.Context, flag uint32) error {
 	last := (max(w.src.size, 1) - 1) / w.chunk * w.chunk
 	for at := uint64(0); at < last; at += w.chunk {
-		if err := w.post(ctx, at, w.chunk, dgrdma.NoCompletion, dgrdma.NoCompletion); err != nil {
+		if err := w.post(ctx, at, w.chunk, dgrdma.CompletionWord{}); err != nil {
 			return err
 		}
 	}
 	if err := w.await(ctx, w.depth); err != nil {
 		return err
 	}
-	flagAddr := w.o.flagAddr.value
-	if !w.o.flagAddr.given {
-		flagAddr, flag = dgrdma.NoCompletion, dgrdma.NoCompletion
+	var word dgrdma.CompletionWord
+	if w.o.flagAddr.given {
+		word = dgrdma.Word(w.o.flagAddr.value, flag)
 	}
-	if err := w.post(ctx, last, w.src.size-last, flagAddr, flag); err != nil {
+	if err := w.post(ctx, last, w.src.size-last, word); err != nil {
 		return err
 	}
 	return w.await(ctx, w.depth)
 }
 
-func (w *writer) post(ctx context.Context, at, n uint64, flagAddr, flag uint32) error {
+func (w *writer) post(ctx context.Context, at, n uint64, word dgrdma.CompletionWord) error {
 	if err := w.await(ctx, 1); err != nil {
 		return err
 	}
@@ -155,7 +155,7 @@ func (w *writer) post(ctx context.Context, at, n uint64, flagAddr, flag uint32) 
 	if err := w.src.fill(s.Bytes, at); err != nil {
 		return err
 	}
-	t.CompletionAddr, t.CompletionValue = flagAddr, flag
+	t.Completion = word
 	if err := w.queue.Post(w.conn, t); err != nil {
 		return err
 	}
@@ -221,7 +221,7 @@ func (w *writer) there(ctx context.Context, giveUp time.Duration) bool {
 		return false
 	}
 	queue := dgrdma.NewCompletionQueue(1)
-	empty := &dgrdma.Transaction{CompletionAddr: dgrdma.NoCompletion, CompletionValue: dgrdma.NoCompletion}
+	empty := &dgrdma.Transaction{}
 	if queue.Post(w.conn, empty) != nil {
 		return false
 	}

@@ -45,7 +45,7 @@ func TestEngine(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	if err := c.Write(ctx, &endpoint.Transaction{
-		Segments: []endpoint.Segment{{Addr: 64, Bytes: make([]byte, 5000)}}, CompletionAddr: 8, CompletionValue: 9,
+		Segments: []endpoint.Segment{{Addr: 64, Bytes: make([]byte, 5000)}}, Completion: endpoint.Word(8, 9),
 	}); err != nil {
 		t.Fatal(err)
 	}

@@ -140,8 +140,8 @@ func conversation(t *testing.T, addrs [2]transport.Addr, seed uint64) (file stri
 					results := make(chan error, 4)
 					for k := range 4 {
 						tx := &endpoint.Transaction{
-							CompletionAddr: uint32(4 * k), CompletionValue: uint32(n + 1 + i),
-							Done: func(_ *endpoint.Transaction, err error) { results <- err },
+							Completion: endpoint.Word(uint32(4*k), uint32(n+1+i)),
+							Done:       func(_ *endpoint.Transaction, err error) { results <- err },
 						}
 						if size > 0 {
 							tx.Segments = []endpoint.Segment{{Addr: uint32(1000 + k*size), Bytes: bytes.Repeat([]byte{byte(n)}, size)}}

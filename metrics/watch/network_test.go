@@ -76,7 +76,7 @@ func writeSome(ctx context.Context, c *dgrdma.Conn, times int) error {
 	data := make([]byte, 10_000)
 	for range times {
 		err := c.Write(ctx, &dgrdma.Transaction{
-			Segments: []dgrdma.Segment{{Addr: 4096, Bytes: data}}, CompletionAddr: 0, CompletionValue: 1,
+			Segments: []dgrdma.Segment{{Addr: 4096, Bytes: data}}, Completion: dgrdma.Word(0, 1),
 		})
 		if err != nil {
 			return err

@@ -45,8 +45,8 @@ func (f *flow) begin() {
 	for i := range flowDepth {
 		f.all.Add(1)
 		t := &dgrdma.Transaction{
-			Segments:       []dgrdma.Segment{{Addr: uint32(64 + i*flowSize), Bytes: f.data}},
-			CompletionAddr: uint32(4 * (i % 8)), CompletionValue: 1,
+			Segments:   []dgrdma.Segment{{Addr: uint32(64 + i*flowSize), Bytes: f.data}},
+			Completion: dgrdma.Word(uint32(4*(i%8)), 1),
 		}
 		t.Done = func(t *dgrdma.Transaction, err error) {
 			if err == nil {
@@ -142,7 +142,7 @@ func TestFloods(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			word := &dgrdma.Transaction{CompletionAddr: 60, CompletionValue: 1}
+			word := &dgrdma.Transaction{Completion: dgrdma.Word(60, 1)}
 			if err := witness.Write(t.Context(), word); err != nil {
 				t.Fatal(err)
 			}

@@ -97,9 +97,9 @@ func TestDoubles(t *testing.T) {
 				results := make(chan error, n)
 				for i := range n {
 					err := toD.Post(&dgrdma.Transaction{
-						Segments:       []dgrdma.Segment{{Addr: at(i), Bytes: pattern(uint32(i), size)}},
-						CompletionAddr: doubleFlag, CompletionValue: uint32(i + 1),
-						Done: func(_ *dgrdma.Transaction, err error) { results <- err },
+						Segments:   []dgrdma.Segment{{Addr: at(i), Bytes: pattern(uint32(i), size)}},
+						Completion: dgrdma.Word(doubleFlag, uint32(i+1)),
+						Done:       func(_ *dgrdma.Transaction, err error) { results <- err },
 					})
 					if err != nil {
 						t.Fatal(err)

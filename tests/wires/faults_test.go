@@ -102,7 +102,7 @@ func TestNobodyListens(t *testing.T) {
 		stop := background(f)
 		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		defer cancel()
-		err := toGone.Write(ctx, &dgrdma.Transaction{CompletionAddr: 0, CompletionValue: 1})
+		err := toGone.Write(ctx, &dgrdma.Transaction{Completion: dgrdma.Word(0, 1)})
 		if !errors.Is(err, dgrdma.ErrPeerDown) {
 			t.Errorf("nobody is there, and yet: %v", err)
 		}

@@ -63,7 +63,7 @@ func (f *flow) post(ctx context.Context) error {
 	s.tx.Segments = append(s.tx.Segments[:0],
 		dgrdma.Segment{Addr: s.base + slotHeader, Bytes: s.header[:]},
 		dgrdma.Segment{Addr: s.base + slotData, Bytes: pattern(number, f.size)})
-	s.tx.CompletionAddr, s.tx.CompletionValue = s.base, number
+	s.tx.Completion = dgrdma.Word(s.base, number)
 	if err := f.conn.Post(&s.tx); err != nil {
 		f.free <- s
 		return fmt.Errorf("post transaction %d: %w", number, err)

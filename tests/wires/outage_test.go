@@ -180,7 +180,7 @@ func TestPeerAppearsLater(t *testing.T) {
 		toB := a.dial(url)
 		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		defer cancel()
-		tx := &dgrdma.Transaction{CompletionAddr: 0, CompletionValue: 1}
+		tx := &dgrdma.Transaction{Completion: dgrdma.Word(0, 1)}
 		if err := toB.Write(ctx, tx); !errors.Is(err, dgrdma.ErrPeerDown) {
 			t.Fatalf("nobody is there, and yet: %v", err)
 		}

@@ -41,7 +41,7 @@ func TestOpen(t *testing.T) {
 						data[j] = byte(j*7) + byte(i)
 					}
 					check(t, to.Write(ctx, &dgrdma.Transaction{
-						Segments: []dgrdma.Segment{{Addr: 4096, Bytes: data}}, CompletionAddr: 0, CompletionValue: i + 1,
+						Segments: []dgrdma.Segment{{Addr: 4096, Bytes: data}}, Completion: dgrdma.Word(0, i+1),
 					}))
 					if memory.Load32(0) != i+1 || !bytes.Equal(memory.Bytes()[4096:4096+len(data)], data) {
 						t.Fatal("acknowledged, but not in memory")
