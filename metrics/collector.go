@@ -23,7 +23,9 @@ type Source interface {
 // Collector shows sources. It is a [prometheus.Collector]; its methods may be called
 // from any goroutine.
 type Collector struct {
-	began time.Time
+	began     time.Time
+	endpoints []family[Endpoint]
+	peers     []family[Peer]
 
 	mu      sync.Mutex
 	sources []named
@@ -37,8 +39,14 @@ type named struct {
 
 var _ prometheus.Collector = (*Collector)(nil)
 
-// New returns a collector of nothing.
-func New() *Collector { return &Collector{began: time.Now()} }
+// New returns a collector of nothing yet, for sources that count this.
+func New(counted Counted) *Collector {
+	return &Collector{
+		began:     time.Now(),
+		endpoints: append(slices.Clip(endpointFamilies), countedOfEndpoints(counted)...),
+		peers:     append(slices.Clip(peerFamilies), countedOfPeers(counted)...),
+	}
+}
 
 // Add shows a source until it is closed.
 func (c *Collector) Add(s Source) {
@@ -106,8 +114,8 @@ func (c *Collector) View() *View {
 // Describe implements [prometheus.Collector].
 func (c *Collector) Describe(to chan<- *prometheus.Desc) {
 	to <- buildInfo.Desc()
-	describe(to, endpointFamilies)
-	describe(to, peerFamilies)
+	describe(to, c.endpoints)
+	describe(to, c.peers)
 	describe(to, hostFamilies)
 	describe(to, linkFamilies)
 }
@@ -116,9 +124,9 @@ func (c *Collector) Describe(to chan<- *prometheus.Desc) {
 func (c *Collector) Collect(to chan<- prometheus.Metric) {
 	to <- buildInfo
 	for _, e := range c.look() {
-		collect(to, endpointFamilies, &e, e.Name)
+		collect(to, c.endpoints, &e, e.Name)
 		for i := range e.Peers {
-			collect(to, peerFamilies, &e.Peers[i], e.Name, e.Peers[i].Name)
+			collect(to, c.peers, &e.Peers[i], e.Name, e.Peers[i].Name)
 		}
 		if e.Host == nil {
 			continue

@@ -28,7 +28,7 @@ func (f *fake) Look() (Endpoint, bool) {
 }
 
 func TestSourcesComeAndGo(t *testing.T) {
-	c := New()
+	c := New(Counted{})
 	names := func() (all []string) {
 		for _, e := range c.View().Endpoints {
 			all = append(all, e.Name)
@@ -68,7 +68,7 @@ func TestSourcesComeAndGo(t *testing.T) {
 // TestHistogramText: buckets add up, in seconds, and their names and bounds are what
 // queries rely on.
 func TestHistogramText(t *testing.T) {
-	c := New()
+	c := New(Counted{})
 	h := NewHistogram(func(i int) time.Duration { return time.Millisecond << i }, []uint64{1, 0, 2, 4}, 3*time.Second)
 	c.Add(&fake{of: 1, e: Endpoint{Name: "e", Completion: h, RoundTrip: NewHistogram(nil, []uint64{0}, 0)}})
 	err := testutil.CollectAndCompare(c, strings.NewReader(`
@@ -88,7 +88,7 @@ dgrdma_endpoint_completion_seconds_count{endpoint="e"} 7
 
 // TestOwnRegistry: a program registers a collector among its own, once.
 func TestOwnRegistry(t *testing.T) {
-	c, r := New(), prometheus.NewPedanticRegistry()
+	c, r := New(Counted{}), prometheus.NewPedanticRegistry()
 	if err := r.Register(c); err != nil {
 		t.Fatal(err)
 	}

@@ -2,7 +2,7 @@
 // Prometheus, and as one JSON object for programs and people, such as
 // "dgrdmacat top".
 //
-//	c := metrics.New()
+//	c := watch.New()
 //	c.Add(watch.Host(h)) // with its links; or watch.Endpoint(e)
 //	prometheus.MustRegister(c)
 //	http.Handle(metrics.ViewPath, c.ViewHandler())

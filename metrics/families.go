@@ -9,7 +9,7 @@ var (
 	ofLink     = kindred[Link]{[]string{"endpoint", "peer", "port", "link"}}
 )
 
-var endpointFamilies = append(append([]family[Endpoint]{
+var endpointFamilies = []family[Endpoint]{
 	ofEndpoint.gauges("dgrdma_endpoint_info", "Always 1; the labels say what the endpoint is.", []string{"id", "address", "url"}, func(w *samples, e *Endpoint) {
 		w.add(1, strconv.Itoa(int(e.ID)), e.Address, e.URL)
 	}),
@@ -22,10 +22,15 @@ var endpointFamilies = append(append([]family[Endpoint]{
 		func(e *Endpoint) *Histogram { return &e.Completion }),
 	ofEndpoint.histogram("dgrdma_endpoint_round_trip_seconds", "Time from a frame that was sent once to its acknowledgement.",
 		func(e *Endpoint) *Histogram { return &e.RoundTrip }),
-}, ofEndpoint.named("dgrdma_endpoint_", counters, func(e *Endpoint) map[string]uint64 { return e.Counters })...),
-	ofEndpoint.named("dgrdma_transport_", wireCounters, func(e *Endpoint) map[string]uint64 { return e.Transport })...)
+}
 
-var peerFamilies = append([]family[Peer]{
+// countedOfEndpoints are an endpoint's families of counters, and those of its wire.
+func countedOfEndpoints(c Counted) []family[Endpoint] {
+	return append(ofEndpoint.named("dgrdma_endpoint_", c.Endpoint, func(e *Endpoint) map[string]uint64 { return e.Counters }),
+		ofEndpoint.named("dgrdma_transport_", c.Transport, func(e *Endpoint) map[string]uint64 { return e.Transport })...)
+}
+
+var peerFamilies = []family[Peer]{
 	ofPeer.gauges("dgrdma_peer_info", "Always 1; the labels say what the peer is taken for.", []string{"profile"}, func(w *samples, p *Peer) { w.add(1, p.Profile) }),
 	ofPeer.gauge("dgrdma_peer_ready", "1 if data can flow to the peer.", func(p *Peer) float64 { return bit(p.State == StateUp || p.State == StateUnheard) }),
 	ofPeer.gauge("dgrdma_peer_down", "1 if the peer was given up.", func(p *Peer) float64 { return bit(p.State == StateDown) }),
@@ -44,7 +49,12 @@ var peerFamilies = append([]family[Peer]{
 	ofPeer.gauge("dgrdma_peer_open_transactions", "Incoming transactions that are incomplete.", func(p *Peer) float64 { return float64(p.Open) }),
 	ofPeer.counters("dgrdma_peer_refused_total", "Frames that were not applied; reasons that did not occur are left out.", []string{"reason"},
 		func(w *samples, p *Peer) { reasons(w, p.Refused) }),
-}, ofPeer.named("dgrdma_peer_", counters, func(p *Peer) map[string]uint64 { return p.Counters })...)
+}
+
+// countedOfPeers are a connection's families of counters.
+func countedOfPeers(c Counted) []family[Peer] {
+	return ofPeer.named("dgrdma_peer_", c.Endpoint, func(p *Peer) map[string]uint64 { return p.Counters })
+}
 
 var hostFamilies = []family[Host]{
 	ofHost.gauge("dgrdma_host_memory_bytes", "Memory for links to receive into.", func(h *Host) float64 { return float64(h.Memory) }),

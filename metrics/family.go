@@ -92,10 +92,10 @@ func (k kindred[T]) histogram(name, help string, of func(*T) *Histogram) family[
 
 // named are counters that stand in a map under their names, without those that are
 // not there.
-func (k kindred[T]) named(prefix string, names []counter, where func(*T) map[string]uint64) (all []family[T]) {
+func (k kindred[T]) named(prefix string, names []Counter, where func(*T) map[string]uint64) (all []family[T]) {
 	for _, c := range names {
-		all = append(all, k.counters(prefix+c.name+"_total", c.help, nil, func(w *samples, of *T) {
-			if n, ok := where(of)[c.name]; ok {
+		all = append(all, k.counters(prefix+c.Name+"_total", c.Help, nil, func(w *samples, of *T) {
+			if n, ok := where(of)[c.Name]; ok {
 				w.add(float64(n))
 			}
 		}))

@@ -42,7 +42,7 @@ var allowed = map[string][]string{
 	"bench":                   {"dgrdma", "frame", "link"},
 	"opencpi":                 {"dgrdma", "link", "url"},
 	"metrics":                 {"github.com/prometheus/client_golang"},
-	"metrics/watch":           {"dgrdma", "link", "metrics"},
+	"metrics/watch":           {"dgrdma", "link", "metrics", "transport"},
 	"dgrdma":                  {"endpoint", "frame", "transport", "transport/ether", "transport/udp", "url"},
 	"cmd/dgrdmacat":           {"bench", "dgrdma", "link", "link/stream", "capture", "frame", "frame/captured", "inspect/text", "transport", "transport/simnet", "transport/tap", "url", "golang.org/x/sys/unix", "inspect", "inspect/page", "metrics", "metrics/watch", "inspect/wireshark"},
 	"inspect/wireshark":       {},

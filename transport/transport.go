@@ -112,10 +112,10 @@ type Caps struct {
 
 // Stats are a transport's own counters, all since it was opened.
 type Stats struct {
-	SendDrops   uint64 // refused by the system for a passing reason
-	KernelDrops uint64 // dropped by the system because we received too slowly
-	Truncated   uint64 // longer than the frame size agreed on
-	Foreign     uint64 // not frames of ours: wrong type, too short for a prefix
+	SendDrops   uint64 `count:"send_drops" help:"Datagrams that the system refused for a passing reason."`
+	KernelDrops uint64 `count:"kernel_drops" help:"Datagrams that the system dropped because they were received too slowly."`
+	Truncated   uint64 `count:"truncated" help:"Datagrams longer than the frame size agreed on."`
+	Foreign     uint64 `count:"foreign" help:"Datagrams that are no frames of this protocol."`
 }
 
 // Kind says what an [Addr] is an address of.

@@ -67,7 +67,7 @@ func (m *metricsFlag) start(stderr io.Writer) (stop func(), err error) {
 	if err != nil {
 		return nil, fmt.Errorf("--metrics %s: %w", m.addr, err)
 	}
-	m.collector = metrics.New()
+	m.collector = watch.New()
 	s := &http.Server{
 		Handler:        m.collector.Handler(),
 		ReadTimeout:    5 * time.Second,

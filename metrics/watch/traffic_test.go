@@ -19,7 +19,7 @@ import (
 func TestScrapesAmidTraffic(t *testing.T) {
 	n := newNetwork(t)
 	a, b := n.host(1), n.host(2)
-	r := metrics.New()
+	r := New()
 	r.Add(Host(a))
 	r.Add(Host(b))
 	out, in := join(t, a, b, "port")
@@ -104,10 +104,10 @@ func TestScrapesAmidTraffic(t *testing.T) {
 
 // TestThousandPeers: a large endpoint can be looked at.
 func TestThousandPeers(t *testing.T) {
-	r := metrics.New()
+	r := New()
 	center := manyPeers(t, r, 1000)
 	x := scrape(t, r)
-	if n := len(center.Conns()); n != 1000 || len(x.samples) < 1000*len(counts(new(dgrdma.Counters))) {
+	if n := len(center.Conns()); n != 1000 || len(x.samples) < 1000*len(metrics.Counts(new(dgrdma.Counters))) {
 		t.Errorf("%d peers, %d samples", n, len(x.samples))
 	}
 	x.want(t, 1000, "dgrdma_endpoint_peers", "endpoint", "1@02:00:00:00:00:01")
@@ -125,7 +125,7 @@ func manyPeers(t testing.TB, r *metrics.Collector, peers int) *dgrdma.Endpoint {
 }
 
 func BenchmarkThousandPeers(b *testing.B) {
-	r := metrics.New()
+	r := New()
 	center := manyPeers(b, r, 1000)
 	b.Run("inspect", func(b *testing.B) {
 		for b.Loop() {

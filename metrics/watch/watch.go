@@ -1,6 +1,6 @@
 // Package watch makes endpoints and hosts of links sources of package metrics.
 //
-//	c := metrics.New()
+//	c := watch.New()
 //	c.Add(watch.Host(h)) // or watch.Endpoint(e)
 //
 // Nothing is counted for this that is not counted anyway. Each look takes the lock of the
@@ -15,7 +15,15 @@ import (
 	"github.com/dgrdma/dgrdma/dgrdma"
 	"github.com/dgrdma/dgrdma/link"
 	"github.com/dgrdma/dgrdma/metrics"
+	"github.com/dgrdma/dgrdma/transport"
 )
+
+// New returns a collector of nothing yet, for endpoints and hosts.
+func New() *metrics.Collector {
+	return metrics.New(metrics.Counted{
+		Endpoint: metrics.CountersOf[dgrdma.Counters](), Transport: metrics.CountersOf[transport.Stats](),
+	})
+}
 
 // Endpoint shows an endpoint until it is closed.
 func Endpoint(e *dgrdma.Endpoint) metrics.Source { return source{e, nil} }
@@ -39,7 +47,7 @@ func (s source) Look() (metrics.Endpoint, bool) {
 	v := metrics.Endpoint{
 		Name: fmt.Sprintf("%d@%v", e.ID(), e.LocalAddr()), ID: uint16(e.ID()), Address: e.LocalAddr().String(), URL: e.URL(),
 		Age: stats.Age.Seconds(), GiveUp: e.GiveUp().Seconds(), Error: text(stats.Err),
-		Counters: counts(&stats.Counters), Refused: refusals(&stats.Counters), Transport: wireCounts(&stats), Peers: make([]metrics.Peer, len(peers)),
+		Counters: metrics.Counts(&stats.Counters), Refused: refusals(&stats.Counters), Transport: metrics.Counts(&stats.Transport), Peers: make([]metrics.Peer, len(peers)),
 		Completion: histogram(&stats.Completion), RoundTrip: histogram(&stats.RoundTrip),
 	}
 	if m, ok := e.Memory().(interface{ Size() uint64 }); ok {
@@ -76,7 +84,7 @@ func viewPeer(own dgrdma.EndpointID, c *dgrdma.ConnStats) metrics.Peer {
 		Learned: c.Learned, Memory: c.Memory, FrameBytes: c.FrameSize, Life: c.Life, OurLife: c.Mine, TheirLife: c.Theirs,
 		RTT: c.RTT.Seconds(), RTTMin: c.MinRTT.Seconds(), WindowFrames: c.FrameWindow, WindowBytes: windowOf(c),
 		InFlight: c.InFlight, Lost: c.Lost, Queued: c.Queued, Open: c.Open,
-		Counters: counts(&c.Counters), Refused: c.RefusedReasons(),
+		Counters: metrics.Counts(&c.Counters), Refused: c.RefusedReasons(),
 	}
 	if c.As != own {
 		p.Name = fmt.Sprintf("%s as %d", p.Name, c.As)

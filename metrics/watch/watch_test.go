@@ -21,17 +21,17 @@ import (
 	"github.com/dgrdma/dgrdma/transport/simnet"
 )
 
-// TestEveryCounterHasAName: what is added to the engine's counters must be shown, each
-// under a name that package metrics knows.
-func TestEveryCounterHasAName(t *testing.T) {
+// TestEveryCounterIsShown: what is added to the engine's counters or a wire's has a metric
+// of its own.
+func TestEveryCounterIsShown(t *testing.T) {
 	var s dgrdma.Stats
 	for _, c := range []struct {
 		in     reflect.Value
 		prefix string
 		shown  func() map[string]uint64
 	}{
-		{reflect.ValueOf(&s.Counters).Elem(), "dgrdma_endpoint_", func() map[string]uint64 { return counts(&s.Counters) }},
-		{reflect.ValueOf(&s.Transport).Elem(), "dgrdma_transport_", func() map[string]uint64 { return wireCounts(&s) }},
+		{reflect.ValueOf(&s.Counters).Elem(), "dgrdma_endpoint_", func() map[string]uint64 { return metrics.Counts(&s.Counters) }},
+		{reflect.ValueOf(&s.Transport).Elem(), "dgrdma_transport_", func() map[string]uint64 { return metrics.Counts(&s.Transport) }},
 	} {
 		there := 0
 		for i := range c.in.NumField() {
@@ -62,7 +62,7 @@ func described(name string) bool {
 	descs := make(chan *prometheus.Desc)
 	go func() {
 		defer close(descs)
-		metrics.New().Describe(descs)
+		New().Describe(descs)
 	}()
 	found := false
 	for d := range descs {
@@ -78,7 +78,7 @@ func TestTextAgreesWithStats(t *testing.T) {
 			n.sim.Link(simnet.Addr(way[0]), simnet.Addr(way[1]), simnet.Link{Latency: time.Millisecond, Loss: 0.1})
 		}
 		a, b := n.endpoint(1, dgrdma.Config{}), n.endpoint(2, dgrdma.Config{AcceptAny: true})
-		r := metrics.New()
+		r := New()
 		r.Add(Endpoint(a))
 		r.Add(Endpoint(b))
 		toB := n.connect(a, 2)
@@ -96,13 +96,13 @@ func TestTextAgreesWithStats(t *testing.T) {
 		for _, e := range []*dgrdma.Endpoint{a, b} {
 			s, each := e.Inspect()
 			name := fmt.Sprintf("%d@%v", e.ID(), simnet.Addr(uint32(e.ID())))
-			for key, n := range counts(&s.Counters) {
+			for key, n := range metrics.Counts(&s.Counters) {
 				x.want(t, float64(n), "dgrdma_endpoint_"+key+"_total", "endpoint", name)
 			}
 			for i, n := range s.Refused[1:] {
 				x.want(t, float64(n), "dgrdma_endpoint_refused_total", "endpoint", name, "reason", dgrdma.Reason(i+1).String())
 			}
-			for key, n := range wireCounts(&s) {
+			for key, n := range metrics.Counts(&s.Transport) {
 				x.want(t, float64(n), "dgrdma_transport_"+key+"_total", "endpoint", name)
 			}
 			x.want(t, float64(s.TransactionsDone), "dgrdma_endpoint_completion_seconds", "endpoint", name)
@@ -114,7 +114,7 @@ func TestTextAgreesWithStats(t *testing.T) {
 			x.want(t, 1, "dgrdma_endpoint_info", "endpoint", name, "id", strconv.Itoa(int(e.ID())), "address", simnet.Addr(uint32(e.ID())).String(), "url", "")
 			for _, p := range each {
 				labels := []string{"endpoint", name, "peer", fmt.Sprintf("%d@%v", p.Peer.ID, p.Peer.Addr)}
-				for key, n := range counts(&p.Counters) {
+				for key, n := range metrics.Counts(&p.Counters) {
 					x.want(t, float64(n), "dgrdma_peer_"+key+"_total", labels...)
 				}
 				x.want(t, 1, "dgrdma_peer_info", append(labels, "profile", "native")...)
@@ -151,7 +151,7 @@ func TestLinksAreShown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNetwork(t)
 		a, b := n.host(1), n.host(2)
-		r := metrics.New()
+		r := New()
 		r.Add(Host(a))
 		r.Add(Endpoint(b.Endpoint()))
 		r.Add(Host(b)) // the same once more
@@ -233,7 +233,7 @@ func TestViewSurvivesJSON(t *testing.T) {
 		n := newNetwork(t)
 		a, b := n.host(1), n.host(2)
 		lonely := n.endpoint(3, dgrdma.Config{GiveUp: time.Second})
-		r := metrics.New()
+		r := New()
 		r.Add(Host(a))
 		r.Add(Host(b))
 		r.Add(Endpoint(lonely))
@@ -282,7 +282,7 @@ func TestViewSurvivesJSON(t *testing.T) {
 }
 
 func TestNamesAndClosedEndpoints(t *testing.T) {
-	r := metrics.New()
+	r := New()
 	n, other := newNetwork(t), newNetwork(t)
 	first, second := n.endpoint(1, dgrdma.Config{}), other.endpoint(1, dgrdma.Config{})
 	for range 2 {
@@ -316,7 +316,7 @@ func TestNamesAndClosedEndpoints(t *testing.T) {
 }
 
 func TestHandler(t *testing.T) {
-	h := metrics.New().Handler()
+	h := New().Handler()
 	for _, c := range []struct {
 		method, path string
 		code         int
