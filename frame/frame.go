@@ -60,7 +60,7 @@ func (h *Header) get(b []byte) {
 // Frame is a parsed frame: a view of the datagram it came from.
 type Frame struct {
 	Header
-	body     []byte // behind the header, without what follows the last message
+	body     []byte // behind the header; what follows the last message is its capacity
 	messages int
 }
 
@@ -73,16 +73,16 @@ func (f *Frame) Body() []byte {
 	if f.messages == 0 {
 		return nil
 	}
-	return f.body
+	return f.body[:len(f.body):len(f.body)]
 }
 
-// Rest returns what follows the header of a frame without messages. The
-// protocol takes it for padding.
+// Rest returns what follows the last message, or the header of a frame without
+// messages. The protocol takes it for padding.
 func (f *Frame) Rest() []byte {
 	if f.messages == 0 {
 		return f.body
 	}
-	return nil
+	return f.body[len(f.body):cap(f.body)]
 }
 
 // Cursor returns a cursor before the first message.
@@ -129,7 +129,7 @@ func Parse(b []byte) (f Frame, err error) {
 	messages, end, err := chain(b)
 	if err == nil {
 		f.Header.get(b)
-		f.body, f.messages = b[HeaderSize:end], messages
+		f.body, f.messages = b[HeaderSize:end:len(b)], messages
 	}
 	return f, err
 }
@@ -140,7 +140,7 @@ func (f *Frame) Decode(b []byte) error {
 	messages, end, err := chain(b)
 	if err == nil {
 		f.Header.get(b)
-		f.body, f.messages = b[HeaderSize:end], messages
+		f.body, f.messages = b[HeaderSize:end:len(b)], messages
 	}
 	return err
 }

@@ -24,7 +24,8 @@ const (
 //	Index  0: an answer is asked for; 1: this is the answer
 //
 // In the frame header, whose acknowledgement is none, the first acknowledged id
-// is the upper half of the frame's id, counted in 32 bits.
+// is the upper half of the frame's id, counted in 32 bits. Behind the message may be
+// the sender's [Services].
 type Hello struct {
 	Life  uint32 // of the sender; never 0
 	Peer  uint32 // the life of the receiver as the sender knows it, or 0
@@ -82,7 +83,7 @@ func (s Stamp) Put(b []byte) {
 // fit its header.
 func (f *Frame) Stamp() (s Stamp, ok bool) {
 	b := f.Rest()
-	if len(b) < StampSize {
+	if f.messages != 0 || len(b) < StampSize {
 		return Stamp{}, false
 	}
 	s = Stamp{binary.LittleEndian.Uint32(b[0:]), binary.LittleEndian.Uint32(b[4:]), binary.LittleEndian.Uint32(b[8:])}

@@ -223,7 +223,7 @@ type stamp struct {
 }
 
 func (s *seen) stamp() (st stamp, ok bool) {
-	if len(s.rest) < 12 {
+	if s.HasMessages() || len(s.rest) < 12 {
 		return st, false
 	}
 	st = stamp{

@@ -105,9 +105,12 @@ func endOf(p *Packet) (end int, known bool) {
 		}
 		return frame.HeaderSize, true
 	}
-	more := true
+	more, hello := true, false
 	end = frame.HeaderSize
 	for m := range p.Messages() {
+		if _, ok := m.Hello(); ok && end == frame.HeaderSize {
+			hello = true
+		}
 		end += frame.MessageHeaderSize + int(m.Len)
 		if more = m.More; more {
 			end += frame.PadLen(end - frame.HeaderSize)
@@ -116,7 +119,25 @@ func endOf(p *Packet) (end int, known bool) {
 	if more {
 		end += frame.MessageHeaderSize
 	}
+	if hello {
+		if len(p.Data) < min(p.Length, end+frame.ServicesSize) {
+			return end, false
+		}
+		if tellsServices(p.Data) {
+			end += frame.ServicesSize
+		}
+	}
 	return end, !more
+}
+
+// tellsServices reports whether an introduction says which services its sender has.
+func tellsServices(data []byte) bool {
+	f, err := frame.Parse(data)
+	if err != nil {
+		return false
+	}
+	_, ok := f.Services()
+	return ok
 }
 
 // stamped reports whether a frame without messages has the stamp of our kind.

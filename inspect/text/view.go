@@ -77,7 +77,7 @@ func (v *View) whole(f *frame.Frame) {
 		v.Padding = f.Rest()[frame.StampSize:]
 		return
 	}
-	v.Padding = v.Packet.Data[frame.HeaderSize+len(f.Body()):]
+	v.Padding = f.Rest()
 }
 
 // next returns where the message behind the one at off begins.

@@ -47,7 +47,7 @@ func (p *packet) hasData() bool { return len(p.msgs) > 0 && !p.isHello() }
 // stamp returns the three words behind a lone acknowledgement.
 func (p *packet) stamp() (words [3]uint32, ok bool) {
 	rest := p.frame.Rest()
-	if len(rest) < 12 {
+	if len(p.msgs) > 0 || len(rest) < 12 {
 		return words, false
 	}
 	for i := range words {

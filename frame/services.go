@@ -1,0 +1,139 @@
+package frame
+
+import (
+	"encoding/binary"
+	"fmt"
+	"strings"
+)
+
+// ServiceName is what peers of our own kind call one of the owners of an endpoint's
+// memory: one to eight small letters, digits and hyphens, and zeros behind them.
+type ServiceName [8]byte
+
+// ParseServiceName reads a name.
+func ParseServiceName(s string) (n ServiceName, err error) {
+	if len(s) == 0 || len(s) > len(n) {
+		return n, fmt.Errorf("dgrdma: service name %q: need 1 to %d small letters, digits and hyphens", s, len(n))
+	}
+	copy(n[:], s)
+	if !n.valid() {
+		return ServiceName{}, fmt.Errorf("dgrdma: service name %q: need small letters, digits and hyphens", s)
+	}
+	return n, nil
+}
+
+func (n ServiceName) String() string { return strings.TrimRight(string(n[:]), "\x00") }
+
+// valid reports whether n is what ParseServiceName returns.
+func (n ServiceName) valid() bool {
+	ended := false
+	for i, x := range n {
+		switch {
+		case x == 0:
+			ended = true
+		case ended, (x < 'a' || x > 'z') && (x < '0' || x > '9') && x != '-':
+			return false
+		}
+		if i == 0 && ended {
+			return false
+		}
+	}
+	return true
+}
+
+// Service is an owner of some of an endpoint's addresses, from Base on.
+type Service struct {
+	Name ServiceName
+	Base uint32
+}
+
+// MostServices is how many services an introduction names.
+const MostServices = 8
+
+// Services is what an introduction says behind its message of which services its sender
+// has:
+//
+//	offset  size  field
+//	0       1     0x53
+//	1       1     their number, 0 to 8
+//	2       2     0
+//	4       12    for each: name, 8 bytes, and base, 4 bytes
+//	              zeros up to ServicesSize
+//
+// It is always as long, so that the answer to an introduction is not longer than what
+// was asked. To all others it is link padding. The zero Services has none.
+type Services struct {
+	list [MostServices]Service
+	n    int
+}
+
+const (
+	servicesMark = 0x53
+	serviceSize  = len(ServiceName{}) + 4
+	servicesHead = 4
+	// ServicesSize is the length of a list of services in bytes.
+	ServicesSize = servicesHead + MostServices*serviceSize
+)
+
+// Add adds a service. Not ok: there are as many as can be, or one of that name.
+func (s *Services) Add(x Service) (ok bool) {
+	if _, known := s.Find(x.Name); known || s.n == MostServices {
+		return false
+	}
+	s.list[s.n] = x
+	s.n++
+	return true
+}
+
+// All returns the services, in the order in which they were added.
+func (s *Services) All() []Service { return s.list[:s.n] }
+
+// Find returns where the service of a name begins.
+func (s *Services) Find(n ServiceName) (base uint32, ok bool) {
+	for i := range s.All() {
+		if s.list[i].Name == n {
+			return s.list[i].Base, true
+		}
+	}
+	return 0, false
+}
+
+// String lists the names, or says that there is none.
+func (s *Services) String() string {
+	if s.n == 0 {
+		return "no service"
+	}
+	names := make([]string, s.n)
+	for i, x := range s.All() {
+		names[i] = x.Name.String()
+	}
+	return strings.Join(names, ", ")
+}
+
+// Put writes s to the first ServicesSize bytes of b.
+func (s *Services) Put(b []byte) {
+	b = b[:ServicesSize]
+	clear(b)
+	b[0], b[1] = servicesMark, byte(s.n)
+	for i, x := range s.All() {
+		at := b[servicesHead+i*serviceSize:]
+		copy(at, x.Name[:])
+		binary.LittleEndian.PutUint32(at[len(x.Name):], x.Base)
+	}
+}
+
+// Services returns what an introduction says of its sender's services. Not ok: it says
+// nothing of them, or nothing that could be.
+func (f *Frame) Services() (s Services, ok bool) {
+	b := f.Rest()
+	if len(b) < ServicesSize || b[0] != servicesMark || b[1] > MostServices || b[2] != 0 || b[3] != 0 {
+		return Services{}, false
+	}
+	for at := b[servicesHead : servicesHead+int(b[1])*serviceSize]; len(at) > 0; at = at[serviceSize:] {
+		x := Service{Name: ServiceName(at[:len(ServiceName{})]), Base: binary.LittleEndian.Uint32(at[len(ServiceName{}):])}
+		if !x.Name.valid() || !s.Add(x) {
+			return Services{}, false
+		}
+	}
+	return s, true
+}
