@@ -69,14 +69,43 @@ func (s Stamp) Append(b []byte) []byte {
 	return number(b, " ack from ", s.Start)
 }
 
+// String lists the names, or says that there is none.
+func (s *Services) String() string { return string(s.names(nil)) }
+
+func (s *Services) names(b []byte) []byte {
+	if s.n == 0 {
+		return append(b, "no service"...)
+	}
+	for i := range s.n {
+		if i > 0 {
+			b = append(b, ", "...)
+		}
+		b = s.list[i].Name.Append(b)
+	}
+	return b
+}
+
+// Append appends what s says, in words.
+func (s *Services) Append(b []byte) []byte {
+	if s.n > 0 {
+		b = append(b, "serves "...)
+	}
+	return s.names(b)
+}
+
 // String describes the frame and each of its messages in one line.
 func (f Frame) String() string {
 	b := f.Header.Append(nil)
 	if s, ok := f.Stamp(); ok {
 		b = append(s.Append(append(b, " ["...)), ']')
 	}
+	services, told := f.Services()
 	for c := f.Cursor(); c.Next(); {
-		b = append(c.Msg.Append(append(b, " ["...)), ']')
+		b = c.Msg.Append(append(b, " ["...))
+		if told {
+			b = services.Append(append(b, ", "...))
+		}
+		b = append(b, ']')
 	}
 	return string(b)
 }

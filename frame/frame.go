@@ -85,6 +85,19 @@ func (f *Frame) Rest() []byte {
 	return f.body[len(f.body):cap(f.body)]
 }
 
+// Padding returns what is left of Rest behind the stamp or the services that peers of
+// our own kind put there.
+func (f *Frame) Padding() []byte {
+	b := f.Rest()
+	if _, ok := f.Stamp(); ok {
+		return b[StampSize:]
+	}
+	if _, ok := f.Services(); ok {
+		return b[ServicesSize:]
+	}
+	return b
+}
+
 // Cursor returns a cursor before the first message.
 func (f *Frame) Cursor() Cursor { return Cursor{rest: f.Body()} }
 

@@ -15,6 +15,13 @@ func FuzzParse(f *testing.F) {
 	}
 	f.Add([]byte{})
 	f.Add(lay(Header{Flags: 1}, 0xEE, dataMessage(1, 1), dataMessage(2, 9), dataMessage(3, 0)))
+	f.Add(bytesOf(f, "0200 0100 3412 feff 03 00"+"ddccbbaa 34120500 feff0100 00"))
+	var two Services
+	two.Add(Service{serviceName(f, "memory"), 0})
+	two.Add(Service{serviceName(f, "link"), 1 << 16})
+	list := make([]byte, ServicesSize)
+	two.Put(list)
+	f.Add(introduction(append(list, 0)))
 
 	f.Fuzz(func(t *testing.T, b []byte) {
 		b = b[:len(b):len(b)]
@@ -66,6 +73,8 @@ func FuzzParse(f *testing.F) {
 			t.Fatal("input was changed")
 		}
 
+		checkSaid(t, &fr)
+
 		out := bytes.Repeat([]byte{0xAA}, at)
 		var w Writer
 		w.Init(out)
@@ -84,6 +93,32 @@ func FuzzParse(f *testing.F) {
 			t.Fatalf("second parse differs: %v", err)
 		}
 	})
+}
+
+// checkSaid checks what is said behind the messages of f: all of it, or nothing, and
+// padding for the rest.
+func checkSaid(t *testing.T, f *Frame) {
+	t.Helper()
+	rest := f.Rest()
+	said := make([]byte, len(rest)-len(f.Padding()))
+	stamp, stamped := f.Stamp()
+	services, told := f.Services()
+	switch {
+	case stamped:
+		stamp.Put(said)
+	case told:
+		services.Put(said)
+		rest = rest[:servicesHead+len(services.All())*serviceSize]
+		said = said[:len(rest)]
+		for _, x := range services.All() {
+			if n, err := ParseServiceName(x.Name.String()); err != nil || n != x.Name {
+				t.Fatalf("service %v is taken: %v", x, err)
+			}
+		}
+	}
+	if !bytes.Equal(said, rest[:len(said)]) {
+		t.Fatalf("% x is taken for % x", rest, said)
+	}
 }
 
 // FuzzWriter reads a script of messages, 26 bytes each: a header as on the

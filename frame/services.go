@@ -1,9 +1,9 @@
 package frame
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
-	"strings"
 )
 
 // ServiceName is what peers of our own kind call one of the owners of an endpoint's
@@ -22,7 +22,10 @@ func ParseServiceName(s string) (n ServiceName, err error) {
 	return n, nil
 }
 
-func (n ServiceName) String() string { return strings.TrimRight(string(n[:]), "\x00") }
+func (n ServiceName) String() string { return string(n.Append(nil)) }
+
+// Append appends what String returns.
+func (n ServiceName) Append(b []byte) []byte { return append(b, bytes.TrimRight(n[:], "\x00")...) }
 
 // valid reports whether n is what ParseServiceName returns.
 func (n ServiceName) valid() bool {
@@ -98,18 +101,6 @@ func (s *Services) Find(n ServiceName) (base uint32, ok bool) {
 	return 0, false
 }
 
-// String lists the names, or says that there is none.
-func (s *Services) String() string {
-	if s.n == 0 {
-		return "no service"
-	}
-	names := make([]string, s.n)
-	for i, x := range s.All() {
-		names[i] = x.Name.String()
-	}
-	return strings.Join(names, ", ")
-}
-
 // Put writes s to the first ServicesSize bytes of b.
 func (s *Services) Put(b []byte) {
 	b = b[:ServicesSize]
@@ -123,8 +114,13 @@ func (s *Services) Put(b []byte) {
 }
 
 // Services returns what an introduction says of its sender's services. Not ok: it says
-// nothing of them, or nothing that could be.
+// nothing of them, or nothing that could be, or f is no introduction.
 func (f *Frame) Services() (s Services, ok bool) {
+	c := f.Cursor()
+	c.Next()
+	if _, ok := c.Msg.Hello(); !ok {
+		return Services{}, false
+	}
 	b := f.Rest()
 	if len(b) < ServicesSize || b[0] != servicesMark || b[1] > MostServices || b[2] != 0 || b[3] != 0 {
 		return Services{}, false

@@ -88,6 +88,89 @@ func TestServicesSaidWrong(t *testing.T) {
 	}
 }
 
+// TestServicesOfNoIntroduction: behind anything else, a list is padding.
+func TestServicesOfNoIntroduction(t *testing.T) {
+	var s Services
+	s.Add(Service{serviceName(t, "memory"), 0})
+	list := make([]byte, ServicesSize)
+	s.Put(list)
+	h := Header{Dst: 2, Src: 1, Flags: FlagMessages}
+	hello := message{Hello{Life: 7}.Message(), nil}
+	completion := hello
+	completion.Index = NotHello
+	ack := make([]byte, HeaderSize)
+	(&Header{Dst: 2, Src: 1, AckCount: 1}).Put(ack)
+	for name, b := range map[string][]byte{
+		"acknowledgement":    ack,
+		"data":               lay(h, 0, dataMessage(1, 8)),
+		"completion":         lay(h, 0, completion),
+		"hello before data":  lay(h, 0, hello, dataMessage(1, 8)),
+		"hello behind data":  lay(h, 0, dataMessage(1, 8), hello),
+		"hello behind hello": lay(h, 0, hello, hello),
+	} {
+		f, err := Parse(append(b, list...))
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if got, ok := f.Services(); ok || len(f.Padding()) != ServicesSize {
+			t.Errorf("%s: %v, %v, %d bytes of padding", name, got.String(), ok, len(f.Padding()))
+		}
+	}
+}
+
+// TestPadding is behind what peers of our own kind say, and is all that follows what
+// they could not have said.
+func TestPadding(t *testing.T) {
+	var s Services
+	s.Add(Service{serviceName(t, "memory"), 0})
+	list := make([]byte, ServicesSize)
+	s.Put(list)
+	stamped := bytesOf(t, "0200 0100 3412 feff 03 00"+"ddccbbaa 34120500 feff0100")
+	for name, tt := range map[string]struct {
+		b    []byte
+		want int
+	}{
+		"acknowledgement":  {stamped[:HeaderSize], 0},
+		"padded":           {append(bytesOf(t, "0200 0100 3412 feff 03 00"), make([]byte, 36)...), 36},
+		"stamp":            {stamped, 0},
+		"stamp, padded":    {append(stamped[:len(stamped):len(stamped)], 1, 2, 3), 3},
+		"stamp, cut":       {stamped[:len(stamped)-1], StampSize - 1},
+		"hello":            {introduction(nil), 0},
+		"hello, padded":    {introduction(make([]byte, 200)), 200},
+		"services":         {introduction(list), 0},
+		"services, padded": {introduction(append(list[:len(list):len(list)], 1, 2, 3)), 3},
+		"services, cut":    {introduction(list[:len(list)-1]), ServicesSize - 1},
+	} {
+		f, err := Parse(tt.b)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if got := f.Padding(); len(got) != tt.want || string(got) != string(tt.b[len(tt.b)-tt.want:]) {
+			t.Errorf("%s: %d bytes of padding, want %d", name, len(got), tt.want)
+		}
+	}
+}
+
+func TestServicesInWords(t *testing.T) {
+	var s Services
+	for _, want := range []string{"no service", "serves memory", "serves memory, link"} {
+		b := make([]byte, ServicesSize)
+		s.Put(b)
+		f, err := Parse(introduction(b))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, want := f.String(), "1->2 id 0 [hello from life 7 to anyone, "+want+"]"; got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+		s.Add(Service{serviceName(t, []string{"memory", "link"}[len(s.All())%2]), 0})
+	}
+	out := make([]byte, 0, 100)
+	if n := testing.AllocsPerRun(100, func() { out = s.Append(out[:0]) }); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
 func TestServicesAreFull(t *testing.T) {
 	var s Services
 	for i := range MostServices {

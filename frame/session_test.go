@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func bytesOf(t *testing.T, s string) []byte {
+func bytesOf(t testing.TB, s string) []byte {
 	t.Helper()
 	b, err := hex.DecodeString(strings.ReplaceAll(s, " ", ""))
 	if err != nil {
