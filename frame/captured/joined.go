@@ -88,22 +88,16 @@ func (j *joined) filled() bool {
 	return true
 }
 
-// endOf returns where the frame at the start of p ends by what its headers say.
-// Not known: they were not captured, or do not make sense; it does not end
-// before that.
+// endOf returns where the frame at the start of p ends by what its headers say, and
+// what peers of our own kind say behind them. Not known: that was not captured, or does
+// not make sense; it does not end before that.
 func endOf(p *Packet) (end int, known bool) {
 	h, ok := p.Header()
 	if !ok {
 		return frame.HeaderSize, false
 	}
 	if !h.HasMessages() {
-		if len(p.Data) < min(p.Length, frame.HeaderSize+frame.StampSize) {
-			return frame.HeaderSize, false
-		}
-		if stamped(p.Data) {
-			return frame.HeaderSize + frame.StampSize, true
-		}
-		return frame.HeaderSize, true
+		return behind(p, frame.HeaderSize, frame.StampSize)
 	}
 	more, hello := true, false
 	end = frame.HeaderSize
@@ -120,32 +114,17 @@ func endOf(p *Packet) (end int, known bool) {
 		end += frame.MessageHeaderSize
 	}
 	if hello {
-		if len(p.Data) < min(p.Length, end+frame.ServicesSize) {
-			return end, false
-		}
-		if tellsServices(p.Data) {
-			end += frame.ServicesSize
-		}
+		return behind(p, end, frame.ServicesSize)
 	}
 	return end, !more
 }
 
-// tellsServices reports whether an introduction says which services its sender has.
-func tellsServices(data []byte) bool {
-	f, err := frame.Parse(data)
-	if err != nil {
-		return false
+// behind returns where a frame ends that may have a stamp, or services, of that size
+// at end. In a frame that was cut before that, there are some or none.
+func behind(p *Packet, end, size int) (int, bool) {
+	if len(p.Data) < min(p.Length, end+size) {
+		return end, false
 	}
-	_, ok := f.Services()
-	return ok
-}
-
-// stamped reports whether a frame without messages has the stamp of our kind.
-func stamped(data []byte) bool {
-	f, err := frame.Parse(data)
-	if err != nil {
-		return false
-	}
-	_, ok := f.Stamp()
-	return ok
+	f, _ := frame.Parse(p.Data) // endOf has seen the headers
+	return len(p.Data) - len(f.Padding()), true
 }

@@ -37,6 +37,23 @@ func plainAck(seq frame.Seq) []byte {
 	return stampedAck(seq)[:frame.PrefixSize+frame.HeaderSize]
 }
 
+// introduction is a hello from 1 to 2 that lists services.
+func introduction(t testing.TB, seq frame.Seq) []byte {
+	b := datagram(seq, 0)
+	m := frame.Hello{Life: 5}.Message()
+	m.Put(b[frame.PrefixSize+frame.HeaderSize:])
+	var s frame.Services
+	for i, name := range []string{"memory", "link"} {
+		n, err := frame.ParseServiceName(name)
+		if err != nil || !s.Add(frame.Service{Name: n, Base: uint32(i) << 16}) {
+			t.Fatalf("%s: %v", name, err)
+		}
+	}
+	list := make([]byte, frame.ServicesSize)
+	s.Put(list)
+	return append(b, list...)
+}
+
 // between gives a copy of a datagram other endpoints.
 func between(src, dst uint16, b []byte) []byte {
 	b = bytes.Clone(b)
@@ -59,7 +76,17 @@ func TestJoinedDatagrams(t *testing.T) {
 		heard = append(heard, between(1, 2+uint16(i)%4, acks[i]))
 	}
 	hello := datagram(7, 0)
+	serves := introduction(t, 7)
+	bare := serves[:len(hello)]
 	for name, datagrams := range map[string][][]byte{
+		"an introduction behind":    append(full[:20:20], serves),
+		"introductions":             {serves, serves, serves},
+		"a bare one behind two":     {serves, serves, bare},
+		"bare introductions":        {bare, bare, stampedAck(3)},
+		"padded introductions":      {padded(serves, 3), padded(serves, 3), serves},
+		"data behind introductions": {serves, serves, datagram(9, 100)},
+		"several introduced":        {serves, between(1, 3, serves), between(1, 4, serves)},
+		"another introduced behind": append(full[:20:20], between(9, 2, serves)),
 		"full frames":               full,
 		"two":                       full[:2],
 		"a shorter one behind":      append(full[:20:20], datagram(9, 1431)),
@@ -110,6 +137,9 @@ func TestNotJoined(t *testing.T) {
 	flags[frame.PrefixSize+9] = 0x81
 	third := datagram(3, 100)
 	otherSource, otherDestination := between(3, 2, third), between(1, 3, third)
+	serves := introduction(t, 1)
+	damaged := bytes.Clone(serves)
+	damaged[len(damaged)-frame.ServicesSize+2] = 1
 	for name, datagrams := range map[string][][]byte{
 		"alone":               {first},
 		"long":                {datagram(1, 60000)},
@@ -126,6 +156,9 @@ func TestNotJoined(t *testing.T) {
 		"bare":                {plainAck(1)},
 		"shorter in between":  {first, datagram(2, 99), third},
 		"a prefix of its own": {first, append([]byte{9, 9}, third[2:]...)},
+		"introduction":        {serves},
+		"damaged services":    {damaged},
+		"damaged, and more":   {damaged, serves},
 
 		// One end is the same for all, or nothing is known to be.
 		"several, padded":          {padded(first, 1), padded(otherSource, 1)},
@@ -136,6 +169,8 @@ func TestNotJoined(t *testing.T) {
 		"both ends vary":           {first, otherSource, otherDestination},
 		"ends turn round":          {first, between(2, 1, third)},
 		"several, garbage behind":  {first, otherSource, noise[:40]},
+		"several, services padded": {serves, between(3, 2, padded(serves[:len(serves)-frame.ServicesSize], 8))},
+		"several, damaged behind":  {serves, between(3, 2, damaged)},
 	} {
 		for wire, c := range capturetest.Joined(t, datagrams...) {
 			all, stats, err := readAll(capturetest.Pcap(binary.LittleEndian, true, c), Options{})
@@ -168,19 +203,27 @@ func TestPlausibleStamps(t *testing.T) {
 
 // Wherever a snap length cuts, what was captured is delivered, once.
 func TestJoinedAndCut(t *testing.T) {
+	serves := introduction(t, 7)
 	for name, datagrams := range map[string][][]byte{
 		"frames": {datagram(1, 50), datagram(2, 50), datagram(3, 50), datagram(4, 8)},
 		"acks":   {stampedAck(1), stampedAck(2), stampedAck(3), stampedAck(4)},
 		"several sources": {
 			datagram(1, 50), between(3, 2, datagram(9, 50)), between(4, 2, datagram(3, 50)), between(3, 2, datagram(4, 8)),
 		},
-		"several to acknowledge": {stampedAck(1), between(1, 3, stampedAck(2)), between(1, 4, stampedAck(3)), stampedAck(4)},
+		"several to acknowledge":    {stampedAck(1), between(1, 3, stampedAck(2)), between(1, 4, stampedAck(3)), stampedAck(4)},
+		"an introduction behind":    {datagram(1, 150), datagram(2, 150), datagram(3, 150), serves},
+		"introductions":             {serves, serves, serves, introduction(t, 8)},
+		"several introduced":        {serves, between(1, 3, serves), between(1, 4, serves), serves},
+		"another introduced behind": {datagram(1, 150), datagram(2, 150), datagram(3, 150), between(3, 2, serves)},
 	} {
 		const headers = 20 + 8
 		whole := capturetest.Joined(t, datagrams...)["IPv4"]
 		size := len(datagrams[0])
 		// From here on the second datagram, or the end of the first frame, is known.
 		known := headers + frame.PrefixSize + frame.HeaderSize + min(frame.MessageHeaderSize, size-frame.PrefixSize-frame.HeaderSize)
+		if bytes.Equal(datagrams[0], serves) {
+			known = headers + size
+		}
 		for n := known; n < len(whole.Data); n++ {
 			cut := capturetest.Packet{Link: 101, Data: whole.Data[:n], Length: len(whole.Data)}
 			all, stats, err := readAll(capturetest.Pcap(binary.LittleEndian, false, cut), Options{})
@@ -211,5 +254,20 @@ func TestNotJoinedAndCut(t *testing.T) {
 	_, stats, err := readAll(capturetest.Pcap(binary.LittleEndian, false, cut), Options{})
 	if want := (capture.Stats{Records: 1, Packets: 1, Cut: 1}); err != nil || stats != want {
 		t.Errorf("%+v, %v; want %+v", stats, err, want)
+	}
+}
+
+// An introduction that was cut within its services may have none: nobody knows where it
+// ends.
+func TestCutWithinServices(t *testing.T) {
+	const headers = 20 + 8 + frame.PrefixSize + frame.HeaderSize + frame.MessageHeaderSize
+	serves := introduction(t, 7)
+	whole := capturetest.Joined(t, serves, serves)["IPv4"]
+	for n := headers; n < headers+frame.ServicesSize; n++ {
+		cut := capturetest.Packet{Link: 101, Data: whole.Data[:n], Length: len(whole.Data)}
+		all, stats, err := readAll(capturetest.Pcap(binary.LittleEndian, false, cut), Options{})
+		if want := (capture.Stats{Records: 1, Packets: 1, Cut: 1}); err != nil || stats != want || all[0].Length != 2*len(serves)-frame.PrefixSize {
+			t.Fatalf("cut to %d: %+v, %v", n, stats, err)
+		}
 	}
 }

@@ -191,6 +191,9 @@ func FuzzReader(f *testing.F) {
 	for _, p := range capturetest.Joined(f, datagram(1, 20), datagram(2, 20), stampedAck(3)) {
 		f.Add(capturetest.Pcap(binary.LittleEndian, false, p))
 	}
+	for _, p := range capturetest.Joined(f, introduction(f, 1), introduction(f, 2), introduction(f, 3)) {
+		f.Add(capturetest.Pcap(binary.LittleEndian, false, p))
+	}
 	f.Fuzz(func(t *testing.T, file []byte) {
 		for _, o := range []Options{{}, {Ports: []uint16{40001, 40002}}} {
 			r, err := NewFileReader(bytes.NewReader(file), o)

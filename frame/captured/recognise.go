@@ -49,8 +49,9 @@ func plausible(p *Packet) bool {
 		return false
 	}
 	if !h.HasMessages() {
+		end, known := endOf(p)
 		return p.Length == frame.HeaderSize && h.AckCount != 0 ||
-			p.Length == frame.HeaderSize+frame.StampSize && (p.Cut() || stamped(p.Data))
+			p.Length == frame.HeaderSize+frame.StampSize && (!known || end == p.Length)
 	}
 	for m := range p.Messages() {
 		// Message types up to 3 are named in OpenCPI.
