@@ -45,5 +45,5 @@
 // Concurrency: no type here is safe for concurrent use; each documents where it
 // lives. Buffers: results are appended to slices of the caller. Errors: there
 // are none; what the network says wrongly is reported by a false ok. Limits:
-// windows of up to 16383 frames, runs of up to 255 ids.
+// windows of up to [MaxWindow] frames, runs of up to 255 ids.
 package ack

@@ -15,6 +15,10 @@ const MaxRun = 255
 // room on both sides: ids up to half the space ahead are told from old ones.
 const MaxHistory = 1 << 14
 
+// MaxWindow is how many frames can wait for acknowledgement: none of them falls behind the
+// peer's history when later ones arrive first.
+const MaxWindow = MaxHistory - 1
+
 // Verdict is what a frame id says about its frame.
 type Verdict uint8
 

@@ -92,7 +92,7 @@
 //
 // # Limits
 //
-// Endpoint memory up to 4 GiB, 65535 messages per transaction, windows of up to
-// 16383 frames. No encryption and no authentication: ids and addresses can be
+// Endpoint memory up to 4 GiB, 65535 messages per transaction; [Open] has the bounds of
+// what can be set. No encryption and no authentication: ids and addresses can be
 // forged by anyone on the network. Payload integrity is the datagram layer's.
 package dgrdma

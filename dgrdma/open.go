@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/dgrdma/dgrdma/endpoint"
+	"github.com/dgrdma/dgrdma/settings"
 	"github.com/dgrdma/dgrdma/transport"
 	"github.com/dgrdma/dgrdma/transport/ether"
 	"github.com/dgrdma/dgrdma/transport/udp"
@@ -27,21 +28,21 @@ const defaultSize = 64 << 10
 //
 // Options follow the string, as in udp:7100?mtu=9000&gso=off:
 //
-//	profile=NAME     kind of peers: native, fpga, opencpi, opencpi2, opencpi-legacy
-//	mtu=BYTES        largest IP packet, or Ethernet payload, instead of the interface's
-//	window=FRAMES    frames waiting for acknowledgement
-//	queue=N          transactions a connection holds
-//	giveup=DURATION  without progress for so long, a peer is down (default 10s)
-//	coalesce=DURATION  a small transaction waits so long for company (default 0s)
-//	accept=any       learn peers from what they send
-//	busypoll=on      receive without sleeping
-//	help=on          who waits for a link receives and sends meanwhile (default with one or two processors)
-//	sockbuf=BYTES    size of the socket's buffers; default leaves the kernel's, max is what is allowed
-//	gso=off          UDP segmentation offload, for sending
-//	gro=off          UDP segmentation offload, for receiving
-//	ethertype=N      type of the Ethernet frames (default 0xF042)
-//	ring=on          receive Ethernet frames through shared memory (default off; see [ether.Config])
-//	max=N            number of endpoint ids, for the string that peers are told (default 65535)
+//	profile=NAME   kind of peers: native, fpga, opencpi, opencpi2 or opencpi-legacy (default native)
+//	mtu=BYTES      largest IP packet, or Ethernet payload, 128 to 65535 bytes (default the interface's)
+//	window=FRAMES  frames waiting for acknowledgement, 1 to 16383 (default the profile's)
+//	queue=N        transactions that a connection holds, 1 to 1048576 (default 16384)
+//	giveup=TIME    without progress for so long, a peer is down (default 10s)
+//	coalesce=TIME  a small transaction waits so long for company (default 0s)
+//	accept=any     who is heard: any (peer that sends) or connected (default connected)
+//	busypoll=on    receive without sleeping: on or off (default off)
+//	help=on        who waits receives and sends meanwhile: on or off (default on with one or two processors)
+//	sockbuf=BYTES  size of the socket's buffers: default (the kernel's), max (what is allowed), or 4096 to 1073741824 bytes (default max)
+//	gso=off        UDP segmentation offload, for sending: on or off (default on)
+//	gro=off        UDP segmentation offload, for receiving: on or off (default on)
+//	ethertype=N    type of the Ethernet frames, 0x0600 to 0xffff (default 0xf042)
+//	ring=on        receive Ethernet frames through shared memory: on or off (default off)
+//	max=N          number of endpoint ids, for the string that peers are told, 1 to 65535 (default 65535)
 func Open(localURL string, cfg *Config) (*Endpoint, error) {
 	u, err := url.Parse(localURL)
 	if err != nil {
@@ -78,7 +79,8 @@ type opening struct {
 
 // settings applies the options and what the string says.
 func (o *opening) settings() error {
-	o.gso, o.gro, o.max = true, true, 65535
+	o.gso, o.gro = true, true
+	o.max, o.etherType = int(settings.Max.Default), int(settings.EtherType.Default)
 	for key, value := range o.url.Options.All() {
 		if err := o.set(key, value); err != nil {
 			return err

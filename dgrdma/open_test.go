@@ -137,11 +137,11 @@ func TestOpenRefuses(t *testing.T) {
 		{"udp:192.0.2.1", "no interface of this machine has the address"},
 		{"udp:0.0.0.0:1", "an endpoint needs the address by which its peers reach it"},
 		{"udp?speed=high", `option "speed"; there are accept, busypoll,`},
-		{"udp?window=0", "window=0: need a number from 1 to 16383"},
+		{"udp?window=0", "window=0: need 1 to 16383"},
 		{"udp?gso=maybe", "gso=maybe: need on or off"},
-		{"udp?mtu=100", "MTU 100, need 128 to 65535"},
+		{"udp?mtu=100", "mtu=100: need 128 to 65535"},
 		{"udp?profile=best", "native, fpga"},
-		{"udp?giveup=soon", "need a duration"},
+		{"udp?giveup=soon", "need a time"},
 		{"udp:7100:1", "byte 4"},
 	} {
 		e, err := Open(c.url, nil)

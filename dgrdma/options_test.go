@@ -1,49 +1,94 @@
 package dgrdma
 
 import (
-	"go/parser"
-	"go/token"
-	"regexp"
+	"fmt"
 	"strings"
 	"testing"
 
+	"github.com/dgrdma/dgrdma/frame"
+	"github.com/dgrdma/dgrdma/settings"
+	"github.com/dgrdma/dgrdma/transport/ether"
 	"github.com/dgrdma/dgrdma/url"
 )
 
-// TestOptionsAreDocumented: what Open's documentation says of an option is what
-// CheckOption says.
-func TestOptionsAreDocumented(t *testing.T) {
-	f, err := parser.ParseFile(token.NewFileSet(), "open.go", nil, parser.ParseComments)
-	if err != nil {
-		t.Fatal(err)
+// TestOptionsAreAccepted: every value that the table offers, and none beside its bounds.
+func TestOptionsAreAccepted(t *testing.T) {
+	accepted := func(s *settings.Setting, value string) bool {
+		_, err := CheckOption(url.UDP, s.Option, value)
+		return err == nil
 	}
-	documented := make(map[string]string)
-	for _, c := range f.Comments {
-		for _, m := range regexp.MustCompile(`(?m)^\t(\w+)=\S+ +(.*)$`).FindAllStringSubmatch(c.Text(), -1) {
-			documented[m[1]] = strings.Replace(m[2], "; see [ether.Config])", ")", 1)
+	options := 0
+	for _, s := range settings.All {
+		if s.Option == "" {
+			continue
+		}
+		options++
+		values := s.Words
+		switch s.Kind {
+		case settings.Time:
+			values = []string{"0s", "500us", "10s"}
+		case settings.Number:
+			values = append(values, fmt.Sprint(s.Least), fmt.Sprint(s.Most))
+		case settings.Hex:
+			values = append(values, fmt.Sprint(s.Least), fmt.Sprintf("%#x", s.Most))
+		}
+		if s.Default != 0 {
+			values = append(values, s.Otherwise())
+		}
+		if s.Kind == settings.Choice {
+			values = append(values, s.Value)
+			if s.Value == "NAME" {
+				values = s.Words
+			}
+		}
+		for _, v := range values {
+			if !accepted(s, v) {
+				t.Errorf("%s=%s is refused", s.Option, v)
+			}
+		}
+		refused := []string{"", "maybe", "-1", fmt.Sprint(s.Least - 1)}
+		if s.Most != 0 {
+			refused = append(refused, fmt.Sprint(s.Most+1))
+		}
+		for _, v := range refused {
+			if accepted(s, v) {
+				t.Errorf("%s=%s is accepted", s.Option, v)
+			}
 		}
 	}
-	for key, o := range options {
-		if documented[key] != o.meaning {
-			t.Errorf("%s is documented as %q, but means %q", key, documented[key], o.meaning)
-		}
-		delete(documented, key)
-	}
-	if len(documented) > 0 {
-		t.Errorf("documented, but not there: %v", documented)
+	if options < 15 {
+		t.Errorf("there are %d options only", options)
 	}
 }
 
 func TestCheckOption(t *testing.T) {
 	for _, c := range []struct{ key, value, meaning, wrong string }{
 		{"giveup", "2s", "without progress for so long, a peer is down (default 10s)", ""},
-		{"giveup", "2", "without progress for so long, a peer is down (default 10s)", "says giveup=2: need a duration"},
-		{"profile", "fpgas", "kind of peers: native, fpga, opencpi, opencpi2, opencpi-legacy", `no peer profile "fpgas"`},
+		{"giveup", "2", "without progress for so long, a peer is down (default 10s)", "says giveup=2: need a time such as 10s or 500us"},
+		{"profile", "fpgas", "kind of peers: native, fpga, opencpi, opencpi2 or opencpi-legacy (default native)", "need native, fpga"},
 		{"speed", "high", "", `has the option "speed"; there are accept, busypoll`},
 	} {
 		meaning, err := CheckOption(url.UDP, c.key, c.value)
 		if meaning != c.meaning || (err == nil) != (c.wrong == "") || err != nil && !strings.Contains(err.Error(), c.wrong) {
 			t.Errorf("%s=%s: %q, %v", c.key, c.value, meaning, err)
 		}
+	}
+}
+
+// TestProfilesAreThoseOfTheTable: each name is that of a profile.
+func TestProfilesAreThoseOfTheTable(t *testing.T) {
+	for _, name := range settings.Profile.Words {
+		for _, overUDP := range []bool{false, true} {
+			if p, err := ProfileByName(name, overUDP); err != nil || p.Name != name {
+				t.Errorf("%s: %q, %v", name, p.Name, err)
+			}
+		}
+	}
+}
+
+// TestEtherTypeIsOne: the transport below has its own, as it knows no frames.
+func TestEtherTypeIsOne(t *testing.T) {
+	if ether.EtherType != frame.EtherType {
+		t.Errorf("%#x and %#x", ether.EtherType, frame.EtherType)
 	}
 }

@@ -2,9 +2,9 @@ package endpoint
 
 import "fmt"
 
-// leastMTU is what frames over every way of IPv6 may have: 1280 bytes of packet without
+// surelyCarried is what frames over every way of IPv6 may have: 1280 bytes of packet without
 // the headers of IPv6 and UDP (RFC 8200 section 5).
-const leastMTU = 1280 - 40 - 8
+const surelyCarried = 1280 - 40 - 8
 
 // unacknowledged says what a peer was waited for that is given up, and what a user may do
 // about it. Guarded by mu.
@@ -17,7 +17,7 @@ func (c *Conn) unacknowledged() string {
 		longest = max(longest, int(c.out[i].length))
 	}
 	longest -= c.ep.headroom
-	if longest <= leastMTU || longest <= c.carried-c.ep.headroom {
+	if longest <= surelyCarried || longest <= c.carried-c.ep.headroom {
 		return "waiting for acknowledgements"
 	}
 	return fmt.Sprintf("waiting for acknowledgements, of frames of %d bytes for the first time (a way that carries less needs the option mtu)", longest)

@@ -1,12 +1,16 @@
 package endpoint
 
-import "math/bits"
+import (
+	"math/bits"
+
+	"github.com/dgrdma/dgrdma/settings"
+)
 
 const (
 	// closedTransactions is how many transactions back we know which are over. A
 	// sender of our kind keeps at most half of it open (profile), so that what lies
 	// behind is over for certain.
-	closedTransactions = 1 << 16
+	closedTransactions = settings.MostOpen
 
 	closedPages = 16
 	pageIDs     = closedTransactions / closedPages

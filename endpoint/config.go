@@ -10,6 +10,7 @@ import (
 
 	"github.com/dgrdma/dgrdma/ack"
 	"github.com/dgrdma/dgrdma/frame"
+	"github.com/dgrdma/dgrdma/settings"
 	"github.com/dgrdma/dgrdma/transport"
 )
 
@@ -23,39 +24,40 @@ type Config struct {
 	Memory Memory
 	// Profile is used for peers that bring none. nil means Native.
 	Profile *Profile
-	// Window, if not 0, replaces the profile's: frames waiting for
-	// acknowledgement, 1 to 16383.
+	// Window replaces the profile's: frames waiting for
+	// acknowledgement, 1 to 16383. 0 means the profile's.
 	Window int
-	// MTU bounds frames, header and messages, in bytes. 0: what the wire carries.
+	// MTU bounds frames, header and messages: 50 to 65535 bytes. 0 means what the wire
+	// carries.
 	MTU int
-	// Queue is how many transactions a connection holds that are not done.
-	// 0 means 16384.
+	// Queue is how many transactions a connection holds that are not done, 1 to
+	// 1048576. 0 means 16384.
 	Queue int
 	// GiveUp is how long a peer may show no progress before it counts as dead.
-	// 0 means 10 seconds.
+	// 0 means 10s.
 	GiveUp time.Duration
 	// Coalesce is how long a transaction that does not fill a frame waits for
 	// company. 0 sends at once.
 	Coalesce time.Duration
-	// OpenIncoming is how many incomplete transactions each peer may have.
+	// OpenIncoming is how many incomplete transactions each peer may have, 1 to 65536.
 	// 0 means 4096.
 	OpenIncoming int
 	// OpenMemory is how many bytes may be kept for incomplete incoming
 	// transactions: for each peer that was connected, and for all peers together
 	// that were learned, which have 2 KiB each beyond it. What would need more is
 	// not acknowledged. Ids that came out of order take up to 8 KiB of each peer, which
-	// count, and are taken in any case. 0 means 16 MiB.
+	// count, and are taken in any case. 65536 bytes or more. 0 means 16 MiB.
 	OpenMemory int
 	// AcceptAny learns peers from the frames they send. Off, only connected
 	// peers are heard.
 	AcceptAny bool
-	// MaxPeers bounds the peers, connected and learned. 0 means 4096. For a
+	// MaxPeers bounds the peers, connected and learned: 1 to 65535, 0 means 4096. For a
 	// new one, a learned peer is dismissed that is down, that never finished its
 	// introduction, or that was silent for six times GiveUp.
 	MaxPeers int
 	// PeersPerHost bounds the learned peers of one host, an IP or a MAC address, so
-	// that none takes all places; for a new one, one of them is dismissed likewise. 0
-	// means a quarter of MaxPeers.
+	// that none takes all places; for a new one, one of them is dismissed likewise. 1 to
+	// 65535, 0 means a quarter of MaxPeers.
 	PeersPerHost int
 	// OnEvent is told what happens to peers, which may be something with every
 	// message that a peer sends. It runs on the endpoint's goroutines: it must not
@@ -83,7 +85,7 @@ type Config struct {
 	Logger *slog.Logger
 	// Trace gets every frame. nil costs nothing.
 	Trace *Trace
-	// FirstFrame is the first frame id, for profiles that do not insist on 1.
+	// FirstFrame is the first frame id, 1 to 65535, for profiles that do not insist on 1.
 	// 0 means a random one.
 	FirstFrame frame.Seq
 	// Entropy supplies random numbers. nil means the system's. It runs under locks: it
@@ -102,8 +104,6 @@ type Peer struct {
 	// and an end of their own; the peer takes each id for another peer.
 	As frame.EndpointID
 }
-
-const maxQueue = 1 << 20
 
 // HelpMode says whether goroutines that wait for what a peer sends receive and send
 // meanwhile, see [Endpoint.Await].
@@ -146,42 +146,21 @@ func (c *Config) withDefaults(caps transport.Caps) (Config, error) {
 		p := Native()
 		f.Profile = &p
 	}
-	def := func(v *int, d int) {
-		if *v == 0 {
-			*v = d
-		}
+	if f.MTU == 0 {
+		f.MTU = caps.MTU
 	}
-	def(&f.MTU, caps.MTU)
-	def(&f.Queue, 16384)
-	def(&f.OpenIncoming, 4096)
-	def(&f.OpenMemory, 16<<20)
-	def(&f.MaxPeers, 4096)
-	def(&f.PeersPerHost, max(f.MaxPeers/4, 1))
-	if f.GiveUp == 0 {
-		f.GiveUp = 10 * time.Second
+	f.MTU = min(f.MTU, caps.MTU, frame.MaxData)
+	if f.MTU < settings.LeastFrame {
+		return f, fmt.Errorf("dgrdma: frames of %d bytes, need at least %d for a header, a message and its data", f.MTU, settings.LeastFrame)
+	}
+	if err := settings.Complete(&f); err != nil {
+		return f, err
+	}
+	if f.PeersPerHost == 0 {
+		f.PeersPerHost = max(f.MaxPeers/4, 1)
 	}
 	if f.Entropy == nil {
 		f.Entropy = systemEntropy
-	}
-	const least = frame.HeaderSize + frame.MessageHeaderSize + 16
-	f.MTU = min(f.MTU, caps.MTU, frame.MaxData)
-	switch {
-	case f.MTU < least:
-		return f, fmt.Errorf("dgrdma: frames of %d bytes, need at least %d for a header, a message and its data", f.MTU, least)
-	case f.Window < 0 || f.Window > ack.MaxHistory-1:
-		return f, fmt.Errorf("dgrdma: window %d, need 1 to %d frames", f.Window, ack.MaxHistory-1)
-	case f.Queue < 1 || f.Queue > maxQueue:
-		return f, fmt.Errorf("dgrdma: queue of %d transactions, need 1 to %d", f.Queue, maxQueue)
-	case f.GiveUp < 0 || f.Coalesce < 0:
-		return f, fmt.Errorf("dgrdma: negative duration in configuration")
-	case f.OpenIncoming < 1 || f.OpenIncoming > closedTransactions:
-		return f, fmt.Errorf("dgrdma: %d open incoming transactions, need 1 to %d", f.OpenIncoming, closedTransactions)
-	case f.OpenMemory < leastOpenMemory:
-		return f, fmt.Errorf("dgrdma: %d bytes for incomplete incoming transactions, need at least %d", f.OpenMemory, leastOpenMemory)
-	case f.MaxPeers < 1 || f.MaxPeers > 65535:
-		return f, fmt.Errorf("dgrdma: %d peers, need 1 to 65535", f.MaxPeers)
-	case f.PeersPerHost < 1:
-		return f, fmt.Errorf("dgrdma: %d peers per host, need at least 1", f.PeersPerHost)
 	}
 	return f, f.Profile.check()
 }

@@ -9,8 +9,6 @@ const (
 	// reserve is what each learned peer may hold whatever the others do: about a
 	// dozen transactions, enough to get on, if slowly. Arbitrary.
 	reserve = 2 << 10
-	// leastOpenMemory is room for what a frame of usual size can open.
-	leastOpenMemory = 64 << 10
 )
 
 // holding is what is kept for a peer because of what it began and did not end. It

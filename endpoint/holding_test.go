@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/dgrdma/dgrdma/frame"
+	"github.com/dgrdma/dgrdma/settings"
 	"github.com/dgrdma/dgrdma/transport/simnet"
 )
 
@@ -281,7 +282,7 @@ func TestOpenMemoryIsGivenBack(t *testing.T) {
 // TestGapsAreBounded: messages out of order take memory, and are refused when it is
 // used up. Those in order are not, so that what is open can end.
 func TestGapsAreBounded(t *testing.T) {
-	f := newFeed(t, Config{OpenMemory: leastOpenMemory})
+	f := newFeed(t, Config{OpenMemory: settings.LeastOpenMemory})
 	c := f.native()
 	h := &hostilePeer{f: f, seq: 1}
 	const n = 200
@@ -291,15 +292,15 @@ func TestGapsAreBounded(t *testing.T) {
 	h.give(bare(life+n, 10, 1))
 	for index := uint16(2); index <= 60; index += 2 {
 		round(index)
-		if held := c.Stats().OpenMemory; held > leastOpenMemory {
-			t.Fatalf("%d bytes are held after message %d, the bound is %d", held, index, leastOpenMemory)
+		if held := c.Stats().OpenMemory; held > settings.LeastOpenMemory {
+			t.Fatalf("%d bytes are held after message %d, the bound is %d", held, index, settings.LeastOpenMemory)
 		}
 	}
 	for i := range uint32(n) {
 		h.give(bare(life+i, 61, 60)) // until there is no room for one
 	}
 	st := c.Stats()
-	if st.RefusedBy(RefusedOpenMemory) == 0 || st.Open != n+1 || leastOpenMemory-st.OpenMemory >= gapSize {
+	if st.RefusedBy(RefusedOpenMemory) == 0 || st.Open != n+1 || settings.LeastOpenMemory-st.OpenMemory >= gapSize {
 		t.Fatalf("refused %v, %d open", st.Refused, st.Open)
 	}
 	h.give(times(9, func(i int) frame.Message { return bare(life+n, 10, uint16(2+i)) })...)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/dgrdma/dgrdma/ack"
 	"github.com/dgrdma/dgrdma/frame"
+	"github.com/dgrdma/dgrdma/settings"
 )
 
 // AckPolicy says how frames of a peer are acknowledged.
@@ -97,7 +98,7 @@ func (p *Profile) begin(random ack.Wide) ack.Wide {
 // Native is the profile for peers of this implementation.
 func Native() Profile {
 	return Profile{
-		Name: "native", Window: 1024, Span: ack.MaxHistory - 1, Chunk: 8, Final: 1, AddressMultiple: 1,
+		Name: "native", Window: 1024, Span: ack.MaxWindow, Chunk: 8, Final: 1, AddressMultiple: 1,
 		OpenTransactions: closedTransactions / 2, MinTimeout: 5 * time.Millisecond, PeerAckDelay: 2 * time.Millisecond,
 		Session: true, History: ack.MaxHistory, Tagged: 1024, Ahead: farAhead, Acks: AckRepeat, AckEvery: 2, AckDelay: 2 * time.Millisecond,
 	}
@@ -170,9 +171,6 @@ func Legacy(overUDP bool) Profile {
 	return p
 }
 
-// ProfileNames lists what ProfileByName knows.
-var ProfileNames = []string{"native", "fpga", "opencpi", "opencpi2", "opencpi-legacy"}
-
 // ProfileByName returns a preset.
 func ProfileByName(name string, overUDP bool) (Profile, error) {
 	switch name {
@@ -187,17 +185,17 @@ func ProfileByName(name string, overUDP bool) (Profile, error) {
 	case "opencpi-legacy":
 		return Legacy(overUDP), nil
 	}
-	return Profile{}, fmt.Errorf("dgrdma: no peer profile %q; there are %s", name, strings.Join(ProfileNames, ", "))
+	return Profile{}, fmt.Errorf("dgrdma: no peer profile %q; there are %s", name, strings.Join(settings.Profile.Words, ", "))
 }
 
 func powerOfTwo(n int) bool { return n > 0 && n&(n-1) == 0 }
 
 func (p *Profile) check() error {
 	switch {
-	case p.Window < 1 || p.Window > ack.MaxHistory-1:
-		return fmt.Errorf("dgrdma: profile %s: window %d, need 1 to %d frames", p.Name, p.Window, ack.MaxHistory-1)
-	case p.Span < p.Window || p.Span > ack.MaxHistory-1:
-		return fmt.Errorf("dgrdma: profile %s: span %d, need %d (the window) to %d ids", p.Name, p.Span, p.Window, ack.MaxHistory-1)
+	case p.Window < 1 || p.Window > ack.MaxWindow:
+		return fmt.Errorf("dgrdma: profile %s: window %d, need 1 to %d frames", p.Name, p.Window, ack.MaxWindow)
+	case p.Span < p.Window || p.Span > ack.MaxWindow:
+		return fmt.Errorf("dgrdma: profile %s: span %d, need %d (the window) to %d ids", p.Name, p.Span, p.Window, ack.MaxWindow)
 	case p.History > ack.MaxHistory || !powerOfTwo(p.History):
 		return fmt.Errorf("dgrdma: profile %s: history %d, need a power of two up to %d", p.Name, p.History, ack.MaxHistory)
 	case p.Ahead < 0 || p.Ahead > p.History/2:

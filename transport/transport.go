@@ -110,6 +110,16 @@ type Caps struct {
 	Blocks   bool // Recv keeps its thread while it waits: better not share it
 }
 
+// What wires have in common.
+const (
+	// LeastMTU is the least MTU that an endpoint takes, of IP or Ethernet: what no wire
+	// is below, with room for the shortest frame that is of use.
+	LeastMTU = 128
+	MostMTU  = 1<<16 - 1
+	// LeastEtherType is where numbers stop to be the length of an IEEE 802.3 frame.
+	LeastEtherType = 0x0600
+)
+
 // Stats are a transport's own counters, all since it was opened.
 type Stats struct {
 	SendDrops   uint64 `count:"send_drops" help:"Datagrams that the system refused for a passing reason."`

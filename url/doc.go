@@ -54,7 +54,7 @@
 //
 // Any string may end in options for this module:
 //
-//	udp:7100?mtu=9000&profile=hdl
+//	udp:7100?mtu=9000&profile=fpga
 //
 // Keys and values are printable ASCII; every other byte, '%' and '&', and '='
 // in a key, are written as '%' and two hexadecimal digits. '+' stands for

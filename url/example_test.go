@@ -25,7 +25,7 @@ func Example() {
 }
 
 func ExampleParse_short() {
-	local, err := url.Parse("udp:7100?profile=hdl&mtu=9000")
+	local, err := url.Parse("udp:7100?profile=fpga&mtu=9000")
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -35,7 +35,7 @@ func ExampleParse_short() {
 	fmt.Println(local)
 	// Output:
 	// 7100 false 9000
-	// udp:7100?mtu=9000&profile=hdl
+	// udp:7100?mtu=9000&profile=fpga
 }
 
 func ExampleError() {

@@ -113,9 +113,9 @@ var accepted = []struct {
 		Endpoint{Scheme: Ether, Interface: "lo", MAC: MACFrom6([6]byte{})}, ""},
 
 	// Options.
-	{"options-short", "udp:7100?profile=hdl&mtu=9000",
-		Endpoint{Scheme: UDP, Dialect: Short, Addr: anyAddr(7100), Options: OptionsFrom(map[string]string{"mtu": "9000", "profile": "hdl"})},
-		"udp:7100?mtu=9000&profile=hdl"},
+	{"options-short", "udp:7100?profile=fpga&mtu=9000",
+		Endpoint{Scheme: UDP, Dialect: Short, Addr: anyAddr(7100), Options: OptionsFrom(map[string]string{"mtu": "9000", "profile": "fpga"})},
+		"udp:7100?mtu=9000&profile=fpga"},
 	{"options-escaped", "ether:eth0?%6E%3d=%26%25%00%c3%A9=?",
 		Endpoint{Scheme: Ether, Dialect: Short, Interface: "eth0", Options: OptionsFrom(map[string]string{"n=": "&%\x00é=?"})},
 		"ether:eth0?n%3D=%26%25%00%C3%A9=?"},

@@ -8,6 +8,7 @@ import (
 
 	"github.com/dgrdma/dgrdma/bench"
 	"github.com/dgrdma/dgrdma/link"
+	"github.com/dgrdma/dgrdma/settings"
 	"github.com/dgrdma/dgrdma/url"
 )
 
@@ -86,7 +87,7 @@ func (o *benchOptions) register(fs *flag.FlagSet) {
 	fs.Float64Var(&o.seconds, "seconds", 3, "`seconds` to write")
 	fs.BoolVar(&o.bidir, "bidir", false, "the server writes too")
 	fs.IntVar(&o.peers, "peers", 1, "peers to be for the server, each with an id and a connection of its own")
-	fs.BoolVar(&o.busyPoll, "busy-poll", false, "receive without sleeping")
+	fs.BoolVar(&o.busyPoll, settings.BusyPoll.Flag, false, settings.BusyPoll.Means)
 	fs.BoolVar(&o.json, "json", false, "print one JSON object")
 	fs.StringVar(&o.verify, "verify", "sample", "what the receiver looks at: sample, full, off")
 	fs.StringVar(&o.compare, "compare", "", "take turns with another `protocol` between the same addresses: tcp")
@@ -119,7 +120,7 @@ func (o *benchOptions) check() error {
 		return badUsage("--verify %s: need sample, full or off", o.verify)
 	case !o.link && (o.stream || o.buffers != 64):
 		return badUsage("--stream and --buffers belong to --link")
-	case o.link && (o.compare != "" || o.peers != 1 || o.depth != 0 || o.bidir || o.wire.profile != "native" || o.verify != "sample"):
+	case o.link && (o.compare != "" || o.peers != 1 || o.depth != 0 || o.bidir || o.wire.profile.text != "" || o.verify != "sample"):
 		return badUsage("--compare, --peers, --depth, --bidir, --profile and --verify are not for links")
 	case o.link && o.size.value > link.MaxMessage:
 		return badUsage("--size %v: messages of links have at most %d bytes", &o.size, link.MaxMessage)
@@ -127,9 +128,6 @@ func (o *benchOptions) check() error {
 		return badUsage("--buffers %d: need 1 to 65536", o.buffers)
 	case o.compare != "" && o.compare != "tcp":
 		return badUsage("--compare %s: only tcp", o.compare)
-	}
-	if err := o.wire.check(); err != nil {
-		return err
 	}
 	o.duration = time.Duration(o.seconds * float64(time.Second))
 	o.plan = bench.Plan{Size: uint32(o.size.value), Peers: uint32(o.peers), Verify: verify}

@@ -45,7 +45,7 @@ func openClient(opt *benchOptions, local, peer url.Endpoint, stderr io.Writer) (
 			return fmt.Sprintf("%4.1f of %.1f s  %.0f MB/s  %.0f transactions/s", at, opt.perTurn().Seconds(), float64(bytes)/at/1e6, float64(n)/at)
 		})
 	}
-	profile, err := profileBetweenUs(opt.wire.profile, peer.Scheme == url.UDP, false)
+	profile, err := profileBetweenUs(opt.wire.profile.orDefault(), peer.Scheme == url.UDP, false)
 	if err != nil {
 		return nil, err
 	}

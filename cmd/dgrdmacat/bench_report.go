@@ -59,7 +59,7 @@ func (c *benchClient) result(o *bench.Outcome, oneProcess bool) benchResult {
 	took, tookBack := time.Duration(mine.Nanoseconds), time.Duration(theirs.Nanoseconds)
 	back := perSecond(theirs.Bytes, tookBack) / 1e6
 	r := benchResult{
-		Transport: wireName(c.peer), Profile: c.opt.wire.profile,
+		Transport: wireName(c.peer), Profile: c.opt.wire.profile.orDefault(),
 		Size: int(c.Plan.Size), Depth: int(c.Plan.Depth), Peers: int(c.Plan.Peers), Outstanding: int(c.Plan.Active),
 		Bidir: c.Plan.BothWays != 0, BusyPoll: c.opt.busyPoll, Verify: c.opt.verify, OneProcess: oneProcess,
 		Seconds: took.Seconds(), Bytes: mine.Bytes + theirs.Bytes, MBPerS: perSecond(mine.Bytes, took)/1e6 + back,

@@ -29,7 +29,7 @@ func openServer(opt *benchOptions, local url.Endpoint, private bool, log io.Writ
 	if local.Dialect == url.Short {
 		local.Size = 0 // it has no place for it
 	}
-	profile, err := profileBetweenUs(opt.wire.profile, local.Scheme == url.UDP, true)
+	profile, err := profileBetweenUs(opt.wire.profile.orDefault(), local.Scheme == url.UDP, true)
 	if err != nil {
 		return nil, err
 	}

@@ -98,6 +98,9 @@ type oneFlag struct {
 func flagsOf(fs *flag.FlagSet) (all []oneFlag) {
 	fs.VisitAll(func(f *flag.Flag) {
 		value, text := flag.UnquoteUsage(f)
+		if named, ok := f.Value.(interface{ valueName() string }); ok {
+			value = named.valueName()
+		}
 		names := dashes(f.Name)
 		switch value {
 		case "":

@@ -11,6 +11,7 @@ import (
 	"github.com/dgrdma/dgrdma/frame"
 	"github.com/dgrdma/dgrdma/frame/captured"
 	"github.com/dgrdma/dgrdma/inspect/text"
+	"github.com/dgrdma/dgrdma/settings"
 )
 
 // decodeOptions are the flags of decode.
@@ -84,12 +85,12 @@ func captureFlags(fs *flag.FlagSet, to *captured.Options) {
 		to.Ports = append(to.Ports, uint16(n))
 		return nil
 	}))
-	fs.Func("ethertype", "EtherType of DG/RDMA, a `number` (default 0xf042)", func(s string) error {
-		n, err := strconv.ParseUint(s, 0, 16)
-		if err != nil || n < 0x600 {
-			return fmt.Errorf("%q is no EtherType: need 0x600 to 0xffff", s)
+	fs.Func("ethertype", "EtherType of DG/RDMA, a `number` (default "+settings.EtherType.Otherwise()+")", func(s string) error {
+		v, err := settings.EtherType.Parse(s)
+		if err != nil {
+			return fmt.Errorf("%q is no EtherType: %w", s, err)
 		}
-		to.EtherType = uint16(n)
+		to.EtherType = uint16(v.Number)
 		return nil
 	})
 }

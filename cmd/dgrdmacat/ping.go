@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/dgrdma/dgrdma/dgrdma"
+	"github.com/dgrdma/dgrdma/settings"
 )
 
 var pingCommand = command{
@@ -69,7 +70,7 @@ func (o *pingOptions) register(fs *flag.FlagSet) {
 	fs.StringVar(&o.to, "to", "", "complete `URL` of the server")
 	fs.StringVar(&o.local, "local", "", "with --to: `URL` of this side; Ethernet needs it")
 	fs.IntVar(&o.n, "n", 10000, "how many to measure")
-	fs.BoolVar(&o.busyPoll, "busy-poll", false, "never sleep")
+	fs.BoolVar(&o.busyPoll, settings.BusyPoll.Flag, false, settings.BusyPoll.Means)
 	fs.BoolVar(&o.link, "link", false, "over a link; both sides need it")
 	fs.BoolVar(&o.json, "json", false, "print one JSON object")
 	o.metrics.register(fs)

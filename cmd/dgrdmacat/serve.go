@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/dgrdma/dgrdma/dgrdma"
+	"github.com/dgrdma/dgrdma/settings"
 	"github.com/dgrdma/dgrdma/url"
 )
 
@@ -51,8 +52,8 @@ type serveOptions struct {
 	file            string
 	create          bool
 	peers           []string
-	accept, profile string
-	id              int
+	accept, profile settingFlag
+	id              idFlag
 	readmit         bool
 	watch           []span
 	until           *wordIs
@@ -79,9 +80,9 @@ func (o *serveOptions) register(fs *flag.FlagSet) {
 		o.peers = append(o.peers, s)
 		return nil
 	})
-	fs.StringVar(&o.accept, "accept", "", "`any`: everybody may write")
-	fs.StringVar(&o.profile, "profile", "native", "kind of peers whose URL does not say: native, fpga, opencpi, opencpi2, opencpi-legacy")
-	fs.IntVar(&o.id, "id", 0, "endpoint id, 1 to 65535; 0: that of URL, or a random one")
+	o.accept.register(fs, settings.Accept, "")
+	o.profile.register(fs, settings.Profile, ", for those whose URL does not say")
+	o.id.register(fs, "that of URL, or a random one")
 	fs.BoolVar(&o.readmit, "readmit", false, "let peers of other kinds that seem to have restarted begin anew; else their frames are refused")
 	fs.Func("watch", "print the words from `ADDRESS[-ADDRESS]` when they change; may be repeated", func(s string) error {
 		w, err := parseWatch(s)
@@ -173,16 +174,12 @@ func (o *serveOptions) check(args []string) error {
 		words += (w.to - w.from) / 4
 	}
 	switch {
-	case o.accept != "" && o.accept != "any":
-		return badUsage("--accept %s: only any; --peer names one", o.accept)
-	case len(o.peers) == 0 && o.accept == "" && accept != "any":
+	case len(o.peers) == 0 && o.accept.text != "any" && accept != "any":
 		return badUsage("who may write? --peer URL for each, or --accept any")
 	case o.create && o.file == "":
 		return badUsage("--create belongs to --file")
 	case o.dumpRange != nil && o.dump == "":
 		return badUsage("--dump-range belongs to --dump")
-	case o.id < 0 || o.id > 65535:
-		return badUsage("--id %d: need 1 to 65535", o.id)
 	case o.limit < 0:
 		return badUsage("--for %v: need a duration such as 10s", o.limit)
 	case o.size.value < 1 || o.size.value > url.MaxSize:
@@ -195,8 +192,8 @@ func (o *serveOptions) check(args []string) error {
 	if o.local.Size != 0 {
 		o.size.value, o.size.given = o.local.Size, true
 	}
-	if _, given := o.local.Options.Get("profile"); !given {
-		o.local.Options = o.local.Options.With("profile", o.profile)
+	if _, given := o.local.Options.Get("profile"); !given && o.profile.text != "" {
+		o.local.Options = o.local.Options.With("profile", o.profile.text)
 	}
 	name, _ := o.local.Options.Get("profile")
 	if _, err := dgrdma.ProfileByName(name, true); err != nil {

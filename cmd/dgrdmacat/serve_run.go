@@ -96,7 +96,7 @@ func (o *serveOptions) open(s *served, peers []dgrdma.Peer) (*dgrdma.Endpoint, e
 	if local.Dialect == url.Short || !local.Complete() {
 		local.Size = 0 // the memory says it
 	}
-	cfg := &dgrdma.Config{Memory: s, AcceptAny: o.accept == "any", OnEvent: s.journal.event, ID: dgrdma.EndpointID(o.id)}
+	cfg := &dgrdma.Config{Memory: s, AcceptAny: o.accept.text == "any", OnEvent: s.journal.event, ID: dgrdma.EndpointID(o.id)}
 	e, err := dgrdma.Open(local.String(), cfg)
 	if err != nil {
 		return nil, err
@@ -111,7 +111,7 @@ func (o *serveOptions) open(s *served, peers []dgrdma.Peer) (*dgrdma.Endpoint, e
 }
 
 func (o *serveOptions) whoMay() string {
-	if accept, _ := o.local.Options.Get("accept"); o.accept == "any" || accept == "any" {
+	if accept, _ := o.local.Options.Get("accept"); o.accept.text == "any" || accept == "any" {
 		return "any peer may write into it"
 	}
 	if len(o.peers) == 1 {

@@ -319,7 +319,7 @@ func TestServeUsage(t *testing.T) {
 	peer := localString(netip.MustParseAddrPort("127.0.0.1:9"), 4096, 3)
 	for _, c := range []struct{ args, want string }{
 		{"", "who may write?"},
-		{"--accept all", "only any"},
+		{"--accept all", "need any or connected"},
 		{"--accept any udp udp", "one URL to serve on"},
 		{"--accept any nonsense", "byte 0: expected ocpi-ether-rdma"},
 		{"--accept any --create", "belongs to --file"},
@@ -336,11 +336,11 @@ func TestServeUsage(t *testing.T) {
 		{"--accept any --dump-range 5", "need ADDRESS+BYTES"},
 		{"--accept any --dump /tmp/x --dump-range 0x100000+1", "ends at 0x100001"},
 		{"--accept any --for -1s", "--for -1s"},
-		{"--accept any --id -1", "--id -1"},
-		{"--accept any --profile best", `no peer profile "best"`},
+		{"--accept any --id -1", "flag -id: need 1 to 65535"},
+		{"--accept any --profile best", "flag -profile: need native, fpga"},
 		{"--peer udp:127.0.0.1:9", "need the complete string"},
 		{"--peer " + peer + "?giveup=1s", "the option giveup is the endpoint's"},
-		{"--peer " + peer + "?profile=x", `no peer profile "x"`},
+		{"--peer " + peer + "?profile=x", "profile=x: need native, fpga"},
 		{"--peer " + peer + " ether:lo", "is on another wire than this endpoint (ether)"},
 		{"--accept any udp?speed=1", `option "speed"`},
 	} {

@@ -6,10 +6,11 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/netip"
-	"strconv"
+	"slices"
 
 	"github.com/dgrdma/dgrdma/dgrdma"
 	"github.com/dgrdma/dgrdma/link"
+	"github.com/dgrdma/dgrdma/settings"
 	"github.com/dgrdma/dgrdma/transport"
 	"github.com/dgrdma/dgrdma/url"
 )
@@ -17,54 +18,43 @@ import (
 // wireFlags say how an endpoint uses its wire. Those that were given become
 // options of its endpoint string.
 type wireFlags struct {
-	profile  string
-	window   int
-	mtu      int
-	sockbuf  string
-	gso, gro string
+	profile  settingFlag
+	window   settingFlag
+	mtu      settingFlag
+	sockbuf  settingFlag
+	gso, gro settingFlag
 }
 
 func (w *wireFlags) register(fs *flag.FlagSet) {
-	fs.StringVar(&w.profile, "profile", "native", "kind of peer to be for each other: native, fpga, opencpi, opencpi-legacy; both sides need the same")
-	fs.IntVar(&w.window, "window", 0, "frames waiting for acknowledgement, 1 to 16383; 0: as the profile says")
-	fs.IntVar(&w.mtu, "mtu", 0, "largest IP packet or Ethernet payload; 0: the interface's")
-	fs.StringVar(&w.sockbuf, "sockbuf", "max", "socket buffers: default, max, or bytes")
-	fs.StringVar(&w.gso, "gso", "on", "UDP segmentation offload for sending: on, off")
-	fs.StringVar(&w.gro, "gro", "on", "the same for receiving: on, off")
+	w.profile.register(fs, profilesBetweenUs, "; both sides need the same")
+	w.window.register(fs, settings.Window, "")
+	w.mtu.register(fs, settings.MTU, "")
+	w.sockbuf.register(fs, settings.SockBuf, "")
+	w.gso.register(fs, settings.GSO, "")
+	w.gro.register(fs, settings.GRO, "")
 }
 
-func (w *wireFlags) check() error {
-	for _, s := range []struct{ name, value string }{{"gso", w.gso}, {"gro", w.gro}} {
-		if s.value != "on" && s.value != "off" {
-			return badUsage("--%s %s: need on or off", s.name, s.value)
-		}
-	}
-	if n, err := strconv.Atoi(w.sockbuf); w.sockbuf != "default" && w.sockbuf != "max" && (err != nil || n < 4096 || n > 1<<30) {
-		return badUsage("--sockbuf %s: need default, max, or 4096 to 1073741824", w.sockbuf)
-	}
-	if w.window < 0 || w.window > 16383 {
-		return badUsage("--window %d: need 1 to 16383", w.window)
-	}
-	if w.mtu != 0 && (w.mtu < 128 || w.mtu > 65535) {
-		return badUsage("--mtu %d: need 128 to 65535", w.mtu)
-	}
-	_, err := profileBetweenUs(w.profile, true, false)
-	return err
-}
+// profilesBetweenUs are the kinds of peers that two endpoints of ours can be for each
+// other. OpenCPI's second driver does not acknowledge, so nobody knows what arrived.
+var profilesBetweenUs = func() *settings.Setting {
+	s := *settings.Profile
+	s.Words = slices.DeleteFunc(slices.Clone(s.Words), func(name string) bool { return name == "opencpi2" })
+	return &s
+}()
 
 // apply adds what was asked for to the options of an endpoint string, which win.
 func (w *wireFlags) apply(u url.Endpoint) url.Endpoint {
-	set := func(key, value, unset string) {
-		if _, given := u.Options.Get(key); !given && value != unset {
-			u.Options = u.Options.With(key, value)
+	set := func(f *settingFlag) {
+		if _, given := u.Options.Get(f.of.Option); !given && f.text != "" {
+			u.Options = u.Options.With(f.of.Option, f.text)
 		}
 	}
-	set("window", strconv.Itoa(w.window), "0")
-	set("mtu", strconv.Itoa(w.mtu), "0")
+	set(&w.window)
+	set(&w.mtu)
 	if u.Scheme == url.UDP {
-		set("sockbuf", w.sockbuf, "max")
-		set("gso", w.gso, "on")
-		set("gro", w.gro, "on")
+		set(&w.sockbuf)
+		set(&w.gso)
+		set(&w.gro)
 	}
 	return u
 }
@@ -76,7 +66,7 @@ func (w *wireFlags) apply(u url.Endpoint) url.Endpoint {
 func profileBetweenUs(name string, overUDP, serving bool) (dgrdma.Profile, error) {
 	p, err := dgrdma.ProfileByName(name, overUDP)
 	if err != nil {
-		return p, badUsage("--profile %s: there are native, fpga, opencpi and opencpi-legacy", name)
+		return p, badUsage("--profile %s: need %s", name, profilesBetweenUs.Allowed())
 	}
 	native, _ := dgrdma.ProfileByName("native", overUDP)
 	switch name {
@@ -94,8 +84,6 @@ func profileBetweenUs(name string, overUDP, serving bool) (dgrdma.Profile, error
 		if serving {
 			p.Span = native.Span
 		}
-	case "opencpi2":
-		return p, badUsage("--profile opencpi2: such peers do not acknowledge, so nobody knows what arrived")
 	}
 	return p, nil
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/dgrdma/dgrdma/dgrdma"
+	"github.com/dgrdma/dgrdma/settings"
 	"github.com/dgrdma/dgrdma/url"
 )
 
@@ -46,8 +47,9 @@ drivers want ids from 1 to 9: --id, or in that string.`,
 }
 
 type writeOptions struct {
-	to, local, profile  string
-	id                  int
+	to, local           string
+	profile             settingFlag
+	id                  idFlag
 	addr                wordFlag
 	file, data, text    string
 	stdin               bool
@@ -69,8 +71,8 @@ func (o *writeOptions) register(fs *flag.FlagSet) {
 	o.size.value, o.flagValue.value = writeSize, 1
 	fs.StringVar(&o.to, "to", "", "complete `URL` of the peer")
 	fs.StringVar(&o.local, "local", "", "`URL` of this side; Ethernet needs it")
-	fs.IntVar(&o.id, "id", 0, "endpoint id of this side, 1 to 65535; 0: that of --local, or one that suits the peer")
-	fs.StringVar(&o.profile, "profile", "native", "kind of peer: native, fpga, opencpi, opencpi2, opencpi-legacy")
+	o.id.register(fs, "that of --local, or one that suits the peer")
+	o.profile.register(fs, settings.Profile, "")
 	fs.Var(&o.addr, "addr", "`address` in the peer's memory of the first byte")
 	fs.StringVar(&o.file, "file", "", "write what is in this `file`")
 	fs.StringVar(&o.data, "data", "", "write these bytes: `hex` digits, with spaces or without")
@@ -108,8 +110,6 @@ func (o *writeOptions) check(args []string) error {
 		return badUsage("--addr needs bytes: --file, --data, --text or -")
 	case !o.flagAddr.given && (o.flagValue.given || o.flagStep.given):
 		return badUsage("--flag-value and --flag-step need --flag-addr")
-	case o.id < 0 || o.id > 65535:
-		return badUsage("--id %d: need 1 to 65535", o.id)
 	case o.size.value < 1 || o.size.value > writeSizeMost:
 		return badUsage("--size %v: need 1 to 16M", &o.size)
 	case o.count < 0:
@@ -127,7 +127,7 @@ func (o *writeOptions) ends() (local, peer url.Endpoint, profile dgrdma.Profile,
 		return
 	}
 	if _, given := peer.Options.Get("profile"); !given {
-		peer.Options = peer.Options.With("profile", o.profile)
+		peer.Options = peer.Options.With("profile", o.profile.orDefault())
 	}
 	name, _ := peer.Options.Get("profile")
 	if profile, err = dgrdma.ProfileByName(name, peer.Scheme == url.UDP); err != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/mdlayher/packet"
 	"golang.org/x/sys/unix"
 
+	"github.com/dgrdma/dgrdma/transport"
 	"github.com/dgrdma/dgrdma/transport/internal/mmsg"
 	"github.com/dgrdma/dgrdma/transport/internal/rtnl"
 )
@@ -43,13 +44,6 @@ type Config struct {
 	Ring bool
 }
 
-const (
-	leastMTU = 128
-	mostMTU  = 1<<16 - 1
-	// leastEtherType is where numbers stop to be the length of an IEEE 802.3 frame.
-	leastEtherType = 0x0600
-)
-
 // Listen opens an interface.
 func Listen(cfg Config) (*Conn, error) {
 	c, err := listen(cfg)
@@ -70,8 +64,8 @@ func listen(cfg Config) (*Conn, error) {
 	if cfg.EtherType == 0 {
 		cfg.EtherType = EtherType
 	}
-	if cfg.EtherType < leastEtherType {
-		return nil, fmt.Errorf("EtherType %#04x, need %#04x to 0xffff", cfg.EtherType, leastEtherType)
+	if cfg.EtherType < transport.LeastEtherType {
+		return nil, fmt.Errorf("EtherType %#04x, need %#04x to 0xffff", cfg.EtherType, transport.LeastEtherType)
 	}
 	ifi, mac, err := findInterface(cfg.Interface, cfg.MAC)
 	if err != nil {
@@ -80,16 +74,16 @@ func listen(cfg Config) (*Conn, error) {
 	if ifi.Flags&net.FlagUp == 0 {
 		return nil, fmt.Errorf("interface %s is down; bring it up with: ip link set %s up", ifi.Name, ifi.Name)
 	}
-	carries := min(ifi.MTU, mostMTU)
+	carries := min(ifi.MTU, transport.MostMTU)
 	mtu := cfg.MTU
 	if mtu == 0 {
 		mtu = carries
 	}
 	switch {
-	case carries < leastMTU:
-		return nil, fmt.Errorf("interface %s has MTU %d, need at least %d; raise it with: ip link set %s mtu 1500", ifi.Name, ifi.MTU, leastMTU, ifi.Name)
-	case mtu < leastMTU || mtu > mostMTU:
-		return nil, fmt.Errorf("MTU %d, need %d to %d", mtu, leastMTU, carries)
+	case carries < transport.LeastMTU:
+		return nil, fmt.Errorf("interface %s has MTU %d, need at least %d; raise it with: ip link set %s mtu 1500", ifi.Name, ifi.MTU, transport.LeastMTU, ifi.Name)
+	case mtu < transport.LeastMTU || mtu > transport.MostMTU:
+		return nil, fmt.Errorf("MTU %d, need %d to %d", mtu, transport.LeastMTU, carries)
 	case mtu > carries:
 		return nil, fmt.Errorf("MTU %d, but interface %s has %d; raise it with: ip link set %s mtu %d", mtu, ifi.Name, ifi.MTU, ifi.Name, mtu)
 	}

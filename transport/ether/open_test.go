@@ -57,7 +57,7 @@ func TestOpenRefuses(t *testing.T) {
 	for _, c := range []struct{ url, says string }{
 		{"ether:none0", "no interface none0; there are "},
 		{"ether:d0?mtu=1501", "MTU 1501, but interface d0 has 1500"},
-		{"ether:d0?ethertype=60", "ethertype=60: need a number from 0x0600"},
+		{"ether:d0?ethertype=60", "ethertype=60: need 0x0600"},
 		{"ether:d0/02:03:04:05:06:07", "interface d0 has the address"},
 		{"ocpi-ether-rdma", "need the name or the address of an interface"},
 	} {

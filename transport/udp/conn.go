@@ -58,7 +58,7 @@ func (c *Conn) MTU(to transport.Addr) int {
 		return c.mtu - c.overhead()
 	}
 	way, err := c.routes.WayTo(c.local.Addr(), ap.Addr())
-	if err != nil || way.MTU < leastMTU {
+	if err != nil || way.MTU < transport.LeastMTU {
 		return c.mtu - c.overhead()
 	}
 	return min(c.mtu, way.MTU) - c.overhead()

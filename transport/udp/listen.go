@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/dgrdma/dgrdma/transport"
 	"github.com/dgrdma/dgrdma/transport/internal/mmsg"
 	"github.com/dgrdma/dgrdma/transport/internal/rtnl"
 )
@@ -30,8 +31,6 @@ type Config struct {
 const (
 	prefix    = 2 // bytes before the frame header
 	udpHeader = 8 //
-	maxPacket = 1<<16 - 1
-	leastMTU  = 128
 )
 
 // Listen opens a socket.
@@ -50,12 +49,12 @@ func Listen(cfg Config) (*Conn, error) {
 	}
 	c := &Conn{v6: want.Addr().Is6(), mtu: ifMTU}
 	if cfg.MTU != 0 {
-		if c.mtu = cfg.MTU; c.mtu < leastMTU || c.mtu > maxPacket {
-			return nil, fmt.Errorf("dgrdma: listen on UDP %v: MTU %d, need %d to %d", want, cfg.MTU, leastMTU, maxPacket)
+		if c.mtu = cfg.MTU; c.mtu < transport.LeastMTU || c.mtu > transport.MostMTU {
+			return nil, fmt.Errorf("dgrdma: listen on UDP %v: MTU %d, need %d to %d", want, cfg.MTU, transport.LeastMTU, transport.MostMTU)
 		}
 		c.fixed = true
 	}
-	c.mtu = min(c.mtu, maxPacket)
+	c.mtu = min(c.mtu, transport.MostMTU)
 	fd, err := open(c.v6)
 	if err != nil {
 		return nil, fmt.Errorf("dgrdma: listen on UDP %v: %w", want, err)

@@ -26,8 +26,8 @@ type receiving struct {
 func (r *receiving) init(c *Conn) {
 	if c.gro {
 		// Few, so that they stay in the cache: each may bring 45 full frames.
-		r.in = mmsg.NewReceiver(8, maxPacket, unix.CmsgSpace(4))
-		r.capacity = 8 * max(1, min(64, maxPacket/c.mtu))
+		r.in = mmsg.NewReceiver(8, transport.MostMTU, unix.CmsgSpace(4))
+		r.capacity = 8 * max(1, min(64, transport.MostMTU/c.mtu))
 		return
 	}
 	r.in = mmsg.NewReceiver(64, max(c.mtu, 2048), 0)

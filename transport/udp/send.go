@@ -14,7 +14,7 @@ const (
 	// maxSegments is the kernel's UDP_MAX_SEGMENTS before Linux 6.9, and enough.
 	maxSegments = 64
 	// maxPayload of a datagram over IPv4; a message to be cut up has no more.
-	maxPayload = maxPacket - 20 - udpHeader
+	maxPayload = transport.MostMTU - 20 - udpHeader
 	messages   = 128
 )
 

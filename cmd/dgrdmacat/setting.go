@@ -1,0 +1,65 @@
+package main
+
+import (
+	"flag"
+	"strconv"
+	"strings"
+
+	"github.com/dgrdma/dgrdma/settings"
+)
+
+// settingFlag is a flag for a setting of an endpoint: empty where it was not given.
+type settingFlag struct {
+	of   *settings.Setting
+	text string
+}
+
+func (f *settingFlag) String() string { return f.text }
+
+// valueName stands for the value in help.
+func (f *settingFlag) valueName() string {
+	if strings.ToUpper(f.of.Value) != f.of.Value {
+		return "WORD"
+	}
+	return f.of.Value
+}
+
+// orDefault is what was given, or else what is so without it.
+func (f *settingFlag) orDefault() string {
+	if f.text == "" {
+		return f.of.Otherwise()
+	}
+	return f.text
+}
+
+// Set implements [flag.Value].
+func (f *settingFlag) Set(text string) error {
+	_, err := f.of.Parse(text)
+	f.text = text
+	return err
+}
+
+// register registers the flag; what more there is to know comes behind what the table
+// says.
+func (f *settingFlag) register(fs *flag.FlagSet, s *settings.Setting, more string) {
+	f.of = s
+	fs.Var(f, s.Flag, s.Help()+more)
+}
+
+// idFlag is --id; 0: any.
+type idFlag int
+
+func (f *idFlag) String() string { return strconv.Itoa(int(*f)) }
+
+// Set implements [flag.Value].
+func (f *idFlag) Set(text string) error {
+	v, err := settings.ID.Parse(text)
+	*f = idFlag(v.Number)
+	return err
+}
+
+func (*idFlag) valueName() string { return settings.ID.Value }
+
+func (f *idFlag) register(fs *flag.FlagSet, without string) {
+	fs.Var(f, settings.ID.Flag, settings.ID.Means+", "+settings.ID.Range()+" (default "+without+")")
+}

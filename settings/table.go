@@ -1,0 +1,117 @@
+package settings
+
+import (
+	"time"
+
+	"github.com/dgrdma/dgrdma/ack"
+	"github.com/dgrdma/dgrdma/frame"
+	"github.com/dgrdma/dgrdma/transport"
+)
+
+const (
+	// LeastFrame is the shortest frame that is of use: it has room for a header, a
+	// message, and 16 bytes of data, the largest chunk that peers need.
+	LeastFrame = frame.HeaderSize + frame.MessageHeaderSize + 16
+	// LeastOpenMemory is room for what a frame of usual size can open.
+	LeastOpenMemory = 64 << 10
+	// MostOpen bounds how many transactions can be open: so many are told from those
+	// that are over.
+	MostOpen = 1 << 16
+
+	maxID = 1<<16 - 1
+)
+
+var onOff = []string{On, Off}
+
+// The table.
+var (
+	ID = &Setting{
+		Field: "ID", Flag: "id", Value: "N", Means: "endpoint id", Least: 1, Most: maxID,
+		Without: "that of the endpoint string, or a random one",
+	}
+	Profile = &Setting{
+		Option: "profile", Field: "Profile", Flag: "profile", Value: "NAME", Means: "kind of peers", Kind: Choice,
+		Words: []string{"native", "fpga", "opencpi", "opencpi2", "opencpi-legacy"}, Without: "native",
+	}
+	MTU = &Setting{
+		Option: "mtu", Flag: "mtu", Value: "BYTES", Means: "largest IP packet, or Ethernet payload", Bytes: true,
+		Least: transport.LeastMTU, Most: transport.MostMTU, Without: "the interface's",
+	}
+	Frame = &Setting{
+		Field: "MTU", Value: "BYTES", Means: "longest frame, header and messages", Bytes: true, Least: LeastFrame, Most: frame.MaxData,
+		Without: "what the wire carries",
+	}
+	Window = &Setting{
+		Option: "window", Field: "Window", Flag: "window", Value: "FRAMES", Means: "frames waiting for acknowledgement",
+		Least: 1, Most: ack.MaxWindow, Without: "the profile's",
+	}
+	Queue = &Setting{
+		Option: "queue", Field: "Queue", Value: "N", Means: "transactions that a connection holds",
+		Least: 1, Most: 1 << 20, Default: 16384,
+	}
+	GiveUp = &Setting{
+		Option: "giveup", Field: "GiveUp", Value: "TIME", Means: "without progress for so long, a peer is down", Kind: Time, Default: int64(10 * time.Second),
+	}
+	Coalesce = &Setting{
+		Option: "coalesce", Field: "Coalesce", Value: "TIME", Means: "a small transaction waits so long for company", Kind: Time,
+	}
+	OpenIncoming = &Setting{
+		Field: "OpenIncoming", Value: "N", Means: "incomplete transactions of each peer", Least: 1, Most: MostOpen, Default: 4096,
+	}
+	OpenMemory = &Setting{
+		Field: "OpenMemory", Value: "BYTES", Means: "memory for what is incomplete", Bytes: true, Least: LeastOpenMemory, Default: 16 << 20,
+	}
+	Accept = &Setting{
+		Option: "accept", Field: "AcceptAny", Flag: "accept", Value: "any", Means: "who is heard", Kind: Choice,
+		Words: []string{"any", "connected"}, Choices: "any (peer that sends) or connected", Without: "connected",
+	}
+	MaxPeers = &Setting{
+		Field: "MaxPeers", Value: "N", Means: "peers, connected and learned", Least: 1, Most: maxID, Default: 4096,
+	}
+	PeersPerHost = &Setting{
+		Field: "PeersPerHost", Value: "N", Means: "learned peers of one IP or MAC address", Least: 1, Most: maxID,
+		Without: "a quarter of MaxPeers",
+	}
+	KeepOldLife = &Setting{
+		Field: "KeepOldLife", Value: On, Means: "refuse a peer that restarted until Reset", Kind: Choice, Words: onOff, Without: Off,
+	}
+	BusyPoll = &Setting{
+		Option: "busypoll", Field: "BusyPoll", Flag: "busy-poll", Value: On, Means: "receive without sleeping", Kind: Choice, Words: onOff, Without: Off,
+	}
+	Help = &Setting{
+		Option: "help", Field: "Help", Value: On, Means: "who waits receives and sends meanwhile", Kind: Choice, Words: onOff,
+		Without: "on with one or two processors",
+	}
+	Manual = &Setting{
+		Field: "Manual", Value: On, Means: "no goroutines", Kind: Choice, Words: onOff, Without: Off,
+	}
+	FirstFrame = &Setting{
+		Field: "FirstFrame", Value: "N", Means: "first frame id, for profiles that do not insist on 1", Least: 1, Most: maxID, Without: "a random one",
+	}
+	SockBuf = &Setting{
+		Option: "sockbuf", Flag: "sockbuf", Value: "BYTES", Means: "size of the socket's buffers",
+		Words: []string{"default", "max"}, Choices: "default (the kernel's), max (what is allowed), or", Bytes: true, Least: 4096, Most: 1 << 30, Without: "max",
+	}
+	GSO = &Setting{
+		Option: "gso", Flag: "gso", Value: Off, Means: "UDP segmentation offload, for sending", Kind: Choice, Words: onOff, Without: On,
+	}
+	GRO = &Setting{
+		Option: "gro", Flag: "gro", Value: Off, Means: "UDP segmentation offload, for receiving", Kind: Choice, Words: onOff, Without: On,
+	}
+	EtherType = &Setting{
+		Option: "ethertype", Value: "N", Means: "type of the Ethernet frames", Kind: Hex, Least: transport.LeastEtherType, Most: 0xffff,
+		Default: frame.EtherType,
+	}
+	Ring = &Setting{
+		Option: "ring", Value: On, Means: "receive Ethernet frames through shared memory", Kind: Choice, Words: onOff, Without: Off,
+	}
+	Max = &Setting{
+		Option: "max", Value: "N", Means: "number of endpoint ids, for the string that peers are told", Least: 1, Most: maxID, Default: maxID,
+	}
+)
+
+// All are the settings in the order in which documentation has them.
+var All = []*Setting{
+	ID, Profile, MTU, Frame, Window, Queue, GiveUp, Coalesce, OpenIncoming, OpenMemory, Accept, MaxPeers, PeersPerHost, KeepOldLife,
+	BusyPoll, Help, Manual, FirstFrame, SockBuf, GSO, GRO, EtherType, Ring, Max,
+}
