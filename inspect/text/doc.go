@@ -23,7 +23,11 @@
 // endpoint 1 to endpoint 2 with frame id 9 that acknowledges two ids from 4 on,
 // with message 1 of 2 of transaction 7, which writes 64 bytes at 0x1000 and, once
 // the transaction is complete, 1 at 0x40. Behind that is said whether the frame
-// was cut or is malformed.
+// was cut or is malformed. In an introduction between endpoints of our kind,
+//
+//	[hello from life 7 to anyone, serves memory, link]
+//
+// names the services that its sender says it has.
 //
 // # JSON
 //
@@ -54,6 +58,9 @@
 //	  peer            the receiver's as the sender knows it, or 0
 //	  answer          whether it answers
 //	  id              frame id in 32 bits
+//	  services        array, if the sender says which ones it has
+//	    name
+//	    base          the first of its addresses
 //	stamp             if there is one behind an acknowledgement without messages
 //	  life            the receiver's, as the sender knows it
 //	  id, ack_start   as above, in 32 bits
@@ -67,7 +74,7 @@
 //	  type
 //	  more            whether the frame says that another message follows
 //	  data            hexadecimal, if Printer.Bytes is set; what was captured
-//	padding           how many bytes follow the last message or the stamp
+//	padding           how many bytes follow the last message, the services or the stamp
 //	padding_bytes     hexadecimal, if Printer.Bytes is set
 //	malformed         if something is wrong
 //	  offset          where, from the start of the frame header

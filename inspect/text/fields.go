@@ -1,5 +1,7 @@
 package text
 
+import "github.com/dgrdma/dgrdma/frame"
+
 func (p *Printer) fields(b []byte, v *View) []byte {
 	k := v.Packet
 	if p.File != "" {
@@ -93,8 +95,22 @@ func (p *Printer) message(b []byte, v *View, m *Message) []byte {
 	if v.Kind == Hello {
 		b = append(v.Hello.Append(append(b, "  "...)), '\n')
 	}
+	if v.Told {
+		b = fieldsServices(b, &v.Services)
+	}
 	if p.Bytes {
 		b = dump(b, m)
+	}
+	return b
+}
+
+func fieldsServices(b []byte, s *frame.Services) []byte {
+	if len(s.All()) == 0 {
+		return append(s.Append(append(b, "  "...)), '\n')
+	}
+	for _, x := range s.All() {
+		b = x.Name.Append(append(b, "  service "...))
+		b = append(hexadecimal(b, " from ", x.Base), '\n')
 	}
 	return b
 }

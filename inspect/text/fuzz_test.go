@@ -16,7 +16,8 @@ import (
 // FuzzPrinter: whatever was captured, a line is one line, and JSON is one object
 // that says what is in the frame.
 func FuzzPrinter(f *testing.F) {
-	for _, p := range odd() {
+	two := services(f, "memory", "link")
+	for _, p := range append(odd(), *introduction(two, 0), *introduction(append(two, 9), 3), *introduction(damaged(two), 0), *introduction(two[:50], 50)) {
 		f.Add(p.Data, p.Length, len(p.Prefix), p.Record, p.Segment, p.Time.Unix(), "file")
 	}
 	f.Fuzz(func(t *testing.T, data []byte, length, prefix, record, segment int, nanos int64, file string) {
@@ -56,6 +57,10 @@ func FuzzPrinter(f *testing.F) {
 			}
 			if o.Src != nil && (*o.Dst != int(data[0])|int(data[1])<<8 || *o.ID != int(data[4])|int(data[5])<<8 || *o.Flags != int(data[9])) {
 				t.Fatalf("%+v of % x", o, data)
+			}
+			list, told := whole.Services()
+			if said := o.Hello != nil && o.Hello.Services != nil; said != told || said && len(*o.Hello.Services) != len(list.All()) {
+				t.Fatalf("services %v: %+v", list.String(), o.Hello)
 			}
 			p.Style, p.File = text.Line, ""
 			if line := string(p.Append(nil, &v)); strings.Count(line, "\n") != 1 || !strings.HasSuffix(line, "\n") {

@@ -1,5 +1,7 @@
 package text
 
+import "github.com/dgrdma/dgrdma/frame"
+
 func (p *Printer) json(b []byte, v *View) []byte {
 	k := v.Packet
 	b = append(b, '{')
@@ -39,7 +41,11 @@ func (p *Printer) json(b []byte, v *View) []byte {
 		b = number(b, `,"hello":{"life":`, int(v.Hello.Life))
 		b = number(b, `,"peer":`, int(v.Hello.Peer))
 		b = boolean(b, `,"answer":`, v.Hello.Tells)
-		b = append(number(b, `,"id":`, int(v.Header.HelloID())), '}')
+		b = number(b, `,"id":`, int(v.Header.HelloID()))
+		if v.Told {
+			b = jsonServices(b, &v.Services)
+		}
+		b = append(b, '}')
 	}
 	if v.Stamped {
 		b = number(b, `,"stamp":{"life":`, int(v.Stamp.Life))
@@ -62,6 +68,19 @@ func (p *Printer) json(b []byte, v *View) []byte {
 		b = append(append(append(b, `,"reason":"`...), e.Reason.String()...), `"}`...)
 	}
 	return append(b, "}\n"...)
+}
+
+// jsonServices needs no escapes: names are of letters, digits and hyphens.
+func jsonServices(b []byte, s *frame.Services) []byte {
+	b = append(b, `,"services":[`...)
+	for i, x := range s.All() {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = x.Name.Append(append(b, `{"name":"`...))
+		b = append(number(b, `","base":`, int(x.Base)), '}')
+	}
+	return append(b, ']')
 }
 
 func (p *Printer) jsonMessage(b []byte, m *Message) []byte {

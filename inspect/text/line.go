@@ -31,7 +31,11 @@ func (p *Printer) line(b []byte, v *View) []byte {
 			b = append(b, " more"...)
 			break
 		}
-		b = append(v.Messages[i].Append(append(b, " ["...)), ']')
+		b = v.Messages[i].Append(append(b, " ["...))
+		if v.Told {
+			b = v.Services.Append(append(b, ", "...))
+		}
+		b = append(b, ']')
 	}
 	if v.Packet.Cut() {
 		b = number(b, " cut: ", len(v.Packet.Data))

@@ -115,6 +115,10 @@ type object struct {
 		Life, Peer uint32
 		Answer     bool
 		ID         uint32
+		Services   *[]struct {
+			Name string
+			Base uint32
+		}
 	}
 	Stamp *struct {
 		Life, ID uint32
@@ -225,6 +229,16 @@ func (o *object) bytes(t *testing.T) []byte {
 		}
 		b = append(b, unhex(t, *m.Data)...)
 	}
+	if o.Hello != nil && o.Hello.Services != nil {
+		all := *o.Hello.Services
+		list := append(make([]byte, 0, frame.ServicesSize), 0x53, byte(len(all)), 0, 0)
+		for _, s := range all {
+			list = append(list, make([]byte, 8)...)
+			copy(list[len(list)-8:], s.Name)
+			list = le.AppendUint32(list, s.Base)
+		}
+		b = append(b, list[:cap(list)]...)
+	}
 	return append(b, unhex(t, *o.PaddingBytes)...)
 }
 
@@ -313,16 +327,16 @@ func TestOddFrames(t *testing.T) {
 }
 
 func TestNothingIsAllocated(t *testing.T) {
-	frames := odd()[:4]
+	frames := append(odd()[:2], *introduction(services(t, "memory", "link"), 0))
 	for _, style := range []text.Style{text.Line, text.Fields, text.JSON} {
 		p := text.Printer{Style: style, Bytes: true, Absolute: true, File: "a"}
 		var v text.View
 		var b []byte
 		show := func() {
-			v.Decode(&frames[0])
-			b = p.Append(b[:0], &v)
-			v.Decode(&frames[1])
-			b = p.Append(b[:0], &v)
+			for i := range frames {
+				v.Decode(&frames[i])
+				b = p.Append(b[:0], &v)
+			}
 		}
 		show()
 		if n := testing.AllocsPerRun(100, show); n != 0 {

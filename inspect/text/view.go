@@ -35,9 +35,11 @@ type View struct {
 	Header    frame.Header // unless Kind is None
 	Messages  []Message
 	Hello     frame.Hello // if that is the Kind
+	Services  frame.Services
+	Told      bool // what the Services are
 	Stamp     frame.Stamp
 	Stamped   bool
-	Padding   []byte       // behind the last message, or the stamp
+	Padding   []byte       // behind the last message, the services, or the stamp
 	Malformed *frame.Error // what is wrong, if anything is
 }
 
@@ -73,11 +75,9 @@ func (v *View) whole(f *frame.Frame) {
 		v.Messages = append(v.Messages, Message{c.Msg, off, c.Data})
 		off = next(off, &c.Msg)
 	}
-	if v.Stamp, v.Stamped = f.Stamp(); v.Stamped {
-		v.Padding = f.Rest()[frame.StampSize:]
-		return
-	}
-	v.Padding = f.Rest()
+	v.Services, v.Told = f.Services()
+	v.Stamp, v.Stamped = f.Stamp()
+	v.Padding = f.Padding()
 }
 
 // next returns where the message behind the one at off begins.
