@@ -7,17 +7,17 @@ import "fmt"
 const surelyCarried = 1280 - 40 - 8
 
 // unacknowledged says what a peer was waited for that is given up, and what a user may do
-// about it. Guarded by mu.
-func (c *Conn) unacknowledged() string {
-	if !c.proof.given {
+// about it.
+func (s *sending) unacknowledged() string {
+	if !s.kind.proven() {
 		return "waiting for its first acknowledgement (a card has to be disabled and enabled through its control plane before; a peer of another kind needs its profile)"
 	}
 	longest := 0 // of those in flight, as nothing else is kept
-	for i := range c.out {
-		longest = max(longest, int(c.out[i].length))
+	for i := range s.out {
+		longest = max(longest, int(s.out[i].length))
 	}
-	longest -= c.ep.headroom
-	if longest <= surelyCarried || longest <= c.carried-c.ep.headroom {
+	longest -= s.headroom
+	if longest <= surelyCarried || longest <= s.carried-s.headroom {
 		return "waiting for acknowledgements"
 	}
 	return fmt.Sprintf("waiting for acknowledgements, of frames of %d bytes for the first time (a way that carries less needs the option mtu)", longest)

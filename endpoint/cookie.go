@@ -29,14 +29,14 @@ const (
 // cookie is what a connection begins with that its peer was told before the
 // connection was made.
 type cookie struct {
-	life  uint32
+	life  incarnation
 	first ack.Wide // frame id
 }
 
 // introduction is a pair of lives that were introduced to each other.
 type introduction struct {
 	key          peerKey
-	mine, theirs uint32
+	mine, theirs incarnation
 }
 
 // cookies computes them.
@@ -58,19 +58,19 @@ func (k *cookies) init() {
 }
 
 // of returns what a peer is told that asks in that life, at that time.
-func (k *cookies) of(epoch ack.Instant, peer peerKey, life uint32) cookie {
+func (k *cookies) of(epoch ack.Instant, peer peerKey, life incarnation) cookie {
 	le := binary.LittleEndian
 	b := le.AppendUint64(k.buf[:0], uint64(epoch))
-	b = le.AppendUint32(b, life)
+	b = le.AppendUint32(b, uint32(life))
 	b = le.AppendUint16(b, uint16(peer.ours))
 	b = le.AppendUint16(b, uint16(peer.theirs))
 	k.buf = peer.addr.Append(b) // last, because its length varies
 	k.mac.Reset()
 	k.mac.Write(k.buf)
 	sum := k.mac.Sum(k.buf[:0])
-	c := cookie{le.Uint32(sum), ack.Wide(le.Uint32(sum[4:]))}
-	if c.life == 0 {
-		c.life = 1 // stands for no life
+	c := cookie{incarnation(le.Uint32(sum)), ack.Wide(le.Uint32(sum[4:]))}
+	if c.life == unknown {
+		c.life++
 	}
 	return c
 }
@@ -93,7 +93,7 @@ func (k *cookies) follow(now ack.Instant) {
 
 // offer returns the cookie for a stranger that asks in that life. Not ok: that life
 // was a peer already, and is over.
-func (k *cookies) offer(now ack.Instant, peer peerKey, life uint32) (c cookie, ok bool) {
+func (k *cookies) offer(now ack.Instant, peer peerKey, life incarnation) (c cookie, ok bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.follow(now)
@@ -103,8 +103,8 @@ func (k *cookies) offer(now ack.Instant, peer peerKey, life uint32) (c cookie, o
 
 // find returns the cookie that a hello names, if we told it its sender, and whether
 // it is fresh.
-func (k *cookies) find(now ack.Instant, peer peerKey, life, named uint32) (c cookie, ok, fresh bool) {
-	if named == 0 {
+func (k *cookies) find(now ack.Instant, peer peerKey, life, named incarnation) (c cookie, ok, fresh bool) {
+	if named == unknown {
 		return cookie{}, false, false
 	}
 	k.mu.Lock()
@@ -120,11 +120,11 @@ func (k *cookies) find(now ack.Instant, peer peerKey, life, named uint32) (c coo
 
 // any returns a life for a peer to ask for, whatever its own: who names it has heard
 // from us, and becomes no peer by that.
-func (k *cookies) any(now ack.Instant, peer peerKey) uint32 {
+func (k *cookies) any(now ack.Instant, peer peerKey) incarnation {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.follow(now)
-	return k.of(k.epoch, peer, 0).life // no life is 0
+	return k.of(k.epoch, peer, unknown).life // nobody asks in it
 }
 
 func (k *cookies) isSpent(i introduction) bool {

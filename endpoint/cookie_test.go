@@ -26,7 +26,7 @@ func TestCookies(t *testing.T) {
 	if again, _ := k.offer(now+1, peer, 5); again != c {
 		t.Error("the same question, another answer")
 	}
-	named := func(now ack.Instant, p peerKey, life uint32) bool {
+	named := func(now ack.Instant, p peerKey, life incarnation) bool {
 		_, ok, _ := k.find(now, p, life, c.life)
 		return ok
 	}
@@ -64,7 +64,7 @@ func TestCookies(t *testing.T) {
 	if _, ok := k.offer(now+cookieTime, peer, 6); !ok {
 		t.Error("another life of the same peer gets none")
 	}
-	for i := range uint32(mostSpent + 10) {
+	for i := range incarnation(mostSpent + 10) {
 		k.spend(now+cookieTime, introduction{peer, i, i})
 	}
 	if n := len(k.spent[0]) + len(k.spent[1]); n > mostSpent {

@@ -42,18 +42,14 @@ type Endpoint struct {
 	batch batch
 
 	// Owned by who has the turn to receive.
-	datagrams  []transport.Datagram
-	touched    []*Conn
-	frame      frame.Frame // the one being looked at, and where
-	cursor     frame.Cursor
-	placements []placement
-	looked     uint32 // counts the frames that admit looked at
-	pool       pool
-	last       *Conn // whose frame came last: mostly the next is his too
-	scratch    []frame.Seq
-	strangers  Counters
-	replies    []reply // to strangers, at the end of the batch
-	search     search  // among all peers
+	desk
+	datagrams []transport.Datagram
+	touched   []*Conn // those that were heard in this batch
+	last      *Conn   // whose frame came last: mostly the next is his too
+	scratch   []frame.Seq
+	strangers Counters
+	replies   []reply // to strangers, at the end of the batch
+	search    search  // among all peers
 
 	// Guarded by mu.
 	mu        sync.Mutex
@@ -145,7 +141,9 @@ func (e *Endpoint) Shutdown(ctx context.Context) error {
 	var w Waiter
 	w.Init()
 	for _, c := range e.Conns() {
-		empty := c.drain()
+		c.mu.Lock()
+		empty := c.tx.drain()
+		c.mu.Unlock()
 		if empty == nil || err != nil {
 			continue
 		}
@@ -201,10 +199,7 @@ func (e *Endpoint) sayGoodbye() {
 	now := e.now()
 	for _, c := range e.Conns() {
 		c.mu.Lock()
-		if _, armed := c.due.Deadline(); armed {
-			c.due.Hold(now)
-			c.queue()
-		}
+		c.tx.hurryAcks(now)
 		c.mu.Unlock()
 	}
 }

@@ -91,7 +91,7 @@ func (e engine) Abandon(err error) { e.failAll(err) }
 // receive finds whose frame it is.
 func (e *Endpoint) receive(now ack.Instant, d *transport.Datagram) {
 	var err error
-	f := &e.frame // not on the stack: what a trace or a memory is shown, escapes
+	f := &e.frame
 	if err = f.Decode(d.Data); err != nil {
 		e.stranger(RefusedMalformed, d.From, nil)
 		return
@@ -109,17 +109,13 @@ func (e *Endpoint) receive(now ack.Instant, d *transport.Datagram) {
 		}
 		e.last = c
 	}
-	c.rx.counters.BytesReceived += uint64(len(d.Data))
-	why := c.receive(now, f)
-	if t := e.cfg.Trace; t != nil && t.FrameReceived != nil {
-		t.FrameReceived(c.Name(), f, why)
-	}
-}
-
-// touch puts the connection in the list of this batch.
-func (c *Conn) touch() {
 	if !c.rx.touched {
 		c.rx.touched = true
-		c.ep.touched = append(c.ep.touched, c)
+		e.touched = append(e.touched, c)
+	}
+	c.rx.counters.BytesReceived += uint64(len(d.Data))
+	why := c.rx.receive(now, f)
+	if t := e.cfg.Trace; t != nil && t.FrameReceived != nil {
+		t.FrameReceived(c.Name(), f, why)
 	}
 }

@@ -24,7 +24,6 @@ type gaps struct {
 	judged       frame.Seq // the mark before: what is missing up to there was told
 	older, young int       // ids missing up to the mark, and after it
 	since        ack.Instant
-	told         int // by roll, and not as an event so far
 }
 
 // came notes an id that did not come before. Ids begin at 1: of a peer that is heard
@@ -55,15 +54,8 @@ func (g *gaps) roll(now ack.Instant) (missed int) {
 		return 0
 	}
 	missed = g.older
-	g.told += missed
 	g.older, g.young = g.young, 0
 	g.judged, g.mark, g.since = g.mark, g.newest, now
-	return missed
-}
-
-// tell returns how many frames roll gave up since tell was called.
-func (g *gaps) tell() (missed int) {
-	missed, g.told = g.told, 0
 	return missed
 }
 
@@ -74,7 +66,7 @@ func (g *gaps) forget() {
 }
 
 // gap is what of it the sending half knows, which looks when nothing comes any more.
-// Guarded by Conn.mu.
+// Guarded by the connection's mutex.
 type gap struct {
 	frames int
 	at     ack.Instant // when they are given up
@@ -90,33 +82,4 @@ func (g *gap) expire(now ack.Instant) (missed int) {
 	}
 	missed, g.frames, g.told = g.frames, 0, true
 	return missed
-}
-
-// countGaps is called at the end of a batch. Guarded by mu.
-func (c *Conn) countGaps(now ack.Instant) {
-	r := &c.rx
-	if c.gap.told || c.acking {
-		r.gaps.forget() // or it sends again after all, as it was told to
-	}
-	r.counters.FramesMissed += uint64(r.gaps.roll(now))
-	c.gap = gap{frames: r.gaps.older + r.gaps.young, at: r.gaps.since.Add(2 * missedAfter)}
-}
-
-// giveUpMissing does the same when nothing comes any more.
-func (c *Conn) giveUpMissing(now ack.Instant) {
-	c.mu.Lock()
-	missed := 0
-	if c.err == nil {
-		missed = c.gap.expire(now)
-		c.counters.FramesMissed += uint64(missed)
-	}
-	c.mu.Unlock()
-	c.missedFrames(missed)
-}
-
-// missedFrames says that frames never came.
-func (c *Conn) missedFrames(n int) {
-	if n > 0 {
-		c.ep.event(Event{Kind: FramesMissed, Conn: c, Peer: c.Name(), Frames: n})
-	}
 }

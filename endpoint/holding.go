@@ -48,9 +48,9 @@ func (h *holding) alone() {
 }
 
 // affords reports whether the peer may hold that much more.
-func (c *Conn) affords(need int) bool {
-	h, most := &c.rx.held, c.ep.cfg.OpenMemory
-	if h.shares && !c.learned.Load() {
+func (r *receiving) affords(need int) bool {
+	h, most := &r.held, r.cfg.OpenMemory
+	if h.shares && !r.learned.Load() {
 		h.alone()
 	}
 	if h.shares {

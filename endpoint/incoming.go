@@ -17,11 +17,8 @@ type incoming struct {
 	begun, overtaken bool      // first is set; later is
 }
 
-func (in *incoming) count(m *frame.Message, indexed bool, held *holding) {
+func (in *incoming) count(m *frame.Message) {
 	in.got++
-	if indexed {
-		in.indexes.add(m.Index, m.Count, held)
-	}
 	if in.got == 1 {
 		in.low, in.high = m.Addr, m.Addr+uint32(m.Len)
 	}

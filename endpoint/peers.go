@@ -23,7 +23,7 @@ func (e *Endpoint) Connect(p Peer) (*Conn, error) {
 	if p.Size > 1<<32 {
 		return nil, fmt.Errorf("dgrdma: connect peer %d: memory of %d bytes, at most 2^32: %w", p.ID, p.Size, ErrBounds)
 	}
-	c, err := e.newConn(p, e.now())
+	c, err := e.newConn(p, e.now(), nil)
 	if err != nil {
 		return nil, err
 	}
@@ -36,8 +36,8 @@ func (e *Endpoint) Connect(p Peer) (*Conn, error) {
 // enter puts a connection into the table, or returns the one that stands for it.
 func (e *Endpoint) enter(c *Conn) (*Conn, error) {
 	entered, err := e.add(c)
-	if entered == c && c.profile.Session {
-		c.queue()
+	if entered == c {
+		c.entry.queue()
 		e.sched.Work(false)
 	}
 	return entered, err
@@ -53,7 +53,7 @@ func (e *Endpoint) add(c *Conn) (*Conn, error) {
 		return nil, ErrClosed
 	case e.sched.Err() != nil:
 		return nil, fmt.Errorf("dgrdma: connect peer %d: %w", p.ID, e.sched.Err())
-	case c.adopts(known):
+	case adopts(known, c):
 		e.peers.adopt(known)
 		known.size.Store(p.Size)
 		return known, nil
@@ -62,7 +62,7 @@ func (e *Endpoint) add(c *Conn) (*Conn, error) {
 	case e.peers.len() >= e.cfg.MaxPeers:
 		return nil, fmt.Errorf("dgrdma: connect peer %d: %d peers: %w", p.ID, e.cfg.MaxPeers, ErrTooManyPeers)
 	}
-	c.view()
+	c.rx.view(e.memory, c)
 	e.peers.add(c)
 	e.focus()
 	return c, nil
@@ -70,7 +70,7 @@ func (e *Endpoint) add(c *Conn) (*Conn, error) {
 
 // adopts reports whether a connection that was learned can stand for c: peers may
 // speak before they are spoken to.
-func (c *Conn) adopts(learned *Conn) bool {
+func adopts(learned, c *Conn) bool {
 	return learned != nil && learned.learned.Load() && !c.learned.Load() && learned.profile == c.profile && !learned.down.Load()
 }
 

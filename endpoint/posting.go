@@ -3,22 +3,21 @@ package endpoint
 import (
 	"context"
 	"fmt"
+
+	"github.com/dgrdma/dgrdma/ack"
 )
 
 // Post queues a transaction and returns at once. nil means that Done will be
 // called; an error means that it will not, and that t was not touched:
 // ErrQueueFull, ErrClosed, ErrBounds, ErrAlignment, ErrTooLarge,
 // ErrNoCompletion, ErrInUse, or why the peer is down.
-func (c *Conn) Post(t *Transaction) error { return c.post(t, t.done(), nil, anyLife) }
+func (c *Conn) Post(t *Transaction) error { return c.post(t, t.done(), nil, whoever) }
 
 // PostWith is Post with done in place of t.Done, which it sets only if it
 // returns nil.
 func (c *Conn) PostWith(t *Transaction, done func(*Transaction, error)) error {
-	return c.post(t, done, nil, anyLife)
+	return c.post(t, done, nil, whoever)
 }
-
-// anyLife stands for whichever life the connection has.
-const anyLife = 0
 
 // Life returns a number that changes whenever everything posted so far is given
 // up: because the peer restarted, or is down, or by Reset. It is never 0, but of a
@@ -29,69 +28,64 @@ func (c *Conn) Life() uint32 {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.lives
+	return uint32(c.tx.stint)
 }
 
 // PostTo is Post to that life of the connection and no other: what was meant for
 // a peer that restarted since does not reach the new one. The error is then
 // ErrPeerRestarted.
-func (c *Conn) PostTo(life uint32, t *Transaction) error { return c.post(t, t.done(), nil, life) }
+func (c *Conn) PostTo(life uint32, t *Transaction) error { return c.post(t, t.done(), nil, in(life)) }
 
-// nothing says what is nil, c or t.
-func (c *Conn) nothing(t *Transaction) error {
+// nothing says what is nil, the connection or a transaction to be posted.
+func nothing(c *Conn) error {
 	if c != nil {
 		return fmt.Errorf("dgrdma: post to peer %d: no transaction: %w", c.peer.ID, ErrNil)
 	}
 	return ErrNil
 }
 
-func (c *Conn) post(t *Transaction, done func(*Transaction, error), waiter *writer, life uint32) error {
+func (c *Conn) post(t *Transaction, done func(*Transaction, error), waiter *writer, to addressee) error {
 	if c == nil || t == nil {
-		return c.nothing(t)
+		return nothing(c)
 	}
 	if err := c.validate(t); err != nil {
 		return err
 	}
+	queued, inline, err := c.enqueue(t, done, waiter, to)
+	if queued {
+		c.ep.sched.Work(inline)
+	}
+	return err
+}
+
+// enqueue puts a transaction into the queue. It reports whether the connection is to be
+// served, and whether the caller might do that at once.
+func (c *Conn) enqueue(t *Transaction, done func(*Transaction, error), waiter *writer, to addressee) (queued, inline bool, err error) {
 	c.mu.Lock()
+	defer c.mu.Unlock()
+	tx := &c.tx
 	switch {
-	case t.owner != nil:
-		c.mu.Unlock()
-		return ErrInUse
-	case c.err != nil:
-		defer c.mu.Unlock()
-		return c.err
-	case life != anyLife && life != c.lives:
-		defer c.mu.Unlock()
-		return c.peerError("post to an earlier life", ErrPeerRestarted)
+	case t.posted:
+		return false, false, ErrInUse
+	case tx.err != nil:
+		return false, false, tx.err
+	case !to.is(tx.stint):
+		return false, false, c.peerError("post to an earlier life", ErrPeerRestarted)
 	case c.ep.draining.Load():
-		c.mu.Unlock()
-		return ErrClosed
-	case c.posted.n >= c.ep.cfg.Queue:
-		c.mu.Unlock()
-		return ErrQueueFull
+		return false, false, ErrClosed
+	case tx.posted.n >= c.cfg.Queue:
+		return false, false, ErrQueueFull
 	}
 	*t = Transaction{
 		Segments: t.Segments, Completion: t.Completion,
-		Fence: t.Fence, Done: done, Copied: t.Copied, Cookie: t.Cookie, owner: c, waiter: waiter,
+		Fence: t.Fence, Done: done, Copied: t.Copied, Cookie: t.Cookie, posted: true, waiter: waiter,
 	}
-	c.posted.push(t)
-	inline := c.posted.n == 1 && c.sender.InFlight() == 0 || c.ep.helpful && t.Bytes() >= inlineBytes
-	if c.posted.n == 1 {
-		now := c.ep.now()
-		c.holding = now
-		c.session.hurry(now)
+	var now ack.Instant
+	if tx.posted.n == 0 {
+		now = c.ep.now()
 	}
-	// Only what is in flight will be heard of again: what was blocked may have
-	// been withdrawn since.
-	blocked := c.blocked && c.sender.InFlight() > 0
-	if !blocked {
-		c.queue()
-	}
-	c.mu.Unlock()
-	if !blocked {
-		c.ep.sched.Work(inline)
-	}
-	return nil
+	inline = tx.posted.n == 0 && tx.sender.InFlight() == 0 || c.ep.helpful && t.Bytes() >= inlineBytes
+	return tx.post(now, t), inline, nil
 }
 
 // inlineBytes makes a transaction that a helpful caller of Post sends itself: that
@@ -105,7 +99,7 @@ const inlineBytes = 32 << 10
 // most. Done must be nil.
 func (c *Conn) Write(ctx context.Context, t *Transaction) error {
 	if c == nil || t == nil {
-		return c.nothing(t)
+		return nothing(c)
 	}
 	if t.Done != nil {
 		panic("BUG: Write of a transaction with Done set")
@@ -119,17 +113,17 @@ func (c *Conn) Write(ctx context.Context, t *Transaction) error {
 	}
 	s := &c.ep.sched
 	for waited := false; ; waited = true {
-		err := c.post(t, nil, w, anyLife)
+		err := c.post(t, nil, w, whoever)
 		if err == nil {
 			if waited {
-				c.roomLeft()
+				c.passRoom()
 			}
 			break
 		}
 		if err != ErrQueueFull {
 			return err
 		}
-		s.Await(ctx, &w.Waiter, never, c.Done(), c.room)
+		s.Await(ctx, &w.Waiter, never, c.Done(), c.tx.room)
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
@@ -146,48 +140,19 @@ func (c *Conn) Write(ctx context.Context, t *Transaction) error {
 // withdraw takes a transaction back of which nothing was sent.
 func (c *Conn) withdraw(t *Transaction) bool {
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	if t.begun || !c.isPosted(t) {
-		return false
+	back := c.tx.withdraw(t)
+	c.mu.Unlock()
+	if back {
+		c.ep.sched.Work(false)
 	}
-	c.posted.remove(t)
-	t.owner = nil
-	c.roomMade()
-	return true
+	return back
 }
 
-// isPosted reports whether t is in the list, as opposed to on its way to Done.
-// Guarded by mu.
-func (c *Conn) isPosted(t *Transaction) bool { return t.prev != nil || c.posted.head == t }
-
-// drain returns a channel that is closed when nothing is posted any more, or nil if
-// nothing is.
-func (c *Conn) drain() <-chan struct{} {
+// passRoom passes the token of the queue's room on: much may have become free with one.
+func (c *Conn) passRoom() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.posted.n > 0 && c.drained == nil {
-		c.drained = make(chan struct{})
-	}
-	return c.drained
-}
-
-// roomMade tells who waits for the queue. Guarded by mu.
-func (c *Conn) roomMade() {
-	select {
-	case c.room <- struct{}{}:
-	default:
-	}
-	if c.posted.n == 0 && c.drained != nil {
-		close(c.drained)
-		c.drained = nil
-	}
-}
-
-// roomLeft passes the token on: much may have become free with one.
-func (c *Conn) roomLeft() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.posted.n < c.ep.cfg.Queue {
-		c.roomMade()
+	if c.tx.posted.n < c.cfg.Queue {
+		c.tx.roomMade()
 	}
 }

@@ -139,7 +139,7 @@ func TestCoalescingSenderThatIsBlocked(t *testing.T) {
 			t.Fatalf("%d frames, want 6", len(sent))
 		}
 		c.mu.Lock()
-		first := c.sender.NextWide() - 6
+		first := c.tx.sender.NextWide() - 6
 		c.mu.Unlock()
 		ctl.window.Store(1)
 		for i := range ack.Wide(4) {

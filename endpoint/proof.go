@@ -44,6 +44,3 @@ func (p *proof) look(now ack.Instant, runs []ack.Range, waiting bool) bool {
 
 // deadline returns when the doubt is no doubt any more.
 func (p *proof) deadline() (t ack.Instant, doubted bool) { return p.since.Add(doubtFor), p.doubted }
-
-// unproven reports whether the next frame has to wait for the proof. Guarded by mu.
-func (c *Conn) unproven() bool { return !c.proof.given && c.sender.InFlight() > 0 }

@@ -107,7 +107,7 @@ func TestBadFramesAreCountedByName(t *testing.T) {
 				if c.name == "ackOfUnsent" {
 					// Relative to what was used, so that it lies ahead.
 					conn.mu.Lock()
-					next := conn.sender.NextWide()
+					next := conn.tx.sender.NextWide()
 					conn.mu.Unlock()
 					s.alone(stamp(s.theirs, 2, next+5), 10)
 				} else {

@@ -1,322 +1,333 @@
 package endpoint
 
 import (
+	"sync/atomic"
+	"time"
+
 	"github.com/dgrdma/dgrdma/ack"
-	"github.com/dgrdma/dgrdma/endpoint/sched"
 	"github.com/dgrdma/dgrdma/frame"
 )
 
-const (
-	// probeLength is the least Ethernet payload. Shorter frames are padded by
-	// the link, and an FPGA reads that padding as another header (quirk F3).
-	probeLength = 46
-	probeOwnID  = 20 // where that header has its id: ours is known there, and refused
-	smallLength = 48 // room for a hello, an acknowledgement or a probe
-)
+// sending is the half of a connection that sends: what is posted, the frames in flight,
+// and what is to be acknowledged. All of it is guarded by the connection's mutex.
+type sending struct {
+	*terms
+	kind    sendingKind
+	agenda  agenda
+	batches *atomic.Uint64 // the number of the batch that is being sent
 
-// pack adds what the connection has to send to the batch. It reports whether
-// the batch became full before everything was in.
-func (c *Conn) pack(b *batch, now ack.Instant) (more bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.err != nil {
-		return c.packRecall(b, now)
-	}
-	// Before the frames leave, so that no acknowledgement seems to be of unsent ones.
-	defer func() { c.next.Store(uint32(c.sender.NextWide())) }()
-	c.releaseSent()
-	if c.profile.Session {
-		if b.full() {
-			return true
-		}
-		c.packHello(b, now)
-	}
-	c.blocked = false
-	if c.ready() {
-		for {
-			if b.full() {
-				return true
-			}
-			if !c.packLost(b, now) && !c.packNew(b, now) {
-				break
-			}
-		}
-		if c.probe {
-			c.probe = false
-			c.packProbe(b, now)
-		}
-	}
-	for {
-		if at, armed := c.due.Deadline(); !armed || at > now {
-			break
-		}
-		if b.full() {
-			return true
-		}
-		if !c.packAck(b, now) {
-			break
-		}
-	}
-	c.arm(now)
-	return false
+	sender  ack.Sender
+	ctl     ack.Controller
+	due     ack.Due
+	acking  bool // acknowledgements are sent to this peer
+	posted  transactions
+	nextTxn uint32
+	stint   stint
+
+	out     []outFrame  // by frame id modulo its length
+	slab    *slab       // where the next frame goes; nil: into a new one
+	leaving []*slab     // of frames to be dropped, once for each, when batched was sent
+	batched uint64      // the batch in which frames of ours are
+	unheard []frame.Seq // ids in it that count as delivered when they are sent
+	carried int         // length of the longest buffer of a frame that was acknowledged
+
+	probe   bool        // a probe is due
+	aloneAt ack.Instant // when an acknowledgement last left by itself
+	quick   bool        // they do not wait for company: none came
+	mute    bool        // none can leave by itself: the span of ids is used up
+	holding ack.Instant // since when what does not fill a frame waits for company
+	rested  ack.Instant // when the last thing posted was done
+
+	counters Counters
+	times    *Times // nil: none yet
+	heard    heard
+	err      error // why nothing can be posted
+	closed   bool
+	done     chan struct{} // closed when err is set
+	drained  chan struct{} // not nil while someone waits for posted to become empty
+	room     chan struct{} // one token when the queue has room again
 }
 
-// packLost sends a lost frame again: same id, same messages, acknowledgements
-// as they are now (DGRDMA-026, DGRDMA-031).
-func (c *Conn) packLost(b *batch, now ack.Instant) bool {
-	q, ok := c.sender.NextLost(now)
-	if !ok {
-		return false
+// agenda is where the sending half says when it wants to be served.
+type agenda interface {
+	// queue has it served. Whoever does calls sched.Work afterwards, without locks.
+	queue()
+	// arm has it looked at when the time comes, in place of what was said before.
+	arm(now, at ack.Instant)
+	// disarm takes that back.
+	disarm()
+	// queued reports whether it is to be served already.
+	queued() bool
+}
+
+// heard is what the receiving half said at the end of its last batch.
+type heard struct {
+	counters Counters
+	open     int         // incomplete incoming transactions
+	held     int         // bytes kept because of them
+	at       ack.Instant // when its last frame came
+}
+
+func (s *sending) init(t *terms, a agenda, batches *atomic.Uint64) {
+	*s = sending{terms: t, agenda: a, batches: batches, stint: 1, done: make(chan struct{}), room: make(chan struct{}, 1)}
+}
+
+// start begins with a peer of whom nothing is known.
+func (s *sending) start(now ack.Instant) {
+	p := &s.profile
+	s.ctl = s.cfg.controller(p, s.frameMax)
+	first := ack.Wide(p.FirstFrame)
+	if first == 0 {
+		first = s.kind.first(ack.Wide(s.cfg.Entropy()))
 	}
-	c.sender.Resend(now, q)
-	o := &c.out[int(q)&(len(c.out)-1)]
-	var run ack.Range
-	if !c.profile.FreshAcks || c.mute {
-		// A peer that overlooks it in a frame that it knows gets it in a new one,
-		// unless we have no id for one. It does not know all of these; and if it is of
-		// our kind, and as mute, this is the only way out (A16).
-		run, _ = c.due.Next()
+	s.number(now, first)
+	s.due.Init(p.AckEvery, p.AckDelay)
+	s.acking = p.Acks == AckRepeat || p.Acks == AckOnce
+	s.nextTxn = p.FirstTransaction
+	s.kind.begin(now)
+}
+
+// number forgets all ids and begins at first.
+func (s *sending) number(now ack.Instant, first ack.Wide) {
+	p := &s.profile
+	s.unheard = s.unheard[:0]
+	s.sender.Init(now, ack.SenderConfig{
+		First: first, Window: p.Window, Span: p.Span,
+		MinRTO: p.MinTimeout, MaxRTO: min(time.Second, s.cfg.GiveUp/10), AckDelay: p.PeerAckDelay,
+		GiveUp: s.cfg.GiveUp, Cumulative: p.Cumulative, FreshAlone: p.FreshAlone, SlotTable: p.SlotTable,
+	}, s.ctl)
+	s.kind.renumbered(first.Seq())
+}
+
+// post puts a transaction at the end of the queue, and reports whether the connection is
+// to be served. What waits behind something else leaves when that does, unless both wait
+// for company. Only who serves asks next: controllers do not run in Post. now counts if
+// nothing was posted.
+func (s *sending) post(now ack.Instant, t *Transaction) (queued bool) {
+	s.posted.push(t)
+	if s.posted.n == 1 {
+		s.holding = now
+		s.kind.hurry(now)
 	}
-	buf := o.buf()
-	if !c.profile.Probe || o.n > 0 {
-		frame.PutAck(buf[b.headroom:], run.Start, run.Count)
+	if s.posted.unpacked == t || s.cfg.Coalesce > 0 {
+		s.agenda.queue()
+		return true
 	}
-	if run.Count > 0 {
-		c.counters.AcksCarried++
-	}
-	if c.sender.Timeouts() > 0 {
-		c.counters.RetransmitsTimed++
+	return s.agenda.queued()
+}
+
+// finish takes a transaction out of the list.
+func (s *sending) finish(t *Transaction, fin *finished, err error) {
+	s.posted.remove(t)
+	if err == nil {
+		s.counters.TransactionsDone++
 	} else {
-		c.counters.RetransmitsFast++
+		s.counters.TransactionsLost++
 	}
-	if t := c.ep.cfg.Trace; t != nil && t.FrameLost != nil {
-		t.FrameLost(c.Name(), q, c.sender.Timeouts() > 0)
-	}
-	b.add(c, buf, true)
-	return true
+	fin.add(t, err)
 }
 
-// packNew makes a frame of what is queued.
-func (c *Conn) packNew(b *batch, now ack.Instant) bool {
-	t := c.posted.unpacked
-	if t == nil || c.sender.Lost() > 0 {
-		return false
-	}
-	switch c.sender.Limit(now, c.frameMax) {
-	case ack.WindowFull:
-		c.blocked = true
-		c.counters.WindowFull++
-		return false
-	case ack.Congested:
-		c.blocked = true
-		c.counters.Congested++
-		return false
-	case ack.Paced:
-		return false
-	}
-	if !t.begun && !c.mayOpen(t) || c.unproven() {
-		c.blocked = true
-		return false
-	}
-	if c.waitsForCompany(t, now) {
-		return false
-	}
-	buf := c.buffer()
-	length, n := c.fillWhole(buf[b.headroom:], t), 1
-	first := t
-	if length == 0 {
-		var w frame.Writer
-		w.Init(buf[b.headroom : b.headroom+c.frameMax])
-		if first, n = c.fill(now, &w); n == 0 {
-			panic("BUG: a frame without messages")
+// acknowledged applies what a batch of datagrams acknowledged. scratch is for the ids,
+// and is returned to be used again.
+func (s *sending) acknowledged(now ack.Instant, runs []ack.Range, scratch []frame.Seq, fin *finished) (refused uint64, _ []frame.Seq) {
+	before := s.posted.n
+	for _, run := range runs {
+		acked, ok := s.sender.AppendAcked(scratch[:0], now, run)
+		if !ok {
+			refused++
 		}
-		length = w.Len()
-	}
-	buf = buf[:b.headroom+length]
-	q := c.sender.Track(now, length)
-	c.keep(q, buf, first, n)
-	run, ok := c.due.Next()
-	h := frame.Header{
-		Dst: c.dst(), Src: c.peer.As, Seq: q, AckStart: run.Start, AckCount: run.Count, Flags: frame.FlagMessages,
-	}
-	h.Put(buf[b.headroom:])
-	if ok {
-		c.counters.AcksCarried++
-	}
-	if ok || now < c.aloneAt.Add(c.profile.AckDelay) {
-		c.quick = false // there is company
-	}
-	if c.profile.NoAcks {
-		b.settle = append(b.settle, settled{c, q})
-	}
-	b.add(c, buf, false)
-	return true
-}
-
-// waitsForCompany reports whether a small transaction is held back for others.
-func (c *Conn) waitsForCompany(t *Transaction, now ack.Instant) bool {
-	if c.ep.cfg.Coalesce == 0 || t.begun || now >= c.holding.Add(c.ep.cfg.Coalesce) {
-		c.holding = now
-		return false
-	}
-	l := c.layout()
-	total := 0
-	for ; t != nil; t = t.next {
-		bytes, fits := l.alone(t)
-		if total += bytes; !fits || total > l.full {
-			return false
+		if d, measured := s.sender.Measured(); measured {
+			s.took().RoundTrip.note(d)
 		}
-	}
-	return true
-}
-
-// follow keeps the frames where the sender's slots are.
-func (c *Conn) follow() {
-	if n := c.sender.Capacity(); n != len(c.out) {
-		old := c.out
-		c.out = make([]outFrame, n)
-		if len(old) > 0 {
-			// Ids without messages may have made the distance longer than old:
-			// a frame is moved by its own id, which comes first, and no other.
-			for q := c.sender.Oldest(); q != c.sender.Next().Add(-1); q++ {
-				o := &old[int(q)&(len(old)-1)]
-				c.out[int(q)&(n-1)] = *o
-				*o = outFrame{}
-			}
+		for _, q := range acked {
+			s.settled(now, q, fin)
 		}
+		s.counters.AcksReceived += uint64(len(acked))
+		scratch = acked
 	}
+	if len(runs) > 0 {
+		s.sender.EndBatch(now)
+	}
+	if s.posted.n != before {
+		s.rested = now
+		s.roomMade()
+	}
+	return refused, scratch
 }
 
-// packProbe sends an empty frame under a new id, which an FPGA acknowledges
-// and so says what else it has (quirk F2). It may lie beyond the window: there
-// it is dropped without a trace, and sent again later.
-func (c *Conn) packProbe(b *batch, now ack.Instant) {
-	if b.full() || c.sender.Next().Diff(c.sender.Oldest()) >= c.profile.Span {
+// owe takes over what is to be acknowledged to the peer.
+func (s *sending) owe(now ack.Instant, recv *ack.Receiver) {
+	if !s.acking {
+		recv.DropDue()
 		return
 	}
-	buf := c.buffer()[:b.headroom+probeLength]
-	clear(buf)
-	q := c.sender.Track(now, probeLength)
-	c.keep(q, buf, nil, 0)
-	h := frame.Header{Dst: c.dst(), Src: c.peer.As, Seq: q}
-	h.Put(buf[b.headroom:])
-	buf[b.headroom+probeOwnID] = byte(q)
-	buf[b.headroom+probeOwnID+1] = byte(q >> 8)
-	c.counters.Probes++
-	b.add(c, buf, false)
+	s.due.Take(now, recv)
+	if s.quick {
+		s.due.Hold(now)
+	}
 }
 
-// packAck sends an acknowledgement by itself.
-func (c *Conn) packAck(b *batch, now ack.Instant) bool {
-	if c.profile.Session && c.session.theirs == 0 {
-		c.due.Init(c.profile.AckEvery, c.profile.AckDelay)
-		return false
+// hurryAcks has what waits for company acknowledged now.
+func (s *sending) hurryAcks(now ack.Instant) {
+	if _, owed := s.due.Deadline(); owed {
+		s.due.Hold(now)
+		s.agenda.queue()
 	}
-	q, ok := c.sender.Alone(now)
-	if !ok {
-		// No id to travel under. It rides on the next frame with messages, or
-		// comes again with the duplicate.
-		c.counters.AcksHeld++
-		c.mute = true
-		c.due.Hold(now.Add(c.profile.AckDelay))
-		return false
-	}
-	c.mute = false
-	run, _ := c.due.Next()
-	buf := b.small()[:b.headroom+frame.HeaderSize]
-	if c.profile.Session {
-		buf = buf[:len(buf)+frame.StampSize]
-		s := frame.Stamp{
-			Life: c.session.theirs, ID: uint32(c.sender.Wide(q)), Start: uint32(c.reached.Near(run.Start)),
+}
+
+// settled accounts for an acknowledged frame.
+func (s *sending) settled(now ack.Instant, q frame.Seq, fin *finished) {
+	o := &s.out[int(q)&(len(s.out)-1)]
+	for t, n := o.first, o.n; n > 0; n-- {
+		next := t.next
+		if t.frames--; t.frames == 0 && t.complete {
+			s.took().Completion.note(now.Sub(t.begunAt))
+			s.finish(t, fin, nil)
 		}
-		s.Put(buf[b.headroom+frame.HeaderSize:])
+		t = next
 	}
-	h := frame.Header{Dst: c.dst(), Src: c.peer.As, Seq: q, AckStart: run.Start, AckCount: run.Count}
-	h.Put(buf[b.headroom:])
-	c.counters.AcksAlone++
-	// A peer that waits for each transaction would wait for the delay each time.
-	c.aloneAt, c.quick = now, c.profile.Session
-	b.add(c, buf, false)
+	s.carried = max(s.carried, int(o.length))
+	s.discard(o)
+}
+
+// sent finishes what was sent to a peer that never acknowledges.
+func (s *sending) sent(now ack.Instant, fin *finished) {
+	for _, q := range s.unheard {
+		// It may be acknowledged or given up already.
+		if s.sender.Settle(now, q) {
+			s.settled(now, q, fin)
+		}
+	}
+	s.unheard = s.unheard[:0]
+	s.roomMade()
+}
+
+// took returns where times are counted, of which idle connections have none.
+func (s *sending) took() *Times {
+	if s.times == nil {
+		s.times = new(Times)
+	}
+	return s.times
+}
+
+// restAfter is how long nothing was posted when a connection gives back the
+// memory that it has for frames in flight. Arbitrary: rare beside what it saves.
+const restAfter = time.Second
+
+// resting reports whether there is such memory and nothing is posted.
+func (s *sending) resting() bool {
+	return s.posted.n == 0 && s.sender.InFlight() == 0 && len(s.out) > 0
+}
+
+// rest gives it back.
+func (s *sending) rest() {
+	s.sender.Shrink()
+	s.out, s.slab, s.leaving = nil, nil, nil
+}
+
+// abandon fails everything that is posted and forgets what is in flight, so that
+// something else can be posted.
+func (s *sending) abandon(now ack.Instant, fin *finished, err error) {
+	// Anew, for the old one would wait for what was in flight.
+	ctl := s.cfg.controller(&s.profile, s.frameMax)
+	s.forfeit(fin, err)
+	s.ctl = ctl
+	s.number(now, s.sender.NextWide())
+}
+
+// forfeit fails everything that is posted and forgets what is in flight. It calls
+// nothing that is not ours.
+func (s *sending) forfeit(fin *finished, err error) {
+	s.stint = s.stint.after()
+	for s.posted.head != nil {
+		s.finish(s.posted.head, fin, err)
+	}
+	for i := range s.out {
+		if s.out[i].slab != nil {
+			s.discard(&s.out[i])
+		}
+	}
+	s.probe = false
+	s.roomMade()
+}
+
+// fail ends the connection, and reports whether it had not ended before.
+func (s *sending) fail(now ack.Instant, fin *finished, err error) bool {
+	if s.err != nil {
+		return false
+	}
+	s.err = err
+	s.down.Store(true)
+	s.forfeit(fin, err)
+	s.number(now, s.sender.NextWide())
+	s.agenda.disarm()
+	close(s.done)
 	return true
 }
 
-// arm sets when the connection needs attention next. Guarded by mu.
-func (c *Conn) arm(now ack.Instant) {
-	at := sched.Never
-	if t, ok := c.sender.Deadline(); ok {
-		at = min(at, t)
-	}
-	if t, ok := c.due.Deadline(); ok {
-		at = min(at, t)
-	}
-	if c.profile.Session && c.asking(now) {
-		at = min(at, c.session.askAt)
-	}
-	if !c.ready() {
-		if c.posted.n > 0 {
-			at = min(at, c.session.since.Add(c.ep.cfg.GiveUp))
-		}
-	} else if t := c.posted.unpacked; t != nil && !c.blocked {
-		if until := c.holding.Add(c.ep.cfg.Coalesce); until > now {
-			at = min(at, until) // once that has passed, something else holds us back
-		}
-		if next := c.sender.PacedUntil(now, c.frameMax); next > now {
-			at = min(at, next)
-		}
-	}
-	if c.ready() && c.sender.Lost() > 0 {
-		if next := c.sender.PacedUntil(now, c.frameMax); next > now {
-			at = min(at, next)
-		}
-	}
-	if t, ok := c.gap.deadline(); ok {
-		at = min(at, t)
-	}
-	if t, ok := c.proof.deadline(); ok {
-		at = min(at, t)
-	}
-	if c.resting() {
-		at = min(at, c.rested.Add(restAfter))
-	}
-	c.ep.sched.Arm(&c.entry, now, at)
+// revive makes a connection usable again that had failed.
+func (s *sending) revive(now ack.Instant) {
+	s.err = nil
+	s.down.Store(false)
+	s.done = make(chan struct{})
+	first := s.sender.NextWide()
+	s.start(now)
+	s.number(now, first)
 }
 
-// expire acts on what the passing of time asks for.
-func (c *Conn) expire(now ack.Instant, fin *finished) {
-	if c.profile.NeverRetransmits {
-		c.giveUpMissing(now)
+// overdue acts on what the passing of time asks for. It returns how many frames of the
+// peer are given up, and why the peer is, if it is.
+func (s *sending) overdue(now ack.Instant) (missed int, why error) {
+	if s.resting() && now >= s.rested.Add(restAfter) {
+		s.rest()
 	}
-	if why := c.overdue(now, fin); why != nil {
-		c.ep.event(Event{Kind: PeerDown, Conn: c, Peer: c.Name(), Err: why})
+	if s.err != nil {
+		return 0, nil
 	}
+	switch s.sender.Expire(now) {
+	case ack.Dead:
+		why = s.peerError(s.unacknowledged(), ErrPeerDown)
+	case ack.Probe:
+		s.probe = s.profile.Probe
+	}
+	missed, err := s.kind.overdue(now)
+	if err != nil {
+		why = err
+	}
+	return missed, why
 }
 
-// overdue does so, and returns why the peer is given up, if it is.
-func (c *Conn) overdue(now ack.Instant, fin *finished) (why error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.resting() && now >= c.rested.Add(restAfter) {
-		c.rest()
+// withdraw takes a transaction back of which nothing was sent.
+func (s *sending) withdraw(t *Transaction) bool {
+	if t.begun || !s.posted.has(t) {
+		return false
 	}
-	if c.err == nil {
-		switch c.sender.Expire(now) {
-		case ack.Dead:
-			why = c.peerError(c.unacknowledged(), ErrPeerDown)
-		case ack.Probe:
-			c.probe = c.profile.Probe
-		}
-		if at, doubted := c.proof.deadline(); doubted && now >= at && c.unproven() {
-			why = c.peerError("reading its first acknowledgement", ErrStaleCard)
-		}
-		s := &c.session
-		if c.profile.Session && s.theirs == 0 && c.posted.n > 0 && now.Sub(s.since) >= c.ep.cfg.GiveUp {
-			why = c.peerError("introducing ourselves (a peer of another kind needs its profile)", ErrPeerDown)
-		}
-		if why != nil {
-			c.fail(now, fin, why)
-		} else {
-			c.queue()
-		}
+	s.posted.remove(t)
+	t.posted = false
+	s.roomMade()
+	if s.posted.unpacked != nil {
+		s.agenda.queue() // t may have been what kept it back
 	}
-	return why
+	return true
+}
+
+// drain returns a channel that is closed when nothing is posted any more, or nil if
+// nothing is.
+func (s *sending) drain() <-chan struct{} {
+	if s.posted.n > 0 && s.drained == nil {
+		s.drained = make(chan struct{})
+	}
+	return s.drained
+}
+
+// roomMade tells who waits for the queue.
+func (s *sending) roomMade() {
+	select {
+	case s.room <- struct{}{}:
+	default:
+	}
+	if s.posted.n == 0 && s.drained != nil {
+		close(s.drained)
+		s.drained = nil
+	}
 }

@@ -50,12 +50,12 @@ func TestSentWhenLongSettled(t *testing.T) {
 	}{
 		{"acknowledged", func(s *stuck, c *Conn) {
 			b := make([]byte, frame.HeaderSize)
-			h := frame.Header{Dst: 2, Src: 1, Seq: 1, AckStart: c.sender.Oldest(), AckCount: 1}
+			h := frame.Header{Dst: 2, Src: 1, Seq: 1, AckStart: c.tx.sender.Oldest(), AckCount: 1}
 			h.Put(b)
 			s.came <- b
 		}, nil},
 		{"reset", func(s *stuck, c *Conn) { c.Reset(0) }, ErrReset},
-		{"reset to the same ids", func(s *stuck, c *Conn) { c.Reset(c.sender.Oldest()) }, ErrReset},
+		{"reset to the same ids", func(s *stuck, c *Conn) { c.Reset(c.tx.sender.Oldest()) }, ErrReset},
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

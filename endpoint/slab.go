@@ -23,7 +23,7 @@ const slabSize = 1 << 16
 var slabs = sync.Pool{New: func() any { return &slab{mem: make([]byte, slabSize)} }}
 
 // outFrame is a frame in flight: where its bytes are, and whose messages it
-// holds. The transactions of a frame are neighbours in Conn.posted. There are as
+// holds. The transactions of a frame are neighbours in sending.posted. There are as
 // many as the window is long, so they are small.
 type outFrame struct {
 	slab   *slab
@@ -40,61 +40,61 @@ func (o *outFrame) buf() []byte {
 
 // buffer returns room for a full frame with the transport's headroom. It is
 // taken when the frame is kept.
-func (c *Conn) buffer() []byte {
-	size := c.ep.headroom + c.frameMax
-	s := c.slab
-	if s == nil || len(s.mem)-s.used < size {
+func (s *sending) buffer() []byte {
+	size := s.headroom + s.frameMax
+	mem := s.slab
+	if mem == nil || len(mem.mem)-mem.used < size {
 		if size > slabSize {
-			s = &slab{mem: make([]byte, size)}
+			mem = &slab{mem: make([]byte, size)}
 		} else {
-			s = slabs.Get().(*slab)
+			mem = slabs.Get().(*slab)
 		}
-		c.slab = s
+		s.slab = mem
 	}
-	return s.mem[s.used : s.used+size : s.used+size]
+	return mem.mem[mem.used : mem.used+size : mem.used+size]
 }
 
 // keep remembers a frame in flight: its bytes, which are the beginning of what
 // buffer returned, and whose messages it holds.
-func (c *Conn) keep(q frame.Seq, buf []byte, first *Transaction, n int) {
-	c.follow()
-	s := c.slab
-	c.out[int(q)&(len(c.out)-1)] = outFrame{s, first, uint32(len(buf)), uint16(s.used), uint16(n)}
-	s.used += len(buf)
-	s.held++
+func (s *sending) keep(q frame.Seq, buf []byte, first *Transaction, n int) {
+	s.follow()
+	mem := s.slab
+	s.out[int(q)&(len(s.out)-1)] = outFrame{mem, first, uint32(len(buf)), uint16(mem.used), uint16(n)}
+	mem.used += len(buf)
+	mem.held++
 }
 
 // discard forgets a frame that is not in flight any more. If it is being sent at
 // this moment, its memory must wait.
-func (c *Conn) discard(o *outFrame) {
-	if c.batched == c.ep.batch.number.Load() {
-		c.leaving = append(c.leaving, o.slab)
+func (s *sending) discard(o *outFrame) {
+	if s.batched == s.batches.Load() {
+		s.leaving = append(s.leaving, o.slab)
 	} else {
-		c.release(o.slab)
+		s.release(o.slab)
 	}
 	*o = outFrame{}
 }
 
 // releaseSent releases what was being sent, if it was sent meanwhile.
-func (c *Conn) releaseSent() {
-	if len(c.leaving) == 0 || c.batched == c.ep.batch.number.Load() {
+func (s *sending) releaseSent() {
+	if len(s.leaving) == 0 || s.batched == s.batches.Load() {
 		return
 	}
-	for i, s := range c.leaving {
-		c.release(s)
-		c.leaving[i] = nil
+	for i, mem := range s.leaving {
+		s.release(mem)
+		s.leaving[i] = nil
 	}
-	c.leaving = c.leaving[:0]
+	s.leaving = s.leaving[:0]
 }
 
-func (c *Conn) release(s *slab) {
-	if s.held--; s.held > 0 {
+func (s *sending) release(mem *slab) {
+	if mem.held--; mem.held > 0 {
 		return
 	}
-	if c.slab == s {
-		c.slab = nil
+	if s.slab == mem {
+		s.slab = nil
 	}
-	if s.used = 0; len(s.mem) == slabSize {
-		slabs.Put(s)
+	if mem.used = 0; len(mem.mem) == slabSize {
+		slabs.Put(mem)
 	}
 }

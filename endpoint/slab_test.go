@@ -32,17 +32,17 @@ func TestSlabWaitsForSend(t *testing.T) {
 			}
 			c.mu.Lock()
 			defer c.mu.Unlock()
-			if len(c.leaving) != 1 || c.slab == nil || c.slab.held != 1 {
-				t.Errorf("the memory of a frame that is being sent is free: %+v, %d leaving", c.slab, len(c.leaving))
+			if len(c.tx.leaving) != 1 || c.tx.slab == nil || c.tx.slab.held != 1 {
+				t.Errorf("the memory of a frame that is being sent is free: %+v, %d leaving", c.tx.slab, len(c.tx.leaving))
 			}
 		}
 		if err := c.Write(context.Background(), write(0, pattern(1, 8), 0, 1)); err != nil {
 			t.Fatal(err)
 		}
 		c.mu.Lock()
-		c.releaseSent()
-		if len(c.leaving) != 0 || c.slab != nil {
-			t.Errorf("the memory of a frame that was sent is not free: %+v, %d leaving", c.slab, len(c.leaving))
+		c.tx.releaseSent()
+		if len(c.tx.leaving) != 0 || c.tx.slab != nil {
+			t.Errorf("the memory of a frame that was sent is not free: %+v, %d leaving", c.tx.slab, len(c.tx.leaving))
 		}
 		c.mu.Unlock()
 	})
@@ -89,8 +89,8 @@ func TestSlabs(t *testing.T) {
 			c.mu.Lock()
 			frames := 0
 			var last []byte
-			for q := c.sender.Oldest(); q != c.sender.Next(); q++ {
-				o := &c.out[int(q)&(len(c.out)-1)]
+			for q := c.tx.sender.Oldest(); q != c.tx.sender.Next(); q++ {
+				o := &c.tx.out[int(q)&(len(c.tx.out)-1)]
 				if o.slab == nil {
 					continue // it carried no message
 				}
@@ -113,8 +113,8 @@ func TestSlabs(t *testing.T) {
 			synctest.Wait()
 			c.mu.Lock()
 			defer c.mu.Unlock()
-			if c.releaseSent(); c.slab != nil || len(c.leaving) > 0 {
-				t.Errorf("frames of %d bytes: memory is left: %+v", mtu, c.slab)
+			if c.tx.releaseSent(); c.tx.slab != nil || len(c.tx.leaving) > 0 {
+				t.Errorf("frames of %d bytes: memory is left: %+v", mtu, c.tx.slab)
 			}
 		})
 	}

@@ -132,7 +132,7 @@ func TestHeldBackAcknowledgement(t *testing.T) {
 		}
 		s.recv(time.Millisecond)
 		c.mu.Lock()
-		id := c.sender.NextWide() - 1
+		id := c.tx.sender.NextWide() - 1
 		c.mu.Unlock()
 		var bare [frame.HeaderSize]byte
 		h := frame.Header{Dst: 2, Src: 1, Seq: 2, AckStart: id.Seq(), AckCount: 1}

@@ -55,18 +55,29 @@ func (c *Conn) Stats() ConnStats {
 	now := c.ep.now()
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	tx := &c.tx
+	mine, theirs := tx.kind.lives()
 	s := ConnStats{
-		Counters: c.counters, Peer: c.Name(), As: c.peer.As, Profile: c.profile.Name, Learned: c.learned.Load(), Memory: c.size.Load(),
+		Counters: tx.counters, Peer: c.name(), As: c.peer.As, Profile: c.profile.Name, Learned: c.learned.Load(), Memory: c.size.Load(),
 		FrameSize: c.frameMax, FrameWindow: c.profile.Window,
-		RTT: c.sender.RTT().Smoothed(), MinRTT: c.sender.RTT().Min(now), Window: c.ctl.Window(),
-		InFlight: c.sender.InFlight(), Lost: c.sender.Lost(), Queued: c.posted.n, Open: c.open, OpenMemory: c.held,
-		Silent: -1, Life: c.lives, Mine: c.session.mine, Theirs: c.session.theirs, Down: c.err != nil, Err: c.err,
+		RTT: tx.sender.RTT().Smoothed(), MinRTT: tx.sender.RTT().Min(now), Window: tx.ctl.Window(),
+		InFlight: tx.sender.InFlight(), Lost: tx.sender.Lost(), Queued: tx.posted.n, Open: tx.heard.open, OpenMemory: tx.heard.held,
+		Silent: -1, Life: uint32(tx.stint), Mine: uint32(mine), Theirs: uint32(theirs), Down: tx.err != nil, Err: tx.err,
 	}
-	if c.received.FramesReceived > 0 {
-		s.Silent = max(now.Sub(c.heardAt), 0)
+	if tx.heard.counters.FramesReceived > 0 {
+		s.Silent = max(now.Sub(tx.heard.at), 0)
 	}
-	s.Counters.Add(&c.received)
+	s.Counters.Add(&tx.heard.counters)
 	return s
+}
+
+// addTimes adds what the connection counted to t.
+func (c *Conn) addTimes(t *Times) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.tx.times != nil {
+		t.add(c.tx.times)
+	}
 }
 
 // Stats returns a snapshot of all counters.

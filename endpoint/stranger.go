@@ -43,12 +43,17 @@ func (e *Endpoint) meet(now ack.Instant, f *frame.Frame, from transport.Addr) *C
 		e.stranger(RefusedSource, from, f)
 		return nil
 	}
-	p := Peer{ID: f.Src, Addr: from}
-	if !e.cfg.Profile.Session {
-		// Such a peer has nothing to prove itself with.
-		return e.learn(now, p, f, nil)
-	}
-	key := peerKey{ids{f.Dst, f.Src}, from}
+	return waysOf(e.cfg.Profile).meet(e, now, Peer{ID: f.Src, Addr: from}, f)
+}
+
+// meetForeign learns a peer at once, which has nothing to prove itself with.
+func (e *Endpoint) meetForeign(now ack.Instant, p Peer, f *frame.Frame) *Conn {
+	return e.learn(now, p, f, nil)
+}
+
+// meetNative learns a peer that names what it was told.
+func (e *Endpoint) meetNative(now ack.Instant, p Peer, f *frame.Frame) *Conn {
+	key := peerKey{ids{f.Dst, f.Src}, p.Addr}
 	e.cursor = f.Cursor()
 	e.cursor.Next()
 	h, ok := e.cursor.Msg.Hello()
@@ -56,23 +61,24 @@ func (e *Endpoint) meet(now ack.Instant, f *frame.Frame, from transport.Addr) *C
 		e.challenge(now, key, f)
 		return nil
 	}
-	told, _, proven := e.cookies.find(now, key, h.Life, h.Peer)
+	named := incarnation(h.Peer)
+	told, _, proven := e.cookies.find(now, key, incarnation(h.Life), named)
 	switch {
 	case proven:
 		return e.learn(now, p, f, &told)
 	case h.Tells:
 		// It may be the answer of somebody who keeps as little of us. Answers are not
 		// answered: that would never end.
-		e.stranger(RefusedNoSession, from, f)
-	case h.Peer != 0 && h.Peer != e.cookies.any(now, key):
+		e.stranger(RefusedNoSession, p.Addr, f)
+	case named != unknown && named != e.cookies.any(now, key):
 		e.challenge(now, key, f)
 	default:
-		if _, ok := e.roomFor(now, from); !ok {
-			e.stranger(RefusedNoRoom, from, f)
+		if _, ok := e.roomFor(now, p.Addr); !ok {
+			e.stranger(RefusedNoRoom, p.Addr, f)
 			return nil
 		}
 		if !e.offer(now, key, h) {
-			e.stranger(RefusedNoSession, from, f)
+			e.stranger(RefusedNoSession, p.Addr, f)
 		}
 	}
 	return nil
@@ -81,18 +87,18 @@ func (e *Endpoint) meet(now ack.Instant, f *frame.Frame, from transport.Addr) *C
 // challenge tells a stranger, which believes us to be in a life that is over, of
 // another one: then it introduces itself.
 func (e *Endpoint) challenge(now ack.Instant, to peerKey, f *frame.Frame) {
-	e.reply(reply{key: to, hello: frame.Hello{Life: e.cookies.any(now, to), Tells: true}})
+	e.reply(reply{key: to, hello: frame.Hello{Life: uint32(e.cookies.any(now, to)), Tells: true}})
 	e.stranger(RefusedNoSession, to.addr, f)
 }
 
 // offer answers a stranger's introduction.
 func (e *Endpoint) offer(now ack.Instant, to peerKey, h frame.Hello) (answered bool) {
-	if c, fresh := e.cookies.offer(now, to, h.Life); fresh {
-		return e.reply(reply{to, frame.Hello{Life: c.life, Peer: h.Life}, c.first})
+	if c, fresh := e.cookies.offer(now, to, incarnation(h.Life)); fresh {
+		return e.reply(reply{to, frame.Hello{Life: uint32(c.life), Peer: h.Life}, c.first})
 	}
 	// That life was a peer, which was closed. As if we had restarted, it has to begin
 	// another one.
-	return e.reply(reply{key: to, hello: frame.Hello{Life: e.cookies.any(now, to), Peer: h.Life}})
+	return e.reply(reply{key: to, hello: frame.Hello{Life: uint32(e.cookies.any(now, to)), Peer: h.Life}})
 }
 
 // learn makes the connection to a peer that was not configured, if there is room,
@@ -106,13 +112,10 @@ func (e *Endpoint) learn(now ack.Instant, p Peer, f *frame.Frame, told *cookie) 
 	if leaver != nil {
 		leaver.Close()
 	}
-	c, err := e.newConn(p, now)
+	c, err := e.newConn(p, now, told)
 	if err == nil {
 		c.learned.Store(true)
 		c.rx.held.shares = true
-		if told != nil {
-			c.beginAs(now, *told)
-		}
 		c, err = e.enter(c)
 	}
 	if err != nil {
@@ -150,8 +153,7 @@ type search struct {
 func (e *Endpoint) leaver(now ack.Instant, of *host, s *search) *Conn {
 	leaves := func(c *Conn) bool {
 		silent := now.Sub(c.rx.lastAt)
-		introduced := !c.profile.Session || c.rx.life != 0
-		return c.learned.Load() && (c.down.Load() || silent > 6*e.cfg.GiveUp || !introduced && silent > e.cfg.GiveUp)
+		return c.learned.Load() && (c.down.Load() || silent > 6*e.cfg.GiveUp || !c.rx.kind.introduced() && silent > e.cfg.GiveUp)
 	}
 	if c := s.found; c != nil && leaves(c) && e.peers.find(c.key()) == c {
 		return c

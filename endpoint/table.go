@@ -48,8 +48,6 @@ func (t *peerTable) init() {
 	t.hosts = make(map[transport.Addr]*host)
 }
 
-func (c *Conn) key() peerKey { return peerKey{ids{c.peer.As, c.peer.ID}, c.peer.Addr} }
-
 func (t *peerTable) find(k peerKey) *Conn {
 	t.mu.RLock()
 	defer t.mu.RUnlock()

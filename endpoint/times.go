@@ -61,21 +61,3 @@ func (t *Times) add(o *Times) {
 	t.Completion.Add(&o.Completion)
 	t.RoundTrip.Add(&o.RoundTrip)
 }
-
-// took returns where times are counted, of which idle connections have none. Guarded
-// by mu.
-func (c *Conn) took() *Times {
-	if c.times == nil {
-		c.times = new(Times)
-	}
-	return c.times
-}
-
-// addTimes adds what the connection counted to t.
-func (c *Conn) addTimes(t *Times) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.times != nil {
-		t.add(c.times)
-	}
-}

@@ -2,7 +2,6 @@ package endpoint
 
 import (
 	"github.com/dgrdma/dgrdma/ack"
-	"github.com/dgrdma/dgrdma/frame"
 )
 
 // Segment is a run of bytes and where in the peer's memory they go.
@@ -38,7 +37,7 @@ type Transaction struct {
 
 	// Below: guarded by the connection's mutex.
 	prev, next *Transaction
-	owner      *Conn // not nil while posted
+	posted     bool
 	waiter     *writer
 	err        error
 	id         uint32
@@ -101,6 +100,9 @@ func (l *transactions) push(t *Transaction) {
 	l.n++
 }
 
+// has reports whether t is in the list, as opposed to on its way to Done.
+func (l *transactions) has(t *Transaction) bool { return t.prev != nil || l.head == t }
+
 func (l *transactions) remove(t *Transaction) {
 	if l.unpacked == t {
 		l.unpacked = t.next
@@ -140,7 +142,7 @@ func (f *finished) deliver() {
 	for f.head != nil {
 		t := f.head
 		f.head = t.next
-		t.next, t.owner = nil, nil
+		t.next, t.posted = nil, false
 		if t.waiter != nil && t.Done == nil {
 			t.waiter.answer(t.err)
 			continue
@@ -151,47 +153,3 @@ func (f *finished) deliver() {
 	}
 	f.tail = nil
 }
-
-// validate checks a transaction against the peer before anything is queued:
-// peers that are not ours crash on bad addresses (D1-11, D2-8).
-func (c *Conn) validate(t *Transaction) error {
-	p := &c.profile
-	size := c.size.Load()
-	if size == 0 {
-		size = 1 << 32
-	}
-	messages := 0
-	for i := range t.Segments {
-		s := &t.Segments[i]
-		n := len(s.Bytes)
-		if n == 0 {
-			continue
-		}
-		if int(s.Addr)%p.AddressMultiple != 0 {
-			return ErrAlignment
-		}
-		if uint64(s.Addr)+uint64(roundUp(n, p.Final)) > size {
-			return ErrBounds
-		}
-		messages += n/c.leastChunk + 1
-	}
-	if messages > frame.MaxMessages {
-		l := c.layout()
-		if l.messages(t, l.full) > frame.MaxMessages {
-			return ErrTooLarge
-		}
-	}
-	if t.Completion.IsZero() {
-		if p.NoSentinel {
-			return ErrNoCompletion
-		}
-	} else if uint64(t.Completion.Addr())+4 > size {
-		return ErrBounds
-	} else if p.NoHalfSentinel && t.Completion.Value() == frame.NoCompletion {
-		return ErrNoCompletion
-	}
-	return nil
-}
-
-// roundUp rounds n up to a multiple of a power of two.
-func roundUp(n, multiple int) int { return (n + multiple - 1) &^ (multiple - 1) }

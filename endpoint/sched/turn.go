@@ -39,6 +39,10 @@ type Entry[W any] struct {
 // Init prepares the entry of an item.
 func (e *Entry[W]) Init(item W) { e.item = item }
 
+// Queued reports whether the item is in the list of those with work. Who serves it says no
+// before.
+func (e *Entry[W]) Queued() bool { return e.queued.Load() }
+
 // worklist holds the items with work, each once. The lock is a leaf.
 type worklist[W any] struct {
 	mu      sync.Mutex

@@ -1,0 +1,37 @@
+package endpoint
+
+import "github.com/dgrdma/dgrdma/ack"
+
+// foreign is a connection to a peer that does not introduce its lives. What is known of
+// it stands in its profile.
+type foreign struct {
+	tx foreignSending
+	rx foreignReceiving
+}
+
+func newForeign(c *Conn, _ *cookie) kind {
+	o := &foreign{tx: foreignSending{sending: &c.tx}}
+	o.rx.receiving, o.rx.foreignLedger.receiving = &c.rx, &c.rx
+	c.tx.kind, c.rx.kind, c.rx.ledger = &o.tx, &o.rx, &o.rx.foreignLedger
+	return o
+}
+
+// exchange implements kind.
+func (o *foreign) exchange(now ack.Instant) (missed int) {
+	tx, rx := &o.tx, &o.rx
+	p := &tx.profile
+	if p.NeverRetransmits {
+		if tx.gap.told || tx.acking {
+			rx.gaps.forget() // or it sends again after all, as it was told to
+		}
+		missed = rx.gaps.roll(now)
+		tx.gap = gap{frames: rx.gaps.older + rx.gaps.young, at: rx.gaps.since.Add(2 * missedAfter)}
+	}
+	if tx.err == nil && !tx.proof.given && !tx.proof.look(now, rx.acks, tx.sender.InFlight() > 0) {
+		rx.acks = rx.acks[:0]
+	}
+	if p.Acks == AckIfResent && rx.resent {
+		tx.acking = true
+	}
+	return missed
+}

@@ -1,0 +1,174 @@
+package endpoint
+
+import (
+	"time"
+
+	"github.com/dgrdma/dgrdma/ack"
+	"github.com/dgrdma/dgrdma/frame"
+)
+
+// A peer that does not introduce its lives starts again with ids that we know.
+// To acknowledge a frame of the new life as a copy loses it silently
+// (DGRDMA-041); to refuse a copy leaves the peer without its acknowledgement, and
+// a C++ driver ends at its 256th frame after that (quirk D1-6). What a frame is,
+// with d ids from it to the newest one, of which the profile says:
+//
+//	ahead (d < 0)             new
+//	d >= Behind               foreign: the peer cannot wait for it any more, so it was
+//	                          held back by the network, or a new life sent it
+//	not received so far       new
+//	older transaction than    foreign: the transaction of a frame only changes when its
+//	came under this id        request is posted again, under a newer one
+//	same transaction, other   foreign, but for peers that keep the id of a transfer (quirk
+//	address, words or counts  L5): their request was posted again
+//	last copy CopyFor ago,    foreign: the peer would have sent it again meanwhile. In
+//	among the first ids       the midst of a life an outage looks like this
+//	anything else             a copy, whatever its header says: drivers send a frame
+//	                          again with the header that its request has now (V3)
+//
+// Once a life is suspected, CopyFor counts for all ids. So a new life that sends
+// the like, to the same places, within CopyFor of the first ids of the old one
+// cannot be told from it, and is acknowledged (V4). The data does not help: a
+// buffer that is filled again before it is posted again looks the same.
+
+// foreignReceiving is what is received from a peer of another kind. It belongs to who has
+// the turn to receive.
+type foreignReceiving struct {
+	*receiving
+	arrivals arrivals
+	gaps     gaps
+	suspect  bool        // the peer seems to have restarted, and that was reported
+	resent   bool        // it has sent something again
+	accepted bool        // something was, since the last reset
+	freshAt  ack.Instant // when something new came last
+	foreignLedger
+}
+
+var (
+	_ receivingKind = (*foreignReceiving)(nil)
+	_ ledger        = (*foreignLedger)(nil)
+)
+
+// forget implements receivingKind.
+func (o *foreignReceiving) forget() {
+	o.suspect, o.resent, o.accepted = false, false, false
+	clear(o.arrivals)
+	o.gaps = gaps{}
+	o.known = false
+}
+
+func (o *foreignReceiving) introduced() bool { return true }
+
+// judge implements receivingKind.
+func (o *foreignReceiving) judge(now ack.Instant, f *frame.Frame, cur *frame.Cursor) (kinship, Reason) {
+	first := &cur.Msg
+	verdict, why := o.check(f.Seq, first.Txn)
+	if why != RefusedNone {
+		return settled, why
+	}
+	kin := o.kin(now, verdict, f.Seq, first)
+	switch {
+	case kin == strange:
+		return settled, o.suspectRestart(now, f, first)
+	case kin == fresh && o.profile.NeverRetransmits:
+		o.gaps.came(now, f.Seq)
+	}
+	return kin, RefusedNone
+}
+
+// kin says what a frame is; m is its first message.
+func (o *foreignReceiving) kin(now ack.Instant, verdict ack.Verdict, q frame.Seq, m *frame.Message) kinship {
+	p := &o.profile
+	behind := o.recv.Newest().Seq().Diff(q)
+	switch {
+	case verdict == ack.Old, p.Behind > 0 && o.accepted && behind >= p.Behind:
+		return strange
+	case verdict == ack.New:
+		return fresh
+	}
+	before, known := o.arrivals.last(q)
+	same := o.recv.Carried(q, tagOf(m))
+	switch {
+	case !same && !p.LiveHeaders:
+		return strange
+	case !same && known && int32(m.Txn-before.txn) < 0:
+		return strange
+	case !same && known && m.Txn == before.txn && !p.KeepsIDs:
+		return strange
+	case p.CopyFor > 0 && (o.suspect || isFirst(q)) && (!known || now.Sub(before.at) >= p.CopyFor):
+		return strange
+	}
+	return sameAgain
+}
+
+// suspectRestart refuses a frame that its peer cannot have sent in the life we
+// know. Peers without introduction are taken back by Reset only: their ids say
+// too little. Where the frames of the old life still come, what is far behind
+// them was held back by the network.
+func (o *foreignReceiving) suspectRestart(now ack.Instant, f *frame.Frame, m *frame.Message) Reason {
+	p := &o.profile
+	flows := p.Behind > 0 && o.recv.Newest().Seq().Diff(f.Seq) >= p.Behind && now.Sub(o.freshAt) < heldBack
+	if !o.suspect && isFirst(f.Seq) && !flows {
+		o.suspect = true
+		o.events.event(Event{Kind: PeerRestarted, Reason: RefusedForeign, Txn: m.Txn})
+	}
+	return o.refused(RefusedForeign, m.Txn, nil)
+}
+
+// heldBack is for how long the network may hold a frame back while others pass.
+// Arbitrary: long for that, and short beside the start of a process.
+const heldBack = time.Second
+
+// alone implements receivingKind.
+func (o *foreignReceiving) alone(now ack.Instant, f *frame.Frame) Reason {
+	if o.down.Load() {
+		return o.drop(RefusedDown)
+	}
+	o.acksOf(f)
+	if o.profile.NeverRetransmits && o.recv.Check(f.Seq) != ack.Far {
+		if _, missing := o.recv.Missing(f.Seq, f.Seq); missing {
+			o.gaps.came(now, f.Seq)
+		}
+	}
+	o.recv.AckOnly(o.recv.Wide(f.Seq))
+	o.freshAt = now
+	o.up()
+	return RefusedNone
+}
+
+// acksOf implements receivingKind.
+func (o *foreignReceiving) acksOf(f *frame.Frame) {
+	if f.AckCount > 0 || o.profile.Cumulative {
+		o.acks = append(o.acks, ack.Range{Start: f.AckStart, Count: f.AckCount})
+	}
+}
+
+// remembers reports whether arrivals are of use for this kind of peer.
+func (o *foreignReceiving) remembers() bool {
+	return o.profile.CopyFor > 0 || o.profile.Acks == AckIfResent
+}
+
+// took implements receivingKind.
+func (o *foreignReceiving) took(now ack.Instant, q frame.Seq, txn uint32) {
+	if o.remembers() {
+		o.arrivals.note(now, q, txn)
+	}
+	o.accepted, o.freshAt = true, now
+}
+
+// copyDelay is how long after a frame its copy is a retransmission, and not the
+// network's doing, for peers that a second acknowledgement harms (quirk D2-4).
+const copyDelay = 100 * time.Millisecond
+
+// copied implements receivingKind.
+func (o *foreignReceiving) copied(now ack.Instant, q frame.Seq, txn uint32) bool {
+	before, known := o.arrivals.last(q)
+	if o.remembers() {
+		o.arrivals.note(now, q, txn)
+	}
+	if o.profile.Acks == AckIfResent && known && now.Sub(before.at) < copyDelay {
+		return false
+	}
+	o.resent = true
+	return true
+}

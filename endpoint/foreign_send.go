@@ -1,0 +1,79 @@
+package endpoint
+
+import (
+	"github.com/dgrdma/dgrdma/ack"
+	"github.com/dgrdma/dgrdma/endpoint/sched"
+	"github.com/dgrdma/dgrdma/frame"
+)
+
+// foreignSending is what the sending half knows of a peer of another kind. Guarded by the
+// connection's mutex.
+type foreignSending struct {
+	*sending
+	proof proof
+	gap   gap
+}
+
+var _ sendingKind = (*foreignSending)(nil)
+
+func (o *foreignSending) first(random ack.Wide) ack.Wide { return o.profile.begin(random) }
+
+// resume implements sendingKind.
+func (o *foreignSending) resume(next ack.Wide, asked frame.Seq) ack.Wide {
+	switch {
+	case asked != 0:
+		return ack.Wide(asked)
+	case o.profile.FirstFrame != 0:
+		return ack.Wide(o.profile.FirstFrame)
+	}
+	return next
+}
+
+// renumbered implements sendingKind.
+func (o *foreignSending) renumbered(first frame.Seq) {
+	o.proof = proof{from: first, given: !o.profile.Cumulative || o.profile.FirstFrame == 0}
+}
+
+// begin implements sendingKind.
+func (o *foreignSending) begin(ack.Instant) {
+	if o.nextTxn == 0 {
+		o.nextTxn = o.cfg.Entropy()
+	}
+}
+
+func (o *foreignSending) hurry(ack.Instant) {}
+
+func (o *foreignSending) ready() bool { return true }
+
+func (o *foreignSending) proven() bool { return o.proof.given }
+
+func (o *foreignSending) introduces(ack.Instant) (due bool, at ack.Instant) {
+	return false, sched.Never
+}
+
+func (o *foreignSending) introduce(*batch, ack.Instant) (full bool) { return false }
+
+func (o *foreignSending) stamp(buf []byte, _, _ frame.Seq) []byte { return buf }
+
+func (o *foreignSending) lives() (mine, theirs incarnation) { return unknown, unknown }
+
+// deadline implements sendingKind.
+func (o *foreignSending) deadline() ack.Instant {
+	at := sched.Never
+	if t, armed := o.gap.deadline(); armed {
+		at = t
+	}
+	if t, doubted := o.proof.deadline(); doubted {
+		at = min(at, t)
+	}
+	return at
+}
+
+// overdue implements sendingKind.
+func (o *foreignSending) overdue(now ack.Instant) (missed int, why error) {
+	missed = o.gap.expire(now)
+	if at, doubted := o.proof.deadline(); doubted && now >= at && !o.proof.given && o.sender.InFlight() > 0 {
+		why = o.peerError("reading its first acknowledgement", ErrStaleCard)
+	}
+	return missed, why
+}

@@ -1,0 +1,122 @@
+package endpoint
+
+import (
+	"github.com/dgrdma/dgrdma/ack"
+	"github.com/dgrdma/dgrdma/frame"
+)
+
+// Peers of our own kind introduce each of their lives, and number what they send so that
+// nothing is mistaken for something else: see [native]. Others do not, and each has ways
+// of its own: see [foreign]. A connection is made for one of the two.
+
+// kind is what the kinds of peers differ in, where both halves of a connection meet.
+type kind interface {
+	// exchange tells the sending half what the receiving half learnt in a batch, and the
+	// other way round. It returns how many frames of the peer are given up. Guarded by
+	// the connection's mutex, with the turn to receive.
+	exchange(now ack.Instant) (missed int)
+}
+
+// sendingKind is what they differ in where frames are sent. Guarded by the connection's
+// mutex.
+type sendingKind interface {
+	// first returns where ids begin, for a random number.
+	first(random ack.Wide) ack.Wide
+	// resume returns where they begin after a Reset that asked for an id, or for none
+	// (0), and would go on at next.
+	resume(next ack.Wide, asked frame.Seq) ack.Wide
+	// renumbered is told that ids begin at first.
+	renumbered(first frame.Seq)
+	// begin draws what the peer is to know the sending half by.
+	begin(now ack.Instant)
+	// hurry is told that something was posted where nothing was.
+	hurry(now ack.Instant)
+	// ready reports whether the peer takes data.
+	ready() bool
+	// proven reports whether it takes more than one frame.
+	proven() bool
+	// introduces reports whether there is an introduction to be sent now, and if not,
+	// when there will be.
+	introduces(now ack.Instant) (due bool, at ack.Instant)
+	// introduce adds the introductions that are due to the batch, and reports whether
+	// the batch became full before.
+	introduce(b *batch, now ack.Instant) (full bool)
+	// stamp completes a frame without messages under that id, which acknowledges what
+	// begins at start.
+	stamp(buf []byte, id, start frame.Seq) []byte
+	// deadline returns when overdue wants to be asked.
+	deadline() ack.Instant
+	// overdue returns how many frames of the peer are given up at this moment, and why
+	// the peer is, if it is.
+	overdue(now ack.Instant) (missed int, why error)
+	// lives returns what each side is known by.
+	lives() (mine, theirs incarnation)
+}
+
+// receivingKind is what they differ in where frames are received. It belongs to who has
+// the turn to receive.
+type receivingKind interface {
+	// forget begins anew with the peer.
+	forget()
+	// judge says what a frame is whose first message the cursor has. What is settled
+	// is done with, for that reason.
+	judge(now ack.Instant, f *frame.Frame, cur *frame.Cursor) (kinship, Reason)
+	// alone acts on a frame without messages.
+	alone(now ack.Instant, f *frame.Frame) Reason
+	// acksOf notes what a frame acknowledges.
+	acksOf(f *frame.Frame)
+	// took is told that a frame was applied that began with that transaction.
+	took(now ack.Instant, q frame.Seq, txn uint32)
+	// copied is told that it came again, and reports whether it is to be acknowledged
+	// again.
+	copied(now ack.Instant, q frame.Seq, txn uint32) bool
+	// introduced reports whether the peer has said who it is, if it is one that does.
+	introduced() bool
+}
+
+// ledger says which messages came and which transactions are over, as far as ids and
+// indexes tell.
+type ledger interface {
+	// fits checks a message that follows another one in its frame, or none.
+	fits(m *frame.Message, before *placement) Reason
+	// marked reports whether a message of an open transaction came, and whether there is
+	// room for it without a further gap.
+	marked(in *incoming, m *frame.Message) (seen, free bool)
+	// begins is told of each message that is placed, before it is counted.
+	begins(m *frame.Message, seq frame.Seq)
+	// mark notes a message of an open transaction.
+	mark(in *incoming, m *frame.Message, seq frame.Seq)
+	// over notes that a transaction is complete.
+	over(txn uint32)
+	// sweep is called at the end of a batch.
+	sweep()
+	// release gives back what is kept.
+	release()
+}
+
+// kinship is what a frame is.
+type kinship uint8
+
+const (
+	fresh kinship = iota
+	sameAgain
+	strange // of another life, or held back by the network
+	settled
+)
+
+// ways are how peers of a kind are treated. They are chosen when an endpoint meets a
+// stranger, and when a connection is made.
+type ways struct {
+	// meet returns the connection to a stranger, if its frame is reason enough for one.
+	meet func(e *Endpoint, now ack.Instant, p Peer, f *frame.Frame) *Conn
+	// halves gives both halves of a connection what they need. told is what the peer was
+	// told while it was a stranger, or nil.
+	halves func(c *Conn, told *cookie) kind
+}
+
+func waysOf(p *Profile) ways {
+	if p.Session {
+		return ways{(*Endpoint).meetNative, newNative}
+	}
+	return ways{(*Endpoint).meetForeign, newForeign}
+}

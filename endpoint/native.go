@@ -1,0 +1,194 @@
+package endpoint
+
+import (
+	"time"
+
+	"github.com/dgrdma/dgrdma/ack"
+	"github.com/dgrdma/dgrdma/frame"
+)
+
+// A restart must never be mistaken for more of the same: ids would look like
+// duplicates and be acknowledged without being applied, and a new life that
+// hears the second half of an old transaction would acknowledge what it cannot
+// complete. So peers of our kind introduce each of their lives before they
+// send or take data.
+//
+// A life is named by the id of its first transaction, a random number. The
+// introduction, the hello, is an ordinary message that does nothing: frame.Hello
+// has its form.
+//
+// The network may hold hellos back for long, like everything else. So a life is
+// believed only if it names a life of ours that the ones before it cannot have
+// heard of: the present one if we know no life of the peer, else one drawn for
+// the occasion, which becomes ours when the peer's is believed. Thus both sides
+// change lives together, and no late frame can bring a past one back. What
+// acknowledges without messages names the receiver's life (see frame.Stamp).
+//
+// To a stranger that life is computed and not drawn, so that nothing need be kept of
+// it: see cookies.
+//
+// Only who answers believes the life that it names; who asks may yet believe
+// another one that heard the same name. Until an answer came, acknowledgements
+// that ride on data may be meant for that one, and do not count.
+//
+// Hellos are neither acknowledged nor tracked; who has not seen its own life
+// come back asks again. Data flows only to a life that was believed, and is
+// taken only from one.
+const (
+	helloFirst = 20 * time.Millisecond
+	helloMost  = time.Second
+	helloIdle  = 8 * time.Second // when there is nothing to send
+	helloSize  = frame.HeaderSize + frame.MessageHeaderSize
+	// helloTries is how often a life that we did not believe yet is asked: it
+	// may be long over. Arbitrary.
+	helloTries = 8
+	// mostInsisted is how often we name a life that never believed ours, before we take
+	// it for over. Arbitrary: with 40 % loss all are lost once in a thousand times.
+	mostInsisted = 8
+)
+
+// native is a connection to a peer of our own kind.
+type native struct {
+	conn *Conn
+	tx   nativeSending
+	rx   nativeReceiving
+}
+
+func newNative(c *Conn, told *cookie) kind {
+	n := &native{conn: c}
+	n.tx = nativeSending{sending: &c.tx, told: told}
+	n.rx.receiving, n.rx.both = &c.rx, n
+	n.rx.closed.held = &c.rx.held
+	c.tx.kind, c.rx.kind, c.rx.ledger = &n.tx, &n.rx, &n.rx.nativeLedger
+	c.emptyIndex = frame.NotHello
+	return n
+}
+
+// exchange implements kind.
+func (n *native) exchange(now ack.Instant) (missed int) {
+	if n.rx.missed {
+		n.rx.missed = false
+		n.tx.remind(now)
+	}
+	n.tx.reached = n.rx.recv.Newest()
+	n.tx.paired = n.tx.paired || n.rx.paired && n.rx.theirs == n.tx.theirs
+	return 0
+}
+
+// hello acts on an introduction, with the turn to receive. It needs both halves in the
+// midst of a batch: what follows it is of the life that it introduces.
+func (n *native) hello(now ack.Instant, f *frame.Frame, h frame.Hello) Reason {
+	c := n.conn
+	var fin finished
+	defer c.ep.finish(&fin) // what is left, if a callback does not return
+	why, event := n.introduced(now, f, h, &fin)
+	fin.deliver()
+	if event != 0 {
+		c.event(Event{Kind: event})
+	}
+	return why
+}
+
+func (n *native) introduced(now ack.Instant, f *frame.Frame, h frame.Hello, fin *finished) (why Reason, event EventKind) {
+	n.conn.mu.Lock()
+	defer n.conn.mu.Unlock()
+	tx, rx := &n.tx, &n.rx
+	life, named := incarnation(h.Life), incarnation(h.Peer)
+	switch {
+	case tx.closed:
+		why = RefusedForeign
+	case tx.cfg.KeepOldLife && tx.theirs != unknown && life != tx.theirs:
+		why = RefusedForeign
+	case tx.err != nil && life == tx.theirs:
+		why = RefusedDown
+	case tx.err != nil && tx.next != unknown && named == tx.next:
+		// Nothing is pending, and the peer began anew: so do we.
+		next, before := tx.next, tx.theirs != unknown
+		tx.revive(now)
+		tx.beginAs(now, next)
+		tx.before = before
+		event = n.believe(now, f, life)
+	case tx.err != nil:
+		// Or somebody says so in its name, who does not hear the answer.
+		tx.draw()
+		tx.asked, tx.recall = life, true
+	case tx.theirs == unknown && (named == tx.mine || n.becomes(now, life, named)):
+		event = n.believe(now, f, life)
+	case tx.theirs == unknown:
+		tx.ask(now, life)
+	case life == tx.theirs:
+		tx.answer = tx.answer || named != tx.mine
+		if rx.theirs == life && rx.followed == rx.resets.Load() {
+			rx.recv.AckOnly(ack.Wide(f.HelloID()))
+		}
+	case tx.next != unknown && named == tx.next:
+		tx.abandon(now, fin, tx.peerError("transactions in flight", ErrPeerRestarted))
+		tx.beginAs(now, tx.next)
+		tx.before = true
+		event = n.believe(now, f, life)
+	case named == tx.mine && h.Tells && tx.next == unknown && !tx.paired && !rx.taken:
+		// This one believes ours, and the one that we believe never did: it is what was
+		// said when nothing was kept of us, and came late.
+		n.believe(now, f, life)
+	case (named == unknown || named == tx.mine) && tx.next == unknown && !tx.paired && tx.tries < mostInsisted:
+		// The life that we believe did not show yet that it believes ours: perhaps nothing
+		// is kept of us there, because our hello was lost. Named again, it may be recalled.
+		tx.askSoon(now)
+	case named == unknown || named == tx.mine || named == tx.next || n.heardBefore(now, life, named):
+		tx.draw()
+		tx.ask(now, life)
+	default:
+		why = RefusedForeign // an answer to a life that is over
+	}
+	if h.Tells && life == tx.theirs && named == tx.mine && rx.theirs == tx.theirs {
+		rx.paired, tx.paired = true, true
+	}
+	if why == RefusedNone {
+		tx.answer = tx.answer || !h.Tells && life == tx.theirs
+	} else {
+		rx.counters.Refused[why]++
+	}
+	return why, event
+}
+
+// becomes makes the life ours that the sender of a hello was told when we kept
+// nothing of it, and believes since: we have connected to it meanwhile. Guarded by
+// the connection's mutex.
+func (n *native) becomes(now ack.Instant, life, named incarnation) bool {
+	told, _, fresh := n.conn.ep.cookies.find(now, n.tx.key(), life, named)
+	if fresh {
+		n.tx.beginTold(now, told)
+	}
+	return fresh
+}
+
+// heardBefore reports whether a hello names what its sender was told when we kept
+// nothing of it yet: then another life of the peer came first, but this one may be
+// the present one.
+func (n *native) heardBefore(now ack.Instant, life, named incarnation) bool {
+	_, ok, _ := n.conn.ep.cookies.find(now, n.tx.key(), life, named)
+	return ok
+}
+
+// believe takes a life of the peer for its present one. Guarded by the connection's
+// mutex, with the turn to receive.
+func (n *native) believe(now ack.Instant, f *frame.Frame, life incarnation) EventKind {
+	tx := &n.tx
+	if tx.tries == 1 {
+		tx.sender.RTT().Sample(now, now.Sub(tx.askedAt))
+	}
+	tx.theirs, tx.asked = life, unknown
+	n.conn.ep.cookies.spend(now, introduction{tx.key(), tx.mine, life})
+	tx.answer = true // it waits to see its own life
+	tx.tries, tx.askAt = 0, now.Add(helloFirst)
+	// What this batch acknowledged so far was said by an old life, and what is
+	// to be acknowledged too. Reset may have come since this frame did.
+	tx.due.Init(tx.profile.AckEvery, tx.profile.AckDelay)
+	n.rx.followed = n.rx.resets.Load()
+	n.rx.begin(life, tx.mine, ack.Wide(f.HelloID()))
+	if tx.before {
+		tx.counters.Restarts++
+		return PeerRestarted
+	}
+	return PeerUp
+}

@@ -1,0 +1,197 @@
+package endpoint
+
+import (
+	"github.com/dgrdma/dgrdma/ack"
+	"github.com/dgrdma/dgrdma/frame"
+)
+
+// nativeReceiving is what is received from a peer of our own kind. It belongs to who has
+// the turn to receive.
+type nativeReceiving struct {
+	*receiving
+	both    *native
+	late    ack.Lateness
+	theirs  incarnation // unknown: not introduced yet
+	mine    incarnation // our life, to which that one speaks
+	paired  bool        // and which it believes
+	taken   bool        // something was applied in that life
+	doubted doubt
+	nativeLedger
+}
+
+var (
+	_ receivingKind = (*nativeReceiving)(nil)
+	_ ledger        = (*nativeLedger)(nil)
+)
+
+func (n *nativeReceiving) introduced() bool { return n.theirs != unknown }
+
+// forget implements receivingKind.
+func (n *nativeReceiving) forget() {
+	n.late = ack.Lateness{}
+	n.theirs, n.paired, n.taken = unknown, false, false
+	n.doubted = doubt{}
+}
+
+// begin starts a life of the peer, whose frame ids go on near at.
+func (n *nativeReceiving) begin(theirs, mine incarnation, at ack.Wide) {
+	n.clear()
+	n.recv.ResetAt(at)
+	n.theirs, n.mine = theirs, mine
+	n.told = true // its owner tells
+	n.closed.begin(uint32(theirs))
+}
+
+// judge implements receivingKind.
+func (n *nativeReceiving) judge(now ack.Instant, f *frame.Frame, cur *frame.Cursor) (kinship, Reason) {
+	first := &cur.Msg
+	if h, ok := first.Hello(); ok {
+		return settled, n.both.hello(now, f, h)
+	}
+	if n.theirs == unknown {
+		n.missed = true
+		return settled, n.drop(RefusedNoSession)
+	}
+	verdict, why := n.check(f.Seq, first.Txn)
+	switch {
+	case why != RefusedNone:
+		return settled, why
+	case verdict == ack.New:
+		return fresh, RefusedNone
+	case verdict == ack.Duplicate && n.recv.Carried(f.Seq, tagOf(first)):
+		return sameAgain, RefusedNone
+	case verdict == ack.Duplicate && !n.recv.Tagged(f.Seq) && n.applied(*cur):
+		// Too far back to be sure that this is not another one with the same
+		// id, whose acknowledgements may be old. But that one came, too.
+		n.counters.Duplicates++
+		n.recv.Again(f.Seq)
+		return settled, RefusedNone
+	case !n.doubted.believes(now, f.Seq, tagOf(first)):
+		n.missed = true
+		return settled, n.drop(RefusedForeign)
+	}
+	return fresh, RefusedNone
+}
+
+// applied reports whether all messages from the cursor's on were applied.
+func (n *nativeReceiving) applied(cur frame.Cursor) bool {
+	for more := true; more; more = cur.Next() {
+		if n.closed.age(cur.Msg.Txn) == ageClosed {
+			continue
+		}
+		in := n.open.find(cur.Msg.Txn)
+		if in == nil {
+			return false
+		}
+		if seen, _ := in.indexes.look(cur.Msg.Index); !seen {
+			return false
+		}
+	}
+	return true
+}
+
+// believable is how far behind the next id an acknowledgement may begin: the
+// ids in flight, and a run around the oldest of them.
+const believable = ack.MaxHistory + ack.MaxRun
+
+// alone implements receivingKind. A frame that the network held back must not fall on a
+// later use of the ids that it names, be it after a wrap or in the receiver's next life:
+// so its stamp says which life of the receiver it speaks to, and has its ids whole.
+func (n *nativeReceiving) alone(now ack.Instant, f *frame.Frame) Reason {
+	if n.theirs == unknown {
+		return n.drop(RefusedNoSession)
+	}
+	if n.down.Load() {
+		return n.drop(RefusedDown)
+	}
+	s, ok := f.Stamp()
+	if !ok {
+		return n.drop(RefusedNoSession)
+	}
+	if incarnation(s.Life) != n.mine {
+		n.missed = true
+		return n.drop(RefusedForeign)
+	}
+	ours := ack.Wide(n.nextID.Load())
+	n.late.Late(ack.Wide(s.ID), ours)
+	n.recv.AckOnly(ack.Wide(s.ID))
+	n.paired = true
+	n.up()
+	if f.AckCount == 0 {
+		return RefusedNone
+	}
+	switch age := ours.Diff(ack.Wide(s.Start)); {
+	case age < int(f.AckCount):
+		n.missed = true // it may have lost count of our ids
+		return n.drop(RefusedAckOfUnsent)
+	case age > believable:
+		n.missed = true
+		return n.drop(RefusedAckTooOld)
+	}
+	n.acks = append(n.acks, ack.Range{Start: f.AckStart, Count: f.AckCount})
+	return RefusedNone
+}
+
+// acksOf implements receivingKind.
+func (n *nativeReceiving) acksOf(f *frame.Frame) {
+	switch late := n.late.Late(n.recv.Wide(f.Seq), ack.Wide(n.nextID.Load())); {
+	case f.AckCount == 0 || !n.paired:
+	case late:
+		n.counters.Refused[RefusedAckTooOld]++
+	default:
+		n.acks = append(n.acks, ack.Range{Start: f.AckStart, Count: f.AckCount})
+	}
+}
+
+func (n *nativeReceiving) took(ack.Instant, frame.Seq, uint32) { n.taken = true }
+
+func (n *nativeReceiving) copied(ack.Instant, frame.Seq, uint32) bool { return true }
+
+// nativeLedger tells by the ids of transactions and the indexes of messages what was
+// applied: neither repeats within a life.
+type nativeLedger struct {
+	closed closedSet
+}
+
+// fits implements ledger.
+func (l *nativeLedger) fits(m *frame.Message, before *placement) Reason {
+	switch l.closed.age(m.Txn) {
+	case ageClosed:
+		return RefusedStale
+	case ageForeign:
+		return RefusedForeign
+	}
+	if m.Count > 0 && (m.Index == 0 || m.Index > m.Count) {
+		return RefusedInconsistent
+	}
+	if before == nil {
+		return RefusedNone
+	}
+	switch d := int32(m.Txn - before.msg.Txn); {
+	case d < 0:
+		// In order, so that a look at the message before finds all of a
+		// transaction that this frame opens.
+		return RefusedInconsistent
+	case d == 0 && (m.Count <= 1 || m.Index <= before.msg.Index):
+		return RefusedInconsistent
+	}
+	return RefusedNone
+}
+
+// marked implements ledger.
+func (l *nativeLedger) marked(in *incoming, m *frame.Message) (seen, free bool) {
+	return in.indexes.look(m.Index)
+}
+
+func (l *nativeLedger) begins(m *frame.Message, _ frame.Seq) { l.closed.see(m.Txn) }
+
+// mark implements ledger.
+func (l *nativeLedger) mark(in *incoming, m *frame.Message, _ frame.Seq) {
+	in.indexes.add(m.Index, m.Count, l.closed.held)
+}
+
+func (l *nativeLedger) over(txn uint32) { l.closed.close(txn) }
+
+func (l *nativeLedger) sweep() {}
+
+func (l *nativeLedger) release() { l.closed.reset() }

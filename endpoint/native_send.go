@@ -1,0 +1,222 @@
+package endpoint
+
+import (
+	"time"
+
+	"github.com/dgrdma/dgrdma/ack"
+	"github.com/dgrdma/dgrdma/endpoint/sched"
+	"github.com/dgrdma/dgrdma/frame"
+)
+
+// nativeSending is the introduction of a peer of our own kind, and what the sending half
+// knows by it. Guarded by the connection's mutex.
+type nativeSending struct {
+	*sending
+	told         *cookie     // what a stranger was told before it had a connection
+	mine, theirs incarnation // theirs is unknown until the peer named mine
+	next         incarnation // our next life, which will answer to asked
+	asked        incarnation // a life of the peer that has to prove itself
+	reached      ack.Wide    // newest id heard from the peer
+	answer       bool        // an answer is owed
+	paired       bool        // theirs believes mine
+	recall       bool        // next is to be told to asked, though the peer was given up
+	before       bool        // the peer has had another life, and was given up in it
+	askAt        ack.Instant
+	askedAt      ack.Instant
+	missedAt     ack.Instant // when a frame of another life last made us say so
+	tries        int
+	since        ack.Instant // when asking began to matter: something was posted
+}
+
+var _ sendingKind = (*nativeSending)(nil)
+
+func (n *nativeSending) first(random ack.Wide) ack.Wide                 { return random }
+func (n *nativeSending) resume(next ack.Wide, asked frame.Seq) ack.Wide { return next }
+func (n *nativeSending) renumbered(frame.Seq)                           {}
+func (n *nativeSending) ready() bool                                    { return n.theirs != unknown }
+func (n *nativeSending) proven() bool                                   { return true }
+func (n *nativeSending) lives() (mine, theirs incarnation)              { return n.mine, n.theirs }
+
+// begin starts under a name that the peer cannot have heard before. Frame ids go on:
+// acknowledgements that are still under way name ids that are never used again soon.
+func (n *nativeSending) begin(now ack.Instant) {
+	told := n.told
+	n.beginAs(now, n.cfg.incarnation(n.mine))
+	if told != nil {
+		n.beginTold(now, *told)
+	}
+}
+
+func (n *nativeSending) beginAs(now ack.Instant, name incarnation) {
+	n.nextTxn = uint32(name)
+	*n = nativeSending{sending: n.sending, reached: n.reached, mine: name, askAt: now, since: now}
+}
+
+// beginTold begins with what the peer was told; nothing was sent or taken so far.
+func (n *nativeSending) beginTold(now ack.Instant, told cookie) {
+	n.beginAs(now, told.life)
+	n.number(now, told.first)
+}
+
+// draw names our next life, if it has no name.
+func (n *nativeSending) draw() {
+	if n.next == unknown {
+		n.next = n.cfg.incarnation(n.mine)
+	}
+}
+
+// asking reports whether a hello must go out at askAt.
+func (n *nativeSending) asking(now ack.Instant) bool {
+	switch {
+	case n.theirs == unknown:
+		return true
+	case n.next != unknown:
+		return n.tries < helloTries
+	}
+	// A peer that came by itself and went again is not asked for ever.
+	return !n.paired && (!n.learned.Load() || now.Sub(n.heard.at) < n.cfg.GiveUp)
+}
+
+// introduces implements sendingKind.
+func (n *nativeSending) introduces(now ack.Instant) (due bool, at ack.Instant) {
+	switch {
+	case n.err != nil:
+		return n.recall, sched.Never
+	case n.answer:
+		return true, now
+	case !n.asking(now):
+		return false, sched.Never
+	}
+	return n.askAt <= now, n.askAt
+}
+
+// introduce implements sendingKind.
+func (n *nativeSending) introduce(b *batch, now ack.Instant) (full bool) {
+	for {
+		if due, _ := n.introduces(now); !due {
+			return false
+		}
+		if b.full() {
+			return true
+		}
+		n.sendHello(b, now, n.hello(now))
+	}
+}
+
+// hello returns the introduction that is due.
+func (n *nativeSending) hello(now ack.Instant) frame.Hello {
+	switch {
+	case n.err != nil:
+		// One for each hello of who says that a peer which was given up is there again,
+		// for there is nothing that we would ask for.
+		n.recall = false
+		return frame.Hello{Life: uint32(n.next), Peer: uint32(n.asked)}
+	case n.answer:
+		n.answer = false
+		return frame.Hello{Life: uint32(n.mine), Peer: uint32(n.theirs), Tells: true}
+	}
+	hello := frame.Hello{Life: uint32(n.mine), Peer: uint32(n.theirs)}
+	switch {
+	case n.theirs == unknown:
+		hello.Peer = uint32(n.asked)
+		n.asked = unknown // next time whoever is there
+	case n.next != unknown:
+		hello = frame.Hello{Life: uint32(n.next), Peer: uint32(n.asked)}
+	}
+	wait := min(helloFirst<<min(n.tries, 10), helloIdle)
+	if n.posted.n > 0 {
+		wait = min(wait, helloMost, max(n.cfg.GiveUp/10, time.Millisecond))
+	}
+	n.tries++
+	n.askedAt, n.askAt = now, now.Add(wait)
+	return hello
+}
+
+func (n *nativeSending) sendHello(b *batch, now ack.Instant, hello frame.Hello) {
+	seq, ok := n.sender.Alone(now)
+	if !ok {
+		seq = n.sender.Next()
+	}
+	n.put(b, putHello(b, n.header(), n.sender.Wide(seq), hello), false)
+}
+
+// putHello makes the frame of an introduction between two ids.
+func putHello(b *batch, between frame.Header, id ack.Wide, hello frame.Hello) []byte {
+	buf := b.small()
+	between.Flags = frame.FlagMessages
+	between.SetHelloID(uint32(id))
+	between.Put(buf[b.headroom:])
+	m := hello.Message()
+	m.Put(buf[b.headroom+frame.HeaderSize:])
+	return buf[:b.headroom+helloSize]
+}
+
+// stamp implements sendingKind. A peer that waits for each transaction would wait for
+// the delay of acknowledgements each time: what comes next does not.
+func (n *nativeSending) stamp(buf []byte, id, start frame.Seq) []byte {
+	n.quick = true
+	s := frame.Stamp{Life: uint32(n.theirs), ID: uint32(n.sender.Wide(id)), Start: uint32(n.reached.Near(start))}
+	at := len(buf)
+	buf = buf[:at+frame.StampSize]
+	s.Put(buf[at:])
+	return buf
+}
+
+// ask makes a hello to that life due.
+func (n *nativeSending) ask(now ack.Instant, life incarnation) {
+	if n.theirs != unknown {
+		if n.asked != life {
+			n.tries = 0
+		}
+		n.tries = min(n.tries, helloTries-1) // heard of it: once more
+	}
+	n.asked = life
+	n.askAt = min(n.askAt, now)
+}
+
+// askSoon makes a hello due as soon as one may follow the last.
+func (n *nativeSending) askSoon(now ack.Instant) {
+	n.askAt = min(n.askAt, max(now, n.askedAt.Add(helloFirst)))
+}
+
+// hurry ends the idle rhythm of hellos, because something is to be sent.
+func (n *nativeSending) hurry(now ack.Instant) {
+	if n.theirs == unknown {
+		n.tries, n.since = 0, now
+		n.askSoon(now)
+	}
+}
+
+// remind is told that a frame came which does not belong to the life we know. Its
+// sender has to be asked, or reminded who we are: a hello may have been lost.
+func (n *nativeSending) remind(now ack.Instant) {
+	switch {
+	case n.err != nil || now < n.missedAt.Add(helloFirst) && n.missedAt != 0:
+		return
+	case n.theirs != unknown && n.next == unknown:
+		n.answer = true
+	default:
+		n.tries = min(n.tries, 2)
+		n.askSoon(now)
+	}
+	n.missedAt = now
+}
+
+// waits reports whether something is posted for a peer that is not there.
+func (n *nativeSending) waits() bool { return n.theirs == unknown && n.posted.n > 0 }
+
+// deadline implements sendingKind.
+func (n *nativeSending) deadline() ack.Instant {
+	if n.waits() {
+		return n.since.Add(n.cfg.GiveUp)
+	}
+	return sched.Never
+}
+
+// overdue implements sendingKind.
+func (n *nativeSending) overdue(now ack.Instant) (missed int, why error) {
+	if n.waits() && now >= n.deadline() {
+		why = n.peerError("introducing ourselves (a peer of another kind needs its profile)", ErrPeerDown)
+	}
+	return 0, why
+}

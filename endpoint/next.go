@@ -1,0 +1,117 @@
+package endpoint
+
+import (
+	"github.com/dgrdma/dgrdma/ack"
+	"github.com/dgrdma/dgrdma/endpoint/sched"
+)
+
+// next says whether the connection has something to send now; if it has not, at is when
+// something may leave or is overdue. It alone decides that. Who changes what it looks at
+// calls wake.
+func (s *sending) next(now ack.Instant) (send bool, at ack.Instant) {
+	send, at = s.kind.introduces(now)
+	if send || s.err != nil {
+		return send, at
+	}
+	if s.kind.ready() {
+		if s.probe {
+			return true, now
+		}
+		if _, ok := s.sender.NextLost(now); ok {
+			return true, now
+		}
+		what, until := s.obstacle(now)
+		if what == mayLeave {
+			return true, now
+		}
+		at = min(at, until)
+		if t, owed := s.due.Deadline(); owed {
+			if t <= now {
+				return true, now
+			}
+			at = min(at, t)
+		}
+	}
+	if t, ok := s.sender.Deadline(); ok {
+		at = min(at, t)
+	}
+	if s.resting() {
+		at = min(at, s.rested.Add(restAfter))
+	}
+	return false, min(at, s.kind.deadline())
+}
+
+// wake has the connection served if it has something to send, and reports that; else it
+// has it looked at when it may have.
+func (s *sending) wake(now ack.Instant) (queued bool) {
+	send, at := s.next(now)
+	if send {
+		s.agenda.queue()
+	} else {
+		s.agenda.arm(now, at)
+	}
+	return send
+}
+
+// obstacle is what keeps new data from leaving.
+type obstacle uint8
+
+const (
+	mayLeave     obstacle = iota
+	nothingWaits          // or lost frames leave first
+	mustWait              // for a time
+	mustBeHeard           // the peer has to acknowledge something before
+	windowFull            // of frames
+	wireFull              // says the controller
+)
+
+// obstacle returns it, and when it is gone by itself.
+func (s *sending) obstacle(now ack.Instant) (what obstacle, until ack.Instant) {
+	t := s.posted.unpacked
+	if s.sender.Lost() > 0 {
+		return nothingWaits, s.paced(now)
+	}
+	if t == nil {
+		return nothingWaits, sched.Never
+	}
+	switch s.sender.Limit(now, s.frameMax) {
+	case ack.WindowFull:
+		return windowFull, sched.Never
+	case ack.Congested:
+		return wireFull, sched.Never
+	case ack.Paced:
+		return mustWait, s.paced(now)
+	}
+	if !t.begun && !s.mayOpen(t) || !s.kind.proven() && s.sender.InFlight() > 0 {
+		return mustBeHeard, sched.Never
+	}
+	if until := s.holding.Add(s.cfg.Coalesce); until > now && s.small(t) {
+		return mustWait, until
+	}
+	return mayLeave, now
+}
+
+// paced returns when the controller lets a frame go that it keeps back now.
+func (s *sending) paced(now ack.Instant) ack.Instant {
+	if at := s.sender.PacedUntil(now, s.frameMax); at > now {
+		return at
+	}
+	return sched.Never
+}
+
+// small reports whether what waits from t on does not fill a frame, so that it is held
+// back for company.
+func (s *sending) small(t *Transaction) bool {
+	if s.cfg.Coalesce == 0 || t.begun {
+		return false
+	}
+	l := s.layout()
+	total := 0
+	for ; t != nil; t = t.next {
+		bytes, fits := l.alone(t)
+		if total += bytes; !fits || total > l.full {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,215 @@
+package endpoint
+
+import (
+	"time"
+
+	"github.com/dgrdma/dgrdma/ack"
+	"github.com/dgrdma/dgrdma/frame"
+)
+
+const (
+	// probeLength is the least Ethernet payload. Shorter frames are padded by
+	// the link, and an FPGA reads that padding as another header (quirk F3).
+	probeLength = 46
+	probeOwnID  = 20 // where that header has its id: ours is known there, and refused
+	smallLength = 48 // room for a hello, an acknowledgement or a probe
+)
+
+// leastHold is how long an acknowledgement waits that found no id to travel under.
+// Arbitrary: short beside the time after which a frame is sent again.
+const leastHold = time.Millisecond
+
+// pack adds what the connection has to send to the batch. It reports whether
+// the batch became full before everything was in.
+func (s *sending) pack(b *batch, now ack.Instant) (more bool) {
+	// Before the frames leave, so that no acknowledgement seems to be of unsent ones.
+	defer func() { s.nextID.Store(uint32(s.sender.NextWide())) }()
+	if s.kind.introduce(b, now) {
+		return true
+	}
+	if s.err != nil {
+		return false
+	}
+	s.releaseSent()
+	if s.kind.ready() {
+		for {
+			if b.full() {
+				return true
+			}
+			if !s.packLost(b, now) && !s.packNew(b, now) {
+				break
+			}
+		}
+		if s.probe {
+			s.probe = false
+			s.packProbe(b, now)
+		}
+		for {
+			if at, owed := s.due.Deadline(); !owed || at > now {
+				break
+			}
+			if b.full() {
+				return true
+			}
+			if !s.packAck(b, now) {
+				break
+			}
+		}
+	}
+	s.wake(now)
+	return false
+}
+
+// put adds a frame to the batch.
+func (s *sending) put(b *batch, buf []byte, again bool) {
+	b.add(s.to, buf)
+	s.batched = b.number.Load()
+	s.counters.FramesSent++
+	s.counters.BytesSent += uint64(len(buf) - b.headroom)
+	if t := s.cfg.Trace; t != nil && t.FrameSent != nil {
+		t.FrameSent(s.name(), buf[b.headroom:], again)
+	}
+}
+
+// packLost sends a lost frame again: same id, same messages, acknowledgements
+// as they are now (DGRDMA-026, DGRDMA-031).
+func (s *sending) packLost(b *batch, now ack.Instant) bool {
+	q, ok := s.sender.NextLost(now)
+	if !ok {
+		return false
+	}
+	s.sender.Resend(now, q)
+	o := &s.out[int(q)&(len(s.out)-1)]
+	var run ack.Range
+	if !s.profile.FreshAcks || s.mute {
+		// A peer that overlooks it in a frame that it knows gets it in a new one,
+		// unless we have no id for one. It does not know all of these; and if it is of
+		// our kind, and as mute, this is the only way out (A16).
+		run, _ = s.due.Next()
+	}
+	buf := o.buf()
+	if !s.profile.Probe || o.n > 0 {
+		frame.PutAck(buf[b.headroom:], run.Start, run.Count)
+	}
+	if run.Count > 0 {
+		s.counters.AcksCarried++
+	}
+	if s.sender.Timeouts() > 0 {
+		s.counters.RetransmitsTimed++
+	} else {
+		s.counters.RetransmitsFast++
+	}
+	if t := s.cfg.Trace; t != nil && t.FrameLost != nil {
+		t.FrameLost(s.name(), q, s.sender.Timeouts() > 0)
+	}
+	s.put(b, buf, true)
+	return true
+}
+
+// packNew makes a frame of what is queued.
+func (s *sending) packNew(b *batch, now ack.Instant) bool {
+	switch what, _ := s.obstacle(now); what {
+	case mayLeave:
+	case windowFull:
+		s.counters.WindowFull++
+		return false
+	case wireFull:
+		s.counters.Congested++
+		return false
+	default:
+		return false
+	}
+	t := s.posted.unpacked
+	if t.begun || now >= s.holding.Add(s.cfg.Coalesce) {
+		s.holding = now
+	}
+	buf := s.buffer()
+	length, n := s.fillWhole(buf[b.headroom:], t), 1
+	first := t
+	if length == 0 {
+		var w frame.Writer
+		w.Init(buf[b.headroom : b.headroom+s.frameMax])
+		if first, n = s.fill(now, &w); n == 0 {
+			panic("BUG: a frame without messages")
+		}
+		length = w.Len()
+	}
+	buf = buf[:b.headroom+length]
+	q := s.sender.Track(now, length)
+	s.keep(q, buf, first, n)
+	run, ok := s.due.Next()
+	h := s.header()
+	h.Seq, h.AckStart, h.AckCount, h.Flags = q, run.Start, run.Count, frame.FlagMessages
+	h.Put(buf[b.headroom:])
+	if ok {
+		s.counters.AcksCarried++
+	}
+	if ok || now < s.aloneAt.Add(s.profile.AckDelay) {
+		s.quick = false // there is company
+	}
+	if s.profile.NoAcks {
+		s.unheard = append(s.unheard, q)
+	}
+	s.put(b, buf, false)
+	return true
+}
+
+// follow keeps the frames where the sender's slots are.
+func (s *sending) follow() {
+	if n := s.sender.Capacity(); n != len(s.out) {
+		old := s.out
+		s.out = make([]outFrame, n)
+		if len(old) > 0 {
+			// Ids without messages may have made the distance longer than old:
+			// a frame is moved by its own id, which comes first, and no other.
+			for q := s.sender.Oldest(); q != s.sender.Next().Add(-1); q++ {
+				o := &old[int(q)&(len(old)-1)]
+				s.out[int(q)&(n-1)] = *o
+				*o = outFrame{}
+			}
+		}
+	}
+}
+
+// packProbe sends an empty frame under a new id, which an FPGA acknowledges
+// and so says what else it has (quirk F2). It may lie beyond the window: there
+// it is dropped without a trace, and sent again later.
+func (s *sending) packProbe(b *batch, now ack.Instant) {
+	if b.full() || s.sender.Next().Diff(s.sender.Oldest()) >= s.profile.Span {
+		return
+	}
+	buf := s.buffer()[:b.headroom+probeLength]
+	clear(buf)
+	q := s.sender.Track(now, probeLength)
+	s.keep(q, buf, nil, 0)
+	h := s.header()
+	h.Seq = q
+	h.Put(buf[b.headroom:])
+	buf[b.headroom+probeOwnID] = byte(q)
+	buf[b.headroom+probeOwnID+1] = byte(q >> 8)
+	s.counters.Probes++
+	s.put(b, buf, false)
+}
+
+// packAck sends an acknowledgement by itself.
+func (s *sending) packAck(b *batch, now ack.Instant) bool {
+	q, ok := s.sender.Alone(now)
+	if !ok {
+		// No id to travel under. It rides on the next frame with messages, or
+		// comes again with the duplicate.
+		s.counters.AcksHeld++
+		s.mute = true
+		s.due.Hold(now.Add(max(s.profile.AckDelay, leastHold)))
+		return false
+	}
+	s.mute = false
+	run, _ := s.due.Next()
+	buf := b.small()[:b.headroom+frame.HeaderSize]
+	h := s.header()
+	h.Seq, h.AckStart, h.AckCount = q, run.Start, run.Count
+	h.Put(buf[b.headroom:])
+	s.counters.AcksAlone++
+	s.aloneAt = now
+	s.put(b, s.kind.stamp(buf, q, run.Start), false)
+	return true
+}

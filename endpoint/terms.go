@@ -1,0 +1,90 @@
+package endpoint
+
+import (
+	"sync/atomic"
+
+	"github.com/dgrdma/dgrdma/frame"
+	"github.com/dgrdma/dgrdma/transport"
+)
+
+// terms are what both halves of a connection know and read without a lock: what it was
+// made with, which never changes, and a few words that change by themselves.
+type terms struct {
+	cfg        *Config // the endpoint's
+	headroom   int     // before each frame, for the transport
+	peer       Peer
+	to         *transport.Addr // peer.Addr, shared by all connections to it
+	profile    Profile
+	frameMax   int    // length of a full frame
+	leastChunk int    // data bytes of a message that fills a frame, if it is not the last
+	emptyIndex uint16 // index of a message without data
+
+	learned atomic.Bool   // from what the peer sent, and not connected since
+	size    atomic.Uint64 // of the peer's memory; 0: not known
+	down    atomic.Bool   // the sending half has an error
+	nextID  atomic.Uint32 // the id after those of the last batch that was sent, an ack.Wide
+	resets  atomic.Int32  // how often the receiving half has to forget everything
+}
+
+func (t *terms) name() PeerName { return PeerName{t.peer.ID, t.peer.Addr} }
+
+func (t *terms) key() peerKey { return peerKey{ids{t.peer.As, t.peer.ID}, t.peer.Addr} }
+
+// header returns what all our frames carry.
+func (t *terms) header() frame.Header {
+	h := frame.Header{Dst: t.peer.ID, Src: t.peer.As}
+	if t.profile.OwnDestination {
+		h.Dst = t.peer.As
+	}
+	return h
+}
+
+func (t *terms) peerError(op string, err error) error {
+	return &PeerError{ID: t.peer.ID, Addr: t.peer.Addr, Op: op, Err: err}
+}
+
+func (t *terms) layout() layout {
+	p := &t.profile
+	return layout{p.Chunk, p.Final, p.NoLength4, t.frameMax - frame.HeaderSize - frame.MessageHeaderSize}
+}
+
+// validate checks a transaction against the peer before anything is queued:
+// peers that are not ours crash on bad addresses (D1-11, D2-8).
+func (t *terms) validate(x *Transaction) error {
+	p := &t.profile
+	size := t.size.Load()
+	if size == 0 {
+		size = 1 << 32
+	}
+	messages := 0
+	for i := range x.Segments {
+		s := &x.Segments[i]
+		n := len(s.Bytes)
+		if n == 0 {
+			continue
+		}
+		if int(s.Addr)%p.AddressMultiple != 0 {
+			return ErrAlignment
+		}
+		if uint64(s.Addr)+uint64(roundUp(n, p.Final)) > size {
+			return ErrBounds
+		}
+		messages += n/t.leastChunk + 1
+	}
+	if messages > frame.MaxMessages {
+		l := t.layout()
+		if l.messages(x, l.full) > frame.MaxMessages {
+			return ErrTooLarge
+		}
+	}
+	if x.Completion.IsZero() {
+		if p.NoSentinel {
+			return ErrNoCompletion
+		}
+	} else if uint64(x.Completion.Addr())+4 > size {
+		return ErrBounds
+	} else if p.NoHalfSentinel && x.Completion.Value() == frame.NoCompletion {
+		return ErrNoCompletion
+	}
+	return nil
+}

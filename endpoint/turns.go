@@ -1,0 +1,110 @@
+package endpoint
+
+import "github.com/dgrdma/dgrdma/ack"
+
+// endBatch applies what a batch of datagrams said, once per connection.
+func (e *Endpoint) endBatch(now ack.Instant) {
+	var fin finished
+	defer e.finish(&fin) // what is left, if a callback does not return
+	for i, c := range e.touched {
+		c.rx.touched = false
+		e.touched[i] = nil
+		c.rx.ledger.sweep()
+		if n := c.endBatch(now, &fin); n > 0 {
+			c.event(Event{Kind: FramesMissed, Frames: n})
+		}
+	}
+	e.touched = e.touched[:0]
+	if e.strangers != (Counters{}) {
+		e.mu.Lock()
+		e.gone.Add(&e.strangers)
+		e.mu.Unlock()
+		e.strangers = Counters{}
+	}
+	fin.deliver()
+}
+
+// endBatch is where the halves meet: the receiving half hands over what the peer
+// acknowledged and what is to be acknowledged to it. It returns how many frames of the
+// peer are given up.
+func (c *Conn) endBatch(now ack.Instant, fin *finished) (missed int) {
+	tx, rx := &c.tx, &c.rx
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	tx.heard.at = rx.lastAt
+	if c.resets.Load() != rx.followed {
+		// Reset came in the middle of the batch.
+		rx.acks = rx.acks[:0]
+		rx.recv.DropDue()
+	}
+	missed = c.kind.exchange(now)
+	rx.counters.FramesMissed += uint64(missed)
+	if tx.err == nil {
+		var refused uint64
+		refused, c.ep.scratch = tx.acknowledged(now, rx.acks, c.ep.scratch, fin)
+		rx.counters.Refused[RefusedAckOfUnsent] += refused
+		tx.owe(now, &rx.recv)
+	}
+	tx.wake(now)
+	rx.acks = rx.acks[:0]
+	tx.heard.counters = rx.counters
+	tx.heard.open, tx.heard.held = rx.open.len(), rx.held.bytes
+	return missed
+}
+
+// pack adds what the connection has to send to the batch, and reports whether the batch
+// became full before.
+func (c *Conn) pack(b *batch, now ack.Instant) (more bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	more = c.tx.pack(b, now)
+	if len(c.tx.unheard) > 0 {
+		b.settle = append(b.settle, c)
+	}
+	return more
+}
+
+// settleSent finishes what was sent to peers that never acknowledge.
+func (e *Endpoint) settleSent() {
+	var fin finished
+	defer e.finish(&fin)
+	now := e.now()
+	for _, c := range e.batch.settle {
+		c.settleSent(now, &fin)
+	}
+	clear(e.batch.settle)
+	e.batch.settle = e.batch.settle[:0]
+}
+
+func (c *Conn) settleSent(now ack.Instant, fin *finished) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.tx.err == nil {
+		c.tx.sent(now, fin)
+		c.tx.wake(now)
+	}
+}
+
+// expire acts on what the passing of time asks for.
+func (c *Conn) expire(now ack.Instant, fin *finished) {
+	missed, why := c.overdue(now, fin)
+	if missed > 0 {
+		c.event(Event{Kind: FramesMissed, Frames: missed})
+	}
+	if why != nil {
+		c.event(Event{Kind: PeerDown, Err: why})
+	}
+}
+
+func (c *Conn) overdue(now ack.Instant, fin *finished) (missed int, why error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	missed, why = c.tx.overdue(now)
+	c.tx.counters.FramesMissed += uint64(missed)
+	if why != nil {
+		c.fail(now, fin, why)
+	} else {
+		c.tx.wake(now)
+	}
+	return missed, why
+}
