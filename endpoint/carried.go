@@ -9,7 +9,7 @@ const surelyCarried = 1280 - 40 - 8
 // unacknowledged says what a peer was waited for that is given up, and what a user may do
 // about it.
 func (s *sending) unacknowledged() string {
-	if !s.kind.proven() {
+	if !s.proven {
 		return "waiting for its first acknowledgement (a card has to be disabled and enabled through its control plane before; a peer of another kind needs its profile)"
 	}
 	longest := 0 // of those in flight, as nothing else is kept

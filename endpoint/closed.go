@@ -76,20 +76,33 @@ func (s *closedSet) age(txn uint32) age {
 
 // see notes that a transaction began. What lies too far behind it is over.
 func (s *closedSet) see(txn uint32) {
-	if int32(txn-s.top) <= 0 {
-		return
-	}
-	if s.top = txn; s.top-s.low > closedTransactions {
-		for left := s.top - closedTransactions - s.low; left > 0; {
-			n := min(left, pageIDs-(s.low+1)%pageIDs)
-			s.raise(n)
-			left -= n
+	if int32(txn-s.top) > 0 {
+		if s.top = txn; s.top-s.low > closedTransactions {
+			s.drop(s.top - closedTransactions - s.low)
 		}
-		s.rise()
 	}
 }
 
+// drop moves low up by that many ids.
+func (s *closedSet) drop(left uint32) {
+	for left > 0 {
+		n := min(left, pageIDs-(s.low+1)%pageIDs)
+		s.raise(n)
+		left -= n
+	}
+	s.rise()
+}
+
+// close notes that a transaction is over.
 func (s *closedSet) close(txn uint32) {
+	if txn == s.low+1 && txn == s.top {
+		s.low = txn // mostly
+	} else {
+		s.closeAmong(txn)
+	}
+}
+
+func (s *closedSet) closeAmong(txn uint32) {
 	switch {
 	case int32(txn-s.low) <= 0 || s.has(txn):
 	case txn == s.low+1:

@@ -27,8 +27,10 @@ func (o *foreign) exchange(now ack.Instant) (missed int) {
 		missed = rx.gaps.roll(now)
 		tx.gap = gap{frames: rx.gaps.older + rx.gaps.young, at: rx.gaps.since.Add(2 * missedAfter)}
 	}
-	if tx.err == nil && !tx.proof.given && !tx.proof.look(now, rx.acks, tx.sender.InFlight() > 0) {
-		rx.acks = rx.acks[:0]
+	if tx.err == nil && !tx.proven {
+		if tx.proven = tx.proof.look(now, rx.acks, tx.sender.InFlight() > 0); !tx.proven {
+			rx.acks = rx.acks[:0]
+		}
 	}
 	if p.Acks == AckIfResent && rx.resent {
 		tx.acking = true

@@ -149,9 +149,10 @@ func (o *foreignReceiving) remembers() bool {
 }
 
 // took implements receivingKind.
-func (o *foreignReceiving) took(now ack.Instant, q frame.Seq, txn uint32) {
+func (o *foreignReceiving) took(now ack.Instant, f *frame.Frame, txn uint32) {
+	o.acksOf(f)
 	if o.remembers() {
-		o.arrivals.note(now, q, txn)
+		o.arrivals.note(now, f.Seq, txn)
 	}
 	o.accepted, o.freshAt = true, now
 }

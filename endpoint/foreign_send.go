@@ -31,7 +31,8 @@ func (o *foreignSending) resume(next ack.Wide, asked frame.Seq) ack.Wide {
 
 // renumbered implements sendingKind.
 func (o *foreignSending) renumbered(first frame.Seq) {
-	o.proof = proof{from: first, given: !o.profile.Cumulative || o.profile.FirstFrame == 0}
+	o.proof = proof{from: first}
+	o.ready, o.proven = true, !o.profile.Cumulative || o.profile.FirstFrame == 0
 }
 
 // begin implements sendingKind.
@@ -43,36 +44,31 @@ func (o *foreignSending) begin(ack.Instant) {
 
 func (o *foreignSending) hurry(ack.Instant) {}
 
-func (o *foreignSending) ready() bool { return true }
-
-func (o *foreignSending) proven() bool { return o.proof.given }
-
-func (o *foreignSending) introduces(ack.Instant) (due bool, at ack.Instant) {
-	return false, sched.Never
-}
-
 func (o *foreignSending) introduce(*batch, ack.Instant) (full bool) { return false }
 
 func (o *foreignSending) stamp(buf []byte, _, _ frame.Seq) []byte { return buf }
 
 func (o *foreignSending) lives() (mine, theirs incarnation) { return unknown, unknown }
 
-// deadline implements sendingKind.
-func (o *foreignSending) deadline() ack.Instant {
-	at := sched.Never
+// doubts reports whether the peer is one that may go on from an earlier connection.
+func (o *foreignSending) doubts() bool { return o.proof.doubted && o.sender.InFlight() > 0 }
+
+// next implements sendingKind.
+func (o *foreignSending) next(ack.Instant) (send bool, at ack.Instant) {
+	at = sched.Never
 	if t, armed := o.gap.deadline(); armed {
 		at = t
 	}
-	if t, doubted := o.proof.deadline(); doubted {
-		at = min(at, t)
+	if o.doubts() {
+		at = min(at, o.proof.since.Add(doubtFor))
 	}
-	return at
+	return false, at
 }
 
 // overdue implements sendingKind.
 func (o *foreignSending) overdue(now ack.Instant) (missed int, why error) {
 	missed = o.gap.expire(now)
-	if at, doubted := o.proof.deadline(); doubted && now >= at && !o.proof.given && o.sender.InFlight() > 0 {
+	if o.doubts() && now >= o.proof.since.Add(doubtFor) {
 		why = o.peerError("reading its first acknowledgement", ErrStaleCard)
 	}
 	return missed, why

@@ -17,8 +17,9 @@ type kind interface {
 	exchange(now ack.Instant) (missed int)
 }
 
-// sendingKind is what they differ in where frames are sent. Guarded by the connection's
-// mutex.
+// sendingKind is what they differ in where frames are sent. It also says in the sending
+// half whether the peer takes data: see sending.ready and proven. Guarded by the
+// connection's mutex.
 type sendingKind interface {
 	// first returns where ids begin, for a random number.
 	first(random ack.Wide) ack.Wide
@@ -31,21 +32,15 @@ type sendingKind interface {
 	begin(now ack.Instant)
 	// hurry is told that something was posted where nothing was.
 	hurry(now ack.Instant)
-	// ready reports whether the peer takes data.
-	ready() bool
-	// proven reports whether it takes more than one frame.
-	proven() bool
-	// introduces reports whether there is an introduction to be sent now, and if not,
-	// when there will be.
-	introduces(now ack.Instant) (due bool, at ack.Instant)
+	// next reports whether there is an introduction to be sent now, and if not, when
+	// there will be, or when overdue wants to be asked.
+	next(now ack.Instant) (send bool, at ack.Instant)
 	// introduce adds the introductions that are due to the batch, and reports whether
 	// the batch became full before.
 	introduce(b *batch, now ack.Instant) (full bool)
 	// stamp completes a frame without messages under that id, which acknowledges what
 	// begins at start.
 	stamp(buf []byte, id, start frame.Seq) []byte
-	// deadline returns when overdue wants to be asked.
-	deadline() ack.Instant
 	// overdue returns how many frames of the peer are given up at this moment, and why
 	// the peer is, if it is.
 	overdue(now ack.Instant) (missed int, why error)
@@ -65,8 +60,9 @@ type receivingKind interface {
 	alone(now ack.Instant, f *frame.Frame) Reason
 	// acksOf notes what a frame acknowledges.
 	acksOf(f *frame.Frame)
-	// took is told that a frame was applied that began with that transaction.
-	took(now ack.Instant, q frame.Seq, txn uint32)
+	// took is told that a frame was applied that began with that transaction, and notes
+	// what it acknowledges.
+	took(now ack.Instant, f *frame.Frame, txn uint32)
 	// copied is told that it came again, and reports whether it is to be acknowledged
 	// again.
 	copied(now ack.Instant, q frame.Seq, txn uint32) bool

@@ -101,11 +101,11 @@ func (n *native) introduced(now ack.Instant, f *frame.Frame, h frame.Hello, fin 
 		why = RefusedForeign
 	case tx.err != nil && life == tx.theirs:
 		why = RefusedDown
-	case tx.err != nil && tx.next != unknown && named == tx.next:
+	case tx.err != nil && tx.later != unknown && named == tx.later:
 		// Nothing is pending, and the peer began anew: so do we.
-		next, before := tx.next, tx.theirs != unknown
+		later, before := tx.later, tx.theirs != unknown
 		tx.revive(now)
-		tx.beginAs(now, next)
+		tx.beginAs(now, later)
 		tx.before = before
 		event = n.believe(now, f, life)
 	case tx.err != nil:
@@ -121,20 +121,20 @@ func (n *native) introduced(now ack.Instant, f *frame.Frame, h frame.Hello, fin 
 		if rx.theirs == life && rx.followed == rx.resets.Load() {
 			rx.recv.AckOnly(ack.Wide(f.HelloID()))
 		}
-	case tx.next != unknown && named == tx.next:
+	case tx.later != unknown && named == tx.later:
 		tx.abandon(now, fin, tx.peerError("transactions in flight", ErrPeerRestarted))
-		tx.beginAs(now, tx.next)
+		tx.beginAs(now, tx.later)
 		tx.before = true
 		event = n.believe(now, f, life)
-	case named == tx.mine && h.Tells && tx.next == unknown && !tx.paired && !rx.taken:
+	case named == tx.mine && h.Tells && tx.later == unknown && !tx.paired && !rx.taken:
 		// This one believes ours, and the one that we believe never did: it is what was
 		// said when nothing was kept of us, and came late.
 		n.believe(now, f, life)
-	case (named == unknown || named == tx.mine) && tx.next == unknown && !tx.paired && tx.tries < mostInsisted:
+	case (named == unknown || named == tx.mine) && tx.later == unknown && !tx.paired && tx.tries < mostInsisted:
 		// The life that we believe did not show yet that it believes ours: perhaps nothing
 		// is kept of us there, because our hello was lost. Named again, it may be recalled.
 		tx.askSoon(now)
-	case named == unknown || named == tx.mine || named == tx.next || n.heardBefore(now, life, named):
+	case named == unknown || named == tx.mine || named == tx.later || n.heardBefore(now, life, named):
 		tx.draw()
 		tx.ask(now, life)
 	default:
@@ -177,7 +177,7 @@ func (n *native) believe(now ack.Instant, f *frame.Frame, life incarnation) Even
 	if tx.tries == 1 {
 		tx.sender.RTT().Sample(now, now.Sub(tx.askedAt))
 	}
-	tx.theirs, tx.asked = life, unknown
+	tx.theirs, tx.asked, tx.ready = life, unknown, true
 	n.conn.ep.cookies.spend(now, introduction{tx.key(), tx.mine, life})
 	tx.answer = true // it waits to see its own life
 	tx.tries, tx.askAt = 0, now.Add(helloFirst)

@@ -143,7 +143,11 @@ func (n *nativeReceiving) acksOf(f *frame.Frame) {
 	}
 }
 
-func (n *nativeReceiving) took(ack.Instant, frame.Seq, uint32) { n.taken = true }
+// took implements receivingKind.
+func (n *nativeReceiving) took(_ ack.Instant, f *frame.Frame, _ uint32) {
+	n.acksOf(f)
+	n.taken = true
+}
 
 func (n *nativeReceiving) copied(ack.Instant, frame.Seq, uint32) bool { return true }
 

@@ -14,7 +14,7 @@ type nativeSending struct {
 	*sending
 	told         *cookie     // what a stranger was told before it had a connection
 	mine, theirs incarnation // theirs is unknown until the peer named mine
-	next         incarnation // our next life, which will answer to asked
+	later        incarnation // our next life, which will answer to asked
 	asked        incarnation // a life of the peer that has to prove itself
 	reached      ack.Wide    // newest id heard from the peer
 	answer       bool        // an answer is owed
@@ -33,8 +33,6 @@ var _ sendingKind = (*nativeSending)(nil)
 func (n *nativeSending) first(random ack.Wide) ack.Wide                 { return random }
 func (n *nativeSending) resume(next ack.Wide, asked frame.Seq) ack.Wide { return next }
 func (n *nativeSending) renumbered(frame.Seq)                           {}
-func (n *nativeSending) ready() bool                                    { return n.theirs != unknown }
-func (n *nativeSending) proven() bool                                   { return true }
 func (n *nativeSending) lives() (mine, theirs incarnation)              { return n.mine, n.theirs }
 
 // begin starts under a name that the peer cannot have heard before. Frame ids go on:
@@ -49,6 +47,7 @@ func (n *nativeSending) begin(now ack.Instant) {
 
 func (n *nativeSending) beginAs(now ack.Instant, name incarnation) {
 	n.nextTxn = uint32(name)
+	n.ready, n.proven = false, true
 	*n = nativeSending{sending: n.sending, reached: n.reached, mine: name, askAt: now, since: now}
 }
 
@@ -60,8 +59,8 @@ func (n *nativeSending) beginTold(now ack.Instant, told cookie) {
 
 // draw names our next life, if it has no name.
 func (n *nativeSending) draw() {
-	if n.next == unknown {
-		n.next = n.cfg.incarnation(n.mine)
+	if n.later == unknown {
+		n.later = n.cfg.incarnation(n.mine)
 	}
 }
 
@@ -70,15 +69,15 @@ func (n *nativeSending) asking(now ack.Instant) bool {
 	switch {
 	case n.theirs == unknown:
 		return true
-	case n.next != unknown:
+	case n.later != unknown:
 		return n.tries < helloTries
 	}
 	// A peer that came by itself and went again is not asked for ever.
 	return !n.paired && (!n.learned.Load() || now.Sub(n.heard.at) < n.cfg.GiveUp)
 }
 
-// introduces implements sendingKind.
-func (n *nativeSending) introduces(now ack.Instant) (due bool, at ack.Instant) {
+// next implements sendingKind.
+func (n *nativeSending) next(now ack.Instant) (send bool, at ack.Instant) {
 	switch {
 	case n.err != nil:
 		return n.recall, sched.Never
@@ -86,6 +85,8 @@ func (n *nativeSending) introduces(now ack.Instant) (due bool, at ack.Instant) {
 		return true, now
 	case !n.asking(now):
 		return false, sched.Never
+	case n.waits():
+		return n.askAt <= now, min(n.askAt, n.giveUpAt())
 	}
 	return n.askAt <= now, n.askAt
 }
@@ -93,7 +94,7 @@ func (n *nativeSending) introduces(now ack.Instant) (due bool, at ack.Instant) {
 // introduce implements sendingKind.
 func (n *nativeSending) introduce(b *batch, now ack.Instant) (full bool) {
 	for {
-		if due, _ := n.introduces(now); !due {
+		if due, _ := n.next(now); !due {
 			return false
 		}
 		if b.full() {
@@ -110,7 +111,7 @@ func (n *nativeSending) hello(now ack.Instant) frame.Hello {
 		// One for each hello of who says that a peer which was given up is there again,
 		// for there is nothing that we would ask for.
 		n.recall = false
-		return frame.Hello{Life: uint32(n.next), Peer: uint32(n.asked)}
+		return frame.Hello{Life: uint32(n.later), Peer: uint32(n.asked)}
 	case n.answer:
 		n.answer = false
 		return frame.Hello{Life: uint32(n.mine), Peer: uint32(n.theirs), Tells: true}
@@ -120,8 +121,8 @@ func (n *nativeSending) hello(now ack.Instant) frame.Hello {
 	case n.theirs == unknown:
 		hello.Peer = uint32(n.asked)
 		n.asked = unknown // next time whoever is there
-	case n.next != unknown:
-		hello = frame.Hello{Life: uint32(n.next), Peer: uint32(n.asked)}
+	case n.later != unknown:
+		hello = frame.Hello{Life: uint32(n.later), Peer: uint32(n.asked)}
 	}
 	wait := min(helloFirst<<min(n.tries, 10), helloIdle)
 	if n.posted.n > 0 {
@@ -193,7 +194,7 @@ func (n *nativeSending) remind(now ack.Instant) {
 	switch {
 	case n.err != nil || now < n.missedAt.Add(helloFirst) && n.missedAt != 0:
 		return
-	case n.theirs != unknown && n.next == unknown:
+	case n.theirs != unknown && n.later == unknown:
 		n.answer = true
 	default:
 		n.tries = min(n.tries, 2)
@@ -205,17 +206,11 @@ func (n *nativeSending) remind(now ack.Instant) {
 // waits reports whether something is posted for a peer that is not there.
 func (n *nativeSending) waits() bool { return n.theirs == unknown && n.posted.n > 0 }
 
-// deadline implements sendingKind.
-func (n *nativeSending) deadline() ack.Instant {
-	if n.waits() {
-		return n.since.Add(n.cfg.GiveUp)
-	}
-	return sched.Never
-}
+func (n *nativeSending) giveUpAt() ack.Instant { return n.since.Add(n.cfg.GiveUp) }
 
 // overdue implements sendingKind.
 func (n *nativeSending) overdue(now ack.Instant) (missed int, why error) {
-	if n.waits() && now >= n.deadline() {
+	if n.waits() && now >= n.giveUpAt() {
 		why = n.peerError("introducing ourselves (a peer of another kind needs its profile)", ErrPeerDown)
 	}
 	return 0, why

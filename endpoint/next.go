@@ -9,11 +9,17 @@ import (
 // something may leave or is overdue. It alone decides that. Who changes what it looks at
 // calls wake.
 func (s *sending) next(now ack.Instant) (send bool, at ack.Instant) {
-	send, at = s.kind.introduces(now)
+	send, at = s.kind.next(now)
 	if send || s.err != nil {
 		return send, at
 	}
-	if s.kind.ready() {
+	if s.ready {
+		if t, owed := s.due.Deadline(); owed {
+			if t <= now {
+				return true, now
+			}
+			at = min(at, t)
+		}
 		if s.probe {
 			return true, now
 		}
@@ -25,12 +31,6 @@ func (s *sending) next(now ack.Instant) (send bool, at ack.Instant) {
 			return true, now
 		}
 		at = min(at, until)
-		if t, owed := s.due.Deadline(); owed {
-			if t <= now {
-				return true, now
-			}
-			at = min(at, t)
-		}
 	}
 	if t, ok := s.sender.Deadline(); ok {
 		at = min(at, t)
@@ -38,7 +38,7 @@ func (s *sending) next(now ack.Instant) (send bool, at ack.Instant) {
 	if s.resting() {
 		at = min(at, s.rested.Add(restAfter))
 	}
-	return false, min(at, s.kind.deadline())
+	return false, at
 }
 
 // wake has the connection served if it has something to send, and reports that; else it
@@ -82,7 +82,7 @@ func (s *sending) obstacle(now ack.Instant) (what obstacle, until ack.Instant) {
 	case ack.Paced:
 		return mustWait, s.paced(now)
 	}
-	if !t.begun && !s.mayOpen(t) || !s.kind.proven() && s.sender.InFlight() > 0 {
+	if !t.begun && !s.mayOpen(t) || !s.proven && s.sender.InFlight() > 0 {
 		return mustBeHeard, sched.Never
 	}
 	if until := s.holding.Add(s.cfg.Coalesce); until > now && s.small(t) {

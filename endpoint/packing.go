@@ -31,7 +31,7 @@ func (s *sending) pack(b *batch, now ack.Instant) (more bool) {
 		return false
 	}
 	s.releaseSent()
-	if s.kind.ready() {
+	if s.ready {
 		for {
 			if b.full() {
 				return true

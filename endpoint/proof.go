@@ -19,7 +19,6 @@ import (
 // told apart.
 type proof struct {
 	from    frame.Seq
-	given   bool
 	doubted bool
 	since   ack.Instant // when it spoke of another id first, and we waited for ours
 }
@@ -32,7 +31,7 @@ const doubtFor = 100 * time.Millisecond
 func (p *proof) look(now ack.Instant, runs []ack.Range, waiting bool) bool {
 	for _, run := range runs {
 		if run.Start == p.from {
-			p.given, p.doubted = true, false
+			p.doubted = false
 			return true
 		}
 	}
@@ -41,6 +40,3 @@ func (p *proof) look(now ack.Instant, runs []ack.Range, waiting bool) bool {
 	}
 	return false
 }
-
-// deadline returns when the doubt is no doubt any more.
-func (p *proof) deadline() (t ack.Instant, doubted bool) { return p.since.Add(doubtFor), p.doubted }

@@ -122,10 +122,9 @@ func (r *receiving) receive(now ack.Instant, f *frame.Frame) Reason {
 		r.kind.acksOf(f)
 		return r.refused(why, txn, err)
 	}
-	r.kind.acksOf(f)
 	r.place(f.Seq)
 	r.recv.Accept(f.Seq, tag)
-	r.kind.took(now, f.Seq, first)
+	r.kind.took(now, f, first)
 	r.up()
 	return RefusedNone
 }

@@ -31,6 +31,8 @@ type sending struct {
 	unheard []frame.Seq // ids in it that count as delivered when they are sent
 	carried int         // length of the longest buffer of a frame that was acknowledged
 
+	ready   bool        // the peer takes data, says its kind
+	proven  bool        // and more than one frame
 	probe   bool        // a probe is due
 	aloneAt ack.Instant // when an acknowledgement last left by itself
 	quick   bool        // they do not wait for company: none came

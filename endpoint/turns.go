@@ -9,7 +9,9 @@ func (e *Endpoint) endBatch(now ack.Instant) {
 	for i, c := range e.touched {
 		c.rx.touched = false
 		e.touched[i] = nil
-		c.rx.ledger.sweep()
+		if c.rx.open.len() > 0 {
+			c.rx.ledger.sweep()
+		}
 		if n := c.endBatch(now, &fin); n > 0 {
 			c.event(Event{Kind: FramesMissed, Frames: n})
 		}
