@@ -13,6 +13,7 @@ import (
 	"github.com/dgrdma/dgrdma/frame"
 	"github.com/dgrdma/dgrdma/frame/captured"
 	"github.com/dgrdma/dgrdma/transport"
+	"github.com/dgrdma/dgrdma/transport/tap"
 )
 
 // headersOf returns how many bytes come before the frame.
@@ -74,6 +75,11 @@ func TestDamagedCaptures(t *testing.T) {
 					whole = append(whole, records(t, b)...)
 				}
 			}
+			hellos := newRecorder(t, wire, tap.Options{})
+			for i := range 120 {
+				hellos.send(0, introduction(t, i+1, []string{"memory", "link", "rdma-1"}[:i%4]...))
+			}
+			whole = append(whole, records(t, hellos.file.Bytes())...)
 			var bad []record
 			for range 4 {
 				for _, r := range whole {
@@ -90,8 +96,8 @@ func TestDamagedCaptures(t *testing.T) {
 			if out := tshark(t, damaged, append(args, "-V")...); !strings.Contains(out, "Malformed: data length") {
 				t.Error("the tree shows nothing malformed")
 			}
-			got := rows(t, damaged, append(findingFields(), "dgrdma.seq"), args...)
-			refused, cut := 0, 0
+			got := rows(t, damaged, slices.Concat(findingFields(), serviceFields, []string{"dgrdma.seq"}), args...)
+			refused, cut, told, spoilt := 0, 0, 0, 0
 			for p, err := range captured.ReadFile(damaged, o) {
 				if err != nil {
 					t.Fatal(err)
@@ -100,7 +106,10 @@ func TestDamagedCaptures(t *testing.T) {
 				if !ok {
 					t.Fatalf("packet %d is not shown", p.Record)
 				}
-				_, err = frame.Parse(p.Data)
+				if p.Segments > 0 {
+					continue // r speaks of several frames
+				}
+				f, err := frame.Parse(p.Data)
 				malformed := r["dgrdma.malformed"] != ""
 				switch {
 				case p.Cut():
@@ -110,6 +119,14 @@ func TestDamagedCaptures(t *testing.T) {
 				case err != nil:
 					refused++
 				}
+				if checkServices(t, &packet{number: p.Record, frame: f}, r); t.Failed() {
+					t.FailNow()
+				}
+				if _, ok := f.Services(); ok {
+					told++
+				} else if len(f.Rest()) == frame.ServicesSize {
+					spoilt++
+				}
 				if h, ok := p.Header(); ok && r.numbers(t, "dgrdma.seq")[0] != int(h.Seq) {
 					t.Fatalf("packet %d: id %s, want %d", p.Record, r["dgrdma.seq"], h.Seq)
 				}
@@ -118,8 +135,8 @@ func TestDamagedCaptures(t *testing.T) {
 					t.Fatalf("packet %d is cut: found %q, %x of %d", p.Record, found(r), p.Data, p.Length)
 				}
 			}
-			if refused < 100 || cut < 100 {
-				t.Errorf("only %d malformed and %d cut frames of %d", refused, cut, len(bad))
+			if refused < 100 || cut < 100 || told < 10 || spoilt < 10 {
+				t.Errorf("only %d malformed and %d cut frames of %d, %d lists of services and %d damaged ones", refused, cut, len(bad), told, spoilt)
 			}
 		})
 	}

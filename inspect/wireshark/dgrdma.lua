@@ -23,6 +23,9 @@ end
 local in_udp = Proto("dgrdma_in_udp", "DG/RDMA in UDP")
 
 local HEADER, MESSAGE, PREFIX, STAMP = 10, 24, 2, 12
+-- A list of services has room for as many as MOST_SERVICES behind its own header.
+local LIST, SERVICE, NAME, MOST_SERVICES = 4, 12, 8, 8
+local SERVICES = LIST + MOST_SERVICES * SERVICE
 local ONES = 4294967295
 
 -- Ids further back than the largest window are taken for ahead, after a gap.
@@ -65,6 +68,10 @@ local f = {
   hello_life = ProtoField.uint32("dgrdma.hello.life", "Sender's life", base.HEX),
   hello_peer = ProtoField.uint32("dgrdma.hello.peer_life", "Receiver's life as the sender knows it", base.HEX),
   hello_seq = ProtoField.uint32("dgrdma.hello.seq", "Frame id in 32 bits"),
+  services = ProtoField.uint8("dgrdma.hello.services", "Sender's services"),
+  service = ProtoField.none("dgrdma.hello.service", "Service"),
+  service_name = ProtoField.string("dgrdma.hello.service.name", "Name"),
+  service_base = ProtoField.uint32("dgrdma.hello.service.base", "First address", base.HEX),
   hello_answers = ProtoField.framenum("dgrdma.hello.answers", "Answers the hello in frame", base.NONE, asked),
   hello_answered = ProtoField.framenum("dgrdma.hello.answered_in", "Answered in frame", base.NONE, answered),
 
@@ -146,6 +153,30 @@ local function is_hello(m)
   return m.count == 0 and m.len == 0 and m.caddr == ONES and m.cval == ONES and m.txn ~= 0 and m.index <= 1 and m.more == 0
 end
 
+-- read_services reads the list of its sender's services that may follow an
+-- introduction's message, all of it or nothing, and returns where the frame ends.
+local function read_services(tvb, p, off)
+  if p.captured - off < SERVICES then
+    return p.cut and p.stop or off -- cut: with a list or without
+  end
+  local mark, count, reserved = Struct.unpack("<BBI2", tvb:raw(off, LIST))
+  if mark ~= 0x53 or count > MOST_SERVICES or reserved ~= 0 then
+    return off
+  end
+  local all, known = {}, {}
+  for i = 1, count do
+    local at = off + LIST + (i - 1) * SERVICE
+    local name = tvb:raw(at, NAME):match("^([a-z0-9%-]+)\0*$")
+    if not name or known[name] then
+      return off
+    end
+    known[name] = true
+    all[i] = { at = at, name = name }
+  end
+  p.list, p.services = off, all
+  return off + SERVICES
+end
+
 -- read_messages reads what follows the header, and returns where it ends.
 local function read_messages(tvb, p)
   local off = p.at + HEADER
@@ -174,7 +205,7 @@ local function read_messages(tvb, p)
     end
   until m.more == 0
   p.hello = #p.msgs == 1 and is_hello(p.msgs[1])
-  return off
+  return p.hello and read_services(tvb, p, off) or off
 end
 
 -- read_stamp looks for what peers of our kind put behind the header of a frame
@@ -205,7 +236,7 @@ local function read_frame(tvb, at, stop)
   local p = {
     at = at, stop = stop, captured = captured, finish = stop, msgs = {}, bad = false, cut = captured < stop,
     dst = dst, src = src, seq = seq, start = start, count = count, flags = flags,
-    has_messages = flags % 2 == 1, hello = false, stamp = false,
+    has_messages = flags % 2 == 1, hello = false, services = false, stamp = false,
   }
   if p.has_messages then
     p.finish = read_messages(tvb, p)
@@ -497,6 +528,24 @@ local function message_text(m)
   return s
 end
 
+local function services_text(services)
+  if #services == 0 then
+    return ", no service"
+  end
+  local names = {}
+  for i, s in ipairs(services) do
+    names[i] = s.name
+  end
+  return ", serves " .. table.concat(names, ", ")
+end
+
+local function hello_text(p)
+  local m = p.msgs[1]
+  local s = format("hello%s from life %d to ", m.index == 1 and " back" or "", m.txn)
+  s = s .. (m.addr == 0 and "anyone" or format("life %d", m.addr))
+  return p.services and s .. services_text(p.services) or s
+end
+
 local MOST_MESSAGES = 3 -- in one line
 
 local function frame_text(p)
@@ -514,8 +563,7 @@ local function frame_text(p)
     s = s .. format(" [stamp for life %d id %d ack from %d]", p.stamped.life, p.stamped.seq, p.stamped.start)
   end
   if p.hello then
-    local m = p.msgs[1]
-    s = s .. format(" [hello%s from life %d to %s]", m.index == 1 and " back" or "", m.txn, m.addr == 0 and "anyone" or "life " .. m.addr)
+    s = s .. " [" .. hello_text(p) .. "]"
   else
     for i = 1, math.min(#p.msgs, MOST_MESSAGES) do
       s = s .. " [" .. message_text(p.msgs[i]) .. "]"
@@ -674,12 +722,26 @@ local function show_message(tvb, tree, p, m, i, t, number)
   end
 end
 
+local function show_services(tvb, tree, p)
+  local list = tree:add(f.services, tvb(p.list, SERVICES), #p.services)
+  for _, s in ipairs(p.services) do
+    local node = list:add(f.service, tvb(s.at, SERVICE))
+    local first = tvb(s.at + NAME, 4)
+    node:set_text(format("Service %s from 0x%x", s.name, first:le_uint()))
+    node:add(f.service_name, tvb(s.at, NAME), s.name)
+    node:add_le(f.service_base, first)
+  end
+end
+
 local function show_hello(tvb, tree, p, e)
   local m = p.msgs[1]
   local node = tree:add_le(f.hello, tvb(m.at + 14, 2))
   node:add_le(f.hello_life, tvb(m.at, 4))
   node:add_le(f.hello_peer, tvb(m.at + 16, 4))
   node:add(f.hello_seq, tvb(p.at + 4, 4), p.start * 65536 + p.seq)
+  if p.services then
+    show_services(tvb, node, p)
+  end
   if e then
     generated(node, f.hello_answers, e.answers)
     generated(node, f.hello_answered, e.answered)

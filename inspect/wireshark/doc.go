@@ -37,6 +37,8 @@
 //	dgrdma.messages                        how many there are
 //	dgrdma.prefix dgrdma.padding           bytes that mean nothing
 //	dgrdma.hello .life .peer_life .seq     introductions between peers of our kind
+//	dgrdma.hello.services                  how many services their sender says it has
+//	dgrdma.hello.service.name .base        each one, and the first of its addresses
 //	dgrdma.stamp.life .seq .ack_start      what their lone acknowledgements carry
 //
 // What other frames tell is in

@@ -62,6 +62,9 @@ func TestFramesInOneDatagram(t *testing.T) {
 	padded := func(seq, index int) []byte { return append(made(from1(seq), data(1, index, 9, 99)), "abcde"...) }
 	broken := full(3, 3)
 	broken[frame.HeaderSize+20]++
+	spoilt := introduction(t, 3, "memory")
+	bare := spoilt[:frame.HeaderSize+frame.MessageHeaderSize]
+	spoilt[len(bare)+2] = 1
 	cases := []struct {
 		name string
 		data []byte
@@ -85,6 +88,17 @@ func TestFramesInOneDatagram(t *testing.T) {
 		{"several, last padded", join(full(1, 1), between(1, 7, append(made(from1(3), data(1, 3, 9, 99)), 0))), "1", 136},
 		{"several, third broken", join(full(1, 1), between(1, 7, full(2, 2)), broken), "1", 272},
 		{"several, third of nobody", join(full(1, 1), full(2, 2), between(0, 2, full(3, 3))), "1", 272},
+		{"introduction", introduction(t, 1, "memory", "link"), "1", 0},
+		{"introduction behind", join(full(1, 1), full(2, 2), introduction(t, 3, "memory")), "1,2,3", 0},
+		{"introductions", join(introduction(t, 1), introduction(t, 2, "memory"), introduction(t, 3, "link")), "1,2,3", 0},
+		{"bare behind introductions", join(introduction(t, 1), introduction(t, 2), bare), "1,2,3", 0},
+		{"bare introductions", join(bare, bare), "3,3", 0},
+		{"introductions, padded", join(append(introduction(t, 1, "memory"), 0, 0, 0, 0), append(introduction(t, 2), 9, 9, 9, 9)), "1,2", 8},
+		{"several introduced", join(introduction(t, 1), between(1, 7, introduction(t, 2, "link")), between(1, 3, stamped(3))), "1,2,3", 0},
+		{"several, introduction behind", join(full(1, 1), between(4, 2, introduction(t, 2, "link"))), "1,2", 0},
+		{"several, damaged behind", join(introduction(t, 1), between(1, 7, spoilt)), "1", 136},
+		{"damaged services", spoilt, "3", frame.ServicesSize},
+		{"damaged services, and more", join(spoilt, introduction(t, 4)), "3", frame.ServicesSize + 136},
 		{"garbage behind", append(full(1, 1), make([]byte, 50)...), "1", 50},
 		{"garbage as long", append(full(1, 1), make([]byte, 136)...), "1", 136},
 		{"many", join(slices.Repeat([][]byte{full(5, 5)}, 60)...), strings.TrimSuffix(strings.Repeat("5,", 60), ","), 0},
@@ -128,6 +142,9 @@ func TestJoinedAndCut(t *testing.T) {
 		"destinations": join(small(1, 16), between(1, 3, small(2, 16)), between(1, 9, stamped(1))),
 		"acknowledged": join(stamped(7), between(2, 9, stamped(8)), stamped(9), between(2, 3, made(from2(4, 1, 1)))),
 		"both vary":    join(small(1, 16), between(2, 3, small(2, 16)), between(4, 3, small(2, 16))),
+		"introduced":   join(introduction(t, 1, "memory"), introduction(t, 2), introduction(t, 3, "link")),
+		"one of them":  join(small(1, 40), small(2, 40), introduction(t, 3, "memory")),
+		"several":      join(introduction(t, 1, "memory"), between(1, 3, introduction(t, 2)), between(1, 9, stamped(1))),
 		"padded":       join(append(small(1, 16), 0), between(1, 3, append(small(2, 16), 0)), between(1, 9, stamped(1))),
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -161,13 +162,13 @@ func (p *packet) join(open map[name]*transaction) {
 	}
 }
 
-var plainFields = []string{
+var plainFields = append([]string{
 	"_ws.col.Info", "dgrdma.prefix", "dgrdma.dst", "dgrdma.src", "dgrdma.seq", "dgrdma.ack.start", "dgrdma.ack.count", "dgrdma.ack.last",
 	"dgrdma.flags", "dgrdma.flags.messages", "dgrdma.flags.reserved", "dgrdma.messages", "dgrdma.padding", "dgrdma.msg.txn",
 	"dgrdma.msg.completion.addr", "dgrdma.msg.completion.value", "dgrdma.msg.count", "dgrdma.msg.index", "dgrdma.msg.addr",
 	"dgrdma.msg.len", "dgrdma.msg.type", "dgrdma.msg.more", "dgrdma.msg.data", "dgrdma.hello", "dgrdma.hello.life",
 	"dgrdma.hello.peer_life", "dgrdma.hello.seq", "dgrdma.stamp.life", "dgrdma.stamp.seq", "dgrdma.stamp.ack_start", "dgrdma.malformed",
-}
+}, serviceFields...)
 
 // checkPlain compares what is in one frame alone.
 func checkPlain(t *testing.T, p *packet, r row) {
@@ -220,13 +221,9 @@ func checkPlain(t *testing.T, p *packet, r row) {
 		}
 	}
 	stamp, stamped := p.stamp()
-	padding := p.data[frame.HeaderSize+len(p.frame.Body()):]
-	if stamped {
-		padding = padding[12:]
-	}
 	for field, want := range map[string]string{
 		"dgrdma.msg.data": strings.Join(data, ","), "dgrdma.prefix": hex.EncodeToString(p.prefix),
-		"dgrdma.padding": hex.EncodeToString(padding), "dgrdma.malformed": "",
+		"dgrdma.padding": hex.EncodeToString(p.frame.Padding()), "dgrdma.malformed": "",
 	} {
 		if r[field] != want {
 			t.Errorf("packet %d: %s is %q, want %q", p.number, field, r[field], want)
@@ -247,9 +244,31 @@ func checkPlain(t *testing.T, p *packet, r row) {
 		equal("dgrdma.hello.seq", int(h.AckStart)<<16|int(h.Seq))
 	} else {
 		equal("dgrdma.hello")
-		checkInfo(t, p, r["_ws.col.Info"])
+	}
+	checkServices(t, p, r)
+	checkInfo(t, p, r["_ws.col.Info"])
+}
+
+// checkServices compares what introductions list.
+func checkServices(t *testing.T, p *packet, r row) {
+	t.Helper()
+	var count, names, bases []string
+	if list, told := p.frame.Services(); told {
+		count = []string{strconv.Itoa(len(list.All()))}
+		for _, s := range list.All() {
+			names, bases = append(names, s.Name.String()), append(bases, fmt.Sprintf("0x%08x", s.Base))
+		}
+	}
+	for field, want := range map[string][]string{
+		"dgrdma.hello.services": count, "dgrdma.hello.service.name": names, "dgrdma.hello.service.base": bases,
+	} {
+		if got := r.list(field); !slices.Equal(got, want) {
+			t.Errorf("packet %d: %s is %q, want %q", p.number, field, got, want)
+		}
 	}
 }
+
+var serviceFields = []string{"dgrdma.hello.services", "dgrdma.hello.service.name", "dgrdma.hello.service.base"}
 
 // checkInfo: frames and their messages are described as package frame does it,
 // behind what is remarkable about them, and three messages at most.
