@@ -2,6 +2,9 @@
 // told what happened and when, and answer what is to be done. None of them reads
 // a clock, starts a goroutine or sends anything.
 //
+// Package endpoint uses it. It promises no compatibility: what it exports may change at
+// any time.
+//
 // A [Receiver] filters the duplicates of one peer's frames and collects what is
 // to be acknowledged; [Due] holds that until frames take it along:
 //

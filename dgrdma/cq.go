@@ -35,7 +35,7 @@ func NewCompletionQueue(depth int) *CompletionQueue {
 	q := &CompletionQueue{ring: make([]Completion, max(depth, 1)), arrived: make(chan struct{}, 1)}
 	q.done, q.look = q.add, q.some
 	q.waiters.New = func() any {
-		w := new(Waiter)
+		w := new(endpoint.Waiter)
 		w.Init()
 		return w
 	}
@@ -58,7 +58,7 @@ func (q *CompletionQueue) Post(c *Conn, t *Transaction) error {
 	}
 	q.pending++
 	q.mu.Unlock()
-	q.drivers.AddOf(c)
+	q.drivers.AddOf((*endpoint.Conn)(c))
 	err := c.PostWith(t, q.done)
 	if err != nil {
 		q.mu.Lock()
@@ -125,7 +125,7 @@ func (q *CompletionQueue) Wait(ctx context.Context, dst []Completion) (int, erro
 	if n > 0 {
 		return n, nil
 	}
-	w := q.waiters.Get().(*Waiter)
+	w := q.waiters.Get().(*endpoint.Waiter)
 	defer q.waiters.Put(w)
 	for n == 0 {
 		if !q.drivers.Await(ctx, w, q.look, nil, q.arrived) && ctx.Err() != nil {

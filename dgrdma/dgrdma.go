@@ -2,58 +2,11 @@ package dgrdma
 
 import (
 	"fmt"
-	"time"
 
 	"github.com/dgrdma/dgrdma/endpoint"
-	"github.com/dgrdma/dgrdma/frame"
 	"github.com/dgrdma/dgrdma/transport"
 	"github.com/dgrdma/dgrdma/url"
 )
-
-// The engine's types under their users' name.
-type (
-	Conn           = endpoint.Conn
-	Config         = endpoint.Config
-	Peer           = endpoint.Peer
-	Profile        = endpoint.Profile
-	Transaction    = endpoint.Transaction
-	CompletionWord = endpoint.CompletionWord
-	Segment        = endpoint.Segment
-	Memory         = endpoint.Memory
-	Region         = endpoint.Region
-	Event          = endpoint.Event
-	Waiter         = endpoint.Waiter
-	PeerName       = endpoint.PeerName
-	Trace          = endpoint.Trace
-	Stats          = endpoint.Stats
-	ConnStats      = endpoint.ConnStats
-	Counters       = endpoint.Counters
-	Times          = endpoint.Times
-	Histogram      = endpoint.Histogram
-	PeerError      = endpoint.PeerError
-	Reason         = endpoint.Reason
-	EndpointID     = frame.EndpointID
-)
-
-// What OnEvent is told.
-const (
-	PeerUp          = endpoint.PeerUp
-	PeerRestarted   = endpoint.PeerRestarted
-	PeerDown        = endpoint.PeerDown
-	FrameRefused    = endpoint.FrameRefused
-	TransactionLost = endpoint.TransactionLost
-	FramesMissed    = endpoint.FramesMissed
-)
-
-// When goroutines that wait do the endpoint's work meanwhile.
-const (
-	HelpIfFew  = endpoint.HelpIfFew
-	HelpAlways = endpoint.HelpAlways
-	HelpNever  = endpoint.HelpNever
-)
-
-// Word returns the completion word that writes value at addr of the peer's memory.
-func Word(addr, value uint32) CompletionWord { return endpoint.Word(addr, value) }
 
 // The errors to test for with errors.Is.
 var (
@@ -77,24 +30,20 @@ var (
 // The bounds of a [Histogram].
 const HistogramBounds = endpoint.HistogramBounds
 
-// HistogramBound returns the longest time that a histogram counts at a place.
-func HistogramBound(i int) time.Duration { return endpoint.HistogramBound(i) }
+// Forever is how long [Transport].Recv waits that does not return without a datagram.
+const Forever = transport.Forever
 
-// NewRegion makes zeroed memory for peers to write into, up to 4 GiB.
-func NewRegion(size int) (*Region, error) { return endpoint.NewRegion(size) }
+// NewRegion makes zeroed memory of size bytes for peers to write into, up to 4 GiB.
+func NewRegion(size int) (*Region, error) {
+	r, err := endpoint.NewRegion(size)
+	return (*Region)(r), err
+}
 
-// RegionOver makes a Region of existing memory, which must begin at a multiple
-// of 8.
-func RegionOver(mem []byte) (*Region, error) { return endpoint.RegionOver(mem) }
-
-// Swallow makes an error of Memory.Admit drop one message instead of refusing
-// its whole frame.
-func Swallow(err error) error { return endpoint.Swallow(err) }
-
-// Profiles by the names that endpoint strings use: native, fpga, opencpi,
-// opencpi2, opencpi-legacy. Over UDP some send smaller frames.
-func ProfileByName(name string, overUDP bool) (Profile, error) {
-	return endpoint.ProfileByName(name, overUDP)
+// RegionOver makes a Region of memory that exists, such as a mapped file. It must begin
+// at a multiple of 8.
+func RegionOver(mem []byte) (*Region, error) {
+	r, err := endpoint.RegionOver(mem)
+	return (*Region)(r), err
 }
 
 // ParsePeer reads a complete endpoint string into what Connect takes. The

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/dgrdma/dgrdma/endpoint"
-	"github.com/dgrdma/dgrdma/transport"
 	"github.com/dgrdma/dgrdma/url"
 )
 
@@ -19,8 +18,8 @@ type Endpoint struct {
 }
 
 // New starts an endpoint on a transport, which it owns from then on and closes.
-func New(tc transport.Conn, cfg *Config) (*Endpoint, error) {
-	e, err := endpoint.New(tc, cfg)
+func New(tc Transport, cfg *Config) (*Endpoint, error) {
+	e, err := endpoint.New(tc, cfg.engine())
 	if err != nil {
 		return nil, err
 	}
@@ -51,10 +50,18 @@ func (e *Endpoint) Dial(peerURL string) (*Conn, error) {
 // Connect makes the connection to a peer, as Dial does for a peer that a string
 // names. Transactions can be posted at once. A peer that was learned already
 // keeps its connection, which is returned.
-func (e *Endpoint) Connect(p Peer) (*Conn, error) { return e.self().Connect(p) }
+func (e *Endpoint) Connect(p Peer) (*Conn, error) {
+	c, err := e.self().Connect(p)
+	return (*Conn)(c), err
+}
 
 // Conns returns the connections, learned ones included.
-func (e *Endpoint) Conns() []*Conn { return e.self().Conns() }
+func (e *Endpoint) Conns() (all []*Conn) {
+	for _, c := range e.self().Conns() {
+		all = append(all, (*Conn)(c))
+	}
+	return all
+}
 
 // AcceptAny changes [Config.AcceptAny]: whether peers are learned from what they
 // send.
@@ -73,10 +80,10 @@ func (e *Endpoint) URL() string {
 func (e *Endpoint) ID() EndpointID { return e.self().ID() }
 
 // LocalAddr returns the transport's address.
-func (e *Endpoint) LocalAddr() transport.Addr { return e.self().LocalAddr() }
+func (e *Endpoint) LocalAddr() Addr { return e.self().LocalAddr() }
 
 // Memory returns what peers write into.
-func (e *Endpoint) Memory() Memory { return e.self().Memory() }
+func (e *Endpoint) Memory() Memory { return ourMemory(e.self().Memory()) }
 
 // GiveUp returns how long a peer may show no progress before it counts as dead.
 func (e *Endpoint) GiveUp() time.Duration { return e.self().GiveUp() }
@@ -111,7 +118,7 @@ func (e *Endpoint) Close() error { return e.self().Close() }
 
 // AfterBatch is for layers above that take memory back from a peer: it calls f,
 // which must not block, when nothing that Admit allowed before this call is still
-// to be placed. See [endpoint.Endpoint.AfterBatch].
+// to be placed.
 func (e *Endpoint) AfterBatch(f func()) { e.self().AfterBatch(f) }
 
 // Await is for layers above whose callers wait: it waits until ready says yes, the
@@ -121,7 +128,7 @@ func (e *Endpoint) AfterBatch(f func()) { e.self().AfterBatch(f) }
 // after every batch of datagrams; it reports what ready said last: no, too, if the
 // endpoint was closed, or failed with nobody to drive it.
 func (e *Endpoint) Await(ctx context.Context, w *Waiter, ready func() bool, over, gone <-chan struct{}) bool {
-	return e.self().Await(ctx, w, ready, over, gone)
+	return e.self().Await(ctx, (*endpoint.Waiter)(w), ready, over, gone)
 }
 
 // Ahead returns how many bytes are worth posting before what was posted earlier is in

@@ -26,21 +26,31 @@ func TestEndpointHasWhatTheEngineHas(t *testing.T) {
 		for i := range engine.NumMethod() {
 			m := engine.Type().Method(i)
 			of := reflect.ValueOf(e).MethodByName(m.Name)
-			if !of.IsValid() || of.Type() != engine.Method(i).Type() {
+			if !of.IsValid() || of.Type().NumIn() != m.Type.NumIn()-1 || of.Type().NumOut() != m.Type.NumOut() {
 				t.Fatalf("%s is missing, or differs", m.Name)
 			}
-			var in []reflect.Value
-			for k := range of.Type().NumIn() {
-				a := reflect.Zero(of.Type().In(k))
-				if x, ok := arguments[of.Type().In(k)]; ok {
-					a = reflect.ValueOf(x)
+			call := func(f reflect.Value) []reflect.Value {
+				var in []reflect.Value
+				for k := range f.Type().NumIn() {
+					a := reflect.Zero(f.Type().In(k))
+					if x, ok := arguments[f.Type().In(k)]; ok {
+						a = reflect.ValueOf(x)
+					}
+					in = append(in, a)
 				}
-				in = append(in, a)
+				return f.Call(in)
 			}
-			got, want := of.Call(in), engine.Method(i).Call(in)
+			got, want := call(of), call(engine.Method(i))
 			for k := range want {
-				if !reflect.DeepEqual(got[k].Interface(), want[k].Interface()) {
-					t.Errorf("%s: %v, want %v", m.Name, got[k], want[k])
+				as := want[k]
+				if as.Type() != got[k].Type() && as.Type().ConvertibleTo(got[k].Type()) {
+					as = as.Convert(got[k].Type()) // a handle, or memory: ours in place of the engine's
+				}
+				if as.Type() != got[k].Type() && got[k].IsNil() && as.IsNil() {
+					continue // a list of handles
+				}
+				if !reflect.DeepEqual(got[k].Interface(), as.Interface()) {
+					t.Errorf("%s: %v, want %v", m.Name, got[k], as)
 				}
 			}
 		}

@@ -56,7 +56,7 @@ func Open(localURL string, cfg *Config) (*Endpoint, error) {
 	if err != nil {
 		return nil, err
 	}
-	e, err := endpoint.New(tc, &o.cfg)
+	e, err := endpoint.New(tc, o.cfg.engine())
 	if err != nil {
 		tc.Close()
 		return nil, err

@@ -10,10 +10,10 @@ import (
 	"github.com/dgrdma/dgrdma/url"
 )
 
-// CheckOption returns what an option of an endpoint string on that wire stands
-// for, in a few words, and why [Open] would refuse it.
-func CheckOption(wire url.Scheme, key, value string) (meaning string, err error) {
-	o := opening{url: url.Endpoint{Scheme: wire}}
+// CheckOption returns what an option of an endpoint string stands for, in a few words, and
+// why [Open] would refuse it.
+func CheckOption(key, value string) (meaning string, err error) {
+	var o opening
 	err = o.set(key, value)
 	if s := settings.OfOption(key); s != nil {
 		meaning = s.Help()

@@ -8,13 +8,12 @@ import (
 	"github.com/dgrdma/dgrdma/frame"
 	"github.com/dgrdma/dgrdma/settings"
 	"github.com/dgrdma/dgrdma/transport/ether"
-	"github.com/dgrdma/dgrdma/url"
 )
 
 // TestOptionsAreAccepted: every value that the table offers, and none beside its bounds.
 func TestOptionsAreAccepted(t *testing.T) {
 	accepted := func(s *settings.Setting, value string) bool {
-		_, err := CheckOption(url.UDP, s.Option, value)
+		_, err := CheckOption(s.Option, value)
 		return err == nil
 	}
 	options := 0
@@ -68,7 +67,7 @@ func TestCheckOption(t *testing.T) {
 		{"profile", "fpgas", "kind of peers: native, fpga, opencpi, opencpi2 or opencpi-legacy (default native)", "need native, fpga"},
 		{"speed", "high", "", `has the option "speed"; there are accept, busypoll`},
 	} {
-		meaning, err := CheckOption(url.UDP, c.key, c.value)
+		meaning, err := CheckOption(c.key, c.value)
 		if meaning != c.meaning || (err == nil) != (c.wrong == "") || err != nil && !strings.Contains(err.Error(), c.wrong) {
 			t.Errorf("%s=%s: %q, %v", c.key, c.value, meaning, err)
 		}

@@ -17,7 +17,6 @@ import (
 	"time"
 
 	"github.com/dgrdma/dgrdma/settings"
-	"github.com/dgrdma/dgrdma/url"
 )
 
 var write = flag.Bool("write", false, "write what documentation says of settings")
@@ -121,7 +120,7 @@ func TestConfigAgreesWithSettings(t *testing.T) {
 }
 
 func configComments(t *testing.T) map[string]string {
-	f, err := parser.ParseFile(token.NewFileSet(), "../endpoint/config.go", nil, parser.ParseComments)
+	f, err := parser.ParseFile(token.NewFileSet(), "face_config.go", nil, parser.ParseComments)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -165,7 +164,7 @@ func TestAdvertisedOptionsAreAccepted(t *testing.T) {
 				for pair := range strings.SplitSeq(strings.TrimRight(string(m[1]), ".,:"), "&") {
 					key, value, _ := strings.Cut(pair, "=")
 					shown++
-					if _, err := CheckOption(url.UDP, key, value); err != nil {
+					if _, err := CheckOption(key, value); err != nil {
 						t.Errorf("%s shows %s: %v", page, m[0], err)
 					}
 				}

@@ -22,6 +22,9 @@ type Config struct {
 	// Memory is what peers write into. nil refuses every write: the endpoint
 	// can only send.
 	Memory Memory
+	// Region is what goroutines wait on that drive the endpoint meanwhile. nil: Memory, if
+	// it is one. A Memory that holds a Region names it here.
+	Region *Region
 	// Profile is used for peers that bring none. nil means Native.
 	Profile *Profile
 	// Window replaces the profile's: frames waiting for

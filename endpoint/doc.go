@@ -1,6 +1,9 @@
 // Package endpoint is the engine of DG/RDMA: connections, transactions, and the
-// two goroutines between a transport and a block of memory. Programs use it
-// through package dgrdma.
+// two goroutines between a transport and a block of memory.
+//
+// Programs use it through package dgrdma. This package promises no compatibility: what it
+// exports may change at any time. Package dgrdma shows its types to programs; whoever
+// changes what they show writes that anew: go test ./dgrdma -run TestFaceIsWritten -write.
 //
 //	e, err := endpoint.New(wire, &endpoint.Config{ID: 1, Memory: region, OnEvent: log})
 //	if err != nil {

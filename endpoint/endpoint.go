@@ -82,13 +82,22 @@ func New(tc transport.Conn, cfg *Config) (*Endpoint, error) {
 	e.batch.init(caps.Headroom)
 	e.helpful = full.helpful()
 	e.sched.Init(engine{e}, sched.Config{Spin: full.BusyPoll, Lend: e.helpful, ErrCallback: ErrCallback, ErrClosed: ErrClosed})
-	if d, ok := e.memory.(driven); ok {
+	if d := e.driven(); d != nil {
 		d.drivenBy(e, true)
 	}
 	if !full.Manual {
 		e.sched.Start(caps.Blocks)
 	}
 	return e, nil
+}
+
+// driven returns what goroutines wait on that drive the endpoint, if there is such.
+func (e *Endpoint) driven() driven {
+	if e.cfg.Region != nil {
+		return e.cfg.Region
+	}
+	d, _ := e.memory.(driven)
+	return d
 }
 
 func (e *Endpoint) now() ack.Instant { return ack.Instant(time.Since(e.began)) }
@@ -179,7 +188,7 @@ func (e *Endpoint) Close() error {
 	e.closed = true
 	e.mu.Unlock()
 	e.draining.Store(true)
-	if d, ok := e.memory.(driven); ok {
+	if d := e.driven(); d != nil {
 		defer d.drivenBy(e, false)
 	}
 	err := e.sched.Close(e.sayGoodbye, e.transport.Close, func() {

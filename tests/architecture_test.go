@@ -44,7 +44,7 @@ var allowed = map[string][]string{
 	"opencpi":                 {"dgrdma", "link", "url"},
 	"metrics":                 {"github.com/prometheus/client_golang"},
 	"metrics/watch":           {"dgrdma", "link", "metrics", "transport"},
-	"dgrdma":                  {"endpoint", "frame", "settings", "transport", "transport/ether", "transport/udp", "url"},
+	"dgrdma":                  {"ack", "endpoint", "frame", "settings", "transport", "transport/ether", "transport/udp", "url"},
 	"cmd/dgrdmacat":           {"bench", "dgrdma", "settings", "link", "link/stream", "capture", "frame", "frame/captured", "inspect/text", "transport", "transport/simnet", "transport/tap", "url", "golang.org/x/sys/unix", "inspect", "inspect/page", "metrics", "metrics/watch", "inspect/wireshark"},
 	"inspect/wireshark":       {},
 	"tests/peers":             {"frame", "transport"},

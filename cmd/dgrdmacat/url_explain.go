@@ -67,7 +67,7 @@ func explain(s string, u url.Endpoint, err error) *explained {
 	x.Port, x.Size, x.ID, x.Max, x.UUID = u.Addr.Port(), u.Size, u.ID, u.Max, u.UUID
 	for key, value := range u.Options.All() {
 		o := explainedOption{Key: key, Value: value}
-		meaning, err := dgrdma.CheckOption(u.Scheme, key, value)
+		meaning, err := dgrdma.CheckOption(key, value)
 		if o.Meaning = meaning; err != nil {
 			o.Error = strings.TrimPrefix(err.Error(), "dgrdma: ")
 		}

@@ -110,7 +110,7 @@ func parseEndpoint(what, s string) (url.Endpoint, error) {
 		return u, badUsage("%s: %w", what, err)
 	}
 	for key, value := range u.Options.All() {
-		if _, err := dgrdma.CheckOption(u.Scheme, key, value); err != nil {
+		if _, err := dgrdma.CheckOption(key, value); err != nil {
 			return u, badUsage("%s: %w", what, err)
 		}
 	}

@@ -1,5 +1,5 @@
 // Package sched says who runs an engine that sends and receives: which goroutine,
-// and when.
+// and when. It promises no compatibility: it is for package endpoint.
 //
 // An [Engine] has two sides. Who receives takes a batch of datagrams from the
 // transport and applies it; who sends packs what the items of work have to send and

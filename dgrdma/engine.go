@@ -1,0 +1,72 @@
+package dgrdma
+
+import (
+	"github.com/dgrdma/dgrdma/endpoint"
+)
+
+// engine returns the configuration as the engine takes it.
+func (c *Config) engine() *endpoint.Config {
+	if c == nil {
+		return nil
+	}
+	f := &endpoint.Config{
+		ID: c.ID, Memory: engineMemory(c.Memory), Profile: c.Profile, Window: c.Window, MTU: c.MTU, Queue: c.Queue, GiveUp: c.GiveUp,
+		Coalesce: c.Coalesce, OpenIncoming: c.OpenIncoming, OpenMemory: c.OpenMemory, AcceptAny: c.AcceptAny, MaxPeers: c.MaxPeers,
+		PeersPerHost: c.PeersPerHost, KeepOldLife: c.KeepOldLife, BusyPoll: c.BusyPoll, Help: c.Help, Manual: c.Manual, Logger: c.Logger,
+		Trace: c.Trace, FirstFrame: c.FirstFrame, Entropy: c.Entropy,
+	}
+	if tell := c.OnEvent; tell != nil {
+		f.OnEvent = func(e endpoint.Event) {
+			tell(Event{Kind: e.Kind, Conn: (*Conn)(e.Conn), Peer: e.Peer, Reason: e.Reason, Txn: e.Txn, Frames: e.Frames, Err: e.Err})
+		}
+	}
+	f.NewController = c.NewController
+	if m, ok := c.Memory.(interface{ region() *Region }); ok {
+		f.Region = (*endpoint.Region)(m.region())
+	}
+	return f
+}
+
+// region is for memories that embed a Region: who waits for a word of it drives their
+// endpoint.
+func (r *Region) region() *Region { return r }
+
+// perConn is a PerConn as the engine asks it.
+type perConn struct {
+	Memory
+	each PerConn
+}
+
+// For implements [endpoint.PerConn].
+func (p perConn) For(c *endpoint.Conn) endpoint.Memory { return engineMemory(p.each.For((*Conn)(c))) }
+
+// engineMemory returns a memory as the engine has it. On the way of data there is
+// nothing between the two.
+func engineMemory(m Memory) endpoint.Memory {
+	switch m := m.(type) {
+	case nil:
+		return nil
+	case *Region:
+		return (*endpoint.Region)(m)
+	case PerConn:
+		return perConn{m.(Memory), m}
+	}
+	return m
+}
+
+// ourMemory returns a memory of the engine as the program gave it.
+func ourMemory(m endpoint.Memory) Memory {
+	switch m := m.(type) {
+	case nil:
+		return nil
+	case *endpoint.Region:
+		return (*Region)(m)
+	case perConn:
+		return m.Memory
+	}
+	return m
+}
+
+// Memory returns what the peer writes into: the endpoint's, or what its PerConn
+// returned for this connection.
+func (c *Conn) Memory() Memory { return ourMemory((*endpoint.Conn)(c).Memory()) }
