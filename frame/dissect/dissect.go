@@ -27,8 +27,8 @@ var (
 	_ gopacket.SerializableLayer = (*Prefix)(nil)
 )
 
-// DGRDMA is a frame as a gopacket layer. Contents is the frame without what
-// follows its last message; there is no payload.
+// DGRDMA is a frame as a gopacket layer. Contents is the frame with the stamp or the
+// services that peers of our own kind put behind it; there is no payload.
 type DGRDMA struct {
 	layers.BaseLayer
 	Frame   frame.Frame
@@ -52,17 +52,20 @@ func (d *DGRDMA) DecodeFromBytes(data []byte, df gopacket.DecodeFeedback) error 
 		df.SetTruncated()
 		return err
 	}
-	end := frame.HeaderSize + len(f.Body())
-	*d = DGRDMA{layers.BaseLayer{Contents: data[:end]}, f, data[end:]}
+	padding := f.Padding()
+	*d = DGRDMA{layers.BaseLayer{Contents: data[:len(data)-len(padding)]}, f, padding}
 	return nil
 }
 
-// SerializeTo writes d.Frame, with zeros between its messages. Padding is not
-// written: it belongs to the link. With FixLengths the flags say whether there
+// SerializeTo writes d.Frame, with zeros between its messages, and a stamp or
+// services behind it. Padding is not written: it belongs to the link. With FixLengths the flags say whether there
 // are messages, otherwise they are written as they are. To build a new frame,
 // lay it out with frame.Writer and parse that.
 func (d *DGRDMA) SerializeTo(b gopacket.SerializeBuffer, opts gopacket.SerializeOptions) error {
-	buf, err := b.PrependBytes(frame.HeaderSize + len(d.Frame.Body()))
+	rest := d.Frame.Rest()
+	said := rest[:len(rest)-len(d.Frame.Padding())]
+	end := frame.HeaderSize + len(d.Frame.Body())
+	buf, err := b.PrependBytes(end + len(said))
 	if err != nil {
 		return err
 	}
@@ -80,6 +83,7 @@ func (d *DGRDMA) SerializeTo(b gopacket.SerializeBuffer, opts gopacket.Serialize
 		c.Msg.More = false
 		copy(w.Add(&c.Msg), c.Data)
 	}
+	copy(buf[end:], said)
 	return nil
 }
 

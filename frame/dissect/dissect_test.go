@@ -140,6 +140,49 @@ func TestLayerErrors(t *testing.T) {
 	}
 }
 
+// What peers of our own kind say behind a frame is in the layer, and padding is not.
+func TestLayerWithWhatIsSaidBehind(t *testing.T) {
+	name, err := frame.ParseServiceName("memory")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var services frame.Services
+	services.Add(frame.Service{Name: name, Base: 64})
+	hello := make([]byte, frame.HeaderSize+frame.MessageHeaderSize+frame.ServicesSize)
+	(&frame.Header{Dst: 2, Src: 1, Seq: 9, Flags: frame.FlagMessages}).Put(hello)
+	m := frame.Hello{Life: 7}.Message()
+	m.Put(hello[frame.HeaderSize:])
+	services.Put(hello[frame.HeaderSize+frame.MessageHeaderSize:])
+	ack := make([]byte, frame.HeaderSize+frame.StampSize)
+	(&frame.Header{Dst: 2, Src: 1, Seq: 9, AckStart: 3, AckCount: 1}).Put(ack)
+	frame.Stamp{Life: 5, ID: 1<<16 | 9, Start: 3}.Put(ack[frame.HeaderSize:])
+	for _, tt := range []struct {
+		frame   []byte
+		padding string
+		want    string
+	}{
+		{hello, "", "1->2 id 9 [hello from life 7 to anyone, serves memory]"},
+		{hello, "link", "1->2 id 9 [hello from life 7 to anyone, serves memory]"},
+		{ack, "", "1->2 id 9 ack 3+1 [stamp for life 5 id 65545 ack from 3]"},
+		{ack, "link", "1->2 id 9 ack 3+1 [stamp for life 5 id 65545 ack from 3]"},
+	} {
+		var d DGRDMA
+		if err := d.DecodeFromBytes(append(bytes.Clone(tt.frame), tt.padding...), gopacket.NilDecodeFeedback); err != nil {
+			t.Fatal(err)
+		}
+		if d.Frame.String() != tt.want || !bytes.Equal(d.Contents, tt.frame) || string(d.Padding) != tt.padding {
+			t.Errorf("%v, % x and % x of padding", d.Frame, d.Contents, d.Padding)
+		}
+		buf := gopacket.NewSerializeBuffer()
+		if err := gopacket.SerializeLayers(buf, gopacket.SerializeOptions{FixLengths: true}, &d); err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(buf.Bytes(), tt.frame) {
+			t.Errorf("wrote % x, want % x", buf.Bytes(), tt.frame)
+		}
+	}
+}
+
 // The buffer of a SerializeBuffer is not zero when it is used again.
 func TestSerializeIntoUsedBuffer(t *testing.T) {
 	dirty, clean := capturetest.Frame()
