@@ -5,7 +5,6 @@ import (
 	"sync/atomic"
 
 	"github.com/dgrdma/dgrdma/dgrdma"
-	"github.com/dgrdma/dgrdma/frame"
 )
 
 // Memory is the memory of one side: a region that looks at each transaction
@@ -47,7 +46,7 @@ func (t *Memory) expect(p Plan) *arrivals {
 }
 
 // Complete implements [dgrdma.Memory].
-func (t *Memory) Complete(src dgrdma.EndpointID, m *frame.Message) {
+func (t *Memory) Complete(src dgrdma.EndpointID, m *dgrdma.Message) {
 	t.Region.Complete(src, m)
 	switch at := m.CompletionAddr; {
 	case at == controlWord:

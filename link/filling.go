@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"hash/maphash"
 
-	"github.com/dgrdma/dgrdma/frame"
+	"github.com/dgrdma/dgrdma/dgrdma"
 )
 
 // filling is what came of the transaction that fills a buffer, so that a flag is
@@ -45,7 +45,7 @@ func mark(off uint32) uint64 { return maphash.Comparable(markSeed, off) }
 // admit admits a message of the transaction that fills buffer i. Only one does
 // between two times that the application gives the buffer back, and with nothing but
 // that buffer: so nothing changes what the application was handed out.
-func (c *Consumer) admit(i int, m *frame.Message) ([]byte, error) {
+func (c *Consumer) admit(i int, m *dgrdma.Message) ([]byte, error) {
 	f := &c.filling[i]
 	n, off := uint64(m.Len), uint64(m.Addr)-c.link.memory.at-uint64(i)*c.wire.pitch
 	var bad string
@@ -70,7 +70,7 @@ func (c *Consumer) admit(i int, m *frame.Message) ([]byte, error) {
 }
 
 // placed notes data that admit admitted.
-func (c *Consumer) placed(m *frame.Message) {
+func (c *Consumer) placed(m *dgrdma.Message) {
 	i := c.words.index(uint64(m.CompletionAddr))
 	off := m.Addr - uint32(c.link.memory.at) - uint32(i)*uint32(c.wire.pitch)
 	c.filling[i].came(off, off+uint32(m.Len))

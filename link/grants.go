@@ -8,7 +8,6 @@ import (
 	"sync/atomic"
 
 	"github.com/dgrdma/dgrdma/dgrdma"
-	"github.com/dgrdma/dgrdma/frame"
 )
 
 // grant is the memory of a link, of which its peer may write what the link admits.
@@ -108,7 +107,7 @@ func (w *words) index(addr uint64) int {
 var errNotGranted = dgrdma.Swallow(fmt.Errorf("link: nothing of this peer's is at this address"))
 
 // Admit implements [dgrdma.Memory] for one peer.
-func (p *peer) Admit(_ frame.EndpointID, m *frame.Message) ([]byte, error) {
+func (p *peer) Admit(_ dgrdma.EndpointID, m *dgrdma.Message) ([]byte, error) {
 	if !m.Completes() {
 		return p.admitPlain(m)
 	}
@@ -130,7 +129,7 @@ func (p *peer) Admit(_ frame.EndpointID, m *frame.Message) ([]byte, error) {
 
 // admit admits a message of a host: a credit, or one of the transaction that fills
 // the buffer whose flag it completes at.
-func (l *Link) admit(m *frame.Message) ([]byte, error) {
+func (l *Link) admit(m *dgrdma.Message) ([]byte, error) {
 	switch in, out := l.wordAt(uint64(m.CompletionAddr)); {
 	case in >= 0:
 		return l.In.admit(in, m)
@@ -142,7 +141,7 @@ func (l *Link) admit(m *frame.Message) ([]byte, error) {
 
 // admitPlain admits data of peers of other kinds: in transactions that complete
 // elsewhere or not at all, and words as data.
-func (p *peer) admitPlain(m *frame.Message) ([]byte, error) {
+func (p *peer) admitPlain(m *dgrdma.Message) ([]byte, error) {
 	at, n := uint64(m.Addr), uint64(m.Len)
 	if n == 0 {
 		return nil, nil
@@ -179,7 +178,7 @@ func (l *Link) wordAt(addr uint64) (in, out int) {
 }
 
 // Complete implements [dgrdma.Memory].
-func (p *peer) Complete(_ frame.EndpointID, m *frame.Message) {
+func (p *peer) Complete(_ dgrdma.EndpointID, m *dgrdma.Message) {
 	if m.CompletionAddr == letterBell {
 		p.letterCame(m.CompletionValue)
 		return
@@ -189,8 +188,8 @@ func (p *peer) Complete(_ frame.EndpointID, m *frame.Message) {
 	}
 }
 
-// Placed implements endpoint.Placed.
-func (p *peer) Placed(_ frame.EndpointID, m *frame.Message) {
+// Placed implements dgrdma.Placed.
+func (p *peer) Placed(_ dgrdma.EndpointID, m *dgrdma.Message) {
 	if m.Completes() {
 		if l := p.grants.find(uint64(m.CompletionAddr)); l != nil && !l.plain {
 			l.In.placed(m)

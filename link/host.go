@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/dgrdma/dgrdma/dgrdma"
-	"github.com/dgrdma/dgrdma/frame"
 )
 
 // Config is how a host is opened. The zero value is good.
@@ -55,9 +54,11 @@ type hostMemory struct{ h *Host }
 func (m hostMemory) For(c *dgrdma.Conn) dgrdma.Memory {
 	return &peer{host: m.h, conn: c, links: make(map[uint32]*Link), dialed: make(map[uint64]*Link)}
 }
-func (m hostMemory) Size() uint64                                         { return m.h.block.size() }
-func (hostMemory) Admit(frame.EndpointID, *frame.Message) ([]byte, error) { return nil, errNotGranted }
-func (hostMemory) Complete(frame.EndpointID, *frame.Message)              {}
+func (m hostMemory) Size() uint64 { return m.h.block.size() }
+func (hostMemory) Admit(dgrdma.EndpointID, *dgrdma.Message) ([]byte, error) {
+	return nil, errNotGranted
+}
+func (hostMemory) Complete(dgrdma.EndpointID, *dgrdma.Message) {}
 
 // Open opens an endpoint, as [dgrdma.Open] does, for links.
 func Open(localURL string, cfg *Config) (*Host, error) {

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/dgrdma/dgrdma/dgrdma"
-	"github.com/dgrdma/dgrdma/frame"
 )
 
 // Where pings and answers go. Nothing less than 4 GiB of memory is there, so an
@@ -34,14 +33,14 @@ type pings struct {
 // Size is for the endpoint's string.
 func (p *pings) Size() uint64 { return p.size }
 
-// For implements the library's PerConn.
+// For implements [dgrdma.PerConn].
 func (p *pings) For(c *dgrdma.Conn) dgrdma.Memory { return p.of(newPingPeer(c)) }
 
 var errNoPing = fmt.Errorf("only pings are taken here: %w", dgrdma.ErrBounds)
 
 // Admit is for who belongs to no connection.
-func (p *pings) Admit(dgrdma.EndpointID, *frame.Message) ([]byte, error) { return nil, errNoPing }
-func (p *pings) Complete(dgrdma.EndpointID, *frame.Message)              {}
+func (p *pings) Admit(dgrdma.EndpointID, *dgrdma.Message) ([]byte, error) { return nil, errNoPing }
+func (p *pings) Complete(dgrdma.EndpointID, *dgrdma.Message)              {}
 
 // pingPeer is the other side: what it writes is told to arrived, on the
 // goroutine that receives, and what follows from that is posted from there. To
@@ -69,7 +68,7 @@ func newPingPeer(c *dgrdma.Conn) *pingPeer {
 }
 
 // Admit implements [dgrdma.Memory].
-func (p *pingPeer) Admit(_ dgrdma.EndpointID, m *frame.Message) ([]byte, error) {
+func (p *pingPeer) Admit(_ dgrdma.EndpointID, m *dgrdma.Message) ([]byte, error) {
 	at, n := uint64(m.Addr), uint64(m.Len)
 	if m.Completes() && m.CompletionAddr != pingWord && m.CompletionAddr != pingBye {
 		return nil, errNoPing
@@ -84,7 +83,7 @@ func (p *pingPeer) Admit(_ dgrdma.EndpointID, m *frame.Message) ([]byte, error) 
 }
 
 // Complete implements [dgrdma.Memory].
-func (p *pingPeer) Complete(_ dgrdma.EndpointID, m *frame.Message) {
+func (p *pingPeer) Complete(_ dgrdma.EndpointID, m *dgrdma.Message) {
 	if m.CompletionAddr == pingBye {
 		p.bye()
 		return

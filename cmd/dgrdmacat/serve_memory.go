@@ -6,7 +6,6 @@ import (
 	"sync/atomic"
 
 	"github.com/dgrdma/dgrdma/dgrdma"
-	"github.com/dgrdma/dgrdma/frame"
 )
 
 // served is the memory that peers write into. It tells the journal about watched
@@ -72,7 +71,7 @@ func (s *served) wrote(peer dgrdma.PeerName, addr uint32, n int) {
 	}
 }
 
-// For implements the library's PerConn.
+// For implements [dgrdma.PerConn].
 func (s *served) For(c *dgrdma.Conn) dgrdma.Memory { return &view{s, c.Name()} }
 
 // view is the memory as one peer sees it.
@@ -83,7 +82,7 @@ type view struct {
 
 var errOver = errors.New("nothing is taken any more: the word has its value")
 
-func (v *view) Admit(src dgrdma.EndpointID, m *frame.Message) ([]byte, error) {
+func (v *view) Admit(src dgrdma.EndpointID, m *dgrdma.Message) ([]byte, error) {
 	if v.over.Load() {
 		return nil, errOver
 	}
@@ -95,7 +94,7 @@ func (v *view) Admit(src dgrdma.EndpointID, m *frame.Message) ([]byte, error) {
 }
 
 // whereTo says where a message writes to.
-func whereTo(m *frame.Message) string {
+func whereTo(m *dgrdma.Message) string {
 	switch {
 	case !m.Completes():
 		return fmt.Sprintf("%d bytes at %#x", m.Len, m.Addr)
@@ -105,12 +104,12 @@ func whereTo(m *frame.Message) string {
 	return fmt.Sprintf("%d bytes at %#x, flag at %#x", m.Len, m.Addr, m.CompletionAddr)
 }
 
-func (v *view) Complete(src dgrdma.EndpointID, m *frame.Message) {
+func (v *view) Complete(src dgrdma.EndpointID, m *dgrdma.Message) {
 	v.Region.Complete(src, m)
 	v.wrote(v.peer, m.CompletionAddr, 4)
 }
 
-func (v *view) Placed(src dgrdma.EndpointID, m *frame.Message) {
+func (v *view) Placed(src dgrdma.EndpointID, m *dgrdma.Message) {
 	v.Region.Placed(src, m)
 	v.wrote(v.peer, m.Addr, int(m.Len))
 }

@@ -15,13 +15,12 @@ import (
 	"github.com/dgrdma/dgrdma/dgrdma"
 	"github.com/dgrdma/dgrdma/link"
 	"github.com/dgrdma/dgrdma/metrics"
-	"github.com/dgrdma/dgrdma/transport"
 )
 
 // New returns a collector of nothing yet, for endpoints and hosts.
 func New() *metrics.Collector {
 	return metrics.New(metrics.Counted{
-		Endpoint: metrics.CountersOf[dgrdma.Counters](), Transport: metrics.CountersOf[transport.Stats](),
+		Endpoint: metrics.CountersOf[dgrdma.Counters](), Transport: metrics.CountersOf[dgrdma.TransportStats](),
 	})
 }
 
