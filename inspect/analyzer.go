@@ -60,6 +60,7 @@ func (a *Analyzer) Add(p *captured.Packet) {
 		ok = false
 	} else {
 		s.rest = f.Rest()
+		s.services, s.told = f.Services()
 	}
 	if !ok && p.Cut() && p.Length >= frame.HeaderSize {
 		return // cut within its header

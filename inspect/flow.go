@@ -33,6 +33,8 @@ type seen struct {
 	wire     int
 	messages []frame.Message
 	rest     []byte // behind the header, if there are no messages
+	services frame.Services
+	told     bool // by an introduction, what the services are
 	data     int64
 	cut      bool
 }
@@ -73,6 +75,8 @@ type flow struct {
 	strays   stray
 	lives    []uint32
 	life     uint32
+	services frame.Services // as that life introduced itself last
+	told     bool
 	restarts []Restart
 	nRestart int
 	cut      int // frames whose last messages may not be known
@@ -111,8 +115,8 @@ func isIntroduction(s *seen) bool {
 	if len(s.messages) != 1 {
 		return false
 	}
-	m := &s.messages[0]
-	return m.Count == 0 && m.Len == 0 && !m.Completes() && m.Txn != 0 && m.Index <= 1 && !m.More
+	_, ok := s.messages[0].Hello()
+	return ok
 }
 
 var seed = maphash.MakeSeed()
@@ -148,6 +152,7 @@ func (f *flow) add(s *seen) {
 	case isIntroduction(s):
 		f.introduction++
 		if f.introduced(s) {
+			f.services, f.told = s.services, s.told
 			f.other(s)
 		}
 	case len(s.messages) == 0:

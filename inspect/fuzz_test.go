@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/dgrdma/dgrdma/capture"
+	"github.com/dgrdma/dgrdma/frame"
 	"github.com/dgrdma/dgrdma/frame/captured"
 	"github.com/dgrdma/dgrdma/inspect"
 )
@@ -22,6 +23,8 @@ func FuzzAnalyzer(f *testing.F) {
 		}
 		f.Add(all)
 	}
+	hello := append(frameWith(1, 2, 9, frame.Hello{Life: 7}.Message()), services(f, "memory", "link")...)
+	f.Add(append([]byte{1, 1, byte(len(hello))}, hello...))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		a := inspect.New()
 		at := time.Unix(1e9, 0)

@@ -54,12 +54,20 @@ type End struct {
 	ID      frame.EndpointID `json:"id"`
 }
 
+// Service is an owner of some of the sender's addresses, from Base on.
+type Service struct {
+	Name string `json:"name"`
+	Base uint32 `json:"base"`
+}
+
 // Flow is one direction between two endpoints.
 type Flow struct {
 	Number  int `json:"number"`            // from 1
 	Reverse int `json:"reverse,omitempty"` // number of the other direction, if that was captured
 	From    End `json:"from"`
 	To      End `json:"to"`
+
+	Services []Service `json:"services,omitzero"` // that the sender introduced itself with last; nil: it said nothing of them
 
 	First       time.Duration `json:"first_ns"`
 	Last        time.Duration `json:"last_ns"`
@@ -184,6 +192,12 @@ func (f *flow) report() Flow {
 		},
 		Restarts: f.restarts, BinWidth: f.series.width, Bins: f.series.all(),
 		Points: f.points.all, AckPoints: f.ackPoints.all, Every: max(f.points.stride, 1), Waterfall: f.tx.waterfall(),
+	}
+	if f.told {
+		r.Services = []Service{}
+		for _, s := range f.services.All() {
+			r.Services = append(r.Services, Service{s.Name.String(), s.Base})
+		}
 	}
 	if f.reverse != nil {
 		r.Reverse = f.reverse.number + 1

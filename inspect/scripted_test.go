@@ -70,13 +70,11 @@ func (s *story) acks(id, start frame.Seq, n int) {
 	s.a.Add(s.packet(2, 1, b))
 }
 
-// hello introduces a life of an endpoint.
-func (s *story) hello(from, to frame.EndpointID, id uint32, life uint32) {
-	b := frameWith(from, to, frame.Seq(id), frame.Message{
-		Txn: life, CompletionAddr: frame.NoCompletion, CompletionValue: frame.NoCompletion,
-	})
+// hello introduces a life of an endpoint, with what is said behind the message.
+func (s *story) hello(from, to frame.EndpointID, id uint32, life uint32, behind ...byte) {
+	b := frameWith(from, to, frame.Seq(id), frame.Hello{Life: life}.Message())
 	frame.PutAck(b, frame.Seq(id>>16), 0)
-	s.a.Add(s.packet(from, to, b))
+	s.a.Add(s.packet(from, to, append(b, behind...)))
 }
 
 func TestStories(t *testing.T) {

@@ -158,6 +158,16 @@ func TestPicturesShowEveryFrame(t *testing.T) {
 	}
 }
 
+func TestServicesAreNamed(t *testing.T) {
+	r := reportOf(t, "udp-single")
+	r.Flows[0].Services = []inspect.Service{{Name: "memory", Base: 0}, {Name: "link", Base: 1 << 16}}
+	r.Flows[1].Services = []inspect.Service{}
+	b := string(render(t, r, "udp-single"))
+	if !strings.Contains(b, `<td data-name="From" title="serves memory from 0x0, link from 0x10000"><b>1</b>`) || !strings.Contains(b, `<td data-name="From"><b>2</b>`) {
+		t.Error(b)
+	}
+}
+
 func TestOneFlowIsChosen(t *testing.T) {
 	r := reportOf(t, "ether-many-doorbell")
 	for flow, want := range map[int]string{0: "[1 2]", 1: "[1]", 2: "[2]"} {
