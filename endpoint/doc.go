@@ -21,13 +21,14 @@
 //
 // # What runs where
 //
-// Package sched says which goroutine receives and sends, and when. Who receives takes a
-// batch of datagrams, checks each frame whole, and places it at once: nothing that was
-// received is queued or handed on. At the end of a batch it takes the lock of each
-// connection that was heard, once, to apply acknowledgements and to publish what is to
-// be acknowledged. Who sends packs frames of all connections with work and gives them
-// to the transport: the receiving goroutine after a batch, a caller of Post when nothing
-// else is under way, a goroutine of its own otherwise.
+// Package sched gives two turns to goroutines. The receiver is the goroutine that has the
+// turn to receive, the sender the one that has the turn to send. The receiver takes a batch
+// of datagrams, checks each frame whole, and places its data at once: it queues nothing and
+// hands nothing on. At the end of the batch the receiver takes the lock of each connection
+// that was heard, once, to apply acknowledgements and to publish what is to be
+// acknowledged. The sender packs frames of all connections with work and gives them to the
+// transport. The receiver becomes the sender after a batch, a caller of Post when nothing
+// else is under way, and a goroutine of the endpoint's own otherwise.
 //
 // State is kept in three groups, named in [Conn]: what who receives owns, what the
 // connection's mutex guards, and what never changes. Locks are taken in the order
@@ -56,4 +57,29 @@
 // and a copy that the network held back may look new. A frame is acknowledged
 // only if this very frame was applied in the peer's present life; everything
 // doubtful is dropped without acknowledgement, so that its sender notices: see doubt.
+//
+// # Words
+//
+// Most words are those of the specification and of the field. These are ours:
+//
+//	life         an incarnation of an endpoint towards a peer: from its start, or a Reset,
+//	             to the next; [Conn.Life] counts those of a connection
+//	hello        the handshake between peers of our own kind: each introduces its life, and
+//	             believes the other's when that names its own
+//	native       a peer of our own kind, which introduces its lives; foreign: any other
+//	connected    a peer that the program named; learned: one that only its frames named
+//	stranger     a source of frames that is neither
+//	admit        to check a message and say where its data goes; place: to copy it there
+//	copy         a frame that came before: a retransmission, or one that the network doubled
+//	held back    delayed by the network for so long that its id may mean another frame
+//	doubt        a frame that may be a copy held back: it is dropped, and not acknowledged
+//	stamp        the life and the ids in 32 bits that a frame without messages carries, so
+//	             that one that was held back is told from a present one
+//	alone        of an acknowledgement: in a frame without messages (ACK-only)
+//	carried      of an acknowledgement: in a frame with messages (piggybacked)
+//	company      other transactions for the same frame, which Coalesce waits for
+//	open         of an incoming transaction: begun and not complete; over: complete, or lost
+//	missed       of a frame: it never came, and its sender never sends again
+//	given up     of a peer: down, as it acknowledged nothing for GiveUp
+//	dismissed    of a learned peer: forgotten, to make room for another one
 package endpoint

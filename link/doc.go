@@ -78,4 +78,17 @@
 // peers; a message that a card cut because it was longer than its own buffer, and did
 // not say so, cannot be told from a whole one. The memory of such a link is free for
 // others when its connection ends.
+//
+// # Words
+//
+//	half         one direction of a link, at one end: a Producer or a Consumer
+//	letter       a control message from host to host, such as the offer and the answer of a
+//	             handshake, or the end of a link
+//	letter box   where in a host's memory each peer writes its letters, one at a time
+//	grant        the memory of a link, of which its peer may write what the link admits
+//	credit       a buffer that the consumer gave back, and the producer may fill
+//	flag         the word that declares a buffer full and describes the message in it
+//	bell         the completion word of a letter, which tells its length
+//	filling      what came so far of the transaction that fills a buffer
+//	plain        of a link: made of addresses, with a peer that knows no letters
 package link
