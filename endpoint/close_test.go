@@ -45,3 +45,41 @@ func TestNoDoneAfterClose(t *testing.T) {
 		n.Close()
 	}
 }
+
+// TestCloseOfBothAtOnce: a connection and its endpoint are closed at the same
+// time; every Post is answered all the same.
+func TestCloseOfBothAtOnce(t *testing.T) {
+	for _, x := range []struct {
+		name string
+		call func(c *Conn)
+	}{
+		{"close", func(c *Conn) { c.Close() }},
+		{"reset", func(c *Conn) { c.Reset(0) }},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			for range 300 {
+				n := simnet.New(1)
+				_, e, c := openHooked(t, n, Native(), Config{})
+				var answers atomic.Int32
+				for range 100 {
+					tx := write(0, nil, 0, 1)
+					tx.Done = func(*Transaction, error) { answers.Add(1) }
+					if err := c.Post(tx); err != nil {
+						t.Fatal(err)
+					}
+				}
+				called := make(chan struct{})
+				go func() {
+					x.call(c)
+					close(called)
+				}()
+				e.Close()
+				<-called
+				if got := answers.Load(); got != 100 {
+					t.Fatalf("%d answers to 100 posts", got)
+				}
+				n.Close()
+			}
+		})
+	}
+}

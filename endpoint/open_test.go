@@ -2,6 +2,7 @@ package endpoint
 
 import (
 	"testing"
+	"time"
 
 	"github.com/dgrdma/dgrdma/frame"
 )
@@ -100,5 +101,31 @@ func TestClosedAmidAFrame(t *testing.T) {
 	h.give(open)
 	if n := c.rx.held.bytes; n != 0 || c.rx.open.len() != 0 {
 		t.Errorf("%d bytes are kept", n)
+	}
+}
+
+// TestInterleavedTransactionsOfOneFrame: messages of one transaction that are
+// apart in their frame may contradict each other too.
+func TestInterleavedTransactionsOfOneFrame(t *testing.T) {
+	eight := []byte("12345678")
+	cases := []struct {
+		name  string
+		third msg
+	}{
+		{"countGrows", data(life, 200, 150, 72, eight)},
+		{"sameIndex", data(life, 2, 1, 72, eight)},
+	}
+	for _, x := range cases {
+		t.Run(x.name, func(t *testing.T) {
+			withStranger(t, Config{}, Native(), func(t *testing.T, e *Endpoint, c *Conn, s *stranger) {
+				s.send(2, data(life, 2, 1, 64, eight), data(life+1, 1, 1, 128, eight), x.third)
+				if acked(s.recv(10*time.Millisecond), 2) {
+					t.Error("was acknowledged")
+				}
+				if st := c.Stats(); st.RefusedBy(RefusedInconsistent) != 1 || st.Completions != 0 || st.Open != 0 {
+					t.Errorf("refused %v, %d completions, %d open", st.Refused, st.Completions, st.Open)
+				}
+			})
+		})
 	}
 }

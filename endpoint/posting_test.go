@@ -161,3 +161,26 @@ func TestCoalescingSenderThatIsBlocked(t *testing.T) {
 		}
 	})
 }
+
+// TestRoomWakesAllWriters: when the queue empties at once, all who wait for it
+// get in.
+func TestRoomWakesAllWriters(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := simnet.New(1)
+		defer n.Close()
+		_, e, c := openHooked(t, n, OpenCPI(false), Config{Queue: 4, FirstFrame: 1})
+		defer e.Close()
+		s := newStranger(t, n, addrA, 1, 2, addrB)
+		for range 8 {
+			go c.Write(context.Background(), write(0, pattern(1, 8), 0, 1))
+		}
+		sent := s.recv(10 * time.Millisecond)
+		b := s.encode(1)
+		frame.PutAck(b, 1, uint8(len(sent)))
+		s.raw(b)
+		s.recv(10 * time.Millisecond)
+		if got := c.Stats().Queued; got != 4 {
+			t.Errorf("%d queued, room for 4", got)
+		}
+	})
+}

@@ -12,7 +12,7 @@ import (
 
 // Small schedules for what the property test has found.
 
-func regressPlan(latency time.Duration) *propertyPlan {
+func schedulePlan(latency time.Duration) *propertyPlan {
 	p := &propertyPlan{
 		kind: "native", nodes: 2, mtu: 510, giveUp: 20 * time.Second, duration: 20 * time.Millisecond,
 		settle: 5 * time.Second, links: make(map[[2]int]simnet.Link), each: make([]propertyNodePlan, 2),
@@ -22,7 +22,7 @@ func regressPlan(latency time.Duration) *propertyPlan {
 	return p
 }
 
-func regressRun(t *testing.T, p *propertyPlan) {
+func runSchedule(t *testing.T, p *propertyPlan) {
 	t.Helper()
 	if fails := runPlan(t, p, ""); len(fails) > 0 {
 		t.Errorf("%s%q", p, fails)
@@ -31,7 +31,7 @@ func regressRun(t *testing.T, p *propertyPlan) {
 
 // An acknowledgement for ids half the space away fell on the slots of frames
 // in flight.
-func TestRegressAckHalfTheSpaceAway(t *testing.T) {
+func TestScheduleAckHalfTheSpaceAway(t *testing.T) {
 	for _, start := range []int{32700, 32761, 32767, 32768, -32767, -300, 1, 2, 20} {
 		var s ack.Sender
 		s.Init(0, ack.SenderConfig{
@@ -47,19 +47,19 @@ func TestRegressAckHalfTheSpaceAway(t *testing.T) {
 
 // A transaction without data and completion looked like the introduction of
 // another life.
-func TestRegressEmptyTransactionIsNoHello(t *testing.T) {
-	p := regressPlan(100 * time.Microsecond)
+func TestScheduleEmptyTransactionIsNoHello(t *testing.T) {
+	p := schedulePlan(100 * time.Microsecond)
 	p.flows = []propertyFlowPlan{
 		{to: 1, start: 1, count: 10, depth: 1},
 		{from: 1, to: 0, start: 1, count: 50, depth: 3, segments: []int{100}, completion: true},
 	}
-	regressRun(t, p)
+	runSchedule(t, p)
 }
 
 // A transaction was withdrawn that waited for another one; what was posted
 // after the other one was done was never sent.
-func TestRegressPostAfterWithdrawal(t *testing.T) {
-	p := regressPlan(5 * time.Millisecond)
+func TestSchedulePostAfterWithdrawal(t *testing.T) {
+	p := schedulePlan(5 * time.Millisecond)
 	p.kind = "opencpi-legacy" // one transaction at a time
 	for i := range 10 {
 		// Done after 10 ms; most of the writes expire before.
@@ -68,13 +68,13 @@ func TestRegressPostAfterWithdrawal(t *testing.T) {
 			propertyFlowPlan{to: 1, start: time.Duration(2+i*40) * time.Millisecond, count: 8, depth: 1, segments: []int{8}, completion: true, wait: true},
 		)
 	}
-	regressRun(t, p)
+	runSchedule(t, p)
 }
 
 // Everything the first life said came again when both sides had begun another
 // one, and was believed: old data replaced new.
-func TestRegressWholeLifeHeldBack(t *testing.T) {
-	p := regressPlan(10 * time.Microsecond)
+func TestScheduleWholeLifeHeldBack(t *testing.T) {
+	p := schedulePlan(10 * time.Microsecond)
 	p.mayFail = true
 	held := simnet.Link{Latency: 10 * time.Microsecond, HoldBack: 1, HoldFor: time.Second}
 	p.links[[2]int{0, 1}] = held
@@ -84,13 +84,13 @@ func TestRegressWholeLifeHeldBack(t *testing.T) {
 			at: at*time.Microsecond + 1, verb: verbRestart, from: []int{0, 1, 0}[i], crash: true, gap: time.Microsecond,
 		})
 	}
-	regressRun(t, p)
+	runSchedule(t, p)
 }
 
 // Reset before the peer had heard anything made us refuse the only life it had.
-func TestRegressResetDuringIntroduction(t *testing.T) {
+func TestScheduleResetDuringIntroduction(t *testing.T) {
 	for _, at := range []time.Duration{1, 300, 1000, 4000} {
-		p := regressPlan(100 * time.Microsecond)
+		p := schedulePlan(100 * time.Microsecond)
 		p.giveUp = 2 * time.Second
 		p.links[[2]int{0, 1}] = simnet.Link{Down: true}
 		p.flows = []propertyFlowPlan{
@@ -101,14 +101,14 @@ func TestRegressResetDuringIntroduction(t *testing.T) {
 			{at: at * time.Microsecond, verb: verbReset, from: 0, to: 1},
 			{at: 5 * time.Millisecond, verb: verbLink, from: 0, to: 1, link: simnet.Link{Latency: time.Millisecond}},
 		}
-		regressRun(t, p)
+		runSchedule(t, p)
 	}
 }
 
 // A new life used the ids of the old one again, and took acknowledgements that
 // were still under way for its own.
-func TestRegressAckOfAnOldLife(t *testing.T) {
-	p := regressPlan(100 * time.Microsecond)
+func TestScheduleAckOfAnOldLife(t *testing.T) {
+	p := schedulePlan(100 * time.Microsecond)
 	p.mayFail = true
 	p.each[0] = propertyNodePlan{first: 7, repeatFirst: true}
 	p.links[[2]int{1, 0}] = simnet.Link{
@@ -118,14 +118,14 @@ func TestRegressAckOfAnOldLife(t *testing.T) {
 	p.actions = []propertyAction{{at: 7*time.Millisecond + 1, verb: verbRestart, crash: true, gap: time.Microsecond}}
 	for seed := range uint64(20) {
 		p.seed = seed
-		regressRun(t, p)
+		runSchedule(t, p)
 	}
 }
 
 // Hellos had become rare while nothing was to be sent, and did not become
 // frequent again: an impatient sender gave up without having asked.
-func TestRegressPostAfterLongSilence(t *testing.T) {
-	p := regressPlan(100 * time.Microsecond)
+func TestSchedulePostAfterLongSilence(t *testing.T) {
+	p := schedulePlan(100 * time.Microsecond)
 	p.mayFail, p.giveUp, p.duration = true, 300*time.Millisecond, 4*time.Second
 	for i := range 2 {
 		p.actions = append(p.actions,
@@ -137,13 +137,13 @@ func TestRegressPostAfterLongSilence(t *testing.T) {
 		})
 	}
 	p.mayFail = false
-	regressRun(t, p)
+	runSchedule(t, p)
 }
 
-// As in TestRegressAckOfAnOldLife, but none of the old life's frames had come yet: nobody knew which
+// As in TestScheduleAckOfAnOldLife, but none of the old life's frames had come yet: nobody knew which
 // ids it had used.
-func TestRegressAckOfAnOldLifeUnheard(t *testing.T) {
-	p := regressPlan(4 * time.Microsecond)
+func TestScheduleAckOfAnOldLifeUnheard(t *testing.T) {
+	p := schedulePlan(4 * time.Microsecond)
 	p.mayFail, p.mtu = true, 9000
 	p.each[1] = propertyNodePlan{first: 4, repeatFirst: true}
 	p.links[[2]int{0, 1}] = simnet.Link{Latency: 4 * time.Microsecond, Jitter: 2 * time.Microsecond, Rate: 24e6}
@@ -152,6 +152,6 @@ func TestRegressAckOfAnOldLifeUnheard(t *testing.T) {
 	for seed := range uint64(100) {
 		p.seed = seed
 		p.actions = []propertyAction{{at: 416 * time.Microsecond, verb: verbRestart, from: 1, gap: 8 * time.Microsecond}}
-		regressRun(t, p)
+		runSchedule(t, p)
 	}
 }

@@ -1,0 +1,94 @@
+package endpoint
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/dgrdma/dgrdma/frame"
+	"github.com/dgrdma/dgrdma/transport"
+	"github.com/dgrdma/dgrdma/transport/simnet"
+)
+
+// hooked is a wire that calls a function after each Send that has frames.
+type hooked struct {
+	*simnet.Conn
+	after func()
+}
+
+func (h *hooked) Send(b []transport.Outgoing) (int, error) {
+	n, err := h.Conn.Send(b)
+	if h.after != nil {
+		h.after()
+	}
+	return n, err
+}
+
+func openHooked(t *testing.T, n *simnet.Network, prof Profile, cfg Config) (*hooked, *Endpoint, *Conn) {
+	t.Helper()
+	h := &hooked{Conn: n.Attach(addrB, simnet.Config{Poison: true})}
+	cfg.ID = 2
+	e, err := New(h, &cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := e.Connect(Peer{ID: 1, Addr: addrA, Profile: &prof})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h, e, c
+}
+
+// TestUnacknowledgedPeerDuringSend: what is settled by being sent may have been
+// settled otherwise while it was.
+func TestUnacknowledgedPeerDuringSend(t *testing.T) {
+	cases := []struct {
+		name   string
+		during func(s *stranger, c *Conn)
+		want   error
+	}{
+		{"acknowledged", func(s *stranger, c *Conn) {
+			b := s.encode(1)
+			frame.PutAck(b, 1, 1)
+			s.raw(b)
+			for c.Stats().InFlight > 0 {
+				runtime.Gosched()
+			}
+		}, nil},
+		{"reset", func(_ *stranger, c *Conn) { c.Reset(0) }, ErrReset},
+		{"overdue", func(_ *stranger, c *Conn) {
+			var fin finished
+			c.expire(c.ep.now().Add(time.Second), &fin)
+		}, nil},
+	}
+	for _, x := range cases {
+		t.Run(x.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				n := simnet.New(1)
+				defer n.Close()
+				h, e, c := openHooked(t, n, OpenCPI2(), Config{FirstFrame: 1})
+				defer e.Close()
+				s := newStranger(t, n, addrA, 1, 2, addrB)
+				h.after = func() {
+					h.after = nil
+					x.during(s, c)
+				}
+				if err := c.Write(context.Background(), write(0, pattern(1, 8), 0, 1)); !errors.Is(err, x.want) {
+					t.Fatal(err)
+				}
+				for i := range 48 {
+					if err := c.Write(context.Background(), write(0, pattern(i, 8), 0, 1)); err != nil {
+						t.Fatal(err)
+					}
+				}
+				time.Sleep(5 * time.Second)
+				if st := c.Stats(); st.InFlight != 0 || st.Down {
+					t.Errorf("%+v", st)
+				}
+			})
+		})
+	}
+}

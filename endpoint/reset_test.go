@@ -1,0 +1,104 @@
+package endpoint
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/dgrdma/dgrdma/ack"
+	"github.com/dgrdma/dgrdma/frame"
+)
+
+// TestControllerStartsWithTheLife: frames that were in flight to a peer's old
+// life do not count in the new one.
+func TestControllerStartsWithTheLife(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		made := 0
+		p := newPair(t, pairConfig{a: Config{NewController: func(int) ack.Controller {
+			made++
+			return &ack.FixedWindow{}
+		}}})
+		defer p.close()
+		if err := p.toB.Write(context.Background(), write(64, nil, 0, 1)); err != nil {
+			t.Fatal(err)
+		}
+		before := made
+		p.restartB(Config{})
+		time.Sleep(time.Second)
+		if err := p.toB.Write(context.Background(), write(64, nil, 0, 1)); err != nil {
+			t.Fatal(err)
+		}
+		if made == before {
+			t.Error("the controller of the old life was kept")
+		}
+	})
+}
+
+// resetting resets its connection when a transaction completes.
+type resetting struct {
+	*Region
+	complete func()
+}
+
+func (r *resetting) Complete(src frame.EndpointID, m *frame.Message) {
+	r.Region.Complete(src, m)
+	if r.complete != nil {
+		r.complete()
+	}
+}
+
+// TestResetInsideBatch: what a batch acknowledged before Reset does not count
+// for the frames that were sent after it.
+func TestResetInsideBatch(t *testing.T) {
+	mem, _ := NewRegion(4096)
+	hook := &resetting{Region: mem}
+	withStranger(t, Config{Memory: hook}, OpenCPI(false), func(t *testing.T, e *Endpoint, c *Conn, s *stranger) {
+		answers := make(chan error, 2)
+		post := func() {
+			tx := write(0, pattern(1, 8), 0, 1)
+			tx.Done = func(_ *Transaction, err error) { answers <- err }
+			if err := c.Post(tx); err != nil {
+				t.Error(err)
+			}
+		}
+		post()
+		s.recv(time.Millisecond)
+		hook.complete = func() {
+			c.Reset(0)
+			post()
+		}
+		b := s.encode(1, data(1, 1, 1, 64, pattern(1, 8)))
+		frame.PutAck(b, 1, 1)
+		s.raw(b)
+		got := s.recv(50 * time.Millisecond)
+		if err := <-answers; !errors.Is(err, ErrReset) {
+			t.Errorf("first: %v, want ErrReset", err)
+		}
+		select {
+		case err := <-answers:
+			t.Errorf("second was answered with %v before it was acknowledged", err)
+		default:
+		}
+		if acked(got, 1) {
+			t.Error("acknowledged a frame of before Reset")
+		}
+	})
+}
+
+// TestResetAfterClose: an endpoint that is closed stays so.
+func TestResetAfterClose(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPair(t, pairConfig{})
+		p.close()
+		if err := p.toB.Reset(0); !errors.Is(err, ErrClosed) {
+			t.Errorf("Reset: %v", err)
+		}
+		select {
+		case <-p.toB.Done():
+		default:
+			t.Error("not done")
+		}
+	})
+}
