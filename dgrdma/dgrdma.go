@@ -8,26 +8,8 @@ import (
 	"github.com/dgrdma/dgrdma/url"
 )
 
-// The errors to test for with errors.Is.
-var (
-	ErrClosed        = endpoint.ErrClosed
-	ErrQueueFull     = endpoint.ErrQueueFull
-	ErrTooLarge      = endpoint.ErrTooLarge
-	ErrBounds        = endpoint.ErrBounds
-	ErrAlignment     = endpoint.ErrAlignment
-	ErrNoCompletion  = endpoint.ErrNoCompletion
-	ErrInUse         = endpoint.ErrInUse
-	ErrPeerDown      = endpoint.ErrPeerDown
-	ErrPeerRestarted = endpoint.ErrPeerRestarted
-	ErrStaleCard     = endpoint.ErrStaleCard
-	ErrReset         = endpoint.ErrReset
-	ErrPeerExists    = endpoint.ErrPeerExists
-	ErrTooManyPeers  = endpoint.ErrTooManyPeers
-	ErrCallback      = endpoint.ErrCallback
-	ErrNil           = endpoint.ErrNil
-)
-
-// The bounds of a [Histogram].
+// HistogramBounds is how many bounds a [Histogram] has: powers of two, from 1.024 us to
+// 17.2 s.
 const HistogramBounds = endpoint.HistogramBounds
 
 // Forever is how long [Transport].Recv waits that does not return without a datagram.

@@ -40,10 +40,10 @@
 // # Concurrency
 //
 // All methods may be called from any goroutine. An endpoint has two goroutines,
-// and none per connection. Done, OnEvent, Memory and Trace are called on them: they
-// must not block; Done, OnEvent and Memory may post. Goroutines of the application that
-// wait (in Write, Shutdown, Region.Wait, CompletionQueue.Wait or Await), or that post,
-// call them, too, and Close calls Done. A callback that panics on an endpoint's own
+// and none per connection. They call Done, OnEvent, Memory and Trace, which must not
+// block; Done, OnEvent and Memory may post. A goroutine of the application calls these,
+// too, while it posts or waits (in Write, Shutdown, Region.Wait, CompletionQueue.Wait or
+// Await), and Close calls Done. A callback that panics on an endpoint's own
 // goroutine ends the process, like any other panic; one that panics elsewhere and is
 // recovered, or that ends its goroutine anywhere, as t.FailNow does, fails the endpoint:
 // what is pending is answered with [ErrCallback].

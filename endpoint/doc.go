@@ -3,7 +3,7 @@
 //
 // Programs use it through package dgrdma. This package promises no compatibility: what it
 // exports may change at any time. Package dgrdma shows its types to programs; whoever
-// changes what they show writes that anew: go test ./dgrdma -run TestFaceIsWritten -write.
+// changes what they show writes that anew: go test ./tests/face -write.
 //
 //	e, err := endpoint.New(wire, &endpoint.Config{ID: 1, Memory: region, OnEvent: log})
 //	if err != nil {

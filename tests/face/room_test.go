@@ -1,4 +1,4 @@
-package dgrdma
+package face
 
 import (
 	"bytes"
@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -26,6 +27,7 @@ type room struct {
 	methods map[string][]*ast.FuncDecl // by receiver, exported ones
 	funcs   map[string]*ast.FuncDecl
 	consts  map[string][]*ast.GenDecl // by type
+	fails   []*ast.ValueSpec          // the errors to test for
 }
 
 func readRoom(t *testing.T, name, dir string) *room {
@@ -85,6 +87,9 @@ func (r *room) declare(d ast.Decl) {
 			case *ast.ValueSpec:
 				if x, ok := s.Type.(*ast.Ident); ok && d.Tok == token.CONST && s == d.Specs[0] {
 					r.consts[x.Name] = append(r.consts[x.Name], d)
+				}
+				if d.Tok == token.VAR && strings.HasPrefix(s.Names[0].Name, "Err") {
+					r.fails = append(r.fails, s)
 				}
 			}
 		}
@@ -285,6 +290,20 @@ func (r *room) constants(b *bytes.Buffer, name string) {
 			return s.Names[0].Name + " = " + r.name + "." + s.Names[0].Name
 		}))
 	}
+}
+
+// errors are the errors to test for, each with what it says.
+func (r *room) errors(b *bytes.Buffer) {
+	b.WriteString("\n// The errors to test for with errors.Is, and what they say.\nvar (\n")
+	for _, s := range r.fails {
+		fmt.Fprintf(b, "\t%s = %s.%s", s.Names[0].Name, r.name, s.Names[0].Name)
+		if call, ok := s.Values[0].(*ast.CallExpr); ok {
+			says, _ := strconv.Unquote(call.Args[0].(*ast.BasicLit).Value)
+			b.WriteString(" // " + strings.TrimPrefix(says, "dgrdma: "))
+		}
+		b.WriteString("\n")
+	}
+	b.WriteString(")\n")
 }
 
 func (r *room) copied(b *bytes.Buffer, name string) {
