@@ -262,6 +262,7 @@ func (s *sending) fail(now ack.Instant, fin *finished, err error) bool {
 	s.down.Store(true)
 	s.forfeit(fin, err)
 	s.number(now, s.sender.NextWide())
+	s.rest()
 	s.agenda.disarm()
 	close(s.done)
 	return true
@@ -307,9 +308,7 @@ func (s *sending) withdraw(t *Transaction) bool {
 	s.posted.remove(t)
 	t.posted = false
 	s.roomMade()
-	if s.posted.unpacked != nil {
-		s.agenda.queue() // t may have been what kept it back
-	}
+	s.agenda.queue() // t may have been what kept others back, or all there was
 	return true
 }
 
