@@ -29,9 +29,10 @@ interrupted.
 
 A line reads: number of the record, seconds since the first frame, who to whom;
 endpoint ids, frame id, acknowledged ids (first+count); then for each message its
-transaction, its place in that, what it writes where, and the completion word. What
-the capturing host joined into one packet is taken apart: 12.3 is the third datagram
-of record 12. Frames that are cut or malformed are shown, and say so.
+transaction, its place in that, what it writes where, and the completion word. A hello
+tells of which life its sender is, and which services share its memory. What the
+capturing host joined into one packet is taken apart: 12.3 is the third datagram of
+record 12. Frames that are cut or malformed are shown, and say so.
 
 On Ethernet the EtherType tells a frame. UDP has no fixed port: what looks like a
 frame is taken, or, with --port, everything from and to these ports.
