@@ -24,7 +24,7 @@
 //	dgrdma_host_*       all links of a host: label direction, out or in
 //	dgrdma_link_*       one link: labels peer, port, link (a number), direction
 //
-// Counters of endpoints and peers are [dgrdma.Counters] under the same names. Of
+// Counters of endpoints and peers are [dgrdma.Counters] under the names in their tags. Of
 // what is refused, label reason, peers have only the reasons that occurred. What is
 // not known, such as the round trip to a peer that has not answered yet, is left
 // out.

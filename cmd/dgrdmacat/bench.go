@@ -98,6 +98,9 @@ func (o *benchOptions) register(fs *flag.FlagSet) {
 	o.metrics.register(fs)
 }
 
+// mostDepth is what a connection can hold.
+var mostDepth = int(settings.Queue.Most)
+
 // check refuses what does not go together and makes the plan.
 func (o *benchOptions) check() error {
 	verify, known := bench.Verifications[o.verify]
@@ -110,8 +113,8 @@ func (o *benchOptions) check() error {
 		return badUsage("--local belongs to --to")
 	case o.size.value < 1 || o.size.value > 1<<30:
 		return badUsage("--size %v: need 1 to 1G", &o.size)
-	case o.depth < 0 || o.depth > 1<<20:
-		return badUsage("--depth %d: need 1 to %d", o.depth, 1<<20)
+	case o.depth < 0 || o.depth > mostDepth:
+		return badUsage("--depth %d: need 1 to %d", o.depth, mostDepth)
 	case !(o.seconds > 0 && o.seconds <= 86400):
 		return badUsage("--seconds %v: need more than 0, at most 86400", o.seconds)
 	case o.peers < 1 || o.peers > 4096:

@@ -8,11 +8,15 @@ import (
 
 	"github.com/dgrdma/dgrdma/bench"
 	"github.com/dgrdma/dgrdma/dgrdma"
+	"github.com/dgrdma/dgrdma/settings"
 	"github.com/dgrdma/dgrdma/url"
 )
 
 // servedMemory is what a server has whose endpoint string names no size.
 const servedMemory = 128 << 20
+
+// mostPeers is as many as an endpoint can have.
+var mostPeers = int(settings.MaxPeers.Most)
 
 // openServer opens the serving side of bench. private: no client shares its process.
 func openServer(opt *benchOptions, local url.Endpoint, private bool, log io.Writer) (*bench.Server, error) {
@@ -34,7 +38,7 @@ func openServer(opt *benchOptions, local url.Endpoint, private bool, log io.Writ
 		return nil, err
 	}
 	e, err := dgrdma.Open(opt.wire.apply(local).String(), &dgrdma.Config{
-		Memory: memory, Profile: &profile, AcceptAny: true, MaxPeers: 65535, PeersPerHost: 65535, BusyPoll: opt.busyPoll, Queue: 1 << 20,
+		Memory: memory, Profile: &profile, AcceptAny: true, MaxPeers: mostPeers, PeersPerHost: mostPeers, BusyPoll: opt.busyPoll, Queue: mostDepth,
 	})
 	if err != nil {
 		return nil, err
