@@ -28,6 +28,9 @@ local LIST, SERVICE, NAME, MOST_SERVICES = 4, 12, 8, 8
 local SERVICES = LIST + MOST_SERVICES * SERVICE
 local ONES = 4294967295
 
+-- LONGEST is more than the payload of any datagram.
+local LONGEST = 65536
+
 -- Ids further back than the largest window are taken for ahead, after a gap.
 local BEHIND = 16384
 
@@ -132,11 +135,6 @@ local x = {
 dgrdma.experts = x
 
 ---------------------------------------------------------------- reading
-
-local SHORT_HEADER = "frame header needs 10 bytes"
-local SHORT_MESSAGE = "message header announced here needs 24 bytes"
-local DATA_PAST_END = "data length of the message reaches past the end of the datagram"
-local PADDING_CUT = "padding before the next message is cut off"
 
 -- Tables are made with all their fields at once: letting them grow takes most
 -- of the time.
@@ -261,7 +259,8 @@ local function plausible(tvb, at, p)
     end
   end
   local length = p.stop - p.at
-  return p.has_messages or p.stop == LONGEST or (length == HEADER and p.count ~= 0) or (length == HEADER + STAMP and p.finish == p.stop)
+  return p.has_messages or (p.stop == LONGEST and (p.count ~= 0 or p.stamp)) or (length == HEADER and p.count ~= 0)
+    or (length == HEADER + STAMP and p.finish == p.stop)
 end
 
 -- segments cuts a datagram into pieces of that size, each a prefix and a frame
@@ -287,9 +286,6 @@ local function segments(tvb, size)
   local fits = (same_dst and same_src) or ((same_dst or same_src) and not padded)
   return fits and all
 end
-
--- LONGEST is more than the payload of any datagram.
-local LONGEST = 65536
 
 -- read_datagram returns the frames in a UDP datagram. On hosts that leave
 -- segmentation to the network interface, a capture shows many as one. A fragment,
