@@ -90,6 +90,18 @@
 // our own kind introduce themselves to each other before data flows, so that
 // neither mistakes a restarted peer for the one it knew.
 //
+// # Services
+//
+// Several owners can share the addresses of an endpoint. Its memory is the service
+// [MemoryService], or what [Config.Service] calls it; [Endpoint.Serve] adds others, as
+// package link does with link.On. Each [Service] has a window of the addresses, into which
+// a peer writes only what the service admits; mail, by which the two sides agree on what
+// that is; and hears of the peer's life in order with what it admits. Peers of our own
+// kind tell each other in their introduction which services they have. What is posted to
+// one that is not there fails with [ErrNoService], a [*ServiceError] says which are, and
+// nothing of it is sent: so no program writes into memory that is not what it takes it
+// for. Peers of other kinds say nothing; all they have is taken for memory.
+//
 // # Limits
 //
 // Endpoint memory up to 4 GiB, 65535 messages per transaction; [Open] has the bounds of

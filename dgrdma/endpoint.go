@@ -73,7 +73,9 @@ func (e *Endpoint) URL() string {
 	if e == nil || e.url == (url.Endpoint{}) {
 		return ""
 	}
-	return e.url.String()
+	u := e.url
+	u.Size = max(u.Size, e.engine.Size()) // services may have come since
+	return u.String()
 }
 
 // ID returns the endpoint's id.
@@ -81,6 +83,23 @@ func (e *Endpoint) ID() EndpointID { return e.self().ID() }
 
 // LocalAddr returns the transport's address.
 func (e *Endpoint) LocalAddr() Addr { return e.self().LocalAddr() }
+
+// Serve adds a service, which has a window of the endpoint's addresses: see [Service]. It
+// stays as long as the endpoint. Peers that are connected are told, and may post to it
+// from then on. It returns where the window begins.
+func (e *Endpoint) Serve(s Service) (base uint32, err error) {
+	if s == nil {
+		return 0, ErrNil
+	}
+	return e.self().Serve(service{s})
+}
+
+// Size returns how many addresses the endpoint's memory and services take: what peers
+// may write to lies below.
+func (e *Endpoint) Size() uint64 { return e.self().Size() }
+
+// Manual reports whether the endpoint has no goroutines: see [Config.Manual].
+func (e *Endpoint) Manual() bool { return e.self().Manual() }
 
 // Memory returns what peers write into.
 func (e *Endpoint) Memory() Memory { return ourMemory(e.self().Memory()) }

@@ -10,14 +10,14 @@ func (c *Config) engine() *endpoint.Config {
 		return nil
 	}
 	f := &endpoint.Config{
-		ID: c.ID, Memory: engineMemory(c.Memory), Profile: c.Profile, Window: c.Window, MTU: c.MTU, Queue: c.Queue, GiveUp: c.GiveUp,
+		ID: c.ID, Memory: engineMemory(c.Memory), Service: c.Service, Profile: c.Profile, Window: c.Window, MTU: c.MTU, Queue: c.Queue, GiveUp: c.GiveUp,
 		Coalesce: c.Coalesce, OpenIncoming: c.OpenIncoming, OpenMemory: c.OpenMemory, AcceptAny: c.AcceptAny, MaxPeers: c.MaxPeers,
 		PeersPerHost: c.PeersPerHost, KeepOldLife: c.KeepOldLife, BusyPoll: c.BusyPoll, Help: c.Help, Manual: c.Manual, Logger: c.Logger,
 		Trace: c.Trace, FirstFrame: c.FirstFrame, Entropy: c.Entropy,
 	}
 	if tell := c.OnEvent; tell != nil {
 		f.OnEvent = func(e endpoint.Event) {
-			tell(Event{Kind: e.Kind, Conn: (*Conn)(e.Conn), Peer: e.Peer, Reason: e.Reason, Txn: e.Txn, Frames: e.Frames, Err: e.Err})
+			tell(ourEvent(e))
 		}
 	}
 	f.NewController = c.NewController
@@ -25,6 +25,10 @@ func (c *Config) engine() *endpoint.Config {
 		f.Region = (*endpoint.Region)(m.region())
 	}
 	return f
+}
+
+func ourEvent(e endpoint.Event) Event {
+	return Event{Kind: e.Kind, Conn: (*Conn)(e.Conn), Peer: e.Peer, Reason: e.Reason, Txn: e.Txn, Frames: e.Frames, Err: e.Err}
 }
 
 // region is for memories that embed a Region: who waits for a word of it drives their

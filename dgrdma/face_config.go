@@ -19,6 +19,10 @@ type Config struct {
 	// can only send.
 	Memory Memory
 
+	// Service is the name of that memory as a service: peers of our kind are told, and
+	// what is posted to a peer's memory is sent only to one whose memory has the same
+	// name. Empty means [MemoryService].
+	Service string
 	// Profile is used for peers that bring none. nil means Native.
 	Profile *Profile
 	// Window replaces the profile's: frames waiting for

@@ -23,4 +23,5 @@ var (
 	ErrTooManyPeers  = endpoint.ErrTooManyPeers  // no room for another peer
 	ErrCallback      = endpoint.ErrCallback      // endpoint failed: a callback panicked or ended its goroutine
 	ErrNil           = endpoint.ErrNil           // nil or the zero value in place of an endpoint, connection or other object: the call that makes it was left out, or failed
+	ErrNoService     = endpoint.ErrNoService     // the peer has no such service
 )

@@ -39,7 +39,7 @@ func (c *Conn) Peer() Peer { return (*endpoint.Conn)(c).Peer() }
 // Post queues a transaction and returns at once. nil means that Done will be
 // called; an error means that it will not, and that t was not touched:
 // ErrQueueFull, ErrClosed, ErrBounds, ErrAlignment, ErrTooLarge,
-// ErrNoCompletion, ErrInUse, or why the peer is down.
+// ErrNoCompletion, ErrInUse, ErrNoService, or why the peer is down.
 func (c *Conn) Post(t *Transaction) error { return (*endpoint.Conn)(c).Post(t) }
 
 // PostTo is Post to that life of the connection and no other: what was meant for

@@ -20,6 +20,9 @@ import (
 //		// before it is done: then the peer has that, and its completion words, whatever
 //		// the network does. It costs a round trip in which nothing is sent.
 //		Fence bool
+//		// Urgent lets it pass everything on the connection that has not begun and is not
+//		// urgent itself. For what is small, and keeps the other side waiting.
+//		Urgent bool
 //		// Done is called exactly once for every Post that returned nil: with nil
 //		// when the peer acknowledged all of it, else with the reason. It runs on
 //		// the endpoint's goroutines: it must not block, and may Post.

@@ -96,9 +96,12 @@ type Message = frame.Message
 //	    Rest returns what follows the last message, or the header of a frame without
 //	    messages. The protocol takes it for padding.
 //
-//	func (f *Frame) Services() (s Services, ok bool)
+//	func (f *Frame) Services() (s ServiceList, ok bool)
 //	    Services returns what an introduction says of its sender's services. Not ok: it says
 //	    nothing of them, or nothing that could be, or f is no introduction.
+//
+//	func (f *Frame) Size() int
+//	    Size returns the length of the frame, with what follows the last message.
 //
 //	func (f *Frame) Stamp() (s Stamp, ok bool)
 //	    Stamp returns what is stamped on a frame. Not ok: nothing, or what does not
@@ -163,7 +166,7 @@ type Cursor = frame.Cursor
 //
 // In the frame header, whose acknowledgement is none, the first acknowledged id
 // is the upper half of the frame's id, counted in 32 bits. Behind the message may be
-// the sender's [Services].
+// the sender's [ServiceList].
 //
 //	type Hello struct {
 //		Life  uint32 // of the sender; never 0
@@ -199,7 +202,7 @@ type Hello = frame.Hello
 //	    Put writes s to the first StampSize bytes of b.
 type Stamp = frame.Stamp
 
-// Services is what an introduction says behind its message of which services its sender
+// ServiceList is what an introduction says behind its message of which services its sender
 // has:
 //
 //	offset  size  field
@@ -212,36 +215,36 @@ type Stamp = frame.Stamp
 // It is always as long, so that the answer to an introduction is not longer than what
 // was asked. To all others it is link padding. The zero Services has none.
 //
-//	type Services struct {
+//	type ServiceList struct {
 //		// contains unexported fields
 //	}
 //
-//	func (s *Services) Add(x Service) (ok bool)
+//	func (s *ServiceList) Add(x ServiceEntry) (ok bool)
 //	    Add adds a service. Not ok: there are as many as can be, or one of that name.
 //
-//	func (s *Services) All() []Service
+//	func (s *ServiceList) All() []ServiceEntry
 //	    All returns the services, in the order in which they were added.
 //
-//	func (s *Services) Append(b []byte) []byte
+//	func (s *ServiceList) Append(b []byte) []byte
 //	    Append appends what s says, in words.
 //
-//	func (s *Services) Find(n ServiceName) (base uint32, ok bool)
+//	func (s *ServiceList) Find(n ServiceName) (base uint32, ok bool)
 //	    Find returns where the service of a name begins.
 //
-//	func (s *Services) Put(b []byte)
+//	func (s *ServiceList) Put(b []byte)
 //	    Put writes s to the first ServicesSize bytes of b.
 //
-//	func (s *Services) String() string
+//	func (s *ServiceList) String() string
 //	    String lists the names, or says that there is none.
-type Services = frame.Services
+type ServiceList = frame.Services
 
-// Service is an owner of some of an endpoint's addresses, from Base on.
+// ServiceEntry is an owner of some of an endpoint's addresses, from Base on.
 //
-//	type Service struct {
+//	type ServiceEntry struct {
 //		Name ServiceName
 //		Base uint32
 //	}
-type Service = frame.Service
+type ServiceEntry = frame.Service
 
 // ServiceName is what peers of our own kind call one of the owners of an endpoint's
 // memory: one to eight small letters, digits and hyphens, and zeros behind them.

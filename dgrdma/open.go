@@ -112,6 +112,7 @@ func (o *opening) settings() error {
 	switch size := o.memorySize(); {
 	case o.cfg.Memory == (*Region)(nil):
 		return nil // endpoint.New says what is wrong
+	case o.noMemory(): // services may come
 	case size == 0 && o.url.Size == 0:
 		return fmt.Errorf("dgrdma: the endpoint string must say how large a Memory is that is no Region: it has to end in ;<size>.<id>.<max>")
 	case size != 0 && o.url.Size != 0 && size != o.url.Size:
@@ -120,6 +121,12 @@ func (o *opening) settings() error {
 		o.url.Size = size
 	}
 	return nil
+}
+
+// noMemory reports whether there is memory of no bytes.
+func (o *opening) noMemory() bool {
+	r, ok := o.cfg.Memory.(*Region)
+	return ok && r.Size() == 0 && o.url.Size == 0
 }
 
 // memorySize returns how large the memory is, or 0 if it does not say.

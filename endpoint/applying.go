@@ -96,7 +96,7 @@ func (r *receiving) admit(cur *frame.Cursor) (why Reason, txn uint32, err error)
 
 // ask asks the memory where a message goes.
 func (r *receiving) ask(m *frame.Message) (dst []byte, swallow bool, err error) {
-	dst, err = r.memory.Admit(r.peer.ID, m)
+	dst, err = r.owner(m).Admit(r.peer.ID, m)
 	if err != nil {
 		if _, swallow = err.(swallowed); !swallow {
 			var s swallowed
@@ -143,8 +143,8 @@ func (r *receiving) place(seq frame.Seq) {
 			place(p.dst, p.data)
 			r.counters.MessagesPlaced++
 			r.counters.DataPlaced += uint64(m.Len)
-			if r.placed != nil {
-				r.placed.Placed(r.peer.ID, m)
+			if placed := r.owner(m).placed; placed != nil {
+				placed.Placed(r.peer.ID, m)
 			}
 		}
 		r.account(m, p.swallow, seq)
@@ -188,7 +188,7 @@ func (r *receiving) complete(m *frame.Message, poisoned bool) {
 		return
 	}
 	if m.Completes() {
-		r.memory.Complete(r.peer.ID, m)
+		r.owner(m).Complete(r.peer.ID, m)
 	}
 	r.counters.Completions++
 }

@@ -25,6 +25,10 @@ type Config struct {
 	// Region is what goroutines wait on that drive the endpoint meanwhile. nil: Memory, if
 	// it is one. A Memory that holds a Region names it here.
 	Region *Region
+	// Service is the name of that memory as a service: peers of our kind are told, and
+	// what is posted to a peer's memory is sent only to one whose memory has the same
+	// name. Empty means [MemoryService].
+	Service string
 	// Profile is used for peers that bring none. nil means Native.
 	Profile *Profile
 	// Window replaces the profile's: frames waiting for
@@ -144,6 +148,9 @@ func (c *Config) withDefaults(caps transport.Caps) (Config, error) {
 	}
 	if f.ID == 0 {
 		return f, fmt.Errorf("dgrdma: endpoint id is 0; choose 1 to 65535, unique in the cluster")
+	}
+	if f.Service == "" {
+		f.Service = MemoryService
 	}
 	if f.Profile == nil {
 		p := Native()

@@ -19,6 +19,8 @@ type Conn struct {
 	at    places // in the table of peers, whose lock guards it
 	entry entry
 
+	plain Flow // to the peer's memory
+
 	rx receiving // belongs to who has the turn to receive
 
 	mu sync.Mutex
@@ -46,7 +48,7 @@ func (e *Endpoint) newConn(p Peer, now ack.Instant, told *cookie) (*Conn, error)
 	if p.As == 0 {
 		p.As = e.cfg.ID
 	}
-	c := &Conn{ep: e, terms: terms{cfg: &e.cfg, headroom: e.headroom, peer: p, profile: prof}}
+	c := &Conn{ep: e, terms: terms{cfg: &e.cfg, headroom: e.headroom, offered: &e.offered, peer: p, profile: prof}}
 	c.to = &c.peer.Addr
 	limit := min(e.cfg.MTU, e.transport.MTU(p.Addr))
 	if prof.MaxFrame != 0 {
@@ -63,6 +65,7 @@ func (e *Endpoint) newConn(p Peer, now ack.Instant, told *cookie) (*Conn, error)
 	c.size.Store(p.Size)
 	c.entry.of = &e.sched
 	c.entry.Init(c)
+	c.plain = Flow{conn: c, name: e.own}
 	c.tx.init(&c.terms, &c.entry, &e.batch.number)
 	c.rx.init(&c.terms, &e.desk, c)
 	c.kind = waysOf(&c.profile).halves(c, told)
@@ -101,7 +104,7 @@ func (c *Conn) Memory() Memory {
 	if c == nil {
 		return nil
 	}
-	return c.rx.memory
+	return c.rx.own.Memory
 }
 
 // Profile returns what is assumed of the peer.

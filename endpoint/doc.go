@@ -35,7 +35,7 @@
 // Endpoint.mu, Conn.mu, then the leaves: those of the scheduler's lists, of the table of
 // peers, of cookies and of answers; the turns to receive and to send come before all of
 // them. These callbacks run under locks: Trace.FrameSent and FrameLost,
-// Transaction.Copied, PerConn.For, NewController with its controllers, and Entropy.
+// Transaction.Copied, PerConn.For, Service.Meet, NewController with its controllers, and Entropy.
 //
 // A callback that ends its goroutine, or panics on one of the application's, fails the
 // endpoint: what is pending is answered with [ErrCallback], and Close still ends

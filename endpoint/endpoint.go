@@ -28,6 +28,10 @@ type Endpoint struct {
 	began     time.Time
 	quiet     quiet
 
+	own      frame.ServiceName // of the memory
+	services []*served         // guarded by mu
+	offered  atomic.Pointer[frame.Services]
+
 	peers    peerTable
 	draining atomic.Bool
 	leaving  atomic.Bool // a callback called Close
@@ -78,6 +82,14 @@ func New(tc transport.Conn, cfg *Config) (*Endpoint, error) {
 	if e.memory == nil {
 		e.memory = noMemory{}
 	}
+	if e.own, err = frame.ParseServiceName(full.Service); err != nil {
+		return nil, err
+	}
+	var offered frame.Services
+	if end, err := e.ownEnd(); end > 0 || err != nil {
+		offered.Add(frame.Service{Name: e.own})
+	}
+	e.offered.Store(&offered)
 	e.peers.init()
 	e.batch.init(caps.Headroom)
 	e.helpful = full.helpful()
@@ -117,6 +129,9 @@ func (e *Endpoint) GiveUp() time.Duration {
 	}
 	return e.cfg.GiveUp
 }
+
+// Manual reports whether the endpoint has no goroutines: see [Config.Manual].
+func (e *Endpoint) Manual() bool { return e != nil && e.cfg.Manual }
 
 // LocalAddr returns the transport's address.
 func (e *Endpoint) LocalAddr() transport.Addr {

@@ -44,6 +44,13 @@ func (o *foreignSending) begin(ack.Instant) {
 
 func (o *foreignSending) hurry(ack.Instant) {}
 
+// serves implements sendingKind: whatever such a peer is, is taken for memory.
+func (o *foreignSending) serves(frame.ServiceName) error { return nil }
+
+func (o *foreignSending) base(frame.ServiceName) uint32 { return 0 }
+
+func (o *foreignSending) retell() bool { return false }
+
 func (o *foreignSending) introduce(*batch, ack.Instant) (full bool) { return false }
 
 func (o *foreignSending) stamp(buf []byte, _, _ frame.Seq) []byte { return buf }

@@ -32,6 +32,12 @@ type sendingKind interface {
 	begin(now ack.Instant)
 	// hurry is told that something was posted where nothing was.
 	hurry(now ack.Instant)
+	// serves returns why nothing can be posted to a service of the peer, or nil.
+	serves(name frame.ServiceName) error
+	// base returns where that service begins at the peer.
+	base(name frame.ServiceName) uint32
+	// retell has the peer told again who we are, and reports whether it is.
+	retell() bool
 	// next reports whether there is an introduction to be sent now, and if not, when
 	// there will be, or when overdue wants to be asked.
 	next(now ack.Instant) (send bool, at ack.Instant)

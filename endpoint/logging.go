@@ -39,6 +39,11 @@ func (q *quiet) ask(now ack.Instant) (skipped uint64, ok bool) {
 
 // event tells the application, and the log.
 func (e *Endpoint) event(ev Event) {
+	if ev.Conn != nil && (ev.Kind == PeerUp || ev.Kind == PeerRestarted || ev.Kind == PeerDown) {
+		for _, ch := range ev.Conn.channels.all() {
+			ch.handler.Event(ev)
+		}
+	}
 	if f := e.cfg.OnEvent; f != nil {
 		f(ev)
 	}

@@ -39,6 +39,7 @@ const (
 	helloMost  = time.Second
 	helloIdle  = 8 * time.Second // when there is nothing to send
 	helloSize  = frame.HeaderSize + frame.MessageHeaderSize
+	toldSize   = helloSize + frame.ServicesSize
 	// helloTries is how often a life that we did not believe yet is asked: it
 	// may be long over. Arbitrary.
 	helloTries = 8
@@ -107,17 +108,18 @@ func (n *native) introduced(now ack.Instant, f *frame.Frame, h frame.Hello, fin 
 		tx.revive(now)
 		tx.beginAs(now, later)
 		tx.before = before
-		event = n.believe(now, f, life)
+		event = n.believe(now, f, life, fin)
 	case tx.err != nil:
 		// Or somebody says so in its name, who does not hear the answer.
 		tx.draw()
 		tx.asked, tx.recall = life, true
 	case tx.theirs == unknown && (named == tx.mine || n.becomes(now, life, named)):
-		event = n.believe(now, f, life)
+		event = n.believe(now, f, life, fin)
 	case tx.theirs == unknown:
 		tx.ask(now, life)
 	case life == tx.theirs:
 		tx.answer = tx.answer || named != tx.mine
+		tx.learn(f)
 		if rx.theirs == life && rx.followed == rx.resets.Load() {
 			rx.recv.AckOnly(ack.Wide(f.HelloID()))
 		}
@@ -125,11 +127,11 @@ func (n *native) introduced(now ack.Instant, f *frame.Frame, h frame.Hello, fin 
 		tx.abandon(now, fin, tx.peerError("transactions in flight", ErrPeerRestarted))
 		tx.beginAs(now, tx.later)
 		tx.before = true
-		event = n.believe(now, f, life)
+		event = n.believe(now, f, life, fin)
 	case named == tx.mine && h.Tells && tx.later == unknown && !tx.paired && !rx.taken:
 		// This one believes ours, and the one that we believe never did: it is what was
 		// said when nothing was kept of us, and came late.
-		n.believe(now, f, life)
+		n.believe(now, f, life, fin)
 	case (named == unknown || named == tx.mine) && tx.later == unknown && !tx.paired && tx.tries < mostInsisted:
 		// The life that we believe did not show yet that it believes ours: perhaps nothing
 		// is kept of us there, because our hello was lost. Named again, it may be recalled.
@@ -172,12 +174,15 @@ func (n *native) heardBefore(now ack.Instant, life, named incarnation) bool {
 
 // believe takes a life of the peer for its present one. Guarded by the connection's
 // mutex, with the turn to receive.
-func (n *native) believe(now ack.Instant, f *frame.Frame, life incarnation) EventKind {
+func (n *native) believe(now ack.Instant, f *frame.Frame, life incarnation, fin *finished) EventKind {
 	tx := &n.tx
 	if tx.tries == 1 {
 		tx.sender.RTT().Sample(now, now.Sub(tx.askedAt))
 	}
 	tx.theirs, tx.asked, tx.ready = life, unknown, true
+	tx.serving = serving{}
+	tx.learn(f)
+	tx.refuse(fin)
 	n.conn.ep.cookies.spend(now, introduction{tx.key(), tx.mine, life})
 	tx.answer = true // it waits to see its own life
 	tx.tries, tx.askAt = 0, now.Add(helloFirst)

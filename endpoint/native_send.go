@@ -12,6 +12,7 @@ import (
 // knows by it. Guarded by the connection's mutex.
 type nativeSending struct {
 	*sending
+	serving
 	told         *cookie     // what a stranger was told before it had a connection
 	mine, theirs incarnation // theirs is unknown until the peer named mine
 	later        incarnation // our next life, which will answer to asked
@@ -134,22 +135,31 @@ func (n *nativeSending) hello(now ack.Instant) frame.Hello {
 }
 
 func (n *nativeSending) sendHello(b *batch, now ack.Instant, hello frame.Hello) {
+	var offered *frame.Services
+	if n.frameMax >= toldSize {
+		offered = n.offered.Load()
+	}
 	seq, ok := n.sender.Alone(now)
 	if !ok {
 		seq = n.sender.Next()
 	}
-	n.put(b, putHello(b, n.header(), n.sender.Wide(seq), hello), false)
+	n.put(b, putHello(b, n.header(), n.sender.Wide(seq), hello, offered), false)
 }
 
-// putHello makes the frame of an introduction between two ids.
-func putHello(b *batch, between frame.Header, id ack.Wide, hello frame.Hello) []byte {
+// putHello makes the frame of an introduction between two ids, and says in it which
+// services are offered, unless that is nil.
+func putHello(b *batch, between frame.Header, id ack.Wide, hello frame.Hello, offered *frame.Services) []byte {
 	buf := b.small()
 	between.Flags = frame.FlagMessages
 	between.SetHelloID(uint32(id))
 	between.Put(buf[b.headroom:])
 	m := hello.Message()
 	m.Put(buf[b.headroom+frame.HeaderSize:])
-	return buf[:b.headroom+helloSize]
+	if offered == nil {
+		return buf[:b.headroom+helloSize]
+	}
+	offered.Put(buf[b.headroom+helloSize:])
+	return buf[:b.headroom+toldSize]
 }
 
 // stamp implements sendingKind. A peer that waits for each transaction would wait for

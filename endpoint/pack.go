@@ -19,8 +19,8 @@ func (s *sending) fillWhole(b []byte, t *Transaction) int {
 	}
 	t.packed++
 	m := frame.Message{
-		Txn: t.id, CompletionAddr: t.Completion.Addr(), CompletionValue: t.Completion.Value(),
-		Count: t.count, Index: t.packed, Addr: seg.Addr + uint32(t.offset), Len: uint16(s.leastChunk),
+		Txn: t.id, CompletionAddr: t.word(), CompletionValue: t.Completion.Value(),
+		Count: t.count, Index: t.packed, Addr: t.address(seg.Addr) + uint32(t.offset), Len: uint16(s.leastChunk),
 	}
 	const at = frame.HeaderSize + frame.MessageHeaderSize
 	m.Put(b[frame.HeaderSize:])
@@ -83,6 +83,9 @@ func (s *sending) mayOpen(t *Transaction) bool {
 func (s *sending) begin(now ack.Instant, t *Transaction, count int) {
 	t.begun, t.begunAt = true, now
 	t.id = s.nextTxn
+	if t.relative {
+		t.base = s.kind.base(t.flow.name)
+	}
 	t.count = uint16(count)
 	s.nextTxn++
 	if bit := s.profile.SkipBit; s.nextTxn&bit != 0 {
@@ -93,7 +96,7 @@ func (s *sending) begin(now ack.Instant, t *Transaction, count int) {
 // pour adds as many of the transaction's messages as fit.
 func (s *sending) pour(w *frame.Writer, l *layout, t *Transaction) {
 	m := frame.Message{
-		Txn: t.id, CompletionAddr: t.Completion.Addr(), CompletionValue: t.Completion.Value(), Count: t.count,
+		Txn: t.id, CompletionAddr: t.word(), CompletionValue: t.Completion.Value(), Count: t.count,
 	}
 	if t.count == 0 {
 		if w.Room() >= 0 {
@@ -120,7 +123,7 @@ func (s *sending) pour(w *frame.Writer, l *layout, t *Transaction) {
 		}
 		t.packed++
 		m.Index = t.packed
-		m.Addr = seg.Addr + uint32(t.offset)
+		m.Addr = t.address(seg.Addr) + uint32(t.offset)
 		m.Len = uint16(roundUp(take, l.final))
 		dst := w.Add(&m)
 		clear(dst[copy(dst, rest[:take]):])

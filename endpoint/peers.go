@@ -62,7 +62,10 @@ func (e *Endpoint) add(c *Conn) (*Conn, error) {
 	case e.peers.len() >= e.cfg.MaxPeers:
 		return nil, fmt.Errorf("dgrdma: connect peer %d: %d peers: %w", p.ID, e.cfg.MaxPeers, ErrTooManyPeers)
 	}
-	c.rx.view(e.memory, c)
+	c.rx.look(e.memory, c)
+	for _, s := range e.services {
+		c.serve(s)
+	}
 	e.peers.add(c)
 	e.focus()
 	return c, nil

@@ -10,13 +10,13 @@ import (
 // Post queues a transaction and returns at once. nil means that Done will be
 // called; an error means that it will not, and that t was not touched:
 // ErrQueueFull, ErrClosed, ErrBounds, ErrAlignment, ErrTooLarge,
-// ErrNoCompletion, ErrInUse, or why the peer is down.
-func (c *Conn) Post(t *Transaction) error { return c.post(t, t.done(), nil, whoever) }
+// ErrNoCompletion, ErrInUse, ErrNoService, or why the peer is down.
+func (c *Conn) Post(t *Transaction) error { return c.post(t, t.done(), nil, posting{to: whoever}) }
 
 // PostWith is Post with done in place of t.Done, which it sets only if it
 // returns nil.
 func (c *Conn) PostWith(t *Transaction, done func(*Transaction, error)) error {
-	return c.post(t, done, nil, whoever)
+	return c.post(t, done, nil, posting{to: whoever})
 }
 
 // Life returns a number that changes whenever everything posted so far is given
@@ -34,7 +34,9 @@ func (c *Conn) Life() uint32 {
 // PostTo is Post to that life of the connection and no other: what was meant for
 // a peer that restarted since does not reach the new one. The error is then
 // ErrPeerRestarted.
-func (c *Conn) PostTo(life uint32, t *Transaction) error { return c.post(t, t.done(), nil, in(life)) }
+func (c *Conn) PostTo(life uint32, t *Transaction) error {
+	return c.post(t, t.done(), nil, posting{to: in(life)})
+}
 
 // nothing says what is nil, the connection or a transaction to be posted.
 func nothing(c *Conn) error {
@@ -44,14 +46,25 @@ func nothing(c *Conn) error {
 	return ErrNil
 }
 
-func (c *Conn) post(t *Transaction, done func(*Transaction, error), waiter *writer, to addressee) error {
+// posting is how something is posted.
+type posting struct {
+	to       addressee
+	flow     *Flow // nil: to the peer's memory
+	relative bool  // see Transaction
+}
+
+func (c *Conn) post(t *Transaction, done func(*Transaction, error), waiter *writer, how posting) error {
 	if c == nil || t == nil {
 		return nothing(c)
 	}
-	if err := c.validate(t); err != nil {
+	memory := how.flow == nil
+	if memory {
+		how.flow = &c.plain
+	}
+	if err := c.validate(t, memory); err != nil {
 		return err
 	}
-	queued, inline, err := c.enqueue(t, done, waiter, to)
+	queued, inline, err := c.enqueue(t, done, waiter, how)
 	if queued {
 		c.ep.sched.Work(inline)
 	}
@@ -60,7 +73,7 @@ func (c *Conn) post(t *Transaction, done func(*Transaction, error), waiter *writ
 
 // enqueue puts a transaction into the queue. It reports whether the connection is to be
 // served, and whether the caller might do that at once.
-func (c *Conn) enqueue(t *Transaction, done func(*Transaction, error), waiter *writer, to addressee) (queued, inline bool, err error) {
+func (c *Conn) enqueue(t *Transaction, done func(*Transaction, error), waiter *writer, how posting) (queued, inline bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	tx := &c.tx
@@ -69,16 +82,20 @@ func (c *Conn) enqueue(t *Transaction, done func(*Transaction, error), waiter *w
 		return false, false, ErrInUse
 	case tx.err != nil:
 		return false, false, tx.err
-	case !to.is(tx.stint):
+	case !how.to.is(tx.stint):
 		return false, false, c.peerError("post to an earlier life", ErrPeerRestarted)
 	case c.ep.draining.Load():
 		return false, false, ErrClosed
-	case tx.posted.n >= c.cfg.Queue:
+	case how.flow == &c.plain && tx.posted.n >= c.cfg.Queue:
 		return false, false, ErrQueueFull
+	}
+	if err := tx.kind.serves(how.flow.name); err != nil {
+		return false, false, c.peerError("post", err)
 	}
 	*t = Transaction{
 		Segments: t.Segments, Completion: t.Completion,
-		Fence: t.Fence, Done: done, Copied: t.Copied, Cookie: t.Cookie, posted: true, waiter: waiter,
+		Fence: t.Fence, Urgent: t.Urgent, Done: done, Copied: t.Copied, Cookie: t.Cookie,
+		posted: true, waiter: waiter, flow: how.flow, relative: how.relative,
 	}
 	var now ack.Instant
 	if tx.posted.n == 0 {
@@ -113,7 +130,7 @@ func (c *Conn) Write(ctx context.Context, t *Transaction) error {
 	}
 	s := &c.ep.sched
 	for waited := false; ; waited = true {
-		err := c.post(t, nil, w, whoever)
+		err := c.post(t, nil, w, posting{to: whoever})
 		if err == nil {
 			if waited {
 				c.passRoom()

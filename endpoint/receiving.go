@@ -13,8 +13,7 @@ type receiving struct {
 	ledger ledger
 	desk   *desk
 	events observer
-	memory Memory // does not change once the peer is heard
-	placed Placed // memory, if it wants to know
+	own    view // of the endpoint's memory; does not change once the peer is heard
 
 	recv     ack.Receiver
 	open     openTable
@@ -57,14 +56,24 @@ func (r *receiving) init(t *terms, d *desk, o observer) {
 	}
 }
 
-// view takes the peer's view of the memory. Connections that are made and not used
+// look takes the peer's view of the memory. Connections that are made and not used
 // have none.
-func (r *receiving) view(m Memory, c *Conn) {
+func (r *receiving) look(m Memory, c *Conn) {
 	if each, ok := m.(PerConn); ok {
 		m = each.For(c)
 	}
-	r.memory = m
-	r.placed, _ = m.(Placed)
+	r.own = viewOf(m)
+}
+
+// view is memory as a peer sees it.
+type view struct {
+	Memory
+	placed Placed // if it wants to know; or nil
+}
+
+func viewOf(m Memory) view {
+	placed, _ := m.(Placed)
+	return view{m, placed}
 }
 
 // clear forgets the peer.

@@ -21,6 +21,7 @@ type reply struct {
 	key   peerKey
 	hello frame.Hello
 	id    ack.Wide
+	tells bool // which services we have, as there is room: no answer is longer than what was asked
 }
 
 // stranger counts a frame that belongs to no connection.
@@ -77,7 +78,7 @@ func (e *Endpoint) meetNative(now ack.Instant, p Peer, f *frame.Frame) *Conn {
 			e.stranger(RefusedNoRoom, p.Addr, f)
 			return nil
 		}
-		if !e.offer(now, key, h) {
+		if !e.offer(now, key, h, f.Size() >= toldSize) {
 			e.stranger(RefusedNoSession, p.Addr, f)
 		}
 	}
@@ -87,18 +88,18 @@ func (e *Endpoint) meetNative(now ack.Instant, p Peer, f *frame.Frame) *Conn {
 // challenge tells a stranger, which believes us to be in a life that is over, of
 // another one: then it introduces itself.
 func (e *Endpoint) challenge(now ack.Instant, to peerKey, f *frame.Frame) {
-	e.reply(reply{key: to, hello: frame.Hello{Life: uint32(e.cookies.any(now, to)), Tells: true}})
+	e.reply(reply{key: to, hello: frame.Hello{Life: uint32(e.cookies.any(now, to)), Tells: true}, tells: f.Size() >= toldSize})
 	e.stranger(RefusedNoSession, to.addr, f)
 }
 
 // offer answers a stranger's introduction.
-func (e *Endpoint) offer(now ack.Instant, to peerKey, h frame.Hello) (answered bool) {
+func (e *Endpoint) offer(now ack.Instant, to peerKey, h frame.Hello, tells bool) (answered bool) {
 	if c, fresh := e.cookies.offer(now, to, incarnation(h.Life)); fresh {
-		return e.reply(reply{to, frame.Hello{Life: uint32(c.life), Peer: h.Life}, c.first})
+		return e.reply(reply{to, frame.Hello{Life: uint32(c.life), Peer: h.Life}, c.first, tells})
 	}
 	// That life was a peer, which was closed. As if we had restarted, it has to begin
 	// another one.
-	return e.reply(reply{key: to, hello: frame.Hello{Life: uint32(e.cookies.any(now, to)), Peer: h.Life}})
+	return e.reply(reply{key: to, hello: frame.Hello{Life: uint32(e.cookies.any(now, to)), Peer: h.Life}, tells: tells})
 }
 
 // learn makes the connection to a peer that was not configured, if there is room,
@@ -191,7 +192,7 @@ func (e engine) Reply() {
 	b := &e.batch
 	for i := range e.replies {
 		r := &e.replies[i]
-		buf := putHello(b, frame.Header{Dst: r.key.theirs, Src: r.key.ours}, r.id, r.hello)
+		buf := putHello(b, frame.Header{Dst: r.key.theirs, Src: r.key.ours}, r.id, r.hello, r.services(e.Endpoint))
 		to := r.key.addr // what To points to never changes, and replies will
 		b.frames = append(b.frames, transport.Outgoing{To: &to, Buf: buf})
 		if t := e.cfg.Trace; t != nil && t.FrameSent != nil {
@@ -200,4 +201,12 @@ func (e engine) Reply() {
 	}
 	e.replies = e.replies[:0]
 	e.Flush()
+}
+
+// services returns which services the reply tells of, or nil.
+func (r *reply) services(e *Endpoint) *frame.Services {
+	if !r.tells || e.cfg.MTU < toldSize {
+		return nil
+	}
+	return e.offered.Load()
 }

@@ -10,14 +10,17 @@ import (
 // terms are what both halves of a connection know and read without a lock: what it was
 // made with, which never changes, and a few words that change by themselves.
 type terms struct {
-	cfg        *Config // the endpoint's
-	headroom   int     // before each frame, for the transport
+	cfg        *Config                         // the endpoint's
+	headroom   int                             // before each frame, for the transport
+	offered    *atomic.Pointer[frame.Services] // the endpoint's
 	peer       Peer
 	to         *transport.Addr // peer.Addr, shared by all connections to it
 	profile    Profile
 	frameMax   int    // length of a full frame
 	leastChunk int    // data bytes of a message that fills a frame, if it is not the last
 	emptyIndex uint16 // index of a message without data
+
+	channels channels // of the endpoint's services
 
 	learned atomic.Bool   // from what the peer sent, and not connected since
 	size    atomic.Uint64 // of the peer's memory; 0: not known
@@ -49,11 +52,12 @@ func (t *terms) layout() layout {
 }
 
 // validate checks a transaction against the peer before anything is queued:
-// peers that are not ours crash on bad addresses (D1-11, D2-8).
-func (t *terms) validate(x *Transaction) error {
+// peers that are not ours crash on bad addresses (D1-11, D2-8). How large the peer's
+// memory is tells nothing of its other services.
+func (t *terms) validate(x *Transaction, memory bool) error {
 	p := &t.profile
 	size := t.size.Load()
-	if size == 0 {
+	if size == 0 || !memory {
 		size = 1 << 32
 	}
 	messages := 0

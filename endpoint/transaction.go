@@ -2,6 +2,7 @@ package endpoint
 
 import (
 	"github.com/dgrdma/dgrdma/ack"
+	"github.com/dgrdma/dgrdma/frame"
 )
 
 // Segment is a run of bytes and where in the peer's memory they go.
@@ -23,6 +24,9 @@ type Transaction struct {
 	// before it is done: then the peer has that, and its completion words, whatever
 	// the network does. It costs a round trip in which nothing is sent.
 	Fence bool
+	// Urgent lets it pass everything on the connection that has not begun and is not
+	// urgent itself. For what is small, and keeps the other side waiting.
+	Urgent bool
 	// Done is called exactly once for every Post that returned nil: with nil
 	// when the peer acknowledged all of it, else with the reason. It runs on
 	// the endpoint's goroutines: it must not block, and may Post.
@@ -39,6 +43,9 @@ type Transaction struct {
 	prev, next *Transaction
 	posted     bool
 	waiter     *writer
+	flow       *Flow
+	relative   bool   // addresses count from the beginning of the peer's service
+	base       uint32 // which is there
 	err        error
 	id         uint32
 	frames     uint32 // unacknowledged frames that hold messages of it
@@ -152,4 +159,15 @@ func (f *finished) deliver() {
 		}
 	}
 	f.tail = nil
+}
+
+// address returns where an address of the transaction is at the peer.
+func (t *Transaction) address(a uint32) uint32 { return a + t.base }
+
+// word returns where the completion word goes.
+func (t *Transaction) word() uint32 {
+	if t.Completion.IsZero() {
+		return frame.NoCompletion
+	}
+	return t.address(t.Completion.Addr())
 }

@@ -98,6 +98,9 @@ func (f *Frame) Padding() []byte {
 	return b
 }
 
+// Size returns the length of the frame, with what follows the last message.
+func (f *Frame) Size() int { return HeaderSize + cap(f.body) }
+
 // Cursor returns a cursor before the first message.
 func (f *Frame) Cursor() Cursor { return Cursor{rest: f.Body()} }
 

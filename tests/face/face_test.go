@@ -46,6 +46,12 @@ var face = []struct {
 	{"face_config.go", "endpoint", "Placed", "Placed", copied},
 	{"face_config.go", "endpoint", "PerConn", "PerConn", copied},
 	{"face_config.go", "endpoint", "Event", "Event", copied},
+	{"face_services.go", "endpoint", "Service", "Service", copied},
+	{"face_services.go", "endpoint", "Handler", "Handler", copied},
+	{"face_services.go", "endpoint", "Channel", "Channel", handle},
+	{"face_services.go", "endpoint", "Flow", "Flow", handle},
+	{"face_services.go", "endpoint", "Letter", "Letter", same},
+	{"face_services.go", "endpoint", "ServiceError", "ServiceError", same},
 	{"face_config.go", "endpoint", "EventKind", "EventKind", same},
 	{"face_config.go", "endpoint", "Trace", "Trace", same},
 	{"face_config.go", "ack", "Controller", "Controller", same},
@@ -72,8 +78,8 @@ var face = []struct {
 	{"face_wire.go", "frame", "Cursor", "Cursor", same},
 	{"face_wire.go", "frame", "Hello", "Hello", same},
 	{"face_wire.go", "frame", "Stamp", "Stamp", same},
-	{"face_wire.go", "frame", "Services", "Services", same},
-	{"face_wire.go", "frame", "Service", "Service", same},
+	{"face_wire.go", "frame", "Services", "ServiceList", same},
+	{"face_wire.go", "frame", "Service", "ServiceEntry", same},
 	{"face_wire.go", "frame", "ServiceName", "ServiceName", same},
 	{"face_wire.go", "transport", "Addr", "Addr", same},
 	{"face_wire.go", "transport", "Kind", "AddrKind", same},
@@ -101,7 +107,7 @@ var functions = []struct{ file, from, name string }{
 
 // byHand are methods of handles that are written elsewhere: they convert what they
 // return.
-var byHand = []string{"Conn.Memory"}
+var byHand = []string{"Conn.Memory", "Conn.Channel", "Channel.Conn", "Channel.Handler", "Channel.Flow", "Flow.Conn"}
 
 // notHere are fields that package dgrdma sets.
 var notHere = []string{"Config.Region"}

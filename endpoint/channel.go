@@ -1,0 +1,115 @@
+package endpoint
+
+import (
+	"fmt"
+	"slices"
+	"sync/atomic"
+
+	"github.com/dgrdma/dgrdma/frame"
+)
+
+// Channel is what a service has of one connection: the way to the service of the same
+// name at the peer. All methods may be called at the same time.
+type Channel struct {
+	conn    *Conn
+	service *served
+	handler Handler
+	placed  Placed // handler, if it wants to know
+	mail    mail
+}
+
+// Conn returns the connection.
+func (ch *Channel) Conn() *Conn { return ch.conn }
+
+// Handler returns what Meet returned.
+func (ch *Channel) Handler() Handler { return ch.handler }
+
+// Base returns where the service's own addresses begin.
+func (ch *Channel) Base() uint32 { return uint32(ch.service.base) }
+
+// Flow returns a queue of its own for what the service posts to the peer.
+func (ch *Channel) Flow() *Flow { return &Flow{conn: ch.conn, name: ch.service.name} }
+
+// Channel returns a service's channel of this connection; nil if the endpoint has no
+// service of that name.
+func (c *Conn) Channel(service string) *Channel {
+	if c == nil {
+		return nil
+	}
+	for _, ch := range c.channels.all() {
+		if ch.service.name.String() == service {
+			return ch
+		}
+	}
+	return nil
+}
+
+// channels are those of one connection. A list is never changed, but replaced.
+type channels struct{ list atomic.Pointer[[]*Channel] }
+
+func (x *channels) all() []*Channel {
+	if p := x.list.Load(); p != nil {
+		return *p
+	}
+	return nil
+}
+
+// serve makes the channel of a service. Guarded by the endpoint's mu.
+func (c *Conn) serve(s *served) {
+	ch := &Channel{conn: c, service: s}
+	ch.mail.init(ch)
+	ch.handler = s.Meet(ch)
+	ch.placed, _ = ch.handler.(Placed)
+	all := append(slices.Clip(c.channels.all()), ch)
+	c.channels.list.Store(&all)
+}
+
+// owner returns whose a message is: where it completes, or else where its data goes.
+func (r *receiving) owner(m *frame.Message) view {
+	all := r.channels.all()
+	if len(all) == 0 {
+		return r.own
+	}
+	at := m.Addr
+	if m.Completes() {
+		at = m.CompletionAddr
+	}
+	for _, ch := range all {
+		if ch.service.has(at) {
+			return view{(*intake)(ch), (*intake)(ch)}
+		}
+	}
+	return r.own
+}
+
+// intake is a channel as memory: what is not mail is the service's.
+type intake Channel
+
+func (in *intake) ch() *Channel { return (*Channel)(in) }
+
+// Admit implements [Memory].
+func (in *intake) Admit(src frame.EndpointID, m *frame.Message) ([]byte, error) {
+	switch {
+	case m.Len > 0 && !in.service.has(m.Addr):
+		return nil, fmt.Errorf("dgrdma: data at %#x completes in the window of service %v: %w", m.Addr, in.service.name, ErrBounds)
+	case in.ch().isMail(m):
+		return in.mail.admit(m)
+	}
+	return in.handler.Admit(src, m)
+}
+
+// Complete implements [Memory].
+func (in *intake) Complete(src frame.EndpointID, m *frame.Message) {
+	if in.ch().isMail(m) {
+		in.mail.came(m.CompletionValue)
+		return
+	}
+	in.handler.Complete(src, m)
+}
+
+// Placed implements [Placed].
+func (in *intake) Placed(src frame.EndpointID, m *frame.Message) {
+	if in.placed != nil && !in.ch().isMail(m) {
+		in.placed.Placed(src, m)
+	}
+}

@@ -1,0 +1,134 @@
+package endpoint
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/dgrdma/dgrdma/frame"
+)
+
+// Mail carries letters from service to service: ordinary transactions into a box at the
+// start of the service's window, of which every peer has its own. The completion word
+// rings the bell and tells the length. A letter is read when the bell rings, so the box
+// is free again when the transaction is acknowledged.
+const (
+	mailBell = 16
+	mailBox  = 64
+	// MaxLetter is how long a letter may be.
+	MaxLetter = 1 << 10
+	// MailSize is what mail takes of a service's window, from its beginning.
+	MailSize = 2 << 10
+)
+
+// mail is the letters of one channel. One is under way at a time, so that they are read
+// in the order in which they were written: transactions have none.
+type mail struct {
+	ch   *Channel
+	in   [MaxLetter]byte // the peer's writes
+	flow *Flow
+
+	mu      sync.Mutex
+	queue   []Letter
+	posted  bool // queue[0] is under way
+	segment [1]Segment
+	t       Transaction
+}
+
+// Letter is what a service sends to that of the same name at a peer.
+type Letter struct {
+	Life  uint32 // of the connection, for which it is meant: see [Conn.PostTo]
+	Bytes []byte // belongs to the library until it is settled
+	// Settled, if not nil, is called when the letter has arrived, or never will. It must
+	// not block, and may send others.
+	Settled func(error)
+}
+
+func (m *mail) init(ch *Channel) { m.ch, m.flow = ch, ch.Flow() }
+
+// isMail reports whether a message is part of a letter to us.
+func (ch *Channel) isMail(m *frame.Message) bool {
+	return m.Completes() && uint64(m.CompletionAddr) == ch.service.base+mailBell
+}
+
+// errNoMail makes a message vanish, as noise.
+var errNoMail = Swallow(errors.New("dgrdma: a letter outside its box"))
+
+// admit says where a part of a letter goes.
+func (m *mail) admit(x *frame.Message) ([]byte, error) {
+	if x.Len == 0 {
+		return nil, nil
+	}
+	box := m.ch.service.base + mailBox
+	at, n := uint64(x.Addr), uint64(x.Len)
+	if at < box || at+n > box+MaxLetter {
+		return nil, errNoMail
+	}
+	return m.in[at-box:][:n:n], nil
+}
+
+// came is called when the bell rings.
+func (m *mail) came(length uint32) {
+	if length <= MaxLetter { // or it is noise
+		m.ch.handler.Letter(m.in[:length])
+	}
+}
+
+// Mail sends a letter, behind those that were sent before.
+func (ch *Channel) Mail(l Letter) {
+	if len(l.Bytes) > MaxLetter {
+		panic(fmt.Sprintf("BUG: a letter of %d bytes", len(l.Bytes)))
+	}
+	m := &ch.mail
+	m.mu.Lock()
+	m.queue = append(m.queue, l)
+	m.mu.Unlock()
+	m.deliver()
+}
+
+// Waiting returns how many letters have not arrived.
+func (ch *Channel) Waiting() int {
+	ch.mail.mu.Lock()
+	defer ch.mail.mu.Unlock()
+	return len(ch.mail.queue)
+}
+
+func (m *mail) deliver() {
+	for {
+		m.mu.Lock()
+		if m.posted || len(m.queue) == 0 {
+			m.mu.Unlock()
+			return
+		}
+		m.posted = true
+		l := &m.queue[0]
+		life := l.Life
+		m.t = Transaction{
+			Segments: m.segment[:], Completion: Word(mailBell, uint32(len(l.Bytes))), Urgent: true, Done: m.delivered,
+		}
+		m.segment[0] = Segment{mailBox, l.Bytes}
+		m.mu.Unlock()
+		err := m.flow.post(&m.t, posting{to: in(life), relative: true})
+		if err == nil {
+			return
+		}
+		m.settle(err)
+	}
+}
+
+// delivered is called when a letter has arrived, or never will.
+func (m *mail) delivered(_ *Transaction, err error) {
+	m.settle(err)
+	m.deliver()
+}
+
+func (m *mail) settle(err error) {
+	m.mu.Lock()
+	l := m.queue[0]
+	m.queue[0] = Letter{}
+	m.queue, m.posted = m.queue[1:], false
+	m.mu.Unlock()
+	if l.Settled != nil {
+		l.Settled(err)
+	}
+}

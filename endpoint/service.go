@@ -1,0 +1,140 @@
+package endpoint
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/dgrdma/dgrdma/frame"
+)
+
+// Service is an owner of some of an endpoint's addresses. Several share an endpoint:
+// its plain memory, [Config.Memory], is one, and [Endpoint.Serve] adds others. A peer
+// writes into each only what that admits, and is told by our introduction which there
+// are; what it posts to one that is not there fails with [ErrNoService], and nothing of
+// it is sent.
+type Service interface {
+	// Name is what peers know it by, the same at both ends: one to eight small letters,
+	// digits and hyphens.
+	Name() string
+	// Size is how many addresses it takes. The first [MailSize] of them are its mail's.
+	Size() uint64
+	// Meet is called once for every connection, before anything of its peer is admitted.
+	// It runs under locks: it must not call the endpoint.
+	Meet(*Channel) Handler
+}
+
+// Handler is a service's side of one connection. All methods run on the goroutine that
+// receives, but for Event of a peer that is down; they must not block, and may post.
+type Handler interface {
+	// Memory is asked about messages that complete at the service's addresses, or, where
+	// a message has no completion, whose data goes there. What it returns for data need
+	// not lie there.
+	Memory
+	// Letter takes what the peer's service sent by [Channel.Mail]. The bytes are valid
+	// during the call.
+	Letter([]byte)
+	// Event hears of the peer's life: [PeerUp], [PeerRestarted] and [PeerDown], in order
+	// with what is admitted.
+	Event(Event)
+}
+
+// MemoryService is the name of an endpoint's plain memory, unless [Config.Service] says
+// otherwise.
+const MemoryService = "memory"
+
+// windowUnit is what windows of the address space are multiples of. Arbitrary: a page.
+const windowUnit = 4096
+
+// served is a service and its window of the address space.
+type served struct {
+	Service
+	name      frame.ServiceName
+	base, end uint64
+}
+
+func (s *served) has(addr uint32) bool { return uint64(addr) >= s.base && uint64(addr) < s.end }
+
+// Serve adds a service. It stays as long as the endpoint. Peers that are connected are
+// told, and may post to it from then on. It returns where the service's window begins.
+func (e *Endpoint) Serve(s Service) (base uint32, err error) {
+	if e == nil || s == nil {
+		return 0, ErrNil
+	}
+	name, err := frame.ParseServiceName(s.Name())
+	if err != nil {
+		return 0, err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		return 0, ErrClosed
+	}
+	x := &served{Service: s, name: name}
+	if x.base, err = e.window(s.Size()); err != nil {
+		return 0, fmt.Errorf("dgrdma: serve %s: %w", name, err)
+	}
+	x.end = x.base + s.Size()
+	offered := *e.offered.Load()
+	if !offered.Add(frame.Service{Name: name, Base: uint32(x.base)}) {
+		return 0, fmt.Errorf("dgrdma: serve %s: the endpoint serves %s, each name once and %d at most", name, offered.String(), frame.MostServices)
+	}
+	e.services = append(slices.Clip(e.services), x)
+	conns := e.peers.append(nil, nil)
+	for _, c := range conns {
+		c.serve(x)
+	}
+	e.offered.Store(&offered)
+	for _, c := range conns {
+		c.tellServices()
+	}
+	e.sched.Work(false)
+	return uint32(x.base), nil
+}
+
+// window returns where so many addresses are free. Guarded by mu.
+func (e *Endpoint) window(size uint64) (base uint64, err error) {
+	if size < MailSize || size > 1<<32 {
+		return 0, fmt.Errorf("%d addresses, need %d to 2^32: %w", size, MailSize, ErrBounds)
+	}
+	if base, err = e.ownEnd(); err != nil {
+		return 0, err
+	}
+	if n := len(e.services); n > 0 {
+		base = e.services[n-1].end
+	}
+	base = (base + windowUnit - 1) &^ (windowUnit - 1)
+	if base+size > 1<<32 {
+		return 0, fmt.Errorf("no %d addresses are left of 2^32: %w", size, ErrBounds)
+	}
+	return base, nil
+}
+
+// ownEnd returns where the addresses of the plain memory end.
+func (e *Endpoint) ownEnd() (uint64, error) {
+	if _, none := e.memory.(noMemory); none {
+		return 0, nil
+	}
+	m, ok := e.memory.(interface{ Size() uint64 })
+	if !ok {
+		return 0, fmt.Errorf("the endpoint's memory, which does not tell its size, may take all addresses: %w", ErrBounds)
+	}
+	return m.Size(), nil
+}
+
+// Size returns how many addresses the endpoint's memory and services take: what peers
+// may write to lies below.
+func (e *Endpoint) Size() uint64 {
+	if e == nil {
+		return 0
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if n := len(e.services); n > 0 {
+		return e.services[n-1].end
+	}
+	n, err := e.ownEnd()
+	if err != nil {
+		return 0
+	}
+	return n
+}

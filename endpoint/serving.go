@@ -1,0 +1,96 @@
+package endpoint
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/dgrdma/dgrdma/frame"
+)
+
+// ErrNoService is why nothing is posted to a service that the peer has not. The error is
+// a [*ServiceError].
+var ErrNoService = errors.New("dgrdma: the peer has no such service")
+
+// ServiceError says which service a peer was taken to have, and which it has.
+type ServiceError struct {
+	Want string
+	Have []string
+}
+
+func (e *ServiceError) Error() string {
+	if len(e.Have) == 0 {
+		return fmt.Sprintf("it serves nothing, so no %s either", e.Want)
+	}
+	have := e.Have[0]
+	for _, s := range e.Have[1:] {
+		have += ", " + s
+	}
+	return fmt.Sprintf("it serves %s, not %s", have, e.Want)
+}
+
+func (e *ServiceError) Unwrap() error { return ErrNoService }
+
+// serving is what a peer's introduction says of its services.
+type serving struct {
+	list  frame.Services
+	known bool // it says something: what is not there is none
+}
+
+// serves implements sendingKind.
+func (s *serving) serves(name frame.ServiceName) error {
+	if !s.known {
+		return nil
+	}
+	if _, ok := s.list.Find(name); ok {
+		return nil
+	}
+	e := &ServiceError{Want: name.String()}
+	for _, x := range s.list.All() {
+		e.Have = append(e.Have, x.Name.String())
+	}
+	return e
+}
+
+// learn takes what an introduction says. Services are added, and none ever goes: of two
+// that come out of order the longer one counts. It reports whether it said something new.
+func (s *serving) learn(f *frame.Frame) (news bool) {
+	said, ok := f.Services()
+	if !ok || s.known && len(said.All()) <= len(s.list.All()) {
+		return false
+	}
+	s.list, s.known = said, true
+	return true
+}
+
+// base implements sendingKind.
+func (s *serving) base(name frame.ServiceName) uint32 {
+	base, _ := s.list.Find(name)
+	return base
+}
+
+// refuse fails what is posted to services that the peer has not.
+func (n *nativeSending) refuse(fin *finished) {
+	for t := n.posted.head; t != nil; {
+		next := t.next
+		if err := n.serves(t.flow.name); err != nil {
+			n.finish(t, fin, n.peerError("post", err))
+		}
+		t = next
+	}
+	n.roomMade()
+}
+
+// tellServices introduces us again, to a peer that does not know of a new service.
+func (c *Conn) tellServices() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.tx.kind.retell() {
+		c.entry.queue()
+	}
+}
+
+// retell implements sendingKind.
+func (n *nativeSending) retell() bool {
+	n.answer = n.answer || n.theirs != unknown
+	return n.answer
+}

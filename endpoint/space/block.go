@@ -1,0 +1,86 @@
+package space
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+)
+
+// unit is what pieces are multiples of. Arbitrary: OpenCPI aligns buffers alike.
+const unit = 128
+
+// Block is a run of addresses with memory behind them, shared out in pieces. All methods
+// may be called at the same time.
+type Block struct {
+	base  uint64
+	bytes []byte
+
+	mu   sync.Mutex
+	free []Span // by address, never touching each other
+}
+
+// Span is a run of addresses.
+type Span struct{ At, N uint64 }
+
+// NewBlock makes a block of size bytes, which begins at base.
+func NewBlock(base uint64, size int) *Block {
+	return &Block{base: base, bytes: make([]byte, size), free: []Span{{base, uint64(size) &^ (unit - 1)}}}
+}
+
+// Size returns the length of the block in bytes.
+func (b *Block) Size() uint64 { return uint64(len(b.bytes)) }
+
+// whole returns the units that n bytes take.
+func whole(n uint64) uint64 { return max(n+unit-1, unit) &^ (unit - 1) }
+
+// Take finds room for n bytes in one piece. It is as it was left by who had it before.
+// Not ok: there is none.
+func (b *Block) Take(n uint64) (s Span, ok bool) {
+	want := n
+	n = whole(n)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for i := range b.free {
+		f := &b.free[i]
+		if f.N < n {
+			continue
+		}
+		s = Span{f.At, want}
+		f.At += n
+		if f.N -= n; f.N == 0 {
+			b.free = slices.Delete(b.free, i, i+1)
+		}
+		return s, true
+	}
+	return Span{}, false
+}
+
+// Give takes a piece back.
+func (b *Block) Give(s Span) {
+	s.N = whole(s.N)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	i, _ := slices.BinarySearchFunc(b.free, s, func(x, y Span) int { return cmp.Compare(x.At, y.At) })
+	b.free = slices.Insert(b.free, i, s)
+	if i+1 < len(b.free) && s.At+s.N == b.free[i+1].At {
+		b.free[i].N += b.free[i+1].N
+		b.free = slices.Delete(b.free, i+1, i+2)
+	}
+	if i > 0 && b.free[i-1].At+b.free[i-1].N == b.free[i].At {
+		b.free[i-1].N += b.free[i].N
+		b.free = slices.Delete(b.free, i, i+1)
+	}
+}
+
+// Bytes returns the memory at addresses that were taken.
+func (b *Block) Bytes(s Span) []byte {
+	from := s.At - b.base
+	return b.bytes[from : from+s.N : from+s.N]
+}
+
+// Free returns what is not taken.
+func (b *Block) Free() []Span {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Clone(b.free)
+}
