@@ -139,7 +139,7 @@ func TestRefuse(t *testing.T) {
 		if err := <-waits; !errors.Is(err, ErrRefused) || !strings.HasSuffix(err.Error(), ": busy") {
 			t.Errorf("who waited: %v", err)
 		}
-		if got := b.ep.Conns()[0].Memory().(*peer).waiting.Load(); got != 0 {
+		if got := b.peerOf(b.ep.Conns()[0]).waiting.Load(); got != 0 {
 			t.Errorf("%d places are still taken by who was refused", got)
 		}
 		if _, err := dial(ctx, a, 2, "port", nil); !errors.Is(err, ErrRefused) || !strings.HasSuffix(err.Error(), ": busy") {

@@ -155,7 +155,7 @@ func TestLettersOfEndsAreBounded(t *testing.T) {
 		}
 		var p *peer
 		for _, c := range h.ep.Conns() {
-			p = c.Memory().(*peer)
+			p = h.peerOf(c)
 		}
 		for i := range uint32(5 * mostLinks) {
 			put(letter{kind: letterOpen, directions: toListener, from: i + 1, attempt: uint64(i), name: "port"})
@@ -166,9 +166,7 @@ func TestLettersOfEndsAreBounded(t *testing.T) {
 			put(letter{kind: letterClose, from: i + 1, attempt: uint64(i)})
 		}
 		s.wait(time.Millisecond)
-		p.mail.mu.Lock()
-		waiting := len(p.mail.queue)
-		p.mail.mu.Unlock()
+		waiting := p.channel.Waiting()
 		if most := 2*mostLinks + mostReplies; waiting > most {
 			t.Errorf("%d letters wait for a peer that takes none, want at most %d", waiting, most)
 		}

@@ -27,6 +27,9 @@ func (h *Host) Dial(ctx context.Context, peerURL, port string, opt *Options) (*L
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
+	if err := h.open(); err != nil {
+		return nil, err
+	}
 	if _, has := ctx.Deadline(); !has {
 		var cancel func()
 		ctx, cancel = context.WithTimeoutCause(ctx, h.ep.GiveUp(), ErrNoAnswer)
@@ -56,7 +59,7 @@ func (h *Host) peerAt(peerURL string) (*peer, error) {
 	if !c.Profile().Session {
 		return nil, fmt.Errorf("link: dial %s: a peer of kind %s knows no handshake; connect it by Offer or Attach", peerURL, c.Profile().Name)
 	}
-	return c.Memory().(*peer), nil
+	return h.peerOf(c), nil
 }
 
 // connect finds or makes a connection.
@@ -72,7 +75,11 @@ func (h *Host) connect(peerURL string) (*dgrdma.Conn, error) {
 				if c.Err() == nil {
 					return c, nil
 				}
-				c.Close() // it was given up; begin anew
+				// It was given up; begin anew.
+				if !h.own {
+					return c, c.Reset(0)
+				}
+				c.Close()
 			}
 		}
 		c, err := h.ep.Dial(peerURL)
@@ -156,6 +163,10 @@ func (l *Link) await(ctx context.Context) error {
 
 // unanswered says of an end of the wait for an answer what is known of the peer.
 func (l *Link) unanswered(err error) error {
+	var other *dgrdma.ServiceError
+	if errors.As(err, &other) {
+		return other
+	}
 	if !errors.Is(err, ErrNoAnswer) && !errors.Is(err, dgrdma.ErrPeerDown) && !errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
@@ -211,9 +222,9 @@ func counting(h *half) outWire {
 
 // leaveIfSilent ends the connection with a peer that never wrote a letter, when
 // nobody waits for one: it may be of another kind, and would keep the memory that
-// it was told of for ever.
+// it was told of for ever. On a shared endpoint others may need it.
 func (p *peer) leaveIfSilent() {
-	if p.writes.Load() || p.dialing.Load() > 1 {
+	if !p.host.own || p.writes.Load() || p.dialing.Load() > 1 {
 		return
 	}
 	for _, l := range p.all() {

@@ -20,6 +20,10 @@
 //	err := out.Out.Send(ctx, 0, []byte("hello"))
 //	err = out.Close() // end of file, and all of it has arrived
 //
+// [On] makes links over an endpoint that is there already, beside its memory and other
+// services. Who is dialed and has no links says so in its introduction: the error is a
+// [*dgrdma.ServiceError], and nothing is written.
+//
 // A message is an opcode and up to as many bytes as a buffer has. Messages arrive
 // whole, once, and in order. Producers are io.Writers too, and consumers
 // io.Readers, for those to whom the cuts between messages mean nothing.

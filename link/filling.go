@@ -47,7 +47,7 @@ func mark(off uint32) uint64 { return maphash.Comparable(markSeed, off) }
 // that buffer: so nothing changes what the application was handed out.
 func (c *Consumer) admit(i int, m *dgrdma.Message) ([]byte, error) {
 	f := &c.filling[i]
-	n, off := uint64(m.Len), uint64(m.Addr)-c.link.memory.at-uint64(i)*c.wire.pitch
+	n, off := uint64(m.Len), uint64(m.Addr)-c.link.memory.At-uint64(i)*c.wire.pitch
 	var bad string
 	switch {
 	case c.flags[i].Load() != 0:
@@ -72,6 +72,6 @@ func (c *Consumer) admit(i int, m *dgrdma.Message) ([]byte, error) {
 // placed notes data that admit admitted.
 func (c *Consumer) placed(m *dgrdma.Message) {
 	i := c.words.index(uint64(m.CompletionAddr))
-	off := m.Addr - uint32(c.link.memory.at) - uint32(i)*uint32(c.wire.pitch)
+	off := m.Addr - uint32(c.link.memory.At) - uint32(i)*uint32(c.wire.pitch)
 	c.filling[i].came(off, off+uint32(m.Len))
 }

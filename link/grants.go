@@ -1,82 +1,11 @@
 package link
 
 import (
-	"cmp"
 	"encoding/binary"
 	"fmt"
-	"slices"
-	"sync/atomic"
 
 	"github.com/dgrdma/dgrdma/dgrdma"
 )
-
-// grant is the memory of a link, of which its peer may write what the link admits.
-type grant struct {
-	at, end uint64
-	link    *Link
-}
-
-// grants is what a peer may write, by address. A table is never changed, but
-// replaced.
-type grants struct {
-	table atomic.Pointer[[]grant]
-	last  int // where the one before was found; of the goroutine that receives
-}
-
-func (g *grants) add(x grant) {
-	g.replace(func(t []grant) []grant {
-		i, _ := slices.BinarySearchFunc(t, x.at, byAddress)
-		return slices.Insert(slices.Clone(t), i, x)
-	})
-}
-
-func (g *grants) remove(l *Link) {
-	g.replace(func(t []grant) []grant {
-		i, found := slices.BinarySearchFunc(t, l.memory.at, byAddress)
-		if !found || t[i].link != l {
-			return t
-		}
-		return slices.Delete(slices.Clone(t), i, i+1)
-	})
-}
-
-func byAddress(x grant, at uint64) int { return cmp.Compare(x.at, at) }
-
-func (g *grants) replace(change func([]grant) []grant) {
-	for {
-		old := g.table.Load()
-		var t []grant
-		if old != nil {
-			t = *old
-		}
-		t = change(t)
-		if g.table.CompareAndSwap(old, &t) {
-			return
-		}
-	}
-}
-
-// find returns the link that an address belongs to. It is called by the goroutine
-// that receives.
-func (g *grants) find(addr uint64) *Link {
-	p := g.table.Load()
-	if p == nil {
-		return nil
-	}
-	t := *p
-	if i := g.last; i < len(t) && t[i].at <= addr && addr < t[i].end {
-		return t[i].link
-	}
-	i, found := slices.BinarySearchFunc(t, addr, byAddress)
-	if !found {
-		i--
-	}
-	if i < 0 || addr >= t[i].end {
-		return nil
-	}
-	g.last = i
-	return t[i].link
-}
 
 // words are addresses at which a peer writes words, which go to whom they are for
 // and not into memory.
@@ -106,15 +35,12 @@ func (w *words) index(addr uint64) int {
 // has not heard of a link's end is not held up by it.
 var errNotGranted = dgrdma.Swallow(fmt.Errorf("link: nothing of this peer's is at this address"))
 
-// Admit implements [dgrdma.Memory] for one peer.
+// Admit implements [dgrdma.Handler].
 func (p *peer) Admit(_ dgrdma.EndpointID, m *dgrdma.Message) ([]byte, error) {
 	if !m.Completes() {
 		return p.admitPlain(m)
 	}
-	if m.CompletionAddr == letterBell {
-		return p.letterAt(uint64(m.Addr), uint64(m.Len))
-	}
-	l := p.grants.find(uint64(m.CompletionAddr))
+	l, _ := p.grants.Find(uint64(m.CompletionAddr))
 	switch {
 	case l == nil:
 		return nil, errNotGranted
@@ -146,12 +72,12 @@ func (p *peer) admitPlain(m *dgrdma.Message) ([]byte, error) {
 	if n == 0 {
 		return nil, nil
 	}
-	l := p.grants.find(at)
+	l, _ := p.grants.Find(at)
 	if l == nil || !l.plain {
 		return nil, errNotGranted
 	}
 	if l.In != nil && at < l.In.words.at {
-		off := at - l.memory.at
+		off := at - l.memory.At
 		if off+n > uint64(len(l.In.bytes)) {
 			return nil, errNotGranted
 		}
@@ -177,13 +103,9 @@ func (l *Link) wordAt(addr uint64) (in, out int) {
 	return in, out
 }
 
-// Complete implements [dgrdma.Memory].
+// Complete implements [dgrdma.Handler].
 func (p *peer) Complete(_ dgrdma.EndpointID, m *dgrdma.Message) {
-	if m.CompletionAddr == letterBell {
-		p.letterCame(m.CompletionValue)
-		return
-	}
-	if l := p.grants.find(uint64(m.CompletionAddr)); l != nil {
+	if l, ok := p.grants.Find(uint64(m.CompletionAddr)); ok {
 		l.takeWord(uint64(m.CompletionAddr), m.CompletionValue)
 	}
 }
@@ -191,13 +113,13 @@ func (p *peer) Complete(_ dgrdma.EndpointID, m *dgrdma.Message) {
 // Placed implements dgrdma.Placed.
 func (p *peer) Placed(_ dgrdma.EndpointID, m *dgrdma.Message) {
 	if m.Completes() {
-		if l := p.grants.find(uint64(m.CompletionAddr)); l != nil && !l.plain {
+		if l, ok := p.grants.Find(uint64(m.CompletionAddr)); ok && !l.plain {
 			l.In.placed(m)
 			return
 		}
 	}
 	if m.Len == wordSize { // some peers write words as data (quirk F15)
-		if l := p.grants.find(uint64(m.Addr)); l != nil && l.plain {
+		if l, ok := p.grants.Find(uint64(m.Addr)); ok && l.plain {
 			l.takeWord(uint64(m.Addr), binary.LittleEndian.Uint32(p.wordAsData[:]))
 		}
 	}

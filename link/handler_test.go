@@ -155,7 +155,7 @@ func TestNoAnswer(t *testing.T) {
 		defer plain.Close()
 		ctx, cancel := context.WithTimeoutCause(context.Background(), 5*time.Second, ErrNoAnswer)
 		defer cancel()
-		if _, err := dial(ctx, a, 2, "port", nil); !errors.Is(err, ErrNoAnswer) {
+		if _, err := dial(ctx, a, 2, "port", nil); !errors.Is(err, dgrdma.ErrNoService) {
 			t.Errorf("a plain endpoint: %v", err)
 		}
 		synctest.Wait()

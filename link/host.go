@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/dgrdma/dgrdma/dgrdma"
+	"github.com/dgrdma/dgrdma/endpoint/space"
 )
 
 // Config is how a host is opened. The zero value is good.
@@ -18,26 +19,24 @@ type Config struct {
 	// Memory is how many bytes all links share, for what they receive. 0 means
 	// 64 MiB.
 	Memory int
-	// Endpoint is the endpoint's configuration. Its Memory belongs to the host,
-	// and peers are learned from what they send once a port is listened on: who only
-	// dials has but the peers that it dialed. OnEvent is called as usual. A queue of
-	// 0 is as long as can be: links bound what they post.
+	// Endpoint is the endpoint's configuration. It has no Memory, and peers are
+	// learned from what they send once a port is listened on: who only dials has but
+	// the peers that it dialed.
 	Endpoint dgrdma.Config
 	// Open opens the endpoint. nil means dgrdma.Open with the host's URL.
 	Open func(*dgrdma.Config) (*dgrdma.Endpoint, error)
 }
 
-const (
-	defaultMemory = 64 << 20
-	longestQueue  = 1 << 20
-)
+const defaultMemory = 64 << 20
 
-// Host is an endpoint whose memory is shared out to links.
+// Host makes links over an endpoint, of whose addresses it has a window. It is one of the
+// endpoint's services.
 type Host struct {
 	ep      *dgrdma.Endpoint
-	block   *block
+	own     bool   // the endpoint is the host's, and ends with it
+	size    uint64 // of the window
+	block   *space.Block
 	manual  bool
-	onEvent func(dgrdma.Event)
 	number  atomic.Uint32 // of the latest link
 	roll    roll
 	replies atomic.Int32 // letters that wait to be sent, of a kind that may be left out
@@ -48,55 +47,86 @@ type Host struct {
 	closed bool
 }
 
-// hostMemory is what the endpoint sees; each peer has a view of its own.
-type hostMemory struct{ h *Host }
+// ServiceName is what peers know hosts by.
+const ServiceName = "link"
 
-func (m hostMemory) For(c *dgrdma.Conn) dgrdma.Memory {
-	return &peer{host: m.h, conn: c, links: make(map[uint32]*Link), dialed: make(map[uint64]*Link)}
-}
-func (m hostMemory) Size() uint64 { return m.h.block.size() }
-func (hostMemory) Admit(dgrdma.EndpointID, *dgrdma.Message) ([]byte, error) {
-	return nil, errNotGranted
-}
-func (hostMemory) Complete(dgrdma.EndpointID, *dgrdma.Message) {}
+// service is the host as its endpoint sees it.
+type service struct{ *Host }
 
-// Open opens an endpoint, as [dgrdma.Open] does, for links.
+// Name implements [dgrdma.Service].
+func (service) Name() string { return ServiceName }
+
+// Size implements [dgrdma.Service].
+func (s service) Size() uint64 { return s.size }
+
+// Meet implements [dgrdma.Service].
+func (s service) Meet(ch *dgrdma.Channel) dgrdma.Handler {
+	return &peer{host: s.Host, conn: ch.Conn(), channel: ch, links: make(map[uint32]*Link), dialed: make(map[uint64]*Link)}
+}
+
+// Open opens an endpoint, as [dgrdma.Open] does, for links and nothing else.
 func Open(localURL string, cfg *Config) (*Host, error) {
 	var c Config
 	if cfg != nil {
 		c = *cfg
 	}
 	if c.Endpoint.Memory != nil {
-		return nil, fmt.Errorf("link: open %s: the memory of the endpoint belongs to the host; set Config.Memory to its size", localURL)
+		return nil, fmt.Errorf("link: open %s: the endpoint has no memory but that of its links; open it by dgrdma.Open, and have links on it by On", localURL)
 	}
-	if c.Memory == 0 {
-		c.Memory = defaultMemory
-	}
-	b, err := newBlock(c.Memory)
-	if err != nil {
+	c.Memory = memoryOr(c.Memory)
+	if err := checkMemory(c.Memory); err != nil {
 		return nil, err
 	}
-	h := &Host{block: b, manual: c.Endpoint.Manual, onEvent: c.Endpoint.OnEvent, ports: make(map[string]*Listener)}
-	var first [4]byte
-	rand.Read(first[:])
-	h.number.Store(binary.LittleEndian.Uint32(first[:]))
 	e := c.Endpoint
-	e.Memory, e.OnEvent = hostMemory{h}, h.event
-	if e.Queue == 0 {
-		e.Queue = longestQueue
-	}
+	e.Memory = &dgrdma.Region{}
 	open := c.Open
 	if open == nil {
 		open = func(e *dgrdma.Config) (*dgrdma.Endpoint, error) { return dgrdma.Open(localURL, e) }
 	}
-	// Events may come before we know the endpoint.
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.ep, err = open(&e); err != nil {
+	ep, err := open(&e)
+	if err != nil {
 		return nil, err
 	}
-	h.beat = time.AfterFunc(h.ep.GiveUp()/2, h.heartbeat)
+	h, err := On(ep, c.Memory)
+	if err != nil {
+		ep.Close()
+		return nil, err
+	}
+	h.own = true
 	return h, nil
+}
+
+// On makes links over an endpoint that may have memory and other services besides.
+// memory is how many bytes all links share, for what they receive; 0 means 64 MiB. The
+// endpoint stays when the host is closed.
+func On(ep *dgrdma.Endpoint, memory int) (*Host, error) {
+	if ep == nil {
+		return nil, fmt.Errorf("link: no endpoint to have links on: %w", ErrNil)
+	}
+	memory = memoryOr(memory)
+	if err := checkMemory(memory); err != nil {
+		return nil, err
+	}
+	h := &Host{ep: ep, size: uint64(memory), manual: ep.Manual(), ports: make(map[string]*Listener)}
+	var first [4]byte
+	rand.Read(first[:])
+	h.number.Store(binary.LittleEndian.Uint32(first[:]))
+	h.mu.Lock() // letters may come before we know where our window is
+	defer h.mu.Unlock()
+	base, err := ep.Serve(service{h})
+	if err != nil {
+		return nil, fmt.Errorf("link: %w", err)
+	}
+	h.block = space.NewBlock(uint64(base)+reserved, memory-reserved)
+	h.beat = time.AfterFunc(ep.GiveUp()/2, h.heartbeat)
+	return h, nil
+}
+
+func memoryOr(n int) int {
+	if n == 0 {
+		return defaultMemory
+	}
+	return n
 }
 
 // Endpoint returns the host's endpoint.
@@ -125,29 +155,35 @@ func (h *Host) drive(ctx context.Context, there func() bool, over <-chan struct{
 	}
 }
 
-// event hears of peers that are gone.
-func (h *Host) event(ev dgrdma.Event) {
-	if ev.Conn != nil {
-		p := ev.Conn.Memory().(*peer)
-		switch {
-		case ev.Kind == dgrdma.PeerDown:
+// Event implements [dgrdma.Handler]: it hears of peers that are gone.
+func (p *peer) Event(ev dgrdma.Event) {
+	switch {
+	case ev.Kind == dgrdma.PeerDown:
+		if p.host.own {
 			// Whatever of its writes is still on the way must not arrive.
-			ev.Conn.Close()
-			p.fail(ev.Err, everyLife)
-		case ev.Kind == dgrdma.PeerRestarted && ev.Reason == 0:
-			p.fail(&dgrdma.PeerError{ID: ev.Peer.ID, Addr: ev.Peer.Addr, Op: "link", Err: dgrdma.ErrPeerRestarted}, p.conn.Life())
+			p.conn.Close()
+		}
+		p.fail(ev.Err, everyLife)
+	case ev.Kind == dgrdma.PeerRestarted && ev.Reason == 0:
+		p.fail(&dgrdma.PeerError{ID: ev.Peer.ID, Addr: ev.Peer.Addr, Op: "link", Err: dgrdma.ErrPeerRestarted}, p.conn.Life())
+	}
+}
+
+// peerOf returns what the host knows of a connection; nil: it is another endpoint's.
+func (h *Host) peerOf(c *dgrdma.Conn) *peer {
+	if ch := c.Channel(ServiceName); ch != nil {
+		if p := ch.Handler().(*peer); p.host == h {
+			return p
 		}
 	}
-	if h.onEvent != nil {
-		h.onEvent(ev)
-	}
+	return nil
 }
 
 // heartbeat posts something to every peer with links. Who only receives would
 // not notice otherwise that nobody is there.
 func (h *Host) heartbeat() {
 	for _, c := range h.ep.Conns() {
-		c.Memory().(*peer).beat()
+		h.peerOf(c).beat()
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -156,13 +192,18 @@ func (h *Host) heartbeat() {
 	}
 }
 
-// Close ends all links at once, and the endpoint. What was sent and not
-// acknowledged may be lost: close the links first.
+// Close ends all links at once, and the endpoint if it is the host's own. What was sent
+// and not acknowledged may be lost: close the links first.
 func (h *Host) Close() error {
 	if h.missing() {
 		return ErrNil
 	}
-	return h.end(h.ep.Close)
+	return h.end(func() error {
+		if !h.own {
+			return nil
+		}
+		return h.ep.Close()
+	})
 }
 
 // Shutdown waits until everything that was sent is acknowledged, or the context
@@ -171,7 +212,23 @@ func (h *Host) Shutdown(ctx context.Context) error {
 	if h.missing() {
 		return ErrNil
 	}
-	return h.end(func() error { return h.ep.Shutdown(ctx) })
+	return h.end(func() error {
+		if !h.own {
+			return h.closeLinks(ctx)
+		}
+		return h.ep.Shutdown(ctx)
+	})
+}
+
+// closeLinks closes them all, as far as the context allows.
+func (h *Host) closeLinks(ctx context.Context) error {
+	var all []error
+	for _, c := range h.ep.Conns() {
+		for _, l := range h.peerOf(c).all() {
+			all = append(all, l.CloseContext(ctx))
+		}
+	}
+	return errors.Join(all...)
 }
 
 func (h *Host) end(how func() error) error {
@@ -193,27 +250,48 @@ func (h *Host) end(how func() error) error {
 	conns := h.ep.Conns()
 	err := how()
 	for _, c := range conns {
-		c.Memory().(*peer).fail(ErrClosed, everyLife)
+		if p := h.peerOf(c); h.own {
+			p.fail(ErrClosed, everyLife)
+		} else {
+			p.dismiss()
+		}
 	}
 	return err
 }
 
-// peer is a connection with what links need of it, and the memory as its peer
-// sees it.
+// dismiss ends all links early, of which the peer is told.
+func (p *peer) dismiss() {
+	for _, l := range p.all() {
+		l.leave("the host was closed")
+	}
+}
+
+// open returns ErrClosed once the host was closed.
+func (h *Host) open() error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.closed {
+		return ErrClosed
+	}
+	return nil
+}
+
+// peer is what the host has of a connection.
 type peer struct {
 	host       *Host
 	conn       *dgrdma.Conn
-	grants     grants
-	wordAsData [4]byte // where words go that come as data; of who receives
-	mail       mail
+	channel    *dgrdma.Channel
+	grants     space.Table[*Link]
+	wordAsData [4]byte      // where words go that come as data; of who receives
 	writes     atomic.Bool  // letters came from it: it is one of us
 	dialing    atomic.Int32 // Dials that wait for it
 	waiting    atomic.Int32 // links of its that are not accepted yet
 
-	mu     sync.Mutex
-	links  map[uint32]*Link // by our number
-	dialed map[uint64]*Link // by the peer's attempt: those that it dialed
-	pulse  struct {
+	mu      sync.Mutex
+	replies int              // letters that wait, of a kind that may be left out
+	links   map[uint32]*Link // by our number
+	dialed  map[uint64]*Link // by the peer's attempt: those that it dialed
+	pulse   struct {
 		t    dgrdma.Transaction
 		busy bool
 	}
@@ -282,7 +360,7 @@ func (p *peer) beat() {
 		return
 	}
 	p.pulse.t = dgrdma.Transaction{Done: p.beaten}
-	if err := p.conn.Post(&p.pulse.t); err != nil {
+	if err := p.channel.Flow().Post(&p.pulse.t); err != nil {
 		p.beaten(nil, err)
 	}
 }

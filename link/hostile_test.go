@@ -180,7 +180,7 @@ func leaveSecret(t *testing.T, n *net, h *Host, made <-chan *Link, secret []byte
 		t.Fatal(err)
 	}
 	in := <-made
-	at = uint32(in.memory.at)
+	at = uint32(in.memory.At)
 	for range 2 {
 		if err := out.Out.Send(soon(t), 0, secret); err != nil {
 			t.Fatal(err)

@@ -7,17 +7,12 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/dgrdma/dgrdma/dgrdma"
 )
 
-// Two hosts agree on links by letters: ordinary transactions into a box at the
-// start of the memory, of which every peer has its own. The completion word rings
-// the bell and tells the length. A letter is read when the bell rings, so the box
-// is free again when the transaction is acknowledged.
-const (
-	letterBell = 16
-	letterBox  = 64
-	boxSize    = 1 << 10
-)
+// Two hosts agree on links by letters.
+const boxSize = dgrdma.MaxLetter
 
 const (
 	letterMagic   = 0x4C47 // "GL"

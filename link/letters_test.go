@@ -71,7 +71,7 @@ func TestLettersAtWrongMoments(t *testing.T) {
 			}
 		}, false},
 		{"data outside of the box", func(s *stranger, _, other *Link) {
-			s.frame(s.write(uint32(other.memory.at), make([]byte, 8), letterBell, 8))
+			s.frame(s.write(uint32(other.memory.At), make([]byte, 8), letterBell, 8))
 			s.frame(s.write(letterBox+boxSize-4, make([]byte, 8), letterBell, 8))
 			s.frame(s.write(0, make([]byte, 8), letterBell, 8))
 			s.wait(time.Millisecond)
@@ -97,7 +97,7 @@ func TestLettersAtWrongMoments(t *testing.T) {
 		}, false},
 		{"their words at another's addresses", func(s *stranger, _, other *Link) {
 			m := other.memory
-			for at := m.at; at < m.at+m.n; at += 4 {
+			for at := m.At; at < m.At+m.N; at += 4 {
 				s.frame(s.word(uint32(at), uint32(PackFlag(0, 0, true))), s.write(uint32(at), put32(1), uint32(at), 1), s.write(uint32(at), put32(1), ^uint32(0), ^uint32(0)))
 			}
 			s.wait(10 * time.Millisecond)

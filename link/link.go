@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/dgrdma/dgrdma/dgrdma"
+	"github.com/dgrdma/dgrdma/endpoint/space"
 )
 
 // Link joins two hosts: messages go out by one of its halves and come in by the
@@ -26,7 +27,8 @@ type Link struct {
 	attempt uint64
 	made    time.Time
 	told    chan struct{}   // closed when the peer has heard that we are through, or never will
-	memory  span            // of the half that receives, and of the credits
+	flow    *dgrdma.Flow    // by which it posts
+	memory  space.Span      // of the half that receives, and of the credits
 	answer  chan error      // what the listener says, for the dialer
 	down    chan struct{}   // closed when err is set
 	gone    <-chan struct{} // closed when the connection failed or was closed
@@ -48,7 +50,7 @@ type Link struct {
 
 func newLink(p *peer, life uint32, port string, attempt uint64) *Link {
 	return &Link{
-		host: p.host, peer: p, number: p.host.newNumber(), life: life, port: port, attempt: attempt, made: time.Now(),
+		host: p.host, peer: p, number: p.host.newNumber(), flow: p.channel.Flow(), life: life, port: port, attempt: attempt, made: time.Now(),
 		answer: make(chan error, 1), told: make(chan struct{}), down: make(chan struct{}), gone: p.conn.Done(),
 	}
 }
@@ -157,13 +159,7 @@ func (l *Link) Abort(ctx context.Context, why string) error {
 	if l.missing() {
 		return ErrNil
 	}
-	l.mu.Lock()
-	if !l.said && l.why == "" {
-		l.why = bounded(why)
-	}
-	l.mu.Unlock()
-	l.fail(ErrClosed)
-	l.end()
+	l.leave(why)
 	l.host.drive(ctx, func() bool { return false }, l.told)
 	select {
 	case <-l.told:
@@ -171,6 +167,17 @@ func (l *Link) Abort(ctx context.Context, why string) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
+}
+
+// leave ends the link early.
+func (l *Link) leave(why string) {
+	l.mu.Lock()
+	if !l.said && l.why == "" {
+		l.why = bounded(why)
+	}
+	l.mu.Unlock()
+	l.fail(ErrClosed)
+	l.end()
 }
 
 // end notes that the application is through with the link.
@@ -185,7 +192,7 @@ func (l *Link) post(t *dgrdma.Transaction) error {
 	if l.ending.Load() {
 		return ErrClosed // the peer may have been told that nothing comes any more
 	}
-	return l.peer.conn.PostTo(l.life, t)
+	return l.flow.PostTo(l.life, t)
 }
 
 func (l *Link) settled() {
@@ -243,14 +250,14 @@ func (l *Link) advance() {
 	l.peer.mu.Unlock()
 	l.host.roll.strike(l)
 	l.withdraw()
-	if m := l.memory; m.n > 0 {
-		l.host.ep.AfterBatch(func() { l.host.block.give(uint32(m.at), m.n) })
+	if m := l.memory; m.N > 0 {
+		l.host.ep.AfterBatch(func() { l.host.block.Give(m) })
 	}
 }
 
 // withdraw keeps the peer from writing any more.
 func (l *Link) withdraw() {
-	l.peer.grants.remove(l)
+	l.peer.grants.Remove(l.memory.At, l)
 }
 
 // orphan notes that the peer's life is over.
@@ -309,16 +316,15 @@ func (l *Link) allocate(in, out *half, creditWords uint32, o *Options) error {
 		need += uint64(creditWords) * wordSize
 	}
 	need = max(need, leastMemory)
-	addr, err := l.host.block.take(need)
-	if err != nil {
+	var err error
+	if l.memory, err = l.host.take(need); err != nil {
 		return err
 	}
-	l.memory = span{uint64(addr), need}
-	at := addr
+	at := uint32(l.memory.At)
 	if in != nil {
 		n := in.Buffers * in.Pitch
 		in.Data, in.Flags = at, at+n
-		data := l.host.block.at(in.Data, uint64(n))
+		data := l.host.block.Bytes(space.Span{At: l.memory.At, N: uint64(n)})
 		if l.plain {
 			clear(data) // nothing tells whether all of a message came
 		}
@@ -332,6 +338,6 @@ func (l *Link) allocate(in, out *half, creditWords uint32, o *Options) error {
 		l.Out.opcode = o.Opcode
 		l.Out.words = wordsAt(at, creditWords, wordSize)
 	}
-	l.peer.grants.add(grant{l.memory.at, l.memory.at + l.memory.n, l})
+	l.peer.grants.Add(l.memory, l)
 	return nil
 }

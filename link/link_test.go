@@ -79,7 +79,7 @@ func dial(ctx context.Context, h *Host, to uint16, port string, o *Options) (*Li
 	if o.Directions == 0 {
 		o.Directions = Send
 	}
-	return c.Memory().(*peer).dial(ctx, port, o)
+	return h.peerOf(c).dial(ctx, port, o)
 }
 
 // pair makes a link from host 1 to host 2.
@@ -118,20 +118,18 @@ func join(t testing.TB, a, b *Host, port string, dialer, listener *Options) (out
 func nothingLeft(t testing.TB, hosts ...*Host) {
 	t.Helper()
 	for _, h := range hosts {
-		h.block.mu.Lock()
-		if free := h.block.free; len(free) != 1 || free[0].n != h.block.size()-reserved {
+		if free := h.block.Free(); len(free) != 1 || free[0].N != h.block.Size() {
 			t.Errorf("host %d: memory that is free: %v", h.ep.ID(), free)
 		}
-		h.block.mu.Unlock()
 		if s := h.Stats(); len(s.Links) != 0 || s.Free != s.Memory {
 			t.Errorf("host %d: %d links are listed, %d bytes of %d free", h.ep.ID(), len(s.Links), s.Free, s.Memory)
 		}
 		for _, c := range h.ep.Conns() {
-			p := c.Memory().(*peer)
+			p := h.peerOf(c)
 			if k := len(p.all()); k != 0 {
 				t.Errorf("host %d: %d links are left", h.ep.ID(), k)
 			}
-			if g := p.grants.table.Load(); g != nil && len(*g) > 0 {
+			if p.grants.Len() > 0 {
 				t.Errorf("host %d: %v may still write", h.ep.ID(), p)
 			}
 		}

@@ -149,7 +149,7 @@ func (n *Listener) accept(o *offer) (*Link, error) {
 		return nil, fmt.Errorf("the attempt has a link already")
 	case o.p.accepted() >= mostLinks:
 		return nil, fmt.Errorf("%d links of this peer's are open here", mostLinks)
-	case o.p.mail.waiting() >= mostLinks:
+	case o.p.channel.Waiting() >= mostLinks:
 		return nil, fmt.Errorf("%d letters to this peer wait here", mostLinks)
 	}
 	l := newLink(o.p, o.life, n.port, a.attempt)
@@ -163,7 +163,7 @@ func (n *Listener) accept(o *offer) (*Link, error) {
 			return nil, err
 		}
 		// Where the listener left the shape open, one dialer does not get it all.
-		if open := n.opt.Buffers == 0 || n.opt.Size == 0; open && in.memory() > n.host.block.size()/2 {
+		if open := n.opt.Buffers == 0 || n.opt.Size == 0; open && in.memory() > n.host.size/2 {
 			return nil, fmt.Errorf("%d buffers of %d bytes are more than half of the memory here", in.Buffers, in.Size)
 		}
 	}

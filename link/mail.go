@@ -1,26 +1,10 @@
 package link
 
 import (
-	"errors"
-	"sync"
-	"time"
+	"bytes"
 
 	"github.com/dgrdma/dgrdma/dgrdma"
 )
-
-// mail is the letters of one connection. One is under way at a time, so that they
-// are read in the order in which they were written: transactions have none.
-type mail struct {
-	in [boxSize]byte // the peer's writes
-
-	mu      sync.Mutex
-	queue   []addressed
-	replies int    // of them
-	posted  bool   // queue[0] is under way
-	out     []byte // its bytes
-	segment [1]dgrdma.Segment
-	t       dgrdma.Transaction
-}
 
 // addressed is a letter and the life of the connection that it is meant for.
 type addressed struct {
@@ -37,31 +21,10 @@ const mostReplies = 4 * backlog
 // reply reports whether a letter answers one that may ask for nothing good.
 func (l *letter) reply() bool { return l.kind == letterRefuse || l.kind == letterClose && l.from == 0 }
 
-// waiting returns how many letters have not arrived.
-func (m *mail) waiting() int {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return len(m.queue)
-}
-
-// letterAt admits a write into the box.
-func (p *peer) letterAt(at, n uint64) ([]byte, error) {
-	if n == 0 {
-		return nil, nil
-	}
-	if at < letterBox || at+n > letterBox+boxSize {
-		return nil, errNotGranted
-	}
-	return p.mail.in[at-letterBox:][:n:n], nil
-}
-
-// letterCame reads the letter whose length the completion word tells.
-func (p *peer) letterCame(length uint32) {
+// Letter implements [dgrdma.Handler].
+func (p *peer) Letter(b []byte) {
 	p.writes.Store(true)
-	if length > boxSize {
-		return // noise
-	}
-	p.read(parseLetter(p.mail.in[:length]))
+	p.read(parseLetter(b))
 }
 
 // send posts a letter when those before it have arrived.
@@ -70,74 +33,33 @@ func (p *peer) send(life uint32, l letter) {
 }
 
 func (p *peer) post(l addressed) {
-	m := &p.mail
-	m.mu.Lock()
-	if l.reply() {
-		if m.replies >= mostReplies-int(p.host.replies.Load()) {
-			m.mu.Unlock()
-			return
-		}
-		m.replies++
-		p.host.replies.Add(1)
+	if l.reply() && !p.mayReply() {
+		return
 	}
-	m.queue = append(m.queue, l)
-	m.mu.Unlock()
-	p.deliver()
+	var b [boxSize]byte
+	n := l.put(b[:])
+	p.channel.Mail(dgrdma.Letter{Life: l.life, Bytes: bytes.Clone(b[:n]), Settled: func(err error) { p.settle(&l, err) }})
 }
 
-// fullAgain is after how long a letter is tried again for which the connection's
-// queue had no room. Arbitrary.
-const fullAgain = 10 * time.Millisecond
-
-func (p *peer) deliver() {
-	m := &p.mail
-	for {
-		m.mu.Lock()
-		if m.posted || len(m.queue) == 0 {
-			m.mu.Unlock()
-			return
-		}
-		m.posted = true
-		if m.out == nil {
-			m.out = make([]byte, boxSize)
-		}
-		n := m.queue[0].put(m.out)
-		m.segment[0] = dgrdma.Segment{Addr: letterBox, Bytes: m.out[:n]}
-		m.t = dgrdma.Transaction{Segments: m.segment[:], Completion: dgrdma.Word(letterBell, uint32(n)), Done: p.delivered}
-		life := m.queue[0].life
-		m.mu.Unlock()
-		switch err := p.conn.PostTo(life, &m.t); {
-		case err == nil:
-			return
-		case errors.Is(err, dgrdma.ErrQueueFull):
-			m.mu.Lock()
-			m.posted = false
-			m.mu.Unlock()
-			time.AfterFunc(fullAgain, p.deliver)
-			return
-		default:
-			p.settle(err)
-		}
+// mayReply reports whether one more reply may wait, which does from then on.
+func (p *peer) mayReply() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.replies >= mostReplies-int(p.host.replies.Load()) {
+		return false
 	}
+	p.replies++
+	p.host.replies.Add(1)
+	return true
 }
 
-// delivered is called when a letter has arrived, or never will.
-func (p *peer) delivered(_ *dgrdma.Transaction, err error) {
-	p.settle(err)
-	p.deliver()
-}
-
-func (p *peer) settle(err error) {
-	m := &p.mail
-	m.mu.Lock()
-	l := m.queue[0]
-	m.queue[0] = addressed{}
-	m.queue, m.posted = m.queue[1:], false
+func (p *peer) settle(l *addressed, err error) {
 	if l.reply() {
-		m.replies--
+		p.mu.Lock()
+		p.replies--
+		p.mu.Unlock()
 		p.host.replies.Add(-1)
 	}
-	m.mu.Unlock()
 	if err != nil {
 		p.undelivered(&l.letter, err)
 	}

@@ -48,9 +48,9 @@ func TestNoAnswerToNoise(t *testing.T) {
 				t.Errorf("%d bytes of another version: %+v", length, got)
 			}
 		}
-		p := h.ep.Conns()[0].Memory().(*peer)
-		if p.mail.replies != 0 || h.replies.Load() != 0 {
-			t.Errorf("%d answers of this peer's wait, and %d of all", p.mail.replies, h.replies.Load())
+		p := h.peerOf(h.ep.Conns()[0])
+		if p.replies != 0 || h.replies.Load() != 0 {
+			t.Errorf("%d answers of this peer's wait, and %d of all", p.replies, h.replies.Load())
 		}
 	})
 }
@@ -113,19 +113,19 @@ func TestEndIsAlwaysTold(t *testing.T) {
 		s.mu.Lock()
 		s.mute = true
 		s.mu.Unlock()
-		m := &in.peer.mail
+		m := in.peer.channel
 		for i := uint32(0); i < mostReplies && h.replies.Load() < mostReplies/2; i++ {
 			s.frame(s.refused(i + 2))
 			if i%100 == 0 {
 				s.wait(10 * time.Microsecond)
 			}
 		}
-		before := m.waiting()
+		before := m.Waiting()
 		if before < mostReplies/2 {
 			t.Fatalf("%d letters wait", before)
 		}
 		in.Close()
-		if got := m.waiting(); got != before+1 {
+		if got := m.Waiting(); got != before+1 {
 			t.Errorf("%d letters wait, and %d after a link's end", before, got)
 		}
 	})

@@ -124,8 +124,11 @@ func (h *Host) plainLink(c *dgrdma.Conn, opt *Options) (*Link, Options, error) {
 	if c == nil {
 		return nil, o, fmt.Errorf("link: no connection to make a link on: %w", ErrNil)
 	}
-	p, ok := c.Memory().(*peer)
-	if !ok || p.host != h {
+	if err := h.open(); err != nil {
+		return nil, o, err
+	}
+	p := h.peerOf(c)
+	if p == nil {
 		return nil, o, fmt.Errorf("link: the connection to %v is not one of the host's endpoint", c.Name())
 	}
 	l := newLink(p, c.Life(), "", 0)

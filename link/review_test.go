@@ -244,47 +244,6 @@ func TestGreedyPeer(t *testing.T) {
 	}
 }
 
-// TestFullQueue: a letter for which the connection's queue has no room is sent
-// later, and the peer is not taken for dead.
-func TestFullQueue(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		n := newNet(t, 1)
-		n.sim.Link(simnet.Addr(2), simnet.Addr(1), simnet.Link{Latency: 50 * time.Millisecond})
-		a, b := n.host(1, &Config{Endpoint: dgrdma.Config{Queue: 4}}), n.host(2, nil)
-		out, in := join(t, a, b, "port", nil, &Options{Buffers: 64, Size: 10})
-		time.Sleep(time.Second) // the last letter of the first link is acknowledged
-		filled := make([]dgrdma.Transaction, 4)
-		done := make(chan error, len(filled))
-		for i := range filled {
-			filled[i] = dgrdma.Transaction{Done: func(_ *dgrdma.Transaction, err error) { done <- err }}
-			if err := out.Peer().Post(&filled[i]); err != nil {
-				t.Fatal(err)
-			}
-		}
-		second := make(chan error, 1)
-		port, err := b.Listen("second", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		go port.Accept(context.Background())
-		go func() {
-			_, err := dial(context.Background(), a, 2, "second", nil)
-			second <- err
-		}()
-		for range filled {
-			if err := <-done; err != nil {
-				t.Fatal(err)
-			}
-		}
-		if err := <-second; err != nil {
-			t.Errorf("dialed while the queue was full: %v", err)
-		}
-		if out.Err() != nil || in.Err() != nil {
-			t.Error(out.Err(), in.Err())
-		}
-	})
-}
-
 // TestConnectionClosed: links end with their connection, whoever closes it.
 func TestConnectionClosed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

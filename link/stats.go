@@ -75,12 +75,10 @@ func (h *Host) Stats() HostStats {
 	if h.missing() {
 		return HostStats{}
 	}
-	s := HostStats{Memory: h.block.size() - reserved}
-	h.block.mu.Lock()
-	for _, f := range h.block.free {
-		s.Free += f.n
+	s := HostStats{Memory: h.block.Size()}
+	for _, f := range h.block.Free() {
+		s.Free += f.N
 	}
-	h.block.mu.Unlock()
 	h.mu.Lock()
 	for name, l := range h.ports {
 		s.Ports = append(s.Ports, PortStats{Name: name, Waiting: len(l.offers)})

@@ -13,6 +13,12 @@ import (
 	"github.com/dgrdma/dgrdma/transport/simnet"
 )
 
+// Where letters go, and the word that says that one came.
+const (
+	letterBell = 16
+	letterBox  = 64
+)
+
 // stranger is a scripted peer of a host: it speaks frames and letters by hand, keeps
 // no rule but those that the test keeps, and acknowledges all that comes.
 type stranger struct {
