@@ -7,6 +7,9 @@ import (
 	"github.com/dgrdma/dgrdma/dgrdma"
 )
 
+// Service is the name of that memory: see dgrdma.Config.
+const Service = "bench"
+
 // Memory is the memory of one side: a region that looks at each transaction
 // the moment it completes. That happens on the goroutine that receives, so
 // nothing else is placed meanwhile.

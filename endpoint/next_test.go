@@ -173,7 +173,7 @@ func (r *halfRig) post() {
 	if n := r.rnd.IntN(4); n > 0 {
 		x.Segments = []Segment{{Bytes: make([]byte, 16*(1+r.rnd.IntN([]int{2, 100, 2000}[n-1])))}}
 	}
-	if _, _, err := r.c.enqueue(x, x.Done, nil, whoever); err == nil {
+	if _, _, err := r.c.enqueue(x, x.Done, nil, posting{to: whoever, flow: &r.c.plain}); err == nil {
 		r.posted = append(r.posted, x)
 	}
 }

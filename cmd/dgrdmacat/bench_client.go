@@ -76,7 +76,7 @@ func (c *benchClient) open(profile *dgrdma.Profile) (err error) {
 		return err
 	}
 	c.Endpoint, err = dgrdma.Open(local.String(), &dgrdma.Config{
-		ID: dgrdma.EndpointID(c.Plan.FirstID), Memory: c.Memory, Profile: profile, Queue: mostDepth, BusyPoll: c.opt.busyPoll,
+		ID: dgrdma.EndpointID(c.Plan.FirstID), Memory: c.Memory, Service: bench.Service, Profile: profile, Queue: mostDepth, BusyPoll: c.opt.busyPoll,
 	})
 	if err == nil {
 		c.opt.metrics.endpoint(c.Endpoint)

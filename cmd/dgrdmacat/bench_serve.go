@@ -38,7 +38,7 @@ func openServer(opt *benchOptions, local url.Endpoint, private bool, log io.Writ
 		return nil, err
 	}
 	e, err := dgrdma.Open(opt.wire.apply(local).String(), &dgrdma.Config{
-		Memory: memory, Profile: &profile, AcceptAny: true, MaxPeers: mostPeers, PeersPerHost: mostPeers, BusyPoll: opt.busyPoll, Queue: mostDepth,
+		Memory: memory, Service: bench.Service, Profile: &profile, AcceptAny: true, MaxPeers: mostPeers, PeersPerHost: mostPeers, BusyPoll: opt.busyPoll, Queue: mostDepth,
 	})
 	if err != nil {
 		return nil, err

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dgrdma/dgrdma/bench"
 	"github.com/dgrdma/dgrdma/dgrdma"
 )
 
@@ -179,7 +180,7 @@ func TestBenchTurnsASecondClientAway(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	first, err := dgrdma.Open("udp:127.0.0.1", &dgrdma.Config{ID: 7, Memory: memory})
+	first, err := dgrdma.Open("udp:127.0.0.1", &dgrdma.Config{ID: 7, Service: bench.Service, Memory: memory})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -254,7 +255,7 @@ func TestBenchServerIsInterruptedOrLosesItsClient(t *testing.T) {
 	}
 
 	url, end := serving(t, t.Context(), "bench --once --serve udp:127.0.0.1?giveup=300ms")
-	e, err := dgrdma.Open("udp:127.0.0.1", &dgrdma.Config{ID: 7})
+	e, err := dgrdma.Open("udp:127.0.0.1", &dgrdma.Config{ID: 7, Service: bench.Service})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -130,7 +130,7 @@ func pingTo(ctx context.Context, o *pingOptions, stdout, stderr io.Writer) error
 	if local.Size != 0 {
 		memory.size = local.Size
 	}
-	e, err := dgrdma.Open(local.String(), &dgrdma.Config{Memory: memory, Manual: o.busyPoll, BusyPoll: o.busyPoll})
+	e, err := dgrdma.Open(local.String(), &dgrdma.Config{Memory: memory, Service: pingService, Manual: o.busyPoll, BusyPoll: o.busyPoll})
 	if err != nil {
 		return err
 	}

@@ -72,7 +72,7 @@ func TestPingAfterAKilledClient(t *testing.T) {
 			l.Out.Send(t.Context(), 0, []byte("an answer that is not taken"))
 		} else {
 			memory := deaf{make(chan struct{}, 1)}
-			e, err := dgrdma.Open("udp:127.0.0.1", &dgrdma.Config{Memory: memory})
+			e, err := dgrdma.Open("udp:127.0.0.1", &dgrdma.Config{Memory: memory, Service: pingService})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -105,7 +105,7 @@ func TestPingOnceAndAKilledClient(t *testing.T) {
 		_, _, stderr := runFor(t, patient(t), "ping", "--once", "--serve", at+soon)
 		served <- stderr
 	}()
-	e, err := dgrdma.Open("udp:127.0.0.1", &dgrdma.Config{Memory: &pings{size: pingMemory, of: func(p *pingPeer) dgrdma.Memory { return p }}})
+	e, err := dgrdma.Open("udp:127.0.0.1", &dgrdma.Config{Service: pingService, Memory: &pings{size: pingMemory, of: func(p *pingPeer) dgrdma.Memory { return p }}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -73,6 +73,7 @@ func ping(t *testing.T, args ...string) (code int, got pingResult, stderr string
 func answering(t *testing.T, does func(number uint32) bool) (url string) {
 	t.Helper()
 	e, err := dgrdma.Open("udp:127.0.0.1", &dgrdma.Config{
+		Service:   pingService,
 		AcceptAny: true, Memory: &pings{size: pingMemory, of: func(p *pingPeer) dgrdma.Memory {
 			p.arrived = func(number uint32) {
 				if does(number) {
@@ -195,17 +196,39 @@ func TestOthersToPing(t *testing.T) {
 }
 
 // TestSendLeavesMemoryAlone: nothing is written into the memory of an endpoint of
-// another kind (attack A18, SECURITY.md).
+// another kind, and who dials it is told at once what is there and what was wanted
+// (attack A18, SECURITY.md).
 func TestSendLeavesMemoryAlone(t *testing.T) {
-	t.Skip("waits for services in the introduction: a letter is written before it is known who reads it")
-	for _, args := range [][]string{{"send", os.Args[0]}, {"ping", "--link", "--to"}, {"bench", "--link", "--size", "64", "--depth", "1", "--to"}} {
-		file := filepath.Join(t.TempDir(), "memory")
-		_, url := startServer(t, "serve", "--accept", "any", "--create", "--size", "1M", "--file", file, "udp:127.0.0.1")
-		if code, _, stderr := runFor(t, t.Context(), append(args, url+soon)...); code != exitError {
-			t.Errorf("%v: code %d, %s", args, code, stderr)
+	for want, commands := range map[string][][]string{
+		"link":  {{"send", os.Args[0]}, {"ping", "--link", "--to"}, {"bench", "--link", "--seconds", "0.1", "--to"}},
+		"ping":  {{"ping", "--to"}},
+		"bench": {{"bench", "--seconds", "0.1", "--size", "64", "--depth", "1", "--to"}},
+	} {
+		for _, args := range commands {
+			file := filepath.Join(t.TempDir(), "memory")
+			_, url := startServer(t, "serve", "--accept", "any", "--create", "--size", "1M", "--file", file, "udp:127.0.0.1")
+			code, _, stderr := runFor(t, t.Context(), append(args, url)...)
+			if says := "it serves memory, not " + want; code != exitError || !strings.Contains(stderr, says) {
+				t.Errorf("%v: code %d, %s; want it to say: %s", args, code, stderr, says)
+			}
+			if b, err := os.ReadFile(file); err != nil || !bytes.Equal(b, make([]byte, 1<<20)) {
+				t.Errorf("%v: the memory was written into; %v", args, err)
+			}
 		}
-		if b, err := os.ReadFile(file); err != nil || !bytes.Equal(b, make([]byte, 1<<20)) {
-			t.Errorf("%v: the memory was written into; %v", args, err)
+	}
+}
+
+// TestWriteToOtherServices: write tells what it found in place of memory.
+func TestWriteToOtherServices(t *testing.T) {
+	for serves, args := range map[string][]string{
+		"link":  {"listen", "-o", "/dev/null"},
+		"bench": {"bench", "--serve"},
+		"ping":  {"ping", "--serve"},
+	} {
+		_, url := startServer(t, append(args, "udp:127.0.0.1")...)
+		code, _, stderr := runFor(t, t.Context(), "write", "--addr", "0x100", "--text", "x", "--to", url)
+		if says := "it serves " + serves + ", not memory"; code != exitError || !strings.Contains(stderr, says) {
+			t.Errorf("code %d, %s; want it to say: %s", code, stderr, says)
 		}
 	}
 }

@@ -13,11 +13,13 @@ import (
 // endpoint of another kind refuses what is not meant for it, and nothing of it
 // is overwritten (attack A18, SECURITY.md). Each connection has its own.
 const (
-	pingAt    = 1<<32 - 4096
-	pingWord  = pingAt     // number of the ping or answer
-	pingBye   = pingAt + 4 // the client is through
-	pingData  = pingAt + 64
-	pingBytes = 64
+	// pingService keeps pings out of other memory: see dgrdma.Config.
+	pingService = "ping"
+	pingAt      = 1<<32 - 4096
+	pingWord    = pingAt     // number of the ping or answer
+	pingBye     = pingAt + 4 // the client is through
+	pingData    = pingAt + 64
+	pingBytes   = 64
 	// pingMemory is the size in the endpoint's string. Arbitrary: there has to
 	// be one.
 	pingMemory = 4096

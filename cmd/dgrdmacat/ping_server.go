@@ -77,7 +77,7 @@ func pingServe(ctx context.Context, o *pingOptions, stderr io.Writer) error {
 	if memory.size > pingAt {
 		return badUsage("--serve: memory of %d bytes, at most %d", memory.size, uint64(pingAt))
 	}
-	e, err := dgrdma.Open(local.String(), &dgrdma.Config{Memory: memory, Manual: o.busyPoll, BusyPoll: o.busyPoll, AcceptAny: true})
+	e, err := dgrdma.Open(local.String(), &dgrdma.Config{Memory: memory, Service: pingService, Manual: o.busyPoll, BusyPoll: o.busyPoll, AcceptAny: true})
 	if err != nil {
 		return err
 	}

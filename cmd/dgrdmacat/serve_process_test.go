@@ -68,7 +68,9 @@ func TestServeKeepsFiles(t *testing.T) {
 			continue
 		}
 		shown := fmt.Sprintf("TIME PEER up\nTIME 0x0000270c = 0x%08x (%d) by PEER\n", run+1, run+1)
-		if code != exitOK || golden(p.out.String()) != shown || !strings.Contains(p.err.String(), "1 transactions, 3000 bytes in ") {
+		// On a slow machine who writes asks twice before it is answered, and once in vain.
+		out := strings.ReplaceAll(golden(p.out.String()), "TIME PEER refused: no_session\n", "")
+		if code != exitOK || out != shown || !strings.Contains(p.err.String(), "1 transactions, 3000 bytes in ") {
 			t.Errorf("run %d: code %d\n%s%s", run, code, &p.out, &p.err)
 		}
 	}
