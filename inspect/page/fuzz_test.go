@@ -2,10 +2,13 @@ package page_test
 
 import (
 	"bytes"
+	"encoding/binary"
 	"os"
 	"path/filepath"
 	"testing"
 
+	"github.com/dgrdma/dgrdma/capture/capturetest"
+	"github.com/dgrdma/dgrdma/frame"
 	"github.com/dgrdma/dgrdma/frame/captured"
 	"github.com/dgrdma/dgrdma/inspect"
 	"github.com/dgrdma/dgrdma/inspect/page"
@@ -20,6 +23,7 @@ func FuzzPage(f *testing.F) {
 		}
 		f.Add(b)
 	}
+	f.Add(introduction(f))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		r, err := captured.NewFileReader(bytes.NewReader(b), captured.Options{})
 		if err != nil {
@@ -42,4 +46,21 @@ func FuzzPage(f *testing.F) {
 			}
 		}
 	})
+}
+
+// introduction is a capture of a hello that lists a service.
+func introduction(t testing.TB) []byte {
+	t.Helper()
+	b := make([]byte, frame.HeaderSize+frame.MessageHeaderSize+frame.ServicesSize)
+	(&frame.Header{Dst: 2, Src: 1, Flags: frame.FlagMessages}).Put(b)
+	m := frame.Hello{Life: 7}.Message()
+	m.Put(b[frame.HeaderSize:])
+	name, err := frame.ParseServiceName("memory")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var s frame.Services
+	s.Add(frame.Service{Name: name, Base: 1 << 16})
+	s.Put(b[frame.HeaderSize+frame.MessageHeaderSize:])
+	return capturetest.Pcap(binary.LittleEndian, false, capturetest.Wrapped(t, b)["ethernet"])
 }
