@@ -17,13 +17,14 @@ func (t Instant) Add(d time.Duration) Instant { return t + Instant(d) }
 // Controller decides how many bytes may be in flight. It is driven under the
 // connection's lock: it must not block, allocate per call or read a clock.
 //
-// The Sender calls OnSent for every frame that is put on the wire, first time
+// The connection calls OnSent for every frame that is put on the wire, first time
 // or again, and OnAcked or OnLost once for each of these: a frame that is
 // declared lost has left the network, its retransmission is sent anew.
 type Controller interface {
-	// Window returns how many bytes may be in flight. The Sender lets a frame
-	// go while fewer are; so one frame can always go, whatever is returned.
+	// Window returns how many bytes may be in flight. A frame leaves
+	// while fewer are; so one frame can always go, whatever is returned.
 	Window() int
+	// OnSent reports a frame that is put on the wire.
 	OnSent(now Instant, bytes int)
 	// OnAcked reports a delivered frame. rtt < 0 means no sample: the frame
 	// was sent more than once (Karn's rule).

@@ -41,19 +41,26 @@ type perConn struct {
 	each PerConn
 }
 
-// For implements [endpoint.PerConn].
-func (p perConn) For(c *endpoint.Conn) endpoint.Memory { return engineMemory(p.each.For((*Conn)(c))) }
+// For implements [endpoint.PerConn]. What it returns is not asked again, whether or not it
+// embeds the PerConn.
+func (p perConn) For(c *endpoint.Conn) endpoint.Memory { return placedInto(p.each.For((*Conn)(c))) }
 
-// engineMemory returns a memory as the engine has it. On the way of data there is
-// nothing between the two.
+// engineMemory returns the memory of an endpoint as the engine has it.
 func engineMemory(m Memory) endpoint.Memory {
+	if each, ok := m.(PerConn); ok {
+		return perConn{m, each}
+	}
+	return placedInto(m)
+}
+
+// placedInto returns a memory that data is placed into as the engine has it: there is
+// nothing between the two.
+func placedInto(m Memory) endpoint.Memory {
 	switch m := m.(type) {
 	case nil:
 		return nil
 	case *Region:
 		return (*endpoint.Region)(m)
-	case PerConn:
-		return perConn{m.(Memory), m}
 	}
 	return m
 }

@@ -150,3 +150,51 @@ func TestEmbeddedRegionIsWaitedOn(t *testing.T) {
 		}
 	})
 }
+
+// shared is a memory of which each peer has a share, that embeds it.
+type shared struct{ *Region }
+
+// For implements [PerConn].
+func (s *shared) For(*Conn) Memory { return &share{shared: s} }
+
+type share struct {
+	*shared
+	placed []uint32
+}
+
+// Placed implements [Placed].
+func (s *share) Placed(_ EndpointID, m *Message) { s.placed = append(s.placed, m.Addr) }
+
+// TestShareOfAMemoryIsAskedItself: what For returns is not asked For again, and is told
+// what is placed.
+func TestShareOfAMemoryIsAskedItself(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := simnet.New(1)
+		defer n.Close()
+		region, err := NewRegion(64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := New(n.Attach(simnet.Addr(2), simnet.Config{}), &Config{ID: 2, Memory: &shared{region}, AcceptAny: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer b.Close()
+		a, err := New(n.Attach(simnet.Addr(1), simnet.Config{}), &Config{ID: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer a.Close()
+		toB, err := a.Connect(Peer{ID: 2, Addr: simnet.Addr(2)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := toB.Write(t.Context(), &Transaction{Segments: []Segment{{Addr: 8, Bytes: []byte("data")}}}); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if s, ok := b.Conns()[0].Memory().(*share); !ok || len(s.placed) != 1 || s.placed[0] != 8 {
+			t.Errorf("the peer's memory is %T: %+v", b.Conns()[0].Memory(), b.Conns()[0].Memory())
+		}
+	})
+}

@@ -148,10 +148,10 @@ type Event struct {
 	Kind   EventKind
 	Conn   *Conn // nil for frames that belong to no connection
 	Peer   PeerName
-	Reason Reason
-	Txn    uint32
-	Frames int
-	Err    error
+	Reason Reason // of FrameRefused, and of PeerRestarted if it only seems so
+	Txn    uint32 // the peer's id of a transaction: of TransactionLost and, if it is known, FrameRefused
+	Frames int    // how many, of FramesMissed
+	Err    error  // of PeerDown, and of FrameRefused if the memory refused it
 }
 
 // EventKind says what happened.
@@ -185,23 +185,28 @@ const (
 // are valid only during the call.
 //
 //	type Trace struct {
-//		FrameSent     func(to PeerName, f []byte, again bool)
+//		// FrameSent gets a frame as it leaves; again: it was sent before.
+//		FrameSent func(to PeerName, f []byte, again bool)
+//		// FrameReceived gets a frame of a known peer. RefusedNone: it was applied.
 //		FrameReceived func(from PeerName, f *Frame, verdict Reason)
-//		FrameLost     func(to PeerName, id Seq, timeout bool)
+//		// FrameLost is told of a frame that is taken for lost: because later ones were
+//		// acknowledged or, with timeout, because nothing was heard.
+//		FrameLost func(to PeerName, id Seq, timeout bool)
 //	}
 type Trace = endpoint.Trace
 
 // Controller decides how many bytes may be in flight. It is driven under the
 // connection's lock: it must not block, allocate per call or read a clock.
 //
-// The Sender calls OnSent for every frame that is put on the wire, first time
+// The connection calls OnSent for every frame that is put on the wire, first time
 // or again, and OnAcked or OnLost once for each of these: a frame that is
 // declared lost has left the network, its retransmission is sent anew.
 //
 //	type Controller interface {
-//		// Window returns how many bytes may be in flight. The Sender lets a frame
-//		// go while fewer are; so one frame can always go, whatever is returned.
+//		// Window returns how many bytes may be in flight. A frame leaves
+//		// while fewer are; so one frame can always go, whatever is returned.
 //		Window() int
+//		// OnSent reports a frame that is put on the wire.
 //		OnSent(now Instant, bytes int)
 //		// OnAcked reports a delivered frame. rtt < 0 means no sample: the frame
 //		// was sent more than once (Karn's rule).

@@ -133,7 +133,8 @@ func (r *Region) WaitFor(ctx context.Context, addr, value uint32) error {
 	return (*endpoint.Region)(r).WaitFor(ctx, addr, value)
 }
 
-// Waiter is a goroutine that waits for what the engine brings about.
+// Waiter is a goroutine that waits for what an engine brings about. Init prepares it;
+// Rouse has it look again, and is called after something changed that it may wait for.
 type Waiter endpoint.Waiter
 
 // Asleep reports whether Rouse would do something.

@@ -101,7 +101,7 @@ type Counters = endpoint.Counters
 //
 //	const (
 //		RefusedNone         Reason = iota
-//		RefusedMalformed           // not a frame: see frame.Error
+//		RefusedMalformed           // no frame of the protocol
 //		RefusedDestination         // addressed to another endpoint
 //		RefusedSource              // source id unknown, or known at another address
 //		RefusedBounds              // data or completion address outside the memory

@@ -192,7 +192,7 @@ func TestGoDocShowsTheFace(t *testing.T) {
 		"Config.Queue":     {"how many transactions a connection holds"},
 		"Memory.Admit":     {"before any byte of"},
 		"Transaction":      {"Fence bool", "func (t *Transaction) Bytes() (n int)"},
-		"Reason":           {"RefusedMalformed", "not a frame"},
+		"Reason":           {"RefusedMalformed", "no frame of the protocol"},
 		"Addr":             {"func (a Addr) AddrPort() netip.AddrPort"},
 		"ProfileByName":    {"func ProfileByName("},
 		"Counters":         {"FramesSent", "func (c *Counters) Add(o *Counters)"},

@@ -57,7 +57,7 @@ type Reason uint8
 
 const (
 	RefusedNone         Reason = iota
-	RefusedMalformed           // not a frame: see frame.Error
+	RefusedMalformed           // no frame of the protocol
 	RefusedDestination         // addressed to another endpoint
 	RefusedSource              // source id unknown, or known at another address
 	RefusedBounds              // data or completion address outside the memory

@@ -41,17 +41,21 @@ type Event struct {
 	Kind   EventKind
 	Conn   *Conn // nil for frames that belong to no connection
 	Peer   PeerName
-	Reason Reason
-	Txn    uint32
-	Frames int
-	Err    error
+	Reason Reason // of FrameRefused, and of PeerRestarted if it only seems so
+	Txn    uint32 // the peer's id of a transaction: of TransactionLost and, if it is known, FrameRefused
+	Frames int    // how many, of FramesMissed
+	Err    error  // of PeerDown, and of FrameRefused if the memory refused it
 }
 
 // Trace holds functions that see every frame. They run on the hot path, some of
 // them under a lock: they must be quick and must not call the endpoint. Frames
 // are valid only during the call.
 type Trace struct {
-	FrameSent     func(to PeerName, f []byte, again bool)
+	// FrameSent gets a frame as it leaves; again: it was sent before.
+	FrameSent func(to PeerName, f []byte, again bool)
+	// FrameReceived gets a frame of a known peer. RefusedNone: it was applied.
 	FrameReceived func(from PeerName, f *frame.Frame, verdict Reason)
-	FrameLost     func(to PeerName, id frame.Seq, timeout bool)
+	// FrameLost is told of a frame that is taken for lost: because later ones were
+	// acknowledged or, with timeout, because nothing was heard.
+	FrameLost func(to PeerName, id frame.Seq, timeout bool)
 }

@@ -80,7 +80,8 @@ func (s *Scheduler[W]) untilDue(wait time.Duration) time.Duration {
 	return min(wait, left)
 }
 
-// Waiter is a goroutine that waits for what the engine brings about.
+// Waiter is a goroutine that waits for what an engine brings about. Init prepares it;
+// Rouse has it look again, and is called after something changed that it may wait for.
 type Waiter struct {
 	asleep atomic.Bool
 	wake   chan struct{}
