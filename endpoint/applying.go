@@ -6,15 +6,6 @@ import (
 	"github.com/dgrdma/dgrdma/frame"
 )
 
-// placement is a message that passed all checks and waits for the others of
-// its frame.
-type placement struct {
-	msg     frame.Message
-	dst     []byte
-	data    []byte
-	swallow bool
-}
-
 // opening is what the frame at hand would begin and not end.
 type opening struct {
 	n     int    // transactions
@@ -128,6 +119,14 @@ func (r *receiving) admitOpening(o *opening) Reason {
 		r.evict(over)
 	}
 	return RefusedNone
+}
+
+// affords reports whether that much more may be held for the peer.
+func (r *receiving) affords(need int) bool {
+	if r.held.shares && !r.learned.Load() {
+		r.held.alone()
+	}
+	return r.held.affords(need, r.cfg.OpenMemory)
 }
 
 // place applies the messages that admit passed.

@@ -16,7 +16,6 @@ type batch struct {
 	frames   []transport.Outgoing
 	smalls   []byte // buffers of frames that are sent once and forgotten
 	nSmall   int
-	settle   []*Conn // whose frames in it count as delivered when they are sent
 	headroom int
 	number   atomic.Uint64 // counts the batches; others read it
 }

@@ -12,11 +12,7 @@ func (s *sending) unacknowledged() string {
 	if !s.proven {
 		return "waiting for its first acknowledgement (a card has to be disabled and enabled through its control plane before; a peer of another kind needs its profile)"
 	}
-	longest := 0 // of those in flight, as nothing else is kept
-	for i := range s.out {
-		longest = max(longest, int(s.out[i].length))
-	}
-	longest -= s.headroom
+	longest := s.longest() - s.headroom // of those in flight, as nothing else is kept
 	if longest <= surelyCarried || longest <= s.carried-s.headroom {
 		return "waiting for acknowledgements"
 	}

@@ -30,12 +30,44 @@
 // transport. The receiver becomes the sender after a batch, a caller of Post when nothing
 // else is under way, and a goroutine of the endpoint's own otherwise.
 //
-// State is kept in three groups, named in [Conn]: what who receives owns, what the
-// connection's mutex guards, and what never changes. Locks are taken in the order
-// Endpoint.mu, Conn.mu, then the leaves: those of the scheduler's lists, of the table of
-// peers, of cookies and of answers; the turns to receive and to send come before all of
-// them. These callbacks run under locks: Trace.FrameSent and FrameLost,
-// Transaction.Copied, PerConn.For, Service.Meet, NewController with its controllers, and Entropy.
+// # The rules of locking
+//
+// A type says which of them a method needs: receiving, sending, or Conn, which has both.
+//
+//  1. The receiver owns the datagrams, the desk and the receiving half of every connection,
+//     without a lock.
+//  2. The sender owns the batch of frames and the list of those to settle, and alone gives
+//     frames to the transport.
+//  3. The mutex of a connection guards its sending half; Conn takes it, methods of sending
+//     run under it, and the receiver passes on what it learnt in Conn.endBatch, and in the
+//     midst of a batch only what introduces another life (native.hello).
+//  4. Every goroutine takes the turn to receive, the turn to send, Endpoint.mu, one Conn.mu
+//     and one leaf in this order; the leaves are the locks of the scheduler's lists, of the
+//     table of peers, of cookies, of answers and of the log.
+//  5. Who gives a connection something to send queues it under its mutex and calls
+//     Scheduler.Work without locks; sending.next alone says whether there is something, and
+//     who ends a turn or a batch asks it again.
+//
+// What never changes, and the few atomic words that one half sets for the other, are in
+// terms.
+//
+// # Callbacks
+//
+// These run under locks, and must not call the endpoint:
+//
+//	under Conn.mu      Transaction.Copied, Trace.FrameSent and FrameLost, NewController and
+//	                   the methods of its controllers, Entropy
+//	under Endpoint.mu  PerConn.For, Service.Meet
+//
+// These run on the receiver, without a lock: Memory.Admit and Complete, Placed,
+// Trace.FrameReceived, the functions given to AfterBatch, and most events. The other
+// events come from who acts on deadlines. A stranger's answer is traced on the sender.
+//
+// Done runs without a lock, on the goroutine that finds the transaction done: the
+// receiver, for what a batch acknowledged or a new life of the peer gave up; for all else
+// the endpoint's sending goroutine. Where goroutines of the application drive the
+// endpoint, it is one of those: in Progress, in Write, Shutdown, Await and Region.Wait.
+// What is left in the end Close answers itself. Done never runs in Post.
 //
 // A callback that ends its goroutine, or panics on one of the application's, fails the
 // endpoint: what is pending is answered with [ErrCallback], and Close still ends

@@ -43,7 +43,8 @@ type Endpoint struct {
 	answers answers
 
 	// Owned by who has the turn to send.
-	batch batch
+	batch  batch
+	settle []*Conn // whose frames in it count as delivered when they are sent
 
 	// Owned by who has the turn to receive.
 	desk

@@ -55,7 +55,7 @@ func (e engine) Flush() {
 	clear(b.frames)
 	b.frames, b.nSmall = b.frames[:0], 0
 	b.number.Add(1)
-	if len(b.settle) > 0 {
+	if len(e.settle) > 0 {
 		e.settleSent()
 	}
 }
@@ -64,8 +64,9 @@ func (e engine) Flush() {
 func (e engine) Drop() {
 	b := &e.batch
 	clear(b.frames)
-	clear(b.settle)
-	b.frames, b.settle, b.nSmall = b.frames[:0], b.settle[:0], 0
+	clear(e.settle)
+	e.settle = e.settle[:0]
+	b.frames, b.nSmall = b.frames[:0], 0
 }
 
 // Expire implements sched.Engine.

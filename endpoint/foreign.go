@@ -9,10 +9,10 @@ type foreign struct {
 	rx foreignReceiving
 }
 
-func newForeign(c *Conn, _ *cookie) kind {
-	o := &foreign{tx: foreignSending{sending: &c.tx}}
-	o.rx.receiving, o.rx.foreignLedger.receiving = &c.rx, &c.rx
-	c.tx.kind, c.rx.kind, c.rx.ledger = &o.tx, &o.rx, &o.rx.foreignLedger
+func newForeign(tx *sending, rx *receiving) *foreign {
+	o := &foreign{tx: foreignSending{sending: tx}}
+	o.rx.receiving, o.rx.foreignLedger.receiving = rx, rx
+	tx.kind, rx.kind, rx.ledger = &o.tx, &o.rx, &o.rx.foreignLedger
 	return o
 }
 

@@ -48,11 +48,7 @@ func (h *holding) alone() {
 }
 
 // affords reports whether the peer may hold that much more.
-func (r *receiving) affords(need int) bool {
-	h, most := &r.held, r.cfg.OpenMemory
-	if h.shares && !r.learned.Load() {
-		h.alone()
-	}
+func (h *holding) affords(need, most int) bool {
 	if h.shares {
 		return h.bytes+need <= reserve || h.pool.learned+need <= most
 	}

@@ -2,6 +2,15 @@ package endpoint
 
 import "github.com/dgrdma/dgrdma/frame"
 
+// placement is a message that passed all checks and waits for the others of
+// its frame.
+type placement struct {
+	msg     frame.Message
+	dst     []byte
+	data    []byte
+	swallow bool
+}
+
 // incoming is a transaction of which messages are missing.
 type incoming struct {
 	msg      frame.Message // its fields that all messages share

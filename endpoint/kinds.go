@@ -96,6 +96,11 @@ type ledger interface {
 	release()
 }
 
+// greeter acts on introductions, which need both halves.
+type greeter interface {
+	hello(now ack.Instant, f *frame.Frame, h frame.Hello) Reason
+}
+
 // kinship is what a frame is.
 type kinship uint8
 
@@ -105,20 +110,3 @@ const (
 	strange // of another life, or held back by the network
 	settled
 )
-
-// ways are how peers of a kind are treated. They are chosen when an endpoint meets a
-// stranger, and when a connection is made.
-type ways struct {
-	// meet returns the connection to a stranger, if its frame is reason enough for one.
-	meet func(e *Endpoint, now ack.Instant, p Peer, f *frame.Frame) *Conn
-	// halves gives both halves of a connection what they need. told is what the peer was
-	// told while it was a stranger, or nil.
-	halves func(c *Conn, told *cookie) kind
-}
-
-func waysOf(p *Profile) ways {
-	if p.Session {
-		return ways{(*Endpoint).meetNative, newNative}
-	}
-	return ways{(*Endpoint).meetForeign, newForeign}
-}

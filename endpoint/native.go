@@ -1,6 +1,7 @@
 package endpoint
 
 import (
+	"sync"
 	"time"
 
 	"github.com/dgrdma/dgrdma/ack"
@@ -50,18 +51,20 @@ const (
 
 // native is a connection to a peer of our own kind.
 type native struct {
-	conn *Conn
-	tx   nativeSending
-	rx   nativeReceiving
+	tx      nativeSending
+	rx      nativeReceiving
+	mu      *sync.Mutex // the connection's
+	cookies *cookies
+	finish  func(*finished) // has transactions answered, see Endpoint.finish
 }
 
-func newNative(c *Conn, told *cookie) kind {
-	n := &native{conn: c}
-	n.tx = nativeSending{sending: &c.tx, told: told}
-	n.rx.receiving, n.rx.both = &c.rx, n
-	n.rx.closed.held = &c.rx.held
-	c.tx.kind, c.rx.kind, c.rx.ledger = &n.tx, &n.rx, &n.rx.nativeLedger
-	c.emptyIndex = frame.NotHello
+func newNative(tx *sending, rx *receiving, mu *sync.Mutex, k *cookies, finish func(*finished), told *cookie) *native {
+	n := &native{mu: mu, cookies: k, finish: finish}
+	n.tx = nativeSending{sending: tx, told: told}
+	n.rx.receiving, n.rx.both = rx, n
+	n.rx.closed.held = &rx.held
+	tx.kind, rx.kind, rx.ledger = &n.tx, &n.rx, &n.rx.nativeLedger
+	tx.emptyIndex = frame.NotHello
 	return n
 }
 
@@ -79,20 +82,19 @@ func (n *native) exchange(now ack.Instant) (missed int) {
 // hello acts on an introduction, with the turn to receive. It needs both halves in the
 // midst of a batch: what follows it is of the life that it introduces.
 func (n *native) hello(now ack.Instant, f *frame.Frame, h frame.Hello) Reason {
-	c := n.conn
 	var fin finished
-	defer c.ep.finish(&fin) // what is left, if a callback does not return
+	defer n.finish(&fin) // what is left, if a callback does not return
 	why, event := n.introduced(now, f, h, &fin)
 	fin.deliver()
 	if event != 0 {
-		c.event(Event{Kind: event})
+		n.rx.events.event(Event{Kind: event})
 	}
 	return why
 }
 
 func (n *native) introduced(now ack.Instant, f *frame.Frame, h frame.Hello, fin *finished) (why Reason, event EventKind) {
-	n.conn.mu.Lock()
-	defer n.conn.mu.Unlock()
+	n.mu.Lock()
+	defer n.mu.Unlock()
 	tx, rx := &n.tx, &n.rx
 	life, named := incarnation(h.Life), incarnation(h.Peer)
 	switch {
@@ -157,7 +159,7 @@ func (n *native) introduced(now ack.Instant, f *frame.Frame, h frame.Hello, fin 
 // nothing of it, and believes since: we have connected to it meanwhile. Guarded by
 // the connection's mutex.
 func (n *native) becomes(now ack.Instant, life, named incarnation) bool {
-	told, _, fresh := n.conn.ep.cookies.find(now, n.tx.key(), life, named)
+	told, _, fresh := n.cookies.find(now, n.tx.key(), life, named)
 	if fresh {
 		n.tx.beginTold(now, told)
 	}
@@ -168,7 +170,7 @@ func (n *native) becomes(now ack.Instant, life, named incarnation) bool {
 // nothing of it yet: then another life of the peer came first, but this one may be
 // the present one.
 func (n *native) heardBefore(now ack.Instant, life, named incarnation) bool {
-	_, ok, _ := n.conn.ep.cookies.find(now, n.tx.key(), life, named)
+	_, ok, _ := n.cookies.find(now, n.tx.key(), life, named)
 	return ok
 }
 
@@ -183,7 +185,7 @@ func (n *native) believe(now ack.Instant, f *frame.Frame, life incarnation, fin 
 	tx.serving = serving{}
 	tx.learn(f)
 	tx.refuse(fin)
-	n.conn.ep.cookies.spend(now, introduction{tx.key(), tx.mine, life})
+	n.cookies.spend(now, introduction{tx.key(), tx.mine, life})
 	tx.answer = true // it waits to see its own life
 	tx.tries, tx.askAt = 0, now.Add(helloFirst)
 	// What this batch acknowledged so far was said by an old life, and what is

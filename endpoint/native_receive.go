@@ -9,7 +9,7 @@ import (
 // the turn to receive.
 type nativeReceiving struct {
 	*receiving
-	both    *native
+	both    greeter
 	late    ack.Lateness
 	theirs  incarnation // unknown: not introduced yet
 	mine    incarnation // our life, to which that one speaks

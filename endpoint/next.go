@@ -10,8 +10,11 @@ import (
 // calls wake.
 func (s *sending) next(now ack.Instant) (send bool, at ack.Instant) {
 	send, at = s.kind.next(now)
-	if send || s.err != nil {
-		return send, at
+	switch {
+	case s.err != nil:
+		return send, sched.Never // nothing is overdue any more
+	case send:
+		return true, now
 	}
 	if s.ready {
 		if t, owed := s.due.Deadline(); owed {

@@ -156,7 +156,7 @@ func (r *halfRig) batch(runs ...ack.Range) {
 func (r *halfRig) acknowledge(all bool) {
 	for len(r.flying) > 0 {
 		i := r.rnd.IntN(len(r.flying))
-		if r.c.profile.Cumulative {
+		if r.c.profile.Cumulative && (all || r.rnd.IntN(20) > 0) {
 			i = 0
 		}
 		q := r.flying[i]
@@ -180,10 +180,16 @@ func (r *halfRig) post() {
 
 // hear has something come from the peer that is to be acknowledged.
 func (r *halfRig) hear() {
+	if r.rnd.IntN(8) == 0 {
+		r.heard++ // one is lost
+	}
 	if r.heard++; r.rnd.IntN(8) == 0 {
 		r.c.rx.recv.Again(r.heard - 1)
 	} else {
 		r.c.rx.recv.Accept(r.heard, 0)
+	}
+	if o, ok := r.c.rx.kind.(*foreignReceiving); ok && o.profile.NeverRetransmits {
+		o.gaps.came(r.now, r.heard)
 	}
 	r.batch()
 }

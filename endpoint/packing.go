@@ -79,7 +79,7 @@ func (s *sending) packLost(b *batch, now ack.Instant) bool {
 		return false
 	}
 	s.sender.Resend(now, q)
-	o := &s.out[int(q)&(len(s.out)-1)]
+	o := s.at(q)
 	var run ack.Range
 	if !s.profile.FreshAcks || s.mute {
 		// A peer that overlooks it in a frame that it knows gets it in a new one,
@@ -136,7 +136,7 @@ func (s *sending) packNew(b *batch, now ack.Instant) bool {
 	}
 	buf = buf[:b.headroom+length]
 	q := s.sender.Track(now, length)
-	s.keep(q, buf, first, n)
+	s.keep(&s.sender, q, buf, first, n)
 	run, ok := s.due.Next()
 	h := s.header()
 	h.Seq, h.AckStart, h.AckCount, h.Flags = q, run.Start, run.Count, frame.FlagMessages
@@ -154,23 +154,6 @@ func (s *sending) packNew(b *batch, now ack.Instant) bool {
 	return true
 }
 
-// follow keeps the frames where the sender's slots are.
-func (s *sending) follow() {
-	if n := s.sender.Capacity(); n != len(s.out) {
-		old := s.out
-		s.out = make([]outFrame, n)
-		if len(old) > 0 {
-			// Ids without messages may have made the distance longer than old:
-			// a frame is moved by its own id, which comes first, and no other.
-			for q := s.sender.Oldest(); q != s.sender.Next().Add(-1); q++ {
-				o := &old[int(q)&(len(old)-1)]
-				s.out[int(q)&(n-1)] = *o
-				*o = outFrame{}
-			}
-		}
-	}
-}
-
 // packProbe sends an empty frame under a new id, which an FPGA acknowledges
 // and so says what else it has (quirk F2). It may lie beyond the window: there
 // it is dropped without a trace, and sent again later.
@@ -181,7 +164,7 @@ func (s *sending) packProbe(b *batch, now ack.Instant) {
 	buf := s.buffer()[:b.headroom+probeLength]
 	clear(buf)
 	q := s.sender.Track(now, probeLength)
-	s.keep(q, buf, nil, 0)
+	s.keep(&s.sender, q, buf, nil, 0)
 	h := s.header()
 	h.Seq = q
 	h.Put(buf[b.headroom:])

@@ -12,9 +12,8 @@ import (
 // and what is to be acknowledged. All of it is guarded by the connection's mutex.
 type sending struct {
 	*terms
-	kind    sendingKind
-	agenda  agenda
-	batches *atomic.Uint64 // the number of the batch that is being sent
+	kind   sendingKind
+	agenda agenda
 
 	sender  ack.Sender
 	ctl     ack.Controller
@@ -24,11 +23,8 @@ type sending struct {
 	nextTxn uint32
 	stint   stint
 
-	out     []outFrame  // by frame id modulo its length
-	slab    *slab       // where the next frame goes; nil: into a new one
-	leaving []*slab     // of frames to be dropped, once for each, when batched was sent
-	batched uint64      // the batch in which frames of ours are
-	unheard []frame.Seq // ids in it that count as delivered when they are sent
+	flight
+	unheard []frame.Seq // ids in the batch that is being sent that count as delivered when they are sent
 	carried int         // length of the longest buffer of a frame that was acknowledged
 
 	ready   bool        // the peer takes data, says its kind
@@ -71,7 +67,8 @@ type heard struct {
 }
 
 func (s *sending) init(t *terms, a agenda, batches *atomic.Uint64) {
-	*s = sending{terms: t, agenda: a, batches: batches, stint: 1, done: make(chan struct{}), room: make(chan struct{}, 1)}
+	*s = sending{terms: t, agenda: a, stint: 1, done: make(chan struct{}), room: make(chan struct{}, 1)}
+	s.flight.full, s.batches = s.headroom+s.frameMax, batches
 }
 
 // start begins with a peer of whom nothing is known.
@@ -179,7 +176,7 @@ func (s *sending) hurryAcks(now ack.Instant) {
 
 // settled accounts for an acknowledged frame.
 func (s *sending) settled(now ack.Instant, q frame.Seq, fin *finished) {
-	o := &s.out[int(q)&(len(s.out)-1)]
+	o := s.at(q)
 	for t, n := o.first, o.n; n > 0; n-- {
 		next := t.next
 		if t.frames--; t.frames == 0 && t.complete {
@@ -224,7 +221,7 @@ func (s *sending) resting() bool {
 // rest gives it back.
 func (s *sending) rest() {
 	s.sender.Shrink()
-	s.out, s.slab, s.leaving = nil, nil, nil
+	s.flight.rest()
 }
 
 // abandon fails everything that is posted and forgets what is in flight, so that
@@ -244,11 +241,7 @@ func (s *sending) forfeit(fin *finished, err error) {
 	for s.posted.head != nil {
 		s.finish(s.posted.head, fin, err)
 	}
-	for i := range s.out {
-		if s.out[i].slab != nil {
-			s.discard(&s.out[i])
-		}
-	}
+	s.flight.clear()
 	s.probe = false
 	s.roomMade()
 }

@@ -2,7 +2,9 @@ package endpoint
 
 import (
 	"sync"
+	"sync/atomic"
 
+	"github.com/dgrdma/dgrdma/ack"
 	"github.com/dgrdma/dgrdma/frame"
 )
 
@@ -23,8 +25,8 @@ const slabSize = 1 << 16
 var slabs = sync.Pool{New: func() any { return &slab{mem: make([]byte, slabSize)} }}
 
 // outFrame is a frame in flight: where its bytes are, and whose messages it
-// holds. The transactions of a frame are neighbours in sending.posted. There are as
-// many as the window is long, so they are small.
+// holds. The transactions of a frame are neighbours in the list of those posted. There
+// are as many as the window is long, so they are small.
 type outFrame struct {
 	slab   *slab
 	first  *Transaction
@@ -38,63 +40,115 @@ func (o *outFrame) buf() []byte {
 	return o.slab.mem[o.at:end:end]
 }
 
+// flight holds the frames in flight of a connection, and where the next one goes.
+type flight struct {
+	full    int            // length of the buffer of a full frame
+	batches *atomic.Uint64 // the number of the batch that is being sent
+	out     []outFrame     // by frame id modulo its length
+	slab    *slab          // where the next frame goes; nil: into a new one
+	leaving []*slab        // of frames to be dropped, once for each, when batched was sent
+	batched uint64         // the batch in which frames of ours are
+}
+
 // buffer returns room for a full frame with the transport's headroom. It is
 // taken when the frame is kept.
-func (s *sending) buffer() []byte {
-	size := s.headroom + s.frameMax
-	mem := s.slab
+func (f *flight) buffer() []byte {
+	size := f.full
+	mem := f.slab
 	if mem == nil || len(mem.mem)-mem.used < size {
 		if size > slabSize {
 			mem = &slab{mem: make([]byte, size)}
 		} else {
 			mem = slabs.Get().(*slab)
 		}
-		s.slab = mem
+		f.slab = mem
 	}
 	return mem.mem[mem.used : mem.used+size : mem.used+size]
 }
 
 // keep remembers a frame in flight: its bytes, which are the beginning of what
 // buffer returned, and whose messages it holds.
-func (s *sending) keep(q frame.Seq, buf []byte, first *Transaction, n int) {
-	s.follow()
-	mem := s.slab
-	s.out[int(q)&(len(s.out)-1)] = outFrame{mem, first, uint32(len(buf)), uint16(mem.used), uint16(n)}
+func (f *flight) keep(s *ack.Sender, q frame.Seq, buf []byte, first *Transaction, n int) {
+	f.follow(s)
+	mem := f.slab
+	f.out[int(q)&(len(f.out)-1)] = outFrame{mem, first, uint32(len(buf)), uint16(mem.used), uint16(n)}
 	mem.used += len(buf)
 	mem.held++
 }
 
-// discard forgets a frame that is not in flight any more. If it is being sent at
-// this moment, its memory must wait.
-func (s *sending) discard(o *outFrame) {
-	if s.batched == s.batches.Load() {
-		s.leaving = append(s.leaving, o.slab)
+// discard forgets a frame that is not in flight any more. If it may be being sent at
+// this moment, its memory must wait. The number of the batch tells: the sender raises it
+// when the transport has taken the batch, and this connection's frames come into a batch
+// only under its mutex, which the caller holds.
+func (f *flight) discard(o *outFrame) {
+	if f.batched == f.batches.Load() {
+		f.leaving = append(f.leaving, o.slab)
 	} else {
-		s.release(o.slab)
+		f.release(o.slab)
 	}
 	*o = outFrame{}
 }
 
 // releaseSent releases what was being sent, if it was sent meanwhile.
-func (s *sending) releaseSent() {
-	if len(s.leaving) == 0 || s.batched == s.batches.Load() {
+func (f *flight) releaseSent() {
+	if len(f.leaving) == 0 || f.batched == f.batches.Load() {
 		return
 	}
-	for i, mem := range s.leaving {
-		s.release(mem)
-		s.leaving[i] = nil
+	for i, mem := range f.leaving {
+		f.release(mem)
+		f.leaving[i] = nil
 	}
-	s.leaving = s.leaving[:0]
+	f.leaving = f.leaving[:0]
 }
 
-func (s *sending) release(mem *slab) {
+func (f *flight) release(mem *slab) {
 	if mem.held--; mem.held > 0 {
 		return
 	}
-	if s.slab == mem {
-		s.slab = nil
+	if f.slab == mem {
+		f.slab = nil
 	}
 	if mem.used = 0; len(mem.mem) == slabSize {
 		slabs.Put(mem)
 	}
+}
+
+// follow keeps the frames where the sender's slots are.
+func (f *flight) follow(s *ack.Sender) {
+	if n := s.Capacity(); n != len(f.out) {
+		old := f.out
+		f.out = make([]outFrame, n)
+		if len(old) > 0 {
+			// Ids without messages may have made the distance longer than old:
+			// a frame is moved by its own id, which comes first, and no other.
+			for q := s.Oldest(); q != s.Next().Add(-1); q++ {
+				o := &old[int(q)&(len(old)-1)]
+				f.out[int(q)&(n-1)] = *o
+				*o = outFrame{}
+			}
+		}
+	}
+}
+
+// at returns the frame with that id.
+func (f *flight) at(q frame.Seq) *outFrame { return &f.out[int(q)&(len(f.out)-1)] }
+
+// clear forgets all frames.
+func (f *flight) clear() {
+	for i := range f.out {
+		if f.out[i].slab != nil {
+			f.discard(&f.out[i])
+		}
+	}
+}
+
+// rest gives back all memory.
+func (f *flight) rest() { f.out, f.slab, f.leaving = nil, nil, nil }
+
+// longest returns the length of the longest buffer in it.
+func (f *flight) longest() (n int) {
+	for i := range f.out {
+		n = max(n, int(f.out[i].length))
+	}
+	return n
 }

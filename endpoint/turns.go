@@ -61,7 +61,7 @@ func (c *Conn) pack(b *batch, now ack.Instant) (more bool) {
 	defer c.mu.Unlock()
 	more = c.tx.pack(b, now)
 	if len(c.tx.unheard) > 0 {
-		b.settle = append(b.settle, c)
+		c.ep.settle = append(c.ep.settle, c)
 	}
 	return more
 }
@@ -71,11 +71,11 @@ func (e *Endpoint) settleSent() {
 	var fin finished
 	defer e.finish(&fin)
 	now := e.now()
-	for _, c := range e.batch.settle {
+	for _, c := range e.settle {
 		c.settleSent(now, &fin)
 	}
-	clear(e.batch.settle)
-	e.batch.settle = e.batch.settle[:0]
+	clear(e.settle)
+	e.settle = e.settle[:0]
 }
 
 func (c *Conn) settleSent(now ack.Instant, fin *finished) {
