@@ -8,7 +8,7 @@ import (
 
 // The errors to test for with errors.Is, and what they say.
 var (
-	ErrClosed        = endpoint.ErrClosed
+	ErrClosed        = endpoint.ErrClosed        // closed
 	ErrQueueFull     = endpoint.ErrQueueFull     // too many transactions queued to this peer; wait for some to be done
 	ErrTooLarge      = endpoint.ErrTooLarge      // transaction needs more than 65535 messages; split it
 	ErrBounds        = endpoint.ErrBounds        // address outside the memory

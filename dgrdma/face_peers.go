@@ -35,6 +35,7 @@ type PeerName = endpoint.PeerName
 //
 //	type Profile struct {
 //		Name string
+//
 //		// What we send.
 //		Window           int           // frames waiting for acknowledgement (F4, D1-12)
 //		Span             int           // ids from the oldest of them on (D1-6)
@@ -46,7 +47,7 @@ type PeerName = endpoint.PeerName
 //		NoSentinel       bool          // a transaction without completion is not understood (F10, L6)
 //		NoHalfSentinel   bool          // one all-ones word alone means no completion too (D2-7)
 //		OpenTransactions int           // sent and not acknowledged; a power of two is not needed (F6, D1-12, L2)
-//		FirstFrame       Seq     // 0: random, so that a peer that knew an earlier run of ours takes no frame for a copy (V1)
+//		FirstFrame       Seq           // 0: random, so that a peer that knew an earlier run of ours takes no frame for a copy (V1)
 //		FirstTransaction uint32        // 0: random, likewise: it may have counted one of those by half (D1-12, D2-13)
 //		SkipBit          uint32        // transaction ids never have this bit (L2)
 //		OwnDestination   bool          // the destination id is our own (D2-1)
@@ -59,6 +60,7 @@ type PeerName = endpoint.PeerName
 //		Drain            int           // of which so many leave a second; 0: do not pace
 //		MinTimeout       time.Duration // before a frame is sent again (D1-19)
 //		PeerAckDelay     time.Duration // how long the peer holds acknowledgements back (DGRDMA-035)
+//
 //		// What we receive.
 //		Session          bool          // the peer introduces each of its lives
 //		History          int           // duplicate window

@@ -27,11 +27,11 @@ type Stats = endpoint.Stats
 //		Counters
 //		Peer        PeerName
 //		As          EndpointID // our id towards it
-//		Profile     string           // its name
-//		Learned     bool             // from what the peer sent, and not connected since
-//		Memory      uint64           // bytes of the peer's; 0: not known
-//		FrameSize   int              // bytes of a full frame
-//		FrameWindow int              // frames that may wait for acknowledgement
+//		Profile     string     // its name
+//		Learned     bool       // from what the peer sent, and not connected since
+//		Memory      uint64     // bytes of the peer's; 0: not known
+//		FrameSize   int        // bytes of a full frame
+//		FrameWindow int        // frames that may wait for acknowledgement
 //		RTT, MinRTT time.Duration
 //		Window      int           // bytes the controller allows in flight
 //		InFlight    int           // frames waiting for acknowledgement
@@ -80,6 +80,7 @@ type ConnStats = endpoint.ConnStats
 //		WindowFull       uint64 `count:"window_full" help:"Times the frame window stopped sending."`
 //		Congested        uint64 `count:"congested" help:"Times the congestion controller stopped sending."`
 //		Challenges       uint64 `count:"challenges" help:"Frames of strangers that were answered, and of which nothing was kept."`
+//
 //		// Refused are the frames that were not applied, by reason.
 //		Refused [numReasons]uint64
 //	}

@@ -34,6 +34,7 @@ import (
 //		Copied func(*Transaction)
 //		// Cookie is the caller's.
 //		Cookie any
+//
 //		// contains unexported fields
 //	}
 //
@@ -47,6 +48,7 @@ type Transaction = endpoint.Transaction
 // none. Not every kind of peer does without: see [ErrNoCompletion].
 //
 //	type CompletionWord struct {
+//
 //		// contains unexported fields
 //	}
 //

@@ -68,6 +68,7 @@ type Message = frame.Message
 //
 //	type Frame struct {
 //		Header
+//
 //		// contains unexported fields
 //	}
 //
@@ -150,6 +151,7 @@ type Header = frame.Header
 //	type Cursor struct {
 //		Msg  Message
 //		Data []byte
+//
 //		// contains unexported fields
 //	}
 //
@@ -216,6 +218,7 @@ type Stamp = frame.Stamp
 // was asked. To all others it is link padding. The zero Services has none.
 //
 //	type ServiceList struct {
+//
 //		// contains unexported fields
 //	}
 //
@@ -261,6 +264,7 @@ type ServiceName = frame.ServiceName
 // so that it can be checked against the configured one without allocation.
 //
 //	type Addr struct {
+//
 //		// contains unexported fields
 //	}
 //

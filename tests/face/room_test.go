@@ -221,9 +221,7 @@ func comment(b *bytes.Buffer, text string) {
 func block(b *bytes.Buffer, text string) {
 	b.WriteString("//\n")
 	for line := range strings.Lines(text) {
-		if line = strings.TrimRight(line, " \t\n"); line != "" {
-			b.WriteString("//\t" + line + "\n")
-		}
+		b.WriteString(strings.TrimRight("//\t"+line, " \t\n") + "\n")
 	}
 }
 
@@ -234,7 +232,7 @@ func (r *room) about(name, as string) string {
 func (r *room) alias(b *bytes.Buffer, name, as string) {
 	b.WriteString("\n")
 	comment(b, r.about(name, as))
-	block(b, "type "+as+" "+r.text(r.types[name].Type, name))
+	block(b, formatted("type "+as+" "+r.text(r.types[name].Type, name)))
 	for _, d := range r.consts[name] {
 		block(b, formatted(r.visible(d, func(s *ast.ValueSpec) string {
 			line := r.text(s, name)
@@ -297,13 +295,22 @@ func (r *room) errors(b *bytes.Buffer) {
 	b.WriteString("\n// The errors to test for with errors.Is, and what they say.\nvar (\n")
 	for _, s := range r.fails {
 		fmt.Fprintf(b, "\t%s = %s.%s", s.Names[0].Name, r.name, s.Names[0].Name)
-		if call, ok := s.Values[0].(*ast.CallExpr); ok {
-			says, _ := strconv.Unquote(call.Args[0].(*ast.BasicLit).Value)
-			b.WriteString(" // " + strings.TrimPrefix(says, "dgrdma: "))
-		}
+		says, _ := strconv.Unquote(r.saying(s.Values[0]).Value)
+		b.WriteString(" // " + strings.TrimPrefix(says, "dgrdma: "))
 		b.WriteString("\n")
 	}
 	b.WriteString(")\n")
+}
+
+// saying is the text of an error that is made by a call, or of a type with a method that
+// returns it.
+func (r *room) saying(e ast.Expr) *ast.BasicLit {
+	if call, ok := e.(*ast.CallExpr); ok {
+		return call.Args[0].(*ast.BasicLit)
+	}
+	of := e.(*ast.CompositeLit).Type.(*ast.Ident).Name
+	i := slices.IndexFunc(r.methods[of], func(m *ast.FuncDecl) bool { return m.Name.Name == "Error" })
+	return r.methods[of][i].Body.List[0].(*ast.ReturnStmt).Results[0].(*ast.BasicLit)
 }
 
 func (r *room) copied(b *bytes.Buffer, name string) {
