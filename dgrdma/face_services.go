@@ -50,7 +50,10 @@ func (ch *Channel) Mail(l Letter) { (*endpoint.Channel)(ch).Mail(l) }
 // Waiting returns how many letters have not arrived.
 func (ch *Channel) Waiting() int { return (*endpoint.Channel)(ch).Waiting() }
 
-// Flow is a queue of transactions to one service of a peer.
+// Flow is a queue of transactions to one service of a peer. Those of a flow begin in the
+// order in which they were posted. The flows of a connection take turns, a few frames
+// each, so that little waits for one turn of each of the others and not for all that they
+// have posted. What is [Transaction.Urgent] waits for none.
 type Flow endpoint.Flow
 
 // Post queues a transaction, as [Conn.Post] does for the peer's memory. Addresses are

@@ -16,8 +16,8 @@ import (
 //	type Transaction struct {
 //		Segments   []Segment
 //		Completion CompletionWord
-//		// Fence keeps all of it back until everything that was posted on the connection
-//		// before it is done: then the peer has that, and its completion words, whatever
+//		// Fence keeps all of it back until everything that was posted by the same [Flow], or
+//		// by the connection itself, before it is done, but for what is urgent: then the peer has that, and its completion words, whatever
 //		// the network does. It costs a round trip in which nothing is sent.
 //		Fence bool
 //		// Urgent lets it pass everything on the connection that has not begun and is not

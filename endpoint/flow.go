@@ -2,10 +2,21 @@ package endpoint
 
 import "github.com/dgrdma/dgrdma/frame"
 
-// Flow is a queue of transactions to one service of a peer.
+// Flow is a queue of transactions to one service of a peer. Those of a flow begin in the
+// order in which they were posted. The flows of a connection take turns, a few frames
+// each, so that little waits for one turn of each of the others and not for all that they
+// have posted. What is [Transaction.Urgent] waits for none.
 type Flow struct {
 	conn *Conn
 	name frame.ServiceName
+
+	// Guarded by the connection's mutex.
+	n          int          // posted and not done, urgent ones included
+	waiting    chain        // not begun
+	part       *Transaction // begun, and not all of it in frames
+	open       int          // begun and not done
+	rota       *rota        // in which it is; nil: nothing is to be packed
+	prev, next *Flow        // there
 }
 
 // Conn returns the connection.

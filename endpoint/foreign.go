@@ -13,6 +13,7 @@ func newForeign(tx *sending, rx *receiving) *foreign {
 	o := &foreign{tx: foreignSending{sending: tx}}
 	o.rx.receiving, o.rx.foreignLedger.receiving = rx, rx
 	tx.kind, rx.kind, rx.ledger = &o.tx, &o.rx, &o.rx.foreignLedger
+	tx.posted.strict = true
 	return o
 }
 

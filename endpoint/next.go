@@ -70,11 +70,10 @@ const (
 
 // obstacle returns it, and when it is gone by itself.
 func (s *sending) obstacle(now ack.Instant) (what obstacle, until ack.Instant) {
-	t := s.posted.unpacked
 	if s.sender.Lost() > 0 {
 		return nothingWaits, s.paced(now)
 	}
-	if t == nil {
+	if !s.posted.waits() {
 		return nothingWaits, sched.Never
 	}
 	switch s.sender.Limit(now, s.frameMax) {
@@ -85,7 +84,8 @@ func (s *sending) obstacle(now ack.Instant) (what obstacle, until ack.Instant) {
 	case ack.Paced:
 		return mustWait, s.paced(now)
 	}
-	if !t.begun && !s.mayOpen(t) || !s.proven && s.sender.InFlight() > 0 {
+	t := s.posted.next(s.mayOpen())
+	if t == nil || !s.proven && s.sender.InFlight() > 0 {
 		return mustBeHeard, sched.Never
 	}
 	if until := s.holding.Add(s.cfg.Coalesce); until > now && s.small(t) {
@@ -102,15 +102,15 @@ func (s *sending) paced(now ack.Instant) ack.Instant {
 	return sched.Never
 }
 
-// small reports whether what waits from t on does not fill a frame, so that it is held
-// back for company.
+// small reports whether what waits does not fill a frame, so that it is held back for
+// company; t is the first of it.
 func (s *sending) small(t *Transaction) bool {
 	if s.cfg.Coalesce == 0 || t.begun {
 		return false
 	}
 	l := s.layout()
 	total := 0
-	for ; t != nil; t = t.next {
+	for t := range s.posted.waiting() {
 		bytes, fits := l.alone(t)
 		if total += bytes; !fits || total > l.full {
 			return false

@@ -27,6 +27,7 @@ func (s *sending) fillWhole(b []byte, t *Transaction) int {
 	copy(b[at:at+s.leastChunk], rest)
 	t.offset += s.leastChunk
 	t.frames++
+	s.posted.packed(t, s.leastChunk)
 	return at + s.leastChunk
 }
 
@@ -34,11 +35,12 @@ func (s *sending) fillWhole(b []byte, t *Transaction) int {
 // and how many there are.
 func (s *sending) fill(now ack.Instant, w *frame.Writer) (first *Transaction, n int) {
 	l := s.layout()
-	for t := s.posted.unpacked; t != nil; t = s.posted.unpacked {
+	for last := first; ; {
+		t := s.posted.next(s.mayOpen())
+		if t == nil || !s.posted.joins(last, t) {
+			break
+		}
 		if !t.begun {
-			if !s.mayOpen(t) {
-				break
-			}
 			room := w.Room()
 			if bytes, fits := l.alone(t); fits && bytes > room+frame.MessageHeaderSize && !w.Empty() {
 				// Small transactions are not cut: frames stay fewer.
@@ -50,7 +52,7 @@ func (s *sending) fill(now ack.Instant, w *frame.Writer) (first *Transaction, n 
 			}
 			s.begin(now, t, count)
 		}
-		before := t.packed
+		before, length := t.packed, w.Len()
 		empty := t.count == 0
 		s.pour(w, &l, t)
 		if t.packed > before || (empty && t.complete) {
@@ -59,25 +61,20 @@ func (s *sending) fill(now ack.Instant, w *frame.Writer) (first *Transaction, n 
 				first = t
 			}
 		}
+		s.posted.packed(t, w.Len()-length)
 		if !t.complete {
 			break
 		}
-		s.posted.unpacked = t.next
+		last = t
 	}
 	return first, n
 }
 
 // mayOpen reports whether the peer can take one more transaction, of which nothing was
-// sent, and whether it is its turn.
-func (s *sending) mayOpen(t *Transaction) bool {
-	oldest := s.posted.head
-	switch {
-	case !oldest.begun:
-		return true
-	case t.Fence && t != oldest:
-		return false
-	}
-	return int(s.nextTxn-oldest.id) < s.profile.OpenTransactions
+// sent.
+func (s *sending) mayOpen() bool {
+	oldest := s.posted.begun.head
+	return oldest == nil || int(s.nextTxn-oldest.id) < s.profile.OpenTransactions
 }
 
 func (s *sending) begin(now ack.Instant, t *Transaction, count int) {
@@ -87,6 +84,7 @@ func (s *sending) begin(now ack.Instant, t *Transaction, count int) {
 		t.base = s.kind.base(t.flow.name)
 	}
 	t.count = uint16(count)
+	s.posted.begin(t)
 	s.nextTxn++
 	if bit := s.profile.SkipBit; s.nextTxn&bit != 0 {
 		s.nextTxn = (s.nextTxn | (bit - 1)) + 1

@@ -119,7 +119,7 @@ func (s *sending) packNew(b *batch, now ack.Instant) bool {
 	default:
 		return false
 	}
-	t := s.posted.unpacked
+	t := s.posted.next(s.mayOpen())
 	if t.begun || now >= s.holding.Add(s.cfg.Coalesce) {
 		s.holding = now
 	}

@@ -86,7 +86,7 @@ func (c *Conn) enqueue(t *Transaction, done func(*Transaction, error), waiter *w
 		return false, false, c.peerError("post to an earlier life", ErrPeerRestarted)
 	case c.ep.draining.Load():
 		return false, false, ErrClosed
-	case how.flow == &c.plain && tx.posted.n >= c.cfg.Queue:
+	case how.flow == &c.plain && c.plain.n >= c.cfg.Queue:
 		return false, false, ErrQueueFull
 	}
 	if err := tx.kind.serves(how.flow.name); err != nil {
@@ -95,14 +95,14 @@ func (c *Conn) enqueue(t *Transaction, done func(*Transaction, error), waiter *w
 	*t = Transaction{
 		Segments: t.Segments, Completion: t.Completion,
 		Fence: t.Fence, Urgent: t.Urgent, Done: done, Copied: t.Copied, Cookie: t.Cookie,
-		posted: true, waiter: waiter, flow: how.flow, relative: how.relative,
+		posted: true, waiter: waiter, relative: how.relative,
 	}
 	var now ack.Instant
 	if tx.posted.n == 0 {
 		now = c.ep.now()
 	}
 	inline = tx.posted.n == 0 && tx.sender.InFlight() == 0 || c.ep.helpful && t.Bytes() >= inlineBytes
-	return tx.post(now, t), inline, nil
+	return tx.post(now, how.flow, t), inline, nil
 }
 
 // inlineBytes makes a transaction that a helpful caller of Post sends itself: that
@@ -169,7 +169,7 @@ func (c *Conn) withdraw(t *Transaction) bool {
 func (c *Conn) passRoom() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.tx.posted.n < c.cfg.Queue {
+	if c.plain.n < c.cfg.Queue {
 		c.tx.roomMade()
 	}
 }

@@ -19,7 +19,7 @@ type sending struct {
 	ctl     ack.Controller
 	due     ack.Due
 	acking  bool // acknowledgements are sent to this peer
-	posted  transactions
+	posted  lanes
 	nextTxn uint32
 	stint   stint
 
@@ -102,13 +102,13 @@ func (s *sending) number(now ack.Instant, first ack.Wide) {
 // to be served. What waits behind something else leaves when that does, unless both wait
 // for company. Only who serves asks next: controllers do not run in Post. now counts if
 // nothing was posted.
-func (s *sending) post(now ack.Instant, t *Transaction) (queued bool) {
-	s.posted.push(t)
+func (s *sending) post(now ack.Instant, f *Flow, t *Transaction) (queued bool) {
+	s.posted.push(f, t)
 	if s.posted.n == 1 {
 		s.holding = now
 		s.kind.hurry(now)
 	}
-	if s.posted.unpacked == t || s.cfg.Coalesce > 0 {
+	if s.posted.next(true) == t || s.cfg.Coalesce > 0 {
 		s.agenda.queue()
 		return true
 	}
@@ -238,8 +238,8 @@ func (s *sending) abandon(now ack.Instant, fin *finished, err error) {
 // nothing that is not ours.
 func (s *sending) forfeit(fin *finished, err error) {
 	s.stint = s.stint.after()
-	for s.posted.head != nil {
-		s.finish(s.posted.head, fin, err)
+	for t := s.posted.some(); t != nil; t = s.posted.some() {
+		s.finish(t, fin, err)
 	}
 	s.flight.clear()
 	s.probe = false

@@ -3,6 +3,7 @@ package endpoint
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/dgrdma/dgrdma/frame"
 )
@@ -70,12 +71,10 @@ func (s *serving) base(name frame.ServiceName) uint32 {
 
 // refuse fails what is posted to services that the peer has not.
 func (n *nativeSending) refuse(fin *finished) {
-	for t := n.posted.head; t != nil; {
-		next := t.next
+	for _, t := range slices.Collect(n.posted.waiting()) {
 		if err := n.serves(t.flow.name); err != nil {
 			n.finish(t, fin, n.peerError("post", err))
 		}
-		t = next
 	}
 	n.roomMade()
 }

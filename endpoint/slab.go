@@ -25,8 +25,8 @@ const slabSize = 1 << 16
 var slabs = sync.Pool{New: func() any { return &slab{mem: make([]byte, slabSize)} }}
 
 // outFrame is a frame in flight: where its bytes are, and whose messages it
-// holds. The transactions of a frame are neighbours in the list of those posted. There
-// are as many as the window is long, so they are small.
+// holds. The transactions of a frame are neighbours in lanes.begun. There are as
+// many as the window is long, so they are small.
 type outFrame struct {
 	slab   *slab
 	first  *Transaction

@@ -20,8 +20,8 @@ type Segment struct {
 type Transaction struct {
 	Segments   []Segment
 	Completion CompletionWord
-	// Fence keeps all of it back until everything that was posted on the connection
-	// before it is done: then the peer has that, and its completion words, whatever
+	// Fence keeps all of it back until everything that was posted by the same [Flow], or
+	// by the connection itself, before it is done, but for what is urgent: then the peer has that, and its completion words, whatever
 	// the network does. It costs a round trip in which nothing is sent.
 	Fence bool
 	// Urgent lets it pass everything on the connection that has not begun and is not
@@ -77,55 +77,12 @@ func (t *Transaction) done() func(*Transaction, error) {
 	return t.Done
 }
 
-// transactions is a list of posted transactions: first those in flight, then
-// the one being packed, then those that wait.
-type transactions struct {
-	head, tail *Transaction
-	unpacked   *Transaction // first with messages still to be packed
-	n          int
-}
-
 // packedWhole notes that all messages are in frames.
 func (t *Transaction) packedWhole() {
 	if t.Copied != nil {
 		t.Copied(t)
 	}
 	t.complete = true // last: it is not done if Copied does not return
-}
-
-func (l *transactions) push(t *Transaction) {
-	t.prev, t.next = l.tail, nil
-	if l.tail == nil {
-		l.head = t
-	} else {
-		l.tail.next = t
-	}
-	l.tail = t
-	if l.unpacked == nil {
-		l.unpacked = t
-	}
-	l.n++
-}
-
-// has reports whether t is in the list, as opposed to on its way to Done.
-func (l *transactions) has(t *Transaction) bool { return t.prev != nil || l.head == t }
-
-func (l *transactions) remove(t *Transaction) {
-	if l.unpacked == t {
-		l.unpacked = t.next
-	}
-	if t.prev == nil {
-		l.head = t.next
-	} else {
-		t.prev.next = t.next
-	}
-	if t.next == nil {
-		l.tail = t.prev
-	} else {
-		t.next.prev = t.prev
-	}
-	t.prev, t.next = nil, nil
-	l.n--
 }
 
 // finished is a chain of transactions whose Done is to be called.

@@ -126,7 +126,7 @@ func (r *credits) countDue() bool {
 	r.busy = true
 	r.told.Store(n)
 	r.word.Completion = dgrdma.Word(r.addr, uint32(n))
-	r.word.Done, r.word.Cookie = counted, r
+	r.word.Urgent, r.word.Done, r.word.Cookie = true, counted, r
 	return true
 }
 
@@ -155,6 +155,7 @@ func counted(t *dgrdma.Transaction, err error) {
 
 func (r *credits) postEach(s *creditSlot, k uint64) {
 	s.t.Completion = dgrdma.Word(r.addr+uint32(k%r.c.wire.buffers)*r.pitch, 1)
+	s.t.Urgent = true
 	s.t.Done = func(_ *dgrdma.Transaction, err error) { r.given(s, k, err) }
 	r.post(&s.t)
 }

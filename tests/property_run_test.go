@@ -163,7 +163,7 @@ func (w *propertyWorld) take(f *propertyFlow) *propertyTx {
 	f.pending++
 	x.life = w.nodes[f.plan.from].life
 	x.posted = true
-	x.t = endpoint.Transaction{Cookie: x}
+	x.t = endpoint.Transaction{Cookie: x, Urgent: x.idx%9 == 0}
 	if f.plan.completion {
 		x.t.Completion = endpoint.Word(x.place.completion, x.idx)
 	}
