@@ -144,9 +144,7 @@ func (s *sending) acknowledged(now ack.Instant, runs []ack.Range, scratch []fram
 		s.counters.AcksReceived += uint64(len(acked))
 		scratch = acked
 	}
-	if len(runs) > 0 {
-		s.sender.EndBatch(now)
-	}
+	s.sender.EndBatch(now)
 	if s.posted.n != before {
 		s.rested = now
 		s.roomMade()

@@ -42,9 +42,11 @@ func (c *Conn) endBatch(now ack.Instant, fin *finished) (missed int) {
 	missed = c.kind.exchange(now)
 	rx.counters.FramesMissed += uint64(missed)
 	if tx.err == nil {
-		var refused uint64
-		refused, c.ep.scratch = tx.acknowledged(now, rx.acks, c.ep.scratch, fin)
-		rx.counters.Refused[RefusedAckOfUnsent] += refused
+		if len(rx.acks) > 0 {
+			var refused uint64
+			refused, c.ep.scratch = tx.acknowledged(now, rx.acks, c.ep.scratch, fin)
+			rx.counters.Refused[RefusedAckOfUnsent] += refused
+		}
 		tx.owe(now, &rx.recv)
 	}
 	tx.wake(now)
