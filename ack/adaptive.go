@@ -12,12 +12,6 @@ const (
 	adaptiveMinimumFrames = 4  // arbitrary: enough for three later frames to reveal a lost one
 	adaptiveInitialFrames = 64 // less than half of what a kernel-default receive buffer holds
 
-	// adaptiveSlackFrames covers what rate x round trip cannot see: acknowledgements
-	// come once per receive batch and a minimum measured with one small frame
-	// on an idle link is far below what full bursts need. Offloaded links were
-	// measured to need 220.
-	adaptiveSlackFrames = 256
-
 	// Loss is heavy when it exceeds adaptiveHeavyLoss of adaptiveHeavyOutOf, summed up over
 	// time, by adaptiveAlarmFrames. One burst lost out of the few of a small window is
 	// a large share of it and yet no sign of overload: the sum has to collect
@@ -38,8 +32,8 @@ const (
 	adaptiveNoRTT        = time.Duration(math.MaxInt64)
 )
 
-// Adaptive is the default Controller. Its window is twice the delivery rate
-// times the minimum round trip, plus adaptiveSlackFrames, so that loss by itself
+// Adaptive is the default Controller. Its window is the delivery rate
+// times the minimum round trip, plus what adaptiveSlack grants, so that loss by itself
 // does not make it smaller. Only heavy loss does, because a receiver that drops what
 // does not fit into its socket buffer gives no other sign: it sets a cap, which
 // is then raised cautiously. After start, silence and idleness the window opens
@@ -54,6 +48,7 @@ type Adaptive struct {
 	open   int64 // what is tried so far
 
 	sent, left int64 // bytes since New; the difference is in flight
+	delivered  int64 // of those that left
 	full       int64 // in flight from which a round counts as window-limited
 
 	now       adaptiveRound
@@ -65,6 +60,7 @@ type Adaptive struct {
 	heard     bool          // something was acknowledged since the last silence
 
 	search     adaptiveProbe // for a higher cap
+	slack      adaptiveSlack
 	rateRounds int
 	rate       [2]float64 // bytes per ns: highest of the current and of the previous rounds
 	rtt        [2]time.Duration
@@ -89,7 +85,7 @@ type adaptiveRound struct {
 	adaptiveTally
 	start     Instant
 	end       int64 // position in sent that must have left
-	delivered int64 // bytes
+	delivered int64 // at the start
 	overload  int64 // at the start
 	limited   bool  // the window, not the application, held the sender back
 }
@@ -122,7 +118,9 @@ func (a *Adaptive) Cap() int {
 }
 
 // Rate returns the highest delivery rate of the last rounds in bytes per second.
-func (a *Adaptive) Rate() float64 { return max(a.rate[0], a.rate[1]) * 1e9 }
+func (a *Adaptive) Rate() float64 { return a.fastest() * 1e9 }
+
+func (a *Adaptive) fastest() float64 { return max(a.rate[0], a.rate[1]) }
 
 // MinRTT returns the shortest round trip of the last seconds, 0 when unknown.
 func (a *Adaptive) MinRTT() time.Duration {
@@ -175,6 +173,7 @@ func (a *Adaptive) startRound(now Instant) {
 		adaptiveTally: adaptiveTally{peak: flight},
 		start:         now,
 		end:           a.sent,
+		delivered:     a.delivered,
 		overload:      a.overload,
 		limited:       flight >= a.full,
 	}
@@ -183,7 +182,7 @@ func (a *Adaptive) startRound(now Instant) {
 // OnAcked counts a delivered frame.
 func (a *Adaptive) OnAcked(_ Instant, bytes int, rtt time.Duration) {
 	a.left += int64(bytes)
-	a.now.delivered += int64(bytes)
+	a.delivered += int64(bytes)
 	a.now.acked++
 	a.heard = true
 	a.overload = max(a.overload-adaptiveHeavyLoss, 0)
@@ -212,6 +211,7 @@ func (a *Adaptive) EndBatch(now Instant) {
 	if a.silence > 0 {
 		a.endSilence()
 	}
+	a.slack.gather(now, a.delivered, a.fastest())
 	minimum := min(a.rtt[0], a.rtt[1])
 	elapsed := now.Sub(a.now.start)
 	if a.left < a.now.end || minimum != adaptiveNoRTT && elapsed < minimum {
@@ -246,9 +246,11 @@ func (a *Adaptive) endSilence() {
 // measure updates rate and round trip and what they call for.
 func (a *Adaptive) measure(now Instant, elapsed, minimum time.Duration) {
 	if elapsed > 0 {
-		rate := float64(a.now.delivered) / float64(elapsed)
+		delivered := a.delivered - a.now.delivered
+		rate := float64(delivered) / float64(elapsed)
 		a.rate[0] = max(a.rate[0], rate)
-		if a.now.limited && a.drain == 0 && a.now.delivered > 0 {
+		if a.now.limited && a.drain == 0 && delivered > 0 {
+			a.slack.judge(now, delivered, elapsed)
 			if a.rateRounds++; a.rateRounds >= adaptiveRateRounds {
 				a.rateRounds = 0
 				a.rate[1], a.rate[0] = a.rate[0], rate
@@ -270,10 +272,10 @@ func (a *Adaptive) measure(now Instant, elapsed, minimum time.Duration) {
 		}
 	}
 	if minimum != adaptiveNoRTT {
-		bdp := max(a.rate[0], a.rate[1]) * float64(minimum)
-		a.target = int64(min(2*bdp, float64(adaptiveUnlimited))) + adaptiveSlackFrames*a.mtu
+		bdp := int64(min(a.fastest()*float64(minimum), float64(adaptiveUnlimited/2)))
+		a.target = bdp + a.slack.grant(a.fastest(), bdp, a.mtu)
 		if a.drain > 0 {
-			a.target = int64(bdp / 2)
+			a.target = bdp / 2
 		}
 	}
 }

@@ -110,26 +110,27 @@ func TestAdaptiveNoDrainWithoutNeed(t *testing.T) {
 // A window that keeps a queue is made small for two rounds every five seconds, and
 // the empty link shows its round trip.
 func TestAdaptiveDrainsRegularly(t *testing.T) {
+	const frame, drained = 20 * time.Microsecond, 60 // frames: at most 50 while it looks
 	r := newRoundTest(t)
-	rtt := ms
+	rtt, took := ms, ms
 	r.round(1, rtt, rtt)
 	var drains []Instant
 	small := 0
 	for end := r.now.Add(40 * sec); r.now < end; {
-		if r.a.Window() < 100*modelMTU && len(drains) > 0 {
+		if r.a.Window() < drained*modelMTU && len(drains) > 0 {
 			if small++; small > 2 {
 				t.Fatalf("the window stays small; %v", r.a)
 			}
 			seen := rtt
 			if small == 1 {
-				seen = 10 * ms // what left before is still in the queue
+				seen = took // what left before is still in the queue
 			}
 			r.full(seen, seen)
 			continue
 		}
 		small = 0
-		before := r.a.Window()
-		if r.full(10*ms, 10*ms); r.a.Window() < before/2 {
+		took = max(rtt, time.Duration(r.a.Window()/modelMTU)*frame)
+		if r.full(took, took); r.a.Window() < drained*modelMTU {
 			drains = append(drains, r.now)
 			rtt = 2 * ms // the path became longer
 		}

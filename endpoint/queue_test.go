@@ -1,0 +1,77 @@
+package endpoint
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/dgrdma/dgrdma/transport/simnet"
+)
+
+// besideBulk runs a bulk flow of one connection over a link, and beside it small writes
+// of another one. It returns which share of the link the flow has, in bytes of
+// its frames, and how long the writes take to arrive.
+func besideBulk(t *testing.T, help HelpMode, l simnet.Link) (share float64, median, most time.Duration) {
+	synctest.Test(t, func(t *testing.T) {
+		const size, count, bulk = 4 << 20, 8, 1 << 18
+		p := newPair(t, pairConfig{link: l, size: size, a: Config{Help: help}, b: Config{Help: help}})
+		defer p.close()
+		other := p.connect(p.a, Peer{ID: 2, Addr: addrB, Size: size, As: 3})
+		p.connect(p.b, Peer{ID: 3, Addr: addrA})
+		for i := range count {
+			tx := write(uint32(4096+i*bulk), pattern(i, bulk), 0, 1)
+			tx.Done = func(tx *Transaction, err error) {
+				if err == nil {
+					p.toB.Post(tx) // in vain when it is over
+				}
+			}
+			if err := p.toB.Post(tx); err != nil {
+				t.Fatal(err)
+			}
+		}
+		time.Sleep(150 * time.Millisecond) // what slack it needs it knows by then
+		began, before := time.Now(), p.toA.Stats().BytesReceived
+		var took []time.Duration
+		for i := uint32(1); time.Since(began) < 100*time.Millisecond; i++ {
+			at := time.Now()
+			if err := other.Post(write(64, pattern(1, 64), 1024, i)); err != nil {
+				t.Fatal(err)
+			}
+			if err := p.memB.WaitFor(context.Background(), 1024, i); err != nil {
+				t.Fatal(err)
+			}
+			took = append(took, time.Since(at))
+			time.Sleep(377 * time.Microsecond)
+		}
+		share = float64(p.toA.Stats().BytesReceived-before) * 8 / float64(l.Rate) / time.Since(began).Seconds()
+		slices.Sort(took)
+		median, most = took[len(took)/2], took[len(took)-1]
+		t.Logf("share %.3f, median %v, most %v, window %d", share, median, most, p.toB.Stats().Window)
+	})
+	return share, median, most
+}
+
+// TestQueueBesideBulk: beside a bulk flow of one connection a small write waits for
+// no long queue in the network, and the flow has the whole link.
+func TestQueueBesideBulk(t *testing.T) {
+	for _, latency := range []time.Duration{0, 20 * time.Microsecond, 100 * time.Microsecond} {
+		for _, help := range []HelpMode{HelpNever, HelpAlways} {
+			t.Run(fmt.Sprintf("%v/%d", latency, help), func(t *testing.T) {
+				share, median, most := besideBulk(t, help, simnet.Link{Rate: 1e9, Latency: latency})
+				limit := 450 * time.Microsecond
+				if help == HelpAlways {
+					limit = 700 * time.Microsecond // where nobody receives for a while between two waits
+				}
+				if most > limit {
+					t.Errorf("a small write takes %v, at most %v, want %v", median, most, limit)
+				}
+				if share < 0.995 {
+					t.Errorf("the flow has %.3f of the link", share)
+				}
+			})
+		}
+	}
+}
