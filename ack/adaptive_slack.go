@@ -68,7 +68,7 @@ func (s *adaptiveSlack) judge(now Instant, delivered int64, took time.Duration) 
 	}
 	rate := float64(s.bytes) / float64(s.took)
 	s.bytes, s.took, s.rounds = 0, 0, 0
-	faster := rate > s.best*(1+adaptiveSteady)
+	faster, slower := rate > s.best*(1+adaptiveSteady), rate < s.best*(1-adaptiveSteady)
 	switch {
 	case faster: // and what ran ahead of the rate was the rate
 		s.burst, s.shifted = [2]int64{}, now
@@ -78,8 +78,8 @@ func (s *adaptiveSlack) judge(now Instant, delivered int64, took time.Duration) 
 	switch {
 	case !s.tight:
 		s.best = rate
-		s.tight = !faster && now >= s.until
-	case rate < s.best*(1-adaptiveSteady):
+		s.tight = !faster && !slower && now >= s.until
+	case slower:
 		s.tight, s.until = false, now.Add(adaptiveSlackHold)
 	default:
 		s.best = max(s.best, rate)

@@ -69,6 +69,20 @@ func TestSlackWhileTheRateGrows(t *testing.T) {
 	r.want(int64(rate*1.06*250e3), rate*1.06, 0)
 }
 
+// It is whole, too, while the rate falls: on a busy machine no two are the same.
+func TestSlackWhileTheRateFalls(t *testing.T) {
+	r := &slackTest{t: t}
+	rate := gigabit
+	for range 10 {
+		r.rounds(20, rate)
+		r.want(slackMost, rate, 0)
+		rate *= 0.93
+	}
+	r.rounds(20, rate)
+	r.rounds(20, rate*0.94)
+	r.want(slackLeast, rate, 0)
+}
+
 // It is 250 us, 16 frames, or rate times round trip, and never more than 256 frames
 // beyond that.
 func TestSlackOfSteadyFlow(t *testing.T) {
