@@ -32,6 +32,7 @@ type halfRig struct {
 	diary    diary
 	now      ack.Instant
 	last     string
+	flows    [3]Flow
 	flying   []frame.Seq // frames with messages that nobody acknowledged
 	posted   []*Transaction
 	heard    frame.Seq // the newest id that the peer used
@@ -55,6 +56,9 @@ func newHalfRig(t *testing.T, seed uint64, p Profile, cfg Config) *halfRig {
 				return
 			}
 		}
+	}
+	for i := range r.flows {
+		r.flows[i] = Flow{conn: c, name: c.plain.name}
 	}
 	c.tx.agenda = &r.diary
 	r.diary.queue()
@@ -169,13 +173,21 @@ func (r *halfRig) acknowledge(all bool) {
 }
 
 func (r *halfRig) post() {
-	x := &Transaction{Completion: Word(0, 1), Fence: r.rnd.IntN(8) == 0, Done: r.answered}
+	x := &Transaction{Completion: Word(0, 1), Fence: r.rnd.IntN(8) == 0, Urgent: r.rnd.IntN(6) == 0, Done: r.answered}
 	if n := r.rnd.IntN(4); n > 0 {
 		x.Segments = []Segment{{Bytes: make([]byte, 16*(1+r.rnd.IntN([]int{2, 100, 2000}[n-1])))}}
 	}
-	if _, _, err := r.c.enqueue(x, x.Done, nil, posting{to: whoever, flow: &r.c.plain}); err == nil {
+	if _, _, err := r.c.enqueue(x, x.Done, nil, posting{to: whoever, flow: r.flow()}); err == nil {
 		r.posted = append(r.posted, x)
 	}
+}
+
+// flow returns one of a few to the peer's memory.
+func (r *halfRig) flow() *Flow {
+	if i := r.rnd.IntN(2 * len(r.flows)); i < len(r.flows) {
+		return &r.flows[i]
+	}
+	return &r.c.plain
 }
 
 // hear has something come from the peer that is to be acknowledged.

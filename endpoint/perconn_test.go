@@ -137,6 +137,9 @@ func TestPostToLife(t *testing.T) {
 		if err := post(life, 1); err != nil {
 			t.Fatal(err)
 		}
+		if err := post(0, 4); !errors.Is(err, ErrPeerRestarted) {
+			t.Errorf("posted to no life: %v", err)
+		}
 		p.b.Close()
 		memory := p.region(4096)
 		b := p.open(addrB, &Config{ID: 2, Memory: memory})
