@@ -60,7 +60,7 @@
 //	under Endpoint.mu  PerConn.For, Service.Meet
 //
 // These run on the receiver, without a lock: Memory.Admit and Complete, Placed,
-// Trace.FrameReceived, the functions given to AfterBatch, and most events. The other
+// Handler.Letter, Trace.FrameReceived, the functions given to AfterBatch, and most events. The other
 // events come from who acts on deadlines. A stranger's answer is traced on the sender.
 //
 // Done runs without a lock, on the goroutine that finds the transaction done: the
@@ -81,6 +81,14 @@
 // is sent to its address: see cookies. Work for a frame is bounded by its length, and
 // what is kept for peers by [Config.OpenMemory], MaxPeers and PeersPerHost.
 // SECURITY.md has the table of attacks, and the tests.
+//
+// # Services and flows
+//
+// Windows of the address space belong to services; a message is the one's in whose window
+// it completes, or else its data goes, and each asks its own service alone. Introductions
+// say which services there are and where they begin, and nothing is posted to one that is
+// not there. Transactions wait in flows, see lanes: those of a connection take turns, so
+// that little waits for one turn of each of the others.
 //
 // # Whether something was applied
 //
@@ -107,6 +115,10 @@
 //	doubt        a frame that may be a copy held back: it is dropped, and not acknowledged
 //	stamp        the life and the ids in 32 bits that a frame without messages carries, so
 //	             that one that was held back is told from a present one
+//	service      an owner of some of an endpoint's addresses, its window; channel: what it has
+//	             of one connection; letter: what it sends to that of the same name there
+//	flow         a queue of transactions of one connection; turn: what of it is packed before
+//	             the next one's; urgent: passes all flows
 //	alone        of an acknowledgement: in a frame without messages (ACK-only)
 //	carried      of an acknowledgement: in a frame with messages (piggybacked)
 //	company      other transactions for the same frame, which Coalesce waits for
