@@ -69,6 +69,8 @@ func TestUrgentPasses(t *testing.T) {
 			f.mu.Unlock()
 		}
 		time.Sleep(time.Second)
+		f.mu.Lock()
+		defer f.mu.Unlock()
 		if len(f.order) != 23 || f.order[0] != "urgent" || f.order[22] != "bulk" {
 			t.Errorf("%v", f.order)
 		}
@@ -92,6 +94,8 @@ func TestUrgentInOrder(t *testing.T) {
 			}
 		}
 		time.Sleep(time.Second)
+		f.mu.Lock()
+		defer f.mu.Unlock()
 		if len(f.order) != 3 || f.order[0]+f.order[1]+f.order[2] != "123" {
 			t.Errorf("%v", f.order)
 		}
@@ -143,6 +147,8 @@ func TestFlowsTakeTurns(t *testing.T) {
 			}
 		}
 		time.Sleep(time.Second)
+		mu.Lock()
+		defer mu.Unlock()
 		most, least := max(moved[0], moved[1], moved[2]), min(moved[0], moved[1], moved[2])
 		if float64(least) < 0.9*float64(most) || most == 0 {
 			t.Errorf("%v", moved)
@@ -175,6 +181,8 @@ func TestFenceOfAFlow(t *testing.T) {
 		post(two, "other", false)
 		post(two, "other fenced", true)
 		time.Sleep(time.Second)
+		f.mu.Lock()
+		defer f.mu.Unlock()
 		for name, rounds := range map[string]int{"first": 1, "fenced": 2, "behind": 2, "other": 1, "other fenced": 2} {
 			took := f.at[name].Sub(began)
 			if least := time.Duration(rounds) * 20 * time.Millisecond; took < least || took > least+10*time.Millisecond {
