@@ -142,6 +142,7 @@ func (c *Conn) Write(ctx context.Context, t *Transaction) error {
 		}
 		s.Await(ctx, &w.Waiter, never, c.Done(), c.tx.room)
 		if ctx.Err() != nil {
+			c.passRoom() // of which this one may have been told
 			return context.Cause(ctx)
 		}
 	}
