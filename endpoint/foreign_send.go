@@ -44,8 +44,14 @@ func (o *foreignSending) begin(ack.Instant) {
 
 func (o *foreignSending) hurry(ack.Instant) {}
 
-// serves implements sendingKind: whatever such a peer is, is taken for memory.
-func (o *foreignSending) serves(frame.ServiceName) error { return nil }
+// serves implements sendingKind: whatever such a peer is, is taken for memory, into which
+// a letter would be written.
+func (o *foreignSending) serves(name frame.ServiceName, letter bool) error {
+	if letter {
+		return &ServiceError{Want: name.String(), Have: []string{MemoryService}}
+	}
+	return nil
+}
 
 func (o *foreignSending) base(frame.ServiceName) uint32 { return 0 }
 

@@ -32,8 +32,9 @@ type sendingKind interface {
 	begin(now ack.Instant)
 	// hurry is told that something was posted where nothing was.
 	hurry(now ack.Instant)
-	// serves returns why nothing can be posted to a service of the peer, or nil.
-	serves(name frame.ServiceName) error
+	// serves returns why nothing, or no letter, can be posted to a service of the peer, or
+	// nil.
+	serves(name frame.ServiceName, letter bool) error
 	// base returns where that service begins at the peer.
 	base(name frame.ServiceName) uint32
 	// retell has the peer told again who we are, and reports whether it is.

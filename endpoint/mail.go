@@ -80,10 +80,34 @@ func (ch *Channel) Mail(l Letter) {
 		panic(fmt.Sprintf("BUG: a letter of %d bytes", len(l.Bytes)))
 	}
 	m := &ch.mail
+	if err := ch.conn.letter(1); err != nil {
+		if l.Settled != nil {
+			l.Settled(err)
+		}
+		return
+	}
 	m.mu.Lock()
 	m.queue = append(m.queue, l)
 	m.mu.Unlock()
 	m.deliver()
+}
+
+// letter counts one more letter that is sent and not settled, or one less. None is sent
+// after Shutdown, which waits for those before it.
+func (c *Conn) letter(more int) error {
+	if c == nil {
+		return ErrNil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if more > 0 && c.ep.draining.Load() {
+		return ErrClosed
+	}
+	c.tx.letters += more
+	if more < 0 {
+		c.tx.roomMade()
+	}
+	return nil
 }
 
 // Waiting returns how many letters have not arrived.
@@ -108,7 +132,7 @@ func (m *mail) deliver() {
 		}
 		m.segment[0] = Segment{mailBox, l.Bytes}
 		m.mu.Unlock()
-		err := m.flow.post(&m.t, posting{to: in(life), relative: true})
+		err := m.flow.post(&m.t, posting{to: in(life), letter: true})
 		if err == nil {
 			return
 		}
@@ -128,7 +152,16 @@ func (m *mail) settle(err error) {
 	m.queue[0] = Letter{}
 	m.queue, m.posted = m.queue[1:], false
 	m.mu.Unlock()
-	if l.Settled != nil {
-		l.Settled(err)
+	defer m.ch.conn.letter(-1)
+	if l.Settled == nil {
+		return
 	}
+	whole := false
+	defer func() {
+		if !whole {
+			m.deliver() // or those behind would never be settled
+		}
+	}()
+	l.Settled(err)
+	whole = true
 }

@@ -80,7 +80,7 @@ func (s *sending) mayOpen() bool {
 func (s *sending) begin(now ack.Instant, t *Transaction, count int) {
 	t.begun, t.begunAt = true, now
 	t.id = s.nextTxn
-	if t.relative {
+	if t.letter {
 		t.base = s.kind.base(t.flow.name)
 	}
 	t.count = uint16(count)

@@ -48,9 +48,9 @@ func nothing(c *Conn) error {
 
 // posting is how something is posted.
 type posting struct {
-	to       addressee
-	flow     *Flow // nil: to the peer's memory
-	relative bool  // see Transaction
+	to     addressee
+	flow   *Flow // nil: to the peer's memory
+	letter bool  // see Transaction
 }
 
 func (c *Conn) post(t *Transaction, done func(*Transaction, error), waiter *writer, how posting) error {
@@ -84,18 +84,18 @@ func (c *Conn) enqueue(t *Transaction, done func(*Transaction, error), waiter *w
 		return false, false, tx.err
 	case !how.to.is(tx.stint):
 		return false, false, c.peerError("post to an earlier life", ErrPeerRestarted)
-	case c.ep.draining.Load():
+	case c.ep.draining.Load() && !how.letter:
 		return false, false, ErrClosed
 	case how.flow == &c.plain && c.plain.n >= c.cfg.Queue:
 		return false, false, ErrQueueFull
 	}
-	if err := tx.kind.serves(how.flow.name); err != nil {
+	if err := tx.kind.serves(how.flow.name, how.letter); err != nil {
 		return false, false, c.peerError("post", err)
 	}
 	*t = Transaction{
 		Segments: t.Segments, Completion: t.Completion,
 		Fence: t.Fence, Urgent: t.Urgent, Done: done, Copied: t.Copied, Cookie: t.Cookie,
-		posted: true, waiter: waiter, relative: how.relative,
+		posted: true, waiter: waiter, letter: how.letter,
 	}
 	var now ack.Instant
 	if tx.posted.n == 0 {

@@ -20,6 +20,7 @@ type sending struct {
 	due     ack.Due
 	acking  bool // acknowledgements are sent to this peer
 	posted  lanes
+	letters int // sent and not settled, of all channels
 	nextTxn uint32
 	stint   stint
 
@@ -306,11 +307,13 @@ func (s *sending) withdraw(t *Transaction) bool {
 // drain returns a channel that is closed when nothing is posted any more, or nil if
 // nothing is.
 func (s *sending) drain() <-chan struct{} {
-	if s.posted.n > 0 && s.drained == nil {
+	if s.pending() && s.drained == nil {
 		s.drained = make(chan struct{})
 	}
 	return s.drained
 }
+
+func (s *sending) pending() bool { return s.posted.n > 0 || s.letters > 0 }
 
 // roomMade tells who waits for the queue.
 func (s *sending) roomMade() {
@@ -318,7 +321,7 @@ func (s *sending) roomMade() {
 	case s.room <- struct{}{}:
 	default:
 	}
-	if s.posted.n == 0 && s.drained != nil {
+	if s.drained != nil && !s.pending() {
 		close(s.drained)
 		s.drained = nil
 	}

@@ -38,7 +38,7 @@ type serving struct {
 }
 
 // serves implements sendingKind.
-func (s *serving) serves(name frame.ServiceName) error {
+func (s *serving) serves(name frame.ServiceName, _ bool) error {
 	if !s.known {
 		return nil
 	}
@@ -72,7 +72,7 @@ func (s *serving) base(name frame.ServiceName) uint32 {
 // refuse fails what is posted to services that the peer has not.
 func (n *nativeSending) refuse(fin *finished) {
 	for _, t := range slices.Collect(n.posted.waiting()) {
-		if err := n.serves(t.flow.name); err != nil {
+		if err := n.serves(t.flow.name, t.letter); err != nil {
 			n.finish(t, fin, n.peerError("post", err))
 		}
 	}

@@ -44,7 +44,7 @@ type Transaction struct {
 	posted     bool
 	waiter     *writer
 	flow       *Flow
-	relative   bool   // addresses count from the beginning of the peer's service
+	letter     bool   // addresses count from the beginning of the peer's service
 	base       uint32 // which is there
 	err        error
 	id         uint32

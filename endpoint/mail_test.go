@@ -1,0 +1,173 @@
+package endpoint
+
+import (
+	"bytes"
+	"errors"
+	"runtime"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/dgrdma/dgrdma/transport/simnet"
+)
+
+// mailbox settles letters: each must be answered once.
+type mailbox struct {
+	mu      sync.Mutex
+	settled []error
+	times   []int
+}
+
+func (b *mailbox) letter(life uint32, text string) Letter {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	i := len(b.times)
+	b.times, b.settled = append(b.times, 0), append(b.settled, nil)
+	return Letter{Life: life, Bytes: []byte(text), Settled: func(err error) {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.times[i]++
+		b.settled[i] = err
+	}}
+}
+
+func (b *mailbox) once(t *testing.T, want error) {
+	t.Helper()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for i, n := range b.times {
+		if n != 1 {
+			t.Errorf("letter %d of %d is settled %d times", i, len(b.times), n)
+		}
+		if want != nil && !errors.Is(b.settled[i], want) {
+			t.Errorf("letter %d: %v, want %v", i, b.settled[i], want)
+		}
+	}
+}
+
+// came returns the letters that came.
+func (s *shelf) came() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.letters)
+}
+
+// posts is a pair with a service at both ends.
+func posts(t *testing.T, pc pairConfig) (p *pair, here, there *shelf) {
+	t.Helper()
+	p = newPair(t, pc)
+	here, there = newShelf("post", 1<<16), newShelf("post", 1<<16)
+	serve(t, p.a, here)
+	serve(t, p.b, there)
+	time.Sleep(time.Second)
+	return p, here, there
+}
+
+// TestLettersAreSettledOnce whatever ends the connection, and whenever.
+func TestLettersAreSettledOnce(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		end  func(p *pair)
+		want error
+	}{
+		{"the endpoint is closed", func(p *pair) { p.a.Close() }, ErrClosed},
+		{"the connection is closed", func(p *pair) { p.toB.Close() }, ErrClosed},
+		{"reset", func(p *pair) { p.toB.Reset(0) }, nil},
+		{"the peer is down", func(p *pair) {}, ErrPeerDown},
+		{"the peer restarts", func(p *pair) {
+			p.b.Close()
+			p.b = p.open(addrB, &Config{ID: 2, Memory: p.memB})
+			p.net.Link(addrA, addrB, simnet.Link{})
+			p.connect(p.b, Peer{ID: 1, Addr: addrA})
+		}, ErrPeerRestarted},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p, here, there := posts(t, pairConfig{a: Config{GiveUp: 5 * time.Second}})
+				defer p.close()
+				p.net.Link(addrA, addrB, simnet.Link{Down: true})
+				var b mailbox
+				for range 10 {
+					here.channel(0).Mail(b.letter(p.toB.Life(), "letter"))
+				}
+				time.Sleep(time.Second)
+				c.end(p)
+				time.Sleep(time.Minute)
+				b.once(t, c.want)
+				if n := here.channel(0).Waiting(); n != 0 || len(there.came()) != 0 {
+					t.Errorf("%d wait, %d came", n, len(there.came()))
+				}
+				here.channel(0).Mail(b.letter(p.toB.Life(), "late")) // Settled perhaps amid Mail
+				time.Sleep(time.Minute)
+				b.once(t, nil)
+			})
+		})
+	}
+}
+
+// TestLettersBehindOneThatDoesNotReturn: when Settled ends its goroutine the endpoint has
+// failed, and the letters behind are answered too (attack A8, SECURITY.md).
+func TestLettersBehindOneThatDoesNotReturn(t *testing.T) {
+	for _, when := range []string{"delivered", "refused"} {
+		synctest.Test(t, func(t *testing.T) {
+			p, here, _ := posts(t, pairConfig{})
+			defer p.close()
+			life := p.toB.Life()
+			p.net.Link(addrA, addrB, simnet.Link{Latency: time.Millisecond})
+			bad := Letter{Life: life, Bytes: []byte("bad"), Settled: func(error) { runtime.Goexit() }}
+			var b mailbox
+			here.channel(0).Mail(bad)
+			for range 5 {
+				here.channel(0).Mail(b.letter(life, "behind"))
+				if when == "refused" {
+					here.channel(0).Mail(bad)
+				}
+			}
+			if when == "refused" {
+				p.toB.Close()
+			}
+			time.Sleep(time.Minute)
+			p.a.Close()
+			time.Sleep(time.Minute)
+			b.once(t, nil)
+		})
+	}
+}
+
+// TestShutdownDeliversLetters that were sent before it.
+func TestShutdownDeliversLetters(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, here, there := posts(t, pairConfig{link: simnet.Link{Latency: time.Millisecond}})
+		defer p.close()
+		var b mailbox
+		for range 10 {
+			here.channel(0).Mail(b.letter(p.toB.Life(), "letter"))
+		}
+		if err := p.a.Shutdown(t.Context()); err != nil {
+			t.Error(err)
+		}
+		b.once(t, nil)
+		if len(there.came()) != 10 {
+			t.Errorf("%d of 10 came", len(there.came()))
+		}
+	})
+}
+
+// TestNoLettersToOtherKinds: who has no mail gets none, for it would be written into its
+// memory (attack A18, SECURITY.md).
+func TestNoLettersToOtherKinds(t *testing.T) {
+	profile := OpenCPI(false)
+	synctest.Test(t, func(t *testing.T) {
+		p, here, _ := posts(t, pairConfig{a: Config{Profile: &profile}, b: Config{Profile: &profile}})
+		defer p.close()
+		var b mailbox
+		here.channel(0).Mail(b.letter(p.toB.Life(), "letter"))
+		time.Sleep(time.Minute)
+		b.once(t, ErrNoService)
+		if !bytes.Equal(p.memB.Bytes(), make([]byte, 1<<20)) {
+			t.Error("memory was written into")
+		}
+	})
+}
