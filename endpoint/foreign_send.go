@@ -55,7 +55,7 @@ func (o *foreignSending) serves(name frame.ServiceName, letter bool) error {
 
 func (o *foreignSending) base(frame.ServiceName) uint32 { return 0 }
 
-func (o *foreignSending) retell() bool { return false }
+func (o *foreignSending) retell(ack.Instant) bool { return false }
 
 func (o *foreignSending) introduce(*batch, ack.Instant) (full bool) { return false }
 

@@ -38,7 +38,7 @@ type sendingKind interface {
 	// base returns where that service begins at the peer.
 	base(name frame.ServiceName) uint32
 	// retell has the peer told again who we are, and reports whether it is.
-	retell() bool
+	retell(now ack.Instant) bool
 	// next reports whether there is an introduction to be sent now, and if not, when
 	// there will be, or when overdue wants to be asked.
 	next(now ack.Instant) (send bool, at ack.Instant)

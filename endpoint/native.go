@@ -121,7 +121,9 @@ func (n *native) introduced(now ack.Instant, f *frame.Frame, h frame.Hello, fin 
 		tx.ask(now, life)
 	case life == tx.theirs:
 		tx.answer = tx.answer || named != tx.mine
-		tx.learn(f)
+		if tx.learn(said(f)) {
+			tx.refuse(fin)
+		}
 		if rx.theirs == life && rx.followed == rx.resets.Load() {
 			rx.recv.AckOnly(ack.Wide(f.HelloID()))
 		}
@@ -133,6 +135,10 @@ func (n *native) introduced(now ack.Instant, f *frame.Frame, h frame.Hello, fin 
 	case named == tx.mine && h.Tells && tx.later == unknown && !tx.paired && !rx.taken:
 		// This one believes ours, and the one that we believe never did: it is what was
 		// said when nothing was kept of us, and came late.
+		if tx.posted.begun.head != nil && said(f) != tx.serving {
+			// Sent again it would go where the services of that other one were.
+			tx.abandon(now, fin, tx.peerError("transactions in flight", ErrPeerRestarted))
+		}
 		n.believe(now, f, life, fin)
 	case (named == unknown || named == tx.mine) && tx.later == unknown && !tx.paired && tx.tries < mostInsisted:
 		// The life that we believe did not show yet that it believes ours: perhaps nothing
@@ -146,6 +152,7 @@ func (n *native) introduced(now ack.Instant, f *frame.Frame, h frame.Hello, fin 
 	}
 	if h.Tells && life == tx.theirs && named == tx.mine && rx.theirs == tx.theirs {
 		rx.paired, tx.paired = true, true
+		tx.untold = false
 	}
 	if why == RefusedNone {
 		tx.answer = tx.answer || !h.Tells && life == tx.theirs
@@ -182,8 +189,7 @@ func (n *native) believe(now ack.Instant, f *frame.Frame, life incarnation, fin 
 		tx.sender.RTT().Sample(now, now.Sub(tx.askedAt))
 	}
 	tx.theirs, tx.asked, tx.ready = life, unknown, true
-	tx.serving = serving{}
-	tx.learn(f)
+	tx.serving = said(f)
 	tx.refuse(fin)
 	n.cookies.spend(now, introduction{tx.key(), tx.mine, life})
 	tx.answer = true // it waits to see its own life

@@ -20,6 +20,7 @@ type nativeSending struct {
 	reached      ack.Wide    // newest id heard from the peer
 	answer       bool        // an answer is owed
 	paired       bool        // theirs believes mine
+	untold       bool        // it may not have heard of all our services
 	recall       bool        // next is to be told to asked, though the peer was given up
 	before       bool        // the peer has had another life, and was given up in it
 	askAt        ack.Instant
@@ -70,12 +71,17 @@ func (n *nativeSending) asking(now ack.Instant) bool {
 	switch {
 	case n.theirs == unknown:
 		return true
-	case n.later != unknown:
-		return n.tries < helloTries
+	case n.asksNext():
+		return true
+	case n.later != unknown && !n.untold:
+		return false
 	}
 	// A peer that came by itself and went again is not asked for ever.
-	return !n.paired && (!n.learned.Load() || now.Sub(n.heard.at) < n.cfg.GiveUp)
+	return (!n.paired || n.untold) && (!n.learned.Load() || now.Sub(n.heard.at) < n.cfg.GiveUp)
 }
+
+// asksNext reports whether a life that we did not believe yet is asked, under our next one.
+func (n *nativeSending) asksNext() bool { return n.later != unknown && n.tries < helloTries }
 
 // next implements sendingKind.
 func (n *nativeSending) next(now ack.Instant) (send bool, at ack.Instant) {
@@ -122,7 +128,7 @@ func (n *nativeSending) hello(now ack.Instant) frame.Hello {
 	case n.theirs == unknown:
 		hello.Peer = uint32(n.asked)
 		n.asked = unknown // next time whoever is there
-	case n.later != unknown:
+	case n.asksNext():
 		hello = frame.Hello{Life: uint32(n.later), Peer: uint32(n.asked)}
 	}
 	wait := min(helloFirst<<min(n.tries, 10), helloIdle)

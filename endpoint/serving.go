@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/dgrdma/dgrdma/ack"
 	"github.com/dgrdma/dgrdma/frame"
 )
 
@@ -52,14 +53,20 @@ func (s *serving) serves(name frame.ServiceName, _ bool) error {
 	return e
 }
 
-// learn takes what an introduction says. Services are added, and none ever goes: of two
-// that come out of order the longer one counts. It reports whether it said something new.
-func (s *serving) learn(f *frame.Frame) (news bool) {
-	said, ok := f.Services()
-	if !ok || s.known && len(said.All()) <= len(s.list.All()) {
+// said returns what an introduction says of services.
+func said(f *frame.Frame) (s serving) {
+	s.list, s.known = f.Services()
+	return s
+}
+
+// learn takes what an introduction of the same life says. Services are added, and none
+// ever goes: of two that come out of order the longer one counts. It reports whether it
+// said something new.
+func (s *serving) learn(said serving) (news bool) {
+	if !said.known || s.known && len(said.list.All()) <= len(s.list.All()) {
 		return false
 	}
-	s.list, s.known = said, true
+	*s = said
 	return true
 }
 
@@ -83,13 +90,21 @@ func (n *nativeSending) refuse(fin *finished) {
 func (c *Conn) tellServices() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.tx.kind.retell() {
+	if c.tx.kind.retell(c.ep.now()) {
 		c.entry.queue()
 	}
 }
 
-// retell implements sendingKind.
-func (n *nativeSending) retell() bool {
-	n.answer = n.answer || n.theirs != unknown
-	return n.answer
+// retell implements sendingKind. The peer is also asked for an answer, until one comes:
+// what it is told may be lost.
+func (n *nativeSending) retell(now ack.Instant) bool {
+	if n.theirs == unknown {
+		return false // it is told before anything else
+	}
+	n.answer, n.untold = true, true
+	if n.later == unknown {
+		n.tries = 0
+	}
+	n.askSoon(now)
+	return true
 }
