@@ -48,7 +48,7 @@ import (
 const whole = "Property|Quirk|Schedule|Link"
 
 func main() {
-	tests := flag.String("tests", whole, "`regexp` of the tests in ./tests for what a package's own tests let through")
+	tests := flag.String("tests", whole, "`regexp` of the tests in ./tests for what a package's own tests let through; none: ^$")
 	in := flag.String("func", "", "`regexp` of the functions to change, as in \"(*Sender).Acked\"; all if empty")
 	kinds := flag.String("kinds", "statement,condition,operator,constant", "`list` of what to change")
 	limit := flag.Duration("for", 0, "`time` after which the command ends, whatever is not tried; 0: no limit")
