@@ -132,12 +132,11 @@ func (l *Link) answered(a *letter) bool {
 		l.peerClosed = a.kind == letterRefuse // it knows nothing of the link
 	}
 	l.mu.Unlock()
-	wanted := !l.ending.Load()
-	if first && wanted {
+	if first {
 		l.say(l.settleDial(a))
 	}
 	l.advance()
-	return wanted
+	return !l.ending.Load()
 }
 
 // say tells the dialer how it went.

@@ -3,9 +3,12 @@ package link
 import (
 	"context"
 	"errors"
+	"io"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/dgrdma/dgrdma/dgrdma"
 )
 
 // TestMemoryWaitsForTheBatch: the memory of a link that ends in the midst of a frame is
@@ -102,6 +105,184 @@ func TestRefusalKeepsTheConnection(t *testing.T) {
 		for _, c := range a.ep.Conns() {
 			if c.Name().ID == s.id && c.Err() == nil {
 				t.Error("a peer that never answered is not left")
+			}
+		}
+	})
+}
+
+// TestReaderHoldsTheMemory: the memory of a link that ends while somebody copies from it
+// is given back when that is over, though it fails.
+func TestReaderHoldsTheMemory(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNet(t, 1)
+		a, b, out, in := pair(t, n, nil, &Options{Buffers: 2, Size: 8})
+		if err := out.Out.Send(soon(t), 0, []byte("data")); err != nil {
+			t.Fatal(err)
+		}
+		full := errors.New("full")
+		_, err := in.In.WriteTo(writer(func([]byte) (int, error) {
+			in.Close()
+			out.Close()
+			time.Sleep(time.Second)
+			if s := b.Stats(); len(s.Links) != 1 || s.Free == s.Memory {
+				t.Error("the memory was given back while it is read")
+			}
+			return 0, full
+		}))
+		if !errors.Is(err, full) {
+			t.Error(err)
+		}
+		time.Sleep(time.Second)
+		nothingLeft(t, a, b)
+	})
+}
+
+// TestEndWaitsForOneWord: be it but one word that is under way, a link's end waits.
+func TestEndWaitsForOneWord(t *testing.T) {
+	withStranger(t, &Options{Buffers: 1, Size: 8}, func(t *testing.T, h *Host, made <-chan *Link, s *stranger) {
+		yes := s.dial(1, "port", toListener, half{Credit: 1 << 15}, half{})
+		l := <-made
+		s.setMute(true)
+		s.frame(s.write(yes.out.Data, []byte("x"), yes.out.Flags, uint32(PackFlag(1, 0, false))))
+		m, err := l.In.Recv(soon(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.In.Release(m)
+		l.Close()
+		s.letter(letter{kind: letterClose, from: 1, to: yes.from, attempt: 1})
+		if st := h.Stats(); len(st.Links) != 1 || len(s.mail()) != 0 {
+			t.Error("the link is over while its word is under way")
+		}
+		s.setMute(false)
+		s.wait(time.Second)
+		nothingLeft(t, h)
+	})
+}
+
+// TestFirstReasonCounts: of two reasons to end a link the peer is told the first,
+// however late it is told.
+func TestFirstReasonCounts(t *testing.T) {
+	withStranger(t, &Options{Directions: Send}, func(t *testing.T, h *Host, made <-chan *Link, s *stranger) {
+		s.dial(1, "port", toDialer, half{}, buffers(4, 8))
+		l := <-made
+		s.setMute(true)
+		if err := l.Out.Send(soon(t), 0, nil); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+		defer cancel()
+		for _, why := range []string{"first", "second"} {
+			if err := l.Abort(ctx, why); !errors.Is(err, context.DeadlineExceeded) {
+				t.Error(err)
+			}
+		}
+		s.setMute(false)
+		s.wait(time.Second)
+		if got := s.mail(); len(got) != 1 || got[0].kind != letterClose || got[0].text != "first" {
+			t.Errorf("%+v", got)
+		}
+	})
+}
+
+// TestEndOfOneWay: a peer that sent all up to end of file and closed takes nothing more
+// either, which who sends is told, and by the link's own words.
+func TestEndOfOneWay(t *testing.T) {
+	withStranger(t, &Options{Directions: Both, Buffers: 2, Size: 8}, func(t *testing.T, h *Host, made <-chan *Link, s *stranger) {
+		yes := s.dial(1, "port", toListener|toDialer, half{Credit: 1 << 15}, buffers(4, 8))
+		l := <-made
+		s.frame(s.word(yes.out.Flags, uint32(PackFlag(0, 0, true))))
+		s.letter(letter{kind: letterClose, from: 1, to: yes.from, attempt: 1})
+		if _, err := l.In.Recv(soon(t)); err != io.EOF {
+			t.Errorf("receiving: %v", err)
+		}
+		const want = `link: link with port "port" of peer 9 at 02:00:00:00:00:09: link: the peer closed it before the end of file`
+		if err := l.Out.Send(soon(t), 0, nil); !errors.Is(err, ErrPeerClosed) || err.Error() != want {
+			t.Errorf("sending: %v", err)
+		}
+	})
+}
+
+// TestEndOfALifeBefore: of a link whose peer began anew nobody is told, so that its end
+// waits for nothing that waits for the peer's new life.
+func TestEndOfALifeBefore(t *testing.T) {
+	withStranger(t, &Options{Buffers: 2, Size: 8}, func(t *testing.T, h *Host, made <-chan *Link, s *stranger) {
+		s.dial(1, "port", toListener, half{Credit: 1 << 15}, half{})
+		l := <-made
+		s.restart()
+		s.setMute(true)
+		p := l.peer
+		p.send(p.conn.Life(), letter{kind: letterAccept, to: 1})
+		if err := l.Abort(soon(t), "enough"); err != nil || p.channel.Waiting() != 1 {
+			t.Errorf("%v; %d letters wait", err, p.channel.Waiting())
+		}
+		s.wait(time.Millisecond)
+		nothingLeft(t, h)
+	})
+}
+
+// TestReset: who waits on a connection that the program begins anew is told so, and
+// nothing is kept.
+func TestReset(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNet(t, 1)
+		_, b, _, in := pair(t, n, nil, nil)
+		time.AfterFunc(time.Second, func() { in.Peer().Reset(0) })
+		ctx, cancel := context.WithTimeout(t.Context(), b.ep.GiveUp())
+		defer cancel()
+		if _, err := in.In.Recv(ctx); !errors.Is(err, dgrdma.ErrReset) {
+			t.Error(err)
+		}
+		in.Close()
+		nothingLeft(t, b)
+	})
+}
+
+// TestLateToTheEnd: who notices the end of a connection when there is one again is told
+// that it is another.
+func TestLateToTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, b, _, in := pair(t, newNet(t, 1), nil, nil)
+		in.lost()
+		if _, err := in.In.Recv(soon(t)); !errors.Is(err, dgrdma.ErrReset) {
+			t.Error(err)
+		}
+		in.Close()
+		nothingLeft(t, b)
+	})
+}
+
+// TestAbortDrives: a host without goroutines drives its endpoint until the peer is told.
+func TestAbortDrives(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNet(t, 0)
+		a, b := n.host(1, &Config{Endpoint: dgrdma.Config{Manual: true}}), n.host(2, nil)
+		out, in := join(t, a, b, "port", nil, nil)
+		if err := out.Abort(soon(t), "enough"); err != nil {
+			t.Error(err)
+		}
+		synctest.Wait()
+		if got := reasonOf(in.Err()); got != "enough" {
+			t.Errorf("the peer was told %q", got)
+		}
+	})
+}
+
+// TestOpcodeOfWrites: what is written goes out with the opcode of the options, whoever
+// makes the link.
+func TestOpcodeOfWrites(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		both := func(code uint8) *Options { return &Options{Directions: Both, Buffers: 4, Size: 8, Opcode: code} }
+		_, _, out, in := pair(t, newNet(t, 1), both(7), both(9))
+		for _, c := range []struct {
+			from, to *Link
+			want     uint8
+		}{{out, in, 7}, {in, out, 9}} {
+			if _, err := c.from.Out.Write([]byte("data")); err != nil {
+				t.Fatal(err)
+			}
+			if m, err := c.to.In.Recv(soon(t)); err != nil || m.Opcode != c.want {
+				t.Errorf("%+v, %v", m, err)
 			}
 		}
 	})

@@ -73,10 +73,6 @@ func Open(localURL string, cfg *Config) (*Host, error) {
 	if c.Endpoint.Memory != nil {
 		return nil, fmt.Errorf("link: open %s: the endpoint has no memory but that of its links; open it by dgrdma.Open, and have links on it by On", localURL)
 	}
-	c.Memory = memoryOr(c.Memory)
-	if err := checkMemory(c.Memory); err != nil {
-		return nil, err
-	}
 	e := c.Endpoint
 	e.Memory = &dgrdma.Region{}
 	open := c.Open
@@ -103,7 +99,9 @@ func On(ep *dgrdma.Endpoint, memory int) (*Host, error) {
 	if ep == nil {
 		return nil, fmt.Errorf("link: no endpoint to have links on: %w", ErrNil)
 	}
-	memory = memoryOr(memory)
+	if memory == 0 {
+		memory = defaultMemory
+	}
 	if err := checkMemory(memory); err != nil {
 		return nil, err
 	}
@@ -120,13 +118,6 @@ func On(ep *dgrdma.Endpoint, memory int) (*Host, error) {
 	h.block = space.NewBlock(uint64(base)+reserved, memory-reserved)
 	h.beat = time.AfterFunc(ep.GiveUp()/2, h.heartbeat)
 	return h, nil
-}
-
-func memoryOr(n int) int {
-	if n == 0 {
-		return defaultMemory
-	}
-	return n
 }
 
 // Endpoint returns the host's endpoint.
@@ -149,8 +140,7 @@ func (h *Host) URL() string {
 // there, or the context is done.
 func (h *Host) drive(ctx context.Context, there func() bool, over <-chan struct{}) {
 	if h.manual {
-		var w dgrdma.Waiter
-		w.Init()
+		var w dgrdma.Waiter // which nobody rouses
 		h.ep.Await(ctx, &w, there, over, nil)
 	}
 }
@@ -164,7 +154,7 @@ func (p *peer) Event(ev dgrdma.Event) {
 			p.conn.Close()
 		}
 		p.fail(ev.Err, everyLife)
-	case ev.Kind == dgrdma.PeerRestarted && ev.Reason == 0:
+	case ev.Kind == dgrdma.PeerRestarted: // or only seems to be: then no links are of a life before
 		p.fail(&dgrdma.PeerError{ID: ev.Peer.ID, Addr: ev.Peer.Addr, Op: "link", Err: dgrdma.ErrPeerRestarted}, p.conn.Life())
 	}
 }
@@ -233,10 +223,6 @@ func (h *Host) closeLinks(ctx context.Context) error {
 
 func (h *Host) end(how func() error) error {
 	h.mu.Lock()
-	if h.closed {
-		h.mu.Unlock()
-		return how()
-	}
 	h.closed = true
 	h.beat.Stop()
 	var ports []*Listener
@@ -369,8 +355,10 @@ func (p *peer) beaten(_ *dgrdma.Transaction, err error) {
 	p.mu.Lock()
 	p.pulse.busy = false
 	p.mu.Unlock()
-	// Not every end of a connection is an event: its transport may have failed.
-	if err != nil && !errors.Is(err, dgrdma.ErrQueueFull) {
-		p.fail(err, p.conn.Life())
+	// Not every end of a life is an event: the transport may have failed, or the program
+	// have called Reset.
+	if err == nil {
+		err = dgrdma.ErrReset
 	}
+	p.fail(err, p.conn.Life())
 }

@@ -91,3 +91,14 @@ func TestKindsOfLetters(t *testing.T) {
 		}
 	}
 }
+
+// TestVersionsDiffer: a peer of another version is told which there are.
+func TestVersionsDiffer(t *testing.T) {
+	var b [boxSize]byte
+	l := sampleLetter()
+	n := l.put(b[:])
+	b[2] = 3
+	if _, err := parseLetter(b[:n]); !says(err, ErrVersion, "link: the peer speaks version 3 of links, this is version 1: ") {
+		t.Error(err)
+	}
+}

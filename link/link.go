@@ -172,7 +172,7 @@ func (l *Link) Abort(ctx context.Context, why string) error {
 // leave ends the link early.
 func (l *Link) leave(why string) {
 	l.mu.Lock()
-	if !l.said && l.why == "" {
+	if l.why == "" {
 		l.why = bounded(why)
 	}
 	l.mu.Unlock()
@@ -236,11 +236,9 @@ func (l *Link) advance() {
 	case first:
 		close(l.told) // there is nobody to hear it
 	}
+	l.withdraw()
 	if !over {
-		if l.plain {
-			l.withdraw() // the memory waits for the end of the connection: who knows what is under way
-		}
-		return
+		return // of a plain link until the end of the connection: who knows what is under way
 	}
 	l.peer.mu.Lock()
 	delete(l.peer.links, l.number)
@@ -249,10 +247,7 @@ func (l *Link) advance() {
 	}
 	l.peer.mu.Unlock()
 	l.host.roll.strike(l)
-	l.withdraw()
-	if m := l.memory; m.N > 0 {
-		l.host.ep.AfterBatch(func() { l.host.block.Give(m) })
-	}
+	l.host.ep.AfterBatch(func() { l.host.block.Give(l.memory) })
 }
 
 // withdraw keeps the peer from writing any more.
@@ -289,7 +284,6 @@ func (l *Link) peerLeft(why string) {
 	l.mu.Unlock()
 	switch {
 	case again: // to look at all buffers takes longer than to say it
-		return
 	case why != "":
 		l.fail(&AbortError{Reason: printable(why)})
 	case l.In == nil || !l.In.ended():
@@ -307,9 +301,7 @@ func (l *Link) peerLeft(why string) {
 func (l *Link) allocate(in, out *half, creditWords uint32, o *Options) error {
 	var need uint64
 	if in != nil {
-		if err := in.arrange(); err != nil {
-			return err
-		}
+		in.arrange()
 		need += in.memory()
 	}
 	if out != nil {

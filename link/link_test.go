@@ -60,6 +60,11 @@ func (n *net) open(id uint16, cfg *Config) (*Host, error) {
 	return Open("", &c)
 }
 
+// at is the endpoint string of the host with that id.
+func at(id uint16) string {
+	return fmt.Sprintf("ocpi-ether-rdma:%v;4096.%d.%[2]d", simnet.Addr(uint32(id)), id)
+}
+
 // dial is Host.Dial for simulated addresses.
 func dial(ctx context.Context, h *Host, to uint16, port string, o *Options) (*Link, error) {
 	c, err := h.ep.Connect(dgrdma.Peer{ID: dgrdma.EndpointID(to), Addr: simnet.Addr(uint32(to))})

@@ -159,9 +159,7 @@ func (n *Listener) accept(o *offer) (*Link, error) {
 	if a.directions&toListener != 0 {
 		yes.out = n.opt.settle(a.out)
 		in = &yes.out
-		if err := in.arrange(); err != nil {
-			return nil, err
-		}
+		in.arrange()
 		// Where the listener left the shape open, one dialer does not get it all.
 		if open := n.opt.Buffers == 0 || n.opt.Size == 0; open && in.memory() > n.host.size/2 {
 			return nil, fmt.Errorf("%d buffers of %d bytes are more than half of the memory here", in.Buffers, in.Size)
@@ -244,7 +242,6 @@ func (p *peer) offered(life uint32, l *letter) {
 	case int(p.waiting.Load()) >= cap(port.offers)-len(port.offers):
 		p.refuse(life, l, fmt.Sprintf("too many wait at port %q", l.name))
 	default:
-		l.text = ""
 		p.waiting.Add(1)
 		port.offers <- &offer{p, life, *l} // nobody else sends
 	}

@@ -28,9 +28,6 @@ type EmptyFlags struct{ Addr, Pitch uint32 }
 // are flagPitch bytes apart, a multiple of 4; 0 means 4. Nothing can be given back
 // before [Link.Connect] says where that is told.
 func (h *Host) Offer(c *dgrdma.Conn, flagPitch uint32, opt *Options) (*Link, Buffers, error) {
-	if h.missing() {
-		return nil, Buffers{}, ErrNil
-	}
 	if flagPitch%wordSize != 0 || flagPitch > mostFlagPitch {
 		return nil, Buffers{}, fmt.Errorf("link: offer: flags every %d bytes, need a multiple of %d up to %d: %w", flagPitch, wordSize, mostFlagPitch, ErrLayout)
 	}
@@ -72,9 +69,6 @@ func (l *Link) Connect(flags EmptyFlags) error {
 // which the host's endpoint was connected, and says where that consumer has to give
 // them back.
 func (h *Host) Attach(c *dgrdma.Conn, to Buffers, opt *Options) (*Link, EmptyFlags, error) {
-	if h.missing() {
-		return nil, EmptyFlags{}, ErrNil
-	}
 	if err := to.check(); err != nil {
 		return nil, EmptyFlags{}, fmt.Errorf("link: attach: %w", err)
 	}
@@ -117,6 +111,9 @@ func endOf(base, pitch, size uint32, n uint64) uint64 {
 
 // plainLink makes the link of Offer and Attach, which have no port.
 func (h *Host) plainLink(c *dgrdma.Conn, opt *Options) (*Link, Options, error) {
+	if h.missing() {
+		return nil, Options{}, ErrNil
+	}
 	o, err := opt.or(Both, "-")
 	if err != nil {
 		return nil, o, err

@@ -36,18 +36,28 @@ func TestCreditsOfAStranger(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			withStranger(t, &Options{Directions: Send}, func(t *testing.T, h *Host, made <-chan *Link, s *stranger) {
-				yes := s.dial(1, "port", toDialer, half{}, buffers(4, 8))
-				out := <-made
-				for range 2 {
-					if err := out.Out.Send(soon(t), 0, []byte("x")); err != nil {
-						t.Fatal(err)
-					}
+				credit := s.dial(1, "port", toDialer, half{}, buffers(4, 8)).back.Credit
+				both := map[*Link]uint32{<-made: credit}
+				dialed, err := s.dialed(soon(t), nil, func(open letter) letter {
+					credit = open.out.Credit
+					return letter{kind: letterAccept, from: 2, to: open.from, attempt: open.attempt, out: buffers(4, 8)}
+				})
+				if err != nil {
+					t.Fatal(err)
 				}
-				s.wait(20 * time.Millisecond)
-				c.send(s, yes.back.Credit)
-				s.wait(20 * time.Millisecond)
-				if got := out.Stats().Out.Free; got != c.free || !errors.Is(out.Err(), c.want) {
-					t.Errorf("%d buffers are free, want %d; %v, want %v", got, c.free, out.Err(), c.want)
+				both[dialed] = credit
+				for out, credit := range both {
+					for range 2 {
+						if err := out.Out.Send(soon(t), 0, []byte("x")); err != nil {
+							t.Fatal(err)
+						}
+					}
+					s.wait(20 * time.Millisecond)
+					c.send(s, credit)
+					s.wait(20 * time.Millisecond)
+					if got := out.Stats().Out.Free; got != c.free || !errors.Is(out.Err(), c.want) {
+						t.Errorf("%d buffers are free, want %d; %v, want %v", got, c.free, out.Err(), c.want)
+					}
 				}
 			})
 		})
@@ -76,6 +86,7 @@ func TestHalvesOfAStranger(t *testing.T) {
 		{"flags to the top", with(func(h *half) { h.Flags = 1<<32 - 16 }), true},
 		{"flags past the top", with(func(h *half) { h.Flags = 1<<32 - 15 }), false},
 		{"flags over each other", with(func(h *half) { h.FlagPitch = 3 }), false},
+		{"flags as far as can be", with(func(h *half) { h.FlagPitch = 1<<16 - 1 }), true},
 		{"flags far from each other", with(func(h *half) { h.FlagPitch = 1 << 16 }), false},
 		{"gigabytes", with(func(h *half) { h.Buffers, h.Size, h.Pitch = 1024, 1<<20+1, 1<<21 }), false},
 	} {
@@ -86,17 +97,10 @@ func TestHalvesOfAStranger(t *testing.T) {
 					t.Fatalf("%+v", yes)
 				}
 				// The same, said by a listener.
-				dialed := make(chan error, 1)
-				go func() {
-					_, err := dial(soon(t), h, uint16(s.id), "there", nil)
-					dialed <- err
-				}()
-				for _, l := range s.mail() {
-					if l.kind == letterOpen {
-						s.letter(letter{kind: letterAccept, from: 2, to: l.from, attempt: l.attempt, out: c.h})
-					}
-				}
-				if err := <-dialed; (err == nil) != c.want || err != nil && !errors.Is(err, ErrProtocol) {
+				_, err := s.dialed(soon(t), nil, func(open letter) letter {
+					return letter{kind: letterAccept, from: 2, to: open.from, attempt: open.attempt, out: c.h}
+				})
+				if (err == nil) != c.want || err != nil && !errors.Is(err, ErrProtocol) {
 					t.Errorf("dialed: %v", err)
 				}
 			})

@@ -92,15 +92,11 @@ func (o *Options) settle(wish half) half {
 }
 
 // arrange computes the distances of buffers and flags.
-func (h *half) arrange() error {
+func (h *half) arrange() {
 	if h.FlagPitch == 0 {
 		h.FlagPitch = wordSize
 	}
 	h.Pitch = (h.Size + cacheLine - 1) &^ (cacheLine - 1)
-	if h.memory() > 1<<32-reserved {
-		return fmt.Errorf("link: %d buffers of %d bytes do not fit into an endpoint's memory", h.Buffers, h.Size)
-	}
-	return nil
 }
 
 // memory is what buffers and flags take.

@@ -1,6 +1,7 @@
 package link
 
 import (
+	"context"
 	"encoding/binary"
 	"sync"
 	"testing"
@@ -95,6 +96,13 @@ func (s *stranger) restart() {
 
 func (s *stranger) hello(tells bool) {
 	s.frame(part{Message: frame.Hello{Life: s.life, Peer: s.theirs, Tells: tells}.Message()})
+}
+
+// setMute says whether the stranger acknowledges nothing from now on.
+func (s *stranger) setMute(on bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mute = on
 }
 
 // wait lets time pass, and everything happen.
@@ -236,6 +244,26 @@ func (s *stranger) dial(from uint32, port string, d direction, out, back half) l
 	}
 	s.t.Fatalf("no answer to the letter for link %d", from)
 	return letter{}
+}
+
+// dialed has the host dial the stranger, which answers with what answer makes of the
+// letter, and returns what came of it.
+func (s *stranger) dialed(ctx context.Context, o *Options, answer func(open letter) letter) (*Link, error) {
+	s.t.Helper()
+	var l *Link
+	ended := make(chan error, 1)
+	go func() {
+		var err error
+		l, err = s.to.Dial(ctx, at(uint16(s.id)), "there", o)
+		ended <- err
+	}()
+	for _, open := range s.mail() {
+		if open.kind == letterOpen {
+			s.letter(answer(open))
+		}
+	}
+	err := <-ended
+	return l, err
 }
 
 // serve accepts the links to a port until the test ends, and returns where they are.

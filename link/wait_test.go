@@ -41,6 +41,10 @@ func TestHelperSeesItsEnd(t *testing.T) {
 			w.out.host.Close() // nobody acknowledges
 			return errors.Join(w.in.Out.Send(w.ctx, 0, nil), w.in.Out.Flush(w.ctx))
 		}, nil, context.DeadlineExceeded},
+		{"connection of a flush", func(w *world) error {
+			w.out.host.Close()
+			return errors.Join(w.in.Out.Send(w.ctx, 0, nil), w.in.Out.Flush(w.ctx))
+		}, func(w *world) { w.in.Peer().Close() }, ErrClosed},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -1,0 +1,106 @@
+package link
+
+import (
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/dgrdma/dgrdma/dgrdma"
+	"github.com/dgrdma/dgrdma/endpoint"
+	"github.com/dgrdma/dgrdma/transport/simnet"
+)
+
+// TestHeartbeat: a host posts something to who has links with it twice in the time after
+// which a silent peer is dead, and nothing to others.
+func TestHeartbeat(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNet(t, 1)
+		cfg := &Config{Endpoint: dgrdma.Config{GiveUp: 2 * time.Second}}
+		n.host(3, nil).ep.AcceptAny(true)
+		a, b := n.host(1, cfg), n.host(2, cfg)
+		opened := time.Now()
+		fpga := endpoint.FPGA()
+		card, err := a.ep.Connect(dgrdma.Peer{ID: 4, Addr: simnet.Addr(4), Profile: &fpga})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := a.Offer(card, 0, &Options{Buffers: 1, Size: 8}); err != nil {
+			t.Fatal(err)
+		}
+		alone, err := a.ep.Connect(dgrdma.Peer{ID: 3, Addr: simnet.Addr(3)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		join(t, a, b, "port", nil, nil)
+		time.Sleep(100 * time.Millisecond)
+		done := func(h *Host) uint64 { return h.ep.Stats().TransactionsDone }
+		beforeA, beforeB := done(a), done(b)
+		for beats := range uint64(6) {
+			for _, at := range []time.Duration{200, 900} {
+				time.Sleep(time.Until(opened.Add(time.Duration(beats)*time.Second + at*time.Millisecond)))
+				if x, y := done(a)-beforeA, done(b)-beforeB; x != beats || y != beats {
+					t.Errorf("after %v: %d and %d heartbeats, want %d", time.Since(opened), x, y, beats)
+				}
+			}
+		}
+		if s := alone.Stats(); s.TransactionsDone != 0 {
+			t.Errorf("%d heartbeats for a peer without links", s.TransactionsDone)
+		}
+		if s := card.Stats(); s.FramesSent != 0 {
+			t.Errorf("%d frames to a card", s.FramesSent)
+		}
+	})
+}
+
+// TestOneHeartbeatAtATime: while one is under way, no other is posted.
+func TestOneHeartbeatAtATime(t *testing.T) {
+	withStranger(t, &Options{Buffers: 2, Size: 8}, func(t *testing.T, h *Host, made <-chan *Link, s *stranger) {
+		s.dial(1, "port", toListener, half{Credit: 1 << 15}, half{})
+		p := (<-made).peer
+		s.setMute(true)
+		before := h.ep.Stats().TransactionsDone
+		for range 3 {
+			p.beat()
+		}
+		s.setMute(false)
+		for beats := range uint64(2) {
+			s.wait(time.Second)
+			if done := h.ep.Stats().TransactionsDone - before; done != beats+1 {
+				t.Errorf("%d heartbeats arrived, want %d", done, beats+1)
+			}
+			p.beat()
+		}
+	})
+}
+
+// TestHeartbeatOfALifeBefore: a heartbeat that fails ends the links of that life, and
+// none that was made since.
+func TestHeartbeatOfALifeBefore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNet(t, 1)
+		_, _, out, in := pair(t, n, nil, nil)
+		out.peer.beaten(nil, dgrdma.ErrPeerRestarted)
+		if err := echo(soon(t), out, in, 1); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestEndWithoutAnEvent: who waits for nothing hears too that the connection is no more,
+// though nobody says so: the heartbeat finds out.
+func TestEndWithoutAnEvent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNet(t, 1)
+		a, _, out, _ := pair(t, n, nil, nil)
+		n.sim.Close()
+		select {
+		case <-out.Done():
+			if err := out.Err(); err == nil || errors.Is(err, dgrdma.ErrPeerDown) {
+				t.Error(err)
+			}
+		case <-time.After(a.ep.GiveUp()):
+			t.Errorf("the link is as before; its connection: %v", out.Peer().Err())
+		}
+	})
+}
