@@ -18,6 +18,9 @@ type service struct{ Service }
 // Meet implements [endpoint.Service].
 func (s service) Meet(ch *endpoint.Channel) endpoint.Handler {
 	h := s.Service.Meet((*Channel)(ch))
+	if h == nil {
+		return nil
+	}
 	if p, ok := h.(Placed); ok {
 		return placedHandler{handler{h}, p}
 	}

@@ -54,14 +54,21 @@ func (x *channels) all() []*Channel {
 	return nil
 }
 
-// serve makes the channel of a service. Guarded by the endpoint's mu.
-func (c *Conn) serve(s *served) {
+// add adds a channel. Guarded by the endpoint's mu.
+func (x *channels) add(ch *Channel) {
+	all := append(slices.Clip(x.all()), ch)
+	x.list.Store(&all)
+}
+
+// meet makes the channel of a service.
+func (c *Conn) meet(s *served) *Channel {
 	ch := &Channel{conn: c, service: s}
 	ch.mail.init(ch)
-	ch.handler = s.Meet(ch)
+	if ch.handler = s.Meet(ch); ch.handler == nil {
+		panic(fmt.Sprintf("BUG: service %v meets a peer without a handler", s.name))
+	}
 	ch.placed, _ = ch.handler.(Placed)
-	all := append(slices.Clip(c.channels.all()), ch)
-	c.channels.list.Store(&all)
+	return ch
 }
 
 // owner returns whose a message is: where it completes, or else where its data goes.

@@ -64,7 +64,7 @@ func (e *Endpoint) add(c *Conn) (*Conn, error) {
 	}
 	c.rx.look(e.memory, c)
 	for _, s := range e.services {
-		c.serve(s)
+		c.channels.add(c.meet(s))
 	}
 	e.peers.add(c)
 	e.focus()

@@ -70,18 +70,22 @@ func (e *Endpoint) Serve(s Service) (base uint32, err error) {
 		return 0, ErrClosed
 	}
 	x := &served{Service: s, name: name}
-	if x.base, err = e.window(s.Size()); err != nil {
+	if x.base, x.end, err = e.window(s.Size()); err != nil {
 		return 0, fmt.Errorf("dgrdma: serve %s: %w", name, err)
 	}
-	x.end = x.base + s.Size()
 	offered := *e.offered.Load()
 	if !offered.Add(frame.Service{Name: name, Base: uint32(x.base)}) {
 		return 0, fmt.Errorf("dgrdma: serve %s: the endpoint serves %s, each name once and %d at most", name, offered.String(), frame.MostServices)
 	}
-	e.services = append(slices.Clip(e.services), x)
 	conns := e.peers.append(nil, nil)
-	for _, c := range conns {
-		c.serve(x)
+	met := make([]*Channel, len(conns))
+	for i, c := range conns {
+		met[i] = c.meet(x)
+	}
+	// Nothing is changed before, for Meet may not return.
+	e.services = append(slices.Clip(e.services), x)
+	for i, c := range conns {
+		c.channels.add(met[i])
 	}
 	e.offered.Store(&offered)
 	for _, c := range conns {
@@ -91,22 +95,22 @@ func (e *Endpoint) Serve(s Service) (base uint32, err error) {
 	return uint32(x.base), nil
 }
 
-// window returns where so many addresses are free. Guarded by mu.
-func (e *Endpoint) window(size uint64) (base uint64, err error) {
+// window returns so many addresses that are free. Guarded by mu.
+func (e *Endpoint) window(size uint64) (base, end uint64, err error) {
 	if size < MailSize || size > 1<<32 {
-		return 0, fmt.Errorf("%d addresses, need %d to 2^32: %w", size, MailSize, ErrBounds)
+		return 0, 0, fmt.Errorf("%d addresses, need %d to 2^32: %w", size, MailSize, ErrBounds)
 	}
 	if base, err = e.ownEnd(); err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	if n := len(e.services); n > 0 {
 		base = e.services[n-1].end
 	}
-	base = (base + windowUnit - 1) &^ (windowUnit - 1)
-	if base+size > 1<<32 {
-		return 0, fmt.Errorf("no %d addresses are left of 2^32: %w", size, ErrBounds)
+	base = (min(base, 1<<32) + windowUnit - 1) &^ (windowUnit - 1)
+	if end = base + size; end > 1<<32 {
+		return 0, 0, fmt.Errorf("no %d addresses are left of 2^32: %w", size, ErrBounds)
 	}
-	return base, nil
+	return base, end, nil
 }
 
 // ownEnd returns where the addresses of the plain memory end.

@@ -15,7 +15,7 @@ var scheduling = reflect.TypeFor[sched.Waiter]().PkgPath() + ".(*Scheduler["
 // calling are the other functions below which callbacks run.
 var calling = sync.OnceValue(func() map[string]bool {
 	names := make(map[string]bool)
-	for _, f := range []any{(*Endpoint).add, (*Endpoint).newConn, (*Conn).reset, (*Conn).Stats} {
+	for _, f := range []any{(*Endpoint).add, (*Endpoint).Serve, (*Endpoint).newConn, (*Conn).reset, (*Conn).Stats} {
 		names[runtime.FuncForPC(reflect.ValueOf(f).Pointer()).Name()] = true
 	}
 	return names
