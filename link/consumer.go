@@ -90,7 +90,7 @@ func (c *Consumer) ended() bool {
 		switch f := Flag(c.flags[k%c.wire.buffers].Load()); {
 		case c.end.Load():
 			return true
-		case f == 0 && k < c.next.Load(): // received and given back meanwhile
+		case k < c.next.Load(): // received meanwhile
 		case f == 0 || k >= c.freed.Load()+c.wire.buffers:
 			return false
 		case f.EOF():
@@ -167,9 +167,11 @@ func (c *Consumer) recv(ctx context.Context) (Message, error) {
 		return Message{}, c.link.Err() // the memory may be another link's
 	}
 	if c.handle != nil {
-		if err := c.waiting.until(ctx, c.link, c.link.down, (*handled)(c)); err != nil {
-			return Message{}, err
+		err := c.waiting.until(ctx, c.link, c.link.down, (*handled)(c))
+		if err == nil {
+			err = io.EOF
 		}
+		return Message{}, err
 	}
 	if c.end.Load() {
 		return Message{}, io.EOF
@@ -193,10 +195,10 @@ func (c *Consumer) get() Message {
 	m := Message{Opcode: f.Opcode(), EOF: f.EOF(), Truncated: f.Truncated(), Number: k}
 	n := uint64(min(f.Length(), c.wire.size))
 	m.Bytes = c.bytes[i*c.wire.pitch:][:n:n]
-	c.next.Store(k + 1)
 	if m.EOF {
-		c.end.Store(true)
+		c.end.Store(true) // before it counts as received: see ended
 	}
+	c.next.Store(k + 1)
 	return m
 }
 

@@ -145,7 +145,7 @@ func counted(t *dgrdma.Transaction, err error) {
 	}
 	r.mu.Lock()
 	r.busy = false
-	post := err == nil && r.countDue()
+	post := r.countDue()
 	r.mu.Unlock()
 	if post {
 		r.post(&r.word)
@@ -167,7 +167,7 @@ func (r *credits) given(s *creditSlot, k uint64, err error) {
 		l.fail(err)
 	}
 	r.mu.Lock()
-	again := s.again && err == nil
+	again := s.again
 	s.busy, s.again = again, false
 	r.mu.Unlock()
 	if again {

@@ -97,7 +97,7 @@ func (l *Link) wordAt(addr uint64) (in, out int) {
 	if l.In != nil {
 		in = l.In.words.index(addr)
 	}
-	if l.Out != nil && in < 0 {
+	if l.Out != nil {
 		out = l.Out.words.index(addr)
 	}
 	return in, out

@@ -33,7 +33,7 @@ type Producer struct {
 	waiting   waiting
 
 	spare    spare        // memory of buffers
-	uncopied atomic.Int64 // what was committed and is not in frames yet: see cost
+	uncopied atomic.Int64 // bytes that were committed and are not in frames yet
 }
 
 // outWire is where the consumer wants things, and how it gives buffers back.
@@ -63,10 +63,6 @@ type (
 
 // ahead returns how much may wait to be sent, however many buffers the peer offers.
 func (p *Producer) ahead() int64 { return int64(p.link.host.ep.Ahead()) }
-
-// cost is what a message counts that waits to be sent: its bytes, and what is kept to
-// send them.
-func (f Flag) cost() int64 { return int64(f.Length()) + slotSize }
 
 // ready reports whether there is a free buffer. A quarter of them is never handed
 // out ahead: the consumer may keep as many to itself before it says so.
@@ -159,9 +155,7 @@ func (p *Producer) acquire(ctx context.Context) (Buffer, error) {
 		case ok:
 			return b, nil
 		}
-		if err := p.waiting.until(ctx, p.link, p.link.down, (*hasFree)(p)); err != nil {
-			return Buffer{}, err
-		}
+		p.waiting.until(ctx, p.link, p.link.down, (*hasFree)(p)) // what ended it is seen above
 	}
 }
 
@@ -197,15 +191,13 @@ func (p *Producer) commit(b Buffer, f Flag) error {
 	}
 	i := k % p.wire.buffers
 	s := p.ring.at(k)
-	s.t.Segments = nil
-	if n := f.Length(); n > 0 {
-		s.segment[0] = dgrdma.Segment{Addr: p.wire.data + uint32(i)*p.wire.pitch, Bytes: s.bytes[:n:n]}
-		s.t.Segments = s.segment[:]
-	}
+	n := f.Length()
+	s.segment[0] = dgrdma.Segment{Addr: p.wire.data + uint32(i)*p.wire.pitch, Bytes: s.bytes[:n:n]}
+	s.t.Segments = s.segment[:]
 	s.t.Completion = dgrdma.Word(p.wire.flags+uint32(i)*p.wire.flagPitch, uint32(f))
 	s.t.Done, s.t.Copied, s.t.Cookie = sent, copied, s
-	p.uncopied.Add(f.cost())
-	p.bytes.Store(p.bytes.Load() + uint64(f.Length()))
+	p.uncopied.Add(int64(n))
+	p.bytes.Store(p.bytes.Load() + uint64(n))
 	p.committed.Store(k + 1)
 	if err := p.link.post(&s.t); err != nil {
 		sent(&s.t, err)
@@ -218,9 +210,6 @@ func (p *Producer) commit(b Buffer, f Flag) error {
 func sent(t *dgrdma.Transaction, err error) {
 	s := t.Cookie.(*outSlot)
 	p := s.p
-	if s.bytes != nil {
-		copied(t) // it failed before
-	}
 	if err != nil {
 		p.lost.Store(true)
 		p.link.fail(err)
@@ -236,8 +225,8 @@ func copied(t *dgrdma.Transaction) {
 	s := t.Cookie.(*outSlot)
 	p := s.p
 	s.giveBack()
-	cost, half := Flag(t.Completion.Value()).cost(), p.ahead()/2
-	if left := p.uncopied.Add(-cost); left <= half && left+cost > half {
+	n, half := int64(Flag(t.Completion.Value()).Length()), p.ahead()/2
+	if left := p.uncopied.Add(-n); left <= half && left+n > half {
 		p.rouse()
 	}
 }
@@ -352,7 +341,7 @@ func (p *Producer) takeWord(i int, value uint32) {
 		}
 		p.returned.Store(was + n)
 	case returnsEach:
-		if value&1 == 0 || uint64(i) >= p.wire.buffers {
+		if value&1 == 0 {
 			return
 		}
 		p.freed[i].Store(true)

@@ -15,9 +15,6 @@ type outSlot struct {
 	busy    atomic.Bool // from when it is handed out until it is acknowledged
 }
 
-// slotSize is about what a slot takes.
-const slotSize = 256
-
 // giveBack makes the memory free for other messages.
 func (s *outSlot) giveBack() {
 	s.p.spare.give(s.bytes)

@@ -17,7 +17,6 @@ func (s *spare) take(size int) []byte {
 		return make([]byte, size)
 	}
 	b := s.free[last]
-	s.free[last] = nil
 	s.free = s.free[:last]
 	return b
 }

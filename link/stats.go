@@ -125,7 +125,7 @@ func (p *Producer) stats() ProducerStats {
 func (c *Consumer) stats() ConsumerStats {
 	r := &c.credits
 	r.mu.Lock()
-	freed, bytes, told, counted := c.freed.Load(), r.bytes, r.told.Load(), r.begun && r.how == returnsCounted
+	freed, bytes, told, counted := c.freed.Load(), r.bytes, r.told.Load(), r.how == returnsCounted
 	r.mu.Unlock()
 	next := c.next.Load()
 	full := 0
@@ -171,9 +171,6 @@ func (r *roll) enter(l *Link) {
 func (r *roll) strike(l *Link) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if _, listed := r.links[l]; !listed {
-		return
-	}
 	delete(r.links, l)
 	s := l.Stats()
 	s.addTo(&r.sent, &r.received)

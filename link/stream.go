@@ -19,9 +19,7 @@ func (p *Producer) Write(b []byte) (n int, err error) {
 		return 0, ErrNoHalf
 	}
 	ctx := context.Background()
-	if err := p.turn.take(ctx); err != nil {
-		return 0, err
-	}
+	p.turn.take(ctx)
 	defer p.turn.give()
 	for n < len(b) {
 		part := b[n:min(n+p.wire.size, len(b))]
@@ -78,9 +76,7 @@ func (c *Consumer) Read(b []byte) (n int, err error) {
 		return 0, ErrNoHalf
 	}
 	ctx := context.Background()
-	if err := c.turn.take(ctx); err != nil {
-		return 0, err
-	}
+	c.turn.take(ctx)
 	defer c.turn.give()
 	if len(b) == 0 {
 		return 0, nil
@@ -129,9 +125,7 @@ func (c *Consumer) WriteTo(w io.Writer) (n int64, err error) {
 		return 0, ErrNoHalf
 	}
 	ctx := context.Background()
-	if err := c.turn.take(ctx); err != nil {
-		return 0, err
-	}
+	c.turn.take(ctx)
 	defer c.turn.give()
 	for {
 		if err := c.proceed(ctx); err != nil {

@@ -61,6 +61,7 @@ func (t *turn) init() { t.free = make(chan struct{}, 1) }
 
 func (t *turn) try() bool { return t.held.CompareAndSwap(false, true) }
 
+// take waits for the turn. It fails with a context that is done, and with no other.
 func (t *turn) take(ctx context.Context) error {
 	if t.try() {
 		return nil
