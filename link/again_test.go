@@ -110,10 +110,10 @@ func TestNothingIsReadAfterClose(t *testing.T) {
 		in, closed := next()
 		closed()
 		b := make([]byte, 96)
-		if k, err := in.In.Read(b); !errors.Is(err, ErrClosed) {
+		if k, err := in.In.Read(b); k != 0 || !errors.Is(err, ErrClosed) {
 			t.Errorf("%q, %v after Close", b[:k], err)
 		}
-		if k, err := in.In.WriteTo(new(bytes.Buffer)); !errors.Is(err, ErrClosed) {
+		if k, err := in.In.WriteTo(new(bytes.Buffer)); k != 0 || !errors.Is(err, ErrClosed) {
 			t.Errorf("%d bytes, %v after Close", k, err)
 		}
 		in, closed = next()

@@ -1,11 +1,13 @@
 package link
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/dgrdma/dgrdma/dgrdma"
 	"github.com/dgrdma/dgrdma/transport/simnet"
 )
 
@@ -114,6 +116,120 @@ func TestWordsForCredits(t *testing.T) {
 					t.Errorf("%d words for %d messages", words, messages)
 				}
 			})
+		})
+	}
+}
+
+// TestWhenCreditsAreTold: a quarter of the buffers at a time, or each when the producer
+// may have as few left, by what was received.
+func TestWhenCreditsAreTold(t *testing.T) {
+	const n, credit = 12, 1 << 15
+	for _, c := range []struct {
+		name     string
+		received int
+		want     []uint32 // what the word says after each release
+	}{
+		{"by the quarter", 8, []uint32{0, 0, 3, 3, 3, 6, 6, 6}},
+		{"three quarters received", 9, []uint32{1, 1, 1, 4}},
+		{"all received", 12, []uint32{1, 2, 3, 4, 4, 4, 7}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			withStranger(t, &Options{Buffers: n, Size: 8}, func(t *testing.T, h *Host, made <-chan *Link, s *stranger) {
+				yes := s.dial(1, "port", toListener, half{Credit: credit}, half{})
+				in := (<-made).In
+				for i := range uint32(n) {
+					s.fill(&yes.out, i, PackFlag(1, 0, false))
+				}
+				var held []Message
+				for range c.received {
+					m, err := in.Recv(soon(t))
+					if err != nil {
+						t.Fatal(err)
+					}
+					held = append(held, m)
+				}
+				for k, want := range c.want {
+					if err := in.Release(held[k]); err != nil {
+						t.Fatal(err)
+					}
+					s.wait(20 * time.Millisecond)
+					s.mu.Lock()
+					got := s.words[credit]
+					s.mu.Unlock()
+					if got != want {
+						t.Errorf("%d released: the word says %d, want %d", k+1, got, want)
+					}
+				}
+			})
+		})
+	}
+}
+
+// TestCreditsOfBeforeTheAnswer: what a handler gave back before the listener said where
+// that is told, it is told with the answer.
+func TestCreditsOfBeforeTheAnswer(t *testing.T) {
+	withStranger(t, nil, func(t *testing.T, h *Host, made <-chan *Link, s *stranger) {
+		got := 0
+		go dial(t.Context(), h, uint16(s.id), "there", &Options{Directions: Receive, Buffers: 4, Size: 8, Handle: func(*Link, Message) { got++ }})
+		open := s.mail()[0]
+		for i := range uint32(4) {
+			s.fill(&open.back, i, PackFlag(1, 0, false))
+		}
+		s.wait(20 * time.Millisecond)
+		if got != 4 || s.count != 0 {
+			t.Errorf("%d messages handled, %d words before the answer: %v", got, s.count, s.words)
+		}
+		s.letter(letter{kind: letterAccept, from: 2, to: open.from, attempt: open.attempt, back: half{Credit: 512}})
+		s.wait(20 * time.Millisecond)
+		if s.words[512] != 4 {
+			t.Errorf("%d words with the answer: %v", s.count, s.words)
+		}
+	})
+}
+
+// TestLostCredits: a link whose words for free buffers were given up by a reset of the
+// connection, of which there is no event, fails, whichever kind they are.
+func TestLostCredits(t *testing.T) {
+	for _, plain := range []bool{false, true} {
+		withStranger(t, &Options{Buffers: 1, Size: 8}, func(t *testing.T, h *Host, made <-chan *Link, s *stranger) {
+			var l *Link
+			var flags uint32
+			if plain {
+				offer, d, err := h.Offer(h.ep.Conns()[0], 4, &Options{Buffers: 1, Size: 8})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := offer.Connect(EmptyFlags{Addr: 512, Pitch: 4}); err != nil {
+					t.Fatal(err)
+				}
+				l, flags = offer, d.Flags
+			} else {
+				yes := s.dial(1, "port", toListener, half{Credit: 512}, half{})
+				l, flags = <-made, yes.out.Flags
+			}
+			s.mu.Lock()
+			s.mute = true
+			s.mu.Unlock()
+			for range 2 { // the second is given back while the word for the first is under way
+				s.frame(s.word(flags, uint32(PackFlag(0, 1, false))))
+				m, err := l.In.Recv(soon(t))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := l.In.Release(m); err != nil {
+					t.Fatal(err)
+				}
+			}
+			l.Peer().Reset(1)
+			s.wait(time.Millisecond)
+			if err := l.Err(); !errors.Is(err, dgrdma.ErrReset) {
+				t.Errorf("other kind %v: %v", plain, err)
+			}
+			l.Close()
+			s.wait(time.Millisecond)
+			if n := l.pending.Load(); n != 0 {
+				t.Errorf("other kind %v: %d words are under way", plain, n)
+			}
 		})
 	}
 }

@@ -1,6 +1,7 @@
 package link
 
 import (
+	"fmt"
 	"testing"
 	"testing/quick"
 )
@@ -95,8 +96,8 @@ func TestPackFlagRefusesLength(t *testing.T) {
 	for _, length := range []int{-1, MaxMessage + 1} {
 		func() {
 			defer func() {
-				if recover() == nil {
-					t.Errorf("length %d was packed", length)
+				if got, want := recover(), fmt.Sprintf("BUG: link: flag of a message of %d bytes, expected 0 to 2097151", length); got != want {
+					t.Errorf("length %d: %v, want %s", length, got, want)
 				}
 			}()
 			PackFlag(length, 0, false)

@@ -102,8 +102,17 @@ func TestOnlyWhatThisPeerWrote(t *testing.T) {
 		{"flag that is not full", func(s *stranger, in *half) {
 			s.frame(s.word(in.Flags, flag(size)&^1))
 		}, "", 0},
+		{"flag that is not full, of what came", func(s *stranger, in *half) {
+			s.frame(s.write(in.Data, []byte("hello"), in.Flags, flag(5)&^1))
+		}, "", 0},
 		{"longer than a buffer", func(s *stranger, in *half) {
 			s.frame(s.write(in.Data, make([]byte, size), in.Flags, flag(size+1)))
+		}, "", 0},
+		{"a byte past the end of its buffer", func(s *stranger, in *half) {
+			s.frame(s.message(0, 2, 1, in.Data, make([]byte, size), in.Flags, flag(size)), s.message(0, 2, 2, in.Data+size, []byte("x"), in.Flags, flag(size)))
+		}, "", 0},
+		{"a byte of a transaction that counts none", func(s *stranger, in *half) {
+			s.frame(s.message(0, 0, 1, in.Data, []byte("x"), in.Flags, flag(1)))
 		}, "", 0},
 		{"data past the end of its buffer", func(s *stranger, in *half) {
 			s.frame(s.write(in.Data, make([]byte, size+1), in.Flags, flag(size)))

@@ -156,6 +156,11 @@ func TestWordsOfAttach(t *testing.T) {
 		{"data across words", func(s *stranger, at uint32) { s.frame(s.write(at, put32(1, 1), ^uint32(0), ^uint32(0))) }, 2},
 		{"data between words", func(s *stranger, at uint32) { s.frame(s.write(at+2, put32(1), ^uint32(0), ^uint32(0))) }, 2},
 		{"data behind the words", func(s *stranger, at uint32) { s.frame(s.write(at+16, put32(1), ^uint32(0), ^uint32(0))) }, 2},
+		{"words of all, sent or not", func(s *stranger, at uint32) {
+			for _, i := range []uint32{2, 3, 0, 1} {
+				s.frame(s.word(at+4*i, 1))
+			}
+		}, 4},
 		{"a word that says no", func(s *stranger, at uint32) { s.frame(s.write(at, put32(2), ^uint32(0), ^uint32(0)), s.word(at, 0)) }, 2},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -174,6 +179,9 @@ func TestWordsOfAttach(t *testing.T) {
 				s.wait(20 * time.Millisecond)
 				if got := out.Stats().Out.Free; got != c.free || out.Err() != nil {
 					t.Errorf("%d buffers are free, want %d; %v", got, c.free, out.Err())
+				}
+				if _, ok := out.Out.TryAcquire(); !ok {
+					t.Error("none can be acquired")
 				}
 			})
 		})

@@ -203,3 +203,69 @@ func TestStatsAmidTraffic(t *testing.T) {
 		t.Errorf("%+v were sent and %+v received, want %+v", s, r, want)
 	}
 }
+
+// TestStatsOfAFullLink: a producer whose buffers are all filled has none free.
+func TestStatsOfAFullLink(t *testing.T) {
+	aloneWith(t, 2, func(t *testing.T, h *Host, l *Link, s *stranger) {
+		for range 2 {
+			if err := l.Out.Send(soon(t), 0, nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := l.Stats().Out; got.Free != 0 || got.Filled != 2 {
+			t.Errorf("%+v", *got)
+		}
+	})
+}
+
+// TestStatsOfManyLinks lists them by number.
+func TestStatsOfManyLinks(t *testing.T) {
+	withStranger(t, &Options{Buffers: 1, Size: 8}, func(t *testing.T, h *Host, made <-chan *Link, s *stranger) {
+		const links = 12
+		for i := range uint32(links) {
+			s.dial(i+1, "port", toListener, half{Credit: 1 << 15}, half{})
+		}
+		got := h.Stats().Links
+		if len(got) != links || !slices.IsSortedFunc(got, func(a, b LinkStats) int { return int(int32(a.Number - b.Number)) }) {
+			t.Errorf("%+v", got)
+		}
+	})
+}
+
+// TestStatsOfPlainLinks: a link with a peer of another kind waits for no answer; what
+// was released is owed until it is known where that is told, and is told of each then.
+func TestStatsOfPlainLinks(t *testing.T) {
+	withStranger(t, nil, func(t *testing.T, h *Host, made <-chan *Link, s *stranger) {
+		l, d, err := h.Offer(h.ep.Conns()[0], 4, &Options{Buffers: 4, Size: 8})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range uint32(4) {
+			s.frame(s.word(d.Flags+4*i, uint32(PackFlag(8, 0, false))))
+			m, err := l.In.Recv(soon(t))
+			if err != nil {
+				t.Fatal(err)
+			}
+			l.In.Release(m)
+		}
+		if got := l.Stats(); got.Dialing || got.In.Owed != 4 || got.In.Free != 4 {
+			t.Errorf("before it is connected: %+v, %+v", got, *got.In)
+		}
+		s.wait(20 * time.Millisecond)
+		if s.count != 0 {
+			t.Errorf("%d words before it is known where they go: %v", s.count, s.words)
+		}
+		if err := l.Connect(EmptyFlags{Addr: 512, Pitch: 8}); err != nil {
+			t.Fatal(err)
+		}
+		s.wait(20 * time.Millisecond)
+		if got := l.Stats().In; got.Owed != 0 || got.Traffic != (Traffic{4, 32}) {
+			t.Errorf("when it is connected: %+v", *got)
+		}
+		for i := range uint32(4) {
+			if s.words[512+8*i] != 1 || s.count != 4 {
+				t.Errorf("%d words: %v", s.count, s.words)
+			}
+		}
+	})
+}

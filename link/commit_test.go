@@ -1,0 +1,208 @@
+package link
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/dgrdma/dgrdma/dgrdma"
+)
+
+// aloneWith runs a test of a link that sends to a stranger, into so many buffers of 8
+// bytes.
+func aloneWith(t *testing.T, n uint32, test func(t *testing.T, h *Host, out *Link, s *stranger)) {
+	withStranger(t, &Options{Directions: Send}, func(t *testing.T, h *Host, made <-chan *Link, s *stranger) {
+		if yes := s.dial(1, "port", toDialer, half{}, buffers(n, 8)); yes.kind != letterAccept {
+			t.Fatalf("%+v", yes)
+		}
+		test(t, h, <-made, s)
+	})
+}
+
+// TestCommitsThatAreNone: a buffer that was not acquired, or is not held any more, is not
+// sent, and neither is one with a length that none can have.
+func TestCommitsThatAreNone(t *testing.T) {
+	aloneWith(t, 4, func(t *testing.T, h *Host, l *Link, s *stranger) {
+		out := l.Out
+		none := func(when string, b Buffer, n int, want error) {
+			t.Helper()
+			if err := out.Commit(b, 0, n); !errors.Is(err, want) {
+				t.Errorf("%s: %v, want %v", when, err, want)
+			}
+			if got := out.stats().Messages; got != 0 {
+				t.Fatalf("%s: %d messages were sent", when, got)
+			}
+		}
+		none("none acquired", Buffer{}, 0, ErrOutOfTurn)
+		b, err := out.Acquire(soon(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		none("the zero Buffer", Buffer{}, 0, ErrOutOfTurn)
+		none("less than nothing", b, -1, ErrTooLong)
+		none("more than there is", b, 9, ErrTooLong)
+		if err := out.Send(soon(t), 0, nil); !errors.Is(err, ErrOutOfTurn) {
+			t.Errorf("Send before what was acquired: %v", err)
+		}
+		if got := out.stats().Acquired; got != 1 {
+			t.Errorf("%d buffers are acquired, want 1", got)
+		}
+		none("nothing more", Buffer{}, 0, ErrOutOfTurn)
+		s.letter(letter{kind: letterClose, from: 1, to: l.number, attempt: 1, text: "enough"})
+		if err := out.Close(); !errors.Is(err, ErrPeerClosed) {
+			t.Errorf("Close: %v", err)
+		}
+		none("forgotten", b, 0, ErrOutOfTurn)
+	})
+}
+
+// TestNothingOfADeadLink: a link that failed hands out no buffer, and one whose end of
+// file was sent neither.
+func TestNothingOfADeadLink(t *testing.T) {
+	aloneWith(t, 4, func(t *testing.T, h *Host, l *Link, s *stranger) {
+		l.fail(ErrProtocol)
+		for range 2 {
+			if _, err := l.Out.Acquire(soon(t)); !errors.Is(err, ErrProtocol) {
+				t.Errorf("Acquire: %v", err)
+			}
+			if _, ok := l.Out.TryAcquire(); ok {
+				t.Error("TryAcquire: a buffer of a link that failed")
+			}
+		}
+		if got := l.Stats().Out; got.Acquired != 0 || got.Free != 4 {
+			t.Errorf("%+v", *got)
+		}
+	})
+	aloneWith(t, 4, func(t *testing.T, h *Host, l *Link, s *stranger) {
+		if err := l.Out.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if _, ok := l.Out.TryAcquire(); ok {
+			t.Error("TryAcquire: a buffer behind end of file")
+		}
+		if _, err := l.Out.Acquire(soon(t)); !errors.Is(err, ErrClosed) {
+			t.Errorf("Acquire: %v", err)
+		}
+		if got := l.Stats().Out; got.Acquired != 0 {
+			t.Errorf("%+v", *got)
+		}
+	})
+}
+
+// TestCommitAfterAbort: what is committed when the link was ended goes nowhere, which
+// the error says, and keeps nothing of the link.
+func TestCommitAfterAbort(t *testing.T) {
+	aloneWith(t, 4, func(t *testing.T, h *Host, l *Link, s *stranger) {
+		b, err := l.Out.Acquire(soon(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := l.Abort(soon(t), "enough"); err != nil {
+			t.Fatal(err)
+		}
+		if err := l.Out.Commit(b, 0, 8); !errors.Is(err, ErrClosed) {
+			t.Errorf("Commit: %v", err)
+		}
+		if got := l.Stats().Out; !got.Lost || got.Unacknowledged != 0 || got.Acquired != 0 {
+			t.Errorf("%+v", *got)
+		}
+		if err := l.Out.Flush(soon(t)); !errors.Is(err, ErrClosed) {
+			t.Errorf("Flush: %v", err)
+		}
+		s.letter(letter{kind: letterClose, from: 1, to: l.number, attempt: 1})
+		nothingLeft(t, h)
+	})
+}
+
+// TestLostMessages: what may not have arrived is no success of Flush, however the
+// connection ended: the peer fell silent, or all that was under way was given up by a
+// reset, of which there is no event.
+func TestLostMessages(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		end  func(h *Host, l *Link, s *stranger)
+		want error
+	}{
+		{"silence", func(h *Host, l *Link, s *stranger) { s.wait(2 * h.ep.GiveUp()) }, dgrdma.ErrPeerDown},
+		{"reset", func(h *Host, l *Link, s *stranger) { l.Peer().Reset(1); s.wait(time.Millisecond) }, dgrdma.ErrReset},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			aloneWith(t, 4, func(t *testing.T, h *Host, l *Link, s *stranger) {
+				s.mu.Lock()
+				s.mute = true
+				s.mu.Unlock()
+				if err := l.Out.Send(soon(t), 0, []byte("lost")); err != nil {
+					t.Fatal(err)
+				}
+				c.end(h, l, s)
+				if got := l.Stats(); !errors.Is(got.Err, c.want) || !got.Out.Lost || got.Out.Unacknowledged != 0 {
+					t.Errorf("%v, %+v", got.Err, *got.Out)
+				}
+				if err := l.Out.Flush(soon(t)); !errors.Is(err, c.want) {
+					t.Errorf("Flush: %v, want %v", err, c.want)
+				}
+			})
+		})
+	}
+}
+
+// TestWhoWaitsForBuffersIsWoken when a quarter of them is free, given back and
+// acknowledged, and not for less while something is under way.
+func TestWhoWaitsForBuffersIsWoken(t *testing.T) {
+	aloneWith(t, 12, func(t *testing.T, h *Host, l *Link, s *stranger) {
+		send := func(n int) {
+			for range n {
+				if err := l.Out.Send(soon(t), 0, nil); err != nil {
+					t.Fatal(err)
+				}
+			}
+			s.wait(20 * time.Millisecond)
+		}
+		send(10)
+		s.mu.Lock()
+		s.mute = true
+		s.mu.Unlock()
+		send(2)
+		got := make(chan error, 1)
+		go func() { _, err := l.Out.Acquire(t.Context()); got <- err }()
+		for back := range uint32(3) {
+			s.wait(time.Millisecond)
+			if len(got) > 0 {
+				t.Fatalf("woken when %d of 12 buffers were free: %v", back, <-got)
+			}
+			s.frame(s.word(uint32(l.Out.words.at), back+1))
+		}
+		s.wait(time.Millisecond)
+		if len(got) == 0 {
+			t.Fatal("not woken when 3 of 12 buffers were free")
+		}
+		if err := <-got; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestCreditBeforeTheAnswer: a word that comes before the listener's answer is for
+// nothing, and no offence.
+func TestCreditBeforeTheAnswer(t *testing.T) {
+	withStranger(t, nil, func(t *testing.T, h *Host, made <-chan *Link, s *stranger) {
+		dialed := make(chan *Link, 1)
+		go func() {
+			l, err := dial(soon(t), h, uint16(s.id), "there", nil)
+			if err != nil {
+				t.Error(err)
+			}
+			dialed <- l
+		}()
+		open := s.mail()[0]
+		s.frame(s.word(open.out.Credit, 1))
+		s.letter(letter{kind: letterAccept, from: 2, to: open.from, attempt: open.attempt, out: buffers(4, 8)})
+		l := <-dialed
+		if l == nil {
+			return
+		}
+		if got := l.Stats(); got.Err != nil || got.Out.Free != 4 {
+			t.Errorf("%v, %+v", got.Err, *got.Out)
+		}
+	})
+}

@@ -1,0 +1,269 @@
+package link
+
+import (
+	"context"
+	"errors"
+	"io"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// fill has the stranger fill a buffer of a link with a message.
+func (s *stranger) fill(in *half, i uint32, f Flag) {
+	s.frame(s.write(in.Data+i*in.Pitch, make([]byte, f.Length()), in.Flags+4*i, uint32(f)))
+}
+
+// TestKindsOfEnds: end of file with a message, or with an opcode, is a message, and
+// io.EOF comes behind it; without either it is io.EOF. A peer that closes then closed in
+// time, and behind the end a message has no buffer to give back.
+func TestKindsOfEnds(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		end     Flag
+		message bool
+	}{
+		{"bare", PackFlag(0, 0, true), false},
+		{"with bytes", PackFlag(1, 0, true), true},
+		{"with an opcode", PackFlag(0, 5, true), true},
+		{"with both", PackFlag(1, 5, true), true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			withStranger(t, &Options{Buffers: 1, Size: 8}, func(t *testing.T, h *Host, made <-chan *Link, s *stranger) {
+				yes := s.dial(1, "port", toListener, half{Credit: 1 << 15}, half{})
+				in := (<-made).In
+				s.fill(&yes.out, 0, PackFlag(1, 0, false))
+				m, err := in.Recv(soon(t))
+				if err != nil {
+					t.Fatal(err)
+				}
+				in.Release(m)
+				s.wait(20 * time.Millisecond)
+				s.fill(&yes.out, 0, c.end)
+				m, err = in.Recv(soon(t))
+				switch {
+				case !c.message && err == io.EOF:
+				case !c.message || err != nil || !m.EOF || len(m.Bytes) != c.end.Length() || m.Opcode != c.end.Opcode():
+					t.Errorf("%+v, %v", m, err)
+				default:
+					if err := in.Release(m); err != nil {
+						t.Error(err)
+					}
+				}
+				if m, err := in.Recv(soon(t)); err != io.EOF {
+					t.Errorf("behind the end: %+v, %v", m, err)
+				}
+				s.letter(letter{kind: letterClose, from: 1, to: yes.from, attempt: 1})
+				if err := in.link.Err(); err != nil {
+					t.Errorf("the peer closed too early: %v", err)
+				}
+				s.mu.Lock()
+				defer s.mu.Unlock()
+				if s.count != 1 {
+					t.Errorf("%d words of free buffers came, want that of the first message", s.count)
+				}
+			})
+		})
+	}
+}
+
+// TestHandlerEnds: a handler gets nothing behind end of file, and who waits for the end
+// hears of a context that is done, or of the link's.
+func TestHandlerEnds(t *testing.T) {
+	var got []Message
+	o := &Options{Buffers: 4, Size: 8, Handle: func(_ *Link, m Message) { got = append(got, m) }}
+	withStranger(t, o, func(t *testing.T, h *Host, made <-chan *Link, s *stranger) {
+		yes := s.dial(1, "port", toListener, half{Credit: 1 << 15}, half{})
+		in := <-made
+		s.fill(&yes.out, 0, PackFlag(1, 7, false))
+		s.fill(&yes.out, 2, PackFlag(2, 8, false))
+		if _, err := in.In.Recv(soon(t)); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("before the end: %v", err)
+		}
+		s.fill(&yes.out, 1, PackFlag(0, 0, true))
+		for range 2 {
+			if _, err := in.In.Recv(soon(t)); err != io.EOF {
+				t.Errorf("at the end: %v", err)
+			}
+		}
+		if len(got) != 2 || got[0].Opcode != 7 || !got[1].EOF {
+			t.Errorf("%+v", got)
+		}
+	})
+	withStranger(t, o, func(t *testing.T, h *Host, made <-chan *Link, s *stranger) {
+		yes := s.dial(1, "port", toListener, half{Credit: 1 << 15}, half{})
+		in := <-made
+		s.letter(letter{kind: letterClose, from: 1, to: yes.from, attempt: 1})
+		if _, err := in.In.Recv(soon(t)); !errors.Is(err, ErrPeerClosed) {
+			t.Errorf("without the end: %v", err)
+		}
+	})
+}
+
+// TestMessagesAreReleasedOnce: a loop over messages ends where its body does, with the
+// message released; one that was released by the body is an error, unless nobody is left
+// to hear it.
+func TestMessagesAreReleasedOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, _, out, in := pair(t, newNet(t, 4), nil, &Options{Buffers: 8, Size: 8})
+		if err := in.In.Release(Message{}); !errors.Is(err, ErrOutOfTurn) {
+			t.Errorf("the zero Message was released: %v", err)
+		}
+		for range 5 {
+			if err := out.Out.Send(soon(t), 0, nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		next := uint64(0)
+		expect := func(m Message, err error) {
+			t.Helper()
+			if err != nil || m.Number != next {
+				t.Fatalf("message %d, %v; want %d", m.Number, err, next)
+			}
+			next++
+		}
+		for m, err := range in.In.Messages(soon(t)) {
+			if expect(m, err); next == 2 {
+				break
+			}
+		}
+		for m, err := range in.In.Messages(soon(t)) {
+			expect(m, err)
+			in.In.Release(m)
+			break
+		}
+		var last error
+		for m, err := range in.In.Messages(soon(t)) {
+			if last != nil {
+				t.Fatalf("%+v, %v behind %v", m, err, last)
+			}
+			if last = err; err == nil {
+				expect(m, err)
+				in.In.Release(m)
+			}
+		}
+		if !errors.Is(last, ErrOutOfTurn) || next != 4 {
+			t.Errorf("after %d messages: %v", next, last)
+		}
+		if held := in.Stats().In; held.Held != 0 || held.Waiting != 1 {
+			t.Errorf("%+v", *held)
+		}
+	})
+}
+
+// offered returns a link for a peer of another kind whose n buffers of 8 bytes are full.
+func offered(t *testing.T, h *Host, n uint32, last Flag) *Consumer {
+	l, _, err := h.Offer(h.ep.Conns()[0], 4, &Options{Buffers: int(n), Size: 8})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range n - 1 {
+		l.In.takeWord(int(i), uint32(PackFlag(1, 1, false)))
+	}
+	l.In.takeWord(int(n-1), uint32(last))
+	return l.In
+}
+
+// TestReleasedByTwo: of two that give back a message at the same time one does, and the
+// other is told.
+func TestReleasedByTwo(t *testing.T) {
+	withStranger(t, nil, func(t *testing.T, h *Host, made <-chan *Link, s *stranger) {
+		const n = 20000
+		c := offered(t, h, n, PackFlag(1, 1, false))
+		var round, released, refused atomic.Int64
+		var both sync.WaitGroup
+		for range 2 {
+			both.Go(func() {
+				for k := range int64(n) {
+					round.Add(1)
+					for round.Load() < 2*k+2 { // the other is here too
+					}
+					switch err := c.Release(Message{Number: uint64(k), Bytes: []byte{}}); {
+					case err == nil:
+						released.Add(1)
+					case errors.Is(err, ErrOutOfTurn):
+						refused.Add(1)
+					}
+				}
+			})
+		}
+		both.Wait()
+		if released.Load() != n || refused.Load() != n || c.freed.Load() != n {
+			t.Errorf("%d messages, %d times released and %d times refused", n, released.Load(), refused.Load())
+		}
+	})
+}
+
+// TestEndedIsAllUpToTheEnd holds ended, for all that four buffers can have and for
+// whatever of it was received, against what it says.
+func TestEndedIsAllUpToTheEnd(t *testing.T) {
+	withStranger(t, nil, func(t *testing.T, h *Host, made <-chan *Link, s *stranger) {
+		const n = 4
+		flags := [3]Flag{0, PackFlag(0, 0, false), PackFlag(0, 0, true)}
+		for pattern := range 3 * 3 * 3 * 3 {
+			l, _, err := h.Offer(h.ep.Conns()[0], 4, &Options{Buffers: n, Size: 8})
+			if err != nil {
+				t.Fatal(err)
+			}
+			c := l.In
+			var has []Flag
+			for i, p := 0, pattern; i < n; i, p = i+1, p/3 {
+				has = append(has, flags[p%3])
+				if has[i] != 0 {
+					c.takeWord(i, uint32(has[i]))
+				}
+			}
+			want := false
+			for _, f := range has {
+				if f == 0 {
+					break
+				}
+				want = want || f.EOF()
+			}
+			for received := 0; ; received++ {
+				if c.ended() != want {
+					t.Errorf("%v, of which %d received: ended is %v", has, received, !want)
+				}
+				if !c.ready() || c.end.Load() {
+					break
+				}
+				if m := c.get(); received%2 == 0 {
+					c.Release(m)
+				}
+			}
+		}
+	})
+}
+
+// TestEndedWhileItIsReceived: all up to end of file has arrived, also at a moment when
+// another goroutine receives and gives back what is looked at.
+func TestEndedWhileItIsReceived(t *testing.T) {
+	withStranger(t, nil, func(t *testing.T, h *Host, made <-chan *Link, s *stranger) {
+		for range 30 {
+			const n = 300
+			c := offered(t, h, n, PackFlag(0, 1, true))
+			var received sync.WaitGroup
+			var over atomic.Bool
+			received.Go(func() {
+				for m, err := range c.Messages(t.Context()) {
+					if err != nil {
+						t.Errorf("message %d: %v", m.Number, err)
+					}
+				}
+				over.Store(true)
+			})
+			for looks := 0; !over.Load(); looks++ {
+				if !c.ended() {
+					t.Fatalf("look %d: the end is not seen", looks)
+				}
+			}
+			received.Wait()
+			if !c.ended() {
+				t.Fatal("the end is not seen when it was received")
+			}
+			c.link.Close()
+		}
+	})
+}
