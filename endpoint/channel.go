@@ -47,6 +47,8 @@ func (c *Conn) Channel(service string) *Channel {
 // channels are those of one connection. A list is never changed, but replaced.
 type channels struct{ list atomic.Pointer[[]*Channel] }
 
+func (x *channels) none() bool { return x.list.Load() == nil }
+
 func (x *channels) all() []*Channel {
 	if p := x.list.Load(); p != nil {
 		return *p
@@ -71,12 +73,18 @@ func (c *Conn) meet(s *served) *Channel {
 	return ch
 }
 
-// owner returns whose a message is: where it completes, or else where its data goes.
+// owner returns whose a message is.
 func (r *receiving) owner(m *frame.Message) view {
-	all := r.channels.all()
-	if len(all) == 0 {
+	if r.channels.none() {
 		return r.own
 	}
+	return r.ownerOf(m)
+}
+
+// ownerOf is owner where there are services: whoever's it is where the message completes,
+// or else where its data goes.
+func (r *receiving) ownerOf(m *frame.Message) view {
+	all := r.channels.all()
 	at := m.Addr
 	if m.Completes() {
 		at = m.CompletionAddr

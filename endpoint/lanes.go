@@ -1,6 +1,9 @@
 package endpoint
 
-import "iter"
+import (
+	"cmp"
+	"iter"
+)
 
 // turnBytes is how much of one flow is packed before it is the next one's turn.
 // Arbitrary: eleven full frames on Ethernet, which take 1 Gbit/s 0.13 ms.
@@ -87,7 +90,9 @@ func (l *lanes) push(f *Flow, t *Transaction) {
 	q := l.queue(t)
 	q.waiting.push(t)
 	l.n++
-	l.place(q)
+	if q.rota == nil { // else what is first in it is what was
+		l.place(q)
+	}
 }
 
 // has reports whether t is posted, as opposed to on its way to Done.
@@ -120,20 +125,25 @@ func (l *lanes) place(q *Flow) {
 	}
 }
 
-// next returns the transaction of which something is to be packed next, one that has
-// begun unless others may; nil: there is none.
-func (l *lanes) next(others bool) *Transaction {
+// next returns the transaction of which something is to be packed next; nil: there is
+// none.
+func (l *lanes) next() *Transaction {
 	if l.strict && l.part != nil {
 		return l.part
 	}
-	if t := l.urgent.first(); t != nil && (t.begun || others && !l.urgent.fenced()) {
+	if t := l.urgent.first(); t != nil && !l.urgent.fenced() {
 		return t
 	}
 	if l.turns.cur == nil {
 		return nil
 	}
-	if t := l.turns.cur.first(); t.begun || others {
-		return t
+	return l.turns.cur.first()
+}
+
+// nextBegun is next where no other one may begin.
+func (l *lanes) nextBegun() *Transaction {
+	if l.strict || l.urgent.part != nil {
+		return cmp.Or(l.urgent.part, l.part)
 	}
 	for f := range l.turns.all() {
 		if f.part != nil {
@@ -143,13 +153,10 @@ func (l *lanes) next(others bool) *Transaction {
 	return nil
 }
 
-// waits reports whether something is to be packed, once it may.
-func (l *lanes) waits() bool { return l.urgent.first() != nil || l.turns.cur != nil }
-
 // begin notes that a transaction got its id.
 func (l *lanes) begin(t *Transaction) {
 	q := l.queue(t)
-	q.waiting.remove(t)
+	q.waiting.pop()
 	l.begun.push(t)
 	q.part, l.part = t, t
 	q.open++
@@ -166,8 +173,10 @@ func (l *lanes) packed(t *Transaction, bytes int) {
 	q := l.queue(t)
 	if t.complete {
 		q.part, l.part = nil, nil
+		if h := q.waiting.head; h == nil || h.Fence {
+			l.place(q)
+		}
 	}
-	l.place(q)
 	if q == l.turns.cur {
 		if l.left -= bytes; l.left <= 0 {
 			l.turns.cur, l.left = q.next, turnBytes
@@ -178,22 +187,25 @@ func (l *lanes) packed(t *Transaction, bytes int) {
 // remove takes a transaction out.
 func (l *lanes) remove(t *Transaction) {
 	q := l.queue(t)
-	if t.begun {
-		l.begun.remove(t)
-		q.open--
-		if q.part == t {
-			q.part = nil
-		}
-		if l.part == t {
-			l.part = nil
-		}
-	} else {
-		q.waiting.remove(t)
-	}
 	t.flow.n--
 	t.flow = nil
 	l.n--
-	l.place(q)
+	if !t.begun {
+		q.waiting.remove(t)
+		l.place(q)
+		return
+	}
+	l.begun.remove(t)
+	q.open--
+	if l.part == t {
+		l.part = nil
+	}
+	if q.part == t {
+		q.part = nil
+		l.place(q)
+	} else if q.rota == &l.fences {
+		l.place(q)
+	}
 }
 
 // some returns a transaction; nil: there is none.
@@ -238,6 +250,15 @@ func (c *chain) push(t *Transaction) {
 		c.tail.next = t
 	}
 	c.tail = t
+}
+
+// pop takes the first one out.
+func (c *chain) pop() {
+	if c.head = c.head.next; c.head == nil {
+		c.tail = nil
+	} else {
+		c.head.prev = nil
+	}
 }
 
 func (c *chain) remove(t *Transaction) {

@@ -29,7 +29,7 @@ func (s *sending) next(now ack.Instant) (send bool, at ack.Instant) {
 		if _, ok := s.sender.NextLost(now); ok {
 			return true, now
 		}
-		what, until := s.obstacle(now)
+		_, what, until := s.obstacle(now)
 		if what == mayLeave {
 			return true, now
 		}
@@ -68,30 +68,29 @@ const (
 	wireFull              // says the controller
 )
 
-// obstacle returns it, and when it is gone by itself.
-func (s *sending) obstacle(now ack.Instant) (what obstacle, until ack.Instant) {
+// obstacle returns it, and when it is gone by itself; or the transaction that may leave.
+func (s *sending) obstacle(now ack.Instant) (t *Transaction, what obstacle, until ack.Instant) {
 	if s.sender.Lost() > 0 {
-		return nothingWaits, s.paced(now)
+		return nil, nothingWaits, s.paced(now)
 	}
-	if !s.posted.waits() {
-		return nothingWaits, sched.Never
+	if t = s.posted.next(); t == nil {
+		return nil, nothingWaits, sched.Never
 	}
 	switch s.sender.Limit(now, s.frameMax) {
 	case ack.WindowFull:
-		return windowFull, sched.Never
+		return nil, windowFull, sched.Never
 	case ack.Congested:
-		return wireFull, sched.Never
+		return nil, wireFull, sched.Never
 	case ack.Paced:
-		return mustWait, s.paced(now)
+		return nil, mustWait, s.paced(now)
 	}
-	t := s.posted.next(s.mayOpen())
-	if t == nil || !s.proven && s.sender.InFlight() > 0 {
-		return mustBeHeard, sched.Never
+	if t = s.mayBe(t); t == nil || !s.proven && s.sender.InFlight() > 0 {
+		return nil, mustBeHeard, sched.Never
 	}
 	if until := s.holding.Add(s.cfg.Coalesce); until > now && s.small(t) {
-		return mustWait, until
+		return nil, mustWait, until
 	}
-	return mayLeave, now
+	return t, mayLeave, now
 }
 
 // paced returns when the controller lets a frame go that it keeps back now.

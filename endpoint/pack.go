@@ -36,7 +36,7 @@ func (s *sending) fillWhole(b []byte, t *Transaction) int {
 func (s *sending) fill(now ack.Instant, w *frame.Writer) (first *Transaction, n int) {
 	l := s.layout()
 	for last := first; ; {
-		t := s.posted.next(s.mayOpen())
+		t := s.mayBe(s.posted.next())
 		if t == nil || !s.posted.joins(last, t) {
 			break
 		}
@@ -68,6 +68,15 @@ func (s *sending) fill(now ack.Instant, w *frame.Writer) (first *Transaction, n 
 		last = t
 	}
 	return first, n
+}
+
+// mayBe returns the transaction that is next, or one that has begun if no other may
+// begin; nil: there is none.
+func (s *sending) mayBe(next *Transaction) *Transaction {
+	if next == nil || next.begun || s.mayOpen() {
+		return next
+	}
+	return s.posted.nextBegun()
 }
 
 // mayOpen reports whether the peer can take one more transaction, of which nothing was

@@ -108,7 +108,8 @@ func (s *sending) packLost(b *batch, now ack.Instant) bool {
 
 // packNew makes a frame of what is queued.
 func (s *sending) packNew(b *batch, now ack.Instant) bool {
-	switch what, _ := s.obstacle(now); what {
+	t, what, _ := s.obstacle(now)
+	switch what {
 	case mayLeave:
 	case windowFull:
 		s.counters.WindowFull++
@@ -119,7 +120,6 @@ func (s *sending) packNew(b *batch, now ack.Instant) bool {
 	default:
 		return false
 	}
-	t := s.posted.next(s.mayOpen())
 	if t.begun || now >= s.holding.Add(s.cfg.Coalesce) {
 		s.holding = now
 	}

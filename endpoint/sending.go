@@ -109,7 +109,7 @@ func (s *sending) post(now ack.Instant, f *Flow, t *Transaction) (queued bool) {
 		s.holding = now
 		s.kind.hurry(now)
 	}
-	if s.posted.next(true) == t || s.cfg.Coalesce > 0 {
+	if s.posted.next() == t || s.cfg.Coalesce > 0 {
 		s.agenda.queue()
 		return true
 	}

@@ -391,7 +391,8 @@ func TestServiceHearsOfLives(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		there.mu.Lock()
 		defer there.mu.Unlock()
-		if want := []EventKind{PeerUp, PeerRestarted, PeerDown}; !slices.Equal(there.events, want) {
+		// The first introduction may be over before there is a service.
+		if want := []EventKind{PeerUp, PeerRestarted, PeerDown}; !slices.Equal(there.events, want) && !slices.Equal(there.events, want[1:]) {
 			t.Errorf("%v, want %v", there.events, want)
 		}
 	})
