@@ -196,6 +196,11 @@ func TestHandlerThatDoesNotReturn(t *testing.T) {
 				here.channel(0).Flow().Post(write(base+MailSize, []byte("x"), base+MailSize, 1))
 				time.Sleep(100 * time.Millisecond)
 				switch in {
+				case "peer up": // of another one: the service may have come too late for the first
+					other := p.open(simnet.Addr(3), &Config{ID: 3})
+					defer other.Close()
+					p.connect(other, Peer{ID: 2, Addr: addrB})
+					p.b.Connect(Peer{ID: 3, Addr: simnet.Addr(3)}) // or it has failed already
 				case "peer down":
 					p.net.Link(addrB, addrA, simnet.Link{Down: true})
 					p.toA.Post(write(64, []byte("x"), 0, 1))
