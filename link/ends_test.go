@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/dgrdma/dgrdma/dgrdma"
+	"github.com/dgrdma/dgrdma/transport/simnet"
 )
 
 // TestMemoryWaitsForTheBatch: the memory of a link that ends in the midst of a frame is
@@ -218,6 +219,28 @@ func TestEndOfALifeBefore(t *testing.T) {
 		}
 		s.wait(time.Millisecond)
 		nothingLeft(t, h)
+	})
+}
+
+// TestPeerDown: a link hears that its peer is dead when the connection does, though nobody
+// waits for anything.
+func TestPeerDown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNet(t, 1)
+		a, _, out, _ := pair(t, n, nil, nil)
+		n.sim.Link(simnet.Addr(1), simnet.Addr(2), simnet.Link{Loss: 1})
+		<-out.Peer().Done()
+		synctest.Wait()
+		select {
+		case <-out.Done():
+			if err := out.Err(); !errors.Is(err, dgrdma.ErrPeerDown) {
+				t.Error(err)
+			}
+		default:
+			t.Error("the link is as before")
+		}
+		out.Close()
+		nothingLeft(t, a)
 	})
 }
 

@@ -20,12 +20,12 @@ func TestHeartbeat(t *testing.T) {
 		n.host(3, nil).ep.AcceptAny(true)
 		a, b := n.host(1, cfg), n.host(2, cfg)
 		opened := time.Now()
-		fpga := endpoint.FPGA()
-		card, err := a.ep.Connect(dgrdma.Peer{ID: 4, Addr: simnet.Addr(4), Profile: &fpga})
+		kind := endpoint.OpenCPI(false) // which understands what is posted
+		other, err := a.ep.Connect(dgrdma.Peer{ID: 4, Addr: simnet.Addr(4), Profile: &kind})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err := a.Offer(card, 0, &Options{Buffers: 1, Size: 8}); err != nil {
+		if _, _, err := a.Offer(other, 0, &Options{Buffers: 1, Size: 8}); err != nil {
 			t.Fatal(err)
 		}
 		alone, err := a.ep.Connect(dgrdma.Peer{ID: 3, Addr: simnet.Addr(3)})
@@ -47,8 +47,8 @@ func TestHeartbeat(t *testing.T) {
 		if s := alone.Stats(); s.TransactionsDone != 0 {
 			t.Errorf("%d heartbeats for a peer without links", s.TransactionsDone)
 		}
-		if s := card.Stats(); s.FramesSent != 0 {
-			t.Errorf("%d frames to a card", s.FramesSent)
+		if s := other.Stats(); s.FramesSent != 0 {
+			t.Errorf("%d frames to a peer of another kind", s.FramesSent)
 		}
 	})
 }

@@ -38,6 +38,9 @@ func TestOpen(t *testing.T) {
 					if c.fails != nil {
 						return nil, c.fails
 					}
+					if r, ok := e.Memory.(*dgrdma.Region); !ok || len(r.Bytes()) != 0 {
+						t.Errorf("an endpoint with memory besides links: %v", e.Memory)
+					}
 					var err error
 					ep, err = dgrdma.New(n.sim.Attach(simnet.Addr(1), simnet.Config{}), e)
 					return ep, err

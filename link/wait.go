@@ -71,8 +71,7 @@ func (t *turn) take(ctx context.Context) error {
 	for !t.try() {
 		select {
 		case <-t.free:
-		case <-ctx.Done():
-			t.pass() // it may have been meant for us
+		case <-ctx.Done(): // what was given is left to the next one
 			return context.Cause(ctx)
 		}
 	}
