@@ -45,12 +45,25 @@ type perConn struct {
 // embeds the PerConn.
 func (p perConn) For(c *endpoint.Conn) endpoint.Memory { return placedInto(p.each.For((*Conn)(c))) }
 
+// sized is a memory that says how large it is, so that services can be behind it.
+type sized interface{ Size() uint64 }
+
+// sizedPerConn is a PerConn that does.
+type sizedPerConn struct {
+	perConn
+	sized
+}
+
 // engineMemory returns the memory of an endpoint as the engine has it.
 func engineMemory(m Memory) endpoint.Memory {
-	if each, ok := m.(PerConn); ok {
-		return perConn{m, each}
+	each, ok := m.(PerConn)
+	if !ok {
+		return placedInto(m)
 	}
-	return placedInto(m)
+	if s, ok := m.(sized); ok {
+		return sizedPerConn{perConn{m, each}, s}
+	}
+	return perConn{m, each}
 }
 
 // placedInto returns a memory that data is placed into as the engine has it: there is
@@ -73,6 +86,8 @@ func ourMemory(m endpoint.Memory) Memory {
 	case *endpoint.Region:
 		return (*Region)(m)
 	case perConn:
+		return m.Memory
+	case sizedPerConn:
 		return m.Memory
 	}
 	return m

@@ -211,3 +211,45 @@ func TestFramesKnowNeighbours(t *testing.T) {
 		t.Error("neighbours are others")
 	}
 }
+
+// TestTurnsAreWhole: a flow has all of its turn, whatever of it the one before it left, and
+// no more.
+func TestTurnsAreWhole(t *testing.T) {
+	for _, used := range []int{0, 1000, turnBytes - 1} {
+		for _, beside := range []bool{false, true} {
+			var l lanes
+			var short, f, g Flow
+			begin := func(q *Flow) {
+				x := &Transaction{}
+				l.push(q, x)
+				x.begun = true
+				l.begin(x)
+			}
+			if used > 0 {
+				begin(&short)
+			}
+			if beside {
+				begin(&f)
+				begin(&g)
+			}
+			if x := short.part; x != nil {
+				x.complete = used < turnBytes-1
+				l.packed(x, used)
+				l.remove(x) // its turn ends
+			}
+			if !beside {
+				begin(&f)
+				begin(&g)
+			}
+			for i, q := range []*Flow{&f, &g, &f} {
+				for left := turnBytes; left > 0; left -= turnBytes / 4 {
+					x := l.next()
+					if x != q.part {
+						t.Fatalf("turn %d is over with %d bytes left, or not with none", i, left)
+					}
+					l.packed(x, turnBytes/4)
+				}
+			}
+		}
+	}
+}

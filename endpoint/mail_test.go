@@ -145,7 +145,13 @@ func TestShutdownDeliversLetters(t *testing.T) {
 		for range 10 {
 			here.channel(0).Mail(b.letter(p.toB.Life(), "letter"))
 		}
-		if err := p.a.Shutdown(t.Context()); err != nil {
+		down := make(chan error)
+		go func() { down <- p.a.Shutdown(t.Context()) }()
+		time.Sleep(time.Millisecond)
+		var late mailbox
+		here.channel(0).Mail(late.letter(p.toB.Life(), "late"))
+		late.once(t, ErrClosed)
+		if err := <-down; err != nil {
 			t.Error(err)
 		}
 		b.once(t, nil)
@@ -168,6 +174,53 @@ func TestNoLettersToOtherKinds(t *testing.T) {
 		b.once(t, ErrNoService)
 		if !bytes.Equal(p.memB.Bytes(), make([]byte, 1<<20)) {
 			t.Error("memory was written into")
+		}
+	})
+}
+
+// TestLettersOfAnyLength: a bell that tells of more than the box holds is noise, and what
+// was not written is not read from what lies behind.
+func TestLettersOfAnyLength(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, _, there := posts(t, pairConfig{})
+		defer p.close()
+		p.toB.size.Store(0)
+		bell := there.channel(0).Base() + mailBell
+		for _, n := range []uint32{0, MaxLetter, MaxLetter + 1, 1 << 16, 1 << 31, 1<<32 - 1} {
+			if err := settle(t, there.otherEnd(p), &Transaction{Completion: Word(bell, n)}); err != nil {
+				t.Error(err)
+			}
+		}
+		if got := there.came(); len(got) != 2 || len(got[0]) != 0 || len(got[1]) != MaxLetter {
+			t.Errorf("%d letters", len(got))
+		}
+	})
+}
+
+// otherEnd returns a flow to the service at b.
+func (s *shelf) otherEnd(p *pair) *Flow { return p.toB.Channel(s.name).Flow() }
+
+// TestLettersPass what many flows have posted.
+func TestLettersPass(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, here, _ := posts(t, pairConfig{size: 32 << 20, link: gigabit, a: Config{Window: 16}, b: Config{Window: 16}})
+		defer p.close()
+		base := p.toB.Channel("post").Base()
+		for range 30 { // whose turns take 4 ms
+			flow := here.channel(0).Flow()
+			for range 10 {
+				if err := flow.Post(write(base+MailSize, make([]byte, 60_000), base+MailSize, 1)); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		time.Sleep(2 * time.Millisecond)
+		began := time.Now()
+		arrived := make(chan struct{})
+		here.channel(0).Mail(Letter{Life: p.toB.Life(), Bytes: []byte("letter"), Settled: func(error) { close(arrived) }})
+		<-arrived
+		if took := time.Since(began); took > 500*time.Microsecond {
+			t.Errorf("a letter took %v", took)
 		}
 	})
 }
