@@ -21,7 +21,8 @@ import (
 //		// the network does. It costs a round trip in which nothing is sent.
 //		Fence bool
 //		// Urgent lets it pass everything on the connection that has not begun and is not
-//		// urgent itself. For what is small, and keeps the other side waiting.
+//		// urgent itself, for as long as there is some. For what is small, and keeps the other
+//		// side waiting.
 //		Urgent bool
 //		// Done is called exactly once for every Post that returned nil: with nil
 //		// when the peer acknowledged all of it, else with the reason. It runs on

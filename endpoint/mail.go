@@ -39,8 +39,8 @@ type mail struct {
 type Letter struct {
 	Life  uint32 // of the connection, for which it is meant: see [Conn.PostTo]
 	Bytes []byte // belongs to the library until it is settled
-	// Settled, if not nil, is called when the letter has arrived, or never will. It must
-	// not block, and may send others.
+	// Settled, if not nil, is called once when the letter has arrived, or never will: in
+	// Mail, if that is known already. It must not block, and may send others.
 	Settled func(error)
 }
 

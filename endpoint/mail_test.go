@@ -224,3 +224,24 @@ func TestLettersPass(t *testing.T) {
 		}
 	})
 }
+
+// TestLetterOfWhichPartIsNoise: a letter of which something went elsewhere never arrives,
+// whatever part of it that is.
+func TestLetterOfWhichPartIsNoise(t *testing.T) {
+	for _, first := range []uint32{mailBox, MailSize} {
+		synctest.Test(t, func(t *testing.T) {
+			p, _, there := posts(t, pairConfig{})
+			defer p.close()
+			base := there.channel(0).Base()
+			x := &Transaction{Completion: Word(base+mailBell, 8), Segments: []Segment{
+				{base + first, []byte("somewhat")}, {base + mailBox + MailSize - first, []byte("somewhat")},
+			}}
+			if err := settle(t, there.otherEnd(p), x); err != nil {
+				t.Error(err)
+			}
+			if got := there.came(); len(got) != 0 {
+				t.Errorf("%q came", got)
+			}
+		})
+	}
+}

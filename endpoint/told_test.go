@@ -123,3 +123,23 @@ func TestServeIsToldThoughLost(t *testing.T) {
 		}
 	})
 }
+
+// TestServicesNeverGo in a life: a list that comes late, or is changed, counts for nothing.
+func TestServicesNeverGo(t *testing.T) {
+	withStranger(t, Config{}, Native(), func(t *testing.T, e *Endpoint, c *Conn, s *stranger) {
+		post := newShelf("post", 1<<16)
+		serve(t, e, post)
+		for _, list := range [][]frame.Service{
+			{serviceAt("memory", 0), serviceAt("post", 1<<16)},
+			{serviceAt("memory", 0)},
+			{serviceAt("memory", 0), serviceAt("other", 1<<16)},
+			{},
+		} {
+			s.introduction(frame.Hello{Life: life, Peer: s.theirs, Tells: true}, list...)
+			s.recv(time.Millisecond)
+			if err := post.channel(0).Flow().Post(&Transaction{Completion: Word(4096, 1)}); err != nil {
+				t.Errorf("after %v: %v", list, err)
+			}
+		}
+	})
+}
