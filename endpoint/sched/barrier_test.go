@@ -36,3 +36,30 @@ func TestBarrierRunsOnce(t *testing.T) {
 		t.Error("another's was forgotten")
 	}
 }
+
+// TestBarrierKeepsOthers: who takes back what it added leaves the others there, and each
+// is called once.
+func TestBarrierKeepsOthers(t *testing.T) {
+	for gone := range 3 {
+		var b barrier
+		var ran [3]int
+		var added [3]*func()
+		for i := range added {
+			added[i] = b.add(func() { ran[i]++ })
+		}
+		if !b.remove(added[gone]) || b.remove(added[gone]) {
+			t.Errorf("%d was not there once", gone)
+		}
+		for range 2 {
+			b.run()
+		}
+		for i, n := range ran {
+			if i == gone && n != 0 || i != gone && n != 1 {
+				t.Errorf("%d was taken back, and %d called %d times", gone, i, n)
+			}
+		}
+		if b.waits.Load() {
+			t.Error("somebody waits, and nobody is there")
+		}
+	}
+}

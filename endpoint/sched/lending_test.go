@@ -92,12 +92,121 @@ func TestLending(t *testing.T) {
 			<-over
 		})
 	})
+	t.Run("several, roused", func(t *testing.T) {
+		lent(t, func(m *model, wait func(time.Duration)) {
+			ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
+			defer cancel()
+			var w [2]Waiter
+			over := make(chan struct{})
+			for i := range w {
+				w[i].Init()
+				go func() {
+					m.s.Await(ctx, &w[i], func() bool { return false }, nil, nil)
+					over <- struct{}{}
+				}()
+				time.Sleep(300 * time.Microsecond)
+			}
+			if m.s.loans.Load() != 1 || m.s.asked.Load() {
+				t.Errorf("%d loans; the turn is not back although two wait: %v", m.s.loans.Load(), m.s.asked.Load())
+			}
+			for range 50 {
+				time.Sleep(100 * time.Microsecond)
+				for i := range w {
+					w[i].Rouse()
+				}
+			}
+			if n := m.s.loans.Load(); n != 1 || m.s.asked.Load() {
+				t.Errorf("%d loans to two who wait; the turn is asked for: %v", n, m.s.asked.Load())
+			}
+			<-over
+			<-over
+		})
+	})
+	t.Run("for others", func(t *testing.T) {
+		lent(t, func(m *model, wait func(time.Duration)) {
+			over := make(chan struct{})
+			go func() { wait(4 * lendMost); close(over) }()
+			time.Sleep(lendMost - time.Millisecond)
+			if m.s.loans.Load() != 1 || !m.s.asked.Load() {
+				t.Errorf("%d loans before a helper has to give the turn back", m.s.loans.Load())
+			}
+			time.Sleep(2 * time.Millisecond)
+			if m.s.loans.Load() != 1 || m.s.asked.Load() {
+				t.Error("a helper that takes datagrams for others keeps the turn")
+			}
+			<-over
+		})
+	})
+	t.Run("luck", func(t *testing.T) {
+		lent(t, func(m *model, wait func(time.Duration)) {
+			want := mostLuck / 2
+			for n, absence := range []time.Duration{0, 10, 10, 10, 10, 10, 10, 240, 260, 2000, 10, 260, 900, 260} {
+				if n > 0 { // the helper was never here
+					time.Sleep(absence * time.Microsecond)
+					if absence*time.Microsecond < longAbsence {
+						want = min(want+1, mostLuck)
+					} else {
+						want -= 2
+					}
+				}
+				wait(350 * time.Microsecond)
+				synctest.Wait()
+				if want < 0 {
+					want = mostLuck / 2
+				}
+				if m.s.luck != want {
+					t.Errorf("helper %d, after %v: luck is %d, want %d", n, absence*time.Microsecond, m.s.luck, want)
+				}
+			}
+			if n := m.s.pauses.Load(); n != pause {
+				t.Errorf("a helper that was away too often pauses %d times", n)
+			}
+			was := m.s.loans.Load()
+			for range pause / 4 {
+				if wait(350 * time.Microsecond); m.s.loans.Load() != was || m.s.asked.Load() {
+					t.Fatalf("%d loans in a pause; the turn is not back: %v", m.s.loans.Load()-was, m.s.asked.Load())
+				}
+			}
+		})
+	})
 	t.Run("bounded", func(t *testing.T) {
 		lent(t, func(m *model, wait func(time.Duration)) {
 			began := time.Now()
 			wait(5 * time.Millisecond)
 			if took := time.Since(began); took < 5*time.Millisecond || took > 6*time.Millisecond {
 				t.Errorf("the end of 5ms was noticed after %v", took)
+			}
+		})
+	})
+	t.Run("in vain", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			m := newModel(t, Config{Lend: true}, 1)
+			m.s.Start(false)
+			defer m.close()
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			over := make(chan struct{})
+			go func() {
+				var w Waiter
+				w.Init()
+				m.s.Await(ctx, &w, func() bool { return false }, nil, nil)
+				close(over)
+			}()
+			synctest.Wait()
+			m.in <- m.items[0]
+			time.Sleep(patience / 2)
+			if m.s.loans.Load() != 1 || !m.s.asked.Load() {
+				t.Errorf("%d loans when something came", m.s.loans.Load())
+			}
+			time.Sleep(patience/2 + patience/20)
+			synctest.Wait()
+			// It may be judged twice: who lends looks at this moment too.
+			if m.s.asked.Load() || m.s.luck > mostLuck/2-2 {
+				t.Errorf("nothing came while there was help: the turn is not back: %v; luck is %d", m.s.asked.Load(), m.s.luck)
+			}
+			<-over
+			if m.s.loans.Load() != 1 {
+				t.Errorf("%d loans, and one datagram", m.s.loans.Load())
 			}
 		})
 	})

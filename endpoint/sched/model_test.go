@@ -41,7 +41,7 @@ type model struct {
 	down                         chan struct{}
 	answers, delivered           atomic.Int64
 	batch                        int
-	abandoned                    atomic.Int32
+	abandoned, broken            atomic.Int32
 	unanswered                   bool   // nobody waits for what is served, and so nothing is delivered
 	owes                         bool   // a reply; of who has the turn to receive
 	slow                         func() // in every call that is one side's
@@ -168,7 +168,7 @@ func (m *model) arm(i *item, in time.Duration) {
 }
 
 func (m *model) Deliver()          { m.delivered.Store(m.answers.Load()) }
-func (m *model) Broken(error)      {}
+func (m *model) Broken(error)      { m.broken.Add(1) }
 func (m *model) Abandon(err error) { m.abandoned.Add(1) }
 
 func (m *model) close() {

@@ -58,6 +58,9 @@ func waitForToken(t *testing.T, mode mode, busy bool) {
 		case <-time.After(3 * patience):
 			t.Fatalf("datagrams come %v: the only token was sent, and the wait goes on", busy)
 		}
+		if w.Asleep() {
+			t.Errorf("datagrams come %v: asleep after the wait", busy)
+		}
 	}
 }
 
