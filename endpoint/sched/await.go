@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync/atomic"
 	"time"
+
+	"github.com/dgrdma/dgrdma/ack"
 )
 
 // patience is how long who waits in Await looks for datagrams at a time, and so how
@@ -11,17 +13,33 @@ import (
 // beside a batch.
 const patience = 2 * time.Millisecond
 
+// driveFor is how long who drives waits for datagrams before it looks whether the
+// scheduler is about to be closed. Arbitrary: short for a person, long beside a batch.
+const driveFor = 20 * time.Millisecond
+
 // Progress drives the engine: it takes the datagrams that have come, waiting no longer
 // than wait for the first, applies them, acts on deadlines that passed, sends what is
 // due and delivers answers. It returns how many datagrams there were at first: none if
-// another goroutine receives at this moment.
+// another goroutine received all the while. With [Forever] it returns when something was
+// done.
 func (s *Scheduler[W]) Progress(wait time.Duration) (int, error) {
 	if !s.receiving.tryTake() {
+		if wait == 0 {
+			return 0, s.closing()
+		}
+		var over <-chan time.Time
+		if wait >= 0 {
+			timer := time.NewTimer(wait)
+			defer timer.Stop()
+			over = timer.C
+		}
 		select {
-		case <-s.stop:
+		case <-s.receiving.free:
+			wait = 0
+		case <-s.ending:
 			return 0, s.cfg.ErrClosed
-		default:
-			return 0, nil
+		case <-over:
+			return 0, s.closing()
 		}
 	}
 	defer s.receiving.give()
@@ -37,9 +55,9 @@ func (s *Scheduler[W]) progress(wait time.Duration) (n int, err error) {
 		}
 	}()
 	if err = s.Err(); err == nil {
-		n, err = s.receive(s.untilDue(wait))
+		n, err = s.receiveUntil(wait)
 	}
-	if err != nil {
+	if err != nil && err != s.cfg.ErrClosed {
 		s.Break(err)
 		s.serve()
 	} else if !s.own {
@@ -58,6 +76,37 @@ func (s *Scheduler[W]) progress(wait time.Duration) (n int, err error) {
 	}
 	whole = true
 	return n, err
+}
+
+// closing returns ErrClosed once Close has begun.
+func (s *Scheduler[W]) closing() error {
+	select {
+	case <-s.ending:
+		return s.cfg.ErrClosed
+	default:
+		return nil
+	}
+}
+
+// receiveUntil is receive that ends when something else is due, or when the scheduler is
+// about to be closed.
+func (s *Scheduler[W]) receiveUntil(wait time.Duration) (n int, err error) {
+	left := s.untilDue(wait)
+	for began := ack.Instant(0); left < 0 || left > driveFor; left = s.untilDue(wait) {
+		if began == 0 {
+			began = s.engine.Now()
+		}
+		if n, err = s.receive(driveFor); n > 0 || err != nil {
+			return n, err
+		}
+		if err = s.closing(); err != nil {
+			return 0, err
+		}
+		if now := s.engine.Now(); wait > 0 {
+			wait, began = max(0, wait-now.Sub(began)), now
+		}
+	}
+	return s.receive(left)
 }
 
 // untilDue returns how long may be waited for datagrams: until something else is due,

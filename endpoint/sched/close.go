@@ -21,6 +21,7 @@ func (s *Scheduler[W]) Close(farewell func(), transport func() error, end func()
 		<-s.done
 		return nil
 	}
+	close(s.ending)
 	defer close(s.done)
 	defer end()
 	defer func() { err = s.halt(transport) }()

@@ -76,15 +76,16 @@ type Scheduler[W any] struct {
 	closed bool
 	broken atomic.Bool // err is set
 
-	stop  chan struct{} // closed when Close begins to end what runs
-	done  chan struct{} // closed when it is through
-	loops sync.WaitGroup
+	ending chan struct{} // closed when Close begins
+	stop   chan struct{} // closed when it begins to end what runs
+	done   chan struct{} // closed when it is through
+	loops  sync.WaitGroup
 }
 
 // Init prepares a scheduler.
 func (s *Scheduler[W]) Init(e Engine[W], cfg Config) {
 	s.engine, s.cfg = e, cfg
-	s.wake, s.stop, s.done = make(chan struct{}, 1), make(chan struct{}), make(chan struct{})
+	s.wake, s.ending, s.stop, s.done = make(chan struct{}, 1), make(chan struct{}), make(chan struct{}), make(chan struct{})
 	s.receiving.init()
 	s.lending.init()
 	s.alarm.init()
