@@ -69,6 +69,7 @@ func (q *CompletionQueue) Post(c *Conn, t *Transaction) error {
 }
 
 func (q *CompletionQueue) add(t *Transaction, err error) {
+	t.Done = nil // it may be written next, or posted elsewhere
 	q.mu.Lock()
 	q.ring[(q.first+q.n)%len(q.ring)] = Completion{t, err}
 	q.n++

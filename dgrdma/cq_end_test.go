@@ -50,3 +50,48 @@ func TestWaitOutlivesTheEndpoint(t *testing.T) {
 		}
 	}
 }
+
+// TestQueueLetsGo: what a queue has given back is the program's: it may be written, or
+// posted without the queue.
+func TestQueueLetsGo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := simnet.New(1)
+		defer n.Close()
+		memory, err := NewRegion(64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := New(n.Attach(simnet.Addr(2), simnet.Config{}), &Config{ID: 2, Memory: memory, AcceptAny: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer b.Close()
+		a, err := New(n.Attach(simnet.Addr(1), simnet.Config{}), &Config{ID: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer a.Close()
+		c, err := a.Connect(Peer{ID: 2, Addr: simnet.Addr(2)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		q := NewCompletionQueue(1)
+		x := &Transaction{Completion: Word(0, 1)}
+		if err := q.Post(c, x); err != nil {
+			t.Fatal(err)
+		}
+		var done [1]Completion
+		if n, err := q.Wait(t.Context(), done[:]); n != 1 || err != nil || done[0].Err != nil {
+			t.Fatal(n, err, done[0].Err)
+		}
+		if x.Done != nil {
+			t.Error("Done is still the queue's")
+		}
+		if err := c.Write(t.Context(), x); err != nil {
+			t.Error(err)
+		}
+		if n := q.Poll(done[:]); n != 0 {
+			t.Errorf("the queue has %d of what it was not given", n)
+		}
+	})
+}
