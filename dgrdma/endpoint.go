@@ -64,8 +64,13 @@ func (e *Endpoint) Conns() (all []*Conn) {
 }
 
 // AcceptAny changes [Config.AcceptAny]: whether peers are learned from what they
-// send.
+// send, and may write into the memory.
 func (e *Endpoint) AcceptAny(on bool) { e.self().AcceptAny(on) }
+
+// Welcome has peers learned from what they send that may not write into the memory,
+// unless AcceptAny lets them: for services, which admit what they know. Each call with on
+// is taken back by one without.
+func (e *Endpoint) Welcome(on bool) { e.self().Welcome(on) }
 
 // URL returns the complete endpoint string that peers connect to. It is empty
 // for endpoints that were not opened by a string.

@@ -16,13 +16,14 @@ import (
 //	type Transaction struct {
 //		Segments   []Segment
 //		Completion CompletionWord
-//		// Fence keeps all of it back until everything that was posted by the same [Flow], or
-//		// by the connection itself, before it is done, but for what is urgent: then the peer has that, and its completion words, whatever
-//		// the network does. It costs a round trip in which nothing is sent.
+//		// Fence holds the transaction back until everything posted before it by the same
+//		// [Flow], or for Conn.Post on the connection, is done, urgent ones aside: then the
+//		// peer has that data and its completion words, whatever the network does. It costs a
+//		// round trip in which nothing of the flow is sent.
 //		Fence bool
 //		// Urgent lets it pass everything on the connection that has not begun and is not
 //		// urgent itself, for as long as there is some. For what is small, and keeps the other
-//		// side waiting.
+//		// side waiting. With Fence it does nothing.
 //		Urgent bool
 //		// Done is called exactly once for every Post that returned nil: with nil
 //		// when the peer acknowledged all of it, else with the reason. It runs on

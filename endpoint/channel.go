@@ -75,7 +75,7 @@ func (c *Conn) meet(s *served) *Channel {
 
 // owner returns whose a message is.
 func (r *receiving) owner(m *frame.Message) view {
-	if r.channels.none() {
+	if r.channels.none() && !r.guest.Load() {
 		return r.own
 	}
 	return r.ownerOf(m)
@@ -93,6 +93,9 @@ func (r *receiving) ownerOf(m *frame.Message) view {
 		if ch.service.has(at) {
 			return view{(*intake)(ch), (*intake)(ch)}
 		}
+	}
+	if r.guest.Load() {
+		return view{noMemory{}, nil}
 	}
 	return r.own
 }

@@ -48,7 +48,7 @@ func (e *Endpoint) newConn(p Peer, now ack.Instant, told *cookie) (*Conn, error)
 	if p.As == 0 {
 		p.As = e.cfg.ID
 	}
-	c := &Conn{ep: e, terms: terms{cfg: &e.cfg, headroom: e.headroom, offered: &e.offered, peer: p, profile: prof}}
+	c := &Conn{ep: e, terms: terms{cfg: &e.cfg, headroom: e.headroom, offers: &e.offers, peer: p, profile: prof}}
 	c.to = &c.peer.Addr
 	limit := min(e.cfg.MTU, e.transport.MTU(p.Addr))
 	if prof.MaxFrame != 0 {

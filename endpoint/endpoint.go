@@ -30,13 +30,15 @@ type Endpoint struct {
 
 	own      frame.ServiceName // of the memory
 	services []*served         // guarded by mu
-	offered  atomic.Pointer[frame.Services]
+	offers   offers
 
 	peers    peerTable
 	draining atomic.Bool
 	leaving  atomic.Bool // a callback called Close
 
 	accepting atomic.Bool // learn peers from what they send; changed under mu
+	open      atomic.Bool // and let them write into the memory; changed under mu
+	welcomes  int         // who else wants them; guarded by mu
 
 	sched   sched.Scheduler[*Conn]
 	helpful bool // who waits receives meanwhile, and who posts much sends it
@@ -80,17 +82,15 @@ func New(tc transport.Conn, cfg *Config) (*Endpoint, error) {
 		datagrams: make([]transport.Datagram, max(64, caps.Batch)),
 	}
 	e.accepting.Store(full.AcceptAny)
+	e.open.Store(full.AcceptAny)
 	if e.memory == nil {
 		e.memory = noMemory{}
 	}
 	if e.own, err = frame.ParseServiceName(full.Service); err != nil {
 		return nil, err
 	}
-	var offered frame.Services
-	if end, err := e.ownEnd(); end > 0 || err != nil {
-		offered.Add(frame.Service{Name: e.own})
-	}
-	e.offered.Store(&offered)
+	end, err := e.ownEnd()
+	e.offers.init(e.own, end > 0 || err != nil)
 	e.peers.init()
 	e.batch.init(caps.Headroom)
 	e.helpful = full.helpful()

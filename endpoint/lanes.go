@@ -77,7 +77,7 @@ type lanes struct {
 
 // queue returns where a transaction waits.
 func (l *lanes) queue(t *Transaction) *Flow {
-	if t.Urgent {
+	if t.Urgent && !t.Fence {
 		return &l.urgent
 	}
 	return t.flow

@@ -143,7 +143,7 @@ func (n *nativeSending) hello(now ack.Instant) frame.Hello {
 func (n *nativeSending) sendHello(b *batch, now ack.Instant, hello frame.Hello) {
 	var offered *frame.Services
 	if n.frameMax >= toldSize {
-		offered = n.offered.Load()
+		offered = n.offers.to(n.guest.Load())
 	}
 	seq, ok := n.sender.Alone(now)
 	if !ok {

@@ -23,6 +23,9 @@ func (e *Endpoint) Connect(p Peer) (*Conn, error) {
 	if p.Size > 1<<32 {
 		return nil, fmt.Errorf("dgrdma: connect peer %d: memory of %d bytes, at most 2^32: %w", p.ID, p.Size, ErrBounds)
 	}
+	if here := e.transport.LocalAddr(); !here.IsZero() && here.Kind() != p.Addr.Kind() {
+		return nil, fmt.Errorf("dgrdma: connect peer %d: %v is an address on another kind of wire than %v here", p.ID, p.Addr, here)
+	}
 	c, err := e.newConn(p, e.now(), nil)
 	if err != nil {
 		return nil, err
@@ -55,6 +58,7 @@ func (e *Endpoint) add(c *Conn) (*Conn, error) {
 		return nil, fmt.Errorf("dgrdma: connect peer %d: %w", p.ID, e.sched.Err())
 	case adopts(known, c):
 		e.peers.adopt(known)
+		known.admitted()
 		known.size.Store(p.Size)
 		return known, nil
 	case known != nil:
@@ -103,15 +107,51 @@ func (e *Endpoint) focus() {
 }
 
 // AcceptAny changes [Config.AcceptAny]: whether peers are learned from what they
-// send.
+// send, and may write into the memory.
 func (e *Endpoint) AcceptAny(on bool) {
 	if e == nil {
 		return
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	if e.open.Store(on); on {
+		for _, c := range e.peers.append(nil, nil) {
+			c.admitted()
+		}
+		e.sched.Work(false)
+	}
+	e.accept()
+}
+
+// Welcome has peers learned from what they send that may not write into the memory,
+// unless AcceptAny lets them: for services, which admit what they know. Each call with on
+// is taken back by one without.
+func (e *Endpoint) Welcome(on bool) {
+	if e == nil {
+		return
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if on {
+		e.welcomes++
+	} else {
+		e.welcomes--
+	}
+	e.accept()
+}
+
+// accept follows what was said of who is heard. Guarded by mu.
+func (e *Endpoint) accept() {
+	on := e.open.Load() || e.welcomes > 0
 	if !e.closed && e.accepting.Swap(on) != on {
 		e.focus()
+	}
+}
+
+// admitted lets a guest write into the memory, and tells it so.
+func (c *Conn) admitted() {
+	if c.guest.Swap(false) {
+		c.tellServices()
 	}
 }
 

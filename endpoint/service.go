@@ -73,9 +73,9 @@ func (e *Endpoint) Serve(s Service) (base uint32, err error) {
 	if x.base, x.end, err = e.window(s.Size()); err != nil {
 		return 0, fmt.Errorf("dgrdma: serve %s: %w", name, err)
 	}
-	offered := *e.offered.Load()
-	if !offered.Add(frame.Service{Name: name, Base: uint32(x.base)}) {
-		return 0, fmt.Errorf("dgrdma: serve %s: the endpoint serves %s, each name once and %d at most", name, offered.String(), frame.MostServices)
+	entry := frame.Service{Name: name, Base: uint32(x.base)}
+	if all := *e.offers.to(false); !all.Add(entry) {
+		return 0, fmt.Errorf("dgrdma: serve %s: the endpoint serves %s, each name once and %d at most", name, all.String(), frame.MostServices)
 	}
 	conns := e.peers.append(nil, nil)
 	met := make([]*Channel, len(conns))
@@ -87,7 +87,7 @@ func (e *Endpoint) Serve(s Service) (base uint32, err error) {
 	for i, c := range conns {
 		c.channels.add(met[i])
 	}
-	e.offered.Store(&offered)
+	e.offers.add(entry)
 	for _, c := range conns {
 		c.tellServices()
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 
 	"github.com/dgrdma/dgrdma/ack"
 	"github.com/dgrdma/dgrdma/frame"
@@ -31,6 +32,38 @@ func (e *ServiceError) Error() string {
 }
 
 func (e *ServiceError) Unwrap() error { return ErrNoService }
+
+// offers are what our introductions say of our services: to peers that may write into the
+// memory, and to guests, which may not.
+type offers struct {
+	all, guests atomic.Pointer[frame.Services]
+}
+
+func (o *offers) init(memory frame.ServiceName, there bool) {
+	var all, guests frame.Services
+	if there {
+		all.Add(frame.Service{Name: memory})
+	}
+	o.all.Store(&all)
+	o.guests.Store(&guests)
+}
+
+// to returns what a peer is told.
+func (o *offers) to(guest bool) *frame.Services {
+	if guest {
+		return o.guests.Load()
+	}
+	return o.all.Load()
+}
+
+// add adds a service for which there is room. Guarded by the endpoint's mu.
+func (o *offers) add(s frame.Service) {
+	all, guests := *o.all.Load(), *o.guests.Load()
+	all.Add(s)
+	guests.Add(s)
+	o.all.Store(&all)
+	o.guests.Store(&guests)
+}
 
 // serving is what a peer's introduction says of its services.
 type serving struct {

@@ -116,6 +116,7 @@ func (e *Endpoint) learn(now ack.Instant, p Peer, f *frame.Frame, told *cookie) 
 	c, err := e.newConn(p, now, told)
 	if err == nil {
 		c.learned.Store(true)
+		c.guest.Store(!e.open.Load())
 		c.rx.held.shares = true
 		c, err = e.enter(c)
 	}
@@ -208,5 +209,5 @@ func (r *reply) services(e *Endpoint) *frame.Services {
 	if !r.tells || e.cfg.MTU < toldSize {
 		return nil
 	}
-	return e.offered.Load()
+	return e.offers.to(!e.open.Load())
 }

@@ -10,9 +10,9 @@ import (
 // terms are what both halves of a connection know and read without a lock: what it was
 // made with, which never changes, and a few words that change by themselves.
 type terms struct {
-	cfg        *Config                         // the endpoint's
-	headroom   int                             // before each frame, for the transport
-	offered    *atomic.Pointer[frame.Services] // the endpoint's
+	cfg        *Config // the endpoint's
+	headroom   int     // before each frame, for the transport
+	offers     *offers // the endpoint's
 	peer       Peer
 	to         *transport.Addr // peer.Addr, shared by all connections to it
 	profile    Profile
@@ -22,6 +22,7 @@ type terms struct {
 
 	channels channels // of the endpoint's services
 
+	guest   atomic.Bool   // may not write into the memory: see Endpoint.Welcome
 	learned atomic.Bool   // from what the peer sent, and not connected since
 	size    atomic.Uint64 // of the peer's memory; 0: not known
 	down    atomic.Bool   // the sending half has an error

@@ -41,10 +41,11 @@ type Host struct {
 	roll    roll
 	replies atomic.Int32 // letters that wait to be sent, of a kind that may be left out
 
-	mu     sync.Mutex
-	ports  map[string]*Listener
-	beat   *time.Timer // looks after peers of whom nothing is heard
-	closed bool
+	mu       sync.Mutex
+	ports    map[string]*Listener
+	beat     *time.Timer // looks after peers of whom nothing is heard
+	welcomes bool        // somebody listened: peers are learned that dial
+	closed   bool
 }
 
 // ServiceName is what peers know hosts by.
@@ -94,7 +95,9 @@ func Open(localURL string, cfg *Config) (*Host, error) {
 
 // On makes links over an endpoint that may have memory and other services besides.
 // memory is how many bytes all links share, for what they receive; 0 means 64 MiB. The
-// endpoint stays when the host is closed.
+// endpoint stays when the host is closed. Once a port is listened on, and until the host is
+// closed, everybody may dial: whom the endpoint does not accept otherwise may not write
+// into its memory.
 func On(ep *dgrdma.Endpoint, memory int) (*Host, error) {
 	if ep == nil {
 		return nil, fmt.Errorf("link: no endpoint to have links on: %w", ErrNil)
@@ -224,6 +227,9 @@ func (h *Host) closeLinks(ctx context.Context) error {
 func (h *Host) end(how func() error) error {
 	h.mu.Lock()
 	h.closed = true
+	if h.welcomes {
+		h.ep.Welcome(false)
+	}
 	h.beat.Stop()
 	var ports []*Listener
 	for _, l := range h.ports {

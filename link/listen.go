@@ -54,7 +54,10 @@ func (h *Host) Listen(port string, opt *Options) (*Listener, error) {
 		return nil, fmt.Errorf("link: port %q is listened on already", port)
 	}
 	h.ports[port] = l
-	h.ep.AcceptAny(true)
+	if !h.welcomes {
+		h.welcomes = true
+		h.ep.Welcome(true)
+	}
 	return l, nil
 }
 

@@ -235,6 +235,46 @@ func TestMemoryLinksAndParcels(t *testing.T) {
 	})
 }
 
+// TestListeningOpensNoMemory: who may dial because a port is listened on may not write into
+// the memory of the endpoint.
+func TestListeningOpensNoMemory(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sim := simnet.New(7)
+		defer sim.Close()
+		memory, _ := dgrdma.NewRegion(4096)
+		ep, err := dgrdma.New(sim.Attach(simnet.Addr(2), simnet.Config{}), &dgrdma.Config{ID: 2, Memory: memory})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer ep.Close()
+		h, err := On(ep, 1<<20)
+		if err != nil {
+			t.Fatal(err)
+		}
+		port, err := h.Listen("port", &Options{Buffers: 2, Size: 100})
+		if err != nil {
+			t.Fatal(err)
+		}
+		go port.Accept(t.Context())
+		a := newShared(t, sim, 1)
+		defer a.ep.Close()
+		toB, err := a.ep.Connect(dgrdma.Peer{ID: 2, Addr: simnet.Addr(2)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := a.host.peerOf(toB).dial(t.Context(), "port", &Options{Directions: Send}); err != nil {
+			t.Errorf("dialing: %v", err)
+		}
+		write := &dgrdma.Transaction{Segments: []dgrdma.Segment{{Bytes: []byte("data")}}}
+		if err := toB.Write(t.Context(), write); !errors.Is(err, dgrdma.ErrNoService) {
+			t.Errorf("writing: %v", err)
+		}
+		if !bytes.Equal(memory.Bytes(), make([]byte, 4096)) {
+			t.Error("the memory was written into")
+		}
+	})
+}
+
 // TestHostOnAnEndpoint: the endpoint stays when its links are closed, and a host of an
 // endpoint that has one already is refused.
 func TestHostOnAnEndpoint(t *testing.T) {
