@@ -97,6 +97,9 @@ func (n *native) introduced(now ack.Instant, f *frame.Frame, h frame.Hello, fin 
 	defer n.mu.Unlock()
 	tx, rx := &n.tx, &n.rx
 	life, named := incarnation(h.Life), incarnation(h.Peer)
+	if life != tx.theirs {
+		tx.brief = f.Size() < toldSize
+	}
 	switch {
 	case tx.closed:
 		why = RefusedForeign

@@ -22,6 +22,7 @@ type nativeSending struct {
 	paired       bool        // theirs believes mine
 	untold       bool        // it may not have heard of all our services
 	recall       bool        // next is to be told to asked, though the peer was given up
+	brief        bool        // the latest introduction of another life was too short for a list of services
 	before       bool        // the peer has had another life, and was given up in it
 	askAt        ack.Instant
 	askedAt      ack.Instant
@@ -142,7 +143,8 @@ func (n *nativeSending) hello(now ack.Instant) frame.Hello {
 
 func (n *nativeSending) sendHello(b *batch, now ack.Instant, hello frame.Hello) {
 	var offered *frame.Services
-	if n.frameMax >= toldSize {
+	// Who forges the introduction of another life must not make us send more than it did.
+	if n.frameMax >= toldSize && (!n.brief || incarnation(hello.Peer) == n.theirs) {
 		offered = n.offers.to(n.guest.Load())
 	}
 	seq, ok := n.sender.Alone(now)

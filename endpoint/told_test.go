@@ -143,3 +143,28 @@ func TestServicesNeverGo(t *testing.T) {
 		}
 	})
 }
+
+// TestForgedHelloOfAPeerIsNotAmplified: what is sent to a peer at once because of an
+// introduction under its address is no longer than that (attack A9, SECURITY.md).
+func TestForgedHelloOfAPeerIsNotAmplified(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e, w := openForgery(t, Config{})
+		defer e.Close()
+		w.introduce(t, addrA, 1, 5)
+		asked, sent, frames := 0, 0, 0
+		for i := range uint32(100) {
+			asked += w.hello(addrA, 1, frame.Hello{Life: 6 + i})
+			for _, s := range w.frames(time.Millisecond) {
+				sent += s.n
+				frames++
+			}
+		}
+		for _, s := range w.frames(time.Hour) {
+			sent += s.n
+			frames++
+		}
+		if sent > 2*asked {
+			t.Errorf("%d bytes in %d frames for %d in 100", sent, frames, asked)
+		}
+	})
+}
