@@ -96,7 +96,7 @@ func TestEndWithoutAnEvent(t *testing.T) {
 		n.sim.Close()
 		select {
 		case <-out.Done():
-			if err := out.Err(); err == nil || errors.Is(err, dgrdma.ErrPeerDown) {
+			if err := out.Err(); !errors.Is(err, out.Peer().Err()) || errors.Is(err, dgrdma.ErrPeerDown) {
 				t.Error(err)
 			}
 		case <-time.After(a.ep.GiveUp()):

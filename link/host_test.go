@@ -86,13 +86,17 @@ func TestNumbersOfLinks(t *testing.T) {
 	})
 }
 
-// TestCloseEndsAll that a host has, at once and as often as it is asked to.
+// TestCloseEndsAll that a host has, at once and as often as it is asked to. What was
+// delivered before can still be received.
 func TestCloseEndsAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNet(t, 1)
-		_, b, _, in := pair(t, n, nil, nil)
+		_, b, out, in := pair(t, n, nil, nil)
 		p, err := b.Listen("another", nil)
 		if err != nil {
+			t.Fatal(err)
+		}
+		if err := out.Out.Send(t.Context(), 7, []byte("delivered")); err != nil {
 			t.Fatal(err)
 		}
 		accepted := make(chan error, 1)
@@ -123,6 +127,12 @@ func TestCloseEndsAll(t *testing.T) {
 		b.heartbeat() // one that had begun
 		if b.beat.Stop() {
 			t.Error("the host looks after peers again")
+		}
+		if m, err := in.In.Recv(t.Context()); err != nil || string(m.Bytes) != "delivered" {
+			t.Errorf("%q, %v", m.Bytes, err)
+		}
+		if _, err := in.In.Recv(t.Context()); !errors.Is(err, ErrClosed) {
+			t.Error(err)
 		}
 		in.Close()
 		nothingLeft(t, b)
