@@ -239,8 +239,15 @@ func (c *ended) Err() error {
 }
 
 // TestDialOnASharedEndpoint: a connection that was given up is begun anew where the
-// endpoint is not the host's own, and one that stays silent is not closed.
+// endpoint is not the host's own, and one that stays silent is not closed; else there is
+// another one.
 func TestDialOnASharedEndpoint(t *testing.T) {
+	t.Run("shared", func(t *testing.T) { dialAgain(t, false) })
+	t.Run("its own", func(t *testing.T) { dialAgain(t, true) })
+}
+
+// dialAgain dials a peer that was given up.
+func dialAgain(t *testing.T, own bool) {
 	synctest.Test(t, func(t *testing.T) {
 		sim := simnet.New(7)
 		defer sim.Close()
@@ -259,9 +266,34 @@ func TestDialOnASharedEndpoint(t *testing.T) {
 			t.Fatalf("%d connections", len(conns))
 		}
 		sim.Link(simnet.Addr(1), simnet.Addr(2), simnet.Link{})
+		a.host.own = own
 		l, err := a.host.Dial(ctx, at(2), "port", nil)
-		if err != nil || l.Peer() != conns[0] {
-			t.Errorf("on another connection, or none: %v", err)
+		if err != nil || (l.Peer() != conns[0]) != own || len(a.ep.Conns()) != 1 {
+			t.Errorf("on another connection, or the same, or none: %v", err)
+		}
+	})
+}
+
+// TestAnswerBehindTheEnd: a peer that ends a link and agrees to it afterwards has ended
+// it.
+func TestAnswerBehindTheEnd(t *testing.T) {
+	withStranger(t, nil, func(t *testing.T, h *Host, _ <-chan *Link, s *stranger) {
+		for range 20 { // whichever Dial sees first
+			l, err := s.dialed(soon(t), nil, func(open letter) letter {
+				over := letter{kind: letterClose, from: 2, to: open.from, attempt: open.attempt}
+				yes := letter{kind: letterAccept, from: 2, to: open.from, attempt: open.attempt, out: buffers(4, 8)}
+				var parts []part
+				for _, l := range []letter{over, yes} {
+					b := make([]byte, boxSize)
+					n := l.put(b)
+					parts = append(parts, s.write(letterBox, b[:n], letterBell, uint32(n)))
+				}
+				s.frame(parts...)
+				return over
+			})
+			if l != nil || !errors.Is(err, ErrPeerClosed) {
+				t.Fatalf("%v", err)
+			}
 		}
 	})
 }

@@ -129,6 +129,9 @@ func nothingLeft(t testing.TB, hosts ...*Host) {
 			if k := len(p.all()); k != 0 {
 				t.Errorf("host %d: %d links are left", h.ep.ID(), k)
 			}
+			if p.replies != 0 || h.replies.Load() != 0 {
+				t.Errorf("host %d: %d answers of %d wait for %v", h.ep.ID(), p.replies, h.replies.Load(), p)
+			}
 			if p.grants.Len() > 0 {
 				t.Errorf("host %d: %v may still write", h.ep.ID(), p)
 			}

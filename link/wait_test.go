@@ -128,3 +128,20 @@ func TestAcceptEnds(t *testing.T) {
 		}
 	})
 }
+
+// never is what never is there.
+type never struct{}
+
+func (never) ready() bool { return false }
+
+// TestGoneIsSaid: a wait that the end of a connection ends fails with it, whatever is
+// waited for.
+func TestGoneIsSaid(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, _, out, _ := pair(t, newNet(t, 1), nil, nil)
+		time.AfterFunc(time.Second, func() { out.Peer().Close() })
+		if err := out.Out.waiting.until(t.Context(), out, nil, never{}); !errors.Is(err, ErrClosed) {
+			t.Error(err)
+		}
+	})
+}
