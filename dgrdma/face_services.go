@@ -25,9 +25,9 @@ type Service interface {
 // Handler is a service's side of one connection. All methods run on the goroutine that
 // receives, but for Event of a peer that is down; they must not block, and may post.
 type Handler interface {
-	// Memory is asked about messages that complete at the service's addresses, or, where
-	// a message has no completion, whose data goes there. What it returns for data need
-	// not lie there.
+	// Memory is asked about messages whose data and completion word lie in the service's
+	// window, behind its mail; their addresses are those of the whole endpoint, the window
+	// begins at [Channel.Base]. The slice that Admit returns may be anywhere.
 	Memory
 	// Letter takes what the peer's service sent by [Channel.Mail]. The bytes are valid
 	// during the call.

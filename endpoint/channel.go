@@ -107,11 +107,14 @@ func (in *intake) ch() *Channel { return (*Channel)(in) }
 
 // Admit implements [Memory].
 func (in *intake) Admit(src frame.EndpointID, m *frame.Message) ([]byte, error) {
-	switch {
-	case m.Len > 0 && !in.service.has(m.Addr):
-		return nil, fmt.Errorf("dgrdma: data at %#x completes in the window of service %v: %w", m.Addr, in.service.name, ErrBounds)
+	s := in.service
+	switch data, word := uint64(m.Addr), uint64(m.CompletionAddr); {
+	case m.Len > 0 && (data < s.base || data+uint64(m.Len) > s.end), m.Completes() && word+4 > s.end:
+		return nil, fmt.Errorf("dgrdma: data at %#x, completion at %#x: not all in the window of service %v: %w", data, word, s.name, ErrBounds)
 	case in.ch().isMail(m):
 		return in.mail.admit(m)
+	case m.Len > 0 && data < s.base+MailSize, m.Completes() && word < s.base+MailSize:
+		return nil, errNoMail
 	}
 	return in.handler.Admit(src, m)
 }
