@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -179,6 +180,7 @@ func TestReleasedByTwo(t *testing.T) {
 				for k := range int64(n) {
 					round.Add(1)
 					for round.Load() < 2*k+2 { // the other is here too
+						runtime.Gosched()
 					}
 					switch err := c.Release(Message{Number: uint64(k), Bytes: []byte{}}); {
 					case err == nil:

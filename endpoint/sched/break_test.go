@@ -51,17 +51,18 @@ func TestTransportEnds(t *testing.T) {
 	for _, own := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
 			m := newModel(t, Config{}, 1)
+			m.ended = errors.New("unplugged")
 			if own {
 				m.s.Start(false)
 			}
 			close(m.down)
 			if !own {
-				if _, err := m.s.Progress(0); err != errClosed {
+				if _, err := m.s.Progress(0); err != m.ended {
 					t.Errorf("who drives is told %v", err)
 				}
 			}
 			synctest.Wait()
-			if err := m.s.Err(); err != errClosed || m.abandoned.Load() == 0 {
+			if err := m.s.Err(); err != m.ended || m.abandoned.Load() == 0 {
 				t.Errorf("own goroutines %v: %v, and pending work was answered %d times", own, err, m.abandoned.Load())
 			}
 			m.s.Close(func() {}, func() error { return nil }, func() {})

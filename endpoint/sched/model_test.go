@@ -39,6 +39,7 @@ type model struct {
 	receiving, sending, applying atomic.Int32 // goroutines that are in there
 	closed                       atomic.Bool  // Close returned
 	down                         chan struct{}
+	ended                        error // what Receive says then
 	answers, delivered           atomic.Int64
 	batch                        int
 	abandoned, broken            atomic.Int32
@@ -48,7 +49,7 @@ type model struct {
 }
 
 func newModel(t *testing.T, cfg Config, items int) *model {
-	m := &model{t: t, began: time.Now(), in: make(chan *item, 1000), down: make(chan struct{}), slow: func() {}}
+	m := &model{t: t, began: time.Now(), in: make(chan *item, 1000), down: make(chan struct{}), ended: errClosed, slow: func() {}}
 	cfg.ErrCallback, cfg.ErrClosed = errCallback, errClosed
 	m.s.Init(m, cfg)
 	for range items {
@@ -81,7 +82,7 @@ func (m *model) Receive(wait time.Duration) (int, error) {
 	}
 	select {
 	case <-m.down:
-		return 0, errClosed
+		return 0, m.ended
 	default:
 	}
 	select {
@@ -91,7 +92,7 @@ func (m *model) Receive(wait time.Duration) (int, error) {
 	case <-over:
 		return 0, nil
 	case <-m.down:
-		return 0, errClosed
+		return 0, m.ended
 	}
 }
 

@@ -1,6 +1,7 @@
 package sched
 
 import (
+	"context"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -90,6 +91,46 @@ func TestSleep(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestRousedAsItFallsAsleep: what changes behind the last look before sleep is seen.
+func TestRousedAsItFallsAsleep(t *testing.T) {
+	for _, mode := range modes[:3] {
+		for behind := 1; behind <= 3; behind++ {
+			synctest.Test(t, func(t *testing.T) {
+				m := newModel(t, mode.cfg, 1)
+				if mode.own {
+					m.s.Start(false)
+				}
+				defer m.close()
+				var w Waiter
+				w.Init()
+				looks := 0
+				there := false
+				ready := func() bool {
+					said := there
+					if looks++; looks == behind {
+						there = true
+						w.Rouse()
+					}
+					return said
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+				defer cancel()
+				if behind == 3 { // which there would not be
+					time.AfterFunc(time.Millisecond, w.Rouse)
+				}
+				began := time.Now()
+				if !m.s.Await(ctx, &w, ready, nil, nil) || time.Since(began) > patience {
+					t.Errorf("%s: what was there at once was seen after %v, and %d looks", mode.name, time.Since(began), looks)
+				}
+				looks, there, began = 0, false, time.Now()
+				if behind == 1 && (!w.Sleep(ctx, ready, nil, nil) || time.Since(began) > 0) {
+					t.Errorf("%s: a sleep ended after %v, and %d looks", mode.name, time.Since(began), looks)
+				}
+			})
+		}
+	}
 }
 
 // TestSpin: who never sleeps looks for datagrams, and gives up after a while if it was
