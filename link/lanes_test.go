@@ -3,6 +3,7 @@ package link
 import (
 	"context"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,7 +17,7 @@ type saturated struct {
 	net       *net
 	a, b      *Host
 	stop      context.CancelFunc
-	delivered uint64 // bytes of bulk
+	delivered atomic.Uint64 // bytes of bulk
 }
 
 func saturate(t *testing.T, latency time.Duration, busy bool) *saturated {
@@ -33,7 +34,7 @@ func saturate(t *testing.T, latency time.Duration, busy bool) *saturated {
 			if err != nil {
 				return
 			}
-			s.delivered += uint64(len(m.Bytes))
+			s.delivered.Add(uint64(len(m.Bytes)))
 		}
 	}()
 	if busy {
@@ -75,7 +76,7 @@ func TestLittleBesideBulk(t *testing.T) {
 						}
 					}
 				}()
-				began, before := time.Now(), s.delivered
+				began, before := time.Now(), s.delivered.Load()
 				var messages, dials []time.Duration
 				for time.Since(began) < 2*time.Second {
 					time.Sleep(5*time.Millisecond + 77*time.Microsecond)
@@ -95,7 +96,7 @@ func TestLittleBesideBulk(t *testing.T) {
 					dials = append(dials, time.Since(at)-2*latency)
 					go l.Close()
 				}
-				rates[i] = float64(s.delivered-before) * 8 / time.Since(began).Seconds()
+				rates[i] = float64(s.delivered.Load()-before) * 8 / time.Since(began).Seconds()
 				if !talk {
 					return
 				}
