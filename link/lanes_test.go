@@ -44,7 +44,7 @@ func saturate(t *testing.T, latency time.Duration, busy bool) *saturated {
 			}
 		}()
 	}
-	time.Sleep(500 * time.Millisecond) // the window has opened
+	time.Sleep(200 * time.Millisecond) // the window has opened
 	return s
 }
 
@@ -78,7 +78,7 @@ func TestLittleBesideBulk(t *testing.T) {
 				}()
 				began, before := time.Now(), s.delivered.Load()
 				var messages, dials []time.Duration
-				for time.Since(began) < 2*time.Second {
+				for time.Since(began) < 400*time.Millisecond {
 					time.Sleep(5*time.Millisecond + 77*time.Microsecond)
 					if !talk {
 						continue
