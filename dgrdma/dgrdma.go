@@ -12,7 +12,7 @@ import (
 // 17.2 s.
 const HistogramBounds = endpoint.HistogramBounds
 
-// Forever is how long [Transport].Recv waits that does not return without a datagram.
+// Forever, which is -1, has [Transport].Recv wait until a datagram comes.
 const Forever = transport.Forever
 
 // NewRegion makes zeroed memory of size bytes for peers to write into, up to 4 GiB.

@@ -52,8 +52,10 @@
 // see [Endpoint.Close].
 //
 // With Config.Manual an endpoint has no goroutines: Progress drives it, and so does
-// whoever waits, until what is waited for is there. A Region is waited on by driving the
-// endpoint whose memory it is.
+// whoever waits, until what is waited for is there: in Write, Shutdown, Region.Wait,
+// CompletionQueue.Wait, Await, and the calls of package link that block. Poll, and a read
+// of Conn.Done, drive nothing. Region.Wait drives the endpoints that have the Region as
+// their memory.
 //
 // # Ordering
 //
@@ -66,8 +68,12 @@
 // the same time, can go backwards, and stay there: of two that write 7 and 8 to it, the
 // one with 7 may be lost, sent again, and complete last. Who waits for "at least 8" then
 // waits in vain. Give each transaction a word of its own, as links do; or wait until one
-// is done before the next is posted; or set [Transaction.Fence], which does that for
-// you: a fenced transaction leaves when all that were posted before it are done.
+// is done before the next is posted; or set [Transaction].Fence, which does that for
+// you: a fenced transaction leaves when all that were posted before it are done, by the
+// same [Flow] or, for Conn.Post, on the connection, urgent ones aside.
+//
+// Transactions of a flow begin in the order in which they were posted, and flows of a
+// connection take turns. One with Urgent set passes all that has not begun.
 //
 // # Errors
 //
@@ -79,9 +85,8 @@
 //
 // What a failed call returned beside its error can be called all the same: a nil
 // Endpoint, Conn, Region or CompletionQueue, or a nil Transaction, makes the next call
-// fail with [ErrNil], in package link too. That is a mistake of the program and no end of
-// anything: errors.Is of it and [ErrClosed] is false. Their statistics say closed, or
-// down, as nothing goes that way.
+// fail with [ErrNil], in package link too. That is a mistake in the program, not an end:
+// errors.Is(err, [ErrClosed]) is false. Their Stats report Closed or Down.
 //
 // # Peers
 //
@@ -89,6 +94,18 @@
 // implementation; FPGA, OpenCPI, OpenCPI2 and Legacy are OpenCPI's. Peers of
 // our own kind introduce themselves to each other before data flows, so that
 // neither mistakes a restarted peer for the one it knew.
+//
+// # Peers that die or restart
+//
+// A peer that acknowledges nothing for Config.GiveUp, though something was posted to it,
+// is down: what is pending fails with [ErrPeerDown], and so does what is posted from then
+// on, until [Conn.Reset], or until a peer of our own kind speaks again. Where nothing is
+// posted nothing is noticed: post something now and then, as package link does.
+//
+// A peer of our own kind that restarted is taken back at once, unless Config.KeepOldLife
+// says otherwise: what was pending fails with [ErrPeerRestarted], and what is posted next
+// goes to its new life. Dial of a peer that is connected fails with [ErrPeerExists]: to
+// begin anew call Reset, or close the connection first.
 //
 // # Services
 //
@@ -99,8 +116,11 @@
 // that is; and hears of the peer's life in order with what it admits. Peers of our own
 // kind tell each other in their introduction which services they have. What is posted to
 // one that is not there fails with [ErrNoService], a [*ServiceError] says which are, and
-// nothing of it is sent: so no program writes into memory that is not what it takes it
-// for. Peers of other kinds say nothing; all they have is taken for memory.
+// nothing of it is sent: so who dials the wrong kind of endpoint is told before it writes.
+// That addresses lie within the service that was meant is for the receiving endpoint to
+// see, and each service sees only what lies in its own window. Where a peer's window begins
+// its service says by letter. Peers of other kinds say nothing; all they have is taken for
+// memory.
 //
 // # Limits
 //

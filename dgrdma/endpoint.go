@@ -89,9 +89,11 @@ func (e *Endpoint) ID() EndpointID { return e.self().ID() }
 // LocalAddr returns the transport's address.
 func (e *Endpoint) LocalAddr() Addr { return e.self().LocalAddr() }
 
-// Serve adds a service, which has a window of the endpoint's addresses: see [Service]. It
-// stays as long as the endpoint. Peers that are connected are told, and may post to it
-// from then on. It returns where the window begins.
+// Serve adds a service: see [Service]; an endpoint has eight at most, its memory among
+// them. It stays as long as the endpoint. Peers that are connected are told, which takes a
+// round trip: what they post to it before fails with [ErrNoService], and may be posted
+// again. Serve returns where the service's window begins; [Endpoint.Size] and
+// [Endpoint.URL] grow by it.
 func (e *Endpoint) Serve(s Service) (base uint32, err error) {
 	if s == nil {
 		return 0, ErrNil
@@ -156,5 +158,5 @@ func (e *Endpoint) Await(ctx context.Context, w *Waiter, ready func() bool, over
 }
 
 // Ahead returns how many bytes are worth posting before what was posted earlier is in
-// frames: more only lies about. See [Transaction.Copied].
+// frames: more only waits in the queue. See [Transaction.Copied].
 func (e *Endpoint) Ahead() int { return e.self().Ahead() }

@@ -44,10 +44,9 @@ type Config struct {
 	// 0 means 4096.
 	OpenIncoming int
 	// OpenMemory is how many bytes may be kept for incomplete incoming
-	// transactions: for each peer that was connected, and for all peers together
-	// that were learned, which have 2 KiB each beyond it. What would need more is
-	// not acknowledged. Ids that came out of order take up to 8 KiB of each peer, which
-	// count, and are taken in any case. 65536 bytes or more. 0 means 16 MiB.
+	// transactions: for each connected peer, and for all learned peers together, of
+	// which each has 2 KiB more. What would need more is not acknowledged. Ids out of
+	// order take up to 8 KiB of each peer: they count, but are never refused. 65536 bytes or more. 0 means 16 MiB.
 	OpenMemory int
 	// AcceptAny learns peers from the frames they send. Off, only connected
 	// peers are heard.

@@ -26,8 +26,8 @@ func (c *Conn) Done() <-chan struct{} { return (*endpoint.Conn)(c).Done() }
 func (c *Conn) Err() error { return (*endpoint.Conn)(c).Err() }
 
 // Life returns a number that changes whenever everything posted so far is given
-// up: because the peer restarted, or is down, or by Reset. It is never 0, but of a
-// nil Conn.
+// up: because the peer restarted, or is down, or by Reset. Only a nil Conn has 0, and
+// to post to that life fails.
 func (c *Conn) Life() uint32 { return (*endpoint.Conn)(c).Life() }
 
 // Name returns the peer's id and address.
@@ -78,8 +78,8 @@ func (c *Conn) Write(ctx context.Context, t *Transaction) error {
 // zero Region has no memory. Nor has a nil one, as a failed NewRegion leaves it: its
 // methods fail with [ErrNil], read 0 and store nothing.
 //
-// A Region is no endpoint's: it stays when one that peers wrote into it through closes,
-// and who waits for a word of it goes on waiting. See [Region.Wait].
+// A Region belongs to no endpoint: it outlives those that peers write into it through, and
+// a Wait on it continues after they close. See [Region.Wait].
 type Region endpoint.Region
 
 // Admit checks that data and completion word lie inside the memory

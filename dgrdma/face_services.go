@@ -38,10 +38,12 @@ type Handler interface {
 }
 
 // Channel is what a service has of one connection: the way to the service of the same
-// name at the peer. All methods may be called at the same time.
+// name at the peer. All methods may be called at the same time. A nil Channel, of a service
+// that is not there, has none, and its letters fail with [ErrNil].
 type Channel endpoint.Channel
 
-// Base returns where the service's own addresses begin.
+// Base returns where the service's own window begins; the first MailSize addresses are its
+// mail's.
 func (ch *Channel) Base() uint32 { return (*endpoint.Channel)(ch).Base() }
 
 // Mail sends a letter, behind those that were sent before.

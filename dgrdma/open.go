@@ -22,9 +22,11 @@ const defaultSize = 64 << 10
 //	ocpi-udp-rdma:10.0.0.1;7100;1048576.2.16
 //	               a complete string, with size of the memory, id, and number of ids
 //
-// What the string says, cfg need not; if both say it they must agree. Without
-// cfg.Memory the endpoint gets a [Region] of the string's size, or of 64 KiB;
-// without an id it gets a random one. [Endpoint.URL] is what peers are told.
+// What the string says, cfg need not. An id or a size that both say must be the same; of
+// all else the string counts. Without cfg.Memory the endpoint gets a [Region] of the
+// string's size, or of 64 KiB, into which whoever it is connected to may write; new(Region)
+// has no bytes. A Memory that has no Size method needs a size in the string. Without an id
+// the endpoint gets a random one. [Endpoint.URL] is what peers are told.
 //
 // Options follow the string, as in udp:7100?mtu=9000&gso=off:
 //

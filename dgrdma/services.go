@@ -4,11 +4,11 @@ import "github.com/dgrdma/dgrdma/endpoint"
 
 const (
 	// MemoryService is the name of an endpoint's plain memory, unless [Config.Service]
-	// says otherwise.
+	// says otherwise: "memory".
 	MemoryService = endpoint.MemoryService
-	// MaxLetter is how long a letter may be.
+	// MaxLetter is how long a letter may be: 1 KiB.
 	MaxLetter = endpoint.MaxLetter
-	// MailSize is what mail takes of a service's window, from its beginning.
+	// MailSize is what mail takes of a service's window, from its beginning: 2 KiB.
 	MailSize = endpoint.MailSize
 )
 
@@ -49,13 +49,17 @@ func (h placedHandler) Placed(src EndpointID, m *Message) { h.told.Placed(src, m
 
 // Handler returns what Meet returned.
 func (ch *Channel) Handler() Handler {
-	return (*endpoint.Channel)(ch).Handler().(interface{ ours() Handler }).ours()
+	if h, ok := (*endpoint.Channel)(ch).Handler().(interface{ ours() Handler }); ok {
+		return h.ours()
+	}
+	return nil
 }
 
 // Conn returns the connection.
 func (ch *Channel) Conn() *Conn { return (*Conn)((*endpoint.Channel)(ch).Conn()) }
 
-// Flow returns a queue of its own for what the service posts to the peer.
+// Flow returns another queue for what the service posts to the peer: order and fences hold
+// within one, so what belongs together is posted by the same.
 func (ch *Channel) Flow() *Flow { return (*Flow)((*endpoint.Channel)(ch).Flow()) }
 
 // Conn returns the connection.

@@ -9,7 +9,8 @@ import (
 )
 
 // Channel is what a service has of one connection: the way to the service of the same
-// name at the peer. All methods may be called at the same time.
+// name at the peer. All methods may be called at the same time. A nil Channel, of a service
+// that is not there, has none, and its letters fail with [ErrNil].
 type Channel struct {
 	conn    *Conn
 	service *served
@@ -19,16 +20,38 @@ type Channel struct {
 }
 
 // Conn returns the connection.
-func (ch *Channel) Conn() *Conn { return ch.conn }
+func (ch *Channel) Conn() *Conn {
+	if ch == nil {
+		return nil
+	}
+	return ch.conn
+}
 
 // Handler returns what Meet returned.
-func (ch *Channel) Handler() Handler { return ch.handler }
+func (ch *Channel) Handler() Handler {
+	if ch == nil {
+		return nil
+	}
+	return ch.handler
+}
 
-// Base returns where the service's own addresses begin.
-func (ch *Channel) Base() uint32 { return uint32(ch.service.base) }
+// Base returns where the service's own window begins; the first MailSize addresses are its
+// mail's.
+func (ch *Channel) Base() uint32 {
+	if ch == nil {
+		return 0
+	}
+	return uint32(ch.service.base)
+}
 
-// Flow returns a queue of its own for what the service posts to the peer.
-func (ch *Channel) Flow() *Flow { return &Flow{conn: ch.conn, name: ch.service.name} }
+// Flow returns another queue for what the service posts to the peer: order and fences hold
+// within one, so what belongs together is posted by the same.
+func (ch *Channel) Flow() *Flow {
+	if ch == nil {
+		return nil
+	}
+	return &Flow{conn: ch.conn, name: ch.service.name}
+}
 
 // Channel returns a service's channel of this connection; nil if the endpoint has no
 // service of that name.

@@ -76,16 +76,18 @@ func (m *mail) came(length uint32) {
 
 // Mail sends a letter, behind those that were sent before.
 func (ch *Channel) Mail(l Letter) {
-	if len(l.Bytes) > MaxLetter {
-		panic(fmt.Sprintf("BUG: a letter of %d bytes", len(l.Bytes)))
+	err := ch.Conn().letter(1)
+	if err == nil && len(l.Bytes) > MaxLetter {
+		ch.conn.letter(-1)
+		err = fmt.Errorf("dgrdma: a letter of %d bytes, at most %d: %w", len(l.Bytes), MaxLetter, ErrTooLarge)
 	}
-	m := &ch.mail
-	if err := ch.conn.letter(1); err != nil {
+	if err != nil {
 		if l.Settled != nil {
 			l.Settled(err)
 		}
 		return
 	}
+	m := &ch.mail
 	m.mu.Lock()
 	m.queue = append(m.queue, l)
 	m.mu.Unlock()
@@ -112,6 +114,9 @@ func (c *Conn) letter(more int) error {
 
 // Waiting returns how many letters have not arrived.
 func (ch *Channel) Waiting() int {
+	if ch == nil {
+		return 0
+	}
 	ch.mail.mu.Lock()
 	defer ch.mail.mu.Unlock()
 	return len(ch.mail.queue)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -244,4 +245,23 @@ func TestLetterOfWhichPartIsNoise(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestLongLetter is not sent, says so, and holds nothing up.
+func TestLongLetter(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, here, there := posts(t, pairConfig{})
+		defer p.close()
+		var b mailbox
+		long := b.letter(p.toB.Life(), strings.Repeat("x", MaxLetter+1))
+		here.channel(0).Mail(long)
+		b.once(t, ErrTooLarge)
+		var fits mailbox
+		here.channel(0).Mail(fits.letter(p.toB.Life(), strings.Repeat("x", MaxLetter)))
+		time.Sleep(time.Second)
+		fits.once(t, nil)
+		if len(there.letters) != 1 || here.channel(0).Waiting() != 0 {
+			t.Errorf("%d letters came, %d wait", len(there.letters), here.channel(0).Waiting())
+		}
+	})
 }

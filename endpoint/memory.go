@@ -39,8 +39,8 @@ type PerConn interface {
 // zero Region has no memory. Nor has a nil one, as a failed NewRegion leaves it: its
 // methods fail with [ErrNil], read 0 and store nothing.
 //
-// A Region is no endpoint's: it stays when one that peers wrote into it through closes,
-// and who waits for a word of it goes on waiting. See [Region.Wait].
+// A Region belongs to no endpoint: it outlives those that peers write into it through, and
+// a Wait on it continues after they close. See [Region.Wait].
 type Region struct {
 	mem     []byte
 	watch   watchers

@@ -26,7 +26,7 @@ func TestNothingThere(t *testing.T) {
 		reflect.TypeFor[func()]():                    func() {},
 		reflect.TypeFor[Peer]():                      Peer{ID: 2, Addr: addrB},
 	}
-	for _, nothing := range []any{(*Endpoint)(nil), (*Conn)(nil), (*Region)(nil)} {
+	for _, nothing := range []any{(*Endpoint)(nil), (*Conn)(nil), (*Region)(nil), (*Channel)(nil), (*Flow)(nil)} {
 		fixture.EachMethod(t, nothing, arguments, func(t *testing.T, method string, out reflect.Value) {
 			switch x := out.Interface().(type) {
 			case error:

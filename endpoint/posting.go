@@ -20,8 +20,8 @@ func (c *Conn) PostWith(t *Transaction, done func(*Transaction, error)) error {
 }
 
 // Life returns a number that changes whenever everything posted so far is given
-// up: because the peer restarted, or is down, or by Reset. It is never 0, but of a
-// nil Conn.
+// up: because the peer restarted, or is down, or by Reset. Only a nil Conn has 0, and
+// to post to that life fails.
 func (c *Conn) Life() uint32 {
 	if c == nil {
 		return 0

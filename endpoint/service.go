@@ -54,8 +54,10 @@ type served struct {
 
 func (s *served) has(addr uint32) bool { return uint64(addr) >= s.base && uint64(addr) < s.end }
 
-// Serve adds a service. It stays as long as the endpoint. Peers that are connected are
-// told, and may post to it from then on. It returns where the service's window begins.
+// Serve adds a service; an endpoint has eight at most, its memory among them. It stays as
+// long as the endpoint. Peers that are connected are told, which takes a round trip: what
+// they post to it before fails with [ErrNoService], and may be posted again. Serve returns
+// where the service's window begins; [Endpoint.Size] and the endpoint's string grow by it.
 func (e *Endpoint) Serve(s Service) (base uint32, err error) {
 	if e == nil || s == nil {
 		return 0, ErrNil

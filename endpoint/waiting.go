@@ -60,7 +60,7 @@ const (
 )
 
 // Ahead returns how many bytes are worth posting before what was posted earlier is in
-// frames: more only lies about.
+// frames: more only waits in the queue.
 func (e *Endpoint) Ahead() int {
 	switch {
 	case e == nil:

@@ -147,8 +147,8 @@ func (c *Consumer) serve() {
 }
 
 // Recv waits for the next message. What was delivered before the link failed is
-// still received, and what is there wins over a context that is done. After the
-// message with end of file, and for one without bytes in its place, the error is io.EOF.
+// still received, and what is there wins over a context that is done. At end of
+// file, behind a message with EOF set or in place of an empty one, the error is io.EOF.
 //
 // With Options.Handle there is nothing to receive but the end.
 func (c *Consumer) Recv(ctx context.Context) (Message, error) {

@@ -74,7 +74,7 @@ type Conn interface {
 	Close() error
 }
 
-// Forever is how long Recv waits that does not return without a datagram.
+// Forever has Recv wait until a datagram comes.
 const Forever time.Duration = -1
 
 // Indifferent is embedded by a [Conn] that is as fast for one peer as for many, and

@@ -45,7 +45,7 @@ var benchCommand = command{
   dgrdmacat bench --to URL           write to a server, whose complete URL it prints
 
 URL is udp, udp:7100, udp:10.0.0.2:7100, ether:eth0 or a complete endpoint string.
-Its options, as in udp:7100?giveup=2s, count before the flags.`,
+Its options, as in udp:7100?giveup=2s, override flags.`,
 	flags: func(fs *flag.FlagSet) action {
 		o := new(benchOptions)
 		o.register(fs)

@@ -22,7 +22,7 @@ file, on disk under its name.
   tar c . | dgrdmacat send 'ocpi-udp-rdma:10.0.0.2;9000;34635776.5.65535'
 
 Only bytes are sent: neither the name of a file nor its mode, times or holes. Quote
-the URL, which has semicolons. Options, as in URL?giveup=2s, count for this side.`,
+the URL, which has semicolons. Options, as in URL?giveup=2s, apply to this side only.`,
 	flags: func(fs *flag.FlagSet) action {
 		o := new(sendOptions)
 		fs.StringVar(&o.local, "local", "", "`URL` of this side; Ethernet needs it, as in ether:eth0")
