@@ -22,8 +22,8 @@ const defaultSize = 64 << 10
 //	ocpi-udp-rdma:10.0.0.1;7100;1048576.2.16
 //	               a complete string, with size of the memory, id, and number of ids
 //
-// What the string says, cfg need not. An id or a size that both say must be the same; of
-// all else the string counts. Without cfg.Memory the endpoint gets a [Region] of the
+// What the string says, cfg need not; where both say something it must be the same, but
+// for the profile, where the string counts. Without cfg.Memory the endpoint gets a [Region] of the
 // string's size, or of 64 KiB, into which whoever it is connected to may write; new(Region)
 // has no bytes. A Memory that has no Size method needs a size in the string. Without an id
 // the endpoint gets a random one. [Endpoint.URL] is what peers are told.
@@ -84,7 +84,7 @@ func (o *opening) settings() error {
 	o.gso, o.gro = true, true
 	o.max, o.etherType = int(settings.Max.Default), int(settings.EtherType.Default)
 	for key, value := range o.url.Options.All() {
-		if err := o.set(key, value); err != nil {
+		if err := o.agree(key, value); err != nil {
 			return err
 		}
 	}

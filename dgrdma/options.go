@@ -76,6 +76,27 @@ func (o *opening) configure(s *settings.Setting, v settings.Value) {
 	f.SetInt(v.Number)
 }
 
+// agree does what an option says, which must be what the configuration says, if that says
+// something.
+func (o *opening) agree(key, value string) error {
+	field := ""
+	if s := settings.OfOption(key); s != nil && s != settings.Profile { // which a program may give for whoever says none
+		field = s.Field
+	}
+	config := reflect.ValueOf(&o.cfg).Elem()
+	if field == "" || config.FieldByName(field).IsZero() {
+		return o.set(key, value)
+	}
+	before := config.FieldByName(field).Interface()
+	if err := o.set(key, value); err != nil {
+		return err
+	}
+	if now := config.FieldByName(field).Interface(); now != before {
+		return fmt.Errorf("dgrdma: the endpoint string says %s=%s, and the configuration's %s is %v: say it once", key, value, field, before)
+	}
+	return nil
+}
+
 func optionNames() (names []string) {
 	for _, s := range settings.All {
 		if s.Option != "" {

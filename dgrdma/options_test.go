@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/dgrdma/dgrdma/frame"
 	"github.com/dgrdma/dgrdma/settings"
@@ -89,5 +90,34 @@ func TestProfilesAreThoseOfTheTable(t *testing.T) {
 func TestEtherTypeIsOne(t *testing.T) {
 	if ether.EtherType != frame.EtherType {
 		t.Errorf("%#x and %#x", ether.EtherType, frame.EtherType)
+	}
+}
+
+// TestStringAndConfigurationAgree: what both say must be the same.
+func TestStringAndConfigurationAgree(t *testing.T) {
+	for _, c := range []struct {
+		options string
+		cfg     Config
+		fits    bool
+	}{
+		{"window=7", Config{Window: 7}, true},
+		{"window=7", Config{Window: 8}, false},
+		{"giveup=3s", Config{GiveUp: 3 * time.Second}, true},
+		{"giveup=3s", Config{GiveUp: time.Second}, false},
+		{"queue=5", Config{Queue: 9}, false},
+		{"coalesce=1ms", Config{Coalesce: time.Second}, false},
+		{"accept=any", Config{AcceptAny: true}, true},
+		{"accept=any", Config{}, true},
+		{"accept=connected", Config{AcceptAny: true}, false},
+		{"busypoll=off", Config{BusyPoll: true}, false},
+		{"help=off", Config{Help: HelpAlways}, false},
+		{"help=off", Config{Help: HelpNever}, true},
+		{"sockbuf=max", Config{Window: 8}, true},
+	} {
+		e, err := Open("udp:127.0.0.1?"+c.options, &c.cfg)
+		if (err == nil) != c.fits || err != nil && !strings.Contains(err.Error(), "say it once") {
+			t.Errorf("%s, %+v: %v", c.options, c.cfg, err)
+		}
+		e.Close()
 	}
 }

@@ -174,6 +174,8 @@ func (o *serveOptions) check(args []string) error {
 		words += (w.to - w.from) / 4
 	}
 	switch {
+	case o.accept.text != "" && accept != "" && accept != o.accept.text:
+		return badUsage("--accept %s, and the endpoint string says accept=%s: say it once", o.accept.text, accept)
 	case len(o.peers) == 0 && o.accept.text != "any" && accept != "any":
 		return badUsage("who may write? --peer URL for each, or --accept any")
 	case o.create && o.file == "":

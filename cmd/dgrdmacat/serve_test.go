@@ -319,6 +319,8 @@ func TestServeUsage(t *testing.T) {
 	peer := localString(netip.MustParseAddrPort("127.0.0.1:9"), 4096, 3)
 	for _, c := range []struct{ args, want string }{
 		{"", "who may write?"},
+		{"--accept any udp:127.0.0.1?accept=connected", "say it once"},
+		{"--accept connected udp:127.0.0.1?accept=any", "say it once"},
 		{"--accept all", "need any or connected"},
 		{"--accept any udp udp", "one URL to serve on"},
 		{"--accept any nonsense", "byte 0: expected ocpi-ether-rdma"},
