@@ -65,7 +65,11 @@ func (n *network) host(id uint32) *link.Host {
 
 func (n *network) connect(e *dgrdma.Endpoint, to uint32) *dgrdma.Conn {
 	n.t.Helper()
-	c, err := e.Connect(dgrdma.Peer{ID: dgrdma.EndpointID(to), Addr: simnet.Addr(to), Size: 1 << 16})
+	at := simnet.Addr(to)
+	if e.LocalAddr().Kind() == transport.KindUDP {
+		at = hostAddr(to)
+	}
+	c, err := e.Connect(dgrdma.Peer{ID: dgrdma.EndpointID(to), Addr: at, Size: 1 << 16})
 	if err != nil {
 		n.t.Fatal(err)
 	}
