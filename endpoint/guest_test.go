@@ -96,6 +96,8 @@ func TestFenceThatIsUrgent(t *testing.T) {
 			}
 		}
 		time.Sleep(time.Second)
+		f.mu.Lock()
+		defer f.mu.Unlock()
 		if d := f.at["fenced"].Sub(f.at["first"]); d < 20*time.Millisecond {
 			t.Errorf("a fenced transaction was done %v behind the one before it", d)
 		}
