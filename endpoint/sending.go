@@ -93,10 +93,21 @@ func (s *sending) number(now ack.Instant, first ack.Wide) {
 	s.unheard = s.unheard[:0]
 	s.sender.Init(now, ack.SenderConfig{
 		First: first, Window: p.Window, Span: p.Span,
-		MinRTO: p.MinTimeout, MaxRTO: min(time.Second, s.cfg.GiveUp/10), AckDelay: p.PeerAckDelay,
+		MinRTO: p.MinTimeout, MaxRTO: s.mostTimeout(), AckDelay: p.PeerAckDelay,
 		GiveUp: s.cfg.GiveUp, Cumulative: p.Cumulative, FreshAlone: p.FreshAlone, SlotTable: p.SlotTable,
 	}, s.ctl)
 	s.kind.renumbered(first.Seq())
+}
+
+// mostTimeout is the longest time before a frame is sent again. Who tells copies by the
+// time between them, as we do of such a peer, takes what comes later for another life: so
+// eight in a row have to be lost before that.
+func (s *sending) mostTimeout() time.Duration {
+	most := min(time.Second, s.cfg.GiveUp/10)
+	if copies := s.profile.CopyFor; copies > 0 && !s.profile.NeverRetransmits {
+		most = min(most, copies/8)
+	}
+	return most
 }
 
 // post puts a transaction at the end of the queue, and reports whether the connection is
