@@ -228,6 +228,7 @@ func (h *Host) end(how func() error) error {
 	h.mu.Lock()
 	h.closed = true
 	if h.welcomes {
+		h.welcomes = false
 		h.ep.Welcome(false)
 	}
 	h.beat.Stop()

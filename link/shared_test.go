@@ -272,6 +272,19 @@ func TestListeningOpensNoMemory(t *testing.T) {
 		if !bytes.Equal(memory.Bytes(), make([]byte, 4096)) {
 			t.Error("the memory was written into")
 		}
+		// What the host asked for it takes back once, however often it is closed.
+		h.Close()
+		h.Close()
+		ep.Welcome(true)
+		late := newShared(t, sim, 3)
+		defer late.ep.Close()
+		toB, err = late.ep.Connect(dgrdma.Peer{ID: 2, Addr: simnet.Addr(2)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := late.host.peerOf(toB).dial(t.Context(), "port", &Options{Directions: Send}); !errors.Is(err, ErrRefused) {
+			t.Errorf("dialing a closed host of an endpoint where all are welcome: %v", err)
+		}
 	})
 }
 
