@@ -124,8 +124,9 @@ func (e *Endpoint) Inspect() (Stats, []ConnStats) { return e.self().Inspect() }
 // Progress drives the endpoint: it takes the datagrams that have come, for the first of
 // which it waits no longer than wait, acts on them and on what is due, sends, and calls
 // Done. It returns how many datagrams it found at first: none if another goroutine
-// receives at this moment, as one of the endpoint's own does without [Config.Manual].
-// After Close it returns [ErrClosed].
+// received all the while, as one of the endpoint's own does without [Config.Manual], for
+// whose turn it waits as long. With [Forever] it returns when something was done. After Close it
+// returns [ErrClosed].
 func (e *Endpoint) Progress(wait time.Duration) (int, error) { return e.self().Progress(wait) }
 
 // Shutdown refuses new transactions, waits until those that are posted are done

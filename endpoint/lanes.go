@@ -131,7 +131,7 @@ func (l *lanes) next() *Transaction {
 	if l.strict && l.part != nil {
 		return l.part
 	}
-	if t := l.urgent.first(); t != nil && !l.urgent.fenced() {
+	if t := l.urgent.first(); t != nil {
 		return t
 	}
 	if l.turns.cur == nil {

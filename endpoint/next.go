@@ -109,8 +109,8 @@ func (s *sending) small(t *Transaction) bool {
 	}
 	l := s.layout()
 	total := 0
-	for t := range s.posted.waiting() {
-		bytes, fits := l.alone(t)
+	for x := range s.posted.waiting() {
+		bytes, fits := l.alone(x)
 		if total += bytes; !fits || total > l.full {
 			return false
 		}

@@ -102,17 +102,23 @@ func (e *Endpoint) window(size uint64) (base, end uint64, err error) {
 	if size < MailSize || size > 1<<32 {
 		return 0, 0, fmt.Errorf("%d addresses, need %d to 2^32: %w", size, MailSize, ErrBounds)
 	}
-	if base, err = e.ownEnd(); err != nil {
+	if base, err = e.taken(); err != nil {
 		return 0, 0, err
-	}
-	if n := len(e.services); n > 0 {
-		base = e.services[n-1].end
 	}
 	base = (min(base, 1<<32) + windowUnit - 1) &^ (windowUnit - 1)
 	if end = base + size; end > 1<<32 {
 		return 0, 0, fmt.Errorf("no %d addresses are left of 2^32: %w", size, ErrBounds)
 	}
 	return base, end, nil
+}
+
+// taken returns where the addresses end that the memory and the services have. Guarded by
+// mu.
+func (e *Endpoint) taken() (uint64, error) {
+	if n := len(e.services); n > 0 {
+		return e.services[n-1].end, nil
+	}
+	return e.ownEnd()
 }
 
 // ownEnd returns where the addresses of the plain memory end.
@@ -135,10 +141,7 @@ func (e *Endpoint) Size() uint64 {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if n := len(e.services); n > 0 {
-		return e.services[n-1].end
-	}
-	n, err := e.ownEnd()
+	n, err := e.taken()
 	if err != nil {
 		return 0
 	}

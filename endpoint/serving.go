@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync/atomic"
 
 	"github.com/dgrdma/dgrdma/ack"
@@ -24,11 +25,7 @@ func (e *ServiceError) Error() string {
 	if len(e.Have) == 0 {
 		return fmt.Sprintf("it serves nothing, so no %s either", e.Want)
 	}
-	have := e.Have[0]
-	for _, s := range e.Have[1:] {
-		have += ", " + s
-	}
-	return fmt.Sprintf("it serves %s, not %s", have, e.Want)
+	return fmt.Sprintf("it serves %s, not %s", strings.Join(e.Have, ", "), e.Want)
 }
 
 func (e *ServiceError) Unwrap() error { return ErrNoService }

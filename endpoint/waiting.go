@@ -15,8 +15,9 @@ type Waiter = sched.Waiter
 // Progress drives the endpoint: it takes the datagrams that have come, for the first of
 // which it waits no longer than wait, acts on them and on what is due, sends, and calls
 // Done. It returns how many datagrams it found at first: none if another goroutine
-// receives at this moment, as one of the endpoint's own does without [Config.Manual].
-// After Close it returns ErrClosed.
+// received all the while, as one of the endpoint's own does without [Config.Manual], for
+// whose turn it waits as long. With [transport.Forever] it returns when something was done. After Close it
+// returns ErrClosed.
 func (e *Endpoint) Progress(wait time.Duration) (int, error) {
 	if e == nil {
 		return 0, ErrNil
