@@ -131,12 +131,14 @@ func (l *Link) answered(a *letter) bool {
 		l.heard, l.theirs = true, a.from
 		l.peerClosed = a.kind == letterRefuse // it knows nothing of the link
 	}
+	// Who ends the link once Dial has returned knows the listener's number, and says why.
+	wanted := !l.ending.Load()
 	l.mu.Unlock()
 	if first {
 		l.say(l.settleDial(a))
 	}
 	l.advance()
-	return !l.ending.Load()
+	return wanted
 }
 
 // say tells the dialer how it went.
