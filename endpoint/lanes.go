@@ -163,9 +163,10 @@ func (l *lanes) begin(t *Transaction) {
 }
 
 // joins reports whether messages of t may follow those of last in a frame: frames know
-// their transactions as neighbours.
+// their transactions as neighbours, and what has begun goes on with a frame of its own,
+// as was counted when it began.
 func (l *lanes) joins(last, t *Transaction) bool {
-	return last == nil || last == t || t.begun && last.next == t || !t.begun && l.begun.tail == last
+	return last == nil || !t.begun && l.begun.tail == last
 }
 
 // packed notes that so many bytes of a transaction are in a frame.
