@@ -12,11 +12,19 @@ import (
 // ones, arrives as whole as one that none does, whatever their lengths, which decide
 // where in a frame one ends and the other goes on.
 func TestFlowsArriveWhole(t *testing.T) {
-	const seeds, flows, each, most = 40, 4, 12, 80_000
-	for seed := range uint64(seeds) {
+	const flows, each, most = 4, 12, 80_000
+	seeds := uint64(100)
+	if testing.Short() {
+		seeds = 20
+	}
+	for seed := range seeds {
 		synctest.Test(t, func(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, 0))
-			p := newPair(t, pairConfig{size: 8 << 20, link: gigabit})
+			link := gigabit
+			if seed%3 == 1 {
+				link.Loss, link.Reorder, link.ReorderBy = 0.1*r.Float64(), 0.1*r.Float64(), 50*time.Microsecond
+			}
+			p := newPair(t, pairConfig{size: 8 << 20, link: link})
 			defer p.close()
 			size := uint64(MailSize + flows*each*most)
 			here, there := newShelf("post", size), newShelf("post", size)
@@ -33,7 +41,7 @@ func TestFlowsArriveWhole(t *testing.T) {
 					for i := range x.Segments[0].Bytes {
 						x.Segments[0].Bytes[i] = byte(r.Uint32())
 					}
-					x.Urgent = r.IntN(6) == 0
+					x.Urgent, x.Fence = r.IntN(6) == 0, r.IntN(10) == 0
 					x.Done = func(_ *Transaction, err error) { ended <- err }
 					if err := flow.Post(x); err != nil {
 						t.Fatal(err)
