@@ -189,8 +189,8 @@ func TestLanes(t *testing.T) {
 	}
 }
 
-// TestFramesKnowNeighbours: messages share a frame only with those of transactions that
-// began one after the other.
+// TestFramesKnowNeighbours: a frame holds transactions that began one after the other, and
+// what has begun goes on only at the beginning of one.
 func TestFramesKnowNeighbours(t *testing.T) {
 	var l lanes
 	var f, g Flow
@@ -198,17 +198,19 @@ func TestFramesKnowNeighbours(t *testing.T) {
 	for i, q := range []*Flow{&f, &g, &f, &g} {
 		l.push(q, x[i])
 	}
-	if !l.joins(nil, x[0]) || !l.joins(nil, x[2]) {
-		t.Error("an empty frame takes none")
-	}
 	begin := func(i int) { x[i].begun = true; l.begin(x[i]) }
-	begin(0)
-	if !l.joins(x[0], x[0]) || !l.joins(x[0], x[1]) {
-		t.Error("what begins next is no neighbour")
-	}
-	begin(1)
-	if l.joins(x[0], x[2]) || !l.joins(x[0], x[1]) || l.joins(x[1], x[0]) || !l.joins(x[1], x[2]) {
-		t.Error("neighbours are others")
+	for begun := range 3 {
+		if !l.joins(nil, x[0]) || !l.joins(nil, x[2]) {
+			t.Error("an empty frame takes none")
+		}
+		for last := range begun {
+			for next := range x {
+				if want := next >= begun && last == begun-1; l.joins(x[last], x[next]) != want {
+					t.Errorf("of %d, %d joins %d: %v", begun, next, last, !want)
+				}
+			}
+		}
+		begin(begun)
 	}
 }
 
