@@ -84,8 +84,9 @@
 // counted by reason and reported to OnEvent, never returned.
 //
 // What a failed call returned beside its error can be called all the same: a nil
-// Endpoint, Conn, Region or CompletionQueue, or a nil Transaction, makes the next call
-// fail with [ErrNil], in package link too. That is a mistake in the program, not an end:
+// Endpoint, Conn, Channel, Flow, Region or CompletionQueue, or a nil Transaction, makes
+// the next call fail with [ErrNil], in package link too. So does a zero Endpoint, Conn,
+// Channel, Flow or CompletionQueue; a zero Region has no memory. That is a mistake in the program, not an end:
 // errors.Is(err, [ErrClosed]) is false. Their Stats report Closed or Down.
 //
 // # Peers

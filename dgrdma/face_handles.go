@@ -10,7 +10,7 @@ import (
 
 // Conn is the connection to one peer: what we post to it, and what it writes
 // into the endpoint's memory. All methods may be called at the same time. A nil
-// Conn, as a failed Connect leaves it, is down with [ErrNil].
+// Conn, as a failed Connect leaves it, is down with [ErrNil], and so is the zero one.
 type Conn endpoint.Conn
 
 // Close ends the connection: everything pending fails with ErrClosed, and the
@@ -26,8 +26,8 @@ func (c *Conn) Done() <-chan struct{} { return (*endpoint.Conn)(c).Done() }
 func (c *Conn) Err() error { return (*endpoint.Conn)(c).Err() }
 
 // Life returns a number that changes whenever everything posted so far is given
-// up: because the peer restarted, or is down, or by Reset. Only a nil Conn has 0, and
-// to post to that life fails.
+// up: because the peer restarted, or is down, or by Reset. Only a nil or zero Conn has 0,
+// and to post to that life fails.
 func (c *Conn) Life() uint32 { return (*endpoint.Conn)(c).Life() }
 
 // Name returns the peer's id and address.

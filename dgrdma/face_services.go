@@ -39,7 +39,7 @@ type Handler interface {
 
 // Channel is what a service has of one connection: the way to the service of the same
 // name at the peer. All methods may be called at the same time. A nil Channel, of a service
-// that is not there, has none, and its letters fail with [ErrNil].
+// that is not there, and the zero one have none, and their letters fail with [ErrNil].
 type Channel endpoint.Channel
 
 // Base returns where the service's own window begins; the first MailSize addresses are its

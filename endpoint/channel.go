@@ -10,7 +10,7 @@ import (
 
 // Channel is what a service has of one connection: the way to the service of the same
 // name at the peer. All methods may be called at the same time. A nil Channel, of a service
-// that is not there, has none, and its letters fail with [ErrNil].
+// that is not there, and the zero one have none, and their letters fail with [ErrNil].
 type Channel struct {
 	conn    *Conn
 	service *served
@@ -38,7 +38,7 @@ func (ch *Channel) Handler() Handler {
 // Base returns where the service's own window begins; the first MailSize addresses are its
 // mail's.
 func (ch *Channel) Base() uint32 {
-	if ch == nil {
+	if ch == nil || ch.service == nil {
 		return 0
 	}
 	return uint32(ch.service.base)
@@ -47,7 +47,7 @@ func (ch *Channel) Base() uint32 {
 // Flow returns another queue for what the service posts to the peer: order and fences hold
 // within one, so what belongs together is posted by the same.
 func (ch *Channel) Flow() *Flow {
-	if ch == nil {
+	if ch == nil || ch.service == nil {
 		return nil
 	}
 	return &Flow{conn: ch.conn, name: ch.service.name}

@@ -11,7 +11,7 @@ import (
 
 // Conn is the connection to one peer: what we post to it, and what it writes
 // into the endpoint's memory. All methods may be called at the same time. A nil
-// Conn, as a failed Connect leaves it, is down with [ErrNil].
+// Conn, as a failed Connect leaves it, is down with [ErrNil], and so is the zero one.
 type Conn struct {
 	terms
 	ep    *Endpoint
@@ -80,9 +80,12 @@ func (c *Conn) event(ev Event) {
 	c.ep.event(ev)
 }
 
+// absent reports whether nobody made c: it is nil, or the zero Conn.
+func (c *Conn) absent() bool { return c == nil || c.ep == nil }
+
 // Name returns the peer's id and address.
 func (c *Conn) Name() PeerName {
-	if c == nil {
+	if c.absent() {
 		return PeerName{}
 	}
 	return c.name()
@@ -90,7 +93,7 @@ func (c *Conn) Name() PeerName {
 
 // Peer returns what the connection was made with.
 func (c *Conn) Peer() Peer {
-	if c == nil {
+	if c.absent() {
 		return Peer{}
 	}
 	p := c.peer
@@ -101,7 +104,7 @@ func (c *Conn) Peer() Peer {
 // Memory returns what the peer writes into: the endpoint's, or what its PerConn
 // returned for this connection.
 func (c *Conn) Memory() Memory {
-	if c == nil {
+	if c.absent() {
 		return nil
 	}
 	return c.rx.own.Memory
@@ -109,7 +112,7 @@ func (c *Conn) Memory() Memory {
 
 // Profile returns what is assumed of the peer.
 func (c *Conn) Profile() Profile {
-	if c == nil {
+	if c.absent() {
 		return Profile{}
 	}
 	return c.profile
@@ -136,7 +139,7 @@ func (c *Conn) giveBack() {
 // forgotten. Frame ids start at first where the peer's profile asks for a fixed
 // first id (0: that id); peers of our own kind need none and are told.
 func (c *Conn) Reset(first frame.Seq) error {
-	if c == nil {
+	if c.absent() {
 		return ErrNil
 	}
 	whole := false
@@ -184,7 +187,7 @@ func (c *Conn) reset(first frame.Seq) error {
 // Done returns a channel that is closed when the connection failed or was
 // closed. After Reset there is a new one.
 func (c *Conn) Done() <-chan struct{} {
-	if c == nil {
+	if c.absent() {
 		done := make(chan struct{})
 		close(done)
 		return done
@@ -196,7 +199,7 @@ func (c *Conn) Done() <-chan struct{} {
 
 // Err returns why the connection failed, or nil.
 func (c *Conn) Err() error {
-	if c == nil {
+	if c.absent() {
 		return ErrNil
 	}
 	c.mu.Lock()
@@ -208,7 +211,7 @@ func (c *Conn) Err() error {
 // peer's frames are refused from now on. The endpoint stays. Close does not
 // wait for callbacks that run, and may be called from Done.
 func (c *Conn) Close() error {
-	if c == nil {
+	if c.absent() {
 		return ErrNil
 	}
 	c.mu.Lock()

@@ -97,7 +97,7 @@ func (ch *Channel) Mail(l Letter) {
 // letter counts one more letter that is sent and not settled, or one less. None is sent
 // after Shutdown, which waits for those before it.
 func (c *Conn) letter(more int) error {
-	if c == nil {
+	if c.absent() {
 		return ErrNil
 	}
 	c.mu.Lock()

@@ -12,8 +12,8 @@ import (
 	"github.com/dgrdma/dgrdma/transport/simnet"
 )
 
-// TestNothingThere: no method panics on what a failed New, Connect or NewRegion leaves,
-// and all that can say so fail with ErrNil.
+// TestNothingThere: no method panics on what a failed New, Connect or NewRegion leaves, nor
+// on a value that nobody made, and all that can say so fail with ErrNil.
 func TestNothingThere(t *testing.T) {
 	called := 0
 	arguments := map[reflect.Type]any{
@@ -26,7 +26,9 @@ func TestNothingThere(t *testing.T) {
 		reflect.TypeFor[func()]():                    func() {},
 		reflect.TypeFor[Peer]():                      Peer{ID: 2, Addr: addrB},
 	}
-	for _, nothing := range []any{(*Endpoint)(nil), (*Conn)(nil), (*Region)(nil), (*Channel)(nil), (*Flow)(nil)} {
+	for _, nothing := range []any{
+		(*Endpoint)(nil), (*Conn)(nil), (*Region)(nil), (*Channel)(nil), (*Flow)(nil), &Conn{}, &Channel{}, &Flow{},
+	} {
 		fixture.EachMethod(t, nothing, arguments, func(t *testing.T, method string, out reflect.Value) {
 			switch x := out.Interface().(type) {
 			case error:

@@ -20,10 +20,10 @@ func (c *Conn) PostWith(t *Transaction, done func(*Transaction, error)) error {
 }
 
 // Life returns a number that changes whenever everything posted so far is given
-// up: because the peer restarted, or is down, or by Reset. Only a nil Conn has 0, and
-// to post to that life fails.
+// up: because the peer restarted, or is down, or by Reset. Only a nil or zero Conn has 0,
+// and to post to that life fails.
 func (c *Conn) Life() uint32 {
-	if c == nil {
+	if c.absent() {
 		return 0
 	}
 	c.mu.Lock()
@@ -38,9 +38,9 @@ func (c *Conn) PostTo(life uint32, t *Transaction) error {
 	return c.post(t, t.done(), nil, posting{to: in(life)})
 }
 
-// nothing says what is nil, the connection or a transaction to be posted.
+// nothing says what is not there, the connection or a transaction to be posted.
 func nothing(c *Conn) error {
-	if c != nil {
+	if !c.absent() {
 		return fmt.Errorf("dgrdma: post to peer %d: no transaction: %w", c.peer.ID, ErrNil)
 	}
 	return ErrNil
@@ -54,7 +54,7 @@ type posting struct {
 }
 
 func (c *Conn) post(t *Transaction, done func(*Transaction, error), waiter *writer, how posting) error {
-	if c == nil || t == nil {
+	if c.absent() || t == nil {
 		return nothing(c)
 	}
 	memory := how.flow == nil
@@ -115,7 +115,7 @@ const inlineBytes = 32 << 10
 // it is done: acknowledged, or failed because the peer is down, which takes GiveUp at
 // most. Done must be nil.
 func (c *Conn) Write(ctx context.Context, t *Transaction) error {
-	if c == nil || t == nil {
+	if c.absent() || t == nil {
 		return nothing(c)
 	}
 	if t.Done != nil {

@@ -49,7 +49,7 @@ type Stats struct {
 
 // Stats returns a snapshot of the connection's counters.
 func (c *Conn) Stats() ConnStats {
-	if c == nil {
+	if c.absent() {
 		return ConnStats{Silent: -1, Down: true, Err: ErrNil}
 	}
 	now := c.ep.now()
