@@ -80,7 +80,7 @@ func ExampleConn_Write() {
 	fmt.Println(err)
 	// Output:
 	// <nil> 1 scattered data
-	// dgrdma: address outside the memory
+	// dgrdma: address outside the memory: segment 0 of a post to peer 2: 6 bytes at 0x10000 end at 0x10006, the memory at 0x10000
 }
 
 // A completion queue collects what is done, for programs that would rather ask

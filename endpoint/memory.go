@@ -64,7 +64,7 @@ func (r *Region) drivenBy(e *Endpoint, on bool) {
 // NewRegion makes zeroed memory of size bytes, up to 4 GiB.
 func NewRegion(size int) (*Region, error) {
 	if size < 0 || uint64(size) > 1<<32 {
-		return nil, fmt.Errorf("dgrdma: region of %d bytes, need 0 to 2^32: %w", size, ErrBounds)
+		return nil, fmt.Errorf("dgrdma: a region has 0 to 4294967296 bytes, not %d", size)
 	}
 	// Words, so that the block is 8-aligned whatever its size.
 	words := make([]uint64, (size+7)/8)
@@ -108,10 +108,10 @@ func (r *Region) Admit(_ frame.EndpointID, m *frame.Message) ([]byte, error) {
 	}
 	at, n, size := uint64(m.Addr), uint64(m.Len), uint64(len(r.mem))
 	if n > 0 && at+n > size {
-		return nil, ErrBounds
+		return nil, &boundsError{"data", m.Addr, int(n), 0, size}
 	}
 	if m.Completes() && uint64(m.CompletionAddr)+4 > size {
-		return nil, ErrBounds
+		return nil, &boundsError{"completion word", m.CompletionAddr, 4, 0, size}
 	}
 	if n == 0 {
 		return nil, nil
@@ -204,11 +204,13 @@ func place(dst, data []byte) {
 // noMemory refuses everything.
 type noMemory struct{}
 
+var errNoMemory = fmt.Errorf("%w: there is none that this peer may write into", ErrBounds)
+
 func (noMemory) Admit(_ frame.EndpointID, m *frame.Message) ([]byte, error) {
 	if m.Len == 0 && !m.Completes() {
 		return nil, nil
 	}
-	return nil, ErrBounds
+	return nil, errNoMemory
 }
 
 func (noMemory) Complete(frame.EndpointID, *frame.Message) {}

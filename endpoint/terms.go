@@ -1,6 +1,7 @@
 package endpoint
 
 import (
+	"fmt"
 	"sync/atomic"
 
 	"github.com/dgrdma/dgrdma/frame"
@@ -69,10 +70,10 @@ func (t *terms) validate(x *Transaction, memory bool) error {
 			continue
 		}
 		if int(s.Addr)%p.AddressMultiple != 0 {
-			return ErrAlignment
+			return fmt.Errorf("%w: %s: address %#x is no multiple of %d", ErrAlignment, t.segment(i), s.Addr, p.AddressMultiple)
 		}
-		if uint64(s.Addr)+uint64(roundUp(n, p.Final)) > size {
-			return ErrBounds
+		if padded := roundUp(n, p.Final); uint64(s.Addr)+uint64(padded) > size {
+			return &boundsError{t.segment(i), s.Addr, n, padded, size}
 		}
 		messages += n/t.leastChunk + 1
 	}
@@ -87,7 +88,7 @@ func (t *terms) validate(x *Transaction, memory bool) error {
 			return ErrNoCompletion
 		}
 	} else if uint64(x.Completion.Addr())+4 > size {
-		return ErrBounds
+		return &boundsError{fmt.Sprintf("completion word of a post to peer %d", t.peer.ID), x.Completion.Addr(), 4, 0, size}
 	} else if p.NoHalfSentinel && x.Completion.Value() == frame.NoCompletion {
 		return ErrNoCompletion
 	}

@@ -2,6 +2,7 @@ package tests
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -284,7 +285,7 @@ func TestQuirkD1R11Bounds(t *testing.T) {
 			{Completion: endpoint.Word(rigMemory-3, 0)},
 			{Completion: endpoint.Word(0xFFFFFFFF, 1)},
 		} {
-			if err := r.conn.Post(&tx); err != endpoint.ErrBounds {
+			if err := r.conn.Post(&tx); !errors.Is(err, endpoint.ErrBounds) {
 				t.Errorf("%+v: %v", tx, err)
 			}
 		}

@@ -2,6 +2,7 @@ package tests
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"testing"
 	"testing/synctest"
@@ -155,14 +156,14 @@ func TestQuirkD2R8Bounds(t *testing.T) {
 		r.dial(endpoint.OpenCPI2(), endpoint.Config{})
 		for addr := uint32(rigMemory - 99); addr != 0; addr += 1 << 19 {
 			tx := &endpoint.Transaction{Segments: []endpoint.Segment{{Addr: addr, Bytes: rigPattern(0, 100)}}}
-			if err := r.conn.Post(tx); err != endpoint.ErrBounds {
+			if err := r.conn.Post(tx); !errors.Is(err, endpoint.ErrBounds) {
 				t.Fatalf("address %#x: %v", addr, err)
 			}
 			if addr > 1<<32-1<<19 {
 				break
 			}
 		}
-		if err := r.conn.Post(&endpoint.Transaction{Completion: endpoint.Word(rigMemory-1, 0)}); err != endpoint.ErrBounds {
+		if err := r.conn.Post(&endpoint.Transaction{Completion: endpoint.Word(rigMemory-1, 0)}); !errors.Is(err, endpoint.ErrBounds) {
 			t.Error(err)
 		}
 		time.Sleep(time.Second)

@@ -364,12 +364,12 @@ func TestQuirkF11Alignment(t *testing.T) {
 		r.dial(endpoint.FPGA(), endpoint.Config{})
 		for addr := uint32(1); addr < 16; addr++ {
 			tx := &endpoint.Transaction{Segments: []endpoint.Segment{{Addr: addr, Bytes: []byte("x")}}, Completion: endpoint.Word(rigFlag, 0)}
-			if err := r.conn.Post(tx); err != endpoint.ErrAlignment {
+			if err := r.conn.Post(tx); !errors.Is(err, endpoint.ErrAlignment) {
 				t.Errorf("address %d: %v", addr, err)
 			}
 		}
 		tx := &endpoint.Transaction{Segments: []endpoint.Segment{{Addr: rigMemory - 16, Bytes: make([]byte, 17)}}, Completion: endpoint.Word(rigFlag, 0)}
-		if err := r.conn.Post(tx); err != endpoint.ErrBounds {
+		if err := r.conn.Post(tx); !errors.Is(err, endpoint.ErrBounds) {
 			t.Error(err)
 		}
 	})

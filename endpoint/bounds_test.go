@@ -1,0 +1,73 @@
+package endpoint
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/dgrdma/dgrdma/frame"
+)
+
+// TestPostSaysWhatIsOutside: of what lies outside the peer's memory, or is not aligned, the
+// error names the segment or the completion word, where it is, and where the memory ends.
+func TestPostSaysWhatIsOutside(t *testing.T) {
+	two := func(addr uint32, n int) *Transaction {
+		return &Transaction{Segments: []Segment{{0, pattern(1, 8)}, {addr, pattern(1, n)}}, Completion: Word(0, 1)}
+	}
+	for _, c := range []struct {
+		profile Profile
+		t       *Transaction
+		is      error
+		says    string
+	}{
+		{Native(), two(4090, 8), ErrBounds,
+			"dgrdma: address outside the memory: segment 1 of a post to peer 1: 8 bytes at 0xffa end at 0x1002, the memory at 0x1000"},
+		{Native(), two(0xFFFFFFFC, 8), ErrBounds,
+			"dgrdma: address outside the memory: segment 1 of a post to peer 1: 8 bytes at 0xfffffffc end at 0x100000004, the memory at 0x1000"},
+		{Native(), write(0, nil, 4094, 1), ErrBounds,
+			"dgrdma: address outside the memory: completion word of a post to peer 1: 4 bytes at 0xffe end at 0x1002, the memory at 0x1000"},
+		{FPGA(), two(4096-16, 17), ErrBounds,
+			"dgrdma: address outside the memory: segment 1 of a post to peer 1: 17 bytes, padded to 20, at 0xff0 end at 0x1004, the memory at 0x1000"},
+		{FPGA(), two(20, 8), ErrAlignment,
+			"dgrdma: address not aligned as the peer needs: segment 1 of a post to peer 1: address 0x14 is no multiple of 16"},
+	} {
+		withStranger(t, Config{}, c.profile, func(t *testing.T, _ *Endpoint, conn *Conn, _ *stranger) {
+			if err := conn.Post(c.t); !errors.Is(err, c.is) || err.Error() != c.says {
+				t.Errorf("%s:\ngot  %v\nwant %s", c.profile.Name, err, c.says)
+			}
+		})
+	}
+}
+
+// TestRegionSaysWhatIsOutside: so does the error with which a region refuses a message or a
+// wait.
+func TestRegionSaysWhatIsOutside(t *testing.T) {
+	r, err := NewRegion(4096)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, data := r.Admit(2, &frame.Message{Addr: 4000, Len: 100, CompletionAddr: frame.NoCompletion, CompletionValue: frame.NoCompletion})
+	_, word := r.Admit(2, &frame.Message{CompletionAddr: 8192})
+	_, none := new(Region).Admit(2, &frame.Message{CompletionAddr: 8192})
+	waited := r.WaitFor(t.Context(), 4094, 1)
+	for _, c := range []struct {
+		err  error
+		says string
+	}{
+		{data, "dgrdma: address outside the memory: data: 100 bytes at 0xfa0 end at 0x1004, the memory at 0x1000"},
+		{word, "dgrdma: address outside the memory: completion word: 4 bytes at 0x2000 end at 0x2004, the memory at 0x1000"},
+		{none, "dgrdma: address outside the memory: completion word: 4 bytes at 0x2000, and there is no memory"},
+		{waited, "dgrdma: address outside the memory: the word to wait for: 4 bytes at 0xffe end at 0x1002, the memory at 0x1000"},
+	} {
+		if !errors.Is(c.err, ErrBounds) || c.err.Error() != c.says {
+			t.Errorf("got  %v\nwant %s", c.err, c.says)
+		}
+	}
+}
+
+// TestNewRegionSaysWhichSizes: a size that no region can have is told with those that it
+// can.
+func TestNewRegionSaysWhichSizes(t *testing.T) {
+	if r, err := NewRegion(-1); r != nil || err == nil || err.Error() != "dgrdma: a region has 0 to 4294967296 bytes, not -1" {
+		t.Errorf("%v, %v", r, err)
+	}
+}
