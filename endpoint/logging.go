@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/dgrdma/dgrdma/ack"
+	"github.com/dgrdma/dgrdma/frame"
 )
 
 // loggedEach second are so many events at most: a peer causes one with each 24 bytes.
@@ -65,6 +66,23 @@ func (e *Endpoint) event(ev Event) {
 	if skipped > 0 {
 		l.Warn("too many events to log", "endpoint", e.cfg.ID, "left_out", skipped)
 	}
-	l.Log(context.Background(), level, ev.Kind.String(), "endpoint", e.cfg.ID, "peer", ev.Peer.ID,
-		"addr", ev.Peer.Addr.String(), "reason", ev.Reason.String(), "txn", ev.Txn, "frames", ev.Frames, "err", ev.Err)
+	l.LogAttrs(context.Background(), level, ev.Kind.String(), ev.attrs(e.cfg.ID)...)
+}
+
+// attrs are the fields of an endpoint's event that say something.
+func (ev *Event) attrs(own frame.EndpointID) []slog.Attr {
+	all := append(make([]slog.Attr, 0, 7), slog.Any("endpoint", own), slog.Any("peer", ev.Peer.ID), slog.String("addr", ev.Peer.Addr.String()))
+	if ev.Reason != RefusedNone {
+		all = append(all, slog.String("reason", ev.Reason.String()))
+	}
+	if ev.Txn != 0 || ev.Kind == TransactionLost {
+		all = append(all, slog.Uint64("txn", uint64(ev.Txn)))
+	}
+	if ev.Frames != 0 {
+		all = append(all, slog.Int("frames", ev.Frames))
+	}
+	if ev.Err != nil {
+		all = append(all, slog.Any("err", ev.Err))
+	}
+	return all
 }

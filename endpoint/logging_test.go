@@ -1,7 +1,9 @@
 package endpoint
 
 import (
+	"bytes"
 	"context"
+	"fmt"
 	"log/slog"
 	"sync"
 	"testing"
@@ -83,4 +85,27 @@ func TestLogIsNotFlooded(t *testing.T) {
 			t.Errorf("%d lines and %d left out, %d told, want %d", got, left, told, frames*each+1)
 		}
 	})
+}
+
+// TestLogHasNoEmptyFields: a line has those fields of an event that say something.
+func TestLogHasNoEmptyFields(t *testing.T) {
+	var log bytes.Buffer
+	level := &slog.HandlerOptions{Level: slog.LevelDebug, ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+		if a.Key == slog.TimeKey || a.Key == slog.LevelKey {
+			return slog.Attr{}
+		}
+		return a
+	}}
+	withStranger(t, Config{Logger: slog.New(slog.NewTextHandler(&log, level))}, Native(), func(t *testing.T, _ *Endpoint, c *Conn, s *stranger) {
+		s.send(2, data(life, 1, 1, 8192, pattern(1, 8)))
+		s.recv(time.Millisecond)
+		c.Close()
+	})
+	const peer = " endpoint=2 peer=1 addr=02:00:00:00:00:01"
+	want := `msg="peer up"` + peer + "\n" +
+		`msg="frame refused"` + peer + ` reason=bounds txn=` + fmt.Sprint(life) +
+		` err="dgrdma: address outside the memory: data: 8 bytes at 0x2000 end at 0x2008, the memory at 0x1000"` + "\n"
+	if log.String() != want {
+		t.Errorf("got\n%swant\n%s", &log, want)
+	}
 }
