@@ -22,6 +22,6 @@ var (
 	ErrPeerExists    = endpoint.ErrPeerExists    // a peer with this id and address is connected already
 	ErrTooManyPeers  = endpoint.ErrTooManyPeers  // no room for another peer
 	ErrCallback      = endpoint.ErrCallback      // endpoint failed: a callback panicked or ended its goroutine
-	ErrNil           = endpoint.ErrNil           // nil or the zero value in place of an endpoint, connection or other object: the call that makes it was left out, or failed
+	ErrNil           = endpoint.ErrNil           // nil or the zero value in place of an endpoint, connection or other object: look at the error of the call that makes it, if it was called
 	ErrNoService     = endpoint.ErrNoService     // the peer has no such service
 )

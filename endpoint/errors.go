@@ -31,7 +31,7 @@ var (
 	ErrPeerExists          = errors.New("dgrdma: a peer with this id and address is connected already")
 	ErrTooManyPeers        = errors.New("dgrdma: no room for another peer")
 	ErrCallback            = errors.New("dgrdma: endpoint failed: a callback panicked or ended its goroutine")
-	ErrNil                 = errors.New("dgrdma: nil or the zero value in place of an endpoint, connection or other object: the call that makes it was left out, or failed")
+	ErrNil                 = errors.New("dgrdma: nil or the zero value in place of an endpoint, connection or other object: look at the error of the call that makes it, if it was called")
 )
 
 // PeerError says which peer failed, and how. It is what Err returns, and what

@@ -206,9 +206,9 @@ func TestNoService(t *testing.T) {
 		b    Config
 		says string
 	}{
-		{"memory", Config{}, "it serves memory, not parcels"},
-		{"other memory", Config{Service: "ping"}, "it serves ping, not parcels"},
-		{"nothing", Config{Memory: &Region{}}, "it serves nothing, so no parcels either"},
+		{"memory", Config{}, "it serves memory, not parcels; is it the peer that you mean?"},
+		{"other memory", Config{Service: "ping"}, "it serves ping, not parcels; is it the peer that you mean?"},
+		{"nothing", Config{Memory: &Region{}}, "it serves nothing, so no parcels either; is it the peer that you mean, and does its program add that?"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -251,9 +251,9 @@ func TestMemoryOfAnotherKind(t *testing.T) {
 	}{
 		{Config{}, Config{}, ""},
 		{Config{Service: "ping"}, Config{Service: "ping"}, ""},
-		{Config{}, Config{Service: "ping"}, "it serves ping, not memory"},
-		{Config{Service: "ping"}, Config{}, "it serves memory, not ping"},
-		{Config{}, Config{Memory: &Region{}}, "it serves nothing, so no memory either"},
+		{Config{}, Config{Service: "ping"}, "it serves ping, not memory; is it the peer that you mean?"},
+		{Config{Service: "ping"}, Config{}, "it serves memory, not ping; is it the peer that you mean?"},
+		{Config{}, Config{Memory: &Region{}}, "it serves nothing, so no memory either; is it the peer that you mean, and does its program add that?"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			p := newPair(t, pairConfig{a: c.here, b: c.there})

@@ -23,9 +23,9 @@ type ServiceError struct {
 
 func (e *ServiceError) Error() string {
 	if len(e.Have) == 0 {
-		return fmt.Sprintf("it serves nothing, so no %s either", e.Want)
+		return fmt.Sprintf("it serves nothing, so no %s either; is it the peer that you mean, and does its program add that?", e.Want)
 	}
-	return fmt.Sprintf("it serves %s, not %s", strings.Join(e.Have, ", "), e.Want)
+	return fmt.Sprintf("it serves %s, not %s; is it the peer that you mean?", strings.Join(e.Have, ", "), e.Want)
 }
 
 func (e *ServiceError) Unwrap() error { return ErrNoService }
