@@ -24,9 +24,9 @@ func TestOpen(t *testing.T) {
 	}{
 		{"by default", 0, false, nil, 64<<20 - 16<<10, ""},
 		{"the least", 32 << 10, false, nil, 16 << 10, ""},
-		{"less", 32<<10 - 1, false, nil, 0, "link: memory of 32767 bytes; need 32768 to 2^32"},
-		{"less than nothing", -1, false, nil, 0, "link: memory of -1 bytes"},
-		{"more than there are addresses", 1<<32 + 1, false, nil, 0, "link: memory of 4294967297 bytes"},
+		{"less", 32<<10 - 1, false, nil, 0, "link: a host has 32768 to 4294967296 bytes of memory, not 32767; 0 means 67108864"},
+		{"less than nothing", -1, false, nil, 0, "bytes of memory, not -1;"},
+		{"more than there are addresses", 1<<32 + 1, false, nil, 0, "bytes of memory, not 4294967297;"},
 		{"of an endpoint that has memory", 0, true, nil, 0, "link: open udp:here: the endpoint has no memory but that of its links; open it by dgrdma.Open, and have links on it by On"},
 		{"of an endpoint that cannot be", 0, false, errBroken, 0, "no such device"},
 	} {

@@ -165,7 +165,8 @@ func (n *Listener) accept(o *offer) (*Link, error) {
 		in.arrange()
 		// Where the listener left the shape open, one dialer does not get it all.
 		if open := n.opt.Buffers == 0 || n.opt.Size == 0; open && in.memory() > n.host.size/2 {
-			return nil, fmt.Errorf("%d buffers of %d bytes are more than half of the memory here", in.Buffers, in.Size)
+			return nil, fmt.Errorf("%d buffers of %d bytes are more than half of the %d bytes of memory here: "+
+				"dial with smaller Options.Buffers or Size, or listen with both set or in a host with more memory", in.Buffers, in.Size, n.host.size)
 		}
 	}
 	if a.directions&toDialer != 0 {
@@ -237,9 +238,9 @@ func (p *peer) offered(life uint32, l *letter) {
 	switch {
 	case l.from == 0: // nobody can be answered
 	case port == nil:
-		p.refuse(life, l, fmt.Sprintf("no port %q here", l.name))
+		p.refuse(life, l, fmt.Sprintf("no port %q here: check its name, and that this host listens on it by now", l.name))
 	case l.directions == 0 || l.directions&^port.opt.takes() != 0:
-		p.refuse(life, l, fmt.Sprintf("port %q is not for that direction", l.name))
+		p.refuse(life, l, fmt.Sprintf("port %q is not for that direction: check Options.Directions at both ends", l.name))
 	case port.refusal != "":
 		p.refuse(life, l, port.refusal)
 	case int(p.waiting.Load()) >= cap(port.offers)-len(port.offers):

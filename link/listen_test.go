@@ -48,7 +48,7 @@ func TestOffersThatMakeNoLink(t *testing.T) {
 		}{
 			{letter{from: 2, attempt: 1, directions: toListener}, "the attempt has a link already"},
 			{letter{from: 3, attempt: 3, directions: toDialer}, "the buffers offered cannot be written to"},
-			{letter{from: 4, attempt: 4}, `port "port" is not for that direction`},
+			{letter{from: 4, attempt: 4}, `port "port" is not for that direction: check Options.Directions at both ends`},
 		} {
 			c.open.kind, c.open.name = letterOpen, "port"
 			s.letter(c.open)

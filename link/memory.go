@@ -17,7 +17,7 @@ const leastMemory = 2 << 10
 // checkMemory checks the size of a host's memory.
 func checkMemory(size int) error {
 	if size < 2*reserved || uint64(size) > 1<<32 {
-		return fmt.Errorf("link: memory of %d bytes; need %d to 2^32", size, 2*reserved)
+		return fmt.Errorf("link: a host has %d to 4294967296 bytes of memory, not %d; 0 means %d", 2*reserved, size, defaultMemory)
 	}
 	return nil
 }
