@@ -48,7 +48,7 @@ func (s *Scheduler[W]) list(w *Entry[W], now ack.Instant) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	at, listed := w.due.Load(), w.listed.Load()
-	if at == int64(Never) || listed != 0 && listed <= at {
+	if at == int64(Never) {
 		return
 	}
 	w.listed.Store(at)
@@ -80,7 +80,7 @@ func (a *alarm[W]) set(own bool, now ack.Instant) {
 	}
 	a.timed = first
 	if own {
-		a.timer.Reset(max(first.Sub(now), 0))
+		a.timer.Reset(first.Sub(now))
 	}
 }
 

@@ -4,8 +4,6 @@ import (
 	"context"
 	"sync/atomic"
 	"time"
-
-	"github.com/dgrdma/dgrdma/ack"
 )
 
 // patience is how long who waits in Await looks for datagrams at a time, and so how
@@ -29,9 +27,7 @@ func (s *Scheduler[W]) Progress(wait time.Duration) (int, error) {
 		}
 		var over <-chan time.Time
 		if wait >= 0 {
-			timer := time.NewTimer(wait)
-			defer timer.Stop()
-			over = timer.C
+			over = time.After(wait)
 		}
 		select {
 		case <-s.receiving.free:
@@ -92,18 +88,16 @@ func (s *Scheduler[W]) closing() error {
 // about to be closed.
 func (s *Scheduler[W]) receiveUntil(wait time.Duration) (n int, err error) {
 	left := s.untilDue(wait)
-	for began := ack.Instant(0); left < 0 || left > driveFor; left = s.untilDue(wait) {
-		if began == 0 {
-			began = s.engine.Now()
-		}
+	for ; left < 0 || left > driveFor; left = s.untilDue(wait) {
+		began := s.engine.Now()
 		if n, err = s.receive(driveFor); n > 0 || err != nil {
 			return n, err
 		}
 		if err = s.closing(); err != nil {
 			return 0, err
 		}
-		if now := s.engine.Now(); wait > 0 {
-			wait, began = max(0, wait-now.Sub(began)), now
+		if wait > 0 {
+			wait = max(0, wait-s.engine.Now().Sub(began))
 		}
 	}
 	return s.receive(left)
@@ -223,7 +217,7 @@ type until struct {
 // met reports whether the wait is over. It is asked after every batch of datagrams:
 // while they keep coming, nothing else would look.
 func (u *until) met() bool {
-	if u.ended || u.ready() {
+	if u.ready() {
 		return true
 	}
 	select {

@@ -61,6 +61,5 @@ func (s *Scheduler[W]) halt(transport func() error) error {
 		s.receiving.take() // nobody helps any more
 	}
 	s.sending.Lock() // a caller of Work may still be sending, and none begins any more
-	s.alarm.timer.Stop()
 	return err
 }

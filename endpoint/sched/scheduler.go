@@ -107,8 +107,7 @@ func (s *Scheduler[W]) receiveLoop(blocks bool) {
 	if blocks {
 		runtime.LockOSThread() // ends with the goroutine
 	}
-	idle := time.NewTimer(time.Hour)
-	defer idle.Stop()
+	idle := time.NewTimer(idleTurn)
 	defer s.receiving.give()
 	for !s.broken.Load() {
 		if s.asked.Load() {
@@ -156,10 +155,11 @@ const spins = 64
 // receive takes a batch, and applies it. The caller has the turn to receive.
 func (s *Scheduler[W]) receive(wait time.Duration) (n int, err error) {
 	if s.cfg.Spin && wait != 0 {
-		for i := 1; n == 0 && err == nil && (wait < 0 || i < spins); i++ {
-			if n, err = s.engine.Receive(0); i%spins == 0 {
-				runtime.Gosched()
-			}
+		for i := 0; n == 0 && err == nil && i < spins; i++ {
+			n, err = s.engine.Receive(0)
+		}
+		if n == 0 {
+			runtime.Gosched()
 		}
 	} else {
 		n, err = s.engine.Receive(wait)

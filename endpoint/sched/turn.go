@@ -79,7 +79,7 @@ func (l *worklist[W]) drop() { clear(l.serving) }
 // barrier holds what waits for the end of the batch that is being applied. The lock is
 // a leaf.
 type barrier struct {
-	waits atomic.Bool // list is not empty
+	waits atomic.Bool // list may not be empty
 	mu    sync.Mutex
 	list  []*func()
 }
@@ -99,7 +99,6 @@ func (b *barrier) remove(f *func()) bool {
 	for i, g := range b.list {
 		if g == f {
 			b.list = append(b.list[:i], b.list[i+1:]...)
-			b.waits.Store(len(b.list) > 0)
 			return true
 		}
 	}
