@@ -1,6 +1,8 @@
 package sched
 
 import (
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 )
@@ -62,4 +64,31 @@ func TestBarrierKeepsOthers(t *testing.T) {
 			t.Error("somebody waits, and nobody is there")
 		}
 	}
+}
+
+// TestAfterBatchOnce: what waits for the end of a batch that ends at that moment is
+// called by who asked for it, or by who applied the batch, and not by both.
+func TestAfterBatchOnce(t *testing.T) {
+	m := newScript(t, Config{}, 1)
+	m.apply = func(int) (bool, error) { return false, nil }
+	var over atomic.Bool
+	var batches sync.WaitGroup
+	batches.Go(func() {
+		for !over.Load() {
+			m.s.apply(1)
+		}
+	})
+	var called [100000]atomic.Int32
+	for n := range called {
+		m.s.AfterBatch(func() { called[n].Add(1) })
+	}
+	over.Store(true)
+	batches.Wait()
+	m.s.apply(1)
+	for n := range called {
+		if times := called[n].Load(); times != 1 {
+			t.Fatalf("%d was called %d times", n, times)
+		}
+	}
+	m.close()
 }

@@ -85,6 +85,9 @@ func (m *model) Receive(wait time.Duration) (int, error) {
 		return 0, m.ended
 	default:
 	}
+	if len(m.in) > 0 { // also if there is no time
+		return 1, nil
+	}
 	select {
 	case i := <-m.in:
 		m.in <- i // for Apply; there is but one who receives

@@ -1,0 +1,178 @@
+package sched
+
+import (
+	"errors"
+	"net"
+	"runtime"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// TestLooksAndWaits: who spins never waits for datagrams, and looks more than once if it
+// may; who does not spin waits as long as it is told to.
+func TestLooksAndWaits(t *testing.T) {
+	for _, c := range []struct {
+		spin  bool
+		wait  time.Duration
+		looks int // that find nothing
+		found int
+		waits []time.Duration
+	}{
+		{false, 0, 1, 0, []time.Duration{0}},
+		{false, 5, 0, 1, []time.Duration{5}},
+		{false, 5, 1, 0, []time.Duration{5}},
+		{false, Forever, 0, 1, []time.Duration{Forever}},
+		{true, 0, 9, 0, []time.Duration{0}},
+		{true, 5, 0, 1, []time.Duration{0}},
+		{true, 5, 3, 1, []time.Duration{0, 0, 0, 0}},
+		{true, Forever, 3, 1, []time.Duration{0, 0, 0, 0}},
+	} {
+		m := newScript(t, Config{Spin: c.spin}, 1)
+		var waits []time.Duration
+		m.receive = func(wait time.Duration) (int, error) {
+			if waits = append(waits, wait); len(waits) == c.looks+1 {
+				return 1, nil
+			}
+			return 0, nil
+		}
+		applied := 0
+		m.apply = func(n int) (bool, error) {
+			if applied++; n != 1 {
+				t.Errorf("a batch of %d is applied", n)
+			}
+			return false, nil
+		}
+		if n, err := m.s.receive(c.wait); n != c.found || err != nil || applied != n || !slices.Equal(waits, c.waits) {
+			t.Errorf("spin %v, wait %v, nothing for %d looks: %d, %v; applied %d times; it waited %v", c.spin, c.wait, c.looks, n, err, applied, waits)
+		}
+		m.close()
+	}
+}
+
+// TestSpinGivesWay: others get the processor between looks in vain, if there is but one.
+func TestSpinGivesWay(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	m := newScript(t, Config{Spin: true}, 1)
+	unplugged := errors.New("unplugged")
+	looks := 0
+	var other atomic.Bool
+	m.receive = func(time.Duration) (int, error) {
+		if looks++; looks == 1 {
+			go other.Store(true)
+		}
+		if other.Load() || looks == 10*spins {
+			return 0, unplugged
+		}
+		return 0, nil
+	}
+	m.s.Start(false)
+	for m.s.Err() == nil {
+		runtime.Gosched()
+	}
+	if !other.Load() {
+		t.Errorf("nobody else got the processor in %d looks", looks)
+	}
+	m.close()
+}
+
+// TestReceiveErrors: what a transport that ends said it found is not applied, nor is
+// what comes after the scheduler broke; and a batch that is the last is answered.
+func TestReceiveErrors(t *testing.T) {
+	unplugged := errors.New("unplugged")
+	m := newScript(t, Config{}, 1)
+	applied := 0
+	m.apply = func(int) (bool, error) { applied++; m.owes = true; return true, unplugged }
+	m.receive = func(time.Duration) (int, error) { return 1, unplugged }
+	if n, err := m.s.receive(0); n != 1 || err != unplugged || applied > 0 {
+		t.Errorf("%d, %v, and applied %d times", n, err, applied)
+	}
+	m.receive = func(time.Duration) (int, error) { return 1, nil }
+	if n, err := m.s.receive(0); n != 1 || err != unplugged || applied != 1 || m.owes {
+		t.Errorf("%d, %v, and applied %d times; an answer is owed: %v", n, err, applied, m.owes)
+	}
+	m.s.Break(net.ErrClosed) // which is a reason before Close
+	if n, err := m.s.receive(0); n != 1 || err != net.ErrClosed || applied != 1 {
+		t.Errorf("%d, %v, and applied %d times", n, err, applied)
+	}
+	m.close()
+}
+
+// TestErrorOfApply breaks the scheduler, whoever receives.
+func TestErrorOfApply(t *testing.T) {
+	for _, own := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			unplugged := errors.New("unplugged")
+			m := newScript(t, Config{}, 1)
+			m.apply = func(int) (bool, error) { <-m.in; return false, unplugged }
+			if own {
+				m.s.Start(false)
+			}
+			m.in <- m.items[0]
+			if !own {
+				if n, err := m.s.Progress(time.Second); n != 1 || err != unplugged {
+					t.Errorf("who drives is told %d, %v", n, err)
+				}
+			}
+			synctest.Wait()
+			if err := m.s.Err(); err != unplugged || m.abandoned.Load() == 0 {
+				t.Errorf("own goroutines %v: %v, and pending work was answered %d times", own, err, m.abandoned.Load())
+			}
+			m.close()
+		})
+	}
+}
+
+// TestBrokenByOthers: who breaks a scheduler of own goroutines has pending work answered,
+// and it is not over until Close.
+func TestBrokenByOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newScript(t, Config{}, 1)
+		m.s.Start(false)
+		synctest.Wait()
+		m.s.Break(errors.New("a wire was cut"))
+		synctest.Wait()
+		if m.abandoned.Load() != 1 || m.s.Over() {
+			t.Errorf("pending work was answered %d times; over: %v", m.abandoned.Load(), m.s.Over())
+		}
+		m.close()
+		if !m.s.Over() {
+			t.Error("not over after Close")
+		}
+	})
+}
+
+// TestNoLookAfterTheEnd: who receives stops when the batch at hand breaks the scheduler,
+// and when nobody asked for the turn applies a batch at once.
+func TestNoLookAfterTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newScript(t, Config{Lend: true}, 1)
+		began, looks := time.Now(), 0
+		m.receive = func(wait time.Duration) (int, error) {
+			looks++
+			return m.model.Receive(wait)
+		}
+		m.apply = func(int) (bool, error) { <-m.in; m.owes = true; return true, nil }
+		m.reply = func() {
+			if m.owes = false; looks == 3 {
+				m.s.Break(errors.New("a wire was cut"))
+			}
+			if time.Since(began) > 0 {
+				t.Errorf("a batch is answered after %v", time.Since(began))
+			}
+		}
+		m.s.Start(false)
+		for range 3 {
+			m.in <- m.items[0]
+			synctest.Wait()
+		}
+		m.in <- m.items[0]
+		synctest.Wait()
+		if looks != 3 {
+			t.Errorf("%d looks at 3 datagrams before the end", looks)
+		}
+		m.close()
+	})
+}
