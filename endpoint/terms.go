@@ -62,6 +62,10 @@ func (t *terms) validate(x *Transaction, memory bool) error {
 	if size == 0 || !memory {
 		size = 1 << 32
 	}
+	ends := 2 // of a segment, where it shares frames with others
+	if p.NoLength4 {
+		ends++
+	}
 	messages := 0
 	for i := range x.Segments {
 		s := &x.Segments[i]
@@ -75,7 +79,7 @@ func (t *terms) validate(x *Transaction, memory bool) error {
 		if padded := roundUp(n, p.Final); uint64(s.Addr)+uint64(padded) > size {
 			return &boundsError{t.segment(i), s.Addr, n, padded, size}
 		}
-		messages += n/t.leastChunk + 1
+		messages += n/t.leastChunk + ends
 	}
 	if messages > frame.MaxMessages {
 		l := t.layout()
