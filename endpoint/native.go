@@ -41,6 +41,7 @@ const (
 	helloIdle  = 8 * time.Second // when there is nothing to send
 	helloSize  = frame.HeaderSize + frame.MessageHeaderSize
 	toldSize   = helloSize + frame.ServicesSize
+	toldMTU    = (toldSize-frame.HeaderSize+7)&^7 + frame.HeaderSize // see newConn
 	// helloTries is how often a life that we did not believe yet is asked: it
 	// may be long over. Arbitrary.
 	helloTries = 8

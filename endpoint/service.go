@@ -71,6 +71,9 @@ func (e *Endpoint) Serve(s Service) (base uint32, err error) {
 	if e.closed {
 		return 0, ErrClosed
 	}
+	if e.cfg.MTU < toldMTU {
+		return 0, fmt.Errorf("dgrdma: serve %s: frames of %d bytes have no room to tell peers where it is, which takes %d: allow a larger mtu", name, e.cfg.MTU, toldMTU)
+	}
 	x := &served{Service: s, name: name}
 	if x.base, x.end, err = e.window(s.Size()); err != nil {
 		return 0, fmt.Errorf("dgrdma: serve %s: %w", name, err)
