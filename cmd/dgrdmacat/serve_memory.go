@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"sync/atomic"
 
 	"github.com/dgrdma/dgrdma/dgrdma"
@@ -86,22 +85,7 @@ func (v *view) Admit(src dgrdma.EndpointID, m *dgrdma.Message) ([]byte, error) {
 	if v.over.Load() {
 		return nil, errOver
 	}
-	dst, err := v.Region.Admit(src, m)
-	if err != nil {
-		err = fmt.Errorf("%s, the memory ends at %#x: %w", whereTo(m), v.Size(), err)
-	}
-	return dst, err
-}
-
-// whereTo says where a message writes to.
-func whereTo(m *dgrdma.Message) string {
-	switch {
-	case !m.Completes():
-		return fmt.Sprintf("%d bytes at %#x", m.Len, m.Addr)
-	case m.Len == 0:
-		return fmt.Sprintf("flag at %#x", m.CompletionAddr)
-	}
-	return fmt.Sprintf("%d bytes at %#x, flag at %#x", m.Len, m.Addr, m.CompletionAddr)
+	return v.Region.Admit(src, m)
 }
 
 func (v *view) Complete(src dgrdma.EndpointID, m *dgrdma.Message) {
