@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/dgrdma/dgrdma/endpoint"
+	"github.com/dgrdma/dgrdma/settings"
 	"github.com/dgrdma/dgrdma/transport"
 	"github.com/dgrdma/dgrdma/url"
 )
@@ -29,7 +30,8 @@ func RegionOver(mem []byte) (*Region, error) {
 }
 
 // ParsePeer reads a complete endpoint string into what Connect takes. The
-// option profile names the kind of peer.
+// option profile names the kind of peer. Other options count where an endpoint is
+// opened, and are refused here.
 func ParsePeer(peerURL string) (Peer, error) {
 	u, err := url.Parse(peerURL)
 	if err != nil {
@@ -48,8 +50,12 @@ func ParsePeer(peerURL string) (Peer, error) {
 	default:
 		return Peer{}, fmt.Errorf("dgrdma: endpoint string %q has no address to send to", peerURL)
 	}
-	if name, ok := u.Options.Get("profile"); ok {
-		prof, err := ProfileByName(name, u.Scheme == url.UDP)
+	for key, value := range u.Options.All() {
+		if key != settings.Profile.Option {
+			return Peer{}, fmt.Errorf("dgrdma: a peer's endpoint string says %s=%s, but has no option except %s: "+
+				"others belong into the string with which the own endpoint is opened", key, value, settings.Profile.Option)
+		}
+		prof, err := ProfileByName(value, u.Scheme == url.UDP)
 		if err != nil {
 			return Peer{}, err
 		}

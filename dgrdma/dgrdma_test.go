@@ -35,6 +35,7 @@ func TestParsePeer(t *testing.T) {
 		"ocpi-udp-rdma:1.2.3.4;0;4096.1.10":                    "no address",
 		"ocpi-ether-rdma:;4096.1.10":                           "no address",
 		"ocpi-udp-rdma:1.2.3.4;7000;4096.1.10?profile=quantum": "no peer profile",
+		"ocpi-udp-rdma:1.2.3.4;7000;4096.1.10?window=7":        "says window=7, but has no option except profile: others belong into the string with which the own endpoint is opened",
 		"tcp:1.2.3.4": "byte 0",
 	} {
 		if _, err := dgrdma.ParsePeer(s); err == nil || !strings.Contains(err.Error(), want) {

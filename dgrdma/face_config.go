@@ -34,8 +34,8 @@ type Config struct {
 	// Queue is how many transactions a connection holds that are not done, 1 to
 	// 1048576. 0 means 16384.
 	Queue int
-	// GiveUp is how long a peer may show no progress before it counts as dead.
-	// 0 means 10s.
+	// GiveUp is how long a peer may show no progress before it counts as dead: 1ms or
+	// more. 0 means 10s.
 	GiveUp time.Duration
 	// Coalesce is how long a transaction that does not fill a frame waits for
 	// company. 0 sends at once.
@@ -57,7 +57,7 @@ type Config struct {
 	MaxPeers int
 	// PeersPerHost bounds the learned peers of one host, an IP or a MAC address, so
 	// that none takes all places; for a new one, one of them is dismissed likewise. 1 to
-	// 65535, 0 means a quarter of MaxPeers.
+	// 65535 and at most MaxPeers; 0 means a quarter of MaxPeers.
 	PeersPerHost int
 	// OnEvent is told what happens to peers, which may be something with every
 	// message that a peer sends. It runs on the endpoint's goroutines: it must not

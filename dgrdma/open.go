@@ -34,7 +34,7 @@ const defaultSize = 64 << 10
 //	mtu=BYTES      largest IP packet, or Ethernet payload, 128 to 65535 bytes (default the interface's)
 //	window=FRAMES  frames waiting for acknowledgement, 1 to 16383 (default the profile's)
 //	queue=N        transactions that a connection holds, 1 to 1048576 (default 16384)
-//	giveup=TIME    without progress for so long, a peer is down (default 10s)
+//	giveup=TIME    without progress for so long, a peer is down, 1ms or more (default 10s)
 //	coalesce=TIME  a small transaction waits so long for company (default 0s)
 //	accept=any     who is heard: any (peer that sends) or connected (default connected)
 //	busypoll=on    receive without sleeping: on or off (default off)
@@ -85,6 +85,9 @@ func (o *opening) settings() error {
 	o.max, o.etherType = int(settings.Max.Default), int(settings.EtherType.Default)
 	for key, value := range o.url.Options.All() {
 		if err := o.agree(key, value); err != nil {
+			return err
+		}
+		if err := o.suits(key, value); err != nil {
 			return err
 		}
 	}

@@ -142,6 +142,11 @@ func TestOpenRefuses(t *testing.T) {
 		{"udp?mtu=100", "mtu=100: need 128 to 65535"},
 		{"udp?profile=best", "native, fpga"},
 		{"udp?giveup=soon", "need a time"},
+		{"udp?giveup=1ns", "giveup=1ns: need a time of 1ms or more, such as 10s"},
+		{"udp?ring=on", "ring=on, which means something over Ethernet and nothing over UDP: leave it out"},
+		{"udp?ethertype=0xf042", "ethertype=0xf042, which means something over Ethernet"},
+		{"ether:nowhere0?gso=off", "gso=off, which means something over UDP and nothing over Ethernet: leave it out"},
+		{"ether:nowhere0?gro=on", "gro=on, which means something over UDP"},
 		{"udp:7100:1", "byte 4"},
 	} {
 		e, err := Open(c.url, nil)

@@ -76,6 +76,18 @@ func (o *opening) configure(s *settings.Setting, v settings.Value) {
 	f.SetInt(v.Number)
 }
 
+// suits refuses an option that means nothing on the wire that the string names.
+func (o *opening) suits(key, value string) error {
+	wire := settings.OverUDP
+	if o.url.Scheme == url.Ether {
+		wire = settings.OverEther
+	}
+	if s := settings.OfOption(key); s != nil && s.Wire != "" && s.Wire != wire {
+		return fmt.Errorf("dgrdma: endpoint string says %s=%s, which means something over %s and nothing over %s: leave it out", key, value, s.Wire, wire)
+	}
+	return nil
+}
+
 // agree does what an option says, which must be what the configuration says, if that says
 // something.
 func (o *opening) agree(key, value string) error {

@@ -26,7 +26,7 @@ func TestOptionsAreAccepted(t *testing.T) {
 		values := s.Words
 		switch s.Kind {
 		case settings.Time:
-			values = []string{"0s", "500us", "10s"}
+			values = []string{time.Duration(s.Least).String(), "1500us", "10s"}
 		case settings.Number:
 			values = append(values, fmt.Sprint(s.Least), fmt.Sprint(s.Most))
 		case settings.Hex:
@@ -63,8 +63,8 @@ func TestOptionsAreAccepted(t *testing.T) {
 
 func TestCheckOption(t *testing.T) {
 	for _, c := range []struct{ key, value, meaning, wrong string }{
-		{"giveup", "2s", "without progress for so long, a peer is down (default 10s)", ""},
-		{"giveup", "2", "without progress for so long, a peer is down (default 10s)", "says giveup=2: need a time such as 10s or 500us"},
+		{"giveup", "2s", "without progress for so long, a peer is down, 1ms or more (default 10s)", ""},
+		{"giveup", "2", "without progress for so long, a peer is down, 1ms or more (default 10s)", "says giveup=2: need a time of 1ms or more, such as 10s"},
 		{"profile", "fpgas", "kind of peers: native, fpga, opencpi, opencpi2 or opencpi-legacy (default native)", "need native, fpga"},
 		{"speed", "high", "", `has the option "speed"; there are accept, busypoll`},
 	} {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -268,6 +269,16 @@ func TestFloodKeepsNobodyOut(t *testing.T) {
 			t.Error("the idle peer is lost")
 		}
 	})
+}
+
+// TestPeersPerHostWithinMaxPeers: one host has no more places than there are.
+func TestPeersPerHostWithinMaxPeers(t *testing.T) {
+	n := simnet.New(1)
+	defer n.Close()
+	e, err := New(n.Attach(addrA, simnet.Config{}), &Config{ID: 1, MaxPeers: 4, PeersPerHost: 5})
+	if want := "PeersPerHost in the configuration is 5, and MaxPeers, the peers of all hosts, 4"; e != nil || err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("%v, want %s", err, want)
+	}
 }
 
 // TestPeersPerHost: one host, however many ports and ids it has, does not take all

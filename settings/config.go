@@ -33,7 +33,7 @@ func Complete(config any) error {
 }
 
 func (s *Setting) limits() string {
-	if s.Kind == Time {
+	if s.Kind == Time && s.Least == 0 {
 		return "no negative time"
 	}
 	return s.Range()

@@ -24,9 +24,18 @@ type Setting struct {
 	Words       []string // a choice between these; for a number, beside numbers
 	Choices     string   // what they mean, where they do not say it
 	Bytes       bool     // a number counts bytes
-	Least, Most int64    // of a number; Most 0: no bound
+	Least, Most int64    // of a number, or a time; Most 0: no bound
 	Default     int64    // of a number, or a time
+	Wire        Wire     // where it means something
 }
+
+// Wire is where a setting means something. The zero value is everywhere.
+type Wire string
+
+const (
+	OverUDP   Wire = "UDP"
+	OverEther Wire = "Ethernet"
+)
 
 // Kind is what a value looks like.
 type Kind uint8
@@ -92,6 +101,8 @@ func (s *Setting) within(n int64) bool { return n >= s.Least && (s.Most == 0 || 
 func (s *Setting) Allowed() string {
 	last := len(s.Words) - 1
 	switch {
+	case s.Kind == Time && s.Least > 0:
+		return "a time of " + s.Range() + ", such as 10s"
 	case s.Kind == Time:
 		return "a time such as 10s or 500us"
 	case s.Kind == Choice:
@@ -151,6 +162,8 @@ func (s *Setting) Help() string {
 		text += ": " + s.Allowed()
 	case s.Kind != Time:
 		text += ", " + s.Allowed()
+	case s.Least > 0:
+		text += ", " + s.Range()
 	}
 	return text + " (default " + s.Otherwise() + ")"
 }

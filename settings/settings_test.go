@@ -63,7 +63,8 @@ func TestComplete(t *testing.T) {
 	}{
 		{someConfig{Queue: -1}, "Queue in the configuration is -1, need 1 to 1048576"},
 		{someConfig{Queue: 1<<20 + 1}, "need 1 to 1048576"},
-		{someConfig{GiveUp: -time.Second}, "GiveUp in the configuration is -1s, need no negative time"},
+		{someConfig{GiveUp: time.Nanosecond}, "GiveUp in the configuration is 1ns, need 1ms or more"},
+		{someConfig{GiveUp: -time.Second}, "GiveUp in the configuration is -1s, need 1ms or more"},
 		{someConfig{Window: 1 << 14}, "Window in the configuration is 16384, need 1 to 16383"},
 	} {
 		if err := Complete(&c.config); err == nil || !strings.Contains(err.Error(), c.says) {

@@ -50,7 +50,7 @@ var (
 		Least: 1, Most: 1 << 20, Default: 16384,
 	}
 	GiveUp = &Setting{
-		Option: "giveup", Field: "GiveUp", Value: "TIME", Means: "without progress for so long, a peer is down", Kind: Time, Default: int64(10 * time.Second),
+		Option: "giveup", Field: "GiveUp", Value: "TIME", Means: "without progress for so long, a peer is down", Kind: Time, Least: int64(time.Millisecond), Default: int64(10 * time.Second),
 	}
 	Coalesce = &Setting{
 		Option: "coalesce", Field: "Coalesce", Value: "TIME", Means: "a small transaction waits so long for company", Kind: Time,
@@ -69,7 +69,7 @@ var (
 		Field: "MaxPeers", Value: "N", Means: "peers, connected and learned", Least: 1, Most: maxID, Default: 4096,
 	}
 	PeersPerHost = &Setting{
-		Field: "PeersPerHost", Value: "N", Means: "learned peers of one IP or MAC address", Least: 1, Most: maxID,
+		Field: "PeersPerHost", Value: "N", Means: "learned peers of one IP or MAC address, at most MaxPeers", Least: 1, Most: maxID,
 		Without: "a quarter of MaxPeers",
 	}
 	KeepOldLife = &Setting{
@@ -93,17 +93,17 @@ var (
 		Words: []string{"default", "max"}, Choices: "default (the kernel's), max (what is allowed), or", Bytes: true, Least: 4096, Most: 1 << 30, Without: "max",
 	}
 	GSO = &Setting{
-		Option: "gso", Flag: "gso", Value: Off, Means: "UDP segmentation offload, for sending", Kind: Choice, Words: onOff, Without: On,
+		Option: "gso", Flag: "gso", Value: Off, Means: "UDP segmentation offload, for sending", Kind: Choice, Words: onOff, Without: On, Wire: OverUDP,
 	}
 	GRO = &Setting{
-		Option: "gro", Flag: "gro", Value: Off, Means: "UDP segmentation offload, for receiving", Kind: Choice, Words: onOff, Without: On,
+		Option: "gro", Flag: "gro", Value: Off, Means: "UDP segmentation offload, for receiving", Kind: Choice, Words: onOff, Without: On, Wire: OverUDP,
 	}
 	EtherType = &Setting{
 		Option: "ethertype", Value: "N", Means: "type of the Ethernet frames", Kind: Hex, Least: transport.LeastEtherType, Most: 0xffff,
-		Default: frame.EtherType,
+		Default: frame.EtherType, Wire: OverEther,
 	}
 	Ring = &Setting{
-		Option: "ring", Value: On, Means: "receive Ethernet frames through shared memory", Kind: Choice, Words: onOff, Without: Off,
+		Option: "ring", Value: On, Means: "receive Ethernet frames through shared memory", Kind: Choice, Words: onOff, Without: Off, Wire: OverEther,
 	}
 	Max = &Setting{
 		Option: "max", Value: "N", Means: "number of endpoint ids, for the string that peers are told", Least: 1, Most: maxID, Default: maxID,

@@ -156,7 +156,7 @@ func benchTo(ctx context.Context, opt *benchOptions, stdout, stderr io.Writer) e
 	if opt.compare != "" && peer.Scheme != url.UDP {
 		return badUsage("--compare tcp: there is no TCP on bare Ethernet; compare over UDP")
 	}
-	local, err := localFor(opt.local, peer)
+	local, peer, err := endsFor(opt.local, peer)
 	if err != nil {
 		return err
 	}

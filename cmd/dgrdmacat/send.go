@@ -58,7 +58,7 @@ func runSend(ctx context.Context, o *sendOptions, std *stdio) error {
 	if err != nil {
 		return err
 	}
-	local, err := localFor(o.local, peer)
+	local, peer, err := endsFor(o.local, peer)
 	if err != nil {
 		return err
 	}

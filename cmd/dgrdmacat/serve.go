@@ -230,11 +230,6 @@ func (o *serveOptions) named() (all []dgrdma.Peer, err error) {
 		if u.Scheme != o.local.Scheme {
 			return nil, badUsage("--peer %s: is on another wire than this endpoint (%s)", s, wireName(o.local))
 		}
-		for key := range u.Options.All() {
-			if key != "profile" {
-				return nil, badUsage("--peer %s: the option %s is the endpoint's, not a peer's; give it with the URL to serve on", s, key)
-			}
-		}
 		p, err := dgrdma.ParsePeer(s)
 		if err != nil {
 			return nil, badUsage("--peer: %w", err)

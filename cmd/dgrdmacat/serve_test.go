@@ -86,7 +86,7 @@ TIME PEER up
 TIME PEER up
 TIME 0x00000010 = 0x80000000 (2147483648) by PEER
 TIME PEER up
-TIME PEER refused: bounds: 10 bytes at 0xfffa, flag at 0x4, the memory ends at 0x10000: dgrdma: address outside the memory
+TIME PEER refused: bounds: dgrdma: address outside the memory: data: 10 bytes at 0xfffa end at 0x10004, the memory at 0x10000
 `
 	if got := refusedMore.ReplaceAllString(golden(out.String()), ""); got != want {
 		t.Errorf("printed\n%s, want\n%s", got, want)
@@ -341,7 +341,7 @@ func TestServeUsage(t *testing.T) {
 		{"--accept any --id -1", "flag -id: need 1 to 65535"},
 		{"--accept any --profile best", "flag -profile: need native, fpga"},
 		{"--peer udp:127.0.0.1:9", "need the complete string"},
-		{"--peer " + peer + "?giveup=1s", "the option giveup is the endpoint's"},
+		{"--peer " + peer + "?giveup=1s", "says giveup=1s, but has no option except profile"},
 		{"--peer " + peer + "?profile=x", "profile=x: need native, fpga"},
 		{"--peer " + peer + " ether:lo", "is on another wire than this endpoint (ether)"},
 		{"--accept any udp?speed=1", `option "speed"`},

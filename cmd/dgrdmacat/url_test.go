@@ -21,7 +21,7 @@ func TestURLExplains(t *testing.T) {
   id            2
   ids           16
   uuid          none
-  option        giveup=2: wrong: endpoint string says giveup=2: need a time such as 10s or 500us
+  option        giveup=2: wrong: endpoint string says giveup=2: need a time of 1ms or more, such as 10s
   option        profile=fpga: kind of peers: native, fpga, opencpi, opencpi2 or opencpi-legacy (default native)
   option        speed=high: unknown; an endpoint does not open with it
   reachable     yes

@@ -51,11 +51,9 @@ func (w *wireFlags) apply(u url.Endpoint) url.Endpoint {
 	}
 	set(&w.window)
 	set(&w.mtu)
-	if u.Scheme == url.UDP {
-		set(&w.sockbuf)
-		set(&w.gso)
-		set(&w.gro)
-	}
+	set(&w.sockbuf)
+	set(&w.gso)
+	set(&w.gro)
 	return u
 }
 
@@ -134,14 +132,33 @@ func parseComplete(what, s string) (url.Endpoint, error) {
 
 // parseEnds reads whom to write to, and from where.
 func parseEnds(to, from string) (local, peer url.Endpoint, err error) {
-	if peer, err = parsePeer(to); err == nil {
-		local, err = localFor(from, peer)
+	if peer, err = parsePeer(to); err != nil {
+		return local, peer, err
 	}
-	return local, peer, err
+	return endsFor(from, peer)
 }
 
-// localFor returns the local endpoint from which a peer is reached. Options
-// given with the peer count for the endpoint too, unless it has its own.
+// endsFor returns the local endpoint from which a peer is reached, and the peer as it is
+// dialed. Options given with the peer are the local endpoint's, unless it has its own, but
+// for the profile.
+func endsFor(from string, to url.Endpoint) (local, peer url.Endpoint, err error) {
+	if local, err = localFor(from, to); err != nil {
+		return local, to, err
+	}
+	peer = to
+	for key, value := range to.Options.All() {
+		if key == settings.Profile.Option {
+			continue
+		}
+		peer.Options = peer.Options.Without(key)
+		if _, given := local.Options.Get(key); !given {
+			local.Options = local.Options.With(key, value)
+		}
+	}
+	return local, peer, nil
+}
+
+// localFor returns the local endpoint from which a peer is reached.
 func localFor(local string, peer url.Endpoint) (url.Endpoint, error) {
 	if local == "" {
 		if local = "udp"; peer.Scheme == url.Ether {
@@ -161,11 +178,6 @@ func localFor(local string, peer url.Endpoint) (url.Endpoint, error) {
 			return u, err
 		}
 		u.Addr = netip.AddrPortFrom(from, u.Addr.Port())
-	}
-	for key, value := range peer.Options.All() {
-		if _, given := u.Options.Get(key); !given && key != "profile" {
-			u.Options = u.Options.With(key, value)
-		}
 	}
 	return u, nil
 }
