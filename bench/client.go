@@ -35,7 +35,7 @@ const TurnsBeside = 3
 
 // Run runs the plan for so long. What was measured is good also if it failed.
 func (c *Client) Run(ctx context.Context, long time.Duration, o *Outcome) error {
-	if err := c.join(ctx); err != nil {
+	if err := c.Join(ctx); err != nil {
 		return err
 	}
 	turns := 1
@@ -76,8 +76,9 @@ func (c *Client) Run(ctx context.Context, long time.Duration, o *Outcome) error 
 	return nil
 }
 
-// join makes every peer known to the server.
-func (c *Client) join(ctx context.Context) error {
+// Join makes every peer known to the server. It fails if nobody is there, or something
+// else than a server of measurements.
+func (c *Client) Join(ctx context.Context) error {
 	joined := make(chan error, len(c.Conns))
 	for i, conn := range c.Conns {
 		err := conn.Post(&dgrdma.Transaction{

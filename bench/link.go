@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -66,10 +67,10 @@ func (s *LinkServer) receive(ctx context.Context, l *link.Link) {
 	} else if _, err = l.In.Recv(ctx); err == io.EOF {
 		err = nil
 	}
+	err = cmp.Or(err, l.Close())
 	if n := s.wrong.Swap(0); n > 0 {
-		err = errors.Join(err, fmt.Errorf("%d messages were not those that were sent", n))
+		err = errors.Join(fmt.Errorf("%d messages were not those that were sent", n), err)
 	}
-	err = errors.Join(err, l.Close())
 	select {
 	case s.ended <- err:
 	case <-ctx.Done():

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -211,7 +212,8 @@ func (l *Load) Drain(ctx context.Context) error {
 	l.mu.Lock()
 	err := l.err
 	l.mu.Unlock()
-	err = errors.Join(err, l.to.Wait(ctx))
+	// Both errors are of one failure, if both there are.
+	err = cmp.Or(err, l.to.Wait(ctx))
 	l.elapsed = time.Since(l.began)
 	return err
 }

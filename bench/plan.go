@@ -108,15 +108,19 @@ func (p Plan) ClientMemory() uint64 {
 
 // Check refuses what does not fit into the serving memory.
 func (p Plan) Check(memory uint64) error {
-	if p.Size == 0 || p.Depth == 0 || p.Peers == 0 || p.slots() > 1<<24 || p.Active == 0 || int(p.Active) > p.slots() {
-		return fmt.Errorf("a run of %d peers with %d transactions of %d bytes", p.Peers, p.Depth, p.Size)
+	if p.Size == 0 || p.Depth == 0 || p.Peers == 0 || p.slots() > mostSlots || p.Active == 0 || int(p.Active) > p.slots() {
+		return fmt.Errorf("no run has peers %d, depth %d, size %d, of all %d outstanding: none is 0, and peers times depth at most %d",
+			p.Peers, p.Depth, p.Size, p.Active, mostSlots)
 	}
 	if n := p.needs(); n > memory {
-		return fmt.Errorf("%d peers with %d transactions of %d bytes outstanding need %d bytes of memory at the server, which has %d",
+		return fmt.Errorf("peers %d, depth %d and size %d need %d bytes of memory at the server, which has %d: choose less of one of them, or give the server more",
 			p.Peers, p.Depth, p.Size, n, memory)
 	}
 	return nil
 }
+
+// mostSlots bounds what a client makes a server keep.
+const mostSlots = 1 << 24
 
 // Much is outstanding so that the wire never waits, and not more, so that the
 // memory written to stays near the processor.

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -92,6 +93,9 @@ func (s *Server) client(ctx context.Context, begin control) error {
 			return failed
 		}
 		if begin, err = s.await(ctx, conns[0], kindBegin, nil); err != nil {
+			if errors.Is(failed, err) { // the connection ended in the run
+				return failed
+			}
 			return errors.Join(failed, err)
 		}
 	}
@@ -162,7 +166,7 @@ func (s *Server) run(ctx context.Context, p Plan, conns []*dgrdma.Conn) error {
 	over()
 	if out != nil {
 		bounded, cancel := context.WithTimeout(context.Background(), s.Endpoint.GiveUp())
-		err = errors.Join(err, out.Drain(bounded))
+		err = cmp.Or(err, out.Drain(bounded))
 		cancel()
 		out.report(&saw)
 	}
