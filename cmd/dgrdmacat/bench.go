@@ -114,7 +114,7 @@ func (o *benchOptions) check() error {
 	case o.size.value < 1 || o.size.value > 1<<30:
 		return badUsage("--size %v: need 1 to 1G", &o.size)
 	case o.depth < 0 || o.depth > mostDepth:
-		return badUsage("--depth %d: need 1 to %d", o.depth, mostDepth)
+		return badUsage("--depth %d: need 1 to %d, or 0, with which as many are outstanding as make up 4 MiB", o.depth, mostDepth)
 	case !(o.seconds > 0 && o.seconds <= 86400):
 		return badUsage("--seconds %v: need more than 0, at most 86400", o.seconds)
 	case o.peers < 1 || o.peers > 4096:

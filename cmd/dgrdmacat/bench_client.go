@@ -16,14 +16,16 @@ type benchClient struct {
 	bench.Client
 	opt         *benchOptions
 	local, peer url.Endpoint
+	unfit       error // why the server cannot run the plan
 }
 
 // openClient opens an endpoint and connects it as each peer that is to be
 // played.
 func openClient(opt *benchOptions, local, peer url.Endpoint, stderr io.Writer) (*benchClient, error) {
 	p := opt.plan.WithDepth(opt.depth, peer.Size)
-	if err := p.Check(peer.Size); err != nil {
-		return nil, usageError{err}
+	unfit := p.Check(peer.Size)
+	if unfit != nil {
+		p.BothWays = 0 // nor may it fit here
 	}
 	first := idsBeside(peer.ID, opt.peers)
 	if local.ID != 0 {
@@ -33,7 +35,7 @@ func openClient(opt *benchOptions, local, peer url.Endpoint, stderr io.Writer) (
 		return nil, badUsage("--local has id %d, which is the server's", first)
 	}
 	p.FirstID = uint32(first)
-	c := &benchClient{opt: opt, local: opt.wire.apply(local), peer: peer}
+	c := &benchClient{opt: opt, local: opt.wire.apply(local), peer: peer, unfit: unfit}
 	c.Plan = p
 	if opt.compare != "" {
 		c.TCP = peer.Addr
@@ -91,6 +93,13 @@ func measure(ctx context.Context, opt *benchOptions, local, peer url.Endpoint, o
 		return err
 	}
 	defer c.Endpoint.Close()
+	if c.unfit != nil {
+		// That it is no server at all is worth more to know.
+		if err := c.Join(ctx); err != nil {
+			return benchInWords(err)
+		}
+		return usageError{c.unfit}
+	}
 	var o bench.Outcome
 	err = benchInWords(c.Run(ctx, opt.duration, &o))
 	if o.Mine.Transactions == 0 {

@@ -270,6 +270,28 @@ func TestBenchServerIsInterruptedOrLosesItsClient(t *testing.T) {
 	}
 }
 
+// TestBenchSaysOnce what ended a link, at the end that sends and at the one that serves,
+// which learn of it in two ways.
+func TestBenchSaysOnce(t *testing.T) {
+	server, url := startServer(t, "bench", "--link", "--serve", "udp:127.0.0.1?giveup=500ms")
+	client := asProcess(t, "bench", "--link", "--seconds", "60", "--to", url+"?giveup=500ms").start()
+	time.Sleep(500 * time.Millisecond)
+	client.Process.Kill()
+	client.code()
+	eventually(t, "the server says what became of its client", func() bool { return strings.Contains(server.err.String(), "does not answer any more") })
+	client = asProcess(t, "bench", "--link", "--seconds", "60", "--to", url+"?giveup=500ms").start()
+	time.Sleep(500 * time.Millisecond)
+	server.Process.Kill()
+	if code := client.code(); code != exitError {
+		t.Errorf("code %d", code)
+	}
+	for _, p := range []*process{server, client} {
+		if said := p.err.String(); strings.Count(said, "does not answer any more") != 1 {
+			t.Errorf("not said once: %s", said)
+		}
+	}
+}
+
 func TestServerMissing(t *testing.T) {
 	noGoroutineLeft(t)
 	const nobody = "ocpi-udp-rdma:127.0.0.1;9;134217728.2.16?giveup=100ms"

@@ -34,6 +34,8 @@ type pingClient struct {
 	heard  func() uint64       // frames that came from the peer
 	wake   chan struct{}       // capacity 1: look
 
+	met bool // something came from the peer: pings leave
+
 	mu     sync.Mutex
 	rounds *rounds
 	failed error
@@ -108,8 +110,14 @@ func (c *pingClient) run(ctx context.Context, poll func() error) error {
 
 // watch looks for what is lost.
 func (c *pingClient) watch(now time.Time) (over bool, err error) {
+	if !c.met {
+		c.met = c.heard() > 0
+	}
 	c.mu.Lock()
 	r := c.rounds
+	if !c.met {
+		r.postpone(now)
+	}
 	lost := r.number
 	var waited time.Duration
 	var number uint32
@@ -201,7 +209,7 @@ func (c *pingClient) report(ctx context.Context, err error, stdout io.Writer) er
 	if interrupted := ctx.Err() != nil && errors.Is(err, context.Cause(ctx)); interrupted {
 		err = fmt.Errorf("%w after %d of %d", err, len(c.rounds.trips), c.o.n)
 	} else if err != nil {
-		c.rounds.abandon()
+		c.rounds.abandon(c.heard() > 0 && !errors.Is(err, dgrdma.ErrNoService))
 		err = c.explained(err)
 	} else if c.rounds.lost > 0 {
 		err = fmt.Errorf("%d of %d pings were not answered in time", c.rounds.lost, c.rounds.number)

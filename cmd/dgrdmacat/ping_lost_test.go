@@ -130,6 +130,17 @@ func TestPingLosesOne(t *testing.T) {
 	}
 }
 
+// TestPingNobody: a ping that never left, since nothing was heard of the peer, is not lost.
+func TestPingNobody(t *testing.T) {
+	for _, mode := range []string{"", "--busy-poll"} {
+		nobody := localString(freeUDP(t), 4096, 2)
+		code, got, stderr := ping(t, append(strings.Fields(mode), "--to", nobody+"?giveup=2s")...)
+		if code != exitError || got.Lost != 0 || strings.Contains(stderr, "no answer within") || !strings.Contains(stderr, "nothing was ever heard of it") {
+			t.Errorf("%s: code %d, %+v, %s", mode, code, got, stderr)
+		}
+	}
+}
+
 // TestPingServerIsKilled: or was never there.
 func TestPingServerIsKilled(t *testing.T) {
 	for _, mode := range pingModes {
@@ -202,12 +213,15 @@ func TestSendLeavesMemoryAlone(t *testing.T) {
 	for want, commands := range map[string][][]string{
 		"link":  {{"send", os.Args[0]}, {"ping", "--link", "--to"}, {"bench", "--link", "--seconds", "0.1", "--to"}},
 		"ping":  {{"ping", "--to"}},
-		"bench": {{"bench", "--seconds", "0.1", "--size", "64", "--depth", "1", "--to"}},
+		"bench": {{"bench", "--seconds", "0.1", "--size", "64", "--depth", "1", "--to"}, {"bench", "--size", "1G", "--bidir", "--to"}},
 	} {
 		for _, args := range commands {
 			file := filepath.Join(t.TempDir(), "memory")
 			_, url := startServer(t, "serve", "--accept", "any", "--create", "--size", "1M", "--file", file, "udp:127.0.0.1")
-			code, _, stderr := runFor(t, t.Context(), append(args, url)...)
+			code, out, stderr := runFor(t, t.Context(), append(args, url)...)
+			if stderr += out; strings.Contains(stderr, "of memory") || strings.Contains(stderr, "lost") {
+				t.Errorf("%v: %s; want nothing of what was not tried", args, stderr)
+			}
 			if says := "it serves memory, not " + want; code != exitError || !strings.Contains(stderr, says) {
 				t.Errorf("%v: code %d, %s; want it to say: %s", args, code, stderr, says)
 			}

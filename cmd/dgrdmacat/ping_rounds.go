@@ -126,13 +126,16 @@ func (r *rounds) expire(now time.Time) (waited time.Duration, lost bool) {
 	return now.Sub(r.sentAt), true
 }
 
-// abandon gives up the ping that is waited for at once.
-func (r *rounds) abandon() {
-	if r.waiting {
-		r.waiting = false
+// abandon gives up the ping that is waited for at once; it is lost only if it left.
+func (r *rounds) abandon(left bool) {
+	if r.waiting && left {
 		r.lost++
 	}
+	r.waiting = false
 }
+
+// postpone begins the wait for an answer only now.
+func (r *rounds) postpone(now time.Time) { r.sent(r.number, now) }
 
 // through reports whether every ping was answered or lost.
 func (r *rounds) through() bool { return r.number == r.last && !r.waiting }

@@ -47,7 +47,7 @@ func TestCommandLine(t *testing.T) {
 		{"bench --link --profile fpga", exitUsage, "", "not for links"},
 		{"bench --link --verify full", exitUsage, "", "not for links"},
 		{"bench --link --size 2097152", exitUsage, "", "at most 2097151 bytes"},
-		{"bench --depth -1", exitUsage, "", "--depth -1"},
+		{"bench --depth -1", exitUsage, "", "--depth -1: need 1 to 1048576, or 0, with which as many are outstanding as make up 4 MiB"},
 		{"bench --seconds 0", exitUsage, "", "--seconds 0"},
 		{"bench --peers 0", exitUsage, "", "need 1 to 4096"},
 		{"bench --verify some", exitUsage, "", "sample, full or off"},
