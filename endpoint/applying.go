@@ -67,7 +67,8 @@ func (r *receiving) admit(cur *frame.Cursor) (why Reason, txn uint32, err error)
 			o.bytes += openSize
 			o.left = m.Count - 1
 		}
-		dst, swallow, err := r.ask(m)
+		owner := r.owner(m)
+		dst, swallow, err := r.ask(owner, m)
 		if err != nil {
 			if errors.Is(err, ErrBounds) {
 				return RefusedBounds, m.Txn, err
@@ -80,14 +81,14 @@ func (r *receiving) admit(cur *frame.Cursor) (why Reason, txn uint32, err error)
 		}
 		d.placements = d.placements[:n+1]
 		before = &d.placements[n]
-		before.msg, before.dst, before.data, before.swallow = *m, dst, cur.Data, swallow
+		before.msg, before.owner, before.dst, before.data, before.swallow = *m, owner, dst, cur.Data, swallow
 	}
 	return r.admitOpening(&o), d.placements[0].msg.Txn, nil
 }
 
 // ask asks the memory where a message goes.
-func (r *receiving) ask(m *frame.Message) (dst []byte, swallow bool, err error) {
-	dst, err = r.owner(m).Admit(r.peer.ID, m)
+func (r *receiving) ask(owner *view, m *frame.Message) (dst []byte, swallow bool, err error) {
+	dst, err = owner.Admit(r.peer.ID, m)
 	if err != nil {
 		if _, swallow = err.(swallowed); !swallow {
 			var s swallowed
@@ -142,7 +143,7 @@ func (r *receiving) place(seq frame.Seq) {
 			place(p.dst, p.data)
 			r.counters.MessagesPlaced++
 			r.counters.DataPlaced += uint64(m.Len)
-			if placed := r.owner(m).placed; placed != nil {
+			if placed := p.owner.placed; placed != nil {
 				placed.Placed(r.peer.ID, m)
 			}
 		}

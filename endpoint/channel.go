@@ -17,6 +17,7 @@ type Channel struct {
 	handler Handler
 	placed  Placed // handler, if it wants to know
 	mail    mail
+	view    view // of the service's window
 }
 
 // Conn returns the connection.
@@ -89,6 +90,7 @@ func (x *channels) add(ch *Channel) {
 func (c *Conn) meet(s *served) *Channel {
 	ch := &Channel{conn: c, service: s}
 	ch.mail.init(ch)
+	ch.view = view{(*intake)(ch), (*intake)(ch)}
 	if ch.handler = s.Meet(ch); ch.handler == nil {
 		panic(fmt.Sprintf("BUG: service %v meets a peer without a handler", s.name))
 	}
@@ -97,30 +99,32 @@ func (c *Conn) meet(s *served) *Channel {
 }
 
 // owner returns whose a message is.
-func (r *receiving) owner(m *frame.Message) view {
+func (r *receiving) owner(m *frame.Message) *view {
 	if r.channels.none() && !r.guest.Load() {
-		return r.own
+		return &r.own
 	}
 	return r.ownerOf(m)
 }
 
+// noView is what a guest sees of the memory.
+var noView = view{noMemory{}, nil}
+
 // ownerOf is owner where there are services: whoever's it is where the message completes,
 // or else where its data goes.
-func (r *receiving) ownerOf(m *frame.Message) view {
-	all := r.channels.all()
+func (r *receiving) ownerOf(m *frame.Message) *view {
 	at := m.Addr
 	if m.Completes() {
 		at = m.CompletionAddr
 	}
-	for _, ch := range all {
+	for _, ch := range r.channels.all() {
 		if ch.service.has(at) {
-			return view{(*intake)(ch), (*intake)(ch)}
+			return &ch.view
 		}
 	}
 	if r.guest.Load() {
-		return view{noMemory{}, nil}
+		return &noView
 	}
-	return r.own
+	return &r.own
 }
 
 // intake is a channel as memory: what is not mail is the service's.

@@ -6,6 +6,7 @@ import "github.com/dgrdma/dgrdma/frame"
 // its frame.
 type placement struct {
 	msg     frame.Message
+	owner   *view
 	dst     []byte
 	data    []byte
 	swallow bool
