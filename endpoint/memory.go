@@ -29,8 +29,8 @@ type Placed interface {
 
 // PerConn is implemented by memories that each peer sees in a way of its own:
 // For is asked once for every connection, before anything of its peer is
-// admitted, and what it returns stands for the memory from then on. It must not
-// call the endpoint.
+// admitted, and what it returns stands for the memory from then on. With nil the peer may
+// write nothing. For must not call the endpoint.
 type PerConn interface {
 	For(c *Conn) Memory
 }

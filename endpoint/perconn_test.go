@@ -72,6 +72,31 @@ func TestPerConn(t *testing.T) {
 	})
 }
 
+// noneFor gives one peer no memory.
+type noneFor struct {
+	Region
+	peer frame.EndpointID
+}
+
+func (n *noneFor) For(c *Conn) Memory {
+	if c.Peer().ID == n.peer {
+		return nil
+	}
+	return &n.Region
+}
+
+// TestPerConnOfNothing: a peer for whom there is no memory is refused what it writes.
+func TestPerConnOfNothing(t *testing.T) {
+	memory := &noneFor{peer: 1}
+	withStranger(t, Config{Memory: memory}, Native(), func(t *testing.T, _ *Endpoint, c *Conn, s *stranger) {
+		s.send(2, data(life, 1, 1, 0, pattern(1, 8)))
+		s.recv(time.Millisecond)
+		if got := c.Stats().Refused[RefusedBounds]; got != 1 {
+			t.Errorf("%d frames refused, want 1", got)
+		}
+	})
+}
+
 // withdrawn is a memory that is taken away while a peer writes into it.
 type withdrawn struct {
 	Region

@@ -60,7 +60,9 @@ func (r *receiving) init(t *terms, d *desk, o observer) {
 // have none.
 func (r *receiving) look(m Memory, c *Conn) {
 	if each, ok := m.(PerConn); ok {
-		m = each.For(c)
+		if m = each.For(c); m == nil {
+			m = noMemory{}
+		}
 	}
 	r.own = viewOf(m)
 }
