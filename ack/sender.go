@@ -30,6 +30,10 @@ const (
 	// probes is how many frames a timeout sends again: two, as a probe may be
 	// lost too (RFC 9002 section 6.2.4). Their acknowledgement tells the rest.
 	probes = 2
+	// servesAgain is how many ids later one serves again: later than half of them it
+	// seems to be ahead, and a C++ driver ends at one that a message had meanwhile (quirk
+	// D1-4).
+	servesAgain = 1 << 15
 	// wrapsFast is below which time for a quarter of the ids an acknowledgement
 	// can be confused with one for the same id a wrap before.
 	wrapsFast = time.Second / 4
@@ -87,7 +91,7 @@ type Sender struct {
 	backoff  uint
 	probing  int // lost frames that leave after a timeout, however full the wire seems (RFC 9002 section 7.5)
 
-	alone     frame.Seq // last acknowledgement-only id
+	alone     Wide // last acknowledgement-only id
 	aloneUsed bool
 	tracked   []place // the peer's table, by id modulo SlotTable
 	quarter   Instant // when the ids last passed a quarter of their space
@@ -167,14 +171,14 @@ func (s *Sender) Track(now Instant, bytes int) frame.Seq {
 
 // Alone takes an id for a frame that nobody acknowledges. When the span is used
 // up, the last such id serves again: a receiver has nothing to remember of these
-// frames. Not ok: this peer takes no second use, and the acknowledgement must
-// wait for a frame to ride on.
+// frames. Not ok: this peer takes no second use, or the last one is so old that the id
+// may mean a later frame, and the acknowledgement must wait for a frame to ride on.
 func (s *Sender) Alone(now Instant) (q frame.Seq, ok bool) {
 	if q, ok := s.free(now); !ok || s.InFlight() > 0 && q.Diff(s.una) >= s.cfg.Span {
-		return s.alone, !s.cfg.FreshAlone && s.aloneUsed
+		return s.alone.Seq(), !s.cfg.FreshAlone && s.aloneUsed && s.wide.Diff(s.alone) < servesAgain
 	}
 	q = s.take(now)
-	s.alone, s.aloneUsed = q, true
+	s.alone, s.aloneUsed = s.wide-1, true
 	if s.InFlight() == 0 {
 		s.una = s.next
 		return q, true

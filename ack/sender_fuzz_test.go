@@ -28,6 +28,7 @@ type senderModel struct {
 	copies   map[int]Instant   // until when copies of that may arrive
 	alone    frame.Seq
 	isAlone  bool
+	aloneAt  Wide
 	next     frame.Seq
 	progress Instant
 	sent     int // frames so far: the length of a frame, which names it
@@ -120,12 +121,12 @@ func (m *senderModel) sendAlone() {
 		if _, flying := m.oldest(); !flying && !m.full() {
 			m.t.Fatal("no id for an acknowledgement while nothing is in flight")
 		}
-		if !m.cfg.FreshAlone && m.isAlone {
+		if !m.cfg.FreshAlone && m.isAlone && m.s.NextWide().Diff(m.aloneAt) < servesAgain {
 			m.t.Fatal("no id for an acknowledgement, though one may serve again")
 		}
 	case q == m.s.Next().Add(-1) && q != m.next.Add(-1):
 		m.take(q)
-		m.alone, m.isAlone = q, true
+		m.alone, m.aloneAt, m.isAlone = q, m.s.NextWide()-1, true
 	case m.cfg.FreshAlone || !m.isAlone || q != m.alone:
 		m.t.Fatalf("id %d serves again; the last one was %d, %v", q, m.alone, m.isAlone)
 	}
