@@ -41,11 +41,12 @@ type Config struct {
 	// company. 0 sends at once.
 	Coalesce time.Duration
 	// OpenIncoming is how many incomplete transactions each peer may have, 1 to 65536.
-	// 0 means 4096.
+	// 0 means 4096. What is begun beyond them is not acknowledged; a peer of our kind
+	// whose flows are many begins 33 before it ends one, so with fewer it may be stuck.
 	OpenIncoming int
 	// OpenMemory is how many bytes may be kept for incomplete incoming
 	// transactions: for each connected peer, and for all learned peers together, of
-	// which each has 2 KiB more. What would need more is not acknowledged. Ids out of
+	// which each has 8 KiB more. What would need more is not acknowledged. Ids out of
 	// order take up to 8 KiB of each peer: they count, but are never refused. 65536 bytes or more. 0 means 16 MiB.
 	OpenMemory int
 	// AcceptAny learns peers from the frames they send. Off, only connected

@@ -55,7 +55,9 @@ func (ch *Channel) Waiting() int { return (*endpoint.Channel)(ch).Waiting() }
 // Flow is a queue of transactions to one service of a peer. Those of a flow begin in the
 // order in which they were posted. The flows of a connection take turns, a few frames
 // each, so that little waits for one turn of each of the others and not for all that they
-// have posted. What is [Transaction.Urgent] waits for none.
+// have posted. What is [Transaction.Urgent] waits for none. While 32 flows are amid
+// transactions of several frames, others begin none of those until one of the 32 has sent
+// all of its own.
 type Flow endpoint.Flow
 
 // Post queues a transaction, as [Conn.Post] does for the peer's memory. Addresses are

@@ -44,8 +44,11 @@ func (r *receiving) admit(cur *frame.Cursor) (why Reason, txn uint32, err error)
 		switch {
 		case in != nil:
 			if in.looked != d.looked {
-				in.looked = d.looked
+				in.looked, in.here = d.looked, 0
 				o.known++
+			}
+			if in.here++; in.got+in.here == m.Count {
+				o.n-- // it ends, and makes room for what follows
 			}
 			seen, free := r.ledger.marked(in, m)
 			if seen {

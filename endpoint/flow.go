@@ -5,7 +5,9 @@ import "github.com/dgrdma/dgrdma/frame"
 // Flow is a queue of transactions to one service of a peer. Those of a flow begin in the
 // order in which they were posted. The flows of a connection take turns, a few frames
 // each, so that little waits for one turn of each of the others and not for all that they
-// have posted. What is [Transaction.Urgent] waits for none.
+// have posted. What is [Transaction.Urgent] waits for none. While 32 flows are amid
+// transactions of several frames, others begin none of those until one of the 32 has sent
+// all of its own.
 type Flow struct {
 	conn *Conn
 	name frame.ServiceName
@@ -15,6 +17,7 @@ type Flow struct {
 	waiting    chain        // not begun
 	part       *Transaction // begun, and not all of it in frames
 	open       int          // begun and not done
+	amid       int          // place among those that are amid a transaction, from 1; 0: none
 	rota       *rota        // in which it is; nil: nothing is to be packed
 	prev, next *Flow        // there
 }

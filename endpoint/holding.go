@@ -6,9 +6,9 @@ const (
 	openSize = 160 // a transaction
 	gapSize  = 32  // a gap between its messages, see mostRuns
 
-	// reserve is what each learned peer may hold whatever the others do: about a
-	// dozen transactions, enough to get on, if slowly. Arbitrary.
-	reserve = 2 << 10
+	// reserve is what each learned peer may hold whatever the others do: what its flows
+	// may be amid, see mostAmid, and a few more, enough to get on, if slowly. Arbitrary.
+	reserve = 8 << 10
 )
 
 // holding is what is kept for a peer because of what it began and did not end. It

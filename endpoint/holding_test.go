@@ -124,7 +124,7 @@ func TestLearnedPeersShareMemory(t *testing.T) {
 	if testing.Short() || raceEnabled {
 		peers = 400
 	}
-	const bound, opened = 1 << 20, 40
+	const bound, opened = 1 << 20, 60
 	f := newFeed(t, Config{AcceptAny: true, OpenMemory: bound, MaxPeers: peers + 2})
 	at := func(i int) (frame.EndpointID, *hostilePeer) {
 		f.from = simnet.Addr(uint32(1000 + i))

@@ -21,6 +21,7 @@ type incoming struct {
 
 	older, younger *incoming // by the last message that came
 	looked         uint32    // the frame whose admission found it
+	here           uint16    // messages of it in that frame
 
 	low, high, bytes uint32    // extent of the data and its amount
 	first, later     frame.Seq // frames with its first message, and with a younger transaction

@@ -9,6 +9,11 @@ import (
 // Arbitrary: eleven full frames on Ethernet, which take 1 Gbit/s 0.13 ms.
 const turnBytes = 16 << 10
 
+// mostAmid is how many flows may be amid a transaction of several frames: each is one that
+// the peer has to keep open, of which it may keep no more than a few, see reserve. What
+// fits a frame does not count. Arbitrary.
+const mostAmid = 32
+
 // first returns what is to be packed next.
 func (f *Flow) first() *Transaction {
 	if f.part != nil {
@@ -68,10 +73,11 @@ type lanes struct {
 	n      int   // of them all
 	begun  chain // of which not all need be in frames
 	urgent Flow
-	turns  rota // flows with something to pack
-	fences rota // flows that wait until what they have begun is done
-	left   int  // bytes that are left of the turn
-	strict bool // the peer wants one transaction after the other
+	turns  rota    // flows with something to pack
+	fences rota    // flows that wait until what they have begun is done
+	amid   []*Flow // those of which a transaction is in some frames and not in all
+	left   int     // bytes that are left of the turn
+	strict bool    // the peer wants one transaction after the other
 	part   *Transaction
 }
 
@@ -142,15 +148,35 @@ func (l *lanes) next() *Transaction {
 
 // nextBegun is next where no other one may begin.
 func (l *lanes) nextBegun() *Transaction {
-	if l.strict || l.urgent.part != nil {
+	switch {
+	case l.strict || l.urgent.part != nil:
 		return cmp.Or(l.urgent.part, l.part)
+	case len(l.amid) == 0:
+		return nil
 	}
-	for f := range l.turns.all() {
-		if f.part != nil {
-			return f.part
-		}
+	return l.amid[0].part
+}
+
+// crowded reports whether no other flow may be amid a transaction.
+func (l *lanes) crowded() bool { return len(l.amid) >= mostAmid }
+
+// enter notes that a flow is amid a transaction, and leave that it is no more.
+func (l *lanes) enter(q *Flow) {
+	if q.amid == 0 && q != &l.urgent {
+		l.amid = append(l.amid, q)
+		q.amid = len(l.amid)
 	}
-	return nil
+}
+
+func (l *lanes) leave(q *Flow) {
+	if q.amid == 0 {
+		return
+	}
+	last := len(l.amid) - 1
+	moved := l.amid[last]
+	l.amid[q.amid-1], moved.amid = moved, q.amid
+	l.amid[last], l.amid = nil, l.amid[:last]
+	q.amid = 0
 }
 
 // begin notes that a transaction got its id.
@@ -172,8 +198,11 @@ func (l *lanes) joins(last, t *Transaction) bool {
 // packed notes that so many bytes of a transaction are in a frame.
 func (l *lanes) packed(t *Transaction, bytes int) {
 	q := l.queue(t)
-	if t.complete {
+	if !t.complete {
+		l.enter(q)
+	} else {
 		q.part, l.part = nil, nil
+		l.leave(q)
 		if h := q.waiting.head; h == nil || h.Fence {
 			l.place(q)
 		}
@@ -203,6 +232,7 @@ func (l *lanes) remove(t *Transaction) {
 	}
 	if q.part == t {
 		q.part = nil
+		l.leave(q)
 		l.place(q)
 	} else if q.rota == &l.fences {
 		l.place(q)

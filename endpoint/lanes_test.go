@@ -145,6 +145,18 @@ func (m *lanesModel) check() {
 	if m.l.n != len(m.all) {
 		m.fatalf("%d transactions, want %d", m.l.n, len(m.all))
 	}
+	amid := 0
+	for _, q := range m.flows {
+		if q.part != nil {
+			amid++
+		}
+		if (q.part != nil) != (q.amid > 0) || q.amid > 0 && m.l.amid[q.amid-1] != q {
+			m.fatalf("a flow has place %d among %d that are amid a transaction", q.amid, len(m.l.amid))
+		}
+	}
+	if amid != len(m.l.amid) {
+		m.fatalf("%d flows are amid a transaction, want %d", len(m.l.amid), amid)
+	}
 	waiting := 0
 	for range m.l.waiting() {
 		waiting++

@@ -73,10 +73,20 @@ func (s *sending) fill(now ack.Instant, w *frame.Writer) (first *Transaction, n 
 // mayBe returns the transaction that is next, or one that has begun if no other may
 // begin; nil: there is none.
 func (s *sending) mayBe(next *Transaction) *Transaction {
-	if next == nil || next.begun || s.mayOpen() {
+	if next == nil || next.begun || s.mayOpen() && !(s.posted.crowded() && s.long(next)) {
 		return next
 	}
 	return s.posted.nextBegun()
+}
+
+// long reports whether a transaction, which is not urgent, takes more than a frame.
+func (s *sending) long(t *Transaction) bool {
+	if s.posted.queue(t) == &s.posted.urgent {
+		return false
+	}
+	l := s.layout()
+	_, fits := l.alone(t)
+	return !fits
 }
 
 // mayOpen reports whether the peer can take one more transaction, of which nothing was

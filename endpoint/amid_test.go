@@ -1,0 +1,77 @@
+package endpoint
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// settleAll posts transactions of that size by so many flows to a service, and reports how
+// many failed, and the last error.
+func (p *pair) settleAll(flows, each, size int) (failed int, why error) {
+	here, there := newShelf("post", 1<<20), newShelf("post", 1<<20)
+	serve(p.t, p.a, here)
+	base := serve(p.t, p.b, there)
+	time.Sleep(time.Second)
+	ended := make(chan error, flows*each)
+	for range flows {
+		f := here.channel(0).Flow()
+		for range each {
+			x := write(base+MailSize, make([]byte, size), base+MailSize, 1)
+			x.Done = func(_ *Transaction, err error) { ended <- err }
+			if err := f.Post(x); err != nil {
+				p.t.Fatal(err)
+			}
+		}
+	}
+	for range flows * each {
+		if err := <-ended; err != nil {
+			failed, why = failed+1, err
+		}
+	}
+	return failed, why
+}
+
+// TestManyFlowsFewOpen: flows that are many keep no more transactions open than a peer may
+// have room for, however small their turns are beside the transactions.
+func TestManyFlowsFewOpen(t *testing.T) {
+	for _, loss := range []float64{0, 0.02} {
+		synctest.Test(t, func(t *testing.T) {
+			link := gigabit
+			link.Loss = loss
+			p := newPair(t, pairConfig{link: link, b: Config{OpenIncoming: mostAmid + 16}})
+			defer p.close()
+			if failed, why := p.settleAll(200, 3, 50_000); failed > 0 {
+				t.Errorf("loss %v: %d failed: %v", loss, failed, why)
+			}
+		})
+	}
+}
+
+// TestManyFlowsBesideTheGreedy: a learned peer whose flows are many gets on when others
+// have taken all memory for what is incomplete (attack A6, SECURITY.md).
+func TestManyFlowsBesideTheGreedy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		link := gigabit
+		link.Loss = 0.01
+		p := newPair(t, pairConfig{link: link})
+		defer p.close()
+		p.b.pool.learned = p.b.cfg.OpenMemory
+		p.toA.learned.Store(true)
+		p.toA.rx.held.shares = true
+		if failed, why := p.settleAll(200, 3, 50_000); failed > 0 {
+			t.Errorf("%d failed: %v", failed, why)
+		}
+	})
+}
+
+// TestOneOpen: a frame that ends a transaction and begins another one opens none.
+func TestOneOpen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPair(t, pairConfig{link: gigabit, b: Config{OpenIncoming: 1}})
+		defer p.close()
+		if failed, why := p.settleAll(1, 100, 2000); failed > 0 {
+			t.Errorf("%d failed: %v", failed, why)
+		}
+	})
+}
