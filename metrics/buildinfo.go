@@ -6,20 +6,19 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// module is the one whose version is shown.
+// module is the module whose version is shown.
 const module = "github.com/dgrdma/dgrdma"
 
-// buildInfo is always 1.
 var buildInfo = func() prometheus.Metric {
 	info, _ := debug.ReadBuildInfo()
 	version, revision, goVersion := buildOf(info)
 	return prometheus.MustNewConstMetric(
-		prometheus.NewDesc("dgrdma_build_info", "Always 1; the labels say what was built.", []string{"version", "revision", "goversion"}, nil),
+		prometheus.NewDesc("dgrdma_build_info", "Always 1; the labels have the version of this module, and the revision and Go version of the program.", []string{"version", "revision", "goversion"}, nil),
 		prometheus.GaugeValue, 1, version, revision, goVersion)
 }()
 
-// buildOf finds the version of this module in a program, which may be its own or
-// another one's, and the revision, which is the program's, if it is its own.
+// buildOf finds the version of this module in a program. The revision is the program's, so
+// it counts only in a program of this module.
 func buildOf(info *debug.BuildInfo) (version, revision, goVersion string) {
 	if info == nil {
 		return "unknown", "unknown", "unknown"

@@ -12,16 +12,16 @@ import (
 
 // Source is something to be shown: an endpoint, with its links if it has any.
 type Source interface {
-	// Of is what it shows. It can be compared: of two sources of the same thing the
-	// later one is shown.
+	// Of returns the thing that the source shows. Things are compared by ==: of two
+	// sources of the same thing, the collector shows the one that was added later.
 	Of() any
-	// Look returns what it is at this moment; not ok: it is closed for good. It may be
-	// called from any goroutine.
+	// Look returns a snapshot of the thing; ok is false when that is closed for good. Any
+	// goroutine may call it.
 	Look() (e Endpoint, ok bool)
 }
 
-// Collector shows sources. It is a [prometheus.Collector]; its methods may be called
-// from any goroutine.
+// Collector shows sources. It is a [prometheus.Collector]. Any goroutine may call its
+// methods.
 type Collector struct {
 	began     time.Time
 	endpoints []family[Endpoint]
@@ -31,7 +31,7 @@ type Collector struct {
 	sources []named
 }
 
-// named is a source under the name that nothing else has.
+// named is a source with a name that no other source has.
 type named struct {
 	Source
 	name string
@@ -39,7 +39,7 @@ type named struct {
 
 var _ prometheus.Collector = (*Collector)(nil)
 
-// New returns a collector of nothing yet, for sources that count this.
+// New returns an empty collector, for sources that have these counters.
 func New(counted Counted) *Collector {
 	return &Collector{
 		began:     time.Now(),
@@ -48,7 +48,7 @@ func New(counted Counted) *Collector {
 	}
 }
 
-// Add shows a source until it is closed.
+// Add adds a source. The collector shows it until it is closed.
 func (c *Collector) Add(s Source) {
 	e, ok := s.Look()
 	if !ok {
@@ -66,8 +66,8 @@ func (c *Collector) Add(s Source) {
 	c.sources = append(c.sources, named{s, c.unused(e.Name)})
 }
 
-// unused makes a name that no other source has: endpoints of simulated networks or
-// of other namespaces may have the same id and address. Guarded by mu.
+// unused makes a name that no other source has: endpoints of simulated networks, or of
+// other network namespaces, may have the same id and address. Guarded by mu.
 func (c *Collector) unused(base string) string {
 	name := base
 	for n := 2; slices.ContainsFunc(c.sources, func(s named) bool { return s.name == name }); n++ {
@@ -76,7 +76,7 @@ func (c *Collector) unused(base string) string {
 	return name
 }
 
-// prune forgets what is closed. Guarded by mu.
+// prune removes the sources that are closed. Guarded by mu.
 func (c *Collector) prune() {
 	c.sources = slices.DeleteFunc(c.sources, func(s named) bool {
 		_, ok := s.Look()
@@ -84,7 +84,7 @@ func (c *Collector) prune() {
 	})
 }
 
-// look looks at all sources, in the order in which they were added.
+// look returns snapshots of all sources, in the order in which they were added.
 func (c *Collector) look() []Endpoint {
 	c.mu.Lock()
 	sources := slices.Clone(c.sources)
@@ -104,7 +104,7 @@ func (c *Collector) look() []Endpoint {
 	return all
 }
 
-// View returns what /debug/dgrdma shows.
+// View returns what ViewHandler answers.
 func (c *Collector) View() *View {
 	return &View{
 		Format: Format, PID: os.Getpid(), Time: time.Now().Round(0), Endpoints: c.look(), Elapsed: time.Since(c.began).Seconds(),

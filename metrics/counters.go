@@ -2,18 +2,18 @@ package metrics
 
 import "reflect"
 
-// Counter is one of an endpoint's, a connection's or a wire's counters: its name in both
-// forms, and what it counts.
+// Counter is a counter of endpoints, connections or wires: its name, in Prometheus metrics
+// and in the View, and what it counts.
 type Counter struct{ Name, Help string }
 
-// Counted says what sources count.
+// Counted lists the counters that sources have.
 type Counted struct {
-	Endpoint  []Counter // endpoints, and each of their connections
-	Transport []Counter // their wires
+	Endpoint  []Counter // of endpoints, and of each of their connections
+	Transport []Counter // of their wires
 }
 
-// CountersOf returns the counters that are fields of a struct: those of kind uint64, whose
-// tags count and help say their names and what they count.
+// CountersOf returns the counters of a struct: its fields of kind uint64. Their tags
+// "count" and "help" have the names and what they count.
 func CountersOf[T any]() (all []Counter) {
 	for f := range reflect.TypeFor[T]().Fields() {
 		if f.Type.Kind() == reflect.Uint64 {
@@ -23,7 +23,7 @@ func CountersOf[T any]() (all []Counter) {
 	return all
 }
 
-// Counts returns the values of those counters by name.
+// Counts returns the values of those counters, by name.
 func Counts[T any](s *T) map[string]uint64 {
 	m := make(map[string]uint64)
 	for f, v := range reflect.ValueOf(s).Elem().Fields() {

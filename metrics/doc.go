@@ -7,15 +7,15 @@
 //	prometheus.MustRegister(c)
 //	http.Handle(metrics.ViewPath, c.ViewHandler())
 //
-// What is shown is a [Source]; package metrics/watch makes sources of endpoints and
-// hosts, and other layers can be sources of their own. A program without a registry
-// serves [Collector.Handler], which answers at /metrics for this collector alone and at
-// /debug/dgrdma with a [View]. What is closed is no longer shown.
+// A collector shows sources: see [Source]. Package metrics/watch makes them of endpoints
+// and hosts of links; other layers can be sources of their own. A program without a
+// registry serves [Collector.Handler], which answers at /metrics for this collector alone
+// and at /debug/dgrdma with a [View]. A source that is closed is no longer shown.
 //
 // # Prometheus
 //
-// Every metric but the first has the label endpoint, as "7@10.0.0.1:7100": id and
-// address.
+// docs/metrics.md lists all metrics. Every metric but the first has the label endpoint, as
+// "7@10.0.0.1:7100": id and address.
 //
 //	dgrdma_build_info   version, revision and goversion of this module in the program
 //	dgrdma_endpoint_*   an endpoint; counters are of all its connections, closed ones included
@@ -24,12 +24,12 @@
 //	dgrdma_host_*       all links of a host: label direction, out or in
 //	dgrdma_link_*       one link: labels peer, port, link (a number), direction
 //
-// Counters of endpoints and peers are [dgrdma.Counters] under the names in their tags. Of
-// what is refused, label reason, peers have only the reasons that occurred. What is
-// not known, such as the round trip to a peer that has not answered yet, is left
-// out.
+// The counters of endpoints and peers are [dgrdma.Counters], under the names in its tags.
+// Refused frames have the label reason; peers have only the reasons that occurred. A value
+// that is not known, such as the round-trip time to a peer that has not answered yet, is
+// left out.
 //
-// Two are histograms, of all connections of an endpoint, with bounds that double from
+// Two metrics are histograms, of all connections of an endpoint, with bounds that double from
 // 1.024 us to 17.2 s:
 //
 //	dgrdma_endpoint_completion_seconds  from the first frame of a transaction to its acknowledgement;
@@ -38,14 +38,14 @@
 //
 // # Cost
 //
-// Nothing is counted for this that is not counted anyway. Who asks takes the
-// lock of the endpoint for about a microsecond for each peer; an answer for 1,000 peers
-// is 3 MB and takes some 60 ms of a processor.
+// The endpoints count anyway; metrics add nothing. A scrape holds the lock of an endpoint
+// for about a microsecond for each of its peers; the answer for 1,000 peers has 3 MB and
+// takes some 60 ms of a processor.
 //
 // # Limits
 //
 // There is no authentication: whoever reaches the handler reads addresses, ids and
-// names of ports. Listen on loopback, or put something in front.
+// names of ports. Listen on loopback, or put an authenticating proxy in front.
 //
 // [dgrdma.Counters]: https://pkg.go.dev/github.com/dgrdma/dgrdma/dgrdma#Counters
 package metrics

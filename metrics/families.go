@@ -10,14 +10,14 @@ var (
 )
 
 var endpointFamilies = []family[Endpoint]{
-	ofEndpoint.gauges("dgrdma_endpoint_info", "Always 1; the labels say what the endpoint is.", []string{"id", "address", "url"}, func(w *samples, e *Endpoint) {
+	ofEndpoint.gauges("dgrdma_endpoint_info", "Always 1; the labels have the id, address and endpoint string.", []string{"id", "address", "url"}, func(w *samples, e *Endpoint) {
 		w.add(1, strconv.Itoa(int(e.ID)), e.Address, e.URL)
 	}),
-	ofEndpoint.gauge("dgrdma_endpoint_up", "1, or 0 if its wire failed.", func(e *Endpoint) float64 { return bit(e.Error == "") }),
-	ofEndpoint.gauge("dgrdma_endpoint_age_seconds", "Time since it was opened.", func(e *Endpoint) float64 { return e.Age }),
+	ofEndpoint.gauge("dgrdma_endpoint_up", "1, or 0 if the wire of the endpoint failed.", func(e *Endpoint) float64 { return bit(e.Error == "") }),
+	ofEndpoint.gauge("dgrdma_endpoint_age_seconds", "Time since the endpoint was opened.", func(e *Endpoint) float64 { return e.Age }),
 	ofEndpoint.gauge("dgrdma_endpoint_memory_bytes", "Memory that peers write into.", func(e *Endpoint) float64 { return float64(e.Memory) }),
-	ofEndpoint.gauge("dgrdma_endpoint_peers", "Connections.", func(e *Endpoint) float64 { return float64(len(e.Peers)) }),
-	ofEndpoint.counters("dgrdma_endpoint_refused_total", "Frames that were not applied.", []string{"reason"}, func(w *samples, e *Endpoint) { reasons(w, e.Refused) }),
+	ofEndpoint.gauge("dgrdma_endpoint_peers", "Connections of the endpoint.", func(e *Endpoint) float64 { return float64(len(e.Peers)) }),
+	ofEndpoint.counters("dgrdma_endpoint_refused_total", "Received frames that were not applied, by reason.", []string{"reason"}, func(w *samples, e *Endpoint) { reasons(w, e.Refused) }),
 	ofEndpoint.histogram("dgrdma_endpoint_completion_seconds", "Time from the first frame of a transaction to its acknowledgement.",
 		func(e *Endpoint) *Histogram { return &e.Completion }),
 	ofEndpoint.histogram("dgrdma_endpoint_round_trip_seconds", "Time from a frame that was sent once to its acknowledgement.",
@@ -31,12 +31,12 @@ func countedOfEndpoints(c Counted) []family[Endpoint] {
 }
 
 var peerFamilies = []family[Peer]{
-	ofPeer.gauges("dgrdma_peer_info", "Always 1; the labels say what the peer is taken for.", []string{"profile"}, func(w *samples, p *Peer) { w.add(1, p.Profile) }),
-	ofPeer.gauge("dgrdma_peer_ready", "1 if data can flow to the peer.", func(p *Peer) float64 { return bit(p.State == StateUp || p.State == StateUnheard) }),
-	ofPeer.gauge("dgrdma_peer_down", "1 if the peer was given up.", func(p *Peer) float64 { return bit(p.State == StateDown) }),
-	ofPeer.known("dgrdma_peer_rtt_seconds", "Smoothed round trip.", func(p *Peer) float64 { return p.RTT }),
-	ofPeer.known("dgrdma_peer_rtt_min_seconds", "Shortest round trip of late.", func(p *Peer) float64 { return p.RTTMin }),
-	ofPeer.gauges("dgrdma_peer_silent_seconds", "Time since the last frame came.", nil, func(w *samples, p *Peer) {
+	ofPeer.gauges("dgrdma_peer_info", "Always 1; the label has the profile, the kind of peer that it is taken for.", []string{"profile"}, func(w *samples, p *Peer) { w.add(1, p.Profile) }),
+	ofPeer.gauge("dgrdma_peer_ready", "1 if data can flow to the peer, else 0.", func(p *Peer) float64 { return bit(p.State == StateUp || p.State == StateUnheard) }),
+	ofPeer.gauge("dgrdma_peer_down", "1 if the peer was given up, else 0.", func(p *Peer) float64 { return bit(p.State == StateDown) }),
+	ofPeer.known("dgrdma_peer_rtt_seconds", "Smoothed round-trip time to the peer.", func(p *Peer) float64 { return p.RTT }),
+	ofPeer.known("dgrdma_peer_rtt_min_seconds", "Shortest recent round-trip time to the peer.", func(p *Peer) float64 { return p.RTTMin }),
+	ofPeer.gauges("dgrdma_peer_silent_seconds", "Time since the last frame of the peer.", nil, func(w *samples, p *Peer) {
 		if p.Silent != nil {
 			w.add(*p.Silent)
 		}
@@ -47,7 +47,7 @@ var peerFamilies = []family[Peer]{
 	ofPeer.gauge("dgrdma_peer_lost_frames", "Frames in flight that will be sent again.", func(p *Peer) float64 { return float64(p.Lost) }),
 	ofPeer.gauge("dgrdma_peer_queued_transactions", "Transactions posted and not done.", func(p *Peer) float64 { return float64(p.Queued) }),
 	ofPeer.gauge("dgrdma_peer_open_transactions", "Incoming transactions that are incomplete.", func(p *Peer) float64 { return float64(p.Open) }),
-	ofPeer.counters("dgrdma_peer_refused_total", "Frames that were not applied; reasons that did not occur are left out.", []string{"reason"},
+	ofPeer.counters("dgrdma_peer_refused_total", "Received frames that were not applied, by reason; reasons that did not occur are left out.", []string{"reason"},
 		func(w *samples, p *Peer) { reasons(w, p.Refused) }),
 }
 
@@ -59,18 +59,18 @@ func countedOfPeers(c Counted) []family[Peer] {
 var hostFamilies = []family[Host]{
 	ofHost.gauge("dgrdma_host_memory_bytes", "Memory for links to receive into.", func(h *Host) float64 { return float64(h.Memory) }),
 	ofHost.gauge("dgrdma_host_free_bytes", "Memory that no link has.", func(h *Host) float64 { return float64(h.Free) }),
-	ofHost.gauge("dgrdma_host_links", "Links that are not over.", func(h *Host) float64 { return float64(len(h.Links)) }),
-	ofHost.counters("dgrdma_host_links_made_total", "Links made.", nil, func(w *samples, h *Host) { w.add(float64(h.Made)) }),
+	ofHost.gauge("dgrdma_host_links", "Links that have not ended.", func(h *Host) float64 { return float64(len(h.Links)) }),
+	ofHost.counters("dgrdma_host_links_made_total", "Links that were ever made.", nil, func(w *samples, h *Host) { w.add(float64(h.Made)) }),
 	ofHost.gauges("dgrdma_host_waiting_links", "Links that were asked for and not accepted yet.", []string{"port"}, func(w *samples, h *Host) {
 		for _, p := range h.Ports {
 			w.add(float64(p.Waiting), p.Name)
 		}
 	}),
-	ofHost.counters("dgrdma_host_messages_total", "Messages of all links, those that are over included.", []string{"direction"}, func(w *samples, h *Host) {
+	ofHost.counters("dgrdma_host_messages_total", "Messages of all links, ended ones included.", []string{"direction"}, func(w *samples, h *Host) {
 		w.add(float64(h.Sent.Messages), "out")
 		w.add(float64(h.Received.Messages), "in")
 	}),
-	ofHost.counters("dgrdma_host_bytes_total", "Bytes of messages of all links, those that are over included.", []string{"direction"}, func(w *samples, h *Host) {
+	ofHost.counters("dgrdma_host_bytes_total", "Bytes of the messages of all links, ended ones included.", []string{"direction"}, func(w *samples, h *Host) {
 		w.add(float64(h.Sent.Bytes), "out")
 		w.add(float64(h.Received.Bytes), "in")
 	}),
@@ -81,7 +81,7 @@ var linkFamilies = []family[Link]{
 		eachWay(func(o *Out) uint64 { return o.Messages }, func(i *In) uint64 { return i.Messages })),
 	ofLink.counters("dgrdma_link_bytes_total", "Bytes of messages committed, or received and released.", ways,
 		eachWay(func(o *Out) uint64 { return o.Bytes }, func(i *In) uint64 { return i.Bytes })),
-	ofLink.gauges("dgrdma_link_buffers", "Buffers of the receiving side.", ways,
+	ofLink.gauges("dgrdma_link_buffers", "Buffers that the receiving side has.", ways,
 		eachWay(func(o *Out) int { return o.Buffers }, func(i *In) int { return i.Buffers })),
 	ofLink.gauges("dgrdma_link_buffer_bytes", "Length of a buffer.", ways,
 		eachWay(func(o *Out) int { return o.BufferBytes }, func(i *In) int { return i.BufferBytes })),
@@ -89,13 +89,13 @@ var linkFamilies = []family[Link]{
 		eachWay(func(o *Out) int { return o.Free }, func(i *In) int { return i.Free })),
 	ofLink.gauges("dgrdma_link_filled_buffers", "Buffers sent and not given back, or filled and not received.", ways,
 		eachWay(func(o *Out) int { return o.Filled }, func(i *In) int { return i.Waiting })),
-	ofLink.gauges("dgrdma_link_held_buffers", "Buffers that the application has.", ways,
+	ofLink.gauges("dgrdma_link_held_buffers", "Buffers that the application holds.", ways,
 		eachWay(func(o *Out) int { return o.Acquired }, func(i *In) int { return i.Held })),
-	ofLink.gauges("dgrdma_link_unacknowledged_messages", "Messages that may not have arrived yet.", ways,
+	ofLink.gauges("dgrdma_link_unacknowledged_messages", "Messages sent and not acknowledged yet.", ways,
 		eachWay(func(o *Out) int { return o.Unacknowledged }, nil)),
-	ofLink.gauges("dgrdma_link_owed_credits", "Buffers released of which the other side was not told yet.", ways,
+	ofLink.gauges("dgrdma_link_owed_credits", "Buffers released, of which the sending side was not told yet.", ways,
 		eachWay(nil, func(i *In) int { return i.Owed })),
-	ofLink.gauge("dgrdma_link_failed", "1 if the link failed.", func(l *Link) float64 { return bit(l.State == LinkFailed) }),
+	ofLink.gauge("dgrdma_link_failed", "1 if the link failed, else 0.", func(l *Link) float64 { return bit(l.State == LinkFailed) }),
 }
 
 var ways = []string{"direction"}

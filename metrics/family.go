@@ -7,14 +7,14 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// family is one metric of things of a kind: how its samples come about.
+// family is one metric of things of a kind, and how its samples are made.
 type family[T any] struct {
 	desc  *prometheus.Desc
 	kind  prometheus.ValueType
 	write func(w *samples, of *T)
 }
 
-// samples are those of one family and one thing.
+// samples takes the samples of one family and one thing.
 type samples struct {
 	to     chan<- prometheus.Metric
 	desc   *prometheus.Desc
@@ -22,7 +22,7 @@ type samples struct {
 	labels []string // of the thing
 }
 
-// add adds a sample. Labels that are not UTF-8 are made so.
+// add adds a sample.
 func (w *samples) add(v float64, labels ...string) {
 	w.to <- prometheus.MustNewConstMetric(w.desc, w.kind, v, w.with(labels)...)
 }
@@ -38,6 +38,8 @@ func (w *samples) histogram(h *Histogram) {
 	w.to <- prometheus.MustNewConstHistogram(w.desc, n, h.Sum, buckets, w.with(nil)...)
 }
 
+// with returns the labels of a sample. Those that are not UTF-8 are made so: Prometheus
+// refuses others.
 func (w *samples) with(labels []string) []string {
 	all := make([]string, 0, len(w.labels)+len(labels))
 	for _, of := range [][]string{w.labels, labels} {
@@ -60,14 +62,14 @@ func collect[T any](to chan<- prometheus.Metric, all []family[T], of *T, labels 
 	}
 }
 
-// kindred makes families of things that have the same labels.
+// kindred makes the families of one kind of things, which have the same labels.
 type kindred[T any] struct{ labels []string }
 
 func (k kindred[T]) gauge(name, help string, value func(*T) float64) family[T] {
 	return k.gauges(name, help, nil, func(w *samples, of *T) { w.add(value(of)) })
 }
 
-// known is a gauge that is left out where it is not known, which a value of 0 means.
+// known makes a gauge that is left out where its value is not known, and so 0.
 func (k kindred[T]) known(name, help string, value func(*T) float64) family[T] {
 	return k.gauges(name, help, nil, func(w *samples, of *T) {
 		if v := value(of); v > 0 {
@@ -90,8 +92,8 @@ func (k kindred[T]) histogram(name, help string, of func(*T) *Histogram) family[
 	return k.gauges(name, help, nil, func(w *samples, x *T) { w.histogram(of(x)) })
 }
 
-// named are counters that stand in a map under their names, without those that are
-// not there.
+// named makes a counter of each name, whose value stands under it in a map. A counter that
+// the map does not have is left out.
 func (k kindred[T]) named(prefix string, names []Counter, where func(*T) map[string]uint64) (all []family[T]) {
 	for _, c := range names {
 		all = append(all, k.counters(prefix+c.Name+"_total", c.Help, nil, func(w *samples, of *T) {
@@ -103,8 +105,8 @@ func (k kindred[T]) named(prefix string, names []Counter, where func(*T) map[str
 	return all
 }
 
-// NewHistogram makes a histogram of counts of times up to each bound, the last one
-// beyond all.
+// NewHistogram makes a histogram. Each count is of times up to its bound and above the one
+// before; the last count is of times above all bounds.
 func NewHistogram(bound func(i int) time.Duration, counts []uint64, sum time.Duration) Histogram {
 	h := Histogram{Bounds: make([]float64, len(counts)-1), Counts: counts, Sum: sum.Seconds()}
 	for i := range h.Bounds {

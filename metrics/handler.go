@@ -9,13 +9,14 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// Where the handler answers.
+// The paths at which Handler answers.
 const (
 	TextPath = "/metrics"
 	ViewPath = "/debug/dgrdma"
 )
 
-// Handler answers at TextPath, of this collector alone, and at ViewPath.
+// Handler answers at TextPath with the metrics of this collector alone, and at ViewPath
+// with its View.
 func (c *Collector) Handler() http.Handler {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(c)
@@ -29,7 +30,7 @@ func (c *Collector) Handler() http.Handler {
 	return mux
 }
 
-// ViewHandler answers with the view, wherever it is asked.
+// ViewHandler answers with the View, at any path.
 func (c *Collector) ViewHandler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")

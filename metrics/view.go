@@ -2,17 +2,17 @@ package metrics
 
 import "time"
 
-// Format is the number that stands in [View.Format]: it changes when keys change
-// their meaning or vanish.
+// Format is the value of [View.Format]. It changes when a key changes its meaning or
+// vanishes.
 const Format = 1
 
-// View is the object at /debug/dgrdma: everything that is shown, at one moment.
-// Times are in seconds.
+// View is the object that ViewHandler answers with: snapshots of all sources. Times are in
+// seconds.
 type View struct {
 	Format    int        `json:"dgrdma"` // Format
 	PID       int        `json:"pid"`
 	Time      time.Time  `json:"time"`
-	Elapsed   float64    `json:"elapsed_s"` // since the collector was made, by a clock that nobody sets
+	Elapsed   float64    `json:"elapsed_s"` // since the collector was made, by the monotonic clock
 	Endpoints []Endpoint `json:"endpoints"`
 }
 
@@ -32,16 +32,16 @@ type Endpoint struct {
 	Peers     []Peer            `json:"peers"`
 	Host      *Host             `json:"host,omitempty"` // its links; none: it is not a host's
 
-	// Of all connections, closed ones included: transactions from their first frame to
-	// their acknowledgement, and frames sent once.
+	// Of all connections, closed ones included: how long transactions took from their first
+	// frame to their acknowledgement, and frames that were sent once to theirs.
 	Completion Histogram `json:"completion"`
 	RoundTrip  Histogram `json:"round_trip"`
 }
 
-// Histogram is how long something took.
+// Histogram counts how long something took.
 type Histogram struct {
 	Bounds []float64 `json:"up_to_s"`
-	Counts []uint64  `json:"counts"` // up to each bound and more than the one before; the last one: more than all
+	Counts []uint64  `json:"counts"` // up to each bound and above the one before; the last: above all
 	Sum    float64   `json:"sum_s"`
 }
 
@@ -65,8 +65,8 @@ type Peer struct {
 	Learned      bool              `json:"learned"`                // from what it sent, and not connected since
 	Memory       uint64            `json:"memory_bytes,omitempty"` // of the peer; none: not known
 	FrameBytes   int               `json:"frame_bytes"`            // of a full frame
-	Life         uint32            `json:"life"`                   // counts how often what was posted was given up, from 1
-	OurLife      uint32            `json:"our_life,omitempty"`     // none: it takes no introductions
+	Life         uint32            `json:"life"`                   // begins with 1, and grows when what was posted is given up
+	OurLife      uint32            `json:"our_life,omitempty"`     // none: its kind takes no introductions
 	TheirLife    uint32            `json:"their_life,omitempty"`   // none: it has not introduced itself
 	RTT          float64           `json:"rtt_s,omitempty"`
 	RTTMin       float64           `json:"rtt_min_s,omitempty"`
@@ -98,17 +98,17 @@ type Port struct {
 	Waiting int    `json:"waiting"` // links asked for and not accepted yet
 }
 
-// Traffic is what went through a link one way.
+// Traffic counts what went through a link in one direction.
 type Traffic struct {
 	Messages uint64 `json:"messages"` // end of file counts as one
-	Bytes    uint64 `json:"bytes"`    // as far as messages were given back, for what is received
+	Bytes    uint64 `json:"bytes"`    // of received messages, those that were given back
 }
 
 // The states of links.
 const (
 	LinkDialing = "dialing" // the other side has not answered yet
 	LinkOpen    = "open"
-	LinkClosing = "closing" // the application is through with it
+	LinkClosing = "closing" // the application called Close
 	LinkFailed  = "failed"  // see Error
 )
 

@@ -3,8 +3,7 @@
 //	c := watch.New()
 //	c.Add(watch.Host(h)) // or watch.Endpoint(e)
 //
-// Nothing is counted for this that is not counted anyway. Each look takes the lock of the
-// endpoint for about a microsecond for each peer.
+// Package metrics says what a scrape costs.
 package watch
 
 import (
@@ -17,17 +16,17 @@ import (
 	"github.com/dgrdma/dgrdma/metrics"
 )
 
-// New returns a collector of nothing yet, for endpoints and hosts.
+// New returns an empty collector, for endpoints and hosts.
 func New() *metrics.Collector {
 	return metrics.New(metrics.Counted{
 		Endpoint: metrics.CountersOf[dgrdma.Counters](), Transport: metrics.CountersOf[dgrdma.TransportStats](),
 	})
 }
 
-// Endpoint shows an endpoint until it is closed.
+// Endpoint makes a source of an endpoint.
 func Endpoint(e *dgrdma.Endpoint) metrics.Source { return source{e, nil} }
 
-// Host shows a host, its endpoint and its links until it is closed.
+// Host makes a source of a host: its endpoint and its links.
 func Host(h *link.Host) metrics.Source { return source{h.Endpoint(), h} }
 
 type source struct {
@@ -66,7 +65,7 @@ func histogram(h *dgrdma.Histogram) metrics.Histogram {
 	return metrics.NewHistogram(dgrdma.HistogramBound, h.Counts[:], h.Sum)
 }
 
-// refusals are the counts of all reasons for refusing frames.
+// refusals returns how many frames were refused, by reason.
 func refusals(c *dgrdma.Counters) map[string]uint64 {
 	m := make(map[string]uint64, len(c.Refused))
 	for i, n := range c.Refused {
@@ -97,8 +96,8 @@ func viewPeer(own dgrdma.EndpointID, c *dgrdma.ConnStats) metrics.Peer {
 // nameOf names a peer as endpoints are named.
 func nameOf(p dgrdma.PeerName) string { return fmt.Sprintf("%d@%v", p.ID, p.Addr) }
 
-// windowOf returns how many bytes may be in flight; 0: no limit. A controller that
-// knows none says as much as it can.
+// windowOf returns how many bytes may be in flight; 0: no limit, which a controller says
+// with a number that no frame reaches.
 func windowOf(c *dgrdma.ConnStats) int {
 	if c.Window >= math.MaxInt32 {
 		return 0

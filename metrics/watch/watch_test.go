@@ -21,8 +21,7 @@ import (
 	"github.com/dgrdma/dgrdma/transport/simnet"
 )
 
-// TestEveryCounterIsShown: what is added to the engine's counters or a wire's has a metric
-// of its own.
+// TestEveryCounterIsShown: each counter of the engine or of a wire has a metric of its own.
 func TestEveryCounterIsShown(t *testing.T) {
 	var s dgrdma.Stats
 	for _, c := range []struct {
