@@ -37,7 +37,7 @@ import (
 //		// Cookie is the caller's.
 //		Cookie any
 //
-//		// contains unexported fields
+//		progress
 //	}
 //
 //	func (t *Transaction) Bytes() (n int)

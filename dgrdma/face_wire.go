@@ -76,7 +76,7 @@ type Message = frame.Message
 //	    Body returns the bytes of the messages with the padding between them,
 //	    without what follows the last one.
 //
-//	func (f *Frame) Cursor() Cursor
+//	func (f *Frame) Cursor() (c Cursor)
 //	    Cursor returns a cursor before the first message.
 //
 //	func (f *Frame) Decode(b []byte) error
@@ -154,6 +154,13 @@ type Header = frame.Header
 //
 //		// contains unexported fields
 //	}
+//
+//	func (c *Cursor) Begin(f *Frame)
+//	    Begin puts the cursor before the first message of a frame.
+//
+//	func (c *Cursor) Into(m *Message) bool
+//	    Into is Next that reads the message into m, where it stays: to copy what was read a
+//	    moment ago field by field waits for it.
 //
 //	func (c *Cursor) Next() bool
 //	    Next steps to the next message and reports whether there is one.

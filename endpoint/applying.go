@@ -15,15 +15,14 @@ type opening struct {
 }
 
 // admit checks all messages of a frame before anything of it is done: a frame
-// is applied whole or not at all. cur stands at the first message.
+// is applied whole or not at all. The first is on the desk, and the cursor behind it.
 func (r *receiving) admit(cur *frame.Cursor) (why Reason, txn uint32, err error) {
 	d := r.desk
-	d.placements = d.placements[:0]
 	d.looked++
 	var o opening
 	var before *placement
-	for more := true; more; more = cur.Next() {
-		m := &cur.Msg
+	for p := &d.placements[0]; ; {
+		m := &p.msg
 		follows := before != nil && before.msg.Txn == m.Txn
 		if why := r.ledger.fits(m, before); why != RefusedNone {
 			return why, m.Txn, nil
@@ -78,13 +77,14 @@ func (r *receiving) admit(cur *frame.Cursor) (why Reason, txn uint32, err error)
 			}
 			return RefusedMemory, m.Txn, err
 		}
-		n := len(d.placements)
-		if n == cap(d.placements) {
-			d.placements = append(d.placements, placement{})
+		// One by one: a literal is built elsewhere, and moved in pieces that wait for it.
+		p.owner, p.dst, p.data, p.swallow = owner, dst, cur.Data, swallow
+		if !m.More {
+			break
 		}
-		d.placements = d.placements[:n+1]
-		before = &d.placements[n]
-		before.msg, before.owner, before.dst, before.data, before.swallow = *m, owner, dst, cur.Data, swallow
+		p = d.place()
+		before = &d.placements[len(d.placements)-2]
+		cur.Into(&p.msg)
 	}
 	return r.admitOpening(&o), d.placements[0].msg.Txn, nil
 }

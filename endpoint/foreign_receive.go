@@ -60,8 +60,7 @@ func (o *foreignReceiving) forget() {
 func (o *foreignReceiving) introduced() bool { return true }
 
 // judge implements receivingKind.
-func (o *foreignReceiving) judge(now ack.Instant, f *frame.Frame, cur *frame.Cursor) (kinship, Reason) {
-	first := &cur.Msg
+func (o *foreignReceiving) judge(now ack.Instant, f *frame.Frame, first *frame.Message) (kinship, Reason) {
 	verdict, why := o.check(f.Seq, first.Txn)
 	if why != RefusedNone {
 		return settled, why

@@ -60,9 +60,9 @@ type sendingKind interface {
 type receivingKind interface {
 	// forget begins anew with the peer.
 	forget()
-	// judge says what a frame is whose first message the cursor has. What is settled
-	// is done with, for that reason.
-	judge(now ack.Instant, f *frame.Frame, cur *frame.Cursor) (kinship, Reason)
+	// judge says what a frame with that first message is. What is settled is done with,
+	// for that reason.
+	judge(now ack.Instant, f *frame.Frame, first *frame.Message) (kinship, Reason)
 	// alone acts on a frame without messages.
 	alone(now ack.Instant, f *frame.Frame) Reason
 	// acksOf notes what a frame acknowledges.

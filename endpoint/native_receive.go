@@ -43,8 +43,7 @@ func (n *nativeReceiving) begin(theirs, mine incarnation, at ack.Wide) {
 }
 
 // judge implements receivingKind.
-func (n *nativeReceiving) judge(now ack.Instant, f *frame.Frame, cur *frame.Cursor) (kinship, Reason) {
-	first := &cur.Msg
+func (n *nativeReceiving) judge(now ack.Instant, f *frame.Frame, first *frame.Message) (kinship, Reason) {
 	if h, ok := first.Hello(); ok {
 		return settled, n.both.hello(now, f, h)
 	}
@@ -60,7 +59,7 @@ func (n *nativeReceiving) judge(now ack.Instant, f *frame.Frame, cur *frame.Curs
 		return fresh, RefusedNone
 	case verdict == ack.Duplicate && n.recv.Carried(f.Seq, tagOf(first)):
 		return sameAgain, RefusedNone
-	case verdict == ack.Duplicate && !n.recv.Tagged(f.Seq) && n.applied(*cur):
+	case verdict == ack.Duplicate && !n.recv.Tagged(f.Seq) && n.applied(f):
 		// Too far back to be sure that this is not another one with the same
 		// id, whose acknowledgements may be old. But that one came, too.
 		n.counters.Duplicates++
@@ -73,9 +72,9 @@ func (n *nativeReceiving) judge(now ack.Instant, f *frame.Frame, cur *frame.Curs
 	return fresh, RefusedNone
 }
 
-// applied reports whether all messages from the cursor's on were applied.
-func (n *nativeReceiving) applied(cur frame.Cursor) bool {
-	for more := true; more; more = cur.Next() {
+// applied reports whether all messages of a frame were applied.
+func (n *nativeReceiving) applied(f *frame.Frame) bool {
+	for cur := f.Cursor(); cur.Next(); {
 		if n.closed.age(cur.Msg.Txn) == ageClosed {
 			continue
 		}

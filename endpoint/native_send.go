@@ -151,7 +151,9 @@ func (n *nativeSending) sendHello(b *batch, now ack.Instant, hello frame.Hello) 
 	if !ok {
 		seq = n.sender.Next()
 	}
-	n.put(b, putHello(b, n.header(), n.sender.Wide(seq), hello, offered), false)
+	var h frame.Header
+	n.label(&h)
+	n.put(b, putHello(b, h, n.sender.Wide(seq), hello, offered), false)
 }
 
 // putHello makes the frame of an introduction between two ids, and says in it which

@@ -18,10 +18,9 @@ func (s *sending) fillWhole(b []byte, t *Transaction) int {
 		return 0 // it may be the end
 	}
 	t.packed++
-	m := frame.Message{
-		Txn: t.id, CompletionAddr: t.word(), CompletionValue: t.Completion.Value(),
-		Count: t.count, Index: t.packed, Addr: t.address(seg.Addr) + uint32(t.offset), Len: uint16(s.leastChunk),
-	}
+	var m frame.Message
+	t.describe(&m)
+	m.Index, m.Addr, m.Len = t.packed, t.address(seg.Addr)+uint32(t.offset), uint16(s.leastChunk)
 	const at = frame.HeaderSize + frame.MessageHeaderSize
 	m.Put(b[frame.HeaderSize:])
 	copy(b[at:at+s.leastChunk], rest)
@@ -112,9 +111,8 @@ func (s *sending) begin(now ack.Instant, t *Transaction, count int) {
 
 // pour adds as many of the transaction's messages as fit.
 func (s *sending) pour(w *frame.Writer, l *layout, t *Transaction) {
-	m := frame.Message{
-		Txn: t.id, CompletionAddr: t.word(), CompletionValue: t.Completion.Value(), Count: t.count,
-	}
+	var m frame.Message
+	t.describe(&m)
 	if t.count == 0 {
 		if w.Room() >= 0 {
 			m.Index = s.emptyIndex

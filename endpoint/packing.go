@@ -138,7 +138,8 @@ func (s *sending) packNew(b *batch, now ack.Instant) bool {
 	q := s.sender.Track(now, length)
 	s.keep(&s.sender, q, buf, first, n)
 	run, ok := s.due.Next()
-	h := s.header()
+	var h frame.Header
+	s.label(&h)
 	h.Seq, h.AckStart, h.AckCount, h.Flags = q, run.Start, run.Count, frame.FlagMessages
 	h.Put(buf[b.headroom:])
 	if ok {
@@ -165,7 +166,8 @@ func (s *sending) packProbe(b *batch, now ack.Instant) {
 	clear(buf)
 	q := s.sender.Track(now, probeLength)
 	s.keep(&s.sender, q, buf, nil, 0)
-	h := s.header()
+	var h frame.Header
+	s.label(&h)
 	h.Seq = q
 	h.Put(buf[b.headroom:])
 	buf[b.headroom+probeOwnID] = byte(q)
@@ -188,7 +190,8 @@ func (s *sending) packAck(b *batch, now ack.Instant) bool {
 	s.mute = false
 	run, _ := s.due.Next()
 	buf := b.small()[:b.headroom+frame.HeaderSize]
-	h := s.header()
+	var h frame.Header
+	s.label(&h)
 	h.Seq, h.AckStart, h.AckCount = q, run.Start, run.Count
 	h.Put(buf[b.headroom:])
 	s.counters.AcksAlone++

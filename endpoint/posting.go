@@ -92,11 +92,8 @@ func (c *Conn) enqueue(t *Transaction, done func(*Transaction, error), waiter *w
 	if err := tx.kind.serves(how.flow.name, how.letter); err != nil {
 		return false, false, c.peerError("post", err)
 	}
-	*t = Transaction{
-		Segments: t.Segments, Completion: t.Completion,
-		Fence: t.Fence, Urgent: t.Urgent, Done: done, Copied: t.Copied, Cookie: t.Cookie,
-		posted: true, waiter: waiter, letter: how.letter,
-	}
+	t.Done, t.progress = done, progress{}
+	t.posted, t.waiter, t.letter = true, waiter, how.letter
 	var now ack.Instant
 	if tx.posted.n == 0 {
 		now = c.ep.now()

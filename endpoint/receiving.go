@@ -40,6 +40,16 @@ type desk struct {
 	pool       pool
 }
 
+// place returns room for another placement. Those before it may move.
+func (d *desk) place() *placement {
+	n := len(d.placements)
+	if n == cap(d.placements) {
+		d.placements = append(d.placements, placement{})
+	}
+	d.placements = d.placements[:n+1]
+	return &d.placements[n]
+}
+
 func (r *receiving) init(t *terms, d *desk, o observer) {
 	*r = receiving{terms: t, desk: d, events: o}
 	p := &r.profile
@@ -113,18 +123,20 @@ func (r *receiving) receive(now ack.Instant, f *frame.Frame) Reason {
 		// Whatever its id, it is never acknowledged (DGRDMA-024): that would not end.
 		return r.kind.alone(now, f)
 	}
-	cur := &r.desk.cursor
-	*cur = f.Cursor()
-	cur.Next()
-	first := cur.Msg.Txn
-	switch kin, why := r.kind.judge(now, f, cur); kin {
+	d := r.desk
+	d.cursor.Begin(f)
+	d.placements = d.placements[:0]
+	m := &d.place().msg
+	d.cursor.Into(m)
+	first := m.Txn
+	switch kin, why := r.kind.judge(now, f, m); kin {
 	case settled:
 		return why
 	case sameAgain:
 		return r.again(now, f, first)
 	}
-	tag := tagOf(&cur.Msg)
-	switch why, txn, err := r.admit(cur); why {
+	tag := tagOf(m)
+	switch why, txn, err := r.admit(&d.cursor); why {
 	case RefusedNone:
 	case RefusedStale, RefusedForeign:
 		r.missed = true

@@ -71,7 +71,10 @@ func (f *flight) buffer() []byte {
 func (f *flight) keep(s *ack.Sender, q frame.Seq, buf []byte, first *Transaction, n int) {
 	f.follow(s)
 	mem := f.slab
-	f.out[int(q)&(len(f.out)-1)] = outFrame{mem, first, uint32(len(buf)), uint16(mem.used), uint16(n)}
+	// Set in place: a literal is built in small pieces and moved in large ones, for which
+	// the processor waits until the small ones are written, behind the bytes of the frame.
+	o := f.at(q)
+	o.slab, o.first, o.length, o.at, o.n = mem, first, uint32(len(buf)), uint16(mem.used), uint16(n)
 	mem.used += len(buf)
 	mem.held++
 }

@@ -55,7 +55,7 @@ func (e *Endpoint) meetForeign(now ack.Instant, p Peer, f *frame.Frame) *Conn {
 // meetNative learns a peer that names what it was told.
 func (e *Endpoint) meetNative(now ack.Instant, p Peer, f *frame.Frame) *Conn {
 	key := peerKey{ids{f.Dst, f.Src}, p.Addr}
-	e.cursor = f.Cursor()
+	e.cursor.Begin(f)
 	e.cursor.Next()
 	h, ok := e.cursor.Msg.Hello()
 	if !ok {

@@ -35,13 +35,12 @@ func (t *terms) name() PeerName { return PeerName{t.peer.ID, t.peer.Addr} }
 
 func (t *terms) key() peerKey { return peerKey{ids{t.peer.As, t.peer.ID}, t.peer.Addr} }
 
-// header returns what all our frames carry.
-func (t *terms) header() frame.Header {
-	h := frame.Header{Dst: t.peer.ID, Src: t.peer.As}
+// label sets what all our frames carry.
+func (t *terms) label(h *frame.Header) {
+	h.Dst, h.Src = t.peer.ID, t.peer.As
 	if t.profile.OwnDestination {
 		h.Dst = t.peer.As
 	}
-	return h
 }
 
 func (t *terms) peerError(op string, err error) error {

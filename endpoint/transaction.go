@@ -41,7 +41,12 @@ type Transaction struct {
 	// Cookie is the caller's.
 	Cookie any
 
-	// Below: guarded by the connection's mutex.
+	progress
+}
+
+// progress is how far a transaction is. It is guarded by the mutex of the connection on
+// which it is posted.
+type progress struct {
 	prev, next *Transaction
 	posted     bool
 	waiter     *writer
@@ -132,4 +137,9 @@ func (t *Transaction) word() uint32 {
 		return frame.NoCompletion
 	}
 	return t.address(t.Completion.Addr())
+}
+
+// describe sets what all messages of a transaction say.
+func (t *Transaction) describe(m *frame.Message) {
+	m.Txn, m.CompletionAddr, m.CompletionValue, m.Count = t.id, t.word(), t.Completion.Value(), t.count
 }

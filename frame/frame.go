@@ -102,7 +102,10 @@ func (f *Frame) Padding() []byte {
 func (f *Frame) Size() int { return HeaderSize + cap(f.body) }
 
 // Cursor returns a cursor before the first message.
-func (f *Frame) Cursor() Cursor { return Cursor{rest: f.Body()} }
+func (f *Frame) Cursor() (c Cursor) {
+	c.Begin(f)
+	return c
+}
 
 // Reason says what is wrong with a frame.
 type Reason uint8

@@ -99,15 +99,22 @@ type Cursor struct {
 	rest []byte
 }
 
+// Begin puts the cursor before the first message of a frame.
+func (c *Cursor) Begin(f *Frame) { c.rest = f.Body() }
+
 // Next steps to the next message and reports whether there is one.
-func (c *Cursor) Next() bool {
+func (c *Cursor) Next() bool { return c.Into(&c.Msg) }
+
+// Into is Next that reads the message into m, where it stays: to copy what was read a
+// moment ago field by field waits for it.
+func (c *Cursor) Into(m *Message) bool {
 	if len(c.rest) < MessageHeaderSize {
 		return false
 	}
-	c.Msg.get(c.rest)
-	end := MessageHeaderSize + int(c.Msg.Len)
+	m.get(c.rest)
+	end := MessageHeaderSize + int(m.Len)
 	c.Data = c.rest[MessageHeaderSize:end:end]
-	if c.Msg.More {
+	if m.More {
 		c.rest = c.rest[end+PadLen(end):]
 	} else {
 		c.rest = nil

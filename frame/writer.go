@@ -10,7 +10,7 @@ type Writer struct {
 
 // Init makes w write into b from the start. The frame header's bytes are left
 // alone; the frame can grow to len(b).
-func (w *Writer) Init(b []byte) { *w = Writer{buf: b, end: HeaderSize} }
+func (w *Writer) Init(b []byte) { w.buf, w.end, w.last = b, HeaderSize, 0 }
 
 // Room returns how many data bytes a further message could carry; negative if
 // not even its header fits.

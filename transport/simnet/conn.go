@@ -138,7 +138,7 @@ func (c *Conn) tryRecv(dst []transport.Datagram) (int, error) {
 	got := min(len(dst), c.queue.len())
 	for i := range dst[:got] {
 		r := c.queue.pop()
-		dst[i] = transport.Datagram{From: r.link.from, Data: r.buf}
+		dst[i].From, dst[i].Data = r.link.from, r.buf
 		c.lent = append(c.lent, r.buf)
 	}
 	c.waiting = got == 0

@@ -92,7 +92,8 @@ func (c *Conn) unpack(dst []transport.Datagram) (n int) {
 			c.foreign.Add(1)
 			continue
 		}
-		dst[n] = transport.Datagram{From: r.from, Data: b[prefix:len(b):len(b)]}
+		d := &dst[n]
+		d.From, d.Data = r.from, b[prefix:len(b):len(b)] // in place: a literal would be built elsewhere, and moved
 		n++
 	}
 	return n
