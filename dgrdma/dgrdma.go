@@ -39,7 +39,7 @@ func ParsePeer(peerURL string) (Peer, error) {
 	}
 	if !u.Complete() {
 		return Peer{}, fmt.Errorf("dgrdma: endpoint string %q has no size, id and count of endpoints: "+
-			"a peer's string ends in ;<size>.<id>.<max>", peerURL)
+			"a peer's string ends in ;<size>.<id>.<max>, if the peer has memory or services to write to", peerURL)
 	}
 	p := Peer{ID: EndpointID(u.ID), Size: u.Size}
 	switch {

@@ -73,7 +73,9 @@ func (e *Endpoint) AcceptAny(on bool) { e.self().AcceptAny(on) }
 func (e *Endpoint) Welcome(on bool) { e.self().Welcome(on) }
 
 // URL returns the complete endpoint string that peers connect to. It is empty
-// for endpoints that were not opened by a string.
+// for endpoints that were not opened by a string. Of an endpoint that has neither memory
+// nor services it is the address alone, without size and id: there is nothing to write
+// to, so [Endpoint.Dial] refuses it.
 func (e *Endpoint) URL() string {
 	if e == nil || e.url == (url.Endpoint{}) {
 		return ""

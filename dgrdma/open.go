@@ -24,8 +24,9 @@ const defaultSize = 64 << 10
 //
 // What the string says, cfg need not; where both say something it must be the same, but
 // for the profile, where the string counts. Without cfg.Memory the endpoint gets a [Region] of the
-// string's size, or of 64 KiB, into which whoever it is connected to may write; new(Region)
-// has no bytes. A Memory that has no Size method needs a size in the string. Without an id
+// string's size, or of 64 KiB, into which whoever it is connected to may write. With
+// new(Region) it has no memory: it only sends, unless it serves something, and its URL has
+// no size and id. A Memory that has no Size method needs a size in the string. Without an id
 // the endpoint gets a random one. [Endpoint.URL] is what peers are told.
 //
 // Options follow the string, as in udp:7100?mtu=9000&gso=off:

@@ -3,7 +3,9 @@ package dgrdma
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"runtime"
+	"strings"
 	"testing"
 	"time"
 )
@@ -156,5 +158,22 @@ func TestOpenRefuses(t *testing.T) {
 		} else if !bytes.Contains([]byte(err.Error()), []byte(c.says)) {
 			t.Errorf("%s: %q does not say %q", c.url, err, c.says)
 		}
+	}
+}
+
+// TestURLWithoutMemory: the string of an endpoint that has nothing to write to says no size
+// and no id, and who dials it is told why.
+func TestURLWithoutMemory(t *testing.T) {
+	e, err := Open("udp:127.0.0.1", &Config{Memory: new(Region)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	want := fmt.Sprintf("ocpi-udp-rdma:127.0.0.1;%d", e.LocalAddr().AddrPort().Port())
+	if got := e.URL(); got != want {
+		t.Errorf("URL %q, want %q", got, want)
+	}
+	if _, err := e.Dial(want); err == nil || !strings.Contains(err.Error(), "if the peer has memory or services to write to") {
+		t.Error(err)
 	}
 }
