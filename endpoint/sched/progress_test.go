@@ -31,6 +31,7 @@ func TestProgressEnds(t *testing.T) {
 		did    func(m *script) bool
 	}{
 		{name: "nothing", wait: 50 * ms, after: 50 * ms},
+		{name: "less than a look", wait: driveFor * 3 / 4, after: driveFor * 3 / 4},
 		{name: "no wait"},
 		{name: "datagram", wait: time.Second, begins: come, after: 45 * ms, n: 1},
 		{name: "datagram", wait: Forever, begins: come, after: 45 * ms, n: 1},

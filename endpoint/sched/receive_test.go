@@ -93,6 +93,19 @@ func TestReceiveErrors(t *testing.T) {
 	if n, err := m.s.receive(0); n != 1 || err != unplugged || applied != 1 || m.owes {
 		t.Errorf("%d, %v, and applied %d times; an answer is owed: %v", n, err, applied, m.owes)
 	}
+	looks := 0
+	m.receive = func(time.Duration) (int, error) {
+		if looks++; looks > 1 {
+			return 0, nil
+		}
+		return 0, unplugged
+	}
+	m.s.cfg.Spin = true
+	if n, err := m.s.receive(5); n != 0 || err != unplugged {
+		t.Errorf("%d, %v at the first of %d looks", n, err, looks)
+	}
+	m.s.cfg.Spin = false
+	m.receive = func(time.Duration) (int, error) { return 1, nil }
 	m.s.Break(net.ErrClosed) // which is a reason before Close
 	if n, err := m.s.receive(0); n != 1 || err != net.ErrClosed || applied != 1 {
 		t.Errorf("%d, %v, and applied %d times", n, err, applied)
