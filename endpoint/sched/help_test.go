@@ -147,7 +147,10 @@ func TestLend(t *testing.T) {
 			m.s.receiving.take()
 			m.s.asked.Store(true)
 			m.s.left = 5
-			leave(m.s.returned) // of an earlier loan
+			for range 2 { // of earlier loans
+				leave(m.s.returned)
+				leave(m.s.offered)
+			}
 			idle := time.NewTimer(time.Hour)
 			time.AfterFunc(c.after, func() { c.does(m) })
 			began := time.Now()
