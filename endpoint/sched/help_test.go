@@ -107,6 +107,33 @@ func TestHelpersAbsence(t *testing.T) {
 	})
 }
 
+// TestLuck: what each absence makes of it, within bounds; if there is none left, help
+// pauses, and begins anew.
+func TestLuck(t *testing.T) {
+	for _, c := range []struct {
+		luck    int
+		absence time.Duration
+		then    int
+		pauses  int32
+	}{
+		{3, 0, 4, 0},
+		{3, longAbsence - 1, 4, 0},
+		{3, longAbsence, 1, 0},
+		{3, time.Hour, 1, 0},
+		{mostLuck - 1, 0, mostLuck, 0},
+		{mostLuck, 0, mostLuck, 0},
+		{2, longAbsence, 0, 0},
+		{0, 0, 1, 0},
+		{1, longAbsence, mostLuck / 2, pause},
+		{0, longAbsence, mostLuck / 2, pause},
+	} {
+		l := lending{luck: c.luck}
+		if l.judge(c.absence); l.luck != c.then || l.pauses.Load() != c.pauses {
+			t.Errorf("luck %d, away for %v: luck %d, and %d pauses; want %d, and %d", c.luck, c.absence, l.luck, l.pauses.Load(), c.then, c.pauses)
+		}
+	}
+}
+
 // TestPauses are counted one by one.
 func TestPauses(t *testing.T) {
 	lone(t, Config{Lend: true}, func(m *script, u *until) {
