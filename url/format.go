@@ -47,7 +47,7 @@ func (e Endpoint) Format(d Dialect) (string, error) {
 	return text, nil
 }
 
-// reducedTo returns what d says of e.
+// reducedTo returns e with only what a string of dialect d can say.
 func (e Endpoint) reducedTo(d Dialect) Endpoint {
 	e.Dialect = d
 	if e.Scheme == Ether {
@@ -99,7 +99,7 @@ func (e Endpoint) misfit(d Dialect) string {
 	case e.Scheme == UDP && !e.Addr.Addr().IsValid():
 		return "endpoint has no IP address"
 	case e.Scheme == UDP && d.readByOpenCPI() && !e.Addr.Addr().Unmap().Is4():
-		// inet_aton reads it there.
+		// OpenCPI reads it by inet_aton.
 		return "OpenCPI takes IPv4 addresses only"
 	}
 	return ""

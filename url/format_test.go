@@ -124,7 +124,7 @@ func checkFormatted(t *testing.T, got string, err error, want, reason string) {
 	}
 }
 
-// String does not fail, whatever is in the fields.
+// TestStringOfPartialEndpoints: String does not fail, whatever is in the fields.
 func TestStringOfPartialEndpoints(t *testing.T) {
 	for _, scheme := range []Scheme{0, Ether, UDP, 9} {
 		for dialect := range Short + 2 {

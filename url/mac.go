@@ -2,8 +2,8 @@ package url
 
 import "fmt"
 
-// MAC is an Ethernet address, or none: the zero value is not an address.
-// The all-zero address is one; the loopback interface has it.
+// MAC is an Ethernet address. The zero value is none; the all-zero address, which the
+// loopback interface has, is another value.
 type MAC struct {
 	octets [6]byte
 	set    bool

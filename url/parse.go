@@ -1,6 +1,7 @@
 package url
 
 import (
+	"fmt"
 	"net/netip"
 	"strings"
 )
@@ -30,7 +31,7 @@ func parse(s string) (Endpoint, *Error) {
 			return Endpoint{}, wrong
 		}
 	}
-	// Some addresses are written longer than they were read.
+	// String writes some addresses longer than they were read, and Parse has to read it.
 	if len(e.String()) > MaxLength {
 		return Endpoint{}, tooLong(s, len(s))
 	}
@@ -38,7 +39,7 @@ func parse(s string) (Endpoint, *Error) {
 }
 
 func tooLong(s string, offset int) *Error {
-	return &Error{Input: s, Offset: offset, Expected: "at most 4096 bytes"}
+	return &Error{Input: s, Offset: offset, Expected: fmt.Sprintf("at most %d bytes", MaxLength)}
 }
 
 const etherPrefix = "Ether:"

@@ -285,7 +285,8 @@ func TestErrorMessage(t *testing.T) {
 	}
 }
 
-// A canonical string may be longer than what was read: it still has to parse.
+// TestParseLengthOfCanonicalForm: a canonical string may be longer than what was read, and
+// still has to parse.
 func TestParseLengthOfCanonicalForm(t *testing.T) {
 	const head = "udp:1.2.3.4?k="
 	if _, err := Parse(head + strings.Repeat("v", MaxLength-len(head)-len(":0"))); err != nil {

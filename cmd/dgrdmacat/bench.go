@@ -12,7 +12,7 @@ import (
 	"github.com/dgrdma/dgrdma/url"
 )
 
-// farewell is how long a side that is through still acknowledges.
+// farewell is how long a side that has finished still acknowledges.
 const farewell = bench.Linger
 
 // benchOptions are the flags of bench.
@@ -41,8 +41,8 @@ var benchCommand = command{
 	about: `Measures one-sided writes: throughput, completion time, and what they cost.
 
   dgrdmacat bench                    both ends in this process, over loopback
-  dgrdmacat bench --serve URL        be written to by any peer
-  dgrdmacat bench --to URL           write to a server, whose complete URL it prints
+  dgrdmacat bench --serve URL        the server, which prints its complete URL
+  dgrdmacat bench --to URL           the client, which writes to that server
 
 URL is udp, udp:7100, udp:10.0.0.2:7100, ether:eth0 or a complete endpoint string.
 Its options, as in udp:7100?giveup=2s, override flags.`,
@@ -83,13 +83,13 @@ func (o *benchOptions) register(fs *flag.FlagSet) {
 	fs.StringVar(&o.local, "local", "", "with --to: `URL` of this side; Ethernet needs it")
 	o.size.value = 1 << 20
 	fs.Var(&o.size, "size", "`bytes` per transaction, such as 64k")
-	fs.IntVar(&o.depth, "depth", 0, "transactions outstanding, of each peer; 0: of all peers together what makes up 4 MiB, at most 4096")
+	fs.IntVar(&o.depth, "depth", 0, "transactions that each peer keeps outstanding; 0: as many as make up 4 MiB, of all peers together, at most 4096")
 	fs.Float64Var(&o.seconds, "seconds", 3, "`seconds` to write")
 	fs.BoolVar(&o.bidir, "bidir", false, "the server writes too")
-	fs.IntVar(&o.peers, "peers", 1, "peers to be for the server, each with an id and a connection of its own")
+	fs.IntVar(&o.peers, "peers", 1, "how many peers the client plays, each with an id and a connection of its own")
 	fs.BoolVar(&o.busyPoll, settings.BusyPoll.Flag, false, settings.BusyPoll.Means)
 	fs.BoolVar(&o.json, "json", false, "print one JSON object")
-	fs.StringVar(&o.verify, "verify", "sample", "what the receiver looks at: sample, full, off")
+	fs.StringVar(&o.verify, "verify", "sample", "how much of the data the receiver verifies: sample, full or off")
 	fs.StringVar(&o.compare, "compare", "", "take turns with another `protocol` between the same addresses: tcp")
 	fs.BoolVar(&o.link, "link", false, "measure a link with credits in place of bare transactions; both sides need it")
 	fs.BoolVar(&o.stream, "stream", false, "with --link: io.Copy at both ends")
@@ -140,7 +140,7 @@ func (o *benchOptions) check() error {
 	return nil
 }
 
-// perTurn is for how long each of those that are compared writes at a time.
+// perTurn returns how long DG/RDMA writes at a time: with --compare it takes turns.
 func (o *benchOptions) perTurn() time.Duration {
 	if o.compare == "" {
 		return o.duration

@@ -19,8 +19,7 @@ type benchClient struct {
 	unfit       error // why the server cannot run the plan
 }
 
-// openClient opens an endpoint and connects it as each peer that is to be
-// played.
+// openClient opens an endpoint and connects it once as each peer that it plays.
 func openClient(opt *benchOptions, local, peer url.Endpoint, stderr io.Writer) (*benchClient, error) {
 	p := opt.plan.WithDepth(opt.depth, peer.Size)
 	unfit := p.Check(peer.Size)
@@ -86,7 +85,7 @@ func (c *benchClient) open(profile *dgrdma.Profile) (err error) {
 	return err
 }
 
-// measure is what a client does.
+// measure runs a client and prints what it measured.
 func measure(ctx context.Context, opt *benchOptions, local, peer url.Endpoint, oneProcess bool, stdout, stderr io.Writer) error {
 	c, err := openClient(opt, local, peer, stderr)
 	if err != nil {
@@ -104,7 +103,7 @@ func measure(ctx context.Context, opt *benchOptions, local, peer url.Endpoint, o
 	err = benchInWords(c.Run(ctx, opt.duration, &o))
 	if o.Mine.Transactions == 0 {
 		if err == nil {
-			err = errors.New("nothing was done in so short a time")
+			err = errors.New("no transaction was acknowledged in --seconds: give it more")
 		}
 		return err
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/dgrdma/dgrdma/url"
 )
 
-// linkReserve is memory of hosts of links for what is not buffers.
+// linkReserve is how much memory a host of links has for what is not buffers.
 const linkReserve = 1 << 20
 
 // linkResult is the object that bench --link --json prints.

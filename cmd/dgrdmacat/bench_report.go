@@ -94,7 +94,7 @@ func (r *benchResult) print(w io.Writer, asJSON bool) error {
 	})
 }
 
-// describe writes what there is to be said for people.
+// describe writes the result for people.
 func (r *benchResult) describe(w io.Writer) {
 	whose := "client"
 	if r.OneProcess {

@@ -12,7 +12,7 @@ import (
 	"github.com/dgrdma/dgrdma/url"
 )
 
-// servedMemory is what a server has whose endpoint string names no size.
+// servedMemory is the size of a server's memory, if its endpoint string names none.
 const servedMemory = 128 << 20
 
 // mostPeers is as many as an endpoint can have.
@@ -88,7 +88,7 @@ func benchServe(ctx context.Context, opt *benchOptions, stderr io.Writer) error 
 	return s.Serve(ctx, opt.once)
 }
 
-// writeURL tells others where the server is.
+// writeURL writes the URL of a server into a file, for scripts.
 func writeURL(file, s string) error {
 	return writeWholeText(file, s+"\n")
 }

@@ -30,7 +30,7 @@ interrupted.
 A line reads: number of the record, seconds since the first frame, who to whom;
 endpoint ids, frame id, acknowledged ids (first+count); then for each message its
 transaction, its place in that, what it writes where, and the completion word. A hello
-tells of which life its sender is, and which services share its memory. What the
+tells the life of its sender, and the services that share its memory. What the
 capturing host joined into one packet is taken apart: 12.3 is the third datagram of
 record 12. Frames that are cut or malformed are shown, and say so.
 

@@ -75,7 +75,7 @@ func needBits(s string, bits int, err error) error {
 	return fmt.Errorf("%q is no number of %d bits", s, bits)
 }
 
-// captureFlags are those that say what in a capture is DG/RDMA.
+// captureFlags registers the flags that say what in a capture is DG/RDMA.
 func captureFlags(fs *flag.FlagSet, to *captured.Options) {
 	fs.Func("port", "`ports` of DG/RDMA over UDP; without it, what looks like a frame is taken", eachOf(func(s string) error {
 		n, err := strconv.ParseUint(s, 10, 16)
@@ -137,7 +137,7 @@ func (c *decodeCounts) print(w io.Writer) {
 	fmt.Fprintln(w)
 }
 
-// counted is something that is only mentioned if there is any of it.
+// counted is a number that is printed unless it is 0.
 type counted struct {
 	n    int
 	what string

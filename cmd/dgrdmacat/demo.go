@@ -122,7 +122,7 @@ func demoOverSimnet(ctx context.Context, blocks int, link simnet.Link, seed uint
 	})
 }
 
-// demonstration is two endpoints between which data moves.
+// demonstration is the two endpoints between which data moves.
 type demonstration struct {
 	conn     *dgrdma.Conn
 	memory   *dgrdma.Region

@@ -24,11 +24,12 @@ it takes until the peer's answer, the same in the other direction, is complete.
 URL as for bench. --busy-poll drives the endpoint from one thread that never
 sleeps; give it to both sides.
 
-An answer is lost if it does not come within a second, or longer where round
-trips are long. Lost ones are said and counted, and then the command ends with
-1. If none comes for as long as a silent peer is waited for (giveup=TIME in the
-URL, otherwise 10 seconds), or at ^C, it ends with 1 and prints what was
-measured so far. As many pings as are measured go before, up to %d.`, pingWarmUp),
+A ping is lost if its answer does not come within a second, or longer where
+round trips are long. Each lost one is printed and counted, and the command then
+ends with 1. If no answer comes for as long as a silent peer is waited for
+(giveup=TIME in the URL, otherwise 10 seconds), or at ^C, it ends with 1 and
+prints what was measured so far. As many pings as are measured go before, unmeasured,
+but at most %d.`, pingWarmUp),
 	flags: func(fs *flag.FlagSet) action {
 		o := new(pingOptions)
 		o.register(fs)
@@ -69,7 +70,7 @@ func (o *pingOptions) register(fs *flag.FlagSet) {
 	fs.StringVar(&o.urlFile, "url-file", "", "with --serve: write the complete URL to this `file`")
 	fs.StringVar(&o.to, "to", "", "complete `URL` of the server")
 	fs.StringVar(&o.local, "local", "", "with --to: `URL` of this side; Ethernet needs it")
-	fs.IntVar(&o.n, "n", 10000, "how many to measure")
+	fs.IntVar(&o.n, "n", 10000, "how many pings to measure")
 	fs.BoolVar(&o.busyPoll, settings.BusyPoll.Flag, false, settings.BusyPoll.Means)
 	fs.BoolVar(&o.link, "link", false, "over a link; both sides need it")
 	fs.BoolVar(&o.json, "json", false, "print one JSON object")
@@ -158,7 +159,7 @@ func (o *pingOptions) pollOf(e *dgrdma.Endpoint) func() error {
 	return func() error { _, err := e.Progress(0); return err }
 }
 
-// farewell tells the server that we are through.
+// farewell tells the server that the client has finished.
 func (p *pingPeer) farewell(poll func() error) {
 	told := make(chan struct{}, 1)
 	t := dgrdma.Transaction{
@@ -169,7 +170,7 @@ func (p *pingPeer) farewell(poll func() error) {
 	}
 }
 
-// summary is of round trips; each way takes half.
+// summary sums up round trips: one way takes half of one.
 func (o *pingOptions) summary(wire string, r *rounds) pingResult {
 	s := pingResult{Transport: wire, BusyPoll: o.busyPoll, Bytes: pingBytes, N: len(r.trips), Lost: r.lost}
 	if s.N > 0 {

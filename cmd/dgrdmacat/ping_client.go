@@ -21,8 +21,8 @@ const (
 	pingPolls = 1024
 )
 
-// pingClient measures. Answers are told to it on the goroutine that receives,
-// where the next ping is sent.
+// pingClient measures. The goroutine that receives tells it of answers, and sends the next
+// ping at once.
 type pingClient struct {
 	o      *pingOptions
 	peer   url.Endpoint
@@ -72,7 +72,7 @@ func (c *pingClient) left(number uint32, at time.Time) {
 	c.mu.Unlock()
 }
 
-// fail ends it.
+// fail ends the measurement.
 func (c *pingClient) fail(err error) {
 	c.mu.Lock()
 	if c.failed == nil {
@@ -108,7 +108,8 @@ func (c *pingClient) run(ctx context.Context, poll func() error) error {
 	return errors.Join(err, failed)
 }
 
-// watch looks for what is lost.
+// watch gives up a ping that is overdue and sends the next one. It reports whether all are
+// answered or lost.
 func (c *pingClient) watch(now time.Time) (over bool, err error) {
 	if !c.met {
 		c.met = c.heard() > 0
@@ -221,7 +222,7 @@ func (c *pingClient) report(ctx context.Context, err error, stdout io.Writer) er
 	return errors.Join(err, r.print(stdout, c.o.json))
 }
 
-// explained says what a user may do about an error. It is guarded by mu.
+// explained says what a user may do about an error. Guarded by mu.
 func (c *pingClient) explained(err error) error {
 	if !errors.Is(err, dgrdma.ErrPeerDown) {
 		return err

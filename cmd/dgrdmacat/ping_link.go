@@ -78,8 +78,8 @@ func pingLinkServe(ctx context.Context, o *pingOptions, stderr io.Writer) error 
 	}
 }
 
-// endOf waits for the end of a link. Where the one who accepts drives the
-// endpoint, nobody else does; elsewhere who waits may do its work.
+// endOf waits for the end of a link. With manual the goroutine that accepts drives the
+// endpoint, and this one must not.
 func endOf(ctx context.Context, l *link.Link, manual bool) error {
 	if !manual {
 		if _, err := l.In.Recv(ctx); err != io.EOF {

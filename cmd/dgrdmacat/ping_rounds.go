@@ -3,7 +3,7 @@ package main
 import "time"
 
 const (
-	// pingWarmUp is how many pings are not measured, but no more than are.
+	// pingWarmUp is how many pings go unmeasured before those that are measured, at most.
 	pingWarmUp = 1000
 	// leastPatience is how long an answer is waited for at least, and while none
 	// was measured: as RFC 6298 has it for acknowledgements (2.1, 2.4). The

@@ -17,7 +17,7 @@ import (
 type pinging struct {
 	*pingPeer
 
-	// Of who looks.
+	// Only for the goroutine that looks.
 	number uint32 // of the ping that was the latest at the last look
 	since  time.Time
 

@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// showProgress shows on a terminal how far it is, until stop is called.
-// Elsewhere, and on one that cannot clear a line, it stays quiet.
+// showProgress shows a line of progress on a terminal until stop is called. It writes
+// nothing elsewhere, nor on a terminal that cannot clear a line.
 func showProgress(w io.Writer, line func() string) (stop func()) {
 	if !isTerminal(w) || isDumb() {
 		return func() {}
@@ -67,19 +67,19 @@ func onDescriptor(f *os.File, use func(fd int)) {
 	}
 }
 
-// isDumb reports whether terminals show the sequences that others obey.
+// isDumb reports whether the terminal prints control sequences that others obey.
 func isDumb() bool { return os.Getenv("TERM") == "dumb" }
 
 // isColourful reports whether colours are wanted on a terminal.
 func isColourful() bool { return os.Getenv("NO_COLOR") == "" && !isDumb() }
 
-// meter counts the bytes of something long.
+// meter counts the bytes of a transfer.
 type meter struct {
 	total int64 // negative: not known
 	began time.Time
 	moved atomic.Int64
 
-	// Of who shows it: where it was at the latest ticks.
+	// Where it was at the latest ticks; only for the goroutine that shows it.
 	ticks [rateTicks]meterTick
 	n     int
 }

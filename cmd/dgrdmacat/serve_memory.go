@@ -42,14 +42,14 @@ func newServed(r *dgrdma.Region, o *serveOptions, j *journal) *served {
 	return s
 }
 
-// look ends it all if until is so.
+// look ends serving when the word of --until has its value.
 func (s *served) look() {
 	if s.until != nil && s.Load32(s.until.addr) == s.until.value && s.over.CompareAndSwap(false, true) {
 		close(s.reached)
 	}
 }
 
-// wrote looks at what is watched of the n bytes at addr.
+// wrote looks at the watched words among the n bytes at addr.
 func (s *served) wrote(peer dgrdma.PeerName, addr uint32, n int) {
 	at, end := int64(addr), int64(addr)+int64(n)
 	for _, w := range s.watched {

@@ -146,7 +146,7 @@ func (p *printer) summary(s *summary) {
 	}
 }
 
-// summary is what there was in all, and the last object that --json prints.
+// summary has the totals. It is the last object that --json prints.
 type summary struct {
 	Event        string            `json:"event"`
 	Seconds      float64           `json:"seconds"`

@@ -157,7 +157,7 @@ func (o *serveOptions) watchOver(ctx context.Context, s *served, p *printer) err
 	return nil // the printer has the reason
 }
 
-// shown prints, and takes back who may begin anew.
+// shown prints entries, and resets the peers that --readmit takes back.
 func (o *serveOptions) shown(p *printer, list []entry) {
 	for i := range list {
 		if e := &list[i]; e.readmit != nil && o.readmit {
@@ -170,7 +170,7 @@ func (o *serveOptions) shown(p *printer, list []entry) {
 	p.print(list)
 }
 
-// tooEarly is the error if something was waited for that did not come.
+// tooEarly returns the error if the word of --until does not have its value.
 func (o *serveOptions) tooEarly(s *served, how string) error {
 	if u := o.until; u != nil && !s.over.Load() {
 		return fmt.Errorf("%s, and the word at %#x is %#x, not %#x", how, u.addr, s.Load32(u.addr), u.value)

@@ -10,7 +10,7 @@ import (
 	"github.com/dgrdma/dgrdma/link/stream"
 )
 
-// targets are the names of files that listen writes.
+// targets names the files that listen writes.
 type targets struct {
 	file     string
 	numbered bool // each has its own
@@ -37,7 +37,7 @@ func newTargets(o *listenOptions) (*targets, error) {
 
 var numberPattern = regexp.MustCompile(`%(0[1-9])?d`)
 
-// name is that of the nth file.
+// name returns the name of the nth file.
 func (t *targets) name(n int) string {
 	at := numberPattern.FindStringIndex(t.file)
 	if at == nil {

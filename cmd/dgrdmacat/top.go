@@ -31,11 +31,11 @@ the last frame. A link's CREDITS are its free buffers, of all.`,
 	flags: func(fs *flag.FlagSet) action {
 		o := new(topOptions)
 		fs.DurationVar(&o.interval, "interval", time.Second, "`time` between two looks")
-		fs.IntVar(&o.count, "count", 0, "how often; 0: once, or on a terminal until it is ended")
+		fs.IntVar(&o.count, "count", 0, "how often to look; 0: once, or on a terminal until it is ended")
 		fs.BoolVar(&o.json, "json", false, "print one JSON object for each look")
 		return func(ctx context.Context, std *stdio, args []string) error {
 			if len(args) != 1 {
-				return badUsage("give the one ADDR or URL that --metrics printed")
+				return badUsage("top of what? Give the ADDR or URL that --metrics printed")
 			}
 			if err := o.check(); err != nil {
 				return err

@@ -9,14 +9,14 @@ import (
 	"github.com/dgrdma/dgrdma/metrics"
 )
 
-// change is what counters did between two views.
+// topChange is the difference of counters between two views.
 type topChange struct {
 	before, now map[string]uint64
 	seconds     float64 // 0: there is no earlier view of this program
 }
 
-// counted is how far the counters went together. What counts from the beginning
-// again is something new by the same name.
+// counted returns by how much the counters grew together. A counter that is smaller than
+// before belongs to something new by the same name.
 func (c topChange) counted(names ...string) (n uint64) {
 	for _, name := range names {
 		now, before := c.now[name], c.before[name]
@@ -28,7 +28,7 @@ func (c topChange) counted(names ...string) (n uint64) {
 	return n
 }
 
-// rate is per second.
+// rate returns counted per second.
 func (c topChange) rate(names ...string) float64 {
 	if c.seconds == 0 {
 		return 0
@@ -51,7 +51,7 @@ func (c topChange) megabytes(names ...string) string {
 	return fewDecimals(c.rate(names...) / 1e6)
 }
 
-// again is the share of frames with data that were sent again, in percent.
+// again returns the share of frames with data that were sent again, in percent.
 func (c topChange) again() float64 {
 	frames := c.counted("frames_sent")
 	frames -= min(c.counted("acks_alone"), frames)

@@ -16,8 +16,8 @@ func terminalOf(x any) (*os.File, bool) {
 	return f, ok && isTerminal(f)
 }
 
-// screen is a terminal that shows one page in place of what was there, which comes
-// back at the end.
+// screen is a terminal that shows one page in place of what was there. Closing brings that
+// back.
 type screen struct {
 	out    *os.File
 	in     *os.File // nil: no keys
@@ -30,7 +30,7 @@ type screen struct {
 	reader  sync.WaitGroup
 }
 
-// What terminals are told.
+// Control sequences.
 const (
 	enterScreen = "\x1b[?1049h\x1b[?25l" // the other page, without cursor
 	leaveScreen = "\x1b[?25h\x1b[?1049l"

@@ -22,7 +22,7 @@ const (
 	largestView = 256 << 20
 )
 
-// viewSource is where views come from. They are JSON and not Prometheus' text, which
+// viewSource fetches views. They are JSON and not Prometheus' text, which
 // Prometheus' expfmt would read: that text has no states, no reasons for failing, and no
 // clock to make rates of, and top --json passes the object on.
 type viewSource struct {
@@ -31,13 +31,13 @@ type viewSource struct {
 	client *http.Client
 }
 
-// look is what was there at one moment.
+// topLook is one answer of a source.
 type topLook struct {
 	view *metrics.View
 	body []byte
 }
 
-// newViewSource takes what --metrics takes or printed.
+// newViewSource takes an address as --metrics takes or prints it.
 func newViewSource(s string) (*viewSource, error) {
 	u := &neturl.URL{Scheme: "http", Path: metrics.ViewPath}
 	if strings.Contains(s, "://") {
@@ -102,7 +102,7 @@ func (s *viewSource) look(ctx context.Context) (topLook, error) {
 	return l, nil
 }
 
-// explain says what it means that nobody answered.
+// explain says why nobody answered.
 func (s *viewSource) explain(ctx context.Context, err error) error {
 	var timeout net.Error
 	switch {

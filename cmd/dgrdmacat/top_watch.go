@@ -11,7 +11,7 @@ import (
 	"github.com/dgrdma/dgrdma/metrics"
 )
 
-// watcher is top on a terminal.
+// watcher runs top on a terminal.
 type watcher struct {
 	*topOptions
 	src           *viewSource
@@ -118,7 +118,7 @@ func (w *watcher) draw() error {
 	return w.screen.show(topLayout(w.src.title(w.now, trouble), topTables(w.before, w.now), columns, lines))
 }
 
-// summary is what moved while we watched.
+// summary returns what moved while top ran.
 func (w *watcher) summary() string {
 	var sum topChange
 	sum.now, sum.before = make(map[string]uint64), make(map[string]uint64)

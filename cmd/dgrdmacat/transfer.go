@@ -7,7 +7,7 @@ import (
 	"github.com/dgrdma/dgrdma/link/stream"
 )
 
-// transfer is a stream as the two commands move it.
+// transfer is a stream that send or listen moves.
 type transfer struct {
 	*stream.Stream
 	from  *input      // nil: nothing is sent
@@ -26,7 +26,7 @@ func (t *transfer) run(ctx context.Context) error {
 	return t.Exchange(ctx, t.from, t.into)
 }
 
-// runShown is run with progress: of what is sent, if anything is.
+// runShown is run with progress: of the sending direction, if there is one.
 func (t *transfer) runShown(ctx context.Context, std *stdio) error {
 	if !t.mayShow(std) {
 		return t.run(ctx)

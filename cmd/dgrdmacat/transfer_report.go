@@ -25,8 +25,7 @@ type streamResult struct {
 	sends, receives bool
 }
 
-// result is what there is to be said of a stream that is over; err is why it is
-// not whole.
+// result sums up a stream that has ended; err is why it is not whole.
 func (t *transfer) result(file string, err error) *streamResult {
 	took, got := time.Since(t.meter.began), t.Result()
 	r := &streamResult{

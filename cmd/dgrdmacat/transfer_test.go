@@ -102,9 +102,9 @@ func TestListenSendsStrangersAway(t *testing.T) {
 		private    []byte
 		told, says string
 	}{
-		{nil, "what is there speaks no streams", "what is there is no dgrdmacat"},
+		{nil, "what is there speaks no streams", "the other side is no dgrdmacat"},
 		{[]byte("hello"), "version 104 of streams is spoken there, 1 here", "version 104 of streams is spoken there, 1 here: use the same dgrdmacat at both ends"},
-		{[]byte{1, 0xFF, 0, 0, 0, 0, 0, 0, 0, 0}, "what is there speaks no streams: it introduced itself with 01 ff", "what is there is no dgrdmacat: it introduced itself with 01 ff"},
+		{[]byte{1, 0xFF, 0, 0, 0, 0, 0, 0, 0, 0}, "what is there speaks no streams: it introduced itself with 01 ff", "the other side is no dgrdmacat: it introduced itself with 01 ff"},
 	} {
 		l, url := listenCat(t, []string{anyPort})
 		x := forged(t, url, c.private)

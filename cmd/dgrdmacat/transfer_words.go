@@ -10,7 +10,7 @@ import (
 	"github.com/dgrdma/dgrdma/link/stream"
 )
 
-// inWords says in words of streams why one failed; who is the other side.
+// inWords says why a stream failed, in words of streams; who names the other side.
 func inWords(err error, who string, s *stream.Stream) error {
 	name := s.Link().Peer().Name()
 	var aborted *link.AbortError
@@ -27,7 +27,7 @@ func inWords(err error, who string, s *stream.Stream) error {
 	return orForce(strangerInWords(err))
 }
 
-// strangerInWords says what to do about who is not dgrdmacat.
+// strangerInWords says what to do about a peer that is not this dgrdmacat.
 func strangerInWords(err error) error {
 	var stranger *stream.HelloError
 	switch {
@@ -36,10 +36,10 @@ func strangerInWords(err error) error {
 	case stranger.OtherVersion():
 		return fmt.Errorf("%w: use the same dgrdmacat at both ends", err)
 	}
-	return fmt.Errorf("what is there is no dgrdmacat: it introduced itself with % x", stranger.Said)
+	return fmt.Errorf("the other side is no dgrdmacat: it introduced itself with % x", stranger.Said)
 }
 
-// explainDial says what to look at when nobody is reached.
+// explainDial says what to check when nobody answers.
 func explainDial(err error, peer string) error {
 	if errors.Is(err, link.ErrNoAnswer) || errors.Is(err, dgrdma.ErrPeerDown) || errors.Is(err, context.DeadlineExceeded) {
 		return fmt.Errorf("no answer from %s: does dgrdmacat listen run there, is this the URL it printed when it was last started, and do routes and firewalls let its datagrams through?", peer)

@@ -86,7 +86,7 @@ Quote strings: ';', '?' and '&' mean something to the shell.`,
 	},
 }
 
-// eachDialect are the dialects and what there is to say about each.
+// eachDialect lists the dialects, and who speaks each.
 var eachDialect = []struct {
 	dialect url.Dialect
 	about   string

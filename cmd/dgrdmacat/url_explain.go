@@ -51,8 +51,7 @@ type explainedOption struct {
 // spelling is an endpoint in another dialect, or why it has none there.
 type spelling struct{ dialect, text, why string }
 
-// explain says what there is to say about a string, which was parsed as u or is
-// wrong.
+// explain explains a string, which was parsed as u or is wrong.
 func explain(s string, u url.Endpoint, err error) *explained {
 	x := &explained{String: s}
 	if wrong := (*url.Error)(nil); errors.As(err, &wrong) {
@@ -92,7 +91,7 @@ func explain(s string, u url.Endpoint, err error) *explained {
 	return x
 }
 
-// missing lists what a peer would have to know besides.
+// missing lists what the string lacks that a peer needs.
 func missing(u url.Endpoint) (list []string) {
 	switch ip := u.Addr.Addr(); {
 	case u.Scheme == url.Ether && !u.MAC.IsValid():
@@ -109,7 +108,7 @@ func missing(u url.Endpoint) (list []string) {
 	return list
 }
 
-// notes says what a person would want to know who wonders why it does not work.
+// notes lists likely reasons why an endpoint with this string does not work.
 func notes(u url.Endpoint) (list []string) {
 	ip, octets := u.Addr.Addr(), u.MAC.As6()
 	switch {

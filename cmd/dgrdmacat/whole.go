@@ -10,8 +10,8 @@ import (
 	"github.com/dgrdma/dgrdma/link/stream"
 )
 
-// writeWhole has a file written that gets its name when it is whole: who sees it
-// sees all of it. With replace there may be one of that name.
+// writeWhole writes a file that gets its name only when it is whole, so that nobody reads a
+// part of it. With replace it may take the name of another one.
 func writeWhole(name string, replace bool, content func(io.Writer) error) error {
 	s, err := stream.CreateFile(name, replace)
 	if err != nil {
@@ -40,7 +40,7 @@ func buffered(w io.Writer, content func(io.Writer) error) error {
 	return b.Flush()
 }
 
-// orForce says what to do about a file that is there.
+// orForce adds what to do about a file that exists.
 func orForce(err error) error {
 	if errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("%w; --force replaces it", err)

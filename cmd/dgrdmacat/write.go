@@ -74,7 +74,7 @@ func (o *writeOptions) register(fs *flag.FlagSet) {
 	o.id.register(fs, "that of --local, or one that suits the peer")
 	o.profile.register(fs, settings.Profile, "")
 	fs.Var(&o.addr, "addr", "`address` in the peer's memory of the first byte")
-	fs.StringVar(&o.file, "file", "", "write what is in this `file`")
+	fs.StringVar(&o.file, "file", "", "write the content of this `file`")
 	fs.StringVar(&o.data, "data", "", "write these bytes: `hex` digits, with spaces or without")
 	fs.StringVar(&o.text, "text", "", "write this `text`, without a newline")
 	fs.Var(&o.flagAddr, "flag-addr", "`address` of the flag; without it there is none")
@@ -99,13 +99,13 @@ func (o *writeOptions) check(args []string) error {
 	case len(args) > 0 && !o.stdin:
 		return badUsage("unexpected argument %q: files are named by --file, - is standard input", args[0])
 	case o.to == "":
-		return badUsage("whom to? --to takes the string that the peer prints")
+		return badUsage("write to whom? --to takes the endpoint string that the peer prints")
 	case sources > 1:
 		return badUsage("--file, --data, --text and - exclude each other")
 	case sources == 0 && !o.flagAddr.given:
 		return badUsage("what to write? --file, --data, --text, - or, for a flag alone, --flag-addr")
 	case sources == 1 && !o.addr.given:
-		return badUsage("where to? --addr is the address in the peer's memory")
+		return badUsage("write where? --addr is the address in the peer's memory")
 	case sources == 0 && o.addr.given:
 		return badUsage("--addr needs bytes: --file, --data, --text or -")
 	case !o.flagAddr.given && (o.flagValue.given || o.flagStep.given):
@@ -120,8 +120,8 @@ func (o *writeOptions) check(args []string) error {
 	return nil
 }
 
-// ends reads whom to write to, and from where. What flags say, strings may say
-// otherwise.
+// ends reads whom to write to, and from where. What an endpoint string says overrides
+// flags.
 func (o *writeOptions) ends() (local, peer url.Endpoint, profile dgrdma.Profile, err error) {
 	if local, peer, err = parseEnds(o.to, o.local); err != nil {
 		return

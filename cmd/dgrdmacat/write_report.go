@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// written is what was done, and the object that --json prints.
+// written sums up what was written. It is the object that --json prints.
 type written struct {
 	To           string  `json:"to"`
 	From         string  `json:"from"`
@@ -15,7 +15,7 @@ type written struct {
 	Times        uint64  `json:"times"`
 	Transactions uint64  `json:"transactions"`
 	Bytes        uint64  `json:"bytes"`
-	Acknowledged bool    `json:"acknowledged"` // false: it failed, or it was sent, and nobody knows more
+	Acknowledged bool    `json:"acknowledged"` // false: it failed, or the peer never acknowledges
 	SentAgain    uint64  `json:"frames_sent_again"`
 	Seconds      float64 `json:"seconds"`
 	FlagAddr     *uint32 `json:"flag_addr,omitempty"`

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// source is the bytes that are written, each time anew.
+// source has the bytes that are written, the same each time.
 type source struct {
 	io.ReaderAt
 	size uint64
@@ -23,8 +23,8 @@ func bytesSource(name string, b []byte) *source {
 	return &source{ReaderAt: bytes.NewReader(b), size: uint64(len(b)), name: name}
 }
 
-// openSource finds the bytes. Of what has no size of its own, no more than most
-// are read.
+// openSource opens what has the bytes. Of an input whose size is not known, it reads no more
+// than most bytes.
 func (o *writeOptions) openSource(ctx context.Context, stdin io.Reader, most uint64) (*source, error) {
 	switch {
 	case o.text != "":

@@ -307,11 +307,11 @@ func TestWriteRefusesBeforeSending(t *testing.T) {
 	defer sink.Close()
 	to := localString(sink.LocalAddr().(*net.UDPAddr).AddrPort(), 65530, 2)
 	for _, c := range []struct{ args, want string }{
-		{"--text x --addr 0", "whom to?"},
+		{"--text x --addr 0", "write to whom?"},
 		{"--to udp --text x --addr 0", "need the complete string"},
 		{"--to " + to, "what to write?"},
 		{"--to " + to + " stray", `unexpected argument "stray"`},
-		{"--to " + to + " --text x", "where to?"},
+		{"--to " + to + " --text x", "write where?"},
 		{"--to " + to + " --text x --data 00 --addr 0", "exclude each other"},
 		{"--to " + to + " --text x --addr 0 -", "exclude each other"},
 		{"--to " + to + " --flag-addr 0 --addr 0", "--addr needs bytes"},
