@@ -78,6 +78,25 @@ func TestClosedAtTheEdgesOfAPage(t *testing.T) {
 	}
 }
 
+// TestClosedBehindWhatNeverEnds: when a transaction that never ended falls behind, what is
+// over above it takes nothing any more.
+func TestClosedBehindWhatNeverEnds(t *testing.T) {
+	s := closedSet{held: &holding{pool: new(pool)}}
+	s.begin(1)
+	for txn := uint32(1); txn <= 100; txn++ {
+		if s.see(txn); txn > 1 {
+			s.close(txn)
+		}
+	}
+	if s.low != 0 || s.held.bytes != pageSize {
+		t.Fatalf("all up to %d are over, %d bytes are kept; want 0 and %d", s.low, s.held.bytes, pageSize)
+	}
+	s.see(1 + closedTransactions)
+	if s.low != 100 || s.held.bytes != 0 {
+		t.Errorf("all up to %d are over, %d bytes are kept; want 100 and 0", s.low, s.held.bytes)
+	}
+}
+
 // TestIndexSet compares it with a map, in several orders, and holds it to what its
 // gaps were taken for.
 func TestIndexSet(t *testing.T) {

@@ -136,14 +136,14 @@ func (k *cookies) isSpent(i introduction) bool {
 	return false
 }
 
-// spend notes that an introduction makes a peer.
-func (k *cookies) spend(now ack.Instant, i introduction) {
+// spend notes that an introduction makes a peer: for the time in which somebody was told
+// something last, and the next. No longer is it named.
+func (k *cookies) spend(i introduction) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.mac == nil {
 		return // nobody was told anything
 	}
-	k.follow(now)
 	if len(k.spent[0]) == mostSpent {
 		k.init() // nothing told so far counts any more
 	}

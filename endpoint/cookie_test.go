@@ -55,7 +55,7 @@ func TestCookies(t *testing.T) {
 	}
 	now += 2 * cookieTime
 	c, _ = k.offer(now, peer, 5)
-	k.spend(now, introduction{peer, c.life, 5})
+	k.spend(introduction{peer, c.life, 5})
 	for _, at := range []ack.Instant{now, now + cookieTime} {
 		if _, known, fresh := k.find(at, peer, 5, c.life); !known || fresh {
 			t.Error("it serves twice")
@@ -65,10 +65,32 @@ func TestCookies(t *testing.T) {
 		t.Error("another life of the same peer gets none")
 	}
 	for i := range incarnation(mostSpent + 10) {
-		k.spend(now+cookieTime, introduction{peer, i, i})
+		k.spend(introduction{peer, i, i})
 	}
 	if n := len(k.spent[0]) + len(k.spent[1]); n > mostSpent {
 		t.Errorf("%d are remembered, want at most %d", n, mostSpent)
+	}
+}
+
+// TestCookiesAfterAPause: what was told holds for the rest of its time and the next, and
+// what was spent is known as long, however long nobody had asked before, and how often
+// somebody does since.
+func TestCookiesAfterAPause(t *testing.T) {
+	peer := peerKey{ids{2, 1}, udpAddr("10.0.0.1:7100")}
+	for _, pause := range []ack.Instant{0, 1, 2, 3, 100} {
+		var k cookies
+		k.offer(0, peer, 4)
+		told := pause * cookieTime
+		unspent, _ := k.offer(told, peer, 5)
+		spent, _ := k.offer(told, peer, 6)
+		k.spend(introduction{peer, spent.life, 6})
+		for n, at := range []ack.Instant{told, told, told + cookieTime, told + cookieTime, told + 2*cookieTime} {
+			_, known, fresh := k.find(at, peer, 5, unspent.life)
+			_, knownSpent, freshSpent := k.find(at, peer, 6, spent.life)
+			if valid := n < 4; known != valid || fresh != valid || knownSpent != valid || freshSpent {
+				t.Errorf("told at %v: at %v it is known %v, fresh %v; the spent one known %v, fresh %v", told, at, known, fresh, knownSpent, freshSpent)
+			}
+		}
 	}
 }
 

@@ -21,9 +21,16 @@ func newForeign(tx *sending, rx *receiving) *foreign {
 func (o *foreign) exchange(now ack.Instant) (missed int) {
 	tx, rx := &o.tx, &o.rx
 	p := &tx.profile
-	if p.NeverRetransmits {
-		if tx.gap.told || tx.acking {
-			rx.gaps.forget() // or it sends again after all, as it was told to
+	if p.Acks == AckIfResent && rx.resent {
+		tx.acking = true
+	}
+	switch {
+	case !p.NeverRetransmits:
+	case tx.acking:
+		tx.gap = gap{} // it sends again after all, as it was told to
+	default:
+		if tx.gap.told {
+			rx.gaps.forget()
 		}
 		missed = rx.gaps.roll(now)
 		tx.gap = gap{frames: rx.gaps.older + rx.gaps.young, at: rx.gaps.since.Add(2 * missedAfter)}
@@ -32,9 +39,6 @@ func (o *foreign) exchange(now ack.Instant) (missed int) {
 		if tx.proven = tx.proof.look(now, rx.acks, tx.sender.InFlight() > 0); !tx.proven {
 			rx.acks = rx.acks[:0]
 		}
-	}
-	if p.Acks == AckIfResent && rx.resent {
-		tx.acking = true
 	}
 	return missed
 }

@@ -52,8 +52,7 @@ var (
 // forget implements receivingKind.
 func (o *foreignReceiving) forget() {
 	o.suspect, o.resent, o.accepted = false, false, false
-	clear(o.arrivals)
-	o.gaps = gaps{}
+	o.gaps = gaps{} // arrivals stay: only of ids that came since are they asked for
 	o.known = false
 }
 

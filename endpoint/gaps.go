@@ -14,15 +14,18 @@ const missedAfter = time.Second
 
 // gaps counts the ids of a peer that never sends again which did not come: what
 // they carried is lost for good, its transactions stay open, and a link whose
-// doorbell was among them stands still (V9). Ids are counted in two heaps, those
+// doorbell was among them stands still (V9). Ids are counted in heaps: those
 // before the mark and those after it; the mark moves with time, so that each frame and
-// each look costs the same, whatever its id.
+// each look costs the same, whatever its id. A third heap are those of which the sending
+// half does not know yet.
 type gaps struct {
 	begun        bool
 	newest       frame.Seq
-	mark         frame.Seq // the newest when the mark moved last
+	shown        frame.Seq // the newest of which the sending half knows
+	mark         frame.Seq // that one when the mark moved last
 	judged       frame.Seq // the mark before: what is missing up to there was told
-	older, young int       // ids missing up to the mark, and after it
+	older, young int       // ids missing up to the mark, and after it up to shown
+	unseen       int       // and after that
 	since        ack.Instant
 }
 
@@ -30,7 +33,7 @@ type gaps struct {
 // first a little later, the ones before are missing.
 func (g *gaps) came(now ack.Instant, q frame.Seq) {
 	if !g.begun {
-		*g = gaps{begun: true, newest: q, mark: q, judged: q, since: now}
+		*g = gaps{begun: true, newest: q, shown: q, mark: q, judged: q, since: now}
 		if isFirst(q) {
 			g.mark, g.judged, g.young = 0, 0, int(q)-1
 		}
@@ -38,18 +41,22 @@ func (g *gaps) came(now ack.Instant, q frame.Seq) {
 	}
 	switch d := q.Diff(g.newest); {
 	case d > 0:
-		g.young += d - 1
+		g.unseen += d - 1
 		g.newest = q
 	case q.Diff(g.judged) <= 0: // too late: it was told
 	case q.Diff(g.mark) <= 0:
 		g.older = max(g.older-1, 0)
-	default:
+	case q.Diff(g.shown) <= 0:
 		g.young = max(g.young-1, 0)
+	default:
+		g.unseen = max(g.unseen-1, 0)
 	}
 }
 
-// roll moves the mark when it is time, and counts what is given up.
+// roll shows what is missing, moves the mark when it is time, and counts what is given
+// up.
 func (g *gaps) roll(now ack.Instant) (missed int) {
+	g.young, g.unseen, g.shown = g.young+g.unseen, 0, g.newest
 	if !g.begun || now.Sub(g.since) < missedAfter {
 		return 0
 	}
@@ -59,10 +66,10 @@ func (g *gaps) roll(now ack.Instant) (missed int) {
 	return missed
 }
 
-// forget takes all that is missing for told.
+// forget takes what was shown to be missing for told.
 func (g *gaps) forget() {
 	g.older, g.young = 0, 0
-	g.judged, g.mark = g.newest, g.newest
+	g.judged, g.mark = g.shown, g.shown
 }
 
 // gap is what of it the sending half knows, which looks when nothing comes any more.

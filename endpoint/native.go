@@ -195,7 +195,7 @@ func (n *native) believe(now ack.Instant, f *frame.Frame, life incarnation, fin 
 	tx.theirs, tx.asked, tx.ready = life, unknown, true
 	tx.serving = said(f)
 	tx.refuse(fin)
-	n.cookies.spend(now, introduction{tx.key(), tx.mine, life})
+	n.cookies.spend(introduction{tx.key(), tx.mine, life})
 	tx.answer = true // it waits to see its own life
 	tx.tries, tx.askAt = 0, now.Add(helloFirst)
 	// What this batch acknowledged so far was said by an old life, and what is

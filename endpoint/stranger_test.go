@@ -88,8 +88,13 @@ func (w *forgery) message(from transport.Addr, id frame.EndpointID, seq frame.Se
 	hdr := frame.Header{Dst: 2, Src: id, Seq: seq, Flags: frame.FlagMessages}
 	hdr.Put(b)
 	m.Put(b[frame.HeaderSize:])
-	w.in <- transport.Datagram{From: from, Data: b}
+	w.give(from, b)
 	return len(b)
+}
+
+// give sends a frame under that address.
+func (w *forgery) give(from transport.Addr, b []byte) {
+	w.in <- transport.Datagram{From: from, Data: b}
 }
 
 // introduce goes through the whole introduction under that id and address.
