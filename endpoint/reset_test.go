@@ -87,18 +87,28 @@ func TestResetInsideBatch(t *testing.T) {
 	})
 }
 
-// TestResetAfterClose: an endpoint that is closed stays so.
+// TestResetAfterClose: what is closed stays so, the endpoint or the connection alone.
 func TestResetAfterClose(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p := newPair(t, pairConfig{})
-		p.close()
-		if err := p.toB.Reset(0); !errors.Is(err, ErrClosed) {
-			t.Errorf("Reset: %v", err)
-		}
-		select {
-		case <-p.toB.Done():
-		default:
-			t.Error("not done")
-		}
-	})
+	for name, end := range map[string]func(p *pair) error{
+		"endpoint":   func(p *pair) error { return p.a.Close() },
+		"connection": func(p *pair) error { return p.toB.Close() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := newPair(t, pairConfig{})
+				defer p.close()
+				if err := end(p); err != nil {
+					t.Fatal(err)
+				}
+				if err := p.toB.Reset(0); !errors.Is(err, ErrClosed) {
+					t.Errorf("Reset: %v", err)
+				}
+				select {
+				case <-p.toB.Done():
+				default:
+					t.Error("not done")
+				}
+			})
+		})
+	}
 }

@@ -117,12 +117,11 @@ func (f *finished) deliver() {
 		t := f.head
 		f.head = t.next
 		t.next, t.posted = nil, false
-		if t.waiter != nil && t.Done == nil {
-			t.waiter.answer(t.err)
-			continue
-		}
-		if t.Done != nil {
+		switch {
+		case t.Done != nil:
 			t.Done(t, t.err)
+		case t.waiter != nil:
+			t.waiter.answer(t.err)
 		}
 	}
 	f.tail = nil

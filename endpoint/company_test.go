@@ -1,0 +1,85 @@
+package endpoint
+
+import (
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/dgrdma/dgrdma/frame"
+	"github.com/dgrdma/dgrdma/transport/simnet"
+)
+
+// TestCompanyIsWaitedForEachTime: while something is on its way, what does not fill a
+// frame waits for company anew after each frame that left.
+func TestCompanyIsWaitedForEachTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPair(t, pairConfig{a: Config{Coalesce: time.Millisecond}, link: simnet.Link{Latency: 50 * time.Millisecond}})
+		defer p.close()
+		if err := p.toB.Write(t.Context(), write(64, nil, 0, 1)); err != nil {
+			t.Fatal(err)
+		}
+		fresh := func() uint64 {
+			s := p.toB.Stats()
+			return s.FramesSent - s.RetransmitsTimed - s.RetransmitsFast
+		}
+		before := fresh()
+		for i := range 200 {
+			if err := p.toB.Post(&Transaction{Completion: Word(4, uint32(i))}); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(100 * time.Microsecond)
+		}
+		time.Sleep(time.Second)
+		if n := p.toB.Stats().TransactionsDone; n != 201 {
+			t.Fatalf("%d of 201 are done", n)
+		}
+		if n := fresh() - before; n < 20 || n > 22 {
+			t.Errorf("%d frames in 20 ms, want one for each", n)
+		}
+	})
+}
+
+// framesSent is a trace that keeps the messages of the frames that are sent.
+type framesSent struct {
+	mu   sync.Mutex
+	list [][]frame.Message
+}
+
+func (s *framesSent) note(_ PeerName, b []byte, _ bool) {
+	f, err := frame.Parse(b)
+	if _, hello := helloOf(&f); err != nil || hello || !f.HasMessages() {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var all []frame.Message
+	for c := f.Cursor(); c.Next(); {
+		all = append(all, c.Msg)
+	}
+	s.list = append(s.list, all)
+}
+
+// TestSmallTransactionsAreNotCut: what fits a frame, but not the rest of this one, has
+// the next to itself.
+func TestSmallTransactionsAreNotCut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var sent framesSent
+		p := newPair(t, pairConfig{a: Config{MTU: 1024, Coalesce: time.Millisecond, Trace: &Trace{FrameSent: sent.note}}})
+		defer p.close()
+		for i := range 6 {
+			if err := p.toB.Post(write(uint32(1024*i), pattern(i, 600), 0, 1)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		time.Sleep(time.Second)
+		if len(sent.list) != 6 {
+			t.Errorf("%d frames of 1024 bytes for 6 transactions of 600", len(sent.list))
+		}
+		for i, frame := range sent.list {
+			if len(frame) != 1 || frame[0].Count != 1 || frame[0].Len != 600 {
+				t.Errorf("frame %d: %+v", i, frame)
+			}
+		}
+	})
+}
