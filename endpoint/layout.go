@@ -67,9 +67,9 @@ func (l *layout) after(room, take int) int {
 	return room
 }
 
-// alone returns the bytes of a frame's body that the transaction takes if it is
-// not cut, and false if one frame is not enough.
-func (l *layout) alone(t *Transaction) (bytes int, fits bool) {
+// alone returns the bytes of a frame's body and the messages that the transaction takes if
+// it is not cut, and false if one frame is not enough.
+func (l *layout) alone(t *Transaction) (bytes, count int, fits bool) {
 	limit := l.full + frame.MessageHeaderSize
 	for i := range t.Segments {
 		n := len(t.Segments[i].Bytes)
@@ -78,10 +78,11 @@ func (l *layout) alone(t *Transaction) (bytes int, fits bool) {
 		}
 		bytes += frame.PadLen(bytes) + frame.MessageHeaderSize + roundUp(n, l.final)
 		if bytes > limit {
-			return bytes, false
+			return bytes, 0, false
 		}
+		count++
 	}
-	return max(bytes, frame.MessageHeaderSize), true
+	return max(bytes, frame.MessageHeaderSize), count, true
 }
 
 // roundUp rounds n up to a multiple of a power of two.

@@ -110,7 +110,7 @@ func (s *sending) small(t *Transaction) bool {
 	l := s.layout()
 	total := 0
 	for x := range s.posted.waiting() {
-		bytes, fits := l.alone(x)
+		bytes, _, fits := l.alone(x)
 		if total += bytes; !fits || total > l.full {
 			return false
 		}

@@ -41,11 +41,15 @@ func (s *sending) fill(now ack.Instant, w *frame.Writer) (first *Transaction, n 
 		}
 		if !t.begun {
 			room := w.Room()
-			if bytes, fits := l.alone(t); fits && bytes > room+frame.MessageHeaderSize && !w.Empty() {
+			bytes, count, fits := l.alone(t)
+			fitsHere := fits && bytes <= room+frame.MessageHeaderSize
+			if fits && !fitsHere && !w.Empty() {
 				// Small transactions are not cut: frames stay fewer.
 				break
 			}
-			count := l.messages(t, room)
+			if !fitsHere || l.noLength4 {
+				count = l.messages(t, room)
+			}
 			if count > frame.MaxMessages && !w.Empty() {
 				break // Post found that it fits when it starts a frame
 			}
@@ -84,7 +88,7 @@ func (s *sending) long(t *Transaction) bool {
 		return false
 	}
 	l := s.layout()
-	_, fits := l.alone(t)
+	_, _, fits := l.alone(t)
 	return !fits
 }
 
