@@ -22,7 +22,7 @@ type Client struct {
 	Began func(*Load) (over func())
 }
 
-// Outcome is what the turns of a client amount to.
+// Outcome sums up the turns of a client.
 type Outcome struct {
 	Mine, Theirs Counts
 	Times        Histogram     // of completions
@@ -30,10 +30,10 @@ type Outcome struct {
 	Streaming    time.Duration // how long that took
 }
 
-// TurnsBeside is how often the two that are compared take turns.
+// TurnsBeside is how many turns DG/RDMA and TCP each have, where they are compared.
 const TurnsBeside = 3
 
-// Run runs the plan for so long. What was measured is good also if it failed.
+// Run runs the plan for that long. What it measured is in o, and is good even if it fails.
 func (c *Client) Run(ctx context.Context, long time.Duration, o *Outcome) error {
 	if err := c.Join(ctx); err != nil {
 		return err
@@ -101,7 +101,7 @@ func (c *Client) Join(ctx context.Context) error {
 	return nil
 }
 
-// turn is one run.
+// turn runs the plan once.
 func (c *Client) turn(ctx context.Context, p Plan, long time.Duration, o *Outcome) error {
 	var in *arrivals
 	if p.BothWays != 0 {
@@ -173,7 +173,7 @@ func (c *Client) answer(ctx context.Context, kind uint32) (control, error) {
 	}
 }
 
-// thank tells the server that its report is here, and stays until it knows.
+// thank tells the server that its report has come, and waits until that has arrived.
 func (c *Client) thank(ctx context.Context) {
 	told := make(chan struct{})
 	t := dgrdma.Transaction{

@@ -2,7 +2,7 @@ package bench
 
 import "errors"
 
-// What measurements fail with, beside what carries them.
+// The errors of measurements; those of what carries them come besides.
 var (
 	ErrInterrupted = errors.New("interrupted") // less was measured than was wished
 	ErrBusy        = errors.New("the server is busy with another client")
@@ -10,7 +10,7 @@ var (
 	ErrSilent      = errors.New("the client fell silent in the middle of a run")
 )
 
-// TCPError is a failure of the TCP stream that is taken turns with.
+// TCPError says that the TCP stream failed, with which DG/RDMA takes turns.
 type TCPError struct{ Err error }
 
 func (e *TCPError) Error() string { return "the TCP stream beside it: " + e.Err.Error() }

@@ -77,8 +77,8 @@ func (s *LinkServer) receive(ctx context.Context, l *link.Link) {
 	}
 }
 
-// DialLink dials a server of links and prepares a load on the link: messages of that
-// size, or with stream what io.Copy makes of it. To drain the load closes the link.
+// DialLink dials a server of links and prepares a load on the link: messages of that size,
+// or with stream what io.Copy makes of them. Draining the load closes the link.
 func DialLink(ctx context.Context, h *link.Host, peerURL string, stream bool, buffers, size int) (*link.Link, *Load, error) {
 	port := MessagePort
 	if stream {
@@ -97,7 +97,7 @@ func DialLink(ctx context.Context, h *link.Host, peerURL string, stream bool, bu
 	return l, c.load, nil
 }
 
-// oneSlot is a plan of what blocks while it has no room: there is no need for more.
+// oneSlot is a plan for a poster that blocks while it has no room, so that one slot is enough.
 func oneSlot(size int) Plan { return Plan{Size: uint32(size), Depth: 1, Peers: 1, Active: 1} }
 
 // messages posts operations as messages. It fills nothing but the number: buffers hold

@@ -80,8 +80,8 @@ func NewLoad(p Plan, to Poster, times *Histogram) *Load {
 	return l
 }
 
-// Start posts as many operations as are to be outstanding, and keeps that up for so
-// long; with 0 until it is drained.
+// Start posts as many operations as the plan has outstanding, and keeps as many outstanding
+// for that long; with 0, until Drain.
 func (l *Load) Start(long time.Duration) {
 	l.began = time.Now()
 	if long > 0 {
@@ -167,7 +167,7 @@ func (l *Load) count(op *Op) {
 	}
 }
 
-// next returns whose turn it is when an operation is complete.
+// next returns the operation to post after one that is complete.
 func (l *Load) next(op *Op) *Op {
 	if int(l.plan.Active) < len(l.ops) {
 		l.idle <- op

@@ -7,7 +7,7 @@ import (
 	"github.com/dgrdma/dgrdma/dgrdma"
 )
 
-// Service is the name of that memory: see dgrdma.Config.
+// Service is the name of a [Memory] as a service: see Config.Service of package dgrdma.
 const Service = "bench"
 
 // Memory is the memory of one side: a region that looks at each transaction

@@ -106,7 +106,7 @@ func (p Plan) ClientMemory() uint64 {
 	return completionsAt
 }
 
-// Check refuses what does not fit into the serving memory.
+// Check reports why a plan cannot be run, or does not fit into the server's memory.
 func (p Plan) Check(memory uint64) error {
 	if p.Size == 0 || p.Depth == 0 || p.Peers == 0 || p.slots() > mostSlots || p.Active == 0 || int(p.Active) > p.slots() {
 		return fmt.Errorf("no run has peers %d, depth %d, size %d, of all %d outstanding: none is 0, and peers times depth at most %d",
@@ -122,8 +122,8 @@ func (p Plan) Check(memory uint64) error {
 // mostSlots bounds what a client makes a server keep.
 const mostSlots = 1 << 24
 
-// Much is outstanding so that the wire never waits, and not more, so that the
-// memory written to stays near the processor.
+// As much is outstanding as keeps the wire busy, and not more, so that the memory written to
+// stays in the processor's cache.
 const (
 	outstandingBytes = 4 << 20
 	mostOutstanding  = 4096

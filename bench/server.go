@@ -30,7 +30,7 @@ type Server struct {
 	Failed func(client dgrdma.EndpointID, err error)
 }
 
-// Run is what the server says of a run.
+// Run is a run as the server saw it.
 type Run struct {
 	Client dgrdma.PeerName // the first of its peers
 	Plan   Plan
@@ -38,7 +38,7 @@ type Run struct {
 	Took   time.Duration
 }
 
-// Close closes the endpoint, and what listens beside it.
+// Close closes the endpoint and the TCP server.
 func (s *Server) Close() {
 	s.TCP.Close()
 	s.Endpoint.Close()
@@ -185,8 +185,8 @@ func (s *Server) run(ctx context.Context, p Plan, conns []*dgrdma.Conn) error {
 	return err
 }
 
-// deliver hands the client what was seen. Its thanks are as good as an
-// acknowledgement, which it may not live to send again.
+// deliver sends the client what was seen. The client's thanks count as an acknowledgement: it
+// may end before it sends one again.
 func (s *Server) deliver(ctx context.Context, c *dgrdma.Conn, saw *Counts) error {
 	failed := make(chan error, 1)
 	err := c.Post(&dgrdma.Transaction{
@@ -215,8 +215,8 @@ func (s *Server) deliver(ctx context.Context, c *dgrdma.Conn, saw *Counts) error
 	}
 }
 
-// await waits for a client's next control record. Who says nothing and writes
-// nothing for too long is gone.
+// await waits for a client's next control record. A client that says nothing and writes
+// nothing for as long as the endpoint's GiveUp is gone.
 func (s *Server) await(ctx context.Context, c *dgrdma.Conn, kind uint32, in *arrivals) (control, error) {
 	tick := time.NewTicker(s.Endpoint.GiveUp() / 8)
 	defer tick.Stop()

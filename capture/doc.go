@@ -20,8 +20,8 @@
 //
 // Files are pcap or pcapng, compressed by gzip or not. Link layers are Ethernet, VLAN
 // tags, both Linux cooked formats, BSD loopback and raw IP; then IPv4 with options,
-// IPv6 with extension headers, and UDP. What is no file nor an interface, is a
-// [Source] of its own.
+// IPv6 with extension headers, and UDP. Records from elsewhere come by a [Source] of the
+// program's own.
 //
 // # Offload
 //
@@ -30,16 +30,16 @@
 // come alone, with the time of all: [Packet.Segment]. The checksum and the lengths in
 // the headers before them are those of the whole, and not on any wire.
 //
-// # Readers of its own
+// # Why it has readers of its own
 //
 // gopacket has readers of both formats, pcapgo. On files of 100 MB with 66,000 and with
 // 1,000,000 records they are about as fast (0.5 to 1.4 times our time) and take as little
-// memory. They do not say where a file is damaged, and of pcapng not even that: one that
+// memory. They do not say where a file is damaged, and of pcapng not even that it is: one that
 // is cut anywhere is taken for whole, and a wrong length in a block is believed and what
 // follows misread. They know no link type above 255, and allocate whatever length a
-// record claims. Users are told here what is wrong and where, and the 400 lines for that
-// stay. TestPcapgoMisreads and BenchmarkFile hold this against the version in use.
-// gopacket's layers take IPv6 with the length 0 that offload leaves for an error.
+// record claims. The readers here say what is wrong and where, which is worth 400 lines. TestPcapgoMisreads and BenchmarkFile hold this against the version in use.
+// Nor does this package use gopacket's layers: they refuse the length 0 that offload leaves in
+// IPv6 headers.
 //
 // # Rules
 //

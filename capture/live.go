@@ -24,7 +24,7 @@ const (
 	liveBuffer = 32 << 20
 )
 
-// Live is what passes through an interface.
+// Live is a capture on an interface.
 type Live struct {
 	ctx   context.Context
 	conn  *packet.Conn
@@ -43,9 +43,9 @@ type Live struct {
 	ended    error // what quiet said
 }
 
-// OpenLive captures on an interface until the context is done, whatever passes but
-// TCP. It needs CAP_NET_RAW. Before it waits it calls quiet, if that is not nil; an
-// error of which ends the capture.
+// OpenLive captures everything except TCP on an interface, until the context is done. It
+// needs CAP_NET_RAW. Before it waits it calls quiet, if that is not nil; an error of quiet
+// ends the capture.
 func OpenLive(ctx context.Context, name string, quiet func() error) (*Live, error) {
 	ifi, err := net.InterfaceByName(name)
 	if err != nil {
@@ -93,8 +93,8 @@ func (s *Live) prepare() error {
 	return err
 }
 
-// withoutTCP spares us what fills most wires, and what the terminal that we are
-// shown in makes of our output.
+// withoutTCP makes a filter that drops TCP: it fills most wires, and over SSH each line that
+// is printed would make more of it.
 func withoutTCP() ([]bpf.RawInstruction, error) {
 	const ipHeader = 1<<32 - 0x100000 // SKF_NET_OFF: whatever is in front of it
 	return bpf.Assemble([]bpf.Instruction{
@@ -201,7 +201,7 @@ func linkTypeOf(hardware uint16) int {
 	return linkUnknown
 }
 
-// whyNotLive says what to do about the reasons why there is no capture.
+// whyNotLive says why there is no capture, and what to do about it.
 func whyNotLive(name string, err error) error {
 	if !errors.Is(err, os.ErrPermission) {
 		return fmt.Errorf("capture on %s: %w", name, err)

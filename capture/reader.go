@@ -19,7 +19,7 @@ type Source interface {
 	Next() (Record, error)
 }
 
-// Recogniser knows one protocol. It keeps nothing of what it is shown.
+// Recogniser knows one protocol. It must keep no reference to data.
 type Recogniser interface {
 	// Ethernet reports whether frames of that Ethernet type are the protocol's.
 	Ethernet(etherType uint16) bool

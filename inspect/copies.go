@@ -10,8 +10,8 @@ import (
 // without having heard of later ones. Ours wait 5 ms, the others 200 ms.
 const shortestTimeout = 2 * time.Millisecond
 
-// atOnce is how soon after a frame that came late its copy must come to be none
-// that the sender had a reason for, which it has already.
+// atOnce stands for shortestTimeout where a frame came after later ones: those may have made
+// its sender repeat it already, so that only a copy that follows sooner is the network's.
 const atOnce = 20 * time.Microsecond
 
 // message takes a frame with messages.

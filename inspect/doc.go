@@ -29,9 +29,9 @@
 // and comes before its sender can have had a reason: no timeout is shorter than
 // two milliseconds, and nothing that was sent after the copy before it was
 // acknowledged yet. The network made it, unless the sender is OpenCPI's first C++
-// driver, which repeats some frames too early. All other copies were sent again.
-// So was one with the transaction id of a later frame and the same place: that
-// driver sends what a request says by then.
+// driver, which repeats some frames too early. All other copies were sent again by
+// their sender. So was a copy that has the transaction id of a later frame and writes to
+// the same place: that driver sends again what its request says by then.
 //
 // A restart is seen by an introduction of a life that was not known before, or
 // by ids that begin anew with other content.

@@ -10,14 +10,14 @@ import (
 	"github.com/dgrdma/dgrdma/frame"
 )
 
-// mostOfAKind is how many findings of one kind are told, of all flows.
+// mostOfAKind is how many findings of one kind a report has, of all flows together.
 const mostOfAKind = 4
 
-// findings collects what is to be said.
+// findings collects findings.
 type findings struct {
 	all   []Finding
 	names func(f *flow) (from, to string)
-	flow  *flow // that is spoken about; nil: the capture
+	flow  *flow // that the next ones are about; nil: the capture
 }
 
 func (c *findings) add(s Severity, kind string, weight int, records []int, format string, args ...any) {
@@ -42,7 +42,7 @@ func (a *Analyzer) findings() []Finding {
 
 var rank = map[Severity]int{Problem: 0, Warning: 1, Note: 2}
 
-// sorted returns what matters most first, and not too many alike.
+// sorted returns the findings that matter most first, and not too many of a kind.
 func (c *findings) sorted() []Finding {
 	slices.SortStableFunc(c.all, func(a, b Finding) int {
 		return cmp.Or(cmp.Compare(rank[a.Severity], rank[b.Severity]), cmp.Compare(b.weight, a.weight))
@@ -67,7 +67,7 @@ func (c *findings) sorted() []Finding {
 	return out
 }
 
-// names returns how ends are called: by their ids if these tell them apart.
+// names returns what the ends are called: by their ids, if these are different.
 func (a *Analyzer) names() func(f *flow) (from, to string) {
 	where := map[frame.EndpointID]capture.Addr{}
 	unique := true

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// told is how many single frames of a flow are spoken of.
+// told is how many single frames of a flow findings name.
 const told = 3
 
 // aboutLoss tells what was sent again, and what never arrived.
@@ -137,9 +137,8 @@ func firstMark(f *flow, k markKind) []int {
 	return nil
 }
 
-// windowSeen is how often the most frames must have been in flight before that
-// is taken for a limit, and windowShare how much of all that was sent must have
-// belonged to one of these times.
+// The largest number of frames in flight counts as the window if it was reached at least
+// windowSeen times, and the frames in flight at those times are at least a windowShare of all.
 const (
 	windowSeen  = 5
 	windowShare = 0.5

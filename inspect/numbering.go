@@ -90,7 +90,7 @@ func (f *flow) restart(s *seen, id ack.Wide, how string) {
 	f.anyAcked = false
 }
 
-// close gives up what is remembered of the ids: their sender has.
+// close gives up all ids that are remembered, as their sender has.
 func (f *flow) close() {
 	for i := range f.ids.slots {
 		s := &f.ids.slots[i]

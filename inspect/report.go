@@ -14,7 +14,7 @@ type Report struct {
 	Flows    []Flow    `json:"flows"`    // with most data first
 }
 
-// Capture is about the file.
+// Capture describes the file.
 type Capture struct {
 	Records   int           `json:"records"` // with those that are no frames
 	Frames    int           `json:"frames"`
@@ -38,7 +38,7 @@ const (
 	Note    Severity = "note"    // good to know
 )
 
-// Finding is something that somebody who debugs a link wants to know.
+// Finding says what somebody who debugs a link wants to know.
 type Finding struct {
 	Severity Severity `json:"severity"`
 	Kind     string   `json:"kind"` // for programs
@@ -118,7 +118,7 @@ type Flow struct {
 	Waterfall []Transaction `json:"waterfall"` // all transactions if they are few, else those that took longest or never ended
 }
 
-// TransactionCounts are of the transactions of a flow.
+// TransactionCounts counts the transactions of a flow.
 type TransactionCounts struct {
 	Begun     int       `json:"begun"`
 	Completed int       `json:"completed"` // all their messages were seen
@@ -129,7 +129,7 @@ type TransactionCounts struct {
 	Time      Histogram `json:"time"` // from the first message to the last
 }
 
-// Restart is the begin of a new life of the sender.
+// Restart is the beginning of a new life of the sender.
 type Restart struct {
 	Record int           `json:"record"`
 	At     time.Duration `json:"at_ns"`

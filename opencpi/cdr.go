@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// A descriptor is transmitted as OpenCPI's software does: a byte for the byte order, then the fields, each at a multiple of its size.
+// A descriptor is encoded as OpenCPI's software does it: a byte for the byte order, then the
+// fields, each at a multiple of its size.
 const (
 	bigEndianMark    = 0
 	littleEndianMark = 1

@@ -16,8 +16,8 @@ const (
 )
 
 // Offer makes a link that receives from a producer of OpenCPI's, to which the host's
-// endpoint was connected, and the descriptor to be given to it. Nothing can be given
-// back before [Connect] has the producer's.
+// endpoint is connected, and the descriptor to be given to it. The link gives no buffer back
+// before [Connect] has the producer's descriptor.
 func Offer(h *link.Host, c *dgrdma.Conn, opt *link.Options) (*link.Link, Descriptor, error) {
 	l, at, err := h.Offer(c, fullFlagPitch, opt)
 	if err != nil {
@@ -34,20 +34,20 @@ func Offer(h *link.Host, c *dgrdma.Conn, opt *link.Options) (*link.Link, Descrip
 // Connect completes a link of [Offer] with the descriptor of the producer.
 func Connect(l *link.Link, producer Descriptor) error {
 	if producer.Kind != KindConsumerFlowControl && producer.Kind != KindProducer {
-		return badDescriptor("connect: kind %v, need that of a producer or of flow control", producer.Kind)
+		return badDescriptor("connect: kind is %v, expected producer or consumer_flow_control: the producer's answer", producer.Kind)
 	}
 	return unusable(l.Connect(link.EmptyFlags{Addr: producer.EmptyFlagAddr, Pitch: producer.EmptyFlagPitch}))
 }
 
 // Attach makes a link that sends to a consumer of OpenCPI's, to which the host's
-// endpoint was connected, and the descriptor to be given to it, which says where our
+// endpoint is connected, and the descriptor to be given to it, which says where our
 // empty flags are.
 func Attach(h *link.Host, c *dgrdma.Conn, consumer Descriptor, opt *link.Options) (*link.Link, Descriptor, error) {
 	if err := consumer.Validate(); err != nil {
 		return nil, Descriptor{}, err
 	}
 	if consumer.Kind != KindConsumer {
-		return nil, Descriptor{}, badDescriptor("attach: kind %v, need that of a consumer", consumer.Kind)
+		return nil, Descriptor{}, badDescriptor("attach: kind is %v, expected consumer: the descriptor that the receiving side offers", consumer.Kind)
 	}
 	l, flags, err := h.Attach(c, link.Buffers{
 		N: consumer.Buffers, Size: consumer.Size, Data: consumer.DataAddr, Pitch: consumer.Pitch,
