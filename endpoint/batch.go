@@ -22,7 +22,6 @@ type batch struct {
 
 func (b *batch) init(headroom int) {
 	b.headroom = headroom
-	b.number.Store(1)
 	b.frames = make([]transport.Outgoing, 0, maxBatch)
 	b.smalls = make([]byte, maxBatch*(headroom+smallLength))
 }
@@ -30,12 +29,11 @@ func (b *batch) init(headroom int) {
 func (b *batch) full() bool { return len(b.frames) == maxBatch }
 
 // small returns a buffer for a frame that nobody keeps. There is one for every
-// frame of a batch.
+// frame of a batch. What was in it is still there: who takes it writes all that is sent.
 func (b *batch) small() []byte {
 	n := b.headroom + smallLength
 	buf := b.smalls[b.nSmall*n : (b.nSmall+1)*n : (b.nSmall+1)*n]
 	b.nSmall++
-	clear(buf)
 	return buf
 }
 

@@ -104,6 +104,57 @@ func TestAcksOfANewLifeAreNotLate(t *testing.T) {
 	}
 }
 
+// TestDoubtsEndWithTheLife: a frame that was refused in one life is no witness for the
+// like in the next (attack A12, SECURITY.md).
+func TestDoubtsEndWithTheLife(t *testing.T) {
+	f := newFeed(t, Config{})
+	c := f.native()
+	doubtful := encode(1, 3, bare(life+20, 1, 1))
+	for n, begins := range []uint32{life, life + 10} {
+		if n > 0 {
+			f.introduce(1, begins)
+		}
+		for i := range uint32(4) {
+			f.give(encode(1, frame.Seq(2+i), bare(begins+i, 1, 1)))
+		}
+		f.give(doubtful)
+		time.Sleep(time.Duration(2 * doubtLeast))
+	}
+	if st := c.Stats(); st.Completions != 8 || st.RefusedBy(RefusedForeign) != 2 {
+		t.Errorf("%d completions, refused %v; want 8, and the doubtful frame twice", st.Completions, st.RefusedReasons())
+	}
+	f.give(doubtful)
+	if n := c.Stats().Completions; n != 9 {
+		t.Errorf("%d completions when it came again, want 9", n)
+	}
+}
+
+// TestWhoSendsWhatCannotBeIsTold: a frame that does not belong to the life we know has us
+// say again who we are: its sender may not have heard.
+func TestWhoSendsWhatCannotBeIsTold(t *testing.T) {
+	for name, b := range map[string][]byte{
+		"another frame under a known id": encode(1, 3, bare(life+20, 1, 1)),
+		"a transaction that is over":     encode(1, 9, bare(life, 1, 1)),
+		"a transaction of nobody":        encode(1, 9, bare(life+1<<24, 1, 1)),
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFeed(t, Config{})
+			f.native()
+			for i := range uint32(4) {
+				f.give(encode(1, frame.Seq(2+i), bare(life+i, 1, 1)))
+			}
+			told := false
+			for _, got := range f.answers(b) {
+				h, ok := helloOf(&got)
+				told = told || ok && h.Tells && h.Peer == life
+			}
+			if !told {
+				t.Error("it was not told who we are")
+			}
+		})
+	}
+}
+
 // TestLifeThatWroteStands: a life whose data was taken is not given up for one that
 // believes ours, which may have been said when nothing was kept of us.
 func TestLifeThatWroteStands(t *testing.T) {

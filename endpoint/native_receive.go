@@ -115,7 +115,6 @@ func (n *nativeReceiving) alone(now ack.Instant, f *frame.Frame) Reason {
 	n.late.Late(ack.Wide(s.ID), ours)
 	n.recv.AckOnly(ack.Wide(s.ID))
 	n.paired = true
-	n.up()
 	if f.AckCount == 0 {
 		return RefusedNone
 	}

@@ -3,6 +3,7 @@ package endpoint
 import (
 	"context"
 	"runtime"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -118,5 +119,24 @@ func TestSlabs(t *testing.T) {
 				t.Errorf("frames of %d bytes: memory is left: %+v", mtu, c.tx.slab)
 			}
 		})
+	}
+}
+
+// TestSlabOfTheBatchAtHand: what waits for the batch that is being sent is not freed in
+// the midst of it.
+func TestSlabOfTheBatchAtHand(t *testing.T) {
+	var batches atomic.Uint64
+	f := flight{full: 100, batches: &batches, batched: 5}
+	f.buffer()
+	mem := f.slab
+	mem.used, mem.held = 50, 1
+	batches.Store(5)
+	f.discard(&outFrame{slab: mem, length: 50})
+	if f.releaseSent(); mem.held != 1 || f.slab != mem {
+		t.Error("freed while it is being sent")
+	}
+	batches.Store(6)
+	if f.releaseSent(); mem.held != 0 || f.slab != nil || len(f.leaving) != 0 {
+		t.Errorf("not freed when it was sent: %d held, %d leaving", mem.held, len(f.leaving))
 	}
 }

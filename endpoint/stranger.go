@@ -122,9 +122,8 @@ func (e *Endpoint) learn(now ack.Instant, p Peer, f *frame.Frame, told *cookie) 
 	}
 	if err != nil {
 		e.stranger(RefusedSource, p.Addr, f) // the endpoint is about to be closed
-		return nil
 	}
-	return c
+	return c // nil, if there is an error
 }
 
 // roomFor reports whether there is room for a peer of that host, or would be if a

@@ -1,0 +1,147 @@
+package endpoint
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/dgrdma/dgrdma/frame"
+)
+
+// withEvents is withStranger for a test of which events there were since it last asked,
+// but for frames that were refused.
+func withEvents(t *testing.T, prof Profile, test func(t *testing.T, c *Conn, s *stranger, want func(...EventKind))) {
+	var kinds []EventKind
+	cfg := Config{OnEvent: func(e Event) {
+		if e.Kind != FrameRefused {
+			kinds = append(kinds, e.Kind)
+		}
+	}}
+	withStranger(t, cfg, prof, func(t *testing.T, _ *Endpoint, c *Conn, s *stranger) {
+		test(t, c, s, func(want ...EventKind) {
+			t.Helper()
+			if !slices.Equal(kinds, want) {
+				t.Errorf("events %v, want %v", kinds, want)
+			}
+			kinds = nil
+		})
+	})
+}
+
+// TestDriverIsUpOnce: a driver is there with its first frame, whatever that is, and again
+// after Reset; it seems to have restarted once, too.
+func TestDriverIsUpOnce(t *testing.T) {
+	for _, alone := range []bool{false, true} {
+		withEvents(t, OpenCPI(false), func(t *testing.T, c *Conn, s *stranger, want func(...EventKind)) {
+			for range 2 {
+				for id := frame.Seq(1); id <= 4; id++ {
+					if alone && id < 3 {
+						s.send(id)
+					} else {
+						s.send(id, data(uint32(10+id), 1, 1, 64, pattern(1, 16)))
+					}
+					s.recv(10 * time.Millisecond)
+				}
+				want(PeerUp)
+				for id := frame.Seq(3); id <= 4; id++ { // as it would in another life
+					s.send(id, data(uint32(id), 1, 1, 64, pattern(1, 16)))
+					s.recv(10 * time.Millisecond)
+				}
+				want(PeerRestarted)
+				if err := c.Reset(0); err != nil {
+					t.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// TestDriverAfterReset: what was heard before Reset says nothing of what is heard since.
+func TestDriverAfterReset(t *testing.T) {
+	t.Run("ids begin anywhere", func(t *testing.T) {
+		withEvents(t, OpenCPI(false), func(t *testing.T, c *Conn, s *stranger, _ func(...EventKind)) {
+			s.send(1, data(1, 1, 1, 64, pattern(1, 16)))
+			s.recv(10 * time.Millisecond)
+			c.Reset(0)
+			s.send(60000, data(1, 1, 1, 64, pattern(1, 16)))
+			if !acked(s.recv(100*time.Millisecond), 60000) {
+				t.Error("the first frame after Reset is not acknowledged")
+			}
+		})
+	})
+	t.Run("wants no acknowledgements", func(t *testing.T) {
+		withEvents(t, OpenCPI2(), func(t *testing.T, c *Conn, s *stranger, _ func(...EventKind)) {
+			first := data(1, 1, 1, 64, pattern(1, 16))
+			s.send(1, first)
+			s.recv(200 * time.Millisecond)
+			s.send(1, first)
+			if !acked(s.recv(200*time.Millisecond), 1) {
+				t.Fatal("what came again is not acknowledged")
+			}
+			c.Reset(0)
+			s.send(1, first)
+			if len(s.recv(200*time.Millisecond)) != 0 {
+				t.Error("acknowledged though nothing came again")
+			}
+		})
+	})
+}
+
+// TestDriverThatOnlyAcknowledges: frames without messages show where a driver's ids are,
+// and that it is there: what the network held back is then no other life.
+func TestDriverThatOnlyAcknowledges(t *testing.T) {
+	withEvents(t, OpenCPI(false), func(t *testing.T, c *Conn, s *stranger, want func(...EventKind)) {
+		first := s.encode(1, data(1, 1, 1, 64, pattern(1, 16)))
+		s.raw(first)
+		s.recv(time.Second)
+		want(PeerUp)
+		const far = 600
+		for id := frame.Seq(2); id < far; id++ {
+			s.send(id)
+		}
+		s.recv(10 * time.Millisecond)
+		s.send(far, data(2, 1, 1, 64, pattern(1, 16)))
+		if !acked(s.recv(2*heldBack), far) {
+			t.Error("a frame behind many without messages is not acknowledged")
+		}
+		s.send(far + 1)
+		s.recv(10 * time.Millisecond)
+		s.raw(first)
+		s.recv(10 * time.Millisecond)
+		want()
+		s.recv(2 * heldBack)
+		s.raw(first) // and now nobody speaks but who sends this
+		s.recv(10 * time.Millisecond)
+		want(PeerRestarted)
+	})
+}
+
+// TestCardThatSpeaksOfOthersFirst: a card whose first acknowledgement is of another id is
+// given up a moment later, but if ours follows (quirk F19, observation V2, docs/peers.md).
+func TestCardThatSpeaksOfOthersFirst(t *testing.T) {
+	for _, follows := range []bool{false, true} {
+		withStranger(t, Config{}, FPGA(), func(t *testing.T, e *Endpoint, c *Conn, s *stranger) {
+			ack := func(seq, start frame.Seq) {
+				b := s.encode(seq)
+				frame.PutAck(b, start, 1)
+				s.raw(b)
+				s.recv(time.Millisecond)
+			}
+			for range 2 {
+				if err := c.Post(write(64, pattern(1, 16), 0, 1)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			s.recv(time.Millisecond)
+			ack(1, 50)
+			if follows {
+				ack(2, 1)
+			}
+			s.recv(doubtFor + 5*time.Millisecond)
+			if err := c.Err(); errors.Is(err, ErrStaleCard) == follows {
+				t.Errorf("our id follows: %v; %v", follows, err)
+			}
+		})
+	}
+}

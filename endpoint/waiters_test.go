@@ -1,0 +1,78 @@
+package endpoint
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"testing/synctest"
+)
+
+// TestWaitersLeave: who does not wait any more is forgotten, and who still does is woken.
+func TestWaitersLeave(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, err := NewRegion(64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		const waiters = 4
+		var ends [waiters]context.CancelFunc
+		var got [waiters]error
+		for i := range waiters {
+			var ctx context.Context
+			ctx, ends[i] = context.WithCancel(t.Context())
+			go func() { got[i] = r.WaitFor(ctx, 8, 1) }()
+			synctest.Wait()
+		}
+		for _, i := range []int{0, 2} {
+			ends[i]()
+			if synctest.Wait(); !errors.Is(got[i], context.Canceled) {
+				t.Errorf("waiter %d: %v", i, got[i])
+			}
+		}
+		got[1], got[3] = ErrNil, ErrNil
+		r.Store32(8, 1)
+		synctest.Wait()
+		if got[1] != nil || got[3] != nil {
+			t.Errorf("those that still waited: %v, %v", got[1], got[3])
+		}
+		if n := r.watch.n.Load(); n != 0 || len(r.watch.list) != 0 {
+			t.Errorf("%d wait, %d are in the list, though nobody does", n, len(r.watch.list))
+		}
+		ends[1]()
+		ends[3]()
+	})
+}
+
+// TestDriversAreKnownOnce: whoever is not there is no driver, and nobody is one twice, or
+// after its end.
+func TestDriversAreKnownOnce(t *testing.T) {
+	f := newFeed(t, Config{})
+	d := &f.mem.drivers
+	d.Add(nil)
+	d.AddOf(nil)
+	d.Add(f.e)
+	if all := d.all(); !slices.Equal(all, []*Endpoint{f.e}) {
+		t.Errorf("%d drivers, want the endpoint", len(all))
+	}
+	f.e.Close()
+	if n := len(d.all()); n != 0 {
+		t.Errorf("%d drivers after Close", n)
+	}
+}
+
+// TestWriteThatNobodyAnswers: who waits in Write for an endpoint that ended is not told
+// that it was done.
+func TestWriteThatNobodyAnswers(t *testing.T) {
+	w := newWriter()
+	if err := w.result(); !errors.Is(err, ErrClosed) {
+		t.Errorf("not answered: %v", err)
+	}
+	w.answer(nil)
+	if err := w.result(); err != nil {
+		t.Errorf("answered: %v", err)
+	}
+	if err := w.result(); !errors.Is(err, ErrClosed) {
+		t.Errorf("not answered again: %v", err)
+	}
+}
