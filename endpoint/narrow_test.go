@@ -29,6 +29,7 @@ func TestServicesNeedRoom(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			time.Sleep(time.Second) // they know each other: nothing of ours is for an earlier life
 			here.channel(0).Mail(Letter{Life: p.toB.Life(), Bytes: []byte("letter")})
 			time.Sleep(time.Second)
 			p.b.Close()
