@@ -61,8 +61,18 @@ func TestZeroCompletionRefused(t *testing.T) {
 		if err := c.Post(&Transaction{Segments: []Segment{{0, make([]byte, 16)}}}); !errors.Is(err, ErrNoCompletion) {
 			t.Error(err)
 		}
-		if s := c.Stats(); s.FramesSent != 0 {
-			t.Errorf("%d frames were sent", s.FramesSent)
+		dg2 := OpenCPI2()
+		half, err := p.a.Connect(Peer{ID: 9, Addr: simnet.Addr(10), Profile: &dg2})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := half.Post(&Transaction{Completion: Word(0, frame.NoCompletion)}); !errors.Is(err, ErrNoCompletion) {
+			t.Error(err) // quirk D2-7
+		}
+		for _, c := range []*Conn{c, half} {
+			if s := c.Stats(); s.FramesSent != 0 {
+				t.Errorf("%d frames were sent", s.FramesSent)
+			}
 		}
 	})
 }

@@ -42,8 +42,8 @@ func (r *halfRig) introduces(h frame.Hello) {
 	r.batch()
 }
 
-// posts has transactions of that many bytes posted and sent.
-func (r *halfRig) posts(sizes ...int) {
+// enqueues has transactions of that many bytes posted.
+func (r *halfRig) enqueues(sizes ...int) {
 	r.t.Helper()
 	for _, n := range sizes {
 		x := write(64, make([]byte, n), 0, 1)
@@ -51,6 +51,12 @@ func (r *halfRig) posts(sizes ...int) {
 			r.t.Fatal(err)
 		}
 	}
+}
+
+// posts has them sent, too.
+func (r *halfRig) posts(sizes ...int) {
+	r.t.Helper()
+	r.enqueues(sizes...)
 	r.serve()
 }
 
@@ -92,6 +98,8 @@ func TestSendingIsCounted(t *testing.T) {
 	)
 	one := Native()
 	one.Window, one.Span, one.FreshAlone = 1, 1, true
+	mute := one
+	mute.FreshAcks, mute.AckDelay = true, 100*time.Millisecond
 	patient := Native()
 	patient.AckDelay = time.Hour
 	card := FPGA()
@@ -157,6 +165,27 @@ func TestSendingIsCounted(t *testing.T) {
 			r.posts(data, data)
 			r.waits()
 		}, Counters{FramesSent: 4, BytesSent: 4 * full, RetransmitsTimed: 2}},
+		{"a card is given up before its probe", FPGA(), Config{}, func(r *halfRig) {
+			r.posts(data)
+			r.now = max(r.now, r.diary.at)
+			r.expire()
+			r.c.reset(0)
+			r.serve()
+		}, Counters{FramesSent: 1, BytesSent: full, TransactionsLost: 1}},
+		{"one rides again when none leaves", mute, Config{}, func(r *halfRig) {
+			r.posts(data)
+			r.comes(2)
+			r.waits()
+		}, Counters{FramesSent: 2, BytesSent: 2 * full, AcksHeld: 1, AcksCarried: 1, RetransmitsTimed: 1}},
+		{"none rides again when one could leave", mute, Config{}, func(r *halfRig) {
+			r.posts(data)
+			r.comes(2)
+			r.acknowledges(0)
+			r.waits()
+			r.posts(data)
+			r.comes(1)
+			r.waits()
+		}, Counters{FramesSent: 4, BytesSent: 3*full + alone, AcksHeld: 1, AcksAlone: 1, AcksReceived: 1, TransactionsDone: 1, RetransmitsTimed: 1}},
 		{"the peer restarts", Native(), Config{}, func(r *halfRig) {
 			r.introduces(frame.Hello{Life: 1 << 21})
 			r.serve()
@@ -175,5 +204,27 @@ func TestSendingIsCounted(t *testing.T) {
 				t.Errorf("counted\n%+v, want\n%+v", got, x.want)
 			}
 		})
+	}
+}
+
+// TestReceivingIsCounted: each counter of what comes counts what its row says.
+func TestReceivingIsCounted(t *testing.T) {
+	f := newFeed(t, Config{})
+	c := f.native()
+	before := c.Stats().Counters
+	b := encode(1, 2, frame.Message{Txn: life, CompletionValue: 1, Count: 2, Index: 1, Addr: 64, Len: 24}, frame.Message{Txn: life, CompletionValue: 1, Count: 2, Index: 2, Addr: 128, Len: 8})
+	f.give(b)
+	f.give(b)
+	got := c.Stats().Counters
+	want := before
+	want.FramesReceived += 2
+	want.BytesReceived += 2 * uint64(len(b))
+	want.MessagesPlaced += 2
+	want.DataPlaced += 32
+	want.Completions++
+	want.Duplicates++
+	want.FramesSent, want.BytesSent, want.AcksAlone = got.FramesSent, got.BytesSent, got.AcksAlone
+	if got != want {
+		t.Errorf("counted\n%+v, want\n%+v", got, want)
 	}
 }

@@ -35,8 +35,7 @@ type rota struct{ cur *Flow }
 func (r *rota) add(f *Flow) {
 	f.rota = r
 	if r.cur == nil {
-		r.cur, f.prev, f.next = f, f, f
-		return
+		r.cur, f.prev = f, f
 	}
 	f.prev, f.next = r.cur.prev, r.cur
 	f.prev.next, f.next.prev = f, f

@@ -109,3 +109,16 @@ func TestLogHasNoEmptyFields(t *testing.T) {
 		t.Errorf("got\n%swant\n%s", &log, want)
 	}
 }
+
+// TestLogCountsWhatItShows: events below the log's level do not count as a flood.
+func TestLogCountsWhatItShows(t *testing.T) {
+	var log bytes.Buffer
+	f := newFeed(t, Config{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	for range 2 * loggedEach {
+		f.e.event(Event{Kind: FrameRefused})
+	}
+	f.e.event(Event{Kind: PeerUp})
+	if got := log.String(); bytes.Count(log.Bytes(), []byte("\n")) != 1 || !bytes.Contains(log.Bytes(), []byte("peer up")) {
+		t.Errorf("logged %q", got)
+	}
+}

@@ -2,6 +2,7 @@ package endpoint
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"runtime"
 	"slices"
@@ -262,6 +263,11 @@ func TestLongLetter(t *testing.T) {
 		fits.once(t, nil)
 		if len(there.letters) != 1 || here.channel(0).Waiting() != 0 {
 			t.Errorf("%d letters came, %d wait", len(there.letters), here.channel(0).Waiting())
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if err := p.a.Shutdown(ctx); err != nil {
+			t.Errorf("Shutdown waits for a letter that was never sent: %v", err)
 		}
 	})
 }

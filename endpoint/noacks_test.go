@@ -92,3 +92,20 @@ func TestUnacknowledgedPeerDuringSend(t *testing.T) {
 		})
 	}
 }
+
+// TestOnlyWhatIsWaitedForIsAcknowledged: when a peer that need not wait for acknowledgements
+// shows that it does, by a copy, it gets that one, and none of those before.
+func TestOnlyWhatIsWaitedForIsAcknowledged(t *testing.T) {
+	withStranger(t, Config{}, OpenCPI2(), func(t *testing.T, e *Endpoint, c *Conn, s *stranger) {
+		one := func(id frame.Seq) { s.send(id, data(uint32(id), 1, 1, 64, pattern(1, 8))) }
+		for id := range frame.Seq(5) {
+			one(id + 1)
+		}
+		s.recv(2 * copyDelay)
+		one(5)
+		got := s.recv(copyDelay)
+		if len(got) != 1 || got[0].AckStart != 5 || got[0].AckCount != 1 {
+			t.Errorf("acknowledged by %+v", got)
+		}
+	})
+}

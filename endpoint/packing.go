@@ -51,9 +51,7 @@ func (s *sending) pack(b *batch, now ack.Instant) (more bool) {
 			if b.full() {
 				return true
 			}
-			if !s.packAck(b, now) {
-				break
-			}
+			s.packAck(b, now)
 		}
 	}
 	s.wake(now)
@@ -176,8 +174,8 @@ func (s *sending) packProbe(b *batch, now ack.Instant) {
 	s.put(b, buf, false)
 }
 
-// packAck sends an acknowledgement by itself.
-func (s *sending) packAck(b *batch, now ack.Instant) bool {
+// packAck sends an acknowledgement by itself, or holds all that wait back.
+func (s *sending) packAck(b *batch, now ack.Instant) {
 	q, ok := s.sender.Alone(now)
 	if !ok {
 		// No id to travel under. It rides on the next frame with messages, or
@@ -185,7 +183,7 @@ func (s *sending) packAck(b *batch, now ack.Instant) bool {
 		s.counters.AcksHeld++
 		s.mute = true
 		s.due.Hold(now.Add(max(s.profile.AckDelay, leastHold)))
-		return false
+		return
 	}
 	s.mute = false
 	run, _ := s.due.Next()
@@ -197,5 +195,4 @@ func (s *sending) packAck(b *batch, now ack.Instant) bool {
 	s.counters.AcksAlone++
 	s.aloneAt = now
 	s.put(b, s.kind.stamp(buf, q, run.Start), false)
-	return true
 }

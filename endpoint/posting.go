@@ -128,10 +128,10 @@ func (c *Conn) Write(ctx context.Context, t *Transaction) error {
 	s := &c.ep.sched
 	for waited := false; ; waited = true {
 		err := c.post(t, nil, w, posting{to: whoever})
+		if waited && err != ErrQueueFull {
+			c.passRoom() // of which this one was told
+		}
 		if err == nil {
-			if waited {
-				c.passRoom()
-			}
 			break
 		}
 		if err != ErrQueueFull {

@@ -11,26 +11,34 @@ import (
 	"github.com/dgrdma/dgrdma/frame"
 )
 
+// lifeController counts what it is told of.
+type lifeController struct {
+	ack.FixedWindow
+	sent int
+}
+
+func (c *lifeController) OnSent(ack.Instant, int) { c.sent++ }
+
 // TestControllerStartsWithTheLife: frames that were in flight to a peer's old
 // life do not count in the new one.
 func TestControllerStartsWithTheLife(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		made := 0
+		var made []*lifeController
 		p := newPair(t, pairConfig{a: Config{NewController: func(int) ack.Controller {
-			made++
-			return &ack.FixedWindow{}
+			made = append(made, &lifeController{})
+			return made[len(made)-1]
 		}}})
 		defer p.close()
 		if err := p.toB.Write(context.Background(), write(64, nil, 0, 1)); err != nil {
 			t.Fatal(err)
 		}
-		before := made
+		before := len(made)
 		p.restartB(Config{})
 		time.Sleep(time.Second)
 		if err := p.toB.Write(context.Background(), write(64, nil, 0, 1)); err != nil {
 			t.Fatal(err)
 		}
-		if made == before {
+		if len(made) == before || made[before-1].sent != 1 || made[len(made)-1].sent == 0 {
 			t.Error("the controller of the old life was kept")
 		}
 	})

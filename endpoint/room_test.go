@@ -2,11 +2,13 @@ package endpoint
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/dgrdma/dgrdma/frame"
 	"github.com/dgrdma/dgrdma/transport/simnet"
 )
 
@@ -39,4 +41,48 @@ func TestRoomOfWhoGaveUp(t *testing.T) {
 			wg.Wait()
 		})
 	}
+}
+
+// TestRoomIsTold: who waits for a place in the queue is told of each way in which one
+// becomes free.
+func TestRoomIsTold(t *testing.T) {
+	writes := func(c *Conn) (errs chan error) {
+		errs = make(chan error, 6)
+		for range cap(errs) {
+			go func() { errs <- c.Write(context.Background(), write(64, pattern(1, 8), 0, 1)) }()
+		}
+		return errs
+	}
+	check := func(t *testing.T, errs chan error, want error) {
+		t.Helper()
+		time.Sleep(time.Second)
+		if len(errs) != cap(errs) {
+			t.Fatalf("%d of %d have an answer", len(errs), cap(errs))
+		}
+		for range cap(errs) {
+			if err := <-errs; !errors.Is(err, want) {
+				t.Errorf("%v, want %v", err, want)
+			}
+		}
+	}
+	t.Run("sent to who never acknowledges", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			n := simnet.New(1)
+			defer n.Close()
+			h, e, c := openHooked(t, n, OpenCPI2(), Config{Queue: 1})
+			defer e.Close()
+			h.after = func() { time.Sleep(time.Millisecond) } // while the others come
+			check(t, writes(c), nil)
+		})
+	})
+	t.Run("refused when the peer says what it serves", func(t *testing.T) {
+		withStranger(t, Config{Queue: 1}, Native(), func(t *testing.T, e *Endpoint, c *Conn, s *stranger) {
+			c.Reset(0)
+			mine := s.hellos(time.Millisecond)[0].Life
+			errs := writes(c)
+			s.recv(10 * time.Millisecond)
+			s.introduction(frame.Hello{Life: 70, Peer: mine, Tells: true}, serviceAt("post", 1<<20))
+			check(t, errs, ErrNoService)
+		})
+	})
 }

@@ -122,7 +122,6 @@ func (s *sending) post(now ack.Instant, f *Flow, t *Transaction) (queued bool) {
 	}
 	if s.posted.next() == t || s.cfg.Coalesce > 0 {
 		s.agenda.queue()
-		return true
 	}
 	return s.agenda.queued()
 }
@@ -166,11 +165,11 @@ func (s *sending) acknowledged(now ack.Instant, runs []ack.Range, scratch []fram
 
 // owe takes over what is to be acknowledged to the peer.
 func (s *sending) owe(now ack.Instant, recv *ack.Receiver) {
-	if !s.acking {
+	if s.acking {
+		s.due.Take(now, recv)
+	} else {
 		recv.DropDue()
-		return
 	}
-	s.due.Take(now, recv)
 	if s.quick {
 		s.due.Hold(now)
 	}

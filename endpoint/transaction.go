@@ -95,14 +95,13 @@ func (t *Transaction) packedWhole() {
 	t.complete = true // last: it is not done if Copied does not return
 }
 
-// finished is a chain of transactions whose Done is to be called.
+// finished is a chain of transactions whose Done is to be called. They are in no other.
 type finished struct {
 	head, tail *Transaction
 }
 
 func (f *finished) add(t *Transaction, err error) {
 	t.err = err
-	t.next = nil
 	if f.head == nil {
 		f.head = t
 	} else {
@@ -124,7 +123,6 @@ func (f *finished) deliver() {
 			t.waiter.answer(t.err)
 		}
 	}
-	f.tail = nil
 }
 
 // address returns where an address of the transaction is at the peer.
