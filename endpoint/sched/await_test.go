@@ -50,6 +50,15 @@ func TestAwaitLooksAfterEachBatch(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				m := newScript(t, mode.cfg, 1)
 				stop := make(chan struct{})
+				var w Waiter
+				w.Init()
+				over := make(chan struct{}, 1)
+				m.apply = func(n int) (bool, error) {
+					if m.s.loans.Load() > 0 == mode.own && w.Asleep() {
+						t.Errorf("%s: who drives is asleep", mode.name)
+					}
+					return m.model.Apply(n)
+				}
 				if mode.own {
 					m.s.Start(false)
 				}
@@ -63,15 +72,6 @@ func TestAwaitLooksAfterEachBatch(t *testing.T) {
 						}
 					}
 				}()
-				var w Waiter
-				w.Init()
-				over := make(chan struct{}, 1)
-				m.apply = func(n int) (bool, error) {
-					if m.s.loans.Load() > 0 == mode.own && w.Asleep() {
-						t.Errorf("%s: who drives is asleep", mode.name)
-					}
-					return m.model.Apply(n)
-				}
 				if token {
 					time.AfterFunc(5*beat/2, func() { over <- struct{}{} })
 				}
