@@ -34,9 +34,8 @@ type closedSet struct {
 	held     *holding
 }
 
-// begin starts a life whose first transaction id is first.
+// begin starts a life whose first transaction id is first, with nothing of another one.
 func (s *closedSet) begin(first uint32) {
-	s.reset()
 	s.low, s.top = first-1, first-1
 }
 

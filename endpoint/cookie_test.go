@@ -91,6 +91,9 @@ func TestCookiesAfterAPause(t *testing.T) {
 				t.Errorf("told at %v: at %v it is known %v, fresh %v; the spent one known %v, fresh %v", told, at, known, fresh, knownSpent, freshSpent)
 			}
 		}
+		if n := len(k.spent[0]) + len(k.spent[1]); n != 0 {
+			t.Errorf("told at %v: %d are remembered when none is known any more", told, n)
+		}
 	}
 }
 

@@ -74,6 +74,24 @@ func TestWhatAFrameCounts(t *testing.T) {
 			}(),
 		},
 		{
+			"an acknowledgement held back behind a frame without messages", Native(), nil,
+			func(f *feed, c *Conn) []byte {
+				mine, _ := c.tx.kind.lives()
+				alone := make([]byte, frame.HeaderSize+frame.StampSize)
+				h := frame.Header{Dst: 2, Src: 1, Seq: 4000}
+				h.Put(alone)
+				stamp(uint32(mine), 4000, 0).Put(alone[frame.HeaderSize:])
+				f.give(alone)
+				c.nextID.Add(1<<15 - ack.MaxHistory)
+				return acking(encode(1, 10, bare(life, 1, 1)), frame.Seq(c.nextID.Load()-1))
+			},
+			func() Counters {
+				c := refused(RefusedAckTooOld)
+				c.Completions = 1
+				return c
+			}(),
+		},
+		{
 			"an acknowledgement of what was not sent", OpenCPI(false), nil,
 			func(_ *feed, c *Conn) []byte {
 				c.mu.Lock()

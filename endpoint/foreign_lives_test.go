@@ -74,7 +74,10 @@ func TestDriverAfterReset(t *testing.T) {
 		withEvents(t, OpenCPI2(), func(t *testing.T, c *Conn, s *stranger, _ func(...EventKind)) {
 			first := data(1, 1, 1, 64, pattern(1, 16))
 			s.send(1, first)
-			s.recv(200 * time.Millisecond)
+			s.send(1, first) // a copy that the network made
+			if len(s.recv(2*copyDelay)) != 0 {
+				t.Error("a copy is acknowledged")
+			}
 			s.send(1, first)
 			if !acked(s.recv(200*time.Millisecond), 1) {
 				t.Fatal("what came again is not acknowledged")
@@ -89,32 +92,37 @@ func TestDriverAfterReset(t *testing.T) {
 }
 
 // TestDriverThatOnlyAcknowledges: frames without messages show where a driver's ids are,
-// and that it is there: what the network held back is then no other life.
+// and that it is there, as those with messages do: what the network held back is then no
+// other life.
 func TestDriverThatOnlyAcknowledges(t *testing.T) {
-	withEvents(t, OpenCPI(false), func(t *testing.T, c *Conn, s *stranger, want func(...EventKind)) {
-		first := s.encode(1, data(1, 1, 1, 64, pattern(1, 16)))
-		s.raw(first)
-		s.recv(time.Second)
-		want(PeerUp)
-		const far = 600
-		for id := frame.Seq(2); id < far; id++ {
-			s.send(id)
-		}
-		s.recv(10 * time.Millisecond)
-		s.send(far, data(2, 1, 1, 64, pattern(1, 16)))
-		if !acked(s.recv(2*heldBack), far) {
-			t.Error("a frame behind many without messages is not acknowledged")
-		}
-		s.send(far + 1)
-		s.recv(10 * time.Millisecond)
-		s.raw(first)
-		s.recv(10 * time.Millisecond)
-		want()
-		s.recv(2 * heldBack)
-		s.raw(first) // and now nobody speaks but who sends this
-		s.recv(10 * time.Millisecond)
-		want(PeerRestarted)
-	})
+	const far = 600
+	for name, last := range map[string][]msg{"acknowledges": nil, "writes": {data(3, 1, 1, 64, pattern(1, 16))}} {
+		t.Run(name, func(t *testing.T) {
+			withEvents(t, OpenCPI(false), func(t *testing.T, c *Conn, s *stranger, want func(...EventKind)) {
+				first := s.encode(1, data(1, 1, 1, 64, pattern(1, 16)))
+				s.raw(first)
+				s.recv(time.Second)
+				want(PeerUp)
+				for id := frame.Seq(2); id < far; id++ {
+					s.send(id)
+				}
+				s.recv(10 * time.Millisecond)
+				s.send(far, data(2, 1, 1, 64, pattern(1, 16)))
+				if !acked(s.recv(2*heldBack), far) {
+					t.Error("a frame behind many without messages is not acknowledged")
+				}
+				s.send(far+1, last...)
+				s.recv(10 * time.Millisecond)
+				s.raw(first)
+				s.recv(10 * time.Millisecond)
+				want()
+				s.recv(2 * heldBack)
+				s.raw(first) // and now nobody speaks but who sends this
+				s.recv(10 * time.Millisecond)
+				want(PeerRestarted)
+			})
+		})
+	}
 }
 
 // TestCardThatSpeaksOfOthersFirst: a card whose first acknowledgement is of another id is
@@ -144,4 +152,25 @@ func TestCardThatSpeaksOfOthersFirst(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestRefusedFrameAcknowledges: what a frame acknowledges counts though what it writes is
+// refused, for its peer has said so, and may not again.
+func TestRefusedFrameAcknowledges(t *testing.T) {
+	withStranger(t, Config{FirstFrame: 1}, OpenCPI(false), func(t *testing.T, e *Endpoint, c *Conn, s *stranger) {
+		done := false
+		tx := write(64, pattern(1, 16), 0, 1)
+		tx.Done = func(_ *Transaction, err error) { done = err == nil }
+		if err := c.Post(tx); err != nil {
+			t.Fatal(err)
+		}
+		s.recv(time.Millisecond)
+		b := s.encode(1, data(1, 1, 1, 4096, pattern(1, 16)))
+		frame.PutAck(b, 1, 1)
+		s.raw(b)
+		s.recv(time.Millisecond)
+		if st := c.Stats(); !done || st.RefusedBy(RefusedBounds) != 1 {
+			t.Errorf("done %v, refused %v", done, st.RefusedReasons())
+		}
+	})
 }

@@ -55,6 +55,24 @@ func TestWhenGapsAreTold(t *testing.T) {
 	}
 }
 
+// TestGapsAfterReset: ids that begin anew are missed as those before were.
+func TestGapsAfterReset(t *testing.T) {
+	withStranger(t, Config{}, FPGA(), func(t *testing.T, e *Endpoint, c *Conn, s *stranger) {
+		give := func(ids ...frame.Seq) {
+			for _, id := range ids {
+				s.send(id, data(uint32(id), 1, 1, 64, pattern(1, 16)))
+			}
+			s.recv(10 * time.Second)
+		}
+		give(1, 2, 3, 4, 5, 6)
+		c.Reset(0)
+		give(1, 3)
+		if n := c.Stats().FramesMissed; n != 1 {
+			t.Errorf("%d frames are missing, want 1", n)
+		}
+	})
+}
+
 // TestPeerThatSendsAgainMissesNothing: a peer of a kind that never sends again, but does,
 // is not told to have lost what came when it was asked for.
 func TestPeerThatSendsAgainMissesNothing(t *testing.T) {

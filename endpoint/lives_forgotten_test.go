@@ -34,8 +34,14 @@ func TestResetForgetsTransactionsOfACard(t *testing.T) {
 }
 
 // TestAcksOfBeforeResetInABatch: what a batch acknowledged before Reset does not count
-// for the ids that begin anew, though the rest of the batch is of the new life.
+// for the ids that begin anew, be the rest of the batch of the new life or none.
 func TestAcksOfBeforeResetInABatch(t *testing.T) {
+	for frames := 1; frames <= 2; frames++ {
+		acksBeforeReset(t, frames)
+	}
+}
+
+func acksBeforeReset(t *testing.T, frames int) {
 	mem, err := NewRegion(4096)
 	if err != nil {
 		t.Fatal(err)
@@ -75,13 +81,15 @@ func TestAcksOfBeforeResetInABatch(t *testing.T) {
 		w.give(addrA, b)
 	}
 	send(1, 1)
-	send(2, 0)
+	if frames > 1 {
+		send(2, 0)
+	}
 	for n := 0; n == 0; { // what was posted before is sent first
-		if n, err = e.Progress(time.Second); n == 1 || err != nil {
+		if n, err = e.Progress(time.Second); n > 0 && n != frames || err != nil {
 			t.Fatalf("%d datagrams at once, %v", n, err)
 		}
 	}
-	if st := c.Stats(); len(answers) != 1 || st.Completions != 2 || st.AcksReceived != 0 || st.RefusedBy(RefusedAckOfUnsent) != 0 {
+	if st := c.Stats(); len(answers) != 1 || st.Completions != uint64(frames) || st.AcksReceived != 0 || st.RefusedBy(RefusedAckOfUnsent) != 0 {
 		t.Errorf("answers %v, %d completions, %d acknowledged, refused %v", answers, st.Completions, st.AcksReceived, st.RefusedReasons())
 	}
 }
@@ -150,6 +158,31 @@ func TestWhoSendsWhatCannotBeIsTold(t *testing.T) {
 			}
 			if !told {
 				t.Error("it was not told who we are")
+			}
+		})
+	}
+}
+
+// TestLifeThatAcknowledgesIsPaired: a frame that speaks to our life shows that the peer
+// believes it, and nobody asks any more.
+func TestLifeThatAcknowledgesIsPaired(t *testing.T) {
+	for _, speaks := range []bool{false, true} {
+		withStranger(t, Config{}, Native(), func(t *testing.T, e *Endpoint, c *Conn, s *stranger) {
+			c.Reset(0)
+			mine := uint32(0)
+			for _, f := range s.recv(time.Millisecond) {
+				if h, ok := helloOf(&f); ok {
+					mine = h.Life
+				}
+			}
+			s.hello(frame.Hello{Life: 70, Peer: mine})
+			s.recv(time.Millisecond)
+			if speaks {
+				s.alone(stamp(mine, 2, 0), 0)
+			}
+			s.recv(time.Second)
+			if n := len(s.recv(time.Minute)); (n == 0) != speaks {
+				t.Errorf("it speaks to our life: %v; %d frames in a minute", speaks, n)
 			}
 		})
 	}
