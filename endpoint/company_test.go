@@ -40,6 +40,35 @@ func TestCompanyIsWaitedForEachTime(t *testing.T) {
 	})
 }
 
+// TestCompanyIsWaitedForAtFirst: what comes after a pause waits for company like anything
+// else.
+func TestCompanyIsWaitedForAtFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var sent framesSent
+		p := newPair(t, pairConfig{a: Config{Coalesce: time.Millisecond, Trace: &Trace{FrameSent: sent.note}}})
+		defer p.close()
+		for range 3 {
+			time.Sleep(time.Second)
+			for range 2 {
+				if err := p.toB.Post(&Transaction{Completion: Word(4, 1)}); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(500 * time.Microsecond)
+			}
+		}
+		time.Sleep(time.Second)
+		all := sent.all()
+		for i, frame := range all {
+			if len(frame) != 2 {
+				t.Errorf("%d transactions in frame %d, want 2", len(frame), i)
+			}
+		}
+		if len(all) != 3 {
+			t.Errorf("%d frames, want 3", len(all))
+		}
+	})
+}
+
 // framesSent is a trace that keeps the messages of the frames that are sent.
 type framesSent struct {
 	mu   sync.Mutex
@@ -60,6 +89,14 @@ func (s *framesSent) note(_ PeerName, b []byte, _ bool) {
 	s.list = append(s.list, all)
 }
 
+// all returns them.
+func (s *framesSent) all() [][]frame.Message {
+	synctest.Wait()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.list
+}
+
 // TestSmallTransactionsAreNotCut: what fits a frame, but not the rest of this one, has
 // the next to itself.
 func TestSmallTransactionsAreNotCut(t *testing.T) {
@@ -73,10 +110,11 @@ func TestSmallTransactionsAreNotCut(t *testing.T) {
 			}
 		}
 		time.Sleep(time.Second)
-		if len(sent.list) != 6 {
-			t.Errorf("%d frames of 1024 bytes for 6 transactions of 600", len(sent.list))
+		all := sent.all()
+		if len(all) != 6 {
+			t.Errorf("%d frames of 1024 bytes for 6 transactions of 600", len(all))
 		}
-		for i, frame := range sent.list {
+		for i, frame := range all {
 			if len(frame) != 1 || frame[0].Count != 1 || frame[0].Len != 600 {
 				t.Errorf("frame %d: %+v", i, frame)
 			}

@@ -69,7 +69,6 @@ func (e *Endpoint) newConn(p Peer, now ack.Instant, told *cookie) (*Conn, error)
 	c.tx.init(&c.terms, &c.entry, &e.batch.number)
 	c.rx.init(&c.terms, &e.desk, c)
 	c.kind = waysOf(&c.profile).connect(c, told)
-	c.rx.clear()
 	c.tx.start(now)
 	return c, nil
 }

@@ -191,6 +191,13 @@ func TestSendingIsCounted(t *testing.T) {
 			r.serve()
 			r.introduces(r.named(1 << 21))
 		}, Counters{FramesSent: 1, BytesSent: helloSize, FramesReceived: 2, Restarts: 1}},
+		{"the peer restarts before it was acknowledged", Native(), Config{}, func(r *halfRig) {
+			r.comes(1)
+			r.introduces(frame.Hello{Life: 1 << 21})
+			r.serve()
+			r.introduces(r.named(1 << 21))
+			r.posts(data)
+		}, Counters{FramesSent: 3, BytesSent: 2*helloSize + full, FramesReceived: 2, Restarts: 1}},
 		{"what was never sent is acknowledged", OpenCPI(true), Config{}, func(r *halfRig) {
 			r.batch(ack.Range{Start: r.c.tx.sender.Next(), Count: 1}, ack.Range{Start: r.c.tx.sender.Next(), Count: 3})
 		}, Counters{Refused: [numReasons]uint64{RefusedAckOfUnsent: 2}}},

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"net/netip"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -71,11 +72,14 @@ func TestGuestsOfServices(t *testing.T) {
 	}
 }
 
-// TestConnectOnAnotherWire is refused at once.
+// TestConnectOnAnotherWire is refused at once, and so is one to nowhere.
 func TestConnectOnAnotherWire(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPair(t, pairConfig{})
 		defer p.close()
+		if _, err := p.a.Connect(Peer{ID: 5}); err == nil || !strings.Contains(err.Error(), "no address") {
+			t.Errorf("connected to no address: %v", err)
+		}
 		if _, err := p.a.Connect(Peer{ID: 5, Addr: transport.UDPAddr(netip.MustParseAddrPort("127.0.0.1:7100"))}); err == nil {
 			t.Error("connected to an address of UDP on a wire of Ethernet addresses")
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/dgrdma/dgrdma/frame"
@@ -92,8 +93,8 @@ func TestNothingToPost(t *testing.T) {
 			"Post": c.Post(nil), "PostTo": c.PostTo(c.Life(), nil), "Write": c.Write(t.Context(), nil),
 			"PostWith": c.PostWith(nil, func(*Transaction, error) { t.Error("done was called") }),
 		} {
-			if !errors.Is(err, ErrNil) {
-				t.Errorf("%s: %v, want %v", call, err, ErrNil)
+			if !errors.Is(err, ErrNil) || !strings.Contains(err.Error(), "no transaction") {
+				t.Errorf("%s: %v, want %v of a transaction", call, err, ErrNil)
 			}
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/dgrdma/dgrdma/ack"
 	"github.com/dgrdma/dgrdma/frame"
@@ -112,6 +113,37 @@ func TestForgottenFramesKeepNothing(t *testing.T) {
 		if r.c.tx.out[i].slab != nil {
 			t.Errorf("place %d of the frames in flight is not free", i)
 		}
+	}
+}
+
+// TestSentFramesAreGivenBack: what was acknowledged while it was being sent gives its memory
+// back when it was.
+func TestSentFramesAreGivenBack(t *testing.T) {
+	r := newHalfRig(t, 1, Native(), Config{})
+	r.come(1 << 20)
+	r.enqueues(1024)
+	q := r.c.tx.sender.Next()
+	r.c.pack(&r.e.batch, r.now)
+	r.batch(ack.Range{Start: q, Count: 1})
+	if len(r.c.tx.leaving) != 1 {
+		t.Fatalf("%d slabs wait until the batch is sent", len(r.c.tx.leaving))
+	}
+	engine{r.e}.Flush()
+	r.c.pack(&r.e.batch, r.now)
+	if len(r.c.tx.leaving) != 0 {
+		t.Error("its memory is kept")
+	}
+}
+
+// TestUnheardIsForgotten: ids that count as delivered when they are sent are not remembered.
+func TestUnheardIsForgotten(t *testing.T) {
+	r := newHalfRig(t, 1, OpenCPI2(), Config{})
+	for range 10 {
+		r.now = r.now.Add(time.Second)
+		r.posts(1024)
+	}
+	if n := len(r.c.tx.unheard); n > 0 || r.c.tx.counters.TransactionsDone != 10 {
+		t.Errorf("%d ids are kept of %d transactions", n, r.c.tx.counters.TransactionsDone)
 	}
 }
 

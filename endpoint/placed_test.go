@@ -44,8 +44,9 @@ func TestServicesHearOfData(t *testing.T) {
 		}
 		here.channel(0).Mail(Letter{Life: p.toB.Life(), Bytes: []byte("letter")})
 		time.Sleep(time.Second)
-		if want := []uint32{40, 64, 8, 512}; !slices.Equal(there.placed, want) || len(there.came()) != 1 {
-			t.Errorf("told of %v, want %v; %d letters", there.placed, want, len(there.came()))
+		synctest.Wait()
+		if want := []uint32{40, 64, 8, 512}; !slices.Equal(there.placed, want) || len(there.came()) != 1 || len(there.words) != 1 {
+			t.Errorf("told of %v, want %v; %d letters, words %v", there.placed, want, len(there.came()), there.words)
 		}
 	})
 }

@@ -75,6 +75,17 @@ func TestRoomIsTold(t *testing.T) {
 			check(t, writes(c), nil)
 		})
 	})
+	t.Run("failed by Reset", func(t *testing.T) {
+		withStranger(t, Config{Queue: 1}, Native(), func(t *testing.T, e *Endpoint, c *Conn, s *stranger) {
+			errs := writes(c)
+			s.recv(time.Millisecond)
+			for range cap(errs) {
+				c.Reset(0)
+				s.recv(time.Millisecond)
+			}
+			check(t, errs, ErrReset)
+		})
+	})
 	t.Run("refused when the peer says what it serves", func(t *testing.T) {
 		withStranger(t, Config{Queue: 1}, Native(), func(t *testing.T, e *Endpoint, c *Conn, s *stranger) {
 			c.Reset(0)

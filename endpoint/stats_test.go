@@ -52,7 +52,7 @@ func TestInspect(t *testing.T) {
 		// A peer that is gone.
 		p.b.Close()
 		err := p.toB.Write(context.Background(), write(4096, pattern(1, 8), 0, 1))
-		if s := p.toB.Stats(); !errors.Is(err, ErrPeerDown) || !s.Down || s.Err != err || s.Ready() || s.TransactionsLost != 1 {
+		if s := p.toB.Stats(); !errors.Is(err, ErrPeerDown) || !s.Down || s.Err != err || s.InFlight != 0 || s.Lost != 0 || s.Ready() || s.TransactionsLost != 1 {
 			t.Errorf("after %v: down %v, because of %v; %d lost", err, s.Down, s.Err, s.TransactionsLost)
 		}
 

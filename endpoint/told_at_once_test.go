@@ -2,6 +2,7 @@ package endpoint
 
 import (
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -143,6 +144,93 @@ func TestOverdueAnswersAreRefused(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestRemindedOfIntroduction: a frame of a peer that has not introduced itself has it asked
+// in short intervals again, however long it was not there.
+func TestRemindedOfIntroduction(t *testing.T) {
+	withStranger(t, Config{}, Native(), func(t *testing.T, e *Endpoint, c *Conn, s *stranger) {
+		c.Reset(0)
+		s.hellos(14 * time.Second) // they are 8 s apart now
+		s.send(2, data(life, 1, 1, 64, []byte("12345678")))
+		if got := s.hellos(500 * time.Millisecond); len(got) < 3 {
+			t.Errorf("asked by %+v", got)
+		}
+	})
+}
+
+// TestAskedByNameOnce: a life that introduced itself is asked by its name, and if it does not
+// answer, whoever is there.
+func TestAskedByNameOnce(t *testing.T) {
+	withStranger(t, Config{}, Native(), func(t *testing.T, e *Endpoint, c *Conn, s *stranger) {
+		c.Reset(0)
+		mine := s.hellos(time.Millisecond)[0].Life
+		s.hello(frame.Hello{Life: 70})
+		got := s.hellos(time.Second)
+		if len(got) < 2 || got[0] != (frame.Hello{Life: mine, Peer: 70}) {
+			t.Fatalf("asked by %+v", got)
+		}
+		for _, h := range got[1:] {
+			if h != (frame.Hello{Life: mine}) {
+				t.Errorf("asked by %+v", h)
+			}
+		}
+	})
+}
+
+// TestWrongNameIsPutRight: a peer that answers to another life than ours is told ours.
+func TestWrongNameIsPutRight(t *testing.T) {
+	withStranger(t, Config{}, Native(), func(t *testing.T, e *Endpoint, c *Conn, s *stranger) {
+		s.hello(frame.Hello{Life: life, Peer: 4711, Tells: true})
+		if got := s.hellos(time.Millisecond); len(got) != 1 || got[0] != (frame.Hello{Life: s.theirs, Peer: life, Tells: true}) {
+			t.Errorf("answered by %+v", got)
+		}
+	})
+}
+
+// TestResetAmidIntroduction: a life that is believed when a Reset came behind its frame stays
+// believed, by both halves.
+func TestResetAmidIntroduction(t *testing.T) {
+	r := newHalfRig(t, 1, Native(), Config{})
+	r.come(1 << 20)
+	if err := r.c.reset(0); err != nil {
+		t.Fatal(err)
+	}
+	h := r.named(1 << 21)
+	var f frame.Frame
+	if err := f.Decode(encode(1, 1, h.Message())); err != nil {
+		t.Fatal(err)
+	}
+	if why := r.c.kind.(*native).hello(r.now, &f, h); why != RefusedNone {
+		t.Fatal(why)
+	}
+	if err := f.Decode(encode(1, 2, bare(1<<21, 1, 1))); err != nil {
+		t.Fatal(err)
+	}
+	if why := r.c.rx.receive(r.now, &f); why != RefusedNone || r.c.rx.counters.Completions != 1 {
+		t.Errorf("what it sends is refused: %v", why)
+	}
+}
+
+// TestRestartAnswersFirst: what was posted to the old life has failed when the new one is told
+// of.
+func TestRestartAnswersFirst(t *testing.T) {
+	var order []string
+	cfg := Config{OnEvent: func(ev Event) { order = append(order, ev.Kind.String()) }}
+	withStranger(t, cfg, Native(), func(t *testing.T, e *Endpoint, c *Conn, s *stranger) {
+		order = nil
+		x := write(64, []byte("12345678"), 0, 1)
+		x.Done = func(_ *Transaction, err error) { order = append(order, "done") }
+		if err := c.Post(x); err != nil {
+			t.Fatal(err)
+		}
+		s.recv(time.Millisecond)
+		s.greet(2 * life)
+		s.recv(time.Millisecond)
+		if want := []string{"done", PeerRestarted.String()}; !slices.Equal(order, want) {
+			t.Errorf("%v, want %v", order, want)
+		}
+	})
 }
 
 // TestRemindedAtIntervals: who sends frames of another life is told who we are, not more
