@@ -134,6 +134,25 @@ func TestBadFramesAreCountedByName(t *testing.T) {
 	}
 }
 
+// TestFarAheadIsTold: a frame whose id is too far ahead to be believed is refused, and that
+// is told with its transaction.
+func TestFarAheadIsTold(t *testing.T) {
+	var told []Event
+	cfg := Config{OnEvent: func(e Event) {
+		if e.Kind == FrameRefused {
+			told = append(told, e)
+		}
+	}}
+	withStranger(t, cfg, Native(), func(t *testing.T, e *Endpoint, c *Conn, s *stranger) {
+		s.send(2, data(life, 1, 1, 64, pattern(1, 8)))
+		s.send(2+20000, data(life+1, 1, 1, 64, pattern(1, 8)))
+		s.recv(time.Millisecond)
+		if len(told) != 1 || told[0].Reason != RefusedForeign || told[0].Txn != life+1 || told[0].Conn != c {
+			t.Errorf("told of %+v", told)
+		}
+	})
+}
+
 // TestTruncatedAtEveryOffset: whatever is cut off, nothing is applied in part
 // and nothing is acknowledged (DGRDMA-021).
 func TestTruncatedAtEveryOffset(t *testing.T) {
