@@ -47,6 +47,27 @@ func TestBatchIsBounded(t *testing.T) {
 	}
 }
 
+// TestIntroductionOfTheNextBatch: an introduction for which a batch has no room is due in the
+// next one, also to a peer that was given up.
+func TestIntroductionOfTheNextBatch(t *testing.T) {
+	r := newHalfRig(t, 1, Native(), Config{})
+	r.come(1 << 20)
+	var fin finished
+	r.c.tx.fail(r.now, &fin, ErrPeerDown)
+	r.introduces(frame.Hello{Life: 1 << 21})
+	b := &r.e.batch
+	for !b.full() {
+		b.add(r.c.to, b.small())
+	}
+	if more := r.c.pack(b, r.now); !more || len(b.frames) != maxBatch {
+		t.Errorf("more: %v, with %d frames", more, len(b.frames))
+	}
+	engine{r.e}.Flush()
+	if more := r.c.pack(b, r.now); more || len(b.frames) != 1 {
+		t.Errorf("more: %v, with %d frames", more, len(b.frames))
+	}
+}
+
 // TestLargestBehindASmallOne: a transaction that needs all the messages that one may have
 // begins with a frame of its own, where those are enough.
 func TestLargestBehindASmallOne(t *testing.T) {

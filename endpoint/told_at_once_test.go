@@ -212,6 +212,22 @@ func TestResetAmidIntroduction(t *testing.T) {
 	}
 }
 
+// TestCloseAmidIntroduction: a connection that was closed when the introduction was looked at
+// takes no life.
+func TestCloseAmidIntroduction(t *testing.T) {
+	r := newHalfRig(t, 1, Native(), Config{})
+	r.come(1 << 20)
+	r.c.Close()
+	h := frame.Hello{Life: 1 << 21}
+	var f frame.Frame
+	if err := f.Decode(encode(1, 1, h.Message())); err != nil {
+		t.Fatal(err)
+	}
+	if why := r.c.kind.(*native).hello(r.now, &f, h); why != RefusedForeign || r.c.Err() != ErrClosed {
+		t.Errorf("refused as %v, the connection is %v", why, r.c.Err())
+	}
+}
+
 // TestRestartAnswersFirst: what was posted to the old life has failed when the new one is told
 // of.
 func TestRestartAnswersFirst(t *testing.T) {
