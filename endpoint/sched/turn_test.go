@@ -220,6 +220,7 @@ func TestNobodyIsWokenForNothing(t *testing.T) {
 		m.s.Start(false)
 		time.Sleep(24 * time.Hour)
 		m.in <- m.items[0]
+		synctest.Wait() // or it may find the turn taken
 		m.queue(m.items[0], true)
 		time.Sleep(24 * time.Hour)
 		if n := woken.Load(); n != 0 {
