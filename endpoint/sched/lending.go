@@ -76,7 +76,13 @@ func (s *Scheduler[W]) help(u *until) {
 		l.asked.Store(true)
 		return
 	}
-	defer s.receiving.give()
+	back := false
+	defer func() {
+		s.receiving.give()
+		if back { // in this order: who takes the token looks for the turn but once
+			leave(l.returned)
+		}
+	}()
 	l.loans.Add(1)
 	began := s.engine.Now()
 	if l.left != 0 {
@@ -87,11 +93,11 @@ func (s *Scheduler[W]) help(u *until) {
 		n, err := s.receive(patience)
 		if n == 0 || err != nil { // which the receiving goroutine will meet again
 			l.judge(idleTurn)
-			leave(l.returned)
+			back = true
 			return
 		}
 		if l.waiters.Load() > 1 || s.engine.Now().Sub(began) >= lendMost {
-			leave(l.returned)
+			back = true
 			return
 		}
 	}
