@@ -64,3 +64,24 @@ func TestNoLookAfterClose(t *testing.T) {
 		t.Error("the buffer of another socket counts as that of one that is closed")
 	}
 }
+
+// TestManyFramesInOneCall: a socket with one peer looks for no crowd, and gives the kernel
+// as much in one call as there is room for, however much was sent before.
+func TestManyFramesInOneCall(t *testing.T) {
+	c, err := Listen(Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	to := c.LocalAddr()
+	c.Focus(to)
+	batch := make([]transport.Outgoing, 100)
+	for i := range batch {
+		batch[i] = transport.Outgoing{To: &to, Buf: make([]byte, 100)}
+	}
+	for sent := 0; sent <= 2*c.buffers.Send; sent += len(batch) * messageOverhead {
+		if n := c.gather(batch, 0, false); n != len(batch) {
+			t.Fatalf("%d of %d frames in one call, after %d bytes", n, len(batch), sent)
+		}
+	}
+}

@@ -109,6 +109,9 @@ func (c *Conn) gather(batch []transport.Outgoing, start int, gso bool) int {
 		if segments > 1 {
 			s.out.SetUint16(unix.SOL_UDP, unix.UDP_SEGMENT, uint16(size))
 		}
+		if focused != nil {
+			continue // there is no crowd
+		}
 		if s.given += total + messageOverhead; s.given > c.buffers.Send/lookEvery {
 			return i
 		}
