@@ -15,9 +15,10 @@ type opening struct {
 }
 
 // admit checks all messages of a frame before anything of it is done: a frame
-// is applied whole or not at all. The first is on the desk, and the cursor behind it.
-func (r *receiving) admit(cur *frame.Cursor) (why Reason, txn uint32, err error) {
+// is applied whole or not at all. The first is on the desk, and its cursor behind it.
+func (r *receiving) admit() (why Reason, txn uint32, err error) {
 	d := r.desk
+	cur := &d.cursor
 	d.looked++
 	var o opening
 	var before *placement
@@ -82,7 +83,7 @@ func (r *receiving) admit(cur *frame.Cursor) (why Reason, txn uint32, err error)
 		if !m.More {
 			break
 		}
-		p = d.place()
+		p = d.room()
 		before = &d.placements[len(d.placements)-2]
 		cur.Into(&p.msg)
 	}

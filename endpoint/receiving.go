@@ -40,8 +40,8 @@ type desk struct {
 	pool       pool
 }
 
-// place returns room for another placement. Those before it may move.
-func (d *desk) place() *placement {
+// room returns room for another placement. Those before it may move.
+func (d *desk) room() *placement {
 	n := len(d.placements)
 	if n == cap(d.placements) {
 		d.placements = append(d.placements, placement{})
@@ -126,7 +126,7 @@ func (r *receiving) receive(now ack.Instant, f *frame.Frame) Reason {
 	d := r.desk
 	d.cursor.Begin(f)
 	d.placements = d.placements[:0]
-	m := &d.place().msg
+	m := &d.room().msg
 	d.cursor.Into(m)
 	first := m.Txn
 	switch kin, why := r.kind.judge(now, f, m); kin {
@@ -136,7 +136,7 @@ func (r *receiving) receive(now ack.Instant, f *frame.Frame) Reason {
 		return r.again(now, f, first)
 	}
 	tag := tagOf(m)
-	switch why, txn, err := r.admit(&d.cursor); why {
+	switch why, txn, err := r.admit(); why {
 	case RefusedNone:
 	case RefusedStale, RefusedForeign:
 		r.missed = true
