@@ -163,20 +163,26 @@ func TestWhoSendsWhatCannotBeIsTold(t *testing.T) {
 	}
 }
 
+// resetInto70 resets a connection and begins life 70 of its peer. It returns our life, as
+// the peer was told it.
+func resetInto70(c *Conn, s *stranger) (mine uint32) {
+	c.Reset(0)
+	for _, f := range s.recv(time.Millisecond) {
+		if h, ok := helloOf(&f); ok {
+			mine = h.Life
+		}
+	}
+	s.hello(frame.Hello{Life: 70, Peer: mine})
+	s.recv(time.Millisecond)
+	return mine
+}
+
 // TestLifeThatAcknowledgesIsPaired: a frame that speaks to our life shows that the peer
 // believes it, and nobody asks any more.
 func TestLifeThatAcknowledgesIsPaired(t *testing.T) {
 	for _, speaks := range []bool{false, true} {
 		withStranger(t, Config{}, Native(), func(t *testing.T, e *Endpoint, c *Conn, s *stranger) {
-			c.Reset(0)
-			mine := uint32(0)
-			for _, f := range s.recv(time.Millisecond) {
-				if h, ok := helloOf(&f); ok {
-					mine = h.Life
-				}
-			}
-			s.hello(frame.Hello{Life: 70, Peer: mine})
-			s.recv(time.Millisecond)
+			mine := resetInto70(c, s)
 			if speaks {
 				s.alone(stamp(mine, 2, 0), 0)
 			}
@@ -193,15 +199,7 @@ func TestLifeThatAcknowledgesIsPaired(t *testing.T) {
 func TestLifeThatWroteStands(t *testing.T) {
 	for _, wrote := range []bool{false, true} {
 		withStranger(t, Config{}, Native(), func(t *testing.T, e *Endpoint, c *Conn, s *stranger) {
-			c.Reset(0)
-			mine := uint32(0)
-			for _, f := range s.recv(time.Millisecond) {
-				if h, ok := helloOf(&f); ok {
-					mine = h.Life
-				}
-			}
-			s.hello(frame.Hello{Life: 70, Peer: mine})
-			s.recv(time.Millisecond)
+			mine := resetInto70(c, s)
 			want := uint32(80)
 			if wrote {
 				s.send(2, data(70, 1, 1, 64, pattern(1, 8)))
