@@ -49,7 +49,8 @@ const whole = "Property|Quirk|Schedule|Link"
 
 func main() {
 	tests := flag.String("tests", whole, "`regexp` of the tests in ./tests for what a package's own tests let through; none: ^$")
-	in := flag.String("func", "", "`regexp` of the functions to change, as in \"(*Sender).Acked\"; all if empty")
+	own := flag.String("own", ".", "`regexp` of the package's own tests that judge")
+	only := flag.String("only", "", "`regexp` of the mutants to try, as they are printed; all if empty")
 	kinds := flag.String("kinds", "statement,condition,operator,constant", "`list` of what to change")
 	limit := flag.Duration("for", 0, "`time` after which the command ends, whatever is not tried; 0: no limit")
 	seed := flag.Uint64("seed", uint64(time.Now().UnixNano()), "`number` that says which mutants are tried first")
@@ -71,7 +72,7 @@ func main() {
 		ctx, cancel = context.WithTimeout(ctx, *limit)
 		defer cancel()
 	}
-	ok, err := judge(ctx, flag.Args(), options{*tests, *in, *kinds, *seed, *parallel, *list, *accepted})
+	ok, err := judge(ctx, flag.Args(), options{*tests, *own, *only, *kinds, *seed, *parallel, *list, *accepted})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "mutate:", err)
 		os.Exit(2)
@@ -83,7 +84,8 @@ func main() {
 
 type options struct {
 	tests    string
-	in       string
+	own      string
+	only     string
 	kinds    string
 	seed     uint64
 	parallel int
@@ -94,7 +96,7 @@ type options struct {
 // judge tries the mutants of all packages, and reports whether none but accepted
 // ones survived.
 func judge(ctx context.Context, paths []string, o options) (bool, error) {
-	in, err := regexp.Compile(o.in)
+	only, err := regexp.Compile(o.only)
 	if err != nil {
 		return false, err
 	}
@@ -117,7 +119,7 @@ func judge(ctx context.Context, paths []string, o options) (bool, error) {
 		}
 		all := p.mutants()
 		chosen := slices.DeleteFunc(slices.Clone(all), func(m *mutant) bool {
-			return !in.MatchString(m.function) || !slices.Contains(strings.Split(o.kinds, ","), m.kind)
+			return !only.MatchString(m.String()) || !slices.Contains(strings.Split(o.kinds, ","), m.kind)
 		})
 		if o.list {
 			for _, m := range chosen {
@@ -129,7 +131,7 @@ func judge(ctx context.Context, paths []string, o options) (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		good = r.tell(os.Stdout, p, known, len(chosen) == len(all)) && good
+		good = r.tell(os.Stdout, p, known, len(chosen) == len(all) && o.own == ".") && good
 	}
 	return good, nil
 }

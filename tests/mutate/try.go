@@ -78,7 +78,7 @@ func (p *pack) try(ctx context.Context, chosen []*mutant, o options) (*result, e
 	t.whole = sync.OnceValues(func() (*suite, error) { return build(ctx, temp, overlay, root, o.tests, o.parallel) })
 	fmt.Fprintf(os.Stderr, "%s: %d mutants, %d more do not compile; seed %d\n", p.name, len(chosen), p.dropped, o.seed)
 	begin := time.Now()
-	if t.own, err = build(ctx, temp, overlay, p.dir, ".", o.parallel); err == nil {
+	if t.own, err = build(ctx, temp, overlay, p.dir, o.own, o.parallel); err == nil {
 		fmt.Fprintf(os.Stderr, "%s: what %d tests reach took %v to see, and %v of processors\n",
 			p.name, len(t.own.tests), time.Since(begin).Round(time.Second), (spent() - before).Round(time.Second))
 		rand.New(rand.NewPCG(o.seed, 0)).Shuffle(len(chosen), func(i, j int) { chosen[i], chosen[j] = chosen[j], chosen[i] })
