@@ -69,6 +69,7 @@ func TestSentWhenLongSettled(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
+				synctest.Wait() // nobody but the poster has anything to send
 				done := make(chan error, 2)
 				tx := write(64, pattern(1, 8), 0, 1)
 				tx.Done = func(_ *Transaction, err error) { done <- err }
