@@ -105,11 +105,7 @@ func (r *benchResult) describe(w io.Writer) {
 	if r.Bidir {
 		fmt.Fprintf(w, "directions   %.0f MB/s to the server, %.0f MB/s back\n", r.MBPerS-r.BackMBPerS, r.BackMBPerS)
 	}
-	peers := "peers"
-	if r.Peers == 1 {
-		peers = "peer"
-	}
-	fmt.Fprintf(w, "load         %d %s, %d transactions of %d bytes outstanding, MTU %d, profile %s\n", r.Peers, peers, r.Outstanding, r.Size, r.MTU, r.Profile)
+	fmt.Fprintf(w, "load         %s, %s of %s outstanding, MTU %d, profile %s\n", count(r.Peers, "peer"), count(r.Outstanding, "transaction"), count(r.Size, "byte"), r.MTU, r.Profile)
 	fmt.Fprintf(w, "completion   p50 %.1f us, p99 %.1f us\n", r.P50, r.P99)
 	fmt.Fprintf(w, "frames       %d, of them sent again %d; %d duplicates, %d dropped by the kernel\n",
 		r.Frames, r.Retransmits, r.Duplicates, r.KernelDrops)

@@ -127,9 +127,9 @@ func (c *decodeCounts) add(s capture.Stats) {
 }
 
 func (c *decodeCounts) print(w io.Writer) {
-	fmt.Fprintf(w, "%d records, %d of them skipped", c.Records, c.Other+c.Fragments+c.UnknownLink)
+	fmt.Fprintf(w, "%s, %d of them skipped", count(c.Records, "record"), c.Other+c.Fragments+c.UnknownLink)
 	mention(w, " (", ")", counted{c.Other, "not DG/RDMA"}, counted{c.Fragments, "later fragments"}, counted{c.UnknownLink, "of unknown link types"})
-	fmt.Fprintf(w, "; %d frames, %d shown, %d malformed, %d cut", c.Packets, c.shown, c.malformed, c.Cut)
+	fmt.Fprintf(w, "; %s, %d shown, %d malformed, %d cut", count(c.Packets, "frame"), c.shown, c.malformed, c.Cut)
 	mention(w, "; ", "", counted{c.Joined, "records of several datagrams"}, counted{c.Hidden, "frames behind the snap length"})
 	if c.live {
 		fmt.Fprintf(w, "; %d dropped by the kernel", c.dropped)

@@ -60,7 +60,7 @@ func TestDecodeGolden(t *testing.T) {
 		{single, single1 + single2, ""},
 		{"--stats " + single, single1 + single2, "2 records, 0 of them skipped; 2 frames, 2 shown, 0 malformed, 0 cut\n"},
 		{"--port 1 --stats " + single, "", "2 records, 2 of them skipped (2 not DG/RDMA); 0 frames, 0 shown, 0 malformed, 0 cut\n"},
-		{"--count 1 --stats " + single + " " + flag, single + ": " + single1, "1 records, 0 of them skipped; 1 frames, 1 shown, 0 malformed, 0 cut\n"},
+		{"--count 1 --stats " + single + " " + flag, single + ": " + single1, "1 record, 0 of them skipped; 1 frame, 1 shown, 0 malformed, 0 cut\n"},
 		{"--port 1,53313 " + single, single1 + single2, ""},
 		{"--ethertype 0xf055 " + flag, "", ""},
 		{"--ethertype 61506 --absolute " + flag, `1      2026-11-21T06:07:53.578975000Z 02:00:00:00:00:0a > 02:00:00:00:00:0b 1->2 id 1 [txn 1 1/0 then 0x1 at 0x40]
@@ -280,7 +280,7 @@ func TestDecodeDamagedFiles(t *testing.T) {
 		}
 	}
 	code, stdout, stderr := runDecode(t, bytes.NewReader(whole[:len(whole)-1]), "-", "--stats")
-	if code != exitError || stdout != single1 || !strings.HasPrefix(stderr, "1 records, ") || !strings.Contains(stderr, "decode: standard input is damaged: it ends within record 2") {
+	if code != exitError || stdout != single1 || !strings.HasPrefix(stderr, "1 record, ") || !strings.Contains(stderr, "decode: standard input is damaged: it ends within record 2") {
 		t.Errorf("code %d, %s%s", code, stdout, stderr)
 	}
 }

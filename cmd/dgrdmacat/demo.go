@@ -158,9 +158,9 @@ func (d *demonstration) run(ctx context.Context, std *stdio, seed uint64, aboutN
 		fmt.Fprintf(w, "moved       %d MiB in %v, %.0f MB/s, every byte verified\n", d.blocks, elapsed.Round(time.Millisecond),
 			float64(len(data))/elapsed.Seconds()/1e6)
 		aboutNetwork(w)
-		fmt.Fprintf(w, "recovered   %d frames sent again (%d by later acknowledgements, %d by timeout), %d duplicates filtered\n",
-			s.RetransmitsFast+s.RetransmitsTimed, s.RetransmitsFast, s.RetransmitsTimed, r.Duplicates)
-		fmt.Fprintf(w, "completed   %d transactions, %d completion words written, each once\n", s.TransactionsDone, r.Completions)
+		fmt.Fprintf(w, "recovered   %s sent again (%d by later acknowledgements, %d by timeout), %s filtered\n",
+			count(s.RetransmitsFast+s.RetransmitsTimed, "frame"), s.RetransmitsFast, s.RetransmitsTimed, count(r.Duplicates, "duplicate"))
+		fmt.Fprintf(w, "completed   %s, %s written, each once\n", count(s.TransactionsDone, "transaction"), count(r.Completions, "completion word"))
 		return nil
 	})
 }

@@ -187,7 +187,7 @@ func (l *listener) serveMany(ctx context.Context) error {
 		if err != nil {
 			interrupted := ctx.Err() != nil
 			all.Wait()
-			fmt.Fprintf(l.std.err, "%d streams were received, %d failed\n", l.whole, l.failed)
+			fmt.Fprintf(l.std.err, "streams received: %d, failed: %d\n", l.whole, l.failed)
 			switch {
 			case !interrupted:
 				return err
@@ -228,7 +228,7 @@ func (l *listener) serve(ctx context.Context, s *stream.Stream) error {
 	}
 	announced := ""
 	if s.Size() >= 0 {
-		announced = fmt.Sprintf(", %d bytes", s.Size())
+		announced = ", " + count(s.Size(), "byte")
 	}
 	fmt.Fprintf(l.std.err, "receiving from %v%s\n", s.Link().Peer().Name(), announced)
 	name, err := l.receive(ctx, t)

@@ -48,7 +48,15 @@ func sizeInWords(n uint64) string {
 			return fmt.Sprintf("%d bytes (%d %ciB)", n, n>>shift, "KMG"[unit])
 		}
 	}
-	return fmt.Sprintf("%d bytes", n)
+	return count(n, "byte")
+}
+
+// count is a number of things for people: "1 frame", "2 frames".
+func count[N int | int64 | uint64](n N, one string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %ss", n, one)
 }
 
 // wordFlag is a flag whose value is a number of 32 bits.

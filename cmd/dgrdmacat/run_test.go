@@ -35,7 +35,7 @@ func TestCommandLine(t *testing.T) {
 		{"demo -what", exitUsage, "", "-what"},
 		{"demo stray", exitUsage, "", `unexpected argument "stray"`},
 		{"demo -loss 0.1", exitUsage, "", "--loss belongs to --lossy"},
-		{"demo -size 1", exitOK, "1 transactions, 1 completion words", ""},
+		{"demo -size 1", exitOK, "1 transaction, 1 completion word", ""},
 		{"demo -lossy -size 3 -loss 0.3 -duplicate 0.5 -reorder 0.5 -seed 7", exitOK, "every byte verified", ""},
 		{"bench -h", exitOK, "both ends in this process, over loopback", ""},
 		{"bench --serve udp --to udp", exitUsage, "", "are the two ends"},

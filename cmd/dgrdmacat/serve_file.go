@@ -66,6 +66,9 @@ func (o *serveOptions) mapFile() (mem []byte, err error) {
 	}
 	mem, err = unix.Mmap(int(f.Fd()), 0, int(size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
 	if err != nil {
+		if created {
+			os.Remove(o.file)
+		}
 		return nil, &fs.PathError{Op: "mmap", Path: o.file, Err: err}
 	}
 	return mem, nil

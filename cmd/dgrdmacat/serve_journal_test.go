@@ -177,7 +177,7 @@ func TestWatchedWordsThatOverlap(t *testing.T) {
 func TestServeTellsOfFramesThatNeverCame(t *testing.T) {
 	j := newJournal()
 	j.event(dgrdma.Event{Kind: dgrdma.FramesMissed, Peer: somePeer(7), Frames: 3})
-	if len(j.entries) != 1 || j.entries[0].text() != "3 frames of peer 7 at 02:00:00:00:00:07 never came, and it does not send them again" {
+	if len(j.entries) != 1 || j.entries[0].text() != "3 frames of peer 7 at 02:00:00:00:00:07 never came, and will not be sent again" {
 		t.Errorf("%+v", j.entries)
 	}
 	if o := j.entries[0].object(); o.Event != "missed" || o.Times != 3 {

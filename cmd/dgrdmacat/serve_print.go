@@ -105,11 +105,11 @@ func (e *entry) text() string {
 	case "lost":
 		return fmt.Sprintf("%v lost a transaction: it will never complete", e.peer)
 	case "missed":
-		return fmt.Sprintf("%d frames of %v never came, and it does not send them again", e.times, e.peer)
+		return fmt.Sprintf("%s of %v never came, and will not be sent again", count(e.times, "frame"), e.peer)
 	case "seems restarted":
 		return fmt.Sprintf("%v seems restarted; its frames are refused, --readmit takes it back", e.peer)
 	case "not shown":
-		return fmt.Sprintf("%d events not shown: there were too many", e.times)
+		return fmt.Sprintf("%s not shown: there were too many", count(e.times, "event"))
 	}
 	return fmt.Sprintf("%v %s%s", e.peer, e.kind, because)
 }
@@ -178,10 +178,10 @@ func summaryOf(e *dgrdma.Endpoint, took time.Duration) *summary {
 }
 
 func (s *summary) print(w io.Writer) {
-	fmt.Fprintf(w, "%d transactions, %d bytes%s in %.3f s\n", s.Transactions, s.Bytes, refusedText(s.Refused), s.Seconds)
+	fmt.Fprintf(w, "%s, %s%s in %.3f s\n", count(s.Transactions, "transaction"), count(s.Bytes, "byte"), refusedText(s.Refused), s.Seconds)
 	for i := range s.Peers {
 		p := &s.Peers[i]
-		fmt.Fprintf(w, "  %v: %d transactions, %d bytes%s\n", p.name, p.Transactions, p.Bytes, refusedText(p.Refused))
+		fmt.Fprintf(w, "  %v: %s, %s%s\n", p.name, count(p.Transactions, "transaction"), count(p.Bytes, "byte"), refusedText(p.Refused))
 	}
 }
 

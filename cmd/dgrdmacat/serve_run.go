@@ -114,10 +114,7 @@ func (o *serveOptions) whoMay() string {
 	if accept, _ := o.local.Options.Get("accept"); o.accept.text == "any" || accept == "any" {
 		return "any peer may write into it"
 	}
-	if len(o.peers) == 1 {
-		return "one peer may write into it"
-	}
-	return fmt.Sprintf("%d peers may write into it", len(o.peers))
+	return count(len(o.peers), "peer") + " may write into it"
 }
 
 // watchOver prints what happens until it is over, and returns whether that was

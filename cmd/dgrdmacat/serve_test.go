@@ -94,11 +94,11 @@ TIME PEER refused: bounds: dgrdma: address outside the memory: data: 10 bytes at
 	wantErr := regexp.MustCompile(`^serving 65536 bytes \(64 KiB\) on ocpi-udp-rdma:127\.0\.0\.1;\d+;65536\.\d+\.65535
 any peer may write into it
 5 transactions, 17 bytes, frames refused: bounds \d+ in \d+\.\d{3} s
-  PEER: 1 transactions, 12 bytes
-  PEER: 1 transactions, 5 bytes
-  PEER: 1 transactions, 0 bytes
-  PEER: 1 transactions, 0 bytes
-  PEER: 1 transactions, 0 bytes
+  PEER: 1 transaction, 12 bytes
+  PEER: 1 transaction, 5 bytes
+  PEER: 1 transaction, 0 bytes
+  PEER: 1 transaction, 0 bytes
+  PEER: 1 transaction, 0 bytes
   PEER: 0 transactions, 0 bytes, frames refused: bounds \d+
 $`)
 	if code != exitOK || !wantErr.MatchString(golden(stderr)) {
@@ -221,7 +221,7 @@ func TestServeNamedPeers(t *testing.T) {
 		t.Errorf("stranger: code %d: %s", code, stderr)
 	}
 	code, stderr = end()
-	if code != exitOK || !strings.Contains(stderr, "2 peers may write into it") || !regexp.MustCompile(`1 transactions, 0 bytes, frames refused: source \d+ in`).MatchString(stderr) {
+	if code != exitOK || !strings.Contains(stderr, "2 peers may write into it") || !regexp.MustCompile(`1 transaction, 0 bytes, frames refused: source \d+ in`).MatchString(stderr) {
 		t.Errorf("code %d: %s", code, stderr)
 	}
 	got := out.String()

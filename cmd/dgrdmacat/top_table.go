@@ -9,13 +9,13 @@ import (
 	"github.com/dgrdma/dgrdma/metrics"
 )
 
-// table is one of top's tables.
+// topTable is one of top's tables.
 type topTable struct {
 	columns []topColumn
 	rows    []topRow
 }
 
-// column is one of its columns. Where not all have room, those of the highest rank
+// topColumn is one of its columns. Where not all have room, those of the highest rank
 // go first; that of rank 0 stays.
 type topColumn struct {
 	title string
@@ -29,7 +29,7 @@ type topRow struct {
 	style   topStyle
 }
 
-// line is one line of the screen.
+// topLine is one line of the screen.
 type topLine struct {
 	text  string
 	style topStyle

@@ -87,7 +87,7 @@ func TestInterrupted(t *testing.T) {
 	l.read(1)
 	l.signal(syscall.SIGINT)
 	s.end(exitError, `.*gave up: interrupted\n`)
-	l.end(exitError, `.*0 streams were received, 1 failed\ndgrdmacat listen: interrupted in the middle of 1\n`)
+	l.end(exitError, `.*streams received: 0, failed: 1\ndgrdmacat listen: interrupted in the middle of 1\n`)
 }
 
 // TestInterruptedTwice: two signals at once are one, as timeout sends them; with one

@@ -47,7 +47,7 @@ func (t *transfer) result(file string, err error) *streamResult {
 func (r *streamResult) String() string {
 	var parts []string
 	part := func(verb string, n int64, sum string) {
-		p := fmt.Sprintf("%s %d bytes", verb, n)
+		p := verb + " " + count(n, "byte")
 		if sum != "" {
 			p += ", SHA-256 " + sum
 		}

@@ -41,10 +41,10 @@ func (r *written) print(w io.Writer, asJSON bool) error {
 	if asJSON {
 		return json.NewEncoder(w).Encode(r)
 	}
-	how := fmt.Sprintf("acknowledged by %s, %d frames sent again", r.peer, r.SentAgain)
+	how := fmt.Sprintf("acknowledged by %s, %s sent again", r.peer, count(r.SentAgain, "frame"))
 	switch {
 	case !r.Acknowledged && r.Error != "":
-		how = fmt.Sprintf("to %s, then it failed; %d frames sent again", r.peer, r.SentAgain)
+		how = fmt.Sprintf("to %s, then it failed; %s sent again", r.peer, count(r.SentAgain, "frame"))
 	case !r.Acknowledged:
 		how = fmt.Sprintf("sent to %s, which never acknowledges: whether it arrived is not known", r.peer)
 	}
@@ -52,7 +52,7 @@ func (r *written) print(w io.Writer, asJSON bool) error {
 	if r.Flag != nil {
 		flag = fmt.Sprintf("; flag at %#x = %#x (%d)", *r.FlagAddr, *r.Flag, *r.Flag)
 	}
-	_, err := fmt.Fprintf(w, "%d bytes in %d transactions in %.3f s (%.1f MB/s), %s%s\n",
-		r.Bytes, r.Transactions, r.Seconds, float64(r.Bytes)/r.Seconds/1e6, how, flag)
+	_, err := fmt.Fprintf(w, "%s in %s in %.3f s (%.1f MB/s), %s%s\n",
+		count(r.Bytes, "byte"), count(r.Transactions, "transaction"), r.Seconds, float64(r.Bytes)/r.Seconds/1e6, how, flag)
 	return err
 }

@@ -189,7 +189,7 @@ func (w *writer) explained(ctx context.Context, err error, own *dgrdma.Endpoint)
 	case interrupted && w.o.count == 0:
 		return nil // as it was meant to end
 	case interrupted:
-		return fmt.Errorf("interrupted after %d of %d times, %d bytes", w.times.Load(), w.o.count, w.meter.moved.Load())
+		return fmt.Errorf("interrupted after %d of %d times, %s", w.times.Load(), w.o.count, count(w.meter.moved.Load(), "byte"))
 	case errors.Is(err, dgrdma.ErrPeerDown) && w.conn.Stats().FramesReceived == 0:
 		return fmt.Errorf("%w; nothing was ever heard of it: is it there, of the kind %s, and does it take %s for a peer?", err, w.profile.Name, own.URL())
 	case errors.Is(err, dgrdma.ErrPeerDown) && w.there(ctx, own.GiveUp()):
