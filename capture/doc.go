@@ -34,12 +34,13 @@
 //
 // gopacket has readers of both formats, pcapgo. On files of 100 MB with 66,000 and with
 // 1,000,000 records they are about as fast (0.5 to 1.4 times our time) and take as little
-// memory. They do not say where a file is damaged, and of pcapng not even that it is: one that
-// is cut anywhere is taken for whole, and a wrong length in a block is believed and what
-// follows misread. They know no link type above 255, and allocate whatever length a
-// record claims. The readers here say what is wrong and where, which is worth 400 lines. TestPcapgoMisreads and BenchmarkFile hold this against the version in use.
-// Nor does this package use gopacket's layers: they refuse the length 0 that offload leaves in
-// IPv6 headers.
+// memory. They do not say where a file is damaged, and of pcapng not even that it is: one
+// that is cut anywhere is taken for whole, and a wrong length in a block is believed and
+// what follows misread. They know no link type above 255, and allocate whatever length a
+// record claims. The readers here say what is wrong and where, which is worth 400 lines.
+// TestPcapgoMisreads and BenchmarkFile hold this against the version in use. Nor does this
+// package use gopacket's layers: they refuse the length 0 that offload leaves in IPv6
+// headers.
 //
 // # Rules
 //
