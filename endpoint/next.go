@@ -60,21 +60,19 @@ func (s *sending) wake(now ack.Instant) (queued bool) {
 type obstacle uint8
 
 const (
-	mayLeave     obstacle = iota
-	nothingWaits          // or lost frames leave first
-	mustWait              // for a time
-	mustBeHeard           // the peer has to acknowledge something before
-	windowFull            // of frames
-	wireFull              // says the controller
+	mayLeave   obstacle = iota
+	mustWait            // for a time, the peer or a post
+	windowFull          // of frames
+	wireFull            // says the controller
 )
 
 // obstacle returns it, and when it is gone by itself; or the transaction that may leave.
 func (s *sending) obstacle(now ack.Instant) (t *Transaction, what obstacle, until ack.Instant) {
 	if s.sender.Lost() > 0 {
-		return nil, nothingWaits, s.paced(now)
+		return nil, mustWait, s.paced(now) // lost frames leave first
 	}
 	if t = s.posted.next(); t == nil {
-		return nil, nothingWaits, sched.Never
+		return nil, mustWait, sched.Never
 	}
 	switch s.sender.Limit(now, s.frameMax) {
 	case ack.WindowFull:
@@ -85,7 +83,7 @@ func (s *sending) obstacle(now ack.Instant) (t *Transaction, what obstacle, unti
 		return nil, mustWait, s.paced(now)
 	}
 	if t = s.mayBe(t); t == nil || !s.proven && s.sender.InFlight() > 0 {
-		return nil, mustBeHeard, sched.Never
+		return nil, mustWait, sched.Never
 	}
 	if until := s.holding.Add(s.cfg.Coalesce); until > now && s.small(t) {
 		return nil, mustWait, until

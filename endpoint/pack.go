@@ -9,7 +9,7 @@ import (
 // returns the frame's length. 0: the transaction is not in such a place. It does
 // what fill does, for most frames of large transactions, in less time.
 func (s *sending) fillWhole(b []byte, t *Transaction) int {
-	if !t.begun || t.segment == len(t.Segments) {
+	if !t.begun {
 		return 0
 	}
 	seg := &t.Segments[t.segment]
@@ -42,23 +42,22 @@ func (s *sending) fill(now ack.Instant, w *frame.Writer) (first *Transaction, n 
 		if !t.begun {
 			room := w.Room()
 			bytes, count, fits := l.alone(t)
-			fitsHere := fits && bytes <= room+frame.MessageHeaderSize
-			if fits && !fitsHere && !w.Empty() {
+			fitsHere := bytes <= room+frame.MessageHeaderSize
+			if fits && !fitsHere {
 				// Small transactions are not cut: frames stay fewer.
 				break
 			}
 			if !fitsHere || l.noLength4 {
 				count = l.messages(t, room)
 			}
-			if count > frame.MaxMessages && !w.Empty() {
-				break // Post found that it fits when it starts a frame
+			if count > frame.MaxMessages {
+				break // Post found that it has no more when it starts a frame
 			}
 			s.begin(now, t, count)
 		}
-		before, length := t.packed, w.Len()
-		empty := t.count == 0
+		length := w.Len()
 		s.pour(w, &l, t)
-		if t.packed > before || (empty && t.complete) {
+		if w.Len() > length {
 			t.frames++
 			if n++; first == nil {
 				first = t
@@ -118,11 +117,9 @@ func (s *sending) pour(w *frame.Writer, l *layout, t *Transaction) {
 	var m frame.Message
 	t.describe(&m)
 	if t.count == 0 {
-		if w.Room() >= 0 {
-			m.Index = s.emptyIndex
-			w.Add(&m)
-			t.packedWhole()
-		}
+		m.Index = s.emptyIndex
+		w.Add(&m)
+		t.packedWhole()
 		return
 	}
 	for t.segment < len(t.Segments) {
@@ -132,11 +129,7 @@ func (s *sending) pour(w *frame.Writer, l *layout, t *Transaction) {
 			t.segment, t.offset = t.segment+1, 0
 			continue
 		}
-		room := w.Room()
-		if room < 0 {
-			return
-		}
-		take := l.cut(len(rest), room)
+		take := l.cut(len(rest), w.Room())
 		if take == 0 {
 			return
 		}

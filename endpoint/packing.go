@@ -40,7 +40,7 @@ func (s *sending) pack(b *batch, now ack.Instant) (more bool) {
 				break
 			}
 		}
-		if s.probe {
+		if s.probe { // there is room: else it would not come to this
 			s.probe = false
 			s.packProbe(b, now)
 		}
@@ -86,9 +86,7 @@ func (s *sending) packLost(b *batch, now ack.Instant) bool {
 		run, _ = s.due.Next()
 	}
 	buf := o.buf()
-	if !s.profile.Probe || o.n > 0 {
-		frame.PutAck(buf[b.headroom:], run.Start, run.Count)
-	}
+	frame.PutAck(buf[b.headroom:], run.Start, run.Count)
 	if run.Count > 0 {
 		s.counters.AcksCarried++
 	}
@@ -157,7 +155,7 @@ func (s *sending) packNew(b *batch, now ack.Instant) bool {
 // and so says what else it has (quirk F2). It may lie beyond the window: there
 // it is dropped without a trace, and sent again later.
 func (s *sending) packProbe(b *batch, now ack.Instant) {
-	if b.full() || s.sender.Next().Diff(s.sender.Oldest()) >= s.profile.Span {
+	if s.sender.Next().Diff(s.sender.Oldest()) >= s.profile.Span {
 		return
 	}
 	buf := s.buffer()[:b.headroom+probeLength]
