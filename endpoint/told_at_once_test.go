@@ -178,6 +178,45 @@ func TestAskedByNameOnce(t *testing.T) {
 	})
 }
 
+// TestNextLifeKeepsItsName: who is asked under our next life may answer to that name, whoever
+// else introduces itself meanwhile, and however often.
+func TestNextLifeKeepsItsName(t *testing.T) {
+	withStranger(t, Config{}, Native(), func(t *testing.T, e *Endpoint, c *Conn, s *stranger) {
+		s.hello(frame.Hello{Life: 70})
+		asked := s.hellos(time.Millisecond)
+		if len(asked) != 1 || asked[0].Peer != 70 {
+			t.Fatalf("asked by %+v", asked)
+		}
+		for range 3 {
+			s.hello(frame.Hello{Life: 80})
+			s.hello(frame.Hello{Life: 70})
+			s.hellos(time.Millisecond)
+		}
+		s.hello(frame.Hello{Life: 70, Peer: asked[0].Life, Tells: true})
+		s.hellos(time.Millisecond)
+		if theirs := c.Stats().Theirs; theirs != 70 {
+			t.Errorf("life %d is believed", theirs)
+		}
+	})
+}
+
+// TestServeIsToldThoughAnotherLifeCame: a peer is asked whether it knows of a new service until
+// it does, though another life introduced itself under its name and did not answer.
+func TestServeIsToldThoughAnotherLifeCame(t *testing.T) {
+	withStranger(t, Config{}, Native(), func(t *testing.T, e *Endpoint, c *Conn, s *stranger) {
+		s.hello(frame.Hello{Life: 70})
+		s.hellos(time.Minute)
+		serve(t, e, newShelf("late", 1<<16))
+		if got := s.hellos(time.Minute); len(got) < 3 {
+			t.Errorf("told by %+v", got)
+		}
+		s.hello(frame.Hello{Life: life, Peer: s.theirs, Tells: true})
+		if got := s.hellos(time.Minute); len(got) > 0 {
+			t.Errorf("told by %+v when it knew", got)
+		}
+	})
+}
+
 // TestWrongNameIsPutRight: a peer that answers to another life than ours is told ours.
 func TestWrongNameIsPutRight(t *testing.T) {
 	withStranger(t, Config{}, Native(), func(t *testing.T, e *Endpoint, c *Conn, s *stranger) {
