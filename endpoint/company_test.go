@@ -121,3 +121,72 @@ func TestSmallTransactionsAreNotCut(t *testing.T) {
 		}
 	})
 }
+
+// TestCompanyThatPasses: what waits for company waits no longer because others fill frames
+// meanwhile, and leave before it.
+func TestCompanyThatPasses(t *testing.T) {
+	const hold = time.Millisecond
+	r := newHalfRig(t, 1, Native(), Config{Coalesce: hold})
+	r.come(1 << 20)
+	post := func(x *Transaction) { r.c.tx.post(r.now, &r.c.plain, x) }
+	small, began := write(64, make([]byte, 8), 0, 1), r.now
+	post(small)
+	for i := 0; !small.begun; i++ {
+		if i%6 == 0 {
+			post(&Transaction{Segments: []Segment{{0, make([]byte, r.c.layout().full)}}, Urgent: true})
+		}
+		r.now = began.Add(time.Duration(i) * hold / 10)
+		r.expire()
+		r.serve()
+		if d := r.now.Sub(began); small.begun != (d >= hold) {
+			t.Fatalf("after %v it has left: %v, want that after %v", d, small.begun, hold)
+		}
+	}
+}
+
+// TestCompanyBehindALongOne: what stands behind a transaction of several frames waits for
+// company when that one has left.
+func TestCompanyBehindALongOne(t *testing.T) {
+	const hold = time.Millisecond
+	r := newHalfRig(t, 1, Native(), Config{Coalesce: hold})
+	r.come(1 << 20)
+	post := func(n int) *Transaction {
+		x := write(64, make([]byte, n), 0, 1)
+		r.c.tx.post(r.now, &r.c.plain, x)
+		return x
+	}
+	long, small := post(3*r.c.layout().full), post(8)
+	r.now = r.now.Add(hold / 2)
+	r.serve()
+	if !long.complete || small.begun {
+		t.Fatalf("the long one has left: %v, the small one: %v", long.complete, small.begun)
+	}
+	left := r.now
+	for !small.begun {
+		r.waits()
+	}
+	if d := r.now.Sub(left); d != hold {
+		t.Errorf("the small one leaves %v after the long one, want %v", d, hold)
+	}
+}
+
+// TestFullFrameWaitsForNone: what leaves room for a message more is held back, and what does
+// not is not, be it one transaction or several.
+func TestFullFrameWaitsForNone(t *testing.T) {
+	for parts := 1; parts < 4; parts++ {
+		for _, room := range []int{frame.MessageHeaderSize, frame.MessageHeaderSize - 1} {
+			r := newHalfRig(t, 1, Native(), Config{Coalesce: time.Hour})
+			r.come(1 << 20)
+			data := r.c.frameMax - frame.HeaderSize - parts*frame.MessageHeaderSize - room
+			sizes := make([]int, parts)
+			for i := range sizes {
+				sizes[i] = data / parts &^ 7 // none is padded
+			}
+			sizes[parts-1] += data - parts*sizes[0]
+			r.posts(sizes...)
+			if left := len(r.flying) > 0; left != (room < frame.MessageHeaderSize) {
+				t.Errorf("%d transactions that leave room for %d bytes of a frame have left: %v", parts, room, left)
+			}
+		}
+	}
+}

@@ -89,7 +89,7 @@ func (r *halfRig) waits() {
 }
 
 // TestSendingIsCounted: each counter of what is sent counts what its row says, and
-// nothing else.
+// nothing else; and a trace is told the same.
 func TestSendingIsCounted(t *testing.T) {
 	const (
 		data  = 40 // bytes of a transaction that fills a frame
@@ -204,11 +204,34 @@ func TestSendingIsCounted(t *testing.T) {
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			x.cfg.MTU = 80
+			var told Counters
+			again := uint64(0)
+			x.cfg.Trace = &Trace{
+				FrameSent: func(_ PeerName, b []byte, isAgain bool) {
+					told.FramesSent++
+					told.BytesSent += uint64(len(b))
+					if isAgain {
+						again++
+					}
+				},
+				FrameLost: func(_ PeerName, _ frame.Seq, timed bool) {
+					if timed {
+						told.RetransmitsTimed++
+					} else {
+						told.RetransmitsFast++
+					}
+				},
+			}
 			r := newHalfRig(t, 1, x.p, x.cfg)
 			r.come(1 << 20)
+			told, again = Counters{}, 0
 			x.does(r)
 			if got := r.c.Stats().Counters; got != x.want {
 				t.Errorf("counted\n%+v, want\n%+v", got, x.want)
+			}
+			want := Counters{FramesSent: x.want.FramesSent, BytesSent: x.want.BytesSent, RetransmitsFast: x.want.RetransmitsFast, RetransmitsTimed: x.want.RetransmitsTimed}
+			if told != want || again != want.RetransmitsFast+want.RetransmitsTimed {
+				t.Errorf("told of\n%+v, %d sent again, want\n%+v", told, again, want)
 			}
 		})
 	}

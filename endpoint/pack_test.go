@@ -92,7 +92,9 @@ func TestLargestBehindASmallOne(t *testing.T) {
 // TestProbeIsEmpty: a card takes what stands behind the header of a probe for another
 // header (quirk F3), so nothing may stand there but our own id, whatever was sent before.
 func TestProbeIsEmpty(t *testing.T) {
-	r := newHalfRig(t, 1, FPGA(), Config{})
+	p := FPGA()
+	p.FirstFrame = 0xa5c3
+	r := newHalfRig(t, 1, p, Config{})
 	var probe []byte
 	r.e.cfg.Trace = &Trace{FrameSent: func(_ PeerName, b []byte, _ bool) {
 		if len(b) == probeLength {
@@ -118,6 +120,27 @@ func TestProbeIsEmpty(t *testing.T) {
 	want[probeOwnID], want[probeOwnID+1] = byte(q), byte(q>>8)
 	if !bytes.Equal(probe, want) {
 		t.Errorf("sent\n%x, want\n%x", probe, want)
+	}
+}
+
+// counting is a controller that counts the bytes it is told of.
+type counting struct {
+	ack.FixedWindow
+	sent int
+}
+
+func (c *counting) OnSent(_ ack.Instant, bytes int) { c.sent += bytes }
+
+// TestControllerIsToldOfEachByte: what is sent counts for the wire, be it new, sent again or a
+// probe.
+func TestControllerIsToldOfEachByte(t *testing.T) {
+	var ctl counting
+	r := newHalfRig(t, 1, FPGA(), Config{NewController: func(int) ack.Controller { return &ctl }})
+	r.come(0)
+	r.posts(1024)
+	r.waits()
+	if n := r.c.tx.counters; n.Probes != 1 || n.RetransmitsTimed != 1 || ctl.sent != int(n.BytesSent) {
+		t.Errorf("told of %d bytes of %+v", ctl.sent, n)
 	}
 }
 
@@ -177,6 +200,10 @@ func TestMemoryIsKeptForAWhile(t *testing.T) {
 	r.posts(1024)
 	r.acknowledge(true)
 	since := r.now
+	r.now = since.Add(restAfter * 3 / 4)
+	if r.c.tx.overdue(r.now); !r.c.tx.resting() {
+		t.Error("the memory is given back when something else is looked after")
+	}
 	for r.c.tx.resting() {
 		r.waits()
 	}

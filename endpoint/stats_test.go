@@ -49,6 +49,10 @@ func TestInspect(t *testing.T) {
 			t.Errorf("lives %d and %d; the other side says %d and %d", s.Mine, s.Theirs, there.Theirs, there.Mine)
 		}
 
+		if there.BytesReceived != s.BytesSent || s.BytesReceived != there.BytesSent {
+			t.Errorf("%d bytes sent, %d of them received; back %d and %d", s.BytesSent, there.BytesReceived, there.BytesSent, s.BytesReceived)
+		}
+
 		// A peer that is gone.
 		p.b.Close()
 		err := p.toB.Write(context.Background(), write(4096, pattern(1, 8), 0, 1))

@@ -1,0 +1,88 @@
+package endpoint
+
+import (
+	"testing"
+	"time"
+
+	"github.com/dgrdma/dgrdma/ack"
+	"github.com/dgrdma/dgrdma/frame"
+)
+
+// TestTriesBecomeRare: what is not acknowledged is sent again ever more rarely, but ten times
+// before the peer is given up and once a second; and to who tells copies by the time between
+// them so often that it is no other life if eight in a row are lost.
+func TestTriesBecomeRare(t *testing.T) {
+	ours, copies, never := Native(), OpenCPI(false), OpenCPI(false)
+	copies.MinTimeout, copies.PeerAckDelay = ours.MinTimeout, ours.PeerAckDelay
+	never.MinTimeout, never.PeerAckDelay = ours.MinTimeout, ours.PeerAckDelay
+	never.NeverRetransmits = true
+	for _, x := range []struct {
+		name         string
+		p            Profile
+		giveUp, most time.Duration
+	}{
+		{"patient", ours, time.Minute, time.Second},
+		{"impatient", ours, 3 * time.Second, 300 * time.Millisecond},
+		{"copies", copies, time.Minute, copies.CopyFor / 8},
+		{"impatient, copies", copies, time.Second, 100 * time.Millisecond},
+		{"nothing comes again", never, time.Minute, time.Second},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			var r *halfRig
+			var at []ack.Instant
+			note := func(PeerName, frame.Seq, bool) { at = append(at, r.now) }
+			r = newHalfRig(t, 1, x.p, Config{GiveUp: x.giveUp, Trace: &Trace{FrameLost: note}})
+			r.come(1 << 20)
+			r.posts(8)
+			for r.c.tx.err == nil {
+				r.waits()
+			}
+			longest := time.Duration(0)
+			for i := 1; i < len(at); i++ {
+				d := at[i].Sub(at[i-1])
+				if d < longest || d > x.most {
+					t.Fatalf("try %d after %v, the one before after %v; want no more than %v", i, d, longest, x.most)
+				}
+				longest = d
+			}
+			if longest != x.most {
+				t.Errorf("the last of %d tries after %v, want %v", len(at), longest, x.most)
+			}
+		})
+	}
+}
+
+// TestOneFrameUntilProven: a card of which it is not known whether it counts from our first
+// id is sent one frame, and others when it has acknowledged that.
+func TestOneFrameUntilProven(t *testing.T) {
+	r := newHalfRig(t, 1, FPGA(), Config{MTU: 1490})
+	r.come(0)
+	r.posts(1024, 1024, 1024)
+	if n := len(r.flying); n != 1 {
+		t.Fatalf("%d frames are sent", n)
+	}
+	r.acknowledges(0)
+	if n := len(r.flying); n != 2 {
+		t.Errorf("%d frames more are sent, want 2", n)
+	}
+}
+
+// TestWithdrawnTooLate: what has failed, and was not answered yet, cannot be taken back.
+func TestWithdrawnTooLate(t *testing.T) {
+	r := newHalfRig(t, 1, Native(), Config{})
+	var got error
+	x := write(64, make([]byte, 8), 0, 1)
+	x.Done = func(_ *Transaction, err error) { got = err }
+	if err := r.c.Post(x); err != nil {
+		t.Fatal(err)
+	}
+	var fin finished
+	r.c.tx.fail(r.now, &fin, ErrPeerDown)
+	if r.c.withdraw(x) {
+		t.Error("it was taken back")
+	}
+	fin.deliver()
+	if got != ErrPeerDown {
+		t.Errorf("answered with %v", got)
+	}
+}
