@@ -92,29 +92,19 @@ func (s *closedSet) drop(left uint32) {
 	s.rise()
 }
 
-// close notes that a transaction is over.
+// close notes that a transaction is over, which began and was not over.
 func (s *closedSet) close(txn uint32) {
-	if txn == s.low+1 && txn == s.top {
+	if txn == s.low+1 {
 		s.low = txn // mostly
-	} else {
-		s.closeAmong(txn)
-	}
-}
-
-func (s *closedSet) closeAmong(txn uint32) {
-	switch {
-	case int32(txn-s.low) <= 0 || s.has(txn):
-	case txn == s.low+1:
-		s.low = txn
 		s.rise()
-	default:
-		p := pageOf(txn)
-		if s.pages[p] == nil {
-			s.pages[p] = s.held.newPage()
-		}
-		s.pages[p][txn%pageIDs/64] |= 1 << (txn % 64)
-		s.count[p]++
+		return
 	}
+	p := pageOf(txn)
+	if s.pages[p] == nil {
+		s.pages[p] = s.held.newPage()
+	}
+	s.pages[p][txn%pageIDs/64] |= 1 << (txn % 64)
+	s.count[p]++
 }
 
 // rise moves low up to the first transaction that is not over.
@@ -135,14 +125,11 @@ func (s *closedSet) rise() {
 
 // raise moves low up by n ids, all of them on one page.
 func (s *closedSet) raise(n uint32) {
-	first, p := s.low+1, pageOf(s.low+1)
+	first := s.low + 1
+	p := pageOf(first)
 	s.low += n
 	page := s.pages[p]
 	if page == nil {
-		return
-	}
-	if n == pageIDs {
-		s.free(p)
 		return
 	}
 	for n > 0 {

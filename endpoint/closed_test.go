@@ -51,10 +51,27 @@ func TestClosedSet(t *testing.T) {
 			t.Error("what is far behind is not over")
 		}
 		for txn := s.low; txn != s.top+1; txn++ {
-			s.close(txn)
+			if s.age(txn) == ageOpen {
+				s.close(txn)
+			}
 		}
 		if s.low != s.top || s.held.bytes != 0 || s.pages != [closedPages]*closedPage{} {
 			t.Errorf("all are over, and %d bytes are kept, low %d of %d", s.held.bytes, s.low, s.top)
+		}
+	}
+}
+
+// TestWhatALifeMayBeginWith: as many transactions as our kind has open, from the first of
+// the life on; what is before is over, what is behind is not of this life.
+func TestWhatALifeMayBeginWith(t *testing.T) {
+	for _, first := range []uint32{1, 1000, 1<<31 - 1, 1<<32 - 1} {
+		var s closedSet
+		s.begin(first)
+		last := first + uint32(Native().OpenTransactions) - 1
+		for txn, want := range map[uint32]age{first - 1: ageClosed, first: ageOpen, last: ageOpen, last + 1: ageForeign} {
+			if got := s.age(txn); got != want {
+				t.Errorf("transaction %d of a life from %d on is %v, want %v", txn, first, got, want)
+			}
 		}
 	}
 }
@@ -125,9 +142,9 @@ func TestIndexSet(t *testing.T) {
 			return list
 		},
 	}
+	held := &holding{pool: new(pool)} // what one set gives back, the next one takes
 	for name, order := range orders {
-		for _, count := range []int{1, 2, 3, 17, 300, 5000, 65535} {
-			held := &holding{pool: new(pool)}
+		for _, count := range []int{1, 2, 3, 17, 100, 300, 5000, 65535} {
 			var s indexSet
 			came := make([]bool, count+2)
 			most := 0 // gaps at a time
@@ -139,6 +156,9 @@ func TestIndexSet(t *testing.T) {
 					}
 				}
 				_, free := s.look(uint16(i))
+				if !free && (came[i-1] || came[i+1] || s.more != nil && s.more.bits != nil) {
+					t.Fatalf("%s of %d: there is no room for message %d", name, count, i)
+				}
 				before := held.bytes
 				s.add(uint16(i), uint16(count), held)
 				came[i] = true
@@ -146,7 +166,11 @@ func TestIndexSet(t *testing.T) {
 					t.Fatalf("%s of %d: message %d was taken for %d bytes, free %v", name, count, i, grew, free)
 				}
 				if s.more != nil {
-					most = max(most, len(s.more.list))
+					runs := len(s.more.list)
+					most = max(most, runs)
+					if size := 4 * runs; size > 1<<10 || size > max(8*(count/64+1), 4*fewRuns) {
+						t.Fatalf("%s of %d: %d runs are no bitmap", name, count, runs)
+					}
 				}
 				if m := s.more; m != nil && m.bits == nil && held.bytes > gapSize*most {
 					t.Fatalf("%s of %d: %d bytes for at most %d gaps", name, count, held.bytes, most)
