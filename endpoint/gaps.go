@@ -57,7 +57,7 @@ func (g *gaps) came(now ack.Instant, q frame.Seq) {
 // up.
 func (g *gaps) roll(now ack.Instant) (missed int) {
 	g.young, g.unseen, g.shown = g.young+g.unseen, 0, g.newest
-	if !g.begun || now.Sub(g.since) < missedAfter {
+	if now.Sub(g.since) < missedAfter {
 		return 0
 	}
 	missed = g.older

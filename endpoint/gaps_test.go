@@ -47,7 +47,9 @@ func TestGaps(t *testing.T) {
 				}
 			}
 			delete(missing, q)
-			g.came(now, q)
+			if g.came(now, q); rnd.IntN(4) == 0 {
+				continue // more of the same batch
+			}
 			want := 0
 			if now.Sub(since) >= missedAfter {
 				for q := range missing {
@@ -67,6 +69,39 @@ func TestGaps(t *testing.T) {
 		}
 		if given == 0 {
 			t.Error("nothing was given up")
+		}
+	}
+}
+
+// TestGapsHaveTheirTime: what did not come is given up when it was overtaken for
+// missedAfter before the mark moved, and for as long after.
+func TestGapsHaveTheirTime(t *testing.T) {
+	const began = ack.Instant(time.Hour)
+	var g gaps
+	g.came(began, 1000)
+	g.came(began, 1003)
+	for _, x := range []struct {
+		after time.Duration
+		want  int
+	}{{missedAfter - 1, 0}, {missedAfter, 0}, {2*missedAfter - 1, 0}, {2 * missedAfter, 2}, {4 * missedAfter, 0}} {
+		if got := g.roll(began.Add(x.after)); got != x.want {
+			t.Errorf("after %v %d are given up, want %d", x.after, got, x.want)
+		}
+	}
+}
+
+// TestGapIsGivenUpOnce: when it is time, and not when something else is.
+func TestGapIsGivenUpOnce(t *testing.T) {
+	const at = ack.Instant(time.Hour)
+	g := gap{frames: 3, at: at}
+	for _, x := range []struct {
+		now   ack.Instant
+		want  int
+		armed bool
+	}{{at - 1, 0, true}, {at, 3, false}, {at, 0, false}, {at + 1, 0, false}} {
+		got := g.expire(x.now)
+		if _, armed := g.deadline(); got != x.want || armed != x.armed || g.told == armed {
+			t.Errorf("at %d: %d are given up, want %d; armed %v, told %v", x.now-at, got, x.want, armed, g.told)
 		}
 	}
 }
