@@ -30,7 +30,7 @@ func (l *foreignLedger) begins(m *frame.Message, seq frame.Seq) {
 // overtake notes that a younger transaction began. Of those that are open only the
 // youngest was not overtaken before.
 func (l *foreignLedger) overtake(seq frame.Seq) {
-	if in := l.open.find(l.newest); in != nil && !in.overtaken {
+	if in := l.open.find(l.newest); in != nil {
 		in.overtaken, in.later = true, seq
 	}
 }
