@@ -57,6 +57,31 @@ func TestDriverIsUpOnce(t *testing.T) {
 	}
 }
 
+// TestIdsOfANewLife: a driver that comes with one of the first ids again, long after them,
+// seems to have restarted; with another one it does not, nor with 0, which no life
+// begins with.
+func TestIdsOfANewLife(t *testing.T) {
+	for id, restarted := range map[frame.Seq]bool{0: false, 1: true, firstIDs: true, firstIDs + 1: false} {
+		withEvents(t, OpenCPI(false), func(t *testing.T, c *Conn, s *stranger, want func(...EventKind)) {
+			for at := frame.Seq(1); at < 1000; at += 100 {
+				s.send(at, data(uint32(at), 1, 1, 64, pattern(1, 16)))
+			}
+			s.recv(2 * heldBack)
+			want(PeerUp)
+			s.send(id, data(1, 1, 1, 64, pattern(1, 16)))
+			s.recv(10 * time.Millisecond)
+			if st := c.Stats(); st.RefusedBy(RefusedForeign) != 1 {
+				t.Errorf("id %d: refused %v", id, st.RefusedReasons())
+			}
+			if restarted {
+				want(PeerRestarted)
+			} else {
+				want()
+			}
+		})
+	}
+}
+
 // TestDriverAfterReset: what was heard before Reset says nothing of what is heard since.
 func TestDriverAfterReset(t *testing.T) {
 	t.Run("ids begin anywhere", func(t *testing.T) {
