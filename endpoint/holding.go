@@ -39,12 +39,10 @@ func (h *holding) take(n int) {
 	}
 }
 
-// alone makes a learned peer one with a bound of its own.
+// alone makes a learned peer, which shares, one with a bound of its own.
 func (h *holding) alone() {
-	if h.shares {
-		h.pool.learned -= h.bytes
-		h.shares = false
-	}
+	h.pool.learned -= h.bytes
+	h.shares = false
 }
 
 // affords reports whether the peer may hold that much more.
