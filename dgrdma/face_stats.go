@@ -68,7 +68,7 @@ type ConnStats = endpoint.ConnStats
 //		RetransmitsFast  uint64 `count:"retransmits_fast" help:"Frames sent again because later ones were acknowledged."`
 //		RetransmitsTimed uint64 `count:"retransmits_timed" help:"Frames sent again because nothing was heard."`
 //		Probes           uint64 `count:"probes" help:"Frames sent only to make the peer speak."`
-//		Duplicates       uint64 `count:"duplicates" help:"Frames received again, and acknowledged again."`
+//		Duplicates       uint64 `count:"duplicates" help:"Frames received again: they are acknowledged or answered, and not applied."`
 //		Swallowed        uint64 `count:"messages_swallowed" help:"Messages that the memory swallowed."`
 //		AcksAlone        uint64 `count:"acks_alone" help:"Acknowledgement-only frames sent."`
 //		AcksCarried      uint64 `count:"acks_carried" help:"Acknowledgements that rode on frames with messages."`
@@ -111,7 +111,7 @@ type Counters = endpoint.Counters
 //		RefusedTooManyOpen         // would open more transactions than allowed (DGRDMA-039)
 //		RefusedStale               // a copy that the network held back: its transaction is over
 //		RefusedForeign             // belongs to another life of the peer
-//		RefusedNoSession           // the peer has not introduced itself yet, or does so faster than it is answered
+//		RefusedNoSession           // the peer has not introduced itself yet, or more strangers do so at once than are answered
 //		RefusedDown                // the peer was given up and not reset
 //		RefusedAckOfUnsent         // acknowledges ids that were never used
 //		RefusedAckTooOld           // acknowledges ids that may have been used again

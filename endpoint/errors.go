@@ -66,7 +66,7 @@ const (
 	RefusedTooManyOpen         // would open more transactions than allowed (DGRDMA-039)
 	RefusedStale               // a copy that the network held back: its transaction is over
 	RefusedForeign             // belongs to another life of the peer
-	RefusedNoSession           // the peer has not introduced itself yet, or does so faster than it is answered
+	RefusedNoSession           // the peer has not introduced itself yet, or more strangers do so at once than are answered
 	RefusedDown                // the peer was given up and not reset
 	RefusedAckOfUnsent         // acknowledges ids that were never used
 	RefusedAckTooOld           // acknowledges ids that may have been used again

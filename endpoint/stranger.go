@@ -174,11 +174,15 @@ func (e *Endpoint) leaver(now ack.Instant, of *host, s *search) *Conn {
 	return s.found
 }
 
-// reply has a stranger answered at the end of the batch, unless it is answered already,
-// as one answer is enough for a burst, or too many others are.
+// reply has a stranger answered at the end of the batch, unless too many others are. One
+// answer is enough for a burst: who hears late asks again meanwhile, and is no worse for it.
 func (e *Endpoint) reply(r reply) (answered bool) {
 	n := len(e.replies)
-	if n == mostReplies || n > 0 && e.replies[n-1] == r {
+	switch {
+	case n > 0 && e.replies[n-1] == r:
+		e.strangers.Duplicates++
+		return true
+	case n == mostReplies:
 		return false
 	}
 	e.replies = append(e.replies, r)

@@ -9,11 +9,12 @@ import (
 )
 
 // TestEveryHelloIsCounted: of a stranger's introductions one is answered for each batch
-// of datagrams; the others are counted as refused, so that a flood of them is seen.
+// of datagrams; the others are counted as duplicates, so that a flood of them is seen. They
+// are not refused: on a busy machine everybody asks twice before it is answered.
 func TestEveryHelloIsCounted(t *testing.T) {
 	refused := 0
 	e, w := openForgery(t, Config{Manual: true, OnEvent: func(ev Event) {
-		if ev.Kind == FrameRefused && ev.Reason == RefusedNoSession && ev.Peer.Addr == addrA && ev.Peer.ID == 1 {
+		if ev.Kind == FrameRefused {
 			refused++
 		}
 	}})
@@ -30,7 +31,7 @@ func TestEveryHelloIsCounted(t *testing.T) {
 	}
 	answers := len(w.frames(time.Millisecond))
 	s := e.Stats()
-	if answers != 1+others || s.Challenges != 1+others || s.RefusedBy(RefusedNoSession) != same-1 || refused != same-1 {
-		t.Errorf("%d answers, %d counted; %d refused and %d events of %d", answers, s.Challenges, s.RefusedBy(RefusedNoSession), refused, same+others)
+	if answers != 1+others || s.Challenges != 1+others || s.Duplicates != same-1 || s.RefusedBy(RefusedNoSession) != 0 || refused != 0 {
+		t.Errorf("%d answers, %d counted; %d duplicates, %d refused and %d events of %d", answers, s.Challenges, s.Duplicates, s.RefusedBy(RefusedNoSession), refused, same+others)
 	}
 }
