@@ -114,6 +114,28 @@ func TestClosedBehindWhatNeverEnds(t *testing.T) {
 	}
 }
 
+// TestClosedInALifeBefore: what was over in a life that ended is open in the next one, which
+// takes the same pages.
+func TestClosedInALifeBefore(t *testing.T) {
+	s := closedSet{held: &holding{pool: new(pool)}}
+	s.begin(1)
+	s.see(100)
+	for txn := uint32(2); txn <= 100; txn += 2 {
+		s.close(txn)
+	}
+	if s.reset(); s.held.bytes != 0 {
+		t.Errorf("%d bytes are kept", s.held.bytes)
+	}
+	s.begin(1)
+	s.see(100)
+	s.close(51)
+	for txn := uint32(1); txn <= 100; txn++ {
+		if over := s.age(txn) == ageClosed; over != (txn == 51) {
+			t.Errorf("transaction %d is over: %v", txn, over)
+		}
+	}
+}
+
 // TestIndexSet compares it with a map, in several orders, and holds it to what its
 // gaps were taken for.
 func TestIndexSet(t *testing.T) {
