@@ -4,6 +4,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/dgrdma/dgrdma/ack"
 )
 
 // settleAll posts transactions of that size by so many flows to a service, and reports how
@@ -74,4 +76,31 @@ func TestOneOpen(t *testing.T) {
 			t.Errorf("%d failed: %v", failed, why)
 		}
 	})
+}
+
+// TestUrgentAmidMany: where as many flows as may be are amid transactions of several frames,
+// an urgent one begins all the same, and no other of several frames does.
+func TestUrgentAmidMany(t *testing.T) {
+	r := newHalfRig(t, 1, Native(), Config{MTU: 1490, NewController: func(int) ack.Controller { return &ack.FixedWindow{} }})
+	r.come(1 << 20)
+	post := func(n int, urgent bool) *Transaction {
+		x := write(64, make([]byte, n), 0, 1)
+		x.Urgent = urgent
+		r.c.tx.post(r.now, &Flow{conn: r.c, name: r.c.plain.name}, x)
+		return x
+	}
+	for range mostAmid {
+		post(8*turnBytes, false)
+	}
+	r.serve()
+	if !r.c.tx.posted.crowded() {
+		t.Fatalf("%d flows are amid a transaction", len(r.c.tx.posted.amid))
+	}
+	plain, urgent := post(2*turnBytes, false), post(2*turnBytes, true)
+	for !urgent.complete {
+		r.acknowledges(0)
+	}
+	if plain.begun || !r.c.tx.posted.crowded() {
+		t.Errorf("one more has begun: %v; %d are amid a transaction", plain.begun, len(r.c.tx.posted.amid))
+	}
 }

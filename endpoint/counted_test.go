@@ -109,6 +109,7 @@ func TestSendingIsCounted(t *testing.T) {
 		c.window.Store(1)
 		return c
 	}
+	slow := func(int) ack.Controller { return &slow{} }
 	for _, x := range []struct {
 		name string
 		p    Profile
@@ -140,6 +141,23 @@ func TestSendingIsCounted(t *testing.T) {
 		{"the wire is full", Native(), Config{NewController: narrow}, func(r *halfRig) {
 			r.posts(data, data)
 		}, Counters{FramesSent: 1, BytesSent: full, Congested: 1}},
+		{"the wire is slow", Native(), Config{NewController: slow}, func(r *halfRig) {
+			r.slow(time.Second)
+			r.posts(data)
+		}, Counters{}},
+		{"the wire is slow when a frame is lost", Native(), Config{NewController: slow}, func(r *halfRig) {
+			r.posts(data, data, data, data)
+			r.slow(time.Second)
+			r.acknowledges(1)
+			r.acknowledges(1)
+			r.acknowledges(1)
+		}, Counters{FramesSent: 4, BytesSent: 4 * full, AcksReceived: 3, TransactionsDone: 3}},
+		{"company is waited for", Native(), Config{Coalesce: time.Hour}, func(r *halfRig) {
+			r.posts(8)
+		}, Counters{}},
+		{"a card is not known", FPGA(), Config{}, func(r *halfRig) {
+			r.posts(data, data)
+		}, Counters{FramesSent: 1, BytesSent: full}},
 		{"an acknowledgement rides", Native(), Config{}, func(r *halfRig) {
 			r.comes(1)
 			r.posts(data)
@@ -160,6 +178,11 @@ func TestSendingIsCounted(t *testing.T) {
 			r.posts(data)
 			r.waits()
 		}, Counters{FramesSent: 3, BytesSent: 2*full + probeLength, RetransmitsTimed: 1, Probes: 1}},
+		{"a card is silent, and the wire is slow", FPGA(), Config{NewController: slow}, func(r *halfRig) {
+			r.posts(data)
+			r.slow(time.Hour)
+			r.waits()
+		}, Counters{FramesSent: 2, BytesSent: full + probeLength, Probes: 1}},
 		{"a card is silent, and no id is left", card, Config{}, func(r *halfRig) {
 			r.c.tx.proven = true
 			r.posts(data, data)

@@ -109,3 +109,28 @@ func TestOnlyWhatIsWaitedForIsAcknowledged(t *testing.T) {
 		}
 	})
 }
+
+// TestMemoryIsKeptWhereNothingIsAcknowledged: the memory for frames in flight stays for
+// restAfter, here too, when all was sent.
+func TestMemoryIsKeptWhereNothingIsAcknowledged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := simnet.New(1)
+		defer n.Close()
+		_, e, c := openHooked(t, n, OpenCPI2(), Config{})
+		defer e.Close()
+		time.Sleep(10 * restAfter)
+		if err := c.Write(t.Context(), write(64, pattern(1, 8), 0, 1)); err != nil {
+			t.Fatal(err)
+		}
+		kept := func(d time.Duration) int {
+			time.Sleep(d)
+			synctest.Wait()
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			return len(c.tx.out)
+		}
+		if kept(restAfter-1) == 0 || kept(1) != 0 {
+			t.Errorf("memory for %d frames is kept after %v", len(c.tx.out), restAfter)
+		}
+	})
+}

@@ -211,3 +211,20 @@ func TestMemoryIsKeptForAWhile(t *testing.T) {
 		t.Errorf("memory for %d frames after %v, want none after %v", len(r.c.tx.out), d, restAfter)
 	}
 }
+
+// TestFrameThatHoldsNothingOfIt: a transaction is done when the frames are acknowledged that
+// hold something of it, and does not wait for one in which there was too little room.
+func TestFrameThatHoldsNothingOfIt(t *testing.T) {
+	r := newHalfRig(t, 1, Native(), Config{MTU: 1490})
+	r.come(1 << 20)
+	full := r.c.layout().full
+	r.posts(full-frame.MessageHeaderSize-minFragment/2, 2*full)
+	if len(r.flying) != 3 {
+		t.Fatalf("%d frames", len(r.flying))
+	}
+	r.acknowledges(1)
+	r.acknowledges(1)
+	if r.done != 1 {
+		t.Errorf("%d transactions are done, want the one whose frames arrived", r.done)
+	}
+}

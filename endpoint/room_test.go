@@ -97,3 +97,22 @@ func TestRoomIsTold(t *testing.T) {
 		})
 	})
 }
+
+// TestDrainedForTwo: everybody who waits until nothing is posted any more is told.
+func TestDrainedForTwo(t *testing.T) {
+	r := newHalfRig(t, 1, Native(), Config{})
+	r.come(1 << 20)
+	r.posts(8)
+	one, two := r.c.tx.drain(), r.c.tx.drain()
+	r.acknowledges(0)
+	for i, empty := range []<-chan struct{}{one, two} {
+		select {
+		case <-empty:
+		default:
+			t.Errorf("%d is not told", i)
+		}
+	}
+	if r.c.tx.drain() != nil {
+		t.Error("there is something to wait for")
+	}
+}

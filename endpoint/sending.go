@@ -157,7 +157,6 @@ func (s *sending) acknowledged(now ack.Instant, runs []ack.Range, scratch []fram
 	}
 	s.sender.EndBatch(now)
 	if s.posted.n != before {
-		s.rested = now
 		s.roomMade()
 	}
 	return refused, scratch
@@ -191,6 +190,7 @@ func (s *sending) settled(now ack.Instant, q frame.Seq, fin *finished) {
 		if t.frames--; t.frames == 0 && t.complete {
 			s.took().Completion.note(now.Sub(t.begunAt))
 			s.finish(t, fin, nil)
+			s.rested = now
 		}
 		t = next
 	}
@@ -218,14 +218,12 @@ func (s *sending) took() *Times {
 	return s.times
 }
 
-// restAfter is how long nothing was posted when a connection gives back the
+// restAfter is how long nothing was done when a connection gives back the
 // memory that it has for frames in flight. Arbitrary: rare beside what it saves.
 const restAfter = time.Second
 
-// resting reports whether there is such memory and nothing is posted.
-func (s *sending) resting() bool {
-	return s.posted.n == 0 && s.sender.InFlight() == 0 && len(s.out) > 0
-}
+// resting reports whether there is such memory and nothing is in flight.
+func (s *sending) resting() bool { return s.sender.InFlight() == 0 && len(s.out) > 0 }
 
 // rest gives it back.
 func (s *sending) rest() {

@@ -52,6 +52,37 @@ func TestTriesBecomeRare(t *testing.T) {
 	}
 }
 
+// slow is a controller that lets nothing go before a moment.
+type slow struct {
+	ack.FixedWindow
+	until ack.Instant
+}
+
+func (s *slow) NextSend(now ack.Instant, _ int) ack.Instant { return max(now, s.until) }
+
+// slow has the wire take nothing more for a while.
+func (r *halfRig) slow(d time.Duration) { r.c.tx.ctl.(*slow).until = r.now.Add(d) }
+
+// TestLostLeavesWhenTheWireIsFree: one frame that was lost is sent again when the wire takes
+// it, though nothing else is posted.
+func TestLostLeavesWhenTheWireIsFree(t *testing.T) {
+	r := newHalfRig(t, 1, Native(), Config{MTU: 80, NewController: func(int) ack.Controller { return &slow{} }})
+	r.come(1 << 20)
+	r.posts(40, 40, 40, 40)
+	const wait = time.Millisecond
+	r.slow(wait)
+	began := r.now
+	for range 3 {
+		r.acknowledges(1)
+	}
+	for r.c.tx.sender.Lost() > 0 {
+		r.waits()
+	}
+	if d := r.now.Sub(began); d != wait || r.c.tx.counters.RetransmitsFast != 1 {
+		t.Errorf("sent again after %v, want %v: %+v", d, wait, r.c.tx.counters)
+	}
+}
+
 // TestOneFrameUntilProven: a card of which it is not known whether it counts from our first
 // id is sent one frame, and others when it has acknowledged that.
 func TestOneFrameUntilProven(t *testing.T) {
