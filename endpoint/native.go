@@ -76,7 +76,7 @@ func (n *native) exchange(now ack.Instant) (missed int) {
 		n.tx.remind(now)
 	}
 	n.tx.reached = n.rx.recv.Newest()
-	n.tx.paired = n.tx.paired || n.rx.paired && n.rx.theirs == n.tx.theirs
+	n.tx.paired = n.rx.paired // stale behind a Reset: then whoever is there is asked anyway
 	return 0
 }
 
@@ -128,15 +128,13 @@ func (n *native) introduced(now ack.Instant, f *frame.Frame, h frame.Hello, fin 
 		if tx.learn(said(f)) {
 			tx.refuse(fin)
 		}
-		if rx.theirs == life && rx.followed == rx.resets.Load() {
-			rx.recv.AckOnly(ack.Wide(f.HelloID()))
-		}
+		rx.recv.AckOnly(ack.Wide(f.HelloID()))
 	case tx.later != unknown && named == tx.later:
 		tx.abandon(now, fin, tx.peerError("transactions in flight", ErrPeerRestarted))
 		tx.beginAs(now, tx.later)
 		tx.before = true
 		event = n.believe(now, f, life, fin)
-	case named == tx.mine && h.Tells && tx.later == unknown && !tx.paired && !rx.taken:
+	case named == tx.mine && h.Tells && tx.later == unknown && !rx.paired && !rx.taken:
 		// This one believes ours, and the one that we believe never did: it is what was
 		// said when nothing was kept of us, and came late.
 		if tx.posted.begun.head != nil && said(f) != tx.serving {
@@ -144,18 +142,18 @@ func (n *native) introduced(now ack.Instant, f *frame.Frame, h frame.Hello, fin 
 			tx.abandon(now, fin, tx.peerError("transactions in flight", ErrPeerRestarted))
 		}
 		n.believe(now, f, life, fin)
-	case (named == unknown || named == tx.mine) && tx.later == unknown && !tx.paired && tx.tries < mostInsisted:
+	case (named == unknown || named == tx.mine) && tx.later == unknown && !rx.paired && tx.tries < mostInsisted:
 		// The life that we believe did not show yet that it believes ours: perhaps nothing
 		// is kept of us there, because our hello was lost. Named again, it may be recalled.
 		tx.askSoon(now)
-	case named == unknown || named == tx.mine || named == tx.later || n.heardBefore(now, life, named):
+	case named == unknown || named == tx.mine || n.heardBefore(now, life, named):
 		tx.draw()
 		tx.ask(now, life)
 	default:
 		why = RefusedForeign // an answer to a life that is over
 	}
-	if h.Tells && life == tx.theirs && named == tx.mine && rx.theirs == tx.theirs {
-		rx.paired, tx.paired = true, true
+	if h.Tells && life == tx.theirs && named == tx.mine {
+		rx.paired = true
 		tx.untold = false
 	}
 	if why == RefusedNone {
