@@ -140,7 +140,7 @@ func (in *intake) Admit(src frame.EndpointID, m *frame.Message) ([]byte, error) 
 		return nil, fmt.Errorf("dgrdma: data at %#x, completion at %#x: not all in the window of service %v: %w", data, word, s.name, ErrBounds)
 	case in.ch().isMail(m):
 		return in.mail.admit(m)
-	case m.Len > 0 && data < s.base+MailSize, m.Completes() && word < s.base+MailSize:
+	case m.Len > 0 && data < s.base+MailSize, word < s.base+MailSize:
 		return nil, errNoMail
 	}
 	return in.handler.Admit(src, m)

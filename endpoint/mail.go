@@ -46,9 +46,10 @@ type Letter struct {
 
 func (m *mail) init(ch *Channel) { m.ch, m.flow = ch, ch.Flow() }
 
-// isMail reports whether a message is part of a letter to us.
+// isMail reports whether a message is part of a letter to us. One that completes nothing is
+// none: no bell is at an address of all ones, see windowUnit.
 func (ch *Channel) isMail(m *frame.Message) bool {
-	return m.Completes() && uint64(m.CompletionAddr) == ch.service.base+mailBell
+	return uint64(m.CompletionAddr) == ch.service.base+mailBell
 }
 
 // errNoMail makes a message vanish, as noise.
@@ -76,11 +77,7 @@ func (m *mail) came(length uint32) {
 
 // Mail sends a letter, behind those that were sent before.
 func (ch *Channel) Mail(l Letter) {
-	err := ch.Conn().letter(1)
-	if err == nil && len(l.Bytes) > MaxLetter {
-		ch.conn.letter(-1)
-		err = fmt.Errorf("dgrdma: a letter of %d bytes, at most %d: %w", len(l.Bytes), MaxLetter, ErrTooLarge)
-	}
+	err := ch.Conn().letter(len(l.Bytes))
 	if err != nil {
 		if l.Settled != nil {
 			l.Settled(err)
@@ -94,22 +91,30 @@ func (ch *Channel) Mail(l Letter) {
 	m.deliver()
 }
 
-// letter counts one more letter that is sent and not settled, or one less. None is sent
-// after Shutdown, which waits for those before it.
-func (c *Conn) letter(more int) error {
+// letter counts a letter that is sent, or says why it cannot be: after Shutdown, which waits
+// for those before it, none is.
+func (c *Conn) letter(length int) error {
 	if c.absent() {
 		return ErrNil
 	}
+	if length > MaxLetter {
+		return fmt.Errorf("dgrdma: a letter of %d bytes, at most %d: %w", length, MaxLetter, ErrTooLarge)
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if more > 0 && c.ep.draining.Load() {
+	if c.ep.draining.Load() {
 		return ErrClosed
 	}
-	c.tx.letters += more
-	if more < 0 {
-		c.tx.roomMade()
-	}
+	c.tx.letters++
 	return nil
+}
+
+// letterSettled counts it no more.
+func (c *Conn) letterSettled() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.tx.letters--
+	c.tx.roomMade()
 }
 
 // Waiting returns how many letters have not arrived.
@@ -157,7 +162,7 @@ func (m *mail) settle(err error) {
 	m.queue[0] = Letter{}
 	m.queue, m.posted = m.queue[1:], false
 	m.mu.Unlock()
-	defer m.ch.conn.letter(-1)
+	defer m.ch.conn.letterSettled()
 	if l.Settled == nil {
 		return
 	}

@@ -257,6 +257,9 @@ func TestLongLetter(t *testing.T) {
 		long := b.letter(p.toB.Life(), strings.Repeat("x", MaxLetter+1))
 		here.channel(0).Mail(long)
 		b.once(t, ErrTooLarge)
+		if b.settled[0].Error() != "dgrdma: a letter of 1025 bytes, at most 1024: "+ErrTooLarge.Error() {
+			t.Error(b.settled[0])
+		}
 		var fits mailbox
 		here.channel(0).Mail(fits.letter(p.toB.Life(), strings.Repeat("x", MaxLetter)))
 		time.Sleep(time.Second)
@@ -268,6 +271,28 @@ func TestLongLetter(t *testing.T) {
 		defer cancel()
 		if err := p.a.Shutdown(ctx); err != nil {
 			t.Errorf("Shutdown waits for a letter that was never sent: %v", err)
+		}
+	})
+}
+
+// TestLettersOfWhoDoesNotAsk are sent like others, and count until they have arrived.
+func TestLettersOfWhoDoesNotAsk(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, here, there := posts(t, pairConfig{link: simnet.Link{Latency: time.Millisecond}})
+		defer p.close()
+		ch := here.channel(0)
+		want := []string{"x", "", "letter"}
+		for _, text := range want {
+			ch.Mail(Letter{Life: p.toB.Life(), Bytes: []byte(text)})
+		}
+		ch.Mail(Letter{Life: p.toB.Life() + 1, Bytes: []byte("to another life")})
+		ch.Mail(Letter{Life: p.toB.Life(), Bytes: make([]byte, MaxLetter+1)})
+		if n := ch.Waiting(); n != 4 {
+			t.Errorf("%d wait", n)
+		}
+		time.Sleep(time.Second)
+		if n := ch.Waiting(); n != 0 || !slices.Equal(there.came(), want) {
+			t.Errorf("%q came, %d wait", there.came(), n)
 		}
 	})
 }
