@@ -57,7 +57,7 @@ func (n *nativeReceiving) judge(now ack.Instant, f *frame.Frame, first *frame.Me
 		return settled, why
 	case verdict == ack.New:
 		return fresh, RefusedNone
-	case verdict == ack.Duplicate && n.recv.Carried(f.Seq, tagOf(first)):
+	case n.recv.Carried(f.Seq, tagOf(first)):
 		return sameAgain, RefusedNone
 	case verdict == ack.Duplicate && !n.recv.Tagged(f.Seq) && n.applied(f):
 		// Too far back to be sure that this is not another one with the same
@@ -174,7 +174,7 @@ func (l *nativeLedger) fits(m *frame.Message, before *placement) Reason {
 		// In order, so that a look at the message before finds all of a
 		// transaction that this frame opens.
 		return RefusedInconsistent
-	case d == 0 && (m.Count <= 1 || m.Index <= before.msg.Index):
+	case d == 0 && (m.Count == 0 || m.Index <= before.msg.Index):
 		return RefusedInconsistent
 	}
 	return RefusedNone

@@ -95,6 +95,10 @@ func TestBadFramesAreCountedByName(t *testing.T) {
 		{"sameIndexTwice", RefusedInconsistent, func(s *stranger) {
 			s.send(2, data(life, 3, 1, 64, eight), data(life, 3, 1, 72, eight))
 		}},
+		{"indexZeroOfOne", RefusedInconsistent, func(s *stranger) { s.send(2, data(life, 1, 0, 64, eight)) }},
+		{"indexPastOne", RefusedInconsistent, func(s *stranger) { s.send(2, data(life, 1, 2, 64, eight)) }},
+		{"aloneTwice", RefusedInconsistent, func(s *stranger) { s.send(2, data(life, 0, 2, 0, nil), data(life, 0, 3, 0, nil)) }},
+		{"notInOrder", RefusedInconsistent, func(s *stranger) { s.send(2, data(life+1, 1, 1, 64, eight), valid) }},
 		{"anotherLife", RefusedForeign, func(s *stranger) { s.send(2, data(life+1<<24, 1, 1, 64, eight)) }},
 		{"beforeThisLife", RefusedStale, func(s *stranger) { s.send(2, data(life-1, 1, 1, 64, eight)) }},
 		{"ackOfUnsent", RefusedAckOfUnsent, nil},
