@@ -77,20 +77,8 @@ func (c *Conn) enqueue(t *Transaction, done func(*Transaction, error), waiter *w
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	tx := &c.tx
-	switch {
-	case t.posted:
-		return false, false, ErrInUse
-	case tx.err != nil:
-		return false, false, tx.err
-	case !how.to.is(tx.stint):
-		return false, false, c.peerError("post to an earlier life", ErrPeerRestarted)
-	case c.ep.draining.Load() && !how.letter:
-		return false, false, ErrClosed
-	case how.flow == &c.plain && c.plain.n >= c.cfg.Queue:
-		return false, false, ErrQueueFull
-	}
-	if err := tx.kind.serves(how.flow.name, how.letter); err != nil {
-		return false, false, c.peerError("post", err)
+	if err := c.refuses(t, how); err != nil {
+		return false, false, err
 	}
 	t.Done, t.progress = done, progress{}
 	t.posted, t.waiter, t.letter = true, waiter, how.letter
@@ -100,6 +88,27 @@ func (c *Conn) enqueue(t *Transaction, done func(*Transaction, error), waiter *w
 	}
 	inline = tx.posted.n == 0 && tx.sender.InFlight() == 0 || c.ep.helpful && t.Bytes() >= inlineBytes
 	return tx.post(now, how.flow, t), inline, nil
+}
+
+// refuses returns why a transaction cannot be posted. Guarded by mu.
+func (c *Conn) refuses(t *Transaction, how posting) error {
+	tx := &c.tx
+	switch {
+	case t.posted:
+		return ErrInUse
+	case tx.err != nil:
+		return tx.err
+	case !how.to.is(tx.stint):
+		return c.peerError("post to an earlier life", ErrPeerRestarted)
+	case c.ep.draining.Load() && !how.letter:
+		return ErrClosed
+	case how.flow == &c.plain && c.plain.n >= c.cfg.Queue:
+		return ErrQueueFull
+	}
+	if err := tx.kind.serves(how.flow.name, how.letter); err != nil {
+		return c.peerError("post", err)
+	}
+	return nil
 }
 
 // inlineBytes makes a transaction that a helpful caller of Post sends itself: that
@@ -128,7 +137,7 @@ func (c *Conn) Write(ctx context.Context, t *Transaction) error {
 	s := &c.ep.sched
 	for waited := false; ; waited = true {
 		err := c.post(t, nil, w, posting{to: whoever})
-		if waited && err != ErrQueueFull {
+		if waited {
 			c.passRoom() // of which this one was told
 		}
 		if err == nil {

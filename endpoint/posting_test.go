@@ -184,3 +184,64 @@ func TestRoomWakesAllWriters(t *testing.T) {
 		}
 	})
 }
+
+// TestWriteWithDone: who waits and wants to be called as well is told of the mistake, and
+// nothing is posted.
+func TestWriteWithDone(t *testing.T) {
+	f := newFeed(t, Config{})
+	c := f.native()
+	defer func() {
+		if r := recover(); r == nil || c.Stats().Queued != 0 {
+			t.Errorf("%v; %d transactions queued", r, c.Stats().Queued)
+		}
+	}()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+	defer cancel()
+	c.Write(ctx, &Transaction{Done: func(*Transaction, error) { t.Error("called") }})
+}
+
+// TestFlowsBesideAFullQueue: where no more can be posted to the peer's memory, what is posted
+// to its services is taken.
+func TestFlowsBesideAFullQueue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, here, there := posts(t, pairConfig{a: Config{Queue: 2}})
+		defer p.close()
+		p.net.Link(addrA, addrB, simnet.Link{Down: true})
+		for i := range 3 {
+			if err := p.toB.Post(write(64, nil, 0, 1)); (i < 2) != (err == nil) {
+				t.Errorf("transaction %d: %v", i, err)
+			}
+		}
+		flow, base := here.channel(0).Flow(), there.channel(0).Base()
+		for range 3 {
+			if err := flow.Post(&Transaction{Completion: Word(base+MailSize, 1)}); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}
+
+// TestWithdrawalFreesOthers: what waited behind a transaction that is taken back leaves then.
+func TestWithdrawalFreesOthers(t *testing.T) {
+	withStranger(t, Config{}, Native(), func(t *testing.T, _ *Endpoint, c *Conn, s *stranger) {
+		if err := c.Post(write(64, nil, 0, 1)); err != nil {
+			t.Fatal(err)
+		}
+		s.recv(time.Millisecond)
+		ctx, cancel := context.WithCancel(t.Context())
+		answer := make(chan error, 1)
+		go func() { answer <- c.Write(ctx, &Transaction{Completion: Word(0, 2), Fence: true}) }()
+		synctest.Wait()
+		if err := c.Post(write(64, nil, 0, 3)); err != nil {
+			t.Fatal(err)
+		}
+		if sent := s.recv(0); len(sent) != 0 {
+			t.Fatalf("%d frames passed the fence", len(sent))
+		}
+		cancel()
+		sent := s.recv(0)
+		if err := <-answer; !errors.Is(err, context.Canceled) || len(sent) != 1 {
+			t.Errorf("%v; %d frames left, want 1", err, len(sent))
+		}
+	})
+}
