@@ -179,6 +179,53 @@ func TestCardThatSpeaksOfOthersFirst(t *testing.T) {
 	}
 }
 
+// TestCardThatSpeaksOnOfOthers: a card is not waited for any longer because it speaks of other
+// ids again and again; and what it says before we sent anything, or without acknowledging,
+// raises no doubt.
+func TestCardThatSpeaksOnOfOthers(t *testing.T) {
+	for _, x := range []struct {
+		name  string
+		early bool // before anything is sent
+		again int  // how often it speaks of others once we sent
+		far   bool // and its frames are refused
+		stale bool
+	}{
+		{"again and again", false, 5, false, true},
+		{"before we sent", true, 0, false, false},
+		{"what is refused", false, 5, true, false},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			withStranger(t, Config{}, FPGA(), func(t *testing.T, e *Endpoint, c *Conn, s *stranger) {
+				speak := func(seq frame.Seq) {
+					var b []byte
+					if x.far {
+						b = s.encode(10_000*(seq%3+1), data(2, 1, 1, 64, pattern(1, 16)))
+					} else {
+						b = withAcks(s.encode(seq), 50, 1)
+					}
+					s.raw(b)
+				}
+				s.send(1, data(1, 1, 1, 64, pattern(1, 16)))
+				if x.early {
+					speak(2)
+				}
+				s.recv(time.Second)
+				if err := c.Post(write(64, pattern(1, 16), 0, 1)); err != nil {
+					t.Fatal(err)
+				}
+				for i := range x.again {
+					s.recv(doubtFor / 4)
+					speak(frame.Seq(3 + i))
+				}
+				s.recv(doubtFor / 4)
+				if err := c.Err(); errors.Is(err, ErrStaleCard) != x.stale || !x.stale && err != nil {
+					t.Errorf("%v", err)
+				}
+			})
+		})
+	}
+}
+
 // TestRefusedFrameAcknowledges: what a frame acknowledges counts though what it writes is
 // refused, for its peer has said so, and may not again.
 func TestRefusedFrameAcknowledges(t *testing.T) {

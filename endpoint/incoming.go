@@ -31,7 +31,7 @@ type incoming struct {
 func (in *incoming) count(m *frame.Message) {
 	in.got++
 	if in.got == 1 {
-		in.low, in.high = m.Addr, m.Addr+uint32(m.Len)
+		in.low, in.high = m.Addr, m.Addr
 	}
 	in.low, in.high = min(in.low, m.Addr), max(in.high, m.Addr+uint32(m.Len))
 	in.bytes += uint32(m.Len)

@@ -29,6 +29,36 @@ func TestOverCountedWaitsForOvertakenFrames(t *testing.T) {
 	})
 }
 
+// TestOverCountedHasAllData: a transaction of which one message does not come is complete
+// when its frames came and their data has no hole, in whatever order they came (quirk F16).
+func TestOverCountedHasAllData(t *testing.T) {
+	for _, x := range []struct {
+		at   []uint32 // of 16 bytes each, in frames in this order
+		over bool
+	}{
+		{[]uint32{64, 80}, true},
+		{[]uint32{80, 64}, true},
+		{[]uint32{0, 16}, true},
+		{[]uint32{96, 64, 80}, true},
+		{[]uint32{64, 96}, false},
+		{[]uint32{96, 64}, false},
+		{[]uint32{64, 64}, false},
+		{[]uint32{64, 80, 112}, false},
+	} {
+		withStranger(t, Config{}, FPGA(), func(t *testing.T, e *Endpoint, c *Conn, s *stranger) {
+			n := len(x.at)
+			for i, at := range x.at {
+				s.send(frame.Seq(1+i), data(1, uint16(n+1), uint16(1+i), at, pattern(1, 16)))
+			}
+			s.send(frame.Seq(1+n), data(2, 1, 1, 256, pattern(1, 16)))
+			s.recv(10 * time.Millisecond)
+			if st := c.Stats(); (st.Completions == 2) != x.over || (st.Open == 0) != x.over {
+				t.Errorf("data at %d: %d completions, %d open", x.at, st.Completions, st.Open)
+			}
+		})
+	}
+}
+
 // TestNoFrameIsLookedAtTwice: what waits for a frame that is missing goes on from there.
 func TestNoFrameIsLookedAtTwice(t *testing.T) {
 	f := newFeed(t, Config{})

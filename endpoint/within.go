@@ -29,9 +29,6 @@ func inCallback() bool {
 	var pcs [64]uintptr
 	for skip := 2; ; skip += len(pcs) {
 		n := runtime.Callers(skip, pcs[:])
-		if n == 0 {
-			return false
-		}
 		for frames, more := runtime.CallersFrames(pcs[:n]), true; more; {
 			var f runtime.Frame
 			if f, more = frames.Next(); names[f.Function] || strings.HasPrefix(f.Function, scheduling) {
