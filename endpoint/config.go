@@ -192,11 +192,9 @@ func (c *Config) profileFor(p Peer) (Profile, error) {
 	}
 	if c.Window != 0 {
 		prof.Window = c.Window
-		if prof.Span < prof.Window {
-			prof.Span = prof.Window
-		}
+		prof.Span = max(prof.Span, prof.Window)
 	}
-	if c.FirstFrame != 0 && prof.FirstFrame == 0 {
+	if prof.FirstFrame == 0 {
 		prof.FirstFrame = c.FirstFrame
 	}
 	return prof, prof.check()
@@ -209,7 +207,7 @@ func (c *Config) controller(p *Profile, mtu int) ack.Controller {
 		}
 	}
 	switch {
-	case p.Drain > 0:
+	case p.Drain != 0:
 		return ack.NewPacer(p.PeerBuffer, p.Drain)
 	case p.Span <= 255:
 		return &ack.FixedWindow{}

@@ -174,9 +174,7 @@ func (c *Conn) reset(first frame.Seq) error {
 	} else {
 		tx.revive(now)
 	}
-	if next := tx.sender.NextWide(); tx.kind.resume(next, first) != next {
-		tx.number(now, tx.kind.resume(next, first))
-	}
+	tx.number(now, tx.kind.resume(tx.sender.NextWide(), first))
 	c.resets.Add(1)
 	c.giveBack()
 	tx.wake(now)

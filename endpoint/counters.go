@@ -44,10 +44,8 @@ var counted = reflect.TypeFor[Counters]().NumField() - 1
 func (c *Counters) Add(o *Counters) {
 	dst, src := reflect.ValueOf(c).Elem(), reflect.ValueOf(o).Elem()
 	for i := range counted {
-		if n := src.Field(i).Uint(); n != 0 {
-			f := dst.Field(i)
-			f.SetUint(f.Uint() + n)
-		}
+		f := dst.Field(i)
+		f.SetUint(f.Uint() + src.Field(i).Uint())
 	}
 	for why, n := range o.Refused {
 		c.Refused[why] += n

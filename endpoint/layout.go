@@ -14,7 +14,7 @@ type layout struct {
 }
 
 // cut returns how many of the n bytes left of a segment go into a message with
-// that much room; 0 if it is better to start a new frame.
+// that much room; 0 if it is better to start a new frame, or if there is none.
 func (l *layout) cut(n, room int) int {
 	if roundUp(n, l.final) <= room {
 		if l.noLength4 && n == 4 {
@@ -34,10 +34,7 @@ func (l *layout) messages(t *Transaction, room int) (count int) {
 	for i := range t.Segments {
 		n := len(t.Segments[i].Bytes)
 		for n > 0 {
-			take := 0
-			if room >= 0 {
-				take = l.cut(n, room)
-			}
+			take := l.cut(n, room)
 			if take == 0 {
 				room = l.full
 				continue
@@ -57,14 +54,11 @@ func (l *layout) messages(t *Transaction, room int) (count int) {
 	return count
 }
 
-// after returns the room left when a message took that many bytes.
+// after returns the room left when a message took that many bytes; less than nothing if
+// there is none for another header.
 func (l *layout) after(room, take int) int {
 	length := roundUp(take, l.final)
-	room -= length + frame.PadLen(length) + frame.MessageHeaderSize
-	if room < 0 {
-		return l.full
-	}
-	return room
+	return room - length - frame.PadLen(length) - frame.MessageHeaderSize
 }
 
 // alone returns the bytes of a frame's body and the messages that the transaction takes if

@@ -71,7 +71,7 @@ func (e *Endpoint) event(ev Event) {
 
 // attrs are the fields of an endpoint's event that say something.
 func (ev *Event) attrs(own frame.EndpointID) []slog.Attr {
-	all := append(make([]slog.Attr, 0, 7), slog.Any("endpoint", own), slog.Any("peer", ev.Peer.ID), slog.String("addr", ev.Peer.Addr.String()))
+	all := []slog.Attr{slog.Any("endpoint", own), slog.Any("peer", ev.Peer.ID), slog.String("addr", ev.Peer.Addr.String())}
 	if ev.Reason != RefusedNone {
 		all = append(all, slog.String("reason", ev.Reason.String()))
 	}

@@ -108,10 +108,10 @@ func (r *Region) Admit(_ frame.EndpointID, m *frame.Message) ([]byte, error) {
 	}
 	at, n, size := uint64(m.Addr), uint64(m.Len), uint64(len(r.mem))
 	if n > 0 && at+n > size {
-		return nil, &boundsError{"data", m.Addr, int(n), 0, size}
+		return nil, &boundsError{what: "data", addr: m.Addr, n: int(n), size: size}
 	}
 	if m.Completes() && uint64(m.CompletionAddr)+4 > size {
-		return nil, &boundsError{"completion word", m.CompletionAddr, 4, 0, size}
+		return nil, &boundsError{what: "completion word", addr: m.CompletionAddr, n: 4, size: size}
 	}
 	if n == 0 {
 		return nil, nil

@@ -91,7 +91,7 @@ func (t *terms) validate(x *Transaction, memory bool) error {
 			return ErrNoCompletion
 		}
 	} else if uint64(x.Completion.Addr())+4 > size {
-		return &boundsError{fmt.Sprintf("completion word of a post to peer %d", t.peer.ID), x.Completion.Addr(), 4, 0, size}
+		return &boundsError{what: fmt.Sprintf("completion word of a post to peer %d", t.peer.ID), addr: x.Completion.Addr(), n: 4, size: size}
 	} else if p.NoHalfSentinel && x.Completion.Value() == frame.NoCompletion {
 		return ErrNoCompletion
 	}

@@ -71,7 +71,7 @@ func (r *Region) Wait(ctx context.Context, addr uint32, ready func(word uint32) 
 		return 0, ErrNil
 	}
 	if uint64(addr)+4 > r.Size() {
-		return 0, &boundsError{"the word to wait for", addr, 4, 0, r.Size()}
+		return 0, &boundsError{what: "the word to wait for", addr: addr, n: 4, size: r.Size()}
 	}
 	word := r.Load32(addr)
 	if ready(word) {
