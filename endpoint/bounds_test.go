@@ -25,6 +25,8 @@ func TestPostSaysWhatIsOutside(t *testing.T) {
 			"dgrdma: address outside the memory: segment 1 of a post to peer 1: 8 bytes at 0xfffffffc end at 0x100000004, the memory at 0x1000"},
 		{Native(), write(0, nil, 4094, 1), ErrBounds,
 			"dgrdma: address outside the memory: completion word of a post to peer 1: 4 bytes at 0xffe end at 0x1002, the memory at 0x1000"},
+		{Native(), write(0, nil, 0xFFFFFFFD, 1), ErrBounds,
+			"dgrdma: address outside the memory: completion word of a post to peer 1: 4 bytes at 0xfffffffd end at 0x100000001, the memory at 0x1000"},
 		{FPGA(), two(4096-16, 17), ErrBounds,
 			"dgrdma: address outside the memory: segment 1 of a post to peer 1: 17 bytes, padded to 20, at 0xff0 end at 0x1004, the memory at 0x1000"},
 		{FPGA(), two(20, 8), ErrAlignment,
@@ -48,6 +50,12 @@ func TestRegionSaysWhatIsOutside(t *testing.T) {
 	_, data := r.Admit(2, &frame.Message{Addr: 4000, Len: 100, CompletionAddr: frame.NoCompletion, CompletionValue: frame.NoCompletion})
 	_, word := r.Admit(2, &frame.Message{CompletionAddr: 8192})
 	_, none := new(Region).Admit(2, &frame.Message{CompletionAddr: 8192})
+	if word, err := r.Wait(t.Context(), 4093, func(uint32) bool { return true }); word != 0 || !errors.Is(err, ErrBounds) {
+		t.Errorf("a word that ends behind the memory: %d, %v", word, err)
+	}
+	if err := r.WaitFor(t.Context(), 4092, 0); err != nil {
+		t.Errorf("the last word: %v", err)
+	}
 	waited := r.WaitFor(t.Context(), 4094, 1)
 	for _, c := range []struct {
 		err  error
@@ -69,5 +77,35 @@ func TestRegionSaysWhatIsOutside(t *testing.T) {
 func TestNewRegionSaysWhichSizes(t *testing.T) {
 	if r, err := NewRegion(-1); r != nil || err == nil || err.Error() != "dgrdma: a region has 0 to 4294967296 bytes, not -1" {
 		t.Errorf("%v, %v", r, err)
+	}
+}
+
+// TestPostUpToTheEnd: the peer's memory, or all addresses if its size is not known, may be
+// written up to the end; and all of a service's, whatever the memory has.
+func TestPostUpToTheEnd(t *testing.T) {
+	r := newHalfRig(t, 1, Native(), Config{})
+	for _, c := range []struct {
+		size   uint64
+		memory bool
+		end    uint64
+	}{{1, true, 1}, {4096, true, 4096}, {0, true, 1 << 32}, {0, false, 1 << 32}, {4096, false, 1 << 32}} {
+		r.c.size.Store(c.size)
+		for _, n := range []uint64{1, 4, 8} {
+			for over := range n {
+				at := c.end - n + over
+				if n > c.end {
+					continue
+				}
+				all := []*Transaction{{Segments: []Segment{{uint32(at), make([]byte, n)}}}}
+				if n == 4 {
+					all = append(all, write(0, nil, uint32(at), 1))
+				}
+				for _, x := range all {
+					if err := r.c.validate(x, c.memory); errors.Is(err, ErrBounds) != (over > 0) {
+						t.Errorf("a memory of %d bytes (%v), %d bytes up to %d behind its end: %v", c.size, c.memory, n, over, err)
+					}
+				}
+			}
+		}
 	}
 }

@@ -97,6 +97,50 @@ func (s *framesSent) all() [][]frame.Message {
 	return s.list
 }
 
+// TestFullFramesAreNotCut: what fills a frame to the last byte is not cut for the room that
+// another one leaves, and takes no more than its turn.
+func TestFullFramesAreNotCut(t *testing.T) {
+	r := newHalfRig(t, 1, Native(), Config{MTU: 1024})
+	r.come(1 << 20)
+	full := r.c.layout().full
+	for _, n := range []int{full, full + 1} {
+		small, large := write(64, make([]byte, 16), 0, 1), write(64, make([]byte, n), 0, 1)
+		for _, x := range []*Transaction{small, large} {
+			if _, _, err := r.c.enqueue(x, r.answered, nil, posting{to: whoever, flow: &r.c.plain}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		before := r.c.tx.counters.FramesSent
+		r.serve()
+		if cut := large.count > 1; cut != (n > full) || r.c.tx.counters.FramesSent != before+2 {
+			t.Errorf("%d bytes, of which a frame has %d, are %d messages; with a few others %d frames", n, full, large.count, r.c.tx.counters.FramesSent-before)
+		}
+	}
+}
+
+// TestFramesOfCompletions: as many transactions without data share a frame as there is room
+// for, and none is begun that has to wait for the next.
+func TestFramesOfCompletions(t *testing.T) {
+	one := Native()
+	one.Window = 1
+	for mtu := 80; mtu < 80+3*frame.MessageHeaderSize; mtu += 8 {
+		r := newHalfRig(t, 1, one, Config{MTU: mtu})
+		r.come(1 << 20)
+		fit := (mtu - frame.HeaderSize) / frame.MessageHeaderSize
+		for range fit + 1 {
+			x := write(0, nil, 0, 1)
+			r.posted = append(r.posted, x)
+			if _, _, err := r.c.enqueue(x, r.answered, nil, posting{to: whoever, flow: &r.c.plain}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		r.serve()
+		if last, next := r.posted[fit-1], r.posted[fit]; !last.complete || next.begun {
+			t.Errorf("frames of %d bytes: the last of %d transactions is in the first: %v; the next has begun: %v", mtu, fit, last.complete, next.begun)
+		}
+	}
+}
+
 // TestSmallTransactionsAreNotCut: what fits a frame, but not the rest of this one, has
 // the next to itself.
 func TestSmallTransactionsAreNotCut(t *testing.T) {

@@ -38,6 +38,7 @@ type feed struct {
 	sent   []frame.Frame
 	keeps  bool // what the endpoint sends is kept in sent
 	closed bool
+	breaks error // what Send fails with
 }
 
 // newFeed opens endpoint 2, with 4096 bytes of memory, on such a wire.
@@ -72,6 +73,9 @@ func (f *feed) Recv(dst []transport.Datagram, _ time.Duration) (int, error) {
 }
 
 func (f *feed) Send(batch []transport.Outgoing) (int, error) {
+	if len(batch) == 0 {
+		f.t.Error("the wire was called to send nothing")
+	}
 	if f.keeps {
 		for _, o := range batch {
 			fr, err := frame.Parse(append([]byte(nil), o.Buf...))
@@ -80,6 +84,9 @@ func (f *feed) Send(batch []transport.Outgoing) (int, error) {
 			}
 			f.sent = append(f.sent, fr)
 		}
+	}
+	if f.breaks != nil {
+		return 0, f.breaks
 	}
 	return len(batch), nil
 }

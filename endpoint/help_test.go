@@ -3,6 +3,7 @@ package endpoint
 import (
 	"bytes"
 	"context"
+	"runtime"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -90,10 +91,25 @@ func TestWhoWaitsReceives(t *testing.T) {
 
 // TestHelpPolicy: where nobody is to receive but the endpoint, nobody does.
 func TestHelpPolicy(t *testing.T) {
-	for _, c := range []Config{{Help: HelpNever}, {Help: HelpAlways, BusyPoll: true}, {Help: HelpAlways, Manual: true}} {
-		if c.helpful() {
-			t.Errorf("help=%v busypoll=%v manual=%v is helpful", c.Help, c.BusyPoll, c.Manual)
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
+	for _, processors := range []int{1, 2, 3, 8} {
+		runtime.GOMAXPROCS(processors)
+		for _, help := range []HelpMode{HelpIfFew, HelpAlways, HelpNever} {
+			for alone := range 4 {
+				c := Config{Help: help, BusyPoll: alone&1 != 0, Manual: alone&2 != 0}
+				want := alone == 0 && (help == HelpAlways || help == HelpIfFew && processors <= 2)
+				if got := c.helpful(); got != want {
+					t.Errorf("%d processors, help=%v busypoll=%v manual=%v: helpful is %v", processors, c.Help, c.BusyPoll, c.Manual, got)
+				}
+			}
 		}
+		if n := runtime.GOMAXPROCS(0); n != processors {
+			t.Errorf("%d processors, %d before", n, processors)
+		}
+	}
+	few, many := (&Endpoint{helpful: true}).Ahead(), (&Endpoint{}).Ahead()
+	if few < 1 || many <= few {
+		t.Errorf("%d bytes ahead where who posts sends, %d elsewhere", few, many)
 	}
 	synctest.Test(t, func(t *testing.T) {
 		p, w, write := helpPair(t, HelpNever)
@@ -110,6 +126,26 @@ func TestHelpPolicy(t *testing.T) {
 		looks := 0
 		p.await(ctx, func() bool { looks++; return false })
 		if looks > 4 || w.all() != 10 {
+			t.Errorf("%d looks, %d applied", looks, w.all())
+		}
+	})
+}
+
+// TestWhoWaitsForAWordReceives: so does who waits for a word of the memory.
+func TestWhoWaitsForAWordReceives(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, w, write := helpPair(t, HelpAlways)
+		defer p.close()
+		go func() {
+			for range 10 {
+				write()
+			}
+		}()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		looks := 0
+		w.Wait(ctx, 16, func(uint32) bool { looks++; return false })
+		if looks < 5 || w.all() != 10 {
 			t.Errorf("%d looks, %d applied", looks, w.all())
 		}
 	})

@@ -36,3 +36,35 @@ func TestPostCountsMessages(t *testing.T) {
 		})
 	}
 }
+
+// TestMessagesAreCountedAsTheyAreCut: a transaction is said to have as many messages as it is
+// cut into, one by one, wherever in a frame it begins.
+func TestMessagesAreCountedAsTheyAreCut(t *testing.T) {
+	const seed = 1
+	r := rand.New(rand.NewPCG(seed, 0))
+	for i := range 20_000 {
+		l := layout{chunk: 1 << r.IntN(6), final: 1 << r.IntN(5), noLength4: i%2 == 0}
+		l.full = roundUp(max(l.chunk, l.final)+r.IntN(300), 8)
+		x := &Transaction{Segments: make([]Segment, 1+r.IntN(4))}
+		for i := range x.Segments {
+			x.Segments[i].Bytes = make([]byte, r.IntN(5*l.full))
+		}
+		first := min(8*r.IntN(l.full/8+4)-frame.MessageHeaderSize, l.full)
+		room, count := first, 0
+		for i := range x.Segments {
+			for n := len(x.Segments[i].Bytes); n > 0; {
+				take := l.cut(n, room)
+				if take == 0 {
+					room = l.full
+					continue
+				}
+				count++
+				n -= take
+				room -= roundUp(roundUp(take, l.final), 8) + frame.MessageHeaderSize
+			}
+		}
+		if got := l.messages(x, first); got != count {
+			t.Fatalf("seed %d: %+v, %d bytes left in the first frame: %d messages, want %d", seed, l, first, got, count)
+		}
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/dgrdma/dgrdma/frame"
 	"github.com/dgrdma/dgrdma/transport/simnet"
 )
 
@@ -72,4 +73,41 @@ func TestInspect(t *testing.T) {
 			t.Errorf("closed %v, %+v", s.Closed, s.Counters)
 		}
 	})
+}
+
+// TestSilent: a peer is silent since its last frame came, from the first one on.
+func TestSilent(t *testing.T) {
+	withStranger(t, Config{}, OpenCPI(false), func(t *testing.T, _ *Endpoint, c *Conn, s *stranger) {
+		if d := c.Stats().Silent; d >= 0 {
+			t.Errorf("silent for %v, though nothing came", d)
+		}
+		for i := range frame.Seq(2) {
+			s.send(1+i, data(uint32(1+i), 1, 1, 64, pattern(1, 16)))
+			if s.recv(0); c.Stats().Silent != 0 || c.Stats().FramesReceived != uint64(1+i) {
+				t.Errorf("silent for %v when frame %d of %d came", c.Stats().Silent, c.Stats().FramesReceived, 1+i)
+			}
+			if s.recv(time.Second); c.Stats().Silent != time.Second {
+				t.Errorf("silent for %v a second later", c.Stats().Silent)
+			}
+		}
+	})
+}
+
+// TestReady: data can flow to who is not down, and has introduced itself if it is one that
+// does.
+func TestReady(t *testing.T) {
+	for _, c := range []struct {
+		s    ConnStats
+		want bool
+	}{
+		{ConnStats{}, true},
+		{ConnStats{Mine: 1}, false},
+		{ConnStats{Mine: 1, Theirs: 1}, true},
+		{ConnStats{Down: true}, false},
+		{ConnStats{Down: true, Mine: 1, Theirs: 1}, false},
+	} {
+		if got := c.s.Ready(); got != c.want {
+			t.Errorf("down %v, lives %d and %d: ready is %v", c.s.Down, c.s.Mine, c.s.Theirs, got)
+		}
+	}
 }

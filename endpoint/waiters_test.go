@@ -6,6 +6,9 @@ import (
 	"slices"
 	"testing"
 	"testing/synctest"
+	"time"
+
+	"github.com/dgrdma/dgrdma/transport/simnet"
 )
 
 // TestWaitersLeave: who does not wait any more is forgotten, and who still does is woken.
@@ -42,6 +45,37 @@ func TestWaitersLeave(t *testing.T) {
 		ends[1]()
 		ends[3]()
 	})
+}
+
+// TestWordOfSeveralEndpoints: who waits for a word that several endpoints may write drives
+// those that nobody else does, and sees it at once.
+func TestWordOfSeveralEndpoints(t *testing.T) {
+	for _, manual := range [][2]bool{{true, true}, {true, false}, {false, true}, {false, false}} {
+		synctest.Test(t, func(t *testing.T) {
+			const size, latency = 1 << 16, time.Millisecond
+			region, err := NewRegion(size)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p := newPair(t, pairConfig{
+				size: size, link: simnet.Link{Latency: latency},
+				a: Config{Manual: manual[0], Memory: region}, b: Config{Manual: manual[1], Memory: region},
+			})
+			defer p.close()
+			for i, c := range []*Conn{p.toA, p.toB} {
+				if err := c.Post(write(64, pattern(1, 5000), 0, uint32(7+i))); err != nil {
+					t.Fatal(err)
+				}
+				began := time.Now()
+				if err := region.WaitFor(t.Context(), 0, uint32(7+i)); err != nil {
+					t.Error(err)
+				}
+				if took := time.Since(began); took > 10*latency+helloFirst {
+					t.Errorf("manual %v: the word was seen after %v", manual, took)
+				}
+			}
+		})
+	}
 }
 
 // TestDriversAreKnownOnce: whoever is not there is no driver, and nobody is one twice, or

@@ -1,0 +1,128 @@
+package endpoint
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/dgrdma/dgrdma/ack"
+)
+
+// TestLoggedEachSecond: of events that do not end, as many as the configuration says are
+// logged in each second, and each line says how many were left out before it.
+func TestLoggedEachSecond(t *testing.T) {
+	const each, seconds = time.Millisecond, 5
+	var q quiet
+	logged, told, pending := 0, uint64(0), uint64(0)
+	begin := ack.Instant(time.Hour)
+	for i := range seconds * int(time.Second/each) {
+		skipped, ok := q.ask(begin.Add(time.Duration(i) * each))
+		if !ok {
+			pending++
+			continue
+		}
+		logged++
+		if told += skipped; skipped != pending {
+			t.Errorf("event %d: %d are said to be left out, %d were", i, skipped, pending)
+		}
+		pending = 0
+	}
+	if logged != seconds*100 {
+		t.Errorf("%d lines in %d s, want 100 in each", logged, seconds)
+	}
+	// One event that is left out is told, too.
+	now := begin.Add(time.Hour)
+	for range 101 {
+		q.ask(now)
+	}
+	if skipped, ok := q.ask(now.Add(time.Second)); !ok || skipped != 1 {
+		t.Errorf("%d are said to be left out, want 1; logged: %v", skipped, ok)
+	}
+}
+
+// TestLogTellsOfOneLeftOut: so does the log.
+func TestLogTellsOfOneLeftOut(t *testing.T) {
+	var log bytes.Buffer
+	f := newFeed(t, Config{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	f.e.quiet.skipped = 1
+	f.e.event(Event{Kind: PeerUp})
+	if !strings.Contains(log.String(), "left_out=1") {
+		t.Errorf("logged %q", &log)
+	}
+	log.Reset()
+	f.e.event(Event{Kind: PeerUp})
+	if strings.Contains(log.String(), "left_out") {
+		t.Errorf("nothing was left out; logged %q", &log)
+	}
+}
+
+// TestLogLevels: what a stranger causes with each frame is for who looks for faults, the
+// rest for everybody; each with those fields that say something.
+func TestLogLevels(t *testing.T) {
+	var log bytes.Buffer
+	options := &slog.HandlerOptions{Level: slog.Level(-100), ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+		if a.Key == slog.TimeKey {
+			return slog.Attr{}
+		}
+		return a
+	}}
+	f := newFeed(t, Config{Logger: slog.New(slog.NewTextHandler(&log, options))})
+	for _, c := range []struct {
+		ev   Event
+		want string
+	}{
+		{Event{Kind: PeerUp}, `level=INFO msg="peer up"`},
+		{Event{Kind: PeerRestarted, Reason: RefusedMalformed}, `level=INFO msg="peer restarted" reason=malformed`},
+		{Event{Kind: PeerDown, Err: errors.New("gone")}, `level=INFO msg="peer down" err=gone`},
+		{Event{Kind: FrameRefused}, `level=DEBUG msg="frame refused"`},
+		{Event{Kind: FrameRefused, Txn: 1}, `level=DEBUG msg="frame refused" txn=1`},
+		{Event{Kind: TransactionLost}, `level=INFO msg="transaction lost" txn=0`},
+		{Event{Kind: FramesMissed, Frames: 1}, `level=INFO msg="frames missed" frames=1`},
+	} {
+		c.ev.Peer = PeerName{1, addrA}
+		log.Reset()
+		f.e.event(c.ev)
+		got := strings.Replace(log.String(), fmt.Sprintf(" endpoint=2 peer=1 addr=%v", addrA), "", 1)
+		if got != c.want+"\n" {
+			t.Errorf("got  %swant %s", got, c.want)
+		}
+	}
+}
+
+// TestServicesHearOfPeersOnly: handlers are told what becomes of their peer's lives, and
+// nothing else.
+func TestServicesHearOfPeersOnly(t *testing.T) {
+	f := newFeed(t, Config{})
+	c := f.native()
+	s := newShelf("post", 1<<16)
+	serve(t, f.e, s)
+	lives := []EventKind{PeerUp, PeerRestarted, PeerDown}
+	for kind := range EventKind(len(eventNames)) {
+		f.e.event(Event{Kind: kind})
+		f.e.event(Event{Kind: kind, Conn: c})
+	}
+	if s.channel(0); !slices.Equal(s.events, lives) {
+		t.Errorf("told of %v, want %v", s.events, lives)
+	}
+}
+
+// TestFailureIsLogged: a wire that breaks is a line of the log, an error.
+func TestFailureIsLogged(t *testing.T) {
+	var log bytes.Buffer
+	f := newFeed(t, Config{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	c, err := f.e.Connect(Peer{ID: 1, Addr: addrA, Profile: new(OpenCPI(false))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.breaks = errWire
+	c.Post(write(0, nil, 0, 1))
+	f.e.Progress(0)
+	if got := log.String(); !strings.Contains(got, "level=ERROR") || !strings.Contains(got, "endpoint=2") || !strings.Contains(got, errWire.Error()) {
+		t.Errorf("logged %q", got)
+	}
+}
