@@ -26,6 +26,7 @@ const fullBatch = 64
 // they share their acknowledgements.
 func (e engine) Apply(n int) (reply bool, err error) {
 	now := e.now()
+	e.applying.Store(int64(max(now, 1)))
 	for total := n; n > 0; total += n {
 		for i := range n {
 			e.receive(now, &e.datagrams[i])
@@ -38,6 +39,7 @@ func (e engine) Apply(n int) (reply bool, err error) {
 		}
 	}
 	e.endBatch(now)
+	e.applying.Store(0)
 	return len(e.replies) > 0, err
 }
 

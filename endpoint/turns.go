@@ -1,6 +1,12 @@
 package endpoint
 
-import "github.com/dgrdma/dgrdma/ack"
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/dgrdma/dgrdma/ack"
+)
 
 // endBatch applies what a batch of datagrams said, once per connection.
 func (e *Endpoint) endBatch(now ack.Instant) {
@@ -89,6 +95,18 @@ func (c *Conn) settleSent(now ack.Instant, fin *finished) {
 	}
 }
 
+// deaf adds to why a peer is given up that nobody has listened to it: a callback holds up
+// who receives, as one does that waits for an answer.
+func (e *Endpoint) deaf(now ack.Instant, why error) error {
+	since := ack.Instant(e.applying.Load())
+	var p *PeerError
+	if since != 0 && now.Sub(since) >= e.cfg.GiveUp/2 && errors.As(why, &p) {
+		p.Op += fmt.Sprintf(", while a callback has not returned for %v and nothing was received"+
+			" (Write, and what else waits, does not end in a callback: Post does)", now.Sub(since).Round(time.Millisecond))
+	}
+	return why
+}
+
 // expire acts on what the passing of time asks for.
 func (c *Conn) expire(now ack.Instant, fin *finished) {
 	missed, why := c.overdue(now, fin)
@@ -106,6 +124,7 @@ func (c *Conn) overdue(now ack.Instant, fin *finished) (missed int, why error) {
 	missed, why = c.tx.overdue(now)
 	c.tx.counters.FramesMissed += uint64(missed)
 	if why != nil {
+		why = c.ep.deaf(now, why)
 		c.fail(now, fin, why)
 	} else {
 		c.tx.wake(now)

@@ -1,0 +1,60 @@
+package endpoint
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/dgrdma/dgrdma/frame"
+	"github.com/dgrdma/dgrdma/transport/simnet"
+)
+
+// replying is a memory that replies to each completion from the callback.
+type replying struct {
+	*Region
+	reply func()
+}
+
+func (m *replying) Complete(src frame.EndpointID, msg *frame.Message) {
+	m.Region.Complete(src, msg)
+	m.reply()
+}
+
+// TestCallbackThatWaits: a Write in a callback holds up the goroutine that would receive
+// its acknowledgement. It ends when the peer is given up, and the error does not say that
+// the peer is silent: nobody listened. Who is silent by itself is said to be.
+func TestCallbackThatWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const giveUp = 2 * time.Second
+		region, err := NewRegion(1 << 20)
+		if err != nil {
+			t.Fatal(err)
+		}
+		mem := &replying{region, func() {}}
+		p := newPair(t, pairConfig{b: Config{Memory: mem, GiveUp: giveUp}})
+		defer p.close()
+		told := make(chan error, 1)
+		mem.reply = func() { told <- p.toA.Write(t.Context(), write(0, pattern(1, 8), 64, 1)) }
+		if err := p.toB.Post(write(0, pattern(2, 8), 64, 1)); err != nil {
+			t.Fatal(err)
+		}
+		begin := time.Now()
+		err = <-told
+		took := time.Since(begin)
+		if !errors.Is(err, ErrPeerDown) || !strings.Contains(err.Error(), "a callback has not returned for ") || took > 2*giveUp {
+			t.Errorf("after %v: %v", took, err)
+		}
+
+		mem.reply = func() {}
+		if err := p.toA.Reset(0); err != nil {
+			t.Fatal(err)
+		}
+		p.net.Link(addrA, addrB, simnet.Link{Loss: 1})
+		err = p.toA.Write(t.Context(), write(0, pattern(3, 8), 64, 2))
+		if !errors.Is(err, ErrPeerDown) || strings.Contains(err.Error(), "callback") {
+			t.Errorf("a peer that is silent: %v", err)
+		}
+	})
+}
