@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/dgrdma/dgrdma/ack"
+	"github.com/dgrdma/dgrdma/frame"
 )
 
 // settleAll posts transactions of that size by so many flows to a service, and reports how
@@ -48,6 +49,39 @@ func TestManyFlowsFewOpen(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestFlowsAmidTransactions: as many as the documentation of Flow says, and no more, are
+// amid transactions of several frames.
+func TestFlowsAmidTransactions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		left, most := make(map[uint32]int), 0
+		p := newPair(t, pairConfig{link: gigabit, a: Config{Trace: &Trace{FrameSent: func(_ PeerName, b []byte, again bool) {
+			f, err := frame.Parse(b)
+			if err != nil {
+				t.Error(err)
+			}
+			for c := f.Cursor(); c.Next() && !again; {
+				if _, hello := c.Msg.Hello(); hello {
+					continue
+				}
+				if _, begun := left[c.Msg.Txn]; !begun {
+					left[c.Msg.Txn] = int(c.Msg.Count)
+				}
+				if left[c.Msg.Txn]--; left[c.Msg.Txn] == 0 {
+					delete(left, c.Msg.Txn)
+				}
+			}
+			most = max(most, len(left))
+		}}}})
+		defer p.close()
+		if failed, why := p.settleAll(64, 1, 40_000); failed > 0 {
+			t.Errorf("%d failed: %v", failed, why)
+		}
+		if most != 32 {
+			t.Errorf("up to %d, want 32", most)
+		}
+	})
 }
 
 // TestManyFlowsBesideTheGreedy: a learned peer whose flows are many gets on when others

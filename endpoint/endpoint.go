@@ -201,10 +201,10 @@ func (e *Endpoint) Close() error {
 		}
 		return nil
 	}
-	e.mu.Lock()
+	e.draining.Store(true)
+	e.mu.Lock() // who is added and did not see that is there by now, and fails with the others
 	e.closed = true
 	e.mu.Unlock()
-	e.draining.Store(true)
 	if d := e.driven(); d != nil {
 		defer d.drivenBy(e, false)
 	}

@@ -52,7 +52,7 @@ func (e *Endpoint) add(c *Conn) (*Conn, error) {
 	defer e.mu.Unlock()
 	known := e.peers.find(c.key())
 	switch {
-	case e.closed || e.draining.Load():
+	case e.draining.Load():
 		return nil, ErrClosed
 	case e.sched.Err() != nil:
 		return nil, fmt.Errorf("dgrdma: connect peer %d: %w", p.ID, e.sched.Err())
@@ -78,7 +78,7 @@ func (e *Endpoint) add(c *Conn) (*Conn, error) {
 // adopts reports whether a connection that was learned can stand for c: peers may
 // speak before they are spoken to.
 func adopts(learned, c *Conn) bool {
-	return learned != nil && learned.learned.Load() && !c.learned.Load() && learned.profile == c.profile && !learned.down.Load()
+	return learned != nil && learned.learned.Load() && learned.profile == c.profile && !learned.down.Load()
 }
 
 // Conns returns the connections, learned ones included.

@@ -94,7 +94,7 @@ func (f *flight) discard(o *outFrame) {
 
 // releaseSent releases what was being sent, if it was sent meanwhile.
 func (f *flight) releaseSent() {
-	if len(f.leaving) == 0 || f.batched == f.batches.Load() {
+	if f.batched == f.batches.Load() {
 		return
 	}
 	for i, mem := range f.leaving {
@@ -121,14 +121,13 @@ func (f *flight) follow(s *ack.Sender) {
 	if n := s.Capacity(); n != len(f.out) {
 		old := f.out
 		f.out = make([]outFrame, n)
-		if len(old) > 0 {
-			// Ids without messages may have made the distance longer than old:
-			// a frame is moved by its own id, which comes first, and no other.
-			for q := s.Oldest(); q != s.Next().Add(-1); q++ {
-				o := &old[int(q)&(len(old)-1)]
-				f.out[int(q)&(n-1)] = *o
-				*o = outFrame{}
-			}
+		// The newest is the one to be kept: where there were none, nothing is older. Ids
+		// without messages may have made the distance longer than old: a frame is moved by
+		// its own id, which comes first, and no other.
+		for q := s.Oldest(); q != s.Next().Add(-1); q++ {
+			o := &old[int(q)&(len(old)-1)]
+			f.out[int(q)&(n-1)] = *o
+			*o = outFrame{}
 		}
 	}
 }

@@ -110,9 +110,7 @@ func (e *Endpoint) learn(now ack.Instant, p Peer, f *frame.Frame, told *cookie) 
 		e.stranger(RefusedNoRoom, p.Addr, f)
 		return nil
 	}
-	if leaver != nil {
-		leaver.Close()
-	}
+	leaver.Close() // or nobody, where there is room
 	c, err := e.newConn(p, now, told)
 	if err == nil {
 		c.learned.Store(true)

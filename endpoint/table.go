@@ -136,9 +136,8 @@ func (t *peerTable) add(c *Conn) {
 func (t *peerTable) adopt(c *Conn) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if c.learned.Swap(false) {
-		t.leaveHost(c)
-	}
+	c.learned.Store(false)
+	t.leaveHost(c)
 }
 
 // remove reports whether c was in the table.
