@@ -1,6 +1,9 @@
 package endpoint
 
 import (
+	"bytes"
+	"hash"
+	"math"
 	"net/netip"
 	"testing"
 	"testing/synctest"
@@ -69,6 +72,85 @@ func TestCookies(t *testing.T) {
 	}
 	if n := len(k.spent[0]) + len(k.spent[1]); n > mostSpent {
 		t.Errorf("%d are remembered, want at most %d", n, mostSpent)
+	}
+}
+
+// TestCookiesOfManyPeers: as many peers as an endpoint can have do not make it forget what
+// it told another one, nor one of them that it was told something.
+func TestCookiesOfManyPeers(t *testing.T) {
+	var k cookies
+	peer := peerKey{ids{2, 1}, udpAddr("10.0.0.1:7100")}
+	told, _ := k.offer(1, peer, 5)
+	const peers = 1<<16 - 1
+	for i := range incarnation(peers) {
+		k.spend(introduction{peer, i, i})
+	}
+	if _, known, fresh := k.find(1, peer, 5, told.life); !known || !fresh {
+		t.Error("what a stranger was told does not count any more")
+	}
+	for i := incarnation(0); i < peers; i += 101 {
+		if !k.isSpent(introduction{peer, i, i}) {
+			t.Fatal("what was spent serves again")
+		}
+	}
+}
+
+// TestCookiesOfNobody: who names nothing was told nothing, and where nobody was told
+// anything, nothing is kept.
+func TestCookiesOfNobody(t *testing.T) {
+	var k cookies
+	peer := peerKey{ids{2, 1}, udpAddr("10.0.0.1:7100")}
+	if k.spend(introduction{peer, 4, 5}); len(k.spent[0]) != 0 {
+		t.Error("something is kept, and nobody was told anything")
+	}
+	k.offer(1, peer, 5)
+	if _, known, fresh := k.find(1, peer, 5, unknown); known || fresh {
+		t.Errorf("who names nothing was told that: %v, %v", known, fresh)
+	}
+}
+
+// fixed is a hash of one byte, over and over.
+type fixed struct {
+	hash.Hash
+	is byte
+}
+
+func (f fixed) Write(b []byte) (int, error) { return len(b), nil }
+func (f fixed) Reset()                      {}
+func (f fixed) Sum(b []byte) []byte         { return append(b, bytes.Repeat([]byte{f.is}, 32)...) }
+
+// TestCookieIsALife: whatever the hash is, a cookie names a life, and it serves.
+func TestCookieIsALife(t *testing.T) {
+	peer := peerKey{ids{2, 1}, udpAddr("10.0.0.1:7100")}
+	for _, is := range []byte{0, 1, 0xff} {
+		k := cookies{mac: fixed{is: is}}
+		c, _ := k.offer(1, peer, 5)
+		if _, known, fresh := k.find(1, peer, 5, c.life); c.life == unknown || !known || !fresh {
+			t.Errorf("hash %#x: life %#x, known %v, fresh %v", is, c.life, known, fresh)
+		}
+	}
+}
+
+// TestCookiesAreNoise: each bit of what strangers are told differs from one of them to the
+// next, and from each other bit.
+func TestCookiesAreNoise(t *testing.T) {
+	var k cookies
+	var bits [64]uint64 // of so many strangers
+	for i := range 64 {
+		c, _ := k.offer(1, peerKey{ids{2, 1}, simnet.Addr(uint32(i))}, 5)
+		for bit, told := 0, uint64(c.life)<<32|uint64(c.first); bit < 64; bit++ {
+			bits[bit] |= told >> bit & 1 << i
+		}
+	}
+	for i, b := range bits {
+		if b == 0 || b == math.MaxUint64 {
+			t.Errorf("bit %d is the same for all", i)
+		}
+		for j, other := range bits[:i] {
+			if b == other {
+				t.Errorf("bits %d and %d are the same", j, i)
+			}
+		}
 	}
 }
 

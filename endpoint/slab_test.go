@@ -1,6 +1,7 @@
 package endpoint
 
 import (
+	"bytes"
 	"context"
 	"runtime"
 	"sync/atomic"
@@ -9,6 +10,7 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/dgrdma/dgrdma/ack"
 	"github.com/dgrdma/dgrdma/frame"
 	"github.com/dgrdma/dgrdma/transport"
 	"github.com/dgrdma/dgrdma/transport/simnet"
@@ -136,7 +138,58 @@ func TestSlabOfTheBatchAtHand(t *testing.T) {
 		t.Error("freed while it is being sent")
 	}
 	batches.Store(6)
-	if f.releaseSent(); mem.held != 0 || f.slab != nil || len(f.leaving) != 0 {
-		t.Errorf("not freed when it was sent: %d held, %d leaving", mem.held, len(f.leaving))
+	if f.releaseSent(); mem.held != 0 || mem.used != 0 || f.slab != nil || len(f.leaving) != 0 {
+		t.Errorf("not freed when it was sent: %d held, %d used, %d leaving", mem.held, mem.used, len(f.leaving))
+	}
+	f.buffer()
+	mem = f.slab
+	mem.used, mem.held = 50, 1
+	if f.discard(&outFrame{slab: mem, length: 50}); mem.held != 0 || f.slab != nil || len(f.leaving) != 0 {
+		t.Errorf("not freed when it was sent long ago: %d held, %d leaving", mem.held, len(f.leaving))
+	}
+}
+
+// TestSlabsAreFilled: frames lie in as little memory as they can, and what is given back
+// of one slab leaves the others alone.
+func TestSlabsAreFilled(t *testing.T) {
+	for _, full := range []int{100, slabSize / 3, slabSize / 2, slabSize/2 + 1, 40_000, slabSize, slabSize + 100} {
+		var batches atomic.Uint64
+		batches.Store(1)
+		f := flight{full: full, batches: &batches}
+		var s ack.Sender
+		s.Init(0, ack.SenderConfig{First: 65_000, Window: 10_000, Span: 10_000}, &ack.FixedWindow{})
+		inSlabs := make(map[*slab]int)
+		var all []frame.Seq
+		each := max(1, slabSize/full)
+		mark := func(i int) []byte { return bytes.Repeat([]byte{byte(i), byte(i >> 8)}, full/2) }
+		for i := range 3*each + 1 {
+			buf := f.buffer()
+			if len(buf) != full || cap(buf) != full {
+				t.Fatalf("%d bytes, and up to %d, for %d", len(buf), cap(buf), full)
+			}
+			q := s.Track(0, full)
+			all = append(all, q)
+			f.keep(&s, q, buf, nil, 0)
+			copy(buf, mark(i))
+			inSlabs[f.slab]++
+		}
+		if len(inSlabs) != 4 {
+			t.Errorf("%d frames of %d bytes take %d slabs, want 4", len(all), full, len(inSlabs))
+		}
+		for i, q := range all {
+			if o := f.at(q); !bytes.HasPrefix(o.buf(), mark(i)) || len(o.buf()) != full {
+				t.Fatalf("frame %d of %d bytes is another one", i, full)
+			}
+		}
+		last := f.slab
+		for _, q := range all[:len(all)-1] {
+			f.discard(f.at(q))
+		}
+		if f.slab != last || last.held != 1 || last.used != full {
+			t.Errorf("the last of %d frames of %d bytes went with the others", len(all), full)
+		}
+		if f.discard(f.at(all[len(all)-1])); f.slab != nil {
+			t.Errorf("frames of %d bytes: memory is left", full)
+		}
 	}
 }
