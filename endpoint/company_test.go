@@ -227,7 +227,9 @@ func TestFullFrameWaitsForNone(t *testing.T) {
 				sizes[i] = data / parts &^ 7 // none is padded
 			}
 			sizes[parts-1] += data - parts*sizes[0]
-			r.posts(sizes...)
+			for _, n := range sizes {
+				r.posts(n)
+			}
 			if left := len(r.flying) > 0; left != (room < frame.MessageHeaderSize) {
 				t.Errorf("%d transactions that leave room for %d bytes of a frame have left: %v", parts, room, left)
 			}

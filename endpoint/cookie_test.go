@@ -223,3 +223,17 @@ func TestPeerThatLeaves(t *testing.T) {
 		}
 	})
 }
+
+// TestLearnedIsWhoItWasTold: a connection to who was a stranger is from the first in the life
+// that this one was told, and not when its frame is looked at: something may leave before.
+func TestLearnedIsWhoItWasTold(t *testing.T) {
+	r := newHalfRig(t, 1, Native(), Config{})
+	told := cookie{4711, 12345}
+	c, err := r.e.newConn(Peer{ID: 3, Addr: addrA}, r.now, &told)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if mine, _ := c.tx.kind.lives(); mine != told.life || c.tx.sender.NextWide() != told.first || c.tx.nextTxn != uint32(told.life) {
+		t.Errorf("life %d, frames from %d and transactions from %d on, want %+v", mine, c.tx.sender.NextWide(), c.tx.nextTxn, told)
+	}
+}

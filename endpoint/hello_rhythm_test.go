@@ -180,3 +180,38 @@ func TestPostHurriesNobodyWhoIsThere(t *testing.T) {
 		t.Error("not asked any more")
 	}
 }
+
+// TestAskingEnds: a peer that was not heard to believe our life is not asked for ever when
+// another one came that does not answer either.
+func TestAskingEnds(t *testing.T) {
+	h := newHelloRig(t, Config{})
+	hello := h.named(1 << 20)
+	hello.Tells = false
+	h.introduces(hello)
+	h.serve()
+	h.until(h.now.Add(time.Minute))
+	h.introduces(frame.Hello{Life: 1 << 21})
+	h.serve()
+	h.until(h.now.Add(time.Minute))
+	h.at = nil
+	if h.until(h.now.Add(time.Minute)); len(h.at) > 0 {
+		t.Errorf("asked %d times more", len(h.at))
+	}
+}
+
+// TestResetAsksWhoWasSilent: a peer that came by itself, and went, is asked when somebody resets
+// the connection to it.
+func TestResetAsksWhoWasSilent(t *testing.T) {
+	h := newHelloRig(t, Config{})
+	h.come(1 << 20)
+	h.c.learned.Store(true)
+	h.now = h.now.Add(time.Hour)
+	if err := h.c.reset(0); err != nil {
+		t.Fatal(err)
+	}
+	h.at = nil
+	h.serve()
+	if h.until(h.now.Add(time.Minute)); len(h.at) < 2 {
+		t.Errorf("asked %d times", len(h.at))
+	}
+}

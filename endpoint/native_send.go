@@ -212,7 +212,7 @@ func (n *nativeSending) hurry(now ack.Instant) {
 // sender has to be asked, or reminded who we are: a hello may have been lost.
 func (n *nativeSending) remind(now ack.Instant) {
 	switch {
-	case n.err != nil || now < n.missedAt.Add(helloFirst) && n.missedAt != 0:
+	case now < n.missedAt.Add(helloFirst) && n.missedAt != 0:
 		return
 	case n.theirs != unknown && n.later == unknown:
 		n.answer = true

@@ -108,8 +108,8 @@ func (s *sending) small(t *Transaction) bool {
 	l := s.layout()
 	total := 0
 	for x := range s.posted.waiting() {
-		bytes, _, fits := l.alone(x)
-		if total += bytes; !fits || total > l.full {
+		bytes, _, _ := l.alone(x)
+		if total += bytes; total > l.full {
 			return false
 		}
 	}

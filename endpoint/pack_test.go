@@ -121,6 +121,10 @@ func TestProbeIsEmpty(t *testing.T) {
 	if !bytes.Equal(probe, want) {
 		t.Errorf("sent\n%x, want\n%x", probe, want)
 	}
+	r.acknowledge(true)
+	if n := r.c.tx.counters.TransactionsDone; n != 1 {
+		t.Errorf("%d transactions are done", n)
+	}
 }
 
 // counting is a controller that counts the bytes it is told of.

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/dgrdma/dgrdma/ack"
 	"github.com/dgrdma/dgrdma/transport/simnet"
 )
 
@@ -87,4 +88,27 @@ func TestTimes(t *testing.T) {
 			t.Errorf("after the connection was closed: %+v, before %+v", after.Times, before.Times)
 		}
 	})
+}
+
+// TestRoundTripIsOfFramesSentOnce: what was sent again, or was acknowledged before, tells no
+// round trip.
+func TestRoundTripIsOfFramesSentOnce(t *testing.T) {
+	r := newHalfRig(t, 1, Native(), Config{})
+	r.come(1 << 20)
+	const trip = time.Millisecond
+	r.posts(8)
+	q := r.flying[0]
+	r.now = r.now.Add(trip)
+	r.acknowledges(0)
+	r.batch(ack.Range{Start: q, Count: 1})
+	r.posts(8)
+	r.waits()
+	r.now = r.now.Add(trip)
+	r.acknowledges(0)
+	if h := &r.c.tx.times.RoundTrip; h.Count() != 1 || h.Sum != trip {
+		t.Errorf("%d round trips of %v, want one of %v", h.Count(), h.Sum, trip)
+	}
+	if n := r.c.tx.counters; n.TransactionsDone != 2 || n.RetransmitsTimed != 1 {
+		t.Errorf("counted %+v", n)
+	}
 }

@@ -207,12 +207,38 @@ func TestServeIsToldThoughAnotherLifeCame(t *testing.T) {
 		s.hello(frame.Hello{Life: 70})
 		s.hellos(time.Minute)
 		serve(t, e, newShelf("late", 1<<16))
-		if got := s.hellos(time.Minute); len(got) < 3 {
-			t.Errorf("told by %+v", got)
+		told := 0
+		for _, f := range s.recv(time.Minute) {
+			list, _ := f.Services()
+			if h, _ := helloOf(&f); h.Peer == life && list.String() == "memory, late" {
+				told++
+			}
+		}
+		if told < 3 {
+			t.Errorf("told %d times", told)
 		}
 		s.hello(frame.Hello{Life: life, Peer: s.theirs, Tells: true})
 		if got := s.hellos(time.Minute); len(got) > 0 {
 			t.Errorf("told by %+v when it knew", got)
+		}
+	})
+}
+
+// TestAskedAgainWhenHeard: a life that introduced itself and did not answer is asked again when
+// frames come that are not of the one that is believed.
+func TestAskedAgainWhenHeard(t *testing.T) {
+	withStranger(t, Config{}, Native(), func(t *testing.T, e *Endpoint, c *Conn, s *stranger) {
+		s.hello(frame.Hello{Life: 70})
+		s.hellos(time.Minute)
+		s.send(2, data(life+1<<30, 1, 1, 64, []byte("12345678")))
+		got := s.hellos(time.Second)
+		if len(got) < 3 {
+			t.Errorf("asked by %+v", got)
+		}
+		for _, h := range got {
+			if h.Peer != 70 {
+				t.Errorf("life %d is asked", h.Peer)
+			}
 		}
 	})
 }

@@ -25,3 +25,26 @@ func TestTransactionSays(t *testing.T) {
 		t.Errorf("completions at %#x and %#x", none.word(), some.word())
 	}
 }
+
+// TestTransactionIDsSkipABit: ids follow each other, but for those that have a bit that the
+// peer keeps for itself.
+func TestTransactionIDsSkipABit(t *testing.T) {
+	for _, bit := range []uint32{0, 1, 1 << 3, 1 << 9} {
+		p := Native()
+		p.SkipBit = bit
+		r := newHalfRig(t, 1, p, Config{})
+		r.come(1 << 20)
+		r.c.tx.nextTxn = 0
+		for want := range uint32(3000) {
+			if want&bit != 0 {
+				continue
+			}
+			if got := r.c.tx.nextTxn; got != want {
+				t.Fatalf("without %#x: %#x, want %#x", bit, got, want)
+			}
+			var x Transaction
+			r.c.tx.post(r.now, &r.c.plain, &x)
+			r.c.tx.begin(r.now, &x, 0)
+		}
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/dgrdma/dgrdma/ack"
+	"github.com/dgrdma/dgrdma/endpoint/sched"
 	"github.com/dgrdma/dgrdma/frame"
 )
 
@@ -95,6 +96,53 @@ func TestOneFrameUntilProven(t *testing.T) {
 	r.acknowledges(0)
 	if n := len(r.flying); n != 2 {
 		t.Errorf("%d frames more are sent, want 2", n)
+	}
+}
+
+// TestNothingForWhoIsGivenUp: what was to be acknowledged to a peer when it was given up is
+// not, though somebody introduces itself in its name and is answered; and nothing waits for
+// anything.
+func TestNothingForWhoIsGivenUp(t *testing.T) {
+	r := newHalfRig(t, 1, Native(), Config{})
+	r.come(1 << 20)
+	r.comes(1)
+	var fin finished
+	r.c.tx.fail(r.now, &fin, ErrPeerDown)
+	r.now = r.now.Add(time.Second)
+	r.batch()
+	if r.diary.waits || r.diary.at != sched.Never {
+		t.Errorf("to be served: %v, to be looked at at %v", r.diary.waits, r.diary.at)
+	}
+	r.introduces(frame.Hello{Life: 1 << 21})
+	r.serve()
+	if n := r.c.tx.counters; n.FramesSent != 1 || n.AcksAlone != 0 {
+		t.Errorf("sent %+v", n)
+	}
+}
+
+// TestNothingIsMissedOfWhoIsGivenUp: ids that did not come are no loss any more when their
+// peer was given up before it was time to say so.
+func TestNothingIsMissedOfWhoIsGivenUp(t *testing.T) {
+	for _, down := range []bool{false, true} {
+		r := newHalfRig(t, 1, FPGA(), Config{})
+		r.come(0)
+		o := r.c.rx.kind.(*foreignReceiving)
+		o.gaps.came(r.now, 100)
+		o.gaps.came(r.now, 110)
+		r.batch()
+		if down {
+			var fin finished
+			r.c.tx.fail(r.now, &fin, ErrPeerDown)
+		}
+		missed := 0
+		for range 4 {
+			r.now = r.now.Add(missedAfter)
+			n, _ := r.c.tx.overdue(r.now)
+			missed += n
+		}
+		if (missed == 0) != down {
+			t.Errorf("%d ids are missed of a peer that was given up: %v", missed, down)
+		}
 	}
 }
 
