@@ -1,6 +1,7 @@
 package endpoint
 
 import (
+	"encoding/binary"
 	"fmt"
 	"sync/atomic"
 	"unsafe"
@@ -63,15 +64,12 @@ func (r *Region) drivenBy(e *Endpoint, on bool) {
 
 // NewRegion makes zeroed memory of size bytes, up to 4 GiB.
 func NewRegion(size int) (*Region, error) {
-	if size < 0 || uint64(size) > 1<<32 {
+	if uint64(size) > 1<<32 {
 		return nil, fmt.Errorf("dgrdma: a region has 0 to 4294967296 bytes, not %d", size)
 	}
-	// Words, so that the block is 8-aligned whatever its size.
-	words := make([]uint64, (size+7)/8)
-	if len(words) == 0 {
-		return &Region{}, nil
-	}
-	return &Region{mem: unsafe.Slice((*byte)(unsafe.Pointer(&words[0])), size)}, nil
+	words := make([]uint64, size/8+1) // so that the block is 8-aligned whatever its size
+	block := unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(words))), 8*len(words))
+	return &Region{mem: block[:size:size]}, nil
 }
 
 // RegionOver makes a Region of memory that exists, such as a mapped file. It
@@ -157,11 +155,6 @@ func (r *Region) Store32(addr, value uint32) {
 	r.watch.wake(addr)
 }
 
-var bigEndian = func() bool {
-	x := uint16(1)
-	return *(*byte)(unsafe.Pointer(&x)) == 0
-}()
-
 func wordAt(b []byte) *uint32 {
 	if p := unsafe.Pointer(&b[0]); uintptr(p)%4 == 0 {
 		return (*uint32)(p)
@@ -169,33 +162,31 @@ func wordAt(b []byte) *uint32 {
 	return nil
 }
 
-func swap(v uint32) uint32 {
-	if bigEndian {
-		return v<<24 | v>>24 | v<<8&0xff0000 | v>>8&0xff00
-	}
-	return v
+// little returns a word in the machine's order of bytes in little-endian, or back.
+func little(v uint32) uint32 {
+	return binary.LittleEndian.Uint32((*[4]byte)(unsafe.Pointer(&v))[:])
 }
 
 func load32(b []byte) uint32 {
 	if w := wordAt(b); w != nil {
-		return swap(atomic.LoadUint32(w))
+		return little(atomic.LoadUint32(w))
 	}
-	return uint32(b[0]) | uint32(b[1])<<8 | uint32(b[2])<<16 | uint32(b[3])<<24
+	return binary.LittleEndian.Uint32(b)
 }
 
 func store32(b []byte, v uint32) {
 	if w := wordAt(b); w != nil {
-		atomic.StoreUint32(w, swap(v))
+		atomic.StoreUint32(w, little(v))
 		return
 	}
-	b[0], b[1], b[2], b[3] = byte(v), byte(v>>8), byte(v>>16), byte(v>>24)
+	binary.LittleEndian.PutUint32(b, v)
 }
 
 // place copies a message's data. Four aligned bytes are stored as a word, for
 // they may be a flag (quirk F15).
 func place(dst, data []byte) {
 	if len(data) == 4 {
-		store32(dst, uint32(data[0])|uint32(data[1])<<8|uint32(data[2])<<16|uint32(data[3])<<24)
+		store32(dst, binary.LittleEndian.Uint32(data))
 		return
 	}
 	copy(dst, data)
