@@ -20,22 +20,19 @@ func newForeign(tx *sending, rx *receiving) *foreign {
 // exchange implements kind.
 func (o *foreign) exchange(now ack.Instant) (missed int) {
 	tx, rx := &o.tx, &o.rx
-	p := &tx.profile
-	if p.Acks == AckIfResent && rx.resent {
+	if tx.profile.Acks == AckIfResent && rx.resent {
 		tx.acking = true
 	}
-	switch {
-	case !p.NeverRetransmits:
-	case tx.acking:
-		tx.gap = gap{} // it sends again after all, as it was told to
-	default:
+	if tx.acking {
+		tx.gap = gap{} // it sends again, if only as it was told to
+	} else {
 		if tx.gap.told {
 			rx.gaps.forget()
 		}
 		missed = rx.gaps.roll(now)
 		tx.gap = gap{frames: rx.gaps.older + rx.gaps.young, at: rx.gaps.since.Add(2 * missedAfter)}
 	}
-	if tx.err == nil && !tx.proven {
+	if !tx.proven {
 		if tx.proven = tx.proof.look(now, rx.acks, tx.sender.InFlight() > 0); !tx.proven {
 			rx.acks = rx.acks[:0]
 		}

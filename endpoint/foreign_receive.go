@@ -141,17 +141,10 @@ func (o *foreignReceiving) acksOf(f *frame.Frame) {
 	}
 }
 
-// remembers reports whether arrivals are of use for this kind of peer.
-func (o *foreignReceiving) remembers() bool {
-	return o.profile.CopyFor > 0 || o.profile.Acks == AckIfResent
-}
-
 // took implements receivingKind.
 func (o *foreignReceiving) took(now ack.Instant, f *frame.Frame, txn uint32) {
 	o.acksOf(f)
-	if o.remembers() {
-		o.arrivals.note(now, f.Seq, txn)
-	}
+	o.arrivals.note(now, f.Seq, txn)
 	o.accepted, o.freshAt = true, now
 }
 
@@ -162,9 +155,7 @@ const copyDelay = 100 * time.Millisecond
 // copied implements receivingKind.
 func (o *foreignReceiving) copied(now ack.Instant, q frame.Seq, txn uint32) bool {
 	before, known := o.arrivals.last(q)
-	if o.remembers() {
-		o.arrivals.note(now, q, txn)
-	}
+	o.arrivals.note(now, q, txn)
 	if o.profile.Acks == AckIfResent && known && now.Sub(before.at) < copyDelay {
 		return false
 	}

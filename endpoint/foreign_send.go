@@ -63,16 +63,13 @@ func (o *foreignSending) stamp(buf []byte, _, _ frame.Seq) []byte { return buf }
 
 func (o *foreignSending) lives() (mine, theirs incarnation) { return unknown, unknown }
 
-// doubts reports whether the peer is one that may go on from an earlier connection.
-func (o *foreignSending) doubts() bool { return o.proof.doubted && o.sender.InFlight() > 0 }
-
 // next implements sendingKind.
 func (o *foreignSending) next(ack.Instant) (send bool, at ack.Instant) {
 	at = sched.Never
 	if t, armed := o.gap.deadline(); armed {
 		at = t
 	}
-	if o.doubts() {
+	if o.proof.doubted {
 		at = min(at, o.proof.since.Add(doubtFor))
 	}
 	return false, at
@@ -81,7 +78,7 @@ func (o *foreignSending) next(ack.Instant) (send bool, at ack.Instant) {
 // overdue implements sendingKind.
 func (o *foreignSending) overdue(now ack.Instant) (missed int, why error) {
 	missed = o.gap.expire(now)
-	if o.doubts() && now >= o.proof.since.Add(doubtFor) {
+	if o.proof.doubted && now >= o.proof.since.Add(doubtFor) {
 		why = o.peerError("reading its first acknowledgement", ErrStaleCard)
 	}
 	return missed, why

@@ -29,6 +29,7 @@ func TestWhenGapsAreTold(t *testing.T) {
 		{"told, and the next is missing, too", []step{{0, []frame.Seq{1, 3}}, {whole, []frame.Seq{5}}}, 2},
 		{"told, and it comes after all", []step{{0, []frame.Seq{1, 3}}, {whole, []frame.Seq{5}}, {0, []frame.Seq{2}}}, 2},
 		{"told, and it comes with the next", []step{{0, []frame.Seq{1, 3}}, {whole, []frame.Seq{2, 5}}}, 2},
+		{"others come twice", []step{{0, []frame.Seq{1, 3, 3, 1}}}, 1},
 		{"the first ones", []step{{0, []frame.Seq{5, 3}}}, 3},
 	} {
 		t.Run(x.name, func(t *testing.T) {
@@ -53,6 +54,51 @@ func TestWhenGapsAreTold(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestGapsBesideFramesWithoutMessages: those fill the gap of their id, a copy of one fills
+// no other, and one that is too far ahead to be believed makes none.
+func TestGapsBesideFramesWithoutMessages(t *testing.T) {
+	for _, x := range []struct {
+		name        string
+		ids, alones []frame.Seq // the second without messages
+		want        uint64
+	}{
+		{"fill a gap", []frame.Seq{1, 3}, []frame.Seq{2}, 0},
+		{"come twice", []frame.Seq{1, 3}, []frame.Seq{4, 4}, 1},
+		{"come under an id that came", []frame.Seq{1, 3}, []frame.Seq{3, 1}, 1},
+		{"leave gaps", []frame.Seq{1}, []frame.Seq{3, 5}, 2},
+		{"come from far ahead", []frame.Seq{1, 3}, []frame.Seq{20000}, 1},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			withStranger(t, Config{}, FPGA(), func(t *testing.T, e *Endpoint, c *Conn, s *stranger) {
+				for _, id := range x.ids {
+					s.send(id, data(uint32(id), 1, 1, 64, pattern(1, 16)))
+				}
+				for _, id := range x.alones {
+					s.send(id)
+				}
+				if s.recv(16 * time.Second); c.Stats().FramesMissed != x.want {
+					t.Errorf("%d frames are missing, want %d", c.Stats().FramesMissed, x.want)
+				}
+			})
+		})
+	}
+}
+
+// TestOnlyWhatNeverComesIsMissed: what a peer sends again that gets no acknowledgements may
+// only be late.
+func TestOnlyWhatNeverComesIsMissed(t *testing.T) {
+	prof := OpenCPI(false)
+	prof.Acks = AckNever
+	withStranger(t, Config{}, prof, func(t *testing.T, e *Endpoint, c *Conn, s *stranger) {
+		s.send(1, data(1, 1, 1, 64, pattern(1, 16)))
+		s.send(3, data(3, 1, 1, 64, pattern(3, 16)))
+		s.send(5)
+		if s.recv(16 * time.Second); c.Stats().FramesMissed != 0 {
+			t.Errorf("%d frames are missing", c.Stats().FramesMissed)
+		}
+	})
 }
 
 // TestGapsAfterReset: ids that begin anew are missed as those before were.

@@ -19,7 +19,7 @@ import (
 // told apart.
 type proof struct {
 	from    frame.Seq
-	doubted bool
+	doubted bool        // then a frame of ours is on its way until the proof is given
 	since   ack.Instant // when it spoke of another id first, and we waited for ours
 }
 

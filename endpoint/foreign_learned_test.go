@@ -1,0 +1,71 @@
+package endpoint
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/dgrdma/dgrdma/frame"
+	"github.com/dgrdma/dgrdma/transport/simnet"
+)
+
+// TestLearnedDriverStays: a learned peer that has no introduction to finish makes room for
+// another one only when it is as long silent as any other.
+func TestLearnedDriverStays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := simnet.New(1)
+		defer n.Close()
+		prof := OpenCPI(false)
+		const giveUp = time.Second
+		e, err := New(n.Attach(addrB, simnet.Config{}), &Config{ID: 2, Profile: &prof, AcceptAny: true, MaxPeers: 1, GiveUp: giveUp, Memory: new(Region)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer e.Close()
+		knock := func(id frame.EndpointID) bool {
+			s := newStranger(t, n, simnet.Addr(uint32(id)), id, 2, addrB)
+			s.send(1, msg{Message: bare(1, 0, 0)})
+			s.recv(time.Millisecond)
+			conns := e.Conns()
+			return len(conns) == 1 && conns[0].Peer().ID == id
+		}
+		if !knock(11) {
+			t.Error("the first is not learned")
+		}
+		if time.Sleep(5 * giveUp); knock(12) || e.Stats().RefusedBy(RefusedNoRoom) != 1 {
+			t.Error("the first has to leave too soon")
+		}
+		if time.Sleep(2 * giveUp); !knock(13) {
+			t.Error("the first does not leave")
+		}
+	})
+}
+
+// TestDriverThatIsDown: what comes from a peer that was given up is counted, and nothing
+// else.
+func TestDriverThatIsDown(t *testing.T) {
+	var told []Event
+	cfg := Config{GiveUp: time.Second, OnEvent: func(e Event) { told = append(told, e) }}
+	withStranger(t, cfg, OpenCPI(false), func(t *testing.T, e *Endpoint, c *Conn, s *stranger) {
+		s.send(1, data(1, 1, 1, 64, pattern(1, 16)))
+		if err := c.Post(write(64, pattern(1, 16), 0, 1)); err != nil {
+			t.Fatal(err)
+		}
+		if s.recv(10 * time.Second); c.Err() == nil {
+			t.Fatal("is not given up")
+		}
+		before := c.Stats()
+		told = nil
+		s.send(2, data(2, 1, 1, 128, pattern(2, 16)))
+		s.send(1, data(1, 1, 1, 64, pattern(1, 16)))
+		s.send(3)
+		got := s.recv(time.Second)
+		after := c.Stats()
+		if after.RefusedBy(RefusedDown) != before.RefusedBy(RefusedDown)+3 || after.Completions != 1 || after.Duplicates != before.Duplicates || len(got) != 0 || len(told) != 0 {
+			t.Errorf("refused %v, %d completions, answers %v, told of %v", after.Refused, after.Completions, got, told)
+		}
+		if e.memory.(*Region).Bytes()[128] != 0 {
+			t.Error("it writes")
+		}
+	})
+}
