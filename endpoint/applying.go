@@ -11,7 +11,7 @@ type opening struct {
 	n     int    // transactions
 	known int    // transactions that were open before and go on
 	bytes int    // to hold for it all
-	left  uint16 // messages to come of the transaction of the message before
+	left  uint16 // messages to come of the transaction of the message before, if it began here
 }
 
 // admit checks all messages of a frame before anything of it is done: a frame
@@ -41,12 +41,15 @@ func (r *receiving) admit() (why Reason, txn uint32, err error) {
 			return RefusedInconsistent, m.Txn, nil
 		}
 		inOrder := follows && m.Index == before.msg.Index+1
+		if in != nil && in.looked != d.looked {
+			in.looked, in.here = d.looked, 0
+			o.known++
+		}
+		if !follows {
+			o.left = 0
+		}
 		switch {
-		case in != nil:
-			if in.looked != d.looked {
-				in.looked, in.here = d.looked, 0
-				o.known++
-			}
+		case in != nil && in.got+in.here < m.Count: // else it ended, and may begin again
 			if in.here++; in.got+in.here == m.Count {
 				o.n-- // it ends, and makes room for what follows
 			}
@@ -57,7 +60,7 @@ func (r *receiving) admit() (why Reason, txn uint32, err error) {
 			if !free && !inOrder {
 				o.bytes += gapSize
 			}
-		case follows && o.left > 0:
+		case o.left > 0:
 			if !inOrder {
 				o.bytes += gapSize
 			}
@@ -113,22 +116,20 @@ func (r *receiving) ask(owner *view, m *frame.Message) (dst []byte, swallow bool
 func (r *receiving) admitOpening(o *opening) Reason {
 	t := &r.open
 	over := t.len() + o.n - t.limit
-	room := o.n <= 0 || over <= 0 || r.profile.NeverRetransmits && over <= t.len()-o.known
+	room := over <= 0 || r.profile.NeverRetransmits && over <= t.len()-o.known
 	switch {
 	case !room:
 		return RefusedTooManyOpen
 	case o.bytes > 0 && !r.affords(o.bytes):
 		return RefusedOpenMemory
 	}
-	if o.n > 0 && over > 0 {
-		r.evict(over)
-	}
+	r.evict(over)
 	return RefusedNone
 }
 
 // affords reports whether that much more may be held for the peer.
 func (r *receiving) affords(need int) bool {
-	if r.held.shares && !r.learned.Load() {
+	if !r.learned.Load() {
 		r.held.alone()
 	}
 	return r.held.affords(need, r.cfg.OpenMemory)

@@ -12,8 +12,9 @@ func (s *sending) unacknowledged() string {
 	if !s.proven {
 		return "waiting for its first acknowledgement (a card has to be disabled and enabled through its control plane before; a peer of another kind needs its profile)"
 	}
-	longest := s.longest() - s.headroom // of those in flight, as nothing else is kept
-	if longest <= surelyCarried || longest <= s.carried-s.headroom {
+	buffer := s.longest() // of those in flight, as nothing else is kept
+	longest := buffer - s.headroom
+	if longest <= surelyCarried || buffer <= s.carried {
 		return "waiting for acknowledgements"
 	}
 	return fmt.Sprintf("waiting for acknowledgements, of frames of %d bytes for the first time (a way that carries less needs the option mtu)", longest)

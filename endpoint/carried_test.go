@@ -25,6 +25,10 @@ func TestHintAtSmallMTU(t *testing.T) {
 		{"long ones had arrived", 2000, 5000, 5000, false},
 		{"only short ones were sent", 2000, 100, 100, false},
 		{"nothing long was sent", 1400, 0, 1000, false},
+		{"nothing that some way does not carry", 2000, 100, surelyCarried - frame.HeaderSize - frame.MessageHeaderSize, false},
+		{"a byte that some way does not carry", 2000, 100, surelyCarried - frame.HeaderSize - frame.MessageHeaderSize + 1, true},
+		{"as long ones had arrived", 2000, 1300, 1300, false},
+		{"shorter ones had arrived", 2000, 1300, 1301, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/dgrdma/dgrdma/ack"
 	"github.com/dgrdma/dgrdma/frame"
 	"github.com/dgrdma/dgrdma/transport"
 	"github.com/dgrdma/dgrdma/transport/simnet"
@@ -133,4 +134,23 @@ func TestMemoryIsKeptWhereNothingIsAcknowledged(t *testing.T) {
 			t.Errorf("memory for %d frames is kept after %v", len(c.tx.out), restAfter)
 		}
 	})
+}
+
+// TestWhoIsToldTwice: an acknowledgement repeats those before it, so that one may be lost,
+// but for peers that count each.
+func TestWhoIsToldTwice(t *testing.T) {
+	for _, x := range []struct {
+		prof Profile
+		run  ack.Range
+	}{{OpenCPI(false), ack.Range{Start: 1, Count: 2}}, {Legacy(false), ack.Range{Start: 2, Count: 1}}} {
+		withStranger(t, Config{}, x.prof, func(t *testing.T, e *Endpoint, c *Conn, s *stranger) {
+			for id := range frame.Seq(2) {
+				s.send(id+1, data(uint32(id+1), 1, 1, 64, pattern(1, 8)))
+				got := s.recv(copyDelay)
+				if len(got) != 1 || id == 1 && (ack.Range{Start: got[0].AckStart, Count: got[0].AckCount}) != x.run {
+					t.Errorf("%s: frame %d is acknowledged by %+v, want %v", x.prof.Name, id+1, got, x.run)
+				}
+			}
+		})
+	}
 }

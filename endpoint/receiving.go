@@ -50,6 +50,10 @@ func (d *desk) room() *placement {
 	return &d.placements[n]
 }
 
+// mostLeft is how many incomplete transactions a peer may have that leaves some for good:
+// they are only in the way, and looked at after each batch.
+const mostLeft = 256
+
 func (r *receiving) init(t *terms, d *desk, o observer) {
 	*r = receiving{terms: t, desk: d, events: o}
 	p := &r.profile
@@ -60,9 +64,7 @@ func (r *receiving) init(t *terms, d *desk, o observer) {
 	r.open.held = &r.held
 	r.open.limit = r.cfg.OpenIncoming
 	if p.NeverRetransmits || p.OverCounts {
-		// What these leave open is lost for good, and only in the way: it is
-		// looked at after each batch.
-		r.open.limit = min(r.open.limit, 256)
+		r.open.limit = min(r.open.limit, mostLeft)
 	}
 }
 

@@ -50,7 +50,7 @@ func TestLateCopyInsideOpenTransaction(t *testing.T) {
 		s.send(2, data(life, 3, 1, 64, pattern(1, 8)))
 		s.send(3, data(life, 3, 2, 72, pattern(1, 8)))
 		s.send(4, data(life, 3, 1, 64, pattern(1, 8))) // under an id of the next round
-		if got := s.recv(10 * time.Millisecond); acked(got, 4) || mem.Load32(0) != 0 {
+		if got := s.recv(10 * time.Millisecond); acked(got, 4) || mem.Load32(0) != 0 || c.Stats().RefusedBy(RefusedStale) != 1 {
 			t.Error("a copy was counted")
 		}
 		s.send(4, data(life, 3, 3, 80, pattern(1, 8)))
