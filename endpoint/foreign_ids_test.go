@@ -2,6 +2,7 @@ package endpoint
 
 import (
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -94,6 +95,42 @@ func TestWhoHasToProveItself(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestOneTransactionAfterTheOther: what is urgent overtakes what waits, but not a
+// transaction that a driver has begun to receive.
+func TestOneTransactionAfterTheOther(t *testing.T) {
+	withStranger(t, Config{}, OpenCPI(false), func(t *testing.T, _ *Endpoint, c *Conn, s *stranger) {
+		long := &Transaction{Completion: Word(0, 1), Segments: make([]Segment, 2*etherWindow)}
+		for i := range long.Segments {
+			long.Segments[i].Bytes = pattern(i, 1400)
+		}
+		urgent := write(64, pattern(1, 16), 0, 3)
+		urgent.Urgent = true
+		for _, x := range []*Transaction{long, write(64, pattern(1, 16), 0, 2), urgent} {
+			if err := c.Post(x); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var order []uint32
+		for id := frame.Seq(1); ; id++ {
+			got := s.recv(time.Millisecond)
+			if len(got) == 0 {
+				break
+			}
+			for _, f := range got {
+				for cur := f.Cursor(); cur.Next(); {
+					order = append(order, cur.Msg.CompletionValue)
+				}
+			}
+			b := s.encode(id)
+			frame.PutAck(b, got[0].Seq, uint8(len(got)))
+			s.raw(b)
+		}
+		if n := len(order); n != len(long.Segments)+2 || !slices.Equal(slices.Compact(order), []uint32{1, 3, 2}) {
+			t.Errorf("%d messages of transactions %v", n, slices.Compact(order))
+		}
+	})
 }
 
 // TestCardThatSpeaksOfOthersBefore: what a card acknowledges before it was sent something
