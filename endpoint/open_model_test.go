@@ -58,7 +58,8 @@ func (m *openModel) after(msgs []frame.Message) (open, known int) {
 // TestWhatIsOpen compares what is open, complete and given up of a peer without
 // introduction, whose ids come again at will, with a model of it. Where all messages of a
 // transaction stand together in their frame, a frame is refused only if more would be open
-// than may be, and nothing is given up in vain. In no frame more are opened than may be.
+// than may be, and nothing is given up in vain. In no frame more are opened than may be
+// (attack A6, SECURITY.md).
 func TestWhatIsOpen(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
