@@ -52,6 +52,23 @@ func TestWindows(t *testing.T) {
 	}
 }
 
+// TestWindowsBesideNoMemory: an endpoint without memory has no address but those of its
+// services, and none but those is told of.
+func TestWindowsBesideNoMemory(t *testing.T) {
+	e := newFeed(t, Config{Memory: noMemory{}}).e
+	if n := e.Size(); n != 0 {
+		t.Errorf("%d addresses of no memory", n)
+	}
+	if base := serve(t, e, newShelf("post", 1<<16)); base != 0 {
+		t.Errorf("the first window is at %d", base)
+	}
+	for _, guest := range []bool{false, true} {
+		if got := e.offers.to(guest).String(); got != "post" {
+			t.Errorf("guest %v: told of %s", guest, got)
+		}
+	}
+}
+
 // TestServeSaysWhatItNeeds: what an error names as enough is enough, and less is not.
 func TestServeSaysWhatItNeeds(t *testing.T) {
 	named := func(err error, form string) (n int) {

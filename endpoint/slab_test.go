@@ -193,3 +193,30 @@ func TestSlabsAreFilled(t *testing.T) {
 		}
 	}
 }
+
+// TestSlabsOfWhatIsForgotten: frames in flight that are forgotten hold no memory.
+func TestSlabsOfWhatIsForgotten(t *testing.T) {
+	withStranger(t, Config{}, Native(), func(t *testing.T, _ *Endpoint, c *Conn, s *stranger) {
+		for range 10 {
+			if err := c.Post(write(0, pattern(1, 1000), 0, 1)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s.recv(time.Millisecond)
+		c.mu.Lock()
+		held := c.tx.slab
+		c.mu.Unlock()
+		if held == nil || held.held != 10 {
+			t.Fatalf("in flight: %+v", held)
+		}
+		if err := c.Reset(0); err != nil {
+			t.Fatal(err)
+		}
+		s.recv(time.Millisecond)
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if c.tx.releaseSent(); c.tx.slab != nil || held.held != 0 {
+			t.Errorf("%d frames are held that nobody waits for", held.held)
+		}
+	})
+}
