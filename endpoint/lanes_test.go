@@ -189,6 +189,9 @@ func TestLanes(t *testing.T) {
 			for x := m.l.some(); x != nil; x = m.l.some() {
 				m.forget(x)
 			}
+			if n := len(m.all); n > 0 {
+				m.fatalf("%d are left, and none is found", n)
+			}
 		}
 		for len(m.all) > 0 { // all of it can be packed and be done
 			m.pack()

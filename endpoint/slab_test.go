@@ -152,7 +152,7 @@ func TestSlabOfTheBatchAtHand(t *testing.T) {
 // TestSlabsAreFilled: frames lie in as little memory as they can, and what is given back
 // of one slab leaves the others alone.
 func TestSlabsAreFilled(t *testing.T) {
-	for _, full := range []int{100, slabSize / 3, slabSize / 2, slabSize/2 + 1, 40_000, slabSize, slabSize + 100} {
+	for _, full := range []int{slabSize + 100, slabSize/2 + 1, 100, slabSize / 3, slabSize / 2, 40_000, slabSize} {
 		var batches atomic.Uint64
 		batches.Store(1)
 		f := flight{full: full, batches: &batches}
