@@ -34,9 +34,7 @@ func (e engine) Apply(n int) (reply bool, err error) {
 		if e.cfg.Manual || total >= fullBatch {
 			break
 		}
-		if n, err = e.transport.Recv(e.datagrams, 0); err != nil {
-			break
-		}
+		n, err = e.transport.Recv(e.datagrams, 0)
 	}
 	e.endBatch(now)
 	e.applying.Store(0)
