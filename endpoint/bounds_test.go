@@ -81,7 +81,8 @@ func TestNewRegionSaysWhichSizes(t *testing.T) {
 }
 
 // TestPostUpToTheEnd: the peer's memory, or all addresses if its size is not known, may be
-// written up to the end; and all of a service's, whatever the memory has.
+// written up to the end; and all of a service's, whatever the memory has. No bytes may be
+// anywhere.
 func TestPostUpToTheEnd(t *testing.T) {
 	r := newHalfRig(t, 1, Native(), Config{})
 	for _, c := range []struct {
@@ -90,13 +91,17 @@ func TestPostUpToTheEnd(t *testing.T) {
 		end    uint64
 	}{{1, true, 1}, {4096, true, 4096}, {0, true, 1 << 32}, {0, false, 1 << 32}, {4096, false, 1 << 32}} {
 		r.c.size.Store(c.size)
+		behind := &Transaction{Segments: []Segment{{uint32(c.end), []byte{1}}}}
+		if err := r.c.validate(behind, c.memory); c.end < 1<<32 && !errors.Is(err, ErrBounds) {
+			t.Errorf("a memory of %d bytes, one byte behind it: %v", c.size, err)
+		}
 		for _, n := range []uint64{1, 4, 8} {
 			for over := range n {
 				at := c.end - n + over
 				if n > c.end {
 					continue
 				}
-				all := []*Transaction{{Segments: []Segment{{uint32(at), make([]byte, n)}}}}
+				all := []*Transaction{{Segments: []Segment{{uint32(at), make([]byte, n)}, {Addr: 0xFFFFFFFF}}}}
 				if n == 4 {
 					all = append(all, write(0, nil, uint32(at), 1))
 				}

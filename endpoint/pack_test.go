@@ -68,6 +68,17 @@ func TestIntroductionOfTheNextBatch(t *testing.T) {
 	}
 }
 
+// TestSmallFramesOfEachBatch: each batch has room for as many small frames as a batch has.
+func TestSmallFramesOfEachBatch(t *testing.T) {
+	r := newHalfRig(t, 1, Native(), Config{})
+	for range 3 {
+		for b := &r.e.batch; !b.full(); {
+			b.add(r.c.to, append(b.small()[:0], encode(1, 1)...))
+		}
+		engine{r.e}.Flush()
+	}
+}
+
 // TestLargestBehindASmallOne: a transaction that needs all the messages that one may have
 // begins with a frame of its own, where those are enough.
 func TestLargestBehindASmallOne(t *testing.T) {

@@ -203,3 +203,24 @@ func TestPeersPerHostByDefault(t *testing.T) {
 		}
 	}
 }
+
+// TestMadeOfWhatCannotBe: a profile beyond its limits makes no connection, and a name that
+// no service can have no endpoint.
+func TestMadeOfWhatCannotBe(t *testing.T) {
+	n := simnet.New(1)
+	defer n.Close()
+	wire := n.Attach(addrA, simnet.Config{})
+	if e, err := New(wire, &Config{ID: 1, Service: strings.Repeat("long", 100)}); e != nil || err == nil {
+		t.Errorf("a service with a long name: %v", err)
+	}
+	e, err := New(wire, &Config{ID: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	bad := Native()
+	bad.Window = 0
+	if c, err := e.Connect(Peer{ID: 2, Addr: addrB, Profile: &bad}); c != nil || err == nil || len(e.Conns()) > 0 {
+		t.Errorf("a profile without a window: %v", err)
+	}
+}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/dgrdma/dgrdma/ack"
 	"github.com/dgrdma/dgrdma/frame"
+	"github.com/dgrdma/dgrdma/transport/simnet"
 )
 
 // lifeController counts what it is told of.
@@ -93,6 +94,41 @@ func TestResetInsideBatch(t *testing.T) {
 			t.Error("acknowledged a frame of before Reset")
 		}
 	})
+}
+
+// TestResetIsToldAtOnce: a peer of our kind hears of a new life of ours though nothing is
+// posted.
+func TestResetIsToldAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPair(t, pairConfig{link: simnet.Link{Latency: time.Millisecond}})
+		defer p.close()
+		if err := p.toB.Write(t.Context(), write(64, nil, 0, 1)); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(10 * time.Second)
+		before := p.toA.Stats().Theirs
+		if err := p.toB.Reset(0); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(10 * time.Millisecond)
+		if mine, theirs := p.toB.Stats().Mine, p.toA.Stats().Theirs; theirs != mine || theirs == before {
+			t.Errorf("the peer knows life %d, before %d; it is %d", theirs, before, mine)
+		}
+	})
+}
+
+// TestResetWaitsForWhoDrives: an endpoint without goroutines sends nothing in Reset, but when
+// it is driven next.
+func TestResetWaitsForWhoDrives(t *testing.T) {
+	f := newFeed(t, Config{})
+	c := f.native()
+	f.sent, f.keeps = nil, true
+	if err := c.Reset(0); err != nil || len(f.sent) > 0 {
+		t.Errorf("%v, %d frames were sent", err, len(f.sent))
+	}
+	if f.give(nil); len(f.sent) != 1 {
+		t.Errorf("%d frames were sent, want an introduction", len(f.sent))
+	}
 }
 
 // TestResetAfterClose: what is closed stays so, the endpoint or the connection alone.

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/dgrdma/dgrdma/frame"
 	"github.com/dgrdma/dgrdma/transport/simnet"
 )
 
@@ -78,6 +79,45 @@ func TestWordOfSeveralEndpoints(t *testing.T) {
 	}
 }
 
+// TestWordOutlivesEndpoints: who waits for a word waits on when an endpoint fails, or is
+// closed, without looking all the time.
+func TestWordOutlivesEndpoints(t *testing.T) {
+	f := newFeed(t, Config{})
+	c, err := f.e.Connect(Peer{ID: 1, Addr: addrA, Profile: new(OpenCPI(false))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	looks := 0
+	wait := func(ctx context.Context) error {
+		looks = 0
+		_, err := f.mem.Wait(ctx, 8, func(word uint32) bool { looks++; return word == 1 })
+		return err
+	}
+	brief := func(what string) {
+		t.Helper()
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+		defer cancel()
+		if err := wait(ctx); !errors.Is(err, context.DeadlineExceeded) || looks > 10 {
+			t.Errorf("%s: %v after %d looks", what, err, looks)
+		}
+	}
+	f.breaks = errWire
+	c.Post(write(0, nil, 0, 1))
+	f.e.Progress(0)
+	brief("failed")
+	go func() {
+		time.Sleep(time.Millisecond)
+		f.e.Close()
+		time.Sleep(time.Millisecond)
+		f.mem.Store32(8, 1)
+	}()
+	if err := wait(t.Context()); err != nil || f.mem.Load32(8) != 1 {
+		t.Errorf("closed, and then written: %v, word %d", err, f.mem.Load32(8))
+	}
+	f.mem.Store32(8, 0)
+	brief("closed")
+}
+
 // TestDriversAreKnownOnce: whoever is not there is no driver, and nobody is one twice, or
 // after its end.
 func TestDriversAreKnownOnce(t *testing.T) {
@@ -88,6 +128,15 @@ func TestDriversAreKnownOnce(t *testing.T) {
 	d.Add(f.e)
 	if all := d.all(); !slices.Equal(all, []*Endpoint{f.e}) {
 		t.Errorf("%d drivers, want the endpoint", len(all))
+	}
+	c, err := f.e.Connect(Peer{ID: 1, Addr: addrA})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var other Drivers
+	other.AddOf(c)
+	if all := other.all(); !slices.Equal(all, []*Endpoint{f.e}) {
+		t.Errorf("%d drivers, want the connection's endpoint", len(all))
 	}
 	f.e.Close()
 	if n := len(d.all()); n != 0 {
@@ -109,4 +158,37 @@ func TestWriteThatNobodyAnswers(t *testing.T) {
 	if err := w.result(); !errors.Is(err, ErrClosed) {
 		t.Errorf("not answered again: %v", err)
 	}
+}
+
+// holder is memory that holds a region, and does not say so.
+type holder struct{ region *Region }
+
+func (h holder) Admit(src frame.EndpointID, m *frame.Message) ([]byte, error) {
+	return h.region.Admit(src, m)
+}
+func (h holder) Complete(src frame.EndpointID, m *frame.Message) { h.region.Complete(src, m) }
+
+// TestRegionInsideAMemory: who waits for a word of a region drives the endpoint that names
+// it, until that is closed.
+func TestRegionInsideAMemory(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		region, err := NewRegion(1 << 16)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := newPair(t, pairConfig{size: 1 << 16, b: Config{Manual: true, Memory: holder{region}, Region: region}})
+		defer p.close()
+		if err := p.toB.Post(write(64, pattern(1, 5000), 0, 7)); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if err := region.WaitFor(ctx, 0, 7); err != nil {
+			t.Error(err)
+		}
+		p.b.Close()
+		if n := len(region.drivers.all()); n != 0 {
+			t.Errorf("%d endpoints are left that a wait would drive", n)
+		}
+	})
 }
