@@ -114,3 +114,21 @@ func TestPostUpToTheEnd(t *testing.T) {
 		}
 	}
 }
+
+// TestCompletionOfAllOnes: a word whose value is all ones completes for nobody who takes
+// either half for no completion (quirk D2-7), and for others it does.
+func TestCompletionOfAllOnes(t *testing.T) {
+	for _, c := range []struct {
+		profile Profile
+		value   uint32
+		want    error
+	}{
+		{OpenCPI2(), frame.NoCompletion, ErrNoCompletion}, {OpenCPI2(), frame.NoCompletion / 2, nil}, {OpenCPI2(), 1, nil},
+		{OpenCPI(false), frame.NoCompletion, nil}, {Native(), frame.NoCompletion, nil},
+	} {
+		r := newHalfRig(t, 1, c.profile, Config{})
+		if err := r.c.validate(write(0, nil, 0, c.value), true); !errors.Is(err, c.want) {
+			t.Errorf("%s, value %#x: %v, want %v", c.profile.Name, c.value, err, c.want)
+		}
+	}
+}

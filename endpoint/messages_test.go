@@ -100,17 +100,23 @@ func TestPostCountsCutSegments(t *testing.T) {
 			l := r.c.layout()
 			const some = 64
 			x := write(0, nil, 0, 1)
-			data, worst, most := make([]byte, l.full), 0, 0
-			of := func(n, size int) int {
-				x.Segments = slices.Repeat([]Segment{{0, data[:size]}}, n)
+			data, most := make([]byte, l.full), 0
+			var worst [2]int // bytes of the first segment, and of all others
+			of := func(n int, sizes [2]int) int {
+				x.Segments = slices.Repeat([]Segment{{0, data[:sizes[1]]}}, n)
+				x.Segments[0].Bytes = data[:sizes[0]]
 				return l.messages(x, l.full)
 			}
-			for size := 1; size <= l.full; size++ {
-				if n := of(some, size); n > most {
-					worst, most = size, n
+			for first := 8; first <= l.full; first += 8 {
+				for size := 1; size <= l.full; size++ {
+					if n := of(some, [2]int{first, size}); n > most {
+						worst, most = [2]int{first, size}, n
+					}
 				}
 			}
-			for n := frame.MaxMessages * some / most; n < frame.MaxMessages*some/most+3; n++ {
+			// The first may be one message where the others are more.
+			least := frame.MaxMessages * (some - 1) / most
+			for n := least; n <= least+some; n += 4 {
 				count := of(n, worst)
 				if err := r.c.validate(x, true); errors.Is(err, ErrTooLarge) != (count > frame.MaxMessages) {
 					t.Errorf("%s: %d segments of %d bytes are %d messages: %v", profile.Name, n, worst, count, err)

@@ -224,3 +224,18 @@ func TestMadeOfWhatCannotBe(t *testing.T) {
 		t.Errorf("a profile without a window: %v", err)
 	}
 }
+
+// TestConfigIsKept: what a configuration says is not replaced by what it need not say, and
+// what it must not say is refused.
+func TestConfigIsKept(t *testing.T) {
+	profile := OpenCPI(false)
+	cfg, err := (&Config{ID: 1, Profile: &profile, Service: "post", PeersPerHost: 7, MaxPeers: 7, Entropy: func() uint32 { return 7 }}).withDefaults(transport.Caps{MTU: 1490})
+	if err != nil || cfg.Profile != &profile || cfg.Service != "post" || cfg.PeersPerHost != 7 || cfg.Entropy() != 7 {
+		t.Errorf("profile %s, service %s, %d peers of a host, random number %d: %v", cfg.Profile.Name, cfg.Service, cfg.PeersPerHost, cfg.Entropy(), err)
+	}
+	for _, bad := range []Config{{ID: 1, Queue: -1}, {ID: 1, MaxPeers: 65536}, {ID: 1, GiveUp: 1}} {
+		if _, err := bad.withDefaults(transport.Caps{MTU: 1490}); err == nil {
+			t.Errorf("queue %d, %d peers, given up after %v: all right", bad.Queue, bad.MaxPeers, bad.GiveUp)
+		}
+	}
+}

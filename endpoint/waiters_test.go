@@ -82,6 +82,13 @@ func TestWordOfSeveralEndpoints(t *testing.T) {
 // TestWordOutlivesEndpoints: who waits for a word waits on when an endpoint fails, or is
 // closed, without looking all the time.
 func TestWordOutlivesEndpoints(t *testing.T) {
+	for _, fails := range []bool{true, false} {
+		testWordOutlives(t, fails)
+	}
+}
+
+func testWordOutlives(t *testing.T, fails bool) {
+	t.Helper()
 	f := newFeed(t, Config{})
 	c, err := f.e.Connect(Peer{ID: 1, Addr: addrA, Profile: new(OpenCPI(false))})
 	if err != nil {
@@ -90,7 +97,10 @@ func TestWordOutlivesEndpoints(t *testing.T) {
 	looks := 0
 	wait := func(ctx context.Context) error {
 		looks = 0
-		_, err := f.mem.Wait(ctx, 8, func(word uint32) bool { looks++; return word == 1 })
+		word, err := f.mem.Wait(ctx, 8, func(word uint32) bool { looks++; return word == 1 })
+		if (word == 1) != (err == nil) || word > 1 {
+			t.Errorf("word %d with %v", word, err)
+		}
 		return err
 	}
 	brief := func(what string) {
@@ -101,10 +111,12 @@ func TestWordOutlivesEndpoints(t *testing.T) {
 			t.Errorf("%s: %v after %d looks", what, err, looks)
 		}
 	}
-	f.breaks = errWire
-	c.Post(write(0, nil, 0, 1))
-	f.e.Progress(0)
-	brief("failed")
+	if fails {
+		f.breaks = errWire
+		c.Post(write(0, nil, 0, 1))
+		f.e.Progress(0)
+		brief("failed")
+	}
 	go func() {
 		time.Sleep(time.Millisecond)
 		f.e.Close()
