@@ -225,10 +225,10 @@ func TestServeNamedPeers(t *testing.T) {
 		t.Errorf("code %d: %s", code, stderr)
 	}
 	got := out.String()
-	for _, want := range []string{fmt.Sprintf("peer 5 at %v up\n", friend), fmt.Sprintf("peer 5 at %v refused: source: it is not one of the peers\n", stranger)} {
-		if strings.Count(got, want) != 1 {
-			t.Errorf("%s has not one %q", got, want)
-		}
+	// The end tells how many refusals followed the first: on a busy machine one more.
+	up, refused := fmt.Sprintf("peer 5 at %v up\n", friend), fmt.Sprintf("peer 5 at %v refused: source: it is not one of the peers\n", stranger)
+	if strings.Count(got, up) != 1 || !strings.Contains(got, refused) {
+		t.Errorf("%s has not one %q, and %q", got, up, refused)
 	}
 }
 
