@@ -38,7 +38,7 @@ type Config struct {
 	// more. 0 means 10s.
 	GiveUp time.Duration
 	// Coalesce is how long a transaction that does not fill a frame waits for
-	// company. 0 sends at once.
+	// company, unless it is urgent or a large one fills frames beside it. 0 sends at once.
 	Coalesce time.Duration
 	// OpenIncoming is how many incomplete transactions each peer may have, 1 to 65536.
 	// 0 means 4096. What is begun beyond them is not acknowledged; a peer of our kind

@@ -100,9 +100,10 @@ func (s *sending) paced(now ack.Instant) ack.Instant {
 }
 
 // small reports whether what waits does not fill a frame, so that it is held back for
-// company; t is the first of it.
+// company; t is the first of it. Nothing is held back beside a transaction that fills
+// frames, which would wait with it.
 func (s *sending) small(t *Transaction) bool {
-	if s.cfg.Coalesce == 0 || t.begun {
+	if s.cfg.Coalesce == 0 || t.begun || t.Urgent || len(s.posted.amid) > 0 {
 		return false
 	}
 	l := s.layout()
