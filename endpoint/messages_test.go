@@ -114,13 +114,19 @@ func TestPostCountsCutSegments(t *testing.T) {
 					}
 				}
 			}
-			// The first may be one message where the others are more.
-			least := frame.MaxMessages * (some - 1) / most
-			for n := least; n <= least+some; n += 4 {
+			last := some + (frame.MaxMessages-most)*some/(of(2*some, worst)-most) // that fits, nearly
+			fit := 0
+			for n := last - 3; n <= last+3; n++ {
 				count := of(n, worst)
+				if count <= frame.MaxMessages {
+					fit++
+				}
 				if err := r.c.validate(x, true); errors.Is(err, ErrTooLarge) != (count > frame.MaxMessages) {
 					t.Errorf("%s: %d segments of %d bytes are %d messages: %v", profile.Name, n, worst, count, err)
 				}
+			}
+			if fit == 0 || fit == 7 {
+				t.Errorf("%s: %d of 7 numbers of segments about %d fit", profile.Name, fit, last)
 			}
 		}
 	}
