@@ -56,6 +56,7 @@ func main() {
 	seed := flag.Uint64("seed", uint64(time.Now().UnixNano()), "`number` that says which mutants are tried first")
 	parallel := flag.Int("j", runtime.NumCPU(), "`number` of mutants tried at a time")
 	list := flag.Bool("list", false, "print all mutants and try none")
+	fresh := flag.Bool("new", false, "leave out what is accepted")
 	accepted := flag.String("accepted", "tests/mutate/survivors.txt", "`file` of accepted survivors")
 	flag.Usage = func() {
 		fmt.Fprintln(flag.CommandLine.Output(), "usage: go run ./tests/mutate [flags] PACKAGE...   (in the root of the module)")
@@ -72,7 +73,7 @@ func main() {
 		ctx, cancel = context.WithTimeout(ctx, *limit)
 		defer cancel()
 	}
-	ok, err := judge(ctx, flag.Args(), options{*tests, *own, *only, *kinds, *seed, *parallel, *list, *accepted})
+	ok, err := judge(ctx, flag.Args(), options{*tests, *own, *only, *kinds, *seed, *parallel, *list, *fresh, *accepted})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "mutate:", err)
 		os.Exit(2)
@@ -90,6 +91,7 @@ type options struct {
 	seed     uint64
 	parallel int
 	list     bool
+	fresh    bool // leave out what is accepted
 	accepted string
 }
 
@@ -119,7 +121,8 @@ func judge(ctx context.Context, paths []string, o options) (bool, error) {
 		}
 		all := p.mutants()
 		chosen := slices.DeleteFunc(slices.Clone(all), func(m *mutant) bool {
-			return !only.MatchString(m.String()) || !slices.Contains(strings.Split(o.kinds, ","), m.kind)
+			_, is := known[m.key()]
+			return is && o.fresh || !only.MatchString(m.String()) || !slices.Contains(strings.Split(o.kinds, ","), m.kind)
 		})
 		if o.list {
 			for _, m := range chosen {
