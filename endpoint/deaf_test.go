@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/dgrdma/dgrdma/ack"
 	"github.com/dgrdma/dgrdma/frame"
 	"github.com/dgrdma/dgrdma/transport/simnet"
 )
@@ -57,4 +58,28 @@ func TestCallbackThatWaits(t *testing.T) {
 			t.Errorf("a peer that is silent: %v", err)
 		}
 	})
+}
+
+// TestDeafFor: the callback is blamed, with its time, if it took at least half of that after
+// which a peer is given up, and nothing else is.
+func TestDeafFor(t *testing.T) {
+	const giveUp = 1200 * time.Millisecond
+	f := newFeed(t, Config{GiveUp: giveUp})
+	const now = ack.Instant(time.Hour)
+	for _, c := range []struct {
+		began ack.Instant
+		says  string
+	}{
+		{0, ""}, {now, ""}, {now.Add(1 - giveUp/2), ""},
+		{now.Add(-giveUp / 2), "has not returned for 600ms and"},
+		{now.Add(-giveUp/2 - 1300*time.Microsecond), "has not returned for 601ms and"},
+		{1, "has not returned for 1h0m0s and"},
+	} {
+		f.e.applying.Store(int64(c.began))
+		why := f.e.deaf(now, &PeerError{Op: "post", Err: ErrPeerDown})
+		if !errors.Is(why, ErrPeerDown) || !strings.Contains(why.Error(), c.says) || c.says == "" && strings.Contains(why.Error(), "callback") {
+			t.Errorf("in a callback since %v before: %v, want that it %s", now.Sub(c.began), why, c.says)
+		}
+	}
+	f.e.applying.Store(0)
 }

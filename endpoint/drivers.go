@@ -63,8 +63,8 @@ func (d *Drivers) Remove(e *Endpoint) {
 	d.list.Store(&all)
 }
 
-// Await is [Endpoint.Await] for what any of them may bring about. It returns, too, when
-// one of them is closed.
+// Await is [Endpoint.Await] for what any of them may bring about. It returns, too, when the
+// only one is closed.
 func (d *Drivers) Await(ctx context.Context, w *Waiter, ready func() bool, over, gone <-chan struct{}) bool {
 	all := d.live()
 	if len(all) == 1 {

@@ -89,10 +89,8 @@ func (e *Endpoint) settleSent() {
 func (c *Conn) settleSent(now ack.Instant, fin *finished) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.tx.err == nil {
-		c.tx.sent(now, fin)
-		c.tx.wake(now)
-	}
+	c.tx.sent(now, fin)
+	c.tx.wake(now)
 }
 
 // deaf adds to why a peer is given up that nobody has listened to it: a callback holds up

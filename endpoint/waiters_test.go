@@ -204,3 +204,30 @@ func TestRegionInsideAMemory(t *testing.T) {
 		}
 	})
 }
+
+// TestWaitersOfWords: who waits for a word is not woken when another one is written.
+func TestWaitersOfWords(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, err := NewRegion(64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		looks, got := 0, ErrNil
+		go func() {
+			_, got = r.Wait(t.Context(), 8, func(v uint32) bool { looks++; return v == 9 })
+		}()
+		synctest.Wait()
+		before := looks
+		for _, other := range []uint32{0, 4, 12, 60} {
+			r.Store32(other, 9)
+			synctest.Wait()
+		}
+		if looks != before {
+			t.Errorf("looked %d times at a word that was not written", looks-before)
+		}
+		r.Store32(8, 9)
+		if synctest.Wait(); got != nil {
+			t.Errorf("not woken: %v", got)
+		}
+	})
+}
