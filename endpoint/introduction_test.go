@@ -256,7 +256,7 @@ func TestServicesOfTheLifeThatWasMeant(t *testing.T) {
 			post := newShelf("post", 1<<16)
 			serve(t, e, post)
 			c.Reset(0)
-			mine := s.hellos(time.Millisecond)[0].Life
+			mine := s.toldLife()
 			s.introduction(frame.Hello{Life: 70, Peer: mine}, at(1<<16)...)
 			s.recv(time.Millisecond)
 			errNotDone := errors.New("not done")

@@ -167,11 +167,7 @@ func TestWhoSendsWhatCannotBeIsTold(t *testing.T) {
 // the peer was told it.
 func resetInto70(c *Conn, s *stranger) (mine uint32) {
 	c.Reset(0)
-	for _, f := range s.recv(time.Millisecond) {
-		if h, ok := helloOf(&f); ok {
-			mine = h.Life
-		}
-	}
+	mine = s.toldLife()
 	s.hello(frame.Hello{Life: 70, Peer: mine})
 	s.recv(time.Millisecond)
 	return mine

@@ -89,7 +89,7 @@ func TestRoomIsTold(t *testing.T) {
 	t.Run("refused when the peer says what it serves", func(t *testing.T) {
 		withStranger(t, Config{Queue: 1}, Native(), func(t *testing.T, e *Endpoint, c *Conn, s *stranger) {
 			c.Reset(0)
-			mine := s.hellos(time.Millisecond)[0].Life
+			mine := s.toldLife()
 			errs := writes(c)
 			s.recv(10 * time.Millisecond)
 			s.introduction(frame.Hello{Life: 70, Peer: mine, Tells: true}, serviceAt("post", 1<<20))
