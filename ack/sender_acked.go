@@ -82,7 +82,7 @@ func (s *Sender) settle(now Instant, q frame.Seq, minimum time.Duration) bool {
 		}
 	}
 	if sl.state == slotSent {
-		if sl.tries == 1 || now.Sub(s.measured) <= unmeasured {
+		if sl.tries == 1 || s.rtt.smoothed > 0 && now.Sub(s.measured) <= unmeasured {
 			s.backoff = 0 // else the timeout is perhaps too short, and stays long (Karn)
 		}
 		s.remove(&s.sent, q)

@@ -51,6 +51,35 @@ func TestSenderBackoffEndsWithFirstTry(t *testing.T) {
 	})
 }
 
+// Over a way longer than the first timeout the timeout stays long until a frame is
+// acknowledged that was sent once (RFC 6298 section 5.7), however young the connection is:
+// else every frame would be sent twice, and none measure the way.
+func TestSenderFirstWayIsLong(t *testing.T) {
+	senderTests(t, func(t *testing.T, cfg SenderConfig) {
+		s := newSenderTest(t, cfg)
+		const way = 30 * ms // the first timeout is 20 ms
+		s.send(1)
+		s.advanceToTimer()
+		s.wantProbed(1)
+		s.resend(1)
+		s.stall(way - 20*ms)
+		s.ack(1, 1)
+		s.wantAcked(1)
+		if s.s.Timeouts() == 0 {
+			t.Error("a copy ended the back-off")
+		}
+		s.send(1)
+		s.stall(way)
+		s.wantProbed()
+		s.ack(2, 2)
+		s.wantAcked(2)
+		s.wantRTT(way)
+		if got := s.s.Timeouts(); got != 0 {
+			t.Errorf("%d timeouts after a frame that was sent once", got)
+		}
+	})
+}
+
 // What is faster than half of the path is not believed where the ids wrap within a
 // second.
 func TestSenderTooFastBounds(t *testing.T) {

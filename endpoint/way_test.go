@@ -1,0 +1,35 @@
+package endpoint
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/dgrdma/dgrdma/transport/simnet"
+)
+
+// TestLongWayIsMeasuredSoon: over a way longer than the first timeout the frames of the
+// first transactions are sent again, as nothing is known of the way, and no others.
+func TestLongWayIsMeasuredSoon(t *testing.T) {
+	for _, latency := range []time.Duration{5 * time.Millisecond, 12 * time.Millisecond, 20 * time.Millisecond, 60 * time.Millisecond, 300 * time.Millisecond} {
+		synctest.Test(t, func(t *testing.T) {
+			p := newPair(t, pairConfig{link: simnet.Link{Latency: latency}})
+			defer p.close()
+			again := uint64(0)
+			for i := range 50 {
+				if err := p.toB.Write(t.Context(), write(0, pattern(1, 2*1400), 1<<19, 1)); err != nil {
+					t.Fatal(err)
+				}
+				s := p.toB.Stats()
+				if i < 2 { // each has a timeout twice as long
+					again = s.RetransmitsTimed
+				} else if n := s.RetransmitsTimed + s.RetransmitsFast; n > again {
+					t.Fatalf("latency %v: transaction %d is sent again in %d frames, round trip %v", latency, i+1, n-again, s.RTT)
+				}
+			}
+			if s := p.toB.Stats(); (s.RTT - 2*latency).Abs() > latency/10 {
+				t.Errorf("latency %v: a round trip of %v", latency, s.RTT)
+			}
+		})
+	}
+}
