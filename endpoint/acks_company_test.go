@@ -3,6 +3,8 @@ package endpoint
 import (
 	"testing"
 	"time"
+
+	"github.com/dgrdma/dgrdma/frame"
 )
 
 // TestAcknowledgementsFindCompany: an acknowledgement does not wait for company where there
@@ -45,4 +47,27 @@ func TestAcknowledgementsFindCompany(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestFrameSentAgainAcknowledges: a frame that is sent again says what came since it was
+// sent first, and nothing else says it.
+func TestFrameSentAgainAcknowledges(t *testing.T) {
+	withStranger(t, Config{}, Native(), func(t *testing.T, _ *Endpoint, c *Conn, s *stranger) {
+		for range 5 {
+			if err := c.Post(write(64, pattern(1, 1200), 0, 1)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		sent := s.recv(time.Millisecond)
+		if len(sent) < 5 {
+			t.Fatalf("%d frames", len(sent))
+		}
+		b := s.encode(2, data(life, 1, 1, 64, pattern(1, 16)))
+		frame.PutAck(b, sent[1].Seq, 4) // but not the first
+		s.raw(b)
+		got := s.recv(0)
+		if len(got) != 1 || got[0].Seq != sent[0].Seq || got[0].AckStart != 2 || got[0].AckCount != 1 {
+			t.Errorf("%d frames, want one, %d, that acknowledges 2: %+v", len(got), sent[0].Seq, got)
+		}
+	})
 }
