@@ -44,5 +44,12 @@ func TestCompanyBesideBulk(t *testing.T) {
 		if took["bulk"] > company/2 || took["urgent"] > company/2 || took["urgent"] > took["bulk"] {
 			t.Errorf("%v", took)
 		}
+		begin = time.Now()
+		alone := write(1<<19+64, pattern(4, 8), 1<<19, 4)
+		alone.Urgent = true
+		post("alone", alone)
+		if <-done; took["alone"] > company/2 {
+			t.Errorf("an urgent one by itself took %v", took["alone"])
+		}
 	})
 }
