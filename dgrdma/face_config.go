@@ -214,8 +214,8 @@ type Trace = endpoint.Trace
 //		// OnLost reports a frame taken for lost, by later acknowledgements or,
 //		// with timeout, because nothing was heard for a whole timeout.
 //		OnLost(now Instant, bytes int, timeout bool)
-//		// EndBatch is called after each received batch or timeout, when all its
-//		// OnAcked and OnLost calls were made.
+//		// EndBatch is called after each received batch that acknowledges something, and
+//		// after each timeout, when all its OnAcked and OnLost calls were made.
 //		EndBatch(now Instant)
 //		// NextSend returns when a frame of that size may leave, for pacing; a
 //		// moment not after now means at once.
