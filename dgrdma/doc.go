@@ -39,15 +39,16 @@
 //
 // # Concurrency
 //
-// All methods may be called from any goroutine. An endpoint has two goroutines,
-// and none per connection. They call Done, OnEvent, Memory and Trace, which must not
-// block; Done, OnEvent and Memory may post. Whoever waits in one, as Write does, waits for
-// what nobody receives meanwhile, until the peer is given up, with an error that says so. A
-// goroutine of the application calls these, too, while it posts or waits (in Write, Shutdown, Region.Wait, CompletionQueue.Wait or
-// Await), and Close calls Done. A callback that panics on an endpoint's own
-// goroutine ends the process, like any other panic; one that panics elsewhere and is
-// recovered, or that ends its goroutine anywhere, as t.FailNow does, fails the endpoint:
-// what is pending is answered with [ErrCallback].
+// All methods may be called from any goroutine. An endpoint has two goroutines, and none
+// per connection. They call Done, OnEvent, Memory and Trace, which must not block; Done,
+// OnEvent and Memory may post. Whoever waits in one, as Write does, waits for what
+// nobody receives meanwhile, until the peer is given up, with an error that says so. A
+// goroutine of the application calls these, too, while it posts or waits (in Write,
+// Shutdown, Region.Wait, CompletionQueue.Wait or Await), and Close calls Done. A
+// callback that panics on an endpoint's own goroutine ends the process, like any other
+// panic; one that panics elsewhere and is recovered, or that ends its goroutine
+// anywhere, as t.FailNow does, fails the endpoint: what is pending is answered with
+// [ErrCallback].
 //
 // Close waits for callbacks that run. A callback that closes an endpoint does not wait:
 // see [Endpoint.Close].
