@@ -162,15 +162,22 @@ func TestHelloThatIsAskedAtOnce(t *testing.T) {
 	}
 }
 
-// TestPostHurriesNobodyWhoIsThere: to a peer that is there nothing but what is posted is sent
-// because of that, though it has not shown yet that it believes our life.
-func TestPostHurriesNobodyWhoIsThere(t *testing.T) {
+// newDoubtedRig returns one whose peer came a minute ago, and has not shown that it believes
+// our life.
+func newDoubtedRig(t *testing.T) *helloRig {
 	h := newHelloRig(t, Config{})
 	hello := h.named(1 << 20)
 	hello.Tells = false
 	h.introduces(hello)
 	h.serve()
 	h.until(h.now.Add(time.Minute))
+	return h
+}
+
+// TestPostHurriesNobodyWhoIsThere: to a peer that is there nothing but what is posted is sent
+// because of that, though it has not shown yet that it believes our life.
+func TestPostHurriesNobodyWhoIsThere(t *testing.T) {
+	h := newDoubtedRig(t)
 	h.at = nil
 	h.post()
 	if h.until(h.now.Add(time.Second)); len(h.at) > 2 {
@@ -184,12 +191,7 @@ func TestPostHurriesNobodyWhoIsThere(t *testing.T) {
 // TestAskingEnds: a peer that was not heard to believe our life is not asked for ever when
 // another one came that does not answer either.
 func TestAskingEnds(t *testing.T) {
-	h := newHelloRig(t, Config{})
-	hello := h.named(1 << 20)
-	hello.Tells = false
-	h.introduces(hello)
-	h.serve()
-	h.until(h.now.Add(time.Minute))
+	h := newDoubtedRig(t)
 	h.introduces(frame.Hello{Life: 1 << 21})
 	h.serve()
 	h.until(h.now.Add(time.Minute))
