@@ -128,26 +128,30 @@ func (c *decodeCounts) add(s capture.Stats) {
 
 func (c *decodeCounts) print(w io.Writer) {
 	fmt.Fprintf(w, "%s, %d of them skipped", count(c.Records, "record"), c.Other+c.Fragments+c.UnknownLink)
-	mention(w, " (", ")", counted{c.Other, "not DG/RDMA"}, counted{c.Fragments, "later fragments"}, counted{c.UnknownLink, "of unknown link types"})
+	mention(w, " (", ")", alike(c.Other, "not DG/RDMA"), plural(c.Fragments, "later fragment", ""), alike(c.UnknownLink, "of unknown link types"))
 	fmt.Fprintf(w, "; %s, %d shown, %d malformed, %d cut", count(c.Packets, "frame"), c.shown, c.malformed, c.Cut)
-	mention(w, "; ", "", counted{c.Joined, "records of several datagrams"}, counted{c.Hidden, "frames behind the snap length"})
+	mention(w, "; ", "", plural(c.Joined, "record", " of several datagrams"), plural(c.Hidden, "frame", " behind the snap length"))
 	if c.live {
 		fmt.Fprintf(w, "; %d dropped by the kernel", c.dropped)
 	}
 	fmt.Fprintln(w)
 }
 
-// counted is a number that is printed unless it is 0.
+// counted is a number with what it counts, which is printed unless it is 0.
 type counted struct {
 	n    int
-	what string
+	text string
 }
+
+func alike(n int, what string) counted { return counted{n, fmt.Sprint(n, " ", what)} }
+
+func plural(n int, one, of string) counted { return counted{n, count(n, one) + of} }
 
 func mention(w io.Writer, before, after string, all ...counted) {
 	between := before
 	for _, c := range all {
 		if c.n > 0 {
-			fmt.Fprintf(w, "%s%d %s", between, c.n, c.what)
+			fmt.Fprint(w, between, c.text)
 			between = ", "
 		}
 	}

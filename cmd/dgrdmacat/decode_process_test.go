@@ -125,7 +125,7 @@ func TestDecodeLive(t *testing.T) {
 			if err := cmd.Wait(); err != nil || !strings.Contains(string(summary), " 0 malformed, 0 cut") || !strings.HasSuffix(string(summary), "; 0 dropped by the kernel\n") {
 				t.Fatalf("%v, %s", err, summary)
 			}
-			if strings.Contains(string(summary), "records of several datagrams") != c.joined {
+			if strings.Contains(string(summary), " of several datagrams") != c.joined {
 				t.Errorf("joined: want %v; %s", c.joined, summary)
 			}
 			checkLive(t, []byte(stdout.String()), len(c.senders))

@@ -233,12 +233,12 @@ func TestDecodeJoinedAndMalformed(t *testing.T) {
 		"": `1.1    0.000000000 10.0.0.1:40001 > 10.0.0.2:40002 1->2 id 1 [txn 77 1/1 20 bytes at 0x2000 then 0x5 at 0x40]
 1.2    0.000000000 10.0.0.1:40001 > 10.0.0.2:40002 1->2 id 2 [txn 77 1/1 20 bytes at 0x2000 then 0x5 at 0x40]
 1.3    0.000000000 10.0.0.1:40001 > 10.0.0.2:40002 1->2 id 3 [txn 77 1/1 7 bytes at 0x2000 then 0x5 at 0x40]
-2 records, 1 of them skipped (1 not DG/RDMA); 3 frames, 3 shown, 0 malformed, 0 cut; 1 records of several datagrams
+2 records, 1 of them skipped (1 not DG/RDMA); 3 frames, 3 shown, 0 malformed, 0 cut; 1 record of several datagrams
 `,
 		"--port 40002 --range 0x2013": `1.1    0.000000000 10.0.0.1:40001 > 10.0.0.2:40002 1->2 id 1 [txn 77 1/1 20 bytes at 0x2000 then 0x5 at 0x40]
 1.2    0.000000000 10.0.0.1:40001 > 10.0.0.2:40002 1->2 id 2 [txn 77 1/1 20 bytes at 0x2000 then 0x5 at 0x40]
 2      0.000001000 10.0.0.1:40001 > 10.0.0.2:40002 1->2 id 3 [txn 77 1/1 21 bytes at 0x2000 then 0x5 at 0x40] malformed at byte 10 of 54: data length of the message reaches past the end of the datagram
-2 records, 0 of them skipped; 4 frames, 3 shown, 1 malformed, 0 cut; 1 records of several datagrams
+2 records, 0 of them skipped; 4 frames, 3 shown, 1 malformed, 0 cut; 1 record of several datagrams
 `,
 	} {
 		code, stdout, stderr := runDecode(t, bytes.NewReader(file), append(strings.Fields(args), "-", "--stats")...)
