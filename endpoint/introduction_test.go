@@ -215,7 +215,7 @@ func TestWriteOfNothing(t *testing.T) {
 // TestAskedLifeIsNotBelievedAtOnce: once another life is asked, what was said to our present
 // one is not believed any more without an answer.
 func TestAskedLifeIsNotBelievedAtOnce(t *testing.T) {
-	withStranger(t, Config{}, Native(), func(t *testing.T, e *Endpoint, c *Conn, s *stranger) {
+	withStranger(t, Config{GiveUp: time.Second}, Native(), func(t *testing.T, e *Endpoint, c *Conn, s *stranger) {
 		mine := resetInto70(c, s)
 		asked := func() bool {
 			return slices.ContainsFunc(s.hellos(10*time.Millisecond), func(h frame.Hello) bool { return h.Peer == 80 })
@@ -237,6 +237,59 @@ func TestAskedLifeIsNotBelievedAtOnce(t *testing.T) {
 			t.Errorf("life %d is believed by %d of ours, want 80 by %d", st.Theirs, st.Mine, s.theirs)
 		}
 	})
+}
+
+// TestLifeIsNamedForHalfOfGiveUp: a life that never showed that it believes ours is named for
+// half of GiveUp at least, however often another one says hello meanwhile, as an accepting
+// endpoint does that connects to us while the network loses what we answer. Then it is over.
+func TestLifeIsNamedForHalfOfGiveUp(t *testing.T) {
+	const giveUp = 10 * time.Second
+	for _, heard := range []bool{true, false} {
+		withStranger(t, Config{GiveUp: giveUp}, Native(), func(t *testing.T, e *Endpoint, c *Conn, s *stranger) {
+			began := time.Now()
+			mine := resetInto70(c, s)
+			done := make(chan error, 1)
+			c.Post(&Transaction{Completion: Word(4, 1), Done: func(_ *Transaction, err error) { done <- err }})
+			for at := 100 * time.Millisecond; at < giveUp/2; at += 100 * time.Millisecond {
+				time.Sleep(time.Until(began.Add(at)))
+				s.hello(frame.Hello{Life: 80})
+				got := s.hellos(50 * time.Millisecond)
+				if len(got) == 0 || slices.ContainsFunc(got, func(h frame.Hello) bool { return h != frame.Hello{Life: mine, Peer: 70} }) {
+					t.Fatalf("after %v: asked by %+v", at, got)
+				}
+			}
+			if heard {
+				s.hello(frame.Hello{Life: 70, Peer: mine, Tells: true})
+				for _, f := range s.recv(2 * time.Second) {
+					if _, hello := helloOf(&f); !hello && f.HasMessages() {
+						b := s.encode(2, data(70, 1, 1, 64, pattern(1, 8)))
+						frame.PutAck(b, f.Seq, 1)
+						s.raw(b)
+						break
+					}
+				}
+				s.recv(time.Millisecond)
+				select {
+				case err := <-done:
+					if err != nil {
+						t.Error(err)
+					}
+				default:
+					t.Error("what was posted is not done")
+				}
+				return
+			}
+			time.Sleep(time.Until(began.Add(giveUp/2 + 10*time.Millisecond)))
+			s.greet(80)
+			s.recv(time.Millisecond)
+			if st := c.Stats(); st.Theirs != 80 {
+				t.Errorf("life %d is believed", st.Theirs)
+			}
+			if err := <-done; !errors.Is(err, ErrPeerRestarted) {
+				t.Errorf("what was posted to the other one: %v", err)
+			}
+		})
+	}
 }
 
 // TestServicesOfTheLifeThatWasMeant: what was sent to a life that turns out to be over is sent

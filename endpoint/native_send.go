@@ -28,7 +28,7 @@ type nativeSending struct {
 	askedAt      ack.Instant
 	missedAt     ack.Instant // when a frame of another life last made us say so
 	tries        int
-	since        ack.Instant // when asking began to matter: something was posted
+	since        ack.Instant // when asking began to matter: something was posted, or theirs believed
 }
 
 var _ sendingKind = (*nativeSending)(nil)
@@ -193,6 +193,12 @@ func (n *nativeSending) ask(now ack.Instant, life incarnation) {
 	}
 	n.asked = life
 	n.askAt = min(n.askAt, now)
+}
+
+// insists reports whether a life that was believed and never showed that it believes ours
+// is still named, though another one has introduced itself.
+func (n *nativeSending) insists(now ack.Instant) bool {
+	return n.tries < leastInsisted || now < n.since.Add(n.cfg.GiveUp/2)
 }
 
 // askSoon makes a hello due as soon as one may follow the last.
