@@ -99,6 +99,7 @@ func (n *native) introduced(now ack.Instant, f *frame.Frame, h frame.Hello, fin 
 	defer n.mu.Unlock()
 	tx, rx := &n.tx, &n.rx
 	life, named := incarnation(h.Life), incarnation(h.Peer)
+	news := false
 	if life != tx.theirs {
 		tx.brief = f.Size() < toldSize
 	}
@@ -126,7 +127,7 @@ func (n *native) introduced(now ack.Instant, f *frame.Frame, h frame.Hello, fin 
 		tx.ask(now, life)
 	case life == tx.theirs:
 		tx.answer = tx.answer || named != tx.mine
-		if tx.learn(said(f)) {
+		if news = tx.learn(said(f)); news {
 			tx.refuse(fin)
 		}
 		rx.recv.AckOnly(ack.Wide(f.HelloID()))
@@ -146,7 +147,7 @@ func (n *native) introduced(now ack.Instant, f *frame.Frame, h frame.Hello, fin 
 	case (named == unknown || named == tx.mine) && tx.later == unknown && !rx.paired && tx.insists(now):
 		// The life that we believe did not show yet that it believes ours: perhaps nothing
 		// is kept of us there, because our hello was lost. Named again, it may be recalled.
-		tx.askSoon(now)
+		tx.tells.soon(now)
 	case named == unknown || named == tx.mine || n.heardBefore(now, life, named):
 		tx.draw()
 		tx.ask(now, life)
@@ -155,7 +156,9 @@ func (n *native) introduced(now ack.Instant, f *frame.Frame, h frame.Hello, fin 
 	}
 	if h.Tells && life == tx.theirs && named == tx.mine {
 		rx.paired = true
-		tx.untold = false
+		if !news { // else it may say that by itself
+			tx.answered(now)
+		}
 	}
 	if why == RefusedNone {
 		tx.answer = tx.answer || !h.Tells && life == tx.theirs
@@ -188,15 +191,19 @@ func (n *native) heardBefore(now ack.Instant, life, named incarnation) bool {
 // mutex, with the turn to receive.
 func (n *native) believe(now ack.Instant, f *frame.Frame, life incarnation, fin *finished) EventKind {
 	tx := &n.tx
-	if tx.tries == 1 {
-		tx.sender.RTT().Sample(now, now.Sub(tx.askedAt))
+	if tx.asks.tries == 1 {
+		tx.sender.RTT().Sample(now, now.Sub(tx.asks.last))
 	}
 	tx.theirs, tx.asked, tx.ready = life, unknown, true
 	tx.serving = said(f)
 	tx.refuse(fin)
 	n.cookies.spend(introduction{tx.key(), tx.mine, life})
 	tx.answer = true // it waits to see its own life
-	tx.tries, tx.askAt, tx.since = 0, now.Add(helloFirst), now
+	tx.since = now
+	tx.asks, tx.tells = rhythm{at: now}, rhythm{last: now, at: now.Add(helloFirst)}
+	if tx.offers.young(now) {
+		tx.untold = tx.underway.count(now) + 1
+	}
 	// What this batch acknowledged so far was said by an old life, and what is
 	// to be acknowledged too. Reset may have come since this frame did.
 	tx.due.Init(tx.profile.AckEvery, tx.profile.AckDelay)
