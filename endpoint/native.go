@@ -108,7 +108,7 @@ func (n *native) introduced(now ack.Instant, f *frame.Frame, h frame.Hello, fin 
 		why = RefusedForeign
 	case tx.cfg.KeepOldLife && tx.theirs != unknown && life != tx.theirs:
 		why = RefusedForeign
-	case tx.err != nil && life == tx.theirs:
+	case tx.reporting, tx.err != nil && life == tx.theirs:
 		why = RefusedDown
 	case tx.err != nil && tx.later != unknown && named == tx.later:
 		// Nothing is pending, and the peer began anew: so do we.

@@ -37,14 +37,15 @@ type sending struct {
 	holding ack.Instant // since when what does not fill a frame waits for company
 	rested  ack.Instant // when the last thing posted was done
 
-	counters Counters
-	times    *Times // nil: none yet
-	heard    heard
-	err      error // why nothing can be posted
-	closed   bool
-	done     chan struct{} // closed when err is set
-	drained  chan struct{} // not nil while someone waits for posted to become empty
-	room     chan struct{} // one token when the queue has room again
+	counters  Counters
+	times     *Times // nil: none yet
+	heard     heard
+	err       error // why nothing can be posted
+	reporting bool  // it is being told that the peer is down: nothing of it is taken yet
+	closed    bool
+	done      chan struct{} // closed when err is set
+	drained   chan struct{} // not nil while someone waits for posted to become empty
+	room      chan struct{} // one token when the queue has room again
 }
 
 // agenda is where the sending half says when it wants to be served.
@@ -271,7 +272,7 @@ func (s *sending) fail(now ack.Instant, fin *finished, err error) bool {
 // revive makes a connection usable again that had failed.
 func (s *sending) revive(now ack.Instant) {
 	s.err = nil
-	s.down.Store(false)
+	s.down.Store(s.reporting)
 	s.done = make(chan struct{})
 	first := s.sender.NextWide()
 	s.start(now)

@@ -26,7 +26,7 @@ type terms struct {
 	guest   atomic.Bool   // may not write into the memory: see Endpoint.Welcome
 	learned atomic.Bool   // from what the peer sent, and not connected since
 	size    atomic.Uint64 // of the peer's memory; 0: not known
-	down    atomic.Bool   // the sending half has an error
+	down    atomic.Bool   // the sending half has an error, or had one that is being told
 	nextID  atomic.Uint32 // the id after those of the last batch that was sent, an ack.Wide
 	resets  atomic.Int32  // how often the receiving half has to forget everything
 }

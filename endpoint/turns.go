@@ -113,7 +113,17 @@ func (c *Conn) expire(now ack.Instant, fin *finished) {
 	}
 	if why != nil {
 		c.event(Event{Kind: PeerDown, Err: why})
+		c.told()
 	}
+}
+
+// told lets the peer come back that was given up, of which everybody has heard by now. Who
+// heard that it is back before would take that for what is over.
+func (c *Conn) told() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.tx.reporting = false
+	c.down.Store(c.tx.err != nil)
 }
 
 func (c *Conn) overdue(now ack.Instant, fin *finished) (missed int, why error) {
@@ -124,6 +134,7 @@ func (c *Conn) overdue(now ack.Instant, fin *finished) (missed int, why error) {
 	if why != nil {
 		why = c.ep.deaf(now, why)
 		c.fail(now, fin, why)
+		c.tx.reporting = true
 	} else {
 		c.tx.wake(now)
 	}
