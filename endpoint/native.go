@@ -136,9 +136,9 @@ func (n *native) introduced(now ack.Instant, f *frame.Frame, h frame.Hello, fin 
 		tx.beginAs(now, tx.later)
 		tx.before = true
 		event = n.believe(now, f, life, fin)
-	case named == tx.mine && h.Tells && tx.later == unknown && !rx.paired && !rx.taken:
-		// This one believes ours, and the one that we believe never did: it is what was
-		// said when nothing was kept of us, and came late.
+	case named == tx.mine && (h.Tells || tx.tells.tries >= leastInsisted) && tx.later == unknown && !rx.paired && !rx.taken:
+		// This one believes ours, or would, and the one that we believe never did: it is
+		// what was said when nothing was kept of us, and came late or is over.
 		if tx.posted.begun.head != nil && said(f) != tx.serving {
 			// Sent again it would go where the services of that other one were.
 			tx.abandon(now, fin, tx.peerError("transactions in flight", ErrPeerRestarted))

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dgrdma/dgrdma/ack"
 	"github.com/dgrdma/dgrdma/frame"
 )
 
@@ -126,5 +127,48 @@ func TestServeAmidIntroduction(t *testing.T) {
 			t.Error("not told")
 		}
 		s.ends()
+	})
+}
+
+// TestLifeThatKeepsAskingIsFollowed: who was told a life by an endpoint that kept nothing of
+// it, and is asked by another one ever since, believes that one in the end: another life of
+// its own came first there. What it has posted waits for that and does not fail.
+func TestLifeThatKeepsAskingIsFollowed(t *testing.T) {
+	withStranger(t, Config{}, Native(), func(t *testing.T, e *Endpoint, c *Conn, s *stranger) {
+		c.Reset(0)
+		mine := s.toldLife()
+		s.hello(frame.Hello{Life: 70, Peer: mine})
+		s.recv(time.Millisecond)
+		answered, done := false, error(nil)
+		tx := write(64, pattern(1, 16), 0, 1)
+		tx.Done = func(_ *Transaction, err error) { answered, done = true, err }
+		if err := c.Post(tx); err != nil {
+			t.Fatal(err)
+		}
+		insisted := 0
+		for range 3 * leastInsisted {
+			s.hello(frame.Hello{Life: 80, Peer: mine})
+			for _, h := range s.hellos(helloFirst) {
+				if h == (frame.Hello{Life: mine, Peer: 70}) {
+					insisted++
+				}
+			}
+		}
+		if st := c.Stats(); st.Theirs != 80 || st.Mine != mine || insisted < leastInsisted/2 {
+			t.Fatalf("%d believes %d, want that %d believes 80, after the other was named %d times", st.Mine, st.Theirs, mine, insisted)
+		}
+		s.recv(time.Second)
+		if answered {
+			t.Fatalf("what was posted ended: %v", done)
+		}
+		for _, f := range s.recv(2 * time.Second) {
+			if cur := f.Cursor(); cur.Next() && cur.Msg.Completes() {
+				s.alone(stamp(mine, 2, ack.Wide(c.nextID.Load()).Near(f.Seq)), 1)
+			}
+		}
+		s.recv(time.Second)
+		if !answered || done != nil {
+			t.Errorf("answered %v: %v", answered, done)
+		}
 	})
 }
