@@ -8,10 +8,12 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/dgrdma/dgrdma/dgrdma"
+	"github.com/dgrdma/dgrdma/link"
 )
 
 var pingModes = []string{"", "--busy-poll", "--link", "--link --busy-poll"}
@@ -127,6 +129,46 @@ func TestPingLosesOne(t *testing.T) {
 		if code != exitError || !strings.Contains(out, ", 19 times 64 bytes: min ") || !strings.HasSuffix(out, "; 1 lost\n") {
 			t.Errorf("%s: code %d, %s%s", mode, code, out, stderr)
 		}
+	}
+}
+
+// TestPingServerFallsSilent: who answered every ping, and says nothing of the link's end, has
+// answered every ping.
+func TestPingServerFallsSilent(t *testing.T) {
+	for _, mode := range []string{"--link", "--link --busy-poll"} {
+		h, err := link.Open("udp:127.0.0.1", &link.Config{Memory: pingLinkMemory, Endpoint: dgrdma.Config{Manual: true}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		const all = 20 + 20
+		answered := 0
+		port, err := h.Listen(pingPort, &link.Options{
+			Directions: link.Both, Buffers: pingLinkBuffers, Size: pingBytes, Handle: func(l *link.Link, m link.Message) {
+				answer(l, m)
+				answered++
+			},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		var server sync.WaitGroup
+		server.Go(func() {
+			if _, err := port.Accept(ctx); err != nil {
+				t.Error(err)
+				return
+			}
+			for answered < all && ctx.Err() == nil {
+				h.Endpoint().Progress(time.Millisecond)
+			}
+		})
+		code, got, stderr := ping(t, append(strings.Fields(mode), "-n", "20", "--to", h.URL())...)
+		if code != exitOK || got.N != 20 || got.Lost != 0 || got.Error != "" {
+			t.Errorf("%s: code %d, %+v, %s", mode, code, got, stderr)
+		}
+		stop()
+		server.Wait()
+		h.Close()
 	}
 }
 
