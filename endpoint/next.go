@@ -103,7 +103,7 @@ func (s *sending) paced(now ack.Instant) ack.Instant {
 // company; t is the first of it. Nothing is held back beside a transaction that fills
 // frames, which would wait with it.
 func (s *sending) small(t *Transaction) bool {
-	if s.cfg.Coalesce == 0 || t.begun || t.Urgent || len(s.posted.amid) > 0 {
+	if s.cfg.Coalesce == 0 || t.Urgent || len(s.posted.amid) > 0 {
 		return false
 	}
 	l := s.layout()
