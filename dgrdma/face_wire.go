@@ -293,6 +293,10 @@ type ServiceName = frame.ServiceName
 //	func (a Addr) MAC() [6]byte
 //	    MAC returns the hardware address of a KindEther address.
 //
+//	func (a Addr) Sends(to Addr) bool
+//	    Sends reports whether one who is at a can send to that address: both are MAC addresses, or
+//	    IP addresses of the same version.
+//
 //	func (a Addr) String() string
 type Addr = transport.Addr
 

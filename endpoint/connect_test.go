@@ -80,7 +80,8 @@ func TestConnectRefuses(t *testing.T) {
 		{name: "no id", peer: with(func(p *Peer) { p.ID = 0 }), says: "peer id is 0"},
 		{name: "no address", peer: Peer{ID: 5}, says: "no address"},
 		{name: "memory behind all addresses", peer: with(func(p *Peer) { p.Size = 1<<32 + 1 }), is: ErrBounds},
-		{name: "another wire", peer: with(func(p *Peer) { p.Addr = udpAddr("10.0.0.1:7100") }), says: "another kind of wire"},
+		{name: "another wire", peer: with(func(p *Peer) { p.Addr = udpAddr("10.0.0.1:7100") }), says: "an address of another kind"},
+		{name: "IPv6 from IPv4", peer: with(func(p *Peer) { p.Addr = udpAddr("[::1]:7100") }), says: "an address of another kind", ends: func(_ *testing.T, _ *Endpoint, w *selecting) { w.here = udpAddr("127.0.0.1:7100") }},
 		{name: "a profile that cannot be", peer: with(func(p *Peer) { p.Profile = &broken }), says: "indow"},
 		{name: "twice", peer: good, is: ErrPeerExists, ends: func(t *testing.T, e *Endpoint, _ *selecting) { connectTo(t, e, 5) }},
 		{name: "one too many", peer: good, is: ErrTooManyPeers, cfg: Config{MaxPeers: 2}, ends: func(t *testing.T, e *Endpoint, _ *selecting) {

@@ -23,8 +23,9 @@ func (e *Endpoint) Connect(p Peer) (*Conn, error) {
 	if p.Size > 1<<32 {
 		return nil, fmt.Errorf("dgrdma: connect peer %d: memory of %d bytes, at most 2^32: %w", p.ID, p.Size, ErrBounds)
 	}
-	if here := e.transport.LocalAddr(); !here.IsZero() && here.Kind() != p.Addr.Kind() {
-		return nil, fmt.Errorf("dgrdma: connect peer %d: %v is an address on another kind of wire than %v here", p.ID, p.Addr, here)
+	if here := e.transport.LocalAddr(); !here.IsZero() && !here.Sends(p.Addr) {
+		return nil, fmt.Errorf("dgrdma: connect peer %d: nothing can be sent to %v from %v, which is an address of another kind"+
+			" (IPv4, IPv6 or Ethernet): open an endpoint at one of the same", p.ID, p.Addr, here)
 	}
 	c, err := e.newConn(p, e.now(), nil)
 	if err != nil {

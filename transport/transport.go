@@ -171,6 +171,12 @@ func (a Addr) Host() Addr {
 	return a
 }
 
+// Sends reports whether one who is at a can send to that address: both are MAC addresses, or
+// IP addresses of the same version.
+func (a Addr) Sends(to Addr) bool {
+	return a.kind == to.kind && a.ip.Addr().Is4() == to.ip.Addr().Is4()
+}
+
 // Append appends a binary form of a, which no other address has.
 func (a Addr) Append(b []byte) []byte {
 	b = append(b, byte(a.kind))
