@@ -98,12 +98,7 @@ func (c *Conn) setUp(fd int, want netip.AddrPort, cfg Config) error {
 		return err
 	}
 	c.buffers = mmsg.SetBuffers(fd, cfg.Buffer)
-	if want.Port() == 0 {
-		// A socket that chose its port itself would lose it when it is not
-		// connected any more.
-		want = netip.AddrPortFrom(want.Addr(), freePort(want))
-	}
-	switch err := unix.Bind(fd, sockaddr(want)); err {
+	switch err := bind(fd, want, freePort); err {
 	case nil:
 	case unix.EADDRINUSE:
 		return fmt.Errorf("%w: another socket has the port; choose one, or 0 for any", os.NewSyscallError("bind", err))
@@ -130,6 +125,23 @@ func (c *Conn) setUp(fd int, want netip.AddrPort, cfg Config) error {
 // Buffers are the sizes of the socket's buffers, as the kernel counts them: with
 // its own overhead, which is about as much as the data.
 type Buffers = mmsg.Buffers
+
+// portTries is how often a free port is chosen that another socket takes before ours does.
+// Arbitrary: it is rare even once.
+const portTries = 8
+
+// bind binds a socket, with port 0 to one that choose says is free.
+func bind(fd int, want netip.AddrPort, choose func(netip.AddrPort) uint16) error {
+	if want.Port() != 0 {
+		return unix.Bind(fd, sockaddr(want))
+	}
+	// A socket that chose its port itself would lose it when it is not connected any more.
+	err := error(unix.EADDRINUSE)
+	for n := 0; n < portTries && err == unix.EADDRINUSE; n++ {
+		err = unix.Bind(fd, sockaddr(netip.AddrPortFrom(want.Addr(), choose(want))))
+	}
+	return err
+}
 
 // freePort returns a port that was free just now, or 0.
 func freePort(want netip.AddrPort) uint16 {
