@@ -1,6 +1,10 @@
 package endpoint
 
-import "github.com/dgrdma/dgrdma/frame"
+import (
+	"maps"
+
+	"github.com/dgrdma/dgrdma/frame"
+)
 
 // placement is a message that passed all checks and waits for the others of
 // its frame.
@@ -42,7 +46,7 @@ func (in *incoming) count(m *frame.Message) {
 type openTable struct {
 	byTxn            map[uint32]*incoming
 	oldest, youngest *incoming // by the last message that came
-	peak             int       // most entries since it was empty
+	peak             int       // most entries since the map was made
 	limit            int
 	held             *holding
 }
@@ -80,9 +84,25 @@ func (t *openTable) remove(in *incoming) {
 	delete(t.byTxn, in.msg.Txn)
 	t.unlink(in)
 	t.held.freeEntry(in)
-	if len(t.byTxn) == 0 && t.peak > smallTable {
+	switch n := len(t.byTxn); {
+	case t.peak <= smallTable:
+	case n == 0:
 		t.byTxn, t.peak = nil, 0
+	case n < t.peak/roomy:
+		t.shrink()
 	}
+}
+
+// roomy is how many times more entries than there are a map may have had: it keeps the room
+// for all of them, which no peer is charged for. For each entry that is copied seven went
+// before. Arbitrary.
+const roomy = 8
+
+// shrink makes a smaller map of the entries that are left.
+func (t *openTable) shrink() {
+	left := make(map[uint32]*incoming, len(t.byTxn))
+	maps.Copy(left, t.byTxn)
+	t.byTxn, t.peak = left, len(left)
 }
 
 func (t *openTable) reset() {
