@@ -40,7 +40,7 @@ func (s *stranger) ends() {
 
 // TestServeIsToldSoonThoughAnotherLifeCame: who forges introductions of other lives under a
 // peer's address, now and then or all the time, does not keep that peer from hearing of a new
-// service soon, though the first it was told is lost.
+// service soon, though the first it was told is lost (attack A20, SECURITY.md).
 func TestServeIsToldSoonThoughAnotherLifeCame(t *testing.T) {
 	for _, x := range []struct {
 		name         string
