@@ -6,6 +6,7 @@ import (
 	"github.com/dgrdma/dgrdma/endpoint"
 	"github.com/dgrdma/dgrdma/settings"
 	"github.com/dgrdma/dgrdma/transport"
+	"github.com/dgrdma/dgrdma/transport/udp"
 	"github.com/dgrdma/dgrdma/url"
 )
 
@@ -44,7 +45,7 @@ func ParsePeer(peerURL string) (Peer, error) {
 	p := Peer{ID: EndpointID(u.ID), Size: u.Size}
 	switch {
 	case u.Scheme == url.UDP && u.Addr.IsValid() && u.Addr.Port() != 0:
-		p.Addr = transport.UDPAddr(u.Addr)
+		p.Addr = transport.UDPAddr(udp.AsReceived(u.Addr))
 	case u.Scheme == url.Ether && u.MAC.IsValid():
 		p.Addr = transport.EtherAddr(u.MAC.As6())
 	default:

@@ -41,6 +41,22 @@ func scope(zone string) uint32 {
 	return uint32(n)
 }
 
+// AsReceived returns an address as that of datagrams from there is returned: with the name
+// of the interface where one may have its number, and without where none is needed.
+func AsReceived(ap netip.AddrPort) netip.AddrPort {
+	ip := ap.Addr()
+	switch zone := ip.Zone(); {
+	case zone == "":
+	case !ip.IsLinkLocalUnicast():
+		ip = ip.WithZone("")
+	default:
+		if n := scope(zone); n != 0 {
+			ip = ip.WithZone(new(zones).name(n))
+		}
+	}
+	return netip.AddrPortFrom(ip, ap.Port())
+}
+
 // Socket addresses as the kernel has them.
 const (
 	offPort  = 2 // network byte order, in both
