@@ -139,8 +139,8 @@ func TestRefuse(t *testing.T) {
 		if err := <-waits; !errors.Is(err, ErrRefused) || !strings.HasSuffix(err.Error(), ": busy") {
 			t.Errorf("who waited: %v", err)
 		}
-		places := &b.peerOf(b.ep.Conns()[0]).waiting
-		if got := places.Load(); got != 0 {
+		places := b.peerOf(b.ep.Conns()[0]).waiting
+		if got := places(); got != 0 {
 			t.Errorf("%d places are still taken by who was refused", got)
 		}
 		if _, err := dial(ctx, a, 2, "port", nil); !errors.Is(err, ErrRefused) || !strings.HasSuffix(err.Error(), ": busy") {
@@ -151,8 +151,8 @@ func TestRefuse(t *testing.T) {
 		if _, err := l.Accept(ctx); err != nil {
 			t.Error(err)
 		}
-		if err := <-waits; err != nil || places.Load() != 0 {
-			t.Errorf("%v; %d places are still taken by who was accepted", err, places.Load())
+		if err := <-waits; err != nil || places() != 0 {
+			t.Errorf("%v; %d places are still taken by who was accepted", err, places())
 		}
 	})
 }

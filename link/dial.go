@@ -14,8 +14,9 @@ import (
 // its listener. Without a deadline the context is given the time after which a silent
 // peer counts as dead. Who does not answer in time, for whatever reason, is
 // [ErrNoAnswer]: also dgrdma.ErrPeerDown if nothing was heard of the peer for so long,
-// and context.DeadlineExceeded if the context's own deadline came. With a context
-// that is done it sends nothing: the error is the context's cause.
+// and context.DeadlineExceeded if the context's own deadline came. What a Dial asked for
+// that failed is withdrawn, and not accepted any more. With a context that is done it
+// sends nothing: the error is the context's cause.
 func (h *Host) Dial(ctx context.Context, peerURL, port string, opt *Options) (*Link, error) {
 	if h.missing() {
 		return nil, ErrNil
@@ -36,11 +37,13 @@ func (h *Host) Dial(ctx context.Context, peerURL, port string, opt *Options) (*L
 		defer cancel()
 	}
 	p, err := h.peerAt(peerURL)
+	for err == nil && !p.enter() {
+		p, err = h.peerAt(peerURL)
+	}
 	if err != nil {
 		return nil, err
 	}
-	p.dialing.Add(1)
-	defer p.dialing.Add(-1)
+	defer p.exit()
 	for {
 		l, err := p.dial(ctx, port, &o)
 		if errors.Is(err, dgrdma.ErrPeerRestarted) && ctx.Err() == nil {
@@ -61,6 +64,33 @@ func (h *Host) peerAt(peerURL string) (*peer, error) {
 	}
 	return h.peerOf(c), nil
 }
+
+// enter counts a Dial. Not ok: the connection was left, and another one is to be made.
+func (p *peer) enter() (ok bool) {
+	p.mu.Lock()
+	left := p.left
+	if !left {
+		p.dialing.Add(1)
+	}
+	p.mu.Unlock()
+	if left {
+		p.conn.Close() // as who left it does
+	}
+	return !left
+}
+
+// exit counts it no more.
+func (p *peer) exit() {
+	p.mu.Lock()
+	p.dialing.Add(-1)
+	p.mu.Unlock()
+	if p.unanswered.Load() && !p.heard() {
+		p.leaveIfSilent() // else the heartbeat does
+	}
+}
+
+// heard reports whether anything came from the peer.
+func (p *peer) heard() bool { return p.conn.Stats().FramesReceived > 0 }
 
 // connect finds or makes a connection.
 func (h *Host) connect(peerURL string) (*dgrdma.Conn, error) {
@@ -115,8 +145,8 @@ func (p *peer) dial(ctx context.Context, port string, o *Options) (*Link, error)
 	if err != nil {
 		err = l.wrap("dial", l.unanswered(err))
 		l.fail(err)
-		l.end()
-		p.leaveIfSilent()
+		l.end() // which withdraws it
+		p.unanswered.Store(true)
 		return nil, err
 	}
 	return l, nil
@@ -178,7 +208,7 @@ func (l *Link) unanswered(err error) error {
 	down := errors.Is(err, dgrdma.ErrPeerDown)
 	why := "it was heard, but takes no request; is it a link host, and still there?"
 	switch {
-	case l.peer.conn.Stats().FramesReceived == 0:
+	case !l.peer.heard():
 		why = "nothing was heard of it; is a link host there, and is this its URL?"
 		if err == ErrNoAnswer {
 			err = dgrdma.ErrPeerDown // which a deadline as long as that may hide
@@ -221,18 +251,25 @@ func counting(h *half) outWire {
 	}
 }
 
-// leaveIfSilent ends the connection with a peer that never wrote a letter, when
-// nobody waits for one: it may be of another kind, and would keep the memory that
-// it was told of for ever. On a shared endpoint others may need it.
+// leaveIfSilent ends the connection with a peer that never wrote a letter, when nobody
+// waits for one: it may be of another kind, and would keep the memory that it was told of
+// for ever. A link host where nobody accepts may be silent, too: whoever was heard is first
+// told that nothing is asked of it any more, which that answers. On a shared endpoint
+// others may need the connection.
 func (p *peer) leaveIfSilent() {
-	if !p.host.own || p.writes.Load() || p.dialing.Load() > 1 {
+	if !p.host.own || p.writes.Load() {
 		return
 	}
-	for _, l := range p.all() {
-		if !l.ending.Load() {
-			return
-		}
+	heard := p.heard()
+	p.mu.Lock()
+	leave := p.dialing.Load() == 0
+	for _, l := range p.links {
+		leave = leave && l.ending.Load() && (!heard || l.hasTold())
 	}
-	p.conn.Close()
-	p.fail(ErrNoAnswer, everyLife)
+	p.left = p.left || leave
+	p.mu.Unlock()
+	if leave {
+		p.conn.Close()
+		p.fail(ErrNoAnswer, everyLife)
+	}
 }

@@ -86,7 +86,8 @@ func TestEndBeforeItIsRead(t *testing.T) {
 }
 
 // TestRefusalKeepsTheConnection: who refuses is one of us, so that its connection stays
-// for the next link; one who never wrote a letter may be of another kind, and is left.
+// for the next link; one who never wrote a letter may be of another kind, and is left when
+// the heartbeat finds that it has been told that nothing is asked of it any more.
 func TestRefusalKeepsTheConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNet(t, 1)
@@ -102,7 +103,10 @@ func TestRefusalKeepsTheConnection(t *testing.T) {
 		if _, err := dial(soon(t), a, 9, "port", nil); !errors.Is(err, context.DeadlineExceeded) {
 			t.Fatal(err)
 		}
-		s.wait(time.Second)
+		if got := s.mail(); len(got) != 2 || got[0].kind != letterOpen || got[1].kind != letterClose || got[1].attempt != got[0].attempt || got[1].to != 0 {
+			t.Errorf("it was told %+v, want that the link is asked for no more", got)
+		}
+		s.wait(a.ep.GiveUp())
 		for _, c := range a.ep.Conns() {
 			if c.Name().ID == s.id && c.Err() == nil {
 				t.Error("a peer that never answered is not left")

@@ -277,13 +277,15 @@ type peer struct {
 	grants     space.Table[*Link]
 	wordAsData [4]byte      // where words go that come as data; of who receives
 	writes     atomic.Bool  // letters came from it: it is one of us
-	dialing    atomic.Int32 // Dials that wait for it
-	waiting    atomic.Int32 // links of its that are not accepted yet
+	dialing    atomic.Int32 // Dials that wait for it; counted with mu
+	unanswered atomic.Bool  // a Dial ended that it had not answered
 
 	mu      sync.Mutex
-	replies int              // letters that wait, of a kind that may be left out
-	links   map[uint32]*Link // by our number
-	dialed  map[uint64]*Link // by the peer's attempt: those that it dialed
+	left    bool              // the connection is closed, or about to be: see leaveIfSilent
+	replies int               // letters that wait, of a kind that may be left out
+	links   map[uint32]*Link  // by our number
+	dialed  map[uint64]*Link  // by the peer's attempt: those that it dialed
+	offers  map[uint64]*offer // by the peer's attempt: those that wait to be accepted
 	pulse   struct {
 		t    dgrdma.Transaction
 		busy bool
@@ -331,7 +333,7 @@ func (p *peer) all() []*Link {
 const everyLife = 0
 
 // fail ends all links but those of one life: nothing can come from the others
-// any more.
+// any more. What was asked for in lives that are over is dropped.
 func (p *peer) fail(err error, but uint32) {
 	for _, l := range p.all() {
 		if l.life != but {
@@ -339,14 +341,18 @@ func (p *peer) fail(err error, but uint32) {
 			l.orphan()
 		}
 	}
+	p.drop()
 }
 
 func (p *peer) beat() {
 	if !p.conn.Profile().Session {
 		return // other kinds may take it amiss
 	}
+	if p.unanswered.Load() {
+		p.leaveIfSilent()
+	}
 	p.mu.Lock()
-	idle := len(p.links) == 0 || p.pulse.busy
+	idle := len(p.links)+len(p.offers) == 0 || p.pulse.busy
 	p.pulse.busy = p.pulse.busy || !idle
 	p.mu.Unlock()
 	if idle {

@@ -214,6 +214,16 @@ func (l *Link) letGo() {
 	}
 }
 
+// hasTold reports whether the peer has heard that we are through, or never will.
+func (l *Link) hasTold() bool {
+	select {
+	case <-l.told:
+		return true
+	default:
+		return false
+	}
+}
+
 // advance takes the next steps to the end: when nothing of ours is under way, the
 // peer is told; when the peer said the same or is no more, its writes cannot come
 // any more, and the memory is given back, once nobody copies from it.

@@ -12,17 +12,10 @@ type Listener struct {
 	port string
 	opt  Options
 
-	offers  chan *offer
+	offers  queue
 	down    chan struct{}
 	once    sync.Once
 	refusal string // for everyone who dials, if not empty; guarded by the host's mu
-}
-
-// offer is a letter that asks for a link, and whom it came from.
-type offer struct {
-	p    *peer
-	life uint32
-	l    letter
 }
 
 const (
@@ -44,7 +37,8 @@ func (h *Host) Listen(port string, opt *Options) (*Listener, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Listener{host: h, port: port, opt: o, offers: make(chan *offer, backlog), down: make(chan struct{})}
+	l := &Listener{host: h, port: port, opt: o, down: make(chan struct{})}
+	l.offers.init()
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	switch {
@@ -100,25 +94,23 @@ func (n *Listener) Refuse(why string) {
 }
 
 func (n *Listener) refuseAll(why string) {
-	for {
-		select {
-		case o := <-n.offers:
-			o.p.waiting.Add(-1)
+	for o := n.offers.take(); o != nil; o = n.offers.take() {
+		if o.claim() {
 			o.p.refuse(o.life, &o.l, why)
-		default:
-			return
 		}
 	}
 }
 
-// Accept waits for the next link. With a context that is done it takes none, also if
-// one waits: the error is the context's cause, or ErrClosed.
+// Accept waits for the next link; whoever gave up its Dial meanwhile is passed over. With
+// a context that is done it takes none, also if one waits: the error is the context's
+// cause, or ErrClosed.
 func (n *Listener) Accept(ctx context.Context) (*Link, error) {
 	if n.missing() {
 		return nil, ErrNil
 	}
+	defer n.offers.pass()
 	for {
-		n.host.drive(ctx, func() bool { return len(n.offers) > 0 }, n.down)
+		n.host.drive(ctx, func() bool { return n.offers.len() > 0 }, n.down)
 		select {
 		case <-n.down:
 			return nil, ErrClosed
@@ -127,15 +119,19 @@ func (n *Listener) Accept(ctx context.Context) (*Link, error) {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		select {
-		case o := <-n.offers:
-			o.p.waiting.Add(-1)
+		if o := n.offers.take(); o != nil {
+			if !o.claim() || o.stale() {
+				continue
+			}
 			l, err := n.accept(o)
 			if err != nil {
 				o.p.refuse(o.life, &o.l, err.Error())
 				continue
 			}
 			return l, nil
+		}
+		select {
+		case <-n.offers.more:
 		case <-n.down:
 			return nil, ErrClosed
 		case <-ctx.Done():
@@ -222,8 +218,11 @@ func (p *peer) read(l letter, err error) {
 		if l.to == 0 {
 			x = p.byAttempt(l.attempt)
 		}
-		if x != nil && x.attempt == l.attempt {
+		switch {
+		case x != nil && x.attempt == l.attempt:
 			x.peerLeft(l.text)
+		case l.to == 0: // who knows no number of ours gave up before there was one
+			p.withdraw(l.attempt)
 		}
 	}
 }
@@ -243,11 +242,15 @@ func (p *peer) offered(life uint32, l *letter) {
 		p.refuse(life, l, fmt.Sprintf("port %q is not for that direction: check Options.Directions at both ends", l.name))
 	case port.refusal != "":
 		p.refuse(life, l, port.refusal)
-	case int(p.waiting.Load()) >= cap(port.offers)-len(port.offers):
+	case p.waiting() >= backlog-port.offers.len():
 		p.refuse(life, l, fmt.Sprintf("too many wait at port %q", l.name))
 	default:
-		p.waiting.Add(1)
-		port.offers <- &offer{p, life, *l} // nobody else sends
+		o := &offer{p: p, life: life, l: *l, port: port}
+		if !o.wait() {
+			p.refuse(life, l, "the attempt waits already")
+		} else if o.stale() { // and its end may have been told before it waited
+			o.end()
+		}
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/dgrdma/dgrdma/dgrdma"
@@ -160,50 +159,6 @@ func TestAdmitEveryLength(t *testing.T) {
 		if string(before) != string(memory) {
 			t.Error("admitting changed memory")
 		}
-	})
-}
-
-// TestOldOfferIsNoLink: an offer that waited while its dialer began anew makes a link
-// that says so, and keeps nothing.
-func TestOldOfferIsNoLink(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		n := newNet(t, 4)
-		first, b := n.host(1, nil), n.host(2, nil)
-		p, err := b.Listen("port", &Options{Buffers: 2, Size: 8})
-		if err != nil {
-			t.Fatal(err)
-		}
-		go dial(t.Context(), first, 2, "port", nil)
-		time.Sleep(10 * time.Millisecond)
-		first.Close()
-		second := n.host(1, nil)
-		dialed := make(chan *Link, 1)
-		go func() {
-			l, err := dial(t.Context(), second, 2, "port", nil)
-			if err != nil {
-				t.Error(err)
-			}
-			dialed <- l
-		}()
-		time.Sleep(time.Second)
-		old, err := p.Accept(soon(t))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := old.In.Recv(soon(t)); !errors.Is(err, dgrdma.ErrPeerRestarted) {
-			t.Errorf("the link of the life before: %v", err)
-		}
-		old.Close()
-		in, err := p.Accept(soon(t))
-		if err != nil {
-			t.Fatal(err)
-		}
-		out := <-dialed
-		if err := errors.Join(out.Close(), in.Close()); err != nil {
-			t.Error(err)
-		}
-		time.Sleep(time.Second)
-		nothingLeft(t, b, second)
 	})
 }
 

@@ -81,7 +81,7 @@ func (h *Host) Stats() HostStats {
 	}
 	h.mu.Lock()
 	for name, l := range h.ports {
-		s.Ports = append(s.Ports, PortStats{Name: name, Waiting: len(l.offers)})
+		s.Ports = append(s.Ports, PortStats{Name: name, Waiting: l.offers.len()})
 	}
 	h.mu.Unlock()
 	h.roll.read(&s)
