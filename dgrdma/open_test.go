@@ -3,11 +3,15 @@ package dgrdma
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"net/netip"
 	"runtime"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/dgrdma/dgrdma/transport/udp"
 )
 
 // TestOpenUDP: two endpoints opened by short strings, over loopback, without
@@ -174,6 +178,62 @@ func TestURLWithoutMemory(t *testing.T) {
 		t.Errorf("URL %q, want %q", got, want)
 	}
 	if _, err := e.Dial(want); err == nil || !strings.Contains(err.Error(), "if the peer has memory or services to write to") {
+		t.Error(err)
+	}
+}
+
+// TestWithoutMemory: of a configuration that says neither id nor memory, Open and New make
+// what the comments of its fields say.
+func TestWithoutMemory(t *testing.T) {
+	writes := func(e *Endpoint) error {
+		t.Helper()
+		by, err := Open("udp:127.0.0.1", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer by.Close()
+		e.AcceptAny(true)
+		c, err := by.Connect(Peer{ID: e.ID(), Addr: e.LocalAddr()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		return c.Write(ctx, &Transaction{Completion: Word(defaultSize-4, 1)})
+	}
+	opened, err := Open("udp:127.0.0.1", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer opened.Close()
+	if err := writes(opened); err != nil || opened.ID() == 0 || opened.Size() != 64<<10 || opened.Memory().(*Region).Load32(defaultSize-4) != 1 {
+		t.Errorf("opened: id %d, %d bytes: %v", opened.ID(), opened.Size(), err)
+	}
+	none, err := Open("udp:127.0.0.1", &Config{Memory: new(Region)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer none.Close()
+	wire := func() Transport {
+		w, err := udp.Listen(udp.Config{Addr: netip.MustParseAddrPort("127.0.0.1:0")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return w
+	}
+	made, err := New(wire(), &Config{ID: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer made.Close()
+	for _, e := range []*Endpoint{none, made} {
+		if err := writes(e); !errors.Is(err, ErrNoService) || e.Size() != 0 {
+			t.Errorf("%d bytes: %v", e.Size(), err)
+		}
+	}
+	w := wire()
+	defer w.Close()
+	if _, err := New(w, &Config{}); err == nil || !strings.Contains(err.Error(), "only dgrdma.Open finds one by itself") {
 		t.Error(err)
 	}
 }

@@ -14,13 +14,17 @@ import (
 	"github.com/dgrdma/dgrdma/transport"
 )
 
-// Config is how an endpoint behaves. The zero value of every field but ID is a
-// good default. It is read once, by New.
+// Config is how an endpoint behaves. It is read once, when the endpoint is made. The zero
+// value of every field is a good default, but what ID and Memory mean then depends on who
+// makes it: dgrdma.Open or New.
 type Config struct {
-	// ID is this endpoint's id, unique in its cluster, 1 to 65535.
+	// ID is this endpoint's id, unique in its cluster, 1 to 65535. With 0 dgrdma.Open takes
+	// the one in the endpoint string, or else a random one; New fails.
 	ID frame.EndpointID
-	// Memory is what peers write into. nil refuses every write: the endpoint
-	// can only send.
+	// Memory is what peers write into. With nil dgrdma.Open makes a Region, as large as the
+	// endpoint string says, or else of 64 KiB, into which peers may write. With nil New makes
+	// none, so that every write is refused and the endpoint, unless it serves something, only
+	// sends; new(Region) says so to both.
 	Memory Memory
 	// Region is what goroutines wait on that drive the endpoint meanwhile. nil: Memory, if
 	// it is one. A Memory that holds a Region names it here.
@@ -147,7 +151,7 @@ func (c *Config) withDefaults(caps transport.Caps) (Config, error) {
 		return f, fmt.Errorf("dgrdma: the configuration's Memory is a nil *Region: %w", ErrNil)
 	}
 	if f.ID == 0 {
-		return f, fmt.Errorf("dgrdma: endpoint id is 0; choose 1 to 65535, unique in the cluster")
+		return f, fmt.Errorf("dgrdma: endpoint id is 0, and only dgrdma.Open finds one by itself: choose 1 to 65535, unique in the cluster")
 	}
 	if f.Service == "" {
 		f.Service = MemoryService
