@@ -40,24 +40,30 @@
 // # Concurrency
 //
 // All methods may be called from any goroutine. An endpoint has two goroutines, and none
-// per connection. They call Done, OnEvent, Memory and Trace, which must not block; Done,
-// OnEvent and Memory may post. Whoever waits in one, as Write does, waits for what
-// nobody receives meanwhile, until the peer is given up, with an error that says so. A
-// goroutine of the application calls these, too, while it posts or waits (in Write,
-// Shutdown, Region.Wait, CompletionQueue.Wait or Await), and Close calls Done. A
-// callback that panics on an endpoint's own goroutine ends the process, like any other
-// panic; one that panics elsewhere and is recovered, or that ends its goroutine
-// anywhere, as t.FailNow does, fails the endpoint: what is pending is answered with
-// [ErrCallback].
+// per connection. With Config.Manual it has none: Progress drives it, and so does whoever
+// waits, until what is waited for is there: in Write, Shutdown, Region.Wait,
+// CompletionQueue.Wait, Await, and the calls of package link that block. Poll, and a read
+// of Conn.Done, drive nothing. Region.Wait drives the endpoints that have the Region as
+// their memory, CompletionQueue.Wait those on which something was posted.
+//
+// # Callbacks
+//
+// Done, OnEvent, and the methods of a Memory and of a Handler must not block, and may
+// post. They run on the endpoint's two goroutines, and on those of the application that
+// drive it, by one of the calls above: always with Config.Manual, and where Config.Help
+// has who waits receive meanwhile. Close calls Done for what is left. None of them runs
+// in Post, or in another call that neither drives nor closes. Trace, Copied, NewController
+// and its controllers, Entropy, PerConn.For and Service.Meet may run in any call, mostly
+// under locks: they must not call the endpoint.
+//
+// Whoever waits in a callback, as Write does, waits for what nobody receives meanwhile,
+// until the peer is given up, with an error that says so. A callback that panics on an
+// endpoint's own goroutine ends the process, like any other panic; one that panics
+// elsewhere and is recovered, or that ends its goroutine anywhere, as t.FailNow does,
+// fails the endpoint: what is pending is answered with [ErrCallback].
 //
 // Close waits for callbacks that run. A callback that closes an endpoint does not wait:
 // see [Endpoint.Close].
-//
-// With Config.Manual an endpoint has no goroutines: Progress drives it, and so does
-// whoever waits, until what is waited for is there: in Write, Shutdown, Region.Wait,
-// CompletionQueue.Wait, Await, and the calls of package link that block. Poll, and a read
-// of Conn.Done, drive nothing. Region.Wait drives the endpoints that have the Region as
-// their memory.
 //
 // # Ordering
 //

@@ -65,8 +65,8 @@ type Config struct {
 	// 65535 and at most MaxPeers; 0 means a quarter of MaxPeers.
 	PeersPerHost int
 	// OnEvent is told what happens to peers, which may be something with every
-	// message that a peer sends. It runs on the endpoint's goroutines: it must not
-	// block.
+	// message that a peer sends. It must not block; package dgrdma says on whose goroutine
+	// it runs, under Callbacks.
 	OnEvent func(Event)
 	// KeepOldLife makes a peer that restarted stay refused until Reset is
 	// called. Off, it is taken back at once.
@@ -82,8 +82,9 @@ type Config struct {
 	// Help says whether goroutines that wait do the endpoint's work meanwhile.
 	Help HelpMode
 	// Manual makes no goroutines: the endpoint does nothing but while the application
-	// is in Progress or Post, or waits: in Write, Shutdown, Region.Wait or Await. For
-	// programs that answer at once and have a thread for it.
+	// is in Progress or Post, or waits in one of the calls that drive it, which package
+	// dgrdma lists under Concurrency. For programs that answer at once and have a thread
+	// for it.
 	Manual bool
 	// Logger gets what a person may want to know, at most 100 lines a second. nil
 	// logs nothing.

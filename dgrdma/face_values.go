@@ -26,8 +26,8 @@ import (
 //		// side waiting. With Fence it does nothing.
 //		Urgent bool
 //		// Done is called exactly once for every Post that returned nil: with nil
-//		// when the peer acknowledged all of it, else with the reason. It runs on
-//		// the endpoint's goroutines: it must not block, and may Post.
+//		// when the peer acknowledged all of it, else with the reason. It must not block, and
+//		// may Post; package dgrdma says on whose goroutine it runs, under Callbacks.
 //		Done func(*Transaction, error)
 //		// Copied, if not nil, is called before Done when all bytes of the segments are
 //		// in frames: they, and they alone, belong to the caller again. It runs under

@@ -63,11 +63,11 @@
 // Handler.Letter, Trace.FrameReceived, the functions given to AfterBatch, and most events. The other
 // events come from who acts on deadlines. A stranger's answer is traced on the sender.
 //
-// Done runs without a lock, on the goroutine that finds the transaction done: the
-// receiver, for what a batch acknowledged or a new life of the peer gave up; for all else
-// the endpoint's sending goroutine. Where goroutines of the application drive the
-// endpoint, it is one of those: in Progress, in Write, Shutdown, Await and Region.Wait.
-// What is left in the end Close answers itself. Done never runs in Post.
+// Done runs without a lock, where a transaction is found done: on the receiver, for what a
+// batch acknowledged or a new life of the peer gave up; for all else on who delivers
+// answers, which is the endpoint's sending goroutine, or who drives the endpoint in its
+// place. What is left in the end Close answers itself. Whose goroutines those are is in the
+// documentation of package dgrdma, under Callbacks.
 //
 // A callback that ends its goroutine, or panics on one of the application's, fails the
 // endpoint: what is pending is answered with [ErrCallback], and Close still ends
