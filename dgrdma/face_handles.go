@@ -69,7 +69,7 @@ func (c *Conn) Stats() ConnStats { return (*endpoint.Conn)(c).Stats() }
 // it sends nothing. The context bounds the time it waits in the queue; once its first
 // frame left, frames may be sent again from the caller's bytes, so Write returns when
 // it is done: acknowledged, or failed because the peer is down, which takes GiveUp at
-// most. Done must be nil.
+// most. It calls no Done: with one it fails, and sends nothing.
 func (c *Conn) Write(ctx context.Context, t *Transaction) error {
 	return (*endpoint.Conn)(c).Write(ctx, t)
 }

@@ -187,7 +187,7 @@ func TestFaceIsDocumented(t *testing.T) {
 func TestGoDocShowsTheFace(t *testing.T) {
 	for args, wants := range map[string][]string{
 		"Conn":             {"func (c *Conn) Write(ctx context.Context, t *Transaction) error", "func (c *Conn) Post(t *Transaction) error", "is down with"},
-		"Conn.Write":       {"waits until it is done", "Done must be nil"},
+		"Conn.Write":       {"waits until it is done", "It calls no Done"},
 		"Region.Wait":      {"Only the context ends it"},
 		"Config.Queue":     {"how many transactions a connection holds"},
 		"Memory.Admit":     {"before any byte of"},

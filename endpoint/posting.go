@@ -119,13 +119,13 @@ const inlineBytes = 32 << 10
 // it sends nothing. The context bounds the time it waits in the queue; once its first
 // frame left, frames may be sent again from the caller's bytes, so Write returns when
 // it is done: acknowledged, or failed because the peer is down, which takes GiveUp at
-// most. Done must be nil.
+// most. It calls no Done: with one it fails, and sends nothing.
 func (c *Conn) Write(ctx context.Context, t *Transaction) error {
 	if c.absent() || t == nil {
 		return nothing(c)
 	}
 	if t.Done != nil {
-		panic("BUG: Write of a transaction with Done set")
+		return fmt.Errorf("dgrdma: write to peer %d: the transaction has a Done, which Write would not call: leave it nil, as Write returns what Done would get, or Post", c.peer.ID)
 	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)

@@ -3,6 +3,7 @@ package endpoint
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -185,19 +186,16 @@ func TestRoomWakesAllWriters(t *testing.T) {
 	})
 }
 
-// TestWriteWithDone: who waits and wants to be called as well is told of the mistake, and
-// nothing is posted.
+// TestWriteWithDone: who waits and wants to be called as well is told what to do instead,
+// and nothing is posted.
 func TestWriteWithDone(t *testing.T) {
-	f := newFeed(t, Config{})
-	c := f.native()
-	defer func() {
-		if r := recover(); r == nil || c.Stats().Queued != 0 {
-			t.Errorf("%v; %d transactions queued", r, c.Stats().Queued)
-		}
-	}()
+	c := newFeed(t, Config{}).native()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 	defer cancel()
-	c.Write(ctx, &Transaction{Done: func(*Transaction, error) { t.Error("called") }})
+	x := &Transaction{Done: func(*Transaction, error) { t.Error("called") }}
+	if err := c.Write(ctx, x); err == nil || !strings.Contains(err.Error(), "leave it nil") || c.Stats().Queued != 0 || x.Done == nil {
+		t.Errorf("%v; %d transactions queued", err, c.Stats().Queued)
+	}
 }
 
 // TestFlowsBesideAFullQueue: where no more can be posted to the peer's memory, what is posted
