@@ -10,7 +10,11 @@ const surelyCarried = 1280 - 40 - 8
 // about it.
 func (s *sending) unacknowledged() string {
 	if !s.proven {
-		return "waiting for its first acknowledgement (a card has to be disabled and enabled through its control plane before; a peer of another kind needs its profile)"
+		or := "; a peer of another kind needs its profile"
+		if s.silent() {
+			or = "" // givenUp says so
+		}
+		return "waiting for its first acknowledgement (a card has to be disabled and enabled through its control plane before" + or + ")"
 	}
 	buffer := s.longest() // of those in flight, as nothing else is kept
 	longest := buffer - s.headroom

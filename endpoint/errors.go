@@ -52,6 +52,16 @@ func (e *PeerError) Unwrap() error { return e.Err }
 // Timeout reports whether the peer was given up after retransmissions.
 func (e *PeerError) Timeout() bool { return errors.Is(e.Err, ErrPeerDown) }
 
+// neverAnswered is ErrPeerDown of a peer of which nothing was ever heard.
+type neverAnswered struct{}
+
+func (neverAnswered) Error() string {
+	return "dgrdma: peer never answered; perhaps its endpoint string is an old one, with another id or port, " +
+		"or it is of another kind and needs its profile, or it does not take us for a peer"
+}
+
+func (neverAnswered) Is(target error) bool { return target == ErrPeerDown }
+
 // Reason says why a received frame was not applied.
 type Reason uint8
 

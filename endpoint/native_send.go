@@ -245,7 +245,11 @@ func (n *nativeSending) giveUpAt() ack.Instant { return n.since.Add(n.cfg.GiveUp
 // overdue implements sendingKind.
 func (n *nativeSending) overdue(now ack.Instant) (missed int, why error) {
 	if n.waits() && now >= n.giveUpAt() {
-		why = n.peerError("introducing ourselves (a peer of another kind needs its profile)", ErrPeerDown)
+		op := "introducing ourselves"
+		if !n.silent() {
+			op += " (a peer of another kind needs its profile)"
+		}
+		why = n.givenUp(op)
 	}
 	return 0, why
 }

@@ -279,6 +279,17 @@ func (s *sending) revive(now ack.Instant) {
 	s.number(now, first)
 }
 
+// givenUp says that the peer is given up, and whether it ever was there.
+func (s *sending) givenUp(op string) error {
+	if s.silent() {
+		return s.peerError(op, neverAnswered{})
+	}
+	return s.peerError(op, ErrPeerDown)
+}
+
+// silent reports whether nothing was ever heard of the peer.
+func (s *sending) silent() bool { return s.heard.counters.FramesReceived == 0 }
+
 // overdue acts on what the passing of time asks for. It returns how many frames of the
 // peer are given up, and why the peer is, if it is.
 func (s *sending) overdue(now ack.Instant) (missed int, why error) {
@@ -290,7 +301,7 @@ func (s *sending) overdue(now ack.Instant) (missed int, why error) {
 	}
 	switch s.sender.Expire(now) {
 	case ack.Dead:
-		why = s.peerError(s.unacknowledged(), ErrPeerDown)
+		why = s.givenUp(s.unacknowledged())
 	case ack.Probe:
 		s.probe = s.profile.Probe
 	}

@@ -101,6 +101,7 @@ func (e *Endpoint) deaf(now ack.Instant, why error) error {
 	if since != 0 && now.Sub(since) >= e.cfg.GiveUp/2 && errors.As(why, &p) {
 		p.Op += fmt.Sprintf(", while a callback has not returned for %v and nothing was received"+
 			" (Write, and what else waits, does not end in a callback: Post does)", now.Sub(since).Round(time.Millisecond))
+		p.Err = ErrPeerDown // who did not listen cannot say that it never answered
 	}
 	return why
 }

@@ -310,7 +310,7 @@ func TestServerMissing(t *testing.T) {
 	const nobody = "ocpi-udp-rdma:127.0.0.1;9;134217728.2.16?giveup=100ms"
 	for _, args := range []string{"bench --to " + nobody, "bench --peers 3 --to " + nobody} {
 		code, out, stderr := runFor(t, t.Context(), strings.Fields(args)...)
-		if code != exitError || out != "" || !strings.Contains(stderr, "does not answer any more") {
+		if code != exitError || out != "" || !strings.Contains(stderr, "peer never answered") {
 			t.Errorf("%s: code %d, %q, %q", args, code, out, stderr)
 		}
 	}

@@ -217,7 +217,7 @@ func TestServeNamedPeers(t *testing.T) {
 	time.Sleep(300 * time.Millisecond) // longer than giveup: who is not there yet is not given up
 	mustWrite(t, url, "--local", localString(friend, 64, 5), "--flag-addr", "0")
 	code, _, stderr := runFor(t, t.Context(), "write", "--to", url+"?giveup=200ms", "--local", localString(stranger, 64, 5), "--flag-addr", "4")
-	if code != exitError || !strings.Contains(stderr, "nothing was ever heard of it") || !strings.Contains(stderr, localString(stranger, 64, 5)) {
+	if code != exitError || !strings.Contains(stderr, "peer never answered") || !strings.Contains(stderr, localString(stranger, 64, 5)) {
 		t.Errorf("stranger: code %d: %s", code, stderr)
 	}
 	code, stderr = end()

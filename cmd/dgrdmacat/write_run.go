@@ -191,7 +191,7 @@ func (w *writer) explained(ctx context.Context, err error, own *dgrdma.Endpoint)
 	case interrupted:
 		return fmt.Errorf("interrupted after %d of %d times, %s", w.times.Load(), w.o.count, count(w.meter.moved.Load(), "byte"))
 	case errors.Is(err, dgrdma.ErrPeerDown) && w.conn.Stats().FramesReceived == 0:
-		return fmt.Errorf("%w; nothing was ever heard of it: is it there, of the kind %s, and does it take %s for a peer?", err, w.profile.Name, own.URL())
+		return fmt.Errorf("%w; is it there, and does it take %s for one?", err, own.URL())
 	case errors.Is(err, dgrdma.ErrPeerDown) && w.there(ctx, own.GiveUp()):
 		return fmt.Errorf("%w; it is there, but does not acknowledge this: does it refuse the addresses?", err)
 	case errors.Is(err, dgrdma.ErrPeerDown):

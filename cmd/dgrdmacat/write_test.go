@@ -368,8 +368,8 @@ func TestWriteSaysWhoDoesNotAnswer(t *testing.T) {
 	noGoroutineLeft(t)
 	nobody := localString(freeUDP(t), 4096, 2) + "?giveup=200ms"
 	code, out, stderr := runFor(t, t.Context(), "write", "--to", nobody, "--addr", "0", "--text", "x")
-	if code != exitError || !strings.Contains(stderr, "peer 2 at 127.0.0.1") || !strings.Contains(stderr, "does not answer any more") ||
-		!strings.Contains(stderr, "nothing was ever heard of it") || !strings.HasPrefix(out, "0 bytes in 0 transactions") || strings.Contains(out, "acknowledged") {
+	if code != exitError || !strings.Contains(stderr, "peer 2 at 127.0.0.1") || !strings.Contains(stderr, "peer never answered; perhaps its endpoint string is an old one") ||
+		!strings.Contains(stderr, "is it there, and does it take ocpi-udp-rdma:127.0.0.1;") || !strings.HasPrefix(out, "0 bytes in 0 transactions") || strings.Contains(out, "acknowledged") {
 		t.Errorf("code %d: %s%s", code, out, stderr)
 	}
 	// One that has less memory than its string says.

@@ -271,7 +271,7 @@ func TestViewSurvivesJSON(t *testing.T) {
 			t.Errorf("format %d, %d endpoints", got.Format, len(got.Endpoints))
 		}
 		p := got.Endpoints[2].Peers[0]
-		if p.State != metrics.StateDown || !strings.Contains(p.Error, "does not answer any more") || p.Silent != nil || p.Counters["transactions_lost"] != 1 {
+		if p.State != metrics.StateDown || !strings.Contains(p.Error, "peer never answered") || p.Silent != nil || p.Counters["transactions_lost"] != 1 {
 			t.Errorf("the peer that is not there: %+v", p)
 		}
 		if p := got.Endpoints[1].Peers[0]; p.State != metrics.StateUp || !p.Learned || p.Silent == nil || p.OurLife == 0 || p.TheirLife != got.Endpoints[0].Peers[0].OurLife {
