@@ -121,7 +121,7 @@ func TestRefusalsShareALine(t *testing.T) {
 		}
 		refuse(5, 3)
 		refuse(1, 2)
-		if got := strings.Join(said(j.take()), "\n"); got != "refused: source: it is not one of the peers\nrefused: destination: it wants another endpoint id" {
+		if got := strings.Join(said(j.take()), "\n"); got != "refused: source: it is not one of the peers, and did not introduce itself as one\nrefused: destination: it wants another endpoint id" {
 			t.Errorf("at first:\n%s", got)
 		}
 		refuse(5, 3)
@@ -129,11 +129,11 @@ func TestRefusalsShareALine(t *testing.T) {
 			t.Errorf("at once: %v", got)
 		}
 		time.Sleep(refusedEvery)
-		if got := strings.Join(said(j.take()), "\n"); got != "refused 9 times: source: it is not one of the peers" {
+		if got := strings.Join(said(j.take()), "\n"); got != "refused 9 times: source: it is not one of the peers, and did not introduce itself as one" {
 			t.Errorf("later:\n%s", got)
 		}
 		refuse(2, 3)
-		if got := strings.Join(said(j.rest()), "\n"); got != "refused 2 times: source: it is not one of the peers" {
+		if got := strings.Join(said(j.rest()), "\n"); got != "refused 2 times: source: it is not one of the peers, and did not introduce itself as one" {
 			t.Errorf("at the end:\n%s", got)
 		}
 	})

@@ -118,7 +118,8 @@ func (e *entry) text() string {
 var refusedBecause = map[string]string{
 	"malformed":     ": what it sent is no frame",
 	"destination":   ": it wants another endpoint id",
-	"source":        ": it is not one of the peers",
+	"source":        ": it is not one of the peers, and did not introduce itself as one",
+	"no_session":    ": it has not introduced itself: is it of another kind? --profile",
 	"inconsistent":  ": its messages contradict each other",
 	"too_many_open": ": it has too many incomplete transactions",
 	"open_memory":   ": its incomplete transactions take too much memory",

@@ -226,7 +226,7 @@ func TestServeNamedPeers(t *testing.T) {
 	}
 	got := out.String()
 	// The end tells how many refusals followed the first: on a busy machine one more.
-	up, refused := fmt.Sprintf("peer 5 at %v up\n", friend), fmt.Sprintf("peer 5 at %v refused: source: it is not one of the peers\n", stranger)
+	up, refused := fmt.Sprintf("peer 5 at %v up\n", friend), fmt.Sprintf("peer 5 at %v refused: source: it is not one of the peers, and did not introduce itself as one\n", stranger)
 	if strings.Count(got, up) != 1 || !strings.Contains(got, refused) {
 		t.Errorf("%s has not one %q, and %q", got, up, refused)
 	}
