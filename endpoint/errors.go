@@ -62,6 +62,15 @@ func (neverAnswered) Error() string {
 
 func (neverAnswered) Is(target error) bool { return target == ErrPeerDown }
 
+// misalignedRegion is ErrAlignment of memory of our own.
+type misalignedRegion struct{}
+
+func (misalignedRegion) Error() string {
+	return "dgrdma: a region must begin at a multiple of 8, and this memory does not: map it, take it from NewRegion, or leave out its first bytes"
+}
+
+func (misalignedRegion) Is(target error) bool { return target == ErrAlignment }
+
 // Reason says why a received frame was not applied.
 type Reason uint8
 
