@@ -126,9 +126,9 @@
 // kind tell each other in their introduction which services they have. What is posted to
 // one that is not there fails with [ErrNoService], a [*ServiceError] says which are, and
 // nothing of it is sent: so who dials the wrong kind of endpoint is told before it writes.
-// That addresses lie within the service that was meant is for the receiving endpoint to
-// see, and each service sees only what lies in its own window. Where a peer's window begins
-// its service says by letter. Peers of other kinds say nothing; all they have is taken for
+// Addresses are not checked against the service that was meant: what lies in the window of
+// another one is that one's to admit or to refuse, and each sees only what lies in its own.
+// Where a peer's window begins its service says by letter. Peers of other kinds say nothing; all they have is taken for
 // memory.
 //
 // # Limits

@@ -61,7 +61,8 @@ func (ch *Channel) Waiting() int { return (*endpoint.Channel)(ch).Waiting() }
 type Flow endpoint.Flow
 
 // Post queues a transaction, as [Conn.Post] does for the peer's memory. Addresses are
-// the peer's; that they lie within the service is for the peer to see.
+// the peer's, and not checked against the service's window: what lies in that of another
+// service there is written, if that one admits it.
 func (f *Flow) Post(t *Transaction) error { return (*endpoint.Flow)(f).Post(t) }
 
 // PostTo is Post to that life of the connection and no other: see [Conn.PostTo].
