@@ -118,6 +118,9 @@ func (f *flow) again(s *seen, x *slot) {
 	}
 	if sameHeader && !overtaken && s.at-x.lastAt < patience {
 		f.duplicates++
+		if s.at == x.lastAt {
+			f.together++
+		}
 		f.series.at(s.at).Duplicates++
 		f.mark(markDuplicate, Mark{At: s.at, ID: x.id.Seq(), Height: f.height(x.id), Record: s.record})
 		return

@@ -109,6 +109,11 @@ func (f *flow) aboutOrder(c *findings) {
 		if 100*n > firsts && n > 2 {
 			s = Warning
 		}
+		if f.together == n { // as where they were recorded when they were read
+			c.add(s, "duplicates", n, firstMark(f, markDuplicate), "%s from %s to %s came twice at the same time: they were doubled, "+
+				"or copies waited together before they were received.", count(n, "frame"), from, to)
+			break
+		}
 		if f.life != 0 { // ours repeat nothing without a reason
 			c.add(s, "duplicates", n, firstMark(f, markDuplicate), "The network doubled %s from %s to %s.", count(n, "frame"), from, to)
 			break

@@ -53,6 +53,7 @@ type flow struct {
 	firsts                            int   // frames with messages, seen for the first time
 	data, dataFirst                   int64 // all copies, and the first of each
 	resent, resentIDs, duplicates     int
+	together                          int // duplicates with the time of the copy before
 	live                              int // resent, under the transaction id of a later frame
 	uncounted                         int // messages with data under the count 0
 	late, tooOld, conflicts           int
