@@ -50,3 +50,53 @@ func TestPagesNameTests(t *testing.T) {
 		}
 	}
 }
+
+// TestHouseNamesAllRooms: the table of packages in the README has every directory of Go files,
+// and nothing else.
+func TestHouseNamesAllRooms(t *testing.T) {
+	b, err := os.ReadFile(filepath.Join("..", "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, house, _ := strings.Cut(string(b), "\n## The house\n")
+	house, _, _ = strings.Cut(house, "\n## ")
+	named := make(map[string]bool)
+	for _, row := range strings.Split(house, "\n| `")[1:] {
+		first, _, _ := strings.Cut(row, " | ")
+		for _, room := range strings.Split(first, ", ") {
+			named[strings.Trim(room, "`")] = true
+		}
+	}
+	within := map[string]string{ // rooms that the row of another one names
+		"endpoint/sched": "endpoint", "transport/udp": "transport", "transport/ether": "transport", "transport/simnet": "transport", "transport/tap": "transport",
+		"examples/filecopy": "examples", "examples/requests": "examples", "examples/pipeline": "examples",
+	}
+	rooms := make(map[string]bool)
+	err = filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, ".go") || strings.Contains(path, "testdata") {
+			return err
+		}
+		room := filepath.ToSlash(strings.TrimPrefix(filepath.Dir(path), ".."+string(filepath.Separator)))
+		if row := within[room]; row != "" {
+			if !strings.Contains(house, "`"+room[strings.LastIndex(room, "/")+1:]+"`") && !strings.Contains(house, "`"+room+"`") {
+				t.Errorf("the row of %s in the README does not name %s", row, room)
+			}
+			room = row
+		}
+		rooms[room] = true
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for room := range rooms {
+		if !named[room] {
+			t.Errorf("the house in the README has no %s", room)
+		}
+	}
+	for room := range named {
+		if !rooms[room] {
+			t.Errorf("the house in the README has %s, which is no directory of Go files", room)
+		}
+	}
+}

@@ -41,6 +41,10 @@
 // ends the recording and stays in [Conn.Err]. The writer belongs to the caller,
 // who flushes and closes it after the Conn.
 //
+// A datagram that is sent gets the time before it is sent, one that is received the time
+// when Recv returned it: those that waited together in the socket have the same, or nearly,
+// whenever they came.
+//
 // # Limits
 //
 // Traffic waits for the writer: give it a buffered one if that matters. Frames
