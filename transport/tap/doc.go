@@ -17,6 +17,9 @@
 //	}
 //	// Use c in place of udpConn, close it, then ask c.Err().
 //
+// An endpoint on it is made by dgrdma.New, a host of links by link.Config.Open. Neither was
+// opened by a string, so the one that peers are told is put together: see the example.
+//
 // The file is classic pcap with nanoseconds, link type Ethernet, little-endian.
 // Frames get the headers of the wire they would be on, made up from the
 // addresses:
