@@ -67,7 +67,7 @@ func newInput(ctx context.Context, r io.Reader, name string) (*input, error) {
 		info, err := f.Stat()
 		if err == nil && info.Mode().IsRegular() {
 			// A shell may have read some of it.
-			if at, err := f.Seek(0, io.SeekCurrent); err == nil && at <= info.Size() {
+			if at, err := f.Seek(0, io.SeekCurrent); err == nil && at <= info.Size() && isStored(f) {
 				in.size = info.Size() - at
 			}
 		} else if err := in.prepareToWait(f); err != nil {
@@ -79,6 +79,16 @@ func newInput(ctx context.Context, r io.Reader, name string) (*input, error) {
 	unwatch := context.AfterFunc(ctx, in.interrupt)
 	in.end = append(in.end, func() { unwatch() })
 	return in, nil
+}
+
+// isStored reports whether a regular file is on a file system that stores what it has, and
+// has the size that it says: the kernel makes those of /proc and /sys when they are read.
+func isStored(f *os.File) (stored bool) {
+	onDescriptor(f, func(fd int) {
+		var fs unix.Statfs_t
+		stored = unix.Fstatfs(fd, &fs) == nil && fs.Blocks > 0
+	})
+	return stored
 }
 
 // prepareToWait makes interrupt wake who waits for a file.

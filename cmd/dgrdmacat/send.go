@@ -21,7 +21,9 @@ file, on disk under its name.
   dgrdmacat send backup.tar 'ocpi-udp-rdma:10.0.0.2;9000;34635776.5.65535'
   tar c . | dgrdmacat send 'ocpi-udp-rdma:10.0.0.2;9000;34635776.5.65535'
 
-Only bytes are sent: neither the name of a file nor its mode, times or holes. Quote
+Only bytes are sent: neither the name of a file nor its mode, times or holes. Of a
+file that grows meanwhile as much is sent as there was at the beginning; with one
+that is cut meanwhile it fails, and nothing is left at the receiver. Quote
 the URL, which has semicolons. Options, as in URL?giveup=2s, apply to this side only.`,
 	flags: func(fs *flag.FlagSet) action {
 		o := new(sendOptions)

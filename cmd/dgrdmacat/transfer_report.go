@@ -33,7 +33,7 @@ func (t *transfer) result(file string, err error) *streamResult {
 		Sent: got.Sent, Received: got.Received, Seconds: took.Seconds(),
 		MBPerS: perSecond(uint64(got.Sent+got.Received), took) / 1e6,
 		Whole:  err == nil, Confirmed: err == nil && got.Confirmed,
-		sends: t.from != nil, receives: t.into != nil,
+		sends: t.from != nil, receives: t.into != nil || t.from == nil, // though it be into nothing
 	}
 	if err != nil {
 		r.Error = err.Error()

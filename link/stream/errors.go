@@ -17,6 +17,7 @@ var (
 	ErrIncomplete = errors.New("it ended the stream before all of it was there")
 	ErrDirections = errors.New("one side sends back, the other does not: both need Exchange")
 	ErrUsed       = errors.New("the stream was used before")
+	ErrChanged    = errors.New("the source ended before what was announced of it was sent")
 )
 
 // HelloError says that who is there speaks no streams, or another version.
@@ -44,6 +45,13 @@ type LocalError struct {
 func (e *LocalError) Error() string { return e.What + ": " + e.Err.Error() }
 
 func (e *LocalError) Unwrap() error { return e.Err }
+
+// shortError is ErrChanged, and says how much was there.
+type shortError struct{ sent, size int64 }
+
+func (e *shortError) Error() string { return fmt.Sprintf("%d of %d bytes", e.sent, e.size) }
+
+func (e *shortError) Is(target error) bool { return target == ErrChanged }
 
 // reasonForPeer is what the peer is told.
 func reasonForPeer(err error) string {

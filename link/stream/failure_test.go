@@ -49,6 +49,7 @@ func TestReceiveDistrusts(t *testing.T) {
 	}{
 		{"too little", []message{{opData, []byte("abc")}, {opEnd, tallyOf(5)}}, ErrMismatch, "what arrived is not what was sent: 3 bytes here, 5 bytes there"},
 		{"too much", []message{{opData, []byte("abc")}, {opEnd, tallyOf(2)}}, ErrMismatch, "3 bytes here, 2 bytes there"},
+		{"less than was announced", []message{{opData, []byte("abc")}, {opEnd, tallyOf(3)}}, ErrMismatch, "3 bytes here, 5 were announced"},
 		{"no tally", []message{{opEnd, []byte("x")}}, ErrMismatch, "0 bytes here, nothing that can be read there"},
 		{"a sum nobody asked for", []message{{opEnd, tallyOf(0, make([]byte, 32)...)}}, ErrMismatch, "0 bytes with SHA-256 " + strings.Repeat("0", 64) + " there"},
 		{"receipt out of place", []message{{opReceipt, tallyOf(0)}}, link.ErrProtocol, "a message of kind 2 came that has no place here"},

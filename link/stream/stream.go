@@ -84,7 +84,9 @@ type Result struct {
 }
 
 // Dial makes a stream to who listens at the host with that URL. size is what will be
-// sent, or Unknown; it is told to the receiver, which believes what it gets.
+// sent, or Unknown, and told to the receiver: so much is sent of a source that has more,
+// such as a file that grows, and one that has less, such as a file that is cut meanwhile,
+// fails with ErrChanged.
 func Dial(ctx context.Context, h *link.Host, peerURL string, size int64, opt *Options) (*Stream, error) {
 	o := opt.or()
 	shape := &link.Options{Directions: link.Both, Buffers: 4, Size: 256, Private: o.hello(size)} // for receipts

@@ -135,14 +135,28 @@ func (s *Stream) send(ctx context.Context) error {
 	}
 	sum := s.newHash()
 	for {
-		if err := s.from.Wait(ctx); err != nil {
-			return err
+		if s.missing(1) > 0 {
+			if err := s.from.Wait(ctx); err != nil {
+				return err
+			}
 		}
 		more, err := s.sendOne(ctx, sum)
 		if err != nil || !more {
 			return err
 		}
 	}
+}
+
+// announces reports whether this side has said how much it sends: who listens has not.
+func (s *Stream) announces() bool { return s.dialed && s.size >= 0 }
+
+// missing returns how many bytes of what was announced are still to be sent, and no more
+// than most.
+func (s *Stream) missing(most int) int {
+	if !s.announces() {
+		return most
+	}
+	return int(min(int64(most), s.size-s.sent.Load()))
 }
 
 // sendOne fills a buffer with what is there.
@@ -153,13 +167,16 @@ func (s *Stream) sendOne(ctx context.Context, sum hash.Hash) (more bool, err err
 	if err != nil {
 		return false, err
 	}
-	n := 0
-	for n == 0 && err == nil {
-		n, err = s.from.Read(b.Bytes)
+	room, n := b.Bytes[:s.missing(len(b.Bytes))], 0
+	if len(room) == 0 {
+		err = io.EOF // whatever was added since
 	}
-	for n > 0 && n < len(b.Bytes) && err == nil && s.from.More() {
+	for n == 0 && err == nil {
+		n, err = s.from.Read(room)
+	}
+	for n > 0 && n < len(room) && err == nil && s.from.More() {
 		var k int
-		k, err = s.from.Read(b.Bytes[n:])
+		k, err = s.from.Read(room[n:])
 		n += k
 	}
 	switch {
@@ -169,6 +186,8 @@ func (s *Stream) sendOne(ctx context.Context, sum hash.Hash) (more bool, err err
 		}
 		s.sent.Add(int64(n))
 		return true, s.link.Out.Commit(b, opData, n) // an error comes again
+	case err == io.EOF && s.announces() && s.missing(1) > 0:
+		return false, &LocalError{s.from.String() + " changed while it was sent", &shortError{s.sent.Load(), s.size}}
 	case err == io.EOF:
 		end := tally(s.sent.Load(), sum)
 		if sum != nil {
@@ -233,6 +252,9 @@ func (s *Stream) arrived(ctx context.Context, theirs []byte, sum hash.Hash) erro
 	ours := tally(s.received.Load(), sum)
 	if err := compare(ours, theirs); err != nil {
 		return err
+	}
+	if got := s.received.Load(); !s.dialed && got < s.size {
+		return fmt.Errorf("%w: %d bytes here, %d were announced", ErrMismatch, got, s.size)
 	}
 	if err := s.into.Commit(); err != nil {
 		return &LocalError{"cannot keep " + s.into.String(), err}
