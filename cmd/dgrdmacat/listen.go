@@ -127,6 +127,9 @@ func runListen(ctx context.Context, o *listenOptions, std *stdio) error {
 		return err
 	}
 	fmt.Fprintf(std.err, "listening on %s\n", h.URL())
+	if zone := local.Addr.Addr().Zone(); zone != "" {
+		fmt.Fprintf(std.err, "%s is this machine's interface: a sender elsewhere puts its own behind the %%\n", zone)
+	}
 	if o.urlFile != "" {
 		if err := writeURL(o.urlFile, h.URL()); err != nil {
 			return err

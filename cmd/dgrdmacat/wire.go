@@ -184,6 +184,9 @@ func localFor(local string, peer url.Endpoint) (url.Endpoint, error) {
 
 // addressTowards asks the system for its own address on the way to a peer.
 func addressTowards(peer netip.AddrPort) (netip.Addr, error) {
+	if _, err := transport.Scope(peer.Addr().Zone()); err != nil {
+		return netip.Addr{}, fmt.Errorf("find the way to %v: %w", peer, err)
+	}
 	c, err := net.DialUDP("udp", nil, net.UDPAddrFromAddrPort(peer))
 	if err != nil {
 		return netip.Addr{}, fmt.Errorf("find the way to %v: %w", peer, err)

@@ -31,14 +31,8 @@ func addrPort(sa unix.Sockaddr, zone string) netip.AddrPort {
 
 // scope returns the number of an IPv6 zone: an interface, by name or number.
 func scope(zone string) uint32 {
-	if zone == "" {
-		return 0
-	}
-	if ifi, err := net.InterfaceByName(zone); err == nil {
-		return uint32(ifi.Index)
-	}
-	n, _ := strconv.ParseUint(zone, 10, 32)
-	return uint32(n)
+	n, _ := transport.Scope(zone)
+	return n
 }
 
 // AsReceived returns an address as that of datagrams from there is returned: with the name

@@ -43,6 +43,9 @@ func Listen(cfg Config) (*Conn, error) {
 	if want.Addr().IsUnspecified() {
 		return nil, fmt.Errorf("dgrdma: listen on UDP %v: an endpoint needs the address by which its peers reach it", want)
 	}
+	if _, err := transport.Scope(want.Addr().Zone()); err != nil {
+		return nil, fmt.Errorf("dgrdma: listen on UDP %v: %w", want, err)
+	}
 	ifMTU, err := interfaceMTU(want.Addr())
 	if err != nil {
 		return nil, fmt.Errorf("dgrdma: listen on UDP %v: %w", want, err)
@@ -178,23 +181,6 @@ func AnyAddr(port uint16) netip.AddrPort {
 		}
 	}
 	return netip.AddrPortFrom(best, port)
-}
-
-// AddrTo returns the address of this machine from which a peer is reached.
-func AddrTo(peer netip.AddrPort) (netip.Addr, error) {
-	fd, err := open(peer.Addr().Is6())
-	if err != nil {
-		return netip.Addr{}, err
-	}
-	defer unix.Close(fd)
-	if err := unix.Connect(fd, sockaddr(peer)); err != nil {
-		return netip.Addr{}, fmt.Errorf("dgrdma: find the way to %v: %w", peer, os.NewSyscallError("connect", err))
-	}
-	sa, err := unix.Getsockname(fd)
-	if err != nil {
-		return netip.Addr{}, os.NewSyscallError("getsockname", err)
-	}
-	return addrPort(sa, peer.Addr().Zone()).Addr(), nil
 }
 
 // interfaceMTU returns the MTU of the interface that has the address.
