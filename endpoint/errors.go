@@ -34,6 +34,18 @@ var (
 	ErrNil                 = errors.New("dgrdma: nil or the zero value in place of an endpoint, connection or other object: look at the error of the call that makes it, if it was called")
 )
 
+// inWords is an error that has a text of its own where that of what it is would mislead.
+type inWords struct {
+	text string
+	is   error
+}
+
+func (e *inWords) Error() string { return e.text }
+func (e *inWords) Unwrap() error { return e.is }
+
+// errOtherLife is why nothing is posted to a life that is not the connection's.
+var errOtherLife = &inWords{"this life of the connection is over, or never began; nothing was sent", ErrPeerRestarted}
+
 // PeerError says which peer failed, and how. It is what Err returns, and what
 // Done gets for the transactions that were pending.
 type PeerError struct {

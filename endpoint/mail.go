@@ -98,7 +98,7 @@ func (c *Conn) letter(length int) error {
 		return ErrNil
 	}
 	if length > MaxLetter {
-		return fmt.Errorf("dgrdma: a letter of %d bytes, at most %d: %w", length, MaxLetter, ErrTooLarge)
+		return &inWords{fmt.Sprintf("dgrdma: a letter of %d bytes, at most %d", length, MaxLetter), ErrTooLarge}
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

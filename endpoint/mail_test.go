@@ -257,7 +257,7 @@ func TestLongLetter(t *testing.T) {
 		long := b.letter(p.toB.Life(), strings.Repeat("x", MaxLetter+1))
 		here.channel(0).Mail(long)
 		b.once(t, ErrTooLarge)
-		if b.settled[0].Error() != "dgrdma: a letter of 1025 bytes, at most 1024: "+ErrTooLarge.Error() {
+		if b.settled[0].Error() != "dgrdma: a letter of 1025 bytes, at most 1024" || !errors.Is(b.settled[0], ErrTooLarge) {
 			t.Error(b.settled[0])
 		}
 		var fits mailbox

@@ -99,7 +99,7 @@ func (c *Conn) refuses(t *Transaction, how posting) error {
 	case tx.err != nil:
 		return tx.err
 	case !how.to.is(tx.stint):
-		return c.peerError("post to an earlier life", ErrPeerRestarted)
+		return c.peerError("post", errOtherLife)
 	case c.ep.draining.Load() && !how.letter:
 		return ErrClosed
 	case how.flow == &c.plain && c.plain.n >= c.cfg.Queue:
