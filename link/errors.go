@@ -3,6 +3,7 @@ package link
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/dgrdma/dgrdma/dgrdma"
 )
@@ -47,7 +48,8 @@ func (e *Error) Error() string {
 	if e.Port != "" {
 		port = fmt.Sprintf(" port %q", e.Port)
 	}
-	return fmt.Sprintf("link: %s%s of %s: %v", e.Op, port, e.Peer, e.Err)
+	// Once is enough.
+	return fmt.Sprintf("link: %s%s of %s: %s", e.Op, port, e.Peer, strings.TrimPrefix(fmt.Sprint(e.Err), "link: "))
 }
 
 func (e *Error) Unwrap() error { return e.Err }

@@ -116,7 +116,7 @@ func On(ep *dgrdma.Endpoint, memory int) (*Host, error) {
 	defer h.mu.Unlock()
 	base, err := ep.Serve(service{h})
 	if err != nil {
-		return nil, fmt.Errorf("link: %w", err)
+		return nil, err // says "serve link"
 	}
 	h.block = space.NewBlock(uint64(base)+reserved, memory-reserved)
 	h.beat = time.AfterFunc(ep.GiveUp()/2, h.heartbeat)
@@ -186,7 +186,9 @@ func (h *Host) heartbeat() {
 }
 
 // Close ends all links at once, and the endpoint if it is the host's own. What was sent
-// and not acknowledged may be lost: close the links first.
+// and not acknowledged may be lost: close the links first. Then each peer is told of the end
+// of one link by which nothing is under way, with an [*AbortError], if no frame is lost: of
+// others it hears when it gives this host up.
 func (h *Host) Close() error {
 	if h.missing() {
 		return ErrNil
@@ -200,7 +202,7 @@ func (h *Host) Close() error {
 }
 
 // Shutdown waits until everything that was sent is acknowledged, or the context
-// is done, and closes.
+// is done, and closes. Peers are told of the end of links by which nothing is under way.
 func (h *Host) Shutdown(ctx context.Context) error {
 	if h.missing() {
 		return ErrNil
@@ -241,6 +243,11 @@ func (h *Host) end(how func() error) error {
 		l.Close()
 	}
 	conns := h.ep.Conns()
+	if h.own {
+		for _, c := range conns {
+			h.peerOf(c).sayGoodbye() // as far as letters leave before the endpoint ends
+		}
+	}
 	err := how()
 	for _, c := range conns {
 		if p := h.peerOf(c); h.own {
@@ -252,10 +259,28 @@ func (h *Host) end(how func() error) error {
 	return err
 }
 
+// sayGoodbye tells the peer of the end of all links by which nothing is under way, which
+// stay as they are: what was delivered can be received.
+func (p *peer) sayGoodbye() {
+	for _, l := range p.all() {
+		l.fail(ErrClosed)
+		l.mu.Lock()
+		tell := !l.said && !l.orphaned && !l.plain && l.pending.Load() == 0
+		l.said = l.said || tell
+		l.mu.Unlock()
+		if tell {
+			l.tell(hostClosed)
+		}
+	}
+}
+
+// hostClosed is what peers are told as the reason.
+const hostClosed = "the host was closed"
+
 // dismiss ends all links early, of which the peer is told.
 func (p *peer) dismiss() {
 	for _, l := range p.all() {
-		l.leave("the host was closed")
+		l.leave(hostClosed)
 	}
 }
 

@@ -238,11 +238,11 @@ func (l *Link) advance() {
 	tell := first && !l.orphaned && !l.plain
 	over := (l.peerClosed || l.orphaned) && l.readers.Load() == 0
 	l.over = over
-	c := letter{kind: letterClose, from: l.number, to: l.theirs, attempt: l.attempt, text: l.why}
+	why := l.why
 	l.mu.Unlock()
 	switch {
 	case tell:
-		l.peer.post(addressed{letter: c, life: l.life, settled: func(error) { close(l.told) }})
+		l.tell(why)
 	case first:
 		close(l.told) // there is nobody to hear it
 	}
@@ -258,6 +258,14 @@ func (l *Link) advance() {
 	l.peer.mu.Unlock()
 	l.host.roll.strike(l)
 	l.host.ep.AfterBatch(func() { l.host.block.Give(l.memory) })
+}
+
+// tell tells the peer, once, that nothing is posted any more, and why if that is early.
+func (l *Link) tell(why string) {
+	l.mu.Lock()
+	c := letter{kind: letterClose, from: l.number, to: l.theirs, attempt: l.attempt, text: why}
+	l.mu.Unlock()
+	l.peer.post(addressed{letter: c, life: l.life, settled: func(error) { close(l.told) }})
 }
 
 // withdraw keeps the peer from writing any more.

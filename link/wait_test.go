@@ -38,11 +38,11 @@ func TestHelperSeesItsEnd(t *testing.T) {
 			return err
 		}, nil, context.DeadlineExceeded},
 		{"context of a flush", func(w *world) error {
-			w.out.host.Close() // nobody acknowledges
+			w.out.host.ep.Close() // nobody acknowledges
 			return errors.Join(w.in.Out.Send(w.ctx, 0, nil), w.in.Out.Flush(w.ctx))
 		}, nil, context.DeadlineExceeded},
 		{"connection of a flush", func(w *world) error {
-			w.out.host.Close()
+			w.out.host.ep.Close()
 			return errors.Join(w.in.Out.Send(w.ctx, 0, nil), w.in.Out.Flush(w.ctx))
 		}, func(w *world) { w.in.Peer().Close() }, ErrClosed},
 	} {
