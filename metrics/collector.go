@@ -48,8 +48,12 @@ func New(counted Counted) *Collector {
 	}
 }
 
-// Add adds a source. The collector shows it until it is closed.
+// Add adds a source. The collector shows it until it is closed. Nil is no source, and
+// shows nothing.
 func (c *Collector) Add(s Source) {
+	if s == nil {
+		return
+	}
 	e, ok := s.Look()
 	if !ok {
 		return

@@ -122,3 +122,12 @@ func TestBuildOf(t *testing.T) {
 		}
 	}
 }
+
+// TestNoSource: who has nothing to show shows nothing.
+func TestNoSource(t *testing.T) {
+	c := New(Counted{})
+	c.Add(nil)
+	if v := c.View(); len(v.Endpoints) != 0 {
+		t.Errorf("%+v", v.Endpoints)
+	}
+}
