@@ -59,7 +59,7 @@ type Counts struct {
 	KernelDrops   uint64
 	CPU           uint64 // ns of the whole process
 	Arrived       uint64 // transactions completed here
-	PeerMemory    uint64 // bytes per connected peer that is idle; 0: not measured
+	PeerMemory    uint64 // bytes per connected peer that is idle; 0: not measured, as of few peers
 	Wrong         uint64 // data or completions that were not as they should be
 	WrongSlot     uint64 // the first of them
 	WrongRound    uint64
@@ -97,6 +97,9 @@ func (p Plan) needs() uint64 { return p.dataAt() + uint64(p.slots())*p.stride() 
 
 func (p Plan) slotAt(slot int) uint32       { return uint32(p.dataAt() + uint64(slot)*p.stride()) }
 func (p Plan) completionAt(slot int) uint32 { return uint32(completionsAt + 4*slot) }
+
+// ServerMemory returns how much memory the server's side needs.
+func (p Plan) ServerMemory() uint64 { return p.needs() }
 
 // ClientMemory returns how much memory the client's side needs.
 func (p Plan) ClientMemory() uint64 {
