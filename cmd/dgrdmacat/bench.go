@@ -163,6 +163,17 @@ func benchTo(ctx context.Context, opt *benchOptions, stdout, stderr io.Writer) e
 	return measure(ctx, opt, local, peer, false, stdout, stderr)
 }
 
+// memoryHere returns how much memory the server needs that is in this process.
+func (o *benchOptions) memoryHere() (uint64, error) {
+	p := o.plan.WithDepth(o.depth, servedMemory)
+	needed := p.ServerMemory()
+	if needed > url.MaxSize {
+		return 0, badUsage("peers %d, depth %d and size %d need %d bytes of memory, and an endpoint has at most 4G: choose less of one of them",
+			p.Peers, p.Depth, p.Size, needed)
+	}
+	return max(needed, servedMemory), nil
+}
+
 // benchBoth runs both ends in this process.
 func benchBoth(ctx context.Context, opt *benchOptions, stdout, stderr io.Writer) error {
 	const loopback = "udp:127.0.0.1"
@@ -170,7 +181,11 @@ func benchBoth(ctx context.Context, opt *benchOptions, stdout, stderr io.Writer)
 	if err != nil {
 		return err
 	}
-	s, err := openServer(opt, local, false, io.Discard)
+	server := local
+	if server.Size, err = opt.memoryHere(); err != nil {
+		return err
+	}
+	s, err := openServer(opt, server, false, io.Discard)
 	if err != nil {
 		return err
 	}

@@ -34,8 +34,8 @@ type benchResult struct {
 	KernelDrops         uint64  `json:"kernel_drops"`
 	CPUPerFrame         float64 `json:"cpu_ns_per_frame"`
 	ServerCPUPerFrame   float64 `json:"server_cpu_ns_per_frame"`
-	P50                 float64 `json:"p50_us"`
-	P99                 float64 `json:"p99_us"`
+	P50                 float64 `json:"p50_us,omitempty"` // left out where no completion was measured
+	P99                 float64 `json:"p99_us,omitempty"`
 	ServerBytesPerPeer  uint64  `json:"server_bytes_per_peer,omitempty"`
 	VerificationsFailed uint64  `json:"verifications_failed"`
 	BackMBPerS          float64 `json:"back_mb_per_s,omitempty"`
@@ -106,7 +106,11 @@ func (r *benchResult) describe(w io.Writer) {
 		fmt.Fprintf(w, "directions   %.0f MB/s to the server, %.0f MB/s back\n", r.MBPerS-r.BackMBPerS, r.BackMBPerS)
 	}
 	fmt.Fprintf(w, "load         %s, %s of %s outstanding, MTU %d, profile %s\n", count(r.Peers, "peer"), count(r.Outstanding, "transaction"), count(r.Size, "byte"), r.MTU, r.Profile)
-	fmt.Fprintf(w, "completion   p50 %.1f us, p99 %.1f us\n", r.P50, r.P99)
+	if r.P99 > 0 {
+		fmt.Fprintf(w, "completion   p50 %.1f us, p99 %.1f us\n", r.P50, r.P99)
+	} else {
+		fmt.Fprintln(w, "completion   not measured")
+	}
 	fmt.Fprintf(w, "frames       %d, of them sent again %d; %d duplicates, %d dropped by the kernel\n",
 		r.Frames, r.Retransmits, r.Duplicates, r.KernelDrops)
 	fmt.Fprintf(w, "processor    %.0f ns per frame (%s)", r.CPUPerFrame, whose)

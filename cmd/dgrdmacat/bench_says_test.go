@@ -1,0 +1,41 @@
+package main
+
+import (
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// TestBenchLeavesOutWhatWasNotMeasured: no completion of a short run of many peers is timed,
+// and what a peer takes at the server is told only of many.
+func TestBenchLeavesOutWhatWasNotMeasured(t *testing.T) {
+	noGoroutineLeft(t)
+	const short = "bench --peers 1000 --seconds 0.001 --size 1k"
+	got := runJSON(t, short+" --json")
+	for _, key := range []string{"p50_us", "p99_us", "server_bytes_per_peer"} {
+		if v, ok := got[key]; ok {
+			t.Errorf("%s is %v, and was not measured", key, v)
+		}
+	}
+	if code, out, stderr := runFor(t, t.Context(), strings.Fields(short)...); code != exitOK || !strings.Contains(out, "\ncompletion   not measured\n") {
+		t.Errorf("code %d: %s%s", code, out, stderr)
+	}
+
+	server, url := startServer(t, "bench", "--serve", "udp:127.0.0.1")
+	for peers, weighed := range map[string]bool{"1": false, "99": false, "100": true} {
+		client := []string{"bench", "--seconds", "0.01", "--size", "1k", "--peers", peers, "--to", url}
+		code, out, stderr := runFor(t, t.Context(), client...)
+		if told := regexp.MustCompile(`(?m)^memory +\d+ bytes per idle peer at the server$`).MatchString(out); code != exitOK || told != weighed {
+			t.Errorf("%s peers: code %d: %s%s", peers, code, out, stderr)
+		}
+		if _, told := runJSON(t, strings.Join(client, " ")+" --json")["server_bytes_per_peer"]; told != weighed {
+			t.Errorf("%s peers: server_bytes_per_peer is there: %v", peers, told)
+		}
+	}
+	server.Process.Signal(os.Interrupt)
+	server.code()
+	if said := server.err.String(); len(regexp.MustCompile(`(?m)^peer \d+ at 127\.0\.0\.1:\d+: \d+ transactions of 1024 bytes`).FindAllString(said, -1)) != 6 {
+		t.Errorf("the server says\n%s", said)
+	}
+}
