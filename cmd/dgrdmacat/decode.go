@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"slices"
-	"syscall"
 
 	"github.com/dgrdma/dgrdma/capture"
 	"github.com/dgrdma/dgrdma/frame/captured"
@@ -91,8 +90,8 @@ func (d *decoder) run(ctx context.Context, files []string) error {
 		d.counts.live, d.counts.dropped = true, live.Dropped()
 	}
 	failed = slices.DeleteFunc(append(failed, d.flush()), func(err error) bool { return errors.Is(err, errEnough) })
-	if errors.Is(d.broken, syscall.EPIPE) {
-		return errors.Join(failed...) // who closes the pipe, as head does, has enough
+	if d.std.isClosedPipe(d.broken) {
+		return errors.Join(failed...)
 	}
 	if d.o.stats || d.o.iface != "" {
 		d.counts.print(d.std.err)

@@ -30,7 +30,7 @@ all of them there.
 			}
 			c := commandNamed(args[0])
 			if c == nil {
-				return badUsage("no command %q", args[0])
+				return noCommand(args[0])
 			}
 			_, err := fmt.Fprint(std.out, c.page())
 			return err
@@ -66,6 +66,8 @@ func overviewPage() string {
 
 const exitSection = `.SH EXIT STATUS
 0 if it did what it was told, 1 if something failed, 2 for a mistake in the command line.
+Who closes a pipe that is the standard output, as head does, has enough: that is a failure
+only of what others wait for, which serve, listen and send \-\-duplex do.
 Data goes to standard output, everything else to standard error.
 .SH ENVIRONMENT
 .B NO_COLOR

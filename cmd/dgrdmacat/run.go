@@ -5,8 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
 	"slices"
 	"strings"
+	"syscall"
 )
 
 // Exit codes.
@@ -39,6 +42,7 @@ func init() {
 		&urlCommand,
 		&manCommand,
 		&completionCommand,
+		&versionCommand,
 	}
 }
 
@@ -47,35 +51,62 @@ func run(ctx context.Context, args []string, std *stdio) int {
 		usage(std.err)
 		return exitUsage
 	}
-	if asksForHelp(args[0]) {
-		if len(args) < 2 || asksForHelp(args[1]) {
-			if err := usage(std.out); err != nil {
-				fmt.Fprintf(std.err, "dgrdmacat help: %v\n", err)
-				return exitError
-			}
-			return exitOK
-		}
+	switch {
+	case asksForVersion(args[0]):
+		args[0] = versionCommand.name
+	case asksForHelp(args[0]) && (len(args) < 2 || asksForHelp(args[1])):
+		return std.ended("dgrdmacat help", usage(std.out))
+	case asksForHelp(args[0]):
 		args = []string{args[1], "-h"}
 	}
 	c := commandNamed(args[0])
 	if c == nil {
-		fmt.Fprintf(std.err, "dgrdmacat: no command %q\n", args[0])
-		usage(std.err)
-		return exitUsage
+		return std.ended("dgrdmacat", noCommand(args[0]))
 	}
-	err := c.run(ctx, std, args[1:])
-	if err == nil {
+	return std.ended("dgrdmacat "+c.name, c.run(ctx, std, args[1:]))
+}
+
+// ended says why a command failed, if it did, and returns the exit code.
+func (std *stdio) ended(command string, err error) int {
+	if err = std.withoutClosedPipe(err); err == nil {
 		return exitOK
 	}
-	fmt.Fprintf(std.err, "dgrdmacat %s: %v\n", c.name, err)
+	fmt.Fprintf(std.err, "%s: %v\n", command, err)
 	if bad := (usageError{}); errors.As(err, &bad) {
 		return exitUsage
 	}
 	return exitError
 }
 
+// withoutClosedPipe leaves out of an error that the output is a pipe that was closed: who
+// closes it, as head does, has enough. What wraps that is a failure of its own.
+func (std *stdio) withoutClosedPipe(err error) error {
+	if std.isClosedPipe(err) {
+		return nil
+	}
+	joined, ok := err.(interface{ Unwrap() []error })
+	if !ok || !slices.ContainsFunc(joined.Unwrap(), std.isClosedPipe) {
+		return err
+	}
+	return errors.Join(slices.DeleteFunc(slices.Clone(joined.Unwrap()), std.isClosedPipe)...)
+}
+
+func (std *stdio) isClosedPipe(err error) bool {
+	out, isFile := std.out.(*os.File)
+	failed, ok := err.(*fs.PathError)
+	return ok && isFile && failed.Path == out.Name() && failed.Err == syscall.EPIPE
+}
+
 func asksForHelp(arg string) bool {
 	return slices.Contains([]string{"-h", "-help", "--help", "help"}, arg)
+}
+
+func asksForVersion(arg string) bool {
+	return slices.Contains([]string{"-v", "-version", "--version"}, arg)
+}
+
+func noCommand(name string) error {
+	return badUsage("no command %q; \"dgrdmacat\" lists its commands", name)
 }
 
 func commandNamed(name string) *command {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"os"
 	"regexp"
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -28,7 +29,14 @@ func TestCommandLine(t *testing.T) {
 		{"help help", exitOK, "usage: dgrdmacat", ""},
 		{"help -h", exitOK, "usage: dgrdmacat", ""},
 		{"help bench", exitOK, "--compare PROTOCOL", ""},
-		{"nonsense", exitUsage, "", `no command "nonsense"`},
+		{"nonsense", exitUsage, "", "dgrdmacat: no command \"nonsense\"; \"dgrdmacat\" lists its commands\n"},
+		{"help nonsense", exitUsage, "", "dgrdmacat: no command \"nonsense\"; \"dgrdmacat\" lists its commands\n"},
+		{"version", exitOK, "dgrdmacat ", ""},
+		{"--version", exitOK, "revision ", ""},
+		{"-v", exitOK, runtime.Version() + "\n", ""},
+		{"version stray", exitUsage, "", `unexpected argument "stray"`},
+		{"help version", exitOK, "dgrdma_build_info", ""},
+		{"man version", exitOK, ".TH DGRDMACAT-VERSION 1", ""},
 		{"demo -h", exitOK, "default 0.05", ""},
 		{"demo --lossy -loss 2", exitUsage, "", "need 0 to 0.4"},
 		{"demo -size 0", exitUsage, "", "need 1 to 1024 MiB"},

@@ -64,6 +64,15 @@ func (p *printer) write(s string) {
 	}
 }
 
+// failed returns why not everything was printed. A pipe that is closed is a failure here:
+// peers may not know yet that nobody serves them any more.
+func (p *printer) failed() error {
+	if p.err == nil {
+		return nil
+	}
+	return fmt.Errorf("ended since nobody is told what happens: %w", p.err)
+}
+
 func (p *printer) encode(b *strings.Builder, object any) {
 	if err := json.NewEncoder(b).Encode(object); err != nil {
 		panic("BUG: " + err.Error()) // plain structs

@@ -74,7 +74,7 @@ func serve(ctx context.Context, o *serveOptions, std *stdio) error {
 	if p.summary(sum); !o.json {
 		sum.print(std.err)
 	}
-	return errors.Join(why, p.err)
+	return errors.Join(why, p.failed())
 }
 
 // tryReplace finds out whether a file can be replaced.

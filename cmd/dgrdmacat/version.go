@@ -1,0 +1,23 @@
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+
+	"github.com/dgrdma/dgrdma/metrics"
+)
+
+var versionCommand = command{
+	name: "version", summary: "print which version this is",
+	about: `Prints the version of the module, the revision it was built from, and the version
+of Go: what --metrics says in dgrdma_build_info. What was not recorded when it was
+built is unknown.`,
+	flags: func(*flag.FlagSet) action {
+		return func(_ context.Context, std *stdio, _ []string) error {
+			version, revision, goVersion := metrics.Build()
+			_, err := fmt.Fprintf(std.out, "dgrdmacat %s, revision %s, %s\n", version, revision, goVersion)
+			return err
+		}
+	},
+}
