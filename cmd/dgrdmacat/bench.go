@@ -4,6 +4,8 @@ import (
 	"context"
 	"flag"
 	"io"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/dgrdma/dgrdma/bench"
@@ -89,8 +91,9 @@ func (o *benchOptions) register(fs *flag.FlagSet) {
 	fs.IntVar(&o.peers, "peers", 1, "how many peers the client plays, each with an id and a connection of its own")
 	fs.BoolVar(&o.busyPoll, settings.BusyPoll.Flag, false, settings.BusyPoll.Means)
 	fs.BoolVar(&o.json, "json", false, "print one JSON object")
-	fs.StringVar(&o.verify, "verify", "sample", "how much of the data the receiver verifies: sample, full or off")
-	fs.StringVar(&o.compare, "compare", "", "take turns with another `protocol` between the same addresses: tcp")
+	o.verify = "sample"
+	fs.Var(&oneOf{&o.verify, slices.Sorted(maps.Keys(bench.Verifications))}, "verify", "how much of the data the receiver verifies: sample, full or off")
+	fs.Var(&oneOf{&o.compare, []string{"tcp"}}, "compare", "take turns with another `protocol` between the same addresses: tcp")
 	fs.BoolVar(&o.link, "link", false, "measure a link with credits in place of bare transactions; both sides need it")
 	fs.BoolVar(&o.stream, "stream", false, "with --link: io.Copy at both ends")
 	fs.IntVar(&o.buffers, "buffers", 64, "with --link: buffers of --size bytes")

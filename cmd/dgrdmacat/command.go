@@ -13,9 +13,10 @@ import (
 // made from what is said here and from the flags that flags registers.
 type command struct {
 	name    string
-	summary string // completes "dgrdmacat NAME - "; one line
-	args    string // the positional arguments, as in "[FILE] URL"
-	about   string // paragraphs; lines that begin with two spaces stay as they are
+	summary string          // completes "dgrdmacat NAME - "; one line
+	args    string          // the positional arguments, as in "[FILE] URL"
+	words   func() []string // not nil: which words the argument is one of
+	about   string          // paragraphs; lines that begin with two spaces stay as they are
 	// flags registers the flags and returns what runs once they are parsed.
 	flags func(fs *flag.FlagSet) action
 }
@@ -106,7 +107,7 @@ func flagsOf(fs *flag.FlagSet) (all []oneFlag) {
 		case "":
 		case "int", "uint", "float":
 			names += " N"
-		case "string":
+		case "string", "value":
 			names += " WORD"
 		case "duration":
 			names += " TIME"

@@ -9,6 +9,7 @@ import (
 
 var completionCommand = command{
 	name: "completion", summary: "print completion for a shell", args: "bash|zsh|fish",
+	words: func() []string { return []string{"bash", "zsh", "fish"} },
 	about: `Prints what makes the shell complete commands and flags:
 
   source <(dgrdmacat completion bash)
@@ -36,27 +37,62 @@ var completionCommand = command{
 	},
 }
 
-func bashCompletion() string {
-	var names []string
-	var cases strings.Builder
+// helpSummary is about the only command that is none of commands.
+const helpSummary = "explain a command"
+
+func commandNames() (names []string) {
 	for _, c := range commands {
 		names = append(names, c.name)
-		var flags []string
+	}
+	return names
+}
+
+// wordsFor returns what a flag's value is one of, as the shell writes it, or nothing.
+// listed makes a list of what a shell command prints.
+func wordsFor(f *flag.Flag, listed string) string {
+	if fixed, ok := f.Value.(interface{ choices() []string }); ok {
+		return strings.Join(fixed.choices(), " ")
+	}
+	if name, _ := flag.UnquoteUsage(f); name == "interface" {
+		return fmt.Sprintf(listed, "ls /sys/class/net")
+	}
+	return ""
+}
+
+func bashCompletion() string {
+	names := strings.Join(append(commandNames(), "help"), " ")
+	var flags, values, arguments strings.Builder
+	for _, c := range commands {
+		var all []string
 		fs, _ := c.flagSet()
-		fs.VisitAll(func(f *flag.Flag) { flags = append(flags, dashes(f.Name)) })
-		fmt.Fprintf(&cases, "    %s) words=%q ;;\n", c.name, strings.Join(flags, " "))
+		fs.VisitAll(func(f *flag.Flag) {
+			all = append(all, dashes(f.Name))
+			if words := wordsFor(f, "$(%s)"); words != "" {
+				fmt.Fprintf(&values, "    %s,%s) words=\"%s\" ;;\n", c.name, dashes(f.Name), words)
+			}
+		})
+		fmt.Fprintf(&flags, "    %s) flags=\"%s\" ;;\n", c.name, strings.Join(all, " "))
+		if c.words != nil {
+			fmt.Fprintf(&arguments, "    %s,2) words=\"%s\" ;;\n", c.name, strings.Join(c.words(), " "))
+		}
 	}
 	return `_dgrdmacat() {
-  local word=${COMP_WORDS[COMP_CWORD]} words=
+  local word=${COMP_WORDS[COMP_CWORD]} command=${COMP_WORDS[1]} flags= words=
   if [ "$COMP_CWORD" = 1 ]; then
-    COMPREPLY=($(compgen -W "` + strings.Join(names, " ") + `" -- "$word"))
+    COMPREPLY=($(compgen -W "` + names + `" -- "$word"))
     return
   fi
-  case ${COMP_WORDS[1]} in
-` + cases.String() + `  esac
-  case $word in
-    -*) COMPREPLY=($(compgen -W "$words" -- "$word")) ;;
-    *) COMPREPLY=($(compgen -f -- "$word")) ;;
+  case $command in
+` + flags.String() + `  esac
+  case $command,$COMP_CWORD in
+    help,2) words="` + names + `" ;;
+` + arguments.String() + `  esac
+  case $command,${COMP_WORDS[COMP_CWORD-1]} in
+` + values.String() + `  esac
+  case $words,$word in
+    *,-*) COMPREPLY=($(compgen -W "$flags" -- "$word")) ;;
+    ,*) COMPREPLY=($(compgen -f -- "$word")) ;;
+    *) COMPREPLY=($(compgen -W "$words" -- "$word")) ;;
   esac
 }
 complete -o filenames -F _dgrdmacat dgrdmacat
@@ -68,8 +104,19 @@ func fishCompletion() string {
 		return "'" + strings.NewReplacer(`\`, `\\`, "'", `\'`).Replace(s) + "'"
 	}
 	var b strings.Builder
+	offer := func(name, summary string, words []string) {
+		fmt.Fprintf(&b, "complete -c dgrdmacat -n __fish_use_subcommand -f -a %s -d %s\n", name, quote(summary))
+		if words != nil {
+			fmt.Fprintf(&b, "complete -c dgrdmacat -n '__fish_seen_subcommand_from %s' -f -a %s\n", name, quote(strings.Join(words, " ")))
+		}
+	}
+	offer("help", helpSummary, commandNames())
 	for _, c := range commands {
-		fmt.Fprintf(&b, "complete -c dgrdmacat -n __fish_use_subcommand -f -a %s -d %s\n", c.name, quote(c.summary))
+		var words []string
+		if c.words != nil {
+			words = c.words()
+		}
+		offer(c.name, c.summary, words)
 		fs, _ := c.flagSet()
 		fs.VisitAll(func(f *flag.Flag) {
 			kind := "-l"
@@ -77,7 +124,9 @@ func fishCompletion() string {
 				kind = "-s"
 			}
 			value, text := flag.UnquoteUsage(f)
-			if value != "" {
+			if words := wordsFor(f, "(%s)"); words != "" {
+				kind = "-x -a " + quote(words) + " " + kind
+			} else if value != "" {
 				kind = "-r " + kind
 			}
 			fmt.Fprintf(&b, "complete -c dgrdmacat -n '__fish_seen_subcommand_from %s' %s %s -d %s\n", c.name, kind, f.Name, quote(strings.ReplaceAll(text, "\n", " ")))

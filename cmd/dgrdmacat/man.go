@@ -10,7 +10,7 @@ import (
 )
 
 var manCommand = command{
-	name: "man", summary: "print man pages, or write all of them", args: "[COMMAND]",
+	name: "man", summary: "print man pages, or write all of them", args: "[COMMAND]", words: commandNames,
 	about: `Prints the man page of dgrdmacat, or of one of its commands. With --dir it writes
 all of them there.
 

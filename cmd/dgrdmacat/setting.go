@@ -24,6 +24,9 @@ func (f *settingFlag) valueName() string {
 	return f.of.Value
 }
 
+// choices are the words that complete it. Numbers besides are not told.
+func (f *settingFlag) choices() []string { return f.of.Words }
+
 // orDefault is what was given, or else what is so without it.
 func (f *settingFlag) orDefault() string {
 	if f.text == "" {
@@ -45,6 +48,22 @@ func (f *settingFlag) register(fs *flag.FlagSet, s *settings.Setting, more strin
 	f.of = s
 	fs.Var(f, s.Flag, s.Help()+more)
 }
+
+// oneOf is a flag whose value is one of some words. Who reads it refuses others.
+type oneOf struct {
+	value *string
+	words []string
+}
+
+func (f *oneOf) String() string { return *f.value }
+
+// Set implements [flag.Value].
+func (f *oneOf) Set(text string) error {
+	*f.value = text
+	return nil
+}
+
+func (f *oneOf) choices() []string { return f.words }
 
 // idFlag is --id; 0: any.
 type idFlag int

@@ -43,7 +43,8 @@ that opens or dials the string, and are never told to peers.
 
 Quote strings: ';', '?' and '&' mean something to the shell.`,
 	flags: func(fs *flag.FlagSet) action {
-		to := fs.String("to", "", "print only the string in this `dialect`: "+strings.Join(dialectNames(), ", "))
+		to := new(string)
+		fs.Var(&oneOf{to, dialectNames()}, "to", "print only the string in this `dialect`: "+strings.Join(dialectNames(), ", "))
 		uuid := fs.String("uuid", "", "put this `uuid` into strings that have none; new makes one")
 		asJSON := fs.Bool("json", false, "print one JSON object per string")
 		return func(_ context.Context, std *stdio, args []string) error {

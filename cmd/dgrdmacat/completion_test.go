@@ -1,0 +1,79 @@
+package main
+
+import (
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestBashCompletes: where only some words fit, they are offered, and else files.
+func TestBashCompletes(t *testing.T) {
+	bash, err := exec.LookPath("bash")
+	if err != nil {
+		t.Skip("there is no bash")
+	}
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "trace.pcap"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	interfaces, err := net.Interfaces()
+	if err != nil || len(interfaces) == 0 {
+		t.Fatal("no interfaces", err)
+	}
+	names := strings.Join(commandNames(), " ")
+	for typed, want := range map[string]string{
+		"":                        names + " help",
+		"de":                      "demo decode",
+		"completion ":             "bash zsh fish",
+		"completion z":            "zsh",
+		"help ":                   names + " help",
+		"man re":                  "report",
+		"man --dir ":              "trace.pcap",
+		"serve --profile ":        "native fpga opencpi opencpi2 opencpi-legacy",
+		"bench --profile open":    "opencpi opencpi-legacy",
+		"serve --accept ":         "any connected",
+		"bench --verify ":         "full off sample",
+		"bench --compare ":        "tcp",
+		"url --to p":              "prefixed",
+		"decode -v -i lo":         "lo",
+		"decode ":                 "trace.pcap",
+		"serve --accept any --du": "--dump --dump-range",
+		"bench --profile --gs":    "--gso",
+	} {
+		words := strings.Split("dgrdmacat "+typed, " ")
+		script := bashCompletion() + "\nCOMP_WORDS=(\"$@\")\nCOMP_CWORD=$(($# - 1))\n_dgrdmacat\necho \"${COMPREPLY[*]}\"\n"
+		c := exec.Command(bash, append([]string{"-c", script, "bash"}, words...)...)
+		c.Dir = dir
+		out, err := c.CombinedOutput()
+		if got := strings.TrimSuffix(string(out), "\n"); err != nil || got != want {
+			t.Errorf("%q: %q, %v, want %q", typed, got, err, want)
+		}
+	}
+}
+
+// TestFishOffersWords: the same words in fish's own language.
+func TestFishOffersWords(t *testing.T) {
+	lines := strings.Split(fishCompletion(), "\n")
+	for _, want := range []string{
+		"complete -c dgrdmacat -n '__fish_seen_subcommand_from completion' -f -a 'bash zsh fish'",
+		"complete -c dgrdmacat -n '__fish_seen_subcommand_from help' -f -a '" + strings.Join(commandNames(), " ") + "'",
+	} {
+		if !slices.Contains(lines, want) {
+			t.Errorf("no line %s", want)
+		}
+	}
+	for _, want := range []string{
+		"'__fish_seen_subcommand_from bench' -x -a 'full off sample' -l verify -d ",
+		"'__fish_seen_subcommand_from bench' -x -a 'native fpga opencpi opencpi-legacy' -l profile -d ",
+		"'__fish_seen_subcommand_from decode' -x -a '(ls /sys/class/net)' -s i -d ",
+		"'__fish_seen_subcommand_from bench' -r -l seconds -d ",
+	} {
+		if !slices.ContainsFunc(lines, func(s string) bool { return strings.Contains(s, want) }) {
+			t.Errorf("no line with %s", want)
+		}
+	}
+}
