@@ -47,7 +47,7 @@ var benchCommand = command{
   dgrdmacat bench --to URL           the client, which writes to that server
 
 URL is udp, udp:7100, udp:10.0.0.2:7100, ether:eth0 or a complete endpoint string.
-Its options, as in udp:7100?giveup=2s, override flags.`,
+Options follow it, as in udp:7100?giveup=2s.`,
 	flags: func(fs *flag.FlagSet) action {
 		o := new(benchOptions)
 		o.register(fs)

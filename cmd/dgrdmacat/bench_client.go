@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -34,7 +35,11 @@ func openClient(opt *benchOptions, local, peer url.Endpoint, stderr io.Writer) (
 		return nil, badUsage("--local has id %d, which is the server's", first)
 	}
 	p.FirstID = uint32(first)
-	c := &benchClient{opt: opt, local: opt.wire.apply(local), peer: peer, unfit: unfit}
+	local, err := opt.wire.apply(local)
+	if err = cmp.Or(err, opt.wire.profile.sayOnce(peer)); err != nil {
+		return nil, err
+	}
+	c := &benchClient{opt: opt, local: local, peer: peer, unfit: unfit}
 	c.Plan = p
 	if opt.compare != "" {
 		c.TCP = peer.Addr

@@ -34,7 +34,11 @@ type linkResult struct {
 
 // openLinkServer opens the serving side of bench --link.
 func openLinkServer(ctx context.Context, o *benchOptions, local url.Endpoint) (*link.Host, *bench.LinkServer, error) {
-	h, err := openHost(o.wire.apply(local), servedMemory+2*linkReserve, dgrdma.Config{BusyPoll: o.busyPoll})
+	local, err := o.wire.apply(local)
+	if err != nil {
+		return nil, nil, err
+	}
+	h, err := openHost(local, servedMemory+2*linkReserve, dgrdma.Config{BusyPoll: o.busyPoll})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -91,7 +95,11 @@ func linkTo(ctx context.Context, o *benchOptions, stdout, stderr io.Writer) erro
 }
 
 func (o *benchOptions) linkMeasure(ctx context.Context, local, peer url.Endpoint, oneProcess bool, stdout, stderr io.Writer) error {
-	h, err := openHost(o.wire.apply(local), linkReserve, dgrdma.Config{BusyPoll: o.busyPoll})
+	local, err := o.wire.apply(local)
+	if err != nil {
+		return err
+	}
+	h, err := openHost(local, linkReserve, dgrdma.Config{BusyPoll: o.busyPoll})
 	if err != nil {
 		return err
 	}

@@ -20,6 +20,10 @@ var mostPeers = int(settings.MaxPeers.Most)
 
 // openServer opens the serving side of bench. private: no client shares its process.
 func openServer(opt *benchOptions, local url.Endpoint, private bool, log io.Writer) (*bench.Server, error) {
+	local, err := opt.wire.apply(local)
+	if err != nil {
+		return nil, err
+	}
 	if local.Size == 0 {
 		local.Size = servedMemory
 	}
@@ -37,7 +41,7 @@ func openServer(opt *benchOptions, local url.Endpoint, private bool, log io.Writ
 	if err != nil {
 		return nil, err
 	}
-	e, err := dgrdma.Open(opt.wire.apply(local).String(), &dgrdma.Config{
+	e, err := dgrdma.Open(local.String(), &dgrdma.Config{
 		Memory: memory, Service: bench.Service, Profile: &profile, AcceptAny: true, MaxPeers: mostPeers, PeersPerHost: mostPeers, BusyPoll: opt.busyPoll, Queue: mostDepth,
 	})
 	if err != nil {

@@ -40,7 +40,9 @@ func (c *command) flagSet() (*flag.FlagSet, action) {
 	fs := flag.NewFlagSet("dgrdmacat "+c.name, flag.ContinueOnError)
 	fs.SetOutput(io.Discard) // errors are returned, help is printed by us
 	fs.Usage = func() {}
-	return fs, c.flags(fs)
+	act := c.flags(fs)
+	fs.VisitAll(wordErrors)
+	return fs, act
 }
 
 // run parses args and acts.

@@ -102,7 +102,7 @@ func (o *decodeOptions) check(files []string) error {
 	case o.iface != "" && len(files) > 0:
 		return badUsage("-i %s and files: give one of them", o.iface)
 	case o.count < 0:
-		return badUsage("--count %d: need 1 or more", o.count)
+		return badUsage("--count %d: need 0 or more", o.count)
 	}
 	return nil
 }

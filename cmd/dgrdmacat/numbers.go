@@ -1,10 +1,13 @@
 package main
 
 import (
+	"errors"
+	"flag"
 	"fmt"
 	"math"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // parseWord reads a number that fits a word of memory, or an address: decimal, or
@@ -57,6 +60,58 @@ func count[N int | int64 | uint64](n N, one string) string {
 		return "1 " + one
 	}
 	return fmt.Sprintf("%d %ss", n, one)
+}
+
+// worded is a flag that package flag reads, and that says what it needs where that says
+// no more than "parse error".
+type worded struct {
+	flag.Value
+	name string // stands for the value in help
+	need string
+}
+
+func (w *worded) valueName() string { return w.name }
+
+// Set implements [flag.Value].
+func (w *worded) Set(s string) error {
+	if w.Value.Set(s) != nil {
+		return errors.New("need " + w.need)
+	}
+	return nil
+}
+
+// wordErrors makes a flag that is a number or a time say what it needs.
+func wordErrors(f *flag.Flag) {
+	v, ok := f.Value.(flag.Getter)
+	if !ok {
+		return
+	}
+	need := ""
+	switch v.Get().(type) {
+	case int:
+		need = "a whole number"
+	case uint64:
+		need = "a whole number from 0 on"
+	case float64:
+		need = "a number such as 0.5"
+	case time.Duration:
+		need = aTime
+	default:
+		return
+	}
+	name, _ := flag.UnquoteUsage(f)
+	f.Value = &worded{f.Value, name, need}
+}
+
+const aTime = "a time such as 10s"
+
+// parseLimit reads how long something may take.
+func parseLimit(s string) (time.Duration, error) {
+	d, err := time.ParseDuration(s)
+	if err != nil || d <= 0 {
+		return 0, errors.New("need " + aTime + ", above 0")
+	}
+	return d, nil
 }
 
 // wordFlag is a flag whose value is a number of 32 bits.

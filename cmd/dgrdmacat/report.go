@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"strconv"
 
 	"golang.org/x/sys/unix"
 
@@ -34,7 +35,12 @@ code is then 1. UDP frames are recognised on any port, unless --port names some.
 		fs.BoolVar(&o.force, "force", false, "overwrite it")
 		fs.BoolVar(&o.json, "json", false, "write the analysis as one JSON object, to standard output unless -o is given")
 		captureFlags(fs, &o.capture)
-		fs.IntVar(&o.flow, "flow", 0, "draw the flow with that `number` in the table of flows, in place of those with most data")
+		fs.Func("flow", "draw the flow with that `number` in the table of flows, in place of those with most data", func(s string) (err error) {
+			if o.flow, err = strconv.Atoi(s); err != nil || o.flow < 1 {
+				return errors.New("flows have numbers from 1")
+			}
+			return nil
+		})
 		return func(ctx context.Context, std *stdio, args []string) error {
 			switch {
 			case len(args) != 1:
@@ -43,8 +49,6 @@ code is then 1. UDP frames are recognised on any port, unless --port names some.
 				return badUsage("-o FILE is missing; - is standard output")
 			case o.json && o.flow != 0:
 				return badUsage("--flow chooses what is drawn, and --json draws nothing")
-			case o.flow < 0:
-				return badUsage("--flow %d: flows have numbers from 1", o.flow)
 			}
 			return o.run(ctx, std, args[0])
 		}
@@ -86,6 +90,9 @@ func (o *reportOptions) run(ctx context.Context, std *stdio, name string) error 
 		return fmt.Errorf("%s: interrupted before there was anything to report", title)
 	default:
 		return captureError(name, damage, "")
+	}
+	if o.flow > len(r.Flows) {
+		return badUsage("--flow %d: %s has %s", o.flow, title, count(len(r.Flows), "flow"))
 	}
 	content := func(w io.Writer) error {
 		if o.json {

@@ -126,7 +126,7 @@ func TestReportThatCannotBeWritten(t *testing.T) {
 		}
 	}
 	code, _, stderr := runFor(t, context.Background(), "report", captureFile("udp-many"), "--flow", "9", "-o", filepath.Join(dir, "x"))
-	if entries, _ := os.ReadDir(dir); code != exitError || len(entries) != 0 || !strings.Contains(stderr, "there is no flow 9: the capture has 2") {
+	if entries, _ := os.ReadDir(dir); code != exitUsage || len(entries) != 0 || !strings.Contains(stderr, "--flow 9: udp-many.pcap has 2 flows") {
 		t.Errorf("code %d, %q, %v", code, stderr, entries)
 	}
 }

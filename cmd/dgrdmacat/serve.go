@@ -1,9 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"flag"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -27,7 +29,7 @@ strings. The complete one, which peers need, goes to standard error and to
 peer may write, the system may keep others out before they are seen.
 
 With --file the memory is that file's content, there to be read by others and kept
-for the next time. It must not be cut while it is served.
+for the next time. It must not be cut while it is served: that ends it.
 
 --watch shows words when they have changed, each value; when they change faster
 than they can be printed, some are left out and counted, never the last. --until
@@ -59,6 +61,7 @@ type serveOptions struct {
 	until           *wordIs
 	limit           time.Duration
 	dump            string
+	force           bool
 	dumpRange       *span
 	urlFile         string
 	json            bool
@@ -93,8 +96,12 @@ func (o *serveOptions) register(fs *flag.FlagSet) {
 		o.until, err = parseUntil(s)
 		return err
 	})
-	fs.DurationVar(&o.limit, "for", 0, "end after that time, such as 10s")
+	fs.Func("for", "end after that `time`, such as 10s", func(s string) (err error) {
+		o.limit, err = parseLimit(s)
+		return err
+	})
 	fs.StringVar(&o.dump, "dump", "", "at the end, write the memory to this `file`")
+	fs.BoolVar(&o.force, "force", false, "with --dump: replace a file that exists")
 	fs.Func("dump-range", "with --dump: only `ADDRESS+BYTES`", func(s string) (err error) {
 		o.dumpRange, err = parseRange(s)
 		return err
@@ -168,22 +175,23 @@ func (o *serveOptions) check(args []string) error {
 	if o.local, err = parseEndpoint("URL", local); err != nil {
 		return err
 	}
+	if err := cmp.Or(o.accept.sayOnce(o.local), o.profile.sayOnce(o.local), o.id.sayOnce(o.local)); err != nil {
+		return err
+	}
 	accept, _ := o.local.Options.Get("accept")
 	words := uint64(0)
 	for _, w := range o.watch {
 		words += (w.to - w.from) / 4
 	}
 	switch {
-	case o.accept.text != "" && accept != "" && accept != o.accept.text:
-		return badUsage("--accept %s, and the endpoint string says accept=%s: say it once", o.accept.text, accept)
 	case len(o.peers) == 0 && o.accept.text != "any" && accept != "any":
 		return badUsage("who may write? --peer URL for each, or --accept any")
 	case o.create && o.file == "":
 		return badUsage("--create belongs to --file")
+	case o.force && o.dump == "":
+		return badUsage("--force belongs to --dump")
 	case o.dumpRange != nil && o.dump == "":
 		return badUsage("--dump-range belongs to --dump")
-	case o.limit < 0:
-		return badUsage("--for %v: need a duration such as 10s", o.limit)
 	case o.size.value < 1 || o.size.value > url.MaxSize:
 		return badUsage("--size %v: need 1 to 4G", &o.size)
 	case words > watchedWords:
@@ -233,6 +241,9 @@ func (o *serveOptions) named() (all []dgrdma.Peer, err error) {
 		p, err := dgrdma.ParsePeer(s)
 		if err != nil {
 			return nil, badUsage("--peer: %w", err)
+		}
+		if slices.ContainsFunc(all, func(q dgrdma.Peer) bool { return q.ID == p.ID && q.Addr == p.Addr }) {
+			return nil, badUsage("--peer %s: it is named twice", s)
 		}
 		all = append(all, p)
 	}

@@ -51,9 +51,9 @@ func (o *serveOptions) mapFile() (mem []byte, err error) {
 		case !info.Mode().IsRegular():
 			return nil, fmt.Errorf("--file %s: is no ordinary file, which alone can be memory", o.file)
 		case o.size.given && n != size:
-			return nil, fmt.Errorf("--file %s: has %d bytes, and shall have %d", o.file, n, size)
+			return nil, fmt.Errorf("--file %s: has %s, and shall have %d", o.file, count(n, "byte"), size)
 		case n < 1 || n > url.MaxSize:
-			return nil, fmt.Errorf("--file %s: has %d bytes, need 1 to %d", o.file, n, uint64(url.MaxSize))
+			return nil, fmt.Errorf("--file %s: has %s, need 1 to %d", o.file, count(n, "byte"), uint64(url.MaxSize))
 		default:
 			size = n
 		}

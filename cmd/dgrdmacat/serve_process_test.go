@@ -103,14 +103,14 @@ func TestServeWithoutPrivileges(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, c := range []struct{ flag, want string }{
+	for _, c := range []struct{ flags, want string }{
 		{"--file", "open " + readOnly + ": permission denied"},
-		{"--dump", "permission denied"},
+		{"--force --dump", "permission denied"},
 		{"--url-file", "permission denied"},
 	} {
-		p := asNobody(asProcess(t, "serve", "--accept", "any", c.flag, readOnly, "udp:127.0.0.1")).start()
+		p := asNobody(asProcess(t, strings.Fields("serve --accept any udp:127.0.0.1 "+c.flags+" "+readOnly)...)).start()
 		if code := p.code(); code != exitError || p.out.String() != "" || !strings.Contains(p.err.String(), c.want) {
-			t.Errorf("%s: code %d: %s%s", c.flag, code, &p.out, &p.err)
+			t.Errorf("%s: code %d: %s%s", c.flags, code, &p.out, &p.err)
 		}
 	}
 }

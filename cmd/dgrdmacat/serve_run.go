@@ -30,7 +30,7 @@ func serve(ctx context.Context, o *serveOptions, std *stdio) error {
 	}
 	if o.dump != "" {
 		// Not only at the end, when it is too late.
-		if err := tryReplace(o.dump); err != nil {
+		if err := o.tryDump(); err != nil {
 			return err
 		}
 	}
@@ -65,10 +65,7 @@ func serve(ctx context.Context, o *serveOptions, std *stdio) error {
 	e.Close()
 	p.print(j.rest())
 	if o.dump != "" {
-		why = errors.Join(why, writeWhole(o.dump, true, func(w io.Writer) error {
-			_, err := w.Write(o.dumped(region))
-			return err
-		}))
+		why = errors.Join(why, o.writeDump(region))
 	}
 	sum := summaryOf(e, time.Since(began))
 	if p.summary(sum); !o.json {
@@ -77,17 +74,29 @@ func serve(ctx context.Context, o *serveOptions, std *stdio) error {
 	return errors.Join(why, p.failed())
 }
 
-// tryReplace finds out whether a file can be replaced.
-func tryReplace(name string) error {
-	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
-		return fmt.Errorf("--dump %s: is no ordinary file", name)
+// tryDump finds out whether the file of --dump can be written.
+func (o *serveOptions) tryDump() error {
+	if info, err := os.Stat(o.dump); err == nil && !info.Mode().IsRegular() {
+		return fmt.Errorf("--dump %s: is no ordinary file", o.dump)
 	}
-	s, err := stream.CreateFile(name, true)
+	s, err := stream.CreateFile(o.dump, o.force)
 	if err != nil {
-		return err
+		return orForce(err)
 	}
 	s.Discard()
 	return nil
+}
+
+// writeDump writes what --dump wishes.
+func (o *serveOptions) writeDump(r *dgrdma.Region) error {
+	dumped := r.Bytes()
+	if o.dumpRange != nil {
+		dumped = dumped[o.dumpRange.from:o.dumpRange.to]
+	}
+	return orForce(writeWhole(o.dump, o.force, func(w io.Writer) error {
+		_, err := w.Write(dumped)
+		return err
+	}))
 }
 
 // open opens the endpoint and connects those who are named.
@@ -173,12 +182,4 @@ func (o *serveOptions) tooEarly(s *served, how string) error {
 		return fmt.Errorf("%s, and the word at %#x is %#x, not %#x", how, u.addr, s.Load32(u.addr), u.value)
 	}
 	return nil
-}
-
-// dumped is what --dump writes.
-func (o *serveOptions) dumped(r *dgrdma.Region) []byte {
-	if o.dumpRange != nil {
-		return r.Bytes()[o.dumpRange.from:o.dumpRange.to]
-	}
-	return r.Bytes()
 }

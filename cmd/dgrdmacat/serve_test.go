@@ -322,6 +322,10 @@ func TestServeUsage(t *testing.T) {
 		{"--accept any udp:127.0.0.1?accept=connected", "say it once"},
 		{"--accept connected udp:127.0.0.1?accept=any", "say it once"},
 		{"--accept all", "need any or connected"},
+		{"--accept any --profile fpga udp?profile=opencpi", "--profile fpga, and the endpoint string says profile=opencpi: say it once"},
+		{"--accept any --id 7 ocpi-udp-rdma:127.0.0.1;0;1048576.9.65535", "--id 7, and the endpoint string has the id 9: say it once"},
+		{"--peer " + peer + " --peer " + peer + "?profile=fpga udp:127.0.0.1", "it is named twice"},
+		{"--accept any --force", "--force belongs to --dump"},
 		{"--accept any udp udp", "one URL to serve on"},
 		{"--accept any nonsense", "byte 0: expected ocpi-ether-rdma"},
 		{"--accept any --create", "belongs to --file"},
@@ -337,7 +341,9 @@ func TestServeUsage(t *testing.T) {
 		{"--accept any --until 0xffffd=0", "the word ends at 0x100001"},
 		{"--accept any --dump-range 5", "need ADDRESS+BYTES"},
 		{"--accept any --dump /tmp/x --dump-range 0x100000+1", "ends at 0x100001"},
-		{"--accept any --for -1s", "--for -1s"},
+		{"--accept any --for -1s", `invalid value "-1s" for flag -for: need a time such as 10s, above 0`},
+		{"--accept any --for 0s", `invalid value "0s" for flag -for: need a time such as 10s, above 0`},
+		{"--accept any --for 5", `invalid value "5" for flag -for: need a time such as 10s, above 0`},
 		{"--accept any --id -1", "flag -id: need 1 to 65535"},
 		{"--accept any --profile best", "flag -profile: need native, fpga"},
 		{"--peer udp:127.0.0.1:9", "need the complete string"},
@@ -365,7 +371,8 @@ func TestServeUsage(t *testing.T) {
 		{"--accept any --file / udp:127.0.0.1", "is a directory"},
 		{"--accept any --file " + fileOf(t, nil) + " udp:127.0.0.1", "has 0 bytes, need 1 to"},
 		{"--accept any --file " + fileOf(t, make([]byte, 100)) + " --size 101 udp:127.0.0.1", "has 100 bytes, and shall have 101"},
-		{"--peer " + peer + " --peer " + peer + " udp:127.0.0.1", "connected already"},
+		{"--accept any --file " + fileOf(t, make([]byte, 1)) + " --size 4k udp:127.0.0.1", "has 1 byte, and shall have 4096"},
+		{"--accept any --dump " + fileOf(t, []byte("keep")) + " udp:127.0.0.1", "exists already; --force replaces it"},
 	} {
 		if code, out, stderr := runFor(t, t.Context(), append([]string{"serve"}, strings.Fields(c.args)...)...); code != exitError || out != "" || !strings.Contains(stderr, c.want) {
 			t.Errorf("serve %s: code %d, %q, %q, want %q", c.args, code, out, stderr, c.want)

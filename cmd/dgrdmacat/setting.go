@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/dgrdma/dgrdma/settings"
+	"github.com/dgrdma/dgrdma/url"
 )
 
 // settingFlag is a flag for a setting of an endpoint: empty where it was not given.
@@ -42,6 +43,14 @@ func (f *settingFlag) Set(text string) error {
 	return err
 }
 
+// sayOnce refuses a setting for which an endpoint string says another value than the flag.
+func (f *settingFlag) sayOnce(u url.Endpoint) error {
+	if said, given := u.Options.Get(f.of.Option); given && f.text != "" && said != f.text {
+		return badUsage("--%s %s, and the endpoint string says %s=%s: say it once", f.of.Flag, f.text, f.of.Option, said)
+	}
+	return nil
+}
+
 // register registers the flag; what more there is to know comes behind what the table
 // says.
 func (f *settingFlag) register(fs *flag.FlagSet, s *settings.Setting, more string) {
@@ -75,6 +84,14 @@ func (f *idFlag) Set(text string) error {
 	v, err := settings.ID.Parse(text)
 	*f = idFlag(v.Number)
 	return err
+}
+
+// sayOnce refuses another id than that of an endpoint string.
+func (f *idFlag) sayOnce(u url.Endpoint) error {
+	if *f != 0 && u.ID != 0 && int(*f) != int(u.ID) {
+		return badUsage("--%s %d, and the endpoint string has the id %d: say it once", settings.ID.Flag, *f, u.ID)
+	}
+	return nil
 }
 
 func (*idFlag) valueName() string { return settings.ID.Value }

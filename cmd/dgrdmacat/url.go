@@ -64,7 +64,7 @@ Quote strings: ';', '?' and '&' mean something to the shell.`,
 					return badUsage("--uuid %s: need 8-4-4-4-12 hexadecimal digits, or new", *uuid)
 				}
 			}
-			var failed error
+			var wrong, failed error // a string, and what is written
 			for _, s := range args {
 				u, err := url.Parse(s)
 				if err == nil && u.UUID == "" && u.Complete() {
@@ -72,17 +72,23 @@ Quote strings: ';', '?' and '&' mean something to the shell.`,
 				}
 				if *to != "" && err == nil {
 					var text string
-					if text, err = u.Format(dialect); err == nil {
-						_, err = fmt.Fprintln(std.out, text)
+					if text, err = inDialect(u, dialect); err == nil {
+						_, failed = fmt.Fprintln(std.out, text)
 					}
 				} else if *to == "" && *asJSON {
-					failed = errors.Join(failed, json.NewEncoder(std.out).Encode(explain(s, u, err)))
+					failed = json.NewEncoder(std.out).Encode(explain(s, u, err))
 				} else if err == nil {
-					err = explain(s, u, nil).print(std.out)
+					failed = explain(s, u, nil).print(std.out)
 				}
-				failed = errors.Join(failed, pointedOut(err))
+				if failed != nil {
+					return failed
+				}
+				wrong = errors.Join(wrong, pointedOut(err))
 			}
-			return failed
+			if wrong != nil {
+				return usageError{wrong}
+			}
+			return nil
 		}
 	},
 }
@@ -115,6 +121,20 @@ func dialectNamed(name string) (url.Dialect, bool) {
 		}
 	}
 	return 0, false
+}
+
+// inDialect writes an endpoint in a dialect, or says what that needs.
+func inDialect(u url.Endpoint, d url.Dialect) (string, error) {
+	text, err := u.Format(d)
+	misfit := (*url.FormatError)(nil)
+	if !errors.As(err, &misfit) || u.UUID != "" {
+		return text, err
+	}
+	u.UUID = newUUID()
+	if _, still := u.Format(d); still == nil {
+		return "", &url.FormatError{Dialect: d, Reason: misfit.Reason + ", --uuid new makes one"}
+	}
+	return "", err
 }
 
 // newUUID returns a random one, version 4.

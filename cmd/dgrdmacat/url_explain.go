@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/dgrdma/dgrdma/dgrdma"
 	"github.com/dgrdma/dgrdma/url"
 )
 
@@ -66,7 +65,7 @@ func explain(s string, u url.Endpoint, err error) *explained {
 	x.Port, x.Size, x.ID, x.Max, x.UUID = u.Addr.Port(), u.Size, u.ID, u.Max, u.UUID
 	for key, value := range u.Options.All() {
 		o := explainedOption{Key: key, Value: value}
-		meaning, err := dgrdma.CheckOption(key, value)
+		meaning, err := checkOption(u, key, value)
 		if o.Meaning = meaning; err != nil {
 			o.Error = strings.TrimPrefix(err.Error(), "dgrdma: ")
 		}
@@ -80,7 +79,7 @@ func explain(s string, u url.Endpoint, err error) *explained {
 			x.about = d.about
 			continue
 		}
-		text, err := u.Format(d.dialect)
+		text, err := inDialect(u, d.dialect)
 		if err == nil {
 			x.Dialects[d.dialect.String()] = text
 			x.others = append(x.others, spelling{dialect: d.dialect.String(), text: text})

@@ -12,7 +12,7 @@ const someUUID = "12345678-9abc-def0-1234-56789abcdef0"
 
 func TestURLExplains(t *testing.T) {
 	for _, c := range []struct{ args, want string }{
-		{"ocpi-udp-rdma:10.0.0.2;7100;1048576.2.16?profile=fpga&giveup=2&speed=high", `ocpi-udp-rdma:10.0.0.2;7100;1048576.2.16?profile=fpga&giveup=2&speed=high
+		{"ocpi-udp-rdma:10.0.0.2;7100;1048576.2.16?profile=fpga&giveup=2&speed=high&ring=on", `ocpi-udp-rdma:10.0.0.2;7100;1048576.2.16?profile=fpga&giveup=2&speed=high&ring=on
   dialect       spec: the specification's
   wire          UDP
   address       10.0.0.2
@@ -23,14 +23,15 @@ func TestURLExplains(t *testing.T) {
   uuid          none
   option        giveup=2: wrong: endpoint string says giveup=2: need a time of 1ms or more, such as 10s
   option        profile=fpga: kind of peers: native, fpga, opencpi, opencpi2 or opencpi-legacy (default native)
+  option        ring=on: wrong: endpoint string says ring=on, which means something over Ethernet and nothing over UDP: leave it out
   option        speed=high: unknown; an endpoint does not open with it
   reachable     yes
-  in opencpi    none: endpoint has no uuid
-  in legacy     none: endpoint has no uuid
+  in opencpi    none: endpoint has no uuid, --uuid new makes one
+  in legacy     none: endpoint has no uuid, --uuid new makes one
   in prefixed   none: dialect is for Ethernet only
   in datagram2  none: dialect is for Ethernet only
   in appendix   none: dialect is for Ethernet only
-  in short      udp:10.0.0.2:7100?giveup=2&profile=fpga&speed=high
+  in short      udp:10.0.0.2:7100?giveup=2&profile=fpga&ring=on&speed=high
 `},
 		{"--uuid " + someUUID + " ocpi-ether-rdma:eth0/02:00:00:00:00:0A;1000.9.9", `ocpi-ether-rdma:eth0/02:00:00:00:00:0A;1000.9.9
   dialect       spec: the specification's
@@ -140,10 +141,10 @@ byte 5: expected ':' and an interface name
   ether
        ^
 `},
-		{[]string{"--to", "opencpi", "ocpi-udp-rdma:10.0.0.1;7100;65536.2.9"}, "dgrdmacat url: dgrdma: format endpoint string as opencpi: endpoint has no uuid\n"},
+		{[]string{"--to", "opencpi", "ocpi-udp-rdma:10.0.0.1;7100;65536.2.9"}, "dgrdmacat url: dgrdma: format endpoint string as opencpi: endpoint has no uuid, --uuid new makes one\n"},
 	} {
 		code, out, stderr := runFor(t, t.Context(), append([]string{"url"}, c.args...)...)
-		if code != exitError || stderr != c.stderr {
+		if code != exitUsage || stderr != c.stderr {
 			t.Errorf("url %q: code %d, %q\n%s, want\n%s", c.args, code, out, stderr, c.stderr)
 		}
 	}
@@ -151,7 +152,7 @@ byte 5: expected ':' and an interface name
 
 func TestURLAsJSON(t *testing.T) {
 	code, out, stderr := runFor(t, t.Context(), "url", "--json", "ocpi-udp-rdma:10.0.0.2;7100;64.2.16?mtu=9000&x=1", "udp:x")
-	if code != exitError || !strings.Contains(stderr, "byte 4") {
+	if code != exitUsage || !strings.Contains(stderr, "byte 4") {
 		t.Errorf("code %d: %s", code, stderr)
 	}
 	lines := strings.SplitAfter(out, "\n")
@@ -185,6 +186,7 @@ func TestURLAsJSON(t *testing.T) {
 func TestURLUsage(t *testing.T) {
 	for args, want := range map[string]string{
 		"": "which string?", "--to latin udp": "there are spec, opencpi", "--to spec --json udp": "--json has all dialects",
+		"nonsense": "byte 0", "udp:7100?gso": "byte 12",
 		"--uuid 1234 udp": "need 8-4-4-4-12", "--speed udp": "-speed",
 	} {
 		if code, out, stderr := runFor(t, t.Context(), strings.Fields("url "+args)...); code != exitUsage || out != "" || !strings.Contains(stderr, want) {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"math/rand/v2"
@@ -42,19 +43,24 @@ var profilesBetweenUs = func() *settings.Setting {
 	return &s
 }()
 
-// apply adds what was asked for to the options of an endpoint string, which win.
-func (w *wireFlags) apply(u url.Endpoint) url.Endpoint {
-	set := func(f *settingFlag) {
-		if _, given := u.Options.Get(f.of.Option); !given && f.text != "" {
-			u.Options = u.Options.With(f.of.Option, f.text)
-		}
+// apply adds what was asked for to the options of an endpoint string.
+func (w *wireFlags) apply(u url.Endpoint) (url.Endpoint, error) {
+	if err := w.profile.sayOnce(u); err != nil {
+		return u, err
 	}
-	set(&w.window)
-	set(&w.mtu)
-	set(&w.sockbuf)
-	set(&w.gso)
-	set(&w.gro)
-	return u
+	for _, f := range []*settingFlag{&w.window, &w.mtu, &w.sockbuf, &w.gso, &w.gro} {
+		if f.text == "" {
+			continue
+		}
+		if err := f.sayOnce(u); err != nil {
+			return u, err
+		}
+		if _, err := checkOption(u, f.of.Option, f.text); err != nil {
+			return u, badUsage("--%s: %w", f.of.Flag, err)
+		}
+		u.Options = u.Options.With(f.of.Option, f.text)
+	}
+	return u, nil
 }
 
 // profileBetweenUs returns what two endpoints of ours take each other for when
@@ -101,18 +107,45 @@ func openHost(local url.Endpoint, otherwise int, cfg dgrdma.Config) (*link.Host,
 // parseLocal reads where an endpoint of ours is to be.
 func parseLocal(flagName, s string) (url.Endpoint, error) { return parseEndpoint("--"+flagName, s) }
 
-// parseEndpoint reads an endpoint string; what says where in the command line it is.
+// parseEndpoint reads where an endpoint of ours is to be; what says where in the command
+// line that stands.
 func parseEndpoint(what, s string) (url.Endpoint, error) {
+	return parseString(what, s, "give one such as udp:7100 or ether:eth0")
+}
+
+// parseString reads an endpoint string. What has no scheme at all is likely something else:
+// hint says what to give.
+func parseString(what, s, hint string) (url.Endpoint, error) {
 	u, err := url.Parse(s)
-	if err != nil {
+	var wrong *url.Error
+	switch {
+	case errors.As(err, &wrong) && wrong.Offset == 0:
+		return u, badUsage("%s: %w; %s", what, err, hint)
+	case err != nil:
 		return u, badUsage("%s: %w", what, err)
+	case u.Addr.Addr().IsUnspecified():
+		return u, badUsage("%s %s: %v stands for all addresses, and an endpoint has one, by which its peers reach it: name that", what, s, u.Addr.Addr())
 	}
 	for key, value := range u.Options.All() {
-		if _, err := dgrdma.CheckOption(key, value); err != nil {
+		if _, err := checkOption(u, key, value); err != nil {
 			return u, badUsage("%s: %w", what, err)
 		}
 	}
 	return u, nil
+}
+
+// checkOption returns what an option of an endpoint stands for, and why that does not open
+// with it.
+func checkOption(u url.Endpoint, key, value string) (meaning string, err error) {
+	meaning, err = dgrdma.CheckOption(key, value)
+	wire := settings.OverUDP
+	if u.Scheme == url.Ether {
+		wire = settings.OverEther
+	}
+	if s := settings.OfOption(key); err == nil && s.Wire != "" && s.Wire != wire {
+		err = fmt.Errorf("dgrdma: endpoint string says %s=%s, which means something over %s and nothing over %s: leave it out", key, value, s.Wire, wire)
+	}
+	return meaning, err
 }
 
 // parsePeer reads whom to write to.
@@ -120,7 +153,7 @@ func parsePeer(s string) (url.Endpoint, error) { return parseComplete("--to", s)
 
 // parseComplete reads where a peer is.
 func parseComplete(what, s string) (url.Endpoint, error) {
-	u, err := parseEndpoint(what, s)
+	u, err := parseString(what, s, "give the URL that the other side printed")
 	if err != nil {
 		return u, err
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"flag"
 	"math"
@@ -82,7 +83,7 @@ func (o *writeOptions) register(fs *flag.FlagSet) {
 	fs.Var(&o.flagStep, "flag-step", "`word` that is added to the flag each time, with --count")
 	fs.Var(&o.size, "size", "`bytes` per transaction, 1 to 16M")
 	fs.IntVar(&o.count, "count", 1, "how often to write it all; 0: until interrupted")
-	fs.DurationVar(&o.interval, "interval", 0, "pause between two times, such as 500ms")
+	fs.DurationVar(&o.interval, "interval", 0, "pause between two times, such as 500ms; 0: none")
 	fs.BoolVar(&o.json, "json", false, "print one JSON object")
 	o.metrics.register(fs)
 }
@@ -115,15 +116,17 @@ func (o *writeOptions) check(args []string) error {
 	case o.count < 0:
 		return badUsage("--count %d: need 1 or more, or 0 for ever", o.count)
 	case o.interval < 0:
-		return badUsage("--interval %v: need a duration such as 500ms", o.interval)
+		return badUsage("--interval %v: need "+aTime+", or 0 for no pause", o.interval)
 	}
 	return nil
 }
 
-// ends reads whom to write to, and from where. What an endpoint string says overrides
-// flags.
+// ends reads whom to write to, and from where.
 func (o *writeOptions) ends() (local, peer url.Endpoint, profile dgrdma.Profile, err error) {
 	if local, peer, err = parseEnds(o.to, o.local); err != nil {
+		return
+	}
+	if err = cmp.Or(o.profile.sayOnce(peer), o.id.sayOnce(local)); err != nil {
 		return
 	}
 	if _, given := peer.Options.Get("profile"); !given {
