@@ -93,6 +93,12 @@ func (n *nativeReceiving) applied(f *frame.Frame) bool {
 // ids in flight, and a run around the oldest of them.
 const believable = ack.MaxHistory + ack.MaxRun
 
+// lifeSpan is how far the frame ids of a life of the peer may be from the newest that we
+// heard. Each life begins at a random one of 2^32, so it tells them apart but once in 2048
+// times, where a stamp does not say whose it is. Arbitrary: more than a peer sends that is
+// not heard for minutes.
+const lifeSpan = 1 << 20
+
 // alone implements receivingKind. A frame that the network held back must not fall on a
 // later use of the ids that it names, be it after a wrap or in the receiver's next life:
 // so its stamp says which life of the receiver it speaks to, and has its ids whole.
@@ -109,6 +115,10 @@ func (n *nativeReceiving) alone(now ack.Instant, f *frame.Frame) Reason {
 	}
 	if incarnation(s.Life) != n.mine {
 		n.missed = true
+		return n.drop(RefusedForeign)
+	}
+	if d := ack.Wide(s.ID).Diff(n.recv.Newest()); d > lifeSpan || d < -lifeSpan {
+		n.missed = true // another life of the peer believes ours: it has to say so
 		return n.drop(RefusedForeign)
 	}
 	ours := ack.Wide(n.nextID.Load())

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dgrdma/dgrdma/ack"
 	"github.com/dgrdma/dgrdma/frame"
 )
 
@@ -79,4 +80,35 @@ func TestAcksOfUnpairedLife(t *testing.T) {
 			t.Error("the same acknowledgement does not count once our life is believed")
 		}
 	})
+}
+
+// TestAcksOfAnotherLife: what acknowledges without messages names our life, and not whose it
+// is: the life that we believe may never have come to be, and another one believe ours. Its
+// frame ids tell them apart. What it says does not count until it has introduced itself, and
+// then it is believed, and nothing fails.
+func TestAcksOfAnotherLife(t *testing.T) {
+	for _, x := range []struct {
+		id   ack.Wide
+		ours bool // the life that we believe says it
+	}{
+		{1 + lifeSpan, true}, {2 + lifeSpan, false}, {1<<32 + 1 - lifeSpan, true}, {1<<32 - lifeSpan, false}, {1 << 31, false},
+	} {
+		withStranger(t, Config{}, Native(), func(t *testing.T, e *Endpoint, c *Conn, s *stranger) {
+			mine := resetInto70(c, s)
+			var failed error
+			done := 0
+			c.Post(&Transaction{Completion: Word(4, 1), Done: func(_ *Transaction, err error) { done, failed = done+1, err }})
+			before := c.Stats()
+			s.alone(stamp(mine, x.id, 0), 0)
+			s.recv(time.Millisecond)
+			if refused := c.Stats().RefusedBy(RefusedForeign) - before.RefusedBy(RefusedForeign); (refused == 0) != x.ours {
+				t.Errorf("%d: %d refused", x.id, refused)
+			}
+			s.hello(frame.Hello{Life: 80, Peer: mine, Tells: true})
+			s.recv(time.Millisecond)
+			if st := c.Stats(); (st.Theirs == 80) == x.ours || done != 0 {
+				t.Errorf("%d: life %d is believed; %d are done: %v", x.id, st.Theirs, done, failed)
+			}
+		})
+	}
 }
