@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/dgrdma/dgrdma/frame"
+	"github.com/dgrdma/dgrdma/tests/fixture"
 	"github.com/dgrdma/dgrdma/transport"
 	"github.com/dgrdma/dgrdma/transport/simnet"
 )
@@ -22,10 +22,7 @@ func TestServicesAreKnownInTheEnd(t *testing.T) {
 	}
 	first := uint64(time.Now().UnixNano())
 	for seed := first; seed < first+worlds; seed++ {
-		synctest.Test(t, func(t *testing.T) { toldWorld(t, seed) })
-		if t.Failed() {
-			t.Fatalf("seed %d", seed)
-		}
+		fixture.Bubble(t, fmt.Sprintf("seed %d", seed), func(t *testing.T) { toldWorld(t, seed) })
 	}
 }
 

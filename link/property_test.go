@@ -11,10 +11,10 @@ import (
 	"math/rand/v2"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/dgrdma/dgrdma/dgrdma"
+	"github.com/dgrdma/dgrdma/tests/fixture"
 	"github.com/dgrdma/dgrdma/transport/simnet"
 )
 
@@ -30,10 +30,7 @@ func each(t *testing.T, n int, run func(t *testing.T, seed uint64)) {
 	}
 	for i := range n {
 		seed := *firstSeed + uint64(i)
-		synctest.Test(t, func(t *testing.T) { run(t, seed) })
-		if t.Failed() {
-			t.Fatalf("seed %d", seed)
-		}
+		fixture.Bubble(t, fmt.Sprintf("seed %d", seed), func(t *testing.T) { run(t, seed) })
 	}
 }
 

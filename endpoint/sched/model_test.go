@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/dgrdma/dgrdma/ack"
+	"github.com/dgrdma/dgrdma/tests/fixture"
 )
 
 var errCallback, errClosed = errors.New("callback did not return"), fmt.Errorf("over: %w", net.ErrClosed)
@@ -247,10 +248,7 @@ func TestRandomInterleavings(t *testing.T) {
 	}
 	for round := range rounds {
 		for _, mode := range modes {
-			synctest.Test(t, func(t *testing.T) { interleave(t, mode, seed+uint64(round)) })
-			if t.Failed() {
-				t.Fatalf("%s, seed %d", mode.name, seed+uint64(round))
-			}
+			fixture.Bubble(t, fmt.Sprintf("%s, seed %d", mode.name, seed+uint64(round)), func(t *testing.T) { interleave(t, mode, seed+uint64(round)) })
 		}
 	}
 }
@@ -328,7 +326,7 @@ func TestCloseAtAnyMoment(t *testing.T) {
 	}
 	for round := range rounds {
 		for _, mode := range modes {
-			synctest.Test(t, func(t *testing.T) {
+			fixture.Bubble(t, fmt.Sprintf("%s, seed %d, round %d", mode.name, seed, round), func(t *testing.T) {
 				r := rand.New(rand.NewPCG(seed, uint64(round)))
 				m := newModel(t, mode.cfg, 3)
 				m.slow = runtime.Gosched
@@ -360,9 +358,6 @@ func TestCloseAtAnyMoment(t *testing.T) {
 				actors.Wait()
 				drivers.Wait()
 			})
-			if t.Failed() {
-				t.Fatalf("%s, seed %d, round %d", mode.name, seed, round)
-			}
 		}
 	}
 }
