@@ -24,12 +24,16 @@ func TestPropertyHostilePeer(t *testing.T) {
 // mischief is the byte of which a hostile peer's data is, and nobody else's.
 const mischief = 'S'
 
+// hostileRoom is enough memory for all links that a hostile peer is given in a world: whom
+// it serves, and with how many links, is the host's program's to say.
+const hostileRoom = 8 << 20
+
 func hostileWorld(t *testing.T, seed uint64) {
 	rnd := rand.New(rand.NewPCG(seed, 20))
 	n := newNet(t, seed)
 	n.sim.Link(simnet.Addr(1), simnet.Addr(2), randomLink(rnd))
 	n.sim.Link(simnet.Addr(2), simnet.Addr(1), randomLink(rnd))
-	a, b := n.host(1, &Config{Memory: 1 << 20}), n.host(2, &Config{Memory: 1 << 20})
+	a, b := n.host(1, &Config{Memory: 1 << 20}), n.host(2, &Config{Memory: hostileRoom})
 	hour, cancel := context.WithTimeout(t.Context(), time.Hour)
 	defer cancel()
 	s := n.stranger(9, b)
