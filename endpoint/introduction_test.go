@@ -301,16 +301,25 @@ func TestServicesOfTheLifeThatWasMeant(t *testing.T) {
 	}
 	const company = 50 * time.Millisecond // for which what is posted waits
 	for _, x := range []struct {
+		told []frame.Service // by the life that is over
 		base uint32
 		sent bool
 		want error
-	}{{1 << 16, true, nil}, {1 << 20, true, ErrPeerRestarted}, {1 << 16, false, nil}, {1 << 20, false, nil}} {
+	}{
+		{at(1 << 16), 1 << 16, true, nil}, {at(1 << 16), 1 << 20, true, ErrPeerRestarted},
+		{at(1 << 16), 1 << 16, false, nil}, {at(1 << 16), 1 << 20, false, nil},
+		{nil, 0, true, nil}, {nil, 1 << 16, true, ErrPeerRestarted}, // what is not told of is at 0
+	} {
 		withStranger(t, Config{Coalesce: company}, Native(), func(t *testing.T, e *Endpoint, c *Conn, s *stranger) {
 			post := newShelf("post", 1<<16)
 			serve(t, e, post)
 			c.Reset(0)
 			mine := s.toldLife()
-			s.introduction(frame.Hello{Life: 70, Peer: mine}, at(1<<16)...)
+			if x.told == nil {
+				s.hello(frame.Hello{Life: 70, Peer: mine})
+			} else {
+				s.introduction(frame.Hello{Life: 70, Peer: mine}, x.told...)
+			}
 			s.recv(time.Millisecond)
 			errNotDone := errors.New("not done")
 			done := errNotDone

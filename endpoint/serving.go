@@ -111,6 +111,22 @@ func (s *serving) learn(said serving) (news bool) {
 	return true
 }
 
+// elsewhere reports whether a service is elsewhere in another life, of which that is said,
+// than what was sent so far went. Of a life that told of none it is sent to address 0.
+func (s *serving) elsewhere(said serving) bool {
+	if s.known == said.known {
+		return s.list != said.list
+	}
+	for _, l := range [...]*frame.Services{&s.list, &said.list} {
+		for _, x := range l.All() {
+			if x.Base != 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // base implements sendingKind.
 func (s *serving) base(name frame.ServiceName) uint32 {
 	base, _ := s.list.Find(name)
