@@ -13,8 +13,8 @@ import (
 // a C++ driver ends at its 256th frame after that (quirk D1-6). What a frame is,
 // with d ids from it to the newest one, of which the profile says:
 //
-//	ahead by more than Ahead  foreign while the data of this life comes: the network held
-//	                          two back for half of all ids. Then new, if two say so
+//	ahead by more than Ahead  foreign the first time, while the data of this life comes:
+//	                          the network held it back for half of all ids
 //	ahead (d < 0)             new
 //	d >= Behind               foreign: the peer cannot wait for it any more, so it was
 //	                          held back by the network, or a new life sent it
@@ -44,6 +44,9 @@ type foreignReceiving struct {
 	accepted bool        // something was, since the last reset
 	freshAt  ack.Instant // when something new came last
 	tookAt   ack.Instant // when data did
+	farData  frame.Seq   // last id of data further ahead than Ahead, if ahead
+	farAlone frame.Seq   // and of a frame without data
+	ahead    bool        // the last data was
 	foreignLedger
 }
 
@@ -63,18 +66,27 @@ func (o *foreignReceiving) introduced() bool { return true }
 
 // judge implements receivingKind.
 func (o *foreignReceiving) judge(now ack.Instant, f *frame.Frame, first *frame.Message) (kinship, Reason) {
+	far := o.isFar(f.Seq)
+	again := o.ahead && o.farData == f.Seq
+	o.farData, o.ahead = f.Seq, far
 	verdict, why := o.check(f.Seq, first.Txn)
 	if why != RefusedNone {
 		return settled, why
 	}
 	kin := o.kin(now, verdict, f.Seq, first)
 	switch {
-	case kin == strange:
+	case kin == strange, far && !again && now.Sub(o.tookAt) < heldBack:
 		return settled, o.suspectRestart(now, f, first)
 	case kin == fresh && o.profile.NeverRetransmits:
 		o.gaps.came(now, f.Seq)
 	}
 	return kin, RefusedNone
+}
+
+// isFar reports whether an id is further ahead than those of this life can be, unless what
+// used up the ids between was lost.
+func (o *foreignReceiving) isFar(q frame.Seq) bool {
+	return o.profile.Ahead > 0 && o.accepted && q.Diff(o.recv.Newest().Seq()) > o.profile.Ahead
 }
 
 // kin says what a frame is; m is its first message.
@@ -83,8 +95,6 @@ func (o *foreignReceiving) kin(now ack.Instant, verdict ack.Verdict, q frame.Seq
 	behind := o.recv.Newest().Seq().Diff(q)
 	switch {
 	case verdict == ack.Old, p.Behind > 0 && o.accepted && behind >= p.Behind:
-		return strange
-	case p.Ahead > 0 && o.accepted && -behind > p.Ahead && now.Sub(o.tookAt) < heldBack:
 		return strange
 	case verdict == ack.New:
 		return fresh
@@ -128,11 +138,15 @@ func (o *foreignReceiving) alone(now ack.Instant, f *frame.Frame) Reason {
 		return o.drop(RefusedDown)
 	}
 	o.acksOf(f)
-	// Drivers acknowledge again and again under the id that their next data will have. So
-	// two that the network held back for half of all ids, the one a witness of the other,
-	// are no reason to believe that the ids went on there.
-	if o.recv.Check(f.Seq) != ack.Far {
-		if _, missing := o.recv.Missing(f.Seq, f.Seq); missing && o.profile.NeverRetransmits {
+	// Drivers acknowledge again and again under the id that their next data will have. Two
+	// of these that the network held back for half of all ids are no witness of each other.
+	far := o.isFar(f.Seq)
+	again := far && o.farAlone == f.Seq
+	if far {
+		o.farAlone = f.Seq
+	}
+	if !again {
+		if _, missing := o.recv.Missing(f.Seq, f.Seq); missing && o.profile.NeverRetransmits && o.recv.Check(f.Seq) != ack.Far {
 			o.gaps.came(now, f.Seq)
 		}
 		o.recv.AckOnly(o.recv.Wide(f.Seq))
