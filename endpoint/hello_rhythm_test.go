@@ -201,21 +201,6 @@ func TestAskingEnds(t *testing.T) {
 	}
 }
 
-// TestDoubtedPeerIsAskedForWhatIsPosted: until it shows that it believes our life, what it
-// acknowledges beside its data does not count. So while something is posted it is asked, though
-// another life came that did not answer.
-func TestDoubtedPeerIsAskedForWhatIsPosted(t *testing.T) {
-	h := newDoubtedRig(t)
-	h.introduces(frame.Hello{Life: 1 << 21})
-	h.serve()
-	h.until(h.now.Add(time.Minute))
-	h.at = nil
-	h.post()
-	if h.until(h.now.Add(helloMost)); len(h.at) == 0 {
-		t.Error("is not asked")
-	}
-}
-
 // TestResetAsksWhoWasSilent: a peer that came by itself, and went, is asked when somebody resets
 // the connection to it.
 func TestResetAsksWhoWasSilent(t *testing.T) {

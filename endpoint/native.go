@@ -99,7 +99,6 @@ func (n *native) introduced(now ack.Instant, f *frame.Frame, h frame.Hello, fin 
 	defer n.mu.Unlock()
 	tx, rx := &n.tx, &n.rx
 	life, named := incarnation(h.Life), incarnation(h.Peer)
-	news := false
 	if life != tx.theirs {
 		tx.brief = f.Size() < toldSize
 	}
@@ -127,7 +126,7 @@ func (n *native) introduced(now ack.Instant, f *frame.Frame, h frame.Hello, fin 
 		tx.ask(now, life)
 	case life == tx.theirs:
 		tx.answer = tx.answer || named != tx.mine
-		if news = tx.learn(said(f)); news {
+		if tx.learn(said(f)) {
 			tx.refuse(fin)
 		}
 		rx.recv.AckOnly(ack.Wide(f.HelloID()))
@@ -136,9 +135,9 @@ func (n *native) introduced(now ack.Instant, f *frame.Frame, h frame.Hello, fin 
 		tx.beginAs(now, tx.later)
 		tx.before = true
 		event = n.believe(now, f, life, fin)
-	case named == tx.mine && (h.Tells || tx.tells.tries >= leastInsisted) && tx.later == unknown && !rx.paired && !rx.taken:
-		// This one believes ours, or would, and the one that we believe never did: it is
-		// what was said when nothing was kept of us, and came late or is over.
+	case named == tx.mine && h.Tells && tx.later == unknown && !rx.paired && !rx.taken:
+		// This one believes ours, and the one that we believe never did: it is what was
+		// said when nothing was kept of us, and came late.
 		if tx.posted.begun.head != nil && tx.elsewhere(said(f)) {
 			// Sent again it would go where the services of that other one were.
 			tx.abandon(now, fin, tx.peerError("transactions in flight", ErrPeerRestarted))
@@ -147,7 +146,7 @@ func (n *native) introduced(now ack.Instant, f *frame.Frame, h frame.Hello, fin 
 	case (named == unknown || named == tx.mine) && tx.later == unknown && !rx.paired && tx.insists(now):
 		// The life that we believe did not show yet that it believes ours: perhaps nothing
 		// is kept of us there, because our hello was lost. Named again, it may be recalled.
-		tx.tells.soon(now)
+		tx.askSoon(now)
 	case named == unknown || named == tx.mine || n.heardBefore(now, life, named):
 		tx.draw()
 		tx.ask(now, life)
@@ -156,9 +155,7 @@ func (n *native) introduced(now ack.Instant, f *frame.Frame, h frame.Hello, fin 
 	}
 	if h.Tells && life == tx.theirs && named == tx.mine {
 		rx.paired = true
-		if !news { // else it may say that by itself
-			tx.answered(now)
-		}
+		tx.untold = false
 	}
 	if why == RefusedNone {
 		tx.answer = tx.answer || !h.Tells && life == tx.theirs
@@ -191,19 +188,15 @@ func (n *native) heardBefore(now ack.Instant, life, named incarnation) bool {
 // mutex, with the turn to receive.
 func (n *native) believe(now ack.Instant, f *frame.Frame, life incarnation, fin *finished) EventKind {
 	tx := &n.tx
-	if tx.asks.tries == 1 {
-		tx.sender.RTT().Sample(now, now.Sub(tx.asks.last))
+	if tx.tries == 1 {
+		tx.sender.RTT().Sample(now, now.Sub(tx.askedAt))
 	}
 	tx.theirs, tx.asked, tx.ready = life, unknown, true
 	tx.serving = said(f)
 	tx.refuse(fin)
 	n.cookies.spend(introduction{tx.key(), tx.mine, life})
 	tx.answer = true // it waits to see its own life
-	tx.since = now
-	tx.asks, tx.tells = rhythm{at: now}, rhythm{last: now, at: now.Add(helloFirst)}
-	if tx.offers.young(now) {
-		tx.untold = tx.underway.count(now) + 1
-	}
+	tx.tries, tx.askAt, tx.since = 0, now.Add(helloFirst), now
 	// What this batch acknowledged so far was said by an old life, and what is
 	// to be acknowledged too. Reset may have come since this frame did.
 	tx.due.Init(tx.profile.AckEvery, tx.profile.AckDelay)

@@ -20,14 +20,14 @@ type nativeSending struct {
 	reached      ack.Wide    // newest id heard from the peer
 	answer       bool        // an answer is owed
 	paired       bool        // theirs believes mine
-	untold       int         // answers that are to come until it has heard of all our services
+	untold       bool        // it may not have heard of all our services
 	recall       bool        // next is to be told to asked, though the peer was given up
 	brief        bool        // the latest introduction of another life was too short for a list of services
 	before       bool        // the peer has had another life, and was given up in it
-	asks         rhythm      // of hellos to a life that we do not believe yet
-	tells        rhythm      // of those to the one that we believe, while it has to answer
-	underway     underway    // answers
+	askAt        ack.Instant
+	askedAt      ack.Instant
 	missedAt     ack.Instant // when a frame of another life last made us say so
+	tries        int
 	since        ack.Instant // when asking began to matter: something was posted, or theirs believed
 }
 
@@ -51,10 +51,7 @@ func (n *nativeSending) begin(now ack.Instant) {
 func (n *nativeSending) beginAs(now ack.Instant, name incarnation) {
 	n.nextTxn = uint32(name)
 	n.ready, n.proven = false, true
-	*n = nativeSending{
-		sending: n.sending, reached: n.reached, mine: name, since: now,
-		asks: rhythm{at: now}, underway: n.underway,
-	}
+	*n = nativeSending{sending: n.sending, reached: n.reached, mine: name, askAt: now, since: now}
 }
 
 // beginTold begins with what the peer was told; nothing was sent or taken so far.
@@ -70,24 +67,22 @@ func (n *nativeSending) draw() {
 	}
 }
 
-// asking reports whether a life is asked that we do not believe yet.
-func (n *nativeSending) asking() bool { return n.theirs == unknown || n.asksNext() }
-
-// asksNext reports whether it is asked under our next one.
-func (n *nativeSending) asksNext() bool { return n.later != unknown && n.asks.tries < helloTries }
-
-// telling reports whether the life that we believe is told of us until it answers.
-func (n *nativeSending) telling(now ack.Instant) bool {
+// asking reports whether a hello must go out at askAt.
+func (n *nativeSending) asking(now ack.Instant) bool {
 	switch {
 	case n.theirs == unknown:
+		return true
+	case n.asksNext():
+		return true
+	case n.later != unknown && !n.untold:
 		return false
-	case n.learned.Load() && now.Sub(n.heard.at) >= n.cfg.GiveUp:
-		return false // a peer that came by itself and went again is not asked for ever
-	case n.later != unknown && n.posted.n == 0:
-		return n.untold > 0
 	}
-	return !n.paired || n.untold > 0
+	// A peer that came by itself and went again is not asked for ever.
+	return (!n.paired || n.untold) && (!n.learned.Load() || now.Sub(n.heard.at) < n.cfg.GiveUp)
 }
+
+// asksNext reports whether a life that we did not believe yet is asked, under our next one.
+func (n *nativeSending) asksNext() bool { return n.later != unknown && n.tries < helloTries }
 
 // next implements sendingKind.
 func (n *nativeSending) next(now ack.Instant) (send bool, at ack.Instant) {
@@ -96,19 +91,12 @@ func (n *nativeSending) next(now ack.Instant) (send bool, at ack.Instant) {
 		return n.recall, sched.Never
 	case n.answer:
 		return true, now
+	case !n.asking(now):
+		return false, sched.Never
+	case n.waits():
+		return n.askAt <= now, min(n.askAt, n.giveUpAt())
 	}
-	at = sched.Never
-	if n.asking() {
-		at = n.asks.at
-	}
-	if n.telling(now) {
-		at = min(at, n.tells.at)
-	}
-	send = at <= now
-	if n.waits() {
-		at = min(at, n.giveUpAt())
-	}
-	return send, at
+	return n.askAt <= now, n.askAt
 }
 
 // introduce implements sendingKind.
@@ -136,21 +124,20 @@ func (n *nativeSending) hello(now ack.Instant) frame.Hello {
 		n.answer = false
 		return frame.Hello{Life: uint32(n.mine), Peer: uint32(n.theirs), Tells: true}
 	}
-	most := helloIdle
-	if n.posted.n > 0 {
-		most = min(helloMost, max(n.cfg.GiveUp/10, time.Millisecond))
-	}
-	n.underway.asked(now)
-	if !n.asking() || n.asks.at > now {
-		n.tells.left(now, most)
-		return frame.Hello{Life: uint32(n.mine), Peer: uint32(n.theirs)}
-	}
-	n.asks.left(now, most)
-	hello := frame.Hello{Life: uint32(n.later), Peer: uint32(n.asked)}
-	if n.theirs == unknown {
-		hello.Life = uint32(n.mine)
+	hello := frame.Hello{Life: uint32(n.mine), Peer: uint32(n.theirs)}
+	switch {
+	case n.theirs == unknown:
+		hello.Peer = uint32(n.asked)
 		n.asked = unknown // next time whoever is there
+	case n.asksNext():
+		hello = frame.Hello{Life: uint32(n.later), Peer: uint32(n.asked)}
 	}
+	wait := min(helloFirst<<min(n.tries, 10), helloIdle)
+	if n.posted.n > 0 {
+		wait = min(wait, helloMost, max(n.cfg.GiveUp/10, time.Millisecond))
+	}
+	n.tries++
+	n.askedAt, n.askAt = now, now.Add(wait)
 	return hello
 }
 
@@ -200,25 +187,30 @@ func (n *nativeSending) stamp(buf []byte, id, start frame.Seq) []byte {
 func (n *nativeSending) ask(now ack.Instant, life incarnation) {
 	if n.theirs != unknown {
 		if n.asked != life {
-			n.asks.tries = 0
+			n.tries = 0
 		}
-		n.asks.tries = min(n.asks.tries, helloTries-1) // heard of it: once more
+		n.tries = min(n.tries, helloTries-1) // heard of it: once more
 	}
 	n.asked = life
-	n.asks.at = min(n.asks.at, now)
+	n.askAt = min(n.askAt, now)
 }
 
 // insists reports whether a life that was believed and never showed that it believes ours
 // is still named, though another one has introduced itself.
 func (n *nativeSending) insists(now ack.Instant) bool {
-	return n.tells.tries < leastInsisted || now < n.since.Add(n.cfg.GiveUp/2)
+	return n.tries < leastInsisted || now < n.since.Add(n.cfg.GiveUp/2)
+}
+
+// askSoon makes a hello due as soon as one may follow the last.
+func (n *nativeSending) askSoon(now ack.Instant) {
+	n.askAt = min(n.askAt, max(now, n.askedAt.Add(helloFirst)))
 }
 
 // hurry ends the idle rhythm of hellos, because something is to be sent.
 func (n *nativeSending) hurry(now ack.Instant) {
 	if n.theirs == unknown {
-		n.asks.tries, n.since = 0, now
-		n.asks.soon(now)
+		n.tries, n.since = 0, now
+		n.askSoon(now)
 	}
 }
 
@@ -231,8 +223,8 @@ func (n *nativeSending) remind(now ack.Instant) {
 	case n.theirs != unknown && n.later == unknown:
 		n.answer = true
 	default:
-		n.asks.tries = min(n.asks.tries, 2)
-		n.asks.soon(now)
+		n.tries = min(n.tries, 2)
+		n.askSoon(now)
 	}
 	n.missedAt = now
 }

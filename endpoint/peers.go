@@ -115,9 +115,6 @@ func (e *Endpoint) AcceptAny(on bool) {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if on {
-		e.offers.change(e.now()) // first, so that whoever is told of the memory is told until it knows
-	}
 	if e.open.Store(on); on {
 		for _, c := range e.peers.append(nil, nil) {
 			c.admitted()

@@ -92,7 +92,6 @@ func (e *Endpoint) Serve(s Service) (base uint32, err error) {
 	for i, c := range conns {
 		c.channels.add(met[i])
 	}
-	e.offers.change(e.now())
 	e.offers.add(entry)
 	for _, c := range conns {
 		c.tellServices()

@@ -34,7 +34,6 @@ func (e *ServiceError) Unwrap() error { return ErrNoService }
 // memory, and to guests, which may not.
 type offers struct {
 	all, guests atomic.Pointer[frame.Services]
-	changed     atomic.Int64 // when peers were told of less last; 0: never
 }
 
 func (o *offers) init(memory frame.ServiceName, there bool) {
@@ -52,16 +51,6 @@ func (o *offers) to(guest bool) *frame.Services {
 		return o.guests.Load()
 	}
 	return o.all.Load()
-}
-
-// change notes that peers are told of more from now on.
-func (o *offers) change(now ack.Instant) { o.changed.Store(int64(max(now, 1))) }
-
-// young reports whether who believes us now may have been told of less, when it was a
-// stranger at the earliest.
-func (o *offers) young(now ack.Instant) bool {
-	at := ack.Instant(o.changed.Load())
-	return at != 0 && now-at < 2*cookieTime
 }
 
 // add adds a service for which there is room. Guarded by the endpoint's mu.
@@ -153,23 +142,15 @@ func (c *Conn) tellServices() {
 }
 
 // retell implements sendingKind. The peer is also asked for an answer, until one comes:
-// what it is told may be lost. Answers that are under way say nothing of it.
+// what it is told may be lost.
 func (n *nativeSending) retell(now ack.Instant) bool {
 	if n.theirs == unknown {
 		return false // it is told before anything else
 	}
-	n.answer, n.untold = true, n.underway.count(now)+1
-	n.tells.tries = 0
-	n.tells.soon(now)
-	return true
-}
-
-// answered notes that the peer answered what it was told.
-func (n *nativeSending) answered(now ack.Instant) {
-	n.underway.answered()
-	if n.untold > 0 {
-		if n.untold--; n.untold > 0 {
-			n.tells.soon(now)
-		}
+	n.answer, n.untold = true, true
+	if n.later == unknown {
+		n.tries = 0
 	}
+	n.askSoon(now)
+	return true
 }
