@@ -44,13 +44,7 @@ func (h *Host) Dial(ctx context.Context, peerURL, port string, opt *Options) (*L
 		return nil, err
 	}
 	defer p.exit()
-	for {
-		l, err := p.dial(ctx, port, &o)
-		if errors.Is(err, dgrdma.ErrPeerRestarted) && ctx.Err() == nil {
-			continue // what we said was for the life before, of whose end we had not heard
-		}
-		return l, err
-	}
+	return p.dial(ctx, port, &o)
 }
 
 // peerAt finds or makes the connection to a host.
@@ -119,7 +113,18 @@ func (h *Host) connect(peerURL string) (*dgrdma.Conn, error) {
 	}
 }
 
+// dial asks for a link until it is answered.
 func (p *peer) dial(ctx context.Context, port string, o *Options) (*Link, error) {
+	for {
+		l, err := p.ask(ctx, port, o)
+		if errors.Is(err, dgrdma.ErrPeerRestarted) && ctx.Err() == nil {
+			continue // what we said was for the life before, of whose end we had not heard
+		}
+		return l, err
+	}
+}
+
+func (p *peer) ask(ctx context.Context, port string, o *Options) (*Link, error) {
 	var b [8]byte
 	rand.Read(b[:])
 	l := newLink(p, p.conn.Life(), port, binary.LittleEndian.Uint64(b[:]))
