@@ -46,6 +46,13 @@ func (e *inWords) Unwrap() error { return e.is }
 // errOtherLife is why nothing is posted to a life that is not the connection's.
 var errOtherLife = &inWords{"this life of the connection is over, or never began; nothing was sent", ErrPeerRestarted}
 
+// errNeverAnswered is ErrPeerDown of a peer of which nothing was ever heard.
+var errNeverAnswered = &inWords{"dgrdma: peer never answered; perhaps its endpoint string is an old one, with another id or port, " +
+	"or it is of another kind and needs its profile, or it does not take us for a peer", ErrPeerDown}
+
+// errMisalignedRegion is ErrAlignment of memory of our own.
+var errMisalignedRegion = &inWords{"dgrdma: a region must begin at a multiple of 8, and this memory does not: map it, take it from NewRegion, or leave out its first bytes", ErrAlignment}
+
 // PeerError says which peer failed, and how. It is what Err returns, and what
 // Done gets for the transactions that were pending.
 type PeerError struct {
@@ -63,25 +70,6 @@ func (e *PeerError) Unwrap() error { return e.Err }
 
 // Timeout reports whether the peer was given up after retransmissions.
 func (e *PeerError) Timeout() bool { return errors.Is(e.Err, ErrPeerDown) }
-
-// neverAnswered is ErrPeerDown of a peer of which nothing was ever heard.
-type neverAnswered struct{}
-
-func (neverAnswered) Error() string {
-	return "dgrdma: peer never answered; perhaps its endpoint string is an old one, with another id or port, " +
-		"or it is of another kind and needs its profile, or it does not take us for a peer"
-}
-
-func (neverAnswered) Is(target error) bool { return target == ErrPeerDown }
-
-// misalignedRegion is ErrAlignment of memory of our own.
-type misalignedRegion struct{}
-
-func (misalignedRegion) Error() string {
-	return "dgrdma: a region must begin at a multiple of 8, and this memory does not: map it, take it from NewRegion, or leave out its first bytes"
-}
-
-func (misalignedRegion) Is(target error) bool { return target == ErrAlignment }
 
 // Reason says why a received frame was not applied.
 type Reason uint8

@@ -76,7 +76,7 @@ func NewRegion(size int) (*Region, error) {
 // must begin at a multiple of 8.
 func RegionOver(mem []byte) (*Region, error) {
 	if len(mem) > 0 && uintptr(unsafe.Pointer(&mem[0]))%8 != 0 {
-		return nil, misalignedRegion{}
+		return nil, errMisalignedRegion
 	}
 	return &Region{mem: mem}, nil
 }

@@ -282,7 +282,7 @@ func (s *sending) revive(now ack.Instant) {
 // givenUp says that the peer is given up, and whether it ever was there.
 func (s *sending) givenUp(op string) error {
 	if s.silent() {
-		return s.peerError(op, neverAnswered{})
+		return s.peerError(op, errNeverAnswered)
 	}
 	return s.peerError(op, ErrPeerDown)
 }
