@@ -75,8 +75,10 @@ func (o *foreignReceiving) judge(now ack.Instant, f *frame.Frame, first *frame.M
 	}
 	kin := o.kin(now, verdict, f.Seq, first)
 	switch {
-	case kin == strange, far && !again && now.Sub(o.tookAt) < heldBack:
+	case kin == strange:
 		return settled, o.suspectRestart(now, f, first)
+	case far && !again && now.Sub(o.tookAt) < heldBack: // and no process starts so soon
+		return settled, o.refused(RefusedForeign, first.Txn, nil)
 	case kin == fresh && o.profile.NeverRetransmits:
 		o.gaps.came(now, f.Seq)
 	}
