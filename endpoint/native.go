@@ -138,7 +138,7 @@ func (n *native) introduced(now ack.Instant, f *frame.Frame, h frame.Hello, fin 
 	case named == tx.mine && h.Tells && tx.later == unknown && !rx.paired && !rx.taken:
 		// This one believes ours, and the one that we believe never did: it is what was
 		// said when nothing was kept of us, and came late.
-		if tx.posted.begun.head != nil && tx.elsewhere(said(f)) {
+		if tx.elsewhere(said(f)) {
 			// Sent again it would go where the services of that other one were.
 			tx.abandon(now, fin, tx.peerError("transactions in flight", ErrPeerRestarted))
 		}

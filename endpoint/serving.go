@@ -100,26 +100,25 @@ func (s *serving) learn(said serving) (news bool) {
 	return true
 }
 
-// elsewhere reports whether a service is elsewhere in another life, of which that is said,
-// than what was sent so far went. Of a life that told of none it is sent to address 0.
-func (s *serving) elsewhere(said serving) bool {
-	if s.known == said.known {
-		return s.list != said.list
-	}
-	for _, l := range [...]*frame.Services{&s.list, &said.list} {
-		for _, x := range l.All() {
-			if x.Base != 0 {
-				return true
-			}
-		}
-	}
-	return false
-}
-
 // base implements sendingKind.
 func (s *serving) base(name frame.ServiceName) uint32 {
 	base, _ := s.list.Find(name)
 	return base
+}
+
+// elsewhere reports whether something that was sent so far is for a service that another
+// life, of which that is said, has not, or has elsewhere.
+func (n *nativeSending) elsewhere(said serving) bool {
+	for t := n.posted.begun.head; t != nil; t = t.next {
+		at := n.base(t.flow.name)
+		if t.letter {
+			at = t.base
+		}
+		if said.serves(t.flow.name, t.letter) != nil || said.base(t.flow.name) != at {
+			return true
+		}
+	}
+	return false
 }
 
 // refuse fails what is posted to services that the peer has not.

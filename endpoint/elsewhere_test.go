@@ -1,0 +1,45 @@
+package endpoint
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/dgrdma/dgrdma/frame"
+)
+
+// TestSentToNoOtherService: what was sent to a life that told of no services is not sent again
+// to the life that was meant, where that has another service at the same place, and not the
+// one that it is for (attack A18, SECURITY.md).
+func TestSentToNoOtherService(t *testing.T) {
+	for _, x := range []struct{ posted, has string }{{"post", "memory"}, {"memory", "post"}} {
+		withStranger(t, Config{}, Native(), func(t *testing.T, e *Endpoint, c *Conn, s *stranger) {
+			post := newShelf("post", 1<<16)
+			serve(t, e, post)
+			c.Reset(0)
+			mine := s.toldLife()
+			s.hello(frame.Hello{Life: 70, Peer: mine})
+			s.recv(time.Millisecond)
+			done := errors.New("not done")
+			tx := &Transaction{Completion: Word(MailSize, 1), Done: func(_ *Transaction, err error) { done = err }}
+			to := post.channel(0).Flow().Post
+			if x.posted == "memory" {
+				to = c.Post
+			}
+			if err := to(tx); err != nil {
+				t.Fatal(err)
+			}
+			s.recv(time.Millisecond)
+			s.introduction(frame.Hello{Life: 80, Peer: mine, Tells: true}, serviceAt(x.has, 0))
+			for _, f := range s.recv(time.Second) {
+				if _, hello := helloOf(&f); !hello && f.HasMessages() {
+					t.Errorf("for %s: sent again to a peer that has %s", x.posted, x.has)
+					break
+				}
+			}
+			if st := c.Stats(); st.Theirs != 80 || !errors.Is(done, ErrPeerRestarted) {
+				t.Errorf("for %s: %v; life %d is believed", x.posted, done, st.Theirs)
+			}
+		})
+	}
+}
