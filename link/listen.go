@@ -110,7 +110,8 @@ func (n *Listener) Accept(ctx context.Context) (*Link, error) {
 	}
 	defer n.offers.pass()
 	for {
-		n.host.drive(ctx, func() bool { return n.offers.len() > 0 }, n.down)
+		seen := false
+		n.host.drive(ctx, func() bool { seen = n.offers.len() > 0; return seen }, n.down)
 		select {
 		case <-n.down:
 			return nil, ErrClosed
@@ -129,6 +130,9 @@ func (n *Listener) Accept(ctx context.Context) (*Link, error) {
 				continue
 			}
 			return l, nil
+		}
+		if seen {
+			continue // somebody else had it, who may not drive any more
 		}
 		select {
 		case <-n.offers.more:
