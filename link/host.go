@@ -151,6 +151,8 @@ func (h *Host) drive(ctx context.Context, there func() bool, over <-chan struct{
 // Event implements [dgrdma.Handler]: it hears of peers that are gone.
 func (p *peer) Event(ev dgrdma.Event) {
 	switch {
+	case ev.Kind == dgrdma.PeerDown && p.conn.Err() == nil: // somebody heard before us, and began anew
+		p.fail(ev.Err, p.conn.Life())
 	case ev.Kind == dgrdma.PeerDown:
 		if p.host.own {
 			// Whatever of its writes is still on the way must not arrive.
