@@ -13,8 +13,9 @@ import (
 // a C++ driver ends at its 256th frame after that (quirk D1-6). What a frame is,
 // with d ids from it to the newest one, of which the profile says:
 //
-//	ahead by more than Ahead  foreign the first time, while the data of this life comes:
-//	                          the network held it back for half of all ids
+//	ahead by more than Ahead  foreign the first time, and again if its transaction is over,
+//	                          while the data of this life comes: the network held it
+//	                          back for half of all ids
 //	ahead (d < 0)             new
 //	d >= Behind               foreign: the peer cannot wait for it any more, so it was
 //	                          held back by the network, or a new life sent it
@@ -47,6 +48,7 @@ type foreignReceiving struct {
 	farData  frame.Seq   // last id of data further ahead than Ahead, if ahead
 	farAlone frame.Seq   // and of a frame without data
 	ahead    bool        // the last data was
+	youngest uint32      // transaction that was accepted
 	foreignLedger
 }
 
@@ -67,7 +69,7 @@ func (o *foreignReceiving) introduced() bool { return true }
 // judge implements receivingKind.
 func (o *foreignReceiving) judge(now ack.Instant, f *frame.Frame, first *frame.Message) (kinship, Reason) {
 	far := o.isFar(f.Seq)
-	again := o.ahead && o.farData == f.Seq
+	again := o.ahead && o.farData == f.Seq && !o.past(first.Txn)
 	o.farData, o.ahead = f.Seq, far
 	verdict, why := o.check(f.Seq, first.Txn)
 	if why != RefusedNone {
@@ -89,6 +91,12 @@ func (o *foreignReceiving) judge(now ack.Instant, f *frame.Frame, first *frame.M
 // used up the ids between was lost.
 func (o *foreignReceiving) isFar(q frame.Seq) bool {
 	return o.profile.Ahead > 0 && o.accepted && q.Diff(o.recv.Newest().Seq()) > o.profile.Ahead
+}
+
+// past reports whether a transaction is over for long, as far as its id tells: a younger one
+// came, and nothing of it is missing.
+func (o *foreignReceiving) past(txn uint32) bool {
+	return !o.profile.KeepsIDs && int32(txn-o.youngest) < 0 && o.open.find(txn) == nil
 }
 
 // kin says what a frame is; m is its first message.
@@ -169,6 +177,9 @@ func (o *foreignReceiving) acksOf(f *frame.Frame) {
 func (o *foreignReceiving) took(now ack.Instant, f *frame.Frame, txn uint32) {
 	o.acksOf(f)
 	o.arrivals.note(now, f.Seq, txn)
+	if !o.accepted || int32(txn-o.youngest) > 0 {
+		o.youngest = txn
+	}
 	o.accepted, o.freshAt, o.tookAt = true, now, now
 }
 
