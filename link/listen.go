@@ -155,6 +155,11 @@ func (n *Listener) accept(o *offer) (*Link, error) {
 	case o.p.channel.Waiting() >= mostLinks:
 		return nil, fmt.Errorf("%d letters to this peer wait here", mostLinks)
 	}
+	if n.opt.Vet != nil {
+		if err := n.opt.Vet(o.p.conn.Name(), a.private); err != nil {
+			return nil, err
+		}
+	}
 	l := newLink(o.p, o.life, n.port, a.attempt)
 	l.theirs, l.heard, l.private = a.from, true, a.private
 	yes := letter{kind: letterAccept, directions: a.directions, to: a.from, attempt: a.attempt, private: n.opt.Private}

@@ -1,6 +1,10 @@
 package link
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/dgrdma/dgrdma/dgrdma"
+)
 
 // Options are how one side wants a link. The side that receives decides how many
 // buffers there are and how long they are; what the other side asks for counts
@@ -22,6 +26,9 @@ type Options struct {
 	Handle func(*Link, Message)
 	// Private is sent along, up to MaxPrivate bytes.
 	Private []byte
+	// Vet, if not nil, is asked by Accept about everyone who dials, before the link takes
+	// memory, with what was sent along. Who dials is refused with the error that it returns.
+	Vet func(peer dgrdma.PeerName, private []byte) error
 }
 
 // Direction says which way messages go, as the side that says it sees it.

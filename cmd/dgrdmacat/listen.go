@@ -123,7 +123,7 @@ func runListen(ctx context.Context, o *listenOptions, std *stdio) error {
 	defer h.Close()
 	o.metrics.host(h)
 	l := &listener{listenOptions: o, std: std, targets: t, back: back, stdout: make(chan struct{}, 1)}
-	if l.port, err = stream.Listen(h, &stream.Options{Duplex: o.duplex, Checksum: o.checksum, Refused: l.sentAway}); err != nil {
+	if l.port, err = stream.Listen(h, &stream.Options{Duplex: o.duplex, Checksum: o.checksum, Vet: l.agree, Refused: l.sentAway}); err != nil {
 		return err
 	}
 	fmt.Fprintf(std.err, "listening on %s\n", h.URL())
@@ -141,37 +141,23 @@ func runListen(ctx context.Context, o *listenOptions, std *stdio) error {
 	return l.serveOne(ctx)
 }
 
-// next waits for a sender that wants what is offered here.
-func (l *listener) next(ctx context.Context) (*stream.Stream, error) {
-	for {
-		s, err := l.port.Accept(ctx)
-		if err != nil {
-			return nil, err
-		}
-		if err = l.agree(s); err == nil {
-			return s, nil
-		}
-		l.sentAway(s.Link().Peer().Name(), err)
-		go s.Abort(err)
-	}
-}
-
 func (l *listener) sentAway(peer dgrdma.PeerName, why error) {
 	fmt.Fprintf(l.std.err, "%v was sent away: %v\n", peer, strangerInWords(why))
 }
 
-func (l *listener) agree(s *stream.Stream) error {
+// agree returns why a sender that wants something back, or nothing, is not served.
+func (l *listener) agree(duplex bool) error {
 	switch {
-	case s.Duplex() && !l.duplex:
+	case duplex && !l.duplex:
 		return errors.New("the receiver was started without --duplex")
-	case l.duplex && !s.Duplex():
+	case l.duplex && !duplex:
 		return errors.New("the receiver was started with --duplex: both sides need it")
 	}
 	return nil
 }
 
 func (l *listener) serveOne(ctx context.Context) error {
-	s, err := l.next(ctx)
+	s, err := l.port.Accept(ctx)
 	switch {
 	case err == nil:
 	case ctx.Err() != nil:
@@ -186,7 +172,7 @@ func (l *listener) serveOne(ctx context.Context) error {
 func (l *listener) serveMany(ctx context.Context) error {
 	var all sync.WaitGroup
 	for {
-		s, err := l.next(ctx)
+		s, err := l.port.Accept(ctx)
 		if err != nil {
 			interrupted := ctx.Err() != nil
 			all.Wait()

@@ -315,7 +315,7 @@ func TestDuplexNeedsBoth(t *testing.T) {
 		}
 		l, url := listenCat(t, args(c.listen, anyPort), stdinFrom([]byte("secret")))
 		s := startCat(t, append([]string{"send"}, args(c.send, url)...), stdinFrom(nil))
-		s.end(exitError, `(sent|received).*, not whole\ndgrdmacat send: the receiver, `+saysPeer+`, gave up: `+c.reason+`\n`)
+		s.end(exitError, `dgrdmacat send: link: dial port "stream" of `+saysPeer+`: refused by the peer: `+c.reason+`\n`)
 		if len(s.out.String()) > 0 {
 			t.Errorf("%q came", s.out.String())
 		}

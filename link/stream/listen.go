@@ -3,6 +3,7 @@ package stream
 import (
 	"context"
 
+	"github.com/dgrdma/dgrdma/dgrdma"
 	"github.com/dgrdma/dgrdma/link"
 )
 
@@ -14,32 +15,37 @@ type Listener struct {
 
 // Listen opens a port for streams.
 func Listen(h *link.Host, opt *Options) (*Listener, error) {
-	o := opt.or()
-	port, err := h.Listen(o.Port, &link.Options{Directions: link.Both, Buffers: buffers, Size: bufferSize, Private: o.hello(Unknown)})
+	l := &Listener{opt: opt.or()}
+	var err error
+	l.port, err = h.Listen(l.opt.Port, &link.Options{
+		Directions: link.Both, Buffers: buffers, Size: bufferSize, Private: l.opt.hello(Unknown), Vet: l.vet,
+	})
 	if err != nil {
 		return nil, err
 	}
-	return &Listener{port, o}, nil
+	return l, nil
 }
 
-// Accept waits for a stream. It is the caller's, which moves it or aborts it. Who
-// dials and speaks no streams is sent away.
-func (l *Listener) Accept(ctx context.Context) (*Stream, error) {
-	for {
-		x, err := l.port.Accept(ctx)
-		if err != nil {
-			return nil, err
-		}
-		theirs, err := parseHello(x.Private())
-		s := &Stream{link: x, duplex: theirs.duplex, checksum: l.opt.Checksum || theirs.checksum, size: theirs.size}
-		if err == nil {
-			return s, nil
-		}
-		if l.opt.Refused != nil {
-			l.opt.Refused(x.Peer().Name(), err)
-		}
-		go s.Abort(err)
+// vet returns why who dials is refused.
+func (l *Listener) vet(peer dgrdma.PeerName, private []byte) error {
+	theirs, err := parseHello(private)
+	if err == nil && l.opt.Vet != nil {
+		err = l.opt.Vet(theirs.duplex)
 	}
+	if err != nil && l.opt.Refused != nil {
+		l.opt.Refused(peer, err)
+	}
+	return err
+}
+
+// Accept waits for a stream. It is the caller's, which moves it or aborts it.
+func (l *Listener) Accept(ctx context.Context) (*Stream, error) {
+	x, err := l.port.Accept(ctx)
+	if err != nil {
+		return nil, err
+	}
+	theirs, _ := parseHello(x.Private()) // which vet has read
+	return &Stream{link: x, duplex: theirs.duplex, checksum: l.opt.Checksum || theirs.checksum, size: theirs.size}, nil
 }
 
 // Refuse sends away everyone who dials from now on, with a reason; an empty one lets

@@ -32,7 +32,12 @@ type Options struct {
 	Duplex bool
 	// Checksum: SHA-256 is compared at both ends. It is enough if one side wants it.
 	Checksum bool
-	// Refused, if not nil, is told of those who dialed and were sent away by Accept.
+	// Vet, if not nil, is asked by Accept whether who dials is served, before the stream
+	// takes memory: whether bytes go both ways is as who dials wants it. Who dials is
+	// refused with the error that it returns.
+	Vet func(duplex bool) error
+	// Refused, if not nil, is told of those whom Accept refused, by Vet or because they
+	// speak no streams.
 	Refused func(peer dgrdma.PeerName, why error)
 }
 

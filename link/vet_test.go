@@ -1,0 +1,60 @@
+package link
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/dgrdma/dgrdma/dgrdma"
+)
+
+// TestVet: who dials is refused for the listener's reason, and takes no memory for that, also
+// if nothing is heard of it any more: the next one has it all.
+func TestVet(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNet(t, 0)
+		a, c, b := n.host(1, nil), n.host(3, nil), n.host(2, &Config{Memory: 1 << 20})
+		var asked []dgrdma.PeerName
+		l, err := b.Listen("port", &Options{Buffers: 10, Size: 1 << 16, Vet: func(p dgrdma.PeerName, private []byte) error {
+			asked = append(asked, p)
+			if string(private) == "friend" {
+				return nil
+			}
+			return errors.New("who are you, " + string(private) + "?")
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		accepted := make(chan *Link)
+		go func() {
+			x, _ := l.Accept(context.Background())
+			accepted <- x
+		}()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		before := b.Stats().Free
+		for _, x := range []string{"stranger", ""} {
+			if _, err = dial(ctx, a, 2, "port", &Options{Private: []byte(x)}); !errors.Is(err, ErrRefused) || !strings.HasSuffix(err.Error(), ": who are you, "+x+"?") {
+				t.Errorf("%q: %v", x, err)
+			}
+			if free := b.Stats().Free; free != before {
+				t.Errorf("%q took %d bytes", x, before-free)
+			}
+		}
+		a.Close()
+		out, err := dial(ctx, c, 2, "port", &Options{Private: []byte("friend")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer out.Close()
+		in := <-accepted
+		defer in.Close()
+		if len(asked) != 3 || asked[0].ID != 1 || asked[1].ID != 1 || asked[2] != in.Peer().Name() {
+			t.Errorf("asked about %v", asked)
+		}
+	})
+}
