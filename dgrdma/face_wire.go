@@ -217,15 +217,21 @@ type Stamp = frame.Stamp
 //	offset  size  field
 //	0       1     0x53
 //	1       1     their number, 0 to 8
-//	2       2     0
+//	2       1     how many services it knows of the life that it names
+//	3       1     0
 //	4       12    for each: name, 8 bytes, and base, 4 bytes
 //	              zeros up to ServicesSize
 //
 // It is always as long, so that the answer to an introduction is not longer than what
 // was asked. To all others it is link padding. The zero Services has none.
 //
+// Services are added and never go. So a peer that knows fewer than there are has yet to
+// hear of the last ones, and is told again.
+//
 //	type ServiceList struct {
 //
+//		// Known is how many services the sender knows of the life that it names.
+//		Known int
 //		// contains unexported fields
 //	}
 //

@@ -90,7 +90,11 @@ func (s *Services) Append(b []byte) []byte {
 	if s.n > 0 {
 		b = append(b, "serves "...)
 	}
-	return s.names(b)
+	b = s.names(b)
+	if s.Known > 0 {
+		b = append(number(b, " (knows ", uint32(s.Known)), ')')
+	}
+	return b
 }
 
 // String describes the frame and each of its messages in one line.

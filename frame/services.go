@@ -59,15 +59,21 @@ const MostServices = 8
 //	offset  size  field
 //	0       1     0x53
 //	1       1     their number, 0 to 8
-//	2       2     0
+//	2       1     how many services it knows of the life that it names
+//	3       1     0
 //	4       12    for each: name, 8 bytes, and base, 4 bytes
 //	              zeros up to ServicesSize
 //
 // It is always as long, so that the answer to an introduction is not longer than what
 // was asked. To all others it is link padding. The zero Services has none.
+//
+// Services are added and never go. So a peer that knows fewer than there are has yet to
+// hear of the last ones, and is told again.
 type Services struct {
 	list [MostServices]Service
 	n    int
+	// Known is how many services the sender knows of the life that it names.
+	Known int
 }
 
 const (
@@ -105,7 +111,7 @@ func (s *Services) Find(n ServiceName) (base uint32, ok bool) {
 func (s *Services) Put(b []byte) {
 	b = b[:ServicesSize]
 	clear(b)
-	b[0], b[1] = servicesMark, byte(s.n)
+	b[0], b[1], b[2] = servicesMark, byte(s.n), byte(s.Known)
 	for i, x := range s.All() {
 		at := b[servicesHead+i*serviceSize:]
 		copy(at, x.Name[:])
@@ -122,9 +128,10 @@ func (f *Frame) Services() (s Services, ok bool) {
 		return Services{}, false
 	}
 	b := f.Rest()
-	if len(b) < ServicesSize || b[0] != servicesMark || b[1] > MostServices || b[2] != 0 || b[3] != 0 {
+	if len(b) < ServicesSize || b[0] != servicesMark || b[1] > MostServices || b[2] > MostServices || b[3] != 0 {
 		return Services{}, false
 	}
+	s.Known = int(b[2])
 	for at := b[servicesHead : servicesHead+int(b[1])*serviceSize]; len(at) > 0; at = at[serviceSize:] {
 		x := Service{Name: ServiceName(at[:len(ServiceName{})]), Base: binary.LittleEndian.Uint32(at[len(ServiceName{}):])}
 		if !x.Name.valid() || !s.Add(x) {

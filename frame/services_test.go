@@ -29,7 +29,8 @@ func TestServicesOnTheWire(t *testing.T) {
 	if !s.Add(Service{serviceName(t, "memory"), 0}) || !s.Add(Service{serviceName(t, "link"), 0x11223344}) {
 		t.Fatal("not added")
 	}
-	want := bytesOf(t, "53 02 0000"+"6d656d6f7279 0000 00000000"+"6c696e6b 00000000 44332211"+strings.Repeat("00", 6*12))
+	s.Known = 5
+	want := bytesOf(t, "53 02 0500"+"6d656d6f7279 0000 00000000"+"6c696e6b 00000000 44332211"+strings.Repeat("00", 6*12))
 	b := make([]byte, ServicesSize)
 	for i := range b {
 		b[i] = 0xff // Put overwrites whatever was there
@@ -71,8 +72,8 @@ func TestServicesSaidWrong(t *testing.T) {
 		"link padding":   func(b []byte) []byte { clear(b); return b },
 		"cut":            func(b []byte) []byte { return b[:len(b)-1] },
 		"nine":           func(b []byte) []byte { b[1] = 9; return b },
-		"reserved":       func(b []byte) []byte { b[2] = 1; return b },
-		"reserved too":   func(b []byte) []byte { b[3] = 1; return b },
+		"knows nine":     func(b []byte) []byte { b[2] = 9; return b },
+		"reserved":       func(b []byte) []byte { b[3] = 1; return b },
 		"no name":        func(b []byte) []byte { b[1] = 3; return b },
 		"capital":        func(b []byte) []byte { b[4] = 'M'; return b },
 		"behind its end": func(b []byte) []byte { b[16+5] = 'x'; return b },

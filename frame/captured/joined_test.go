@@ -139,7 +139,7 @@ func TestNotJoined(t *testing.T) {
 	otherSource, otherDestination := between(3, 2, third), between(1, 3, third)
 	serves := introduction(t, 1)
 	damaged := bytes.Clone(serves)
-	damaged[len(damaged)-frame.ServicesSize+2] = 1
+	damaged[len(damaged)-frame.ServicesSize+3] = 1
 	for name, datagrams := range map[string][][]byte{
 		"alone":               {first},
 		"long":                {datagram(1, 60000)},

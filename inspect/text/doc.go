@@ -27,7 +27,8 @@
 //
 //	[hello from life 7 to anyone, serves memory, link]
 //
-// names the services that its sender says it has.
+// names the services that its sender says it has, and behind them (knows 2) if it knows
+// as many of the life that it names.
 //
 // # JSON
 //
@@ -61,6 +62,7 @@
 //	  services        array, if the sender says which ones it has
 //	    name
 //	    base          the first of its addresses
+//	  knows           likewise: how many it knows of the receiver's
 //	stamp             if there is one behind an acknowledgement without messages
 //	  life            the receiver's, as the sender knows it
 //	  id, ack_start   as above, in 32 bits

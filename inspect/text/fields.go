@@ -112,6 +112,9 @@ func fieldsServices(b []byte, s *frame.Services) []byte {
 		b = x.Name.Append(append(b, "  service "...))
 		b = append(hexadecimal(b, " from ", x.Base), '\n')
 	}
+	if s.Known > 0 {
+		b = append(number(b, "  knows ", s.Known), '\n')
+	}
 	return b
 }
 

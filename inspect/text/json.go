@@ -80,7 +80,7 @@ func jsonServices(b []byte, s *frame.Services) []byte {
 		b = x.Name.Append(append(b, `{"name":"`...))
 		b = append(number(b, `","base":`, int(x.Base)), '}')
 	}
-	return append(b, ']')
+	return number(append(b, ']'), `,"knows":`, s.Known)
 }
 
 func (p *Printer) jsonMessage(b []byte, m *Message) []byte {

@@ -46,7 +46,13 @@ func introduction(behind []byte, missing int) *captured.Packet {
 
 func damaged(list []byte) []byte {
 	list = bytes.Clone(list)
-	list[2] = 1
+	list[3] = 1
+	return list
+}
+
+func knows(list []byte) []byte {
+	list = bytes.Clone(list)
+	list[2] = 2
 	return list
 }
 
@@ -59,14 +65,16 @@ func TestServicesAreShown(t *testing.T) {
 		json         string
 		padding      int
 	}{
-		"told":       {introduction(two, 0), ", serves memory, link]", "  service memory from 0x0\n  service link from 0xffff0000\n", `,"services":[{"name":"memory","base":0},{"name":"link","base":4294901760}]`, 0},
-		"padded":     {introduction(append(two, 9, 9), 0), ", serves memory, link]", "  service memory from 0x0\n  service link from 0xffff0000\n  padding 2 bytes 0909\n", `,"services":[{"name":"memory","base":0},{"name":"link","base":4294901760}]`, 2},
-		"none":       {introduction(none, 0), ", no service]", "  no service\n", `,"services":[]`, 0},
+		"told":       {introduction(two, 0), ", serves memory, link]", "  service memory from 0x0\n  service link from 0xffff0000\n", `,"services":[{"name":"memory","base":0},{"name":"link","base":4294901760}],"knows":0`, 0},
+		"padded":     {introduction(append(two, 9, 9), 0), ", serves memory, link]", "  service memory from 0x0\n  service link from 0xffff0000\n  padding 2 bytes 0909\n", `,"services":[{"name":"memory","base":0},{"name":"link","base":4294901760}],"knows":0`, 2},
+		"none":       {introduction(none, 0), ", no service]", "  no service\n", `,"services":[],"knows":0`, 0},
+		"knows":      {introduction(knows(two), 0), ", serves memory, link (knows 2)]", "  service memory from 0x0\n  service link from 0xffff0000\n  knows 2\n", `,"services":[{"name":"memory","base":0},{"name":"link","base":4294901760}],"knows":2`, 0},
+		"knows only": {introduction(knows(none), 0), ", no service (knows 2)]", "  no service (knows 2)\n", `,"services":[],"knows":2`, 0},
 		"not told":   {introduction(nil, 0), "]", "", "", 0},
-		"damaged":    {introduction(damaged(two), 0), "]", "  padding 100 bytes 530201006d656d6f7279000000000000" + "6c696e6b000000000000ffff" + strings.Repeat("00", 8) + "...\n", "", 100},
+		"damaged":    {introduction(damaged(two), 0), "]", "  padding 100 bytes 530200016d656d6f7279000000000000" + "6c696e6b000000000000ffff" + strings.Repeat("00", 8) + "...\n", "", 100},
 		"cut before": {introduction(nil, 100), "] cut: 34 of 134 bytes", "", "", 0},
 		"cut within": {introduction(two[:7], 93), "] cut: 41 of 134 bytes", "  padding 7 bytes 530200006d656d\n", "", 7},
-		"cut behind": {introduction(two, 2), ", serves memory, link] cut: 134 of 136 bytes", "  service memory from 0x0\n  service link from 0xffff0000\n", `,"services":[{"name":"memory","base":0},{"name":"link","base":4294901760}]`, 0},
+		"cut behind": {introduction(two, 2), ", serves memory, link] cut: 134 of 136 bytes", "  service memory from 0x0\n  service link from 0xffff0000\n", `,"services":[{"name":"memory","base":0},{"name":"link","base":4294901760}],"knows":0`, 0},
 	} {
 		var v text.View
 		v.Decode(tt.packet)

@@ -119,6 +119,7 @@ type object struct {
 			Name string
 			Base uint32
 		}
+		Knows int
 	}
 	Stamp *struct {
 		Life, ID uint32
@@ -231,7 +232,7 @@ func (o *object) bytes(t *testing.T) []byte {
 	}
 	if o.Hello != nil && o.Hello.Services != nil {
 		all := *o.Hello.Services
-		list := append(make([]byte, 0, frame.ServicesSize), 0x53, byte(len(all)), 0, 0)
+		list := append(make([]byte, 0, frame.ServicesSize), 0x53, byte(len(all)), byte(o.Hello.Knows), 0)
 		for _, s := range all {
 			list = append(list, make([]byte, 8)...)
 			copy(list[len(list)-8:], s.Name)

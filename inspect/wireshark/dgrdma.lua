@@ -73,6 +73,7 @@ local f = {
   hello_seq = ProtoField.uint32("dgrdma.hello.seq", "Frame id in 32 bits"),
   services = ProtoField.uint8("dgrdma.hello.services", "Sender's services"),
   service = ProtoField.none("dgrdma.hello.service", "Service"),
+  knows = ProtoField.uint8("dgrdma.hello.knows", "Services it knows of the peer"),
   service_name = ProtoField.string("dgrdma.hello.service.name", "Name"),
   service_base = ProtoField.uint32("dgrdma.hello.service.base", "First address", base.HEX),
   hello_answers = ProtoField.framenum("dgrdma.hello.answers", "Answers the hello in frame", base.NONE, asked),
@@ -157,8 +158,8 @@ local function read_services(tvb, p, off)
   if p.captured - off < SERVICES then
     return p.cut and p.stop or off -- cut: with a list or without
   end
-  local mark, count, reserved = Struct.unpack("<BBI2", tvb:raw(off, LIST))
-  if mark ~= 0x53 or count > MOST_SERVICES or reserved ~= 0 then
+  local mark, count, knows, reserved = Struct.unpack("BBBB", tvb:raw(off, LIST))
+  if mark ~= 0x53 or count > MOST_SERVICES or knows > MOST_SERVICES or reserved ~= 0 then
     return off
   end
   local all, known = {}, {}
@@ -171,7 +172,7 @@ local function read_services(tvb, p, off)
     known[name] = true
     all[i] = { at = at, name = name }
   end
-  p.list, p.services = off, all
+  p.list, p.services, p.knows = off, all, knows
   return off + SERVICES
 end
 
@@ -524,22 +525,23 @@ local function message_text(m)
   return s
 end
 
-local function services_text(services)
+local function services_text(services, knows)
+  local known = knows > 0 and format(" (knows %d)", knows) or ""
   if #services == 0 then
-    return ", no service"
+    return ", no service" .. known
   end
   local names = {}
   for i, s in ipairs(services) do
     names[i] = s.name
   end
-  return ", serves " .. table.concat(names, ", ")
+  return ", serves " .. table.concat(names, ", ") .. known
 end
 
 local function hello_text(p)
   local m = p.msgs[1]
   local s = format("hello%s from life %d to ", m.index == 1 and " back" or "", m.txn)
   s = s .. (m.addr == 0 and "anyone" or format("life %d", m.addr))
-  return p.services and s .. services_text(p.services) or s
+  return p.services and s .. services_text(p.services, p.knows) or s
 end
 
 local MOST_MESSAGES = 3 -- in one line
@@ -727,6 +729,7 @@ local function show_services(tvb, tree, p)
     node:add(f.service_name, tvb(s.at, NAME), s.name)
     node:add_le(f.service_base, first)
   end
+  tree:add(f.knows, tvb(p.list + 2, 1))
 end
 
 local function show_hello(tvb, tree, p, e)

@@ -64,7 +64,7 @@ func TestFramesInOneDatagram(t *testing.T) {
 	broken[frame.HeaderSize+20]++
 	spoilt := introduction(t, 3, "memory")
 	bare := spoilt[:frame.HeaderSize+frame.MessageHeaderSize]
-	spoilt[len(bare)+2] = 1
+	spoilt[len(bare)+3] = 1
 	cases := []struct {
 		name string
 		data []byte

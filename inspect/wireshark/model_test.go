@@ -252,8 +252,9 @@ func checkPlain(t *testing.T, p *packet, r row) {
 // checkServices compares what introductions list.
 func checkServices(t *testing.T, p *packet, r row) {
 	t.Helper()
-	var count, names, bases []string
+	var count, names, bases, knows []string
 	if list, told := p.frame.Services(); told {
+		knows = []string{strconv.Itoa(list.Known)}
 		count = []string{strconv.Itoa(len(list.All()))}
 		for _, s := range list.All() {
 			names, bases = append(names, s.Name.String()), append(bases, fmt.Sprintf("0x%08x", s.Base))
@@ -261,6 +262,7 @@ func checkServices(t *testing.T, p *packet, r row) {
 	}
 	for field, want := range map[string][]string{
 		"dgrdma.hello.services": count, "dgrdma.hello.service.name": names, "dgrdma.hello.service.base": bases,
+		"dgrdma.hello.knows": knows,
 	} {
 		if got := r.list(field); !slices.Equal(got, want) {
 			t.Errorf("packet %d: %s is %q, want %q", p.number, field, got, want)
@@ -268,7 +270,7 @@ func checkServices(t *testing.T, p *packet, r row) {
 	}
 }
 
-var serviceFields = []string{"dgrdma.hello.services", "dgrdma.hello.service.name", "dgrdma.hello.service.base"}
+var serviceFields = []string{"dgrdma.hello.services", "dgrdma.hello.service.name", "dgrdma.hello.service.base", "dgrdma.hello.knows"}
 
 // checkInfo: frames and their messages are described as package frame does it,
 // behind what is remarkable about them, and three messages at most.
