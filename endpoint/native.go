@@ -153,9 +153,9 @@ func (n *native) introduced(now ack.Instant, f *frame.Frame, h frame.Hello, fin 
 	default:
 		why = RefusedForeign // an answer to a life that is over
 	}
-	if h.Tells && life == tx.theirs && named == tx.mine {
-		rx.paired = true
-		tx.untold = false
+	if life == tx.theirs && named == tx.mine {
+		tx.knows(said(f), h.Tells)
+		rx.paired = rx.paired || h.Tells
 	}
 	if why == RefusedNone {
 		tx.answer = tx.answer || !h.Tells && life == tx.theirs
@@ -197,6 +197,7 @@ func (n *native) believe(now ack.Instant, f *frame.Frame, life incarnation, fin 
 	n.cookies.spend(introduction{tx.key(), tx.mine, life})
 	tx.answer = true // it waits to see its own life
 	tx.tries, tx.askAt, tx.since = 0, now.Add(helloFirst), now
+	tx.tellAgain(tx.askAt)
 	// What this batch acknowledged so far was said by an old life, and what is
 	// to be acknowledged too. Reset may have come since this frame did.
 	tx.due.Init(tx.profile.AckEvery, tx.profile.AckDelay)

@@ -20,7 +20,7 @@ type nativeSending struct {
 	reached      ack.Wide    // newest id heard from the peer
 	answer       bool        // an answer is owed
 	paired       bool        // theirs believes mine
-	untold       bool        // it may not have heard of all our services
+	untold       bool        // theirs may not know all our services
 	recall       bool        // next is to be told to asked, though the peer was given up
 	brief        bool        // the latest introduction of another life was too short for a list of services
 	before       bool        // the peer has had another life, and was given up in it
@@ -28,6 +28,8 @@ type nativeSending struct {
 	askedAt      ack.Instant
 	missedAt     ack.Instant // when a frame of another life last made us say so
 	tries        int
+	tellAt       ack.Instant
+	tells        int
 	since        ack.Instant // when asking began to matter: something was posted, or theirs believed
 }
 
@@ -74,11 +76,15 @@ func (n *nativeSending) asking(now ack.Instant) bool {
 		return true
 	case n.asksNext():
 		return true
-	case n.later != unknown && !n.untold:
+	case n.later != unknown:
 		return false
 	}
-	// A peer that came by itself and went again is not asked for ever.
-	return (!n.paired || n.untold) && (!n.learned.Load() || now.Sub(n.heard.at) < n.cfg.GiveUp)
+	return !n.paired && !n.left(now)
+}
+
+// left reports whether the peer came by itself and went again: it is not asked for ever.
+func (n *nativeSending) left(now ack.Instant) bool {
+	return n.learned.Load() && now.Sub(n.heard.at) >= n.cfg.GiveUp
 }
 
 // asksNext reports whether a life that we did not believe yet is asked, under our next one.
@@ -91,12 +97,19 @@ func (n *nativeSending) next(now ack.Instant) (send bool, at ack.Instant) {
 		return n.recall, sched.Never
 	case n.answer:
 		return true, now
-	case !n.asking(now):
-		return false, sched.Never
-	case n.waits():
-		return n.askAt <= now, min(n.askAt, n.giveUpAt())
 	}
-	return n.askAt <= now, n.askAt
+	at = sched.Never
+	if n.asking(now) {
+		at = n.askAt
+	}
+	if n.telling(now) {
+		at = min(at, n.tellAt)
+	}
+	send = at <= now
+	if n.waits() {
+		at = min(at, n.giveUpAt())
+	}
+	return send, at
 }
 
 // introduce implements sendingKind.
@@ -123,6 +136,10 @@ func (n *nativeSending) hello(now ack.Instant) frame.Hello {
 	case n.answer:
 		n.answer = false
 		return frame.Hello{Life: uint32(n.mine), Peer: uint32(n.theirs), Tells: true}
+	case n.telling(now) && n.tellAt <= now:
+		n.tellAt = now.Add(n.pause(n.tells))
+		n.tells++
+		return frame.Hello{Life: uint32(n.mine), Peer: uint32(n.theirs)}
 	}
 	hello := frame.Hello{Life: uint32(n.mine), Peer: uint32(n.theirs)}
 	switch {
@@ -132,20 +149,29 @@ func (n *nativeSending) hello(now ack.Instant) frame.Hello {
 	case n.asksNext():
 		hello = frame.Hello{Life: uint32(n.later), Peer: uint32(n.asked)}
 	}
-	wait := min(helloFirst<<min(n.tries, 10), helloIdle)
-	if n.posted.n > 0 {
-		wait = min(wait, helloMost, max(n.cfg.GiveUp/10, time.Millisecond))
-	}
+	n.askedAt, n.askAt = now, now.Add(n.pause(n.tries))
 	n.tries++
-	n.askedAt, n.askAt = now, now.Add(wait)
 	return hello
 }
 
+// pause returns how long after a hello the next one of its kind leaves.
+func (n *nativeSending) pause(before int) time.Duration {
+	d := min(helloFirst<<min(before, 10), helloIdle)
+	if n.posted.n > 0 {
+		d = min(d, helloMost, max(n.cfg.GiveUp/10, time.Millisecond))
+	}
+	return d
+}
+
 func (n *nativeSending) sendHello(b *batch, now ack.Instant, hello frame.Hello) {
-	var offered *frame.Services
+	var list *frame.Services
 	// Who forges the introduction of another life must not make us send more than it did.
 	if n.frameMax >= toldSize && (!n.brief || incarnation(hello.Peer) == n.theirs) {
-		offered = n.offers.to(n.guest.Load())
+		offered := *n.offers.to(n.guest.Load())
+		if incarnation(hello.Peer) == n.theirs {
+			offered.Known = len(n.list.All())
+		}
+		list = &offered
 	}
 	seq, ok := n.sender.Alone(now)
 	if !ok {
@@ -153,7 +179,7 @@ func (n *nativeSending) sendHello(b *batch, now ack.Instant, hello frame.Hello) 
 	}
 	var h frame.Header
 	n.label(&h)
-	n.put(b, putHello(b, h, n.sender.Wide(seq), hello, offered), false)
+	n.put(b, putHello(b, h, n.sender.Wide(seq), hello, list), false)
 }
 
 // putHello makes the frame of an introduction between two ids, and says in it which

@@ -130,6 +130,7 @@ func write(addr uint32, data []byte, flagAddr, flag uint32) *Transaction {
 
 // stranger is a scripted peer: it speaks frames, nothing more.
 type stranger struct {
+	known   int // how many services it says it knows
 	t       testing.TB
 	net     *simnet.Network
 	conn    *simnet.Conn

@@ -62,7 +62,7 @@ func (o *offers) add(s frame.Service) {
 	o.guests.Store(&guests)
 }
 
-// serving is what a peer's introduction says of its services.
+// serving is what a peer's introductions say of its services, and how many of ours it knows.
 type serving struct {
 	list  frame.Services
 	known bool // it says something: what is not there is none
@@ -91,13 +91,14 @@ func said(f *frame.Frame) (s serving) {
 
 // learn takes what an introduction of the same life says. Services are added, and none
 // ever goes: of two that come out of order the longer one counts. It reports whether it
-// said something new.
+// said something new of the peer's.
 func (s *serving) learn(said serving) (news bool) {
-	if !said.known || s.known && len(said.list.All()) <= len(s.list.All()) {
-		return false
+	ours := max(s.list.Known, said.list.Known)
+	if said.known && (!s.known || len(said.list.All()) > len(s.list.All())) {
+		*s, news = said, true
 	}
-	*s = said
-	return true
+	s.list.Known = ours
+	return news
 }
 
 // base implements sendingKind.
@@ -140,16 +141,33 @@ func (c *Conn) tellServices() {
 	}
 }
 
-// retell implements sendingKind. The peer is also asked for an answer, until one comes:
-// what it is told may be lost.
+// retell implements sendingKind. The peer is asked until it says that it knows all that we
+// serve, for what it is told may be lost.
 func (n *nativeSending) retell(now ack.Instant) bool {
 	if n.theirs == unknown {
 		return false // it is told before anything else
 	}
-	n.answer, n.untold = true, true
-	if n.later == unknown {
-		n.tries = 0
-	}
-	n.askSoon(now)
+	n.untold = true
+	n.tellAgain(now)
+	n.answer = n.answer || n.left(now) // once, however long it has been silent
 	return true
+}
+
+// tellAgain has what may be unknown told from then on.
+func (n *nativeSending) tellAgain(at ack.Instant) { n.tells, n.tellAt = 0, at }
+
+// knows takes what an introduction that names our life says of how much of us is known.
+func (n *nativeSending) knows(said serving, answers bool) {
+	switch {
+	case said.known && n.frameMax >= toldSize:
+		n.untold = n.list.Known < len(n.offers.to(n.guest.Load()).All())
+	case answers:
+		n.untold = false // it has no room to say so
+	}
+}
+
+// telling reports whether the life that we believe is told again what we serve. Before it
+// shows that it believes ours it is asked for that anyway, in the same words.
+func (n *nativeSending) telling(now ack.Instant) bool {
+	return n.untold && (n.paired || n.later != unknown) && !n.left(now)
 }

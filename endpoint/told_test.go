@@ -13,7 +13,7 @@ import (
 // introduction is a hello with a list of services behind it.
 func (s *stranger) introduction(h frame.Hello, list ...frame.Service) {
 	s.t.Helper()
-	var told frame.Services
+	told := frame.Services{Known: s.known}
 	for _, x := range list {
 		told.Add(x)
 	}
