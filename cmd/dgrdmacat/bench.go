@@ -55,6 +55,9 @@ Options follow it, as in udp:7100?giveup=2s.`,
 			if err := o.check(); err != nil {
 				return err
 			}
+			if stray := given(fs, "size", "depth", "seconds", "bidir", "peers", "verify", "compare", "buffers", "json"); stray != "" && o.serve != "" {
+				return badUsage("%s is for the client: give it beside --to", stray)
+			}
 			stop, err := o.metrics.start(std.err)
 			if err != nil {
 				return err

@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 )
 
@@ -125,6 +126,16 @@ func flagsOf(fs *flag.FlagSet) (all []oneFlag) {
 		all = append(all, oneFlag{names, text})
 	})
 	return all
+}
+
+// given returns one of the named flags that the command line has, as it is written, or "".
+func given(fs *flag.FlagSet, names ...string) (found string) {
+	fs.Visit(func(f *flag.Flag) {
+		if slices.Contains(names, f.Name) {
+			found = dashes(f.Name)
+		}
+	})
+	return found
 }
 
 // dashes is how a flag is written: one for a letter, two for a word.

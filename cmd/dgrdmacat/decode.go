@@ -93,10 +93,12 @@ func (d *decoder) run(ctx context.Context, files []string) error {
 	if d.std.isClosedPipe(d.broken) {
 		return errors.Join(failed...)
 	}
-	if d.o.stats || d.o.iface != "" {
+	err := errors.Join(append(failed, d.broken)...)
+	// An empty answer says why it is empty.
+	if d.o.stats || d.o.iface != "" || err == nil && d.counts.shown == 0 {
 		d.counts.print(d.std.err)
 	}
-	return errors.Join(append(failed, d.broken)...)
+	return err
 }
 
 func (d *decoder) files(ctx context.Context, names []string) (failed []error) {

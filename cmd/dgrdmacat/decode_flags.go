@@ -29,7 +29,7 @@ func (o *decodeOptions) register(fs *flag.FlagSet) {
 	fs.BoolVar(&o.bytes, "x", false, "show every field and all data; also with --json")
 	fs.BoolVar(&o.json, "json", false, "print one JSON object for each frame")
 	fs.BoolVar(&o.absolute, "absolute", false, "print dates, in UTC")
-	fs.BoolVar(&o.stats, "stats", false, "print a summary to standard error at the end; -i always does")
+	fs.BoolVar(&o.stats, "stats", false, "print a summary to standard error at the end, as is always done with -i, and where nothing is shown")
 	fs.IntVar(&o.count, "count", 0, "end after that many frames; 0: show all")
 	captureFlags(fs, &o.frames)
 	f := &o.filter

@@ -62,13 +62,13 @@ func TestDecodeGolden(t *testing.T) {
 		{"--port 1 --stats " + single, "", "2 records, 2 of them skipped (2 not DG/RDMA); 0 frames, 0 shown, 0 malformed, 0 cut\n"},
 		{"--count 1 --stats " + single + " " + flag, single + ": " + single1, "1 record, 0 of them skipped; 1 frame, 1 shown, 0 malformed, 0 cut\n"},
 		{"--port 1,53313 " + single, single1 + single2, ""},
-		{"--ethertype 0xf055 " + flag, "", ""},
+		{"--ethertype 0xf055 " + flag, "", "2 records, 2 of them skipped (2 not DG/RDMA); 0 frames, 0 shown, 0 malformed, 0 cut\n"},
 		{"--ethertype 61506 --absolute " + flag, `1      2026-11-21T06:07:53.578975000Z 02:00:00:00:00:0a > 02:00:00:00:00:0b 1->2 id 1 [txn 1 1/0 then 0x1 at 0x40]
 2      2026-11-21T06:07:53.663980000Z 02:00:00:00:00:0b > 02:00:00:00:00:0a 2->1 id 1 ack 1+1
 `, ""},
 		{single + " --txn 1 " + flag, single + ": " + single1 + flag + ": 1      12.379811000 02:00:00:00:00:0a > 02:00:00:00:00:0b 1->2 id 1 [txn 1 1/0 then 0x1 at 0x40]\n", ""},
 		{"--range 0x10000+64 --addr 127.0.0.1 --id 2 " + single, single1, ""},
-		{"--range 0x10040 " + single, "", ""},
+		{"--range 0x10040 " + single, "", "2 records, 0 of them skipped; 2 frames, 0 shown, 0 malformed, 0 cut\n"},
 		{"--addr 127.0.0.1:1,127.0.0.1:33024 --id 3 --id 1 " + single, single1 + single2, ""},
 		{"-v --range 0x8000 " + single, `record 1, interface 0, 2026-11-21T06:07:41.199164000Z, 0.000000000 s
   udp 127.0.0.1:33024 > 127.0.0.1:53313, prefix 0200, 130 bytes

@@ -31,24 +31,21 @@ loopback interface. The receiver's memory is compared with what was sent. With
 		lossy := fs.Bool("lossy", false, "over a simulated network; the flags below belong to it")
 		loss := fs.Float64("loss", 0.05, "`share` of datagrams that are lost, each way, 0 to 0.4")
 		duplicate := fs.Float64("duplicate", 0.01, "`share` of datagrams that arrive twice, 0 to 1")
-		reorder := fs.Float64("reorder", 0.02, "`share` of datagrams that are overtaken, 0 to 1")
+		reorder := fs.Float64("reorder", 0.02, "`share` of datagrams that are overtaken, 0 to 0.9")
 		seed := fs.Uint64("seed", 1, "seed of the network's faults")
 		return func(ctx context.Context, std *stdio, _ []string) error {
-			stray := ""
-			fs.Visit(func(f *flag.Flag) {
-				if f.Name != "size" && f.Name != "lossy" {
-					stray = f.Name
-				}
-			})
+			stray := given(fs, "loss", "duplicate", "reorder", "seed")
 			switch {
 			case *size < 1 || *size > 1024:
 				return badUsage("--size %d: need 1 to 1024 MiB", *size)
 			case !*lossy && stray != "":
-				return badUsage("--%s belongs to --lossy", stray)
+				return badUsage("%s belongs to --lossy", stray)
 			case !(*loss >= 0 && *loss <= 0.4):
 				return badUsage("--loss %v: need 0 to 0.4", *loss)
-			case !(*duplicate >= 0 && *duplicate <= 1 && *reorder >= 0 && *reorder <= 1):
-				return badUsage("--duplicate and --reorder are shares, 0 to 1")
+			case !(*duplicate >= 0 && *duplicate <= 1):
+				return badUsage("--duplicate %v: need 0 to 1", *duplicate)
+			case !(*reorder >= 0 && *reorder <= 0.9): // where all are late, none is overtaken
+				return badUsage("--reorder %v: need 0 to 0.9", *reorder)
 			}
 			if !*lossy {
 				return demoOverUDP(ctx, *size, std)

@@ -37,6 +37,9 @@ but at most %d.`, pingWarmUp),
 			if err := o.check(); err != nil {
 				return err
 			}
+			if stray := given(fs, "n", "json"); stray != "" && o.serve != "" {
+				return badUsage("%s is for the client: give it beside --to", stray)
+			}
 			stop, err := o.metrics.start(std.err)
 			if err != nil {
 				return err

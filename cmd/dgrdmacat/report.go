@@ -124,8 +124,8 @@ func reportSummary(r *inspect.Report) string {
 	for _, f := range r.Findings {
 		n[f.Severity]++
 	}
-	return fmt.Sprintf("%d frames in %d records, %d flows; problems %d, warnings %d, notes %d",
-		r.Capture.Frames, r.Capture.Records, len(r.Flows), n[inspect.Problem], n[inspect.Warning], n[inspect.Note])
+	return fmt.Sprintf("%s in %s, %s; problems %d, warnings %d, notes %d",
+		count(r.Capture.Frames, "frame"), count(r.Capture.Records, "record"), count(len(r.Flows), "flow"), n[inspect.Problem], n[inspect.Warning], n[inspect.Note])
 }
 
 // analyze reads a capture to its end, to where it is damaged, or until it is

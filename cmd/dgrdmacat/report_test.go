@@ -37,6 +37,10 @@ func TestReportWritesAPage(t *testing.T) {
 	if again, _ := os.ReadFile(out); !bytes.Equal(again, b) {
 		t.Error("the page was touched")
 	}
+	code, _, stderr = runFor(t, context.Background(), "report", captureFile("ether2-single"), "-o", filepath.Join(t.TempDir(), "one.html"))
+	if want := "ether2-single.pcap: 1 frame in 1 record, 1 flow; problems 0, warnings 0, notes 1\n"; code != exitOK || stderr != want {
+		t.Errorf("code %d, %q, want %q", code, stderr, want)
+	}
 	if code, _, stderr = runFor(t, context.Background(), "report", "--force", captureFile("udp-many"), "-o", out); code != exitOK {
 		t.Error(stderr)
 	}
