@@ -16,8 +16,9 @@ import (
 
 // Config is how a host is opened. The zero value is good.
 type Config struct {
-	// Memory is how many bytes all links share, for what they receive. 0 means
-	// 64 MiB.
+	// Memory is how many bytes all links share, for what they receive. One link
+	// takes half of it at most, unless its listener set Options.Buffers and Size: 64
+	// buffers of 64 KiB, the defaults, need a little more than 8 MiB. 0 means 64 MiB.
 	Memory int
 	// Endpoint is the endpoint's configuration. It has no Memory, and peers are
 	// learned from what they send once a port is listened on: who only dials has but
@@ -94,10 +95,10 @@ func Open(localURL string, cfg *Config) (*Host, error) {
 }
 
 // On makes links over an endpoint that may have memory and other services besides.
-// memory is how many bytes all links share, for what they receive; 0 means 64 MiB. The
-// endpoint stays when the host is closed. Once a port is listened on, and until the host is
-// closed, everybody may dial: whom the endpoint does not accept otherwise may not write
-// into its memory.
+// memory is what Config.Memory is: how many bytes all links share, for what they
+// receive; 0 means 64 MiB. The endpoint stays when the host is closed. Once a port is
+// listened on, and until the host is closed, everybody may dial: whom the endpoint does
+// not accept otherwise may not write into its memory.
 func On(ep *dgrdma.Endpoint, memory int) (*Host, error) {
 	if ep == nil {
 		return nil, fmt.Errorf("link: no endpoint to have links on: %w", ErrNil)

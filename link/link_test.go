@@ -162,7 +162,7 @@ func TestRefusals(t *testing.T) {
 			{"in", Both, "not for that direction"},
 			{"out", Send, `port "out" is not for that direction: check Options.Directions at both ends`},
 			{"big", Send, "open the host with more memory"},
-			{"open", Send, "64 buffers of 65536 bytes are more than half of the 1048576 bytes of memory here: dial with smaller Options.Buffers or Size, or listen with both set or in a host with more memory"},
+			{"open", Send, "64 buffers of 65536 bytes take 4194560, more than half of the 1048576 bytes of memory here: dial with smaller Options.Buffers or Size, or listen with both set or in a host with more memory"},
 		} {
 			_, err := dial(ctx, a, 2, c.port, &Options{Directions: c.dir})
 			if !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), c.says) {

@@ -170,8 +170,8 @@ func (n *Listener) accept(o *offer) (*Link, error) {
 		in.arrange()
 		// Where the listener left the shape open, one dialer does not get it all.
 		if open := n.opt.Buffers == 0 || n.opt.Size == 0; open && in.memory() > n.host.size/2 {
-			return nil, fmt.Errorf("%d buffers of %d bytes are more than half of the %d bytes of memory here: "+
-				"dial with smaller Options.Buffers or Size, or listen with both set or in a host with more memory", in.Buffers, in.Size, n.host.size)
+			return nil, fmt.Errorf("%d buffers of %d bytes take %d, more than half of the %d bytes of memory here: "+
+				"dial with smaller Options.Buffers or Size, or listen with both set or in a host with more memory", in.Buffers, in.Size, in.memory(), n.host.size)
 		}
 	}
 	if a.directions&toDialer != 0 {
