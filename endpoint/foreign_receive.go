@@ -13,9 +13,10 @@ import (
 // a C++ driver ends at its 256th frame after that (quirk D1-6). What a frame is,
 // with d ids from it to the newest one, of which the profile says:
 //
-//	ahead by more than Ahead  foreign the first time, and again if its transaction is over,
-//	                          while the data of this life comes: the network held it
-//	                          back for half of all ids
+//	ahead by more than Ahead  foreign the first time. While the data of this life comes,
+//	                          so is each but of a younger transaction, and the same again
+//	                          of one that is not over: the network held it back for half
+//	                          of all ids
 //	ahead (d < 0)             new
 //	d >= Behind               foreign: the peer cannot wait for it any more, so it was
 //	                          held back by the network, or a new life sent it
@@ -69,7 +70,7 @@ func (o *foreignReceiving) introduced() bool { return true }
 // judge implements receivingKind.
 func (o *foreignReceiving) judge(now ack.Instant, f *frame.Frame, first *frame.Message) (kinship, Reason) {
 	far := o.isFar(f.Seq)
-	again := o.ahead && o.farData == f.Seq && !o.past(first.Txn)
+	again := o.ahead && o.farData == f.Seq
 	o.farData, o.ahead = f.Seq, far
 	verdict, why := o.check(f.Seq, first.Txn)
 	if why != RefusedNone {
@@ -79,7 +80,7 @@ func (o *foreignReceiving) judge(now ack.Instant, f *frame.Frame, first *frame.M
 	switch {
 	case kin == strange:
 		return settled, o.suspectRestart(now, f, first)
-	case far && !again && now.Sub(o.tookAt) < heldBack: // and no process starts so soon
+	case far && o.flows(now) && !o.goesOn(first.Txn, again): // and no process starts so soon
 		return settled, o.refused(RefusedForeign, first.Txn, nil)
 	case kin == fresh && o.profile.NeverRetransmits:
 		o.gaps.came(now, f.Seq)
@@ -93,10 +94,19 @@ func (o *foreignReceiving) isFar(q frame.Seq) bool {
 	return o.profile.Ahead > 0 && o.accepted && q.Diff(o.recv.Newest().Seq()) > o.profile.Ahead
 }
 
-// past reports whether a transaction is over for long, as far as its id tells: a younger one
-// came, and nothing of it is missing.
-func (o *foreignReceiving) past(txn uint32) bool {
-	return !o.profile.KeepsIDs && int32(txn-o.youngest) < 0 && o.open.find(txn) == nil
+// flows reports whether the data of this life comes.
+func (o *foreignReceiving) flows(now ack.Instant) bool { return now.Sub(o.tookAt) < heldBack }
+
+// goesOn reports whether data further ahead than Ahead, for which there is a witness, can be
+// of this life: nothing that was held back is of a younger transaction than all that came.
+func (o *foreignReceiving) goesOn(txn uint32, again bool) bool {
+	switch d := int32(txn - o.youngest); {
+	case o.profile.KeepsIDs, d == 0:
+		return again
+	case d > 0:
+		return true
+	}
+	return again && o.open.find(txn) != nil
 }
 
 // kin says what a frame is; m is its first message.
@@ -149,13 +159,17 @@ func (o *foreignReceiving) alone(now ack.Instant, f *frame.Frame) Reason {
 	}
 	o.acksOf(f)
 	// Drivers acknowledge again and again under the id that their next data will have. Two
-	// of these that the network held back for half of all ids are no witness of each other.
+	// of these that the network held back for half of all ids are no witness of each other;
+	// while data comes they are one for younger data alone.
 	far := o.isFar(f.Seq)
 	again := far && o.farAlone == f.Seq
 	if far {
 		o.farAlone = f.Seq
 	}
-	if !again {
+	switch {
+	case far && o.flows(now) && !o.profile.KeepsIDs:
+		o.recv.Sight(f.Seq)
+	case !again:
 		if _, missing := o.recv.Missing(f.Seq, f.Seq); missing && o.profile.NeverRetransmits && o.recv.Check(f.Seq) != ack.Far {
 			o.gaps.came(now, f.Seq)
 		}
