@@ -149,22 +149,6 @@ func (h *Host) drive(ctx context.Context, there func() bool, over <-chan struct{
 	}
 }
 
-// Event implements [dgrdma.Handler]: it hears of peers that are gone.
-func (p *peer) Event(ev dgrdma.Event) {
-	switch {
-	case ev.Kind == dgrdma.PeerDown && p.conn.Err() == nil: // somebody heard before us, and began anew
-		p.fail(ev.Err, p.conn.Life())
-	case ev.Kind == dgrdma.PeerDown:
-		if p.host.own {
-			// Whatever of its writes is still on the way must not arrive.
-			p.conn.Close()
-		}
-		p.fail(ev.Err, everyLife)
-	case ev.Kind == dgrdma.PeerRestarted: // or only seems to be: then no links are of a life before
-		p.fail(&dgrdma.PeerError{ID: ev.Peer.ID, Addr: ev.Peer.Addr, Op: "link", Err: dgrdma.ErrPeerRestarted}, p.conn.Life())
-	}
-}
-
 // peerOf returns what the host knows of a connection; nil: it is another endpoint's.
 func (h *Host) peerOf(c *dgrdma.Conn) *peer {
 	if ch := c.Channel(ServiceName); ch != nil {
@@ -262,31 +246,6 @@ func (h *Host) end(how func() error) error {
 	return err
 }
 
-// sayGoodbye tells the peer of the end of all links by which nothing is under way, which
-// stay as they are: what was delivered can be received.
-func (p *peer) sayGoodbye() {
-	for _, l := range p.all() {
-		l.fail(ErrClosed)
-		l.mu.Lock()
-		tell := !l.said && !l.orphaned && !l.plain && l.pending.Load() == 0
-		l.said = l.said || tell
-		l.mu.Unlock()
-		if tell {
-			l.tell(hostClosed)
-		}
-	}
-}
-
-// hostClosed is what peers are told as the reason.
-const hostClosed = "the host was closed"
-
-// dismiss ends all links early, of which the peer is told.
-func (p *peer) dismiss() {
-	for _, l := range p.all() {
-		l.leave(hostClosed)
-	}
-}
-
 // open returns ErrClosed once the host was closed.
 func (h *Host) open() error {
 	h.mu.Lock()
@@ -297,109 +256,10 @@ func (h *Host) open() error {
 	return nil
 }
 
-// peer is what the host has of a connection.
-type peer struct {
-	host       *Host
-	conn       *dgrdma.Conn
-	channel    *dgrdma.Channel
-	grants     space.Table[*Link]
-	wordAsData [4]byte      // where words go that come as data; of who receives
-	writes     atomic.Bool  // letters came from it: it is one of us
-	dialing    atomic.Int32 // Dials that wait for it; counted with mu
-	unanswered atomic.Bool  // a Dial ended that it had not answered
-
-	mu      sync.Mutex
-	left    bool              // the connection is closed, or about to be: see leaveIfSilent
-	replies int               // letters that wait, of a kind that may be left out
-	links   map[uint32]*Link  // by our number
-	dialed  map[uint64]*Link  // by the peer's attempt: those that it dialed
-	offers  map[uint64]*offer // by the peer's attempt: those that wait to be accepted
-	pulse   struct {
-		t    dgrdma.Transaction
-		busy bool
-	}
-}
-
-func (p *peer) String() string { return p.conn.Name().String() }
-
 // newNumber returns a number for a link.
 func (h *Host) newNumber() (n uint32) {
 	for n == 0 {
 		n = h.number.Add(1)
 	}
 	return n
-}
-
-// add makes a link known by its number.
-func (p *peer) add(l *Link) {
-	p.mu.Lock()
-	p.links[l.number] = l
-	if l.theirs != 0 {
-		p.dialed[l.attempt] = l
-	}
-	p.mu.Unlock()
-	p.host.roll.enter(l)
-}
-
-func (p *peer) link(number uint32) *Link {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.links[number]
-}
-
-func (p *peer) all() []*Link {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	all := make([]*Link, 0, len(p.links))
-	for _, l := range p.links {
-		all = append(all, l)
-	}
-	return all
-}
-
-// everyLife stands for no life that links could be of.
-const everyLife = 0
-
-// fail ends all links but those of one life: nothing can come from the others
-// any more. What was asked for in lives that are over is dropped.
-func (p *peer) fail(err error, but uint32) {
-	for _, l := range p.all() {
-		if l.life != but {
-			l.fail(err)
-			l.orphan()
-		}
-	}
-	p.drop()
-}
-
-func (p *peer) beat() {
-	if !p.conn.Profile().Session {
-		return // other kinds may take it amiss
-	}
-	if p.unanswered.Load() {
-		p.leaveIfSilent()
-	}
-	p.mu.Lock()
-	idle := len(p.links)+len(p.offers) == 0 || p.pulse.busy
-	p.pulse.busy = p.pulse.busy || !idle
-	p.mu.Unlock()
-	if idle {
-		return
-	}
-	p.pulse.t = dgrdma.Transaction{Done: p.beaten}
-	if err := p.channel.Flow().Post(&p.pulse.t); err != nil {
-		p.beaten(nil, err)
-	}
-}
-
-func (p *peer) beaten(_ *dgrdma.Transaction, err error) {
-	p.mu.Lock()
-	p.pulse.busy = false
-	p.mu.Unlock()
-	// Not every end of a life is an event: the transport may have failed, or the program
-	// have called Reset.
-	if err == nil {
-		err = dgrdma.ErrReset
-	}
-	p.fail(err, p.conn.Life())
 }
