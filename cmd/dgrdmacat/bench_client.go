@@ -100,12 +100,13 @@ func measure(ctx context.Context, opt *benchOptions, local, peer url.Endpoint, o
 	if c.unfit != nil {
 		// That it is no server at all is worth more to know.
 		if err := c.Join(ctx); err != nil {
-			return benchInWords(err)
+			return benchInWords(err, false)
 		}
 		return usageError{c.unfit}
 	}
 	var o bench.Outcome
-	err = benchInWords(c.Run(ctx, opt.duration, &o))
+	err = c.Run(ctx, opt.duration, &o)
+	err = benchInWords(err, o.Mine.Transactions > 0)
 	if o.Mine.Transactions == 0 {
 		if err == nil {
 			err = errors.New("no transaction was acknowledged in --seconds: give it more")
@@ -116,14 +117,19 @@ func measure(ctx context.Context, opt *benchOptions, local, peer url.Endpoint, o
 	return errors.Join(err, r.print(stdout, opt.json))
 }
 
-// benchInWords names the flags that an error is about.
-func benchInWords(err error) error {
+// benchInWords names the flags that an error is about, and what a user may look at.
+// answered: the server had acknowledged some transaction.
+func benchInWords(err error, answered bool) error {
 	var tcp *bench.TCPError
 	switch {
 	case errors.As(err, &tcp):
 		return fmt.Errorf("--compare tcp: %w", tcp.Err)
 	case errors.Is(err, bench.ErrNoAnswer):
 		return errors.New("the server does not answer; does it serve bench, with the same --profile?")
+	case errors.Is(err, dgrdma.ErrPeerDown) && answered:
+		return fmt.Errorf("%w: was the server killed, or is the network down?", err)
+	case errors.Is(err, dgrdma.ErrPeerDown):
+		return fmt.Errorf("%w; does dgrdmacat bench --serve run there, with the same --profile, and is this the URL it printed?", err)
 	}
 	return err
 }

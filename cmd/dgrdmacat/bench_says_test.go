@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/dgrdma/dgrdma/dgrdma"
 )
 
 // TestBenchLeavesOutWhatWasNotMeasured: no completion of a short run of many peers is timed,
@@ -37,5 +39,24 @@ func TestBenchLeavesOutWhatWasNotMeasured(t *testing.T) {
 	server.code()
 	if said := server.err.String(); len(regexp.MustCompile(`(?m)^peer \d+ at 127\.0\.0\.1:\d+: \d+ transactions of 1024 bytes`).FindAllString(said, -1)) != 6 {
 		t.Errorf("the server says\n%s", said)
+	}
+}
+
+// TestBenchSaysWhatToLookAt: who does not reach a server is asked what may be wrong, whether
+// nobody is there, or one with another profile, or one that went.
+func TestBenchSaysWhatToLookAt(t *testing.T) {
+	noGoroutineLeft(t)
+	_, url := startServer(t, "bench", "--serve", "udp:127.0.0.1")
+	const ask = "; does dgrdmacat bench --serve run there, with the same --profile, and is this the URL it printed?\n"
+	for _, client := range []string{
+		"bench --to ocpi-udp-rdma:127.0.0.1;9;134217728.2.16?giveup=200ms",
+		"bench --profile fpga --to " + url + "?giveup=200ms",
+	} {
+		if code, out, stderr := runFor(t, t.Context(), strings.Fields(client)...); code != exitError || out != "" || !strings.HasSuffix(stderr, ask) {
+			t.Errorf("%s: code %d, %q, %q", client, code, out, stderr)
+		}
+	}
+	if got := benchInWords(dgrdma.ErrPeerDown, true).Error(); !strings.HasSuffix(got, ": was the server killed, or is the network down?") {
+		t.Error(got)
 	}
 }
