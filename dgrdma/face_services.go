@@ -46,7 +46,9 @@ type Channel endpoint.Channel
 // mail's.
 func (ch *Channel) Base() uint32 { return (*endpoint.Channel)(ch).Base() }
 
-// Mail sends a letter, behind those that were sent before.
+// Mail sends a letter, behind those that were sent before. The peer need not have answered
+// yet: its life is [Conn.Life] from the connection's beginning. A letter that is too long,
+// or to a peer that has no such service, or of another life, is settled with the error.
 func (ch *Channel) Mail(l Letter) { (*endpoint.Channel)(ch).Mail(l) }
 
 // Waiting returns how many letters have not arrived.

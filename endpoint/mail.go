@@ -75,7 +75,9 @@ func (m *mail) came(length uint32) {
 	}
 }
 
-// Mail sends a letter, behind those that were sent before.
+// Mail sends a letter, behind those that were sent before. The peer need not have answered
+// yet: its life is [Conn.Life] from the connection's beginning. A letter that is too long,
+// or to a peer that has no such service, or of another life, is settled with the error.
 func (ch *Channel) Mail(l Letter) {
 	err := ch.Conn().letter(len(l.Bytes))
 	if err != nil {
