@@ -177,15 +177,16 @@ func (r *Receiver) Accept(s frame.Seq, tag uint16) {
 // never acknowledged (DGRDMA-024, quirk F14), and a later frame with messages
 // under the same id is new.
 func (r *Receiver) AckOnly(w Wide) {
+	const half = 1 << 15 // from there on the next ids would be taken for those of another wrap
 	switch d := w.Diff(r.newest); {
-	case r.active && r.tooFar(w.Seq(), d):
+	case (r.active || d >= half) && r.tooFar(w.Seq(), d):
 		r.Sight(w.Seq())
 	case d > 0 && r.active:
 		r.move(w)
 		r.alone.add(w.Seq(), r.cfg.History)
 		r.follow(w.Seq())
 	case d > 0:
-		r.newest = w
+		r.newest, r.isFar = w, false
 	case r.active && d > -r.cfg.History:
 		r.alone.add(w.Seq(), r.cfg.History) // it was overtaken
 	}

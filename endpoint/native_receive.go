@@ -117,12 +117,15 @@ func (n *nativeReceiving) alone(now ack.Instant, f *frame.Frame) Reason {
 		n.missed = true
 		return n.drop(RefusedForeign)
 	}
-	if d := ack.Wide(s.ID).Diff(n.recv.Newest()); d > lifeSpan || d < -lifeSpan {
+	d := ack.Wide(s.ID).Diff(n.recv.Newest())
+	if d > lifeSpan || d < -lifeSpan {
 		n.missed = true // another life of the peer believes ours: it has to say so
 		return n.drop(RefusedForeign)
 	}
 	ours := ack.Wide(n.nextID.Load())
-	n.late.Late(ack.Wide(s.ID), ours)
+	if far := n.profile.Ahead; d <= far || far == 0 { // one that is forged would make late all that comes
+		n.late.Late(ack.Wide(s.ID), ours)
+	}
 	n.recv.AckOnly(ack.Wide(s.ID))
 	n.paired = true
 	if f.AckCount == 0 {
