@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -49,7 +50,11 @@ func TestBenchWithBothEndsHere(t *testing.T) {
 	} {
 		t.Run(strings.ReplaceAll(strings.Trim(c.args, "-"), " ", "_"), func(t *testing.T) {
 			noGoroutineLeft(t)
-			got := runJSON(t, "bench --json --seconds 0.1 --size 65536 "+c.args)
+			var got map[string]any
+			for seconds := 0.1; got["p50_us"] == nil && seconds < patience.Seconds(); seconds *= 8 {
+				// A busy machine may complete none in so short a time.
+				got = runJSON(t, fmt.Sprintf("bench --json --seconds %g --size 65536 %s", seconds, c.args))
+			}
 			for key, want := range c.want {
 				if got[key] != want {
 					t.Errorf("%s is %v, want %v", key, got[key], want)
