@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"time"
 
 	"github.com/dgrdma/dgrdma/dgrdma"
 	"github.com/dgrdma/dgrdma/settings"
@@ -24,7 +25,7 @@ it takes until the peer's answer, the same in the other direction, is complete.
 URL as for bench. --busy-poll drives the endpoint from one thread that never
 sleeps; give it to both sides.
 
-A ping is lost if its answer does not come within a second, or longer where
+A ping is lost if its answer does not come within a second (--wait), or longer where
 round trips are long. Each lost one is printed and counted, and the command then
 ends with 1. If no answer comes for as long as a silent peer is waited for
 (giveup=TIME in the URL, otherwise 10 seconds), or at ^C, it ends with 1 and
@@ -37,7 +38,7 @@ but at most %d.`, pingWarmUp),
 			if err := o.check(); err != nil {
 				return err
 			}
-			if stray := given(fs, "n", "json"); stray != "" && o.serve != "" {
+			if stray := given(fs, "n", "wait", "json"); stray != "" && o.serve != "" {
 				return badUsage("%s is for the client: give it beside --to", stray)
 			}
 			stop, err := o.metrics.start(std.err)
@@ -64,6 +65,7 @@ type pingOptions struct {
 	once, json       bool
 	busyPoll, link   bool
 	n                int
+	wait             time.Duration
 	metrics          metricsFlag
 }
 
@@ -74,6 +76,7 @@ func (o *pingOptions) register(fs *flag.FlagSet) {
 	fs.StringVar(&o.to, "to", "", "complete `URL` of the server")
 	fs.StringVar(&o.local, "local", "", "with --to: `URL` of this side; Ethernet needs it")
 	fs.IntVar(&o.n, "n", 10000, "how many pings to measure")
+	fs.DurationVar(&o.wait, "wait", pingWait, "how long to wait for an answer at least, before it is lost")
 	fs.BoolVar(&o.busyPoll, settings.BusyPoll.Flag, false, settings.BusyPoll.Means)
 	fs.BoolVar(&o.link, "link", false, "over a link; both sides need it")
 	fs.BoolVar(&o.json, "json", false, "print one JSON object")
@@ -92,6 +95,8 @@ func (o *pingOptions) check() error {
 		return badUsage("--local belongs to --to")
 	case o.n < 1 || o.n > 100_000_000:
 		return badUsage("-n %d: need 1 to 100000000", o.n)
+	case o.wait <= 0 || o.wait > time.Hour:
+		return badUsage("--wait %v: need more than 0, and an hour at most", o.wait)
 	}
 	return nil
 }

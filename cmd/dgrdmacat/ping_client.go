@@ -43,7 +43,7 @@ type pingClient struct {
 
 func newPingClient(o *pingOptions, peer url.Endpoint, stderr io.Writer) *pingClient {
 	return &pingClient{
-		o: o, peer: peer, stderr: stderr, wake: make(chan struct{}, 1), rounds: newRounds(o.n),
+		o: o, peer: peer, stderr: stderr, wake: make(chan struct{}, 1), rounds: newRounds(o.n, o.wait),
 		heard: func() uint64 { return 0 },
 	}
 }

@@ -15,6 +15,9 @@ import (
 
 // TestPingClientsAtOnce: each gets its own answers.
 func TestPingClientsAtOnce(t *testing.T) {
+	// Beside four busy loops the kernel lets a thread wait for half a second, and with more
+	// for longer than a ping is waited for.
+	const wait = "9s"
 	for _, mode := range pingModes {
 		_, url := startPingServer(t, mode, "udp:127.0.0.1")
 		ctx, interrupt := context.WithCancelCause(t.Context())
@@ -22,11 +25,11 @@ func TestPingClientsAtOnce(t *testing.T) {
 		go func() {
 			// Asleep between answers: who polls besides takes others' processor.
 			sleeping := strings.Fields(strings.ReplaceAll(mode, "--busy-poll", ""))
-			_, out, stderr := runFor(t, ctx, append([]string{"ping", "-n", "5000000", "--to", url}, sleeping...)...)
+			_, out, stderr := runFor(t, ctx, append([]string{"ping", "-n", "5000000", "--wait", wait, "--to", url}, sleeping...)...)
 			first <- out + stderr
 		}()
 		for range 3 {
-			if code, got, stderr := ping(t, append(strings.Fields(mode), "-n", "50", "--to", url)...); code != exitOK || got.N != 50 {
+			if code, got, stderr := ping(t, append(strings.Fields(mode), "-n", "50", "--wait", wait, "--to", url)...); code != exitOK || got.N != 50 {
 				t.Errorf("%s: code %d, %+v, %s", mode, code, got, stderr)
 			}
 		}

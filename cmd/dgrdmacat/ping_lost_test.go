@@ -118,11 +118,12 @@ func TestPingUnanswered(t *testing.T) {
 // next ones are measured.
 func TestPingLosesOne(t *testing.T) {
 	const lost = 20 + 7
-	for _, mode := range []string{"", "--busy-poll"} {
+	for _, c := range []struct{ mode, waited string }{{"", "1."}, {"--busy-poll", "1."}, {"--wait 2100ms", "2.1"}} {
+		mode := c.mode
 		url := answering(t, func(number uint32) bool { return number != lost })
 		code, got, stderr := ping(t, append(strings.Fields(mode), "-n", "20", "--to", url)...)
 		if code != exitError || got.N != 19 || got.Lost != 1 || got.Error != "1 of 40 pings were not answered in time" ||
-			!strings.HasPrefix(stderr, "ping 27: no answer within 1.") {
+			!strings.HasPrefix(stderr, "ping 27: no answer within "+c.waited) {
 			t.Errorf("%s: code %d, %+v, %s", mode, code, got, stderr)
 		}
 		code, out, stderr := runFor(t, t.Context(), append(strings.Fields("ping -n 20 --to "+url), strings.Fields(mode)...)...)

@@ -5,10 +5,10 @@ import "time"
 const (
 	// pingWarmUp is how many pings go unmeasured before those that are measured, at most.
 	pingWarmUp = 1000
-	// leastPatience is how long an answer is waited for at least, and while none
-	// was measured: as RFC 6298 has it for acknowledgements (2.1, 2.4). The
-	// endpoints send lost frames again within it.
-	leastPatience = time.Second
+	// pingWait is how long an answer is waited for at least, and while none was
+	// measured, unless --wait says otherwise: as RFC 6298 has it for acknowledgements
+	// (2.1, 2.4). The endpoints send lost frames again within it.
+	pingWait = time.Second
 	// mostDoublings keeps patience at about a minute (RFC 6298, 2.5 and 5.5).
 	mostDoublings = 6
 	// mostLate is how many late answers are recognized. Arbitrary: with patience
@@ -18,10 +18,11 @@ const (
 
 // rounds is what a client knows of its pings. It is told the time.
 type rounds struct {
-	warmUp    uint32 // number of the last ping that is not measured; the first is 1
-	last      uint32 // number of the last one
-	number    uint32 // of the latest one
-	waiting   bool   // for its answer
+	wait      time.Duration // how long an answer is waited for at least
+	warmUp    uint32        // number of the last ping that is not measured; the first is 1
+	last      uint32        // number of the last one
+	number    uint32        // of the latest one
+	waiting   bool          // for its answer
 	sentAt    time.Time
 	lostAt    time.Time     // when its answer counts as lost
 	heardAt   time.Time     // when an answer last came, or the first ping was sent
@@ -40,9 +41,9 @@ type overdue struct {
 	sentAt time.Time
 }
 
-func newRounds(n int) *rounds {
+func newRounds(n int, wait time.Duration) *rounds {
 	warmUp := uint32(min(n, pingWarmUp))
-	return &rounds{warmUp: warmUp, last: warmUp + uint32(n), trips: make([]time.Duration, 0, n)}
+	return &rounds{wait: wait, warmUp: warmUp, last: warmUp + uint32(n), trips: make([]time.Duration, 0, n)}
 }
 
 // next begins the next ping.
@@ -68,7 +69,7 @@ func (r *rounds) sent(number uint32, now time.Time) {
 
 // patience is how long an answer is waited for: the timeout of RFC 6298.
 func (r *rounds) patience() time.Duration {
-	d := leastPatience
+	d := r.wait
 	if r.smoothed > 0 {
 		d = max(d, r.smoothed+4*r.varies)
 	}

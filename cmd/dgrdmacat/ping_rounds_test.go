@@ -12,7 +12,7 @@ type clocked struct {
 	now time.Time
 }
 
-func newClocked(t *testing.T) *clocked { return &clocked{newRounds(100), t, time.Unix(1, 0)} }
+func newClocked(t *testing.T) *clocked { return &clocked{newRounds(100, pingWait), t, time.Unix(1, 0)} }
 
 // ping sends the next one.
 func (c *clocked) ping() uint32 {
