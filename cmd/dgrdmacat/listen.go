@@ -32,7 +32,7 @@ Without --keep one sender is served, and others are refused meanwhile. With
 --keep many are, up to 16 at once: each gets a file of its own, whose number
 replaces %d (or %03d) in FILE or follows it, as in FILE.1. Without --force numbers
 of files that exist are passed over. To standard output they are written one after
-the other. --keep ends when it is interrupted.`,
+the other. --keep ends when it is interrupted, with 1 if a stream failed.`,
 	flags: func(fs *flag.FlagSet) action {
 		o := new(listenOptions)
 		fs.StringVar(&o.file, "o", "", "write to this `FILE`; - is standard output, as without it")
@@ -182,6 +182,8 @@ func (l *listener) serveMany(ctx context.Context) error {
 				return err
 			case l.cut > 0:
 				return fmt.Errorf("interrupted in the middle of %d", l.cut)
+			case l.failed > 0:
+				return fmt.Errorf("%s failed", count(l.failed, "stream"))
 			}
 			return nil
 		}

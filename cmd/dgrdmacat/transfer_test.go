@@ -138,7 +138,7 @@ func TestListenBusyWithMany(t *testing.T) {
 	eventually(t, "all are gone", func() bool { return strings.Count(l.stderr.String(), "gave up: enough") == mostSenders })
 	startCat(t, []string{"send", url}, stdinFrom([]byte("x"))).end(exitOK, saysSent(1))
 	l.signal(syscall.SIGINT)
-	l.end(exitOK, `.*\nstreams received: 1, failed: 16\n`)
+	l.end(exitError, `.*\nstreams received: 1, failed: 16\ndgrdmacat listen: 16 streams failed\n`)
 }
 
 // TestSendDistrusts: a receipt has to be of what was sent.
@@ -218,7 +218,7 @@ func TestSummaryAsJSON(t *testing.T) {
 	}
 	check([]byte(s.out.String()), map[string]any{"file": in, "sent": 3.0, "received": 0.0, "whole": true, "confirmed": true, "sent_sha256": abc, "received_sha256": nil, "error": nil})
 	l.signal(syscall.SIGINT)
-	l.end(exitOK, saysAccepted+saysFrom+`dgrdmacat listen: the sender, `+saysPeer+`, gave up: no more\nstreams received: 1, failed: 1\n`)
+	l.end(exitError, saysAccepted+saysFrom+`dgrdmacat listen: the sender, `+saysPeer+`, gave up: no more\nstreams received: 1, failed: 1\ndgrdmacat listen: 1 stream failed\n`)
 	lines := strings.Split(strings.TrimSpace(l.out.String()), "\n")
 	if len(lines) != 2 {
 		t.Fatalf("%s", l.out.String())

@@ -39,7 +39,8 @@ it open). OpenCPI's software puts a uuid before these. The dialects:
   short      what is typed, as above
 
 Options follow a '?', as in udp:7100?mtu=9000&gso=off. They count on the side
-that opens or dials the string, and are never told to peers.
+that opens or dials the string, and are never told to peers. Where one is wrong or
+unknown the command ends with 2, as it does where a string is.
 
 Quote strings: ';', '?' and '&' mean something to the shell.`,
 	flags: func(fs *flag.FlagSet) action {
@@ -83,7 +84,7 @@ Quote strings: ';', '?' and '&' mean something to the shell.`,
 				if failed != nil {
 					return failed
 				}
-				wrong = errors.Join(wrong, pointedOut(err))
+				wrong = errors.Join(wrong, pointedOut(err), optionsWrong(u))
 			}
 			if wrong != nil {
 				return usageError{wrong}
@@ -143,6 +144,15 @@ func newUUID() string {
 	rand.Read(b[:]) // never fails
 	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+}
+
+// optionsWrong says why an endpoint does not open with the options of its string.
+func optionsWrong(u url.Endpoint) (wrong error) {
+	for key, value := range u.Options.All() {
+		_, err := checkOption(u, key, value)
+		wrong = errors.Join(wrong, err)
+	}
+	return wrong
 }
 
 // pointedOut shows with a caret where a string is wrong.
