@@ -88,6 +88,14 @@ func (e *Endpoint) URL() string {
 // ID returns the endpoint's id.
 func (e *Endpoint) ID() EndpointID { return e.self().ID() }
 
+// Done returns a channel that is closed when the endpoint carries nothing any more: it has
+// failed, or Close was called. [Endpoint.Err] says which.
+func (e *Endpoint) Done() <-chan struct{} { return e.self().Done() }
+
+// Err returns why the endpoint carries nothing any more: what the transport or a callback
+// failed with, [ErrClosed] after Close, or nil.
+func (e *Endpoint) Err() error { return e.self().Err() }
+
 // LocalAddr returns the transport's address.
 func (e *Endpoint) LocalAddr() Addr { return e.self().LocalAddr() }
 

@@ -185,9 +185,7 @@ func (c *Conn) reset(first frame.Seq) error {
 // closed. After Reset there is a new one.
 func (c *Conn) Done() <-chan struct{} {
 	if c.absent() {
-		done := make(chan struct{})
-		close(done)
-		return done
+		return absentDone
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

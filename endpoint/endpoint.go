@@ -218,6 +218,39 @@ func (e *Endpoint) Close() error {
 	return err
 }
 
+// absentDone is what Done returns of what is not there.
+var absentDone = func() <-chan struct{} {
+	done := make(chan struct{})
+	close(done)
+	return done
+}()
+
+// Done returns a channel that is closed when the endpoint carries nothing any more: it has
+// failed, or Close was called. [Endpoint.Err] says which.
+func (e *Endpoint) Done() <-chan struct{} {
+	if e == nil {
+		return absentDone
+	}
+	return e.sched.Ended()
+}
+
+// Err returns why the endpoint carries nothing any more: what the transport or a callback
+// failed with, [ErrClosed] after Close, or nil.
+func (e *Endpoint) Err() error {
+	if e == nil {
+		return ErrNil
+	}
+	if err := e.sched.Err(); err != nil {
+		return err
+	}
+	select {
+	case <-e.sched.Ended():
+		return ErrClosed
+	default:
+		return nil
+	}
+}
+
 // sayGoodbye has the acknowledgements sent that wait for company: what was completed
 // is to be acknowledged, even if who saw that closes the endpoint before the end of the
 // batch, and the peers would wait until they give up.

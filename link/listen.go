@@ -103,7 +103,7 @@ func (n *Listener) refuseAll(why string) {
 
 // Accept waits for the next link; whoever gave up its Dial meanwhile is passed over. With
 // a context that is done it takes none, also if one waits: the error is the context's
-// cause, or ErrClosed.
+// cause, or ErrClosed. If the endpoint has failed the error says why.
 func (n *Listener) Accept(ctx context.Context) (*Link, error) {
 	if n.missing() {
 		return nil, ErrNil
@@ -138,6 +138,8 @@ func (n *Listener) Accept(ctx context.Context) (*Link, error) {
 		case <-n.offers.more:
 		case <-n.down:
 			return nil, ErrClosed
+		case <-n.host.ep.Done():
+			return nil, fmt.Errorf("link: accept at port %q: %w", n.port, n.host.ep.Err())
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		}

@@ -16,6 +16,9 @@ func (s *Scheduler[W]) Close(farewell func(), transport func() error, end func()
 	s.mu.Lock()
 	first := !s.closed
 	s.closed = true
+	if first && s.err == nil {
+		close(s.ended)
+	}
 	s.mu.Unlock()
 	if !first {
 		<-s.done

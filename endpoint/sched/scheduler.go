@@ -77,6 +77,7 @@ type Scheduler[W any] struct {
 	broken atomic.Bool // err is set
 
 	ending chan struct{} // closed when Close begins
+	ended  chan struct{} // closed when it does, or the scheduler broke; guarded by mu
 	stop   chan struct{} // closed when it begins to end what runs
 	done   chan struct{} // closed when it is through
 	loops  sync.WaitGroup
@@ -86,6 +87,7 @@ type Scheduler[W any] struct {
 func (s *Scheduler[W]) Init(e Engine[W], cfg Config) {
 	s.engine, s.cfg = e, cfg
 	s.wake, s.ending, s.stop, s.done = make(chan struct{}, 1), make(chan struct{}), make(chan struct{}), make(chan struct{})
+	s.ended = make(chan struct{})
 	s.receiving.init()
 	s.lending.init()
 	s.alarm.init()
@@ -347,6 +349,9 @@ func (s *Scheduler[W]) Break(err error) {
 	if first {
 		s.err = err
 		s.broken.Store(true)
+		if !s.closed {
+			close(s.ended)
+		}
 	}
 	s.mu.Unlock()
 	if first {
@@ -365,6 +370,9 @@ func (s *Scheduler[W]) Over() bool {
 		return !s.own && s.broken.Load()
 	}
 }
+
+// Ended returns a channel that is closed when the scheduler breaks, or Close begins.
+func (s *Scheduler[W]) Ended() <-chan struct{} { return s.ended }
 
 // Err returns why the scheduler broke, or nil.
 func (s *Scheduler[W]) Err() error {
