@@ -94,3 +94,30 @@ func TestReceiverFarBeforeTheFirst(t *testing.T) {
 		}
 	})
 }
+
+// Before the first frame with messages ids go on anywhere, but for a jump of half of all ids or
+// more (attack A12, SECURITY.md), which needs a witness since the last that was believed.
+func TestReceiverJumpsBeforeTheFirst(t *testing.T) {
+	const half = 1 << 15
+	for _, x := range []struct {
+		name  string
+		jumps []Wide // from where the ids begin
+		want  Wide
+	}{
+		{"just short of half", []Wide{half - 1}, half - 1},
+		{"half", []Wide{half}, 0},
+		{"twice", []Wide{half, half}, half},
+		{"another one between", []Wide{half + 100, 100, half + 101}, 100},
+	} {
+		var r Receiver
+		r.Init(ReceiverConfig{History: MaxHistory, Ahead: 256})
+		const begin = 1 << 20
+		r.ResetAt(begin)
+		for _, d := range x.jumps {
+			r.AckOnly(begin + d)
+		}
+		if got := r.Newest(); got != begin+x.want {
+			t.Errorf("%s: the ids go on %d behind, want %d", x.name, got-begin, x.want)
+		}
+	}
+}

@@ -47,7 +47,7 @@ type foreignReceiving struct {
 	freshAt  ack.Instant // when something new came last
 	tookAt   ack.Instant // when data did
 	farData  frame.Seq   // last id of data further ahead than Ahead, if ahead
-	farAlone frame.Seq   // and of a frame without data
+	farAlone frame.Seq   // last id of a frame without data
 	ahead    bool        // the last data was
 	youngest uint32      // transaction that was accepted
 	foreignLedger
@@ -163,9 +163,7 @@ func (o *foreignReceiving) alone(now ack.Instant, f *frame.Frame) Reason {
 	// while data comes they are one for younger data alone.
 	far := o.isFar(f.Seq)
 	again := far && o.farAlone == f.Seq
-	if far {
-		o.farAlone = f.Seq
-	}
+	o.farAlone = f.Seq
 	switch {
 	case far && o.flows(now) && !o.profile.KeepsIDs:
 		o.recv.Sight(f.Seq)

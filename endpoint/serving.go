@@ -149,7 +149,9 @@ func (n *nativeSending) retell(now ack.Instant) bool {
 	}
 	n.untold = true
 	n.tellAgain(now)
-	n.answer = n.answer || n.left(now) // once, however long it has been silent
+	if n.left(now) {
+		n.answer = true // told once, however long it has been silent
+	}
 	return true
 }
 

@@ -77,7 +77,13 @@ func TestServeIsToldSoonThoughAnotherLifeCame(t *testing.T) {
 // TestServeIsToldUntilKnown: whatever a peer answers, it is told of a service until it says
 // that it knows as many as there are; the answer may be to what it heard before.
 func TestServeIsToldUntilKnown(t *testing.T) {
-	withStranger(t, Config{}, Native(), func(t *testing.T, e *Endpoint, c *Conn, s *stranger) {
+	for _, mtu := range []int{0, toldMTU} {
+		toldUntilKnown(t, mtu)
+	}
+}
+
+func toldUntilKnown(t *testing.T, mtu int) {
+	withStranger(t, Config{MTU: mtu}, Native(), func(t *testing.T, e *Endpoint, c *Conn, s *stranger) {
 		s.knows(1)
 		s.lists(time.Minute)
 		serve(t, e, newShelf("first", 1<<16))
@@ -108,6 +114,10 @@ func TestServeWithoutAnswers(t *testing.T) {
 		}
 		if n := len(s.lists(time.Hour)); n < 400 || n > 500 {
 			t.Errorf("told %d times in 1 h", n)
+		}
+		s.hello(frame.Hello{Life: life, Peer: s.theirs}) // asks, and answers nothing
+		if n := len(s.lists(time.Minute)); n < 5 {
+			t.Errorf("told %d times in a minute after it asked", n)
 		}
 		s.hello(frame.Hello{Life: life, Peer: s.theirs, Tells: true})
 		if n := len(s.lists(time.Hour)); n > 0 {
@@ -182,9 +192,9 @@ func TestIntroductionIsShort(t *testing.T) {
 		least, most int // introductions in 1 s
 	}{
 		{"all is well", true, 1, 1, 1},
-		{"it knows nothing", true, 0, 5, 7},
-		{"it does not believe", false, 1, 5, 7},
-		{"neither", false, 0, 5, 7},
+		{"it knows nothing", true, 0, 7, 7},
+		{"it does not believe", false, 1, 7, 7},
+		{"neither", false, 0, 7, 7},
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			withStranger(t, Config{}, Native(), func(t *testing.T, e *Endpoint, c *Conn, s *stranger) {
@@ -211,5 +221,49 @@ func TestNoRoomToTell(t *testing.T) {
 		if n := len(s.recv(time.Hour)); n > 0 {
 			t.Errorf("%d frames in an hour", n)
 		}
+	})
+}
+
+// TestServeBesideAnotherLife: a life that never showed that it believes ours is told of a new
+// service soon, also when another one has introduced itself since.
+func TestServeBesideAnotherLife(t *testing.T) {
+	withStranger(t, Config{}, Native(), func(t *testing.T, e *Endpoint, c *Conn, s *stranger) {
+		c.Reset(0)
+		s.theirs = s.toldLife()
+		s.introduction(frame.Hello{Life: life, Peer: s.theirs}, serviceAt("memory", 0))
+		s.recv(time.Minute)
+		s.hello(frame.Hello{Life: 99})
+		s.recv(time.Minute)
+		serve(t, e, newShelf("late", 1<<16))
+		if n := len(s.lists(500 * time.Millisecond)); n < 4 {
+			t.Errorf("told %d times in 500 ms", n)
+		}
+	})
+}
+
+// TestHowOftenALifeIsNamed that never showed that it believes ours, while another one asks: for
+// half of GiveUp, and eight times at least.
+func TestHowOftenALifeIsNamed(t *testing.T) {
+	withStranger(t, Config{GiveUp: 10 * time.Millisecond}, Native(), func(t *testing.T, e *Endpoint, c *Conn, s *stranger) {
+		c.Reset(0)
+		s.theirs = s.toldLife()
+		s.hello(frame.Hello{Life: life, Peer: s.theirs})
+		s.recv(time.Millisecond) // the answer
+		named := 0
+		for range 1000 {
+			for _, h := range s.hellos(10 * time.Millisecond) {
+				switch h.Peer {
+				case 99:
+					if named != leastInsisted {
+						t.Errorf("named %d times, want %d", named, leastInsisted)
+					}
+					return
+				case life:
+					named++
+				}
+				s.hello(frame.Hello{Life: 99})
+			}
+		}
+		t.Errorf("named %d times, and still", named)
 	})
 }

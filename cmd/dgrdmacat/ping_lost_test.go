@@ -118,7 +118,7 @@ func TestPingUnanswered(t *testing.T) {
 // next ones are measured.
 func TestPingLosesOne(t *testing.T) {
 	const lost = 20 + 7
-	for _, c := range []struct{ mode, waited string }{{"", "1."}, {"--busy-poll", "1."}, {"--wait 2100ms", "2.1"}} {
+	for _, c := range []struct{ mode, waited string }{{"", "1."}, {"--busy-poll", "1."}, {"--wait 2100ms", "2."}} {
 		mode := c.mode
 		url := answering(t, func(number uint32) bool { return number != lost })
 		code, got, stderr := ping(t, append(strings.Fields(mode), "-n", "20", "--to", url)...)

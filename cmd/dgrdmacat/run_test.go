@@ -112,8 +112,6 @@ func TestCommandLine(t *testing.T) {
 		{"listen udp udp", exitUsage, "", `unexpected argument "udp"`},
 		{"listen nonsense", exitUsage, "", "URL: "},
 		{"listen --force", exitUsage, "", "--force belongs to -o"},
-		{"listen --keep -o a-%3d", exitUsage, "", "-o a-%3d: the file's number is %d or %03d, with up to nine digits, once"},
-		{"listen --keep -o a-%d-%d", exitUsage, "", "-o a-%d-%d: the file's number is"},
 		{"url --to short ocpi-udp-rdma:10.0.0.2;7100;64.2.16?window=0", exitUsage, "udp:10.0.0.2:7100?window=0", "endpoint string says window=0"},
 		{"listen --json", exitUsage, "", "add -o FILE"},
 		{"listen --keep --duplex", exitUsage, "", "there is but one standard input"},

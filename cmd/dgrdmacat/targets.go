@@ -30,18 +30,12 @@ func newTargets(o *listenOptions) (*targets, error) {
 	special := err == nil && !info.Mode().IsRegular() && !info.IsDir()
 	t.numbered = o.keep && !special
 	if t.numbered {
-		if all := anyNumber.FindAllString(t.file, 2); len(all) > 1 || len(all) == 1 && numberPattern.FindString(t.file) == "" {
-			return nil, badUsage("-o %s: the file's number is %%d or %%03d, with up to nine digits, once", t.file)
-		}
 		return t, stream.CheckFile(t.name(1), true)
 	}
 	return t, orForce(stream.CheckFile(t.file, t.force))
 }
 
-var (
-	numberPattern = regexp.MustCompile(`%(0[1-9])?d`)
-	anyNumber     = regexp.MustCompile(`%[-+ #0-9]*d`) // as printf has it
-)
+var numberPattern = regexp.MustCompile(`%(0[1-9])?d`)
 
 // name returns the name of the nth file.
 func (t *targets) name(n int) string {
