@@ -27,6 +27,8 @@ const (
 func TestFarAhead(t *testing.T) {
 	dg1, legacy, anywhere := OpenCPI(false), Legacy(false), OpenCPI(false)
 	anywhere.Ahead = 0
+	next := OpenCPI(false)
+	next.Ahead = 1
 	const far, ms = 258, time.Millisecond // 257 behind the first id, one more than Ahead
 	for _, x := range []struct {
 		name  string
@@ -36,11 +38,13 @@ func TestFarAhead(t *testing.T) {
 	}{
 		{"within reach", dg1, life, []farStep{{0, 1, 0, 0, true}, {0, 257, -5, 0, true}}},
 		{"any distance", anywhere, life, []farStep{{0, 1, 0, 0, true}, {0, 32000, -5, 0, true}}},
+		{"but the next", next, life, []farStep{{0, 1, 0, 0, true}, {0, 3, -5, 0, false}, {0, 4, -6, 0, false}}},
 		{"younger", dg1, life, []farStep{{0, 1, 0, 0, true}, {0, far, 5, 0, false}, {0, far + 1, 6, 0, true}}},
 		{"younger by one", dg1, life, []farStep{{0, 1, 0, 0, true}, {0, far, 1, 0, false}, {0, far + 1, 1, 0, true}}},
 		{"older", dg1, life, []farStep{{0, 1, 0, 0, true}, {0, far, -5, 0, false}, {0, far + 1, -6, 0, false}, {0, far + 1, -6, 0, false}}},
 		{"a second later", dg1, life, []farStep{{0, 1, 0, 0, true}, {500 * ms, far, -5, 0, false}, {500*ms - 1, far + 1, -6, 0, false}, {1, far + 2, -7, 0, true}}},
 		{"of the youngest", dg1, life, []farStep{{0, 1, 0, part1, true}, {0, far, 0, part2, false}, {0, far + 1, 0, part2, false}, {0, far + 1, 0, part2, true}}},
+		{"of the youngest, which is over", dg1, life, []farStep{{0, 1, 0, 0, true}, {0, far, 0, 0, false}, {0, far + 1, 0, 0, false}, {0, far + 1, 0, 0, true}}},
 		{"of the youngest but one, open", dg1, life, []farStep{{0, 1, 0, part1, true}, {0, 2, 3, 0, true},
 			{0, far + 1, 0, part2, false}, {0, far + 2, 0, part2, false}, {0, far + 2, 0, part2, true}}},
 		{"behind the youngest, out of order", dg1, life, []farStep{{0, 1, 5, 0, true}, {0, 2, 3, 0, true}, {0, far + 1, 4, 0, false}, {0, far + 2, 4, 0, false}}},

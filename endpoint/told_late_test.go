@@ -109,7 +109,10 @@ func TestServeWithoutAnswers(t *testing.T) {
 	withStranger(t, Config{}, Native(), func(t *testing.T, e *Endpoint, c *Conn, s *stranger) {
 		s.lists(time.Minute)
 		serve(t, e, newShelf("late", 1<<16))
-		if n := len(s.lists(time.Second)); n < 5 || n > 7 {
+		if n := len(s.lists(time.Millisecond)); n != 1 {
+			t.Errorf("told %d times at once", n)
+		}
+		if n := len(s.lists(time.Second)); n < 4 || n > 6 {
 			t.Errorf("told %d times in 1 s", n)
 		}
 		if n := len(s.lists(time.Hour)); n < 400 || n > 500 {
@@ -265,5 +268,18 @@ func TestHowOftenALifeIsNamed(t *testing.T) {
 			}
 		}
 		t.Errorf("named %d times, and still", named)
+	})
+}
+
+// TestStampOfAnotherLife: who acknowledges under ids that the life that we know cannot have is
+// asked who it is.
+func TestStampOfAnotherLife(t *testing.T) {
+	withStranger(t, Config{}, Native(), func(t *testing.T, e *Endpoint, c *Conn, s *stranger) {
+		s.knows(1)
+		s.recv(time.Minute)
+		s.alone(frame.Stamp{Life: s.theirs, ID: 1 << 24}, 0)
+		if len(s.hellos(time.Second)) == 0 {
+			t.Error("not asked")
+		}
 	})
 }
