@@ -18,6 +18,7 @@ func TestEndpointDone(t *testing.T) {
 	}{
 		{"closed", []func(*Endpoint, *simnet.Conn){closes, closes}, ErrClosed},
 		{"failed", []func(*Endpoint, *simnet.Conn){fails}, errFailed},
+		{"failed by its transport", []func(*Endpoint, *simnet.Conn){closesWire}, net.ErrClosed},
 		{"failed and closed", []func(*Endpoint, *simnet.Conn){fails, closes}, errFailed},
 		{"failed twice", []func(*Endpoint, *simnet.Conn){fails, fails}, errFailed},
 	} {
@@ -58,24 +59,6 @@ func TestEndpointDone(t *testing.T) {
 
 var errFailed = errors.New("no such device")
 
-func closes(e *Endpoint, _ *simnet.Conn) { e.Close() }
-func fails(e *Endpoint, _ *simnet.Conn)  { e.sched.Break(errFailed) }
-
-// TestEndpointFailsByItsTransport: the transport's error is the endpoint's.
-func TestEndpointFailsByItsTransport(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		n := simnet.New(1)
-		defer n.Close()
-		wire := n.Attach(addrA, simnet.Config{})
-		e, err := New(wire, &Config{ID: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer e.Close()
-		wire.Close()
-		<-e.Done()
-		if err := e.Err(); !errors.Is(err, net.ErrClosed) {
-			t.Error(err)
-		}
-	})
-}
+func closes(e *Endpoint, _ *simnet.Conn)        { e.Close() }
+func fails(e *Endpoint, _ *simnet.Conn)         { e.sched.Break(errFailed) }
+func closesWire(_ *Endpoint, wire *simnet.Conn) { wire.Close() }

@@ -98,7 +98,7 @@ func (n *native) introduced(now ack.Instant, f *frame.Frame, h frame.Hello, fin 
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	tx, rx := &n.tx, &n.rx
-	life, named := incarnation(h.Life), incarnation(h.Peer)
+	life, named, said := incarnation(h.Life), incarnation(h.Peer), said(f)
 	if life != tx.theirs {
 		tx.brief = f.Size() < toldSize
 	}
@@ -126,7 +126,7 @@ func (n *native) introduced(now ack.Instant, f *frame.Frame, h frame.Hello, fin 
 		tx.ask(now, life)
 	case life == tx.theirs:
 		tx.answer = tx.answer || named != tx.mine
-		if tx.learn(said(f)) {
+		if tx.learn(said) {
 			tx.refuse(fin)
 		}
 		rx.recv.AckOnly(ack.Wide(f.HelloID()))
@@ -138,7 +138,7 @@ func (n *native) introduced(now ack.Instant, f *frame.Frame, h frame.Hello, fin 
 	case named == tx.mine && h.Tells && tx.later == unknown && !rx.paired && !rx.taken:
 		// This one believes ours, and the one that we believe never did: it is what was
 		// said when nothing was kept of us, and came late.
-		if tx.elsewhere(said(f)) {
+		if tx.elsewhere(said) {
 			// Sent again it would go where the services of that other one were.
 			tx.abandon(now, fin, tx.peerError("transactions in flight", ErrPeerRestarted))
 		}
@@ -154,7 +154,7 @@ func (n *native) introduced(now ack.Instant, f *frame.Frame, h frame.Hello, fin 
 		why = RefusedForeign // an answer to a life that is over
 	}
 	if life == tx.theirs && named == tx.mine {
-		tx.knows(said(f), h.Tells)
+		tx.knows(said, h.Tells)
 		rx.paired = rx.paired || h.Tells
 	}
 	if why == RefusedNone {

@@ -139,7 +139,7 @@ func TestServeThatIsRefused(t *testing.T) {
 // say something, or says more than those before it.
 func TestServingIsLearnt(t *testing.T) {
 	list := func(names ...string) (s serving) {
-		s.known = true
+		s.listed = true
 		for i, n := range names {
 			s.list.Add(serviceAt(n, uint32(i)<<16))
 		}
@@ -159,7 +159,7 @@ func TestServingIsLearnt(t *testing.T) {
 			want = c.said
 		}
 		if news := s.learn(c.said); news != c.news || s != want {
-			t.Errorf("%v, %v, then %v, %v: news %v, and %v is known", c.before.list.All(), c.before.known, c.said.list.All(), c.said.known, news, s.list.All())
+			t.Errorf("%v, %v, then %v, %v: news %v, and %v is known", c.before.list.All(), c.before.listed, c.said.list.All(), c.said.listed, news, s.list.All())
 		}
 	}
 	if err := none.serves(frame.ServiceName{}, false); !errors.Is(err, ErrNoService) {

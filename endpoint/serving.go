@@ -64,13 +64,13 @@ func (o *offers) add(s frame.Service) {
 
 // serving is what a peer's introductions say of its services, and how many of ours it knows.
 type serving struct {
-	list  frame.Services
-	known bool // it says something: what is not there is none
+	list   frame.Services
+	listed bool // there is a list: what is not in it is none
 }
 
 // serves implements sendingKind.
 func (s *serving) serves(name frame.ServiceName, _ bool) error {
-	if !s.known {
+	if !s.listed {
 		return nil
 	}
 	if _, ok := s.list.Find(name); ok {
@@ -85,7 +85,7 @@ func (s *serving) serves(name frame.ServiceName, _ bool) error {
 
 // said returns what an introduction says of services.
 func said(f *frame.Frame) (s serving) {
-	s.list, s.known = f.Services()
+	s.list, s.listed = f.Services()
 	return s
 }
 
@@ -94,7 +94,7 @@ func said(f *frame.Frame) (s serving) {
 // said something new of the peer's.
 func (s *serving) learn(said serving) (news bool) {
 	ours := max(s.list.Known, said.list.Known)
-	if said.known && (!s.known || len(said.list.All()) > len(s.list.All())) {
+	if said.listed && (!s.listed || len(said.list.All()) > len(s.list.All())) {
 		*s, news = said, true
 	}
 	s.list.Known = ours
@@ -155,13 +155,13 @@ func (n *nativeSending) retell(now ack.Instant) bool {
 	return true
 }
 
-// tellAgain has what may be unknown told from then on.
+// tellAgain begins anew the rhythm in which a peer that may not know all is told.
 func (n *nativeSending) tellAgain(at ack.Instant) { n.tells, n.tellAt = 0, at }
 
 // knows takes what an introduction that names our life says of how much of us is known.
 func (n *nativeSending) knows(said serving, answers bool) {
 	switch {
-	case said.known && n.frameMax >= toldSize:
+	case said.listed && n.frameMax >= toldSize:
 		n.untold = n.list.Known < len(n.offers.to(n.guest.Load()).All())
 	case answers:
 		n.untold = false // it has no room to say so
