@@ -18,16 +18,16 @@ func (b bits) add(s frame.Seq, n int) {
 	b[i/64] |= 1 << (i % 64)
 }
 
+func (b bits) remove(s frame.Seq, n int) {
+	i := uint(int(s) & (n - 1))
+	b[i/64] &^= 1 << (i % 64)
+}
+
 // removeRun removes count ids from s on, by whole words: a frame may name an id
 // that is far ahead.
 func (b bits) removeRun(s frame.Seq, count, n int) {
-	switch {
-	case count >= n:
+	if count >= n {
 		clear(b)
-		return
-	case count == 1: // mostly
-		i := uint(int(s) & (n - 1))
-		b[i/64] &^= 1 << (i % 64)
 		return
 	}
 	for count > 0 {

@@ -114,9 +114,10 @@ func (r *Receiver) Check(s frame.Seq) Verdict {
 	}
 	d := s.Diff(r.newest.Seq())
 	switch {
-	case r.tooFar(s, d):
-		return Far
 	case d > 0:
+		if r.tooFar(s, d) {
+			return Far
+		}
 		return New
 	case d <= -r.cfg.History:
 		return Old
@@ -154,7 +155,7 @@ func (r *Receiver) Tagged(s frame.Seq) bool { return s.Diff(r.newest.Seq()) > -r
 // otherwise may accept it too: the ids then wrapped unseen, behind frames that
 // carried no message, and the history starts again from here.
 func (r *Receiver) Accept(s frame.Seq, tag uint16) {
-	if v := r.Check(s); v == Duplicate || v == Old {
+	if r.active && s.Diff(r.newest.Seq()) <= 0 && r.Check(s) != New {
 		clear(r.got)
 		clear(r.alone)
 		r.active = false
@@ -170,7 +171,7 @@ func (r *Receiver) Accept(s frame.Seq, tag uint16) {
 	}
 	r.follow(s)
 	r.fresh++
-	r.due = r.note(r.due, s)
+	r.note(&r.due, s)
 }
 
 // AckOnly takes notice of a frame without messages: its id is no gap. It is
@@ -201,11 +202,17 @@ func (r *Receiver) move(w Wide) {
 		r.active = true
 		r.newest, r.next, r.isFar = w, w.Seq(), false
 	}
-	if d := w.Diff(r.newest); d > 0 {
+	switch d := w.Diff(r.newest); {
+	case d <= 0:
+		return
+	case d == 1: // mostly
+		r.got.remove(w.Seq(), r.cfg.History)
+		r.alone.remove(w.Seq(), r.cfg.History)
+	default:
 		r.got.removeRun(r.newest.Seq().Add(1), d, r.cfg.History)
 		r.alone.removeRun(r.newest.Seq().Add(1), d, r.cfg.History)
-		r.newest, r.isFar = w, false
 	}
+	r.newest, r.isFar = w, false
 }
 
 func (r *Receiver) follow(s frame.Seq) {
@@ -215,14 +222,17 @@ func (r *Receiver) follow(s frame.Seq) {
 }
 
 // Again makes a received id due once more, at once (DGRDMA-028).
-func (r *Receiver) Again(s frame.Seq) { r.again = r.note(r.again, s) }
+func (r *Receiver) Again(s frame.Seq) { r.note(&r.again, s) }
 
-func (r *Receiver) note(due []Range, s frame.Seq) []Range {
-	if n := len(due); n > 0 && r.join(due[n-1], Range{s, 1}) {
-		due[n-1].Count++
-		return due
+// note adds an id to runs, of which it mostly makes the last one longer.
+func (r *Receiver) note(runs *[]Range, s frame.Seq) {
+	if n := len(*runs); n > 0 {
+		if last := &(*runs)[n-1]; r.join(*last, Range{s, 1}) {
+			last.Count++
+			return
+		}
 	}
-	return append(due, Range{s, 1})
+	*runs = append(*runs, Range{s, 1})
 }
 
 // Newest returns the newest id received, or before that, where the ids go on.

@@ -70,10 +70,16 @@ func (f *Frame) Messages() int { return f.messages }
 // Body returns the bytes of the messages with the padding between them,
 // without what follows the last one.
 func (f *Frame) Body() []byte {
+	b := f.chained()
+	return b[:len(b):len(b)]
+}
+
+// chained is Body, with what follows as its capacity.
+func (f *Frame) chained() []byte {
 	if f.messages == 0 {
 		return nil
 	}
-	return f.body[:len(f.body):len(f.body)]
+	return f.body
 }
 
 // Rest returns what follows the last message, or the header of a frame without
@@ -102,10 +108,7 @@ func (f *Frame) Padding() []byte {
 func (f *Frame) Size() int { return HeaderSize + cap(f.body) }
 
 // Cursor returns a cursor before the first message.
-func (f *Frame) Cursor() (c Cursor) {
-	c.Begin(f)
-	return c
-}
+func (f *Frame) Cursor() Cursor { return Cursor{rest: f.chained()} }
 
 // Reason says what is wrong with a frame.
 type Reason uint8

@@ -100,7 +100,7 @@ type Cursor struct {
 }
 
 // Begin puts the cursor before the first message of a frame.
-func (c *Cursor) Begin(f *Frame) { c.rest = f.Body() }
+func (c *Cursor) Begin(f *Frame) { c.rest = f.chained() }
 
 // Next steps to the next message and reports whether there is one.
 func (c *Cursor) Next() bool { return c.Into(&c.Msg) }
