@@ -20,6 +20,7 @@ func (r *receiving) admit() (why Reason, txn uint32, err error) {
 	d := r.desk
 	cur := &d.cursor
 	d.looked++
+	all := r.owner()
 	var o opening
 	var before *placement
 	for p := &d.placements[0]; ; {
@@ -73,16 +74,19 @@ func (r *receiving) admit() (why Reason, txn uint32, err error) {
 			o.bytes += openSize
 			o.left = m.Count - 1
 		}
-		owner := r.owner(m)
-		dst, swallow, err := r.ask(owner, m)
-		if err != nil {
-			if errors.Is(err, ErrBounds) {
-				return RefusedBounds, m.Txn, err
-			}
-			return RefusedMemory, m.Txn, err
-		}
 		// One by one: a literal is built elsewhere, and moved in pieces that wait for it.
-		p.owner, p.dst, p.data, p.swallow = owner, dst, cur.Data, swallow
+		if p.owner = all; all == nil {
+			p.owner = r.ownerOf(m)
+		}
+		p.data, p.swallow = cur.Data, false
+		if p.dst, err = p.owner.Admit(r.peer.ID, m); err != nil {
+			if !swallows(err) {
+				return refusal(err), m.Txn, err
+			}
+			p.dst, p.swallow = nil, true
+		} else if len(p.dst) != int(m.Len) {
+			panic("BUG: Memory.Admit returned a slice of the wrong length")
+		}
 		if !m.More {
 			break
 		}
@@ -93,23 +97,21 @@ func (r *receiving) admit() (why Reason, txn uint32, err error) {
 	return r.admitOpening(&o), d.placements[0].msg.Txn, nil
 }
 
-// ask asks the memory where a message goes.
-func (r *receiving) ask(owner *view, m *frame.Message) (dst []byte, swallow bool, err error) {
-	dst, err = owner.Admit(r.peer.ID, m)
-	if err != nil {
-		if _, swallow = err.(swallowed); !swallow {
-			var s swallowed
-			swallow = errors.As(err, &s)
-		}
-		if swallow {
-			err = nil
-		}
-		return nil, swallow, err
+// swallows reports whether a memory that answers so wants the message to vanish.
+func swallows(err error) bool {
+	if _, ok := err.(swallowed); ok {
+		return true
 	}
-	if len(dst) != int(m.Len) {
-		panic("BUG: Memory.Admit returned a slice of the wrong length")
+	var s swallowed
+	return errors.As(err, &s)
+}
+
+// refusal says why a memory refuses.
+func refusal(err error) Reason {
+	if errors.Is(err, ErrBounds) {
+		return RefusedBounds
 	}
-	return dst, false, nil
+	return RefusedMemory
 }
 
 // admitOpening decides whether there is room for what a frame begins.
@@ -152,18 +154,19 @@ func (r *receiving) place(seq frame.Seq) {
 				placed.Placed(r.peer.ID, m)
 			}
 		}
-		r.account(m, p.swallow, seq)
-		*p = placement{}
+		r.account(p, seq)
+		p.owner, p.dst, p.data = nil, nil, nil
 	}
 }
 
 // account counts a message of its transaction, and completes the transaction
 // with the last one.
-func (r *receiving) account(m *frame.Message, swallow bool, seq frame.Seq) {
+func (r *receiving) account(p *placement, seq frame.Seq) {
+	m := &p.msg
 	if m.Count <= 1 {
 		// Count 0 stands for a completion alone, and in some peers for one
 		// message with data (quirk D1-1).
-		r.complete(m, swallow)
+		r.complete(m, p.owner, p.swallow)
 		return
 	}
 	in := r.open.find(m.Txn)
@@ -174,7 +177,7 @@ func (r *receiving) account(m *frame.Message, swallow bool, seq frame.Seq) {
 	}
 	r.ledger.mark(in, m, seq)
 	in.count(m)
-	in.poisoned = in.poisoned || swallow
+	in.poisoned = in.poisoned || p.swallow
 	if in.got == m.Count {
 		r.end(in)
 	}
@@ -182,18 +185,18 @@ func (r *receiving) account(m *frame.Message, swallow bool, seq frame.Seq) {
 
 // end completes a transaction of which something was kept.
 func (r *receiving) end(in *incoming) {
-	r.complete(&in.msg, in.poisoned)
+	r.complete(&in.msg, r.ownerOf(&in.msg), in.poisoned)
 	r.open.remove(in)
 }
 
-func (r *receiving) complete(m *frame.Message, poisoned bool) {
+func (r *receiving) complete(m *frame.Message, owner *view, poisoned bool) {
 	r.ledger.over(m.Txn)
 	if poisoned {
 		r.events.event(Event{Kind: TransactionLost, Txn: m.Txn})
 		return
 	}
 	if m.Completes() {
-		r.owner(m).Complete(r.peer.ID, m)
+		owner.Complete(r.peer.ID, m)
 	}
 	r.counters.Completions++
 }

@@ -98,19 +98,19 @@ func (c *Conn) meet(s *served) *Channel {
 	return ch
 }
 
-// owner returns whose a message is.
-func (r *receiving) owner(m *frame.Message) *view {
+// owner returns whose all messages are at this moment; nil: see each.
+func (r *receiving) owner() *view {
 	if r.channels.none() && !r.guest.Load() {
 		return &r.own
 	}
-	return r.ownerOf(m)
+	return nil
 }
 
 // noView is what a guest sees of the memory.
 var noView = view{noMemory{}, nil}
 
-// ownerOf is owner where there are services: whoever's it is where the message completes,
-// or else where its data goes.
+// ownerOf returns whose a message is: whoever's it is where the message completes, or else
+// where its data goes.
 func (r *receiving) ownerOf(m *frame.Message) *view {
 	at := m.Addr
 	if m.Completes() {

@@ -77,14 +77,14 @@ func (s *closedSet) age(txn uint32) age {
 func (s *closedSet) see(txn uint32) {
 	if int32(txn-s.top) > 0 {
 		if s.top = txn; s.top-s.low > closedTransactions {
-			s.drop(s.top - closedTransactions - s.low)
+			s.drop()
 		}
 	}
 }
 
-// drop moves low up by that many ids.
-func (s *closedSet) drop(left uint32) {
-	for left > 0 {
+// drop moves low up to where everything is over.
+func (s *closedSet) drop() {
+	for left := s.top - closedTransactions - s.low; left > 0; {
 		n := min(left, pageIDs-(s.low+1)%pageIDs)
 		s.raise(n)
 		left -= n
@@ -95,9 +95,10 @@ func (s *closedSet) drop(left uint32) {
 // close notes that a transaction is over, which began and was not over.
 func (s *closedSet) close(txn uint32) {
 	if txn == s.low+1 {
-		s.low = txn // mostly
-		s.rise()
-		return
+		if s.low = txn; txn != s.top {
+			s.rise()
+		}
+		return // mostly
 	}
 	p := pageOf(txn)
 	if s.pages[p] == nil {

@@ -74,7 +74,7 @@ type lanes struct {
 	amid   []*Flow // those of which a transaction is in some frames and not in all
 	left   int     // bytes that are left of the turn
 	strict bool    // the peer wants one transaction after the other
-	part   *Transaction
+	only   *Flow   // for that peer, the flow that is amid one
 }
 
 // queue returns where a transaction waits.
@@ -85,8 +85,8 @@ func (l *lanes) queue(t *Transaction) *Flow {
 	return t.flow
 }
 
-// push adds a transaction of a flow.
-func (l *lanes) push(f *Flow, t *Transaction) {
+// push adds a transaction of a flow, and reports whether it is to be packed next.
+func (l *lanes) push(f *Flow, t *Transaction) (next bool) {
 	t.flow = f
 	f.n++
 	q := l.queue(t)
@@ -95,6 +95,7 @@ func (l *lanes) push(f *Flow, t *Transaction) {
 	if q.rota == nil { // else what is first in it is what was
 		l.place(q)
 	}
+	return q.first() == t && l.turn() == q
 }
 
 // has reports whether t is posted, as opposed to on its way to Done.
@@ -127,43 +128,41 @@ func (l *lanes) place(q *Flow) {
 	}
 }
 
-// next returns the transaction of which something is to be packed next; nil: there is
-// none.
-func (l *lanes) next() *Transaction {
-	if l.strict && l.part != nil {
-		return l.part
+// turn returns the flow whose first transaction is to be packed next; nil: there is none.
+func (l *lanes) turn() *Flow {
+	switch {
+	case l.strict && l.only != nil:
+		return l.only
+	case l.urgent.first() != nil:
+		return &l.urgent
 	}
-	if t := l.urgent.first(); t != nil {
-		return t
-	}
-	if l.turns.cur == nil {
-		return nil
-	}
-	return l.turns.cur.first()
+	return l.turns.cur
 }
 
-// nextBegun is next where that one has not begun, and none may begin. So nothing urgent
-// has, and nothing at all if the peer wants one after the other.
-func (l *lanes) nextBegun() *Transaction {
+// turnBegun is turn where that transaction has not begun, and none may begin. So nothing
+// urgent has, and nothing at all if the peer wants one after the other.
+func (l *lanes) turnBegun() *Flow {
 	if len(l.amid) == 0 {
 		return nil
 	}
-	return l.amid[0].part
+	return l.amid[0]
 }
 
 // crowded reports whether no other flow may be amid a transaction.
 func (l *lanes) crowded() bool { return len(l.amid) >= mostAmid }
 
-// enter notes that a flow is amid a transaction, and leave that it is no more.
-func (l *lanes) enter(q *Flow) {
-	if q.amid == 0 && q != &l.urgent {
+// enter notes that a flow is amid that transaction, and leave that it is no more.
+func (l *lanes) enter(q *Flow, t *Transaction) {
+	q.part, l.only = t, q
+	if q != &l.urgent {
 		l.amid = append(l.amid, q)
 		q.amid = len(l.amid)
 	}
 }
 
 func (l *lanes) leave(q *Flow) {
-	if q.amid == 0 {
+	q.part, l.only = nil, nil
+	if q == &l.urgent {
 		return
 	}
 	last := len(l.amid) - 1
@@ -173,12 +172,10 @@ func (l *lanes) leave(q *Flow) {
 	q.amid = 0
 }
 
-// begin notes that a transaction got its id.
-func (l *lanes) begin(t *Transaction) {
-	q := l.queue(t)
-	q.waiting.pop()
+// begin notes that the first transaction of a flow got its id.
+func (l *lanes) begin(q *Flow) {
+	t := q.waiting.pop()
 	l.begun.push(t)
-	q.part, l.part = t, t
 	q.open++
 }
 
@@ -189,14 +186,15 @@ func (l *lanes) joins(last, t *Transaction) bool {
 	return last == nil || !t.begun && l.begun.tail == last
 }
 
-// packed notes that so many bytes of a transaction are in a frame.
-func (l *lanes) packed(t *Transaction, bytes int) {
-	q := l.queue(t)
-	if !t.complete {
-		l.enter(q)
-	} else {
-		q.part, l.part = nil, nil
-		l.leave(q)
+// packed notes that so many bytes of a transaction of a flow are in a frame.
+func (l *lanes) packed(q *Flow, t *Transaction, bytes int) {
+	switch {
+	case !t.complete && q.part == nil:
+		l.enter(q, t)
+	case t.complete:
+		if q.part != nil {
+			l.leave(q)
+		}
 		if h := q.waiting.head; h == nil || h.Fence {
 			l.place(q)
 		}
@@ -210,10 +208,7 @@ func (l *lanes) packed(t *Transaction, bytes int) {
 
 // remove takes a transaction out.
 func (l *lanes) remove(t *Transaction) {
-	q := l.queue(t)
-	t.flow.n--
-	t.flow = nil
-	l.n--
+	q := l.forget(t)
 	if !t.begun {
 		q.waiting.remove(t)
 		l.place(q)
@@ -221,16 +216,31 @@ func (l *lanes) remove(t *Transaction) {
 	}
 	l.begun.remove(t)
 	q.open--
-	if l.part == t {
-		l.part = nil
-	}
 	if q.part == t {
-		q.part = nil
 		l.leave(q)
-		l.place(q)
-	} else if q.rota == &l.fences {
+	}
+	if q.rota != nil && (q.rota == &l.fences || q.first() == nil) {
 		l.place(q)
 	}
+}
+
+// done is remove of one that is complete: its flow stays where it is, but for a fence that
+// waited for it.
+func (l *lanes) done(t *Transaction) {
+	q := l.forget(t)
+	l.begun.remove(t)
+	if q.open--; q.rota == &l.fences {
+		l.place(q)
+	}
+}
+
+// forget counts a transaction no more, and returns its lane.
+func (l *lanes) forget(t *Transaction) *Flow {
+	q := l.queue(t)
+	t.flow.n--
+	t.flow = nil
+	l.n--
+	return q
 }
 
 // some returns a transaction; nil: there is none.
@@ -277,13 +287,15 @@ func (c *chain) push(t *Transaction) {
 	c.tail = t
 }
 
-// pop takes the first one out.
-func (c *chain) pop() {
-	if c.head = c.head.next; c.head == nil {
+// pop takes the first one out, which is there.
+func (c *chain) pop() *Transaction {
+	t := c.head
+	if c.head = t.next; c.head == nil {
 		c.tail = nil
 	} else {
 		c.head.prev = nil
 	}
+	return t
 }
 
 func (c *chain) remove(t *Transaction) {

@@ -60,9 +60,9 @@ func (m *lanesModel) may(q *Flow, others bool) bool {
 
 func (m *lanesModel) pack() {
 	others := m.r.IntN(10) > 0
-	x := m.l.next()
-	if x != nil && !x.begun && !others {
-		x = m.l.nextBegun()
+	q := m.l.turn()
+	if q != nil && q.part == nil && !others {
+		q = m.l.turnBegun()
 	}
 	lanes := append([]*Flow{&m.l.urgent}, m.flows...)
 	part := -1
@@ -71,7 +71,7 @@ func (m *lanesModel) pack() {
 			part = i
 		}
 	}
-	if x == nil {
+	if q == nil {
 		for _, q := range lanes {
 			if m.may(q, others) {
 				m.fatalf("nothing is packed, and something could be")
@@ -79,7 +79,7 @@ func (m *lanesModel) pack() {
 		}
 		return
 	}
-	q := m.l.queue(x)
+	x := q.first()
 	switch {
 	case m.l.strict && part >= 0 && !x.begun:
 		m.fatalf("a transaction begins amid another one")
@@ -87,19 +87,21 @@ func (m *lanesModel) pack() {
 		m.fatalf("what is packed has to wait")
 	case !(m.l.strict && part >= 0) && q != &m.l.urgent && m.may(&m.l.urgent, others):
 		m.fatalf("something urgent waits")
+	case q != m.l.queue(x):
+		m.fatalf("a flow has the turn, and not what is first in it")
 	case !x.begun && x != m.queued[q][0], x.begun && x != q.part:
 		m.fatalf("it is not the turn of this one in its flow")
 	}
 	if !x.begun {
 		x.begun = true
-		m.l.begin(x)
+		m.l.begin(q)
 		m.queued[q] = m.queued[q][1:]
 		m.begun[q] = append(m.begun[q], x)
 	}
 	n := min(m.left[x], 1440)
 	m.left[x] -= n
 	x.complete = m.left[x] == 0
-	m.l.packed(x, n)
+	m.l.packed(q, x, n)
 	m.waited[q] = 0
 	if q == &m.l.urgent || !others || m.l.strict {
 		return
@@ -198,7 +200,7 @@ func TestLanes(t *testing.T) {
 			m.done(false)
 		}
 		m.check()
-		if m.l.some() != nil || m.l.next() != nil || m.l.turns.cur != nil || m.l.fences.cur != nil {
+		if m.l.some() != nil || m.l.turn() != nil || m.l.turns.cur != nil || m.l.fences.cur != nil {
 			m.fatalf("something is left")
 		}
 	}
@@ -213,7 +215,7 @@ func TestFramesKnowNeighbours(t *testing.T) {
 	for i, q := range []*Flow{&f, &g, &f, &g} {
 		l.push(q, x[i])
 	}
-	begin := func(i int) { x[i].begun = true; l.begin(x[i]) }
+	begin := func(i int) { x[i].begun = true; l.begin(x[i].flow) }
 	for begun := range 3 {
 		if !l.joins(nil, x[0]) || !l.joins(nil, x[2]) {
 			t.Error("an empty frame takes none")
@@ -240,7 +242,8 @@ func TestTurnsAreWhole(t *testing.T) {
 				x := &Transaction{}
 				l.push(q, x)
 				x.begun = true
-				l.begin(x)
+				l.begin(q)
+				l.packed(q, x, 0)
 			}
 			if used > 0 {
 				begin(&short)
@@ -251,7 +254,7 @@ func TestTurnsAreWhole(t *testing.T) {
 			}
 			if x := short.part; x != nil {
 				x.complete = used < turnBytes-1
-				l.packed(x, used)
+				l.packed(&short, x, used)
 				l.remove(x) // its turn ends
 			}
 			if !beside {
@@ -260,11 +263,10 @@ func TestTurnsAreWhole(t *testing.T) {
 			}
 			for i, q := range []*Flow{&f, &g, &f} {
 				for left := turnBytes; left > 0; left -= turnBytes / 4 {
-					x := l.next()
-					if x != q.part {
+					if l.turn() != q {
 						t.Fatalf("turn %d is over with %d bytes left, or not with none", i, left)
 					}
-					l.packed(x, turnBytes/4)
+					l.packed(q, q.part, turnBytes/4)
 				}
 			}
 		}

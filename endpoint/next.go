@@ -66,12 +66,13 @@ const (
 	wireFull            // says the controller
 )
 
-// obstacle returns it, and when it is gone by itself; or the transaction that may leave.
-func (s *sending) obstacle(now ack.Instant) (t *Transaction, what obstacle, until ack.Instant) {
+// obstacle returns it, and when it is gone by itself; or the flow of which something may
+// leave.
+func (s *sending) obstacle(now ack.Instant) (q *Flow, what obstacle, until ack.Instant) {
 	if s.sender.Lost() > 0 {
 		return nil, mustWait, s.paced(now) // lost frames leave first
 	}
-	if t = s.posted.next(); t == nil {
+	if q = s.posted.turn(); q == nil {
 		return nil, mustWait, sched.Never
 	}
 	switch s.sender.Limit(now, s.frameMax) {
@@ -82,13 +83,13 @@ func (s *sending) obstacle(now ack.Instant) (t *Transaction, what obstacle, unti
 	case ack.Paced:
 		return nil, mustWait, s.paced(now)
 	}
-	if t = s.mayBe(t); t == nil || !s.proven && s.sender.InFlight() > 0 {
+	if q = s.mayBe(q); q == nil || !s.proven && s.sender.InFlight() > 0 {
 		return nil, mustWait, sched.Never
 	}
-	if until := s.holding.Add(s.cfg.Coalesce); until > now && s.small(t) {
+	if until := s.holding.Add(s.cfg.Coalesce); until > now && s.small(q.first()) {
 		return nil, mustWait, until
 	}
-	return t, mayLeave, now
+	return q, mayLeave, now
 }
 
 // paced returns when the controller lets a frame go that it keeps back now.

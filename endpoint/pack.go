@@ -6,10 +6,11 @@ import (
 )
 
 // fillWhole fills a frame with one message from the midst of a long segment, and
-// returns the frame's length. 0: the transaction is not in such a place. It does
-// what fill does, for most frames of large transactions, in less time.
-func (s *sending) fillWhole(b []byte, t *Transaction) int {
-	if !t.begun {
+// returns the frame's length. 0: the flow is not in such a place. It does what fill does,
+// for most frames of large transactions, in less time.
+func (s *sending) fillWhole(b []byte, q *Flow) int {
+	t := q.part
+	if t == nil {
 		return 0
 	}
 	seg := &t.Segments[t.segment]
@@ -26,7 +27,7 @@ func (s *sending) fillWhole(b []byte, t *Transaction) int {
 	copy(b[at:at+s.leastChunk], rest)
 	t.offset += s.leastChunk
 	t.frames++
-	s.posted.packed(t, s.leastChunk)
+	s.posted.packed(q, t, s.leastChunk)
 	return at + s.leastChunk
 }
 
@@ -35,8 +36,15 @@ func (s *sending) fillWhole(b []byte, t *Transaction) int {
 func (s *sending) fill(now ack.Instant, w *frame.Writer) (first *Transaction, n int) {
 	l := s.layout()
 	for last := first; ; {
-		t := s.mayBe(s.posted.next())
-		if t == nil || !s.posted.joins(last, t) {
+		q := s.posted.turn()
+		if q == nil || q.part == nil && !s.opens() {
+			q = s.mayBe(q)
+		}
+		if q == nil {
+			break
+		}
+		t := q.first()
+		if !s.posted.joins(last, t) {
 			break
 		}
 		if !t.begun {
@@ -53,17 +61,18 @@ func (s *sending) fill(now ack.Instant, w *frame.Writer) (first *Transaction, n 
 			if count > frame.MaxMessages {
 				break // Post found that it has no more when it starts a frame
 			}
-			s.begin(now, t, count)
+			s.begin(now, q, t, count)
 		}
 		length := w.Len()
 		s.pour(w, &l, t)
-		if w.Len() > length {
+		length = w.Len() - length
+		if length > 0 {
 			t.frames++
 			if n++; first == nil {
 				first = t
 			}
 		}
-		s.posted.packed(t, w.Len()-length)
+		s.posted.packed(q, t, length)
 		if !t.complete {
 			break
 		}
@@ -72,22 +81,25 @@ func (s *sending) fill(now ack.Instant, w *frame.Writer) (first *Transaction, n 
 	return first, n
 }
 
-// mayBe returns the transaction that is next, or one that has begun if no other may
+// mayBe returns the flow whose turn it is, or one that is amid a transaction if none may
 // begin; nil: there is none.
-func (s *sending) mayBe(next *Transaction) *Transaction {
-	if next == nil || next.begun || s.mayOpen() && !(s.posted.crowded() && s.long(next)) {
-		return next
+func (s *sending) mayBe(turn *Flow) *Flow {
+	if turn == nil || turn.part != nil || s.opens() || s.mayOpen() && !s.long(turn) {
+		return turn
 	}
-	return s.posted.nextBegun()
+	return s.posted.turnBegun()
 }
 
-// long reports whether a transaction, which is not urgent, takes more than a frame.
-func (s *sending) long(t *Transaction) bool {
-	if s.posted.queue(t) == &s.posted.urgent {
+// opens reports whether a transaction may begin, however long and of whatever flow.
+func (s *sending) opens() bool { return s.mayOpen() && !s.posted.crowded() }
+
+// long reports whether what is next in a flow, which is not urgent, takes more than a frame.
+func (s *sending) long(q *Flow) bool {
+	if q == &s.posted.urgent {
 		return false
 	}
 	l := s.layout()
-	_, _, fits := l.alone(t)
+	_, _, fits := l.alone(q.first())
 	return !fits
 }
 
@@ -98,14 +110,15 @@ func (s *sending) mayOpen() bool {
 	return oldest == nil || int(s.nextTxn-oldest.id) < s.profile.OpenTransactions
 }
 
-func (s *sending) begin(now ack.Instant, t *Transaction, count int) {
+// begin gives the first transaction of a flow, which is t, its id.
+func (s *sending) begin(now ack.Instant, q *Flow, t *Transaction, count int) {
 	t.begun, t.begunAt = true, now
 	t.id = s.nextTxn
 	if t.letter {
 		t.base = s.kind.base(t.flow.name)
 	}
 	t.count = uint16(count)
-	s.posted.begin(t)
+	s.posted.begin(q)
 	s.nextTxn++
 	if bit := s.profile.SkipBit; s.nextTxn&bit != 0 {
 		s.nextTxn = (s.nextTxn | (bit - 1)) + 1
@@ -140,6 +153,9 @@ func (s *sending) pour(w *frame.Writer, l *layout, t *Transaction) {
 		dst := w.Add(&m)
 		clear(dst[copy(dst, rest[:take]):])
 		t.offset += take
+	}
+	if t.packed != t.count {
+		panic("BUG: a transaction became another number of messages than it states")
 	}
 	t.packedWhole()
 }

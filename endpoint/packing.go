@@ -104,7 +104,7 @@ func (s *sending) packLost(b *batch, now ack.Instant) bool {
 
 // packNew makes a frame of what is queued.
 func (s *sending) packNew(b *batch, now ack.Instant) bool {
-	t, what, _ := s.obstacle(now)
+	q, what, _ := s.obstacle(now)
 	switch what {
 	case mayLeave:
 	case windowFull:
@@ -116,12 +116,12 @@ func (s *sending) packNew(b *batch, now ack.Instant) bool {
 	default:
 		return false
 	}
-	if t.begun || now >= s.holding.Add(s.cfg.Coalesce) {
+	if q.part != nil || now >= s.holding.Add(s.cfg.Coalesce) {
 		s.holding = now
 	}
 	buf := s.buffer()
-	length, n := s.fillWhole(buf[b.headroom:], t), 1
-	first := t
+	first, n := q.part, 1
+	length := s.fillWhole(buf[b.headroom:], q)
 	if length == 0 {
 		var w frame.Writer
 		w.Init(buf[b.headroom : b.headroom+s.frameMax])
@@ -131,12 +131,12 @@ func (s *sending) packNew(b *batch, now ack.Instant) bool {
 		length = w.Len()
 	}
 	buf = buf[:b.headroom+length]
-	q := s.sender.Track(now, length)
-	s.keep(&s.sender, q, buf, first, n)
+	id := s.sender.Track(now, length)
+	s.keep(&s.sender, id, buf, first, n)
 	run, ok := s.due.Next()
 	var h frame.Header
 	s.label(&h)
-	h.Seq, h.AckStart, h.AckCount, h.Flags = q, run.Start, run.Count, frame.FlagMessages
+	h.Seq, h.AckStart, h.AckCount, h.Flags = id, run.Start, run.Count, frame.FlagMessages
 	h.Put(buf[b.headroom:])
 	if ok {
 		s.counters.AcksCarried++
@@ -145,7 +145,7 @@ func (s *sending) packNew(b *batch, now ack.Instant) bool {
 		s.quick = false // there is company
 	}
 	if s.profile.NoAcks {
-		s.unheard = append(s.unheard, q)
+		s.unheard = append(s.unheard, id)
 	}
 	s.put(b, buf, false)
 	return true

@@ -264,7 +264,7 @@ func TestRefuseAndSwallow(t *testing.T) {
 		}
 	}}
 	withStranger(t, cfg, Native(), func(t *testing.T, e *Endpoint, c *Conn, s *stranger) {
-		s.send(2, data(life, 2, 1, 64, pattern(1, 8)), data(life, 2, 2, 512, pattern(1, 8)))
+		s.send(2, data(life, 3, 1, 1024, pattern(1, 8)), data(life, 3, 2, 64, pattern(1, 8)), data(life, 3, 3, 512, pattern(1, 8)))
 		s.send(3, data(life+1, 2, 1, 256, pattern(3, 8)), data(life+1, 2, 2, 1024, pattern(3, 8)))
 		got := s.recv(50 * time.Millisecond)
 		if acked(got, 2) || mem.Bytes()[64] != 0 || c.Stats().RefusedBy(RefusedMemory) != 1 {

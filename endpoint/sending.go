@@ -35,7 +35,7 @@ type sending struct {
 	quick   bool        // they do not wait for company: none came
 	mute    bool        // none can leave by itself: the span of ids is used up
 	holding ack.Instant // since when what does not fill a frame waits for company
-	rested  ack.Instant // when the last thing posted was done
+	rested  ack.Instant // when the last frame was settled
 
 	counters  Counters
 	times     *Times // nil: none yet
@@ -116,25 +116,21 @@ func (s *sending) mostTimeout() time.Duration {
 // for company. Only who serves asks next: controllers do not run in Post. now counts if
 // nothing was posted.
 func (s *sending) post(now ack.Instant, f *Flow, t *Transaction) (queued bool) {
-	s.posted.push(f, t)
+	next := s.posted.push(f, t)
 	if s.posted.n == 1 {
 		s.holding = now
 		s.kind.hurry(now)
 	}
-	if s.posted.next() == t || s.cfg.Coalesce > 0 {
+	if next || s.cfg.Coalesce > 0 {
 		s.agenda.queue()
 	}
 	return s.agenda.queued()
 }
 
-// finish takes a transaction out of the list.
-func (s *sending) finish(t *Transaction, fin *finished, err error) {
+// lose takes out a transaction that will never be done.
+func (s *sending) lose(t *Transaction, fin *finished, err error) {
 	s.posted.remove(t)
-	if err == nil {
-		s.counters.TransactionsDone++
-	} else {
-		s.counters.TransactionsLost++
-	}
+	s.counters.TransactionsLost++
 	fin.add(t, err)
 }
 
@@ -148,7 +144,7 @@ func (s *sending) acknowledged(now ack.Instant, runs []ack.Range, scratch []fram
 			refused++
 		}
 		if d, measured := s.sender.Measured(); measured {
-			s.took().RoundTrip.note(d)
+			s.measured().RoundTrip.note(d, 1)
 		}
 		for _, q := range acked {
 			s.settled(now, q, fin)
@@ -186,15 +182,23 @@ func (s *sending) hurryAcks(now ack.Instant) {
 // settled accounts for an acknowledged frame.
 func (s *sending) settled(now ack.Instant, q frame.Seq, fin *finished) {
 	o := s.at(q)
+	var since ack.Instant // when those began that are done
+	done := uint64(0)
 	for t, n := o.first, o.n; n > 0; n-- {
 		next := t.next
 		if t.frames--; t.frames == 0 && t.complete {
-			s.took().Completion.note(now.Sub(t.begunAt))
-			s.finish(t, fin, nil)
-			s.rested = now
+			if t.begunAt != since {
+				s.took(now.Sub(since), done)
+				since, done = t.begunAt, 0
+			}
+			done++
+			s.posted.done(t)
+			fin.add(t, nil)
 		}
 		t = next
 	}
+	s.took(now.Sub(since), done)
+	s.rested = now
 	s.carried = max(s.carried, int(o.length))
 	s.discard(o)
 }
@@ -211,8 +215,16 @@ func (s *sending) sent(now ack.Instant, fin *finished) {
 	s.roomMade()
 }
 
-// took returns where times are counted, of which idle connections have none.
-func (s *sending) took() *Times {
+// took counts transactions that are done and began that long ago.
+func (s *sending) took(d time.Duration, n uint64) {
+	if n > 0 {
+		s.measured().Completion.note(d, n)
+		s.counters.TransactionsDone += n
+	}
+}
+
+// measured returns where times are counted, of which idle connections have none.
+func (s *sending) measured() *Times {
 	if s.times == nil {
 		s.times = new(Times)
 	}
@@ -247,7 +259,7 @@ func (s *sending) abandon(now ack.Instant, fin *finished, err error) {
 func (s *sending) forfeit(fin *finished, err error) {
 	s.stint = s.stint.after()
 	for t := s.posted.some(); t != nil; t = s.posted.some() {
-		s.finish(t, fin, err)
+		s.lose(t, fin, err)
 	}
 	s.flight.clear()
 	s.probe = false

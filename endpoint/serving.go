@@ -126,7 +126,7 @@ func (n *nativeSending) elsewhere(said serving) bool {
 func (n *nativeSending) refuse(fin *finished) {
 	for _, t := range slices.Collect(n.posted.waiting()) {
 		if err := n.serves(t.flow.name, t.letter); err != nil {
-			n.finish(t, fin, n.peerError("post", err))
+			n.lose(t, fin, n.peerError("post", err))
 		}
 	}
 	n.roomMade()

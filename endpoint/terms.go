@@ -72,7 +72,7 @@ func (t *terms) validate(x *Transaction, memory bool) error {
 		if n == 0 {
 			continue
 		}
-		if int(s.Addr)%p.AddressMultiple != 0 {
+		if m := p.AddressMultiple; m > 1 && int(s.Addr)%m != 0 {
 			return fmt.Errorf("%w: %s: address %#x is no multiple of %d", ErrAlignment, t.segment(i), s.Addr, p.AddressMultiple)
 		}
 		if padded := roundUp(n, p.Final); uint64(s.Addr)+uint64(padded) > size {

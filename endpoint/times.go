@@ -36,13 +36,13 @@ func (h *Histogram) Add(o *Histogram) {
 	h.Sum += o.Sum
 }
 
-// note counts one time. Both ends may have been told the same batch's: it is not
+// note counts a time that n took. Both ends may have been told the same batch's: it is not
 // below 0.
-func (h *Histogram) note(d time.Duration) {
+func (h *Histogram) note(d time.Duration, n uint64) {
 	d = max(d, 0)
 	i := bits.Len64(uint64(max(d, 1)-1) >> leastBound)
-	h.Counts[min(i, HistogramBounds)]++
-	h.Sum += d
+	h.Counts[min(i, HistogramBounds)] += n
+	h.Sum += d * time.Duration(n)
 }
 
 // Times is how long things took at an endpoint.

@@ -20,7 +20,7 @@ func TestHistogramBounds(t *testing.T) {
 		{HistogramBound(HistogramBounds - 1), HistogramBounds - 1}, {HistogramBound(HistogramBounds-1) + 1, HistogramBounds}, {math.MaxInt64, HistogramBounds},
 	} {
 		var h Histogram
-		h.note(c.d)
+		h.note(c.d, 1)
 		if h.Counts[c.at] != 1 || h.Count() != 1 || h.Sum != max(c.d, 0) {
 			t.Errorf("%d ns: %+v, want it at %d", c.d, h, c.at)
 		}

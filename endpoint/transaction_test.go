@@ -44,7 +44,7 @@ func TestTransactionIDsSkipABit(t *testing.T) {
 			}
 			var x Transaction
 			r.c.tx.post(r.now, &r.c.plain, &x)
-			r.c.tx.begin(r.now, &x, 0)
+			r.c.tx.begin(r.now, &r.c.plain, &x, 0)
 		}
 	}
 }

@@ -60,7 +60,7 @@ func TestServiceIsAskedOfItsWindow(t *testing.T) {
 					owns = word
 				}
 				g.asked = 0
-				dst, err := c.rx.owner(&m).Admit(1, &m)
+				dst, err := c.rx.ownerOf(&m).Admit(1, &m)
 				vanishes := errors.As(err, new(swallowed))
 				switch letter := word == base+mailBell; {
 				case !within(owns, 1, base, end):
