@@ -76,7 +76,7 @@ type Message = frame.Message
 //	    Body returns the bytes of the messages with the padding between them,
 //	    without what follows the last one.
 //
-//	func (f *Frame) Cursor() (c Cursor)
+//	func (f *Frame) Cursor() Cursor
 //	    Cursor returns a cursor before the first message.
 //
 //	func (f *Frame) Decode(b []byte) error
