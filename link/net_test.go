@@ -13,9 +13,10 @@ import (
 
 // net is a simulated network of hosts.
 type net struct {
-	t    testing.TB
-	sim  *simnet.Network
-	seed uint64
+	t     testing.TB
+	sim   *simnet.Network
+	seed  uint64
+	clean bool // buffers that went back keep what they held
 }
 
 func newNet(t testing.TB, seed uint64) *net {
@@ -50,7 +51,7 @@ func (n *net) open(id uint16, cfg *Config) (*Host, error) {
 		c.Endpoint.Help = dgrdma.HelpAlways
 	}
 	c.Open = func(e *dgrdma.Config) (*dgrdma.Endpoint, error) {
-		return dgrdma.New(n.sim.Attach(simnet.Addr(uint32(id)), simnet.Config{Poison: true}), e)
+		return dgrdma.New(n.sim.Attach(simnet.Addr(uint32(id)), simnet.Config{Poison: !n.clean}), e)
 	}
 	return Open("", &c)
 }
