@@ -200,6 +200,57 @@ func TestServerIsBusy(t *testing.T) {
 	}
 }
 
+// slowBye is memory that takes its time when a client says that it is through.
+type slowBye struct{ *Memory }
+
+func (m slowBye) Complete(src dgrdma.EndpointID, msg *dgrdma.Message) {
+	m.Memory.Complete(src, msg)
+	if msg.CompletionAddr == controlWord && msg.CompletionValue == kindBye {
+		time.Sleep(3 * Linger)
+	}
+}
+
+// TestLastWordIsAcknowledged: however long the server takes for the batch that has it, as on
+// a busy machine.
+func TestLastWordIsAcknowledged(t *testing.T) {
+	fixture.NoGoroutineLeft(t)
+	s, c := sides(t, Plan{Size: 64, Peers: 1})
+	there, err := dgrdma.Open("udp:127.0.0.1", &dgrdma.Config{Memory: slowBye{s.Memory}, AcceptAny: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Endpoint.Close()
+	s.Endpoint = there
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	served := make(chan error)
+	go func() { served <- s.Serve(ctx, false) }()
+	here, err := dgrdma.Open("udp:127.0.0.1", &dgrdma.Config{ID: 7, Memory: c.Memory, GiveUp: time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer here.Close()
+	conn, err := here.Dial(there.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := tell(t.Context(), conn, kindBegin, &c.Plan); err != nil {
+		t.Fatal(err)
+	}
+	<-c.Memory.control
+	if err := tell(t.Context(), conn, kindEnd, nil); err != nil {
+		t.Fatal(err)
+	}
+	<-c.Memory.control
+	if err := tell(t.Context(), conn, kindBye, nil); err != nil {
+		t.Error(err)
+	}
+	cancel()
+	if err := <-served; err != nil {
+		t.Error(err)
+	}
+}
+
 // TestRecordsAreGolden: plans and counts travel between machines with different
 // versions of this.
 func TestRecordsAreGolden(t *testing.T) {

@@ -132,6 +132,11 @@ func (s *Server) peersOf(p Plan) ([]*dgrdma.Conn, error) {
 // dismiss forgets the peers of a client that is through, when their last
 // acknowledgements are sent.
 func (s *Server) dismiss(ctx context.Context, conns []*dgrdma.Conn) {
+	// The client's last word is read amid the batch that brought it, of which nothing is
+	// acknowledged before its end.
+	applied := make(chan struct{})
+	s.Endpoint.AfterBatch(func() { close(applied) })
+	<-applied
 	select {
 	case <-time.After(Linger):
 	case <-ctx.Done():
