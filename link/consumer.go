@@ -126,12 +126,10 @@ func (c *Consumer) takeWord(i int, value uint32) {
 		return
 	}
 	c.came.Add(1)
-	c.credits.arrived()
-	if c.handle != nil {
-		c.serve()
-		if !c.end.Load() {
-			return
-		}
+	if c.handle == nil {
+		c.credits.arrived()
+	} else if c.serve(); !c.end.Load() {
+		return
 	}
 	c.waiting.Rouse()
 }

@@ -8,14 +8,16 @@ import (
 )
 
 // words are addresses at which a peer writes words, which go to whom they are for
-// and not into memory.
+// and not into memory. They belong to the goroutine that receives.
 type words struct {
 	at, end uint64
 	pitch   uint32
+	last    int // which was found last: all frames of a message name the same one
+	lastAt  uint64
 }
 
 func wordsAt(at, n, pitch uint32) words {
-	return words{uint64(at), uint64(at) + uint64(n)*uint64(pitch), pitch}
+	return words{at: uint64(at), end: uint64(at) + uint64(n)*uint64(pitch), pitch: pitch, lastAt: uint64(at)}
 }
 
 // index returns which word is at addr; -1: none.
@@ -23,12 +25,16 @@ func (w *words) index(addr uint64) int {
 	if addr < w.at || addr >= w.end {
 		return -1
 	}
+	if addr == w.lastAt {
+		return w.last
+	}
 	off := uint32(addr - w.at)
 	i := off / w.pitch
 	if i*w.pitch != off {
 		return -1
 	}
-	return int(i)
+	w.last, w.lastAt = int(i), addr
+	return w.last
 }
 
 // errNotGranted makes a message vanish: it is acknowledged, so that a peer that
