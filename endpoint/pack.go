@@ -76,6 +76,11 @@ func (s *sending) fill(now ack.Instant, w *frame.Writer) (first *Transaction, n 
 		if !t.complete {
 			break
 		}
+		if t.Copied != nil {
+			// Last, for it may not return: the lanes are whole, and t, which counts a
+			// frame that nobody keeps then, is not done.
+			t.Copied(t)
+		}
 		last = t
 	}
 	return first, n
@@ -132,7 +137,7 @@ func (s *sending) pour(w *frame.Writer, l *layout, t *Transaction) {
 	if t.count == 0 {
 		m.Index = s.emptyIndex
 		w.Add(&m)
-		t.packedWhole()
+		t.complete = true
 		return
 	}
 	for t.segment < len(t.Segments) {
@@ -157,5 +162,5 @@ func (s *sending) pour(w *frame.Writer, l *layout, t *Transaction) {
 	if t.packed != t.count {
 		panic("BUG: a transaction became another number of messages than it states")
 	}
-	t.packedWhole()
+	t.complete = true
 }

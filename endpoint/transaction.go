@@ -84,14 +84,6 @@ func (t *Transaction) done() func(*Transaction, error) {
 	return t.Done
 }
 
-// packedWhole notes that all messages are in frames.
-func (t *Transaction) packedWhole() {
-	if t.Copied != nil {
-		t.Copied(t)
-	}
-	t.complete = true // last: it is not done if Copied does not return
-}
-
 // finished is a chain of transactions whose Done is to be called. They are in no other.
 type finished struct {
 	head, tail *Transaction
