@@ -121,10 +121,14 @@ func (n *Listener) Accept(ctx context.Context) (*Link, error) {
 			return nil, context.Cause(ctx)
 		}
 		if o := n.offers.take(); o != nil {
+			err := n.vet(o)
 			if !o.claim() || o.stale() {
 				continue
 			}
-			l, err := n.accept(o)
+			var l *Link
+			if err == nil {
+				l, err = n.accept(o)
+			}
 			if err != nil {
 				o.p.refuse(o.life, &o.l, err.Error())
 				continue
@@ -146,6 +150,14 @@ func (n *Listener) Accept(ctx context.Context) (*Link, error) {
 	}
 }
 
+// vet asks about who dials, who waits meanwhile and may give up.
+func (n *Listener) vet(o *offer) error {
+	if n.opt.Vet == nil || o.stale() {
+		return nil
+	}
+	return n.opt.Vet(o.p.conn.Name(), o.l.private)
+}
+
 // accept makes the link and says so.
 func (n *Listener) accept(o *offer) (*Link, error) {
 	a := &o.l
@@ -156,11 +168,6 @@ func (n *Listener) accept(o *offer) (*Link, error) {
 		return nil, fmt.Errorf("%d links of this peer's are open here", mostLinks)
 	case o.p.channel.Waiting() >= mostLinks:
 		return nil, fmt.Errorf("%d letters to this peer wait here", mostLinks)
-	}
-	if n.opt.Vet != nil {
-		if err := n.opt.Vet(o.p.conn.Name(), a.private); err != nil {
-			return nil, err
-		}
 	}
 	l := newLink(o.p, o.life, n.port, a.attempt)
 	l.theirs, l.heard, l.private = a.from, true, a.private

@@ -58,3 +58,50 @@ func TestVet(t *testing.T) {
 		}
 	})
 }
+
+// TestVetTakesItsTime: whoever gives up its Dial meanwhile is passed over, as anybody who
+// waits, and hears so at once; the next one is accepted.
+func TestVetTakesItsTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNet(t, 0)
+		a, b := n.host(1, nil), n.host(2, nil)
+		l, err := b.Listen("port", &Options{Directions: Both, Buffers: 2, Size: 8, Vet: func(dgrdma.PeerName, []byte) error {
+			time.Sleep(time.Second)
+			return nil
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		accepted := make(chan *Link, 1)
+		go func() {
+			x, _ := l.Accept(t.Context())
+			accepted <- x
+		}()
+		before := a.Stats().Free
+		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+		defer cancel()
+		if _, err := dial(ctx, a, 2, "port", &Options{Directions: Both, Private: []byte("hasty")}); !errors.Is(err, ErrNoAnswer) {
+			t.Fatal(err)
+		}
+		time.Sleep(100 * time.Millisecond)
+		if free := a.Stats().Free; free != before {
+			t.Errorf("who gave up keeps %d bytes for as long as the listener thinks", before-free)
+		}
+		patient := make(chan *Link, 1)
+		go func() {
+			x, err := dial(t.Context(), a, 2, "port", &Options{Private: []byte("patient")})
+			if err != nil {
+				t.Error(err)
+			}
+			patient <- x
+		}()
+		in := <-accepted
+		if who := string(in.Private()); who != "patient" {
+			t.Fatalf("the %s one is accepted, of whom is known: %v", who, in.Err())
+		}
+		out := <-patient
+		defer out.Close()
+		defer in.Close()
+	})
+}
