@@ -43,3 +43,35 @@ func TestSentToNoOtherService(t *testing.T) {
 		})
 	}
 }
+
+// TestLetterToNoOtherService: a letter that left before it was known where the peer's service
+// is goes to no life that has it elsewhere, as what it was sent to said since, too.
+func TestLetterToNoOtherService(t *testing.T) {
+	withStranger(t, Config{}, Native(), func(t *testing.T, e *Endpoint, c *Conn, s *stranger) {
+		post := newShelf("post", 1<<16)
+		serve(t, e, post)
+		c.Reset(0)
+		mine := s.toldLife()
+		s.hello(frame.Hello{Life: 70, Peer: mine})
+		s.recv(time.Millisecond)
+		settled := errors.New("not settled")
+		post.channel(0).Mail(Letter{Life: c.Life(), Bytes: []byte("letter"), Settled: func(err error) { settled = err }})
+		left := false
+		for _, f := range s.recv(time.Millisecond) {
+			_, hello := helloOf(&f)
+			left = left || !hello && f.HasMessages()
+		}
+		s.introduction(frame.Hello{Life: 70, Peer: mine}, serviceAt("post", 1<<16))
+		s.recv(time.Millisecond)
+		s.introduction(frame.Hello{Life: 80, Peer: mine, Tells: true}, serviceAt("post", 1<<16))
+		for _, f := range s.recv(time.Second) {
+			if _, hello := helloOf(&f); !hello && f.HasMessages() {
+				t.Error("sent again to an address that is another one's")
+				break
+			}
+		}
+		if st := c.Stats(); !left || st.Theirs != 80 || !errors.Is(settled, ErrPeerRestarted) {
+			t.Errorf("sent: %v; %v; life %d is believed", left, settled, st.Theirs)
+		}
+	})
+}

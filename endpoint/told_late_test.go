@@ -283,3 +283,19 @@ func TestStampOfAnotherLife(t *testing.T) {
 		}
 	})
 }
+
+// TestServeBeforeAnybodyIsThere: who is not there yet, or no more, hears of a service in what
+// it is told anyway: nothing is sent for it, and nobody is answered.
+func TestServeBeforeAnybodyIsThere(t *testing.T) {
+	withStranger(t, Config{}, Native(), func(t *testing.T, e *Endpoint, c *Conn, s *stranger) {
+		c.learned.Store(true) // it came by itself, and went
+		c.Reset(0)
+		s.recv(time.Minute)
+		serve(t, e, newShelf("late", 1<<16))
+		for _, h := range s.hellos(time.Minute) {
+			if h.Tells {
+				t.Errorf("answers nobody: %+v", h)
+			}
+		}
+	})
+}
