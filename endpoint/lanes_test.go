@@ -243,7 +243,7 @@ func TestTurnsAreWhole(t *testing.T) {
 				l.push(q, x)
 				x.begun = true
 				l.begin(q)
-				l.packed(q, x, 0)
+				l.enter(q, x)
 			}
 			if used > 0 {
 				begin(&short)

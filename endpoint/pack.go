@@ -137,8 +137,6 @@ func (s *sending) pour(w *frame.Writer, l *layout, t *Transaction) {
 	if t.count == 0 {
 		m.Index = s.emptyIndex
 		w.Add(&m)
-		t.complete = true
-		return
 	}
 	for t.segment < len(t.Segments) {
 		seg := &t.Segments[t.segment]

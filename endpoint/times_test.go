@@ -24,6 +24,9 @@ func TestHistogramBounds(t *testing.T) {
 		if h.Counts[c.at] != 1 || h.Count() != 1 || h.Sum != max(c.d, 0) {
 			t.Errorf("%d ns: %+v, want it at %d", c.d, h, c.at)
 		}
+		if h.note(1000, 3); h.Counts[0] < 3 || h.Count() != 4 || h.Sum != max(c.d, 0)+3000 {
+			t.Errorf("%d ns, and 1000 three times: %+v", c.d, h)
+		}
 	}
 }
 
