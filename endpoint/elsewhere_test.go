@@ -8,18 +8,26 @@ import (
 	"github.com/dgrdma/dgrdma/frame"
 )
 
+// believedBriefly has the endpoint serve mail, and believe a life that says nothing of services.
+// It returns the service, and the endpoint's own life.
+func (s *stranger) believedBriefly(e *Endpoint, c *Conn) (post *shelf, mine uint32) {
+	s.t.Helper()
+	post = newShelf("post", 1<<16)
+	serve(s.t, e, post)
+	c.Reset(0)
+	mine = s.toldLife()
+	s.hello(frame.Hello{Life: 70, Peer: mine})
+	s.recv(time.Millisecond)
+	return post, mine
+}
+
 // TestSentToNoOtherService: what was sent to a life that told of no services is not sent again
 // to the life that was meant, where that has another service at the same place, and not the
 // one that it is for (attack A18, SECURITY.md).
 func TestSentToNoOtherService(t *testing.T) {
 	for _, x := range []struct{ posted, has string }{{"post", "memory"}, {"memory", "post"}} {
 		withStranger(t, Config{}, Native(), func(t *testing.T, e *Endpoint, c *Conn, s *stranger) {
-			post := newShelf("post", 1<<16)
-			serve(t, e, post)
-			c.Reset(0)
-			mine := s.toldLife()
-			s.hello(frame.Hello{Life: 70, Peer: mine})
-			s.recv(time.Millisecond)
+			post, mine := s.believedBriefly(e, c)
 			done := errors.New("not done")
 			tx := &Transaction{Completion: Word(MailSize, 1), Done: func(_ *Transaction, err error) { done = err }}
 			to := post.channel(0).Flow().Post
@@ -48,12 +56,7 @@ func TestSentToNoOtherService(t *testing.T) {
 // is goes to no life that has it elsewhere, as what it was sent to said since, too.
 func TestLetterToNoOtherService(t *testing.T) {
 	withStranger(t, Config{}, Native(), func(t *testing.T, e *Endpoint, c *Conn, s *stranger) {
-		post := newShelf("post", 1<<16)
-		serve(t, e, post)
-		c.Reset(0)
-		mine := s.toldLife()
-		s.hello(frame.Hello{Life: 70, Peer: mine})
-		s.recv(time.Millisecond)
+		post, mine := s.believedBriefly(e, c)
 		settled := errors.New("not settled")
 		post.channel(0).Mail(Letter{Life: c.Life(), Bytes: []byte("letter"), Settled: func(err error) { settled = err }})
 		left := false

@@ -74,7 +74,6 @@ type lanes struct {
 	amid   []*Flow // those of which a transaction is in some frames and not in all
 	left   int     // bytes that are left of the turn
 	strict bool    // the peer wants one transaction after the other
-	only   *Flow   // for that peer, the flow that is amid one
 }
 
 // queue returns where a transaction waits.
@@ -131,8 +130,8 @@ func (l *lanes) place(q *Flow) {
 // turn returns the flow whose first transaction is to be packed next; nil: there is none.
 func (l *lanes) turn() *Flow {
 	switch {
-	case l.strict && l.only != nil:
-		return l.only
+	case l.strict && len(l.amid) > 0: // no more than one is, and nothing urgent beside it
+		return l.amid[0]
 	case l.urgent.first() != nil:
 		return &l.urgent
 	}
@@ -153,7 +152,7 @@ func (l *lanes) crowded() bool { return len(l.amid) >= mostAmid }
 
 // enter notes that a flow is amid that transaction, and leave that it is no more.
 func (l *lanes) enter(q *Flow, t *Transaction) {
-	q.part, l.only = t, q
+	q.part = t
 	if q != &l.urgent {
 		l.amid = append(l.amid, q)
 		q.amid = len(l.amid)
@@ -161,7 +160,7 @@ func (l *lanes) enter(q *Flow, t *Transaction) {
 }
 
 func (l *lanes) leave(q *Flow) {
-	q.part, l.only = nil, nil
+	q.part = nil
 	if q == &l.urgent {
 		return
 	}
