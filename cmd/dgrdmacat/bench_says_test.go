@@ -16,12 +16,12 @@ func TestBenchLeavesOutWhatWasNotMeasured(t *testing.T) {
 	noGoroutineLeft(t)
 	// On a busy machine so short a run may measure nothing at all, which it says, or so much
 	// that it does not tell what this is about.
-	short := func(args string, told func(out string) bool) {
+	short := func(args string, told func(out, stderr string) bool) {
 		t.Helper()
 		for range 20 {
 			code, out, stderr := runFor(t, t.Context(), strings.Fields("bench --peers 1000 --seconds 0.001 --size 1k "+args)...)
 			switch {
-			case code == exitOK && told(out):
+			case code == exitOK && told(out, stderr):
 				return
 			case code != exitOK && !strings.Contains(stderr, "no transaction was acknowledged"):
 				t.Fatalf("code %d: %s%s", code, out, stderr)
@@ -29,11 +29,11 @@ func TestBenchLeavesOutWhatWasNotMeasured(t *testing.T) {
 		}
 		t.Errorf("%s: never said that completions were not measured", args)
 	}
-	short("", func(out string) bool { return strings.Contains(out, "\ncompletion   not measured\n") })
-	short("--json", func(out string) bool {
+	short("", func(out, _ string) bool { return strings.Contains(out, "\ncompletion   not measured\n") })
+	short("--json", func(out, stderr string) bool {
 		var got map[string]any
-		if err := json.Unmarshal([]byte(out), &got); err != nil {
-			t.Error(err)
+		if err := json.Unmarshal([]byte(out), &got); err != nil || strings.Count(out, "\n") != 1 || stderr != "" {
+			t.Errorf("%v: not one JSON object and nothing else: %s%s", err, out, stderr)
 		}
 		if v, told := got["server_bytes_per_peer"]; told {
 			t.Errorf("server_bytes_per_peer is %v, and was not measured", v)
