@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net/netip"
 	"time"
 
 	"github.com/dgrdma/dgrdma/bench"
@@ -41,19 +42,14 @@ func openServer(opt *benchOptions, local url.Endpoint, private bool, log io.Writ
 	if err != nil {
 		return nil, err
 	}
-	e, err := dgrdma.Open(local.String(), &dgrdma.Config{
+	e, tcp, err := openBeside(local, &dgrdma.Config{
 		Memory: memory, Service: bench.Service, Profile: &profile, AcceptAny: true, MaxPeers: mostPeers, PeersPerHost: mostPeers, BusyPoll: opt.busyPoll, Queue: mostDepth,
-	})
+	}, bench.ServeTCP, log)
 	if err != nil {
 		return nil, err
 	}
 	opt.metrics.endpoint(e)
-	s := &bench.Server{Endpoint: e, Memory: memory}
-	if local.Scheme == url.UDP {
-		if s.TCP, err = bench.ServeTCP(e.LocalAddr().AddrPort()); err != nil {
-			fmt.Fprintf(log, "no TCP beside it, --compare will fail: %v\n", err)
-		}
-	}
+	s := &bench.Server{Endpoint: e, Memory: memory, TCP: tcp}
 	if private {
 		s.Idle = bench.MemoryInUse()
 	}
@@ -90,6 +86,30 @@ func benchServe(ctx context.Context, opt *benchOptions, stderr io.Writer) error 
 		}
 	}
 	return s.Serve(ctx, opt.once)
+}
+
+// portTries is how often a port is chosen for a server that another program has for TCP.
+// Arbitrary: it is rare even once.
+const portTries = 8
+
+// openBeside opens an endpoint, and has TCP served at its address. A port that only has to be
+// free for UDP may be another program's for TCP.
+func openBeside(local url.Endpoint, cfg *dgrdma.Config, serve func(netip.AddrPort) (*bench.TCPServer, error), log io.Writer) (*dgrdma.Endpoint, *bench.TCPServer, error) {
+	for tries := 1; ; tries++ {
+		e, err := dgrdma.Open(local.String(), cfg)
+		if err != nil || local.Scheme != url.UDP {
+			return e, nil, err
+		}
+		tcp, err := serve(e.LocalAddr().AddrPort())
+		if err != nil && local.Addr.Port() == 0 && tries < portTries {
+			e.Close()
+			continue
+		}
+		if err != nil {
+			fmt.Fprintf(log, "no TCP beside it, --compare will fail: %v\n", err)
+		}
+		return e, tcp, nil
+	}
 }
 
 // writeURL writes the URL of a server into a file, for scripts.
