@@ -10,7 +10,7 @@ import (
 func TestWriteOfAnotherKind(t *testing.T) {
 	noGoroutineLeft(t)
 	url, out, end := servingMemory(t, "--accept", "any", "udp:127.0.0.1")
-	code, _, stderr := runFor(t, t.Context(), "write", "--profile", "opencpi", "--to", url+"?giveup=300ms", "--addr", "0", "--text", "x")
+	code, _, stderr := runFor(t, t.Context(), "write", "--profile", "opencpi", "--to", url+"?giveup=2s", "--addr", "0", "--text", "x")
 	if code != exitError || !strings.Contains(stderr, "is it not of the kind opencpi?") {
 		t.Errorf("code %d: %s", code, stderr)
 	}
