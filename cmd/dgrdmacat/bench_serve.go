@@ -63,7 +63,7 @@ func openServer(opt *benchOptions, local url.Endpoint, private bool, log io.Writ
 	s.Ran = func(r bench.Run) {
 		fmt.Fprintf(log, "%v: %d transactions of %d bytes, %.0f MB/s; %d frames heard, %d duplicates, %d dropped by the kernel, %.0f ns CPU per frame\n",
 			r.Client, r.Saw.Arrived, r.Plan.Size, perSecond(r.Saw.Arrived*uint64(r.Plan.Size), r.Took)/1e6,
-			r.Saw.FramesHeard, r.Saw.Duplicates, r.Saw.KernelDrops, perFrame(r.Saw.CPU, r.Saw.FramesHeard))
+			r.Saw.FramesHeard, r.Saw.Duplicates, r.Saw.KernelDrops, perFrame(r.Saw.CPU, r.Saw.FramesHeard+r.Saw.FramesSent))
 	}
 	s.Failed = func(client dgrdma.EndpointID, err error) { fmt.Fprintf(log, "peer %d: %v\n", client, err) }
 	return s, nil
