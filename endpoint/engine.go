@@ -94,6 +94,7 @@ func (e *Endpoint) receive(now ack.Instant, d *transport.Datagram) {
 	var err error
 	f := &e.frame
 	if err = f.Decode(d.Data); err != nil {
+		e.stray(d)
 		e.stranger(RefusedMalformed, d.From, nil)
 		return
 	}
@@ -101,10 +102,12 @@ func (e *Endpoint) receive(now ack.Instant, d *transport.Datagram) {
 	if c == nil || c.peer.ID != f.Src || c.peer.As != f.Dst || c.peer.Addr != d.From || c.down.Load() {
 		if c = e.peers.find(peerKey{ids{f.Dst, f.Src}, d.From}); c == nil {
 			if f.Dst != e.cfg.ID {
+				e.stray(d)
 				e.stranger(RefusedDestination, d.From, f)
 				return
 			}
 			if c = e.meet(now, f, d.From); c == nil {
+				e.stray(d)
 				return
 			}
 		}

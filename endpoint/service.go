@@ -72,7 +72,7 @@ func (e *Endpoint) Serve(s Service) (base uint32, err error) {
 		return 0, ErrClosed
 	}
 	if e.cfg.MTU < toldMTU {
-		return 0, fmt.Errorf("dgrdma: serve %s: frames of %d bytes have no room to tell peers where it is, which takes %d: allow a larger mtu", name, e.cfg.MTU, toldMTU)
+		return 0, fmt.Errorf("dgrdma: serve %s: frames of %d bytes have no room to tell peers where it is, which takes %d: allow an mtu that is larger by %d", name, e.cfg.MTU, toldMTU, toldMTU-e.cfg.MTU)
 	}
 	x := &served{Service: s, name: name}
 	if x.base, x.end, err = e.window(s.Size()); err != nil {

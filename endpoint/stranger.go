@@ -24,7 +24,13 @@ type reply struct {
 	tells bool // which services we have, as there is room: no answer is longer than what was asked
 }
 
-// stranger counts a frame that belongs to no connection.
+// stray counts what came and belongs to no connection.
+func (e *Endpoint) stray(d *transport.Datagram) {
+	e.strangers.FramesReceived++
+	e.strangers.BytesReceived += uint64(len(d.Data))
+}
+
+// stranger counts why it was refused, and says so.
 func (e *Endpoint) stranger(why Reason, from transport.Addr, f *frame.Frame) {
 	e.strangers.Refused[why]++
 	if e.cfg.OnEvent == nil && e.cfg.Logger == nil {
@@ -192,15 +198,21 @@ func (e *Endpoint) reply(r reply) (answered bool) {
 // with both turns.
 func (e engine) Reply() {
 	b := &e.batch
+	bytes := 0
 	for i := range e.replies {
 		r := &e.replies[i]
 		buf := putHello(b, frame.Header{Dst: r.key.theirs, Src: r.key.ours}, r.id, r.hello, r.services(e.Endpoint))
 		to := r.key.addr // what To points to never changes, and replies will
 		b.frames = append(b.frames, transport.Outgoing{To: &to, Buf: buf})
+		bytes += len(buf) - b.headroom
 		if t := e.cfg.Trace; t != nil && t.FrameSent != nil {
 			t.FrameSent(PeerName{r.key.theirs, r.key.addr}, buf[b.headroom:], false)
 		}
 	}
+	e.mu.Lock()
+	e.gone.FramesSent += uint64(len(e.replies))
+	e.gone.BytesSent += uint64(bytes)
+	e.mu.Unlock()
 	e.replies = e.replies[:0]
 	e.Flush()
 }
