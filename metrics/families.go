@@ -15,7 +15,7 @@ var endpointFamilies = []family[Endpoint]{
 	}),
 	ofEndpoint.gauge("dgrdma_endpoint_up", "1, or 0 if the wire of the endpoint failed.", func(e *Endpoint) float64 { return bit(e.Error == "") }),
 	ofEndpoint.gauge("dgrdma_endpoint_age_seconds", "Time since the endpoint was opened.", func(e *Endpoint) float64 { return e.Age }),
-	ofEndpoint.gauge("dgrdma_endpoint_memory_bytes", "Memory that peers write into.", func(e *Endpoint) float64 { return float64(e.Memory) }),
+	ofEndpoint.gauge("dgrdma_endpoint_memory_bytes", "Addresses that peers may write to: the memory's, and those of links and other services.", func(e *Endpoint) float64 { return float64(e.Memory) }),
 	ofEndpoint.gauge("dgrdma_endpoint_peers", "Connections of the endpoint.", func(e *Endpoint) float64 { return float64(len(e.Peers)) }),
 	ofEndpoint.counters("dgrdma_endpoint_refused_total", "Received frames that were not applied, by reason.", []string{"reason"}, func(w *samples, e *Endpoint) { reasons(w, e.Refused) }),
 	ofEndpoint.histogram("dgrdma_endpoint_completion_seconds", "Time from the first frame of a transaction to its acknowledgement.",

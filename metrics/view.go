@@ -23,7 +23,7 @@ type Endpoint struct {
 	Address   string            `json:"address"`
 	URL       string            `json:"url,omitempty"` // what peers are told, if it was opened by a string
 	Age       float64           `json:"age_s"`
-	Memory    uint64            `json:"memory_bytes"` // what peers write into; 0: not known
+	Memory    uint64            `json:"memory_bytes"` // addresses that peers may write to; 0: none, or not known
 	GiveUp    float64           `json:"give_up_s"`
 	Error     string            `json:"error,omitempty"`   // why its wire failed
 	Counters  map[string]uint64 `json:"counters"`          // of all connections, closed ones included

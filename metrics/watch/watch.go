@@ -43,13 +43,10 @@ func (s source) Look() (metrics.Endpoint, bool) {
 		return metrics.Endpoint{}, false
 	}
 	v := metrics.Endpoint{
-		Name: fmt.Sprintf("%d@%v", e.ID(), e.LocalAddr()), ID: uint16(e.ID()), Address: e.LocalAddr().String(), URL: e.URL(),
+		Name: fmt.Sprintf("%d@%v", e.ID(), e.LocalAddr()), ID: uint16(e.ID()), Address: e.LocalAddr().String(), URL: e.URL(), Memory: e.Size(),
 		Age: stats.Age.Seconds(), GiveUp: e.GiveUp().Seconds(), Error: text(stats.Err),
 		Counters: metrics.Counts(&stats.Counters), Refused: refusals(&stats.Counters), Transport: metrics.Counts(&stats.Transport), Peers: make([]metrics.Peer, len(peers)),
 		Completion: histogram(&stats.Completion), RoundTrip: histogram(&stats.RoundTrip),
-	}
-	if m, ok := e.Memory().(interface{ Size() uint64 }); ok {
-		v.Memory = m.Size()
 	}
 	for i := range peers {
 		v.Peers[i] = viewPeer(e.ID(), &peers[i])

@@ -171,6 +171,11 @@ func TestLinksAreShown(t *testing.T) {
 		if got := len(r.View().Endpoints); got != 2 {
 			t.Errorf("%d endpoints, want 2", got)
 		}
+		// A host's endpoint has no memory but what its services take.
+		x.want(t, float64(a.Endpoint().Size()), "dgrdma_endpoint_memory_bytes", "endpoint", hostName(1))
+		if a.Endpoint().Size() < 1<<20 {
+			t.Errorf("the host's endpoint has %d addresses", a.Endpoint().Size())
+		}
 		plain := strings.ToValidUTF8(odd, "\uFFFD")
 		number := func(l *link.Link) string { return strconv.Itoa(int(l.Stats().Number)) }
 		from := []string{"endpoint", hostName(1), "peer", hostName(2), "port", plain, "link", number(out), "direction", "out"}
