@@ -15,7 +15,7 @@ import (
 // peer counts as dead. Who does not answer in time, for whatever reason, is
 // [ErrNoAnswer]: also dgrdma.ErrPeerDown if nothing was heard of the peer for so long,
 // and context.DeadlineExceeded if the context's own deadline came. What a Dial asked for
-// that failed is withdrawn, and not accepted any more. With a context that is done it
+// that failed is withdrawn: once the peer has heard that, nobody accepts it any more. With a context that is done it
 // sends nothing: the error is the context's cause.
 func (h *Host) Dial(ctx context.Context, peerURL, port string, opt *Options) (*Link, error) {
 	if h.missing() {

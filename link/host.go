@@ -18,7 +18,7 @@ import (
 type Config struct {
 	// Memory is how many bytes all links share, for what they receive. One link
 	// takes half of it at most, unless its listener set Options.Buffers and Size: 64
-	// buffers of 64 KiB, the defaults, need a little more than 8 MiB. 0 means 64 MiB.
+	// buffers of 64 KiB, the defaults, need a little more than 8 MiB. 0 means 72 MiB.
 	Memory int
 	// Endpoint is the endpoint's configuration. It has no Memory, and peers are
 	// learned from what they send once a port is listened on: who only dials has but
@@ -28,7 +28,10 @@ type Config struct {
 	Open func(*dgrdma.Config) (*dgrdma.Endpoint, error)
 }
 
-const defaultMemory = 64 << 20
+// defaultMemory has room for two streams of package stream, so that they may follow each
+// other: the memory of one is free when its receiver has ended it, which its sender does not
+// wait for.
+const defaultMemory = 72 << 20
 
 // Host makes links over an endpoint, of whose addresses it has a window. It is one of the
 // endpoint's services.
@@ -96,7 +99,7 @@ func Open(localURL string, cfg *Config) (*Host, error) {
 
 // On makes links over an endpoint that may have memory and other services besides.
 // memory is what Config.Memory is: how many bytes all links share, for what they
-// receive; 0 means 64 MiB. The endpoint stays when the host is closed. Once a port is
+// receive; 0 means 72 MiB. The endpoint stays when the host is closed. Once a port is
 // listened on, and until the host is closed, everybody may dial: whom the endpoint does
 // not accept otherwise may not write into its memory.
 func On(ep *dgrdma.Endpoint, memory int) (*Host, error) {

@@ -10,7 +10,7 @@ import (
 	"github.com/dgrdma/dgrdma/transport/simnet"
 )
 
-// TestOpen: a host has the memory that was asked for, or 64 MiB, but for what letters
+// TestOpen: a host has the memory that was asked for, or 72 MiB, but for what letters
 // take; what cannot be opened leaves no endpoint behind.
 func TestOpen(t *testing.T) {
 	errBroken := errors.New("no such device")
@@ -22,9 +22,9 @@ func TestOpen(t *testing.T) {
 		want   uint64 // bytes for links; 0: none
 		says   string
 	}{
-		{"by default", 0, false, nil, 64<<20 - 16<<10, ""},
+		{"by default", 0, false, nil, 72<<20 - 16<<10, ""},
 		{"the least", 32 << 10, false, nil, 16 << 10, ""},
-		{"less", 32<<10 - 1, false, nil, 0, "link: a host has 32768 to 4294967296 bytes of memory, not 32767; 0 means 67108864"},
+		{"less", 32<<10 - 1, false, nil, 0, "link: a host has 32768 to 4294967296 bytes of memory, not 32767; 0 means 75497472"},
 		{"less than nothing", -1, false, nil, 0, "bytes of memory, not -1;"},
 		{"more than there are addresses", 1<<32 + 1, false, nil, 0, "bytes of memory, not 4294967297;"},
 		{"of an endpoint that has memory", 0, true, nil, 0, "link: open udp:here: the endpoint has no memory but that of its links; open it by dgrdma.Open, and have links on it by On"},

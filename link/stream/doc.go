@@ -27,5 +27,7 @@
 //
 // # Memory
 //
-// A host that receives needs [Memory] bytes for each stream at a time.
+// A host that receives needs [Memory] bytes for each stream at a time. It has them back when
+// Receive returns, which the sender does not wait for: with room for two,
+// streams may follow each other at once, and a host has that by default.
 package stream

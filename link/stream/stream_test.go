@@ -173,6 +173,50 @@ func TestDirections(t *testing.T) {
 	}
 }
 
+// TestStreamsFollowEachOther: who has sent a stream may send another, though the receiver has
+// not ended the first one yet: a host that was opened by default has room for both.
+func TestStreamsFollowEachOther(t *testing.T) {
+	fixture.NoGoroutineLeft(t)
+	a := openHost(t)
+	b, err := link.Open("udp:127.0.0.1", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	port, err := Listen(b, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer port.Close()
+	data := [2]string{"the first", "the second"}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // who is refused is not accepted
+	defer cancel()
+	var out, in [2]*Stream
+	for i, d := range data {
+		dialed, accepted := both(
+			func() (err error) {
+				out[i], err = Dial(ctx, a, b.URL(), int64(len(d)), nil)
+				if err != nil {
+					cancel()
+				}
+				return err
+			},
+			func() (err error) { in[i], err = port.Accept(ctx); return err })
+		if dialed != nil || accepted != nil {
+			t.Fatalf("stream %d: %v, %v", i, dialed, accepted)
+		}
+	}
+	for i, d := range data {
+		var got bytes.Buffer
+		sent, received := both(
+			func() error { return out[i].Send(t.Context(), strings.NewReader(d)) },
+			func() error { return in[i].Receive(t.Context(), Writer(&got)) })
+		if sent != nil || received != nil || got.String() != d {
+			t.Errorf("stream %d: %v, %v, %q", i, sent, received, &got)
+		}
+	}
+}
+
 // TestAccept: who speaks no streams is sent away and told why, and does not keep
 // others from being served; a busy listener says so.
 func TestAccept(t *testing.T) {
