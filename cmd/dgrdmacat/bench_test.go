@@ -293,13 +293,14 @@ func TestBenchServerIsInterruptedOrLosesItsClient(t *testing.T) {
 // which learn of it in two ways.
 func TestBenchSaysOnce(t *testing.T) {
 	server, url := startServer(t, "bench", "--link", "--serve", "udp:127.0.0.1?giveup=500ms")
+	const measuring = 2 * time.Second // more than it takes to connect, on a busy machine, too
 	client := asProcess(t, "bench", "--link", "--seconds", "60", "--to", url+"?giveup=500ms").start()
-	time.Sleep(500 * time.Millisecond)
+	time.Sleep(measuring)
 	client.Process.Kill()
 	client.code()
 	eventually(t, "the server says what became of its client", func() bool { return strings.Contains(server.err.String(), "does not answer any more") })
 	client = asProcess(t, "bench", "--link", "--seconds", "60", "--to", url+"?giveup=500ms").start()
-	time.Sleep(500 * time.Millisecond)
+	time.Sleep(measuring)
 	server.Process.Kill()
 	if code := client.code(); code != exitError {
 		t.Errorf("code %d", code)
