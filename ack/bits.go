@@ -44,3 +44,14 @@ func (b bits) removeRun(s frame.Seq, count, n int) {
 		count -= k
 	}
 }
+
+// addRun adds count ids from s on, likewise.
+func (b bits) addRun(s frame.Seq, count, n int) {
+	for count = min(count, n); count > 0; {
+		i := int(s) & (n - 1)
+		k := min(64-i%64, n-i, count)
+		b[i/64] |= ^uint64(0) >> (64 - k) << (i % 64)
+		s = s.Add(k)
+		count -= k
+	}
+}

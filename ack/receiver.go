@@ -174,6 +174,37 @@ func (r *Receiver) Accept(s frame.Seq, tag uint16) {
 	r.note(&r.due, s)
 }
 
+// AcceptRun is Accept for each of the ids that follow the newest one, with these tags. What
+// was received up to that one is known, so none of them is.
+func (r *Receiver) AcceptRun(tags []uint16) {
+	n := len(tags)
+	if n == 0 {
+		return
+	}
+	first := r.newest.Seq().Add(1)
+	r.newest, r.isFar = r.newest+Wide(n), false
+	r.alone.removeRun(first, n, r.cfg.History)
+	r.got.addRun(first, n, r.cfg.History)
+	for i, tag := range tags {
+		r.tags[(int(first)+i)&(r.cfg.Tagged-1)] = tag
+	}
+	r.next = r.newest.Seq().Add(1)
+	r.fresh += n
+	for s := first; n > 0; {
+		k := min(n, MaxRun)
+		if r.cfg.SplitAtWrap && s != 0 {
+			k = min(k, 1<<16-int(s))
+		}
+		if last := len(r.due) - 1; last >= 0 && r.join(r.due[last], Range{s, 1}) {
+			k = min(k, MaxRun-int(r.due[last].Count))
+			r.due[last].Count += uint8(k)
+		} else {
+			r.due = append(r.due, Range{s, uint8(k)})
+		}
+		s, n = s.Add(k), n-k
+	}
+}
+
 // AckOnly takes notice of a frame without messages: its id is no gap. It is
 // never acknowledged (DGRDMA-024, quirk F14), and a later frame with messages
 // under the same id is new.
