@@ -28,8 +28,8 @@ func (e engine) Apply(n int) (reply bool, err error) {
 	now := e.now()
 	e.applying.Store(int64(max(now, 1)))
 	for total := n; n > 0; total += n {
-		for i := range n {
-			e.receive(now, &e.datagrams[i])
+		for in := e.datagrams[:n]; len(in) > 0; {
+			in = in[e.receive(now, in):]
 		}
 		if e.cfg.Manual || total >= fullBatch {
 			break
@@ -89,14 +89,14 @@ func (e engine) Broken(err error) {
 // Abandon implements sched.Engine.
 func (e engine) Abandon(err error) { e.failAll(err) }
 
-// receive finds whose frame it is.
-func (e *Endpoint) receive(now ack.Instant, d *transport.Datagram) {
-	var err error
+// receive finds whose frame the first one is, and returns how many were acted on with it.
+func (e *Endpoint) receive(now ack.Instant, in []transport.Datagram) (n int) {
+	d, rest := &in[0], in[1:]
 	f := &e.frame
-	if err = f.Decode(d.Data); err != nil {
+	if err := f.Decode(d.Data); err != nil {
 		e.stray(d)
 		e.stranger(RefusedMalformed, d.From, nil)
-		return
+		return 1
 	}
 	c := e.last
 	if c == nil || c.peer.ID != f.Src || c.peer.As != f.Dst || c.peer.Addr != d.From || c.down.Load() {
@@ -104,11 +104,11 @@ func (e *Endpoint) receive(now ack.Instant, d *transport.Datagram) {
 			if f.Dst != e.cfg.ID {
 				e.stray(d)
 				e.stranger(RefusedDestination, d.From, f)
-				return
+				return 1
 			}
 			if c = e.meet(now, f, d.From); c == nil {
 				e.stray(d)
-				return
+				return 1
 			}
 		}
 		e.last = c
@@ -118,8 +118,13 @@ func (e *Endpoint) receive(now ack.Instant, d *transport.Datagram) {
 		e.touched = append(e.touched, c)
 	}
 	c.rx.counters.BytesReceived += uint64(len(d.Data))
-	why := c.rx.receive(now, f)
+	why, applied := c.rx.receive(now, f)
 	if t := e.cfg.Trace; t != nil && t.FrameReceived != nil {
 		t.FrameReceived(c.Name(), f, why)
+		return 1 // it is shown each frame
 	}
+	if applied && len(rest) > 0 && len(rest[0].Data) == len(d.Data) {
+		return 1 + c.rx.follow(now, f, rest, &d.From)
+	}
+	return 1
 }

@@ -195,6 +195,20 @@ func (o *foreignReceiving) took(now ack.Instant, f *frame.Frame, txn uint32) {
 	o.accepted, o.freshAt, o.tookAt = true, now, now
 }
 
+// tookRun implements receivingKind.
+func (o *foreignReceiving) tookRun(now ack.Instant, n int, txn uint32) {
+	q := o.recv.Newest().Seq()
+	for range n {
+		q++
+		if o.profile.NeverRetransmits {
+			o.gaps.came(now, q)
+		}
+		o.arrivals.note(now, q, txn)
+	}
+	o.farData, o.ahead = q, false
+	o.freshAt, o.tookAt = now, now
+}
+
 // copyDelay is how long after a frame its copy is a retransmission, and not the
 // network's doing, for peers that a second acknowledgement harms (quirk D2-4).
 const copyDelay = 100 * time.Millisecond

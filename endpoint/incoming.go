@@ -41,6 +41,15 @@ func (in *incoming) count(m *frame.Message) {
 	in.bytes += uint32(m.Len)
 }
 
+// countRun is count for the n messages that follow m.
+func (in *incoming) countRun(m *frame.Message, n int) {
+	bytes := uint32(n) * uint32(m.Len)
+	in.got += uint16(n)
+	in.low = min(in.low, m.Addr+uint32(m.Len))
+	in.high = max(in.high, m.Addr+uint32(m.Len)+bytes)
+	in.bytes += bytes
+}
+
 // openTable holds the incomplete transactions of one peer. No peer can choose its
 // ids so that they collide: the map's hash has a seed that it does not know.
 type openTable struct {

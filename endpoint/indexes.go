@@ -1,6 +1,9 @@
 package endpoint
 
-import "sort"
+import (
+	"math"
+	"sort"
+)
 
 // run is a run of message indexes, both ends included.
 type run struct{ from, to uint16 }
@@ -55,6 +58,40 @@ func (s *indexSet) look(i uint16) (seen, free bool) {
 		return true, true
 	}
 	return false, k > 0 && list[k-1].to+1 == i || k < len(list) && i+1 == list[k].from
+}
+
+// ahead returns how many messages behind i, which came, did not, and how many of them may
+// come in order without another run of theirs becoming one with the next. 0: that would take
+// longer to say.
+func (s *indexSet) ahead(i uint16) int {
+	more := s.more
+	switch {
+	case more != nil && more.bits != nil:
+		return 0
+	case more == nil && i == s.low.to:
+		return math.MaxUint16
+	case more == nil:
+		return 0
+	}
+	k := 0
+	if i != s.low.to {
+		if k = more.find(i); k == 0 || more.list[k-1].to != i {
+			return 0
+		}
+	}
+	if k == len(more.list) {
+		return math.MaxUint16
+	}
+	return int(more.list[k].from-i) - 2
+}
+
+// addRun puts in the n messages behind i, for which there is room ahead.
+func (s *indexSet) addRun(i uint16, n int) {
+	if i == s.low.to {
+		s.low.to += uint16(n)
+		return
+	}
+	s.more.list[s.more.find(i)-1].to += uint16(n)
 }
 
 // add puts in message i, of count, which did not come yet.

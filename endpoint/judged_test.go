@@ -126,7 +126,7 @@ func TestHowFarBackIsAcknowledged(t *testing.T) {
 		if err := fr.Decode(aloneFrom(stamp(c.Stats().Mine, ack.Wide(2+i), next-ack.Wide(x.back)), 1)); err != nil {
 			t.Fatal(err)
 		}
-		if got := c.rx.receive(0, &fr); got != x.want {
+		if got, _ := c.rx.receive(0, &fr); got != x.want {
 			t.Errorf("%d ids back: %v, want %v", x.back, got, x.want)
 		}
 	}
@@ -165,7 +165,7 @@ func TestAcksOfWhatWasHeldBack(t *testing.T) {
 		if err := fr.Decode(withAcks(encode(1, id, bare(life+uint32(id), 1, 1)), ack.Wide(c.nextID.Load())-1, acks)); err != nil {
 			t.Fatal(err)
 		}
-		if why := c.rx.receive(0, &fr); why != RefusedNone {
+		if why, _ := c.rx.receive(0, &fr); why != RefusedNone {
 			t.Errorf("id %d: %v", id, why)
 		}
 		return c.rx.counters.Refused[RefusedAckTooOld]

@@ -70,6 +70,9 @@ type receivingKind interface {
 	// took is told that a frame was applied that began with that transaction, and notes
 	// what it acknowledges.
 	took(now ack.Instant, f *frame.Frame, txn uint32)
+	// tookRun is took for the n frames with the ids behind the newest one, which acknowledge
+	// nothing.
+	tookRun(now ack.Instant, n int, txn uint32)
 	// copied is told that it came again, and reports whether it is to be acknowledged
 	// again.
 	copied(now ack.Instant, q frame.Seq, txn uint32) bool
@@ -89,6 +92,11 @@ type ledger interface {
 	begins(m *frame.Message, seq frame.Seq)
 	// mark notes a message of an open transaction.
 	mark(in *incoming, m *frame.Message, seq frame.Seq)
+	// ahead returns how many messages may follow one of an open transaction, with the
+	// indexes behind its own, of which none came, none needs room and none is the last.
+	ahead(in *incoming, m *frame.Message) int
+	// markRun notes the n messages that follow m.
+	markRun(in *incoming, m *frame.Message, n int)
 	// over notes that a transaction is complete.
 	over(txn uint32)
 	// sweep is called at the end of a batch.

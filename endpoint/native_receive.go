@@ -160,6 +160,14 @@ func (n *nativeReceiving) took(_ ack.Instant, f *frame.Frame, _ uint32) {
 	n.taken = true
 }
 
+// tookRun implements receivingKind. Of frames in order, none of which is late, the first
+// makes the mark and the last is the newest.
+func (n *nativeReceiving) tookRun(_ ack.Instant, count int, _ uint32) {
+	before, ours := n.recv.Newest(), ack.Wide(n.nextID.Load())
+	n.late.Late(before+1, ours)
+	n.late.Late(before+ack.Wide(count), ours)
+}
+
 func (n *nativeReceiving) copied(ack.Instant, frame.Seq, uint32) bool { return true }
 
 // nativeLedger tells by the ids of transactions and the indexes of messages what was
@@ -203,6 +211,16 @@ func (l *nativeLedger) begins(m *frame.Message, _ frame.Seq) { l.closed.see(m.Tx
 // mark implements ledger.
 func (l *nativeLedger) mark(in *incoming, m *frame.Message, _ frame.Seq) {
 	in.indexes.add(m.Index, m.Count, l.closed.held)
+}
+
+// ahead implements ledger.
+func (l *nativeLedger) ahead(in *incoming, m *frame.Message) int {
+	return min(in.indexes.ahead(m.Index), int(m.Count-m.Index)-1)
+}
+
+// markRun implements ledger.
+func (l *nativeLedger) markRun(in *incoming, m *frame.Message, n int) {
+	in.indexes.addRun(m.Index, n)
 }
 
 func (l *nativeLedger) over(txn uint32) { l.closed.close(txn) }

@@ -45,6 +45,13 @@ func (l *foreignLedger) mark(in *incoming, m *frame.Message, seq frame.Seq) {
 	}
 }
 
+// ahead implements ledger: indexes say nothing, but for the first one, which mark notes.
+func (l *foreignLedger) ahead(_ *incoming, m *frame.Message) int {
+	return frame.MaxMessages - int(m.Index) - 1
+}
+
+func (l *foreignLedger) markRun(*incoming, *frame.Message, int) {}
+
 func (l *foreignLedger) over(uint32) {}
 
 func (l *foreignLedger) release() {}

@@ -36,8 +36,9 @@ type desk struct {
 	frame      frame.Frame // not on the stack: what a trace or a memory is shown, escapes
 	cursor     frame.Cursor
 	placements []placement
-	looked     uint32 // counts the frames that admit looked at
-	pool       pool
+	following
+	looked uint32 // counts the frames that admit looked at
+	pool   pool
 }
 
 // room returns room for another placement. Those before it may move.
@@ -113,8 +114,8 @@ func (r *receiving) release() {
 	r.ledger.release()
 }
 
-// receive acts on a frame of this peer.
-func (r *receiving) receive(now ack.Instant, f *frame.Frame) Reason {
+// receive acts on a frame of this peer, and reports whether it was applied.
+func (r *receiving) receive(now ack.Instant, f *frame.Frame) (why Reason, applied bool) {
 	r.counters.FramesReceived++
 	r.lastAt = now
 	if n := r.resets.Load(); n != r.followed {
@@ -123,7 +124,7 @@ func (r *receiving) receive(now ack.Instant, f *frame.Frame) Reason {
 	}
 	if !f.HasMessages() {
 		// Whatever its id, it is never acknowledged (DGRDMA-024): that would not end.
-		return r.kind.alone(now, f)
+		return r.kind.alone(now, f), false
 	}
 	d := r.desk
 	d.cursor.Begin(f)
@@ -133,25 +134,25 @@ func (r *receiving) receive(now ack.Instant, f *frame.Frame) Reason {
 	first := m.Txn
 	switch kin, why := r.kind.judge(now, f, m); kin {
 	case settled:
-		return why
+		return why, false
 	case sameAgain:
-		return r.again(now, f, first)
+		return r.again(now, f, first), false
 	}
 	tag := tagOf(m)
 	switch why, txn, err := r.admit(); why {
 	case RefusedNone:
 	case RefusedStale, RefusedForeign:
 		r.missed = true
-		return r.drop(why)
+		return r.drop(why), false
 	default:
 		r.kind.acksOf(f)
-		return r.refused(why, txn, err)
+		return r.refused(why, txn, err), false
 	}
 	r.place(f.Seq)
 	r.recv.Accept(f.Seq, tag)
 	r.kind.took(now, f, first)
 	r.up()
-	return RefusedNone
+	return RefusedNone, true
 }
 
 // check returns what the id of a frame with messages says, or why it is refused at once.

@@ -283,7 +283,7 @@ func TestResetAmidIntroduction(t *testing.T) {
 	if err := f.Decode(encode(1, 2, bare(1<<21, 1, 1))); err != nil {
 		t.Fatal(err)
 	}
-	if why := r.c.rx.receive(r.now, &f); why != RefusedNone || r.c.rx.counters.Completions != 1 {
+	if why, _ := r.c.rx.receive(r.now, &f); why != RefusedNone || r.c.rx.counters.Completions != 1 {
 		t.Errorf("what it sends is refused: %v", why)
 	}
 }

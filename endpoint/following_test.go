@@ -1,0 +1,350 @@
+package endpoint
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"testing"
+
+	"github.com/dgrdma/dgrdma/ack"
+	"github.com/dgrdma/dgrdma/frame"
+	"github.com/dgrdma/dgrdma/transport"
+)
+
+// tape is what a world does, as bytes: those of a fuzzer, or random ones.
+type tape []byte
+
+// n returns a number below k. At the end of the tape it is 0.
+func (t *tape) n(k int) int {
+	if len(*t) == 0 {
+		return 0
+	}
+	b := (*t)[0]
+	*t = (*t)[1:]
+	return int(b) % k
+}
+
+// notebook is memory that writes down what it is told, refuses some addresses, swallows
+// others, and has its owner's connection reset now and then.
+type notebook struct {
+	*Region
+	notes  []string
+	picky  bool
+	resets int // after so many messages; 0: never
+	reset  func()
+}
+
+func (b *notebook) Admit(src frame.EndpointID, m *frame.Message) ([]byte, error) {
+	if b.picky && m.Len > 0 {
+		switch m.Addr >> 10 & 31 {
+		case 7:
+			return nil, errors.New("not here")
+		case 11:
+			return nil, Swallow(nil)
+		}
+	}
+	return b.Region.Admit(src, m)
+}
+
+func (b *notebook) Placed(_ frame.EndpointID, m *frame.Message) {
+	b.notes = append(b.notes, fmt.Sprintf("placed %+v", *m))
+	if b.resets > 0 && len(b.notes)%b.resets == 0 {
+		b.reset()
+	}
+}
+
+func (b *notebook) Complete(src frame.EndpointID, m *frame.Message) {
+	b.notes = append(b.notes, fmt.Sprintf("complete %d", m.Txn))
+	b.Region.Complete(src, m)
+}
+
+// follower is an endpoint that is given datagrams in batches.
+type follower struct {
+	*feed
+	c      *Conn
+	book   *notebook
+	events []string
+	runs   int // frames that were applied behind another one
+}
+
+func newFollower(t testing.TB, p Profile, tap *tape) *follower {
+	f := &follower{book: new(notebook)}
+	var err error
+	if f.book.Region, err = NewRegion(1 << 16); err != nil {
+		t.Fatal(err)
+	}
+	cfg := Config{
+		Memory:  f.book,
+		Entropy: func() uint32 { return 4711 },
+		OnEvent: func(e Event) { f.events = append(f.events, fmt.Sprint(e.Kind, e.Reason, e.Txn, e.Frames, e.Err)) },
+	}
+	if tap.n(2) == 1 {
+		cfg.OpenIncoming = 1 + tap.n(3)
+	}
+	f.book.picky = tap.n(2) == 1
+	if !p.Session && tap.n(3) == 1 {
+		f.book.resets = 50 + tap.n(100)
+	}
+	served := tap.n(2) == 1
+	f.feed = newFeed(t, cfg)
+	if f.c, err = f.e.Connect(Peer{ID: 1, Addr: addrA, Profile: &p}); err != nil {
+		t.Fatal(err)
+	}
+	if served {
+		serve(t, f.e, newShelf("shelf", 1<<16))
+	}
+	f.book.reset = func() { f.c.Reset(1) }
+	if p.Session {
+		f.introduce(1, life)
+	}
+	return f
+}
+
+// deliver has the endpoint act on a batch, one by one or in runs.
+func (f *follower) deliver(now ack.Instant, batch []transport.Datagram, runs bool) {
+	for len(batch) > 0 {
+		n := 1
+		if runs {
+			n = len(batch)
+		}
+		n = f.e.receive(now, batch[:n])
+		f.runs += n - 1
+		batch = batch[n:]
+	}
+	f.e.endBatch(now)
+}
+
+// kept is what a receiving half knows, in a form that can be compared.
+func (f *follower) kept() []any {
+	r := &f.c.rx
+	var open []any
+	for in := r.open.oldest; in != nil; in = in.younger {
+		var came []int
+		for i := 1; i <= int(in.msg.Count); i++ {
+			if seen, _ := in.indexes.look(uint16(i)); seen && in.indexes.low.from > 0 {
+				came = append(came, i)
+			}
+		}
+		x := *in
+		x.older, x.younger, x.looked, x.here, x.indexes = nil, nil, 0, 0, indexSet{}
+		open = append(open, x, came)
+	}
+	all := []any{r.recv, r.counters, r.held.bytes, r.told, r.missed, r.lastAt, open, f.c.tx.due, f.c.tx.heard.counters, f.book.notes, f.events}
+	switch k := r.kind.(type) {
+	case *nativeReceiving:
+		var over []uint32
+		for i := range uint32(200) {
+			if k.closed.age(life+i) == ageClosed {
+				over = append(over, i)
+			}
+		}
+		all = append(all, k.late, k.theirs, k.paired, k.taken, k.doubted, over, k.closed.low, k.closed.top)
+	case *foreignReceiving:
+		all = append(all, k.arrivals, k.gaps, k.suspect, k.resent, k.accepted, k.freshAt, k.tookAt, k.farData, k.farAlone, k.ahead, k.youngest)
+		all = append(all, k.newest, k.newestAt, k.known)
+	}
+	return all
+}
+
+// course is a transaction that a peer is in the midst of.
+type course struct {
+	msg  frame.Message
+	step uint32
+}
+
+// air is what a peer sent, and the network has not delivered.
+type air struct {
+	*tape
+	frames, lost [][]byte
+	next         frame.Seq
+	txn          uint32
+	courses      []course
+	ack          bool
+	salt         byte
+}
+
+func (a *air) send(msgs ...frame.Message) {
+	b := encode(1, a.next, msgs...)
+	a.next++
+	if len(msgs) == 1 {
+		b = b[:frame.HeaderSize+frame.MessageHeaderSize+int(msgs[0].Len)]
+		for i := frame.HeaderSize + frame.MessageHeaderSize; i < len(b); i++ {
+			a.salt += 7
+			b[i] = a.salt
+		}
+	}
+	if a.ack {
+		frame.PutAck(b, 5, 3)
+		a.ack = false
+	}
+	a.frames = append(a.frames, b)
+}
+
+func (a *air) begin() {
+	count := 2 + a.n(120)
+	size := []int{1456, 100, 64, 8, 4, 1}[a.n(6)]
+	if size == 1456 {
+		count = min(count, 44)
+	}
+	a.courses = append(a.courses, course{msg: frame.Message{
+		Txn: a.txn, CompletionAddr: 8, CompletionValue: a.txn, Count: uint16(count), Addr: uint32(16 + 64*a.n(20)), Len: uint16(size),
+	}, step: uint32(size)})
+	a.txn++
+}
+
+// part returns the next message of a transaction, which may begin.
+func (a *air) part(i int) frame.Message {
+	if len(a.courses) <= i {
+		a.begin()
+		i = len(a.courses) - 1
+	}
+	c := &a.courses[i]
+	c.msg.Index++
+	m := c.msg
+	if c.msg.Addr += c.step; m.Index == m.Count {
+		a.courses = slices.Delete(a.courses, i, i+1)
+	}
+	return m
+}
+
+// act has the peer or the network do something, and returns what is delivered with it.
+func (a *air) act() (batch [][]byte) {
+	some := func() int { return a.n(len(a.frames)) }
+	switch op := a.n(20); {
+	case op < 8 || len(a.frames) == 0:
+		i := a.n(2)
+		for range 1 + a.n(50) {
+			a.send(a.part(i))
+		}
+	case op == 8:
+		a.begin()
+	case op == 9: // small ones, and parts of two
+		x := frame.Message{Txn: a.txn, CompletionAddr: 12, CompletionValue: a.txn, Count: 1, Index: 1}
+		a.txn++
+		if a.send(x); a.n(2) == 0 {
+			a.send(a.part(0), x)
+		}
+	case op == 10: // lost
+		k := some()
+		n := min(1+a.n(4), len(a.frames)-k)
+		a.lost = append(a.lost, a.frames[k:k+n]...)
+		a.frames = slices.Delete(a.frames, k, k+n)
+	case op == 11:
+		a.frames = append(a.frames, a.lost...)
+		a.lost = nil
+	case op == 12: // doubled
+		a.frames = slices.Insert(a.frames, some(), a.frames[some()])
+	case op == 13: // overtaken
+		i, j := some(), some()
+		a.frames[i], a.frames[j] = a.frames[j], a.frames[i]
+	case op == 14: // almost what goes on
+		k := some()
+		b := slices.Clone(a.frames[k])
+		b[a.n(min(len(b), 34))] ^= 1 << a.n(8)
+		a.frames[k] = b
+	case op == 15:
+		a.ack = true
+	case op == 16: // an id without messages
+		b := make([]byte, frame.HeaderSize)
+		h := frame.Header{Dst: 2, Src: 1, Seq: a.next}
+		h.Put(b)
+		a.next++
+		a.frames = append(a.frames, b)
+	default:
+		batch, a.frames = a.frames, nil
+	}
+	return batch
+}
+
+// compareRuns lets a peer and a network do what the tape says, and delivers it to an endpoint
+// frame by frame and to another one in runs.
+func compareRuns(t *testing.T, tap tape) (followed int) {
+	profile := []Profile{Native(), OpenCPI(true), OpenCPI2(), FPGA()}[tap.n(4)]
+	if tap.n(8) == 1 {
+		profile.History, profile.Tagged, profile.Ahead = 64, 64, 32
+	}
+	options := tap[:min(len(tap), 5)]
+	tap = tap[len(options):]
+	one, two := options, options
+	each, runs := newFollower(t, profile, &one), newFollower(t, profile, &two)
+	a := air{tape: &tap, next: 2, txn: life, salt: 1}
+	if tap.n(4) == 0 {
+		a.next = 65500
+	}
+	if profile.FirstFrame != 0 {
+		a.next = profile.FirstFrame
+	}
+	now := each.e.now() + ack.Instant(1e9)
+	for step := 0; len(tap) > 0; step++ {
+		sent := a.act()
+		if sent == nil {
+			continue
+		}
+		batch := make([]transport.Datagram, len(sent))
+		for i, b := range sent {
+			batch[i] = transport.Datagram{From: addrA, Data: b}
+		}
+		now += ack.Instant(1+tap.n(256)) * 1e5
+		each.deliver(now, batch, false)
+		runs.deliver(now, batch, true)
+		x, y := each.kept(), runs.kept()
+		for i := range x {
+			if !reflect.DeepEqual(x[i], y[i]) {
+				t.Fatalf("step %d, kept %d: frame by frame, and in runs:\n%+v\n%+v", step, i, x[i], y[i])
+			}
+		}
+		if !slices.Equal(each.book.mem, runs.book.mem) {
+			t.Fatalf("step %d: the memories differ", step)
+		}
+	}
+	return runs.runs
+}
+
+// TestRunsAreFrames: runs leave the memory, the acknowledgements, the counters and all that is
+// kept as their frames would have one by one, wherever they break.
+func TestRunsAreFrames(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	rnd := rand.New(rand.NewPCG(seed, 0))
+	followed := 0
+	for range 150 {
+		tap := make(tape, 1000)
+		for i := range tap {
+			tap[i] = byte(rnd.Uint32())
+		}
+		followed += compareRuns(t, tap)
+	}
+	if followed < 10_000 {
+		t.Errorf("%d frames were applied in runs", followed)
+	}
+}
+
+// FuzzRuns looks for a course that runs leave otherwise than frames.
+func FuzzRuns(f *testing.F) {
+	f.Add([]byte{0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 40, 19, 1, 1, 10, 14, 3, 24, 2, 19, 9})
+	f.Fuzz(func(t *testing.T, tap []byte) { compareRuns(t, tap[:min(len(tap), 2000)]) })
+}
+
+// TestRunsEndWithTheTransaction: what goes on behind the last message of a transaction is
+// refused, though others of it are missing (DGRDMA-003).
+func TestRunsEndWithTheTransaction(t *testing.T) {
+	f := newFeed(t, Config{})
+	f.native()
+	var in []transport.Datagram
+	for i := uint16(3); i <= 6; i++ {
+		m := frame.Message{Txn: life, CompletionValue: 1, Count: 4, Index: i, Addr: 8 * uint32(i), Len: 8}
+		b := encode(1, frame.Seq(i), m)
+		in = append(in, transport.Datagram{From: addrA, Data: b[:frame.HeaderSize+frame.MessageHeaderSize+8]})
+	}
+	now := f.e.now()
+	for len(in) > 0 {
+		in = in[f.e.receive(now, in):]
+	}
+	f.e.endBatch(now)
+	st := f.e.Stats()
+	if st.MessagesPlaced != 2 || st.Refused[RefusedInconsistent] != 2 || st.Completions != 0 {
+		t.Errorf("%d of messages 3 to 6 of 4 were placed, %d refused", st.MessagesPlaced, st.Refused[RefusedInconsistent])
+	}
+}
