@@ -30,6 +30,16 @@
 // transport. The receiver becomes the sender after a batch, a caller of Post when nothing
 // else is under way, and a goroutine of the endpoint's own otherwise.
 //
+// # Runs
+//
+// Most frames of a long transaction go on where the one before ended: under the next id, with
+// the next part of the same segment. The receiver looks at the first of such a run as at any
+// frame, and at the others only for that, see receiving.follow; what comes of them is what
+// would come of them one by one. The sender makes them in a row, see sending.packRun, keeps
+// nothing of them but which part each holds, and makes those that are lost again: the bytes
+// are the library's until Done. Frames with several messages, with the end of a transaction,
+// or of a transaction with Copied are kept until they are acknowledged.
+//
 // # The rules of locking
 //
 // A type says which of them a method needs: receiving, sending, or Conn, which has both.
@@ -122,6 +132,8 @@
 //	alone        of an acknowledgement: in a frame without messages (ACK-only)
 //	carried      of an acknowledgement: in a frame with messages (piggybacked)
 //	company      other transactions for the same frame, which Coalesce waits for
+//	part         a message that fills a frame, from the midst of a segment
+//	run          frames in a row that hold the parts of a segment in order
 //	open         of an incoming transaction: begun and not complete; over: complete, or lost
 //	missed       of a frame: it never came, and its sender never sends again
 //	given up     of a peer: down, as it acknowledged nothing for GiveUp

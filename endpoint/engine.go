@@ -52,8 +52,7 @@ func (e engine) Flush() {
 			e.sched.Break(err)
 		}
 	}
-	clear(b.frames)
-	b.frames, b.nSmall = b.frames[:0], 0
+	b.clear()
 	b.number.Add(1)
 	if len(e.settle) > 0 {
 		e.settleSent()
@@ -62,11 +61,9 @@ func (e engine) Flush() {
 
 // Drop implements sched.Engine.
 func (e engine) Drop() {
-	b := &e.batch
-	clear(b.frames)
+	e.batch.clear()
 	clear(e.settle)
 	e.settle = e.settle[:0]
-	b.frames, b.nSmall = b.frames[:0], 0
 }
 
 // Expire implements sched.Engine.

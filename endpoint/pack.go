@@ -5,30 +5,41 @@ import (
 	"github.com/dgrdma/dgrdma/frame"
 )
 
-// fillWhole fills a frame with one message from the midst of a long segment, and
-// returns the frame's length. 0: the flow is not in such a place. It does what fill does,
-// for most frames of large transactions, in less time.
-func (s *sending) fillWhole(b []byte, q *Flow) int {
+// atWhole reports whether a flow is in the midst of a long segment, so that the next frame
+// holds one message that fills it: most frames of large transactions do.
+func (s *sending) atWhole(q *Flow) bool {
 	t := q.part
-	if t == nil {
-		return 0
-	}
-	seg := &t.Segments[t.segment]
-	rest := seg.Bytes[t.offset:]
-	if len(rest) <= s.frameMax {
-		return 0 // it may be the end
-	}
-	t.packed++
+	return t != nil && len(t.Segments[t.segment].Bytes)-t.offset > s.frameMax // else it may be the end
+}
+
+// whole returns the length of such a frame.
+func (s *sending) whole() int { return frame.HeaderSize + frame.MessageHeaderSize + s.leastChunk }
+
+// nextPart returns what such a frame holds.
+func (t *Transaction) nextPart() part {
+	return part{uint32(t.segment), uint32(t.offset), t.packed + 1}
+}
+
+// tookParts notes that n such frames were made, as fill does in more time.
+func (s *sending) tookParts(q *Flow, n int) {
+	t := q.part
+	t.packed += uint16(n)
+	t.offset += n * s.leastChunk
+	t.frames += uint32(n)
+	s.posted.packed(q, t, n*s.leastChunk)
+}
+
+func (s *sending) describePart(m *frame.Message, t *Transaction, p *part) {
+	t.describe(m)
+	m.Index, m.Addr, m.Len = p.index, t.address(t.Segments[p.segment].Addr)+p.offset, uint16(s.leastChunk)
+}
+
+// putPart writes the message of such a frame.
+func (s *sending) putPart(b []byte, t *Transaction, p *part) {
 	var m frame.Message
-	t.describe(&m)
-	m.Index, m.Addr, m.Len = t.packed, t.address(seg.Addr)+uint32(t.offset), uint16(s.leastChunk)
-	const at = frame.HeaderSize + frame.MessageHeaderSize
+	s.describePart(&m, t, p)
 	m.Put(b[frame.HeaderSize:])
-	copy(b[at:at+s.leastChunk], rest)
-	t.offset += s.leastChunk
-	t.frames++
-	s.posted.packed(q, t, s.leastChunk)
-	return at + s.leastChunk
+	copy(b[frame.HeaderSize+frame.MessageHeaderSize:s.whole()], t.Segments[p.segment].Bytes[p.offset:])
 }
 
 // fill adds messages of queued transactions to w and returns the first of them

@@ -33,7 +33,7 @@ func (s *sending) pack(b *batch, now ack.Instant) (more bool) {
 	s.releaseSent()
 	if s.ready {
 		for {
-			if b.full() {
+			if b.full() || s.remakes() && !b.fits(s.flight.full) {
 				return true
 			}
 			if !s.packLost(b, now) && !s.packNew(b, now) {
@@ -85,8 +85,15 @@ func (s *sending) packLost(b *batch, now ack.Instant) bool {
 		// our kind, and as mute, this is the only way out (A16).
 		run, _ = s.due.Next()
 	}
-	buf := o.buf()
-	frame.PutAck(buf[b.headroom:], run.Start, run.Count)
+	var buf []byte
+	if o.slab != nil {
+		buf = o.buf()
+		frame.PutAck(buf[b.headroom:], run.Start, run.Count)
+	} else {
+		buf = b.buffer(int(o.length))
+		s.putPart(buf[b.headroom:], o.first, &o.part)
+		s.head(buf[b.headroom:], q, run)
+	}
 	if run.Count > 0 {
 		s.counters.AcksCarried++
 	}
@@ -119,25 +126,15 @@ func (s *sending) packNew(b *batch, now ack.Instant) bool {
 	if q.part != nil || now >= s.holding.Add(s.cfg.Coalesce) {
 		s.holding = now
 	}
-	buf := s.buffer()
-	first, n := q.part, 1
-	length := s.fillWhole(buf[b.headroom:], q)
-	if length == 0 {
-		var w frame.Writer
-		w.Init(buf[b.headroom : b.headroom+s.frameMax])
-		if first, n = s.fill(now, &w); n == 0 {
-			panic("BUG: a frame without messages")
-		}
-		length = w.Len()
+	var buf []byte
+	var id frame.Seq
+	if s.atWhole(q) {
+		buf, id = s.packPart(b, now, q)
+	} else {
+		buf, id = s.packMessages(b, now)
 	}
-	buf = buf[:b.headroom+length]
-	id := s.sender.Track(now, length)
-	s.keep(&s.sender, id, buf, first, n)
 	run, ok := s.due.Next()
-	var h frame.Header
-	s.label(&h)
-	h.Seq, h.AckStart, h.AckCount, h.Flags = id, run.Start, run.Count, frame.FlagMessages
-	h.Put(buf[b.headroom:])
+	s.head(buf[b.headroom:], id, run)
 	if ok {
 		s.counters.AcksCarried++
 	}
@@ -148,7 +145,91 @@ func (s *sending) packNew(b *batch, now ack.Instant) bool {
 		s.unheard = append(s.unheard, id)
 	}
 	s.put(b, buf, false)
+	if o := s.at(id); o.slab == nil {
+		s.packRun(b, now, q, id)
+	}
 	return true
+}
+
+// packPart makes a frame of what is next in a flow that is in the midst of a long segment.
+func (s *sending) packPart(b *batch, now ack.Instant, q *Flow) (buf []byte, id frame.Seq) {
+	t, length := q.part, s.whole()
+	p := t.nextPart()
+	s.tookParts(q, 1)
+	if s.remakes() && t.Copied == nil {
+		buf = b.buffer(b.headroom + length)
+		s.putPart(buf[b.headroom:], t, &p)
+		id = s.sender.Track(now, length)
+		s.note(&s.sender, id, t, &p, len(buf))
+		return buf, id
+	}
+	buf = s.buffer()[:b.headroom+length]
+	s.putPart(buf[b.headroom:], t, &p)
+	id = s.sender.Track(now, length)
+	s.keep(&s.sender, id, buf, t, 1)
+	return buf, id
+}
+
+// packRun makes frames of what goes on where the last one ended, a part under that id, while
+// nothing else may be next.
+func (s *sending) packRun(b *batch, now ack.Instant, q *Flow, id frame.Seq) {
+	l := &s.posted
+	if _, owed := s.due.Deadline(); owed || !s.proven || s.profile.SlotTable > 0 || l.turn() != q {
+		return
+	}
+	t := q.part
+	seg := &t.Segments[t.segment]
+	chunk := s.leastChunk
+	most := min(maxBatch-len(b.frames), (len(seg.Bytes)-t.offset-s.frameMax+chunk-1)/chunk)
+	if q == l.turns.cur {
+		most = min(most, (l.left+chunk-1)/chunk)
+	}
+	p := s.at(id).part
+	var m frame.Message
+	s.describePart(&m, t, &p)
+	h := frame.Header{Seq: id, Flags: frame.FlagMessages}
+	s.label(&h)
+	var run frame.Run
+	run.Begin(&h, &m)
+	n := 0
+	for size := b.headroom + run.Size(); n < most && b.fits(size) && s.sender.Limit(now, s.frameMax) == ack.Open; n++ {
+		run.Next(&m)
+		p.index++
+		p.offset += uint32(chunk)
+		buf := b.buffer(size)
+		run.Put(buf[b.headroom:])
+		copy(run.Room(buf[b.headroom:]), seg.Bytes[p.offset:])
+		id := s.sender.Track(now, run.Size())
+		s.note(&s.sender, id, t, &p, size)
+		if s.profile.NoAcks {
+			s.unheard = append(s.unheard, id)
+		}
+		s.put(b, buf, false)
+	}
+	s.tookParts(q, n)
+}
+
+// packMessages makes a frame of what is next.
+func (s *sending) packMessages(b *batch, now ack.Instant) (buf []byte, id frame.Seq) {
+	buf = s.buffer()
+	var w frame.Writer
+	w.Init(buf[b.headroom : b.headroom+s.frameMax])
+	first, n := s.fill(now, &w)
+	if n == 0 {
+		panic("BUG: a frame without messages")
+	}
+	buf = buf[:b.headroom+w.Len()]
+	id = s.sender.Track(now, w.Len())
+	s.keep(&s.sender, id, buf, first, n)
+	return buf, id
+}
+
+// head writes the header of a frame with messages.
+func (s *sending) head(b []byte, id frame.Seq, run ack.Range) {
+	var h frame.Header
+	s.label(&h)
+	h.Seq, h.AckStart, h.AckCount, h.Flags = id, run.Start, run.Count, frame.FlagMessages
+	h.Put(b)
 }
 
 // packProbe sends an empty frame under a new id, which an FPGA acknowledges

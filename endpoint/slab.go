@@ -8,11 +8,12 @@ import (
 	"github.com/dgrdma/dgrdma/frame"
 )
 
-// slab is memory for frames in flight. They lie side by side in the order in
+// slab is memory for frames. They lie side by side in the order in
 // which they were made, so that the transport can give many of them to the kernel
-// as one piece of memory. A slab belongs to one connection, and goes back to
-// where all take theirs from when its last frame is acknowledged: what is used
-// next was used a moment ago, by whomever, and a connection at rest has none.
+// as one piece of memory. A slab belongs to the batch, whose frames are made again if they
+// are lost, or to one connection, and goes back to where all take theirs from when the batch
+// was sent, or its last frame is acknowledged: what is used next was used a moment ago, by
+// whomever, and a connection at rest has none.
 type slab struct {
 	mem  []byte
 	used int // bytes of mem that hold frames
@@ -28,11 +29,18 @@ var slabs = sync.Pool{New: func() any { return &slab{mem: make([]byte, slabSize)
 // holds. The transactions of a frame are neighbours in lanes.begun. There are as
 // many as the window is long, so they are small.
 type outFrame struct {
-	slab   *slab
+	slab   *slab // nil: its bytes are made again of the transaction's, see part
 	first  *Transaction
 	length uint32
 	at     uint16 // in a slab that holds several
 	n      uint16
+	part
+}
+
+// part is a message that fills a frame, from the midst of a segment.
+type part struct {
+	segment, offset uint32
+	index           uint16
 }
 
 func (o *outFrame) buf() []byte {
@@ -79,12 +87,26 @@ func (f *flight) keep(s *ack.Sender, q frame.Seq, buf []byte, first *Transaction
 	mem.held++
 }
 
+// remakes reports whether frames are made again if they are lost: those that do not fit a
+// slab are kept.
+func (f *flight) remakes() bool { return f.full <= slabSize }
+
+// note remembers a frame in flight that is made again if it is lost.
+func (f *flight) note(s *ack.Sender, q frame.Seq, t *Transaction, p *part, length int) {
+	f.follow(s)
+	o := f.at(q)
+	o.first, o.length, o.n = t, uint32(length), 1
+	o.segment, o.offset, o.index = p.segment, p.offset, p.index
+}
+
 // discard forgets a frame that is not in flight any more. If it may be being sent at
 // this moment, its memory must wait. The number of the batch tells: the sender raises it
 // when the transport has taken the batch, and this connection's frames come into a batch
 // only under its mutex, which the caller holds.
 func (f *flight) discard(o *outFrame) {
-	if f.batched == f.batches.Load() {
+	if o.slab == nil {
+		// Nothing of it is kept.
+	} else if f.batched == f.batches.Load() {
 		f.leaving = append(f.leaving, o.slab)
 	} else {
 		f.release(o.slab)
@@ -138,7 +160,7 @@ func (f *flight) at(q frame.Seq) *outFrame { return &f.out[int(q)&(len(f.out)-1)
 // clear forgets all frames.
 func (f *flight) clear() {
 	for i := range f.out {
-		if f.out[i].slab != nil {
+		if f.out[i].length > 0 {
 			f.discard(&f.out[i])
 		}
 	}

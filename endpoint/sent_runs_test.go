@@ -1,0 +1,188 @@
+package endpoint
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/dgrdma/dgrdma/ack"
+	"github.com/dgrdma/dgrdma/frame"
+	"github.com/dgrdma/dgrdma/transport"
+)
+
+// sprayer is an endpoint whose frames are looked at as they leave.
+type sprayer struct {
+	*feed
+	c      *Conn
+	copied func(*Transaction) // of all that it posts
+	source []byte
+	flows  [2]*Flow
+	sent   int // bytes
+	done   []string
+	posted int
+}
+
+// stopGo lets frames go one by one now and then.
+type stopGo struct {
+	ack.Controller
+	every int
+	sent  int
+	next  ack.Instant
+}
+
+func (p *stopGo) OnSent(now ack.Instant, bytes int) {
+	if p.sent++; p.every > 0 && p.sent%p.every == 0 {
+		p.next = now.Add(time.Millisecond)
+	}
+	p.Controller.OnSent(now, bytes)
+}
+
+func (p *stopGo) NextSend(now ack.Instant, bytes int) ack.Instant {
+	return max(p.next, p.Controller.NextSend(now, bytes))
+}
+
+func newSprayer(t testing.TB, p Profile, every int, copied func(*Transaction)) *sprayer {
+	s := &sprayer{copied: copied, source: pattern(3, 1<<20)}
+	s.feed = newFeed(t, Config{MTU: 300, Entropy: func() uint32 { return 4711 }, NewController: func(mss int) ack.Controller {
+		return &stopGo{Controller: &ack.FixedWindow{Bytes: 60 * mss}, every: every}
+	}})
+	var err error
+	if s.c, err = s.e.Connect(Peer{ID: 1, Addr: addrA, Profile: &p}); err != nil {
+		t.Fatal(err)
+	}
+	for i := range s.flows {
+		s.flows[i] = &Flow{conn: s.c, name: s.c.plain.name}
+	}
+	if p.Session {
+		s.introduce(1, life)
+	}
+	return s
+}
+
+// leaves returns what the connection sends at that moment.
+func (s *sprayer) leaves(now ack.Instant) (all [][]byte) {
+	for more := true; more; {
+		more = s.c.pack(&s.e.batch, now)
+		for _, o := range s.e.batch.frames {
+			all = append(all, slices.Clone(o.Buf[s.c.headroom:]))
+		}
+		engine{s.e}.Flush()
+	}
+	return all
+}
+
+// posts posts a transaction of segments of these lengths, and returns whether it could.
+func (s *sprayer) posts(lane int, sizes []int) error {
+	s.posted++
+	x := &Transaction{Completion: Word(0, uint32(s.posted)), Copied: s.copied, Urgent: lane == 2, Fence: lane == 3}
+	for i, n := range sizes {
+		at := (s.posted*4096 + i*7919) % (len(s.source) - n) &^ 7
+		x.Segments = append(x.Segments, Segment{Addr: uint32(i) << 16, Bytes: s.source[at : at+n]})
+	}
+	number := s.posted
+	x.Done = func(_ *Transaction, err error) { s.done = append(s.done, fmt.Sprint(number, err)) }
+	_, _, err := s.c.enqueue(x, x.Done, nil, posting{to: whoever, flow: s.flows[lane%2]})
+	return err
+}
+
+// TestRunsLeaveAsFrames: what leaves as runs is what leaves frame by frame, as the frames of a
+// transaction with Copied do: byte for byte, in the same order, whatever the window, the pace,
+// other flows and what is to be acknowledged say, and when it is sent again.
+func TestRunsLeaveAsFrames(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	rnd := rand.New(rand.NewPCG(seed, 0))
+	again, parts := 0, 0
+	for world := range 120 {
+		profile := []Profile{Native(), OpenCPI(true), OpenCPI2(), FPGA()}[rnd.IntN(4)]
+		if profile.OpenTransactions = 1 + rnd.IntN(20); rnd.IntN(2) == 0 {
+			profile.Window = 5 + rnd.IntN(100)
+		}
+		every := rnd.IntN(60)
+		runs := newSprayer(t, profile, every, nil)
+		each := newSprayer(t, profile, every, func(*Transaction) {})
+		both := []*sprayer{runs, each}
+		now := runs.e.now() + ack.Instant(time.Second)
+		for _, s := range both {
+			s.c.tx.number(now, s.c.tx.sender.NextWide()) // as their clocks did not begin at the same moment
+		}
+		heard := ack.Wide(2)
+		var flying []frame.Seq
+		seen := map[frame.Seq]bool{}
+		for step := range 120 {
+			now = now.Add(time.Duration(rnd.IntN(300)) * time.Microsecond)
+			var in []byte
+			switch op := rnd.IntN(12); {
+			case op < 4:
+				sizes := make([]int, 1+rnd.IntN(3))
+				for i := range sizes {
+					sizes[i] = []int{0, 8, 300, 2000, 20_000, 60_000}[rnd.IntN(6)] &^ 7
+				}
+				lane := rnd.IntN(4)
+				if x, y := runs.posts(lane, sizes), each.posts(lane, sizes); (x == nil) != (y == nil) {
+					t.Fatalf("world %d: posted with %v and %v", world, x, y)
+				}
+			case op < 7 && len(flying) > 0: // acknowledged, in order or not
+				k := 0
+				if op == 6 {
+					k = rnd.IntN(len(flying))
+				}
+				n := min(1+rnd.IntN(60), len(flying)-k)
+				for n > 1 && flying[k+n-1].Diff(flying[k]) != n-1 {
+					n--
+				}
+				in = aloneFrom(stamp(runs.c.Stats().Mine, heard, runs.c.tx.sender.Wide(flying[k])), uint8(n))
+				flying = slices.Delete(flying, k, k+n)
+			case op == 7: // data that is to be acknowledged
+				in = encode(1, heard.Seq(), frame.Message{Txn: life + uint32(heard), Count: 1, Index: 1, Len: 8, CompletionValue: 1})
+			case op == 8:
+				now = now.Add(time.Duration(rnd.IntN(40)) * time.Millisecond)
+				for _, s := range both {
+					engine{s.e}.Expire(s.c, now)
+				}
+			}
+			if in != nil {
+				heard++
+				for _, s := range both {
+					s.e.receive(now, []transport.Datagram{{From: addrA, Data: in}})
+					s.e.endBatch(now)
+				}
+			}
+			x, y := runs.leaves(now), each.leaves(now)
+			if !slices.EqualFunc(x, y, slices.Equal) {
+				t.Fatalf("world %d, step %d, %s: as runs %d frames left, else %d:\n%x\n%x", world, step, profile.Name, len(x), len(y), x, y)
+			}
+			if !slices.Equal(runs.done, each.done) {
+				t.Fatalf("world %d, step %d: done %v and %v", world, step, runs.done, each.done)
+			}
+			for _, b := range x {
+				f, err := frame.Parse(b)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if !f.HasMessages() {
+					continue
+				}
+				if seen[f.Seq] {
+					again++
+				}
+				seen[f.Seq] = true
+				if at, _ := slices.BinarySearchFunc(flying, f.Seq, func(a, b frame.Seq) int { return a.Diff(b) }); at == len(flying) || flying[at] != f.Seq {
+					flying = slices.Insert(flying, at, f.Seq)
+				}
+				if o := runs.c.tx.at(f.Seq); o.length > 0 && o.slab == nil {
+					parts++
+				}
+			}
+			cx, cy := runs.c.tx.counters, each.c.tx.counters
+			if cx != cy {
+				t.Fatalf("world %d, step %d: counters\n%+v\n%+v", world, step, cx, cy)
+			}
+		}
+	}
+	if parts < 10_000 || again < 100 {
+		t.Errorf("%d frames were made of parts, %d frames left again", parts, again)
+	}
+}
