@@ -19,7 +19,6 @@ type sprayer struct {
 	copied func(*Transaction) // of all that it posts
 	source []byte
 	flows  [2]*Flow
-	sent   int // bytes
 	done   []string
 	posted int
 }
