@@ -266,6 +266,7 @@ func dialAgain(t *testing.T, own bool) {
 			t.Fatalf("%d connections", len(conns))
 		}
 		sim.Link(simnet.Addr(1), simnet.Addr(2), simnet.Link{})
+		synctest.Wait() // no heartbeat is amid looking at it
 		a.host.own = own
 		l, err := a.host.Dial(ctx, at(2), "port", nil)
 		if err != nil || (l.Peer() != conns[0]) != own || len(a.ep.Conns()) != 1 {
