@@ -191,10 +191,7 @@ func (r *Receiver) AcceptRun(tags []uint16) {
 	r.next = r.newest.Seq().Add(1)
 	r.fresh += n
 	for s := first; n > 0; {
-		k := min(n, MaxRun)
-		if r.cfg.SplitAtWrap && s != 0 {
-			k = min(k, 1<<16-int(s))
-		}
+		k := min(n, MaxRun, 1<<16-int(s)) // behind the last id joins may see another run
 		if last := len(r.due) - 1; last >= 0 && r.join(r.due[last], Range{s, 1}) {
 			k = min(k, MaxRun-int(r.due[last].Count))
 			r.due[last].Count += uint8(k)

@@ -156,3 +156,15 @@ func TestReceiverForgetsAckOnlyOfLastLap(t *testing.T) {
 		missing(r, 301, 302)
 	})
 }
+
+// An id without messages is known when the window moves on from it by several.
+func TestReceiverMoveKeepsAckOnly(t *testing.T) {
+	receiverTests(t, ReceiverConfig{History: 256}, func(r *receiverTest) {
+		r.accept(9)
+		r.ackOnly(10)
+		r.accept(13)
+		if q, missing := r.r.Missing(r.id(9), r.id(13)); !missing || q != r.id(11) {
+			t.Errorf("missing %v: id %d, want %d", missing, q, r.id(11))
+		}
+	})
+}
