@@ -70,6 +70,51 @@ func TestGatherAndReceive(t *testing.T) {
 	}
 }
 
+// TestReceiveAsksForOne: a call asks for one datagram while they come alone, and for all
+// that are there as soon as they do not.
+func TestReceiveAsksForOne(t *testing.T) {
+	a, b := pair(t)
+	in := NewReceiver(4, 64, 0)
+	sent, received := byte(0), byte(0)
+	send := func(n int) {
+		t.Helper()
+		for range n {
+			if _, err := unix.Write(a.fd, []byte{sent}); err != nil {
+				t.Fatal(err)
+			}
+			sent++
+		}
+	}
+	calls := func(want ...int) {
+		t.Helper()
+		for _, w := range want {
+			n, err := in.Receive(b, 0)
+			if n != w || err != nil {
+				t.Fatalf("%d, %v, want %d", n, err, w)
+			}
+			for i := range n {
+				if d := in.Data(i); len(d) != 1 || d[0] != received {
+					t.Fatalf("datagram %d is %v", received, d)
+				}
+				received++
+			}
+			in.Done(n)
+		}
+	}
+	send(3)
+	calls(3, 0, 0)
+	send(1)
+	calls(1, 0, 0)
+	send(6)
+	calls(1, 4, 1, 0) // alone, for all that was known
+	send(3)
+	calls(3, 0)
+	send(1)
+	calls(1)
+	send(2)
+	calls(2, 0)
+}
+
 // TestCloseWakesAndReleases: whoever waits in either direction returns, and the
 // descriptor is closed when the last one is gone, not before.
 func TestCloseWakesAndReleases(t *testing.T) {

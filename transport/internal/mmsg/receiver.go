@@ -31,6 +31,8 @@ type Receiver struct {
 	several  bool // processors
 	luck     int  // how often looking again paid, of late
 	waits    int
+	ask      int // of how many datagrams the next call has headers
+	gathered int // datagrams since a call last found none
 }
 
 const (
@@ -61,7 +63,7 @@ func NewReceiver(n, size, control int) *Receiver {
 	r := &Receiver{
 		headers: make([]header, n), iovecs: make([]unix.Iovec, n), names: make([]Name, n),
 		buffers: make([]byte, n*stride), controls: make([]byte, n*control), stride: stride, control: control,
-		several: runtime.NumCPU() > 1,
+		several: runtime.NumCPU() > 1, ask: n,
 	}
 	for i := range r.headers {
 		h := &r.headers[i]
@@ -76,6 +78,22 @@ func NewReceiver(n, size, control int) *Receiver {
 		r.ready(h)
 	}
 	return r
+}
+
+// took notes what a call brought, for the next one. Behind the last datagram the kernel
+// prepares one more header before it finds that there is none, which is 2 % of the way of
+// a datagram that comes alone: while they do, calls ask for one.
+func (r *Receiver) took(n int) {
+	switch {
+	case n > 0:
+		r.gathered += n
+		r.ask = len(r.headers)
+	case r.gathered > 0:
+		if r.gathered == 1 {
+			r.ask = 1
+		}
+		r.gathered = 0
+	}
 }
 
 func (r *Receiver) ready(h *header) {
@@ -95,14 +113,16 @@ func (r *Receiver) Receive(s *Socket, wait time.Duration) (int, error) {
 	left, errors := -1, 0
 	for {
 		n, _, e := unix.Syscall6(unix.SYS_RECVMMSG, uintptr(s.fd), uintptr(unsafe.Pointer(&r.headers[0])),
-			uintptr(len(r.headers)), unix.MSG_DONTWAIT, 0, 0)
+			uintptr(r.ask), unix.MSG_DONTWAIT, 0, 0)
 		switch e {
 		case 0:
 			if left > 0 {
 				r.luck = min(r.luck+1, mostLuck)
 			}
+			r.took(int(n))
 			return int(n), nil
 		case unix.EAGAIN:
+			r.took(0)
 			if wait == 0 {
 				return 0, nil
 			}
