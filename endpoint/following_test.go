@@ -99,6 +99,7 @@ func newFollower(t testing.TB, p Profile, tap *tape) *follower {
 	if p.Session {
 		f.introduce(1, life)
 	}
+	f.c.rx.lastAt = 0 // by a clock that is not the test's
 	return f
 }
 
