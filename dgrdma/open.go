@@ -44,7 +44,7 @@ const defaultSize = 64 << 10
 //	gso=off        UDP segmentation offload, for sending: on or off (default on)
 //	gro=off        UDP segmentation offload, for receiving: on or off (default on)
 //	ethertype=N    type of the Ethernet frames, 0x0600 to 0xffff (default 0xf042)
-//	ring=on        receive Ethernet frames through shared memory: on or off (default off)
+//	ring=off       receive Ethernet frames through shared memory: on or off (default on)
 //	max=N          number of endpoint ids, for the string that peers are told, 1 to 65535 (default 65535)
 func Open(localURL string, cfg *Config) (*Endpoint, error) {
 	u, err := url.Parse(localURL)
@@ -77,7 +77,7 @@ type opening struct {
 	gso       bool
 	gro       bool
 	etherType int
-	ring      bool
+	noRing    bool
 }
 
 // settings applies the options and what the string says.
@@ -156,7 +156,7 @@ func (o *opening) listen() (transport.Conn, error) {
 		return udp.Listen(udp.Config{Addr: addr, MTU: o.mtu, Buffer: o.sockbuf, NoGSO: !o.gso, NoGRO: !o.gro})
 	case url.Ether:
 		cfg := ether.Config{
-			Interface: o.url.Interface, EtherType: uint16(o.etherType), ID: uint16(o.cfg.ID), MTU: o.mtu, Buffer: o.sockbuf, Ring: o.ring,
+			Interface: o.url.Interface, EtherType: uint16(o.etherType), ID: uint16(o.cfg.ID), MTU: o.mtu, Buffer: o.sockbuf, NoRing: o.noRing,
 		}
 		if o.url.MAC.IsValid() {
 			mac := o.url.MAC.As6()

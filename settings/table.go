@@ -103,7 +103,7 @@ var (
 		Default: frame.EtherType, Wire: OverEther,
 	}
 	Ring = &Setting{
-		Option: "ring", Value: On, Means: "receive Ethernet frames through shared memory", Kind: Choice, Words: onOff, Without: Off, Wire: OverEther,
+		Option: "ring", Value: Off, Means: "receive Ethernet frames through shared memory", Kind: Choice, Words: onOff, Without: On, Wire: OverEther,
 	}
 	Max = &Setting{
 		Option: "max", Value: "N", Means: "number of endpoint ids, for the string that peers are told", Least: 1, Most: maxID, Default: maxID,

@@ -77,7 +77,7 @@ func TestInterfaceMadeAgain(t *testing.T) {
 		} {
 			t.Run(name, func(t *testing.T) {
 				cable(t, 1500)
-				a, b := listen(t, ether.Config{Ring: ring, Interface: "d0", ID: 1}), listen(t, ether.Config{Ring: ring, Interface: "d1", ID: 2})
+				a, b := listen(t, ether.Config{NoRing: !ring, Interface: "d0", ID: 1}), listen(t, ether.Config{NoRing: !ring, Interface: "d1", ID: 2})
 				to := [2]*listener{inBackground(t, a), inBackground(t, b)}
 				index := 0
 				if c.sameNumber {
@@ -138,7 +138,7 @@ func TestInterfaceMadeAgain(t *testing.T) {
 func TestInterfaceMadeAgainDiffers(t *testing.T) {
 	inBothModes(t, func(t *testing.T, ring bool) {
 		cable(t, 1500)
-		a := listen(t, ether.Config{Ring: ring, Interface: "d0"})
+		a := listen(t, ether.Config{NoRing: !ring, Interface: "d0"})
 		to := inBackground(t, a)
 		other := net.HardwareAddr{2, 0, 0, 0, 0, 9}
 		replug(t, [2]net.HardwareAddr{other, hardware(a)}, 0)

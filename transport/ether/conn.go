@@ -23,7 +23,7 @@ type Conn struct {
 	binding
 
 	receiving
-	ring *ring // received from, if there is one, instead of with recvmmsg
+	ring *ring // nil: frames are received by system calls
 	sending
 
 	sendDrops, truncated, foreign, kernelDrops atomic.Uint64

@@ -27,11 +27,12 @@
 //
 // # Ring
 //
-// With Config.Ring frames are received through memory that the kernel shares,
-// in blocks of 1 MiB, which are handed over when they are full or 1 ms old. It
-// takes a third to a half of the processor time, moves no more where the sender
-// is the slower side, and lets everything that does not fill a block wait: with
-// 32 frames in flight little comes through. So it is off unless asked for.
+// Frames are received through memory that the kernel shares, of 8 MiB unless
+// Config.Buffer says otherwise: a slot for each, which the kernel fills, and we
+// read in place. There is no limit of the system on it, and to look whether
+// something came takes no call. It carries 1.03 times at MTU 1500 and 1.6 times
+// at 9000 of what system calls do. With Config.NoRing those are made after all,
+// and an endpoint at rest takes no memory of the kernel's.
 //
 // # Errors
 //

@@ -147,24 +147,26 @@ func TestStacked(t *testing.T) {
 // TestTruncated: a frame that is longer than the interface carries is counted,
 // not returned.
 func TestTruncated(t *testing.T) {
-	cable(t, 1500)
-	check(t, netlink.LinkSetMTU(link(t, "d0"), 9000))
-	a, b := listen(t, ether.Config{Interface: "d0"}), listen(t, ether.Config{Interface: "d1"})
-	// An interface takes a VLAN's tag more than its MTU.
-	send(t, a, b.LocalAddr(), frame(1, 1500, 0), frame(1, 1503, 0), frame(1, 1500, 1))
-	for i, d := range collect(t, b, 2) {
-		if !bytes.Equal(d.Data, frame(1, 1500, byte(i))) {
-			t.Errorf("received %d bytes", len(d.Data))
+	inBothModes(t, func(t *testing.T, ring bool) {
+		cable(t, 1500)
+		check(t, netlink.LinkSetMTU(link(t, "d0"), 9000))
+		a, b := listen(t, ether.Config{Interface: "d0"}), listen(t, ether.Config{Interface: "d1", NoRing: !ring})
+		// An interface takes a VLAN's tag more than its MTU.
+		send(t, a, b.LocalAddr(), frame(1, 1500, 0), frame(1, 1503, 0), frame(1, 1500, 1))
+		for i, d := range collect(t, b, 2) {
+			if !bytes.Equal(d.Data, frame(1, 1500, byte(i))) {
+				t.Errorf("received %d bytes", len(d.Data))
+			}
 		}
-	}
-	if s := b.Stats(); s.Truncated != 1 {
-		t.Errorf("%+v", s)
-	}
-	// The other way round the kernel refuses.
-	check(t, netlink.LinkSetMTU(link(t, "d0"), 1000))
-	send(t, a, b.LocalAddr(), frame(1, 1500, 0), frame(1, 900, 0))
-	collect(t, b, 1)
-	if s := a.Stats(); s.SendDrops != 1 {
-		t.Errorf("%+v", s)
-	}
+		if s := b.Stats(); s.Truncated != 1 {
+			t.Errorf("%+v", s)
+		}
+		// The other way round the kernel refuses.
+		check(t, netlink.LinkSetMTU(link(t, "d0"), 1000))
+		send(t, a, b.LocalAddr(), frame(1, 1500, 0), frame(1, 900, 0))
+		collect(t, b, 1)
+		if s := a.Stats(); s.SendDrops != 1 {
+			t.Errorf("%+v", s)
+		}
+	})
 }

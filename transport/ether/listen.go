@@ -33,15 +33,12 @@ type Config struct {
 	ID uint16
 	// MTU is the room for frame header and messages. 0: that of the interface.
 	MTU int
-	// Buffer is the wanted size of the socket's buffers in bytes. 0: as much as
-	// is of use and allowed. Negative: the kernel's default stays.
+	// Buffer is the wanted size of the socket's buffers in bytes, and of the ring. 0: as
+	// much as is of use and allowed. Negative: the kernel's default stays.
 	Buffer int
-	// Ring receives through memory shared with the kernel, as large as Buffer,
-	// instead of by system calls: less than half the processor time for
-	// receiving much at a time, but what does not fill a block of 1 MiB waits
-	// for 1 ms. For whom much data is sent to with wide windows and large frames;
-	// not for those who send it, whose acknowledgements would wait.
-	Ring bool
+	// NoRing receives by system calls, into a buffer that takes memory only for frames
+	// that wait, instead of through memory shared with the kernel.
+	NoRing bool
 }
 
 // Listen opens an interface.
@@ -105,15 +102,11 @@ func listen(cfg Config) (*Conn, error) {
 	})
 	c.links, _ = rtnl.Open()
 	c.sending.init()
-	if !cfg.Ring {
+	if cfg.NoRing {
 		c.receiving.makeRoom(carries)
 		return c, nil
 	}
-	size := cfg.Buffer
-	if size <= 0 {
-		size = mmsg.EnoughBuffer
-	}
-	if c.ring, err = newRing(c.socket, size); err != nil {
+	if c.ring, err = newRing(c.socket, cfg.Buffer, carries); err != nil {
 		c.Close()
 		return nil, err
 	}

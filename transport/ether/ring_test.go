@@ -2,6 +2,7 @@ package ether_test
 
 import (
 	"bytes"
+	"net"
 	"os"
 	"runtime"
 	"testing"
@@ -15,7 +16,7 @@ import (
 // though the Conn was closed.
 func TestLentFramesSurviveClose(t *testing.T) {
 	cable(t, 1500)
-	a, b := listen(t, ether.Config{Interface: "d0"}), listen(t, ether.Config{Interface: "d1", Ring: true, Buffer: 1})
+	a, b := listen(t, ether.Config{Interface: "d0"}), listen(t, ether.Config{Interface: "d1", Buffer: 1})
 	want := frame(1, 1500, 0)
 	send(t, a, b.LocalAddr(), want, want)
 	in := make([]transport.Datagram, 1)
@@ -48,7 +49,7 @@ func TestPollWaits(t *testing.T) {
 	a := listen(t, ether.Config{Interface: "d0"})
 	in := make([]transport.Datagram, 4)
 	for _, ring := range []bool{false, true} {
-		b := listen(t, ether.Config{Interface: "d1", Ring: ring, Buffer: 1})
+		b := listen(t, ether.Config{Interface: "d1", NoRing: !ring, Buffer: 1})
 		const wait = 20 * time.Millisecond
 		began := time.Now()
 		if n, err := b.Recv(in, wait); n != 0 || err != nil || time.Since(began) < wait {
@@ -69,7 +70,7 @@ func TestAbandonedRing(t *testing.T) {
 	cable(t, 1500)
 	a := listen(t, ether.Config{Interface: "d0"})
 	func() {
-		b, err := ether.Listen(ether.Config{Interface: "d1", Ring: true, Buffer: 1})
+		b, err := ether.Listen(ether.Config{Interface: "d1", Buffer: 1})
 		check(t, err)
 		send(t, a, b.LocalAddr(), frame(1, 60, 0))
 		_, err = b.Recv(make([]transport.Datagram, 4), transport.Forever)
@@ -90,4 +91,27 @@ func packetSockets(t *testing.T) int {
 	b, err := os.ReadFile("/proc/thread-self/net/packet")
 	check(t, err)
 	return bytes.Count(b, []byte("\n")) - 1
+}
+
+// TestPollNoticesReturn: who never sleeps learns that the interface was away, too, and
+// is bound to the one that took its place.
+func TestPollNoticesReturn(t *testing.T) {
+	inBothModes(t, func(t *testing.T, ring bool) {
+		cable(t, 1500)
+		a, b := listen(t, ether.Config{Interface: "d0"}), listen(t, ether.Config{Interface: "d1", NoRing: !ring, Buffer: 1})
+		replug(t, [2]net.HardwareAddr{hardware(a), hardware(b)}, 0)
+		a = listen(t, ether.Config{Interface: "d0"})
+		in := make([]transport.Datagram, 4)
+		for end := time.Now().Add(10 * time.Second); ; {
+			send(t, a, b.LocalAddr(), frame(1, 60, 0))
+			n, err := b.Recv(in, 0)
+			check(t, err)
+			if n > 0 {
+				return
+			}
+			if time.Now().After(end) {
+				t.Fatal("nothing comes through again")
+			}
+		}
+	})
 }

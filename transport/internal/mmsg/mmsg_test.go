@@ -161,20 +161,34 @@ func TestCloseWakesAndReleases(t *testing.T) {
 // TestPatience: a receiver looks again before it sleeps as long as that pays,
 // and tries now and then whether it would.
 func TestPatience(t *testing.T) {
-	r := NewReceiver(1, 1, 0)
-	r.several = true // wherever the test runs
+	p := Patience{several: true} // wherever the test runs
 	tries := 0
 	for range 10 * tryAgain {
-		if r.patience() > 0 {
+		p.Begin()
+		if p.Again() {
 			tries++
 		}
+		p.step = sleeps
+		p.Found()
 	}
-	if tries != 10 {
-		t.Errorf("%d tries in %d waits without luck, want 10", tries, 10*tryAgain)
+	if tries != 10 || p.luck != 0 {
+		t.Errorf("%d tries in %d waits without luck, want 10; luck is %d", tries, 10*tryAgain, p.luck)
+	}
+	for p.waits%tryAgain != tryAgain-1 {
+		p.waits++
+	}
+	for range 2 * mostLuck {
+		if p.Begin(); !p.Again() {
+			t.Fatal("it does not look again, though that paid")
+		}
+		p.Found()
+	}
+	if p.luck != mostLuck {
+		t.Errorf("luck is %d, want %d", p.luck, mostLuck)
 	}
 	a, b := pair(t)
 	in := NewReceiver(1, 64, 0)
-	in.several, in.luck = true, mostLuck
+	in.patience = Patience{several: true, luck: mostLuck}
 	for range mostLuck { // nothing comes while it looks
 		time.AfterFunc(20*time.Millisecond, func() {
 			out := NewBatch(1, 1, 0)
@@ -186,9 +200,9 @@ func TestPatience(t *testing.T) {
 			t.Fatal(n, err)
 		}
 		in.Done(1)
-		if in.luck == 0 {
+		if in.patience.luck == 0 {
 			return
 		}
 	}
-	t.Errorf("luck is %d still", in.luck)
+	t.Errorf("luck is %d still", in.patience.luck)
 }

@@ -3,7 +3,6 @@ package mmsg
 import (
 	"net"
 	"os"
-	"runtime"
 	"time"
 	"unsafe"
 
@@ -28,34 +27,13 @@ type Receiver struct {
 	controls []byte
 	stride   int
 	control  int
-	several  bool // processors
-	luck     int  // how often looking again paid, of late
-	waits    int
+	patience Patience
 	ask      int // of how many datagrams the next call has headers
 	gathered int // datagrams since a call last found none
 }
 
-const (
-	// looks is how often a receiver looks again before it sleeps, if that paid of
-	// late: at 0.15 us each, about as long as it takes to be woken on another, idle
-	// processor of a virtual machine. A quarter of it halves what a window of 32 frames
-	// carries.
-	looks = 256
-	// tryAgain is every how many waits it is tried whether it would pay now.
-	tryAgain = 32
-	mostLuck = 8
-	// mostErrors is how many pending errors one call takes.
-	mostErrors = 16
-)
-
-// patience returns how often to look again before sleeping.
-func (r *Receiver) patience() int {
-	r.waits++
-	if r.several && (r.luck > 0 || r.waits%tryAgain == 0) {
-		return looks
-	}
-	return 0
-}
+// mostErrors is how many pending errors one call takes.
+const mostErrors = 16
 
 // NewReceiver makes room for n datagrams of size bytes, each with that many bytes
 // of control messages.
@@ -65,7 +43,7 @@ func NewReceiver(n, size, control int) *Receiver {
 	r := &Receiver{
 		headers: make([]header, n), iovecs: make([]unix.Iovec, n), names: make([]Name, n),
 		buffers: make([]byte, n*stride), controls: make([]byte, n*control), stride: stride, control: control,
-		several: runtime.NumCPU() > 1, ask: n,
+		patience: NewPatience(), ask: n,
 	}
 	for i := range r.headers {
 		h := &r.headers[i]
@@ -112,15 +90,13 @@ func (r *Receiver) Receive(s *Socket, wait time.Duration) (int, error) {
 		return 0, net.ErrClosed
 	}
 	defer s.Release()
-	left, errors := -1, 0
-	for {
+	r.patience.Begin()
+	for errors := 0; ; {
 		n, _, e := unix.Syscall6(unix.SYS_RECVMMSG, uintptr(s.fd), uintptr(unsafe.Pointer(&r.headers[0])),
 			uintptr(r.ask), unix.MSG_DONTWAIT, 0, 0)
 		switch e {
 		case 0:
-			if left > 0 {
-				r.luck = min(r.luck+1, mostLuck)
-			}
+			r.patience.Found()
 			r.took(int(n))
 			return int(n), nil
 		case unix.EAGAIN:
@@ -128,14 +104,8 @@ func (r *Receiver) Receive(s *Socket, wait time.Duration) (int, error) {
 			if wait == 0 {
 				return 0, nil
 			}
-			if left < 0 {
-				left = r.patience()
-			}
-			if left > 0 {
-				if left--; left > 0 {
-					continue
-				}
-				r.luck = max(r.luck-2, 0)
+			if r.patience.Again() {
+				continue
 			}
 			if some, err := s.wait(unix.POLLIN, wait); !some {
 				return 0, err

@@ -126,11 +126,17 @@ const Forever time.Duration = -1
 func (s *Socket) WaitInput(atMost time.Duration) error {
 	some, err := s.wait(unix.POLLIN, atMost)
 	if some {
-		if e, _ := unix.GetsockoptInt(s.fd, unix.SOL_SOCKET, unix.SO_ERROR); e == int(unix.ENETDOWN) {
-			return unix.ENETDOWN
-		}
+		return s.Pending()
 	}
 	return err
+}
+
+// Pending returns unix.ENETDOWN if that is the socket's pending error. Only within Hold.
+func (s *Socket) Pending() error {
+	if e, _ := unix.GetsockoptInt(s.fd, unix.SOL_SOCKET, unix.SO_ERROR); e == int(unix.ENETDOWN) {
+		return unix.ENETDOWN
+	}
+	return nil
 }
 
 // wait blocks until the socket has one of these events, or is closed, or nudged, or
