@@ -27,7 +27,7 @@ var wires = []wire{
 	udpWire("udp4", netns.IPv4),
 	udpWire("udp6", netns.IPv6),
 	etherWire("ether", "", ether.Config{}),
-	etherWire("ring", "?ring=on", ether.Config{Ring: true}),
+	etherWire("calls", "?ring=off", ether.Config{NoRing: true}),
 }
 
 func etherWire(name, options string, cfg ether.Config) wire {
