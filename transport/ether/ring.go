@@ -40,20 +40,20 @@ const (
 // is ours when its frame is whole, and we give it back when we are through. It belongs to
 // who calls Recv.
 type ring struct {
-	socket *mmsg.Socket
-	memory []byte
-	slot   int // bytes of a slot
-	most   int // bytes of a frame, for which a slot may have a few more
-	block  int // bytes of a block, which holds whole slots
-	slots  int // of a block
-	next   position
+	socket    *mmsg.Socket
+	memory    []byte
+	slotSize  int
+	most      int // bytes of a frame, for which a slot may have a few more
+	blockSize int
+	perBlock  int // whole slots of a block
+	next      position
 	// lent are slots before next, whose frames Recv returned. The memory is held
 	// meanwhile, so that Close does not take it from under them.
 	lent  int
 	first position
 
 	patience mmsg.Patience
-	looks    int // in vain, by who does not wait
+	vain     int // looks of who does not wait
 }
 
 // position is that of a slot.
@@ -62,29 +62,29 @@ type position struct{ block, slot int }
 // newRing makes a ring of the socket, of about that many bytes (0 or less: enough), for
 // frames of at most that length.
 func newRing(s *mmsg.Socket, bytes, carries int) (*ring, error) {
-	r := &ring{socket: s, most: carries, patience: mmsg.NewPatience(), slot: (offData + carries + unix.TPACKET_ALIGNMENT - 1) &^ (unix.TPACKET_ALIGNMENT - 1)}
+	r := &ring{socket: s, most: carries, patience: mmsg.NewPatience(), slotSize: (offData + carries + unix.TPACKET_ALIGNMENT - 1) &^ (unix.TPACKET_ALIGNMENT - 1)}
 	if bytes <= 0 {
 		bytes = enoughRing
 	}
 	page := os.Getpagesize()
-	r.block = max(leastBlock, (r.slot+page-1)&^(page-1))
-	r.slots = r.block / r.slot
-	blocks := min(max(bytes/r.block, (leastSlots+r.slots-1)/r.slots), mostRing/r.block)
+	r.blockSize = max(leastBlock, (r.slotSize+page-1)&^(page-1))
+	r.perBlock = r.blockSize / r.slotSize
+	blocks := min(max(bytes/r.blockSize, (leastSlots+r.perBlock-1)/r.perBlock), mostRing/r.blockSize)
 	err := s.Control(func(fd int) error {
 		if err := unix.SetsockoptInt(fd, unix.SOL_PACKET, unix.PACKET_VERSION, unix.TPACKET_V2); err != nil {
 			return os.NewSyscallError("setsockopt", err)
 		}
 		err := unix.SetsockoptTpacketReq(fd, unix.SOL_PACKET, unix.PACKET_RX_RING, &unix.TpacketReq{
-			Block_size: uint32(r.block), Block_nr: uint32(blocks), Frame_size: uint32(r.slot), Frame_nr: uint32(blocks * r.slots),
+			Block_size: uint32(r.blockSize), Block_nr: uint32(blocks), Frame_size: uint32(r.slotSize), Frame_nr: uint32(blocks * r.perBlock),
 		})
 		if err != nil {
 			return os.NewSyscallError("setsockopt", err)
 		}
-		r.memory, err = s.Map(blocks * r.block)
+		r.memory, err = s.Map(blocks * r.blockSize)
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("%w: a receive ring of %d KiB cannot be had; ask for smaller buffers (sockbuf=), or do without it (ring=off)", err, blocks*r.block>>10)
+		return nil, fmt.Errorf("%w: a receive ring of %d KiB cannot be had; ask for smaller buffers (sockbuf=), or do without it (ring=off)", err, blocks*r.blockSize>>10)
 	}
 	return r, nil
 }
@@ -96,15 +96,20 @@ func (r *ring) abandon() {
 	r.giveBack()
 }
 
+// at returns the memory of a slot.
+func (r *ring) at(p position) []byte {
+	return r.memory[p.block*r.blockSize+p.slot*r.slotSize:][:r.slotSize]
+}
+
 func (r *ring) header(p position) *unix.Tpacket2Hdr {
-	return (*unix.Tpacket2Hdr)(unsafe.Pointer(&r.memory[p.block*r.block+p.slot*r.slot]))
+	return (*unix.Tpacket2Hdr)(unsafe.Pointer(&r.at(p)[0]))
 }
 
 func (r *ring) after(p position) position {
-	if p.slot++; p.slot < r.slots {
+	if p.slot++; p.slot < r.perBlock {
 		return p
 	}
-	if p.slot, p.block = 0, p.block+1; p.block*r.block == len(r.memory) {
+	if p.slot, p.block = 0, p.block+1; p.block*r.blockSize == len(r.memory) {
 		p.block = 0
 	}
 	return p
@@ -130,7 +135,7 @@ func (r *ring) giveBack() {
 // frame returns the next frame, which is there, and the address it came with.
 func (r *ring) frame() (data []byte, name *mmsg.Name, whole bool) {
 	h := r.header(r.next)
-	slot := r.memory[r.next.block*r.block+r.next.slot*r.slot:][:r.slot]
+	slot := r.at(r.next)
 	name = (*mmsg.Name)(slot[offSender:])
 	data = slot[h.Net:][:h.Snaplen:h.Snaplen]
 	r.next = r.after(r.next)
@@ -166,7 +171,7 @@ func (r *ring) await(wait time.Duration) (some bool, err error) {
 		switch {
 		case wait == 0:
 			// Nobody else would say that the interface is away.
-			if r.looks++; r.looks%askEvery == 0 {
+			if r.vain++; r.vain%askEvery == 0 {
 				err = r.socket.Pending()
 			}
 			return false, err
