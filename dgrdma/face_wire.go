@@ -350,6 +350,8 @@ const (
 //		Stats() TransportStats
 //		Caps() Caps
 //		LocalAddr() Addr
+//		// Close ends Recv and Send. What Recv returned last stays good until one more Recv,
+//		// and the transport may keep the memory, and what belongs to it, as long.
 //		Close() error
 //	}
 type Transport = transport.Conn

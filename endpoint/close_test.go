@@ -1,11 +1,15 @@
 package endpoint
 
 import (
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/dgrdma/dgrdma/frame"
+	"github.com/dgrdma/dgrdma/transport"
 	"github.com/dgrdma/dgrdma/transport/simnet"
 )
 
@@ -79,6 +83,53 @@ func TestCloseOfBothAtOnce(t *testing.T) {
 					t.Fatalf("%d answers to 100 posts", got)
 				}
 				n.Close()
+			}
+		})
+	}
+}
+
+// lender is a wire that counts the datagrams that Recv returned last.
+type lender struct {
+	*simnet.Conn
+	lent int
+}
+
+func (l *lender) Recv(dst []transport.Datagram, wait time.Duration) (n int, err error) {
+	l.lent = 0
+	n, err = l.Conn.Recv(dst, wait)
+	l.lent = n
+	return n, err
+}
+
+// TestCloseGivesBack: when Close has returned, the transport has back what it lent for the
+// last batch, also if that broke the endpoint.
+func TestCloseGivesBack(t *testing.T) {
+	for _, c := range []struct{ manual, breaks bool }{{false, true}, {true, false}, {true, true}} {
+		synctest.Test(t, func(t *testing.T) {
+			n := simnet.New(1)
+			defer n.Close()
+			wire := &lender{Conn: n.Attach(addrB, simnet.Config{Poison: true})}
+			e, err := New(wire, &Config{ID: 2, Manual: c.manual, OnEvent: func(Event) {
+				if c.breaks {
+					runtime.Goexit()
+				}
+			}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			junk := transport.Outgoing{To: &addrB, Buf: make([]byte, simnet.DefaultHeadroom+1)}
+			if _, err := n.Attach(addrA, simnet.Config{}).Send([]transport.Outgoing{junk}); err != nil {
+				t.Fatal(err)
+			}
+			if c.manual {
+				go e.Progress(0)
+			}
+			synctest.Wait()
+			if wire.lent != 1 || c.breaks != (e.Err() != nil) {
+				t.Errorf("%+v: %d datagrams are lent; %v", c, wire.lent, e.Err())
+			}
+			if err := e.Close(); err != nil || wire.lent != 0 {
+				t.Errorf("%+v: %d datagrams are lent after Close; %v", c, wire.lent, err)
 			}
 		})
 	}

@@ -16,7 +16,10 @@
 // # Buffers
 //
 // What Recv returns are views that belong to the transport and die at the next
-// Recv. What Send is given belongs to the caller again when Send returns.
+// Recv. Close leaves them alone, since it may come amid a batch: whoever received
+// calls Recv once more behind it, which fails, and gives back memory that the
+// transport may have kept for them. What Send is given belongs to the caller again
+// when Send returns.
 //
 // # Concurrency
 //
@@ -71,6 +74,8 @@ type Conn interface {
 	Stats() Stats
 	Caps() Caps
 	LocalAddr() Addr
+	// Close ends Recv and Send. What Recv returned last stays good until one more Recv,
+	// and the transport may keep the memory, and what belongs to it, as long.
 	Close() error
 }
 

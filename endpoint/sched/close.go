@@ -9,9 +9,9 @@ const farewellWait = 20 * time.Millisecond
 
 // Close ends everything; who calls it again waits for the first. farewell is called
 // when no batch is being applied that had begun before: what it queues is sent.
-// transport ends Receive and Send. end is called when no goroutine of the scheduler is
-// left, and nobody has a turn, nor will have one again. Each is called even if a
-// callback in the one before it does not return.
+// transport ends Receive and Send; what Receive returned last is given back to it. end is
+// called when no goroutine of the scheduler is left, and nobody has a turn, nor will have
+// one again. Each is called even if a callback in the one before it does not return.
 func (s *Scheduler[W]) Close(farewell func(), transport func() error, end func()) (err error) {
 	s.mu.Lock()
 	first := !s.closed
@@ -63,6 +63,7 @@ func (s *Scheduler[W]) halt(transport func() error) error {
 	if s.own {
 		s.receiving.take() // nobody helps any more
 	}
-	s.sending.Lock() // a caller of Work may still be sending, and none begins any more
+	s.sending.Lock()    // a caller of Work may still be sending, and none begins any more
+	s.engine.Receive(0) // nobody else would, and until then the transport keeps what it lent
 	return err
 }

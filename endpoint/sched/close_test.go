@@ -12,16 +12,22 @@ import (
 )
 
 // TestClose: what the farewell queues is sent before the transport ends, whoever drives,
-// and Close says how that ended.
+// Close says how that ended, and what Receive returned last is given back.
 func TestClose(t *testing.T) {
 	for _, own := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
 			m := newScript(t, Config{}, 3)
+			broke := errors.New("would not end")
+			var order []string
+			m.receive = func(wait time.Duration) (int, error) {
+				if wait == 0 {
+					order = append(order, "give back")
+				}
+				return m.model.Receive(wait)
+			}
 			if own {
 				m.s.Start(false)
 			}
-			broke := errors.New("would not end")
-			var order []string
 			m.serve = func(i *item) bool {
 				order = append(order, "send")
 				return m.model.Serve(i, m.Now())
@@ -44,7 +50,7 @@ func TestClose(t *testing.T) {
 			if err != broke || time.Since(began) > 0 {
 				t.Errorf("own goroutines %v: %v, after %v", own, err, time.Since(began))
 			}
-			if want := []string{"farewell", "send", "send", "send", "transport", "end"}; !slices.Equal(order, want) {
+			if want := []string{"farewell", "send", "send", "send", "transport", "give back", "end"}; !slices.Equal(order, want) {
 				t.Errorf("own goroutines %v: %v", own, order)
 			}
 			if !m.s.Over() {

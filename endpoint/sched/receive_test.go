@@ -180,6 +180,7 @@ func TestNoLookAfterTheEnd(t *testing.T) {
 		if looks != 3 {
 			t.Errorf("%d looks at 3 datagrams before the end", looks)
 		}
+		m.receive = nil
 		m.close()
 	})
 }
