@@ -51,6 +51,12 @@ func (c *Conn) Close() error {
 	if c.links != nil {
 		c.links.Close()
 	}
+	c.mu.Lock() // nobody attaches another filter
+	defer c.mu.Unlock()
+	if c.ring != nil {
+		// The socket stays while frames are lent, and the kernel would fill the ring.
+		c.socket.Control(func(fd int) error { return attach(fd, nothing) })
+	}
 	return c.socket.Close()
 }
 

@@ -5,6 +5,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// nothing is the filter that accepts no frame.
+var nothing = []bpf.RawInstruction{{Op: unix.BPF_RET | unix.BPF_K}}
+
 // filter accepts what is for us. It works on the frame behind the EtherType.
 // The range of ids may be wider than those of the endpoint; 0 is no id.
 func filter(ifindex int, low, high uint16) ([]bpf.RawInstruction, error) {

@@ -3,6 +3,7 @@ package ether_test
 import (
 	"bytes"
 	"context"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -49,6 +50,33 @@ func TestOpen(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestClosedEndpointHasNoSocket: when Close has returned, the packet socket is gone, though
+// frames were lent to who drove the endpoint, and the program knows it still.
+func TestClosedEndpointHasNoSocket(t *testing.T) {
+	for _, options := range []string{"", "?ring=off"} {
+		cable(t, 1500)
+		memory, err := dgrdma.NewRegion(4096)
+		check(t, err)
+		b, err := dgrdma.Open("ether:d1"+options, &dgrdma.Config{Memory: memory, AcceptAny: true, Manual: true})
+		check(t, err)
+		a, err := dgrdma.Open("ether:d0", nil)
+		check(t, err)
+		to, err := a.Dial(b.URL())
+		check(t, err)
+		check(t, to.Post(&dgrdma.Transaction{Completion: dgrdma.Word(0, 1)}))
+		for memory.Load32(0) != 1 {
+			_, err := b.Progress(time.Second)
+			check(t, err)
+		}
+		check(t, b.Close())
+		if n := packetSockets(t); n != 1 {
+			t.Errorf("%q: %d packet sockets after Close, want that of the other endpoint", options, n)
+		}
+		runtime.KeepAlive(b)
+		check(t, a.Close())
 	}
 }
 

@@ -5,8 +5,12 @@ import (
 	"net"
 	"os"
 	"runtime"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/dgrdma/dgrdma/transport"
 	"github.com/dgrdma/dgrdma/transport/ether"
@@ -87,10 +91,59 @@ func TestAbandonedRing(t *testing.T) {
 }
 
 // packetSockets counts those of the test's namespace.
-func packetSockets(t *testing.T) int {
+func packetSockets(t *testing.T) int { return len(packetInodes(t)) }
+
+// packetInodes returns their inodes.
+func packetInodes(t *testing.T) (inodes []string) {
 	b, err := os.ReadFile("/proc/thread-self/net/packet")
 	check(t, err)
-	return bytes.Count(b, []byte("\n")) - 1
+	for _, line := range strings.Split(strings.TrimSpace(string(b)), "\n")[1:] {
+		columns := strings.Fields(line)
+		inodes = append(inodes, columns[len(columns)-1])
+	}
+	return inodes
+}
+
+// packetDescriptor returns the descriptor of the only packet socket.
+func packetDescriptor(t *testing.T) (fd int) {
+	inodes := packetInodes(t)
+	all, err := os.ReadDir("/proc/self/fd")
+	check(t, err)
+	for _, e := range all {
+		if to, err := os.Readlink("/proc/self/fd/" + e.Name()); err == nil && len(inodes) == 1 && to == "socket:["+inodes[0]+"]" {
+			fd, err = strconv.Atoi(e.Name())
+			check(t, err)
+			return fd
+		}
+	}
+	t.Fatalf("%d packet sockets, want one", len(inodes))
+	return 0
+}
+
+// TestClosedTakesNoMore: a socket that is closed while frames are lent is there still, and
+// the kernel puts no more frames into its ring.
+func TestClosedTakesNoMore(t *testing.T) {
+	cable(t, 1500)
+	b := listen(t, ether.Config{Interface: "d1", Buffer: 1})
+	fd := packetDescriptor(t)
+	a := listen(t, ether.Config{Interface: "d0"})
+	send(t, a, b.LocalAddr(), frame(1, 60, 0))
+	in := make([]transport.Datagram, 1)
+	_, err := b.Recv(in, transport.Forever)
+	check(t, err)
+	check(t, b.Close())
+	took := func() uint32 {
+		s, err := unix.GetsockoptTpacketStats(fd, unix.SOL_PACKET, unix.PACKET_STATISTICS)
+		check(t, err)
+		return s.Packets
+	}
+	before := took()
+	send(t, a, b.LocalAddr(), frame(1, 60, 0), frame(1, 60, 0))
+	time.Sleep(20 * time.Millisecond)
+	if after := took(); before != 1 || after != 0 {
+		t.Errorf("took %d frames before Close, want 1, and %d behind it, want none", before, after)
+	}
+	b.Recv(in, 0)
 }
 
 // TestPollNoticesReturn: who never sleeps learns that the interface was away, too, and
