@@ -350,8 +350,9 @@ const (
 //		Stats() TransportStats
 //		Caps() Caps
 //		LocalAddr() Addr
-//		// Close ends Recv and Send. What Recv returned last stays good until one more Recv,
-//		// and the transport may keep the memory, and what belongs to it, as long.
+//		// Close ends Recv and Send. What Recv returned last stays good until one more Recv, if
+//		// the Conn is reachable, and as long the transport may keep the memory, and what
+//		// belongs to it.
 //		Close() error
 //	}
 type Transport = transport.Conn

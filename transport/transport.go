@@ -16,10 +16,11 @@
 // # Buffers
 //
 // What Recv returns are views that belong to the transport and die at the next
-// Recv. Close leaves them alone, since it may come amid a batch: whoever received
-// calls Recv once more behind it, which fails, and gives back memory that the
-// transport may have kept for them. What Send is given belongs to the caller again
-// when Send returns.
+// Recv, or with the last reference to the [Conn]: their memory may be none of Go's,
+// and a view does not keep it. Close leaves them alone, since it may come amid a batch:
+// whoever received calls Recv once more behind it, which fails, and gives back memory
+// that the transport may have kept for them. What Send is given belongs to the caller
+// again when Send returns.
 //
 // # Concurrency
 //
@@ -74,8 +75,9 @@ type Conn interface {
 	Stats() Stats
 	Caps() Caps
 	LocalAddr() Addr
-	// Close ends Recv and Send. What Recv returned last stays good until one more Recv,
-	// and the transport may keep the memory, and what belongs to it, as long.
+	// Close ends Recv and Send. What Recv returned last stays good until one more Recv, if
+	// the Conn is reachable, and as long the transport may keep the memory, and what
+	// belongs to it.
 	Close() error
 }
 

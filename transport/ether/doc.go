@@ -34,6 +34,10 @@
 // at 9000 of what system calls do. With Config.NoRing those are made after all,
 // and an endpoint at rest takes no memory of the kernel's.
 //
+// What Recv returned lies in that memory. Who reads it when the Conn is not reachable
+// any more, closed or not, may find no memory there, and dies: keep the Conn, with
+// [runtime.KeepAlive] where nothing else does, or copy.
+//
 // # Errors
 //
 // Listen tells what it tried, what was wrong, and what to do. What the system

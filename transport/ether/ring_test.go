@@ -17,7 +17,7 @@ import (
 )
 
 // TestLentFramesSurviveClose: what Recv returned is good until the next Recv,
-// though the Conn was closed.
+// though the Conn was closed, as long as somebody knows that.
 func TestLentFramesSurviveClose(t *testing.T) {
 	cable(t, 1500)
 	a, b := listen(t, ether.Config{Interface: "d0"}), listen(t, ether.Config{Interface: "d1", Buffer: 1})
