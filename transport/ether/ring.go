@@ -32,8 +32,12 @@ const (
 	enoughRing = 8 << 20
 	// leastBlock is how much memory of one piece the kernel has without long searching.
 	leastBlock = 64 << 10
-	// askEvery is after how many looks in vain who never sleeps asks for errors.
-	askEvery = 1 << 12
+	// askAfter is how often who never sleeps asks for errors, which takes a call. Arbitrary:
+	// short beside lookAgain, long beside a call.
+	askAfter = 10 * time.Millisecond
+	// mostVain is for how many looks in vain it may not read the clock. Reading takes as
+	// long as two looks of the ring, and a tenth of one of an endpoint's.
+	mostVain = 64
 )
 
 // ring is memory of slots (TPACKET_V2) into which the kernel puts a frame each. A slot
@@ -53,7 +57,30 @@ type ring struct {
 	first position
 
 	patience mmsg.Patience
-	vain     int // looks of who does not wait
+	asking
+}
+
+// asking says when to ask for errors, to who never sleeps: one may look millions of times
+// a second, and one a hundred times. The clock is read at the first look after a question,
+// and while that was too soon after twice as many each time.
+type asking struct {
+	asked time.Time
+	vain  int // looks since the clock was read
+	skip  int // looks until it is read again
+}
+
+// isDue is told of a look in vain.
+func (a *asking) isDue() bool {
+	if a.vain++; a.vain <= a.skip {
+		return false
+	}
+	now := time.Now()
+	if a.vain = 0; now.Sub(a.asked) < askAfter {
+		a.skip = min(2*a.skip+1, mostVain-1)
+		return false
+	}
+	a.asked, a.skip = now, 0
+	return true
 }
 
 // position is that of a slot.
@@ -171,7 +198,7 @@ func (r *ring) await(wait time.Duration) (some bool, err error) {
 		switch {
 		case wait == 0:
 			// Nobody else would say that the interface is away.
-			if r.vain++; r.vain%askEvery == 0 {
+			if r.isDue() {
 				err = r.socket.Pending()
 			}
 			return false, err

@@ -2,6 +2,7 @@ package ether_test
 
 import (
 	"bytes"
+	"math"
 	"net"
 	"os"
 	"runtime"
@@ -147,24 +148,29 @@ func TestClosedTakesNoMore(t *testing.T) {
 }
 
 // TestPollNoticesReturn: who never sleeps learns that the interface was away, too, and
-// is bound to the one that took its place.
+// is bound to the one that took its place; also who looks now and then, in time.
 func TestPollNoticesReturn(t *testing.T) {
-	inBothModes(t, func(t *testing.T, ring bool) {
-		cable(t, 1500)
-		a, b := listen(t, ether.Config{Interface: "d0"}), listen(t, ether.Config{Interface: "d1", NoRing: !ring, Buffer: 1})
-		replug(t, [2]net.HardwareAddr{hardware(a), hardware(b)}, 0)
-		a = listen(t, ether.Config{Interface: "d0"})
-		in := make([]transport.Datagram, 4)
-		for end := time.Now().Add(10 * time.Second); ; {
-			send(t, a, b.LocalAddr(), frame(1, 60, 0))
-			n, err := b.Recv(in, 0)
-			check(t, err)
-			if n > 0 {
-				return
-			}
-			if time.Now().After(end) {
-				t.Fatal("nothing comes through again")
-			}
-		}
-	})
+	for pause, looks := range map[time.Duration]int{0: math.MaxInt, 5 * time.Millisecond: 100} {
+		t.Run(pause.String(), func(t *testing.T) {
+			inBothModes(t, func(t *testing.T, ring bool) {
+				cable(t, 1500)
+				a, b := listen(t, ether.Config{Interface: "d0"}), listen(t, ether.Config{Interface: "d1", NoRing: !ring, Buffer: 1})
+				replug(t, [2]net.HardwareAddr{hardware(a), hardware(b)}, 0)
+				a = listen(t, ether.Config{Interface: "d0"})
+				in := make([]transport.Datagram, 4)
+				for left, end := looks, time.Now().Add(10*time.Second); ; left-- {
+					send(t, a, b.LocalAddr(), frame(1, 60, 0))
+					n, err := b.Recv(in, 0)
+					check(t, err)
+					if n > 0 {
+						return
+					}
+					if left == 0 || time.Now().After(end) {
+						t.Fatal("nothing comes through again")
+					}
+					time.Sleep(pause)
+				}
+			})
+		})
+	}
 }
