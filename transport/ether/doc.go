@@ -27,12 +27,15 @@
 //
 // # Ring
 //
-// Frames are received through memory that the kernel shares, of 8 MiB unless
-// Config.Buffer says otherwise: a slot for each, which the kernel fills, and we
-// read in place. There is no limit of the system on it, and to look whether
-// something came takes no call. It carries 1.03 times at MTU 1500 and 1.6 times
-// at 9000 of what system calls do. With Config.NoRing those are made after all,
-// and an endpoint at rest takes no memory of the kernel's.
+// Frames are received through memory that the kernel shares: a slot for each, which
+// the kernel fills, and we read in place. It has 8 MiB, or up to 32 if it takes as much
+// to have 2048 slots, unless Config.Buffer says otherwise. There is no limit of the
+// system on it, and to look whether something came takes no call. It carries 1.03 times
+// at MTU 1500 and 1.6 times at 9000 of what system calls do. With Config.NoRing those
+// are made after all, and an endpoint at rest takes no memory of the kernel's.
+//
+// Slots are as long as Config.MTU. Longer frames of peers, up to what the interface
+// carries, wait in the socket's buffer, and take a call.
 //
 // What Recv returned lies in that memory. Who reads it when the Conn is not reachable
 // any more, closed or not, may find no memory there, and dies: keep the Conn, with

@@ -31,7 +31,8 @@ type Config struct {
 	// ID is the endpoint id that received frames name as their destination.
 	// 0: all ids.
 	ID uint16
-	// MTU is the room for frame header and messages. 0: that of the interface.
+	// MTU is the room for frame header and messages. 0: that of the interface. Frames of
+	// peers that use more of that are taken, too, with a ring more slowly.
 	MTU int
 	// Buffer is the wanted size of the socket's buffers in bytes, and of the ring. 0: as
 	// much as is of use and allowed. Negative: the kernel's default stays.
@@ -103,10 +104,10 @@ func listen(cfg Config) (*Conn, error) {
 	c.links, _ = rtnl.Open()
 	c.sending.init()
 	if cfg.NoRing {
-		c.receiving.makeRoom(carries)
+		c.receiving.makeRoom(messages, carries)
 		return c, nil
 	}
-	if c.ring, err = newRing(c.socket, cfg.Buffer, carries); err != nil {
+	if c.ring, err = newRing(c.socket, cfg.Buffer, mtu, carries); err != nil {
 		c.Close()
 		return nil, err
 	}

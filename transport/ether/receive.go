@@ -9,8 +9,13 @@ import (
 	"github.com/dgrdma/dgrdma/transport/internal/mmsg"
 )
 
-// messages is how many frames one system call moves.
-const messages = 64
+const (
+	// messages is how many frames one system call moves.
+	messages = 64
+	// fewMessages are enough where most frames come otherwise. Arbitrary: room for 64 of
+	// 64 KiB would take half as much memory as the ring.
+	fewMessages = 8
+)
 
 // receiving is what Recv keeps. It belongs to who calls it.
 type receiving struct {
@@ -23,8 +28,18 @@ type receiving struct {
 
 // makeRoom makes room for what the interface may bring: peers may use more of it
 // than we do.
-func (r *receiving) makeRoom(carries int) {
-	r.in = mmsg.NewReceiver(messages, carries, 0)
+func (r *receiving) makeRoom(n, carries int) {
+	r.in = mmsg.NewReceiver(n, carries, 0)
+}
+
+// fetch makes a call if all that the last one brought was returned.
+func (r *receiving) fetch(s *mmsg.Socket, wait time.Duration) (err error) {
+	if r.next == r.n {
+		r.in.Done(r.n)
+		r.next = 0
+		r.n, err = r.in.Receive(s, wait)
+	}
+	return err
 }
 
 // Recv implements [transport.Conn].
@@ -61,14 +76,8 @@ func (c *Conn) Recv(dst []transport.Datagram, wait time.Duration) (int, error) {
 // things to look at.
 func (c *Conn) receiveCalls(dst []transport.Datagram, wait time.Duration) (int, error) {
 	r := &c.receiving
-	if r.next == r.n {
-		r.in.Done(r.n)
-		r.n, r.next = 0, 0
-		got, err := r.in.Receive(c.socket, wait)
-		if err != nil {
-			return 0, err
-		}
-		r.n = got
+	if err := r.fetch(c.socket, wait); err != nil {
+		return 0, err
 	}
 	n := 0
 	for ; n < len(dst) && r.next < r.n; r.next++ {

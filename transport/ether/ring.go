@@ -25,11 +25,15 @@ const (
 	// leastSlots: as many as one call returns, twice.
 	leastSlots = 2 * messages
 	mostRing   = 1<<31 - 1
-	// enoughRing is what a ring has by default: five of the widest windows at MTU 1500,
-	// nearly one at 9000. The kernel walks through all of it, so a larger one is slower: of
-	// 1 / 2 / 4 / 8 / 16 MiB 1.10 / 1.06 / 1.04 / 1 / 0.98 at MTU 1500, 1.18 / 1.13 / 1.09 /
-	// 1 / 0.97 at 9000. But 2 MiB drop a frame of 17 that 64 peers send to a busy machine.
+	// enoughRing is what a ring has by default: five of the widest windows at MTU 1500.
+	// The kernel walks through all of it, so a larger one is slower: of 1 / 2 / 4 / 8 / 16 MiB
+	// 1.10 / 1.06 / 1.04 / 1 / 0.98 at MTU 1500, 1.18 / 1.13 / 1.09 / 1 / 0.97 at 9000. But
+	// 2 MiB drop a frame of 17 that 64 peers send to a busy machine.
 	enoughRing = 8 << 20
+	// enoughSlots are two of the widest windows: a short frame takes as much of the ring
+	// as a long one. It has them by default, but does not become larger than that for it.
+	enoughSlots = 2048
+	mostUnasked = 32 << 20
 	// leastBlock is how much memory of one piece the kernel has without long searching.
 	leastBlock = 64 << 10
 	// askAfter is how often who never sleeps asks for errors, which takes a call. Arbitrary:
@@ -43,11 +47,14 @@ const (
 // ring is memory of slots (TPACKET_V2) into which the kernel puts a frame each. A slot
 // is ours when its frame is whole, and we give it back when we are through. It belongs to
 // who calls Recv.
+//
+// Slots are as long as our own frames. Peers may use more of what the interface carries:
+// their frames wait in the socket's queue, each with a slot that says so.
 type ring struct {
 	socket    *mmsg.Socket
 	memory    []byte
 	slotSize  int
-	most      int // bytes of a frame, for which a slot may have a few more
+	carries   int // bytes of a frame; a slot may have more, or fewer
 	blockSize int
 	perBlock  int // whole slots of a block
 	next      position
@@ -86,20 +93,23 @@ func (a *asking) isDue() bool {
 // position is that of a slot.
 type position struct{ block, slot int }
 
-// newRing makes a ring of the socket, of about that many bytes (0 or less: enough), for
-// frames of at most that length.
-func newRing(s *mmsg.Socket, bytes, carries int) (*ring, error) {
-	r := &ring{socket: s, most: carries, patience: mmsg.NewPatience(), slotSize: (offData + carries + unix.TPACKET_ALIGNMENT - 1) &^ (unix.TPACKET_ALIGNMENT - 1)}
-	if bytes <= 0 {
-		bytes = enoughRing
-	}
+// newRing makes a ring of the socket, of about that many bytes (0 or less: enough), with
+// slots for frames of mtu bytes, on an interface that carries as many, or more.
+func newRing(s *mmsg.Socket, bytes, mtu, carries int) (*ring, error) {
+	r := &ring{socket: s, carries: carries, patience: mmsg.NewPatience(), slotSize: (offData + mtu + unix.TPACKET_ALIGNMENT - 1) &^ (unix.TPACKET_ALIGNMENT - 1)}
 	page := os.Getpagesize()
 	r.blockSize = max(leastBlock, (r.slotSize+page-1)&^(page-1))
 	r.perBlock = r.blockSize / r.slotSize
-	blocks := min(max(bytes/r.blockSize, (leastSlots+r.perBlock-1)/r.perBlock), mostRing/r.blockSize)
+	blocks := r.blocks(bytes)
 	err := s.Control(func(fd int) error {
 		if err := unix.SetsockoptInt(fd, unix.SOL_PACKET, unix.PACKET_VERSION, unix.TPACKET_V2); err != nil {
 			return os.NewSyscallError("setsockopt", err)
+		}
+		if mtu < carries {
+			// A switch, whatever its number.
+			if err := unix.SetsockoptInt(fd, unix.SOL_PACKET, unix.PACKET_COPY_THRESH, 1); err != nil {
+				return os.NewSyscallError("setsockopt", err)
+			}
 		}
 		err := unix.SetsockoptTpacketReq(fd, unix.SOL_PACKET, unix.PACKET_RX_RING, &unix.TpacketReq{
 			Block_size: uint32(r.blockSize), Block_nr: uint32(blocks), Frame_size: uint32(r.slotSize), Frame_nr: uint32(blocks * r.perBlock),
@@ -114,6 +124,15 @@ func newRing(s *mmsg.Socket, bytes, carries int) (*ring, error) {
 		return nil, fmt.Errorf("%w: a receive ring of %d KiB cannot be had; ask for smaller buffers (sockbuf=), or do without it (ring=off)", err, blocks*r.blockSize>>10)
 	}
 	return r, nil
+}
+
+// blocks returns how many make a ring of about that many bytes.
+func (r *ring) blocks(bytes int) int {
+	of := func(slots int) int { return (slots + r.perBlock - 1) / r.perBlock }
+	if bytes <= 0 {
+		return min(max(enoughRing/r.blockSize, of(enoughSlots)), mostUnasked/r.blockSize)
+	}
+	return min(max(bytes/r.blockSize, of(leastSlots)), mostRing/r.blockSize)
 }
 
 // abandon is for connections that nobody knows any more, though frames are lent: closed
@@ -159,40 +178,72 @@ func (r *ring) giveBack() {
 	r.socket.Release()
 }
 
-// frame returns the next frame, which is there, and the address it came with.
-func (r *ring) frame() (data []byte, name *mmsg.Name, whole bool) {
+// frame returns the next frame, which is there, as far as it has room in its slot, its
+// length, and the address it came with.
+func (r *ring) frame() (data []byte, length int, name *mmsg.Name) {
 	h := r.header(r.next)
 	slot := r.at(r.next)
 	name = (*mmsg.Name)(slot[offSender:])
 	data = slot[h.Net:][:h.Snaplen:h.Snaplen]
 	r.next = r.after(r.next)
 	r.lent++
-	return data, name, h.Snaplen == h.Len && len(data) <= r.most
+	return data, int(h.Len), name
+}
+
+// isLong reports whether the next frame, which is there, waits in the socket's queue.
+func (r *ring) isLong() bool {
+	return atomic.LoadUint32(&r.header(r.next).Status)&unix.TP_STATUS_COPY != 0
 }
 
 // receiveRing returns 0 also if what came were no frames.
-func (c *Conn) receiveRing(dst []transport.Datagram, wait time.Duration) (int, error) {
+func (c *Conn) receiveRing(dst []transport.Datagram, wait time.Duration) (n int, err error) {
 	defer runtime.KeepAlive(c)
 	r := c.ring
 	r.giveBack()
 	if !r.socket.Hold() {
 		return 0, net.ErrClosed
 	}
-	if ok, err := r.await(wait); !ok {
-		r.socket.Release()
-		return 0, err
-	}
-	n := 0
-	for n < len(dst) && r.some() {
-		if data, name, whole := r.frame(); c.accept(&dst[n], data, name, whole) {
+	err = r.await(wait)
+	for err == nil && n < len(dst) && r.some() {
+		if r.isLong() {
+			if n == 0 {
+				n, err = c.receiveLong(&dst[0])
+			}
+			break // one at a time: a call overwrites what the one before it brought
+		}
+		data, length, name := r.frame()
+		switch {
+		case len(data) < length && length <= r.carries:
+			c.kernelDrops.Add(1) // the queue was full
+		case c.accept(&dst[n], data, name, length <= r.carries):
 			n++
 		}
 	}
+	if r.lent == 0 {
+		r.socket.Release()
+	}
+	return n, err
+}
+
+// receiveLong returns the next frame, which waits in the socket's queue.
+func (c *Conn) receiveLong(d *transport.Datagram) (n int, err error) {
+	r := &c.receiving
+	if r.in == nil {
+		r.makeRoom(fewMessages, c.ring.carries)
+	}
+	if err := r.fetch(c.socket, 0); err != nil {
+		return 0, err // it is still there
+	}
+	_, _, name := c.ring.frame() // there is no address in the queue
+	if r.next < r.n && c.accept(d, r.in.Data(r.next), name, !r.in.Truncated(r.next)) {
+		n = 1
+	}
+	r.next = min(r.next+1, r.n)
 	return n, nil
 }
 
-// await waits until a frame is there. Only within Hold.
-func (r *ring) await(wait time.Duration) (some bool, err error) {
+// await waits until a frame is there, and no longer than that time. Only within Hold.
+func (r *ring) await(wait time.Duration) (err error) {
 	r.patience.Begin()
 	for !r.some() {
 		switch {
@@ -201,15 +252,12 @@ func (r *ring) await(wait time.Duration) (some bool, err error) {
 			if r.isDue() {
 				err = r.socket.Pending()
 			}
-			return false, err
+			return err
 		case r.patience.Again():
 		default:
-			if err := r.socket.WaitInput(wait); err != nil {
-				return false, err
-			}
-			return r.some(), nil // whoever wants to wait on asks again
+			return r.socket.WaitInput(wait) // whoever wants to wait on asks again
 		}
 	}
 	r.patience.Found()
-	return true, nil
+	return nil
 }
