@@ -34,7 +34,8 @@ const (
 	// as a long one. It has them by default, but does not become larger than that for it.
 	enoughSlots = 2048
 	mostUnasked = 32 << 20
-	// leastBlock is how much memory of one piece the kernel has without long searching.
+	// leastBlock is how much memory of one piece the kernel has without long searching. A
+	// longer block it puts together of pages where it finds none.
 	leastBlock = 64 << 10
 	// askAfter is how often who never sleeps asks for errors, which takes a call. Arbitrary:
 	// short beside lookAgain, long beside a call.
@@ -96,10 +97,8 @@ type position struct{ block, slot int }
 // newRing makes a ring of the socket, of about that many bytes (0 or less: enough), with
 // slots for frames of mtu bytes, on an interface that carries as many, or more.
 func newRing(s *mmsg.Socket, bytes, mtu, carries int) (*ring, error) {
-	r := &ring{socket: s, carries: carries, patience: mmsg.NewPatience(), slotSize: (offData + mtu + unix.TPACKET_ALIGNMENT - 1) &^ (unix.TPACKET_ALIGNMENT - 1)}
-	page := os.Getpagesize()
-	r.blockSize = max(leastBlock, (r.slotSize+page-1)&^(page-1))
-	r.perBlock = r.blockSize / r.slotSize
+	r := &ring{socket: s, carries: carries, patience: mmsg.NewPatience()}
+	r.divide(mtu)
 	blocks := r.blocks(bytes)
 	err := s.Control(func(fd int) error {
 		if err := unix.SetsockoptInt(fd, unix.SOL_PACKET, unix.PACKET_VERSION, unix.TPACKET_V2); err != nil {
@@ -124,6 +123,16 @@ func newRing(s *mmsg.Socket, bytes, mtu, carries int) (*ring, error) {
 		return nil, fmt.Errorf("%w: a receive ring of %d KiB cannot be had; ask for smaller buffers (sockbuf=), or do without it (ring=off)", err, blocks*r.blockSize>>10)
 	}
 	return r, nil
+}
+
+// divide says how long slots and blocks are. The kernel takes a power of two of pages for a
+// block, and no slot goes on in the next one: blocks become longer until that wastes little.
+func (r *ring) divide(mtu int) {
+	r.slotSize = (offData + mtu + unix.TPACKET_ALIGNMENT - 1) &^ (unix.TPACKET_ALIGNMENT - 1)
+	for r.blockSize = leastBlock; r.blockSize%r.slotSize > r.blockSize/8; {
+		r.blockSize *= 2
+	}
+	r.perBlock = r.blockSize / r.slotSize
 }
 
 // blocks returns how many make a ring of about that many bytes.
