@@ -331,7 +331,8 @@ const (
 //		// and returns how many it filled. It waits no longer than that, with
 //		// [Forever] without end. It returns 0 only if wait is not Forever: nothing
 //		// came, or only what is not for us. Datagrams that did not fit their buffer
-//		// are counted and dropped, never returned cut.
+//		// are counted and dropped, never returned cut. Without room in dst it does nothing,
+//		// and returns 0 at once.
 //		Recv(dst []Datagram, wait time.Duration) (n int, err error)
 //		// Send transmits the batch in order and returns how many datagrams the
 //		// system took or refused for a passing reason. n < len(batch) only with

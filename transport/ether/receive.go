@@ -44,6 +44,9 @@ func (r *receiving) fetch(s *mmsg.Socket, wait time.Duration) (err error) {
 
 // Recv implements [transport.Conn].
 func (c *Conn) Recv(dst []transport.Datagram, wait time.Duration) (int, error) {
+	if len(dst) == 0 {
+		return 0, nil
+	}
 	for {
 		patience := wait
 		if c.away.Load() {

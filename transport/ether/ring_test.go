@@ -69,6 +69,36 @@ func TestPollWaits(t *testing.T) {
 	}
 }
 
+// TestNoRoom: who has no room gets nothing, at once, and keeps what it got before; what
+// waits is not lost, and nothing is held.
+func TestNoRoom(t *testing.T) {
+	inBothModes(t, func(t *testing.T, ring bool) {
+		cable(t, 1500)
+		a, b := listen(t, ether.Config{Interface: "d0"}), listen(t, ether.Config{Interface: "d1", NoRing: !ring, Buffer: 1})
+		in := make([]transport.Datagram, 1)
+		for i := range byte(3) {
+			send(t, a, b.LocalAddr(), frame(1, 60, i))
+			for _, wait := range []time.Duration{0, time.Minute, transport.Forever} {
+				if n, err := b.Recv(nil, wait); n != 0 || err != nil {
+					t.Fatal(n, err)
+				}
+			}
+			if i > 0 && !bytes.Equal(in[0].Data, frame(1, 60, i-1)) {
+				t.Errorf("frame %d changed", i-1)
+			}
+			if n, err := b.Recv(in, time.Second); n != 1 || err != nil || !bytes.Equal(in[0].Data, frame(1, 60, i)) {
+				t.Errorf("frame %d: %d, %v", i, n, err)
+			}
+		}
+		b.Recv(in, 0)
+		b.Recv(nil, 0)
+		check(t, b.Close())
+		if n := packetSockets(t); n != 1 {
+			t.Errorf("%d packet sockets, want 1", n)
+		}
+	})
+}
+
 // TestAbandonedRing: a Conn that was closed while frames were lent, and asked
 // for no more of them, does not keep its memory.
 func TestAbandonedRing(t *testing.T) {

@@ -95,7 +95,7 @@ func orDefault(v, def int) int {
 // Recv implements [transport.Conn]. It returns all that waits and fits dst.
 func (c *Conn) Recv(dst []transport.Datagram, wait time.Duration) (int, error) {
 	if len(dst) == 0 {
-		panic("BUG: simnet: receive without room for a datagram")
+		return 0, nil
 	}
 	switch {
 	case wait == 0:

@@ -76,6 +76,27 @@ func TestPollWaits(t *testing.T) {
 	})
 }
 
+// TestNoRoom: who has no room gets nothing, at once, and keeps what it got before; what
+// waits is not lost.
+func TestNoRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPair(t, 1, simnet.Link{})
+		dst := make([]transport.Datagram, 1)
+		for i := range 3 {
+			p.a.Send([]transport.Outgoing{outgoing(p.a, addrB, numbered(i, 8))})
+			if n, err := p.b.Recv(nil, transport.Forever); n != 0 || err != nil {
+				t.Error(n, err)
+			}
+			if i > 0 && !bytes.Equal(dst[0].Data, numbered(i-1, 8)) {
+				t.Errorf("datagram %d changed", i-1)
+			}
+			if n, err := p.b.Recv(dst, 0); n != 1 || err != nil || !bytes.Equal(dst[0].Data, numbered(i, 8)) {
+				t.Errorf("datagram %d: %d, %v", i, n, err)
+			}
+		}
+	})
+}
+
 func TestAddressesOfAllKinds(t *testing.T) {
 	n := simnet.New(1)
 	defer n.Close()
@@ -274,11 +295,10 @@ func TestSendToUnattachedAddressIsCounted(t *testing.T) {
 func TestProgrammingErrorsPanic(t *testing.T) {
 	n := simnet.New(1)
 	defer n.Close()
-	c := n.Attach(addrA, simnet.Config{})
+	n.Attach(addrA, simnet.Config{})
 	for name, misuse := range map[string]func(){
 		"AddressInUse": func() { n.Attach(addrA, simnet.Config{}) },
 		"NoAddress":    func() { n.Attach(transport.Addr{}, simnet.Config{}) },
-		"EmptyRecv":    func() { c.Recv(nil, transport.Forever) },
 		"Probability":  func() { n.Link(addrA, addrB, simnet.Link{Loss: 5}) },
 		"NegativeTime": func() { n.Link(addrA, addrB, simnet.Link{Latency: -1}) },
 		"NegativeRate": func() { n.Link(addrA, addrB, simnet.Link{Rate: -1}) },

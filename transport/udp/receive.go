@@ -36,6 +36,9 @@ func (r *receiving) init(c *Conn) {
 
 // Recv implements [transport.Conn].
 func (c *Conn) Recv(dst []transport.Datagram, wait time.Duration) (int, error) {
+	if len(dst) == 0 {
+		return 0, nil
+	}
 	r := &c.receiving
 	n := c.unpack(dst)
 	for n == 0 {

@@ -284,6 +284,25 @@ func TestPollWaits(t *testing.T) {
 	}
 }
 
+// TestNoRoom: who has no room gets nothing, at once, and what waits is not lost.
+func TestNoRoom(t *testing.T) {
+	for _, cfg := range []Config{{}, {NoGRO: true}} {
+		a, b := listen(t, "127.0.0.1", cfg), listen(t, "127.0.0.1", cfg)
+		const n = 3
+		for i := range n {
+			if _, err := a.Send([]transport.Outgoing{outgoing(b.LocalAddr(), i, 100)}); err != nil {
+				t.Fatal(err)
+			}
+			for _, wait := range []time.Duration{0, time.Minute, transport.Forever} {
+				if n, err := b.Recv(nil, wait); n != 0 || err != nil {
+					t.Fatal(n, err)
+				}
+			}
+		}
+		collect(t, b, n, 1)
+	}
+}
+
 // TestKernelDrops: a receiver that does not look loses datagrams, and can say
 // how many.
 func TestKernelDrops(t *testing.T) {
