@@ -94,6 +94,8 @@ func listen(cfg Config) (*Conn, error) {
 	if c.socket, err = mmsg.New(fd); err != nil {
 		return nil, err
 	}
+	// Of a Conn that nobody knows any more nothing is left.
+	runtime.AddCleanup(c, func(s *mmsg.Socket) { s.Close() }, c.socket)
 	c.socket.Control(func(fd int) error {
 		// Saves a copy of each frame sent, where the kernel has it (4.20); the
 		// filter would drop it anyway.
@@ -101,7 +103,9 @@ func listen(cfg Config) (*Conn, error) {
 		c.buffers = mmsg.SetBuffers(fd, cfg.Buffer)
 		return nil
 	})
-	c.links, _ = rtnl.Open()
+	if c.links, _ = rtnl.Open(); c.links != nil {
+		runtime.AddCleanup(c, (*rtnl.Socket).Close, c.links)
+	}
 	c.sending.init()
 	if cfg.NoRing {
 		c.receiving.makeRoom(messages, carries)
@@ -111,7 +115,7 @@ func listen(cfg Config) (*Conn, error) {
 		c.Close()
 		return nil, err
 	}
-	runtime.AddCleanup(c, (*ring).abandon, c.ring)
+	runtime.AddCleanup(c, (*ring).giveBack, c.ring)
 	return c, nil
 }
 

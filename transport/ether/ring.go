@@ -144,13 +144,6 @@ func (r *ring) blocks(bytes int) int {
 	return min(max(bytes/r.blockSize, of(leastSlots)), mostRing/r.blockSize)
 }
 
-// abandon is for connections that nobody knows any more, though frames are lent: closed
-// without another Recv, or not at all.
-func (r *ring) abandon() {
-	r.socket.Close()
-	r.giveBack()
-}
-
 // at returns the memory of a slot.
 func (r *ring) at(p position) []byte {
 	return r.memory[p.block*r.blockSize+p.slot*r.slotSize:][:r.slotSize]

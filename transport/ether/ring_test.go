@@ -99,26 +99,40 @@ func TestNoRoom(t *testing.T) {
 	})
 }
 
-// TestAbandonedRing: a Conn that was closed while frames were lent, and asked
-// for no more of them, does not keep its memory.
-func TestAbandonedRing(t *testing.T) {
-	cable(t, 1500)
-	a := listen(t, ether.Config{Interface: "d0"})
-	func() {
-		b, err := ether.Listen(ether.Config{Interface: "d1", Buffer: 1})
-		check(t, err)
-		send(t, a, b.LocalAddr(), frame(1, 60, 0))
-		_, err = b.Recv(make([]transport.Datagram, 4), transport.Forever)
-		check(t, err)
-		check(t, b.Close())
-	}()
-	for i := 0; packetSockets(t) != 1; i++ {
-		if i == 500 {
-			t.Fatal("the socket is still there")
+// TestAbandoned: a Conn that nobody knows any more leaves nothing, whether it was closed or
+// not, though frames were lent.
+func TestAbandoned(t *testing.T) {
+	inBothModes(t, func(t *testing.T, ring bool) {
+		for _, closed := range []bool{false, true} {
+			cable(t, 1500)
+			a := listen(t, ether.Config{Interface: "d0"})
+			had := descriptors(t)
+			func() {
+				b, err := ether.Listen(ether.Config{Interface: "d1", NoRing: !ring, Buffer: 1})
+				check(t, err)
+				send(t, a, b.LocalAddr(), frame(1, 60, 0))
+				_, err = b.Recv(make([]transport.Datagram, 4), transport.Forever)
+				check(t, err)
+				if closed {
+					check(t, b.Close())
+				}
+			}()
+			for i := 0; packetSockets(t) != 1 || descriptors(t) > had; i++ {
+				if i == 500 {
+					t.Fatalf("closed %v: %d packet sockets and %d descriptors more than before", closed, packetSockets(t)-1, descriptors(t)-had)
+				}
+				runtime.GC()
+				time.Sleep(10 * time.Millisecond)
+			}
 		}
-		runtime.GC()
-		time.Sleep(10 * time.Millisecond)
-	}
+	})
+}
+
+// descriptors counts those of the process.
+func descriptors(t *testing.T) int {
+	all, err := os.ReadDir("/proc/self/fd")
+	check(t, err)
+	return len(all)
 }
 
 // packetSockets counts those of the test's namespace.
