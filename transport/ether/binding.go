@@ -68,17 +68,17 @@ func (c *Conn) wentAway() {
 	}
 }
 
-// boundTo reports whether the socket still belongs to the interface with that
-// number. It does not if that was deleted, even if the number is used again.
-func (c *Conn) boundTo(index int) (yes bool) {
+// boundTo returns the number of the interface to which the socket belongs: -1 if that was
+// deleted, even if the number is used again.
+func (c *Conn) boundTo() (index int) {
 	c.socket.Control(func(fd int) error {
 		name, err := unix.Getsockname(fd)
 		if ll, ok := name.(*unix.SockaddrLinklayer); ok && err == nil {
-			yes = ll.Ifindex == index
+			index = ll.Ifindex
 		}
 		return err
 	})
-	return yes
+	return index
 }
 
 // comeBack looks whether the interface is there again, and binds the socket to it.
@@ -90,13 +90,16 @@ func (c *Conn) comeBack() error {
 		return nil
 	}
 	c.looked = now
+	if index := c.boundTo(); index >= 0 {
+		// It is the same interface, whatever its name is now: it was down.
+		if link, err := c.links.LinkByIndex(index); err == nil && link.Up {
+			c.away.Store(false)
+		}
+		return nil
+	}
 	link, err := c.links.LinkByName(c.name)
 	if err != nil || !link.Up {
 		return nil // not yet
-	}
-	if c.boundTo(link.Index) {
-		c.away.Store(false) // it was down
-		return nil
 	}
 	if mac := c.mac; len(link.Address) != len(mac) || [6]byte(link.Address) != mac {
 		return fmt.Errorf("dgrdma: interface %s was deleted and made again with the address %v instead of %v, by which peers know it: open it again",

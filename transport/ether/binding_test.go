@@ -161,3 +161,41 @@ func TestInterfaceMadeAgainDiffers(t *testing.T) {
 		}
 	})
 }
+
+// TestRenamed: an interface that has another name now is the same, though another one has
+// its name: what comes over it is heard, and nobody goes on looking for the name.
+func TestRenamed(t *testing.T) {
+	inBothModes(t, func(t *testing.T, ring bool) {
+		for _, swapped := range []bool{false, true} {
+			cable(t, 1500)
+			a, b := listen(t, ether.Config{Interface: "d0"}), listen(t, ether.Config{NoRing: !ring, Interface: "d1", Buffer: 1})
+			to := inBackground(t, b)
+			d1 := link(t, "d1")
+			down(t, "d1")
+			for i := 0; !b.Away(); i++ {
+				if i == 5000 {
+					t.Fatal("it does not notice that the interface is down")
+				}
+				time.Sleep(time.Millisecond)
+			}
+			check(t, netlink.LinkSetName(d1, "x1"))
+			if swapped {
+				check(t, netlink.LinkAdd(&netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: "d1"}, PeerName: "y1"}))
+				up(t, "d1", "y1")
+			}
+			up(t, "x1", "d0")
+			for i := 0; b.Away() || len(to.heard) == 0; i++ {
+				if i == 5000 {
+					t.Fatalf("swapped %v: away %v, %d frames heard", swapped, b.Away(), len(to.heard))
+				}
+				send(t, a, b.LocalAddr(), frame(1, 60, 0))
+				select {
+				case err := <-to.ended:
+					t.Fatal(err)
+				case <-time.After(time.Millisecond):
+				}
+			}
+			check(t, b.Close())
+		}
+	})
+}

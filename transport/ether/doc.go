@@ -45,8 +45,8 @@
 //
 // Listen tells what it tried, what was wrong, and what to do. What the system
 // refuses later for a passing reason (a full queue, the interface down or gone)
-// counts as sent and in SendDrops. An interface that went down and comes back
-// works again, and so does one that was deleted and made again under its name and
-// with its address, a tenth of a second later. If it has another address then, peers
-// do not reach it: Recv and Send fail, and say so.
+// counts as sent and in SendDrops. An interface that went down and comes back, also
+// under another name, works again, and so does one that was deleted and made again under
+// its name and with its address, a tenth of a second later. If it has another address
+// then, peers do not reach it: Recv and Send fail, and say so.
 package ether

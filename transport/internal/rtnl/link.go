@@ -21,10 +21,15 @@ type Link struct {
 }
 
 // LinkByName returns the interface that has the name now. unix.ENODEV: none has it.
-func (s *Socket) LinkByName(name string) (Link, error) {
+func (s *Socket) LinkByName(name string) (Link, error) { return s.describe(0, name) }
+
+// LinkByIndex returns the interface that has the number now. unix.ENODEV: none has it.
+func (s *Socket) LinkByIndex(index int) (Link, error) { return s.describe(index, "") }
+
+func (s *Socket) describe(index int, name string) (Link, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	fixed, attributes, err := s.link(0, name)
+	fixed, attributes, err := s.link(index, name)
 	if err != nil {
 		return Link{}, err
 	}

@@ -1,6 +1,7 @@
 package rtnl_test
 
 import (
+	"bytes"
 	"errors"
 	"net"
 	"net/netip"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
 
 	"github.com/dgrdma/dgrdma/tests/netns"
 	"github.com/dgrdma/dgrdma/transport/internal/rtnl"
@@ -124,5 +126,34 @@ func TestClosed(t *testing.T) {
 	s.Close()
 	if _, err := s.WayTo(home, home); !errors.Is(err, os.ErrClosed) {
 		t.Error(err)
+	}
+}
+
+// TestLink: an interface is found by its name and by its number, as it is now.
+func TestLink(t *testing.T) {
+	netns.Require(t)
+	pair := netns.NewPair(t, 1500)
+	s := open(t, pair[0])
+	named, err := s.LinkByName(netns.Device)
+	if err != nil || !named.Up || len(named.Address) != 6 {
+		t.Fatalf("%+v, %v", named, err)
+	}
+	pair[0].In(func() {
+		link, err := netlink.LinkByName(netns.Device)
+		if err != nil || link.Attrs().Index != named.Index {
+			t.Fatalf("%+v, %v", link, err)
+		}
+		if err := errors.Join(netlink.LinkSetDown(link), netlink.LinkSetName(link, "other")); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if l, err := s.LinkByIndex(named.Index); err != nil || l.Up || l.Index != named.Index || !bytes.Equal(l.Address, named.Address) {
+		t.Errorf("renamed: %+v, %v", l, err)
+	}
+	if l, err := s.LinkByName(netns.Device); !errors.Is(err, unix.ENODEV) {
+		t.Errorf("by its old name: %+v, %v", l, err)
+	}
+	if l, err := s.LinkByIndex(named.Index + 1000); !errors.Is(err, unix.ENODEV) {
+		t.Errorf("by a number that nobody has: %+v, %v", l, err)
 	}
 }
