@@ -40,11 +40,11 @@ const defaultSize = 64 << 10
 //	accept=any     who is heard: any (peer that sends) or connected (default connected)
 //	busypoll=on    receive without sleeping: on or off (default off)
 //	help=on        who waits receives and sends meanwhile: on or off (default on with one or two processors)
-//	sockbuf=BYTES  size of the socket's buffers: default (the kernel's), max (what is allowed), or 4096 to 1073741824 bytes (default max)
+//	sockbuf=BYTES  size of the socket's buffers, and of the Ethernet ring, which else has 8 MiB, or up to 32 for 2048 frames: default (the kernel's), max (what is allowed), or 4096 to 1073741824 bytes (default max)
 //	gso=off        UDP segmentation offload, for sending: on or off (default on)
 //	gro=off        UDP segmentation offload, for receiving: on or off (default on)
 //	ethertype=N    type of the Ethernet frames, 0x0600 to 0xffff (default 0xf042)
-//	ring=off       receive Ethernet frames through shared memory: on or off (default on)
+//	ring=off       receive Ethernet frames through shared memory: on (or fail) or off (default on where the system has it)
 //	max=N          number of endpoint ids, for the string that peers are told, 1 to 65535 (default 65535)
 func Open(localURL string, cfg *Config) (*Endpoint, error) {
 	u, err := url.Parse(localURL)
@@ -78,6 +78,7 @@ type opening struct {
 	gro       bool
 	etherType int
 	noRing    bool
+	needRing  bool
 }
 
 // settings applies the options and what the string says.
@@ -156,7 +157,8 @@ func (o *opening) listen() (transport.Conn, error) {
 		return udp.Listen(udp.Config{Addr: addr, MTU: o.mtu, Buffer: o.sockbuf, NoGSO: !o.gso, NoGRO: !o.gro})
 	case url.Ether:
 		cfg := ether.Config{
-			Interface: o.url.Interface, EtherType: uint16(o.etherType), ID: uint16(o.cfg.ID), MTU: o.mtu, Buffer: o.sockbuf, NoRing: o.noRing,
+			Interface: o.url.Interface, EtherType: uint16(o.etherType), ID: uint16(o.cfg.ID), MTU: o.mtu, Buffer: o.sockbuf,
+			NoRing: o.noRing, NeedRing: o.needRing,
 		}
 		if o.url.MAC.IsValid() {
 			mac := o.url.MAC.As6()

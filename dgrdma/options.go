@@ -57,7 +57,7 @@ func (o *opening) set(key, value string) error {
 	case settings.EtherType:
 		o.etherType = int(v.Number)
 	case settings.Ring:
-		o.noRing = !v.On()
+		o.noRing, o.needRing = !v.On(), v.On()
 	case settings.Max:
 		o.max = int(v.Number)
 	default:

@@ -89,7 +89,7 @@ var (
 		Field: "FirstFrame", Value: "N", Means: "first frame id, for profiles that do not insist on 1", Least: 1, Most: maxID, Without: "a random one",
 	}
 	SockBuf = &Setting{
-		Option: "sockbuf", Flag: "sockbuf", Value: "BYTES", Means: "size of the socket's buffers",
+		Option: "sockbuf", Flag: "sockbuf", Value: "BYTES", Means: "size of the socket's buffers, and of the Ethernet ring, which else has 8 MiB, or up to 32 for 2048 frames",
 		Words: []string{"default", "max"}, Choices: "default (the kernel's), max (what is allowed), or", Bytes: true, Least: 4096, Most: 1 << 30, Without: "max",
 	}
 	GSO = &Setting{
@@ -103,7 +103,8 @@ var (
 		Default: frame.EtherType, Wire: OverEther,
 	}
 	Ring = &Setting{
-		Option: "ring", Value: Off, Means: "receive Ethernet frames through shared memory", Kind: Choice, Words: onOff, Without: On, Wire: OverEther,
+		Option: "ring", Value: Off, Means: "receive Ethernet frames through shared memory", Kind: Choice,
+		Words: onOff, Choices: "on (or fail) or off", Without: "on where the system has it", Wire: OverEther,
 	}
 	Max = &Setting{
 		Option: "max", Value: "N", Means: "number of endpoint ids, for the string that peers are told", Least: 1, Most: maxID, Default: maxID,

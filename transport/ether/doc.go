@@ -32,7 +32,8 @@
 // to have 2048 slots, unless Config.Buffer says otherwise. There is no limit of the
 // system on it, and to look whether something came takes no call. It carries 1.03 times
 // at MTU 1500 and 1.6 times at 9000 of what system calls do. With Config.NoRing those
-// are made after all, and an endpoint at rest takes no memory of the kernel's.
+// are made after all, and an endpoint at rest takes no memory of the kernel's; and
+// where the system refuses the memory, as sandboxes do, unless Config.NeedRing is set.
 //
 // Slots are as long as Config.MTU. Longer frames of peers, up to what the interface
 // carries, wait in the socket's buffer, and take a call.

@@ -40,6 +40,9 @@ type Config struct {
 	// NoRing receives by system calls, into a buffer that takes memory only for frames
 	// that wait, instead of through memory shared with the kernel.
 	NoRing bool
+	// NeedRing fails where the system refuses such memory, as sandboxes do. Without it
+	// system calls are made there, too.
+	NeedRing bool
 }
 
 // Listen opens an interface.
@@ -107,15 +110,18 @@ func listen(cfg Config) (*Conn, error) {
 		runtime.AddCleanup(c, (*rtnl.Socket).Close, c.links)
 	}
 	c.sending.init()
-	if cfg.NoRing {
-		c.receiving.makeRoom(messages, carries)
-		return c, nil
+	if !cfg.NoRing {
+		c.ring, err = newRing(c.socket, cfg.Buffer, mtu, carries)
+		switch {
+		case err == nil:
+			runtime.AddCleanup(c, (*ring).giveBack, c.ring)
+			return c, nil
+		case cfg.NeedRing:
+			c.Close()
+			return nil, err
+		}
 	}
-	if c.ring, err = newRing(c.socket, cfg.Buffer, mtu, carries); err != nil {
-		c.Close()
-		return nil, err
-	}
-	runtime.AddCleanup(c, (*ring).giveBack, c.ring)
+	c.receiving.makeRoom(messages, carries)
 	return c, nil
 }
 

@@ -1,13 +1,16 @@
 package ether_test
 
 import (
+	"bytes"
 	"errors"
 	"net"
 	"os"
 	"strings"
 	"testing"
+	"unsafe"
 
 	"github.com/vishvananda/netlink"
+	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
 
 	"github.com/dgrdma/dgrdma/transport/ether"
@@ -81,5 +84,62 @@ func TestWithoutCapability(t *testing.T) {
 	err = refused(t, ether.Config{Interface: "d0"}, "CAP_NET_RAW", "setcap cap_net_raw+ep "+program)
 	if !errors.Is(err, os.ErrPermission) {
 		t.Errorf("%v is no os.ErrPermission", err)
+	}
+}
+
+// sandboxed has the system refuse calls of this thread, which ends with the test: those
+// that have that word as argument of that number.
+func sandboxed(t *testing.T, call, argument int, word uint32, with unix.Errno) {
+	t.Helper()
+	raw, err := bpf.Assemble([]bpf.Instruction{
+		bpf.LoadAbsolute{Off: 0, Size: 4}, // struct seccomp_data: the call's number
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: uint32(call), SkipFalse: 3},
+		bpf.LoadAbsolute{Off: uint32(16 + 8*argument), Size: 4},
+		bpf.JumpIf{Cond: bpf.JumpEqual, Val: word, SkipFalse: 1},
+		bpf.RetConstant{Val: unix.SECCOMP_RET_ERRNO | uint32(with)},
+		bpf.RetConstant{Val: unix.SECCOMP_RET_ALLOW},
+	})
+	check(t, err)
+	program := make([]unix.SockFilter, len(raw))
+	for i, in := range raw {
+		program[i] = unix.SockFilter{Code: in.Op, Jt: in.Jt, Jf: in.Jf, K: in.K}
+	}
+	p := unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]}
+	check(t, unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+	check(t, unix.Prctl(unix.PR_SET_SECCOMP, unix.SECCOMP_MODE_FILTER, uintptr(unsafe.Pointer(&p)), 0, 0))
+}
+
+// TestRingRefused: where the system refuses the ring, system calls are made, unless the
+// ring was asked for; then the error says so, and nothing is left.
+func TestRingRefused(t *testing.T) {
+	for _, c := range []struct {
+		name           string
+		call, argument int
+		word           uint32
+		with           unix.Errno
+	}{
+		{"EPERM", unix.SYS_SETSOCKOPT, 2, unix.PACKET_RX_RING, unix.EPERM},
+		{"ENOPROTOOPT", unix.SYS_SETSOCKOPT, 2, unix.PACKET_RX_RING, unix.ENOPROTOOPT},
+		{"ENOMEM", unix.SYS_MMAP, 3, unix.MAP_SHARED, unix.ENOMEM},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			cable(t, 1500)
+			a := listen(t, ether.Config{Interface: "d0"})
+			sandboxed(t, c.call, c.argument, c.word, c.with)
+			had := descriptors(t)
+			if err := refused(t, ether.Config{Interface: "d1", NeedRing: true}, "a receive ring of 8192 KiB cannot be had", "sockbuf=", "ring=off"); !errors.Is(err, c.with) {
+				t.Errorf("%v is no %v", err, c.with)
+			}
+			if n := descriptors(t); n > had || packetSockets(t) != 1 {
+				t.Errorf("%d descriptors are left, and %d packet sockets", n-had, packetSockets(t)-1)
+			}
+			b := listen(t, ether.Config{Interface: "d1"})
+			for i := range byte(3) {
+				send(t, a, b.LocalAddr(), frame(1, 1500, i))
+				if got := collect(t, b, 1)[0]; !bytes.Equal(got.Data, frame(1, 1500, i)) {
+					t.Errorf("received %.40x", got.Data)
+				}
+			}
+		})
 	}
 }

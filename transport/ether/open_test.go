@@ -3,10 +3,13 @@ package ether_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"runtime"
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/dgrdma/dgrdma/dgrdma"
 )
@@ -50,6 +53,19 @@ func TestOpen(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestOpenInSandbox: where the system refuses a ring only who asks for one is refused.
+func TestOpenInSandbox(t *testing.T) {
+	cable(t, 1500)
+	sandboxed(t, unix.SYS_SETSOCKOPT, 2, unix.PACKET_RX_RING, unix.EPERM)
+	for options, refuses := range map[string]bool{"": false, "?ring=off": false, "?ring=on": true} {
+		e, err := dgrdma.Open("ether:d1"+options, nil)
+		if refuses != errors.Is(err, unix.EPERM) || !refuses && err != nil {
+			t.Errorf("%q: %v", options, err)
+		}
+		e.Close()
 	}
 }
 

@@ -116,7 +116,10 @@ func newRing(s *mmsg.Socket, bytes, mtu, carries int) (*ring, error) {
 		if err != nil {
 			return os.NewSyscallError("setsockopt", err)
 		}
-		r.memory, err = s.Map(blocks * r.blockSize)
+		if r.memory, err = s.Map(blocks * r.blockSize); err != nil {
+			// Else frames would go there, and no call would find them.
+			unix.SetsockoptTpacketReq(fd, unix.SOL_PACKET, unix.PACKET_RX_RING, &unix.TpacketReq{})
+		}
 		return err
 	})
 	if err != nil {
