@@ -1,6 +1,10 @@
 package ack
 
-import "github.com/dgrdma/dgrdma/frame"
+import (
+	mathbits "math/bits"
+
+	"github.com/dgrdma/dgrdma/frame"
+)
 
 // bits is a set of ids by remainder. Its size, a power of two, goes with every
 // call.
@@ -54,4 +58,30 @@ func (b bits) addRun(s frame.Seq, count, n int) {
 		s = s.Add(k)
 		count -= k
 	}
+}
+
+// run returns how many of the ids from s on are in the set, one behind the other, up to most.
+func (b bits) run(s frame.Seq, most, n int) (found int) {
+	for found < most {
+		i := int(s.Add(found)) & (n - 1)
+		k := min(64-i%64, n-i, most-found)
+		ones := min(mathbits.TrailingZeros64(^(b[i/64] >> (i % 64))), k)
+		if found += ones; ones < k {
+			break
+		}
+	}
+	return found
+}
+
+// runBefore is run from the id before s down.
+func (b bits) runBefore(s frame.Seq, most, n int) (found int) {
+	for found < most {
+		i := int(s.Add(-found-1)) & (n - 1)
+		k := min(i%64+1, most-found)
+		ones := min(mathbits.LeadingZeros64(^(b[i/64] << (63 - i%64))), k)
+		if found += ones; ones < k {
+			break
+		}
+	}
+	return found
 }

@@ -281,14 +281,16 @@ func (r *Receiver) extend(d Range) Range {
 	if !r.cfg.Repeat || !r.known(d.Start) {
 		return d
 	}
-	for d.Count < MaxRun && r.joins(d.Start.Add(int(d.Count))) && r.received(d.Start.Add(int(d.Count))) {
-		d.Count++
+	behind, before := r.newest.Seq().Diff(d.Start)+1, r.cfg.History-1+d.Start.Diff(r.newest.Seq())
+	if r.cfg.SplitAtWrap {
+		behind, before = min(behind, 1<<16-int(d.Start)), min(before, int(d.Start))
 	}
-	for d.Count < MaxRun && r.joins(d.Start) && r.received(d.Start.Add(-1)) {
-		d.Start--
-		d.Count++
+	count := int(d.Count)
+	if last := d.Start.Add(count); count < behind {
+		count += r.got.run(last, min(behind, MaxRun)-count, r.cfg.History)
 	}
-	return d
+	more := r.got.runBefore(d.Start, min(before, MaxRun-count), r.cfg.History)
+	return Range{d.Start.Add(-more), uint8(count + more)}
 }
 
 // joins reports whether s may be in one run with the id before it.
