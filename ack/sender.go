@@ -27,6 +27,9 @@ const (
 	// proves to reorder more, up to maxReorder, half of the default window.
 	reorderThreshold = 3
 	maxReorder       = 512
+	// reorderKeeps is how many times in a row frames have to be lost, and none of them
+	// late, for that to be halved again (RFC 8985 section 6.2).
+	reorderKeeps = 16
 	// probes is how many frames a timeout sends again: two, as a probe may be
 	// lost too (RFC 9002 section 6.2.4). Their acknowledgement tells the rest.
 	probes = 2
@@ -50,6 +53,7 @@ type SenderConfig struct {
 	MinRTO     time.Duration // least time before an unacknowledged frame is sent again
 	MaxRTO     time.Duration // most time between tries
 	AckDelay   time.Duration // how long the peer may hold back an acknowledgement
+	AckEvery   int           // of how many frames it holds none back; 0: of any number it may
 	GiveUp     time.Duration // no progress for this long: the peer is dead
 	Cumulative bool          // AckStart acknowledges everything before it (quirk F2)
 	FreshAlone bool          // acknowledgement-only ids are never used again (quirks D2-3, L4)
@@ -76,6 +80,7 @@ type Sender struct {
 	reached uint32 // highest order known to have arrived
 	resent  uint32 // order of the last frame that was sent again
 	reorder uint32
+	losses  int // how often frames were lost since one of them was late, or reorder changed
 
 	// Of the batch of acknowledgements being applied; 0: none.
 	doubted uint32 // latest order of a frame that was sent again

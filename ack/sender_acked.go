@@ -69,7 +69,7 @@ func (s *Sender) settle(now Instant, q frame.Seq, minimum time.Duration) bool {
 		}
 	case sl.state == slotLost || age < minimum/2:
 		// The first copy had only been slow: give reordering more room.
-		s.reorder = min(2*s.reorder, maxReorder)
+		s.reorder, s.losses = min(2*s.reorder, maxReorder), 0
 		if s.waited && sl.state == slotSent {
 			s.doubt(sl.order) // or the path became faster since it was measured
 		}
@@ -168,14 +168,27 @@ func (s *Sender) EndBatch(now Instant) {
 }
 
 func (s *Sender) findLost(now Instant) {
+	if !s.loseOvertaken(now) {
+		return
+	}
+	if s.losses++; s.losses == reorderKeeps {
+		s.reorder, s.losses = max(s.reorder/2, reorderThreshold), 0
+		s.loseOvertaken(now)
+	}
+}
+
+// loseOvertaken reports whether frames were overtaken by more than the network reorders.
+func (s *Sender) loseOvertaken(now Instant) (some bool) {
 	for s.sent.n > 0 {
 		sl := s.slot(s.sent.head)
 		behind := int32(s.reached - sl.order)
 		if behind <= 0 || (uint32(behind) < s.reorder && now.Sub(sl.sentAt) < s.rtt.overdue()) {
-			return
+			break
 		}
 		s.lose(now, s.sent.head, false)
+		some = true
 	}
+	return some
 }
 
 func (s *Sender) lose(now Instant, q frame.Seq, timeout bool) {

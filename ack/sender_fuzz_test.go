@@ -321,6 +321,7 @@ func runSender(t testing.TB, b []byte) {
 	if more&2 != 0 {
 		m.ctl.window = 20
 	}
+	m.cfg.AckEvery = more >> 2 & 3
 	m.cfg.First = Wide(s.uint16())
 	m.next, m.progress = m.cfg.First.Seq(), m.now
 	m.s.Init(m.now, m.cfg, m.ctl)

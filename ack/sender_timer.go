@@ -68,6 +68,11 @@ func (s *Sender) Timeouts() int { return int(s.backoff) }
 
 func (s *Sender) timeoutAt() Instant {
 	rto := s.rtt.timeout(s.cfg.MinRTO, s.cfg.AckDelay)
+	if s.cfg.AckEvery > 0 && s.sent.n >= s.cfg.AckEvery && s.rtt.smoothed > 0 {
+		// Nobody holds anything back: what is missing is lost, perhaps the only
+		// acknowledgement of a whole window (RFC 8985 section 7.2).
+		rto = min(rto, s.rtt.prompt())
+	}
 	for i := uint(0); i < s.backoff && rto < s.cfg.MaxRTO; i++ {
 		rto *= 2
 	}

@@ -60,6 +60,7 @@ type PeerName = endpoint.PeerName
 //		Drain            int           // of which so many leave a second; 0: do not pace
 //		MinTimeout       time.Duration // before a frame is sent again (D1-19)
 //		PeerAckDelay     time.Duration // how long the peer holds acknowledgements back (DGRDMA-035)
+//		PeerAckEvery     int           // of how many frames it holds none back; 0: of any number it may
 //
 //		// What we receive.
 //		Session          bool          // the peer introduces each of its lives

@@ -55,6 +55,7 @@ type Profile struct {
 	Drain            int           // of which so many leave a second; 0: do not pace
 	MinTimeout       time.Duration // before a frame is sent again (D1-19)
 	PeerAckDelay     time.Duration // how long the peer holds acknowledgements back (DGRDMA-035)
+	PeerAckEvery     int           // of how many frames it holds none back; 0: of any number it may
 
 	// What we receive.
 	Session          bool          // the peer introduces each of its lives
@@ -99,7 +100,7 @@ func (p *Profile) begin(random ack.Wide) ack.Wide {
 func Native() Profile {
 	return Profile{
 		Name: "native", Window: 1024, Span: ack.MaxWindow, Chunk: 8, Final: 1, AddressMultiple: 1,
-		OpenTransactions: closedTransactions / 2, MinTimeout: 5 * time.Millisecond, PeerAckDelay: 2 * time.Millisecond,
+		OpenTransactions: closedTransactions / 2, MinTimeout: 5 * time.Millisecond, PeerAckDelay: 2 * time.Millisecond, PeerAckEvery: 2,
 		Session: true, History: ack.MaxHistory, Tagged: 1024, Ahead: farAhead, Acks: AckRepeat, AckEvery: 2, AckDelay: 2 * time.Millisecond,
 	}
 }

@@ -94,7 +94,7 @@ func (s *sending) number(now ack.Instant, first ack.Wide) {
 	s.unheard = s.unheard[:0]
 	s.sender.Init(now, ack.SenderConfig{
 		First: first, Window: p.Window, Span: p.Span,
-		MinRTO: p.MinTimeout, MaxRTO: s.mostTimeout(), AckDelay: p.PeerAckDelay,
+		MinRTO: p.MinTimeout, MaxRTO: s.mostTimeout(), AckDelay: p.PeerAckDelay, AckEvery: p.PeerAckEvery,
 		GiveUp: s.cfg.GiveUp, Cumulative: p.Cumulative, FreshAlone: p.FreshAlone, SlotTable: p.SlotTable,
 	}, s.ctl)
 	s.kind.renumbered(first.Seq())

@@ -1,0 +1,109 @@
+package ack
+
+import (
+	"testing"
+	"time"
+)
+
+// A peer that holds nothing back of two frames is asked again soon: what acknowledged a
+// whole window was lost, and nothing else would leave (RFC 8985 section 7.2). Of one frame
+// it may hold the acknowledgement back.
+func TestSenderAsksAgainSoon(t *testing.T) {
+	const way = 100 * time.Microsecond // smoothed, and half of it as variance
+	for _, c := range []struct {
+		every, frames int
+		want          time.Duration
+	}{
+		{0, 2, 10 * ms}, // MinRTO
+		{2, 1, 10 * ms},
+		{2, 2, way + granularity},
+		{3, 2, 10 * ms},
+		{3, 40, way + granularity},
+	} {
+		senderTests(t, func(t *testing.T, cfg SenderConfig) {
+			cfg.AckEvery = c.every
+			s := newSenderTest(t, cfg)
+			s.measure(way)
+			s.send(c.frames) // from 2 on
+			s.wantDeadline(c.want)
+			s.advanceToTimer()
+			want := []int{2, 3}[:min(c.frames, 2)]
+			s.wantProbed(want...)
+			s.resend(want...)
+			s.wantDeadline(2 * c.want)
+			s.advance(way)
+			s.ack(2, 1+c.frames)
+			s.wantAckedRun(2, 1+c.frames)
+			s.wantIdle()
+		})
+	}
+}
+
+// A path whose round trips differ gets more time, and one that was never measured all.
+func TestSenderAsksNotTooSoon(t *testing.T) {
+	senderTests(t, func(t *testing.T, cfg SenderConfig) {
+		cfg.AckEvery = 2
+		s := newSenderTest(t, cfg)
+		s.send(2)
+		s.wantDeadline(firstTimeout)
+		s.advance(ms)
+		s.ack(1, 2)
+		s.wantAcked(1, 2)
+		s.send(2)
+		s.wantDeadline(3 * ms) // a variance of half a millisecond
+	})
+}
+
+// What a late frame taught about reordering is forgotten half by half, when frames are
+// really lost again and again (RFC 8985 section 6.2): with the largest threshold on a short
+// path every loss would be noticed a millisecond late.
+func TestSenderForgetsReordering(t *testing.T) {
+	senderTests(t, func(t *testing.T, cfg SenderConfig) {
+		s := newSenderTest(t, cfg)
+		s.measure(10 * ms)
+		s.s.reorder = maxReorder
+		lose := func() {
+			first := s.last + 1
+			s.send(1 + int(s.s.reorder))
+			s.advance(10 * ms)
+			s.ack(first+1, s.last)
+			s.acked = nil
+			s.wantLost(first)
+			s.resend(first)
+			s.advance(10 * ms)
+			s.ack(first, first)
+			s.wantAcked(first)
+		}
+		for want := uint32(maxReorder); want > reorderThreshold; {
+			for range reorderKeeps - 1 {
+				lose()
+			}
+			if s.s.reorder != want {
+				t.Fatalf("threshold %d after %d losses, want %d", s.s.reorder, reorderKeeps-1, want)
+			}
+			lose()
+			if want = max(want/2, reorderThreshold); s.s.reorder != want {
+				t.Fatalf("threshold %d after %d losses, want %d", s.s.reorder, reorderKeeps, want)
+			}
+		}
+
+		// One that is late begins again.
+		for range reorderKeeps - 1 {
+			lose()
+		}
+		s.send(4)
+		first := s.last - 3
+		s.advance(10 * ms)
+		s.ack(first+1, s.last)
+		s.acked = nil
+		s.wantLost(first)
+		s.ack(first, first) // it had only been slow
+		s.wantAcked(first)
+		for range reorderKeeps - 1 {
+			lose()
+		}
+		if s.s.reorder != 2*reorderThreshold {
+			t.Errorf("threshold %d, want %d", s.s.reorder, 2*reorderThreshold)
+		}
+	})
+}
