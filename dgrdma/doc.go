@@ -52,9 +52,9 @@
 // post. They run on the endpoint's two goroutines, and on those of the application that
 // drive it, by one of the calls above: always with Config.Manual, and where Config.Help
 // has who waits receive meanwhile. Close calls Done for what is left. None of them runs
-// in Post, or in another call that neither drives nor closes. Trace, Copied, NewController
-// and its controllers, Entropy, PerConn.For and Service.Meet may run in any call, mostly
-// under locks: they must not call the endpoint.
+// in Post, or in another call that neither drives nor closes. Trace, Copied, Packed,
+// NewController and its controllers, Entropy, PerConn.For and Service.Meet may run in any
+// call, mostly under locks: they must not call the endpoint.
 //
 // Whoever waits in a callback, as Write does, waits for what nobody receives meanwhile,
 // until the peer is given up, with an error that says so. A callback that panics on an

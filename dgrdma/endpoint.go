@@ -169,5 +169,5 @@ func (e *Endpoint) Await(ctx context.Context, w *Waiter, ready func() bool, over
 }
 
 // Ahead returns how many bytes are worth posting before what was posted earlier is in
-// frames: more only waits in the queue. See [Transaction.Copied].
+// frames: more only waits in the queue. See [Transaction.Packed].
 func (e *Endpoint) Ahead() int { return e.self().Ahead() }

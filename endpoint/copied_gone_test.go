@@ -6,17 +6,20 @@ import (
 	"time"
 )
 
-// TestCopiedDoesNotReturn: until the endpoint is failed for that, others look at the
+// TestCopiedDoesNotReturn: nor does Packed. Until the endpoint is failed for that, others look at the
 // connection, which is whole: nothing of it waits that is not there.
 func TestCopiedDoesNotReturn(t *testing.T) {
-	for _, n := range []int{0, 100, 5000} {
+	for i, n := range []int{0, 100, 5000, 0, 100, 5000} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			r := newHalfRig(t, 1, Native(), Config{Coalesce: time.Millisecond})
 			r.come(1 << 20)
 			left := false
 			x := write(64, make([]byte, n), 0, 1)
 			x.Urgent = n == 0 // which does not wait for company
-			x.Copied = func(*Transaction) { left = true; panic("gone") }
+			gone := func(*Transaction) { left = true; panic("gone") }
+			if x.Copied = gone; i >= 3 {
+				x.Copied, x.Packed = nil, gone
+			}
 			r.now = r.now.Add(time.Second)
 			if _, _, err := r.c.enqueue(x, r.answered, nil, posting{to: whoever, flow: &r.c.plain}); err != nil {
 				t.Fatal(err)
@@ -24,7 +27,7 @@ func TestCopiedDoesNotReturn(t *testing.T) {
 			r.now = r.now.Add(time.Second)
 			survive(r.serve)
 			if !left {
-				t.Fatal("Copied was not called")
+				t.Fatal("it was not called")
 			}
 			r.batch() // of datagrams, on another goroutine
 			r.expire()

@@ -65,8 +65,8 @@
 //
 // These run under locks, and must not call the endpoint:
 //
-//	under Conn.mu      Transaction.Copied, Trace.FrameSent and FrameLost, NewController and
-//	                   the methods of its controllers, Entropy
+//	under Conn.mu      Transaction.Copied and Packed, Trace.FrameSent and FrameLost,
+//	                   NewController and the methods of its controllers, Entropy
 //	under Endpoint.mu  PerConn.For, Service.Meet
 //
 // These run on the receiver, without a lock: Memory.Admit and Complete, Placed,

@@ -16,7 +16,7 @@ import (
 )
 
 var inAll = []string{
-	"Done", "Copied", "Admit", "Complete", "OnEvent", "FrameSent", "FrameReceived", "FrameLost", "Log", "Window", "OnAcked", "ready",
+	"Done", "Copied", "Packed", "Admit", "Complete", "OnEvent", "FrameSent", "FrameReceived", "FrameLost", "Log", "Window", "OnAcked", "ready",
 }
 
 // TestEnd ends an endpoint that is driven in each of the ways there are, while one of
@@ -138,7 +138,7 @@ func TestEndOfWhatFailed(t *testing.T) {
 		"Done and its report", "FrameSent and its report", "OnLost and its report")
 	// Those of which a helper need not be the one that calls them are left out.
 	byHelper := []string{
-		"Done", "Copied", "Admit", "Complete", "OnEvent", "FrameSent", "FrameReceived", "Log", "Window", "OnAcked", "OnSent",
+		"Done", "Copied", "Packed", "Admit", "Complete", "OnEvent", "FrameSent", "FrameReceived", "Log", "Window", "OnAcked", "OnSent",
 		"EndBatch", "NextSend", "ready",
 	}
 	panics := map[string][]string{"help": byHelper, "poll": all, "write": all}

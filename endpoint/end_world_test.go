@@ -188,6 +188,7 @@ func (w *endWorld) transaction() *Transaction {
 	return &Transaction{
 		Segments: []Segment{{64, make([]byte, 2000)}}, Completion: Word(0, 1),
 		Copied: func(*Transaction) { defer w.hooks.enter("Copied")() },
+		Packed: func(*Transaction) { defer w.hooks.enter("Packed")() },
 	}
 }
 

@@ -97,6 +97,7 @@ func (a *answering) posts(x *trap) (all []*Transaction) {
 	for i := range a.times {
 		tx := write(64, pattern(i, 3000), 0, uint32(i+1))
 		tx.Copied = func(*Transaction) { x.spring("Copied") }
+		tx.Packed = func(*Transaction) { x.spring("Packed") }
 		tx.Done = func(_ *Transaction, err error) {
 			a.times[i].Add(1)
 			if err != nil {
@@ -126,7 +127,7 @@ func (a *answering) check(t *testing.T, want ...error) {
 // of the goroutine, in any callback on any goroutine fails the endpoint: everything
 // pending is answered, and Close returns (attack A8, SECURITY.md).
 func TestCallbackThatDoesNotReturn(t *testing.T) {
-	all := []string{"Done", "Copied", "Admit", "Complete", "OnEvent", "FrameSent", "FrameReceived", "FrameLost"}
+	all := []string{"Done", "Copied", "Packed", "Admit", "Complete", "OnEvent", "FrameSent", "FrameReceived", "FrameLost"}
 	modes := []struct {
 		name   string
 		cfg    Config
@@ -136,7 +137,7 @@ func TestCallbackThatDoesNotReturn(t *testing.T) {
 	}{
 		{"own", Config{Help: HelpNever}, all, nil, func(*pair) { time.Sleep(time.Millisecond) }},
 		{
-			"help", Config{Help: HelpAlways}, all, []string{"Done", "Copied", "Admit", "Complete", "OnEvent", "FrameSent", "FrameReceived"},
+			"help", Config{Help: HelpAlways}, all, []string{"Done", "Copied", "Packed", "Admit", "Complete", "OnEvent", "FrameSent", "FrameReceived"},
 			func(p *pair) {
 				// One after the other: the first brings the turn, others come while it is lent.
 				for i := range time.Duration(10) {
@@ -151,7 +152,7 @@ func TestCallbackThatDoesNotReturn(t *testing.T) {
 		{"write", Config{Manual: true}, all, all, func(p *pair) {
 			p.toA.Write(context.Background(), write(64, nil, 0, 1))
 		}},
-		{"post", Config{Help: HelpNever}, nil, []string{"Copied", "FrameSent"}, func(p *pair) { time.Sleep(time.Millisecond) }},
+		{"post", Config{Help: HelpNever}, nil, []string{"Copied", "Packed", "FrameSent"}, func(p *pair) { time.Sleep(time.Millisecond) }},
 	}
 	for _, mode := range modes {
 		test := func(which string, goexit bool) {

@@ -175,39 +175,57 @@ func TestCloseWhileWaitedFor(t *testing.T) {
 	}
 }
 
-// TestCopied: from Copied on the bytes may be changed, whatever is sent again.
+// TestCopied: from Copied on the bytes may be changed, whatever is sent again; Packed says
+// no more than that they were sent.
 func TestCopied(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const size = 100_000
 		p := newPair(t, pairConfig{size: 1 << 20, link: simnet.Link{Loss: 0.2, Latency: time.Millisecond}})
 		defer p.close()
 		for _, n := range []int{0, 1, 1000, size} {
-			data := pattern(n, n)
-			want := bytes.Clone(data)
-			copies, done := 0, make(chan error, 1)
-			x := &Transaction{
-				Segments: []Segment{{0, data[:n/2]}, {uint32(n / 2), data[n/2:]}}, Completion: Word(1<<20-4, 7),
-				Copied: func(*Transaction) {
-					copies++
-					clear(data)
-				},
-			}
-			if err := p.toB.PostWith(x, func(_ *Transaction, err error) {
-				if copies != 1 {
-					t.Errorf("%d bytes: Copied was called %d times before Done", n, copies)
+			for _, kept := range []bool{true, false} {
+				data := pattern(n, n)
+				want := bytes.Clone(data)
+				calls, sent, done := 0, uint64(0), make(chan error, 1)
+				x := &Transaction{
+					Segments: []Segment{{0, data[:n/2]}, {uint32(n / 2), data[n/2:]}}, Completion: Word(1<<20-4, 7),
 				}
-				done <- err
-			}); err != nil {
-				t.Fatal(err)
-			}
-			if err := <-done; err != nil {
-				t.Fatal(err)
-			}
-			if !bytes.Equal(p.memB.Bytes()[:n], want) {
-				t.Errorf("%d bytes: not those that were posted", n)
+				called := func(x *Transaction) {
+					calls++
+					if sent = x.unpacked(); kept {
+						clear(data)
+					}
+				}
+				if kept {
+					x.Copied = called
+				} else {
+					x.Packed = called
+				}
+				if err := p.toB.PostWith(x, func(_ *Transaction, err error) {
+					if calls != 1 || sent != 0 {
+						t.Errorf("%d bytes, kept=%v: called %d times before Done, with %d bytes in no frame", n, kept, calls, sent)
+					}
+					done <- err
+				}); err != nil {
+					t.Fatal(err)
+				}
+				if err := <-done; err != nil {
+					t.Fatal(err)
+				}
+				if !bytes.Equal(p.memB.Bytes()[:n], want) {
+					t.Errorf("%d bytes, kept=%v: not those that were posted", n, kept)
+				}
 			}
 		}
 	})
+}
+
+// unpacked returns how many bytes of a transaction are in no frame yet.
+func (t *Transaction) unpacked() (n uint64) {
+	for i := t.segment; i < len(t.Segments); i++ {
+		n += uint64(len(t.Segments[i].Bytes))
+	}
+	return n - uint64(t.offset)
 }
 
 // TestWaitIsBounded: who waits sees the end of its context though datagrams that are

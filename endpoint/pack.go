@@ -87,9 +87,12 @@ func (s *sending) fill(now ack.Instant, w *frame.Writer) (first *Transaction, n 
 		if !t.complete {
 			break
 		}
+		// Last, for they may not return: the lanes are whole, and t, which counts a frame
+		// that nobody keeps then, is not done.
+		if t.Packed != nil {
+			t.Packed(t)
+		}
 		if t.Copied != nil {
-			// Last, for it may not return: the lanes are whole, and t, which counts a
-			// frame that nobody keeps then, is not done.
 			t.Copied(t)
 		}
 		last = t

@@ -38,6 +38,10 @@ type Transaction struct {
 	// locks of the connection: it must not call the endpoint. If the transaction
 	// fails before, there is only Done.
 	Copied func(*Transaction)
+	// Packed, if not nil, is called where Copied would be, of bytes that stay the
+	// library's until Done: from then on they do not wait for a turn any more. To have
+	// none of them copied costs less.
+	Packed func(*Transaction)
 	// Cookie is the caller's.
 	Cookie any
 

@@ -33,7 +33,7 @@ type Producer struct {
 	waiting   waiting
 
 	spare    spare        // memory of buffers
-	uncopied atomic.Int64 // bytes that were committed and are not in frames yet
+	unpacked atomic.Int64 // bytes that were committed and are not in frames yet
 }
 
 // outWire is where the consumer wants things, and how it gives buffers back.
@@ -67,7 +67,7 @@ func (p *Producer) ahead() int64 { return int64(p.link.host.ep.Ahead()) }
 // ready reports whether there is a free buffer. A quarter of them is never handed
 // out ahead: the consumer may keep as many to itself before it says so.
 func (f *hasFree) ready() bool {
-	if f.uncopied.Load() > (*Producer)(f).ahead() {
+	if f.unpacked.Load() > (*Producer)(f).ahead() {
 		return false
 	}
 	n, k := f.wire.buffers, f.acquired.Load()
@@ -195,8 +195,8 @@ func (p *Producer) commit(b Buffer, f Flag) error {
 	s.segment[0] = dgrdma.Segment{Addr: p.wire.data + uint32(i)*p.wire.pitch, Bytes: s.bytes[:n:n]}
 	s.t.Segments = s.segment[:]
 	s.t.Completion = dgrdma.Word(p.wire.flags+uint32(i)*p.wire.flagPitch, uint32(f))
-	s.t.Done, s.t.Copied, s.t.Cookie = sent, copied, s
-	p.uncopied.Add(int64(n))
+	s.t.Done, s.t.Packed, s.t.Cookie = sent, packed, s
+	p.unpacked.Add(int64(n))
 	p.bytes.Store(p.bytes.Load() + uint64(n))
 	p.committed.Store(k + 1)
 	if err := p.link.post(&s.t); err != nil {
@@ -214,19 +214,18 @@ func sent(t *dgrdma.Transaction, err error) {
 		p.lost.Store(true)
 		p.link.fail(err)
 	}
+	s.giveBack()
 	s.busy.Store(false)
 	p.done.Add(1)
 	p.rouse()
 	p.link.settled()
 }
 
-// copied is called when a message's bytes are in frames.
-func copied(t *dgrdma.Transaction) {
-	s := t.Cookie.(*outSlot)
-	p := s.p
-	s.giveBack()
+// packed is called when a message's bytes are in frames.
+func packed(t *dgrdma.Transaction) {
+	p := t.Cookie.(*outSlot).p
 	n, half := int64(Flag(t.Completion.Value()).Length()), p.ahead()/2
-	if left := p.uncopied.Add(-n); left <= half && left+n > half {
+	if left := p.unpacked.Add(-n); left <= half && left+n > half {
 		p.rouse()
 	}
 }

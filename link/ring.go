@@ -11,8 +11,8 @@ type outSlot struct {
 	p       *Producer
 	t       dgrdma.Transaction
 	segment [1]dgrdma.Segment
-	bytes   []byte      // from when it is handed out until it is copied
-	busy    atomic.Bool // from when it is handed out until it is acknowledged
+	bytes   []byte      // from when it is handed out until it is acknowledged
+	busy    atomic.Bool // as long
 }
 
 // giveBack makes the memory free for other messages.
