@@ -107,3 +107,26 @@ func TestSenderForgetsReordering(t *testing.T) {
 		}
 	})
 }
+
+// A copy that left a moment ago is not lost yet, though others that wait longer are, and
+// though it is the oldest.
+func TestSenderSparesWhatLeftJustNow(t *testing.T) {
+	const way = 100 * time.Microsecond
+	senderTests(t, func(t *testing.T, cfg SenderConfig) {
+		cfg.AckEvery = 2
+		s := newSenderTest(t, cfg)
+		s.measure(way)
+		s.send(10) // 2 to 11
+		s.advance(way)
+		s.ack(5, 7)
+		s.wantAcked(5, 6, 7)
+		s.wantLost(2, 3, 4)
+		s.advance(granularity)
+		s.resend(2, 3, 4)
+		s.advanceToTimer()
+		s.wantProbed(8, 9)
+		s.resend(8, 9)
+		s.advanceToTimer()
+		s.wantProbed(2, 10)
+	})
+}

@@ -40,13 +40,15 @@ func (s *Sender) Expire(now Instant) Expiry {
 // timedOut declares frames lost after a timeout.
 func (s *Sender) timedOut(now Instant) {
 	if !s.cfg.Cumulative {
-		// The oldest is always among them: by it the peer is given up.
+		// The oldest is among them, for by it the peer is given up, unless it was sent
+		// again a moment ago, as others may have been.
+		before := now.Add(-min(s.rtt.prompt(), s.cfg.MaxRTO))
 		n := probes
-		if s.slot(s.una).state == slotSent {
+		if u := s.slot(s.una); u.state == slotSent && u.sentAt <= before {
 			s.lose(now, s.una, true)
 			n--
 		}
-		for ; n > 0 && s.sent.n > 0; n-- {
+		for ; n > 0 && s.sent.n > 0 && s.slot(s.sent.head).sentAt <= before; n-- {
 			s.lose(now, s.sent.head, true)
 		}
 		return
