@@ -50,8 +50,8 @@
 //
 // Done, OnEvent, and the methods of a Memory and of a Handler must not block, and may
 // post. They run on the endpoint's two goroutines, and on those of the application that
-// drive it, by one of the calls above: always with Config.Manual, and where Config.Help
-// has who waits receive meanwhile. Close calls Done for what is left. None of them runs
+// drive it, by one of the calls above: always with Config.Manual, and else where they
+// wait, without Config.NoHelp. Close calls Done for what is left. None of them runs
 // in Post, or in another call that neither drives nor closes. Trace, Copied, Packed,
 // NewController and its controllers, Entropy, PerConn.For and Service.Meet may run in any
 // call, mostly under locks: they must not call the endpoint.

@@ -39,10 +39,7 @@ func (o *opening) set(key, value string) error {
 	case settings.Accept:
 		o.cfg.AcceptAny = v.Word == "any"
 	case settings.Help:
-		o.cfg.Help = HelpNever
-		if v.On() {
-			o.cfg.Help = HelpAlways
-		}
+		o.cfg.NoHelp = !v.On()
 	case settings.SockBuf:
 		o.sockbuf = int(v.Number) // 0, as much as is allowed, for max
 		if v.Word == "default" {

@@ -110,8 +110,8 @@ func TestStringAndConfigurationAgree(t *testing.T) {
 		{"accept=any", Config{}, true},
 		{"accept=connected", Config{AcceptAny: true}, false},
 		{"busypoll=off", Config{BusyPoll: true}, false},
-		{"help=off", Config{Help: HelpAlways}, false},
-		{"help=off", Config{Help: HelpNever}, true},
+		{"help=on", Config{NoHelp: true}, false},
+		{"help=off", Config{NoHelp: true}, true},
 		{"sockbuf=max", Config{Window: 8}, true},
 	} {
 		e, err := Open("udp:127.0.0.1?"+c.options, &c.cfg)

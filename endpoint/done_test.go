@@ -17,7 +17,7 @@ import (
 // and sending settle the transaction.
 func TestWhereDoneRuns(t *testing.T) {
 	kinds := map[string]Profile{"native": Native(), "never acknowledges": OpenCPI2()}
-	modes := map[string]Config{"plain": {Help: HelpNever}, "lending": {Help: HelpAlways}, "manual": {Manual: true}}
+	modes := map[string]Config{"plain": {NoHelp: true}, "lending": {}, "manual": {Manual: true}}
 	for kind, profile := range kinds {
 		for mode, cfg := range modes {
 			t.Run(kind+" "+mode, func(t *testing.T) {

@@ -49,8 +49,8 @@ func (s slowPoll) Recv(dst []transport.Datagram, wait time.Duration) (int, error
 
 func drivings() []driving {
 	return []driving{
-		{name: "own", cfg: Config{Help: HelpNever}},
-		{name: "help", cfg: Config{Help: HelpAlways}, loops: 1, drive: func(w *endWorld) {
+		{name: "own", cfg: Config{NoHelp: true}},
+		{name: "help", cfg: Config{}, loops: 1, drive: func(w *endWorld) {
 			ctx, cancel := context.WithTimeout(context.Background(), 10*endBeat)
 			defer cancel()
 			var waiter Waiter
@@ -141,7 +141,7 @@ func newEndWorld(t *testing.T, d driving, which string, fails bool) *endWorld {
 		}
 		return c
 	}
-	w.a = open(w.net.Attach(endA, simnet.Config{Poison: true}), &Config{ID: 1, Memory: region(), Help: HelpNever})
+	w.a = open(w.net.Attach(endA, simnet.Config{Poison: true}), &Config{ID: 1, Memory: region(), NoHelp: true})
 	w.before = endpointGoroutines()
 	wire := transport.Conn(w.net.Attach(endB, simnet.Config{Poison: true}))
 	if d.wire != nil {

@@ -135,9 +135,9 @@ func TestCallbackThatDoesNotReturn(t *testing.T) {
 		panics []string
 		drive  func(p *pair)
 	}{
-		{"own", Config{Help: HelpNever}, all, nil, func(*pair) { time.Sleep(time.Millisecond) }},
+		{"own", Config{NoHelp: true}, all, nil, func(*pair) { time.Sleep(time.Millisecond) }},
 		{
-			"help", Config{Help: HelpAlways}, all, []string{"Done", "Copied", "Packed", "Admit", "Complete", "OnEvent", "FrameSent", "FrameReceived"},
+			"help", Config{}, all, []string{"Done", "Copied", "Packed", "Admit", "Complete", "OnEvent", "FrameSent", "FrameReceived"},
 			func(p *pair) {
 				// One after the other: the first brings the turn, others come while it is lent.
 				for i := range time.Duration(10) {
@@ -152,7 +152,7 @@ func TestCallbackThatDoesNotReturn(t *testing.T) {
 		{"write", Config{Manual: true}, all, all, func(p *pair) {
 			p.toA.Write(context.Background(), write(64, nil, 0, 1))
 		}},
-		{"post", Config{Help: HelpNever}, nil, []string{"Copied", "Packed", "FrameSent"}, func(p *pair) { time.Sleep(time.Millisecond) }},
+		{"post", Config{NoHelp: true}, nil, []string{"Copied", "Packed", "FrameSent"}, func(p *pair) { time.Sleep(time.Millisecond) }},
 	}
 	for _, mode := range modes {
 		test := func(which string, goexit bool) {

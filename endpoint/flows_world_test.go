@@ -63,7 +63,7 @@ var boxNames = [...]string{MemoryService, "one", "two"}
 func newFlowsWorld(t *testing.T, seed uint64, p Profile, calm bool) *flowsWorld {
 	w := &flowsWorld{t: t, seed: seed, r: rand.New(rand.NewPCG(seed, 0)), net: simnet.New(seed), profile: p, calm: calm}
 	w.cfg = Config{
-		Profile: &w.profile, Help: []HelpMode{HelpNever, HelpAlways}[w.r.IntN(2)],
+		Profile: &w.profile, NoHelp: w.r.IntN(2) == 0,
 		MTU: []int{1490, 1490, 1490, 9000, 300, 160}[w.r.IntN(6)],
 	}
 	if w.r.IntN(3) == 0 {

@@ -34,13 +34,13 @@ func (w *witness) Complete(from frame.EndpointID, m *frame.Message) {
 func (w *witness) all() int32 { return w.byHelper.Load() + w.byOwn.Load() }
 
 // helpPair is a pair whose b is helped by the test, and a writer to it.
-func helpPair(t *testing.T, help HelpMode) (*pair, *witness, func()) {
+func helpPair(t *testing.T, noHelp bool) (*pair, *witness, func()) {
 	region, err := NewRegion(4096)
 	if err != nil {
 		t.Fatal(err)
 	}
 	w := &witness{Region: region}
-	p := newPair(t, pairConfig{size: 4096, a: Config{Help: HelpNever}, b: Config{Help: help, Memory: w}, link: simnet.Link{Latency: 10 * time.Microsecond}})
+	p := newPair(t, pairConfig{size: 4096, a: Config{NoHelp: true}, b: Config{NoHelp: noHelp, Memory: w}, link: simnet.Link{Latency: 10 * time.Microsecond}})
 	return p, w, func() {
 		t.Helper()
 		if err := p.toB.Write(context.Background(), &Transaction{Completion: Word(8, 1)}); err != nil {
@@ -60,7 +60,7 @@ func (p *pair) await(ctx context.Context, ready func() bool) bool {
 // itself, and no later than a moment after it left, the endpoint does again.
 func TestWhoWaitsReceives(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p, w, write := helpPair(t, HelpAlways)
+		p, w, write := helpPair(t, false)
 		defer p.close()
 		write()
 		go func() {
@@ -89,18 +89,16 @@ func TestWhoWaitsReceives(t *testing.T) {
 	})
 }
 
-// TestHelpPolicy: where nobody is to receive but the endpoint, nobody does.
+// TestHelpPolicy: where nobody is to receive but the endpoint, nobody does, however many
+// processors there are.
 func TestHelpPolicy(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	for _, processors := range []int{1, 2, 3, 8} {
 		runtime.GOMAXPROCS(processors)
-		for _, help := range []HelpMode{HelpIfFew, HelpAlways, HelpNever} {
-			for alone := range 4 {
-				c := Config{Help: help, BusyPoll: alone&1 != 0, Manual: alone&2 != 0}
-				want := alone == 0 && (help == HelpAlways || help == HelpIfFew && processors <= 2)
-				if got := c.helpful(); got != want {
-					t.Errorf("%d processors, help=%v busypoll=%v manual=%v: helpful is %v", processors, c.Help, c.BusyPoll, c.Manual, got)
-				}
+		for alone := range 8 {
+			c := Config{NoHelp: alone&1 != 0, BusyPoll: alone&2 != 0, Manual: alone&4 != 0}
+			if got := c.helpful(); got != (alone == 0) {
+				t.Errorf("%d processors, nohelp=%v busypoll=%v manual=%v: helpful is %v", processors, c.NoHelp, c.BusyPoll, c.Manual, got)
 			}
 		}
 		if n := runtime.GOMAXPROCS(0); n != processors {
@@ -112,7 +110,7 @@ func TestHelpPolicy(t *testing.T) {
 		t.Errorf("%d bytes ahead where who posts sends, %d elsewhere", few, many)
 	}
 	synctest.Test(t, func(t *testing.T) {
-		p, w, write := helpPair(t, HelpNever)
+		p, w, write := helpPair(t, true)
 		defer p.close()
 		w.helping.Store(true)
 		go func() {
@@ -134,7 +132,7 @@ func TestHelpPolicy(t *testing.T) {
 // TestWhoWaitsForAWordReceives: so does who waits for a word of the memory.
 func TestWhoWaitsForAWordReceives(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p, w, write := helpPair(t, HelpAlways)
+		p, w, write := helpPair(t, false)
 		defer p.close()
 		go func() {
 			for range 10 {
@@ -153,7 +151,7 @@ func TestWhoWaitsForAWordReceives(t *testing.T) {
 
 // TestCloseWhileWaitedFor: Close waits for the helper, who returns.
 func TestCloseWhileWaitedFor(t *testing.T) {
-	for _, cfg := range []Config{{Help: HelpAlways}, {Help: HelpNever}, {Manual: true}} {
+	for _, cfg := range []Config{{}, {NoHelp: true}, {Manual: true}} {
 		synctest.Test(t, func(t *testing.T) {
 			p := newPair(t, pairConfig{b: cfg})
 			defer p.close()
@@ -232,7 +230,7 @@ func (t *Transaction) unpacked() (n uint64) {
 // none of its business come all the time (attack A1, SECURITY.md).
 func TestWaitIsBounded(t *testing.T) {
 	const each, limit = time.Millisecond, 5 * time.Millisecond
-	for _, cfg := range []Config{{Help: HelpAlways}, {Manual: true}} {
+	for _, cfg := range []Config{{}, {Manual: true}} {
 		synctest.Test(t, func(t *testing.T) {
 			p := newPair(t, pairConfig{b: cfg})
 			defer p.close()

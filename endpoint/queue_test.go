@@ -14,10 +14,10 @@ import (
 // besideBulk runs a bulk flow of one connection over a link, and beside it small writes
 // of another one. It returns which share of the link the flow has, in bytes of
 // its frames, and how long the writes take to arrive.
-func besideBulk(t *testing.T, help HelpMode, l simnet.Link) (share float64, median, most time.Duration) {
+func besideBulk(t *testing.T, noHelp bool, l simnet.Link) (share float64, median, most time.Duration) {
 	synctest.Test(t, func(t *testing.T) {
 		const size, count, bulk = 4 << 20, 8, 1 << 18
-		p := newPair(t, pairConfig{link: l, size: size, a: Config{Help: help}, b: Config{Help: help}})
+		p := newPair(t, pairConfig{link: l, size: size, a: Config{NoHelp: noHelp}, b: Config{NoHelp: noHelp}})
 		defer p.close()
 		other := p.connect(p.a, Peer{ID: 2, Addr: addrB, Size: size, As: 3})
 		p.connect(p.b, Peer{ID: 3, Addr: addrA})
@@ -58,11 +58,11 @@ func besideBulk(t *testing.T, help HelpMode, l simnet.Link) (share float64, medi
 // no long queue in the network, and the flow has the whole link.
 func TestQueueBesideBulk(t *testing.T) {
 	for _, latency := range []time.Duration{0, 20 * time.Microsecond, 100 * time.Microsecond} {
-		for _, help := range []HelpMode{HelpNever, HelpAlways} {
-			t.Run(fmt.Sprintf("%v/%d", latency, help), func(t *testing.T) {
-				share, median, most := besideBulk(t, help, simnet.Link{Rate: 1e9, Latency: latency})
+		for _, noHelp := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%v/nohelp=%v", latency, noHelp), func(t *testing.T) {
+				share, median, most := besideBulk(t, noHelp, simnet.Link{Rate: 1e9, Latency: latency})
 				limit := 450 * time.Microsecond
-				if help == HelpAlways {
+				if !noHelp {
 					limit = 700 * time.Microsecond // where nobody receives for a while between two waits
 				}
 				if most > limit {

@@ -83,7 +83,7 @@ func TestRecordedWireIsLikeTheBareOne(t *testing.T) {
 	for _, mode := range []struct {
 		name string
 		cfg  Config
-	}{{"own goroutines", Config{Help: HelpNever}}, {"help", Config{Help: HelpAlways}}, {"manual", Config{Manual: true}}} {
+	}{{"own goroutines", Config{NoHelp: true}}, {"help", Config{}}, {"manual", Config{Manual: true}}} {
 		t.Run(mode.name, func(t *testing.T) {
 			type seen struct {
 				Frames []string

@@ -45,10 +45,9 @@
 // take turns, as do several that receive. With a context that is done nothing is sent,
 // dialed or accepted; what is there is received, and wins.
 //
-// With one or two processors, a goroutine that waits for a peer, and is the only
-// one to, receives and sends for its host meanwhile: so the host's callbacks may
-// run on it. dgrdma.Config.Help, or help=on and help=off in the host's string, say
-// otherwise.
+// A goroutine that waits for a peer, and is the only one to, receives and sends for its
+// host meanwhile: so the host's callbacks may run on it. dgrdma.Config.NoHelp, or help=off
+// in the host's string, say otherwise.
 //
 // # Errors
 //

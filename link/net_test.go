@@ -46,9 +46,9 @@ func (n *net) open(id uint16, cfg *Config) (*Host, error) {
 	}
 	c.Endpoint.ID = dgrdma.EndpointID(id)
 	// Four seeds make all four kinds of pairs, on any machine.
-	c.Endpoint.Help = dgrdma.HelpNever
+	c.Endpoint.NoHelp = true
 	if n.seed>>(id&1)&1 == 1 {
-		c.Endpoint.Help = dgrdma.HelpAlways
+		c.Endpoint.NoHelp = false
 	}
 	c.Open = func(e *dgrdma.Config) (*dgrdma.Endpoint, error) {
 		return dgrdma.New(n.sim.Attach(simnet.Addr(uint32(id)), simnet.Config{Poison: !n.clean}), e)

@@ -41,7 +41,6 @@ var face = []struct {
 	{"face_handles.go", "endpoint", "Region", "Region", handle},
 	{"face_handles.go", "sched", "Waiter", "Waiter", handle},
 	{"face_config.go", "endpoint", "Config", "Config", copied},
-	{"face_config.go", "endpoint", "HelpMode", "HelpMode", same},
 	{"face_config.go", "endpoint", "Memory", "Memory", copied},
 	{"face_config.go", "endpoint", "Placed", "Placed", copied},
 	{"face_config.go", "endpoint", "PerConn", "PerConn", copied},
