@@ -322,6 +322,9 @@ func runSender(t testing.TB, b []byte) {
 		m.ctl.window = 20
 	}
 	m.cfg.AckEvery = more >> 2 & 3
+	if more&16 != 0 {
+		m.cfg.MinRTO, m.cfg.AckDelay = ms/10, 0
+	}
 	m.cfg.First = Wide(s.uint16())
 	m.next, m.progress = m.cfg.First.Seq(), m.now
 	m.s.Init(m.now, m.cfg, m.ctl)

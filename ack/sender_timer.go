@@ -1,5 +1,7 @@
 package ack
 
+import "time"
+
 // Expiry says what the passing of time asks for.
 type Expiry uint8
 
@@ -42,7 +44,7 @@ func (s *Sender) timedOut(now Instant) {
 	if !s.cfg.Cumulative {
 		// The oldest is among them, for by it the peer is given up, unless it was sent
 		// again a moment ago, as others may have been.
-		before := now.Add(-min(s.rtt.prompt(), s.cfg.MaxRTO))
+		before := now.Add(-min(s.rtt.prompt(), s.timeout()))
 		n := probes
 		if u := s.slot(s.una); u.state == slotSent && u.sentAt <= before {
 			s.lose(now, s.una, true)
@@ -68,13 +70,19 @@ func (s *Sender) timedOut(now Instant) {
 // Timeouts returns how many timeouts passed in a row.
 func (s *Sender) Timeouts() int { return int(s.backoff) }
 
-func (s *Sender) timeoutAt() Instant {
-	rto := s.rtt.timeout(s.cfg.MinRTO, s.cfg.AckDelay)
+// timeout is the first of several in a row.
+func (s *Sender) timeout() time.Duration {
+	first := s.rtt.timeout(s.cfg.MinRTO, s.cfg.AckDelay)
 	if s.cfg.AckEvery > 0 && s.sent.n >= s.cfg.AckEvery && s.rtt.smoothed > 0 {
 		// Nobody holds anything back: what is missing is lost, perhaps the only
 		// acknowledgement of a whole window (RFC 8985 section 7.2).
-		rto = min(rto, s.rtt.prompt())
+		first = min(first, s.rtt.prompt())
 	}
+	return min(first, s.cfg.MaxRTO)
+}
+
+func (s *Sender) timeoutAt() Instant {
+	rto := s.timeout()
 	for i := uint(0); i < s.backoff && rto < s.cfg.MaxRTO; i++ {
 		rto *= 2
 	}
