@@ -66,15 +66,15 @@ func (r *RTT) timeout(least time.Duration, ackDelay time.Duration) time.Duration
 	return max(least, r.smoothed+4*r.variance+ackDelay)
 }
 
-// granularity is how long at least a deadline is behind what it waits for (RFC 9002 section
+// Granularity is how long at least a deadline is behind what it waits for (RFC 9002 section
 // 6.2.1, which takes a millisecond). A timer of a Go program is late by 0.05 to 0.1 ms, and
 // the round trip of a local link is no longer: with a millisecond, 5 % loss of bursts and
 // acknowledgements on such a link costs a tenth of the throughput more.
-const granularity = time.Millisecond / 2
+const Granularity = time.Millisecond / 2
 
 // prompt returns how long to wait for an acknowledgement that the peer does not hold back
 // (RFC 9002 section 6.2.1).
-func (r *RTT) prompt() time.Duration { return r.smoothed + max(4*r.variance, granularity) }
+func (r *RTT) prompt() time.Duration { return r.smoothed + max(4*r.variance, Granularity) }
 
 // overdue returns how long after sending a frame is lost once later ones were
 // acknowledged (RFC 9002 section 6.1.2).

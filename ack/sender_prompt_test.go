@@ -16,9 +16,9 @@ func TestSenderAsksAgainSoon(t *testing.T) {
 	}{
 		{0, 2, 10 * ms}, // MinRTO
 		{2, 1, 10 * ms},
-		{2, 2, way + granularity},
+		{2, 2, way + Granularity},
 		{3, 2, 10 * ms},
-		{3, 40, way + granularity},
+		{3, 40, way + Granularity},
 	} {
 		senderTests(t, func(t *testing.T, cfg SenderConfig) {
 			cfg.AckEvery = c.every
@@ -121,7 +121,7 @@ func TestSenderSparesWhatLeftJustNow(t *testing.T) {
 		s.ack(5, 7)
 		s.wantAcked(5, 6, 7)
 		s.wantLost(2, 3, 4)
-		s.advance(granularity)
+		s.advance(Granularity)
 		s.resend(2, 3, 4)
 		s.advanceToTimer()
 		s.wantProbed(8, 9)

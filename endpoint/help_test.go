@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/dgrdma/dgrdma/ack"
 	"github.com/dgrdma/dgrdma/frame"
 	"github.com/dgrdma/dgrdma/transport"
 	"github.com/dgrdma/dgrdma/transport/simnet"
@@ -82,9 +83,16 @@ func TestWhoWaitsReceives(t *testing.T) {
 		}
 		own := w.byOwn.Load()
 		began := time.Now()
-		write() // nobody waits
-		if took := time.Since(began); took > 5*time.Millisecond || w.byOwn.Load() != own+1 {
+		// Nobody waits. Of three frames nothing is held back.
+		three := &Transaction{Segments: []Segment{{512, pattern(0, 3000)}}, Completion: Word(8, 1)}
+		if err := p.toB.Write(t.Context(), three); err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(began); took >= ack.Granularity || w.byOwn.Load() != own+1 {
 			t.Errorf("without help again: %v, %d applied", took, w.byOwn.Load()-own)
+		}
+		if s := p.a.Stats(); s.RetransmitsFast+s.RetransmitsTimed > 0 {
+			t.Errorf("%d and %d frames were sent again, though none were lost", s.RetransmitsFast, s.RetransmitsTimed)
 		}
 	})
 }

@@ -12,11 +12,12 @@ const (
 	// those it waits for. Arbitrary: short for a person, long beside a batch.
 	lendMost = 20 * time.Millisecond
 	// idleTurn is how long nobody may receive after a helper left, before the
-	// receiving goroutine does again. Short beside the delay of acknowledgements.
-	idleTurn = time.Millisecond
+	// receiving goroutine does again: a peer of ours that hears nothing for
+	// ack.Granularity longer than usual sends some of it again.
+	idleTurn = ack.Granularity * 4 / 5
 	// longAbsence of a helper is when it would be better if another goroutine
 	// received meanwhile: in that time a megabyte comes.
-	longAbsence = idleTurn / 4
+	longAbsence = 250 * time.Microsecond
 	mostLuck    = 8
 	// pause is for how many waits there is no help after it did not pay.
 	pause = 64

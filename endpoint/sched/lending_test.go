@@ -140,7 +140,7 @@ func TestLending(t *testing.T) {
 	t.Run("luck", func(t *testing.T) {
 		lent(t, func(m *model, wait func(time.Duration)) {
 			want := mostLuck / 2
-			for n, absence := range []time.Duration{0, 10, 10, 10, 10, 10, 10, 240, 260, 2000, 10, 260, 900, 260} {
+			for n, absence := range []time.Duration{0, 10, 10, 10, 10, 10, 10, 240, 260, 2000, 10, 260, 390, 260} {
 				if n > 0 { // the helper was never here
 					time.Sleep(absence * time.Microsecond)
 					if absence*time.Microsecond < longAbsence {
