@@ -37,12 +37,12 @@ func TestCompanyBesideBulk(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		post("bulk", p.toB, write(0, pattern(2, 1<<19), 1<<19, 2)) // 4 ms
-		time.Sleep(time.Millisecond)
+		post("bulk", p.toB, write(0, pattern(2, 1<<19), 1<<19, 2)) // 4 ms, of which it is in frames before half are over
+		time.Sleep(time.Millisecond / 2)
 		urgent := write(1<<19+64, pattern(3, 8), 1<<19, 3)
 		urgent.Urgent = true
 		post("urgent", p.toB, urgent)
-		time.Sleep(time.Millisecond)
+		time.Sleep(time.Millisecond / 2)
 		post("other flow", here.channel(0).Flow(), write(base+MailSize, pattern(5, 8), base+MailSize, 5))
 		for range 3 {
 			<-done
