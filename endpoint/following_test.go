@@ -132,7 +132,8 @@ func (f *follower) kept() []any {
 		x.older, x.younger, x.looked, x.here, x.indexes = nil, nil, 0, 0, indexSet{}
 		open = append(open, x, came)
 	}
-	all := []any{r.recv, r.counters, r.held.bytes, r.told, r.missed, r.lastAt, open, f.c.tx.due, f.c.tx.heard.counters, f.book.notes, f.events}
+	all := []any{r.recv, r.counters, r.held.bytes, r.told, r.missed, r.lastAt, open, f.c.tx.due, f.c.tx.heard.counters, f.book.notes, f.events,
+		f.e.Stats().Refused}
 	switch k := r.kind.(type) {
 	case *nativeReceiving:
 		var over []uint32
@@ -286,6 +287,9 @@ func compareRuns(t *testing.T, tap tape) (followed int) {
 		batch := make([]transport.Datagram, len(sent))
 		for i, b := range sent {
 			batch[i] = transport.Datagram{From: addrA, Data: b}
+			if tap.n(64) == 1 {
+				batch[i].From = addrB // a stranger's, who knows what goes on
+			}
 		}
 		now += ack.Instant(1+tap.n(256)) * 1e5
 		each.deliver(now, batch, false)
