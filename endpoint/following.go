@@ -27,7 +27,7 @@ func (r *receiving) follow(now ack.Instant, f *frame.Frame, rest []transport.Dat
 	d := r.desk
 	m := &d.placements[0].msg
 	in := r.open.find(m.Txn)
-	if len(d.placements) > 1 || in == nil || in.poisoned || m.Len == 0 || r.recv.Newest().Seq() != f.Seq {
+	if len(d.placements) > 1 || in == nil || m.Len == 0 || r.recv.Newest().Seq() != f.Seq {
 		return 0
 	}
 	d.before = *m

@@ -206,7 +206,6 @@ func (o *foreignReceiving) tookRun(now ack.Instant, n int, txn uint32) {
 		o.arrivals.note(now, q, txn)
 	}
 	o.farData, o.ahead = q, false
-	o.freshAt, o.tookAt = now, now
 }
 
 // copyDelay is how long after a frame its copy is a retransmission, and not the

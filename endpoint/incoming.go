@@ -45,7 +45,6 @@ func (in *incoming) count(m *frame.Message) {
 func (in *incoming) countRun(m *frame.Message, n int) {
 	bytes := uint32(n) * uint32(m.Len)
 	in.got += uint16(n)
-	in.low = min(in.low, m.Addr+uint32(m.Len))
 	in.high = max(in.high, m.Addr+uint32(m.Len)+bytes)
 	in.bytes += bytes
 }

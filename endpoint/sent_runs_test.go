@@ -185,3 +185,24 @@ func TestRunsLeaveAsFrames(t *testing.T) {
 		t.Errorf("%d frames were made of parts, %d frames left again", parts, again)
 	}
 }
+
+// TestRunsWaitForProof: until a peer that acknowledges all before an id has shown which ids it
+// takes, one frame leaves, also of a transaction that would fill a run (quirk F2).
+func TestRunsWaitForProof(t *testing.T) {
+	f := newFeed(t, Config{})
+	profile := FPGA()
+	c, err := f.e.Connect(Peer{ID: 1, Addr: addrA, Profile: &profile, Size: 1 << 16})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.sent, f.keeps = nil, true
+	if err := c.Post(&Transaction{Segments: []Segment{{64, make([]byte, 16_000)}}, Completion: Word(8, 1)}); err != nil {
+		t.Fatal(err)
+	}
+	for range 5 {
+		f.give(nil)
+	}
+	if len(f.sent) != 1 {
+		t.Errorf("%d frames left, want 1", len(f.sent))
+	}
+}
