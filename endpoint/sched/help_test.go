@@ -150,7 +150,7 @@ func TestPauses(t *testing.T) {
 func TestLend(t *testing.T) {
 	helps := func(m *script) {
 		m.s.receiving.take()
-		m.s.loans.Add(1)
+		m.s.left = m.s.engine.Now()
 		m.s.receiving.give()
 	}
 	const half = idleTurn / 2
@@ -164,7 +164,7 @@ func TestLend(t *testing.T) {
 		{"nobody helps", 0, func(m *script) {}, idleTurn, -2},
 		{"given back", half, func(m *script) { helps(m); leave(m.s.returned) }, half, 0},
 		{"given back unused", half, func(m *script) { leave(m.s.returned) }, half, 0},
-		{"helped once", half, helps, 2 * idleTurn, -2},
+		{"helped once", half, helps, half + idleTurn, -2},
 		{"helps", half, func(m *script) {
 			m.s.receiving.take()
 			time.AfterFunc(3*idleTurn, m.s.receiving.give)

@@ -30,7 +30,7 @@ const (
 type lending struct {
 	waiters  atomic.Int32  // goroutines in Await
 	asked    atomic.Bool   // someone would help
-	loans    atomic.Uint64 // how often someone did
+	loans    atomic.Uint64 // how often someone did: tests ask
 	offered  chan struct{} // one token: the turn may be borrowed now
 	returned chan struct{} // one token: the receiving goroutine is to take it back now
 	pauses   atomic.Int32  // waits left without help
@@ -112,13 +112,12 @@ func (s *Scheduler[W]) lend(idle *time.Timer) {
 	case <-l.returned: // of an earlier loan
 	default:
 	}
-	loans := l.loans.Load()
 	l.left = 0
 	s.receiving.give()
 	leave(l.offered)
-	for {
+	for look := idleTurn; ; {
 		atOnce := false
-		idle.Reset(idleTurn)
+		idle.Reset(look)
 		select {
 		case <-l.returned:
 			atOnce = true
@@ -127,14 +126,21 @@ func (s *Scheduler[W]) lend(idle *time.Timer) {
 			return
 		case <-idle.C:
 		}
-		now := l.loans.Load()
-		if (atOnce || now == loans) && s.receiving.tryTake() {
-			l.asked.Store(false)
-			if !atOnce {
-				l.judge(idleTurn)
-			}
-			return
+		look = idleTurn
+		if !s.receiving.tryTake() {
+			continue
 		}
-		loans = now
+		if l.left != 0 && !atOnce {
+			if look = idleTurn - s.engine.Now().Sub(l.left); look > 0 {
+				s.receiving.give()
+				continue
+			}
+		}
+		l.left = 0
+		l.asked.Store(false)
+		if !atOnce {
+			l.judge(idleTurn)
+		}
+		return
 	}
 }
