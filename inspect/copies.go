@@ -7,9 +7,9 @@ import (
 )
 
 // shortestTimeout is less than any sender waits before it repeats a frame
-// without having heard of later ones. Ours wait half a millisecond longer than for the
-// acknowledgement, the others 200 ms.
-const shortestTimeout = 400 * time.Microsecond
+// without having heard of later ones. Ours wait for an acknowledgement, and that much
+// longer, the others 200 ms.
+const shortestTimeout = ack.Granularity * 4 / 5
 
 // atOnce stands for shortestTimeout where a frame came after later ones: those may have made
 // its sender repeat it already, so that only a copy that follows sooner is the network's.
