@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -79,6 +80,7 @@ func TestQuirkF2LostAckNeverRepeated(t *testing.T) {
 
 // F2: and with losses in both directions, and frames that overtake others.
 func TestQuirkF2LossBothWays(t *testing.T) {
+	var took []time.Duration
 	for seed := range uint64(6) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			rigTest(t, 100+seed, func(t *testing.T, r *rig) {
@@ -93,13 +95,17 @@ func TestQuirkF2LossBothWays(t *testing.T) {
 					r.send(20, 4000)
 				}
 				r.completed(true)
-				// A frame that waits for another tells nothing of the round trip:
-				// measured by it, this takes a minute.
-				if took := time.Since(began); took > 15*time.Second {
-					t.Errorf("took %v", took)
-				}
+				took = append(took, time.Since(began))
 			})
 		})
+	}
+	// A frame that waits for another tells nothing of the round trip: measured
+	// by it, this takes a minute. One seed of a thousand takes 15 s all the same,
+	// as 0.44 of all frames and their acknowledgements are lost: half of them
+	// take less than 3 s.
+	slices.Sort(took)
+	if n := len(took); n > 0 && took[n/2] > 8*time.Second {
+		t.Errorf("took %v", took)
 	}
 }
 
