@@ -40,6 +40,15 @@
 // are the library's until Done. Frames with several messages, with the end of a transaction,
 // or of a transaction with Copied are kept until they are acknowledged.
 //
+// Both sides copy, also at large MTUs. The system could put data where it probably goes, and
+// take it from where it is. With frames of 9000 bytes over UDP that was measured in this
+// engine, five to seven alternated runs each: received in place, transactions of 1, 4 and 16
+// MiB were at 1.01, 1.04 and 0.99 of copied ones, and 1.00 to 1.03 if they were sent from
+// where they are. What it takes is too dear for that. No message says how far its transaction
+// reaches: what comes behind the end of a segment would be written over memory that is none of
+// the transaction's, before anyone can look. And Done would have to wait for whoever is just
+// sending, also where a connection is reset or closed.
+//
 // # The rules of locking
 //
 // A type says which of them a method needs: receiving, sending, or Conn, which has both.
