@@ -367,14 +367,19 @@ type Transport = transport.Conn
 type Datagram = transport.Datagram
 
 // Outgoing is one frame to be sent. Buf begins with Caps.Headroom bytes that
-// the transport may fill with its own header; the frame header follows. What To
+// the transport may fill with its own header; the frame header follows. Rest is the
+// end of the frame, if that lies elsewhere, and not to be written to. What To
 // points to never changes: frames to one peer share it, and a transport that
 // sees the same pointer again need not look.
 //
 //	type Outgoing struct {
-//		To  *Addr
-//		Buf []byte
+//		To   *Addr
+//		Buf  []byte
+//		Rest []byte
 //	}
+//
+//	func (o *Outgoing) Len() int
+//	    Len returns the length of the frame, and of the room in front of it.
 type Outgoing = transport.Outgoing
 
 // Caps says what a transport can do.

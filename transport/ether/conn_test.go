@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
 
 	"github.com/dgrdma/dgrdma/transport"
 	"github.com/dgrdma/dgrdma/transport/ether"
@@ -228,6 +229,24 @@ func TestOverflow(t *testing.T) {
 			t.Errorf("after Close: %d, not %d", got, first)
 		}
 	})
+}
+
+// TestMemoryIsGone: what lies in memory that is gone, as in a mapped file that was cut, is
+// lost, and nothing else.
+func TestMemoryIsGone(t *testing.T) {
+	cable(t, 1500)
+	a, b := listen(t, ether.Config{Interface: "d0"}), listen(t, ether.Config{Interface: "d1"})
+	gone, err := unix.Mmap(-1, 0, 4096, unix.PROT_NONE, unix.MAP_ANON|unix.MAP_PRIVATE)
+	check(t, err)
+	defer unix.Munmap(gone)
+	to := new(b.LocalAddr())
+	batch := []transport.Outgoing{{To: to, Buf: frame(1, 60, 0), Rest: gone[:500]}, {To: to, Buf: frame(1, 70, 0)}}
+	if n, err := a.Send(batch); n != len(batch) || err != nil {
+		t.Fatalf("sent %d of %d: %v", n, len(batch), err)
+	}
+	if got := collect(t, b, 1); len(got[0].Data) != 70 || a.Stats().SendDrops != 1 {
+		t.Errorf("%d bytes came, %d frames were dropped", len(got[0].Data), a.Stats().SendDrops)
+	}
 }
 
 func TestDownAndUp(t *testing.T) {

@@ -29,7 +29,7 @@ type sending struct {
 	from int32 // number of the interface in raw
 }
 
-func (s *sending) init() { s.out = mmsg.NewBatch(messages, messages, 0) }
+func (s *sending) init() { s.out = mmsg.NewBatch(messages, 2*messages, 0) }
 
 // Send implements [transport.Conn].
 func (c *Conn) Send(batch []transport.Outgoing) (int, error) {
@@ -56,6 +56,9 @@ func (c *Conn) Send(batch []transport.Outgoing) (int, error) {
 			}
 			*s.out.Begin(unix.SizeofSockaddrLinklayer) = s.raw
 			s.out.Add(o.Buf)
+			if len(o.Rest) > 0 {
+				s.out.Add(o.Rest)
+			}
 		}
 		if n == done {
 			c.sendDrops.Add(1) // no Ethernet address: nobody is there
@@ -93,11 +96,11 @@ func (c *Conn) transmit() (int, error) {
 			return s.out.Len(), nil
 		case unix.ENETDOWN, unix.ENXIO, unix.ENODEV:
 			c.wentAway()
-		case unix.EBADF, unix.ENOTSOCK, unix.EFAULT, unix.ENOSYS, unix.EOPNOTSUPP:
+		case unix.EBADF, unix.ENOTSOCK, unix.ENOSYS, unix.EOPNOTSUPP:
 			return i, fmt.Errorf("dgrdma: send over Ethernet from %v: %w", c.LocalAddr(), os.NewSyscallError("sendmmsg", err))
 		}
 		// ENOBUFS: the queue is full. EMSGSIZE: the interface's MTU has become
-		// smaller.
+		// smaller. EFAULT: what is to be sent is in a mapped file that was cut.
 		if _, passing := err.(unix.Errno); !passing {
 			return i, err
 		}

@@ -170,25 +170,25 @@ func (c *Conn) Send(batch []transport.Outgoing) (int, error) {
 	clock := time.Duration(-1) // read once per batch, if at all
 	sent, err := 0, error(nil)
 	for i := range batch {
-		var frame []byte
-		if frame, err = c.frameIn(batch[i].Buf); err != nil {
+		o := &batch[i]
+		if err = c.check(o); err != nil {
 			break
 		}
 		l := c.last
-		if l == nil || l.to != *batch[i].To {
-			l = n.link(c.addr, *batch[i].To)
+		if l == nil || l.to != *o.To {
+			l = n.link(c.addr, *o.To)
 			c.last = l
 		}
 		sent++
 		if l.perfect {
 			l.stats.Sent++
-			n.deliver(l, n.clone(frame, c.caps.MTU), l.stats.Sent)
+			n.deliver(l, n.clone(o.Buf[c.caps.Headroom:], o.Rest, c.caps.MTU), l.stats.Sent)
 			continue
 		}
 		if clock < 0 {
 			clock = n.now()
 		}
-		if n.enter(l, n.clone(frame, c.caps.MTU), clock) == refused {
+		if n.enter(l, n.clone(o.Buf[c.caps.Headroom:], o.Rest, c.caps.MTU), clock) == refused {
 			c.stats.SendDrops++
 		}
 	}
@@ -199,20 +199,20 @@ func (c *Conn) Send(batch []transport.Outgoing) (int, error) {
 	return sent, err
 }
 
-// frameIn checks a buffer and spoils its headroom, as a wire that writes its
+// check refuses what does not fit, and spoils the headroom, as a wire that writes its
 // header there would.
-func (c *Conn) frameIn(buf []byte) ([]byte, error) {
+func (c *Conn) check(o *transport.Outgoing) error {
 	head := c.caps.Headroom
-	if len(buf) < head {
-		return nil, fmt.Errorf("%w: buffer of %d bytes, headroom %d", ErrFrameSize, len(buf), head)
+	if len(o.Buf) < head {
+		return fmt.Errorf("%w: buffer of %d bytes, headroom %d", ErrFrameSize, len(o.Buf), head)
 	}
-	if size := len(buf) - head; size > c.caps.MTU {
-		return nil, fmt.Errorf("%w: %d bytes, MTU %d", ErrFrameSize, size, c.caps.MTU)
+	if size := o.Len() - head; size > c.caps.MTU {
+		return fmt.Errorf("%w: %d bytes, MTU %d", ErrFrameSize, size, c.caps.MTU)
 	}
-	for i := range buf[:head] {
-		buf[i] = scribble
+	for i := range o.Buf[:head] {
+		o.Buf[i] = scribble
 	}
-	return buf[head:], nil
+	return nil
 }
 
 // Caps implements [transport.Conn].

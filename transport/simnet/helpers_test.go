@@ -35,7 +35,8 @@ func newPair(t *testing.T, seed uint64, l simnet.Link) *pair {
 }
 
 func outgoing(c transport.Conn, to transport.Addr, frame []byte) transport.Outgoing {
-	return transport.Outgoing{To: new(to), Buf: append(make([]byte, c.Caps().Headroom), frame...)}
+	half := len(frame) / 2 // the end lies elsewhere
+	return transport.Outgoing{To: new(to), Buf: append(make([]byte, c.Caps().Headroom), frame[:half]...), Rest: frame[half:]}
 }
 
 func numbered(i, size int) []byte {

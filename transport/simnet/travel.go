@@ -72,14 +72,14 @@ func (n *Network) enter(l *link, buf []byte, now time.Duration) outcome {
 	n.schedule(l, buf, ordinal, due)
 	for range copies {
 		stats.Duplicated++
-		n.schedule(l, n.clone(buf, cap(buf)), 0, due)
+		n.schedule(l, n.clone(buf, nil, cap(buf)), 0, due)
 	}
 	return accepted
 }
 
 func (n *Network) hold(l *link, buf []byte, due time.Duration) {
 	l.stats.Held++
-	n.schedule(l, n.clone(buf, cap(buf)), 0, due)
+	n.schedule(l, n.clone(buf, nil, cap(buf)), 0, due)
 }
 
 func (n *Network) schedule(l *link, buf []byte, ordinal uint64, due time.Duration) {

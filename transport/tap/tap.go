@@ -29,10 +29,11 @@ type Conn struct {
 	headroom int
 	opts     Options
 
-	mu  sync.Mutex
-	w   io.Writer
-	buf []byte // records of one batch
-	err error  // of the writer; ends the recording
+	mu     sync.Mutex
+	w      io.Writer
+	buf    []byte // records of one batch
+	joined []byte // a frame of two pieces
+	err    error  // of the writer; ends the recording
 }
 
 // New wraps c and writes the file header to w. It fails if that fails.
@@ -100,9 +101,16 @@ func (t *Conn) recordSent(batch []transport.Outgoing) {
 	}
 	now := t.opts.Now()
 	for i := range batch {
-		if len(batch[i].Buf) >= t.headroom { // else the wrapped Conn complains
-			t.record(now, t.local, *batch[i].To, batch[i].Buf[t.headroom:])
+		o := &batch[i]
+		if len(o.Buf) < t.headroom {
+			continue // the wrapped Conn complains
 		}
+		frame := o.Buf[t.headroom:]
+		if len(o.Rest) > 0 {
+			t.joined = append(append(t.joined[:0], frame...), o.Rest...)
+			frame = t.joined
+		}
+		t.record(now, t.local, *o.To, frame)
 	}
 	t.flush()
 }

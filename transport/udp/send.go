@@ -83,25 +83,33 @@ func (c *Conn) gather(batch []transport.Outgoing, start int, gso bool) int {
 		case c.v6:
 			length = lenInet6
 		}
+		if !s.out.Fits(2) {
+			return i
+		}
 		name := s.out.Begin(length)
 		if name == nil {
 			return i
 		}
 		*name = s.raw
 		s.first[s.out.Len()-1] = i
-		size := len(o.Buf)
+		size := o.Len()
 		total, segments := 0, 0
 		for ; i < len(batch); i++ {
 			p := &batch[i]
-			if segments > 0 && (!gso || segments == maxSegments || len(p.Buf) > size || total+len(p.Buf) > maxPayload || p.To != o.To) {
+			length := p.Len()
+			if segments > 0 && (!gso || segments == maxSegments || length > size || total+length > maxPayload || p.To != o.To) {
 				break
 			}
 			p.Buf[0], p.Buf[1] = 0, 0
-			if !s.out.Add(p.Buf) {
+			if !s.out.Fits(2) {
 				break
 			}
+			s.out.Add(p.Buf)
+			if len(p.Rest) > 0 {
+				s.out.Add(p.Rest)
+			}
 			segments++
-			if total += len(p.Buf); len(p.Buf) < size {
+			if total += length; length < size {
 				i++ // only the last one may be shorter
 				break
 			}
@@ -143,7 +151,7 @@ func (c *Conn) transmit(batch []transport.Outgoing, start, end int) (int, error)
 			// Nothing leaves the socket's buffer: the rest has no room in it either.
 			c.sendDrops.Add(uint64(end - s.first[i]))
 			return end - start, nil
-		case unix.EBADF, unix.ENOTSOCK, unix.EFAULT, unix.ENOSYS, unix.EOPNOTSUPP:
+		case unix.EBADF, unix.ENOTSOCK, unix.ENOSYS, unix.EOPNOTSUPP:
 			return s.first[i] - start, fmt.Errorf("dgrdma: send over UDP from %v: %w", c.local, os.NewSyscallError("sendmmsg", err))
 		default:
 			if _, passing := err.(unix.Errno); !passing {
@@ -151,7 +159,8 @@ func (c *Conn) transmit(batch []transport.Outgoing, start, end int) (int, error)
 			}
 		}
 		// A connected socket tells of an earlier datagram like this, or of one that
-		// a stranger invented, and has not tried this one.
+		// a stranger invented, and has not tried this one. EFAULT: what is to be sent is
+		// in a mapped file that was cut.
 		if again = !again; again {
 			continue
 		}

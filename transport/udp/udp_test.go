@@ -7,10 +7,13 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/dgrdma/dgrdma/transport"
 )
@@ -33,7 +36,11 @@ func outgoing(to transport.Addr, number, n int) transport.Outgoing {
 		b[i] = byte(number + i)
 	}
 	binary.BigEndian.PutUint32(b[prefix:], uint32(number))
-	return transport.Outgoing{To: new(to), Buf: b}
+	o := transport.Outgoing{To: new(to), Buf: b}
+	if half := n / 2; number%3 == 1 && half > 4 { // the end lies elsewhere
+		o.Buf, o.Rest = b[:prefix+half:prefix+half], bytes.Clone(b[prefix+half:])
+	}
+	return o
 }
 
 // collect receives until there are n datagrams, at most so many at once.
@@ -89,7 +96,7 @@ func TestBatches(t *testing.T) {
 				for range count {
 					o := outgoing(to.LocalAddr(), len(batch), size)
 					batch = append(batch, o)
-					want[*o.To] = append(want[*o.To], bytes.Clone(o.Buf[prefix:]))
+					want[*o.To] = append(want[*o.To], slices.Concat(o.Buf[prefix:], o.Rest))
 				}
 			}
 			add(b, full, 70) // more than one message takes
@@ -119,6 +126,28 @@ func TestBatches(t *testing.T) {
 				t.Errorf("sender counted %+v", s)
 			}
 		})
+	}
+}
+
+// TestMemoryIsGone: what lies in memory that is gone, as in a mapped file that was cut, is
+// lost, and nothing else.
+func TestMemoryIsGone(t *testing.T) {
+	gone, err := unix.Mmap(-1, 0, 1<<16, unix.PROT_NONE, unix.MAP_ANON|unix.MAP_PRIVATE)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Munmap(gone)
+	a, b := listen(t, "127.0.0.1", Config{}), listen(t, "127.0.0.1", Config{})
+	to := b.LocalAddr()
+	bad := outgoing(to, 0, 100)
+	bad.Rest = gone[:20_000]
+	batch := []transport.Outgoing{outgoing(to, 2, 100), outgoing(listen(t, "127.0.0.1", Config{}).LocalAddr(), 3, 10), bad, outgoing(to, 4, 200)}
+	if n, err := a.Send(batch); n != len(batch) || err != nil {
+		t.Fatalf("sent %d of %d: %v", n, len(batch), err)
+	}
+	got, _ := collect(t, b, 2, 8)
+	if len(got[0]) != 100 || len(got[1]) != 200 || a.Stats().SendDrops != 1 {
+		t.Errorf("%d and %d bytes came, %d frames were dropped", len(got[0]), len(got[1]), a.Stats().SendDrops)
 	}
 }
 

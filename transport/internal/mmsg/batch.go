@@ -50,6 +50,9 @@ func (b *Batch) Begin(length int) *Name {
 	return name
 }
 
+// Fits reports whether there is room for so many more pieces.
+func (b *Batch) Fits(pieces int) bool { return len(b.iovecs)-b.vecs >= pieces }
+
 // Add puts p at the end of the message. Not ok: there is no room.
 func (b *Batch) Add(p []byte) bool {
 	h := &b.headers[b.n-1]

@@ -38,6 +38,9 @@ func TestGatherAndReceive(t *testing.T) {
 	out, in := NewBatch(4, 3, 0), NewReceiver(4, 64, 0)
 	memory := []byte("one two three")
 	out.Begin(0)
+	if !out.Fits(3) || out.Fits(4) {
+		t.Error("room for other than 3 pieces")
+	}
 	if !out.Add(memory[:3]) || !out.Add(memory[3:7]) || !out.Add(memory[8:]) {
 		t.Fatal("no room")
 	}
@@ -45,7 +48,7 @@ func TestGatherAndReceive(t *testing.T) {
 	if !out.Add(memory[4:7]) {
 		t.Fatal("neighbours took a piece each")
 	}
-	if out.Add([]byte("too much")) || out.Begin(0) != nil {
+	if out.Fits(1) || out.Add([]byte("too much")) || out.Begin(0) != nil {
 		t.Error("room for more than was made")
 	}
 	if n, err := out.Send(a, 0); n != 2 || err != nil {
