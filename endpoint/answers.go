@@ -1,12 +1,16 @@
 package endpoint
 
-import "sync"
+import (
+	"sync"
+	"sync/atomic"
+)
 
 // answers are transactions whose Done, or writer, who delivers must tell: the
 // scheduler's sending goroutine, or who drives it. The lock comes after all others.
 type answers struct {
 	mu   sync.Mutex
 	list finished
+	late atomic.Bool // some of them wait until the batch that is being sent has left
 }
 
 // finish hands over transactions to be answered. f is empty then. What is done must
@@ -37,6 +41,13 @@ func (e *Endpoint) deliverFinished() {
 	a.mu.Lock()
 	f := a.list
 	a.list = finished{}
+	if e.batch.lends.Load() {
+		a.late.Store(true) // before the look at the number, which leave raises before it looks at this
+		a.list = f.leaving(e.batch.number.Load())
+		a.late.Store(a.list.head != nil)
+	} else if a.late.Load() {
+		a.late.Store(false)
+	}
 	a.mu.Unlock()
 	defer e.finish(&f)
 	f.deliver()

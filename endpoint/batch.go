@@ -15,6 +15,15 @@ const maxBatch = 128
 // batch writes into them again.
 const mostHot = 2
 
+const (
+	// leastLent is how many bytes of its transaction a frame has at least that leaves with
+	// them where they are: fewer are copied sooner than the system is told of another piece.
+	// With 8932 it carries 1.1 times as much, with 1408, over UDP, less.
+	leastLent = 4096
+	// mostLent bounds such bytes of a batch: 256 KiB carry 0.95 times as much.
+	mostLent = 1 << 20
+)
+
 // batch collects frames for one call of the transport. It belongs to whoever
 // holds the turn.
 type batch struct {
@@ -23,11 +32,14 @@ type batch struct {
 	smalls   []byte  // buffers of frames that are sent once and forgotten
 	nSmall   int
 	headroom int
+	least    int           // bytes that a frame has of its transaction where those are
+	lent     int           // such bytes of all frames
+	lends    atomic.Bool   // there are some; others read it
 	number   atomic.Uint64 // counts the batches; others read it
 }
 
-func (b *batch) init(headroom int) {
-	b.headroom = headroom
+func (b *batch) init(headroom, least int) {
+	b.headroom, b.least = headroom, least
 	b.frames = make([]transport.Outgoing, 0, maxBatch)
 	b.smalls = make([]byte, maxBatch*(headroom+smallLength))
 }
@@ -43,10 +55,11 @@ func (b *batch) small() []byte {
 	return buf
 }
 
-// fits reports whether there is room for a frame of that length in buffer.
+// fits reports whether there is room for another frame, of which no more than size bytes come
+// from buffer.
 func (b *batch) fits(size int) bool {
 	n := len(b.hot)
-	return n < mostHot || slabSize-b.hot[n-1].used >= size
+	return (n < mostHot || slabSize-b.hot[n-1].used >= size) && b.lent < mostLent
 }
 
 // buffer returns room for a frame of that length, which fits, behind the one before.
@@ -62,6 +75,23 @@ func (b *batch) buffer(size int) []byte {
 	return mem.mem[at:mem.used:mem.used]
 }
 
+// frame returns the buffer of a frame of a transaction that ends with these bytes, and begins
+// with so many others, which are still to be written; and the bytes, if they stay where they are.
+func (b *batch) frame(head int, end []byte, t *Transaction) (buf, rest []byte) {
+	head += b.headroom
+	if len(end) < b.least {
+		buf = b.buffer(head + len(end))
+		copy(buf[head:], end)
+		return buf, nil
+	}
+	if b.lent == 0 {
+		b.lends.Store(true)
+	}
+	b.lent += len(end)
+	t.leaves = b.number.Load() + 1
+	return b.buffer(head), end
+}
+
 // clear forgets all frames.
 func (b *batch) clear() {
 	for i, mem := range b.hot {
@@ -69,9 +99,13 @@ func (b *batch) clear() {
 		slabs.Put(mem)
 	}
 	clear(b.frames)
-	b.frames, b.hot, b.nSmall = b.frames[:0], b.hot[:0], 0
+	b.frames, b.hot, b.nSmall, b.lent = b.frames[:0], b.hot[:0], 0, 0
 }
 
-func (b *batch) add(to *transport.Addr, buf []byte) {
-	b.frames = append(b.frames, transport.Outgoing{To: to, Buf: buf})
+// add adds a frame. The batch is not full.
+func (b *batch) add(to *transport.Addr, buf, rest []byte) {
+	n := len(b.frames)
+	b.frames = b.frames[:n+1]
+	o := &b.frames[n]
+	o.To, o.Buf, o.Rest = to, buf, rest // in place: a literal is built elsewhere, and moved
 }

@@ -12,7 +12,7 @@ import (
 func TestBatchOfSmallFrames(t *testing.T) {
 	for _, headroom := range []int{0, 14} {
 		var b batch
-		b.init(headroom)
+		b.init(headroom, leastLent)
 		var bufs [][]byte
 		for !b.full() {
 			buf := b.small()
@@ -21,7 +21,7 @@ func TestBatchOfSmallFrames(t *testing.T) {
 			}
 			copy(buf, bytes.Repeat([]byte{byte(len(bufs))}, len(buf)))
 			bufs = append(bufs, buf)
-			b.add(new(transport.Addr), buf)
+			b.add(new(transport.Addr), buf, nil)
 		}
 		used := 0
 		for i, buf := range bufs {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"net"
 	"reflect"
 	"sync"
@@ -93,7 +94,11 @@ func New(tc transport.Conn, cfg *Config) (*Endpoint, error) {
 	end, err := e.ownEnd()
 	e.offers.init(e.own, end > 0 || err != nil)
 	e.peers.init()
-	e.batch.init(caps.Headroom)
+	least := leastLent
+	if t := full.Trace; t != nil && t.FrameSent != nil {
+		least = math.MaxInt // it is shown frames in one piece
+	}
+	e.batch.init(caps.Headroom, least)
 	e.helpful = full.helpful()
 	e.sched.Init(engine{e}, sched.Config{Spin: full.BusyPoll, Lend: e.helpful, ErrCallback: ErrCallback, ErrClosed: ErrClosed})
 	if d := e.driven(); d != nil {
@@ -210,6 +215,7 @@ func (e *Endpoint) Close() error {
 	}
 	err := e.sched.Close(e.sayGoodbye, e.transport.Close, func() {
 		defer e.answerAll()
+		e.batch.lends.Store(false) // nobody sends any more
 		e.failAll(ErrClosed)
 	})
 	if errors.Is(err, net.ErrClosed) {

@@ -52,16 +52,29 @@ func (e engine) Flush() {
 			e.sched.Break(err)
 		}
 	}
-	b.clear()
-	b.number.Add(1)
+	e.leave()
 	if len(e.settle) > 0 {
 		e.settleSent()
 	}
 }
 
+// leave ends the batch.
+func (e engine) leave() {
+	b := &e.batch
+	lent := b.lent > 0
+	b.clear()
+	b.number.Add(1)
+	if lent {
+		b.lends.Store(false)
+		if e.answers.late.Load() {
+			e.sched.Kick() // whose bytes are not needed any more
+		}
+	}
+}
+
 // Drop implements sched.Engine.
 func (e engine) Drop() {
-	e.batch.clear()
+	e.leave()
 	clear(e.settle)
 	e.settle = e.settle[:0]
 }

@@ -3,6 +3,7 @@ package endpoint
 import (
 	"fmt"
 	"net"
+	"slices"
 	"testing"
 	"time"
 
@@ -83,7 +84,7 @@ func (f *feed) Send(batch []transport.Outgoing) (int, error) {
 	}
 	if f.keeps {
 		for _, o := range batch {
-			fr, err := frame.Parse(append([]byte(nil), o.Buf...))
+			fr, err := frame.Parse(slices.Concat(o.Buf, o.Rest))
 			if err != nil {
 				f.t.Error(err)
 			}

@@ -228,7 +228,7 @@ func TestCopied(t *testing.T) {
 
 // unpacked returns how many bytes of a transaction are in no frame yet.
 func (t *Transaction) unpacked() (n uint64) {
-	for i := t.segment; i < len(t.Segments); i++ {
+	for i := t.segment; int(i) < len(t.Segments); i++ {
 		n += uint64(len(t.Segments[i].Bytes))
 	}
 	return n - uint64(t.offset)

@@ -179,7 +179,7 @@ func (n *nativeSending) sendHello(b *batch, now ack.Instant, hello frame.Hello) 
 	}
 	var h frame.Header
 	n.label(&h)
-	n.put(b, putHello(b, h, n.sender.Wide(seq), hello, list), false)
+	n.put(b, putHello(b, h, n.sender.Wide(seq), hello, list), nil, false)
 }
 
 // putHello makes the frame of an introduction between two ids, and says in it which

@@ -2,6 +2,7 @@ package endpoint
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -112,7 +113,7 @@ func (r *halfRig) serve() {
 			r.fatalf("after %s: the batch is full with no frame", r.last)
 		}
 		for _, o := range b.frames {
-			f, err := frame.Parse(o.Buf[b.headroom:])
+			f, err := frame.Parse(slices.Concat(o.Buf[b.headroom:], o.Rest))
 			if err != nil {
 				r.t.Fatal(err)
 			}

@@ -9,22 +9,22 @@ import (
 // holds one message that fills it: most frames of large transactions do.
 func (s *sending) atWhole(q *Flow) bool {
 	t := q.part
-	return t != nil && len(t.Segments[t.segment].Bytes)-t.offset > s.frameMax // else it may be the end
+	return t != nil && len(t.Segments[t.segment].Bytes)-int(t.offset) > s.frameMax // else it may be the end
 }
 
 // whole returns the length of such a frame.
-func (s *sending) whole() int { return frame.HeaderSize + frame.MessageHeaderSize + s.leastChunk }
+func (s *sending) whole() int { return partHead + s.leastChunk }
 
 // nextPart returns what such a frame holds.
 func (t *Transaction) nextPart() part {
-	return part{uint32(t.segment), uint32(t.offset), t.packed + 1}
+	return part{t.segment, t.offset, t.packed + 1}
 }
 
 // tookParts notes that n such frames were made, as fill does in more time.
 func (s *sending) tookParts(q *Flow, n int) {
 	t := q.part
 	t.packed += uint16(n)
-	t.offset += n * s.leastChunk
+	t.offset += uint32(n * s.leastChunk)
 	t.frames += uint32(n)
 	s.posted.packed(q, t, n*s.leastChunk)
 }
@@ -34,12 +34,27 @@ func (s *sending) describePart(m *frame.Message, t *Transaction, p *part) {
 	m.Index, m.Addr, m.Len = p.index, t.address(t.Segments[p.segment].Addr)+p.offset, uint16(s.leastChunk)
 }
 
-// putPart writes the message of such a frame.
-func (s *sending) putPart(b []byte, t *Transaction, p *part) {
+// bytesOf returns the data of such a frame.
+func (s *sending) bytesOf(t *Transaction, p *part) []byte {
+	return t.Segments[p.segment].Bytes[p.offset:][:s.leastChunk]
+}
+
+// partHead is the length of what is in front of it.
+const partHead = frame.HeaderSize + frame.MessageHeaderSize
+
+// headPart writes the header of the message of such a frame.
+func (s *sending) headPart(b []byte, t *Transaction, p *part) {
 	var m frame.Message
 	s.describePart(&m, t, p)
 	m.Put(b[frame.HeaderSize:])
-	copy(b[frame.HeaderSize+frame.MessageHeaderSize:s.whole()], t.Segments[p.segment].Bytes[p.offset:])
+}
+
+// framePart makes such a frame, but for its first header. rest is the end of it that stays
+// where it is.
+func (s *sending) framePart(b *batch, t *Transaction, p *part) (buf, rest []byte) {
+	buf, rest = b.frame(partHead, s.bytesOf(t, p), t)
+	s.headPart(buf[b.headroom:], t, p)
+	return buf, rest
 }
 
 // fill adds messages of queued transactions to w and returns the first of them
@@ -152,7 +167,7 @@ func (s *sending) pour(w *frame.Writer, l *layout, t *Transaction) {
 		m.Index = s.emptyIndex
 		w.Add(&m)
 	}
-	for t.segment < len(t.Segments) {
+	for int(t.segment) < len(t.Segments) {
 		seg := &t.Segments[t.segment]
 		rest := seg.Bytes[t.offset:]
 		if len(rest) == 0 {
@@ -165,11 +180,11 @@ func (s *sending) pour(w *frame.Writer, l *layout, t *Transaction) {
 		}
 		t.packed++
 		m.Index = t.packed
-		m.Addr = t.address(seg.Addr) + uint32(t.offset)
+		m.Addr = t.address(seg.Addr) + t.offset
 		m.Len = uint16(roundUp(take, l.final))
 		dst := w.Add(&m)
 		clear(dst[copy(dst, rest[:take]):])
-		t.offset += take
+		t.offset += uint32(take)
 	}
 	if t.packed != t.count {
 		panic("BUG: a transaction became another number of messages than it states")

@@ -59,11 +59,11 @@ func (s *sending) pack(b *batch, now ack.Instant) (more bool) {
 }
 
 // put adds a frame to the batch.
-func (s *sending) put(b *batch, buf []byte, again bool) {
-	b.add(s.to, buf)
+func (s *sending) put(b *batch, buf, rest []byte, again bool) {
+	b.add(s.to, buf, rest)
 	s.batched = b.number.Load()
 	s.counters.FramesSent++
-	s.counters.BytesSent += uint64(len(buf) - b.headroom)
+	s.counters.BytesSent += uint64(len(buf) - b.headroom + len(rest))
 	if t := s.cfg.Trace; t != nil && t.FrameSent != nil {
 		t.FrameSent(s.name(), buf[b.headroom:], again)
 	}
@@ -85,13 +85,12 @@ func (s *sending) packLost(b *batch, now ack.Instant) bool {
 		// our kind, and as mute, this is the only way out (A16).
 		run, _ = s.due.Next()
 	}
-	var buf []byte
+	var buf, rest []byte
 	if o.slab != nil {
 		buf = o.buf()
 		frame.PutAck(buf[b.headroom:], run.Start, run.Count)
 	} else {
-		buf = b.buffer(int(o.length))
-		s.putPart(buf[b.headroom:], o.first, &o.part)
+		buf, rest = s.framePart(b, o.first, &o.part)
 		s.head(buf[b.headroom:], q, run)
 	}
 	if run.Count > 0 {
@@ -105,7 +104,7 @@ func (s *sending) packLost(b *batch, now ack.Instant) bool {
 	if t := s.cfg.Trace; t != nil && t.FrameLost != nil {
 		t.FrameLost(s.name(), q, s.sender.Timeouts() > 0)
 	}
-	s.put(b, buf, true)
+	s.put(b, buf, rest, true)
 	return true
 }
 
@@ -126,10 +125,10 @@ func (s *sending) packNew(b *batch, now ack.Instant) bool {
 	if q.part != nil || now >= s.holding.Add(s.cfg.Coalesce) {
 		s.holding = now
 	}
-	var buf []byte
+	var buf, rest []byte
 	var id frame.Seq
 	if s.atWhole(q) {
-		buf, id = s.packPart(b, now, q)
+		buf, rest, id = s.packPart(b, now, q)
 	} else {
 		buf, id = s.packMessages(b, now)
 	}
@@ -144,7 +143,7 @@ func (s *sending) packNew(b *batch, now ack.Instant) bool {
 	if s.profile.NoAcks {
 		s.unheard = append(s.unheard, id)
 	}
-	s.put(b, buf, false)
+	s.put(b, buf, rest, false)
 	if o := s.at(id); o.slab == nil {
 		s.packRun(b, now, q, id)
 	}
@@ -152,22 +151,22 @@ func (s *sending) packNew(b *batch, now ack.Instant) bool {
 }
 
 // packPart makes a frame of what is next in a flow that is in the midst of a long segment.
-func (s *sending) packPart(b *batch, now ack.Instant, q *Flow) (buf []byte, id frame.Seq) {
+func (s *sending) packPart(b *batch, now ack.Instant, q *Flow) (buf, rest []byte, id frame.Seq) {
 	t, length := q.part, s.whole()
 	p := t.nextPart()
 	s.tookParts(q, 1)
 	if s.remakes() && t.Copied == nil {
-		buf = b.buffer(b.headroom + length)
-		s.putPart(buf[b.headroom:], t, &p)
+		buf, rest = s.framePart(b, t, &p)
 		id = s.sender.Track(now, length)
-		s.note(&s.sender, id, t, &p, len(buf))
-		return buf, id
+		s.note(&s.sender, id, t, &p, b.headroom+length)
+		return buf, rest, id
 	}
 	buf = s.buffer()[:b.headroom+length]
-	s.putPart(buf[b.headroom:], t, &p)
+	s.headPart(buf[b.headroom:], t, &p)
+	copy(buf[b.headroom+partHead:], s.bytesOf(t, &p))
 	id = s.sender.Track(now, length)
 	s.keep(&s.sender, id, buf, t, 1)
-	return buf, id
+	return buf, nil, id
 }
 
 // packRun makes frames of what goes on where the last one ended, a part under that id, while
@@ -180,7 +179,7 @@ func (s *sending) packRun(b *batch, now ack.Instant, q *Flow, id frame.Seq) {
 	t := q.part
 	seg := &t.Segments[t.segment]
 	chunk := s.leastChunk
-	most := min(maxBatch-len(b.frames), (len(seg.Bytes)-t.offset-s.frameMax+chunk-1)/chunk)
+	most := min(maxBatch-len(b.frames), (len(seg.Bytes)-int(t.offset)-s.frameMax+chunk-1)/chunk)
 	if q == l.turns.cur {
 		most = min(most, (l.left+chunk-1)/chunk)
 	}
@@ -196,15 +195,14 @@ func (s *sending) packRun(b *batch, now ack.Instant, q *Flow, id frame.Seq) {
 		run.Next(&m)
 		p.index++
 		p.offset += uint32(chunk)
-		buf := b.buffer(size)
+		buf, rest := b.frame(partHead, s.bytesOf(t, &p), t)
 		run.Put(buf[b.headroom:])
-		copy(run.Room(buf[b.headroom:]), seg.Bytes[p.offset:])
 		id := s.sender.Track(now, run.Size())
 		s.note(&s.sender, id, t, &p, size)
 		if s.profile.NoAcks {
 			s.unheard = append(s.unheard, id)
 		}
-		s.put(b, buf, false)
+		s.put(b, buf, rest, false)
 	}
 	s.tookParts(q, n)
 }
@@ -250,7 +248,7 @@ func (s *sending) packProbe(b *batch, now ack.Instant) {
 	buf[b.headroom+probeOwnID] = byte(q)
 	buf[b.headroom+probeOwnID+1] = byte(q >> 8)
 	s.counters.Probes++
-	s.put(b, buf, false)
+	s.put(b, buf, nil, false)
 }
 
 // packAck sends an acknowledgement by itself, or holds all that wait back.
@@ -273,5 +271,5 @@ func (s *sending) packAck(b *batch, now ack.Instant) {
 	h.Put(buf[b.headroom:])
 	s.counters.AcksAlone++
 	s.aloneAt = now
-	s.put(b, s.kind.stamp(buf, q, run.Start), false)
+	s.put(b, s.kind.stamp(buf, q, run.Start), nil, false)
 }

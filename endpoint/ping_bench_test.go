@@ -43,7 +43,7 @@ func (c *cable) Send(batch []transport.Outgoing) (int, error) {
 		if o.n == len(o.frames) {
 			o.frames = append(o.frames, make([]byte, frame.MaxData))
 		}
-		o.frames[o.n] = append(o.frames[o.n][:0], batch[i].Buf...)
+		o.frames[o.n] = append(append(o.frames[o.n][:0], batch[i].Buf...), batch[i].Rest...)
 		o.n++
 	}
 	return len(batch), nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -56,7 +57,7 @@ func (w *forgery) Send(batch []transport.Outgoing) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, o := range batch {
-		f, err := frame.Parse(append([]byte(nil), o.Buf...))
+		f, err := frame.Parse(slices.Concat(o.Buf, o.Rest))
 		if err != nil {
 			panic(err)
 		}

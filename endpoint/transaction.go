@@ -62,8 +62,9 @@ type progress struct {
 	frames     uint32 // unacknowledged frames that hold messages of it
 	count      uint16 // messages
 	packed     uint16 // messages in frames so far
-	segment    int    // next segment to be packed, and how much of it is
-	offset     int
+	segment    uint32 // next segment to be packed, and how much of it is
+	offset     uint32
+	leaves     uint64 // the number of batches when the last has left that has bytes of it
 	begunAt    ack.Instant
 	begun      bool // id and count are assigned
 	complete   bool // all messages are in frames
@@ -95,12 +96,33 @@ type finished struct {
 
 func (f *finished) add(t *Transaction, err error) {
 	t.err = err
+	f.append(t)
+}
+
+func (f *finished) append(t *Transaction) {
 	if f.head == nil {
 		f.head = t
 	} else {
 		f.tail.next = t
 	}
 	f.tail = t
+}
+
+// leaving takes out those of which bytes are in a batch that is still to leave, behind so many.
+func (f *finished) leaving(batches uint64) (late finished) {
+	var gone finished
+	for t := f.head; t != nil; {
+		next := t.next
+		t.next = nil
+		if t.leaves > batches {
+			late.append(t)
+		} else {
+			gone.append(t)
+		}
+		t = next
+	}
+	*f = gone
+	return late
 }
 
 // deliver calls Done for each. No lock may be held.

@@ -46,9 +46,6 @@ func (r *Run) Put(b []byte) {
 // Size returns the length of the frame.
 func (r *Run) Size() int { return runHeaders + r.data }
 
-// Room returns where the data of a frame goes.
-func (r *Run) Room(b []byte) []byte { return b[runHeaders:r.Size()] }
-
 // Data returns the data of a frame that begins with r, whose length is as r says.
 func (r *Run) Data(b []byte) (data []byte, ok bool) {
 	if len(b) != r.Size() {
