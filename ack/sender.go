@@ -30,8 +30,8 @@ const (
 	// reorderKeeps is how many times in a row frames have to be lost, and none of them
 	// late, for that to be halved again (RFC 8985 section 6.2).
 	reorderKeeps = 16
-	// probes is how many frames a timeout sends again: two, as a probe may be
-	// lost too (RFC 9002 section 6.2.4). Their acknowledgement tells the rest.
+	// probes is how many frames a timeout sends again to a peer with cumulative
+	// acknowledgements: two, as a probe may be lost too (RFC 9002 section 6.2.4).
 	probes = 2
 	// servesAgain is how many ids later one serves again: later than half of them it
 	// seems to be ahead, and a C++ driver ends at one that a message had meanwhile (quirk
@@ -84,11 +84,13 @@ type Sender struct {
 
 	// Of the batch of acknowledgements being applied; 0: none.
 	doubted uint32 // latest order of a frame that was sent again
+	vague   bool   // none of those tells which copy of it arrived
 	once    bool   // it acknowledges frames that were sent once
 	waited  bool   // it is the first one after a timeout
 
 	measured Instant       // when the round trip was last sampled
 	fresh    time.Duration // the sample of the range being applied
+	unsure   bool          // what was acknowledged last was sent again: the path may be longer than was measured
 
 	progress Instant // when una last moved, or the first frame went out
 	heard    Instant // when a frame was last acknowledged
@@ -109,7 +111,7 @@ func (s *Sender) Init(now Instant, cfg SenderConfig, ctl Controller) {
 	*s = Sender{
 		cfg: cfg, ctl: ctl, slots: s.slots, wide: cfg.First, next: cfg.First.Seq(), una: cfg.First.Seq(),
 		order: 1, reorder: reorderThreshold, progress: now, quarter: math.MinInt64 / 2, measured: now,
-		quartered: math.MaxInt64, looked: now,
+		quartered: math.MaxInt64, looked: now, vague: true,
 	}
 	s.initTable()
 }

@@ -59,7 +59,7 @@ func (s *Sender) settle(now Instant, q frame.Seq, minimum time.Duration) bool {
 			return false
 		}
 		latest := s.arrived(sl.order) && (s.doubted == 0 || int32(sl.order-s.doubted) > 0)
-		s.once = true
+		s.once, s.unsure = true, false
 		if s.cfg.Cumulative && int32(sl.order-s.resent) < 0 {
 			break // it may have waited there for a frame that was sent again
 		}
@@ -71,15 +71,18 @@ func (s *Sender) settle(now Instant, q frame.Seq, minimum time.Duration) bool {
 		// The first copy had only been slow: give reordering more room.
 		s.reorder, s.losses = min(2*s.reorder, maxReorder), 0
 		if s.waited && sl.state == slotSent {
-			s.doubt(sl.order) // or the path became faster since it was measured
+			s.doubt(sl) // or the path became faster since it was measured
 		}
 	case age >= minimum-minimum/8:
-		s.doubt(sl.order)
+		s.doubt(sl)
 		// Which copy this acknowledges is unknown (Karn). But a path that
 		// became slower than the timeout would never be measured again.
 		if age > s.rtt.smoothed && now.Sub(s.measured) > unmeasured {
 			s.fresh = age
 		}
+	}
+	if sl.tries > 1 && !s.once {
+		s.unsure = true
 	}
 	if sl.state == slotSent {
 		if sl.tries == 1 || s.rtt.smoothed > 0 && now.Sub(s.measured) <= unmeasured {
@@ -97,10 +100,11 @@ func (s *Sender) settle(now Instant, q frame.Seq, minimum time.Duration) bool {
 }
 
 // doubt notes that a frame is acknowledged of which two copies were sent.
-func (s *Sender) doubt(order uint32) {
-	if s.doubted == 0 || int32(order-s.doubted) > 0 {
-		s.doubted = order
+func (s *Sender) doubt(sl *slot) {
+	if s.doubted == 0 || int32(sl.order-s.doubted) > 0 {
+		s.doubted = sl.order
 	}
+	s.vague = s.vague && sl.vague
 }
 
 // resolve decides which copies a batch of acknowledgements meant: the first, if
@@ -109,9 +113,13 @@ func (s *Sender) doubt(order uint32) {
 // Others that had left after the second were noted as arrived themselves.
 func (s *Sender) resolve() {
 	if s.doubted != 0 && !s.once {
+		if s.vague {
+			s.doubted = 0
+			return // the next batch tells
+		}
 		s.arrived(s.doubted)
 	}
-	s.doubted, s.once, s.waited = 0, false, false
+	s.doubted, s.vague, s.once, s.waited = 0, true, false, false
 }
 
 // arrived notes that a sending reached the peer, and reports whether it is the
@@ -195,7 +203,7 @@ func (s *Sender) lose(now Instant, q frame.Seq, timeout bool) {
 	sl := s.slot(q)
 	s.remove(&s.sent, q)
 	s.flight -= int(sl.bytes)
-	sl.state = slotLost
+	sl.state, sl.vague = slotLost, false
 	s.push(&s.lost, q)
 	s.ctl.OnLost(now, int(sl.bytes), timeout)
 }

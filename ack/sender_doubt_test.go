@@ -121,12 +121,12 @@ func TestSenderLostCopyTellsNothing(t *testing.T) {
 		s.measure(10 * ms)
 		s.send(5) // 2 to 6
 		s.advanceToTimer()
-		s.wantProbed(2, 3)
-		s.resend(2, 3)
+		s.wantProbed(2, 6)
+		s.resend(2, 6)
 		s.advanceToTimer()
-		s.wantProbed(2, 4)
-		s.batch(2)
-		s.wantAcked(2)
+		s.wantProbed(2, 6)
+		s.batch(6)
+		s.wantAcked(6)
 		s.wantLost()
 	})
 }

@@ -186,7 +186,7 @@ func TestSenderProbesAreCounted(t *testing.T) {
 		s.wantLost(2, 3, 4)
 		s.ctl.window = 1
 		s.advanceToTimer()
-		s.wantProbed(8, 9)
+		s.wantProbed(8, 13)
 		s.want("sent again", s.resendAll(), []int{2, 3})
 		if n := s.s.Lost(); n != 3 {
 			t.Errorf("%d wait to be sent again, want 3", n)

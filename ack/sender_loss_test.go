@@ -115,9 +115,9 @@ func TestSenderOneLossOneRetransmission(t *testing.T) {
 		}
 		if timeout {
 			s.advanceToTimer()
-			s.wantProbed(1, 2)
-			s.ack(2, 2)
-			s.wantAcked(2)
+			s.wantProbed(1, 1024)
+			s.ack(1024, 1024)
+			s.wantAcked(1024)
 			lost()
 		}
 		for next := 2; next <= 1024; next += 16 {
@@ -173,7 +173,7 @@ func TestSenderTimeThresholdIsBounded(t *testing.T) {
 	s.wantIdle()
 }
 
-// A timeout sends the two oldest frames again; the next one takes twice as long
+// A timeout sends the oldest and the newest frame again; the next one takes twice as long
 // (RFC 6298 section 5.5), up to a bound.
 func TestSenderBackoff(t *testing.T) {
 	senderTests(t, func(t *testing.T, cfg SenderConfig) {
@@ -182,12 +182,12 @@ func TestSenderBackoff(t *testing.T) {
 		s.wantDeadline(firstTimeout)
 		s.advance(firstTimeout - 1)
 		s.advance(1)
-		s.wantProbed(1, 2)
-		s.resend(1, 2)
+		s.wantProbed(1, 4)
+		s.resend(1, 4)
 		s.wantDeadline(2 * firstTimeout)
 		s.advance(2 * firstTimeout)
-		s.wantProbed(1, 3) // the oldest is always among them
-		s.resend(1, 3)
+		s.wantProbed(1, 4)
+		s.resend(1, 4)
 		s.wantDeadline(4 * firstTimeout)
 		s.ack(1, 4)
 		s.wantAcked(1, 2, 3, 4)
@@ -340,8 +340,8 @@ func TestSenderStoodStill(t *testing.T) {
 		s.send(4)
 		s.stall(11 * sec)
 		s.expire()
-		s.wantProbed(1, 2)
-		s.resend(1, 2)
+		s.wantProbed(1, 4)
+		s.resend(1, 4)
 		s.ack(1, 4)
 		s.wantAcked(1, 2, 3, 4)
 		s.wantIdle()
@@ -354,8 +354,8 @@ func TestSenderStoodStill(t *testing.T) {
 		s.wantAcked(3)
 		s.expire() // it was heard
 		s.advance(sec)
-		s.wantProbed(1, 2)
-		s.resend(1, 2)
+		s.wantProbed(1, 4)
+		s.resend(1, 4)
 		s.ack(1, 4)
 		s.wantAcked(1, 2, 4)
 		s.wantIdle()
@@ -495,8 +495,7 @@ func TestSenderSpurious(t *testing.T) {
 }
 
 // A whole burst was lost, and the path has become much faster than it was when
-// last measured: the first answer to the retransmissions shows that the rest is
-// lost too.
+// last measured: that the newest arrives shows that the rest is lost too.
 func TestSenderBurstLostOnFasterPath(t *testing.T) {
 	senderTests(t, func(t *testing.T, cfg SenderConfig) {
 		s := newSenderTest(t, cfg)
@@ -504,13 +503,16 @@ func TestSenderBurstLostOnFasterPath(t *testing.T) {
 		base := s.last
 		s.send(20)
 		s.advanceToTimer()
-		s.wantProbed(base+1, base+2)
-		s.resend(base+1, base+2)
+		s.wantProbed(base+1, base+20)
+		s.resend(base+1, base+20)
 		s.advance(ms)
 		s.ack(base+1, base+1)
 		s.wantAcked(base + 1)
+		s.wantLost() // others may follow it
+		s.ack(base+20, base+20)
+		s.wantAcked(base + 20)
 		want := make([]int, 0, 20)
-		for p := base + 3; p <= base+20; p++ {
+		for p := base + 2; p < base+20; p++ {
 			want = append(want, p)
 		}
 		s.wantLost(want...)
@@ -528,8 +530,8 @@ func TestSenderPeerStoodStill(t *testing.T) {
 			base := s.last
 			s.send(20)
 			s.advanceToTimer()
-			s.wantProbed(base+1, base+2)
-			s.resend(base+1, base+2)
+			s.wantProbed(base+1, base+20)
+			s.resend(base+1, base+20)
 			s.advance(2 * rtt)
 			s.ack(base+1, base+8)
 			s.wantAckedRun(base+1, base+8)

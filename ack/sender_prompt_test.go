@@ -3,6 +3,8 @@ package ack
 import (
 	"testing"
 	"time"
+
+	"github.com/dgrdma/dgrdma/frame"
 )
 
 // A peer that holds nothing back of two frames is asked again soon: what acknowledged a
@@ -27,7 +29,7 @@ func TestSenderAsksAgainSoon(t *testing.T) {
 			s.send(c.frames) // from 2 on
 			s.wantDeadline(c.want)
 			s.advanceToTimer()
-			want := []int{2, 3}[:min(c.frames, 2)]
+			want := []int{2, 1 + c.frames}[:min(c.frames, 2)]
 			s.wantProbed(want...)
 			s.resend(want...)
 			s.wantDeadline(2 * c.want)
@@ -124,9 +126,102 @@ func TestSenderSparesWhatLeftJustNow(t *testing.T) {
 		s.advance(Granularity)
 		s.resend(2, 3, 4)
 		s.advanceToTimer()
-		s.wantProbed(8, 9)
-		s.resend(8, 9)
+		s.wantProbed(8) // the newest is one of those
+		s.resend(8)
 		s.advanceToTimer()
-		s.wantProbed(2, 10)
+		s.wantProbed(2, 8)
+	})
+}
+
+// Of one frame the peer holds the acknowledgement back, as it may, until there is a second
+// one: that has just left, so the first one is not late.
+func TestSenderSecondFrameIsOnItsWay(t *testing.T) {
+	senderTests(t, func(t *testing.T, cfg SenderConfig) {
+		cfg.AckEvery = 2
+		s := newSenderTest(t, cfg)
+		s.measure(100 * time.Microsecond)
+		s.send(1)
+		s.advance(ms)
+		s.send(1)
+		s.wantDeadline(100*time.Microsecond + Granularity)
+		s.send(1)
+		s.wantDeadline(100*time.Microsecond + Granularity)
+	})
+}
+
+// A path becomes ten times as long as it was, or 49 times, and nothing is lost: that is learnt
+// by the first frames that are not sent again (RFC 6298 section 5.7).
+func TestSenderLearnsLongerPath(t *testing.T) {
+	for _, longer := range []time.Duration{1020 * time.Microsecond, 4900 * time.Microsecond} {
+		for _, apart := range []time.Duration{0, 12 * time.Microsecond} { // acknowledged together, or one by one
+			senderTests(t, func(t *testing.T, cfg SenderConfig) {
+				cfg.AckEvery, cfg.MinRTO, cfg.AckDelay = 2, 5*ms, 2*ms
+				var s Sender
+				now := Instant(time.Hour)
+				s.Init(now, cfg, &FixedWindow{})
+				again := 0
+				round := func(way time.Duration) {
+					a, b := s.Track(now, 1400), s.Track(now, 1400)
+					back := now.Add(way)
+					resend := func() {
+						for q, ok := s.NextLost(now); ok; q, ok = s.NextLost(now) {
+							s.Resend(now, q)
+							again++
+						}
+					}
+					for at, _ := s.Deadline(); at < back; at, _ = s.Deadline() {
+						now = at
+						s.Expire(now)
+						resend()
+					}
+					now = back
+					for _, q := range []frame.Seq{a, b} {
+						s.AppendAcked(nil, now, Range{q, 1})
+						if apart > 0 || q == b {
+							s.EndBatch(now)
+							resend()
+						}
+						now = now.Add(apart)
+					}
+				}
+				for range 100 {
+					round(100 * time.Microsecond)
+				}
+				if again > 0 {
+					t.Fatalf("%d frames left again on a path that does not change", again)
+				}
+				for range 200 {
+					round(longer)
+				}
+				if again > 10 {
+					t.Errorf("%d of 400 frames left again on a path that has become %v long", again, longer)
+				}
+			})
+		}
+	}
+}
+
+// That the copy of the oldest frame is acknowledged tells nothing of those behind it: it was the
+// first copy, perhaps, and they follow. That the newest one is tells that they were overtaken,
+// whichever copy it was.
+func TestSenderNewestProbeTells(t *testing.T) {
+	senderTests(t, func(t *testing.T, cfg SenderConfig) {
+		s := newSenderTest(t, cfg)
+		s.measure(10 * ms)
+		s.send(20) // 2 to 21
+		s.advanceToTimer()
+		s.wantProbed(2, 21)
+		s.resend(2, 21)
+		s.advance(10 * ms)
+		s.ack(2, 2)
+		s.wantAcked(2)
+		s.wantLost()
+		s.ack(3, 4) // they follow
+		s.wantAcked(3, 4)
+		s.wantLost()
+		s.advance(ms)
+		s.ack(21, 21)
+		s.wantAcked(21)
+		s.wantLost(5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20)
 	})
 }

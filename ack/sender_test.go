@@ -488,16 +488,16 @@ func TestSenderProbesPassCongestion(t *testing.T) {
 		s.send(4)
 		s.ctl.window = 1
 		s.advanceToTimer()
-		s.wantProbed(1, 2)
+		s.wantProbed(1, 4)
 		s.wantNextLost(true)
-		s.resend(1, 2)
+		s.resend(1, 4)
 		s.wantLimit(Congested)
 		s.advance(10 * ms)
-		s.ack(2, 2)
-		s.wantAcked(2)
-		s.wantLost(3, 4, 1)
+		s.ack(4, 4)
+		s.wantAcked(4)
+		s.wantLost(2, 3, 1)
 		s.wantNextLost(true) // nothing is on the wire
-		s.s.Resend(s.now, s.id(3))
+		s.s.Resend(s.now, s.id(2))
 		s.wantNextLost(false)
 	})
 }
@@ -508,12 +508,12 @@ func TestSenderProbesKeepPace(t *testing.T) {
 		s := newSenderTest(t, cfg)
 		s.send(4)
 		s.advanceToTimer()
-		s.wantProbed(1, 2)
+		s.wantProbed(1, 4)
 		s.ctl.paced = s.now.Add(ms)
 		s.wantNextLost(false)
 		s.stall(ms)
 		s.wantNextLost(true)
-		s.resend(1, 2)
+		s.resend(1, 4)
 	})
 }
 

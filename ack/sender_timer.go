@@ -42,17 +42,7 @@ func (s *Sender) Expire(now Instant) Expiry {
 // timedOut declares frames lost after a timeout.
 func (s *Sender) timedOut(now Instant) {
 	if !s.cfg.Cumulative {
-		// The oldest is among them, for by it the peer is given up, unless it was sent
-		// again a moment ago, as others may have been.
-		before := now.Add(-min(s.rtt.prompt(), s.timeout()))
-		n := probes
-		if u := s.slot(s.una); u.state == slotSent && u.sentAt <= before {
-			s.lose(now, s.una, true)
-			n--
-		}
-		for ; n > 0 && s.sent.n > 0 && s.slot(s.sent.head).sentAt <= before; n-- {
-			s.lose(now, s.sent.head, true)
-		}
+		s.probe(now)
 		return
 	}
 	// Only the frame such a peer waits for moves it. That is the oldest, or a
@@ -67,29 +57,56 @@ func (s *Sender) timedOut(now Instant) {
 	}
 }
 
+// probe declares the oldest frame lost, for by it the peer is given up, and the newest: that one
+// arrived behind all others, and what it tells is true whichever copy of it did. Of the oldest the
+// first copy may arrive all the same, and others behind it. Frames that left a moment ago are
+// spared, as they are on their way: they tell as much.
+func (s *Sender) probe(now Instant) {
+	before := now.Add(-min(s.rtt.prompt(), s.timeout()))
+	oldest := s.una
+	if u := s.slot(oldest); u.state != slotSent || u.sentAt > before {
+		oldest = s.sent.head
+	}
+	if sl := s.slot(oldest); sl.sentAt <= before {
+		s.lose(now, oldest, true)
+		sl.vague = s.sent.n > 0
+	}
+	if s.sent.n > 0 && s.slot(s.sent.tail).sentAt <= before {
+		s.lose(now, s.sent.tail, true)
+	}
+}
+
 // Timeouts returns how many timeouts passed in a row.
 func (s *Sender) Timeouts() int { return int(s.backoff) }
 
 // timeout is the first of several in a row.
 func (s *Sender) timeout() time.Duration {
-	first := s.rtt.timeout(s.cfg.MinRTO, s.cfg.AckDelay)
-	if s.cfg.AckEvery > 0 && s.sent.n >= s.cfg.AckEvery && s.rtt.smoothed > 0 {
-		// Nobody holds anything back: what is missing is lost, perhaps the only
-		// acknowledgement of a whole window (RFC 8985 section 7.2).
-		first = min(first, s.rtt.prompt())
+	return min(s.rtt.timeout(s.cfg.MinRTO, s.cfg.AckDelay), s.cfg.MaxRTO)
+}
+
+// backedOff returns how long the next one in a row is.
+func (s *Sender) backedOff(first time.Duration) time.Duration {
+	for i := uint(0); i < s.backoff && first < s.cfg.MaxRTO; i++ {
+		first *= 2
 	}
 	return min(first, s.cfg.MaxRTO)
 }
 
 func (s *Sender) timeoutAt() Instant {
-	rto := s.timeout()
-	for i := uint(0); i < s.backoff && rto < s.cfg.MaxRTO; i++ {
-		rto *= 2
-	}
 	// Whoever still acknowledges what was sent before will come to this one (RFC
 	// 6298 section 5.3), be it at one run of ids in 80 ms (quirk D1-19).
 	from := max(s.slot(s.sent.head).sentAt, s.heard, s.probed)
-	return from.Add(min(rto, s.cfg.MaxRTO))
+	at := from.Add(s.backedOff(s.timeout()))
+	if s.cfg.AckEvery > 0 && s.sent.n >= s.cfg.AckEvery && s.rtt.smoothed > 0 && !s.unsure {
+		// When that many frames are there, nobody holds anything back: what is missing is
+		// lost, perhaps the only acknowledgement of a whole window (RFC 8985 section 7.2).
+		q := s.sent.head
+		for range s.cfg.AckEvery - 1 {
+			q = s.slot(q).next
+		}
+		at = min(at, max(from, s.slot(q).sentAt).Add(s.backedOff(s.rtt.prompt())))
+	}
+	return at
 }
 
 // Deadline returns when Expire wants to be called.

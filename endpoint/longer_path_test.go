@@ -1,0 +1,103 @@
+package endpoint
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/dgrdma/dgrdma/transport/simnet"
+)
+
+// keepPosting keeps that many transactions of size bytes under way for that time, and returns
+// how many frames left meanwhile, and how many of them again.
+func keepPosting(t *testing.T, p *pair, duration time.Duration, depth, size int) (sent, again uint64) {
+	t.Helper()
+	before := p.a.Stats().Counters
+	end, over := time.Now().Add(duration), make(chan error, depth)
+	data := pattern(3, size)
+	for range depth {
+		x := write(0, data, uint32(size+64)&^63, 1)
+		x.Done = func(x *Transaction, err error) {
+			if err == nil && time.Now().Before(end) {
+				err = p.toB.Post(x)
+				if err == nil {
+					return
+				}
+			}
+			over <- err
+		}
+		if err := p.toB.Post(x); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range depth {
+		if err := <-over; err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := p.a.Stats().Counters
+	return c.FramesSent - before.FramesSent, c.RetransmitsFast + c.RetransmitsTimed - before.RetransmitsFast - before.RetransmitsTimed
+}
+
+// TestPathBecomesLonger: a path of 1 Gbit/s becomes longer once, and loses nothing. What leaves
+// again for nothing is a few frames, and afterwards none: a timeout that turns out to be too
+// short is not believed any more, and the acknowledgement of its probe does not make a whole
+// window seem lost.
+func TestPathBecomesLonger(t *testing.T) {
+	for _, longer := range []time.Duration{time.Millisecond, 5 * time.Millisecond, 50 * time.Millisecond} {
+		for _, w := range []struct{ window, depth, size int }{{1024, 4, 1 << 18}, {32, 4, 1 << 18}, {3, 1, 4200}} {
+			synctest.Test(t, func(t *testing.T) {
+				link := simnet.Link{Latency: 50 * time.Microsecond, Rate: 1e9}
+				cfg := Config{MTU: 1488, Window: w.window}
+				p := newPair(t, pairConfig{link: link, a: cfg, b: cfg})
+				defer p.close()
+				if _, again := keepPosting(t, p, 200*time.Millisecond, w.depth, w.size); again > 0 {
+					t.Fatalf("%d frames left again on a path that does not change", again)
+				}
+				link.Latency = longer / 2
+				p.net.Link(addrA, addrB, link)
+				p.net.Link(addrB, addrA, link)
+				for i, most := range []uint64{24, 0} {
+					if sent, again := keepPosting(t, p, time.Second, w.depth, w.size); again > most {
+						t.Errorf("window %d, from 0.1 ms to %v, second %d: %d of %d frames left again", w.window, longer, i, again, sent)
+					}
+				}
+			})
+		}
+	}
+}
+
+// TestSmallOnesNotSentAgain: small transactions one after the other in both directions, on a
+// path that loses nothing: the peer may hold the acknowledgement of one frame back until a
+// second one comes, and has it then.
+func TestSmallOnesNotSentAgain(t *testing.T) {
+	for _, every := range [][2]time.Duration{
+		{time.Millisecond, 3 * time.Millisecond}, {1500 * time.Microsecond, 10 * time.Millisecond}, {time.Millisecond, 1900 * time.Microsecond},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			p := newPair(t, pairConfig{link: simnet.Link{Latency: 50 * time.Microsecond}})
+			defer p.close()
+			keepPosting(t, p, 20*time.Millisecond, 1, 100) // it is measured
+			over := make(chan bool)
+			for i, c := range []*Conn{p.toB, p.toA} {
+				go func() {
+					for range 2 * time.Second / every[i] {
+						time.Sleep(every[i])
+						if err := c.Post(write(0, pattern(1, 64), 4096, 1)); err != nil {
+							t.Error(err)
+						}
+					}
+					over <- true
+				}()
+			}
+			<-over
+			<-over
+			time.Sleep(time.Second)
+			for _, e := range []*Endpoint{p.a, p.b} {
+				if c := e.Stats().Counters; c.RetransmitsFast+c.RetransmitsTimed > 0 {
+					t.Errorf("every %v: %d of %d frames left again", every, c.RetransmitsFast+c.RetransmitsTimed, c.FramesSent)
+				}
+			}
+		})
+	}
+}
