@@ -53,8 +53,9 @@ type Endpoint struct {
 	desk
 	datagrams []transport.Datagram
 	applying  atomic.Int64 // when the batch began that is being applied, for others to read; 0: none is
-	touched   []*Conn      // those that were heard in this batch
-	last      *Conn        // whose frame came last: mostly the next is his too
+	abreast
+	touched   []*Conn // those that were heard in this batch
+	last      *Conn   // whose frame came last: mostly the next is his too
 	scratch   []frame.Seq
 	strangers Counters
 	replies   []reply // to strangers, at the end of the batch

@@ -15,7 +15,12 @@ func (e engine) Now() ack.Instant { return e.now() }
 
 // Receive implements sched.Engine.
 func (e engine) Receive(wait time.Duration) (int, error) {
-	return e.transport.Recv(e.datagrams, wait)
+	e.looks()
+	n, err := e.transport.Recv(e.datagrams, wait)
+	if n == 0 {
+		e.emptied(0)
+	}
+	return n, err
 }
 
 // fullBatch is how many datagrams make a batch that is not waited for to grow.
@@ -27,6 +32,7 @@ const fullBatch = 64
 func (e engine) Apply(n int) (reply bool, err error) {
 	now := e.now()
 	e.applying.Store(int64(max(now, 1)))
+	e.finds(now)
 	for total := n; n > 0; total += n {
 		for in := e.datagrams[:n]; len(in) > 0; {
 			in = in[e.receive(now, in):]
@@ -34,7 +40,9 @@ func (e engine) Apply(n int) (reply bool, err error) {
 		if e.cfg.Manual || total >= fullBatch {
 			break
 		}
-		n, err = e.transport.Recv(e.datagrams, 0)
+		if n, err = e.transport.Recv(e.datagrams, 0); n == 0 {
+			e.emptied(now)
+		}
 	}
 	e.endBatch(now)
 	e.applying.Store(0)

@@ -36,7 +36,7 @@ func (s *sending) next(now ack.Instant) (send bool, at ack.Instant) {
 		at = min(at, until)
 	}
 	if t, ok := s.sender.Deadline(); ok {
-		at = min(at, t)
+		at = min(at, max(t, s.again))
 	}
 	if s.resting() {
 		at = min(at, s.rested.Add(restAfter))

@@ -93,7 +93,7 @@ func (r *halfRig) check() {
 		r.fatalf("after %s at %v: there was nothing to send, and it was sent", r.last, r.now)
 	}
 	lost, down := tx.sender.Lost(), tx.err
-	missed, why := tx.overdue(r.now)
+	missed, why := tx.overdue(r.now, r.now)
 	if missed > 0 || why != nil || tx.err != down || tx.probe || tx.sender.Lost() != lost {
 		r.fatalf("after %s at %v: something was overdue (%v) that was to be looked at at %v", r.last, r.now, why, at)
 	}

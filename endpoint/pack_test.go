@@ -216,7 +216,7 @@ func TestMemoryIsKeptForAWhile(t *testing.T) {
 	r.acknowledge(true)
 	since := r.now
 	r.now = since.Add(restAfter * 3 / 4)
-	if r.c.tx.overdue(r.now); !r.c.tx.resting() {
+	if r.c.tx.overdue(r.now, r.now); !r.c.tx.resting() {
 		t.Error("the memory is given back when something else is looked after")
 	}
 	for r.c.tx.resting() {

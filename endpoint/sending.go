@@ -25,6 +25,7 @@ type sending struct {
 	stint   stint
 
 	flight
+	again   ack.Instant // when a timeout is looked at again that the receiver may have the answer to
 	unheard []frame.Seq // ids in the batch that is being sent that count as delivered when they are sent
 	carried int         // length of the longest buffer of a frame that was acknowledged
 
@@ -304,14 +305,17 @@ func (s *sending) silent() bool { return s.heard.counters.FramesReceived == 0 }
 
 // overdue acts on what the passing of time asks for. It returns how many frames of the
 // peer are given up, and why the peer is, if it is.
-func (s *sending) overdue(now ack.Instant) (missed int, why error) {
+func (s *sending) overdue(now, heard ack.Instant) (missed int, why error) {
 	if s.resting() && now >= s.rested.Add(restAfter) {
 		s.rest()
 	}
 	if s.err != nil {
 		return 0, nil
 	}
-	switch s.sender.Expire(now) {
+	if heard < now {
+		s.again = now.Add(ack.Granularity)
+	}
+	switch s.sender.Expire(heard) {
 	case ack.Dead:
 		why = s.givenUp(s.unacknowledged())
 	case ack.Probe:

@@ -137,7 +137,7 @@ func TestNothingIsMissedOfWhoIsGivenUp(t *testing.T) {
 		missed := 0
 		for range 4 {
 			r.now = r.now.Add(missedAfter)
-			n, _ := r.c.tx.overdue(r.now)
+			n, _ := r.c.tx.overdue(r.now, r.now)
 			missed += n
 		}
 		if (missed == 0) != down {

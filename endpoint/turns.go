@@ -130,7 +130,7 @@ func (c *Conn) told() {
 func (c *Conn) overdue(now ack.Instant, fin *finished) (missed int, why error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	missed, why = c.tx.overdue(now)
+	missed, why = c.tx.overdue(now, c.ep.abreast.until(now))
 	c.tx.counters.FramesMissed += uint64(missed)
 	if why != nil {
 		why = c.ep.deaf(now, why)
