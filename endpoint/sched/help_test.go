@@ -164,7 +164,10 @@ func TestLend(t *testing.T) {
 		{"nobody helps", 0, func(m *script) {}, idleTurn, -2},
 		{"given back", half, func(m *script) { helps(m); leave(m.s.returned) }, half, 0},
 		{"given back unused", half, func(m *script) { leave(m.s.returned) }, half, 0},
-		{"helped once", half, helps, half + idleTurn, -2},
+		{"helped once", half, func(m *script) {
+			<-m.s.offered
+			helps(m) // and who asked while lend looked is to hear of it, too
+		}, half + idleTurn, -2},
 		{"helps", half, func(m *script) {
 			m.s.receiving.take()
 			time.AfterFunc(3*idleTurn, m.s.receiving.give)

@@ -133,6 +133,7 @@ func (s *Scheduler[W]) lend(idle *time.Timer) {
 		if l.left != 0 && !atOnce {
 			if look = idleTurn - s.engine.Now().Sub(l.left); look > 0 {
 				s.receiving.give()
+				leave(l.offered) // who asked just now found it taken
 				continue
 			}
 		}
