@@ -58,6 +58,9 @@ Options follow it, as in udp:7100?giveup=2s.`,
 			if stray := given(fs, "size", "depth", "seconds", "bidir", "peers", "verify", "compare", "buffers", "json"); stray != "" && o.serve != "" {
 				return badUsage("%s is for the client: give it beside --to", stray)
 			}
+			if end := given(fs, "serve", "to"); end != "" && o.serve == "" && o.to == "" {
+				return badUsage("%s is empty: is what it comes from missing?", end)
+			}
 			stop, err := o.metrics.start(std.err)
 			if err != nil {
 				return err

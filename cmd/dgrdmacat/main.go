@@ -26,5 +26,9 @@ func main() {
 		time.Sleep(oneInterrupt)
 		signal.Stop(signals) // who asks a second time does not want to wait
 	}()
-	os.Exit(run(ctx, os.Args[1:], &stdio{os.Stdin, os.Stdout, os.Stderr}))
+	std := &stdio{os.Stdin, os.Stdout, os.Stderr}
+	if closedAtStart(syscall.Stdout) {
+		std.out = closedOutput{}
+	}
+	os.Exit(run(ctx, os.Args[1:], std))
 }

@@ -55,6 +55,8 @@ func TestCommandLine(t *testing.T) {
 		{"ping --serve nonsense -n 3", exitUsage, "", "-n is for the client: give it beside --to"},
 		{"ping --serve nonsense --json", exitUsage, "", "--json is for the client"},
 		{"bench --local udp", exitUsage, "", "belongs to --to"},
+		{"bench --to=", exitUsage, "", "--to is empty"},
+		{"bench --link --serve=", exitUsage, "", "--serve is empty"},
 		{"bench --size 0", exitUsage, "", "need 1 to"},
 		{"bench --stream", exitUsage, "", "belong to --link"},
 		{"bench --link --peers 2", exitUsage, "", "not for links"},
