@@ -214,7 +214,7 @@ func (a *air) part(i int) frame.Message {
 // act has the peer or the network do something, and returns what is delivered with it.
 func (a *air) act() (batch [][]byte) {
 	some := func() int { return a.n(len(a.frames)) }
-	switch op := a.n(20); {
+	switch op := a.n(22); {
 	case op < 8 || len(a.frames) == 0:
 		i := a.n(2)
 		for range 1 + a.n(50) {
@@ -254,6 +254,17 @@ func (a *air) act() (batch [][]byte) {
 		h.Put(b)
 		a.next++
 		a.frames = append(a.frames, b)
+	case op == 17 || op == 18: // goes on further ahead, and there again once that came: with ids of its own
+		if len(a.courses) > 0 {
+			i := a.n(len(a.courses))
+			ahead := a.courses[i]
+			k := uint16(1 + a.n(12))
+			if left := ahead.msg.Count - ahead.msg.Index; k < left {
+				ahead.msg.Index += k
+				ahead.msg.Addr += uint32(k) * ahead.step
+				a.courses = slices.Insert(a.courses, i, ahead)
+			}
+		}
 	default:
 		batch, a.frames = a.frames, nil
 	}
@@ -301,17 +312,23 @@ func compareRuns(t *testing.T, tap tape) (followed int) {
 		}
 		each.deliver(now, batch, false)
 		runs.deliver(now, batch, true)
-		x, y := each.kept(), runs.kept()
-		for i := range x {
-			if !reflect.DeepEqual(x[i], y[i]) {
-				t.Fatalf("step %d, kept %d: frame by frame, and in runs:\n%+v\n%+v", step, i, x[i], y[i])
-			}
-		}
-		if !slices.Equal(each.book.mem, runs.book.mem) {
-			t.Fatalf("step %d: the memories differ", step)
-		}
+		sameKept(t, step, each, runs)
 	}
 	return runs.runs
+}
+
+// sameKept fails unless both know the same, and have the same in memory.
+func sameKept(t *testing.T, step int, each, runs *follower) {
+	t.Helper()
+	x, y := each.kept(), runs.kept()
+	for i := range x {
+		if !reflect.DeepEqual(x[i], y[i]) {
+			t.Fatalf("step %d, kept %d: frame by frame, and in runs:\n%+v\n%+v", step, i, x[i], y[i])
+		}
+	}
+	if !slices.Equal(each.book.mem, runs.book.mem) {
+		t.Fatalf("step %d: the memories differ", step)
+	}
 }
 
 // TestRunsAreFrames: runs leave the memory, the acknowledgements, the counters and all that is
@@ -339,6 +356,53 @@ func FuzzRuns(f *testing.F) {
 	f.Fuzz(func(t *testing.T, tap []byte) { compareRuns(t, tap[:min(len(tap), 2000)]) })
 }
 
+// TestRunsEndAtTheLastIndex: behind the last index there is comes 0, and then 1, which says that
+// a transaction began: also in a row of frames that go on otherwise.
+func TestRunsEndAtTheLastIndex(t *testing.T) {
+	for _, profile := range []Profile{Native(), OpenCPI(true), OpenCPI2(), FPGA()} {
+		each, runs := newFollower(t, profile, new(tape)), newFollower(t, profile, new(tape))
+		a := air{tape: new(tape), next: max(2, profile.FirstFrame)}
+		m := frame.Message{Txn: life, CompletionValue: 1, Count: frame.MaxMessages, Index: frame.MaxMessages - 20, Addr: 64, Len: 8}
+		for range 40 {
+			a.send(m)
+			m.Index++
+			m.Addr += 8
+		}
+		var batch []transport.Datagram
+		for _, b := range a.frames {
+			batch = append(batch, transport.Datagram{From: addrA, Data: b})
+		}
+		now := each.e.now() + ack.Instant(1e9)
+		each.deliver(now, batch, false)
+		runs.deliver(now, batch, true)
+		sameKept(t, 0, each, runs)
+		if runs.runs < 10 {
+			t.Errorf("%s: %d frames were applied in runs", profile.Name, runs.runs)
+		}
+	}
+}
+
+// TestLongRuns: more frames may go on than are applied as one run.
+func TestLongRuns(t *testing.T) {
+	each, runs := newFollower(t, Native(), new(tape)), newFollower(t, Native(), new(tape))
+	a := air{tape: new(tape), next: 2}
+	m := frame.Message{Txn: life, CompletionValue: 1, Count: 5 * mostFollow, Addr: 64, Len: 8}
+	var batch []transport.Datagram
+	for range 4 * mostFollow {
+		m.Index++
+		a.send(m)
+		m.Addr += 8
+		batch = append(batch, transport.Datagram{From: addrA, Data: a.frames[m.Index-1]})
+	}
+	now := each.e.now() + ack.Instant(1e9)
+	each.deliver(now, batch, false)
+	runs.deliver(now, batch, true)
+	sameKept(t, 0, each, runs)
+	if want := 4*mostFollow - 4; runs.runs != want {
+		t.Errorf("%d frames were applied behind others, want %d", runs.runs, want)
+	}
+}
+
 // TestRunsEndWithTheTransaction: what goes on behind the last message of a transaction is
 // refused, though others of it are missing (DGRDMA-003).
 func TestRunsEndWithTheTransaction(t *testing.T) {
@@ -358,5 +422,53 @@ func TestRunsEndWithTheTransaction(t *testing.T) {
 	st := f.e.Stats()
 	if st.MessagesPlaced != 2 || st.Refused[RefusedInconsistent] != 2 || st.Completions != 0 {
 		t.Errorf("%d of messages 3 to 6 of 4 were placed, %d refused", st.MessagesPlaced, st.Refused[RefusedInconsistent])
+	}
+}
+
+// TestIndexesOfRuns: a run of indexes put into a set at once leaves what they leave one by one,
+// wherever the set has gaps, and in both of its forms.
+func TestIndexesOfRuns(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	rnd := rand.New(rand.NewPCG(seed, 1))
+	forms := [3]int{}
+	for range 3000 {
+		count := uint16(2 + rnd.IntN(600))
+		var one, two indexSet
+		var pool pool
+		held := &holding{pool: &pool}
+		seen := func(s *indexSet, i uint16) bool { yes, _ := s.look(i); return yes }
+		for range 1 + rnd.IntN(60) {
+			i := uint16(1 + rnd.IntN(int(count)))
+			if !seen(&one, i) {
+				one.add(i, count, held)
+				two.add(i, count, held)
+			}
+			if n := min(one.ahead(i), int(count-i), rnd.IntN(50)); n > 0 {
+				one.addRun(i, n)
+				for k := range uint16(n) {
+					if seen(&two, i+1+k) {
+						t.Fatalf("index %d came, and is among %d ahead of %d", i+1+k, n, i)
+					}
+					two.add(i+1+k, count, held)
+				}
+				form := 0
+				if one.more != nil {
+					form = 1
+				}
+				forms[form]++
+			}
+			if one.more != nil && one.more.bits != nil {
+				forms[2]++
+			}
+			for i := uint16(1); i <= count; i++ {
+				if seen(&one, i) != seen(&two, i) {
+					t.Fatalf("index %d of %d: %v, and %v one by one", i, count, seen(&one, i), seen(&two, i))
+				}
+			}
+		}
+	}
+	if min(forms[0], forms[1], forms[2]) < 100 {
+		t.Errorf("runs for sets of one run, of more, and of bits: %v", forms)
 	}
 }

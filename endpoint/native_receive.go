@@ -215,7 +215,7 @@ func (l *nativeLedger) mark(in *incoming, m *frame.Message, _ frame.Seq) {
 
 // ahead implements ledger.
 func (l *nativeLedger) ahead(in *incoming, m *frame.Message) int {
-	return min(in.indexes.ahead(m.Index), int(m.Count-m.Index)-1)
+	return min(in.indexes.ahead(m.Index), int(m.Count-m.Index))
 }
 
 // markRun implements ledger.

@@ -45,10 +45,8 @@ func (l *foreignLedger) mark(in *incoming, m *frame.Message, seq frame.Seq) {
 	}
 }
 
-// ahead implements ledger: indexes say nothing, but for the first one, which mark notes.
-func (l *foreignLedger) ahead(_ *incoming, m *frame.Message) int {
-	return frame.MaxMessages - int(m.Index) - 1
-}
+// ahead implements ledger: indexes say nothing, but for 1, which mark notes. They wrap.
+func (l *foreignLedger) ahead(_ *incoming, m *frame.Message) int { return int(-m.Index) }
 
 func (l *foreignLedger) markRun(*incoming, *frame.Message, int) {}
 

@@ -123,8 +123,10 @@ func TestRunsLeaveAsFrames(t *testing.T) {
 			switch op := rnd.IntN(12); {
 			case op < 4:
 				sizes := make([]int, 1+rnd.IntN(3))
+				tx := &runs.c.tx // whose last full frame may be the end of the segment, or nearly
+				full := rnd.IntN(40)*tx.leastChunk + tx.frameMax + 8*(rnd.IntN(3)-1)
 				for i := range sizes {
-					sizes[i] = []int{0, 8, 300, 2000, 20_000, 60_000}[rnd.IntN(6)] &^ 7
+					sizes[i] = []int{0, 8, 300, 2000, 20_000, 60_000, full, full}[rnd.IntN(8)] &^ 7
 				}
 				lane := rnd.IntN(4)
 				if x, y := runs.posts(lane, sizes), each.posts(lane, sizes); (x == nil) != (y == nil) {
