@@ -112,7 +112,7 @@ func (s *Sender) doubt(sl *slot) {
 // the network, had only stood still, and what is still on its way is not lost.
 // Others that had left after the second were noted as arrived themselves.
 func (s *Sender) resolve() {
-	if s.doubted != 0 && !s.once {
+	if !s.once {
 		if s.vague {
 			s.doubted = 0
 			return // the next batch tells

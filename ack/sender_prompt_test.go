@@ -17,6 +17,7 @@ func TestSenderAsksAgainSoon(t *testing.T) {
 		want          time.Duration
 	}{
 		{0, 2, 10 * ms}, // MinRTO
+		{1, 1, way + Granularity},
 		{2, 1, 10 * ms},
 		{2, 2, way + Granularity},
 		{3, 2, 10 * ms},
@@ -219,9 +220,37 @@ func TestSenderNewestProbeTells(t *testing.T) {
 		s.ack(3, 4) // they follow
 		s.wantAcked(3, 4)
 		s.wantLost()
+		if s.s.RTT().Smoothed() <= 10*ms {
+			t.Error("what was sent once is no sample")
+		}
 		s.advance(ms)
 		s.ack(21, 21)
 		s.wantAcked(21)
 		s.wantLost(5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20)
 	})
+}
+
+// A copy that is acknowledged with what left before it tells nothing of the rest, and the path
+// is as long as it was: the early timeout stays.
+func TestSenderCopyAmongOthers(t *testing.T) {
+	for _, order := range [][]int{{2, 6}, {6, 2}} {
+		senderTests(t, func(t *testing.T, cfg SenderConfig) {
+			cfg.AckEvery = 2
+			s := newSenderTest(t, cfg)
+			s.measure(100 * time.Microsecond)
+			s.send(10) // 2 to 11
+			s.advance(100 * time.Microsecond)
+			s.ack(3, 5)
+			s.wantAcked(3, 4, 5)
+			s.wantLost(2)
+			s.resend(2)
+			s.advance(100 * time.Microsecond)
+			s.batch(order...)
+			s.wantAcked(order...)
+			s.wantLost()
+			if at, _ := s.s.Deadline(); at.Sub(s.now) > ms {
+				t.Errorf("the next timeout is in %v", at.Sub(s.now))
+			}
+		})
+	}
 }

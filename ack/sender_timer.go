@@ -67,10 +67,8 @@ func (s *Sender) probe(now Instant) {
 	if u := s.slot(oldest); u.state != slotSent || u.sentAt > before {
 		oldest = s.sent.head
 	}
-	if sl := s.slot(oldest); sl.sentAt <= before {
-		s.lose(now, oldest, true)
-		sl.vague = s.sent.n > 0
-	}
+	s.lose(now, oldest, true)
+	s.slot(oldest).vague = s.sent.n > 0
 	if s.sent.n > 0 && s.slot(s.sent.tail).sentAt <= before {
 		s.lose(now, s.sent.tail, true)
 	}

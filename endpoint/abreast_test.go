@@ -5,6 +5,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/dgrdma/dgrdma/ack"
 	"github.com/dgrdma/dgrdma/frame"
 	"github.com/dgrdma/dgrdma/transport/simnet"
 )
@@ -73,5 +74,46 @@ func TestTimeoutsWaitForTheReceiver(t *testing.T) {
 				t.Errorf("%d of %d frames left again", c.RetransmitsTimed+c.RetransmitsFast, c.FramesSent)
 			}
 		})
+	}
+}
+
+// TestAbreast: until when the receiver has looked at all that came.
+func TestAbreast(t *testing.T) {
+	const ms = ack.Instant(time.Millisecond)
+	var a abreast
+	at := func(now, want ack.Instant) {
+		t.Helper()
+		if got := a.until(now); got != want {
+			t.Errorf("at %v: until %v, want %v", time.Duration(now), time.Duration(got), time.Duration(want))
+		}
+	}
+	at(5*ms, 5*ms)
+	a.finds(10 * ms)
+	at(12*ms, 10*ms)
+	at(9*ms, 9*ms) // by a clock that was read before
+	a.finds(13 * ms)
+	at(14*ms, 10*ms) // more came before than it has looked at
+	a.looks()
+	at(15*ms, 10*ms)
+	at(10*ms+ack.Instant(mostBehind), 10*ms)
+	at(11*ms+ack.Instant(mostBehind), 11*ms)
+	a.emptied(13 * ms)
+	at(16*ms, 13*ms) // it sends, before it looks again
+	a.looks()
+	at(17*ms, 17*ms)
+	a.finds(20 * ms)
+	at(21*ms, 20*ms)
+	a.emptied(0) // nothing came while it waited
+	at(22*ms, 22*ms)
+
+	f := newFeed(t, Config{})
+	f.native()
+	f.give(encode(1, 2, bare(life, 1, 1)))
+	if now := f.e.now(); f.e.until(now) == now {
+		t.Error("nothing more was there, by who has not looked")
+	}
+	f.give(nil)
+	if now := f.e.now(); f.e.until(now) != now {
+		t.Error("who found nothing is behind")
 	}
 }

@@ -34,6 +34,22 @@ func (e *Endpoint) finish(f *finished) {
 	e.sched.Kick()
 }
 
+// answerer is the endpoint, to who has transactions answered.
+type answerer interface {
+	finish(*finished)
+	tell(*finished)
+}
+
+// tell answers transactions, but for those of which bytes are just being sent: they are handed
+// over. No lock may be held.
+func (e *Endpoint) tell(f *finished) {
+	if e.batch.lends.Load() {
+		late := f.leaving(e.batch.number.Load())
+		e.finish(&late)
+	}
+	f.deliver()
+}
+
 // deliverFinished answers what was handed over, and hands over what is left when a
 // callback does not return.
 func (e *Endpoint) deliverFinished() {

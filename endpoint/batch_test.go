@@ -35,3 +35,46 @@ func TestBatchOfSmallFrames(t *testing.T) {
 		}
 	}
 }
+
+// TestBatchBounds: the buffers of a batch lie one behind the other in no more slabs than are
+// hot, and what is lent is bounded as well. What a batch held is forgotten with it.
+func TestBatchBounds(t *testing.T) {
+	var b batch
+	b.init(2, leastLent)
+	to, x := new(transport.Addr), new(Transaction)
+	const size = 1000
+	n := 0
+	for ; b.fits(2 + 34 + size); n++ {
+		buf, rest := b.frame(34, make([]byte, size), x)
+		if len(buf) != 2+34+size || cap(buf) != len(buf) || rest != nil {
+			t.Fatalf("a buffer of %d bytes, capacity %d, and %d where they are", len(buf), cap(buf), len(rest))
+		}
+		if n < maxBatch {
+			b.add(to, buf, rest)
+		}
+	}
+	if want := mostHot * (slabSize / (2 + 34 + size)); n != want || len(b.hot) != mostHot {
+		t.Errorf("%d frames of %d bytes in %d slabs, want %d", n, size, len(b.hot), want)
+	}
+	frames := b.frames[:maxBatch]
+	b.clear()
+	for _, o := range frames {
+		if o.To != nil || o.Buf != nil || o.Rest != nil {
+			t.Fatal("a batch that was sent holds memory")
+		}
+	}
+	end, lent := make([]byte, leastLent), 0
+	for ; b.fits(2 + 34); lent += len(end) {
+		buf, rest := b.frame(34, end, x)
+		if len(buf) != 2+34 || &rest[0] != &end[0] || len(rest) != len(end) {
+			t.Fatalf("a buffer of %d bytes, and %d where they are", len(buf), len(rest))
+		}
+	}
+	if lent != mostLent {
+		t.Errorf("%d bytes are lent, want %d", lent, mostLent)
+	}
+	b.clear()
+	if !b.fits(slabSize) {
+		t.Error("what was lent is not forgotten")
+	}
+}

@@ -3,6 +3,7 @@ package endpoint
 import (
 	"bytes"
 	"errors"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -110,5 +111,117 @@ func TestDoneWaitsForWhatIsBeingSent(t *testing.T) {
 				t.Errorf("the bytes have changed: %v; done once more: %v", wire.spoil.Load(), len(done) > 0)
 			}
 		})
+	}
+}
+
+// heldUpPair is an endpoint on such a wire, with a connection to another endpoint.
+type heldUpPair struct {
+	net  *simnet.Network
+	wire *heldUp
+	a    *Endpoint
+	c    *Conn
+}
+
+const heldUpMTU = 9000
+
+func newHeldUpPair(t *testing.T) *heldUpPair {
+	t.Helper()
+	l := &heldUpPair{net: simnet.New(1)}
+	l.wire = &heldUp{Conn: l.net.Attach(addrA, simnet.Config{MTU: heldUpMTU}), holds: make(chan int), goOn: make(chan struct{})}
+	memory, _ := NewRegion(1 << 20)
+	b, err := New(l.net.Attach(addrB, simnet.Config{MTU: heldUpMTU}), &Config{ID: 2, Memory: memory, AcceptAny: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if l.a, err = New(l.wire, &Config{ID: 1, NoHelp: true}); err != nil {
+		t.Fatal(err)
+	}
+	if l.c, err = l.a.Connect(Peer{ID: 2, Addr: addrB, Size: 1 << 20}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		l.a.Close()
+		b.Close()
+		l.net.Close()
+	})
+	return l
+}
+
+// later has the wire take its time from now on, and no sooner.
+func (l *heldUpPair) later(on bool) { l.wire.once.Store(!on) }
+
+// post posts a transaction of 20000 bytes, which tells its number when it is done.
+func (l *heldUpPair) post(t *testing.T, i int, done chan int) {
+	data := pattern(i, 20_000)
+	x := write(64, data, 0, 1)
+	x.Done = func(*Transaction, error) {
+		clear(data) // it is ours again
+		done <- i
+	}
+	if err := l.c.Post(x); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestDoneDoesNotWaitForOthers: a transaction of which all has left is done when it is
+// acknowledged, also while a batch with the bytes of another one is being sent.
+func TestDoneDoesNotWaitForOthers(t *testing.T) {
+	l := newHeldUpPair(t)
+	l.later(false)
+	slow := simnet.Link{Latency: 20 * time.Millisecond}
+	l.net.Link(addrA, addrB, slow)
+	l.net.Link(addrB, addrA, slow)
+	if err := l.c.Write(t.Context(), write(64, pattern(1, 10), 0, 1)); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan int, 2)
+	l.post(t, 1, done)
+	l.later(true)
+	go l.post(t, 2, done)
+	<-l.wire.holds
+	select {
+	case i := <-done:
+		if i != 1 {
+			t.Errorf("transaction %d is done first", i)
+		}
+	case <-time.After(5 * time.Second):
+		t.Error("a transaction that has left waits for another one")
+	}
+	close(l.wire.goOn)
+	if i := <-done; i != 2 {
+		t.Errorf("transaction %d is done last", i)
+	}
+}
+
+// TestDoneWaitsForTheBatch: whoever answers transactions, those of which bytes are in the batch
+// that is being sent wait until it has left, and no others.
+func TestDoneWaitsForTheBatch(t *testing.T) {
+	f := newFeed(t, Config{})
+	e := f.e
+	var done []int
+	var all [3]Transaction
+	var fin finished
+	engine{e}.leave() // a batch that held bytes of the second one
+	for i := range all {
+		all[i].Done = func(*Transaction, error) { done = append(done, i) }
+		if i > 0 {
+			e.batch.frame(34, make([]byte, leastLent), &all[i])
+		}
+		if i == 1 {
+			engine{e}.leave()
+		}
+	}
+	for _, i := range []int{2, 0, 1} {
+		fin.add(&all[i], nil)
+	}
+	e.tell(&fin)
+	e.deliverFinished()
+	if !slices.Equal(done, []int{0, 1}) {
+		t.Errorf("done are %v, while the last one is being sent", done)
+	}
+	engine{e}.leave()
+	e.deliverFinished()
+	if !slices.Equal(done, []int{0, 1, 2}) {
+		t.Errorf("done are %v, when all was sent", done)
 	}
 }

@@ -57,11 +57,11 @@ type native struct {
 	rx      nativeReceiving
 	mu      *sync.Mutex // the connection's
 	cookies *cookies
-	finish  func(*finished) // has transactions answered, see Endpoint.finish
+	answers answerer
 }
 
-func newNative(tx *sending, rx *receiving, mu *sync.Mutex, k *cookies, finish func(*finished), told *cookie) *native {
-	n := &native{mu: mu, cookies: k, finish: finish}
+func newNative(tx *sending, rx *receiving, mu *sync.Mutex, k *cookies, a answerer, told *cookie) *native {
+	n := &native{mu: mu, cookies: k, answers: a}
 	n.tx = nativeSending{sending: tx, told: told}
 	n.rx.receiving, n.rx.both = rx, n
 	n.rx.closed.held = &rx.held
@@ -85,9 +85,9 @@ func (n *native) exchange(now ack.Instant) (missed int) {
 // midst of a batch: what follows it is of the life that it introduces.
 func (n *native) hello(now ack.Instant, f *frame.Frame, h frame.Hello) Reason {
 	var fin finished
-	defer n.finish(&fin) // what is left, if a callback does not return
+	defer n.answers.finish(&fin) // what is left, if a callback does not return
 	why, event := n.introduced(now, f, h, &fin)
-	fin.deliver()
+	n.answers.tell(&fin)
 	if event != 0 {
 		n.rx.events.event(Event{Kind: event})
 	}

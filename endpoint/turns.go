@@ -29,7 +29,7 @@ func (e *Endpoint) endBatch(now ack.Instant) {
 		e.mu.Unlock()
 		e.strangers = Counters{}
 	}
-	fin.deliver()
+	e.tell(&fin)
 }
 
 // endBatch is where the halves meet: the receiving half hands over what the peer
