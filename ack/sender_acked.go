@@ -110,7 +110,8 @@ func (s *Sender) doubt(sl *slot) {
 // resolve decides which copies a batch of acknowledgements meant: the first, if
 // with them others arrived that had left before the second. Then the peer, or
 // the network, had only stood still, and what is still on its way is not lost.
-// Others that had left after the second were noted as arrived themselves.
+// Others that had left after the second were noted as arrived themselves. The oldest frame
+// of a timeout alone, see probe, leaves it open.
 func (s *Sender) resolve() {
 	if !s.once {
 		if s.vague {

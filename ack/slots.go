@@ -19,7 +19,7 @@ type slot struct {
 	prev, next frame.Seq
 	tries      uint16
 	state      slotState
-	vague      bool // of several copies it is not known which one arrives: see Sender.probe
+	vague      bool // which of several copies arrives stays open: see Sender.probe
 }
 
 type slotList struct {

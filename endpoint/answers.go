@@ -34,7 +34,7 @@ func (e *Endpoint) finish(f *finished) {
 	e.sched.Kick()
 }
 
-// answerer is the endpoint, to who has transactions answered.
+// answerer is what those know of the endpoint who have transactions to answer.
 type answerer interface {
 	finish(*finished)
 	tell(*finished)
