@@ -208,12 +208,12 @@ func (s *senderTest) stall(d time.Duration) {
 
 func (s *senderTest) expire() {
 	s.t.Helper()
-	before := len(s.ctl.probed)
+	before, lost := len(s.ctl.probed), len(s.ctl.lost)
 	switch e := s.s.Expire(s.now); e {
 	case Dead:
 		s.dead = true
 	case Probe:
-		if len(s.ctl.probed) == before {
+		if len(s.ctl.probed) == before && len(s.ctl.lost) == lost {
 			s.t.Fatal("a timeout lost nothing")
 		}
 	case Nothing:

@@ -88,6 +88,8 @@ type Sender struct {
 	once    bool   // it acknowledges frames that were sent once
 	waited  bool   // it is the first one after a timeout
 
+	hinted uint32 // latest order of a copy that left it open whether it arrived; 0: none
+
 	measured Instant       // when the round trip was last sampled
 	fresh    time.Duration // the sample of the range being applied
 	unsure   bool          // what was acknowledged last was sent again: the path may be longer than was measured

@@ -111,16 +111,18 @@ func (s *Sender) doubt(sl *slot) {
 // with them others arrived that had left before the second. Then the peer, or
 // the network, had only stood still, and what is still on its way is not lost.
 // Others that had left after the second were noted as arrived themselves. The oldest frame
-// of a timeout alone, see probe, leaves it open.
+// of a timeout alone, see probe, leaves it open until the next batch, or timeout, tells.
 func (s *Sender) resolve() {
 	if !s.once {
 		if s.vague {
-			s.doubted = 0
-			return // the next batch tells
+			if s.doubted != 0 {
+				s.hinted, s.doubted = s.doubted, 0
+			}
+			return
 		}
 		s.arrived(s.doubted)
 	}
-	s.doubted, s.vague, s.once, s.waited = 0, true, false, false
+	s.doubted, s.hinted, s.vague, s.once, s.waited = 0, 0, true, false, false
 }
 
 // arrived notes that a sending reached the peer, and reports whether it is the

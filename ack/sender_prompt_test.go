@@ -230,6 +230,82 @@ func TestSenderNewestProbeTells(t *testing.T) {
 	})
 }
 
+// When nothing that left behind the first copy of the oldest follows until the next timeout, it
+// was the second that arrived, and what it overtook is lost, whole: a receiver with room for one
+// datagram drops the newest every time.
+func TestSenderOldestTellsInTheEnd(t *testing.T) {
+	senderTests(t, func(t *testing.T, cfg SenderConfig) {
+		s := newSenderTest(t, cfg)
+		s.measure(10 * ms)
+		s.send(9) // 2 to 10
+		s.advanceToTimer()
+		s.wantProbed(2, 10)
+		s.resend(2, 10)
+		s.advance(10 * ms)
+		s.ack(2, 2)
+		s.wantAcked(2)
+		s.wantLost()
+		s.advanceToTimer()
+		s.wantLost(3, 4, 5, 6, 7, 8, 9)
+		s.wantProbed(10)
+		s.resend(3, 4, 5, 6, 7, 8, 9, 10)
+		s.advance(10 * ms)
+		s.ack(3, 10)
+		s.acked = nil
+		s.wantIdle()
+	})
+}
+
+// Nothing is left to probe then, if the oldest left behind all others.
+func TestSenderOldestTellsAll(t *testing.T) {
+	senderTests(t, func(t *testing.T, cfg SenderConfig) {
+		s := newSenderTest(t, cfg)
+		s.measure(10 * ms)
+		s.send(3) // 2 to 4
+		at, _ := s.s.Deadline()
+		s.advance(at.Sub(s.now) - ms)
+		s.send(1) // 5
+		s.advanceToTimer()
+		s.wantProbed(2)
+		s.resend(2)
+		s.advance(10 * ms)
+		s.ack(2, 2)
+		s.wantAcked(2)
+		s.wantLost()
+		s.advanceToTimer()
+		s.wantLost(3, 4, 5)
+		s.ctl.window = 1
+		s.wantNextLost(true) // nothing is on the wire
+		s.s.Resend(s.now, s.id(3))
+		s.wantNextLost(false)
+		s.ack(3, 5)
+		s.wantAcked(3, 4, 5)
+		s.wantIdle()
+	})
+}
+
+// What was sent once and came meanwhile was the sign that it was the first.
+func TestSenderOldestToldOtherwise(t *testing.T) {
+	senderTests(t, func(t *testing.T, cfg SenderConfig) {
+		s := newSenderTest(t, cfg)
+		s.measure(10 * ms)
+		s.send(9) // 2 to 10
+		s.advanceToTimer()
+		s.wantProbed(2, 10)
+		s.resend(2, 10)
+		s.advance(10 * ms)
+		s.ack(2, 2)
+		s.wantAcked(2)
+		s.batch()
+		s.ack(3, 3)
+		s.wantAcked(3)
+		s.wantLost()
+		s.advanceToTimer()
+		s.wantLost()
+		s.wantProbed(4, 10)
+	})
+}
+
 // A copy that is acknowledged with what left before it tells nothing of the rest, and the path
 // is as long as it was: the early timeout stays.
 func TestSenderCopyAmongOthers(t *testing.T) {

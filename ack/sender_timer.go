@@ -29,6 +29,7 @@ func (s *Sender) Expire(now Instant) Expiry {
 	if s.sent.n == 0 || now < s.timeoutAt() {
 		return Nothing
 	}
+	s.believe(now)
 	before := s.lost.n
 	s.timedOut(now)
 	s.probing = s.lost.n - before
@@ -37,6 +38,17 @@ func (s *Sender) Expire(now Instant) Expiry {
 	s.probed = now
 	s.ctl.EndBatch(now)
 	return Probe
+}
+
+// believe takes the copies that left it open whether they arrived for those that did. Had it
+// been the first ones, what left behind them would have been acknowledged by now: it is lost.
+func (s *Sender) believe(now Instant) {
+	if s.hinted == 0 {
+		return
+	}
+	s.arrived(s.hinted)
+	s.hinted = 0
+	s.findLost(now)
 }
 
 // timedOut declares frames lost after a timeout.
@@ -62,6 +74,9 @@ func (s *Sender) timedOut(now Instant) {
 // first copy may arrive all the same, and others behind it. Frames that left a moment ago are
 // spared, as they are on their way: they tell as much.
 func (s *Sender) probe(now Instant) {
+	if s.sent.n == 0 {
+		return
+	}
 	before := now.Add(-min(s.rtt.prompt(), s.timeout()))
 	oldest := s.una
 	if u := s.slot(oldest); u.state != slotSent || u.sentAt > before {
