@@ -209,7 +209,7 @@ func (s *senderTest) stall(d time.Duration) {
 func (s *senderTest) expire() {
 	s.t.Helper()
 	before, lost := len(s.ctl.probed), len(s.ctl.lost)
-	switch e := s.s.Expire(s.now); e {
+	switch e := s.s.Expire(s.now, s.now); e {
 	case Dead:
 		s.dead = true
 	case Probe:

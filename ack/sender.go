@@ -40,9 +40,6 @@ const (
 	// wrapsFast is below which time for a quarter of the ids an acknowledgement
 	// can be confused with one for the same id a wrap before.
 	wrapsFast = time.Second / 4
-	// unmeasured is how long without a sure sample makes an unsure one welcome.
-	// Arbitrary.
-	unmeasured = time.Second
 )
 
 // SenderConfig says what the peer's receiver can take.
@@ -83,22 +80,23 @@ type Sender struct {
 	losses  int // how often frames were lost since one of them was late, or reorder changed
 
 	// Of the batch of acknowledgements being applied; 0: none.
-	doubted uint32 // latest order of a frame that was sent again
+	copied  uint32 // latest order of a frame that was sent again
+	doubted uint32 // of those whose second copy may be meant
 	vague   bool   // none of those tells which copy of it arrived
 	once    bool   // it acknowledges frames that were sent once
 	waited  bool   // it is the first one after a timeout
 
 	hinted uint32 // latest order of a copy that left it open whether it arrived; 0: none
 
-	measured Instant       // when the round trip was last sampled
-	fresh    time.Duration // the sample of the range being applied
-	unsure   bool          // what was acknowledged last was sent again: the path may be longer than was measured
+	fresh   time.Duration // the sample of the range being applied
+	freshOf uint32        // order of the frame that it is of
 
 	progress Instant // when una last moved, or the first frame went out
 	heard    Instant // when a frame was last acknowledged
 	probed   Instant // when the last timeout was acted on
-	backoff  uint
-	probing  int // lost frames that leave after a timeout, however full the wire seems (RFC 9002 section 7.5)
+	timeouts uint    // in a row, since something was acknowledged
+	backoff  uint    // how often the timeout was doubled since a round trip was measured
+	probing  int     // lost frames that leave after a timeout, however full the wire seems (RFC 9002 section 7.5)
 
 	alone     Wide // last acknowledgement-only id
 	aloneUsed bool
@@ -112,7 +110,7 @@ type Sender struct {
 func (s *Sender) Init(now Instant, cfg SenderConfig, ctl Controller) {
 	*s = Sender{
 		cfg: cfg, ctl: ctl, slots: s.slots, wide: cfg.First, next: cfg.First.Seq(), una: cfg.First.Seq(),
-		order: 1, reorder: reorderThreshold, progress: now, quarter: math.MinInt64 / 2, measured: now,
+		order: 1, reorder: reorderThreshold, progress: now, quarter: math.MinInt64 / 2,
 		quartered: math.MaxInt64, looked: now, vague: true,
 	}
 	s.initTable()

@@ -30,11 +30,14 @@ func (s *Sender) AppendAcked(dst []frame.Seq, now Instant, r Range) (acked []fra
 			dst = append(dst, q)
 		}
 	}
+	if s.fresh > 0 && s.copied != 0 && int32(s.freshOf-s.copied) < 0 {
+		s.fresh = 0 // an acknowledgement before this one may have been lost
+	}
 	if s.fresh > 0 {
-		// Only the latest frame is a measure: older ones may be acknowledged
-		// late because an acknowledgement was lost.
+		// Until then the timeout is perhaps too short, and stays long (Karn's rule, RFC 6298
+		// section 5.7).
 		s.rtt.Sample(now, s.fresh)
-		s.measured = now
+		s.backoff = 0
 	}
 	s.advance(now)
 	return dst, true
@@ -58,14 +61,16 @@ func (s *Sender) settle(now Instant, q frame.Seq, minimum time.Duration) bool {
 			s.rtt.Faster(age)
 			return false
 		}
-		latest := s.arrived(sl.order) && (s.doubted == 0 || int32(sl.order-s.doubted) > 0)
-		s.once, s.unsure = true, false
+		latest := s.arrived(sl.order)
+		s.once = true
 		if s.cfg.Cumulative && int32(sl.order-s.resent) < 0 {
 			break // it may have waited there for a frame that was sent again
 		}
 		rtt = age
 		if latest {
-			s.fresh = max(age, 1)
+			// Only the latest frame is a measure: older ones may be acknowledged
+			// late because an acknowledgement was lost.
+			s.fresh, s.freshOf = max(age, 1), sl.order
 		}
 	case sl.state == slotLost || age < minimum/2:
 		// The first copy had only been slow: give reordering more room.
@@ -74,20 +79,12 @@ func (s *Sender) settle(now Instant, q frame.Seq, minimum time.Duration) bool {
 			s.doubt(sl) // or the path became faster since it was measured
 		}
 	case age >= minimum-minimum/8:
-		s.doubt(sl)
-		// Which copy this acknowledges is unknown (Karn). But a path that
-		// became slower than the timeout would never be measured again.
-		if age > s.rtt.smoothed && now.Sub(s.measured) > unmeasured {
-			s.fresh = age
-		}
+		s.doubt(sl) // which copy this acknowledges is unknown
 	}
-	if sl.tries > 1 && !s.once {
-		s.unsure = true
+	if sl.tries > 1 && (s.copied == 0 || int32(sl.order-s.copied) > 0) {
+		s.copied = sl.order
 	}
 	if sl.state == slotSent {
-		if sl.tries == 1 || s.rtt.smoothed > 0 && now.Sub(s.measured) <= unmeasured {
-			s.backoff = 0 // else the timeout is perhaps too short, and stays long (Karn)
-		}
 		s.remove(&s.sent, q)
 		s.flight -= int(sl.bytes)
 		s.ctl.OnAcked(now, int(sl.bytes), rtt)
@@ -95,7 +92,7 @@ func (s *Sender) settle(now Instant, q frame.Seq, minimum time.Duration) bool {
 		s.remove(&s.lost, q)
 	}
 	sl.state = slotFree
-	s.probing, s.heard = 0, now
+	s.probing, s.timeouts, s.heard = 0, 0, now
 	return true
 }
 
@@ -118,11 +115,12 @@ func (s *Sender) resolve() {
 			if s.doubted != 0 {
 				s.hinted, s.doubted = s.doubted, 0
 			}
+			s.copied = 0
 			return
 		}
 		s.arrived(s.doubted)
 	}
-	s.doubted, s.hinted, s.vague, s.once, s.waited = 0, 0, true, false, false
+	s.copied, s.doubted, s.hinted, s.vague, s.once, s.waited = 0, 0, 0, true, false, false
 }
 
 // arrived notes that a sending reached the peer, and reports whether it is the
@@ -174,26 +172,26 @@ func (s *Sender) Settle(now Instant, q frame.Seq) bool {
 // looks for frames that were overtaken, and lets the controller act.
 func (s *Sender) EndBatch(now Instant) {
 	s.resolve()
-	s.findLost(now)
+	s.findLost(now, now)
 	s.ctl.EndBatch(now)
 }
 
-func (s *Sender) findLost(now Instant) {
-	if !s.loseOvertaken(now) {
+func (s *Sender) findLost(now, heard Instant) {
+	if !s.loseOvertaken(now, heard) {
 		return
 	}
 	if s.losses++; s.losses == reorderKeeps {
 		s.reorder, s.losses = max(s.reorder/2, reorderThreshold), 0
-		s.loseOvertaken(now)
+		s.loseOvertaken(now, heard)
 	}
 }
 
 // loseOvertaken reports whether frames were overtaken by more than the network reorders.
-func (s *Sender) loseOvertaken(now Instant) (some bool) {
+func (s *Sender) loseOvertaken(now, heard Instant) (some bool) {
 	for s.sent.n > 0 {
 		sl := s.slot(s.sent.head)
 		behind := int32(s.reached - sl.order)
-		if behind <= 0 || (uint32(behind) < s.reorder && now.Sub(sl.sentAt) < s.rtt.overdue()) {
+		if behind <= 0 || (uint32(behind) < s.reorder && heard.Sub(sl.sentAt) < s.rtt.overdue()) {
 			break
 		}
 		s.lose(now, s.sent.head, false)

@@ -241,7 +241,7 @@ func (m *senderModel) resend(n int) {
 
 func (m *senderModel) expire() {
 	lost := m.s.Lost()
-	e := m.s.Expire(m.now)
+	e := m.s.Expire(m.now, m.now)
 	switch {
 	case e == Dead:
 		if idle := m.now.Sub(m.progress); idle < m.cfg.GiveUp {

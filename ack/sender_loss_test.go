@@ -192,9 +192,16 @@ func TestSenderBackoff(t *testing.T) {
 		s.ack(1, 4)
 		s.wantAcked(1, 2, 3, 4)
 		s.wantIdle()
-		s.send(1) // the peer speaks: no back-off
-		s.wantDeadline(firstTimeout)
+		s.send(1) // the timeout stays long until a round trip is measured (section 5.7)
+		s.wantDeadline(4 * firstTimeout)
+		s.ack(5, 5)
+		s.wantAcked(5)
+		s.wantIdle()
+		s.send(1)
+		s.wantDeadline(cfg.MinRTO)
 
+		s = newSenderTest(t, cfg)
+		s.send(1)
 		tries := s.blackout(5 * sec)
 		want := []time.Duration{40 * ms, 120 * ms, 280 * ms, 600 * ms, 1240 * ms, 2240 * ms, 3240 * ms, 4240 * ms}
 		if !slices.Equal(tries, want) {

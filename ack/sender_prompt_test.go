@@ -172,7 +172,7 @@ func TestSenderLearnsLongerPath(t *testing.T) {
 					}
 					for at, _ := s.Deadline(); at < back; at, _ = s.Deadline() {
 						now = at
-						s.Expire(now)
+						s.Expire(now, now)
 						resend()
 					}
 					now = back

@@ -11,56 +11,58 @@ const (
 	Dead           // no progress for GiveUp: the peer is gone
 )
 
-// Expire acts on what is overdue.
-func (s *Sender) Expire(now Instant) Expiry {
+// Expire acts on what is overdue. All that came before heard, which is not later than now, has
+// been applied: what is overdue only since then may be acknowledged by what came since.
+func (s *Sender) Expire(now, heard Instant) Expiry {
 	if s.InFlight() == 0 {
 		return Nothing
 	}
-	if gap := now.Sub(s.looked); gap > s.cfg.GiveUp/2 {
+	if gap := heard.Sub(s.looked); gap > s.cfg.GiveUp/2 {
 		// This process stood still, not the peer: what it sent meanwhile is
 		// still to be read.
-		s.progress = max(s.progress, now.Add(-s.cfg.GiveUp/2))
+		s.progress = max(s.progress, heard.Add(-s.cfg.GiveUp/2))
 	}
-	s.looked = now
-	if now.Sub(s.progress) >= s.cfg.GiveUp {
+	s.looked = heard
+	if heard.Sub(s.progress) >= s.cfg.GiveUp {
 		return Dead
 	}
-	s.findLost(now)
-	if s.sent.n == 0 || now < s.timeoutAt() {
+	s.findLost(now, heard)
+	if s.sent.n == 0 || heard < s.timeoutAt() {
 		return Nothing
 	}
-	s.believe(now)
+	s.believe(now, heard)
 	before := s.lost.n
-	s.timedOut(now)
+	s.timedOut(now, heard)
 	s.probing = s.lost.n - before
+	s.timeouts++
 	s.backoff++
 	s.waited = true
-	s.probed = now
+	s.probed = heard
 	s.ctl.EndBatch(now)
 	return Probe
 }
 
 // believe takes the copies that left it open whether they arrived for those that did. Had it
 // been the first ones, what left behind them would have been acknowledged by now: it is lost.
-func (s *Sender) believe(now Instant) {
+func (s *Sender) believe(now, heard Instant) {
 	if s.hinted == 0 {
 		return
 	}
 	s.arrived(s.hinted)
 	s.hinted = 0
-	s.findLost(now)
+	s.findLost(now, heard)
 }
 
 // timedOut declares frames lost after a timeout.
-func (s *Sender) timedOut(now Instant) {
+func (s *Sender) timedOut(now, heard Instant) {
 	if !s.cfg.Cumulative {
-		s.probe(now)
+		s.probe(now, heard)
 		return
 	}
 	// Only the frame such a peer waits for moves it. That is the oldest, or a
 	// later one if an acknowledgement was lost, and nothing tells which: from
 	// the oldest on, more with every timeout.
-	n := probes << min(s.backoff, 8)
+	n := probes << min(s.timeouts, 8)
 	for q := s.una; q != s.next && n > 0; q++ {
 		if s.slot(q).state == slotSent {
 			s.lose(now, q, true)
@@ -73,11 +75,11 @@ func (s *Sender) timedOut(now Instant) {
 // arrived behind all others, and what it tells is true whichever copy of it did. Of the oldest the
 // first copy may arrive all the same, and others behind it. Frames that left a moment ago are
 // spared, as they are on their way: they tell as much.
-func (s *Sender) probe(now Instant) {
+func (s *Sender) probe(now, heard Instant) {
 	if s.sent.n == 0 {
 		return
 	}
-	before := now.Add(-min(s.rtt.prompt(), s.timeout()))
+	before := heard.Add(-min(s.rtt.prompt(), s.timeout()))
 	oldest := s.una
 	if u := s.slot(oldest); u.state != slotSent || u.sentAt > before {
 		oldest = s.sent.head
@@ -90,7 +92,7 @@ func (s *Sender) probe(now Instant) {
 }
 
 // Timeouts returns how many timeouts passed in a row.
-func (s *Sender) Timeouts() int { return int(s.backoff) }
+func (s *Sender) Timeouts() int { return int(s.timeouts) }
 
 // timeout is the first of several in a row.
 func (s *Sender) timeout() time.Duration {
@@ -110,7 +112,7 @@ func (s *Sender) timeoutAt() Instant {
 	// 6298 section 5.3), be it at one run of ids in 80 ms (quirk D1-19).
 	from := max(s.slot(s.sent.head).sentAt, s.heard, s.probed)
 	at := from.Add(s.backedOff(s.timeout()))
-	if s.cfg.AckEvery > 0 && s.sent.n >= s.cfg.AckEvery && s.rtt.smoothed > 0 && !s.unsure {
+	if s.cfg.AckEvery > 0 && s.sent.n >= s.cfg.AckEvery && s.rtt.smoothed > 0 {
 		// When that many frames are there, nobody holds anything back: what is missing is
 		// lost, perhaps the only acknowledgement of a whole window (RFC 8985 section 7.2).
 		q := s.sent.head

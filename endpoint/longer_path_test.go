@@ -67,6 +67,53 @@ func TestPathBecomesLonger(t *testing.T) {
 	}
 }
 
+// TestPathBecomesLongerForBursts: frames of one transaction come together, as with segments that
+// the kernel joined, and are acknowledged together with the copies of the oldest and the newest.
+// What was sent once is no measure then, and the copies neither: the next frames are, which leave
+// with more patience (RFC 6298 section 5.7).
+func TestPathBecomesLongerForBursts(t *testing.T) {
+	for _, frames := range []int{3, 40} {
+		synctest.Test(t, func(t *testing.T) {
+			link := simnet.Link{Latency: 50 * time.Microsecond}
+			cfg := Config{MTU: 1488}
+			p := newPair(t, pairConfig{link: link, a: cfg, b: cfg})
+			defer p.close()
+			keepPosting(t, p, 20*time.Millisecond, 1, frames*1300)
+			link.Latency = 2500 * time.Microsecond
+			p.net.Link(addrA, addrB, link)
+			p.net.Link(addrB, addrA, link)
+			for i, most := range []uint64{24, 0} {
+				if sent, again := keepPosting(t, p, 5*time.Second, 1, frames*1300); again > most {
+					t.Errorf("%d frames, from 0.1 to 5 ms, 5 s number %d: %d of %d left again", frames, i, again, sent)
+				}
+			}
+		})
+	}
+}
+
+// TestPathBecomesLongerForFew: of one or two frames under way all are copied by a timeout.
+func TestPathBecomesLongerForFew(t *testing.T) {
+	for _, longer := range []time.Duration{5 * time.Millisecond, 20 * time.Millisecond, 100 * time.Millisecond} {
+		for _, size := range []int{1300, 2600} {
+			synctest.Test(t, func(t *testing.T) {
+				link := simnet.Link{Latency: 50 * time.Microsecond, Rate: 1e9}
+				cfg := Config{MTU: 1488}
+				p := newPair(t, pairConfig{link: link, a: cfg, b: cfg})
+				defer p.close()
+				keepPosting(t, p, 200*time.Millisecond, 1, size)
+				link.Latency = longer / 2
+				p.net.Link(addrA, addrB, link)
+				p.net.Link(addrB, addrA, link)
+				for i, most := range []uint64{24, 0, 0} {
+					if sent, again := keepPosting(t, p, time.Second, 1, size); again > most {
+						t.Errorf("size %d, from 0.1 ms to %v, second %d: %d of %d frames left again", size, longer, i, again, sent)
+					}
+				}
+			})
+		}
+	}
+}
+
 // TestSmallOnesNotSentAgain: small transactions one after the other in both directions, on a
 // path that loses nothing: the peer may hold the acknowledgement of one frame back until a
 // second one comes, and has it then.

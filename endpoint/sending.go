@@ -315,7 +315,7 @@ func (s *sending) overdue(now, heard ack.Instant) (missed int, why error) {
 	if heard < now {
 		s.again = now.Add(ack.Granularity)
 	}
-	switch s.sender.Expire(heard) {
+	switch s.sender.Expire(now, heard) {
 	case ack.Dead:
 		why = s.givenUp(s.unacknowledged())
 	case ack.Probe:
