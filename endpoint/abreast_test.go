@@ -117,3 +117,44 @@ func TestAbreast(t *testing.T) {
 		t.Error("who found nothing is behind")
 	}
 }
+
+// TestAbreastAfterAFullBatch: a receiver that took a whole batch, the last there was, and waits for
+// more is not behind: what is lost then is sent again as soon as after one datagram less.
+func TestAbreastAfterAFullBatch(t *testing.T) {
+	took := map[int]time.Duration{}
+	for _, came := range []int{fullBatch - 1, fullBatch} {
+		synctest.Test(t, func(t *testing.T) {
+			link := simnet.Link{Latency: 50 * time.Microsecond}
+			cfg := Config{MTU: 1488, NoHelp: true}
+			p := newPair(t, pairConfig{link: link, a: cfg, b: cfg})
+			defer p.close()
+			keepPosting(t, p, 20*time.Millisecond, 1, 3000) // it is measured
+			before := p.a.Stats().FramesReceived
+			if err := p.toA.Post(write(0, pattern(1, came*1424+100), 1<<19, 1)); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(60 * time.Microsecond)
+			if got := p.a.Stats().FramesReceived - before; got != uint64(came) {
+				t.Fatalf("%d frames came, want %d", got, came)
+			}
+			time.Sleep(5 * time.Millisecond)
+			p.net.Link(addrA, addrB, simnet.Link{Latency: link.Latency, Loss: 1})
+			done := make(chan error, 1)
+			x := write(64, pattern(2, 3000), 4096, 1)
+			x.Done = func(_ *Transaction, err error) { done <- err }
+			began := time.Now()
+			if err := p.toB.Post(x); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(100 * time.Microsecond)
+			p.net.Link(addrA, addrB, link)
+			if err := <-done; err != nil {
+				t.Fatal(err)
+			}
+			took[came] = time.Since(began)
+		})
+	}
+	if took[fullBatch] != took[fullBatch-1] {
+		t.Errorf("sent again and done after %v, want the same", took)
+	}
+}

@@ -15,6 +15,16 @@ func (e engine) Now() ack.Instant { return e.now() }
 
 // Receive implements sched.Engine.
 func (e engine) Receive(wait time.Duration) (int, error) {
+	if wait != 0 && !e.none {
+		// The last batch ended before nothing was left: who waits has to have seen that.
+		if n, err := e.look(0); n > 0 || err != nil {
+			return n, err
+		}
+	}
+	return e.look(wait)
+}
+
+func (e engine) look(wait time.Duration) (int, error) {
 	e.looks()
 	n, err := e.transport.Recv(e.datagrams, wait)
 	if n == 0 {
