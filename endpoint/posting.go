@@ -156,7 +156,7 @@ func (c *Conn) Write(ctx context.Context, t *Transaction) error {
 		if ctx.Err() != nil && c.withdraw(t) {
 			return context.Cause(ctx)
 		}
-		s.Await(context.Background(), &w.Waiter, w.ready, nil, nil)
+		s.Answered(&w.Waiter, w.ready)
 	}
 	return w.result()
 }

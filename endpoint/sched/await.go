@@ -199,6 +199,30 @@ func (s *Scheduler[W]) Await(ctx context.Context, w *Waiter, ready func() bool, 
 	}
 }
 
+// Answered waits until ready says yes to what Serve or Deliver answers: also when the scheduler
+// broke and nobody drives it, as who is serving may hold answers back. Close answers
+// everything.
+func (s *Scheduler[W]) Answered(w *Waiter, ready func() bool) {
+	for !s.Await(context.Background(), w, ready, nil, nil) {
+		w.asleep.Store(true)
+		if ready() {
+			w.asleep.Store(false)
+			return
+		}
+		over := false
+		select {
+		case <-w.wake:
+		case <-s.wake: // for whoever serves, which Await does
+		case <-s.done:
+			over = true
+		}
+		w.asleep.Store(false)
+		if over {
+			return
+		}
+	}
+}
+
 // driveOnce has the turn to receive, drives the engine for a moment, and gives it back.
 func (s *Scheduler[W]) driveOnce(u *until) {
 	defer s.receiving.give()
