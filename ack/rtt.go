@@ -56,6 +56,12 @@ func (r *RTT) Faster(d time.Duration) {
 	r.nextMin = min(r.nextMin, d)
 }
 
+// usual reports whether round trips take that long, with an eighth of allowance.
+func (r *RTT) usual(now Instant, d time.Duration) bool {
+	least := r.Min(now)
+	return d >= least-least/8 && d <= r.smoothed+4*r.variance
+}
+
 // timeout returns how long to wait for an acknowledgement.
 func (r *RTT) timeout(least time.Duration, ackDelay time.Duration) time.Duration {
 	if r.smoothed == 0 {

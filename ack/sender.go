@@ -91,12 +91,12 @@ type Sender struct {
 	fresh   time.Duration // the sample of the range being applied
 	freshOf uint32        // order of the frame that it is of
 
-	progress Instant // when una last moved, or the first frame went out
-	heard    Instant // when a frame was last acknowledged
-	probed   Instant // when the last timeout was acted on
-	timeouts uint    // in a row, since something was acknowledged
-	backoff  uint    // how often the timeout was doubled since a round trip was measured
-	probing  int     // lost frames that leave after a timeout, however full the wire seems (RFC 9002 section 7.5)
+	progress Instant       // when una last moved, or the first frame went out
+	heard    Instant       // when a frame was last acknowledged
+	probed   Instant       // when the last timeout was acted on
+	timeouts uint          // in a row, since something was acknowledged
+	atMost   time.Duration // how long a round trip may take, by frames that were sent again since one was measured; 0: by none
+	probing  int           // lost frames that leave after a timeout, however full the wire seems (RFC 9002 section 7.5)
 
 	alone     Wide // last acknowledgement-only id
 	aloneUsed bool
@@ -170,7 +170,7 @@ func (s *Sender) Track(now Instant, bytes int) frame.Seq {
 	if s.next.Diff(s.una) > len(s.slots) {
 		s.grow()
 	}
-	*s.slot(q) = slot{bytes: uint32(bytes)}
+	*s.slot(q) = slot{bytes: uint16(bytes)}
 	s.occupy(q)
 	s.transmit(now, q)
 	return q
@@ -233,7 +233,6 @@ func (s *Sender) transmit(now Instant, q frame.Seq) {
 	if s.order++; s.order == 0 {
 		s.order++ // stands for none
 	}
-	sl.tries++
 	s.push(&s.sent, q)
 	s.flight += int(sl.bytes)
 	s.ctl.OnSent(now, int(sl.bytes))
@@ -256,6 +255,7 @@ func (s *Sender) Lost() int { return s.lost.n }
 // Resend notes that a lost frame is sent again, under its old id (DGRDMA-026).
 func (s *Sender) Resend(now Instant, q frame.Seq) {
 	s.remove(&s.lost, q)
+	s.slot(q).again(now)
 	s.probing = max(s.probing-1, 0)
 	s.resent = s.order
 	s.hold(now, q)

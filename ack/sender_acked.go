@@ -34,10 +34,8 @@ func (s *Sender) AppendAcked(dst []frame.Seq, now Instant, r Range) (acked []fra
 		s.fresh = 0 // an acknowledgement before this one may have been lost
 	}
 	if s.fresh > 0 {
-		// Until then the timeout is perhaps too short, and stays long (Karn's rule, RFC 6298
-		// section 5.7).
 		s.rtt.Sample(now, s.fresh)
-		s.backoff = 0
+		s.atMost = 0
 	}
 	s.advance(now)
 	return dst, true
@@ -53,7 +51,7 @@ func (s *Sender) settle(now Instant, q frame.Seq, minimum time.Duration) bool {
 	switch {
 	case sl.state == slotFree:
 		return false
-	case sl.state == slotSent && sl.tries == 1:
+	case sl.state == slotSent && sl.since == 0:
 		if age < minimum/2 && s.quartered < wrapsFast {
 			// Faster than the path ever was: this acknowledges an earlier use
 			// of the id. If it is true after all, it will come again, and the
@@ -81,8 +79,8 @@ func (s *Sender) settle(now Instant, q frame.Seq, minimum time.Duration) bool {
 	case age >= minimum-minimum/8:
 		s.doubt(sl) // which copy this acknowledges is unknown
 	}
-	if sl.tries > 1 && (s.copied == 0 || int32(sl.order-s.copied) > 0) {
-		s.copied = sl.order
+	if sl.since > 0 || sl.state == slotLost {
+		s.ambiguous(now, sl)
 	}
 	if sl.state == slotSent {
 		s.remove(&s.sent, q)
@@ -94,6 +92,19 @@ func (s *Sender) settle(now Instant, q frame.Seq, minimum time.Duration) bool {
 	sl.state = slotFree
 	s.probing, s.timeouts, s.heard = 0, 0, now
 	return true
+}
+
+// ambiguous notes that a frame is acknowledged of which one does not know which copy is meant
+// (Karn's rule). The round trip takes as long as since the first at most, and that long the
+// next ones are waited for until one of them is a measure (RFC 6298 section 5.7 doubles). If
+// the last copy took as long as round trips do, the first was lost, and that is known already.
+func (s *Sender) ambiguous(now Instant, sl *slot) {
+	if s.copied == 0 || int32(sl.order-s.copied) > 0 {
+		s.copied = sl.order
+	}
+	if s.atMost == 0 || !s.rtt.usual(now, now.Sub(sl.sentAt)) {
+		s.atMost = sl.age(now)
+	}
 }
 
 // doubt notes that a frame is acknowledged of which two copies were sent.

@@ -35,7 +35,6 @@ func (s *Sender) Expire(now, heard Instant) Expiry {
 	s.timedOut(now, heard)
 	s.probing = s.lost.n - before
 	s.timeouts++
-	s.backoff++
 	s.waited = true
 	s.probed = heard
 	s.ctl.EndBatch(now)
@@ -101,7 +100,10 @@ func (s *Sender) timeout() time.Duration {
 
 // backedOff returns how long the next one in a row is.
 func (s *Sender) backedOff(first time.Duration) time.Duration {
-	for i := uint(0); i < s.backoff && first < s.cfg.MaxRTO; i++ {
+	if s.atMost > 0 {
+		first = max(first, s.atMost+Granularity)
+	}
+	for i := uint(0); i < s.timeouts && first < s.cfg.MaxRTO; i++ {
 		first *= 2
 	}
 	return min(first, s.cfg.MaxRTO)

@@ -1,6 +1,11 @@
 package ack
 
-import "github.com/dgrdma/dgrdma/frame"
+import (
+	"math"
+	"time"
+
+	"github.com/dgrdma/dgrdma/frame"
+)
 
 type slotState uint8
 
@@ -15,11 +20,22 @@ const (
 type slot struct {
 	sentAt     Instant
 	order      uint32 // counts every sending of a tracked frame
-	bytes      uint32
+	since      uint32 // microseconds from the first sending to this one; 0: this is the first
+	bytes      uint16
 	prev, next frame.Seq
-	tries      uint16
 	state      slotState
 	vague      bool // which of several copies arrives stays open: see Sender.probe
+}
+
+// again notes that the frame is sent again.
+func (sl *slot) again(now Instant) {
+	d := now.Sub(sl.sentAt)/time.Microsecond + 1
+	sl.since = uint32(min(time.Duration(sl.since)+d, math.MaxUint32))
+}
+
+// age returns how long ago the frame was sent for the first time.
+func (sl *slot) age(now Instant) time.Duration {
+	return now.Sub(sl.sentAt) + time.Duration(sl.since)*time.Microsecond
 }
 
 type slotList struct {

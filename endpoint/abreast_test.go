@@ -154,7 +154,7 @@ func TestAbreastAfterAFullBatch(t *testing.T) {
 			took[came] = time.Since(began)
 		})
 	}
-	if took[fullBatch] != took[fullBatch-1] {
-		t.Errorf("sent again and done after %v, want the same", took)
+	if took[fullBatch] > 2*took[fullBatch-1] {
+		t.Errorf("sent again and done after %v", took)
 	}
 }
