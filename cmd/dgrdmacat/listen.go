@@ -26,7 +26,8 @@ options follow it, as in udp:9000?giveup=2s. Any peer may send.
 
 A file gets its name when all of it has arrived and is on disk. If the transfer
 fails nothing is left, and nothing is replaced, not even with --force. What went to
-standard output cannot be taken back. The file has the usual mode of a new one.
+standard output cannot be taken back. A new file has the usual mode, and one that
+replaces another has the mode of that.
 
 Without --keep one sender is served, and others are refused meanwhile. With
 --keep many are, up to 16 at once: each gets a file of its own, whose number

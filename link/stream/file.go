@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -15,13 +16,15 @@ import (
 // it sees all of it, and it is on disk. Until then nothing is there, not even if the
 // process is killed, where the file system has files without a name. Unless one of
 // that name may be replaced, which happens at once too, its being there is
-// fs.ErrExist, also if it came meanwhile. A symbolic link stays one. Devices and FIFOs
-// are written to as they are.
+// fs.ErrExist, also if it came meanwhile. What replaces another one has its mode, and its
+// owner where we may give files away. A symbolic link stays one. Devices and FIFOs are
+// written to as they are.
 func CreateFile(name string, replace bool) (Sink, error) {
 	if err := CheckFile(name, replace); err != nil {
 		return nil, err
 	}
-	if info, err := os.Stat(name); err == nil {
+	info, err := os.Stat(name)
+	if err == nil {
 		if !info.Mode().IsRegular() {
 			f, err := os.OpenFile(name, os.O_WRONLY, 0)
 			if err != nil {
@@ -37,6 +40,12 @@ func CreateFile(name string, replace bool) (Sink, error) {
 	w, err := createWhole(name, replace, openUnnamed)
 	if err != nil {
 		return nil, err // not a sink that is no file
+	}
+	if info != nil {
+		if err := w.becomeLike(info); err != nil {
+			w.Discard()
+			return nil, err
+		}
 	}
 	return w, nil
 }
@@ -107,6 +116,23 @@ func createWhole(name string, replace bool, unnamed func(name string) (*os.File,
 		return nil, &fs.PathError{Op: "write", Path: name, Err: withoutPath(err)}
 	}
 	return w, nil
+}
+
+// becomeLike gives the file the mode of the one that it replaces, before there is anything
+// in it for those to read who may not.
+func (w *wholeFile) becomeLike(old fs.FileInfo) error {
+	info, err := w.Stat()
+	if err != nil {
+		return err
+	}
+	was, is := old.Sys().(*syscall.Stat_t), info.Sys().(*syscall.Stat_t)
+	if was.Uid != is.Uid || was.Gid != is.Gid {
+		w.Chown(int(was.Uid), int(was.Gid)) // only root may in general, and then ours is as good
+	}
+	if info.Mode().Perm() == old.Mode().Perm() {
+		return nil // not every file system has modes
+	}
+	return w.Chmod(old.Mode().Perm())
 }
 
 // hiddenBeside is a name in the same directory that nobody has.

@@ -54,6 +54,39 @@ func TestWholeFileWithName(t *testing.T) {
 	}
 }
 
+// TestReplacedFileKeepsItsMode: who could not read what was
+// there cannot read what replaces it either. A new file has the usual mode.
+func TestReplacedFileKeepsItsMode(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "f")
+	for _, mode := range []fs.FileMode{0o600, 0o640, 0o444, 0o777, 0} {
+		want := mode
+		if os.Remove(name); mode == 0 {
+			f, err := os.Create(name + ".new")
+			if err != nil {
+				t.Fatal(err)
+			}
+			info, _ := f.Stat()
+			f.Close()
+			want = info.Mode().Perm()
+		} else if err := errors.Join(os.WriteFile(name, nil, 0o600), os.Chmod(name, mode)); err != nil {
+			t.Fatal(err)
+		}
+		w, err := CreateFile(name, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if info, err := w.(*wholeFile).Stat(); err != nil || info.Mode().Perm() != want {
+			t.Errorf("%v: begun with %v, %v", want, info.Mode(), err)
+		}
+		if err := w.Commit(); err != nil {
+			t.Error(err)
+		}
+		if info, err := os.Stat(name); err != nil || info.Mode().Perm() != want {
+			t.Errorf("%v: became %v, %v", want, info.Mode(), err)
+		}
+	}
+}
+
 // TestCheckFile: what cannot be written is known before anything comes.
 func TestCheckFile(t *testing.T) {
 	dir := t.TempDir()
