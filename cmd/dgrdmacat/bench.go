@@ -21,7 +21,7 @@ const farewell = bench.Linger
 type benchOptions struct {
 	serve, to, local string
 	once             bool
-	urlFile          string
+	urlFile          urlFile
 	wire             wireFlags
 	metrics          metricsFlag
 	plan             bench.Plan
@@ -86,7 +86,7 @@ Options follow it, as in udp:7100?giveup=2s.`,
 func (o *benchOptions) register(fs *flag.FlagSet) {
 	fs.StringVar(&o.serve, "serve", "", "`URL` to serve on")
 	fs.BoolVar(&o.once, "once", false, "with --serve: end after one client")
-	fs.StringVar(&o.urlFile, "url-file", "", "with --serve: write the complete URL to this `file`")
+	o.urlFile.register(fs, "with --serve: ")
 	fs.StringVar(&o.to, "to", "", "complete `URL` of the server")
 	fs.StringVar(&o.local, "local", "", "with --to: `URL` of this side; Ethernet needs it")
 	o.size.value = 1 << 20
@@ -116,7 +116,7 @@ func (o *benchOptions) check() error {
 	switch {
 	case o.serve != "" && o.to != "":
 		return badUsage("--serve and --to are the two ends: give one, or none for both in this process")
-	case o.serve == "" && (o.once || o.urlFile != ""):
+	case o.serve == "" && (o.once || o.urlFile.given()):
 		return badUsage("--once and --url-file belong to --serve")
 	case o.to == "" && o.local != "":
 		return badUsage("--local belongs to --to")

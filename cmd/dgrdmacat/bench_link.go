@@ -62,10 +62,8 @@ func linkServe(ctx context.Context, o *benchOptions, stderr io.Writer) error {
 	}
 	defer h.Close()
 	fmt.Fprintf(stderr, "serving on %s\nany peer may dial port %q or %q\n", h.URL(), bench.MessagePort, bench.StreamPort)
-	if o.urlFile != "" {
-		if err := writeURL(o.urlFile, h.URL()); err != nil {
-			return err
-		}
+	if err := o.urlFile.write(h.URL()); err != nil {
+		return err
 	}
 	for {
 		select {

@@ -80,10 +80,8 @@ func benchServe(ctx context.Context, opt *benchOptions, stderr io.Writer) error 
 	}
 	defer s.Close()
 	fmt.Fprintf(stderr, "serving on %s\nany peer may write into its memory\n", s.Endpoint.URL())
-	if opt.urlFile != "" {
-		if err := writeURL(opt.urlFile, s.Endpoint.URL()); err != nil {
-			return err
-		}
+	if err := opt.urlFile.write(s.Endpoint.URL()); err != nil {
+		return err
 	}
 	return s.Serve(ctx, opt.once)
 }
@@ -110,9 +108,4 @@ func openBeside(local url.Endpoint, cfg *dgrdma.Config, serve func(netip.AddrPor
 		}
 		return e, tcp, nil
 	}
-}
-
-// writeURL writes the URL of a server into a file, for scripts.
-func writeURL(file, s string) error {
-	return writeWholeText(file, s+"\n")
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -50,34 +51,74 @@ func (c *command) flagSet() (*flag.FlagSet, action) {
 func (c *command) run(ctx context.Context, std *stdio, args []string) error {
 	fs, act := c.flagSet()
 	rest, err := parseMixed(fs, args)
-	switch {
-	case errors.Is(err, flag.ErrHelp):
+	if errors.Is(err, flag.ErrHelp) {
 		return c.help(std.out)
-	case err != nil:
-		return badUsage("%w; \"dgrdmacat %s -h\" lists the flags", err, c.name)
-	case c.args == "" && len(rest) > 0:
-		return badUsage("unexpected argument %q", rest[0])
 	}
-	return act(ctx, std, rest)
+	begun := beginLasting(fs)
+	switch {
+	case err != nil:
+		err = badUsage("%w; \"dgrdmacat %s -h\" lists the flags", err, c.name)
+	case c.args == "" && len(rest) > 0:
+		err = badUsage("unexpected argument %q", rest[0])
+	case begun != nil:
+		err = begun
+	default:
+		err = act(ctx, std, rest)
+	}
+	if left := endLasting(fs); left != nil {
+		err = errors.Join(err, left)
+	}
+	return err
+}
+
+// lasting is the value of a flag for which there is something to do before the command
+// begins, even if that turns out to be a mistake, and when it has ended, however it did.
+type lasting interface {
+	begin() error
+	end() error
+}
+
+func beginLasting(fs *flag.FlagSet) (err error) {
+	fs.Visit(func(f *flag.Flag) {
+		if v, ok := f.Value.(lasting); ok {
+			err = errors.Join(err, v.begin())
+		}
+	})
+	return err
+}
+
+func endLasting(fs *flag.FlagSet) (err error) {
+	fs.Visit(func(f *flag.Flag) {
+		if v, ok := f.Value.(lasting); ok {
+			err = errors.Join(err, v.end())
+		}
+	})
+	return err
 }
 
 // parseMixed parses flags wherever they stand among the arguments, up to "--",
-// and returns the other arguments.
-func parseMixed(fs *flag.FlagSet, args []string) (rest []string, err error) {
+// and returns the other arguments. Behind a mistake it goes on, for the flags that last.
+func parseMixed(fs *flag.FlagSet, args []string) (rest []string, wrong error) {
 	for len(args) > 0 {
-		if err := fs.Parse(args); err != nil {
+		err := fs.Parse(args)
+		if errors.Is(err, flag.ErrHelp) {
 			return nil, err
 		}
 		left := fs.Args()
-		if n := len(args) - len(left); n > 0 && args[n-1] == "--" {
-			return append(rest, left...), nil
-		}
-		if len(left) == 0 {
-			break
+		n := len(args) - len(left)
+		switch {
+		case err != nil:
+			wrong = cmp.Or(wrong, err)
+			args = args[max(n, 1):] // not every mistake is taken off
+			continue
+		case n > 0 && args[n-1] == "--":
+			return append(rest, left...), wrong
+		case len(left) == 0:
+			return rest, wrong
 		}
 		rest, args = append(rest, left[0]), left[1:]
 	}
-	return rest, nil
+	return rest, wrong
 }
 
 // usage is the command's first line of help.

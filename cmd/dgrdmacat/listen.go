@@ -36,12 +36,12 @@ of files that exist are passed over. To standard output they are written one aft
 the other. --keep ends when it is interrupted, with 1 if a stream failed.`,
 	flags: func(fs *flag.FlagSet) action {
 		o := new(listenOptions)
-		fs.StringVar(&o.file, "o", "", "write to this `FILE`; - is standard output, as without it")
+		fs.Var((*fileFlag)(&o.file), "o", "write to this `FILE`; - is standard output, as without it")
 		fs.BoolVar(&o.force, "force", false, "with -o: replace a file that exists")
 		fs.BoolVar(&o.keep, "keep", false, "serve again and again")
 		fs.BoolVar(&o.duplex, "duplex", false, "send standard input back; both sides need it")
 		fs.BoolVar(&o.checksum, "checksum", false, "compare SHA-256 at both ends, whether or not the sender wishes it")
-		fs.StringVar(&o.urlFile, "url-file", "", "write the complete URL to this `file`")
+		o.urlFile.register(fs, "")
 		fs.BoolVar(&o.json, "json", false, "with -o: print a JSON object for each stream on standard output")
 		o.metrics.register(fs)
 		return func(ctx context.Context, std *stdio, args []string) error {
@@ -68,7 +68,8 @@ the other. --keep ends when it is interrupted, with 1 if a stream failed.`,
 }
 
 type listenOptions struct {
-	file, url, urlFile            string
+	file, url                     string
+	urlFile                       urlFile
 	force, keep, duplex, checksum bool
 	metrics                       metricsFlag
 	json                          bool
@@ -131,10 +132,8 @@ func runListen(ctx context.Context, o *listenOptions, std *stdio) error {
 	if zone := local.Addr.Addr().Zone(); zone != "" {
 		fmt.Fprintf(std.err, "%s is this machine's interface: a sender elsewhere puts its own behind the %%\n", zone)
 	}
-	if o.urlFile != "" {
-		if err := writeURL(o.urlFile, h.URL()); err != nil {
-			return err
-		}
+	if err := o.urlFile.write(h.URL()); err != nil {
+		return err
 	}
 	if o.keep {
 		return l.serveMany(ctx)

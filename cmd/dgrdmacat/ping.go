@@ -61,7 +61,7 @@ but at most %d.`, pingWarmUp),
 
 type pingOptions struct {
 	serve, to, local string
-	urlFile          string
+	urlFile          urlFile
 	once, json       bool
 	busyPoll, link   bool
 	n                int
@@ -72,7 +72,7 @@ type pingOptions struct {
 func (o *pingOptions) register(fs *flag.FlagSet) {
 	fs.StringVar(&o.serve, "serve", "", "`URL` to answer on")
 	fs.BoolVar(&o.once, "once", false, "with --serve: end after one client")
-	fs.StringVar(&o.urlFile, "url-file", "", "with --serve: write the complete URL to this `file`")
+	o.urlFile.register(fs, "with --serve: ")
 	fs.StringVar(&o.to, "to", "", "complete `URL` of the server")
 	fs.StringVar(&o.local, "local", "", "with --to: `URL` of this side; Ethernet needs it")
 	fs.IntVar(&o.n, "n", 10000, "how many pings to measure")
@@ -89,7 +89,7 @@ func (o *pingOptions) check() error {
 		return badUsage("give --serve or --to")
 	case o.serve != "" && o.to != "":
 		return badUsage("--serve and --to are the two ends: give one of them")
-	case o.serve == "" && (o.once || o.urlFile != ""):
+	case o.serve == "" && (o.once || o.urlFile.given()):
 		return badUsage("--once and --url-file belong to --serve")
 	case o.to == "" && o.local != "":
 		return badUsage("--local belongs to --to")

@@ -39,10 +39,8 @@ func pingLinkServe(ctx context.Context, o *pingOptions, stderr io.Writer) error 
 	if err != nil {
 		return err
 	}
-	if o.urlFile != "" {
-		if err := writeURL(o.urlFile, h.URL()); err != nil {
-			return err
-		}
+	if err := o.urlFile.write(h.URL()); err != nil {
+		return err
 	}
 	fmt.Fprintf(stderr, "answering on %s\nany peer may dial port %q\n", h.URL(), pingPort)
 	accepting, stop := context.WithCancel(ctx)

@@ -83,10 +83,8 @@ func pingServe(ctx context.Context, o *pingOptions, stderr io.Writer) error {
 	}
 	defer e.Close()
 	o.metrics.endpoint(e)
-	if o.urlFile != "" {
-		if err := writeURL(o.urlFile, e.URL()); err != nil {
-			return err
-		}
+	if err := o.urlFile.write(e.URL()); err != nil {
+		return err
 	}
 	fmt.Fprintf(stderr, "answering on %s\nany peer may ping it\n", e.URL())
 	var served error

@@ -31,7 +31,7 @@ reports what it has read. A damaged capture is reported as far as it goes; the e
 code is then 1. UDP frames are recognised on any port, unless --port names some.`,
 	flags: func(fs *flag.FlagSet) action {
 		o := new(reportOptions)
-		fs.StringVar(&o.out, "o", "", "`FILE` to write")
+		fs.Var((*fileFlag)(&o.out), "o", "`FILE` to write")
 		fs.BoolVar(&o.force, "force", false, "overwrite it")
 		fs.BoolVar(&o.json, "json", false, "write the analysis as one JSON object, to standard output unless -o is given")
 		captureFlags(fs, &o.capture)

@@ -63,7 +63,7 @@ type serveOptions struct {
 	dump            string
 	force           bool
 	dumpRange       *span
-	urlFile         string
+	urlFile         urlFile
 	json            bool
 	metrics         metricsFlag
 }
@@ -77,7 +77,7 @@ type wordIs struct{ addr, value uint32 }
 func (o *serveOptions) register(fs *flag.FlagSet) {
 	o.size.value = serveSize
 	fs.Var(&o.size, "size", "`bytes` of memory, 1 to 4G; with --file, what the file has")
-	fs.StringVar(&o.file, "file", "", "expose the content of this `file`")
+	fs.Var((*fileFlag)(&o.file), "file", "expose the content of this `file`")
 	fs.BoolVar(&o.create, "create", false, "with --file: make it, of --size zeros, if it does not exist")
 	fs.Func("peer", "complete `URL` of a peer that may write; may be repeated", func(s string) error {
 		o.peers = append(o.peers, s)
@@ -100,13 +100,13 @@ func (o *serveOptions) register(fs *flag.FlagSet) {
 		o.limit, err = parseLimit(s)
 		return err
 	})
-	fs.StringVar(&o.dump, "dump", "", "at the end, write the memory to this `file`")
+	fs.Var((*fileFlag)(&o.dump), "dump", "at the end, write the memory to this `file`")
 	fs.BoolVar(&o.force, "force", false, "with --dump: replace a file that exists")
 	fs.Func("dump-range", "with --dump: only `ADDRESS+BYTES`", func(s string) (err error) {
 		o.dumpRange, err = parseRange(s)
 		return err
 	})
-	fs.StringVar(&o.urlFile, "url-file", "", "write the complete URL to this `file`")
+	o.urlFile.register(fs, "")
 	fs.BoolVar(&o.json, "json", false, "print one JSON object per line")
 	o.metrics.register(fs)
 }

@@ -106,7 +106,7 @@ func TestServeWithoutPrivileges(t *testing.T) {
 	for _, c := range []struct{ flags, want string }{
 		{"--file", "open " + readOnly + ": permission denied"},
 		{"--force --dump", "permission denied"},
-		{"--url-file", "permission denied"},
+		{"--url-file", "is no endpoint string"},
 	} {
 		p := asNobody(asProcess(t, strings.Fields("serve --accept any udp:127.0.0.1 "+c.flags+" "+readOnly)...)).start()
 		if code := p.code(); code != exitError || p.out.String() != "" || !strings.Contains(p.err.String(), c.want) {

@@ -56,10 +56,8 @@ func serve(ctx context.Context, o *serveOptions, std *stdio) error {
 	p := &printer{w: std.out, json: o.json}
 	fmt.Fprintf(std.err, "serving %s on %s\n%s\n", sizeInWords(region.Size()), e.URL(), o.whoMay())
 	p.serving(e.URL(), region.Size())
-	if o.urlFile != "" {
-		if err := writeURL(o.urlFile, e.URL()); err != nil {
-			return err
-		}
+	if err := o.urlFile.write(e.URL()); err != nil {
+		return err
 	}
 	why := o.watchOver(ctx, s, p)
 	e.Close()

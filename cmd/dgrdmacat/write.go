@@ -75,7 +75,7 @@ func (o *writeOptions) register(fs *flag.FlagSet) {
 	o.id.register(fs, "that of --local, or one that suits the peer")
 	o.profile.register(fs, settings.Profile, "")
 	fs.Var(&o.addr, "addr", "`address` in the peer's memory of the first byte")
-	fs.StringVar(&o.file, "file", "", "write the content of this `file`")
+	fs.Var((*fileFlag)(&o.file), "file", "write the content of this `file`")
 	fs.StringVar(&o.data, "data", "", "write these bytes: `hex` digits, with spaces or without")
 	fs.StringVar(&o.text, "text", "", "write this `text`, without a newline")
 	fs.Var(&o.flagAddr, "flag-addr", "`address` of the flag; without it there is none")

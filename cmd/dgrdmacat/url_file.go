@@ -1,0 +1,139 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+
+	"github.com/dgrdma/dgrdma/link/stream"
+	"github.com/dgrdma/dgrdma/url"
+)
+
+// urlFile is --url-file, in which scripts find the complete string of a server. It is there
+// while the endpoint is open: who waits for it never gets the string of an earlier run.
+type urlFile struct {
+	fileFlag
+	mode    fs.FileMode // of the one that was there; 0: none was
+	written string
+}
+
+func (u *urlFile) register(fs *flag.FlagSet, when string) {
+	fs.Var(u, "url-file", when+"write the complete URL to this `file`, which is there while the endpoint is open")
+}
+
+func (u *urlFile) given() bool { return u.fileFlag != "" }
+
+// begin removes what an earlier run left.
+func (u *urlFile) begin() error {
+	if !u.given() {
+		return nil
+	}
+	info, err := u.replaceable()
+	if info == nil || err != nil {
+		return err
+	}
+	u.mode = info.Mode().Perm()
+	return u.clear()
+}
+
+// replaceable returns what is to be replaced, if there is something, and refuses a file that
+// holds anything but an endpoint string: it is somebody's whom a slip of the pen would cost it.
+func (u *urlFile) replaceable() (fs.FileInfo, error) {
+	name := u.String()
+	if err := stream.CheckFile(name, true); err != nil {
+		return nil, err
+	}
+	info, err := os.Stat(name)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && !info.Mode().IsRegular() {
+		return nil, nil // a FIFO or a device takes it as it is
+	}
+	if err != nil {
+		return nil, err
+	}
+	text, err := u.read()
+	if err != nil {
+		return nil, err
+	}
+	if text == "" {
+		return info, nil
+	}
+	if there, err := url.Parse(strings.TrimSpace(text)); err != nil || !there.Complete() {
+		return nil, fmt.Errorf("--url-file %s: what is in it is no endpoint string, so it is not replaced: name another file, or remove this one", name)
+	}
+	return info, nil
+}
+
+// longestURL is more than any endpoint string has.
+const longestURL = 4096
+
+func (u *urlFile) read() (string, error) {
+	f, err := os.Open(u.String())
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, longestURL))
+	return string(b), err
+}
+
+// clear removes the file. What a symbolic link points to is emptied, so that the link goes on
+// pointing to something.
+func (u *urlFile) clear() error {
+	name := u.String()
+	if info, err := os.Lstat(name); err == nil && info.Mode()&fs.ModeSymlink != 0 {
+		return os.Truncate(name, 0)
+	}
+	err := os.Remove(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// write writes the string of the endpoint that is open now, if the flag was given.
+func (u *urlFile) write(endpoint string) error {
+	if !u.given() {
+		return nil
+	}
+	if _, err := u.replaceable(); err != nil {
+		return err // it came meanwhile
+	}
+	s, err := stream.CreateFile(u.String(), true)
+	if err != nil {
+		return err
+	}
+	defer s.Discard()
+	if f, ok := s.(interface{ Chmod(fs.FileMode) error }); ok && u.mode != 0 {
+		if err := f.Chmod(u.mode); err != nil {
+			return err
+		}
+	}
+	text := endpoint + "\n"
+	if _, err := io.WriteString(s, text); err != nil {
+		return err
+	}
+	if err := s.Commit(); err != nil {
+		return err
+	}
+	u.written = text
+	return nil
+}
+
+// end removes the file, unless it is another server's by now.
+func (u *urlFile) end() error {
+	if u.written == "" {
+		return nil
+	}
+	info, err := os.Stat(u.String())
+	if err != nil || !info.Mode().IsRegular() {
+		return nil
+	}
+	if text, err := u.read(); err != nil || text != u.written {
+		return err
+	}
+	return u.clear()
+}
