@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"flag"
+	"fmt"
 	"io"
 	"maps"
 	"slices"
@@ -22,6 +23,7 @@ type benchOptions struct {
 	serve, to, local string
 	once             bool
 	urlFile          urlFile
+	memory           sizeFlag
 	wire             wireFlags
 	metrics          metricsFlag
 	plan             bench.Plan
@@ -87,6 +89,8 @@ func (o *benchOptions) register(fs *flag.FlagSet) {
 	fs.StringVar(&o.serve, "serve", "", "`URL` to serve on")
 	fs.BoolVar(&o.once, "once", false, "with --serve: end after one client")
 	o.urlFile.register(fs, "with --serve: ")
+	o.memory.value = servedMemory
+	fs.Var(&o.memory, "memory", fmt.Sprintf("with --serve: `bytes` of memory, %d to 4G: more for larger or more transactions, peers or buffers; the size in a complete URL counts for nothing", bench.LeastMemory))
 	fs.StringVar(&o.to, "to", "", "complete `URL` of the server")
 	fs.StringVar(&o.local, "local", "", "with --to: `URL` of this side; Ethernet needs it")
 	o.size.value = 1 << 20
@@ -118,6 +122,10 @@ func (o *benchOptions) check() error {
 		return badUsage("--serve and --to are the two ends: give one, or none for both in this process")
 	case o.serve == "" && (o.once || o.urlFile.given()):
 		return badUsage("--once and --url-file belong to --serve")
+	case o.serve == "" && o.memory.given:
+		return badUsage("--memory belongs to --serve")
+	case o.memory.value < bench.LeastMemory || o.memory.value > url.MaxSize:
+		return badUsage("--memory %v: need %d to 4G", &o.memory, bench.LeastMemory)
 	case o.to == "" && o.local != "":
 		return badUsage("--local belongs to --to")
 	case o.size.value < 1 || o.size.value > 1<<30:
@@ -175,12 +183,19 @@ func benchTo(ctx context.Context, opt *benchOptions, stdout, stderr io.Writer) e
 // memoryHere returns how much memory the server needs that is in this process.
 func (o *benchOptions) memoryHere() (uint64, error) {
 	p := o.plan.WithDepth(o.depth, servedMemory)
-	needed := p.ServerMemory()
-	if needed > url.MaxSize {
-		return 0, badUsage("peers %d, depth %d and size %d need %d bytes of memory, and an endpoint has at most 4G: choose less of one of them",
+	if err := fitsEndpoint(p); err != nil {
+		return 0, err
+	}
+	return max(p.ServerMemory(), servedMemory), nil
+}
+
+// fitsEndpoint refuses a plan for which no server can have the memory.
+func fitsEndpoint(p bench.Plan) error {
+	if needed := p.ServerMemory(); needed > url.MaxSize {
+		return badUsage("peers %d, depth %d and size %d need %d bytes of memory, and an endpoint has at most 4G: choose less of one of them",
 			p.Peers, p.Depth, p.Size, needed)
 	}
-	return max(needed, servedMemory), nil
+	return nil
 }
 
 // benchBoth runs both ends in this process.
@@ -190,11 +205,11 @@ func benchBoth(ctx context.Context, opt *benchOptions, stdout, stderr io.Writer)
 	if err != nil {
 		return err
 	}
-	server := local
-	if server.Size, err = opt.memoryHere(); err != nil {
+	memory, err := opt.memoryHere()
+	if err != nil {
 		return err
 	}
-	s, err := openServer(opt, server, false, io.Discard)
+	s, err := openServer(opt, local, memory, false, io.Discard)
 	if err != nil {
 		return err
 	}

@@ -74,20 +74,29 @@ func openClient(opt *benchOptions, local, peer url.Endpoint, stderr io.Writer) (
 }
 
 func (c *benchClient) open(profile *dgrdma.Profile) (err error) {
-	local, size := c.local, c.Plan.ClientMemory()
-	if local.Size != 0 && local.Size < size {
-		return badUsage("--local: memory of %d bytes, the run needs %d", local.Size, size)
-	}
-	if c.Memory, err = bench.NewMemory(int(max(size, local.Size))); err != nil {
+	size := c.Plan.ClientMemory()
+	if c.Memory, err = bench.NewMemory(int(size)); err != nil {
 		return err
 	}
-	c.Endpoint, err = dgrdma.Open(local.String(), &dgrdma.Config{
+	c.Endpoint, err = dgrdma.Open(withMemory(c.local, size).String(), &dgrdma.Config{
 		ID: dgrdma.EndpointID(c.Plan.FirstID), Memory: c.Memory, Service: bench.Service, Profile: profile, Queue: mostDepth, BusyPoll: c.opt.busyPoll,
 	})
 	if err == nil {
 		c.opt.metrics.endpoint(c.Endpoint)
 	}
 	return err
+}
+
+// toFit says what makes a plan fit that is too large for the server.
+func (c *benchClient) toFit() error {
+	if err := fitsEndpoint(c.Plan); err != nil {
+		return err
+	}
+	const step = 1 << 20
+	if needed := c.Plan.ServerMemory(); needed > c.peer.Size {
+		return badUsage("%w: --memory %v beside its --serve", c.unfit, &sizeFlag{value: min((needed+step-1)/step*step, url.MaxSize)})
+	}
+	return usageError{c.unfit}
 }
 
 // measure runs a client and prints what it measured.
@@ -102,7 +111,7 @@ func measure(ctx context.Context, opt *benchOptions, local, peer url.Endpoint, o
 		if err := c.Join(ctx); err != nil {
 			return benchInWords(err, false)
 		}
-		return usageError{c.unfit}
+		return c.toFit()
 	}
 	var o bench.Outcome
 	err = c.Run(ctx, opt.duration, &o)

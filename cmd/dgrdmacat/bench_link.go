@@ -38,7 +38,7 @@ func openLinkServer(ctx context.Context, o *benchOptions, local url.Endpoint) (*
 	if err != nil {
 		return nil, nil, err
 	}
-	h, err := openHost(local, servedMemory+2*linkReserve, dgrdma.Config{BusyPoll: o.busyPoll})
+	h, err := openHost(local, int(o.memory.value)+2*linkReserve, dgrdma.Config{BusyPoll: o.busyPoll})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -104,6 +104,9 @@ func (o *benchOptions) linkMeasure(ctx context.Context, local, peer url.Endpoint
 	defer h.Close()
 	o.metrics.host(h)
 	l, load, err := bench.DialLink(ctx, h, peer.String(), o.stream, o.buffers, int(o.plan.Size))
+	if needed := 2 * uint64(o.buffers) * uint64(o.plan.Size); errors.Is(err, link.ErrRefused) && needed > peer.Size {
+		return fmt.Errorf("%w: smaller --buffers or --size here, or --memory beside its --serve", err)
+	}
 	if err != nil {
 		return err
 	}

@@ -13,31 +13,23 @@ import (
 	"github.com/dgrdma/dgrdma/url"
 )
 
-// servedMemory is the size of a server's memory, if its endpoint string names none.
+// servedMemory is the size of a server's memory without --memory.
 const servedMemory = 128 << 20
 
 // mostPeers is as many as an endpoint can have.
 var mostPeers = int(settings.MaxPeers.Most)
 
 // openServer opens the serving side of bench. private: no client shares its process.
-func openServer(opt *benchOptions, local url.Endpoint, private bool, log io.Writer) (*bench.Server, error) {
+func openServer(opt *benchOptions, local url.Endpoint, size uint64, private bool, log io.Writer) (*bench.Server, error) {
 	local, err := opt.wire.apply(local)
 	if err != nil {
 		return nil, err
 	}
-	if local.Size == 0 {
-		local.Size = servedMemory
-	}
-	if local.Size < bench.LeastMemory {
-		return nil, badUsage("--serve: memory of %d bytes, need at least %d", local.Size, bench.LeastMemory)
-	}
-	memory, err := bench.NewMemory(int(local.Size))
+	memory, err := bench.NewMemory(int(size))
 	if err != nil {
 		return nil, err
 	}
-	if local.Dialect == url.Short {
-		local.Size = 0 // it has no place for it
-	}
+	local = withMemory(local, size)
 	profile, err := profileBetweenUs(opt.wire.profile.orDefault(), local.Scheme == url.UDP, true)
 	if err != nil {
 		return nil, err
@@ -74,7 +66,7 @@ func benchServe(ctx context.Context, opt *benchOptions, stderr io.Writer) error 
 	if err != nil {
 		return err
 	}
-	s, err := openServer(opt, local, true, stderr)
+	s, err := openServer(opt, local, opt.memory.value, true, stderr)
 	if err != nil {
 		return err
 	}

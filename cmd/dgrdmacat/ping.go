@@ -131,15 +131,12 @@ func pingTo(ctx context.Context, o *pingOptions, stdout, stderr io.Writer) error
 	to.Size = 1 << 32 // pings go behind its memory
 	c := newPingClient(o, peer, stderr)
 	var p *pingPeer
-	memory := &pings{size: pingMemory, of: func(x *pingPeer) dgrdma.Memory {
+	memory := &pings{of: func(x *pingPeer) dgrdma.Memory {
 		p, x.arrived, x.left, x.failed = x, c.arrived, c.left, c.fail
 		c.send, c.resend = x.write, x.writeAnyway
 		return x
 	}}
-	if local.Size != 0 {
-		memory.size = local.Size
-	}
-	e, err := dgrdma.Open(local.String(), &dgrdma.Config{Memory: memory, Service: pingService, Manual: o.busyPoll, BusyPoll: o.busyPoll})
+	e, err := dgrdma.Open(withMemory(local, pingMemory).String(), &dgrdma.Config{Memory: memory, Service: pingService, Manual: o.busyPoll, BusyPoll: o.busyPoll})
 	if err != nil {
 		return err
 	}

@@ -76,7 +76,7 @@ func answering(t *testing.T, does func(number uint32) bool) (url string) {
 	t.Helper()
 	e, err := dgrdma.Open("udp:127.0.0.1", &dgrdma.Config{
 		Service:   pingService,
-		AcceptAny: true, Memory: &pings{size: pingMemory, of: func(p *pingPeer) dgrdma.Memory {
+		AcceptAny: true, Memory: &pings{of: func(p *pingPeer) dgrdma.Memory {
 			p.arrived = func(number uint32) {
 				if does(number) {
 					p.write(number)

@@ -28,12 +28,11 @@ const (
 // pings is the memory of one side: no bytes at all, but pings or answers as they
 // complete.
 type pings struct {
-	size uint64
-	of   func(*pingPeer) dgrdma.Memory // asked for each peer before anything of it comes
+	of func(*pingPeer) dgrdma.Memory // asked for each peer before anything of it comes
 }
 
 // Size is for the endpoint's string.
-func (p *pings) Size() uint64 { return p.size }
+func (p *pings) Size() uint64 { return pingMemory }
 
 // For implements [dgrdma.PerConn].
 func (p *pings) For(c *dgrdma.Conn) dgrdma.Memory { return p.of(newPingPeer(c)) }

@@ -70,14 +70,8 @@ func pingServe(ctx context.Context, o *pingOptions, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	memory := &pings{size: pingMemory, of: func(p *pingPeer) dgrdma.Memory { return newPinging(p) }}
-	if local.Size != 0 {
-		memory.size = local.Size
-	}
-	if memory.size > pingAt {
-		return badUsage("--serve: memory of %d bytes, at most %d", memory.size, uint64(pingAt))
-	}
-	e, err := dgrdma.Open(local.String(), &dgrdma.Config{Memory: memory, Service: pingService, Manual: o.busyPoll, BusyPoll: o.busyPoll, AcceptAny: true})
+	memory := &pings{of: func(p *pingPeer) dgrdma.Memory { return newPinging(p) }}
+	e, err := dgrdma.Open(withMemory(local, pingMemory).String(), &dgrdma.Config{Memory: memory, Service: pingService, Manual: o.busyPoll, BusyPoll: o.busyPoll, AcceptAny: true})
 	if err != nil {
 		return err
 	}

@@ -92,16 +92,19 @@ func profileBetweenUs(name string, overUDP, serving bool) (dgrdma.Profile, error
 	return p, nil
 }
 
-// openHost opens a host of links with as much memory as the string says, or
-// otherwise.
-func openHost(local url.Endpoint, otherwise int, cfg dgrdma.Config) (*link.Host, error) {
-	if local.Size != 0 {
-		otherwise = int(local.Size)
-	}
-	if local.Dialect == url.Short {
+// withMemory returns the string of an endpoint of ours that has so much memory. The size in a
+// complete one is what was served when it was printed, perhaps by another command: it is no
+// wish for as much now.
+func withMemory(local url.Endpoint, size uint64) url.Endpoint {
+	if local.Size = size; local.Dialect == url.Short {
 		local.Size = 0 // it has no place for it
 	}
-	return link.Open(local.String(), &link.Config{Memory: otherwise, Endpoint: cfg})
+	return local
+}
+
+// openHost opens a host of links.
+func openHost(local url.Endpoint, memory int, cfg dgrdma.Config) (*link.Host, error) {
+	return link.Open(withMemory(local, uint64(memory)).String(), &link.Config{Memory: memory, Endpoint: cfg})
 }
 
 // parseLocal reads where an endpoint of ours is to be.

@@ -1,0 +1,67 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// copied is a string as another command printed it once, with less memory than any needs.
+func copied(t *testing.T, id int) string { return localString(freeUDP(t), 4096, id) }
+
+// TestCopiedStringLimitsNothing: a string copied from somewhere says where an endpoint is to
+// be; the memory that it names was another run's.
+func TestCopiedStringLimitsNothing(t *testing.T) {
+	noGoroutineLeft(t)
+	for _, c := range []struct{ serve, client string }{
+		{"bench --once --serve", "bench --seconds 0.01 --to URL --local"},
+		{"bench --once --serve", "bench --seconds 0.01 --bidir --to URL --local"},
+		{"bench --link --once --serve", "bench --link --seconds 0.01 --to URL --local"},
+		{"ping --once --serve", "ping -n 1 --to URL --local"},
+		{"ping --link --once --serve", "ping --link -n 1 --to URL --local"},
+		{"listen -o FILE", "send --local"},
+	} {
+		file := filepath.Join(t.TempDir(), "copy")
+		url, end := serving(t, patient(t), strings.ReplaceAll(c.serve, "FILE", file)+" "+copied(t, 4))
+		client := append(strings.Fields(strings.ReplaceAll(c.client, "URL", url)), copied(t, 5))
+		if client[0] == "send" {
+			client = append(client, fileOf(t, random(1, 3<<20)), url)
+		}
+		code, _, stderr := runFor(t, patient(t), client...)
+		if code != exitOK {
+			t.Errorf("%s: code %d: %s", c.client, code, stderr)
+		}
+		if code, stderr := end(); code != exitOK || strings.Contains(url, ";4096.") && !strings.HasPrefix(c.serve, "ping --once") {
+			t.Errorf("%s: on %s, code %d: %s", c.serve, url, code, stderr)
+		}
+	}
+}
+
+// TestBenchSaysHowToGiveTheServerMore, and what it says does.
+func TestBenchSaysHowToGiveTheServerMore(t *testing.T) {
+	noGoroutineLeft(t)
+	const plan = "bench --size 1M --depth 20 --seconds 0.01 --to "
+	server, url := startServer(t, "bench", "--memory", "8k", "--serve", "udp:127.0.0.1")
+	code, _, stderr := runFor(t, patient(t), strings.Fields(plan+url)...)
+	advice := regexp.MustCompile(`which has 8192: choose less of one of them, or give the server more: (--memory \d+M) beside its --serve\n$`).FindStringSubmatch(stderr)
+	if code != exitUsage || advice == nil {
+		t.Fatalf("code %d: %s", code, stderr)
+	}
+	server.Process.Signal(os.Interrupt)
+	server.code()
+	_, url = startServer(t, append(strings.Fields("bench --serve udp:127.0.0.1"), strings.Fields(advice[1])...)...)
+	if code, _, stderr := runFor(t, patient(t), strings.Fields(plan+url)...); code != exitOK {
+		t.Errorf("code %d: %s", code, stderr)
+	}
+	code, _, stderr = runFor(t, patient(t), strings.Fields("bench --size 1G --depth 5 --to "+url)...)
+	if code != exitUsage || !strings.Contains(stderr, "an endpoint has at most 4G") || strings.Contains(stderr, "--memory") {
+		t.Errorf("code %d: %s", code, stderr)
+	}
+	_, url = startServer(t, strings.Fields("bench --link --memory 8k --serve udp:127.0.0.1")...)
+	code, _, stderr = runFor(t, patient(t), strings.Fields("bench --link --buffers 64 --seconds 0.01 --to "+url)...)
+	if code != exitError || !strings.Contains(stderr, "--memory") {
+		t.Errorf("code %d: %s", code, stderr)
+	}
+}
