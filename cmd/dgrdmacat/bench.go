@@ -29,7 +29,7 @@ type benchOptions struct {
 	plan             bench.Plan
 	size             sizeFlag
 	peers, depth     int
-	seconds          float64
+	seconds          secondsFlag
 	duration         time.Duration
 	bidir            bool
 	busyPoll         bool
@@ -94,11 +94,12 @@ func (o *benchOptions) register(fs *flag.FlagSet) {
 	fs.StringVar(&o.to, "to", "", "complete `URL` of the server")
 	fs.StringVar(&o.local, "local", "", "with --to: `URL` of this side; Ethernet needs it")
 	o.size.value = 1 << 20
-	fs.Var(&o.size, "size", "`bytes` per transaction, such as 64k")
+	fs.Var(&o.size, "size", "`bytes` per transaction, such as 64k, 1 to 1G; with --link per message, at most 2097151")
 	fs.IntVar(&o.depth, "depth", 0, "transactions that each peer keeps outstanding; 0: as many as make up 4 MiB, of all peers together, at most 4096")
-	fs.Float64Var(&o.seconds, "seconds", 3, "`seconds` to write")
+	o.seconds = secondsFlag(3 * time.Second)
+	fs.Var(&o.seconds, "seconds", "how many `seconds` to write, such as 10 or 10s, at most 86400 (a day)")
 	fs.BoolVar(&o.bidir, "bidir", false, "the server writes too")
-	fs.IntVar(&o.peers, "peers", 1, "how many peers the client plays, each with an id and a connection of its own")
+	fs.IntVar(&o.peers, "peers", 1, "how many peers the client plays, 1 to 4096, each with an id and a connection of its own")
 	fs.BoolVar(&o.busyPoll, settings.BusyPoll.Flag, false, settings.BusyPoll.Means)
 	fs.BoolVar(&o.json, "json", false, "print one JSON object")
 	o.verify = "sample"
@@ -106,7 +107,7 @@ func (o *benchOptions) register(fs *flag.FlagSet) {
 	fs.Var(&oneOf{&o.compare, []string{"tcp"}}, "compare", "take turns with another `protocol` between the same addresses: tcp")
 	fs.BoolVar(&o.link, "link", false, "measure a link with credits in place of bare transactions; both sides need it")
 	fs.BoolVar(&o.stream, "stream", false, "with --link: io.Copy at both ends")
-	fs.IntVar(&o.buffers, "buffers", 64, "with --link: buffers of --size bytes")
+	fs.IntVar(&o.buffers, "buffers", 64, "with --link: how many buffers of --size bytes, 1 to 65536")
 	o.wire.register(fs)
 	o.metrics.register(fs)
 }
@@ -132,8 +133,8 @@ func (o *benchOptions) check() error {
 		return badUsage("--size %v: need 1 to 1G", &o.size)
 	case o.depth < 0 || o.depth > mostDepth:
 		return badUsage("--depth %d: need 1 to %d, or 0, with which as many are outstanding as make up 4 MiB", o.depth, mostDepth)
-	case !(o.seconds > 0 && o.seconds <= 86400):
-		return badUsage("--seconds %v: need more than 0, at most 86400", o.seconds)
+	case o.seconds <= 0 || o.seconds > secondsFlag(24*time.Hour):
+		return badUsage("--seconds %v: need more than 0, at most 86400", &o.seconds)
 	case o.peers < 1 || o.peers > 4096:
 		return badUsage("--peers %d: need 1 to 4096", o.peers)
 	case !known:
@@ -149,7 +150,7 @@ func (o *benchOptions) check() error {
 	case o.compare != "" && o.compare != "tcp":
 		return badUsage("--compare %s: only tcp", o.compare)
 	}
-	o.duration = time.Duration(o.seconds * float64(time.Second))
+	o.duration = time.Duration(o.seconds)
 	o.plan = bench.Plan{Size: uint32(o.size.value), Peers: uint32(o.peers), Verify: verify}
 	if o.bidir {
 		o.plan.BothWays = 1

@@ -114,6 +114,26 @@ func parseLimit(s string) (time.Duration, error) {
 	return d, nil
 }
 
+// secondsFlag is a flag whose value is seconds, or a time with its unit.
+type secondsFlag time.Duration
+
+func (f *secondsFlag) String() string {
+	return strconv.FormatFloat(time.Duration(*f).Seconds(), 'f', -1, 64)
+}
+
+// Set implements [flag.Value].
+func (f *secondsFlag) Set(s string) error {
+	d, err := time.ParseDuration(s)
+	if err != nil {
+		d, err = time.ParseDuration(s + "s")
+	}
+	if err != nil {
+		return errors.New("need seconds such as 10 or 0.5, or " + aTime)
+	}
+	*f = secondsFlag(d)
+	return nil
+}
+
 // wordFlag is a flag whose value is a number of 32 bits.
 type wordFlag struct {
 	value uint32
