@@ -65,13 +65,13 @@ func (c *Client) Run(ctx context.Context, long time.Duration, o *Outcome) error 
 		}
 	}
 	if o.Theirs.Wrong > 0 {
-		return fmt.Errorf("verification failed at the server: %d errors, the first: %w", o.Theirs.Wrong, o.Theirs.mismatch())
+		return fmt.Errorf("verification failed at the server, errors: %d, the first: %w", o.Theirs.Wrong, o.Theirs.mismatch())
 	}
 	if o.Mine.Wrong > 0 {
-		return fmt.Errorf("verification failed here: %d errors, the first: %w", o.Mine.Wrong, o.Mine.mismatch())
+		return fmt.Errorf("verification failed here, errors: %d, the first: %w", o.Mine.Wrong, o.Mine.mismatch())
 	}
 	if o.Theirs.Arrived != o.Mine.Transactions {
-		return fmt.Errorf("%d transactions were acknowledged, but %d arrived", o.Mine.Transactions, o.Theirs.Arrived)
+		return fmt.Errorf("transactions acknowledged: %d, but arrived: %d", o.Mine.Transactions, o.Theirs.Arrived)
 	}
 	return nil
 }

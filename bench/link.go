@@ -69,7 +69,7 @@ func (s *LinkServer) receive(ctx context.Context, l *link.Link) {
 	}
 	err = cmp.Or(err, l.Close())
 	if n := s.wrong.Swap(0); n > 0 {
-		err = errors.Join(fmt.Errorf("%d messages were not those that were sent", n), err)
+		err = errors.Join(fmt.Errorf("messages that were not those that were sent: %d", n), err)
 	}
 	select {
 	case s.ended <- err:

@@ -190,7 +190,7 @@ func (s *Server) run(ctx context.Context, p Plan, conns []*dgrdma.Conn) error {
 	}
 	err = s.deliver(ctx, conns[0], &saw)
 	if saw.Wrong > 0 {
-		return fmt.Errorf("%d errors in what arrived; the first: %w", saw.Wrong, saw.mismatch())
+		return fmt.Errorf("errors in what arrived: %d, the first: %w", saw.Wrong, saw.mismatch())
 	}
 	return err
 }

@@ -48,7 +48,7 @@ func openClient(opt *benchOptions, local, peer url.Endpoint, stderr io.Writer) (
 		return showProgress(stderr, func() string {
 			n, bytes, took := l.Progress()
 			at := took.Seconds()
-			return fmt.Sprintf("%4.1f of %.1f s  %.0f MB/s  %.0f transactions/s", at, opt.perTurn().Seconds(), float64(bytes)/at/1e6, float64(n)/at)
+			return fmt.Sprintf("%4.1f of %.1f s  %.0f MB/s  %s", at, opt.perTurn().Seconds(), float64(bytes)/at/1e6, countPerSecond(float64(n)/at, "transaction"))
 		})
 	}
 	profile, err := profileBetweenUs(opt.wire.profile.orDefault(), peer.Scheme == url.UDP, false)

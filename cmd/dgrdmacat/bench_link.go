@@ -138,8 +138,8 @@ func (r *linkResult) print(w io.Writer, asJSON bool) error {
 	if asJSON {
 		return json.NewEncoder(w).Encode(r)
 	}
-	_, err := fmt.Fprintf(w, "link over %s, %d buffers of %d bytes: %.0f MB/s, %.0f messages/s in %.1f s, %d frames sent again\n",
-		r.Transport, r.Buffers, r.Size, r.MBPerS, r.MessagesPS, r.Seconds, r.Retransmits)
+	_, err := fmt.Fprintf(w, "link over %s, %s of %s: %.0f MB/s, %s in %.1f s, %s sent again\n",
+		r.Transport, count(r.Buffers, "buffer"), count(r.Size, "byte"), r.MBPerS, countPerSecond(r.MessagesPS, "message"), r.Seconds, count(r.Retransmits, "frame"))
 	return err
 }
 

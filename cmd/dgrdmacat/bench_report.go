@@ -100,8 +100,8 @@ func (r *benchResult) describe(w io.Writer) {
 	if r.OneProcess {
 		whose = "both ends"
 	}
-	fmt.Fprintf(w, "moved        %d MiB in %.2f s over %s: %.0f MB/s, %.0f transactions/s\n",
-		r.Bytes>>20, r.Seconds, r.Transport, r.MBPerS, r.TransactionsPerS)
+	fmt.Fprintf(w, "moved        %s in %.2f s over %s: %.0f MB/s, %s\n",
+		amount(int64(r.Bytes)), r.Seconds, r.Transport, r.MBPerS, countPerSecond(r.TransactionsPerS, "transaction"))
 	if r.Bidir {
 		fmt.Fprintf(w, "directions   %.0f MB/s to the server, %.0f MB/s back\n", r.MBPerS-r.BackMBPerS, r.BackMBPerS)
 	}
@@ -111,15 +111,15 @@ func (r *benchResult) describe(w io.Writer) {
 	} else {
 		fmt.Fprintln(w, "completion   not measured")
 	}
-	fmt.Fprintf(w, "frames       %d, of them sent again %d; %d duplicates, %d dropped by the kernel\n",
-		r.Frames, r.Retransmits, r.Duplicates, r.KernelDrops)
+	fmt.Fprintf(w, "frames       %d, of them sent again %d; %s, %d dropped by the kernel\n",
+		r.Frames, r.Retransmits, count(r.Duplicates, "duplicate"), r.KernelDrops)
 	fmt.Fprintf(w, "processor    %.0f ns per frame (%s)", r.CPUPerFrame, whose)
 	if !r.OneProcess {
 		fmt.Fprintf(w, ", %.0f ns (server)", r.ServerCPUPerFrame)
 	}
 	fmt.Fprintln(w)
 	if r.ServerBytesPerPeer > 0 {
-		fmt.Fprintf(w, "memory       %d bytes per idle peer at the server\n", r.ServerBytesPerPeer)
+		fmt.Fprintf(w, "memory       %s per idle peer at the server\n", count(r.ServerBytesPerPeer, "byte"))
 	}
 	if r.TCPMBPerS > 0 {
 		fmt.Fprintf(w, "tcp          %.0f MB/s: ratio %.2f\n", r.TCPMBPerS, r.Ratio)

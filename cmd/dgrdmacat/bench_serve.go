@@ -49,13 +49,13 @@ func openServer(opt *benchOptions, local url.Endpoint, size uint64, private bool
 		began := time.Now()
 		return showProgress(log, func() string {
 			bytes := arrived() * uint64(p.Size)
-			return fmt.Sprintf("%d MiB arrived, %.0f MB/s", bytes>>20, float64(bytes)/time.Since(began).Seconds()/1e6)
+			return fmt.Sprintf("%s arrived, %.0f MB/s", amount(int64(bytes)), float64(bytes)/time.Since(began).Seconds()/1e6)
 		})
 	}
 	s.Ran = func(r bench.Run) {
-		fmt.Fprintf(log, "%v: %d transactions of %d bytes, %.0f MB/s; %d frames heard, %d duplicates, %d dropped by the kernel, %.0f ns CPU per frame\n",
-			r.Client, r.Saw.Arrived, r.Plan.Size, perSecond(r.Saw.Arrived*uint64(r.Plan.Size), r.Took)/1e6,
-			r.Saw.FramesHeard, r.Saw.Duplicates, r.Saw.KernelDrops, perFrame(r.Saw.CPU, r.Saw.FramesHeard+r.Saw.FramesSent))
+		fmt.Fprintf(log, "%v: %s of %s, %.0f MB/s; %s heard, %s, %d dropped by the kernel, %.0f ns CPU per frame\n",
+			r.Client, count(r.Saw.Arrived, "transaction"), count(uint64(r.Plan.Size), "byte"), perSecond(r.Saw.Arrived*uint64(r.Plan.Size), r.Took)/1e6,
+			count(r.Saw.FramesHeard, "frame"), count(r.Saw.Duplicates, "duplicate"), r.Saw.KernelDrops, perFrame(r.Saw.CPU, r.Saw.FramesHeard+r.Saw.FramesSent))
 	}
 	s.Failed = func(client dgrdma.EndpointID, err error) { fmt.Fprintf(log, "peer %d: %v\n", client, err) }
 	return s, nil

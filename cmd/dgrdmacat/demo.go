@@ -114,8 +114,8 @@ func demoOverSimnet(ctx context.Context, blocks int, link simnet.Link, seed uint
 	d := demonstration{conn: conn, memory: memory, receiver: receiver, blocks: blocks}
 	return d.run(ctx, std, seed, func(w io.Writer) {
 		out, back := network.LinkStats(from, to), network.LinkStats(to, from)
-		fmt.Fprintf(w, "network     %d datagrams out, %d lost; %d back, %d lost; %d duplicated, %d reordered\n",
-			out.Sent, out.Dropped(), back.Sent, back.Dropped(), out.Duplicated+back.Duplicated, out.Reordered+back.Reordered)
+		fmt.Fprintf(w, "network     %s out, %d lost; %d back, %d lost; %d duplicated, %d reordered\n",
+			count(out.Sent, "datagram"), out.Dropped(), back.Sent, back.Dropped(), out.Duplicated+back.Duplicated, out.Reordered+back.Reordered)
 	})
 }
 
@@ -152,7 +152,7 @@ func (d *demonstration) run(ctx context.Context, std *stdio, seed uint64, aboutN
 
 	s, r := d.conn.Stats(), d.receiver.Stats()
 	return buffered(std.out, func(w io.Writer) error {
-		fmt.Fprintf(w, "moved       %d MiB in %v, %.0f MB/s, every byte verified\n", d.blocks, elapsed.Round(time.Millisecond),
+		fmt.Fprintf(w, "moved       %s in %v, %.0f MB/s, every byte verified\n", amount(int64(len(data))), elapsed.Round(time.Millisecond),
 			float64(len(data))/elapsed.Seconds()/1e6)
 		aboutNetwork(w)
 		fmt.Fprintf(w, "recovered   %s sent again (%d by later acknowledgements, %d by timeout), %s filtered\n",

@@ -62,6 +62,11 @@ func count[N int | int64 | uint64](n N, one string) string {
 	return fmt.Sprintf("%d %ss", n, one)
 }
 
+// countPerSecond is a rate of things for people: "1 message/s", "20 messages/s".
+func countPerSecond(rate float64, one string) string {
+	return count(int64(math.Round(rate)), one) + "/s"
+}
+
 // worded is a flag that package flag reads, and that says what it needs where that says
 // no more than "parse error".
 type worded struct {

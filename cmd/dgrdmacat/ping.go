@@ -198,7 +198,7 @@ func (r *pingResult) print(w io.Writer, asJSON bool) error {
 	if r.N == 0 {
 		text += "nothing measured"
 	} else {
-		text += fmt.Sprintf("%d times %d bytes: min %.1f us, p50 %.1f us, p99 %.1f us, max %.1f us", r.N, r.Bytes, r.Min, r.P50, r.P99, r.Max)
+		text += fmt.Sprintf("%s %d bytes: min %.1f us, p50 %.1f us, p99 %.1f us, max %.1f us", count(r.N, "time"), r.Bytes, r.Min, r.P50, r.P99, r.Max)
 	}
 	if r.Lost > 0 {
 		text += fmt.Sprintf("; %d lost", r.Lost)

@@ -125,7 +125,7 @@ func (m *meter) line(now time.Time, width int, colour bool) string {
 	m.n++
 	rate := perSecond(uint64(moved-oldest.moved), now.Sub(oldest.at))
 	if m.total < 0 {
-		return fmt.Sprintf("%s  %s  %s", binaryBytes(moved), rateText(rate), clock(now.Sub(m.began)))
+		return fmt.Sprintf("%s  %s  %s", amount(moved), rateText(rate), clock(now.Sub(m.began)))
 	}
 	share := 1.0
 	if m.total > 0 {
@@ -138,7 +138,7 @@ func (m *meter) line(now time.Time, width int, colour bool) string {
 		left = clock(time.Duration(min(float64(rest)/rate, 1e6) * float64(time.Second)))
 	}
 	head := fmt.Sprintf("%3.0f%% ", 100*share)
-	tail := fmt.Sprintf("%s of %s  %s  ETA %s", binaryBytes(moved), binaryBytes(m.total), rateText(rate), left)
+	tail := fmt.Sprintf("%s of %s  %s  ETA %s", amount(moved), amount(m.total), rateText(rate), left)
 	if width == 0 {
 		width = usualWidth
 	}
@@ -174,14 +174,14 @@ func clock(d time.Duration) string {
 	return fmt.Sprintf("%d:%02d:%02d", s/3600, s/60%60, s%60)
 }
 
-// binaryBytes is a number of bytes with three digits or a few more.
-func binaryBytes(n int64) string {
-	if n < 1<<10 {
+// amount is a number of bytes with three digits or a few more, in the units of rates.
+func amount(n int64) string {
+	if n < 1000 {
 		return fmt.Sprintf("%d B", n)
 	}
-	x, unit := float64(n)/(1<<10), 0
-	for ; x >= 999.5 && unit < len("KMGTPE")-1; unit++ {
-		x /= 1 << 10
+	x, unit := float64(n)/1000, 0
+	for ; x >= 999.5 && unit < len("kMGTPE")-1; unit++ {
+		x /= 1000
 	}
 	digits := 2
 	if x >= 99.95 {
@@ -189,5 +189,5 @@ func binaryBytes(n int64) string {
 	} else if x >= 9.995 {
 		digits = 1
 	}
-	return fmt.Sprintf("%.*f %ciB", digits, x, "KMGTPE"[unit])
+	return fmt.Sprintf("%.*f %cB", digits, x, "kMGTPE"[unit])
 }

@@ -14,16 +14,16 @@ func TestMeterLine(t *testing.T) {
 		colour       bool
 		want         string
 	}{
-		{100 << 20, 25 << 20, time.Second, 80, false, " 25% [========>                        ] 25.0 MiB of 100 MiB  26 MB/s  ETA 0:03"},
-		{100 << 20, 25 << 20, time.Second, 80, true, " 25% [\x1b[32m========>                        \x1b[0m] 25.0 MiB of 100 MiB  26 MB/s  ETA 0:03"},
-		{100 << 20, 25 << 20, time.Second, 0, false, " 25% [========>                        ] 25.0 MiB of 100 MiB  26 MB/s  ETA 0:03"},
-		{100 << 20, 25 << 20, time.Second, 40, false, " 25% 25.0 MiB of 100 MiB  26 MB/s  ETA 0:03"},
-		{4 << 30, 4 << 30, 2 * time.Second, 200, false, "100% [========================================] 4.00 GiB of 4.00 GiB  2147 MB/s  ETA 0:00"},
-		{4 << 30, 0, 2 * time.Second, 60, false, "  0% [>               ] 0 B of 4.00 GiB  0.0 MB/s  ETA -:--"},
-		{1000, 2000, time.Second, 60, false, "100% [=============] 1.95 KiB of 1000 B  0.0 MB/s  ETA 0:00"},
+		{100e6, 25e6, time.Second, 80, false, " 25% [========>                          ] 25.0 MB of 100 MB  25 MB/s  ETA 0:03"},
+		{100e6, 25e6, time.Second, 80, true, " 25% [\x1b[32m========>                          \x1b[0m] 25.0 MB of 100 MB  25 MB/s  ETA 0:03"},
+		{100e6, 25e6, time.Second, 0, false, " 25% [========>                          ] 25.0 MB of 100 MB  25 MB/s  ETA 0:03"},
+		{100e6, 25e6, time.Second, 40, false, " 25% 25.0 MB of 100 MB  25 MB/s  ETA 0:03"},
+		{4e9, 4e9, 2 * time.Second, 200, false, "100% [========================================] 4.00 GB of 4.00 GB  2000 MB/s  ETA 0:00"},
+		{4e9, 0, 2 * time.Second, 60, false, "  0% [>                ] 0 B of 4.00 GB  0.0 MB/s  ETA -:--"},
+		{1000, 2000, time.Second, 60, false, "100% [=============] 2.00 kB of 1.00 kB  0.0 MB/s  ETA 0:00"},
 		{0, 0, time.Second, 60, false, "100% [=====================] 0 B of 0 B  0.0 MB/s  ETA 0:00"},
-		{-1, 3 << 29, 65 * time.Second, 80, true, "1.50 GiB  25 MB/s  1:05"},
-		{1 << 50, 1 << 20, time.Second, 40, false, "  0% 1.00 MiB of 1.00 PiB  1.0 MB/s  ETA 277:46:40"},
+		{-1, 1.5e9, 65 * time.Second, 80, true, "1.50 GB  23 MB/s  1:05"},
+		{1e15, 1e6, time.Second, 40, false, "  0% 1.00 MB of 1.00 PB  1.0 MB/s  ETA 277:46:40"},
 	} {
 		m := &meter{total: c.total, began: began}
 		m.moved.Store(c.moved)
@@ -36,27 +36,27 @@ func TestMeterLine(t *testing.T) {
 // TestMeterShowsAStall: the rate is that of the last seconds, not of all.
 func TestMeterShowsAStall(t *testing.T) {
 	began := time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)
-	m := &meter{total: 1 << 30, began: began}
+	m := &meter{total: 1e9, began: began}
 	now := began
 	var line string
 	for i := range 60 {
 		if i < 30 {
-			m.moved.Add(1 << 20)
+			m.moved.Add(1e6)
 		}
 		now = now.Add(progressTick)
 		line = m.line(now, 40, false)
 	}
-	if want := "  3% 30.0 MiB of 1.00 GiB  0.0 MB/s  ETA -:--"; line != want {
+	if want := "  3% 30.0 MB of 1.00 GB  0.0 MB/s  ETA -:--"; line != want {
 		t.Errorf("%q, want %q", line, want)
 	}
 }
 
 func TestBytesForPeople(t *testing.T) {
 	for n, want := range map[int64]string{
-		0: "0 B", 1023: "1023 B", 1024: "1.00 KiB", 10 << 10: "10.0 KiB", 1023 << 10: "1.00 MiB", 999 << 10: "999 KiB",
-		1 << 30: "1.00 GiB", 1<<63 - 1: "8.00 EiB",
+		0: "0 B", 999: "999 B", 1000: "1.00 kB", 10e3: "10.0 kB", 999_600: "1.00 MB", 999e3: "999 kB",
+		1e9: "1.00 GB", 1<<63 - 1: "9.22 EB",
 	} {
-		if got := binaryBytes(n); got != want {
+		if got := amount(n); got != want {
 			t.Errorf("%d: %q, want %q", n, got, want)
 		}
 	}

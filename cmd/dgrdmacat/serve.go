@@ -197,7 +197,7 @@ func (o *serveOptions) check(args []string) error {
 	case words > watchedWords:
 		return badUsage("--watch: %d words, at most %d", words, watchedWords)
 	case o.local.Size != 0 && o.size.given && o.local.Size != o.size.value:
-		return badUsage("--size %v: the URL says %d bytes", &o.size, o.local.Size)
+		return badUsage("--size %v: the URL says %s", &o.size, count(o.local.Size, "byte"))
 	}
 	if o.local.Size != 0 {
 		o.size.value, o.size.given = o.local.Size, true

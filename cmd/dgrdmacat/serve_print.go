@@ -99,7 +99,7 @@ func (e *entry) text() string {
 	case "":
 		skipped := ""
 		if e.skipped > 0 {
-			skipped = fmt.Sprintf(", %d values before it not shown", e.skipped)
+			skipped = fmt.Sprintf(", %s before it not shown", count(e.skipped, "value"))
 		}
 		return fmt.Sprintf("0x%08x = 0x%08x (%d) by %v%s", e.addr, e.value, e.value, e.peer, skipped)
 	case "refused":

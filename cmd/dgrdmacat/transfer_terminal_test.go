@@ -33,9 +33,9 @@ func TestProgressOnTerminal(t *testing.T) {
 		file       bool
 		send, recv string // what the two ends show in the middle
 	}{
-		{"colour", "TERM=xterm", true, `\r *\d+% \[\x1b\[32m=*> *\x1b\[0m\] [\d.]+ MiB of 128 MiB  [\d.]+ MB/s  ETA (-:--|\d+:\d\d)\x1b\[K`, `\r  0% \[\x1b\[32m> *`},
-		{"plain", "NO_COLOR=1", true, `\r *\d+% \[=*> *\] [\d.]+ MiB of 128 MiB  [\d.]+ MB/s  ETA (-:--|\d+:\d\d)\x1b\[K`, `\r  \d% \[=*> *\] .* of 128 MiB`},
-		{"no size", "TERM=xterm", false, `\r[\d.]+ ([KM]i)?B  [\d.]+ MB/s  0:0\d\x1b\[K`, `\r[\d.]+ ([KM]i)?B  [\d.]+ MB/s  0:0\d\x1b\[K`},
+		{"colour", "TERM=xterm", true, `\r *\d+% \[\x1b\[32m=*> *\x1b\[0m\] [\d.]+ MB of 134 MB  [\d.]+ MB/s  ETA (-:--|\d+:\d\d)\x1b\[K`, `\r  0% \[\x1b\[32m> *`},
+		{"plain", "NO_COLOR=1", true, `\r *\d+% \[=*> *\] [\d.]+ MB of 134 MB  [\d.]+ MB/s  ETA (-:--|\d+:\d\d)\x1b\[K`, `\r  \d% \[=*> *\] .* of 134 MB`},
+		{"no size", "TERM=xterm", false, `\r[\d.]+ [kM]?B  [\d.]+ MB/s  0:0\d\x1b\[K`, `\r[\d.]+ [kM]?B  [\d.]+ MB/s  0:0\d\x1b\[K`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

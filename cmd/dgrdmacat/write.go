@@ -175,7 +175,7 @@ func (o *writeOptions) suits(p *dgrdma.Profile, memory, bytes uint64) error {
 	case bytes > 0 && at%uint64(p.AddressMultiple) != 0:
 		return badUsage("--addr %#x: peers of the kind %s take data at multiples of %d", at, p.Name, p.AddressMultiple)
 	case bytes > 0 && end > memory:
-		return badUsage("%d bytes from %#x on end at %#x, the peer's memory at %#x", bytes, at, end, memory)
+		return badUsage("%s from %#x on would end at %#x, the peer's memory ends at %#x", count(bytes, "byte"), at, end, memory)
 	case o.flagAddr.given && uint64(flagAt)+4 > memory:
 		return badUsage("--flag-addr %#x: the flag ends at %#x, the peer's memory at %#x", flagAt, uint64(flagAt)+4, memory)
 	case p.NoSentinel && !o.flagAddr.given:

@@ -61,7 +61,7 @@ func readSource(in *input, most uint64) (*source, error) {
 	case err != nil:
 		return nil, fmt.Errorf("read %s: %w", in.name, err)
 	case uint64(len(b)) > most:
-		return nil, badUsage("%s has more than the %d bytes that can be written there", in.name, most)
+		return nil, badUsage("%s has more than the %s that can be written there", in.name, count(most, "byte"))
 	}
 	return bytesSource(in.name, b), nil
 }
@@ -79,7 +79,7 @@ func (s *source) fill(b []byte, at uint64) error {
 	case n == len(b):
 		return nil
 	case err == io.EOF:
-		return fmt.Errorf("%s became shorter while it was read: it had %d bytes, now %d", s.name, s.size, at+uint64(n))
+		return fmt.Errorf("%s became shorter while it was read: it had %s, now %d", s.name, count(s.size, "byte"), at+uint64(n))
 	}
 	return fmt.Errorf("read %s: %w", s.name, err)
 }

@@ -328,7 +328,7 @@ func TestWriteRefusesBeforeSending(t *testing.T) {
 		{"--to " + to + " --text x --addr 0 --interval -1s", "--interval"},
 		{"--to " + to + " --text x --addr 0 --id 65536", "flag -id: need 1 to 65535"},
 		{"--to " + to + " --text x --addr 0 --profile best", "flag -profile: need native, fpga"},
-		{"--to " + to + " --text abc --addr 65528", "3 bytes from 0xfff8 on end at 0xfffb, the peer's memory at 0xfffa"},
+		{"--to " + to + " --text abc --addr 65528", "3 bytes from 0xfff8 on would end at 0xfffb, the peer's memory ends at 0xfffa"},
 		{"--to " + to + " --text abc --addr 0xffffffff", "end at 0x100000002"},
 		{"--to " + to + " --addr 65528 -", "standard input has more than the 2 bytes that can be written there"},
 		{"--to " + to + " --addr 70000 -", "more than the 0 bytes"},

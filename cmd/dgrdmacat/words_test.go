@@ -1,0 +1,42 @@
+package main
+
+import (
+	"io"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// TestOneOfAKind: nothing says "1 frames".
+func TestOneOfAKind(t *testing.T) {
+	several := regexp.MustCompile(`(^|[^0-9.,])1 [a-z]+s\b`)
+	e := entry{skipped: 1}
+	for name, print := range map[string]func(io.Writer) error{
+		"bench": func(w io.Writer) error {
+			return (&benchResult{Peers: 1, Outstanding: 1, Size: 1, Duplicates: 1, TransactionsPerS: 1.2, ServerBytesPerPeer: 1}).print(w, false)
+		},
+		"bench --link": func(w io.Writer) error {
+			return (&linkResult{Buffers: 1, Size: 1, MessagesPS: 0.9, Retransmits: 1}).print(w, false)
+		},
+		"ping": func(w io.Writer) error { return (&pingResult{N: 1, Bytes: pingBytes}).print(w, false) },
+		"write": func(w io.Writer) error {
+			return (&written{Bytes: 1, Transactions: 1, SentAgain: 1, Seconds: 1, Acknowledged: true}).print(w, false)
+		},
+		"serve": func(w io.Writer) error { _, err := io.WriteString(w, e.text()); return err },
+	} {
+		var b strings.Builder
+		if err := print(&b); err != nil || b.Len() == 0 || several.MatchString(b.String()) {
+			t.Errorf("%s: %v: %s", name, err, b.String())
+		}
+	}
+}
+
+// TestOneSystemOfUnits: no line that is about bytes a second has powers of two beside them.
+func TestOneSystemOfUnits(t *testing.T) {
+	for _, args := range []string{"demo --size 1", "demo --lossy --size 1", "bench --seconds 0.01"} {
+		code, out, stderr := runFor(t, t.Context(), strings.Fields(args)...)
+		if code != exitOK || !strings.Contains(out, " MB/s") || strings.Contains(out, "iB") {
+			t.Errorf("%s: code %d: %s%s", args, code, out, stderr)
+		}
+	}
+}
