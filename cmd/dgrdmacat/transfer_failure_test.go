@@ -35,7 +35,7 @@ func TestKilled(t *testing.T) {
 			}
 			began := time.Now()
 			victim.signal(syscall.SIGKILL)
-			left.end(exitError, says+saysPeer+`, does not answer any more: was it killed, or is the network down\?\n`)
+			left.end(exitError, says+saysPeer+`, does not answer any more(; it ended while waiting for [^:]*)?: was it killed, or is the network down\?\n`)
 			if took := time.Since(began); took > 10*time.Second {
 				t.Errorf("ended after %v", took)
 			}
@@ -334,14 +334,15 @@ func TestNoPrivileges(t *testing.T) {
 }
 
 // spoiler is what carries datagrams between a sender and a receiver, and changes
-// a word in them without damaging them.
+// a word in them without damaging them, or loses those that are long.
 type spoiler struct {
 	conn     *net.UDPConn
+	longest  int // of what is carried to the receiver; 0: all is
 	receiver *net.UDPAddr
 	spoiled  chan struct{}
 }
 
-func newSpoiler(t *testing.T, receiver string, word, by []byte) (address *net.UDPAddr, spoiled chan struct{}) {
+func newSpoiler(t *testing.T, receiver string, longest int, word, by []byte) (address *net.UDPAddr, spoiled chan struct{}) {
 	t.Helper()
 	to, err := net.ResolveUDPAddr("udp", receiver)
 	if err != nil {
@@ -351,7 +352,7 @@ func newSpoiler(t *testing.T, receiver string, word, by []byte) (address *net.UD
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &spoiler{conn: c, receiver: to, spoiled: make(chan struct{}, 1)}
+	p := &spoiler{conn: c, longest: longest, receiver: to, spoiled: make(chan struct{}, 1)}
 	ended := make(chan struct{})
 	go func() { p.carry(word, by); close(ended) }()
 	t.Cleanup(func() { c.Close(); <-ended })
@@ -369,6 +370,9 @@ func (p *spoiler) carry(word, by []byte) {
 		to := sender
 		if from.Port != p.receiver.Port {
 			sender, to = from, p.receiver
+			if p.longest > 0 && n > p.longest {
+				continue
+			}
 			if at := bytes.Index(b[:n], word); at >= 0 {
 				copy(b[at:], by)
 				select {
@@ -392,7 +396,7 @@ func TestChecksum(t *testing.T) {
 			dir := t.TempDir()
 			l, url := listenCat(t, strings.Fields("-o "+filepath.Join(dir, "out")+" "+c.listen+" "+anyPort))
 			parts := strings.SplitN(url, ";", 3)
-			via, spoiled := newSpoiler(t, "127.0.0.1:"+parts[1], []byte("true"), []byte("fals"))
+			via, spoiled := newSpoiler(t, "127.0.0.1:"+parts[1], 0, []byte("true"), []byte("fals"))
 			url = strings.Join([]string{parts[0], strings.TrimPrefix(via.AddrPort().String(), "127.0.0.1:"), parts[2]}, ";")
 			s := startCat(t, strings.Fields("send "+c.send+" "+url), stdinFrom(content))
 			if c.name == "neither" {
@@ -410,4 +414,17 @@ func TestChecksum(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestWayThatCarriesLess: where large frames vanish, send names the option against it.
+func TestWayThatCarriesLess(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	_, url := listenCat(t, []string{"-o", filepath.Join(dir, "out"), anyPort + shortLife})
+	parts := strings.SplitN(url, ";", 3)
+	via, _ := newSpoiler(t, "127.0.0.1:"+parts[1], 1400, []byte("no such word"), nil)
+	url = strings.Join([]string{parts[0], strings.TrimPrefix(via.AddrPort().String(), "127.0.0.1:"), parts[2]}, ";")
+	startCat(t, []string{"send", url + shortLife}, stdinFrom(random(1, 1<<16))).end(exitError, `sent .*not whole\ndgrdmacat send: the receiver, `+saysPeer+
+		`, does not answer any more; it ended while .*frames of \d+ bytes for the first time \(a way that carries less needs the option mtu\)[^:]*: was it killed, or is the network down\?\n`)
+	wantFiles(t, dir, nil)
 }

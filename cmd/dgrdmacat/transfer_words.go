@@ -18,13 +18,22 @@ func inWords(err error, who string, s *stream.Stream) error {
 	case errors.As(err, &aborted):
 		return fmt.Errorf("the %s, %v, gave up: %s", who, name, aborted.Reason)
 	case errors.Is(err, dgrdma.ErrPeerDown):
-		return fmt.Errorf("the %s, %v, does not answer any more: was it killed, or is the network down?", who, name)
+		return fmt.Errorf("the %s, %v, does not answer any more%s: was it killed, or is the network down?", who, name, meanwhile(err))
 	case errors.Is(err, dgrdma.ErrPeerRestarted):
 		return fmt.Errorf("the %s, %v, was started anew", who, name)
 	case errors.Is(err, stream.ErrIncomplete), errors.Is(err, link.ErrPeerClosed):
 		return fmt.Errorf("the %s, %v, ended before all was there", who, name)
 	}
 	return orForce(strangerInWords(err))
+}
+
+// meanwhile says what was waited for when a peer was given up: large frames may be the reason.
+func meanwhile(err error) string {
+	var peer *dgrdma.PeerError
+	if !errors.As(err, &peer) {
+		return ""
+	}
+	return "; it ended while " + peer.Op
 }
 
 // strangerInWords says what to do about a peer that is not this dgrdmacat.
@@ -42,7 +51,7 @@ func strangerInWords(err error) error {
 // explainDial says what to check when nobody answers.
 func explainDial(err error, peer string) error {
 	if errors.Is(err, link.ErrNoAnswer) || errors.Is(err, dgrdma.ErrPeerDown) || errors.Is(err, context.DeadlineExceeded) {
-		return fmt.Errorf("no answer from %s: does dgrdmacat listen run there, is this the URL it printed when it was last started, and do routes and firewalls let its datagrams through?", peer)
+		return fmt.Errorf("no answer from %s: does dgrdmacat listen run there, is this the URL it printed when it was last started, is it not full, and do routes and firewalls let its datagrams through?", peer)
 	}
 	return err
 }
