@@ -124,7 +124,7 @@ func (c *pingClient) watch(now time.Time) (over bool, err error) {
 	var number uint32
 	var expired, more bool
 	if err = c.failed; err == nil && r.silence(now) > c.giveUp {
-		err = dgrdma.ErrPeerDown
+		err = c.silence()
 	}
 	if err == nil {
 		if waited, expired = r.expire(now); expired {
@@ -134,7 +134,7 @@ func (c *pingClient) watch(now time.Time) (over bool, err error) {
 	over = r.through()
 	c.mu.Unlock()
 	if expired {
-		fmt.Fprintf(c.stderr, "ping %d: no answer within %.1f s\n", lost, waited.Seconds())
+		c.sayLost(lost, waited)
 	}
 	switch {
 	case over:
@@ -146,6 +146,27 @@ func (c *pingClient) watch(now time.Time) (over bool, err error) {
 		c.resend(number)
 	}
 	return err != nil, err
+}
+
+func (c *pingClient) sayLost(number uint32, waited time.Duration) {
+	fmt.Fprintf(c.stderr, "ping %d: no answer within %.1f s\n", number, waited.Seconds())
+}
+
+// pingSilence is dgrdma.ErrPeerDown of a peer that never answered a ping.
+type pingSilence string
+
+func (s pingSilence) Error() string { return string(s) }
+func (pingSilence) Unwrap() error   { return dgrdma.ErrPeerDown }
+
+// silence says what it is that nothing was answered for so long. Guarded by mu.
+func (c *pingClient) silence() error {
+	switch {
+	case !c.met:
+		return pingSilence("the peer never answered")
+	case c.rounds.answered == 0:
+		return pingSilence("the peer answered no ping")
+	}
+	return dgrdma.ErrPeerDown
 }
 
 // attend calls look until it says that it is over: whenever wake says so, and
@@ -210,7 +231,9 @@ func (c *pingClient) report(ctx context.Context, err error, stdout io.Writer) er
 	if interrupted := ctx.Err() != nil && errors.Is(err, context.Cause(ctx)); interrupted {
 		err = fmt.Errorf("%w after %d of %d", err, len(c.rounds.trips), c.o.n)
 	} else if err != nil {
-		c.rounds.abandon(c.heard() > 0 && !errors.Is(err, dgrdma.ErrNoService))
+		if waited, lost := c.rounds.abandon(c.heard() > 0 && !errors.Is(err, dgrdma.ErrNoService), time.Now()); lost {
+			c.sayLost(c.rounds.number, waited)
+		}
 		err = c.explained(err)
 	} else if c.rounds.lost > 0 {
 		err = fmt.Errorf("%d of %d pings were not answered in time", c.rounds.lost, c.rounds.number)

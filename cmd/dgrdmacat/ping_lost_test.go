@@ -66,6 +66,9 @@ func ping(t *testing.T, args ...string) (code int, got pingResult, stderr string
 	if err := json.Unmarshal([]byte(out), &got); err != nil {
 		t.Errorf("ping %v: %v: %q", args, err, out)
 	}
+	if said := strings.Count(stderr, ": no answer within "); said != int(got.Lost) {
+		t.Errorf("ping %v: %d lost, and says %d: %s", args, got.Lost, said, stderr)
+	}
 	if (code == exitOK) != (got.Error == "" && got.Lost == 0) || !strings.HasSuffix(stderr, got.Error+"\n") && got.Error != "" {
 		t.Errorf("ping %v: code %d, %+v, %s", args, code, got, stderr)
 	}
@@ -179,7 +182,7 @@ func TestPingNobody(t *testing.T) {
 	for _, mode := range []string{"", "--busy-poll"} {
 		nobody := localString(freeUDP(t), 4096, 2)
 		code, got, stderr := ping(t, append(strings.Fields(mode), "--to", nobody+"?giveup=2s")...)
-		if code != exitError || got.Lost != 0 || strings.Contains(stderr, "no answer within") || !strings.Contains(stderr, "nothing was ever heard of it") {
+		if code != exitError || got.Lost != 0 || strings.Contains(stderr, "no answer within") || !strings.Contains(stderr, "never answered") || strings.Contains(stderr, "any more") || !strings.Contains(stderr, "nothing was ever heard of it") {
 			t.Errorf("%s: code %d, %+v, %s", mode, code, got, stderr)
 		}
 	}

@@ -127,12 +127,15 @@ func (r *rounds) expire(now time.Time) (waited time.Duration, lost bool) {
 	return now.Sub(r.sentAt), true
 }
 
-// abandon gives up the ping that is waited for at once; it is lost only if it left.
-func (r *rounds) abandon(left bool) {
-	if r.waiting && left {
-		r.lost++
+// abandon gives up the ping that is waited for at once. It is lost only if it left, and then
+// it was waited for so long.
+func (r *rounds) abandon(left bool, now time.Time) (waited time.Duration, lost bool) {
+	lost = r.waiting && left
+	if r.waiting = false; !lost {
+		return 0, false
 	}
-	r.waiting = false
+	r.lost++
+	return now.Sub(r.sentAt), true
 }
 
 // postpone begins the wait for an answer only now.
