@@ -77,7 +77,7 @@ func linkServe(ctx context.Context, o *benchOptions, stderr io.Writer) error {
 			}
 		case <-ctx.Done():
 			if o.once {
-				return errors.New("interrupted before a client was through")
+				return fmt.Errorf("%w before a client was through", errInterrupted)
 			}
 			return nil
 		}

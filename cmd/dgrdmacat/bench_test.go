@@ -245,7 +245,7 @@ func TestBenchIsInterrupted(t *testing.T) {
 				}
 				continue
 			}
-			if code != exitError || !begun {
+			if code != exitInterrupted || !begun {
 				t.Errorf("%s: code %d, %s %s", client, code, out, stderr)
 			}
 			if end == nil {
@@ -269,7 +269,7 @@ func TestBenchServerIsInterruptedOrLosesItsClient(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	_, end := serving(t, ctx, "bench --once --serve udp:127.0.0.1")
 	cancel()
-	if code, stderr := end(); code != exitError || !strings.Contains(stderr, "interrupted") {
+	if code, stderr := end(); code != exitInterrupted || !strings.Contains(stderr, "interrupted") {
 		t.Errorf("server: code %d, %s", code, stderr)
 	}
 

@@ -137,7 +137,7 @@ func (d *decoder) file(ctx context.Context, name string) error {
 	case name == "-":
 		return nil // as long as it lasts
 	}
-	return fmt.Errorf("%s: interrupted", name)
+	return fmt.Errorf("%s: %w", name, errInterrupted)
 }
 
 // eager is a reader that lets out what was gathered before it may have to wait.

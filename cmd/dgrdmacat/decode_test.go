@@ -343,7 +343,7 @@ func TestDecodeOfAFileIsInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	code, stdout, stderr := runFor(t, ctx, "decode", captures+"udp-single.pcap", captures+"udp-many.pcap")
-	if want := "dgrdmacat decode: " + captures + "udp-single.pcap: interrupted\n"; code != exitError || stdout != "" || stderr != want {
+	if want := "dgrdmacat decode: " + captures + "udp-single.pcap: interrupted\n"; code != exitInterrupted || stdout != "" || stderr != want {
 		t.Errorf("code %d, %s%s", code, stdout, stderr)
 	}
 }

@@ -185,7 +185,7 @@ func postAll(ctx context.Context, conn *dgrdma.Conn, data []byte, moved *atomic.
 		}
 		n, err := queue.Wait(ctx, done)
 		if err != nil {
-			return fmt.Errorf("interrupted after %d of %d MiB", finished, blocks)
+			return fmt.Errorf("%w after %d of %d MiB", errInterrupted, finished, blocks)
 		}
 		for _, c := range done[:n] {
 			if c.Err != nil {

@@ -31,7 +31,7 @@ func TestInterruptedBeforeAnyInput(t *testing.T) {
 			p := asProcess(t, strings.Fields(args)...).start()
 			p.opens(fifo)
 			p.Process.Signal(syscall.SIGINT)
-			if code := p.code(); code != exitError || p.err.String() != "dgrdmacat "+says {
+			if code := p.code(); code != exitInterrupted || p.err.String() != "dgrdmacat "+says {
 				t.Errorf("%s, with a writer %v: code %d, %s", args, opened, code, &p.err)
 			}
 		}

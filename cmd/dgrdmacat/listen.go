@@ -161,7 +161,7 @@ func (l *listener) serveOne(ctx context.Context) error {
 	switch {
 	case err == nil:
 	case ctx.Err() != nil:
-		return errors.New("interrupted before a sender came")
+		return fmt.Errorf("%w before a sender came", errInterrupted)
 	default:
 		return err
 	}
@@ -181,7 +181,7 @@ func (l *listener) serveMany(ctx context.Context) error {
 			case !interrupted:
 				return err
 			case l.cut > 0:
-				return fmt.Errorf("interrupted in the middle of %d", l.cut)
+				return fmt.Errorf("%w in the middle of %d", errInterrupted, l.cut)
 			case l.failed > 0:
 				return fmt.Errorf("%s failed", count(l.failed, "stream"))
 			}

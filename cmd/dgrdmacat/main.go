@@ -18,10 +18,11 @@ func main() {
 	// Who closes our output early is told apart by the error of the write.
 	signal.Ignore(syscall.SIGPIPE)
 	ctx, interrupt := context.WithCancelCause(context.Background())
-	signals := make(chan os.Signal, 1)
+	signals, came := make(chan os.Signal, 1), make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	go func() {
-		<-signals
+		s := <-signals
+		came <- s
 		interrupt(errInterrupted)
 		time.Sleep(oneInterrupt)
 		signal.Stop(signals) // who asks a second time does not want to wait
@@ -30,5 +31,21 @@ func main() {
 	if closedAtStart(syscall.Stdout) {
 		std.out = closedOutput{}
 	}
-	os.Exit(run(ctx, os.Args[1:], std))
+	code := run(ctx, os.Args[1:], std)
+	select {
+	case s := <-came:
+		if code == exitInterrupted {
+			endBy(s)
+		}
+	default:
+	}
+	os.Exit(code)
+}
+
+// endBy ends the program as the signal would have that it was told, which a shell has to see
+// so that its loop or its script ends too. It returns where the signal is ignored.
+func endBy(s os.Signal) {
+	signal.Reset(s)
+	syscall.Kill(os.Getpid(), s.(syscall.Signal))
+	time.Sleep(oneInterrupt) // another thread may take it
 }

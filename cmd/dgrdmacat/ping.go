@@ -28,8 +28,8 @@ sleeps; give it to both sides.
 A ping is lost if its answer does not come within a second (--wait), or longer where
 round trips are long. Each lost one is printed and counted, and the command then
 ends with 1. If no answer comes for as long as a silent peer is waited for
-(giveup=TIME in the URL, otherwise 10 seconds), or at ^C, it ends with 1 and
-prints what was measured so far. As many pings as are measured go before, unmeasured,
+(giveup=TIME in the URL, otherwise 10 seconds), it ends with 1, and at ^C by the
+signal; both print what was measured so far. As many pings as are measured go before, unmeasured,
 but at most %d.`, pingWarmUp),
 	flags: func(fs *flag.FlagSet) action {
 		o := new(pingOptions)

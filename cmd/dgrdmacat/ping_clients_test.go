@@ -139,7 +139,7 @@ func TestPingInterrupted(t *testing.T) {
 			return true
 		})
 		code, out, stderr := runFor(t, ctx, append([]string{"ping", "-n", "20", "--to", url}, strings.Fields(mode)...)...)
-		if code != exitError || !strings.Contains(out, ", 7 times 64 bytes: min ") || stderr != "dgrdmacat ping: interrupted after 7 of 20\n" {
+		if code != exitInterrupted || !strings.Contains(out, ", 7 times 64 bytes: min ") || stderr != "dgrdmacat ping: interrupted after 7 of 20\n" {
 			t.Errorf("%s: code %d, %s%s", mode, code, out, stderr)
 		}
 	}
@@ -147,7 +147,7 @@ func TestPingInterrupted(t *testing.T) {
 	ctx, interrupt := context.WithCancelCause(t.Context())
 	interrupt(errInterrupted)
 	code := run(ctx, strings.Fields("ping --to "+answering(t, func(uint32) bool { return false })), &stdio{strings.NewReader(""), &both, &both})
-	if code != exitError || !strings.Contains(both.String(), "nothing measured") {
+	if code != exitInterrupted || !strings.Contains(both.String(), "nothing measured") {
 		t.Errorf("code %d, %s", code, &both)
 	}
 }

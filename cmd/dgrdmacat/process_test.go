@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"os"
 	"os/exec"
 	"sync"
 	"syscall"
@@ -66,7 +67,15 @@ func (p *process) code() int {
 	late := time.AfterFunc(patience, func() { p.Process.Signal(syscall.SIGQUIT) })
 	defer late.Stop()
 	p.Wait()
-	return p.ProcessState.ExitCode()
+	return shellCode(p.ProcessState)
+}
+
+// shellCode is what a shell says of how a process ended.
+func shellCode(state *os.ProcessState) int {
+	if how := state.Sys().(syscall.WaitStatus); how.Signaled() {
+		return 128 + int(how.Signal())
+	}
+	return state.ExitCode()
 }
 
 // patience is how long tests wait for what will happen.

@@ -87,7 +87,7 @@ func (o *reportOptions) run(ctx context.Context, std *stdio, name string) error 
 	switch {
 	case r != nil:
 	case errors.Is(damage, errInterrupted):
-		return fmt.Errorf("%s: interrupted before there was anything to report", title)
+		return fmt.Errorf("%s: %w before there was anything to report", title, errInterrupted)
 	default:
 		return captureError(name, damage, "")
 	}

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+
+	"github.com/dgrdma/dgrdma/bench"
 )
 
 // Exit codes.
@@ -17,6 +19,9 @@ const (
 	exitOK    = 0
 	exitError = 1
 	exitUsage = 2
+	// exitInterrupted is what a shell says of who was ended by SIGINT, as we are where work
+	// is left undone; see main.
+	exitInterrupted = 128 + int(syscall.SIGINT)
 )
 
 // errInterrupted is why everything ends at ^C.
@@ -74,6 +79,9 @@ func (std *stdio) ended(command string, err error) int {
 	fmt.Fprintf(std.err, "%s: %v\n", command, err)
 	if bad := (usageError{}); errors.As(err, &bad) {
 		return exitUsage
+	}
+	if errors.Is(err, errInterrupted) || errors.Is(err, bench.ErrInterrupted) {
+		return exitInterrupted
 	}
 	return exitError
 }

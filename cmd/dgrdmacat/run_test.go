@@ -212,7 +212,7 @@ func TestInterruptedDemoFails(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	code, out, stderr := runFor(t, ctx, "demo", "-size", "64")
-	if code != exitError || !strings.Contains(stderr, "interrupted") || strings.Contains(out, "verified") {
+	if code != exitInterrupted || !strings.Contains(stderr, "interrupted") || strings.Contains(out, "verified") {
 		t.Errorf("code %d, %q, %q", code, out, stderr)
 	}
 }

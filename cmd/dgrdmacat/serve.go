@@ -34,8 +34,8 @@ for the next time. It must not be cut while it is served: that ends it.
 --watch shows words when they have changed, each value; when they change faster
 than they can be printed, some are left out and counted, never the last. --until
 ends it when a word has a value, be it from the beginning; nothing more is taken
-then, and the exit code is 0. If --for runs out before that, or it is
-interrupted, the exit code is 1.`,
+then, and the exit code is 0. If --for runs out before that, the exit code is 1;
+interrupted before that, it ends by the signal.`,
 	flags: func(fs *flag.FlagSet) action {
 		o := new(serveOptions)
 		o.register(fs)

@@ -153,9 +153,9 @@ func (o *serveOptions) watchOver(ctx context.Context, s *served, p *printer) err
 		case <-tick.C:
 			o.shown(p, s.journal.take())
 		case <-ctx.Done():
-			return o.tooEarly(s, "interrupted")
+			return o.tooEarly(s, errInterrupted)
 		case <-out:
-			return o.tooEarly(s, fmt.Sprintf("%v are over", o.limit))
+			return o.tooEarly(s, fmt.Errorf("%v are over", o.limit))
 		}
 	}
 	return nil // the printer has the reason
@@ -175,9 +175,9 @@ func (o *serveOptions) shown(p *printer, list []entry) {
 }
 
 // tooEarly returns the error if the word of --until does not have its value.
-func (o *serveOptions) tooEarly(s *served, how string) error {
+func (o *serveOptions) tooEarly(s *served, how error) error {
 	if u := o.until; u != nil && !s.over.Load() {
-		return fmt.Errorf("%s, and the word at %#x is %#x, not %#x", how, u.addr, s.Load32(u.addr), u.value)
+		return fmt.Errorf("%w, and the word at %#x is %#x, not %#x", how, u.addr, s.Load32(u.addr), u.value)
 	}
 	return nil
 }

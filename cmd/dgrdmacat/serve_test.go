@@ -181,7 +181,7 @@ func TestServeEnds(t *testing.T) {
 		}
 	}
 	_, _, end := servingMemory(t, "--accept", "any", "--until", "0=1", "udp:127.0.0.1")
-	if code, stderr := end(); code != exitError || !strings.Contains(stderr, "interrupted, and the word at 0x0 is 0x0, not 0x1") {
+	if code, stderr := end(); code != exitInterrupted || !strings.Contains(stderr, "interrupted, and the word at 0x0 is 0x0, not 0x1") {
 		t.Errorf("code %d: %s", code, stderr)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"flag"
-	"fmt"
 	"io"
 	"strings"
 	"time"
@@ -80,7 +79,7 @@ func (o *topOptions) pause(ctx context.Context) error {
 	case <-timer.C:
 		return nil
 	case <-ctx.Done():
-		return fmt.Errorf("interrupted")
+		return errInterrupted
 	}
 }
 

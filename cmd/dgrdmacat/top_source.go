@@ -107,7 +107,7 @@ func (s *viewSource) explain(ctx context.Context, err error) error {
 	var timeout net.Error
 	switch {
 	case ctx.Err() != nil:
-		return errors.New("interrupted")
+		return errInterrupted
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return fmt.Errorf("nothing listens at %s; start what is to be watched with --metrics %s", s.host, s.host)
 	case errors.As(err, &timeout) && timeout.Timeout():

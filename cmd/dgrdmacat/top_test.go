@@ -300,7 +300,7 @@ func TestTopPrintsWhatMoves(t *testing.T) {
 	// Interrupted before it has a rate to show.
 	short, end := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer end()
-	if code, out, stderr := runFor(t, short, "top", addr, "--interval", "1m"); code != exitError || out != "" || !strings.Contains(stderr, "interrupted") {
+	if code, out, stderr := runFor(t, short, "top", addr, "--interval", "1m"); code != exitInterrupted || out != "" || !strings.Contains(stderr, "interrupted") {
 		t.Errorf("code %d, %q, %q", code, out, stderr)
 	}
 }

@@ -63,23 +63,26 @@ func TestInterrupted(t *testing.T) {
 			l.saysSoon(&l.stderr, "receiving from")
 			saysL := saysAccepted + `received \d+ bytes` + saysTime + `, not whole\ndgrdmacat listen: `
 			saysS := `sent \d+ bytes` + saysTime + `, not whole\ndgrdmacat send: `
+			codeS, codeL := exitError, exitError
 			if c.who == "sender" {
+				codeS = exitInterrupted
 				s.signal(syscall.SIGINT)
 				saysS += `interrupted\n`
 				saysL += `the sender, ` + saysPeer + `, gave up: interrupted\n`
 			} else {
+				codeL = 128 + int(syscall.SIGTERM)
 				l.signal(syscall.SIGTERM)
 				saysL += `interrupted\n`
 				saysS += `the receiver, ` + saysPeer + `, gave up: interrupted\n`
 			}
-			s.end(exitError, saysS)
-			l.end(exitError, saysL)
+			s.end(codeS, saysS)
+			l.end(codeL, saysL)
 			wantFiles(t, dir, want)
 		})
 	}
 	l, _ := listenCat(t, []string{anyPort})
 	l.signal(syscall.SIGINT)
-	l.end(exitError, saysListening+`dgrdmacat listen: interrupted before a sender came\n`)
+	l.end(exitInterrupted, saysListening+`dgrdmacat listen: interrupted before a sender came\n`)
 	// In the middle of many.
 	l, url := listenCat(t, []string{"--keep", anyPort}, stdoutOpen)
 	s := startCat(t, []string{"send", url}, stdinOpen)
@@ -87,7 +90,7 @@ func TestInterrupted(t *testing.T) {
 	l.read(1)
 	l.signal(syscall.SIGINT)
 	s.end(exitError, `.*gave up: interrupted\n`)
-	l.end(exitError, `.*streams received: 0, failed: 1\ndgrdmacat listen: interrupted in the middle of 1\n`)
+	l.end(exitInterrupted, `.*streams received: 0, failed: 1\ndgrdmacat listen: interrupted in the middle of 1\n`)
 }
 
 // TestInterruptedTwice: two signals at once are one, as timeout sends them; with one
@@ -102,8 +105,8 @@ func TestInterruptedTwice(t *testing.T) {
 		code   int
 		says   string
 	}{
-		{[]time.Duration{10 * time.Millisecond}, oneInterrupt / 2, exitError, `sent.*not whole\ndgrdmacat send: interrupted\n`},
-		{[]time.Duration{2 * oneInterrupt, 3 * oneInterrupt, 4 * oneInterrupt}, alone * 3 / 4, -1, ""},
+		{[]time.Duration{10 * time.Millisecond}, oneInterrupt / 2, exitInterrupted, `sent.*not whole\ndgrdmacat send: interrupted\n`},
+		{[]time.Duration{2 * oneInterrupt, 3 * oneInterrupt, 4 * oneInterrupt}, alone * 3 / 4, exitInterrupted, ""},
 	} {
 		for tries := 1; ; tries++ {
 			l, url := listenCat(t, []string{anyPort + "?giveup=60s"}, stdoutOpen)
@@ -136,7 +139,7 @@ func TestInterruptedWhileNobodyReads(t *testing.T) {
 	l.read(1)
 	time.Sleep(200 * time.Millisecond)
 	s.signal(syscall.SIGINT)
-	s.end(exitError, `sent \d+ bytes.*interrupted\n`)
+	s.end(exitInterrupted, `sent \d+ bytes.*interrupted\n`)
 	l.end(exitError, `.*the sender, .* gave up: interrupted\n`)
 }
 

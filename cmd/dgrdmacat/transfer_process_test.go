@@ -84,7 +84,7 @@ func (p *catProcess) finish() {
 func (p *catProcess) end(code int, stderr string) {
 	p.t.Helper()
 	p.finish()
-	if got := p.cmd.ProcessState.ExitCode(); got != code {
+	if got := shellCode(p.cmd.ProcessState); got != code {
 		p.t.Errorf("%v: exit code %d, want %d: %s", p.cmd.Args[1:], got, code, p.stderr.String())
 	}
 	if !regexp.MustCompile(`(?s)^` + stderr + `$`).MatchString(p.stderr.String()) {

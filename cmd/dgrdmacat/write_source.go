@@ -57,7 +57,7 @@ func readSource(in *input, most uint64) (*source, error) {
 	b, err := io.ReadAll(io.LimitReader(in, int64(most)+1))
 	switch {
 	case errors.Is(err, errInterrupted):
-		return nil, errors.New("interrupted before all bytes to be written were read")
+		return nil, fmt.Errorf("%w before all bytes to be written were read", errInterrupted)
 	case err != nil:
 		return nil, fmt.Errorf("read %s: %w", in.name, err)
 	case uint64(len(b)) > most:

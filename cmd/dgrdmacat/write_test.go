@@ -397,7 +397,7 @@ func TestWriteIsInterrupted(t *testing.T) {
 		says   string
 	}{
 		{"0", exitOK, "", "acknowledged by peer"},
-		{"1000000", exitError, "dgrdmacat write: interrupted after ", ", then it failed"},
+		{"1000000", exitInterrupted, "dgrdmacat write: interrupted after ", ", then it failed"},
 	} {
 		p := asProcess(t, "write", "--to", e.URL(), "--flag-addr", "8", "--flag-value", "1", "--count", c.count, "--interval", "1ms").start()
 		if err := memory.WaitFor(t.Context(), 8, 1); err != nil {
@@ -421,7 +421,7 @@ func TestWriteIsInterrupted(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.Process.Signal(syscall.SIGTERM)
-	if code := p.code(); code != exitError || !strings.Contains(p.err.String(), "interrupted") {
+	if code := p.code(); code != 128+int(syscall.SIGTERM) || !strings.Contains(p.err.String(), "interrupted") {
 		t.Errorf("code %d: %s%s", code, &p.out, &p.err)
 	}
 }
