@@ -2,9 +2,11 @@ package dgrdma
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/dgrdma/dgrdma/endpoint"
+	"github.com/dgrdma/dgrdma/transport"
 	"github.com/dgrdma/dgrdma/url"
 )
 
@@ -49,8 +51,12 @@ func (e *Endpoint) Dial(peerURL string) (*Conn, error) {
 
 // Connect makes the connection to a peer, as Dial does for a peer that a string
 // names. Transactions can be posted at once. A peer that was learned already
-// keeps its connection, which is returned.
+// keeps its connection, which is returned. An IPv6 address of a link, fe80::1, needs the
+// interface of this machine that is on it as its zone, fe80::1%eth0.
 func (e *Endpoint) Connect(p Peer) (*Conn, error) {
+	if err := transport.Reaches(p.Addr.AddrPort().Addr()); err != nil {
+		return nil, fmt.Errorf("dgrdma: connect to peer %d at %v: %w", p.ID, p.Addr, err)
+	}
 	c, err := e.self().Connect(p)
 	return (*Conn)(c), err
 }

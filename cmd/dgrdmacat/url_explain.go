@@ -117,6 +117,9 @@ func notes(u url.Endpoint) (list []string) {
 		list = append(list, "the address is a group's: an endpoint has one of its own")
 	case ip.Is6() && ip.IsLinkLocalUnicast() && ip.Zone() == "":
 		list = append(list, "a link-local address needs the interface too, as in [fe80::1%eth0]")
+	case u.Scheme == url.UDP && !ip.IsValid():
+		list = append(list, "an endpoint that opens with it is on 127.0.0.1, where only this machine reaches it; "+
+			"one that only dials, as send, takes the address that the system has on the way to its peer")
 	}
 	if u.Interface != "" && u.Dialect != url.Short {
 		list = append(list, "the interface is one of the endpoint's machine; peers go by the MAC address")
@@ -150,8 +153,8 @@ func (x *explained) print(w io.Writer) error {
 	line("dialect", "%s: %s", x.Dialect, x.about)
 	if x.Wire == "udp" {
 		line("wire", "UDP")
-		line("address", "%s", orNone(x.Address, "any"))
-		line("port", "%s", orNone(unlessZero(x.Port), "any"))
+		line("address", "%s", orNone(x.Address, "not said"))
+		line("port", "%s", orNone(unlessZero(x.Port), "any that is free"))
 	} else {
 		line("wire", "raw Ethernet")
 		line("interface", "%s", orNone(x.Interface, "not said"))

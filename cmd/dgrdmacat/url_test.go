@@ -55,9 +55,10 @@ func TestURLExplains(t *testing.T) {
 		{"udp", `udp
   dialect       short: what people type for an endpoint of their own
   wire          UDP
-  address       any
-  port          any
+  address       not said
+  port          any that is free
   reachable     no, missing: an IP address, a UDP port, the memory's size and the endpoint's id
+  note          an endpoint that opens with it is on 127.0.0.1, where only this machine reaches it; one that only dials, as send, takes the address that the system has on the way to its peer
   in spec       none: endpoint has no IP address
   in opencpi    none: endpoint has no IP address
   in legacy     none: endpoint has no IP address

@@ -220,7 +220,7 @@ func localFor(local string, peer url.Endpoint) (url.Endpoint, error) {
 
 // addressTowards asks the system for its own address on the way to a peer.
 func addressTowards(peer netip.AddrPort) (netip.Addr, error) {
-	if _, err := transport.Scope(peer.Addr().Zone()); err != nil {
+	if err := transport.Reaches(peer.Addr()); err != nil {
 		return netip.Addr{}, fmt.Errorf("find the way to %v: %w", peer, err)
 	}
 	c, err := net.DialUDP("udp", nil, net.UDPAddrFromAddrPort(peer))

@@ -43,7 +43,7 @@ func Listen(cfg Config) (*Conn, error) {
 	if want.Addr().IsUnspecified() {
 		return nil, fmt.Errorf("dgrdma: listen on UDP %v: an endpoint needs the address by which its peers reach it", want)
 	}
-	if _, err := transport.Scope(want.Addr().Zone()); err != nil {
+	if err := transport.Reaches(want.Addr()); err != nil {
 		return nil, fmt.Errorf("dgrdma: listen on UDP %v: %w", want, err)
 	}
 	ifMTU, err := interfaceMTU(want.Addr())
