@@ -29,7 +29,7 @@ strings. The complete one, which peers need, goes to standard error and to
 peer may write, the system may keep others out before they are seen.
 
 With --file the memory is that file's content, there to be read by others and kept
-for the next time. It must not be cut while it is served: that ends it.
+for the next time. It must not be cut while it is served: that ends it, with 1.
 
 --watch shows words when they have changed, each value; when they change faster
 than they can be printed, some are left out and counted, never the last. --until

@@ -40,7 +40,10 @@ func serve(ctx context.Context, o *serveOptions, std *stdio) error {
 	defer signal.Stop(closedPipes)
 
 	j := newJournal()
-	s := newServed(region, o, j)
+	var s *served
+	if err := o.untilCut(region.Size(), func() error { s = newServed(region, o, j); return nil }); err != nil {
+		return err
+	}
 	stop, err := o.metrics.start(std.err)
 	if err != nil {
 		return err
@@ -59,11 +62,15 @@ func serve(ctx context.Context, o *serveOptions, std *stdio) error {
 	if err := o.urlFile.write(e.URL()); err != nil {
 		return err
 	}
-	why := o.watchOver(ctx, s, p)
+	driven := make(chan error, 1)
+	if o.file != "" {
+		go func() { driven <- o.drive(e, region.Size()) }()
+	}
+	why := o.untilCut(region.Size(), func() error { return o.watchOver(ctx, s, p, driven) })
 	e.Close()
 	p.print(j.rest())
-	if o.dump != "" {
-		why = errors.Join(why, o.writeDump(region))
+	if o.dump != "" && !errors.Is(why, errCut) {
+		why = errors.Join(why, o.untilCut(region.Size(), func() error { return o.writeDump(region) }))
 	}
 	sum := summaryOf(e, time.Since(began))
 	if p.summary(sum); !o.json {
@@ -103,7 +110,7 @@ func (o *serveOptions) open(s *served, peers []dgrdma.Peer) (*dgrdma.Endpoint, e
 	if local.Dialect == url.Short || !local.Complete() {
 		local.Size = 0 // the memory says it
 	}
-	cfg := &dgrdma.Config{Memory: s, AcceptAny: o.accept.text == "any", OnEvent: s.journal.event, ID: dgrdma.EndpointID(o.id)}
+	cfg := &dgrdma.Config{Memory: s, AcceptAny: o.accept.text == "any", OnEvent: s.journal.event, ID: dgrdma.EndpointID(o.id), Manual: o.file != ""}
 	e, err := dgrdma.Open(local.String(), cfg)
 	if err != nil {
 		return nil, err
@@ -125,8 +132,8 @@ func (o *serveOptions) whoMay() string {
 }
 
 // watchOver prints what happens until it is over, and returns whether that was
-// too early.
-func (o *serveOptions) watchOver(ctx context.Context, s *served, p *printer) error {
+// too early. driven has the error with which who drives the endpoint ended.
+func (o *serveOptions) watchOver(ctx context.Context, s *served, p *printer, driven <-chan error) error {
 	var out <-chan time.Time
 	if o.limit > 0 {
 		timer := time.NewTimer(o.limit)
@@ -147,6 +154,8 @@ func (o *serveOptions) watchOver(ctx context.Context, s *served, p *printer) err
 		default:
 		}
 		select {
+		case err := <-driven:
+			return err
 		case <-s.reached:
 		case <-s.journal.wake:
 			o.shown(p, s.journal.take())
