@@ -3,6 +3,8 @@ package inspect
 import (
 	"cmp"
 	"errors"
+	"fmt"
+	"io"
 	"slices"
 	"time"
 
@@ -150,7 +152,15 @@ func (a *Analyzer) moreSlots(f *flow) bool {
 // Damaged notes why the capture could not be read to its end.
 func (a *Analyzer) Damaged(err error) {
 	a.capture.Damage = err.Error()
-	errors.As(err, &a.damage)
+	if !errors.As(err, &a.damage) {
+		return
+	}
+	switch d := a.damage; {
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		a.capture.Damage = fmt.Sprintf("it ends within record %d, which begins at offset %d", d.Record, d.Offset)
+	default:
+		a.capture.Damage = fmt.Sprintf("record %d at offset %d: %v", d.Record, d.Offset, d.Err)
+	}
 }
 
 // Counted notes what the reader of the capture counted beside the frames.

@@ -2,7 +2,9 @@ package inspect
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"time"
 
@@ -96,7 +98,12 @@ func (a *Analyzer) aboutCapture(c *findings) {
 		if a.damage != nil && a.damage.Record > 0 {
 			where = []int{a.damage.Record}
 		}
-		c.add(Problem, "damaged file", 1<<40, where, "The file is damaged: %s. This report is of what came before.", k.Damage)
+		if a.damage != nil && errors.Is(a.damage, io.ErrUnexpectedEOF) {
+			c.add(Note, "cut file", 1<<40, where, "The capture is incomplete, which says nothing of the link: %s. It was cut, or is still being written. "+
+				"This report is of what came before.", k.Damage)
+		} else {
+			c.add(Problem, "damaged file", 1<<40, where, "The file is damaged: %s. This report is of what came before.", k.Damage)
+		}
 	}
 	if k.Frames == 0 {
 		c.add(Note, "no frames", 0, nil, "There are no DG/RDMA frames among the %s of this capture. "+

@@ -149,12 +149,25 @@ const (
 	windowShare = 0.5
 )
 
+// oneSided reports whether the other direction is missing in the capture, and was there: its
+// frames are acknowledged, or what goes on behind an introduction does so since it was answered.
+func (f *flow) oneSided() bool {
+	return f.reverse == nil && (f.acksSent > 0 || f.life != 0 && f.dataFirst > 0)
+}
+
 // aboutPeer tells how the two ends behave.
 func (f *flow) aboutPeer(c *findings) {
 	from, to := c.names(f)
 	firsts := f.firsts
 	switch {
 	case firsts == 0 || f.acked > 0:
+	case f.oneSided():
+		c.add(Note, "one direction", firsts, []int{f.firstRecord}, "Only one direction was captured: nothing of %s is in the capture, which answers %s. "+
+			"What it acknowledged of %s is not known.", to, from, count(firsts, "frame"))
+	case f.resent > 0 && f.reverse == nil:
+		c.add(Problem, "never acknowledges", firsts, []int{f.firstRecord, f.firstCopy}, "%s never acknowledges: %s from %s, %s. "+
+			"Nothing of it is in the capture: unless only the other direction was captured, it is not there.",
+			capital(to), count(firsts, "frame"), from, count(f.resent, "copy"))
 	case f.resent > 0:
 		c.add(Problem, "never acknowledges", firsts, []int{f.firstRecord, f.firstCopy}, "%s never acknowledges: %s from %s, %s.",
 			capital(to), count(firsts, "frame"), from, count(f.resent, "copy"))
@@ -162,8 +175,8 @@ func (f *flow) aboutPeer(c *findings) {
 		c.add(Note, "never acknowledges", firsts, []int{f.firstRecord}, "%s never acknowledges in this capture: %s from %s. "+
 			"OpenCPI's second C++ driver never does.", capital(to), count(firsts, "frame"), from)
 	}
-	if f.acksSent > 0 && f.reverse == nil {
-		c.add(Warning, "one direction", int(f.acksSent), []int{f.firstRecord}, "%s acknowledges frames of %s that are not in the capture: only one direction was captured.",
+	if firsts == 0 && f.oneSided() {
+		c.add(Note, "one direction", int(f.acksSent), []int{f.firstRecord}, "%s acknowledges frames of %s that are not in the capture: only one direction was captured.",
 			capital(from), to)
 	}
 	for _, r := range f.restarts[:min(len(f.restarts), told)] {

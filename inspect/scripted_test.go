@@ -146,7 +146,7 @@ func TestStories(t *testing.T) {
 			s.data(1, 1, 2)
 			s.at = s.at.Add(time.Second)
 			s.data(1, 1, 2)
-		}, "problem: Endpoint 2 never acknowledges: 2 frames from endpoint 1, 2 copies.\n" +
+		}, "problem: Endpoint 2 never acknowledges: 2 frames from endpoint 1, 2 copies. Nothing of it is in the capture: unless only the other direction was captured, it is not there.\n" +
 			"warning: 2 of 2 frames from endpoint 1 to endpoint 2 were sent again, 2 copies in all: 50 % of what was sent.\n", nil},
 		{"the first acknowledgement was lost", func(s *story) {
 			s.data(812, 1, 1)
@@ -217,7 +217,19 @@ func TestStories(t *testing.T) {
 			"note: 19,890 frame ids of endpoint 1 were never seen, and not acknowledged; the first is 110, before this record. Frames that hold only acknowledgements are not repeated when they are lost.\n", nil},
 		{"one direction", func(s *story) {
 			s.acks(1, 1, 8)
-		}, "warning: Endpoint 2 acknowledges frames of endpoint 1 that are not in the capture: only one direction was captured.\n", nil},
+		}, "note: Endpoint 2 acknowledges frames of endpoint 1 that are not in the capture: only one direction was captured.\n", nil},
+		{"one direction, introduced", func(s *story) {
+			s.hello(1, 2, 1, 7)
+			s.data(2, 7, 3)
+			s.at = s.at.Add(time.Second)
+			s.data(2, 7, 1)
+		}, "warning: 1 of 3 frames from endpoint 1 to endpoint 2 was sent again, 1 copy in all: 25 % of what was sent.\n" +
+			"note: Only one direction was captured: nothing of endpoint 2 is in the capture, which answers endpoint 1. What it acknowledged of 3 frames is not known.\n", nil},
+		{"introduced, and never answered", func(s *story) {
+			s.hello(1, 2, 1, 7)
+			s.at = s.at.Add(time.Second)
+			s.hello(1, 2, 1, 7)
+		}, "", nil},
 		{"cut by a snap length", func(s *story) {
 			for i := range 4 {
 				p := s.packet(1, 2, frameWith(1, 2, frame.Seq(i), frame.Message{Txn: uint32(i), Count: 2, Index: 1, Len: 64}, frame.Message{Txn: uint32(i), Count: 2, Index: 2, Len: 64}))

@@ -13,7 +13,6 @@ import (
 // drawHistogram draws times, one kind upon the other, over an axis in which each
 // power of ten is as wide as the next.
 func drawHistogram(kinds []inspect.Histogram, classes []string, what string) (c chart) {
-	log := func(d time.Duration) float64 { return math.Log10(float64(d) + 1) }
 	counts := map[time.Duration][]int{}
 	ends := map[time.Duration]time.Duration{}
 	from, to, most, n := time.Duration(math.MaxInt64), time.Duration(0), 0, 0
@@ -40,10 +39,25 @@ func drawHistogram(kinds []inspect.Histogram, classes []string, what string) (c 
 		c.Empty = "None took as long as the clock of the capture can tell."
 		return c
 	}
-	for to < 8*from {
-		from, to = from*3/4, to+to/4
+	zero := from == 0 // what took no time stands before all that took some
+	if zero {
+		least := to
+		for at := range counts {
+			if at > 0 {
+				least = min(least, at)
+			}
+		}
+		from = least
 	}
-	x := scale{log(from), log(to) - log(from)}
+	for to < 8*from {
+		from, to = max(from*3/4, 1), to+to/4+1
+	}
+	first := math.Log10(float64(from))
+	if zero {
+		first -= beforeAll
+	}
+	log := func(d time.Duration) float64 { return math.Log10(float64(max(d, from))) }
+	x := scale{first, log(to) - first}
 	top, ticks := wholeAxis(float64(most))
 	c.Y, c.X = ticks, logTicks(from, to, x)
 	y := scale{0, top}
@@ -51,6 +65,9 @@ func drawHistogram(kinds []inspect.Histogram, classes []string, what string) (c 
 	for _, at := range slices.Sorted(maps.Keys(ends)) {
 		end := ends[at]
 		left, right := x.at(log(at)), x.at(log(end))
+		if at == 0 {
+			left, right = 0, x.at(log(from))
+		}
 		below := 0
 		for k, v := range counts[at] {
 			if v > 0 {
@@ -76,6 +93,9 @@ func drawHistogram(kinds []inspect.Histogram, classes []string, what string) (c 
 	return c
 }
 
+// beforeAll is how wide what took no time is drawn, in powers of ten. Arbitrary.
+const beforeAll = 0.3
+
 // logTicks labels powers of ten, and what lies between them if these are few.
 func logTicks(from, to time.Duration, x scale) (ticks []Tick) {
 	for _, parts := range [][]float64{{1}, {1, 2, 5}, {1, 1.5, 2, 3, 4, 5, 6, 7, 8, 9}} {
@@ -83,7 +103,7 @@ func logTicks(from, to time.Duration, x scale) (ticks []Tick) {
 		for decade := 1.0; decade <= float64(to); decade *= 10 {
 			for _, part := range parts {
 				if v := part * decade; v >= float64(from) && v <= float64(to) && v == math.Trunc(v) {
-					at := float64(x.at(math.Log10(v+1))) / 100
+					at := float64(x.at(math.Log10(v))) / 100
 					ticks = append(ticks, Tick{At: at, Text: inspect.Span(time.Duration(v)), Minor: len(ticks)%2 == 1})
 				}
 			}
