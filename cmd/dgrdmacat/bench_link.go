@@ -18,6 +18,7 @@ const linkReserve = 1 << 20
 
 // linkResult is the object that bench --link --json prints.
 type linkResult struct {
+	builtFrom
 	Transport   string  `json:"transport"`
 	Link        bool    `json:"link"`
 	Stream      bool    `json:"stream"`
@@ -136,6 +137,7 @@ func (o *benchOptions) linkMeasure(ctx context.Context, local, peer url.Endpoint
 
 func (r *linkResult) print(w io.Writer, asJSON bool) error {
 	if asJSON {
+		r.builtFrom = thisBuild()
 		return json.NewEncoder(w).Encode(r)
 	}
 	_, err := fmt.Fprintf(w, "link over %s, %s of %s: %.0f MB/s, %s in %.1f s, %s sent again\n",

@@ -13,6 +13,7 @@ import (
 // benchResult is the object that --json prints. Counters and throughput are of
 // both sides; frames are those that carry messages.
 type benchResult struct {
+	builtFrom
 	Transport           string  `json:"transport"`
 	Profile             string  `json:"profile"`
 	MTU                 int     `json:"mtu"`
@@ -86,6 +87,7 @@ func (c *benchClient) result(o *bench.Outcome, oneProcess bool) benchResult {
 
 func (r *benchResult) print(w io.Writer, asJSON bool) error {
 	if asJSON {
+		r.builtFrom = thisBuild()
 		return json.NewEncoder(w).Encode(r)
 	}
 	return buffered(w, func(w io.Writer) error {

@@ -104,6 +104,7 @@ func (o *pingOptions) check() error {
 // pingResult is the object that --json prints: one-way times in microseconds, of
 // the pings that were measured.
 type pingResult struct {
+	builtFrom
 	Transport string  `json:"transport"`
 	BusyPoll  bool    `json:"busy_poll"`
 	Bytes     int     `json:"bytes"`
@@ -188,6 +189,7 @@ func (o *pingOptions) summary(wire string, r *rounds) pingResult {
 
 func (r *pingResult) print(w io.Writer, asJSON bool) error {
 	if asJSON {
+		r.builtFrom = thisBuild()
 		return json.NewEncoder(w).Encode(r)
 	}
 	how := "sleeping"

@@ -10,6 +10,7 @@ import (
 // streamResult is the object that --json prints for each stream. Bytes are those
 // of both directions, each as seen here.
 type streamResult struct {
+	builtFrom
 	Peer      string  `json:"peer"`
 	File      string  `json:"file,omitempty"`
 	Sent      int64   `json:"sent"`
@@ -72,6 +73,7 @@ func (r *streamResult) String() string {
 // print writes the summary: the object to stdout, words to stderr.
 func (r *streamResult) print(asJSON bool, std *stdio) error {
 	if asJSON {
+		r.builtFrom = thisBuild()
 		return json.NewEncoder(std.out).Encode(r)
 	}
 	_, err := fmt.Fprintln(std.err, r)

@@ -9,6 +9,7 @@ import (
 
 // written sums up what was written. It is the object that --json prints.
 type written struct {
+	builtFrom
 	To           string  `json:"to"`
 	From         string  `json:"from"`
 	Profile      string  `json:"profile"`
@@ -39,6 +40,7 @@ func (w *writer) result(took time.Duration) *written {
 
 func (r *written) print(w io.Writer, asJSON bool) error {
 	if asJSON {
+		r.builtFrom = thisBuild()
 		return json.NewEncoder(w).Encode(r)
 	}
 	how := fmt.Sprintf("acknowledged by %s, %s sent again", r.peer, count(r.SentAgain, "frame"))
