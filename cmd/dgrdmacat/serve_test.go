@@ -161,6 +161,13 @@ func TestServeAsJSON(t *testing.T) {
 	}
 }
 
+// TestServeHelpPromisesWhatComes: serve posts nothing, so it gives up nobody.
+func TestServeHelpPromisesWhatComes(t *testing.T) {
+	if strings.Contains(serveCommand.about, "go down") || !strings.Contains(serveCommand.about, "does not notice that a peer has gone") {
+		t.Error(serveCommand.about)
+	}
+}
+
 func TestServeEnds(t *testing.T) {
 	noGoroutineLeft(t)
 	eight := fileOf(t, []byte{5, 0, 0, 0, 1, 0, 0, 0x80})

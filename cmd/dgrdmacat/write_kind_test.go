@@ -14,6 +14,10 @@ func TestWriteOfAnotherKind(t *testing.T) {
 	if code != exitError || !strings.Contains(stderr, "is it not of the kind opencpi?") {
 		t.Errorf("code %d: %s", code, stderr)
 	}
+	code, _, stderr = runFor(t, t.Context(), "write", "--profile", "fpga", "--to", url+"?giveup=2s", "--addr", "0", "--text", "abcd", "--flag-addr", "64")
+	if code != exitError || !strings.Contains(stderr, "is it no card but of another kind? Another dgrdmacat is of the kind native") {
+		t.Errorf("code %d: %s", code, stderr)
+	}
 	if code, stderr := end(); code != exitOK {
 		t.Errorf("serve: code %d: %s", code, stderr)
 	}

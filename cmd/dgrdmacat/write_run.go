@@ -196,6 +196,8 @@ func (w *writer) explained(ctx context.Context, err error, own *dgrdma.Endpoint)
 		return fmt.Errorf("%w; it is there, but does not acknowledge this: does it refuse the addresses, or is it not of the kind %s?", err, w.profile.Name)
 	case errors.Is(err, dgrdma.ErrPeerDown):
 		return fmt.Errorf("%w; it was heard, and then nothing came any more: was it killed, did it come back under another id, or is the network down?", err)
+	case errors.Is(err, dgrdma.ErrStaleCard):
+		return fmt.Errorf("%w; or is it no card but of another kind? Another dgrdmacat is of the kind native, as it is without --profile", err)
 	case errors.Is(err, dgrdma.ErrTooLarge) && !w.profile.NoSentinel:
 		return fmt.Errorf("%w: a smaller --size does", err)
 	}
