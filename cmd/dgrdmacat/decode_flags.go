@@ -39,7 +39,7 @@ func (o *decodeOptions) register(fs *flag.FlagSet) {
 		return needBits(s, 16, err)
 	}))
 	fs.Func("addr", "only frames from or to these `addresses`: IP, IP:PORT, [IPv6]:PORT or MAC", eachOf(func(s string) error {
-		e, err := text.ParseEnd(s)
+		e, err := capture.ParseEnd(s)
 		f.Ends = append(f.Ends, e)
 		return err
 	}))

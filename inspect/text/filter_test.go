@@ -10,9 +10,9 @@ import (
 	"github.com/dgrdma/dgrdma/inspect/text"
 )
 
-func end(t *testing.T, s string) text.End {
+func end(t *testing.T, s string) capture.End {
 	t.Helper()
-	e, err := text.ParseEnd(s)
+	e, err := capture.ParseEnd(s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,14 +47,14 @@ func TestFilters(t *testing.T) {
 		{"behind the word", "fpga-send-w4-ocpi-dg2", ranges("0x44+16"), ""},
 		{"no word is written", "fpga-send-w4-ocpi-dg2", ranges("0xffffffff"), ""},
 		{"no data is written", "udp-flagonly", ranges("0"), ""},
-		{"address", "udp-single", text.Filter{Ends: []text.End{end(t, "127.0.0.1")}}, "1 2"},
-		{"port", "udp-single", text.Filter{Ends: []text.End{end(t, "127.0.0.1:33024")}}, "1 2"},
-		{"other port", "udp-single", text.Filter{Ends: []text.End{end(t, "127.0.0.1:33025")}}, ""},
-		{"mapped", "udp-single", text.Filter{Ends: []text.End{end(t, "[::ffff:127.0.0.1]:33024")}}, "1 2"},
-		{"hardware address", "ether-single", text.Filter{Ends: []text.End{end(t, "02:00:00:00:00:0A")}}, "1 2"},
-		{"other hardware address", "ether-single", text.Filter{Ends: []text.End{end(t, "02-00-00-00-00-0c")}}, ""},
-		{"hardware address over UDP", "udp-single", text.Filter{Ends: []text.End{end(t, "00:00:00:00:00:00")}}, ""},
-		{"IP address on Ethernet", "ether-single", text.Filter{Ends: []text.End{end(t, "127.0.0.1")}}, ""},
+		{"address", "udp-single", text.Filter{Ends: []capture.End{end(t, "127.0.0.1")}}, "1 2"},
+		{"port", "udp-single", text.Filter{Ends: []capture.End{end(t, "127.0.0.1:33024")}}, "1 2"},
+		{"other port", "udp-single", text.Filter{Ends: []capture.End{end(t, "127.0.0.1:33025")}}, ""},
+		{"mapped", "udp-single", text.Filter{Ends: []capture.End{end(t, "[::ffff:127.0.0.1]:33024")}}, "1 2"},
+		{"hardware address", "ether-single", text.Filter{Ends: []capture.End{end(t, "02:00:00:00:00:0A")}}, "1 2"},
+		{"other hardware address", "ether-single", text.Filter{Ends: []capture.End{end(t, "02-00-00-00-00-0c")}}, ""},
+		{"hardware address over UDP", "udp-single", text.Filter{Ends: []capture.End{end(t, "00:00:00:00:00:00")}}, ""},
+		{"IP address on Ethernet", "ether-single", text.Filter{Ends: []capture.End{end(t, "127.0.0.1")}}, ""},
 		{"all of several", "fpga-send-w4-ocpi-dg2", text.Filter{Txns: []uint32{2}, Ranges: ranges("0x11000+10").Ranges, IDs: []frame.EndpointID{1}}, "1"},
 	} {
 		var got []string
@@ -96,11 +96,6 @@ func TestParseRange(t *testing.T) {
 	}
 	for _, s := range []string{"", "x", "-", "+", "4-", "4+", "4-3", "4+0", "4294967296", "1+0x100000000", "0-4294967296", "-1", "1-2-3"} {
 		if got, err := text.ParseRange(s); err == nil || !strings.Contains(err.Error(), "FIRST-LAST") {
-			t.Errorf("%q: %v, %v", s, got, err)
-		}
-	}
-	for _, s := range []string{"", "host", "10.0.0", "10.0.0.1:", "10.0.0.1:70000", "02:00:00:00:00"} {
-		if got, err := text.ParseEnd(s); err == nil || !strings.Contains(err.Error(), "hardware address") {
 			t.Errorf("%q: %v, %v", s, got, err)
 		}
 	}
