@@ -47,9 +47,15 @@ func inside(err error) error {
 // File is a capture in a file.
 type File struct {
 	in      input
-	format  Source // of the file
-	records int    // read so far
-	err     error  // why there are no more
+	format  format
+	records int   // read so far
+	err     error // why there are no more
+}
+
+// format is one of those that files have.
+type format interface {
+	Source
+	interfaces() []Interface
 }
 
 var errNotCapture = errors.New("neither pcap nor pcapng")
@@ -104,6 +110,10 @@ func (f *File) Next() (Record, error) {
 	f.err = err
 	return Record{}, err
 }
+
+// Interfaces returns those that the file has described so far: of pcapng, the ones of the
+// section that is being read. It is valid until the next call of Next.
+func (f *File) Interfaces() []Interface { return f.format.interfaces() }
 
 // Error says where a file stops being readable, and why.
 type Error struct {

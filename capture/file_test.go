@@ -121,15 +121,16 @@ func TestNgBlocks(t *testing.T) {
 	for i, want := range []struct {
 		time  time.Time
 		iface int
+		name  string
 		cut   bool
 	}{
-		{time.Unix(1005, 7), 1, false}, {time.Unix(1, 5e8), 2, false}, {time.Time{}, 0, true}, {time.Time{}, 0, false},
+		{time.Unix(1005, 7), 1, "", false}, {time.Unix(1, 5e8), 2, "eth", false}, {time.Time{}, 0, "", true}, {time.Time{}, 0, "", false},
 	} {
 		got := all[i]
 		if want.time.IsZero() != got.Time.IsZero() || !want.time.IsZero() && !got.Time.Equal(want.time) {
 			t.Errorf("frame %d: time %v, want %v", i, got.Time, want.time)
 		}
-		if got.Interface != want.iface || got.Cut() != want.cut || got.Record != i+2 {
+		if got.Interface != want.iface || got.Name != want.name || got.Cut() != want.cut || got.Record != i+2 {
 			t.Errorf("frame %d: %+v", i, got)
 		}
 	}
@@ -148,7 +149,7 @@ func TestTicksPerSecond(t *testing.T) {
 	}
 	for _, v := range []byte{0, 19, 0xBF} {
 		ticks, _ := ticksPerSecond(v)
-		i := ngIface{ticks: ticks}
+		i := ngClock{ticks: ticks}
 		if got := i.time(ticks - 1); v != 0 && got.Unix() != 0 {
 			t.Errorf("%#x: the last tick of a second is %v", v, got)
 		}

@@ -14,7 +14,9 @@ type pcap struct {
 	linkType int
 }
 
-func openPcap(in *input) (Source, error) {
+func (p *pcap) interfaces() []Interface { return []Interface{{LinkType: p.linkType}} }
+
+func openPcap(in *input) (format, error) {
 	h, err := in.read(24)
 	if err != nil {
 		return nil, inside(err)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/bits"
+	"strings"
 	"time"
 )
 
@@ -16,6 +17,9 @@ const (
 	ngSimple    = 3
 	ngEnhanced  = 6
 
+	ngOrder = 0x1A2B3C4D // as a section has it, in its byte order
+
+	ngName       = 2
 	ngResolution = 9
 	ngOffset     = 14
 )
@@ -23,18 +27,25 @@ const (
 // maxInterfaces bounds the memory for one section; the number is arbitrary.
 const maxInterfaces = 1 << 16
 
+// maxName is how much is kept of an interface's name. Linux allows 15 bytes, and Windows
+// needs 50.
+const maxName = 64
+
 type pcapng struct {
 	in     *input
 	order  binary.ByteOrder
-	ifaces []ngIface
+	ifaces []Interface
+	clocks []ngClock // of the ifaces
 }
 
-type ngIface struct {
-	linkType int
-	snap     uint32
-	ticks    uint64 // per second
-	offset   int64  // seconds
+// ngClock is what the packets of an interface are read with.
+type ngClock struct {
+	snap   uint32
+	ticks  uint64 // per second
+	offset int64  // seconds
 }
+
+func (p *pcapng) interfaces() []Interface { return p.ifaces }
 
 func (p *pcapng) Next() (Record, error) {
 	for {
@@ -96,7 +107,7 @@ func (p *pcapng) section(length [4]byte) error {
 	if err != nil {
 		return inside(err)
 	}
-	switch uint32(0x1A2B3C4D) {
+	switch uint32(ngOrder) {
 	case binary.LittleEndian.Uint32(b):
 		p.order = binary.LittleEndian
 	case binary.BigEndian.Uint32(b):
@@ -111,7 +122,7 @@ func (p *pcapng) section(length [4]byte) error {
 	if total < 28 || total%4 != 0 || total > 1<<30 {
 		return fmt.Errorf("section header claims %d bytes", total)
 	}
-	p.ifaces = p.ifaces[:0]
+	p.ifaces, p.clocks = p.ifaces[:0], p.clocks[:0]
 	return p.finish(int(total)-28, total)
 }
 
@@ -123,7 +134,8 @@ func (p *pcapng) iface(body int) error {
 	if err != nil {
 		return inside(err)
 	}
-	i := ngIface{linkType: int(p.order.Uint16(b)), snap: p.order.Uint32(b[4:]), ticks: 1e6}
+	i := Interface{LinkType: int(p.order.Uint16(b))}
+	clock := ngClock{snap: p.order.Uint32(b[4:]), ticks: 1e6}
 	for b = b[8:]; len(b) >= 4; {
 		code, n := p.order.Uint16(b), int(p.order.Uint16(b[2:]))
 		padded := 4 + (n+3)&^3
@@ -131,16 +143,18 @@ func (p *pcapng) iface(body int) error {
 			break
 		}
 		switch value := b[4 : 4+n]; {
+		case code == ngName:
+			i.Name = strings.ToValidUTF8(string(value[:min(n, maxName)]), "") // not within a character
 		case code == ngResolution && n == 1:
-			if i.ticks, err = ticksPerSecond(value[0]); err != nil {
+			if clock.ticks, err = ticksPerSecond(value[0]); err != nil {
 				return err
 			}
 		case code == ngOffset && n == 8:
-			i.offset = int64(p.order.Uint64(value))
+			clock.offset = int64(p.order.Uint64(value))
 		}
 		b = b[padded:]
 	}
-	p.ifaces = append(p.ifaces, i)
+	p.ifaces, p.clocks = append(p.ifaces, i), append(p.clocks, clock)
 	return nil
 }
 
@@ -160,10 +174,10 @@ func ticksPerSecond(v byte) (uint64, error) {
 	return 0, fmt.Errorf("time resolution %#x", v)
 }
 
-func (i *ngIface) time(stamp uint64) time.Time {
-	hi, lo := bits.Mul64(stamp%i.ticks, 1e9)
-	nanos, _ := bits.Div64(hi, lo, i.ticks)
-	return time.Unix(int64(stamp/i.ticks)+i.offset, int64(nanos)).UTC()
+func (c *ngClock) time(stamp uint64) time.Time {
+	hi, lo := bits.Mul64(stamp%c.ticks, 1e9)
+	nanos, _ := bits.Div64(hi, lo, c.ticks)
+	return time.Unix(int64(stamp/c.ticks)+c.offset, int64(nanos)).UTC()
 }
 
 func (p *pcapng) packet(kind uint32, body int) (rec Record, err error) {
@@ -181,7 +195,7 @@ func (p *pcapng) packet(kind uint32, body int) (rec Record, err error) {
 	if err := rec.from(p, id); err != nil {
 		return rec, err
 	}
-	rec.Time = p.ifaces[id].time(uint64(p.order.Uint32(b[4:]))<<32 | uint64(p.order.Uint32(b[8:])))
+	rec.Time = p.clocks[id].time(uint64(p.order.Uint32(b[4:]))<<32 | uint64(p.order.Uint32(b[8:])))
 	return rec, rec.fill(p.in, p.order.Uint32(b[12:]), p.order.Uint32(b[16:]), body-20)
 }
 
@@ -199,7 +213,7 @@ func (p *pcapng) simple(body int) (rec Record, err error) {
 	}
 	length := p.order.Uint32(b)
 	captured := min(length, uint32(body-4))
-	if snap := p.ifaces[0].snap; snap != 0 {
+	if snap := p.clocks[0].snap; snap != 0 {
 		captured = min(captured, snap)
 	}
 	return rec, rec.fill(p.in, captured, length, body-4)
@@ -209,6 +223,7 @@ func (rec *Record) from(p *pcapng, id uint32) error {
 	if int64(id) >= int64(len(p.ifaces)) {
 		return fmt.Errorf("packet of interface %d of %d", id, len(p.ifaces))
 	}
-	rec.Interface, rec.LinkType = int(id), p.ifaces[id].linkType
+	i := &p.ifaces[id]
+	rec.Interface, rec.Name, rec.LinkType = int(id), i.Name, i.LinkType
 	return nil
 }

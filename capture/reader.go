@@ -8,10 +8,17 @@ import (
 // Record is one captured packet, as it was on the link.
 type Record struct {
 	Time      time.Time
-	Interface int    // number of the interface within its pcapng section
+	Interface int    // number of the interface within its pcapng section, or capture
+	Name      string // of the interface, if that is known
 	LinkType  int    // as in capture files: 1 is Ethernet, 101 bare IP
 	Data      []byte // valid until the next one
 	Length    int    // on the wire
+}
+
+// Interface is where packets were captured.
+type Interface struct {
+	Name     string // empty: not known
+	LinkType int    // as in Record
 }
 
 // Source yields the records of a capture, and io.EOF at its end.
@@ -35,6 +42,7 @@ type Recogniser interface {
 type Packet struct {
 	Record    int // place in the capture, from 1; other packets count too
 	Interface int // as in Record
+	Name      string
 	Time      time.Time
 	Src, Dst  Addr
 	Data      []byte // to the end of what was captured
@@ -108,7 +116,7 @@ func (r *Reader) take(rec *Record) bool {
 	c := content{data: rec.Data, length: rec.Length}
 	found := c.unwrap(rec.LinkType, r.protocol)
 	p := &r.packet
-	*p = Packet{Record: r.stats.Records, Interface: rec.Interface, Time: rec.Time, Src: c.src, Dst: c.dst}
+	*p = Packet{Record: r.stats.Records, Interface: rec.Interface, Name: rec.Name, Time: rec.Time, Src: c.src, Dst: c.dst}
 	switch found {
 	case foundEther:
 		p.Data, p.Length = c.data, c.length

@@ -23,7 +23,8 @@
 // endpoint 1 to endpoint 2 with frame id 9 that acknowledges two ids from 4 on,
 // with message 1 of 2 of transaction 7, which writes 64 bytes at 0x1000 and, once
 // the transaction is complete, 1 at 0x40. Behind that is said whether the frame
-// was cut or is malformed. In an introduction between endpoints of our kind,
+// was cut or is malformed. With Printer.Interfaces the name of the interface is in front of
+// the addresses. In an introduction between endpoints of our kind,
 //
 //	[hello from life 7 to anyone, serves memory, link]
 //
@@ -39,7 +40,8 @@
 //	record            number of the packet in the capture, from 1
 //	segment           number of the datagram, from 1, if the capturing host
 //	segments          joined as many as that into one packet
-//	interface         number of the interface, in pcapng
+//	interface         number of the interface, in pcapng and live
+//	interface_name    its name, if that is known
 //	time              as in "2021-03-04T05:06:07.123456000Z", if the capture has one
 //	seconds           the same, since the start
 //	wire              "udp" or "ether"

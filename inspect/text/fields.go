@@ -13,6 +13,9 @@ func (p *Printer) fields(b []byte, v *View) []byte {
 		b = number(b, " of ", k.Segments)
 	}
 	b = number(b, ", interface ", k.Interface)
+	if k.Name != "" {
+		b = iface(append(b, ' '), v)
+	}
 	if known(k.Time) {
 		b = p.date(append(b, ", "...), k.Time)
 		b = append(p.since(append(b, ", "...), k.Time), " s\n"...)

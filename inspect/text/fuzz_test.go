@@ -25,7 +25,7 @@ func FuzzPrinter(f *testing.F) {
 			return
 		}
 		k := captured.Packet{Packet: capture.Packet{
-			Record: record, Segment: segment, Segments: segment, Data: data, Length: max(length, len(data)), Time: time.Unix(nanos, nanos/3),
+			Record: record, Name: file, Interface: 7, Segment: segment, Segments: segment, Data: data, Length: max(length, len(data)), Time: time.Unix(nanos, nanos/3),
 			Src: capture.Addr{UDP: netip.AddrPortFrom(netip.AddrFrom4([4]byte{1, 2, 3, 4}), uint16(length))},
 		}}
 		if prefix > 0 {
@@ -52,6 +52,9 @@ func FuzzPrinter(f *testing.F) {
 			if want, err := json.Marshal(file); file != "" && (err != nil || !strings.HasPrefix(string(p.Append(nil, &v)), `{"file":`+string(want)+`,`)) {
 				t.Fatalf("file %q: %v", file, err)
 			}
+			if want := strings.ToValidUTF8(file, "\ufffd"); o.InterfaceName != want {
+				t.Fatalf("interface %q, not %q", o.InterfaceName, want)
+			}
 			if o.Time != nil && (o.Time.UnixNano() != k.Time.UnixNano() || o.Time.Unix() != k.Time.Unix()) {
 				t.Fatalf("%v, not %v", o.Time, k.Time)
 			}
@@ -62,7 +65,7 @@ func FuzzPrinter(f *testing.F) {
 			if said := o.Hello != nil && o.Hello.Services != nil; said != told || said && len(*o.Hello.Services) != len(list.All()) {
 				t.Fatalf("services %v: %+v", list.String(), o.Hello)
 			}
-			p.Style, p.File = text.Line, ""
+			p.Style, p.File, p.Interfaces = text.Line, "", true
 			if line := string(p.Append(nil, &v)); strings.Count(line, "\n") != 1 || !strings.HasSuffix(line, "\n") {
 				t.Fatalf("not one line: %q", line)
 			}

@@ -1,6 +1,10 @@
 package text
 
-import "github.com/dgrdma/dgrdma/frame"
+import (
+	"encoding/json"
+
+	"github.com/dgrdma/dgrdma/frame"
+)
 
 func (p *Printer) json(b []byte, v *View) []byte {
 	k := v.Packet
@@ -14,6 +18,9 @@ func (p *Printer) json(b []byte, v *View) []byte {
 		b = number(b, `,"segments":`, k.Segments)
 	}
 	b = number(b, `,"interface":`, k.Interface)
+	if k.Name != "" {
+		b = jsonName(append(b, `,"interface_name":`...), k.Name)
+	}
 	if known(k.Time) {
 		b = append(p.date(append(b, `,"time":"`...), k.Time), '"')
 		b = p.since(append(b, `,"seconds":`...), k.Time)
@@ -68,6 +75,14 @@ func (p *Printer) json(b []byte, v *View) []byte {
 		b = append(append(append(b, `,"reason":"`...), e.Reason.String()...), `"}`...)
 	}
 	return append(b, "}\n"...)
+}
+
+func jsonName(b []byte, name string) []byte {
+	if isWord(name) {
+		return append(append(append(b, '"'), name...), '"')
+	}
+	quoted, _ := json.Marshal(name) // a string never fails
+	return append(b, quoted...)
 }
 
 // jsonServices needs no escapes: names are of letters, digits and hyphens.

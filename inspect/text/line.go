@@ -18,6 +18,9 @@ func (p *Printer) line(b []byte, v *View) []byte {
 	default:
 		b = p.since(append(b, ' '), t)
 	}
+	if p.Interfaces {
+		b = iface(append(b, ' '), v)
+	}
 	b = ends(b, v, " ", " > ")
 	if v.Kind != None {
 		b = v.Header.Append(append(b, ' '))
@@ -46,6 +49,28 @@ func (p *Printer) line(b []byte, v *View) []byte {
 		b = problem(append(b, ' '), v.Malformed)
 	}
 	return append(b, '\n')
+}
+
+// iface appends the name of the interface as one word, or its number.
+func iface(b []byte, v *View) []byte {
+	switch name := v.Packet.Name; {
+	case name == "":
+		return number(b, "#", v.Packet.Interface)
+	case isWord(name):
+		return append(b, name...)
+	default:
+		return strconv.AppendQuote(b, name)
+	}
+}
+
+// isWord reports whether a name needs no quotes, nor escapes in them. A file may say anything.
+func isWord(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; c <= ' ' || c > '~' || c == '"' || c == '\\' {
+			return false
+		}
+	}
+	return true
 }
 
 // place appends the number of the record, and which datagram in it, aligned.

@@ -20,9 +20,11 @@ const (
 // Printer turns frames into text. Its fields may change between frames.
 type Printer struct {
 	Style    Style
-	Bytes    bool      // all bytes too, with Fields and JSON
-	Absolute bool      // dates, with Line
-	Start    time.Time // what other times are relative to
+	Bytes    bool // all bytes too, with Fields and JSON
+	Absolute bool // dates, with Line
+	// Interfaces has Line say which interface a frame passed.
+	Interfaces bool
+	Start      time.Time // what other times are relative to
 	// File is named with each frame, unless it is empty.
 	File string
 

@@ -99,6 +99,7 @@ type object struct {
 	Segment          int
 	Segments         int
 	Interface        int
+	InterfaceName    string `json:"interface_name"`
 	Time             *time.Time
 	Seconds          *json.Number
 	Wire, From, To   string
@@ -367,6 +368,31 @@ func TestTimesFarApart(t *testing.T) {
 		v.Decode(&captured.Packet{Packet: capture.Packet{Time: c.time}})
 		if got := strings.Fields(string((&text.Printer{Start: c.start}).Append(nil, &v)))[1]; got != c.want {
 			t.Errorf("%v since %v: %s, want %s", c.time, c.start, got, c.want)
+		}
+	}
+}
+
+// A file may give an interface any name: it is one word in a line.
+func TestInterfaceNames(t *testing.T) {
+	for name, want := range map[string]string{
+		"eth0": "eth0", "": "#7", "Wi Fi": `"Wi Fi"`, "a\n2 b": `"a\n2 b"`, "\x1b[2J": `"\x1b[2J"`, `"`: `"\""`, "été": `"été"`,
+	} {
+		k := odd()[0]
+		k.Interface, k.Name = 7, name
+		var v text.View
+		v.Decode(&k)
+		p := text.Printer{Interfaces: true, Start: k.Time}
+		if line := string(p.Append(nil, &v)); !strings.HasPrefix(line, "1.2    0.000000000 "+want+" [fd00::1]:7100 > ") || strings.Count(line, "\n") != 1 {
+			t.Errorf("%q: %q", name, line)
+		}
+		p = text.Printer{Style: text.JSON}
+		line := string(p.Append(nil, &v))
+		if o := objectOf(t, line); o.InterfaceName != name || strings.Contains(line, "interface_name") != (name != "") {
+			t.Errorf("%q: %q", name, o.InterfaceName)
+		}
+		p = text.Printer{Style: text.Fields}
+		if got := string(p.Append(nil, &v)); name != "" && !strings.HasPrefix(got, "record 1, datagram 2 of 44, interface 7 "+want+", ") {
+			t.Errorf("%q: %q", name, got)
 		}
 	}
 }
