@@ -6,14 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"os"
-	"strings"
 	"syscall"
 	"time"
 
 	"github.com/mdlayher/packet"
-	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
 )
 
@@ -24,16 +21,21 @@ const (
 	liveBuffer = 32 << 20
 )
 
-// Live is a capture on an interface.
+// Any is the name for all interfaces.
+const Any = "any"
+
+// Live is a capture on an interface, or all.
 type Live struct {
-	ctx   context.Context
-	conn  *packet.Conn
-	raw   syscall.RawConn
-	name  string
-	quiet func() error
-	buf   []byte
-	info  []byte
-	stop  func() bool
+	ctx    context.Context
+	conn   *packet.Conn
+	raw    syscall.RawConn
+	name   string
+	passed passed
+	quiet  func() error
+	buf    []byte
+	info   []byte
+	tag    [tagSize]byte
+	stop   func() bool
 
 	// What take leaves for Next.
 	take     func(fd uintptr) bool
@@ -43,18 +45,19 @@ type Live struct {
 	ended    error // what quiet said
 }
 
-// OpenLive captures everything except TCP on an interface, until the context is done. It
-// needs CAP_NET_RAW. Before it waits it calls quiet, if that is not nil; an error of quiet
-// ends the capture.
-func OpenLive(ctx context.Context, name string, quiet func() error) (*Live, error) {
-	ifi, err := net.InterfaceByName(name)
+// OpenLive captures what a filter takes on an interface, until the context is done. It needs
+// CAP_NET_RAW. Before it waits it calls quiet, if that is not nil; an error of quiet ends the
+// capture.
+//
+// On one interface it sees all that passes there, whoever it is for, and ends when that goes
+// down. On [Any] it sees what the host sends and receives, once for each interface that it
+// passes, also on those that come later.
+func OpenLive(ctx context.Context, name string, filter Filter, quiet func() error) (*Live, error) {
+	ifi, err := interfaceNamed(name)
 	if err != nil {
-		return nil, fmt.Errorf("no interface %s; there are %s", name, interfaceNames())
+		return nil, err
 	}
-	if ifi.Flags&net.FlagUp == 0 {
-		return nil, fmt.Errorf("interface %s is down; bring it up with: ip link set %s up", name, name)
-	}
-	program, err := withoutTCP()
+	program, err := filter.compile()
 	if err != nil {
 		return nil, err
 	}
@@ -62,10 +65,14 @@ func OpenLive(ctx context.Context, name string, quiet func() error) (*Live, erro
 	if err != nil {
 		return nil, whyNotLive(name, err)
 	}
-	s := &Live{ctx: ctx, conn: conn, name: name, quiet: quiet, buf: make([]byte, liveRoom), info: make([]byte, 128)}
+	s := &Live{ctx: ctx, conn: conn, name: name, quiet: quiet, buf: make([]byte, tagSize+liveRoom), info: make([]byte, 128)}
 	s.take = s.receive
 	if s.raw, err = conn.SyscallConn(); err == nil {
 		err = s.prepare()
+	}
+	if err == nil {
+		s.passed.ask = kernelNames(s.raw)
+		err = s.begin(ifi)
 	}
 	if err != nil {
 		conn.Close()
@@ -75,14 +82,19 @@ func OpenLive(ctx context.Context, name string, quiet func() error) (*Live, erro
 	return s, nil
 }
 
-// prepare asks for everything that passes, for its times, and for room.
+// prepare asks for everything that passes, for its times and tags, and for room.
 func (s *Live) prepare() error {
-	if err := s.conn.SetPromiscuous(true); err != nil {
-		return err
+	if s.name != Any {
+		if err := s.conn.SetPromiscuous(true); err != nil {
+			return err
+		}
 	}
 	var err error
 	if wrong := s.raw.Control(func(fd uintptr) {
-		err = os.NewSyscallError("setsockopt", unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_TIMESTAMPNS_NEW, 1))
+		err = errors.Join(
+			os.NewSyscallError("setsockopt", unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_TIMESTAMPNS_NEW, 1)),
+			os.NewSyscallError("setsockopt", unix.SetsockoptInt(int(fd), unix.SOL_PACKET, unix.PACKET_AUXDATA, 1)),
+		)
 		// As much as is allowed will do.
 		if unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, liveBuffer) != nil {
 			unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVBUF, liveBuffer)
@@ -91,23 +103,6 @@ func (s *Live) prepare() error {
 		return wrong
 	}
 	return err
-}
-
-// withoutTCP makes a filter that drops TCP: it fills most wires, and over SSH each line that
-// is printed would make more of it.
-func withoutTCP() ([]bpf.RawInstruction, error) {
-	const ipHeader = 1<<32 - 0x100000 // SKF_NET_OFF: whatever is in front of it
-	return bpf.Assemble([]bpf.Instruction{
-		bpf.LoadExtension{Num: bpf.ExtProto},
-		bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.ETH_P_IP, SkipFalse: 2},
-		bpf.LoadAbsolute{Off: ipHeader + 9, Size: 1},
-		bpf.Jump{Skip: 2},
-		bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.ETH_P_IPV6, SkipFalse: 2},
-		bpf.LoadAbsolute{Off: ipHeader + 6, Size: 1},
-		bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.IPPROTO_TCP, SkipTrue: 1},
-		bpf.RetConstant{Val: liveRoom},
-		bpf.RetConstant{Val: 0},
-	})
 }
 
 // Next implements [Source]. It ends when the context does.
@@ -119,20 +114,37 @@ func (s *Live) Next() (Record, error) {
 		if s.failed != nil {
 			return Record{}, s.why(s.failed)
 		}
-		from, ok := s.from.(*unix.SockaddrLinklayer)
-		if !ok || from.Hatype == unix.ARPHRD_LOOPBACK && from.Pkttype == unix.PACKET_OUTGOING {
-			continue // it comes in as well
+		if from, ok := s.from.(*unix.SockaddrLinklayer); ok {
+			return s.record(from), nil
 		}
-		return Record{
-			Time: s.time(), LinkType: linkTypeOf(from.Hatype), Data: s.buf[:min(s.n, len(s.buf))], Length: s.n,
-		}, nil
 	}
 }
+
+// record is the packet that was received.
+func (s *Live) record(from *unix.SockaddrLinklayer) Record {
+	at, tag := s.told()
+	if at.IsZero() {
+		at = time.Now().UTC()
+	}
+	link := linkTypeOf(from.Hatype)
+	data, length := s.buf[tagSize:tagSize+min(s.n, liveRoom)], s.n
+	if tag != nil && link == linkEthernet && len(data) >= addresses {
+		copy(s.buf, data[:addresses])
+		copy(s.buf[addresses:], tag)
+		data, length = s.buf[:tagSize+len(data)], length+tagSize
+	}
+	number, name := s.passed.at(from.Ifindex, link, at)
+	return Record{Time: at, Interface: number, Name: name, LinkType: link, Data: data, Length: length}
+}
+
+// Interfaces returns those of the packets so far, and those that were there at the beginning.
+// It is valid until the next call of Next.
+func (s *Live) Interfaces() []Interface { return s.passed.list }
 
 // receive takes a packet from the socket, or tells the runtime to wait for one.
 func (s *Live) receive(fd uintptr) bool {
 	for {
-		s.n, s.infoN, _, s.from, s.failed = unix.Recvmsg(int(fd), s.buf, s.info, unix.MSG_DONTWAIT|unix.MSG_TRUNC)
+		s.n, s.infoN, _, s.from, s.failed = unix.Recvmsg(int(fd), s.buf[tagSize:], s.info, unix.MSG_DONTWAIT|unix.MSG_TRUNC)
 		switch s.failed {
 		case unix.EINTR:
 			continue
@@ -147,19 +159,42 @@ func (s *Live) receive(fd uintptr) bool {
 	}
 }
 
-// time returns when the kernel saw the packet.
-func (s *Live) time() time.Time {
+// A tag of a VLAN, which the kernel takes out of a frame and tells beside it, is put back
+// behind the two addresses.
+const (
+	addresses = 12
+	tagSize   = 4
+)
+
+// told returns when the kernel saw the packet, and the tag that it took out of it, or nil.
+func (s *Live) told() (at time.Time, tag []byte) {
 	for info := s.info[:s.infoN]; len(info) > 0; {
 		h, data, rest, err := unix.ParseOneSocketControlMessage(info)
 		if err != nil {
 			break
 		}
-		if h.Level == unix.SOL_SOCKET && h.Type == unix.SO_TIMESTAMPNS_NEW && len(data) >= 16 {
-			return time.Unix(int64(binary.NativeEndian.Uint64(data)), int64(binary.NativeEndian.Uint64(data[8:]))).UTC()
+		switch {
+		case h.Level == unix.SOL_SOCKET && h.Type == unix.SO_TIMESTAMPNS_NEW && len(data) >= 16:
+			at = time.Unix(int64(binary.NativeEndian.Uint64(data)), int64(binary.NativeEndian.Uint64(data[8:]))).UTC()
+		case h.Level == unix.SOL_PACKET && h.Type == unix.PACKET_AUXDATA && len(data) >= 20:
+			tag = s.tagIn(data)
 		}
 		info = rest
 	}
-	return time.Now().UTC()
+	return at, tag
+}
+
+// tagIn reads a tpacket_auxdata.
+func (s *Live) tagIn(aux []byte) []byte {
+	o := binary.NativeEndian
+	status, control, kind := o.Uint32(aux), o.Uint16(aux[16:]), o.Uint16(aux[18:])
+	if status&unix.TP_STATUS_VLAN_VALID == 0 {
+		return nil
+	}
+	if status&unix.TP_STATUS_VLAN_TPID_VALID == 0 {
+		kind = etherVLAN
+	}
+	return binary.BigEndian.AppendUint16(binary.BigEndian.AppendUint16(s.tag[:0], kind), control)
 }
 
 func (s *Live) why(err error) error {
@@ -189,18 +224,6 @@ func (s *Live) Close() error {
 	return s.conn.Close()
 }
 
-// linkTypeOf translates the kernel's name for the kind of an interface into that
-// of capture files.
-func linkTypeOf(hardware uint16) int {
-	switch hardware {
-	case unix.ARPHRD_ETHER, unix.ARPHRD_LOOPBACK:
-		return linkEthernet
-	case unix.ARPHRD_NONE, unix.ARPHRD_RAWIP, unix.ARPHRD_PPP, unix.ARPHRD_TUNNEL, unix.ARPHRD_TUNNEL6, unix.ARPHRD_SIT:
-		return linkRaw
-	}
-	return linkUnknown
-}
-
 // whyNotLive says why there is no capture, and what to do about it.
 func whyNotLive(name string, err error) error {
 	if !errors.Is(err, os.ErrPermission) {
@@ -211,16 +234,4 @@ func whyNotLive(name string, err error) error {
 		program = os.Args[0]
 	}
 	return fmt.Errorf("capture on %s: it needs the capability CAP_NET_RAW; run it as root, or grant it with: sudo setcap cap_net_raw+ep %s", name, program)
-}
-
-func interfaceNames() string {
-	all, err := net.Interfaces()
-	if err != nil {
-		return "none that the system tells: " + err.Error()
-	}
-	var names []string
-	for _, ifi := range all {
-		names = append(names, ifi.Name)
-	}
-	return strings.Join(names, ", ")
 }

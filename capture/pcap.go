@@ -8,13 +8,13 @@ import (
 
 // pcap is the classic format.
 type pcap struct {
-	in       *input
-	order    binary.ByteOrder
-	tick     time.Duration
-	linkType int
+	in    *input
+	order binary.ByteOrder
+	tick  time.Duration
+	only  [1]Interface
 }
 
-func (p *pcap) interfaces() []Interface { return []Interface{{LinkType: p.linkType}} }
+func (p *pcap) interfaces() []Interface { return p.only[:] }
 
 func openPcap(in *input) (format, error) {
 	h, err := in.read(24)
@@ -34,10 +34,11 @@ func openPcap(in *input) (format, error) {
 		return nil, errNotCapture
 	}
 	// The upper half may tell the length of the frame check sequence.
-	p.linkType = int(p.order.Uint32(h[20:]) & 0xFFFF)
-	if !knownLinkType(p.linkType) {
-		return nil, fmt.Errorf("link type %d is not supported", p.linkType)
+	link := int(p.order.Uint32(h[20:]) & 0xFFFF)
+	if !knownLinkType(link) {
+		return nil, fmt.Errorf("link type %d is not supported", link)
 	}
+	p.only[0].LinkType = link
 	return p, nil
 }
 
@@ -49,7 +50,7 @@ func (p *pcap) Next() (Record, error) {
 	}
 	rec := Record{
 		Time:     time.Unix(int64(p.order.Uint32(h)), int64(p.order.Uint32(h[4:]))*int64(p.tick)).UTC(),
-		LinkType: p.linkType,
+		LinkType: p.only[0].LinkType,
 	}
 	return rec, rec.fill(p.in, p.order.Uint32(h[8:]), p.order.Uint32(h[12:]), maxRecord)
 }

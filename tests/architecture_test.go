@@ -16,7 +16,7 @@ const module = "github.com/dgrdma/dgrdma/"
 // library. Tests may import anything.
 var allowed = map[string][]string{
 	"frame":                   {},
-	"frame/captured":          {"frame", "capture"},
+	"frame/captured":          {"frame", "capture", "golang.org/x/net/bpf"},
 	"frame/dissect":           {"frame", "github.com/google/gopacket"},
 	"capture":                 {"golang.org/x/sys/unix", "golang.org/x/net/bpf", "github.com/mdlayher/packet"},
 	"capture/capturetest":     {"frame", "github.com/google/gopacket"},

@@ -80,7 +80,7 @@ func (d *decoder) run(ctx context.Context, files []string) error {
 	if d.o.iface == "" {
 		failed = d.files(ctx, files)
 	} else {
-		live, err := capture.OpenLive(ctx, d.o.iface, d.flush)
+		live, err := capture.OpenLive(ctx, d.o.iface, d.o.frames.Filter(), d.flush)
 		if err != nil {
 			return err
 		}

@@ -5,6 +5,9 @@ import (
 	"net/netip"
 	"slices"
 
+	"golang.org/x/net/bpf"
+
+	"github.com/dgrdma/dgrdma/capture"
 	"github.com/dgrdma/dgrdma/frame"
 )
 
@@ -17,6 +20,37 @@ type Options struct {
 	// frame is taken.
 	Ports []uint16
 }
+
+// Filter returns what a live capture needs to take for these options.
+func (o Options) Filter() capture.Filter {
+	r := o.recogniser()
+	f := capture.Filter{EtherType: r.EtherType, Ports: r.Ports}
+	if len(r.Ports) == 0 {
+		f.Datagram = plausibleStart
+	}
+	return f
+}
+
+// plausibleStart is what the kernel can tell of plausible by the prefix and the header of a
+// frame. Words are compared with each other and with 0, in whatever byte order.
+var plausibleStart = []bpf.Instruction{
+	bpf.LoadIndirect{Off: frame.PrefixSize + 2, Size: 2}, // source
+	bpf.JumpIf{Cond: bpf.JumpEqual, Val: 0, SkipTrue: 10},
+	bpf.LoadIndirect{Off: frame.PrefixSize + 9, Size: 1}, // flags
+	bpf.JumpIf{Cond: bpf.JumpGreaterThan, Val: frame.FlagMessages, SkipTrue: 8},
+	bpf.LoadIndirect{Off: frame.PrefixSize, Size: 2}, // destination
+	bpf.JumpIf{Cond: bpf.JumpEqual, Val: 0, SkipTrue: 6},
+	bpf.StoreScratch{Src: bpf.RegA, N: destination},
+	bpf.LoadIndirect{Off: 0, Size: 2}, // prefix
+	bpf.JumpIf{Cond: bpf.JumpEqual, Val: 0, SkipTrue: 2},
+	bpf.LoadScratch{Dst: bpf.RegX, N: destination},
+	bpf.JumpIfX{Cond: bpf.JumpEqual, SkipFalse: 1},
+	bpf.RetConstant{Val: capture.Take},
+	bpf.RetConstant{Val: 0},
+}
+
+// destination is where plausibleStart keeps that id.
+const destination = 15
 
 // recogniser is a [capture.Recogniser].
 type recogniser Options
