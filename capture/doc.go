@@ -1,8 +1,8 @@
-// Package capture reads captures, files and what passes through an interface, and
-// finds the packets of a protocol in them. It knows capture files, link layers and
+// Package capture reads captures, files and what passes through interfaces, finds the
+// packets of a protocol in them, and writes files. It knows capture files, link layers and
 // what offload makes of datagrams, and no protocol: that is for a [Recogniser].
 //
-//	file, err := capture.NewFile(in) // or capture.OpenLive
+//	file, err := capture.NewFile(in) // or capture.OpenLive, with a Filter for the kernel
 //	if err != nil {
 //		return err
 //	}
@@ -21,7 +21,7 @@
 // Files are pcap or pcapng, compressed by gzip or not. Link layers are Ethernet, VLAN
 // tags, both Linux cooked formats, BSD loopback and raw IP; then IPv4 with options,
 // IPv6 with extension headers, and UDP. Records from elsewhere come by a [Source] of the
-// program's own.
+// program's own. A [Writer] makes pcapng of records.
 //
 // # Offload
 //

@@ -29,6 +29,7 @@ func TestWhoClosesThePipeHasEnough(t *testing.T) {
 		{"decode " + captureFile("udp-many"), exitOK, ""},
 		{"decode " + captureFile("udp-many") + " nothing.pcap", exitOK, ""}, // it was not asked for any more
 		{"decode nothing.pcap " + captureFile("udp-many"), exitError, "nothing.pcap: no such file"},
+		{"decode -w - " + captureFile("udp-many"), exitOK, ""},
 		{"report --json " + captureFile("udp-many"), exitOK, ""},
 		{"write --to " + peer + "?giveup=1ms --flag-addr 0", exitError, "dgrdmacat write: dgrdma: peer 2 at 127.0.0.1:9: "},
 		{"man nonsense", exitUsage, "no command"},

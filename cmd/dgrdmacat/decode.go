@@ -37,7 +37,21 @@ On Ethernet the EtherType tells a frame. UDP has no fixed port: what looks like 
 frame is taken, or, with --port, everything from and to these ports.
 
 Filters take lists, as in --txn 17,18, and can be repeated; a frame must fit all
-filters that are given, and fits each by any of its values.`,
+filters that are given, and fits each by any of its values.
+
+With -i any, the packets of all interfaces are taken, also of those that come later: once
+for each that they pass, with its name. The kernel drops what cannot be DG/RDMA, or does
+not fit --port and --addr, before it costs much. Expressions of tcpdump need libpcap, which
+this program does without; it takes what tcpdump makes of one:
+
+  dgrdmacat decode -i eth0 --bpf <(tcpdump -i eth0 -ddd vlan 5)
+
+With -w, packets of the frames that pass the filters are written to a file, pcapng with the
+names of interfaces, and not shown. It is whole however this ends, also when the disk is
+full.
+
+  dgrdmacat decode -i any --port 7100 -w trace.pcapng
+  dgrdmacat decode -i eth0 -w - | tshark -r -`,
 	flags: func(fs *flag.FlagSet) action {
 		o := new(decodeOptions)
 		o.register(fs)
@@ -50,19 +64,23 @@ filters that are given, and fits each by any of its values.`,
 	},
 }
 
-// decoder shows frames.
+// decoder shows frames, or writes their packets to a file.
 type decoder struct {
 	o       *decodeOptions
 	std     *stdio
+	from    *looked
 	printer text.Printer
 	view    text.View
-	buf     []byte // what is to be written
+	lines   gathered
+	kept    keptFile
 	counts  decodeCounts
-	broken  error // why nothing can be written any more
 }
 
 func newDecoder(o *decodeOptions, std *stdio) *decoder {
-	d := &decoder{o: o, std: std, printer: text.Printer{Bytes: o.bytes, Absolute: o.absolute}}
+	d := &decoder{o: o, std: std, printer: text.Printer{Bytes: o.bytes, Absolute: o.absolute}, lines: gathered{to: std.out}}
+	if d.counts.verb = "shown"; !o.shows() {
+		d.counts.verb = "written"
+	}
 	switch {
 	case o.json:
 		d.printer.Style = text.JSON
@@ -76,28 +94,52 @@ func newDecoder(o *decodeOptions, std *stdio) *decoder {
 var errEnough = errors.New("enough")
 
 func (d *decoder) run(ctx context.Context, files []string) error {
+	if err := d.o.checkFile(files, d.std); err != nil {
+		return err
+	}
 	var failed []error
 	if d.o.iface == "" {
 		failed = d.files(ctx, files)
 	} else {
-		live, err := capture.OpenLive(ctx, d.o.iface, d.o.frames.Filter(), d.flush)
+		live, err := d.openLive(ctx)
 		if err != nil {
 			return err
 		}
 		defer live.Close()
-		fmt.Fprintf(d.std.err, "capturing on %s\n", d.o.iface)
-		failed = append(failed, d.frames(ctx, captured.NewReader(live, d.o.frames)))
-		d.counts.live, d.counts.dropped = true, live.Dropped()
+		failed = append(failed, d.live(ctx, live))
 	}
-	failed = slices.DeleteFunc(append(failed, d.flush()), func(err error) bool { return errors.Is(err, errEnough) })
-	if d.std.isClosedPipe(d.broken) {
-		return errors.Join(failed...)
+	failed = append(failed, d.flush(), d.lines.broken, d.kept.end())
+	if !d.o.shows() {
+		d.counts.shown -= d.kept.unwritten
 	}
-	err := errors.Join(append(failed, d.broken)...)
+	failed = slices.DeleteFunc(failed, func(err error) bool { return err == nil || errors.Is(err, errEnough) })
+	if slices.ContainsFunc(failed, d.std.isClosedPipe) {
+		return errors.Join(slices.DeleteFunc(failed, d.std.isClosedPipe)...)
+	}
 	// An empty answer says why it is empty.
-	if d.o.stats || d.o.iface != "" || err == nil && d.counts.shown == 0 {
+	if d.o.stats || d.o.iface != "" || len(failed) == 0 && d.counts.shown == 0 {
 		d.counts.print(d.std.err)
 	}
+	return errors.Join(failed...)
+}
+
+func (d *decoder) openLive(ctx context.Context) (*capture.Live, error) {
+	filter, err := d.o.liveFilter(ctx, d.std.in)
+	if err != nil {
+		return nil, err
+	}
+	return capture.OpenLive(ctx, d.o.iface, filter, d.flush)
+}
+
+// live shows what an interface sends and receives.
+func (d *decoder) live(ctx context.Context, live *capture.Live) error {
+	if err := d.begin(live); err != nil {
+		return err
+	}
+	fmt.Fprintf(d.std.err, "capturing on %s\n", d.o.iface)
+	d.printer.Interfaces = d.o.iface == capture.Any
+	err := d.frames(ctx, live)
+	d.counts.live, d.counts.dropped = true, live.Dropped()
 	return err
 }
 
@@ -125,9 +167,13 @@ func (d *decoder) file(ctx context.Context, name string) error {
 		return plainError(name, err)
 	}
 	defer in.Close()
-	r, err := captured.NewFileReader(&eager{in, d.flush}, d.o.frames)
+	d.printer.Interfaces = false
+	f, err := capture.NewFile(&eager{in, d.flush})
 	if err == nil {
-		err = d.frames(ctx, r)
+		err = d.frames(ctx, f)
+		if begun := d.begin(f); begun != nil {
+			return begun
+		}
 	}
 	switch {
 	case err == nil, errors.Is(err, errEnough):
@@ -153,8 +199,28 @@ func (e *eager) Read(b []byte) (int, error) {
 	return e.Reader.Read(b)
 }
 
-// frames shows what a reader finds.
-func (d *decoder) frames(ctx context.Context, r *captured.Reader) error {
+// frameSource yields records, and knows the interfaces that they are of.
+type frameSource interface {
+	capture.Source
+	Interfaces() []capture.Interface
+}
+
+// looked is a source whose last record can be looked at.
+type looked struct {
+	frameSource
+	record  capture.Record
+	written int // the place of the record that was written last
+}
+
+func (k *looked) Next() (_ capture.Record, err error) {
+	k.record, err = k.frameSource.Next()
+	return k.record, err
+}
+
+// frames shows what there is in a source.
+func (d *decoder) frames(ctx context.Context, from frameSource) error {
+	d.from = &looked{frameSource: from}
+	r := captured.NewReader(d.from, d.o.frames)
 	defer func() { d.counts.add(r.Stats()) }()
 	for n := 0; ; n++ {
 		if n%1024 == 0 && ctx.Err() != nil {
@@ -188,27 +254,50 @@ func (d *decoder) show(p *captured.Packet) error {
 		return nil
 	}
 	d.counts.shown++
-	d.buf = d.printer.Append(d.buf, &d.view)
+	if d.o.shows() {
+		// Where there are several, a line says which one.
+		d.printer.Interfaces = d.printer.Interfaces || len(d.from.Interfaces()) > 1
+		d.lines.buf = d.printer.Append(d.lines.buf, &d.view)
+	}
+	if d.o.write != "" {
+		if err := d.keep(p.Record); err != nil {
+			return err
+		}
+	}
 	if d.counts.shown == d.o.count {
 		return errEnough
 	}
-	if len(d.buf) >= writeAt {
+	if max(len(d.lines.buf), len(d.kept.buf)) >= writeAt {
 		return d.flush()
 	}
 	return nil
 }
 
-// flush writes what was gathered.
-func (d *decoder) flush() error {
-	if len(d.buf) > 0 && d.broken == nil {
-		_, d.broken = d.std.out.Write(d.buf)
+// keep writes the record in that place, of which a frame was found, once.
+func (d *decoder) keep(place int) error {
+	d.kept.unwritten++
+	if err := d.begin(d.from); err != nil || d.from.written == place {
+		return err
 	}
-	d.buf = d.buf[:0]
-	if d.broken != nil {
-		return errEnough
-	}
+	d.from.written = place
+	d.kept.add(&d.from.record)
 	return nil
 }
+
+// begin begins the file, if there is to be one and is none.
+func (d *decoder) begin(from frameSource) error {
+	if d.o.write == "" || d.kept.to != nil {
+		return nil
+	}
+	to, err := d.o.openFile(d.std)
+	if err != nil {
+		return err
+	}
+	return d.kept.begin(to, from.Interfaces())
+}
+
+// flush writes what was gathered.
+func (d *decoder) flush() error { return errors.Join(d.lines.flush(), d.kept.flush()) }
 
 // captureError says what is wrong with a file, where, and what was done all the same.
 func captureError(name string, err error, done string) error {

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -16,7 +18,9 @@ import (
 
 // decodeOptions are the flags of decode.
 type decodeOptions struct {
-	iface                                string
+	iface, bpf                           string
+	write                                string // "": no file
+	print, force                         bool
 	fields, bytes, json, absolute, stats bool
 	count                                int
 	frames                               captured.Options
@@ -24,7 +28,17 @@ type decodeOptions struct {
 }
 
 func (o *decodeOptions) register(fs *flag.FlagSet) {
-	fs.StringVar(&o.iface, "i", "", "decode what this network `interface` sends and receives")
+	fs.StringVar(&o.iface, "i", "", "decode what this network `interface` sends and receives; any is all of them")
+	fs.StringVar(&o.bpf, "bpf", "", "with -i, only packets that the BPF program in this `file` takes, as tcpdump -ddd prints one")
+	fs.Func("w", "write packets to this `FILE`, as pcapng, and show no frames; - is standard output", func(s string) error {
+		o.write = s
+		if s == "" {
+			return errors.New("the name of a file is empty; - is standard output")
+		}
+		return nil
+	})
+	fs.BoolVar(&o.print, "print", false, "with -w, show frames as well")
+	fs.BoolVar(&o.force, "force", false, "with -w, overwrite the file")
 	fs.BoolVar(&o.fields, "v", false, "show every field, in several lines for each frame")
 	fs.BoolVar(&o.bytes, "x", false, "show every field and all data; also with --json")
 	fs.BoolVar(&o.json, "json", false, "print one JSON object for each frame")
@@ -103,14 +117,46 @@ func (o *decodeOptions) check(files []string) error {
 		return badUsage("-i %s and files: give one of them", o.iface)
 	case o.count < 0:
 		return badUsage("--count %d: need 0 or more", o.count)
+	case o.bpf != "" && o.iface == "":
+		return badUsage("--bpf is for what is captured now: name an interface with -i")
+	case o.bpf != "" && o.iface == capture.Any:
+		return badUsage("--bpf is a program for one kind of interface: name one with -i, in place of %s", capture.Any)
+	case o.write == "" && (o.print || o.force):
+		return badUsage("--print and --force need -w FILE")
+	case o.write == "-" && o.print:
+		return badUsage("-w - and --print: both would go to standard output")
+	case !o.shows() && (o.fields || o.bytes || o.json || o.absolute):
+		return badUsage("-v, -x, --json and --absolute say how frames are shown, which they are not with -w: add --print")
 	}
 	return nil
+}
+
+// shows reports whether frames are shown.
+func (o *decodeOptions) shows() bool { return o.write == "" || o.print }
+
+// liveFilter is what the kernel can choose by while it captures; the decoder does the rest.
+func (o *decodeOptions) liveFilter(ctx context.Context, stdin io.Reader) (capture.Filter, error) {
+	f := o.frames.Filter()
+	f.Ends = o.filter.Ends
+	if o.bpf == "" {
+		return f, nil
+	}
+	in, err := openInput(ctx, o.bpf, stdin)
+	if err != nil {
+		return f, plainError(o.bpf, err)
+	}
+	defer in.Close()
+	if f.Program, err = capture.ParseProgram(in); err != nil {
+		return f, fmt.Errorf("%s is no program as tcpdump -ddd prints it: %w", nameOf(o.bpf), err)
+	}
+	return f, nil
 }
 
 // decodeCounts is the summary.
 type decodeCounts struct {
 	capture.Stats
 	shown, malformed int
+	verb             string // what was done with those shown
 	live             bool
 	dropped          int
 }
@@ -129,7 +175,7 @@ func (c *decodeCounts) add(s capture.Stats) {
 func (c *decodeCounts) print(w io.Writer) {
 	fmt.Fprintf(w, "%s, %d of them skipped", count(c.Records, "record"), c.Other+c.Fragments+c.UnknownLink)
 	mention(w, " (", ")", alike(c.Other, "not DG/RDMA"), plural(c.Fragments, "later fragment", ""), alike(c.UnknownLink, "of unknown link types"))
-	fmt.Fprintf(w, "; %s, %d shown, %d malformed, %d cut", count(c.Packets, "frame"), c.shown, c.malformed, c.Cut)
+	fmt.Fprintf(w, "; %s, %d %s, %d malformed, %d cut", count(c.Packets, "frame"), c.shown, c.verb, c.malformed, c.Cut)
 	mention(w, "; ", "", plural(c.Joined, "record", " of several datagrams"), plural(c.Hidden, "frame", " behind the snap length"))
 	if c.live {
 		fmt.Fprintf(w, "; %d dropped by the kernel", c.dropped)

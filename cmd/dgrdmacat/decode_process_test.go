@@ -76,6 +76,10 @@ func TestDecodeWithoutPrivileges(t *testing.T) {
 	if code != exitError || stdout != "" || stderr != want {
 		t.Errorf("code %d, %s%s; want %s", code, stdout, stderr, want)
 	}
+	code, stdout, stderr = nobody(nil, "-i", "any", "-w", "-")
+	if want = strings.Replace(want, " lo:", " any:", 1); code != exitError || stdout != "" || stderr != want {
+		t.Errorf("code %d, %q%s; want %s", code, stdout, stderr, want)
+	}
 	code, _, stderr = nobody(nil, "-i", "none0")
 	if code != exitError || !strings.Contains(stderr, "no interface none0; there are ") || !strings.Contains(stderr, "lo") {
 		t.Errorf("code %d, %s", code, stderr)

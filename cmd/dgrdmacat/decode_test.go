@@ -110,6 +110,13 @@ func TestDecodeUsage(t *testing.T) {
 		"--addr host file":       `"host" is no address`,
 		"--range 5-4 file":       `"5-4" is no range`,
 		"--nonsense file":        "-nonsense",
+		"--print file":           "need -w FILE",
+		"--force -i lo":          "need -w FILE",
+		"-w - --print file":      "both would go to standard output",
+		"-w f --json file":       "add --print",
+		"-w f -v -i lo":          "--print",
+		"--bpf p file":           "name an interface with -i",
+		"--bpf p -i any":         "in place of any",
 	} {
 		code, stdout, stderr := runDecode(t, nil, strings.Fields(args)...)
 		if code != exitUsage || stdout != "" || !strings.Contains(stderr, want) {

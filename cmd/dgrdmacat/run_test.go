@@ -227,7 +227,7 @@ func TestOutputThatCannotBeWritten(t *testing.T) {
 	const peer = "ocpi-udp-rdma:127.0.0.1;9;4096.2.16"
 	for _, args := range []string{
 		"help", "help top", "man", "man top", "completion bash", "wireshark", "url " + peer, "url --json " + peer, "url --to spec " + peer,
-		"demo --size 1", "demo --lossy --size 1", "decode " + captureFile("udp-many"), "report --json " + captureFile("udp-many"),
+		"demo --size 1", "demo --lossy --size 1", "decode " + captureFile("udp-many"), "decode -w - " + captureFile("udp-many"), "report --json " + captureFile("udp-many"),
 		"bench --seconds 0.01", "bench --seconds 0.01 --json", "bench --seconds 0.01 --link", "bench --seconds 0.01 --link --json",
 		"write --json --to " + peer + "?giveup=1ms --flag-addr 0", "serve --json --accept any --for 1ms udp:127.0.0.1",
 	} {
