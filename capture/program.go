@@ -18,7 +18,8 @@ const maxProgram = 4096
 type Program []bpf.RawInstruction
 
 // ParseProgram reads a program as "tcpdump -ddd" prints it: the number of instructions, then
-// each in a line of four numbers. The kernel checks it when it is used.
+// each in a line of four numbers. The kernel checks it when it is used, but not whether it ends
+// where something else is put behind it.
 func ParseProgram(r io.Reader) (Program, error) {
 	lines := bufio.NewScanner(r)
 	n, read := 0, 0
@@ -49,16 +50,37 @@ func ParseProgram(r io.Reader) (Program, error) {
 	case len(p) < n:
 		return nil, fmt.Errorf("it ends after %d of %d instructions", len(p), n)
 	}
+	if err := p.ends(); err != nil {
+		return nil, err
+	}
 	return p, nil
+}
+
+// ends reports why a program would not end within itself.
+func (p Program) ends() error {
+	for i, ins := range p {
+		behind := uint64(max(ins.Jt, ins.Jf))
+		if ins.Op == opJump {
+			behind = uint64(ins.K)
+		}
+		if ins.Op&opClass == opClassJump && uint64(i)+1+behind >= uint64(len(p)) {
+			return fmt.Errorf("instruction %d jumps out of the program", i+1)
+		}
+	}
+	if last := p[len(p)-1]; last.Op&opClass != opReturn {
+		return errors.New("its last instruction does not return")
+	}
+	return nil
 }
 
 // Fields of an instruction.
 const (
-	opClass  = 0x07
-	opReturn = 0x06
-	opValue  = 0x18 // of a return: what is returned
-	opOfA    = 0x10
-	opJump   = 0x05 // always
+	opClass     = 0x07
+	opReturn    = 0x06
+	opValue     = 0x18 // of a return: what is returned
+	opOfA       = 0x10
+	opClassJump = 0x05
+	opJump      = opClassJump // always
 )
 
 // before returns a program that does what p does, and goes on with next where p takes a

@@ -52,26 +52,31 @@ func TestProgramOfTcpdump(t *testing.T) {
 }
 
 func TestParseProgram(t *testing.T) {
-	for _, good := range []string{"1\n6 0 0 262144\n", "2\r\n 40 0 0 12\r\n\r\n22 0 0 0", "4096\n" + strings.Repeat("0 1 255 4294967295\n", 4096)} {
+	for _, good := range []string{"1\n6 0 0 262144\n", "2\r\n 40 0 0 12\r\n\r\n22 0 0 0", "4096\n" + strings.Repeat("0 1 255 4294967295\n", 4095) + "6 0 0 0", "3\n5 0 0 1\n21 0 0 7\n6 0 0 0"} {
 		p, err := ParseProgram(strings.NewReader(good))
 		if err != nil || fmt.Sprint(len(p)) != strings.Fields(good)[0] {
 			t.Errorf("%.20q: %d instructions, %v", good, len(p), err)
 		}
 	}
 	for bad, want := range map[string]string{
-		"":                      "it is empty",
-		"\n\n":                  "it is empty",
-		"0\n":                   `line 1: "0" is no number of instructions`,
-		"4097\n":                `"4097" is no number of instructions`,
-		"(000) ldh [12]\n":      `"(000) ldh [12]" is no number of instructions`,
-		"1 2\n":                 `"1 2" is no number`,
-		"2\n6 0 0 1\n":          "it ends after 1 of 2 instructions",
-		"1\n6 0 0 1\n6 0 0 0\n": "line 3: ",
-		"1\n6 0 0\n":            "line 2: ",
-		"1\n6 0 0 1 1\n":        "line 2: ",
-		"1\n6 256 0 1\n":        "line 2: ",
-		"1\n6 0 0 4294967296\n": "line 2: ",
-		"1\n6 0 0 -1\n":         "line 2: ",
+		"":                               "it is empty",
+		"\n\n":                           "it is empty",
+		"0\n":                            `line 1: "0" is no number of instructions`,
+		"4097\n":                         `"4097" is no number of instructions`,
+		"(000) ldh [12]\n":               `"(000) ldh [12]" is no number of instructions`,
+		"1 2\n":                          `"1 2" is no number`,
+		"2\n6 0 0 1\n":                   "it ends after 1 of 2 instructions",
+		"1\n6 0 0 1\n6 0 0 0\n":          "line 3: ",
+		"1\n6 0 0\n":                     "line 2: ",
+		"1\n6 0 0 1 1\n":                 "line 2: ",
+		"1\n6 256 0 1\n":                 "line 2: ",
+		"1\n6 0 0 4294967296\n":          "line 2: ",
+		"1\n6 0 0 -1\n":                  "line 2: ",
+		"1\n40 0 0 12\n":                 "its last instruction does not return",
+		"2\n5 0 0 1\n6 0 0 0\n":          "instruction 1 jumps out of the program",
+		"2\n21 1 0 7\n6 0 0 0\n":         "instruction 1 jumps out of the program",
+		"2\n29 0 1 0\n6 0 0 0\n":         "instruction 1 jumps out of the program",
+		"2\n5 0 0 4294967295\n6 0 0 0\n": "instruction 1 jumps out of the program",
 		strings.Replace(port40002, "21 2 0 40002", "jeq #40002 jt 18", 1): "line 17: ",
 		strings.Repeat("x", 1<<17):                                        "too long",
 	} {
