@@ -123,11 +123,12 @@ func TestFilterDropsTheRest(t *testing.T) {
 	all := wrapped(t)
 	change := func(name string, at int, v byte) []byte { return capturetest.PatchByte(all[name].Data, at, v) }
 	f := Filter{EtherType: frame.EtherType}
-	for name, c := range map[string]struct {
+	type packet struct {
 		link int
 		data []byte
 		want bool
-	}{
+	}
+	packets := map[string]packet{
 		"TCP over IPv4":                {linkRaw, change("raw4", 9, 6), false},
 		"TCP over IPv6":                {linkRaw, change("raw6", 6, 6), false},
 		"ICMP over IPv6":               {linkEthernet, change("udp6", 14+6, 58), false},
@@ -140,7 +141,11 @@ func TestFilterDropsTheRest(t *testing.T) {
 		"nothing":                      {linkRaw, nil, false},
 		"shorter than Ethernet":        {linkEthernet, make([]byte, 13), false},
 		"shorter than its header of 4": {linkRaw, all["raw4"].Data[:9], false},
-	} {
+	}
+	for _, extension := range []byte{0, 43, 44, 51, 60} {
+		packets[fmt.Sprint("IPv6 with extension ", extension)] = packet{linkRaw, change("raw6", 6, extension), true}
+	}
+	for name, c := range packets {
 		if got := passes(t, f, c.link, c.data); got != c.want {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}
@@ -169,6 +174,28 @@ func TestFilterDropsTheRest(t *testing.T) {
 	}
 }
 
+// Addresses are compared whole, and with those of their kind.
+func TestFilterComparesWholeAddresses(t *testing.T) {
+	all := wrapped(t)
+	none := capturetest.PatchByte(all["ethernet"].Data, 0, 0)
+	copy(none, make([]byte, 12)) // from nobody to nobody
+	for _, c := range []struct {
+		end, packet string
+		data        []byte
+	}{
+		{"02:00:00:01:00:01", "ethernet", all["ethernet"].Data},
+		{"03:00:00:00:00:01", "ethernet", all["ethernet"].Data},
+		{"02:00:00:00:01:01", "ethernet", all["ethernet"].Data},
+		{"10.0.0.1", "ethernet", none},
+		{"fd00::1:0:0:2", "udp6", all["udp6"].Data},
+		{"fd00:0:0:1::2", "udp6", all["udp6"].Data},
+	} {
+		if passes(t, Filter{EtherType: frame.EtherType, Ends: ends(t, c.end)}, linkEthernet, c.data) {
+			t.Errorf("%s takes %s % x", c.end, c.packet, c.data)
+		}
+	}
+}
+
 // A filter that is too long for the kernel is one by protocol, and a program that is too long
 // is refused.
 func TestFilterIsTooLong(t *testing.T) {
@@ -183,6 +210,13 @@ func TestFilterIsTooLong(t *testing.T) {
 	got, err := f.compile()
 	if err != nil || len(got) != len(short) {
 		t.Errorf("%d instructions, %v; want %d", len(got), err, len(short))
+	}
+	f.Ports = nil
+	for i := range maxProgram {
+		f.Ends = append(f.Ends, ends(t, fmt.Sprintf("10.0.%d.%d", i>>8, i&0xFF))...)
+	}
+	if got, err := f.compile(); err != nil || len(got) != len(short) {
+		t.Errorf("%d instructions for addresses, %v; want %d", len(got), err, len(short))
 	}
 	f.Program = make(Program, maxProgram)
 	if _, err := f.compile(); err == nil || !strings.Contains(err.Error(), "too long") {

@@ -272,6 +272,44 @@ func TestLiveFilter(t *testing.T) {
 	}
 }
 
+// TestLiveWithoutLinkLayer: on an interface of bare IP, by its name and beside others.
+func TestLiveWithoutLinkLayer(t *testing.T) {
+	netns.Require(t)
+	n := netns.New(t)
+	attrs := netlink.NewLinkAttrs()
+	attrs.Name = "tun0"
+	tun := &netlink.Tuntap{LinkAttrs: attrs, Mode: unix.IFF_TUN, Flags: unix.IFF_NO_PI, Queues: 1, NonPersist: true}
+	in(t, n, func() error {
+		if err := os.WriteFile("/proc/sys/net/ipv6/conf/default/disable_ipv6", []byte("1"), 0); err != nil {
+			return err
+		}
+		if err := netlink.LinkAdd(tun); err != nil {
+			return err
+		}
+		return setUp("tun0")
+	})
+	defer tun.Fds[0].Close()
+	all := wrapped(t)
+	for _, name := range []string{"tun0", Any} {
+		live := openIn(patient(t), t, n, name, Filter{EtherType: frame.EtherType, Ports: []uint16{40002}})
+		for _, packet := range [][]byte{
+			capturetest.PatchByte(all["raw4"].Data, 9, 6), // TCP
+			all["raw4"].Data, all["raw6"].Data,
+		} {
+			if _, err := tun.Fds[0].Write(packet); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, want := range [][]byte{all["raw4"].Data, all["raw6"].Data} {
+			rec, err := live.Next()
+			if err != nil || rec.Name != "tun0" || rec.LinkType != linkRaw || !bytes.Equal(rec.Data, want) {
+				t.Errorf("on %s: %+v, %v; want % x", name, rec, err, want)
+			}
+		}
+		live.Close()
+	}
+}
+
 // TestLiveEnds: one interface that goes down ends a capture of it, and says so; the end of the
 // context ends one of all.
 func TestLiveEnds(t *testing.T) {
