@@ -40,6 +40,12 @@ const (
 	// wrapsFast is below which time for a quarter of the ids an acknowledgement
 	// can be confused with one for the same id a wrap before.
 	wrapsFast = time.Second / 4
+	// mostRaised is how often in a row the path may have become longer, without a measure.
+	// Arbitrary: it does so once.
+	mostRaised = 3
+	// unmeasured is for how long a peer with cumulative acknowledgements is not taken for
+	// farther away than was measured. Arbitrary.
+	unmeasured = time.Second
 )
 
 // SenderConfig says what the peer's receiver can take.
@@ -88,14 +94,19 @@ type Sender struct {
 
 	hinted uint32 // latest order of a copy that left it open whether it arrived; 0: none
 
-	fresh   time.Duration // the sample of the range being applied
-	freshOf uint32        // order of the frame that it is of
+	fresh    time.Duration // the sample of the range being applied
+	freshOf  uint32        // order of the frame that it is of
+	measured Instant       // when the last was taken
+	// Of the frames in it that were sent again, the least time since they were, and since they
+	// were sent first.
+	copyAge, firstAge time.Duration
 
 	progress Instant       // when una last moved, or the first frame went out
 	heard    Instant       // when a frame was last acknowledged
 	probed   Instant       // when the last timeout was acted on
 	timeouts uint          // in a row, since something was acknowledged
 	atMost   time.Duration // how long a round trip may take, by frames that were sent again since one was measured; 0: by none
+	raised   uint8         // how often that was raised
 	probing  int           // lost frames that leave after a timeout, however full the wire seems (RFC 9002 section 7.5)
 
 	alone     Wide // last acknowledgement-only id
@@ -110,7 +121,7 @@ type Sender struct {
 func (s *Sender) Init(now Instant, cfg SenderConfig, ctl Controller) {
 	*s = Sender{
 		cfg: cfg, ctl: ctl, slots: s.slots, wide: cfg.First, next: cfg.First.Seq(), una: cfg.First.Seq(),
-		order: 1, reorder: reorderThreshold, progress: now, quarter: math.MinInt64 / 2,
+		order: 1, reorder: reorderThreshold, progress: now, quarter: math.MinInt64 / 2, measured: now,
 		quartered: math.MaxInt64, looked: now, vague: true,
 	}
 	s.initTable()

@@ -1,6 +1,7 @@
 package ack
 
 import (
+	"math"
 	"time"
 
 	"github.com/dgrdma/dgrdma/frame"
@@ -10,7 +11,7 @@ import (
 // that are acknowledged by it for the first time. Not ok: the range names ids
 // that were never used; none of it is believed.
 func (s *Sender) AppendAcked(dst []frame.Seq, now Instant, r Range) (acked []frame.Seq, ok bool) {
-	s.fresh = 0
+	s.fresh, s.firstAge, s.copyAge = 0, unknownAge, unknownAge
 	if r.Count == 0 && !s.cfg.Cumulative {
 		return dst, true
 	}
@@ -33,9 +34,12 @@ func (s *Sender) AppendAcked(dst []frame.Seq, now Instant, r Range) (acked []fra
 	if s.fresh > 0 && s.copied != 0 && int32(s.freshOf-s.copied) < 0 {
 		s.fresh = 0 // an acknowledgement before this one may have been lost
 	}
+	if s.fresh == 0 && s.copyAge != unknownAge {
+		s.bound(now)
+	}
 	if s.fresh > 0 {
 		s.rtt.Sample(now, s.fresh)
-		s.atMost = 0
+		s.atMost, s.raised, s.measured = 0, 0, now
 	}
 	s.advance(now)
 	return dst, true
@@ -97,15 +101,36 @@ func (s *Sender) settle(now Instant, q frame.Seq, minimum time.Duration) bool {
 // ambiguous notes that a frame is acknowledged of which one does not know which copy is meant
 // (Karn's rule). The round trip takes as long as since the first at most, and that long the
 // next ones are waited for until one of them is a measure (RFC 6298 section 5.7 doubles). If
-// the last copy took as long as round trips do, the first was lost, and that is known already.
+// the last copy took as long as round trips do, the first was lost, and that is no news. Where
+// every frame is sent again however long it is waited for, first ones are lost, too, and the
+// last copy is the measure.
 func (s *Sender) ambiguous(now Instant, sl *slot) {
 	if s.copied == 0 || int32(sl.order-s.copied) > 0 {
 		s.copied = sl.order
 	}
-	if s.atMost == 0 || !s.rtt.usual(now, now.Sub(sl.sentAt)) {
-		s.atMost = sl.age(now)
-	}
+	s.firstAge, s.copyAge = min(s.firstAge, sl.age(now)), min(s.copyAge, now.Sub(sl.sentAt))
 }
+
+// bound concludes what is known of the round trip when all that a range acknowledges is
+// ambiguous.
+func (s *Sender) bound(now Instant) {
+	switch {
+	case s.cfg.Cumulative && now.Sub(s.measured) <= unmeasured:
+		return // it waited there for what was lost
+	case s.atMost > s.firstAge:
+		s.atMost = s.firstAge
+		return
+	case s.atMost > 0 && s.rtt.usual(now, s.copyAge):
+		return
+	}
+	if s.raised++; s.raised > mostRaised {
+		s.fresh = max(s.copyAge, 1)
+		return
+	}
+	s.atMost = s.firstAge
+}
+
+const unknownAge = time.Duration(math.MaxInt64)
 
 // doubt notes that a frame is acknowledged of which two copies were sent.
 func (s *Sender) doubt(sl *slot) {
