@@ -52,7 +52,7 @@ func TestCommitsThatAreNone(t *testing.T) {
 		if err := out.Close(); !errors.Is(err, ErrPeerClosed) {
 			t.Errorf("Close: %v", err)
 		}
-		none("forgotten", b, 0, ErrOutOfTurn)
+		none("forgotten", b, 0, ErrClosed)
 	})
 }
 

@@ -26,7 +26,11 @@
 //
 // A message is an opcode and up to as many bytes as a buffer has. Messages arrive
 // whole, once, and in order. Producers are io.Writers too, and consumers
-// io.Readers, for those to whom the cuts between messages mean nothing.
+// io.Readers, for those to whom the cuts between messages mean nothing. Package netconn
+// makes a net.Conn of both.
+//
+// [Link.Close] waits until all has arrived. [Link.Finish] does not: it lets what was sent
+// arrive, and end of file behind it.
 //
 // # Buffers
 //

@@ -35,6 +35,7 @@ type Link struct {
 	pending atomic.Int32    // transactions posted and not done
 	readers atomic.Int32    // who copies from buffers just now: see hold
 	asked   atomic.Bool     // the peer has our letter that asks for the link
+	leaving atomic.Bool     // Finish was called
 	ending  atomic.Bool     // the application is through: who ends the last transaction looks further
 
 	mu         sync.Mutex
@@ -61,6 +62,26 @@ func (l *Link) Port() string {
 		return ""
 	}
 	return l.port
+}
+
+// Number returns what the link is called in its host, and in [HostStats]: no other link
+// there has that number.
+func (l *Link) Number() uint32 {
+	if l.missing() {
+		return 0
+	}
+	return l.number
+}
+
+// PeerNumber returns what the link is called in the host of the other side; 0: it did not
+// say, as peers of other kinds do not.
+func (l *Link) PeerNumber() uint32 {
+	if l.missing() {
+		return 0
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.theirs
 }
 
 // Peer returns the connection to the other side.
@@ -279,6 +300,7 @@ func (l *Link) orphan() {
 	l.orphaned = true
 	l.mu.Unlock()
 	l.withdraw()
+	l.endsUnheard()
 	l.advance()
 }
 
@@ -310,6 +332,7 @@ func (l *Link) peerLeft(why string) {
 	if l.Out != nil {
 		l.fail(ErrPeerClosed)
 	}
+	l.endsUnheard()
 	l.advance()
 }
 
@@ -344,8 +367,7 @@ func (l *Link) allocate(in, out *half, creditWords uint32, o *Options) error {
 	}
 	if out != nil {
 		out.Credit = at
-		l.Out = newProducer(l)
-		l.Out.opcode = o.Opcode
+		l.Out = newProducer(l, o)
 		l.Out.words = wordsAt(at, creditWords, wordSize)
 	}
 	l.peer.grants.Add(l.memory, l)

@@ -21,9 +21,11 @@ type Producer struct {
 	opcode uint8
 
 	turn turn       // who waits, or sends what it has itself; held while it waits
-	mu   sync.Mutex // guards closed, and changes of acquired and committed; never held for long
+	mu   sync.Mutex // guards changes of closed, owesEnd, acquired and committed; never held for long
 
-	closed    bool          // end of file was sent
+	keeps     bool          // a buffer for end of file: see Options.KeepForEnd
+	closed    atomic.Bool   // nothing is sent any more but the end of file that is owed
+	owesEnd   atomic.Bool   // end of file waits for a buffer: see Finish
 	acquired  atomic.Uint64 // buffers handed out
 	committed atomic.Uint64
 	returned  atomic.Uint64 // buffers that the consumer gave back
@@ -61,20 +63,34 @@ type (
 	drained Producer
 )
 
+// usable returns how many buffers messages may be in.
+func (p *Producer) usable() uint64 {
+	n := p.wire.buffers
+	if p.keeps && n > 1 {
+		n--
+	}
+	return n
+}
+
 // ahead returns how much may wait to be sent, however many buffers the peer offers.
 func (p *Producer) ahead() int64 { return int64(p.link.host.ep.Ahead()) }
 
-// ready reports whether there is a free buffer. A quarter of them is never handed
-// out ahead: the consumer may keep as many to itself before it says so.
+// ready reports whether there is a free buffer, or never will be for who waits. A quarter
+// of them is never handed out ahead: the consumer may keep as many to itself before it says
+// so.
 func (f *hasFree) ready() bool {
-	if f.unpacked.Load() > (*Producer)(f).ahead() {
+	p := (*Producer)(f)
+	switch {
+	case p.closed.Load():
+		return true
+	case p.unpacked.Load() > p.ahead():
 		return false
 	}
-	n, k := f.wire.buffers, f.acquired.Load()
-	return k-f.returned.Load() < n && k-f.committed.Load() < n-n/4 && f.ring.room(k)
+	n, k := p.wire.buffers, p.acquired.Load()
+	return k-p.returned.Load() < p.usable() && k-p.committed.Load() < n-n/4 && p.ring.room(k)
 }
 
-func (d *drained) ready() bool { return d.done.Load() == d.committed.Load() }
+func (d *drained) ready() bool { return d.done.Load() == d.committed.Load() && !d.owesEnd.Load() }
 
 // Buffer is a buffer to be filled and committed.
 type Buffer struct {
@@ -82,8 +98,8 @@ type Buffer struct {
 	turn  uint64
 }
 
-func newProducer(l *Link) *Producer {
-	p := &Producer{link: l}
+func newProducer(l *Link, o *Options) *Producer {
+	p := &Producer{link: l, opcode: o.Opcode, keeps: o.KeepForEnd}
 	p.turn.init()
 	p.waiting.init(l.host)
 	return p
@@ -137,7 +153,7 @@ func (p *Producer) acquire(ctx context.Context) (Buffer, error) {
 	for {
 		failed := p.link.failed()
 		p.mu.Lock()
-		closed := p.closed
+		closed := p.closed.Load()
 		var b Buffer
 		var ok bool
 		late := ctx.Err() != nil
@@ -161,7 +177,7 @@ func (p *Producer) acquire(ctx context.Context) (Buffer, error) {
 
 // next hands out the next buffer, if it is free. Guarded by mu.
 func (p *Producer) next() (Buffer, bool) {
-	if p.closed || !(*hasFree)(p).ready() {
+	if p.closed.Load() || !(*hasFree)(p).ready() {
 		return Buffer{}, false
 	}
 	k := p.acquired.Add(1) - 1
@@ -186,9 +202,17 @@ func (p *Producer) commit(b Buffer, f Flag) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	k := p.committed.Load()
-	if b.turn != k || k == p.acquired.Load() || b.Bytes == nil {
+	switch {
+	case b.Bytes != nil && p.closed.Load():
+		return p.link.wrap("send to", ErrClosed)
+	case b.turn != k || k == p.acquired.Load() || b.Bytes == nil:
 		return p.link.wrap("send to", ErrOutOfTurn)
 	}
+	return p.put(k, f)
+}
+
+// put sends message k, which is in its slot and the next. Guarded by mu.
+func (p *Producer) put(k uint64, f Flag) error {
 	i := k % p.wire.buffers
 	s := p.ring.at(k)
 	n := f.Length()
@@ -217,6 +241,7 @@ func sent(t *dgrdma.Transaction, err error) {
 	s.giveBack()
 	s.busy.Store(false)
 	p.done.Add(1)
+	p.sendEnd()
 	p.rouse()
 	p.link.settled()
 }
@@ -300,10 +325,8 @@ func (p *Producer) CloseContext(ctx context.Context) error {
 	}
 	defer p.turn.give()
 	p.mu.Lock()
-	again := p.closed
-	for p.acquired.Load() != p.committed.Load() {
-		p.ring.at(p.acquired.Add(^uint64(0))).busy.Store(false)
-	}
+	again := p.closed.Load()
+	p.forget()
 	p.mu.Unlock()
 	if again {
 		return p.flush(ctx)
@@ -317,12 +340,19 @@ func (p *Producer) CloseContext(ctx context.Context) error {
 		err = p.commit(b, PackFlag(0, 0, true))
 	}
 	p.mu.Lock()
-	p.closed = true
+	p.closed.Store(true)
 	p.mu.Unlock()
 	if err != nil {
 		return err
 	}
 	return p.flush(ctx)
+}
+
+// forget takes back the buffers that were acquired and not committed. Guarded by mu.
+func (p *Producer) forget() {
+	for p.acquired.Load() != p.committed.Load() {
+		p.ring.at(p.acquired.Add(^uint64(0))).busy.Store(false)
+	}
 }
 
 // takeWord takes a credit: the consumer gives buffers back.
@@ -349,6 +379,7 @@ func (p *Producer) takeWord(i int, value uint32) {
 		}
 		p.returned.Store(was)
 	}
+	p.sendEnd()
 	p.rouse()
 }
 

@@ -18,6 +18,9 @@ type Options struct {
 	Buffers, Size int
 	// Opcode is of the messages that Write sends.
 	Opcode uint8
+	// KeepForEnd keeps one of the peer's buffers, if it has several, for end of file: so that
+	// the end of what is sent waits for no reader. Messages are in the others.
+	KeepForEnd bool
 	// Handle, if not nil, is called with every message that comes in, in order, in
 	// place of Recv, and the message is released when it returns. It runs on the
 	// goroutine that receives and must not block: for that, nobody needs to be

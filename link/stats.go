@@ -95,7 +95,7 @@ func (l *Link) Stats() LinkStats {
 	if l.missing() {
 		return LinkStats{}
 	}
-	s := LinkStats{Number: l.number, Port: l.port, Peer: l.peer.conn.Name(), Age: time.Since(l.made), Closing: l.ending.Load()}
+	s := LinkStats{Number: l.number, Port: l.port, Peer: l.peer.conn.Name(), Age: time.Since(l.made), Closing: l.leaving.Load() || l.ending.Load()}
 	l.mu.Lock()
 	s.Err, s.Dialing = l.err, l.theirs == 0 && !l.plain
 	l.mu.Unlock()

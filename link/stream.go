@@ -15,11 +15,18 @@ var (
 // Write sends b as one message, or as many as it needs, and returns when it has
 // been copied.
 func (p *Producer) Write(b []byte) (n int, err error) {
+	return p.WriteContext(context.Background(), b)
+}
+
+// WriteContext is Write that waits no longer than the context: n bytes were sent, and the
+// error is the context's cause.
+func (p *Producer) WriteContext(ctx context.Context, b []byte) (n int, err error) {
 	if p.missing() {
 		return 0, ErrNoHalf
 	}
-	ctx := context.Background()
-	p.turn.take(ctx)
+	if err := p.turn.take(ctx); err != nil {
+		return 0, err
+	}
 	defer p.turn.give()
 	for n < len(b) {
 		part := b[n:min(n+p.wire.size, len(b))]
@@ -72,11 +79,17 @@ func (p *Producer) abandon(b Buffer) {
 
 // Read implements [io.Reader] over the messages' bytes; opcodes are not seen.
 func (c *Consumer) Read(b []byte) (n int, err error) {
+	return c.ReadContext(context.Background(), b)
+}
+
+// ReadContext is Read that waits no longer than the context; what is there wins.
+func (c *Consumer) ReadContext(ctx context.Context, b []byte) (n int, err error) {
 	if c.missing() {
 		return 0, ErrNoHalf
 	}
-	ctx := context.Background()
-	c.turn.take(ctx)
+	if err := c.turn.take(ctx); err != nil {
+		return 0, err
+	}
 	defer c.turn.give()
 	if len(b) == 0 {
 		return 0, nil
@@ -121,11 +134,17 @@ func (c *Consumer) finish() error {
 // WriteTo implements [io.WriterTo]: w gets every message as it lies in the
 // buffer. It ends at end of file. What w did not take is there for the next.
 func (c *Consumer) WriteTo(w io.Writer) (n int64, err error) {
+	return c.WriteToContext(context.Background(), w)
+}
+
+// WriteToContext is WriteTo that waits for the peer no longer than the context.
+func (c *Consumer) WriteToContext(ctx context.Context, w io.Writer) (n int64, err error) {
 	if c.missing() {
 		return 0, ErrNoHalf
 	}
-	ctx := context.Background()
-	c.turn.take(ctx)
+	if err := c.turn.take(ctx); err != nil {
+		return 0, err
+	}
 	defer c.turn.give()
 	for {
 		if err := c.proceed(ctx); err != nil {
