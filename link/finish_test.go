@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/dgrdma/dgrdma/dgrdma"
 	"github.com/dgrdma/dgrdma/transport/simnet"
 )
 
@@ -250,6 +251,83 @@ func TestNumbers(t *testing.T) {
 		if out.Number() != a.Stats().Links[0].Number || in.Number() != b.Stats().Links[0].Number ||
 			out.PeerNumber() != in.Number() || in.PeerNumber() != out.Number() {
 			t.Errorf("%d with %d, %d with %d", out.Number(), out.PeerNumber(), in.Number(), in.PeerNumber())
+		}
+	})
+}
+
+// TestShutdownParts: Shutdown waits for the end of file that a finished link owes, for the
+// peer to end the link too, and for one that does not a second longer: so nobody waits until
+// a peer is given up that is gone.
+func TestShutdownParts(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		manual bool
+		after  time.Duration // when the peer has read all
+		ends   bool          // and ends its link
+		most   time.Duration
+	}{
+		{"at once", false, 0, true, 100 * time.Millisecond},
+		{"driven", true, 0, true, 100 * time.Millisecond},
+		{"slow", false, 3 * time.Second, true, 3100 * time.Millisecond},
+		{"never", false, 0, false, 1100 * time.Millisecond},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				n := newNet(t, 1)
+				a, b := n.host(1, &Config{Endpoint: dgrdma.Config{Manual: c.manual}}), n.host(2, nil)
+				o := &Options{Directions: Both, Buffers: 2, Size: 8}
+				out, in := join(t, a, b, "port", o, o)
+				for range 2 { // all buffers, so that end of file waits for one
+					if err := out.Out.Send(soon(t), 0, []byte("x")); err != nil {
+						t.Fatal(err)
+					}
+				}
+				out.Finish()
+				read := make(chan struct{})
+				go func() {
+					defer close(read)
+					time.Sleep(c.after)
+					if got, err := io.ReadAll(in.In); string(got) != "xx" || err != nil {
+						t.Errorf("%q, %v", got, err)
+					}
+					if c.ends {
+						in.Finish()
+					}
+				}()
+				began := time.Now()
+				if err := a.Shutdown(t.Context()); err != nil {
+					t.Error(err)
+				}
+				if d := time.Since(began); d < c.after || d > c.most {
+					t.Errorf("Shutdown took %v", d)
+				}
+				<-read
+				if c.ends {
+					nothingLeft(t, b)
+					began = time.Now()
+					if err := b.Shutdown(t.Context()); err != nil || time.Since(began) > 100*time.Millisecond {
+						t.Errorf("the peer's Shutdown: %v after %v", err, time.Since(began))
+					}
+				}
+			})
+		})
+	}
+}
+
+// TestShutdownPartsNoLonger: it waits for no peer longer than its context.
+func TestShutdownPartsNoLonger(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, _, out, _ := pair(t, newNet(t, 1), nil, &Options{Buffers: 1, Size: 8})
+		if err := out.Out.Send(soon(t), 0, []byte("x")); err != nil {
+			t.Fatal(err)
+		}
+		out.Finish()
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+		defer cancel()
+		began := time.Now()
+		a.Shutdown(ctx)
+		if d := time.Since(began); d < 3*time.Second || d > 3100*time.Millisecond {
+			t.Errorf("after %v", d)
 		}
 	})
 }

@@ -183,7 +183,7 @@ func (h *Host) Close() error {
 	if h.missing() {
 		return ErrNil
 	}
-	return h.end(func() error {
+	return h.end(func() {}, func() error {
 		if !h.own {
 			return nil
 		}
@@ -192,17 +192,57 @@ func (h *Host) Close() error {
 }
 
 // Shutdown waits until everything that was sent is acknowledged, or the context
-// is done, and closes. Peers are told of the end of links by which nothing is under way.
+// is done, and closes. Peers are told of the end of links by which nothing is under way. For
+// those who were told before, by Close or Finish, it waits a second at most until they have
+// ended their links as well: what they say later nobody would acknowledge, and they would
+// wait for that.
 func (h *Host) Shutdown(ctx context.Context) error {
 	if h.missing() {
 		return ErrNil
 	}
-	return h.end(func() error {
+	return h.end(func() { h.part(ctx) }, func() error {
 		if !h.own {
 			return h.closeLinks(ctx)
 		}
 		return h.ep.Shutdown(ctx)
 	})
+}
+
+// partingWait is how long Shutdown waits for peers to end links. Arbitrary: short for a person,
+// long beside the time that a program takes that reads an end of file.
+const partingWait = time.Second
+
+// part waits until the peers were told of the end of links, and have ended them too.
+func (h *Host) part(ctx context.Context) {
+	if !h.own {
+		return // the endpoint stays, and acknowledges
+	}
+	var ended []*Link
+	for _, c := range h.ep.Conns() {
+		for _, l := range h.peerOf(c).all() {
+			if l.leaving.Load() || l.ending.Load() {
+				ended = append(ended, l)
+			}
+		}
+	}
+	for _, l := range ended {
+		h.awaits(ctx, l.told)
+	}
+	ctx, cancel := context.WithTimeout(ctx, partingWait)
+	defer cancel()
+	for _, l := range ended {
+		h.awaits(ctx, l.parted)
+	}
+}
+
+// awaits waits until something has happened, no longer than the context and the endpoint last.
+func (h *Host) awaits(ctx context.Context, happened <-chan struct{}) {
+	h.drive(ctx, func() bool { return false }, happened)
+	select {
+	case <-happened:
+	case <-h.ep.Done():
+	case <-ctx.Done():
+	}
 }
 
 // closeLinks closes them all, as far as the context allows.
@@ -216,7 +256,7 @@ func (h *Host) closeLinks(ctx context.Context) error {
 	return errors.Join(all...)
 }
 
-func (h *Host) end(how func() error) error {
+func (h *Host) end(part func(), how func() error) error {
 	h.mu.Lock()
 	h.closed = true
 	if h.welcomes {
@@ -232,6 +272,7 @@ func (h *Host) end(how func() error) error {
 	for _, l := range ports {
 		l.Close()
 	}
+	part()
 	conns := h.ep.Conns()
 	if h.own {
 		for _, c := range conns {

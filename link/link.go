@@ -27,6 +27,7 @@ type Link struct {
 	attempt uint64
 	made    time.Time
 	told    chan struct{}   // closed when the peer has heard that we are through, or never will
+	parted  chan struct{}   // closed when the link is over
 	flow    *dgrdma.Flow    // by which it posts
 	memory  space.Span      // of the half that receives, and of the credits
 	answer  chan error      // what the listener says, for the dialer
@@ -52,7 +53,7 @@ type Link struct {
 func newLink(p *peer, life uint32, port string, attempt uint64) *Link {
 	return &Link{
 		host: p.host, peer: p, number: p.host.newNumber(), flow: p.channel.Flow(), life: life, port: port, attempt: attempt, made: time.Now(),
-		answer: make(chan error, 1), told: make(chan struct{}), down: make(chan struct{}), gone: p.conn.Done(),
+		answer: make(chan error, 1), told: make(chan struct{}), parted: make(chan struct{}), down: make(chan struct{}), gone: p.conn.Done(),
 	}
 }
 
@@ -181,13 +182,14 @@ func (l *Link) Abort(ctx context.Context, why string) error {
 		return ErrNil
 	}
 	l.leave(why)
-	l.host.drive(ctx, func() bool { return false }, l.told)
-	select {
-	case <-l.told:
+	l.host.awaits(ctx, l.told)
+	switch {
+	case l.hasTold():
 		return nil
-	case <-ctx.Done():
+	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	}
+	return l.host.ep.Err()
 }
 
 // leave ends the link early.
@@ -278,6 +280,7 @@ func (l *Link) advance() {
 	}
 	l.peer.mu.Unlock()
 	l.host.roll.strike(l)
+	close(l.parted)
 	l.host.ep.AfterBatch(func() { l.host.block.Give(l.memory) })
 }
 
