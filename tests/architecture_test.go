@@ -41,6 +41,7 @@ var allowed = map[string][]string{
 	"examples/pipeline":       {"link"},
 	"link":                    {"dgrdma", "endpoint/space", "url"},
 	"link/stream":             {"dgrdma", "link", "golang.org/x/sys/unix"},
+	"link/netconn":            {"dgrdma", "link", "url"},
 	"bench":                   {"dgrdma", "link"},
 	"opencpi":                 {"dgrdma", "link", "url"},
 	"metrics":                 {"github.com/prometheus/client_golang"},

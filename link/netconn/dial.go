@@ -1,0 +1,67 @@
+package netconn
+
+import (
+	"context"
+	"net"
+	"strconv"
+
+	"github.com/dgrdma/dgrdma/link"
+)
+
+// Dialer makes connections from a host.
+type Dialer struct {
+	Host *link.Host
+	Options
+	// Lookup, if not nil, returns the endpoint string for the name in an address: all that
+	// is in front of the last colon.
+	Lookup func(ctx context.Context, name string) (endpoint string, err error)
+}
+
+// Dial is DialContext without a context.
+func (d *Dialer) Dial(network, address string) (net.Conn, error) {
+	return d.DialContext(context.Background(), network, address)
+}
+
+// DialContext connects to an address, and waits until the listener has accepted: without a
+// deadline for as long as a silent peer counts as alive. The network is [Network], or "tcp",
+// because net/http and others say so. The connection is a [*Conn]; the context has no effect
+// on it.
+func (d *Dialer) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
+	var to net.Addr = name(address)
+	fail := func(err error) (net.Conn, error) {
+		return nil, &net.OpError{Op: "dial", Net: Network, Addr: to, Err: known("dial", err)}
+	}
+	if network != Network && network != "tcp" {
+		return fail(net.UnknownNetworkError(network))
+	}
+	remote, err := split(address)
+	if err != nil {
+		return fail(err)
+	}
+	if d.Lookup != nil {
+		if remote.Endpoint, err = d.Lookup(ctx, remote.Endpoint); err != nil {
+			return fail(err)
+		}
+	}
+	to = remote
+	x, err := d.Host.Dial(ctx, remote.Endpoint, remote.Port, d.options())
+	if err != nil {
+		return fail(err)
+	}
+	if err := vet(x.Peer().Name(), x.Private()); err != nil {
+		x.Finish()
+		return fail(err)
+	}
+	return newConn(x, Addr{Endpoint: here(d.Host), Port: number(x.Number())}, remote), nil
+}
+
+func number(n uint32) string { return strconv.FormatUint(uint64(n), 10) }
+
+// name is an address that was not understood yet.
+type name string
+
+// Network implements [net.Addr].
+func (name) Network() string { return Network }
+
+// String implements [net.Addr].
+func (n name) String() string { return string(n) }

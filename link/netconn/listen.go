@@ -1,0 +1,99 @@
+package netconn
+
+import (
+	"context"
+	"net"
+
+	"github.com/dgrdma/dgrdma/dgrdma"
+	"github.com/dgrdma/dgrdma/link"
+)
+
+// What one side of a connection receives into, if it does not say: a quarter of a megabyte,
+// where links have sixteen times as much, because connections are many and mostly idle. The
+// buffers are many and short, because most of what is written is: with 16 of 16 KiB credits
+// go back so often that a round trip takes twice as long, for a fourth more throughput.
+const (
+	DefaultBuffers = 64
+	DefaultSize    = 4 << 10
+)
+
+// Options are what one side of a connection receives into. The zero value is good.
+type Options struct {
+	// Buffers and Size: as many buffers of so many bytes. 0 means [DefaultBuffers] and
+	// [DefaultSize].
+	Buffers, Size int
+}
+
+// hello is what both sides send along when the link is made.
+var hello = []byte("netconn 1")
+
+// options are those of the link.
+func (o Options) options() *link.Options {
+	x := &link.Options{Directions: link.Both, Buffers: o.Buffers, Size: o.Size, KeepForEnd: true, Private: hello, Vet: vet}
+	if x.Buffers == 0 {
+		x.Buffers = DefaultBuffers
+	}
+	if x.Size == 0 {
+		x.Size = DefaultSize
+	}
+	return x
+}
+
+// vet refuses who does not speak as we do.
+func vet(_ dgrdma.PeerName, private []byte) error {
+	if string(private) != string(hello) {
+		return ErrForeign
+	}
+	return nil
+}
+
+var _ net.Listener = (*Listener)(nil)
+
+// Listener accepts connections at a port.
+type Listener struct {
+	port *link.Listener
+	addr Addr
+}
+
+// Listen opens a port of a host for connections. nil options mean the zero value.
+func Listen(h *link.Host, port string, opt *Options) (*Listener, error) {
+	var o Options
+	if opt != nil {
+		o = *opt
+	}
+	addr := Addr{Port: port}
+	err := checkPort(port)
+	var p *link.Listener
+	if err == nil {
+		p, err = h.Listen(port, o.options())
+	}
+	if h != nil && h.Endpoint() != nil {
+		addr.Endpoint = here(h)
+	}
+	if err != nil {
+		return nil, &net.OpError{Op: "listen", Net: Network, Addr: addr, Err: err}
+	}
+	return &Listener{port: p, addr: addr}, nil
+}
+
+// Accept implements [net.Listener]. Its connections are [*Conn].
+func (l *Listener) Accept() (net.Conn, error) {
+	for {
+		x, err := l.port.Accept(context.Background())
+		if err != nil {
+			return nil, &net.OpError{Op: "accept", Net: Network, Addr: l.addr, Err: err}
+		}
+		if x.In == nil || x.Out == nil {
+			x.Finish() // who says hello and has but one half is none of us
+			continue
+		}
+		return newConn(x, l.addr, Addr{Endpoint: there(x.Peer()), Port: number(x.PeerNumber())}), nil
+	}
+}
+
+// Close implements [net.Listener]: who waits in Accept gets net.ErrClosed. Connections that
+// were accepted stay. It may be called again.
+func (l *Listener) Close() error { return l.port.Close() }
+
+// Addr implements [net.Listener].
+func (l *Listener) Addr() net.Addr { return l.addr }
