@@ -39,6 +39,7 @@ var allowed = map[string][]string{
 	"examples/filecopy":       {"link"},
 	"examples/requests":       {"link"},
 	"examples/pipeline":       {"link"},
+	"examples/ring":           {"dgrdma"},
 	"examples/web":            {"link", "link/netconn"},
 	"link":                    {"dgrdma", "endpoint/space", "url"},
 	"link/stream":             {"dgrdma", "link", "golang.org/x/sys/unix"},

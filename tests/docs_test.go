@@ -70,7 +70,7 @@ func TestHouseNamesAllRooms(t *testing.T) {
 	within := map[string]string{ // rooms that the row of another one names
 		"endpoint/sched": "endpoint", "transport/udp": "transport", "transport/ether": "transport", "transport/simnet": "transport", "transport/tap": "transport",
 		"examples/filecopy": "examples", "examples/requests": "examples", "examples/pipeline": "examples",
-		"examples/web": "examples",
+		"examples/ring": "examples", "examples/web": "examples",
 	}
 	rooms := make(map[string]bool)
 	err = filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
