@@ -3,6 +3,7 @@ module github.com/dgrdma/dgrdma
 go 1.26.0
 
 require (
+	github.com/HdrHistogram/hdrhistogram-go v1.4.0
 	github.com/google/gopacket v1.1.19
 	github.com/google/nftables v0.3.0
 	github.com/mdlayher/ethernet v0.0.0-20220221185849-529eae5b6118

@@ -34,7 +34,8 @@ func TestLinks(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, load, err := DialLink(t.Context(), here, there.URL(), stream, 8, 3000)
+		times := NewHistogram()
+		_, load, err := DialLink(t.Context(), here, there.URL(), LinkPlan{Stream: stream, Buffers: 8, Size: 3000}, times)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -45,6 +46,10 @@ func TestLinks(t *testing.T) {
 		messages, bytes, _ := load.Progress()
 		if got := there.Stats().Received; messages == 0 || bytes != 3000*messages || got.Bytes != bytes || got.Messages != messages+1 { // and end of file
 			t.Errorf("stream %v: %d messages with %d bytes were counted, %+v arrived", stream, messages, bytes, got)
+		}
+		// One of 8 buffers is timed, whenever it comes back.
+		if n := times.N(); n+1 != (messages+7)/8 {
+			t.Errorf("stream %v: %d of %d messages were timed", stream, n, messages)
 		}
 		cancel()
 	}
@@ -61,7 +66,7 @@ func TestLinkIsInterrupted(t *testing.T) {
 	}
 	go port.Accept(t.Context())
 	ctx, cancel := context.WithCancel(t.Context())
-	l, load, err := DialLink(ctx, here, there.URL(), false, 8, 3000)
+	l, load, err := DialLink(ctx, here, there.URL(), LinkPlan{Buffers: 8, Size: 3000}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,8 +157,8 @@ func TestClientAndServer(t *testing.T) {
 		c.Began = func(*Load) func() { began++; return func() { began += 10 } }
 		served := make(chan error)
 		go func() { served <- s.Serve(t.Context(), true) }()
-		var o Outcome
-		if err := errors.Join(c.Run(t.Context(), 50*time.Millisecond, &o), <-served); err != nil {
+		o := NewOutcome()
+		if err := errors.Join(c.Run(t.Context(), 50*time.Millisecond, o), <-served); err != nil {
 			t.Fatal(err)
 		}
 		if o.Mine.Transactions == 0 || o.Theirs.Arrived != o.Mine.Transactions || o.Mine.Arrived != o.Theirs.Transactions || (o.Theirs.Transactions > 0) != (bothWays == 1) ||
@@ -188,7 +193,7 @@ func TestServerIsBusy(t *testing.T) {
 		t.Fatal(err)
 	}
 	second.Conns = []*dgrdma.Conn{conn}
-	if err := second.Run(t.Context(), time.Second, new(Outcome)); !errors.Is(err, ErrBusy) {
+	if err := second.Run(t.Context(), time.Second, NewOutcome()); !errors.Is(err, ErrBusy) {
 		t.Error(err)
 	}
 	if err := tell(t.Context(), c.Conns[0], kindEnd, nil); err != nil {

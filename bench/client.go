@@ -22,13 +22,16 @@ type Client struct {
 	Began func(*Load) (over func())
 }
 
-// Outcome sums up the turns of a client.
+// Outcome sums up the turns of a client. NewOutcome makes it.
 type Outcome struct {
 	Mine, Theirs Counts
-	Times        Histogram     // of completions
+	Times        *Histogram    // of completions
 	Streamed     uint64        // bytes over TCP, both ways
 	Streaming    time.Duration // how long that took
 }
+
+// NewOutcome makes an outcome of nothing yet.
+func NewOutcome() *Outcome { return &Outcome{Times: NewHistogram()} }
 
 // TurnsBeside is how many turns DG/RDMA and TCP each have, where they are compared.
 const TurnsBeside = 3
@@ -107,7 +110,7 @@ func (c *Client) turn(ctx context.Context, p Plan, long time.Duration, o *Outcom
 	if p.BothWays != 0 {
 		in = c.Memory.expect(p)
 	}
-	out := NewLoad(p, &transactions{p, c.Conns}, &o.Times)
+	out := NewLoad(p, &transactions{p, c.Conns}, o.Times)
 	// What the server was told to begin, it is told to end, even if the user is
 	// in a hurry.
 	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), long+4*c.Endpoint.GiveUp())

@@ -28,8 +28,8 @@ func ExampleLoad() {
 		n, _ := io.Copy(io.Discard, from)
 		received <- n
 	}()
-	var times bench.Histogram
-	load := bench.NewLoad(bench.Plan{Size: 4096, Depth: 1, Peers: 1, Active: 1}, pipe{to}, &times)
+	times := bench.NewHistogram()
+	load := bench.NewLoad(bench.Plan{Size: 4096, Depth: 1, Peers: 1, Active: 1}, pipe{to}, times)
 	load.Start(20 * time.Millisecond)
 	ctx := context.Background()
 	if err := load.Over(ctx); err != nil {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"sync/atomic"
+	"time"
 
 	"github.com/dgrdma/dgrdma/link"
 )
@@ -77,28 +78,66 @@ func (s *LinkServer) receive(ctx context.Context, l *link.Link) {
 	}
 }
 
-// DialLink dials a server of links and prepares a load on the link: messages of that size,
-// or with stream what io.Copy makes of them. Draining the load closes the link.
-func DialLink(ctx context.Context, h *link.Host, peerURL string, stream bool, buffers, size int) (*link.Link, *Load, error) {
+// LinkPlan is what a load on a link does.
+type LinkPlan struct {
+	Stream        bool // io.Copy makes messages, in place of one for each buffer
+	Buffers, Size int
+}
+
+// DialLink dials a server of links and prepares a load on the link. Draining the load
+// closes the link. How long buffers are away goes to times, if it is not nil: from when
+// one was filled until it can be filled again, after the consumer gave it back.
+func DialLink(ctx context.Context, h *link.Host, peerURL string, p LinkPlan, times *Histogram) (*link.Link, *Load, error) {
 	port := MessagePort
-	if stream {
+	if p.Stream {
 		port = StreamPort
 	}
-	l, err := h.Dial(ctx, peerURL, port, &link.Options{Buffers: buffers, Size: size})
+	l, err := h.Dial(ctx, peerURL, port, &link.Options{Buffers: p.Buffers, Size: p.Size})
 	if err != nil {
 		return nil, nil, err
 	}
-	if !stream {
-		return l, NewLoad(oneSlot(size), &messages{ctx: ctx, link: l, size: size}, nil), nil
+	buffers, size := l.Out.Buffers()
+	away := newAbsence(times, buffers, size)
+	if !p.Stream {
+		return l, NewLoad(oneSlot(p.Size), &messages{ctx: ctx, link: l, size: p.Size, away: away}, nil), nil
 	}
-	_, size = l.Out.Buffers()
-	c := &copied{link: l}
+	c := &copied{link: l, away: away}
 	c.load = NewLoad(oneSlot(size), c, nil)
 	return l, c.load, nil
 }
 
 // oneSlot is a plan for a poster that blocks while it has no room, so that one slot is enough.
 func oneSlot(size int) Plan { return Plan{Size: uint32(size), Depth: 1, Peers: 1, Active: 1} }
+
+// absence times how long buffers are away, which come and go in turn.
+type absence struct {
+	times  *Histogram
+	every  int // one of so many buffers is timed
+	began  time.Time
+	filled []time.Duration // each buffer: since began; 0: not yet
+	at     int             // the buffer whose turn it is
+}
+
+func newAbsence(times *Histogram, buffers, size int) *absence {
+	return &absence{times: times, every: int(timedOf(size)), began: time.Now(), filled: make([]time.Duration, buffers)}
+}
+
+func (a *absence) timed() bool { return a.times != nil && a.at%a.every == 0 }
+
+// over notes that the next buffer is there.
+func (a *absence) over() {
+	if a.timed() && a.filled[a.at] != 0 {
+		a.times.Add(time.Since(a.began) - a.filled[a.at])
+	}
+}
+
+// begins notes that the buffer goes.
+func (a *absence) begins() {
+	if a.timed() {
+		a.filled[a.at] = time.Since(a.began)
+	}
+	a.at = (a.at + 1) % len(a.filled)
+}
 
 // messages posts operations as messages. It fills nothing but the number: buffers hold
 // what they held.
@@ -107,6 +146,7 @@ type messages struct {
 	link *link.Link
 	size int
 	n    uint64
+	away *absence
 }
 
 func (p *messages) Post(*Op) (complete bool, err error) {
@@ -117,10 +157,12 @@ func (p *messages) Post(*Op) (complete bool, err error) {
 	case err != nil:
 		return false, err
 	}
+	p.away.over()
 	if p.size >= 8 {
 		binary.LittleEndian.PutUint64(b.Bytes, p.n)
 	}
 	p.n++
+	p.away.begins()
 	return true, p.link.Out.Commit(b, 0, p.size)
 }
 
@@ -134,6 +176,7 @@ type copied struct {
 	op     *Op
 	read   bool          // op was, and is complete with the next read
 	memory [1 << 18]byte // copied from, as a file in the cache is
+	away   *absence
 }
 
 func (p *copied) Post(op *Op) (complete bool, err error) {
@@ -142,6 +185,7 @@ func (p *copied) Post(op *Op) (complete bool, err error) {
 	return true, err
 }
 
+// Read reads into the next buffer.
 func (p *copied) Read(b []byte) (int, error) {
 	if p.read {
 		if !p.load.running.Load() {
@@ -150,11 +194,13 @@ func (p *copied) Read(b []byte) (int, error) {
 		p.load.count(p.op)
 		p.load.begin(p.op)
 	}
+	p.away.over()
 	p.read = true
 	n := 0
 	for n < len(b) {
 		n += copy(b[n:], p.memory[:])
 	}
+	p.away.begins()
 	return n, nil
 }
 

@@ -59,11 +59,8 @@ type Load struct {
 // NewLoad prepares the operations of a plan. Completion times go to times, if it is
 // not nil.
 func NewLoad(p Plan, to Poster, times *Histogram) *Load {
-	l := &Load{plan: p, to: to, times: times, drained: make(chan struct{}), ending: make(chan struct{}), timed: 1, ops: make([]Op, p.slots())}
+	l := &Load{plan: p, to: to, times: times, drained: make(chan struct{}), ending: make(chan struct{}), timed: timedOf(int(p.Size)), ops: make([]Op, p.slots())}
 	l.idle = make(chan *Op, len(l.ops))
-	if p.Size < 4096 {
-		l.timed = 8 // a look at the clock costs as much as such an operation
-	}
 	stride := int(p.stride())
 	data := make([]byte, len(l.ops)*stride)
 	for i := range l.ops {
@@ -78,6 +75,15 @@ func NewLoad(p Plan, to Poster, times *Histogram) *Load {
 	}
 	l.running.Store(true)
 	return l
+}
+
+// timedOf returns of how many operations of that size one is timed: a look at the clock
+// costs as much as a small one.
+func timedOf(size int) uint32 {
+	if size < 4096 {
+		return 8
+	}
+	return 1
 }
 
 // Start posts as many operations as the plan has outstanding, and keeps as many outstanding

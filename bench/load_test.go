@@ -82,7 +82,7 @@ func TestLoad(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				to, times := newCarrier(t, c.after), new(Histogram)
+				to, times := newCarrier(t, c.after), NewHistogram()
 				c.plan.Verify = VerifyFull
 				l := NewLoad(c.plan, to, times)
 				l.Start(time.Second)
@@ -184,7 +184,7 @@ func BenchmarkLoad(b *testing.B) {
 			n := &free{left: b.N}
 			p := oneSlot(64)
 			p.Verify = verify
-			l := NewLoad(p, n, new(Histogram))
+			l := NewLoad(p, n, NewHistogram())
 			l.Start(0)
 			l.Over(b.Context())
 		})

@@ -37,6 +37,7 @@ type benchOptions struct {
 	verify           string
 	compare          string
 	link, stream     bool
+	histogram        bool
 	buffers          int
 }
 
@@ -49,7 +50,12 @@ var benchCommand = command{
   dgrdmacat bench --to URL           the client, which writes to that server
 
 URL is udp, udp:7100, udp:10.0.0.2:7100, ether:eth0 or a complete endpoint string.
-Options follow it, as in udp:7100?giveup=2s.`,
+Options follow it, as in udp:7100?giveup=2s.
+
+A completion takes from when a transaction is posted until it is acknowledged: then
+it is in the server's memory. With --link it is measured how long buffers are away:
+from when one is filled until it can be filled again, after the consumer gave it
+back. Of small ones each eighth is timed.`,
 	flags: func(fs *flag.FlagSet) action {
 		o := new(benchOptions)
 		o.register(fs)
@@ -57,7 +63,7 @@ Options follow it, as in udp:7100?giveup=2s.`,
 			if err := o.check(); err != nil {
 				return err
 			}
-			if stray := given(fs, "size", "depth", "seconds", "bidir", "peers", "verify", "compare", "buffers", "json"); stray != "" && o.serve != "" {
+			if stray := given(fs, "size", "depth", "seconds", "bidir", "peers", "verify", "compare", "buffers", "histogram", "json"); stray != "" && o.serve != "" {
 				return badUsage("%s is for the client: give it beside --to", stray)
 			}
 			if end := given(fs, "serve", "to"); end != "" && o.serve == "" && o.to == "" {
@@ -108,6 +114,7 @@ func (o *benchOptions) register(fs *flag.FlagSet) {
 	fs.BoolVar(&o.link, "link", false, "measure a link with credits in place of bare transactions; both sides need it")
 	fs.BoolVar(&o.stream, "stream", false, "with --link: io.Copy at both ends")
 	fs.IntVar(&o.buffers, "buffers", 64, "with --link: how many buffers of --size bytes, 1 to 65536")
+	fs.BoolVar(&o.histogram, "histogram", false, histogramMeans)
 	o.wire.register(fs)
 	o.metrics.register(fs)
 }

@@ -113,8 +113,8 @@ func measure(ctx context.Context, opt *benchOptions, local, peer url.Endpoint, o
 		}
 		return c.toFit()
 	}
-	var o bench.Outcome
-	err = c.Run(ctx, opt.duration, &o)
+	o := bench.NewOutcome()
+	err = c.Run(ctx, opt.duration, o)
 	err = benchInWords(err, o.Mine.Transactions > 0)
 	if o.Mine.Transactions == 0 {
 		if err == nil {
@@ -122,7 +122,7 @@ func measure(ctx context.Context, opt *benchOptions, local, peer url.Endpoint, o
 		}
 		return err
 	}
-	r := c.result(&o, oneProcess)
+	r := c.result(o, oneProcess)
 	return errors.Join(err, r.print(stdout, opt.json))
 }
 

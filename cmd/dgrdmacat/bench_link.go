@@ -31,6 +31,7 @@ type linkResult struct {
 	MBPerS      float64 `json:"mb_per_s"`
 	MessagesPS  float64 `json:"messages_per_s"`
 	Retransmits uint64  `json:"retransmits"`
+	latencies           // of buffers, until they can be filled again
 }
 
 // openLinkServer opens the serving side of bench --link.
@@ -104,7 +105,8 @@ func (o *benchOptions) linkMeasure(ctx context.Context, local, peer url.Endpoint
 	}
 	defer h.Close()
 	o.metrics.host(h)
-	l, load, err := bench.DialLink(ctx, h, peer.String(), o.stream, o.buffers, int(o.plan.Size))
+	times := bench.NewHistogram()
+	l, load, err := bench.DialLink(ctx, h, peer.String(), bench.LinkPlan{Stream: o.stream, Buffers: o.buffers, Size: int(o.plan.Size)}, times)
 	if needed := 2 * uint64(o.buffers) * uint64(o.plan.Size); errors.Is(err, link.ErrRefused) && needed > peer.Size {
 		return fmt.Errorf("%w: smaller --buffers or --size here, or --memory beside its --serve", err)
 	}
@@ -130,7 +132,7 @@ func (o *benchOptions) linkMeasure(ctx context.Context, local, peer url.Endpoint
 		Transport: wireName(peer), Link: true, Stream: o.stream, Size: size, Buffers: buffers, OneProcess: oneProcess,
 		Seconds: took.Seconds(), Bytes: bytes, Messages: messages,
 		MBPerS: perSecond(bytes, took) / 1e6, MessagesPS: perSecond(messages, took),
-		Retransmits: s.RetransmitsFast + s.RetransmitsTimed,
+		Retransmits: s.RetransmitsFast + s.RetransmitsTimed, latencies: latenciesOf(times, o.histogram),
 	}
 	return errors.Join(interrupted, r.print(stdout, o.json))
 }
@@ -140,9 +142,12 @@ func (r *linkResult) print(w io.Writer, asJSON bool) error {
 		r.builtFrom = thisBuild()
 		return json.NewEncoder(w).Encode(r)
 	}
-	_, err := fmt.Fprintf(w, "link over %s, %s of %s: %.0f MB/s, %s in %.1f s, %s sent again\n",
-		r.Transport, count(r.Buffers, "buffer"), count(r.Size, "byte"), r.MBPerS, countPerSecond(r.MessagesPS, "message"), r.Seconds, count(r.Retransmits, "frame"))
-	return err
+	return buffered(w, func(w io.Writer) error {
+		fmt.Fprintf(w, "link over %s, %s of %s: %.0f MB/s, %s in %.1f s, %s sent again\n",
+			r.Transport, count(r.Buffers, "buffer"), count(r.Size, "byte"), r.MBPerS, countPerSecond(r.MessagesPS, "message"), r.Seconds, count(r.Retransmits, "frame"))
+		r.latencies.describe(w, "buffers back")
+		return nil
+	})
 }
 
 // linkBoth runs both ends in this process.

@@ -35,8 +35,7 @@ type benchResult struct {
 	KernelDrops         uint64  `json:"kernel_drops"`
 	CPUPerFrame         float64 `json:"cpu_ns_per_frame"`
 	ServerCPUPerFrame   float64 `json:"server_cpu_ns_per_frame"`
-	P50                 float64 `json:"p50_us,omitempty"` // left out where no completion was measured
-	P99                 float64 `json:"p99_us,omitempty"`
+	latencies                   // of completions
 	ServerBytesPerPeer  uint64  `json:"server_bytes_per_peer,omitempty"`
 	VerificationsFailed uint64  `json:"verifications_failed"`
 	BackMBPerS          float64 `json:"back_mb_per_s,omitempty"`
@@ -50,8 +49,6 @@ func perSecond(n uint64, d time.Duration) float64 {
 	}
 	return float64(n) / d.Seconds()
 }
-
-func microseconds(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1e3 }
 
 func perFrame(ns, frames uint64) float64 { return float64(ns) / float64(max(frames, 1)) }
 
@@ -67,7 +64,7 @@ func (c *benchClient) result(o *bench.Outcome, oneProcess bool) benchResult {
 		TransactionsPerS: perSecond(mine.Transactions, took) + perSecond(theirs.Transactions, tookBack),
 		Frames:           mine.FramesSent + theirs.FramesSent, Retransmits: mine.Retransmits + theirs.Retransmits,
 		Duplicates: mine.Duplicates + theirs.Duplicates, KernelDrops: mine.KernelDrops + theirs.KernelDrops,
-		P50: microseconds(o.Times.Quantile(0.5)), P99: microseconds(o.Times.Quantile(0.99)),
+		latencies:          latenciesOf(o.Times, c.opt.histogram),
 		ServerBytesPerPeer: theirs.PeerMemory, VerificationsFailed: mine.Wrong + theirs.Wrong, BackMBPerS: back,
 	}
 	r.CPUPerFrame, r.ServerCPUPerFrame = perFrame(mine.CPU, r.Frames), perFrame(theirs.CPU, r.Frames)
@@ -108,11 +105,7 @@ func (r *benchResult) describe(w io.Writer) {
 		fmt.Fprintf(w, "directions   %.0f MB/s to the server, %.0f MB/s back\n", r.MBPerS-r.BackMBPerS, r.BackMBPerS)
 	}
 	fmt.Fprintf(w, "load         %s, %s of %s outstanding, MTU %d, profile %s\n", count(r.Peers, "peer"), count(r.Outstanding, "transaction"), count(r.Size, "byte"), r.MTU, r.Profile)
-	if r.P99 > 0 {
-		fmt.Fprintf(w, "completion   p50 %.1f us, p99 %.1f us\n", r.P50, r.P99)
-	} else {
-		fmt.Fprintln(w, "completion   not measured")
-	}
+	r.latencies.describe(w, "completion")
 	fmt.Fprintf(w, "frames       %d, of them sent again %d; %s, %d dropped by the kernel\n",
 		r.Frames, r.Retransmits, count(r.Duplicates, "duplicate"), r.KernelDrops)
 	fmt.Fprintf(w, "processor    %.0f ns per frame (%s)", r.CPUPerFrame, whose)

@@ -53,18 +53,19 @@ func TestBenchWithBothEndsHere(t *testing.T) {
 			var got map[string]any
 			for seconds := 0.1; got["p50_us"] == nil && seconds < patience.Seconds(); seconds *= 8 {
 				// A busy machine may complete none in so short a time.
-				got = runJSON(t, fmt.Sprintf("bench --json --seconds %g --size 65536 %s", seconds, c.args))
+				got = runJSON(t, fmt.Sprintf("bench --json --histogram --seconds %g --size 65536 %s", seconds, c.args))
 			}
 			for key, want := range c.want {
 				if got[key] != want {
 					t.Errorf("%s is %v, want %v", key, got[key], want)
 				}
 			}
-			for _, key := range []string{"mtu", "seconds", "bytes", "mb_per_s", "transactions_per_s", "frames", "cpu_ns_per_frame", "p50_us", "p99_us"} {
+			for _, key := range []string{"mtu", "seconds", "bytes", "mb_per_s", "transactions_per_s", "frames", "cpu_ns_per_frame"} {
 				if v, ok := got[key].(float64); !ok || v <= 0 {
 					t.Errorf("%s is %v", key, got[key])
 				}
 			}
+			wantLatencies(t, got, 0)
 			for _, key := range []string{"retransmits", "duplicates", "kernel_drops"} {
 				if _, ok := got[key].(float64); !ok {
 					t.Errorf("no %s", key)
@@ -131,8 +132,9 @@ func TestBenchServerAndClients(t *testing.T) {
 
 func TestBenchLinks(t *testing.T) {
 	noGoroutineLeft(t)
-	got := runJSON(t, "bench --link --json --seconds 0.05 --size 3000")
-	if got["one_process"] != true || got["size"] != 3000.0 || got["buffers"] != 64.0 || got["messages"].(float64) < 1 || got["mb_per_s"].(float64) <= 0 {
+	got := runJSON(t, "bench --link --json --histogram --seconds 0.5 --size 8000")
+	wantLatencies(t, got, 0)
+	if got["one_process"] != true || got["size"] != 8000.0 || got["buffers"] != 64.0 || got["messages"].(float64) < 1 || got["mb_per_s"].(float64) <= 0 {
 		t.Errorf("%v", got)
 	}
 	url, end := serving(t, t.Context(), "bench --link --once --serve udp:127.0.0.1")

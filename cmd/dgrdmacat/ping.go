@@ -7,7 +7,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"slices"
 	"time"
 
 	"github.com/dgrdma/dgrdma/dgrdma"
@@ -38,7 +37,7 @@ but at most %d.`, pingWarmUp),
 			if err := o.check(); err != nil {
 				return err
 			}
-			if stray := given(fs, "n", "wait", "json"); stray != "" && o.serve != "" {
+			if stray := given(fs, "n", "wait", "histogram", "json"); stray != "" && o.serve != "" {
 				return badUsage("%s is for the client: give it beside --to", stray)
 			}
 			stop, err := o.metrics.start(std.err)
@@ -65,6 +64,7 @@ type pingOptions struct {
 	once, json       bool
 	busyPoll, link   bool
 	n                int
+	histogram        bool
 	wait             time.Duration
 	metrics          metricsFlag
 }
@@ -79,6 +79,7 @@ func (o *pingOptions) register(fs *flag.FlagSet) {
 	fs.DurationVar(&o.wait, "wait", pingWait, "how long to wait for an answer at least, before it is lost, up to 1h")
 	fs.BoolVar(&o.busyPoll, settings.BusyPoll.Flag, false, settings.BusyPoll.Means)
 	fs.BoolVar(&o.link, "link", false, "over a link; both sides need it")
+	fs.BoolVar(&o.histogram, "histogram", false, histogramMeans)
 	fs.BoolVar(&o.json, "json", false, "print one JSON object")
 	o.metrics.register(fs)
 }
@@ -105,16 +106,13 @@ func (o *pingOptions) check() error {
 // the pings that were measured.
 type pingResult struct {
 	builtFrom
-	Transport string  `json:"transport"`
-	BusyPoll  bool    `json:"busy_poll"`
-	Bytes     int     `json:"bytes"`
-	N         int     `json:"n"`
-	Lost      uint32  `json:"lost"` // not answered in time
-	Min       float64 `json:"min_us,omitempty"`
-	P50       float64 `json:"p50_us,omitempty"`
-	P99       float64 `json:"p99_us,omitempty"`
-	Max       float64 `json:"max_us,omitempty"`
-	Error     string  `json:"error,omitempty"`
+	Transport string `json:"transport"`
+	BusyPoll  bool   `json:"busy_poll"`
+	Bytes     int    `json:"bytes"`
+	N         int    `json:"n"`
+	Lost      uint32 `json:"lost"` // not answered in time
+	latencies
+	Error string `json:"error,omitempty"`
 }
 
 func pingTo(ctx context.Context, o *pingOptions, stdout, stderr io.Writer) error {
@@ -176,15 +174,11 @@ func (p *pingPeer) farewell(poll func() error) {
 	}
 }
 
-// summary sums up round trips: one way takes half of one.
+// summary sums up what was measured.
 func (o *pingOptions) summary(wire string, r *rounds) pingResult {
-	s := pingResult{Transport: wire, BusyPoll: o.busyPoll, Bytes: pingBytes, N: len(r.trips), Lost: r.lost}
-	if s.N > 0 {
-		slices.Sort(r.trips)
-		half := func(i int) float64 { return microseconds(r.trips[i]) / 2 }
-		s.Min, s.P50, s.P99, s.Max = half(0), half(s.N/2), half(s.N*99/100), half(s.N-1)
+	return pingResult{
+		Transport: wire, BusyPoll: o.busyPoll, Bytes: pingBytes, N: r.measured(), Lost: r.lost, latencies: latenciesOf(r.times, o.histogram),
 	}
-	return s
 }
 
 func (r *pingResult) print(w io.Writer, asJSON bool) error {
@@ -200,11 +194,14 @@ func (r *pingResult) print(w io.Writer, asJSON bool) error {
 	if r.N == 0 {
 		text += "nothing measured"
 	} else {
-		text += fmt.Sprintf("%s %d bytes: min %.1f us, p50 %.1f us, p99 %.1f us, max %.1f us", count(r.N, "time"), r.Bytes, r.Min, r.P50, r.P99, r.Max)
+		text += fmt.Sprintf("%s %d bytes: %v", count(r.N, "time"), r.Bytes, &r.latencies)
 	}
 	if r.Lost > 0 {
 		text += fmt.Sprintf("; %d lost", r.Lost)
 	}
-	_, err := fmt.Fprintln(w, text)
-	return err
+	return buffered(w, func(w io.Writer) error {
+		fmt.Fprintln(w, text)
+		r.draw(w)
+		return nil
+	})
 }

@@ -229,7 +229,7 @@ func (c *pingClient) report(ctx context.Context, err error, stdout io.Writer) er
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if interrupted := ctx.Err() != nil && errors.Is(err, context.Cause(ctx)); interrupted {
-		err = fmt.Errorf("%w after %d of %d", err, len(c.rounds.trips), c.o.n)
+		err = fmt.Errorf("%w after %d of %d", err, c.rounds.measured(), c.o.n)
 	} else if err != nil {
 		if waited, lost := c.rounds.abandon(c.heard() > 0 && !errors.Is(err, dgrdma.ErrNoService), time.Now()); lost {
 			c.sayLost(c.rounds.number, waited)

@@ -1,6 +1,10 @@
 package main
 
-import "time"
+import (
+	"time"
+
+	"github.com/dgrdma/dgrdma/bench"
+)
 
 const (
 	// pingWarmUp is how many pings go unmeasured before those that are measured, at most.
@@ -32,7 +36,7 @@ type rounds struct {
 	varies    time.Duration
 	answered  uint32
 	lost      uint32
-	trips     []time.Duration
+	times     *bench.Histogram // one way: half of a round trip
 }
 
 // overdue is a ping whose answer may yet come.
@@ -43,7 +47,7 @@ type overdue struct {
 
 func newRounds(n int, wait time.Duration) *rounds {
 	warmUp := uint32(min(n, pingWarmUp))
-	return &rounds{wait: wait, warmUp: warmUp, last: warmUp + uint32(n), trips: make([]time.Duration, 0, n)}
+	return &rounds{wait: wait, warmUp: warmUp, last: warmUp + uint32(n), times: bench.NewHistogram()}
 }
 
 // next begins the next ping.
@@ -67,6 +71,9 @@ func (r *rounds) sent(number uint32, now time.Time) {
 	}
 }
 
+// measured returns of how many the time was taken.
+func (r *rounds) measured() int { return int(r.times.N()) }
+
 // patience is how long an answer is waited for: the timeout of RFC 6298.
 func (r *rounds) patience() time.Duration {
 	d := r.wait
@@ -84,7 +91,7 @@ func (r *rounds) answer(number uint32, now time.Time) bool {
 		r.measure(took)
 		r.answered++
 		if number > r.warmUp {
-			r.trips = append(r.trips, took)
+			r.times.Add(took / 2)
 		}
 		return true
 	}

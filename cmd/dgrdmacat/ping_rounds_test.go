@@ -127,7 +127,7 @@ func TestPingRoundsEnd(t *testing.T) {
 	}
 	c.answer(n, c.now)
 	c.answer(12345, c.now)
-	if _, more := c.next(c.now); more || c.lost != 1 || len(c.trips) != 99 || c.answeredInTime() != 100+99 {
-		t.Errorf("more: %v, %d lost, %d measured, %d answered", more, c.lost, len(c.trips), c.answeredInTime())
+	if _, more := c.next(c.now); more || c.lost != 1 || c.measured() != 99 || c.answeredInTime() != 100+99 {
+		t.Errorf("more: %v, %d lost, %d measured, %d answered", more, c.lost, c.measured(), c.answeredInTime())
 	}
 }

@@ -23,15 +23,8 @@ func TestPing(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := runJSON(t, "ping --json -n 200 --to "+strings.TrimSpace(string(url))+" "+mode)
-			last := 0.0
-			for _, key := range []string{"min_us", "p50_us", "p99_us", "max_us"} {
-				v, ok := got[key].(float64)
-				if !ok || v <= 0 || v < last {
-					t.Errorf("%s is %v", key, got[key])
-				}
-				last = v
-			}
+			got := runJSON(t, "ping --json -n 200 --histogram --to "+strings.TrimSpace(string(url))+" "+mode)
+			wantLatencies(t, got, 200)
 			if got["n"] != 200.0 || got["busy_poll"] != strings.Contains(mode, "--busy-poll") {
 				t.Errorf("%v", got)
 			}
