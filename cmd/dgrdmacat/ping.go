@@ -10,13 +10,14 @@ import (
 	"time"
 
 	"github.com/dgrdma/dgrdma/dgrdma"
+	"github.com/dgrdma/dgrdma/link"
 	"github.com/dgrdma/dgrdma/settings"
 )
 
 var pingCommand = command{
 	name: "ping", summary: "measure how long a write takes to arrive",
-	about: fmt.Sprintf(`Measures how long a 64-byte write with completion takes to arrive: half of what
-it takes until the peer's answer, the same in the other direction, is complete.
+	about: fmt.Sprintf(`Measures how long a write with completion takes to arrive: half of what it takes
+until the peer's answer, the same in the other direction, is complete.
 
   dgrdmacat ping --serve URL    answer
   dgrdmacat ping --to URL       measure
@@ -24,12 +25,16 @@ it takes until the peer's answer, the same in the other direction, is complete.
 URL as for bench. --busy-poll drives the endpoint from one thread that never
 sleeps; give it to both sides.
 
+Pings have 64 bytes, or as many as --size says. A server takes pings of up to 1M,
+or of the --size that it is given; over links of any size that messages can have.
+With --interval a timer sends them, one per interval, as long as answers come within it.
+
 A ping is lost if its answer does not come within a second (--wait), or longer where
 round trips are long. Each lost one is printed and counted, and the command then
 ends with 1. If no answer comes for as long as a silent peer is waited for
 (giveup=TIME in the URL, otherwise 10 seconds), it ends with 1, and at ^C by the
 signal; both print what was measured so far. As many pings as are measured go before, unmeasured,
-but at most %d.`, pingWarmUp),
+but at most %d, and with --interval one.`, pingWarmUp),
 	flags: func(fs *flag.FlagSet) action {
 		o := new(pingOptions)
 		o.register(fs)
@@ -37,7 +42,7 @@ but at most %d.`, pingWarmUp),
 			if err := o.check(); err != nil {
 				return err
 			}
-			if stray := given(fs, "n", "wait", "histogram", "json"); stray != "" && o.serve != "" {
+			if stray := given(fs, "n", "c", "interval", "wait", "histogram", "json"); stray != "" && o.serve != "" {
 				return badUsage("%s is for the client: give it beside --to", stray)
 			}
 			stop, err := o.metrics.start(std.err)
@@ -65,7 +70,8 @@ type pingOptions struct {
 	busyPoll, link   bool
 	n                int
 	histogram        bool
-	wait             time.Duration
+	size             sizeFlag
+	wait, interval   time.Duration
 	metrics          metricsFlag
 }
 
@@ -76,6 +82,10 @@ func (o *pingOptions) register(fs *flag.FlagSet) {
 	fs.StringVar(&o.to, "to", "", "complete `URL` of the server")
 	fs.StringVar(&o.local, "local", "", "with --to: `URL` of this side; Ethernet needs it")
 	fs.IntVar(&o.n, "n", 10000, "how many pings to measure, 1 to 100000000")
+	fs.IntVar(&o.n, "c", 10000, "the same as -n")
+	o.size.value = pingBytes
+	fs.Var(&o.size, "size", "`bytes` of a ping and of its answer, such as 64k, 4 to 1G, with --link at most 2097151; with --serve: of the largest that are taken, otherwise 1M")
+	fs.DurationVar(&o.interval, "interval", 0, "how long from one ping to the next, up to 1h, and half of giveup; 0: the next one follows the answer")
 	fs.DurationVar(&o.wait, "wait", pingWait, "how long to wait for an answer at least, before it is lost, up to 1h")
 	fs.BoolVar(&o.busyPoll, settings.BusyPoll.Flag, false, settings.BusyPoll.Means)
 	fs.BoolVar(&o.link, "link", false, "over a link; both sides need it")
@@ -96,6 +106,14 @@ func (o *pingOptions) check() error {
 		return badUsage("--local belongs to --to")
 	case o.n < 1 || o.n > 100_000_000:
 		return badUsage("-n %d: need 1 to 100000000", o.n)
+	case o.size.value < leastPing || o.size.value > mostPing:
+		return badUsage("--size %v: need %d to 1G", &o.size, leastPing)
+	case o.interval < 0 || o.interval > time.Hour:
+		return badUsage("--interval %v: need 0, or up to an hour", o.interval)
+	case o.link && o.serve != "" && o.size.given:
+		return badUsage("--size is for the client of a link: give it beside --to")
+	case o.link && o.size.value > link.MaxMessage:
+		return badUsage("--size %v: messages of links have at most %d bytes", &o.size, link.MaxMessage)
 	case o.wait <= 0 || o.wait > time.Hour:
 		return badUsage("--wait %v: need more than 0, and an hour at most", o.wait)
 	}
@@ -127,15 +145,18 @@ func pingTo(ctx context.Context, o *pingOptions, stdout, stderr io.Writer) error
 	if to.Size > pingAt {
 		return badUsage("--to: memory of %d bytes, which no ping --serve has", to.Size)
 	}
+	if o.size.value > pingBytes && to.Size > pingAt-o.size.value {
+		return badUsage("--size %v: such pings would go into the last of the %d bytes of memory that --to says", &o.size, to.Size)
+	}
 	to.Size = 1 << 32 // pings go behind its memory
 	c := newPingClient(o, peer, stderr)
 	var p *pingPeer
-	memory := &pings{of: func(x *pingPeer) dgrdma.Memory {
+	memory := newPings(o.size.value, func(x *pingPeer) dgrdma.Memory {
 		p, x.arrived, x.left, x.failed = x, c.arrived, c.left, c.fail
 		c.send, c.resend = x.write, x.writeAnyway
 		return x
-	}}
-	e, err := dgrdma.Open(withMemory(local, pingMemory).String(), &dgrdma.Config{Memory: memory, Service: pingService, Manual: o.busyPoll, BusyPoll: o.busyPoll})
+	})
+	e, err := dgrdma.Open(withMemory(local, memory.Size()).String(), &dgrdma.Config{Memory: memory, Service: pingService, Manual: o.busyPoll, BusyPoll: o.busyPoll})
 	if err != nil {
 		return err
 	}
@@ -146,9 +167,14 @@ func pingTo(ctx context.Context, o *pingOptions, stdout, stderr io.Writer) error
 		return err
 	}
 	c.giveUp, c.dead = e.GiveUp(), conn.Err
+	if o.interval > c.giveUp/2 {
+		return badUsage("--interval %v: need at most %v, half of the time after which a silent client is given up; giveup=TIME in the URL of both sides makes that longer", o.interval, c.giveUp/2)
+	}
 	c.heard = func() uint64 { return conn.Stats().FramesReceived }
 	poll := o.pollOf(e)
-	err = c.run(ctx, poll)
+	if err = c.agree(ctx, p, poll); err == nil {
+		err = c.run(ctx, poll)
+	}
 	if !errors.Is(err, dgrdma.ErrPeerDown) {
 		p.farewell(poll)
 	}
@@ -177,7 +203,7 @@ func (p *pingPeer) farewell(poll func() error) {
 // summary sums up what was measured.
 func (o *pingOptions) summary(wire string, r *rounds) pingResult {
 	return pingResult{
-		Transport: wire, BusyPoll: o.busyPoll, Bytes: pingBytes, N: r.measured(), Lost: r.lost, latencies: latenciesOf(r.times, o.histogram),
+		Transport: wire, BusyPoll: o.busyPoll, Bytes: int(o.size.value), N: r.measured(), Lost: r.lost, latencies: latenciesOf(r.times, o.histogram),
 	}
 }
 

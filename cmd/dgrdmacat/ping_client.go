@@ -33,17 +33,20 @@ type pingClient struct {
 	dead   func() error        // why nothing can come any more, or nil
 	heard  func() uint64       // frames that came from the peer
 	wake   chan struct{}       // capacity 1: look
+	timer  *time.Timer         // looks when the next ping is due
 
 	met bool // something came from the peer: pings leave
 
 	mu     sync.Mutex
+	most   uint32 // how large pings may be
+	told   bool   // by the server
 	rounds *rounds
 	failed error
 }
 
 func newPingClient(o *pingOptions, peer url.Endpoint, stderr io.Writer) *pingClient {
 	return &pingClient{
-		o: o, peer: peer, stderr: stderr, wake: make(chan struct{}, 1), rounds: newRounds(o.n, o.wait),
+		o: o, peer: peer, stderr: stderr, wake: make(chan struct{}, 1), rounds: newRounds(o.n, o.wait, o.interval),
 		heard: func() uint64 { return 0 },
 	}
 }
@@ -60,7 +63,7 @@ func (c *pingClient) arrived(number uint32) {
 	c.mu.Unlock()
 	if ok {
 		c.send(number)
-	} else if over {
+	} else if over || c.o.interval > 0 {
 		c.look()
 	}
 }
@@ -91,11 +94,9 @@ func (c *pingClient) look() {
 
 // run sends all pings and waits for their answers.
 func (c *pingClient) run(ctx context.Context, poll func() error) error {
-	defer showProgress(c.stderr, func() string {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		return fmt.Sprintf("%d of %d", c.rounds.number, c.rounds.last)
-	})()
+	defer showProgress(c.stderr, c.line)()
+	c.timer = time.AfterFunc(time.Hour, c.look)
+	defer c.timer.Stop()
 	c.mu.Lock()
 	number, _ := c.rounds.next(time.Now())
 	c.mu.Unlock()
@@ -108,8 +109,17 @@ func (c *pingClient) run(ctx context.Context, poll func() error) error {
 	return errors.Join(err, failed)
 }
 
-// watch gives up a ping that is overdue and sends the next one. It reports whether all are
-// answered or lost.
+// line says how far it is.
+func (c *pingClient) line() string {
+	c.mu.Lock()
+	r := c.rounds
+	n, lost, latest := r.measured(), r.lost, r.latest
+	c.mu.Unlock()
+	return fmt.Sprintf("%d of %d, %d lost, last %.1f us, median %.1f us", n, c.o.n, lost, microseconds(latest/2), microseconds(r.times.Quantile(0.5)))
+}
+
+// watch gives up a ping that is overdue and sends the next one that is due. It reports whether
+// all are answered or lost.
 func (c *pingClient) watch(now time.Time) (over bool, err error) {
 	if !c.met {
 		c.met = c.heard() > 0
@@ -127,11 +137,16 @@ func (c *pingClient) watch(now time.Time) (over bool, err error) {
 		err = c.silence()
 	}
 	if err == nil {
-		if waited, expired = r.expire(now); expired {
+		waited, expired = r.expire(now)
+		if !r.waiting {
 			number, more = r.next(now)
 		}
 	}
+	again := r.doublings > 0
 	over = r.through()
+	if wait, waits := r.dueIn(now); waits {
+		c.timer.Reset(wait)
+	}
 	c.mu.Unlock()
 	if expired {
 		c.sayLost(lost, waited)
@@ -142,8 +157,12 @@ func (c *pingClient) watch(now time.Time) (over bool, err error) {
 	case err == nil:
 		err = c.dead()
 	}
-	if err == nil && more {
+	switch {
+	case err != nil || !more:
+	case again:
 		c.resend(number)
+	default:
+		c.send(number)
 	}
 	return err != nil, err
 }
@@ -179,8 +198,12 @@ func attend(ctx context.Context, poll func() error, wake <-chan struct{}, every 
 			if err := poll(); err != nil {
 				return err
 			}
-			if i%pingPolls != 0 {
-				continue
+			select {
+			case <-wake:
+			default:
+				if i%pingPolls != 0 {
+					continue
+				}
 			}
 			if ctx.Err() != nil {
 				return context.Cause(ctx)

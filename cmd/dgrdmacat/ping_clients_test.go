@@ -108,7 +108,7 @@ func TestPingOnceAndAKilledClient(t *testing.T) {
 		_, _, stderr := runFor(t, patient(t), "ping", "--once", "--serve", at+soon)
 		served <- stderr
 	}()
-	e, err := dgrdma.Open("udp:127.0.0.1", &dgrdma.Config{Service: pingService, Memory: &pings{of: func(p *pingPeer) dgrdma.Memory { return p }}})
+	e, err := dgrdma.Open("udp:127.0.0.1", &dgrdma.Config{Service: pingService, Memory: newPings(pingBytes, func(p *pingPeer) dgrdma.Memory { return p })})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -14,13 +15,26 @@ import (
 	"github.com/dgrdma/dgrdma/link"
 )
 
-// Ping over a link: messages of 64 bytes there and back, each answered where it
-// arrives. They begin with their number.
+// Ping over a link: messages there and back, each answered where it arrives. They begin
+// with their number.
 const (
-	pingPort        = "ping"
-	pingLinkBuffers = 64
-	pingLinkMemory  = 1 << 20
+	pingPort = "ping"
+	// pingLinkBuffers is how many buffers there are for small pings, and
+	// leastLinkBuffers for any: a message each way, and the end behind it.
+	pingLinkBuffers  = 64
+	leastLinkBuffers = 2
+	// pingLinkMemory is enough for the largest messages, of several clients at once.
+	pingLinkMemory = 32 << 20
 )
+
+// pingLinkOptions are those of a link for pings of a size: 0 leaves that to the other side.
+func pingLinkOptions(size int, handle func(*link.Link, link.Message)) *link.Options {
+	o := &link.Options{Directions: link.Both, Handle: handle}
+	if size > 0 {
+		o.Buffers, o.Size = max(pingLinkBuffers*pingBytes/size, leastLinkBuffers), size
+	}
+	return o
+}
 
 func pingLinkServe(ctx context.Context, o *pingOptions, stderr io.Writer) error {
 	local, err := parseLocal("serve", o.serve)
@@ -33,9 +47,7 @@ func pingLinkServe(ctx context.Context, o *pingOptions, stderr io.Writer) error 
 	}
 	defer h.Close()
 	o.metrics.host(h)
-	port, err := h.Listen(pingPort, &link.Options{
-		Directions: link.Both, Buffers: pingLinkBuffers, Size: pingBytes, Handle: answer,
-	})
+	port, err := h.Listen(pingPort, pingLinkOptions(0, answer))
 	if err != nil {
 		return err
 	}
@@ -127,21 +139,27 @@ func pingLinkTo(ctx context.Context, o *pingOptions, stdout, stderr io.Writer) e
 	defer h.Close()
 	o.metrics.host(h)
 	c := newPingClient(o, peer, stderr)
-	l, err := h.Dial(ctx, peer.String(), pingPort, &link.Options{
-		Directions: link.Both, Buffers: pingLinkBuffers, Size: pingBytes, Handle: func(_ *link.Link, m link.Message) {
-			if len(m.Bytes) == pingBytes {
-				c.arrived(binary.LittleEndian.Uint32(m.Bytes))
-			}
-		},
-	})
+	size := int(o.size.value)
+	l, err := h.Dial(ctx, peer.String(), pingPort, pingLinkOptions(size, func(_ *link.Link, m link.Message) {
+		if len(m.Bytes) == size {
+			c.arrived(binary.LittleEndian.Uint32(m.Bytes))
+		}
+	}))
+	if errors.Is(err, link.ErrRefused) && size > pingBytes {
+		err = fmt.Errorf("%w; does it serve too many at once? --size %v takes %d bytes of its memory", err, &o.size, leastLinkBuffers*size)
+	}
 	if err != nil {
 		return c.report(ctx, err, stdout)
 	}
+	if _, most := l.Out.Buffers(); most < size {
+		l.Abort(ctx, "")
+		return c.report(ctx, fmt.Errorf("--size %v: the server's buffers are for messages of at most %d bytes; it is an older one", &o.size, most), stdout)
+	}
+	body := make([]byte, size)
 	c.send = func(number uint32) {
-		var body [pingBytes]byte
-		binary.LittleEndian.PutUint32(body[:], number)
+		binary.LittleEndian.PutUint32(body, number)
 		c.left(number, time.Now())
-		forward(l, 0, body[:])
+		forward(l, 0, body)
 	}
 	c.resend = c.send
 	c.giveUp, c.dead = h.Endpoint().GiveUp(), l.Err

@@ -80,14 +80,14 @@ func answering(t *testing.T, does func(number uint32) bool) (url string) {
 	t.Helper()
 	e, err := dgrdma.Open("udp:127.0.0.1", &dgrdma.Config{
 		Service:   pingService,
-		AcceptAny: true, Memory: &pings{of: func(p *pingPeer) dgrdma.Memory {
+		AcceptAny: true, Memory: newPings(pingMemory, func(p *pingPeer) dgrdma.Memory {
 			p.arrived = func(number uint32) {
 				if does(number) {
 					p.write(number)
 				}
 			}
 			return p
-		}},
+		}),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -112,7 +112,7 @@ func TestPingUnanswered(t *testing.T) {
 	} {
 		url := answering(t, func(number uint32) bool { return number <= c.upTo })
 		code, got, stderr := ping(t, append(strings.Fields(c.mode), "-n", "20", "--to", url+"?giveup=900ms")...)
-		if code != exitError || got.N != c.n || got.Lost != 1 || !strings.Contains(stderr, c.says) || (got.Max > 0) != (c.n > 0) {
+		if code != exitError || got.N != c.n || got.Lost != 1 || strings.Count(stderr, ": no answer within ") != 1 || !strings.Contains(stderr, c.says) || (got.Max > 0) != (c.n > 0) {
 			t.Errorf("%+v: code %d, %+v, %s", c, code, got, stderr)
 		}
 	}

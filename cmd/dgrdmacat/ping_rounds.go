@@ -23,17 +23,20 @@ const (
 // rounds is what a client knows of its pings. It is told the time.
 type rounds struct {
 	wait      time.Duration // how long an answer is waited for at least
+	interval  time.Duration // between pings; 0: the next one follows the answer
+	nextAt    time.Time     // when the next one is due
 	warmUp    uint32        // number of the last ping that is not measured; the first is 1
 	last      uint32        // number of the last one
 	number    uint32        // of the latest one
 	waiting   bool          // for its answer
 	sentAt    time.Time
 	lostAt    time.Time     // when its answer counts as lost
-	heardAt   time.Time     // when an answer last came, or the first ping was sent
+	heardAt   time.Time     // when an answer last came, or the first ping since was sent
 	late      []overdue     // sent since an answer came in time, and given up
 	doublings int           // of patience, since an answer came
 	smoothed  time.Duration // round trips, and how they vary; 0: none was measured
 	varies    time.Duration
+	latest    time.Duration // the last round trip
 	answered  uint32
 	lost      uint32
 	times     *bench.Histogram // one way: half of a round trip
@@ -45,23 +48,42 @@ type overdue struct {
 	sentAt time.Time
 }
 
-func newRounds(n int, wait time.Duration) *rounds {
+func newRounds(n int, wait, interval time.Duration) *rounds {
 	warmUp := uint32(min(n, pingWarmUp))
-	return &rounds{wait: wait, warmUp: warmUp, last: warmUp + uint32(n), times: bench.NewHistogram()}
+	if interval > 0 {
+		warmUp = 1 // more would take long, and what waits in between is not warm
+	}
+	return &rounds{wait: wait, interval: interval, warmUp: warmUp, last: warmUp + uint32(n), times: bench.NewHistogram()}
 }
 
-// next begins the next ping.
+// next begins the next ping, if it is due.
 func (r *rounds) next(now time.Time) (number uint32, ok bool) {
-	if r.number == r.last {
+	if r.number == r.last || now.Before(r.nextAt) {
 		return 0, false
 	}
-	if r.number == 0 {
+	if r.doublings == 0 { // what is not heard after an answer is not yet silence
 		r.heardAt = now
 	}
-	r.number++
+	if r.number++; r.number > r.warmUp {
+		r.schedule(now)
+	}
 	r.waiting = true
 	r.sent(r.number, now)
 	return r.number, true
+}
+
+// schedule notes when the ping after one that begins now is due: an interval after this one
+// was, so that what is late does not add up, but no more than one of them is made up for.
+func (r *rounds) schedule(now time.Time) {
+	if now.Sub(r.nextAt) > r.interval {
+		r.nextAt = now
+	}
+	r.nextAt = r.nextAt.Add(r.interval)
+}
+
+// dueIn returns how long it is until the next ping may begin, if it waits for nothing else.
+func (r *rounds) dueIn(now time.Time) (wait time.Duration, waits bool) {
+	return r.nextAt.Sub(now), r.interval > 0 && !r.waiting && r.number < r.last
 }
 
 // sent notes that a ping left only now.
@@ -89,6 +111,7 @@ func (r *rounds) answer(number uint32, now time.Time) bool {
 		r.heardAt, r.waiting, r.late = now, false, r.late[:0]
 		took := now.Sub(r.sentAt)
 		r.measure(took)
+		r.latest = took
 		r.answered++
 		if number > r.warmUp {
 			r.times.Add(took / 2)
@@ -153,7 +176,7 @@ func (r *rounds) through() bool { return r.number == r.last && !r.waiting }
 
 // silence is how long nothing was answered.
 func (r *rounds) silence(now time.Time) time.Duration {
-	if r.number == 0 {
+	if !r.waiting {
 		return 0
 	}
 	return now.Sub(r.heardAt)

@@ -12,7 +12,9 @@ type clocked struct {
 	now time.Time
 }
 
-func newClocked(t *testing.T) *clocked { return &clocked{newRounds(100, pingWait), t, time.Unix(1, 0)} }
+func newClocked(t *testing.T) *clocked {
+	return &clocked{newRounds(100, pingWait, 0), t, time.Unix(1, 0)}
+}
 
 // ping sends the next one.
 func (c *clocked) ping() uint32 {
@@ -130,4 +132,54 @@ func TestPingRoundsEnd(t *testing.T) {
 	if _, more := c.next(c.now); more || c.lost != 1 || c.measured() != 99 || c.answeredInTime() != 100+99 {
 		t.Errorf("more: %v, %d lost, %d measured, %d answered", more, c.lost, c.measured(), c.answeredInTime())
 	}
+}
+
+// TestPingInterval: one per interval, at the times that the first one sets; of what is late no
+// more than one is made up for, a lost one holds up the others, and no silence is seen while nothing is asked.
+func TestPingInterval(t *testing.T) {
+	const interval = 10 * time.Second
+	c := &clocked{newRounds(100, pingWait, interval), t, time.Unix(1, 0)}
+	soon := func() {
+		t.Helper()
+		if n, more := c.next(c.now); more {
+			t.Fatalf("ping %d is too early", n)
+		}
+	}
+	due := func(in time.Duration) {
+		t.Helper()
+		if wait, waits := c.dueIn(c.now); !waits || wait != in {
+			t.Errorf("due in %v, %v; want %v", wait, waits, in)
+		}
+		c.now = c.now.Add(in - 1)
+		soon()
+		c.now = c.now.Add(1)
+	}
+	if c.answered(c.ping(), time.Millisecond); c.warmUp != 1 || c.measured() != 0 {
+		t.Error("the first one is measured")
+	}
+	c.answered(c.ping(), time.Millisecond) // at once behind the first
+	due(interval - time.Millisecond)
+	if s := c.silence(c.now); s != 0 {
+		t.Errorf("silent for %v, and nothing was asked", s)
+	}
+	if c.ping(); c.silence(c.now) != 0 {
+		t.Error("silence, and it was only asked now")
+	}
+	c.wantLost(pingWait)
+	soon()
+	due(interval - pingWait)
+	if c.ping(); c.silence(c.now) != interval {
+		t.Errorf("silent for %v, want %v", c.silence(c.now), interval)
+	}
+	c.wantLost(2 * pingWait)
+	due(interval - 2*pingWait)
+	c.answered(c.ping(), interval+4*time.Second)
+	c.answered(c.ping(), time.Millisecond) // late by 4 s
+	due(interval - 4*time.Second - time.Millisecond)
+	if c.measured() != 3 || c.lost != 2 {
+		t.Errorf("%d measured, %d lost", c.measured(), c.lost)
+	}
+	c.now = c.now.Add(time.Hour)
+	c.answered(c.ping(), time.Millisecond)
+	due(interval - time.Millisecond) // not one for each interval of that hour
 }

@@ -70,8 +70,12 @@ func pingServe(ctx context.Context, o *pingOptions, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	memory := &pings{of: func(p *pingPeer) dgrdma.Memory { return newPinging(p) }}
-	e, err := dgrdma.Open(withMemory(local, pingMemory).String(), &dgrdma.Config{Memory: memory, Service: pingService, Manual: o.busyPoll, BusyPoll: o.busyPoll, AcceptAny: true})
+	size := uint64(pingMemory)
+	if o.size.given {
+		size = o.size.value
+	}
+	memory := newPings(size, func(p *pingPeer) dgrdma.Memory { return newPinging(p) })
+	e, err := dgrdma.Open(withMemory(local, memory.Size()).String(), &dgrdma.Config{Memory: memory, Service: pingService, Manual: o.busyPoll, BusyPoll: o.busyPoll, AcceptAny: true})
 	if err != nil {
 		return err
 	}

@@ -95,7 +95,7 @@ func TestDumbTerminal(t *testing.T) {
 	defer e.Close()
 	m.endpoint(e)
 	for args, says := range map[string]string{
-		"bench --seconds 0.3 --verify off":          "completion   p50",
+		"bench --seconds 0.3 --verify off":          "completion   min",
 		"top --interval 100ms " + addr:              "ENDPOINT",
 		"report --json " + captureFile("udp-loss7"): "153 records",
 	} {
