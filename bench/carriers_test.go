@@ -154,7 +154,7 @@ func TestClientAndServer(t *testing.T) {
 		var ran Run
 		s.Ran = func(r Run) { ran = r }
 		began := 0
-		c.Began = func(*Load) func() { began++; return func() { began += 10 } }
+		c.Began = func(func() (Moved, time.Duration)) func() { began++; return func() { began += 10 } }
 		served := make(chan error)
 		go func() { served <- s.Serve(t.Context(), true) }()
 		o := NewOutcome()
@@ -259,9 +259,12 @@ func TestLastWordIsAcknowledged(t *testing.T) {
 // TestRecordsAreGolden: plans and counts travel between machines with different
 // versions of this.
 func TestRecordsAreGolden(t *testing.T) {
-	p := Plan{1, 2, 3, 4, 5, VerifyFull, 1, 7}
-	if got, want := fmt.Sprintf("%x", encode(&p)), "0100000002000000030000000400000005000000020000000100000007000000"; got != want {
+	p := Plan{1, 2, 3, 4, 5, VerifyFull, 1, 7, 0x0807060504030201}
+	if got, want := fmt.Sprintf("%x", encode(&p)), "0100000002000000030000000400000005000000020000000100000007000000"+"0102030405060708"; got != want {
 		t.Errorf("%s, want %s", got, want)
+	}
+	if got := fmt.Sprintf("%x", encode(&Ready{knowsRate})); got != "01000000" {
+		t.Error(got)
 	}
 	c := Counts{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17}
 	b := encode(&c)

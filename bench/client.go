@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/netip"
@@ -16,10 +17,16 @@ type Client struct {
 	Memory   *Memory        // the endpoint's
 	Conns    []*dgrdma.Conn // to the server: one as each peer of the plan
 	TCP      netip.AddrPort // if valid: take turns with a TCP stream to the server
+	Receive  bool           // only the server writes; the plan says both ways
+	WarmUp   time.Duration  // run for so long before anything is measured
+	MoreRuns bool           // another Run follows soon
 
-	// Began, if not nil, is told of each turn of the load, and returns what is called
-	// when it is over.
-	Began func(*Load) (over func())
+	// Each, if not nil, is told of every interval of a measured turn that is so long.
+	Every time.Duration
+	Each  func(Interval)
+	// Began, if not nil, is told of each turn, and returns what is called when it is over;
+	// moved is what it has moved so far, for how long.
+	Began func(moved func() (Moved, time.Duration)) (over func())
 }
 
 // Outcome sums up the turns of a client. NewOutcome makes it.
@@ -36,7 +43,8 @@ func NewOutcome() *Outcome { return &Outcome{Times: NewHistogram()} }
 // TurnsBeside is how many turns DG/RDMA and TCP each have, where they are compared.
 const TurnsBeside = 3
 
-// Run runs the plan for that long. What it measured is in o, and is good even if it fails.
+// Run runs the plan for that long. What it measured is in o, and is good even if it fails:
+// then it is what was moved until nothing moved any more.
 func (c *Client) Run(ctx context.Context, long time.Duration, o *Outcome) error {
 	if err := c.Join(ctx); err != nil {
 		return err
@@ -46,9 +54,16 @@ func (c *Client) Run(ctx context.Context, long time.Duration, o *Outcome) error 
 		turns = TurnsBeside
 	}
 	each := long / time.Duration(turns)
+	if c.WarmUp > 0 {
+		p, unmeasured := c.Plan, NewOutcome()
+		p.MoreRuns = 1
+		if err := cmp.Or(c.turn(ctx, p, c.WarmUp, nil, unmeasured), unmeasured.check()); err != nil {
+			return fmt.Errorf("while it warmed up: %w", err)
+		}
+	}
 	for i := range turns {
 		p := c.Plan
-		if i < turns-1 {
+		if i < turns-1 || c.MoreRuns {
 			p.MoreRuns = 1
 		}
 		if c.TCP.IsValid() {
@@ -63,18 +78,25 @@ func (c *Client) Run(ctx context.Context, long time.Duration, o *Outcome) error 
 			o.Streamed += n
 			o.Streaming += took
 		}
-		if err := c.turn(ctx, p, each, o); err != nil {
+		if err := c.turn(ctx, p, each, c.Each, o); err != nil {
 			return err
 		}
 	}
+	return o.check()
+}
+
+// check returns what is wrong with what arrived.
+func (o *Outcome) check() error {
 	if o.Theirs.Wrong > 0 {
 		return fmt.Errorf("verification failed at the server, errors: %d, the first: %w", o.Theirs.Wrong, o.Theirs.mismatch())
 	}
 	if o.Mine.Wrong > 0 {
 		return fmt.Errorf("verification failed here, errors: %d, the first: %w", o.Mine.Wrong, o.Mine.mismatch())
 	}
-	if o.Theirs.Arrived != o.Mine.Transactions {
-		return fmt.Errorf("transactions acknowledged: %d, but arrived: %d", o.Mine.Transactions, o.Theirs.Arrived)
+	for _, way := range [][2]uint64{{o.Mine.Transactions, o.Theirs.Arrived}, {o.Theirs.Transactions, o.Mine.Arrived}} {
+		if way[0] != way[1] {
+			return fmt.Errorf("transactions acknowledged: %d, but arrived: %d", way[0], way[1])
+		}
 	}
 	return nil
 }
@@ -105,12 +127,11 @@ func (c *Client) Join(ctx context.Context) error {
 }
 
 // turn runs the plan once.
-func (c *Client) turn(ctx context.Context, p Plan, long time.Duration, o *Outcome) error {
+func (c *Client) turn(ctx context.Context, p Plan, long time.Duration, each func(Interval), o *Outcome) error {
 	var in *arrivals
 	if p.BothWays != 0 {
 		in = c.Memory.expect(p)
 	}
-	out := NewLoad(p, &transactions{p, c.Conns}, o.Times)
 	// What the server was told to begin, it is told to end, even if the user is
 	// in a hurry.
 	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), long+4*c.Endpoint.GiveUp())
@@ -118,39 +139,108 @@ func (c *Client) turn(ctx context.Context, p Plan, long time.Duration, o *Outcom
 	if err := tell(bounded, c.Conns[0], kindBegin, &p); err != nil {
 		return err
 	}
-	if _, err := c.answer(bounded, kindReady); err != nil {
+	answered, err := c.answer(bounded, kindReady)
+	if err != nil {
 		return err
+	}
+	var there Ready
+	decode(answered.data, &there)
+	if p.Rate > 0 && p.BothWays != 0 && there.Knows&knowsRate == 0 {
+		if c.end(bounded, new(Counts)) == nil {
+			c.thank(bounded)
+		}
+		return ErrNoRate
 	}
 	before := countsOf(c.Endpoint)
+	writes := p
+	if c.Receive {
+		writes.Depth, writes.Active = 0, 0
+	}
+	out := NewLoad(writes, &transactions{p, c.Conns}, o.Times)
+	began := time.Now()
 	out.Start(long)
+	moved := func() Moved { return c.moved(out, in, &before) }
+	sampled := Sample(c.Every, moved, each)
 	over := func() {}
 	if c.Began != nil {
-		over = c.Began(out)
+		over = c.Began(func() (Moved, time.Duration) { return moved(), time.Since(began) })
 	}
+	leave := c.stay(p, out)
 	interrupted := out.Over(ctx)
-	err := out.Drain(bounded)
+	err = out.Drain(bounded)
+	leave()
 	over()
-	if err != nil {
-		return err
-	}
+	until := sampled()
 	var mine, theirs Counts
 	out.report(&mine)
-	if err := tell(bounded, c.Conns[0], kindEnd, nil); err != nil {
-		return err
-	}
-	report, err := c.answer(bounded, kindReport)
-	if err != nil {
-		return err
+	if err == nil {
+		err = c.end(bounded, &theirs)
 	}
 	countsOf(c.Endpoint).since(before, &mine)
-	decode(report.data, &theirs)
 	if in != nil {
 		in.report(&mine)
 	}
-	c.thank(bounded)
+	if err != nil {
+		// Nothing is known of the server but what arrived here.
+		mine.Nanoseconds = uint64(until)
+		theirs = Counts{Transactions: mine.Arrived, Bytes: mine.Arrived * uint64(p.Size), Nanoseconds: uint64(until)}
+	} else {
+		c.thank(bounded)
+	}
 	o.Mine.add(&mine)
 	o.Theirs.add(&theirs)
-	return interrupted
+	return cmp.Or(err, interrupted)
+}
+
+// moved returns what a turn has moved so far, both ways.
+func (c *Client) moved(out *Load, in *arrivals, before *counts) Moved {
+	n, _, _ := out.Progress()
+	if in != nil {
+		n += in.arrived.Load()
+	}
+	var now Counts
+	countsOf(c.Endpoint).since(*before, &now)
+	return Moved{Bytes: n * uint64(c.Plan.Size), Transactions: n, Resent: now.Retransmits}
+}
+
+// stay lets the server know that this side is there, and this side that the server is, where
+// the load may write nothing for long.
+func (c *Client) stay(p Plan, out *Load) (leave func()) {
+	if !c.Receive && p.Rate == 0 {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	gone := make(chan struct{})
+	go func() {
+		defer close(gone)
+		tick := time.NewTicker(c.Endpoint.GiveUp() / 4)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+			case <-ctx.Done():
+				return
+			}
+			if err := c.Conns[0].Write(ctx, &dgrdma.Transaction{Completion: dgrdma.Word(joinWord, 0)}); err != nil && ctx.Err() == nil {
+				out.fail(err)
+				return
+			}
+		}
+	}()
+	return func() { cancel(); <-gone }
+}
+
+// end tells the server that all of this side is acknowledged, and returns what it saw.
+func (c *Client) end(ctx context.Context, theirs *Counts) error {
+	if err := tell(ctx, c.Conns[0], kindEnd, nil); err != nil {
+		return err
+	}
+	report, err := c.answer(ctx, kindReport)
+	if err != nil {
+		return err
+	}
+	decode(report.data, theirs)
+	return nil
 }
 
 // answer waits for a control record of the server.

@@ -12,6 +12,9 @@
 //   - a link, message by message or by io.Copy: [DialLink] and [ServeLinks];
 //   - a TCP stream between the same machines, for comparison: [ServeTCP], Client.TCP.
 //
+// With [Plan.Rate] a load posts no faster than that, in bursts, and sleeps between them.
+// [Sample] cuts a run into intervals.
+//
 // # Verification
 //
 // A transaction's bytes are a pattern of its slot, of how often that was used, and of

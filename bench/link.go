@@ -1,12 +1,14 @@
 package bench
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -22,14 +24,20 @@ const (
 
 // LinkServer is the side that links send to.
 type LinkServer struct {
-	wrong atomic.Uint64 // messages that were not the next one
-	ended chan error    // of each link
+	giveUp time.Duration
+	wrong  atomic.Uint64 // messages that were not the next one
+	ended  chan error    // of each client's last link
+
+	mu       sync.Mutex
+	links    int         // under way
+	awaiting *time.Timer // ends a client whose next link does not come
 }
 
 // ServeLinks opens the ports at a host and receives from whoever dials them, until the
 // context ends.
 func ServeLinks(ctx context.Context, h *link.Host) (*LinkServer, error) {
-	s := &LinkServer{ended: make(chan error)}
+	s := &LinkServer{giveUp: h.Endpoint().GiveUp(), ended: make(chan error)}
+	context.AfterFunc(ctx, s.stopAwaiting)
 	for _, name := range []string{MessagePort, StreamPort} {
 		opt := &link.Options{}
 		if name == MessagePort {
@@ -45,6 +53,7 @@ func ServeLinks(ctx context.Context, h *link.Host) (*LinkServer, error) {
 				if err != nil {
 					return
 				}
+				s.came()
 				go s.receive(ctx, l)
 			}
 		}()
@@ -52,7 +61,7 @@ func ServeLinks(ctx context.Context, h *link.Host) (*LinkServer, error) {
 	return s, nil
 }
 
-// Ended tells how each link ended, one after the other.
+// Ended tells how each client's links ended, one after the other.
 func (s *LinkServer) Ended() <-chan error { return s.ended }
 
 func (s *LinkServer) check(_ *link.Link, m link.Message) {
@@ -72,16 +81,54 @@ func (s *LinkServer) receive(ctx context.Context, l *link.Link) {
 	if n := s.wrong.Swap(0); n > 0 {
 		err = errors.Join(fmt.Errorf("messages that were not those that were sent: %d", n), err)
 	}
+	if s.went(err == nil && bytes.Equal(l.Private(), moreRuns), func() { s.over(ctx, ErrSilent) }) {
+		s.over(ctx, err)
+	}
+}
+
+func (s *LinkServer) over(ctx context.Context, err error) {
 	select {
 	case s.ended <- err:
 	case <-ctx.Done():
 	}
 }
 
+// came notes that the next link came.
+func (s *LinkServer) came() {
+	s.stopAwaiting()
+	s.mu.Lock()
+	s.links++
+	s.mu.Unlock()
+}
+
+func (s *LinkServer) stopAwaiting() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.awaiting != nil {
+		s.awaiting.Stop()
+	}
+}
+
+// went notes that a link ended, and reports whether that was the client's last one. If
+// another one follows, and does not come, late is called.
+func (s *LinkServer) went(follows bool, late func()) (last bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.links--; follows && s.links == 0 {
+		s.awaiting = time.AfterFunc(s.giveUp, late)
+	}
+	return !follows
+}
+
+// moreRuns is what a client sends along with a link behind which another one follows.
+var moreRuns = []byte{1}
+
 // LinkPlan is what a load on a link does.
 type LinkPlan struct {
 	Stream        bool // io.Copy makes messages, in place of one for each buffer
 	Buffers, Size int
+	Rate          uint64 // bytes per second at most; 0: no limit
+	MoreRuns      bool   // another link follows soon
 }
 
 // DialLink dials a server of links and prepares a load on the link. Draining the load
@@ -92,22 +139,35 @@ func DialLink(ctx context.Context, h *link.Host, peerURL string, p LinkPlan, tim
 	if p.Stream {
 		port = StreamPort
 	}
-	l, err := h.Dial(ctx, peerURL, port, &link.Options{Buffers: p.Buffers, Size: p.Size})
+	opt := &link.Options{Buffers: p.Buffers, Size: p.Size}
+	if p.MoreRuns {
+		opt.Private = moreRuns
+	}
+	l, err := h.Dial(ctx, peerURL, port, opt)
 	if err != nil {
 		return nil, nil, err
+	}
+	if p.Rate > 0 {
+		times = nil // buffers wait for us
 	}
 	buffers, size := l.Out.Buffers()
 	away := newAbsence(times, buffers, size)
 	if !p.Stream {
-		return l, NewLoad(oneSlot(p.Size), &messages{ctx: ctx, link: l, size: p.Size, away: away}, nil), nil
+		return l, NewLoad(oneSlot(p.Size).paced(p.Rate), &messages{ctx: ctx, link: l, size: p.Size, away: away}, nil), nil
 	}
 	c := &copied{link: l, away: away}
-	c.load = NewLoad(oneSlot(size), c, nil)
+	c.load = NewLoad(oneSlot(size).paced(p.Rate), c, nil)
 	return l, c.load, nil
 }
 
 // oneSlot is a plan for a poster that blocks while it has no room, so that one slot is enough.
 func oneSlot(size int) Plan { return Plan{Size: uint32(size), Depth: 1, Peers: 1, Active: 1} }
+
+// paced is a plan with a rate.
+func (p Plan) paced(rate uint64) Plan {
+	p.Rate = rate
+	return p
+}
 
 // absence times how long buffers are away, which come and go in turn.
 type absence struct {
@@ -188,7 +248,7 @@ func (p *copied) Post(op *Op) (complete bool, err error) {
 // Read reads into the next buffer.
 func (p *copied) Read(b []byte) (int, error) {
 	if p.read {
-		if !p.load.running.Load() {
+		if !p.load.goesOn() {
 			return 0, io.EOF
 		}
 		p.load.count(p.op)

@@ -30,6 +30,7 @@ type Op struct {
 	Cookie any
 
 	load     *Load
+	paid     bool          // it waited for its turn at the plan's rate
 	postedAt time.Duration // since the load began; 0: not timed
 }
 
@@ -44,6 +45,7 @@ type Load struct {
 	began   time.Time
 	elapsed time.Duration
 	timer   *time.Timer // ends it; nil: nothing does
+	gate    *gate       // nil: the plan has no rate
 
 	running     atomic.Bool
 	timeUp      atomic.Bool
@@ -61,6 +63,9 @@ type Load struct {
 func NewLoad(p Plan, to Poster, times *Histogram) *Load {
 	l := &Load{plan: p, to: to, times: times, drained: make(chan struct{}), ending: make(chan struct{}), timed: timedOf(int(p.Size)), ops: make([]Op, p.slots())}
 	l.idle = make(chan *Op, len(l.ops))
+	if p.Rate > 0 {
+		l.gate = newGate(l, p.Rate)
+	}
 	stride := int(p.stride())
 	data := make([]byte, len(l.ops)*stride)
 	for i := range l.ops {
@@ -98,6 +103,9 @@ func (l *Load) Start(long time.Duration) {
 	}
 	active := int(l.plan.Active)
 	l.outstanding.Store(int64(active))
+	if active == 0 { // it only waits
+		close(l.drained)
+	}
 	for i := active; i < len(l.ops); i++ {
 		l.idle <- &l.ops[i]
 	}
@@ -122,10 +130,18 @@ func (l *Load) Over(ctx context.Context) error {
 	return nil
 }
 
-// drive posts operations until one is under way that somebody else completes, or
-// nothing more is to be posted.
+// drive posts operations until one is under way that somebody else completes, or has to
+// wait for its turn, or nothing more is to be posted.
 func (l *Load) drive(op *Op) {
 	for l.running.Load() {
+		if l.gate != nil {
+			if l.gate.parks(op) {
+				return
+			}
+			if !l.running.Load() {
+				break
+			}
+		}
 		l.begin(op)
 		complete, err := l.to.Post(op)
 		if err != nil {
@@ -182,6 +198,14 @@ func (l *Load) next(op *Op) *Op {
 	return op
 }
 
+// goesOn reports, once it is time for that, whether one more is to be posted.
+func (l *Load) goesOn() bool {
+	if l.gate != nil {
+		return l.gate.passes()
+	}
+	return l.running.Load()
+}
+
 func (l *Load) retire() {
 	if l.outstanding.Add(-1) == 0 {
 		close(l.drained)
@@ -201,6 +225,9 @@ func (l *Load) fail(err error) {
 func (l *Load) end() {
 	if l.running.CompareAndSwap(true, false) {
 		close(l.ending)
+		if l.gate != nil {
+			l.gate.end()
+		}
 	}
 }
 

@@ -53,7 +53,9 @@ func (t *Memory) Complete(src dgrdma.EndpointID, m *dgrdma.Message) {
 	t.Region.Complete(src, m)
 	switch at := m.CompletionAddr; {
 	case at == controlWord:
-		c := control{from: src, kind: m.CompletionValue, data: slices.Clone(t.Bytes()[controlData:completionsAt])}
+		record := t.Bytes()[controlData:completionsAt]
+		c := control{from: src, kind: m.CompletionValue, data: slices.Clone(record)}
+		clear(record) // the next one may be shorter
 		select {
 		case t.control <- c:
 		default: // nobody of ours sends so many

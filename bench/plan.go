@@ -45,7 +45,20 @@ type Plan struct {
 	Verify   Verify
 	BothWays uint32 // 1: the server writes too
 	MoreRuns uint32 // 1: another begin will follow this run's bye
+
+	// What follows older servers do not read. Older clients leave it 0, as records are
+	// cleared when they were read.
+
+	Rate uint64 // bytes per second that each side writes at most; 0: no limit
 }
+
+// Ready is what a server that begins a run tells of itself. Older ones leave it 0. It
+// travels as it is here.
+type Ready struct {
+	Knows uint32 // knowsRate
+}
+
+const knowsRate = 1 // it writes no faster than Plan.Rate
 
 // Counts is what one side counted during a run. It travels as it is here.
 type Counts struct {

@@ -161,7 +161,7 @@ func (s *Server) run(ctx context.Context, p Plan, conns []*dgrdma.Conn) error {
 	}
 	before := countsOf(s.Endpoint)
 	began := time.Now()
-	if err := tell(ctx, conns[0], kindReady, nil); err != nil {
+	if err := tell(ctx, conns[0], kindReady, &Ready{Knows: knowsRate}); err != nil {
 		return err
 	}
 	if out != nil {

@@ -3,9 +3,11 @@ package main
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/dgrdma/dgrdma/bench"
 	"github.com/dgrdma/dgrdma/dgrdma"
@@ -17,15 +19,16 @@ type benchClient struct {
 	bench.Client
 	opt         *benchOptions
 	local, peer url.Endpoint
-	unfit       error // why the server cannot run the plan
+	plans       []bench.Plan
+	unfit       error // why the server cannot run the plans
 }
 
 // openClient opens an endpoint and connects it once as each peer that it plays.
 func openClient(opt *benchOptions, local, peer url.Endpoint, stderr io.Writer) (*benchClient, error) {
-	p := opt.plan.WithDepth(opt.depth, peer.Size)
-	unfit := p.Check(peer.Size)
-	if unfit != nil {
-		p.BothWays = 0 // nor may it fit here
+	plans := opt.plans(peer.Size)
+	var unfit error
+	for _, p := range plans {
+		unfit = cmp.Or(unfit, p.Check(peer.Size))
 	}
 	first := idsBeside(peer.ID, opt.peers)
 	if local.ID != 0 {
@@ -34,28 +37,35 @@ func openClient(opt *benchOptions, local, peer url.Endpoint, stderr io.Writer) (
 	if peer.ID != 0 && opt.peers == 1 && uint16(first) == peer.ID {
 		return nil, badUsage("--local has id %d, which is the server's", first)
 	}
-	p.FirstID = uint32(first)
 	local, err := opt.wire.apply(local)
 	if err = cmp.Or(err, opt.wire.profile.sayOnce(peer)); err != nil {
 		return nil, err
 	}
-	c := &benchClient{opt: opt, local: local, peer: peer, unfit: unfit}
-	c.Plan = p
+	c := &benchClient{opt: opt, local: local, peer: peer, plans: plans, unfit: unfit}
+	if unfit != nil {
+		c.plans = nil // nor may they fit here
+	}
+	for i := range plans {
+		plans[i].FirstID = uint32(first)
+	}
+	c.Receive, c.WarmUp, c.Every = opt.reverse, opt.warmUp, opt.interval
 	if opt.compare != "" {
 		c.TCP = peer.Addr
 	}
-	c.Began = func(l *bench.Load) (over func()) {
-		return showProgress(stderr, func() string {
-			n, bytes, took := l.Progress()
-			at := took.Seconds()
-			return fmt.Sprintf("%4.1f of %.1f s  %.0f MB/s  %s", at, opt.perTurn().Seconds(), float64(bytes)/at/1e6, countPerSecond(float64(n)/at, "transaction"))
-		})
+	if opt.interval == 0 {
+		c.Began = func(moved func() (bench.Moved, time.Duration)) (over func()) {
+			return showProgress(stderr, func() string {
+				m, took := moved()
+				return fmt.Sprintf("%4.1f of %.1f s  %.0f MB/s  %s", took.Seconds(), opt.perTurn().Seconds(),
+					perSecond(m.Bytes, took)/1e6, countPerSecond(perSecond(m.Transactions, took), "transaction"))
+			})
+		}
 	}
 	profile, err := profileBetweenUs(opt.wire.profile.orDefault(), peer.Scheme == url.UDP, false)
 	if err != nil {
 		return nil, err
 	}
-	if err := c.open(&profile); err != nil {
+	if err := c.open(first, &profile); err != nil {
 		return nil, err
 	}
 	to, err := dgrdma.ParsePeer(peer.String())
@@ -73,13 +83,16 @@ func openClient(opt *benchOptions, local, peer url.Endpoint, stderr io.Writer) (
 	return c, nil
 }
 
-func (c *benchClient) open(profile *dgrdma.Profile) (err error) {
-	size := c.Plan.ClientMemory()
+func (c *benchClient) open(id dgrdma.EndpointID, profile *dgrdma.Profile) (err error) {
+	size := bench.Plan{}.ClientMemory()
+	for _, p := range c.plans {
+		size = max(size, p.ClientMemory())
+	}
 	if c.Memory, err = bench.NewMemory(int(size)); err != nil {
 		return err
 	}
 	c.Endpoint, err = dgrdma.Open(withMemory(c.local, size).String(), &dgrdma.Config{
-		ID: dgrdma.EndpointID(c.Plan.FirstID), Memory: c.Memory, Service: bench.Service, Profile: profile, Queue: mostDepth, BusyPoll: c.opt.busyPoll,
+		ID: id, Memory: c.Memory, Service: bench.Service, Profile: profile, Queue: mostDepth, BusyPoll: c.opt.busyPoll,
 	})
 	if err == nil {
 		c.opt.metrics.endpoint(c.Endpoint)
@@ -89,11 +102,15 @@ func (c *benchClient) open(profile *dgrdma.Profile) (err error) {
 
 // toFit says what makes a plan fit that is too large for the server.
 func (c *benchClient) toFit() error {
-	if err := fitsEndpoint(c.Plan); err != nil {
-		return err
+	needed := uint64(0)
+	for _, p := range c.opt.plans(c.peer.Size) {
+		if err := fitsEndpoint(p); err != nil {
+			return err
+		}
+		needed = max(needed, p.ServerMemory())
 	}
 	const step = 1 << 20
-	if needed := c.Plan.ServerMemory(); needed > c.peer.Size {
+	if needed > c.peer.Size {
 		return badUsage("%w: --memory %v beside its --serve", c.unfit, &sizeFlag{value: min((needed+step-1)/step*step, url.MaxSize)})
 	}
 	return usageError{c.unfit}
@@ -113,17 +130,58 @@ func measure(ctx context.Context, opt *benchOptions, local, peer url.Endpoint, o
 		}
 		return c.toFit()
 	}
-	o := bench.NewOutcome()
-	err = c.Run(ctx, opt.duration, o)
-	err = benchInWords(err, o.Mine.Transactions > 0)
-	if o.Mine.Transactions == 0 {
-		if err == nil {
-			err = errors.New("no transaction was acknowledged in --seconds: give it more")
-		}
-		return err
+	results, err := c.runAll(ctx, oneProcess, stdout)
+	if opt.json && len(results) > 0 {
+		err = errors.Join(err, printJSON(stdout, results, opt.sweep.from != 0))
 	}
-	r := c.result(o, oneProcess)
-	return errors.Join(err, r.print(stdout, opt.json))
+	return err
+}
+
+// runAll runs all plans, and prints what each measured for people.
+func (c *benchClient) runAll(ctx context.Context, oneProcess bool, stdout io.Writer) (results []*benchResult, err error) {
+	for i, p := range c.plans {
+		log, ctx := c.opt.follow(ctx, stdout)
+		c.Plan, c.MoreRuns, c.Each = p, i < len(c.plans)-1, log.each()
+		o := bench.NewOutcome()
+		err := benchInWords(c.Run(ctx, c.opt.duration, o), o.Mine.Transactions+o.Theirs.Transactions > 0)
+		intervals, unread := log.close()
+		switch {
+		case unread != nil:
+			return results, unread
+		case o.Mine.Transactions+o.Theirs.Transactions == 0 && err == nil:
+			return results, errors.New("no transaction was acknowledged in --seconds: give it more")
+		case o.Mine.Transactions+o.Theirs.Transactions == 0:
+			return results, err
+		}
+		r := c.result(o, oneProcess)
+		r.Intervals = intervals
+		if err != nil {
+			r.Error = err.Error()
+		}
+		results = append(results, &r)
+		switch {
+		case c.opt.json:
+		case c.opt.sweep.from != 0:
+			err = errors.Join(err, r.printRow(stdout, i == 0))
+		default:
+			err = errors.Join(err, r.print(stdout))
+		}
+		if err != nil {
+			return results, err
+		}
+	}
+	return results, nil
+}
+
+// printJSON prints one object, or with a sweep an array of them.
+func printJSON[R interface{ nameBuild() }](w io.Writer, results []R, all bool) error {
+	for _, r := range results {
+		r.nameBuild()
+	}
+	if all {
+		return json.NewEncoder(w).Encode(results)
+	}
+	return json.NewEncoder(w).Encode(results[0])
 }
 
 // benchInWords names the flags that an error is about, and what a user may look at.

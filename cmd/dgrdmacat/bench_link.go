@@ -1,11 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/dgrdma/dgrdma/bench"
 	"github.com/dgrdma/dgrdma/dgrdma"
@@ -19,19 +20,23 @@ const linkReserve = 1 << 20
 // linkResult is the object that bench --link --json prints.
 type linkResult struct {
 	builtFrom
-	Transport   string  `json:"transport"`
-	Link        bool    `json:"link"`
-	Stream      bool    `json:"stream"`
-	Size        int     `json:"size"`
-	Buffers     int     `json:"buffers"`
-	OneProcess  bool    `json:"one_process"`
-	Seconds     float64 `json:"seconds"`
-	Bytes       uint64  `json:"bytes"`
-	Messages    uint64  `json:"messages"`
-	MBPerS      float64 `json:"mb_per_s"`
-	MessagesPS  float64 `json:"messages_per_s"`
-	Retransmits uint64  `json:"retransmits"`
-	latencies           // of buffers, until they can be filled again
+	Transport   string          `json:"transport"`
+	Link        bool            `json:"link"`
+	Stream      bool            `json:"stream"`
+	Size        int             `json:"size"`
+	Buffers     int             `json:"buffers"`
+	OneProcess  bool            `json:"one_process"`
+	Seconds     float64         `json:"seconds"`
+	Bytes       uint64          `json:"bytes"`
+	Messages    uint64          `json:"messages"`
+	MBPerS      float64         `json:"mb_per_s"`
+	MessagesPS  float64         `json:"messages_per_s"`
+	Retransmits uint64          `json:"retransmits"`
+	latencies                   // of buffers, until they can be filled again
+	Rate        uint64          `json:"rate_bytes_per_s,omitempty"` // at most
+	WarmUp      float64         `json:"warm_up_seconds,omitempty"`
+	Intervals   []benchInterval `json:"intervals,omitempty"`
+	Error       string          `json:"error,omitempty"` // it ended early, and this is what was measured until then
 }
 
 // openLinkServer opens the serving side of bench --link.
@@ -105,43 +110,100 @@ func (o *benchOptions) linkMeasure(ctx context.Context, local, peer url.Endpoint
 	}
 	defer h.Close()
 	o.metrics.host(h)
+	results, err := o.runLinks(ctx, h, peer, oneProcess, stdout, stderr)
+	if o.json && len(results) > 0 {
+		err = errors.Join(err, printJSON(stdout, results, o.sweep.from != 0))
+	}
+	return err
+}
+
+// runLinks measures a link of each size, and prints what it measured for people.
+func (o *benchOptions) runLinks(ctx context.Context, h *link.Host, peer url.Endpoint, oneProcess bool, stdout, stderr io.Writer) (results []*linkResult, err error) {
+	for i, size := range o.sizes {
+		p := bench.LinkPlan{Stream: o.stream, Buffers: o.buffers, Size: int(size), Rate: o.rate.bytes, MoreRuns: true}
+		if o.warmUp > 0 {
+			if _, err := o.runLink(ctx, h, peer, p, o.warmUp, nil, stderr); err != nil {
+				return results, fmt.Errorf("while it warmed up: %w", err)
+			}
+		}
+		p.MoreRuns = i < len(o.sizes)-1
+		log, ctx := o.follow(ctx, stdout)
+		r, err := o.runLink(ctx, h, peer, p, o.duration, log.each(), stderr)
+		intervals, unread := log.close()
+		if unread != nil {
+			return results, unread
+		}
+		if r == nil {
+			return results, err
+		}
+		r.Transport, r.OneProcess, r.Intervals = wireName(peer), oneProcess, intervals
+		if err != nil {
+			r.Error = err.Error()
+		}
+		results = append(results, r)
+		switch {
+		case o.json:
+		case o.sweep.from != 0:
+			err = errors.Join(err, printRow(stdout, i == 0, "messages/s", &sweepRow{r.Size, r.MBPerS, r.MessagesPS, r.Retransmits, &r.latencies}))
+		default:
+			err = errors.Join(err, r.print(stdout))
+		}
+		if err != nil {
+			return results, err
+		}
+	}
+	return results, nil
+}
+
+// runLink measures one link. What was measured is good even if that fails; nil: nothing was.
+func (o *benchOptions) runLink(ctx context.Context, h *link.Host, peer url.Endpoint, p bench.LinkPlan, long time.Duration, each func(bench.Interval), stderr io.Writer) (*linkResult, error) {
 	times := bench.NewHistogram()
-	l, load, err := bench.DialLink(ctx, h, peer.String(), bench.LinkPlan{Stream: o.stream, Buffers: o.buffers, Size: int(o.plan.Size)}, times)
-	if needed := 2 * uint64(o.buffers) * uint64(o.plan.Size); errors.Is(err, link.ErrRefused) && needed > peer.Size {
-		return fmt.Errorf("%w: smaller --buffers or --size here, or --memory beside its --serve", err)
+	l, load, err := bench.DialLink(ctx, h, peer.String(), p, times)
+	if needed := 2 * uint64(p.Buffers) * uint64(p.Size); errors.Is(err, link.ErrRefused) && needed > peer.Size {
+		return nil, fmt.Errorf("%w: smaller --buffers or --size here, or --memory beside its --serve", err)
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
-	load.Start(o.duration)
-	stopped := showProgress(stderr, func() string {
-		_, bytes, took := load.Progress()
-		return fmt.Sprintf("%4.1f of %.1f s  %.0f MB/s", took.Seconds(), o.duration.Seconds(), perSecond(bytes, took)/1e6)
-	})
+	resent := func() uint64 {
+		s := h.Endpoint().Stats()
+		return s.RetransmitsFast + s.RetransmitsTimed
+	}
+	before := resent()
+	load.Start(long)
+	sampled := bench.Sample(o.interval, func() bench.Moved {
+		n, bytes, _ := load.Progress()
+		return bench.Moved{Bytes: bytes, Transactions: n, Resent: resent() - before}
+	}, each)
+	stopped := func() {}
+	if o.interval == 0 {
+		stopped = showProgress(stderr, func() string {
+			_, bytes, took := load.Progress()
+			return fmt.Sprintf("%4.1f of %.1f s  %.0f MB/s", took.Seconds(), long.Seconds(), perSecond(bytes, took)/1e6)
+		})
+	}
 	interrupted := load.Over(ctx)
 	err = load.Drain(context.WithoutCancel(ctx))
 	stopped()
-	if err != nil {
-		return err
-	}
-	s := h.Endpoint().Stats()
-	buffers, size := l.Out.Buffers()
+	until := sampled()
 	messages, bytes, _ := load.Progress()
+	if messages == 0 {
+		return nil, cmp.Or(err, interrupted, errors.New("no message was sent in --seconds: give it more"))
+	}
 	took := load.Elapsed()
-	r := linkResult{
-		Transport: wireName(peer), Link: true, Stream: o.stream, Size: size, Buffers: buffers, OneProcess: oneProcess,
+	if err != nil {
+		took, err = until, benchInWords(err, true)
+	}
+	buffers, size := l.Out.Buffers()
+	return &linkResult{
+		Link: true, Stream: p.Stream, Size: size, Buffers: buffers, Rate: p.Rate, WarmUp: o.warmUp.Seconds(),
 		Seconds: took.Seconds(), Bytes: bytes, Messages: messages,
 		MBPerS: perSecond(bytes, took) / 1e6, MessagesPS: perSecond(messages, took),
-		Retransmits: s.RetransmitsFast + s.RetransmitsTimed, latencies: latenciesOf(times, o.histogram),
-	}
-	return errors.Join(interrupted, r.print(stdout, o.json))
+		Retransmits: resent() - before, latencies: latenciesOf(times, o.histogram),
+	}, cmp.Or(err, interrupted)
 }
 
-func (r *linkResult) print(w io.Writer, asJSON bool) error {
-	if asJSON {
-		r.builtFrom = thisBuild()
-		return json.NewEncoder(w).Encode(r)
-	}
+func (r *linkResult) print(w io.Writer) error {
 	return buffered(w, func(w io.Writer) error {
 		fmt.Fprintf(w, "link over %s, %s of %s: %.0f MB/s, %s in %.1f s, %s sent again\n",
 			r.Transport, count(r.Buffers, "buffer"), count(r.Size, "byte"), r.MBPerS, countPerSecond(r.MessagesPS, "message"), r.Seconds, count(r.Retransmits, "frame"))

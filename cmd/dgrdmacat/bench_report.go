@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"strconv"
@@ -14,33 +13,38 @@ import (
 // both sides; frames are those that carry messages.
 type benchResult struct {
 	builtFrom
-	Transport           string  `json:"transport"`
-	Profile             string  `json:"profile"`
-	MTU                 int     `json:"mtu"`
-	Size                int     `json:"size"`
-	Depth               int     `json:"depth"`
-	Outstanding         int     `json:"outstanding"`
-	Peers               int     `json:"peers"`
-	Bidir               bool    `json:"bidir"`
-	BusyPoll            bool    `json:"busy_poll"`
-	Verify              string  `json:"verify"`
-	OneProcess          bool    `json:"one_process"`
-	Seconds             float64 `json:"seconds"`
-	Bytes               uint64  `json:"bytes"`
-	MBPerS              float64 `json:"mb_per_s"`
-	TransactionsPerS    float64 `json:"transactions_per_s"`
-	Frames              uint64  `json:"frames"`
-	Retransmits         uint64  `json:"retransmits"`
-	Duplicates          uint64  `json:"duplicates"`
-	KernelDrops         uint64  `json:"kernel_drops"`
-	CPUPerFrame         float64 `json:"cpu_ns_per_frame"`
-	ServerCPUPerFrame   float64 `json:"server_cpu_ns_per_frame"`
-	latencies                   // of completions
-	ServerBytesPerPeer  uint64  `json:"server_bytes_per_peer,omitempty"`
-	VerificationsFailed uint64  `json:"verifications_failed"`
-	BackMBPerS          float64 `json:"back_mb_per_s,omitempty"`
-	TCPMBPerS           float64 `json:"tcp_mb_per_s,omitempty"`
-	Ratio               float64 `json:"ratio,omitempty"`
+	Transport           string          `json:"transport"`
+	Profile             string          `json:"profile"`
+	MTU                 int             `json:"mtu"`
+	Size                int             `json:"size"`
+	Depth               int             `json:"depth"`
+	Outstanding         int             `json:"outstanding"`
+	Peers               int             `json:"peers"`
+	Bidir               bool            `json:"bidir"`
+	Reverse             bool            `json:"reverse"`
+	Rate                uint64          `json:"rate_bytes_per_s,omitempty"` // at most
+	WarmUp              float64         `json:"warm_up_seconds,omitempty"`
+	BusyPoll            bool            `json:"busy_poll"`
+	Verify              string          `json:"verify"`
+	OneProcess          bool            `json:"one_process"`
+	Seconds             float64         `json:"seconds"`
+	Bytes               uint64          `json:"bytes"`
+	MBPerS              float64         `json:"mb_per_s"`
+	TransactionsPerS    float64         `json:"transactions_per_s"`
+	Frames              uint64          `json:"frames"`
+	Retransmits         uint64          `json:"retransmits"`
+	Duplicates          uint64          `json:"duplicates"`
+	KernelDrops         uint64          `json:"kernel_drops"`
+	CPUPerFrame         float64         `json:"cpu_ns_per_frame"`
+	ServerCPUPerFrame   float64         `json:"server_cpu_ns_per_frame"`
+	latencies                           // of completions
+	ServerBytesPerPeer  uint64          `json:"server_bytes_per_peer,omitempty"`
+	VerificationsFailed uint64          `json:"verifications_failed"`
+	BackMBPerS          float64         `json:"back_mb_per_s,omitempty"`
+	TCPMBPerS           float64         `json:"tcp_mb_per_s,omitempty"`
+	Ratio               float64         `json:"ratio,omitempty"`
+	Intervals           []benchInterval `json:"intervals,omitempty"`
+	Error               string          `json:"error,omitempty"` // it ended early, and this is what was measured until then
 }
 
 func perSecond(n uint64, d time.Duration) float64 {
@@ -59,8 +63,8 @@ func (c *benchClient) result(o *bench.Outcome, oneProcess bool) benchResult {
 	r := benchResult{
 		Transport: wireName(c.peer), Profile: c.opt.wire.profile.orDefault(),
 		Size: int(c.Plan.Size), Depth: int(c.Plan.Depth), Peers: int(c.Plan.Peers), Outstanding: int(c.Plan.Active),
-		Bidir: c.Plan.BothWays != 0, BusyPoll: c.opt.busyPoll, Verify: c.opt.verify, OneProcess: oneProcess,
-		Seconds: took.Seconds(), Bytes: mine.Bytes + theirs.Bytes, MBPerS: perSecond(mine.Bytes, took)/1e6 + back,
+		Bidir: c.opt.bidir, Reverse: c.opt.reverse, Rate: c.Plan.Rate, WarmUp: c.opt.warmUp.Seconds(), BusyPoll: c.opt.busyPoll, Verify: c.opt.verify, OneProcess: oneProcess,
+		Seconds: max(took, tookBack*time.Duration(c.Plan.BothWays)).Seconds(), Bytes: mine.Bytes + theirs.Bytes, MBPerS: perSecond(mine.Bytes, took)/1e6 + back,
 		TransactionsPerS: perSecond(mine.Transactions, took) + perSecond(theirs.Transactions, tookBack),
 		Frames:           mine.FramesSent + theirs.FramesSent, Retransmits: mine.Retransmits + theirs.Retransmits,
 		Duplicates: mine.Duplicates + theirs.Duplicates, KernelDrops: mine.KernelDrops + theirs.KernelDrops,
@@ -82,13 +86,41 @@ func (c *benchClient) result(o *bench.Outcome, oneProcess bool) benchResult {
 	return r
 }
 
-func (r *benchResult) print(w io.Writer, asJSON bool) error {
-	if asJSON {
-		r.builtFrom = thisBuild()
-		return json.NewEncoder(w).Encode(r)
-	}
+func (r *benchResult) print(w io.Writer) error {
 	return buffered(w, func(w io.Writer) error {
 		r.describe(w)
+		return nil
+	})
+}
+
+// printRow prints the result as a line of a table, below its heads if it is the first.
+func (r *benchResult) printRow(w io.Writer, first bool) error {
+	return printRow(w, first, "transactions/s", &sweepRow{r.Size, r.MBPerS, r.TransactionsPerS, r.Retransmits, &r.latencies})
+}
+
+// sweepRow is what a sweep shows of a size.
+type sweepRow struct {
+	size        int
+	mbPerS      float64
+	perS        float64
+	retransmits uint64
+	times       *latencies
+}
+
+func printRow(w io.Writer, first bool, perS string, r *sweepRow) error {
+	return buffered(w, func(w io.Writer) error {
+		if first {
+			fmt.Fprintf(w, "%10s  %8s  %14s  %10s  %10s  %10s  %10s  %10s\n", "bytes", "MB/s", perS, "p50 us", "p99 us", "p99.9 us", "max us", "sent again")
+		}
+		us := func(v float64) string {
+			if !r.times.measured() {
+				return "-"
+			}
+			return fmt.Sprintf("%.1f", v)
+		}
+		fmt.Fprintf(w, "%10d  %8.1f  %14.0f  %10s  %10s  %10s  %10s  %10d\n",
+			r.size, r.mbPerS, r.perS, us(r.times.P50), us(r.times.P99), us(r.times.P999), us(r.times.Max), r.retransmits)
+		r.times.draw(w)
 		return nil
 	})
 }
@@ -104,22 +136,27 @@ func (r *benchResult) describe(w io.Writer) {
 	if r.Bidir {
 		fmt.Fprintf(w, "directions   %.0f MB/s to the server, %.0f MB/s back\n", r.MBPerS-r.BackMBPerS, r.BackMBPerS)
 	}
+	if r.Reverse {
+		fmt.Fprintln(w, "direction    the server wrote")
+	}
 	fmt.Fprintf(w, "load         %s, %s of %s outstanding, MTU %d, profile %s\n", count(r.Peers, "peer"), count(r.Outstanding, "transaction"), count(r.Size, "byte"), r.MTU, r.Profile)
 	r.latencies.describe(w, "completion")
 	fmt.Fprintf(w, "frames       %d, of them sent again %d; %s, %d dropped by the kernel\n",
 		r.Frames, r.Retransmits, count(r.Duplicates, "duplicate"), r.KernelDrops)
-	fmt.Fprintf(w, "processor    %.0f ns per frame (%s)", r.CPUPerFrame, whose)
-	if !r.OneProcess {
-		fmt.Fprintf(w, ", %.0f ns (server)", r.ServerCPUPerFrame)
+	if r.ServerCPUPerFrame > 0 { // else the server did not tell, nor how many frames it sent
+		fmt.Fprintf(w, "processor    %.0f ns per frame (%s)", r.CPUPerFrame, whose)
+		if !r.OneProcess {
+			fmt.Fprintf(w, ", %.0f ns (server)", r.ServerCPUPerFrame)
+		}
+		fmt.Fprintln(w)
 	}
-	fmt.Fprintln(w)
 	if r.ServerBytesPerPeer > 0 {
 		fmt.Fprintf(w, "memory       %s per idle peer at the server\n", count(r.ServerBytesPerPeer, "byte"))
 	}
 	if r.TCPMBPerS > 0 {
 		fmt.Fprintf(w, "tcp          %.0f MB/s: ratio %.2f\n", r.TCPMBPerS, r.Ratio)
 	}
-	if r.VerificationsFailed == 0 && r.Verify != "off" {
+	if r.VerificationsFailed == 0 && r.Verify != "off" && r.Error == "" {
 		fmt.Fprintf(w, "verified     %s\n", r.Verify)
 	}
 }

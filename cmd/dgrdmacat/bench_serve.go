@@ -53,8 +53,12 @@ func openServer(opt *benchOptions, local url.Endpoint, size uint64, private bool
 		})
 	}
 	s.Ran = func(r bench.Run) {
-		fmt.Fprintf(log, "%v: %s of %s, %.0f MB/s; %s heard, %s, %d dropped by the kernel, %.0f ns CPU per frame\n",
-			r.Client, count(r.Saw.Arrived, "transaction"), count(uint64(r.Plan.Size), "byte"), perSecond(r.Saw.Arrived*uint64(r.Plan.Size), r.Took)/1e6,
+		back := ""
+		if r.Saw.Transactions > 0 {
+			back = fmt.Sprintf("; %d written back, %.0f MB/s", r.Saw.Transactions, perSecond(r.Saw.Bytes, time.Duration(r.Saw.Nanoseconds))/1e6)
+		}
+		fmt.Fprintf(log, "%v: %s of %s, %.0f MB/s%s; %s heard, %s, %d dropped by the kernel, %.0f ns CPU per frame\n",
+			r.Client, count(r.Saw.Arrived, "transaction"), count(uint64(r.Plan.Size), "byte"), perSecond(r.Saw.Arrived*uint64(r.Plan.Size), r.Took)/1e6, back,
 			count(r.Saw.FramesHeard, "frame"), count(r.Saw.Duplicates, "duplicate"), r.Saw.KernelDrops, perFrame(r.Saw.CPU, r.Saw.FramesHeard+r.Saw.FramesSent))
 	}
 	s.Failed = func(client dgrdma.EndpointID, err error) { fmt.Fprintf(log, "peer %d: %v\n", client, err) }

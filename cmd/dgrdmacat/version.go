@@ -19,6 +19,8 @@ func thisBuild() builtFrom {
 	return builtFrom{version}
 }
 
+func (b *builtFrom) nameBuild() { *b = thisBuild() }
+
 var versionCommand = command{
 	name: "version", summary: "print which version this is",
 	about: `Prints the version of the module, the revision it was built from, and the version

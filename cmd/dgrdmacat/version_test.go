@@ -25,8 +25,8 @@ func TestVersion(t *testing.T) {
 func TestObjectsSayTheBuild(t *testing.T) {
 	version, _, _ := metrics.Build()
 	for name, print := range map[string]func(w io.Writer) error{
-		"bench":        func(w io.Writer) error { return (&benchResult{}).print(w, true) },
-		"bench --link": func(w io.Writer) error { return (&linkResult{}).print(w, true) },
+		"bench":        func(w io.Writer) error { return printJSON(w, []*benchResult{{}}, false) },
+		"bench --link": func(w io.Writer) error { return printJSON(w, []*linkResult{{}}, false) },
 		"ping":         func(w io.Writer) error { return (&pingResult{}).print(w, true) },
 		"write":        func(w io.Writer) error { return (&written{}).print(w, true) },
 		"send":         func(w io.Writer) error { return (&streamResult{}).print(true, &stdio{out: w}) },

@@ -13,10 +13,10 @@ func TestOneOfAKind(t *testing.T) {
 	e := entry{skipped: 1}
 	for name, print := range map[string]func(io.Writer) error{
 		"bench": func(w io.Writer) error {
-			return (&benchResult{Peers: 1, Outstanding: 1, Size: 1, Duplicates: 1, TransactionsPerS: 1.2, ServerBytesPerPeer: 1}).print(w, false)
+			return (&benchResult{Peers: 1, Outstanding: 1, Size: 1, Duplicates: 1, TransactionsPerS: 1.2, ServerBytesPerPeer: 1}).print(w)
 		},
 		"bench --link": func(w io.Writer) error {
-			return (&linkResult{Buffers: 1, Size: 1, MessagesPS: 0.9, Retransmits: 1}).print(w, false)
+			return (&linkResult{Buffers: 1, Size: 1, MessagesPS: 0.9, Retransmits: 1}).print(w)
 		},
 		"ping": func(w io.Writer) error { return (&pingResult{N: 1, Bytes: pingBytes}).print(w, false) },
 		"write": func(w io.Writer) error {

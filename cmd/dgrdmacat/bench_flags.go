@@ -1,0 +1,155 @@
+package main
+
+import (
+	"flag"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/dgrdma/dgrdma/bench"
+	"github.com/dgrdma/dgrdma/link"
+	"github.com/dgrdma/dgrdma/settings"
+	"github.com/dgrdma/dgrdma/url"
+)
+
+// benchOptions are the flags of bench.
+type benchOptions struct {
+	serve, to, local string
+	once             bool
+	urlFile          urlFile
+	memory           sizeFlag
+	wire             wireFlags
+	metrics          metricsFlag
+	plan             bench.Plan
+	size             sizeFlag
+	sizes            []uint32 // of the runs, one after the other
+	peers, depth     int
+	seconds          secondsFlag
+	duration         time.Duration
+	bidir            bool
+	busyPoll         bool
+	json             bool
+	verify           string
+	compare          string
+	link, stream     bool
+	histogram        bool
+	interval, warmUp time.Duration
+	reverse          bool
+	rate             rateFlag
+	sweep            sweepFlag
+	buffers          int
+}
+
+func (o *benchOptions) register(fs *flag.FlagSet) {
+	fs.StringVar(&o.serve, "serve", "", "`URL` to serve on")
+	fs.BoolVar(&o.once, "once", false, "with --serve: end after one client")
+	o.urlFile.register(fs, "with --serve: ")
+	o.memory.value = servedMemory
+	fs.Var(&o.memory, "memory", fmt.Sprintf("with --serve: `bytes` of memory, %d to 4G: more for larger or more transactions, peers or buffers; the size in a complete URL counts for nothing", bench.LeastMemory))
+	fs.StringVar(&o.to, "to", "", "complete `URL` of the server")
+	fs.StringVar(&o.local, "local", "", "with --to: `URL` of this side; Ethernet needs it")
+	o.size.value = 1 << 20
+	fs.Var(&o.size, "size", "`bytes` per transaction, such as 64k, 1 to 1G; with --link per message, at most 2097151")
+	fs.IntVar(&o.depth, "depth", 0, "transactions that each peer keeps outstanding; 0: as many as make up 4 MiB, of all peers together, at most 4096")
+	o.seconds = secondsFlag(3 * time.Second)
+	fs.Var(&o.seconds, "seconds", "how many `seconds` to write, such as 10 or 10s, at most 86400 (a day)")
+	fs.BoolVar(&o.bidir, "bidir", false, "the server writes too")
+	fs.BoolVar(&o.reverse, "reverse", false, "the server writes, and the client does not")
+	fs.DurationVar(&o.interval, "i", 0, "show what is moved in each interval that is so long, 10ms to 1h")
+	fs.DurationVar(&o.warmUp, "warm-up", 0, "write for so long before anything is measured, up to 1h")
+	fs.Var(&o.rate, "rate", "write no faster than `rate`, each way, in bits or bytes per second: 1Gbit, 100MB, 2.5Mbit")
+	fs.Var(&o.sweep, "sweep", "measure sizes `from..to`, each twice the one before, for --seconds each, in place of --size")
+	fs.IntVar(&o.peers, "peers", 1, "how many peers the client plays, 1 to 4096, each with an id and a connection of its own")
+	fs.BoolVar(&o.busyPoll, settings.BusyPoll.Flag, false, settings.BusyPoll.Means)
+	fs.BoolVar(&o.json, "json", false, "print one JSON object")
+	o.verify = "sample"
+	fs.Var(&oneOf{&o.verify, slices.Sorted(maps.Keys(bench.Verifications))}, "verify", "how much of the data the receiver verifies: sample, full or off")
+	fs.Var(&oneOf{&o.compare, []string{"tcp"}}, "compare", "take turns with another `protocol` between the same addresses: tcp")
+	fs.BoolVar(&o.link, "link", false, "measure a link with credits in place of bare transactions; both sides need it")
+	fs.BoolVar(&o.stream, "stream", false, "with --link: io.Copy at both ends")
+	fs.IntVar(&o.buffers, "buffers", 64, "with --link: how many buffers of --size bytes, 1 to 65536")
+	fs.BoolVar(&o.histogram, "histogram", false, histogramMeans)
+	o.wire.register(fs)
+	o.metrics.register(fs)
+}
+
+// mostDepth is what a connection can hold.
+var mostDepth = int(settings.Queue.Most)
+
+// check refuses what does not go together and makes the plan.
+func (o *benchOptions) check() error {
+	verify, known := bench.Verifications[o.verify]
+	switch {
+	case o.serve != "" && o.to != "":
+		return badUsage("--serve and --to are the two ends: give one, or none for both in this process")
+	case o.serve == "" && (o.once || o.urlFile.given()):
+		return badUsage("--once and --url-file belong to --serve")
+	case o.serve == "" && o.memory.given:
+		return badUsage("--memory belongs to --serve")
+	case o.memory.value < bench.LeastMemory || o.memory.value > url.MaxSize:
+		return badUsage("--memory %v: need %d to 4G", &o.memory, bench.LeastMemory)
+	case o.to == "" && o.local != "":
+		return badUsage("--local belongs to --to")
+	case o.size.value < 1 || o.size.value > 1<<30:
+		return badUsage("--size %v: need 1 to 1G", &o.size)
+	case o.depth < 0 || o.depth > mostDepth:
+		return badUsage("--depth %d: need 1 to %d, or 0, with which as many are outstanding as make up 4 MiB", o.depth, mostDepth)
+	case o.seconds <= 0 || o.seconds > secondsFlag(24*time.Hour):
+		return badUsage("--seconds %v: need more than 0, at most 86400", &o.seconds)
+	case o.peers < 1 || o.peers > 4096:
+		return badUsage("--peers %d: need 1 to 4096", o.peers)
+	case !known:
+		return badUsage("--verify %s: need sample, full or off", o.verify)
+	case !o.link && (o.stream || o.buffers != 64):
+		return badUsage("--stream and --buffers belong to --link")
+	case o.link && (o.compare != "" || o.peers != 1 || o.depth != 0 || o.bidir || o.wire.profile.text != "" || o.verify != "sample"):
+		return badUsage("--compare, --peers, --depth, --bidir, --profile and --verify are not for links")
+	case o.link && o.size.value > link.MaxMessage:
+		return badUsage("--size %v: messages of links have at most %d bytes", &o.size, link.MaxMessage)
+	case o.buffers < 1 || o.buffers > 65536:
+		return badUsage("--buffers %d: need 1 to 65536", o.buffers)
+	case o.compare != "" && o.compare != "tcp":
+		return badUsage("--compare %s: only tcp", o.compare)
+	}
+	if err := o.checkRuns(); err != nil {
+		return err
+	}
+	o.duration = time.Duration(o.seconds)
+	o.plan = bench.Plan{Peers: uint32(o.peers), Verify: verify, Rate: o.rate.bytes}
+	if o.bidir || o.reverse {
+		o.plan.BothWays = 1
+	}
+	return nil
+}
+
+// leastInterval is the shortest interval that is shown: below it, what is measured is how
+// the scheduler shares out its time.
+const leastInterval = 10 * time.Millisecond
+
+// checkRuns refuses what does not go together of how it is measured, and makes the sizes.
+func (o *benchOptions) checkRuns() error {
+	switch {
+	case o.reverse && o.bidir:
+		return badUsage("--reverse is one way and --bidir both: give one of them")
+	case o.reverse && o.link:
+		return badUsage("--reverse is not for links, which the client sends by")
+	case o.interval != 0 && (o.interval < leastInterval || o.interval > time.Hour):
+		return badUsage("-i %v: need %v to 1h", o.interval, leastInterval)
+	case o.warmUp < 0 || o.warmUp > time.Hour:
+		return badUsage("--warm-up %v: need up to an hour", o.warmUp)
+	case o.compare != "" && (o.reverse || o.rate.bytes != 0 || o.warmUp != 0 || o.interval != 0 || o.sweep.from != 0):
+		return badUsage("--compare takes turns with a stream that has no --reverse, --rate, --warm-up, -i and --sweep")
+	case o.sweep.from != 0 && o.size.given:
+		return badUsage("--sweep has the sizes: leave out --size")
+	case o.sweep.from != 0 && o.interval != 0:
+		return badUsage("--sweep prints a line for each size, -i for each interval: give one of them")
+	}
+	if o.sizes = []uint32{uint32(o.size.value)}; o.sweep.from != 0 {
+		o.sizes = o.sweep.sizes()
+	}
+	if most := o.sizes[len(o.sizes)-1]; o.link && most > link.MaxMessage {
+		return badUsage("--sweep %v: messages of links have at most %d bytes", &o.sweep, link.MaxMessage)
+	}
+	return nil
+}

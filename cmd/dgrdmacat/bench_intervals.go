@@ -1,0 +1,76 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"sync"
+
+	"github.com/dgrdma/dgrdma/bench"
+)
+
+// benchInterval is an interval of a run, as JSON has it.
+type benchInterval struct {
+	From        float64 `json:"from_seconds"`
+	To          float64 `json:"to_seconds"`
+	Bytes       uint64  `json:"bytes"`
+	MBPerS      float64 `json:"mb_per_s"`
+	PerS        float64 `json:"transactions_per_s"` // or messages
+	Retransmits uint64  `json:"retransmits"`        // of this side
+}
+
+// intervalLog keeps the intervals of a run, or prints each as it ends.
+type intervalLog struct {
+	opt    *benchOptions
+	out    io.Writer
+	failed context.CancelCauseFunc // if it cannot be printed
+
+	mu  sync.Mutex
+	all []benchInterval
+	err error
+}
+
+// follow returns a log, and a context that ends when nobody reads it any more.
+func (o *benchOptions) follow(ctx context.Context, out io.Writer) (*intervalLog, context.Context) {
+	l := &intervalLog{opt: o, out: out}
+	ctx, l.failed = context.WithCancelCause(ctx)
+	return l, ctx
+}
+
+// each is nil if no intervals are wanted.
+func (l *intervalLog) each() func(bench.Interval) {
+	if l.opt.interval == 0 {
+		return nil
+	}
+	return l.add
+}
+
+func (l *intervalLog) add(i bench.Interval) {
+	took := i.To - i.From
+	b := benchInterval{i.From.Seconds(), i.To.Seconds(), i.Bytes, perSecond(i.Bytes, took) / 1e6, perSecond(i.Transactions, took), i.Resent}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.opt.json {
+		l.all = append(l.all, b)
+		return
+	}
+	what := "transactions"
+	if l.opt.link {
+		what = "messages"
+	}
+	_, err := fmt.Fprintf(l.out, "%6.2f..%6.2f s  %8s  %6.0f MB/s  %8d %s/s  %s sent again\n",
+		b.From, b.To, amount(int64(b.Bytes)), b.MBPerS, int64(math.Round(b.PerS)), what, count(b.Retransmits, "frame"))
+	if err != nil && l.err == nil {
+		l.err = err
+		l.failed(err)
+	}
+}
+
+// close returns the intervals that were kept, or why they could not be printed.
+func (l *intervalLog) close() ([]benchInterval, error) {
+	l.failed(nil)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.all, l.err
+}
