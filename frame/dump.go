@@ -51,9 +51,13 @@ func (m *Message) Append(b []byte) []byte {
 // Append appends what h says, in words. Lives are written as what they are: ids
 // of transactions.
 func (h Hello) Append(b []byte) []byte {
-	b = append(b, "hello"...)
-	if h.Tells {
-		b = append(b, " back"...)
+	switch {
+	case h.Leaves:
+		b = append(b, "goodbye"...)
+	case h.Tells:
+		b = append(b, "hello back"...)
+	default:
+		b = append(b, "hello"...)
 	}
 	b = number(b, " from life ", h.Life)
 	if h.Peer == 0 {

@@ -13,15 +13,16 @@ const (
 	helloTell = 1
 	// NotHello marks a completion alone, so that it is not taken for a [Hello]
 	// whatever it writes.
-	NotHello = 2
+	NotHello   = 2
+	helloLeave = 3
 )
 
-// Hello is an introduction. In a message it has these fields; count, length and
+// Hello is an introduction, or the goodbye that ends what one began. In a message it has these fields; count, length and
 // type are 0, and both completion words all-ones:
 //
 //	Txn    Life
 //	Addr   Peer
-//	Index  0: an answer is asked for; 1: this is the answer
+//	Index  0: an answer is asked for; 1: this is the answer; 3: the life is over
 //
 // In the frame header, whose acknowledgement is none, the first acknowledged id
 // is the upper half of the frame's id, counted in 32 bits. Behind the message may be
@@ -30,12 +31,18 @@ type Hello struct {
 	Life  uint32 // of the sender; never 0
 	Peer  uint32 // the life of the receiver as the sender knows it, or 0
 	Tells bool   // it answers
+	// Leaves: the life is over, and a goodbye to one that is named. Those who do not know
+	// it take it for a message that does nothing.
+	Leaves bool
 }
 
 // Message returns the only message of an introduction.
 func (h Hello) Message() Message {
 	m := Message{Txn: h.Life, CompletionAddr: NoCompletion, CompletionValue: NoCompletion, Addr: h.Peer, Index: helloAsk}
-	if h.Tells {
+	switch {
+	case h.Leaves:
+		m.Index = helloLeave
+	case h.Tells:
 		m.Index = helloTell
 	}
 	return m
@@ -44,10 +51,20 @@ func (h Hello) Message() Message {
 // Hello reads m, the first message of a frame, as an introduction. Not ok: it is
 // none.
 func (m *Message) Hello() (h Hello, ok bool) {
-	if m.Count != 0 || m.Len != 0 || m.Completes() || m.Txn == 0 || m.Index > helloTell || m.More {
+	if m.Count != 0 || m.Len != 0 || m.Completes() || m.Txn == 0 || m.More {
 		return Hello{}, false
 	}
-	return Hello{m.Txn, m.Addr, m.Index == helloTell}, true
+	switch h := (Hello{Life: m.Txn, Peer: m.Addr}); m.Index {
+	case helloAsk:
+		return h, true
+	case helloTell:
+		h.Tells = true
+		return h, true
+	case helloLeave:
+		h.Leaves = true
+		return h, h.Peer != 0
+	}
+	return Hello{}, false
 }
 
 // HelloID returns the id of an introduction in 32 bits.

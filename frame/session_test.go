@@ -16,10 +16,19 @@ func bytesOf(t testing.TB, s string) []byte {
 }
 
 func TestHelloOnTheWire(t *testing.T) {
-	want := "0200 0100 3412 7856 00 01" + "ddccbbaa ffffffff ffffffff 0000 0100 44332211 0000 00 00"
+	for index, hello := range map[string]Hello{
+		"0000": {Life: 0xAABBCCDD, Peer: 0x11223344},
+		"0100": {Life: 0xAABBCCDD, Peer: 0x11223344, Tells: true},
+		"0300": {Life: 0xAABBCCDD, Peer: 0x11223344, Leaves: true},
+	} {
+		helloOnTheWire(t, hello, index)
+	}
+}
+
+func helloOnTheWire(t *testing.T, hello Hello, index string) {
+	want := "0200 0100 3412 7856 00 01" + "ddccbbaa ffffffff ffffffff 0000 " + index + " 44332211 0000 00 00"
 	h := Header{Dst: 2, Src: 1, Flags: FlagMessages}
 	h.SetHelloID(0x56781234)
-	hello := Hello{Life: 0xAABBCCDD, Peer: 0x11223344, Tells: true}
 	b := make([]byte, HeaderSize+MessageHeaderSize)
 	h.Put(b)
 	m := hello.Message()
@@ -40,12 +49,14 @@ func TestHelloOnTheWire(t *testing.T) {
 
 func TestNotHellos(t *testing.T) {
 	for name, change := range map[string]func(m *Message){
-		"completes":  func(m *Message) { m.CompletionAddr = 64 },
-		"marked":     func(m *Message) { m.Index = NotHello },
-		"data":       func(m *Message) { m.Len = 1 },
-		"counted":    func(m *Message) { m.Count = 1 },
-		"no life":    func(m *Message) { m.Txn = 0 },
-		"one of two": func(m *Message) { m.More = true },
+		"completes":           func(m *Message) { m.CompletionAddr = 64 },
+		"marked":              func(m *Message) { m.Index = NotHello },
+		"data":                func(m *Message) { m.Len = 1 },
+		"counted":             func(m *Message) { m.Count = 1 },
+		"no life":             func(m *Message) { m.Txn = 0 },
+		"one of two":          func(m *Message) { m.More = true },
+		"a goodbye to nobody": func(m *Message) { *m = Hello{Life: 1, Leaves: true}.Message() },
+		"of a kind to come":   func(m *Message) { m.Index = helloLeave + 1 },
 	} {
 		m := Hello{Life: 1}.Message()
 		if _, ok := m.Hello(); !ok {

@@ -60,6 +60,7 @@
 //	  life            the sender's
 //	  peer            the receiver's as the sender knows it, or 0
 //	  answer          whether it answers
+//	  goodbye         true, if it is the end of that life
 //	  id              frame id in 32 bits
 //	  services        array, if the sender says which ones it has
 //	    name

@@ -48,6 +48,9 @@ func (p *Printer) json(b []byte, v *View) []byte {
 		b = number(b, `,"hello":{"life":`, int(v.Hello.Life))
 		b = number(b, `,"peer":`, int(v.Hello.Peer))
 		b = boolean(b, `,"answer":`, v.Hello.Tells)
+		if v.Hello.Leaves {
+			b = append(b, `,"goodbye":true`...)
+		}
 		b = number(b, `,"id":`, int(v.Header.HelloID()))
 		if v.Told {
 			b = jsonServices(b, &v.Services)

@@ -110,3 +110,22 @@ func TestServicesAreForgotten(t *testing.T) {
 		t.Errorf("%v, %v", v.Told, v.Services.String())
 	}
 }
+
+// TestGoodbyeIsShown as what it is, in every style.
+func TestGoodbyeIsShown(t *testing.T) {
+	packet := introduction(nil, 0)
+	m := frame.Hello{Life: 7, Peer: 9, Leaves: true}.Message()
+	m.Put(packet.Data[frame.HeaderSize:])
+	var v text.View
+	v.Decode(packet)
+	p := text.Printer{Start: time.Unix(0, 0)}
+	for style, want := range map[text.Style]string{
+		text.Line: "[goodbye from life 7 to life 9]\n", text.Fields: "\n  goodbye from life 7 to life 9\n",
+		text.JSON: `"hello":{"life":7,"peer":9,"answer":false,"goodbye":true,"id":65545},`,
+	} {
+		p.Style = style
+		if got := string(p.Append(nil, &v)); !strings.Contains(got, want) {
+			t.Errorf("%s does not say %s", got, want)
+		}
+	}
+}

@@ -115,6 +115,7 @@ type object struct {
 	Hello            *struct {
 		Life, Peer uint32
 		Answer     bool
+		Goodbye    bool
 		ID         uint32
 		Services   *[]struct {
 			Name string

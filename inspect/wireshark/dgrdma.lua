@@ -37,7 +37,7 @@ local BEHIND = 16384
 ---------------------------------------------------------------- fields
 
 local kinds = { [0] = "data", "metadata", "flow control", "disconnect" } -- as OpenCPI names them
-local hellos = { [0] = "asks", "tells" }
+local hellos = { [0] = "asks", "tells", [3] = "leaves" }
 local again, asked, answered, acked = frametype.RETRANS_PREV, frametype.REQUEST, frametype.RESPONSE, frametype.ACK
 
 local f = {
@@ -149,7 +149,8 @@ local function read_message(tvb, at)
 end
 
 local function is_hello(m)
-  return m.count == 0 and m.len == 0 and m.caddr == ONES and m.cval == ONES and m.txn ~= 0 and m.index <= 1 and m.more == 0
+  return m.count == 0 and m.len == 0 and m.caddr == ONES and m.cval == ONES and m.txn ~= 0 and m.more == 0
+    and (m.index <= 1 or (m.index == 3 and m.addr ~= 0))
 end
 
 -- read_services reads the list of its sender's services that may follow an
@@ -407,6 +408,9 @@ end
 -- life that it names.
 local function greet(flow, p, e, pinfo)
   local m = p.msgs[1]
+  if m.index == 3 then
+    return -- nobody answers
+  end
   flow.hellos[m.txn] = e
   e.number = pinfo.number
   local mirror = mirror_of(flow)
@@ -539,7 +543,8 @@ end
 
 local function hello_text(p)
   local m = p.msgs[1]
-  local s = format("hello%s from life %d to ", m.index == 1 and " back" or "", m.txn)
+  local words = { [0] = "hello", "hello back", [3] = "goodbye" }
+  local s = format("%s from life %d to ", words[m.index], m.txn)
   s = s .. (m.addr == 0 and "anyone" or format("life %d", m.addr))
   return p.services and s .. services_text(p.services, p.knows) or s
 end

@@ -36,7 +36,7 @@
 //	dgrdma.msg.completion.addr .value
 //	dgrdma.messages                        how many there are
 //	dgrdma.prefix dgrdma.padding           bytes that mean nothing
-//	dgrdma.hello .life .peer_life .seq     introductions between peers of our kind
+//	dgrdma.hello .life .peer_life .seq     introductions between peers of our kind, and goodbyes
 //	dgrdma.hello.services                  how many services their sender says it has
 //	dgrdma.hello.service.name .base        each one, and the first of its addresses
 //	dgrdma.hello.knows                     how many it knows of the life that it names

@@ -71,6 +71,7 @@ func TestServices(t *testing.T) {
 		{"high", patched(4, 0xE9), "anyone]"},
 		{"behind its end", patched(16+5, 'x'), "anyone]"},
 		{"twice", patched(16, []byte("memory\x00\x00")...), "anyone]"},
+		{"a goodbye", made(from1(1), frame.Hello{Life: 7, Peer: 9, Leaves: true}.Message()), "[goodbye from life 7 to life 9]"},
 		{"behind a completion", completion, "[txn 7 2/0]"},
 		{"behind data", behind, ""},
 		{"behind an acknowledgement", acknowledgement, "ack 5+1"},
