@@ -87,7 +87,8 @@
 //
 // Post fails at once for what can never work ([ErrBounds], [ErrTooLarge],
 // [ErrAlignment]) or not now ([ErrQueueFull]). What fails later arrives in Done
-// as a *[PeerError] that wraps [ErrPeerDown], [ErrPeerRestarted] or [ErrReset],
+// as a *[PeerError] that wraps [ErrPeerDown], [ErrPeerClosed], which is ErrPeerDown too,
+// [ErrPeerRestarted] or [ErrReset],
 // or as [ErrClosed], which is net.ErrClosed too. Frames that are refused are
 // counted by reason and reported to OnEvent, never returned.
 //
@@ -104,7 +105,12 @@
 // our own kind introduce themselves to each other before data flows, so that
 // neither mistakes a restarted peer for the one it knew.
 //
-// # Peers that die or restart
+// # Peers that leave, die or restart
+//
+// Close and Shutdown of an endpoint, and Close of a connection, say goodbye to peers of our own
+// kind: there the connection is down at once, with [ErrPeerClosed], until [Conn.Reset], or
+// until the peer introduces itself anew. The goodbye may be lost; then it is as if the peer had
+// died.
 //
 // A peer that acknowledges nothing for Config.GiveUp, though something was posted to it,
 // is down: what is pending fails with [ErrPeerDown], and so does what is posted from then

@@ -16,7 +16,8 @@ var (
 	ErrNoCompletion  = endpoint.ErrNoCompletion  // this kind of peer needs a completion, and no word of it all-ones
 	ErrInUse         = endpoint.ErrInUse         // transaction is posted already and not done yet
 	ErrPeerDown      = endpoint.ErrPeerDown      // peer does not answer any more
-	ErrPeerRestarted = endpoint.ErrPeerRestarted // peer restarted; whether the transaction was applied is unknown
+	ErrPeerClosed    = endpoint.ErrPeerClosed    // the peer closed the connection
+	ErrPeerRestarted = endpoint.ErrPeerRestarted // the peer restarted, or gave us up and began anew; whether the transaction was applied is unknown
 	ErrStaleCard     = endpoint.ErrStaleCard     // the card goes on from an earlier connection; disable and enable it through its control plane, then begin anew
 	ErrReset         = endpoint.ErrReset         // connection was reset
 	ErrPeerExists    = endpoint.ErrPeerExists    // a peer with this id and address is connected already

@@ -14,7 +14,8 @@ import (
 type Conn endpoint.Conn
 
 // Close ends the connection: everything pending fails with ErrClosed, and the
-// peer's frames are refused from now on. The endpoint stays. Close does not
+// peer's frames are refused from now on. A peer of our own kind is told, and not waited for:
+// its connection fails with [ErrPeerClosed]. The endpoint stays. Close does not
 // wait for callbacks that run, and may be called from Done.
 func (c *Conn) Close() error { return (*endpoint.Conn)(c).Close() }
 

@@ -113,14 +113,18 @@ const (
 //	type PeerError struct {
 //		ID   EndpointID
 //		Addr Addr
-//		Op   string // what was tried, in words
+//		Op   string // what was tried, in words; empty if the peer ended it by itself
 //		Err  error
 //	}
 //
 //	func (e *PeerError) Error() string
 //
+//	func (e *PeerError) Temporary() bool
+//	    Temporary is false: a connection that failed stays so until Reset. With it a PeerError is a
+//	    [net.Error].
+//
 //	func (e *PeerError) Timeout() bool
-//	    Timeout reports whether the peer was given up after retransmissions.
+//	    Timeout reports whether the peer was given up because nothing came from it.
 //
 //	func (e *PeerError) Unwrap() error
 type PeerError = endpoint.PeerError

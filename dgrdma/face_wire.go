@@ -166,12 +166,12 @@ type Header = frame.Header
 //	    Next steps to the next message and reports whether there is one.
 type Cursor = frame.Cursor
 
-// Hello is an introduction. In a message it has these fields; count, length and
+// Hello is an introduction, or the goodbye that ends what one began. In a message it has these fields; count, length and
 // type are 0, and both completion words all-ones:
 //
 //	Txn    Life
 //	Addr   Peer
-//	Index  0: an answer is asked for; 1: this is the answer
+//	Index  0: an answer is asked for; 1: this is the answer; 3: the life is over
 //
 // In the frame header, whose acknowledgement is none, the first acknowledged id
 // is the upper half of the frame's id, counted in 32 bits. Behind the message may be
@@ -181,6 +181,9 @@ type Cursor = frame.Cursor
 //		Life  uint32 // of the sender; never 0
 //		Peer  uint32 // the life of the receiver as the sender knows it, or 0
 //		Tells bool   // it answers
+//		// Leaves: the life is over, and a goodbye to one that is named. Those who do not know
+//		// it take it for a message that does nothing.
+//		Leaves bool
 //	}
 //
 //	func (h Hello) Append(b []byte) []byte

@@ -203,13 +203,32 @@ func (c *Conn) Err() error {
 }
 
 // Close ends the connection: everything pending fails with ErrClosed, and the
-// peer's frames are refused from now on. The endpoint stays. Close does not
+// peer's frames are refused from now on. A peer of our own kind is told, and not waited for:
+// its connection fails with [ErrPeerClosed]. The endpoint stays. Close does not
 // wait for callbacks that run, and may be called from Done.
 func (c *Conn) Close() error {
 	if c.absent() {
 		return ErrNil
 	}
+	if c.end() {
+		c.ep.sched.AfterBatch(c.leave)
+	}
+	return nil
+}
+
+// leave has the peer told that the connection is closed.
+func (c *Conn) leave() {
 	c.mu.Lock()
+	c.tx.leave(c.ep.now())
+	c.mu.Unlock()
+	c.ep.sched.Work(false)
+}
+
+// end is Close, of which the peer is not told. It reports whether the connection had not
+// ended before.
+func (c *Conn) end() (alive bool) {
+	c.mu.Lock()
+	alive = c.tx.err == nil
 	c.tx.closed = true
 	var fin finished
 	c.fail(c.ep.now(), &fin, ErrClosed)
@@ -218,5 +237,5 @@ func (c *Conn) Close() error {
 	c.ep.finish(&fin)
 	c.mu.Unlock()
 	c.ep.forget(c)
-	return nil
+	return alive
 }

@@ -146,6 +146,7 @@
 //	run          frames in a row that hold the parts of a segment in order
 //	open         of an incoming transaction: begun and not complete; over: complete, or lost
 //	missed       of a frame: it never came, and its sender never sends again
+//	goodbye      the end of a life, said to the one that it was introduced to
 //	given up     of a peer: down, as it acknowledged nothing for GiveUp
 //	dismissed    of a learned peer: forgotten, to make room for another one
 package endpoint

@@ -172,7 +172,7 @@ func newEndWorld(t *testing.T, d driving, which string, fails bool) *endWorld {
 		for i := uint32(0); ; i++ {
 			tx := &Transaction{Segments: []Segment{{64 + lostAddr*(i%2), make([]byte, 2000)}}, Completion: Word(0, i)}
 			tx.Segments[0].Addr -= 64 * (i % 2)
-			if isClosed(w.toB.Post(tx)) {
+			if err := w.toB.Post(tx); isClosed(err) || errors.Is(err, ErrPeerClosed) {
 				return
 			}
 			time.Sleep(endBeat)

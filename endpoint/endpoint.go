@@ -258,14 +258,16 @@ func (e *Endpoint) Err() error {
 	}
 }
 
-// sayGoodbye has the acknowledgements sent that wait for company: what was completed
-// is to be acknowledged, even if who saw that closes the endpoint before the end of the
-// batch, and the peers would wait until they give up.
+// sayGoodbye tells the peers that nothing comes any more. Before that the acknowledgements
+// leave that wait for company: what was completed is to be acknowledged, even if who saw that
+// closes the endpoint before the end of the batch.
 func (e *Endpoint) sayGoodbye() {
 	now := e.now()
 	for _, c := range e.Conns() {
 		c.mu.Lock()
-		c.tx.hurryAcks(now)
+		if c.tx.err == nil {
+			c.tx.leave(now)
+		}
 		c.mu.Unlock()
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strings"
 
 	"github.com/dgrdma/dgrdma/frame"
 	"github.com/dgrdma/dgrdma/transport"
@@ -15,6 +16,12 @@ type closedError struct{}
 func (closedError) Error() string        { return "dgrdma: closed" }
 func (closedError) Is(target error) bool { return target == net.ErrClosed }
 
+// peerClosedError is ErrPeerClosed; to errors.Is it is ErrPeerDown too.
+type peerClosedError struct{}
+
+func (peerClosedError) Error() string { return "dgrdma: the peer closed the connection" }
+func (peerClosedError) Unwrap() error { return ErrPeerDown }
+
 // The errors that programs test for with errors.Is.
 var (
 	ErrClosed        error = closedError{}
@@ -25,7 +32,8 @@ var (
 	ErrNoCompletion        = errors.New("dgrdma: this kind of peer needs a completion, and no word of it all-ones")
 	ErrInUse               = errors.New("dgrdma: transaction is posted already and not done yet")
 	ErrPeerDown            = errors.New("dgrdma: peer does not answer any more")
-	ErrPeerRestarted       = errors.New("dgrdma: peer restarted; whether the transaction was applied is unknown")
+	ErrPeerClosed    error = peerClosedError{}
+	ErrPeerRestarted       = errors.New("dgrdma: the peer restarted, or gave us up and began anew; whether the transaction was applied is unknown")
 	ErrStaleCard           = errors.New("dgrdma: the card goes on from an earlier connection; disable and enable it through its control plane, then begin anew")
 	ErrReset               = errors.New("dgrdma: connection was reset")
 	ErrPeerExists          = errors.New("dgrdma: a peer with this id and address is connected already")
@@ -58,18 +66,39 @@ var errMisalignedRegion = &inWords{"dgrdma: a region must begin at a multiple of
 type PeerError struct {
 	ID   frame.EndpointID
 	Addr transport.Addr
-	Op   string // what was tried, in words
+	Op   string // what was tried, in words; empty if the peer ended it by itself
 	Err  error
 }
 
 func (e *PeerError) Error() string {
-	return fmt.Sprintf("dgrdma: peer %d at %v: %s: %v", e.ID, e.Addr, e.Op, e.Err)
+	op := e.Op
+	if op != "" {
+		op += ": "
+	}
+	return fmt.Sprintf("dgrdma: peer %d at %v: %s%v", e.ID, e.Addr, op, inside(e.Err))
 }
 
 func (e *PeerError) Unwrap() error { return e.Err }
 
-// Timeout reports whether the peer was given up after retransmissions.
-func (e *PeerError) Timeout() bool { return errors.Is(e.Err, ErrPeerDown) }
+// Timeout reports whether the peer was given up because nothing came from it.
+func (e *PeerError) Timeout() bool {
+	return errors.Is(e.Err, ErrPeerDown) && !errors.Is(e.Err, ErrPeerClosed)
+}
+
+// Temporary is false: a connection that failed stays so until Reset. With it a PeerError is a
+// [net.Error].
+func (e *PeerError) Temporary() bool { return false }
+
+var _ net.Error = (*PeerError)(nil)
+
+// inside is an error as part of a text that says whose it is already.
+func inside(err error) error {
+	text, ours := strings.CutPrefix(err.Error(), "dgrdma: ")
+	if !ours {
+		return err
+	}
+	return &inWords{text, err}
+}
 
 // Reason says why a received frame was not applied.
 type Reason uint8

@@ -21,7 +21,7 @@ type EventKind uint8
 const (
 	PeerUp          EventKind = iota + 1 // first valid frame of a peer, or of one that was down
 	PeerRestarted                        // the peer began a new life; what was pending to it failed. With Reason: it seems so, call Reset
-	PeerDown                             // the peer was given up; what was pending to it failed
+	PeerDown                             // the peer was given up, or closed the connection (ErrPeerClosed); what was pending to it failed
 	FrameRefused                         // a frame was not applied: see Reason
 	TransactionLost                      // an incoming transaction will never complete: see Txn
 	FramesMissed                         // of a peer that never sends again frames did not come: see Frames

@@ -330,7 +330,7 @@ func TestAnswersBesideCallback(t *testing.T) {
 		}, ErrReset},
 		{"restart", "Done", func(p *pair) {
 			p.net.Link(addrA, addrB, simnet.Link{})
-			p.a.Close()
+			kill(p.a)
 			p.a = p.open(addrA, &Config{ID: 1, Memory: p.memA})
 			p.connect(p.a, Peer{ID: 2, Addr: addrB})
 		}, ErrPeerRestarted},

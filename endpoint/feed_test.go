@@ -129,7 +129,7 @@ func (f *feed) introduce(id frame.EndpointID, life uint32) {
 	hello := frame.Hello{Life: life}
 	for range 5 {
 		for _, got := range f.answers(encode(id, 1, hello.Message())) {
-			if h, ok := helloOf(&got); ok {
+			if h, ok := helloOf(&got); ok && !h.Leaves {
 				if hello.Peer = h.Life; h.Peer == life {
 					hello.Tells = true
 					f.answers(encode(id, 1, hello.Message()))

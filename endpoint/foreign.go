@@ -17,6 +17,9 @@ func newForeign(tx *sending, rx *receiving) *foreign {
 	return o
 }
 
+// gone implements kind: such a peer never says so.
+func (o *foreign) gone() error { return nil }
+
 // exchange implements kind.
 func (o *foreign) exchange(now ack.Instant) (missed int) {
 	tx, rx := &o.tx, &o.rx

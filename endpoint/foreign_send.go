@@ -57,6 +57,8 @@ func (o *foreignSending) base(frame.ServiceName) uint32 { return 0 }
 
 func (o *foreignSending) retell(ack.Instant) bool { return false }
 
+func (o *foreignSending) goodbye(*batch, ack.Instant) {}
+
 func (o *foreignSending) introduce(*batch, ack.Instant) (full bool) { return false }
 
 func (o *foreignSending) stamp(buf []byte, _, _ frame.Seq) []byte { return buf }

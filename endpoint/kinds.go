@@ -15,6 +15,9 @@ type kind interface {
 	// other way round. It returns how many frames of the peer are given up. Guarded by
 	// the connection's mutex, with the turn to receive.
 	exchange(now ack.Instant) (missed int)
+	// gone returns why the peer is gone, if it said so in this batch, of which what it
+	// acknowledged has been applied. Guarded likewise.
+	gone() error
 }
 
 // sendingKind is what they differ in where frames are sent. It also says in the sending
@@ -45,6 +48,9 @@ type sendingKind interface {
 	// introduce adds the introductions that are due to the batch, and reports whether
 	// the batch became full before.
 	introduce(b *batch, now ack.Instant) (full bool)
+	// goodbye adds to the batch that nothing of ours comes any more, if the peer is one
+	// that is told so. There is room.
+	goodbye(b *batch, now ack.Instant)
 	// stamp completes a frame without messages under that id, which acknowledges what
 	// begins at start.
 	stamp(buf []byte, id, start frame.Seq) []byte

@@ -98,10 +98,16 @@ func TestBlackoutShorterThanGiveUpIsSurvived(t *testing.T) {
 	})
 }
 
-// restartB replaces endpoint b by a new one at the same address.
+// kill ends an endpoint as the end of its process does: nobody hears of it.
+func kill(e *Endpoint) {
+	e.transport.Close()
+	e.Close()
+}
+
+// restartB replaces endpoint b, which is killed, by a new one at the same address.
 func (p *pair) restartB(cfg Config) {
 	p.t.Helper()
-	p.b.Close()
+	kill(p.b)
 	p.memB = p.region(int(p.memB.Size()))
 	cfg.ID, cfg.Memory = 2, p.memB
 	if cfg.OnEvent == nil {
@@ -642,7 +648,7 @@ func TestAcceptingEndpointRestarts(t *testing.T) {
 		if err := toB.Write(context.Background(), write(64, pattern(1, 100), 0, 1)); err != nil {
 			t.Fatal(err)
 		}
-		b.Close()
+		kill(b)
 		b = open()
 		defer b.Close()
 		began := time.Now()

@@ -2,6 +2,7 @@ package endpoint
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"sync"
 	"time"
@@ -52,10 +53,7 @@ func (e *Endpoint) event(ev Event) {
 	if l == nil {
 		return
 	}
-	level := slog.LevelInfo
-	if ev.Kind == FrameRefused {
-		level = slog.LevelDebug
-	}
+	level := ev.level()
 	if !l.Enabled(context.Background(), level) {
 		return
 	}
@@ -66,7 +64,26 @@ func (e *Endpoint) event(ev Event) {
 	if skipped > 0 {
 		l.Warn("too many events to log", "endpoint", e.cfg.ID, "left_out", skipped)
 	}
-	l.LogAttrs(context.Background(), level, ev.Kind.String(), ev.attrs(e.cfg.ID)...)
+	l.LogAttrs(context.Background(), level, ev.words(), ev.attrs(e.cfg.ID)...)
+}
+
+// level is how much a person wants to know: of what was lost, or has to be looked after, more.
+func (ev *Event) level() slog.Level {
+	switch {
+	case ev.Kind == FrameRefused:
+		return slog.LevelDebug
+	case ev.Kind == PeerUp, errors.Is(ev.Err, ErrPeerClosed):
+		return slog.LevelInfo
+	}
+	return slog.LevelWarn
+}
+
+// words are what happened, in the log.
+func (ev *Event) words() string {
+	if errors.Is(ev.Err, ErrPeerClosed) {
+		return "peer closed"
+	}
+	return ev.Kind.String()
 }
 
 // attrs are the fields of an endpoint's event that say something.
@@ -81,7 +98,7 @@ func (ev *Event) attrs(own frame.EndpointID) []slog.Attr {
 	if ev.Frames != 0 {
 		all = append(all, slog.Int("frames", ev.Frames))
 	}
-	if ev.Err != nil {
+	if ev.Err != nil && !errors.Is(ev.Err, ErrPeerClosed) { // which the words say
 		all = append(all, slog.Any("err", ev.Err))
 	}
 	return all

@@ -77,12 +77,13 @@ func TestLogLevels(t *testing.T) {
 		want string
 	}{
 		{Event{Kind: PeerUp}, `level=INFO msg="peer up"`},
-		{Event{Kind: PeerRestarted, Reason: RefusedMalformed}, `level=INFO msg="peer restarted" reason=malformed`},
-		{Event{Kind: PeerDown, Err: errors.New("gone")}, `level=INFO msg="peer down" err=gone`},
+		{Event{Kind: PeerRestarted, Reason: RefusedMalformed}, `level=WARN msg="peer restarted" reason=malformed`},
+		{Event{Kind: PeerDown, Err: errors.New("gone")}, `level=WARN msg="peer down" err=gone`},
+		{Event{Kind: PeerDown, Err: &PeerError{ID: 1, Addr: addrA, Err: ErrPeerClosed}}, `level=INFO msg="peer closed"`},
 		{Event{Kind: FrameRefused}, `level=DEBUG msg="frame refused"`},
 		{Event{Kind: FrameRefused, Txn: 1}, `level=DEBUG msg="frame refused" txn=1`},
-		{Event{Kind: TransactionLost}, `level=INFO msg="transaction lost" txn=0`},
-		{Event{Kind: FramesMissed, Frames: 1}, `level=INFO msg="frames missed" frames=1`},
+		{Event{Kind: TransactionLost}, `level=WARN msg="transaction lost" txn=0`},
+		{Event{Kind: FramesMissed, Frames: 1}, `level=WARN msg="frames missed" frames=1`},
 	} {
 		c.ev.Peer = PeerName{1, addrA}
 		log.Reset()

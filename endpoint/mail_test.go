@@ -79,7 +79,7 @@ func TestLettersAreSettledOnce(t *testing.T) {
 		{"reset", func(p *pair) { p.toB.Reset(0) }, nil},
 		{"the peer is down", func(p *pair) {}, ErrPeerDown},
 		{"the peer restarts", func(p *pair) {
-			p.b.Close()
+			kill(p.b)
 			p.b = p.open(addrB, &Config{ID: 2, Memory: p.memB})
 			p.net.Link(addrA, addrB, simnet.Link{})
 			p.connect(p.b, Peer{ID: 1, Addr: addrA})

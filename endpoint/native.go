@@ -81,9 +81,34 @@ func (n *native) exchange(now ack.Instant) (missed int) {
 	return 0
 }
 
+// gone implements kind. Reset may have begun another life since.
+func (n *native) gone() error {
+	left := n.rx.left
+	n.rx.left = unknown
+	if left == unknown || left != n.tx.mine || n.tx.err != nil {
+		return nil
+	}
+	return n.tx.peerError("", ErrPeerClosed)
+}
+
+// leaves acts on a goodbye. It is true if it names both lives: who forges it knows as little of
+// them as of what is written.
+func (n *native) leaves(h frame.Hello) Reason {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if incarnation(h.Life) != n.tx.theirs || incarnation(h.Peer) != n.tx.mine {
+		return n.rx.drop(RefusedForeign)
+	}
+	n.rx.left = n.tx.mine
+	return RefusedNone
+}
+
 // hello acts on an introduction, with the turn to receive. It needs both halves in the
 // midst of a batch: what follows it is of the life that it introduces.
 func (n *native) hello(now ack.Instant, f *frame.Frame, h frame.Hello) Reason {
+	if h.Leaves {
+		return n.leaves(h)
+	}
 	var fin finished
 	defer n.answers.finish(&fin) // what is left, if a callback does not return
 	why, event := n.introduced(now, f, h, &fin)

@@ -16,6 +16,7 @@ type nativeReceiving struct {
 	paired  bool        // and which it believes
 	taken   bool        // something was applied in that life
 	doubted doubt
+	left    incarnation // the life of ours to which the peer said goodbye in this batch
 	nativeLedger
 }
 
@@ -29,7 +30,7 @@ func (n *nativeReceiving) introduced() bool { return n.theirs != unknown }
 // forget implements receivingKind.
 func (n *nativeReceiving) forget() {
 	n.late = ack.Lateness{}
-	n.theirs, n.paired, n.taken = unknown, false, false
+	n.theirs, n.left, n.paired, n.taken = unknown, unknown, false, false
 	n.doubted = doubt{}
 }
 

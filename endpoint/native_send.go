@@ -154,6 +154,13 @@ func (n *nativeSending) hello(now ack.Instant) frame.Hello {
 	return hello
 }
 
+// goodbye implements sendingKind.
+func (n *nativeSending) goodbye(b *batch, now ack.Instant) {
+	if n.theirs != unknown {
+		n.sendHello(b, now, frame.Hello{Life: uint32(n.mine), Peer: uint32(n.theirs), Leaves: true})
+	}
+}
+
 // pause returns how long after a hello the next one of its kind leaves.
 func (n *nativeSending) pause(before int) time.Duration {
 	d := min(helloFirst<<min(before, 10), helloIdle)
@@ -166,7 +173,7 @@ func (n *nativeSending) pause(before int) time.Duration {
 func (n *nativeSending) sendHello(b *batch, now ack.Instant, hello frame.Hello) {
 	var list *frame.Services
 	// Who forges the introduction of another life must not make us send more than it did.
-	if n.frameMax >= toldSize && (!n.brief || incarnation(hello.Peer) == n.theirs) {
+	if n.frameMax >= toldSize && !hello.Leaves && (!n.brief || incarnation(hello.Peer) == n.theirs) {
 		offered := *n.offers.to(n.guest.Load())
 		if incarnation(hello.Peer) == n.theirs {
 			offered.Known = len(n.list.All())

@@ -11,6 +11,8 @@ import (
 func (s *sending) next(now ack.Instant) (send bool, at ack.Instant) {
 	send, at = s.kind.next(now)
 	switch {
+	case s.parting:
+		return true, now
 	case s.err != nil:
 		return send, sched.Never // nothing is overdue any more
 	case send:

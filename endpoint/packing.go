@@ -27,12 +27,12 @@ func (s *sending) pack(b *batch, now ack.Instant) (more bool) {
 	if s.kind.introduce(b, now) {
 		return true
 	}
-	if s.err != nil {
+	if s.err != nil && !s.parting {
 		return false
 	}
 	s.releaseSent()
 	if s.ready {
-		for {
+		for s.err == nil {
 			if b.full() || s.remakes() && !b.fits(s.flight.full) {
 				return true
 			}
@@ -53,6 +53,13 @@ func (s *sending) pack(b *batch, now ack.Instant) (more bool) {
 			}
 			s.packAck(b, now)
 		}
+	}
+	if s.parting {
+		if b.full() {
+			return true
+		}
+		s.kind.goodbye(b, now)
+		s.parting = false
 	}
 	s.wake(now)
 	return false

@@ -39,6 +39,9 @@ func (e *Endpoint) Connect(p Peer) (*Conn, error) {
 
 // enter puts a connection into the table, or returns the one that stands for it.
 func (e *Endpoint) enter(c *Conn) (*Conn, error) {
+	if known := e.peers.find(c.key()); known != nil && known.learned.Load() && known.down.Load() {
+		known.end() // nobody's, and of no use
+	}
 	entered, err := e.add(c)
 	if entered == c {
 		c.entry.queue()

@@ -34,6 +34,7 @@ type sending struct {
 	probe   bool        // a probe is due
 	aloneAt ack.Instant // when an acknowledgement last left by itself
 	quick   bool        // they do not wait for company: none came
+	parting bool        // the peer is to be told that nothing comes any more
 	mute    bool        // none can leave by itself: the span of ids is used up
 	holding ack.Instant // since when what does not fill a frame waits for company
 	rested  ack.Instant // when the last frame was settled
@@ -170,6 +171,13 @@ func (s *sending) owe(now ack.Instant, recv *ack.Receiver) {
 	if s.quick {
 		s.due.Hold(now)
 	}
+}
+
+// leave has the peer told that nothing comes any more, behind what is to be acknowledged to it.
+func (s *sending) leave(now ack.Instant) {
+	s.parting = true
+	s.hurryAcks(now)
+	s.agenda.queue()
 }
 
 // hurryAcks has what waits for company acknowledged now.

@@ -378,7 +378,7 @@ func TestServiceHearsOfLives(t *testing.T) {
 		here := newShelf("post", 1<<16)
 		serve(t, p.a, here)
 		time.Sleep(time.Second)
-		p.a.Close()
+		kill(p.a)
 		p.a = p.open(addrA, &Config{ID: 1, Memory: p.memA})
 		toB := p.connect(p.a, Peer{ID: 2, Addr: addrB})
 		again := newShelf("post", 1<<16)

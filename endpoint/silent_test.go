@@ -22,14 +22,14 @@ func TestPeerThatNeverAnswered(t *testing.T) {
 		says    []string
 		not     string
 	}{
-		{"nobody", Native(), nil, []string{"introducing ourselves: dgrdma: " + never, kind, "or it is full"}, anyMore},
+		{"nobody", Native(), nil, []string{"introducing ourselves: " + never, kind, "or it is full"}, anyMore},
 		{"no card", FPGA(), nil, []string{"disabled and enabled", never, kind}, anyMore},
 		{"no driver", OpenCPI(true), nil, []string{never, kind}, anyMore},
 		{"greeted and left", Native(), func(s *stranger) { s.greet(7) }, []string{anyMore}, "never answered"},
 		{"of another kind", Native(), func(s *stranger) {
 			s.send(7, msg{Message: frame.Message{Txn: 1, Count: 1, CompletionAddr: frame.NoCompletion}})
 		},
-			[]string{"introducing ourselves (a peer of another kind needs its profile): dgrdma: peer " + anyMore}, "never answered"},
+			[]string{"introducing ourselves (a peer of another kind needs its profile): peer " + anyMore}, "never answered"},
 		{"driver that acknowledges nothing", OpenCPI(true), func(s *stranger) { s.send(7, data(1, 1, 1, 0, []byte("data"))) }, []string{anyMore}, "never answered"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

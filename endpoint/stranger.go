@@ -116,7 +116,9 @@ func (e *Endpoint) learn(now ack.Instant, p Peer, f *frame.Frame, told *cookie) 
 		e.stranger(RefusedNoRoom, p.Addr, f)
 		return nil
 	}
-	leaver.Close() // or nobody, where there is room
+	if leaver != nil {
+		leaver.end() // which may be there after all: what it sends is answered
+	}
 	c, err := e.newConn(p, now, told)
 	if err == nil {
 		c.learned.Store(true)

@@ -392,9 +392,9 @@ func TestLateIntroductionMakesNoPeer(t *testing.T) {
 	})
 }
 
-// TestClosedPeerComesBack: an endpoint that forgot a peer, which did not notice, is
+// TestForgottenPeerComesBack: an endpoint that forgot a peer, which did not hear of it, is
 // as good as one that restarted: what was posted before fails, the next write works.
-func TestClosedPeerComesBack(t *testing.T) {
+func TestForgottenPeerComesBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPair(t, pairConfig{})
 		defer p.close()
@@ -408,7 +408,7 @@ func TestClosedPeerComesBack(t *testing.T) {
 				t.Fatalf("write %d: %v", i, err)
 			}
 			if i%2 == 0 {
-				server.Conns()[0].Close()
+				server.Conns()[0].end()
 			}
 		}
 	})

@@ -23,10 +23,11 @@ func TestServicesAreKnownInTheEnd(t *testing.T) {
 	}
 	first := uint64(time.Now().UnixNano())
 	for seed := first; seed < first+worlds; seed++ {
-		synctest.Test(t, func(t *testing.T) { toldWorld(t, seed) })
-		if t.Failed() {
-			t.Fatalf("seed %d", seed)
-		}
+		synctest.Test(t, func(t *testing.T) {
+			if toldWorld(t, seed); t.Failed() {
+				t.Fatalf("seed %d", seed)
+			}
+		})
 	}
 }
 

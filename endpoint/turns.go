@@ -18,9 +18,8 @@ func (e *Endpoint) endBatch(now ack.Instant) {
 		if c.rx.open.len() > 0 {
 			c.rx.ledger.sweep()
 		}
-		if n := c.endBatch(now, &fin); n > 0 {
-			c.event(Event{Kind: FramesMissed, Frames: n})
-		}
+		missed, why := c.endBatch(now, &fin)
+		c.report(missed, why)
 	}
 	e.touched = e.touched[:0]
 	if e.strangers != (Counters{}) {
@@ -34,8 +33,8 @@ func (e *Endpoint) endBatch(now ack.Instant) {
 
 // endBatch is where the halves meet: the receiving half hands over what the peer
 // acknowledged and what is to be acknowledged to it. It returns how many frames of the
-// peer are given up.
-func (c *Conn) endBatch(now ack.Instant, fin *finished) (missed int) {
+// peer are given up, and why the peer is, if it is.
+func (c *Conn) endBatch(now ack.Instant, fin *finished) (missed int, why error) {
 	tx, rx := &c.tx, &c.rx
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -53,13 +52,19 @@ func (c *Conn) endBatch(now ack.Instant, fin *finished) (missed int) {
 			refused, c.ep.scratch = tx.acknowledged(now, rx.acks, c.ep.scratch, fin)
 			rx.counters.Refused[RefusedAckOfUnsent] += refused
 		}
+	}
+	if tx.err == nil || tx.closed { // who closes it says goodbye behind this
 		tx.owe(now, &rx.recv)
 	}
-	tx.wake(now)
 	rx.acks = rx.acks[:0]
 	tx.heard.counters = rx.counters
 	tx.heard.open, tx.heard.held = rx.open.len(), rx.held.bytes
-	return missed
+	if why = c.kind.gone(); why != nil {
+		c.giveUp(now, fin, why)
+	} else {
+		tx.wake(now)
+	}
+	return missed, why
 }
 
 // pack adds what the connection has to send to the batch, and reports whether the batch
@@ -108,7 +113,11 @@ func (e *Endpoint) deaf(now ack.Instant, why error) error {
 
 // expire acts on what the passing of time asks for.
 func (c *Conn) expire(now ack.Instant, fin *finished) {
-	missed, why := c.overdue(now, fin)
+	c.report(c.overdue(now, fin))
+}
+
+// report tells everybody how many frames of the peer are given up, and why the peer is, if it is.
+func (c *Conn) report(missed int, why error) {
 	if missed > 0 {
 		c.event(Event{Kind: FramesMissed, Frames: missed})
 	}
@@ -127,6 +136,13 @@ func (c *Conn) told() {
 	c.down.Store(c.tx.err != nil)
 }
 
+// giveUp ends the connection to a peer that is gone, of which who calls it tells everybody.
+// Guarded by mu.
+func (c *Conn) giveUp(now ack.Instant, fin *finished, why error) {
+	c.fail(now, fin, why)
+	c.tx.reporting = true
+}
+
 func (c *Conn) overdue(now ack.Instant, fin *finished) (missed int, why error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -134,8 +150,7 @@ func (c *Conn) overdue(now ack.Instant, fin *finished) (missed int, why error) {
 	c.tx.counters.FramesMissed += uint64(missed)
 	if why != nil {
 		why = c.ep.deaf(now, why)
-		c.fail(now, fin, why)
-		c.tx.reporting = true
+		c.giveUp(now, fin, why)
 	} else {
 		c.tx.wake(now)
 	}

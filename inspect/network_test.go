@@ -129,7 +129,9 @@ func record(t *testing.T, seed uint64, drop, double, delay float64) *recorded {
 		}
 		time.Sleep(time.Second) // acknowledgements that are on the way
 		for i := range ends {
+			ends[i].Close() // with a goodbye to who is left
 			r.stats[i] = ends[i].Stats()
+			time.Sleep(time.Second)
 		}
 	})
 	return r

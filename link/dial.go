@@ -203,6 +203,9 @@ func (l *Link) unanswered(err error) error {
 	if errors.As(err, &other) {
 		return other
 	}
+	if errors.Is(err, dgrdma.ErrPeerClosed) {
+		return err // which says all
+	}
 	if !errors.Is(err, ErrNoAnswer) && !errors.Is(err, dgrdma.ErrPeerDown) && !errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}

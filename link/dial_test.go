@@ -202,7 +202,7 @@ func TestDialAfterRestart(t *testing.T) {
 			if _, err := a.Dial(soon(t), at(2), "port", nil); err != nil {
 				t.Fatal(err)
 			}
-			b.Close()
+			n.unheard(2, b.Close)
 			n.host(2, nil).serve(t, "port", nil)
 			if !late {
 				if _, err := a.Dial(soon(t), at(2), "port", nil); err != nil {
@@ -211,7 +211,7 @@ func TestDialAfterRestart(t *testing.T) {
 				return
 			}
 			made := a.Stats().Made
-			if _, err := a.Dial(&ended{Context: soon(t)}, at(2), "port", nil); !errors.Is(err, dgrdma.ErrPeerRestarted) || !strings.HasPrefix(err.Error(), `link: link with port "port" of peer 2 at 02:00:00:00:00:02: dgrdma: peer 2`) {
+			if _, err := a.Dial(&ended{Context: soon(t)}, at(2), "port", nil); !errors.Is(err, dgrdma.ErrPeerRestarted) || !strings.HasPrefix(err.Error(), `link: port "port" of peer 2 at 02:00:00:00:00:02: transactions in flight: the peer restarted`) {
 				t.Errorf("with a context that is done meanwhile: %v", err)
 			}
 			if got := a.Stats().Made - made; got != 1 {

@@ -201,7 +201,7 @@ func TestEndOfOneWay(t *testing.T) {
 		if _, err := l.In.Recv(soon(t)); err != io.EOF {
 			t.Errorf("receiving: %v", err)
 		}
-		const want = `link: link with port "port" of peer 9 at 02:00:00:00:00:09: the peer closed it before the end of file`
+		const want = `link: port "port" of peer 9 at 02:00:00:00:00:09: the peer closed it before the end of file`
 		if err := l.Out.Send(soon(t), 0, nil); !errors.Is(err, ErrPeerClosed) || err.Error() != want {
 			t.Errorf("sending: %v", err)
 		}

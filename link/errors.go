@@ -37,19 +37,25 @@ func (e *AbortError) Unwrap() error { return ErrPeerClosed }
 
 // Error says which link failed, and how.
 type Error struct {
-	Op   string // what was tried
+	Op   string // what was tried; empty if the link ended by itself
 	Port string // name of the port; empty for links made by Offer and Attach
 	Peer string
 	Err  error
 }
 
 func (e *Error) Error() string {
-	port := ""
-	if e.Port != "" {
-		port = fmt.Sprintf(" port %q", e.Port)
+	text := "link: "
+	if e.Op != "" {
+		text += e.Op + " "
 	}
-	// Once is enough.
-	return fmt.Sprintf("link: %s%s of %s: %s", e.Op, port, e.Peer, strings.TrimPrefix(fmt.Sprint(e.Err), "link: "))
+	if e.Port != "" {
+		text += fmt.Sprintf("port %q of ", e.Port)
+	}
+	// Each room and the peer are named once.
+	return text + e.Peer + once.Replace(strings.ReplaceAll(": "+fmt.Sprint(e.Err), "dgrdma: "+e.Peer+": ", ""))
 }
+
+// once leaves out which room an error is of, within one that says so.
+var once = strings.NewReplacer(": link: ", ": ", ": dgrdma: ", ": ")
 
 func (e *Error) Unwrap() error { return e.Err }

@@ -62,7 +62,7 @@ func TestEndpointFails(t *testing.T) {
 					both <- err
 				}()
 				go func() {
-					b.Close() // nobody answers
+					n.unheard(2, b.Close) // nobody answers
 					_, err := dial(ctx, a, 2, "nobody", nil)
 					both <- err
 				}()

@@ -147,7 +147,7 @@ func (l *Link) fail(err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.err == nil {
-		l.err = l.wrap("link with", err)
+		l.err = l.wrap("", err)
 		close(l.down)
 	}
 }

@@ -36,6 +36,17 @@ func (n *net) host(id uint16, cfg *Config) *Host {
 	return h
 }
 
+// unheard ends something of the host with that id of which no other one hears.
+func (n *net) unheard(id uint16, ends func() error) {
+	for other := range uint16(9) {
+		n.sim.Link(simnet.Addr(uint32(id)), simnet.Addr(uint32(other)), simnet.Link{Down: true})
+		defer n.sim.Link(simnet.Addr(uint32(id)), simnet.Addr(uint32(other)), simnet.Link{})
+	}
+	if err := ends(); err != nil {
+		n.t.Error(err)
+	}
+}
+
 func (n *net) open(id uint16, cfg *Config) (*Host, error) {
 	var c Config
 	if cfg != nil {

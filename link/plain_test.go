@@ -174,7 +174,7 @@ func TestLayoutOfProducers(t *testing.T) {
 		{"fits", n, EmptyFlags{1 << 16, 4}, ""},
 		{"one for all", n, EmptyFlags{1 << 16, 0}, ""},
 		{"at the next word", n, EmptyFlags{1<<16 + 4, 4}, ""},
-		{"at half a word", n, EmptyFlags{1<<16 + 2, 4}, "link: connect of peer 9 at 02:00:00:00:00:09: empty flags of 4 buffers at 0x10002, every 4 bytes: "},
+		{"at half a word", n, EmptyFlags{1<<16 + 2, 4}, "link: connect peer 9 at 02:00:00:00:00:09: empty flags of 4 buffers at 0x10002, every 4 bytes: "},
 		{"at an odd address", n, EmptyFlags{1<<16 + 1, 4}, "at 0x10001"},
 		{"to the top", n, EmptyFlags{1<<32 - 16, 4}, ""},
 		{"past the top", n, EmptyFlags{1<<32 - 12, 4}, "at 0xfffffff4"},

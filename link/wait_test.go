@@ -17,6 +17,7 @@ import (
 // are none of its business never stop (attack A1, SECURITY.md).
 func TestHelperSeesItsEnd(t *testing.T) {
 	type world struct {
+		n       *net
 		out, in *Link
 		ctx     context.Context
 	}
@@ -38,11 +39,11 @@ func TestHelperSeesItsEnd(t *testing.T) {
 			return err
 		}, nil, context.DeadlineExceeded},
 		{"context of a flush", func(w *world) error {
-			w.out.host.ep.Close() // nobody acknowledges
+			w.n.unheard(1, w.out.host.ep.Close) // nobody acknowledges
 			return errors.Join(w.in.Out.Send(w.ctx, 0, nil), w.in.Out.Flush(w.ctx))
 		}, nil, context.DeadlineExceeded},
 		{"connection of a flush", func(w *world) error {
-			w.out.host.ep.Close()
+			w.n.unheard(1, w.out.host.ep.Close)
 			return errors.Join(w.in.Out.Send(w.ctx, 0, nil), w.in.Out.Flush(w.ctx))
 		}, func(w *world) { w.in.Peer().Close() }, ErrClosed},
 	} {
@@ -56,7 +57,7 @@ func TestHelperSeesItsEnd(t *testing.T) {
 					ctx, cancel = context.WithTimeout(context.Background(), after)
 				}
 				defer cancel()
-				w := &world{out, in, ctx}
+				w := &world{n, out, in, ctx}
 				junk := n.sim.Attach(simnet.Addr(9), simnet.Config{})
 				to := simnet.Addr(2)
 				var noise sync.WaitGroup

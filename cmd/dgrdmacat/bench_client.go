@@ -193,6 +193,8 @@ func benchInWords(err error, answered bool) error {
 		return fmt.Errorf("--compare tcp: %w", tcp.Err)
 	case errors.Is(err, bench.ErrNoAnswer):
 		return errors.New("the server does not answer; does it serve bench, with the same --profile?")
+	case errors.Is(err, dgrdma.ErrPeerClosed):
+		return err // which says all
 	case errors.Is(err, dgrdma.ErrPeerDown) && answered:
 		return fmt.Errorf("%w: was the server killed, or is the network down?", err)
 	case errors.Is(err, dgrdma.ErrPeerDown):

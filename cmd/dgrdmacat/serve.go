@@ -17,8 +17,9 @@ import (
 var serveCommand = command{
 	name: "serve", summary: "let peers write into memory, and show what happens to it", args: "[URL]",
 	about: `Exposes memory to named peers, or to any, and prints what happens until it is
-interrupted: peers that come up, restart, or are refused, and watched words. It writes to
-nobody, so it waits for no answer, and does not notice that a peer has gone.
+interrupted: peers that come up, close, restart, or are refused, and watched words. A peer
+that closes says so; of one that is killed nothing comes any more, and as serve writes to
+nobody it does not notice.
 
   dgrdmacat serve --accept any --watch 0x40 udp:7100
   dgrdmacat serve --file F --size 16M --create --peer URL --peer 'URL?profile=fpga' udp:7100

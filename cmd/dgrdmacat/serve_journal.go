@@ -94,7 +94,9 @@ func (j *journal) event(ev dgrdma.Event) {
 	case dgrdma.PeerUp:
 		e.kind = "up"
 	case dgrdma.PeerDown:
-		e.kind = "down"
+		if e.kind = "down"; errors.Is(ev.Err, dgrdma.ErrPeerClosed) {
+			e.kind, e.err = "closed", nil
+		}
 	case dgrdma.PeerRestarted:
 		if e.kind = "restarted"; ev.Reason != 0 {
 			e.kind, e.readmit = "seems restarted", ev.Conn

@@ -17,6 +17,8 @@ func inWords(err error, who string, s *stream.Stream) error {
 	switch {
 	case errors.As(err, &aborted):
 		return fmt.Errorf("the %s, %v, gave up: %s", who, name, aborted.Reason)
+	case errors.Is(err, dgrdma.ErrPeerClosed):
+		return fmt.Errorf("the %s, %v, ended before all was there", who, name)
 	case errors.Is(err, dgrdma.ErrPeerDown):
 		return fmt.Errorf("the %s, %v, does not answer any more%s: was it killed, or is the network down?", who, name, meanwhile(err))
 	case errors.Is(err, dgrdma.ErrPeerRestarted):

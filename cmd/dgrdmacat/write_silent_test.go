@@ -14,26 +14,20 @@ func TestWriteToWhoIsGone(t *testing.T) {
 	noGoroutineLeft(t)
 	for _, back := range []bool{false, true} {
 		at := freeUDP(t)
-		memory := regionOf(t, 4096)
-		begin := func(id int) *dgrdma.Endpoint {
-			e, err := dgrdma.Open(localString(at, 4096, id), &dgrdma.Config{Memory: memory, AcceptAny: true})
-			if err != nil {
-				t.Fatal(err)
-			}
-			return e
-		}
-		first := begin(2)
+		first, _ := serveProcess(t, "--accept", "any", "--watch", "64", localString(at, 4096, 2))
 		var other *dgrdma.Endpoint
 		changed := make(chan struct{})
 		go func() {
 			defer close(changed)
-			if err := memory.WaitFor(t.Context(), 64, 1); err != nil {
-				t.Error(err)
-			}
+			eventually(t, "it is written to", func() bool { return strings.Contains(first.out.String(), "0x00000040 = 0x00000001") })
 			time.Sleep(20 * time.Millisecond) // for the acknowledgement
-			first.Close()
+			first.Process.Kill()
+			first.code()
 			if back {
-				other = begin(3)
+				var err error
+				if other, err = dgrdma.Open(localString(at, 4096, 3), &dgrdma.Config{Memory: regionOf(t, 4096), AcceptAny: true}); err != nil {
+					t.Error(err)
+				}
 			}
 		}()
 		code, _, stderr := runFor(t, patient(t), "write", "--to", localString(at, 4096, 2)+"?giveup=300ms",

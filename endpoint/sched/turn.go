@@ -1,6 +1,7 @@
 package sched
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 )
@@ -98,7 +99,7 @@ func (b *barrier) remove(f *func()) bool {
 	defer b.mu.Unlock()
 	for i, g := range b.list {
 		if g == f {
-			b.list = append(b.list[:i], b.list[i+1:]...)
+			b.list = slices.Delete(b.list, i, i+1) // and forgets it
 			return true
 		}
 	}

@@ -89,7 +89,10 @@ func send(ctx context.Context, to string, from io.Reader) error {
 			return err
 		}
 		if n == 0 {
-			return sent.wait()
+			// Who closes with less than that would end the connection while the receiver
+			// has slots to empty.
+			_, err := await(ctx, receiver, memory, wordOf(k), func(credit uint32) bool { return credit == emptied+1 })
+			return errors.Join(err, sent.wait())
 		}
 	}
 }
@@ -128,10 +131,7 @@ func receive(ctx context.Context, local string, where, out io.Writer) error {
 			return err
 		}
 		n := flag - 1
-		switch {
-		case n == 0:
-			return nil
-		case n > slotSize:
+		if n > slotSize {
 			return fmt.Errorf("the sender says that a slot of %d bytes has %d", slotSize, n)
 		}
 		if _, err := out.Write(memory.Bytes()[slotOf(k):][:n]); err != nil {
@@ -146,6 +146,9 @@ func receive(ctx context.Context, local string, where, out io.Writer) error {
 		t.Urgent = true // somebody waits for it
 		if err := credits.post(sender, k); err != nil {
 			return err
+		}
+		if n == 0 {
+			return credits.wait()
 		}
 	}
 }
