@@ -91,6 +91,17 @@ func (e *Endpoint) URL() string {
 	return u.String()
 }
 
+// String returns the endpoint string, or else where the endpoint is.
+func (e *Endpoint) String() string {
+	switch {
+	case e.self() == nil:
+		return "no endpoint"
+	case e.URL() != "":
+		return e.URL()
+	}
+	return fmt.Sprintf("endpoint %d at %v", e.ID(), e.LocalAddr())
+}
+
 // ID returns the endpoint's id.
 func (e *Endpoint) ID() EndpointID { return e.self().ID() }
 

@@ -66,6 +66,26 @@ func (c *Conn) Reset(first Seq) error { return (*endpoint.Conn)(c).Reset(first) 
 // Stats returns a snapshot of the connection's counters.
 func (c *Conn) Stats() ConnStats { return (*endpoint.Conn)(c).Stats() }
 
+// String names the peer, and nothing of what is within.
+func (c *Conn) String() string { return (*endpoint.Conn)(c).String() }
+
+// Wait blocks until ready says yes to the word at addr of the memory that this peer writes
+// into, a Region, and returns that word. It looks at once and after every write of the word,
+// and drives the endpoint meanwhile, as [Endpoint.Await] does. A word that is ready wins over
+// all else.
+//
+// It ends with the connection, too, and returns why: a peer of our own kind that is gone
+// without a goodbye is noticed in [Config.GiveUp] and a quarter of it, as one that says nothing
+// is written to now and then. Of others it is noticed when something is posted to them.
+func (c *Conn) Wait(ctx context.Context, addr uint32, ready func(word uint32) bool) (uint32, error) {
+	return (*endpoint.Conn)(c).Wait(ctx, addr, ready)
+}
+
+// WaitFor blocks until the word at addr is value, or until Wait ends otherwise.
+func (c *Conn) WaitFor(ctx context.Context, addr, value uint32) error {
+	return (*endpoint.Conn)(c).WaitFor(ctx, addr, value)
+}
+
 // Write posts a transaction and waits until it is done. With a context that is done
 // it sends nothing. The context bounds the time it waits in the queue; once its first
 // frame left, frames may be sent again from the caller's bytes, so Write returns when
@@ -114,6 +134,9 @@ func (r *Region) Size() uint64 { return (*endpoint.Region)(r).Size() }
 // memory it panics, as Load32 does.
 func (r *Region) Store32(addr, value uint32) { (*endpoint.Region)(r).Store32(addr, value) }
 
+// String says how large it is.
+func (r *Region) String() string { return (*endpoint.Region)(r).String() }
+
 // Wait blocks until ready says yes to the word at addr, and returns that word.
 // It looks at once and after every write of the word, and drives the endpoints whose
 // memory this is, as [Endpoint.Await] does. A word that is ready wins over a context
@@ -121,9 +144,8 @@ func (r *Region) Store32(addr, value uint32) { (*endpoint.Region)(r).Store32(add
 //
 // Only the context ends it otherwise. It goes on when an endpoint whose memory this is
 // closes or fails, and when a peer dies: others may still write, and so may the program.
-// So context.Background() may be for ever. Who waits for one endpoint or peer gives it a
-// deadline, or a context that is cancelled where the endpoint is closed, or when
-// [Conn.Done] is.
+// So context.Background() may be for ever. Who waits for what one peer writes calls
+// [Conn.Wait], which ends with the peer.
 func (r *Region) Wait(ctx context.Context, addr uint32, ready func(word uint32) bool) (uint32, error) {
 	return (*endpoint.Region)(r).Wait(ctx, addr, ready)
 }

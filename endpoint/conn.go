@@ -90,6 +90,14 @@ func (c *Conn) Name() PeerName {
 	return c.name()
 }
 
+// String names the peer, and nothing of what is within.
+func (c *Conn) String() string {
+	if c.absent() {
+		return "no connection"
+	}
+	return "connection to " + c.name().String()
+}
+
 // Peer returns what the connection was made with.
 func (c *Conn) Peer() Peer {
 	if c.absent() {

@@ -81,6 +81,9 @@ func RegionOver(mem []byte) (*Region, error) {
 	return &Region{mem: mem}, nil
 }
 
+// String says how large it is.
+func (r *Region) String() string { return fmt.Sprintf("region of %d bytes", r.Size()) }
+
 // Bytes returns the memory. Peers write into it at any time; a completion word
 // read with Load32 orders the data before it, nothing else does.
 func (r *Region) Bytes() []byte {

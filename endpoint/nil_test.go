@@ -53,7 +53,7 @@ func TestNothingThere(t *testing.T) {
 			default:
 				if out.Type() == reflect.TypeFor[error]() {
 					t.Error("no error")
-				} else if !out.IsZero() {
+				} else if !out.IsZero() && method != "String" {
 					t.Errorf("%+v", x)
 				}
 			}

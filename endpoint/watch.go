@@ -63,36 +63,50 @@ func (w *watchers) remove(gone *Waiter) {
 //
 // Only the context ends it otherwise. It goes on when an endpoint whose memory this is
 // closes or fails, and when a peer dies: others may still write, and so may the program.
-// So context.Background() may be for ever. Who waits for one endpoint or peer gives it a
-// deadline, or a context that is cancelled where the endpoint is closed, or when
-// [Conn.Done] is.
+// So context.Background() may be for ever. Who waits for what one peer writes calls
+// [Conn.Wait], which ends with the peer.
 func (r *Region) Wait(ctx context.Context, addr uint32, ready func(word uint32) bool) (uint32, error) {
-	if r == nil {
-		return 0, ErrNil
+	w, err := r.watched(addr, ready)
+	if err != nil {
+		return 0, err
 	}
-	if uint64(addr)+4 > r.Size() {
-		return 0, &boundsError{what: "the word to wait for", addr: addr, n: 4, size: r.Size()}
-	}
-	word := r.Load32(addr)
-	if ready(word) {
-		return word, nil
-	}
-	w := r.watch.add(addr)
-	defer r.watch.remove(w)
-	// Looked at after joining the list: a store from here on rouses us.
-	look := func() bool {
-		word = r.Load32(addr)
-		return ready(word)
-	}
+	defer w.over()
 	for {
-		switch met := r.drivers.Await(ctx, w, look, nil, nil); {
+		switch met := r.drivers.Await(ctx, w.waiter, w.look, nil, nil); {
 		case met:
-			return word, nil
+			return w.word, nil
 		case ctx.Err() != nil:
 			return 0, context.Cause(ctx)
 		}
 		// An endpoint ended; others may still store.
 	}
+}
+
+// watched is a word that somebody waits for.
+type watched struct {
+	region *Region
+	addr   uint32
+	ready  func(word uint32) bool
+	waiter *Waiter
+	word   uint32 // at the last look
+}
+
+// watched has a word watched. It is looked at afterwards: a store from then on rouses.
+func (r *Region) watched(addr uint32, ready func(word uint32) bool) (*watched, error) {
+	if r == nil {
+		return nil, ErrNil
+	}
+	if uint64(addr)+4 > r.Size() {
+		return nil, &boundsError{what: "the word to wait for", addr: addr, n: 4, size: r.Size()}
+	}
+	return &watched{region: r, addr: addr, ready: ready, waiter: r.watch.add(addr)}, nil
+}
+
+func (w *watched) over() { w.region.watch.remove(w.waiter) }
+
+func (w *watched) look() bool {
+	w.word = w.region.Load32(w.addr)
+	return w.ready(w.word)
 }
 
 // WaitFor blocks until the word at addr is value, or the context is done. It does not end

@@ -135,6 +135,9 @@ func (h *Host) Endpoint() *dgrdma.Endpoint {
 	return h.ep
 }
 
+// String returns the endpoint string, or else where the endpoint is.
+func (h *Host) String() string { return h.Endpoint().String() }
+
 // URL returns the complete endpoint string that peers dial.
 func (h *Host) URL() string {
 	if h.missing() {

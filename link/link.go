@@ -3,6 +3,7 @@ package link
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -55,6 +56,17 @@ func newLink(p *peer, life uint32, port string, attempt uint64) *Link {
 		host: p.host, peer: p, number: p.host.newNumber(), flow: p.channel.Flow(), life: life, port: port, attempt: attempt, made: time.Now(),
 		answer: make(chan error, 1), told: make(chan struct{}), parted: make(chan struct{}), down: make(chan struct{}), gone: p.conn.Done(),
 	}
+}
+
+// String names the port and the peer, and nothing of what is within.
+func (l *Link) String() string {
+	switch {
+	case l.missing():
+		return "no link"
+	case l.port == "":
+		return "link with " + l.peer.String()
+	}
+	return fmt.Sprintf("link by port %q of %v", l.port, l.peer)
 }
 
 // Port returns the name of the port that was dialed.

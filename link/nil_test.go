@@ -31,7 +31,7 @@ func TestNothingThere(t *testing.T) {
 		{(*Producer)(nil), ErrNoHalf}, {(*Consumer)(nil), ErrNoHalf}, {(*Link)(nil), ErrNil}, {(*Host)(nil), ErrNil}, {(*Listener)(nil), ErrNil},
 		{new(Producer), ErrNoHalf}, {new(Consumer), ErrNoHalf}, {new(Link), ErrNil}, {new(Host), ErrNil}, {new(Listener), ErrNil},
 	} {
-		fixture.EachMethod(t, c.nothing, arguments, func(t *testing.T, _ string, out reflect.Value) {
+		fixture.EachMethod(t, c.nothing, arguments, func(t *testing.T, method string, out reflect.Value) {
 			switch x := out.Interface().(type) {
 			case error:
 				if !errors.Is(x, c.want) || errors.Is(x, ErrClosed) {
@@ -52,7 +52,7 @@ func TestNothingThere(t *testing.T) {
 			default:
 				if out.Type() == reflect.TypeFor[error]() {
 					t.Error("no error")
-				} else if !out.IsZero() {
+				} else if !out.IsZero() && method != "String" {
 					t.Errorf("%+v", x)
 				}
 			}

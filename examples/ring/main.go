@@ -13,7 +13,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"time"
 
 	"github.com/dgrdma/dgrdma/dgrdma"
 )
@@ -71,7 +70,7 @@ func send(ctx context.Context, to string, from io.Reader) error {
 	bytes := make([]byte, slots*slotSize) // the library's, from Post until the transaction is done
 	for k := uint32(0); ; k++ {
 		emptied := k / slots
-		if _, err := await(ctx, receiver, memory, wordOf(k), func(credit uint32) bool { return credit == emptied }); err != nil {
+		if _, err := receiver.Wait(ctx, wordOf(k), func(credit uint32) bool { return credit == emptied }); err != nil {
 			return err
 		}
 		t, err := sent.next(k)
@@ -91,7 +90,7 @@ func send(ctx context.Context, to string, from io.Reader) error {
 		if n == 0 {
 			// Who closes with less than that would end the connection while the receiver
 			// has slots to empty.
-			_, err := await(ctx, receiver, memory, wordOf(k), func(credit uint32) bool { return credit == emptied+1 })
+			_, err := receiver.Wait(ctx, wordOf(k), func(credit uint32) bool { return credit == emptied+1 })
 			return errors.Join(err, sent.wait())
 		}
 	}
@@ -126,7 +125,7 @@ func receive(ctx context.Context, local string, where, out io.Writer) error {
 	}
 	credits := newRing()
 	for k := uint32(0); ; k++ {
-		flag, err := await(ctx, sender, memory, wordOf(k), func(flag uint32) bool { return flag != 0 })
+		flag, err := sender.Wait(ctx, wordOf(k), func(flag uint32) bool { return flag != 0 })
 		if err != nil {
 			return err
 		}
@@ -149,22 +148,6 @@ func receive(ctx context.Context, local string, where, out io.Writer) error {
 		}
 		if n == 0 {
 			return credits.wait()
-		}
-	}
-}
-
-// await waits for a word. Who only waits would not notice that the peer is gone, so it is
-// written to now and then: nothing, which it acknowledges all the same.
-func await(ctx context.Context, peer *dgrdma.Conn, memory *dgrdma.Region, addr uint32, ready func(uint32) bool) (uint32, error) {
-	for {
-		short, cancel := context.WithTimeout(ctx, time.Second)
-		word, err := memory.Wait(short, addr, ready)
-		cancel()
-		if err == nil || ctx.Err() != nil {
-			return word, err
-		}
-		if err := peer.Write(ctx, &dgrdma.Transaction{}); err != nil {
-			return 0, err
 		}
 	}
 }

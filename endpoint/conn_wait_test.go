@@ -1,0 +1,135 @@
+package endpoint
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/dgrdma/dgrdma/transport/simnet"
+)
+
+// TestWaitOfAConnection: for a word that its peer writes, or for its end, whichever way that
+// comes.
+func TestWaitOfAConnection(t *testing.T) {
+	const giveUp, later = 4 * time.Second, 100 * time.Millisecond
+	never := func(uint32) bool { return false }
+	for _, c := range []struct {
+		name  string
+		ready func(uint32) bool
+		then  func(p *pair)
+		want  error
+		after time.Duration
+		most  time.Duration // beyond that
+	}{
+		{"the word", func(w uint32) bool { return w == 7 }, func(p *pair) { p.toA.Post(write(64, nil, 0, 7)) }, nil, later, time.Millisecond},
+		{"closed", never, func(p *pair) { p.b.Close() }, ErrPeerClosed, later, time.Millisecond},
+		{"killed", never, func(p *pair) { kill(p.b) }, ErrPeerDown, later + giveUp, giveUp/beats + 500*time.Millisecond},
+		{"we close the connection", never, func(p *pair) { p.toB.Close() }, ErrClosed, later, 0},
+		{"we close the endpoint", never, func(p *pair) { p.a.Close() }, ErrClosed, later, 0},
+		{"reset", func(w uint32) bool { return w == 8 }, func(p *pair) {
+			p.toB.Reset(0)
+			time.AfterFunc(later, func() { p.toA.Post(write(64, nil, 0, 8)) })
+		}, nil, 2 * later, time.Millisecond},
+	} {
+		for _, manual := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s/manual=%v", c.name, manual), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					p := newPair(t, pairConfig{link: simnet.Link{Latency: 100 * time.Microsecond}, a: Config{GiveUp: giveUp, Manual: manual}})
+					defer p.close()
+					if err := p.toB.Write(t.Context(), write(64, nil, 0, 1)); err != nil {
+						t.Fatal(err)
+					}
+					began := time.Now()
+					time.AfterFunc(later, func() { c.then(p) })
+					_, err := p.toB.Wait(t.Context(), 0, c.ready)
+					if took := time.Since(began); !errors.Is(err, c.want) || took < c.after || took > c.after+c.most+20*time.Millisecond {
+						t.Errorf("%v after %v, want %v after %v", err, took, c.want, c.after)
+					}
+				})
+			})
+		}
+	}
+}
+
+// TestWaitLooksFirst: a word that is there wins over a context that is done and a connection
+// that has failed.
+func TestWaitLooksFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPair(t, pairConfig{})
+		defer p.close()
+		if err := p.toA.Write(t.Context(), write(64, nil, 0, 3)); err != nil {
+			t.Fatal(err)
+		}
+		done, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := p.toB.WaitFor(done, 0, 4); !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+		p.b.Close()
+		time.Sleep(time.Second)
+		if err := p.toB.WaitFor(done, 0, 3); err != nil {
+			t.Error(err)
+		}
+		if err := p.toB.WaitFor(t.Context(), 0, 4); !errors.Is(err, ErrPeerClosed) {
+			t.Error(err)
+		}
+		if err := p.toB.WaitFor(t.Context(), 1<<20-2, 4); !errors.Is(err, ErrBounds) {
+			t.Error(err)
+		}
+	})
+}
+
+// TestWaitAsksOnlyItsOwnKind, and nobody in vain: what others would make of it is not known.
+func TestWaitAsksOnlyItsOwnKind(t *testing.T) {
+	for _, prof := range []Profile{Native(), Legacy(true)} {
+		synctest.Test(t, func(t *testing.T) {
+			p := newPair(t, pairConfig{a: Config{Profile: &prof, GiveUp: time.Second}, b: Config{Profile: &prof}})
+			defer p.close()
+			if err := p.toB.Write(t.Context(), write(64, make([]byte, 8), 0, 1)); err != nil {
+				t.Fatal(err)
+			}
+			before := p.toB.Stats().FramesSent
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			defer cancel()
+			if err := p.toB.WaitFor(ctx, 0, 4); !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("%s: %v", prof.Name, err)
+			}
+			sent := p.toB.Stats().FramesSent - before
+			if prof.Session && (sent < 10*beats-2 || sent > 10*beats+2) || !prof.Session && sent > 0 {
+				t.Errorf("%s: %d frames in ten times the time after which it is given up", prof.Name, sent)
+			}
+		})
+	}
+}
+
+// TestWaitNeedsARegion.
+func TestWaitNeedsARegion(t *testing.T) {
+	f := newFeed(t, Config{Memory: noMemory{}})
+	if err := f.native().WaitFor(t.Context(), 0, 1); err != errNoRegion {
+		t.Error(err)
+	}
+	if err := (*Conn)(nil).WaitFor(t.Context(), 0, 1); err != ErrNil {
+		t.Error(err)
+	}
+}
+
+// TestStringsAreShort: what is printed in passing names a thing and shows nothing within.
+func TestStringsAreShort(t *testing.T) {
+	f := newFeed(t, Config{})
+	c := f.native()
+	region, _ := NewRegion(4096)
+	for want, what := range map[string]any{
+		"connection to peer 1 at " + addrA.String(): c, "no connection": (*Conn)(nil), "region of 4096 bytes": region, "region of 0 bytes": (*Region)(nil),
+	} {
+		if got := fmt.Sprintf("%v", what); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+	if got := fmt.Sprintf("%+v", Event{Kind: PeerUp, Conn: c}); !strings.Contains(got, "connection to peer 1") || len(got) > 300 {
+		t.Error(got)
+	}
+}
