@@ -14,7 +14,8 @@ type RTT struct {
 	windowEnd    Instant
 }
 
-// Sample takes one measurement, from a frame that was sent once (Karn's rule).
+// Sample takes one measurement, from a frame that was sent once (Karn's rule), or where there
+// is none, see Sender.bound, from the last copy of one.
 func (r *RTT) Sample(now Instant, d time.Duration) {
 	d = max(d, time.Nanosecond)
 	r.latest = d

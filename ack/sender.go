@@ -121,7 +121,7 @@ type Sender struct {
 func (s *Sender) Init(now Instant, cfg SenderConfig, ctl Controller) {
 	*s = Sender{
 		cfg: cfg, ctl: ctl, slots: s.slots, wide: cfg.First, next: cfg.First.Seq(), una: cfg.First.Seq(),
-		order: 1, reorder: reorderThreshold, progress: now, quarter: math.MinInt64 / 2, measured: now,
+		order: 1, reorder: reorderThreshold, progress: now, quarter: math.MinInt64 / 2,
 		quartered: math.MaxInt64, looked: now, vague: true,
 	}
 	s.initTable()

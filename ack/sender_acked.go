@@ -115,7 +115,7 @@ func (s *Sender) ambiguous(now Instant, sl *slot) {
 // ambiguous.
 func (s *Sender) bound(now Instant) {
 	switch {
-	case s.cfg.Cumulative && now.Sub(s.measured) <= unmeasured:
+	case s.cfg.Cumulative && s.rtt.smoothed > 0 && now.Sub(s.measured) <= unmeasured:
 		return // it waited there for what was lost
 	case s.atMost > s.firstAge:
 		s.atMost = s.firstAge

@@ -55,29 +55,28 @@ func TestSenderBackoffEndsWithFirstTry(t *testing.T) {
 // acknowledged that was sent once (RFC 6298 section 5.7), however young the connection is:
 // else every frame would be sent twice, and none measure the way.
 func TestSenderFirstWayIsLong(t *testing.T) {
-	senderTests(t, func(t *testing.T, cfg SenderConfig) {
-		s := newSenderTest(t, cfg)
-		const way = 30 * ms // the first timeout is 20 ms
-		s.send(1)
-		s.advanceToTimer()
-		s.wantProbed(1)
-		s.resend(1)
-		s.stall(way - 20*ms)
-		s.ack(1, 1)
-		s.wantAcked(1)
-		if s.s.atMost == 0 {
-			t.Error("a copy ended the back-off")
-		}
-		s.send(1)
-		s.stall(way)
-		s.wantProbed()
-		s.ack(2, 2)
-		s.wantAcked(2)
-		s.wantRTT(way)
-		if got := s.s.atMost; got != 0 {
-			t.Errorf("the timeout is longer than %v after a frame that was sent once", got)
-		}
-	})
+	for _, cumulative := range []bool{false, true} {
+		senderTests(t, func(t *testing.T, cfg SenderConfig) {
+			cfg.Cumulative, cfg.FreshAlone = cumulative, cumulative
+			s := newSenderTest(t, cfg)
+			const way = 70 * ms
+			s.send(1)
+			s.advance(firstTimeout)
+			s.wantProbed(1)
+			s.resend(1)
+			s.advance(way - firstTimeout)
+			s.ack(1, 1)
+			s.wantAcked(1)
+			s.send(1)
+			s.advance(way) // in which it is not sent again
+			s.ack(2, 2)
+			s.wantAcked(2)
+			s.wantRTT(way)
+			if got := s.s.atMost; got != 0 {
+				t.Errorf("the timeout is longer than %v after a frame that was sent once", got)
+			}
+		})
+	}
 }
 
 // What is faster than half of the path is not believed where the ids wrap within a
