@@ -132,6 +132,7 @@ func TestLifeThatIsOver(t *testing.T) {
 		for _, c := range e.Conns() {
 			c.Close()
 		}
+		w.frames(time.Millisecond) // the goodbye
 		if h := ask(frame.Hello{Life: 8}); h.Life == told.Life || h.Peer != 8 {
 			t.Errorf("who was a peer under %+v is told %+v", told, h)
 		}
