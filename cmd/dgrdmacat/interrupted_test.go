@@ -45,6 +45,9 @@ func TestInterruptedBySignal(t *testing.T) {
 			p := startCat(t, strings.Fields(c.args+" --metrics 127.0.0.1:0"), stdinOpen)
 			p.saysSoon(&p.stderr, "127.0.0.1") // that it is up
 			p.saysSoon(&p.stderr, c.says)
+			if strings.HasSuffix(c.args, listen) {
+				receiver.saysSoon(&receiver.stderr, "receiving") // or it would go on listening
+			}
 			p.signal(s)
 			p.finish()
 			state := p.cmd.ProcessState.Sys().(syscall.WaitStatus)
