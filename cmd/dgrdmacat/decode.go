@@ -138,7 +138,8 @@ func (d *decoder) live(ctx context.Context, live *capture.Live) error {
 	}
 	fmt.Fprintf(d.std.err, "capturing on %s\n", d.o.iface)
 	d.printer.Interfaces = d.o.iface == capture.Any
-	err := d.frames(ctx, live)
+	// It ends by itself at ^C, which is how a capture ends, behind what was written.
+	err := d.frames(context.WithoutCancel(ctx), live)
 	d.counts.live, d.counts.dropped = true, live.Dropped()
 	return err
 }
