@@ -74,9 +74,9 @@ func (c *Conn) String() string { return (*endpoint.Conn)(c).String() }
 // and drives the endpoint meanwhile, as [Endpoint.Await] does. A word that is ready wins over
 // all else.
 //
-// It ends with the connection, too, and returns why: a peer of our own kind that is gone
-// without a goodbye is noticed in [Config.GiveUp] and a quarter of it, as one that says nothing
-// is written to now and then. Of others it is noticed when something is posted to them.
+// It ends with the connection, too, and returns why: when the peer says goodbye, or is given
+// up, or when this side closes it. A peer that is killed is given up when something was posted
+// to it.
 func (c *Conn) Wait(ctx context.Context, addr uint32, ready func(word uint32) bool) (uint32, error) {
 	return (*endpoint.Conn)(c).Wait(ctx, addr, ready)
 }

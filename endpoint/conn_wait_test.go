@@ -27,7 +27,10 @@ func TestWaitOfAConnection(t *testing.T) {
 	}{
 		{"the word", func(w uint32) bool { return w == 7 }, func(p *pair) { p.toA.Post(write(64, nil, 0, 7)) }, nil, later, time.Millisecond},
 		{"closed", never, func(p *pair) { p.b.Close() }, ErrPeerClosed, later, time.Millisecond},
-		{"killed", never, func(p *pair) { kill(p.b) }, ErrPeerDown, later + giveUp, giveUp/beats + 500*time.Millisecond},
+		{"killed, and written to", never, func(p *pair) {
+			kill(p.b)
+			p.toB.Post(&Transaction{})
+		}, ErrPeerDown, later + giveUp, 500 * time.Millisecond},
 		{"we close the connection", never, func(p *pair) { p.toB.Close() }, ErrClosed, later, 0},
 		{"we close the endpoint", never, func(p *pair) { p.a.Close() }, ErrClosed, later, 0},
 		{"reset", func(w uint32) bool { return w == 8 }, func(p *pair) {
@@ -81,29 +84,6 @@ func TestWaitLooksFirst(t *testing.T) {
 			t.Error(err)
 		}
 	})
-}
-
-// TestWaitAsksOnlyItsOwnKind, and nobody in vain: what others would make of it is not known.
-func TestWaitAsksOnlyItsOwnKind(t *testing.T) {
-	for _, prof := range []Profile{Native(), Legacy(true)} {
-		synctest.Test(t, func(t *testing.T) {
-			p := newPair(t, pairConfig{a: Config{Profile: &prof, GiveUp: time.Second}, b: Config{Profile: &prof}})
-			defer p.close()
-			if err := p.toB.Write(t.Context(), write(64, make([]byte, 8), 0, 1)); err != nil {
-				t.Fatal(err)
-			}
-			before := p.toB.Stats().FramesSent
-			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-			defer cancel()
-			if err := p.toB.WaitFor(ctx, 0, 4); !errors.Is(err, context.DeadlineExceeded) {
-				t.Errorf("%s: %v", prof.Name, err)
-			}
-			sent := p.toB.Stats().FramesSent - before
-			if prof.Session && (sent < 10*beats-2 || sent > 10*beats+2) || !prof.Session && sent > 0 {
-				t.Errorf("%s: %d frames in ten times the time after which it is given up", prof.Name, sent)
-			}
-		})
-	}
 }
 
 // TestWaitNeedsARegion.
