@@ -60,7 +60,7 @@ func (r *RTT) Faster(d time.Duration) {
 // usual reports whether round trips take that long, with an eighth of allowance.
 func (r *RTT) usual(now Instant, d time.Duration) bool {
 	least := r.Min(now)
-	return d >= least-least/8 && d <= r.smoothed+4*r.variance
+	return r.smoothed > 0 && d >= least-least/8 && d <= r.smoothed+4*r.variance
 }
 
 // timeout returns how long to wait for an acknowledgement.

@@ -43,6 +43,9 @@ const (
 	// mostRaised is how often in a row the path may have become longer, without a measure.
 	// Arbitrary: it does so once.
 	mostRaised = 3
+	// mostUsual is how often in a row that a copy took as long as round trips do is no news.
+	// Arbitrary.
+	mostUsual = 3
 	// unmeasured is for how long a peer with cumulative acknowledgements is not taken for
 	// farther away than was measured. Arbitrary.
 	unmeasured = time.Second
@@ -107,6 +110,7 @@ type Sender struct {
 	timeouts uint          // in a row, since something was acknowledged
 	atMost   time.Duration // how long a round trip may take, by frames that were sent again since one was measured; 0: by none
 	raised   uint8         // how often that was raised
+	usual    uint8         // how often in a row a copy took as long as round trips do
 	probing  int           // lost frames that leave after a timeout, however full the wire seems (RFC 9002 section 7.5)
 
 	alone     Wide // last acknowledgement-only id

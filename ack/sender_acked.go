@@ -39,7 +39,7 @@ func (s *Sender) AppendAcked(dst []frame.Seq, now Instant, r Range) (acked []fra
 	}
 	if s.fresh > 0 {
 		s.rtt.Sample(now, s.fresh)
-		s.atMost, s.raised, s.measured = 0, 0, now
+		s.atMost, s.raised, s.usual, s.measured = 0, 0, 0, now
 	}
 	s.advance(now)
 	return dst, true
@@ -120,9 +120,11 @@ func (s *Sender) bound(now Instant) {
 	case s.atMost > s.firstAge:
 		s.atMost = s.firstAge
 		return
-	case s.atMost > 0 && s.rtt.usual(now, s.copyAge):
+	case s.usual < mostUsual && s.rtt.usual(now, s.copyAge):
+		s.usual++
 		return
 	}
+	s.usual = 0
 	if s.raised++; s.raised > mostRaised {
 		s.fresh = max(s.copyAge, 1)
 		return

@@ -114,6 +114,60 @@ func TestPathBecomesLongerForFew(t *testing.T) {
 	}
 }
 
+// TestPathBecomesLongerMeanwhile: what was under way has a round trip half of the old way, and
+// the next ones are copied when the copy takes as long as they took before.
+func TestPathBecomesLongerMeanwhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		link := simnet.Link{Latency: 2500 * time.Microsecond, Rate: 1e9}
+		cfg := Config{MTU: 1488}
+		p := newPair(t, pairConfig{link: link, a: cfg, b: cfg})
+		defer p.close()
+		time.AfterFunc(time.Second, func() {
+			link.Latency = 7500 * time.Microsecond
+			p.net.Link(addrA, addrB, link)
+			p.net.Link(addrB, addrA, link)
+		})
+		keepPosting(t, p, 5*time.Second, 1, 2600)
+		if sent, again := keepPosting(t, p, 10*time.Second, 1, 2600); again > 0 || p.toB.Stats().Window < 1<<16 {
+			t.Errorf("%d of %d frames left again; window %d", again, sent, p.toB.Stats().Window)
+		}
+	})
+}
+
+// TestOneAtATimeThroughLoss: one transaction after the other waits for timeouts alone, and no
+// longer than the path and the losses make it.
+func TestOneAtATimeThroughLoss(t *testing.T) {
+	for _, c := range []struct {
+		way time.Duration
+		min float64 // transactions a second: with waits that grow with losses half of it
+	}{{50 * time.Microsecond, 85}, {2500 * time.Microsecond, 45}} {
+		done := 0
+		const runs, lasts = 6, 12 * time.Second
+		for seed := range runs {
+			synctest.Test(t, func(t *testing.T) {
+				link := simnet.Link{Latency: c.way, Rate: 1e8}
+				cfg := Config{MTU: 1488, GiveUp: 30 * time.Second}
+				p := newPair(t, pairConfig{link: link, a: cfg, b: cfg})
+				defer p.close()
+				keepPosting(t, p, time.Second/2+time.Duration(seed)*time.Millisecond, 1, 1300)
+				link.Loss = 0.2
+				p.net.Link(addrA, addrB, link)
+				p.net.Link(addrB, addrA, link)
+				for end := time.Now().Add(lasts); time.Now().Before(end); done++ {
+					if err := p.toB.Write(t.Context(), write(64, pattern(1, 1300), 0, 1)); err != nil {
+						t.Fatal(err)
+					}
+				}
+			})
+		}
+		if rate := float64(done) / runs / lasts.Seconds(); rate < c.min {
+			t.Errorf("way %v: %.1f a second", c.way, rate)
+		} else {
+			t.Logf("way %v: %.1f a second", c.way, rate)
+		}
+	}
+}
+
 // TestSmallOnesNotSentAgain: small transactions one after the other in both directions, on a
 // path that loses nothing: the peer may hold the acknowledgement of one frame back until a
 // second one comes, and has it then.
