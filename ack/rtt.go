@@ -57,10 +57,13 @@ func (r *RTT) Faster(d time.Duration) {
 	r.nextMin = min(r.nextMin, d)
 }
 
-// usual reports whether round trips take that long, with an eighth of allowance.
+// takes reports whether a path whose smallest round trip is least can be as fast as d, with an
+// eighth of allowance.
+func takes(least, d time.Duration) bool { return d >= least-least/8 }
+
+// usual reports whether round trips take that long.
 func (r *RTT) usual(now Instant, d time.Duration) bool {
-	least := r.Min(now)
-	return r.smoothed > 0 && d >= least-least/8 && d <= r.smoothed+4*r.variance
+	return r.smoothed > 0 && takes(r.Min(now), d) && d <= r.smoothed+4*r.variance
 }
 
 // timeout returns how long to wait for an acknowledgement.

@@ -80,7 +80,7 @@ func (s *Sender) settle(now Instant, q frame.Seq, minimum time.Duration) bool {
 		if s.waited && sl.state == slotSent {
 			s.doubt(sl) // or the path became faster since it was measured
 		}
-	case age >= minimum-minimum/8:
+	case takes(minimum, age):
 		s.doubt(sl) // which copy this acknowledges is unknown
 	}
 	if sl.since > 0 || sl.state == slotLost {

@@ -230,20 +230,27 @@ func TestSenderNewestProbeTells(t *testing.T) {
 	})
 }
 
+// oldestAlone sends frames 2 to 10 on a path of 10 ms, of which a timeout sends the oldest and
+// the newest again, and only the oldest is acknowledged.
+func oldestAlone(t *testing.T, cfg SenderConfig) *senderTest {
+	s := newSenderTest(t, cfg)
+	s.measure(10 * ms)
+	s.send(9) // 2 to 10
+	s.advanceToTimer()
+	s.wantProbed(2, 10)
+	s.resend(2, 10)
+	s.advance(10 * ms)
+	s.ack(2, 2)
+	s.wantAcked(2)
+	return s
+}
+
 // When nothing that left behind the first copy of the oldest follows until the next timeout, it
 // was the second that arrived, and what it overtook is lost, whole: a receiver with room for one
 // datagram drops the newest every time.
 func TestSenderOldestTellsInTheEnd(t *testing.T) {
 	senderTests(t, func(t *testing.T, cfg SenderConfig) {
-		s := newSenderTest(t, cfg)
-		s.measure(10 * ms)
-		s.send(9) // 2 to 10
-		s.advanceToTimer()
-		s.wantProbed(2, 10)
-		s.resend(2, 10)
-		s.advance(10 * ms)
-		s.ack(2, 2)
-		s.wantAcked(2)
+		s := oldestAlone(t, cfg)
 		s.wantLost()
 		s.advanceToTimer()
 		s.wantLost(3, 4, 5, 6, 7, 8, 9)
@@ -287,15 +294,7 @@ func TestSenderOldestTellsAll(t *testing.T) {
 // What was sent once and came meanwhile was the sign that it was the first.
 func TestSenderOldestToldOtherwise(t *testing.T) {
 	senderTests(t, func(t *testing.T, cfg SenderConfig) {
-		s := newSenderTest(t, cfg)
-		s.measure(10 * ms)
-		s.send(9) // 2 to 10
-		s.advanceToTimer()
-		s.wantProbed(2, 10)
-		s.resend(2, 10)
-		s.advance(10 * ms)
-		s.ack(2, 2)
-		s.wantAcked(2)
+		s := oldestAlone(t, cfg)
 		s.batch()
 		s.ack(3, 3)
 		s.wantAcked(3)

@@ -166,8 +166,8 @@ type Header = frame.Header
 //	    Next steps to the next message and reports whether there is one.
 type Cursor = frame.Cursor
 
-// Hello is an introduction, or the goodbye that ends what one began. In a message it has these fields; count, length and
-// type are 0, and both completion words all-ones:
+// Hello is an introduction, or the goodbye that ends what one began. In a message it has
+// these fields; count, length and type are 0, and both completion words all-ones:
 //
 //	Txn    Life
 //	Addr   Peer

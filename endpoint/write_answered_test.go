@@ -43,30 +43,38 @@ func (g *lentGate) Recv(d []transport.Datagram, wait time.Duration) (int, error)
 	return g.Conn.Recv(d, wait)
 }
 
-// TestWriteReturnsWhileItsBytesAreSent: Write of an endpoint with Manual, whose transport fails
-// to receive while another goroutine sends, must not return before its bytes have left.
-func TestWriteReturnsWhileItsBytesAreSent(t *testing.T) {
-	net := simnet.New(1)
-	defer net.Close()
-	wire := &lentGate{Conn: net.Attach(addrA, simnet.Config{MTU: 9000}), holds: make(chan []transport.Outgoing), goOn: make(chan struct{})}
+// manualOver opens an endpoint without goroutines on a wire, connected to one whose memory it has
+// written into.
+func manualOver(t *testing.T, net *simnet.Network, wire transport.Conn) (a *Endpoint, c *Conn) {
+	t.Helper()
 	memory, _ := NewRegion(1 << 20)
 	b, err := New(net.Attach(addrB, simnet.Config{MTU: 9000}), &Config{ID: 2, Memory: memory, AcceptAny: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer b.Close()
-	a, err := New(wire, &Config{ID: 1, Manual: true})
+	t.Cleanup(func() { b.Close() })
+	a, err = New(wire, &Config{ID: 1, Manual: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer a.Close()
-	c, err := a.Connect(Peer{ID: 2, Addr: addrB, Size: 1 << 20})
+	t.Cleanup(func() { a.Close() })
+	c, err = a.Connect(Peer{ID: 2, Addr: addrB, Size: 1 << 20})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := c.Write(t.Context(), write(64, pattern(1, 100), 0, 1)); err != nil {
 		t.Fatal(err)
 	}
+	return a, c
+}
+
+// TestWriteReturnsWhileItsBytesAreSent: Write of an endpoint with Manual, whose transport fails
+// to receive while another goroutine sends, must not return before its bytes have left.
+func TestWriteReturnsWhileItsBytesAreSent(t *testing.T) {
+	net := simnet.New(1)
+	t.Cleanup(func() { net.Close() })
+	wire := &lentGate{Conn: net.Attach(addrA, simnet.Config{MTU: 9000}), holds: make(chan []transport.Outgoing), goOn: make(chan struct{})}
+	_, c := manualOver(t, net, wire)
 	wire.armed.Store(true)
 	var posts sync.WaitGroup
 	posts.Add(1)
@@ -123,26 +131,9 @@ func (f *slowFailure) Recv(d []transport.Datagram, wait time.Duration) (int, err
 // meanwhile: Write waits for its answer, as its transaction is not its own before.
 func TestWriteIsAnsweredByWhoBroke(t *testing.T) {
 	net := simnet.New(1)
-	defer net.Close()
+	t.Cleanup(func() { net.Close() })
 	wire := &slowFailure{Conn: net.Attach(addrA, simnet.Config{}), fails: make(chan struct{})}
-	memory, _ := NewRegion(1 << 20)
-	b, err := New(net.Attach(addrB, simnet.Config{}), &Config{ID: 2, Memory: memory, AcceptAny: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer b.Close()
-	a, err := New(wire, &Config{ID: 1, Manual: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer a.Close()
-	c, err := a.Connect(Peer{ID: 2, Addr: addrB, Size: 1 << 20})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Write(t.Context(), write(64, pattern(1, 100), 0, 1)); err != nil {
-		t.Fatal(err)
-	}
+	a, c := manualOver(t, net, wire)
 	net.Link(addrA, addrB, simnet.Link{Loss: 1})
 	slow := write(64, pattern(1, 100), 0, 1)
 	slow.Done = func(*Transaction, error) { time.Sleep(300 * time.Millisecond) }
@@ -164,7 +155,7 @@ func TestWriteIsAnsweredByWhoBroke(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 150*time.Millisecond)
 	defer cancel()
 	time.AfterFunc(50*time.Millisecond, func() { close(wire.fails) })
-	err = c.Write(ctx, mine)
+	err := c.Write(ctx, mine)
 	posted := mine.posted // ours again
 	if !errors.Is(err, errGate) || posted {
 		t.Errorf("Write returned %v, and its transaction is in use: %v", err, posted)

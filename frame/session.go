@@ -17,8 +17,8 @@ const (
 	helloLeave = 3
 )
 
-// Hello is an introduction, or the goodbye that ends what one began. In a message it has these fields; count, length and
-// type are 0, and both completion words all-ones:
+// Hello is an introduction, or the goodbye that ends what one began. In a message it has
+// these fields; count, length and type are 0, and both completion words all-ones:
 //
 //	Txn    Life
 //	Addr   Peer
