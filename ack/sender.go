@@ -46,9 +46,10 @@ const (
 	// mostUsual is how often in a row that a copy took as long as round trips do is no news.
 	// Arbitrary.
 	mostUsual = 3
-	// unmeasured is for how long a peer with cumulative acknowledgements is not taken for
-	// farther away than was measured. Arbitrary.
-	unmeasured = time.Second
+	// mostUnusual is how often in a row a peer with cumulative acknowledgements is not taken
+	// for farther away than was measured. With 8, twice as many copies leave when it is;
+	// with 2, a card that loses half of all frames and acknowledgements takes twice as long.
+	mostUnusual = 4
 )
 
 // SenderConfig says what the peer's receiver can take.
@@ -97,9 +98,8 @@ type Sender struct {
 
 	hinted uint32 // latest order of a copy that left it open whether it arrived; 0: none
 
-	fresh    time.Duration // the sample of the range being applied
-	freshOf  uint32        // order of the frame that it is of
-	measured Instant       // when the last was taken
+	fresh   time.Duration // the sample of the range being applied
+	freshOf uint32        // order of the frame that it is of
 	// Of the frames in it that were sent again, the least time since they were, and since they
 	// were sent first.
 	copyAge, firstAge time.Duration
@@ -111,6 +111,7 @@ type Sender struct {
 	atMost   time.Duration // how long a round trip may take, by frames that were sent again since one was measured; 0: by none
 	raised   uint8         // how often that was raised
 	usual    uint8         // how often in a row a copy took as long as round trips do
+	unusual  uint8         // how often in a row it did not, at a peer with cumulative acknowledgements
 	probing  int           // lost frames that leave after a timeout, however full the wire seems (RFC 9002 section 7.5)
 
 	alone     Wide // last acknowledgement-only id

@@ -39,7 +39,7 @@ func (s *Sender) AppendAcked(dst []frame.Seq, now Instant, r Range) (acked []fra
 	}
 	if s.fresh > 0 {
 		s.rtt.Sample(now, s.fresh)
-		s.atMost, s.raised, s.usual, s.measured = 0, 0, 0, now
+		s.atMost, s.raised, s.usual, s.unusual = 0, 0, 0, 0
 	}
 	s.advance(now)
 	return dst, true
@@ -81,7 +81,11 @@ func (s *Sender) settle(now Instant, q frame.Seq, minimum time.Duration) bool {
 			s.doubt(sl) // or the path became faster since it was measured
 		}
 	case takes(minimum, age):
-		s.doubt(sl) // which copy this acknowledges is unknown
+		// Which copy this acknowledges is unknown. Cumulative acknowledgements tell nothing of
+		// what came behind it either, unless the last took as long as round trips do: when the
+		// path has become longer, all of it would seem lost.
+		sl.vague = sl.vague || s.cfg.Cumulative && !s.rtt.usual(now, age)
+		s.doubt(sl)
 	}
 	if sl.since > 0 || sl.state == slotLost {
 		s.ambiguous(now, sl)
@@ -114,13 +118,18 @@ func (s *Sender) ambiguous(now Instant, sl *slot) {
 // bound concludes what is known of the round trip when all that a range acknowledges is
 // ambiguous.
 func (s *Sender) bound(now Instant) {
+	usual := s.rtt.usual(now, s.copyAge)
 	switch {
-	case s.cfg.Cumulative && s.rtt.smoothed > 0 && now.Sub(s.measured) <= unmeasured:
-		return // it waited there for what was lost
+	case s.cfg.Cumulative && usual:
+		s.unusual = 0
+		return // the first one waited there for what was lost, or was lost itself
+	case s.cfg.Cumulative && s.rtt.smoothed > 0 && s.unusual < mostUnusual:
+		s.unusual++
+		return // perhaps the copy waited there, too
 	case s.atMost > s.firstAge:
 		s.atMost = s.firstAge
 		return
-	case s.usual < mostUsual && s.rtt.usual(now, s.copyAge):
+	case s.usual < mostUsual && usual:
 		s.usual++
 		return
 	}

@@ -114,9 +114,10 @@ func (s *Sender) timeoutAt() Instant {
 	// 6298 section 5.3), be it at one run of ids in 80 ms (quirk D1-19).
 	from := max(s.slot(s.sent.head).sentAt, s.heard, s.probed)
 	at := from.Add(s.backedOff(s.timeout()))
-	if s.cfg.AckEvery > 0 && s.sent.n >= s.cfg.AckEvery && s.rtt.smoothed > 0 {
+	if s.cfg.AckEvery > 0 && !s.cfg.Cumulative && s.sent.n >= s.cfg.AckEvery && s.rtt.smoothed > 0 {
 		// When that many frames are there, nobody holds anything back: what is missing is
 		// lost, perhaps the only acknowledgement of a whole window (RFC 8985 section 7.2).
+		// With cumulative acknowledgements it may be there, too, and wait for another frame.
 		q := s.sent.head
 		for range s.cfg.AckEvery - 1 {
 			q = s.slot(q).next
