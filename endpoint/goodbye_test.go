@@ -256,3 +256,98 @@ func TestClosedPeerBeginsAnew(t *testing.T) {
 		}
 	})
 }
+
+// TestGoodbyeAndBackAtOnce: who closes a connection and makes it again is answered as soon as the
+// first time, though goodbye and introduction come together.
+func TestGoodbyeAndBackAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := simnet.New(1)
+		defer n.Close()
+		p := &pair{t: t, net: n}
+		link := simnet.Link{Latency: 50 * time.Microsecond}
+		n.Link(addrA, addrB, link)
+		n.Link(addrB, addrA, link)
+		server := p.open(addrB, &Config{ID: 2, Memory: p.region(4096), AcceptAny: true})
+		defer server.Close()
+		e := p.open(addrA, &Config{ID: 1})
+		defer e.Close()
+		for i := range 100 {
+			began := time.Now()
+			c := p.connect(e, Peer{ID: 2, Addr: addrB})
+			if err := c.Write(t.Context(), write(64, pattern(i, 8), 0, uint32(i+1))); err != nil {
+				t.Fatalf("round %d: %v", i, err)
+			}
+			if took := time.Since(began); took > 5*time.Millisecond { // of which 2 are the delay of acknowledgements
+				t.Fatalf("round %d took %v", i, took)
+			}
+			c.Close()
+		}
+	})
+}
+
+// TestGoodbyeBehindReset: the peer believes the life that Reset ended as long as it was not told
+// otherwise, and hears that it is over.
+func TestGoodbyeBehindReset(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPair(t, pairConfig{link: simnet.Link{Latency: time.Millisecond}})
+		defer p.close()
+		if err := p.toB.Write(t.Context(), write(64, nil, 0, 1)); err != nil {
+			t.Fatal(err)
+		}
+		if err := p.toA.Reset(0); err != nil {
+			t.Fatal(err)
+		}
+		if err := p.toA.Close(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(5 * time.Millisecond)
+		if err := p.toB.Err(); !errors.Is(err, ErrPeerClosed) {
+			t.Errorf("5 ms later the peer's connection has %v", err)
+		}
+	})
+}
+
+// TestConnectToARevivedPeer: a connection that was learned, went down and was reset in the very
+// callback that tells so is no dead one: Connect returns it.
+func TestConnectToARevivedPeer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := simnet.New(1)
+		defer n.Close()
+		p := &pair{t: t, net: n}
+		var server *Endpoint
+		var got *Conn
+		var err error
+		server = p.open(addrB, &Config{ID: 2, Memory: p.region(4096), AcceptAny: true, OnEvent: func(e Event) {
+			if e.Kind == PeerDown {
+				if err := e.Conn.Reset(0); err != nil {
+					t.Error(err)
+				}
+				got, err = server.Connect(Peer{ID: 1, Addr: addrA})
+				if got != e.Conn {
+					t.Errorf("Connect returned %v, %v, which is not the connection that was reset", got, err)
+				}
+			}
+		}})
+		defer server.Close()
+		memory := p.region(4096)
+		for i := range 2 {
+			e := p.open(addrA, &Config{ID: 1, Memory: memory})
+			c := p.connect(e, Peer{ID: 2, Addr: addrB})
+			if err := c.Write(t.Context(), write(64, nil, 0, uint32(i+1))); err != nil {
+				t.Fatal(err)
+			}
+			if i == 0 {
+				e.Close()
+				time.Sleep(time.Second)
+				continue
+			}
+			defer e.Close()
+		}
+		if got == nil || err != nil {
+			t.Fatalf("%v, %v", got, err)
+		}
+		if err := got.Write(t.Context(), write(64, nil, 0, 9)); err != nil || memory.Load32(0) != 9 {
+			t.Errorf("%v, word %d", err, memory.Load32(0))
+		}
+	})
+}

@@ -88,6 +88,7 @@ func (n *native) gone() error {
 	if left == unknown || left != n.tx.mine || n.tx.err != nil {
 		return nil
 	}
+	n.tx.recall = n.tx.asked != unknown // who left is back: its next life came behind
 	return n.tx.peerError("", ErrPeerClosed)
 }
 

@@ -15,6 +15,7 @@ type nativeSending struct {
 	serving
 	told         *cookie     // what a stranger was told before it had a connection
 	mine, theirs incarnation // theirs is unknown until the peer named mine
+	was          acquainted  // those of the life before
 	later        incarnation // our next life, which will answer to asked
 	asked        incarnation // a life of the peer that has to prove itself
 	reached      ack.Wide    // newest id heard from the peer
@@ -32,6 +33,9 @@ type nativeSending struct {
 	tells        int
 	since        ack.Instant // when asking began to matter: something was posted, or theirs believed
 }
+
+// acquainted are two lives that know each other.
+type acquainted struct{ mine, theirs incarnation }
 
 var _ sendingKind = (*nativeSending)(nil)
 
@@ -53,7 +57,7 @@ func (n *nativeSending) begin(now ack.Instant) {
 func (n *nativeSending) beginAs(now ack.Instant, name incarnation) {
 	n.nextTxn = uint32(name)
 	n.ready, n.proven = false, true
-	*n = nativeSending{sending: n.sending, reached: n.reached, mine: name, askAt: now, since: now}
+	*n = nativeSending{sending: n.sending, reached: n.reached, was: n.acquainted(), mine: name, askAt: now, since: now}
 }
 
 // beginTold begins with what the peer was told; nothing was sent or taken so far.
@@ -154,10 +158,19 @@ func (n *nativeSending) hello(now ack.Instant) frame.Hello {
 	return hello
 }
 
+// acquainted returns which two lives know each other, or last did: behind a Reset the peer
+// still believes those.
+func (n *nativeSending) acquainted() acquainted {
+	if n.theirs == unknown {
+		return n.was
+	}
+	return acquainted{n.mine, n.theirs}
+}
+
 // goodbye implements sendingKind.
 func (n *nativeSending) goodbye(b *batch, now ack.Instant) {
-	if n.theirs != unknown {
-		n.sendHello(b, now, frame.Hello{Life: uint32(n.mine), Peer: uint32(n.theirs), Leaves: true})
+	if known := n.acquainted(); known != (acquainted{}) {
+		n.sendHello(b, now, frame.Hello{Life: uint32(known.mine), Peer: uint32(known.theirs), Leaves: true})
 	}
 }
 

@@ -39,8 +39,8 @@ func (e *Endpoint) Connect(p Peer) (*Conn, error) {
 
 // enter puts a connection into the table, or returns the one that stands for it.
 func (e *Endpoint) enter(c *Conn) (*Conn, error) {
-	if known := e.peers.find(c.key()); known != nil && known.learned.Load() && known.down.Load() {
-		known.end() // nobody's, and of no use
+	if known := e.peers.find(c.key()); known != nil && known.learned.Load() {
+		known.makeRoom()
 	}
 	entered, err := e.add(c)
 	if entered == c {
@@ -48,6 +48,18 @@ func (e *Endpoint) enter(c *Conn) (*Conn, error) {
 		e.sched.Work(false)
 	}
 	return entered, err
+}
+
+// makeRoom takes a connection that was learned out of the table if it is down: it is nobody's,
+// and of no use.
+func (c *Conn) makeRoom() {
+	c.mu.Lock()
+	over := c.tx.err != nil
+	c.tx.closed = c.tx.closed || over
+	c.mu.Unlock()
+	if over {
+		c.ep.forget(c)
+	}
 }
 
 func (e *Endpoint) add(c *Conn) (*Conn, error) {
@@ -82,7 +94,7 @@ func (e *Endpoint) add(c *Conn) (*Conn, error) {
 // adopts reports whether a connection that was learned can stand for c: peers may
 // speak before they are spoken to.
 func adopts(learned, c *Conn) bool {
-	return learned != nil && learned.learned.Load() && learned.profile == c.profile && !learned.down.Load()
+	return learned != nil && learned.learned.Load() && learned.profile == c.profile && learned.Err() == nil
 }
 
 // Conns returns the connections, learned ones included.

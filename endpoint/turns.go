@@ -61,9 +61,8 @@ func (c *Conn) endBatch(now ack.Instant, fin *finished) (missed int, why error) 
 	tx.heard.open, tx.heard.held = rx.open.len(), rx.held.bytes
 	if why = c.kind.gone(); why != nil {
 		c.giveUp(now, fin, why)
-	} else {
-		tx.wake(now)
 	}
+	tx.wake(now)
 	return missed, why
 }
 
