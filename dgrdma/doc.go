@@ -115,9 +115,9 @@
 // A peer that acknowledges nothing for Config.GiveUp, though something was posted to it,
 // is down: what is pending fails with [ErrPeerDown], and so does what is posted from then
 // on, until [Conn.Reset], or until a peer of our own kind speaks again. Where nothing is
-// posted nothing is noticed: post something now and then, as package link does. Who waits for
-// what one peer writes does so by [Conn.Wait] or [Conn.WaitFor], which end with the
-// connection.
+// posted nothing is noticed, but with Config.KeepAlive: a peer of our own kind that is silent
+// for so long is asked whether it is still there. Who waits for what one peer writes does so
+// by [Conn.Wait] or [Conn.WaitFor], which end with the connection.
 //
 // A peer of our own kind that restarted is taken back at once, unless Config.KeepOldLife
 // says otherwise: what was pending fails with [ErrPeerRestarted], and what is posted next

@@ -11,7 +11,7 @@ func (c *Config) engine() *endpoint.Config {
 	}
 	f := &endpoint.Config{
 		ID: c.ID, Memory: engineMemory(c.Memory), Service: c.Service, Profile: c.Profile, Window: c.Window, MTU: c.MTU, Queue: c.Queue, GiveUp: c.GiveUp,
-		Coalesce: c.Coalesce, OpenIncoming: c.OpenIncoming, OpenMemory: c.OpenMemory, AcceptAny: c.AcceptAny, MaxPeers: c.MaxPeers,
+		KeepAlive: c.KeepAlive, Coalesce: c.Coalesce, OpenIncoming: c.OpenIncoming, OpenMemory: c.OpenMemory, AcceptAny: c.AcceptAny, MaxPeers: c.MaxPeers,
 		PeersPerHost: c.PeersPerHost, KeepOldLife: c.KeepOldLife, BusyPoll: c.BusyPoll, NoHelp: c.NoHelp, Manual: c.Manual, Logger: c.Logger,
 		Trace: c.Trace, FirstFrame: c.FirstFrame, Entropy: c.Entropy,
 	}

@@ -76,7 +76,7 @@ func (c *Conn) String() string { return (*endpoint.Conn)(c).String() }
 //
 // It ends with the connection, too, and returns why: when the peer says goodbye, or is given
 // up, or when this side closes it. A peer that is killed is given up when something was posted
-// to it.
+// to it, or by [Config.KeepAlive].
 func (c *Conn) Wait(ctx context.Context, addr uint32, ready func(word uint32) bool) (uint32, error) {
 	return (*endpoint.Conn)(c).Wait(ctx, addr, ready)
 }

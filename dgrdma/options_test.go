@@ -104,6 +104,7 @@ func TestStringAndConfigurationAgree(t *testing.T) {
 		{"window=7", Config{Window: 8}, false},
 		{"giveup=3s", Config{GiveUp: 3 * time.Second}, true},
 		{"giveup=3s", Config{GiveUp: time.Second}, false},
+		{"keepalive=3s", Config{KeepAlive: 3 * time.Second}, true},
 		{"queue=5", Config{Queue: 9}, false},
 		{"coalesce=1ms", Config{Coalesce: time.Second}, false},
 		{"accept=any", Config{AcceptAny: true}, true},

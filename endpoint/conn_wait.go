@@ -15,7 +15,7 @@ var errNoRegion = errors.New("dgrdma: this connection's memory is no Region, who
 //
 // It ends with the connection, too, and returns why: when the peer says goodbye, or is given
 // up, or when this side closes it. A peer that is killed is given up when something was posted
-// to it.
+// to it, or by [Config.KeepAlive].
 func (c *Conn) Wait(ctx context.Context, addr uint32, ready func(word uint32) bool) (uint32, error) {
 	if c.absent() {
 		return 0, ErrNil

@@ -31,6 +31,7 @@ type nativeSending struct {
 	tries        int
 	tellAt       ack.Instant
 	tells        int
+	alive        keepAlive
 	since        ack.Instant // when asking began to matter: something was posted, or theirs believed
 }
 
@@ -109,6 +110,7 @@ func (n *nativeSending) next(now ack.Instant) (send bool, at ack.Instant) {
 	if n.telling(now) {
 		at = min(at, n.tellAt)
 	}
+	at = min(at, n.aliveAt())
 	send = at <= now
 	if n.waits() {
 		at = min(at, n.giveUpAt())
@@ -143,6 +145,9 @@ func (n *nativeSending) hello(now ack.Instant) frame.Hello {
 	case n.telling(now) && n.tellAt <= now:
 		n.tellAt = now.Add(n.pause(n.tells))
 		n.tells++
+		return frame.Hello{Life: uint32(n.mine), Peer: uint32(n.theirs)}
+	case n.aliveAt() <= now:
+		n.alive.asked(now, n.heard.at)
 		return frame.Hello{Life: uint32(n.mine), Peer: uint32(n.theirs)}
 	}
 	hello := frame.Hello{Life: uint32(n.mine), Peer: uint32(n.theirs)}
@@ -282,6 +287,9 @@ func (n *nativeSending) giveUpAt() ack.Instant { return n.since.Add(n.cfg.GiveUp
 
 // overdue implements sendingKind.
 func (n *nativeSending) overdue(now ack.Instant) (missed int, why error) {
+	if n.theirs != unknown && n.alive.over(now, n.heard.at, n.cfg.GiveUp) {
+		return 0, n.givenUp("asking whether it is still there")
+	}
 	if n.waits() && now >= n.giveUpAt() {
 		op := "introducing ourselves"
 		if !n.silent() {

@@ -52,6 +52,9 @@ var (
 	GiveUp = &Setting{
 		Option: "giveup", Field: "GiveUp", Value: "TIME", Means: "without progress for so long, a peer is down", Kind: Time, Least: int64(time.Millisecond), Default: int64(10 * time.Second),
 	}
+	KeepAlive = &Setting{
+		Option: "keepalive", Field: "KeepAlive", Value: "TIME", Means: "a silent peer is asked after so long whether it is still there", Kind: Time, Without: "never",
+	}
 	Coalesce = &Setting{
 		Option: "coalesce", Field: "Coalesce", Value: "TIME", Means: "a small transaction waits so long for company", Kind: Time,
 	}
@@ -112,6 +115,6 @@ var (
 
 // All are the settings in the order in which documentation has them.
 var All = []*Setting{
-	ID, Profile, MTU, Frame, Window, Queue, GiveUp, Coalesce, OpenIncoming, OpenMemory, Accept, MaxPeers, PeersPerHost, KeepOldLife,
+	ID, Profile, MTU, Frame, Window, Queue, GiveUp, KeepAlive, Coalesce, OpenIncoming, OpenMemory, Accept, MaxPeers, PeersPerHost, KeepOldLife,
 	BusyPoll, Help, Manual, FirstFrame, SockBuf, GSO, GRO, EtherType, Ring, Max,
 }

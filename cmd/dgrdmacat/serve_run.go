@@ -12,6 +12,7 @@ import (
 
 	"github.com/dgrdma/dgrdma/dgrdma"
 	"github.com/dgrdma/dgrdma/link/stream"
+	"github.com/dgrdma/dgrdma/settings"
 	"github.com/dgrdma/dgrdma/url"
 )
 
@@ -104,6 +105,10 @@ func (o *serveOptions) writeDump(r *dgrdma.Region) error {
 	}))
 }
 
+// askedAfter is after how long of silence a writer is asked whether it is still there, as serve
+// writes nothing to it that would tell.
+const askedAfter = 10 * time.Second
+
 // open opens the endpoint and connects those who are named.
 func (o *serveOptions) open(s *served, peers []dgrdma.Peer) (*dgrdma.Endpoint, error) {
 	local := o.local
@@ -111,6 +116,9 @@ func (o *serveOptions) open(s *served, peers []dgrdma.Peer) (*dgrdma.Endpoint, e
 		local.Size = 0 // the memory says it
 	}
 	cfg := &dgrdma.Config{Memory: s, AcceptAny: o.accept.text == "any", OnEvent: s.journal.event, ID: dgrdma.EndpointID(o.id), Manual: o.file != ""}
+	if _, said := local.Options.Get(settings.KeepAlive.Option); !said {
+		cfg.KeepAlive = askedAfter
+	}
 	e, err := dgrdma.Open(local.String(), cfg)
 	if err != nil {
 		return nil, err
