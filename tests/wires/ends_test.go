@@ -85,6 +85,15 @@ func eachWire(t *testing.T, f func(*testing.T, wire)) {
 	}
 }
 
+// eachWireAtOnce is eachWire for tests that wait most of the time: they do so beside each other.
+func eachWireAtOnce(t *testing.T, f func(*testing.T, wire)) {
+	t.Parallel()
+	eachWire(t, func(t *testing.T, w wire) {
+		t.Parallel()
+		f(t, w)
+	})
+}
+
 // with adds options to an endpoint string.
 func with(url string, options ...string) string {
 	for _, o := range options {

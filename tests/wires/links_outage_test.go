@@ -112,7 +112,7 @@ func TestLinksFlap(t *testing.T) {
 
 // TestLinkPeerPauses: the consuming process stops for a while and continues.
 func TestLinkPeerPauses(t *testing.T) {
-	eachWire(t, func(t *testing.T, w wire) {
+	eachWireAtOnce(t, func(t *testing.T, w wire) {
 		pair := netns.NewPair(t, 1500)
 		c, url := linkReceiver(t, pair[1], w)
 		a := openHost(t, pair[0], w.local(0), 1)
@@ -135,7 +135,7 @@ func TestLinkPeerPauses(t *testing.T) {
 // TestLinkPeerPausesTooLong: beyond GiveUp a producer that waits for buffers is
 // told who is gone.
 func TestLinkPeerPausesTooLong(t *testing.T) {
-	eachWire(t, func(t *testing.T, w wire) {
+	eachWireAtOnce(t, func(t *testing.T, w wire) {
 		pair := netns.NewPair(t, 1500)
 		c, url := linkReceiver(t, pair[1], w)
 		a := openHost(t, pair[0], with(w.local(0), "giveup=600ms"), 1)

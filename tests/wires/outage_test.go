@@ -74,7 +74,7 @@ func receiver(t *testing.T, ns *netns.Namespace, w wire, slots, size int, accept
 
 // TestPeerPauses: the receiving process stops for a while and continues.
 func TestPeerPauses(t *testing.T) {
-	eachWire(t, func(t *testing.T, w wire) {
+	eachWireAtOnce(t, func(t *testing.T, w wire) {
 		pair := netns.NewPair(t, 1500)
 		const slots, size = 16, 32 << 10
 		c, url := receiver(t, pair[1], w, slots, size, "accept=any")
@@ -95,7 +95,7 @@ func TestPeerPauses(t *testing.T) {
 
 // TestPeerPausesTooLong: beyond GiveUp it counts as dead.
 func TestPeerPausesTooLong(t *testing.T) {
-	eachWire(t, func(t *testing.T, w wire) {
+	eachWireAtOnce(t, func(t *testing.T, w wire) {
 		pair := netns.NewPair(t, 1500)
 		const slots, size = 16, 32 << 10
 		c, url := receiver(t, pair[1], w, slots, size, "accept=any")
@@ -170,7 +170,7 @@ func restart(t *testing.T, accept string, introduce func(*child, *end)) {
 
 // TestPeerAppearsLater: sending to where nobody listens yet.
 func TestPeerAppearsLater(t *testing.T) {
-	eachWire(t, func(t *testing.T, w wire) {
+	eachWireAtOnce(t, func(t *testing.T, w wire) {
 		pair := netns.NewPair(t, 1500)
 		const slots, size = 16, 32 << 10
 		first := open(t, pair[1], with(w.local(1), "accept=any"), 2, slots, size)
