@@ -59,3 +59,12 @@ func (e *Error) Error() string {
 var once = strings.NewReplacer(": link: ", ": ", ": dgrdma: ", ": ")
 
 func (e *Error) Unwrap() error { return e.Err }
+
+// Timeout reports whether the link failed because the peer, or the program there, was silent.
+func (e *Error) Timeout() bool {
+	var t interface{ Timeout() bool }
+	return errors.Is(e.Err, ErrNoAnswer) || errors.As(e.Err, &t) && t.Timeout()
+}
+
+// Temporary is false: a link that failed stays so. With it an Error is a [net.Error].
+func (e *Error) Temporary() bool { return false }

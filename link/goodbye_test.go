@@ -3,6 +3,7 @@ package link
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -80,4 +81,24 @@ func TestErrorsSayTheirRoomOnce(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestErrorsSayWhetherItWasSilence: as errors of package net do.
+func TestErrorsSayWhetherItWasSilence(t *testing.T) {
+	for _, c := range []struct {
+		err     error
+		timeout bool
+	}{
+		{ErrNoAnswer, true}, {context.DeadlineExceeded, true}, {&dgrdma.PeerError{Err: dgrdma.ErrPeerDown}, true},
+		{&dgrdma.PeerError{Err: dgrdma.ErrPeerClosed}, false}, {ErrRefused, false}, {ErrPeerClosed, false}, {dgrdma.ErrClosed, false},
+	} {
+		var e interface { // net.Error
+			error
+			Timeout() bool
+			Temporary() bool
+		}
+		if err := fmt.Errorf("in a program: %w", &Error{Op: "dial", Peer: "peer 2", Err: c.err}); !errors.As(err, &e) || e.Timeout() != c.timeout {
+			t.Errorf("%v: Timeout is not %v", err, c.timeout)
+		}
+	}
 }

@@ -13,6 +13,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"time"
 
 	"github.com/dgrdma/dgrdma/dgrdma"
 )
@@ -29,6 +30,9 @@ const (
 	wordSize = 4
 	data     = 4096
 )
+
+// silence is after how long who waits asks whether the other one is still there.
+const silence = 5 * time.Second
 
 func wordOf(k uint32) uint32 { return wordSize * (k % slots) }
 func slotOf(k uint32) uint32 { return data + slotSize*(k%slots) }
@@ -57,7 +61,7 @@ func send(ctx context.Context, to string, from io.Reader) error {
 	if err != nil {
 		return err
 	}
-	e, err := dgrdma.Open("udp", &dgrdma.Config{Memory: memory})
+	e, err := dgrdma.Open("udp", &dgrdma.Config{Memory: memory, KeepAlive: silence})
 	if err != nil {
 		return err
 	}
@@ -103,7 +107,7 @@ func receive(ctx context.Context, local string, where, out io.Writer) error {
 		return err
 	}
 	peers := make(chan *dgrdma.Conn, 1)
-	e, err := dgrdma.Open(local, &dgrdma.Config{Memory: memory, AcceptAny: true, OnEvent: func(ev dgrdma.Event) {
+	e, err := dgrdma.Open(local, &dgrdma.Config{Memory: memory, AcceptAny: true, KeepAlive: silence, OnEvent: func(ev dgrdma.Event) {
 		if ev.Kind == dgrdma.PeerUp {
 			select {
 			case peers <- ev.Conn:
