@@ -81,7 +81,7 @@ func (p *propertyPlan) patience() time.Duration {
 		}
 	}
 	var trip time.Duration // both ways
-	burst, lossy := 0, false
+	burst, lossy, reorders := 0, false, false
 	for _, l := range p.links {
 		trip = max(trip, l.Latency+l.Jitter+l.ReorderBy)
 		if l.Rate > 0 {
@@ -89,6 +89,7 @@ func (p *propertyPlan) patience() time.Duration {
 			trip += time.Duration(queue*p.mtu*8) * time.Second / time.Duration(l.Rate)
 		}
 		burst = max(burst, l.Burst)
+		reorders = reorders || l.Reorder > 0
 		lossy = lossy || l.Loss > 0 || l.Corrupt > 0 || l.HoldBack > 0 || l.Rate > 0
 	}
 	for _, n := range p.each {
@@ -96,6 +97,11 @@ func (p *propertyPlan) patience() time.Duration {
 	}
 	calm := 100*time.Millisecond + 4*trip
 	if !lossy {
+		if prof := p.profile(0); reorders && prof.FreshAcks {
+			// The acknowledgement on a frame that its copy overtook counts for nothing, and
+			// who has no id left to say more waits for a timeout (D1-5, D1-6).
+			calm += prof.MinTimeout
+		}
 		return calm
 	}
 	// Timeouts double up to a second, and each sends two frames. With 0.4 lost both
