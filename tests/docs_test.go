@@ -51,20 +51,29 @@ func TestPagesNameTests(t *testing.T) {
 	}
 }
 
-// TestHouseNamesAllRooms: the table of packages in the README has every directory of Go files,
-// and nothing else.
+// TestHouseNamesAllRooms: the tables of packages, that of the README for who imports them and
+// that of docs/design.md for what is behind, have every directory of Go files once, and
+// nothing else.
 func TestHouseNamesAllRooms(t *testing.T) {
-	b, err := os.ReadFile(filepath.Join("..", "README.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, house, _ := strings.Cut(string(b), "\n## The house\n")
-	house, _, _ = strings.Cut(house, "\n## ")
+	var house string
 	named := make(map[string]bool)
-	for _, row := range strings.Split(house, "\n| `")[1:] {
-		first, _, _ := strings.Cut(row, " | ")
-		for _, room := range strings.Split(first, ", ") {
-			named[strings.Trim(room, "`")] = true
+	for page, title := range map[string]string{"README.md": "Packages", "docs/design.md": "The house"} {
+		b, err := os.ReadFile(filepath.Join("..", page))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, table, _ := strings.Cut(string(b), "\n## "+title+"\n")
+		table, _, _ = strings.Cut(table, "\n## ")
+		house += table
+		for _, row := range strings.Split(table, "\n| `")[1:] {
+			first, _, _ := strings.Cut(row, " | ")
+			for _, room := range strings.Split(first, ", ") {
+				room = strings.Trim(room, "`")
+				if named[room] {
+					t.Errorf("the tables of packages have %s twice", room)
+				}
+				named[room] = true
+			}
 		}
 	}
 	within := map[string]string{ // rooms that the row of another one names
@@ -73,14 +82,14 @@ func TestHouseNamesAllRooms(t *testing.T) {
 		"examples/ring": "examples", "examples/web": "examples",
 	}
 	rooms := make(map[string]bool)
-	err = filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
+	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || !strings.HasSuffix(path, ".go") || strings.Contains(path, "testdata") {
 			return err
 		}
 		room := filepath.ToSlash(strings.TrimPrefix(filepath.Dir(path), ".."+string(filepath.Separator)))
 		if row := within[room]; row != "" {
 			if !strings.Contains(house, "`"+room[strings.LastIndex(room, "/")+1:]+"`") && !strings.Contains(house, "`"+room+"`") {
-				t.Errorf("the row of %s in the README does not name %s", row, room)
+				t.Errorf("the row of %s in the tables of packages does not name %s", row, room)
 			}
 			room = row
 		}
@@ -92,12 +101,12 @@ func TestHouseNamesAllRooms(t *testing.T) {
 	}
 	for room := range rooms {
 		if !named[room] {
-			t.Errorf("the house in the README has no %s", room)
+			t.Errorf("no table of packages has %s", room)
 		}
 	}
 	for room := range named {
 		if !rooms[room] {
-			t.Errorf("the house in the README has %s, which is no directory of Go files", room)
+			t.Errorf("the tables of packages have %s, which is no directory of Go files", room)
 		}
 	}
 }

@@ -44,7 +44,8 @@ func TestMetricsAreDocumented(t *testing.T) {
 }
 
 const documentHead = "# Metrics\n\n" +
-	"What a collector of package `metrics/watch`, and so `dgrdmacat --metrics`, exports to Prometheus. A metric whose name ends in `_total` is a\n" +
+	"What a collector of package `metrics/watch`, and so the flag `--metrics` of `dgrdmacat`, exports to Prometheus. A metric whose name ends in `_total` is a\n" +
 	"counter. `dgrdma_endpoint_completion_seconds` and `dgrdma_endpoint_round_trip_seconds` are histograms. All others are gauges. `go doc\n" +
-	"github.com/dgrdma/dgrdma/metrics` explains the labels; what is not known is left out.\n\n" +
+	"github.com/dgrdma/dgrdma/metrics` explains the labels; what is not known is left out. Words are explained in\n" +
+	"[terms.md](terms.md).\n\n" +
 	"| metric | labels | |\n|---|---|---|\n"
