@@ -187,3 +187,16 @@ func (n *Namespace) SetRate(t testing.TB, rate, queue int) {
 		t.Fatalf("limit the device to %d bytes per second: %v", rate, err)
 	}
 }
+
+// Rename gives the device another name and MAC address. It loses its IPv6 addresses, and
+// what else knows it by [Device] does not find it any more.
+func (n *Namespace) Rename(t testing.TB, name string, mac net.HardwareAddr) {
+	t.Helper()
+	link, err := n.nl.LinkByName(Device)
+	if err == nil {
+		err = errors.Join(n.nl.LinkSetDown(link), n.nl.LinkSetName(link, name), n.nl.LinkSetHardwareAddr(link, mac), n.nl.LinkSetUp(link))
+	}
+	if err != nil {
+		t.Fatalf("call the device %s: %v", name, err)
+	}
+}
