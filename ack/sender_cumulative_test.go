@@ -65,9 +65,9 @@ func (p *cumulativePath) run(d time.Duration) (sent, again int) {
 	return sent, again
 }
 
-// A path becomes longer once, and loses nothing: that copies arrived of what a timeout sends
-// again is not believed, as the first ones are acknowledged when they come. Believed, all that
-// left before them seems lost, for ever: every frame left twice.
+// A path becomes longer once, and loses nothing: what a timeout sends again for nothing makes the
+// next one later. While the window is always full, everything is acknowledged behind a copy, and
+// nothing else would: every frame left twice, for ever.
 func TestSenderCumulativePathBecomesLonger(t *testing.T) {
 	for _, longer := range []time.Duration{ms, 5 * ms, 20 * ms, 50 * ms} {
 		p := cumulativePath{now: Instant(time.Hour), way: 50 * time.Microsecond, lack: 1, got: make(map[Wide]bool)}
@@ -82,5 +82,26 @@ func TestSenderCumulativePathBecomesLonger(t *testing.T) {
 				t.Errorf("%v, second %d: %d of %d frames left again; smoothed %v", longer, i, again, sent, p.s.RTT().Smoothed())
 			}
 		}
+	}
+}
+
+// That a copy arrived is believed if it took as long as round trips do: then what left before it
+// and was not acknowledged with it is lost. Else the first one may have been slow, and the others
+// come behind it.
+func TestSenderCumulativeCopies(t *testing.T) {
+	for took, lost := range map[time.Duration][]int{12 * ms: {4, 5, 6, 7, 8, 9, 10}, 31 * ms: nil} {
+		senderTests(t, func(t *testing.T, cfg SenderConfig) {
+			cfg.Cumulative, cfg.FreshAlone = true, true
+			s := newSenderTest(t, cfg)
+			s.measure(10 * ms) // up to 30 ms are usual
+			s.send(9)          // 2 to 10
+			s.advanceToTimer()
+			s.wantProbed(2, 3)
+			s.resend(2, 3)
+			s.stall(took)
+			s.batch(2)
+			s.wantAcked(2)
+			s.wantLost(lost...)
+		})
 	}
 }
