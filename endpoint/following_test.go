@@ -69,6 +69,9 @@ type follower struct {
 	runs   int // frames that were applied behind another one
 }
 
+// newest is the id that a follower would use next.
+const newest = 4720
+
 func newFollower(t testing.TB, p Profile, tap *tape) *follower {
 	f := &follower{book: new(notebook)}
 	var err error
@@ -99,7 +102,8 @@ func newFollower(t testing.TB, p Profile, tap *tape) *follower {
 	if p.Session {
 		f.introduce(1, life)
 	}
-	f.c.rx.lastAt = 0 // by a clock that is not the test's
+	f.c.rx.lastAt = 0        // by a clock that is not the test's,
+	f.c.nextID.Store(newest) // by which an introduction may have left once more
 	return f
 }
 
