@@ -41,7 +41,7 @@ func Nobody(like netip.Addr, n int) netip.Addr {
 func NewPair(t testing.TB, mtu int) Pair {
 	t.Helper()
 	p := Pair{New(t), New(t)}
-	if err := join(p[0], p[1], Device, Device, mtu); err != nil {
+	if err := join(p[0], p[1], Device, Device, mtu, firstNumber); err != nil {
 		t.Fatal(err)
 	}
 	for side, n := range p {
@@ -52,13 +52,27 @@ func NewPair(t testing.TB, mtu int) Pair {
 	return p
 }
 
-// join makes a pair of devices, each in its namespace, and brings them up.
-func join(a, b *Namespace, nameA, nameB string, mtu int) error {
+// Join joins the namespaces by another cable, to devices without addresses, and returns
+// their name.
+func (p Pair) Join(t testing.TB, mtu int) (device string) {
+	t.Helper()
+	device = "dgp1"
+	if err := join(p[0], p[1], device, device, mtu, firstNumber+1); err != nil {
+		t.Fatal(err)
+	}
+	return device
+}
+
+// firstNumber is that of a device. One whose number is that of its other end looks to the
+// kernel like one without other end, whose carrier it attends to once per second only.
+const firstNumber = 100
+
+// join makes a pair of devices, each in its namespace, and brings them up. That of a gets the
+// number.
+func join(a, b *Namespace, nameA, nameB string, mtu, number int) error {
 	attrs := netlink.NewLinkAttrs()
 	attrs.Name, attrs.MTU = nameA, mtu
-	// A device whose number is that of its other end looks to the kernel like one
-	// without other end, whose carrier it attends to once per second only.
-	attrs.Index = 100
+	attrs.Index = number
 	veth := &netlink.Veth{
 		LinkAttrs: attrs, PeerName: nameB, PeerNamespace: netlink.NsFd(int(b.handle)), PeerMTU: uint32(mtu),
 	}
@@ -85,22 +99,55 @@ func (n *Namespace) awaitCarrier(device string) error {
 	}
 }
 
-// address gives the device its addresses. That of IPv6 is used at once, without
-// asking around for a second or two whether someone else has it.
+// address gives the device its addresses.
 func (n *Namespace) address(side int) error {
-	link, err := n.nl.LinkByName(Device)
+	return errors.Join(n.addAddress(Device, IPv4(side)), n.addAddress(Device, IPv6(side)))
+}
+
+// Give gives a device another address, of a network of 256 IPv4 or 2^64 IPv6 addresses. One of
+// IPv6 is used at once, without asking around for a second or two whether someone else has it.
+func (n *Namespace) Give(t testing.TB, device string, ip netip.Addr) {
+	t.Helper()
+	if err := n.addAddress(device, ip); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Take takes an address away from a device.
+func (n *Namespace) Take(t testing.TB, device string, ip netip.Addr) {
+	t.Helper()
+	link, err := n.nl.LinkByName(device)
+	if err == nil {
+		err = n.nl.AddrDel(link, &netlink.Addr{IPNet: network(ip, usualBits(ip))})
+	}
+	if err != nil {
+		t.Fatalf("take the address %v away from %s: %v", ip, device, err)
+	}
+}
+
+func (n *Namespace) addAddress(device string, ip netip.Addr) error {
+	link, err := n.nl.LinkByName(device)
 	if err != nil {
 		return err
 	}
-	for _, a := range []netlink.Addr{
-		{IPNet: network(IPv4(side), 24)},
-		{IPNet: network(IPv6(side), 64), Flags: unix.IFA_F_NODAD},
-	} {
-		if err := n.nl.AddrAdd(link, &a); err != nil {
-			return fmt.Errorf("give %s the address %v: %w", Device, a.IPNet, err)
-		}
+	a := &netlink.Addr{IPNet: network(ip, usualBits(ip))}
+	if ip.Is6() {
+		a.Flags = unix.IFA_F_NODAD
 	}
-	return n.awaitNeighbours(IPv6(side))
+	if err := n.nl.AddrAdd(link, a); err != nil {
+		return fmt.Errorf("give %s the address %v: %w", device, ip, err)
+	}
+	if ip.Is4() {
+		return nil
+	}
+	return n.awaitNeighbours(ip)
+}
+
+func usualBits(ip netip.Addr) int {
+	if ip.Is4() {
+		return 24
+	}
+	return 64
 }
 
 // awaitNeighbours waits until the kernel answers to who asks for the address. It
@@ -167,6 +214,22 @@ func (n *Namespace) SetRouteMTU(t testing.TB, to netip.Addr, mtu int) {
 	}
 	if err != nil {
 		t.Fatalf("give the route to %v the MTU %d: %v", to, mtu, err)
+	}
+}
+
+// Route makes the way through that router, by that device, the default route.
+func (n *Namespace) Route(t testing.TB, device string, router netip.Addr) {
+	t.Helper()
+	link, err := n.nl.LinkByName(device)
+	if err == nil {
+		everywhere := network(netip.IPv4Unspecified(), 0)
+		if router.Is6() {
+			everywhere = network(netip.IPv6Unspecified(), 0)
+		}
+		err = n.nl.RouteReplace(&netlink.Route{LinkIndex: link.Attrs().Index, Dst: everywhere, Gw: router.AsSlice()})
+	}
+	if err != nil {
+		t.Fatalf("make %v the router: %v", router, err)
 	}
 }
 

@@ -44,7 +44,7 @@ func NewSwitch(t testing.TB, mtu int, seed uint64, faults [2]Faults) *Switch {
 	fabric := New(t)
 	for side, n := range s.Pair {
 		port := fmt.Sprintf("port%d", side)
-		err := join(n, fabric, Device, port, mtu)
+		err := join(n, fabric, Device, port, mtu, firstNumber)
 		if err == nil {
 			err = errors.Join(n.switchOff(Device, offloads), fabric.switchOff(port, offloads), n.address(side))
 		}
