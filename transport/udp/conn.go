@@ -65,14 +65,19 @@ func (c *Conn) MTU(to transport.Addr) int {
 }
 
 // Focus implements [transport.Conn]. A connected socket looks for no route:
-// without offload that is a sixth of what sending costs.
+// without offload that is a sixth of what sending costs. One of IPv6 would hear nobody at
+// another address when it is connected no more: the kernel keeps that of the peer
+// (__udp_disconnect leaves sk_v6_daddr alone, and the lookup asks it).
 func (c *Conn) Focus(peer transport.Addr) {
+	if c.v6 {
+		return
+	}
 	c.socket.Control(func(fd int) error {
 		if c.focused.Swap(nil) != nil {
 			// What is being sent without an address fails from now on, as loss.
 			dissolve(fd)
 		}
-		if ap := peer.AddrPort(); peer.Kind() == transport.KindUDP && ap.Addr().Is6() == c.v6 && unix.Connect(fd, sockaddr(ap)) == nil {
+		if ap := peer.AddrPort(); peer.Kind() == transport.KindUDP && ap.Addr().Is4() && unix.Connect(fd, sockaddr(ap)) == nil {
 			c.focused.Store(&peer)
 		}
 		return nil
