@@ -69,12 +69,30 @@ func TestWay(t *testing.T) {
 		if w := way(t, s, us, far.Addr().Next()); w.MTU != 1500 || w.Next != peer {
 			t.Errorf("through a router: %+v", w)
 		}
+		for to, want := range map[netip.Addr]netip.Addr{peer: us, us: us, far.Addr().Next(): us} {
+			if from, ifi, err := s.SourceTo(to); from != want || ifi == 0 || err != nil {
+				t.Errorf("to %v the kernel sends from %v by %d: %v", to, from, ifi, err)
+			}
+		}
+		for ip, want := range map[netip.Addr]bool{us: true, peer: false, far.Addr().Next(): false, netip.MustParseAddr("203.0.113.1"): false} {
+			if is, err := s.IsLocal(ip); is != want || err != nil {
+				t.Errorf("%v is one of ours: %v, %v", ip, is, err)
+			}
+		}
+		if w := way(t, s, netip.Addr{}, peer); w.MTU != 1400 {
+			t.Errorf("from no address: %+v", w)
+		}
 		if _, err := s.WayTo(us, peer.Next().Next().WithZone("none0")); peer.Is6() && err == nil {
 			t.Error("a way through an interface that does not exist")
 		}
 	}
 	if w, err := s.WayTo(netns.IPv4(0), netip.MustParseAddr("203.0.113.1")); err == nil {
 		t.Errorf("to nowhere: %+v", w)
+	}
+	for _, nobody := range []string{"203.0.113.1", "2001:db8:1::1", "10.77.0.255", "255.255.255.255", "224.0.0.1"} {
+		if from, _, err := s.SourceTo(netip.MustParseAddr(nobody)); err == nil {
+			t.Errorf("to %s the kernel sends from %v", nobody, from)
+		}
 	}
 }
 

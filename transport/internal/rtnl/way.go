@@ -18,18 +18,17 @@ type Way struct {
 	direct bool // nobody is looked for on that interface
 }
 
-// WayTo returns the way from a local address to another one.
+// WayTo returns the way from a local address to another one; from an unspecified one, it is
+// from that which the kernel chooses.
 func (s *Socket) WayTo(from, to netip.Addr) (w Way, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	scope := 0
-	if zone := to.Zone(); zone != "" {
-		if scope, err = s.index(zone); err != nil {
-			return w, err
-		}
+	scope, err := s.scope(to)
+	if err != nil {
+		return w, err
 	}
 	from, to = from.WithZone(""), to.WithZone("")
-	route, err := s.route(from, to, scope, 0)
+	_, route, err := s.route(from, to, scope, 0)
 	if err != nil {
 		return w, err
 	}
@@ -52,7 +51,7 @@ func (s *Socket) WayTo(from, to netip.Addr) (w Way, err error) {
 	w.direct = binary.NativeEndian.Uint32(fixed[offFlags:])&(unix.IFF_NOARP|unix.IFF_LOOPBACK) != 0
 	// The entry of the table, without what the kernel has learned about the
 	// address: that includes reports of the path's MTU, which anyone can forge.
-	if entry, err := s.route(from, to, scope, unix.RTM_F_FIB_MATCH); err == nil {
+	if _, entry, err := s.route(from, to, scope, unix.RTM_F_FIB_MATCH); err == nil {
 		if mtu := number(attribute(entry, unix.RTA_METRICS), unix.RTAX_MTU); mtu > 0 {
 			w.MTU = min(w.MTU, mtu)
 		}
@@ -60,22 +59,71 @@ func (s *Socket) WayTo(from, to netip.Addr) (w Way, err error) {
 	return w, nil
 }
 
-// route returns the attributes of the route to an address.
-func (s *Socket) route(from, to netip.Addr, scope int, flags uint32) ([]byte, error) {
+// SourceTo returns the address that the kernel sends from to another one, if who sends names
+// none, and the number of the interface that it is sent by.
+func (s *Socket) SourceTo(to netip.Addr) (from netip.Addr, ifi int, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	scope, err := s.scope(to)
+	if err != nil {
+		return from, 0, err
+	}
+	kind, route, err := s.route(netip.Addr{}, to.WithZone(""), scope, 0)
+	if err != nil {
+		return from, 0, err
+	}
+	from, ok := netip.AddrFromSlice(attribute(route, unix.RTA_PREFSRC))
+	if !ok || kind != unix.RTN_UNICAST && kind != unix.RTN_LOCAL {
+		return from, 0, unix.EADDRNOTAVAIL // a group, or everybody
+	}
+	return from, number(route, unix.RTA_OIF), nil
+}
+
+// IsLocal reports whether an address is one of this machine.
+func (s *Socket) IsLocal(ip netip.Addr) (bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	scope, err := s.scope(ip)
+	if err != nil {
+		return false, err
+	}
+	kind, _, err := s.route(netip.Addr{}, ip.WithZone(""), scope, 0)
+	if err == unix.ENETUNREACH || err == unix.EHOSTUNREACH {
+		return false, nil
+	}
+	return kind == unix.RTN_LOCAL, err
+}
+
+// scope returns the number of the interface that an address names, or 0.
+func (s *Socket) scope(ip netip.Addr) (int, error) {
+	if ip.Zone() == "" {
+		return 0, nil
+	}
+	return s.index(ip.Zone())
+}
+
+// route returns the kind and the attributes of the route to an address.
+func (s *Socket) route(from, to netip.Addr, scope int, flags uint32) (kind byte, attributes []byte, err error) {
 	bits := byte(to.BitLen())
 	fixed := [unix.SizeofRtMsg]byte{0: family(to), 1: bits, 2: bits}
 	binary.NativeEndian.PutUint32(fixed[8:], flags)
 	s.request(unix.RTM_GETROUTE, fixed[:]...)
 	s.with(unix.RTA_DST, to.AsSlice())
-	s.with(unix.RTA_SRC, from.AsSlice())
+	if from.IsValid() && !from.IsUnspecified() {
+		s.with(unix.RTA_SRC, from.AsSlice())
+	}
 	if scope != 0 {
 		s.with(unix.RTA_OIF, binary.NativeEndian.AppendUint32(nil, uint32(scope)))
 	}
 	b, err := s.ask()
 	if err != nil {
-		return nil, err
+		return 0, nil, err
 	}
-	return b[min(unix.SizeofRtMsg, len(b)):], nil
+	if len(b) < unix.SizeofRtMsg {
+		return 0, nil, errors.New("the answer about a route is too short")
+	}
+	const offType = 7 // of struct rtmsg
+	return b[offType], b[unix.SizeofRtMsg:], nil
 }
 
 // interfaceMTU returns what an interface carries; of IPv6, that is what routers
