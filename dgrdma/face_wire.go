@@ -277,7 +277,9 @@ type ServiceEntry = frame.Service
 type ServiceName = frame.ServiceName
 
 // Addr is the address of a datagram's sender or receiver: a comparable value,
-// so that it can be checked against the configured one without allocation.
+// so that it can be checked against the configured one without allocation. Where this
+// machine is at several addresses, it has the one that the other side asked, too: who asks two
+// of them is two peers, as it would be to TCP.
 //
 //	type Addr struct {
 //
@@ -291,7 +293,8 @@ type ServiceName = frame.ServiceName
 //	    Append appends a binary form of a, which no other address has.
 //
 //	func (a Addr) Host() Addr
-//	    Host returns the address of the machine or interface: a without its port.
+//	    Host returns the address of the machine or interface: a without its port, and whatever
+//	    address of ours it asks.
 //
 //	func (a Addr) IsZero() bool
 //	    IsZero reports whether a is no address.
@@ -299,14 +302,22 @@ type ServiceName = frame.ServiceName
 //	func (a Addr) Kind() AddrKind
 //	    Kind returns what a is an address of.
 //
-//	func (a Addr) MAC() [6]byte
+//	func (a Addr) Local() netip.Addr
+//	    Local returns the address of this machine that the other side asks, and is answered from;
+//	    none: the one that the transport is at.
+//
+//	func (a Addr) MAC() (mac [6]byte)
 //	    MAC returns the hardware address of a KindEther address.
 //
 //	func (a Addr) Sends(to Addr) bool
 //	    Sends reports whether one who is at a can send to that address: both are MAC addresses, or
-//	    IP addresses of the same version.
+//	    IP addresses of the same version; and who is at [::] is at IPv4 addresses, too.
 //
 //	func (a Addr) String() string
+//	    String returns the address without Local.
+//
+//	func (a Addr) WithLocal(ip netip.Addr) Addr
+//	    WithLocal returns a with another Local, which may be none.
 type Addr = transport.Addr
 
 // AddrKind says what an [Addr] is an address of.
@@ -344,6 +355,9 @@ const (
 //		// MTU returns the room for frame header and messages on the way to that
 //		// peer: Caps.MTU, or less.
 //		MTU(to Addr) int
+//		// Towards returns the address of a peer as Recv will have it in From when that answers: where
+//		// this machine is at several addresses, with the one of them that its frames will come to.
+//		Towards(peer Addr) (Addr, error)
 //		// Focus says that only this peer will be sent to and listened to, which some
 //		// wires are faster for; the zero Addr, that it may be anyone. It may be called
 //		// at any time.
@@ -401,7 +415,7 @@ type Caps = transport.Caps
 //		SendDrops   uint64 `count:"send_drops" help:"Datagrams that the system refused for a passing reason."`
 //		KernelDrops uint64 `count:"kernel_drops" help:"Datagrams that the system dropped because they were received too slowly."`
 //		Truncated   uint64 `count:"truncated" help:"Datagrams longer than the frame size agreed on."`
-//		Foreign     uint64 `count:"foreign" help:"Datagrams that are no frames of this protocol."`
+//		Foreign     uint64 `count:"foreign" help:"Datagrams that are no frames of this protocol, or were sent to a group or by broadcast."`
 //	}
 type TransportStats = transport.Stats
 

@@ -27,6 +27,11 @@ func (e *Endpoint) Connect(p Peer) (*Conn, error) {
 		return nil, fmt.Errorf("dgrdma: connect peer %d: nothing can be sent to %v from %v, which is an address of another kind"+
 			" (IPv4, IPv6 or Ethernet): open an endpoint at one of the same", p.ID, p.Addr, here)
 	}
+	at, err := e.transport.Towards(p.Addr)
+	if err != nil {
+		return nil, fmt.Errorf("dgrdma: connect peer %d at %v: %w", p.ID, p.Addr, err)
+	}
+	p.Addr = at
 	c, err := e.newConn(p, e.now(), nil)
 	if err != nil {
 		return nil, err

@@ -45,9 +45,11 @@
 package transport
 
 import (
+	"encoding/binary"
 	"encoding/hex"
 	"net/netip"
 	"time"
+	"unique"
 )
 
 // Conn sends and receives datagrams that hold frames.
@@ -66,6 +68,9 @@ type Conn interface {
 	// MTU returns the room for frame header and messages on the way to that
 	// peer: Caps.MTU, or less.
 	MTU(to Addr) int
+	// Towards returns the address of a peer as Recv will have it in From when that answers: where
+	// this machine is at several addresses, with the one of them that its frames will come to.
+	Towards(peer Addr) (Addr, error)
 	// Focus says that only this peer will be sent to and listened to, which some
 	// wires are faster for; the zero Addr, that it may be anyone. It may be called
 	// at any time.
@@ -85,9 +90,12 @@ type Conn interface {
 // Forever has Recv wait until a datagram comes.
 const Forever time.Duration = -1
 
-// Indifferent is embedded by a [Conn] that is as fast for one peer as for many, and
-// passes on frames for every endpoint id.
+// Indifferent is embedded by a [Conn] that is as fast for one peer as for many,
+// passes on frames for every endpoint id, and is at one address.
 type Indifferent struct{}
+
+// Towards implements [Conn].
+func (Indifferent) Towards(peer Addr) (Addr, error) { return peer, nil }
 
 // Focus implements [Conn].
 func (Indifferent) Focus(Addr) {}
@@ -138,7 +146,7 @@ type Stats struct {
 	SendDrops   uint64 `count:"send_drops" help:"Datagrams that the system refused for a passing reason."`
 	KernelDrops uint64 `count:"kernel_drops" help:"Datagrams that the system dropped because they were received too slowly."`
 	Truncated   uint64 `count:"truncated" help:"Datagrams longer than the frame size agreed on."`
-	Foreign     uint64 `count:"foreign" help:"Datagrams that are no frames of this protocol."`
+	Foreign     uint64 `count:"foreign" help:"Datagrams that are no frames of this protocol, or were sent to a group or by broadcast."`
 }
 
 // Kind says what an [Addr] is an address of.
@@ -151,63 +159,102 @@ const (
 )
 
 // Addr is the address of a datagram's sender or receiver: a comparable value,
-// so that it can be checked against the configured one without allocation.
+// so that it can be checked against the configured one without allocation. Where this
+// machine is at several addresses, it has the one that the other side asked, too: who asks two
+// of them is two peers, as it would be to TCP.
 type Addr struct {
-	kind Kind
-	mac  [6]byte
-	ip   netip.AddrPort
+	ip    netip.Addr // or a MAC address in the first bytes
+	local unique.Handle[netip.Addr]
+	port  uint16
+	kind  Kind
 }
 
 // UDPAddr returns the address of a UDP socket. An IPv4 address mapped into
 // IPv6 is the same as the IPv4 address.
 func UDPAddr(ap netip.AddrPort) Addr {
-	return Addr{kind: KindUDP, ip: netip.AddrPortFrom(ap.Addr().Unmap(), ap.Port())}
+	return Addr{kind: KindUDP, ip: ap.Addr().Unmap(), port: ap.Port()}
 }
 
 // EtherAddr returns the address of an Ethernet interface.
-func EtherAddr(mac [6]byte) Addr { return Addr{kind: KindEther, mac: mac} }
+func EtherAddr(mac [6]byte) Addr {
+	var b [16]byte
+	copy(b[:], mac[:])
+	return Addr{kind: KindEther, ip: netip.AddrFrom16(b)}
+}
 
 // Kind returns what a is an address of.
 func (a Addr) Kind() Kind { return a.kind }
 
 // AddrPort returns the IP address and port of a KindUDP address.
-func (a Addr) AddrPort() netip.AddrPort { return a.ip }
+func (a Addr) AddrPort() netip.AddrPort {
+	if a.kind != KindUDP {
+		return netip.AddrPort{}
+	}
+	return netip.AddrPortFrom(a.ip, a.port)
+}
 
 // MAC returns the hardware address of a KindEther address.
-func (a Addr) MAC() [6]byte { return a.mac }
+func (a Addr) MAC() (mac [6]byte) {
+	if a.kind == KindEther {
+		b := a.ip.As16()
+		copy(mac[:], b[:])
+	}
+	return mac
+}
 
-// Host returns the address of the machine or interface: a without its port.
-func (a Addr) Host() Addr {
-	if a.kind == KindUDP {
-		a.ip = netip.AddrPortFrom(a.ip.Addr(), 0)
+// Local returns the address of this machine that the other side asks, and is answered from;
+// none: the one that the transport is at.
+func (a Addr) Local() netip.Addr {
+	if a.local == (unique.Handle[netip.Addr]{}) {
+		return netip.Addr{}
+	}
+	return a.local.Value()
+}
+
+// WithLocal returns a with another Local, which may be none.
+func (a Addr) WithLocal(ip netip.Addr) Addr {
+	a.local = unique.Handle[netip.Addr]{}
+	if ip.IsValid() {
+		a.local = unique.Make(ip)
 	}
 	return a
 }
 
+// Host returns the address of the machine or interface: a without its port, and whatever
+// address of ours it asks.
+func (a Addr) Host() Addr {
+	a.port, a.local = 0, unique.Handle[netip.Addr]{}
+	return a
+}
+
 // Sends reports whether one who is at a can send to that address: both are MAC addresses, or
-// IP addresses of the same version.
+// IP addresses of the same version; and who is at [::] is at IPv4 addresses, too.
 func (a Addr) Sends(to Addr) bool {
-	return a.kind == to.kind && a.ip.Addr().Is4() == to.ip.Addr().Is4()
+	return a.kind == to.kind && (a.ip.Is4() == to.ip.Is4() || a.kind == KindUDP && a.ip == netip.IPv6Unspecified())
 }
 
 // Append appends a binary form of a, which no other address has.
 func (a Addr) Append(b []byte) []byte {
-	b = append(b, byte(a.kind))
-	b = append(b, a.mac[:]...)
-	b, _ = a.ip.AppendBinary(b) // never fails
+	b = binary.BigEndian.AppendUint16(append(b, byte(a.kind)), a.port)
+	for _, ip := range [...]netip.Addr{a.ip, a.Local()} {
+		start := len(b)
+		b, _ = ip.AppendBinary(append(b, 0, 0))                     // never fails
+		binary.BigEndian.PutUint16(b[start:], uint16(len(b)-start)) // it varies
+	}
 	return b
 }
 
 // IsZero reports whether a is no address.
 func (a Addr) IsZero() bool { return a.kind == KindNone }
 
+// String returns the address without Local.
 func (a Addr) String() string {
 	switch a.kind {
 	case KindUDP:
-		return a.ip.String()
+		return a.AddrPort().String()
 	case KindEther:
 		b := make([]byte, 0, 17)
-		for i, x := range a.mac {
+		for i, x := range a.MAC() {
 			if i > 0 {
 				b = append(b, ':')
 			}

@@ -29,3 +29,32 @@ func TestAddr(t *testing.T) {
 		t.Error("addresses do not compare")
 	}
 }
+
+// TestLocal: who asks another address of ours is another one, at the same host, and is called the
+// same.
+func TestLocal(t *testing.T) {
+	a := UDPAddr(netip.MustParseAddrPort("10.0.0.1:7000"))
+	one, two := netip.MustParseAddr("10.0.0.2"), netip.MustParseAddr("fe80::1%eth0")
+	if a.Local().IsValid() || a.WithLocal(one).Local() != one || a.WithLocal(two).WithLocal(netip.Addr{}) != a {
+		t.Error("it has not the address that it was given")
+	}
+	all := map[string]bool{}
+	for _, x := range []Addr{
+		a, a.WithLocal(one), a.WithLocal(two), a.Host(), UDPAddr(netip.AddrPortFrom(one, 7000)), UDPAddr(netip.AddrPortFrom(one, 7000)).WithLocal(a.AddrPort().Addr()),
+		UDPAddr(netip.AddrPortFrom(two, 7000)), EtherAddr([6]byte{2}), EtherAddr([6]byte{5: 2}), {},
+	} {
+		if b := string(x.Append(nil)); all[b] {
+			t.Errorf("%v has the binary form of another one", x)
+		} else {
+			all[b] = true
+		}
+	}
+	if b := a.WithLocal(one); b == a || b != a.WithLocal(one) || b.Host() != a.Host() || b.String() != a.String() {
+		t.Errorf("%v and %v", a, b)
+	}
+	six, every := UDPAddr(netip.MustParseAddrPort("[fd00::1]:7")), UDPAddr(netip.MustParseAddrPort("[::]:7"))
+	ether := EtherAddr([6]byte{2})
+	if !every.Sends(a) || !every.Sends(six) || every.Sends(ether) || a.Sends(six) || six.Sends(a) || EtherAddr([6]byte{}).Sends(a) {
+		t.Error("who sends to whom")
+	}
+}

@@ -29,8 +29,8 @@
 //	           02:00 and the last four bytes of the IP address
 //	KindEther  Ethernet with Options.EtherType
 //
-// An endpoint bound to the unspecified address appears as 0.0.0.0 or ::,
-// whichever its peer's address needs. Lengths that do not fit an IP header are
+// An endpoint at all addresses of its machine appears as the one that its peer asked; where
+// none is known, as 0.0.0.0 or ::, whichever the peer's address needs. Lengths that do not fit an IP header are
 // written as 0, which analysers take for segmentation offload.
 //
 // # Rules

@@ -2,6 +2,7 @@ package tap
 
 import (
 	"io"
+	"net/netip"
 	"sync"
 	"time"
 
@@ -88,7 +89,7 @@ func (t *Conn) recordReceived(batch []transport.Datagram) {
 	}
 	now := t.opts.Now()
 	for i := range batch {
-		t.record(now, batch[i].From, t.local, batch[i].Data)
+		t.record(now, batch[i].From, t.at(batch[i].From), batch[i].Data)
 	}
 	t.flush()
 }
@@ -110,9 +111,17 @@ func (t *Conn) recordSent(batch []transport.Outgoing) {
 			t.joined = append(append(t.joined[:0], frame...), o.Rest...)
 			frame = t.joined
 		}
-		t.record(now, t.local, *o.To, frame)
+		t.record(now, t.at(*o.To), *o.To, frame)
 	}
 	t.flush()
+}
+
+// at returns our address as that peer knows it.
+func (t *Conn) at(peer transport.Addr) transport.Addr {
+	if ip := peer.Local(); ip.IsValid() {
+		return transport.UDPAddr(netip.AddrPortFrom(ip, t.local.AddrPort().Port()))
+	}
+	return t.local
 }
 
 func (t *Conn) record(now time.Time, from, to transport.Addr, frame []byte) {

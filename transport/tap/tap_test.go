@@ -242,3 +242,43 @@ func TestRecordingDoesNotAllocate(t *testing.T) {
 		})
 	}
 }
+
+// everywhere is a transport at all addresses, which receives one frame.
+type everywhere struct {
+	transport.Conn
+	from transport.Addr
+}
+
+func (e everywhere) LocalAddr() transport.Addr { return udp("[::]:7") }
+func (e everywhere) Caps() transport.Caps      { return transport.Caps{} }
+func (e everywhere) Recv(dst []transport.Datagram, _ time.Duration) (int, error) {
+	dst[0] = transport.Datagram{From: e.from, Data: make([]byte, 16)}
+	return 1, nil
+}
+func (e everywhere) Send([]transport.Outgoing) (int, error) { return 1, nil }
+
+// TestAtAllAddresses: we are where the peer asked.
+func TestAtAllAddresses(t *testing.T) {
+	us := netip.MustParseAddr("198.51.100.7")
+	c := everywhere{from: udp("198.51.100.2:9").WithLocal(us)}
+	var file bytes.Buffer
+	rec := newTap(t, c, &file, tap.Options{})
+	const ahead, source, destination = 16 + 14, 12, 16 // of an IPv4 header, behind those of record and Ethernet
+	for _, x := range []struct {
+		at int
+		do func() (int, error)
+	}{
+		{destination, func() (int, error) { return rec.Recv(make([]transport.Datagram, 1), 0) }},
+		{source, func() (int, error) {
+			return rec.Send([]transport.Outgoing{{To: &c.from, Buf: make([]byte, 16)}})
+		}},
+	} {
+		start := file.Len()
+		if n, err := x.do(); n != 1 || err != nil {
+			t.Fatal(n, err)
+		}
+		if got := file.Bytes()[start+ahead+x.at:][:4]; netip.AddrFrom4([4]byte(got)) != us {
+			t.Errorf("recorded as % x", got)
+		}
+	}
+}

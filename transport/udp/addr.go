@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"net"
 	"net/netip"
+	"os"
 	"strconv"
 
 	"golang.org/x/sys/unix"
@@ -12,21 +13,28 @@ import (
 	"github.com/dgrdma/dgrdma/transport/internal/mmsg"
 )
 
-func sockaddr(ap netip.AddrPort) unix.Sockaddr {
-	if ap.Addr().Is4() {
+// sockaddr returns an address for a socket of IPv6, or of IPv4 alone.
+func sockaddr(ap netip.AddrPort, v6 bool) unix.Sockaddr {
+	if !v6 {
 		return &unix.SockaddrInet4{Port: int(ap.Port()), Addr: ap.Addr().As4()}
 	}
 	return &unix.SockaddrInet6{Port: int(ap.Port()), Addr: ap.Addr().As16(), ZoneId: scope(ap.Addr().Zone())}
 }
 
-func addrPort(sa unix.Sockaddr, zone string) netip.AddrPort {
+// boundTo returns where a socket is.
+func boundTo(fd int) (netip.AddrPort, error) {
+	sa, err := unix.Getsockname(fd)
 	switch sa := sa.(type) {
 	case *unix.SockaddrInet4:
-		return netip.AddrPortFrom(netip.AddrFrom4(sa.Addr), uint16(sa.Port))
+		return netip.AddrPortFrom(netip.AddrFrom4(sa.Addr), uint16(sa.Port)), nil
 	case *unix.SockaddrInet6:
-		return netip.AddrPortFrom(netip.AddrFrom16(sa.Addr).WithZone(zone), uint16(sa.Port))
+		ip := netip.AddrFrom16(sa.Addr).Unmap()
+		if ip.Is6() {
+			ip = ip.WithZone(new(zones).name(sa.ZoneId))
+		}
+		return netip.AddrPortFrom(ip, uint16(sa.Port)), nil
 	}
-	return netip.AddrPort{}
+	return netip.AddrPort{}, os.NewSyscallError("getsockname", err)
 }
 
 // scope returns the number of an IPv6 zone: an interface, by name or number.
@@ -116,25 +124,21 @@ func (z *zones) read(n *mmsg.Name, v6 bool) transport.Addr {
 	return transport.UDPAddr(netip.AddrPortFrom(ip, port))
 }
 
-// write puts a into n. Not ok: it is no address of this family.
-func (z *zones) write(n *mmsg.Name, a transport.Addr, v6 bool) (ok bool) {
+// write puts a into n.
+func (z *zones) write(n *mmsg.Name, a transport.Addr, v6 bool) {
 	ap := a.AddrPort()
-	if a.Kind() != transport.KindUDP || ap.Addr().Is4() == v6 {
-		return false
-	}
 	*n = mmsg.Name{}
 	binary.BigEndian.PutUint16(n[offPort:], ap.Port())
 	if !v6 {
 		binary.NativeEndian.PutUint16(n[0:], unix.AF_INET)
 		ip := ap.Addr().As4()
 		copy(n[offIPv4:], ip[:])
-		return true
+		return
 	}
 	binary.NativeEndian.PutUint16(n[0:], unix.AF_INET6)
 	ip := ap.Addr().As16()
 	copy(n[offIPv6:], ip[:])
 	binary.NativeEndian.PutUint32(n[offScope:], z.scope(ap.Addr().Zone()))
-	return true
 }
 
 // dissolve makes a connected socket one that anyone may send to.

@@ -20,11 +20,11 @@ func TestPortIsTakenMeanwhile(t *testing.T) {
 		return fd
 	}
 	port := func(fd int) uint16 {
-		sa, err := unix.Getsockname(fd)
+		at, err := boundTo(fd)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return addrPort(sa, "").Port()
+		return at.Port()
 	}
 	other := socket()
 	if err := bind(other, loopback, freePort); err != nil {

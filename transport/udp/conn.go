@@ -16,7 +16,8 @@ type Conn struct {
 	// Immutable.
 	socket  *mmsg.Socket
 	local   netip.AddrPort
-	v6      bool
+	every   bool // local stands for all addresses of this machine
+	v6      bool // the socket is one of IPv6, and of IPv4 too if every
 	mtu     int  // of IP packets
 	fixed   bool // and asked for
 	gro     bool
@@ -33,8 +34,8 @@ type Conn struct {
 }
 
 // overhead is what the headers take of an IP packet.
-func (c *Conn) overhead() int {
-	if c.v6 {
+func overhead(v6 bool) int {
+	if v6 {
 		return 40 + udpHeader + prefix
 	}
 	return 20 + udpHeader + prefix
@@ -42,34 +43,51 @@ func (c *Conn) overhead() int {
 
 func (c *Conn) makeRoom() {
 	c.receiving.init(c)
-	c.sending.init()
+	c.sending.init(c)
 }
 
 // Caps implements [transport.Conn].
 func (c *Conn) Caps() transport.Caps {
-	return transport.Caps{MTU: c.mtu - c.overhead(), Headroom: prefix, Batch: c.receiving.capacity, Blocks: true}
+	return transport.Caps{MTU: c.mtu - overhead(c.v6 && !c.every), Headroom: prefix, Batch: c.receiving.capacity, Blocks: true}
 }
 
 // MTU implements [transport.Conn]: the room for a frame on the way to a peer, as
 // those configured it who look after this machine.
 func (c *Conn) MTU(to transport.Addr) int {
-	ap := to.AddrPort()
-	if c.fixed || c.routes == nil || to.Kind() != transport.KindUDP || ap.Addr().Is6() != c.v6 {
-		return c.mtu - c.overhead()
+	if !c.LocalAddr().Sends(to) {
+		return c.Caps().MTU
 	}
-	way, err := c.routes.WayTo(c.local.Addr(), ap.Addr())
-	if err != nil || way.MTU < transport.LeastMTU {
-		return c.mtu - c.overhead()
+	mtu := c.mtu
+	if !c.fixed {
+		mtu = min(mtu, c.wayMTU(to))
 	}
-	return min(c.mtu, way.MTU) - c.overhead()
+	return mtu - overhead(to.AddrPort().Addr().Is6())
+}
+
+// usualMTU is what nearly every interface carries.
+const usualMTU = 1500
+
+// wayMTU returns what the way to a peer carries, as far as that is known.
+func (c *Conn) wayMTU(to transport.Addr) int {
+	if c.routes != nil {
+		way, err := c.routes.WayTo(c.from(&to), to.AddrPort().Addr())
+		if err == nil && way.MTU >= transport.LeastMTU {
+			return way.MTU
+		}
+	}
+	if c.every {
+		return usualMTU
+	}
+	return c.mtu
 }
 
 // Focus implements [transport.Conn]. A connected socket looks for no route:
 // without offload that is a sixth of what sending costs. One of IPv6 would hear nobody at
 // another address when it is connected no more: the kernel keeps that of the peer
-// (__udp_disconnect leaves sk_v6_daddr alone, and the lookup asks it).
+// (__udp_disconnect leaves sk_v6_daddr alone, and the lookup asks it). One at all addresses
+// would hear the peer only at that one which the kernel chooses.
 func (c *Conn) Focus(peer transport.Addr) {
-	if c.v6 {
+	if c.v6 || c.every {
 		return
 	}
 	c.socket.Control(func(fd int) error {
@@ -77,7 +95,7 @@ func (c *Conn) Focus(peer transport.Addr) {
 			// What is being sent without an address fails from now on, as loss.
 			dissolve(fd)
 		}
-		if ap := peer.AddrPort(); peer.Kind() == transport.KindUDP && ap.Addr().Is4() && unix.Connect(fd, sockaddr(ap)) == nil {
+		if c.LocalAddr().Sends(peer) && unix.Connect(fd, sockaddr(peer.AddrPort(), false)) == nil {
 			c.focused.Store(&peer)
 		}
 		return nil

@@ -1,6 +1,7 @@
 package udp
 
 import (
+	"net/netip"
 	"time"
 
 	"github.com/dgrdma/dgrdma/transport"
@@ -13,10 +14,16 @@ import (
 // usual size, and nothing could be sent to anyone. So whenever the buffer is not
 // empty enough, whoever is to be sent to is looked up.
 type crowd struct {
-	given   int                           // bytes given to the kernel since the last look
-	crowded bool                          // a good part of the buffer was in use then
-	known   map[transport.Addr]*neighbour // by host
-	now     time.Time                     // of the last look, if it was crowded
+	given   int  // bytes given to the kernel since the last look
+	crowded bool // a good part of the buffer was in use then
+	known   map[toHost]*neighbour
+	now     time.Time // of the last look, if it was crowded
+}
+
+// toHost is a way to a host: from which address of ours may make a difference.
+type toHost struct {
+	host transport.Addr
+	from netip.Addr
 }
 
 type neighbour struct {
@@ -59,18 +66,18 @@ func (c *Conn) lookAtCrowd() {
 // kernel knows.
 func (c *Conn) leaves(to *transport.Addr) bool {
 	s := &c.sending
-	host := to.Host() // strangers have any number of ports
-	n := s.known[host]
+	way := toHost{to.Host(), c.from(to)} // strangers have any number of ports
+	n := s.known[way]
 	if n == nil {
 		if s.known == nil || len(s.known) >= mostKnown {
-			s.known = make(map[transport.Addr]*neighbour)
+			s.known = make(map[toHost]*neighbour)
 		}
 		n = new(neighbour)
-		s.known[host] = n
+		s.known[way] = n
 	}
 	if n.state == rtnl.Unknown || s.now.Sub(n.asked) >= askAgain {
 		n.state, n.asked = rtnl.Unknown, s.now
-		if way, err := c.routes.WayTo(c.local.Addr(), to.AddrPort().Addr()); err == nil {
+		if way, err := c.routes.WayTo(way.from, to.AddrPort().Addr()); err == nil {
 			n.state = c.routes.Neighbour(way)
 		}
 		if n.state == rtnl.Unknown {

@@ -8,6 +8,16 @@
 //	}
 //	e, err := dgrdma.New(conn, &dgrdma.Config{ID: 1, Memory: memory})
 //
+// # All addresses
+//
+// A socket at [::] or 0.0.0.0 is at all addresses of the machine. What it sends to a peer leaves from
+// the one that the peer asked, which the kernel tells with each datagram (IP_PKTINFO,
+// IPV6_RECVPKTINFO), and which is [transport.Addr.Local] of the peer's address: nothing is kept of it
+// elsewhere, so there is no table that strangers could fill. To a peer that is dialed it leaves from
+// the address that the system has on the way there then ([Conn.Towards]); when that is gone, what
+// is sent to the peer is lost, and nothing else. What was sent to a group or by broadcast counts as
+// foreign, and is not answered. [Addresses] lists by which addresses peers reach the socket.
+//
 // # Offload
 //
 // Where the kernel can, runs of equally long frames leave as one message that it
@@ -18,7 +28,7 @@
 //
 // Datagrams are never fragmented. The frame size is what the interface of the
 // local address carries, or less where the routing table or the interface by which
-// the peer is reached says so. ICMP reports of a narrower link further away are not
+// the peer is reached says so; at all addresses that alone counts. ICMP reports of a narrower link further away are not
 // believed, since anyone can send them: one of 56 bytes would stop a flow. Where
 // such a link really is, as with a tunnel between routers, only small frames
 // arrive: set Config.MTU, or the route's: ip route change ... mtu 1400.

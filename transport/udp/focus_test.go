@@ -13,7 +13,6 @@ import (
 // TestPeersAfterOne: a socket that had one peer hears one at another address, when it has two.
 func TestPeersAfterOne(t *testing.T) {
 	netns.Require(t)
-	const patience = 10 * time.Second
 	pair := netns.NewPair(t, 1500)
 	second := map[bool]netip.Addr{true: netip.MustParseAddr("10.77.0.52"), false: netip.MustParseAddr("fd77::52")} // by whether it is IPv4
 	for _, ip := range second {
@@ -23,7 +22,7 @@ func TestPeersAfterOne(t *testing.T) {
 		at    string
 		asked netip.Addr
 	}{
-		{"10.77.0.1", netns.IPv4(0)}, {"fd77::1", netns.IPv6(0)},
+		{"10.77.0.1", netns.IPv4(0)}, {"fd77::1", netns.IPv6(0)}, {"::", netns.IPv4(0)}, {"::", netns.IPv6(0)}, {"0.0.0.0", netns.IPv4(0)},
 	} {
 		var c *Conn
 		pair[0].In(func() { c = listen(t, x.at, Config{}) })

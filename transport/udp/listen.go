@@ -16,10 +16,12 @@ import (
 
 // Config says how to open a socket. Its zero value has the good defaults.
 type Config struct {
-	// Addr is the local address. A missing or unspecified IP is 127.0.0.1: peers
-	// are told a real one. Port 0 is any free one.
+	// Addr is the local address. A missing IP is 127.0.0.1. [::] stands for all addresses of
+	// this machine, IPv6 and IPv4, or IPv4 alone where the system has no IPv6; 0.0.0.0 for all of
+	// IPv4. Port 0 is any free one.
 	Addr netip.AddrPort
-	// MTU is the largest IP packet in bytes. 0: that of the interface with Addr.
+	// MTU is the largest IP packet in bytes. 0: that of the interface with Addr, or of the
+	// one by which a peer is reached.
 	MTU int
 	// Buffer is the wanted size of the socket's buffers in bytes. 0: as much as
 	// is of use and allowed. Negative: the kernel's default stays.
@@ -40,9 +42,6 @@ func Listen(cfg Config) (*Conn, error) {
 		want = netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), want.Port())
 	}
 	want = netip.AddrPortFrom(want.Addr().Unmap(), want.Port())
-	if want.Addr().IsUnspecified() {
-		return nil, fmt.Errorf("dgrdma: listen on UDP %v: an endpoint needs the address by which its peers reach it", want)
-	}
 	if err := transport.Reaches(want.Addr()); err != nil {
 		return nil, fmt.Errorf("dgrdma: listen on UDP %v: %w", want, err)
 	}
@@ -50,7 +49,7 @@ func Listen(cfg Config) (*Conn, error) {
 	if err != nil {
 		return nil, fmt.Errorf("dgrdma: listen on UDP %v: %w", want, err)
 	}
-	c := &Conn{v6: want.Addr().Is6(), mtu: ifMTU}
+	c := &Conn{every: want.Addr().IsUnspecified(), mtu: ifMTU}
 	if cfg.MTU != 0 {
 		if c.mtu = cfg.MTU; c.mtu < transport.LeastMTU || c.mtu > transport.MostMTU {
 			return nil, fmt.Errorf("dgrdma: listen on UDP %v: MTU %d, need %d to %d", want, cfg.MTU, transport.LeastMTU, transport.MostMTU)
@@ -58,10 +57,11 @@ func Listen(cfg Config) (*Conn, error) {
 		c.fixed = true
 	}
 	c.mtu = min(c.mtu, transport.MostMTU)
-	fd, err := open(c.v6)
+	fd, want, err := openAt(want, open)
 	if err != nil {
-		return nil, fmt.Errorf("dgrdma: listen on UDP %v: %w", want, err)
+		return nil, fmt.Errorf("dgrdma: listen on UDP %v: %w", want, os.NewSyscallError("socket", err))
 	}
+	c.v6 = want.Addr().Is6()
 	if c.socket, err = mmsg.New(fd); err != nil {
 		return nil, fmt.Errorf("dgrdma: listen on UDP %v: %w", want, err)
 	}
@@ -74,28 +74,47 @@ func Listen(cfg Config) (*Conn, error) {
 	return c, nil
 }
 
+// openAt opens a socket for an address. All addresses are those of IPv4 where the system has no
+// others.
+func openAt(want netip.AddrPort, open func(v6 bool) (int, error)) (int, netip.AddrPort, error) {
+	fd, err := open(want.Addr().Is6())
+	if err == unix.EAFNOSUPPORT && want.Addr().IsUnspecified() {
+		want = netip.AddrPortFrom(netip.IPv4Unspecified(), want.Port())
+		fd, err = open(false)
+	}
+	return fd, want, err
+}
+
 func open(v6 bool) (int, error) {
 	family := unix.AF_INET
 	if v6 {
 		family = unix.AF_INET6
 	}
 	fd, err := unix.Socket(family, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
-	return fd, os.NewSyscallError("socket", err)
+	return fd, err
 }
 
 func (c *Conn) setUp(fd int, want netip.AddrPort, cfg Config) error {
 	// Never fragmented, and whatever the network reports of a path's MTU is not
 	// believed: with IP_PMTUDISC_DO, one forged packet would stop a flow.
-	discover := func(level, option int) error {
-		return os.NewSyscallError("setsockopt", unix.SetsockoptInt(fd, level, option, unix.IP_PMTUDISC_PROBE))
-	}
 	var err error
+	set := func(level, option, value int) {
+		err = errors.Join(err, os.NewSyscallError("setsockopt", unix.SetsockoptInt(fd, level, option, value)))
+	}
 	if c.v6 {
-		err = errors.Join(
-			os.NewSyscallError("setsockopt", unix.SetsockoptInt(fd, unix.IPPROTO_IPV6, unix.IPV6_V6ONLY, 1)),
-			discover(unix.IPPROTO_IPV6, unix.IPV6_MTU_DISCOVER))
-	} else {
-		err = discover(unix.IPPROTO_IP, unix.IP_MTU_DISCOVER)
+		only := 1
+		if c.every {
+			only = 0
+			set(unix.IPPROTO_IPV6, unix.IPV6_RECVPKTINFO, 1)
+		}
+		set(unix.IPPROTO_IPV6, unix.IPV6_V6ONLY, only)
+		set(unix.IPPROTO_IPV6, unix.IPV6_MTU_DISCOVER, unix.IPV6_PMTUDISC_PROBE)
+	}
+	if c.every {
+		set(unix.IPPROTO_IP, unix.IP_PKTINFO, 1)
+	}
+	if c.every || !c.v6 {
+		set(unix.IPPROTO_IP, unix.IP_MTU_DISCOVER, unix.IP_PMTUDISC_PROBE)
 	}
 	if err != nil {
 		return err
@@ -104,6 +123,9 @@ func (c *Conn) setUp(fd int, want netip.AddrPort, cfg Config) error {
 	switch err := bind(fd, want, freePort); err {
 	case nil:
 	case unix.EADDRINUSE:
+		if c.every {
+			return fmt.Errorf("%w: another socket has the port, at all addresses or at one; choose a port, or 0 for any, or name an address", os.NewSyscallError("bind", err))
+		}
 		return fmt.Errorf("%w: another socket has the port; choose one, or 0 for any", os.NewSyscallError("bind", err))
 	case unix.EADDRNOTAVAIL:
 		return fmt.Errorf("%w: no interface of this machine has the address", os.NewSyscallError("bind", err))
@@ -112,11 +134,11 @@ func (c *Conn) setUp(fd int, want netip.AddrPort, cfg Config) error {
 	default:
 		return os.NewSyscallError("bind", err)
 	}
-	bound, err := unix.Getsockname(fd)
+	bound, err := boundTo(fd)
 	if err != nil {
-		return os.NewSyscallError("getsockname", err)
+		return err
 	}
-	c.local = addrPort(bound, want.Addr().Zone())
+	c.local = netip.AddrPortFrom(want.Addr(), bound.Port())
 	// Both are only asked for; without them every frame is a datagram.
 	if _, err := unix.GetsockoptInt(fd, unix.SOL_UDP, unix.UDP_SEGMENT); err == nil && !cfg.NoGSO {
 		c.gso.Store(true)
@@ -136,12 +158,12 @@ const portTries = 8
 // bind binds a socket, with port 0 to one that choose says is free.
 func bind(fd int, want netip.AddrPort, choose func(netip.AddrPort) uint16) error {
 	if want.Port() != 0 {
-		return unix.Bind(fd, sockaddr(want))
+		return unix.Bind(fd, sockaddr(want, want.Addr().Is6()))
 	}
 	// A socket that chose its port itself would lose it when it is not connected any more.
 	err := error(unix.EADDRINUSE)
 	for n := 0; n < portTries && err == unix.EADDRINUSE; n++ {
-		err = unix.Bind(fd, sockaddr(netip.AddrPortFrom(want.Addr(), choose(want))))
+		err = unix.Bind(fd, sockaddr(netip.AddrPortFrom(want.Addr(), choose(want)), want.Addr().Is6()))
 	}
 	return err
 }
@@ -153,38 +175,18 @@ func freePort(want netip.AddrPort) uint16 {
 		return 0
 	}
 	defer unix.Close(fd)
-	if unix.Bind(fd, sockaddr(want)) != nil {
+	if unix.Bind(fd, sockaddr(want, want.Addr().Is6())) != nil {
 		return 0
 	}
-	sa, err := unix.Getsockname(fd)
-	if err != nil {
-		return 0
-	}
-	return addrPort(sa, "").Port()
-}
-
-// AnyAddr returns an address of this machine that others can reach, with that
-// port: IPv4 before IPv6, and the loopback address if there is no other.
-func AnyAddr(port uint16) netip.AddrPort {
-	best := netip.AddrFrom4([4]byte{127, 0, 0, 1})
-	addrs, _ := net.InterfaceAddrs()
-	for _, a := range addrs {
-		p, err := netip.ParsePrefix(a.String())
-		if err != nil || !p.Addr().IsGlobalUnicast() {
-			continue
-		}
-		if p.Addr().Is4() {
-			return netip.AddrPortFrom(p.Addr(), port)
-		}
-		if best.IsLoopback() {
-			best = p.Addr()
-		}
-	}
-	return netip.AddrPortFrom(best, port)
+	at, _ := boundTo(fd)
+	return at.Port()
 }
 
 // interfaceMTU returns the MTU of the interface that has the address.
 func interfaceMTU(ip netip.Addr) (int, error) {
+	if ip.IsUnspecified() {
+		return transport.MostMTU, nil // whatever interface it is
+	}
 	ifs, err := net.Interfaces()
 	if err != nil {
 		return 0, err

@@ -21,16 +21,26 @@ type receiving struct {
 	segment int
 	from    transport.Addr
 	raw     mmsg.Name // from, as the kernel has it
+	told    told      // of the one before next
+	asked   home      // Local of from, as the kernel has it
 }
 
 func (r *receiving) init(c *Conn) {
+	control := 0
+	if c.every {
+		control = unix.CmsgSpace(unix.SizeofInet4Pktinfo) + unix.CmsgSpace(unix.SizeofInet6Pktinfo)
+	}
 	if c.gro {
+		mtu := c.mtu
+		if c.every && !c.fixed {
+			mtu = usualMTU
+		}
 		// Few, so that they stay in the cache: each may bring 45 full frames.
-		r.in = mmsg.NewReceiver(8, transport.MostMTU, unix.CmsgSpace(4))
-		r.capacity = 8 * max(1, min(64, transport.MostMTU/c.mtu))
+		r.in = mmsg.NewReceiver(8, transport.MostMTU, control+unix.CmsgSpace(4))
+		r.capacity = 8 * max(1, min(64, transport.MostMTU/mtu))
 		return
 	}
-	r.in = mmsg.NewReceiver(64, max(c.mtu, 2048), 0)
+	r.in = mmsg.NewReceiver(64, max(c.mtu, 2048), control)
 	r.capacity = 64
 }
 
@@ -73,16 +83,22 @@ func (c *Conn) unpack(dst []transport.Datagram) (n int) {
 				c.truncated.Add(1)
 				continue
 			}
+			r.told.read(r.in.Control(i))
+			if c.every && !r.told.ours {
+				c.foreign.Add(1)
+				continue
+			}
 			r.rest = r.in.Data(i)
 			r.segment = len(r.rest)
-			if c.gro {
-				if s := r.in.Int(i, unix.SOL_UDP, unix.UDP_GRO); s > 0 {
-					r.segment = s
-				}
+			if r.told.segment > 0 {
+				r.segment = r.told.segment
 			}
-			if name := r.in.Name(i); *name != r.raw || r.from.IsZero() {
-				r.raw = *name
+			if name := r.in.Name(i); *name != r.raw || r.told.asked != r.asked || r.from.IsZero() {
+				r.raw, r.asked = *name, r.told.asked
 				r.from = r.zones.read(name, c.v6)
+				if c.every {
+					r.from = r.from.WithLocal(r.zones.address(&r.asked))
+				}
 			}
 			if len(r.rest) == 0 {
 				c.foreign.Add(1)

@@ -24,12 +24,18 @@ type sending struct {
 	zones zones
 	last  *transport.Addr // whose address is in raw
 	raw   mmsg.Name
+	from  []byte        // what tells the kernel from which address of ours; empty: it chooses
+	room  home          // of from
 	first [messages]int // of the frames of each message
 	crowd
 }
 
-func (s *sending) init() {
-	s.out = mmsg.NewBatch(messages, 4*messages, unix.CmsgSpace(2))
+func (s *sending) init(c *Conn) {
+	control := unix.CmsgSpace(2)
+	if c.every {
+		control += unix.CmsgSpace(len(s.room))
+	}
+	s.out = mmsg.NewBatch(messages, 4*messages, control)
 }
 
 // Send implements [transport.Conn].
@@ -56,7 +62,7 @@ func (c *Conn) gather(batch []transport.Outgoing, start int, gso bool) int {
 	for i := start; i < len(batch); {
 		o := &batch[i]
 		if o.To != s.last {
-			if !s.zones.write(&s.raw, *o.To, c.v6) {
+			if !c.LocalAddr().Sends(*o.To) {
 				// An address of the other family, or no IP address: to send it is
 				// impossible, as if there were no route.
 				if s.out.Len() > 0 {
@@ -66,7 +72,10 @@ func (c *Conn) gather(batch []transport.Outgoing, start int, gso bool) int {
 				i++
 				continue
 			}
-			s.last = o.To
+			s.zones.write(&s.raw, *o.To, c.v6)
+			if s.last = o.To; c.every {
+				s.from = s.zones.appendHome(s.room[:0], o.To.Local(), c.v6)
+			}
 		}
 		if focused == nil && s.crowded && !c.leaves(o.To) {
 			if s.out.Len() > 0 {
@@ -115,7 +124,10 @@ func (c *Conn) gather(batch []transport.Outgoing, start int, gso bool) int {
 			}
 		}
 		if segments > 1 {
-			s.out.SetUint16(unix.SOL_UDP, unix.UDP_SEGMENT, uint16(size))
+			s.out.AddUint16(unix.SOL_UDP, unix.UDP_SEGMENT, uint16(size))
+		}
+		if len(s.from) > 0 {
+			c.leaveFrom(s.from)
 		}
 		if focused != nil {
 			continue // there is no crowd
@@ -141,7 +153,7 @@ func (c *Conn) transmit(batch []transport.Outgoing, start, end int) (int, error)
 		frames := s.framesOf(i, end)
 		switch err {
 		case unix.EIO, unix.EINVAL:
-			if frames > 1 {
+			if frames > 1 && !c.gone(batch[s.first[i]].To) {
 				// The device has no checksum offload, or its MTU has become
 				// smaller: one by one from now on.
 				c.gso.Store(false)

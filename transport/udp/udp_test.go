@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"net"
 	"net/netip"
 	"slices"
@@ -65,36 +64,18 @@ func collect(t testing.TB, c *Conn, n, atOnce int) (frames [][]byte, from []tran
 	return frames, from
 }
 
-type variant struct {
-	ip  string
-	cfg Config
-}
-
-func variants() map[string]variant {
-	m := make(map[string]variant)
-	for _, ip := range []string{"127.0.0.1", "::1"} {
-		for _, mtu := range []int{0, 1500, 9000} {
-			for _, off := range []Config{{}, {NoGSO: true}, {NoGRO: true}, {NoGSO: true, NoGRO: true}} {
-				off.MTU = mtu
-				m[fmt.Sprintf("%s mtu=%d gso=%v gro=%v", ip, mtu, !off.NoGSO, !off.NoGRO)] = variant{ip, off}
-			}
-		}
-	}
-	return m
-}
-
 // TestBatches: runs of equal frames, a shorter one at the end of a run, single
 // ones, and two receivers in turn: all arrive whole, in order, from their sender.
 func TestBatches(t *testing.T) {
 	for name, v := range variants() {
 		t.Run(name, func(t *testing.T) {
-			a, b, other := listen(t, v.ip, v.cfg), listen(t, v.ip, v.cfg), listen(t, v.ip, v.cfg)
+			a, b, other := listen(t, v.at, v.cfg), listen(t, v.at, v.cfg), listen(t, v.at, v.cfg)
 			full := min(a.Caps().MTU, 16000)
 			var batch []transport.Outgoing
 			want := make(map[transport.Addr][][]byte)
 			add := func(to *Conn, size, count int) {
 				for range count {
-					o := outgoing(to.LocalAddr(), len(batch), size)
+					o := outgoing(v.seen(t, to, a), len(batch), size)
 					batch = append(batch, o)
 					want[*o.To] = append(want[*o.To], slices.Concat(o.Buf[prefix:], o.Rest))
 				}
@@ -111,11 +92,11 @@ func TestBatches(t *testing.T) {
 				t.Fatalf("sent %d of %d: %v", n, len(batch), err)
 			}
 			for _, to := range []*Conn{b, other} {
-				w := want[to.LocalAddr()]
+				w, seen := want[v.seen(t, to, a)], v.seen(t, a, to)
 				got, from := collect(t, to, len(w), 7)
 				for i := range w {
-					if !bytes.Equal(got[i], w[i]) || from[i] != a.LocalAddr() {
-						t.Fatalf("datagram %d of %d bytes from %v, want %d bytes from %v", i, len(got[i]), from[i], len(w[i]), a.LocalAddr())
+					if !bytes.Equal(got[i], w[i]) || from[i] != seen {
+						t.Fatalf("datagram %d of %d bytes from %v, want %d bytes from %v", i, len(got[i]), from[i], len(w[i]), seen)
 					}
 				}
 			}
@@ -225,13 +206,13 @@ func TestSendDrops(t *testing.T) {
 
 // TestRefusedPort: nobody listens there. The socket goes on working.
 func TestRefusedPort(t *testing.T) {
-	for _, ip := range []string{"127.0.0.1", "::1"} {
-		a, b := listen(t, ip, Config{}), listen(t, ip, Config{})
-		gone := listen(t, ip, Config{})
-		to := gone.LocalAddr()
+	for _, p := range places() {
+		a, b := listen(t, p.at, Config{}), listen(t, p.at, Config{})
+		gone := listen(t, p.at, Config{})
+		to := p.of(gone)
 		gone.Close()
 		for i := range 20 {
-			batch := []transport.Outgoing{outgoing(to, i, 50), outgoing(b.LocalAddr(), i, 50), outgoing(to, i, 50)}
+			batch := []transport.Outgoing{outgoing(to, i, 50), outgoing(p.of(b), i, 50), outgoing(to, i, 50)}
 			if n, err := a.Send(batch); n != len(batch) || err != nil {
 				t.Fatalf("sent %d: %v", n, err)
 			}
@@ -367,10 +348,10 @@ func TestKernelDrops(t *testing.T) {
 func TestZeroAllocs(t *testing.T) {
 	for name, v := range variants() {
 		t.Run(name, func(t *testing.T) {
-			a, b := listen(t, v.ip, v.cfg), listen(t, v.ip, v.cfg)
+			a, b := listen(t, v.at, v.cfg), listen(t, v.at, v.cfg)
 			var batch []transport.Outgoing
 			for i := range 20 {
-				batch = append(batch, outgoing(b.LocalAddr(), i, 1000))
+				batch = append(batch, outgoing(v.seen(t, b, a), i, 1000))
 			}
 			dst := make([]transport.Datagram, b.Caps().Batch)
 			if n := testing.AllocsPerRun(20, func() {
@@ -393,16 +374,22 @@ func TestZeroAllocs(t *testing.T) {
 
 // TestMTU: what frames may have, by headers and by the way.
 func TestMTU(t *testing.T) {
-	for _, x := range []struct {
-		ip        string
-		mtu, room int
-	}{{"127.0.0.1", 1500, 1470}, {"::1", 1500, 1450}, {"127.0.0.1", 0, 65505}, {"::1", 0, 65485}} {
-		c := listen(t, x.ip, Config{MTU: x.mtu})
-		if got := c.Caps().MTU; got != x.room {
-			t.Errorf("%s, MTU %d: room for %d, want %d", x.ip, x.mtu, got, x.room)
-		}
-		if got := c.MTU(c.LocalAddr()); got != x.room {
-			t.Errorf("%s, MTU %d: room for %d on the way to itself, want %d", x.ip, x.mtu, got, x.room)
+	for _, p := range places() {
+		for _, mtu := range []int{0, 1500} {
+			c := listen(t, p.at, Config{MTU: mtu})
+			room := map[int]int{0: 65505, 1500: 1470}[mtu]
+			if at := netip.MustParseAddr(p.at); at.Is6() && !at.IsUnspecified() {
+				room -= 20
+			}
+			if got := c.Caps().MTU; got != room {
+				t.Errorf("%v, MTU %d: room for %d, want %d", p, mtu, got, room)
+			}
+			if room = map[int]int{0: 65505, 1500: 1470}[mtu]; p.ip.Is6() {
+				room -= 20
+			}
+			if got := c.MTU(p.of(c)); got != room {
+				t.Errorf("%v, MTU %d: room for %d on the way to itself, want %d", p, mtu, got, room)
+			}
 		}
 	}
 }
@@ -410,18 +397,18 @@ func TestMTU(t *testing.T) {
 // TestFocus: a socket with one peer hears nobody else, where it can be given others again, and
 // then keeps its port.
 func TestFocus(t *testing.T) {
-	for _, ip := range []string{"127.0.0.1", "::1"} {
+	for _, p := range places() {
 		for _, port := range []uint16{0, 47112} {
-			a, err := Listen(Config{Addr: netip.AddrPortFrom(netip.MustParseAddr(ip), port)})
+			a, err := Listen(Config{Addr: netip.AddrPortFrom(netip.MustParseAddr(p.at), port)})
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer a.Close()
-			b, other := listen(t, ip, Config{}), listen(t, ip, Config{})
+			b, other := listen(t, p.at, Config{}), listen(t, p.at, Config{})
 			exchange := func(with *Conn, heard bool) {
 				t.Helper()
 				for _, way := range [][2]*Conn{{a, with}, {with, a}} {
-					if n, err := way[0].Send([]transport.Outgoing{outgoing(way[1].LocalAddr(), 7, 100)}); n != 1 || err != nil {
+					if n, err := way[0].Send([]transport.Outgoing{outgoing(p.seen(t, way[1], way[0]), 7, 100)}); n != 1 || err != nil {
 						t.Fatal(n, err)
 					}
 					if heard || way[1] != a {
@@ -431,13 +418,13 @@ func TestFocus(t *testing.T) {
 					}
 				}
 			}
-			all := ip == "::1" // are heard always
+			all := p.at != "127.0.0.1" // are heard always
 			exchange(b, true)
 			exchange(other, true)
-			a.Focus(b.LocalAddr())
+			a.Focus(p.seen(t, b, a))
 			exchange(b, true)
 			exchange(other, all)
-			a.Focus(other.LocalAddr())
+			a.Focus(p.seen(t, other, a))
 			exchange(other, true)
 			exchange(b, all)
 			a.Focus(transport.Addr{})

@@ -75,16 +75,28 @@ func (b *Batch) Add(p []byte) bool {
 	return true
 }
 
-// SetUint16 adds a control message with that value to the message.
-func (b *Batch) SetUint16(level, kind int32, value uint16) {
-	c := b.controls[(b.n-1)*b.control:][:b.control]
+// AddUint16 adds a control message with that value to the message.
+func (b *Batch) AddUint16(level, kind int32, value uint16) {
+	*(*uint16)(unsafe.Pointer(&b.addControl(level, kind, 2)[0])) = value
+}
+
+// AddControl adds a control message with that content to the message.
+func (b *Batch) AddControl(level, kind int32, content []byte) {
+	copy(b.addControl(level, kind, len(content)), content)
+}
+
+// addControl adds a control message, for which NewBatch made room, and returns where its
+// content goes.
+func (b *Batch) addControl(level, kind int32, length int) []byte {
+	m := &b.headers[b.n-1]
+	room := b.controls[(b.n-1)*b.control:][:b.control]
+	c := room[m.Controllen:][:unix.CmsgSpace(length)]
 	h := (*unix.Cmsghdr)(unsafe.Pointer(&c[0]))
 	h.Level, h.Type = level, kind
-	h.SetLen(unix.CmsgLen(2))
-	*(*uint16)(unsafe.Pointer(&c[unix.CmsgLen(0)])) = value
-	m := &b.headers[b.n-1]
-	m.Control = &c[0]
-	m.SetControllen(unix.CmsgSpace(2))
+	h.SetLen(unix.CmsgLen(length))
+	m.Control = &room[0]
+	m.SetControllen(int(m.Controllen) + len(c))
+	return c[unix.CmsgLen(0):][:length]
 }
 
 // Send gives messages to the kernel, from the first on, and returns how many it

@@ -139,21 +139,9 @@ func (r *Receiver) Truncated(i int) bool { return r.headers[i].Flags&unix.MSG_TR
 // Name returns the address that datagram i came from.
 func (r *Receiver) Name(i int) *Name { return &r.names[i] }
 
-// Int returns the value of the control message of that kind that came with
-// datagram i, or 0.
-func (r *Receiver) Int(i int, level, kind int32) int {
-	b := r.controls[i*r.control:][:r.headers[i].Controllen]
-	for len(b) >= unix.SizeofCmsghdr {
-		h := (*unix.Cmsghdr)(unsafe.Pointer(&b[0]))
-		if int(h.Len) < unix.SizeofCmsghdr || int(h.Len) > len(b) {
-			return 0
-		}
-		if h.Level == level && h.Type == kind && int(h.Len) >= unix.CmsgLen(4) {
-			return int(*(*int32)(unsafe.Pointer(&b[unix.CmsgLen(0)])))
-		}
-		b = b[min(unix.CmsgSpace(int(h.Len)-unix.CmsgLen(0)), len(b)):]
-	}
-	return 0
+// Control returns the control messages that came with datagram i, for NextControl.
+func (r *Receiver) Control(i int) []byte {
+	return r.controls[i*r.control:][:r.headers[i].Controllen:r.control]
 }
 
 // Done gives the first n headers back to the kernel, before the next Receive.
