@@ -3,10 +3,12 @@ package dgrdma
 import (
 	"context"
 	"fmt"
+	"net/netip"
 	"time"
 
 	"github.com/dgrdma/dgrdma/endpoint"
 	"github.com/dgrdma/dgrdma/transport"
+	"github.com/dgrdma/dgrdma/transport/udp"
 	"github.com/dgrdma/dgrdma/url"
 )
 
@@ -89,6 +91,25 @@ func (e *Endpoint) URL() string {
 	u := e.url
 	u.Size = max(u.Size, e.engine.Size()) // services may have come since
 	return u.String()
+}
+
+// URLs returns the endpoint strings by which peers reach the endpoint: URL, and where it is at
+// all addresses of this machine, the same with each of the others that there are now, IPv4 before
+// IPv6 and loopback last. IPv6 addresses of a link, fe80::1, do too, but only a peer knows
+// by which interface.
+func (e *Endpoint) URLs() (all []string) {
+	u, err := url.Parse(e.URL())
+	if err != nil {
+		return nil
+	}
+	all = append(all, e.URL())
+	for _, ip := range udp.Addresses(e.LocalAddr().AddrPort().Addr()) {
+		if u.Scheme == url.UDP && ip != u.Addr.Addr() {
+			u.Addr = netip.AddrPortFrom(ip, u.Addr.Port())
+			all = append(all, u.String())
+		}
+	}
+	return all
 }
 
 // String returns the endpoint string, or else where the endpoint is.

@@ -3,6 +3,7 @@ package dgrdma
 import (
 	"fmt"
 	"math/rand/v2"
+	"net/netip"
 
 	"github.com/dgrdma/dgrdma/endpoint"
 	"github.com/dgrdma/dgrdma/settings"
@@ -17,7 +18,8 @@ const defaultSize = 64 << 10
 
 // Open opens an endpoint on the wire that an endpoint string names:
 //
-//	udp            any port of this machine's main address; udp:7100, udp:10.0.0.1, udp:10.0.0.1:7100
+//	udp            any port of this machine's main address; udp:10.0.0.1, udp:10.0.0.1:7100
+//	udp:7100       that port of all addresses of this machine, IPv4 and IPv6; udp:0.0.0.0:7100 of IPv4 alone
 //	ether:eth0     an interface; or its address, ether:02:00:5e:10:00:01, or both, ether:eth0/02:00:5e:10:00:01
 //	ocpi-udp-rdma:10.0.0.1;7100;1048576.2.16
 //	               a complete string, with size of the memory, id, and number of ids
@@ -28,6 +30,12 @@ const defaultSize = 64 << 10
 // new(Region) it has no memory: it only sends, unless it serves something, and its URL has
 // no size and id. A Memory that has no Size method needs a size in the string. Without an id
 // the endpoint gets a random one. [Endpoint.URL] is what peers are told.
+//
+// An endpoint at all addresses answers from the one that was asked; its URL names one of them, and
+// [Endpoint.URLs] has all. Whoever reaches any of them reaches it: name an address where that is too
+// many. Who asks two of them is two peers. A peer that it dials is sent to from the address that the
+// system has on the way there then: without a way Dial fails, and when the address goes, the
+// peer is given up.
 //
 // Options follow the string, as in udp:7100?mtu=9000&gso=off:
 //
@@ -152,8 +160,12 @@ func (o *opening) listen() (transport.Conn, error) {
 	switch o.url.Scheme {
 	case url.UDP:
 		addr := o.url.Addr
-		if !addr.Addr().IsValid() {
-			addr = udp.AnyAddr(addr.Port())
+		switch {
+		case addr.Addr().IsValid():
+		case addr.Port() != 0:
+			addr = netip.AddrPortFrom(netip.IPv6Unspecified(), addr.Port())
+		default:
+			addr = udp.AnyAddr(0)
 		}
 		return udp.Listen(udp.Config{Addr: addr, MTU: o.mtu, Buffer: o.sockbuf, NoGSO: !o.gso, NoGRO: !o.gro})
 	case url.Ether:
@@ -178,7 +190,8 @@ func (o *opening) complete(tc transport.Conn) url.Endpoint {
 	}
 	switch local := tc.LocalAddr(); local.Kind() {
 	case transport.KindUDP:
-		u.Addr = local.AddrPort()
+		at := local.AddrPort()
+		u.Addr = netip.AddrPortFrom(udp.Addresses(at.Addr())[0], at.Port())
 	case transport.KindEther:
 		u.Interface, u.MAC = tc.(*ether.Conn).Interface(), url.MACFrom6(local.MAC())
 	}

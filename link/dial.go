@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"net/netip"
 
 	"github.com/dgrdma/dgrdma/dgrdma"
 )
@@ -95,7 +96,7 @@ func (h *Host) connect(peerURL string) (*dgrdma.Conn, error) {
 	for {
 		// Before it is made anew: there may be no room for another.
 		for _, c := range h.ep.Conns() {
-			if name := c.Name(); name.ID == want.ID && name.Addr == want.Addr {
+			if name := c.Name(); name.ID == want.ID && name.Addr.WithLocal(netip.Addr{}) == want.Addr {
 				if c.Err() == nil {
 					return c, nil
 				}
