@@ -55,11 +55,12 @@ const (
 
 // Peer is one connection of an endpoint.
 type Peer struct {
-	Name         string            `json:"name"` // id@address, and our id if it is not the endpoint's
+	Name         string            `json:"name"` // id@address, and our id if it is not the endpoint's, and our address if two differ in that alone
 	ID           uint16            `json:"id"`
 	As           uint16            `json:"as"` // our id towards it
 	Address      string            `json:"address"`
-	Profile      string            `json:"profile"` // what kind of peer it is taken for
+	Local        string            `json:"local,omitempty"` // which address of ours it has; none: that of the endpoint
+	Profile      string            `json:"profile"`         // what kind of peer it is taken for
 	State        string            `json:"state"`
 	Error        string            `json:"error,omitempty"`        // why it is down
 	Learned      bool              `json:"learned"`                // from what it sent, and not connected since

@@ -48,8 +48,15 @@ func (s source) Look() (metrics.Endpoint, bool) {
 		Counters: metrics.Counts(&stats.Counters), Refused: refusals(&stats.Counters), Transport: metrics.Counts(&stats.Transport), Peers: make([]metrics.Peer, len(peers)),
 		Completion: histogram(&stats.Completion), RoundTrip: histogram(&stats.RoundTrip),
 	}
+	same := make(map[string]int, len(peers))
 	for i := range peers {
 		v.Peers[i] = viewPeer(e.ID(), &peers[i])
+		same[v.Peers[i].Name]++
+	}
+	for i := range v.Peers {
+		if p := &v.Peers[i]; same[p.Name] > 1 {
+			p.Name = fmt.Sprintf("%s at %s", p.Name, p.Local)
+		}
 	}
 	if s.host != nil {
 		links := s.host.Stats()
@@ -80,6 +87,9 @@ func viewPeer(own dgrdma.EndpointID, c *dgrdma.ConnStats) metrics.Peer {
 		RTT: c.RTT.Seconds(), RTTMin: c.MinRTT.Seconds(), WindowFrames: c.FrameWindow, WindowBytes: windowOf(c),
 		InFlight: c.InFlight, Lost: c.Lost, Queued: c.Queued, Open: c.Open,
 		Counters: metrics.Counts(&c.Counters), Refused: c.RefusedReasons(),
+	}
+	if ip := c.Peer.Addr.Local(); ip.IsValid() {
+		p.Local = ip.String()
 	}
 	if c.As != own {
 		p.Name = fmt.Sprintf("%s as %d", p.Name, c.As)
