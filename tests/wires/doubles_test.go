@@ -80,11 +80,11 @@ func TestDoubles(t *testing.T) {
 				}
 				defer ours.Close()
 				tc := w.listen(t, pair[1], 1)
-				d, write := kind.start(tc, ours.LocalAddr(), w)
+				d, write := kind.start(tc, reached(0, ours.LocalAddr()), w)
 				defer d.Close()
 				var toD *dgrdma.Conn
 				pair[0].In(func() {
-					toD, err = ours.Connect(dgrdma.Peer{ID: 2, Addr: tc.LocalAddr(), Size: doubleMemory, Profile: &profile})
+					toD, err = ours.Connect(dgrdma.Peer{ID: 2, Addr: reached(1, tc.LocalAddr()), Size: doubleMemory, Profile: &profile})
 				})
 				if err != nil {
 					t.Fatal(err)

@@ -26,6 +26,7 @@ type wire struct {
 var wires = []wire{
 	udpWire("udp4", netns.IPv4),
 	udpWire("udp6", netns.IPv6),
+	udpWire("every", func(int) netip.Addr { return netip.IPv6Unspecified() }), // of both, at all addresses
 	etherWire("ether", "", ether.Config{}),
 	etherWire("calls", "?ring=off", ether.Config{NoRing: true}),
 }
@@ -63,6 +64,14 @@ func udpWire(name string, address func(side int) netip.Addr) wire {
 			return listenUDP(t, ns, address(side))
 		},
 	}
+}
+
+// reached returns the address by which the other side reaches who is there.
+func reached(side int, at transport.Addr) transport.Addr {
+	if ap := at.AddrPort(); ap.Addr().IsUnspecified() {
+		return transport.UDPAddr(netip.AddrPortFrom(netns.IPv4(side), ap.Port()))
+	}
+	return at
 }
 
 func listenUDP(t *testing.T, ns *netns.Namespace, address netip.Addr) *udp.Conn {

@@ -31,7 +31,7 @@ func TestForgedPathMTU(t *testing.T) {
 				goesOn(t, f)
 				full := toB.Stats().FrameSize
 				attacker := newForger(t, pair[1])
-				forge := func() { attacker.tooBig(t, a.LocalAddr(), b.LocalAddr()) }
+				forge := func() { attacker.tooBig(t, reached(0, a.LocalAddr()), reached(1, b.LocalAddr())) }
 				forge()
 				goesOn(t, f)
 				for range 200 {
@@ -68,8 +68,8 @@ func TestConfiguredPathMTU(t *testing.T) {
 		if wide := toB.Stats().FrameSize; wide < 8900 {
 			t.Fatalf("frames of %d bytes where the devices carry 9000", wide)
 		}
-		newForger(t, pair[1]).tooBig(t, a.LocalAddr(), b.LocalAddr())
-		pair[0].SetRouteMTU(t, b.LocalAddr().AddrPort().Addr(), 2000)
+		newForger(t, pair[1]).tooBig(t, reached(0, a.LocalAddr()), reached(1, b.LocalAddr()))
+		pair[0].SetRouteMTU(t, reached(1, b.LocalAddr()).AddrPort().Addr(), 2000)
 		if err := toB.Close(); err != nil {
 			t.Fatal(err)
 		}

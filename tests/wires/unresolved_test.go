@@ -38,7 +38,7 @@ func nobodyHasTheAddress(t *testing.T, w wire, profile string) {
 	goesOn(t, f)
 	var stops [dead]func() error
 	for i := range stops {
-		ip := netns.Nobody(b.LocalAddr().AddrPort().Addr(), i).String()
+		ip := netns.Nobody(reached(1, b.LocalAddr()).AddrPort().Addr(), i).String()
 		if strings.Contains(ip, ":") {
 			ip = "[" + ip + "]"
 		}
