@@ -75,7 +75,7 @@ func benchServe(ctx context.Context, opt *benchOptions, stderr io.Writer) error 
 		return err
 	}
 	defer s.Close()
-	fmt.Fprintf(stderr, "serving on %s\nany peer may write into its memory\n", s.Endpoint.URL())
+	fmt.Fprintf(stderr, "serving on %s\n%sany peer may write into its memory\n", s.Endpoint.URL(), reach(s.Endpoint))
 	if err := opt.urlFile.write(s.Endpoint.URL()); err != nil {
 		return err
 	}

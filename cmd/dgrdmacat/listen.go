@@ -22,7 +22,8 @@ file. The complete URL, which the sender needs, goes to standard error.
   dgrdmacat listen -o part-%03d --keep udp:9000
 
 URL is udp, udp:9000, udp:10.0.0.2:9000, ether:eth0 or a complete endpoint string;
-options follow it, as in udp:9000?giveup=2s. Any peer may send.
+options follow it, as in udp:9000?giveup=2s. Any peer may send: udp:9000 hears those
+who reach any address of this machine, IPv4 or IPv6, udp:10.0.0.2:9000 that one alone.
 
 A file gets its name when all of it has arrived and is on disk. If the transfer
 fails nothing is left, and nothing is replaced, not even with --force. What went to
@@ -128,7 +129,7 @@ func runListen(ctx context.Context, o *listenOptions, std *stdio) error {
 	if l.port, err = stream.Listen(h, &stream.Options{Duplex: o.duplex, Checksum: o.checksum, Vet: l.agree, Refused: l.sentAway}); err != nil {
 		return err
 	}
-	fmt.Fprintf(std.err, "listening on %s\n", h.URL())
+	fmt.Fprintf(std.err, "listening on %s\n%s", h.URL(), reach(h.Endpoint()))
 	if zone := local.Addr.Addr().Zone(); zone != "" {
 		fmt.Fprintf(std.err, "%s is this machine's interface: a sender elsewhere puts its own behind the %%\n", zone)
 	}

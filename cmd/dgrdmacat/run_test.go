@@ -159,7 +159,7 @@ func TestCommandLine(t *testing.T) {
 		{"listen --json", exitUsage, "", "add -o FILE"},
 		{"listen --keep --duplex", exitUsage, "", "there is but one standard input"},
 		{"listen udp?speed=high", exitUsage, "", `option "speed"`},
-		{"listen udp:0.0.0.0:9000", exitUsage, "", "URL udp:0.0.0.0:9000: 0.0.0.0 stands for all addresses, and an endpoint has one"},
+		{"send ocpi-udp-rdma:0.0.0.0;9000;64.2.16", exitUsage, "", "URL ocpi-udp-rdma:0.0.0.0;9000;64.2.16: 0.0.0.0 stands for all addresses of a machine: name the one"},
 		{"listen udp?ring=on", exitUsage, "", "URL: dgrdma: endpoint string says ring=on, which means something over Ethernet and nothing over UDP"},
 		{"listen 9000", exitUsage, "", "give one such as udp:7100 or ether:eth0"},
 		{"listen udp:192.0.2.1", exitError, "", "no interface of this machine"},

@@ -26,6 +26,10 @@ complete one, which peers are told, is printed when the endpoint opens:
   udp  udp:7100  udp:10.0.0.2  udp:10.0.0.2:7100  udp:[fe80::1%eth0]:7100
   ether:eth0  ether:02:00:00:00:00:01  ether:eth0/02:00:00:00:00:01
 
+A port alone is at every address of this machine, IPv4 and IPv6, as [::] is; 0.0.0.0
+at those of IPv4. Answers leave from the address that was asked. The complete string
+names one of them, that on the way to the default route: any other does in its place.
+
 A complete string has the address, and at its end the size of the endpoint's
 memory in bytes, its id, and the number of ids in use (ids go from 1 to it; 0 leaves
 it open). OpenCPI's software puts a uuid before these. The dialects:

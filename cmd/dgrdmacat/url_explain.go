@@ -117,6 +117,8 @@ func notes(u url.Endpoint) (list []string) {
 		list = append(list, "the address is a group's: an endpoint has one of its own")
 	case ip.Is6() && ip.IsLinkLocalUnicast() && ip.Zone() == "":
 		list = append(list, "a link-local address needs the interface too, as in [fe80::1%eth0]")
+	case u.Scheme == url.UDP && (ip.IsUnspecified() || !ip.IsValid() && u.Addr.Port() != 0):
+		list = append(list, "an endpoint that opens with it is at every address of this machine: whoever reaches any of them reaches it")
 	case u.Scheme == url.UDP && !ip.IsValid():
 		list = append(list, "an endpoint that opens with it is on 127.0.0.1, where only this machine reaches it; "+
 			"one that only dials, as send, takes the address that the system has on the way to its peer")

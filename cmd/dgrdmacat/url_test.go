@@ -78,6 +78,8 @@ func TestURLExplains(t *testing.T) {
 func TestURLNotes(t *testing.T) {
 	for s, want := range map[string]string{
 		"udp:127.0.0.1:7100":                                       "only this machine reaches it",
+		"udp:7100":                                                 "at every address of this machine",
+		"udp:[::]:7100":                                            "at every address of this machine",
 		"udp:224.0.0.1:7100":                                       "a group's",
 		"ether:01:00:5e:00:00:01":                                  "a group's",
 		"ocpi-udp-rdma:[fe80::1];7100;64.1.2":                      "needs the interface too",

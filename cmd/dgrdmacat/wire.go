@@ -126,8 +126,6 @@ func parseString(what, s, hint string) (url.Endpoint, error) {
 		return u, badUsage("%s: %w; %s", what, err, hint)
 	case err != nil:
 		return u, badUsage("%s: %w", what, err)
-	case u.Addr.Addr().IsUnspecified():
-		return u, badUsage("%s %s: %v stands for all addresses, and an endpoint has one, by which its peers reach it: name that", what, s, u.Addr.Addr())
 	}
 	for key, value := range u.Options.All() {
 		if _, err := checkOption(u, key, value); err != nil {
@@ -159,6 +157,9 @@ func parseComplete(what, s string) (url.Endpoint, error) {
 	u, err := parseString(what, s, "give the URL that the other side printed")
 	if err != nil {
 		return u, err
+	}
+	if ip := u.Addr.Addr(); ip.IsUnspecified() {
+		return u, badUsage("%s %s: %v stands for all addresses of a machine: name the one by which you reach the other side's", what, s, ip)
 	}
 	if !u.Complete() || !u.Reachable() {
 		return u, badUsage("%s %s: need the complete string that the other side prints, with address and ;<size>.<id>.<max>", what, s)
