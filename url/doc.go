@@ -34,7 +34,9 @@
 //     out after a dynamic bind.
 //
 // A Short string is what a person types for a local endpoint. It has no suffix.
-// `udp` is any address and any port, `udp:7100` is any address.
+// `udp` leaves address and port to who opens it, `udp:7100` is that port at all addresses of
+// the machine, IPv4 and IPv6, as `udp:[::]:7100` is; `udp:0.0.0.0:7100` is at those of IPv4. None of
+// these is a string for a peer.
 //
 // # Values
 //

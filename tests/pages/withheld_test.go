@@ -43,6 +43,7 @@ var withheld = map[string]string{
 	"go test ./opencpi -run '^$' -fuzz FuzzParseDescriptor -fuzztime 10m":                     takesMinutes,
 	"go test ./link -run '^$' -fuzz FuzzLetter -fuzztime 10m":                                 takesMinutes,
 	"go test ./endpoint -run '^$' -fuzz FuzzRuns -fuzztime 10m":                               takesMinutes,
+	"go test ./transport/udp -run '^$' -fuzz FuzzTold -fuzztime 10m":                          takesMinutes,
 	"go test ./inspect/text -run '^$' -fuzz FuzzPrinter -fuzztime 10m -fuzzminimizetime 100x": takesMinutes,
 	"go test ./tests/face -write":                                                             writesPages,
 	"go test ./dgrdma -run Documented -write":                                                 writesPages,
