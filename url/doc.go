@@ -30,6 +30,9 @@
 //   - <interface>/<mac> may be the <mac> alone.
 //   - <ip> is an IPv4 address, or an IPv6 address in brackets with an optional
 //     zone: [fe80::1%eth0]. An IPv4-mapped IPv6 address becomes IPv4.
+//   - In place of <ip> there may be the name of a host: labels of letters, digits, '-' and
+//     '_' with '.' between them, of which the last one is no number. It is kept as it is;
+//     this package looks nothing up.
 //   - The UDP port may be missing, which means 0, as legacy software leaves it
 //     out after a dynamic bind.
 //
@@ -72,7 +75,7 @@
 //	again, _ := url.Parse(e.String()) // again == e
 //
 // [Endpoint.Format] writes what real readers of a dialect accept, and refuses
-// what they do not: OpenCPI readers require a uuid, know no IPv6, and take at
+// what they do not: OpenCPI readers require a uuid, know no IPv6 and no names, and take at
 // most 255 bytes.
 //
 // Endpoint, MAC and Options are values: compare them with ==, copy them freely,

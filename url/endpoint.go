@@ -20,8 +20,11 @@ type Endpoint struct {
 	Interface string
 	MAC       MAC
 
-	// Addr belongs to UDP. If Addr.Addr() is not valid, it is any address.
+	// Addr and Host belong to UDP. With a Host, the name of a machine, Addr has the port
+	// alone: who uses the endpoint looks the name up. If neither Host nor Addr.Addr() says
+	// anything, it is any address.
 	Addr netip.AddrPort
+	Host string
 
 	Size uint64 // bytes of memory
 	ID   uint16 // endpoint id; 0: none
@@ -34,15 +37,15 @@ type Endpoint struct {
 // Complete reports whether e has the suffix with its size and id.
 func (e Endpoint) Complete() bool { return e.Size != 0 && e.ID != 0 }
 
-// Reachable reports whether e has an address that frames can be sent to.
-// Incomplete local strings do not, and those datagram2 hosts write do not.
+// Reachable reports whether e has an address that frames can be sent to, or the name of
+// a host that may have one. Incomplete local strings do not, and those datagram2 hosts write do not.
 func (e Endpoint) Reachable() bool {
 	switch e.Scheme {
 	case Ether:
 		return e.MAC.IsValid()
 	case UDP:
 		a := e.Addr.Addr()
-		return a.IsValid() && !a.IsUnspecified() && e.Addr.Port() != 0
+		return (e.Host != "" || a.IsValid() && !a.IsUnspecified()) && e.Addr.Port() != 0
 	}
 	return false
 }

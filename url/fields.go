@@ -101,16 +101,56 @@ func interfaceByte(c byte) bool {
 	return c > ' ' && c != 0x7f && !strings.ContainsRune("/:;?", rune(c))
 }
 
-func (p *parser) ip() (netip.Addr, *Error) {
-	if !p.accept('[') {
-		text := p.until(":;")
-		ip, err := netip.ParseAddr(text)
-		if err != nil || !ip.Is4() {
-			return netip.Addr{}, p.expected("an IPv4 address, or an IPv6 address in brackets")
-		}
+// host reads an IP address, which it returns, or the name of a host, which e has then.
+func (p *parser) host(e *Endpoint) (netip.Addr, *Error) {
+	if p.accept('[') {
+		return p.ip6()
+	}
+	text := p.until(":;")
+	ip, err := netip.ParseAddr(text)
+	if err == nil && ip.Is4() {
 		p.pos += len(text)
 		return ip, nil
 	}
+	// What has more than one colon is meant as an IPv6 address.
+	if !hostName(text) || strings.Count(p.until(";"), ":") > 1 {
+		return netip.Addr{}, p.expected("an IPv4 address, an IPv6 address in brackets, or the name of a host")
+	}
+	p.pos += len(text)
+	e.Host = text
+	return netip.Addr{}, nil
+}
+
+const (
+	longestName  = 253 // of a host, without a dot at the end (RFC 1035, section 2.3.4)
+	longestLabel = 63
+)
+
+// hostName reports whether s can be the name of a host (RFC 1123, section 2.1). Some have
+// '_'. Whose last label is a number would be an IPv4 address that is wrong.
+func hostName(s string) bool {
+	s = strings.TrimSuffix(s, ".")
+	if len(s) > longestName {
+		return false
+	}
+	number := false
+	for label := range strings.SplitSeq(s, ".") {
+		if label == "" || len(label) > longestLabel || label[0] == '-' || label[len(label)-1] == '-' {
+			return false
+		}
+		number = true
+		for i := range len(label) {
+			if c := label[i]; !isDigit(c) {
+				if number = false; !isLetter(c) && c != '-' && c != '_' {
+					return false
+				}
+			}
+		}
+	}
+	return !number
+}
+
+func (p *parser) ip6() (netip.Addr, *Error) {
 	text := p.until("]")
 	ip, err := netip.ParseAddr(text)
 	if err != nil || !ip.Is6() {
@@ -150,6 +190,8 @@ func (p *parser) uuid(e *Endpoint) *Error {
 }
 
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }
+
+func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
 
 func isHex(c byte) bool {
 	return isDigit(c) || 'a' <= c && c <= 'f' || 'A' <= c && c <= 'F'

@@ -51,7 +51,7 @@ func (e Endpoint) Format(d Dialect) (string, error) {
 func (e Endpoint) reducedTo(d Dialect) Endpoint {
 	e.Dialect = d
 	if e.Scheme == Ether {
-		e.Addr = netip.AddrPort{}
+		e.Addr, e.Host = netip.AddrPort{}, ""
 	} else {
 		e.Interface, e.MAC = "", MAC{}
 		e.Addr = netip.AddrPortFrom(e.Addr.Addr().Unmap(), e.Addr.Port())
@@ -96,8 +96,10 @@ func (e Endpoint) misfit(d Dialect) string {
 		return "endpoint has no MAC address"
 	case e.Scheme == Ether && e.Interface == "" && d != Appendix:
 		return "endpoint has no interface name"
-	case e.Scheme == UDP && !e.Addr.Addr().IsValid():
+	case e.Scheme == UDP && e.Host == "" && !e.Addr.Addr().IsValid():
 		return "endpoint has no IP address"
+	case e.Host != "" && e.Scheme == UDP && d.readByOpenCPI():
+		return "OpenCPI looks no names up: it takes IPv4 addresses only"
 	case e.Scheme == UDP && d.readByOpenCPI() && !e.Addr.Addr().Unmap().Is4():
 		// OpenCPI reads it by inet_aton.
 		return "OpenCPI takes IPv4 addresses only"
@@ -156,12 +158,15 @@ func (e Endpoint) stationText() string {
 
 func (e Endpoint) ipText(separator string) string {
 	ip := e.Addr.Addr().Unmap()
-	if !ip.IsValid() {
+	host := e.Host
+	switch {
+	case host != "":
+	case !ip.IsValid():
 		return ""
-	}
-	host := ip.String()
-	if ip.Is6() {
-		host = "[" + host + "]"
+	case ip.Is6():
+		host = "[" + ip.String() + "]"
+	default:
+		host = ip.String()
 	}
 	return host + separator + strconv.Itoa(int(e.Addr.Port()))
 }
@@ -171,7 +176,7 @@ func (e Endpoint) shortText() string {
 		return protocolEtherShort + ":" + e.stationText()
 	}
 	switch {
-	case e.Addr.Addr().IsValid():
+	case e.Host != "", e.Addr.Addr().IsValid():
 		return protocolUDPShort + ":" + e.ipText(":")
 	case e.Addr.Port() != 0:
 		return protocolUDPShort + ":" + strconv.Itoa(int(e.Addr.Port()))

@@ -20,6 +20,8 @@ func FuzzParse(f *testing.F) {
 		"ocpi-ether-rdma:;;1.1.1",
 		"ocpi-ether-l2-rdma:00:0c:29:e2:30:24:",
 		"udp:[::1]?a=%3D%26%zz",
+		"udp:camera.example.:0",
+		"ocpi-udp-rdma:camera_2;7000;16.1.10",
 		"ether:\xff?\xff=\xff",
 	} {
 		f.Add(text)
@@ -71,7 +73,7 @@ func checkConversion(t *testing.T, e Endpoint, dialect Dialect) {
 	if dialect != Short && (got.Size != e.Size || got.ID != e.ID || got.Max != e.Max || got.Options.Len() != 0) {
 		t.Fatalf("Format(%v) of %#v\ngot %#v", dialect, e, got)
 	}
-	if dialect != Datagram2 && (got.MAC != e.MAC || got.Addr != e.Addr) {
+	if dialect != Datagram2 && (got.MAC != e.MAC || got.Addr != e.Addr || got.Host != e.Host) {
 		t.Fatalf("Format(%v) of %#v\ngot %#v", dialect, e, got)
 	}
 }

@@ -147,7 +147,7 @@ func (p *parser) udp() (Endpoint, *Error) {
 	if p.atEnd() {
 		return e, nil
 	}
-	ip, wrong := p.ip()
+	ip, wrong := p.host(&e)
 	if wrong != nil {
 		return e, wrong
 	}
@@ -195,19 +195,24 @@ func (p *parser) udpShort() (Endpoint, *Error) {
 	var ip netip.Addr
 	var port uint64
 	var wrong *Error
-	if strings.ContainsAny(p.rest(), ".[:") {
-		ip, wrong = p.ip()
+	if strings.ContainsFunc(p.rest(), notOfNumber) {
+		ip, wrong = p.host(&e)
 		if wrong == nil && p.accept(':') {
 			port, wrong = p.number("a UDP port from 0 to 65535", 0, 65535)
 		}
 	} else {
-		port, wrong = p.number("a UDP port from 0 to 65535, or an IP address", 0, 65535)
+		port, wrong = p.number("a UDP port from 0 to 65535, an IP address, or the name of a host", 0, 65535)
 	}
 	if wrong != nil {
 		return e, wrong
 	}
 	e.Addr = netip.AddrPortFrom(ip, uint16(port))
 	return e, p.shortEnd()
+}
+
+// notOfNumber tells an address or a name from a port, if only by its first byte.
+func notOfNumber(r rune) bool {
+	return strings.ContainsRune(".[:-_", r) || r < 0x80 && isLetter(byte(r))
 }
 
 func (p *parser) shortEnd() *Error {

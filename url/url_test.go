@@ -65,6 +65,13 @@ var accepted = []struct {
 		Endpoint{Scheme: UDP, Dialect: OpenCPI, Addr: addr("[fe80::1%eth0]:7000"), Size: 4096, ID: 1, Max: 2}, ""},
 	{"opencpi-udp-incomplete", "ocpi-udp-rdma:10.0.0.1:7000",
 		Endpoint{Scheme: UDP, Dialect: OpenCPI, Addr: addr("10.0.0.1:7000")}, ""},
+	{"spec-udp-name", "ocpi-udp-rdma:camera.local;7100;65536.9.65535",
+		Endpoint{Scheme: UDP, Dialect: Spec, Host: "camera.local", Addr: anyAddr(7100), Size: 65536, ID: 9, Max: 65535}, ""},
+	{"opencpi-udp-name", "ocpi-udp-rdma:fpga_1:7100;" + testUUID + ".65536.9.10",
+		Endpoint{Scheme: UDP, Dialect: OpenCPI, Host: "fpga_1", Addr: anyAddr(7100), Size: 65536, ID: 9, Max: 10, UUID: testUUID}, ""},
+	{"legacy-udp-name-dropped-port", "ocpi-udp-rdma:4cam;" + testUUID + ".3145728.1.10",
+		Endpoint{Scheme: UDP, Dialect: Legacy, Host: "4cam", Addr: anyAddr(0), Size: 3145728, ID: 1, Max: 10, UUID: testUUID},
+		"ocpi-udp-rdma:4cam;0;" + testUUID + ".3145728.1.10"},
 	{"opencpi-protocol-udp", "ocpi-udp-rdma", Endpoint{Scheme: UDP, Dialect: OpenCPI}, ""},
 	{"opencpi-protocol-ether-colon", "ocpi-ether-rdma:", Endpoint{Scheme: Ether, Dialect: OpenCPI}, "ocpi-ether-rdma"},
 	{"legacy-udp", "ocpi-udp-rdma:192.168.1.5;40123;" + testUUID + ".3145728.1.10",
@@ -96,6 +103,9 @@ var accepted = []struct {
 	{"short-udp-ip-port", "udp:1.2.3.4:7100", Endpoint{Scheme: UDP, Dialect: Short, Addr: addr("1.2.3.4:7100")}, ""},
 	{"short-udp-ipv6", "udp:[::]:7100", Endpoint{Scheme: UDP, Dialect: Short, Addr: addr("[::]:7100")}, ""},
 	{"short-udp-mapped", "udp:[::ffff:1.2.3.4]:7100", Endpoint{Scheme: UDP, Dialect: Short, Addr: addr("1.2.3.4:7100")}, "udp:1.2.3.4:7100"},
+	{"short-udp-name", "udp:camera", Endpoint{Scheme: UDP, Dialect: Short, Host: "camera"}, "udp:camera:0"},
+	{"short-udp-name-port", "udp:Camera-2.local.:7100", Endpoint{Scheme: UDP, Dialect: Short, Host: "Camera-2.local.", Addr: anyAddr(7100)}, ""},
+	{"short-udp-name-long", "udp:" + strings.Repeat("a.", 126) + "a:1", Endpoint{Scheme: UDP, Dialect: Short, Host: strings.Repeat("a.", 126) + "a", Addr: anyAddr(1)}, ""},
 	{"short-ether", "ether:eth0", Endpoint{Scheme: Ether, Dialect: Short, Interface: "eth0"}, ""},
 	{"short-ether-remote", "ether:eth0/00:0c:29:e2:30:24", Endpoint{Scheme: Ether, Dialect: Short, Interface: "eth0", MAC: hostMAC}, ""},
 	{"short-ether-mac", "ether:00:0c:29:e2:30:24", Endpoint{Scheme: Ether, Dialect: Short, MAC: hostMAC}, ""},
@@ -177,7 +187,15 @@ func TestParseError(t *testing.T) {
 		{"protocol-semicolon", "udp;7100", 0, "udp", ""},
 		{"space-before", " udp", 0, "udp", ""},
 
-		{"udp-name", "ocpi-udp-rdma:localhost:7000", 14, "an IPv4 address, or an IPv6 address in brackets", `"localhost:7000"`},
+		{"udp-name-of-numbers", "ocpi-udp-rdma:10.0.0.256:7000", 14, "an IPv4 address, an IPv6 address in brackets, or the name of a host", `"10.0.0.256:7000"`},
+		{"udp-name-byte", "ocpi-udp-rdma:caméra:7000", 14, "the name of a host", ""},
+		{"udp-name-space", "ocpi-udp-rdma:a b:7000", 14, "the name of a host", ""},
+		{"udp-name-dash", "udp:-a:7000", 4, "the name of a host", ""},
+		{"udp-name-dash-at-end", "udp:a-.b:7000", 4, "the name of a host", ""},
+		{"udp-name-two-dots", "udp:a..b:7000", 4, "the name of a host", ""},
+		{"udp-name-label", "udp:" + strings.Repeat("a", 64), 4, "the name of a host", ""},
+		{"udp-name-long", "udp:" + strings.Repeat("a.", 126) + "ab", 4, "the name of a host", ""},
+		{"udp-name-two-ports", "udp:camera:7100:1", 4, "an IPv6 address in brackets", ""},
 		{"udp-ipv6-without-brackets", "ocpi-udp-rdma:fe80::1:7000", 14, "in brackets", ""},
 		{"udp-ipv6-unclosed", "ocpi-udp-rdma:[fe80::1", 22, "']'", "end of string"},
 		{"udp-ipv4-in-brackets", "ocpi-udp-rdma:[1.2.3.4]:7000", 15, "an IPv6 address", ""},
@@ -229,8 +247,8 @@ func TestParseError(t *testing.T) {
 		{"uuid-digit", "ocpi-udp-rdma:1.2.3.4:7000;6x9619ff-8b86-d011-b42d-00c04fc964ff.16.1.10", 28, "8-4-4-4-12", ""},
 		{"uuid-only", "ocpi-udp-rdma:1.2.3.4:7000;" + testUUID, 63, "'.' and a size", ""},
 
-		{"short-udp-empty", "udp:", 4, "a UDP port from 0 to 65535, or an IP address", ""},
-		{"short-udp-name", "udp:myhost", 4, "or an IP address", ""},
+		{"short-udp-empty", "udp:", 4, "a UDP port from 0 to 65535, an IP address", ""},
+		{"short-udp-sign", "udp:+7", 4, "a UDP port from 0 to 65535, an IP address, or the name of a host", ""},
 		{"short-udp-only-colon", "udp::7100", 4, "an IPv4 address", ""},
 		{"short-udp-suffix", "udp:7100;16.1.10", 4, "an IPv4 address", ""},
 		{"short-udp-ip-suffix", "udp:1.2.3.4:7100;16.1.10", 16, "the end of the short form", ""},
@@ -317,6 +335,8 @@ func TestReachable(t *testing.T) {
 		"udp:1.2.3.4":                                        false,
 		"udp:0.0.0.0:7000":                                   false,
 		"udp:7000":                                           false,
+		"udp:camera:7000":                                    true,
+		"udp:camera":                                         false,
 	} {
 		e, err := Parse(text)
 		if err != nil {
@@ -351,8 +371,8 @@ func TestMarshalText(t *testing.T) {
 	if after != before {
 		t.Errorf("got %#v", after)
 	}
-	if err := new(Endpoint).UnmarshalText([]byte("udp:x")); err == nil {
-		t.Error("unmarshalled udp:x")
+	if err := new(Endpoint).UnmarshalText([]byte("udp:-")); err == nil {
+		t.Error("unmarshalled udp:-")
 	}
 	for name, e := range map[string]Endpoint{
 		"bad-interface": {Scheme: Ether, Dialect: Short, Interface: "a/b"},
