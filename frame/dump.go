@@ -52,6 +52,8 @@ func (m *Message) Append(b []byte) []byte {
 // of transactions.
 func (h Hello) Append(b []byte) []byte {
 	switch {
+	case h.Refers:
+		return number(b, "another endpoint is here, life ", h.Peer)
 	case h.Leaves:
 		b = append(b, "goodbye"...)
 	case h.Tells:
@@ -101,6 +103,16 @@ func (s *Services) Append(b []byte) []byte {
 	return b
 }
 
+// Append appends what i says, in words.
+func (i Identity) Append(b []byte) []byte {
+	b = number(b, "endpoint ", uint32(i.ID))
+	if i.Size == 0 {
+		return b
+	}
+	b = strconv.AppendUint(append(b, " with "...), i.Size, 10)
+	return append(b, " bytes"...)
+}
+
 // String describes the frame and each of its messages in one line.
 func (f Frame) String() string {
 	b := f.Header.Append(nil)
@@ -108,10 +120,14 @@ func (f Frame) String() string {
 		b = append(s.Append(append(b, " ["...)), ']')
 	}
 	services, told := f.Services()
+	identity, identified := f.Identity()
 	for c := f.Cursor(); c.Next(); {
 		b = c.Msg.Append(append(b, " ["...))
 		if told {
 			b = services.Append(append(b, ", "...))
+		}
+		if identified {
+			b = identity.Append(append(b, ": "...))
 		}
 		b = append(b, ']')
 	}

@@ -91,7 +91,7 @@ func (f *Frame) Rest() []byte {
 	return f.body[len(f.body):cap(f.body)]
 }
 
-// Padding returns what is left of Rest behind the stamp or the services that peers of
+// Padding returns what is left of Rest behind the stamp, the services or the identity that peers of
 // our own kind put there.
 func (f *Frame) Padding() []byte {
 	b := f.Rest()
@@ -100,6 +100,9 @@ func (f *Frame) Padding() []byte {
 	}
 	if _, ok := f.Services(); ok {
 		return b[ServicesSize:]
+	}
+	if _, ok := f.Identity(); ok {
+		return b[IdentitySize:]
 	}
 	return b
 }

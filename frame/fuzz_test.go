@@ -22,6 +22,7 @@ func FuzzParse(f *testing.F) {
 	list := make([]byte, ServicesSize)
 	two.Put(list)
 	f.Add(introduction(append(list, 0)))
+	f.Add(bytesOf(f, "0200 0700 0000 0000 00 01"+"44332211 ffffffff ffffffff 0000 0400 44332211 0000 00 00"+"49 00 0500 0000100000000000 00"))
 
 	f.Fuzz(func(t *testing.T, b []byte) {
 		b = b[:len(b):len(b)]
@@ -103,9 +104,14 @@ func checkSaid(t *testing.T, f *Frame) {
 	said := make([]byte, len(rest)-len(f.Padding()))
 	stamp, stamped := f.Stamp()
 	services, told := f.Services()
+	identity, identified := f.Identity()
 	switch {
 	case stamped:
 		stamp.Put(said)
+	case identified:
+		if identity.Put(said); identity.ID == 0 || identity.ID == f.Src || identity.Size > 1<<32 {
+			t.Fatalf("%+v is taken", identity)
+		}
 	case told:
 		services.Put(said)
 		rest = rest[:servicesHead+len(services.All())*serviceSize]

@@ -124,7 +124,7 @@ func (s *Services) Put(b []byte) {
 func (f *Frame) Services() (s Services, ok bool) {
 	c := f.Cursor()
 	c.Next()
-	if _, ok := c.Msg.Hello(); !ok {
+	if h, ok := c.Msg.Hello(); !ok || h.Refers {
 		return Services{}, false
 	}
 	b := f.Rest()

@@ -15,6 +15,7 @@ const (
 	// whatever it writes.
 	NotHello   = 2
 	helloLeave = 3
+	helloRefer = 4
 )
 
 // Hello is an introduction, or the goodbye that ends what one began. In a message it has
@@ -22,24 +23,32 @@ const (
 //
 //	Txn    Life
 //	Addr   Peer
-//	Index  0: an answer is asked for; 1: this is the answer; 3: the life is over
+//	Index  0: an answer is asked for; 1: this is the answer; 3: the life is over;
+//	       4: the answer of an endpoint that has not the id that was asked for
 //
 // In the frame header, whose acknowledgement is none, the first acknowledged id
 // is the upper half of the frame's id, counted in 32 bits. Behind the message may be
 // the sender's [Services].
+//
+// Ids are 1 to 65535, so an introduction to 0 is for nobody: it asks who is there.
 type Hello struct {
-	Life  uint32 // of the sender; never 0
+	Life  uint32 // of the sender, or, if it Refers, as Peer; never 0
 	Peer  uint32 // the life of the receiver as the sender knows it, or 0
 	Tells bool   // it answers
 	// Leaves: the life is over, and a goodbye to one that is named. Those who do not know
 	// it take it for a message that does nothing.
 	Leaves bool
+	// Refers: whoever answers has another id than the one that was asked for, which is the
+	// frame's source. Its [Identity] is behind the message.
+	Refers bool
 }
 
 // Message returns the only message of an introduction.
 func (h Hello) Message() Message {
 	m := Message{Txn: h.Life, CompletionAddr: NoCompletion, CompletionValue: NoCompletion, Addr: h.Peer, Index: helloAsk}
 	switch {
+	case h.Refers:
+		m.Index = helloRefer
 	case h.Leaves:
 		m.Index = helloLeave
 	case h.Tells:
@@ -63,8 +72,57 @@ func (m *Message) Hello() (h Hello, ok bool) {
 	case helloLeave:
 		h.Leaves = true
 		return h, h.Peer != 0
+	case helloRefer:
+		h.Refers = true
+		return h, h.Peer == h.Life
 	}
 	return Hello{}, false
+}
+
+// Identity is who an endpoint is that was asked for another id: it stands behind a [Hello] that
+// Refers.
+//
+//	offset  size  field
+//	0       1     0x49
+//	1       1     0
+//	2       2     ID
+//	4       8     Size
+type Identity struct {
+	ID   EndpointID // never 0
+	Size uint64     // of its memory and services in bytes, up to 2^32; 0: not known
+}
+
+const (
+	identityMark = 0x49
+	// IdentitySize is the length of an identity in bytes.
+	IdentitySize = 12
+)
+
+// Put writes i to the first IdentitySize bytes of b.
+func (i Identity) Put(b []byte) {
+	_ = b[IdentitySize-1]
+	b[0], b[1] = identityMark, 0
+	binary.LittleEndian.PutUint16(b[2:], uint16(i.ID))
+	binary.LittleEndian.PutUint64(b[4:], i.Size)
+}
+
+// Identity returns who answers an introduction that was for the id that is f's source. Not ok: f
+// is no such answer, or says nothing that could be.
+func (f *Frame) Identity() (i Identity, ok bool) {
+	c := f.Cursor()
+	c.Next()
+	if h, ok := c.Msg.Hello(); !ok || !h.Refers {
+		return Identity{}, false
+	}
+	b := f.Rest()
+	if len(b) < IdentitySize || b[0] != identityMark || b[1] != 0 {
+		return Identity{}, false
+	}
+	i = Identity{ID: EndpointID(binary.LittleEndian.Uint16(b[2:])), Size: binary.LittleEndian.Uint64(b[4:])}
+	if i.ID == 0 || i.ID == f.Src || i.Size > 1<<32 {
+		return Identity{}, false
+	}
+	return i, true
 }
 
 // HelloID returns the id of an introduction in 32 bits.

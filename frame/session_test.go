@@ -20,13 +20,15 @@ func TestHelloOnTheWire(t *testing.T) {
 		"0000": {Life: 0xAABBCCDD, Peer: 0x11223344},
 		"0100": {Life: 0xAABBCCDD, Peer: 0x11223344, Tells: true},
 		"0300": {Life: 0xAABBCCDD, Peer: 0x11223344, Leaves: true},
+		"0400": {Life: 0x11223344, Peer: 0x11223344, Refers: true},
 	} {
 		helloOnTheWire(t, hello, index)
 	}
 }
 
 func helloOnTheWire(t *testing.T, hello Hello, index string) {
-	want := "0200 0100 3412 7856 00 01" + "ddccbbaa ffffffff ffffffff 0000 " + index + " 44332211 0000 00 00"
+	life := map[bool]string{false: "ddccbbaa", true: "44332211"}[hello.Refers]
+	want := "0200 0100 3412 7856 00 01" + life + " ffffffff ffffffff 0000 " + index + " 44332211 0000 00 00"
 	h := Header{Dst: 2, Src: 1, Flags: FlagMessages}
 	h.SetHelloID(0x56781234)
 	b := make([]byte, HeaderSize+MessageHeaderSize)
@@ -56,7 +58,8 @@ func TestNotHellos(t *testing.T) {
 		"no life":             func(m *Message) { m.Txn = 0 },
 		"one of two":          func(m *Message) { m.More = true },
 		"a goodbye to nobody": func(m *Message) { *m = Hello{Life: 1, Leaves: true}.Message() },
-		"of a kind to come":   func(m *Message) { m.Index = helloLeave + 1 },
+		"of two lives":        func(m *Message) { *m = Hello{Life: 1, Peer: 2, Refers: true}.Message() },
+		"of a kind to come":   func(m *Message) { m.Index = helloRefer + 1 },
 	} {
 		m := Hello{Life: 1}.Message()
 		if _, ok := m.Hello(); !ok {
@@ -65,6 +68,47 @@ func TestNotHellos(t *testing.T) {
 		change(&m)
 		if h, ok := m.Hello(); ok {
 			t.Errorf("%s: %+v", name, h)
+		}
+	}
+}
+
+// TestIdentityOnTheWire: it stands behind an introduction that refers to somebody else than its
+// source, and is nothing anywhere else.
+func TestIdentityOnTheWire(t *testing.T) {
+	const refers = "0200 0700 0000 0000 00 01" + "44332211 ffffffff ffffffff 0000 0400 44332211 0000 00 00"
+	const behind = "49 00 0500 0000100000000000"
+	want := Identity{ID: 5, Size: 1 << 20}
+	b := make([]byte, IdentitySize)
+	want.Put(b)
+	if string(b) != string(bytesOf(t, behind)) {
+		t.Errorf("%x, want %s", b, behind)
+	}
+	f, err := Parse(bytesOf(t, refers+behind+"0000"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, ok := f.Identity(); !ok || got != want || len(f.Padding()) != 2 {
+		t.Errorf("%+v, %v, %d bytes of padding", got, ok, len(f.Padding()))
+	}
+	if got, want := f.String(), "7->2 id 0 [another endpoint is here, life 287454020: endpoint 5 with 1048576 bytes]"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	for name, s := range map[string]string{
+		"short":             refers + "49 00 0500 00001000000000",
+		"marked otherwise":  refers + "53 00 0500 0000100000000000",
+		"of a kind to come": refers + "49 01 0500 0000100000000000",
+		"nobody":            refers + "49 00 0000 0000100000000000",
+		"its source":        refers + "49 00 0700 0000100000000000",
+		"too large":         refers + "49 00 0500 0100000001000000",
+		"of an answer":      "0200 0700 0000 0000 00 01" + "44332211 ffffffff ffffffff 0000 0100 44332211 0000 00 00" + behind,
+		"no message":        "0200 0700 0000 0000 00 00" + behind,
+	} {
+		f, err := Parse(bytesOf(t, s))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i, ok := f.Identity(); ok {
+			t.Errorf("%s: %+v", name, i)
 		}
 	}
 }

@@ -67,16 +67,18 @@ func (a *Analyzer) Add(p *captured.Packet) {
 	if !ok && p.Cut() && p.Length >= frame.HeaderSize {
 		return // cut within its header
 	}
-	if !ok || s.Src == 0 || s.Dst == 0 {
+	for m := range p.Messages() {
+		s.messages = append(s.messages, m)
+		s.data += int64(m.Len)
+	}
+	if nobody := s.Src == 0 || s.Dst == 0; !ok || nobody && !isIntroduction(s) {
 		c.Malformed++
 		if a.firstMalformed == 0 {
 			a.firstMalformed = p.Record
 		}
 		return
-	}
-	for m := range p.Messages() {
-		s.messages = append(s.messages, m)
-		s.data += int64(m.Len)
+	} else if nobody {
+		return // who is there is asked, or told
 	}
 	if s.HasMessages() && len(s.messages) == 0 {
 		return // cut before its first message: there is nothing to tell it by

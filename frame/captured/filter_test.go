@@ -35,7 +35,9 @@ func TestFilterDropsOthers(t *testing.T) {
 		"prefix 3":        {with(0, 3), false},
 		"prefix 0x102":    {with(1, 1), false},
 		"no destination":  {with(2, 0), false},
-		"no source":       {with(4, 0), false},
+		"to nobody":       {capturetest.PatchByte(with(2, 0), 0, 0), true},
+		"from nobody":     {with(4, 0), true},
+		"between nobody":  {capturetest.PatchByte(capturetest.PatchByte(with(2, 0), 0, 0), 4, 0), false},
 		"flags":           {with(2+9, 2), false},
 		"short":           {with(0, 2)[:11], false},
 		"nothing":         {nil, false},
@@ -57,7 +59,7 @@ func FuzzFilter(f *testing.F) {
 	r := Options{}.recogniser()
 	dirty, clean := capturetest.Frame()
 	ack := []byte{2, 0, 1, 0, 5, 0, 9, 0, 1, 0}
-	for _, b := range [][]byte{dirty, clean, ack} {
+	for _, b := range [][]byte{dirty, clean, ack, hello(0, 3, frame.Hello{Life: 7}), hello(3, 0, frame.Hello{Life: 7, Peer: 7, Refers: true})} {
 		f.Add(append([]byte{0, 0}, b...))
 		f.Add(append([]byte{2, 0}, b...))
 	}
@@ -67,8 +69,18 @@ func FuzzFilter(f *testing.F) {
 		if err != nil || ok && n == 0 {
 			t.Fatalf("%d, %v: % x is a frame", n, err, data)
 		}
-		if n > 0 && (len(data) < frame.PrefixSize+frame.HeaderSize || binary.LittleEndian.Uint16(data[2:]) == 0) {
+		if n > 0 && (len(data) < frame.PrefixSize+frame.HeaderSize || binary.LittleEndian.Uint32(data[2:]) == 0) {
 			t.Fatalf("% x is taken", data)
 		}
 	})
+}
+
+// hello returns the frame of an introduction between two ids.
+func hello(dst, src frame.EndpointID, h frame.Hello) []byte {
+	b := make([]byte, frame.HeaderSize+frame.MessageHeaderSize)
+	hdr := frame.Header{Dst: dst, Src: src, Flags: frame.FlagMessages}
+	hdr.Put(b)
+	m := h.Message()
+	m.Put(b[frame.HeaderSize:])
+	return b
 }

@@ -99,11 +99,13 @@ func endOf(p *Packet) (end int, known bool) {
 	if !h.HasMessages() {
 		return behind(p, frame.HeaderSize, frame.StampSize)
 	}
-	more, hello := true, false
+	more, said := true, 0 // bytes behind the messages
 	end = frame.HeaderSize
 	for m := range p.Messages() {
-		if _, ok := m.Hello(); ok && end == frame.HeaderSize {
-			hello = true
+		if h, ok := m.Hello(); ok && end == frame.HeaderSize {
+			if said = frame.ServicesSize; h.Refers {
+				said = frame.IdentitySize
+			}
 		}
 		end += frame.MessageHeaderSize + int(m.Len)
 		if more = m.More; more {
@@ -113,14 +115,14 @@ func endOf(p *Packet) (end int, known bool) {
 	if more {
 		end += frame.MessageHeaderSize
 	}
-	if hello {
-		return behind(p, end, frame.ServicesSize)
+	if said > 0 {
+		return behind(p, end, said)
 	}
 	return end, !more
 }
 
-// behind returns where a frame ends that may have a stamp, or services, of that size
-// at end. In a frame that was cut before that, there are some or none.
+// behind returns where a frame ends that may have a stamp, services or an identity, of
+// that size at end. In a frame that was cut before that, there are some or none.
 func behind(p *Packet, end, size int) (int, bool) {
 	if len(p.Data) < min(p.Length, end+size) {
 		return end, false

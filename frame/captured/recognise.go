@@ -34,23 +34,25 @@ func (o Options) Filter() capture.Filter {
 // plausibleStart is what the kernel can tell of plausible by the prefix and the header of a
 // frame. Words are compared with each other and with 0, in whatever byte order.
 var plausibleStart = []bpf.Instruction{
-	bpf.LoadIndirect{Off: frame.PrefixSize + 2, Size: 2}, // source
-	bpf.JumpIf{Cond: bpf.JumpEqual, Val: 0, SkipTrue: 10},
 	bpf.LoadIndirect{Off: frame.PrefixSize + 9, Size: 1}, // flags
-	bpf.JumpIf{Cond: bpf.JumpGreaterThan, Val: frame.FlagMessages, SkipTrue: 8},
+	bpf.JumpIf{Cond: bpf.JumpGreaterThan, Val: frame.FlagMessages, SkipTrue: 12},
+	bpf.LoadIndirect{Off: frame.PrefixSize + 2, Size: 2}, // source
+	bpf.StoreScratch{Src: bpf.RegA, N: source},
 	bpf.LoadIndirect{Off: frame.PrefixSize, Size: 2}, // destination
-	bpf.JumpIf{Cond: bpf.JumpEqual, Val: 0, SkipTrue: 6},
 	bpf.StoreScratch{Src: bpf.RegA, N: destination},
 	bpf.LoadIndirect{Off: 0, Size: 2}, // prefix
-	bpf.JumpIf{Cond: bpf.JumpEqual, Val: 0, SkipTrue: 2},
 	bpf.LoadScratch{Dst: bpf.RegX, N: destination},
-	bpf.JumpIfX{Cond: bpf.JumpEqual, SkipFalse: 1},
+	bpf.JumpIf{Cond: bpf.JumpEqual, Val: 0, SkipTrue: 1},
+	bpf.JumpIfX{Cond: bpf.JumpEqual, SkipFalse: 4},
+	bpf.LoadScratch{Dst: bpf.RegA, N: source},
+	bpf.ALUOpX{Op: bpf.ALUOpOr},
+	bpf.JumpIf{Cond: bpf.JumpEqual, Val: 0, SkipTrue: 1}, // both: one is in questions who is there, and answers
 	bpf.RetConstant{Val: capture.Take},
 	bpf.RetConstant{Val: 0},
 }
 
-// destination is where plausibleStart keeps that id.
-const destination = 15
+// source and destination are where plausibleStart keeps those ids.
+const source, destination = 14, 15
 
 // recogniser is a [capture.Recogniser].
 type recogniser Options
@@ -79,7 +81,7 @@ func (r *recogniser) Datagram(src, dst netip.AddrPort, data []byte, length int) 
 // uses. A frame that was cut need only be plausible as far as it goes.
 func plausible(p *Packet) bool {
 	h, ok := p.Header()
-	if !ok || h.Dst == 0 || h.Src == 0 || h.Flags&^frame.FlagMessages != 0 || !plausiblePrefix(p, &h) {
+	if !ok || h.Flags&^frame.FlagMessages != 0 || !plausiblePrefix(p, &h) || !plausibleIDs(p, &h) {
 		return false
 	}
 	if !h.HasMessages() {
@@ -95,6 +97,19 @@ func plausible(p *Packet) bool {
 	}
 	_, err := frame.Parse(p.Data)
 	return err == nil || p.Cut()
+}
+
+// plausibleIDs reports whether both ends have an id, as they have but where one asks who is there,
+// and is answered.
+func plausibleIDs(p *Packet, h *frame.Header) bool {
+	if h.Dst != 0 && h.Src != 0 {
+		return true
+	}
+	for m := range p.Messages() {
+		hello, ok := m.Hello()
+		return ok && (h.Src != 0 || h.Dst != 0 && hello.Refers)
+	}
+	return false
 }
 
 // plausiblePrefix reports whether the bytes before a frame are what some known

@@ -8,6 +8,7 @@ import (
 	"github.com/google/gopacket"
 
 	"github.com/dgrdma/dgrdma/capture/capturetest"
+	"github.com/dgrdma/dgrdma/frame"
 )
 
 func TestOptions(t *testing.T) {
@@ -38,6 +39,7 @@ func TestPlausible(t *testing.T) {
 	_, f := capturetest.Frame()
 	ack := []byte{2, 0, 1, 0, 5, 0, 9, 0, 1, 0}
 	patch := capturetest.PatchByte
+	asks, refers := frame.Hello{Life: 7}, frame.Hello{Life: 7, Peer: 7, Refers: true}
 	for _, tt := range []struct {
 		name   string
 		prefix uint16
@@ -52,6 +54,10 @@ func TestPlausible(t *testing.T) {
 		{"ack", 2, ack, 10, true},
 		{"noDestination", 0, patch(f, 0, 0), len(f), false},
 		{"noSource", 2, patch(f, 2, 0), len(f), false},
+		{"question", 0, hello(0, 3, asks), 34, true},
+		{"itsAnswer", 0, hello(3, 0, refers), 34, true},
+		{"questionOfNobody", 0, hello(3, 0, asks), 34, false},
+		{"nobodyToNobody", 0, hello(0, 0, refers), 34, false},
 		{"flags", 2, patch(f, 9, 3), len(f), false},
 		{"nothing", 2, patch(ack, 8, 0), 10, false},
 		{"longAck", 2, append(bytes.Clone(ack), 0), 11, false},

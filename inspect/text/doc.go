@@ -61,6 +61,10 @@
 //	  peer            the receiver's as the sender knows it, or 0
 //	  answer          whether it answers
 //	  goodbye         true, if it is the end of that life
+//	  refers          true, if it is the answer of another endpoint than the one that was asked for, src
+//	  identity        likewise: which one that is
+//	    id            its endpoint id
+//	    size          bytes of its memory and services, 0: not known
 //	  id              frame id in 32 bits
 //	  services        array, if the sender says which ones it has
 //	    name

@@ -101,6 +101,9 @@ func (p *Printer) message(b []byte, v *View, m *Message) []byte {
 	if v.Told {
 		b = fieldsServices(b, &v.Services)
 	}
+	if v.Referred {
+		b = append(v.Identity.Append(append(b, "  is "...)), '\n')
+	}
 	if p.Bytes {
 		b = dump(b, m)
 	}

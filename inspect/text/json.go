@@ -51,9 +51,16 @@ func (p *Printer) json(b []byte, v *View) []byte {
 		if v.Hello.Leaves {
 			b = append(b, `,"goodbye":true`...)
 		}
+		if v.Hello.Refers {
+			b = append(b, `,"refers":true`...)
+		}
 		b = number(b, `,"id":`, int(v.Header.HelloID()))
 		if v.Told {
 			b = jsonServices(b, &v.Services)
+		}
+		if v.Referred {
+			b = number(b, `,"identity":{"id":`, int(v.Identity.ID))
+			b = append(number(b, `,"size":`, int(v.Identity.Size)), '}')
 		}
 		b = append(b, '}')
 	}

@@ -38,6 +38,9 @@ func (p *Printer) line(b []byte, v *View) []byte {
 		if v.Told {
 			b = v.Services.Append(append(b, ", "...))
 		}
+		if v.Referred {
+			b = v.Identity.Append(append(b, ": "...))
+		}
 		b = append(b, ']')
 	}
 	if v.Packet.Cut() {

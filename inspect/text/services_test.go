@@ -129,3 +129,26 @@ func TestGoodbyeIsShown(t *testing.T) {
 		}
 	}
 }
+
+// TestIdentityIsShown in every style.
+func TestIdentityIsShown(t *testing.T) {
+	packet := introduction(nil, 0)
+	m := frame.Hello{Life: 7, Peer: 7, Refers: true}.Message()
+	m.Put(packet.Data[frame.HeaderSize:])
+	packet.Data = packet.Data[:frame.HeaderSize+frame.MessageHeaderSize]
+	packet.Data = append(packet.Data, make([]byte, frame.IdentitySize)...)
+	frame.Identity{ID: 5, Size: 64}.Put(packet.Data[frame.HeaderSize+frame.MessageHeaderSize:])
+	packet.Length = len(packet.Data)
+	var v text.View
+	v.Decode(packet)
+	p := text.Printer{Start: time.Unix(0, 0)}
+	for style, want := range map[text.Style]string{
+		text.Line: "[another endpoint is here, life 7: endpoint 5 with 64 bytes]\n", text.Fields: "\n  another endpoint is here, life 7\n  is endpoint 5 with 64 bytes\n",
+		text.JSON: `"hello":{"life":7,"peer":7,"answer":false,"refers":true,"id":65545,"identity":{"id":5,"size":64}},`,
+	} {
+		p.Style = style
+		if got := string(p.Append(nil, &v)); !strings.Contains(got, want) || len(v.Padding) > 0 {
+			t.Errorf("%s does not say %s", got, want)
+		}
+	}
+}

@@ -116,8 +116,13 @@ type object struct {
 		Life, Peer uint32
 		Answer     bool
 		Goodbye    bool
-		ID         uint32
-		Services   *[]struct {
+		Refers     bool
+		Identity   *struct {
+			ID   uint16
+			Size uint64
+		}
+		ID       uint32
+		Services *[]struct {
 			Name string
 			Base uint32
 		}

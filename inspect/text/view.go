@@ -37,9 +37,11 @@ type View struct {
 	Hello     frame.Hello // if that is the Kind
 	Services  frame.Services
 	Told      bool // what the Services are
+	Identity  frame.Identity
+	Referred  bool // to that one
 	Stamp     frame.Stamp
 	Stamped   bool
-	Padding   []byte       // behind the last message, the services, or the stamp
+	Padding   []byte       // behind the last message, the services, the identity, or the stamp
 	Malformed *frame.Error // what is wrong, if anything is
 }
 
@@ -76,6 +78,7 @@ func (v *View) whole(f *frame.Frame) {
 		off = next(off, &c.Msg)
 	}
 	v.Services, v.Told = f.Services()
+	v.Identity, v.Referred = f.Identity()
 	v.Stamp, v.Stamped = f.Stamp()
 	v.Padding = f.Padding()
 }

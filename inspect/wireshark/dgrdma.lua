@@ -26,6 +26,7 @@ local HEADER, MESSAGE, PREFIX, STAMP = 10, 24, 2, 12
 -- A list of services has room for as many as MOST_SERVICES behind its own header.
 local LIST, SERVICE, NAME, MOST_SERVICES = 4, 12, 8, 8
 local SERVICES = LIST + MOST_SERVICES * SERVICE
+local IDENTITY = 12
 local ONES = 4294967295
 
 -- LONGEST is more than the payload of any datagram.
@@ -37,7 +38,7 @@ local BEHIND = 16384
 ---------------------------------------------------------------- fields
 
 local kinds = { [0] = "data", "metadata", "flow control", "disconnect" } -- as OpenCPI names them
-local hellos = { [0] = "asks", "tells", [3] = "leaves" }
+local hellos = { [0] = "asks", "tells", [3] = "leaves", "refers" }
 local again, asked, answered, acked = frametype.RETRANS_PREV, frametype.REQUEST, frametype.RESPONSE, frametype.ACK
 
 local f = {
@@ -71,6 +72,8 @@ local f = {
   hello_life = ProtoField.uint32("dgrdma.hello.life", "Sender's life", base.HEX),
   hello_peer = ProtoField.uint32("dgrdma.hello.peer_life", "Receiver's life as the sender knows it", base.HEX),
   hello_seq = ProtoField.uint32("dgrdma.hello.seq", "Frame id in 32 bits"),
+  identity = ProtoField.uint16("dgrdma.hello.identity", "Id of who answers"),
+  identity_size = ProtoField.uint64("dgrdma.hello.identity.size", "Bytes of its memory and services"),
   services = ProtoField.uint8("dgrdma.hello.services", "Sender's services"),
   service = ProtoField.none("dgrdma.hello.service", "Service"),
   knows = ProtoField.uint8("dgrdma.hello.knows", "Services it knows of the peer"),
@@ -150,7 +153,20 @@ end
 
 local function is_hello(m)
   return m.count == 0 and m.len == 0 and m.caddr == ONES and m.cval == ONES and m.txn ~= 0 and m.more == 0
-    and (m.index <= 1 or (m.index == 3 and m.addr ~= 0))
+    and (m.index <= 1 or (m.index == 3 and m.addr ~= 0) or (m.index == 4 and m.addr == m.txn))
+end
+
+-- read_identity reads who has another id than was asked for, and returns where the frame ends.
+local function read_identity(tvb, p, off)
+  if p.captured - off < IDENTITY then
+    return p.cut and p.stop or off
+  end
+  local mark, reserved, id, size, high = Struct.unpack("<BBI2I4I4", tvb:raw(off, IDENTITY))
+  if mark ~= 0x49 or reserved ~= 0 or id == 0 or id == p.src or high > 1 or (high == 1 and size > 0) then
+    return off
+  end
+  p.identity = { at = off, id = id, size = high * 4294967296 + size }
+  return off + IDENTITY
 end
 
 -- read_services reads the list of its sender's services that may follow an
@@ -205,7 +221,10 @@ local function read_messages(tvb, p)
     end
   until m.more == 0
   p.hello = #p.msgs == 1 and is_hello(p.msgs[1])
-  return p.hello and read_services(tvb, p, off) or off
+  if not p.hello then
+    return off
+  end
+  return (p.msgs[1].index == 4 and read_identity or read_services)(tvb, p, off)
 end
 
 -- read_stamp looks for what peers of our kind put behind the header of a frame
@@ -246,9 +265,18 @@ local function read_frame(tvb, at, stop)
   return p
 end
 
+-- introduced tells whether both ends have an id, as they have but where one asks who is there, and
+-- is answered.
+local function introduced(p)
+  if p.dst ~= 0 and p.src ~= 0 then
+    return true
+  end
+  return p.hello and (p.src ~= 0 or (p.dst ~= 0 and p.msgs[1].index == 4))
+end
+
 -- plausible tells frames from other datagrams by what no known sender does.
 local function plausible(tvb, at, p)
-  if not p.dst or p.dst == 0 or p.src == 0 or p.flags > 1 or p.bad then
+  if not p.dst or p.flags > 1 or p.bad or not introduced(p) then
     return false
   end
   local prefix = tvb(at, PREFIX):le_uint()
@@ -411,10 +439,12 @@ local function greet(flow, p, e, pinfo)
   if m.index == 3 then
     return -- nobody answers
   end
-  flow.hellos[m.txn] = e
+  if m.index ~= 4 then
+    flow.hellos[m.txn] = e
+  end
   e.number = pinfo.number
   local mirror = mirror_of(flow)
-  local question = m.index == 1 and mirror and mirror.hellos[m.addr]
+  local question = m.index ~= 0 and mirror and mirror.hellos[m.addr]
   if question and not question.answered then
     e.answers, question.answered = question.number, pinfo.number
   end
@@ -543,6 +573,14 @@ end
 
 local function hello_text(p)
   local m = p.msgs[1]
+  if m.index == 4 then
+    local s = format("another endpoint is here, life %d", m.addr)
+    local i = p.identity
+    if i then
+      s = s .. format(": endpoint %d", i.id) .. (i.size > 0 and format(" with %.0f bytes", i.size) or "")
+    end
+    return s
+  end
   local words = { [0] = "hello", "hello back", [3] = "goodbye" }
   local s = format("%s from life %d to ", words[m.index], m.txn)
   s = s .. (m.addr == 0 and "anyone" or format("life %d", m.addr))
@@ -611,7 +649,7 @@ local function findings(p, e)
   if not p.dst then
     return all
   end
-  if p.dst == 0 or p.src == 0 then
+  if not introduced(p) then
     find(all, x.ids, "Endpoint id 0 names nobody")
   end
   if p.flags > 1 then
@@ -745,6 +783,10 @@ local function show_hello(tvb, tree, p, e)
   node:add(f.hello_seq, tvb(p.at + 4, 4), p.start * 65536 + p.seq)
   if p.services then
     show_services(tvb, node, p)
+  end
+  if p.identity then
+    node:add_le(f.identity, tvb(p.identity.at + 2, 2))
+    node:add(f.identity_size, tvb(p.identity.at + 4, 8), UInt64.new(p.identity.size % 4294967296, math.floor(p.identity.size / 4294967296)))
   end
   if e then
     generated(node, f.hello_answers, e.answers)

@@ -40,7 +40,7 @@ func (p *packet) isHello() bool {
 	}
 	m := p.msgs[0]
 	return m.Count == 0 && m.Len == 0 && !m.Completes() && m.Txn != 0 &&
-		(m.Index < 2 || m.Index == 3 && m.Addr != 0)
+		(m.Index < 2 || m.Index == 3 && m.Addr != 0 || m.Index == 4 && m.Addr == m.Txn)
 }
 
 // hasData reports whether the frame is one that is acknowledged.
