@@ -113,7 +113,7 @@ type Config struct {
 
 // Peer is whom to connect to.
 type Peer struct {
-	ID      frame.EndpointID
+	ID      frame.EndpointID // 1 to 65535
 	Addr    transport.Addr
 	Size    uint64   // bytes of the peer's memory; 0: unknown, up to 4 GiB
 	Profile *Profile // nil: the endpoint's default

@@ -75,6 +75,9 @@ func (e *Endpoint) newConn(p Peer, now ack.Instant, told *cookie) (*Conn, error)
 
 // event implements observer.
 func (c *Conn) event(ev Event) {
+	if c.peer.isInquiry() {
+		return
+	}
 	ev.Conn, ev.Peer = c, c.name()
 	c.ep.event(ev)
 }

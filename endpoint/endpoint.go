@@ -67,6 +67,7 @@ type Endpoint struct {
 	gone      Counters // of closed connections, and of frames that belong to none
 	goneTimes Times    // of closed connections
 	cookies   cookies
+	inquiries map[transport.Addr]*inquiry
 }
 
 // New starts an endpoint on a transport, which it owns from now on.

@@ -131,7 +131,9 @@ func (e *Endpoint) receive(now ack.Instant, in []transport.Datagram) (n int) {
 		if c = e.peers.find(peerKey{ids{f.Dst, f.Src}, d.From}); c == nil {
 			if f.Dst != e.cfg.ID {
 				e.stray(d)
-				e.stranger(RefusedDestination, d.From, f)
+				if !e.identify(f, d.From) || f.Dst != 0 {
+					e.stranger(RefusedDestination, d.From, f)
+				}
 				return 1
 			}
 			if c = e.meet(now, f, d.From); c == nil {

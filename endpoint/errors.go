@@ -36,6 +36,7 @@ var (
 	ErrPeerRestarted       = errors.New("dgrdma: the peer restarted, or gave us up and began anew; whether the transaction was applied is unknown")
 	ErrStaleCard           = errors.New("dgrdma: the card goes on from an earlier connection; disable and enable it through its control plane, then begin anew")
 	ErrReset               = errors.New("dgrdma: connection was reset")
+	ErrWrongID             = errors.New("dgrdma: the peer has another id")
 	ErrPeerExists          = errors.New("dgrdma: a peer with this id and address is connected already")
 	ErrTooManyPeers        = errors.New("dgrdma: no room for another peer")
 	ErrCallback            = errors.New("dgrdma: endpoint failed: a callback panicked or ended its goroutine")
@@ -90,6 +91,19 @@ func (e *PeerError) Timeout() bool {
 func (e *PeerError) Temporary() bool { return false }
 
 var _ net.Error = (*PeerError)(nil)
+
+// IDError says that whoever is at the peer's address has another id than the one that was
+// connected to. Nothing was sent there but introductions. Endpoints of our own kind say so, over UDP.
+type IDError struct {
+	Want, Is frame.EndpointID
+}
+
+func (e *IDError) Error() string {
+	return fmt.Sprintf("it is endpoint %d, not %d; was it started anew with another id? Take the string that it prints now, "+
+		"or its address alone, which has it asked for the id", e.Is, e.Want)
+}
+
+func (e *IDError) Unwrap() error { return ErrWrongID }
 
 // inside is an error as part of a text that says whose it is already.
 func inside(err error) error {

@@ -15,7 +15,7 @@ type kind interface {
 	// other way round. It returns how many frames of the peer are given up. Guarded by
 	// the connection's mutex, with the turn to receive.
 	exchange(now ack.Instant) (missed int)
-	// gone returns why the peer is gone, if it said so in this batch, of which what it
+	// gone returns why the peer is gone or never was there, if that was said in this batch, of which what it
 	// acknowledged has been applied. Guarded likewise.
 	gone() error
 }

@@ -36,12 +36,13 @@ import (
 // come back asks again. Data flows only to a life that was believed, and is
 // taken only from one.
 const (
-	helloFirst = 20 * time.Millisecond
-	helloMost  = time.Second
-	helloIdle  = 8 * time.Second // when there is nothing to send
-	helloSize  = frame.HeaderSize + frame.MessageHeaderSize
-	toldSize   = helloSize + frame.ServicesSize
-	toldMTU    = (toldSize-frame.HeaderSize+7)&^7 + frame.HeaderSize // see newConn
+	helloFirst     = 20 * time.Millisecond
+	helloMost      = time.Second
+	helloIdle      = 8 * time.Second // when there is nothing to send
+	helloSize      = frame.HeaderSize + frame.MessageHeaderSize
+	toldSize       = helloSize + frame.ServicesSize
+	identifiedSize = helloSize + frame.IdentitySize
+	toldMTU        = (toldSize-frame.HeaderSize+7)&^7 + frame.HeaderSize // see newConn
 	// helloTries is how often a life that we did not believe yet is asked: it
 	// may be long over. Arbitrary.
 	helloTries = 8
@@ -83,13 +84,33 @@ func (n *native) exchange(now ack.Instant) (missed int) {
 
 // gone implements kind. Reset may have begun another life since.
 func (n *native) gone() error {
-	left := n.rx.left
-	n.rx.left = unknown
-	if left == unknown || left != n.tx.mine || n.tx.err != nil {
+	left, other := n.rx.left, n.rx.other
+	n.rx.left, n.rx.other = unknown, frame.Identity{}
+	switch tx := &n.tx; {
+	case left == unknown || left != tx.mine || tx.err != nil:
 		return nil
+	case other == frame.Identity{}:
+		tx.recall = tx.asked != unknown // who left is back: its next life came behind
+		return tx.peerError("", ErrPeerClosed)
+	case tx.theirs != unknown:
+		return nil // who was meant was faster
+	default:
+		return tx.mistaken(other)
 	}
-	n.tx.recall = n.tx.asked != unknown // who left is back: its next life came behind
-	return n.tx.peerError("", ErrPeerClosed)
+}
+
+// refers acts on the answer of whoever is at the peer's address and has another id. It is believed
+// as long as no life of the peer is, and if it names the life that asked, which who forges it does
+// not know.
+func (n *native) refers(f *frame.Frame, h frame.Hello) Reason {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	i, ok := f.Identity()
+	if !ok || incarnation(h.Peer) != n.tx.mine || n.tx.theirs != unknown || n.tx.err != nil {
+		return n.rx.drop(RefusedForeign)
+	}
+	n.rx.other, n.rx.left = i, n.tx.mine
+	return RefusedNone
 }
 
 // leaves acts on a goodbye. It is true if it names both lives: who forges it knows as little of
@@ -100,14 +121,19 @@ func (n *native) leaves(h frame.Hello) Reason {
 	if incarnation(h.Life) != n.tx.theirs || incarnation(h.Peer) != n.tx.mine {
 		return n.rx.drop(RefusedForeign)
 	}
-	n.rx.left = n.tx.mine
+	n.rx.left, n.rx.other = n.tx.mine, frame.Identity{}
 	return RefusedNone
 }
 
 // hello acts on an introduction, with the turn to receive. It needs both halves in the
 // midst of a batch: what follows it is of the life that it introduces.
 func (n *native) hello(now ack.Instant, f *frame.Frame, h frame.Hello) Reason {
-	if h.Leaves {
+	switch {
+	case h.Refers:
+		return n.refers(f, h)
+	case n.tx.peer.isInquiry():
+		return n.rx.drop(RefusedSource) // nobody has the id 0
+	case h.Leaves:
 		return n.leaves(h)
 	}
 	var fin finished

@@ -16,7 +16,8 @@ type nativeReceiving struct {
 	paired  bool        // and which it believes
 	taken   bool        // something was applied in that life
 	doubted doubt
-	left    incarnation // the life of ours to which the peer said goodbye in this batch
+	left    incarnation    // the life of ours to which the peer said goodbye in this batch, or
+	other   frame.Identity // who is in its place
 	nativeLedger
 }
 
@@ -31,6 +32,7 @@ func (n *nativeReceiving) introduced() bool { return n.theirs != unknown }
 func (n *nativeReceiving) forget() {
 	n.late = ack.Lateness{}
 	n.theirs, n.left, n.paired, n.taken = unknown, unknown, false, false
+	n.other = frame.Identity{}
 	n.doubted = doubt{}
 }
 

@@ -182,6 +182,9 @@ func (n *nativeSending) goodbye(b *batch, now ack.Instant) {
 // pause returns how long after a hello the next one of its kind leaves.
 func (n *nativeSending) pause(before int) time.Duration {
 	d := min(helloFirst<<min(before, 10), helloIdle)
+	if n.peer.isInquiry() {
+		d = min(d, inquiryMost)
+	}
 	if n.posted.n > 0 {
 		d = min(d, helloMost, max(n.cfg.GiveUp/10, time.Millisecond))
 	}
@@ -204,7 +207,18 @@ func (n *nativeSending) sendHello(b *batch, now ack.Instant, hello frame.Hello) 
 	}
 	var h frame.Header
 	n.label(&h)
-	n.put(b, putHello(b, h, n.sender.Wide(seq), hello, list), nil, false)
+	buf := putHello(b, h, n.sender.Wide(seq), hello, list)
+	if list == nil && hello.Peer == uint32(unknown) {
+		buf = padded(buf, b.headroom) // so that an answer that refers to somebody else is no longer
+	}
+	n.put(b, buf, nil, false)
+}
+
+// padded makes the frame of an introduction as long as one with an identity.
+func padded(buf []byte, headroom int) []byte {
+	buf = buf[:headroom+identifiedSize]
+	clear(buf[headroom+helloSize:])
+	return buf
 }
 
 // putHello makes the frame of an introduction between two ids, and says in it which

@@ -9,13 +9,15 @@ import (
 
 // Connect makes the connection to a peer. It does not wait for the peer to be
 // there: transactions can be posted at once. A peer that was learned already
-// keeps its connection, which is returned.
+// keeps its connection, which is returned. The id 0 is nobody's: Find asks who is at an
+// address. If an endpoint of our own kind is there that has another id than p's, the connection
+// fails with [ErrWrongID].
 func (e *Endpoint) Connect(p Peer) (*Conn, error) {
 	if e == nil {
 		return nil, ErrNil
 	}
 	if p.ID == 0 {
-		return nil, fmt.Errorf("dgrdma: connect: peer id is 0")
+		return nil, fmt.Errorf("dgrdma: connect: peer id is 0, which is nobody's: ids are 1 to 65535")
 	}
 	if p.Addr.IsZero() {
 		return nil, fmt.Errorf("dgrdma: connect peer %d: no address", p.ID)
@@ -23,11 +25,10 @@ func (e *Endpoint) Connect(p Peer) (*Conn, error) {
 	if p.Size > 1<<32 {
 		return nil, fmt.Errorf("dgrdma: connect peer %d: memory of %d bytes, at most 2^32: %w", p.ID, p.Size, ErrBounds)
 	}
-	if here := e.transport.LocalAddr(); !here.IsZero() && !here.Sends(p.Addr) {
-		return nil, fmt.Errorf("dgrdma: connect peer %d: nothing can be sent to %v from %v, which is an address of another kind"+
-			" (IPv4, IPv6 or Ethernet): open an endpoint at one of the same", p.ID, p.Addr, here)
+	at, err := e.wayTo(p.Addr)
+	if err == ErrClosed {
+		return nil, err
 	}
-	at, err := e.transport.Towards(p.Addr)
 	if err != nil {
 		return nil, fmt.Errorf("dgrdma: connect peer %d at %v: %w", p.ID, p.Addr, err)
 	}
@@ -40,6 +41,19 @@ func (e *Endpoint) Connect(p Peer) (*Conn, error) {
 		return nil, fmt.Errorf("dgrdma: connect peer %d as %d: %w", p.ID, p.As, err)
 	}
 	return e.enter(c)
+}
+
+// wayTo returns an address with the one of ours that is sent from, or why nothing can be sent
+// there.
+func (e *Endpoint) wayTo(to transport.Addr) (transport.Addr, error) {
+	switch here := e.transport.LocalAddr(); {
+	case e.draining.Load():
+		return to, ErrClosed
+	case !here.IsZero() && !here.Sends(to):
+		return to, fmt.Errorf("nothing can be sent there from %v, which is an address of another kind"+
+			" (IPv4, IPv6 or Ethernet): open an endpoint at one of the same", here)
+	}
+	return e.transport.Towards(to)
 }
 
 // enter puts a connection into the table, or returns the one that stands for it.

@@ -64,8 +64,12 @@ func (e *Endpoint) meetNative(now ack.Instant, p Peer, f *frame.Frame) *Conn {
 	e.cursor.Begin(f)
 	e.cursor.Next()
 	h, ok := e.cursor.Msg.Hello()
-	if !ok {
+	switch {
+	case !ok:
 		e.challenge(now, key, f)
+		return nil
+	case h.Refers: // who asked before
+		e.stranger(RefusedNoSession, p.Addr, f)
 		return nil
 	}
 	named := incarnation(h.Peer)
@@ -101,7 +105,7 @@ func (e *Endpoint) challenge(now ack.Instant, to peerKey, f *frame.Frame) {
 // offer answers a stranger's introduction.
 func (e *Endpoint) offer(now ack.Instant, to peerKey, h frame.Hello, tells bool) (answered bool) {
 	if c, fresh := e.cookies.offer(now, to, incarnation(h.Life)); fresh {
-		return e.reply(reply{to, frame.Hello{Life: uint32(c.life), Peer: h.Life}, c.first, tells})
+		return e.reply(reply{key: to, hello: frame.Hello{Life: uint32(c.life), Peer: h.Life}, id: c.first, tells: tells})
 	}
 	// That life was a peer, which was closed. As if we had restarted, it has to begin
 	// another one.
@@ -203,7 +207,7 @@ func (e engine) Reply() {
 	bytes := 0
 	for i := range e.replies {
 		r := &e.replies[i]
-		buf := putHello(b, frame.Header{Dst: r.key.theirs, Src: r.key.ours}, r.id, r.hello, r.services(e.Endpoint))
+		buf := r.put(b, e.Endpoint)
 		to := r.key.addr // what To points to never changes, and replies will
 		b.frames = append(b.frames, transport.Outgoing{To: &to, Buf: buf})
 		bytes += len(buf) - b.headroom
@@ -217,6 +221,15 @@ func (e engine) Reply() {
 	e.mu.Unlock()
 	e.replies = e.replies[:0]
 	e.Flush()
+}
+
+// put makes the frame of the reply.
+func (r *reply) put(b *batch, e *Endpoint) []byte {
+	between := frame.Header{Dst: r.key.theirs, Src: r.key.ours}
+	if r.hello.Refers {
+		return putIdentity(b, between, r.hello, frame.Identity{ID: e.cfg.ID, Size: e.Size()})
+	}
+	return putHello(b, between, r.id, r.hello, r.services(e))
 }
 
 // services returns which services the reply tells of, or nil.

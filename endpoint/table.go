@@ -112,8 +112,10 @@ func (t *peerTable) add(c *Conn) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.byKey[c.key()] = c
-	c.at.all = len(t.all)
-	t.all = append(t.all, c)
+	if !c.peer.isInquiry() { // which is no peer, but listened to as one
+		c.at.all = len(t.all)
+		t.all = append(t.all, c)
+	}
 	s := t.sites[c.peer.Addr]
 	if s == nil {
 		s = &site{addr: c.peer.Addr}
@@ -148,9 +150,11 @@ func (t *peerTable) remove(c *Conn) bool {
 		return false
 	}
 	delete(t.byKey, c.key())
-	last := t.all[len(t.all)-1]
-	t.all[c.at.all], last.at.all = last, c.at.all
-	t.all = slices.Delete(t.all, len(t.all)-1, len(t.all))
+	if !c.peer.isInquiry() {
+		last := t.all[len(t.all)-1]
+		t.all[c.at.all], last.at.all = last, c.at.all
+		t.all = slices.Delete(t.all, len(t.all)-1, len(t.all))
+	}
 	if s := t.sites[c.peer.Addr]; s.n == 1 {
 		delete(t.sites, c.peer.Addr)
 	} else {

@@ -1,0 +1,169 @@
+package endpoint
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/dgrdma/dgrdma/frame"
+	"github.com/dgrdma/dgrdma/transport"
+)
+
+// Over UDP a port is one endpoint's, so an address alone says who is meant. Ids are 1 to 65535: an
+// introduction to 0 is nobody's, and so a question for whoever is there. It is answered like one
+// with a wrong id: by a frame.Hello that refers to who has another. So who asks is a connection to
+// the id 0 that introduces itself, with all that it takes against loss, until it fails for that
+// answer.
+
+const (
+	// findTime is how long is asked who is at an address: many times over, as the answer takes
+	// a round trip. Arbitrary: with 40 % loss both ways nobody is found once in ten thousand times.
+	findTime = 3 * time.Second
+	// inquiryMost is the longest time between two questions.
+	inquiryMost = 160 * time.Millisecond
+)
+
+// isInquiry reports whether this is no peer, but the question who is at an address.
+func (p *Peer) isInquiry() bool { return p.ID == 0 }
+
+// inquiry is the question who is at an address, and how many wait for the answer.
+type inquiry struct {
+	conn    *Conn
+	waiting int
+}
+
+// Find asks over UDP which endpoint is at p's address, and returns p with its id and the size of its
+// memory, for Connect. Only endpoints of our own kind answer, that have this one for a peer
+// already or accept any. It asks again and again until the context is done, but for 3 s and
+// GiveUp at most: then the error is [ErrPeerDown].
+//
+// The answer is believed if it comes from that address and names the question, 32 random bits.
+func (e *Endpoint) Find(ctx context.Context, p Peer) (Peer, error) {
+	if e == nil {
+		return Peer{}, ErrNil
+	}
+	found, err := e.find(ctx, p)
+	if err != nil {
+		return Peer{}, fmt.Errorf("dgrdma: find the endpoint at %v: %w", p.Addr, inside(err))
+	}
+	p.ID, p.Size = found.ID, found.Size
+	return p, nil
+}
+
+func (e *Endpoint) find(ctx context.Context, p Peer) (frame.Identity, error) {
+	if p.Addr.Kind() != transport.KindUDP {
+		return frame.Identity{}, errors.New("over UDP alone an address is one endpoint's: give the complete string, which ends in ;<size>.<id>.<max>")
+	}
+	at, err := e.wayTo(p.Addr)
+	if err != nil {
+		return frame.Identity{}, err
+	}
+	q, err := e.inquire(Peer{Addr: at, Profile: p.Profile})
+	if err != nil {
+		return frame.Identity{}, err
+	}
+	defer e.inquired(q)
+	most := min(findTime, e.cfg.GiveUp)
+	ctx, cancel := context.WithTimeoutCause(ctx, most, &inWords{
+		fmt.Sprintf("nobody there answers within %v; is it there, and does it accept peers? Others than those of this "+
+			"implementation are not found so: they need the complete string, which ends in ;<size>.<id>.<max>", most), ErrPeerDown,
+	})
+	defer cancel()
+	var w Waiter
+	w.Init()
+	e.Await(ctx, &w, never, q.conn.Done(), e.Done())
+	var found *identityError
+	switch err := q.conn.Err(); {
+	case errors.As(err, &found):
+		return found.Identity, nil
+	case err != nil:
+		return frame.Identity{}, err
+	case e.Err() != nil:
+		return frame.Identity{}, e.Err()
+	}
+	return frame.Identity{}, context.Cause(ctx)
+}
+
+// identityError is why an inquiry ends: it is answered.
+type identityError struct{ frame.Identity }
+
+func (e *identityError) Error() string { return fmt.Sprintf("it is endpoint %d", e.ID) }
+
+// mistaken returns why there is no such peer: whoever is at its address has another id.
+func (n *nativeSending) mistaken(is frame.Identity) error {
+	if n.peer.isInquiry() {
+		return &identityError{is}
+	}
+	return n.peerError("", &IDError{Want: n.peer.ID, Is: is.ID})
+}
+
+// inquire begins to ask who is at an address, unless that is being asked already.
+func (e *Endpoint) inquire(p Peer) (*inquiry, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if q := e.inquiries[p.Addr]; q != nil {
+		q.waiting++
+		return q, nil
+	}
+	c, err := e.newConn(p, e.now(), nil)
+	switch {
+	case err != nil:
+		return nil, err
+	case !c.profile.Session:
+		return nil, fmt.Errorf("peers of the kind %s are not asked: give the complete string, which ends in ;<size>.<id>.<max>", c.profile.Name)
+	case e.sched.Err() != nil:
+		return nil, e.sched.Err()
+	case e.draining.Load():
+		return nil, ErrClosed
+	}
+	q := &inquiry{conn: c, waiting: 1}
+	if e.inquiries == nil {
+		e.inquiries = make(map[transport.Addr]*inquiry)
+	}
+	e.inquiries[p.Addr] = q
+	e.peers.add(c)
+	e.focus()
+	c.entry.queue()
+	e.sched.Work(false)
+	return q, nil
+}
+
+// inquired ends an inquiry for which nobody waits any more.
+func (e *Endpoint) inquired(q *inquiry) {
+	e.mu.Lock()
+	q.waiting--
+	last := q.waiting == 0
+	if last {
+		delete(e.inquiries, q.conn.peer.Addr)
+	}
+	e.mu.Unlock()
+	if last {
+		q.conn.end()
+	}
+}
+
+// identify tells who introduces itself to an id that nobody has here which one we have, if that
+// is said in no more bytes than were asked, and to somebody who would be heard. Nothing is kept.
+func (e *Endpoint) identify(f *frame.Frame, from transport.Addr) (told bool) {
+	if from.Kind() != transport.KindUDP || f.Src == 0 || !f.HasMessages() || f.Size() < identifiedSize || !e.cfg.Profile.Session {
+		return false
+	}
+	e.cursor.Begin(f)
+	e.cursor.Next()
+	h, ok := e.cursor.Msg.Hello()
+	if !ok || h.Tells || h.Leaves || h.Refers {
+		return false // answers are not answered: that would never end
+	}
+	if !e.accepting.Load() && e.peers.find(peerKey{ids{e.cfg.ID, f.Src}, from}) == nil {
+		return false
+	}
+	return e.reply(reply{key: peerKey{ids{f.Dst, f.Src}, from}, hello: frame.Hello{Life: h.Life, Peer: h.Life, Refers: true}})
+}
+
+// putIdentity makes the frame of an answer that refers to us.
+func putIdentity(b *batch, between frame.Header, hello frame.Hello, i frame.Identity) []byte {
+	buf := padded(putHello(b, between, 0, hello, nil), b.headroom)
+	i.Put(buf[b.headroom+helloSize:])
+	return buf
+}
