@@ -319,3 +319,34 @@ func TestNoWay(t *testing.T) {
 		}
 	})
 }
+
+// TestTowardsItselfOnALink: the way to an IPv6 address of a link that is this machine's own leads by
+// loopback, where the address is not: what is sent there leaves from the link's interface.
+func TestTowardsItselfOnALink(t *testing.T) {
+	netns.Require(t)
+	pair := netns.NewPair(t, 1500)
+	ip := netip.MustParseAddr("fe80::50")
+	pair[0].Give(t, netns.Device, ip)
+	ip = ip.WithZone(netns.Device)
+	var c *Conn
+	var err error
+	pair[0].In(func() { c, err = Listen(Config{Addr: netip.AddrPortFrom(netip.IPv6Unspecified(), 0)}) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	pair[0].In(func() {
+		to, err := c.Towards(transport.UDPAddr(netip.AddrPortFrom(ip, c.LocalAddr().AddrPort().Port())))
+		if err != nil || to.Local() != ip {
+			t.Fatalf("from %v: %v", to.Local(), err)
+		}
+		buf := make([]byte, prefix+12)
+		if n, err := c.Send([]transport.Outgoing{{To: &to, Buf: buf}}); n != 1 || err != nil {
+			t.Fatalf("sent %d: %v", n, err)
+		}
+		in := make([]transport.Datagram, c.Caps().Batch)
+		if n, err := c.Recv(in, 10*time.Second); n != 1 || err != nil || in[0].From != to {
+			t.Errorf("%d from %v at %v: %v", n, in[0].From, in[0].From.Local(), err)
+		}
+	})
+}

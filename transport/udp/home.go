@@ -150,7 +150,10 @@ func (c *Conn) sourceTo(peer netip.AddrPort) (netip.Addr, error) {
 	}
 	ip, ifi, err := c.routes.SourceTo(peer.Addr())
 	if err == nil && ip.IsLinkLocalUnicast() && ip.Is6() {
-		ip = ip.WithZone(new(zones).name(uint32(ifi)))
+		// To an address of this machine itself the way leads by loopback.
+		if ip = ip.WithZone(peer.Addr().Zone()); ip.Zone() == "" {
+			ip = ip.WithZone(new(zones).name(uint32(ifi)))
+		}
 	}
 	return ip, err
 }

@@ -182,6 +182,12 @@ func freePort(want netip.AddrPort) uint16 {
 	return at.Port()
 }
 
+// Here reports whether an interface of this machine has the address, and is up.
+func Here(ip netip.Addr) bool {
+	_, err := interfaceMTU(ip)
+	return err == nil
+}
+
 // interfaceMTU returns the MTU of the interface that has the address.
 func interfaceMTU(ip netip.Addr) (int, error) {
 	if ip.IsUnspecified() {
