@@ -1,6 +1,7 @@
 package dgrdma
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/dgrdma/dgrdma/endpoint"
@@ -32,24 +33,42 @@ func RegionOver(mem []byte) (*Region, error) {
 
 // ParsePeer reads a complete endpoint string into what Connect takes. The
 // option profile names the kind of peer. Other options count where an endpoint is
-// opened, and are refused here.
+// opened, and are refused here. The name of a host is looked up, for 10 s at most; of its
+// addresses IPv4 ones come first. [Endpoint.LookupPeer] takes one that the endpoint reaches.
 func ParsePeer(peerURL string) (Peer, error) {
+	ctx, cancel := forLookUp()
+	defer cancel()
+	p, err := lookUpPeer(ctx, peerURL, Addr{})
+	if err == nil && p.ID == 0 {
+		return Peer{}, fmt.Errorf("dgrdma: endpoint string %q has no size, id and count of endpoints: "+
+			"a peer's string ends in ;<size>.<id>.<max>, if the peer has memory or services to write to", peerURL)
+	}
+	return p, err
+}
+
+// lookUpPeer reads the string of a peer that can be reached from here, which may be none. Without
+// an id in the string it is somebody who is to be asked.
+func lookUpPeer(ctx context.Context, peerURL string, here Addr) (Peer, error) {
 	u, err := url.Parse(peerURL)
 	if err != nil {
 		return Peer{}, err
 	}
-	if !u.Complete() {
-		return Peer{}, fmt.Errorf("dgrdma: endpoint string %q has no size, id and count of endpoints: "+
-			"a peer's string ends in ;<size>.<id>.<max>, if the peer has memory or services to write to", peerURL)
+	if !u.Reachable() {
+		return Peer{}, fmt.Errorf("dgrdma: endpoint string %q has no address to send to", peerURL)
+	}
+	if !u.Complete() && u.Scheme != url.UDP {
+		return Peer{}, fmt.Errorf("dgrdma: endpoint string %q has no size, id and count of endpoints: over Ethernet, where endpoints share an address, "+
+			"a peer's string ends in ;<size>.<id>.<max>", peerURL)
+	}
+	if u, err = peerPlace(ctx, u, here); err != nil {
+		return Peer{}, err
 	}
 	p := Peer{ID: EndpointID(u.ID), Size: u.Size}
-	switch {
-	case u.Scheme == url.UDP && u.Addr.IsValid() && u.Addr.Port() != 0:
+	switch u.Scheme {
+	case url.UDP:
 		p.Addr = transport.UDPAddr(udp.AsReceived(u.Addr))
-	case u.Scheme == url.Ether && u.MAC.IsValid():
+	case url.Ether:
 		p.Addr = transport.EtherAddr(u.MAC.As6())
-	default:
-		return Peer{}, fmt.Errorf("dgrdma: endpoint string %q has no address to send to", peerURL)
 	}
 	for key, value := range u.Options.All() {
 		if key != settings.Profile.Option {

@@ -14,13 +14,12 @@
 //
 //	memory, _ := dgrdma.NewRegion(1 << 20)
 //	b, _ := dgrdma.Open("udp:7100", &dgrdma.Config{Memory: memory, AcceptAny: true})
-//	tell(b.URL())
 //	memory.WaitFor(ctx, 0, 1) // the data is there; only ctx ends it otherwise, not b.Close
 //
 // and at the sending one:
 //
 //	a, _ := dgrdma.Open("udp", nil)
-//	toB, _ := a.Dial(told)
+//	toB, _ := a.Dial("udp:10.0.0.2:7100") // b's, or the string that its URL returns
 //	err := toB.Write(ctx, &dgrdma.Transaction{
 //		Segments:   []dgrdma.Segment{{Addr: 4096, Bytes: data}},
 //		Completion: dgrdma.Word(0, 1),
@@ -104,6 +103,11 @@
 // implementation; FPGA, OpenCPI, OpenCPI2 and Legacy are OpenCPI's. Peers of
 // our own kind introduce themselves to each other before data flows, so that
 // neither mistakes a restarted peer for the one it knew.
+//
+// An endpoint string is complete with the size of the memory and the id: ocpi-udp-rdma:10.0.0.2;7100;1048576.9.65535.
+// Of peers of our own kind that accept others udp:10.0.0.2:7100 is enough, as over UDP a port is one
+// endpoint's: Dial asks it for the rest. One that has another id than the string says so
+// at once: the connection fails with [ErrWrongID].
 //
 // # Peers that leave, die or restart
 //

@@ -38,23 +38,59 @@ func (e *Endpoint) self() *endpoint.Endpoint {
 	return e.engine
 }
 
-// Dial connects to the peer that an endpoint string names. It does not wait for
-// the peer to be there.
+// Dial connects to the peer that an endpoint string names. With a complete string it does not
+// wait for the peer to be there, only for the name of its host to be looked up, 10 s at most.
+// Without size and id, udp:10.0.0.2:7100, it is asked for them: see [Endpoint.LookupPeer].
 func (e *Endpoint) Dial(peerURL string) (*Conn, error) {
-	if e.self() == nil {
-		return nil, ErrNil
-	}
-	p, err := ParsePeer(peerURL)
+	ctx, cancel := forLookUp()
+	defer cancel()
+	return e.DialContext(ctx, peerURL)
+}
+
+// DialContext is Dial with a context that bounds looking up the name of the peer's host, and
+// asking for its id. It has no effect on the connection.
+func (e *Endpoint) DialContext(ctx context.Context, peerURL string) (*Conn, error) {
+	p, err := e.LookupPeer(ctx, peerURL)
 	if err != nil {
 		return nil, err
 	}
 	return e.Connect(p)
 }
 
+// LookupPeer reads the endpoint string of a peer, as [ParsePeer] does, and looks up the name of
+// the host in it, if it has one. Of several addresses it takes the first one that this
+// endpoint can send to, IPv4 or IPv6. What it returns is for Connect.
+//
+// A string of UDP may end behind the port: who has that port, in any process and after any
+// restart, is asked for its id and the size of its memory. That takes a round trip, or until
+// nobody answered for 3 s or Config.GiveUp, which is [ErrPeerDown]. Peers of our own kind answer
+// that accept peers, or are connected to this endpoint; for others the string has to be complete.
+func (e *Endpoint) LookupPeer(ctx context.Context, peerURL string) (Peer, error) {
+	if e.self() == nil {
+		return Peer{}, ErrNil
+	}
+	p, err := lookUpPeer(ctx, peerURL, e.engine.LocalAddr())
+	if err != nil || p.ID != 0 {
+		return p, err
+	}
+	return e.Find(ctx, p)
+}
+
+// Find asks over UDP which endpoint is at p's address, and returns p with its id and the size of its
+// memory, for Connect: what LookupPeer does with a string that has neither.
+func (e *Endpoint) Find(ctx context.Context, p Peer) (Peer, error) {
+	if err := transport.Reaches(p.Addr.AddrPort().Addr()); err != nil {
+		return Peer{}, fmt.Errorf("dgrdma: find the endpoint at %v: %w", p.Addr, err)
+	}
+	return e.self().Find(ctx, p)
+}
+
 // Connect makes the connection to a peer, as Dial does for a peer that a string
 // names. Transactions can be posted at once. A peer that was learned already
 // keeps its connection, which is returned. An IPv6 address of a link, fe80::1, needs the
-// interface of this machine that is on it as its zone, fe80::1%eth0.
+// interface of this machine that is on it as its zone, fe80::1%eth0. The id 0 is nobody's:
+// LookupPeer finds out which one there is. If a peer of our own kind is at the address that has
+// another id, the connection fails with [ErrWrongID], an [*IDError].
 func (e *Endpoint) Connect(p Peer) (*Conn, error) {
 	if err := transport.Reaches(p.Addr.AddrPort().Addr()); err != nil {
 		return nil, fmt.Errorf("dgrdma: connect to peer %d at %v: %w", p.ID, p.Addr, err)
@@ -83,7 +119,7 @@ func (e *Endpoint) Welcome(on bool) { e.self().Welcome(on) }
 // URL returns the complete endpoint string that peers connect to. It is empty
 // for endpoints that were not opened by a string. Of an endpoint that has neither memory
 // nor services it is the address alone, without size and id: there is nothing to write
-// to, so [Endpoint.Dial] refuses it.
+// to, and what is posted fails with [ErrNoService].
 func (e *Endpoint) URL() string {
 	if e == nil || e.url == (url.Endpoint{}) {
 		return ""
@@ -91,6 +127,16 @@ func (e *Endpoint) URL() string {
 	u := e.url
 	u.Size = max(u.Size, e.engine.Size()) // services may have come since
 	return u.String()
+}
+
+// URLTo returns URL as the peer of a connection knows it: at the address from which it is sent to.
+func (e *Endpoint) URLTo(c *Conn) string {
+	u, err := url.Parse(e.URL())
+	if ip := c.Peer().Addr.Local(); err == nil && ip.IsValid() {
+		u.Addr = netip.AddrPortFrom(ip, u.Addr.Port())
+		return u.String()
+	}
+	return e.URL()
 }
 
 // URLs returns the endpoint strings by which peers reach the endpoint: URL, and where it is at
@@ -117,7 +163,7 @@ func (e *Endpoint) String() string {
 	switch {
 	case e.self() == nil:
 		return "no endpoint"
-	case e.URL() != "":
+	case e.url != (url.Endpoint{}):
 		return e.URL()
 	}
 	return fmt.Sprintf("endpoint %d at %v", e.ID(), e.LocalAddr())

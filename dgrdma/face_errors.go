@@ -20,6 +20,7 @@ var (
 	ErrPeerRestarted = endpoint.ErrPeerRestarted // the peer restarted, or gave us up and began anew; whether the transaction was applied is unknown
 	ErrStaleCard     = endpoint.ErrStaleCard     // the card goes on from an earlier connection; disable and enable it through its control plane, then begin anew
 	ErrReset         = endpoint.ErrReset         // connection was reset
+	ErrWrongID       = endpoint.ErrWrongID       // the peer has another id
 	ErrPeerExists    = endpoint.ErrPeerExists    // a peer with this id and address is connected already
 	ErrTooManyPeers  = endpoint.ErrTooManyPeers  // no room for another peer
 	ErrCallback      = endpoint.ErrCallback      // endpoint failed: a callback panicked or ended its goroutine

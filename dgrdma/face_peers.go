@@ -9,7 +9,7 @@ import (
 // Peer is whom to connect to.
 //
 //	type Peer struct {
-//		ID      EndpointID
+//		ID      EndpointID // 1 to 65535
 //		Addr    Addr
 //		Size    uint64   // bytes of the peer's memory; 0: unknown, up to 4 GiB
 //		Profile *Profile // nil: the endpoint's default
@@ -128,6 +128,18 @@ const (
 //
 //	func (e *PeerError) Unwrap() error
 type PeerError = endpoint.PeerError
+
+// IDError says that whoever is at the peer's address has another id than the one that was
+// connected to. Nothing was sent there but introductions. Endpoints of our own kind say so, over UDP.
+//
+//	type IDError struct {
+//		Want, Is EndpointID
+//	}
+//
+//	func (e *IDError) Error() string
+//
+//	func (e *IDError) Unwrap() error
+type IDError = endpoint.IDError
 
 // Native is the profile for peers of this implementation.
 func Native() Profile { return endpoint.Native() }

@@ -83,6 +83,10 @@ type Message = frame.Message
 //	    Decode is Parse into f, which spares a copy. After an error f is as before.
 //	    What f refers to escapes, unlike with Parse.
 //
+//	func (f *Frame) Identity() (i Identity, ok bool)
+//	    Identity returns who answers an introduction that was for the id that is f's source. Not ok: f
+//	    is no such answer, or says nothing that could be.
+//
 //	func (f Frame) LogValue() slog.Value
 //	    LogValue makes a frame readable in structured logs.
 //
@@ -90,7 +94,7 @@ type Message = frame.Message
 //	    Messages returns the number of messages in the frame.
 //
 //	func (f *Frame) Padding() []byte
-//	    Padding returns what is left of Rest behind the stamp or the services that peers of
+//	    Padding returns what is left of Rest behind the stamp, the services or the identity that peers of
 //	    our own kind put there.
 //
 //	func (f *Frame) Rest() []byte
@@ -171,19 +175,25 @@ type Cursor = frame.Cursor
 //
 //	Txn    Life
 //	Addr   Peer
-//	Index  0: an answer is asked for; 1: this is the answer; 3: the life is over
+//	Index  0: an answer is asked for; 1: this is the answer; 3: the life is over;
+//	       4: the answer of an endpoint that has not the id that was asked for
 //
 // In the frame header, whose acknowledgement is none, the first acknowledged id
 // is the upper half of the frame's id, counted in 32 bits. Behind the message may be
 // the sender's [ServiceList].
 //
+// Ids are 1 to 65535, so an introduction to 0 is for nobody: it asks who is there.
+//
 //	type Hello struct {
-//		Life  uint32 // of the sender; never 0
+//		Life  uint32 // of the sender, or, if it Refers, as Peer; never 0
 //		Peer  uint32 // the life of the receiver as the sender knows it, or 0
 //		Tells bool   // it answers
 //		// Leaves: the life is over, and a goodbye to one that is named. Those who do not know
 //		// it take it for a message that does nothing.
 //		Leaves bool
+//		// Refers: whoever answers has another id than the one that was asked for, which is the
+//		// frame's source. Its [Identity] is behind the message.
+//		Refers bool
 //	}
 //
 //	func (h Hello) Append(b []byte) []byte
@@ -193,6 +203,27 @@ type Cursor = frame.Cursor
 //	func (h Hello) Message() Message
 //	    Message returns the only message of an introduction.
 type Hello = frame.Hello
+
+// Identity is who an endpoint is that was asked for another id: it stands behind a [Hello] that
+// Refers.
+//
+//	offset  size  field
+//	0       1     0x49
+//	1       1     0
+//	2       2     ID
+//	4       8     Size
+//
+//	type Identity struct {
+//		ID   EndpointID // never 0
+//		Size uint64     // of its memory and services in bytes, up to 2^32; 0: not known
+//	}
+//
+//	func (i Identity) Append(b []byte) []byte
+//	    Append appends what i says, in words.
+//
+//	func (i Identity) Put(b []byte)
+//	    Put writes i to the first IdentitySize bytes of b.
+type Identity = frame.Identity
 
 // Stamp follows the header of a frame without messages:
 //

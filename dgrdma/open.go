@@ -2,6 +2,8 @@ package dgrdma
 
 import (
 	"fmt"
+	"hash/fnv"
+	"io"
 	"math/rand/v2"
 	"net/netip"
 
@@ -18,18 +20,22 @@ const defaultSize = 64 << 10
 
 // Open opens an endpoint on the wire that an endpoint string names:
 //
-//	udp            any port of this machine's main address; udp:10.0.0.1, udp:10.0.0.1:7100
-//	udp:7100       that port of all addresses of this machine, IPv4 and IPv6; udp:0.0.0.0:7100 of IPv4 alone
+//	udp            any port that is free, at all addresses of this machine, IPv4 and IPv6
+//	udp:7100       that port there; udp:0.0.0.0:7100 of IPv4 alone; udp:10.0.0.1, udp:10.0.0.1:7100 at one address
 //	ether:eth0     an interface; or its address, ether:02:00:5e:10:00:01, or both, ether:eth0/02:00:5e:10:00:01
 //	ocpi-udp-rdma:10.0.0.1;7100;1048576.2.16
 //	               a complete string, with size of the memory, id, and number of ids
 //
+// In place of an IP address there may be the name of a host: Open looks it up, for 10 s at
+// most, and takes the first of its addresses that this machine has, IPv4 before IPv6.
 // What the string says, cfg need not; where both say something it must be the same, but
 // for the profile, where the string counts. Without cfg.Memory the endpoint gets a [Region] of the
 // string's size, or of 64 KiB, into which whoever it is connected to may write. With
 // new(Region) it has no memory: it only sends, unless it serves something, and its URL has
 // no size and id. A Memory that has no Size method needs a size in the string. Without an id
-// the endpoint gets a random one. [Endpoint.URL] is what peers are told.
+// the endpoint gets one of 10 or more: with a port in the string always the same for an address
+// and port, else a random one, and so over Ethernet, where endpoints of several programs share
+// an address and nothing but ids tells them apart. [Endpoint.URL] is what peers are told.
 //
 // An endpoint at all addresses answers from the one that was asked; its URL names one of them, and
 // [Endpoint.URLs] has all. Whoever reaches any of them reaches it: name an address where that is too
@@ -58,6 +64,9 @@ const defaultSize = 64 << 10
 func Open(localURL string, cfg *Config) (*Endpoint, error) {
 	u, err := url.Parse(localURL)
 	if err != nil {
+		return nil, err
+	}
+	if u, err = ownPlace(u); err != nil {
 		return nil, err
 	}
 	o := opening{url: u}
@@ -107,7 +116,7 @@ func (o *opening) settings() error {
 	}
 	switch id := EndpointID(o.url.ID); {
 	case o.cfg.ID == 0 && id == 0:
-		o.cfg.ID = EndpointID(1 + rand.IntN(max(1, o.max-1)))
+		o.cfg.ID = o.usualID()
 	case o.cfg.ID == 0:
 		o.cfg.ID = id
 	case id != 0 && id != o.cfg.ID:
@@ -139,6 +148,26 @@ func (o *opening) settings() error {
 	return nil
 }
 
+// firstUsualID leaves out the ids that OpenCPI's C++ drivers need for their own peers (D1-7 in
+// docs/quirks.md): who has such a peer gives ids by hand.
+const firstUsualID = 10
+
+// usualID returns the id of an endpoint that was given none: always the same for an address and
+// port, so that a server's string is good after a restart; else random.
+func (o *opening) usualID() EndpointID {
+	first := firstUsualID
+	if o.max <= first {
+		first = 1
+	}
+	n := max(1, o.max-first) // below the number of ids, as C++ hosts need it
+	if o.url.Scheme != url.UDP || o.url.Addr.Port() == 0 {
+		return EndpointID(first + rand.IntN(n))
+	}
+	h := fnv.New32a()
+	io.WriteString(h, o.url.Addr.String())
+	return EndpointID(first + int(h.Sum32()%uint32(n)))
+}
+
 // noMemory reports whether there is memory of no bytes.
 func (o *opening) noMemory() bool {
 	r, ok := o.cfg.Memory.(*Region)
@@ -154,20 +183,15 @@ func (o *opening) memorySize() uint64 {
 }
 
 func (o *opening) listen() (transport.Conn, error) {
+	if a := o.url.Addr; o.url.Scheme == url.UDP && !a.Addr().IsValid() {
+		o.url.Addr = netip.AddrPortFrom(netip.IPv6Unspecified(), a.Port())
+	}
 	if err := o.settings(); err != nil {
 		return nil, err
 	}
 	switch o.url.Scheme {
 	case url.UDP:
-		addr := o.url.Addr
-		switch {
-		case addr.Addr().IsValid():
-		case addr.Port() != 0:
-			addr = netip.AddrPortFrom(netip.IPv6Unspecified(), addr.Port())
-		default:
-			addr = udp.AnyAddr(0)
-		}
-		return udp.Listen(udp.Config{Addr: addr, MTU: o.mtu, Buffer: o.sockbuf, NoGSO: !o.gso, NoGRO: !o.gro})
+		return udp.Listen(udp.Config{Addr: o.url.Addr, MTU: o.mtu, Buffer: o.sockbuf, NoGSO: !o.gso, NoGRO: !o.gro})
 	case url.Ether:
 		cfg := ether.Config{
 			Interface: o.url.Interface, EtherType: uint16(o.etherType), ID: uint16(o.cfg.ID), MTU: o.mtu, Buffer: o.sockbuf,

@@ -165,7 +165,7 @@ func TestOpenRefuses(t *testing.T) {
 }
 
 // TestURLWithoutMemory: the string of an endpoint that has nothing to write to says no size
-// and no id, and who dials it is told why.
+// and no id, and who posts to it is told why.
 func TestURLWithoutMemory(t *testing.T) {
 	e, err := Open("udp:127.0.0.1", &Config{Memory: new(Region)})
 	if err != nil {
@@ -176,7 +176,22 @@ func TestURLWithoutMemory(t *testing.T) {
 	if got := e.URL(); got != want {
 		t.Errorf("URL %q, want %q", got, want)
 	}
-	if _, err := e.Dial(want); err == nil || !strings.Contains(err.Error(), "if the peer has memory or services to write to") {
+	if _, err := ParsePeer(want); err == nil || !strings.Contains(err.Error(), "if the peer has memory or services to write to") {
+		t.Error(err)
+	}
+	e.AcceptAny(true)
+	by, err := Open("udp:127.0.0.1", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer by.Close()
+	c, err := by.Dial(want)
+	if err != nil || c.Peer().ID != e.ID() || c.Peer().Size != 0 {
+		t.Fatalf("%+v, %v", c.Peer(), err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	if err := c.Write(ctx, &Transaction{Completion: Word(0, 1)}); !errors.Is(err, ErrNoService) {
 		t.Error(err)
 	}
 }

@@ -12,8 +12,9 @@ import (
 )
 
 // Dial makes a link to a port of the host with that URL, and waits for the Accept of
-// its listener. Without a deadline the context is given the time after which a silent
-// peer counts as dead. Who does not answer in time, for whatever reason, is
+// its listener. The name of a host in the URL is looked up within the context, and a URL that
+// ends behind its UDP port, udp:10.0.0.2:7100, is enough: see [dgrdma.Endpoint.LookupPeer]. Without
+// a deadline the context is given the time after which a silent peer counts as dead. Who does not answer in time, for whatever reason, is
 // [ErrNoAnswer]: also dgrdma.ErrPeerDown if nothing was heard of the peer for so long,
 // and context.DeadlineExceeded if the context's own deadline came. What a Dial asked for
 // that failed is withdrawn: once the peer has heard that, nobody accepts it any more. With a context that is done it
@@ -37,9 +38,9 @@ func (h *Host) Dial(ctx context.Context, peerURL, port string, opt *Options) (*L
 		ctx, cancel = context.WithTimeoutCause(ctx, h.ep.GiveUp(), ErrNoAnswer)
 		defer cancel()
 	}
-	p, err := h.peerAt(peerURL)
+	p, err := h.peerAt(ctx, peerURL)
 	for err == nil && !p.enter() {
-		p, err = h.peerAt(peerURL)
+		p, err = h.peerAt(ctx, peerURL)
 	}
 	if err != nil {
 		return nil, err
@@ -49,8 +50,8 @@ func (h *Host) Dial(ctx context.Context, peerURL, port string, opt *Options) (*L
 }
 
 // peerAt finds or makes the connection to a host.
-func (h *Host) peerAt(peerURL string) (*peer, error) {
-	c, err := h.connect(peerURL)
+func (h *Host) peerAt(ctx context.Context, peerURL string) (*peer, error) {
+	c, err := h.connect(ctx, peerURL)
 	if err != nil {
 		return nil, err
 	}
@@ -88,8 +89,11 @@ func (p *peer) exit() {
 func (p *peer) heard() bool { return p.conn.Stats().FramesReceived > 0 }
 
 // connect finds or makes a connection.
-func (h *Host) connect(peerURL string) (*dgrdma.Conn, error) {
-	want, err := dgrdma.ParsePeer(peerURL)
+func (h *Host) connect(ctx context.Context, peerURL string) (*dgrdma.Conn, error) {
+	want, err := h.ep.LookupPeer(ctx, peerURL)
+	if errors.Is(err, dgrdma.ErrPeerDown) && !errors.Is(err, ErrNoAnswer) {
+		err = fmt.Errorf("%w: %w", ErrNoAnswer, err)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -107,7 +111,7 @@ func (h *Host) connect(peerURL string) (*dgrdma.Conn, error) {
 				c.Close()
 			}
 		}
-		c, err := h.ep.Dial(peerURL)
+		c, err := h.ep.Connect(want)
 		if !errors.Is(err, dgrdma.ErrPeerExists) {
 			return c, err
 		}

@@ -16,7 +16,7 @@
 // and elsewhere:
 //
 //	here, _ := link.Open("udp", nil)
-//	out, _ := here.Dial(ctx, "ocpi-udp-rdma:10.0.0.2;7100;75497472.9.65535", "frames", nil)
+//	out, _ := here.Dial(ctx, "udp:10.0.0.2:7100", "frames", nil)
 //	err := out.Out.Send(ctx, 0, []byte("hello"))
 //	err = out.Close() // end of file, and all of it has arrived
 //

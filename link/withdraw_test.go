@@ -183,7 +183,7 @@ func TestDialWhileTheConnectionIsLeft(t *testing.T) {
 		n := newNet(t, 1)
 		a, b := n.host(1, nil), n.host(2, nil)
 		b.serve(t, "port", nil)
-		c, err := a.connect(at(2))
+		c, err := a.connect(t.Context(), at(2))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -21,8 +21,9 @@ var benchCommand = command{
   dgrdmacat bench --serve URL        the server, which prints its complete URL
   dgrdmacat bench --to URL           the client, which writes to that server
 
-URL is udp, udp:7100, udp:10.0.0.2:7100, ether:eth0 or a complete endpoint string.
-Options follow it, as in udp:7100?giveup=2s.
+The server's URL is udp, udp:7100, udp:10.0.0.2:7100, ether:eth0 or a complete endpoint
+string; the client's is udp:10.0.0.2:7100, or what the server printed. A name does in
+place of an address. Options follow it, as in udp:7100?giveup=2s.
 
 A completion takes from when a transaction is posted until it is acknowledged: then
 it is in the server's memory. With --reverse that is not measured. With --link it is
@@ -82,14 +83,14 @@ func (o *benchOptions) perTurn() time.Duration {
 }
 
 func benchTo(ctx context.Context, opt *benchOptions, stdout, stderr io.Writer) error {
-	peer, err := parsePeer(opt.to)
+	peer, err := parsePeer("--to", opt.to)
 	if err != nil {
 		return err
 	}
 	if opt.compare != "" && peer.Scheme != url.UDP {
 		return badUsage("--compare tcp: there is no TCP on bare Ethernet; compare over UDP")
 	}
-	local, peer, err := endsFor(opt.local, peer)
+	local, peer, err := endsFor(ctx, opt.local, peer)
 	if err != nil {
 		return err
 	}
@@ -143,7 +144,7 @@ func benchBoth(ctx context.Context, opt *benchOptions, stdout, stderr io.Writer)
 		return err
 	}
 	defer s.Close()
-	peer, err := parsePeer(s.Endpoint.URL())
+	peer, err := parsePeer("--serve", s.Endpoint.URL())
 	if err != nil {
 		return err
 	}

@@ -47,7 +47,7 @@ func (o *benchOptions) register(fs *flag.FlagSet) {
 	o.urlFile.register(fs, "with --serve: ")
 	o.memory.value = servedMemory
 	fs.Var(&o.memory, "memory", fmt.Sprintf("with --serve: `bytes` of memory, %d to 4G: more for larger or more transactions, peers or buffers; the size in a complete URL counts for nothing", bench.LeastMemory))
-	fs.StringVar(&o.to, "to", "", "complete `URL` of the server")
+	fs.StringVar(&o.to, "to", "", "`URL` of the server: udp:HOST:PORT, or what it printed")
 	fs.StringVar(&o.local, "local", "", "with --to: `URL` of this side; Ethernet needs it")
 	o.size.value = 1 << 20
 	fs.Var(&o.size, "size", "`bytes` per transaction, such as 64k, 1 to 1G; with --link per message, at most 2097151")

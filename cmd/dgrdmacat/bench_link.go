@@ -92,7 +92,7 @@ func linkServe(ctx context.Context, o *benchOptions, stderr io.Writer) error {
 }
 
 func linkTo(ctx context.Context, o *benchOptions, stdout, stderr io.Writer) error {
-	local, peer, err := parseEnds(o.to, o.local)
+	local, peer, err := parseEnds(ctx, o.to, o.local)
 	if err != nil {
 		return err
 	}
@@ -226,7 +226,7 @@ func linkBoth(ctx context.Context, o *benchOptions, stdout, stderr io.Writer) er
 		return err
 	}
 	defer h.Close()
-	peer, err := parsePeer(h.URL())
+	peer, err := parsePeer("--serve", h.URL())
 	if err != nil {
 		return err
 	}

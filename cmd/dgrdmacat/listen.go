@@ -15,7 +15,8 @@ import (
 var listenCommand = command{
 	name: "listen", summary: "receive what dgrdmacat send sends", args: "[URL]",
 	about: `Receives a stream from dgrdmacat send and writes it to standard output, or to a
-file. The complete URL, which the sender needs, goes to standard error.
+file. Its complete URL goes to standard error; over UDP a sender needs of it only
+the address and port.
 
   dgrdmacat listen -o backup.tar             any UDP port
   dgrdmacat listen udp:9000 | tar x

@@ -79,7 +79,7 @@ func (o *pingOptions) register(fs *flag.FlagSet) {
 	fs.StringVar(&o.serve, "serve", "", "`URL` to answer on")
 	fs.BoolVar(&o.once, "once", false, "with --serve: end after one client")
 	o.urlFile.register(fs, "with --serve: ")
-	fs.StringVar(&o.to, "to", "", "complete `URL` of the server")
+	fs.StringVar(&o.to, "to", "", "`URL` of the server: udp:HOST:PORT, or what it printed")
 	fs.StringVar(&o.local, "local", "", "with --to: `URL` of this side; Ethernet needs it")
 	fs.IntVar(&o.n, "n", 10000, "how many pings to measure, 1 to 100000000")
 	fs.IntVar(&o.n, "c", 10000, "the same as -n")
@@ -134,7 +134,7 @@ type pingResult struct {
 }
 
 func pingTo(ctx context.Context, o *pingOptions, stdout, stderr io.Writer) error {
-	local, peer, err := parseEnds(o.to, o.local)
+	local, peer, err := parseEnds(ctx, o.to, o.local)
 	if err != nil {
 		return err
 	}

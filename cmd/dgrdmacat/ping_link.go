@@ -128,7 +128,7 @@ func forward(l *link.Link, opcode uint8, body []byte) {
 }
 
 func pingLinkTo(ctx context.Context, o *pingOptions, stdout, stderr io.Writer) error {
-	local, peer, err := parseEnds(o.to, o.local)
+	local, peer, err := parseEnds(ctx, o.to, o.local)
 	if err != nil {
 		return err
 	}

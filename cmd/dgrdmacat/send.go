@@ -14,17 +14,19 @@ import (
 
 var sendCommand = command{
 	name: "send", summary: "send a file or standard input to dgrdmacat listen", args: "[FILE] URL",
-	about: `Sends FILE, or standard input, to the dgrdmacat listen that printed URL, and ends
+	about: `Sends FILE, or standard input, to the dgrdmacat listen at URL, and ends
 well only when the receiver says that it has all of it: written, and if into a
 file, on disk under its name.
 
+  dgrdmacat send backup.tar udp:10.0.0.2:9000
+  tar c . | dgrdmacat send udp:camera.local:9000
   dgrdmacat send backup.tar 'ocpi-udp-rdma:10.0.0.2;9000;34635776.5.65535'
-  tar c . | dgrdmacat send 'ocpi-udp-rdma:10.0.0.2;9000;34635776.5.65535'
 
 Only bytes are sent: neither the name of a file nor its mode, times or holes. Of a
 file that grows meanwhile as much is sent as there was at the beginning; with one
-that is cut meanwhile it fails, and nothing is left at the receiver. Quote
-the URL, which has semicolons. Options, as in URL?giveup=2s, apply to this side only.`,
+that is cut meanwhile it fails, and nothing is left at the receiver. Over UDP
+the receiver's address, or its host's name, and port are enough; over Ethernet URL is
+what it printed, which is quoted for its semicolons. Options, as in URL?giveup=2s, apply to this side only.`,
 	flags: func(fs *flag.FlagSet) action {
 		o := new(sendOptions)
 		fs.StringVar(&o.local, "local", "", "`URL` of this side; Ethernet needs it, as in ether:eth0")
@@ -56,13 +58,16 @@ type sendOptions struct {
 }
 
 func runSend(ctx context.Context, o *sendOptions, std *stdio) error {
-	peer, err := parseComplete("URL", o.url)
+	peer, err := parsePeer("URL", o.url)
 	if err != nil {
 		return err
 	}
-	local, peer, err := endsFor(o.local, peer)
-	if err != nil {
-		return err
+	local, peer, err := endsFor(ctx, o.local, peer)
+	switch {
+	case ctx.Err() != nil:
+		return errInterrupted
+	case err != nil:
+		return explainDial(err, o.url)
 	}
 	from, err := openInput(ctx, o.file, std.in)
 	switch {

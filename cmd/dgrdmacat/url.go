@@ -30,6 +30,11 @@ A port alone is at every address of this machine, IPv4 and IPv6, as [::] is; 0.0
 at those of IPv4. Answers leave from the address that was asked. The complete string
 names one of them, that on the way to the default route: any other does in its place.
 
+A host's name does in place of an IP address, udp:camera.local:7100, where a string is
+opened or dialed: the address is looked up. Over UDP such a string with a port will do
+for a peer, too, if that is another dgrdmacat or a program of this library: it is asked
+for the rest.
+
 A complete string has the address, and at its end the size of the endpoint's
 memory in bytes, its id, and the number of ids in use (ids go from 1 to it; 0 leaves
 it open). OpenCPI's software puts a uuid before these. The dialects:
@@ -109,7 +114,7 @@ var eachDialect = []struct {
 	{url.Prefixed, "OpenCPI's cards, and hosts with its second driver"},
 	{url.Datagram2, "what OpenCPI's second driver says of itself"},
 	{url.Appendix, "the specification's section 6"},
-	{url.Short, "what people type for an endpoint of their own"},
+	{url.Short, "what people type"},
 }
 
 func dialectNames() (names []string) {

@@ -59,8 +59,8 @@ func explain(s string, u url.Endpoint, err error) *explained {
 	}
 	x.Wire, x.Dialect, x.complete = wireName(u), u.Dialect.String(), u.Complete()
 	x.Interface, x.MAC = u.Interface, u.MAC.String()
-	if ip := u.Addr.Addr(); ip.IsValid() {
-		x.Address = ip.String()
+	if x.Address = u.Host; u.Addr.Addr().IsValid() {
+		x.Address = u.Addr.Addr().String()
 	}
 	x.Port, x.Size, x.ID, x.Max, x.UUID = u.Addr.Port(), u.Size, u.ID, u.Max, u.UUID
 	for key, value := range u.Options.All() {
@@ -95,13 +95,13 @@ func missing(u url.Endpoint) (list []string) {
 	switch ip := u.Addr.Addr(); {
 	case u.Scheme == url.Ether && !u.MAC.IsValid():
 		list = append(list, "a MAC address")
-	case u.Scheme == url.UDP && (!ip.IsValid() || ip.IsUnspecified()):
+	case u.Scheme == url.UDP && u.Host == "" && (!ip.IsValid() || ip.IsUnspecified()):
 		list = append(list, "an IP address")
 	}
 	if u.Scheme == url.UDP && u.Addr.Port() == 0 {
 		list = append(list, "a UDP port")
 	}
-	if !u.Complete() {
+	if !u.Complete() && !(u.Scheme == url.UDP && u.Reachable()) {
 		list = append(list, "the memory's size and the endpoint's id")
 	}
 	return list
@@ -117,11 +117,13 @@ func notes(u url.Endpoint) (list []string) {
 		list = append(list, "the address is a group's: an endpoint has one of its own")
 	case ip.Is6() && ip.IsLinkLocalUnicast() && ip.Zone() == "":
 		list = append(list, "a link-local address needs the interface too, as in [fe80::1%eth0]")
-	case u.Scheme == url.UDP && (ip.IsUnspecified() || !ip.IsValid() && u.Addr.Port() != 0):
+	case u.Host != "":
+		list = append(list, "the host's name is looked up by whoever dials or opens it")
+	case u.Scheme == url.UDP && (ip.IsUnspecified() || !ip.IsValid()):
 		list = append(list, "an endpoint that opens with it is at every address of this machine: whoever reaches any of them reaches it")
-	case u.Scheme == url.UDP && !ip.IsValid():
-		list = append(list, "an endpoint that opens with it is on 127.0.0.1, where only this machine reaches it; "+
-			"one that only dials, as send, takes the address that the system has on the way to its peer")
+	}
+	if u.Scheme == url.UDP && u.Reachable() && !u.Complete() {
+		list = append(list, "whoever dials it asks it for its memory's size and its id; peers of other software need the complete string")
 	}
 	if u.Interface != "" && u.Dialect != url.Short {
 		list = append(list, "the interface is one of the endpoint's machine; peers go by the MAC address")

@@ -53,12 +53,12 @@ func TestURLExplains(t *testing.T) {
   in short      ether:eth0/02:00:00:00:00:0a
 `},
 		{"udp", `udp
-  dialect       short: what people type for an endpoint of their own
+  dialect       short: what people type
   wire          UDP
   address       not said
   port          any that is free
   reachable     no, missing: an IP address, a UDP port, the memory's size and the endpoint's id
-  note          an endpoint that opens with it is on 127.0.0.1, where only this machine reaches it; one that only dials, as send, takes the address that the system has on the way to its peer
+  note          an endpoint that opens with it is at every address of this machine: whoever reaches any of them reaches it
   in spec       none: endpoint has no IP address
   in opencpi    none: endpoint has no IP address
   in legacy     none: endpoint has no IP address
@@ -77,14 +77,17 @@ func TestURLExplains(t *testing.T) {
 
 func TestURLNotes(t *testing.T) {
 	for s, want := range map[string]string{
-		"udp:127.0.0.1:7100":                                       "only this machine reaches it",
-		"udp:7100":                                                 "at every address of this machine",
-		"udp:[::]:7100":                                            "at every address of this machine",
-		"udp:224.0.0.1:7100":                                       "a group's",
-		"ether:01:00:5e:00:00:01":                                  "a group's",
-		"ocpi-udp-rdma:[fe80::1];7100;64.1.2":                      "needs the interface too",
-		"ocpi-udp-rdma:0.0.0.0;7100;64.1.2":                        "no, missing: an IP address\n",
-		"ocpi-ether-rdma:;" + someUUID + ".65536.1.3":              "no, missing: a MAC address\n",
+		"udp:127.0.0.1:7100":                          "only this machine reaches it",
+		"udp:7100":                                    "at every address of this machine",
+		"udp:[::]:7100":                               "at every address of this machine",
+		"udp:10.0.0.1:7100":                           "yes\n  note          whoever dials it asks it for its memory's size and its id",
+		"udp:camera.local:7100":                       "yes\n  note          the host's name is looked up",
+		"ether:02:00:00:00:00:01":                     "no, missing: the memory's size and the endpoint's id\n",
+		"udp:224.0.0.1:7100":                          "a group's",
+		"ether:01:00:5e:00:00:01":                     "a group's",
+		"ocpi-udp-rdma:[fe80::1];7100;64.1.2":         "needs the interface too",
+		"ocpi-udp-rdma:0.0.0.0;7100;64.1.2":           "no, missing: an IP address\n",
+		"ocpi-ether-rdma:;" + someUUID + ".65536.1.3": "no, missing: a MAC address\n",
 		"ocpi-udp-rdma:10.0.0.1:7100;" + someUUID + ".3145728.1.9": "3145728 bytes (3 MiB)",
 	} {
 		if code, out, stderr := runFor(t, t.Context(), "url", s); code != exitOK || !strings.Contains(out, want) {
@@ -138,8 +141,8 @@ func TestURLSaysWhereAStringIsWrong(t *testing.T) {
 		{[]string{long}, `dgrdmacat url: byte 407: expected an option key=value
   ...` + strings.Repeat("b", 59) + `&=c
 ` + strings.Repeat(" ", 65) + "^\n"},
-		{[]string{"udp:x", "udp:7100", "ether"}, `dgrdmacat url: byte 4: expected a UDP port from 0 to 65535, or an IP address
-  udp:x
+		{[]string{"udp:-", "udp:7100", "ether"}, `dgrdmacat url: byte 4: expected an IPv4 address, an IPv6 address in brackets, or the name of a host
+  udp:-
       ^
 byte 5: expected ':' and an interface name
   ether
@@ -155,7 +158,7 @@ byte 5: expected ':' and an interface name
 }
 
 func TestURLAsJSON(t *testing.T) {
-	code, out, stderr := runFor(t, t.Context(), "url", "--json", "ocpi-udp-rdma:10.0.0.2;7100;64.2.16?mtu=9000&x=1", "udp:x")
+	code, out, stderr := runFor(t, t.Context(), "url", "--json", "ocpi-udp-rdma:10.0.0.2;7100;64.2.16?mtu=9000&x=1", "udp:-")
 	if code != exitUsage || !strings.Contains(stderr, "byte 4") {
 		t.Errorf("code %d: %s", code, stderr)
 	}
@@ -182,7 +185,7 @@ func TestURLAsJSON(t *testing.T) {
 		unknown["meaning"] != nil || !strings.Contains(unknown["error"].(string), `option "x"`) {
 		t.Errorf("options %v", options)
 	}
-	if want := (map[string]any{"offset": 4.0, "expected": "a UDP port from 0 to 65535, or an IP address"}); !reflect.DeepEqual(got[1]["error"], want) {
+	if want := (map[string]any{"offset": 4.0, "expected": "an IPv4 address, an IPv6 address in brackets, or the name of a host"}); !reflect.DeepEqual(got[1]["error"], want) {
 		t.Errorf("error %v", got[1]["error"])
 	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"flag"
 	"fmt"
@@ -149,17 +150,37 @@ func checkOption(u url.Endpoint, key, value string) (meaning string, err error) 
 	return meaning, err
 }
 
-// parsePeer reads whom to write to.
-func parsePeer(s string) (url.Endpoint, error) { return parseComplete("--to", s) }
-
-// parseComplete reads where a peer is.
-func parseComplete(what, s string) (url.Endpoint, error) {
-	u, err := parseString(what, s, "give the URL that the other side printed")
+// parsePeer reads where a peer is that is dialed. Over UDP its address is enough.
+func parsePeer(what, s string) (url.Endpoint, error) {
+	u, err := parseString(what, s, "give udp:HOST:PORT, or the URL that the other side printed")
+	if err == nil {
+		err = onePlace(what, s, u)
+	}
 	if err != nil {
 		return u, err
 	}
+	if !u.Reachable() || !u.Complete() && u.Scheme != url.UDP {
+		return u, badUsage("%s %s: need udp:HOST:PORT, or the complete string that the other side prints, with address and ;<size>.<id>.<max>", what, s)
+	}
+	return u, nil
+}
+
+// onePlace refuses what stands for many places.
+func onePlace(what, s string, u url.Endpoint) error {
 	if ip := u.Addr.Addr(); ip.IsUnspecified() {
-		return u, badUsage("%s %s: %v stands for all addresses of a machine: name the one by which you reach the other side's", what, s, ip)
+		return badUsage("%s %s: %v stands for all addresses of a machine: name the one by which you reach the other side's", what, s, ip)
+	}
+	return nil
+}
+
+// parseComplete reads where a peer is that is not asked.
+func parseComplete(what, s string) (url.Endpoint, error) {
+	u, err := parseString(what, s, "give the URL that the other side printed")
+	if err == nil {
+		err = onePlace(what, s, u)
+	}
+	if err != nil {
+		return u, err
 	}
 	if !u.Complete() || !u.Reachable() {
 		return u, badUsage("%s %s: need the complete string that the other side prints, with address and ;<size>.<id>.<max>", what, s)
@@ -168,18 +189,18 @@ func parseComplete(what, s string) (url.Endpoint, error) {
 }
 
 // parseEnds reads whom to write to, and from where.
-func parseEnds(to, from string) (local, peer url.Endpoint, err error) {
-	if peer, err = parsePeer(to); err != nil {
+func parseEnds(ctx context.Context, to, from string) (local, peer url.Endpoint, err error) {
+	if peer, err = parsePeer("--to", to); err != nil {
 		return local, peer, err
 	}
-	return endsFor(from, peer)
+	return endsFor(ctx, from, peer)
 }
 
 // endsFor returns the local endpoint from which a peer is reached, and the peer as it is
-// dialed. Options given with the peer are the local endpoint's, unless it has its own, but
-// for the profile.
-func endsFor(from string, to url.Endpoint) (local, peer url.Endpoint, err error) {
-	if local, err = localFor(from, to); err != nil {
+// dialed: complete. Options given with the peer are the local endpoint's, unless it has its own,
+// but for the profile.
+func endsFor(ctx context.Context, from string, to url.Endpoint) (local, peer url.Endpoint, err error) {
+	if local, err = parseFrom(from, to); err != nil {
 		return local, to, err
 	}
 	peer = to
@@ -192,11 +213,14 @@ func endsFor(from string, to url.Endpoint) (local, peer url.Endpoint, err error)
 			local.Options = local.Options.With(key, value)
 		}
 	}
+	if peer, err = found(ctx, local, peer); err != nil {
+		return local, peer, err
+	}
 	return local, peer, nil
 }
 
-// localFor returns the local endpoint from which a peer is reached.
-func localFor(local string, peer url.Endpoint) (url.Endpoint, error) {
+// parseFrom reads the local endpoint from which a peer is reached.
+func parseFrom(local string, peer url.Endpoint) (url.Endpoint, error) {
 	if local == "" {
 		if local = "udp"; peer.Scheme == url.Ether {
 			return url.Endpoint{}, badUsage("the peer is an Ethernet endpoint: which interface reaches it? Add --local ether:NAME")
@@ -209,27 +233,37 @@ func localFor(local string, peer url.Endpoint) (url.Endpoint, error) {
 	if u.Scheme != peer.Scheme {
 		return u, badUsage("--local is on another wire (%v) than the peer (%v)", u.Scheme, peer.Scheme)
 	}
-	if u.Scheme == url.UDP && !u.Addr.Addr().IsValid() {
-		from, err := addressTowards(peer.Addr)
-		if err != nil {
-			return u, err
-		}
-		u.Addr = netip.AddrPortFrom(from, u.Addr.Port())
-	}
 	return u, nil
 }
 
-// addressTowards asks the system for its own address on the way to a peer.
-func addressTowards(peer netip.AddrPort) (netip.Addr, error) {
-	if err := transport.Reaches(peer.Addr()); err != nil {
-		return netip.Addr{}, fmt.Errorf("find the way to %v: %w", peer, err)
+// found returns a peer's complete string, with an address: the name of its host is looked up, and
+// who gave no size and id has the peer asked for them, from where the local endpoint will be.
+func found(ctx context.Context, local, peer url.Endpoint) (url.Endpoint, error) {
+	if peer.Complete() && peer.Host == "" {
+		return peer, nil
 	}
-	c, err := net.DialUDP("udp", nil, net.UDPAddrFromAddrPort(peer))
+	// Its port is free again when this one is closed, but need not be then.
+	from := url.Endpoint{Scheme: local.Scheme, Dialect: url.Short, Host: local.Host, Addr: netip.AddrPortFrom(local.Addr.Addr(), 0)}
+	if giveUp, given := local.Options.Get(settings.GiveUp.Option); given {
+		from.Options = from.Options.With(settings.GiveUp.Option, giveUp)
+	}
+	e, err := dgrdma.Open(from.String(), &dgrdma.Config{Memory: new(dgrdma.Region)})
 	if err != nil {
-		return netip.Addr{}, fmt.Errorf("find the way to %v: %w", peer, err)
+		return peer, err
 	}
-	defer c.Close()
-	return c.LocalAddr().(*net.UDPAddr).AddrPort().Addr().Unmap(), nil
+	defer e.Close()
+	p, err := e.LookupPeer(ctx, peer.String())
+	if err != nil {
+		return peer, err
+	}
+	if p.Size == 0 {
+		return peer, fmt.Errorf("endpoint %d at %v has neither memory nor links: nothing can be sent to it", p.ID, p.Addr)
+	}
+	peer.Host, peer.Addr, peer.ID, peer.Size = "", p.Addr.AddrPort(), uint16(p.ID), p.Size
+	if peer.Dialect == url.Short {
+		peer.Dialect = url.Spec // which has a place for them
+	}
+	return peer, nil
 }
 
 // idsBeside returns the first of n consecutive endpoint ids that leaves out

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"flag"
 	"math"
@@ -18,9 +17,13 @@ var writeCommand = command{
 them, and says who does not answer.
 
   dgrdmacat write --to URL --addr 0x400 --text hello --flag-addr 0x40
-  dgrdmacat write --to URL --addr 0x1000 --file F --flag-addr 0 --flag-value 7
+  dgrdmacat write --to udp:10.0.0.2:7100 --addr 0x1000 --file F --flag-addr 0 --flag-value 7
   produce | dgrdmacat write --to URL --addr 4096 -
   dgrdmacat write --to URL --flag-addr 0x40 --count 10 --flag-step 1 --interval 1s
+
+URL is udp:HOST:PORT, with an address or a name, or the complete one that the peer
+printed, which Ethernet needs, and all peers but other dgrdmacats and programs of
+this library.
 
 The bytes come from --file, --data, --text or, with -, from standard input. The
 flag is a 32-bit little-endian word that is written when all of them are there;
@@ -70,7 +73,7 @@ const (
 
 func (o *writeOptions) register(fs *flag.FlagSet) {
 	o.size.value, o.flagValue.value = writeSize, 1
-	fs.StringVar(&o.to, "to", "", "complete `URL` of the peer")
+	fs.StringVar(&o.to, "to", "", "`URL` of the peer: udp:HOST:PORT, or what it printed")
 	fs.StringVar(&o.local, "local", "", "`URL` of this side; Ethernet needs it")
 	o.id.register(fs, "that of --local, or one that suits the peer")
 	o.profile.register(fs, settings.Profile, "")
@@ -122,11 +125,11 @@ func (o *writeOptions) check(args []string) error {
 }
 
 // ends reads whom to write to, and from where.
-func (o *writeOptions) ends() (local, peer url.Endpoint, profile dgrdma.Profile, err error) {
-	if local, peer, err = parseEnds(o.to, o.local); err != nil {
+func (o *writeOptions) ends(ctx context.Context) (local, peer url.Endpoint, profile dgrdma.Profile, err error) {
+	if peer, err = parsePeer("--to", o.to); err != nil {
 		return
 	}
-	if err = cmp.Or(o.profile.sayOnce(peer), o.id.sayOnce(local)); err != nil {
+	if err = o.profile.sayOnce(peer); err != nil {
 		return
 	}
 	if _, given := peer.Options.Get("profile"); !given {
@@ -135,6 +138,10 @@ func (o *writeOptions) ends() (local, peer url.Endpoint, profile dgrdma.Profile,
 	name, _ := peer.Options.Get("profile")
 	if profile, err = dgrdma.ProfileByName(name, peer.Scheme == url.UDP); err != nil {
 		err = badUsage("--profile: %w", err)
+		return
+	}
+	if local, peer, err = endsFor(ctx, o.local, peer); err == nil {
+		err = o.id.sayOnce(local)
 	}
 	return
 }

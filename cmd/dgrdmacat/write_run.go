@@ -20,7 +20,7 @@ const (
 )
 
 func write(ctx context.Context, o *writeOptions, std *stdio) error {
-	local, peer, profile, err := o.ends()
+	local, peer, profile, err := o.ends(ctx)
 	if err != nil {
 		return err
 	}
@@ -51,7 +51,7 @@ func write(ctx context.Context, o *writeOptions, std *stdio) error {
 	began := time.Now()
 	err = w.watched(ctx, std.err)
 	r := w.result(time.Since(began))
-	r.To, r.From = o.to, own.URL()
+	r.To, r.From = o.to, own.URLTo(conn)
 	if err = w.explained(ctx, err, own); err != nil {
 		r.Error, r.Acknowledged = err.Error(), false
 	}
@@ -193,7 +193,7 @@ func (w *writer) explained(ctx context.Context, err error, own *dgrdma.Endpoint)
 	case errors.Is(err, dgrdma.ErrPeerClosed):
 		return err // which says all
 	case errors.Is(err, dgrdma.ErrPeerDown) && w.conn.Stats().FramesReceived == 0:
-		return fmt.Errorf("%w; is it there, and does it take %s for one?", err, own.URL())
+		return fmt.Errorf("%w; is it there, and does it take %s for one?", err, own.URLTo(w.conn))
 	case errors.Is(err, dgrdma.ErrPeerDown) && w.there(ctx, own.GiveUp()):
 		return fmt.Errorf("%w; it is there, but does not acknowledge this: does it refuse the addresses, or is it not of the kind %s?", err, w.profile.Name)
 	case errors.Is(err, dgrdma.ErrPeerDown):

@@ -9,7 +9,7 @@
 //
 //	host, err := link.Open("udp", nil)
 //	d := &netconn.Dialer{Host: host}
-//	c, err := d.Dial(netconn.Network, "ocpi-udp-rdma:10.0.0.2;7100;75497472.9.65535:80")
+//	c, err := d.Dial(netconn.Network, "udp:10.0.0.2:7100:80")
 //
 // An address is an endpoint string, a colon, and the name of a port, which may be any of up
 // to 64 bytes without a colon. [Dialer].Lookup has names in place of endpoint strings, which
@@ -32,6 +32,7 @@
 //
 //	link.ErrClosed            net.ErrClosed
 //	link.ErrRefused           syscall.ECONNREFUSED
+//	dgrdma.ErrWrongID         likewise
 //	link.ErrNoAnswer          os.ErrDeadlineExceeded, and Timeout says true
 //	link.ErrPeerClosed        syscall.EPIPE to who writes, ECONNRESET to who reads what never comes
 //	dgrdma.ErrPeerDown        syscall.ETIMEDOUT, and Timeout says true

@@ -54,6 +54,7 @@ func known(op string, err error) error {
 	}
 	for _, c := range []struct{ is, as error }{
 		{link.ErrRefused, syscall.ECONNREFUSED},
+		{dgrdma.ErrWrongID, syscall.ECONNREFUSED},
 		{link.ErrNoAnswer, os.ErrDeadlineExceeded},
 		{context.DeadlineExceeded, os.ErrDeadlineExceeded},
 		{dgrdma.ErrPeerDown, syscall.ETIMEDOUT},

@@ -10,7 +10,7 @@
 //
 // and elsewhere:
 //
-//	s, err := stream.Dial(ctx, host, "ocpi-udp-rdma:10.0.0.2;7100;34635776.9.65535", stream.Unknown, nil)
+//	s, err := stream.Dial(ctx, host, "udp:10.0.0.2:7100", stream.Unknown, nil)
 //	err = s.Send(ctx, file)    // nil: so the receiver says
 //
 // Who dialed sends. With [Options.Duplex] bytes go the other way too, at the same time

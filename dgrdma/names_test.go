@@ -1,0 +1,134 @@
+package dgrdma
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/dgrdma/dgrdma/tests/fixture"
+)
+
+func addresses(list ...string) (all []netip.Addr) {
+	for _, s := range list {
+		all = append(all, netip.MustParseAddr(s))
+	}
+	return all
+}
+
+// known are the hosts of these tests: both has addresses of both families, elsewhere none of
+// this machine, silent nobody answers for.
+var known = map[string][]netip.Addr{
+	"both.example": addresses("::1", "127.0.0.1"), "four.example": addresses("127.0.0.1"), "six.example": addresses("::1"),
+	"elsewhere.example": addresses("192.0.2.1", "2001:db8::1"), "partly.example": addresses("192.0.2.1", "127.0.0.2"),
+	"none.example": {}, "silent.example": nil,
+}
+
+// TestHostNames: a name stands where an address does, and of several addresses those are taken
+// that this machine has, or that the endpoint can send to.
+func TestHostNames(t *testing.T) {
+	fixture.Names(t, known)
+	for _, c := range []struct{ own, peer, want string }{
+		{"udp:127.0.0.1", "both.example", "127.0.0.1"},
+		{"udp:[::1]", "both.example", "::1"},
+		{"udp:four.example", "four.example", "127.0.0.1"},
+		{"udp:six.example", "six.example", "::1"},
+		{"udp:both.example:0", "both.example.", "127.0.0.1"},
+		{"udp:partly.example", "four.example", "127.0.0.1"},
+	} {
+		b, err := Open("udp:"+bracketed(c.want), &Config{AcceptAny: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer b.Close()
+		a, err := Open(c.own, nil)
+		if err != nil {
+			t.Errorf("open %s: %v", c.own, err)
+			continue
+		}
+		defer a.Close()
+		peer := strings.Replace(b.URL(), bracketed(c.want), c.peer, 1)
+		toB, err := a.Dial(peer)
+		if err != nil {
+			t.Errorf("%s from %s: %v", peer, c.own, err)
+			continue
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		if err := toB.Write(ctx, &Transaction{Completion: Word(64, 7)}); err != nil || b.Memory().(*Region).Load32(64) != 7 {
+			t.Errorf("%s from %s: %v", peer, c.own, err)
+		}
+		if got := toB.Name().Addr; got != b.LocalAddr() {
+			t.Errorf("%s from %s is at %v, want %v", peer, c.own, got, b.LocalAddr())
+		}
+	}
+	if p, err := ParsePeer("ocpi-udp-rdma:both.example;7100;64.9.10"); err != nil || p.Addr.String() != "127.0.0.1:7100" {
+		t.Errorf("parsed as %v: %v", p, err)
+	}
+}
+
+func bracketed(ip string) string {
+	if strings.Contains(ip, ":") {
+		return "[" + ip + "]"
+	}
+	return ip
+}
+
+// TestHostNamesFail: what was looked up, what the resolver says, and what can be done.
+func TestHostNamesFail(t *testing.T) {
+	fixture.Names(t, known)
+	e, err := Open("udp:127.0.0.1", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	peer := func(host string) string { return fmt.Sprintf("ocpi-udp-rdma:%s;7100;64.9.10", host) }
+	_, unknown := e.Dial(peer("unknown.example"))
+	_, parsed := ParsePeer(peer("unknown.example"))
+	_, opened := Open("udp:unknown.example", nil)
+	_, six := e.Dial(peer("six.example"))
+	_, elsewhere := Open("udp:elsewhere.example:7100", nil)
+	_, none := e.Dial(peer("none.example"))
+	for _, c := range []struct {
+		err  error
+		says string
+	}{
+		{unknown, "no address of host unknown.example: lookup unknown.example"},
+		{unknown, "no such host"},
+		{unknown, "An IP address does in its place"},
+		{parsed, "no address of host unknown.example"},
+		{opened, "no address of host unknown.example"},
+		{six, "host six.example has the address ::1: nothing can be sent to it from 127.0.0.1:"},
+		{elsewhere, "host elsewhere.example has the address 192.0.2.1, 2001:db8::1: no interface of this machine"},
+		{none, "no address of host none.example"},
+	} {
+		if c.err == nil || !strings.Contains(c.err.Error(), c.says) {
+			t.Errorf("%v\ndoes not say %s", c.err, c.says)
+		}
+	}
+	for _, err := range []error{unknown, parsed, opened, none} {
+		if of := (*net.DNSError)(nil); !errors.As(err, &of) || !of.IsNotFound {
+			t.Errorf("%v is no *net.DNSError that says not found", err)
+		}
+	}
+}
+
+// TestHostNameWithinContext: who ends the context waits for no server.
+func TestHostNameWithinContext(t *testing.T) {
+	fixture.Names(t, known)
+	e, err := Open("udp:127.0.0.1", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	stopped := errors.New("stopped")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	time.AfterFunc(time.Millisecond, func() { cancel(stopped) })
+	if _, err := e.DialContext(ctx, "ocpi-udp-rdma:silent.example;7100;64.9.10"); !errors.Is(err, stopped) || !strings.Contains(err.Error(), "silent.example") {
+		t.Error(err)
+	}
+}
