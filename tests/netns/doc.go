@@ -9,7 +9,8 @@
 //	loss := pair[1].Lose(t, 5)
 //
 // Namespaces have no names: the kernel removes them, with everything in them,
-// when the last socket and descriptor is closed, even if the process was killed.
+// when the last socket and descriptor is closed, even if the process was killed. Programs that are no
+// tests make them with [Open] and [OpenPair].
 //
 // Sockets belong for ever to the namespace in which they were made, so only
 // opening and connecting must happen within [Namespace.In].

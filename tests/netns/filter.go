@@ -25,20 +25,43 @@ type Filter struct {
 // DG/RDMA frames only, so that neighbours still find each other.
 func (n *Namespace) Lose(t testing.TB, percent int) *Filter {
 	t.Helper()
-	f := n.newFilter(t, nftables.TableFamilyNetdev, &nftables.Chain{
+	f := n.newFilter(t, nftables.TableFamilyNetdev, ingress())
+	f.drop(append(protocol(unix.ETH_P_IP, 9, unix.IPPROTO_UDP), chance(percent)...))
+	f.drop(append(protocol(unix.ETH_P_IPV6, 6, unix.IPPROTO_UDP), chance(percent)...))
+	f.drop(append(protocol(EtherType, 0), chance(percent)...))
+	f.flush()
+	return f
+}
+
+// LoseIPv4 makes the kernel lose that many of 100 packets of IPv4 that come in, whatever
+// they carry, as long as the namespace lasts.
+func (n *Namespace) LoseIPv4(percent int) error {
+	f, err := n.openFilter(nftables.TableFamilyNetdev, ingress())
+	if err != nil {
+		return err
+	}
+	f.drop(append(protocol(unix.ETH_P_IP, 0), chance(percent)...))
+	if err := f.nft.Flush(); err != nil {
+		return fmt.Errorf("nftables, chain %s: %w", f.chain.Name, err)
+	}
+	return nil
+}
+
+// ingress is where packets come in.
+func ingress() *nftables.Chain {
+	return &nftables.Chain{
 		Name: "ingress", Type: nftables.ChainTypeFilter, Hooknum: nftables.ChainHookIngress,
 		Priority: nftables.ChainPriorityFilter, Device: Device,
-	})
-	chance := []expr.Any{
+	}
+}
+
+// chance matches that many of 100.
+func chance(percent int) []expr.Any {
+	return []expr.Any{
 		&expr.Numgen{Register: 1, Type: unix.NFT_NG_RANDOM, Modulus: 100},
 		&expr.Byteorder{SourceRegister: 1, DestRegister: 1, Op: expr.ByteorderHton, Len: 4, Size: 4},
 		&expr.Cmp{Register: 1, Op: expr.CmpOpLt, Data: binary.BigEndian.AppendUint32(nil, uint32(percent))},
 	}
-	f.drop(append(protocol(unix.ETH_P_IP, 9, unix.IPPROTO_UDP), chance...))
-	f.drop(append(protocol(unix.ETH_P_IPV6, 6, unix.IPPROTO_UDP), chance...))
-	f.drop(append(protocol(EtherType, 0), chance...))
-	f.flush()
-	return f
 }
 
 // Forbid makes the kernel refuse to send datagrams: whoever tries gets EPERM.
@@ -57,13 +80,22 @@ func (n *Namespace) Forbid(t testing.TB) *Filter {
 
 func (n *Namespace) newFilter(t testing.TB, family nftables.TableFamily, chain *nftables.Chain) *Filter {
 	t.Helper()
+	f, err := n.openFilter(family, chain)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.t = t
+	return f
+}
+
+func (n *Namespace) openFilter(family nftables.TableFamily, chain *nftables.Chain) (*Filter, error) {
 	nft, err := nftables.New(nftables.WithNetNSFd(int(n.handle)))
 	if err != nil {
-		t.Fatalf("nftables: %v", err)
+		return nil, fmt.Errorf("nftables: %w", err)
 	}
 	table := nft.AddTable(&nftables.Table{Family: family, Name: fmt.Sprintf("dgrdma_%s", chain.Name)})
 	chain.Table = table
-	return &Filter{t: t, nft: nft, table: table, chain: nft.AddChain(chain)}
+	return &Filter{nft: nft, table: table, chain: nft.AddChain(chain)}, nil
 }
 
 // protocol matches an EtherType, and if next is given a byte of the header

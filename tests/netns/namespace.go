@@ -18,18 +18,31 @@ type Namespace struct {
 // New makes a namespace that lasts until the test ends.
 func New(t testing.TB) *Namespace {
 	t.Helper()
+	n, err := Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(n.Close)
+	return n
+}
+
+// Open makes a namespace that lasts until it is closed, and nobody uses it.
+func Open() (*Namespace, error) {
 	n, err := newNamespace()
 	if err != nil {
-		t.Fatalf("make a network namespace: %v", err)
+		return nil, fmt.Errorf("make a network namespace: %w", err)
 	}
-	t.Cleanup(func() {
-		n.nl.Close()
-		n.handle.Close()
-	})
 	if err := n.setUp("lo", true); err != nil {
-		t.Fatalf("bring up the loopback: %v", err)
+		n.Close()
+		return nil, fmt.Errorf("bring up the loopback: %w", err)
 	}
-	return n
+	return n, nil
+}
+
+// Close lets go of the namespace.
+func (n *Namespace) Close() {
+	n.nl.Close()
+	n.handle.Close()
 }
 
 func newNamespace() (*Namespace, error) {

@@ -40,16 +40,39 @@ func Nobody(like netip.Addr, n int) netip.Addr {
 // NewPair joins two new namespaces by a cable, until the test ends.
 func NewPair(t testing.TB, mtu int) Pair {
 	t.Helper()
-	p := Pair{New(t), New(t)}
-	if err := join(p[0], p[1], Device, Device, mtu, firstNumber); err != nil {
+	p, err := OpenPair(mtu)
+	if err != nil {
 		t.Fatal(err)
 	}
-	for side, n := range p {
-		if err := n.address(side); err != nil {
-			t.Fatal(err)
+	t.Cleanup(p.Close)
+	return p
+}
+
+// OpenPair joins two new namespaces by a cable, until the pair is closed.
+func OpenPair(mtu int) (p Pair, err error) {
+	for side := range p {
+		if p[side], err = Open(); err != nil {
+			p.Close()
+			return p, err
 		}
 	}
-	return p
+	err = join(p[0], p[1], Device, Device, mtu, firstNumber)
+	for side := 0; side < len(p) && err == nil; side++ {
+		err = p[side].address(side)
+	}
+	if err != nil {
+		p.Close()
+	}
+	return p, err
+}
+
+// Close lets go of both.
+func (p Pair) Close() {
+	for _, n := range p {
+		if n != nil {
+			n.Close()
+		}
+	}
 }
 
 // Join joins the namespaces by another cable, to devices without addresses, and returns
