@@ -62,6 +62,42 @@ const defaultSize = 64 << 10
 //	ring=off        receive Ethernet frames through shared memory: on (or fail) or off (default on where the system has it)
 //	max=N           number of endpoint ids, for the string that peers are told, 1 to 65535 (default 65535)
 func Open(localURL string, cfg *Config) (*Endpoint, error) {
+	return OpenOver(localURL, cfg, func(t Transport) Transport { return t })
+}
+
+// OpenOver opens an endpoint as [Open] does, on what wrap makes of the wire: one that records, or
+// loses. The endpoint closes that.
+func OpenOver(localURL string, cfg *Config, wrap func(Transport) Transport) (*Endpoint, error) {
+	o, err := openingOf(localURL, cfg)
+	if err != nil {
+		return nil, err
+	}
+	tc, err := o.wire()
+	if err != nil {
+		return nil, err
+	}
+	wrapped := wrap(tc)
+	e, err := endpoint.New(wrapped, o.cfg.engine())
+	if err != nil {
+		wrapped.Close()
+		return nil, err
+	}
+	return &Endpoint{engine: e, url: o.complete(tc)}, nil
+}
+
+// OpenTransport opens the wire alone that an endpoint string names, with the options of the string
+// that are about it, for a program that sends and receives datagrams of its own, or for [New]. Over
+// Ethernet it gets frames for the endpoint id of the string, or for all.
+func OpenTransport(localURL string) (Transport, error) {
+	o, err := openingOf(localURL, &Config{Memory: new(Region)})
+	if err != nil {
+		return nil, err
+	}
+	o.cfg.ID = EndpointID(o.url.ID) // none drawn: frames for all
+	return o.wire()
+}
+
+func openingOf(localURL string, cfg *Config) (*opening, error) {
 	u, err := url.Parse(localURL)
 	if err != nil {
 		return nil, err
@@ -69,20 +105,14 @@ func Open(localURL string, cfg *Config) (*Endpoint, error) {
 	if u, err = ownPlace(u); err != nil {
 		return nil, err
 	}
-	o := opening{url: u}
+	if a := u.Addr; u.Scheme == url.UDP && !a.Addr().IsValid() {
+		u.Addr = netip.AddrPortFrom(netip.IPv6Unspecified(), a.Port())
+	}
+	o := &opening{url: u}
 	if cfg != nil {
 		o.cfg = *cfg
 	}
-	tc, err := o.listen()
-	if err != nil {
-		return nil, err
-	}
-	e, err := endpoint.New(tc, o.cfg.engine())
-	if err != nil {
-		tc.Close()
-		return nil, err
-	}
-	return &Endpoint{engine: e, url: o.complete(tc)}, nil
+	return o, o.settings()
 }
 
 // opening is what Open makes of a string and a Config.
@@ -182,13 +212,8 @@ func (o *opening) memorySize() uint64 {
 	return 0
 }
 
-func (o *opening) listen() (transport.Conn, error) {
-	if a := o.url.Addr; o.url.Scheme == url.UDP && !a.Addr().IsValid() {
-		o.url.Addr = netip.AddrPortFrom(netip.IPv6Unspecified(), a.Port())
-	}
-	if err := o.settings(); err != nil {
-		return nil, err
-	}
+// wire opens it.
+func (o *opening) wire() (transport.Conn, error) {
 	switch o.url.Scheme {
 	case url.UDP:
 		return udp.Listen(udp.Config{Addr: o.url.Addr, MTU: o.mtu, Buffer: o.sockbuf, NoGSO: !o.gso, NoGRO: !o.gro})
