@@ -27,6 +27,7 @@ var allowed = map[string][]string{
 	"transport":               {},
 	"transport/simnet":        {"transport"},
 	"transport/tap":           {"transport"},
+	"transport/lossy":         {"transport"},
 	"transport/udp":           {"transport", "transport/internal/mmsg", "transport/internal/rtnl", "golang.org/x/sys/unix"},
 	"transport/ether":         {"transport", "transport/internal/mmsg", "transport/internal/rtnl", "golang.org/x/sys/unix", "golang.org/x/net/bpf", "github.com/mdlayher/packet", "github.com/mdlayher/ethernet"},
 	"transport/internal/mmsg": {"golang.org/x/sys/unix"},

@@ -77,7 +77,7 @@ func TestHouseNamesAllRooms(t *testing.T) {
 		}
 	}
 	within := map[string]string{ // rooms that the row of another one names
-		"endpoint/sched": "endpoint", "transport/udp": "transport", "transport/ether": "transport", "transport/simnet": "transport", "transport/tap": "transport",
+		"endpoint/sched": "endpoint", "transport/udp": "transport", "transport/ether": "transport", "transport/simnet": "transport", "transport/tap": "transport", "transport/lossy": "transport",
 		"examples/filecopy": "examples", "examples/requests": "examples", "examples/pipeline": "examples",
 		"examples/ring": "examples", "examples/web": "examples",
 	}
