@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"net/netip"
 	"time"
 
 	"github.com/dgrdma/dgrdma/dgrdma"
@@ -16,7 +15,8 @@ type Client struct {
 	Endpoint *dgrdma.Endpoint
 	Memory   *Memory        // the endpoint's
 	Conns    []*dgrdma.Conn // to the server: one as each peer of the plan
-	TCP      netip.AddrPort // if valid: take turns with a TCP stream to the server
+	Rivals   []Carrier      // to take turns with
+	Local    string         // the endpoint's own string, with its options: for Raw
 	Receive  bool           // only the server writes; the plan says both ways
 	WarmUp   time.Duration  // run for so long before anything is measured
 	MoreRuns bool           // another Run follows soon
@@ -32,16 +32,14 @@ type Client struct {
 // Outcome sums up the turns of a client. NewOutcome makes it.
 type Outcome struct {
 	Mine, Theirs Counts
-	Times        *Histogram    // of completions
-	Streamed     uint64        // bytes over TCP, both ways
-	Streaming    time.Duration // how long that took
+	Times        *Histogram // of completions
+	Turns        []Turn     // whole ones, rivals' too
+
+	hereAll, thereAll Counts // of those, whoever carried
 }
 
 // NewOutcome makes an outcome of nothing yet.
 func NewOutcome() *Outcome { return &Outcome{Times: NewHistogram()} }
-
-// TurnsBeside is how many turns DG/RDMA and TCP each have, where they are compared.
-const TurnsBeside = 3
 
 // Run runs the plan for that long. What it measured is in o, and is good even if it fails:
 // then it is what was moved until nothing moved any more.
@@ -50,7 +48,7 @@ func (c *Client) Run(ctx context.Context, long time.Duration, o *Outcome) error 
 		return err
 	}
 	turns := 1
-	if c.TCP.IsValid() {
+	if len(c.Rivals) > 0 {
 		turns = TurnsBeside
 	}
 	each := long / time.Duration(turns)
@@ -66,17 +64,11 @@ func (c *Client) Run(ctx context.Context, long time.Duration, o *Outcome) error 
 		if i < turns-1 || c.MoreRuns {
 			p.MoreRuns = 1
 		}
-		if c.TCP.IsValid() {
-			// First, so that the server's last run is ours.
-			n, took, err := overTCP(ctx, c.Endpoint.LocalAddr().AddrPort().Addr(), c.TCP, each, p.BothWays != 0)
-			switch {
-			case ctx.Err() != nil:
-				return fmt.Errorf("%w in a turn of TCP", ErrInterrupted)
-			case err != nil:
-				return &TCPError{err}
+		// Rivals first, so that the server's last run is ours.
+		for _, rival := range c.Rivals {
+			if err := c.rivalTurn(ctx, rival, each, o); err != nil {
+				return err
 			}
-			o.Streamed += n
-			o.Streaming += took
 		}
 		if err := c.turn(ctx, p, each, c.Each, o); err != nil {
 			return err
@@ -136,15 +128,10 @@ func (c *Client) turn(ctx context.Context, p Plan, long time.Duration, each func
 	// in a hurry.
 	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), long+4*c.Endpoint.GiveUp())
 	defer cancel()
-	if err := tell(bounded, c.Conns[0], kindBegin, &p); err != nil {
-		return err
-	}
-	answered, err := c.answer(bounded, kindReady)
+	there, err := c.begin(bounded, p)
 	if err != nil {
 		return err
 	}
-	var there Ready
-	decode(answered.data, &there)
 	if p.Rate > 0 && p.BothWays != 0 && there.Knows&knowsRate == 0 {
 		if c.end(bounded, new(Counts)) == nil {
 			c.thank(bounded)
@@ -165,7 +152,10 @@ func (c *Client) turn(ctx context.Context, p Plan, long time.Duration, each func
 	if c.Began != nil {
 		over = c.Began(func() (Moved, time.Duration) { return moved(), time.Since(began) })
 	}
-	leave := c.stay(p, out)
+	leave := func() {}
+	if c.Receive || p.Rate != 0 { // it may write nothing for long
+		leave = c.stay(out.fail)
+	}
 	interrupted := out.Over(ctx)
 	err = out.Drain(bounded)
 	leave()
@@ -189,7 +179,24 @@ func (c *Client) turn(ctx context.Context, p Plan, long time.Duration, each func
 	}
 	o.Mine.add(&mine)
 	o.Theirs.add(&theirs)
-	return cmp.Or(err, interrupted)
+	if err = cmp.Or(err, interrupted); err == nil {
+		took := time.Duration(max(mine.Nanoseconds, theirs.Nanoseconds*uint64(p.BothWays)))
+		o.note(DGRDMA, mine.Bytes+theirs.Bytes, took, &mine, &theirs)
+	}
+	return err
+}
+
+// begin tells the server what to run, and returns what it says of itself.
+func (c *Client) begin(ctx context.Context, p Plan) (there Ready, err error) {
+	if err := tell(ctx, c.Conns[0], kindBegin, &p); err != nil {
+		return there, err
+	}
+	answered, err := c.answer(ctx, kindReady)
+	if err != nil {
+		return there, err
+	}
+	decode(answered.data, &there)
+	return there, nil
 }
 
 // moved returns what a turn has moved so far, both ways.
@@ -203,12 +210,9 @@ func (c *Client) moved(out *Load, in *arrivals, before *counts) Moved {
 	return Moved{Bytes: n * uint64(c.Plan.Size), Transactions: n, Resent: now.Retransmits}
 }
 
-// stay lets the server know that this side is there, and this side that the server is, where
-// the load may write nothing for long.
-func (c *Client) stay(p Plan, out *Load) (leave func()) {
-	if !c.Receive && p.Rate == 0 {
-		return func() {}
-	}
+// stay lets the server know that this side is there while it writes no transactions, and lost that
+// the server is not.
+func (c *Client) stay(lost func(error)) (leave func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	gone := make(chan struct{})
 	go func() {
@@ -222,7 +226,7 @@ func (c *Client) stay(p Plan, out *Load) (leave func()) {
 				return
 			}
 			if err := c.Conns[0].Write(ctx, &dgrdma.Transaction{Completion: dgrdma.Word(joinWord, 0)}); err != nil && ctx.Err() == nil {
-				out.fail(err)
+				lost(err)
 				return
 			}
 		}

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"runtime"
 	"syscall"
 	"time"
 
@@ -9,19 +10,26 @@ import (
 
 // counts is what the endpoint of one side and the process counted so far.
 type counts struct {
-	stats dgrdma.Stats
-	cpu   time.Duration
+	stats   dgrdma.Stats
+	cpu     time.Duration
+	waits   uint64
+	machine Processors
 }
 
-func countsOf(e *dgrdma.Endpoint) counts { return counts{e.Stats(), processCPU()} }
+func countsOf(e *dgrdma.Endpoint) counts {
+	c := counts{stats: e.Stats(), machine: ReadProcessors()}
+	c.cpu, c.waits = processUsage()
+	return c
+}
 
-// processCPU returns the processor time that this process has taken.
-func processCPU() time.Duration {
+// processUsage returns the processor time that this process has taken, and how often one of its
+// threads gave up its processor to wait.
+func processUsage() (cpu time.Duration, waits uint64) {
 	var r syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &r) != nil {
-		return 0
+		return 0, 0
 	}
-	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
+	return time.Duration(r.Utime.Nano() + r.Stime.Nano()), uint64(r.Nvcsw)
 }
 
 // since adds what was counted from an earlier time to now.
@@ -33,6 +41,10 @@ func (c counts) since(before counts, s *Counts) {
 	s.Duplicates = a.Duplicates - b.Duplicates
 	s.KernelDrops = a.Transport.KernelDrops - b.Transport.KernelDrops
 	s.CPU = uint64(c.cpu - before.cpu)
+	s.Waits = c.waits - before.waits
+	s.Machine, s.Process, s.Processors = thisMachine(), thisProcess, uint64(runtime.NumCPU())
+	s.MachineCPU = uint64(c.machine.Taken - before.machine.Taken)
+	s.MachineTime = uint64(c.machine.Had - before.machine.Had)
 }
 
 // add sums up turns.
@@ -47,6 +59,11 @@ func (s *Counts) add(o *Counts) {
 	s.KernelDrops += o.KernelDrops
 	s.CPU += o.CPU
 	s.Arrived += o.Arrived
+	s.Waits += o.Waits
+	s.Machine, s.Process = o.Machine, o.Process
+	s.Processors = o.Processors
+	s.MachineCPU += o.MachineCPU
+	s.MachineTime += o.MachineTime
 	if s.PeerMemory == 0 {
 		s.PeerMemory = o.PeerMemory
 	}

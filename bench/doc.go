@@ -5,12 +5,16 @@
 // A [Load] is a closed loop: as many operations as [Plan.Active] says are outstanding,
 // and each that is complete is posted again, with new contents, by whoever completes
 // it. It is put on a [Poster], which posts operations and waits until they have
-// arrived. There are three, and anything that posts and completes can be one more:
+// arrived. There are these, and anything that posts and completes can be one more:
 //
 //   - transactions of one peer or of many, between a [Client] and a [Server] that count
 //     and verify at both ends;
 //   - a link, message by message or by io.Copy: [DialLink] and [ServeLinks];
-//   - a TCP stream between the same machines, for comparison: [ServeTCP], Client.TCP.
+//   - another [Carrier] between the same two ends, for comparison: Client.Rivals.
+//
+// Rivals take turns with the transactions, on the same memory. The server awaits them when
+// the client says so, from the client's host alone. An [Outcome] has every turn, and what the
+// machines did besides, without which a ratio means nothing.
 //
 // With [Plan.Rate] a load posts no faster than that, in bursts, and sleeps between them.
 // [Sample] cuts a run into intervals.

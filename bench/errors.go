@@ -8,12 +8,17 @@ var (
 	ErrBusy        = errors.New("the server is busy with another client")
 	ErrNoAnswer    = errors.New("the server does not answer; does it serve bench, with the same profile?")
 	ErrNoRate      = errors.New("the server is an older one, which writes as fast as it can and knows no rate")
+	ErrNoCarrier   = errors.New("the server is an older one, which compares with nothing, or with a TCP stream at its own port alone")
+	ErrRefused     = errors.New("the server cannot await it, and says why")
 	ErrSilent      = errors.New("the client fell silent in the middle of a run")
 )
 
-// TCPError says that the TCP stream failed, with which DG/RDMA takes turns.
-type TCPError struct{ Err error }
+// CarrierError says that something else failed, with which DG/RDMA takes turns.
+type CarrierError struct {
+	Carrier Carrier
+	Err     error
+}
 
-func (e *TCPError) Error() string { return "the TCP stream beside it: " + e.Err.Error() }
+func (e *CarrierError) Error() string { return e.Carrier.String() + " beside it: " + e.Err.Error() }
 
-func (e *TCPError) Unwrap() error { return e.Err }
+func (e *CarrierError) Unwrap() error { return e.Err }

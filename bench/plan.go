@@ -49,16 +49,25 @@ type Plan struct {
 	// What follows older servers do not read. Older clients leave it 0, as records are
 	// cleared when they were read.
 
-	Rate uint64 // bytes per second that each side writes at most; 0: no limit
+	Rate    uint64  // bytes per second that each side writes at most; 0: no limit
+	Carrier Carrier // of these bytes; control records are always DG/RDMA's
 }
 
 // Ready is what a server that begins a run tells of itself. Older ones leave it 0. It
 // travels as it is here.
 type Ready struct {
-	Knows uint32 // knowsRate
+	Knows uint32 // knowsRate and so on
+	Port  uint32 // where it awaits another carrier: of TCP, or of UDP
+
+	Refused uint32 // 1: it cannot await that
 }
 
-const knowsRate = 1 // it writes no faster than Plan.Rate
+const (
+	knowsRate    = 1 << iota // it writes no faster than Plan.Rate
+	knowsCarrier             // it takes Plan.Carrier
+
+	knowsAll = knowsRate | knowsCarrier
+)
 
 // Counts is what one side counted during a run. It travels as it is here.
 type Counts struct {
@@ -71,7 +80,7 @@ type Counts struct {
 	Duplicates    uint64
 	KernelDrops   uint64
 	CPU           uint64 // ns of the whole process
-	Arrived       uint64 // transactions completed here
+	Arrived       uint64 // transactions completed here, or bytes of another carrier
 	PeerMemory    uint64 // bytes per connected peer that is idle; 0: not measured, as of few peers
 	Wrong         uint64 // data or completions that were not as they should be
 	WrongSlot     uint64 // the first of them
@@ -79,6 +88,16 @@ type Counts struct {
 	WrongOffset   uint64
 	WrongExpected uint64
 	WrongGot      uint64
+
+	// What follows older servers do not tell.
+
+	Arriving    uint64 // ns from the first byte of another carrier to the last, if only this side knows that
+	Waits       uint64 // how often a thread of the process gave up its processor to wait
+	Machine     uint64 // the same for whoever runs on this machine
+	Process     uint64 // the same for whoever is in this process
+	Processors  uint64 // of this machine
+	MachineCPU  uint64 // ns of processor time that anyone took on this machine
+	MachineTime uint64 // ns that its processors had
 }
 
 func encode(v any) []byte {
@@ -132,7 +151,7 @@ func (p Plan) Check(memory uint64) error {
 		return fmt.Errorf("peers %d, depth %d and size %d need %d bytes of memory at the server, which has %d: choose less of one of them, or give the server more",
 			p.Peers, p.Depth, p.Size, n, memory)
 	}
-	return nil
+	return p.Carrier.check(p)
 }
 
 // mostSlots bounds what a client makes a server keep.

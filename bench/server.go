@@ -17,9 +17,9 @@ const Linger = 50 * time.Millisecond
 // Server is the side that is written to, by one client at a time.
 type Server struct {
 	Endpoint *dgrdma.Endpoint
-	Memory   *Memory    // the endpoint's, at least LeastMemory
-	TCP      *TCPServer // nil on wires without TCP
-	Idle     uint64     // MemoryInUse before anybody came; 0: clients share the process
+	Memory   *Memory // the endpoint's, at least LeastMemory
+	Local    string  // the endpoint's own string, with its options: for Raw
+	Idle     uint64  // MemoryInUse before anybody came; 0: clients share the process
 
 	// Began, if not nil, is told of each run, and returns what is called when it is
 	// over; arrived is how many transactions are there.
@@ -38,11 +38,8 @@ type Run struct {
 	Took   time.Duration
 }
 
-// Close closes the endpoint and the TCP server.
-func (s *Server) Close() {
-	s.TCP.Close()
-	s.Endpoint.Close()
-}
+// Close closes the endpoint.
+func (s *Server) Close() { s.Endpoint.Close() }
 
 // leastWeighed is how many peers there have to be for what each of them takes to be
 // measured. What the first one brings into use, 65 KB, is then a tenth: 75,792 bytes for
@@ -154,6 +151,9 @@ func (s *Server) run(ctx context.Context, p Plan, conns []*dgrdma.Conn) error {
 			saw.PeerMemory = (now - s.Idle) / uint64(p.Peers)
 		}
 	}
+	if p.Carrier != DGRDMA {
+		return s.runRival(ctx, p, conns[0])
+	}
 	in := s.Memory.expect(p)
 	var out *Load
 	if p.BothWays != 0 {
@@ -161,7 +161,7 @@ func (s *Server) run(ctx context.Context, p Plan, conns []*dgrdma.Conn) error {
 	}
 	before := countsOf(s.Endpoint)
 	began := time.Now()
-	if err := tell(ctx, conns[0], kindReady, &Ready{Knows: knowsRate}); err != nil {
+	if err := tell(ctx, conns[0], kindReady, &Ready{Knows: knowsAll}); err != nil {
 		return err
 	}
 	if out != nil {
@@ -247,7 +247,7 @@ func (s *Server) await(ctx context.Context, c *dgrdma.Conn, kind uint32, in *arr
 			if in != nil {
 				n += in.arrived.Load()
 			}
-			if n != last || s.TCP.busy() {
+			if n != last {
 				last, heard = n, now
 			}
 			if now.Sub(heard) > s.Endpoint.GiveUp() {

@@ -45,7 +45,7 @@ var allowed = map[string][]string{
 	"link":                    {"dgrdma", "endpoint/space", "url"},
 	"link/stream":             {"dgrdma", "link", "golang.org/x/sys/unix"},
 	"link/netconn":            {"dgrdma", "link", "url"},
-	"bench":                   {"dgrdma", "link", "github.com/HdrHistogram/hdrhistogram-go"},
+	"bench":                   {"dgrdma", "link", "url", "github.com/HdrHistogram/hdrhistogram-go"},
 	"opencpi":                 {"dgrdma", "link", "url"},
 	"metrics":                 {"github.com/prometheus/client_golang"},
 	"metrics/watch":           {"dgrdma", "link", "metrics"},

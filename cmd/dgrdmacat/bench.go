@@ -37,6 +37,14 @@ prints an array. A server of any version does what --reverse, --warm-up and --sw
 need; an older one that is to write at a --rate is found out before anything is measured,
 and with --link --sweep one that serves --once leaves after the first size.
 
+--compare takes turns, five each, and moves the same memory between the same two ends
+as the transactions do: by a TCP stream (tcp), by TLS 1.3 over one (tls), or in datagrams
+or frames as large and in batches as large, of which nobody looks after those that are
+lost (raw): what the kernel carries with nothing above it. MB/s are those that arrived,
+medians, with the least and the most. On a machine that others take more than a tenth
+of, ratios are not to be relied on, and it says so. The server opens a TCP port only for
+that: its own number if it is free.
+
 At ^C, or when the server dies, what was measured until then is printed, with the
 error; the command ends by the signal, or with 1.`,
 	flags: func(fs *flag.FlagSet) action {
@@ -76,7 +84,7 @@ error; the command ends by the signal, or with 1.`,
 
 // perTurn returns how long DG/RDMA writes at a time: with --compare it takes turns.
 func (o *benchOptions) perTurn() time.Duration {
-	if o.compare == "" {
+	if len(o.compare.all) == 0 {
 		return o.duration
 	}
 	return o.duration / bench.TurnsBeside
@@ -87,8 +95,8 @@ func benchTo(ctx context.Context, opt *benchOptions, stdout, stderr io.Writer) e
 	if err != nil {
 		return err
 	}
-	if opt.compare != "" && peer.Scheme != url.UDP {
-		return badUsage("--compare tcp: there is no TCP on bare Ethernet; compare over UDP")
+	if err := opt.compare.checkWire(peer.Scheme); err != nil {
+		return err
 	}
 	local, peer, err := endsFor(ctx, opt.local, peer)
 	if err != nil {

@@ -49,9 +49,7 @@ func openClient(opt *benchOptions, local, peer url.Endpoint, stderr io.Writer) (
 		plans[i].FirstID = uint32(first)
 	}
 	c.Receive, c.WarmUp, c.Every = opt.reverse, opt.warmUp, opt.interval
-	if opt.compare != "" {
-		c.TCP = peer.Addr
-	}
+	c.Rivals, c.Local = opt.compare.all, local.String()
 	if opt.interval == 0 {
 		c.Began = func(moved func() (bench.Moved, time.Duration)) (over func()) {
 			return showProgress(stderr, func() string {
@@ -187,10 +185,8 @@ func printJSON[R interface{ nameBuild() }](w io.Writer, results []R, all bool) e
 // benchInWords names the flags that an error is about, and what a user may look at.
 // answered: the server had acknowledged some transaction.
 func benchInWords(err error, answered bool) error {
-	var tcp *bench.TCPError
+	var rival *bench.CarrierError
 	switch {
-	case errors.As(err, &tcp):
-		return fmt.Errorf("--compare tcp: %w", tcp.Err)
 	case errors.Is(err, bench.ErrNoAnswer):
 		return errors.New("the server does not answer; does it serve bench, with the same --profile?")
 	case errors.Is(err, dgrdma.ErrPeerClosed):
@@ -199,6 +195,8 @@ func benchInWords(err error, answered bool) error {
 		return fmt.Errorf("%w: was the server killed, or is the network down?", err)
 	case errors.Is(err, dgrdma.ErrPeerDown):
 		return fmt.Errorf("%w; does dgrdmacat bench --serve run there, with the same --profile, and is this the URL it printed?", err)
+	case errors.As(err, &rival) && !errors.Is(err, bench.ErrInterrupted):
+		return fmt.Errorf("--compare %v: %w", rival.Carrier, rival.Err)
 	}
 	return err
 }

@@ -31,7 +31,7 @@ type benchOptions struct {
 	busyPoll         bool
 	json             bool
 	verify           string
-	compare          string
+	compare          compareFlag
 	link, stream     bool
 	histogram        bool
 	interval, warmUp time.Duration
@@ -65,7 +65,7 @@ func (o *benchOptions) register(fs *flag.FlagSet) {
 	fs.BoolVar(&o.json, "json", false, "print one JSON object")
 	o.verify = "sample"
 	fs.Var(&oneOf{&o.verify, slices.Sorted(maps.Keys(bench.Verifications))}, "verify", "how much of the data the receiver verifies: sample, full or off")
-	fs.Var(&oneOf{&o.compare, []string{"tcp"}}, "compare", "take turns with another `protocol` between the same addresses: tcp")
+	fs.Var(&o.compare, "compare", "take turns with other `protocols` between the same two ends, of the same memory: tcp, tls, or raw, the kernel's sockets alone; or several, as in tcp,raw")
 	fs.BoolVar(&o.link, "link", false, "measure a link with credits in place of bare transactions; both sides need it")
 	fs.BoolVar(&o.stream, "stream", false, "with --link: io.Copy at both ends")
 	fs.IntVar(&o.buffers, "buffers", 64, "with --link: how many buffers of --size bytes, 1 to 65536")
@@ -103,14 +103,12 @@ func (o *benchOptions) check() error {
 		return badUsage("--verify %s: need sample, full or off", o.verify)
 	case !o.link && (o.stream || o.buffers != 64):
 		return badUsage("--stream and --buffers belong to --link")
-	case o.link && (o.compare != "" || o.peers != 1 || o.depth != 0 || o.bidir || o.wire.profile.text != "" || o.verify != "sample"):
+	case o.link && (len(o.compare.all) > 0 || o.peers != 1 || o.depth != 0 || o.bidir || o.wire.profile.text != "" || o.verify != "sample"):
 		return badUsage("--compare, --peers, --depth, --bidir, --profile and --verify are not for links")
 	case o.link && o.size.value > link.MaxMessage:
 		return badUsage("--size %v: messages of links have at most %d bytes", &o.size, link.MaxMessage)
 	case o.buffers < 1 || o.buffers > 65536:
 		return badUsage("--buffers %d: need 1 to 65536", o.buffers)
-	case o.compare != "" && o.compare != "tcp":
-		return badUsage("--compare %s: only tcp", o.compare)
 	}
 	if err := o.checkRuns(); err != nil {
 		return err
@@ -138,12 +136,13 @@ func (o *benchOptions) checkRuns() error {
 		return badUsage("-i %v: need %v to 1h", o.interval, leastInterval)
 	case o.warmUp < 0 || o.warmUp > time.Hour:
 		return badUsage("--warm-up %v: need up to an hour", o.warmUp)
-	case o.compare != "" && (o.reverse || o.rate.bytes != 0 || o.warmUp != 0 || o.interval != 0 || o.sweep.from != 0):
-		return badUsage("--compare takes turns with a stream that has no --reverse, --rate, --warm-up, -i and --sweep")
 	case o.sweep.from != 0 && o.size.given:
 		return badUsage("--sweep has the sizes: leave out --size")
 	case o.sweep.from != 0 && o.interval != 0:
 		return badUsage("--sweep prints a line for each size, -i for each interval: give one of them")
+	}
+	if err := o.compare.check(o); err != nil {
+		return err
 	}
 	if o.sizes = []uint32{uint32(o.size.value)}; o.sweep.from != 0 {
 		o.sizes = o.sweep.sizes()

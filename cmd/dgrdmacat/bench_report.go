@@ -13,38 +13,37 @@ import (
 // both sides; frames are those that carry messages.
 type benchResult struct {
 	builtFrom
-	Transport           string          `json:"transport"`
-	Profile             string          `json:"profile"`
-	MTU                 int             `json:"mtu"`
-	Size                int             `json:"size"`
-	Depth               int             `json:"depth"`
-	Outstanding         int             `json:"outstanding"`
-	Peers               int             `json:"peers"`
-	Bidir               bool            `json:"bidir"`
-	Reverse             bool            `json:"reverse"`
-	Rate                uint64          `json:"rate_bytes_per_s,omitempty"` // at most
-	WarmUp              float64         `json:"warm_up_seconds,omitempty"`
-	BusyPoll            bool            `json:"busy_poll"`
-	Verify              string          `json:"verify"`
-	OneProcess          bool            `json:"one_process"`
-	Seconds             float64         `json:"seconds"`
-	Bytes               uint64          `json:"bytes"`
-	MBPerS              float64         `json:"mb_per_s"`
-	TransactionsPerS    float64         `json:"transactions_per_s"`
-	Frames              uint64          `json:"frames"`
-	Retransmits         uint64          `json:"retransmits"`
-	Duplicates          uint64          `json:"duplicates"`
-	KernelDrops         uint64          `json:"kernel_drops"`
-	CPUPerFrame         float64         `json:"cpu_ns_per_frame"`
-	ServerCPUPerFrame   float64         `json:"server_cpu_ns_per_frame"`
-	latencies                           // of completions
-	ServerBytesPerPeer  uint64          `json:"server_bytes_per_peer,omitempty"`
-	VerificationsFailed uint64          `json:"verifications_failed"`
-	BackMBPerS          float64         `json:"back_mb_per_s,omitempty"`
-	TCPMBPerS           float64         `json:"tcp_mb_per_s,omitempty"`
-	Ratio               float64         `json:"ratio,omitempty"`
-	Intervals           []benchInterval `json:"intervals,omitempty"`
-	Error               string          `json:"error,omitempty"` // it ended early, and this is what was measured until then
+	Transport           string  `json:"transport"`
+	Profile             string  `json:"profile"`
+	MTU                 int     `json:"mtu"`
+	Size                int     `json:"size"`
+	Depth               int     `json:"depth"`
+	Outstanding         int     `json:"outstanding"`
+	Peers               int     `json:"peers"`
+	Bidir               bool    `json:"bidir"`
+	Reverse             bool    `json:"reverse"`
+	Rate                uint64  `json:"rate_bytes_per_s,omitempty"` // at most
+	WarmUp              float64 `json:"warm_up_seconds,omitempty"`
+	BusyPoll            bool    `json:"busy_poll"`
+	Verify              string  `json:"verify"`
+	OneProcess          bool    `json:"one_process"`
+	Seconds             float64 `json:"seconds"`
+	Bytes               uint64  `json:"bytes"`
+	MBPerS              float64 `json:"mb_per_s"`
+	TransactionsPerS    float64 `json:"transactions_per_s"`
+	Frames              uint64  `json:"frames"`
+	Retransmits         uint64  `json:"retransmits"`
+	Duplicates          uint64  `json:"duplicates"`
+	KernelDrops         uint64  `json:"kernel_drops"`
+	CPUPerFrame         float64 `json:"cpu_ns_per_frame"`
+	ServerCPUPerFrame   float64 `json:"server_cpu_ns_per_frame"`
+	latencies                   // of completions
+	ServerBytesPerPeer  uint64  `json:"server_bytes_per_peer,omitempty"`
+	VerificationsFailed uint64  `json:"verifications_failed"`
+	BackMBPerS          float64 `json:"back_mb_per_s,omitempty"`
+	benchComparison
+	Intervals []benchInterval `json:"intervals,omitempty"`
+	Error     string          `json:"error,omitempty"` // it ended early, and this is what was measured until then
 }
 
 func perSecond(n uint64, d time.Duration) float64 {
@@ -77,12 +76,7 @@ func (c *benchClient) result(o *bench.Outcome, oneProcess bool) benchResult {
 	} else {
 		r.MTU = interfaceMTU(c.Endpoint.LocalAddr())
 	}
-	if c.opt.compare != "" {
-		r.TCPMBPerS = perSecond(o.Streamed, o.Streaming) / 1e6
-		if r.TCPMBPerS > 0 {
-			r.Ratio = r.MBPerS / r.TCPMBPerS
-		}
-	}
+	r.benchComparison = compare(o, c.opt.compare.all)
 	return r
 }
 
@@ -153,9 +147,7 @@ func (r *benchResult) describe(w io.Writer) {
 	if r.ServerBytesPerPeer > 0 {
 		fmt.Fprintf(w, "memory       %s per idle peer at the server\n", count(r.ServerBytesPerPeer, "byte"))
 	}
-	if r.TCPMBPerS > 0 {
-		fmt.Fprintf(w, "tcp          %.0f MB/s: ratio %.2f\n", r.TCPMBPerS, r.Ratio)
-	}
+	r.benchComparison.describe(w)
 	if r.VerificationsFailed == 0 && r.Verify != "off" && r.Error == "" {
 		fmt.Fprintf(w, "verified     %s\n", r.Verify)
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net/netip"
 	"time"
 
 	"github.com/dgrdma/dgrdma/bench"
@@ -34,14 +33,14 @@ func openServer(opt *benchOptions, local url.Endpoint, size uint64, private bool
 	if err != nil {
 		return nil, err
 	}
-	e, tcp, err := openBeside(local, &dgrdma.Config{
+	e, err := dgrdma.Open(local.String(), &dgrdma.Config{
 		Memory: memory, Service: bench.Service, Profile: &profile, AcceptAny: true, MaxPeers: mostPeers, PeersPerHost: mostPeers, BusyPoll: opt.busyPoll, Queue: mostDepth,
-	}, bench.ServeTCP, log)
+	})
 	if err != nil {
 		return nil, err
 	}
 	opt.metrics.endpoint(e)
-	s := &bench.Server{Endpoint: e, Memory: memory, TCP: tcp}
+	s := &bench.Server{Endpoint: e, Memory: memory, Local: local.String()}
 	if private {
 		s.Idle = bench.MemoryInUse()
 	}
@@ -53,6 +52,10 @@ func openServer(opt *benchOptions, local url.Endpoint, size uint64, private bool
 		})
 	}
 	s.Ran = func(r bench.Run) {
+		if r.Plan.Carrier != bench.DGRDMA {
+			fmt.Fprintf(log, "%v: %s by %v, %.0f MB/s\n", r.Client, amount(int64(r.Saw.Arrived)), r.Plan.Carrier, perSecond(r.Saw.Arrived, r.Took)/1e6)
+			return
+		}
 		back := ""
 		if r.Saw.Transactions > 0 {
 			back = fmt.Sprintf("; %d written back, %.0f MB/s", r.Saw.Transactions, perSecond(r.Saw.Bytes, time.Duration(r.Saw.Nanoseconds))/1e6)
@@ -80,28 +83,4 @@ func benchServe(ctx context.Context, opt *benchOptions, stderr io.Writer) error 
 		return err
 	}
 	return s.Serve(ctx, opt.once)
-}
-
-// portTries is how often a port is chosen for a server that another program has for TCP.
-// Arbitrary: it is rare even once.
-const portTries = 8
-
-// openBeside opens an endpoint, and has TCP served at its address. A port that only has to be
-// free for UDP may be another program's for TCP.
-func openBeside(local url.Endpoint, cfg *dgrdma.Config, serve func(netip.AddrPort) (*bench.TCPServer, error), log io.Writer) (*dgrdma.Endpoint, *bench.TCPServer, error) {
-	for tries := 1; ; tries++ {
-		e, err := dgrdma.Open(local.String(), cfg)
-		if err != nil || local.Scheme != url.UDP {
-			return e, nil, err
-		}
-		tcp, err := serve(e.LocalAddr().AddrPort())
-		if err != nil && local.Addr.Port() == 0 && tries < portTries {
-			e.Close()
-			continue
-		}
-		if err != nil {
-			fmt.Fprintf(log, "no TCP beside it, --compare will fail: %v\n", err)
-		}
-		return e, tcp, nil
-	}
 }

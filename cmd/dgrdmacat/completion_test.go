@@ -37,7 +37,7 @@ func TestBashCompletes(t *testing.T) {
 		"bench --profile open":    "opencpi opencpi-legacy",
 		"serve --accept ":         "any connected",
 		"bench --verify ":         "full off sample",
-		"bench --compare ":        "tcp",
+		"bench --compare ":        "raw tcp tls",
 		"url --to p":              "prefixed",
 		"decode -v -i lo":         "lo",
 		"decode ":                 "trace.pcap",

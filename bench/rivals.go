@@ -1,0 +1,227 @@
+package bench
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/dgrdma/dgrdma/dgrdma"
+)
+
+// TurnsBeside is how many turns each carrier has, where they are compared: enough for a
+// median and a spread.
+const TurnsBeside = 5
+
+// Turn is a whole turn of one carrier.
+type Turn struct {
+	Carrier Carrier
+	Bytes   uint64 // that arrived, both ways
+	Took    time.Duration
+	CPU     time.Duration // of the processes of both ends
+	Waits   uint64        // how often their threads gave up a processor to wait
+}
+
+// Per1000 returns how much of something there was for 1000 bytes that arrived.
+func (t Turn) Per1000(n float64) float64 {
+	if t.Bytes == 0 {
+		return 0
+	}
+	return 1000 * n / float64(t.Bytes)
+}
+
+// PerSecond returns how many bytes arrived in a second.
+func (t Turn) PerSecond() float64 {
+	if t.Took <= 0 {
+		return 0
+	}
+	return float64(t.Bytes) / t.Took.Seconds()
+}
+
+// Spread is what the turns of one carrier had; the zero Spread: there were none.
+type Spread struct {
+	Turns               int
+	Median, Least, Most float64
+}
+
+// Spread returns what a carrier's turns had of something.
+func (o *Outcome) Spread(c Carrier, of func(Turn) float64) (s Spread) {
+	var all []float64
+	for _, t := range o.Turns {
+		if t.Carrier == c {
+			all = append(all, of(t))
+		}
+	}
+	if len(all) == 0 {
+		return s
+	}
+	slices.Sort(all)
+	half := len(all) / 2
+	return Spread{len(all), (all[half] + all[(len(all)-1)/2]) / 2, all[0], all[len(all)-1]}
+}
+
+// note adds a whole turn, and what the machines did meanwhile.
+func (o *Outcome) note(c Carrier, bytes uint64, took time.Duration, mine, theirs *Counts) {
+	t := Turn{c, bytes, took, time.Duration(mine.CPU), mine.Waits}
+	if mine.Process != theirs.Process {
+		t.CPU += time.Duration(theirs.CPU)
+		t.Waits += theirs.Waits
+	}
+	o.Turns = append(o.Turns, t)
+	o.hereAll.add(mine)
+	o.thereAll.add(theirs)
+}
+
+// Machines returns what this machine did besides, and the server's, which may be the same.
+func (o *Outcome) Machines() (here, there Machine) {
+	here = ThisMachine()
+	here.Others = othersBeside(&o.hereAll, &o.thereAll)
+	if o.hereAll.Machine == o.thereAll.Machine {
+		return here, here
+	}
+	return here, Machine{Processors: int(o.thereAll.Processors), Others: othersBeside(&o.thereAll, &o.hereAll)}
+}
+
+// rivalTurn lets another carrier move the memory of the plan for that long.
+func (c *Client) rivalTurn(ctx context.Context, carrier Carrier, long time.Duration, o *Outcome) error {
+	p := c.Plan.over(carrier)
+	p.MoreRuns = 1
+	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), long+4*c.Endpoint.GiveUp())
+	defer cancel()
+	there, err := c.begin(bounded, p)
+	if err != nil {
+		return err
+	}
+	before := countsOf(c.Endpoint)
+	out, r, err := c.rivalLoad(ctx, bounded, p, there, long)
+	if err != nil {
+		err = &CarrierError{carrier, err}
+	}
+	var mine, theirs Counts
+	if out != nil {
+		out.report(&mine)
+	}
+	// What began has to end, also if it failed.
+	if ended := c.end(bounded, &theirs); ended == nil {
+		c.thank(bounded)
+	} else {
+		err = cmp.Or(err, ended)
+	}
+	if err != nil {
+		return err
+	}
+	countsOf(c.Endpoint).since(before, &mine)
+	arrived, took := mine.Bytes+r.arrived(), time.Duration(mine.Nanoseconds)
+	if carrier.OneWay() {
+		arrived, took = theirs.Arrived, time.Duration(theirs.Arriving)
+	}
+	o.note(carrier, arrived, took, &mine, &theirs)
+	return nil
+}
+
+// rivalLoad runs this side of a rival.
+func (c *Client) rivalLoad(ctx, bounded context.Context, p Plan, there Ready, long time.Duration) (*Load, rival, error) {
+	switch {
+	case there.Knows&knowsCarrier == 0:
+		return nil, nil, ErrNoCarrier
+	case there.Refused != 0:
+		return nil, nil, ErrRefused
+	}
+	memory := make([]byte, slotAlignment) // for the end of what does not come
+	if p.BothWays != 0 {
+		memory = p.memory(c.Memory.Bytes())
+	}
+	from, to := c.Endpoint.LocalAddr(), c.Conns[0].Name().Addr
+	r, err := p.Carrier.dial(ctx, from, to, there.Port, c.Local, memory)
+	if ctx.Err() != nil && err != nil {
+		return nil, nil, fmt.Errorf("%w before it began", ErrInterrupted)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	defer r.Close()
+	writes := p
+	if c.Receive {
+		writes.Depth, writes.Active = 0, 0
+	}
+	out := NewLoad(writes, r, nil)
+	out.Start(long)
+	leave := c.stay(func(err error) {
+		out.fail(err)
+		r.Close() // whoever posts waits for room
+	})
+	err = out.Over(ctx)
+	err = cmp.Or(err, out.Drain(bounded))
+	leave()
+	return out, r, err
+}
+
+// runRival serves a run that another carrier carries.
+func (s *Server) runRival(ctx context.Context, p Plan, c *dgrdma.Conn) error {
+	ready := Ready{Knows: knowsAll}
+	a, failed := p.Carrier.await(s.Endpoint.LocalAddr(), s.Local)
+	if failed != nil {
+		ready.Refused = 1
+		failed = fmt.Errorf("comparison with %v: %w", p.Carrier, failed)
+	} else {
+		ready.Port = a.port()
+		defer a.stop()
+	}
+	before := countsOf(s.Endpoint)
+	began := time.Now()
+	if err := tell(ctx, c, kindReady, &ready); err != nil {
+		return err
+	}
+	bounded, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var saw Counts
+	served := make(chan error, 1)
+	if a != nil {
+		go func() { served <- s.serveRival(bounded, a, p, c.Name().Addr, &saw) }()
+	} else {
+		served <- nil
+	}
+	_, err := s.await(ctx, c, kindEnd, nil)
+	took := time.Since(began)
+	if a != nil {
+		a.stop()
+	}
+	if err != nil {
+		cancel()
+	}
+	late := time.AfterFunc(streamPatience, cancel) // a client that said so has ended it
+	defer late.Stop()
+	if broken := <-served; broken != nil && failed == nil {
+		failed = fmt.Errorf("comparison with %v: %w", p.Carrier, broken)
+	}
+	if err != nil {
+		return err
+	}
+	countsOf(s.Endpoint).since(before, &saw)
+	if s.Ran != nil {
+		s.Ran(Run{c.Name(), p, saw, took})
+	}
+	return cmp.Or(failed, s.deliver(ctx, c, &saw))
+}
+
+// serveRival runs the server's side of a rival until the client ends it.
+func (s *Server) serveRival(ctx context.Context, a acceptor, p Plan, from dgrdma.Addr, saw *Counts) error {
+	r, err := a.accept(ctx, from, p.memory(s.Memory.Bytes()))
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	defer context.AfterFunc(ctx, func() { r.Close() })()
+	writes := p
+	if p.BothWays == 0 {
+		writes.Depth, writes.Active = 0, 0
+	}
+	out := NewLoad(writes, r, nil)
+	out.Start(0)
+	<-r.over()
+	err = out.Drain(ctx)
+	out.report(saw)
+	saw.Arrived, saw.Arriving = r.arrived(), r.arriving()
+	return err
+}

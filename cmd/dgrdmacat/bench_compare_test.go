@@ -1,0 +1,99 @@
+package main
+
+import (
+	"encoding/json"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/dgrdma/dgrdma/bench"
+)
+
+// wantComparison checks what a run with --compare, or without, says of others.
+func wantComparison(t *testing.T, got map[string]any, args string) {
+	t.Helper()
+	machine, _ := got["machine"].(map[string]any)
+	others, measured := machine["others_cpu_share"].(float64)
+	if n, _ := machine["processors"].(float64); n < 1 || !measured || others < 0 || others > 1 || machine["busy"] != (others > 0.1) || got["server_machine"] != nil {
+		t.Errorf("the machine is %v, and %v", machine, got["server_machine"])
+	}
+	_, list, _ := strings.Cut(args, "--compare ")
+	list, _, _ = strings.Cut(list, " ")
+	compared, _ := got["compare"].([]any)
+	ours, _ := got["ours"].(map[string]any)
+	if list == "" {
+		if compared != nil || ours != nil {
+			t.Errorf("compared with %v", compared)
+		}
+		return
+	}
+	turns := func(of map[string]any, protocol string) (median float64) {
+		median, _ = of["mb_per_s"].(float64)
+		least, _ := of["least_mb_per_s"].(float64)
+		most, _ := of["most_mb_per_s"].(float64)
+		if of["protocol"] != protocol || of["turns"] != float64(bench.TurnsBeside) || least > median || median > most || most <= 0 || of["cpu_ns_per_kb"] == nil || of["waits_per_mb"] == nil {
+			t.Errorf("%s has %v", protocol, of)
+		}
+		return median
+	}
+	median := turns(ours, "dgrdma")
+	names := strings.Split(list, ",")
+	if len(compared) != len(names) {
+		t.Fatalf("compared with %v", compared)
+	}
+	for i, name := range names {
+		other := compared[i].(map[string]any)
+		theirs := turns(other, name)
+		ratio, _ := other["ratio"].(float64)
+		if want := median / theirs; theirs > 0 && (ratio < 0.999*want || ratio > 1.001*want) {
+			t.Errorf("%s: ratio %v of %v to %v", name, ratio, median, theirs)
+		}
+	}
+}
+
+// TestBenchComparesBetweenProcesses: what is at the other end takes processor time that counts, and is no
+// other; the server says what came.
+func TestBenchComparesBetweenProcesses(t *testing.T) {
+	server, url := startServer(t, "bench", "--once", "--serve", "udp:127.0.0.1")
+	code, out, stderr := runFor(t, t.Context(), strings.Fields("bench --seconds 0.5 --compare tcp,raw --to "+url)...)
+	if code != exitOK {
+		t.Fatalf("code %d: %s", code, stderr)
+	}
+	line := `(?m)^%s +\d+ MB/s \(\d+\.\.\d+\), \d+ ns of processor time per kB, [\d.]+ waits per MB`
+	for _, want := range []string{
+		strings.Replace(line, "%s", "dgrdma", 1) + `; median of 5 turns$`, strings.Replace(line, "%s", "tcp", 1), strings.Replace(line, "%s", "raw", 1),
+		`(?m)^machine +\d+ processors?(, load [\d.]+)?, others took \d+ % of their time(: busy, do not rely on ratios)?$`,
+	} {
+		if !regexp.MustCompile(want).MatchString(out) {
+			t.Errorf("no %s in\n%s", want, out)
+		}
+	}
+	if code := server.code(); code != exitOK {
+		t.Errorf("server: code %d", code)
+	}
+	for _, want := range []string{" by tcp, ", " by raw, "} {
+		if n := strings.Count(server.err.String(), want); n != bench.TurnsBeside {
+			t.Errorf("the server says %q %d times:\n%s", want, n, &server.err)
+		}
+	}
+}
+
+// TestBenchServerIsKilledAmidAComparison: the turns until then are printed, and why there are no more.
+func TestBenchServerIsKilledAmidAComparison(t *testing.T) {
+	server, url := startServer(t, "bench", "--serve", "udp:127.0.0.1?giveup=700ms")
+	client := asProcess(t, strings.Fields("bench --json --seconds 5 --compare tcp --to "+url+"?giveup=700ms")...).start()
+	ours := regexp.MustCompile(`[1-9]\d* transactions of `)
+	eventually(t, "both had a turn", func() bool { return ours.MatchString(server.err.String()) })
+	server.Process.Kill()
+	if code := client.code(); code != exitError || strings.Count(client.err.String(), "\n") != 1 {
+		t.Errorf("code %d: %s", code, &client.err)
+	}
+	var got struct {
+		Error   string
+		Ours    struct{ Turns int }
+		Compare []struct{ Turns int }
+	}
+	if err := json.Unmarshal([]byte(client.out.String()), &got); err != nil || got.Error == "" || got.Ours.Turns < 1 || len(got.Compare) != 1 || got.Compare[0].Turns < got.Ours.Turns {
+		t.Errorf("%v: %s", err, &client.out)
+	}
+}
