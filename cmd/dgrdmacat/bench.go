@@ -45,6 +45,10 @@ medians, with the least and the most. On a machine that others take more than a 
 of, ratios are not to be relied on, and it says so. The server opens a TCP port only for
 that: its own number if it is free.
 
+--loss loses frames that came before the endpoint sees them, at the side that it is given
+to; with both ends in this process at both. Whether one is lost depends on its number,
+first to last, and on the --seed.
+
 At ^C, or when the server dies, what was measured until then is printed, with the
 error; the command ends by the signal, or with 1.`,
 	flags: func(fs *flag.FlagSet) action {

@@ -89,7 +89,7 @@ func (c *benchClient) open(id dgrdma.EndpointID, profile *dgrdma.Profile) (err e
 	if c.Memory, err = bench.NewMemory(int(size)); err != nil {
 		return err
 	}
-	c.Endpoint, err = dgrdma.Open(withMemory(c.local, size).String(), &dgrdma.Config{
+	c.Endpoint, err = c.opt.loss.open(withMemory(c.local, size).String(), &dgrdma.Config{
 		ID: id, Memory: c.Memory, Service: bench.Service, Profile: profile, Queue: mostDepth, BusyPoll: c.opt.busyPoll,
 	})
 	if err == nil {

@@ -97,3 +97,25 @@ func TestBenchServerIsKilledAmidAComparison(t *testing.T) {
 		t.Errorf("%v: %s", err, &client.out)
 	}
 }
+
+// TestBenchLossIsOfItsSide: a server that loses says so, with the seed, and the client that does not is
+// sent what was lost once more.
+func TestBenchLossIsOfItsSide(t *testing.T) {
+	server, url := startServer(t, "bench", "--serve", "udp:127.0.0.1", "--loss", "5%", "--seed", "9")
+	eventually(t, "the server says what it loses", func() bool { return strings.Contains(server.err.String(), "5 % of what comes is lost, seed 9\n") })
+	resent := 0.0
+	for try := 0; resent == 0 && try < 10; try++ { // a busy machine sends little
+		got := runJSON(t, "bench --json --verify full --seconds 0.5 --to "+url)
+		if got["lost_frames"] != nil || got["loss_seed"] != nil || got["verifications_failed"] != 0.0 {
+			t.Fatalf("%v", got)
+		}
+		resent = got["retransmits"].(float64)
+	}
+	if resent == 0 {
+		t.Error("nothing was sent again")
+	}
+	out := runOK(t, "bench --seconds 0.3 --loss 3")
+	if !regexp.MustCompile(`(?m)^loss +3 % of what comes to this process, seed [1-9]\d*: \d+ frames?$`).MatchString(out) {
+		t.Error(out)
+	}
+}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"flag"
 	"fmt"
 	"maps"
@@ -32,6 +33,7 @@ type benchOptions struct {
 	json             bool
 	verify           string
 	compare          compareFlag
+	loss             lossFlag
 	link, stream     bool
 	histogram        bool
 	interval, warmUp time.Duration
@@ -66,6 +68,8 @@ func (o *benchOptions) register(fs *flag.FlagSet) {
 	o.verify = "sample"
 	fs.Var(&oneOf{&o.verify, slices.Sorted(maps.Keys(bench.Verifications))}, "verify", "how much of the data the receiver verifies: sample, full or off")
 	fs.Var(&o.compare, "compare", "take turns with other `protocols` between the same two ends, of the same memory: tcp, tls, or raw, the kernel's sockets alone; or several, as in tcp,raw")
+	fs.Var(&o.loss, "loss", "lose `percent` of the frames that come to this side, at random, such as 1 or 0.5; give it to both sides for both ways")
+	fs.Uint64Var(&o.loss.seed, "seed", 0, "with --loss: what chance begins with; 0: any, which is printed")
 	fs.BoolVar(&o.link, "link", false, "measure a link with credits in place of bare transactions; both sides need it")
 	fs.BoolVar(&o.stream, "stream", false, "with --link: io.Copy at both ends")
 	fs.IntVar(&o.buffers, "buffers", 64, "with --link: how many buffers of --size bytes, 1 to 65536")
@@ -141,7 +145,7 @@ func (o *benchOptions) checkRuns() error {
 	case o.sweep.from != 0 && o.interval != 0:
 		return badUsage("--sweep prints a line for each size, -i for each interval: give one of them")
 	}
-	if err := o.compare.check(o); err != nil {
+	if err := cmp.Or(o.compare.check(o), o.loss.check(o)); err != nil {
 		return err
 	}
 	if o.sizes = []uint32{uint32(o.size.value)}; o.sweep.from != 0 {

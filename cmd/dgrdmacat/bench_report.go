@@ -41,6 +41,9 @@ type benchResult struct {
 	ServerBytesPerPeer  uint64  `json:"server_bytes_per_peer,omitempty"`
 	VerificationsFailed uint64  `json:"verifications_failed"`
 	BackMBPerS          float64 `json:"back_mb_per_s,omitempty"`
+	Loss                float64 `json:"loss_percent,omitempty"` // of what comes to this process
+	LossSeed            uint64  `json:"loss_seed,omitempty"`
+	Lost                uint64  `json:"lost_frames,omitempty"`
 	benchComparison
 	Intervals []benchInterval `json:"intervals,omitempty"`
 	Error     string          `json:"error,omitempty"` // it ended early, and this is what was measured until then
@@ -75,6 +78,10 @@ func (c *benchClient) result(o *bench.Outcome, oneProcess bool) benchResult {
 		r.MTU, _ = strconv.Atoi(mtu)
 	} else {
 		r.MTU = interfaceMTU(c.Endpoint.LocalAddr())
+	}
+	if loss := &c.opt.loss; loss.given() {
+		r.Loss, r.LossSeed = 100*loss.chance, loss.seed
+		r.Lost, _ = loss.lost()
 	}
 	r.benchComparison = compare(o, c.opt.compare.all)
 	return r
@@ -146,6 +153,9 @@ func (r *benchResult) describe(w io.Writer) {
 	}
 	if r.ServerBytesPerPeer > 0 {
 		fmt.Fprintf(w, "memory       %s per idle peer at the server\n", count(r.ServerBytesPerPeer, "byte"))
+	}
+	if r.Loss > 0 {
+		fmt.Fprintf(w, "loss         %g %% of what comes to this process, seed %d: %s\n", r.Loss, r.LossSeed, count(r.Lost, "frame"))
 	}
 	r.benchComparison.describe(w)
 	if r.VerificationsFailed == 0 && r.Verify != "off" && r.Error == "" {

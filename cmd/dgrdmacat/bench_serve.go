@@ -33,7 +33,7 @@ func openServer(opt *benchOptions, local url.Endpoint, size uint64, private bool
 	if err != nil {
 		return nil, err
 	}
-	e, err := dgrdma.Open(local.String(), &dgrdma.Config{
+	e, err := opt.loss.open(local.String(), &dgrdma.Config{
 		Memory: memory, Service: bench.Service, Profile: &profile, AcceptAny: true, MaxPeers: mostPeers, PeersPerHost: mostPeers, BusyPoll: opt.busyPoll, Queue: mostDepth,
 	})
 	if err != nil {
@@ -79,6 +79,9 @@ func benchServe(ctx context.Context, opt *benchOptions, stderr io.Writer) error 
 	}
 	defer s.Close()
 	fmt.Fprintf(stderr, "serving on %s\n%sany peer may write into its memory\n", s.Endpoint.URL(), reach(s.Endpoint))
+	if opt.loss.given() {
+		fmt.Fprintf(stderr, "%g %% of what comes is lost, seed %d\n", 100*opt.loss.chance, opt.loss.seed)
+	}
 	if err := opt.urlFile.write(s.Endpoint.URL()); err != nil {
 		return err
 	}

@@ -48,6 +48,7 @@ func TestBenchWithBothEndsHere(t *testing.T) {
 		{"--profile opencpi-legacy --size 16384", map[string]any{"profile": "opencpi-legacy"}},
 		{"--compare tcp,tls --bidir", map[string]any{}},
 		{"--compare raw,tcp --warm-up 10ms", map[string]any{}},
+		{"--loss 2 --seed 5", map[string]any{"loss_percent": 2.0, "loss_seed": 5.0}},
 	} {
 		t.Run(strings.ReplaceAll(strings.Trim(c.args, "-"), " ", "_"), func(t *testing.T) {
 			noGoroutineLeft(t)
@@ -74,6 +75,9 @@ func TestBenchWithBothEndsHere(t *testing.T) {
 			}
 			if strings.Contains(c.args, "--bidir") && got["back_mb_per_s"].(float64) <= 0 {
 				t.Error("nothing came back")
+			}
+			if lost, lossy := got["lost_frames"].(float64); lossy != strings.Contains(c.args, "--loss") || lossy && lost <= 0 {
+				t.Errorf("%v frames were lost", got["lost_frames"])
 			}
 			wantComparison(t, got, c.args)
 		})
