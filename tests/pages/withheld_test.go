@@ -38,6 +38,8 @@ var withheld = map[string]string{
 	"go test ./tests/flood -v -run Floods -share 0.5 -rounds 5 -seconds 1":                    takesMinutes,
 	"go test ./tests -run Quirk -v":                                                           takesMinutes,
 	"go test ./endpoint ./link -run '^$' -bench . -benchmem":                                  takesMinutes,
+	"go run ./tests/rows -n 5 -t 1s":                                                          takesMinutes,
+	"go run ./tests/rows udp-tcp udp-busy loss-1":                                             takesMinutes,
 	"go run ./tests/mutate ./ack":                                                             takesMinutes,
 	"go test ./frame -run '^$' -fuzz FuzzParse -fuzztime 10m":                                 takesMinutes,
 	"go test ./opencpi -run '^$' -fuzz FuzzParseDescriptor -fuzztime 10m":                     takesMinutes,

@@ -1,0 +1,175 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// number returns a figure of an object.
+func number(o map[string]any, key string) float64 {
+	n, _ := o[key].(float64)
+	return n
+}
+
+// bench runs bench for as long as a run takes; both are the flags that both ends need.
+func (g *rig) bench(load, both string) (map[string]any, error) {
+	args := append(strings.Fields(load), strings.Fields(both)...)
+	return g.both("bench", strings.Fields(both), append(args, "--seconds", seconds(g.opt.long)))
+}
+
+func seconds(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), 'g', -1, 64) }
+
+// compared is a run of bench that takes turns with another protocol.
+func compared(with, load, both string) measure {
+	return func(_ context.Context, g *rig) (result, error) {
+		o, err := g.bench(load+" --compare "+with, both)
+		if err != nil {
+			return result{}, err
+		}
+		ours, _ := o["ours"].(map[string]any)
+		theirs, _ := o["compare"].([]any)
+		if len(theirs) != 1 {
+			return result{}, fmt.Errorf("bench compared nothing: %v", o)
+		}
+		return result{number(ours, "mb_per_s"), number(theirs[0].(map[string]any), "mb_per_s")}, nil
+	}
+}
+
+// versus is one run of bench, and then another one.
+func versus(figure, load, both, otherLoad, otherBoth string) measure {
+	return func(_ context.Context, g *rig) (result, error) {
+		ours, err := g.bench(load, both)
+		if err != nil {
+			return result{}, err
+		}
+		theirs, err := g.bench(otherLoad, otherBoth)
+		return result{number(ours, figure), number(theirs, figure)}, err
+	}
+}
+
+// alone is a run of bench that is compared to nothing.
+func alone(figure string, scale float64, load string) measure {
+	both := ""
+	if strings.HasPrefix(load, "--link ") {
+		both = "--link"
+	}
+	return func(_ context.Context, g *rig) (result, error) {
+		o, err := g.bench(strings.TrimPrefix(load, both), both)
+		return result{ours: number(o, figure) * scale}, err
+	}
+}
+
+// besideQUIC is a run of bench, and then one of tests/quic.
+func besideQUIC(_ context.Context, g *rig) (result, error) {
+	ours, err := g.bench(plain, "")
+	if err != nil {
+		return result{}, err
+	}
+	const port = 7200
+	at := netip.AddrPortFrom(g.row.place.address(server), port).String()
+	theirs, err := g.programs(g.command(server, g.tools.quic, "-serve", at), g.command(client, g.tools.quic, "-to", at, "-seconds", seconds(g.opt.long)))
+	return result{number(ours, "mb_per_s"), number(theirs, "mb_per_s")}, err
+}
+
+// programs runs two programs that know each other's address, and returns what the client says.
+func (g *rig) programs(s, c *process) (map[string]any, error) {
+	if err := g.start(s); err != nil {
+		return nil, err
+	}
+	defer func() {
+		s.Process.Kill()
+		s.Wait()
+	}()
+	time.Sleep(serverStarts)
+	if err := g.run(c); err != nil {
+		return nil, fmt.Errorf("%w; its server: %s", err, s.err.String())
+	}
+	return g.object(c)
+}
+
+// serverStarts is how long a server that does not say so takes until it listens.
+const serverStarts = 500 * time.Millisecond
+
+// pingsPerSecond is how many pings fill a run, roughly.
+const pingsPerSecond = 20_000
+
+func (g *rig) pings() string { return strconv.Itoa(int(pingsPerSecond * g.opt.long.Seconds())) }
+
+// pings is ping, and then plain sockets that do the same.
+func pings(both, role string) measure {
+	return func(_ context.Context, g *rig) (result, error) {
+		ours, err := g.both("ping", strings.Fields(both), append(strings.Fields(both), "-n", g.pings()))
+		if err != nil {
+			return result{}, err
+		}
+		at := netip.AddrPortFrom(g.row.place.address(server), 7201).String()
+		theirs, err := g.programs(g.child(server, "echo", role, at), g.child(client, "ping", role, at, g.pings()))
+		return result{number(ours, "p50_us"), number(theirs, "p50_us")}, err
+	}
+}
+
+// linkPings is ping over a link, and then without.
+func linkPings(both string) measure {
+	return func(_ context.Context, g *rig) (result, error) {
+		ping := func(both ...string) (map[string]any, error) {
+			return g.both("ping", both, append(both, "-n", g.pings()))
+		}
+		ours, err := ping(append(strings.Fields(both), "--link")...)
+		if err != nil {
+			return result{}, err
+		}
+		theirs, err := ping(strings.Fields(both)...)
+		return result{number(ours, "p50_us"), number(theirs, "p50_us")}, err
+	}
+}
+
+// child is this program in another role.
+func (g *rig) child(end int, role string, args ...string) *process {
+	p := g.command(end, g.tools.self, args...)
+	p.Env = append(os.Environ(), roleVariable+"="+role)
+	return p
+}
+
+// tmpfs is where a file is memory.
+const tmpfs = "/dev/shm"
+
+// send is a file that send moves, and then one that plain sockets do.
+func send(size int64) measure {
+	return func(_ context.Context, g *rig) (result, error) {
+		dir, err := os.MkdirTemp(tmpfs, "dgrdma-rows.")
+		if err != nil {
+			return result{}, err
+		}
+		defer os.RemoveAll(dir)
+		file := filepath.Join(dir, "file")
+		if err := fill(file, size); err != nil {
+			return result{}, err
+		}
+		s, url, err := g.serve("listen", "-o", os.DevNull)
+		if err != nil {
+			return result{}, err
+		}
+		c := g.command(client, g.tools.dgrdmacat, "send", "--json", "--local", g.row.place.local(client), file, url)
+		if err := g.run(c); err != nil {
+			s.Process.Kill()
+			s.Wait()
+			return result{}, err
+		}
+		if err := s.ended(patience); err != nil {
+			return result{}, err
+		}
+		ours, err := g.object(c)
+		if err != nil {
+			return result{}, err
+		}
+		at := netip.AddrPortFrom(g.row.place.address(server), 7202).String()
+		theirs, err := g.programs(g.child(server, "drain", at), g.child(client, "pour", at, file))
+		return result{number(ours, "mb_per_s"), number(theirs, "mb_per_s")}, err
+	}
+}

@@ -1,0 +1,166 @@
+package main
+
+import (
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/dgrdma/dgrdma/tests/netns"
+)
+
+// TestMain is also the main function of what rows are compared to.
+func TestMain(m *testing.M) {
+	if role := os.Getenv(roleVariable); role != "" {
+		exit(play(role, os.Args[1:]))
+	}
+	os.Exit(m.Run())
+}
+
+// page is where the tables are.
+const page = "../../docs/performance.md"
+
+// cellsOf returns the cells of every line of a table that begins with the name of a row.
+func cellsOf(text string) (all [][]string) {
+	for line := range strings.Lines(text) {
+		cells := strings.Split(strings.TrimSpace(line), "|")
+		if len(cells) != 7 || !strings.HasPrefix(cells[1], " `") || cells[0] != "" {
+			continue
+		}
+		cells = cells[1:6]
+		for i := range cells {
+			cells[i] = strings.TrimSpace(cells[i])
+		}
+		cells[0] = strings.Trim(cells[0], "`")
+		all = append(all, cells)
+	}
+	return all
+}
+
+// TestEachRowOfThePageCanBeMeasured, and each that can be is there, in the same order and words.
+func TestEachRowOfThePageCanBeMeasured(t *testing.T) {
+	b, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var there, here []string
+	for _, cells := range cellsOf(string(b)) {
+		versus, _, _ := strings.Cut(cells[3], ": ")
+		there = append(there, cells[0]+" | "+cells[1]+" | "+versus)
+	}
+	for _, r := range rows {
+		here = append(here, r.name+" | "+r.line+" | "+r.versus)
+	}
+	for _, line := range there {
+		if !slices.Contains(here, line) {
+			t.Errorf("the page has a row that cannot be measured: %s", line)
+		}
+	}
+	for _, line := range here {
+		if !slices.Contains(there, line) {
+			t.Errorf("the page does not have the row %s", line)
+		}
+	}
+	if !t.Failed() && !slices.Equal(there, here) {
+		t.Error("the page has the rows in another order")
+	}
+	tables := strings.Count(string(b), "\n| | ours |") + strings.Count(string(b), "\n| | link |")
+	if tables != 0 {
+		t.Errorf("%d tables of the page have no names of rows", tables)
+	}
+}
+
+// TestRowsHaveNames of their own.
+func TestRowsHaveNames(t *testing.T) {
+	seen := make(map[string]bool)
+	for _, r := range rows {
+		if seen[r.name] || r.name == "" || r.line == "" || r.runs == nil || r.loss > 0 && !r.place.namespaces() {
+			t.Errorf("%+v", r)
+		}
+		seen[r.name] = true
+	}
+}
+
+// measured runs rows for as short as it goes, and returns what is printed.
+func measured(t *testing.T, repeats int, names ...string) string {
+	t.Helper()
+	t.Setenv("GOFLAGS", "-pgo=off") // compiled already, for the other tests
+	t.Setenv("TMPDIR", t.TempDir())
+	var out, log strings.Builder
+	if err := measureAll(t.Context(), options{repeats: repeats, long: 100 * time.Millisecond}, names, &out, &log); err != nil {
+		t.Fatalf("%v\n%s%s", err, &out, &log)
+	}
+	if left, err := os.ReadDir(os.TempDir()); err != nil || len(left) != 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+	return out.String()
+}
+
+// wantRow checks that a row was printed as the page has it, with figures.
+func wantRow(t *testing.T, out, name string) {
+	t.Helper()
+	for _, cells := range cellsOf(out) {
+		if cells[0] != name {
+			continue
+		}
+		const figures = `[\d.]*[1-9][\d.]* \([\d.]+\.\.[\d.]*[1-9][\d.]*\)`
+		if !regexp.MustCompile("^"+figures).MatchString(cells[2]) || !regexp.MustCompile(": "+figures+"$").MatchString(cells[3]) || !regexp.MustCompile(`^\d+\.\d\d( \(!\))?$`).MatchString(cells[4]) {
+			t.Errorf("row %s: %q", name, cells)
+		}
+		return
+	}
+	t.Errorf("no row %s in\n%s", name, out)
+}
+
+// TestLoopback: rows that need no privileges, one of them with a busy machine, which it wants.
+func TestLoopback(t *testing.T) {
+	out := measured(t, 2, "loopback", "loopback-busy")
+	wantRow(t, out, "loopback")
+	wantRow(t, out, "loopback-busy")
+	if !regexp.MustCompile(`(?m)^Linux .*, \d+ processors, load [\d.]+, .*; median \(least..most\) of 2 runs of 100ms\.$`).MatchString(out) {
+		t.Errorf("nothing about the machine:\n%s", out)
+	}
+	if strings.Contains(out, "`loopback-busy`") && regexp.MustCompile("(?m)^\\| `loopback-busy`.*\\(!\\) \\|$").MatchString(out) {
+		t.Errorf("what is to be busy is blamed for it:\n%s", out)
+	}
+}
+
+// TestNamespaces: a row between namespaces, over IP and over bare Ethernet, against another protocol and the
+// kernel alone, and one of pings.
+func TestNamespaces(t *testing.T) {
+	netns.Require(t)
+	out := measured(t, 1, "loss-1", "ether-1500", "ping")
+	for _, name := range []string{"loss-1", "ether-1500", "ping"} {
+		wantRow(t, out, name)
+	}
+}
+
+// TestChoose: an ordinary user gets what needs no namespaces, and is told what is left out; a row that is
+// asked for by name is not left out in silence.
+func TestChoose(t *testing.T) {
+	const missing = "needs root"
+	var log strings.Builder
+	all, err := choose(nil, missing, &log)
+	if err != nil || len(all) == 0 || len(all) == len(rows) || slices.ContainsFunc(all, func(r row) bool { return r.place.namespaces() }) {
+		t.Errorf("%d rows, %v", len(all), err)
+	}
+	if said := log.String(); !strings.Contains(said, missing) || !strings.Contains(said, " udp-tcp ") || strings.Contains(said, " loopback ") {
+		t.Error(said)
+	}
+	if _, err := choose([]string{"loopback", "udp-tcp"}, missing, &log); err == nil || !strings.Contains(err.Error(), missing) {
+		t.Error(err)
+	}
+	if _, err := choose([]string{"loopback", "no-such"}, "", &log); err == nil || !strings.Contains(err.Error(), "no row no-such") {
+		t.Error(err)
+	}
+	if all, err := choose(nil, "", &log); err != nil || len(all) != len(rows) {
+		t.Errorf("%d of %d rows, %v", len(all), len(rows), err)
+	}
+	for _, o := range []options{{0, time.Second}, {1, time.Millisecond}, {2000, time.Second}, {1, 2 * time.Hour}} {
+		if err := measureAll(t.Context(), o, []string{"loopback"}, &log, &log); err == nil {
+			t.Errorf("%+v was measured", o)
+		}
+	}
+}
