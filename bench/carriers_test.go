@@ -231,6 +231,43 @@ func TestLastWordIsAcknowledged(t *testing.T) {
 	}
 }
 
+// TestNoThanks: a client that has its report and says nothing any more, or only goodbye, keeps the
+// server from nobody else.
+func TestNoThanks(t *testing.T) {
+	for _, leaves := range []bool{false, true} {
+		fixture.NoGoroutineLeft(t)
+		s, c := sides(t, Plan{Size: 64, Peers: 1})
+		there, err := dgrdma.Open("udp:127.0.0.1", &dgrdma.Config{Memory: s.Memory, AcceptAny: true, GiveUp: 300 * time.Millisecond})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Endpoint.Close()
+		s.Endpoint = there
+		served := serveOnce(t, s)
+		conn, err := c.Endpoint.Dial(there.URL())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, kind := range []uint32{kindBegin, kindEnd} {
+			if err := tell(t.Context(), conn, kind, &c.Plan); err != nil {
+				t.Fatal(err)
+			}
+			<-c.Memory.control
+		}
+		if leaves {
+			conn.Close()
+		}
+		select {
+		case err := <-served:
+			if err != nil {
+				t.Errorf("leaves %v: %v", leaves, err)
+			}
+		case <-time.After(20 * time.Second):
+			t.Fatalf("leaves %v: the server waits for ever", leaves)
+		}
+	}
+}
+
 // TestRecordsAreGolden: plans and counts travel between machines with different
 // versions of this.
 func TestRecordsAreGolden(t *testing.T) {

@@ -196,24 +196,32 @@ func (s *Server) run(ctx context.Context, p Plan, conns []*dgrdma.Conn) error {
 }
 
 // deliver sends the client what was seen. The client's thanks count as an acknowledgement: it
-// may end before it sends one again.
+// may end before it sends one again. One that acknowledged and is gone without thanks has it, too.
 func (s *Server) deliver(ctx context.Context, c *dgrdma.Conn, saw *Counts) error {
-	failed := make(chan error, 1)
+	told := make(chan error, 1)
 	err := c.Post(&dgrdma.Transaction{
 		Segments: []dgrdma.Segment{{Addr: controlData, Bytes: encode(saw)}}, Completion: dgrdma.Word(controlWord, kindReport),
-		Done: func(_ *dgrdma.Transaction, err error) {
-			if err != nil {
-				failed <- err
-			}
-		},
+		Done: func(_ *dgrdma.Transaction, err error) { told <- err },
 	})
 	if err != nil {
 		return err
 	}
+	has, gone := false, c.Done()
+	var silent <-chan time.Time
 	for {
 		select {
-		case err := <-failed:
-			return err
+		case err := <-told:
+			if err != nil {
+				return err
+			}
+			has, silent = true, time.After(s.Endpoint.GiveUp())
+		case <-gone: // its thanks are before that in control
+			gone, silent = nil, time.After(Linger)
+		case <-silent:
+			if has {
+				return nil
+			}
+			return c.Err()
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case m := <-s.Memory.control:
