@@ -46,10 +46,10 @@ const (
 	// mostUsual is how often in a row that a copy took as long as round trips do is no news.
 	// Arbitrary.
 	mostUsual = 3
-	// mostUnusual is how often in a row a peer with cumulative acknowledgements is not taken
-	// for farther away than was measured. With 8, twice as many copies leave when it is;
-	// with 2, a card that loses half of all frames and acknowledgements takes twice as long.
-	mostUnusual = 4
+	// mostUnusual is how often a peer with cumulative acknowledgements is not taken for farther
+	// away than was measured. With more, more copies leave for nothing when it is; with 4, a card
+	// that has room for 4 frames takes three times as long.
+	mostUnusual = 12
 )
 
 // SenderConfig says what the peer's receiver can take.
@@ -111,7 +111,7 @@ type Sender struct {
 	atMost   time.Duration // how long a round trip may take, by frames that were sent again since one was measured; 0: by none
 	raised   uint8         // how often that was raised
 	usual    uint8         // how often in a row a copy took as long as round trips do
-	unusual  uint8         // how often in a row it did not, at a peer with cumulative acknowledgements
+	unusual  uint8         // how often it did not since one was measured, at a peer with cumulative acknowledgements
 	probing  int           // lost frames that leave after a timeout, however full the wire seems (RFC 9002 section 7.5)
 
 	alone     Wide // last acknowledgement-only id

@@ -121,7 +121,6 @@ func (s *Sender) bound(now Instant) {
 	usual := s.rtt.usual(now, s.copyAge)
 	switch {
 	case s.cfg.Cumulative && usual:
-		s.unusual = 0
 		return // the first one waited there for what was lost, or was lost itself
 	case s.cfg.Cumulative && s.rtt.smoothed > 0 && s.unusual < mostUnusual:
 		s.unusual++

@@ -8,7 +8,7 @@ import (
 // What a range of copies alone says of the round trip: it took as long as since the first ones at
 // most. With a usual copy the first was lost, three times in a row; and after three times that
 // nothing was a measure, the copies are. A peer with cumulative acknowledgements may have had
-// them wait: a usual copy is never news, another one only the fifth time in a row.
+// them wait: a usual copy is never news, and others are not until there were twelve.
 func TestSenderBound(t *testing.T) {
 	type state struct {
 		atMost                 time.Duration
@@ -37,10 +37,10 @@ func TestSenderBound(t *testing.T) {
 		"the fourth":                 {before: state{usual: 3}, copy: usual, after: state{atMost: first, raised: 1}},
 		"an unusual one between":     {before: state{usual: 2}, copy: longer, after: state{atMost: first, raised: 1}},
 		"nothing is usual yet":       {unmeasured: true, copy: usual, after: state{atMost: first, raised: 1}},
-		"cumulative, usual":          {cumulative: true, before: state{usual: 3, unusual: 4}, copy: usual, after: state{usual: 3}},
+		"cumulative, usual":          {cumulative: true, before: state{usual: 3, unusual: 12}, copy: usual, after: state{usual: 3, unusual: 12}},
 		"cumulative, unusual":        {cumulative: true, copy: longer, after: state{unusual: 1}},
-		"cumulative, the fourth":     {cumulative: true, before: state{unusual: 3}, copy: longer, after: state{unusual: 4}},
-		"cumulative, the fifth":      {cumulative: true, before: state{unusual: 4}, copy: longer, after: state{atMost: first, raised: 1, unusual: 4}},
+		"cumulative, the twelfth":    {cumulative: true, before: state{unusual: 11}, copy: longer, after: state{unusual: 12}},
+		"cumulative, the next":       {cumulative: true, before: state{unusual: 12}, copy: longer, after: state{atMost: first, raised: 1, unusual: 12}},
 		"cumulative, never measured": {cumulative: true, unmeasured: true, copy: longer, after: state{atMost: first, raised: 1}},
 	} {
 		var s Sender
@@ -64,7 +64,7 @@ func TestSenderMeasureEndsBounds(t *testing.T) {
 	senderTests(t, func(t *testing.T, cfg SenderConfig) {
 		s := newSenderTest(t, cfg)
 		s.measure(10 * ms)
-		s.s.atMost, s.s.raised, s.s.usual, s.s.unusual = sec, 3, 3, 4
+		s.s.atMost, s.s.raised, s.s.usual, s.s.unusual = sec, 3, 3, 12
 		s.send(1)
 		s.advance(10 * ms)
 		s.ack(2, 2)
