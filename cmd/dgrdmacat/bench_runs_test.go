@@ -143,6 +143,7 @@ func TestBenchSweep(t *testing.T) {
 
 // TestBenchServerIsKilled: what was measured until then is printed, and why it is no more.
 func TestBenchServerIsKilled(t *testing.T) {
+	t.Parallel()
 	for _, mode := range []string{"", "--reverse", "--link", "--link --stream"} {
 		serve := append(strings.Fields("bench --serve udp:127.0.0.1?giveup=700ms"), strings.Fields(strings.ReplaceAll(mode, "--reverse", ""))...)
 		server, url := startServer(t, serve...)

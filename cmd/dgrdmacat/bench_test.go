@@ -297,6 +297,7 @@ func TestBenchServerIsInterruptedOrLosesItsClient(t *testing.T) {
 // TestBenchSaysOnce what ended a link, at the end that sends and at the one that serves,
 // which learn of it in two ways.
 func TestBenchSaysOnce(t *testing.T) {
+	t.Parallel()
 	server, url := startServer(t, "bench", "--link", "--serve", "udp:127.0.0.1?giveup=500ms")
 	const measuring = 2 * time.Second // more than it takes to connect, on a busy machine, too
 	client := asProcess(t, "bench", "--link", "--seconds", "60", "--to", url+"?giveup=500ms").start()

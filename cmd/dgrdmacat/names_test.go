@@ -30,6 +30,7 @@ func TestHostNames(t *testing.T) {
 				t.Errorf("%s at %s: %d, %s%s", host, ip, code, out, stderr)
 			}
 		}
+		b.Close() // what was placed is there for others
 		if got := string(b.Memory().(*dgrdma.Region).Bytes()[0x40:][:12]); got != "both.example" {
 			t.Errorf("written to %s: %q", ip, got)
 		}

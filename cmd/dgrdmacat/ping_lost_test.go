@@ -99,6 +99,7 @@ func answering(t *testing.T, does func(number uint32) bool) (url string) {
 // TestPingUnanswered: who takes pings and does not answer, from some ping on or
 // never, is waited for no longer than a silent peer.
 func TestPingUnanswered(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		mode string
 		upTo uint32
@@ -121,6 +122,7 @@ func TestPingUnanswered(t *testing.T) {
 // TestPingLosesOne: a single answer that does not come is said and counted, and the
 // next ones are measured.
 func TestPingLosesOne(t *testing.T) {
+	t.Parallel()
 	const lost = 20 + 7
 	for _, c := range []struct{ mode, waited string }{{"", "1."}, {"--busy-poll", "1."}, {"--wait 2100ms", "2."}} {
 		mode := c.mode
@@ -179,6 +181,7 @@ func TestPingServerFallsSilent(t *testing.T) {
 
 // TestPingNobody: a ping that never left, since nothing was heard of the peer, is not lost.
 func TestPingNobody(t *testing.T) {
+	t.Parallel()
 	for _, mode := range []string{"", "--busy-poll"} {
 		nobody := localString(freeUDP(t), 4096, 2)
 		code, got, stderr := ping(t, append(strings.Fields(mode), "--to", nobody+"?giveup=2s")...)
@@ -190,6 +193,7 @@ func TestPingNobody(t *testing.T) {
 
 // TestPingServerIsKilled: or was never there.
 func TestPingServerIsKilled(t *testing.T) {
+	t.Parallel()
 	for _, mode := range pingModes {
 		server, url := startPingServer(t, mode, "udp:127.0.0.1")
 		kill := time.AfterFunc(200*time.Millisecond, func() { server.Process.Kill() })

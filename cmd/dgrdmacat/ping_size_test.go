@@ -15,6 +15,7 @@ import (
 
 // TestPingSizes: one server answers pings of each size, also at once, with as many bytes.
 func TestPingSizes(t *testing.T) {
+	t.Parallel()
 	for _, mode := range pingModes {
 		t.Run(mode, func(t *testing.T) {
 			server, url := startPingServer(t, mode, "udp:127.0.0.1")
@@ -94,6 +95,7 @@ func (o older) Admit(src dgrdma.EndpointID, m *dgrdma.Message) ([]byte, error) {
 // TestPingTooLarge: who cannot be answered is told so soon, and not only when the server is
 // given up: how large pings may be, or that the server knows no sizes.
 func TestPingTooLarge(t *testing.T) {
+	t.Parallel()
 	_, small := startPingServer(t, "--size 128k", "udp:127.0.0.1")
 	listens := func(memory int, o *link.Options) string {
 		h, err := link.Open("udp:127.0.0.1", &link.Config{Memory: memory})
