@@ -29,7 +29,7 @@ type metricsFlag struct {
 
 func (m *metricsFlag) register(fs *flag.FlagSet) {
 	fs.StringVar(&m.addr, "metrics", "", "serve Prometheus metrics, and what top shows, over HTTP on this `address`: "+
-		"127.0.0.1:9100; :9100 means loopback too, 0.0.0.0:9100 every interface")
+		"9100 is on loopback, :9100 at every address of this machine, as udp:9100 is, and 10.0.0.1:9100 at that one")
 }
 
 // endpoint shows an endpoint until it is closed.
@@ -62,7 +62,7 @@ func (m *metricsFlag) start(stderr io.Writer) (stop func(), err error) {
 	}
 	l, err := net.Listen("tcp", addr)
 	if errors.Is(err, syscall.EADDRINUSE) {
-		return nil, fmt.Errorf("--metrics %s: the port is taken; give another one, or :0 for any that is free", m.addr)
+		return nil, fmt.Errorf("--metrics %s: the port is taken; give another one, or 0 for any that is free", m.addr)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("--metrics %s: %w", m.addr, err)
@@ -80,7 +80,12 @@ func (m *metricsFlag) start(stderr io.Writer) (stop func(), err error) {
 		defer close(served)
 		s.Serve(l) // ends with Shutdown
 	}()
-	fmt.Fprintf(stderr, "metrics on http://%v%s; dgrdmacat top %v shows them\n", l.Addr(), metrics.TextPath, l.Addr())
+	at := l.Addr().(*net.TCPAddr)
+	if at.IP.IsUnspecified() {
+		fmt.Fprintf(stderr, "metrics on port %d of every address of this machine, %s; dgrdmacat top %d shows them\n", at.Port, metrics.TextPath, at.Port)
+	} else {
+		fmt.Fprintf(stderr, "metrics on http://%v%s; dgrdmacat top %v shows them\n", at, metrics.TextPath, at)
+	}
 	return func() {
 		ctx, cancel := context.WithTimeout(context.Background(), stopWithin)
 		defer cancel()
@@ -92,20 +97,17 @@ func (m *metricsFlag) start(stderr io.Writer) (stop func(), err error) {
 }
 
 // httpAddress completes an address of --metrics or top: a port by itself is on
-// loopback.
+// loopback, one behind a colon at every address.
 func httpAddress(s string) (string, error) {
 	if strings.Trim(s, "0123456789") == "" {
-		s = ":" + s
+		s = "127.0.0.1:" + s
 	}
 	host, port, err := net.SplitHostPort(s)
 	if err != nil {
-		return "", errors.New("need HOST:PORT, as in 127.0.0.1:9100, or :PORT")
+		return "", errors.New("need HOST:PORT, as in 127.0.0.1:9100, or PORT, or :PORT")
 	}
 	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
 		return "", fmt.Errorf("port %q: need a number from 0 to 65535", port)
-	}
-	if host == "" {
-		host = "127.0.0.1"
 	}
 	return net.JoinHostPort(host, port), nil
 }

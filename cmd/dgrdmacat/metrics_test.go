@@ -19,7 +19,7 @@ import (
 // startMetrics is --metrics at any free port, and where that is.
 func startMetrics(t *testing.T, m *metricsFlag) (addr string, stop func()) {
 	t.Helper()
-	m.addr = ":0"
+	m.addr = "0"
 	var said bytes.Buffer
 	stop, err := m.start(&said)
 	if err != nil {
@@ -67,7 +67,7 @@ func TestMetricsFlag(t *testing.T) {
 
 	// The port is taken now.
 	other := metricsFlag{addr: addr}
-	if _, err := other.start(io.Discard); err == nil || !strings.Contains(err.Error(), "the port is taken; give another one, or :0") {
+	if _, err := other.start(io.Discard); err == nil || !strings.Contains(err.Error(), "the port is taken; give another one, or 0") {
 		t.Errorf("a second one on the same port: %v", err)
 	}
 	stop()
@@ -115,7 +115,7 @@ func TestMetricsStopIsNotHeldUp(t *testing.T) {
 
 func TestHTTPAddresses(t *testing.T) {
 	for _, c := range []struct{ given, want string }{
-		{":9100", "127.0.0.1:9100"},
+		{":9100", ":9100"},
 		{"9100", "127.0.0.1:9100"},
 		{"0.0.0.0:9100", "0.0.0.0:9100"},
 		{"[::1]:9100", "[::1]:9100"},
@@ -183,5 +183,36 @@ func TestCommandsShowThemselves(t *testing.T) {
 				t.Errorf("no %s in\n%s", c.want, text)
 			}
 		})
+	}
+}
+
+// TestMetricsEverywhere: a port behind a colon is at every address, and says so; top finds it.
+func TestMetricsEverywhere(t *testing.T) {
+	noGoroutineLeft(t)
+	var m metricsFlag
+	m.addr = ":0"
+	var says strings.Builder
+	stop, err := m.start(&says)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stop()
+	var port int
+	if _, err := fmt.Sscanf(says.String(), "metrics on port %d of every address of this machine", &port); err != nil {
+		t.Fatalf("%q: %v", says.String(), err)
+	}
+	for _, host := range []string{"127.0.0.1", "127.0.0.2", "[::1]"} {
+		r, err := http.Get(fmt.Sprintf("http://%s:%d%s", host, port, metrics.TextPath))
+		if err != nil {
+			t.Errorf("%s: %v", host, err)
+			continue
+		}
+		r.Body.Close()
+	}
+	http.DefaultClient.CloseIdleConnections()
+	for _, at := range []string{fmt.Sprint(port), fmt.Sprint(":", port)} {
+		if code, _, stderr := runFor(t, t.Context(), "top", "--count", "1", at); code != exitOK {
+			t.Errorf("top %s: code %d, %s", at, code, stderr)
+		}
 	}
 }

@@ -16,8 +16,8 @@ var topCommand = command{
 what package metrics makes: endpoints, their peers and links, with rates, those
 with most traffic first.
 
-  dgrdmacat bench --serve udp:7100 --metrics :9100
-  dgrdmacat top :9100
+  dgrdmacat bench --serve udp:7100 --metrics 9100
+  dgrdmacat top 9100
 
 ADDR is that of --metrics; a port by itself is on loopback. On a terminal it
 refreshes until q or ^C is pressed. Elsewhere it prints one table, with rates

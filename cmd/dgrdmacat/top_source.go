@@ -54,7 +54,9 @@ func newViewSource(s string) (*viewSource, error) {
 		if err != nil {
 			return nil, badUsage("%s: %w", s, err)
 		}
-		u.Host = addr
+		if u.Host = addr; strings.HasPrefix(addr, ":") {
+			u.Host = "127.0.0.1" + addr // one of every address
+		}
 	}
 	return &viewSource{
 		url: u.String(), host: u.Host,
