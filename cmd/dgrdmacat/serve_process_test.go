@@ -59,6 +59,7 @@ func TestServeKeepsFiles(t *testing.T) {
 		if b, err := os.ReadFile(name); err != nil || !bytes.Equal(b, want[:]) {
 			t.Errorf("run %d: others do not see what was written; %v", run, err)
 		}
+		eventually(t, "the writer said goodbye", func() bool { return strings.Contains(p.out.String(), "closed") })
 		p.Process.Signal(end)
 		code := p.code()
 		if b, err := os.ReadFile(name); err != nil || !bytes.Equal(b, want[:]) {
