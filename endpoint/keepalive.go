@@ -54,6 +54,6 @@ func (n *nativeSending) aliveAt() ack.Instant {
 	case asks == 0:
 		return max(n.heard.at, n.since).Add(n.cfg.KeepAlive)
 	default:
-		return k.last.Add(min(helloFirst<<min(asks-1, 10), helloMost, max(n.cfg.GiveUp/10, time.Millisecond)))
+		return k.last.Add(n.pauseAwaited(asks - 1))
 	}
 }

@@ -186,9 +186,14 @@ func (n *nativeSending) pause(before int) time.Duration {
 		d = min(d, inquiryMost)
 	}
 	if n.posted.n > 0 {
-		d = min(d, helloMost, max(n.cfg.GiveUp/10, time.Millisecond))
+		d = min(d, n.pauseAwaited(before))
 	}
 	return d
+}
+
+// pauseAwaited is pause where somebody waits for the answer.
+func (n *nativeSending) pauseAwaited(before int) time.Duration {
+	return min(helloFirst<<min(before, 10), helloMost, max(n.cfg.GiveUp/10, time.Millisecond))
 }
 
 func (n *nativeSending) sendHello(b *batch, now ack.Instant, hello frame.Hello) {
