@@ -6,12 +6,6 @@ import (
 	"slices"
 )
 
-// AnyAddr returns an address of this machine that others can reach, with that port: the first
-// of Addresses.
-func AnyAddr(port uint16) netip.AddrPort {
-	return netip.AddrPortFrom(Addresses(netip.IPv6Unspecified())[0], port)
-}
-
 // Addresses returns the addresses by which peers reach a socket at that address, at least one:
 // for one that stands for all, those of this machine of the same kind, IPv4 before IPv6 and
 // loopback last, and before others the one on the way to where the default route leads. IPv6 addresses of a
