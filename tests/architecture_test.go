@@ -47,6 +47,7 @@ var allowed = map[string][]string{
 	"link/netconn":            {"dgrdma", "link", "url"},
 	"bench":                   {"dgrdma", "link", "url", "github.com/HdrHistogram/hdrhistogram-go"},
 	"opencpi":                 {"dgrdma", "link", "url"},
+	"rdmap":                   {"rdmap/ddp"},
 	"rdmap/ddp":               {},
 	"metrics":                 {"github.com/prometheus/client_golang"},
 	"metrics/watch":           {"dgrdma", "link", "metrics"},
@@ -66,6 +67,7 @@ var allowed = map[string][]string{
 // forbidden names standard packages that a package must not import, and why.
 var forbidden = map[string]map[string]string{
 	"ack":            {"net": "it does no I/O", "os": "it does no I/O", "sync": "it has no goroutines"},
+	"rdmap":          {"net": "it does no I/O", "os": "it does no I/O", "sync": "it has no goroutines", "time": "it is driven"},
 	"rdmap/ddp":      {"net": "it does no I/O", "os": "it does no I/O", "sync": "it has no goroutines", "time": "it has no state"},
 	"frame":          {"net": "it does no I/O", "os": "it does no I/O", "time": "it has no state"},
 	"endpoint":       {"os": "sockets are the transports' business"},

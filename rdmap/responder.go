@@ -1,0 +1,280 @@
+package rdmap
+
+import (
+	"errors"
+
+	"github.com/dgrdma/dgrdma/rdmap/ddp"
+)
+
+// responder is the half of a stream that answers.
+type responder struct {
+	// queue has the requests that wait, at most ird, and before begun those whose answers the carrier
+	// has, as many again: the peer may see an answer, and ask anew, before the carrier says that it is sent.
+	queue    ring[request]
+	ird      int
+	begun    uint32
+	requests uint32 // MSN last delivered on queue 1
+	answers  uint32 // MSN last used on queue 3
+}
+
+// request is a request of the peer.
+type request struct {
+	op        Opcode
+	delivered bool
+	words     [ddp.InlineSize]byte // what the peer sent
+	n         int
+	span      [1]ddp.Span
+	job       jobState
+	hash      [HashSize]byte
+	hashSize  int
+}
+
+type jobState uint8
+
+const (
+	jobNone jobState = iota
+	jobTaken
+	jobDone
+)
+
+func newResponder(ird int) responder {
+	return responder{queue: newRing[request](2 * max(ird, 1)), ird: ird}
+}
+
+// sent says that the carrier has sent the oldest response that it had: there is room for
+// another request.
+func (r *responder) sent() {
+	r.queue.at(r.queue.head).span[0] = ddp.Span{}
+	r.queue.head++
+}
+
+// validate checks a request before it waits for its turn, so that the peer hears of its fault at once.
+func (s *Stream) validate(q *request) error {
+	b := q.words[:q.n]
+	switch q.op {
+	case ReadRequest:
+		var r readRequest
+		if err := r.parse(b); err != nil {
+			return err
+		}
+		if r.size == 0 {
+			return nil // RDMAP-040: STag and offset of nothing are not looked at
+		}
+		return s.may(AccessRead, r.srcSTag, r.srcTO, r.size)
+	case AtomicRequest:
+		var a atomicRequest
+		if err := a.parse(b); err != nil {
+			return err
+		}
+		return s.may(AccessAtomic, a.stag, a.to, 8)
+	}
+	var r rangeRequest
+	if err := r.parse(b); err != nil {
+		return err
+	}
+	switch q.op {
+	case FlushRequest:
+		flags := byte(0)
+		if len(b) == flushSize {
+			flags = b[flushSize-1] & (flagPersistent | flagGlobal)
+		}
+		if flags == 0 {
+			return ddp.OperationStream // COMMIT-018, and of a wrong size COMMIT-047
+		}
+		if flags&flagPersistent != 0 {
+			if err := s.may(AccessFlushPersistent, r.stag, r.to, r.length); err != nil {
+				return err
+			}
+		}
+		if flags&flagGlobal != 0 {
+			return s.may(AccessFlushGlobal, r.stag, r.to, r.length)
+		}
+		return nil
+	case VerifyRequest:
+		return s.may(AccessVerify, r.stag, r.to, r.length)
+	}
+	if len(b) != atomicWriteSize || r.length != 8 {
+		return ddp.OperationStream
+	}
+	err := s.may(AccessWrite, r.stag, r.to, r.length)
+	if err != nil {
+		return asRequest(err)
+	}
+	return nil
+}
+
+func (s *Stream) may(a Access, stag uint32, to uint64, n uint32) error {
+	_, err := s.cfg.Memory.Find(a, stag, to, n)
+	return err
+}
+
+// asRequest says of a fault of a tagged segment what it is in a request.
+func asRequest(err error) error {
+	switch err {
+	case ddp.TaggedSTag:
+		return ddp.ProtectionSTag
+	case ddp.TaggedBounds:
+		return ddp.ProtectionBounds
+	case ddp.TaggedAssociation:
+		return ddp.ProtectionAssociation
+	case ddp.TaggedWrap:
+		return ddp.ProtectionWrap
+	}
+	return err
+}
+
+// respond sets m to the answer of the oldest request that has none, if it can be given now. Requests are
+// carried out here, one after the other in the order in which they came (RDMAP-038, RDMAPX-035), but for
+// those that take their time, which are jobs.
+func (s *Stream) respond(m *ddp.Message) bool {
+	r := &s.responder
+	if !r.queue.has(r.begun) || !r.queue.at(r.begun).delivered || int(r.begun-r.queue.head) >= r.ird {
+		return false
+	}
+	q := r.queue.at(r.begun)
+	m.Data, m.InlineSize, m.Length = nil, 0, 0
+	switch q.op {
+	case ReadRequest:
+		var rr readRequest
+		if rr.parse(q.words[:q.n]) != nil {
+			return false // validate has seen that it can be read
+		}
+		if rr.size > 0 {
+			span, err := s.cfg.Memory.Find(AccessRead, rr.srcSTag, rr.srcTO, rr.size)
+			if err != nil { // withdrawn since
+				s.failRequest(err, q)
+				return false
+			}
+			q.span[0] = span
+			m.Data = q.span[:]
+		}
+		m.Header = ReadResponse.head()
+		m.STag, m.TO, m.Length = rr.sinkSTag, rr.sinkTO, rr.size
+		r.begun++
+		*s.given.add() = given{kind: givenResponse}
+		return true
+	case AtomicRequest:
+		if err := s.doAtomic(m, q); err != nil {
+			s.failRequest(err, q)
+			return false
+		}
+	case AtomicWriteRequest:
+		var rr rangeRequest
+		_ = rr.parse(q.words[:q.n])
+		if err := s.cfg.Memory.AtomicWrite(rr.stag, rr.to, [8]byte(q.words[verifySize:])); err != nil {
+			s.failRequest(err, q)
+			return false
+		}
+		m.Header = AtomicWriteReply.head()
+	case FlushRequest, VerifyRequest:
+		if q.job != jobDone {
+			return false
+		}
+		m.Header = FlushResponse.head()
+		if q.op == VerifyRequest {
+			m.Header = VerifyResponse.head()
+			m.InlineSize = copy(m.Inline[:], q.hash[:q.hashSize])
+			m.Length = uint32(m.InlineSize)
+		}
+	}
+	r.begun++
+	r.answers++
+	m.MSN = r.answers
+	*s.given.add() = given{kind: givenResponse}
+	return true
+}
+
+func (s *Stream) doAtomic(m *ddp.Message, q *request) error {
+	var a atomicRequest
+	err := a.parse(q.words[:q.n])
+	if err != nil {
+		return err
+	}
+	var old uint64
+	if a.op == fetchAdd {
+		old, err = s.cfg.Memory.FetchAdd(a.stag, a.to, a.operand, a.mask)
+	} else {
+		old, err = s.cfg.Memory.CompareSwap(a.stag, a.to, a.compare, a.cmpMask, a.operand, a.mask)
+	}
+	if err != nil {
+		return err
+	}
+	m.Header = AtomicResponse.head()
+	reply := atomicReply{id: a.id, old: old}
+	m.InlineSize = reply.put(m.Inline[:])
+	m.Length = atomicReplySize
+	return nil
+}
+
+// failRequest ends the stream for a request that was delivered.
+func (s *Stream) failRequest(err error, q *request) {
+	h := q.op.head()
+	h.Last, h.MSN = true, s.responder.begun+1
+	s.refuse(err, &h, q.n, q)
+}
+
+// refuse ends the stream for a fault in a segment, and returns the fault; q is the request it was of, or nil.
+func (s *Stream) refuse(err error, h *ddp.Header, n int, q *request) error {
+	f := ddp.OperationStream
+	errors.As(err, &f)
+	var read []byte
+	if q != nil && q.op == ReadRequest {
+		read = q.words[:q.n]
+	}
+	if err == error(f) {
+		err = nil // there is nothing to say beyond the fault
+	}
+	s.fail(&TerminateError{Fault: f, Detail: err}, h, n, read)
+	return f
+}
+
+// Job is a request that takes its time: it is carried out elsewhere, while the stream goes on.
+type Job struct {
+	Verify             bool
+	Persistent, Global bool
+	STag               uint32
+	TO                 uint64
+	Length             uint32
+	// Hash is what the peer expects of a Verify; without one it asks for it.
+	Hash     [HashSize]byte
+	HashSize int
+}
+
+// Job returns the job that is to be done now. There is one at a time, and whoever takes it
+// calls [Stream.JobDone].
+func (s *Stream) Job(j *Job) bool {
+	r := &s.responder
+	if s.state != open || !r.queue.has(r.begun) {
+		return false
+	}
+	q := r.queue.at(r.begun)
+	if !q.delivered || q.job != jobNone || q.op != FlushRequest && q.op != VerifyRequest {
+		return false
+	}
+	q.job = jobTaken
+	var rr rangeRequest
+	_ = rr.parse(q.words[:q.n])
+	*j = Job{Verify: q.op == VerifyRequest, STag: rr.stag, TO: rr.to, Length: rr.length}
+	if j.Verify {
+		j.HashSize = copy(j.Hash[:], q.words[verifySize:q.n])
+		return true
+	}
+	j.Persistent = q.words[flushSize-1]&flagPersistent != 0
+	j.Global = q.words[flushSize-1]&flagGlobal != 0
+	return true
+}
+
+// JobDone says how the job ended; hash is that of a Verify.
+func (s *Stream) JobDone(hash []byte, err error) {
+	r := &s.responder
+	if s.state != open {
+		return
+	}
+	q := r.queue.at(r.begun)
+	if err != nil {
+		s.failRequest(err, q)
+		return
+	}
+	q.job = jobDone
+	q.hashSize = copy(q.hash[:], hash)
+}

@@ -1,0 +1,199 @@
+package rdmap
+
+import (
+	"errors"
+	"fmt"
+	"math"
+)
+
+// Op is an operation that a program asks for, or that completed.
+type Op uint8
+
+// Operations.
+const (
+	OpSend Op = iota
+	OpWrite
+	OpRead
+	OpFetchAdd
+	OpCompareSwap
+	OpImmediate
+	OpFlush
+	OpVerify
+	OpAtomicWrite
+	// OpInvalidate withdraws memory of this side, in the order of the send queue.
+	OpInvalidate
+	// OpReceive is what a receive completes with.
+	OpReceive
+)
+
+var opNames = [...]string{"Send", "Write", "Read", "FetchAdd", "CompareSwap", "Immediate", "Flush", "Verify", "AtomicWrite", "Invalidate", "Receive"}
+
+func (o Op) String() string {
+	if int(o) < len(opNames) {
+		return opNames[o]
+	}
+	return fmt.Sprintf("operation %d", uint8(o))
+}
+
+// answered says that the peer answers the operation, so that it counts against the ORD and holds
+// a fence back.
+func (o Op) answered() bool {
+	switch o {
+	case OpRead, OpFetchAdd, OpCompareSwap, OpFlush, OpVerify, OpAtomicWrite:
+		return true
+	}
+	return false
+}
+
+func (o Op) needs() Extensions {
+	switch o {
+	case OpFetchAdd, OpCompareSwap:
+		return Atomics
+	case OpImmediate:
+		return Immediates
+	case OpFlush, OpVerify, OpAtomicWrite:
+		return Commit
+	}
+	return 0
+}
+
+// Work is a work request: one operation for the send queue of a stream. Fields that an
+// operation does not know are ignored.
+type Work struct {
+	// ID is the program's, and comes back with the completion.
+	ID uint64
+	Op Op
+	// To takes the completion, if the stream's [Config.Sent] is not to have it.
+	To Completions
+
+	// Fence holds the operation back until the peer has answered all before it.
+	Fence bool
+	// Silent is for an operation whose completion is of interest only if it fails.
+	Silent bool
+	// Solicited asks the peer for an event: Send, Immediate.
+	Solicited bool
+	// Invalidating asks the peer to withdraw the memory of STag Invalidate when a Send
+	// has arrived. OpInvalidate withdraws Invalidate at this side.
+	Invalidating bool
+	Invalidate   uint32
+
+	// Data is what a Send or a Write carries, and where a Read puts what it reads; More follows
+	// Data in what is sent. They are the stream's until the work completes.
+	Data []byte
+	More [][]byte
+
+	// STag and TO name the memory of the peer.
+	STag uint32
+	TO   uint64
+	// Length is that of the range to flush or to verify.
+	Length uint32
+
+	// Operand is what is added, or swapped in if the old value is equal to Compare. With Masked,
+	// only bits of CompareMask are compared and only those of Mask swapped; and Mask has the
+	// upper bit of each field that FetchAdd adds by itself.
+	Operand     uint64
+	Compare     uint64
+	Masked      bool
+	Mask        uint64
+	CompareMask uint64
+
+	// Payload is the data of an Immediate or an AtomicWrite.
+	Payload [8]byte
+
+	// Persistent and Global are what a Flush has to reach, one at least.
+	Persistent, Global bool
+	// Hash is what a Verify expects; empty, it asks for the hash.
+	Hash []byte
+}
+
+// Receive is a buffer for one message of the peer.
+type Receive struct {
+	ID   uint64
+	Data []byte
+	// To takes the completion, if the stream's [Config.Received] is not to have it.
+	To Completions
+}
+
+// Completion says that a work request or a receive is done.
+type Completion struct {
+	ID uint64
+	Op Op
+	// Err is nil, or why it failed: what buffers hold then is not known.
+	Err error
+	// Length is how much was received, or read.
+	Length uint32
+	// Solicited says that the peer asked for an event.
+	Solicited bool
+	// Immediate says that the message was immediate data, which is in Payload.
+	Immediate bool
+	Payload   [8]byte
+	// Invalidated says that the peer withdrew the memory of STag.
+	Invalidated bool
+	STag        uint32
+	// Old is the value that FetchAdd or CompareSwap found.
+	Old uint64
+	// Hash is what a Verify computed, of HashSize bytes.
+	Hash     [HashSize]byte
+	HashSize int
+	// Owner is the stream's [Config.Owner].
+	Owner any
+}
+
+// Errors of work requests.
+var (
+	// ErrFlushed is for what a stream had not done when it ended. It comes with the reason.
+	ErrFlushed = errors.New("rdmap: the stream ended before the request was done")
+	// ErrFull says that a queue has no room: requests have to complete first.
+	ErrFull = errors.New("rdmap: the queue is full")
+	// ErrTooLong says that a message would have more than 2^32-1 bytes (RDMAP-001).
+	ErrTooLong = errors.New("rdmap: a message has at most 4294967295 bytes")
+	// ErrNotAgreed says that the two sides have not agreed on the operation's extension.
+	ErrNotAgreed = errors.New("rdmap: the operation is of an extension that this stream was not opened with")
+	// ErrNoReads says that the peer answers nothing: its IRD, or this side's ORD, is 0.
+	ErrNoReads = errors.New("rdmap: the peer answers no Reads on this stream (ORD is 0)")
+	// ErrInvalid says that a request contradicts itself.
+	ErrInvalid = errors.New("rdmap: invalid work request")
+)
+
+// flushed is the error of requests that a stream took along.
+type flushed struct{ cause error }
+
+func (f *flushed) Error() string {
+	if f.cause == nil {
+		return ErrFlushed.Error()
+	}
+	return ErrFlushed.Error() + ": " + f.cause.Error()
+}
+
+func (f *flushed) Unwrap() []error {
+	if f.cause == nil {
+		return []error{ErrFlushed}
+	}
+	return []error{ErrFlushed, f.cause}
+}
+
+// length checks a request and returns the length of its message's data, or of what it reads.
+func (w *Work) length() (uint32, error) {
+	n := uint64(len(w.Data))
+	for _, more := range w.More {
+		n += uint64(len(more))
+	}
+	if n > math.MaxUint32 {
+		return 0, ErrTooLong
+	}
+	switch {
+	case int(w.Op) >= int(OpReceive):
+		return 0, fmt.Errorf("%w: %v is not for the send queue", ErrInvalid, w.Op)
+	case w.Op == OpRead && len(w.More) > 0:
+		return 0, fmt.Errorf("%w: a Read has one buffer", ErrInvalid)
+	case w.Op == OpFlush && !w.Persistent && !w.Global:
+		return 0, fmt.Errorf("%w: a Flush is for persistence, for global visibility, or for both", ErrInvalid) // COMMIT-018
+	case w.Op == OpVerify && len(w.Hash) > HashSize:
+		return 0, fmt.Errorf("%w: a hash has at most %d bytes", ErrInvalid, HashSize)
+	}
+	switch w.Op {
+	case OpSend, OpWrite, OpRead:
+		return uint32(n), nil
+	}
+	return 0, nil
+}
