@@ -50,6 +50,7 @@ var allowed = map[string][]string{
 	"rdmap":                   {"rdmap/ddp"},
 	"rdmap/ddp":               {},
 	"rdmap/memory":            {"rdmap/ddp", "golang.org/x/sys/unix"},
+	"rdmap/mpa":               {"rdmap/ddp", "golang.org/x/sys/unix"},
 	"metrics":                 {"github.com/prometheus/client_golang"},
 	"metrics/watch":           {"dgrdma", "link", "metrics"},
 	"dgrdma":                  {"ack", "endpoint", "frame", "settings", "transport", "transport/ether", "transport/udp", "url"},
@@ -76,7 +77,7 @@ var forbidden = map[string]map[string]string{
 }
 
 // onlyUnsafe are the files that may import unsafe.
-var onlyUnsafe = []string{"endpoint/memory.go", "rdmap/memory/atomic.go"}
+var onlyUnsafe = []string{"endpoint/memory.go", "rdmap/memory/atomic.go", "rdmap/mpa/socket.go"}
 
 func TestImportsFollowTheDesign(t *testing.T) {
 	seen := 0

@@ -1,0 +1,131 @@
+package mpa
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/dgrdma/dgrdma/rdmap/ddp"
+)
+
+// Conn carries the segments of one stream over a connection. One goroutine at a time calls Receive
+// and Discard, and one Send and Flush; all else may be called by any.
+type Conn struct {
+	nc     net.Conn
+	raw    syscall.RawConn // nil: calls may block, and all goes through buffers
+	tcp    bool
+	agreed Agreed
+
+	receiver
+	sender
+	closing sync.Once
+}
+
+// newConn is a connection on which both sides have agreed.
+func newConn(nc net.Conn, agreed Agreed) (*Conn, error) {
+	c := &Conn{nc: nc, agreed: agreed}
+	c.parser.crc, c.framer.crc = agreed.CRC, agreed.CRC
+	var err error
+	if c.raw, err = rawConn(nc); err != nil {
+		return nil, fmt.Errorf("mpa: %w", err)
+	}
+	if t, ok := nc.(*net.TCPConn); ok {
+		c.tcp = true
+		t.SetNoDelay(true) // MPA-018
+	}
+	c.framer.copies = agreed.CRC || c.raw == nil
+	if !agreed.Long {
+		c.framer.segment = defaultSegment
+	}
+	c.readOnce, c.writeOnce, c.writeAll = c.readRaw, c.writeRaw, c.flushRaw
+	if c.raw != nil {
+		err = c.raw.Control(c.measure)
+	}
+	return c, err
+}
+
+// rawConn is the descriptor of a connection. Only of package net's own types it is all there is: a type
+// around them may have the method too, and see nothing of what passes by it. nil for others.
+func rawConn(nc net.Conn) (syscall.RawConn, error) {
+	switch nc := nc.(type) {
+	case *net.TCPConn:
+		return nc.SyscallConn()
+	case *net.UnixConn:
+		return nc.SyscallConn()
+	}
+	return nil, nil
+}
+
+// Agreed is what both sides have agreed on.
+func (c *Conn) Agreed() Agreed { return c.agreed }
+
+// Blocks says that Send may wait until the peer takes what is sent, and that no payload goes
+// past the carrier's buffers: the connection is neither package net's TCP nor a Unix socket.
+func (c *Conn) Blocks() bool { return c.raw == nil }
+
+// LocalAddr returns the address of this side.
+func (c *Conn) LocalAddr() net.Addr { return c.nc.LocalAddr() }
+
+// RemoteAddr returns the address of the other side.
+func (c *Conn) RemoteAddr() net.Addr { return c.nc.RemoteAddr() }
+
+// CloseWrite tells the peer that nothing more comes, after all that is sent.
+// [errors.ErrUnsupported]: the connection has no such half-way; close it.
+func (c *Conn) CloseWrite() error {
+	if half, ok := c.nc.(interface{ CloseWrite() error }); ok {
+		return half.CloseWrite()
+	}
+	return fmt.Errorf("mpa: ending one direction of a %T: %w", c.nc, errors.ErrUnsupported)
+}
+
+// Close ends the connection, and calls that wait. TCP still delivers what is sent, unless something
+// has arrived that nobody read: see Discard.
+func (c *Conn) Close() error {
+	err := net.ErrClosed
+	c.closing.Do(func() { err = c.nc.Close() })
+	return err
+}
+
+// Abort ends the connection at once, so that the peer cannot take its end for a good one.
+func (c *Conn) Abort() error {
+	err := net.ErrClosed
+	c.closing.Do(func() {
+		if t, ok := c.nc.(*net.TCPConn); ok {
+			t.SetLinger(0)
+		}
+		err = c.nc.Close()
+	})
+	return err
+}
+
+// Segments towards a peer that is not of our own kind (MPA-006). The cap is what RFC 5044 allows, and
+// the default is for connections that are not TCP.
+const (
+	minSegment     = 128
+	maxForeign     = 64768
+	defaultSegment = 1442
+)
+
+// foreignSegment returns the longest segment that fits with its frame in one TCP segment of mss octets.
+func foreignSegment(mss int) int {
+	return min(max(mss&^3-lengthSize-crcSize, minSegment), maxForeign)
+}
+
+// measure sets the length of segments to what the path takes now.
+func (c *Conn) measure(fd uintptr) {
+	if !c.tcp || c.agreed.Long {
+		return
+	}
+	if mss, err := unix.GetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_MAXSEG); err == nil {
+		c.framer.segment = foreignSegment(mss)
+	}
+}
+
+// lost says how a connection ended.
+func lost(doing string, err error) error {
+	return fmt.Errorf("mpa: %s: %w (%w)", doing, err, ddp.Lost)
+}

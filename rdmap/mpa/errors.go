@@ -1,0 +1,54 @@
+package mpa
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/dgrdma/dgrdma/rdmap/ddp"
+)
+
+// What can be wrong with a request or reply; a [SetUpError] wraps one of them.
+var (
+	ErrNotMPA   = errors.New("mpa: not a set-up frame of MPA")
+	ErrRevision = errors.New("mpa: revision does not fit")
+	ErrMarkers  = errors.New("mpa: peer asks for markers")
+	ErrPrivate  = errors.New("mpa: wrong length of private data")
+	ErrEnhanced = errors.New("mpa: enhanced set-up without IRD and ORD")
+	ErrEarly    = errors.New("mpa: peer sent before it had a reply")
+	ErrReads    = errors.New("mpa: peer wants to read more at a time than is granted")
+	ErrReady    = errors.New("mpa: no ready-to-receive frame that both sides know")
+	ErrLost     = errors.New("mpa: connection ended during set-up")
+)
+
+// ErrOption says that this side asks for what cannot be.
+var ErrOption = errors.New("mpa: wrong option")
+
+// ErrWithdrawn says that memory was withdrawn while it was being sent. The connection can send
+// other messages still, unless the error is [ddp.Lost] too: part of a frame of that memory may be with the peer, and
+// the connection is aborted, so that the peer never takes other octets for good ones.
+var ErrWithdrawn = errors.New("mpa: memory was withdrawn while it was being sent")
+
+// SetUpError is why a connection did not come about.
+type SetUpError struct {
+	// Err is the kind, one of those above.
+	Err error
+	// What says what was seen, and what to do.
+	What string
+	// Fault is what a Terminate tells the peer; 0: the peer is told nothing.
+	Fault ddp.Fault
+}
+
+func (e *SetUpError) Error() string { return fmt.Sprintf("%v: %s", e.Err, e.What) }
+
+// Unwrap makes [errors.Is] find the kind.
+func (e *SetUpError) Unwrap() error { return e.Err }
+
+// RejectedError says that the peer refused the connection, and what it had to say.
+type RejectedError struct{ Private []byte }
+
+func (e *RejectedError) Error() string {
+	if len(e.Private) == 0 {
+		return "mpa: the peer rejected the connection"
+	}
+	return fmt.Sprintf("mpa: the peer rejected the connection, with private data %.64q", e.Private)
+}

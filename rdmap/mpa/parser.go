@@ -1,0 +1,175 @@
+package mpa
+
+import (
+	"encoding/binary"
+	"hash/crc32"
+
+	"github.com/dgrdma/dgrdma/rdmap/ddp"
+)
+
+// What is around the segment (ULPDU) in a frame (FPDU): its length before it, pad and CRC after it.
+const (
+	lengthSize = 2
+	crcSize    = 4
+	// maxSegment is the longest segment, maxFrame the longest frame (MPA-001).
+	maxSegment = 1<<16 - 1
+	maxFrame   = lengthSize + maxSegment + 3 + crcSize
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// trailerSize returns how many octets of pad and CRC follow a segment of n octets.
+func trailerSize(n int) int { return -(lengthSize+n)&3 + crcSize }
+
+// parser takes the frames of one direction out of bytes that come in any pieces. The
+// bytes that it has not used belong to a frame of which there is not enough yet: they have to
+// come again, with more behind them.
+type parser struct {
+	crc bool
+	in  ddp.Inbound
+
+	// Without CRC a frame is taken piece by piece: the header when it is whole, then
+	// payload as it comes.
+	header  ddp.Header
+	span    ddp.Span
+	placed  int // octets of span that are in place
+	tail    int // octets of pad and CRC that are to come
+	midway  bool
+	stopped error
+}
+
+// parse uses up to all of b. It is called between Begin and End of the sink. After an
+// error it returns the same again.
+func (p *parser) parse(b []byte, sink ddp.Sink) (used int, err error) {
+	if p.stopped != nil {
+		return 0, p.stopped
+	}
+	for err == nil {
+		var n int
+		if p.crc {
+			n, err = p.whole(b[used:], sink)
+		} else {
+			n, err = p.piece(b[used:], sink)
+		}
+		used += n
+		if n == 0 {
+			break
+		}
+	}
+	p.stopped = err
+	return used, err
+}
+
+// whole uses the frame at the beginning of b if it is complete. Only a frame whose CRC is right
+// touches memory (MPA-009).
+func (p *parser) whole(b []byte, sink ddp.Sink) (int, error) {
+	if len(b) < lengthSize {
+		return 0, nil
+	}
+	n := int(binary.BigEndian.Uint16(b))
+	size := lengthSize + n + trailerSize(n)
+	if len(b) < size {
+		return 0, nil
+	}
+	sum := size - crcSize
+	if crc32.Checksum(b[:sum], castagnoli) != binary.LittleEndian.Uint32(b[sum:]) {
+		return 0, ddp.Checksum
+	}
+	if err := p.begin(b[lengthSize:lengthSize+n], n, sink); err != nil {
+		return 0, err
+	}
+	if err := p.copy(b[lengthSize+p.header.Size() : lengthSize+n]); err != nil {
+		return 0, err
+	}
+	return size, p.finish(sink)
+}
+
+// piece uses what b has of the next part of a frame.
+func (p *parser) piece(b []byte, sink ddp.Sink) (int, error) {
+	if !p.midway {
+		return p.head(b, sink)
+	}
+	used := min(len(b), len(p.rest()))
+	if err := p.copy(b[:used]); err != nil {
+		return 0, err
+	}
+	if len(p.rest()) > 0 {
+		return used, nil
+	}
+	n := min(len(b)-used, p.tail)
+	p.tail -= n
+	used += n
+	if p.tail > 0 {
+		return used, nil
+	}
+	p.midway = false
+	return used, p.finish(sink)
+}
+
+// head uses length and header.
+func (p *parser) head(b []byte, sink ddp.Sink) (int, error) {
+	if len(b) <= lengthSize {
+		if len(b) == lengthSize && binary.BigEndian.Uint16(b) < ddp.TaggedHeader {
+			return 0, ddp.Malformed
+		}
+		return 0, nil
+	}
+	n := int(binary.BigEndian.Uint16(b))
+	size := ddp.HeaderSize(b[lengthSize])
+	if n >= size && len(b) < lengthSize+size {
+		return 0, nil
+	}
+	if err := p.begin(b[lengthSize:min(len(b), lengthSize+n)], n, sink); err != nil {
+		return 0, err
+	}
+	p.midway, p.tail = true, trailerSize(n)
+	return lengthSize + size, nil
+}
+
+// begin asks where the payload goes of the segment of n octets that begins with b.
+func (p *parser) begin(b []byte, n int, sink ddp.Sink) error {
+	if err := ddp.Parse(b, &p.header); err != nil {
+		return err
+	}
+	payload := n - p.header.Size()
+	if err := p.in.Follows(&p.header, payload); err != nil {
+		return err
+	}
+	span, err := sink.Place(&p.header, payload)
+	if err != nil {
+		return err
+	}
+	if len(span.Bytes) != payload {
+		return ddp.LocalMPA
+	}
+	p.span, p.placed = span, 0
+	return nil
+}
+
+// rest is where the payload goes that is to come.
+func (p *parser) rest() []byte { return p.span.Bytes[p.placed:] }
+
+// copy puts payload in its place.
+func (p *parser) copy(b []byte) error {
+	if len(b) == 0 {
+		return nil
+	}
+	if !p.span.Enter() {
+		return ddp.TaggedSTag
+	}
+	copy(p.rest(), b)
+	p.span.Leave()
+	p.placed += len(b)
+	return nil
+}
+
+// finish delivers the message of which a segment is in place, if that was the last.
+func (p *parser) finish(sink ddp.Sink) error {
+	payload := len(p.span.Bytes)
+	p.span, p.placed = ddp.Span{}, 0
+	first, n := p.in.Placed(&p.header, payload)
+	if first == nil {
+		return nil
+	}
+	return sink.Deliver(first, n)
+}

@@ -1,0 +1,209 @@
+package mpa
+
+import (
+	"io"
+	"os"
+	"sync"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/dgrdma/dgrdma/rdmap/ddp"
+)
+
+const (
+	// inputSize holds two of the longest frames; more takes longer (see slabSize).
+	inputSize = 128 << 10
+	// minDirect is the payload from which on a call that reads it into its place costs less than a
+	// copy.
+	minDirect = 8 << 10
+	// behind is how much is read behind a payload that goes into its place: its trailer and the next
+	// header, and what may follow of short frames, but little of the payload of the next long one.
+	behind = 512
+	// patience is how many reads after a long payload another is expected.
+	patience = 4
+)
+
+type input [inputSize]byte
+
+var inputs = sync.Pool{New: func() any { return new(input) }}
+
+// receiver is the receiving side of a Conn.
+type receiver struct {
+	parser   parser
+	in       *input // nil: nothing is buffered
+	r, w     int    // what of it is not parsed yet
+	readOnce func(uintptr) bool
+	vecs     [2]unix.Iovec
+	got      int // what readOnce has read
+	direct   int // for how many reads more long payload is expected
+	readErr  error
+	wake     [64]byte // where a connection that blocks waits for what comes first
+}
+
+// Receive waits until something arrives, and gives the sink what that completes. [io.EOF]: the
+// peer has ended its direction. A [ddp.Fault] is for Terminate to tell the peer. After an error nothing
+// more is given to the sink, and the same error comes again.
+func (c *Conn) Receive(sink ddp.Sink) error {
+	if c.parser.stopped != nil {
+		return c.parser.stopped
+	}
+	if err := c.read(); err != nil {
+		c.parser.stopped = err
+		c.giveBack()
+		return err
+	}
+	sink.Begin()
+	used, err := c.parser.parse(c.in[c.r:c.w], sink)
+	sink.End()
+	c.r += used
+	if err != nil {
+		c.giveBack()
+		return err
+	}
+	switch {
+	case c.r == c.w:
+		c.r, c.w = 0, 0
+		if c.raw == nil && !c.parser.midway {
+			c.giveBack()
+		}
+	case inputSize-c.r < maxFrame:
+		c.w = copy(c.in[:], c.in[c.r:c.w])
+		c.r = 0
+	}
+	return nil
+}
+
+// Discard waits until something arrives and drops it, until the peer has ended its direction: [io.EOF].
+// For after a fault: TCP that is closed while there is something to read resets the connection,
+// and the peer may lose the Terminate that tells it why.
+func (c *Conn) Discard() error {
+	in := inputs.Get().(*input)
+	defer inputs.Put(in)
+	_, err := c.nc.Read(in[:])
+	return err
+}
+
+// giveBack gives the buffer back, which holds nothing of use.
+func (c *Conn) giveBack() {
+	if c.in != nil {
+		inputs.Put(c.in)
+		c.in, c.r, c.w = nil, 0, 0
+	}
+}
+
+// read waits for bytes. They are then in the buffer, but for those that belong to the payload which
+// the parser is in.
+func (c *Conn) read() error {
+	if c.raw == nil {
+		return c.readBlocking()
+	}
+	c.got, c.readErr = 0, nil
+	if err := c.raw.Read(c.readOnce); err != nil {
+		return lost("receiving", err)
+	}
+	if c.readErr != nil {
+		return c.readErr
+	}
+	if c.got == 0 {
+		return c.end()
+	}
+	return nil
+}
+
+// end is what the end of the peer's direction means: a good one is between two frames.
+func (c *Conn) end() error {
+	if c.r == c.w && !c.parser.midway {
+		return io.EOF
+	}
+	return lost("receiving", io.ErrUnexpectedEOF)
+}
+
+// readRaw reads once. It says false if there is nothing, and it shall be called again when there is.
+func (c *Conn) readRaw(fd uintptr) bool {
+	p := &c.parser
+	vecs := c.vecs[:0]
+	room, rest := c.input()[c.w:], p.rest()
+	if len(p.span.Bytes) >= minDirect {
+		c.direct = patience
+	}
+	if c.direct > 0 && !p.crc {
+		// Without CRC all that was buffered of the payload is in its place.
+		c.direct--
+		room = room[:min(behind, len(room))]
+		if len(rest) > 0 {
+			vecs = append(vecs, vec(rest))
+		}
+	} else {
+		rest = nil
+	}
+	vecs = append(vecs, vec(room))
+	for {
+		if len(rest) > 0 && !p.span.Enter() {
+			clear(vecs)
+			c.readErr = ddp.TaggedSTag
+			return true
+		}
+		n, e := readv(fd, vecs)
+		if len(rest) > 0 {
+			p.span.Leave()
+		}
+		switch e {
+		case unix.EINTR:
+			continue
+		case unix.EAGAIN:
+			clear(vecs)
+			if c.r == c.w {
+				c.giveBack()
+			}
+			return false
+		case 0:
+			c.got = n
+			placed := min(n, len(rest))
+			p.placed += placed
+			c.w += n - placed
+		default:
+			c.readErr = lost("receiving", os.NewSyscallError("readv", e))
+		}
+		clear(vecs)
+		return true
+	}
+}
+
+// readBlocking reads once from a connection that has to be waited for with memory in hand: little of
+// it between two frames.
+func (c *Conn) readBlocking() error {
+	room := c.wake[:]
+	if c.r < c.w || c.parser.midway {
+		room = c.input()[c.w:]
+	}
+	n, err := c.nc.Read(room)
+	if n > 0 {
+		if c.r == c.w && !c.parser.midway {
+			copy(c.input()[c.w:], room[:n])
+		}
+		c.w += n
+		return nil // an error comes again
+	}
+	switch err {
+	case nil:
+		c.input()
+		return nil
+	case io.EOF:
+		return c.end()
+	}
+	return lost("receiving", err)
+}
+
+// input is the buffer.
+func (c *Conn) input() *input {
+	if c.in == nil {
+		c.in = inputs.Get().(*input)
+	}
+	return c.in
+}
+
+func vec(p []byte) unix.Iovec {
+	v := unix.Iovec{Base: &p[0]}
+	v.SetLen(len(p))
+	return v
+}
