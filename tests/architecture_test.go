@@ -47,6 +47,7 @@ var allowed = map[string][]string{
 	"link/netconn":            {"dgrdma", "link", "url"},
 	"bench":                   {"dgrdma", "link", "url", "github.com/HdrHistogram/hdrhistogram-go"},
 	"opencpi":                 {"dgrdma", "link", "url"},
+	"verbs":                   {"rdmap", "rdmap/ddp", "rdmap/memory", "rdmap/mpa"},
 	"rdmap":                   {"rdmap/ddp"},
 	"rdmap/ddp":               {},
 	"rdmap/memory":            {"rdmap/ddp", "golang.org/x/sys/unix"},

@@ -1,0 +1,134 @@
+package verbs
+
+import (
+	"context"
+	"sync"
+
+	"github.com/dgrdma/dgrdma/rdmap"
+)
+
+// CompletionQueue takes the completions of one queue pair or of several. It holds whatever
+// was posted and not polled, and cannot overflow. All methods may be called at the same time.
+type CompletionQueue struct {
+	mu      sync.Mutex
+	entries []rdmap.Completion // a ring, of a power of two
+	head    uint
+	tail    uint
+	events  int // entries that are events: solicited, or failed
+
+	any, event sleepers
+}
+
+// sleepers are goroutines that wait for the same.
+type sleepers struct {
+	n    int
+	wake chan struct{}
+}
+
+func (s *sleepers) signal() {
+	if s.n == 0 {
+		return
+	}
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}
+
+// NewCompletionQueue makes an empty queue.
+func NewCompletionQueue() *CompletionQueue {
+	return &CompletionQueue{
+		entries: make([]rdmap.Completion, 64),
+		any:     sleepers{wake: make(chan struct{}, 1)},
+		event:   sleepers{wake: make(chan struct{}, 1)},
+	}
+}
+
+// Complete adds a completion; it is for streams.
+func (q *CompletionQueue) Complete(c *rdmap.Completion) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.tail-q.head == uint(len(q.entries)) {
+		q.grow()
+	}
+	q.entries[q.tail&uint(len(q.entries)-1)] = *c
+	q.tail++
+	if isEvent(c) {
+		q.events++
+		q.event.signal()
+	}
+	q.any.signal()
+}
+
+func isEvent(c *rdmap.Completion) bool { return c.Solicited || c.Err != nil }
+
+func (q *CompletionQueue) grow() {
+	bigger := make([]rdmap.Completion, 2*len(q.entries))
+	n := copy(bigger, q.entries[q.head&uint(len(q.entries)-1):])
+	copy(bigger[n:], q.entries[:len(q.entries)-n])
+	q.entries, q.head, q.tail = bigger, 0, uint(len(q.entries))
+}
+
+// take moves completions to done. The caller has the lock.
+func (q *CompletionQueue) take(done []Completion) int {
+	n := 0
+	for ; n < len(done) && q.head != q.tail; n++ {
+		e := &q.entries[q.head&uint(len(q.entries)-1)]
+		if isEvent(e) {
+			q.events--
+		}
+		done[n] = *e
+		*e = rdmap.Completion{}
+		q.head++
+	}
+	return n
+}
+
+// Poll moves completions to done, as many as there are and it has room for, and says how many.
+func (q *CompletionQueue) Poll(done []Completion) int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.take(done)
+}
+
+// Wait is [CompletionQueue.Poll], but waits until there is something, or ctx ends.
+func (q *CompletionQueue) Wait(ctx context.Context, done []Completion) (int, error) {
+	return q.wait(ctx, done, &q.any, func() bool { return q.head != q.tail })
+}
+
+// WaitEvent is [CompletionQueue.Wait], but sleeps until a completion is there for which the peer
+// asked for an event, or one that failed (RDMAP-049).
+func (q *CompletionQueue) WaitEvent(ctx context.Context, done []Completion) (int, error) {
+	return q.wait(ctx, done, &q.event, func() bool { return q.events > 0 })
+}
+
+func (q *CompletionQueue) wait(ctx context.Context, done []Completion, s *sleepers, there func() bool) (int, error) {
+	if len(done) == 0 {
+		return 0, ctx.Err()
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for !there() {
+		s.n++
+		q.mu.Unlock()
+		var err error
+		select {
+		case <-s.wake:
+		case <-ctx.Done():
+			err = ctx.Err()
+		}
+		q.mu.Lock()
+		s.n--
+		if err != nil {
+			if there() {
+				s.signal() // the wake-up may have been for somebody else
+			}
+			return 0, err
+		}
+	}
+	n := q.take(done)
+	if there() {
+		s.signal()
+	}
+	return n, nil
+}

@@ -1,0 +1,270 @@
+package verbs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/dgrdma/dgrdma/rdmap"
+	"github.com/dgrdma/dgrdma/rdmap/memory"
+	"github.com/dgrdma/dgrdma/rdmap/mpa"
+)
+
+// Host is one side of RDMA connections: its memory, its listeners, its queue pairs.
+type Host struct {
+	local  string // the address to dial from and to listen at; empty: all
+	table  *memory.Table
+	domain *Domain
+
+	mu     sync.Mutex
+	pairs  map[*QueuePair]bool
+	open   map[*Listener]bool
+	closed bool
+}
+
+// Domain is a protection domain: what its queue pairs may touch, and no queue pair of another one.
+type Domain struct{ *memory.Domain }
+
+// Open opens a host at an address: "tcp:10.0.0.1", or "tcp" for all addresses of this machine.
+func Open(address string) (*Host, error) {
+	local, err := splitTCP(address)
+	if err != nil {
+		return nil, err
+	}
+	if local != "" && strings.Contains(local, ":") && !strings.HasPrefix(local, "[") && net.ParseIP(stripZone(local)) == nil {
+		return nil, fmt.Errorf("verbs: open %q: a host is opened at an address without a port; the port is for Listen", address)
+	}
+	h := &Host{local: strings.Trim(local, "[]"), table: memory.NewTable(), pairs: make(map[*QueuePair]bool), open: make(map[*Listener]bool)}
+	h.domain = h.NewDomain()
+	return h, nil
+}
+
+func stripZone(s string) string {
+	s, _, _ = strings.Cut(s, "%")
+	return s
+}
+
+// splitTCP returns what follows the scheme.
+func splitTCP(address string) (string, error) {
+	scheme, rest, _ := strings.Cut(address, ":")
+	if scheme != "tcp" {
+		return "", fmt.Errorf("verbs: %q: an address begins with tcp:, as in tcp:10.0.0.1:7471", address)
+	}
+	return rest, nil
+}
+
+// NewDomain makes a protection domain.
+func (h *Host) NewDomain() *Domain { return &Domain{h.table.NewDomain()} }
+
+// Domain is the domain of queue pairs that are opened without another.
+func (h *Host) Domain() *Domain { return h.domain }
+
+// Register grants bytes to the queue pairs of the host's domain. See [memory.Domain.Register].
+func (h *Host) Register(b []byte, rights Rights) (*Region, error) {
+	return h.domain.Register(b, rights, nil)
+}
+
+// KeyOf is what a peer has to be told of a region or window.
+func KeyOf(g interface {
+	STag() uint32
+	Base() uint64
+	Len() int
+}) Key {
+	return Key{STag: g.STag(), Offset: g.Base(), Length: uint32(min(uint64(g.Len()), 1<<32-1))}
+}
+
+// Options are how a queue pair is opened. The zero value, as nil, is every option's default.
+type Options struct {
+	// Private is for the peer's program: 248 bytes at most, which every peer is known to take.
+	Private []byte
+	// Domain is that of the queue pair; nil: the host's.
+	Domain *Domain
+	// Sends and Receives are how many requests each queue holds; 0: 128.
+	Sends, Receives int
+	// IRD is how many requests of the peer this side keeps that it has to answer, ORD how many of its
+	// own it would like to have outstanding; 0: 32, below 0: none. The peer may lower both.
+	IRD, ORD int
+	// Extensions are those that both sides have agreed on: nothing on the wire tells of them, and a
+	// peer that does not know one ends the connection.
+	Extensions Extensions
+	// Posted are receives that are there before the peer can send.
+	Posted []Receive
+	// Completions and Received are the queues in which requests complete; nil: the queue pair's own.
+	Completions, Received *CompletionQueue
+	// Shared is a queue of receives that several queue pairs share; nil: the queue pair's own.
+	Shared *SharedReceives
+
+	// NoCRC does without checksums if the peer does, too. Without them data is received straight into its
+	// place; with them it is checked first.
+	NoCRC bool
+	// Strict keeps to the letter of RFC 5044: otherwise two of this implementation find each other by a
+	// reserved bit, and use frames longer than a TCP segment.
+	Strict bool
+	// Revision of MPA to ask for: 1 or 2; 0: 2. Revision 1 tells nothing of IRD and ORD.
+	Revision int
+	// PeerToPeer lets the side that accepts speak first, and Ready says how that is made
+	// possible; 0: as the peer likes.
+	PeerToPeer bool
+	Ready      mpa.Ready
+	// Timeout is for each step of setting up; 0: ten seconds.
+	Timeout time.Duration
+}
+
+const (
+	defaultDepth = 128
+	defaultReads = 32
+)
+
+func (o *Options) reads(n int) int {
+	switch {
+	case n == 0:
+		return defaultReads
+	case n < 0:
+		return 0
+	}
+	return n
+}
+
+func (o *Options) depth(n int) int {
+	if n <= 0 {
+		return defaultDepth
+	}
+	return n
+}
+
+// mpa returns what concerns the carrier.
+func (o *Options) mpa() *mpa.Options {
+	return &mpa.Options{Private: o.Private, NoCRC: o.NoCRC, IRD: o.reads(o.IRD), ORD: o.reads(o.ORD), Strict: o.Strict,
+		Rev: o.Revision, PeerToPeer: o.PeerToPeer, Ready: o.Ready, Timeout: o.Timeout, Terminate: rdmap.SetUpTerminate}
+}
+
+// Dial connects to a peer, as in "tcp:10.0.0.2:7471".
+func (h *Host) Dial(ctx context.Context, address string, o *Options) (*QueuePair, error) {
+	if o == nil {
+		o = &Options{}
+	}
+	remote, err := splitTCP(address)
+	if err != nil {
+		return nil, err
+	}
+	d := net.Dialer{}
+	if h.local != "" {
+		a, err := net.ResolveTCPAddr("tcp", net.JoinHostPort(h.local, "0"))
+		if err != nil {
+			return nil, fmt.Errorf("verbs: dial %s: %w", address, err)
+		}
+		d.LocalAddr = a
+	}
+	nc, err := d.DialContext(ctx, "tcp", remote)
+	if err != nil {
+		return nil, fmt.Errorf("verbs: dial %s: %w", address, err)
+	}
+	return h.Connect(ctx, nc, o)
+}
+
+// Connect opens a queue pair over a connection that is there, as its initiator. The connection is the
+// queue pair's from then on.
+func (h *Host) Connect(ctx context.Context, nc net.Conn, o *Options) (*QueuePair, error) {
+	if o == nil {
+		o = &Options{}
+	}
+	conn, err := mpa.Initiate(ctx, nc, o.mpa())
+	if err != nil {
+		nc.Close()
+		return nil, fmt.Errorf("verbs: connect to %v: %w", nc.RemoteAddr(), err)
+	}
+	return h.start(conn, o, true)
+}
+
+// start opens the queue pair over a connection that is set up.
+func (h *Host) start(conn *mpa.Conn, o *Options, initiator bool) (*QueuePair, error) {
+	agreed := conn.Agreed()
+	d := o.Domain
+	if d == nil {
+		d = h.domain
+	}
+	q := &QueuePair{host: h, conn: conn, private: agreed.Private, memory: d.NewStream(), done: make(chan struct{}),
+		sent: o.Completions, received: o.Received}
+	if q.sent == nil {
+		q.sent = NewCompletionQueue()
+	}
+	if q.received == nil {
+		q.received = NewCompletionQueue()
+	}
+	q.changed.L = &q.mu
+	q.ctx, q.stop = context.WithCancel(context.Background())
+	q.cfg = rdmap.Config{
+		Initiator: initiator, Ready: readyOf(agreed), IRD: agreed.IRD, ORD: agreed.ORD, Extensions: o.Extensions,
+		Sends: o.depth(o.Sends), Receives: max(o.depth(o.Receives), len(o.Posted)),
+		Memory: access{q.memory}, Sent: q.sent, Received: q.received, Owner: q,
+	}
+	if o.Shared != nil {
+		q.cfg.Shared = o.Shared
+	}
+	q.stream = rdmap.New(q.cfg)
+	var err error
+	for _, r := range o.Posted {
+		err = errors.Join(err, q.stream.PostReceive(r))
+	}
+	h.mu.Lock()
+	if h.closed {
+		err = errors.Join(err, net.ErrClosed)
+	}
+	if err == nil {
+		h.pairs[q] = true
+	}
+	h.mu.Unlock()
+	if err != nil {
+		conn.Abort()
+		return nil, fmt.Errorf("verbs: open %v: %w", q, err)
+	}
+	q.turn.claim()
+	go q.receive()
+	q.sendAway() // the message that opens the stream, if there is one
+	return q, nil
+}
+
+func readyOf(a mpa.Agreed) rdmap.Ready {
+	switch a.Ready {
+	case mpa.ReadyWrite:
+		return rdmap.ReadyWrite
+	case mpa.ReadyRead:
+		return rdmap.ReadyRead
+	case mpa.ReadySend:
+		return rdmap.ReadySend
+	}
+	return rdmap.ReadyNone
+}
+
+func (h *Host) forget(q *QueuePair) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.pairs, q)
+}
+
+// Close closes the listeners and aborts the queue pairs of the host, and returns when everything has
+// completed. Regions stay as they are.
+func (h *Host) Close() error {
+	h.mu.Lock()
+	h.closed = true
+	var pairs []*QueuePair
+	for q := range h.pairs {
+		pairs = append(pairs, q)
+	}
+	var open []*Listener
+	for l := range h.open {
+		open = append(open, l)
+	}
+	h.mu.Unlock()
+	for _, l := range open {
+		l.Close()
+	}
+	for _, q := range pairs {
+		q.Abort()
+	}
+	return nil
+}

@@ -1,0 +1,48 @@
+package verbs
+
+import (
+	"encoding/binary"
+	"fmt"
+)
+
+// KeySize is the length of a [Key] in bytes.
+const KeySize = 16
+
+// Key is what a peer needs to reach memory of this side: it is made by [KeyOf] and travels in
+// private data, or in a Send. Its bytes are those that rping and many others tell each other: offset (8), STag (4),
+// length (4), big-endian.
+type Key struct {
+	STag   uint32
+	Offset uint64
+	Length uint32
+}
+
+// ParseKey reads a key from the beginning of b.
+func ParseKey(b []byte) (Key, error) {
+	if len(b) < KeySize {
+		return Key{}, fmt.Errorf("verbs: a key has %d bytes, not %d", KeySize, len(b))
+	}
+	return Key{
+		Offset: binary.BigEndian.Uint64(b),
+		STag:   binary.BigEndian.Uint32(b[8:]),
+		Length: binary.BigEndian.Uint32(b[12:]),
+	}, nil
+}
+
+// Append adds the bytes of the key to b.
+func (k Key) Append(b []byte) []byte {
+	b = binary.BigEndian.AppendUint64(b, k.Offset)
+	b = binary.BigEndian.AppendUint32(b, k.STag)
+	return binary.BigEndian.AppendUint32(b, k.Length)
+}
+
+// Bytes returns the bytes of the key.
+func (k Key) Bytes() []byte { return k.Append(nil) }
+
+// Part returns the key of a part.
+func (k Key) Part(offset, length uint32) (Key, error) {
+	if uint64(offset)+uint64(length) > uint64(k.Length) {
+		return Key{}, fmt.Errorf("verbs: %d bytes at %d are not within the %d of the key", length, offset, k.Length)
+	}
+	return Key{STag: k.STag, Offset: k.Offset + uint64(offset), Length: length}, nil
+}

@@ -1,0 +1,141 @@
+package verbs
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"sync"
+
+	"github.com/dgrdma/dgrdma/rdmap/mpa"
+)
+
+// Listener takes requests for connections at a port.
+type Listener struct {
+	host *Host
+	nl   net.Listener
+	// ready are requests that are whole; set-up has its own goroutine for each connection, at
+	// most cap(setUp) of them.
+	ready chan *Request
+	setUp chan struct{}
+	ctx   context.Context
+	stop  context.CancelFunc
+	all   sync.WaitGroup
+	once  sync.Once
+}
+
+// maxSetUp bounds the connections that have not sent a whole request: as many wait
+// in the kernel's queue behind them.
+const maxSetUp = 256
+
+// Listen listens at a port of TCP, as in "7471".
+func (h *Host) Listen(port string) (*Listener, error) {
+	nl, err := net.Listen("tcp", net.JoinHostPort(h.local, port))
+	if err != nil {
+		return nil, fmt.Errorf("verbs: %w", err)
+	}
+	l := &Listener{host: h, nl: nl, ready: make(chan *Request), setUp: make(chan struct{}, maxSetUp)}
+	l.ctx, l.stop = context.WithCancel(context.Background())
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.closed {
+		nl.Close()
+		return nil, fmt.Errorf("verbs: listen at %s: the host is closed: %w", port, net.ErrClosed)
+	}
+	h.open[l] = true
+	l.all.Add(1)
+	go l.accept()
+	return l, nil
+}
+
+func (l *Listener) accept() {
+	defer l.all.Done()
+	for {
+		select {
+		case l.setUp <- struct{}{}:
+		case <-l.ctx.Done():
+			return
+		}
+		nc, err := l.nl.Accept()
+		if err != nil {
+			if l.ctx.Err() != nil {
+				return
+			}
+			<-l.setUp
+			continue
+		}
+		l.all.Add(1)
+		go func() {
+			defer l.all.Done()
+			r, err := mpa.Await(l.ctx, nc, 0)
+			<-l.setUp
+			if err != nil {
+				nc.Close()
+				return
+			}
+			select {
+			case l.ready <- &Request{host: l.host, r: r, nc: nc, Private: r.Private()}:
+			case <-l.ctx.Done():
+				nc.Close()
+			}
+		}()
+	}
+}
+
+// Addr is where the listener listens.
+func (l *Listener) Addr() net.Addr { return l.nl.Addr() }
+
+// Accept waits for a request.
+func (l *Listener) Accept(ctx context.Context) (*Request, error) {
+	select {
+	case r := <-l.ready:
+		return r, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-l.ctx.Done():
+		return nil, fmt.Errorf("verbs: accept at %v: %w", l.Addr(), net.ErrClosed)
+	}
+}
+
+// Close stops listening. Requests that were accepted stay.
+func (l *Listener) Close() error {
+	l.once.Do(func() {
+		l.stop()
+		l.nl.Close()
+		l.all.Wait()
+		l.host.mu.Lock()
+		delete(l.host.open, l)
+		l.host.mu.Unlock()
+	})
+	return nil
+}
+
+// Request is a peer that asks for a connection. It waits until it is accepted or rejected.
+type Request struct {
+	// Private is what the peer's program says.
+	Private []byte
+
+	host *Host
+	r    *mpa.Request
+	nc   net.Conn
+}
+
+// RemoteAddr is the address of the peer.
+func (r *Request) RemoteAddr() net.Addr { return r.nc.RemoteAddr() }
+
+// Accept opens a queue pair.
+func (r *Request) Accept(ctx context.Context, o *Options) (*QueuePair, error) {
+	if o == nil {
+		o = &Options{}
+	}
+	conn, err := r.r.Accept(ctx, o.mpa())
+	if err != nil {
+		r.nc.Close()
+		return nil, fmt.Errorf("verbs: accept %v: %w", r.nc.RemoteAddr(), err)
+	}
+	return r.host.start(conn, o, false)
+}
+
+// Reject refuses the connection, and tells the peer's program why in private data.
+func (r *Request) Reject(ctx context.Context, private []byte) error {
+	return r.r.Reject(ctx, private)
+}

@@ -1,0 +1,233 @@
+package verbs
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/dgrdma/dgrdma/rdmap"
+	"github.com/dgrdma/dgrdma/rdmap/ddp"
+	"github.com/dgrdma/dgrdma/rdmap/memory"
+	"github.com/dgrdma/dgrdma/rdmap/mpa"
+)
+
+// driver is a queue pair as its carrier knows it: the stream under its lock.
+type driver struct{ *QueuePair }
+
+func (d driver) Begin() { d.mu.Lock() }
+
+func (d driver) End() {
+	if d.waiting > 0 {
+		d.changed.Broadcast()
+	}
+	d.mu.Unlock()
+}
+
+func (d driver) Next(m *ddp.Message) bool { return d.stream.Next(m) }
+func (d driver) Sent(n int)               { d.stream.Sent(n) }
+
+func (d driver) Place(h *ddp.Header, n int) (ddp.Span, error) { return d.stream.Place(h, n) }
+func (d driver) Deliver(h *ddp.Header, n uint32) error        { return d.stream.Deliver(h, n) }
+
+// runs is how many batches a goroutine sends that came to do something else. What is left is for
+// one that is there for it.
+const runs = 4
+
+// sendAway sends what there is, without waiting for the network. The caller has the turn, and gives it away.
+func (q *QueuePair) sendAway() {
+	if q.conn.Blocks() {
+		go q.send()
+		return
+	}
+	for range runs {
+		p, err := q.conn.Send(driver{q})
+		if q.sendFailed(err) {
+			q.giveTurn()
+			return
+		}
+		if p == mpa.Blocked {
+			break
+		}
+		if p == mpa.Idle && q.giveTurnUnlessAgain() {
+			return
+		}
+	}
+	go q.send()
+}
+
+// send sends until nothing is left, and gives the turn away.
+func (q *QueuePair) send() {
+	for {
+		p, err := q.conn.Send(driver{q})
+		if err == nil && p == mpa.Blocked {
+			err = q.conn.Flush(driver{q})
+		}
+		if q.sendFailed(err) {
+			q.giveTurn()
+			return
+		}
+		if p == mpa.Idle && q.giveTurnUnlessAgain() {
+			return
+		}
+	}
+}
+
+// sendFailed says that nothing can be sent any more. Memory that was withdrawn while the peer read
+// it is a fault that the peer is told of, if it can be.
+func (q *QueuePair) sendFailed(err error) bool {
+	if err == nil {
+		return false
+	}
+	if errors.Is(err, mpa.ErrWithdrawn) {
+		q.mu.Lock()
+		q.stream.Fail(ddp.ProtectionSTag, err)
+		q.mu.Unlock()
+	}
+	// The receiving goroutine ends the queue pair: what the peer has said last may still be
+	// unread, and it may say why. It does not take long.
+	if errors.Is(err, ddp.Lost) || !errors.Is(err, mpa.ErrWithdrawn) {
+		time.AfterFunc(lastWords, func() { q.conn.Close() })
+		return true
+	}
+	return false
+}
+
+// lastWords is how long a side reads on that cannot send any more.
+const lastWords = time.Second
+
+func (q *QueuePair) giveTurn() {
+	q.mu.Lock()
+	q.turn = turn{}
+	q.changed.Broadcast()
+	q.mu.Unlock()
+}
+
+func (q *QueuePair) giveTurnUnlessAgain() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.turn.again {
+		q.turn.again = false
+		return false
+	}
+	q.turn.taken = false
+	q.changed.Broadcast()
+	return true
+}
+
+// receive is the receiving goroutine of a queue pair. It ends with it.
+func (q *QueuePair) receive() {
+	for {
+		err := q.conn.Receive(driver{q})
+		q.mu.Lock()
+		if f, fault := carrierFault(err); fault {
+			q.stream.Fail(f, err)
+		}
+		mine := q.stream.Waiting() && q.turn.claim()
+		q.work()
+		q.mu.Unlock()
+		if mine {
+			q.sendAway()
+		}
+		if err != nil {
+			q.end(err)
+			return
+		}
+	}
+}
+
+// carrierFault says that the carrier found a fault in what the peer sent; faults which the stream found it
+// knows already.
+func carrierFault(err error) (ddp.Fault, bool) {
+	if err == nil {
+		return 0, false
+	}
+	var f ddp.Fault
+	found := errors.As(err, &f) && !errors.Is(err, ddp.Lost)
+	return f, found
+}
+
+// work has long requests of the peer carried out, by one goroutine, one after the other. The
+// caller has the lock.
+func (q *QueuePair) work() {
+	if q.working || !q.stream.Job(&q.job) {
+		return
+	}
+	q.working = true
+	go func() {
+		for {
+			sum, err := q.carryOut(&q.job)
+			q.mu.Lock()
+			q.stream.JobDone(sum, err)
+			mine := q.turn.claim()
+			more := q.stream.Job(&q.job)
+			q.working = more
+			q.changed.Broadcast()
+			q.mu.Unlock()
+			if mine {
+				q.sendAway()
+			}
+			if !more {
+				return
+			}
+		}
+	}()
+}
+
+func (q *QueuePair) carryOut(j *rdmap.Job) (sum []byte, err error) {
+	if j.Verify {
+		return q.memory.Verify(q.ctx, j.STag, j.TO, j.Length, j.Hash[:j.HashSize])
+	}
+	var how memory.Rights
+	if j.Persistent {
+		how |= memory.FlushPersistent
+	}
+	if j.Global {
+		how |= memory.FlushGlobal
+	}
+	return nil, q.memory.Flush(q.ctx, j.STag, j.TO, j.Length, how)
+}
+
+// end ends a queue pair whose connection does not receive any more: a Terminate that waits leaves,
+// what others do for it ends, and then everything completes.
+func (q *QueuePair) end(err error) {
+	q.mu.Lock()
+	if cause := q.stream.Err(); cause != nil {
+		// A peer that does not read is not waited for.
+		timer := time.AfterFunc(lastWords, func() { q.conn.Close() })
+		for q.turn.taken && q.stream.Terminating() {
+			q.changed.Wait()
+		}
+		q.mu.Unlock()
+		// RDMAP-085: the connection ends gracefully, so that the peer gets the Terminate.
+		var e *rdmap.TerminateError
+		if !(errors.As(cause, &e) && e.Remote) && q.conn.CloseWrite() == nil {
+			for q.conn.Discard() == nil {
+			}
+		}
+		timer.Stop()
+	} else {
+		q.mu.Unlock()
+	}
+	q.conn.Close()
+	q.stop()
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for q.turn.taken || q.working {
+		q.changed.Wait()
+	}
+	cause := err
+	switch {
+	case q.stream.Err() != nil:
+		cause = q.stream.Err()
+	case q.closing:
+		cause = ErrClosed
+	case errors.Is(err, io.EOF):
+		cause = ErrPeerClosed
+	}
+	q.cause = fmt.Errorf("verbs: %v: %w", q, cause)
+	q.stream.End(q.cause)
+	q.changed.Broadcast()
+	q.host.forget(q)
+	close(q.done)
+}
