@@ -172,13 +172,24 @@ func (r *Request) Accept(ctx context.Context, o *Options) (*Conn, error) {
 	return c, nil
 }
 
+// farewell is how long a rejected peer has to close the connection.
+const farewell = time.Second
+
 // Reject says no, and what the program has to say to that, at most SafePrivate octets. The connection
-// is closed, but after ErrOption the request can still be answered.
+// is closed when the peer has closed it, or a second later: siw tells its program nothing of a reply behind which
+// the end comes at once. After ErrOption the request can still be answered.
 func (r *Request) Reject(ctx context.Context, private []byte) error {
 	if err := (&Options{Private: private}).check(r.request.enhanced); err != nil {
 		return err
 	}
 	err := within(ctx, r.nc, r.patient, "rejecting", func() error { return r.refuse(private) })
+	if err == nil {
+		// The answer is given; how the peer takes it is its own affair.
+		_ = within(ctx, r.nc, farewell, "rejecting", func() error {
+			_, err := io.Copy(io.Discard, io.LimitReader(r.nc, maxFrame))
+			return err
+		})
+	}
 	r.nc.Close()
 	return err
 }
