@@ -7,8 +7,9 @@ import (
 // requester is the half of a stream that asks: the send queue, and what the peer has not
 // answered yet.
 type requester struct {
-	work  ring[entry]
-	taken uint32 // the first entry that the carrier has not been given
+	work   ring[entry]
+	taken  uint32 // the first entry that the carrier has not been given
+	posted bool
 	// waiting are the places of requests that the peer has to answer, in the order in which it will
 	// (RDMAP-076, RDMAPX-029).
 	waiting ring[uint32]
@@ -71,6 +72,7 @@ func (s *Stream) Post(w *Work) error {
 	case r.work.len() == len(r.work.entries) || r.work.len() >= s.cfg.Sends:
 		return ErrFull
 	}
+	r.posted = true
 	e := r.work.add()
 	spans := e.spans[:0]
 	*e = entry{Work: *w, length: length}
@@ -290,3 +292,6 @@ func (s *Stream) flushWork(err error) {
 
 // Room is how many work requests the send queue takes now.
 func (s *Stream) Room() int { return s.cfg.Sends - s.requester.work.len() }
+
+// Asked says that the program has posted a work request since the stream was opened.
+func (s *Stream) Asked() bool { return s.requester.posted }

@@ -42,7 +42,9 @@ func TestTerminate(t *testing.T) {
 		}
 	}
 	done := make([]verbs.Completion, 5)
-	if n := e.a.Completions().Poll(done); n != 3 || done[0].Err != nil || !errors.Is(done[2].Err, verbs.ErrFlushed) || !errors.Is(done[2].Err, ddp.TaggedBounds) {
+	// The Terminate may be here before this side has noticed that the first Writes are sent.
+	n := e.a.Completions().Poll(done)
+	if n != 3 || done[0].Err != nil && !errors.Is(done[0].Err, verbs.ErrFlushed) || !errors.Is(done[2].Err, verbs.ErrFlushed) || !errors.Is(done[2].Err, ddp.TaggedBounds) {
 		t.Errorf("%d completions: %+v", n, done[:n])
 	}
 	if n := e.b.Received().Poll(done); n != 2 || !errors.Is(done[0].Err, ddp.TaggedBounds) {

@@ -82,6 +82,17 @@ func (c *Conn) CloseWrite() error {
 	return fmt.Errorf("mpa: ending one direction of a %T: %w", c.nc, errors.ErrUnsupported)
 }
 
+// Unacknowledged is how much of what was sent the peer's TCP has not acknowledged. Of connections that are not TCP
+// nobody knows: 0.
+func (c *Conn) Unacknowledged() int {
+	n := 0
+	if c.tcp {
+		// A connection that is closed has nothing that could still be acknowledged.
+		_ = c.raw.Control(func(fd uintptr) { n, _ = unix.IoctlGetInt(int(fd), unix.SIOCOUTQ) })
+	}
+	return n
+}
+
 // Close ends the connection, and calls that wait. TCP still delivers what is sent, unless something
 // has arrived that nobody read: see Discard.
 func (c *Conn) Close() error {
