@@ -2,6 +2,9 @@ module github.com/dgrdma/dgrdma
 
 go 1.26.0
 
+// tests/siw boots a virtual machine: go test ./tests/siw.
+ignore ./tests/siw
+
 require (
 	github.com/HdrHistogram/hdrhistogram-go v1.4.0
 	github.com/google/gopacket v1.1.19
