@@ -1,12 +1,15 @@
 package endpoint
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"reflect"
+	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -21,7 +24,12 @@ import (
 // recorded wires.
 const recordEnv = "DGRDMA_TEST_RECORDED"
 
+// ofPairs are the names of the tests that asked for the wire of a pair.
+var ofPairs sync.Map
+
 func maybeRecorded(t testing.TB, wire transport.Conn) transport.Conn {
+	name, _, _ := strings.Cut(t.Name(), "/")
+	ofPairs.Store(name, true)
 	if os.Getenv(recordEnv) == "" {
 		return wire
 	}
@@ -37,21 +45,37 @@ func recorded(t testing.TB, wire transport.Conn) transport.Conn {
 	return c
 }
 
-// TestSuiteOverRecordedWires runs the tests of this package again, with every wire
-// of a pair recorded.
+// TestSuiteOverRecordedWires runs the tests of pairs again, with every wire of a pair
+// recorded: those that ran before, or where there were none all tests of this package.
 func TestSuiteOverRecordedWires(t *testing.T) {
 	if os.Getenv(recordEnv) != "" {
 		return // this is that run
 	}
 	if testing.Short() {
-		t.Skip("the suite a second time takes as long as the first")
+		t.Skip("what it runs again takes as long as the first time")
 	}
-	t.Parallel()
-	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.short")
+	t.Parallel() // those that are not have ended when this one goes on
+	var names []string
+	ofPairs.Range(func(name, _ any) bool {
+		names = append(names, name.(string))
+		return true
+	})
+	again := ""
+	if len(names) > 0 {
+		again = "^(" + strings.Join(names, "|") + ")$"
+	}
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.short", "-test.v", "-test.run="+again)
 	cmd.Env = append(os.Environ(), recordEnv+"=yes")
-	if out, err := cmd.CombinedOutput(); err != nil {
+	out, err := cmd.CombinedOutput()
+	if err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}
+	for _, name := range names {
+		if !bytes.Contains(out, []byte("=== RUN   "+name+"\n")) {
+			t.Errorf("%s did not run again", name)
+		}
+	}
+	t.Logf("%d tests again", bytes.Count(out, []byte("\n--- ")))
 }
 
 // narrow is a wire on which the way to some peers is narrower than to others, and
