@@ -17,6 +17,7 @@ import (
 	"github.com/dgrdma/dgrdma/dgrdma"
 	"github.com/dgrdma/dgrdma/frame"
 	"github.com/dgrdma/dgrdma/link"
+	"github.com/dgrdma/dgrdma/tests/fixture"
 	"github.com/dgrdma/dgrdma/tests/netns"
 )
 
@@ -88,7 +89,7 @@ func (c *childState) end() int {
 	if c.own != nil {
 		c.own.Close()
 	}
-	if left := leaked(); left != "" {
+	if left := fixture.Outliving(); left != "" {
 		fmt.Fprintln(os.Stderr, "child: goroutines left behind:\n"+left)
 		return 1
 	}

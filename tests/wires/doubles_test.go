@@ -60,7 +60,7 @@ var kinds = []struct {
 // TestDoubles: peers of the other kinds, one direction after the other. The
 // kernel loses nothing, which matters to those that never send again.
 func TestDoubles(t *testing.T) {
-	eachWire(t, func(t *testing.T, w wire) {
+	eachWireAtOnce(t, func(t *testing.T, w wire) {
 		for _, kind := range kinds {
 			t.Run(kind.name, func(t *testing.T) {
 				t.Parallel() // most of it is waiting for acknowledgements

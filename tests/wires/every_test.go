@@ -14,6 +14,7 @@ import (
 // find it gone and come back when it is, and those that asked another one notice nothing.
 func TestOneAddressGoes(t *testing.T) {
 	netns.Require(t)
+	t.Parallel()
 	for _, x := range []struct{ first, second netip.Addr }{
 		{netns.IPv4(1), netip.MustParseAddr("10.77.0.50")}, {netns.IPv6(1), netip.MustParseAddr("fd77::50")},
 	} {

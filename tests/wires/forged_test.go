@@ -86,7 +86,7 @@ func TestConfiguredPathMTU(t *testing.T) {
 // TestNarrowPath: a link on the way carries less than the interfaces at its ends.
 // Reports of that are not believed; the error says what to do, and that helps.
 func TestNarrowPath(t *testing.T) {
-	eachWire(t, func(t *testing.T, w wire) {
+	eachWireAtOnce(t, func(t *testing.T, w wire) {
 		pair := netns.NewPair(t, 9000)
 		const slots, size = 16, 64 << 10
 		options := ""

@@ -75,7 +75,7 @@ func dialNumbers(t *testing.T, a *link.Host, url string) *link.Link {
 // TestLinksFlap: the interfaces of both sides go down and up while messages go
 // through a link.
 func TestLinksFlap(t *testing.T) {
-	eachWire(t, func(t *testing.T, w wire) {
+	eachWireAtOnce(t, func(t *testing.T, w wire) {
 		pair := netns.NewPair(t, 1500)
 		for _, n := range pair {
 			n.KeepAddresses(t)

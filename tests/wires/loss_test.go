@@ -65,7 +65,7 @@ func TestLossOfRuns(t *testing.T) {
 // TestLimitedLink: the kernel's queue in front of a link of 40 MB/s overflows:
 // it holds fewer frames than a connection sends before it has heard anything.
 func TestLimitedLink(t *testing.T) {
-	eachWire(t, func(t *testing.T, w wire) {
+	eachWireAtOnce(t, func(t *testing.T, w wire) {
 		pair := netns.NewPair(t, 1500)
 		const rate = 40_000_000
 		pair[0].SetRate(t, rate, 40_000)
@@ -95,7 +95,7 @@ func TestSwitch(t *testing.T) {
 	bad := netns.Faults{
 		Drop: 0.02, Duplicate: 0.02, Reorder: 0.03, Corrupt: 0.01, Delay: 200 * time.Microsecond, Rate: 100_000_000,
 	}
-	eachWire(t, func(t *testing.T, w wire) {
+	eachWireAtOnce(t, func(t *testing.T, w wire) {
 		for _, mtu := range []int{1500, 9000} {
 			t.Run(fmt.Sprintf("mtu=%d", mtu), func(t *testing.T) {
 				seed := *switchSeed

@@ -3,45 +3,20 @@
 package wires
 
 import (
-	"fmt"
 	"os"
-	"runtime"
-	"strings"
 	"testing"
 	"time"
+
+	"github.com/dgrdma/dgrdma/tests/fixture"
 )
 
-// TestMain is also the main function of the processes that tests start, and
-// fails when goroutines of the module outlive the tests.
+// TestMain is also the main function of the processes that tests start.
 func TestMain(m *testing.M) {
 	if os.Getenv(childVariable) != "" {
 		os.Exit(childMain())
 	}
-	code := m.Run()
-	if code == 0 {
-		if left := leaked(); left != "" {
-			fmt.Fprintln(os.Stderr, "goroutines left behind:\n"+left)
-			code = 1
-		}
-	}
-	os.Exit(code)
-}
-
-func leaked() (left string) {
-	for range 50 {
-		buf := make([]byte, 1<<20)
-		left = ""
-		for _, g := range strings.Split(string(buf[:runtime.Stack(buf, true)]), "\n\n") {
-			if strings.Contains(g, "dgrdma/") && !strings.Contains(g, "wires.leaked") && !strings.Contains(g, "wires.startProcesses") {
-				left += g + "\n"
-			}
-		}
-		if left == "" {
-			return ""
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
-	return left
+	fixture.WaitBeside(8)
+	os.Exit(fixture.Run(m, "wires.startProcesses"))
 }
 
 // eventually waits until ok says yes.

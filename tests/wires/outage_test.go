@@ -39,7 +39,7 @@ func goesOn(t *testing.T, f *flow) {
 
 // TestLinkFlap: the link of either side goes down and up during a transfer.
 func TestLinkFlap(t *testing.T) {
-	eachWire(t, func(t *testing.T, w wire) {
+	eachWireAtOnce(t, func(t *testing.T, w wire) {
 		pair := netns.NewPair(t, 1500)
 		for _, n := range pair {
 			n.KeepAddresses(t)
