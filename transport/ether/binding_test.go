@@ -71,6 +71,7 @@ func chatter(from *ether.Conn, to transport.Addr) (stop func()) {
 // TestInterfaceMadeAgain (attack A16, SECURITY.md): an interface is deleted and made
 // again under its name, and those who listen and send there are heard again.
 func TestInterfaceMadeAgain(t *testing.T) {
+	t.Parallel()
 	inBothModes(t, func(t *testing.T, ring bool) {
 		for name, c := range map[string]struct{ sending, sameNumber bool }{
 			"at rest": {}, "sending meanwhile": {sending: true}, "with the same number": {sameNumber: true},
@@ -136,6 +137,7 @@ func TestInterfaceMadeAgain(t *testing.T) {
 // TestInterfaceMadeAgainDiffers: under another address nobody reaches this endpoint:
 // it ends, and says why.
 func TestInterfaceMadeAgainDiffers(t *testing.T) {
+	t.Parallel()
 	inBothModes(t, func(t *testing.T, ring bool) {
 		cable(t, 1500)
 		a := listen(t, ether.Config{NoRing: !ring, Interface: "d0"})
@@ -165,6 +167,7 @@ func TestInterfaceMadeAgainDiffers(t *testing.T) {
 // TestRenamed: an interface that has another name now is the same, though another one has
 // its name: what comes over it is heard, and nobody goes on looking for the name.
 func TestRenamed(t *testing.T) {
+	t.Parallel()
 	inBothModes(t, func(t *testing.T, ring bool) {
 		for _, swapped := range []bool{false, true} {
 			cable(t, 1500)

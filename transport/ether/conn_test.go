@@ -5,8 +5,6 @@ import (
 	"errors"
 	"net"
 	"os"
-	"runtime"
-	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -15,35 +13,14 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
+	"github.com/dgrdma/dgrdma/tests/fixture"
 	"github.com/dgrdma/dgrdma/transport"
 	"github.com/dgrdma/dgrdma/transport/ether"
 )
 
-// TestMain fails when goroutines of the module outlive the tests.
 func TestMain(m *testing.M) {
-	code := m.Run()
-	if left := leaked(); code == 0 && left != "" {
-		os.Stderr.WriteString("goroutines left behind:\n" + left)
-		code = 1
-	}
-	os.Exit(code)
-}
-
-func leaked() (left string) {
-	for range 50 {
-		buf := make([]byte, 1<<20)
-		left = ""
-		for _, g := range strings.Split(string(buf[:runtime.Stack(buf, true)]), "\n\n") {
-			if strings.Contains(g, "dgrdma/") && !strings.Contains(g, "ether_test.leaked") {
-				left += g + "\n"
-			}
-		}
-		if left == "" {
-			return ""
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
-	return left
+	fixture.WaitBeside(8)
+	os.Exit(fixture.Run(m))
 }
 
 // inBothModes runs a test with frames received by system calls, and in a ring.
@@ -147,6 +124,7 @@ func TestCloseWakesRecv(t *testing.T) {
 
 // TestConcurrentClose is for the race detector.
 func TestConcurrentClose(t *testing.T) {
+	t.Parallel()
 	inBothModes(t, func(t *testing.T, ring bool) {
 		cable(t, 1500)
 		for range 20 {

@@ -16,6 +16,7 @@ import (
 
 // TestOpen: two endpoints opened by strings, with transactions of 1 MiB.
 func TestOpen(t *testing.T) {
+	t.Parallel()
 	for _, mtu := range []int{1500, 9000} {
 		for _, options := range []string{"", "?ethertype=0x88B5", "?ring=on&sockbuf=8388608", "?busypoll=on&sockbuf=default"} {
 			t.Run(options, func(t *testing.T) {

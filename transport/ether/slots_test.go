@@ -43,6 +43,7 @@ func TestRingTakesShortFrames(t *testing.T) {
 // TestLongerThanTold: a peer may send frames that are longer than ours, as long as the
 // interface carries them; they come in order.
 func TestLongerThanTold(t *testing.T) {
+	t.Parallel()
 	inBothModes(t, func(t *testing.T, ring bool) {
 		cable(t, 4000)
 		b := listen(t, ether.Config{Interface: "d1", MTU: 1500, NoRing: !ring})
@@ -77,6 +78,7 @@ func TestLongerThanTold(t *testing.T) {
 // TestAllIsAccountedFor: in rings of every shape, with frames of any length and a receiver
 // that comes and goes, each frame comes whole and in order, or is counted as dropped.
 func TestAllIsAccountedFor(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct{ carries, mtu int }{{128, 0}, {1501, 0}, {9000, 0}, {9001, 1000}, {32700, 0}, {65535, 0}, {65535, 1500}} {
 		t.Run(fmt.Sprint(c), func(t *testing.T) {
 			cable(t, c.carries)
