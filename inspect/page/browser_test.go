@@ -86,12 +86,14 @@ type verdict struct {
 	Background                 string
 }
 
-// look shows a page in a desktop's and a telephone's width.
-func look(t *testing.T, page []byte, dark bool) []verdict {
+// look shows pages, each in a desktop's and a telephone's width.
+func look(t *testing.T, pages [][]byte, dark bool) []verdict {
 	t.Helper()
 	frames := ""
-	for _, width := range []int{1280, 390} {
-		frames += fmt.Sprintf(`<iframe style="border:0;width:%dpx;height:900px" srcdoc="%s"></iframe>`, width, html.EscapeString(string(page)))
+	for _, page := range pages {
+		for _, width := range widths {
+			frames += fmt.Sprintf(`<iframe style="border:0;width:%dpx;height:900px" srcdoc="%s"></iframe>`, width, html.EscapeString(string(page)))
+		}
 	}
 	file := filepath.Join(t.TempDir(), "judge.html")
 	if err := os.WriteFile(file, fmt.Appendf(nil, judge, frames), 0o600); err != nil {
@@ -109,24 +111,32 @@ func look(t *testing.T, page []byte, dark bool) []verdict {
 	}
 	m := regexp.MustCompile(`(?s)<pre id="result">(.*?)</pre>`).FindStringSubmatch(out)
 	var verdicts []verdict
-	if m == nil || json.Unmarshal([]byte(html.UnescapeString(m[1])), &verdicts) != nil || len(verdicts) != 2 {
+	if m == nil || json.Unmarshal([]byte(html.UnescapeString(m[1])), &verdicts) != nil || len(verdicts) != len(pages)*len(widths) {
 		t.Fatalf("no result in %.500s\n%s", out, log)
 	}
 	return verdicts
 }
 
+var widths = []int{1280, 390}
+
 // In a real browser, at two widths, light and dark: nothing sticks out, no two
-// labels touch, and nothing is complained about.
+// labels touch, and nothing is complained about. The browser, which takes long to
+// start, has all pages at once.
 func TestPagesInABrowser(t *testing.T) {
 	all := reports(t)
-	for _, name := range []string{"empty", "crowded", "udp-loss7", "ether2-single", "fpga-lost-ack-stalls"} {
+	names := []string{"empty", "crowded", "udp-loss7", "ether2-single", "fpga-lost-ack-stalls"}
+	var pages [][]byte
+	for _, name := range names {
+		pages = append(pages, render(t, all[name], name))
+	}
+	light, dark := look(t, pages, false), look(t, pages, true)
+	for n, name := range names {
 		r := all[name]
 		t.Run(name, func(t *testing.T) {
-			b := render(t, r, name)
 			backgrounds := map[string]bool{}
-			for _, dark := range []bool{false, true} {
-				for i, v := range look(t, b, dark) {
-					if want := []int{1280, 390}[i]; v.Width != want && v.Width != want-15 || v.Scroll > v.Width {
+			for dark, verdicts := range map[bool][]verdict{false: light, true: dark} {
+				for i, v := range verdicts[n*len(widths):][:len(widths)] {
+					if want := widths[i]; v.Width != want && v.Width != want-15 || v.Scroll > v.Width {
 						t.Errorf("%d pixels wide, need to scroll to %d", v.Width, v.Scroll)
 					}
 					for _, bad := range v.Bad {
