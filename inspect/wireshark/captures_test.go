@@ -45,6 +45,7 @@ func check(t *testing.T, file string, o captured.Options, args ...string) []*pac
 
 func TestCapturesOfRealPeers(t *testing.T) {
 	requireTshark(t)
+	t.Parallel()
 	// As counted by a decoder written apart from these.
 	again := map[string]int{"ether-loss5-pingpong": 8, "fpga-lost-ack-stalls": 56, "udp-loss7": 74}
 	files, err := filepath.Glob(filepath.Join(vectors, "*.pcap"))
@@ -54,6 +55,7 @@ func TestCapturesOfRealPeers(t *testing.T) {
 	for _, file := range files {
 		name := filepath.Base(file[:len(file)-len(".pcap")])
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			retransmissions := 0
 			for _, p := range check(t, file, captured.Options{}) {
 				if p.first != p && p.hasData() {
@@ -166,9 +168,11 @@ func conversation(t *testing.T, addrs [2]transport.Addr, seed uint64) (file stri
 
 func TestConversations(t *testing.T) {
 	requireTshark(t)
+	t.Parallel()
 	const seed = 5
 	for name, addrs := range wires {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			t.Logf("seed %d", seed)
 			file, said := conversation(t, addrs, seed)
 			var o captured.Options
@@ -283,6 +287,7 @@ func TestIntroductions(t *testing.T) {
 // Where only a display filter needs fields, the dissector leaves others out.
 func TestDisplayFilters(t *testing.T) {
 	requireTshark(t)
+	t.Parallel()
 	file := filepath.Join(vectors, "udp-loss7.pcap")
 	all := model(t, file, captured.Options{})
 	txn := func(p *packet, id uint32) bool {

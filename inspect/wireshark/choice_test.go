@@ -65,6 +65,7 @@ func TestPlausible(t *testing.T) {
 
 func TestPreferences(t *testing.T) {
 	requireTshark(t)
+	t.Parallel()
 	ether := newRecorder(t, "Ethernet", tap.Options{EtherType: 0xf055})
 	ether.send(0, made(from1(9), data(1, 1, 1, 8)))
 	usual := newRecorder(t, "Ethernet", tap.Options{})
@@ -94,6 +95,7 @@ func TestPreferences(t *testing.T) {
 		{"decode as", odd, "-dudp.port==40000,dgrdma_in_udp", true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
 			var args []string
 			if tt.option != "" {
 				args = append(args, tt.option)

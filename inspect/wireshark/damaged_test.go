@@ -55,11 +55,13 @@ func damage(random *rand.Rand, r record, wire string) record {
 // refuses is malformed, and nothing else is.
 func TestDamagedCaptures(t *testing.T) {
 	requireTshark(t)
+	t.Parallel()
 	const seed = 11
 	t.Logf("seed %d", seed)
-	random := rand.New(rand.NewPCG(seed, 0))
 	for wire, addrs := range wires {
 		t.Run(wire, func(t *testing.T) {
+			t.Parallel()
+			random := rand.New(rand.NewPCG(seed, uint64(headersOf[wire])))
 			file, _ := conversation(t, addrs, seed)
 			b, err := os.ReadFile(file)
 			if err != nil {
@@ -200,6 +202,7 @@ func wrapped(kind string, r record) (linkType uint32, _ record) {
 
 func TestWrappings(t *testing.T) {
 	requireTshark(t)
+	t.Parallel()
 	for _, tt := range []struct {
 		capture string
 		kinds   []string
@@ -213,6 +216,7 @@ func TestWrappings(t *testing.T) {
 		}
 		for _, kind := range tt.kinds {
 			t.Run(tt.capture+"/"+kind, func(t *testing.T) {
+				t.Parallel()
 				var all []record
 				var link uint32
 				for _, r := range records(t, file) {

@@ -42,6 +42,7 @@ type step struct {
 
 func TestFindings(t *testing.T) {
 	requireTshark(t)
+	t.Parallel()
 	with := func(m frame.Message, change func(*frame.Message)) frame.Message {
 		change(&m)
 		return m
@@ -123,6 +124,7 @@ func TestFindings(t *testing.T) {
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
 			r := newRecorder(t, "Ethernet", tap.Options{})
 			for _, s := range tt.steps {
 				r.send(s.from, s.data)

@@ -136,7 +136,10 @@ func TestFramesInOneDatagram(t *testing.T) {
 // as by package captured.
 func TestJoinedAndCut(t *testing.T) {
 	requireTshark(t)
+	t.Parallel()
 	small := func(seq, n int) []byte { return made(from1(seq), data(1, 1, 9, n), data(1, 2, 9, n)) }
+	var all []record
+	var names []string // of what they are cut from
 	for name, whole := range map[string][]byte{
 		"sources":      join(small(1, 13), between(3, 2, small(1, 13)), between(4, 2, small(3, 13)), between(3, 2, small(2, 8))),
 		"destinations": join(small(1, 16), between(1, 3, small(2, 16)), between(1, 9, stamped(1))),
@@ -147,28 +150,26 @@ func TestJoinedAndCut(t *testing.T) {
 		"several":      join(introduction(t, 1, "memory"), between(1, 3, introduction(t, 2)), between(1, 9, stamped(1))),
 		"padded":       join(append(small(1, 16), 0), between(1, 3, append(small(2, 16), 0)), between(1, 9, stamped(1))),
 	} {
-		t.Run(name, func(t *testing.T) {
-			r := newRecorder(t, "IPv4", tap.Options{})
-			r.send(0, whole)
-			one := records(t, r.file.Bytes())[0]
-			var all []record
-			for n := headersOf["IPv4"] + frame.HeaderSize; n <= len(one.data); n++ {
-				all = append(all, record{one.data[:n], one.length})
+		r := newRecorder(t, "IPv4", tap.Options{})
+		r.send(0, whole)
+		one := records(t, r.file.Bytes())[0]
+		for n := headersOf["IPv4"] + frame.HeaderSize; n <= len(one.data); n++ {
+			all = append(all, record{one.data[:n], one.length})
+			names = append(names, name)
+		}
+	}
+	file := save(t, pcapOf(1, all)) // one, as tshark takes long to start
+	for _, ports := range [][]uint16{nil, {40000}} {
+		want := shownByCaptured(t, file, captured.Options{Ports: ports})
+		var args []string
+		if ports != nil {
+			args = []string{"-o", "dgrdma.ports:40000"}
+		}
+		got := rows(t, file, []string{"dgrdma.seq"}, args...)
+		for i, c := range all {
+			if ids := got[i+1].list("dgrdma.seq"); !slices.Equal(ids, want[i+1]) {
+				t.Errorf("%s, ports %v, %d of %d bytes: ids %v, package captured finds %v", names[i], ports, len(c.data), c.length, ids, want[i+1])
 			}
-			file := save(t, pcapOf(1, all))
-			for _, ports := range [][]uint16{nil, {40000}} {
-				want := shownByCaptured(t, file, captured.Options{Ports: ports})
-				var args []string
-				if ports != nil {
-					args = []string{"-o", "dgrdma.ports:40000"}
-				}
-				got := rows(t, file, []string{"dgrdma.seq"}, args...)
-				for i, c := range all {
-					if ids := got[i+1].list("dgrdma.seq"); !slices.Equal(ids, want[i+1]) {
-						t.Errorf("ports %v, %d of %d bytes: ids %v, package captured finds %v", ports, len(c.data), c.length, ids, want[i+1])
-					}
-				}
-			}
-		})
+		}
 	}
 }
