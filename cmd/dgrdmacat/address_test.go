@@ -82,6 +82,7 @@ func TestPeerByAddress(t *testing.T) {
 
 // TestNobodyAtTheAddress: who does not answer is said to be what was asked.
 func TestNobodyAtTheAddress(t *testing.T) {
+	t.Parallel()
 	for args, says := range map[string]string{
 		"write --addr 0 --text x --to udp:127.0.0.1:9" + soon: "nobody there answers within 300ms; is it there, and does it accept peers?",
 		"ping --link --to udp:127.0.0.1:9" + soon:             "nobody there answers within 300ms",

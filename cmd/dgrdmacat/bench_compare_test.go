@@ -54,6 +54,7 @@ func wantComparison(t *testing.T, got map[string]any, args string) {
 // TestBenchComparesBetweenProcesses: what is at the other end takes processor time that counts, and is no
 // other; the server says what came.
 func TestBenchComparesBetweenProcesses(t *testing.T) {
+	t.Parallel()
 	server, url := startServer(t, "bench", "--once", "--serve", "udp:127.0.0.1")
 	code, out, stderr := runFor(t, t.Context(), strings.Fields("bench --seconds 0.5 --compare tcp,raw --to "+url)...)
 	if code != exitOK {
@@ -80,6 +81,7 @@ func TestBenchComparesBetweenProcesses(t *testing.T) {
 
 // TestBenchServerIsKilledAmidAComparison: the turns until then are printed, and why there are no more.
 func TestBenchServerIsKilledAmidAComparison(t *testing.T) {
+	t.Parallel()
 	server, url := startServer(t, "bench", "--serve", "udp:127.0.0.1?giveup=700ms")
 	client := asProcess(t, strings.Fields("bench --json --seconds 5 --compare tcp --to "+url+"?giveup=700ms")...).start()
 	ours := regexp.MustCompile(`[1-9]\d* transactions of `)
@@ -101,6 +103,7 @@ func TestBenchServerIsKilledAmidAComparison(t *testing.T) {
 // TestBenchLossIsOfItsSide: a server that loses says so, with the seed, and the client that does not is
 // sent what was lost once more.
 func TestBenchLossIsOfItsSide(t *testing.T) {
+	t.Parallel()
 	server, url := startServer(t, "bench", "--serve", "udp:127.0.0.1", "--loss", "5%", "--seed", "9")
 	eventually(t, "the server says what it loses", func() bool { return strings.Contains(server.err.String(), "5 % of what comes is lost, seed 9\n") })
 	resent := 0.0

@@ -21,7 +21,8 @@ func runOK(t *testing.T, args string) string {
 
 // TestBenchIntervals: a line for each, or an array, that has all that was moved.
 func TestBenchIntervals(t *testing.T) {
-	noGoroutineLeft(t)
+	t.Parallel()
+	noGoroutineOfItsOwnLeft(t)
 	for _, mode := range []string{"", "--reverse", "--link", "--link --stream"} {
 		var got map[string]any
 		var all []any
@@ -71,7 +72,8 @@ func TestBenchIntervalsAreCutOff(t *testing.T) {
 
 // TestBenchReverse: what the server wrote came here, and both say so.
 func TestBenchReverse(t *testing.T) {
-	noGoroutineLeft(t)
+	t.Parallel()
+	noGoroutineOfItsOwnLeft(t)
 	url, end := serving(t, t.Context(), "bench --once --serve udp:127.0.0.1")
 	got := runJSON(t, "bench --json --reverse --warm-up 200ms --rate 400Mbit --seconds 1 --size 10000 --verify full --to "+url)
 	if got["reverse"] != true || got["bidir"] != false || got["rate_bytes_per_s"] != 50e6 || got["warm_up_seconds"] != 0.2 ||
@@ -90,7 +92,8 @@ func TestBenchReverse(t *testing.T) {
 
 // TestBenchRate: what is moved is no more than was asked for, each way, and not much less.
 func TestBenchRate(t *testing.T) {
-	noGoroutineLeft(t)
+	t.Parallel()
+	noGoroutineOfItsOwnLeft(t)
 	for mode, ways := range map[string]float64{"": 1, "--bidir": 2, "--reverse": 1, "--peers 5": 1, "--link": 1, "--link --stream": 1} {
 		rate := 0.0
 		for try := 0; rate < 1.5e6 && try < 10; try++ { // a busy machine is late
@@ -107,7 +110,8 @@ func TestBenchRate(t *testing.T) {
 
 // TestBenchSweep: a line, or an object, for each size, and the server stays for all.
 func TestBenchSweep(t *testing.T) {
-	noGoroutineLeft(t)
+	t.Parallel()
+	noGoroutineOfItsOwnLeft(t)
 	for _, mode := range []string{"", "--bidir --depth 2", "--reverse", "--link", "--link --stream --warm-up 10ms"} {
 		serve := "bench --once --serve udp:127.0.0.1"
 		if strings.Contains(mode, "--link") {

@@ -67,7 +67,8 @@ func TestBenchLeavesOutWhatWasNotMeasured(t *testing.T) {
 // TestBenchSaysWhatToLookAt: who does not reach a server is asked what may be wrong, whether
 // nobody is there, or one with another profile, or one that went.
 func TestBenchSaysWhatToLookAt(t *testing.T) {
-	noGoroutineLeft(t)
+	t.Parallel()
+	noGoroutineOfItsOwnLeft(t)
 	_, url := startServer(t, "bench", "--serve", "udp:127.0.0.1")
 	const ask = "; does dgrdmacat bench --serve run there, with the same --profile, and is this the URL it printed?\n"
 	for _, client := range []string{

@@ -224,7 +224,8 @@ func TestBenchTurnsASecondClientAway(t *testing.T) {
 // TestBenchIsInterrupted: what was measured until then is printed, and that it is
 // less than was wished.
 func TestBenchIsInterrupted(t *testing.T) {
-	noGoroutineLeft(t)
+	t.Parallel()
+	noGoroutineOfItsOwnLeft(t)
 	// A busy machine may take long to begin: then it is tried again, with more time.
 	interrupted := func(server, client, middle string) {
 		for after := 500 * time.Millisecond; ; after *= 2 {

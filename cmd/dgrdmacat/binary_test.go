@@ -9,6 +9,8 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+
+	"github.com/dgrdma/dgrdma/tests/fixture"
 )
 
 func TestMain(m *testing.M) {
@@ -21,7 +23,8 @@ func TestMain(m *testing.M) {
 		// inherit that; what is received they do not.
 		signal.Notify(received, os.Interrupt)
 	}
-	code := m.Run()
+	fixture.WaitBeside(4)
+	code := fixture.Run(m)
 	if dir, err := binaryDir(); err == nil {
 		os.RemoveAll(dir)
 	}

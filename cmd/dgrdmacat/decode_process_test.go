@@ -89,6 +89,7 @@ func TestDecodeWithoutPrivileges(t *testing.T) {
 // TestDecodeLive watches two endpoints of ours, on both wires: no frame is
 // missing, although the kernel joins what goes over UDP, also of several ids.
 func TestDecodeLive(t *testing.T) {
+	t.Parallel()
 	netns.Require(t)
 	path := program(t)
 	for _, c := range []struct {

@@ -15,6 +15,7 @@ import (
 // OpenCPI's drivers do. (Two that take each other for a card wait for each other's
 // acknowledgements: quirk F13.)
 func TestEtherServeAndWrite(t *testing.T) {
+	t.Parallel()
 	netns.Require(t)
 	data := bytes.Repeat([]byte("0123456789abcde\n"), 5000)
 	for _, profile := range []string{"native", "opencpi"} {
@@ -47,6 +48,7 @@ func TestEtherServeAndWrite(t *testing.T) {
 // TestEtherSendAndListen: a stream goes over Ethernet and arrives whole, and a
 // receiver that is killed is noticed.
 func TestEtherSendAndListen(t *testing.T) {
+	t.Parallel()
 	netns.Require(t)
 	pair := netns.NewPair(t, 1500)
 	data := bytes.Repeat([]byte("fifteen bytes.\n"), 400_000)

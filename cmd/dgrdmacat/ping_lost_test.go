@@ -142,6 +142,7 @@ func TestPingLosesOne(t *testing.T) {
 // TestPingServerFallsSilent: who answered every ping, and says nothing of the link's end, has
 // answered every ping.
 func TestPingServerFallsSilent(t *testing.T) {
+	t.Parallel()
 	for _, mode := range []string{"--link", "--link --busy-poll"} {
 		h, err := link.Open("udp:127.0.0.1", &link.Config{Memory: pingLinkMemory, Endpoint: dgrdma.Config{Manual: true}})
 		if err != nil {

@@ -14,9 +14,10 @@ import (
 
 // What other packages' tests need too.
 var (
-	noGoroutineLeft = fixture.NoGoroutineLeft
-	wantFiles       = fixture.WantFiles
-	random          = fixture.RandomBytes
+	noGoroutineLeft         = fixture.NoGoroutineLeft
+	noGoroutineOfItsOwnLeft = fixture.NoGoroutineOfItsOwnLeft
+	wantFiles               = fixture.WantFiles
+	random                  = fixture.RandomBytes
 )
 
 // process is dgrdmacat as a process of its own.

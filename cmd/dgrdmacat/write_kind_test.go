@@ -8,7 +8,8 @@ import (
 // TestWriteOfAnotherKind: where the two ends take each other for different kinds of peers,
 // both ask about that.
 func TestWriteOfAnotherKind(t *testing.T) {
-	noGoroutineLeft(t)
+	t.Parallel()
+	noGoroutineOfItsOwnLeft(t)
 	url, out, end := servingMemory(t, "--accept", "any", "udp:127.0.0.1")
 	code, _, stderr := runFor(t, t.Context(), "write", "--profile", "opencpi", "--to", url+"?giveup=2s", "--addr", "0", "--text", "x")
 	if code != exitError || !strings.Contains(stderr, "is it not of the kind opencpi?") {
