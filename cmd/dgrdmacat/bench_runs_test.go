@@ -53,6 +53,7 @@ func TestBenchIntervals(t *testing.T) {
 
 // TestBenchIntervalsAreCutOff: who reads no more of them has enough.
 func TestBenchIntervalsAreCutOff(t *testing.T) {
+	t.Parallel()
 	for _, mode := range []string{"", "--link"} {
 		p := asProcess(t, append(strings.Fields("bench --seconds 86400 -i 20ms"), strings.Fields(mode)...)...)
 		r, w, err := os.Pipe()

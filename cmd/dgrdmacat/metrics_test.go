@@ -92,7 +92,8 @@ func TestWithoutMetricsFlag(t *testing.T) {
 // TestMetricsStopIsNotHeldUp: who says nothing, or takes no answer, does not keep
 // the command from ending.
 func TestMetricsStopIsNotHeldUp(t *testing.T) {
-	noGoroutineLeft(t)
+	t.Parallel()
+	noGoroutineOfItsOwnLeft(t)
 	var m metricsFlag
 	addr, stop := startMetrics(t, &m)
 	for _, says := range []string{"", "GET /metrics HTTP/1.1\r\nHost: x\r\n"} {
@@ -188,7 +189,8 @@ func TestCommandsShowThemselves(t *testing.T) {
 
 // TestMetricsEverywhere: a port behind a colon is at every address, and says so; top finds it.
 func TestMetricsEverywhere(t *testing.T) {
-	noGoroutineLeft(t)
+	t.Parallel()
+	noGoroutineOfItsOwnLeft(t)
 	var m metricsFlag
 	m.addr = ":0"
 	var says strings.Builder
