@@ -54,7 +54,6 @@ func wantComparison(t *testing.T, got map[string]any, args string) {
 // TestBenchComparesBetweenProcesses: what is at the other end takes processor time that counts, and is no
 // other; the server says what came.
 func TestBenchComparesBetweenProcesses(t *testing.T) {
-	t.Parallel()
 	server, url := startServer(t, "bench", "--once", "--serve", "udp:127.0.0.1")
 	code, out, stderr := runFor(t, t.Context(), strings.Fields("bench --seconds 0.5 --compare tcp,raw --to "+url)...)
 	if code != exitOK {

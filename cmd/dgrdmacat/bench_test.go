@@ -29,7 +29,6 @@ func runJSON(t *testing.T, args string) map[string]any {
 }
 
 func TestBenchWithBothEndsHere(t *testing.T) {
-	t.Parallel()
 	for _, c := range []struct {
 		args string
 		want map[string]any
@@ -52,8 +51,7 @@ func TestBenchWithBothEndsHere(t *testing.T) {
 		{"--loss 2 --seed 5", map[string]any{"loss_percent": 2.0, "loss_seed": 5.0}},
 	} {
 		t.Run(strings.ReplaceAll(strings.Trim(c.args, "-"), " ", "_"), func(t *testing.T) {
-			t.Parallel()
-			noGoroutineOfItsOwnLeft(t)
+			noGoroutineLeft(t)
 			var got map[string]any
 			for seconds := 0.1; got["p50_us"] == nil && seconds < patience.Seconds(); seconds *= 8 {
 				// A busy machine may complete none in so short a time.
@@ -136,8 +134,7 @@ func TestBenchServerAndClients(t *testing.T) {
 }
 
 func TestBenchLinks(t *testing.T) {
-	t.Parallel()
-	noGoroutineOfItsOwnLeft(t)
+	noGoroutineLeft(t)
 	got := runJSON(t, "bench --link --json --histogram --seconds 0.5 --size 8000")
 	wantLatencies(t, got, 0)
 	if got["one_process"] != true || got["size"] != 8000.0 || got["buffers"] != 64.0 || got["messages"].(float64) < 1 || got["mb_per_s"].(float64) <= 0 {
