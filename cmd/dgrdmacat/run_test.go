@@ -140,7 +140,7 @@ func TestCommandLine(t *testing.T) {
 		{"bench --profile best", exitUsage, "", "for flag -profile: need native, fpga, opencpi or opencpi-legacy"},
 		{"bench --profile opencpi2", exitUsage, "", "for flag -profile: need native, fpga, opencpi or opencpi-legacy"},
 		{"bench --depth 100000 --size 100000", exitUsage, "", "peers 1, depth 100000 and size 100000 need 10003605504 bytes of memory, and an endpoint has at most 4G"},
-		{"bench --size 136M --verify off --seconds 0.001", exitOK, "transaction of 142606336 bytes outstanding", ""},
+		{"bench --size 136M --verify off --seconds 0.5", exitOK, "transaction of 142606336 bytes outstanding", ""},
 		{"bench --serve nonsense", exitUsage, "", "--serve"},
 		{"bench --serve udp?speed=high", exitUsage, "", `option "speed"`},
 		{"bench --serve udp --memory 100", exitUsage, "", "--memory 100: need 8192 to 4G"},
