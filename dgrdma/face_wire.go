@@ -342,7 +342,8 @@ type ServiceName = frame.ServiceName
 //
 //	func (a Addr) Sends(to Addr) bool
 //	    Sends reports whether one who is at a can send to that address: both are MAC addresses, or
-//	    IP addresses of the same version; and who is at [::] is at IPv4 addresses, too.
+//	    IP addresses of the same version; and who is at [::] is at IPv4 addresses, too. To the UDP port 0
+//	    nobody can.
 //
 //	func (a Addr) String() string
 //	    String returns the address without Local.
@@ -446,7 +447,7 @@ type Caps = transport.Caps
 //		SendDrops   uint64 `count:"send_drops" help:"Datagrams that the system refused for a passing reason."`
 //		KernelDrops uint64 `count:"kernel_drops" help:"Datagrams that the system dropped because they were received too slowly."`
 //		Truncated   uint64 `count:"truncated" help:"Datagrams longer than the frame size agreed on."`
-//		Foreign     uint64 `count:"foreign" help:"Datagrams that are no frames of this protocol, or were sent to a group or by broadcast."`
+//		Foreign     uint64 `count:"foreign" help:"Datagrams that are no frames of this protocol, come from the UDP port 0, or were sent to a group or by broadcast."`
 //	}
 type TransportStats = transport.Stats
 

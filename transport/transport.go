@@ -146,7 +146,7 @@ type Stats struct {
 	SendDrops   uint64 `count:"send_drops" help:"Datagrams that the system refused for a passing reason."`
 	KernelDrops uint64 `count:"kernel_drops" help:"Datagrams that the system dropped because they were received too slowly."`
 	Truncated   uint64 `count:"truncated" help:"Datagrams longer than the frame size agreed on."`
-	Foreign     uint64 `count:"foreign" help:"Datagrams that are no frames of this protocol, or were sent to a group or by broadcast."`
+	Foreign     uint64 `count:"foreign" help:"Datagrams that are no frames of this protocol, come from the UDP port 0, or were sent to a group or by broadcast."`
 }
 
 // Kind says what an [Addr] is an address of.
@@ -228,9 +228,11 @@ func (a Addr) Host() Addr {
 }
 
 // Sends reports whether one who is at a can send to that address: both are MAC addresses, or
-// IP addresses of the same version; and who is at [::] is at IPv4 addresses, too.
+// IP addresses of the same version; and who is at [::] is at IPv4 addresses, too. To the UDP port 0
+// nobody can.
 func (a Addr) Sends(to Addr) bool {
-	return a.kind == to.kind && (a.ip.Is4() == to.ip.Is4() || a.kind == KindUDP && a.ip == netip.IPv6Unspecified())
+	return a.kind == to.kind && (a.ip.Is4() == to.ip.Is4() || a.kind == KindUDP && a.ip == netip.IPv6Unspecified()) &&
+		(to.port != 0 || to.kind != KindUDP)
 }
 
 // Append appends a binary form of a, which no other address has.

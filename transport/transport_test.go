@@ -54,6 +54,10 @@ func TestLocal(t *testing.T) {
 	}
 	six, every := UDPAddr(netip.MustParseAddrPort("[fd00::1]:7")), UDPAddr(netip.MustParseAddrPort("[::]:7"))
 	ether := EtherAddr([6]byte{2})
+	nowhere := UDPAddr(netip.AddrPortFrom(six.AddrPort().Addr(), 0))
+	if every.Sends(nowhere) || six.Sends(nowhere) || !UDPAddr(netip.MustParseAddrPort("[::]:0")).Sends(six) {
+		t.Error("who sends to port 0")
+	}
 	if !every.Sends(a) || !every.Sends(six) || every.Sends(ether) || a.Sends(six) || six.Sends(a) || EtherAddr([6]byte{}).Sends(a) {
 		t.Error("who sends to whom")
 	}

@@ -256,6 +256,14 @@ func (n *Namespace) Route(t testing.TB, device string, router netip.Addr) {
 	}
 }
 
+// BlackHole has what is sent to an address lost, with an error for who sends.
+func (n *Namespace) BlackHole(t testing.TB, to netip.Addr) {
+	t.Helper()
+	if err := n.nl.RouteReplace(&netlink.Route{Dst: network(to, to.BitLen()), Type: unix.RTN_BLACKHOLE}); err != nil {
+		t.Fatalf("make the way to %v a black hole: %v", to, err)
+	}
+}
+
 // SetRate lets the device send no more than that many bytes per second, with a
 // queue of that many bytes in front of it; what does not fit is lost.
 func (n *Namespace) SetRate(t testing.TB, rate, queue int) {

@@ -111,6 +111,10 @@ func (z *zones) scope(zone string) uint32 {
 	return n
 }
 
+// portless reports whether n has the port 0: nobody is there, and nothing can be sent to it. Who
+// made the datagram wants no answer (RFC 768), or wants one to fail.
+func portless(n *mmsg.Name) bool { return n[offPort] == 0 && n[offPort+1] == 0 }
+
 // read returns the address in n.
 func (z *zones) read(n *mmsg.Name, v6 bool) transport.Addr {
 	port := binary.BigEndian.Uint16(n[offPort:])

@@ -22,7 +22,8 @@
 //
 // Where the kernel can, runs of equally long frames leave as one message that it
 // cuts up (UDP_SEGMENT), and frames that arrived together come as one (UDP_GRO).
-// If a device refuses in mid-flight, the frames leave one by one from then on.
+// If a device refuses in mid-flight, the frames leave one by one from then on: if it takes the first
+// frame of a run that it refused. What it refuses alone as well, only that peer does not get.
 //
 // # Frame size
 //

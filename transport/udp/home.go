@@ -119,16 +119,6 @@ func (c *Conn) from(to *transport.Addr) netip.Addr {
 	return c.local.Addr()
 }
 
-// gone reports whether the address that a peer is sent to from is none of this machine any more.
-func (c *Conn) gone(to *transport.Addr) bool {
-	ip := c.from(to)
-	if c.routes == nil || ip.IsUnspecified() {
-		return false // as far as we know
-	}
-	is, err := c.routes.IsLocal(ip)
-	return err == nil && !is
-}
-
 // Towards implements [transport.Conn]: what is sent to a peer always leaves from the address that
 // the system has on the way there now.
 func (c *Conn) Towards(peer transport.Addr) (transport.Addr, error) {

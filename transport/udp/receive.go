@@ -84,7 +84,8 @@ func (c *Conn) unpack(dst []transport.Datagram) (n int) {
 				continue
 			}
 			r.told.read(r.in.Control(i))
-			if c.every && !r.told.ours {
+			name := r.in.Name(i)
+			if c.every && !r.told.ours || portless(name) {
 				c.foreign.Add(1)
 				continue
 			}
@@ -93,7 +94,7 @@ func (c *Conn) unpack(dst []transport.Datagram) (n int) {
 			if r.told.segment > 0 {
 				r.segment = r.told.segment
 			}
-			if name := r.in.Name(i); *name != r.raw || r.told.asked != r.asked || r.from.IsZero() {
+			if *name != r.raw || r.told.asked != r.asked || r.from.IsZero() {
 				r.raw, r.asked = *name, r.told.asked
 				r.from = r.zones.read(name, c.v6)
 				if c.every {

@@ -27,6 +27,8 @@ type sending struct {
 	from  []byte        // what tells the kernel from which address of ours; empty: it chooses
 	room  home          // of from
 	first [messages]int // of the frames of each message
+	// refused is how many frames, from the next one on, were refused as a run: they leave one by one.
+	refused int
 	crowd
 }
 
@@ -40,9 +42,14 @@ func (s *sending) init(c *Conn) {
 
 // Send implements [transport.Conn].
 func (c *Conn) Send(batch []transport.Outgoing) (int, error) {
+	s := &c.sending
+	s.refused = 0
 	for done := 0; done < len(batch); {
-		end := c.gather(batch, done, c.gso.Load())
-		n, err := c.transmit(batch, done, end)
+		part, gso := batch, c.gso.Load()
+		if s.refused > 0 {
+			part, gso = batch[:done+s.refused], false
+		}
+		n, err := c.transmit(done, c.gather(part, done, gso))
 		if done += n; err != nil {
 			return done, err
 		}
@@ -63,8 +70,8 @@ func (c *Conn) gather(batch []transport.Outgoing, start int, gso bool) int {
 		o := &batch[i]
 		if o.To != s.last {
 			if !c.LocalAddr().Sends(*o.To) {
-				// An address of the other family, or no IP address: to send it is
-				// impossible, as if there were no route.
+				// An address of the other family, or no IP address, or no port: to send it
+				// is impossible, as if there were no route.
 				if s.out.Len() > 0 {
 					return i
 				}
@@ -141,22 +148,29 @@ func (c *Conn) gather(batch []transport.Outgoing, start int, gso bool) int {
 
 // transmit sends the gathered messages, of the frames from start to end, and
 // returns how many frames were sent or given up.
-func (c *Conn) transmit(batch []transport.Outgoing, start, end int) (int, error) {
+func (c *Conn) transmit(start, end int) (int, error) {
 	s := &c.sending
-	again := false
+	again, refused := false, s.refused > 0
+	s.refused = 0
 	for i := 0; i < s.out.Len(); {
 		n, err := s.out.Send(c.socket, i)
-		if i += n; n > 0 {
+		if n > 0 {
+			if refused && i == 0 {
+				// The first frame of the run leaves alone, as long as any: it is runs that the
+				// device refuses, which has no checksum offload. One by one from now on.
+				c.gso.Store(false)
+			}
+			i += n
 			again = false
 			continue
 		}
 		frames := s.framesOf(i, end)
 		switch err {
-		case unix.EIO, unix.EINVAL:
-			if frames > 1 && !c.gone(batch[s.first[i]].To) {
-				// The device has no checksum offload, or its MTU has become
-				// smaller: one by one from now on.
-				c.gso.Store(false)
+		case unix.EIO, unix.EINVAL, unix.EMSGSIZE:
+			if frames > 1 {
+				// The reason may also lie with this peer: a route that became a black hole, a
+				// device that became too narrow, an address of ours that is gone.
+				s.refused = frames
 				return s.first[i] - start, nil
 			}
 		case unix.EAGAIN:
