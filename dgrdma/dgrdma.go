@@ -38,7 +38,7 @@ func RegionOver(mem []byte) (*Region, error) {
 func ParsePeer(peerURL string) (Peer, error) {
 	ctx, cancel := forLookUp()
 	defer cancel()
-	p, err := lookUpPeer(ctx, peerURL, Addr{})
+	p, err := lookUpPeer(ctx, peerURL, transport.Receives)
 	if err == nil && p.ID == 0 {
 		return Peer{}, fmt.Errorf("dgrdma: endpoint string %q has no size, id and count of endpoints: "+
 			"a peer's string ends in ;<size>.<id>.<max>, if the peer has memory or services to write to", peerURL)
@@ -46,9 +46,9 @@ func ParsePeer(peerURL string) (Peer, error) {
 	return p, err
 }
 
-// lookUpPeer reads the string of a peer that can be reached from here, which may be none. Without
-// an id in the string it is somebody who is to be asked.
-func lookUpPeer(ctx context.Context, peerURL string, here Addr) (Peer, error) {
+// lookUpPeer reads the string of a peer. Without an id in the string it is somebody who is to be asked.
+// reaches says why an address of its host will not do.
+func lookUpPeer(ctx context.Context, peerURL string, reaches func(Addr) error) (Peer, error) {
 	u, err := url.Parse(peerURL)
 	if err != nil {
 		return Peer{}, err
@@ -60,7 +60,7 @@ func lookUpPeer(ctx context.Context, peerURL string, here Addr) (Peer, error) {
 		return Peer{}, fmt.Errorf("dgrdma: endpoint string %q has no size, id and count of endpoints: over Ethernet, where endpoints share an address, "+
 			"a peer's string ends in ;<size>.<id>.<max>", peerURL)
 	}
-	if u, err = peerPlace(ctx, u, here); err != nil {
+	if u, err = peerPlace(ctx, u, reaches); err != nil {
 		return Peer{}, err
 	}
 	p := Peer{ID: EndpointID(u.ID), Size: u.Size}

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/dgrdma/dgrdma/endpoint"
-	"github.com/dgrdma/dgrdma/transport"
 	"github.com/dgrdma/dgrdma/transport/udp"
 	"github.com/dgrdma/dgrdma/url"
 )
@@ -69,7 +68,7 @@ func (e *Endpoint) LookupPeer(ctx context.Context, peerURL string) (Peer, error)
 	if e.self() == nil {
 		return Peer{}, ErrNil
 	}
-	p, err := lookUpPeer(ctx, peerURL, e.engine.LocalAddr())
+	p, err := lookUpPeer(ctx, peerURL, e.engine.Reaches)
 	if err != nil || p.ID != 0 {
 		return p, err
 	}
@@ -79,11 +78,12 @@ func (e *Endpoint) LookupPeer(ctx context.Context, peerURL string) (Peer, error)
 // Find asks over UDP which endpoint is at p's address, and returns p with its id and the size of its
 // memory, for Connect: what LookupPeer does with a string that has neither.
 func (e *Endpoint) Find(ctx context.Context, p Peer) (Peer, error) {
-	if err := transport.Reaches(p.Addr.AddrPort().Addr()); err != nil {
-		return Peer{}, fmt.Errorf("dgrdma: find the endpoint at %v: %w", p.Addr, err)
-	}
 	return e.self().Find(ctx, p)
 }
+
+// Reaches reports why nothing can be sent from here to an address, as far as this machine knows
+// now: no way leads there, or it is none of one endpoint. Nothing is sent.
+func (e *Endpoint) Reaches(to Addr) error { return e.self().Reaches(to) }
 
 // Connect makes the connection to a peer, as Dial does for a peer that a string
 // names. Transactions can be posted at once. A peer that was learned already
@@ -92,9 +92,6 @@ func (e *Endpoint) Find(ctx context.Context, p Peer) (Peer, error) {
 // LookupPeer finds out which one there is. If a peer of our own kind is at the address that has
 // another id, the connection fails with [ErrWrongID], an [*IDError].
 func (e *Endpoint) Connect(p Peer) (*Conn, error) {
-	if err := transport.Reaches(p.Addr.AddrPort().Addr()); err != nil {
-		return nil, fmt.Errorf("dgrdma: connect to peer %d at %v: %w", p.ID, p.Addr, err)
-	}
 	c, err := e.self().Connect(p)
 	return (*Conn)(c), err
 }

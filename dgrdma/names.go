@@ -39,7 +39,7 @@ func lookUp(ctx context.Context, host string) ([]netip.Addr, error) {
 	}
 	rank := func(ip netip.Addr) int {
 		switch {
-		case transport.Reaches(ip) != nil:
+		case transport.Usable(ip) != nil:
 			return 2
 		case ip.Is4():
 			return 0
@@ -54,19 +54,36 @@ func lookUp(ctx context.Context, host string) ([]netip.Addr, error) {
 }
 
 // placed returns the endpoint with an address in place of its host's name, if it has one: the
-// first one that suits.
-func placed(u url.Endpoint, addrs []netip.Addr, suits func(netip.Addr) bool, otherwise string) (url.Endpoint, error) {
-	i := slices.IndexFunc(addrs, suits)
-	if i < 0 {
-		var list []string
-		for _, a := range addrs {
-			list = append(list, a.String())
+// first one that suits, of which why says nothing.
+func placed(u url.Endpoint, addrs []netip.Addr, why func(netip.Addr) error) (url.Endpoint, error) {
+	unfit := &unfitError{host: u.Host}
+	for _, ip := range addrs {
+		err := why(ip)
+		if err == nil {
+			u.Addr, u.Host = netip.AddrPortFrom(ip, u.Addr.Port()), ""
+			return u, nil
 		}
-		return u, fmt.Errorf("dgrdma: host %s has the address %s: %s", u.Host, strings.Join(list, ", "), otherwise)
+		unfit.addrs, unfit.why = append(unfit.addrs, ip), append(unfit.why, err)
 	}
-	u.Addr, u.Host = netip.AddrPortFrom(addrs[i], u.Addr.Port()), ""
-	return u, nil
+	return u, unfit
 }
+
+// unfitError says of each address of a host why it will not do.
+type unfitError struct {
+	host  string
+	addrs []netip.Addr
+	why   []error
+}
+
+func (e *unfitError) Error() string {
+	var list []string
+	for i, ip := range e.addrs {
+		list = append(list, fmt.Sprintf("%v (%v)", ip, e.why[i]))
+	}
+	return fmt.Sprintf("dgrdma: no address of host %s will do: it has %s", e.host, strings.Join(list, ", "))
+}
+
+func (e *unfitError) Unwrap() []error { return e.why }
 
 // ownPlace returns an endpoint of this machine with an address of it.
 func ownPlace(u url.Endpoint) (url.Endpoint, error) {
@@ -79,11 +96,11 @@ func ownPlace(u url.Endpoint) (url.Endpoint, error) {
 	if err != nil {
 		return u, err
 	}
-	return placed(u, addrs, udp.Here, "no interface of this machine, where the endpoint is to be, has that; ip addr lists those there are")
+	return placed(u, addrs, udp.Here)
 }
 
-// peerPlace returns a peer with an address that can be reached from here, which may be none.
-func peerPlace(ctx context.Context, u url.Endpoint, here Addr) (url.Endpoint, error) {
+// peerPlace returns a peer with an address that can be reached.
+func peerPlace(ctx context.Context, u url.Endpoint, reaches func(Addr) error) (url.Endpoint, error) {
 	if u.Host == "" {
 		return u, nil
 	}
@@ -91,7 +108,5 @@ func peerPlace(ctx context.Context, u url.Endpoint, here Addr) (url.Endpoint, er
 	if err != nil {
 		return u, err
 	}
-	return placed(u, addrs, func(ip netip.Addr) bool {
-		return here.IsZero() || here.Sends(transport.UDPAddr(netip.AddrPortFrom(ip, u.Addr.Port())))
-	}, fmt.Sprintf("nothing can be sent to it from %v: open an endpoint at an address of the same kind (IPv4 or IPv6)", here))
+	return placed(u, addrs, func(ip netip.Addr) error { return reaches(transport.UDPAddr(netip.AddrPortFrom(ip, u.Addr.Port()))) })
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/dgrdma/dgrdma/tests/fixture"
+	"github.com/dgrdma/dgrdma/tests/netns"
 )
 
 func addresses(list ...string) (all []netip.Addr) {
@@ -102,8 +103,8 @@ func TestHostNamesFail(t *testing.T) {
 		{unknown, "An IP address does in its place"},
 		{parsed, "no address of host unknown.example"},
 		{opened, "no address of host unknown.example"},
-		{six, "host six.example has the address ::1: nothing can be sent to it from 127.0.0.1:"},
-		{elsewhere, "host elsewhere.example has the address 192.0.2.1, 2001:db8::1: no interface of this machine"},
+		{six, "no address of host six.example will do: it has ::1 (nothing can be sent there from 127.0.0.1:"},
+		{elsewhere, "host elsewhere.example will do: it has 192.0.2.1 (no interface of this machine has the address; ip addr lists those there are), 2001:db8::1 (no interface of this machine"},
 		{none, "no address of host none.example"},
 	} {
 		if c.err == nil || !strings.Contains(c.err.Error(), c.says) {
@@ -129,6 +130,80 @@ func TestHostNameWithinContext(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	time.AfterFunc(time.Millisecond, func() { cancel(stopped) })
 	if _, err := e.DialContext(ctx, "ocpi-udp-rdma:silent.example;7100;64.9.10"); !errors.Is(err, stopped) || !strings.Contains(err.Error(), "silent.example") {
+		t.Error(err)
+	}
+}
+
+// TestHostOfEverywhere: resolvers give a name that they block the address 0.0.0.0 or ::, at which
+// nobody is: no endpoint opens at all addresses for it. Addresses of groups are no host's either, and
+// one beside them is.
+func TestHostOfEverywhere(t *testing.T) {
+	for ip, why := range map[string]string{"0.0.0.0": "stands for all addresses", "::": "stands for all addresses", "::ffff:0.0.0.0": "stands for all addresses",
+		"224.0.0.1": "a group's address", "ff02::1": "a group's address", "255.255.255.255": "every machine's address"} {
+		t.Run(ip, func(t *testing.T) {
+			fixture.Names(t, map[string][]netip.Addr{"alone.example": addresses(ip), "beside.example": addresses(ip, "127.0.0.1")})
+			refused := func(what string, err error) {
+				if err == nil || !strings.Contains(err.Error(), "no address of host alone.example will do: it has ") || !strings.Contains(err.Error(), why) {
+					t.Errorf("%s: %v", what, err)
+				}
+			}
+			e, err := Open("udp:alone.example", nil)
+			e.Close()
+			refused("open", err)
+			_, err = ParsePeer("ocpi-udp-rdma:alone.example;7100;64.9.10")
+			refused("parse", err)
+			b := opened(t, "udp:beside.example", &Config{AcceptAny: true})
+			if got := b.LocalAddr().AddrPort().Addr().String(); got != "127.0.0.1" {
+				t.Errorf("it is at %s", got)
+			}
+			a := opened(t, "udp", nil)
+			port := b.LocalAddr().AddrPort().Port()
+			_, err = a.Dial(fmt.Sprintf("udp:alone.example:%d", port))
+			refused("dial", err)
+			if c, err := a.Dial(fmt.Sprintf("udp:beside.example:%d", port)); err != nil || c.Name().Addr.AddrPort() != b.LocalAddr().AddrPort() {
+				t.Errorf("dialed %v: %v", c, err)
+			}
+		})
+	}
+}
+
+// TestNobodysAddress: what names no single endpoint is refused at once, also as a literal.
+func TestNobodysAddress(t *testing.T) {
+	for _, own := range []string{"udp", "udp:127.0.0.1", "udp:[::1]"} {
+		a := opened(t, own, nil)
+		for _, there := range []string{"0.0.0.0:7100", "[::]:7100", "255.255.255.255:7100", "224.0.0.1:7100", "[ff02::1%lo]:7100", "127.0.0.1:0"} {
+			to := UDPAddr(netip.MustParseAddrPort(there))
+			_, dialed := a.Dial("udp:" + there)
+			_, found := a.Find(t.Context(), Peer{Addr: to})
+			_, connected := a.Connect(Peer{ID: 9, Addr: to})
+			for what, err := range map[string]error{"dial": dialed, "find": found, "connect": connected, "reach": a.Reaches(to)} {
+				if err == nil || errors.Is(err, ErrPeerDown) {
+					t.Errorf("%s %s from %s: %v", what, there, own, err)
+				}
+			}
+		}
+	}
+}
+
+// TestHostOverIPv6Alone: of a machine without a way for IPv4 that address of a peer is taken to
+// which a way leads.
+func TestHostOverIPv6Alone(t *testing.T) {
+	netns.Require(t)
+	pair := netns.NewPair(t, 1500)
+	fixture.Names(t, map[string][]netip.Addr{"both.example": {netip.MustParseAddr("192.0.2.7"), netns.IPv6(1)}, "four.example": addresses("192.0.2.7")})
+	pair[0].Take(t, netns.Device, netns.IPv4(0))
+	var a, b *Endpoint
+	pair[1].In(func() { b = opened(t, "udp:7100", &Config{AcceptAny: true}) })
+	pair[0].In(func() { a = opened(t, "udp", nil) })
+	for _, s := range []string{"udp:both.example:7100", strings.Replace(at(t, b, "127.0.0.1"), "127.0.0.1", "both.example", 1)} {
+		c, err := a.Dial(s)
+		if err != nil {
+			t.Fatalf("%s: %v", s, err)
+		}
+		wrote(t, c, b, 5)
+		c.Close()
+	}
+	if _, err := a.Dial("udp:four.example:7100"); err == nil || !strings.Contains(err.Error(), "it has 192.0.2.7 (no way there: ") {
 		t.Error(err)
 	}
 }

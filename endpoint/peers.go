@@ -46,14 +46,26 @@ func (e *Endpoint) Connect(p Peer) (*Conn, error) {
 // wayTo returns an address with the one of ours that is sent from, or why nothing can be sent
 // there.
 func (e *Endpoint) wayTo(to transport.Addr) (transport.Addr, error) {
-	switch here := e.transport.LocalAddr(); {
+	switch here, err := e.transport.LocalAddr(), transport.Receives(to); {
 	case e.draining.Load():
 		return to, ErrClosed
+	case err != nil:
+		return to, err
 	case !here.IsZero() && !here.Sends(to):
 		return to, fmt.Errorf("nothing can be sent there from %v, which is an address of another kind"+
 			" (IPv4, IPv6 or Ethernet): open an endpoint at one of the same", here)
 	}
 	return e.transport.Towards(to)
+}
+
+// Reaches reports why nothing can be sent from here to an address, as far as this machine knows
+// now: no way leads there, or it is none of one endpoint. Nothing is sent.
+func (e *Endpoint) Reaches(to transport.Addr) error {
+	if e == nil {
+		return ErrNil
+	}
+	_, err := e.wayTo(to)
+	return err
 }
 
 // enter puts a connection into the table, or returns the one that stands for it.

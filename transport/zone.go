@@ -1,20 +1,47 @@
 package transport
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
 	"strconv"
 )
 
-// Reaches reports why an address cannot be used on this machine: an IPv6 address of a link
+// Receives reports why nobody receives what this machine sends to an address: it is not one
+// endpoint's, or its interface is missing.
+func Receives(a Addr) error {
+	if a.kind != KindUDP {
+		return nil
+	}
+	if a.port == 0 {
+		return errors.New("the UDP port 0 is nobody's")
+	}
+	return cmp.Or(OneHost(a.ip), Usable(a.ip))
+}
+
+// Usable reports why an address cannot be used on this machine: an IPv6 address of a link
 // needs the interface that the link is at, which its zone names.
-func Reaches(ip netip.Addr) error {
+func Usable(ip netip.Addr) error {
 	if ip.Is6() && ip.IsLinkLocalUnicast() && ip.Zone() == "" {
 		return fmt.Errorf("%v is an address of one link, and the interface that is on it is missing: name it behind a %%, as in [%v%%eth0]", ip, ip)
 	}
 	_, err := Scope(ip.Zone())
 	return err
+}
+
+// OneHost reports why an address is none that a single machine has.
+func OneHost(ip netip.Addr) error {
+	switch {
+	case ip.IsUnspecified():
+		return fmt.Errorf("%v stands for all addresses of a machine, and is none", ip)
+	case ip.IsMulticast():
+		return fmt.Errorf("%v is a group's address", ip)
+	case ip == netip.AddrFrom4([4]byte{255, 255, 255, 255}):
+		return fmt.Errorf("%v is every machine's address", ip)
+	}
+	return nil
 }
 
 // Scope returns the number of the interface that the zone of an IPv6 address names, by its

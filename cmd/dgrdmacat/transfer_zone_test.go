@@ -33,7 +33,7 @@ func TestZones(t *testing.T) {
 	l.saysSoon(&l.stderr, "elsewhere")
 	elsewhere := strings.Replace(url, "%"+zone, "%nosuch0", 1)
 	startCat(t, []string{"send", elsewhere}, stdinFrom(nil)).end(exitError,
-		`dgrdmacat send: dgrdma: connect to peer \d+ at \S+: no interface nosuch0 here: the part behind % names an interface of this machine\n`)
+		`dgrdmacat send: dgrdma: connect peer \d+ at \S+: no interface nosuch0 here: the part behind % names an interface of this machine\n`)
 	startCat(t, []string{"send", url}, stdinFrom([]byte("here"))).end(exitOK, saysSent(4))
 	l.end(exitOK, `listening on \S+\n`+regexp.QuoteMeta(zone)+` is this machine's interface: a sender elsewhere puts its own behind the %\n`+
 		`receiving from peer .*`+saysReceived(4))

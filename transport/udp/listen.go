@@ -42,7 +42,7 @@ func Listen(cfg Config) (*Conn, error) {
 		want = netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), want.Port())
 	}
 	want = netip.AddrPortFrom(want.Addr().Unmap(), want.Port())
-	if err := transport.Reaches(want.Addr()); err != nil {
+	if err := transport.Usable(want.Addr()); err != nil {
 		return nil, fmt.Errorf("dgrdma: listen on UDP %v: %w", want, err)
 	}
 	ifMTU, err := interfaceMTU(want.Addr())
@@ -182,10 +182,14 @@ func freePort(want netip.AddrPort) uint16 {
 	return at.Port()
 }
 
-// Here reports whether an interface of this machine has the address, and is up.
-func Here(ip netip.Addr) bool {
+// Here reports why a socket cannot be at that address alone: no interface of this machine that is up
+// has it.
+func Here(ip netip.Addr) error {
+	if err := transport.OneHost(ip); err != nil {
+		return err
+	}
 	_, err := interfaceMTU(ip)
-	return err == nil
+	return err
 }
 
 // interfaceMTU returns the MTU of the interface that has the address.
