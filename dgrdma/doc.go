@@ -126,7 +126,7 @@
 // A peer of our own kind that restarted is taken back at once, unless Config.KeepOldLife
 // says otherwise: what was pending fails with [ErrPeerRestarted], and what is posted next
 // goes to its new life. Dial of a peer that is connected fails with [ErrPeerExists]: to
-// begin anew call Reset, or close the connection first.
+// begin anew call Reset, or close the connection first: the latter where this machine has another address by now.
 //
 // # Services
 //

@@ -60,7 +60,9 @@ func (c *Conn) Profile() Profile { return (*endpoint.Conn)(c).Profile() }
 // Reset begins anew with a peer that is down, or that was started again:
 // everything pending fails with ErrReset, and what the peer sent so far is
 // forgotten. Frame ids start at first where the peer's profile asks for a fixed
-// first id (0: that id); peers of our own kind need none and are told.
+// first id (0: that id); peers of our own kind need none and are told. It fails where this machine
+// has the address no more from which the peer is sent to, [Peer].Addr.Local: the connection is of no use then, close
+// it and make another.
 func (c *Conn) Reset(first Seq) error { return (*endpoint.Conn)(c).Reset(first) }
 
 // Stats returns a snapshot of the connection's counters.

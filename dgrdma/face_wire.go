@@ -388,7 +388,8 @@ const (
 //		// peer: Caps.MTU, or less.
 //		MTU(to Addr) int
 //		// Towards returns the address of a peer as Recv will have it in From when that answers: where
-//		// this machine is at several addresses, with the one of them that its frames will come to.
+//		// this machine is at several addresses, with the one of them that its frames will come to. If
+//		// peer has that already it only fails where this machine has it no more.
 //		Towards(peer Addr) (Addr, error)
 //		// Focus says that only this peer will be sent to and listened to, which some
 //		// wires are faster for; the zero Addr, that it may be anyone. It may be called

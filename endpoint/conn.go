@@ -147,10 +147,15 @@ func (c *Conn) giveBack() {
 // Reset begins anew with a peer that is down, or that was started again:
 // everything pending fails with ErrReset, and what the peer sent so far is
 // forgotten. Frame ids start at first where the peer's profile asks for a fixed
-// first id (0: that id); peers of our own kind need none and are told.
+// first id (0: that id); peers of our own kind need none and are told. It fails where this machine
+// has the address no more from which the peer is sent to, [Peer].Addr.Local: the connection is of no use then, close
+// it and make another.
 func (c *Conn) Reset(first frame.Seq) error {
 	if c.absent() {
 		return ErrNil
+	}
+	if _, err := c.ep.transport.Towards(c.peer.Addr); err != nil {
+		return fmt.Errorf("dgrdma: reset peer %d at %v: %w; close the connection, and make another", c.peer.ID, c.peer.Addr, err)
 	}
 	whole := false
 	defer func() {

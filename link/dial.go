@@ -104,9 +104,10 @@ func (h *Host) connect(ctx context.Context, peerURL string) (*dgrdma.Conn, error
 				if c.Err() == nil {
 					return c, nil
 				}
-				// It was given up; begin anew.
-				if !h.own {
-					return c, c.Reset(0)
+				// It was given up; begin anew. Others may need it on a shared endpoint, unless
+				// this machine lost the address that it was made from.
+				if !h.own && c.Reset(0) == nil {
+					return c, nil
 				}
 				c.Close()
 			}

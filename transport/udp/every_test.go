@@ -302,6 +302,28 @@ func TestAddressIsTakenAway(t *testing.T) {
 	}
 }
 
+// TestTowardsFromWhatIsGone: the way to a peer that is sent to from an address is that, as long as this
+// machine has it.
+func TestTowardsFromWhatIsGone(t *testing.T) {
+	h := newHomes(t)
+	c := h.listen(t, "::", Config{})
+	for _, ip := range h.ours {
+		there := netns.IPv4(1)
+		if ip.Is6() {
+			there = netns.IPv6(1)
+		}
+		to := transport.UDPAddr(netip.AddrPortFrom(there, 7)).WithLocal(ip)
+		if at, err := c.Towards(to); at != to || err != nil {
+			t.Errorf("%v, from %v: %v", at, at.Local(), err)
+		}
+	}
+	gone := h.ours[0]
+	h.Pair[0].Take(t, netns.Device, gone)
+	if _, err := c.Towards(transport.UDPAddr(netip.AddrPortFrom(netns.IPv4(1), 7)).WithLocal(gone)); err == nil {
+		t.Errorf("%v is gone", gone)
+	}
+}
+
 // TestNoWay: to dial where no way leads fails, and says so.
 func TestNoWay(t *testing.T) {
 	h := newHomes(t)

@@ -119,10 +119,25 @@ func (c *Conn) from(to *transport.Addr) netip.Addr {
 	return c.local.Addr()
 }
 
+// gone reports whether an address is none of this machine any more, as far as we know.
+func (c *Conn) gone(ip netip.Addr) bool {
+	if c.routes == nil {
+		return false
+	}
+	is, err := c.routes.IsLocal(ip)
+	return err == nil && !is
+}
+
 // Towards implements [transport.Conn]: what is sent to a peer always leaves from the address that
 // the system has on the way there now.
 func (c *Conn) Towards(peer transport.Addr) (transport.Addr, error) {
-	if !c.every || peer.Local().IsValid() || !c.LocalAddr().Sends(peer) {
+	if !c.every || !c.LocalAddr().Sends(peer) {
+		return peer, nil
+	}
+	if local := peer.Local(); local.IsValid() {
+		if c.gone(local) {
+			return peer, fmt.Errorf("%v, from which it is sent to, is no address of this machine any more", local)
+		}
 		return peer, nil
 	}
 	ip, err := c.sourceTo(peer.AddrPort())
