@@ -75,6 +75,21 @@ func (p Pair) Close() {
 	}
 }
 
+// Rejoin makes the devices again, under the same name and with other numbers, and without addresses.
+func (p Pair) Rejoin(t testing.TB, mtu int) {
+	t.Helper()
+	link, err := p[0].nl.LinkByName(Device)
+	if err == nil {
+		err = p[0].nl.LinkDel(link)
+	}
+	if err == nil {
+		err = join(p[0], p[1], Device, Device, mtu, link.Attrs().Index+firstNumber)
+	}
+	if err != nil {
+		t.Fatalf("make the devices again: %v", err)
+	}
+}
+
 // Join joins the namespaces by another cable, to devices without addresses, and returns
 // their name.
 func (p Pair) Join(t testing.TB, mtu int) (device string) {

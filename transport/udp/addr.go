@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"os"
 	"strconv"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -76,7 +77,12 @@ const (
 type zones struct {
 	names  map[uint32]string
 	scopes map[string]uint32
+	since  time.Time // of the oldest of scopes
 }
+
+// zonesStay is how long the numbers of interfaces are remembered at least: to look one up takes the
+// kernel's whole list.
+const zonesStay = 50 * time.Millisecond
 
 func (z *zones) name(scope uint32) string {
 	if scope == 0 {
@@ -105,10 +111,20 @@ func (z *zones) scope(zone string) uint32 {
 	}
 	n := scope(zone)
 	if z.scopes == nil || len(z.scopes) >= zoneTable {
-		z.scopes = make(map[string]uint32)
+		z.scopes, z.since = make(map[string]uint32), time.Now()
 	}
 	z.scopes[zone] = n
 	return n
+}
+
+// doubt has the numbers of interfaces looked up again, and reports it: something could not be sent, and
+// an interface that was made again under its name has another one.
+func (z *zones) doubt() bool {
+	if z.scopes == nil || time.Since(z.since) < zonesStay {
+		return false
+	}
+	z.scopes = nil
+	return true
 }
 
 // portless reports whether n has the port 0: nobody is there, and nothing can be sent to it. Who

@@ -372,3 +372,63 @@ func TestTowardsItselfOnALink(t *testing.T) {
 		}
 	})
 }
+
+// TestLinkMadeAgain: an interface is made again under the same name, with another number, as when a VLAN,
+// a tunnel or a USB card comes back. Peers on its link are reached again.
+func TestLinkMadeAgain(t *testing.T) {
+	netns.Require(t)
+	pair := netns.NewPair(t, 1500)
+	home, there := netip.MustParseAddr("fe80::50"), netip.MustParseAddr("fe80::51")
+	give := func() {
+		pair[0].Give(t, netns.Device, home)
+		pair[1].Give(t, netns.Device, there)
+	}
+	give()
+	var c, other *Conn
+	pair[0].In(func() { c = listen(t, "::", Config{}) })
+	pair[1].In(func() { other = listen(t, "::", Config{}) })
+	to := transport.UDPAddr(netip.AddrPortFrom(there.WithZone(netns.Device), other.LocalAddr().AddrPort().Port())).WithLocal(home.WithZone(netns.Device))
+	in := make([]transport.Datagram, other.Caps().Batch)
+	arrives := func() bool {
+		for deadline := time.Now().Add(patience); time.Now().Before(deadline); {
+			pair[0].In(func() {
+				if _, err := c.Send([]transport.Outgoing{outgoing(to, 3, 100)}); err != nil {
+					t.Fatal(err)
+				}
+			})
+			if n, _ := other.Recv(in, 20*time.Millisecond); n > 0 {
+				return true
+			}
+		}
+		return false
+	}
+	if !arrives() {
+		t.Fatal("nothing came at first")
+	}
+	pair.Rejoin(t, 1500)
+	give()
+	if !arrives() {
+		t.Errorf("nothing comes once the interface was made again: %+v", c.Stats())
+	}
+}
+
+// TestInterfaceIsLookedUpSeldom: as long as something cannot be sent, the interface is not looked
+// up for each frame.
+func TestInterfaceIsLookedUpSeldom(t *testing.T) {
+	var z zones
+	if z.doubt() {
+		t.Error("nothing is remembered")
+	}
+	z.scope("lo")
+	if began := z.since; z.doubt() && time.Since(began) < zonesStay {
+		t.Error("at once")
+	}
+	z.since = time.Now().Add(-zonesStay)
+	z.scope("nosuch0") // does not prolong it
+	if !z.doubt() || z.doubt() {
+		t.Error("an old number is believed, or doubted twice")
+	}
+	if z.scope("lo") != 1 {
+		t.Error("the loopback interface is not the first")
+	}
+}

@@ -192,6 +192,9 @@ func (c *Conn) transmit(start, end int) (int, error) {
 		}
 		c.sendDrops.Add(uint64(frames))
 		i++
+		if s.zones.doubt() {
+			s.last = nil // whose address is written anew
+		}
 	}
 	return end - start, nil
 }
