@@ -38,7 +38,8 @@ func (e *Endpoint) self() *endpoint.Endpoint {
 }
 
 // Dial connects to the peer that an endpoint string names. With a complete string it does not
-// wait for the peer to be there, only for the name of its host to be looked up, 10 s at most.
+// wait for the peer to be there, only for the name of its host to be looked up, 10 s at most, and if
+// that has several addresses for an answer from one of them, 3 s at most.
 // Without size and id, udp:10.0.0.2:7100, it is asked for them: see [Endpoint.LookupPeer].
 func (e *Endpoint) Dial(peerURL string) (*Conn, error) {
 	ctx, cancel := forLookUp()
@@ -57,8 +58,10 @@ func (e *Endpoint) DialContext(ctx context.Context, peerURL string) (*Conn, erro
 }
 
 // LookupPeer reads the endpoint string of a peer, as [ParsePeer] does, and looks up the name of
-// the host in it, if it has one. Of several addresses it takes the first one that this
-// endpoint can send to, IPv4 or IPv6. What it returns is for Connect.
+// the host in it, if it has one. Of several addresses it asks those that this endpoint can send to, IPv4
+// before IPv6, the next one every 250 ms while nobody answers, and takes the one from which the answer comes first (as
+// RFC 8305, Happy Eyeballs, has it): see [Endpoint.Find]. If none comes it takes the first of them for a peer whose
+// string is complete: it may be there later, or be of a kind that does not answer. What it returns is for Connect.
 //
 // A string of UDP may end behind the port: who has that port, in any process and after any
 // restart, is asked for its id and the size of its memory. That takes a round trip, or until
@@ -68,17 +71,26 @@ func (e *Endpoint) LookupPeer(ctx context.Context, peerURL string) (Peer, error)
 	if e.self() == nil {
 		return Peer{}, ErrNil
 	}
-	p, err := lookUpPeer(ctx, peerURL, e.engine.Reaches)
-	if err != nil || p.ID != 0 {
-		return p, err
+	p, more, err := lookUpPeer(ctx, peerURL, e.engine.Reaches)
+	switch {
+	case err != nil:
+		return Peer{}, err
+	case p.ID == 0:
+		return e.Find(ctx, p, more...)
+	case len(more) > 0:
+		// Without an answer it may come later, or be one that gives none.
+		if found, err := e.Find(ctx, p, more...); err == nil {
+			p.Addr = found.Addr
+		}
 	}
-	return e.Find(ctx, p)
+	return p, nil
 }
 
 // Find asks over UDP which endpoint is at p's address, and returns p with its id and the size of its
-// memory, for Connect: what LookupPeer does with a string that has neither.
-func (e *Endpoint) Find(ctx context.Context, p Peer) (Peer, error) {
-	return e.self().Find(ctx, p)
+// memory, for Connect: what LookupPeer does with a string that has neither. A host may have more addresses: the one that answers
+// first counts, and if p has an id, only the endpoint that has it.
+func (e *Endpoint) Find(ctx context.Context, p Peer, more ...Addr) (Peer, error) {
+	return e.self().Find(ctx, p, more...)
 }
 
 // Reaches reports why nothing can be sent from here to an address, as far as this machine knows

@@ -113,3 +113,42 @@ func TestDialByAddressRefused(t *testing.T) {
 		}
 	}
 }
+
+// TestDialHostOfSeveralAddresses: of a host's addresses the one is taken where the peer answers,
+// whichever is first; nobody at any is said of all; and a complete string may be that of a peer that comes later.
+func TestDialHostOfSeveralAddresses(t *testing.T) {
+	fixture.Names(t, map[string][]netip.Addr{
+		"two.example": addresses("127.0.0.9", "127.0.0.1"), "both.example": addresses("127.0.0.9", "::1"), "dead.example": addresses("127.0.0.9", "127.0.0.8"),
+	})
+	for name, at := range map[string]string{"two.example": "127.0.0.1", "both.example": "[::1]"} {
+		a, b := opened(t, "udp", nil), opened(t, "udp:"+at, &Config{AcceptAny: true})
+		port := b.LocalAddr().AddrPort().Port()
+		complete := strings.Replace(b.URL(), at, name, 1)
+		for _, s := range []string{fmt.Sprintf("udp:%s:%d", name, port), complete} {
+			c, err := a.Dial(s)
+			if err != nil {
+				t.Fatalf("%s: %v", s, err)
+			}
+			wrote(t, c, b, 5)
+			if p := c.Peer(); p.ID != b.ID() || p.Size != defaultSize || p.Addr.AddrPort() != b.LocalAddr().AddrPort() {
+				t.Errorf("%s is %+v", s, p)
+			}
+			c.Close()
+		}
+		// At the first address somebody else may be, too.
+		opened(t, fmt.Sprintf("udp:127.0.0.9:%d", port), &Config{AcceptAny: true, ID: b.ID() ^ 1})
+		c, err := a.Dial(complete)
+		if err != nil {
+			t.Fatal(err)
+		}
+		wrote(t, c, b, 6)
+	}
+	a := opened(t, "udp?giveup=300ms", nil)
+	_, err := a.Dial("udp:dead.example:9")
+	if !errors.Is(err, ErrPeerDown) || !strings.Contains(err.Error(), "find the endpoint at 127.0.0.9:9") {
+		t.Error(err)
+	}
+	if c, err := a.Dial("ocpi-udp-rdma:dead.example;9;4096.9.10"); err != nil || c.Peer().Addr.String() != "127.0.0.9:9" || c.Peer().Size != 4096 {
+		t.Errorf("%+v, %v", c.Peer(), err)
+	}
+}

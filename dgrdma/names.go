@@ -53,19 +53,20 @@ func lookUp(ctx context.Context, host string) ([]netip.Addr, error) {
 	return all, nil
 }
 
-// placed returns the endpoint with an address in place of its host's name, if it has one: the
-// first one that suits, of which why says nothing.
-func placed(u url.Endpoint, addrs []netip.Addr, why func(netip.Addr) error) (url.Endpoint, error) {
-	unfit := &unfitError{host: u.Host}
+// fit returns those addresses of a host, at least one, of which why says nothing.
+func fit(host string, addrs []netip.Addr, why func(netip.Addr) error) (fit []netip.Addr, err error) {
+	unfit := &unfitError{host: host}
 	for _, ip := range addrs {
-		err := why(ip)
-		if err == nil {
-			u.Addr, u.Host = netip.AddrPortFrom(ip, u.Addr.Port()), ""
-			return u, nil
+		if err := why(ip); err != nil {
+			unfit.addrs, unfit.why = append(unfit.addrs, ip), append(unfit.why, err)
+			continue
 		}
-		unfit.addrs, unfit.why = append(unfit.addrs, ip), append(unfit.why, err)
+		fit = append(fit, ip)
 	}
-	return u, unfit
+	if len(fit) == 0 {
+		return nil, unfit
+	}
+	return fit, nil
 }
 
 // unfitError says of each address of a host why it will not do.
@@ -93,20 +94,34 @@ func ownPlace(u url.Endpoint) (url.Endpoint, error) {
 	ctx, cancel := forLookUp()
 	defer cancel()
 	addrs, err := lookUp(ctx, u.Host)
+	if err == nil {
+		addrs, err = fit(u.Host, addrs, udp.Here)
+	}
 	if err != nil {
 		return u, err
 	}
-	return placed(u, addrs, udp.Here)
+	u.Addr, u.Host = netip.AddrPortFrom(addrs[0], u.Addr.Port()), ""
+	return u, nil
 }
 
-// peerPlace returns a peer with an address that can be reached.
-func peerPlace(ctx context.Context, u url.Endpoint, reaches func(Addr) error) (url.Endpoint, error) {
+// peerAddrs returns the addresses of a peer, of which there is more than one only where its host
+// is named: then those that can be reached.
+func peerAddrs(ctx context.Context, u url.Endpoint, reaches func(Addr) error) (all []Addr, err error) {
+	if u.Scheme == url.Ether {
+		return []Addr{transport.EtherAddr(u.MAC.As6())}, nil
+	}
+	addr := func(ip netip.Addr) Addr {
+		return transport.UDPAddr(udp.AsReceived(netip.AddrPortFrom(ip, u.Addr.Port())))
+	}
 	if u.Host == "" {
-		return u, nil
+		return []Addr{addr(u.Addr.Addr())}, nil
 	}
 	addrs, err := lookUp(ctx, u.Host)
-	if err != nil {
-		return u, err
+	if err == nil {
+		addrs, err = fit(u.Host, addrs, func(ip netip.Addr) error { return reaches(addr(ip)) })
 	}
-	return placed(u, addrs, func(ip netip.Addr) error { return reaches(transport.UDPAddr(netip.AddrPortFrom(ip, u.Addr.Port()))) })
+	for _, ip := range addrs {
+		all = append(all, addr(ip))
+	}
+	return all, err
 }

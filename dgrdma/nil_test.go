@@ -8,6 +8,7 @@ import (
 
 	"github.com/dgrdma/dgrdma/dgrdma"
 	"github.com/dgrdma/dgrdma/endpoint"
+	"github.com/dgrdma/dgrdma/tests/fixture"
 	"github.com/dgrdma/dgrdma/transport"
 )
 
@@ -31,7 +32,7 @@ func TestEndpointHasWhatTheEngineHas(t *testing.T) {
 			}
 			call := func(f reflect.Value) []reflect.Value {
 				var in []reflect.Value
-				for k := range f.Type().NumIn() {
+				for k := range fixture.Arguments(f.Type()) {
 					a := reflect.Zero(f.Type().In(k))
 					if x, ok := arguments[f.Type().In(k)]; ok {
 						a = reflect.ValueOf(x)

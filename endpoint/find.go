@@ -2,7 +2,6 @@ package endpoint
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -38,51 +37,29 @@ type inquiry struct {
 // already or accept any. It asks again and again until the context is done, but for 3 s and
 // GiveUp at most: then the error is [ErrPeerDown].
 //
-// The answer is believed if it comes from that address and names the question, 32 random bits.
-func (e *Endpoint) Find(ctx context.Context, p Peer) (Peer, error) {
+// A host may have more addresses. While nobody answers, the next one is asked as well every 250 ms, or 100 if they are many, and at once when one
+// cannot be asked (RFC 8305, Happy Eyeballs); what is returned is at the address that answers first.
+//
+// The answer is believed if it comes from the address and names the question, 32 random bits. If p has an id, only
+// the endpoint that has it counts.
+func (e *Endpoint) Find(ctx context.Context, p Peer, more ...transport.Addr) (Peer, error) {
 	if e == nil {
 		return Peer{}, ErrNil
 	}
-	found, err := e.find(ctx, p)
-	if err != nil {
-		return Peer{}, fmt.Errorf("dgrdma: find the endpoint at %v: %w", p.Addr, inside(err))
+	s := finding{ep: e, peer: p}
+	s.waiter.Init()
+	for _, at := range append([]transport.Addr{p.Addr}, more...) {
+		s.places = append(s.places, candidate{at: at})
 	}
-	p.ID, p.Size = found.ID, found.Size
-	return p, nil
-}
-
-func (e *Endpoint) find(ctx context.Context, p Peer) (frame.Identity, error) {
-	if p.Addr.Kind() != transport.KindUDP {
-		return frame.Identity{}, errors.New("over UDP alone an address is one endpoint's: give the complete string, which ends in ;<size>.<id>.<max>")
-	}
-	at, err := e.wayTo(p.Addr)
-	if err != nil {
-		return frame.Identity{}, err
-	}
-	q, err := e.inquire(Peer{Addr: at, Profile: p.Profile})
-	if err != nil {
-		return frame.Identity{}, err
-	}
-	defer e.inquired(q)
+	defer s.end()
 	most := min(findTime, e.cfg.GiveUp)
+	s.pause = max(askLeast, min(askNext, most/time.Duration(len(s.places))))
 	ctx, cancel := context.WithTimeoutCause(ctx, most, &inWords{
 		fmt.Sprintf("nobody there answers within %v; is it there, and does it accept peers? Others than those of this "+
 			"implementation are not found so: they need the complete string, which ends in ;<size>.<id>.<max>", most), ErrPeerDown,
 	})
 	defer cancel()
-	var w Waiter
-	w.Init()
-	e.Await(ctx, &w, never, q.conn.Done(), e.Done())
-	var found *identityError
-	switch err := q.conn.Err(); {
-	case errors.As(err, &found):
-		return found.Identity, nil
-	case err != nil:
-		return frame.Identity{}, err
-	case e.Err() != nil:
-		return frame.Identity{}, e.Err()
-	}
-	return frame.Identity{}, context.Cause(ctx)
+	return s.run(ctx)
 }
 
 // identityError is why an inquiry ends: it is answered.
