@@ -55,6 +55,14 @@ func here(h *link.Host) string {
 	return endpointString(dgrdma.PeerName{ID: ep.ID(), Addr: ep.LocalAddr()}, ep.Size())
 }
 
+// hereTo returns it as the peer of a connection knows it: at the address that it is sent to from.
+func hereTo(h *link.Host, c *dgrdma.Conn) string {
+	if h.URL() == "" {
+		return here(h)
+	}
+	return h.Endpoint().URLTo(c)
+}
+
 // there returns the endpoint string of a peer, as far as it is known.
 func there(c *dgrdma.Conn) string { return endpointString(c.Name(), c.Peer().Size) }
 

@@ -52,7 +52,7 @@ func (d *Dialer) DialContext(ctx context.Context, network, address string) (net.
 		x.Finish()
 		return fail(err)
 	}
-	return newConn(x, Addr{Endpoint: here(d.Host), Port: number(x.Number())}, remote), nil
+	return newConn(x, Addr{Endpoint: hereTo(d.Host, x.Peer()), Port: number(x.Number())}, remote), nil
 }
 
 func number(n uint32) string { return strconv.FormatUint(uint64(n), 10) }

@@ -51,6 +51,7 @@ var _ net.Listener = (*Listener)(nil)
 
 // Listener accepts connections at a port.
 type Listener struct {
+	host *link.Host
 	port *link.Listener
 	addr Addr
 }
@@ -73,7 +74,7 @@ func Listen(h *link.Host, port string, opt *Options) (*Listener, error) {
 	if err != nil {
 		return nil, &net.OpError{Op: "listen", Net: Network, Addr: addr, Err: err}
 	}
-	return &Listener{port: p, addr: addr}, nil
+	return &Listener{host: h, port: p, addr: addr}, nil
 }
 
 // Accept implements [net.Listener]. Its connections are [*Conn].
@@ -87,7 +88,7 @@ func (l *Listener) Accept() (net.Conn, error) {
 			x.Finish() // who says hello and has but one half is none of us
 			continue
 		}
-		return newConn(x, l.addr, Addr{Endpoint: there(x.Peer()), Port: number(x.PeerNumber())}), nil
+		return newConn(x, Addr{Endpoint: hereTo(l.host, x.Peer()), Port: l.addr.Port}, Addr{Endpoint: there(x.Peer()), Port: number(x.PeerNumber())}), nil
 	}
 }
 

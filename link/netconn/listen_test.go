@@ -3,6 +3,7 @@ package netconn
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"strings"
@@ -219,6 +220,33 @@ func TestAddresses(t *testing.T) {
 	}
 	if len(seen) != 6 {
 		t.Errorf("addresses are of several connections: %v", seen)
+	}
+}
+
+// TestAddressesOfEverywhere: a connection of hosts that are at all addresses of a machine is between the two
+// that it uses.
+func TestAddressesOfEverywhere(t *testing.T) {
+	for _, ip := range []string{"127.0.0.1", "[::1]"} {
+		var hosts [2]*link.Host
+		for i := range hosts {
+			h, err := link.Open("udp", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer h.Close()
+			hosts[i] = h
+		}
+		l := listen(t, hosts[1], "port", nil)
+		l.addr.Endpoint = fmt.Sprintf("udp:%s:%d", ip, hosts[1].Endpoint().LocalAddr().AddrPort().Port()) // what is dialed
+		a, b := join(t, hosts[0], l, Options{})
+		for name, c := range map[string]*Conn{"who dialed": a, "who accepted": b} {
+			if at := c.LocalAddr().(Addr).Endpoint; !strings.HasPrefix(at, "ocpi-udp-rdma:"+ip+";") {
+				t.Errorf("%s is at %s, of %s", name, at, ip)
+			}
+		}
+		if x, y := a.LocalAddr().(Addr), b.RemoteAddr().(Addr); x.Port != y.Port {
+			t.Errorf("%v and %v", x, y)
+		}
 	}
 }
 
