@@ -53,4 +53,8 @@
 // Listen tells what it tried, what was wrong, and what to do. What the system
 // refuses later for a passing reason (no route, a full queue, a firewall, nobody
 // there), and what finds no room, counts as sent and in SendDrops.
+//
+// That nobody has a port (ICMP port unreachable) is not asked for. With IP_RECVERR the kernel would fail
+// the next send for each such report, to whichever peer, on a socket that is connected to none too, and anyone can
+// invent one who knows our port; and one of a narrower path would look like a device that refuses runs.
 package udp
