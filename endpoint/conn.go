@@ -243,7 +243,15 @@ func (c *Conn) leave() {
 // end is Close, of which the peer is not told. It reports whether the connection had not
 // ended before.
 func (c *Conn) end() (alive bool) {
+	alive = c.stop()
+	c.ep.forget(c)
+	return alive
+}
+
+// stop is end of a connection that stays in the table.
+func (c *Conn) stop() (alive bool) {
 	c.mu.Lock()
+	defer c.mu.Unlock()
 	alive = c.tx.err == nil
 	c.tx.closed = true
 	var fin finished
@@ -251,7 +259,5 @@ func (c *Conn) end() (alive bool) {
 	// Before anybody else sees that nothing is posted any more: Endpoint.Close would
 	// return without these.
 	c.ep.finish(&fin)
-	c.mu.Unlock()
-	c.ep.forget(c)
 	return alive
 }

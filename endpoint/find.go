@@ -106,17 +106,15 @@ func (e *Endpoint) inquire(p Peer) (*inquiry, error) {
 	return q, nil
 }
 
-// inquired ends an inquiry for which nobody waits any more.
+// inquired ends an inquiry for which nobody waits any more. Who asks next asks anew, and finds
+// nothing of this one: both have the same key.
 func (e *Endpoint) inquired(q *inquiry) {
 	e.mu.Lock()
-	q.waiting--
-	last := q.waiting == 0
-	if last {
+	defer e.mu.Unlock()
+	if q.waiting--; q.waiting == 0 {
 		delete(e.inquiries, q.conn.peer.Addr)
-	}
-	e.mu.Unlock()
-	if last {
-		q.conn.end()
+		q.conn.stop()
+		e.remove(q.conn)
 	}
 }
 

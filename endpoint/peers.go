@@ -206,6 +206,11 @@ func (c *Conn) admitted() {
 func (e *Endpoint) forget(c *Conn) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	e.remove(c)
+}
+
+// remove is forget, guarded by mu.
+func (e *Endpoint) remove(c *Conn) {
 	if e.peers.remove(c) {
 		e.focus()
 		s := c.Stats()
