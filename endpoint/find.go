@@ -75,6 +75,18 @@ func (n *nativeSending) mistaken(is frame.Identity) error {
 	return n.peerError("", &IDError{Want: n.peer.ID, Is: is.ID})
 }
 
+// besides reports whether the peer may yet come under another id than the one that whoever is at
+// its address says to have: the two of us go by several, see [Peer.As], and it has not connected
+// under this one so far.
+func (n *native) besides(id frame.EndpointID) bool {
+	t := n.tx.terms
+	if t.peer.As != t.cfg.ID {
+		return true
+	}
+	other := n.peers.find(peerKey{ids{t.peer.As, id}, t.peer.Addr})
+	return other != nil && !other.down.Load()
+}
+
 // inquire begins to ask who is at an address, unless that is being asked already.
 func (e *Endpoint) inquire(p Peer) (*inquiry, error) {
 	e.mu.Lock()

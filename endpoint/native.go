@@ -58,11 +58,12 @@ type native struct {
 	rx      nativeReceiving
 	mu      *sync.Mutex // the connection's
 	cookies *cookies
+	peers   *peerTable
 	answers answerer
 }
 
-func newNative(tx *sending, rx *receiving, mu *sync.Mutex, k *cookies, a answerer, told *cookie) *native {
-	n := &native{mu: mu, cookies: k, answers: a}
+func newNative(tx *sending, rx *receiving, mu *sync.Mutex, e *Endpoint, told *cookie) *native {
+	n := &native{mu: mu, cookies: &e.cookies, peers: &e.peers, answers: e}
 	n.tx = nativeSending{sending: tx, told: told}
 	n.rx.receiving, n.rx.both = rx, n
 	n.rx.closed.held = &rx.held
@@ -100,13 +101,13 @@ func (n *native) gone() error {
 }
 
 // refers acts on the answer of whoever is at the peer's address and has another id. It is believed
-// as long as no life of the peer is, and if it names the life that asked, which who forges it does
-// not know.
+// as long as no life of the peer is and the peer has no other ids, and if it names the life that
+// asked, which who forges it does not know.
 func (n *native) refers(f *frame.Frame, h frame.Hello) Reason {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	i, ok := f.Identity()
-	if !ok || incarnation(h.Peer) != n.tx.mine || n.tx.theirs != unknown || n.tx.err != nil {
+	if !ok || incarnation(h.Peer) != n.tx.mine || n.tx.theirs != unknown || n.tx.err != nil || n.besides(i.ID) {
 		return n.rx.drop(RefusedForeign)
 	}
 	n.rx.other, n.rx.left = i, n.tx.mine

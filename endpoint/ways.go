@@ -23,7 +23,7 @@ func waysOf(p *Profile) ways {
 }
 
 func connectNative(c *Conn, told *cookie) kind {
-	return newNative(&c.tx, &c.rx, &c.mu, &c.ep.cookies, c.ep, told)
+	return newNative(&c.tx, &c.rx, &c.mu, c.ep, told)
 }
 
 func connectForeign(c *Conn, _ *cookie) kind { return newForeign(&c.tx, &c.rx) }
