@@ -29,7 +29,10 @@ func newFindWorld(t *testing.T, a, b *Config) *findWorld {
 	t.Helper()
 	w := &findWorld{pair: &pair{t: t, net: simnet.New(1)}}
 	w.links(nil, nil)
-	a.ID, a.OnEvent = 1, w.note
+	a.ID = 1
+	if a.OnEvent == nil {
+		a.OnEvent = w.note
+	}
 	if a.Trace == nil {
 		a.Trace = &Trace{FrameSent: func(_ PeerName, b []byte, _ bool) {
 			f, _ := frame.Parse(append([]byte(nil), b...))

@@ -24,6 +24,7 @@ type finding struct {
 	places []candidate
 	asked  int // of places, from the first on
 	pause  time.Duration
+	most   time.Duration // how long anybody is asked
 	waiter Waiter
 }
 
@@ -45,7 +46,7 @@ func (s *finding) run(ctx context.Context) (Peer, error) {
 		case !open && s.asked == len(s.places):
 			return Peer{}, s.failed(nil)
 		case ctx.Err() != nil:
-			return Peer{}, s.failed(context.Cause(ctx))
+			return Peer{}, s.failed(s.ep.unfound(s.most, context.Cause(ctx)))
 		case s.asked == len(s.places) || s.ask(ctx):
 			s.await(ctx)
 		}

@@ -97,17 +97,25 @@ func (c *Conn) settleSent(now ack.Instant, fin *finished) {
 	c.tx.wake(now)
 }
 
-// deaf adds to why a peer is given up that nobody has listened to it: a callback holds up
-// who receives, as one does that waits for an answer.
+// deaf adds to why a peer is given up that nobody has listened to it.
 func (e *Endpoint) deaf(now ack.Instant, why error) error {
-	since := ack.Instant(e.applying.Load())
 	var p *PeerError
-	if since != 0 && now.Sub(since) >= e.cfg.GiveUp/2 && errors.As(why, &p) {
-		p.Op += fmt.Sprintf(", while a callback has not returned for %v and nothing was received"+
-			" (Write, and what else waits, does not end in a callback: Post does)", now.Sub(since).Round(time.Millisecond))
+	if held := e.heldUp(now, e.cfg.GiveUp/2); held != "" && errors.As(why, &p) {
+		p.Op += ", " + held
 		p.Err = ErrPeerDown // who did not listen cannot say that it never answered
 	}
 	return why
+}
+
+// heldUp says that a callback has held up who receives for that long, as one does that waits for
+// an answer, or is empty.
+func (e *Endpoint) heldUp(now ack.Instant, least time.Duration) string {
+	since := ack.Instant(e.applying.Load())
+	if since == 0 || now.Sub(since) < least {
+		return ""
+	}
+	return fmt.Sprintf("while a callback has not returned for %v and nothing was received"+
+		" (Write, and what else waits, does not end in a callback: Post does)", now.Sub(since).Round(time.Millisecond))
 }
 
 // expire acts on what the passing of time asks for.
