@@ -102,8 +102,8 @@ func newFollower(t testing.TB, p Profile, tap *tape) *follower {
 	if p.Session {
 		f.introduce(1, life)
 	}
-	f.c.rx.lastAt = 0        // by a clock that is not the test's,
-	f.c.nextID.Store(newest) // by which an introduction may have left once more
+	f.c.rx.lastAt, f.c.rx.livedAt = 0, 0 // by a clock that is not the test's,
+	f.c.nextID.Store(newest)             // by which an introduction may have left once more
 	return f
 }
 
@@ -136,7 +136,7 @@ func (f *follower) kept() []any {
 		x.older, x.younger, x.looked, x.here, x.indexes = nil, nil, 0, 0, indexSet{}
 		open = append(open, x, came)
 	}
-	all := []any{r.recv, r.counters, r.held.bytes, r.told, r.missed, r.lastAt, open, f.c.tx.due, f.c.tx.heard.counters, f.book.notes, f.events,
+	all := []any{r.recv, r.counters, r.held.bytes, r.told, r.missed, r.lastAt, r.livedAt, open, f.c.tx.due, f.c.tx.heard.counters, f.book.notes, f.events,
 		f.e.Stats().Refused}
 	switch k := r.kind.(type) {
 	case *nativeReceiving:

@@ -45,6 +45,37 @@ func TestLearnedDriverStays(t *testing.T) {
 	})
 }
 
+// TestLearnedDriverThatSpeaks: one of which something came, be it refused, stays as long as if
+// that were the first. It has nothing else to prove that it is there.
+func TestLearnedDriverThatSpeaks(t *testing.T) {
+	const giveUp = time.Second
+	for name, says := range map[string]func(s *stranger){
+		"data":            func(s *stranger) { s.send(2, data(2, 1, 1, 64, pattern(1, 16))) },
+		"refused":         func(s *stranger) { s.send(2, data(2, 1, 1, 1<<20, pattern(1, 16))) },
+		"acknowledgement": func(s *stranger) { s.send(2) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				n := simnet.New(1)
+				defer n.Close()
+				p := &pair{t: t, net: n}
+				e := p.open(addrB, &Config{ID: 2, Profile: new(OpenCPI(false)), AcceptAny: true, MaxPeers: 1, GiveUp: giveUp, Memory: p.region(4096)})
+				defer e.Close()
+				s := newStranger(t, n, addrA, 11, 2, addrB)
+				s.send(1, data(1, 1, 1, 64, pattern(1, 16)))
+				time.Sleep(5 * giveUp)
+				says(s)
+				time.Sleep(5 * giveUp)
+				newStranger(t, n, simnet.Addr(12), 12, 2, addrB).send(1, data(1, 1, 1, 64, pattern(1, 16)))
+				time.Sleep(time.Millisecond)
+				if st := e.Stats(); st.Peers != 1 || st.RefusedBy(RefusedNoRoom) != 1 {
+					t.Errorf("%d peers, refused %v", st.Peers, st.RefusedReasons())
+				}
+			})
+		})
+	}
+}
+
 // TestDriverThatIsDown: what comes from a peer that was given up is counted, and nothing
 // else.
 func TestDriverThatIsDown(t *testing.T) {

@@ -69,6 +69,7 @@ func (o *foreignReceiving) introduced() bool { return true }
 
 // judge implements receivingKind.
 func (o *foreignReceiving) judge(now ack.Instant, f *frame.Frame, first *frame.Message) (kinship, Reason) {
+	o.livedAt = now // it names no life, so whatever comes is all that it has to show
 	far := o.isFar(f.Seq)
 	again := o.ahead && o.farData == f.Seq
 	o.farData, o.ahead = f.Seq, far
@@ -154,6 +155,7 @@ const heldBack = time.Second
 
 // alone implements receivingKind.
 func (o *foreignReceiving) alone(now ack.Instant, f *frame.Frame) Reason {
+	o.livedAt = now
 	if o.down.Load() {
 		return o.drop(RefusedDown)
 	}

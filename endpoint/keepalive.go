@@ -9,7 +9,8 @@ import (
 
 // keepAlive asks a peer of which nothing is heard whether its life still goes on: by our
 // introduction, which it answers, whatever its memory admits. Once something is heard, all
-// questions are answered.
+// questions are answered. What is refused is nothing that was heard: anybody can send that in the
+// peer's name, and who has its address since says so (attack A24, SECURITY.md).
 type keepAlive struct {
 	asks        int // since something was heard
 	first, last ack.Instant
@@ -48,11 +49,11 @@ func (k *keepAlive) over(now, heard ack.Instant, giveUp time.Duration) bool {
 // aliveAt returns when the peer is asked next whether it is there.
 func (n *nativeSending) aliveAt() ack.Instant {
 	k := &n.alive
-	switch asks := k.open(n.heard.at); {
+	switch asks := k.open(n.heard.lived); {
 	case n.cfg.KeepAlive == 0 || n.theirs == unknown:
 		return sched.Never
 	case asks == 0:
-		return max(n.heard.at, n.since).Add(n.cfg.KeepAlive)
+		return max(n.heard.lived, n.since).Add(n.cfg.KeepAlive)
 	default:
 		return k.last.Add(n.pauseAwaited(asks - 1))
 	}

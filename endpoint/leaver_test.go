@@ -21,6 +21,11 @@ func (w *forgery) comes(t *testing.T, id frame.EndpointID) {
 	w.introduce(t, simnet.Addr(uint32(id)), id, 5)
 }
 
+// speaks has a peer show that it is there.
+func (w *forgery) speaks(e *Endpoint, id frame.EndpointID) {
+	w.hello(simnet.Addr(uint32(id)), id, frame.Hello{Life: 5, Peer: w.peer(e, id).Stats().Mine, Tells: true})
+}
+
 // asks sends a stranger's introduction, and reports whether it is answered.
 func (w *forgery) asks(id frame.EndpointID) bool {
 	at := simnet.Addr(uint32(id))
@@ -79,7 +84,7 @@ func TestWhoMakesRoom(t *testing.T) {
 				w.comes(t, 10)
 				p := w.peer(e, 10)
 				c.is(t, e, w, p)
-				time.Sleep(c.silent - e.now().Sub(p.rx.lastAt))
+				time.Sleep(c.silent - e.now().Sub(p.rx.livedAt))
 				if got := w.asks(20); got != c.room {
 					t.Errorf("room for a stranger: %v", got)
 				}
@@ -99,7 +104,7 @@ func TestWhoWasSilentLongestMakesRoom(t *testing.T) {
 		}
 		for _, id := range []frame.EndpointID{12, 10, 13, 11} {
 			time.Sleep(time.Second)
-			w.hello(simnet.Addr(uint32(id)), id, frame.Hello{Life: 5, Tells: true})
+			w.speaks(e, id)
 		}
 		time.Sleep(2 * time.Minute)
 		for i, gone := range []frame.EndpointID{12, 10, 13, 11} {
@@ -115,9 +120,7 @@ func TestWhoWasSilentLongestMakesRoom(t *testing.T) {
 // spoke or is gone, is not the one that does.
 func TestWhoWasToLeave(t *testing.T) {
 	for name, stays := range map[string]func(t *testing.T, e *Endpoint, w *forgery){
-		"spoke": func(_ *testing.T, _ *Endpoint, w *forgery) {
-			w.hello(simnet.Addr(10), 10, frame.Hello{Life: 5, Tells: true})
-		},
+		"spoke": func(_ *testing.T, e *Endpoint, w *forgery) { w.speaks(e, 10) },
 		"gone": func(t *testing.T, e *Endpoint, w *forgery) {
 			w.peer(e, 10).Close()
 			w.comes(t, 12)

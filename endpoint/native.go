@@ -209,6 +209,7 @@ func (n *native) introduced(now ack.Instant, f *frame.Frame, h frame.Hello, fin 
 	if life == tx.theirs && named == tx.mine {
 		tx.knows(said, h.Tells)
 		rx.paired = rx.paired || h.Tells
+		rx.livedAt = now
 	}
 	if why == RefusedNone {
 		tx.answer = tx.answer || !h.Tells && life == tx.theirs

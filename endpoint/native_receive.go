@@ -130,7 +130,7 @@ func (n *nativeReceiving) alone(now ack.Instant, f *frame.Frame) Reason {
 		n.late.Late(ack.Wide(s.ID), ours)
 	}
 	n.recv.AckOnly(ack.Wide(s.ID))
-	n.paired = true
+	n.paired, n.livedAt = true, now
 	if f.AckCount == 0 {
 		return RefusedNone
 	}
@@ -158,9 +158,9 @@ func (n *nativeReceiving) acksOf(f *frame.Frame) {
 }
 
 // took implements receivingKind.
-func (n *nativeReceiving) took(_ ack.Instant, f *frame.Frame, _ uint32) {
+func (n *nativeReceiving) took(now ack.Instant, f *frame.Frame, _ uint32) {
 	n.acksOf(f)
-	n.taken = true
+	n.taken, n.livedAt = true, now
 }
 
 // tookRun implements receivingKind. Of frames in order, none of which is late, the first
@@ -171,7 +171,10 @@ func (n *nativeReceiving) tookRun(_ ack.Instant, count int, _ uint32) {
 	n.late.Late(before+ack.Wide(count), ours)
 }
 
-func (n *nativeReceiving) copied(ack.Instant, frame.Seq, uint32) bool { return true }
+func (n *nativeReceiving) copied(now ack.Instant, _ frame.Seq, _ uint32) bool {
+	n.livedAt = now
+	return true
+}
 
 // nativeLedger tells by the ids of transactions and the indexes of messages what was
 // applied: neither repeats within a life.

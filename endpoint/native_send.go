@@ -89,7 +89,7 @@ func (n *nativeSending) asking(now ack.Instant) bool {
 
 // left reports whether the peer came by itself and went again: it is not asked for ever.
 func (n *nativeSending) left(now ack.Instant) bool {
-	return n.learned.Load() && now.Sub(n.heard.at) >= n.cfg.GiveUp
+	return n.learned.Load() && now.Sub(n.heard.lived) >= n.cfg.GiveUp
 }
 
 // asksNext reports whether a life that we did not believe yet is asked, under our next one.
@@ -147,7 +147,7 @@ func (n *nativeSending) hello(now ack.Instant) frame.Hello {
 		n.tells++
 		return frame.Hello{Life: uint32(n.mine), Peer: uint32(n.theirs)}
 	case n.aliveAt() <= now:
-		n.alive.asked(now, n.heard.at)
+		n.alive.asked(now, n.heard.lived)
 		return frame.Hello{Life: uint32(n.mine), Peer: uint32(n.theirs)}
 	}
 	hello := frame.Hello{Life: uint32(n.mine), Peer: uint32(n.theirs)}
@@ -306,7 +306,7 @@ func (n *nativeSending) giveUpAt() ack.Instant { return n.since.Add(n.cfg.GiveUp
 
 // overdue implements sendingKind.
 func (n *nativeSending) overdue(now ack.Instant) (missed int, why error) {
-	if n.theirs != unknown && n.alive.over(now, n.heard.at, n.cfg.GiveUp) {
+	if n.theirs != unknown && n.alive.over(now, n.heard.lived, n.cfg.GiveUp) {
 		return 0, n.givenUp("asking whether it is still there")
 	}
 	if n.waits() && now >= n.giveUpAt() {

@@ -151,7 +151,7 @@ func (r *halfRig) expire() {
 // batch ends a batch of datagrams with what acknowledges.
 func (r *halfRig) batch(runs ...ack.Range) {
 	var fin finished
-	r.c.rx.lastAt = r.now
+	r.c.rx.lastAt, r.c.rx.livedAt = r.now, r.now
 	r.c.rx.acks = append(r.c.rx.acks, runs...)
 	r.c.endBatch(r.now, &fin)
 	fin.deliver()

@@ -168,7 +168,7 @@ func TestWhoLeavesIsFoundOnce(t *testing.T) {
 		if found == nil || found.peer.ID != 10 {
 			t.Fatalf("found %v, want peer 10", found.Name())
 		}
-		e.peers.find(peerKey{ids{2, 11}, simnet.Addr(11)}).rx.lastAt = 0 // it would be the one by now
+		e.peers.find(peerKey{ids{2, 11}, simnet.Addr(11)}).rx.livedAt = 0 // it would be the one by now
 		w.hello(simnet.Addr(20), 20, frame.Hello{Life: 5})
 		if w.frames(time.Second); e.search.found != found {
 			t.Error("it was looked for again")

@@ -25,6 +25,7 @@ type receiving struct {
 	missed   bool        // in this batch something came that is not of the life we know
 	touched  bool        // in the endpoint's list for this batch
 	lastAt   ack.Instant // when the last frame came
+	livedAt  ack.Instant // when the peer last showed that it is there, in the way of its kind
 }
 
 // observer is told what happens to the peer.

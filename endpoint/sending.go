@@ -68,6 +68,7 @@ type heard struct {
 	open     int         // incomplete incoming transactions
 	held     int         // bytes kept because of them
 	at       ack.Instant // when its last frame came
+	lived    ack.Instant // when it last showed that it is there
 }
 
 func (s *sending) init(t *terms, a agenda, batches *atomic.Uint64) {

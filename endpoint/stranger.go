@@ -163,7 +163,7 @@ type search struct {
 // for no reason.
 func (e *Endpoint) leaver(now ack.Instant, of *host, s *search) *Conn {
 	leaves := func(c *Conn) bool {
-		silent := now.Sub(c.rx.lastAt)
+		silent := now.Sub(c.rx.livedAt)
 		return c.learned.Load() && (c.down.Load() || silent > 6*e.cfg.GiveUp || !c.rx.kind.introduced() && silent > e.cfg.GiveUp)
 	}
 	if c := s.found; c != nil && leaves(c) && e.peers.find(c.key()) == c {
@@ -174,7 +174,7 @@ func (e *Endpoint) leaver(now ack.Instant, of *host, s *search) *Conn {
 		return nil
 	}
 	for _, c := range e.peers.appendOf(of, nil, leaves) {
-		if s.found == nil || c.rx.lastAt < s.found.rx.lastAt {
+		if s.found == nil || c.rx.livedAt < s.found.rx.livedAt {
 			s.found = c
 		}
 	}

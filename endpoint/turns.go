@@ -38,7 +38,7 @@ func (c *Conn) endBatch(now ack.Instant, fin *finished) (missed int, why error) 
 	tx, rx := &c.tx, &c.rx
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	tx.heard.at = rx.lastAt
+	tx.heard.at, tx.heard.lived = rx.lastAt, rx.livedAt
 	if c.resets.Load() != rx.followed {
 		// Reset came in the middle of the batch.
 		rx.acks = rx.acks[:0]
