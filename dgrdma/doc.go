@@ -120,7 +120,7 @@
 // is down: what is pending fails with [ErrPeerDown], and so does what is posted from then
 // on, until [Conn.Reset], or until a peer of our own kind speaks again. Where nothing is
 // posted nothing is noticed, but with Config.KeepAlive: a peer of our own kind that is silent
-// for so long is asked whether it is still there. Who waits for what one peer writes does so
+// for so long, or that never came, is asked whether it is there. Who waits for what one peer writes does so
 // by [Conn.Wait] or [Conn.WaitFor], which end with the connection.
 //
 // A peer of our own kind that restarted is taken back at once, unless Config.KeepOldLife

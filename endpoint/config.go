@@ -47,8 +47,8 @@ type Config struct {
 	// more. 0 means 10s.
 	GiveUp time.Duration
 	// KeepAlive is after how long of silence a peer of our kind is asked whether it is still
-	// there; one that does not answer for GiveUp is down. 0 means never: one that was killed
-	// is down when something that was posted to it was not acknowledged.
+	// there, one that never came included; one that does not answer for GiveUp is down. 0 means
+	// never: one that was killed is down when something that was posted to it was not acknowledged.
 	KeepAlive time.Duration
 	// Coalesce is how long a transaction that does not fill a frame waits for
 	// company, unless it is urgent or a large one fills frames beside it. 0 sends at once.

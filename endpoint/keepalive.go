@@ -8,8 +8,8 @@ import (
 )
 
 // keepAlive asks a peer of which nothing is heard whether its life still goes on: by our
-// introduction, which it answers, whatever its memory admits. Once something is heard, all
-// questions are answered. What is refused is nothing that was heard: anybody can send that in the
+// introduction, which it answers, whatever its memory admits. One that never came, or not since a
+// Reset, is asked likewise. Once something is heard, all questions are answered. What is refused is nothing that was heard: anybody can send that in the
 // peer's name, and who has its address since says so (attack A24, SECURITY.md).
 type keepAlive struct {
 	asks        int // since something was heard
@@ -50,7 +50,7 @@ func (k *keepAlive) over(now, heard ack.Instant, giveUp time.Duration) bool {
 func (n *nativeSending) aliveAt() ack.Instant {
 	k := &n.alive
 	switch asks := k.open(n.heard.lived); {
-	case n.cfg.KeepAlive == 0 || n.theirs == unknown:
+	case n.cfg.KeepAlive == 0 || n.peer.isInquiry():
 		return sched.Never
 	case asks == 0:
 		return max(n.heard.lived, n.since).Add(n.cfg.KeepAlive)

@@ -3,6 +3,8 @@ package endpoint
 import (
 	"context"
 	"errors"
+	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -152,4 +154,60 @@ func TestKeepAliveWhoStoodStill(t *testing.T) {
 	if !again.over(at(time.Minute+giveUp), heard, giveUp) {
 		t.Error("never given up by who was stopped once")
 	}
+}
+
+// TestKeepAliveOfNobody: a peer that never came is given up, and so is one that died behind a
+// Reset; no sooner than one that is silent; and it is taken when it comes.
+func TestKeepAliveOfNobody(t *testing.T) {
+	const after, giveUp = 3 * time.Second, 2 * time.Second
+	for _, reset := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			b := &Config{}
+			if !reset {
+				b = nil
+			}
+			memory, _ := NewRegion(4096)
+			w := newFindWorld(t, &Config{Memory: memory, KeepAlive: after, GiveUp: giveUp}, b)
+			defer w.end()
+			c := w.connect(w.a, Peer{ID: 2, Addr: asked})
+			if reset {
+				w.connect(w.b, Peer{ID: 1, Addr: asking})
+				time.Sleep(time.Second)
+				kill(w.b)
+				c.Reset(0)
+			}
+			began := time.Now()
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			err := c.WaitFor(ctx, 64, 1)
+			if took := time.Since(began); !errors.Is(err, ErrPeerDown) || took < giveUp || took > after+giveUp+helloMost {
+				t.Errorf("reset %v: after %v: %v", reset, took, err)
+			}
+			w.b = w.open(asked, &Config{ID: 2})
+			back := w.connect(w.b, Peer{ID: 1, Addr: asking})
+			if err := back.Write(t.Context(), write(0, nil, 64, 1)); err != nil || c.Err() != nil {
+				t.Errorf("reset %v: when it comes: %v, %v", reset, err, c.Err())
+			}
+		})
+	}
+}
+
+// TestKeepAliveOfAQuestion: who is at an address is asked as long as somebody waits for the answer.
+func TestKeepAliveOfAQuestion(t *testing.T) {
+	const giveUp = 200 * time.Millisecond
+	synctest.Test(t, func(t *testing.T) {
+		w := newFindWorld(t, &Config{KeepAlive: giveUp / 10, GiveUp: giveUp}, nil)
+		defer w.end()
+		var all sync.WaitGroup
+		for i := range 20 {
+			all.Go(func() {
+				time.Sleep(time.Duration(i) * giveUp / 2)
+				began := time.Now()
+				if _, err := w.a.Find(t.Context(), Peer{Addr: asked}); !strings.Contains(err.Error(), "nobody there answers") || time.Since(began) != giveUp {
+					t.Errorf("after %v: %v", time.Since(began), err)
+				}
+			})
+		}
+		all.Wait()
+	})
 }

@@ -148,7 +148,9 @@ func (n *nativeSending) hello(now ack.Instant) frame.Hello {
 		return frame.Hello{Life: uint32(n.mine), Peer: uint32(n.theirs)}
 	case n.aliveAt() <= now:
 		n.alive.asked(now, n.heard.lived)
-		return frame.Hello{Life: uint32(n.mine), Peer: uint32(n.theirs)}
+		if n.theirs != unknown {
+			return frame.Hello{Life: uint32(n.mine), Peer: uint32(n.theirs)}
+		}
 	}
 	hello := frame.Hello{Life: uint32(n.mine), Peer: uint32(n.theirs)}
 	switch {
@@ -306,15 +308,18 @@ func (n *nativeSending) giveUpAt() ack.Instant { return n.since.Add(n.cfg.GiveUp
 
 // overdue implements sendingKind.
 func (n *nativeSending) overdue(now ack.Instant) (missed int, why error) {
-	if n.theirs != unknown && n.alive.over(now, n.heard.lived, n.cfg.GiveUp) {
-		return 0, n.givenUp("asking whether it is still there")
+	switch {
+	case n.waits() && now >= n.giveUpAt():
+	case n.alive.over(now, n.heard.lived, n.cfg.GiveUp):
+	default:
+		return 0, nil
 	}
-	if n.waits() && now >= n.giveUpAt() {
-		op := "introducing ourselves"
+	op := "asking whether it is still there"
+	if n.theirs == unknown {
+		op = "introducing ourselves"
 		if !n.silent() {
 			op += " (a peer of another kind needs its profile)"
 		}
-		why = n.givenUp(op)
 	}
-	return 0, why
+	return 0, n.givenUp(op)
 }

@@ -335,6 +335,7 @@ func TestNext(t *testing.T) {
 		{"native", Native(), Config{}},
 		{"native, narrow", small, Config{}},
 		{"native, in company", small, Config{Coalesce: time.Millisecond}},
+		{"native, asked whether it is there", Native(), Config{KeepAlive: 20 * time.Millisecond, GiveUp: time.Second}},
 		{"card", fpga, Config{}},
 		{"first driver", dg1, Config{Coalesce: 50 * time.Microsecond}},
 		{"old driver, without delay", unhurried, Config{}},
