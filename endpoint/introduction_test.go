@@ -292,6 +292,37 @@ func TestLifeIsNamedForHalfOfGiveUp(t *testing.T) {
 	}
 }
 
+// TestLifeThatWroteIsNotNamedForLong: a life that wrote to us and never showed that it believes
+// ours is over soon when another one says hello, as of who closed a connection, of which the goodbye
+// was lost, and made another one; whether that has heard of our life or not. A life that did not
+// write is named for longer.
+func TestLifeThatWroteIsNotNamedForLong(t *testing.T) {
+	for _, x := range []struct{ wrote, hears bool }{{true, false}, {true, true}, {false, false}} {
+		withStranger(t, Config{}, Native(), func(t *testing.T, e *Endpoint, c *Conn, s *stranger) {
+			mine := resetInto70(c, s)
+			if x.wrote {
+				s.send(2, data(70, 1, 1, 64, pattern(1, 8)))
+			}
+			h := frame.Hello{Life: 80}
+			if x.hears {
+				h.Peer = mine
+			}
+			began := time.Now()
+			for c.Stats().Theirs != 80 && time.Since(began) < 2*time.Second {
+				s.hello(h)
+				for _, got := range s.hellos(2 * helloFirst) {
+					if got.Peer == 80 {
+						s.hello(frame.Hello{Life: 80, Peer: got.Life})
+					}
+				}
+			}
+			if took := time.Since(began); (took < time.Second) != x.wrote {
+				t.Errorf("wrote %v, hears %v: after %v life %d is believed", x.wrote, x.hears, took, c.Stats().Theirs)
+			}
+		})
+	}
+}
+
 // TestServicesOfTheLifeThatWasMeant: what was sent to a life that turns out to be over is sent
 // again to the one that is, if the services of both are at the same places, and fails if they
 // are not; what was not sent yet is sent wherever they are.

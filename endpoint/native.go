@@ -196,7 +196,7 @@ func (n *native) introduced(now ack.Instant, f *frame.Frame, h frame.Hello, fin 
 			tx.abandon(now, fin, tx.peerError("transactions in flight", ErrPeerRestarted))
 		}
 		n.believe(now, f, life, fin)
-	case (named == unknown || named == tx.mine) && tx.later == unknown && !rx.paired && tx.insists(now):
+	case (named == unknown || named == tx.mine) && tx.later == unknown && !rx.paired && tx.insists(now, rx.taken):
 		// The life that we believe did not show yet that it believes ours: perhaps nothing
 		// is kept of us there, because our hello was lost. Named again, it may be recalled.
 		tx.askSoon(now)

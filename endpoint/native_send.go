@@ -268,9 +268,10 @@ func (n *nativeSending) ask(now ack.Instant, life incarnation) {
 }
 
 // insists reports whether a life that was believed and never showed that it believes ours
-// is still named, though another one has introduced itself.
-func (n *nativeSending) insists(now ack.Instant) bool {
-	return n.tries < leastInsisted || now < n.since.Add(n.cfg.GiveUp/2)
+// is still named, though another one has introduced itself. One that has written is a connection's,
+// and was kept there: naming it for long would recall nothing.
+func (n *nativeSending) insists(now ack.Instant, taken bool) bool {
+	return n.tries < leastInsisted || !taken && now < n.since.Add(n.cfg.GiveUp/2)
 }
 
 // askSoon makes a hello due as soon as one may follow the last.
