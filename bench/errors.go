@@ -6,7 +6,7 @@ import "errors"
 var (
 	ErrInterrupted = errors.New("interrupted") // less was measured than was wished
 	ErrBusy        = errors.New("the server is busy with another client")
-	ErrNoAnswer    = errors.New("the server does not answer; does it serve bench, with the same profile?")
+	ErrNoAnswer    = errors.New("the server does not answer; does it serve bench, with the same profile, and with no larger MTU than the way to here carries?")
 	ErrNoRate      = errors.New("the server is an older one, which writes as fast as it can and knows no rate")
 	ErrNoCarrier   = errors.New("the server is an older one, which compares with nothing, or with a TCP stream at its own port alone")
 	ErrRefused     = errors.New("the server cannot await it, and says why")

@@ -38,7 +38,7 @@ func openClient(opt *benchOptions, local, peer url.Endpoint, stderr io.Writer) (
 		return nil, badUsage("--local has id %d, which is the server's", first)
 	}
 	local, err := opt.wire.apply(local)
-	if err = cmp.Or(err, opt.wire.profile.sayOnce(peer)); err != nil {
+	if err = cmp.Or(err, opt.wire.profile.sayOnce(peer), fitsWay(local, peer)); err != nil {
 		return nil, err
 	}
 	c := &benchClient{opt: opt, local: local, peer: peer, plans: plans, unfit: unfit}
@@ -188,7 +188,7 @@ func benchInWords(err error, answered bool) error {
 	var rival *bench.CarrierError
 	switch {
 	case errors.Is(err, bench.ErrNoAnswer):
-		return errors.New("the server does not answer; does it serve bench, with the same --profile?")
+		return errors.New("the server does not answer; does it serve bench, with the same --profile, and with no larger --mtu than the way to here carries?")
 	case errors.Is(err, dgrdma.ErrPeerClosed):
 		return err // which says all
 	case errors.Is(err, dgrdma.ErrPeerDown) && answered:

@@ -42,7 +42,7 @@ type linkResult struct {
 // openLinkServer opens the serving side of bench --link.
 func openLinkServer(ctx context.Context, o *benchOptions, local url.Endpoint) (*link.Host, *bench.LinkServer, error) {
 	local, err := o.wire.apply(local)
-	if err != nil {
+	if err = cmp.Or(err, fitsHere(local)); err != nil {
 		return nil, nil, err
 	}
 	h, err := openHost(local, int(o.memory.value)+2*linkReserve, dgrdma.Config{BusyPoll: o.busyPoll})
@@ -101,7 +101,7 @@ func linkTo(ctx context.Context, o *benchOptions, stdout, stderr io.Writer) erro
 
 func (o *benchOptions) linkMeasure(ctx context.Context, local, peer url.Endpoint, oneProcess bool, stdout, stderr io.Writer) error {
 	local, err := o.wire.apply(local)
-	if err != nil {
+	if err = cmp.Or(err, fitsWay(local, peer)); err != nil {
 		return err
 	}
 	h, err := openHost(local, linkReserve, dgrdma.Config{BusyPoll: o.busyPoll})

@@ -77,7 +77,7 @@ func (c *benchClient) result(o *bench.Outcome, oneProcess bool) benchResult {
 	if mtu, given := c.local.Options.Get("mtu"); given {
 		r.MTU, _ = strconv.Atoi(mtu)
 	} else {
-		r.MTU = interfaceMTU(c.Endpoint.LocalAddr())
+		r.MTU = wayTo(c.local, c.peer).mtu
 	}
 	if loss := &c.opt.loss; loss.given() {
 		r.Loss, r.LossSeed = 100*loss.chance, loss.seed

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -21,7 +22,7 @@ var mostPeers = int(settings.MaxPeers.Most)
 // openServer opens the serving side of bench. private: no client shares its process.
 func openServer(opt *benchOptions, local url.Endpoint, size uint64, private bool, log io.Writer) (*bench.Server, error) {
 	local, err := opt.wire.apply(local)
-	if err != nil {
+	if err = cmp.Or(err, fitsHere(local)); err != nil {
 		return nil, err
 	}
 	memory, err := bench.NewMemory(int(size))

@@ -96,7 +96,7 @@ type listener struct {
 }
 
 func runListen(ctx context.Context, o *listenOptions, std *stdio) error {
-	local, err := parseEndpoint("URL", o.url)
+	local, err := parseServed("URL", o.url)
 	if err != nil {
 		return err
 	}

@@ -37,7 +37,7 @@ func pingLinkOptions(size int, handle func(*link.Link, link.Message)) *link.Opti
 }
 
 func pingLinkServe(ctx context.Context, o *pingOptions, stderr io.Writer) error {
-	local, err := parseLocal("serve", o.serve)
+	local, err := parseServed("--serve", o.serve)
 	if err != nil {
 		return err
 	}

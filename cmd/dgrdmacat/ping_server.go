@@ -66,7 +66,7 @@ func (c *pinging) gone(now time.Time, giveUp time.Duration) (bool, error) {
 }
 
 func pingServe(ctx context.Context, o *pingOptions, stderr io.Writer) error {
-	local, err := parseLocal("serve", o.serve)
+	local, err := parseServed("--serve", o.serve)
 	if err != nil {
 		return err
 	}

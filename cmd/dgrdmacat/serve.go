@@ -174,7 +174,7 @@ func (o *serveOptions) check(args []string) error {
 		local = args[0]
 	}
 	var err error
-	if o.local, err = parseEndpoint("URL", local); err != nil {
+	if o.local, err = parseServed("URL", local); err != nil {
 		return err
 	}
 	if err := cmp.Or(o.accept.sayOnce(o.local), o.profile.sayOnce(o.local), o.id.sayOnce(o.local)); err != nil {

@@ -6,14 +6,12 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
-	"net"
 	"net/netip"
 	"slices"
 
 	"github.com/dgrdma/dgrdma/dgrdma"
 	"github.com/dgrdma/dgrdma/link"
 	"github.com/dgrdma/dgrdma/settings"
-	"github.com/dgrdma/dgrdma/transport"
 	"github.com/dgrdma/dgrdma/url"
 )
 
@@ -110,6 +108,15 @@ func openHost(local url.Endpoint, memory int, cfg dgrdma.Config) (*link.Host, er
 
 // parseLocal reads where an endpoint of ours is to be.
 func parseLocal(flagName, s string) (url.Endpoint, error) { return parseEndpoint("--"+flagName, s) }
+
+// parseServed reads where an endpoint of ours is to be that peers come to.
+func parseServed(what, s string) (url.Endpoint, error) {
+	u, err := parseEndpoint(what, s)
+	if err == nil {
+		err = fitsHere(u)
+	}
+	return u, err
+}
 
 // parseEndpoint reads where an endpoint of ours is to be; what says where in the command
 // line that stands.
@@ -216,7 +223,7 @@ func endsFor(ctx context.Context, from string, to url.Endpoint) (local, peer url
 	if peer, err = found(ctx, local, peer); err != nil {
 		return local, peer, err
 	}
-	return local, peer, nil
+	return local, peer, fitsWay(local, peer)
 }
 
 // parseFrom reads the local endpoint from which a peer is reached.
@@ -275,28 +282,6 @@ func idsBeside(taken uint16, n int) dgrdma.EndpointID {
 			return dgrdma.EndpointID(first)
 		}
 	}
-}
-
-// interfaceMTU returns the MTU of the interface with an endpoint's address, or
-// 0 if it is not found.
-func interfaceMTU(at transport.Addr) int {
-	ifs, _ := net.Interfaces()
-	for _, ifi := range ifs {
-		if at.Kind() == transport.KindEther {
-			if mac := at.MAC(); string(ifi.HardwareAddr) == string(mac[:]) {
-				return ifi.MTU
-			}
-			continue
-		}
-		addrs, _ := ifi.Addrs()
-		for _, a := range addrs {
-			p, err := netip.ParsePrefix(a.String())
-			if err == nil && (p.Addr() == at.AddrPort().Addr() || ifi.Flags&net.FlagLoopback != 0 && p.Contains(at.AddrPort().Addr())) {
-				return min(ifi.MTU, 65535)
-			}
-		}
-	}
-	return 0
 }
 
 // wireName is udp or ether.
