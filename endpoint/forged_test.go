@@ -94,7 +94,7 @@ func TestIdsThatWentByUnseen(t *testing.T) {
 
 // TestBlindForgery: who knows ids and addresses of a connection, and sees nothing of
 // it, finds a frame that is applied once in two million, and not in a hundred thousand:
-// both ids have to be near (attack A12, SECURITY.md).
+// both ids have to be near (attack A25, SECURITY.md).
 func TestBlindForgery(t *testing.T) {
 	const tries = 500_000
 	withStranger(t, Config{}, Native(), func(t *testing.T, e *Endpoint, c *Conn, s *stranger) {

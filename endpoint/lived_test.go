@@ -46,7 +46,7 @@ func (w *findWorld) every(b []byte) {
 }
 
 // TestWhatIsRefusedIsNoSignOfLife: a peer that died is given up, though frames come under its ids
-// and from its address that name none of our lives (attack A24, SECURITY.md).
+// and from its address that name none of our lives (attack A26, SECURITY.md).
 func TestWhatIsRefusedIsNoSignOfLife(t *testing.T) {
 	between := frame.Header{Dst: 1, Src: 2}
 	alone := make([]byte, frame.HeaderSize+frame.StampSize)
@@ -85,7 +85,7 @@ func TestAddressOfAnotherSince(t *testing.T) {
 }
 
 // TestPlacesOfTheDead: learned peers that died make room for others of their host, though frames
-// come in their names (attack A24, SECURITY.md).
+// come in their names (attack A26, SECURITY.md).
 func TestPlacesOfTheDead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newFindWorld(t, &Config{AcceptAny: true, PeersPerHost: 2, GiveUp: time.Second}, nil)

@@ -1,6 +1,7 @@
 package tests
 
 import (
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -48,6 +49,25 @@ func TestPagesNameTests(t *testing.T) {
 				t.Errorf("%s names %s, which does not exist", page, name)
 			}
 		}
+	}
+}
+
+// TestAttacksAreNumbered: each has a number of its own, one after the other, and the terms say how
+// many there are.
+func TestAttacksAreNumbered(t *testing.T) {
+	attacks, err := os.ReadFile("../SECURITY.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := regexp.MustCompile(`(?m)^\| (A\d+) \|`).FindAllSubmatch(attacks, -1)
+	for i, m := range rows {
+		if want := fmt.Sprintf("A%d", i+1); string(m[1]) != want {
+			t.Errorf("SECURITY.md: attack %s stands where %s should", m[1], want)
+		}
+	}
+	terms, err := os.ReadFile("../docs/terms.md")
+	if want := fmt.Sprintf("| A1 to A%d |", len(rows)); err != nil || len(rows) == 0 || !strings.Contains(string(terms), want) {
+		t.Errorf("docs/terms.md does not say %q: %v", want, err)
 	}
 }
 
