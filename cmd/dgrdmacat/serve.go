@@ -16,10 +16,11 @@ import (
 
 var serveCommand = command{
 	name: "serve", summary: "let peers write into memory, and show what happens to it", args: "[URL]",
-	about: `Exposes memory to named peers, or to any, and prints what happens until it is
-interrupted: peers that come up, close, restart, or are refused, and watched words. A peer
-that closes says so; of one that is killed nothing comes any more, and as serve writes to
-nobody it does not notice.
+	about: fmt.Sprintf(`Exposes memory to named peers, or to any, and prints what happens until it is
+interrupted: peers that come up, close, restart, go down, or are refused, and watched words.
+A peer that closes says so. One that is killed does not: one of our own kind is asked after
+%v of silence whether it is still there (keepalive=TIME in URL), and is down when it has not
+answered for %v (giveup=TIME). Peers of other kinds are not asked.
 
   dgrdmacat serve --accept any --watch 0x40 udp:7100
   dgrdmacat serve --file F --size 16M --create --peer URL --peer 'URL?profile=fpga' udp:7100
@@ -37,7 +38,7 @@ for the next time. It must not be cut while it is served: that ends it, with 1.
 than they can be printed, some are left out and counted, never the last. --until
 ends it when a word has a value, be it from the beginning; nothing more is taken
 then, and the exit code is 0. If --for runs out before that, the exit code is 1;
-interrupted before that, it ends by the signal.`,
+interrupted before that, it ends by the signal.`, askedAfter, time.Duration(settings.GiveUp.Default)),
 	flags: func(fs *flag.FlagSet) action {
 		o := new(serveOptions)
 		o.register(fs)
