@@ -221,12 +221,20 @@ func TestServeNamedPeers(t *testing.T) {
 	}
 	time.Sleep(300 * time.Millisecond) // longer than giveup: who is not there yet is not given up
 	mustWrite(t, url, "--local", localString(friend, 64, 5), "--flag-addr", "0")
-	code, _, stderr := runFor(t, t.Context(), "write", "--to", url+"?giveup=200ms", "--local", localString(stranger, 64, 5), "--flag-addr", "4")
+	// Without its complete string it is asked for that, and answers whom it knows.
+	at := regexp.MustCompile(`^ocpi-udp-rdma:(.*);(\d+);.*`).ReplaceAllString(url, "udp:$1:$2")
+	mustWrite(t, at, "--local", localString(friend, 64, 5), "--flag-addr", "0", "--flag-value", "2")
+	mustWrite(t, at, "--local", "udp:"+friend.String(), "--id", "5", "--flag-addr", "0", "--flag-value", "3")
+	code, _, stderr := runFor(t, t.Context(), "write", "--to", at+"?giveup=200ms", "--flag-addr", "4")
+	if code != exitError || !strings.Contains(stderr, "--local has to have the port and id that it knows") {
+		t.Errorf("who does not say who it is: code %d: %s", code, stderr)
+	}
+	code, _, stderr = runFor(t, t.Context(), "write", "--to", url+"?giveup=200ms", "--local", localString(stranger, 64, 5), "--flag-addr", "4")
 	if code != exitError || !strings.Contains(stderr, "peer never answered") || !strings.Contains(stderr, localString(stranger, 64, 5)) {
 		t.Errorf("stranger: code %d: %s", code, stderr)
 	}
 	code, stderr = end()
-	if code != exitOK || !strings.Contains(stderr, "2 peers may write into it") || !regexp.MustCompile(`1 transaction, 0 bytes, frames refused: source \d+ in`).MatchString(stderr) {
+	if code != exitOK || !strings.Contains(stderr, "2 peers may write into it") || !regexp.MustCompile(`3 transactions, 0 bytes, frames refused: destination \d+, source \d+ in`).MatchString(stderr) {
 		t.Errorf("code %d: %s", code, stderr)
 	}
 	got := out.String()
@@ -234,6 +242,9 @@ func TestServeNamedPeers(t *testing.T) {
 	up, refused := fmt.Sprintf("peer 5 at %v up\n", friend), fmt.Sprintf("peer 5 at %v refused: source: it is not one of the peers, and did not introduce itself as one\n", stranger)
 	if strings.Count(got, up) != 1 || !strings.Contains(got, refused) {
 		t.Errorf("%s has not one %q, and %q", got, up, refused)
+	}
+	if asked := " refused: destination: it wants another endpoint id, or asks for ours and is not one of the peers\n"; !strings.Contains(got, asked) {
+		t.Errorf("%s has no %q", got, asked)
 	}
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -207,9 +208,18 @@ func parseEnds(ctx context.Context, to, from string) (local, peer url.Endpoint, 
 // dialed: complete. Options given with the peer are the local endpoint's, unless it has its own,
 // but for the profile.
 func endsFor(ctx context.Context, from string, to url.Endpoint) (local, peer url.Endpoint, err error) {
-	if local, err = parseFrom(from, to); err != nil {
+	return endsAs(ctx, from, 0, to)
+}
+
+// endsAs is endsFor with the id that the local endpoint has, or 0: that of its string, or any.
+func endsAs(ctx context.Context, from string, id idFlag, to url.Endpoint) (local, peer url.Endpoint, err error) {
+	if local, err = parseFrom(from, to); err == nil {
+		err = id.sayOnce(local)
+	}
+	if err != nil {
 		return local, to, err
 	}
+	local.ID = cmp.Or(local.ID, uint16(id))
 	peer = to
 	for key, value := range to.Options.All() {
 		if key == settings.Profile.Option {
@@ -249,17 +259,25 @@ func found(ctx context.Context, local, peer url.Endpoint) (url.Endpoint, error) 
 	if peer.Complete() && peer.Host == "" {
 		return peer, nil
 	}
-	// Its port is free again when this one is closed, but need not be then.
-	from := url.Endpoint{Scheme: local.Scheme, Dialect: url.Short, Host: local.Host, Addr: netip.AddrPortFrom(local.Addr.Addr(), 0)}
+	// A port is free again when this endpoint is closed, but need not be then. So it asks from any,
+	// unless the local endpoint may be one that the peer knows by its port and id: one that serves
+	// named peers only answers no other.
+	from, id := url.Endpoint{Scheme: local.Scheme, Dialect: url.Short, Host: local.Host, Addr: netip.AddrPortFrom(local.Addr.Addr(), 0)}, dgrdma.EndpointID(0)
+	if local.Addr.Port() != 0 && local.ID != 0 {
+		from.Addr, id = local.Addr, dgrdma.EndpointID(local.ID)
+	}
 	if giveUp, given := local.Options.Get(settings.GiveUp.Option); given {
 		from.Options = from.Options.With(settings.GiveUp.Option, giveUp)
 	}
-	e, err := dgrdma.Open(from.String(), &dgrdma.Config{Memory: new(dgrdma.Region)})
+	e, err := dgrdma.Open(from.String(), &dgrdma.Config{ID: id, Memory: new(dgrdma.Region)})
 	if err != nil {
 		return peer, err
 	}
 	defer e.Close()
 	p, err := e.LookupPeer(ctx, peer.String())
+	if errors.Is(err, dgrdma.ErrPeerDown) && id == 0 {
+		err = fmt.Errorf("%w. One that serves named peers only answers those alone: then --local has to have the port and id that it knows", err)
+	}
 	if err != nil {
 		return peer, err
 	}

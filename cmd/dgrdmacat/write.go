@@ -36,8 +36,8 @@ opencpi-legacy need a flag in every transaction, so theirs is one, however large
 Peers of the kind opencpi2 never acknowledge: nobody knows what arrived.
 
 A peer that serves named peers only has to know this side, so say where it is:
---local with a complete string, which "dgrdmacat help url" explains. OpenCPI's
-drivers want ids from 1 to 9: --id, or in that string.`,
+--local with the complete string that it was given, which "dgrdmacat help url" explains.
+OpenCPI's drivers want ids from 1 to 9: --id, or in that string.`,
 	flags: func(fs *flag.FlagSet) action {
 		o := new(writeOptions)
 		o.register(fs)
@@ -140,9 +140,7 @@ func (o *writeOptions) ends(ctx context.Context) (local, peer url.Endpoint, prof
 		err = badUsage("--profile: %w", err)
 		return
 	}
-	if local, peer, err = endsFor(ctx, o.local, peer); err == nil {
-		err = o.id.sayOnce(local)
-	}
+	local, peer, err = endsAs(ctx, o.local, o.id, peer)
 	return
 }
 
