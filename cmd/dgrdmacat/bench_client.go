@@ -187,6 +187,8 @@ func printJSON[R interface{ nameBuild() }](w io.Writer, results []R, all bool) e
 func benchInWords(err error, answered bool) error {
 	var rival *bench.CarrierError
 	switch {
+	case errors.Is(err, dgrdma.ErrNoService):
+		return elsewhere(err, "bench", false)
 	case errors.Is(err, bench.ErrNoAnswer):
 		return errors.New("the server does not answer; does it serve bench, with the same --profile, and with no larger --mtu than the way to here carries?")
 	case errors.Is(err, dgrdma.ErrPeerClosed):

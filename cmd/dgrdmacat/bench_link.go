@@ -159,11 +159,11 @@ func (o *benchOptions) runLinks(ctx context.Context, h *link.Host, peer url.Endp
 func (o *benchOptions) runLink(ctx context.Context, h *link.Host, peer url.Endpoint, p bench.LinkPlan, long time.Duration, each func(bench.Interval), stderr io.Writer) (*linkResult, error) {
 	times := bench.NewHistogram()
 	l, load, err := bench.DialLink(ctx, h, peer.String(), p, times)
-	if needed := 2 * uint64(p.Buffers) * uint64(p.Size); errors.Is(err, link.ErrRefused) && needed > peer.Size {
+	if needed := 2 * uint64(p.Buffers) * uint64(p.Size); errors.Is(err, link.ErrRefused) && !isNoPort(err) && needed > peer.Size {
 		return nil, fmt.Errorf("%w: smaller --buffers or --size here, or --memory beside its --serve", err)
 	}
 	if err != nil {
-		return nil, err
+		return nil, elsewhere(err, "bench", true)
 	}
 	resent := func() uint64 {
 		s := h.Endpoint().Stats()

@@ -251,7 +251,8 @@ func attendFor(long time.Duration, poll func() error, done <-chan struct{}) {
 func (c *pingClient) report(ctx context.Context, err error, stdout io.Writer) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if interrupted := ctx.Err() != nil && errors.Is(err, context.Cause(ctx)); interrupted {
+	interrupted := ctx.Err() != nil && errors.Is(err, context.Cause(ctx))
+	if interrupted {
 		err = fmt.Errorf("%w after %d of %d", err, c.rounds.measured(), c.o.n)
 	} else if err != nil {
 		if waited, lost := c.rounds.abandon(c.heard() > 0 && !errors.Is(err, dgrdma.ErrNoService), time.Now()); lost {
@@ -265,13 +266,16 @@ func (c *pingClient) report(ctx context.Context, err error, stdout io.Writer) er
 	if err != nil {
 		r.Error = err.Error()
 	}
+	if err != nil && !interrupted && !c.o.json && r.N == 0 && r.Lost == 0 {
+		return err // which says all
+	}
 	return errors.Join(err, r.print(stdout, c.o.json))
 }
 
 // explained says what a user may do about an error. Guarded by mu.
 func (c *pingClient) explained(err error) error {
 	if !errors.Is(err, dgrdma.ErrPeerDown) || errors.Is(err, dgrdma.ErrPeerClosed) {
-		return err
+		return elsewhere(err, "ping", c.o.link)
 	}
 	with := ""
 	if c.o.link {

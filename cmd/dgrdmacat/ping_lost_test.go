@@ -284,6 +284,35 @@ func TestSendLeavesMemoryAlone(t *testing.T) {
 	}
 }
 
+// TestMeasuringOtherServices: bench and ping tell who dials the wrong server what may run there, or
+// that --link is missing at one side, and print nothing of what was not measured.
+func TestMeasuringOtherServices(t *testing.T) {
+	const linkMissing = "; is it the peer that you mean? Both sides of dgrdmacat COMMAND need --link, or neither\n"
+	const noPort = "and that this host listens on it by now; does dgrdmacat COMMAND --link --serve run there, and no other command?\n"
+	urls := make(map[string]string)
+	for _, server := range []string{"listen -o /dev/null", "bench --serve", "bench --link --serve", "ping --serve", "ping --link --serve", "serve --accept any"} {
+		_, urls[server] = startServer(t, append(strings.Fields(server), "udp:127.0.0.1")...)
+	}
+	for _, c := range []struct{ client, server, says string }{
+		{"bench", "bench --link --serve", linkMissing},
+		{"bench", "listen -o /dev/null", linkMissing},
+		{"bench --link", "bench --serve", linkMissing},
+		{"bench --link", "listen -o /dev/null", noPort},
+		{"bench --link --buffers 1 --size 1k", "ping --link --serve", noPort},
+		{"bench --link", "serve --accept any", "it serves memory, not link; is it the peer that you mean?\n"},
+		{"ping", "ping --link --serve", linkMissing},
+		{"ping --link", "ping --serve", linkMissing},
+		{"ping --link --size 1M", "listen -o /dev/null", noPort},
+		{"ping", "bench --serve", "it serves bench, not ping; is it the peer that you mean?\n"},
+	} {
+		command, _, _ := strings.Cut(c.client, " ")
+		code, out, stderr := runFor(t, t.Context(), append(strings.Fields(c.client), "--to", urls[c.server])...)
+		if says := strings.ReplaceAll(c.says, "COMMAND", command); code != exitError || out != "" || !strings.HasSuffix(stderr, says) {
+			t.Errorf("%s to %s: code %d, %q, %s; want it to say: %s", c.client, c.server, code, out, stderr, says)
+		}
+	}
+}
+
 // TestWriteToOtherServices: write tells what it found in place of memory.
 func TestWriteToOtherServices(t *testing.T) {
 	for serves, args := range map[string][]string{
