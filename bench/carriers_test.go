@@ -28,7 +28,8 @@ func TestLinks(t *testing.T) {
 	for _, stream := range []bool{false, true} {
 		there, here := openHost(t), openHost(t)
 		ctx, cancel := context.WithCancel(t.Context())
-		s, err := ServeLinks(ctx, there)
+		ran := make(chan LinkRun, 1)
+		s, err := ServeLinks(ctx, there, func(r LinkRun) { ran <- r })
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -44,6 +45,9 @@ func TestLinks(t *testing.T) {
 		messages, bytes, _ := load.Progress()
 		if got := there.Stats().Received; messages == 0 || bytes != 3000*messages || got.Bytes != bytes || got.Messages != messages+1 { // and end of file
 			t.Errorf("stream %v: %d messages with %d bytes were counted, %+v arrived", stream, messages, bytes, got)
+		}
+		if r := <-ran; r.Messages != messages || r.Bytes != bytes || r.Buffers != 8 || r.Size != 3000 || r.Took <= 0 || r.Client.ID != here.Endpoint().ID() {
+			t.Errorf("stream %v: the server saw %+v", stream, r)
 		}
 		// One of 8 buffers is timed, whenever it comes back.
 		if n := times.N(); n+1 != (messages+7)/8 {

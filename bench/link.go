@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/dgrdma/dgrdma/dgrdma"
 	"github.com/dgrdma/dgrdma/link"
 )
 
@@ -25,6 +26,7 @@ const (
 // LinkServer is the side that links send to.
 type LinkServer struct {
 	giveUp time.Duration
+	ran    func(LinkRun)
 	wrong  atomic.Uint64 // messages that were not the next one
 	ended  chan error    // of each client's last link
 
@@ -33,10 +35,21 @@ type LinkServer struct {
 	awaiting *time.Timer // ends a client whose next link does not come
 }
 
+// LinkRun is a link as the server saw it.
+type LinkRun struct {
+	Client          dgrdma.PeerName
+	Buffers, Size   int
+	Messages, Bytes uint64
+	Took            time.Duration
+}
+
 // ServeLinks opens the ports at a host and receives from whoever dials them, until the
-// context ends.
-func ServeLinks(ctx context.Context, h *link.Host) (*LinkServer, error) {
-	s := &LinkServer{giveUp: h.Endpoint().GiveUp(), ended: make(chan error)}
+// context ends. ran, if not nil, is told of each link whose client ended it.
+func ServeLinks(ctx context.Context, h *link.Host, ran func(LinkRun)) (*LinkServer, error) {
+	if ran == nil {
+		ran = func(LinkRun) {}
+	}
+	s := &LinkServer{giveUp: h.Endpoint().GiveUp(), ran: ran, ended: make(chan error)}
 	context.AfterFunc(ctx, s.stopAwaiting)
 	for _, name := range []string{MessagePort, StreamPort} {
 		opt := &link.Options{}
@@ -77,6 +90,9 @@ func (s *LinkServer) receive(ctx context.Context, l *link.Link) {
 	} else if _, err = l.In.Recv(ctx); err == io.EOF {
 		err = nil
 	}
+	if err == nil {
+		s.ran(linkRunOf(l.Stats()))
+	}
 	err = cmp.Or(err, l.Close())
 	if n := s.wrong.Swap(0); n > 0 {
 		err = errors.Join(fmt.Errorf("messages that were not those that were sent: %d", n), err)
@@ -84,6 +100,14 @@ func (s *LinkServer) receive(ctx context.Context, l *link.Link) {
 	if s.went(err == nil && bytes.Equal(l.Private(), moreRuns), func() { s.over(ctx, ErrSilent) }) {
 		s.over(ctx, err)
 	}
+}
+
+func linkRunOf(s link.LinkStats) LinkRun {
+	r := LinkRun{s.Peer, s.In.Buffers, s.In.Size, s.In.Messages, s.In.Bytes, s.Age}
+	if s.In.EndOfFile {
+		r.Messages-- // which counts as one
+	}
+	return r
 }
 
 func (s *LinkServer) over(ctx context.Context, err error) {

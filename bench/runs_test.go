@@ -199,7 +199,7 @@ func TestLinksFollow(t *testing.T) {
 	here := openHost(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	s, err := ServeLinks(ctx, there)
+	s, err := ServeLinks(ctx, there, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -233,7 +233,7 @@ func TestLinksArePaced(t *testing.T) {
 	for _, stream := range []bool{false, true} {
 		there, here := openHost(t), openHost(t)
 		ctx, cancel := context.WithCancel(t.Context())
-		s, err := ServeLinks(ctx, there)
+		s, err := ServeLinks(ctx, there, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

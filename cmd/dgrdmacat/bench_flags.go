@@ -70,13 +70,16 @@ func (o *benchOptions) register(fs *flag.FlagSet) {
 	fs.Var(&o.compare, "compare", "take turns with other `protocols` between the same two ends, of the same memory: tcp, tls, or raw, the kernel's sockets alone; or several, as in tcp,raw")
 	fs.Var(&o.loss, "loss", "lose `percent` of the frames that come to this side, at random, such as 1 or 0.5; give it to both sides for both ways")
 	fs.Uint64Var(&o.loss.seed, "seed", 0, "with --loss: what chance begins with; 0: any, which is printed")
-	fs.BoolVar(&o.link, "link", false, "measure a link with credits in place of bare transactions; both sides need it")
+	fs.BoolVar(&o.link, "link", false, "measure a link with credits in place of bare transactions; both sides need it. Not with "+notForLinks)
 	fs.BoolVar(&o.stream, "stream", false, "with --link: io.Copy at both ends")
 	fs.IntVar(&o.buffers, "buffers", 64, "with --link: how many buffers of --size bytes, 1 to 65536")
 	fs.BoolVar(&o.histogram, "histogram", false, histogramMeans)
 	o.wire.register(fs)
 	o.metrics.register(fs)
 }
+
+// notForLinks are the flags that --link excludes.
+const notForLinks = "--compare, --peers, --depth, --bidir, --reverse, --loss, --profile and --verify"
 
 // mostDepth is what a connection can hold.
 var mostDepth = int(settings.Queue.Most)
@@ -107,8 +110,8 @@ func (o *benchOptions) check() error {
 		return badUsage("--verify %s: need sample, full or off", o.verify)
 	case !o.link && (o.stream || o.buffers != 64):
 		return badUsage("--stream and --buffers belong to --link")
-	case o.link && (len(o.compare.all) > 0 || o.peers != 1 || o.depth != 0 || o.bidir || o.wire.profile.text != "" || o.verify != "sample"):
-		return badUsage("--compare, --peers, --depth, --bidir, --profile and --verify are not for links")
+	case o.link && (len(o.compare.all) > 0 || o.reverse || o.loss.given() || o.peers != 1 || o.depth != 0 || o.bidir || o.wire.profile.text != "" || o.verify != "sample"):
+		return badUsage("%s are not for links", notForLinks)
 	case o.link && o.size.value > link.MaxMessage:
 		return badUsage("--size %v: messages of links have at most %d bytes", &o.size, link.MaxMessage)
 	case o.buffers < 1 || o.buffers > 65536:
@@ -134,8 +137,6 @@ func (o *benchOptions) checkRuns() error {
 	switch {
 	case o.reverse && o.bidir:
 		return badUsage("--reverse is one way and --bidir both: give one of them")
-	case o.reverse && o.link:
-		return badUsage("--reverse is not for links, which the client sends by")
 	case o.interval != 0 && (o.interval < leastInterval || o.interval > time.Hour):
 		return badUsage("-i %v: need %v to 1h", o.interval, leastInterval)
 	case o.warmUp < 0 || o.warmUp > time.Hour:

@@ -21,6 +21,7 @@ const linkReserve = 1 << 20
 type linkResult struct {
 	builtFrom
 	Transport   string          `json:"transport"`
+	MTU         int             `json:"mtu"`
 	Link        bool            `json:"link"`
 	Stream      bool            `json:"stream"`
 	Size        int             `json:"size"`
@@ -31,6 +32,7 @@ type linkResult struct {
 	Messages    uint64          `json:"messages"`
 	MBPerS      float64         `json:"mb_per_s"`
 	MessagesPS  float64         `json:"messages_per_s"`
+	Frames      uint64          `json:"frames"` // of this side, those that carry messages of the protocol
 	Retransmits uint64          `json:"retransmits"`
 	latencies                   // of buffers, until they can be filled again
 	Rate        uint64          `json:"rate_bytes_per_s,omitempty"` // at most
@@ -40,7 +42,7 @@ type linkResult struct {
 }
 
 // openLinkServer opens the serving side of bench --link.
-func openLinkServer(ctx context.Context, o *benchOptions, local url.Endpoint) (*link.Host, *bench.LinkServer, error) {
+func openLinkServer(ctx context.Context, o *benchOptions, local url.Endpoint, log io.Writer) (*link.Host, *bench.LinkServer, error) {
 	local, err := o.wire.apply(local)
 	if err = cmp.Or(err, fitsHere(local)); err != nil {
 		return nil, nil, err
@@ -50,7 +52,9 @@ func openLinkServer(ctx context.Context, o *benchOptions, local url.Endpoint) (*
 		return nil, nil, err
 	}
 	o.metrics.host(h)
-	s, err := bench.ServeLinks(ctx, h)
+	s, err := bench.ServeLinks(ctx, h, func(r bench.LinkRun) {
+		fmt.Fprintf(log, "%v: %s in %s of %s, %.0f MB/s\n", r.Client, count(r.Messages, "message"), count(r.Buffers, "buffer"), count(r.Size, "byte"), perSecond(r.Bytes, r.Took)/1e6)
+	})
 	if err != nil {
 		h.Close()
 		return nil, nil, err
@@ -63,7 +67,7 @@ func linkServe(ctx context.Context, o *benchOptions, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	h, s, err := openLinkServer(ctx, o, local)
+	h, s, err := openLinkServer(ctx, o, local, stderr)
 	if err != nil {
 		return err
 	}
@@ -110,7 +114,7 @@ func (o *benchOptions) linkMeasure(ctx context.Context, local, peer url.Endpoint
 	}
 	defer h.Close()
 	o.metrics.host(h)
-	results, err := o.runLinks(ctx, h, peer, oneProcess, stdout, stderr)
+	results, err := o.runLinks(ctx, h, local, peer, oneProcess, stdout, stderr)
 	if o.json && len(results) > 0 {
 		err = errors.Join(err, printJSON(stdout, results, o.sweep.from != 0))
 	}
@@ -118,7 +122,7 @@ func (o *benchOptions) linkMeasure(ctx context.Context, local, peer url.Endpoint
 }
 
 // runLinks measures a link of each size, and prints what it measured for people.
-func (o *benchOptions) runLinks(ctx context.Context, h *link.Host, peer url.Endpoint, oneProcess bool, stdout, stderr io.Writer) (results []*linkResult, err error) {
+func (o *benchOptions) runLinks(ctx context.Context, h *link.Host, local, peer url.Endpoint, oneProcess bool, stdout, stderr io.Writer) (results []*linkResult, err error) {
 	for i, size := range o.sizes {
 		p := bench.LinkPlan{Stream: o.stream, Buffers: o.buffers, Size: int(size), Rate: o.rate.bytes, MoreRuns: true}
 		if o.warmUp > 0 {
@@ -136,7 +140,7 @@ func (o *benchOptions) runLinks(ctx context.Context, h *link.Host, peer url.Endp
 		if r == nil {
 			return results, err
 		}
-		r.Transport, r.OneProcess, r.Intervals = wireName(peer), oneProcess, intervals
+		r.Transport, r.MTU, r.OneProcess, r.Intervals = wireName(peer), mtuTo(local, peer), oneProcess, intervals
 		if err != nil {
 			r.Error = err.Error()
 		}
@@ -165,15 +169,16 @@ func (o *benchOptions) runLink(ctx context.Context, h *link.Host, peer url.Endpo
 	if err != nil {
 		return nil, elsewhere(err, "bench", true)
 	}
-	resent := func() uint64 {
+	sent := func() (frames, again uint64) {
 		s := h.Endpoint().Stats()
-		return s.RetransmitsFast + s.RetransmitsTimed
+		return s.FramesSent - s.AcksAlone, s.RetransmitsFast + s.RetransmitsTimed
 	}
-	before := resent()
+	framesBefore, againBefore := sent()
 	load.Start(long)
 	sampled := bench.Sample(o.interval, func() bench.Moved {
 		n, bytes, _ := load.Progress()
-		return bench.Moved{Bytes: bytes, Transactions: n, Resent: resent() - before}
+		_, again := sent()
+		return bench.Moved{Bytes: bytes, Transactions: n, Resent: again - againBefore}
 	}, each)
 	stopped := func() {}
 	if o.interval == 0 {
@@ -195,19 +200,25 @@ func (o *benchOptions) runLink(ctx context.Context, h *link.Host, peer url.Endpo
 		took, err = until, benchInWords(err, true)
 	}
 	buffers, size := l.Out.Buffers()
+	frames, again := sent()
 	return &linkResult{
 		Link: true, Stream: p.Stream, Size: size, Buffers: buffers, Rate: p.Rate, WarmUp: o.warmUp.Seconds(),
 		Seconds: took.Seconds(), Bytes: bytes, Messages: messages,
 		MBPerS: perSecond(bytes, took) / 1e6, MessagesPS: perSecond(messages, took),
-		Retransmits: resent() - before, latencies: latenciesOf(times, o.histogram),
+		Frames: frames - framesBefore, Retransmits: again - againBefore, latencies: latenciesOf(times, o.histogram),
 	}, cmp.Or(err, interrupted)
 }
 
 func (r *linkResult) print(w io.Writer) error {
 	return buffered(w, func(w io.Writer) error {
-		fmt.Fprintf(w, "link over %s, %s of %s: %.0f MB/s, %s in %.1f s, %s sent again\n",
-			r.Transport, count(r.Buffers, "buffer"), count(r.Size, "byte"), r.MBPerS, countPerSecond(r.MessagesPS, "message"), r.Seconds, count(r.Retransmits, "frame"))
+		describeMoved(w, r.Bytes, r.Seconds, r.Transport, r.MBPerS, countPerSecond(r.MessagesPS, "message"))
+		by := "messages"
+		if r.Stream {
+			by = "io.Copy"
+		}
+		fmt.Fprintf(w, "load         1 link by %s, %s of %s, MTU %d\n", by, count(r.Buffers, "buffer"), count(r.Size, "byte"), r.MTU)
 		r.latencies.describe(w, "buffers back")
+		fmt.Fprintf(w, "frames       %d, of them sent again %d (client)\n", r.Frames, r.Retransmits)
 		return nil
 	})
 }
@@ -221,7 +232,7 @@ func linkBoth(ctx context.Context, o *benchOptions, stdout, stderr io.Writer) er
 	// The server ends by what the client does, also if that is interrupted.
 	both, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
-	h, s, err := openLinkServer(both, o, local)
+	h, s, err := openLinkServer(both, o, local, io.Discard)
 	if err != nil {
 		return err
 	}

@@ -74,8 +74,6 @@ func (f *lossFlag) check(o *benchOptions) error {
 		return badUsage("--seed belongs to --loss")
 	case !f.given():
 		return nil
-	case o.link:
-		return badUsage("--loss is for bare transactions: leave out --link")
 	case len(o.compare.all) > 0:
 		return badUsage("%w", errors.New("--loss loses what comes to our endpoints, and nothing of --compare's: as root, go run ./tests/rows loss-1 in the sources compares over a network that loses"))
 	}

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"strconv"
 	"time"
 
 	"github.com/dgrdma/dgrdma/bench"
@@ -74,11 +73,7 @@ func (c *benchClient) result(o *bench.Outcome, oneProcess bool) benchResult {
 		ServerBytesPerPeer: theirs.PeerMemory, VerificationsFailed: mine.Wrong + theirs.Wrong, BackMBPerS: back,
 	}
 	r.CPUPerFrame, r.ServerCPUPerFrame = perFrame(mine.CPU, r.Frames), perFrame(theirs.CPU, r.Frames)
-	if mtu, given := c.local.Options.Get("mtu"); given {
-		r.MTU, _ = strconv.Atoi(mtu)
-	} else {
-		r.MTU = wayTo(c.local, c.peer).mtu
-	}
+	r.MTU = mtuTo(c.local, c.peer)
 	if loss := &c.opt.loss; loss.given() {
 		r.Loss, r.LossSeed = 100*loss.chance, loss.seed
 		r.Lost, _ = loss.lost()
@@ -126,14 +121,18 @@ func printRow(w io.Writer, first bool, perS string, r *sweepRow) error {
 	})
 }
 
+// describeMoved writes what a load of any kind moved.
+func describeMoved(w io.Writer, bytes uint64, seconds float64, transport string, mbPerS float64, each string) {
+	fmt.Fprintf(w, "moved        %s in %.2f s over %s: %.0f MB/s, %s\n", amount(int64(bytes)), seconds, transport, mbPerS, each)
+}
+
 // describe writes the result for people.
 func (r *benchResult) describe(w io.Writer) {
 	whose := "client"
 	if r.OneProcess {
 		whose = "both ends"
 	}
-	fmt.Fprintf(w, "moved        %s in %.2f s over %s: %.0f MB/s, %s\n",
-		amount(int64(r.Bytes)), r.Seconds, r.Transport, r.MBPerS, countPerSecond(r.TransactionsPerS, "transaction"))
+	describeMoved(w, r.Bytes, r.Seconds, r.Transport, r.MBPerS, countPerSecond(r.TransactionsPerS, "transaction"))
 	if r.Bidir {
 		fmt.Fprintf(w, "directions   %.0f MB/s to the server, %.0f MB/s back\n", r.MBPerS-r.BackMBPerS, r.BackMBPerS)
 	}

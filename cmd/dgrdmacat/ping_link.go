@@ -74,6 +74,13 @@ func pingLinkServe(ctx context.Context, o *pingOptions, stderr io.Writer) error 
 		}
 		links.Go(func() {
 			err := endOf(accepting, l, o.busyPoll)
+			if s := l.Stats(); s.In.Messages > 0 {
+				n := s.In.Messages
+				if s.In.EndOfFile {
+					n-- // which counts as one
+				}
+				sayPinged(stderr, s.Peer, n, uint32(s.In.Bytes/max(n, 1)))
+			}
 			bounded, cancel := context.WithTimeout(ctx, 10*farewell)
 			l.CloseContext(bounded)
 			cancel()

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/dgrdma/dgrdma/bench"
@@ -16,6 +17,7 @@ import (
 // pings arrive.
 type pinging struct {
 	*pingPeer
+	pings atomic.Uint64 // that came
 
 	// Only for the goroutine that looks.
 	number uint32 // of the ping that was the latest at the last look
@@ -28,7 +30,10 @@ type pinging struct {
 
 func newPinging(p *pingPeer) *pinging {
 	c := &pinging{pingPeer: p, since: time.Now()}
-	p.arrived = p.write
+	p.arrived = func(number uint32) {
+		c.pings.Add(1)
+		p.write(number)
+	}
 	p.bye = func() { c.end(nil) }
 	p.failed = func(err error) {
 		// In its next life it may ping again.
@@ -65,6 +70,11 @@ func (c *pinging) gone(now time.Time, giveUp time.Duration) (bool, error) {
 	return now.Sub(c.since) > giveUp, err
 }
 
+// sayPinged tells of a client that is through.
+func sayPinged(w io.Writer, client dgrdma.PeerName, pings uint64, bytes uint32) {
+	fmt.Fprintf(w, "%v: %s of %s\n", client, count(pings, "ping"), count(int(bytes), "byte"))
+}
+
 func pingServe(ctx context.Context, o *pingOptions, stderr io.Writer) error {
 	local, err := parseServed("--serve", o.serve)
 	if err != nil {
@@ -92,6 +102,9 @@ func pingServe(ctx context.Context, o *pingOptions, stderr io.Writer) error {
 			gone, err := c.gone(now, e.GiveUp())
 			if !gone {
 				continue
+			}
+			if n := c.pings.Load(); n > 0 {
+				sayPinged(stderr, conn.Name(), n, c.size.Load())
 			}
 			conn.Close()
 			switch {

@@ -104,6 +104,15 @@ func interfaceOf(mac [6]byte) *net.Interface {
 	return nil
 }
 
+// mtuTo returns how large packets to a peer are: as large as was asked for, or as the way carries.
+func mtuTo(local, peer url.Endpoint) int {
+	if asked, given := local.Options.Get(settings.MTU.Option); given {
+		mtu, _ := strconv.Atoi(asked) // which the endpoint took
+		return mtu
+	}
+	return wayTo(local, peer).mtu
+}
+
 // fitsWay refuses packets that are larger than the way to a peer carries: all would be lost.
 func fitsWay(local, peer url.Endpoint) error {
 	return wayTo(local, peer).carries(local, fmt.Sprintf(", by which %v is reached,", peer.Addr.Addr()))
