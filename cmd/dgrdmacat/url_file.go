@@ -18,11 +18,12 @@ import (
 type urlFile struct {
 	fileFlag
 	mode    fs.FileMode // of the one that was there; 0: none was
+	empty   bool        // was it, so it is somebody's, as mktemp makes one, and no earlier run's
 	written string
 }
 
 func (u *urlFile) register(fs *flag.FlagSet, when string) {
-	fs.Var(u, "url-file", when+"write the complete URL to this `file`, which is there while the endpoint is open")
+	fs.Var(u, "url-file", when+"write the complete URL to this `file`, which is there while the endpoint is open; one that was there has to be empty, and is so again at the end, or have such a URL in it")
 }
 
 func (u *urlFile) given() bool { return u.fileFlag != "" }
@@ -36,7 +37,7 @@ func (u *urlFile) begin() error {
 	if info == nil || err != nil {
 		return err
 	}
-	u.mode = info.Mode().Perm()
+	u.mode, u.empty = info.Mode().Perm(), info.Size() == 0
 	return u.clear()
 }
 
@@ -80,10 +81,13 @@ func (u *urlFile) read() (string, error) {
 	return string(b), err
 }
 
-// clear removes the file. What a symbolic link points to is emptied, so that the link goes on
-// pointing to something.
+// clear removes the file. One that was empty when we came is empty again, and what a symbolic
+// link points to is emptied, so that the link goes on pointing to something.
 func (u *urlFile) clear() error {
 	name := u.String()
+	if u.empty {
+		return os.Truncate(name, 0)
+	}
 	if info, err := os.Lstat(name); err == nil && info.Mode()&fs.ModeSymlink != 0 {
 		return os.Truncate(name, 0)
 	}

@@ -114,6 +114,25 @@ func TestURLFileOfSomebody(t *testing.T) {
 	}
 }
 
+// TestURLFileThatWasEmpty: it is somebody's, as mktemp makes one, so it is there at the end, and
+// empty, with its mode, whether or not the server ever opened.
+func TestURLFileThatWasEmpty(t *testing.T) {
+	for _, server := range []string{"serve --for 50ms --accept any udp:127.0.0.1", "listen udp:192.0.2.1", "listen --bogus"} {
+		file := fileOf(t, nil)
+		if err := os.Chmod(file, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		code, _, stderr := runFor(t, patient(t), append(strings.Fields(server), "--url-file", file)...)
+		if (code == exitOK) != strings.HasPrefix(server, "serve") {
+			t.Errorf("%s: code %d: %s", server, code, stderr)
+		}
+		wantFiles(t, filepath.Dir(file), map[string][]byte{filepath.Base(file): {}})
+		if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("%s: %v, %v", server, info, err)
+		}
+	}
+}
+
 // TestURLFileOfAnotherServer: the string of who began with the same file later stays.
 func TestURLFileOfAnotherServer(t *testing.T) {
 	file := fileOf(t, nil)
