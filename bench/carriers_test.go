@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -147,43 +148,6 @@ func TestClientAndServer(t *testing.T) {
 	}
 }
 
-// TestServerIsBusy: one client at a time, and the other is told.
-func TestServerIsBusy(t *testing.T) {
-	fixture.NoGoroutineLeft(t)
-	s, c := sides(t, Plan{Size: 64, Peers: 1})
-	served := make(chan error)
-	go func() { served <- s.Serve(t.Context(), true) }()
-	if err := tell(t.Context(), c.Conns[0], kindBegin, &c.Plan); err != nil {
-		t.Fatal(err)
-	}
-	if m := <-c.Memory.control; m.kind != kindReady {
-		t.Fatalf("answer %d", m.kind)
-	}
-	memory, _ := NewMemory(LeastMemory)
-	second := &Client{Plan: c.Plan, Memory: memory}
-	second.Plan.FirstID = 8
-	var err error
-	if second.Endpoint, err = dgrdma.Open("udp:127.0.0.1", &dgrdma.Config{ID: 8, Memory: memory}); err != nil {
-		t.Fatal(err)
-	}
-	defer second.Endpoint.Close()
-	conn, err := second.Endpoint.Dial(s.Endpoint.URL())
-	if err != nil {
-		t.Fatal(err)
-	}
-	second.Conns = []*dgrdma.Conn{conn}
-	if err := second.Run(t.Context(), time.Second, NewOutcome()); !errors.Is(err, ErrBusy) {
-		t.Error(err)
-	}
-	if err := tell(t.Context(), c.Conns[0], kindEnd, nil); err != nil {
-		t.Fatal(err)
-	}
-	c.thank(t.Context())
-	if err := <-served; err != nil {
-		t.Error(err)
-	}
-}
-
 // slowBye is memory that takes its time when a client says that it is through.
 type slowBye struct{ *Memory }
 
@@ -280,6 +244,9 @@ func TestRecordsAreGolden(t *testing.T) {
 		t.Errorf("%s, want %s", got, want)
 	}
 	if got := fmt.Sprintf("%x", encode(&Ready{knowsAll, 0x0201, 1})); got != "03000000"+"01020000"+"01000000" {
+		t.Error(got)
+	}
+	if got := fmt.Sprintf("%x", encode(&busy{1, 2, 3, [80]byte{4, 79: 5}})); got != "0100000000000000"+"0200000000000000"+"0300000000000000"+"04"+strings.Repeat("00", 78)+"05" {
 		t.Error(got)
 	}
 	c := Counts{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24}

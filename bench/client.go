@@ -258,7 +258,7 @@ func (c *Client) answer(ctx context.Context, kind uint32) (control, error) {
 			case kind:
 				return m, nil
 			case kindBusy:
-				return m, ErrBusy
+				return m, busyWith(m.data)
 			}
 		case <-c.Conns[0].Done():
 			return control{}, c.Conns[0].Err()

@@ -1,6 +1,13 @@
 package bench
 
-import "errors"
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
 
 // The errors of measurements; those of what carries them come besides.
 var (
@@ -12,6 +19,42 @@ var (
 	ErrRefused     = errors.New("the server cannot await it, and says why")
 	ErrSilent      = errors.New("the client fell silent in the middle of a run")
 )
+
+// BusyError is an [ErrBusy] of a server that tells of its client.
+type BusyError struct {
+	Client   string        // printable, whatever the server sent
+	For      time.Duration // since it came
+	Silent   time.Duration // since it was heard last
+	Patience time.Duration // that it may be silent if others come
+}
+
+func (e *BusyError) Error() string {
+	s := fmt.Sprintf("the server is busy with another client, %s, for %v by now", e.Client, e.For.Round(time.Second))
+	if e.Silent > time.Second {
+		s += fmt.Sprintf("; that is silent for %v, and gives way to who comes when it is for %v", e.Silent.Round(time.Second), e.Patience)
+	}
+	return s
+}
+
+// Is reports whether target is [ErrBusy].
+func (e *BusyError) Is(target error) bool { return target == ErrBusy }
+
+// busyWith reads what a server says that is busy.
+func busyWith(record []byte) error {
+	var b busy
+	decode(record, &b)
+	name, _, _ := bytes.Cut(b.Client[:], []byte{0})
+	if len(name) == 0 {
+		return ErrBusy // an older one
+	}
+	printable := strings.Map(func(r rune) rune {
+		if !strconv.IsPrint(r) {
+			return '?'
+		}
+		return r
+	}, string(name))
+	return &BusyError{printable, time.Duration(b.For), time.Duration(b.Silent), time.Duration(b.Patience)}
+}
 
 // CarrierError says that something else failed, with which DG/RDMA takes turns.
 type CarrierError struct {

@@ -62,6 +62,14 @@ type Ready struct {
 	Refused uint32 // 1: it cannot await that
 }
 
+// busy is what a server tells of the client that has a run. Older ones leave it 0. It travels as
+// it is here.
+type busy struct {
+	For, Silent uint64 // ns since it came, and since it was heard last
+	Patience    uint64 // ns that it may be silent if others wait
+	Client      [80]byte
+}
+
 const (
 	knowsRate    = 1 << iota // it writes no faster than Plan.Rate
 	knowsCarrier             // it takes Plan.Carrier

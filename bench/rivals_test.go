@@ -153,7 +153,7 @@ func TestServerCannotAwait(t *testing.T) {
 	s.Local = "udp:127.0.0.1?mtu=nonsense"
 	ctx, cancel := context.WithCancel(t.Context())
 	failed := make(chan error, 1)
-	s.Failed = func(_ dgrdma.EndpointID, err error) { failed <- err }
+	s.Failed = func(_ dgrdma.PeerName, err error) { failed <- err }
 	served := make(chan error)
 	go func() { served <- s.Serve(ctx, false) }()
 	if err := c.Run(t.Context(), 10*time.Millisecond, NewOutcome()); !errors.Is(err, ErrRefused) {

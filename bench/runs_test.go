@@ -18,6 +18,14 @@ func serveOnce(t *testing.T, s *Server) <-chan error {
 	return served
 }
 
+// serveUntil serves one client after the other until it is stopped.
+func serveUntil(t *testing.T, s *Server) (stop func(), served <-chan error) {
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- s.Serve(ctx, false) }()
+	return stop, ended
+}
+
 // TestClientReceives: only the server writes, as fast as it is told, and both count the same.
 func TestClientReceives(t *testing.T) {
 	fixture.NoGoroutineLeft(t)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"time"
 
 	"github.com/dgrdma/dgrdma/dgrdma"
@@ -27,7 +28,11 @@ type Server struct {
 	// Ran, if not nil, is told of each run that is over.
 	Ran func(r Run)
 	// Failed, if not nil, is told of clients that failed while others may come.
-	Failed func(client dgrdma.EndpointID, err error)
+	Failed func(client dgrdma.PeerName, err error)
+
+	serving *dgrdma.Conn // the first of the peers of the client that has a run; nil: none
+	since   time.Time    // it came
+	heard   time.Time    // something of it came, as far as was looked
 }
 
 // Run is a run as the server saw it.
@@ -69,25 +74,39 @@ func (s *Server) Serve(ctx context.Context, once bool) error {
 			if c.kind != kindBegin {
 				continue
 			}
+			name := s.nameOf(c.from)
 			err := s.client(ctx, c)
 			switch {
 			case once:
 				return err
 			case err != nil && s.Failed != nil:
-				s.Failed(c.from, err)
+				s.Failed(name, err)
 			}
 		}
 	}
 }
 
+// nameOf returns the name of who sent a record.
+func (s *Server) nameOf(id dgrdma.EndpointID) dgrdma.PeerName {
+	for _, c := range slices.Backward(s.Endpoint.Conns()) {
+		if c.Peer().ID == id {
+			return c.Name()
+		}
+	}
+	return dgrdma.PeerName{ID: id} // it is gone
+}
+
 // client serves all runs of one client.
 func (s *Server) client(ctx context.Context, begin control) error {
+	s.since = time.Now()
+	defer func() { s.serving = nil }()
 	var failed error
 	for {
 		var p Plan
 		decode(begin.data, &p)
 		conns, err := s.peersOf(p)
 		if err == nil {
+			s.serving = conns[0]
 			err = s.run(ctx, p, conns)
 		}
 		if failed = errors.Join(failed, err); p.MoreRuns == 0 || conns == nil {
@@ -174,6 +193,11 @@ func (s *Server) run(ctx context.Context, p Plan, conns []*dgrdma.Conn) error {
 	_, err := s.await(ctx, conns[0], kindEnd, in)
 	took := time.Since(began)
 	over()
+	if errors.Is(err, ErrSilent) {
+		for _, c := range conns {
+			c.Close() // so that nothing is written to it any more
+		}
+	}
 	if out != nil {
 		bounded, cancel := context.WithTimeout(context.Background(), s.Endpoint.GiveUp())
 		err = cmp.Or(err, out.Drain(bounded))
@@ -206,6 +230,7 @@ func (s *Server) deliver(ctx context.Context, c *dgrdma.Conn, saw *Counts) error
 	if err != nil {
 		return err
 	}
+	s.heard = time.Now()
 	has, gone := false, c.Done()
 	var silent <-chan time.Time
 	for {
@@ -228,27 +253,35 @@ func (s *Server) deliver(ctx context.Context, c *dgrdma.Conn, saw *Counts) error
 			if m.from == c.Peer().ID && m.kind == kindBye {
 				return nil
 			}
-			s.turnAway(m)
+			if s.turnAway(m) {
+				return c.Err() // nil: it may have been told
+			}
 		}
 	}
 }
 
 // await waits for a client's next control record. A client that says nothing and writes
-// nothing for as long as the endpoint's GiveUp is gone.
+// nothing for as long as the endpoint's GiveUp is gone, and earlier if another one comes.
 func (s *Server) await(ctx context.Context, c *dgrdma.Conn, kind uint32, in *arrivals) (control, error) {
 	tick := time.NewTicker(s.Endpoint.GiveUp() / 8)
 	defer tick.Stop()
-	last, heard := uint64(0), time.Now()
+	last := uint64(0)
+	s.heard = time.Now()
 	for {
 		select {
 		case m := <-s.Memory.control:
 			if m.from == c.Peer().ID && m.kind == kind {
 				return m, nil
 			}
-			s.turnAway(m)
+			if s.turnAway(m) {
+				return control{}, ErrSilent
+			}
 		case <-c.Done():
 			return control{}, c.Err()
 		case <-ctx.Done():
+			if silent := time.Since(s.heard); silent > s.patience() {
+				return control{}, fmt.Errorf("%w, and it had been silent for %v", context.Cause(ctx), silent.Round(time.Second))
+			}
 			return control{}, context.Cause(ctx)
 		case now := <-tick.C:
 			n := c.Stats().FramesReceived
@@ -256,23 +289,41 @@ func (s *Server) await(ctx context.Context, c *dgrdma.Conn, kind uint32, in *arr
 				n += in.arrived.Load()
 			}
 			if n != last {
-				last, heard = n, now
+				last, s.heard = n, now
 			}
-			if now.Sub(heard) > s.Endpoint.GiveUp() {
+			if now.Sub(s.heard) > s.Endpoint.GiveUp() {
 				return control{}, ErrSilent
 			}
 		}
 	}
 }
 
-// turnAway answers a client that came while another has a run.
-func (s *Server) turnAway(m control) {
+// patience is how long a client may be silent that keeps others waiting: twice as long as those
+// that have nothing to write are (see Client.stay).
+func (s *Server) patience() time.Duration { return s.Endpoint.GiveUp() / 2 }
+
+// turnAway answers a client that came while another has a run. If that one seems to be gone it
+// reports so instead, and the record will be read again.
+func (s *Server) turnAway(m control) (gone bool) {
 	if m.kind != kindBegin {
-		return
+		return false
 	}
-	for _, c := range s.Endpoint.Conns() {
-		if c.Peer().ID == m.from {
-			c.Post(&dgrdma.Transaction{Completion: dgrdma.Word(controlWord, kindBusy)})
+	silent := time.Since(s.heard)
+	if silent > s.patience() {
+		select {
+		case s.Memory.control <- m:
+			return true
+		default: // many others come, and ask again
 		}
 	}
+	who := busy{For: uint64(time.Since(s.since)), Silent: uint64(silent), Patience: uint64(s.patience())}
+	copy(who.Client[:], s.serving.Name().String())
+	for _, c := range s.Endpoint.Conns() {
+		if c.Peer().ID == m.from {
+			c.Post(&dgrdma.Transaction{
+				Segments: []dgrdma.Segment{{Addr: controlData, Bytes: encode(&who)}}, Completion: dgrdma.Word(controlWord, kindBusy),
+			})
+		}
+	}
+	return false
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -65,7 +66,14 @@ func openServer(opt *benchOptions, local url.Endpoint, size uint64, private bool
 			r.Client, count(r.Saw.Arrived, "transaction"), count(uint64(r.Plan.Size), "byte"), perSecond(r.Saw.Arrived*uint64(r.Plan.Size), r.Took)/1e6, back,
 			count(r.Saw.FramesHeard, "frame"), count(r.Saw.Duplicates, "duplicate"), r.Saw.KernelDrops, perFrame(r.Saw.CPU, r.Saw.FramesHeard+r.Saw.FramesSent))
 	}
-	s.Failed = func(client dgrdma.EndpointID, err error) { fmt.Fprintf(log, "peer %d: %v\n", client, err) }
+	s.Failed = func(client dgrdma.PeerName, err error) {
+		var named *dgrdma.PeerError
+		if errors.As(err, &named) {
+			fmt.Fprintln(log, err)
+			return
+		}
+		fmt.Fprintf(log, "%v: %v\n", client, err)
+	}
 	return s, nil
 }
 
