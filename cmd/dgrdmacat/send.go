@@ -62,13 +62,6 @@ func runSend(ctx context.Context, o *sendOptions, std *stdio) error {
 	if err != nil {
 		return err
 	}
-	local, peer, err := endsFor(ctx, o.local, peer)
-	switch {
-	case ctx.Err() != nil:
-		return errInterrupted
-	case err != nil:
-		return explainDial(err, o.url)
-	}
 	from, err := openInput(ctx, o.file, std.in)
 	switch {
 	case errors.Is(err, unix.EISDIR):
@@ -77,6 +70,13 @@ func runSend(ctx context.Context, o *sendOptions, std *stdio) error {
 		return err
 	}
 	defer from.Close()
+	local, peer, err := endsFor(ctx, o.local, peer)
+	switch {
+	case ctx.Err() != nil:
+		return errInterrupted
+	case err != nil:
+		return explainDial(err, o.url)
+	}
 	stop, err := o.metrics.start(std.err)
 	if err != nil {
 		return err

@@ -274,7 +274,15 @@ func TestSendSource(t *testing.T) {
 		{filepath.Join(dir, "no"), "open " + dir + "/no: no such file or directory"},
 		{dir, dir + " is a directory: pack it, as in tar c " + dir + " | dgrdmacat send URL"},
 	} {
-		startCat(t, []string{"send", c.file, url}).end(exitError, regexp.QuoteMeta("dgrdmacat send: "+c.says)+`\n`)
+		// Nobody is asked for before it is open.
+		for _, to := range []string{url, "udp:127.0.0.1:9"} {
+			startCat(t, []string{"send", c.file, to}).end(exitError, regexp.QuoteMeta("dgrdmacat send: "+c.says)+`\n`)
+		}
+	}
+	for args, says := range map[string]string{"--file " + filepath.Join(dir, "no"): "no such file or directory", "--data xyz": "need pairs of hexadecimal digits"} {
+		if code, _, stderr := runFor(t, t.Context(), append(strings.Fields("write --addr 0 --to udp:127.0.0.1:9"), strings.Fields(args)...)...); code == exitOK || !strings.Contains(stderr, says) {
+			t.Errorf("write %s: code %d, %s", args, code, stderr)
+		}
 	}
 	// A file of which the shell has read some.
 	f, err := os.Open(fileWith(t, []byte("head\nbody")))

@@ -20,15 +20,18 @@ const (
 )
 
 func write(ctx context.Context, o *writeOptions, std *stdio) error {
-	local, peer, profile, err := o.ends(ctx)
-	if err != nil {
-		return err
-	}
-	src, err := o.openSource(ctx, std.in, o.room(&profile, peer.Size))
+	src, err := o.openSource(ctx, std.in)
 	if err != nil {
 		return err
 	}
 	defer src.close()
+	local, peer, profile, err := o.ends(ctx)
+	if err != nil {
+		return err
+	}
+	if err := src.read(o.room(&profile, peer.Size)); err != nil {
+		return err
+	}
 	if err := o.suits(&profile, peer.Size, src.size); err != nil {
 		return err
 	}

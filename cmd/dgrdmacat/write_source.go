@@ -23,9 +23,8 @@ func bytesSource(name string, b []byte) *source {
 	return &source{ReaderAt: bytes.NewReader(b), size: uint64(len(b)), name: name}
 }
 
-// openSource opens what has the bytes. Of an input whose size is not known, it reads no more
-// than most bytes.
-func (o *writeOptions) openSource(ctx context.Context, stdin io.Reader, most uint64) (*source, error) {
+// openSource opens what has the bytes. An input whose size is not known is read by [source.read].
+func (o *writeOptions) openSource(ctx context.Context, stdin io.Reader) (*source, error) {
 	switch {
 	case o.text != "":
 		return bytesSource("--text", []byte(o.text)), nil
@@ -49,21 +48,26 @@ func (o *writeOptions) openSource(ctx context.Context, stdin io.Reader, most uin
 	if f, ok := in.from.(*os.File); ok && in.size >= 0 && !o.stdin {
 		return &source{ReaderAt: f, size: uint64(in.size), name: name, file: in}, nil
 	}
-	defer in.Close()
-	return readSource(in, most)
+	return &source{name: name, file: in}, nil
 }
 
-func readSource(in *input, most uint64) (*source, error) {
+// read reads an input whose size is not known, which may have most bytes.
+func (s *source) read(most uint64) error {
+	if s.ReaderAt != nil {
+		return nil
+	}
+	in := s.file
 	b, err := io.ReadAll(io.LimitReader(in, int64(most)+1))
 	switch {
 	case errors.Is(err, errInterrupted):
-		return nil, fmt.Errorf("%w before all bytes to be written were read", errInterrupted)
+		return fmt.Errorf("%w before all bytes to be written were read", errInterrupted)
 	case err != nil:
-		return nil, fmt.Errorf("read %s: %w", in.name, err)
+		return fmt.Errorf("read %s: %w", in.name, err)
 	case uint64(len(b)) > most:
-		return nil, badUsage("%s has more than the %s that can be written there", in.name, count(most, "byte"))
+		return badUsage("%s has more than the %s that can be written there", in.name, count(most, "byte"))
 	}
-	return bytesSource(in.name, b), nil
+	s.ReaderAt, s.size = bytes.NewReader(b), uint64(len(b))
+	return nil
 }
 
 func (s *source) close() {

@@ -428,7 +428,7 @@ func TestWriteIsInterrupted(t *testing.T) {
 
 func TestWriteNoticesAShrinkingFile(t *testing.T) {
 	name := fileOf(t, make([]byte, 1000))
-	s, err := (&writeOptions{file: name}).openSource(t.Context(), nil, 5000)
+	s, err := (&writeOptions{file: name}).openSource(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
