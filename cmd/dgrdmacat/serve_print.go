@@ -128,7 +128,7 @@ var refusedBecause = map[string]string{
 	"malformed":     ": what it sent is no frame",
 	"destination":   ": it wants another endpoint id, or asks for ours and is not one of the peers",
 	"source":        ": it is not one of the peers, and did not introduce itself as one",
-	"no_session":    ": it has not introduced itself: is it of another kind? --profile",
+	"no_session":    ": it has not introduced itself to this run: does it know an earlier one, or is it of another kind? --profile",
 	"inconsistent":  ": its messages contradict each other",
 	"too_many_open": ": it has too many incomplete transactions",
 	"open_memory":   ": its incomplete transactions take too much memory",
