@@ -116,6 +116,13 @@ func TestBenchLossIsOfItsSide(t *testing.T) {
 	if resent == 0 {
 		t.Error("nothing was sent again")
 	}
+	// At a client that writes, what it writes is not lost, and the figure says so.
+	const spared = " transactions?/s; nothing was lost on the way to the server, unless by its own --loss\n"
+	for args, says := range map[string]bool{"--to " + url + " --loss 5": true, "--to " + url + " --loss 5 --reverse": false, "--loss 5": false, "--to " + url: false} {
+		if out := runOK(t, "bench --seconds 0.3 --size 64k "+args); regexp.MustCompile(spared).MatchString(out) != says {
+			t.Errorf("%s: %s", args, out)
+		}
+	}
 	out := runOK(t, "bench --seconds 0.3 --loss 3")
 	if !regexp.MustCompile(`(?m)^loss +3 % of what comes to this process, seed [1-9]\d*: \d+ frames?$`).MatchString(out) {
 		t.Error(out)

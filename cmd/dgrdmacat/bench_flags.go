@@ -68,7 +68,7 @@ func (o *benchOptions) register(fs *flag.FlagSet) {
 	o.verify = "sample"
 	fs.Var(&oneOf{&o.verify, slices.Sorted(maps.Keys(bench.Verifications))}, "verify", "how much of the data the receiver verifies: sample, full or off")
 	fs.Var(&o.compare, "compare", "take turns with other `protocols` between the same two ends, of the same memory: tcp, tls, or raw, the kernel's sockets alone; or several, as in tcp,raw")
-	fs.Var(&o.loss, "loss", "lose `percent` of the frames that come to this side, at random, such as 1 or 0.5; give it to both sides for both ways")
+	fs.Var(&o.loss, "loss", "lose `percent` of the frames that come to this side, at random, such as 1 or 0.5: at a client that writes these are acknowledgements alone, so give it to the server, or to both")
 	fs.Uint64Var(&o.loss.seed, "seed", 0, "with --loss: what chance begins with; 0: any, which is printed")
 	fs.BoolVar(&o.link, "link", false, "measure a link with credits in place of bare transactions; both sides need it. Not with "+notForLinks)
 	fs.BoolVar(&o.stream, "stream", false, "with --link: io.Copy at both ends")

@@ -132,7 +132,11 @@ func (r *benchResult) describe(w io.Writer) {
 	if r.OneProcess {
 		whose = "both ends"
 	}
-	describeMoved(w, r.Bytes, r.Seconds, r.Transport, r.MBPerS, countPerSecond(r.TransactionsPerS, "transaction"))
+	each := countPerSecond(r.TransactionsPerS, "transaction")
+	if r.Loss > 0 && !r.OneProcess && !r.Reverse {
+		each += "; nothing was lost on the way to the server, unless by its own --loss"
+	}
+	describeMoved(w, r.Bytes, r.Seconds, r.Transport, r.MBPerS, each)
 	if r.Bidir {
 		fmt.Fprintf(w, "directions   %.0f MB/s to the server, %.0f MB/s back\n", r.MBPerS-r.BackMBPerS, r.BackMBPerS)
 	}
