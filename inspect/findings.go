@@ -91,6 +91,11 @@ func (a *Analyzer) names() func(f *flow) (from, to string) {
 	return func(f *flow) (from, to string) { return name(f.key.srcID, f.key.src), name(f.key.dstID, f.key.dst) }
 }
 
+// disorder is by how much times of packets may go backwards that no clock was set between: each
+// processor and each interface hands on what it has when it comes to it. Arbitrary: more than a
+// packet waits there, and less than any clock is set by.
+const disorder = time.Millisecond
+
 func (a *Analyzer) aboutCapture(c *findings) {
 	k := &a.capture
 	if k.Damage != "" {
@@ -124,12 +129,8 @@ func (a *Analyzer) aboutCapture(c *findings) {
 	if a.unknownLink > 0 {
 		c.add(Note, "unknown link", a.unknownLink, nil, "%s from interfaces of a type that is not understood.", count(a.unknownLink, "record"))
 	}
-	if k.Backwards > 0 {
-		severity := Warning
-		if a.mostBackwards < time.Millisecond {
-			severity = Note // interfaces with queues of their own
-		}
-		c.add(severity, "time", k.Backwards, []int{a.firstBackwards}, "Time goes backwards %s, by up to %s: "+
+	if a.mostBackwards >= disorder {
+		c.add(Warning, "time", k.Backwards, []int{a.firstBackwards}, "Time goes backwards %s, by up to %s: "+
 			"the clock was set, or files were joined. Times in this report are as captured.", times(k.Backwards), Span(a.mostBackwards))
 	}
 	if a.untimed > 0 {

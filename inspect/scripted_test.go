@@ -249,6 +249,16 @@ func TestStories(t *testing.T) {
 			s.at = s.at.Add(-time.Hour)
 			s.acks(1, 1, 1)
 		}, "warning: Time goes backwards once, by up to 1h0m0s: the clock was set, or files were joined. Times in this report are as captured.\n", nil},
+		{"time is in disorder, as of several processors", func(s *story) {
+			s.data(1, 1, 1)
+			s.at = s.at.Add(-1999 * time.Microsecond)
+			s.acks(1, 1, 1)
+		}, "", nil},
+		{"time goes backwards by a millisecond", func(s *story) {
+			s.data(1, 1, 1)
+			s.at = s.at.Add(-2 * time.Millisecond) // of which one is made up for
+			s.acks(1, 1, 1)
+		}, "warning: Time goes backwards once, by up to 1 ms: the clock was set, or files were joined. Times in this report are as captured.\n", nil},
 		{"no time at all", func(s *story) {
 			p := s.packet(1, 2, frameWith(1, 2, 1, whole(1)))
 			p.Time = time.Time{}
