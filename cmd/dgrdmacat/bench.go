@@ -58,7 +58,7 @@ error; the command ends by the signal, or with 1.`,
 			if err := o.check(); err != nil {
 				return err
 			}
-			if stray := given(fs, "size", "depth", "seconds", "bidir", "peers", "verify", "compare", "buffers", "histogram", "i", "reverse", "rate", "warm-up", "sweep", "json"); stray != "" && o.serve != "" {
+			if stray := given(fs, "size", "depth", "seconds", "t", "bidir", "peers", "verify", "compare", "buffers", "histogram", "i", "reverse", "rate", "warm-up", "sweep", "json"); stray != "" && o.serve != "" {
 				return badUsage("%s is for the client: give it beside --to", stray)
 			}
 			if end := given(fs, "serve", "to"); end != "" && o.serve == "" && o.to == "" {

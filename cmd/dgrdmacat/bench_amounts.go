@@ -46,6 +46,9 @@ func parseRate(s string) (bytesPerSecond uint64, err error) {
 	n, err := strconv.ParseFloat(digits, 64)
 	rate := n * perUnit
 	switch {
+	case err == nil && perUnit == 0:
+		given := strings.TrimSuffix(s, "/s")
+		return 0, fmt.Errorf("bits or bytes per second? Say %sbit or %[1]sB", given)
 	case err != nil || perUnit == 0 || strings.ContainsAny(digits, "xXpPnN_"):
 		return 0, need
 	case !(rate >= 1 && rate <= mostRate):
@@ -68,6 +71,9 @@ func (f *sweepFlag) Set(s string) error {
 	from, to, found := strings.Cut(s, "..")
 	first, errFrom := parseSize(from)
 	last, errTo := parseSize(to)
+	if found && errFrom == nil && errTo == nil && last < first {
+		return fmt.Errorf("need the smaller size first: %s..%s", to, from)
+	}
 	if !found || errFrom != nil || errTo != nil || first < 1 || last < first || last > 1<<30 {
 		return errors.New("need sizes from 1 to 1G, such as 64..1M")
 	}

@@ -9,6 +9,8 @@ import (
 	"io"
 	"slices"
 	"strings"
+
+	"github.com/dgrdma/dgrdma/url"
 )
 
 // command is a sub-command. Help, the man page and the shell's completion are
@@ -59,7 +61,7 @@ func (c *command) run(ctx context.Context, std *stdio, args []string) error {
 	case err != nil:
 		err = badUsage("%w; \"dgrdmacat %s -h\" lists the flags", err, c.name)
 	case c.args == "" && len(rest) > 0:
-		err = badUsage("unexpected argument %q", rest[0])
+		err = badUsage("unexpected argument %q%s", rest[0], meant(fs, rest[0]))
 	case begun != nil:
 		err = begun
 	default:
@@ -69,6 +71,14 @@ func (c *command) run(ctx context.Context, std *stdio, args []string) error {
 		err = errors.Join(err, left)
 	}
 	return err
+}
+
+// meant asks whether an argument is the endpoint string of a flag.
+func meant(fs *flag.FlagSet, arg string) string {
+	if _, err := url.Parse(arg); err != nil || fs.Lookup("to") == nil {
+		return ""
+	}
+	return fmt.Sprintf(": did you mean --to %s, or --serve?", arg)
 }
 
 // lasting is the value of a flag for which there is something to do before the command

@@ -42,7 +42,7 @@ but at most %d, and with --interval one.`, pingWarmUp),
 			if err := o.check(); err != nil {
 				return err
 			}
-			if stray := given(fs, "n", "c", "interval", "wait", "histogram", "json"); stray != "" && o.serve != "" {
+			if stray := given(fs, "n", "c", "interval", "i", "v", "wait", "histogram", "json"); stray != "" && o.serve != "" {
 				return badUsage("%s is for the client: give it beside --to", stray)
 			}
 			stop, err := o.metrics.start(std.err)
@@ -70,6 +70,7 @@ type pingOptions struct {
 	busyPoll, link   bool
 	n                int
 	histogram        bool
+	verbose          bool
 	size             sizeFlag
 	wait, interval   time.Duration
 	metrics          metricsFlag
@@ -86,6 +87,8 @@ func (o *pingOptions) register(fs *flag.FlagSet) {
 	o.size.value = pingBytes
 	fs.Var(&o.size, "size", "`bytes` of a ping and of its answer, such as 64k, 4 to 1G, with --link at most 2097151; with --serve: of the largest that are taken, otherwise 1M")
 	fs.DurationVar(&o.interval, "interval", 0, "how long from one ping to the next, up to 1h, and half of giveup; 0: the next one follows the answer")
+	fs.DurationVar(&o.interval, "i", 0, "the same as --interval")
+	fs.BoolVar(&o.verbose, "v", false, "show each answer, as with --interval on a terminal")
 	fs.DurationVar(&o.wait, "wait", pingWait, "how long to wait for an answer at least, before it is lost, up to 1h")
 	fs.BoolVar(&o.busyPoll, settings.BusyPoll.Flag, false, settings.BusyPoll.Means)
 	fs.BoolVar(&o.link, "link", false, "over a link; both sides need it")
@@ -114,6 +117,8 @@ func (o *pingOptions) check() error {
 		return badUsage("--size is for the client of a link: give it beside --to")
 	case o.link && o.size.value > link.MaxMessage:
 		return badUsage("--size %v: messages of links have at most %d bytes", &o.size, link.MaxMessage)
+	case o.verbose && o.json:
+		return badUsage("--json prints one object: leave out -v")
 	case o.wait <= 0 || o.wait > time.Hour:
 		return badUsage("--wait %v: need more than 0, and an hour at most", o.wait)
 	}
@@ -149,7 +154,7 @@ func pingTo(ctx context.Context, o *pingOptions, stdout, stderr io.Writer) error
 		return badUsage("--size %v: such pings would go into the last of the %d bytes of memory that --to says", &o.size, to.Size)
 	}
 	to.Size = 1 << 32 // pings go behind its memory
-	c := newPingClient(o, peer, stderr)
+	c := newPingClient(o, peer, stdout, stderr)
 	var p *pingPeer
 	memory := newPings(o.size.value, func(x *pingPeer) dgrdma.Memory {
 		p, x.arrived, x.left, x.failed = x, c.arrived, c.left, c.fail

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,6 +27,7 @@ const (
 type pingClient struct {
 	o      *pingOptions
 	peer   url.Endpoint
+	stdout io.Writer // nil: answers are not shown
 	stderr io.Writer
 	giveUp time.Duration
 	send   func(number uint32)
@@ -41,12 +43,23 @@ type pingClient struct {
 	most   uint32 // how large pings may be
 	told   bool   // by the server
 	rounds *rounds
+	shown  []answered // to be shown
 	failed error
 }
 
-func newPingClient(o *pingOptions, peer url.Endpoint, stderr io.Writer) *pingClient {
+// answered is a ping that was answered, and how long it took one way.
+type answered struct {
+	number uint32
+	took   time.Duration
+}
+
+func newPingClient(o *pingOptions, peer url.Endpoint, stdout, stderr io.Writer) *pingClient {
+	if !o.verbose && (o.json || o.interval == 0 || !isTerminal(stdout)) {
+		stdout = nil
+	}
 	return &pingClient{
-		o: o, peer: peer, stderr: stderr, wake: make(chan struct{}, 1), rounds: newRounds(o.n, o.wait, o.interval),
+		stdout: stdout,
+		o:      o, peer: peer, stderr: stderr, wake: make(chan struct{}, 1), rounds: newRounds(o.n, o.wait, o.interval),
 		heard: func() uint64 { return 0 },
 	}
 }
@@ -56,6 +69,9 @@ func (c *pingClient) arrived(number uint32) {
 	now := time.Now()
 	c.mu.Lock()
 	ok := c.rounds.answer(number, now)
+	if ok && c.stdout != nil && number > c.rounds.warmUp {
+		c.shown = append(c.shown, answered{number, c.rounds.latest / 2})
+	}
 	if ok {
 		number, ok = c.rounds.next(now)
 	}
@@ -94,7 +110,9 @@ func (c *pingClient) look() {
 
 // run sends all pings and waits for their answers.
 func (c *pingClient) run(ctx context.Context, poll func() error) error {
-	defer showProgress(c.stderr, c.line)()
+	if c.stdout == nil {
+		defer showProgress(c.stderr, c.line)()
+	}
 	c.timer = time.AfterFunc(time.Hour, c.look)
 	defer c.timer.Stop()
 	c.mu.Lock()
@@ -106,7 +124,7 @@ func (c *pingClient) run(ctx context.Context, poll func() error) error {
 		over, failed = c.watch(now)
 		return over
 	})
-	return errors.Join(err, failed)
+	return cmp.Or(err, failed)
 }
 
 // line says how far it is.
@@ -144,10 +162,17 @@ func (c *pingClient) watch(now time.Time) (over bool, err error) {
 	}
 	again := r.doublings > 0
 	over = r.through()
+	shown := c.shown
+	c.shown = nil
 	if wait, waits := r.dueIn(now); waits {
 		c.timer.Reset(wait)
 	}
 	c.mu.Unlock()
+	for _, a := range shown {
+		if _, err := fmt.Fprintf(c.stdout, "ping %d: %.1f us\n", a.number, microseconds(a.took)); err != nil {
+			return true, err
+		}
+	}
 	if expired {
 		c.sayLost(lost, waited)
 	}

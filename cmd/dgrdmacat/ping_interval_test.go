@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -52,5 +53,38 @@ func TestPingShowsHowFarItIs(t *testing.T) {
 	p.Process.Signal(os.Interrupt)
 	if code := p.code(); code != exitInterrupted || !strings.Contains(p.out.String(), fmt.Sprintf("times %d bytes: min ", pingBytes)) {
 		t.Errorf("code %d, %s", code, &p.out)
+	}
+}
+
+// TestPingShowsEachAnswer: one a line, with -v, or with --interval where a person looks.
+func TestPingShowsEachAnswer(t *testing.T) {
+	_, url := startPingServer(t, "", "udp:127.0.0.1")
+	answer := regexp.MustCompile(`(?m)^ping \d+: [\d.]+ us\r?$`)
+	for args, lines := range map[string]int{"-v": 3, "-v -i 20ms": 3, "--interval 20ms": 0, "": 0} {
+		out := runOK(t, "ping -c 3 --wait 9s "+args+" --to "+url)
+		if shown := answer.FindAllString(out, -1); len(shown) != lines || !strings.Contains(out, "3 times 64 bytes: min ") {
+			t.Errorf("%s: %s", args, out)
+		}
+	}
+	on := openTerminal(t, 100, 24)
+	p := asProcess(t, "ping", "-i", "20ms", "--wait", "9s", "-c", "3", "--to", url)
+	p.Stdout = on.user
+	if code := p.start().code(); code != exitOK || len(answer.FindAllString(on.written(), -1)) != 3 {
+		t.Errorf("code %d, %q, %s", code, on.written(), &p.err)
+	}
+	// Who reads no more of them has enough.
+	p = asProcess(t, "ping", "-v", "-i", "20ms", "--wait", "9s", "--to", url)
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Stdout = w
+	p.start()
+	w.Close()
+	one := make([]byte, 1)
+	r.Read(one)
+	r.Close()
+	if code := p.code(); code != exitOK || p.err.String() != "" {
+		t.Errorf("code %d, %s", code, &p.err)
 	}
 }
