@@ -54,8 +54,8 @@ func openClient(opt *benchOptions, local, peer url.Endpoint, stderr io.Writer) (
 		c.Began = func(moved func() (bench.Moved, time.Duration)) (over func()) {
 			return showProgress(stderr, func() string {
 				m, took := moved()
-				return fmt.Sprintf("%4.1f of %.1f s  %.0f MB/s  %s", took.Seconds(), opt.perTurn().Seconds(),
-					perSecond(m.Bytes, took)/1e6, countPerSecond(perSecond(m.Transactions, took), "transaction"))
+				return fmt.Sprintf("%4.1f of %.1f s  %s  %s", took.Seconds(), opt.perTurn().Seconds(),
+					rateText(perSecond(m.Bytes, took)), countPerSecond(perSecond(m.Transactions, took), "transaction"))
 			})
 		}
 	}

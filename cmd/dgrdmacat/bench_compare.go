@@ -137,7 +137,7 @@ func turnsOf(o *bench.Outcome, c bench.Carrier) *benchTurns {
 }
 
 func (t *benchTurns) String() string {
-	return fmt.Sprintf("%.0f MB/s (%.0f..%.0f), %.0f ns of processor time per kB, %.1f waits per MB", t.MBPerS, t.Least, t.Most, t.CPU, t.Waits)
+	return fmt.Sprintf("%s MB/s (%s..%s), %.0f ns of processor time per kB, %.1f waits per MB", megabytes(t.MBPerS), megabytes(t.Least), megabytes(t.Most), t.CPU, t.Waits)
 }
 
 // describe writes the comparison for people.

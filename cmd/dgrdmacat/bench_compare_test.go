@@ -59,7 +59,7 @@ func TestBenchComparesBetweenProcesses(t *testing.T) {
 	if code != exitOK {
 		t.Fatalf("code %d: %s", code, stderr)
 	}
-	line := `(?m)^%s +\d+ MB/s \(\d+\.\.\d+\), \d+ ns of processor time per kB, [\d.]+ waits per MB`
+	line := `(?m)^%s +[\d.]+ MB/s \([\d.]+\.\.[\d.]+\), \d+ ns of processor time per kB, [\d.]+ waits per MB`
 	for _, want := range []string{
 		strings.Replace(line, "%s", "dgrdma", 1) + `; median of 5 turns$`, strings.Replace(line, "%s", "tcp", 1), strings.Replace(line, "%s", "raw", 1),
 		`(?m)^machine +\d+ processors?(, load [\d.]+)?, others took \d+ % of their time(: busy, do not rely on ratios)?$`,

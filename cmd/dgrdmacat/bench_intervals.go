@@ -59,8 +59,8 @@ func (l *intervalLog) add(i bench.Interval) {
 	if l.opt.link {
 		what = "messages"
 	}
-	_, err := fmt.Fprintf(l.out, "%6.2f..%6.2f s  %8s  %6.0f MB/s  %8d %s/s  %s sent again\n",
-		b.From, b.To, amount(int64(b.Bytes)), b.MBPerS, int64(math.Round(b.PerS)), what, count(b.Retransmits, "frame"))
+	_, err := fmt.Fprintf(l.out, "%6.2f..%6.2f s  %8s  %6s MB/s  %8d %s/s  %s sent again\n",
+		b.From, b.To, amount(int64(b.Bytes)), megabytes(b.MBPerS), int64(math.Round(b.PerS)), what, count(b.Retransmits, "frame"))
 	if err != nil && l.err == nil {
 		l.err = err
 		l.failed(err)

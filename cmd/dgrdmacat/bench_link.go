@@ -53,7 +53,7 @@ func openLinkServer(ctx context.Context, o *benchOptions, local url.Endpoint, lo
 	}
 	o.metrics.host(h)
 	s, err := bench.ServeLinks(ctx, h, func(r bench.LinkRun) {
-		fmt.Fprintf(log, "%v: %s in %s of %s, %.0f MB/s\n", r.Client, count(r.Messages, "message"), count(r.Buffers, "buffer"), count(r.Size, "byte"), perSecond(r.Bytes, r.Took)/1e6)
+		fmt.Fprintf(log, "%v: %s in %s of %s, %s\n", r.Client, count(r.Messages, "message"), count(r.Buffers, "buffer"), count(r.Size, "byte"), rateText(perSecond(r.Bytes, r.Took)))
 	})
 	if err != nil {
 		h.Close()
@@ -184,7 +184,7 @@ func (o *benchOptions) runLink(ctx context.Context, h *link.Host, peer url.Endpo
 	if o.interval == 0 {
 		stopped = showProgress(stderr, func() string {
 			_, bytes, took := load.Progress()
-			return fmt.Sprintf("%4.1f of %.1f s  %.0f MB/s", took.Seconds(), long.Seconds(), perSecond(bytes, took)/1e6)
+			return fmt.Sprintf("%4.1f of %.1f s  %s", took.Seconds(), long.Seconds(), rateText(perSecond(bytes, took)))
 		})
 	}
 	interrupted := load.Over(ctx)

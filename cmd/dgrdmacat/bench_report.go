@@ -114,8 +114,8 @@ func printRow(w io.Writer, first bool, perS string, r *sweepRow) error {
 			}
 			return fmt.Sprintf("%.1f", v)
 		}
-		fmt.Fprintf(w, "%10d  %8.1f  %14.0f  %10s  %10s  %10s  %10s  %10d\n",
-			r.size, r.mbPerS, r.perS, us(r.times.P50), us(r.times.P99), us(r.times.P999), us(r.times.Max), r.retransmits)
+		fmt.Fprintf(w, "%10d  %8s  %14.0f  %10s  %10s  %10s  %10s  %10d\n",
+			r.size, megabytes(r.mbPerS), r.perS, us(r.times.P50), us(r.times.P99), us(r.times.P999), us(r.times.Max), r.retransmits)
 		r.times.draw(w)
 		return nil
 	})
@@ -123,7 +123,7 @@ func printRow(w io.Writer, first bool, perS string, r *sweepRow) error {
 
 // describeMoved writes what a load of any kind moved.
 func describeMoved(w io.Writer, bytes uint64, seconds float64, transport string, mbPerS float64, each string) {
-	fmt.Fprintf(w, "moved        %s in %.2f s over %s: %.0f MB/s, %s\n", amount(int64(bytes)), seconds, transport, mbPerS, each)
+	fmt.Fprintf(w, "moved        %s in %.2f s over %s: %s MB/s, %s\n", amount(int64(bytes)), seconds, transport, megabytes(mbPerS), each)
 }
 
 // describe writes the result for people.
@@ -138,7 +138,7 @@ func (r *benchResult) describe(w io.Writer) {
 	}
 	describeMoved(w, r.Bytes, r.Seconds, r.Transport, r.MBPerS, each)
 	if r.Bidir {
-		fmt.Fprintf(w, "directions   %.0f MB/s to the server, %.0f MB/s back\n", r.MBPerS-r.BackMBPerS, r.BackMBPerS)
+		fmt.Fprintf(w, "directions   %s MB/s to the server, %s MB/s back\n", megabytes(r.MBPerS-r.BackMBPerS), megabytes(r.BackMBPerS))
 	}
 	if r.Reverse {
 		fmt.Fprintln(w, "direction    the server wrote")

@@ -50,20 +50,20 @@ func openServer(opt *benchOptions, local url.Endpoint, size uint64, private bool
 		began := time.Now()
 		return showProgress(log, func() string {
 			bytes := arrived() * uint64(p.Size)
-			return fmt.Sprintf("%s arrived, %.0f MB/s", amount(int64(bytes)), float64(bytes)/time.Since(began).Seconds()/1e6)
+			return fmt.Sprintf("%s arrived, %s", amount(int64(bytes)), rateText(perSecond(bytes, time.Since(began))))
 		})
 	}
 	s.Ran = func(r bench.Run) {
 		if r.Plan.Carrier != bench.DGRDMA {
-			fmt.Fprintf(log, "%v: %s by %v, %.0f MB/s\n", r.Client, amount(int64(r.Saw.Arrived)), r.Plan.Carrier, perSecond(r.Saw.Arrived, r.Took)/1e6)
+			fmt.Fprintf(log, "%v: %s by %v, %s\n", r.Client, amount(int64(r.Saw.Arrived)), r.Plan.Carrier, rateText(perSecond(r.Saw.Arrived, r.Took)))
 			return
 		}
 		back := ""
 		if r.Saw.Transactions > 0 {
-			back = fmt.Sprintf("; %d written back, %.0f MB/s", r.Saw.Transactions, perSecond(r.Saw.Bytes, time.Duration(r.Saw.Nanoseconds))/1e6)
+			back = fmt.Sprintf("; %d written back, %s", r.Saw.Transactions, rateText(perSecond(r.Saw.Bytes, time.Duration(r.Saw.Nanoseconds))))
 		}
-		fmt.Fprintf(log, "%v: %s of %s, %.0f MB/s%s; %s heard, %s, %d dropped by the kernel, %.0f ns CPU per frame\n",
-			r.Client, count(r.Saw.Arrived, "transaction"), count(uint64(r.Plan.Size), "byte"), perSecond(r.Saw.Arrived*uint64(r.Plan.Size), r.Took)/1e6, back,
+		fmt.Fprintf(log, "%v: %s of %s, %s%s; %s heard, %s, %d dropped by the kernel, %.0f ns CPU per frame\n",
+			r.Client, count(r.Saw.Arrived, "transaction"), count(uint64(r.Plan.Size), "byte"), rateText(perSecond(r.Saw.Arrived*uint64(r.Plan.Size), r.Took)), back,
 			count(r.Saw.FramesHeard, "frame"), count(r.Saw.Duplicates, "duplicate"), r.Saw.KernelDrops, perFrame(r.Saw.CPU, r.Saw.FramesHeard+r.Saw.FramesSent))
 	}
 	s.Failed = func(client dgrdma.PeerName, err error) {

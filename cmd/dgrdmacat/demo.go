@@ -152,8 +152,8 @@ func (d *demonstration) run(ctx context.Context, std *stdio, seed uint64, aboutN
 
 	s, r := d.conn.Stats(), d.receiver.Stats()
 	return buffered(std.out, func(w io.Writer) error {
-		fmt.Fprintf(w, "moved       %s in %v, %.0f MB/s, every byte verified\n", amount(int64(len(data))), elapsed.Round(time.Millisecond),
-			float64(len(data))/elapsed.Seconds()/1e6)
+		fmt.Fprintf(w, "moved       %s in %v, %s, every byte verified\n", amount(int64(len(data))), elapsed.Round(time.Millisecond),
+			rateText(perSecond(uint64(len(data)), elapsed)))
 		aboutNetwork(w)
 		fmt.Fprintf(w, "recovered   %s sent again (%d by later acknowledgements, %d by timeout), %s filtered\n",
 			count(s.RetransmitsFast+s.RetransmitsTimed, "frame"), s.RetransmitsFast, s.RetransmitsTimed, count(r.Duplicates, "duplicate"))

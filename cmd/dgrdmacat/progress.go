@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -157,13 +158,21 @@ func (m *meter) line(now time.Time, width int, colour bool) string {
 	return head + "[" + bar + "] " + tail
 }
 
-// rateText is a rate with a digit more where it is low.
-func rateText(bytesPerSecond float64) string {
-	if m := bytesPerSecond / 1e6; m < 9.95 {
-		return fmt.Sprintf("%.1f MB/s", m)
+// rateText is a rate in megabytes per second, in which links and other programs are measured, with
+// three digits that count, as few as that: 94.1 MB/s.
+func rateText(bytesPerSecond float64) string { return megabytes(bytesPerSecond/1e6) + " MB/s" }
+
+// megabytes is a number of them with three digits that count, or as many as it has.
+func megabytes(n float64) string {
+	digits := 0
+	for least := 99.95; n > 0 && n < least && digits < mostDigits; digits++ {
+		least /= 10
 	}
-	return fmt.Sprintf("%.0f MB/s", bytesPerSecond/1e6)
+	return strconv.FormatFloat(n, 'f', digits, 64)
 }
+
+// mostDigits is as many as show a byte per second.
+const mostDigits = 6
 
 // clock is how people write a duration: 1:05, 2:03:04.
 func clock(d time.Duration) string {

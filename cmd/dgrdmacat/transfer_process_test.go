@@ -145,7 +145,7 @@ const (
 	saysListening = `listening on ocpi-udp-rdma:127\.0\.0\.1;\d+;\d+\.\d+\.65535\n`
 	saysFrom      = `receiving from ` + saysPeer + `(, \d+ bytes?)?\n`
 	saysAccepted  = saysListening + saysFrom
-	saysTime      = ` in \d+\.\d\d s, \d+ MB/s`
+	saysTime      = ` in \d+\.\d\d s, [\d.]+ MB/s`
 	saysPeer      = `peer \d+ at 127\.0\.0\.1:\d+`
 )
 

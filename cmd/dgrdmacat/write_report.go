@@ -54,7 +54,7 @@ func (r *written) print(w io.Writer, asJSON bool) error {
 	if r.Flag != nil {
 		flag = fmt.Sprintf("; flag at %#x = %#x (%d)", *r.FlagAddr, *r.Flag, *r.Flag)
 	}
-	_, err := fmt.Fprintf(w, "%s in %s in %.3f s (%.1f MB/s), %s%s\n",
-		count(r.Bytes, "byte"), count(r.Transactions, "transaction"), r.Seconds, float64(r.Bytes)/r.Seconds/1e6, how, flag)
+	_, err := fmt.Fprintf(w, "%s in %s in %.3f s (%s), %s%s\n",
+		count(r.Bytes, "byte"), count(r.Transactions, "transaction"), r.Seconds, rateText(float64(r.Bytes)/r.Seconds), how, flag)
 	return err
 }
