@@ -81,7 +81,7 @@ func TestMutatedPagesAreNoticed(t *testing.T) {
 	}
 	for _, change := range []struct{ from, to string }{
 		{"listen -o copy.bin", "listen -u copy.bin"},
-		{`"$(cat listen.url)"`, `"$(cat listen.ur)"`},
+		{`"$(cat serve.url)"`, `"$(cat serve.ur)"`},
 		{"--until 0x40=1 ", "--until 0x40:1 "},
 		{"--flag-addr 0x40\n", "--flag-adr 0x40\n"},
 		{"bench --seconds 1 ", "bench --seconds 1x "},
