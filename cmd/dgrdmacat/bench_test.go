@@ -299,14 +299,14 @@ func TestBenchServerIsInterruptedOrLosesItsClient(t *testing.T) {
 // which learn of it in two ways.
 func TestBenchSaysOnce(t *testing.T) {
 	t.Parallel()
-	server, url := startServer(t, "bench", "--link", "--serve", "udp:127.0.0.1?giveup=500ms")
+	server, url := startServer(t, "bench", "--link", "--serve", "udp:127.0.0.1?giveup=1500ms")
 	const measuring = 2 * time.Second // more than it takes to connect, on a busy machine, too
-	client := asProcess(t, "bench", "--link", "--seconds", "60", "--to", url+"?giveup=500ms").start()
+	client := asProcess(t, "bench", "--link", "--seconds", "60", "--to", url+"?giveup=1500ms").start()
 	time.Sleep(measuring)
 	client.Process.Kill()
 	client.code()
 	eventually(t, "the server says what became of its client", func() bool { return strings.Contains(server.err.String(), "does not answer any more") })
-	client = asProcess(t, "bench", "--link", "--seconds", "60", "--to", url+"?giveup=500ms").start()
+	client = asProcess(t, "bench", "--link", "--seconds", "60", "--to", url+"?giveup=1500ms").start()
 	time.Sleep(measuring)
 	server.Process.Kill()
 	if code := client.code(); code != exitError {
