@@ -50,6 +50,10 @@ var withheld = map[string]string{
 	"go test ./tests/face -write":                                                             writesPages,
 	"go test ./dgrdma -run Documented -write":                                                 writesPages,
 	"go test ./metrics/watch -run Documented -write":                                          writesPages,
+	"go test ./rdmap/mpa -run '^$' -fuzz FuzzParse -fuzztime 10m":                             takesMinutes,
+	"go test ./tests/siw -v":                                                                  changesSystem,
+	"SIW_KEEP=1 go test ./tests/siw -v -run Responder":                                        changesSystem,
+	"tests/siw/kit/down":                                                                      changesSystem,
 	"apt-get install --no-install-recommends tshark chromium":                                 changesSystem,
 	`sudo setcap cap_net_raw+ep "$(which dgrdmacat)"`:                                         changesSystem,
 	"sudo sysctl -w net.core.rmem_max=33554432 net.core.wmem_max=33554432":                    changesSystem,
@@ -61,7 +65,7 @@ var hurries = map[string][]struct {
 	as   string
 }{
 	"docs/performance.md": {{regexp.MustCompile(`--seconds \S+`), "--seconds 0.1"}},
-	"docs/testing.md":     {{regexp.MustCompile(`-schedules \d+`), "-schedules 3"}},
+	"docs/testing.md":     {{regexp.MustCompile(`-schedules \d+`), "-schedules 3"}, {regexp.MustCompile(`-programs \d+`), "-programs 30"}},
 }
 
 func hurry(page string, lines []string) []string {
