@@ -33,6 +33,10 @@ const (
 	// probes is how many frames a timeout sends again to a peer with cumulative
 	// acknowledgements: two, as a probe may be lost too (RFC 9002 section 6.2.4).
 	probes = 2
+	// probesMore is after how many timeouts in a row more than one empty frame is beyond the
+	// window. Arbitrary; without that, a window whose acknowledgements were all lost waits for
+	// ever.
+	probesMore = 3
 	// servesAgain is how many ids later one serves again: later than half of them it
 	// seems to be ahead, and a C++ driver ends at one that a message had meanwhile (quirk
 	// D1-4).

@@ -105,3 +105,24 @@ func TestSenderCumulativeCopies(t *testing.T) {
 		})
 	}
 }
+
+// Empty frames that ask for acknowledgements take no more than one place beyond the window, until
+// three timeouts passed in a row; and none beyond the span.
+func TestSenderMayProbe(t *testing.T) {
+	for _, c := range []struct {
+		sent, timeouts int
+		want           bool
+	}{{1, 1, true}, {4, 1, true}, {5, 1, false}, {5, 2, false}, {5, 3, true}, {7, 3, true}, {8, 3, false}} {
+		senderTests(t, func(t *testing.T, cfg SenderConfig) {
+			cfg.Cumulative, cfg.FreshAlone, cfg.Window, cfg.Span = true, true, 4, 8
+			s := newSenderTest(t, cfg)
+			for i := range c.sent {
+				s.s.Track(s.now, i)
+			}
+			s.s.timeouts = uint(c.timeouts)
+			if got := s.s.MayProbe(); got != c.want {
+				t.Errorf("%d sent, %d timeouts: %v", c.sent, c.timeouts, got)
+			}
+		})
+	}
+}

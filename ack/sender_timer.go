@@ -90,6 +90,14 @@ func (s *Sender) probe(now, heard Instant) {
 	}
 }
 
+// MayProbe reports whether an empty frame may leave under a new id, so that a peer with cumulative
+// acknowledgements says what it has. It takes a place that data has to wait for: beyond the window
+// there is one such frame, and more when nothing is heard at all. Where a timeout delivers no more
+// than one frame that would be this one, for ever.
+func (s *Sender) MayProbe() bool {
+	return s.next.Diff(s.una) < s.cfg.Span && (s.InFlight() <= s.cfg.Window || s.timeouts >= probesMore)
+}
+
 // Timeouts returns how many timeouts passed in a row.
 func (s *Sender) Timeouts() int { return int(s.timeouts) }
 

@@ -241,7 +241,7 @@ func (s *sending) head(b []byte, id frame.Seq, run ack.Range) {
 // and so says what else it has (quirk F2). It may lie beyond the window: there
 // it is dropped without a trace, and sent again later.
 func (s *sending) packProbe(b *batch, now ack.Instant) {
-	if s.sender.Next().Diff(s.sender.Oldest()) >= s.profile.Span {
+	if !s.sender.MayProbe() {
 		return
 	}
 	buf := s.buffer()[:b.headroom+probeLength]
