@@ -63,8 +63,11 @@ func takes(least, d time.Duration) bool { return d >= least-least/8 }
 
 // usual reports whether round trips take that long.
 func (r *RTT) usual(now Instant, d time.Duration) bool {
-	return r.smoothed > 0 && takes(r.Min(now), d) && d <= r.smoothed+4*r.variance
+	return r.smoothed > 0 && takes(r.Min(now), d) && !r.rare(d)
 }
+
+// rare reports whether that is longer than nearly all round trips.
+func (r *RTT) rare(d time.Duration) bool { return d > r.smoothed+4*r.variance }
 
 // timeout returns how long to wait for an acknowledgement.
 func (r *RTT) timeout(least time.Duration, ackDelay time.Duration) time.Duration {

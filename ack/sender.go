@@ -50,10 +50,12 @@ const (
 	// mostUsual is how often in a row that a copy took as long as round trips do is no news.
 	// Arbitrary.
 	mostUsual = 3
-	// mostUnusual is how often a peer with cumulative acknowledgements is not taken for farther
-	// away than was measured. With more, more copies leave for nothing when it is; with 4, a card
-	// that has room for 4 frames takes three times as long.
-	mostUnusual = 12
+	// mostUnmeasured is how many ranges in a row a peer with cumulative acknowledgements may leave
+	// without a measure before it is waited for as long as they took. That doubles as long as it
+	// is in vain, mostVain times at most. Chosen: with more, more copies leave for nothing when a
+	// path has become longer; with less, a card that has room for few frames waits more.
+	mostUnmeasured = 12
+	mostVain       = 3
 )
 
 // SenderConfig says what the peer's receiver can take.
@@ -107,6 +109,7 @@ type Sender struct {
 	// Of the frames in it that were sent again, the least time since they were, and since they
 	// were sent first.
 	copyAge, firstAge time.Duration
+	allLate           bool // it acknowledges nothing but what was sent again, and late
 
 	progress Instant       // when una last moved, or the first frame went out
 	heard    Instant       // when a frame was last acknowledged
@@ -115,8 +118,13 @@ type Sender struct {
 	atMost   time.Duration // how long a round trip may take, by frames that were sent again since one was measured; 0: by none
 	raised   uint8         // how often that was raised
 	usual    uint8         // how often in a row a copy took as long as round trips do
-	unusual  uint8         // how often it did not since one was measured, at a peer with cumulative acknowledgements
 	probing  int           // lost frames that leave after a timeout, however full the wire seems (RFC 9002 section 7.5)
+
+	// Of a peer with cumulative acknowledgements.
+	unmeasured uint16        // ranges without a measure since the last one, or since atMost was set
+	least      time.Duration // how long ago the first copies in those were sent, at least
+	waits      uint32        // order from which on frames left when atMost was set
+	vain       uint8         // how often in a row that was in vain: the path had not become longer
 
 	alone     Wide // last acknowledgement-only id
 	aloneUsed bool

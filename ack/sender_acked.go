@@ -1,7 +1,6 @@
 package ack
 
 import (
-	"math"
 	"time"
 
 	"github.com/dgrdma/dgrdma/frame"
@@ -11,7 +10,7 @@ import (
 // that are acknowledged by it for the first time. Not ok: the range names ids
 // that were never used; none of it is believed.
 func (s *Sender) AppendAcked(dst []frame.Seq, now Instant, r Range) (acked []frame.Seq, ok bool) {
-	s.fresh, s.firstAge, s.copyAge = 0, unknownAge, unknownAge
+	s.fresh, s.firstAge, s.copyAge, s.allLate = 0, unknownAge, unknownAge, true
 	if r.Count == 0 && !s.cfg.Cumulative {
 		return dst, true
 	}
@@ -38,8 +37,7 @@ func (s *Sender) AppendAcked(dst []frame.Seq, now Instant, r Range) (acked []fra
 		s.bound(now)
 	}
 	if s.fresh > 0 {
-		s.rtt.Sample(now, s.fresh)
-		s.atMost, s.raised, s.usual, s.unusual = 0, 0, 0, 0
+		s.measured(now)
 	}
 	s.advance(now)
 	return dst, true
@@ -64,7 +62,7 @@ func (s *Sender) settle(now Instant, q frame.Seq, minimum time.Duration) bool {
 			return false
 		}
 		latest := s.arrived(sl.order)
-		s.once = true
+		s.once, s.allLate = true, false
 		if s.cfg.Cumulative && int32(sl.order-s.resent) < 0 {
 			break // it may have waited there for a frame that was sent again
 		}
@@ -82,9 +80,10 @@ func (s *Sender) settle(now Instant, q frame.Seq, minimum time.Duration) bool {
 		}
 	case takes(minimum, age):
 		// Which copy this acknowledges is unknown. Cumulative acknowledgements tell nothing of
-		// what came behind it either, unless the last took as long as round trips do: when the
-		// path has become longer, all of it would seem lost.
-		sl.vague = sl.vague || s.cfg.Cumulative && !s.rtt.usual(now, age)
+		// what came behind it either, unless the last took as long as round trips do, and left
+		// when the first could not come any more: when the path has become longer, all of it
+		// would seem lost.
+		sl.vague = sl.vague || s.cfg.Cumulative && !(s.rtt.usual(now, age) && s.late(sl))
 		s.doubt(sl)
 	}
 	if sl.since > 0 || sl.state == slotLost {
@@ -101,46 +100,6 @@ func (s *Sender) settle(now Instant, q frame.Seq, minimum time.Duration) bool {
 	s.probing, s.timeouts, s.heard = 0, 0, now
 	return true
 }
-
-// ambiguous notes that a frame is acknowledged of which one does not know which copy is meant
-// (Karn's rule). The round trip takes as long as since the first at most, and that long the
-// next ones are waited for until one of them is a measure (RFC 6298 section 5.7 doubles). If
-// the last copy took as long as round trips do, the first was lost, and that is no news. Where
-// every frame is sent again however long it is waited for, first ones are lost, too, and the
-// last copy is the measure.
-func (s *Sender) ambiguous(now Instant, sl *slot) {
-	if s.copied == 0 || int32(sl.order-s.copied) > 0 {
-		s.copied = sl.order
-	}
-	s.firstAge, s.copyAge = min(s.firstAge, sl.age(now)), min(s.copyAge, now.Sub(sl.sentAt))
-}
-
-// bound concludes what is known of the round trip when all that a range acknowledges is
-// ambiguous.
-func (s *Sender) bound(now Instant) {
-	usual := s.rtt.usual(now, s.copyAge)
-	switch {
-	case s.cfg.Cumulative && usual:
-		return // the first one waited there for what was lost, or was lost itself
-	case s.cfg.Cumulative && s.rtt.smoothed > 0 && s.unusual < mostUnusual:
-		s.unusual++
-		return // perhaps the copy waited there, too
-	case s.atMost > s.firstAge:
-		s.atMost = s.firstAge
-		return
-	case s.usual < mostUsual && usual:
-		s.usual++
-		return
-	}
-	s.usual = 0
-	if s.raised++; s.raised > mostRaised {
-		s.fresh = max(s.copyAge, 1)
-		return
-	}
-	s.atMost = s.firstAge
-}
-
-const unknownAge = time.Duration(math.MaxInt64)
 
 // doubt notes that a frame is acknowledged of which two copies were sent.
 func (s *Sender) doubt(sl *slot) {

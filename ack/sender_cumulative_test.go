@@ -1,85 +1,63 @@
 package ack
 
 import (
-	"slices"
+	"flag"
+	"fmt"
 	"testing"
 	"time"
 )
 
-// cumulativePath is a path of 1 Gbit/s that loses nothing and keeps the order, to a peer that
-// acknowledges each frame by the first id that it lacks.
-type cumulativePath struct {
-	s    Sender
-	now  Instant
-	way  time.Duration
-	busy Instant // the wire is, until then
-	lack Wide    // the first id that the peer lacks, when all under way is there
-	got  map[Wide]bool
-	back []cumulativeAck // in the order in which they come
-}
+var sweepStep = flag.Duration("step", 6750*time.Microsecond, "between the paths that become longer")
 
-type cumulativeAck struct {
-	at   Instant
-	lack Wide
-}
-
-func (p *cumulativePath) send(w Wide) {
-	const frameTakes = 11200 * time.Nanosecond // 1400 bytes
-	p.busy = max(p.busy, p.now).Add(frameTakes)
-	for p.got[w] = true; p.got[p.lack]; p.lack++ {
-		delete(p.got, p.lack)
-	}
-	at := p.busy.Add(2 * p.way)
-	if n := len(p.back); n > 0 {
-		at = max(at, p.back[n-1].at)
-	}
-	p.back = append(p.back, cumulativeAck{at, p.lack})
-}
-
-// run keeps the window full for that long, and returns how many frames left, and how many of
-// them again.
-func (p *cumulativePath) run(d time.Duration) (sent, again int) {
-	s := &p.s
-	for end := p.now.Add(d); p.now < end; {
-		for q, ok := s.NextLost(p.now); ok; q, ok = s.NextLost(p.now) {
-			s.Resend(p.now, q)
-			p.send(s.Wide(q))
-			again++
-			sent++
-		}
-		for s.Lost() == 0 && s.Limit(p.now, 1400) == Open {
-			p.send(s.Wide(s.Track(p.now, 1400)))
-			sent++
-		}
-		deadline, armed := s.Deadline()
-		if len(p.back) > 0 && (!armed || p.back[0].at <= deadline) {
-			p.now = p.back[0].at
-			s.AppendAcked(nil, p.now, Range{p.back[0].lack.Seq(), 0})
-			s.EndBatch(p.now)
-			p.back = slices.Delete(p.back, 0, 1)
-			continue
-		}
-		p.now = max(p.now, deadline)
-		s.Expire(p.now, p.now)
-	}
-	return sent, again
-}
-
-// A path becomes longer once, and loses nothing: what a timeout sends again for nothing makes the
-// next one later. While the window is always full, everything is acknowledged behind a copy, and
-// nothing else would: every frame left twice, for ever.
+// A path becomes longer once, and loses nothing: what leaves again for nothing ends, whatever the
+// path, the window, and what is sent. While everything is acknowledged behind a copy nothing is a
+// measure, and each frame would leave twice, for ever.
 func TestSenderCumulativePathBecomesLonger(t *testing.T) {
-	for _, longer := range []time.Duration{ms, 5 * ms, 20 * ms, 50 * ms} {
-		p := cumulativePath{now: Instant(time.Hour), way: 50 * time.Microsecond, lack: 1, got: make(map[Wide]bool)}
-		p.s.Init(p.now, SenderConfig{
-			First: 1, Window: 32, Span: 128, MinRTO: 5 * ms, MaxRTO: sec, AckDelay: 2 * ms, AckEvery: 1, GiveUp: 10 * sec,
-			Cumulative: true, FreshAlone: true,
-		}, &FixedWindow{})
-		p.run(sec)
-		p.way = longer / 2
-		for i, most := range []int{100, 0, 0, 0, 0} {
-			if sent, again := p.run(sec); again > most {
-				t.Errorf("%v, second %d: %d of %d frames left again; smoothed %v", longer, i, again, sent, p.s.RTT().Smoothed())
+	for _, window := range []int{2, 8, 32} {
+		for _, load := range [][2]int{{1, 1}, {1, 14}, {4, 3}, {20, 14}} {
+			for _, probes := range []bool{true, false} {
+				l := cumulativeLoad{window: window, transactions: load[0], frames: load[1], probes: probes}
+				t.Run(fmt.Sprintf("%+v", l), func(t *testing.T) {
+					for longer := ms; longer <= 60*ms; longer += *sweepStep {
+						w := newCumulativeWorld(l)
+						w.advance(sec / 5)
+						w.way = longer / 2
+						w.advance(9 * sec)
+						sent, again, arrived := w.over(sec)
+
+						l.never = true
+						w = newCumulativeWorld(l)
+						w.way = longer / 2
+						w.advance(sec / 5)
+						_, _, most := w.over(sec)
+						if again > sent/5 || arrived < most/2 {
+							t.Errorf("%v: after 9 s %d of %d frames left again in a second, and %d arrived, of %d that can",
+								longer, again, sent, arrived, most)
+						}
+						l.never = false
+					}
+				})
+			}
+		}
+	}
+}
+
+// A peer that has room for few frames loses some of each window, so that nothing is a measure.
+// It is not taken for far away: nothing stands still for a second.
+func TestSenderCumulativeLittleRoom(t *testing.T) {
+	for _, room := range []int{1, 2, 3, 4, 7} {
+		for _, jitter := range []time.Duration{0, 2800 * time.Microsecond} {
+			for _, transactions := range []int{4, 20} {
+				w := newCumulativeWorld(cumulativeLoad{window: 32, transactions: transactions, frames: 7, probes: true})
+				w.advance(sec / 5)
+				w.room, w.jitter = room, jitter
+				sent, again, arrived := w.over(30 * sec)
+				t.Logf("room for %d, jitter %v, %d transactions: %d frames a second, %d of %d left again, longest without %v",
+					room, jitter, transactions, arrived/30, again, sent, w.longest)
+				if arrived < 30*30 || w.longest > 2*sec {
+					t.Errorf("room for %d, jitter %v, %d transactions: %d frames arrived in 30 s, none done for %v",
+						room, jitter, transactions, arrived, w.longest)
+				}
 			}
 		}
 	}

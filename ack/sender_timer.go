@@ -109,12 +109,21 @@ func (s *Sender) timeout() time.Duration {
 // backedOff returns how long the next one in a row is.
 func (s *Sender) backedOff(first time.Duration) time.Duration {
 	if s.atMost > 0 {
-		first = max(first, s.atMost+Granularity)
+		first = max(first, s.atMost+s.heldBack()+Granularity)
 	}
 	for i := uint(0); i < s.timeouts && first < s.cfg.MaxRTO; i++ {
 		first *= 2
 	}
 	return min(first, s.cfg.MaxRTO)
+}
+
+// heldBack returns how much longer than atMost a round trip may take, as that is of the fastest
+// acknowledgements of a cumulative peer and of any one of others.
+func (s *Sender) heldBack() time.Duration {
+	if s.cfg.Cumulative {
+		return s.cfg.AckDelay
+	}
+	return 0
 }
 
 func (s *Sender) timeoutAt() Instant {

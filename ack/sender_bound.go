@@ -1,0 +1,85 @@
+package ack
+
+import (
+	"math"
+	"time"
+)
+
+const unknownAge = time.Duration(math.MaxInt64)
+
+// ambiguous notes that a frame is acknowledged of which one does not know which copy is meant
+// (Karn's rule). The round trip takes as long as since the first at most, and that long the
+// next ones are waited for until one of them is a measure (RFC 6298 section 5.7 doubles). If
+// the last copy took as long as round trips do, the first was lost, and that is no news. Where
+// every frame is sent again however long it is waited for, first ones are lost, too, and the
+// last copy is the measure.
+func (s *Sender) ambiguous(now Instant, sl *slot) {
+	if s.copied == 0 || int32(sl.order-s.copied) > 0 {
+		s.copied = sl.order
+	}
+	s.allLate = s.allLate && sl.state == slotSent && s.late(sl)
+	s.firstAge, s.copyAge = min(s.firstAge, sl.age(now)), min(s.copyAge, now.Sub(sl.sentAt))
+}
+
+// bound concludes what is known of the round trip when all that a range acknowledges is
+// ambiguous.
+func (s *Sender) bound(now Instant) {
+	if s.cfg.Cumulative {
+		s.boundCumulative()
+		return
+	}
+	usual := s.rtt.usual(now, s.copyAge)
+	switch {
+	case s.atMost > s.firstAge:
+		s.atMost = s.firstAge
+		return
+	case s.usual < mostUsual && usual:
+		s.usual++
+		return
+	}
+	s.usual = 0
+	if s.raised++; s.raised > mostRaised {
+		s.fresh = max(s.copyAge, 1)
+		return
+	}
+	s.atMost = s.firstAge
+}
+
+// boundCumulative does so for a peer with cumulative acknowledgements. There the first copy, and
+// the last, may have waited for a frame that was lost, and no single range tells that from a path
+// that has become longer. If it has, all of them took as long as the round trip at least, so that
+// whoever waits for the least of that, once, gets a measure: from then on nothing leaves again for
+// nothing, whatever the path. If copies leave after that wait, too, frames are lost, and the copies
+// are the measure, unless they waited longer than the round trip takes.
+func (s *Sender) boundCumulative() {
+	if s.atMost > 0 && s.allLate && s.copyAge <= s.atMost+s.cfg.AckDelay {
+		s.fresh = max(s.copyAge, 1)
+		return
+	}
+	if s.unmeasured == 0 || s.firstAge < s.least {
+		s.least = s.firstAge
+	}
+	s.unmeasured++
+	switch {
+	case s.rtt.smoothed == 0 || s.unmeasured > mostUnmeasured<<s.vain:
+		s.atMost, s.waits, s.unmeasured = s.least, s.order, 0
+	case s.atMost > s.firstAge:
+		s.atMost = s.firstAge
+	}
+}
+
+// late reports whether a frame left when all that had been sent before could not come any more.
+func (s *Sender) late(sl *slot) bool { return s.atMost == 0 || int32(sl.order-s.waits) >= 0 }
+
+// measured takes the sample of a range.
+func (s *Sender) measured(now Instant) {
+	switch {
+	case s.atMost == 0:
+	case s.rtt.rare(s.fresh):
+		s.vain = 0
+	default:
+		s.vain = min(s.vain+1, mostVain)
+	}
+	s.rtt.Sample(now, s.fresh)
+	s.atMost, s.raised, s.usual, s.unmeasured = 0, 0, 0, 0
+}
