@@ -311,3 +311,20 @@ func TestSenderTellsEndOfBatch(t *testing.T) {
 		}
 	})
 }
+
+// Who read the clock a moment earlier and got the lock later sends again what seems to have left
+// after that. That is no long round trip.
+func TestSenderResendsBeforeItWasSent(t *testing.T) {
+	senderTests(t, func(t *testing.T, cfg SenderConfig) {
+		s := newSenderTest(t, cfg)
+		place := s.loseOne(false)
+		s.s.slot(s.id(place)).sentAt = s.now.Add(5 * time.Microsecond)
+		s.resend(place)
+		s.stall(40 * ms)
+		s.ack(place, place)
+		s.wantAcked(place)
+		if s.s.atMost > sec {
+			t.Errorf("a round trip takes at most %v", s.s.atMost)
+		}
+	})
+}

@@ -29,7 +29,8 @@ type slot struct {
 
 // again notes that the frame is sent again.
 func (sl *slot) again(now Instant) {
-	d := now.Sub(sl.sentAt)/time.Microsecond + 1
+	// Who read the clock first may have the lock last.
+	d := max(now.Sub(sl.sentAt), 0)/time.Microsecond + 1
 	sl.since = uint32(min(time.Duration(sl.since)+d, math.MaxUint32))
 }
 
