@@ -50,6 +50,7 @@ type foreignReceiving struct {
 	farAlone frame.Seq   // last id of a frame without data
 	ahead    bool        // the last data was
 	youngest uint32      // transaction that was accepted
+	story    story
 	foreignLedger
 }
 
@@ -61,6 +62,7 @@ var (
 // forget implements receivingKind.
 func (o *foreignReceiving) forget() {
 	o.suspect, o.resent, o.accepted = false, false, false
+	o.story = story{}
 	o.gaps = gaps{} // arrivals stay: only of ids that came since are they asked for
 	o.known = false
 }
@@ -182,6 +184,9 @@ func (o *foreignReceiving) alone(now ack.Instant, f *frame.Frame) Reason {
 
 // acksOf implements receivingKind.
 func (o *foreignReceiving) acksOf(f *frame.Frame) {
+	if o.profile.Cumulative && !o.story.goesOn(o.lastAt, o.recv.Newest().Seq(), f.Seq, f.AckStart, f.AckStart.Add(int(f.AckCount))) {
+		return
+	}
 	if f.AckCount > 0 || o.profile.Cumulative {
 		o.acks = append(o.acks, ack.Range{Start: f.AckStart, Count: f.AckCount})
 	}

@@ -223,6 +223,41 @@ func TestQuirkF5StartsAtOne(t *testing.T) {
 	})
 }
 
+// F5: nor is that found out too late where our ids, near their wrap, come to the first ones again.
+// What the new life acknowledges, the old one had not.
+func TestQuirkF5RestartNearWrap(t *testing.T) {
+	for _, used := range []int{5, 20, 26, 30} {
+		t.Run(fmt.Sprint(used), func(t *testing.T) {
+			rigTest(t, 5, func(t *testing.T, r *rig) {
+				d := r.fpga(peers.FPGAConfig{First: 65510})
+				r.dial(fpgaFrom(65510), endpoint.Config{GiveUp: 2 * time.Second})
+				for range used {
+					r.send(1, 1300)
+				}
+				time.Sleep(2 * time.Second) // what the network holds back is over
+				r.send(1, 1300)
+				d.Reset()
+				const n = 20
+				results := make(chan error, n)
+				for i := range n {
+					if err := r.conn.Post(&endpoint.Transaction{
+						Segments:   []endpoint.Segment{{Addr: rigSlot(i, 1300), Bytes: rigPattern(i+500, 1300)}},
+						Completion: endpoint.Word(rigFlag, uint32(i+1)),
+						Done:       func(_ *endpoint.Transaction, err error) { results <- err },
+					}); err != nil {
+						t.Fatal(err)
+					}
+				}
+				for range n {
+					if err := <-results; !errors.Is(err, endpoint.ErrPeerDown) {
+						t.Errorf("with the ids from %d on, to an engine that was reset: %v", 65511+used, err)
+					}
+				}
+			})
+		})
+	}
+}
+
 // F6: transaction ids are contiguous, and fewer than 64 are open; small
 // transactions share frames, so the window of frames is not enough.
 func TestQuirkF6OpenTransactions(t *testing.T) {
