@@ -46,14 +46,13 @@ func (e *Endpoint) Find(ctx context.Context, p Peer, more ...transport.Addr) (Pe
 	if e == nil {
 		return Peer{}, ErrNil
 	}
-	s := finding{ep: e, peer: p}
+	most := min(findTime, e.cfg.GiveUp)
+	s := finding{ep: e, peer: p, most: most}
 	s.waiter.Init()
 	for _, at := range append([]transport.Addr{p.Addr}, more...) {
 		s.places = append(s.places, candidate{at: at})
 	}
 	defer s.end()
-	most := min(findTime, e.cfg.GiveUp)
-	s.most = most
 	s.pause = max(askLeast, min(askNext, most/time.Duration(len(s.places))))
 	ctx, cancel := context.WithTimeoutCause(ctx, most, &inWords{
 		fmt.Sprintf("nobody there answers within %v; is it there, and does it accept peers? Others than those of this "+
@@ -61,18 +60,6 @@ func (e *Endpoint) Find(ctx context.Context, p Peer, more ...transport.Addr) (Pe
 	})
 	defer cancel()
 	return s.run(ctx)
-}
-
-// unfound says why nobody was found in that time if nobody listened, or asked.
-func (e *Endpoint) unfound(most time.Duration, why error) error {
-	held := e.heldUp(e.now(), most/2)
-	switch {
-	case inCallback():
-		return &inWords{fmt.Sprintf("no answer within %v, but this is a callback, during which nobody may send or receive: ask on another goroutine", most), why}
-	case held != "":
-		return &inWords{"no answer was heard, " + held, why}
-	}
-	return why
 }
 
 // identityError is why an inquiry ends: it is answered.
@@ -93,7 +80,10 @@ func (n *nativeSending) mistaken(is frame.Identity) error {
 // under this one so far.
 func (n *native) besides(id frame.EndpointID) bool {
 	t := n.tx.terms
-	if t.peer.As != t.cfg.ID {
+	switch {
+	case t.peer.isInquiry():
+		return false
+	case t.peer.As != t.cfg.ID:
 		return true
 	}
 	other := n.peers.find(peerKey{ids{t.peer.As, id}, t.peer.Addr})

@@ -24,7 +24,7 @@ type finding struct {
 	places []candidate
 	asked  int // of places, from the first on
 	pause  time.Duration
-	most   time.Duration // how long anybody is asked
+	most   time.Duration // for which is asked
 	waiter Waiter
 }
 
@@ -46,7 +46,7 @@ func (s *finding) run(ctx context.Context) (Peer, error) {
 		case !open && s.asked == len(s.places):
 			return Peer{}, s.failed(nil)
 		case ctx.Err() != nil:
-			return Peer{}, s.failed(s.ep.unfound(s.most, context.Cause(ctx)))
+			return Peer{}, s.failed(s.unheard(context.Cause(ctx)))
 		case s.asked == len(s.places) || s.ask(ctx):
 			s.await(ctx)
 		}
@@ -128,6 +128,18 @@ func (s *finding) look() (found *Peer, open bool) {
 		x.inquiry, x.err = nil, err
 	}
 	return nil, open
+}
+
+// unheard returns why nobody was found, or that nobody listened, or asked.
+func (s *finding) unheard(why error) error {
+	held := s.ep.heldUp(s.ep.now(), s.most/2)
+	switch {
+	case inCallback():
+		return &inWords{fmt.Sprintf("no answer within %v, but this is a callback, during which nobody may send or receive: ask on another goroutine", s.most), why}
+	case held != "":
+		return &inWords{"no answer was heard, " + held, why}
+	}
+	return why
 }
 
 // end ends the questions that are open.

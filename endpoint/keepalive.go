@@ -9,8 +9,9 @@ import (
 
 // keepAlive asks a peer of which nothing is heard whether its life still goes on: by our
 // introduction, which it answers, whatever its memory admits. One that never came, or not since a
-// Reset, is asked likewise. Once something is heard, all questions are answered. What is refused is nothing that was heard: anybody can send that in the
-// peer's name, and who has its address since says so (attack A26, SECURITY.md).
+// Reset, is asked likewise. Once something is heard, all questions are answered. What is refused
+// is nothing that was heard: anybody can send that in the peer's name, and who has its address
+// since says so (attack A26, SECURITY.md).
 type keepAlive struct {
 	asks        int // since something was heard
 	first, last ack.Instant

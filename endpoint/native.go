@@ -101,16 +101,18 @@ func (n *native) gone() error {
 }
 
 // refers acts on the answer of whoever is at the peer's address and has another id. It is believed
-// as long as no life of the peer is and the peer has no other ids, and if it names the life that
-// asked, which who forges it does not know.
+// as long as no life of the peer is, and if it names the life that asked, which who forges it does
+// not know. Where the two of us may go by several ids it counts only when the peer is given up.
 func (n *native) refers(f *frame.Frame, h frame.Hello) Reason {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	i, ok := f.Identity()
-	if !ok || incarnation(h.Peer) != n.tx.mine || n.tx.theirs != unknown || n.tx.err != nil || n.besides(i.ID) {
+	if !ok || incarnation(h.Peer) != n.tx.mine || n.tx.theirs != unknown || n.tx.err != nil {
 		return n.rx.drop(RefusedForeign)
 	}
-	n.rx.other, n.rx.left = i, n.tx.mine
+	if n.tx.other = i.ID; !n.besides(i.ID) {
+		n.rx.other, n.rx.left = i, n.tx.mine
+	}
 	return RefusedNone
 }
 

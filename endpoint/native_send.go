@@ -32,7 +32,8 @@ type nativeSending struct {
 	tellAt       ack.Instant
 	tells        int
 	alive        keepAlive
-	since        ack.Instant // when asking began to matter: something was posted, or theirs believed
+	other        frame.EndpointID // that whoever is at the address said to have; 0: none
+	since        ack.Instant      // when asking began to matter: something was posted, or theirs believed
 }
 
 // acquainted are two lives that know each other.
@@ -315,12 +316,13 @@ func (n *nativeSending) overdue(now ack.Instant) (missed int, why error) {
 	default:
 		return 0, nil
 	}
-	op := "asking whether it is still there"
-	if n.theirs == unknown {
-		op = "introducing ourselves"
-		if !n.silent() {
-			op += " (a peer of another kind needs its profile)"
-		}
+	switch {
+	case n.theirs != unknown:
+		return 0, n.givenUp("asking whether it is still there")
+	case n.other != 0:
+		return 0, n.mistaken(frame.Identity{ID: n.other})
+	case n.silent():
+		return 0, n.givenUp("introducing ourselves")
 	}
-	return 0, n.givenUp(op)
+	return 0, n.givenUp("introducing ourselves (a peer of another kind needs its profile)")
 }

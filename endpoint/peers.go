@@ -12,7 +12,8 @@ import (
 // keeps its connection, which is returned. The id 0 is nobody's: Find asks who is at an
 // address. If an endpoint of our own kind is there that has another id than p's, the connection
 // fails with [ErrWrongID]. Where the two may go by several ids, as p.As is not the endpoint's own
-// or there is a connection to that other id, p is asked for on: it may connect yet.
+// or there is a connection to that other id, it fails so no sooner than if nobody answered: p may
+// connect yet.
 func (e *Endpoint) Connect(p Peer) (*Conn, error) {
 	if e == nil {
 		return nil, ErrNil

@@ -49,8 +49,22 @@ func TestSecondID(t *testing.T) {
 	}
 }
 
-// TestWrongIDBesideAPeer: an id that a peer does not have is asked for until it is given up, as
-// the peer may come under it yet; unless the connection to it is down.
+// TestFindOfAPeer: a peer is found once more at its address.
+func TestFindOfAPeer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newFindWorld(t, &Config{}, &Config{AcceptAny: true})
+		defer w.end()
+		if err := w.connect(w.a, Peer{ID: 2, Addr: asked}).Write(t.Context(), write(0, nil, 0, 1)); err != nil {
+			t.Fatal(err)
+		}
+		if p, err := w.a.Find(t.Context(), Peer{Addr: asked}); err != nil || p.ID != 2 {
+			t.Errorf("%+v, %v", p, err)
+		}
+	})
+}
+
+// TestWrongIDBesideAPeer: an id that a peer does not have is wrong only when it is given up, as the
+// peer may come under it yet; but at once if the connection to it is down.
 func TestWrongIDBesideAPeer(t *testing.T) {
 	const giveUp = 2 * time.Second
 	for _, down := range []bool{false, true} {
@@ -70,7 +84,7 @@ func TestWrongIDBesideAPeer(t *testing.T) {
 			}
 			began := time.Now()
 			err := w.connect(w.a, Peer{ID: 7, Addr: asked}).Write(t.Context(), write(0, nil, 0, 1))
-			if took := time.Since(began); errors.Is(err, ErrWrongID) != down || errors.Is(err, ErrPeerDown) == down || down != (took < giveUp) {
+			if took := time.Since(began); !errors.Is(err, ErrWrongID) || down != (took < giveUp) || took > giveUp {
 				t.Errorf("it is down %v: after %v: %v", down, took, err)
 			}
 		})

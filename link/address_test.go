@@ -23,7 +23,7 @@ func TestDialByAddress(t *testing.T) {
 		t.Cleanup(func() { h.Close() })
 		return h
 	}
-	there, here, hasty := open("udp:127.0.0.1"), open("udp"), open("udp?giveup=50ms")
+	there, here, hasty := open("udp:127.0.0.1"), open("udp?giveup=2s"), open("udp?giveup=50ms")
 	l, err := there.Listen("port", nil)
 	if err != nil {
 		t.Fatal(err)
