@@ -134,7 +134,7 @@ func (n *native) hello(now ack.Instant, f *frame.Frame, h frame.Hello) Reason {
 	switch {
 	case h.Refers:
 		return n.refers(f, h)
-	case n.tx.peer.isInquiry():
+	case n.rx.peer.isInquiry():
 		return n.rx.drop(RefusedSource) // nobody has the id 0
 	case h.Leaves:
 		return n.leaves(h)

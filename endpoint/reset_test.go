@@ -156,3 +156,22 @@ func TestResetAfterClose(t *testing.T) {
 		})
 	}
 }
+
+// TestResetBesideIntroductions: who resets a connection and who takes an introduction of its peer
+// do not meet. For the race detector.
+func TestResetBesideIntroductions(t *testing.T) {
+	p := &pair{t: t, net: simnet.New(1)}
+	defer p.net.Close()
+	a, b := p.open(addrA, &Config{ID: 1}), p.open(addrB, &Config{ID: 2})
+	defer a.Close()
+	defer b.Close()
+	p.connect(a, Peer{ID: 2, Addr: addrB})
+	c := p.connect(b, Peer{ID: 1, Addr: addrA})
+	for n := 0; n < 1000 && c.Stats().FramesReceived < 100; n++ {
+		c.Reset(0)
+		time.Sleep(100 * time.Microsecond)
+	}
+	if c.Stats().FramesReceived == 0 {
+		t.Error("no introduction came")
+	}
+}
