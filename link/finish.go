@@ -27,10 +27,12 @@ func (p *Producer) sendEnd() {
 	k := p.acquired.Load()
 	fits := p.owesEnd.Load() && k-p.returned.Load() < p.wire.buffers && p.ring.room(k)
 	if fits {
-		p.owesEnd.Store(false) // before put, which comes here again if the link has failed
+		p.endLeaves.Store(true) // before owesEnd, as who finds that false looks here next
+		p.owesEnd.Store(false)  // before put, which comes here again if the link has failed
 		p.acquired.Store(k + 1)
 		p.ring.take(k)
 		p.put(k, PackFlag(0, 0, true)) // of an error, the link knows
+		p.endLeaves.Store(false)
 	}
 	p.mu.Unlock()
 	if fits {
@@ -56,7 +58,7 @@ func (l *Link) Finish() error {
 
 // conclude ends a link that Finish was called of, once end of file is under way.
 func (l *Link) conclude() {
-	if l.leaving.Load() && (l.Out == nil || !l.Out.owesEnd.Load()) {
+	if l.leaving.Load() && (l.Out == nil || !l.Out.owesEnd.Load() && !l.Out.endLeaves.Load()) {
 		l.end()
 	}
 }

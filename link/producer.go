@@ -26,6 +26,7 @@ type Producer struct {
 	keeps     bool          // a buffer for end of file: see Options.KeepForEnd
 	closed    atomic.Bool   // nothing is sent any more but the end of file that is owed
 	owesEnd   atomic.Bool   // end of file waits for a buffer: see Finish
+	endLeaves atomic.Bool   // and has one, but is not posted yet
 	acquired  atomic.Uint64 // buffers handed out
 	committed atomic.Uint64
 	returned  atomic.Uint64 // buffers that the consumer gave back
