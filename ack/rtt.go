@@ -89,9 +89,12 @@ const Granularity = time.Millisecond / 2
 // (RFC 9002 section 6.2.1).
 func (r *RTT) prompt() time.Duration { return r.smoothed + max(4*r.variance, Granularity) }
 
+// recent returns how long round trips take now, at least mostly.
+func (r *RTT) recent() time.Duration { return max(r.smoothed, r.latest) }
+
 // overdue returns how long after sending a frame is lost once later ones were
 // acknowledged (RFC 9002 section 6.1.2).
 func (r *RTT) overdue() time.Duration {
-	t := max(r.smoothed, r.latest)
+	t := r.recent()
 	return max(t+t/8, time.Millisecond)
 }

@@ -79,21 +79,22 @@ type SenderConfig struct {
 // Sender keeps the ids of one peer's frames: which are in flight, acknowledged
 // or lost, and when something must happen. It lives under the connection's lock.
 type Sender struct {
-	cfg     SenderConfig
-	ctl     Controller
-	rtt     RTT
-	slots   []slot // by id modulo a power of two; grows up to Span
-	next    frame.Seq
-	wide    Wide      // next, in 32 bits
-	una     frame.Seq // oldest unacknowledged id, or next
-	sent    slotList
-	lost    slotList
-	flight  int // bytes in sent
-	order   uint32
-	reached uint32 // highest order known to have arrived
-	resent  uint32 // order of the last frame that was sent again
-	reorder uint32
-	losses  int // how often frames were lost since one of them was late, or reorder changed
+	cfg      SenderConfig
+	ctl      Controller
+	rtt      RTT
+	patience patience
+	slots    []slot // by id modulo a power of two; grows up to Span
+	next     frame.Seq
+	wide     Wide      // next, in 32 bits
+	una      frame.Seq // oldest unacknowledged id, or next
+	sent     slotList
+	lost     slotList
+	flight   int // bytes in sent
+	order    uint32
+	reached  uint32 // highest order known to have arrived
+	resent   uint32 // order of the last frame that was sent again
+	reorder  uint32
+	losses   int // how often frames were lost since one of them was late, or reorder changed
 
 	// Of the batch of acknowledgements being applied; 0: none.
 	copied  uint32 // latest order of a frame that was sent again

@@ -67,10 +67,15 @@ func (s *Sender) settle(now Instant, q frame.Seq, minimum time.Duration) bool {
 			break // it may have waited there for a frame that was sent again
 		}
 		rtt = age
-		if latest {
+		switch {
+		case latest:
 			// Only the latest frame is a measure: older ones may be acknowledged
 			// late because an acknowledgement was lost.
 			s.fresh, s.freshOf = max(age, 1), sl.order
+		case s.patience.holds(q):
+			s.patience.arrived(age - s.rtt.recent())
+		case age >= s.rtt.overdue():
+			s.patience.notes(age - s.rtt.recent())
 		}
 	case sl.state == slotLost || age < minimum/2:
 		// The first copy had only been slow: give reordering more room.
@@ -162,6 +167,9 @@ func (s *Sender) Settle(now Instant, q frame.Seq) bool {
 	case slotFree:
 		return false
 	case slotSent:
+		if s.patience.holds(q) {
+			s.patience.until = 0
+		}
 		s.remove(&s.sent, q)
 		s.flight -= int(sl.bytes)
 		s.ctl.OnAcked(now, int(sl.bytes), -1)
@@ -191,22 +199,11 @@ func (s *Sender) findLost(now, heard Instant) {
 	}
 }
 
-// loseOvertaken reports whether frames were overtaken by more than the network reorders.
-func (s *Sender) loseOvertaken(now, heard Instant) (some bool) {
-	for s.sent.n > 0 {
-		sl := s.slot(s.sent.head)
-		behind := int32(s.reached - sl.order)
-		if behind <= 0 || (uint32(behind) < s.reorder && heard.Sub(sl.sentAt) < s.rtt.overdue()) {
-			break
-		}
-		s.lose(now, s.sent.head, false)
-		some = true
-	}
-	return some
-}
-
 func (s *Sender) lose(now Instant, q frame.Seq, timeout bool) {
 	sl := s.slot(q)
+	if s.patience.holds(q) {
+		s.patience.end()
+	}
 	s.remove(&s.sent, q)
 	s.flight -= int(sl.bytes)
 	sl.state, sl.vague = slotLost, false

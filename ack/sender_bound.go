@@ -12,7 +12,7 @@ const unknownAge = time.Duration(math.MaxInt64)
 // next ones are waited for until one of them is a measure (RFC 6298 section 5.7 doubles). If
 // the last copy took as long as round trips do, the first was lost, and that is no news. Where
 // every frame is sent again however long it is waited for, first ones are lost, too, and the
-// last copy is the measure.
+// last copy is the measure, unless it left so late that it cannot have been answered yet.
 func (s *Sender) ambiguous(now Instant, sl *slot) {
 	if s.copied == 0 || int32(sl.order-s.copied) > 0 {
 		s.copied = sl.order
@@ -25,7 +25,7 @@ func (s *Sender) ambiguous(now Instant, sl *slot) {
 // ambiguous.
 func (s *Sender) bound(now Instant) {
 	if s.cfg.Cumulative {
-		s.boundCumulative()
+		s.boundCumulative(now)
 		return
 	}
 	usual := s.rtt.usual(now, s.copyAge)
@@ -38,7 +38,9 @@ func (s *Sender) bound(now Instant) {
 		return
 	}
 	s.usual = 0
-	if s.raised++; s.raised > mostRaised {
+	if s.raised < mostRaised {
+		s.raised++
+	} else if takes(s.rtt.Min(now), s.copyAge) {
 		s.fresh = max(s.copyAge, 1)
 		return
 	}
@@ -50,9 +52,10 @@ func (s *Sender) bound(now Instant) {
 // that has become longer. If it has, all of them took as long as the round trip at least, so that
 // whoever waits for the least of that, once, gets a measure: from then on nothing leaves again for
 // nothing, whatever the path. If copies leave after that wait, too, frames are lost, and the copies
-// are the measure, unless they waited longer than the round trip takes.
-func (s *Sender) boundCumulative() {
-	if s.atMost > 0 && s.allLate && s.copyAge <= s.atMost+s.cfg.AckDelay {
+// are the measure, unless they waited longer than the round trip takes. What was lost when that wait
+// began left without it: it is none if it was answered faster than the path ever was.
+func (s *Sender) boundCumulative(now Instant) {
+	if s.atMost > 0 && s.allLate && s.copyAge <= s.atMost+s.cfg.AckDelay && takes(s.rtt.Min(now), s.copyAge) {
 		s.fresh = max(s.copyAge, 1)
 		return
 	}

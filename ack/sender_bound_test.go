@@ -18,6 +18,7 @@ func TestSenderBound(t *testing.T) {
 		first  = 40 * ms
 		usual  = 12 * ms
 		longer = 35 * ms
+		least  = 8750 * time.Microsecond // an eighth less than the smallest
 	)
 	for name, c := range map[string]struct {
 		unmeasured bool
@@ -29,8 +30,10 @@ func TestSenderBound(t *testing.T) {
 		"longer than before":      {before: state{atMost: first - 1, raised: 1}, copy: longer, after: state{atMost: first, raised: 2}},
 		"as long as before":       {before: state{atMost: first, raised: 2}, copy: longer, after: state{atMost: first, raised: 3}},
 		"shorter than before":     {before: state{atMost: first + 1, raised: 3, usual: 2}, copy: longer, after: state{atMost: first, raised: 3, usual: 2}},
-		"no measure for too long": {before: state{atMost: 7 * ms, raised: 3}, copy: longer, after: state{atMost: 7 * ms, raised: 4, fresh: longer}},
-		"which takes no time":     {before: state{raised: 3}, copy: 0, after: state{raised: 4, fresh: 1}},
+		"no measure for too long": {before: state{atMost: 7 * ms, raised: 3}, copy: longer, after: state{atMost: 7 * ms, raised: 3, fresh: longer}},
+		"as fast as it can be":    {before: state{raised: 3, usual: 3}, copy: least, after: state{raised: 3, fresh: least}},
+		"and faster":              {before: state{raised: 3}, copy: least - 1, after: state{atMost: first, raised: 3}},
+		"which takes no time":     {unmeasured: true, before: state{raised: 3}, copy: 0, after: state{raised: 3, fresh: 1}},
 		"a usual copy":            {copy: usual, after: state{usual: 1}},
 		"the third":               {before: state{usual: 2}, copy: usual, after: state{usual: 3}},
 		"the fourth":              {before: state{usual: 3}, copy: usual, after: state{atMost: first, raised: 1}},
@@ -66,6 +69,8 @@ func TestSenderBoundCumulative(t *testing.T) {
 	const (
 		first = 40 * ms
 		usual = 12 * ms
+		// An eighth less than what was measured.
+		shortest = 8750 * time.Microsecond
 	)
 	for name, c := range map[string]struct {
 		first   bool // nothing was measured yet
@@ -86,7 +91,9 @@ func TestSenderBoundCumulative(t *testing.T) {
 		"waiting":                  {before: state{atMost: first}, copy: usual, after: state{atMost: first, unmeasured: 1, least: first}},
 		"waiting for longer":       {before: state{atMost: first + 1}, copy: usual, after: state{atMost: first, unmeasured: 1, least: first}},
 		"a late copy":              {allLate: true, before: state{atMost: 30 * ms}, copy: usual, after: state{atMost: 30 * ms, fresh: usual}},
-		"which takes no time":      {allLate: true, before: state{atMost: 30 * ms}, copy: 0, after: state{atMost: 30 * ms, fresh: 1}},
+		"as fast as it can be":     {allLate: true, before: state{atMost: 30 * ms}, copy: shortest, after: state{atMost: 30 * ms, fresh: shortest}},
+		"and faster":               {allLate: true, before: state{atMost: 30 * ms}, copy: shortest - 1, after: state{atMost: 30 * ms, unmeasured: 1, least: first}},
+		"which takes no time":      {first: true, allLate: true, before: state{atMost: 30 * ms}, copy: 0, after: state{atMost: 30 * ms, fresh: 1}},
 		"as long as can be":        {allLate: true, before: state{atMost: 30 * ms}, copy: 32 * ms, after: state{atMost: 30 * ms, fresh: 32 * ms}},
 		"or it waited":             {allLate: true, before: state{atMost: 30 * ms}, copy: 32*ms + 1, after: state{atMost: 30 * ms, unmeasured: 1, least: first}},
 		"late without such a wait": {allLate: true, copy: usual, after: state{unmeasured: 1, least: first}},

@@ -111,6 +111,9 @@ func (s *Sender) backedOff(first time.Duration) time.Duration {
 	if s.atMost > 0 {
 		first = max(first, s.atMost+s.heldBack()+Granularity)
 	}
+	if s.patience.most > 0 {
+		first = max(first, s.lateOverdue()+Granularity)
+	}
 	for i := uint(0); i < s.timeouts && first < s.cfg.MaxRTO; i++ {
 		first *= 2
 	}
@@ -141,7 +144,7 @@ func (s *Sender) timeoutAt() Instant {
 		}
 		at = min(at, max(from, s.slot(q).sentAt).Add(s.backedOff(s.rtt.prompt())))
 	}
-	return at
+	return max(at, s.patience.until)
 }
 
 // Deadline returns when Expire wants to be called.
@@ -154,8 +157,11 @@ func (s *Sender) Deadline() (t Instant, armed bool) {
 	t = min(s.progress.Add(s.cfg.GiveUp), s.looked.Add(s.cfg.GiveUp/4))
 	if s.sent.n > 0 {
 		t = min(t, s.timeoutAt())
-		if head := s.slot(s.sent.head); int32(s.reached-head.order) > 0 {
-			t = min(t, head.sentAt.Add(s.rtt.overdue()))
+		if s.patience.until != 0 {
+			t = min(t, s.patience.until)
+		}
+		if q, n := s.overtaken(); n > 0 && int32(s.reached-s.slot(q).order) > 0 {
+			t = min(t, s.slot(q).sentAt.Add(s.overdue()))
 		}
 	}
 	return t, true
