@@ -17,6 +17,7 @@ type Conn struct {
 	mac       [6]byte
 	mtu       int
 	etherType uint16
+	claim     *held
 	buffers   mmsg.Buffers
 
 	transport.Indifferent // to Focus
@@ -57,7 +58,9 @@ func (c *Conn) Close() error {
 		// The socket stays while frames are lent, and the kernel would fill the ring.
 		c.socket.Control(func(fd int) error { return attach(fd, nothing) })
 	}
-	return c.socket.Close()
+	err := c.socket.Close()
+	c.claim.release()
+	return err
 }
 
 // Stats implements [transport.Conn].

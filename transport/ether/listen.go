@@ -88,16 +88,23 @@ func listen(cfg Config) (*Conn, error) {
 	case mtu > carries:
 		return nil, fmt.Errorf("MTU %d, but interface %s has %d; raise it with: ip link set %s mtu %d", mtu, ifi.Name, ifi.MTU, ifi.Name, mtu)
 	}
-	fd, err := open(ifi, cfg.EtherType, cfg.ID)
-	if err != nil {
+	mine := &held{claim: claim{ifi.Name, mac, cfg.EtherType, cfg.ID}}
+	if err := mine.take(); err != nil {
 		return nil, err
 	}
-	c := &Conn{name: ifi.Name, mac: mac, mtu: mtu, etherType: cfg.EtherType, binding: binding{low: cfg.ID, high: cfg.ID}}
+	fd, err := open(ifi, cfg.EtherType, cfg.ID)
+	if err != nil {
+		mine.release()
+		return nil, err
+	}
+	c := &Conn{name: ifi.Name, mac: mac, mtu: mtu, etherType: cfg.EtherType, claim: mine, binding: binding{low: cfg.ID, high: cfg.ID}}
 	c.ifindex.Store(int32(ifi.Index))
 	if c.socket, err = mmsg.New(fd); err != nil {
+		mine.release()
 		return nil, err
 	}
 	// Of a Conn that nobody knows any more nothing is left.
+	runtime.AddCleanup(c, (*held).release, mine)
 	runtime.AddCleanup(c, func(s *mmsg.Socket) { s.Close() }, c.socket)
 	c.socket.Control(func(fd int) error {
 		// Saves a copy of each frame sent, where the kernel has it (4.20); the

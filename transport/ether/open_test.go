@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/dgrdma/dgrdma/dgrdma"
+	"github.com/dgrdma/dgrdma/transport/ether"
 )
 
 // TestOpen: two endpoints opened by strings, with transactions of 1 MiB.
@@ -113,5 +114,35 @@ func TestOpenRefuses(t *testing.T) {
 		} else if !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %q does not say %q", c.url, err, c.says)
 		}
+	}
+}
+
+// TestOneIDTwice: an id is not opened twice on an interface, also not by the other way to name that,
+// until the one that has it is closed; on another interface, and under another EtherType, it is.
+func TestOneIDTwice(t *testing.T) {
+	t.Parallel()
+	cable(t, 1500)
+	first, err := dgrdma.Open("ether:d0", &dgrdma.Config{ID: 7})
+	check(t, err)
+	defer first.Close()
+	for _, at := range []string{"ether:d0", "ether:" + link(t, "d0").Attrs().HardwareAddr.String()} {
+		if e, err := dgrdma.Open(at, &dgrdma.Config{ID: 7}); !errors.Is(err, ether.ErrIDInUse) || !strings.Contains(err.Error(), "id 7 on d0") {
+			e.Close()
+			t.Errorf("at %s: %v", at, err)
+		}
+	}
+	for _, at := range []string{"ether:d1", "ether:d0?ethertype=0x88B5"} {
+		e, err := dgrdma.Open(at, &dgrdma.Config{ID: 7})
+		check(t, err)
+		defer e.Close()
+	}
+	check(t, first.Close())
+	second, err := dgrdma.Open("ether:d0", &dgrdma.Config{ID: 7})
+	check(t, err)
+	defer second.Close()
+	first.Close() // gives nothing back that is another one's
+	if e, err := dgrdma.Open("ether:d0", &dgrdma.Config{ID: 7}); !errors.Is(err, ether.ErrIDInUse) {
+		e.Close()
+		t.Error(err)
 	}
 }
