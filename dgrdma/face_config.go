@@ -141,6 +141,7 @@ type Event struct {
 	Reason Reason // of FrameRefused, and of PeerRestarted if it only seems so
 	Txn    uint32 // the peer's id of a transaction: of TransactionLost and, if it is known, FrameRefused
 	Frames int    // how many, of FramesMissed
+	Size   int    // of FramesShortened
 	Err    error  // of PeerDown, and of FrameRefused if the memory refused it
 }
 
@@ -155,6 +156,7 @@ type Event struct {
 //		FrameRefused                         // a frame was not applied: see Reason
 //		TransactionLost                      // an incoming transaction will never complete: see Txn
 //		FramesMissed                         // of a peer that never sends again frames did not come: see Frames
+//		FramesShortened                      // the way to the peer carries less than the interface: frames have Size bytes at most from now on
 //	)
 //
 //	func (k EventKind) String() string
@@ -168,6 +170,7 @@ const (
 	FrameRefused    = endpoint.FrameRefused
 	TransactionLost = endpoint.TransactionLost
 	FramesMissed    = endpoint.FramesMissed
+	FramesShortened = endpoint.FramesShortened
 )
 
 // Trace holds functions that see every frame. They run on the hot path, some of

@@ -129,6 +129,19 @@ const (
 //	func (e *PeerError) Unwrap() error
 type PeerError = endpoint.PeerError
 
+// NarrowError says how long frames get to a peer, and how long they were. It is [ErrNarrow], and
+// [ErrPeerDown].
+//
+//	type NarrowError struct {
+//		Frame   int // bytes of a full frame of ours
+//		Carried int // bytes of the longest frame that arrives
+//	}
+//
+//	func (e *NarrowError) Error() string
+//
+//	func (e *NarrowError) Unwrap() []error
+type NarrowError = endpoint.NarrowError
+
 // IDError says that whoever is at the peer's address has another id than the one that was
 // connected to. Nothing was sent there but introductions. Endpoints of our own kind say so, over UDP.
 //

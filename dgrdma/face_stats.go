@@ -30,7 +30,7 @@ type Stats = endpoint.Stats
 //		Profile     string     // its name
 //		Learned     bool       // from what the peer sent, and not connected since
 //		Memory      uint64     // bytes of the peer's; 0: not known
-//		FrameSize   int        // bytes of a full frame
+//		FrameSize   int        // bytes of a full frame, as far as is known: see FramesShortened
 //		FrameWindow int        // frames that may wait for acknowledgement
 //		RTT, MinRTT time.Duration
 //		Window      int           // bytes the controller allows in flight
@@ -68,6 +68,7 @@ type ConnStats = endpoint.ConnStats
 //		RetransmitsFast  uint64 `count:"retransmits_fast" help:"Frames sent again because later ones were acknowledged."`
 //		RetransmitsTimed uint64 `count:"retransmits_timed" help:"Frames sent again because nothing was heard."`
 //		Probes           uint64 `count:"probes" help:"Frames sent only to make the peer speak."`
+//		SizeProbes       uint64 `count:"size_probes" help:"Frames sent only to find out how long ones arrive."`
 //		Duplicates       uint64 `count:"duplicates" help:"Frames received again: they are acknowledged or answered, and not applied."`
 //		Swallowed        uint64 `count:"messages_swallowed" help:"Messages that the memory swallowed."`
 //		AcksAlone        uint64 `count:"acks_alone" help:"Acknowledgement-only frames sent."`

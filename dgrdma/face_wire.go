@@ -94,8 +94,8 @@ type Message = frame.Message
 //	    Messages returns the number of messages in the frame.
 //
 //	func (f *Frame) Padding() []byte
-//	    Padding returns what is left of Rest behind the stamp, the services or the identity that peers of
-//	    our own kind put there.
+//	    Padding returns what is left of Rest behind the stamp, the services with a size probe, or the identity
+//	    that peers of our own kind put there.
 //
 //	func (f *Frame) Rest() []byte
 //	    Rest returns what follows the last message, or the header of a frame without
@@ -107,6 +107,10 @@ type Message = frame.Message
 //
 //	func (f *Frame) Size() int
 //	    Size returns the length of the frame, with what follows the last message.
+//
+//	func (f *Frame) SizeProbe() (p SizeProbe, ok bool)
+//	    SizeProbe returns what is asked or answered of the length of frames. Not ok: nothing, or a
+//	    question that did not arrive whole.
 //
 //	func (f *Frame) Stamp() (s Stamp, ok bool)
 //	    Stamp returns what is stamped on a frame. Not ok: nothing, or what does not
@@ -244,6 +248,25 @@ type Identity = frame.Identity
 //	func (s Stamp) Put(b []byte)
 //	    Put writes s to the first StampSize bytes of b.
 type Stamp = frame.Stamp
+
+// SizeProbe asks whether frames of a length arrive, as RFC 8899 has it, and answers that. It
+// stands behind the [ServiceList] of a [Hello] that names both lives:
+//
+//	offset  size  field
+//	0       1     0x50
+//	1       1     0
+//	2       2     Size
+//
+// A question has the length that it asks for, and zeros up to that. Whoever does not know it
+// answers the introduction alone.
+//
+//	type SizeProbe struct {
+//		Size int // in bytes: of this frame, or, if it answers, of the longest question that came
+//	}
+//
+//	func (p SizeProbe) Put(b []byte)
+//	    Put writes p to the first SizeProbeSize bytes of b.
+type SizeProbe = frame.SizeProbe
 
 // ServiceList is what an introduction says behind its message of which services its sender
 // has:
@@ -387,6 +410,9 @@ const (
 //		// MTU returns the room for frame header and messages on the way to that
 //		// peer: Caps.MTU, or less.
 //		MTU(to Addr) int
+//		// MayNarrow reports whether something on the way to that peer may carry less than that,
+//		// which nobody here knows.
+//		MayNarrow(to Addr) bool
 //		// Towards returns the address of a peer as Recv will have it in From when that answers: where
 //		// this machine is at several addresses, with the one of them that its frames will come to. If
 //		// peer has that already it only fails where this machine has it no more.

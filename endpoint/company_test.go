@@ -102,7 +102,7 @@ func (s *framesSent) all() [][]frame.Message {
 func TestFullFramesAreNotCut(t *testing.T) {
 	r := newHalfRig(t, 1, Native(), Config{MTU: 1024})
 	r.come(1 << 20)
-	full := r.c.layout().full
+	full := r.c.tx.layout().full
 	for _, n := range []int{full, full + 1} {
 		small, large := write(64, make([]byte, 16), 0, 1), write(64, make([]byte, n), 0, 1)
 		for _, x := range []*Transaction{small, large} {
@@ -177,7 +177,7 @@ func TestCompanyThatPasses(t *testing.T) {
 	post(small)
 	for i := 0; !small.begun; i++ {
 		if i%6 == 0 {
-			post(&Transaction{Segments: []Segment{{0, make([]byte, r.c.layout().full)}}, Urgent: true})
+			post(&Transaction{Segments: []Segment{{0, make([]byte, r.c.tx.layout().full)}}, Urgent: true})
 		}
 		r.now = began.Add(time.Duration(i) * hold / 10)
 		r.expire()
@@ -199,7 +199,7 @@ func TestCompanyBehindALongOne(t *testing.T) {
 		r.c.tx.post(r.now, &r.c.plain, x)
 		return x
 	}
-	long, small := post(3*r.c.layout().full), post(8)
+	long, small := post(3*r.c.tx.layout().full), post(8)
 	r.now = r.now.Add(hold / 2)
 	r.serve()
 	if !long.complete || small.begun {
@@ -221,7 +221,7 @@ func TestFullFrameWaitsForNone(t *testing.T) {
 		for _, room := range []int{frame.MessageHeaderSize, frame.MessageHeaderSize - 1} {
 			r := newHalfRig(t, 1, Native(), Config{Coalesce: time.Hour})
 			r.come(1 << 20)
-			data := r.c.frameMax - frame.HeaderSize - parts*frame.MessageHeaderSize - room
+			data := r.c.tx.frameMax - frame.HeaderSize - parts*frame.MessageHeaderSize - room
 			sizes := make([]int, parts)
 			for i := range sizes {
 				sizes[i] = data / parts &^ 7 // none is padded

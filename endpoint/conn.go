@@ -38,9 +38,8 @@ func (e *entry) queued() bool            { return e.Queued() }
 func (e *entry) arm(now, at ack.Instant) { e.of.Arm(&e.Entry, now, at) }
 func (e *entry) disarm()                 { e.of.Disarm(&e.Entry) }
 
-// newConn makes a connection. told is what its peer was told while it was a stranger, or
-// nil.
-func (e *Endpoint) newConn(p Peer, now ack.Instant, told *cookie) (*Conn, error) {
+// newConn makes a connection, of which connect knows the kind.
+func (e *Endpoint) newConn(p Peer, now ack.Instant, connect func(*Conn) kind) (*Conn, error) {
 	prof, err := e.cfg.profileFor(p)
 	if err != nil {
 		return nil, err
@@ -54,28 +53,32 @@ func (e *Endpoint) newConn(p Peer, now ack.Instant, told *cookie) (*Conn, error)
 	if prof.MaxFrame != 0 {
 		limit = min(limit, prof.MaxFrame)
 	}
-	// A whole number of 8 bytes behind the header, so that all full frames are
-	// equally long.
-	c.frameMax = frame.HeaderSize + (limit-frame.HeaderSize)&^7
-	room := c.frameMax - frame.HeaderSize - frame.MessageHeaderSize
-	if room < max(prof.Chunk, prof.Final) {
+	c.most = wholeFrame(limit)
+	if c.most-partHead < max(prof.Chunk, prof.Final) {
 		return nil, fmt.Errorf("dgrdma: connect peer %d: frames of %d bytes have no room for data", p.ID, limit)
 	}
-	c.leastChunk = room &^ (prof.Chunk - 1)
+	c.sure = c.most
+	if prof.Session && e.transport.MayNarrow(p.Addr) {
+		c.sure = min(c.most, wholeFrame(surelyCarried))
+	}
 	c.size.Store(p.Size)
 	c.entry.of = &e.sched
 	c.entry.Init(c)
 	c.plain = Flow{conn: c, name: e.own}
 	c.tx.init(&c.terms, &c.entry, &e.batch.number)
 	c.rx.init(&c.terms, &e.desk, c)
-	c.kind = waysOf(&c.profile).connect(c, told)
+	c.kind = connect(c)
 	c.tx.start(now)
 	return c, nil
 }
 
+// wholeFrame returns how long a full frame is where there is that much room: it has a whole number
+// of 8 bytes behind the header, so that all are equally long.
+func wholeFrame(room int) int { return frame.HeaderSize + (room-frame.HeaderSize)&^7 }
+
 // event implements observer.
 func (c *Conn) event(ev Event) {
-	if c.peer.isInquiry() {
+	if !c.kind.isPeer() {
 		return
 	}
 	ev.Conn, ev.Peer = c, c.name()

@@ -229,7 +229,7 @@ func TestPeerThatLeaves(t *testing.T) {
 func TestLearnedIsWhoItWasTold(t *testing.T) {
 	r := newHalfRig(t, 1, Native(), Config{})
 	told := cookie{4711, 12345}
-	c, err := r.e.newConn(Peer{ID: 3, Addr: addrA}, r.now, &told)
+	c, err := r.e.newConn(Peer{ID: 3, Addr: addrA}, r.now, connectPeer(&told))
 	if err != nil {
 		t.Fatal(err)
 	}

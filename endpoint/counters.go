@@ -17,6 +17,7 @@ type Counters struct {
 	RetransmitsFast  uint64 `count:"retransmits_fast" help:"Frames sent again because later ones were acknowledged."`
 	RetransmitsTimed uint64 `count:"retransmits_timed" help:"Frames sent again because nothing was heard."`
 	Probes           uint64 `count:"probes" help:"Frames sent only to make the peer speak."`
+	SizeProbes       uint64 `count:"size_probes" help:"Frames sent only to find out how long ones arrive."`
 	Duplicates       uint64 `count:"duplicates" help:"Frames received again: they are acknowledged or answered, and not applied."`
 	Swallowed        uint64 `count:"messages_swallowed" help:"Messages that the memory swallowed."`
 	AcksAlone        uint64 `count:"acks_alone" help:"Acknowledgement-only frames sent."`

@@ -145,6 +145,7 @@
 //	part         a message that fills a frame, from the midst of a segment
 //	run          frames in a row that hold the parts of a segment in order
 //	open         of an incoming transaction: begun and not complete; over: complete, or lost
+//	size probe   an introduction as long as frames might be, to find out whether they arrive
 //	missed       of a frame: it never came, and its sender never sends again
 //	goodbye      the end of a life, said to the one that it was introduced to
 //	given up     of a peer: down, as it acknowledged nothing for GiveUp

@@ -25,9 +25,10 @@ const (
 	FrameRefused                         // a frame was not applied: see Reason
 	TransactionLost                      // an incoming transaction will never complete: see Txn
 	FramesMissed                         // of a peer that never sends again frames did not come: see Frames
+	FramesShortened                      // the way to the peer carries less than the interface: frames have Size bytes at most from now on
 )
 
-var eventNames = [...]string{"", "peer up", "peer restarted", "peer down", "frame refused", "transaction lost", "frames missed"}
+var eventNames = [...]string{"", "peer up", "peer restarted", "peer down", "frame refused", "transaction lost", "frames missed", "frames shortened"}
 
 func (k EventKind) String() string {
 	if int(k) < len(eventNames) {
@@ -44,6 +45,7 @@ type Event struct {
 	Reason Reason // of FrameRefused, and of PeerRestarted if it only seems so
 	Txn    uint32 // the peer's id of a transaction: of TransactionLost and, if it is known, FrameRefused
 	Frames int    // how many, of FramesMissed
+	Size   int    // of FramesShortened
 	Err    error  // of PeerDown, and of FrameRefused if the memory refused it
 }
 

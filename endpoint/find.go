@@ -15,16 +15,9 @@ import (
 // the id 0 that introduces itself, with all that it takes against loss, until it fails for that
 // answer.
 
-const (
-	// findTime is how long is asked who is at an address: many times over, as the answer takes
-	// a round trip. Arbitrary: with 40 % loss both ways nobody is found once in ten thousand times.
-	findTime = 3 * time.Second
-	// inquiryMost is the longest time between two questions.
-	inquiryMost = 160 * time.Millisecond
-)
-
-// isInquiry reports whether this is no peer, but the question who is at an address.
-func (p *Peer) isInquiry() bool { return p.ID == 0 }
+// findTime is how long is asked who is at an address: many times over, as the answer takes
+// a round trip. Arbitrary: with 40 % loss both ways nobody is found once in ten thousand times.
+const findTime = 3 * time.Second
 
 // inquiry is the question who is at an address, and how many wait for the answer.
 type inquiry struct {
@@ -62,16 +55,8 @@ func (e *Endpoint) Find(ctx context.Context, p Peer, more ...transport.Addr) (Pe
 	return s.run(ctx)
 }
 
-// identityError is why an inquiry ends: it is answered.
-type identityError struct{ frame.Identity }
-
-func (e *identityError) Error() string { return fmt.Sprintf("it is endpoint %d", e.ID) }
-
 // mistaken returns why there is no such peer: whoever is at its address has another id.
 func (n *nativeSending) mistaken(is frame.Identity) error {
-	if n.peer.isInquiry() {
-		return &identityError{is}
-	}
 	return n.peerError("", &IDError{Want: n.peer.ID, Is: is.ID})
 }
 
@@ -80,10 +65,7 @@ func (n *nativeSending) mistaken(is frame.Identity) error {
 // under this one so far.
 func (n *native) besides(id frame.EndpointID) bool {
 	t := n.tx.terms
-	switch {
-	case t.peer.isInquiry():
-		return false
-	case t.peer.As != t.cfg.ID:
+	if t.peer.As != t.cfg.ID {
 		return true
 	}
 	other := n.peers.find(peerKey{ids{t.peer.As, id}, t.peer.Addr})
@@ -98,7 +80,7 @@ func (e *Endpoint) inquire(p Peer) (*inquiry, error) {
 		q.waiting++
 		return q, nil
 	}
-	c, err := e.newConn(p, e.now(), nil)
+	c, err := e.newConn(p, e.now(), connectInquiring)
 	switch {
 	case err != nil:
 		return nil, err

@@ -17,6 +17,8 @@ func newForeign(tx *sending, rx *receiving) *foreign {
 	return o
 }
 
+func (o *foreign) isPeer() bool { return true }
+
 // gone implements kind: such a peer never says so.
 func (o *foreign) gone() error { return nil }
 

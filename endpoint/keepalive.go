@@ -51,7 +51,7 @@ func (k *keepAlive) over(now, heard ack.Instant, giveUp time.Duration) bool {
 func (n *nativeSending) aliveAt() ack.Instant {
 	k := &n.alive
 	switch asks := k.open(n.heard.lived); {
-	case n.cfg.KeepAlive == 0 || n.peer.isInquiry():
+	case n.cfg.KeepAlive == 0:
 		return sched.Never
 	case asks == 0:
 		return max(n.heard.lived, n.since).Add(n.cfg.KeepAlive)

@@ -7,10 +7,13 @@ import (
 
 // Peers of our own kind introduce each of their lives, and number what they send so that
 // nothing is mistaken for something else: see [native]. Others do not, and each has ways
-// of its own: see [foreign]. A connection is made for one of the two.
+// of its own: see [foreign]. Who is at an address is asked by a third kind: see [inquiring]. A connection
+// is made for one of them.
 
 // kind is what the kinds of peers differ in, where both halves of a connection meet.
 type kind interface {
+	// isPeer reports whether there is a peer, to be counted, listed and told of.
+	isPeer() bool
 	// exchange tells the sending half what the receiving half learnt in a batch, and the
 	// other way round. It returns how many frames of the peer are given up. Guarded by
 	// the connection's mutex, with the turn to receive.

@@ -25,8 +25,11 @@ func (l *layout) cut(n, room int) int {
 	if room < minFragment && room < l.full {
 		return 0
 	}
-	return room &^ (l.chunk - 1)
+	return l.chunkOf(room)
 }
+
+// chunkOf returns how many bytes a message takes of that much room, if more are left.
+func (l *layout) chunkOf(room int) int { return room &^ (l.chunk - 1) }
 
 // messages returns how many messages a transaction becomes if its first frame
 // has that much room.

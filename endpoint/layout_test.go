@@ -19,7 +19,7 @@ func TestPostCountsMessages(t *testing.T) {
 			p := newPair(t, pairConfig{a: Config{Profile: &profile}, b: Config{Profile: &profile}})
 			defer p.close()
 			p.toB.size.Store(0)
-			l := p.toB.layout()
+			l := p.toB.tx.layout()
 			data := make([]byte, 4*l.full)
 			for range 25 {
 				size := 1 + r.IntN([]int{4, 100, l.full, len(data)}[r.IntN(4)])

@@ -98,6 +98,9 @@ func (ev *Event) attrs(own frame.EndpointID) []slog.Attr {
 	if ev.Frames != 0 {
 		all = append(all, slog.Int("frames", ev.Frames))
 	}
+	if ev.Size != 0 {
+		all = append(all, slog.Int("size", ev.Size))
+	}
 	if ev.Err != nil && !errors.Is(ev.Err, ErrPeerClosed) { // which the words say
 		all = append(all, slog.Any("err", ev.Err))
 	}

@@ -97,7 +97,7 @@ func TestPostCountsCutSegments(t *testing.T) {
 	for _, profile := range []Profile{Native(), Legacy(false)} {
 		for _, mtu := range []int{200, 208} {
 			r := newHalfRig(t, 1, profile, Config{MTU: mtu})
-			l := r.c.layout()
+			l := r.c.tx.layout()
 			const some = 64
 			x := write(0, nil, 0, 1)
 			data, most := make([]byte, l.full), 0

@@ -42,6 +42,7 @@ const (
 	helloSize      = frame.HeaderSize + frame.MessageHeaderSize
 	toldSize       = helloSize + frame.ServicesSize
 	identifiedSize = helloSize + frame.IdentitySize
+	sizedSize      = toldSize + frame.SizeProbeSize
 	toldMTU        = (toldSize-frame.HeaderSize+7)&^7 + frame.HeaderSize // see newConn
 	// helloTries is how often a life that we did not believe yet is asked: it
 	// may be long over. Arbitrary.
@@ -71,6 +72,8 @@ func newNative(tx *sending, rx *receiving, mu *sync.Mutex, e *Endpoint, told *co
 	tx.emptyIndex = frame.NotHello
 	return n
 }
+
+func (n *native) isPeer() bool { return true }
 
 // exchange implements kind.
 func (n *native) exchange(now ack.Instant) (missed int) {
@@ -134,8 +137,6 @@ func (n *native) hello(now ack.Instant, f *frame.Frame, h frame.Hello) Reason {
 	switch {
 	case h.Refers:
 		return n.refers(f, h)
-	case n.rx.peer.isInquiry():
-		return n.rx.drop(RefusedSource) // nobody has the id 0
 	case h.Leaves:
 		return n.leaves(h)
 	}
@@ -210,6 +211,7 @@ func (n *native) introduced(now ack.Instant, f *frame.Frame, h frame.Hello, fin 
 	}
 	if life == tx.theirs && named == tx.mine {
 		tx.knows(said, h.Tells)
+		tx.saysSize(now, f, h.Tells)
 		rx.paired = rx.paired || h.Tells
 		rx.livedAt = now
 	}
@@ -244,7 +246,7 @@ func (n *native) heardBefore(now ack.Instant, life, named incarnation) bool {
 // mutex, with the turn to receive.
 func (n *native) believe(now ack.Instant, f *frame.Frame, life incarnation, fin *finished) EventKind {
 	tx := &n.tx
-	if tx.tries == 1 {
+	if tx.asks == 1 { // else it may answer one before the last
 		tx.sender.RTT().Sample(now, now.Sub(tx.askedAt))
 	}
 	tx.theirs, tx.asked, tx.ready = life, unknown, true
@@ -252,7 +254,7 @@ func (n *native) believe(now ack.Instant, f *frame.Frame, life incarnation, fin 
 	tx.refuse(fin)
 	n.cookies.spend(introduction{tx.key(), tx.mine, life})
 	tx.answer = true // it waits to see its own life
-	tx.tries, tx.askAt, tx.since = 0, now.Add(helloFirst), now
+	tx.tries, tx.asks, tx.askAt, tx.since = 0, 0, now.Add(helloFirst), now
 	tx.tellAgain(tx.askAt)
 	// What this batch acknowledged so far was said by an old life, and what is
 	// to be acknowledged too. Reset may have come since this frame did.

@@ -29,11 +29,16 @@ type nativeSending struct {
 	askedAt      ack.Instant
 	missedAt     ack.Instant // when a frame of another life last made us say so
 	tries        int
+	asks         int // hellos that left and were not answered
 	tellAt       ack.Instant
 	tells        int
 	alive        keepAlive
 	other        frame.EndpointID // that whoever is at the address said to have; 0: none
 	since        ack.Instant      // when asking began to matter: something was posted, or theirs believed
+	sizes        sizing           // how long frames arrive
+	checking     bool             // they do not, and it is asked why
+	checked      bool             // or was
+	came         int              // longest such question of the peer's, until it is answered; 0: none
 }
 
 // acquainted are two lives that know each other.
@@ -60,6 +65,7 @@ func (n *nativeSending) beginAs(now ack.Instant, name incarnation) {
 	n.nextTxn = uint32(name)
 	n.ready, n.proven = false, true
 	*n = nativeSending{sending: n.sending, reached: n.reached, was: n.acquainted(), mine: name, askAt: now, since: now}
+	n.measure()
 }
 
 // beginTold begins with what the peer was told; nothing was sent or taken so far.
@@ -98,6 +104,18 @@ func (n *nativeSending) asksNext() bool { return n.later != unknown && n.tries <
 
 // next implements sendingKind.
 func (n *nativeSending) next(now ack.Instant) (send bool, at ack.Instant) {
+	send, at = n.introduces(now)
+	switch {
+	case send || n.err != nil || !n.measures():
+		return send, at
+	case n.asksSize():
+		return true, now
+	}
+	return false, min(at, n.sizes.over())
+}
+
+// introduces is next of introductions alone.
+func (n *nativeSending) introduces(now ack.Instant) (send bool, at ack.Instant) {
 	switch {
 	case n.err != nil:
 		return n.recall, sched.Never
@@ -122,13 +140,19 @@ func (n *nativeSending) next(now ack.Instant) (send bool, at ack.Instant) {
 // introduce implements sendingKind.
 func (n *nativeSending) introduce(b *batch, now ack.Instant) (full bool) {
 	for {
-		if due, _ := n.next(now); !due {
-			return false
-		}
-		if b.full() {
+		switch due, _ := n.introduces(now); {
+		case due && b.full():
 			return true
+		case due:
+			n.sendHello(b, now, n.hello(now))
+		case n.err != nil || !n.asksSize():
+			return false
+		case b.full() || !b.fits(n.flight.full):
+			return true
+		default:
+			// Last: offload takes what is shorter for the end of a run, and it is lost with it.
+			n.askSize(b, now)
 		}
-		n.sendHello(b, now, n.hello(now))
 	}
 }
 
@@ -163,6 +187,7 @@ func (n *nativeSending) hello(now ack.Instant) frame.Hello {
 	}
 	n.askedAt, n.askAt = now, now.Add(n.pause(n.tries))
 	n.tries++
+	n.asks++
 	return hello
 }
 
@@ -185,9 +210,6 @@ func (n *nativeSending) goodbye(b *batch, now ack.Instant) {
 // pause returns how long after a hello the next one of its kind leaves.
 func (n *nativeSending) pause(before int) time.Duration {
 	d := min(helloFirst<<min(before, 10), helloIdle)
-	if n.peer.isInquiry() {
-		d = min(d, inquiryMost)
-	}
 	if n.posted.n > 0 {
 		d = min(d, n.pauseAwaited(before))
 	}
@@ -200,26 +222,43 @@ func (n *nativeSending) pauseAwaited(before int) time.Duration {
 }
 
 func (n *nativeSending) sendHello(b *batch, now ack.Instant, hello frame.Hello) {
+	n.put(b, n.putHello(b, now, hello), nil, false)
+}
+
+// putHello makes an introduction, or an answer to one.
+func (n *nativeSending) putHello(b *batch, now ack.Instant, hello frame.Hello) []byte {
 	var list *frame.Services
 	// Who forges the introduction of another life must not make us send more than it did.
-	if n.frameMax >= toldSize && !hello.Leaves && (!n.brief || incarnation(hello.Peer) == n.theirs) {
+	if n.most >= toldSize && !hello.Leaves && (!n.brief || incarnation(hello.Peer) == n.theirs) {
 		offered := *n.offers.to(n.guest.Load())
 		if incarnation(hello.Peer) == n.theirs {
 			offered.Known = len(n.list.All())
 		}
 		list = &offered
 	}
-	seq, ok := n.sender.Alone(now)
+	buf := n.introduction(b, now, hello, list)
+	if list != nil && hello.Tells && n.came > 0 {
+		at := len(buf)
+		buf = buf[:at+frame.SizeProbeSize]
+		frame.SizeProbe{Size: n.came}.Put(buf[at:])
+		n.came = 0
+	}
+	return buf
+}
+
+// introduction makes the frame of one, which says what is offered, unless that is nil.
+func (s *sending) introduction(b *batch, now ack.Instant, hello frame.Hello, offered *frame.Services) []byte {
+	seq, ok := s.sender.Alone(now)
 	if !ok {
-		seq = n.sender.Next()
+		seq = s.sender.Next()
 	}
 	var h frame.Header
-	n.label(&h)
-	buf := putHello(b, h, n.sender.Wide(seq), hello, list)
-	if list == nil && hello.Peer == uint32(unknown) {
+	s.label(&h)
+	buf := putHello(b, h, s.sender.Wide(seq), hello, offered)
+	if offered == nil && hello.Peer == uint32(unknown) {
 		buf = padded(buf, b.headroom) // so that an answer that refers to somebody else is no longer
 	}
-	n.put(b, buf, nil, false)
+	return buf
 }
 
 // padded makes the frame of an introduction as long as one with an identity.
@@ -310,6 +349,9 @@ func (n *nativeSending) giveUpAt() ack.Instant { return n.since.Add(n.cfg.GiveUp
 
 // overdue implements sendingKind.
 func (n *nativeSending) overdue(now ack.Instant) (missed int, why error) {
+	if err := n.overdueSize(now); err != nil {
+		return 0, err
+	}
 	switch {
 	case n.waits() && now >= n.giveUpAt():
 	case n.alive.over(now, n.heard.lived, n.cfg.GiveUp):

@@ -88,6 +88,9 @@ func (s *sending) obstacle(now ack.Instant) (q *Flow, what obstacle, until ack.I
 	if q = s.mayBe(q); q == nil || !s.proven && s.sender.InFlight() > 0 {
 		return nil, mustWait, sched.Never
 	}
+	if s.untried() {
+		return nil, mustWait, sched.Never // for an answer: see sizing
+	}
 	if until := s.holding.Add(s.cfg.Coalesce); until > now && s.small(q.first()) {
 		return nil, mustWait, until
 	}

@@ -81,6 +81,9 @@ func (s *sending) fill(now ack.Instant, w *frame.Writer) (first *Transaction, n 
 				// Small transactions are not cut: frames stay fewer.
 				break
 			}
+			if !fitsHere && !s.tried {
+				break // it is not known how it is to be cut
+			}
 			if !fitsHere || l.noLength4 {
 				count = l.messages(t, room)
 			}

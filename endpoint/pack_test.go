@@ -84,7 +84,7 @@ func TestSmallFramesOfEachBatch(t *testing.T) {
 func TestLargestBehindASmallOne(t *testing.T) {
 	r := newHalfRig(t, 1, Native(), Config{MTU: 160})
 	r.come(1 << 20)
-	l := r.c.layout()
+	l := r.c.tx.layout()
 	small, large := write(64, make([]byte, 16), 0, 1), write(64, make([]byte, frame.MaxMessages*l.full), 0, 1)
 	for _, x := range []*Transaction{small, large} {
 		if err := r.c.validate(x, true); err != nil {
@@ -232,7 +232,7 @@ func TestMemoryIsKeptForAWhile(t *testing.T) {
 func TestFrameThatHoldsNothingOfIt(t *testing.T) {
 	r := newHalfRig(t, 1, Native(), Config{MTU: 1490})
 	r.come(1 << 20)
-	full := r.c.layout().full
+	full := r.c.tx.layout().full
 	r.posts(full-frame.MessageHeaderSize-minFragment/2, 2*full)
 	if len(r.flying) != 3 {
 		t.Fatalf("%d frames", len(r.flying))

@@ -11,8 +11,8 @@ const (
 	// probeLength is the least Ethernet payload. Shorter frames are padded by
 	// the link, and an FPGA reads that padding as another header (quirk F3).
 	probeLength = 46
-	probeOwnID  = 20       // where that header has its id: ours is known there, and refused
-	smallLength = toldSize // room for a hello, an acknowledgement or a probe
+	probeOwnID  = 20        // where that header has its id: ours is known there, and refused
+	smallLength = sizedSize // room for a hello, an acknowledgement or a probe
 )
 
 // leastHold is how long an acknowledgement waits that found no id to travel under.

@@ -35,7 +35,7 @@ func (e *Endpoint) Connect(p Peer) (*Conn, error) {
 		return nil, fmt.Errorf("dgrdma: connect peer %d at %v: %w", p.ID, p.Addr, err)
 	}
 	p.Addr = at
-	c, err := e.newConn(p, e.now(), nil)
+	c, err := e.newConn(p, e.now(), connectPeer(nil))
 	if err != nil {
 		return nil, err
 	}

@@ -25,6 +25,7 @@ type sending struct {
 	stint   stint
 
 	flight
+	framing
 	again   ack.Instant // when a timeout is looked at again that the receiver may have the answer to
 	unheard []frame.Seq // ids in the batch that is being sent that count as delivered when they are sent
 	carried int         // length of the longest buffer of a frame that was acknowledged
@@ -73,13 +74,14 @@ type heard struct {
 
 func (s *sending) init(t *terms, a agenda, batches *atomic.Uint64) {
 	*s = sending{terms: t, agenda: a, stint: 1, done: make(chan struct{}), room: make(chan struct{}, 1)}
-	s.flight.full, s.batches = s.headroom+s.frameMax, batches
+	s.flight.full, s.batches = s.headroom+s.most, batches
+	s.measure()
 }
 
 // start begins with a peer of whom nothing is known.
 func (s *sending) start(now ack.Instant) {
 	p := &s.profile
-	s.ctl = s.cfg.controller(p, s.frameMax)
+	s.ctl = s.cfg.controller(p, s.most)
 	first := ack.Wide(p.FirstFrame)
 	if first == 0 {
 		first = s.kind.first(ack.Wide(s.cfg.Entropy()))
@@ -258,7 +260,7 @@ func (s *sending) rest() {
 // something else can be posted.
 func (s *sending) abandon(now ack.Instant, fin *finished, err error) {
 	// Anew, for the old one would wait for what was in flight.
-	ctl := s.cfg.controller(&s.profile, s.frameMax)
+	ctl := s.cfg.controller(&s.profile, s.most)
 	s.forfeit(fin, err)
 	s.ctl = ctl
 	s.number(now, s.sender.NextWide())
@@ -326,7 +328,7 @@ func (s *sending) overdue(now, heard ack.Instant) (missed int, why error) {
 	}
 	switch s.sender.Expire(now, heard) {
 	case ack.Dead:
-		why = s.givenUp(s.unacknowledged())
+		why = s.dead()
 	case ack.Probe:
 		s.probe = s.profile.Probe
 	}

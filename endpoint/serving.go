@@ -161,7 +161,7 @@ func (n *nativeSending) tellAgain(at ack.Instant) { n.tells, n.tellAt = 0, at }
 // knows takes what an introduction that names our life says of how much of us is known.
 func (n *nativeSending) knows(said serving, answers bool) {
 	switch {
-	case said.listed && n.frameMax >= toldSize:
+	case said.listed && n.most >= toldSize:
 		n.untold = n.list.Known < len(n.offers.to(n.guest.Load()).All())
 	case answers:
 		n.untold = false // it has no room to say so

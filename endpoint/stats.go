@@ -15,7 +15,7 @@ type ConnStats struct {
 	Profile     string           // its name
 	Learned     bool             // from what the peer sent, and not connected since
 	Memory      uint64           // bytes of the peer's; 0: not known
-	FrameSize   int              // bytes of a full frame
+	FrameSize   int              // bytes of a full frame, as far as is known: see FramesShortened
 	FrameWindow int              // frames that may wait for acknowledgement
 	RTT, MinRTT time.Duration
 	Window      int           // bytes the controller allows in flight
@@ -59,7 +59,7 @@ func (c *Conn) Stats() ConnStats {
 	mine, theirs := tx.kind.lives()
 	s := ConnStats{
 		Counters: tx.counters, Peer: c.name(), As: c.peer.As, Profile: c.profile.Name, Learned: c.learned.Load(), Memory: c.size.Load(),
-		FrameSize: c.frameMax, FrameWindow: c.profile.Window,
+		FrameSize: int(c.frameSize.Load()), FrameWindow: c.profile.Window,
 		RTT: tx.sender.RTT().Smoothed(), MinRTT: tx.sender.RTT().Min(now), Window: tx.ctl.Window(),
 		InFlight: tx.sender.InFlight(), Lost: tx.sender.Lost(), Queued: tx.posted.n, Open: tx.heard.open, OpenMemory: tx.heard.held,
 		Silent: -1, Life: uint32(tx.stint), Mine: uint32(mine), Theirs: uint32(theirs), Down: tx.err != nil, Err: tx.err,

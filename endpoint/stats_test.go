@@ -36,7 +36,7 @@ func TestInspect(t *testing.T) {
 			t.Errorf("one connection: %+v\nall: %+v", s.Counters, total.Counters)
 		}
 		if s.Peer != (PeerName{2, addrB}) || s.Profile != "native" || s.Learned || s.Memory != 1<<20 || s.FrameWindow != 1024 ||
-			s.FrameSize != p.toB.frameMax || s.Window <= 0 || s.InFlight != 0 || s.Lost != 0 || s.Queued != 0 || s.Life != 1 {
+			s.FrameSize != int(p.toB.frameSize.Load()) || s.Window <= 0 || s.InFlight != 0 || s.Lost != 0 || s.Queued != 0 || s.Life != 1 {
 			t.Errorf("%+v", s)
 		}
 		// Introductions that crossed each other look like half a round trip.

@@ -123,7 +123,7 @@ func (e *Endpoint) learn(now ack.Instant, p Peer, f *frame.Frame, told *cookie) 
 	if leaver != nil {
 		leaver.end() // which may be there after all: what it sends is answered
 	}
-	c, err := e.newConn(p, now, told)
+	c, err := e.newConn(p, now, connectPeer(told))
 	if err == nil {
 		c.learned.Store(true)
 		c.guest.Store(!e.open.Load())

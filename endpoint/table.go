@@ -112,7 +112,7 @@ func (t *peerTable) add(c *Conn) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.byKey[c.key()] = c
-	if !c.peer.isInquiry() { // which is no peer, but listened to as one
+	if c.kind.isPeer() { // else it is listened to as one
 		c.at.all = len(t.all)
 		t.all = append(t.all, c)
 	}
@@ -150,7 +150,7 @@ func (t *peerTable) remove(c *Conn) bool {
 		return false
 	}
 	delete(t.byKey, c.key())
-	if !c.peer.isInquiry() {
+	if c.kind.isPeer() {
 		last := t.all[len(t.all)-1]
 		t.all[c.at.all], last.at.all = last, c.at.all
 		t.all = slices.Delete(t.all, len(t.all)-1, len(t.all))

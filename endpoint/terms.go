@@ -17,18 +17,19 @@ type terms struct {
 	peer       Peer
 	to         *transport.Addr // peer.Addr, shared by all connections to it
 	profile    Profile
-	frameMax   int    // length of a full frame
-	leastChunk int    // data bytes of a message that fills a frame, if it is not the last
+	most       int    // length of a full frame, if the way carries what its first part does
+	sure       int    // and of one that it surely carries
 	emptyIndex uint16 // index of a message without data
 
 	channels channels // of the endpoint's services
 
-	guest   atomic.Bool   // may not write into the memory: see Endpoint.Welcome
-	learned atomic.Bool   // from what the peer sent, and not connected since
-	size    atomic.Uint64 // of the peer's memory; 0: not known
-	down    atomic.Bool   // the sending half has an error, or had one that is being told
-	nextID  atomic.Uint32 // the id after those of the last batch that was sent, an ack.Wide
-	resets  atomic.Int32  // how often the receiving half has to forget everything
+	guest     atomic.Bool   // may not write into the memory: see Endpoint.Welcome
+	learned   atomic.Bool   // from what the peer sent, and not connected since
+	size      atomic.Uint64 // of the peer's memory; 0: not known
+	down      atomic.Bool   // the sending half has an error, or had one that is being told
+	nextID    atomic.Uint32 // the id after those of the last batch that was sent, an ack.Wide
+	resets    atomic.Int32  // how often the receiving half has to forget everything
+	frameSize atomic.Int32  // length of a full frame, as far as is known: what is posted is measured by it
 }
 
 func (t *terms) name() PeerName { return PeerName{t.peer.ID, t.peer.Addr} }
@@ -47,9 +48,10 @@ func (t *terms) peerError(op string, err error) error {
 	return &PeerError{ID: t.peer.ID, Addr: t.peer.Addr, Op: op, Err: err}
 }
 
-func (t *terms) layout() layout {
+// layoutOf returns how data is cut for full frames of that length.
+func (t *terms) layoutOf(full int) layout {
 	p := &t.profile
-	return layout{p.Chunk, p.Final, p.NoLength4, t.frameMax - frame.HeaderSize - frame.MessageHeaderSize}
+	return layout{p.Chunk, p.Final, p.NoLength4, full - partHead}
 }
 
 // validate checks a transaction against the peer before anything is queued:
@@ -66,6 +68,7 @@ func (t *terms) validate(x *Transaction, memory bool) error {
 		ends++
 	}
 	messages := 0
+	l := t.layoutOf(int(t.frameSize.Load()))
 	for i := range x.Segments {
 		s := &x.Segments[i]
 		n := len(s.Bytes)
@@ -78,13 +81,10 @@ func (t *terms) validate(x *Transaction, memory bool) error {
 		if padded := roundUp(n, p.Final); uint64(s.Addr)+uint64(padded) > size {
 			return &boundsError{t.segment(i), s.Addr, n, padded, size}
 		}
-		messages += n/t.leastChunk + ends
+		messages += n/l.chunkOf(l.full) + ends
 	}
-	if messages > frame.MaxMessages {
-		l := t.layout()
-		if l.messages(x, l.full) > frame.MaxMessages {
-			return ErrTooLarge
-		}
+	if messages > frame.MaxMessages && l.messages(x, l.full) > frame.MaxMessages {
+		return ErrTooLarge
 	}
 	if x.Completion.IsZero() {
 		if p.NoSentinel {

@@ -18,8 +18,7 @@ func (e *Endpoint) endBatch(now ack.Instant) {
 		if c.rx.open.len() > 0 {
 			c.rx.ledger.sweep()
 		}
-		missed, why := c.endBatch(now, &fin)
-		c.report(missed, why)
+		c.report(c.endBatch(now, &fin))
 	}
 	e.touched = e.touched[:0]
 	if e.strangers != (Counters{}) {
@@ -32,9 +31,8 @@ func (e *Endpoint) endBatch(now ack.Instant) {
 }
 
 // endBatch is where the halves meet: the receiving half hands over what the peer
-// acknowledged and what is to be acknowledged to it. It returns how many frames of the
-// peer are given up, and why the peer is, if it is.
-func (c *Conn) endBatch(now ack.Instant, fin *finished) (missed int, why error) {
+// acknowledged and what is to be acknowledged to it.
+func (c *Conn) endBatch(now ack.Instant, fin *finished) (n news) {
 	tx, rx := &c.tx, &c.rx
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -44,8 +42,8 @@ func (c *Conn) endBatch(now ack.Instant, fin *finished) (missed int, why error) 
 		rx.acks = rx.acks[:0]
 		rx.recv.DropDue()
 	}
-	missed = c.kind.exchange(now)
-	rx.counters.FramesMissed += uint64(missed)
+	n.missed = c.kind.exchange(now)
+	rx.counters.FramesMissed += uint64(n.missed)
 	if tx.err == nil {
 		if len(rx.acks) > 0 {
 			var refused uint64
@@ -59,11 +57,11 @@ func (c *Conn) endBatch(now ack.Instant, fin *finished) (missed int, why error) 
 	rx.acks = rx.acks[:0]
 	tx.heard.counters = rx.counters
 	tx.heard.open, tx.heard.held = rx.open.len(), rx.held.bytes
-	if why = c.kind.gone(); why != nil {
-		c.giveUp(now, fin, why)
+	if n.why = c.kind.gone(); n.why != nil {
+		c.giveUp(now, fin, n.why)
 	}
 	tx.wake(now)
-	return missed, why
+	return n
 }
 
 // pack adds what the connection has to send to the batch, and reports whether the batch
@@ -123,13 +121,23 @@ func (c *Conn) expire(now ack.Instant, fin *finished) {
 	c.report(c.overdue(now, fin))
 }
 
-// report tells everybody how many frames of the peer are given up, and why the peer is, if it is.
-func (c *Conn) report(missed int, why error) {
-	if missed > 0 {
-		c.event(Event{Kind: FramesMissed, Frames: missed})
+// news is what is found under the lock of a connection, and told without.
+type news struct {
+	missed int   // frames of the peer that are given up
+	size   int   // of frames, if they are shorter from now on
+	why    error // the peer is given up, if it is
+}
+
+// report tells everybody.
+func (c *Conn) report(n news) {
+	if n.missed > 0 {
+		c.event(Event{Kind: FramesMissed, Frames: n.missed})
 	}
-	if why != nil {
-		c.event(Event{Kind: PeerDown, Err: why})
+	if n.size > 0 {
+		c.event(Event{Kind: FramesShortened, Size: n.size})
+	}
+	if n.why != nil {
+		c.event(Event{Kind: PeerDown, Err: n.why})
 		c.told()
 	}
 }
@@ -150,16 +158,17 @@ func (c *Conn) giveUp(now ack.Instant, fin *finished, why error) {
 	c.tx.reporting = true
 }
 
-func (c *Conn) overdue(now ack.Instant, fin *finished) (missed int, why error) {
+func (c *Conn) overdue(now ack.Instant, fin *finished) (n news) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	missed, why = c.tx.overdue(now, c.ep.abreast.until(now))
-	c.tx.counters.FramesMissed += uint64(missed)
-	if why != nil {
-		why = c.ep.deaf(now, why)
-		c.giveUp(now, fin, why)
+	n.missed, n.why = c.tx.overdue(now, c.ep.abreast.until(now))
+	c.tx.counters.FramesMissed += uint64(n.missed)
+	n.size = c.tx.shorten(fin)
+	if n.why != nil {
+		n.why = c.ep.deaf(now, n.why)
+		c.giveUp(now, fin, n.why)
 	} else {
 		c.tx.wake(now)
 	}
-	return missed, why
+	return n
 }

@@ -33,3 +33,22 @@ func TestLongWayIsMeasuredSoon(t *testing.T) {
 		})
 	}
 }
+
+// TestHellosCross: what is posted while a hello is under way has another one leave, and the answer to
+// the first is no measure of the second.
+func TestHellosCross(t *testing.T) {
+	const latency = 10 * time.Millisecond
+	for wait := time.Duration(0); wait <= 2*latency; wait += time.Millisecond {
+		synctest.Test(t, func(t *testing.T) {
+			p := newPair(t, pairConfig{link: simnet.Link{Latency: latency}})
+			defer p.close()
+			time.Sleep(wait)
+			if err := p.toB.Write(t.Context(), write(0, pattern(1, 64), 1<<19, 1)); err != nil {
+				t.Fatal(err)
+			}
+			if s := p.toB.Stats(); s.MinRTT > 0 && s.MinRTT < 2*latency {
+				t.Errorf("posted after %v: a round trip of %v", wait, s.MinRTT)
+			}
+		})
+	}
+}

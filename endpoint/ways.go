@@ -22,6 +22,11 @@ func waysOf(p *Profile) ways {
 	return ways{(*Endpoint).meetForeign, connectForeign}
 }
 
+// connectPeer makes a connection to a peer one of its kind.
+func connectPeer(told *cookie) func(*Conn) kind {
+	return func(c *Conn) kind { return waysOf(&c.profile).connect(c, told) }
+}
+
 func connectNative(c *Conn, told *cookie) kind {
 	return newNative(&c.tx, &c.rx, &c.mu, c.ep, told)
 }

@@ -91,12 +91,15 @@ func (f *Frame) Rest() []byte {
 	return f.body[len(f.body):cap(f.body)]
 }
 
-// Padding returns what is left of Rest behind the stamp, the services or the identity that peers of
-// our own kind put there.
+// Padding returns what is left of Rest behind the stamp, the services with a size probe, or the identity
+// that peers of our own kind put there.
 func (f *Frame) Padding() []byte {
 	b := f.Rest()
 	if _, ok := f.Stamp(); ok {
 		return b[StampSize:]
+	}
+	if _, ok := f.SizeProbe(); ok {
+		return b[ServicesSize+SizeProbeSize:]
 	}
 	if _, ok := f.Services(); ok {
 		return b[ServicesSize:]

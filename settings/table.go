@@ -82,7 +82,7 @@ var (
 		Option: "busypoll", Field: "BusyPoll", Flag: "busy-poll", Value: On, Means: "receive without sleeping", Kind: Choice, Words: onOff, Without: Off,
 	}
 	Help = &Setting{
-		Option: "help", Field: "NoHelp", Value: Off, Means: "who waits receives and sends meanwhile", Kind: Choice, Words: onOff, Without: On,
+		Option: "help", Field: "NoHelp", Value: Off, Means: "a goroutine that waits receives and sends meanwhile", Kind: Choice, Words: onOff, Without: On,
 	}
 	Manual = &Setting{
 		Field: "Manual", Value: On, Means: "no goroutines", Kind: Choice, Words: onOff, Without: Off,

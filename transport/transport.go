@@ -68,6 +68,9 @@ type Conn interface {
 	// MTU returns the room for frame header and messages on the way to that
 	// peer: Caps.MTU, or less.
 	MTU(to Addr) int
+	// MayNarrow reports whether something on the way to that peer may carry less than that,
+	// which nobody here knows.
+	MayNarrow(to Addr) bool
 	// Towards returns the address of a peer as Recv will have it in From when that answers: where
 	// this machine is at several addresses, with the one of them that its frames will come to. If
 	// peer has that already it only fails where this machine has it no more.
@@ -92,11 +95,14 @@ type Conn interface {
 const Forever time.Duration = -1
 
 // Indifferent is embedded by a [Conn] that is as fast for one peer as for many,
-// passes on frames for every endpoint id, and is at one address.
+// passes on frames for every endpoint id, is at one address, and carries frames as long to everyone.
 type Indifferent struct{}
 
 // Towards implements [Conn].
 func (Indifferent) Towards(peer Addr) (Addr, error) { return peer, nil }
+
+// MayNarrow implements [Conn].
+func (Indifferent) MayNarrow(Addr) bool { return false }
 
 // Focus implements [Conn].
 func (Indifferent) Focus(Addr) {}

@@ -29,6 +29,7 @@ const (
 // Config describes an endpoint. Zero values mean the defaults.
 type Config struct {
 	MTU       int  // largest frame, to send and to receive
+	MayNarrow bool // say that links may carry less than MTU
 	Headroom  int  // bytes in front of each frame; negative: none
 	RecvQueue int  // datagrams that wait for Recv; more are kernel drops
 	Batch     int  // the hint in Caps
@@ -40,6 +41,7 @@ type Conn struct {
 	transport.Indifferent
 
 	net        *Network
+	mayNarrow  bool
 	addr       transport.Addr
 	caps       transport.Caps
 	queueLimit int
@@ -80,6 +82,7 @@ func newConn(n *Network, addr transport.Addr, cfg Config) *Conn {
 			Batch:    orDefault(cfg.Batch, DefaultBatch),
 		},
 		queueLimit: orDefault(cfg.RecvQueue, DefaultRecvQueue),
+		mayNarrow:  cfg.MayNarrow,
 		poison:     cfg.Poison,
 		ready:      make(chan struct{}, 1),
 	}
@@ -220,6 +223,9 @@ func (c *Conn) Caps() transport.Caps { return c.caps }
 
 // MTU implements [transport.Conn].
 func (c *Conn) MTU(transport.Addr) int { return c.caps.MTU }
+
+// MayNarrow implements [transport.Conn].
+func (c *Conn) MayNarrow(transport.Addr) bool { return c.mayNarrow }
 
 // LocalAddr implements [transport.Conn].
 func (c *Conn) LocalAddr() transport.Addr { return c.addr }

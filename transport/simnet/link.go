@@ -29,6 +29,10 @@ type Link struct {
 	Rate  int64
 	Queue int
 
+	// MTU is the largest frame that gets through; longer ones are lost without a word. 0 is
+	// any.
+	MTU int
+
 	// Loss is the share of datagrams lost. They are lost in runs of Burst
 	// consecutive ones, as when the wire coalesces datagrams; 0 means 1.
 	Loss  float64
@@ -79,13 +83,13 @@ func (cfg *Link) mustBeValid() {
 	if min(cfg.Latency, cfg.Jitter, cfg.ReorderBy, cfg.HoldFor) < 0 {
 		panic("BUG: simnet: negative time in a link")
 	}
-	if cfg.Rate < 0 || cfg.Queue < 0 || cfg.Burst < 0 {
-		panic("BUG: simnet: negative Rate, Queue or Burst in a link")
+	if cfg.Rate < 0 || cfg.Queue < 0 || cfg.Burst < 0 || cfg.MTU < 0 {
+		panic("BUG: simnet: negative Rate, Queue, Burst or MTU in a link")
 	}
 }
 
 func (cfg *Link) isPerfect() bool {
-	return cfg.Latency == 0 && cfg.Jitter == 0 && cfg.Rate == 0 && cfg.Loss == 0 &&
+	return cfg.MTU == 0 && cfg.Latency == 0 && cfg.Jitter == 0 && cfg.Rate == 0 && cfg.Loss == 0 &&
 		cfg.Duplicate == 0 && cfg.Reorder == 0 && cfg.Corrupt == 0 && cfg.HoldBack == 0 &&
 		!cfg.Down && cfg.Script == nil
 }

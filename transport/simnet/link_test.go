@@ -286,3 +286,29 @@ func TestScriptCorrupts(t *testing.T) {
 	}
 	p.wantStats(simnet.LinkStats{Sent: 2, Delivered: 2, Corrupted: 1})
 }
+
+// TestLinkCarriesNoMore: frames that are longer than a link carries are lost, and nobody is told.
+func TestLinkCarriesNoMore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := simnet.New(1)
+		defer n.Close()
+		a, b := n.Attach(simnet.Addr(1), simnet.Config{MayNarrow: true}), n.Attach(simnet.Addr(2), simnet.Config{})
+		if !a.MayNarrow(simnet.Addr(2)) || b.MayNarrow(simnet.Addr(1)) {
+			t.Error("a way may be narrow without being said to, or not")
+		}
+		n.Link(simnet.Addr(1), simnet.Addr(2), simnet.Link{MTU: 100})
+		to := simnet.Addr(2)
+		var batch []transport.Outgoing
+		for _, size := range []int{100, 101, 99} {
+			batch = append(batch, transport.Outgoing{To: &to, Buf: make([]byte, simnet.DefaultHeadroom+size)})
+		}
+		if sent, err := a.Send(batch); sent != 3 || err != nil {
+			t.Fatal(sent, err)
+		}
+		time.Sleep(time.Second)
+		in := make([]transport.Datagram, 4)
+		if got, err := b.Recv(in, 0); got != 2 || err != nil || len(in[0].Data) != 100 || len(in[1].Data) != 99 {
+			t.Errorf("%d came, %v", got, err)
+		}
+	})
+}

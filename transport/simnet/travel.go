@@ -45,7 +45,7 @@ func (n *Network) enter(l *link, buf []byte, now time.Duration) outcome {
 	if verdict.Hold > 0 {
 		n.hold(l, buf, now+verdict.Hold)
 	}
-	if chance.lost || verdict.Drop {
+	if chance.lost || verdict.Drop || cfg.MTU > 0 && len(buf) > cfg.MTU {
 		stats.Lost++
 		n.recycle(buf)
 		return accepted

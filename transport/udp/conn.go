@@ -64,6 +64,20 @@ func (c *Conn) MTU(to transport.Addr) int {
 	return mtu - overhead(to.AddrPort().Addr().Is6())
 }
 
+// MayNarrow implements [transport.Conn]: on the way to another machine there may be routers, or switches
+// with other settings than ours. What was asked for is taken at its word.
+func (c *Conn) MayNarrow(to transport.Addr) bool { return !c.fixed && !c.isHere(to) }
+
+// isHere reports whether an address is one of this machine.
+func (c *Conn) isHere(to transport.Addr) bool {
+	ip := to.AddrPort().Addr()
+	if ip.IsLoopback() || c.routes == nil {
+		return ip.IsLoopback()
+	}
+	here, err := c.routes.IsLocal(ip)
+	return err == nil && here
+}
+
 // usualMTU is what nearly every interface carries.
 const usualMTU = 1500
 

@@ -31,8 +31,9 @@
 // local address carries, or less where the routing table or the interface by which
 // the peer is reached says so; at all addresses that alone counts. ICMP reports of a narrower link further away are not
 // believed, since anyone can send them: one of 56 bytes would stop a flow. Where
-// such a link really is, as with a tunnel between routers, only small frames
-// arrive: set Config.MTU, or the route's: ip route change ... mtu 1400.
+// such a link may be, which [Conn.MayNarrow] says of all ways to other machines, the engine
+// asks a peer of our own kind which frames arrive. For others set Config.MTU, which is taken at
+// its word, or the route's: ip route change ... mtu 1400.
 //
 // # Buffers
 //

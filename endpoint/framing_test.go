@@ -1,0 +1,264 @@
+package endpoint
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/dgrdma/dgrdma/frame"
+	"github.com/dgrdma/dgrdma/transport/simnet"
+)
+
+// openNarrow opens the endpoints of a pair whose ends carry that many bytes, and say that the way
+// between may carry less.
+func openNarrow(t *testing.T, n *simnet.Network, mtu int, cfg Config) (p *pair) {
+	t.Helper()
+	p = &pair{t: t, net: n}
+	p.memB = p.region(4 << 20)
+	open := func(id uint32, cfg Config) *Endpoint {
+		cfg.ID, cfg.AcceptAny, cfg.OnEvent = frame.EndpointID(id), true, p.note
+		e, err := New(n.Attach(simnet.Addr(id), simnet.Config{MTU: mtu, MayNarrow: true, Poison: true}), &cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return e
+	}
+	p.a = open(1, cfg)
+	cfg.Memory = p.memB
+	p.b = open(2, cfg)
+	p.toB = p.connect(p.a, Peer{ID: 2, Addr: addrB, Size: 4 << 20})
+	return p
+}
+
+// TestFindsWhatTheWayCarries: data goes through whatever the way carries, in frames that are as
+// long as it carries, and that they are shorter is told; a way that carries all costs a round
+// trip, before the first transaction that is longer than a frame which every way carries.
+func TestFindsWhatTheWayCarries(t *testing.T) {
+	const rtt = 10 * time.Millisecond
+	sure := 5*rtt + 2*time.Millisecond // introduction, two transactions, of which the second grows the window; and acknowledgements wait
+	for _, c := range []struct {
+		mtu, carries int
+		loss         float64
+		within       time.Duration // of where nothing has to be found
+	}{
+		{1470, 0, 0, rtt},
+		{1470, 1370, 0, 300 * time.Millisecond},
+		{1470, 1242, 0, 300 * time.Millisecond},
+		{1470, 1226, 0, 300 * time.Millisecond},
+		{1470, 600, 0, 300 * time.Millisecond},
+		{1470, 1466, 0, 300 * time.Millisecond},
+		{1470, 1370, 0.2, 8 * time.Second},
+		{8970, 0, 0.2, 8 * time.Second},
+		{8970, 1470, 0, 400 * time.Millisecond},
+		{8970, 1370, 0.2, 8 * time.Second},
+		{60000, 1370, 0, 400 * time.Millisecond},
+	} {
+		for seed := range uint64(5) {
+			t.Run(fmt.Sprintf("%d of %d, loss %v, seed %d", c.carries, c.mtu, c.loss, seed), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					n := simnet.New(seed)
+					defer n.Close()
+					way := simnet.Link{MTU: c.carries, Latency: rtt / 2, Loss: c.loss}
+					n.Link(addrA, addrB, way)
+					n.Link(addrB, addrA, simnet.Link{Latency: rtt / 2, Loss: c.loss})
+					p := openNarrow(t, n, c.mtu, Config{})
+					defer p.a.Close()
+					defer p.b.Close()
+					began := time.Now()
+					if err := p.toB.Write(t.Context(), write(0, pattern(1, 100), 100, 1)); err != nil {
+						t.Fatal(err)
+					}
+					if took := time.Since(began); c.loss == 0 && took > 3*rtt {
+						t.Errorf("a small transaction took %v", took)
+					}
+					data := pattern(2, 100_000)
+					if err := p.toB.Write(t.Context(), write(4096, data, 0, 2)); err != nil {
+						t.Fatal(err)
+					}
+					took := time.Since(began)
+					if took > sure+c.within {
+						t.Errorf("took %v", took)
+					}
+					if !bytes.Equal(p.memB.Bytes()[4096:][:len(data)], data) {
+						t.Error("other bytes arrived")
+					}
+					want := wholeFrame(c.mtu)
+					if c.carries > 0 {
+						want = wholeFrame(c.carries)
+					}
+					got := p.toB.Stats().FrameSize
+					if got > want || c.loss == 0 && got != want || got < want*3/4 {
+						t.Errorf("frames of %d bytes, where %d are carried", got, want)
+					}
+					told := p.count(FramesShortened, RefusedNone)
+					if wants := got < wholeFrame(c.mtu); wants != (told == 1) || told > 1 {
+						t.Errorf("told %d times", told)
+					}
+					t.Logf("%v, %d size probes, frames of %d", took, p.toB.Stats().SizeProbes, got)
+				})
+			})
+		}
+	}
+}
+
+// TestNarrowerAmidTransactions: nothing is lost or doubled when the way begins to carry less: it
+// is found why nothing is acknowledged, and a Reset finds the length.
+func TestNarrowerAmidTransactions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := simnet.New(1)
+		defer n.Close()
+		p := openNarrow(t, n, 1470, Config{GiveUp: 3 * time.Second})
+		defer p.a.Close()
+		defer p.b.Close()
+		data := pattern(3, 100_000)
+		if err := p.toB.Write(t.Context(), write(0, data, 1<<20, 1)); err != nil {
+			t.Fatal(err)
+		}
+		if n := p.toB.Stats().FrameSize; n != wholeFrame(1470) {
+			t.Fatalf("frames of %d bytes", n)
+		}
+		n.Link(addrA, addrB, simnet.Link{MTU: 1370})
+		err := p.toB.Write(t.Context(), write(0, data, 1<<20, 2))
+		var narrow *NarrowError
+		if !errors.Is(err, ErrNarrow) || !errors.Is(err, ErrPeerDown) || !errors.As(err, &narrow) || narrow.Carried != wholeFrame(1370) || narrow.Frame != wholeFrame(1470) {
+			t.Fatalf("%v", err)
+		}
+		if got := p.memB.Load32(1 << 20); got != 1 {
+			t.Errorf("the flag is %d", got)
+		}
+		if err := p.toB.Reset(0); err != nil {
+			t.Fatal(err)
+		}
+		if err := p.toB.Write(t.Context(), write(0, data, 1<<20, 3)); err != nil {
+			t.Fatal(err)
+		}
+		if n := p.toB.Stats().FrameSize; n != wholeFrame(1370) {
+			t.Errorf("frames of %d bytes", n)
+		}
+	})
+}
+
+// TestNotNarrow: a peer that refuses what is written, and one that is gone, are given up for
+// what they are.
+func TestNotNarrow(t *testing.T) {
+	for _, gone := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			n := simnet.New(1)
+			defer n.Close()
+			p := openNarrow(t, n, 1470, Config{GiveUp: 3 * time.Second})
+			defer p.a.Close()
+			defer p.b.Close()
+			p.toB.size.Store(0) // not known
+			if err := p.toB.Write(t.Context(), write(0, pattern(1, 5000), 1<<20, 1)); err != nil {
+				t.Fatal(err)
+			}
+			at := uint32(1 << 28)
+			if gone {
+				n.Link(addrA, addrB, simnet.Link{Down: true})
+				at = 0
+			}
+			err := p.toB.Write(t.Context(), write(at, pattern(1, 5000), 0, 1))
+			if !errors.Is(err, ErrPeerDown) || errors.Is(err, ErrNarrow) {
+				t.Errorf("gone %v: %v", gone, err)
+			}
+			if !gone && p.toB.Stats().SizeProbes < 2 {
+				t.Error("was not asked why")
+			}
+		})
+	}
+}
+
+// TestPeerThatKnowsNoSizes: one that answers introductions and says nothing of lengths is sent
+// what the interface carries.
+func TestPeerThatKnowsNoSizes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := simnet.New(1)
+		defer n.Close()
+		n.Link(addrB, addrA, simnet.Link{Script: func(_ int, b []byte) simnet.Verdict {
+			if f, err := frame.Parse(b); err == nil {
+				if _, ok := f.SizeProbe(); ok {
+					clear(b[sizedSize-frame.SizeProbeSize:])
+				}
+			}
+			return simnet.Verdict{}
+		}})
+		p := openNarrow(t, n, 1470, Config{})
+		defer p.a.Close()
+		defer p.b.Close()
+		if err := p.toB.Write(t.Context(), write(0, pattern(1, 5000), 1<<20, 1)); err != nil {
+			t.Fatal(err)
+		}
+		if n := p.toB.Stats().FrameSize; n != wholeFrame(1470) {
+			t.Errorf("frames of %d bytes", n)
+		}
+	})
+}
+
+// TestTooLargeOnANarrowWay: what takes too many messages only now that frames are shorter fails,
+// and what was posted behind it does not.
+func TestTooLargeOnANarrowWay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := simnet.New(1)
+		defer n.Close()
+		n.Link(addrA, addrB, simnet.Link{MTU: 1370})
+		p := openNarrow(t, n, 1470, Config{})
+		defer p.a.Close()
+		defer p.b.Close()
+		p.toB.size.Store(0)
+		large := &Transaction{Segments: []Segment{{0, make([]byte, 90_000_000)}}}
+		errs := make(chan error, 2)
+		large.Done = func(_ *Transaction, err error) { errs <- err }
+		behind := write(0, pattern(1, 5000), 1<<20, 1)
+		behind.Done = large.Done
+		for _, tr := range []*Transaction{large, behind} {
+			if err := p.toB.Post(tr); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := <-errs; !errors.Is(err, ErrTooLarge) {
+			t.Error(err)
+		}
+		if err := <-errs; err != nil {
+			t.Error(err)
+		}
+		if err := p.toB.Post(&Transaction{Segments: large.Segments}); err != ErrTooLarge {
+			t.Error(err)
+		}
+	})
+}
+
+// TestSizingConverges: whatever arrives and is answered, the search ends, with a length that
+// arrived; where nothing is lost by chance, with the longest.
+func TestSizingConverges(t *testing.T) {
+	for seed := range uint64(3000) {
+		r := rand.New(rand.NewPCG(seed, 1))
+		usual := wholeFrame(200 + r.IntN(1200))
+		most := usual + sizeStep*(1+r.IntN(1000))
+		carries := sizedSize + r.IntN(most-sizedSize+sizeStep)
+		loss := []float64{0, 0.1, 0.5}[r.IntN(3)]
+		var z sizing
+		z.begin(0, usual, most, 0)
+		done, rounds, longest := false, 0, sizedSize
+		for ; !done && rounds < 1000; rounds++ {
+			now := z.over()
+			best := 0
+			for z.leaves() {
+				if size := z.take(); size <= carries && r.Float64() >= loss {
+					best = max(best, size)
+				}
+			}
+			if best > 0 && r.Float64() >= loss {
+				longest = max(longest, best)
+				done = z.arrived(now, best)
+			}
+			done = done || z.next(now)
+		}
+		if want := wholeFrame(carries); !done || z.proven != longest || loss == 0 && (z.proven != min(want, most) || rounds > 12) {
+			t.Fatalf("seed %d: %d of %d to %d, loss %v: done %v after %d rounds with %d, longest that arrived %d", seed, carries, usual, most, loss, done, rounds, z.proven, longest)
+		}
+	}
+}
