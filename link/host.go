@@ -166,7 +166,9 @@ func (h *Host) peerOf(c *dgrdma.Conn) *peer {
 }
 
 // heartbeat posts something to every peer with links. Who only receives would
-// not notice otherwise that nobody is there.
+// not notice otherwise that nobody is there. [dgrdma.Config.KeepAlive] does not do for that: it is
+// of an endpoint, which may be the program's, and asks all peers, those without links too. And what
+// is posted fails also where a life has ended without an event, as when the transport fails.
 func (h *Host) heartbeat() {
 	for _, c := range h.ep.Conns() {
 		h.peerOf(c).beat()

@@ -121,19 +121,19 @@ func (n *Listener) Accept(ctx context.Context) (*Link, error) {
 			return nil, context.Cause(ctx)
 		}
 		if o := n.offers.take(); o != nil {
-			err := n.vet(o)
+			why, agreed := n.vet(o)
 			if !o.claim() || o.stale() {
 				continue
 			}
-			var l *Link
-			if err == nil {
-				l, err = n.accept(o)
+			if agreed {
+				l, err := n.accept(o)
+				if err == nil {
+					return l, nil
+				}
+				why = err.Error()
 			}
-			if err != nil {
-				o.p.refuse(o.life, &o.l, err.Error())
-				continue
-			}
-			return l, nil
+			o.p.refuse(o.life, &o.l, why)
+			continue
 		}
 		if seen {
 			continue // somebody else had it, who may not drive any more
@@ -150,12 +150,24 @@ func (n *Listener) Accept(ctx context.Context) (*Link, error) {
 	}
 }
 
-// vet asks about who dials, who waits meanwhile and may give up.
-func (n *Listener) vet(o *offer) error {
+// vet asks about who dials, who waits meanwhile and may give up, and returns why not. A Vet
+// that does not return leaves nobody without an answer.
+func (n *Listener) vet(o *offer) (why string, agreed bool) {
 	if n.opt.Vet == nil || o.stale() {
-		return nil
+		return "", true
 	}
-	return n.opt.Vet(o.p.conn.Name(), o.l.private)
+	answered := false
+	defer func() {
+		if !answered && o.claim() {
+			o.p.refuse(o.life, &o.l, "the listener failed when it was asked whether to accept")
+		}
+	}()
+	err := n.opt.Vet(o.p.conn.Name(), o.l.private)
+	if err != nil {
+		why = err.Error() // the program's too
+	}
+	answered = true
+	return why, err == nil
 }
 
 // accept makes the link and says so.

@@ -31,6 +31,8 @@ type Options struct {
 	Private []byte
 	// Vet, if not nil, is asked by Accept about everyone who dials, before the link takes
 	// memory, with what was sent along. Who dials is refused with the error that it returns.
+	// Accepts that run at the same time call it at the same time. If it panics, who dials is
+	// refused, and the panic is that of Accept, which may be called again.
 	Vet func(peer dgrdma.PeerName, private []byte) error
 }
 

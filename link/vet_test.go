@@ -3,6 +3,7 @@ package link
 import (
 	"context"
 	"errors"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -103,5 +104,67 @@ func TestVetTakesItsTime(t *testing.T) {
 		out := <-patient
 		defer out.Close()
 		defer in.Close()
+	})
+}
+
+// textless is an error without a text.
+type textless struct{ text string }
+
+func (e *textless) Error() string { return e.text }
+
+// TestVetThatDoesNotReturn: who dials is refused at once if the listener's Vet, or the text of its
+// error, panics, or ends its goroutine; the panic is for who called Accept, and the port goes on.
+func TestVetThatDoesNotReturn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNet(t, 0)
+		a, b := n.host(1, nil), n.host(2, nil)
+		var nobody map[string]int
+		l, err := b.Listen("port", &Options{Vet: func(_ dgrdma.PeerName, private []byte) error {
+			switch string(private) {
+			case "panics":
+				nobody["x"]++
+			case "text":
+				return (*textless)(nil)
+			case "exits":
+				runtime.Goexit()
+			}
+			return nil
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		before := b.Stats().Free
+		for _, how := range []string{"panics", "text", "exits"} {
+			began, over := time.Now(), make(chan any)
+			go func() {
+				defer func() { over <- recover() }()
+				x, err := l.Accept(t.Context())
+				t.Errorf("%s: Accept returned %v, %v", how, x, err)
+			}()
+			_, err := dial(soon(t), a, 2, "port", &Options{Private: []byte(how)})
+			if !errors.Is(err, ErrRefused) || !strings.HasSuffix(err.Error(), ": the listener failed when it was asked whether to accept") || time.Since(began) > time.Second {
+				t.Errorf("%s: %v, after %v", how, err, time.Since(began))
+			}
+			if p := <-over; (p != nil) != (how != "exits") {
+				t.Errorf("%s: recovered %v", how, p)
+			}
+			if free := b.Stats().Free; free != before {
+				t.Errorf("%s took %d bytes", how, before-free)
+			}
+		}
+		accepted := make(chan *Link)
+		go func() {
+			x, _ := l.Accept(t.Context())
+			accepted <- x
+		}()
+		out, err := dial(soon(t), a, 2, "port", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer out.Close()
+		if in := <-accepted; in != nil {
+			defer in.Close()
+		}
 	})
 }

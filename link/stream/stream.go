@@ -34,7 +34,8 @@ type Options struct {
 	Checksum bool
 	// Vet, if not nil, is asked by Accept whether who dials is served, before the stream
 	// takes memory: whether bytes go both ways is as who dials wants it. Who dials is
-	// refused with the error that it returns.
+	// refused with the error that it returns, or because it or Refused panics, as
+	// [link.Options.Vet] says.
 	Vet func(duplex bool) error
 	// Refused, if not nil, is told of those whom Accept refused, by Vet or because they
 	// speak no streams.
