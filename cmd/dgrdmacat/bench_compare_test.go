@@ -123,8 +123,49 @@ func TestBenchLossIsOfItsSide(t *testing.T) {
 			t.Errorf("%s: %s", args, out)
 		}
 	}
-	out := runOK(t, "bench --seconds 0.3 --loss 3")
-	if !regexp.MustCompile(`(?m)^loss +3 % of what comes to this process, seed [1-9]\d*: \d+ frames?$`).MatchString(out) {
-		t.Error(out)
+	for _, link := range []string{"", " --link"} {
+		out := runOK(t, "bench --seconds 0.3 --loss 3"+link)
+		if !regexp.MustCompile(`(?m)^loss +3 % of what comes to this process, seed [1-9]\d*: \d+ frames?$`).MatchString(out) {
+			t.Errorf("%s: %s", link, out)
+		}
+	}
+}
+
+// TestBenchLossOfLinks: messages and streams go over a link all the same, whichever side loses;
+// each side says what it loses itself.
+func TestBenchLossOfLinks(t *testing.T) {
+	t.Parallel()
+	const spared = "messages?/s; nothing was lost on the way to the server, unless by its own --loss\n"
+	// run measures until something is lost: a busy machine sends little.
+	run := func(args, counter string) (got map[string]any) {
+		for try := 0; try < 10; try++ {
+			got = runJSON(t, "bench --json --seconds 0.2 "+args)
+			if n, _ := got[counter].(float64); n > 0 {
+				return got
+			}
+		}
+		t.Errorf("%s: nothing was lost: %v", args, got)
+		return got
+	}
+	for _, mode := range []string{"--link", "--link --stream"} {
+		server, url := startServer(t, append(strings.Fields("bench --serve udp:127.0.0.1 --loss 5% --seed 9"), strings.Fields(mode)...)...)
+		eventually(t, "the server says what it loses", func() bool { return strings.Contains(server.err.String(), "5 % of what comes is lost, seed 9\n") })
+		if got := run(mode+" --to "+url, "retransmits"); got["lost_frames"] != nil || got["loss_seed"] != nil {
+			t.Errorf("%s: %v", mode, got)
+		}
+		once, url := startServer(t, append(strings.Fields("bench --serve udp:127.0.0.1 --once --loss 20 --seed 1"), strings.Fields(mode)...)...)
+		runOK(t, "bench --seconds 0.1 --loss 20 --seed 2 "+mode+" --to "+url)
+		if code := once.code(); code != exitOK {
+			t.Errorf("%s: the server ended with %d: %s", mode, code, &once.err)
+		}
+		_, url = startServer(t, append(strings.Fields("bench --serve udp:127.0.0.1"), strings.Fields(mode)...)...)
+		if got := run("--loss 20 --seed 5 "+mode+" --to "+url, "lost_frames"); got["loss_percent"] != 20.0 || got["loss_seed"] != 5.0 {
+			t.Errorf("%s: %v", mode, got)
+		}
+		for args, says := range map[string]bool{" --loss 5": true, "": false} {
+			if out := runOK(t, "bench --seconds 0.1 "+mode+" --to "+url+args); regexp.MustCompile(spared).MatchString(out) != says {
+				t.Errorf("%s%s: %s", mode, args, out)
+			}
+		}
 	}
 }

@@ -80,7 +80,7 @@ func (o *benchOptions) register(fs *flag.FlagSet) {
 }
 
 // notForLinks are the flags that --link excludes.
-const notForLinks = "--compare, --peers, --depth, --bidir, --reverse, --loss, --profile and --verify"
+const notForLinks = "--compare, --peers, --depth, --bidir, --reverse, --profile and --verify"
 
 // mostDepth is what a connection can hold.
 var mostDepth = int(settings.Queue.Most)
@@ -111,7 +111,7 @@ func (o *benchOptions) check() error {
 		return badUsage("--verify %s: need sample, full or off", o.verify)
 	case !o.link && (o.stream || o.buffers != 64):
 		return badUsage("--stream and --buffers belong to --link")
-	case o.link && (len(o.compare.all) > 0 || o.reverse || o.loss.given() || o.peers != 1 || o.depth != 0 || o.bidir || o.wire.profile.text != "" || o.verify != "sample"):
+	case o.link && (len(o.compare.all) > 0 || o.reverse || o.peers != 1 || o.depth != 0 || o.bidir || o.wire.profile.text != "" || o.verify != "sample"):
 		return badUsage("%s are not for links", notForLinks)
 	case o.link && o.size.value > link.MaxMessage:
 		return badUsage("--size %v: messages of links have at most %d bytes", &o.size, link.MaxMessage)

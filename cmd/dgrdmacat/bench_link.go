@@ -20,25 +20,26 @@ const linkReserve = 1 << 20
 // linkResult is the object that bench --link --json prints.
 type linkResult struct {
 	builtFrom
-	Transport   string          `json:"transport"`
-	MTU         int             `json:"mtu"`
-	Link        bool            `json:"link"`
-	Stream      bool            `json:"stream"`
-	Size        int             `json:"size"`
-	Buffers     int             `json:"buffers"`
-	OneProcess  bool            `json:"one_process"`
-	Seconds     float64         `json:"seconds"`
-	Bytes       uint64          `json:"bytes"`
-	Messages    uint64          `json:"messages"`
-	MBPerS      float64         `json:"mb_per_s"`
-	MessagesPS  float64         `json:"messages_per_s"`
-	Frames      uint64          `json:"frames"` // of this side, those that carry messages of the protocol
-	Retransmits uint64          `json:"retransmits"`
-	latencies                   // of buffers, until they can be filled again
-	Rate        uint64          `json:"rate_bytes_per_s,omitempty"` // at most
-	WarmUp      float64         `json:"warm_up_seconds,omitempty"`
-	Intervals   []benchInterval `json:"intervals,omitempty"`
-	Error       string          `json:"error,omitempty"` // it ended early, and this is what was measured until then
+	Transport   string  `json:"transport"`
+	MTU         int     `json:"mtu"`
+	Link        bool    `json:"link"`
+	Stream      bool    `json:"stream"`
+	Size        int     `json:"size"`
+	Buffers     int     `json:"buffers"`
+	OneProcess  bool    `json:"one_process"`
+	Seconds     float64 `json:"seconds"`
+	Bytes       uint64  `json:"bytes"`
+	Messages    uint64  `json:"messages"`
+	MBPerS      float64 `json:"mb_per_s"`
+	MessagesPS  float64 `json:"messages_per_s"`
+	Frames      uint64  `json:"frames"` // of this side, those that carry messages of the protocol
+	Retransmits uint64  `json:"retransmits"`
+	latencies           // of buffers, until they can be filled again
+	Rate        uint64  `json:"rate_bytes_per_s,omitempty"` // at most
+	WarmUp      float64 `json:"warm_up_seconds,omitempty"`
+	lossResult
+	Intervals []benchInterval `json:"intervals,omitempty"`
+	Error     string          `json:"error,omitempty"` // it ended early, and this is what was measured until then
 }
 
 // openLinkServer opens the serving side of bench --link.
@@ -47,7 +48,7 @@ func openLinkServer(ctx context.Context, o *benchOptions, local url.Endpoint, lo
 	if err = cmp.Or(err, fitsHere(local)); err != nil {
 		return nil, nil, err
 	}
-	h, err := openHost(local, int(o.memory.value)+2*linkReserve, dgrdma.Config{BusyPoll: o.busyPoll})
+	h, err := openHostBy(o.loss.open, local, int(o.memory.value)+2*linkReserve, dgrdma.Config{BusyPoll: o.busyPoll})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -73,6 +74,7 @@ func linkServe(ctx context.Context, o *benchOptions, stderr io.Writer) error {
 	}
 	defer h.Close()
 	fmt.Fprintf(stderr, "serving on %s\n%sany peer may dial port %q or %q\n", h.URL(), reach(h.Endpoint()), bench.MessagePort, bench.StreamPort)
+	o.loss.announce(stderr)
 	if err := o.urlFile.write(h.URL()); err != nil {
 		return err
 	}
@@ -80,7 +82,9 @@ func linkServe(ctx context.Context, o *benchOptions, stderr io.Writer) error {
 		select {
 		case err := <-s.Ended():
 			if o.once {
-				attendFor(farewell, nil, nil) // for the last acknowledgements
+				if err == nil {
+					partFrom(ctx, h.Endpoint())
+				}
 				return err
 			}
 			if err != nil {
@@ -91,6 +95,22 @@ func linkServe(ctx context.Context, o *benchOptions, stderr io.Writer) error {
 				return fmt.Errorf("%w before a client was through", errInterrupted)
 			}
 			return nil
+		}
+	}
+}
+
+// mostParting is how long a server that is through waits for its client to leave, which asks once
+// more as long as acknowledgements are lost, and whose goodbye may be lost. Arbitrary.
+const mostParting = 20 * farewell
+
+// partFrom acknowledges until everybody has left.
+func partFrom(ctx context.Context, e *dgrdma.Endpoint) {
+	ctx, cancel := context.WithTimeout(ctx, mostParting)
+	defer cancel()
+	for _, c := range e.Conns() {
+		select {
+		case <-c.Done():
+		case <-ctx.Done():
 		}
 	}
 }
@@ -108,7 +128,7 @@ func (o *benchOptions) linkMeasure(ctx context.Context, local, peer url.Endpoint
 	if err = cmp.Or(err, fitsWay(local, peer)); err != nil {
 		return err
 	}
-	h, err := openHost(local, linkReserve, dgrdma.Config{BusyPoll: o.busyPoll})
+	h, err := openHostBy(o.loss.open, local, linkReserve, dgrdma.Config{BusyPoll: o.busyPoll})
 	if err != nil {
 		return err
 	}
@@ -205,13 +225,13 @@ func (o *benchOptions) runLink(ctx context.Context, h *link.Host, peer url.Endpo
 		Link: true, Stream: p.Stream, Size: size, Buffers: buffers, Rate: p.Rate, WarmUp: o.warmUp.Seconds(),
 		Seconds: took.Seconds(), Bytes: bytes, Messages: messages,
 		MBPerS: perSecond(bytes, took) / 1e6, MessagesPS: perSecond(messages, took),
-		Frames: frames - framesBefore, Retransmits: again - againBefore, latencies: latenciesOf(times, o.histogram),
+		Frames: frames - framesBefore, Retransmits: again - againBefore, latencies: latenciesOf(times, o.histogram), lossResult: o.loss.result(),
 	}, cmp.Or(err, interrupted)
 }
 
 func (r *linkResult) print(w io.Writer) error {
 	return buffered(w, func(w io.Writer) error {
-		describeMoved(w, r.Bytes, r.Seconds, r.Transport, r.MBPerS, countPerSecond(r.MessagesPS, "message"))
+		describeMoved(w, r.Bytes, r.Seconds, r.Transport, r.MBPerS, countPerSecond(r.MessagesPS, "message")+r.spares(r.OneProcess))
 		by := "messages"
 		if r.Stream {
 			by = "io.Copy"
@@ -219,6 +239,7 @@ func (r *linkResult) print(w io.Writer) error {
 		fmt.Fprintf(w, "load         1 link by %s, %s of %s, MTU %d\n", by, count(r.Buffers, "buffer"), count(r.Size, "byte"), r.MTU)
 		r.latencies.describe(w, "buffers back")
 		fmt.Fprintf(w, "frames       %d, of them sent again %d (client)\n", r.Frames, r.Retransmits)
+		r.lossResult.describe(w)
 		return nil
 	})
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"strconv"
 	"strings"
@@ -56,15 +57,47 @@ func (f *lossFlag) open(local string, cfg *dgrdma.Config) (*dgrdma.Endpoint, err
 	})
 }
 
-// lost returns how many frames were lost in this process, and of how many.
-func (f *lossFlag) lost() (lost, of uint64) {
+// announce says what a server loses.
+func (f *lossFlag) announce(w io.Writer) {
+	if f.given() {
+		fmt.Fprintf(w, "%g %% of what comes is lost, seed %d\n", 100*f.chance, f.seed)
+	}
+}
+
+// result returns what was lost in this process so far.
+func (f *lossFlag) result() (r lossResult) {
+	if !f.given() {
+		return lossResult{}
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	r.Loss, r.LossSeed = 100*f.chance, f.seed
 	for _, c := range f.wires {
-		l, o := c.Lost()
-		lost, of = lost+l, of+o
+		lost, _ := c.Lost()
+		r.Lost += lost
 	}
-	return lost, of
+	return r
+}
+
+// lossResult is what results of every kind say of loss.
+type lossResult struct {
+	Loss     float64 `json:"loss_percent,omitempty"` // of what comes to this process
+	LossSeed uint64  `json:"loss_seed,omitempty"`
+	Lost     uint64  `json:"lost_frames,omitempty"`
+}
+
+// spares says that the figure is of a client that writes, and loses but acknowledgements.
+func (r *lossResult) spares(oneProcess bool) string {
+	if r.Loss == 0 || oneProcess {
+		return ""
+	}
+	return "; nothing was lost on the way to the server, unless by its own --loss"
+}
+
+func (r *lossResult) describe(w io.Writer) {
+	if r.Loss > 0 {
+		fmt.Fprintf(w, "loss         %g %% of what comes to this process, seed %d: %s\n", r.Loss, r.LossSeed, count(r.Lost, "frame"))
+	}
 }
 
 // check refuses what loss does not go with.

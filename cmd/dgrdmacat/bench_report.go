@@ -40,9 +40,7 @@ type benchResult struct {
 	ServerBytesPerPeer  uint64  `json:"server_bytes_per_peer,omitempty"`
 	VerificationsFailed uint64  `json:"verifications_failed"`
 	BackMBPerS          float64 `json:"back_mb_per_s,omitempty"`
-	Loss                float64 `json:"loss_percent,omitempty"` // of what comes to this process
-	LossSeed            uint64  `json:"loss_seed,omitempty"`
-	Lost                uint64  `json:"lost_frames,omitempty"`
+	lossResult
 	benchComparison
 	Intervals []benchInterval `json:"intervals,omitempty"`
 	Error     string          `json:"error,omitempty"` // it ended early, and this is what was measured until then
@@ -74,10 +72,7 @@ func (c *benchClient) result(o *bench.Outcome, oneProcess bool) benchResult {
 	}
 	r.CPUPerFrame, r.ServerCPUPerFrame = perFrame(mine.CPU, r.Frames), perFrame(theirs.CPU, r.Frames)
 	r.MTU = mtuTo(c.local, c.peer)
-	if loss := &c.opt.loss; loss.given() {
-		r.Loss, r.LossSeed = 100*loss.chance, loss.seed
-		r.Lost, _ = loss.lost()
-	}
+	r.lossResult = c.opt.loss.result()
 	r.benchComparison = compare(o, c.opt.compare.all)
 	return r
 }
@@ -133,8 +128,8 @@ func (r *benchResult) describe(w io.Writer) {
 		whose = "both ends"
 	}
 	each := countPerSecond(r.TransactionsPerS, "transaction")
-	if r.Loss > 0 && !r.OneProcess && !r.Reverse {
-		each += "; nothing was lost on the way to the server, unless by its own --loss"
+	if !r.Reverse {
+		each += r.spares(r.OneProcess)
 	}
 	describeMoved(w, r.Bytes, r.Seconds, r.Transport, r.MBPerS, each)
 	if r.Bidir {
@@ -157,9 +152,7 @@ func (r *benchResult) describe(w io.Writer) {
 	if r.ServerBytesPerPeer > 0 {
 		fmt.Fprintf(w, "memory       %s per idle peer at the server\n", count(r.ServerBytesPerPeer, "byte"))
 	}
-	if r.Loss > 0 {
-		fmt.Fprintf(w, "loss         %g %% of what comes to this process, seed %d: %s\n", r.Loss, r.LossSeed, count(r.Lost, "frame"))
-	}
+	r.lossResult.describe(w)
 	r.benchComparison.describe(w)
 	if r.VerificationsFailed == 0 && r.Verify != "off" && r.Error == "" {
 		fmt.Fprintf(w, "verified     %s\n", r.Verify)

@@ -48,7 +48,7 @@ func TestBenchLeavesOutWhatWasNotMeasured(t *testing.T) {
 
 	server, url := startServer(t, "bench", "--serve", "udp:127.0.0.1")
 	for peers, weighed := range map[string]bool{"1": false, "99": false, "100": true} {
-		client := []string{"bench", "--seconds", "0.01", "--size", "1k", "--peers", peers, "--to", url}
+		client := []string{"bench", "--seconds", "0.2", "--size", "1k", "--peers", peers, "--to", url}
 		code, out, stderr := runFor(t, t.Context(), client...)
 		if told := regexp.MustCompile(`(?m)^memory +\d+ bytes per idle peer at the server$`).MatchString(out); code != exitOK || told != weighed {
 			t.Errorf("%s peers: code %d: %s%s", peers, code, out, stderr)

@@ -88,9 +88,7 @@ func benchServe(ctx context.Context, opt *benchOptions, stderr io.Writer) error 
 	}
 	defer s.Close()
 	fmt.Fprintf(stderr, "serving on %s\n%sany peer may write into its memory\n", s.Endpoint.URL(), reach(s.Endpoint))
-	if opt.loss.given() {
-		fmt.Fprintf(stderr, "%g %% of what comes is lost, seed %d\n", 100*opt.loss.chance, opt.loss.seed)
-	}
+	opt.loss.announce(stderr)
 	if err := opt.urlFile.write(s.Endpoint.URL()); err != nil {
 		return err
 	}

@@ -17,9 +17,9 @@ import (
 const (
 	// pingTick is how exact the time is at which an answer counts as lost.
 	pingTick = 50 * time.Millisecond
-	// pingPolls is how often a wire is polled between two looks at everything
-	// else, which take as long as one poll.
-	pingPolls = 1024
+	// pingPolls is how often a wire is polled between two looks at the clock. Arbitrary: a
+	// look takes a tenth of a poll, and a poll a millisecond where many want the processor.
+	pingPolls = 16
 )
 
 // pingClient measures. The goroutine that receives tells it of answers, and sends the next
@@ -219,6 +219,7 @@ func attend(ctx context.Context, poll func() error, wake <-chan struct{}, every 
 	if poll != nil {
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
+		looked := time.Now()
 		for i := 1; ; i++ {
 			if err := poll(); err != nil {
 				return err
@@ -226,14 +227,14 @@ func attend(ctx context.Context, poll func() error, wake <-chan struct{}, every 
 			select {
 			case <-wake:
 			default:
-				if i%pingPolls != 0 {
+				if i%pingPolls != 0 || time.Since(looked) < every {
 					continue
 				}
 			}
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
-			if look(time.Now()) {
+			if looked = time.Now(); look(looked) {
 				return nil
 			}
 		}

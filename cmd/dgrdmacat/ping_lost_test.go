@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/dgrdma/dgrdma/dgrdma"
@@ -124,18 +125,48 @@ func TestPingUnanswered(t *testing.T) {
 func TestPingLosesOne(t *testing.T) {
 	t.Parallel()
 	const lost = 20 + 7
-	for _, c := range []struct{ mode, waited string }{{"", "1."}, {"--busy-poll", "1."}, {"--wait 2100ms", "2."}} {
-		mode := c.mode
+	for mode, wait := range map[string]time.Duration{"": pingWait, "--busy-poll": pingWait, "--wait 2100ms": 2100 * time.Millisecond} {
 		url := answering(t, func(number uint32) bool { return number != lost })
 		code, got, stderr := ping(t, append(strings.Fields(mode), "-n", "20", "--to", url)...)
-		if code != exitError || got.N != 19 || got.Lost != 1 || got.Error != "1 of 40 pings were not answered in time" ||
-			!strings.HasPrefix(stderr, "ping 27: no answer within "+c.waited) {
-			t.Errorf("%s: code %d, %+v, %s", mode, code, got, stderr)
+		var waited float64 // longer than it needs to be where round trips were long
+		said, err := fmt.Sscanf(stderr, "ping 27: no answer within %f s\n", &waited)
+		if code != exitError || got.N != 19 || got.Lost != 1 || got.Error != "1 of 40 pings were not answered in time" || said != 1 || waited < wait.Seconds() {
+			t.Errorf("%s: code %d, %+v, %s, %v", mode, code, got, stderr, err)
 		}
 		code, out, stderr := runFor(t, t.Context(), append(strings.Fields("ping -n 20 --to "+url), strings.Fields(mode)...)...)
 		if code != exitError || !strings.Contains(out, ", 19 times 64 bytes: min ") || !strings.HasSuffix(out, "; 1 lost\n") {
 			t.Errorf("%s: code %d, %s%s", mode, code, out, stderr)
 		}
+	}
+}
+
+// TestPingLooksInTime: who polls looks at everything else as often as who does not, however long the
+// polls of a busy machine take, and at once when woken.
+func TestPingLooksInTime(t *testing.T) {
+	for _, long := range []time.Duration{100 * time.Microsecond, time.Millisecond} {
+		synctest.Test(t, func(t *testing.T) {
+			looked, looks := time.Now(), 0
+			wake := make(chan struct{}, 1)
+			poll := func() error { time.Sleep(long); return nil }
+			err := attend(t.Context(), poll, wake, pingTick, func(now time.Time) (over bool) {
+				looks++
+				took, want := now.Sub(looked), pingTick
+				if looks == 5 { // the one before has woken it
+					want = 0
+				}
+				if took < want || took > want+pingPolls*long {
+					t.Errorf("polls of %v: look %d after %v, want %v", long, looks, took, want)
+				}
+				if looks == 4 {
+					wake <- struct{}{}
+				}
+				looked = now
+				return looks == 8
+			})
+			if err != nil || looks != 8 {
+				t.Errorf("%d looks, %v", looks, err)
+			}
+		})
 	}
 }
 

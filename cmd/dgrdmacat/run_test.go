@@ -114,7 +114,6 @@ func TestCommandLine(t *testing.T) {
 		{"bench --loss 0", exitUsage, "", "need percent, more than 0 and at most 50"},
 		{"bench --loss 51%", exitUsage, "", "need percent"},
 		{"bench --loss NaN", exitUsage, "", "need percent"},
-		{"bench --loss 1 --link", exitUsage, "", "not for links"},
 		{"bench --loss 1 --compare tcp", exitUsage, "", "go run ./tests/rows loss-1"},
 		{"bench --seed 3", exitUsage, "", "--seed belongs to --loss"},
 		{"bench --reverse --bidir", exitUsage, "", "--reverse is one way and --bidir both"},

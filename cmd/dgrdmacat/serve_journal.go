@@ -39,6 +39,7 @@ type entry struct {
 	reason  string
 	err     error
 	times   uint64       // refusals, or events that were lost
+	size    int          // of frames that became shorter
 	readmit *dgrdma.Conn // of a peer that seems to have restarted
 	addr    uint32
 	value   uint32
@@ -105,6 +106,8 @@ func (j *journal) event(ev dgrdma.Event) {
 		e.kind = "lost"
 	case dgrdma.FramesMissed:
 		e.kind, e.times = "missed", uint64(ev.Frames)
+	case dgrdma.FramesShortened:
+		e.kind, e.size = "shortened", ev.Size
 	case dgrdma.FrameRefused:
 		if errors.Is(ev.Err, errOver) {
 			return

@@ -173,6 +173,18 @@ func TestWatchedWordsThatOverlap(t *testing.T) {
 	}
 }
 
+// TestServeTellsOfANarrowWay: that frames are shorter than the interface carries is told once.
+func TestServeTellsOfANarrowWay(t *testing.T) {
+	j := newJournal()
+	j.event(dgrdma.Event{Kind: dgrdma.FramesShortened, Peer: somePeer(7), Size: 1370})
+	if len(j.entries) != 1 || j.entries[0].text() != "frames to peer 7 at 02:00:00:00:00:07 have 1370 bytes at most: something on the way carries less than the interface" {
+		t.Errorf("%+v", j.entries)
+	}
+	if o := j.entries[0].object(); o.Event != "shortened" || o.Size != 1370 {
+		t.Errorf("%+v", o)
+	}
+}
+
 // TestServeTellsOfFramesThatNeverCame: observation V9 (docs/peers.md).
 func TestServeTellsOfFramesThatNeverCame(t *testing.T) {
 	j := newJournal()

@@ -27,6 +27,7 @@ type happened struct {
 	Reason  string    `json:"reason,omitempty"`
 	Error   string    `json:"error,omitempty"`
 	Times   uint64    `json:"times,omitempty"`
+	Size    int       `json:"size,omitempty"`
 	Addr    *uint32   `json:"addr,omitempty"`
 	Value   *uint32   `json:"value,omitempty"`
 	Hex     string    `json:"hex,omitempty"`
@@ -80,7 +81,7 @@ func (p *printer) encode(b *strings.Builder, object any) {
 }
 
 func (e *entry) object() *happened {
-	h := &happened{Time: e.at, Event: e.kind, Peer: named(e.peer), Reason: e.reason, Times: e.times, Skipped: e.skipped}
+	h := &happened{Time: e.at, Event: e.kind, Peer: named(e.peer), Reason: e.reason, Times: e.times, Size: e.size, Skipped: e.skipped}
 	if e.err != nil {
 		h.Error = e.err.Error()
 	}
@@ -115,6 +116,8 @@ func (e *entry) text() string {
 		return fmt.Sprintf("%v lost a transaction: it will never complete", e.peer)
 	case "missed":
 		return fmt.Sprintf("%s of %v never came, and will not be sent again", count(e.times, "frame"), e.peer)
+	case "shortened":
+		return fmt.Sprintf("frames to %v have %d bytes at most: something on the way carries less than the interface", e.peer, e.size)
 	case "seems restarted":
 		return fmt.Sprintf("%v seems restarted; its frames are refused, --readmit takes it back", e.peer)
 	case "not shown":

@@ -104,7 +104,13 @@ func withMemory(local url.Endpoint, size uint64) url.Endpoint {
 
 // openHost opens a host of links.
 func openHost(local url.Endpoint, memory int, cfg dgrdma.Config) (*link.Host, error) {
-	return link.Open(withMemory(local, uint64(memory)).String(), &link.Config{Memory: memory, Endpoint: cfg})
+	return openHostBy(dgrdma.Open, local, memory, cfg)
+}
+
+// openHostBy opens a host of links whose endpoint open opens.
+func openHostBy(open func(local string, cfg *dgrdma.Config) (*dgrdma.Endpoint, error), local url.Endpoint, memory int, cfg dgrdma.Config) (*link.Host, error) {
+	at := withMemory(local, uint64(memory)).String()
+	return link.Open(at, &link.Config{Memory: memory, Endpoint: cfg, Open: func(c *dgrdma.Config) (*dgrdma.Endpoint, error) { return open(at, c) }})
 }
 
 // parseLocal reads where an endpoint of ours is to be.
