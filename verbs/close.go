@@ -46,12 +46,12 @@ func (q *QueuePair) Shutdown(ctx context.Context) error {
 	return err
 }
 
-// barrier returns when the peer has taken what was sent. siw throws away what it has not looked at when it sees
+// barrier returns when the peer has taken what was sent. siw (S9) throws away what it has not looked at when it sees
 // the end of the connection, and sees the end first if both come in one segment.
 //
 // Our own kind answers a Read of nothing, whatever that names (RDMAP-040), when all before it is in place. So
 // should every peer; but siw, if it is still busy with the answer to another Read, answers with the data of
-// that one (siw.md 0.6). Of a stranger the word of its TCP has to do.
+// that one (S6). Of a stranger the word of its TCP has to do.
 func (q *QueuePair) barrier(ctx context.Context) error {
 	if !q.conn.Agreed().Long {
 		return q.acknowledged(ctx)

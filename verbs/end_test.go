@@ -17,7 +17,7 @@ import (
 	"github.com/dgrdma/dgrdma/verbs"
 )
 
-// RDMAP-084, 087 to 090: a Write outside ends the connection at both ends, with the reason, and memory
+// RDMAP-082, 084, 087, 088, 090: the end by a Terminate. A Write outside ends the connection at both ends, with the reason, and memory
 // beside the region is as it was.
 func TestTerminate(t *testing.T) {
 	e := connect(t, nil, &verbs.Options{Posted: []verbs.Receive{{ID: 1}, {ID: 2}}})
@@ -207,7 +207,7 @@ func TestManyAtOnce(t *testing.T) {
 	}
 }
 
-// Closing waits for what is posted, and nothing of it is left behind.
+// RDMAP-082: the graceful end. Closing waits for what is posted, and nothing of it is left behind.
 func TestCloseWaits(t *testing.T) {
 	before := runtime.NumGoroutine()
 	func() {
@@ -252,7 +252,7 @@ func TestCloseWaits(t *testing.T) {
 	t.Errorf("goroutines are left:\n%s", b[:runtime.Stack(b, true)])
 }
 
-// A peer that stops reading does not hold Abort, nor the posting of requests.
+// RDMAP-082: the end without a word. A peer that stops reading does not hold Abort, nor the posting of requests.
 func TestPeerThatDoesNotRead(t *testing.T) {
 	a, b := net.Pipe()
 	defer b.Close()

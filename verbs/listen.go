@@ -13,19 +13,18 @@ import (
 type Listener struct {
 	host *Host
 	nl   net.Listener
-	// ready are requests that are whole; set-up has its own goroutine for each connection, at
-	// most cap(setUp) of them.
+	// ready are requests that are whole.
 	ready chan *Request
-	setUp chan struct{}
+	lobby *lobby
 	ctx   context.Context
 	stop  context.CancelFunc
 	all   sync.WaitGroup
 	once  sync.Once
 }
 
-// maxSetUp bounds the connections that have not sent a whole request: as many wait
-// in the kernel's queue behind them.
-const maxSetUp = 256
+// Backlog is how many requests wait for [Listener.Accept]. Connections of those that come when there
+// are as many are closed.
+const Backlog = 128
 
 // Listen listens at a port of TCP, as in "7471".
 func (h *Host) Listen(port string) (*Listener, error) {
@@ -33,7 +32,7 @@ func (h *Host) Listen(port string) (*Listener, error) {
 	if err != nil {
 		return nil, fmt.Errorf("verbs: %w", err)
 	}
-	l := &Listener{host: h, nl: nl, ready: make(chan *Request), setUp: make(chan struct{}, maxSetUp)}
+	l := &Listener{host: h, nl: nl, ready: make(chan *Request, Backlog), lobby: newLobby()}
 	l.ctx, l.stop = context.WithCancel(context.Background())
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -50,31 +49,25 @@ func (h *Host) Listen(port string) (*Listener, error) {
 func (l *Listener) accept() {
 	defer l.all.Done()
 	for {
-		select {
-		case l.setUp <- struct{}{}:
-		case <-l.ctx.Done():
-			return
-		}
 		nc, err := l.nl.Accept()
 		if err != nil {
 			if l.ctx.Err() != nil {
 				return
 			}
-			<-l.setUp
 			continue
 		}
+		g := l.lobby.enter(l.ctx)
 		l.all.Add(1)
 		go func() {
 			defer l.all.Done()
-			r, err := mpa.Await(l.ctx, nc, 0)
-			<-l.setUp
+			r, err := mpa.Await(g.ctx, nc, 0)
+			l.lobby.leave(g)
 			if err != nil {
-				nc.Close()
 				return
 			}
 			select {
 			case l.ready <- &Request{host: l.host, r: r, nc: nc, Private: r.Private()}:
-			case <-l.ctx.Done():
+			default:
 				nc.Close()
 			}
 		}()
@@ -87,21 +80,33 @@ func (l *Listener) Addr() net.Addr { return l.nl.Addr() }
 // Accept waits for a request.
 func (l *Listener) Accept(ctx context.Context) (*Request, error) {
 	select {
-	case r := <-l.ready:
+	case r, open := <-l.ready:
+		if !open {
+			return nil, l.closed()
+		}
 		return r, nil
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	case <-l.ctx.Done():
-		return nil, fmt.Errorf("verbs: accept at %v: %w", l.Addr(), net.ErrClosed)
+		return nil, l.closed()
 	}
 }
 
-// Close stops listening. Requests that were accepted stay.
+func (l *Listener) closed() error {
+	return fmt.Errorf("verbs: accept at %v: %w", l.Addr(), net.ErrClosed)
+}
+
+// Close stops listening. What [Listener.Accept] has returned stays; the connections of those who wait
+// for it are closed.
 func (l *Listener) Close() error {
 	l.once.Do(func() {
 		l.stop()
 		l.nl.Close()
 		l.all.Wait()
+		close(l.ready)
+		for r := range l.ready {
+			r.nc.Close()
+		}
 		l.host.mu.Lock()
 		delete(l.host.open, l)
 		l.host.mu.Unlock()

@@ -1,0 +1,72 @@
+package verbs
+
+import (
+	"container/list"
+	"context"
+	"errors"
+	"sync"
+)
+
+// lobby is where connections are that have not sent a whole request. There are so many places; a newcomer who
+// finds none gets that of the one who has been there longest. So connections that say nothing cannot
+// keep others out: a peer's request is there within a round trip, and it would take as many
+// newcomers as there are places within that time.
+type lobby struct {
+	places chan struct{}
+
+	mu     sync.Mutex
+	guests list.List // of *guest, the longest there first
+}
+
+// lobbyPlaces bounds the goroutines and descriptors that cost nothing but a handshake of TCP.
+const lobbyPlaces = 1024
+
+// guest is a connection in the lobby.
+type guest struct {
+	ctx   context.Context
+	leave context.CancelCauseFunc
+	at    *list.Element // nil: shown out
+}
+
+var errCrowded = errors.New("too many connections that send no request")
+
+func newLobby() *lobby { return &lobby{places: make(chan struct{}, lobbyPlaces)} }
+
+// enter waits for a place, which is free as soon as somebody has been shown out.
+func (l *lobby) enter(ctx context.Context) *guest {
+	select {
+	case l.places <- struct{}{}:
+	default:
+		l.showOut()
+		l.places <- struct{}{}
+	}
+	g := new(guest)
+	g.ctx, g.leave = context.WithCancelCause(ctx)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	g.at = l.guests.PushBack(g)
+	return g
+}
+
+// showOut has the oldest guest leave.
+func (l *lobby) showOut() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if e := l.guests.Front(); e != nil {
+		g := l.guests.Remove(e).(*guest)
+		g.at = nil
+		g.leave(errCrowded)
+	}
+}
+
+// leave gives a place back.
+func (l *lobby) leave(g *guest) {
+	l.mu.Lock()
+	if g.at != nil {
+		l.guests.Remove(g.at)
+		g.at = nil
+	}
+	l.mu.Unlock()
+	g.leave(nil)
+	<-l.places
+}
