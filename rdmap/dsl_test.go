@@ -3,6 +3,7 @@ package rdmap_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"testing"
 
@@ -11,9 +12,17 @@ import (
 )
 
 // done collects completions.
-type done struct{ list []rdmap.Completion }
+type done struct {
+	list []rdmap.Completion
+	at   func() // called at each
+}
 
-func (d *done) Complete(c *rdmap.Completion) { d.list = append(d.list, *c) }
+func (d *done) Complete(c *rdmap.Completion) {
+	d.list = append(d.list, *c)
+	if d.at != nil {
+		d.at()
+	}
+}
 
 // side is one end of a stream in a test.
 type side struct {
@@ -42,6 +51,7 @@ type message struct {
 type pair struct {
 	t         *testing.T
 	a, b      *side
+	framed    *framed // nil: the carrier is this file
 	unordered bool
 	mtu       int
 	unsaid    map[*side]int
@@ -50,11 +60,30 @@ type pair struct {
 
 // world is how a pair is opened.
 type world struct {
-	cfg       rdmap.Config
-	unordered bool
-	mtu       int
-	seed      uint64
+	cfg rdmap.Config
+	carrier
+	mtu  int
+	seed uint64
 }
+
+// carrier is one of those that streams are tested over.
+type carrier struct {
+	unordered bool // it places in any order
+	mpa       bool // it is package mpa, over a socket
+	crc, long bool // of that
+}
+
+func (c carrier) String() string {
+	switch {
+	case c.mpa:
+		return fmt.Sprintf("mpa,crc=%v,long=%v", c.crc, c.long)
+	case c.unordered:
+		return "unordered"
+	}
+	return "ordered"
+}
+
+var carriers = []carrier{{}, {unordered: true}, {mpa: true}, {mpa: true, crc: true}, {mpa: true, long: true}, {mpa: true, crc: true, long: true}}
 
 func newPair(t *testing.T, w world) *pair {
 	t.Helper()
@@ -73,7 +102,17 @@ func newPair(t *testing.T, w world) *pair {
 		return s
 	}
 	p.a, p.b = open("a", true), open("b", false)
+	if w.mpa {
+		p.framed = newFramed(p, w.carrier)
+	}
 	return p
+}
+
+// close lets go of what the carrier has.
+func (p *pair) close() {
+	if p.framed != nil {
+		p.framed.close()
+	}
 }
 
 // cmpOr is n, or what it is by default; below 0 it is 0.
@@ -103,6 +142,9 @@ func (s *side) receive(b []byte) {
 
 // take moves the next message of a side to the carrier.
 func (p *pair) take(s *side) bool {
+	if p.framed != nil {
+		return p.framed.take(s)
+	}
 	var m ddp.Message
 	if !s.Next(&m) {
 		return false
@@ -120,15 +162,20 @@ func (p *pair) take(s *side) bool {
 	}
 	segments := max((len(b)+p.mtu-1)/p.mtu, 1)
 	s.queue = append(s.queue, &message{head: m.Header, payload: b, placed: make([]bool, segments), left: segments})
-	var head [ddp.UntaggedHeader]byte
-	last := m.Header
-	last.Last = true
-	s.wire = append(s.wire, append(head[:last.Put(head[:])], b...))
+	s.leaves(&m.Header, b)
 	p.unsaid[s]++
 	if !p.unordered || p.rng.IntN(2) == 0 {
 		p.say(s)
 	}
 	return true
+}
+
+// leaves notes what a side sends.
+func (s *side) leaves(h *ddp.Header, b []byte) {
+	var head [ddp.UntaggedHeader]byte
+	last := *h
+	last.Last = true
+	s.wire = append(s.wire, append(head[:last.Put(head[:])], b...))
 }
 
 // say tells a side what was sent.
@@ -153,6 +200,9 @@ func (p *pair) segment(m *message, i int) (h ddp.Header, payload []byte) {
 
 // move brings one segment from one side to the other. It says false when there is none.
 func (p *pair) move(from, to *side) (bool, error) {
+	if p.framed != nil {
+		return p.framed.move(to)
+	}
 	if len(from.queue) == 0 {
 		return false, nil
 	}

@@ -55,7 +55,7 @@ func TestAskedBeforeSent(t *testing.T) {
 	}
 }
 
-// RDMAP-108: a queue of receives for several streams, which take from it when something comes.
+// RDMAP-108, DDP-007: a queue of receives for several streams, which take from it when something comes.
 type shared struct{ list []rdmap.Receive }
 
 func (s *shared) Take() (rdmap.Receive, bool) {
@@ -89,6 +89,24 @@ func TestSharedReceives(t *testing.T) {
 		if c := p.b.wantReceived(10); c.ID != uint64(i) {
 			t.Errorf("message %d took receive %d", i, c.ID)
 		}
+	}
+}
+
+// RDMAP-108: one stream cannot take all that several share: it holds as many as its own queue would.
+func TestSharedReceivesAreBounded(t *testing.T) {
+	q := &shared{}
+	for i := range 40 {
+		q.list = append(q.list, rdmap.Receive{ID: uint64(i), Data: make([]byte, 10)})
+	}
+	p := newPair(t, world{cfg: rdmap.Config{Shared: q}, carrier: carrier{unordered: true}})
+	for i := range uint32(17) {
+		h := ddp.Header{Control: 0x43, MSN: i + 1} // of each message the first segment only
+		if _, err := p.b.Place(&h, 5); (err == nil) != (i < 16) || err != nil && err != error(ddp.UntaggedNoBuffer) {
+			t.Fatalf("message %d: %v", i+1, err)
+		}
+	}
+	if len(q.list) != 24 {
+		t.Errorf("%d receives are left of 40", len(q.list))
 	}
 }
 
@@ -129,6 +147,7 @@ func TestInvalidate(t *testing.T) {
 	})
 }
 
+// RDMAP-001, 013: what cannot be, a Terminate of the program's own among it, is refused when it is posted.
 func TestInvalidWork(t *testing.T) {
 	p := newPair(t, world{cfg: rdmap.Config{Extensions: everything, Sends: 16}})
 	for _, c := range []struct {
@@ -210,9 +229,10 @@ func TestJobs(t *testing.T) {
 	}{{ddp.OperationStream, 0x0207}, {errors.New("disk failure"), 0x0207}, {ddp.ProtectionSTag, 0x0100}} {
 		t.Run(fmt.Sprint(c.err), func(t *testing.T) {
 			p := newPair(t, world{cfg: rdmap.Config{Extensions: everything}})
-			p.b.expose(7<<8, 8, rdmap.AccessFlushPersistent, rdmap.AccessVerify)
+			m := p.b.expose(7<<8, 8, rdmap.AccessFlushPersistent, rdmap.AccessVerify, rdmap.AccessWrite)
 			id := p.a.post(rdmap.Work{Op: rdmap.OpFlush, STag: 7 << 8, Length: 8, Persistent: true})
 			p.a.post(rdmap.Work{Op: rdmap.OpVerify, STag: 7 << 8, Length: 8})
+			p.a.post(rdmap.Work{Op: rdmap.OpAtomicWrite, STag: 7 << 8, Payload: [8]byte{0xff}})
 			p.settle()
 			var j rdmap.Job
 			if !p.b.Job(&j) {
@@ -229,7 +249,8 @@ func TestJobs(t *testing.T) {
 			}
 			p.b.JobDone(nil, nil)
 			p.a.End(nil)
-			if l := p.a.sent.list; len(l) != 2 || l[0].ID != id || !errors.Is(l[0].Err, c.want) {
+			p.b.want("the marker behind what failed", m, make([]byte, 8)) // COMMIT-033
+			if l := p.a.sent.list; len(l) != 3 || l[0].ID != id || !errors.Is(l[0].Err, c.want) {
 				t.Errorf("completed %+v", l)
 			}
 		})

@@ -59,7 +59,7 @@ func words(parts ...any) []byte {
 	return b
 }
 
-// RDMAP-087 to 097, RDMAP 1.7, RDMAPX-039, 044, 045, COMMIT-044, 047: every fault ends the stream, with the
+// RDMAP-008, 028, 030, 055, 087, 088, 090 to 097, RDMAPX-039, 044, 045, COMMIT-044, 046, 047, DDP-010: every fault ends the stream, with the
 // Terminate that the texts ask for, and nothing is changed by it.
 func TestFaults(t *testing.T) {
 	const stag = 7 << 8
@@ -97,6 +97,20 @@ func TestFaults(t *testing.T) {
 		{"RDMAPX-017: atomic without the right", untagged(0x4a, 1, 1), words(0, 1, 10<<8, at, at, at, at, at), "0/1/02 MD"},
 		{"RDMAPX-011: atomic at an odd place", untagged(0x4a, 1, 1), words(0, 1, stag, at+1, at, at, at, at), "0/2/07 MD"},
 		{"RDMAPX-021: atomic operation 1", untagged(0x4a, 1, 1), words(1, 1, stag, at, at, at, at, at), "0/2/07 MD"},
+		{"RDMAPX-009: atomic of 53 bytes", untagged(0x4a, 1, 1), make([]byte, 53), "0/2/07 MD"},
+		{"RDMAPX-045: Immediate of version 2", untagged(0x88, 0, 1), make([]byte, 8), "0/2/05 MD"},
+		{"RDMAPX-045: Immediate on queue 1", untagged(0x48, 1, 1), make([]byte, 8), "1/2/01 MD"},
+		{"RDMAPX-045: Immediate, tagged", ddp.Header{Tagged: true, Last: true, Control: 0x49, STag: stag}, make([]byte, 8), "0/2/06 MD"},
+		{"RDMAPX-045: Immediate 2 before 1", untagged(0x48, 0, 2), make([]byte, 8), "1/2/03 MD"},
+		{"RDMAPX-045: atomic of version 0", untagged(0x0a, 1, 1), make([]byte, 52), "0/2/05 MD"},
+		{"RDMAPX-045: atomic on queue 0", untagged(0x4a, 0, 1), make([]byte, 52), "1/2/01 MD"},
+		{"RDMAPX-045: Atomic Response on queue 1", untagged(0x4b, 1, 1), make([]byte, 12), "1/2/01 MD"},
+		{"COMMIT-046: Flush of version 3", untagged(0xcc, 1, 1), words(stag, 8, at, 2), "0/2/05 MD"},
+		{"COMMIT-046: Flush on queue 3", untagged(0x4c, 3, 1), words(stag, 8, at, 2), "1/2/01 MD"},
+		{"COMMIT-046: Verify, tagged", ddp.Header{Tagged: true, Last: true, Control: 0x4e, STag: stag}, words(stag, 8, at), "0/2/06 MD"},
+		{"COMMIT-046: Atomic Write on queue 0", untagged(0x50, 0, 1), words(stag, 8, at, at), "1/2/01 MD"},
+		{"COMMIT-046: Flush of an unknown STag", untagged(0x4c, 1, 1), words(8<<8, 8, at, 2), "0/1/00 MD"},
+		{"COMMIT-046: Verify beyond", untagged(0x4e, 1, 1), words(11<<8, 8, at+50), "0/1/01 MD"},
 		{"RDMAPX-009: atomic of 51 bytes", untagged(0x4a, 1, 1), make([]byte, 51), "0/2/07 MD"},
 		{"RDMAPX-024: Atomic Response to nothing", untagged(0x4b, 3, 1), words(1, at), "1/2/02 MD"},
 		{"COMMIT-018: Flush of no kind", untagged(0x4c, 1, 1), words(stag, 8, at, 0), "0/2/07 MD"},
@@ -113,6 +127,7 @@ func TestFaults(t *testing.T) {
 			b := p.b
 			m := b.expose(stag, 64, rdmap.AccessWrite, rdmap.AccessRead, rdmap.AccessAtomic)
 			other := b.expose(9<<8, 64, rdmap.AccessRead)
+			b.expose(11<<8, 64, rdmap.AccessVerify)
 			third := b.expose(10<<8, 64, rdmap.AccessWrite)
 			buf := make([]byte, 100)
 			b.receive(buf)
@@ -137,6 +152,9 @@ func TestFaults(t *testing.T) {
 			}
 			if got != c.want {
 				t.Fatalf("Terminate %s (%x), want %s", got, term, c.want)
+			}
+			if term[2]&0x1f != 0 || term[3] != 0 {
+				t.Errorf("reserved bits %x (RDMAP-027)", term[2:4])
 			}
 			var head [ddp.UntaggedHeader]byte
 			n := c.h.Put(head[:])
@@ -177,7 +195,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// RDMAPX-003, COMMIT-006, COMMIT-007: what was not agreed on is no opcode.
+// RDMAPX-003, COMMIT-004, 006, 007: what was not agreed on is no opcode.
 func TestExtensionsNotAgreed(t *testing.T) {
 	for _, op := range []byte{0x48, 0x49, 0x4a, 0x4b, 0x4c, 0x4d, 0x4e, 0x4f} {
 		p := newPair(t, world{})
@@ -191,6 +209,17 @@ func TestExtensionsNotAgreed(t *testing.T) {
 	h.Control |= 0x30 // RDMAP-022: reserved bits are ignored
 	if err := p.b.arrive(h, words(1)); err != nil {
 		t.Errorf("a Write with reserved bits: %v", err)
+	}
+	// RDMAPX-005: each extension is a switch of its own.
+	for control, needs := range map[byte]rdmap.Extensions{0x48: rdmap.Immediates, 0x49: rdmap.Immediates, 0x4a: rdmap.Atomics, 0x4b: rdmap.Atomics,
+		0x4c: rdmap.Commit, 0x4d: rdmap.Commit, 0x4e: rdmap.Commit, 0x4f: rdmap.Commit} {
+		for e := range everything + 1 {
+			q := newPair(t, world{cfg: rdmap.Config{Extensions: e}})
+			h := untagged(control, 7, 1) // no queue of anything: what is known has another fault
+			if known := q.b.arrive(h, nil) == error(ddp.UntaggedQN); known != (e&needs != 0) {
+				t.Errorf("%#x with the extensions %03b: known %v", control, e, known)
+			}
+		}
 	}
 	for _, op := range []rdmap.Op{rdmap.OpFetchAdd, rdmap.OpCompareSwap, rdmap.OpImmediate, rdmap.OpFlush, rdmap.OpVerify, rdmap.OpAtomicWrite} {
 		if err := p.a.Post(&rdmap.Work{Op: op, Global: true}); !errors.Is(err, rdmap.ErrNotAgreed) {
@@ -222,7 +251,7 @@ func TestNoReceive(t *testing.T) {
 	}
 }
 
-// RDMAP-044, siw.md section 3: an answer goes where it was asked for, and nowhere else.
+// RDMAP-044, 045: an answer goes where it was asked for, and nowhere else.
 func TestWrongAnswers(t *testing.T) {
 	answer := func(stag uint32, to uint64, last bool) ddp.Header {
 		return ddp.Header{Tagged: true, Last: last, Control: 0x42, STag: stag, TO: to}
@@ -290,7 +319,7 @@ func TestWrongAtomicResponse(t *testing.T) {
 	}
 }
 
-// siw.md 0.1: both bit orders are understood; whatever a Terminate says, the stream ends.
+// RDMAP-053, 066: a Terminate needs no receive. The bit orders of the RFC and of siw are understood; whatever a Terminate says, the stream ends.
 func TestTerminateFromThePeer(t *testing.T) {
 	for _, c := range []struct {
 		wire string
@@ -298,6 +327,7 @@ func TestTerminateFromThePeer(t *testing.T) {
 		head bool
 	}{
 		{"1101c000" + "0013" + "c140000001000000000000002000", ddp.TaggedBounds, true},
+		{"1101dfff" + "0013" + "c140000001000000000000002000", ddp.TaggedBounds, true}, // RDMAP-027: reserved bits
 		{"11010300" + "0013" + "c140000001000000000000002000", ddp.TaggedBounds, true},
 		{"1203c000" + "0004" + "414300000000000000000000000900000000", ddp.UntaggedMSN, true},
 		{"21030300" + "0004" + "414300000000000000000000000900000000", ddp.UntaggedMSN, true},
@@ -342,7 +372,31 @@ func TestTerminateFromThePeer(t *testing.T) {
 	}
 }
 
-// RDMAP-089, MPA-008: a fault of the carrier, with no header.
+// RDMAP-054, 058: a peer that gives a message up half-way tells why, and is understood.
+func TestTerminateInsideAMessage(t *testing.T) {
+	for name, begin := range map[string]ddp.Header{"Send": {Control: 0x43, MSN: 1}, "Read Request": {Control: 0x41, QN: 1, MSN: 1}, "Write": {Tagged: true, Control: 0x40, STag: 7 << 8}} {
+		p := newPair(t, world{})
+		p.b.expose(7<<8, 100, rdmap.AccessWrite)
+		p.b.receive(make([]byte, 100))
+		if err := p.b.arrive(begin, make([]byte, 20)); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		err := p.b.arrive(untagged(0x47, 2, 1), []byte{0, 0, 0, 0})
+		var e *rdmap.TerminateError
+		if !errors.As(err, &e) || !e.Remote || e.Fault != ddp.Catastrophic {
+			t.Errorf("a Terminate inside a %s: %v", name, err)
+		}
+		if op, _ := p.b.leave(); op != 0xff {
+			t.Errorf("a Terminate inside a %s is answered with %v", name, op)
+		}
+		p.b.End(nil)
+		if l := p.b.received.list; len(l) != 1 || !errors.Is(l[0].Err, ddp.Catastrophic) {
+			t.Errorf("a Terminate inside a %s: received %+v (RDMAP-009)", name, l)
+		}
+	}
+}
+
+// RDMAP-031, 089, MPA-008: a fault of the carrier, with no header.
 func TestFailOfTheCarrier(t *testing.T) {
 	p := newPair(t, world{})
 	p.a.Fail(ddp.Checksum, nil)

@@ -35,7 +35,7 @@ const (
 const (
 	queueSend      = 0
 	queueRequest   = 1
-	queueTerminate = 2
+	queueTerminate = ddp.AbortQueue
 	queueResponse  = 3
 )
 

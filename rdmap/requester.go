@@ -120,7 +120,7 @@ func (s *Stream) request(m *ddp.Message) bool {
 }
 
 // mayAsk says that one more request may be outstanding. A Read of nothing stays alone: siw answers
-// one behind others with their data (siw.md 0.6).
+// one behind others with their data (S6).
 func (r *requester) mayAsk(e *entry) bool {
 	n := r.waiting.len()
 	if n == 0 {

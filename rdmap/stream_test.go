@@ -13,13 +13,13 @@ import (
 
 const everything = rdmap.Atomics | rdmap.Immediates | rdmap.Commit
 
-// each runs a test over a carrier that places in order and over one that does not.
+// each runs a test over every carrier.
 func each(t *testing.T, w world, test func(t *testing.T, p *pair)) {
-	for _, unordered := range []bool{false, true} {
-		t.Run(fmt.Sprintf("unordered=%v", unordered), func(t *testing.T) {
+	for _, c := range carriers {
+		t.Run(c.String(), func(t *testing.T) {
 			for seed := range uint64(8) {
 				w := w
-				w.unordered, w.seed = unordered, seed
+				w.carrier, w.seed = c, seed
 				test(t, newPair(t, w))
 			}
 		})
@@ -33,6 +33,7 @@ func TestWriteThenSend(t *testing.T) {
 		buf := make([]byte, 500)
 		p.b.receive(buf)
 		data, text := pattern(1, 350), pattern(2, 250)
+		p.b.received.at = func() { p.b.want("what was written before the Send", m[601:951], data) }
 		w := p.a.post(rdmap.Work{Op: rdmap.OpWrite, Data: data[:100], More: [][]byte{nil, data[100:101], data[101:]}, STag: 7 << 8, TO: 601})
 		s := p.a.post(rdmap.Work{Op: rdmap.OpSend, Data: text})
 		p.settle()
@@ -114,7 +115,7 @@ func TestORD(t *testing.T) {
 	}
 }
 
-// siw.md 0.6: a Read of nothing is never outstanding with others.
+// S6 (docs/quirks.md): a Read of nothing is never outstanding with others.
 func TestReadOfNothingStaysAlone(t *testing.T) {
 	p := newPair(t, world{})
 	p.b.expose(7<<8, 100, rdmap.AccessRead)
@@ -140,7 +141,7 @@ func TestReadOfNothingStaysAlone(t *testing.T) {
 	p.a.wantSent(1, 2, 3)
 }
 
-// RDMAPX-012, 013, 025, 034, 035; COMMIT-031 to 035: atomics, in order, with what they found.
+// RDMAPX-001, 012, 013, 025, 028, 034, 035; COMMIT-031 to 035: atomics, in order, with what they found.
 func TestAtomics(t *testing.T) {
 	each(t, world{cfg: rdmap.Config{Extensions: everything}}, func(t *testing.T, p *pair) {
 		m := p.b.expose(7<<8, 64, rdmap.AccessAtomic, rdmap.AccessRead, rdmap.AccessWrite)
@@ -172,10 +173,13 @@ func TestImmediate(t *testing.T) {
 	each(t, world{cfg: rdmap.Config{Extensions: everything}}, func(t *testing.T, p *pair) {
 		p.b.receive(nil)
 		p.b.receive(make([]byte, 20))
+		m := p.b.expose(7<<8, 300, rdmap.AccessWrite)
+		w := p.a.post(rdmap.Work{Op: rdmap.OpWrite, STag: 7 << 8, Data: pattern(2, 300)})
 		a := p.a.post(rdmap.Work{Op: rdmap.OpImmediate, Solicited: true, Payload: [8]byte{'I', 'M', 'M'}})
 		b := p.a.post(rdmap.Work{Op: rdmap.OpSend, Data: pattern(1, 20)})
+		p.b.received.at = func() { p.b.want("what was written before the immediate data", m, pattern(2, 300)) } // RDMAPX-040
 		p.settle()
-		p.a.wantSent(a, b)
+		p.a.wantSent(w, a, b)
 		got := p.b.received.list
 		if len(got) != 2 || !got[0].Immediate || !got[0].Solicited || got[0].Payload != [8]byte{'I', 'M', 'M'} || got[0].ID != 0 || got[1].Immediate || got[1].ID != 20 {
 			t.Errorf("received %+v", got)
@@ -183,17 +187,19 @@ func TestImmediate(t *testing.T) {
 	})
 }
 
-// RDMAP-049 to 051: events, and memory that is withdrawn before the program hears of the message.
+// RDMAP-014, 015, 049 to 051: events, and memory that is withdrawn before the program hears of the message.
 func TestSendVariants(t *testing.T) {
 	each(t, world{}, func(t *testing.T, p *pair) {
 		for i := range 4 {
 			p.b.expose(uint32(i+1)<<8, 10, rdmap.AccessWrite)
-			p.b.receive(make([]byte, 10))
-			w := rdmap.Work{Op: rdmap.OpSend, Solicited: i&1 != 0, Invalidating: i&2 != 0, Invalidate: uint32(i+1) << 8}
+			buf := make([]byte, 10)
+			p.b.receive(buf)
+			w := rdmap.Work{Op: rdmap.OpSend, Data: pattern(i, 5), Solicited: i&1 != 0, Invalidating: i&2 != 0, Invalidate: uint32(i+1) << 8}
 			id := p.a.post(w)
 			p.settle()
 			p.a.wantSent(id)
-			c := p.b.wantReceived(0)
+			c := p.b.wantReceived(5)
+			p.b.want("what was received", buf[:5], pattern(i, 5))
 			if c.Solicited != w.Solicited || c.Invalidated != w.Invalidating || c.Invalidated && c.STag != w.Invalidate {
 				t.Errorf("%+v arrived as %+v", w, c)
 			}
@@ -207,7 +213,7 @@ func TestSendVariants(t *testing.T) {
 	})
 }
 
-// COMMIT-010 to 027, 033: jobs are done in order, one at a time, and what is behind them waits.
+// COMMIT-010 to 012, 023, 026, 033: jobs are done in order, one at a time, and what is behind them waits.
 func TestFlushVerifyAtomicWrite(t *testing.T) {
 	each(t, world{cfg: rdmap.Config{Extensions: everything}}, func(t *testing.T, p *pair) {
 		m := p.b.expose(7<<8, 64, rdmap.AccessWrite, rdmap.AccessFlushPersistent, rdmap.AccessFlushGlobal, rdmap.AccessVerify)
@@ -247,7 +253,7 @@ func TestFlushVerifyAtomicWrite(t *testing.T) {
 	})
 }
 
-// ddp-mpa.md, golden frames: without length, pad and CRC of MPA.
+// What leaves, octet by octet, as RFC 5040, 7306 and the draft have it.
 func TestGoldenMessages(t *testing.T) {
 	p := newPair(t, world{cfg: rdmap.Config{Extensions: everything}})
 	p.b.expose(0x100, 0x3000, rdmap.AccessWrite)

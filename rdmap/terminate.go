@@ -15,7 +15,7 @@ const (
 	termBits   = termLength | termDDP | termRDMA
 
 	// siw writes the three as bits 0, 1 and 2, and the first octet's halves the other way
-	// round (siw.md 0.1).
+	// round (S1).
 	siwBits = 0x07
 
 	termSize = 4 + 2 + ddp.UntaggedHeader + readSize

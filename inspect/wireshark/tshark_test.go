@@ -93,8 +93,20 @@ func rows(t testing.TB, file string, fields []string, args ...string) map[int]ro
 	for _, f := range fields {
 		args = append(args, "-e", f)
 	}
+	all := table(t, tshark(t, file, args...), fields)
+	for number, r := range all {
+		if r["_ws.lua.error"] != "" {
+			t.Fatalf("packet %d of %s: an error in Lua", number, file)
+		}
+	}
+	return all
+}
+
+// table reads lines of fields, of which the first is the packet's number in the file.
+func table(t testing.TB, out string, fields []string) map[int]row {
+	t.Helper()
 	all := make(map[int]row)
-	for line := range strings.Lines(tshark(t, file, args...)) {
+	for line := range strings.Lines(out) {
 		values := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
 		number, err := strconv.Atoi(values[0])
 		if err != nil || len(values) != len(fields)+1 {
@@ -103,9 +115,6 @@ func rows(t testing.TB, file string, fields []string, args ...string) map[int]ro
 		r := make(row)
 		for i, f := range fields {
 			r[f] = values[i+1]
-		}
-		if r["_ws.lua.error"] != "" {
-			t.Fatalf("packet %d of %s: an error in Lua", number, file)
 		}
 		all[number] = r
 	}

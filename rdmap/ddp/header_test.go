@@ -7,7 +7,7 @@ import (
 	"github.com/dgrdma/dgrdma/rdmap/ddp"
 )
 
-// The headers are those of the frames that tshark has decoded (ddp-mpa.md, golden frames).
+// RDMAP-007: the octets of RDMAP are brought over as they are. The headers are those of frames that tshark has decoded.
 func TestGoldenHeaders(t *testing.T) {
 	for _, c := range []struct {
 		name, wire string
@@ -40,7 +40,7 @@ func TestGoldenHeaders(t *testing.T) {
 	}
 }
 
-// RDMAP-022, DDP 1.1: reserved bits are ignored; the version is not.
+// RDMAP-022: reserved bits are ignored; the version is not.
 func TestParseFaults(t *testing.T) {
 	tagged, _ := hex.DecodeString("c140000001000000000000002000")
 	untagged, _ := hex.DecodeString("414300000000000000000000000100000000")

@@ -4,10 +4,15 @@ import "math"
 
 // Inbound puts together messages for a carrier whose segments arrive in order, and checks
 // that they continue each other (DDP-002, DDP-003, DDP-005). A tagged message may stand
-// between the segments of an untagged one, and the other way round, as siw sends them.
+// between the segments of an untagged one, and the other way round, as siw sends them; and a message of the
+// AbortQueue anywhere.
 type Inbound struct {
 	tagged, untagged unfinished
 }
+
+// AbortQueue is the queue of the message that ends a stream: Terminate. It may come at any time, since who cannot go
+// on with a message has nothing else to say. The message that it cuts short is not delivered.
+const AbortQueue = 2
 
 type unfinished struct {
 	first Header
@@ -38,8 +43,15 @@ func (u *unfinished) followsTagged(h *Header, n int) error {
 	return nil
 }
 
+// aborted says that a segment begins the message that cuts this one short.
+func (u *unfinished) aborted(h *Header) bool {
+	return u.begun && !h.Tagged && h.QN == AbortQueue && u.first.QN != AbortQueue && h.MO == 0
+}
+
 func (u *unfinished) followsUntagged(h *Header, n int) error {
 	switch {
+	case u.aborted(h):
+		return nil
 	case !u.begun && h.MO != 0:
 		return UntaggedMO
 	case !u.begun:
@@ -66,7 +78,7 @@ func (in *Inbound) Placed(h *Header, n int) (first *Header, total uint32) {
 	if h.Tagged {
 		u = &in.tagged
 	}
-	if !u.begun {
+	if !u.begun || u.aborted(h) {
 		u.first, u.n, u.begun = *h, 0, true
 	}
 	u.n += uint64(n)

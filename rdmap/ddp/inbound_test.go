@@ -6,7 +6,7 @@ import (
 	"github.com/dgrdma/dgrdma/rdmap/ddp"
 )
 
-// Faults are those that siw answers with (siw.md, section 3).
+// Faults are those that siw answers with, which the captures have.
 func TestInbound(t *testing.T) {
 	const gib = 1 << 30
 	type step struct {
@@ -41,6 +41,15 @@ func TestInbound(t *testing.T) {
 			{h: ddp.Header{Tagged: true, Control: 0x42, STag: 1, TO: 7}, fault: ddp.OperationOpcode}}},
 		{"DDP-005: a Send that becomes another", []step{{h: send(1, 0, false), n: 7},
 			{h: ddp.Header{Control: 0x43, Invalidate: 9, MSN: 1, MO: 7}, fault: ddp.OperationOpcode}}},
+		{"an abort inside a Send", []step{{h: send(1, 0, false), n: 7}, {h: ddp.Header{Last: true, Control: 0x47, QN: ddp.AbortQueue, MSN: 1}, n: 4, done: 5}}},
+		{"an abort in two segments", []step{{h: send(1, 0, false), n: 7}, {h: ddp.Header{Control: 0x47, QN: ddp.AbortQueue, MSN: 1}, n: 4},
+			{h: ddp.Header{Last: true, Control: 0x47, QN: ddp.AbortQueue, MSN: 1, MO: 4}, n: 48, done: 53}}},
+		{"an abort inside an abort", []step{{h: ddp.Header{Control: 0x47, QN: ddp.AbortQueue, MSN: 1}, n: 4},
+			{h: ddp.Header{Last: true, Control: 0x47, QN: ddp.AbortQueue, MSN: 1}, n: 4, fault: ddp.UntaggedMO}}},
+		{"an abort that begins in the middle", []step{{h: send(1, 0, false), n: 7},
+			{h: ddp.Header{Last: true, Control: 0x43, QN: ddp.AbortQueue, MSN: 1, MO: 7}, fault: ddp.UntaggedQN}}},
+		{"the rest of a Send behind an abort", []step{{h: send(1, 0, false), n: 7}, {h: ddp.Header{Last: true, Control: 0x47, QN: ddp.AbortQueue, MSN: 1}, n: 4, done: 5},
+			{h: send(1, 7, true), n: 7, fault: ddp.UntaggedMO}}},
 		{"DDP-005: a Write inside a Send", []step{{h: send(1, 0, false), n: 7}, {h: write(5, 9, true), n: 1, done: 2}, {h: send(1, 7, true), n: 7, done: 15}}},
 		{"RDMAP-001: 2^32-1 bytes, and one more", []step{
 			{h: write(1, 0, false), n: gib}, {h: write(1, gib, false), n: gib}, {h: write(1, 2*gib, false), n: gib}, {h: write(1, 3*gib, false), n: gib - 1},

@@ -138,7 +138,7 @@ func TestCompareSwapMasks(t *testing.T) {
 }
 
 // TestAtomicsAreRefused, and memory is what it was (RDMAPX-010, RDMAPX-011, RDMAPX-017, COMMIT-031,
-// COMMIT-032, COMMIT-034).
+// COMMIT-032, COMMIT-034, RDMAPX-046).
 func TestAtomicsAreRefused(t *testing.T) {
 	domain := memory.NewTable().NewDomain()
 	stream := domain.NewStream()

@@ -256,7 +256,7 @@ func TestRegisterFileRefuses(t *testing.T) {
 	}
 }
 
-// TestFlushIsRefused (COMMIT-014, COMMIT-018, COMMIT-040, COMMIT-046, COMMIT-047).
+// TestFlushIsRefused (COMMIT-014, COMMIT-018, COMMIT-040, COMMIT-046 to 048).
 func TestFlushIsRefused(t *testing.T) {
 	domain := memory.NewTable().NewDomain()
 	stream := domain.NewStream()

@@ -12,8 +12,8 @@ import (
 	"github.com/dgrdma/dgrdma/rdmap/memory"
 )
 
-// TestFind: what a peer may not do, and what it is told, for a segment and for a request. The
-// answers to a segment are those of siw (siw.md, section 3), the wrap excepted, which siw
+// TestFind (RDMAP-018): what a peer may not do, and what it is told, for a segment and for a request. The
+// answers to a segment are those of siw, the wrap excepted, which siw
 // does not look for.
 func TestFind(t *testing.T) {
 	table := memory.NewTable()
@@ -149,6 +149,7 @@ func TestFindAllocatesNothing(t *testing.T) {
 	}
 }
 
+// TestRegisterRefuses (COMMIT-037): rights belong to memory, and not all go together.
 func TestRegisterRefuses(t *testing.T) {
 	table := memory.NewTable()
 	domain, other := table.NewDomain(), table.NewDomain()

@@ -30,7 +30,7 @@ type looking struct {
 
 func (l looking) Err() error { return l.look() }
 
-// TestVerify (COMMIT-022, COMMIT-024 to COMMIT-027): of memory and of files, with both algorithms, of any range.
+// TestVerify (COMMIT-022, 024 to 027): of memory and of files, with both algorithms, of any range.
 func TestVerify(t *testing.T) {
 	random := seeded(t)
 	domain := memory.NewTable().NewDomain()

@@ -10,7 +10,7 @@ import (
 const (
 	// DefaultTimeout is how long each side waits for the other during set-up.
 	DefaultTimeout = 10 * time.Second
-	// SafePrivate is the length of private data that every peer is known to take: Linux's siw
+	// SafePrivate is the length of private data that every peer is known to take: Linux's siw (S8)
 	// receives 256 octets with the 4 of enhanced set-up, keeps the length of what it sends
 	// in an octet, and a longer reply crashes its kernel.
 	SafePrivate = 248
@@ -21,7 +21,7 @@ const (
 // Reserved bits of the flags octet by which our own kind knows itself. An initiator
 // sets one, and a responder that knows it answers with another, which no request has:
 // siw brings the bits of a request back in its reply, so that the first bit in a reply
-// says nothing. 0x08 is siw's own.
+// says nothing. 0x08 is siw's own (S11).
 const (
 	ownRequest = 0x01
 	ownReply   = 0x02

@@ -6,22 +6,16 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
-
-	"github.com/google/gopacket"
-	"github.com/google/gopacket/layers"
-	"github.com/google/gopacket/pcapgo"
 
 	"github.com/dgrdma/dgrdma/rdmap/ddp"
 )
 
 var operations = []string{"Write", "ReadRequest", "ReadResponse", "Send", "SendInv", "SendSE", "SendSEInv", "Terminate"}
 
-// TestCaptures reads what Linux's siw has sent, in pieces of all kinds, and finds the messages that another decoder has found; written again
+// TestCaptures (MPA-007) reads what Linux's siw has sent, in pieces of all kinds, and finds the messages that another decoder has found; written again
 // they are the same octets, but for pads and what covers them.
 func TestCaptures(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.pcap")
@@ -31,12 +25,13 @@ func TestCaptures(t *testing.T) {
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".pcap"), func(t *testing.T) {
 			want := decoded(t, strings.TrimSuffix(file, ".pcap")+".txt")
-			streams := streamsOf(t, file)
-			request, fromInitiator := setupOf(t, streams["I>R"], false)
-			reply, fromResponder := setupOf(t, streams["R>I"], true)
-			crc := request.crc || reply.crc
-			checkStream(t, crc, fromInitiator, describe(&request), want["I>R"])
-			checkStream(t, crc, fromResponder, describe(&reply), want["R>I"])
+			for i, c := range connectionsOf(t, file) {
+				request, fromInitiator := setupOf(t, c.streams[fromI], false)
+				reply, fromResponder := setupOf(t, c.streams[fromR], true)
+				crc := request.crc || reply.crc
+				checkStream(t, crc, fromInitiator, describe(&request), want[i][fromI])
+				checkStream(t, crc, fromResponder, describe(&reply), want[i][fromR])
+			}
 		})
 	}
 }
@@ -127,67 +122,6 @@ func line(m message, segments int) string {
 	}
 	sum := sha256.Sum256(m.payload)
 	return fmt.Sprintf("%s %s segments=%d len=%d sha256=%x", operations[h.Control&15], where, segments, len(m.payload), sum[:8])
-}
-
-// decoded reads what the other decoder has found, without what it says of the payload of Read Requests and
-// Terminates, and of pads and ends.
-func decoded(t *testing.T, file string) map[string][]string {
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	lines := regexp.MustCompile(`(?m)^ *\d+ (I>R|R>I) (\S+) +(.*)$`)
-	payload := regexp.MustCompile(` (sink|src|term)=.*( segments=)`)
-	found := map[string][]string{}
-	for _, l := range lines.FindAllStringSubmatch(string(text), -1) {
-		if l[2] != "pad" {
-			found[l[1]] = append(found[l[1]], l[2]+" "+payload.ReplaceAllString(l[3], "$2"))
-		}
-	}
-	return found
-}
-
-// streamsOf puts the octets of each direction together. Nothing is lost in the captures, and what is sent
-// again is dropped.
-func streamsOf(t *testing.T, file string) map[string][]byte {
-	f, err := os.Open(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	r, err := pcapgo.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	streams, next := map[string][]byte{}, map[string]uint32{}
-	initiator := layers.TCPPort(0)
-	for p := range gopacket.NewPacketSource(r, r.LinkType()).Packets() {
-		tcp, ok := p.Layer(layers.LayerTypeTCP).(*layers.TCP)
-		if !ok {
-			continue
-		}
-		if tcp.SYN && !tcp.ACK {
-			initiator = tcp.SrcPort
-		}
-		way := "R>I"
-		if tcp.SrcPort == initiator {
-			way = "I>R"
-		}
-		if tcp.SYN {
-			next[way] = tcp.Seq + 1
-			continue
-		}
-		skip := int(int32(next[way] - tcp.Seq))
-		if len(tcp.Payload) == 0 || skip >= len(tcp.Payload) {
-			continue
-		}
-		if skip < 0 {
-			t.Fatalf("%s: octets are missing", file)
-		}
-		streams[way] = append(streams[way], tcp.Payload[skip:]...)
-		next[way] = tcp.Seq + uint32(len(tcp.Payload))
-	}
-	return streams
 }
 
 // longest returns the length of the longest segment, and plain the stream with zeros for pads and CRCs.

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/dgrdma/dgrdma/rdmap/ddp"
 )
 
@@ -50,6 +52,48 @@ func unixPair(t testing.TB) (net.Conn, net.Conn) {
 	}
 	t.Cleanup(func() { a.Close(); b.Close() })
 	return a, b
+}
+
+// RDMAP-078, MPA-018: a connection that was used for something else before becomes one of RDMA when both programs want it, and TCP
+// waits for nothing from then on.
+func TestOpenLater(t *testing.T) {
+	for _, k := range kinds {
+		t.Run(k.name, func(t *testing.T) {
+			a, b := k.pair(t)
+			if tcp, ok := a.(*net.TCPConn); ok {
+				tcp.SetNoDelay(false)
+			}
+			for i, way := range [][2]net.Conn{{a, b}, {b, a}, {a, b}} {
+				go way[0].Write([]byte("a line\n"))
+				got := make([]byte, 7)
+				if _, err := io.ReadFull(way[1], got); err != nil || string(got) != "a line\n" {
+					t.Fatalf("line %d: %q, %v", i, got, err)
+				}
+			}
+			ca, cb := open(t, a, b, nil, nil)
+			src, sink := &listSource{t: t, list: []ddp.Message{outgoing(send(1, []byte("hello")), 2)}}, newSink(t)
+			sent := make(chan error, 1)
+			go func() { sent <- drain(ca, src) }()
+			for len(sink.got) == 0 {
+				if err := cb.Receive(sink); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := <-sent; err != nil || string(sink.got[0].payload) != "hello" {
+				t.Errorf("%v, %q", err, sink.got[0].payload)
+			}
+			if ca.tcp {
+				off := true
+				ca.raw.Control(func(fd uintptr) {
+					n, err := unix.GetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_NODELAY)
+					off = err != nil || n == 0
+				})
+				if off {
+					t.Error("TCP waits for more to send")
+				}
+			}
+		})
+	}
 }
 
 func TestOpen(t *testing.T) {
@@ -113,7 +157,7 @@ func peer(nc net.Conn, what []byte, step int) []byte {
 	return got
 }
 
-// MPA-010, MPA-012, MPA-013: what the responder does with requests (siw.md, section 1).
+// MPA-010, MPA-012, MPA-013: what the responder does with requests.
 func TestRequests(t *testing.T) {
 	for _, c := range []struct {
 		name, request string
@@ -184,7 +228,7 @@ func TestEarlyFrame(t *testing.T) {
 	}
 }
 
-// MPA-012, siw.md section 1: what the initiator does with replies.
+// MPA-012: what the initiator does with replies.
 func TestReplies(t *testing.T) {
 	terminate := func(f ddp.Fault, m *ddp.Message) {
 		m.Header = ddp.Header{Control: 0x47, QN: 2, MSN: 1}

@@ -15,7 +15,7 @@
 //
 // A segment (in the RFC's words ULPDU) travels in a frame (FPDU): its length in two octets, itself, a pad to a multiple
 // of four, and CRC32C over all before it. Without CRC the field is there and says nothing (MPA-003). Pads are
-// not looked at: siw's are what was in its buffer before.
+// not looked at: siw's are what was in its buffer before (S5).
 //
 // With CRC a frame is checked while it is in the carrier's buffer, and only then copied to its place: a damaged one
 // changes no memory, and nobody who writes to the same memory can make it look damaged. For the

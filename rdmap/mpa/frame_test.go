@@ -13,7 +13,7 @@ import (
 	"github.com/dgrdma/dgrdma/rdmap/ddp"
 )
 
-// Frames that tshark has decoded, and whose CRC it has found right (ddp-mpa.md, section 6).
+// Frames that tshark has decoded, and whose CRC it has found right.
 var golden = []struct {
 	name, wire string
 	m          message
@@ -171,7 +171,7 @@ func TestEveryLength(t *testing.T) {
 	}
 }
 
-// DDP-001, DDP-002, DDP-003, MPA-006: how messages become segments.
+// RDMAP-007, DDP-001, DDP-002, DDP-003, MPA-006: how messages become segments.
 func TestSegments(t *testing.T) {
 	for _, c := range []struct {
 		name    string

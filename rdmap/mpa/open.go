@@ -176,7 +176,7 @@ func (r *Request) Accept(ctx context.Context, o *Options) (*Conn, error) {
 const farewell = time.Second
 
 // Reject says no, and what the program has to say to that, at most SafePrivate octets. The connection
-// is closed when the peer has closed it, or a second later: siw tells its program nothing of a reply behind which
+// is closed when the peer has closed it, or a second later: siw tells its program nothing (S10) of a reply behind which
 // the end comes at once. After ErrOption the request can still be answered.
 func (r *Request) Reject(ctx context.Context, private []byte) error {
 	if err := (&Options{Private: private}).check(r.request.enhanced); err != nil {

@@ -351,7 +351,7 @@ func TestAllocations(t *testing.T) {
 	}
 }
 
-// siw.md, 0.2: with CRC a stranger gets no frame that a segment's end cuts: short ones share a segment, none is
+// S2 (docs/quirks.md): with CRC a stranger gets no frame that a segment's end cuts: short ones share a segment, none is
 // begun in one and ended in the next.
 func TestRecords(t *testing.T) {
 	a, b := tcpPair(t, ethernet)

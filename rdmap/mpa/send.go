@@ -177,7 +177,7 @@ func leave(guards []ddp.Guard) {
 }
 
 // someRecords writes frames so that none is cut by the end of a TCP segment: a record is as many as fit in
-// one. With CRC siw takes a frame for damaged whose pad and CRC are cut, because it copies each
+// one. With CRC siw (S2) takes a frame for damaged whose pad and CRC are cut, because it copies each
 // piece of them to the start of its buffer. MSG_EOR keeps Linux from appending the next record to a
 // segment, as siw's own sender does.
 func (c *Conn) someRecords(fd uintptr) (int, unix.Errno) {
