@@ -59,15 +59,20 @@ func TestAttacksAreNumbered(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rows := regexp.MustCompile(`(?m)^\| (A\d+) \|`).FindAllSubmatch(attacks, -1)
-	for i, m := range rows {
-		if want := fmt.Sprintf("A%d", i+1); string(m[1]) != want {
-			t.Errorf("SECURITY.md: attack %s stands where %s should", m[1], want)
-		}
-	}
 	terms, err := os.ReadFile("../docs/terms.md")
-	if want := fmt.Sprintf("| A1 to A%d |", len(rows)); err != nil || len(rows) == 0 || !strings.Contains(string(terms), want) {
-		t.Errorf("docs/terms.md does not say %q: %v", want, err)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, letter := range []string{"A", "V"} {
+		rows := regexp.MustCompile(`(?m)^\| (`+letter+`\d+) \|`).FindAllSubmatch(attacks, -1)
+		for i, m := range rows {
+			if want := fmt.Sprint(letter, i+1); string(m[1]) != want {
+				t.Errorf("SECURITY.md: attack %s stands where %s should", m[1], want)
+			}
+		}
+		if want := fmt.Sprintf("| %s1 to %s%d |", letter, letter, len(rows)); len(rows) == 0 || !strings.Contains(string(terms), want) {
+			t.Errorf("docs/terms.md does not say %q", want)
+		}
 	}
 }
 

@@ -1,14 +1,113 @@
 package tests
 
 import (
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
+
+// rdmaTable has a row for each requirement of RDMA, with its level: the third cell. Those that must be fulfilled have a
+// test that names them, or a reason.
+const rdmaTable = "docs/rdma-requirements.md"
+
+var (
+	rdmaRow    = regexp.MustCompile(`(?m)^\| ((?:RDMAPX?|COMMIT|DDP|MPA)-\d{3}) \| ([^|]+) \| ([MSO-]) \| (.+) \|$`)
+	rdmaReason = regexp.MustCompile(`\(no test: [^)]{10,}\)$`)
+	// Numbers are cited one by one, or as RDMAP-037 to 041, 043 and 067, also over the end of a line of comment.
+	rdmaCited = regexp.MustCompile(`\b(RDMAPX?|COMMIT|DDP|MPA)-\d{3}\b((?:,? (?:and |to |// )*\d{3}\b|,\s+// (?:and |to )?\d{3}\b)*)`)
+	rdmaPart  = regexp.MustCompile(`(to )?(\d{3})\b`)
+)
+
+// TestRequirementsOfRDMA: every number that is cited has a row, every row of level M is named by a test or
+// says why there is none, and no other row says so.
+func TestRequirementsOfRDMA(t *testing.T) {
+	texts := readTexts(t)
+	levels := make(map[string]string)
+	reasons := make(map[string]bool)
+	for _, row := range rdmaRow.FindAllStringSubmatch(texts[rdmaTable], -1) {
+		number, level, asked := row[1], row[3], row[4]
+		if levels[number] != "" {
+			t.Errorf("%s has %s twice", rdmaTable, number)
+		}
+		levels[number] = level
+		reasons[number] = rdmaReason.MatchString(asked)
+		if strings.Contains(asked, "(no test") && (!reasons[number] || level != "M") {
+			t.Errorf("%s: %s has no good reason for being without a test", rdmaTable, number)
+		}
+	}
+	for group, want := range map[string]int{"RDMAP": 111, "RDMAPX": 48, "COMMIT": 51, "DDP": 10, "MPA": 18} {
+		n := 0
+		for number := range levels {
+			if name, _, _ := strings.Cut(number, "-"); name == group {
+				n++
+			}
+		}
+		if n != want || levels[fmt.Sprintf("%s-%03d", group, want)] == "" {
+			t.Errorf("%s has %d rows of %s, want %d", rdmaTable, n, group, want)
+		}
+	}
+	tested := make(map[string]string)
+	for path, text := range texts {
+		if path == rdmaTable || path == "tests/numbers_test.go" {
+			continue
+		}
+		for _, number := range citations(text) {
+			if levels[number] == "" {
+				t.Errorf("%s cites %s, which %s does not have", path, number, rdmaTable)
+			}
+			if strings.HasSuffix(path, "_test.go") {
+				tested[number] = path
+			}
+		}
+	}
+	for number, level := range levels {
+		switch where := tested[number]; {
+		case where != "" && reasons[number]:
+			t.Errorf("%s says why there is no test for %s, and %s names it", rdmaTable, number, where)
+		case where == "" && !reasons[number] && level == "M":
+			t.Errorf("no test names %s, and %s does not say why", number, rdmaTable)
+		}
+	}
+}
+
+// citations are the requirements of RDMA that a text cites.
+func citations(text string) (all []string) {
+	for _, m := range rdmaCited.FindAllStringSubmatch(text, -1) {
+		first, _ := strconv.Atoi(m[0][len(m[1])+1:][:3])
+		all = append(all, fmt.Sprintf("%s-%03d", m[1], first))
+		for _, part := range rdmaPart.FindAllStringSubmatch(m[2], -1) {
+			n, _ := strconv.Atoi(part[2])
+			if part[1] == "" {
+				first = n
+			}
+			for ; first <= n; first++ {
+				all = append(all, fmt.Sprintf("%s-%03d", m[1], first))
+			}
+			first = n
+		}
+	}
+	return all
+}
+
+func TestCitationsAreRead(t *testing.T) {
+	for text, want := range map[string]string{
+		"(RDMAP-001)": "[RDMAP-001]", "RDMAP-001, 040, 046: nothing": "[RDMAP-001 RDMAP-040 RDMAP-046]",
+		"RDMAP-032, 034, 046 to 048, 065: W":     "[RDMAP-032 RDMAP-034 RDMAP-046 RDMAP-046 RDMAP-047 RDMAP-048 RDMAP-065]",
+		"RDMAPX-012, 013; COMMIT-031 and 032: a": "[RDMAPX-012 RDMAPX-013 COMMIT-031 COMMIT-032]",
+		"RDMAP-050,\n\t// 051: c":                "[RDMAP-050 RDMAP-051]", "MPA-004, MPA-013": "[MPA-004 MPA-013]",
+		"DDP-003: 100 bytes": "[DDP-003]", "RDMAP-0011": "[]",
+	} {
+		if got := fmt.Sprint(citations(text)); got != want {
+			t.Errorf("%q cites %s, want %s", text, got, want)
+		}
+	}
+}
 
 // tables have a row for each number that comments, tests and pages cite.
 var tables = []struct {
@@ -16,7 +115,7 @@ var tables = []struct {
 	number *regexp.Regexp
 }{
 	{"docs/requirements.md", regexp.MustCompile(`\bDGRDMA-\d{3}\b`)},
-	{"docs/quirks.md", regexp.MustCompile(`\b(?:F\d{1,2}|D[12]-\d{1,2}|L\d|U\d)\b`)},
+	{"docs/quirks.md", regexp.MustCompile(`\b(?:F\d{1,2}|D[12]-\d{1,2}|L\d|U\d|S\d{1,2})\b`)},
 }
 
 const notCited = "(not cited)"
@@ -31,21 +130,7 @@ var (
 // TestCitedNumbersAreInTables: what is cited has a row, and a row is cited or says that it is
 // not.
 func TestCitedNumbersAreInTables(t *testing.T) {
-	texts := make(map[string]string) // by path
-	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
-		if err == nil && d.IsDir() && strings.HasPrefix(d.Name(), ".") && path != ".." {
-			return filepath.SkipDir
-		}
-		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") && !strings.HasSuffix(path, ".md") {
-			return err
-		}
-		b, err := os.ReadFile(path)
-		texts[filepath.ToSlash(strings.TrimPrefix(path, ".."+string(filepath.Separator)))] = string(b)
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	texts := readTexts(t)
 	for _, table := range tables {
 		cited := make(map[string]string) // where
 		for path, text := range texts {
@@ -79,6 +164,27 @@ func TestCitedNumbersAreInTables(t *testing.T) {
 			}
 		}
 	}
+}
+
+// readTexts returns what the repository's sources and pages say, by path.
+func readTexts(t *testing.T) map[string]string {
+	t.Helper()
+	texts := make(map[string]string) // by path
+	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() && strings.HasPrefix(d.Name(), ".") && path != ".." {
+			return filepath.SkipDir
+		}
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") && !strings.HasSuffix(path, ".md") {
+			return err
+		}
+		b, err := os.ReadFile(path)
+		texts[filepath.ToSlash(strings.TrimPrefix(path, ".."+string(filepath.Separator)))] = string(b)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return texts
 }
 
 func quirksInNames(text string) (all []string) {

@@ -99,8 +99,9 @@ func (p *propertyPlan) patience() time.Duration {
 	if !lossy {
 		if prof := p.profile(0); reorders && prof.FreshAcks {
 			// The acknowledgement on a frame that its copy overtook counts for nothing, and
-			// who has no id left to say more waits for a timeout (D1-5, D1-6).
-			calm += prof.MinTimeout
+			// who has no id left to say more waits for a timeout (D1-5, D1-6): four of
+			// the shortest, while no round trip has been measured.
+			calm += 4 * prof.MinTimeout
 		}
 		return calm
 	}

@@ -50,6 +50,7 @@ var withheld = map[string]string{
 	"go test ./tests/face -write":                                                             writesPages,
 	"go test ./dgrdma -run Documented -write":                                                 writesPages,
 	"go test ./metrics/watch -run Documented -write":                                          writesPages,
+	"go test ./rdmap -run '^$' -fuzz FuzzStream -fuzztime 10m":                                takesMinutes,
 	"go test ./rdmap/mpa -run '^$' -fuzz FuzzParse -fuzztime 10m":                             takesMinutes,
 	"go test ./tests/siw -v":                                                                  changesSystem,
 	"SIW_KEEP=1 go test ./tests/siw -v -run Responder":                                        changesSystem,

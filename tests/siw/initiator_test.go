@@ -43,7 +43,7 @@ func dial(t *testing.T, ctx context.Context, port int, o verbs.Options) (*verbs.
 	return q, key, own
 }
 
-// Each operation that siw knows, in every size, with and without CRC, in both revisions: siw.md sections 1 and 2.
+// Each operation that siw knows, in every size, with and without CRC, in both revisions.
 func TestInitiator(t *testing.T) {
 	for i, c := range []verbs.Options{{}, {NoCRC: true}, {Strict: true}, {Revision: 1, IRD: 4, ORD: 4}, {Revision: 1, NoCRC: true, IRD: 4, ORD: 4}} {
 		t.Run(fmt.Sprintf("crc=%v,rev=%d,strict=%v", !c.NoCRC, c.Revision, c.Strict), func(t *testing.T) {
@@ -90,7 +90,7 @@ func TestInitiator(t *testing.T) {
 	}
 }
 
-// siw.md section 3: what siw says of our faults, in its own bit order, is understood.
+// S1: what siw says of our faults, in its own bit order, is understood.
 func TestTerminateOfSiw(t *testing.T) {
 	for i, c := range []struct {
 		name string
@@ -156,7 +156,8 @@ func TestTerminateOfSiw(t *testing.T) {
 	}
 }
 
-// 1,000 connections, one after another, each with a Write and a Read.
+// 1,000 connections, one after another, each with a Write and a Read (S3: the kit mends what would keep a first
+// frame unread).
 func TestThousandConnections(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long")

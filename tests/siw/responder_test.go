@@ -116,7 +116,7 @@ func TestResponder(t *testing.T) {
 	}
 }
 
-// Send with Invalidate, and with it an event: siw.md section 3.
+// Send with Invalidate, and with it an event.
 func TestInvalidateBySiw(t *testing.T) {
 	s := serve(t, verbs.Options{}, 1, "", "send,len=9,inv=1,se=1 write,len=1 close")
 	done := make([]verbs.Completion, 2)
@@ -129,7 +129,7 @@ func TestInvalidateBySiw(t *testing.T) {
 	}
 }
 
-// siw.md section 3: our Terminates end siw's connection, whatever siw makes of them.
+// S1, S12: our Terminates end siw's connection, whatever siw makes of them.
 func TestTerminateToSiw(t *testing.T) {
 	for _, c := range []struct {
 		name, args, ops string
