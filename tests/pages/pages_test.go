@@ -59,6 +59,7 @@ var readers = sync.OnceValues(func() ([]string, error) {
 		env = append(env, name+"="+strings.TrimSpace(string(value)))
 	}
 	env = append(env, "GOBIN="+bin, "PATH="+bin+":"+os.Getenv("PATH"), "LC_ALL=C.UTF-8")
+	env = append(env, "GOPROXY=off", "GOSUMDB=off") // see fetch
 	for _, name := range []string{"XDG_CONFIG_HOME", "XDG_DATA_HOME", "BASH_ENV", "ENV"} {
 		env = slices.DeleteFunc(env, func(v string) bool { return strings.HasPrefix(v, name+"=") })
 	}
@@ -104,7 +105,9 @@ func all(t testing.TB) (pages []*page) {
 // TestCommandsOfPages: the commands and programs of each page do what it says.
 func TestCommandsOfPages(t *testing.T) {
 	environment(t)
-	for _, p := range all(t) {
+	pages := all(t)
+	fetch(t, pages)
+	for _, p := range pages {
 		t.Run(p.name, func(t *testing.T) {
 			besideOthers(t)
 			left, err := p.follow(t)
