@@ -6,7 +6,7 @@ import (
 	"github.com/dgrdma/dgrdma/endpoint"
 )
 
-// The errors to test for with errors.Is, and what they say.
+// The errors, to test for with errors.Is, and what they say.
 var (
 	ErrClosed        = endpoint.ErrClosed        // closed
 	ErrQueueFull     = endpoint.ErrQueueFull     // too many transactions queued to this peer; wait for some to be done

@@ -16,6 +16,8 @@ func (s *Stream) Deliver(h *ddp.Header, n uint32) error {
 	s.heard = true
 	switch {
 	case op == Write:
+		s.stats.Written++
+		s.stats.WrittenBytes += uint64(n)
 		return nil // RDMAP-032: the program is not told
 	case op == ReadResponse:
 		err = s.deliverRead(n)
@@ -70,6 +72,8 @@ func (s *Stream) deliverSend(op Opcode, h *ddp.Header, n uint32) error {
 	default:
 		c.Solicited = op == SendSE
 	}
+	s.stats.Received++
+	s.stats.ReceivedBytes += uint64(n)
 	s.received(b)
 	return nil
 }

@@ -2,6 +2,7 @@ package rdmap
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/dgrdma/dgrdma/rdmap/ddp"
 )
@@ -93,6 +94,25 @@ const (
 	Immediates                        // Immediate Data, RFC 7306
 	Commit                            // Flush, Verify, Atomic Write, draft-talpey-rdma-commit-01
 )
+
+var extensionNames = [...]string{"Atomics", "Immediates", "Commit"}
+
+// String names the extensions as the constants do.
+func (e Extensions) String() string {
+	var has []string
+	for i, name := range extensionNames {
+		if e>>i&1 != 0 {
+			has = append(has, name)
+		}
+	}
+	if e>>len(extensionNames) != 0 {
+		has = append(has, "unknown extensions")
+	}
+	if has == nil {
+		return "no extensions"
+	}
+	return strings.Join(has, "|")
+}
 
 // opcode reads the control octet of a segment and checks that the rest of the header fits
 // it (RDMAP-020, RDMAP-093, RDMAP-096).

@@ -17,6 +17,7 @@ type receives struct {
 // buffer is a receive, and for immediate data the place of their eight bytes.
 type buffer struct {
 	Receive
+	to        Completions // nil: Config.Received
 	immediate [immediateSize]byte
 }
 
@@ -24,7 +25,10 @@ func newReceives(n int) receives { return receives{queue: newRing[buffer](n), si
 
 // PostReceive queues a buffer for one message of the peer. It can be done before the peer is
 // there.
-func (s *Stream) PostReceive(r Receive) error {
+func (s *Stream) PostReceive(r Receive) error { return s.PostReceiveTo(r, nil) }
+
+// PostReceiveTo queues one whose completion is not for [Config.Received].
+func (s *Stream) PostReceiveTo(r Receive, to Completions) error {
 	switch {
 	case s.state != open:
 		return s.cause
@@ -33,7 +37,7 @@ func (s *Stream) PostReceive(r Receive) error {
 	case s.receives.queue.len() >= s.receives.size:
 		return ErrFull
 	}
-	*s.receives.queue.add() = buffer{Receive: r}
+	*s.receives.queue.add() = buffer{Receive: r, to: to}
 	return nil
 }
 
@@ -69,8 +73,8 @@ func (s *Stream) flushReceives(err error) {
 // received gives the completion to who hears of the oldest receive, which is b, and drops it.
 func (s *Stream) received(b *buffer) {
 	to := s.cfg.Received
-	if b.To != nil {
-		to = b.To
+	if b.to != nil {
+		to = b.to
 	}
 	*b = buffer{}
 	s.receives.queue.head++

@@ -1,6 +1,8 @@
 package rdmap
 
 import (
+	"fmt"
+
 	"github.com/dgrdma/dgrdma/rdmap/ddp"
 )
 
@@ -26,7 +28,8 @@ type requester struct {
 // entry is a work request on its way.
 type entry struct {
 	Work
-	spans  []ddp.Span // the buffers of Work, as carriers want them
+	to     Completions // nil: Config.Sent
+	spans  []ddp.Span  // the buffers of Work, as carriers want them
 	length uint32
 	sent   bool
 	done   bool
@@ -55,7 +58,10 @@ func newRequester(sends, ord int) requester {
 }
 
 // Post queues a work request. It copies w, but for the buffers that w names.
-func (s *Stream) Post(w *Work) error {
+func (s *Stream) Post(w *Work) error { return s.PostTo(w, nil) }
+
+// PostTo queues one whose completion is not for [Config.Sent].
+func (s *Stream) PostTo(w *Work, to Completions) error {
 	if s.state != open {
 		return s.cause
 	}
@@ -66,7 +72,7 @@ func (s *Stream) Post(w *Work) error {
 	r := &s.requester
 	switch {
 	case w.Op.needs()&^s.cfg.Extensions != 0:
-		return ErrNotAgreed
+		return fmt.Errorf("%w: %v needs %v", ErrNotAgreed, w.Op, w.Op.needs())
 	case w.Op.answered() && s.cfg.ORD == 0:
 		return ErrNoReads
 	case r.work.len() == len(r.work.entries) || r.work.len() >= s.cfg.Sends:
@@ -75,7 +81,7 @@ func (s *Stream) Post(w *Work) error {
 	r.posted = true
 	e := r.work.add()
 	spans := e.spans[:0]
-	*e = entry{Work: *w, length: length}
+	*e = entry{Work: *w, to: to, length: length}
 	switch w.Op {
 	case OpSend, OpWrite:
 		if len(w.Data) > 0 {
@@ -251,6 +257,7 @@ func (s *Stream) complete() {
 		if !e.done || !e.sent {
 			return
 		}
+		s.stats.count(e)
 		if !e.Silent || e.err != nil {
 			c := &s.completion
 			*c = Completion{ID: e.ID, Op: e.Op, Err: e.err, Length: e.length, Owner: s.cfg.Owner, Old: e.old}
@@ -267,8 +274,8 @@ func (s *Stream) complete() {
 // tell gives the completion to who hears of a request.
 func (s *Stream) tell(e *entry) {
 	to := s.cfg.Sent
-	if e.To != nil {
-		to = e.To
+	if e.to != nil {
+		to = e.to
 	}
 	to.Complete(&s.completion)
 }

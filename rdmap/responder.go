@@ -42,10 +42,13 @@ func newResponder(ird int) responder {
 }
 
 // sent says that the carrier has sent the oldest response that it had: there is room for
-// another request.
-func (r *responder) sent() {
-	r.queue.at(r.queue.head).span[0] = ddp.Span{}
+// another request. It returns how many bytes of memory went with it.
+func (r *responder) sent() int {
+	span := &r.queue.at(r.queue.head).span[0]
+	n := len(span.Bytes)
+	*span = ddp.Span{}
 	r.queue.head++
+	return n
 }
 
 // validate checks a request before it waits for its turn, so that the peer hears of its fault at once.

@@ -46,7 +46,8 @@ func (s *Stream) Sent(n int) {
 		case g.kind == givenWork:
 			s.workSent(g.place)
 		case g.kind == givenResponse:
-			s.responder.sent()
+			s.stats.Answered++
+			s.stats.FetchedBytes += uint64(s.responder.sent())
 		}
 	}
 	if s.state == open {

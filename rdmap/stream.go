@@ -110,6 +110,8 @@ type Stream struct {
 	termLen   int
 	fromPeer  [termSize]byte
 
+	stats Stats
+
 	// completion is what Completions are given, one at a time.
 	completion Completion
 }

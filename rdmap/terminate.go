@@ -36,6 +36,8 @@ type TerminateError struct {
 	HasHeader bool
 }
 
+// Error says who ended the stream, and why: the fault in words, with its numbers, or what this side knows
+// beyond; and in what.
 func (e *TerminateError) Error() string {
 	who := "this side ended the stream: "
 	if e.Remote {

@@ -11,23 +11,22 @@ type Op uint8
 
 // Operations.
 const (
-	OpSend Op = iota
-	OpWrite
-	OpRead
-	OpFetchAdd
-	OpCompareSwap
-	OpImmediate
-	OpFlush
-	OpVerify
-	OpAtomicWrite
-	// OpInvalidate withdraws memory of this side, in the order of the send queue.
-	OpInvalidate
-	// OpReceive is what a receive completes with.
-	OpReceive
+	OpSend        Op = iota // a message into a receive of the peer
+	OpWrite                 // bytes into the peer's memory
+	OpRead                  // bytes of the peer's memory
+	OpFetchAdd              // adds to eight bytes of the peer's memory, and tells what they were
+	OpCompareSwap           // replaces eight bytes of the peer's memory if they are what is expected, and tells what they were
+	OpImmediate             // eight bytes as a message, for which a receive needs no buffer
+	OpFlush                 // has bytes of the peer's memory brought to storage, or made visible to all of its machine
+	OpVerify                // the hash of bytes of the peer's memory, as its storage has them
+	OpAtomicWrite           // replaces eight bytes of the peer's memory at once, after all that was asked for before
+	OpInvalidate            // withdraws memory of this side, in the order of the send queue
+	OpReceive               // what a receive completes with; it cannot be posted as work
 )
 
 var opNames = [...]string{"Send", "Write", "Read", "FetchAdd", "CompareSwap", "Immediate", "Flush", "Verify", "AtomicWrite", "Invalidate", "Receive"}
 
+// String is the operation's name.
 func (o Op) String() string {
 	if int(o) < len(opNames) {
 		return opNames[o]
@@ -57,14 +56,25 @@ func (o Op) needs() Extensions {
 	return 0
 }
 
-// Work is a work request: one operation for the send queue of a stream. Fields that an
-// operation does not know are ignored.
+// Work is a work request: one operation for the send queue. Fields that an
+// operation does not know are ignored:
+//
+//	Send         Data, More, Solicited, Invalidating and Invalidate
+//	Immediate    Payload, Solicited
+//	Write        STag, TO, Data, More
+//	Read         STag, TO, Data, as long as what is read
+//	FetchAdd     STag, TO, Operand; Masked and Mask
+//	CompareSwap  STag, TO, Compare, Operand; Masked, CompareMask and Mask
+//	AtomicWrite  STag, TO, Payload
+//	Flush        STag, TO, Length, Persistent, Global
+//	Verify       STag, TO, Length, Hash
+//	Invalidate   Invalidate
+//
+// ID, Fence and Silent are for all of them.
 type Work struct {
 	// ID is the program's, and comes back with the completion.
 	ID uint64
 	Op Op
-	// To takes the completion, if the stream's [Config.Sent] is not to have it.
-	To Completions
 
 	// Fence holds the operation back until the peer has answered all before it.
 	Fence bool
@@ -78,11 +88,13 @@ type Work struct {
 	Invalidate   uint32
 
 	// Data is what a Send or a Write carries, and where a Read puts what it reads; More follows
-	// Data in what is sent. They are the stream's until the work completes.
+	// Data in what is sent. They are not the program's until the work completes: it must not change what is
+	// sent, nor read what is read.
 	Data []byte
 	More [][]byte
 
-	// STag and TO name the memory of the peer.
+	// STag and TO name the memory of the peer, as it told: TO is the offset that it gave to
+	// the first byte, and how far behind that.
 	STag uint32
 	TO   uint64
 	// Length is that of the range to flush or to verify.
@@ -106,16 +118,18 @@ type Work struct {
 	Hash []byte
 }
 
-// Receive is a buffer for one message of the peer.
+// Receive is a buffer for one message of the peer, a Send or immediate data. A message that is longer ends
+// the connection.
 type Receive struct {
-	ID   uint64
+	// ID is the program's, and comes back with the completion.
+	ID uint64
+	// Data is not the program's until the receive completes. Immediate data is not placed there.
 	Data []byte
-	// To takes the completion, if the stream's [Config.Received] is not to have it.
-	To Completions
 }
 
 // Completion says that a work request or a receive is done.
 type Completion struct {
+	// ID and Op are those of the request; OpReceive: of a receive.
 	ID uint64
 	Op Op
 	// Err is nil, or why it failed: what buffers hold then is not known.
@@ -135,7 +149,7 @@ type Completion struct {
 	// Hash is what a Verify computed, of HashSize bytes.
 	Hash     [HashSize]byte
 	HashSize int
-	// Owner is the stream's [Config.Owner].
+	// Owner is whose completion it is: in package verbs the *QueuePair.
 	Owner any
 }
 
@@ -148,7 +162,7 @@ var (
 	// ErrTooLong says that a message would have more than 2^32-1 bytes (RDMAP-001).
 	ErrTooLong = errors.New("rdmap: a message has at most 4294967295 bytes")
 	// ErrNotAgreed says that the two sides have not agreed on the operation's extension.
-	ErrNotAgreed = errors.New("rdmap: the operation is of an extension that this stream was not opened with")
+	ErrNotAgreed = errors.New("rdmap: the operation is of an extension that was not agreed on")
 	// ErrNoReads says that the peer answers nothing: its IRD, or this side's ORD, is 0.
 	ErrNoReads = errors.New("rdmap: the peer answers no Reads on this stream (ORD is 0)")
 	// ErrInvalid says that a request contradicts itself.

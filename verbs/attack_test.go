@@ -68,16 +68,17 @@ func newVictim(t *testing.T, o *verbs.Options) *victim {
 		t.Fatal(err)
 	}
 	<-v.pairs
-	go v.work(ctx, verbs.KeyOf(own))
+	go v.work(ctx, own.Key())
 	return v
 }
 
-// work is what the innocent peer does until it is told to end.
+// work is what the innocent peer does until it is told to end, and once more: the attack is over then, and it gets on.
 func (v *victim) work(ctx context.Context, k verbs.Key) {
 	rounds := 0
 	defer func() { v.worked <- rounds }()
 	got := make([]byte, 4096)
-	for ; ctx.Err() == nil; rounds++ {
+	for over := false; !over; rounds++ {
+		over = ctx.Err() != nil
 		want := pattern(rounds, 4096)
 		if err := errors.Join(v.innocent.Write(context.Background(), k, 0, want), v.innocent.Read(context.Background(), got, k, 0)); err != nil {
 			v.t.Errorf("a peer that does no harm: %v", err)
@@ -263,7 +264,7 @@ func TestAttackReads(t *testing.T) {
 			}
 			var flood []ddp.Message
 			for i := range n {
-				flood = append(flood, readRequest(uint32(i+1), verbs.KeyOf(v.region)))
+				flood = append(flood, readRequest(uint32(i+1), v.region.Key()))
 			}
 			a.send(flood...)
 			flood, a.queue = nil, nil

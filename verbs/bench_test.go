@@ -2,6 +2,7 @@ package verbs_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 
@@ -22,7 +23,7 @@ func benchmark(b *testing.B, op verbs.Op) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				key := verbs.KeyOf(r)
+				key := r.Key()
 				buf := make([]byte, memory)
 				done := make([]verbs.Completion, depth)
 				b.SetBytes(size)
@@ -136,7 +137,7 @@ func BenchmarkSend(b *testing.B) {
 		}
 		k, err := e.a.PostList(list[:min(len(list), room, b.N-n)])
 		if err != nil && k == 0 {
-			if err != verbs.ErrFull {
+			if !errors.Is(err, verbs.ErrFull) {
 				b.Fatal(err)
 			}
 		}

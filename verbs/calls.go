@@ -3,6 +3,7 @@ package verbs
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 
 	"github.com/dgrdma/dgrdma/rdmap"
@@ -17,9 +18,9 @@ type call struct {
 
 var calls = sync.Pool{New: func() any { return &call{done: make(chan struct{}, 1)} }}
 
-// Complete is for streams.
+// Complete makes a call what a stream tells.
 func (c *call) Complete(done *rdmap.Completion) {
-	c.c = *done
+	c.c = Completion(*done)
 	c.done <- struct{}{}
 }
 
@@ -46,35 +47,46 @@ func (c *call) wait(ctx context.Context, q *QueuePair) error {
 
 // do carries out a request and returns how it completed.
 func (q *QueuePair) do(ctx context.Context, w Work) (Completion, error) {
+	if err := ctx.Err(); err != nil {
+		return Completion{}, err // nothing has been asked for that had to be called back
+	}
 	c := calls.Get().(*call)
 	defer calls.Put(c)
 	c.work = w
-	c.work.To = c
-	err := q.Post(&c.work)
+	err := q.post(&c.work, c)
 	for errors.Is(err, ErrFull) {
 		if err = q.until(ctx, func() bool { return q.stream.Room() > 0 }); err == nil {
-			err = q.Post(&c.work)
+			err = q.post(&c.work, c)
 		}
 	}
 	c.work = Work{}
 	if err != nil {
 		return Completion{}, err
 	}
-	err = c.wait(ctx, q)
+	return q.outcome(w.Op, c, c.wait(ctx, q))
+}
+
+// outcome is how a call ended, in words if it failed.
+func (q *QueuePair) outcome(op Op, c *call, err error) (Completion, error) {
+	if err != nil {
+		err = fmt.Errorf("verbs: %v with %v: %w", op, q.RemoteAddr(), err)
+	}
 	return c.c, err
 }
 
-// The calls that follow carry out one request each and return when it is done. If ctx ends before,
-// the queue pair ends with it, and the buffers are the caller's again.
-
 // Write writes data to the peer's memory, from offset at of key on. That it is done says that data
 // can be used again, not that it has arrived (RDMAP-064): only what the peer answers after it says that.
+//
+// Of this and the other calls: if the queue is full, they wait for room. If ctx ends while the request is under way, so
+// does the queue pair, since there is no other way to have the buffers back; if it has ended before, nothing happens.
+// [ErrBounds]: the bytes are not all within the key. [ErrNotAgreed]: [Options.Extensions] does not have the operation.
+// [ErrFlushed]: the connection ended first, for the reason that is wrapped.
 func (q *QueuePair) Write(ctx context.Context, key Key, at uint32, data []byte) error {
 	k, err := key.Part(at, length32(data))
 	if err != nil {
 		return err
 	}
-	_, err = q.do(ctx, Work{Op: rdmap.OpWrite, STag: k.STag, TO: k.Offset, Data: data})
+	_, err = q.do(ctx, Work{Op: OpWrite, STag: k.STag, TO: k.Offset, Data: data})
 	return err
 }
 
@@ -84,82 +96,89 @@ func (q *QueuePair) Read(ctx context.Context, data []byte, key Key, at uint32) e
 	if err != nil {
 		return err
 	}
-	_, err = q.do(ctx, Work{Op: rdmap.OpRead, STag: k.STag, TO: k.Offset, Data: data})
+	_, err = q.do(ctx, Work{Op: OpRead, STag: k.STag, TO: k.Offset, Data: data})
 	return err
 }
 
 // length32 is the length of a buffer, or too much for any key.
 func length32(b []byte) uint32 { return uint32(min(uint64(len(b)), 1<<32-1)) }
 
-// Send sends data into a receive of the peer, which must be there.
+// Send sends data into a receive of the peer, which must be there. That it is done says that data can be
+// used again.
 func (q *QueuePair) Send(ctx context.Context, data []byte) error {
-	_, err := q.do(ctx, Work{Op: rdmap.OpSend, Data: data})
+	_, err := q.do(ctx, Work{Op: OpSend, Data: data})
 	return err
 }
 
-// Receive posts data as a receive and waits for the message that it takes. A peer that sends before
-// ends the connection: see [QueuePair.PostReceive].
+// Receive posts data as a receive and waits for the message that it takes, of which [Completion.Length] bytes
+// are in data. A peer that sends before this side has posted a receive ends the connection: see [QueuePair.PostReceive].
 func (q *QueuePair) Receive(ctx context.Context, data []byte) (Completion, error) {
-	c := calls.Get().(*call)
-	defer calls.Put(c)
-	if err := q.PostReceive(Receive{Data: data, To: c}); err != nil {
+	if err := ctx.Err(); err != nil {
 		return Completion{}, err
 	}
-	err := c.wait(ctx, q)
-	return c.c, err
+	c := calls.Get().(*call)
+	defer calls.Put(c)
+	if err := q.postReceive(Receive{Data: data}, c); err != nil {
+		return Completion{}, err
+	}
+	return q.outcome(OpReceive, c, c.wait(ctx, q))
 }
 
-// FetchAdd adds to the eight bytes at offset at of key, and returns what they were before.
+// FetchAdd adds to the eight bytes at offset at of key, and returns what they were before: a number in the order
+// of bytes of the peer's machine, at an address that is a multiple of eight. It is atomic to all other atomic operations
+// on the peer's machine, its own of package sync/atomic included. It needs [Atomics], and [RemoteAtomic].
 func (q *QueuePair) FetchAdd(ctx context.Context, key Key, at uint32, add uint64) (old uint64, err error) {
 	k, err := key.Part(at, 8)
 	if err != nil {
 		return 0, err
 	}
-	c, err := q.do(ctx, Work{Op: rdmap.OpFetchAdd, STag: k.STag, TO: k.Offset, Operand: add})
+	c, err := q.do(ctx, Work{Op: OpFetchAdd, STag: k.STag, TO: k.Offset, Operand: add})
 	return c.Old, err
 }
 
 // CompareSwap sets the eight bytes at offset at of key to swap if they are compare, and returns what
-// they were before.
+// they were before. What is said of [QueuePair.FetchAdd] is true of it, too.
 func (q *QueuePair) CompareSwap(ctx context.Context, key Key, at uint32, compare, swap uint64) (old uint64, err error) {
 	k, err := key.Part(at, 8)
 	if err != nil {
 		return 0, err
 	}
-	c, err := q.do(ctx, Work{Op: rdmap.OpCompareSwap, STag: k.STag, TO: k.Offset, Compare: compare, Operand: swap})
+	c, err := q.do(ctx, Work{Op: OpCompareSwap, STag: k.STag, TO: k.Offset, Compare: compare, Operand: swap})
 	return c.Old, err
 }
 
-// AtomicWrite sets the eight bytes at offset at of key at once, after all that was asked for before
-// it has succeeded.
+// AtomicWrite sets the eight bytes at offset at of key at once, after all that was asked for before it has
+// succeeded: who sees them sees that, too. The address is a multiple of eight. It needs [Commit], and [RemoteWrite].
 func (q *QueuePair) AtomicWrite(ctx context.Context, key Key, at uint32, data [8]byte) error {
 	k, err := key.Part(at, 8)
 	if err != nil {
 		return err
 	}
-	_, err = q.do(ctx, Work{Op: rdmap.OpAtomicWrite, STag: k.STag, TO: k.Offset, Payload: data})
+	_, err = q.do(ctx, Work{Op: OpAtomicWrite, STag: k.STag, TO: k.Offset, Payload: data})
 	return err
 }
 
-// Flush returns when the n bytes from offset at of key on are where how says: persistent, or
-// globally visible, or both.
+// Flush returns when the n bytes from offset at of key on, with all that was written there before, are where how
+// says: in storage ([FlushPersistent]), or visible to all of the peer's machine ([FlushGlobal]), or both. It needs
+// [Commit], and those rights.
 func (q *QueuePair) Flush(ctx context.Context, key Key, at, n uint32, how Rights) error {
 	k, err := key.Part(at, n)
 	if err != nil {
 		return err
 	}
-	_, err = q.do(ctx, Work{Op: rdmap.OpFlush, STag: k.STag, TO: k.Offset, Length: n,
+	_, err = q.do(ctx, Work{Op: OpFlush, STag: k.STag, TO: k.Offset, Length: n,
 		Persistent: how&FlushPersistent != 0, Global: how&FlushGlobal != 0})
 	return err
 }
 
-// Verify returns the hash of the n bytes from offset at of key on, as the peer's storage has them. If
-// want is not empty, it is an error that ends the connection if the hash is another.
+// Verify returns the hash of the n bytes from offset at of key on, as the peer's storage has them, by the
+// algorithm of its region. If want is not empty and the hash is another, that is an error which ends the connection. It
+// needs [Commit], and the right [Verify].
 func (q *QueuePair) Verify(ctx context.Context, key Key, at, n uint32, want []byte) ([]byte, error) {
 	k, err := key.Part(at, n)
 	if err != nil {
 		return nil, err
 	}
-	c, err := q.do(ctx, Work{Op: rdmap.OpVerify, STag: k.STag, TO: k.Offset, Length: n, Hash: want})
+	c, err := q.do(ctx, Work{Op: OpVerify, STag: k.STag, TO: k.Offset, Length: n, Hash: want})
 	return append([]byte(nil), c.Hash[:c.HashSize]...), err
 }

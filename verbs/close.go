@@ -58,13 +58,13 @@ func (q *QueuePair) barrier(ctx context.Context) error {
 	}
 	c := calls.Get().(*call)
 	defer calls.Put(c)
-	c.work = Work{Op: rdmap.OpRead, To: c}
+	c.work = Work{Op: OpRead}
 	q.mu.Lock()
 	if q.cfg.ORD == 0 || !q.stream.Asked() {
 		q.mu.Unlock()
 		return nil
 	}
-	err := q.stream.Post(&c.work)
+	err := q.stream.PostTo((*rdmap.Work)(&c.work), c)
 	mine := err == nil && q.turn.claim()
 	q.mu.Unlock()
 	if err != nil {

@@ -2,16 +2,17 @@ package verbs
 
 import (
 	"context"
+	"fmt"
 	"sync"
 
 	"github.com/dgrdma/dgrdma/rdmap"
 )
 
-// CompletionQueue takes the completions of one queue pair or of several. It holds whatever
-// was posted and not polled, and cannot overflow. All methods may be called at the same time.
+// CompletionQueue takes the completions of one queue pair or of several ([Options.Completions], [Options.Received]). It
+// holds whatever was posted and not polled, and cannot overflow. All methods may be called at the same time.
 type CompletionQueue struct {
 	mu      sync.Mutex
-	entries []rdmap.Completion // a ring, of a power of two
+	entries []Completion // a ring, of a power of two
 	head    uint
 	tail    uint
 	events  int // entries that are events: solicited, or failed
@@ -38,14 +39,18 @@ func (s *sleepers) signal() {
 // NewCompletionQueue makes an empty queue.
 func NewCompletionQueue() *CompletionQueue {
 	return &CompletionQueue{
-		entries: make([]rdmap.Completion, 64),
+		entries: make([]Completion, 64),
 		any:     sleepers{wake: make(chan struct{}, 1)},
 		event:   sleepers{wake: make(chan struct{}, 1)},
 	}
 }
 
-// Complete adds a completion; it is for streams.
-func (q *CompletionQueue) Complete(c *rdmap.Completion) {
+// completer is the queue as streams see it.
+type completer CompletionQueue
+
+func (c *completer) Complete(done *rdmap.Completion) { (*CompletionQueue)(c).add((*Completion)(done)) }
+
+func (q *CompletionQueue) add(c *Completion) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.tail-q.head == uint(len(q.entries)) {
@@ -60,10 +65,10 @@ func (q *CompletionQueue) Complete(c *rdmap.Completion) {
 	q.any.signal()
 }
 
-func isEvent(c *rdmap.Completion) bool { return c.Solicited || c.Err != nil }
+func isEvent(c *Completion) bool { return c.Solicited || c.Err != nil }
 
 func (q *CompletionQueue) grow() {
-	bigger := make([]rdmap.Completion, 2*len(q.entries))
+	bigger := make([]Completion, 2*len(q.entries))
 	n := copy(bigger, q.entries[q.head&uint(len(q.entries)-1):])
 	copy(bigger[n:], q.entries[:len(q.entries)-n])
 	q.entries, q.head, q.tail = bigger, 0, uint(len(q.entries))
@@ -78,7 +83,7 @@ func (q *CompletionQueue) take(done []Completion) int {
 			q.events--
 		}
 		done[n] = *e
-		*e = rdmap.Completion{}
+		*e = Completion{}
 		q.head++
 	}
 	return n
@@ -131,4 +136,26 @@ func (q *CompletionQueue) wait(ctx context.Context, done []Completion, s *sleepe
 		s.signal()
 	}
 	return n, nil
+}
+
+// HashSize is the longest hash of a Verify, that of SHA-256.
+const HashSize = rdmap.HashSize
+
+// QueuePair is the queue pair whose request or receive it was.
+func (c *Completion) QueuePair() *QueuePair {
+	q, _ := c.Owner.(*QueuePair)
+	return q
+}
+
+// String says what is done, and how it went.
+func (c *Completion) String() string {
+	switch {
+	case c.Err != nil:
+		return fmt.Sprintf("%v %d failed: %v", c.Op, c.ID, c.Err)
+	case c.Op == OpReceive && c.Immediate:
+		return fmt.Sprintf("%v %d: immediate data %x", c.Op, c.ID, c.Payload)
+	case c.Op == OpReceive, c.Op == OpRead:
+		return fmt.Sprintf("%v %d: %d bytes", c.Op, c.ID, c.Length)
+	}
+	return fmt.Sprintf("%v %d: done", c.Op, c.ID)
 }

@@ -26,7 +26,7 @@ func TestTerminate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	k := verbs.KeyOf(r)
+	k := r.Key()
 	ok := verbs.Work{ID: 1, Op: verbs.OpWrite, STag: k.STag, TO: k.Offset, Data: pattern(1, 10)}
 	bad := verbs.Work{ID: 2, Op: verbs.OpWrite, STag: k.STag, TO: k.Offset + 91, Data: pattern(1, 10)}
 	after := verbs.Work{ID: 3, Op: verbs.OpRead, STag: k.STag, TO: k.Offset, Data: make([]byte, 10)}
@@ -69,7 +69,7 @@ func TestInvalidateIsSynchronous(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				k := verbs.KeyOf(r)
+				k := r.Key()
 				go func() {
 					for i := 0; e.a.Write(context.Background(), k, 0, pattern(i, len(m))) == nil; i++ {
 					}
@@ -177,7 +177,7 @@ func TestManyAtOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	k := verbs.KeyOf(r)
+	k := r.Key()
 	received := verbs.NewCompletionQueue()
 	var senders sync.WaitGroup
 	for range 64 {
@@ -217,7 +217,7 @@ func TestCloseWaits(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		k := verbs.KeyOf(r)
+		k := r.Key()
 		for i := range 16 {
 			if err := e.a.Post(&verbs.Work{ID: uint64(i), Op: verbs.OpWrite, STag: k.STag, TO: uint64(i << 20), Data: pattern(i, 1<<20)}); err != nil {
 				t.Fatal(err)

@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
+	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/dgrdma/dgrdma/rdmap"
@@ -26,10 +29,8 @@ type Host struct {
 	closed bool
 }
 
-// Domain is a protection domain: what its queue pairs may touch, and no queue pair of another one.
-type Domain struct{ *memory.Domain }
-
-// Open opens a host at an address: "tcp:10.0.0.1", or "tcp" for all addresses of this machine.
+// Open opens a host at an address of this machine, from which it dials and at which it listens: "tcp:10.0.0.1", or "tcp"
+// for all addresses. No socket is opened before [Host.Listen] or [Host.Dial].
 func Open(address string) (*Host, error) {
 	local, err := splitTCP(address)
 	if err != nil {
@@ -58,40 +59,36 @@ func splitTCP(address string) (string, error) {
 }
 
 // NewDomain makes a protection domain.
-func (h *Host) NewDomain() *Domain { return &Domain{h.table.NewDomain()} }
+func (h *Host) NewDomain() *Domain { return &Domain{d: h.table.NewDomain()} }
 
 // Domain is the domain of queue pairs that are opened without another.
 func (h *Host) Domain() *Domain { return h.domain }
 
-// Register grants bytes to the queue pairs of the host's domain. See [memory.Domain.Register].
+// Register grants bytes to the queue pairs of the host's domain. See [Domain.Register], which has more to
+// choose, and [Domain.RegisterFile].
 func (h *Host) Register(b []byte, rights Rights) (*Region, error) {
 	return h.domain.Register(b, rights, nil)
 }
 
-// KeyOf is what a peer has to be told of a region or window.
-func KeyOf(g interface {
-	STag() uint32
-	Base() uint64
-	Len() int
-}) Key {
-	return Key{STag: g.STag(), Offset: g.Base(), Length: uint32(min(uint64(g.Len()), 1<<32-1))}
-}
-
 // Options are how a queue pair is opened. The zero value, as nil, is every option's default.
 type Options struct {
-	// Private is for the peer's program: 248 bytes at most, which every peer is known to take.
+	// Private is for the peer's program, which finds it in [Request.Private] or [QueuePair.Private]: at most
+	// [MaxPrivate] bytes.
 	Private []byte
 	// Domain is that of the queue pair; nil: the host's.
 	Domain *Domain
-	// Sends and Receives are how many requests each queue holds; 0: 128.
+	// Sends and Receives are how many requests each queue holds; 0: 128. Memory for them is taken when the queue
+	// pair is opened.
 	Sends, Receives int
-	// IRD is how many requests of the peer this side keeps that it has to answer, ORD how many of its
-	// own it would like to have outstanding; 0: 32, below 0: none. The peer may lower both.
+	// IRD is how many requests of the peer (Reads, atomics, Flush, Verify, Atomic Write) this side keeps that it has
+	// to answer, ORD how many of its own it would like to have outstanding; 0: 32, below 0: none. The peer may lower
+	// both: [QueuePair.Limits].
 	IRD, ORD int
 	// Extensions are those that both sides have agreed on: nothing on the wire tells of them, and a
 	// peer that does not know one ends the connection.
 	Extensions Extensions
-	// Posted are receives that are there before the peer can send.
+	// Posted are receives that are there before the peer can send. If they are more than Receives, that is raised. Not
+	// with Shared.
 	Posted []Receive
 	// Completions and Received are the queues in which requests complete; nil: the queue pair's own.
 	Completions, Received *CompletionQueue
@@ -109,15 +106,31 @@ type Options struct {
 	// PeerToPeer lets the side that accepts speak first, and Ready says how that is made
 	// possible; 0: as the peer likes.
 	PeerToPeer bool
-	Ready      mpa.Ready
-	// Timeout is for each step of setting up; 0: ten seconds.
+	Ready      Ready
+	// Timeout is for each step of setting up, within what the context allows; 0: ten seconds.
 	Timeout time.Duration
 }
+
+// MaxPrivate is the length of private data that every peer is known to take.
+const MaxPrivate = mpa.SafePrivate
 
 const (
 	defaultDepth = 128
 	defaultReads = 32
 )
+
+// check says what is wrong before a peer is bothered with it.
+func (o *Options) check() error {
+	switch {
+	case len(o.Private) > MaxPrivate:
+		return fmt.Errorf("%w: Private has %d bytes, and %d are allowed: send the rest as a message", ErrOption, len(o.Private), MaxPrivate)
+	case o.Shared != nil && len(o.Posted) > 0:
+		return fmt.Errorf("%w: Posted and Shared exclude each other: post the receives to the shared queue", ErrOption)
+	case o.Extensions&^(Atomics|Immediates|Commit) != 0:
+		return fmt.Errorf("%w: Extensions has %v", ErrOption, o.Extensions)
+	}
+	return nil
+}
 
 func (o *Options) reads(n int) int {
 	switch {
@@ -142,7 +155,13 @@ func (o *Options) mpa() *mpa.Options {
 		Rev: o.Revision, PeerToPeer: o.PeerToPeer, Ready: o.Ready, Timeout: o.Timeout, Terminate: rdmap.SetUpTerminate}
 }
 
-// Dial connects to a peer, as in "tcp:10.0.0.2:7471".
+// Dial connects to a peer, as in "tcp:10.0.0.2:7471", which is what [Listener.String] says. It returns when the peer's
+// program has accepted: ctx bounds how long that takes, and [Options.Timeout] how long the peer has for its answer when
+// the TCP connection is there. When Dial has returned, ctx means nothing to the queue pair.
+//
+// Errors are those of package net where nobody listens; [RejectedError] if the peer's program does not want the
+// connection; [SetUpError] if the two sides do not fit, and with [ErrNotMPA] if whoever listens there does not speak
+// iWARP; [ErrLost] if they end the connection, or say nothing; [ErrOption] for what cannot be asked for.
 func (h *Host) Dial(ctx context.Context, address string, o *Options) (*QueuePair, error) {
 	if o == nil {
 		o = &Options{}
@@ -150,6 +169,9 @@ func (h *Host) Dial(ctx context.Context, address string, o *Options) (*QueuePair
 	remote, err := splitTCP(address)
 	if err != nil {
 		return nil, err
+	}
+	if err := o.check(); err != nil {
+		return nil, fmt.Errorf("verbs: dial %s: %w", address, err)
 	}
 	d := net.Dialer{}
 	if h.local != "" {
@@ -160,18 +182,30 @@ func (h *Host) Dial(ctx context.Context, address string, o *Options) (*QueuePair
 		d.LocalAddr = a
 	}
 	nc, err := d.DialContext(ctx, "tcp", remote)
-	if err != nil {
+	switch {
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return nil, fmt.Errorf("verbs: dial %s: nobody listens there: start the peer first, and look at its port: %w", address, err)
+	case err != nil:
 		return nil, fmt.Errorf("verbs: dial %s: %w", address, err)
 	}
-	return h.Connect(ctx, nc, o)
+	return h.connect(ctx, nc, o)
 }
 
 // Connect opens a queue pair over a connection that is there, as its initiator. The connection is the
-// queue pair's from then on.
+// queue pair's from then on, and closed if that fails. The other side takes it by a [Listener], so that it is one of TCP,
+// or brought there: of TLS, as an example. Errors are those of [Host.Dial].
 func (h *Host) Connect(ctx context.Context, nc net.Conn, o *Options) (*QueuePair, error) {
 	if o == nil {
 		o = &Options{}
 	}
+	if err := o.check(); err != nil {
+		nc.Close()
+		return nil, fmt.Errorf("verbs: connect to %v: %w", nc.RemoteAddr(), err)
+	}
+	return h.connect(ctx, nc, o)
+}
+
+func (h *Host) connect(ctx context.Context, nc net.Conn, o *Options) (*QueuePair, error) {
 	conn, err := mpa.Initiate(ctx, nc, o.mpa())
 	if err != nil {
 		nc.Close()
@@ -187,7 +221,7 @@ func (h *Host) start(conn *mpa.Conn, o *Options, initiator bool) (*QueuePair, er
 	if d == nil {
 		d = h.domain
 	}
-	q := &QueuePair{host: h, conn: conn, private: agreed.Private, memory: d.NewStream(), done: make(chan struct{}),
+	q := &QueuePair{host: h, conn: conn, private: agreed.Private, memory: d.d.NewStream(), done: make(chan struct{}),
 		sent: o.Completions, received: o.Received}
 	if q.sent == nil {
 		q.sent = NewCompletionQueue()
@@ -200,15 +234,15 @@ func (h *Host) start(conn *mpa.Conn, o *Options, initiator bool) (*QueuePair, er
 	q.cfg = rdmap.Config{
 		Initiator: initiator, Ready: readyOf(agreed), IRD: agreed.IRD, ORD: agreed.ORD, Extensions: o.Extensions,
 		Sends: o.depth(o.Sends), Receives: max(o.depth(o.Receives), len(o.Posted)),
-		Memory: access{q.memory}, Sent: q.sent, Received: q.received, Owner: q,
+		Memory: access{q.memory}, Sent: (*completer)(q.sent), Received: (*completer)(q.received), Owner: q,
 	}
 	if o.Shared != nil {
-		q.cfg.Shared = o.Shared
+		q.cfg.Shared = (*taker)(o.Shared)
 	}
 	q.stream = rdmap.New(q.cfg)
 	var err error
 	for _, r := range o.Posted {
-		err = errors.Join(err, q.stream.PostReceive(r))
+		err = errors.Join(err, q.stream.PostReceive(rdmap.Receive(r)))
 	}
 	h.mu.Lock()
 	if h.closed {
@@ -240,6 +274,13 @@ func readyOf(a mpa.Agreed) rdmap.Ready {
 	return rdmap.ReadyNone
 }
 
+// QueuePairs are those that are open, in no order.
+func (h *Host) QueuePairs() []*QueuePair {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Collect(maps.Keys(h.pairs))
+}
+
 func (h *Host) forget(q *QueuePair) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -251,14 +292,8 @@ func (h *Host) forget(q *QueuePair) {
 func (h *Host) Close() error {
 	h.mu.Lock()
 	h.closed = true
-	var pairs []*QueuePair
-	for q := range h.pairs {
-		pairs = append(pairs, q)
-	}
-	var open []*Listener
-	for l := range h.open {
-		open = append(open, l)
-	}
+	pairs := slices.Collect(maps.Keys(h.pairs))
+	open := slices.Collect(maps.Keys(h.open))
 	h.mu.Unlock()
 	for _, l := range open {
 		l.Close()

@@ -3,18 +3,33 @@ package verbs
 import (
 	"encoding/binary"
 	"fmt"
+	"math"
+
+	"github.com/dgrdma/dgrdma/rdmap/memory"
 )
 
 // KeySize is the length of a [Key] in bytes.
 const KeySize = 16
 
-// Key is what a peer needs to reach memory of this side: it is made by [KeyOf] and travels in
+// Key is what a peer needs to reach memory of this side: it is made by [Region.Key] or [Window.Key] and travels in
 // private data, or in a Send. Its bytes are those that rping and many others tell each other: offset (8), STag (4),
 // length (4), big-endian.
 type Key struct {
-	STag   uint32
-	Offset uint64
-	Length uint32
+	STag   uint32 // which memory; others call it an rkey
+	Offset uint64 // of its first byte, as this side counts
+	Length uint32 // in bytes
+}
+
+// KeyOf is the key of a region or a window.
+func KeyOf(g interface{ Key() Key }) Key { return g.Key() }
+
+func keyOf(g *memory.Grant) Key {
+	return Key{STag: g.STag(), Offset: g.Base(), Length: uint32(min(uint64(g.Len()), math.MaxUint32))}
+}
+
+// String names the memory, as in "4096 bytes at 0x0 of STag 0x1f00".
+func (k Key) String() string {
+	return fmt.Sprintf("%d bytes at %#x of STag %#x", k.Length, k.Offset, k.STag)
 }
 
 // ParseKey reads a key from the beginning of b.
@@ -39,10 +54,10 @@ func (k Key) Append(b []byte) []byte {
 // Bytes returns the bytes of the key.
 func (k Key) Bytes() []byte { return k.Append(nil) }
 
-// Part returns the key of a part.
+// Part returns the key of a part, from the offset within the memory on. [ErrBounds]: it is not all within.
 func (k Key) Part(offset, length uint32) (Key, error) {
 	if uint64(offset)+uint64(length) > uint64(k.Length) {
-		return Key{}, fmt.Errorf("verbs: %d bytes at %d are not within the %d of the key", length, offset, k.Length)
+		return Key{}, fmt.Errorf("verbs: %w: %d bytes at %d, of %v", ErrBounds, length, offset, k)
 	}
 	return Key{STag: k.STag, Offset: k.Offset + uint64(offset), Length: length}, nil
 }

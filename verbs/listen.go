@@ -26,11 +26,11 @@ type Listener struct {
 // are as many are closed.
 const Backlog = 128
 
-// Listen listens at a port of TCP, as in "7471".
+// Listen listens at a port of TCP, as in "7471"; "0" takes any that is free.
 func (h *Host) Listen(port string) (*Listener, error) {
 	nl, err := net.Listen("tcp", net.JoinHostPort(h.local, port))
 	if err != nil {
-		return nil, fmt.Errorf("verbs: %w", err)
+		return nil, fmt.Errorf("verbs: listen at port %s: %w", port, err)
 	}
 	l := &Listener{host: h, nl: nl, ready: make(chan *Request, Backlog), lobby: newLobby()}
 	l.ctx, l.stop = context.WithCancel(context.Background())
@@ -77,7 +77,11 @@ func (l *Listener) accept() {
 // Addr is where the listener listens.
 func (l *Listener) Addr() net.Addr { return l.nl.Addr() }
 
-// Accept waits for a request.
+// String is what a peer dials, as in "tcp:10.0.0.1:7471", if the listener is one of a host at an address; else it has the
+// address of all addresses, which means this machine to whoever dials.
+func (l *Listener) String() string { return "tcp:" + l.Addr().String() }
+
+// Accept waits for a request. [ErrClosed]: the listener, or its host, is closed.
 func (l *Listener) Accept(ctx context.Context) (*Request, error) {
 	select {
 	case r, open := <-l.ready:
@@ -114,9 +118,10 @@ func (l *Listener) Close() error {
 	return nil
 }
 
-// Request is a peer that asks for a connection. It waits until it is accepted or rejected.
+// Request is a peer that asks for a connection. It waits until it is accepted or rejected, or for as long as the peer
+// likes.
 type Request struct {
-	// Private is what the peer's program says.
+	// Private is what the peer's program says, by [Options.Private].
 	Private []byte
 
 	host *Host
@@ -127,20 +132,35 @@ type Request struct {
 // RemoteAddr is the address of the peer.
 func (r *Request) RemoteAddr() net.Addr { return r.nc.RemoteAddr() }
 
-// Accept opens a queue pair.
+// LocalAddr is the address to which the peer has connected.
+func (r *Request) LocalAddr() net.Addr { return r.nc.LocalAddr() }
+
+// String says who asks.
+func (r *Request) String() string { return fmt.Sprintf("request of %v", r.RemoteAddr()) }
+
+// Accept opens a queue pair. Errors are those of [Host.Dial]; after [ErrOption] the request can still be answered.
 func (r *Request) Accept(ctx context.Context, o *Options) (*QueuePair, error) {
 	if o == nil {
 		o = &Options{}
 	}
+	if err := o.check(); err != nil {
+		return nil, fmt.Errorf("verbs: accept %v: %w", r.RemoteAddr(), err)
+	}
 	conn, err := r.r.Accept(ctx, o.mpa())
 	if err != nil {
-		r.nc.Close()
 		return nil, fmt.Errorf("verbs: accept %v: %w", r.nc.RemoteAddr(), err)
 	}
 	return r.host.start(conn, o, false)
 }
 
-// Reject refuses the connection, and tells the peer's program why in private data.
+// Reject refuses the connection, and tells the peer's program why in private data, at most [MaxPrivate] bytes: it
+// finds them in its [RejectedError]. Reject may wait a second for the peer to close the connection.
 func (r *Request) Reject(ctx context.Context, private []byte) error {
-	return r.r.Reject(ctx, private)
+	if err := (&Options{Private: private}).check(); err != nil {
+		return fmt.Errorf("verbs: reject %v: %w", r.RemoteAddr(), err)
+	}
+	if err := r.r.Reject(ctx, private); err != nil {
+		return fmt.Errorf("verbs: reject %v: %w", r.RemoteAddr(), err)
+	}
+	return nil
 }

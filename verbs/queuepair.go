@@ -12,7 +12,8 @@ import (
 )
 
 // QueuePair is one connection: a queue of work requests, and one of receives. It may be used by many
-// goroutines; requests are carried out in the order in which they are posted.
+// goroutines; requests are carried out in the order in which they are posted. It is opened by [Host.Dial], [Host.Connect]
+// or [Request.Accept], and ended by [QueuePair.Close].
 type QueuePair struct {
 	host     *Host
 	conn     *mpa.Conn
@@ -33,6 +34,8 @@ type QueuePair struct {
 	job     rdmap.Job
 	closing bool // the program has closed the queue pair
 	cause   error
+	// What full says.
+	fullSends, fullReceives error
 
 	done chan struct{} // closed when everything has completed
 }
@@ -55,9 +58,15 @@ func (t *turn) claim() bool {
 
 // Post queues a work request. It returns when the request is in the queue, and does not wait for the
 // network. Buffers are the queue pair's until the request completes.
-func (q *QueuePair) Post(w *Work) error {
+//
+// [ErrFull]: as many requests as the queue holds are not done; poll the completion queue. [ErrNotAgreed]: the operation
+// needs an extension. [ErrClosed], or why the connection ended: there will be no completion.
+func (q *QueuePair) Post(w *Work) error { return q.post(w, nil) }
+
+// post queues a request whose completion goes to somebody, if not to the queue pair's own queue.
+func (q *QueuePair) post(w *Work, to rdmap.Completions) error {
 	q.mu.Lock()
-	err := q.post(w)
+	err := q.queue(w, to)
 	mine := err == nil && q.turn.claim()
 	q.mu.Unlock()
 	if mine {
@@ -67,11 +76,11 @@ func (q *QueuePair) Post(w *Work) error {
 }
 
 // PostList queues several work requests at once, which costs less than one by one. It says how many it
-// queued; with an error, that is of the next one.
+// queued; with an error, which is that of the next one: see [QueuePair.Post].
 func (q *QueuePair) PostList(list []Work) (n int, err error) {
 	q.mu.Lock()
 	for n = range list {
-		if err = q.post(&list[n]); err != nil {
+		if err = q.queue(&list[n], nil); err != nil {
 			break
 		}
 	}
@@ -86,24 +95,51 @@ func (q *QueuePair) PostList(list []Work) (n int, err error) {
 	return n, err
 }
 
-// post has the lock.
-func (q *QueuePair) post(w *Work) error {
+// queue has the lock.
+func (q *QueuePair) queue(w *Work, to rdmap.Completions) error {
 	if q.closing {
 		return fmt.Errorf("verbs: post %v: the queue pair is closed: %w", w.Op, net.ErrClosed)
 	}
-	return q.stream.Post(w)
+	err := q.stream.PostTo((*rdmap.Work)(w), to)
+	switch {
+	case err == nil:
+		return nil
+	case err == rdmap.ErrFull:
+		return q.full(&q.fullSends, "Sends", q.cfg.Sends, "poll Completions")
+	}
+	return fmt.Errorf("verbs: post %v: %w", w.Op, err)
+}
+
+// full is the error of a queue that has no room. Programs that post until it comes meet it often: it is made once.
+func (q *QueuePair) full(is *error, option string, limit int, remedy string) error {
+	if *is == nil {
+		*is = fmt.Errorf("verbs: post: %d requests are not done, as many as Options.%s allows: %s before you post more: %w", limit, option, remedy, ErrFull)
+	}
+	return *is
 }
 
 // PostReceive queues a buffer for one message of the peer. A message for which there is none
 // ends the connection, so receives are to be posted before the peer is asked to send, and the
-// first ones with [Options.Posted], before the connection is there.
-func (q *QueuePair) PostReceive(r Receive) error {
+// first ones with [Options.Posted], before the connection is there. With [Options.Shared] receives are
+// posted there.
+func (q *QueuePair) PostReceive(r Receive) error { return q.postReceive(r, nil) }
+
+func (q *QueuePair) postReceive(r Receive, to rdmap.Completions) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.closing {
 		return fmt.Errorf("verbs: post a receive: the queue pair is closed: %w", net.ErrClosed)
 	}
-	return q.stream.PostReceive(r)
+	err := q.stream.PostReceiveTo(rdmap.Receive(r), to)
+	switch {
+	case err == nil:
+		return nil
+	case err == rdmap.ErrFull:
+		return q.full(&q.fullReceives, "Receives", q.cfg.Receives, "wait for messages")
+	case q.cfg.Shared != nil && err == rdmap.ErrInvalid:
+		return fmt.Errorf("verbs: post a receive: the queue pair takes those of Options.Shared: post it there: %w", err)
+	}
+	return fmt.Errorf("verbs: post a receive: %w", err)
 }
 
 // Room is how many work requests the send queue takes now.
@@ -129,7 +165,7 @@ func (q *QueuePair) LocalAddr() net.Addr { return q.conn.LocalAddr() }
 func (q *QueuePair) RemoteAddr() net.Addr { return q.conn.RemoteAddr() }
 
 // Limits says how many requests may be outstanding: ORD of this side's that the peer answers, IRD of
-// the peer's.
+// the peer's. With an ORD of 0 the peer answers none: [ErrNoReads].
 func (q *QueuePair) Limits() (ird, ord int) { return q.cfg.IRD, q.cfg.ORD }
 
 // CRC says that frames have checksums.
@@ -147,6 +183,16 @@ func (q *QueuePair) Err() error {
 	default:
 		return nil
 	}
+}
+
+// Extensions are those that the queue pair was opened with.
+func (q *QueuePair) Extensions() Extensions { return q.cfg.Extensions }
+
+// Stats says what the queue pair has done, and what it has to do.
+func (q *QueuePair) Stats() Stats {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return Stats(q.stream.Stats())
 }
 
 // String names both ends.

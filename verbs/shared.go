@@ -11,7 +11,7 @@ import (
 // (RDMAP-108: their peers share what is posted; one that sends much takes from all).
 type SharedReceives struct {
 	mu    sync.Mutex
-	list  []rdmap.Receive // a ring
+	list  []Receive // a ring
 	head  int
 	n     int
 	limit int
@@ -20,15 +20,16 @@ type SharedReceives struct {
 
 // NewSharedReceives makes a queue that holds at most n receives.
 func NewSharedReceives(n int) *SharedReceives {
-	return &SharedReceives{list: make([]rdmap.Receive, max(n, 1))}
+	return &SharedReceives{list: make([]Receive, max(n, 1))}
 }
 
-// Post adds a receive. Its completion goes to the queue of the queue pair that takes it.
+// Post adds a receive. It completes in the queue of the queue pair that takes it. [ErrFull]: as many are posted as
+// it holds.
 func (s *SharedReceives) Post(r Receive) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.n == len(s.list) {
-		return fmt.Errorf("verbs: %d shared receives are posted: %w", s.n, ErrFull)
+		return fmt.Errorf("verbs: post a shared receive: all %d places of NewSharedReceives are taken: %w", s.n, ErrFull)
 	}
 	s.list[(s.head+s.n)%len(s.list)] = r
 	s.n++
@@ -57,16 +58,19 @@ func (s *SharedReceives) warn() {
 	}
 }
 
-// Take is for streams.
-func (s *SharedReceives) Take() (r rdmap.Receive, ok bool) {
+// taker is the queue as streams see it.
+type taker SharedReceives
+
+func (t *taker) Take() (taken rdmap.Receive, ok bool) {
+	s := (*SharedReceives)(t)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.n == 0 {
-		return r, false
+		return taken, false
 	}
-	r, s.list[s.head] = s.list[s.head], rdmap.Receive{}
+	taken, s.list[s.head] = rdmap.Receive(s.list[s.head]), Receive{}
 	s.head = (s.head + 1) % len(s.list)
 	s.n--
 	s.warn()
-	return r, true
+	return taken, true
 }

@@ -83,7 +83,7 @@ func TestCalls(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				key := verbs.KeyOf(r)
+				key := r.Key()
 				for _, n := range []int{0, 1, 64, 4096, 65537, 3 << 20} {
 					data, back := pattern(n, n), make([]byte, n)
 					if err := e.a.Write(ctx, key, 1, data); err != nil {

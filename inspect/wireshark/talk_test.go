@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/dgrdma/dgrdma/rdmap/ddp"
-	"github.com/dgrdma/dgrdma/rdmap/memory"
 	"github.com/dgrdma/dgrdma/verbs"
 )
 
@@ -210,9 +209,9 @@ func meet(t *testing.T, r *relay, l *verbs.Listener, ha, hb *verbs.Host, wrap bo
 	k := &talk{t: t}
 	for i, h := range []*verbs.Host{ha, hb} {
 		g, err := h.Domain().Register(make([]byte, 1<<18), verbs.RemoteRead|verbs.RemoteWrite|verbs.RemoteAtomic|verbs.FlushGlobal|verbs.Verify,
-			&memory.Options{Algorithm: memory.SHA256})
+			&verbs.RegionOptions{Algorithm: verbs.SHA256})
 		k.do("registering", err)
-		k.key[i] = verbs.KeyOf(g)
+		k.key[i] = g.Key()
 		o := []*verbs.Options{&oa, &ob}[i]
 		o.Private = k.key[i].Bytes()
 		for range 30 {

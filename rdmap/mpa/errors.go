@@ -38,14 +38,19 @@ type SetUpError struct {
 	Fault ddp.Fault
 }
 
+// Error says the kind, what was seen, and what to do.
 func (e *SetUpError) Error() string { return fmt.Sprintf("%v: %s", e.Err, e.What) }
 
 // Unwrap makes [errors.Is] find the kind.
 func (e *SetUpError) Unwrap() error { return e.Err }
 
 // RejectedError says that the peer refused the connection, and what it had to say.
-type RejectedError struct{ Private []byte }
+type RejectedError struct {
+	// Private is why, in a form that the two programs have agreed on.
+	Private []byte
+}
 
+// Error shows the private data, or some of it.
 func (e *RejectedError) Error() string {
 	if len(e.Private) == 0 {
 		return "mpa: the peer rejected the connection"

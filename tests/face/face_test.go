@@ -1,9 +1,10 @@
-// Package face writes what package dgrdma shows of the rooms below. It imports none of them,
-// so that it works while they and package dgrdma do not fit each other.
+// Package face writes what packages dgrdma and verbs show of the rooms below them. It imports none of
+// them, so that it works while they do not fit each other.
 package face
 
 import (
 	"bytes"
+	"cmp"
 	"flag"
 	"fmt"
 	"go/ast"
@@ -17,115 +18,76 @@ import (
 	"testing"
 )
 
-var write = flag.Bool("write", false, "write what package dgrdma shows of the rooms below")
+var write = flag.Bool("write", false, "write what packages dgrdma and verbs show of the rooms below")
 
-// form is how a type of the rooms below stands in package dgrdma.
+// form is how a type of the rooms below stands in the package above.
 type form int
 
 const (
-	// same is an alias, for values that the engine and the program share without a
+	// same is an alias, for values that the rooms and the program share without a
 	// copy. go doc shows no more of an alias than its comment: all is in there.
 	same form = iota
-	// handle is a type of its own around the engine's, with its methods.
+	// handle is a type of its own around the room's, with its methods.
 	handle
-	// copied is the declaration itself, with the types of package dgrdma in it.
+	// copied is the declaration itself, with the names of the package above in it.
 	copied
 )
 
-// face are the types that a program meets in package dgrdma and that are declared below.
-var face = []struct {
-	file, from, name, as string
-	form                 form
-}{
-	{"face_handles.go", "endpoint", "Conn", "Conn", handle},
-	{"face_handles.go", "endpoint", "Region", "Region", handle},
-	{"face_handles.go", "sched", "Waiter", "Waiter", handle},
-	{"face_config.go", "endpoint", "Config", "Config", copied},
-	{"face_config.go", "endpoint", "Memory", "Memory", copied},
-	{"face_config.go", "endpoint", "Placed", "Placed", copied},
-	{"face_config.go", "endpoint", "PerConn", "PerConn", copied},
-	{"face_config.go", "endpoint", "Event", "Event", copied},
-	{"face_services.go", "endpoint", "Service", "Service", copied},
-	{"face_services.go", "endpoint", "Handler", "Handler", copied},
-	{"face_services.go", "endpoint", "Channel", "Channel", handle},
-	{"face_services.go", "endpoint", "Flow", "Flow", handle},
-	{"face_services.go", "endpoint", "Letter", "Letter", same},
-	{"face_services.go", "endpoint", "ServiceError", "ServiceError", same},
-	{"face_config.go", "endpoint", "EventKind", "EventKind", same},
-	{"face_config.go", "endpoint", "Trace", "Trace", same},
-	{"face_config.go", "ack", "Controller", "Controller", same},
-	{"face_config.go", "ack", "Instant", "Instant", same},
-	{"face_peers.go", "endpoint", "Peer", "Peer", same},
-	{"face_peers.go", "endpoint", "PeerName", "PeerName", same},
-	{"face_peers.go", "endpoint", "Profile", "Profile", same},
-	{"face_peers.go", "endpoint", "AckPolicy", "AckPolicy", same},
-	{"face_peers.go", "endpoint", "PeerError", "PeerError", same},
-	{"face_peers.go", "endpoint", "NarrowError", "NarrowError", same},
-	{"face_peers.go", "endpoint", "IDError", "IDError", same},
-	{"face_values.go", "endpoint", "Transaction", "Transaction", same},
-	{"face_values.go", "endpoint", "CompletionWord", "CompletionWord", same},
-	{"face_values.go", "endpoint", "Segment", "Segment", same},
-	{"face_stats.go", "endpoint", "Stats", "Stats", same},
-	{"face_stats.go", "endpoint", "ConnStats", "ConnStats", same},
-	{"face_stats.go", "endpoint", "Counters", "Counters", same},
-	{"face_stats.go", "endpoint", "Reason", "Reason", same},
-	{"face_stats.go", "endpoint", "Times", "Times", same},
-	{"face_stats.go", "endpoint", "Histogram", "Histogram", same},
-	{"face_wire.go", "frame", "EndpointID", "EndpointID", same},
-	{"face_wire.go", "frame", "Seq", "Seq", same},
-	{"face_wire.go", "frame", "Message", "Message", same},
-	{"face_wire.go", "frame", "Frame", "Frame", same},
-	{"face_wire.go", "frame", "Header", "Header", same},
-	{"face_wire.go", "frame", "Cursor", "Cursor", same},
-	{"face_wire.go", "frame", "Hello", "Hello", same},
-	{"face_wire.go", "frame", "Identity", "Identity", same},
-	{"face_wire.go", "frame", "Stamp", "Stamp", same},
-	{"face_wire.go", "frame", "SizeProbe", "SizeProbe", same},
-	{"face_wire.go", "frame", "Services", "ServiceList", same},
-	{"face_wire.go", "frame", "Service", "ServiceEntry", same},
-	{"face_wire.go", "frame", "ServiceName", "ServiceName", same},
-	{"face_wire.go", "transport", "Addr", "Addr", same},
-	{"face_wire.go", "transport", "Kind", "AddrKind", same},
-	{"face_wire.go", "transport", "Conn", "Transport", same},
-	{"face_wire.go", "transport", "Datagram", "Datagram", same},
-	{"face_wire.go", "transport", "Outgoing", "Outgoing", same},
-	{"face_wire.go", "transport", "Caps", "Caps", same},
-	{"face_wire.go", "transport", "Stats", "TransportStats", same},
+// facade is a package that shows types of rooms below it.
+type facade struct {
+	name  string
+	rooms map[string]string // where they are, by their names
+	types []shown
+	// functions that are there, too.
+	functions []shown
+	errors    []failing
+	// own are types that the package declares itself, by what their like is called below.
+	own map[string]string
+	// byHand are methods of handles that are written elsewhere: they convert what they return.
+	byHand []string
+	// unseen are fields that the package sets itself.
+	unseen []string
 }
 
-// functions of the rooms below that are there, too.
-var functions = []struct{ file, from, name string }{
-	{"face_peers.go", "endpoint", "Native"},
-	{"face_peers.go", "endpoint", "FPGA"},
-	{"face_peers.go", "endpoint", "OpenCPI"},
-	{"face_peers.go", "endpoint", "OpenCPI2"},
-	{"face_peers.go", "endpoint", "Legacy"},
-	{"face_peers.go", "endpoint", "ProfileByName"},
-	{"face_values.go", "endpoint", "Word"},
-	{"face_config.go", "endpoint", "Swallow"},
-	{"face_stats.go", "endpoint", "HistogramBound"},
-	{"face_wire.go", "transport", "UDPAddr"},
-	{"face_wire.go", "transport", "EtherAddr"},
+// shown is a type or function of a room below.
+type shown struct {
+	file, from, name string
+	as               string // what it is called; empty: as below
+	form             form
+	prefix           string // of its constants
 }
 
-// byHand are methods of handles that are written elsewhere: they convert what they
-// return.
-var byHand = []string{"Conn.Memory", "Conn.Channel", "Channel.Conn", "Channel.Handler", "Channel.Flow", "Flow.Conn"}
-
-// notHere are fields that package dgrdma sets.
-var notHere = []string{"Config.Region"}
-
-// paths are the rooms below.
-var paths = map[string]string{
-	"endpoint": "endpoint", "sched": "endpoint/sched", "frame": "frame", "transport": "transport", "ack": "ack",
+// failing are the errors of a room.
+type failing struct {
+	from, title string
+	as          map[string]string // what some are called
 }
 
-// TestFaceIsWritten: what package dgrdma declares for the rooms below says what they do. Whoever
+// ours returns what a type of a room below is called.
+func (f *facade) ours(from, name string) (as string, known bool) {
+	if as, known = f.own[from+"."+name]; known {
+		return as, true
+	}
+	for _, s := range f.types {
+		if s.from == from && s.name == name {
+			return cmp.Or(s.as, s.name), true
+		}
+	}
+	return "", false
+}
+
+// TestFacesAreWritten: what these packages declare for the rooms below says what they do. Whoever
 // changes them writes it anew: go test ./tests/face -write.
-func TestFaceIsWritten(t *testing.T) {
+func TestFacesAreWritten(t *testing.T) {
+	for _, f := range faces {
+		t.Run(f.name, f.written)
+	}
+}
+
+func (f *facade) written(t *testing.T) {
 	rooms := make(map[string]*room)
-	for name, path := range paths {
-		rooms[name] = readRoom(t, name, filepath.Join("..", "..", path))
+	for name, path := range f.rooms {
+		rooms[name] = readRoom(t, f, name, filepath.Join("..", "..", path))
 	}
 	files := make(map[string]*bytes.Buffer)
 	in := func(name string) *bytes.Buffer {
@@ -134,42 +96,48 @@ func TestFaceIsWritten(t *testing.T) {
 		}
 		return files[name]
 	}
-	for _, f := range face {
-		r := rooms[f.from]
-		if r.types[f.name] == nil {
-			t.Fatalf("%s has no type %s", f.from, f.name)
+	for _, s := range f.types {
+		r := rooms[s.from]
+		if r.types[s.name] == nil {
+			t.Fatalf("%s has no type %s", s.from, s.name)
 		}
-		switch f.form {
+		switch s.form {
 		case same:
-			r.alias(in(f.file), f.name, f.as)
+			r.alias(in(s.file), &s)
 		case handle:
-			r.handle(in(f.file), f.name)
+			r.handle(in(s.file), s.name)
 		case copied:
-			r.copied(in(f.file), f.name)
+			r.copied(in(s.file), s.name)
 		}
-		r.constants(in(f.file), f.name)
+		r.constants(in(s.file), &s)
 	}
-	for _, f := range functions {
-		rooms[f.from].function(in(f.file), f.name)
+	for _, s := range f.functions {
+		rooms[s.from].function(in(s.file), s.name)
 	}
-	rooms["endpoint"].errors(in("face_errors.go"))
+	for _, e := range f.errors {
+		rooms[e.from].errors(in("face_errors.go"), e.title, e.as)
+	}
 	for name, body := range files {
 		var b bytes.Buffer
-		b.WriteString("// Code generated by go test ./tests/face -write; DO NOT EDIT.\n\npackage dgrdma\n\nimport (\n")
-		standard := true
-		for _, path := range importsOf(body.String()) {
-			if own := strings.Contains(path, "."); own && standard {
-				b.WriteString("\n")
-				standard = false
+		fmt.Fprintf(&b, "// Code generated by go test ./tests/face -write; DO NOT EDIT.\n\npackage %s\n", f.name)
+		if paths := f.importsOf(body.String()); len(paths) > 0 {
+			b.WriteString("\nimport (\n")
+			standard := true
+			for _, path := range paths {
+				if own := strings.Contains(path, "."); own && standard {
+					b.WriteString("\n")
+					standard = false
+				}
+				fmt.Fprintf(&b, "\t%q\n", path)
 			}
-			fmt.Fprintf(&b, "\t%q\n", path)
+			b.WriteString(")\n")
 		}
-		b.WriteString(")\n" + body.String())
+		b.WriteString(body.String())
 		want, err := format.Source(b.Bytes())
 		if err != nil {
 			t.Fatalf("%s: %v\n%s", name, err, b.String())
 		}
-		name = filepath.Join("..", "..", "dgrdma", name)
+		name = filepath.Join("..", "..", f.name, name)
 		got, _ := os.ReadFile(name)
 		if bytes.Equal(got, want) {
 			continue
@@ -184,13 +152,13 @@ func TestFaceIsWritten(t *testing.T) {
 	}
 }
 
-func importsOf(body string) (all []string) {
-	f, err := parser.ParseFile(token.NewFileSet(), "", "package x\n"+body, 0)
+func (f *facade) importsOf(body string) (all []string) {
+	file, err := parser.ParseFile(token.NewFileSet(), "", "package x\n"+body, 0)
 	if err != nil {
 		panic(fmt.Sprintf("%v\n%s", err, body))
 	}
 	standard := []string{"context", "log/slog", "net/netip", "time"}
-	ast.Inspect(f, func(n ast.Node) bool {
+	ast.Inspect(file, func(n ast.Node) bool {
 		s, ok := n.(*ast.SelectorExpr)
 		if !ok {
 			return true
@@ -200,7 +168,7 @@ func importsOf(body string) (all []string) {
 			return true
 		}
 		path := ""
-		if p, own := paths[x.Name]; own {
+		if p, own := f.rooms[x.Name]; own {
 			path = "github.com/dgrdma/dgrdma/" + p
 		}
 		for _, p := range standard {

@@ -19,6 +19,7 @@ import (
 
 // room is a package below, as its source says it.
 type room struct {
+	above   *facade
 	name    string
 	fset    *token.FileSet
 	source  map[string][]byte
@@ -30,9 +31,9 @@ type room struct {
 	fails   []*ast.ValueSpec          // the errors to test for
 }
 
-func readRoom(t *testing.T, name, dir string) *room {
+func readRoom(t *testing.T, above *facade, name, dir string) *room {
 	r := &room{
-		name: name, fset: token.NewFileSet(), source: make(map[string][]byte), types: make(map[string]*ast.TypeSpec), doc: make(map[string]string),
+		above: above, name: name, fset: token.NewFileSet(), source: make(map[string][]byte), types: make(map[string]*ast.TypeSpec), doc: make(map[string]string),
 		methods: make(map[string][]*ast.FuncDecl), funcs: make(map[string]*ast.FuncDecl), consts: make(map[string][]*ast.GenDecl),
 	}
 	paths, err := filepath.Glob(filepath.Join(dir, "*.go"))
@@ -135,13 +136,13 @@ func (r *room) rename(n ast.Node, of string, edits *[]edit) {
 			return false
 		case *ast.SelectorExpr:
 			if x, ok := n.X.(*ast.Ident); ok {
-				if as, known := ours(x.Name, n.Sel.Name); known {
+				if as, known := r.above.ours(x.Name, n.Sel.Name); known {
 					*edits = append(*edits, edit{n.Pos(), n.End(), as})
 				}
 			}
 			return false
 		case *ast.Ident:
-			if as, known := ours(r.name, n.Name); known && as != n.Name {
+			if as, known := r.above.ours(r.name, n.Name); known && as != n.Name {
 				*edits = append(*edits, edit{n.Pos(), n.End(), as})
 			}
 		}
@@ -155,7 +156,7 @@ func (r *room) hide(s *ast.StructType, of string, edits *[]edit) {
 	for _, f := range s.Fields.List {
 		visible := false
 		for _, name := range f.Names {
-			visible = visible || name.IsExported() && !slices.Contains(notHere, of+"."+name.Name)
+			visible = visible || name.IsExported() && !slices.Contains(r.above.unseen, of+"."+name.Name)
 		}
 		if visible || len(f.Names) == 0 {
 			continue
@@ -175,21 +176,8 @@ func (r *room) hide(s *ast.StructType, of string, edits *[]edit) {
 	}
 }
 
-// ours returns what a type of a room below is called here.
-func ours(from, name string) (as string, known bool) {
-	if from == "endpoint" && (name == "Endpoint" || name == "Waiter") {
-		return name, true
-	}
-	for _, f := range face {
-		if f.from == from && f.name == name {
-			return f.as, true
-		}
-	}
-	return "", false
-}
-
 var (
-	qualified = regexp.MustCompile(`\b(endpoint|sched|frame|transport|ack)\.([A-Z]\w*)`)
+	qualified = regexp.MustCompile(`\b([a-z]+)\.([A-Z]\w*)`)
 	linked    = regexp.MustCompile(`\[([A-Z]\w*)`)
 )
 
@@ -197,13 +185,13 @@ var (
 func (r *room) inOurNames(text string) string {
 	text = qualified.ReplaceAllStringFunc(text, func(s string) string {
 		from, name, _ := strings.Cut(s, ".")
-		if as, known := ours(from, name); known {
+		if as, known := r.above.ours(from, name); known {
 			return as
 		}
 		return s
 	})
 	return linked.ReplaceAllStringFunc(text, func(s string) string {
-		if as, known := ours(r.name, s[1:]); known {
+		if as, known := r.above.ours(r.name, s[1:]); known {
 			return "[" + as
 		}
 		return s
@@ -229,13 +217,14 @@ func (r *room) about(name, as string) string {
 	return r.inOurNames(strings.Replace(r.doc[name], name+" ", as+" ", 1))
 }
 
-func (r *room) alias(b *bytes.Buffer, name, as string) {
+func (r *room) alias(b *bytes.Buffer, t *shown) {
+	name, as := t.name, cmp.Or(t.as, t.name)
 	b.WriteString("\n")
 	comment(b, r.about(name, as))
 	block(b, formatted("type "+as+" "+r.text(r.types[name].Type, name)))
 	for _, d := range r.consts[name] {
 		block(b, formatted(r.visible(d, func(s *ast.ValueSpec) string {
-			line := r.text(s, name)
+			line := t.prefix + r.text(s, name)
 			if s.Comment != nil {
 				line += " // " + strings.TrimSpace(s.Comment.Text())
 			}
@@ -281,22 +270,24 @@ func (r *room) visible(d *ast.GenDecl, line func(*ast.ValueSpec) string) string 
 	return text + ")"
 }
 
-func (r *room) constants(b *bytes.Buffer, name string) {
-	as, _ := ours(r.name, name)
-	for _, d := range r.consts[name] {
+func (r *room) constants(b *bytes.Buffer, t *shown) {
+	as := cmp.Or(t.as, t.name)
+	for _, d := range r.consts[t.name] {
 		fmt.Fprintf(b, "\n// What [%s] can be.\n%s\n", as, r.visible(d, func(s *ast.ValueSpec) string {
-			return s.Names[0].Name + " = " + r.name + "." + s.Names[0].Name
+			return t.prefix + s.Names[0].Name + " = " + r.name + "." + s.Names[0].Name
 		}))
 	}
 }
 
 // errors are the errors to test for, each with what it says.
-func (r *room) errors(b *bytes.Buffer) {
-	b.WriteString("\n// The errors to test for with errors.Is, and what they say.\nvar (\n")
+func (r *room) errors(b *bytes.Buffer, title string, as map[string]string) {
+	fmt.Fprintf(b, "\n// %s, to test for with errors.Is, and what they say.\nvar (\n", title)
 	for _, s := range r.fails {
-		fmt.Fprintf(b, "\t%s = %s.%s", s.Names[0].Name, r.name, s.Names[0].Name)
+		name := s.Names[0].Name
+		fmt.Fprintf(b, "\t%s = %s.%s", cmp.Or(as[name], name), r.name, name)
 		says, _ := strconv.Unquote(r.saying(s.Values[0]).Value)
-		b.WriteString(" // " + strings.TrimPrefix(says, "dgrdma: "))
+		_, says, _ = strings.Cut(strings.TrimRight(strings.TrimSuffix(says, "%w"), ": "), ": ")
+		b.WriteString(" // " + says)
 		b.WriteString("\n")
 	}
 	b.WriteString(")\n")
@@ -324,7 +315,7 @@ func (r *room) handle(b *bytes.Buffer, name string) {
 	comment(b, r.about(name, name))
 	fmt.Fprintf(b, "type %s endpoint.%s\n", name, name)
 	for _, m := range r.methods[name] {
-		if slices.Contains(byHand, name+"."+m.Name.Name) {
+		if slices.Contains(r.above.byHand, name+"."+m.Name.Name) {
 			continue
 		}
 		b.WriteString("\n")

@@ -31,7 +31,7 @@ func dial(t *testing.T, ctx context.Context, port int, o verbs.Options) (*verbs.
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.Private = verbs.KeyOf(r).Bytes()
+	o.Private = r.Key().Bytes()
 	q, err := h.Dial(ctx, fmt.Sprintf("tcp:%s:%d", guestAddr, port), &o)
 	if err != nil {
 		t.Fatal(err)

@@ -44,7 +44,7 @@ func serve(t *testing.T, o verbs.Options, receives int, args, ops string) *serve
 		s.receives = append(s.receives, b)
 		o.Posted = append(o.Posted, verbs.Receive{ID: uint64(len(o.Posted)), Data: b})
 	}
-	o.Private = verbs.KeyOf(s.region).Bytes()
+	o.Private = s.region.Key().Bytes()
 	_, port, _ := strings.Cut(l.Addr().String(), ":")
 	peer := start(t, fmt.Sprintf("siwpeer -f 2 -m %d -t 50 %s connect %s %s %s", regionSize, args, hostAddr, port, ops))
 	r, err := l.Accept(ctx)

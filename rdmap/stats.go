@@ -1,0 +1,48 @@
+package rdmap
+
+// Stats are what a stream has done so far, and what it has to do.
+type Stats struct {
+	// Sent and SentBytes count Sends, Writes and immediate data of this side that are done: with TCP, or the
+	// network, and not necessarily with the peer.
+	Sent, SentBytes uint64
+	// Asked counts requests that the peer has answered; ReadBytes is what Reads brought.
+	Asked, ReadBytes uint64
+	// Received and ReceivedBytes count messages of the peer that took a receive.
+	Received, ReceivedBytes uint64
+	// Written and WrittenBytes count the peer's Writes.
+	Written, WrittenBytes uint64
+	// Answered counts requests of the peer whose answers are sent, FetchedBytes is what it has read.
+	Answered, FetchedBytes uint64
+
+	// Queued is how many work requests are posted and not done; Unanswered of them wait for the peer's
+	// answer, ORD at most.
+	Queued, Unanswered int
+	// Receives is how many receives are posted and not taken.
+	Receives int
+	// Unserved is how many requests of the peer wait for this side's answer, IRD at most.
+	Unserved int
+}
+
+// Stats returns the stream's counters.
+func (s *Stream) Stats() Stats {
+	t := s.stats
+	t.Queued, t.Unanswered = s.requester.work.len(), s.requester.waiting.len()
+	t.Receives, t.Unserved = s.receives.queue.len(), int(s.responder.queue.tail-s.responder.begun)
+	return t
+}
+
+// count counts a work request that is done.
+func (t *Stats) count(e *entry) {
+	switch {
+	case e.err != nil || e.Op == OpInvalidate:
+	case e.Op.answered():
+		t.Asked++
+		t.ReadBytes += uint64(e.length)
+	case e.Op == OpImmediate:
+		t.Sent++
+		t.SentBytes += immediateSize
+	default:
+		t.Sent++
+		t.SentBytes += uint64(e.length)
+	}
+}

@@ -1,0 +1,116 @@
+package verbs_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/dgrdma/dgrdma/verbs"
+)
+
+// TestStats: both sides count what was done.
+func TestStats(t *testing.T) {
+	ctx := t.Context()
+	e := connect(t, &verbs.Options{Extensions: all}, &verbs.Options{Extensions: all, Posted: []verbs.Receive{{Data: make([]byte, 100)}, {}, {}}})
+	region, err := e.hb.Register(make([]byte, 1<<20), verbs.RemoteRead|verbs.RemoteWrite|verbs.RemoteAtomic)
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := region.Key()
+	for range 3 {
+		if err := e.a.Write(ctx, key, 0, make([]byte, 300_000)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := e.a.Send(ctx, make([]byte, 70)); err != nil {
+		t.Fatal(err)
+	}
+	if err := e.a.Post(&verbs.Work{Op: verbs.OpImmediate, Silent: true}); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := e.a.Read(ctx, make([]byte, 1000), key, 5); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := e.a.FetchAdd(ctx, key, 0, 1); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := e.a.Stats(), (verbs.Stats{Sent: 5, SentBytes: 900_078, Asked: 3, ReadBytes: 2000}); got != want {
+		t.Errorf("who asked has %+v, want %+v", got, want)
+	}
+	if err := e.a.Close(); err != nil {
+		t.Fatal(err)
+	}
+	<-e.b.Done()
+	// Closing asks for a Read of nothing: see Close.
+	want := verbs.Stats{Received: 2, ReceivedBytes: 78, Written: 3, WrittenBytes: 900_000, Answered: 4, FetchedBytes: 2000}
+	if got := e.b.Stats(); got != want {
+		t.Errorf("its peer has %+v, want %+v", got, want)
+	}
+}
+
+// TestZeroAllocations: nothing is allocated per request in steady state, whether the program waits for each or posts many.
+func TestZeroAllocations(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector allocates")
+	}
+	for _, plain := range []bool{false, true} {
+		ctx, cancel := context.WithCancel(context.Background()) // as programs have it, with a Done
+		defer cancel()
+		e := connect(t, &verbs.Options{Extensions: all, NoCRC: plain}, &verbs.Options{Extensions: all, NoCRC: plain})
+		region, err := e.hb.Register(make([]byte, 1<<20), verbs.RemoteRead|verbs.RemoteWrite|verbs.RemoteAtomic|verbs.FlushGlobal)
+		if err != nil {
+			t.Fatal(err)
+		}
+		key := region.Key()
+		buf := make([]byte, 64)
+		done := make([]verbs.Completion, 64)
+		list := make([]verbs.Work, 32)
+		for i := range list {
+			list[i] = verbs.Work{Op: verbs.OpRead, STag: key.STag, TO: key.Offset, Data: buf[:1]}
+		}
+		inbox := make([]byte, 64)
+		for name, do := range map[string]func() error{
+			"Write":       func() error { return e.a.Write(ctx, key, 0, buf) },
+			"Read":        func() error { return e.a.Read(ctx, buf, key, 0) },
+			"FetchAdd":    func() error { _, err := e.a.FetchAdd(ctx, key, 0, 1); return err },
+			"CompareSwap": func() error { _, err := e.a.CompareSwap(ctx, key, 0, 1, 2); return err },
+			"AtomicWrite": func() error { return e.a.AtomicWrite(ctx, key, 0, [8]byte{}) },
+			"Send, Receive": func() error {
+				if err := e.b.PostReceive(verbs.Receive{Data: inbox}); err != nil {
+					return err
+				}
+				if err := e.a.Send(ctx, buf); err != nil {
+					return err
+				}
+				_, err := e.b.Received().Wait(ctx, done)
+				return err
+			},
+			"PostList, Wait": func() error {
+				if _, err := e.a.PostList(list); err != nil {
+					return err
+				}
+				for n := 0; n < len(list); {
+					k, err := e.a.Completions().Wait(ctx, done)
+					if err != nil {
+						return err
+					}
+					n += k
+				}
+				return nil
+			},
+		} {
+			run := func() {
+				if err := do(); err != nil {
+					t.Fatalf("%s: %v", name, err)
+				}
+			}
+			for range 200 {
+				run()
+			}
+			if n := testing.AllocsPerRun(1000, run); n > 0 {
+				t.Errorf("plain %v: %s: %v allocations", plain, name, n)
+			}
+		}
+	}
+}
