@@ -24,7 +24,15 @@ func (d driver) End() {
 	d.mu.Unlock()
 }
 
-func (d driver) Next(m *ddp.Message) bool { return d.stream.Next(m) }
+// Next has the long request taken up that is behind one whose answer goes now.
+func (d driver) Next(m *ddp.Message) bool {
+	some := d.stream.Next(m)
+	if some {
+		d.work()
+	}
+	return some
+}
+
 func (d driver) Sent(n int)               { d.stream.Sent(n) }
 
 func (d driver) Place(h *ddp.Header, n int) (ddp.Span, error) { return d.stream.Place(h, n) }
@@ -147,29 +155,22 @@ func carrierFault(err error) (ddp.Fault, bool) {
 	return f, found
 }
 
-// work has long requests of the peer carried out, by one goroutine, one after the other. The
-// caller has the lock.
+// work has the peer's next long request carried out, one at a time. The caller has the lock.
 func (q *QueuePair) work() {
 	if q.working || !q.stream.Job(&q.job) {
 		return
 	}
 	q.working = true
 	go func() {
-		for {
-			sum, err := q.carryOut(&q.job)
-			q.mu.Lock()
-			q.stream.JobDone(sum, err)
-			mine := q.turn.claim()
-			more := q.stream.Job(&q.job)
-			q.working = more
-			q.changed.Broadcast()
-			q.mu.Unlock()
-			if mine {
-				q.sendAway()
-			}
-			if !more {
-				return
-			}
+		sum, err := q.carryOut(&q.job)
+		q.mu.Lock()
+		q.stream.JobDone(sum, err)
+		q.working = false
+		mine := q.turn.claim()
+		q.changed.Broadcast()
+		q.mu.Unlock()
+		if mine {
+			q.sendAway()
 		}
 	}()
 }

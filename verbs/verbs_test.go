@@ -133,3 +133,35 @@ func TestCalls(t *testing.T) {
 		}
 	}
 }
+
+// TestFlushesBehindEachOther: the peer carries out those that wait behind another one, although nothing more arrives
+// (COMMIT-010).
+func TestFlushesBehindEachOther(t *testing.T) {
+	e := connect(t, &verbs.Options{Extensions: all}, &verbs.Options{Extensions: all})
+	r, err := e.hb.Register(make([]byte, 4096), verbs.RemoteWrite|verbs.FlushGlobal)
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := make([]verbs.Work, 20)
+	for i := range list {
+		list[i] = verbs.Work{ID: uint64(i), Op: verbs.OpFlush, STag: r.STag(), Length: 100, Global: true}
+	}
+	if n, err := e.a.PostList(list); n != len(list) || err != nil {
+		t.Fatal(n, err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	done := make([]verbs.Completion, len(list))
+	for got := 0; got < len(list); {
+		n, err := e.a.Completions().Wait(ctx, done)
+		if err != nil {
+			t.Fatalf("%d of %d were answered: %v", got, len(list), err)
+		}
+		for _, c := range done[:n] {
+			if c.Err != nil || c.ID != uint64(got) {
+				t.Fatalf("%+v", c)
+			}
+			got++
+		}
+	}
+}
