@@ -170,6 +170,9 @@ func (s *Stream) respond(m *ddp.Message) bool {
 		}
 		m.Header = AtomicWriteReply.head()
 	case FlushRequest, VerifyRequest:
+		if q.job == jobNone && s.cfg.Job != nil {
+			s.cfg.Job()
+		}
 		if q.job != jobDone {
 			return false
 		}

@@ -71,6 +71,9 @@ type Config struct {
 	Shared Receiver
 	// Owner comes back with each completion.
 	Owner any
+	// Job, if not nil, is told between Begin and End of a carrier that [Stream.Job] has one, because the answers before it
+	// are given: nothing more may come that somebody would look for one after.
+	Job func()
 }
 
 // Receiver gives out receives that were posted for several streams.

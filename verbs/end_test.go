@@ -207,6 +207,33 @@ func TestManyAtOnce(t *testing.T) {
 	}
 }
 
+// COMMIT-008, COMMIT-033: what takes long is carried out behind other requests, too, when nothing more comes.
+func TestManyFlushesAtOnce(t *testing.T) {
+	o := verbs.Options{Extensions: all}
+	e := connect(t, &o, &o)
+	r, err := e.hb.Domain().Register(make([]byte, 4096), verbs.RemoteWrite|verbs.RemoteRead|verbs.FlushGlobal|verbs.Verify, &verbs.RegionOptions{Algorithm: verbs.SHA256})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	flush := verbs.Work{Op: verbs.OpFlush, STag: r.STag(), Length: 8, Global: true, Silent: true}
+	verify := verbs.Work{Op: verbs.OpVerify, STag: r.STag(), Length: 8, Silent: true}
+	set := verbs.Work{Op: verbs.OpAtomicWrite, STag: r.STag(), Silent: true}
+	read := verbs.Work{Op: verbs.OpRead, STag: r.STag(), Data: make([]byte, 8), Silent: true}
+	last := flush
+	last.Silent = false
+	for range 20 {
+		if _, err := e.a.PostList([]verbs.Work{flush, set, flush, verify, read, verify, flush, flush, set, last}); err != nil {
+			t.Fatal(err)
+		}
+		done := make([]verbs.Completion, 2)
+		if n, err := e.a.Completions().Wait(ctx, done); err != nil || n != 1 || done[0].Op != verbs.OpFlush || done[0].Err != nil {
+			t.Fatalf("%d, %v, %v", n, &done[0], err)
+		}
+	}
+}
+
 // RDMAP-082: the graceful end. Closing waits for what is posted, and nothing of it is left behind.
 func TestCloseWaits(t *testing.T) {
 	before := runtime.NumGoroutine()

@@ -234,7 +234,7 @@ func (h *Host) start(conn *mpa.Conn, o *Options, initiator bool) (*QueuePair, er
 	q.cfg = rdmap.Config{
 		Initiator: initiator, Ready: readyOf(agreed), IRD: agreed.IRD, ORD: agreed.ORD, Extensions: o.Extensions,
 		Sends: o.depth(o.Sends), Receives: max(o.depth(o.Receives), len(o.Posted)),
-		Memory: access{q.memory}, Sent: (*completer)(q.sent), Received: (*completer)(q.received), Owner: q,
+		Memory: access{q.memory}, Sent: (*completer)(q.sent), Received: (*completer)(q.received), Owner: q, Job: q.work,
 	}
 	if o.Shared != nil {
 		q.cfg.Shared = (*taker)(o.Shared)
