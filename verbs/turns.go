@@ -24,15 +24,7 @@ func (d driver) End() {
 	d.mu.Unlock()
 }
 
-// Next has the long request taken up that is behind one whose answer goes now.
-func (d driver) Next(m *ddp.Message) bool {
-	some := d.stream.Next(m)
-	if some {
-		d.work()
-	}
-	return some
-}
-
+func (d driver) Next(m *ddp.Message) bool { return d.stream.Next(m) }
 func (d driver) Sent(n int)               { d.stream.Sent(n) }
 
 func (d driver) Place(h *ddp.Header, n int) (ddp.Span, error) { return d.stream.Place(h, n) }
