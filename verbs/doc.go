@@ -104,5 +104,6 @@
 // # Concurrency
 //
 // All methods of all types may be called by many goroutines. Memory that a peer writes to is
-// written by a goroutine of its queue pair: the program may read it after a completion has told it to.
+// written by a goroutine of its queue pair: the program may read it after a completion has told it to. Words that are
+// for atomics the program reads and changes by [Region.Word] and package sync/atomic.
 package verbs

@@ -236,6 +236,14 @@ func TestRegisterErrors(t *testing.T) {
 	says(t, err, []error{verbs.ErrBounds}, "a window of 9 bytes at 0 in a region of 8")
 	_, err = r.Bind(0, 8, verbs.RemoteWrite, nil)
 	says(t, err, []error{verbs.ErrRights}, "does not have RemoteWrite")
+	_, err = r.Word(1)
+	says(t, err, []error{verbs.ErrBounds}, "eight bytes at 1 of 8")
+	r16, err := h.Register(make([]byte, 16), verbs.RemoteAtomic)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = r16.Word(4)
+	says(t, err, []error{verbs.ErrMisaligned})
 	r.Invalidate()
 	_, err = r.Bind(0, 8, verbs.RemoteRead, nil)
 	says(t, err, []error{verbs.ErrInvalidated})

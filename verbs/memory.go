@@ -74,6 +74,17 @@ func (r *Region) Key() Key { return keyOf(r.r.Grant) }
 // Bytes are the bytes themselves. Peers touch them at any time until the region is invalidated.
 func (r *Region) Bytes() []byte { return r.r.Bytes() }
 
+// Word is the eight bytes at an offset, for the functions of package sync/atomic: the program's operations and those of
+// peers exclude each other then. [ErrBounds], [ErrMisaligned]: the address must be a multiple of eight, as that of
+// bytes which begin a slice of at least eight is.
+func (r *Region) Word(offset int) (*uint64, error) {
+	w, err := r.r.Word(offset)
+	if err != nil {
+		return nil, fmt.Errorf("verbs: %v: %w", r, err)
+	}
+	return w, nil
+}
+
 // STag is the name by which peers ask for the region; others call it an rkey.
 func (r *Region) STag() uint32 { return r.r.STag() }
 

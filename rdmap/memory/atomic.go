@@ -2,6 +2,7 @@ package memory
 
 import (
 	"encoding/binary"
+	"fmt"
 	"sync/atomic"
 	"unsafe"
 )
@@ -43,6 +44,20 @@ func (s *Stream) word(stag uint32, to uint64, right Rights, f func(word *uint64)
 		return ErrMisaligned
 	}
 	return requested(span.Touch(func([]byte) { f((*uint64)(word)) }))
+}
+
+// Word is the eight bytes at an offset, for the functions of package sync/atomic: with them the program and its peers
+// see each other's operations as whole. The address must be a multiple of eight, and stays good until the bytes are
+// somebody else's.
+func (g *Grant) Word(offset int) (*uint64, error) {
+	if offset < 0 || offset > len(g.bytes)-8 {
+		return nil, fmt.Errorf("%w: eight bytes at %d of %d", ErrBounds, offset, len(g.bytes))
+	}
+	word := unsafe.Pointer(&g.bytes[offset])
+	if uintptr(word)%8 != 0 {
+		return nil, ErrMisaligned
+	}
+	return (*uint64)(word), nil
 }
 
 func fetchAdd(word *uint64, add, mask uint64) (old uint64) {
