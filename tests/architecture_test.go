@@ -42,6 +42,7 @@ var allowed = map[string][]string{
 	"examples/pipeline":       {"link"},
 	"examples/ring":           {"dgrdma"},
 	"examples/web":            {"link", "link/netconn"},
+	"examples/kv":             {"verbs"},
 	"link":                    {"dgrdma", "endpoint/space", "url"},
 	"link/stream":             {"dgrdma", "link", "golang.org/x/sys/unix"},
 	"link/netconn":            {"dgrdma", "link", "url"},

@@ -1,0 +1,70 @@
+// Kv is a key-value store whose clients get values without the server: its table is registered memory, of which
+// they read what may have their key by one Read. What changes the table the server does itself, as it is asked to by
+// messages. It shows one-sided Reads of memory that changes meanwhile, messages with an answer of immediate data, one
+// completion queue for all peers, and private data that says what a connection is for.
+//
+//	kv serve                    in one terminal: listens at port 7481 of this machine's loopback interface
+//	kv put colour blue          in another one
+//	kv get colour
+//	kv delete colour
+//
+// Between machines the server is told its address, kv -at tcp:10.0.0.1 serve, and the clients where it is,
+// kv -server tcp:10.0.0.1:7481 get colour. Nobody is asked who he is: whoever reaches the port may change the table.
+//
+// A Read is not atomic: it may see half of what the server writes. Each entry has a checksum, and who finds a wrong one
+// reads again. All entries that may have a key are side by side, so that it takes one Read to know that none has.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, os.Args[1:], os.Stdout); err != nil && ctx.Err() == nil {
+		fmt.Fprintln(os.Stderr, "kv:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, args []string, out io.Writer) error {
+	set := flag.NewFlagSet("kv", flag.ExitOnError)
+	at := set.String("at", "tcp:127.0.0.1", "serve at this address of the machine")
+	port := set.String("port", "7481", "serve at this port; 0: any")
+	entries := set.Int("entries", 1<<16, "serve a table of so many entries, 512 bytes each")
+	where := set.String("server", "tcp:127.0.0.1:7481", "where the server is")
+	set.Usage = func() {
+		fmt.Fprintln(set.Output(), "usage: kv [flags] serve | put KEY VALUE | get KEY | delete KEY")
+		set.PrintDefaults()
+	}
+	set.Parse(args)
+	if args = set.Args(); len(args) == 1 && args[0] == "serve" {
+		return serve(ctx, *at, *port, *entries, out)
+	}
+	c, err := Dial(ctx, *where)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	switch {
+	case len(args) == 3 && args[0] == "put":
+		return c.Put(ctx, args[1], []byte(args[2]))
+	case len(args) == 2 && args[0] == "get":
+		value, err := c.Get(ctx, args[1])
+		if err == nil {
+			_, err = fmt.Fprintf(out, "%s\n", value)
+		}
+		return err
+	case len(args) == 2 && args[0] == "delete":
+		return c.Delete(ctx, args[1])
+	}
+	set.Usage()
+	return errors.New("what is to be done?")
+}
