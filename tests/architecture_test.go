@@ -43,6 +43,7 @@ var allowed = map[string][]string{
 	"examples/ring":           {"dgrdma"},
 	"examples/web":            {"link", "link/netconn"},
 	"examples/kv":             {"verbs"},
+	"examples/counter":        {"verbs"},
 	"link":                    {"dgrdma", "endpoint/space", "url"},
 	"link/stream":             {"dgrdma", "link", "golang.org/x/sys/unix"},
 	"link/netconn":            {"dgrdma", "link", "url"},

@@ -1,0 +1,131 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"io"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// TestMain lets the test's own program be counter, for processes of their own.
+func TestMain(m *testing.M) {
+	if os.Getenv("COUNTER_IS_PROGRAM") != "" {
+		main()
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+func counter(args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(context.Background(), os.Args[0], args...)
+	cmd.Env = append(os.Environ(), "COUNTER_IS_PROGRAM=1")
+	return cmd
+}
+
+// start starts a process, and returns what it prints.
+func start(t *testing.T, cmd *exec.Cmd) *bufio.Reader {
+	t.Helper()
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { cmd.Process.Kill() })
+	return bufio.NewReader(out)
+}
+
+// TestTenClients: ten processes take numbers at once, and an eleventh is killed in the middle. No number is given twice, the count is
+// how many were given, and at most the one is missing that the lost client had asked for.
+func TestTenClients(t *testing.T) {
+	const clients, each = 10, 300
+	server := counter("-port", "0", "serve")
+	says := start(t, server)
+	line, err := says.ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	where := strings.TrimPrefix(strings.TrimSpace(line), "serving on ")
+
+	doomed := counter("-server", where, "-n", "1000000", "take")
+	numbers := start(t, doomed)
+	begun, err := numbers.ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []*exec.Cmd
+	outs := make([]bytes.Buffer, clients)
+	for i := range clients {
+		cmd := counter("-server", where, "-n", strconv.Itoa(each), "take")
+		cmd.Stdout, cmd.Stderr = &outs[i], os.Stderr
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, cmd)
+	}
+	some := begun
+	for range 50 { // of all others it takes some at the same time
+		line, err := numbers.ReadString('\n')
+		if err != nil {
+			t.Fatal(err)
+		}
+		some += line
+	}
+	if err := doomed.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	rest, err := io.ReadAll(numbers)
+	if err != nil {
+		t.Fatal(err)
+	}
+	doomed.Wait()
+	lost := some + string(rest)
+	lost = lost[:strings.LastIndexByte(lost, '\n')+1]
+	for _, cmd := range all {
+		if err := cmd.Wait(); err != nil {
+			t.Error(err)
+		}
+	}
+
+	if err := server.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	line, err = says.ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := server.Wait(); err != nil {
+		t.Error(err)
+	}
+	count, err := strconv.Atoi(strings.TrimSpace(strings.TrimPrefix(line, "count ")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := make(map[int]bool)
+	for i, taken := range append(outs, *bytes.NewBufferString(lost)) {
+		last := -1
+		for _, field := range strings.Fields(taken.String()) {
+			n, err := strconv.Atoi(field)
+			if err != nil || n <= last || n >= count || seen[n] {
+				t.Fatalf("client %d was given %q behind %d, of %d numbers; or somebody else was before", i, field, last, count)
+			}
+			seen[n], last = true, n
+		}
+	}
+	if given := clients*each + strings.Count(lost, "\n"); len(seen) != given || count-given > 1 || count < given {
+		t.Errorf("%d numbers were given, %d of them different, and the count is %d", given, len(seen), count)
+	}
+}
+
+func TestNobodyServes(t *testing.T) {
+	out, err := counter("-server", "tcp:127.0.0.1:1", "take").CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "nobody listens there") {
+		t.Errorf("%v: %s", err, out)
+	}
+}
