@@ -44,6 +44,7 @@ var allowed = map[string][]string{
 	"examples/web":            {"link", "link/netconn"},
 	"examples/kv":             {"verbs"},
 	"examples/counter":        {"verbs"},
+	"examples/log":            {"verbs"},
 	"link":                    {"dgrdma", "endpoint/space", "url"},
 	"link/stream":             {"dgrdma", "link", "golang.org/x/sys/unix"},
 	"link/netconn":            {"dgrdma", "link", "url"},

@@ -105,7 +105,7 @@ func TestHouseNamesAllRooms(t *testing.T) {
 		"endpoint/sched": "endpoint", "transport/udp": "transport", "transport/ether": "transport", "transport/simnet": "transport", "transport/tap": "transport", "transport/lossy": "transport",
 		"examples/filecopy": "examples", "examples/requests": "examples", "examples/pipeline": "examples",
 		"examples/ring": "examples", "examples/web": "examples",
-		"examples/kv": "examples", "examples/counter": "examples",
+		"examples/kv": "examples", "examples/counter": "examples", "examples/log": "examples",
 	}
 	rooms := make(map[string]bool)
 	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {

@@ -1,0 +1,94 @@
+// Log is a log that survives its server: the log is a file which the server offers as memory, and a client appends to it by
+// itself. It writes a record (Write), has it brought to the disk (Flush), and moves the tail behind it (Atomic Write, and another Flush).
+// When a client says that a record is flushed, the record is in the log, whatever is killed then. The
+// server's program makes no call for it.
+//
+//	log -file journal serve          in one terminal: listens at port 7483 of this machine's loopback interface
+//	printf 'one\ntwo\n' | log append   in another one: appends lines, and says of each when it is flushed
+//	log -file journal print          prints the records of a file, whether it is served or not
+//
+// Between machines the server is told its address, log -at tcp:10.0.0.1 serve, and the client where it is,
+// log -server tcp:10.0.0.1:7483 append. The file has to be on a disk: tmpfs keeps files in memory, and is refused.
+//
+// Flush, Verify and Atomic Write are of draft-talpey-rdma-commit, which both sides name as verbs.Commit. The peer carries out requests
+// in order, and those behind one that failed not at all: the tail moves only when what it is about to cover
+// is on the disk. With -verify the client asks besides for a checksum of the record as the disk has it, before the tail moves.
+//
+// One client at a time may append. It is given a window of the memory, which ends with its connection, so that one which the
+// server believes dead cannot write into what the next one has written.
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	set := flag.NewFlagSet("log", flag.ExitOnError)
+	file := set.String("file", "journal", "serve or print this file")
+	size := set.Int64("size", 16<<20, "make the file so long, if it is shorter")
+	at := set.String("at", "tcp:127.0.0.1", "serve at this address of the machine")
+	port := set.String("port", "7483", "serve at this port; 0: any")
+	where := set.String("server", "tcp:127.0.0.1:7483", "where the server is")
+	verify := set.Bool("verify", false, "have each record read back from the disk")
+	set.Usage = func() {
+		fmt.Fprintln(set.Output(), "usage: log [flags] serve | append | print")
+		set.PrintDefaults()
+	}
+	set.Parse(os.Args[1:])
+	var err error
+	switch set.Arg(0) {
+	case "serve":
+		err = serve(ctx, *file, *size, *at, *port, os.Stdout)
+	case "append":
+		err = appendLines(ctx, *where, *verify, os.Stdin, os.Stdout)
+	case "print":
+		err = printFile(*file, os.Stdout)
+	default:
+		set.Usage()
+		err = errors.New("what is to be done?")
+	}
+	if err != nil && ctx.Err() == nil {
+		fmt.Fprintln(os.Stderr, "log:", err)
+		os.Exit(1)
+	}
+}
+
+// appendLines appends the lines of in.
+func appendLines(ctx context.Context, server string, verify bool, in io.Reader, out io.Writer) error {
+	w, err := Dial(ctx, server, verify)
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	lines := bufio.NewScanner(in)
+	for lines.Scan() {
+		number, err := w.Append(ctx, lines.Bytes())
+		if err != nil {
+			return err
+		}
+		if _, err := fmt.Fprintf(out, "%d is flushed\n", number); err != nil {
+			return err
+		}
+	}
+	return lines.Err()
+}
+
+// printFile prints the records of a file.
+func printFile(name string, out io.Writer) error {
+	b, err := os.ReadFile(name)
+	if err != nil {
+		return err
+	}
+	print := bufio.NewWriter(out)
+	_, err = scan(b, func(number uint64, data []byte) { fmt.Fprintf(print, "%d %s\n", number, data) })
+	return errors.Join(err, print.Flush())
+}
