@@ -17,7 +17,7 @@ func second(t *testing.T, s *Server, p Plan) *Client {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &Client{Plan: p, Memory: memory}
+	c := &Client{Turns: Turns{Plan: p}, Memory: memory}
 	c.Plan.FirstID = 8
 	if c.Endpoint, err = dgrdma.Open("udp:127.0.0.1", &dgrdma.Config{ID: 8, Memory: memory}); err != nil {
 		t.Fatal(err)
@@ -97,7 +97,7 @@ func TestSilentClientGivesWay(t *testing.T) {
 	if err := <-failed; !errors.Is(err, ErrSilent) {
 		t.Error(err)
 	}
-	if r := <-ran; r.Client.ID != 8 {
+	if r := <-ran; r.Client.(dgrdma.PeerName).ID != 8 {
 		t.Errorf("%v had a run", r.Client)
 	}
 	<-c.Conns[0].Done()

@@ -12,10 +12,10 @@ import (
 type Carrier uint32
 
 const (
-	DGRDMA Carrier = iota // transactions
-	TCP                   // a stream
-	TLS                   // TLS 1.3 over such a stream
-	Raw                   // the wire's datagrams or frames, as large and in batches as large, and nothing that repairs what is lost
+	Ours Carrier = iota // what the two ends are of: transactions, or work requests of queue pairs
+	TCP                 // a stream
+	TLS                 // TLS 1.3 over such a stream
+	Raw                 // the wire's datagrams or frames, as large and in batches as large, and nothing that repairs what is lost
 )
 
 // Carriers are what DG/RDMA can be compared with, by name.
@@ -95,7 +95,7 @@ const carrierBlock = 1 << 20
 // over returns the plan for a carrier: another one than DG/RDMA has the same memory in blocks, of
 // which one is posted at a time, by who waits for room.
 func (p Plan) over(c Carrier) Plan {
-	if p.Carrier = c; c == DGRDMA {
+	if p.Carrier = c; c == Ours {
 		return p
 	}
 	total := uint64(p.slots()) * p.stride()

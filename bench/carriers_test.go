@@ -109,7 +109,7 @@ func sides(t *testing.T, p Plan) (*Server, *Client) {
 	}
 	s := &Server{Endpoint: there, Memory: memory}
 	t.Cleanup(s.Close)
-	c := &Client{Plan: p.WithDepth(4, memory.Size())}
+	c := &Client{Turns: Turns{Plan: p.WithDepth(4, memory.Size())}}
 	if c.Memory, err = NewMemory(int(c.Plan.ClientMemory())); err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +142,7 @@ func TestClientAndServer(t *testing.T) {
 			t.Fatal(err)
 		}
 		if o.Mine.Transactions == 0 || o.Theirs.Arrived != o.Mine.Transactions || o.Mine.Arrived != o.Theirs.Transactions || (o.Theirs.Transactions > 0) != (bothWays == 1) ||
-			ran.Saw.Arrived != o.Mine.Transactions || ran.Client.ID != 7 || ran.Plan != c.Plan || began != 11 || o.Times.Quantile(0.5) == 0 {
+			ran.Saw.Arrived != o.Mine.Transactions || ran.Client.(dgrdma.PeerName).ID != 7 || ran.Plan != c.Plan || began != 11 || o.Times.Quantile(0.5) == 0 {
 			t.Errorf("%+v, %+v, %d", o.Mine, ran, began)
 		}
 	}

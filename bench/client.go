@@ -1,7 +1,6 @@
 package bench
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -9,37 +8,14 @@ import (
 	"github.com/dgrdma/dgrdma/dgrdma"
 )
 
-// Client is the side that decides what is run.
+// Client is the side of transactions that decides what is run.
 type Client struct {
-	Plan     Plan
+	Turns
 	Endpoint *dgrdma.Endpoint
 	Memory   *Memory        // the endpoint's
 	Conns    []*dgrdma.Conn // to the server: one as each peer of the plan
-	Rivals   []Carrier      // to take turns with
 	Local    string         // the endpoint's own string, with its options: for Raw
-	Receive  bool           // only the server writes; the plan says both ways
-	WarmUp   time.Duration  // run for so long before anything is measured
-	MoreRuns bool           // another Run follows soon
-
-	// Each, if not nil, is told of every interval of a measured turn that is so long.
-	Every time.Duration
-	Each  func(Interval)
-	// Began, if not nil, is told of each turn, and returns what is called when it is over;
-	// moved is what it has moved so far, for how long.
-	Began func(moved func() (Moved, time.Duration)) (over func())
 }
-
-// Outcome sums up the turns of a client. NewOutcome makes it.
-type Outcome struct {
-	Mine, Theirs Counts
-	Times        *Histogram // of completions
-	Turns        []Turn     // whole ones, rivals' too
-
-	hereAll, thereAll Counts // of those, whoever carried
-}
-
-// NewOutcome makes an outcome of nothing yet.
-func NewOutcome() *Outcome { return &Outcome{Times: NewHistogram()} }
 
 // Run runs the plan for that long. What it measured is in o, and is good even if it fails:
 // then it is what was moved until nothing moved any more.
@@ -47,50 +23,7 @@ func (c *Client) Run(ctx context.Context, long time.Duration, o *Outcome) error 
 	if err := c.Join(ctx); err != nil {
 		return err
 	}
-	turns := 1
-	if len(c.Rivals) > 0 {
-		turns = TurnsBeside
-	}
-	each := long / time.Duration(turns)
-	if c.WarmUp > 0 {
-		p, unmeasured := c.Plan, NewOutcome()
-		p.MoreRuns = 1
-		if err := cmp.Or(c.turn(ctx, p, c.WarmUp, nil, unmeasured), unmeasured.check()); err != nil {
-			return fmt.Errorf("while it warmed up: %w", err)
-		}
-	}
-	for i := range turns {
-		p := c.Plan
-		if i < turns-1 || c.MoreRuns {
-			p.MoreRuns = 1
-		}
-		// Rivals first, so that the server's last run is ours.
-		for _, rival := range c.Rivals {
-			if err := c.rivalTurn(ctx, rival, each, o); err != nil {
-				return err
-			}
-		}
-		if err := c.turn(ctx, p, each, c.Each, o); err != nil {
-			return err
-		}
-	}
-	return o.check()
-}
-
-// check returns what is wrong with what arrived.
-func (o *Outcome) check() error {
-	if o.Theirs.Wrong > 0 {
-		return fmt.Errorf("verification failed at the server, errors: %d, the first: %w", o.Theirs.Wrong, o.Theirs.mismatch())
-	}
-	if o.Mine.Wrong > 0 {
-		return fmt.Errorf("verification failed here, errors: %d, the first: %w", o.Mine.Wrong, o.Mine.mismatch())
-	}
-	for _, way := range [][2]uint64{{o.Mine.Transactions, o.Theirs.Arrived}, {o.Theirs.Transactions, o.Mine.Arrived}} {
-		if way[0] != way[1] {
-			return fmt.Errorf("transactions acknowledged: %d, but arrived: %d", way[0], way[1])
-		}
-	}
-	return nil
+	return c.run(ctx, c, long, o)
 }
 
 // Join makes every peer known to the server. It fails if nobody is there, or something
@@ -118,74 +51,6 @@ func (c *Client) Join(ctx context.Context) error {
 	return nil
 }
 
-// turn runs the plan once.
-func (c *Client) turn(ctx context.Context, p Plan, long time.Duration, each func(Interval), o *Outcome) error {
-	var in *arrivals
-	if p.BothWays != 0 {
-		in = c.Memory.expect(p)
-	}
-	// What the server was told to begin, it is told to end, even if the user is
-	// in a hurry.
-	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), long+4*c.Endpoint.GiveUp())
-	defer cancel()
-	there, err := c.begin(bounded, p)
-	if err != nil {
-		return err
-	}
-	if p.Rate > 0 && p.BothWays != 0 && there.Knows&knowsRate == 0 {
-		if c.end(bounded, new(Counts)) == nil {
-			c.thank(bounded)
-		}
-		return ErrNoRate
-	}
-	before := countsOf(c.Endpoint)
-	writes := p
-	if c.Receive {
-		writes.Depth, writes.Active = 0, 0
-	}
-	out := NewLoad(writes, &transactions{p, c.Conns}, o.Times)
-	began := time.Now()
-	out.Start(long)
-	moved := func() Moved { return c.moved(out, in, &before) }
-	sampled := Sample(c.Every, moved, each)
-	over := func() {}
-	if c.Began != nil {
-		over = c.Began(func() (Moved, time.Duration) { return moved(), time.Since(began) })
-	}
-	leave := func() {}
-	if c.Receive || p.Rate != 0 { // it may write nothing for long
-		leave = c.stay(out.fail)
-	}
-	interrupted := out.Over(ctx)
-	err = out.Drain(bounded)
-	leave()
-	over()
-	until := sampled()
-	var mine, theirs Counts
-	out.report(&mine)
-	if err == nil {
-		err = c.end(bounded, &theirs)
-	}
-	countsOf(c.Endpoint).since(before, &mine)
-	if in != nil {
-		in.report(&mine)
-	}
-	if err != nil {
-		// Nothing is known of the server but what arrived here.
-		mine.Nanoseconds = uint64(until)
-		theirs = Counts{Transactions: mine.Arrived, Bytes: mine.Arrived * uint64(p.Size), Nanoseconds: uint64(until)}
-	} else {
-		c.thank(bounded)
-	}
-	o.Mine.add(&mine)
-	o.Theirs.add(&theirs)
-	if err = cmp.Or(err, interrupted); err == nil {
-		took := time.Duration(max(mine.Nanoseconds, theirs.Nanoseconds*uint64(p.BothWays)))
-		o.note(DGRDMA, mine.Bytes+theirs.Bytes, took, &mine, &theirs)
-	}
-	return err
-}
-
 // begin tells the server what to run, and returns what it says of itself.
 func (c *Client) begin(ctx context.Context, p Plan) (there Ready, err error) {
 	if err := tell(ctx, c.Conns[0], kindBegin, &p); err != nil {
@@ -197,17 +62,6 @@ func (c *Client) begin(ctx context.Context, p Plan) (there Ready, err error) {
 	}
 	decode(answered.data, &there)
 	return there, nil
-}
-
-// moved returns what a turn has moved so far, both ways.
-func (c *Client) moved(out *Load, in *arrivals, before *counts) Moved {
-	n, _, _ := out.Progress()
-	if in != nil {
-		n += in.arrived.Load()
-	}
-	var now Counts
-	countsOf(c.Endpoint).since(*before, &now)
-	return Moved{Bytes: n * uint64(c.Plan.Size), Transactions: n, Resent: now.Retransmits}
 }
 
 // stay lets the server know that this side is there while it writes no transactions, and lost that
@@ -294,3 +148,13 @@ func tell(ctx context.Context, c *dgrdma.Conn, kind uint32, content any) error {
 	}
 	return c.Write(ctx, &t)
 }
+
+func (c *Client) giveUp() time.Duration   { return c.Endpoint.GiveUp() }
+func (c *Client) counts() counts          { return countsOf(c.Endpoint) }
+func (c *Client) expect(p Plan) *arrivals { return c.Memory.expect(p) }
+func (c *Client) settle(*arrivals)        {} // each was looked at as it completed
+func (c *Client) poster(p Plan) Poster    { return &transactions{p, c.Conns} }
+func (c *Client) bytes() []byte           { return c.Memory.Bytes() }
+func (c *Client) here() dgrdma.Addr       { return c.Endpoint.LocalAddr() }
+func (c *Client) there() dgrdma.Addr      { return c.Conns[0].Name().Addr }
+func (c *Client) wire() string            { return c.Local }

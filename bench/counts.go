@@ -8,7 +8,7 @@ import (
 	"github.com/dgrdma/dgrdma/dgrdma"
 )
 
-// counts is what the endpoint of one side and the process counted so far.
+// counts is what the endpoint of one side, if it has one, and the process counted so far.
 type counts struct {
 	stats   dgrdma.Stats
 	cpu     time.Duration
@@ -17,7 +17,14 @@ type counts struct {
 }
 
 func countsOf(e *dgrdma.Endpoint) counts {
-	c := counts{stats: e.Stats(), machine: ReadProcessors()}
+	c := countsHere()
+	c.stats = e.Stats()
+	return c
+}
+
+// countsHere is what the process counted.
+func countsHere() counts {
+	c := counts{machine: ReadProcessors()}
 	c.cpu, c.waits = processUsage()
 	return c
 }

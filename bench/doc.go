@@ -9,10 +9,12 @@
 //
 //   - transactions of one peer or of many, between a [Client] and a [Server] that count
 //     and verify at both ends;
+//   - work requests on one queue pair or on many (package verbs), between a [VerbsClient] and a
+//     [VerbsServer]: Writes, Reads, Sends, atomic operations, Flushes;
 //   - a link, message by message or by io.Copy: [DialLink] and [ServeLinks];
 //   - another [Carrier] between the same two ends, for comparison: Client.Rivals.
 //
-// Rivals take turns with the transactions, on the same memory. The server awaits them when
+// Rivals take turns with the transactions or work requests, on the same memory. The server awaits them when
 // the client says so, from the client's host alone. An [Outcome] has every turn, and what the
 // machines did besides, without which a ratio means nothing.
 //
@@ -25,4 +27,10 @@
 // the place in it, so that what is lost, doubled, torn or misplaced is noticed when the
 // transaction completes: all of it with [VerifyFull]; with [VerifySample] a few words of
 // each, which cost less than the network does, and now and then a whole one.
+//
+// Of what a Write or a Flush brings, the side that is written to hears nothing: it looks at each slot
+// when the turn is over, and by then at the last use of it. With [VerifyFull] immediate data follows each, so that
+// all are looked at, and an operation is complete when the other side has looked. A Send is looked at as it
+// arrives; below eight bytes it does not say which it is, and only that it came is counted. What a Read brings is looked
+// at by who reads, and so is what an atomic operation found; and the counters, when the turn is over.
 package bench

@@ -4,20 +4,20 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"strconv"
-	"strings"
 	"time"
 )
 
 // The errors of measurements; those of what carries them come besides.
 var (
-	ErrInterrupted = errors.New("interrupted") // less was measured than was wished
-	ErrBusy        = errors.New("the server is busy with another client")
-	ErrNoAnswer    = errors.New("the server does not answer; does it serve bench, with the same profile, and with no larger MTU than the way to here carries?")
-	ErrNoRate      = errors.New("the server is an older one, which writes as fast as it can and knows no rate")
-	ErrNoCarrier   = errors.New("the server is an older one, which compares with nothing, or with a TCP stream at its own port alone")
-	ErrRefused     = errors.New("the server cannot await it, and says why")
-	ErrSilent      = errors.New("the client fell silent in the middle of a run")
+	ErrInterrupted  = errors.New("interrupted") // less was measured than was wished
+	ErrBusy         = errors.New("the server is busy with another client")
+	ErrNoAnswer     = errors.New("the server does not answer; does it serve bench, with the same profile, and with no larger MTU than the way to here carries?")
+	ErrNoRate       = errors.New("the server is an older one, which writes as fast as it can and knows no rate")
+	ErrNoCarrier    = errors.New("the server is an older one, which compares with nothing, or with a TCP stream at its own port alone")
+	ErrRefused      = errors.New("the server cannot await it, and says why")
+	ErrNoBench      = errors.New("no server of bench over TCP listens there")
+	ErrServerSilent = errors.New("the server fell silent")
+	ErrSilent       = errors.New("the client fell silent in the middle of a run")
 )
 
 // BusyError is an [ErrBusy] of a server that tells of its client.
@@ -47,13 +47,7 @@ func busyWith(record []byte) error {
 	if len(name) == 0 {
 		return ErrBusy // an older one
 	}
-	printable := strings.Map(func(r rune) rune {
-		if !strconv.IsPrint(r) {
-			return '?'
-		}
-		return r
-	}, string(name))
-	return &BusyError{printable, time.Duration(b.For), time.Duration(b.Silent), time.Duration(b.Patience)}
+	return &BusyError{printable(name), time.Duration(b.For), time.Duration(b.Silent), time.Duration(b.Patience)}
 }
 
 // CarrierError says that something else failed, with which DG/RDMA takes turns.

@@ -21,6 +21,12 @@ type Poster interface {
 	Wait(ctx context.Context) error
 }
 
+// witness is a poster that looks at what its operations bring back.
+type witness interface {
+	// report adds what was wrong with it.
+	report(c *Counts)
+}
+
 // Op is an operation that is posted again and again. No two of a load are the same.
 type Op struct {
 	Slot  int    // below the plan's slots; those of a peer are consecutive
@@ -267,4 +273,7 @@ func (l *Load) Elapsed() time.Duration { return l.elapsed }
 func (l *Load) report(c *Counts) {
 	c.Transactions, c.Bytes, _ = l.Progress()
 	c.Nanoseconds = uint64(l.elapsed)
+	if w, looks := l.to.(witness); looks {
+		w.report(c)
+	}
 }

@@ -31,6 +31,7 @@ type arrivals struct {
 	plan    Plan
 	rounds  []uint32
 	arrived atomic.Uint64
+	told    atomic.Uint64 // what the other side says that it has posted, of what this one does not see come
 	wrong   atomic.Uint64
 	worst   atomic.Pointer[mismatch] // the first one
 }
@@ -41,9 +42,14 @@ func NewMemory(size int) (*Memory, error) {
 	return &Memory{Region: region, control: make(chan control, 8)}, err
 }
 
+func newArrivals(p Plan) *arrivals { return &arrivals{plan: p, rounds: make([]uint32, p.slots())} }
+
+// progress returns how many are there, as far as anybody knows.
+func (a *arrivals) progress() uint64 { return max(a.arrived.Load(), a.told.Load()) }
+
 // expect begins a run.
 func (t *Memory) expect(p Plan) *arrivals {
-	a := &arrivals{plan: p, rounds: make([]uint32, p.slots())}
+	a := newArrivals(p)
 	t.run.Store(a)
 	return a
 }
@@ -73,18 +79,29 @@ func (a *arrivals) complete(memory []byte, slot int, round uint32) {
 		a.found(mismatch{slot: slot, offset: -1, got: uint64(round)})
 		return
 	}
+	at := a.plan.slotAt(slot)
+	a.look(memory[at:at+a.plan.Size], slot, round)
+}
+
+// look looks at the data of a transaction, whose slot there is.
+func (a *arrivals) look(data []byte, slot int, round uint32) {
 	a.arrived.Add(1)
 	a.rounds[slot]++
 	if want := a.rounds[slot]; want != round {
 		a.found(mismatch{slot: slot, round: round, offset: -1, expected: uint64(want), got: uint64(round)})
 		a.rounds[slot] = round
 	}
+	a.compare(data, slot, round, round)
+}
+
+// compare compares data with what a slot had in a round, as thoroughly as it is the turn of
+// the use that has this number.
+func (a *arrivals) compare(data []byte, slot int, round, use uint32) {
 	if a.plan.Verify == VerifyOff {
 		return
 	}
-	at := a.plan.slotAt(slot)
 	p := patternOf(a.plan.Verify, slot, round)
-	offset, expected, got, ok := p.check(memory[at:at+a.plan.Size], (round+uint32(slot))%wholeEvery == 0)
+	offset, expected, got, ok := p.check(data, (use+uint32(slot))%wholeEvery == 0)
 	if !ok {
 		a.found(mismatch{slot, round, offset, expected, got})
 	}

@@ -45,6 +45,22 @@ func mix(x uint64) uint64 {
 	return x ^ x>>33
 }
 
+// The inverse of each factor of mix, modulo 2^64.
+const (
+	unmixFirst  = 0x4f74430c22a54005
+	unmixSecond = 0x9cb4b2f8129337db
+)
+
+// slotOf returns what the first word of a transaction was made of, if its size is 8 or more.
+func slotOf(word uint64) (slot, round uint32) {
+	x := word ^ word>>33
+	x *= unmixSecond
+	x ^= x >> 33
+	x *= unmixFirst
+	x ^= x >> 33
+	return uint32(x >> 32), uint32(x)
+}
+
 const wordStep = 0x9E3779B97F4A7C15
 
 // word returns the eight bytes at an offset that is a multiple of 8.

@@ -50,7 +50,7 @@ type Plan struct {
 	// cleared when they were read.
 
 	Rate    uint64  // bytes per second that each side writes at most; 0: no limit
-	Carrier Carrier // of these bytes; control records are always DG/RDMA's
+	Carrier Carrier // of these bytes; control records are always of what the two ends are of
 }
 
 // Ready is what a server that begins a run tells of itself. Older ones leave it 0. It

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"time"
-
-	"github.com/dgrdma/dgrdma/dgrdma"
 )
 
 // TurnsBeside is how many turns each carrier has, where they are compared: enough for a
@@ -84,17 +82,17 @@ func (o *Outcome) Machines() (here, there Machine) {
 }
 
 // rivalTurn lets another carrier move the memory of the plan for that long.
-func (c *Client) rivalTurn(ctx context.Context, carrier Carrier, long time.Duration, o *Outcome) error {
+func (c *Turns) rivalTurn(ctx context.Context, s session, carrier Carrier, long time.Duration, o *Outcome) error {
 	p := c.Plan.over(carrier)
 	p.MoreRuns = 1
-	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), long+4*c.Endpoint.GiveUp())
+	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), long+4*s.giveUp())
 	defer cancel()
-	there, err := c.begin(bounded, p)
+	there, err := s.begin(bounded, p)
 	if err != nil {
 		return err
 	}
-	before := countsOf(c.Endpoint)
-	out, r, err := c.rivalLoad(ctx, bounded, p, there, long)
+	before := s.counts()
+	out, r, err := c.rivalLoad(ctx, bounded, s, p, there, long)
 	if err != nil {
 		err = &CarrierError{carrier, err}
 	}
@@ -103,15 +101,15 @@ func (c *Client) rivalTurn(ctx context.Context, carrier Carrier, long time.Durat
 		out.report(&mine)
 	}
 	// What began has to end, also if it failed.
-	if ended := c.end(bounded, &theirs); ended == nil {
-		c.thank(bounded)
+	if ended := s.end(bounded, &theirs); ended == nil {
+		s.thank(bounded)
 	} else {
 		err = cmp.Or(err, ended)
 	}
 	if err != nil {
 		return err
 	}
-	countsOf(c.Endpoint).since(before, &mine)
+	s.counts().since(before, &mine)
 	arrived, took := mine.Bytes+r.arrived(), time.Duration(mine.Nanoseconds)
 	if carrier.OneWay() {
 		arrived, took = theirs.Arrived, time.Duration(theirs.Arriving)
@@ -121,7 +119,7 @@ func (c *Client) rivalTurn(ctx context.Context, carrier Carrier, long time.Durat
 }
 
 // rivalLoad runs this side of a rival.
-func (c *Client) rivalLoad(ctx, bounded context.Context, p Plan, there Ready, long time.Duration) (*Load, rival, error) {
+func (c *Turns) rivalLoad(ctx, bounded context.Context, s session, p Plan, there Ready, long time.Duration) (*Load, rival, error) {
 	switch {
 	case there.Knows&knowsCarrier == 0:
 		return nil, nil, ErrNoCarrier
@@ -130,10 +128,9 @@ func (c *Client) rivalLoad(ctx, bounded context.Context, p Plan, there Ready, lo
 	}
 	memory := make([]byte, slotAlignment) // for the end of what does not come
 	if p.BothWays != 0 {
-		memory = p.memory(c.Memory.Bytes())
+		memory = p.memory(s.bytes())
 	}
-	from, to := c.Endpoint.LocalAddr(), c.Conns[0].Name().Addr
-	r, err := p.Carrier.dial(ctx, from, to, there.Port, c.Local, memory)
+	r, err := p.Carrier.dial(ctx, s.here(), s.there(), there.Port, s.wire(), memory)
 	if ctx.Err() != nil && err != nil {
 		return nil, nil, fmt.Errorf("%w before it began", ErrInterrupted)
 	}
@@ -147,7 +144,7 @@ func (c *Client) rivalLoad(ctx, bounded context.Context, p Plan, there Ready, lo
 	}
 	out := NewLoad(writes, r, nil)
 	out.Start(long)
-	leave := c.stay(func(err error) {
+	leave := s.stay(func(err error) {
 		out.fail(err)
 		r.Close() // whoever posts waits for room
 	})
@@ -157,10 +154,10 @@ func (c *Client) rivalLoad(ctx, bounded context.Context, p Plan, there Ready, lo
 	return out, r, err
 }
 
-// runRival serves a run that another carrier carries.
-func (s *Server) runRival(ctx context.Context, p Plan, c *dgrdma.Conn) error {
+// serveRival serves a run that another carrier carries.
+func (s *Runs) serveRival(ctx context.Context, p Plan, c attended) error {
 	ready := Ready{Knows: knowsAll}
-	a, failed := p.Carrier.await(s.Endpoint.LocalAddr(), s.Local)
+	a, failed := p.Carrier.await(c.here(), c.wire())
 	if failed != nil {
 		ready.Refused = 1
 		failed = fmt.Errorf("comparison with %v: %w", p.Carrier, failed)
@@ -168,9 +165,9 @@ func (s *Server) runRival(ctx context.Context, p Plan, c *dgrdma.Conn) error {
 		ready.Port = a.port()
 		defer a.stop()
 	}
-	before := countsOf(s.Endpoint)
+	before := c.counts()
 	began := time.Now()
-	if err := tell(ctx, c, kindReady, &ready); err != nil {
+	if err := c.ready(ctx, &ready); err != nil {
 		return err
 	}
 	bounded, cancel := context.WithCancel(ctx)
@@ -178,11 +175,11 @@ func (s *Server) runRival(ctx context.Context, p Plan, c *dgrdma.Conn) error {
 	var saw Counts
 	served := make(chan error, 1)
 	if a != nil {
-		go func() { served <- s.serveRival(bounded, a, p, c.Name().Addr, &saw) }()
+		go func() { served <- meetRival(bounded, a, p, c, &saw) }()
 	} else {
 		served <- nil
 	}
-	_, err := s.await(ctx, c, kindEnd, nil)
+	err := c.ended(ctx, nil)
 	took := time.Since(began)
 	if a != nil {
 		a.stop()
@@ -198,16 +195,16 @@ func (s *Server) runRival(ctx context.Context, p Plan, c *dgrdma.Conn) error {
 	if err != nil {
 		return err
 	}
-	countsOf(s.Endpoint).since(before, &saw)
+	c.counts().since(before, &saw)
 	if s.Ran != nil {
-		s.Ran(Run{c.Name(), p, saw, took})
+		s.Ran(Run{c.name(), p, saw, took})
 	}
-	return cmp.Or(failed, s.deliver(ctx, c, &saw))
+	return cmp.Or(failed, c.deliver(ctx, &saw))
 }
 
-// serveRival runs the server's side of a rival until the client ends it.
-func (s *Server) serveRival(ctx context.Context, a acceptor, p Plan, from dgrdma.Addr, saw *Counts) error {
-	r, err := a.accept(ctx, from, p.memory(s.Memory.Bytes()))
+// meetRival runs the server's side of a rival until the client ends it.
+func meetRival(ctx context.Context, a acceptor, p Plan, c attended, saw *Counts) error {
+	r, err := a.accept(ctx, c.there(), p.memory(c.bytes()))
 	if err != nil {
 		return err
 	}

@@ -39,7 +39,7 @@ func TestRivals(t *testing.T) {
 			client.Receive = c.receive
 			sent := make(map[Carrier]uint64)
 			s.Ran = func(r Run) {
-				if r.Plan.Carrier != DGRDMA {
+				if r.Plan.Carrier != Ours {
 					sent[r.Plan.Carrier] += r.Saw.Arrived + r.Saw.Bytes
 				}
 			}
@@ -57,7 +57,7 @@ func TestRivals(t *testing.T) {
 					t.Errorf("%+v", turn)
 				}
 			}
-			for _, rival := range append(c.rivals, DGRDMA) {
+			for _, rival := range append(c.rivals, Ours) {
 				if turns[rival] != TurnsBeside {
 					t.Errorf("%v had %d turns", rival, turns[rival])
 				}
@@ -67,10 +67,10 @@ func TestRivals(t *testing.T) {
 					t.Errorf("%v: %d bytes counted here, %d there", rival, got[rival], sent[rival])
 				}
 			}
-			if n := o.Mine.Bytes + o.Theirs.Bytes; n == 0 || got[DGRDMA] != n {
-				t.Errorf("turns have %d of %d bytes", got[DGRDMA], n)
+			if n := o.Mine.Bytes + o.Theirs.Bytes; n == 0 || got[Ours] != n {
+				t.Errorf("turns have %d of %d bytes", got[Ours], n)
 			}
-			rate := o.Spread(DGRDMA, Turn.PerSecond)
+			rate := o.Spread(Ours, Turn.PerSecond)
 			if !(rate.Turns == TurnsBeside && rate.Most > 0 && rate.Least <= rate.Median && rate.Median <= rate.Most) {
 				t.Errorf("%+v", rate)
 			}
@@ -96,7 +96,7 @@ func TestRivalsUseThePlansMemory(t *testing.T) {
 				t.Errorf("%+v for %+v: %v; %d of %d bytes", q, p, err, theirs, ours)
 			}
 		}
-		if p.over(DGRDMA) != p {
+		if p.over(Ours) != p {
 			t.Error("ours is another plan")
 		}
 	}
@@ -184,7 +184,7 @@ func TestServerDiesAmidAComparison(t *testing.T) {
 		t.Error(err)
 	}
 	<-served
-	ours, theirs := o.Spread(DGRDMA, Turn.PerSecond), o.Spread(TCP, Turn.PerSecond)
+	ours, theirs := o.Spread(Ours, Turn.PerSecond), o.Spread(TCP, Turn.PerSecond)
 	if ours.Turns == 0 || theirs.Turns == 0 || ours.Most <= 0 || len(o.Turns) < 2 || len(o.Turns) > 4 {
 		t.Errorf("%+v", o.Turns)
 	}
@@ -220,7 +220,7 @@ func TestInterruptedBeforeItBegan(t *testing.T) {
 		withRivals(s, c, rival)
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		_, _, err := c.rivalLoad(ctx, t.Context(), c.Plan.over(rival), Ready{Knows: knowsAll, Port: 1}, time.Hour)
+		_, _, err := c.rivalLoad(ctx, t.Context(), c, c.Plan.over(rival), Ready{Knows: knowsAll, Port: 1}, time.Hour)
 		if !errors.Is(err, ErrInterrupted) {
 			t.Errorf("%v: %v", rival, err)
 		}

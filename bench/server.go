@@ -1,7 +1,6 @@
 package bench
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,25 +21,13 @@ type Server struct {
 	Local    string  // the endpoint's own string, with its options: for Raw
 	Idle     uint64  // MemoryInUse before anybody came; 0: clients share the process
 
-	// Began, if not nil, is told of each run, and returns what is called when it is
-	// over; arrived is how many transactions are there.
-	Began func(p Plan, arrived func() uint64) (over func())
-	// Ran, if not nil, is told of each run that is over.
-	Ran func(r Run)
+	Runs
 	// Failed, if not nil, is told of clients that failed while others may come.
 	Failed func(client dgrdma.PeerName, err error)
 
 	serving *dgrdma.Conn // the first of the peers of the client that has a run; nil: none
 	since   time.Time    // it came
 	heard   time.Time    // something of it came, as far as was looked
-}
-
-// Run is a run as the server saw it.
-type Run struct {
-	Client dgrdma.PeerName // the first of its peers
-	Plan   Plan
-	Saw    Counts
-	Took   time.Duration
 }
 
 // Close closes the endpoint.
@@ -170,53 +157,43 @@ func (s *Server) run(ctx context.Context, p Plan, conns []*dgrdma.Conn) error {
 			saw.PeerMemory = (now - s.Idle) / uint64(p.Peers)
 		}
 	}
-	if p.Carrier != DGRDMA {
-		return s.runRival(ctx, p, conns[0])
-	}
-	in := s.Memory.expect(p)
-	var out *Load
-	if p.BothWays != 0 {
-		out = NewLoad(p, &transactions{p, conns}, nil)
-	}
-	before := countsOf(s.Endpoint)
-	began := time.Now()
-	if err := tell(ctx, conns[0], kindReady, &Ready{Knows: knowsAll}); err != nil {
-		return err
-	}
-	if out != nil {
-		out.Start(0)
-	}
-	over := func() {}
-	if s.Began != nil {
-		over = s.Began(p, in.arrived.Load)
-	}
-	_, err := s.await(ctx, conns[0], kindEnd, in)
-	took := time.Since(began)
-	over()
-	if errors.Is(err, ErrSilent) {
-		for _, c := range conns {
-			c.Close() // so that nothing is written to it any more
-		}
-	}
-	if out != nil {
-		bounded, cancel := context.WithTimeout(context.Background(), s.Endpoint.GiveUp())
-		err = cmp.Or(err, out.Drain(bounded))
-		cancel()
-		out.report(&saw)
-	}
-	if err != nil {
-		return err
-	}
-	countsOf(s.Endpoint).since(before, &saw)
-	in.report(&saw)
-	if s.Ran != nil {
-		s.Ran(Run{conns[0].Name(), p, saw, took})
-	}
-	err = s.deliver(ctx, conns[0], &saw)
-	if saw.Wrong > 0 {
-		return fmt.Errorf("errors in what arrived: %d, the first: %w", saw.Wrong, saw.mismatch())
-	}
+	return s.serve(ctx, p, &served{s, conns}, &saw)
+}
+
+// served is the server's end of a client of transactions.
+type served struct {
+	*Server
+	conns []*dgrdma.Conn
+}
+
+func (s *served) giveUp() time.Duration   { return s.Endpoint.GiveUp() }
+func (s *served) counts() counts          { return countsOf(s.Endpoint) }
+func (s *served) expect(p Plan) *arrivals { return s.Memory.expect(p) }
+func (s *served) settle(*arrivals)        {} // each was looked at as it completed
+func (s *served) poster(p Plan) Poster    { return &transactions{p, s.conns} }
+func (s *served) bytes() []byte           { return s.Memory.Bytes() }
+func (s *served) here() dgrdma.Addr       { return s.Endpoint.LocalAddr() }
+func (s *served) there() dgrdma.Addr      { return s.conns[0].Name().Addr }
+func (s *served) wire() string            { return s.Local }
+func (s *served) name() fmt.Stringer      { return s.conns[0].Name() }
+
+func (s *served) ready(ctx context.Context, r *Ready) error {
+	return tell(ctx, s.conns[0], kindReady, r)
+}
+
+func (s *served) ended(ctx context.Context, in *arrivals) error {
+	_, err := s.await(ctx, s.conns[0], kindEnd, in)
 	return err
+}
+
+func (s *served) deliver(ctx context.Context, saw *Counts) error {
+	return s.Server.deliver(ctx, s.conns[0], saw)
+}
+
+func (s *served) abandon() {
+	for _, c := range s.conns {
+		c.Close() // so that nothing is written to it any more
+	}
 }
 
 // deliver sends the client what was seen. The client's thanks count as an acknowledgement: it

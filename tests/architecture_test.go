@@ -48,7 +48,7 @@ var allowed = map[string][]string{
 	"link":                    {"dgrdma", "endpoint/space", "url"},
 	"link/stream":             {"dgrdma", "link", "golang.org/x/sys/unix"},
 	"link/netconn":            {"dgrdma", "link", "url"},
-	"bench":                   {"dgrdma", "link", "url", "github.com/HdrHistogram/hdrhistogram-go"},
+	"bench":                   {"dgrdma", "link", "rdmap/mpa", "url", "verbs", "github.com/HdrHistogram/hdrhistogram-go"},
 	"opencpi":                 {"dgrdma", "link", "url"},
 	"verbs":                   {"rdmap", "rdmap/ddp", "rdmap/memory", "rdmap/mpa"},
 	"rdmap":                   {"rdmap/ddp"},

@@ -115,7 +115,7 @@ func compare(o *bench.Outcome, rivals []bench.Carrier) (c benchComparison) {
 	if len(rivals) == 0 {
 		return c
 	}
-	c.Ours = turnsOf(o, bench.DGRDMA)
+	c.Ours = turnsOf(o, bench.Ours)
 	for _, rival := range rivals {
 		t := turnsOf(o, rival)
 		if t.Turns == 0 {

@@ -54,7 +54,7 @@ func openServer(opt *benchOptions, local url.Endpoint, size uint64, private bool
 		})
 	}
 	s.Ran = func(r bench.Run) {
-		if r.Plan.Carrier != bench.DGRDMA {
+		if r.Plan.Carrier != bench.Ours {
 			fmt.Fprintf(log, "%v: %s by %v, %s\n", r.Client, amount(int64(r.Saw.Arrived)), r.Plan.Carrier, rateText(perSecond(r.Saw.Arrived, r.Took)))
 			return
 		}
