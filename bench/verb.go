@@ -65,9 +65,9 @@ func (v Verb) Check(p Plan, receive bool) error {
 // answered reports whether it is complete when the other side has answered.
 func (v Verb) answered() bool { return v != VerbWrite && v != VerbSend }
 
-// notes reports whether the side that is written to is told of each operation, by immediate data
+// Noted reports whether the side that is written to is told of each operation, by immediate data
 // behind it, so that it can look at all of them.
-func (v Verb) notes(verify Verify) bool {
+func (v Verb) Noted(verify Verify) bool {
 	return verify == VerifyFull && (v == VerbWrite || v == VerbFlush)
 }
 

@@ -69,7 +69,7 @@ type failure struct {
 // newLanes prepares them for a plan. Memory is where the other side's operations go, if there are any.
 func newLanes(h *verbs.Host, p Plan, v Verb, memory []byte, source bool) (*lanes, error) {
 	l := &lanes{
-		plan: p, verb: v, notes: v.notes(p.Verify), memory: memory, domain: h.NewDomain(), source: source,
+		plan: p, verb: v, notes: v.Noted(p.Verify), memory: memory, domain: h.NewDomain(), source: source,
 		cq: verbs.NewCompletionQueue(), all: make([]*lane, p.Peers), stopped: make(chan struct{}),
 	}
 	if memory != nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"flag"
 	"io"
@@ -15,7 +16,7 @@ const farewell = bench.Linger
 
 var benchCommand = command{
 	name: "bench", summary: "measure throughput and completion times between two endpoints",
-	about: `Measures one-sided writes: throughput, completion time, and what they cost.
+	about: `Measures one-sided writes, or with --op what else RDMA has: throughput, completion time, and what they cost.
 
   dgrdmacat bench                    both ends in this process, over loopback
   dgrdmacat bench --serve URL        the server, which prints its complete URL
@@ -24,6 +25,20 @@ var benchCommand = command{
 The server's URL is udp, udp:7100, udp:10.0.0.2:7100, ether:eth0 or a complete endpoint
 string; the client's is udp:10.0.0.2:7100, or what the server printed. A name does in
 place of an address. Options follow it, as in udp:7100?giveup=2s.
+
+Over TCP it measures RDMA between queue pairs, as iWARP has it:
+
+  dgrdmacat bench --op write               both ends in this process
+  dgrdmacat bench --serve tcp:HOST:PORT    the server, at any free port without one
+  dgrdmacat bench --op read --to tcp:HOST:PORT
+
+The client says what is posted, and how; the server goes along. --peers are then queue pairs.
+A Write is complete when its buffer is free again, and in throughput counts what has
+arrived at the end. A Send is when the server's program has taken it: it then posts the
+receive again, and gives a credit. What is answered is when the answer is there. The side
+that is written to looks at the last use of each piece of memory when a run is over; with
+--verify full at each, of which it is told by immediate data, so that less is carried.
+--reverse and --bidir have the server post, too: it reads from the client, say.
 
 A completion takes from when a transaction is posted until it is acknowledged: then
 it is in the server's memory. With --reverse that is not measured. With --link it is
@@ -55,10 +70,10 @@ error; the command ends by the signal, or with 1.`,
 		o := new(benchOptions)
 		o.register(fs)
 		return func(ctx context.Context, std *stdio, _ []string) error {
-			if err := o.check(); err != nil {
+			if err := cmp.Or(o.checkTCP(fs), o.check()); err != nil {
 				return err
 			}
-			if stray := given(fs, "size", "depth", "seconds", "t", "bidir", "peers", "verify", "compare", "buffers", "histogram", "i", "reverse", "rate", "warm-up", "sweep", "json"); stray != "" && o.serve != "" {
+			if stray := given(fs, "size", "depth", "seconds", "t", "bidir", "peers", "verify", "compare", "buffers", "histogram", "i", "reverse", "rate", "warm-up", "sweep", "json", "op", "no-crc", "strict", "revision"); stray != "" && o.serve != "" {
 				return badUsage("%s is for the client: give it beside --to", stray)
 			}
 			if end := given(fs, "serve", "to"); end != "" && o.serve == "" && o.to == "" {
@@ -70,6 +85,12 @@ error; the command ends by the signal, or with 1.`,
 			}
 			defer stop()
 			switch {
+			case o.tcp != nil && o.serve != "":
+				return verbsServe(ctx, o, std.err)
+			case o.tcp != nil && o.to != "":
+				return verbsTo(ctx, o, std.out, std.err)
+			case o.tcp != nil:
+				return verbsBoth(ctx, o, std.out, std.err)
 			case o.link && o.serve != "":
 				return linkServe(ctx, o, std.err)
 			case o.link && o.to != "":

@@ -98,20 +98,20 @@ func (c *benchClient) open(id dgrdma.EndpointID, profile *dgrdma.Profile) (err e
 	return err
 }
 
-// toFit says what makes a plan fit that is too large for the server.
-func (c *benchClient) toFit() error {
+// toFit says what makes plans fit that are too large for a server with so much memory, as unfit says.
+func (o *benchOptions) toFit(unfit error, memory uint64) error {
 	needed := uint64(0)
-	for _, p := range c.opt.plans(c.peer.Size) {
+	for _, p := range o.plans(memory) {
 		if err := fitsEndpoint(p); err != nil {
 			return err
 		}
 		needed = max(needed, p.ServerMemory())
 	}
 	const step = 1 << 20
-	if needed > c.peer.Size {
-		return badUsage("%w: --memory %v beside its --serve", c.unfit, &sizeFlag{value: min((needed+step-1)/step*step, url.MaxSize)})
+	if needed > memory {
+		return badUsage("%w: --memory %v beside its --serve", unfit, &sizeFlag{value: min((needed+step-1)/step*step, url.MaxSize)})
 	}
-	return usageError{c.unfit}
+	return usageError{unfit}
 }
 
 // measure runs a client and prints what it measured.
@@ -126,49 +126,71 @@ func measure(ctx context.Context, opt *benchOptions, local, peer url.Endpoint, o
 		if err := c.Join(ctx); err != nil {
 			return benchInWords(err, false)
 		}
-		return c.toFit()
+		return opt.toFit(c.unfit, c.peer.Size)
 	}
-	results, err := c.runAll(ctx, oneProcess, stdout)
+	return runPlans(ctx, opt, c.plans, stdout, func(ctx context.Context, p bench.Plan, more bool, each func(bench.Interval), o *bench.Outcome) error {
+		c.Plan, c.MoreRuns, c.Each = p, more, each
+		return benchInWords(c.Run(ctx, opt.duration, o), o.Mine.Transactions+o.Theirs.Transactions > 0)
+	}, func(o *bench.Outcome) *benchResult { return c.result(o, oneProcess) })
+}
+
+// nothing is why there is no result.
+func (o *benchOptions) nothing() error {
+	if o.tcp != nil {
+		return errors.New("no operation was done in --seconds: give it more")
+	}
+	return errors.New("no transaction was acknowledged in --seconds: give it more")
+}
+
+// loadResult is a result of a load.
+type loadResult interface {
+	nameBuild()
+	common() *benchLoad
+	print(w io.Writer) error
+	printRow(w io.Writer, first bool) error
+}
+
+// runPlans runs all plans, and prints what each measured.
+func runPlans[R loadResult](ctx context.Context, opt *benchOptions, plans []bench.Plan, stdout io.Writer,
+	run func(ctx context.Context, p bench.Plan, more bool, each func(bench.Interval), o *bench.Outcome) error, result func(*bench.Outcome) R) error {
+	var results []R
+	err := func() error {
+		for i, p := range plans {
+			log, ctx := opt.follow(ctx, stdout)
+			o := bench.NewOutcome()
+			err := run(ctx, p, i < len(plans)-1, log.each(), o)
+			intervals, unread := log.close()
+			switch {
+			case unread != nil:
+				return unread
+			case o.Mine.Transactions+o.Theirs.Transactions == 0 && err == nil:
+				return opt.nothing()
+			case o.Mine.Transactions+o.Theirs.Transactions == 0:
+				return err
+			}
+			r := result(o)
+			r.common().Intervals = intervals
+			if err != nil {
+				r.common().Error = err.Error()
+			}
+			results = append(results, r)
+			switch {
+			case opt.json:
+			case opt.sweep.from != 0:
+				err = errors.Join(err, r.printRow(stdout, i == 0))
+			default:
+				err = errors.Join(err, r.print(stdout))
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	}()
 	if opt.json && len(results) > 0 {
 		err = errors.Join(err, printJSON(stdout, results, opt.sweep.from != 0))
 	}
 	return err
-}
-
-// runAll runs all plans, and prints what each measured for people.
-func (c *benchClient) runAll(ctx context.Context, oneProcess bool, stdout io.Writer) (results []*benchResult, err error) {
-	for i, p := range c.plans {
-		log, ctx := c.opt.follow(ctx, stdout)
-		c.Plan, c.MoreRuns, c.Each = p, i < len(c.plans)-1, log.each()
-		o := bench.NewOutcome()
-		err := benchInWords(c.Run(ctx, c.opt.duration, o), o.Mine.Transactions+o.Theirs.Transactions > 0)
-		intervals, unread := log.close()
-		switch {
-		case unread != nil:
-			return results, unread
-		case o.Mine.Transactions+o.Theirs.Transactions == 0 && err == nil:
-			return results, errors.New("no transaction was acknowledged in --seconds: give it more")
-		case o.Mine.Transactions+o.Theirs.Transactions == 0:
-			return results, err
-		}
-		r := c.result(o, oneProcess)
-		r.Intervals = intervals
-		if err != nil {
-			r.Error = err.Error()
-		}
-		results = append(results, &r)
-		switch {
-		case c.opt.json:
-		case c.opt.sweep.from != 0:
-			err = errors.Join(err, r.printRow(stdout, i == 0))
-		default:
-			err = errors.Join(err, r.print(stdout))
-		}
-		if err != nil {
-			return results, err
-		}
-	}
-	return results, nil
 }
 
 // printJSON prints one object, or with a sweep an array of them.

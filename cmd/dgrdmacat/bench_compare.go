@@ -104,7 +104,8 @@ type benchComparison struct {
 	ServerMachine *benchMachine `json:"server_machine,omitempty"` // if it is another one
 }
 
-func compare(o *bench.Outcome, rivals []bench.Carrier) (c benchComparison) {
+// compare sums up the turns of ours, which has that name, and of its rivals.
+func compare(o *bench.Outcome, rivals []bench.Carrier, ours string) (c benchComparison) {
 	if len(o.Turns) == 0 {
 		return c
 	}
@@ -116,6 +117,7 @@ func compare(o *bench.Outcome, rivals []bench.Carrier) (c benchComparison) {
 		return c
 	}
 	c.Ours = turnsOf(o, bench.Ours)
+	c.Ours.Protocol = ours
 	for _, rival := range rivals {
 		t := turnsOf(o, rival)
 		if t.Turns == 0 {

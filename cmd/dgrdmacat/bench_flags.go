@@ -41,6 +41,10 @@ type benchOptions struct {
 	rate             rateFlag
 	sweep            sweepFlag
 	buffers          int
+	op               string
+	noCRC, strict    bool
+	revision         int
+	tcp              *bench.Verb // what is posted between queue pairs; nil: transactions, or a link
 }
 
 func (o *benchOptions) register(fs *flag.FlagSet) {
@@ -49,11 +53,11 @@ func (o *benchOptions) register(fs *flag.FlagSet) {
 	o.urlFile.register(fs, "with --serve: ")
 	o.memory.value = servedMemory
 	fs.Var(&o.memory, "memory", fmt.Sprintf("with --serve: `bytes` of memory, %d to 4G: more for larger or more transactions, peers or buffers; the size in a complete URL counts for nothing", bench.LeastMemory))
-	fs.StringVar(&o.to, "to", "", "`URL` of the server: udp:HOST:PORT, or what it printed")
+	fs.StringVar(&o.to, "to", "", "`URL` of the server: udp:HOST:PORT, tcp:HOST:PORT, or what it printed")
 	fs.StringVar(&o.local, "local", "", "with --to: `URL` of this side; Ethernet needs it")
 	o.size.value = 1 << 20
-	fs.Var(&o.size, "size", "`bytes` per transaction, such as 64k, 1 to 1G; with --link per message, at most 2097151")
-	fs.IntVar(&o.depth, "depth", 0, "transactions that each peer keeps outstanding; 0: as many as make up 4 MiB, of all peers together, at most 4096")
+	fs.Var(&o.size, "size", "`bytes` per transaction, such as 64k, 1 to 1G; with --link per message, at most 2097151; atomic operations have 8")
+	fs.IntVar(&o.depth, "depth", 0, "transactions, or work requests, that each peer keeps outstanding; 0: as many as make up 4 MiB, of all peers together, at most 4096")
 	o.seconds = secondsFlag(3 * time.Second)
 	fs.Var(&o.seconds, "seconds", "how many `seconds` to write, such as 10 or 10s, at most 86400 (a day)")
 	fs.Var(&o.seconds, "t", "the same as --seconds")
@@ -63,7 +67,7 @@ func (o *benchOptions) register(fs *flag.FlagSet) {
 	fs.DurationVar(&o.warmUp, "warm-up", 0, "write for so long before anything is measured, up to 1h")
 	fs.Var(&o.rate, "rate", "write no faster than `rate`, each way, in bits or bytes per second: 1Gbit, 100MB, 2.5Mbit")
 	fs.Var(&o.sweep, "sweep", "measure sizes `from..to`, each twice the one before, for --seconds each, in place of --size")
-	fs.IntVar(&o.peers, "peers", 1, "how many peers the client plays, 1 to 4096, each with an id and a connection of its own")
+	fs.IntVar(&o.peers, "peers", 1, "how many peers the client plays, 1 to 4096, each with an id and a connection of its own; over TCP, queue pairs")
 	fs.BoolVar(&o.busyPoll, settings.BusyPoll.Flag, false, settings.BusyPoll.Means)
 	fs.BoolVar(&o.json, "json", false, "print one JSON object")
 	o.verify = "sample"
@@ -71,6 +75,10 @@ func (o *benchOptions) register(fs *flag.FlagSet) {
 	fs.Var(&o.compare, "compare", "take turns with other `protocols` between the same two ends, of the same memory: tcp, tls, or raw, the kernel's sockets alone; or several, as in tcp,raw")
 	fs.Var(&o.loss, "loss", "lose `percent` of the frames that come to this side, at random, such as 1 or 0.5: at a client that writes these are acknowledgements alone, so give it to the server, or to both")
 	fs.Uint64Var(&o.loss.seed, "seed", 0, "with --loss: what chance begins with; 0: any, which is printed")
+	fs.Var(&oneOf{&o.op, slices.Sorted(maps.Keys(bench.Verbs))}, "op", "over TCP: `what` is posted between queue pairs: write (the default), read, send, fetchadd, cmpswap, or flush, which is a write and a flush of it")
+	fs.BoolVar(&o.noCRC, "no-crc", false, "over TCP: frames have no checksums of their own, so that data is received straight into its place")
+	fs.BoolVar(&o.strict, "strict", false, "over TCP: frames that fit a segment of TCP, as towards strangers")
+	fs.IntVar(&o.revision, "revision", 2, "over TCP: of MPA, 1 or 2")
 	fs.BoolVar(&o.link, "link", false, "measure a link with credits in place of bare transactions; both sides need it. Not with "+notForLinks)
 	fs.BoolVar(&o.stream, "stream", false, "with --link: io.Copy at both ends")
 	fs.IntVar(&o.buffers, "buffers", 64, "with --link: how many buffers of --size bytes, 1 to 65536")

@@ -16,8 +16,8 @@ type benchInterval struct {
 	To          float64 `json:"to_seconds"`
 	Bytes       uint64  `json:"bytes"`
 	MBPerS      float64 `json:"mb_per_s"`
-	PerS        float64 `json:"transactions_per_s"` // or messages
-	Retransmits uint64  `json:"retransmits"`        // of this side
+	PerS        float64 `json:"transactions_per_s"`    // or messages, or work requests
+	Retransmits *uint64 `json:"retransmits,omitempty"` // of this side, where it is not TCP that does that
 }
 
 // intervalLog keeps the intervals of a run, or prints each as it ends.
@@ -48,19 +48,28 @@ func (l *intervalLog) each() func(bench.Interval) {
 
 func (l *intervalLog) add(i bench.Interval) {
 	took := i.To - i.From
-	b := benchInterval{i.From.Seconds(), i.To.Seconds(), i.Bytes, perSecond(i.Bytes, took) / 1e6, perSecond(i.Transactions, took), i.Resent}
+	b := benchInterval{i.From.Seconds(), i.To.Seconds(), i.Bytes, perSecond(i.Bytes, took) / 1e6, perSecond(i.Transactions, took), nil}
+	if l.opt.tcp == nil {
+		b.Retransmits = &i.Resent
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.opt.json {
 		l.all = append(l.all, b)
 		return
 	}
-	what := "transactions"
-	if l.opt.link {
+	what, again := "transactions", ""
+	switch {
+	case l.opt.link:
 		what = "messages"
+	case l.opt.tcp != nil:
+		what = "operations"
 	}
-	_, err := fmt.Fprintf(l.out, "%6.2f..%6.2f s  %8s  %6s MB/s  %8d %s/s  %s sent again\n",
-		b.From, b.To, amount(int64(b.Bytes)), megabytes(b.MBPerS), int64(math.Round(b.PerS)), what, count(b.Retransmits, "frame"))
+	if b.Retransmits != nil {
+		again = "  " + count(*b.Retransmits, "frame") + " sent again"
+	}
+	_, err := fmt.Fprintf(l.out, "%6.2f..%6.2f s  %8s  %6s MB/s  %8d %s/s%s\n",
+		b.From, b.To, amount(int64(b.Bytes)), megabytes(b.MBPerS), int64(math.Round(b.PerS)), what, again)
 	if err != nil && l.err == nil {
 		l.err = err
 		l.failed(err)

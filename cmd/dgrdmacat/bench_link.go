@@ -168,7 +168,7 @@ func (o *benchOptions) runLinks(ctx context.Context, h *link.Host, local, peer u
 		switch {
 		case o.json:
 		case o.sweep.from != 0:
-			err = errors.Join(err, printRow(stdout, i == 0, "messages/s", &sweepRow{r.Size, r.MBPerS, r.MessagesPS, r.Retransmits, &r.latencies}))
+			err = errors.Join(err, printRow(stdout, i == 0, "messages/s", &sweepRow{r.Size, r.MBPerS, r.MessagesPS, fmt.Sprint(r.Retransmits), &r.latencies}))
 		default:
 			err = errors.Join(err, r.print(stdout))
 		}

@@ -8,13 +8,9 @@ import (
 	"github.com/dgrdma/dgrdma/bench"
 )
 
-// benchResult is the object that --json prints. Counters and throughput are of
-// both sides; frames are those that carry messages.
-type benchResult struct {
-	builtFrom
-	Transport           string  `json:"transport"`
-	Profile             string  `json:"profile"`
-	MTU                 int     `json:"mtu"`
+// benchLoad is what results of loads of transactions and of work requests have, whatever carried them.
+// Throughput is of both sides.
+type benchLoad struct {
 	Size                int     `json:"size"`
 	Depth               int     `json:"depth"`
 	Outstanding         int     `json:"outstanding"`
@@ -23,27 +19,37 @@ type benchResult struct {
 	Reverse             bool    `json:"reverse"`
 	Rate                uint64  `json:"rate_bytes_per_s,omitempty"` // at most
 	WarmUp              float64 `json:"warm_up_seconds,omitempty"`
-	BusyPoll            bool    `json:"busy_poll"`
 	Verify              string  `json:"verify"`
 	OneProcess          bool    `json:"one_process"`
 	Seconds             float64 `json:"seconds"`
 	Bytes               uint64  `json:"bytes"`
 	MBPerS              float64 `json:"mb_per_s"`
-	TransactionsPerS    float64 `json:"transactions_per_s"`
-	Frames              uint64  `json:"frames"`
-	Retransmits         uint64  `json:"retransmits"`
-	Duplicates          uint64  `json:"duplicates"`
-	KernelDrops         uint64  `json:"kernel_drops"`
-	CPUPerFrame         float64 `json:"cpu_ns_per_frame"`
-	ServerCPUPerFrame   float64 `json:"server_cpu_ns_per_frame"`
+	BackMBPerS          float64 `json:"back_mb_per_s,omitempty"`
 	latencies                   // of completions
 	ServerBytesPerPeer  uint64  `json:"server_bytes_per_peer,omitempty"`
 	VerificationsFailed uint64  `json:"verifications_failed"`
-	BackMBPerS          float64 `json:"back_mb_per_s,omitempty"`
-	lossResult
 	benchComparison
 	Intervals []benchInterval `json:"intervals,omitempty"`
 	Error     string          `json:"error,omitempty"` // it ended early, and this is what was measured until then
+}
+
+// benchResult is the object that --json prints. Counters are of both sides; frames are those that carry
+// messages.
+type benchResult struct {
+	builtFrom
+	benchLoad
+	Transport         string  `json:"transport"`
+	Profile           string  `json:"profile"`
+	MTU               int     `json:"mtu"`
+	BusyPoll          bool    `json:"busy_poll"`
+	TransactionsPerS  float64 `json:"transactions_per_s"`
+	Frames            uint64  `json:"frames"`
+	Retransmits       uint64  `json:"retransmits"`
+	Duplicates        uint64  `json:"duplicates"`
+	KernelDrops       uint64  `json:"kernel_drops"`
+	CPUPerFrame       float64 `json:"cpu_ns_per_frame"`
+	ServerCPUPerFrame float64 `json:"server_cpu_ns_per_frame"`
+	lossResult
 }
 
 func perSecond(n uint64, d time.Duration) float64 {
@@ -55,26 +61,53 @@ func perSecond(n uint64, d time.Duration) float64 {
 
 func perFrame(ns, frames uint64) float64 { return float64(ns) / float64(max(frames, 1)) }
 
-func (c *benchClient) result(o *bench.Outcome, oneProcess bool) benchResult {
-	mine, theirs := &o.Mine, &o.Theirs
+// load returns what a client of any kind measured, and how many operations that was in a second.
+func (o *benchOptions) load(p *bench.Plan, out *bench.Outcome, ours string, oneProcess bool) (r benchLoad, perS float64) {
+	mine, theirs := &out.Mine, &out.Theirs
 	took, tookBack := time.Duration(mine.Nanoseconds), time.Duration(theirs.Nanoseconds)
 	back := perSecond(theirs.Bytes, tookBack) / 1e6
-	r := benchResult{
-		Transport: wireName(c.peer), Profile: c.opt.wire.profile.orDefault(),
-		Size: int(c.Plan.Size), Depth: int(c.Plan.Depth), Peers: int(c.Plan.Peers), Outstanding: int(c.Plan.Active),
-		Bidir: c.opt.bidir, Reverse: c.opt.reverse, Rate: c.Plan.Rate, WarmUp: c.opt.warmUp.Seconds(), BusyPoll: c.opt.busyPoll, Verify: c.opt.verify, OneProcess: oneProcess,
-		Seconds: max(took, tookBack*time.Duration(c.Plan.BothWays)).Seconds(), Bytes: mine.Bytes + theirs.Bytes, MBPerS: perSecond(mine.Bytes, took)/1e6 + back,
-		TransactionsPerS: perSecond(mine.Transactions, took) + perSecond(theirs.Transactions, tookBack),
-		Frames:           mine.FramesSent + theirs.FramesSent, Retransmits: mine.Retransmits + theirs.Retransmits,
+	return benchLoad{
+		Size: int(p.Size), Depth: int(p.Depth), Peers: int(p.Peers), Outstanding: int(p.Active),
+		Bidir: o.bidir, Reverse: o.reverse, Rate: p.Rate, WarmUp: o.warmUp.Seconds(), Verify: o.verify, OneProcess: oneProcess,
+		Seconds: max(took, tookBack*time.Duration(p.BothWays)).Seconds(), Bytes: mine.Bytes + theirs.Bytes, MBPerS: perSecond(mine.Bytes, took)/1e6 + back, BackMBPerS: back,
+		latencies: latenciesOf(out.Times, o.histogram), ServerBytesPerPeer: theirs.PeerMemory, VerificationsFailed: mine.Wrong + theirs.Wrong,
+		benchComparison: compare(out, o.compare.all, ours),
+	}, perSecond(mine.Transactions, took) + perSecond(theirs.Transactions, tookBack)
+}
+
+func (c *benchClient) result(o *bench.Outcome, oneProcess bool) *benchResult {
+	mine, theirs := &o.Mine, &o.Theirs
+	r := &benchResult{
+		Transport: wireName(c.peer), Profile: c.opt.wire.profile.orDefault(), BusyPoll: c.opt.busyPoll,
+		Frames: mine.FramesSent + theirs.FramesSent, Retransmits: mine.Retransmits + theirs.Retransmits,
 		Duplicates: mine.Duplicates + theirs.Duplicates, KernelDrops: mine.KernelDrops + theirs.KernelDrops,
-		latencies:          latenciesOf(o.Times, c.opt.histogram),
-		ServerBytesPerPeer: theirs.PeerMemory, VerificationsFailed: mine.Wrong + theirs.Wrong, BackMBPerS: back,
 	}
+	r.benchLoad, r.TransactionsPerS = c.opt.load(&c.Plan, o, "dgrdma", oneProcess)
 	r.CPUPerFrame, r.ServerCPUPerFrame = perFrame(mine.CPU, r.Frames), perFrame(theirs.CPU, r.Frames)
 	r.MTU = mtuTo(c.local, c.peer)
 	r.lossResult = c.opt.loss.result()
-	r.benchComparison = compare(o, c.opt.compare.all)
 	return r
+}
+
+// common is what every result of a load has.
+func (l *benchLoad) common() *benchLoad { return l }
+
+// describeWays writes which way was how fast, unless it was one way to the server.
+func (l *benchLoad) describeWays(w io.Writer, wrote string) {
+	if l.Bidir {
+		fmt.Fprintf(w, "directions   %s MB/s to the server, %s MB/s back\n", megabytes(l.MBPerS-l.BackMBPerS), megabytes(l.BackMBPerS))
+	}
+	if l.Reverse {
+		fmt.Fprintf(w, "direction    the server %s\n", wrote)
+	}
+}
+
+// describeRest writes what every result ends with.
+func (l *benchLoad) describeRest(w io.Writer) {
+	l.benchComparison.describe(w)
+	if l.VerificationsFailed == 0 && l.Verify != "off" && l.Error == "" {
+		fmt.Fprintf(w, "verified     %s\n", l.Verify)
+	}
 }
 
 func (r *benchResult) print(w io.Writer) error {
@@ -86,16 +119,16 @@ func (r *benchResult) print(w io.Writer) error {
 
 // printRow prints the result as a line of a table, below its heads if it is the first.
 func (r *benchResult) printRow(w io.Writer, first bool) error {
-	return printRow(w, first, "transactions/s", &sweepRow{r.Size, r.MBPerS, r.TransactionsPerS, r.Retransmits, &r.latencies})
+	return printRow(w, first, "transactions/s", &sweepRow{r.Size, r.MBPerS, r.TransactionsPerS, fmt.Sprint(r.Retransmits), &r.latencies})
 }
 
 // sweepRow is what a sweep shows of a size.
 type sweepRow struct {
-	size        int
-	mbPerS      float64
-	perS        float64
-	retransmits uint64
-	times       *latencies
+	size      int
+	mbPerS    float64
+	perS      float64
+	sentAgain string // -: TCP does that
+	times     *latencies
 }
 
 func printRow(w io.Writer, first bool, perS string, r *sweepRow) error {
@@ -109,8 +142,8 @@ func printRow(w io.Writer, first bool, perS string, r *sweepRow) error {
 			}
 			return fmt.Sprintf("%.1f", v)
 		}
-		fmt.Fprintf(w, "%10d  %8s  %14.0f  %10s  %10s  %10s  %10s  %10d\n",
-			r.size, megabytes(r.mbPerS), r.perS, us(r.times.P50), us(r.times.P99), us(r.times.P999), us(r.times.Max), r.retransmits)
+		fmt.Fprintf(w, "%10d  %8s  %14.0f  %10s  %10s  %10s  %10s  %10s\n",
+			r.size, megabytes(r.mbPerS), r.perS, us(r.times.P50), us(r.times.P99), us(r.times.P999), us(r.times.Max), r.sentAgain)
 		r.times.draw(w)
 		return nil
 	})
@@ -132,12 +165,7 @@ func (r *benchResult) describe(w io.Writer) {
 		each += r.spares(r.OneProcess)
 	}
 	describeMoved(w, r.Bytes, r.Seconds, r.Transport, r.MBPerS, each)
-	if r.Bidir {
-		fmt.Fprintf(w, "directions   %s MB/s to the server, %s MB/s back\n", megabytes(r.MBPerS-r.BackMBPerS), megabytes(r.BackMBPerS))
-	}
-	if r.Reverse {
-		fmt.Fprintln(w, "direction    the server wrote")
-	}
+	r.describeWays(w, "wrote")
 	fmt.Fprintf(w, "load         %s, %s of %s outstanding, MTU %d, profile %s\n", count(r.Peers, "peer"), count(r.Outstanding, "transaction"), count(r.Size, "byte"), r.MTU, r.Profile)
 	r.latencies.describe(w, "completion")
 	fmt.Fprintf(w, "frames       %d, of them sent again %d; %s, %d dropped by the kernel\n",
@@ -153,8 +181,5 @@ func (r *benchResult) describe(w io.Writer) {
 		fmt.Fprintf(w, "memory       %s per idle peer at the server\n", count(r.ServerBytesPerPeer, "byte"))
 	}
 	r.lossResult.describe(w)
-	r.benchComparison.describe(w)
-	if r.VerificationsFailed == 0 && r.Verify != "off" && r.Error == "" {
-		fmt.Fprintf(w, "verified     %s\n", r.Verify)
-	}
+	r.describeRest(w)
 }

@@ -13,7 +13,7 @@ func TestOneOfAKind(t *testing.T) {
 	e := entry{skipped: 1}
 	for name, print := range map[string]func(io.Writer) error{
 		"bench": func(w io.Writer) error {
-			return (&benchResult{Peers: 1, Outstanding: 1, Size: 1, Duplicates: 1, TransactionsPerS: 1.2, ServerBytesPerPeer: 1}).print(w)
+			return (&benchResult{benchLoad: benchLoad{Peers: 1, Outstanding: 1, Size: 1, ServerBytesPerPeer: 1}, Duplicates: 1, TransactionsPerS: 1.2}).print(w)
 		},
 		"bench --link": func(w io.Writer) error {
 			return (&linkResult{Buffers: 1, Size: 1, MessagesPS: 0.9, Retransmits: 1}).print(w)

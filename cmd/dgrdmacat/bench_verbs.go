@@ -1,0 +1,290 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/dgrdma/dgrdma/bench"
+	"github.com/dgrdma/dgrdma/verbs"
+)
+
+// tcpScheme is what addresses of hosts of queue pairs begin with.
+const tcpScheme = "tcp"
+
+// overTCP reports whether an address is one of RDMA over TCP.
+func overTCP(address string) bool {
+	return address == tcpScheme || strings.HasPrefix(address, tcpScheme+":")
+}
+
+// notOverTCP are flags that are about endpoints of DG/RDMA, or about links.
+var notOverTCP = []string{"link", "stream", "buffers", "profile", "window", "mtu", "sockbuf", "gso", "gro", "busy-poll", "loss", "seed", "metrics"}
+
+// onlyOverTCP are flags that are about queue pairs.
+var onlyOverTCP = []string{"op", "no-crc", "strict", "revision"}
+
+// checkTCP finds out whether work requests are to be posted, and refuses what does not go together with that.
+func (o *benchOptions) checkTCP(fs *flag.FlagSet) error {
+	at := cmp.Or(o.serve, o.to)
+	only, not := given(fs, onlyOverTCP...), given(fs, notOverTCP...)
+	switch {
+	case at == "" && o.op == "" && only != "":
+		return badUsage("%s is for RDMA over TCP: say what is to be posted, as in --op write", only)
+	case at == "" && o.op == "":
+		return nil
+	case at != "" && !overTCP(at) && only != "":
+		return badUsage("%s is for RDMA over TCP: give an address such as tcp:10.0.0.2:7471, not %s", only, at)
+	case at != "" && !overTCP(at):
+		return nil
+	case not != "":
+		return badUsage("%s is not for RDMA over TCP", not)
+	case o.to == "" && o.local != "": // check says it
+		return nil
+	}
+	verb, known := bench.Verbs[cmp.Or(o.op, bench.VerbWrite.String())]
+	o.tcp = &verb
+	switch {
+	case !known:
+		return badUsage("--op %s: need one of %s", o.op, strings.Join(slices.Sorted(maps.Keys(bench.Verbs)), ", "))
+	case verb.Atomic() && o.sweep.from != 0:
+		return badUsage("--op %v: atomic operations have %d bytes: leave out --sweep", verb, bench.AtomicSize)
+	case verb.Atomic() && o.size.given && o.size.value != bench.AtomicSize:
+		return badUsage("--op %v: atomic operations have %d bytes: leave out --size", verb, bench.AtomicSize)
+	case verb == bench.VerbSend && o.bidir:
+		return badUsage("--op send: messages that are sent both ways at a time would take each other's receives: leave out --bidir, or give --reverse")
+	case o.revision != 1 && o.revision != 2:
+		return badUsage("--revision %d: need 1 or 2", o.revision)
+	case o.revision == 1 && (o.bidir || o.reverse):
+		return badUsage("--revision 1 has the client send first: leave out --bidir and --reverse")
+	case o.peers*o.depth > bench.MostVerbs:
+		return badUsage("--peers %d and --depth %d: their product is at most %d over TCP", o.peers, o.depth, bench.MostVerbs)
+	}
+	for _, c := range o.compare.all {
+		if c == bench.Raw {
+			return badUsage("--compare raw is of datagrams or frames, and this is over TCP: compare with tcp or tls")
+		}
+	}
+	if verb.Atomic() {
+		o.size.value = bench.AtomicSize
+	}
+	return nil
+}
+
+// splitTCP reads an address: tcp, tcp:PORT, tcp:HOST, tcp:HOST:PORT.
+func splitTCP(what, address string) (host, port string, err error) {
+	_, rest, _ := strings.Cut(address, ":")
+	switch {
+	case strings.HasPrefix(rest, "[") && strings.HasSuffix(rest, "]"), net.ParseIP(rest) != nil:
+		host = strings.Trim(rest, "[]")
+	case strings.Contains(rest, ":"):
+		if host, port, err = net.SplitHostPort(rest); err != nil {
+			return "", "", badUsage("%s %s: need tcp:HOST:PORT, as in tcp:10.0.0.2:7471", what, address)
+		}
+	case rest != "" && strings.Trim(rest, "0123456789") == "":
+		port = rest
+	default:
+		host = rest
+	}
+	if port != "" {
+		if _, err := strconv.ParseUint(port, 10, 16); err != nil {
+			return "", "", badUsage("%s %s: port %q: need a number from 0 to 65535", what, address, port)
+		}
+	}
+	return host, port, nil
+}
+
+// openVerbs opens a host of queue pairs.
+func openVerbs(host string) (*verbs.Host, error) {
+	if strings.Contains(host, ":") {
+		host = "[" + host + "]"
+	}
+	return verbs.Open(strings.TrimSuffix(tcpScheme+":"+host, ":"))
+}
+
+// openVerbsServer opens the serving side.
+func openVerbsServer(host, port string, memory uint64, private bool, log io.Writer) (*bench.VerbsServer, error) {
+	h, err := openVerbs(host)
+	if err != nil {
+		return nil, err
+	}
+	l, err := h.Listen(cmp.Or(port, "0"))
+	if err != nil {
+		h.Close()
+		return nil, err
+	}
+	s := &bench.VerbsServer{Host: h, Listener: l, Memory: make([]byte, memory)}
+	if private {
+		s.Idle = bench.MemoryInUse()
+	}
+	s.Began = func(p bench.Plan, arrived func() uint64) (over func()) {
+		began := time.Now()
+		return showProgress(log, func() string {
+			bytes := arrived() * uint64(p.Size)
+			return fmt.Sprintf("%s arrived, %s", amount(int64(bytes)), rateText(perSecond(bytes, time.Since(began))))
+		})
+	}
+	s.Ran = func(r bench.Run) {
+		if r.Plan.Carrier != bench.Ours {
+			fmt.Fprintf(log, "%v: %s by %v, %s\n", r.Client, amount(int64(r.Saw.Arrived)), r.Plan.Carrier, rateText(perSecond(r.Saw.Arrived, r.Took)))
+			return
+		}
+		back := ""
+		if r.Saw.Transactions > 0 {
+			back = fmt.Sprintf("; %d by this side, %s", r.Saw.Transactions, rateText(perSecond(r.Saw.Bytes, time.Duration(r.Saw.Nanoseconds))))
+		}
+		fmt.Fprintf(log, "%v: %s of %s on %s, %s%s\n", r.Client, count(r.Saw.Arrived, "operation"), count(uint64(r.Plan.Size), "byte"),
+			count(uint64(r.Plan.Peers), "queue pair"), rateText(perSecond(r.Saw.Arrived*uint64(r.Plan.Size), r.Took)), back)
+	}
+	s.Failed = func(client fmt.Stringer, err error) { fmt.Fprintf(log, "%v: %v\n", client, err) }
+	return s, nil
+}
+
+// tcpURL is the address that clients are told of, and by which others they reach it, in a line of its own.
+func tcpURL(at *net.TCPAddr) (address, others string) {
+	if !at.IP.IsUnspecified() {
+		return tcpScheme + ":" + at.String(), ""
+	}
+	host := "127.0.0.1"
+	if all, err := net.InterfaceAddrs(); err == nil {
+		for _, a := range all {
+			if n, ok := a.(*net.IPNet); ok && n.IP.IsGlobalUnicast() && n.IP.To4() != nil {
+				host = n.IP.String()
+				break
+			}
+		}
+	}
+	return tcpScheme + ":" + net.JoinHostPort(host, strconv.Itoa(at.Port)), "that is at every address of this machine\n"
+}
+
+func verbsServe(ctx context.Context, o *benchOptions, stderr io.Writer) error {
+	host, port, err := splitTCP("--serve", o.serve)
+	if err != nil {
+		return err
+	}
+	s, err := openVerbsServer(host, port, o.memory.value, true, stderr)
+	if err != nil {
+		return err
+	}
+	defer s.Host.Close()
+	address, others := tcpURL(s.Listener.Addr().(*net.TCPAddr))
+	fmt.Fprintf(stderr, "serving on %s\n%sany client of dgrdmacat bench may use its memory\n", address, others)
+	if err := o.urlFile.write(address); err != nil {
+		return err
+	}
+	return s.Serve(ctx, o.once)
+}
+
+func verbsTo(ctx context.Context, o *benchOptions, stdout, stderr io.Writer) error {
+	host, port, err := splitTCP("--to", o.to)
+	if err != nil {
+		return err
+	}
+	if host == "" || port == "" {
+		return badUsage("--to %s: need the server's host and port, as in tcp:10.0.0.2:7471", o.to)
+	}
+	local := ""
+	if o.local != "" {
+		if !overTCP(o.local) {
+			return badUsage("--local %s: need an address such as tcp:10.0.0.1, as that of --to is", o.local)
+		}
+		if local, port, err = splitTCP("--local", o.local); err != nil {
+			return err
+		}
+		if port != "" {
+			return badUsage("--local %s: the port is the system's to choose: leave it out", o.local)
+		}
+	}
+	return measureVerbs(ctx, o, local, o.to, false, stdout, stderr)
+}
+
+// verbsBoth runs both ends in this process.
+func verbsBoth(ctx context.Context, o *benchOptions, stdout, stderr io.Writer) error {
+	memory, err := o.memoryHere()
+	if err != nil {
+		return err
+	}
+	const loopback = "127.0.0.1"
+	s, err := openVerbsServer(loopback, "", memory, false, io.Discard)
+	if err != nil {
+		return err
+	}
+	defer s.Host.Close()
+	both, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer cancel(nil)
+	served := make(chan error, 1)
+	go func() { served <- s.Serve(both, true) }()
+	err = measureVerbs(ctx, o, loopback, tcpScheme+":"+s.Listener.Addr().String(), true, stdout, stderr)
+	if err != nil {
+		cancel(err)
+		<-served // fails for the same reason
+		return err
+	}
+	return <-served
+}
+
+// measureVerbs runs a client and prints what it measured.
+func measureVerbs(ctx context.Context, o *benchOptions, local, address string, oneProcess bool, stdout, stderr io.Writer) error {
+	h, err := openVerbs(local)
+	if err != nil {
+		return err
+	}
+	defer h.Close()
+	c := &bench.VerbsClient{Verb: *o.tcp, Host: h, Address: address, NoCRC: o.noCRC, Strict: o.strict, Revision: o.revision}
+	c.Receive, c.WarmUp, c.Every, c.Rivals = o.reverse, o.warmUp, o.interval, o.compare.all
+	if o.interval == 0 {
+		c.Began = func(moved func() (bench.Moved, time.Duration)) (over func()) {
+			return showProgress(stderr, func() string {
+				m, took := moved()
+				return fmt.Sprintf("%4.1f of %.1f s  %s  %s", took.Seconds(), o.perTurn().Seconds(),
+					rateText(perSecond(m.Bytes, took)), countPerSecond(perSecond(m.Transactions, took), "operation"))
+			})
+		}
+	}
+	if err := c.Join(ctx); err != nil {
+		return verbsInWords(err, false)
+	}
+	defer c.Close()
+	plans := o.plans(c.ServerMemory())
+	for _, p := range plans {
+		if err := cmp.Or(fitsEndpoint(p), c.Verb.Check(p, c.Receive)); err != nil {
+			return usageError{err}
+		}
+		if err := p.Check(c.ServerMemory()); err != nil {
+			return o.toFit(err, c.ServerMemory())
+		}
+	}
+	return runPlans(ctx, o, plans, stdout, func(ctx context.Context, p bench.Plan, more bool, each func(bench.Interval), out *bench.Outcome) error {
+		c.Plan, c.MoreRuns, c.Each = p, more, each
+		err := c.Run(ctx, o.duration, out)
+		return verbsInWords(err, out.Mine.Transactions+out.Theirs.Transactions > 0)
+	}, func(out *bench.Outcome) *verbsResult { return verbsResultOf(o, &c.Plan, out, oneProcess) })
+}
+
+// verbsInWords names the flags that an error is about, and what a user may look at. measured: some operation
+// was done.
+func verbsInWords(err error, measured bool) error {
+	var rival *bench.CarrierError
+	var dialed *net.OpError
+	var system *os.SyscallError
+	switch {
+	case errors.Is(err, bench.ErrNoBench):
+		return fmt.Errorf("%w; does dgrdmacat bench --serve tcp:ADDRESS:PORT run there, of this version?", err)
+	case errors.As(err, &rival) && !errors.Is(err, bench.ErrInterrupted):
+		return fmt.Errorf("--compare %v: %w", rival.Carrier, rival.Err)
+	case errors.As(err, &dialed) && dialed.Op == "dial":
+		return fmt.Errorf("%w; does dgrdmacat bench --serve tcp:ADDRESS:PORT run there, and is this the address it printed?", err)
+	case measured && (errors.Is(err, verbs.ErrPeerClosed) || errors.Is(err, verbs.ErrFlushed) || errors.As(err, &system)):
+		return fmt.Errorf("%w: was the server killed, or is the network down?", err)
+	}
+	return err
+}

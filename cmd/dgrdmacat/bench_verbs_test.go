@@ -1,0 +1,295 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestBenchOps: every operation with what goes with it, both ends here.
+func TestBenchOps(t *testing.T) {
+	noGoroutineLeft(t)
+	for _, c := range []struct {
+		args string
+		want map[string]any
+	}{
+		{"write", map[string]any{"transport": "tcp", "op": "write", "size": 65536.0, "peers": 1.0, "depth": 64.0, "crc": true, "strict": false, "revision": 2.0, "verify": "sample", "one_process": true}},
+		{"write --no-crc --strict --depth 3", map[string]any{"crc": false, "strict": true, "depth": 3.0, "outstanding": 3.0}},
+		{"write --revision 1 --verify full", map[string]any{"revision": 1.0, "verify": "full"}},
+		{"write --bidir --verify full --peers 3", map[string]any{"bidir": true, "peers": 3.0}},
+		{"write --reverse --no-crc", map[string]any{"reverse": true}},
+		{"write --rate 100MB --warm-up 20ms", map[string]any{"rate_bytes_per_s": 1e8, "warm_up_seconds": 0.02}},
+		{"read --verify full", map[string]any{"op": "read"}},
+		{"read --reverse --no-crc", map[string]any{"reverse": true}},
+		{"read --bidir", map[string]any{"bidir": true}},
+		{"send --verify full", map[string]any{"op": "send"}},
+		{"send --reverse", map[string]any{"reverse": true}},
+		{"fetchadd --peers 4", map[string]any{"op": "fetchadd", "size": 8.0, "peers": 4.0}},
+		{"cmpswap --bidir", map[string]any{"op": "cmpswap", "size": 8.0}},
+		{"flush --verify full", map[string]any{"op": "flush"}},
+		{"flush --reverse --verify off", map[string]any{"verify": "off"}},
+		{"write --compare tcp,tls", map[string]any{}},
+		{"send --compare tcp --reverse --warm-up 10ms", map[string]any{}},
+	} {
+		t.Run(strings.ReplaceAll(c.args, " ", "_"), func(t *testing.T) {
+			args := "bench --json --histogram --op " + c.args
+			if !strings.Contains(c.args, "fetchadd") && !strings.Contains(c.args, "cmpswap") {
+				args += " --size 65536"
+			}
+			got := runJSON(t, args+" --seconds 0.3")
+			for key, want := range c.want {
+				if got[key] != want {
+					t.Errorf("%s is %v, want %v", key, got[key], want)
+				}
+			}
+			for _, key := range []string{"seconds", "bytes", "mb_per_s", "operations_per_s", "cpu_ns_per_operation"} {
+				if v, ok := got[key].(float64); !ok || v <= 0 {
+					t.Errorf("%s is %v", key, got[key])
+				}
+			}
+			if got["verifications_failed"] != 0.0 {
+				t.Errorf("%v", got)
+			}
+			if !strings.Contains(c.args, "--reverse") {
+				wantLatencies(t, got, 0)
+			}
+			if strings.Contains(c.args, "--bidir") && got["back_mb_per_s"].(float64) <= 0 {
+				t.Error("nothing came back")
+			}
+			wantTurns(t, got, c.args)
+		})
+	}
+}
+
+// wantTurns checks the comparison that --compare asks for.
+func wantTurns(t *testing.T, got map[string]any, args string) {
+	t.Helper()
+	_, rest, _ := strings.Cut(args, "--compare ")
+	names, _, _ := strings.Cut(rest, " ")
+	all, _ := got["compare"].([]any)
+	if names == "" {
+		if all != nil {
+			t.Errorf("compared: %v", all)
+		}
+		return
+	}
+	if ours, _ := got["ours"].(map[string]any); ours["protocol"] != "verbs" || ours["turns"] != 5.0 {
+		t.Errorf("ours: %v", ours)
+	}
+	for i, name := range strings.Split(names, ",") {
+		if len(all) <= i || all[i].(map[string]any)["protocol"] != name || all[i].(map[string]any)["ratio"].(float64) <= 0 {
+			t.Errorf("compared: %v", all)
+		}
+	}
+}
+
+// TestBenchOpsForPeople: what is printed without --json.
+func TestBenchOpsForPeople(t *testing.T) {
+	noGoroutineLeft(t)
+	for args, want := range map[string][]string{
+		"--op write --no-crc":                       {" over RDMA on TCP: ", " operations/s\n", "\nload         write on 1 queue pair, 64 of 65536 bytes outstanding, without CRC\n", "\nbuffer free  min ", "\nverified     sample\n", "ns per operation (both ends)\n"},
+		"--op write --verify full --strict":         {"with CRC, frames of one segment\n", "\ntaken        min "},
+		"--op read --reverse":                       {"\ndirection    the server posted\n", "\nanswered     not measured\n"},
+		"--op write --bidir -i 100ms":               {"\ndirections   ", " operations/s\n"},
+		"--op write -i 100ms --reverse --rate 50MB": {" MB/s  ", "\ndirection    the server posted\n"},
+	} {
+		out := runOK(t, "bench --seconds 0.5 --size 64k "+args)
+		for _, w := range want {
+			if !strings.Contains(out, w) {
+				t.Errorf("%s: no %q in\n%s", args, w, out)
+			}
+		}
+		if strings.Contains(out, "sent again") {
+			t.Errorf("%s: what TCP sends again nobody has counted\n%s", args, out)
+		}
+	}
+	out := runOK(t, "bench --seconds 0.2 --op write --sweep 64..256")
+	if lines := strings.Split(strings.TrimSpace(out), "\n"); len(lines) != 4 || !strings.Contains(lines[0], "operations/s") || !strings.HasSuffix(lines[3], " -") {
+		t.Errorf("%s", out)
+	}
+}
+
+// TestBenchOpsRefused: combinations that cannot be, with the words that say so.
+func TestBenchOpsRefused(t *testing.T) {
+	noGoroutineLeft(t)
+	for args, says := range map[string]string{
+		"--op nonsense":                           "need one of ",
+		"--no-crc":                                "--no-crc is for RDMA over TCP",
+		"--revision 2":                            "--revision is for RDMA over TCP",
+		"--op write --to udp:127.0.0.1:7":         "--op is for RDMA over TCP: give an address such as tcp:",
+		"--strict --to udp:127.0.0.1:7":           "--strict is for RDMA over TCP",
+		"--op write --link":                       "--link is not for RDMA over TCP",
+		"--op write --mtu 1500":                   "--mtu is not for RDMA over TCP",
+		"--op write --loss 1":                     "--loss is not for RDMA over TCP",
+		"--op write --busy-poll":                  "--busy-poll is not for RDMA over TCP",
+		"--op write --profile fpga":               "--profile is not for RDMA over TCP",
+		"--op write --metrics 0":                  "--metrics is not for RDMA over TCP",
+		"--op fetchadd --size 16":                 "atomic operations have 8 bytes: leave out --size",
+		"--op cmpswap --sweep 8..16":              "atomic operations have 8 bytes: leave out --sweep",
+		"--op send --bidir":                       "leave out --bidir, or give --reverse",
+		"--op write --revision 3":                 "--revision 3: need 1 or 2",
+		"--op write --revision 1 --reverse":       "--revision 1 has the client send first",
+		"--op write --compare raw":                "compare with tcp or tls",
+		"--op write --compare tcp --rate 1MB":     "leave out --rate",
+		"--op write --peers 4096 --depth 4096":    "their product is at most 262144",
+		"--op write --reverse --bidir":            "one way",
+		"--op write --size 1G --peers 100":        "choose less of one of them",
+		"--serve tcp:127.0.0.1 --op read":         "--op is for the client",
+		"--serve tcp:127.0.0.1 --no-crc":          "--no-crc is for the client",
+		"--serve tcp:127.0.0.1:nonsense":          `port "nonsense"`,
+		"--serve tcp:[::1:7":                      "need tcp:HOST:PORT",
+		"--to tcp:127.0.0.1":                      "need the server's host and port",
+		"--to tcp:7471":                           "need the server's host and port",
+		"--to tcp:127.0.0.1:7 --local udp":        "--local udp: need an address such as tcp:10.0.0.1",
+		"--to tcp:127.0.0.1:7 --local tcp:h:7471": "the port is the system's to choose",
+		"--op write --local tcp:127.0.0.1":        "--local belongs to --to",
+	} {
+		if code, out, stderr := runFor(t, t.Context(), append([]string{"bench"}, strings.Fields(args)...)...); code != exitUsage || out != "" || !strings.Contains(stderr, says) {
+			t.Errorf("%s: code %d, %q, %q", args, code, out, stderr)
+		}
+	}
+}
+
+// startTCPServer starts a server as a process of its own.
+func startTCPServer(t *testing.T) (server *process, url string) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "url")
+	server = asProcess(t, "bench", "--serve", "tcp:127.0.0.1", "--url-file", file).start()
+	eventually(t, "it serves", func() bool {
+		b, err := os.ReadFile(file)
+		url = strings.TrimSpace(string(b))
+		return err == nil && url != ""
+	})
+	return server, url
+}
+
+// TestBenchOverTCPBetweenProcesses: a server has several clients, one after the other, and is asked for more
+// memory than it has.
+func TestBenchOverTCPBetweenProcesses(t *testing.T) {
+	t.Parallel()
+	server, url := startTCPServer(t)
+	if !strings.HasPrefix(url, "tcp:127.0.0.1:") {
+		t.Errorf("serves on %s", url)
+	}
+	for _, args := range []string{"--size 100000", "--op send --size 64", "--op read --reverse --local tcp:127.0.0.1", "--op fetchadd --peers 150", "--op flush --sweep 1k..2k"} {
+		client := asProcess(t, append(strings.Fields("bench --json --seconds 0.3 --to "+url), strings.Fields(args)...)...).start()
+		if code := client.code(); code != exitOK || client.err.String() != "" || !strings.Contains(client.out.String(), `"one_process":false`) ||
+			strings.Contains(client.out.String(), `"server_bytes_per_peer":`) != strings.Contains(args, "150") {
+			t.Errorf("%s: code %d: %s%s", args, code, &client.out.b, client.err.String())
+		}
+	}
+	client := asProcess(t, "bench", "--size", "256M", "--to", url).start()
+	if code := client.code(); code != exitUsage || !strings.Contains(client.err.String(), ": --memory 257M beside its --serve") {
+		t.Errorf("code %d: %s", code, client.err.String())
+	}
+	server.Process.Signal(os.Interrupt)
+	server.code()
+	if said := server.err.String(); strings.Count(said, " operations of ") != 6 || strings.Contains(said, "error") {
+		t.Errorf("the server says\n%s", said)
+	}
+}
+
+// TestBenchOverTCPOnce: the server ends with its client.
+func TestBenchOverTCPOnce(t *testing.T) {
+	noGoroutineLeft(t)
+	url, end := serving(t, t.Context(), "bench --once --serve tcp:127.0.0.1:0 --memory 1M")
+	if got := runJSON(t, "bench --json --seconds 0.1 --size 4k --to "+url); got["op"] != "write" {
+		t.Errorf("%v", got)
+	}
+	if code, stderr := end(); code != exitOK || !strings.HasPrefix(stderr, "serving on "+url+"\n") {
+		t.Errorf("server: code %d, %s", code, stderr)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	url, end = serving(t, ctx, "bench --once --serve tcp")
+	if !strings.HasPrefix(url, "tcp:") || strings.Contains(url, "0.0.0.0") || strings.Contains(url, "[::]") {
+		t.Errorf("serves on %s", url)
+	}
+	cancel()
+	if code, stderr := end(); code != exitInterrupted || !strings.Contains(stderr, "at every address of this machine") {
+		t.Errorf("server: code %d, %s", code, stderr)
+	}
+}
+
+// TestBenchOverTCPServerIsKilled: what was measured until then is printed, and why it is no more; and at the
+// server, that its client is gone.
+func TestBenchOverTCPServerIsKilled(t *testing.T) {
+	t.Parallel()
+	const measuring = 2 * time.Second
+	for _, args := range []string{"--op write", "--op read --reverse", "--op send --peers 4", "--op write --verify full"} {
+		server, url := startTCPServer(t)
+		client := asProcess(t, append(strings.Fields("bench --seconds 60 --size 4k --to "+url), strings.Fields(args)...)...).start()
+		time.Sleep(measuring)
+		server.Process.Kill()
+		if code := client.code(); code != exitError || !strings.Contains(client.out.String(), " over RDMA on TCP: ") || strings.Contains(client.out.String(), "verified") ||
+			strings.Count(client.err.String(), "was the server killed, or is the network down?") != 1 {
+			t.Errorf("%s: code %d: %s%s", args, code, client.out.String(), client.err.String())
+		}
+	}
+	server, url := startTCPServer(t)
+	client := asProcess(t, strings.Fields("bench --seconds 60 --size 4k --to "+url)...).start()
+	time.Sleep(measuring)
+	if code, _, stderr := runFor(t, t.Context(), "bench", "--seconds", "0.1", "--to", url); code != exitError || !strings.Contains(stderr, "the server is busy with another client, 127.0.0.1:") {
+		t.Errorf("second client: code %d: %s", code, stderr)
+	}
+	client.Process.Kill()
+	client.code()
+	eventually(t, "the server says what became of its client", func() bool { return strings.Contains(server.err.String(), "\n127.0.0.1:") })
+	if got := runJSON(t, "bench --json --seconds 0.1 --size 4k --to "+url); got["bytes"].(float64) <= 0 {
+		t.Errorf("%v", got)
+	}
+	if said := server.err.String(); strings.Count(said, "\n127.0.0.1:") < 2 {
+		t.Errorf("the server says\n%s", said)
+	}
+}
+
+// TestBenchOverTCPIsInterrupted: what was measured until then is printed, and the server serves on.
+func TestBenchOverTCPIsInterrupted(t *testing.T) {
+	noGoroutineLeft(t)
+	url, end := serving(t, t.Context(), "bench --once --serve tcp:127.0.0.1")
+	ctx, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(time.Second, cancel)
+	code, out, stderr := runFor(t, ctx, "bench", "--seconds", "60", "--size", "64k", "--to", url)
+	if code != exitInterrupted || !strings.Contains(out, "MB/s") || !strings.Contains(stderr, "interrupted after ") {
+		t.Errorf("code %d: %s%s", code, out, stderr)
+	}
+	if code, stderr := end(); code != exitOK {
+		t.Errorf("server: code %d, %s", code, stderr)
+	}
+}
+
+// TestBenchNoServerOfQueuePairs: what else listens there is told from a server of bench.
+func TestBenchNoServerOfQueuePairs(t *testing.T) {
+	noGoroutineLeft(t)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	for address, says := range map[string]string{
+		l.Addr().String(): "no server of bench over TCP listens there",
+		"127.0.0.1:1":     "connection refused; does dgrdmacat bench --serve tcp:ADDRESS:PORT run there",
+	} {
+		began := time.Now()
+		if code, out, stderr := runFor(t, t.Context(), "bench", "--to", "tcp:"+address); code != exitError || out != "" || !strings.Contains(stderr, says) || time.Since(began) > 10*time.Second {
+			t.Errorf("after %v: code %d, %q, %q", time.Since(began), code, out, stderr)
+		}
+	}
+}
+
+// TestTCPAddresses of all forms.
+func TestTCPAddresses(t *testing.T) {
+	for address, want := range map[string]string{
+		"tcp": ",", "tcp:7471": ",7471", "tcp:10.0.0.1": "10.0.0.1,", "tcp:10.0.0.1:7471": "10.0.0.1,7471", "tcp:camera.local:1": "camera.local,1",
+		"tcp:[::1]": "::1,", "tcp:[::1]:7471": "::1,7471", "tcp:::1": "::1,", "tcp::7471": ",7471", "tcp:camera.local": "camera.local,",
+	} {
+		host, port, err := splitTCP("--to", address)
+		if got := fmt.Sprint(host, ",", port); err != nil || got != want {
+			t.Errorf("%s: %s, %v", address, got, err)
+		}
+	}
+}
