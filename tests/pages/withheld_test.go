@@ -40,6 +40,8 @@ var withheld = map[string]string{
 	"go test ./endpoint ./link -run '^$' -bench . -benchmem":                                  takesMinutes,
 	"go run ./tests/rows -n 5 -t 1s":                                                          takesMinutes,
 	"go run ./tests/rows udp-tcp udp-busy loss-1":                                             takesMinutes,
+	"go run ./tests/rows verbs-write verbs-write-crc verbs-read verbs-ping":                   takesMinutes,
+	"go run ./tests/rows verbs-libfabric verbs-ucx verbs-ucx-ping":                            takesMinutes,
 	"go run ./tests/mutate ./ack":                                                             takesMinutes,
 	"go test ./frame -run '^$' -fuzz FuzzParse -fuzztime 10m":                                 takesMinutes,
 	"go test ./opencpi -run '^$' -fuzz FuzzParseDescriptor -fuzztime 10m":                     takesMinutes,

@@ -45,7 +45,7 @@ func main() {
 	defer stop()
 	if *list {
 		for _, r := range rows {
-			fmt.Printf("%-16s %s\n", r.name, r.line)
+			fmt.Printf("%-18s %s\n", r.name, r.line)
 		}
 		return
 	}
@@ -106,7 +106,12 @@ func measureAll(ctx context.Context, o options, names []string, out, log io.Writ
 	defer tools.remove()
 	fmt.Fprintf(out, "| row | | ours | compared to | ratio |\n|---|---|---|---|---|\n")
 	doubtful := false
+	var failed error
 	for _, r := range chosen {
+		if why := r.needs.missing(); why != "" {
+			failed = errors.Join(failed, fmt.Errorf("row %s was not measured: %s", r.name, why))
+			continue
+		}
 		s, err := r.measureOften(ctx, o, tools)
 		if err != nil {
 			return fmt.Errorf("row %s: %w", r.name, err)
@@ -118,7 +123,7 @@ func measureAll(ctx context.Context, o options, names []string, out, log io.Writ
 	if doubtful {
 		fmt.Fprintf(out, "%s Others took more than a tenth of the processors' time while these were measured: do not rely on their ratios.\n", doubt)
 	}
-	return nil
+	return failed
 }
 
 // doubt marks ratios that were measured on a machine that had something else to do.

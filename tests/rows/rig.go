@@ -22,7 +22,14 @@ import (
 type place struct {
 	mtu     int // of a cable between two namespaces; 0: none
 	ether   bool
+	tcp     bool   // RDMA over TCP
 	options string // of both endpoint strings
+}
+
+// overTCP is the same place for queue pairs.
+func (p place) overTCP() place {
+	p.tcp = true
+	return p
 }
 
 func cable(mtu int) place      { return place{mtu: mtu} }
@@ -52,6 +59,9 @@ func (p place) address(end int) netip.Addr {
 // local returns the endpoint string of an end.
 func (p place) local(end int) string {
 	s := "udp:" + p.address(end).String()
+	if p.tcp {
+		s = "tcp:" + p.address(end).String()
+	}
 	if p.ether {
 		s = "ether:" + netns.Device
 	}

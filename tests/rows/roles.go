@@ -29,6 +29,14 @@ func play(role string, args []string) error {
 		return echo(args[0], args[1])
 	case role == "ping" && len(args) == 3:
 		return ping(args[0], args[1], args[2])
+	case role == "echo-tcp" && len(args) == 1:
+		return echoTCP(args[0])
+	case role == "ping-tcp" && len(args) == 2:
+		return pingTCP(args[0], args[1])
+	case role == "echo-verbs" && len(args) == 1:
+		return echoVerbs(args[0])
+	case role == "ping-verbs" && len(args) == 2:
+		return pingVerbs(args[0], args[1])
 	case role == "drain" && len(args) == 1:
 		return drain(args[0])
 	case role == "pour" && len(args) == 2:
@@ -125,6 +133,14 @@ func echo(how, address string) error {
 	}
 }
 
+// pingsOf reads a number of pings.
+func pingsOf(count string) (n int, err error) {
+	if n, err = strconv.Atoi(count); err != nil || n < 1 {
+		return 0, fmt.Errorf("no number of pings: %q", count)
+	}
+	return n, nil
+}
+
 // warmUp is how many pings are not counted.
 const warmUp = 1000
 
@@ -133,22 +149,30 @@ func ping(how, address, count string) error {
 	if err != nil {
 		return err
 	}
-	n, err := strconv.Atoi(count)
-	if err != nil || n < 1 {
-		return fmt.Errorf("no number of pings: %q", count)
+	n, err := pingsOf(count)
+	if err != nil {
+		return err
 	}
 	s, err := open(how, netip.AddrPortFrom(netip.IPv4Unspecified(), 0))
 	if err != nil {
 		return err
 	}
 	b := make([]byte, pingSize)
+	return oneWay(n, func() error {
+		err := s.send(b, to)
+		if err == nil {
+			_, _, err = s.receive(b)
+		}
+		return err
+	})
+}
+
+// oneWay times a number of pings, and prints half of the median.
+func oneWay(n int, ping func() error) error {
 	times := make([]time.Duration, 0, n)
 	for i := range warmUp + n {
 		began := time.Now()
-		if err := s.send(b, to); err != nil {
-			return err
-		}
-		if _, _, err := s.receive(b); err != nil {
+		if err := ping(); err != nil {
 			return err
 		}
 		if i >= warmUp {
@@ -156,8 +180,7 @@ func ping(how, address, count string) error {
 		}
 	}
 	slices.Sort(times)
-	oneWay := times[len(times)/2].Seconds() * 1e6 / 2
-	return json.NewEncoder(os.Stdout).Encode(map[string]float64{"p50_us": oneWay})
+	return json.NewEncoder(os.Stdout).Encode(map[string]float64{"p50_us": times[len(times)/2].Seconds() * 1e6 / 2})
 }
 
 // pourBlock is how much is read and written at a time.

@@ -137,6 +137,61 @@ func TestNamespaces(t *testing.T) {
 	}
 }
 
+// TestOverTCP: rows of queue pairs on loopback and between namespaces, beside a TCP stream, another operation and pings of TCP.
+func TestOverTCP(t *testing.T) {
+	out := measured(t, 1, "verbs-loopback")
+	wantRow(t, out, "verbs-loopback")
+	netns.Require(t)
+	names := []string{"verbs-read", "verbs-ping"}
+	out = measured(t, 1, names...)
+	for _, name := range names {
+		wantRow(t, out, name)
+	}
+}
+
+// TestProgramMissing: a row that needs a program which is not there says so, and of which package it is; the others are
+// measured.
+func TestProgramMissing(t *testing.T) {
+	kept := rows
+	defer func() { rows = kept }()
+	rows = []row{{name: "needy", line: "x", needs: program{"no-such-program", "some-package"}, runs: alone("bytes", 1, "")}}
+	var out, log strings.Builder
+	t.Setenv("GOFLAGS", "-pgo=off")
+	err := measureAll(t.Context(), options{repeats: 1, long: 100 * time.Millisecond}, []string{"needy"}, &out, &log)
+	if err == nil || !strings.Contains(err.Error(), "row needy was not measured: it needs no-such-program, which is not there: apt-get install some-package") || strings.Contains(out.String(), "needy") {
+		t.Errorf("%v: %s", err, &out)
+	}
+	if fiPingpong.missing() != "" || ucxPerf.missing() != "" {
+		t.Skip("libfabric-bin or ucx-utils is not there")
+	}
+	netns.Require(t)
+	rows = kept
+	text := measured(t, 1, "verbs-libfabric", "verbs-ucx", "verbs-ucx-ping")
+	for _, name := range []string{"verbs-libfabric", "verbs-ucx", "verbs-ucx-ping"} {
+		wantRow(t, text, name)
+	}
+}
+
+// TestColumn reads what other programs print.
+func TestColumn(t *testing.T) {
+	const fi = "bytes   #sent   #ack     total       time     MB/sec    usec/xfer   Mxfers/sec\n64      1k      =1k      125k        2.01s      0.06    1003.72       0.00\n"
+	const ucx = "|     Test     | # iterations | 50.0%ile |\n+---+---+\n                        2000      8.381   208.386   507.408        0.29       0.12        4799        1971\n"
+	for _, x := range []struct {
+		out  string
+		n    int
+		want float64
+	}{{fi, 6, 1003.72}, {ucx, ucxMedian, 8.381}, {ucx, ucxMiB, 0.12}} {
+		if got, err := column(x.out, x.n); err != nil || got != x.want {
+			t.Errorf("%v, %v, want %v", got, err, x.want)
+		}
+	}
+	for _, out := range []string{"", "no figures", fi[:20]} {
+		if got, err := column(out, 6); err == nil {
+			t.Errorf("%q has %v", out, got)
+		}
+	}
+}
+
 // TestChoose: an ordinary user gets what needs no namespaces, and is told what is left out; a row that is
 // asked for by name is not left out in silence.
 func TestChoose(t *testing.T) {

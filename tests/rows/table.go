@@ -11,6 +11,7 @@ type row struct {
 	loss   int  // of 100 packets, each way
 	busy   bool // with a busy loop for each processor beside it
 	quic   bool // it needs that program
+	needs  program
 	runs   measure
 	format string // of a figure; "": whole numbers
 }
@@ -18,6 +19,10 @@ type row struct {
 const (
 	plain = "--size 1048576"
 	links = "--link --size 262144"
+	// 64 MiB of memory are cycled at both ends, which no processor's cache holds.
+	work    = "--size 1048576 --depth 64 --op "
+	onLoop  = "on loopback"
+	sameTCP = "Go TCP stream of the same 64 MiB of memory"
 )
 
 // rows are all of them, in the order of the page.
@@ -45,6 +50,20 @@ var rows = []row{
 	{name: "peers", line: "1024 peers of one endpoint, 64 KiB", versus: "one peer", place: cable(1500), runs: versus("mb_per_s", "--size 65536 --peers 1024", "", "--size 65536", "")},
 	{name: "peers-64", line: "the same", versus: "one peer, and as much memory, 64 MiB", place: cable(1500), runs: versus("mb_per_s", "--size 65536 --peers 1024", "", "--size 65536 --depth 1024", "")},
 	{name: "idle", line: "memory of an idle peer at the server, of 1000, KB", place: cable(1500), format: "%.1f", runs: alone("server_bytes_per_peer", 1e-3, "--size 1024 --peers 1000")},
+
+	{name: "verbs-write", line: "1 MiB Writes without CRC, MTU 1500, 64 MiB of memory, MB/s", versus: sameTCP, place: cable(1500).overTCP(), runs: compared("tcp", work+"write --no-crc", "")},
+	{name: "verbs-write-crc", line: "the same with CRC", versus: sameTCP, place: cable(1500).overTCP(), runs: compared("tcp", work+"write", "")},
+	{name: "verbs-loopback", line: "without CRC, " + onLoop, versus: sameTCP, place: place{}.overTCP(), runs: compared("tcp", work+"write --no-crc", "")},
+	{name: "verbs-loopback-crc", line: "with CRC, " + onLoop, versus: sameTCP, place: place{}.overTCP(), runs: compared("tcp", work+"write", "")},
+	{name: "verbs-read", line: "1 MiB Reads without CRC", versus: "Writes", place: cable(1500).overTCP(), runs: versus("mb_per_s", work+"read --no-crc", "", work+"write --no-crc", "")},
+	{name: "verbs-send", line: "64 KiB Sends without CRC", versus: sameTCP, place: cable(1500).overTCP(), runs: compared("tcp", "--op send --no-crc --size 65536 --depth 1024", "")},
+	{name: "verbs-strict", line: "1 MiB Writes without CRC, frames of one segment", versus: "frames of 64 KiB", place: cable(1500).overTCP(), runs: versus("mb_per_s", work+"write --no-crc --strict", "", work+"write --no-crc", "")},
+	{name: "verbs-pairs", line: "64 KiB Writes without CRC on 1,000 queue pairs", versus: "one queue pair, and as much memory", place: cable(1500).overTCP(), runs: versus("mb_per_s", "--op write --no-crc --size 65536 --peers 1000 --depth 1", "", "--op write --no-crc --size 65536 --depth 1000", "")},
+	{name: "verbs-small", line: "64-byte Sends, pipelined, millions a second", place: cable(1500).overTCP(), format: "%.1f", runs: alone("operations_per_s", 1e-6, "--op send --no-crc --size 64")},
+	{name: "verbs-ping", line: "one way of 64 bytes by Sends, us", versus: "Go TCP stream", place: cable(1500).overTCP(), format: "%.1f", runs: besideTCPPings},
+	{name: "verbs-libfabric", line: "one way of 64 bytes by Sends, us", versus: "libfabric, provider tcp, which spins", place: cable(1500).overTCP(), needs: fiPingpong, format: "%.1f", runs: besideLibfabric},
+	{name: "verbs-ucx", line: "1 MiB Writes without CRC, MB/s", versus: "UCX puts over TCP, which spin", place: cable(1500).overTCP(), needs: ucxPerf, runs: besideUCX(work + "write --no-crc")},
+	{name: "verbs-ucx-ping", line: "one way of 64 bytes by Sends, us", versus: "UCX messages over TCP, which spin", place: cable(1500).overTCP(), needs: ucxPerf, format: "%.1f", runs: besideUCXPings},
 
 	{name: "link", line: "64 buffers of 256 KiB, MB/s", versus: "bare transactions of 256 KiB", place: cable(1500), runs: versus("mb_per_s", links, "--link", "--size 262144", "")},
 	{name: "link-stream", line: "the same through `io.Copy` at both ends", versus: "the same", place: cable(1500), runs: versus("mb_per_s", links+" --stream", "--link", "--size 262144", "")},
