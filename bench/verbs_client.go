@@ -326,7 +326,7 @@ func (c *VerbsClient) stay(lost func(error)) (leave func()) {
 func (c *VerbsClient) giveUp() time.Duration { return time.Duration(c.welcome.GiveUp) }
 func (c *VerbsClient) counts() counts        { return countsHere() }
 func (c *VerbsClient) settle(in *arrivals)   { c.lanes.settle(in) }
-func (c *VerbsClient) bytes() []byte         { return c.memory }
+func (c *VerbsClient) bytes() []byte         { c.lanes.see(); return c.memory }
 func (c *VerbsClient) here() dgrdma.Addr     { return streamAddr(c.control.qp.LocalAddr()) }
 func (c *VerbsClient) there() dgrdma.Addr    { return streamAddr(c.control.qp.RemoteAddr()) }
 func (c *VerbsClient) wire() string          { return "" }

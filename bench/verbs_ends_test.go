@@ -7,6 +7,7 @@ import (
 	"net"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -58,7 +59,7 @@ func TestNoServerOfVerbs(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer tcp.Close()
-	var talks bool
+	var talks atomic.Bool
 	go func() {
 		for {
 			c, err := tcp.Accept()
@@ -66,7 +67,7 @@ func TestNoServerOfVerbs(t *testing.T) {
 				return
 			}
 			defer c.Close()
-			if talks {
+			if talks.Load() {
 				c.Write([]byte("220 mail.example ESMTP, or whatever else a server says that speaks first\r\n"))
 			}
 		}
@@ -92,7 +93,7 @@ func TestNoServerOfVerbs(t *testing.T) {
 		}), "version 9", false},
 		{"rejects", l.Addr().String(), answer(func(r *verbs.Request) { r.Reject(t.Context(), []byte("go away\x1b")) }), `"go away?"`, false},
 		{"says nothing", tcp.Addr().String(), func() {}, "no server of bench over TCP", false},
-		{"speaks something else", tcp.Addr().String(), func() { talks = true }, "no server of bench over TCP", false},
+		{"speaks something else", tcp.Addr().String(), func() { talks.Store(true) }, "no server of bench over TCP", false},
 		{"nobody", "127.0.0.1:1", func() {}, "connection refused", true},
 	} {
 		t.Run(x.name, func(t *testing.T) {

@@ -179,8 +179,11 @@ func (l *lanes) expect(p Plan) *arrivals {
 	return in
 }
 
-// see has this goroutine see what those that receive have placed, and them what this one has written.
+// see has this goroutine see what those that receive have placed, and them what this one has written, and has
+// those that look be done with what they have seen.
 func (l *lanes) see() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	for _, q := range l.all {
 		if q.qp != nil {
 			q.qp.Room()

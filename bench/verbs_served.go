@@ -272,7 +272,7 @@ func (c *verbsServed) counts() counts          { return countsHere() }
 func (c *verbsServed) expect(p Plan) *arrivals { return c.lanes.expect(p) }
 func (c *verbsServed) settle(in *arrivals)     { c.lanes.settle(in) }
 func (c *verbsServed) poster(p Plan) Poster    { return c.lanes.operations(p) }
-func (c *verbsServed) bytes() []byte           { return c.Memory }
+func (c *verbsServed) bytes() []byte           { c.lanes.see(); return c.Memory }
 func (c *verbsServed) wire() string            { return "" }
 func (c *verbsServed) here() dgrdma.Addr       { return streamAddr(c.control.qp.LocalAddr()) }
 func (c *verbsServed) there() dgrdma.Addr      { return streamAddr(c.control.qp.RemoteAddr()) }
