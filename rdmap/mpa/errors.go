@@ -3,6 +3,9 @@ package mpa
 import (
 	"errors"
 	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/dgrdma/dgrdma/rdmap/ddp"
 )
@@ -52,8 +55,14 @@ type RejectedError struct {
 
 // Error shows the private data, or some of it.
 func (e *RejectedError) Error() string {
-	if len(e.Private) == 0 {
+	// Some pad what they say with zeros.
+	said := strings.TrimRight(string(e.Private), "\x00")
+	isText := utf8.ValidString(said) && strings.IndexFunc(said, func(r rune) bool { return !unicode.IsPrint(r) }) < 0
+	switch {
+	case len(e.Private) == 0:
 		return "mpa: the peer rejected the connection"
+	case said != "" && isText:
+		return "mpa: the peer rejected the connection: " + said
 	}
 	return fmt.Sprintf("mpa: the peer rejected the connection, with private data %.64q", e.Private)
 }

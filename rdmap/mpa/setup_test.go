@@ -249,6 +249,13 @@ func TestRepliesOfOthers(t *testing.T) {
 	if !errors.As(err, &rejected) || string(rejected.Private) != "No, thanks" || !strings.Contains(err.Error(), "No, thanks") {
 		t.Errorf("MPA-012: a reject: %v", err)
 	}
+	// Text is said as it is, and all of it; what could do something to a terminal is not.
+	long := strings.Repeat("words ", 40)
+	for said, want := range map[string]string{"": "connection", "No, thanks\x00\x00": "connection: No, thanks", long: "connection: " + long, "\x1b[2J": `private data "\x1b[2J"`, "\xff\x00": `private data "\xff\x00"`, "\x00": `private data "\x00"`} {
+		if e := (&RejectedError{[]byte(said)}).Error(); !strings.HasSuffix(e, want) {
+			t.Errorf("%q is said as %s", said, e)
+		}
+	}
 }
 
 func TestWrongOptions(t *testing.T) {
