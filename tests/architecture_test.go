@@ -51,6 +51,8 @@ var allowed = map[string][]string{
 	"bench":                   {"dgrdma", "link", "rdmap/mpa", "url", "verbs", "github.com/HdrHistogram/hdrhistogram-go"},
 	"opencpi":                 {"dgrdma", "link", "url"},
 	"verbs":                   {"rdmap", "rdmap/ddp", "rdmap/memory", "rdmap/mpa"},
+	"verbs/latency":           {"verbs"},
+	"verbs/rping":             {"verbs"},
 	"rdmap":                   {"rdmap/ddp"},
 	"rdmap/ddp":               {},
 	"rdmap/memory":            {"rdmap/ddp", "golang.org/x/sys/unix"},
