@@ -1,0 +1,100 @@
+package latency
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/dgrdma/dgrdma/verbs"
+)
+
+// version is that of the records and of what follows them.
+const version = 1
+
+const (
+	magic       = "DGLT"
+	headSize    = len(magic) + 4
+	requestSize = headSize + 4 + verbs.KeySize
+	replySize   = headSize + verbs.KeySize
+)
+
+// Errors.
+var (
+	// ErrStranger says that the peer is no client or server of this package.
+	ErrStranger = errors.New("latency: the peer measures no latency")
+	// ErrRefused is what a server does not do for a client that it understands, and tells it.
+	ErrRefused = errors.New("latency: refused")
+	// ErrValue says that an atomic operation did not find what the one before had left.
+	ErrValue = errors.New("latency: a wrong value in the server's memory")
+)
+
+// request is what a client wants.
+type request struct {
+	op   Op
+	size uint32
+	key  verbs.Key // of its memory, for Write
+}
+
+func (r *request) bytes() []byte {
+	b := append([]byte(magic), version, byte(r.op), 0, 0)
+	b = binary.BigEndian.AppendUint32(b, r.size)
+	return r.key.Append(b)
+}
+
+// parse reads a request. The error says why not, in words for the client.
+func (r *request) parse(b []byte) error {
+	if len(b) < headSize || string(b[:len(magic)]) != magic {
+		return fmt.Errorf("%w: this is ping --serve of dgrdmacat, which takes its own clients only", ErrStranger)
+	}
+	if v := b[len(magic)]; v != version {
+		return fmt.Errorf("%w: the client speaks version %d, and the server %d: use the same release at both sides", ErrRefused, v, version)
+	}
+	r.op = Op(b[len(magic)+1])
+	if !r.op.known() {
+		return fmt.Errorf("%w: %v is not known here: use the same release at both sides", ErrRefused, r.op)
+	}
+	if len(b) < requestSize || b[headSize-2] != 0 || b[headSize-1] != 0 {
+		return fmt.Errorf("%w: the client's request is broken", ErrRefused)
+	}
+	r.size = binary.BigEndian.Uint32(b[headSize:])
+	key, err := verbs.ParseKey(b[headSize+4:])
+	if err != nil {
+		return err
+	}
+	r.key = key
+	switch {
+	case r.size == 0, r.op.Atomic() && r.size != WordSize, r.op == Write && r.key.Length < r.size:
+		return fmt.Errorf("%w: %v of %d bytes cannot be", ErrRefused, r.op, r.size)
+	}
+	return nil
+}
+
+// reply is what a server grants.
+type reply struct {
+	op         Op
+	persistent bool
+	key        verbs.Key
+}
+
+func (r *reply) bytes() []byte {
+	flags := byte(0)
+	if r.persistent {
+		flags = 1
+	}
+	return r.key.Append(append([]byte(magic), version, byte(r.op), flags, 0))
+}
+
+// parse reads the reply to a request.
+func (r *reply) parse(b []byte, of *request) (err error) {
+	if len(b) < replySize || string(b[:len(magic)]) != magic || b[len(magic)] != version || Op(b[len(magic)+1]) != of.op {
+		return fmt.Errorf("%w: it accepted, and did not say for what, as rping and other programs of RDMA do", ErrStranger)
+	}
+	r.op, r.persistent = of.op, b[headSize-2]&1 != 0
+	if r.key, err = verbs.ParseKey(b[headSize:]); err != nil {
+		return err
+	}
+	if of.op != Send && r.key.Length < of.size {
+		return fmt.Errorf("%w: it grants %d bytes of memory for %v of %d", ErrStranger, r.key.Length, of.op, of.size)
+	}
+	return nil
+}

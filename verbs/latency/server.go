@@ -1,0 +1,196 @@
+package latency
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/dgrdma/dgrdma/verbs"
+)
+
+// Server takes clients. Its fields do not change once it does.
+type Server struct {
+	// Verbs has NoCRC, Strict and Timeout of connections; the rest is this package's.
+	Verbs verbs.Options
+	// Most is how many bytes an operation may have; 0: DefaultMost.
+	Most uint32
+	// File, if not nil, is memory of clients that Flush, which is persistent then: its first Most bytes.
+	File *os.File
+
+	mu      sync.Mutex
+	granted uint64 // bytes of clients that are there
+	clients int
+}
+
+const (
+	// DefaultMost is how many bytes an operation may have unless a server says otherwise.
+	DefaultMost = 1 << 20
+	// MostClients is how many a server has at once. Arbitrary.
+	MostClients = 256
+	// memory is how much all of them have, or what two of the largest need, if that is more. Arbitrary.
+	memory = 256 << 20
+)
+
+// MostBytes is how many bytes an operation may have.
+func (s *Server) MostBytes() uint32 {
+	if s.Most == 0 {
+		return DefaultMost
+	}
+	return s.Most
+}
+
+// enter makes room for a client.
+func (s *Server) enter(size uint32) error {
+	n := 2 * uint64(size) // what is sent, and what is received
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.clients == MostClients || s.granted+n > max(memory, 4*uint64(s.MostBytes())) {
+		return fmt.Errorf("%w: %d clients are there already: try again later, or with a smaller size", ErrRefused, s.clients)
+	}
+	s.clients++
+	s.granted += n
+	return nil
+}
+
+func (s *Server) leave(size uint32) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.clients--
+	s.granted -= 2 * uint64(size)
+}
+
+// Accept takes a client, or rejects it, and the error says why: ErrStranger, ErrRefused.
+func (s *Server) Accept(ctx context.Context, h *verbs.Host, r *verbs.Request) (*Session, error) {
+	var asked request
+	err := asked.parse(r.Private)
+	if err == nil && asked.size > s.MostBytes() {
+		err = fmt.Errorf("%w: %v of %d bytes: the server takes %d at most; give ping --serve as large a --size", ErrRefused, asked.op, asked.size, s.MostBytes())
+	}
+	if err == nil {
+		err = s.enter(asked.size)
+	}
+	if err != nil {
+		return nil, errors.Join(err, r.Reject(ctx, words(err)))
+	}
+	c := &Session{server: s, Op: asked.op, Size: asked.size}
+	if err := c.open(ctx, h, r, &asked); err != nil {
+		c.release()
+		return nil, err
+	}
+	return c, nil
+}
+
+// words are what a client is told. None are longer than private data may be.
+func words(err error) []byte {
+	s := err.Error()
+	for _, kind := range []error{ErrRefused, ErrStranger} {
+		s = strings.TrimPrefix(s, kind.Error()+": ")
+	}
+	return []byte(s)
+}
+
+// Session is a client as its server has it.
+type Session struct {
+	Op   Op
+	Size uint32
+
+	server   *Server
+	q        *verbs.QueuePair
+	queue    *verbs.CompletionQueue
+	region   *verbs.Region
+	inbox    []byte
+	answer   []verbs.Work // to a Send or a Write
+	answered atomic.Uint64
+}
+
+func (c *Session) open(ctx context.Context, h *verbs.Host, r *verbs.Request, asked *request) error {
+	v := c.server.Verbs
+	v.Domain, v.Extensions = h.NewDomain(), c.Op.extensions()
+	c.queue = verbs.NewCompletionQueue()
+	v.Completions, v.Received = c.queue, c.queue
+	granted := reply{op: c.Op}
+	data := make([]byte, c.Size)
+	var err error
+	switch {
+	case c.Op == Send:
+		c.inbox = make([]byte, c.Size)
+		c.answer = []verbs.Work{{Op: verbs.OpSend, Data: data, Silent: true}}
+	case c.Op == Flush && c.server.File != nil:
+		granted.persistent = true
+		c.region, err = register(v.Domain, c.server.File, c.Size)
+	case c.Op == Write:
+		c.answer = written(asked.key, data)
+		fallthrough
+	default:
+		c.region, err = v.Domain.Register(make([]byte, c.Size), c.Op.rights(), nil)
+	}
+	if err != nil {
+		return errors.Join(err, r.Reject(ctx, []byte("latency: the server has no memory for it")))
+	}
+	if c.region != nil {
+		granted.key = verbs.KeyOf(c.region)
+	}
+	v.Private, v.Posted = granted.bytes(), []verbs.Receive{c.receive(), c.receive()}
+	c.q, err = r.Accept(ctx, &v)
+	return err
+}
+
+func register(d *verbs.Domain, f *os.File, size uint32) (*verbs.Region, error) {
+	return d.RegisterFile(f, 0, int64(size), Flush.rights()|verbs.FlushPersistent, nil)
+}
+
+// CheckFile says why a file cannot be [Server.File] for so many bytes. It has as many afterwards.
+func CheckFile(f *os.File, size uint32) error {
+	h, err := verbs.Open("tcp")
+	if err != nil {
+		return err
+	}
+	defer h.Close()
+	r, err := register(h.Domain(), f, size)
+	if err != nil {
+		return err
+	}
+	return r.Close()
+}
+
+// receive is for a Send, or for what tells of a Write. Nobody looks at the bytes, so all go to the same place.
+func (c *Session) receive() verbs.Receive { return verbs.Receive{Data: c.inbox} }
+
+// Run serves the client until it closes the connection, which is no error, or something else ends it, or ctx.
+func (c *Session) Run(ctx context.Context) error {
+	defer c.release()
+	for {
+		d, err := next(ctx, c.queue)
+		if err == nil && d.Op == verbs.OpReceive && c.answer == nil {
+			err = fmt.Errorf("latency: a message of %d bytes amid %v, which has none", d.Length, c.Op)
+		}
+		if err == nil && d.Op == verbs.OpReceive {
+			c.answered.Add(1)
+			if err = c.q.PostReceive(c.receive()); err == nil {
+				_, err = c.q.PostList(c.answer)
+			}
+		}
+		if err != nil {
+			if end(err) == nil {
+				c.q.Close()
+				return nil
+			}
+			c.q.Abort()
+			return err
+		}
+	}
+}
+
+// Answered is how many Sends or Writes were answered. Of other operations the program hears nothing.
+func (c *Session) Answered() uint64 { return c.answered.Load() }
+
+func (c *Session) release() {
+	if c.region != nil {
+		c.region.Close()
+	}
+	c.server.leave(c.Size)
+}
