@@ -39,6 +39,7 @@ func init() {
 		&serveCommand,
 		&writeCommand,
 		&pingCommand,
+		&rpingCommand,
 		&benchCommand,
 		&topCommand,
 		&decodeCommand,

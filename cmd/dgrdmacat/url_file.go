@@ -62,7 +62,8 @@ func (u *urlFile) replaceable() (fs.FileInfo, error) {
 	if text == "" {
 		return info, nil
 	}
-	if there, err := url.Parse(strings.TrimSpace(text)); err != nil || !there.Complete() {
+	text = strings.TrimSpace(text)
+	if there, err := url.Parse(text); (err != nil || !there.Complete()) && !isTCPServer(text) {
 		return nil, fmt.Errorf("--url-file %s: what is in it is no endpoint string, so it is not replaced: name another file, or remove this one", name)
 	}
 	return info, nil

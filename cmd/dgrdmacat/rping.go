@@ -1,0 +1,148 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/dgrdma/dgrdma/bench"
+	"github.com/dgrdma/dgrdma/verbs"
+	"github.com/dgrdma/dgrdma/verbs/rping"
+)
+
+var rpingCommand = command{
+	name: "rping", summary: "ping as rdma-core's rping does, over iWARP",
+	about: fmt.Sprintf(`Speaks the protocol of rping, the program of rdma-core, over TCP (iWARP): in each ping the server reads the client's
+data, and writes it back. The other side may be rping on an iWARP NIC or on Linux's siw.
+
+  dgrdmacat rping --serve tcp:ADDRESS[:PORT]    as rping -s -P
+  dgrdmacat rping --to tcp:HOST[:PORT]          as rping -c -V
+
+The port is %s unless the address has another. -v prints the data of each ping as rping does, which both sides
+know: "rdma-ping-0: ABC...". Both compare it, byte by byte, unless --verify=false. -C, -S, -v and -V are rping's.
+
+The client pings until ^C, or --count times. The server serves any number of clients at once until ^C, or with --once
+one. Whatever does not answer within --wait ends with 1, as do wrong data, and a peer that is gone;
+what was done until then is printed.`, rping.Port),
+	flags: func(fs *flag.FlagSet) action {
+		o := new(rpingOptions)
+		o.register(fs)
+		return func(ctx context.Context, std *stdio, _ []string) error {
+			if err := o.check(fs); err != nil {
+				return err
+			}
+			if o.serve != "" {
+				return rpingServe(ctx, o, std)
+			}
+			return rpingTo(ctx, o, std.out, std.err)
+		}
+	},
+}
+
+type rpingOptions struct {
+	serve, to, local string
+	urlFile          urlFile
+	once, json       bool
+	count            int
+	size             sizeFlag
+	verify, verbose  bool
+	wait             time.Duration
+	histogram        bool
+	carrier          carrierFlags
+}
+
+// rpingWait is how long an answer is waited for. TCP sends what is lost again meanwhile.
+const rpingWait = 5 * time.Second
+
+func (o *rpingOptions) register(fs *flag.FlagSet) {
+	fs.StringVar(&o.serve, "serve", "", "`address` to serve on: tcp for all of this machine, tcp:10.0.0.1, tcp:10.0.0.1:7174")
+	fs.BoolVar(&o.once, "once", false, "with --serve: end after one client, as rping -s without -P")
+	o.urlFile.register(fs, "with --serve: ")
+	fs.StringVar(&o.to, "to", "", "`address` of the server, as in tcp:10.0.0.2 or tcp:host:7174")
+	fs.StringVar(&o.local, "local", "", "with --to: `address` of this side, as in tcp:10.0.0.1")
+	fs.IntVar(&o.count, "count", 0, "with --to: how many pings; 0: until ^C")
+	fs.IntVar(&o.count, "C", 0, "the same as --count")
+	o.size.value = rping.DefaultSize
+	const size = "`bytes` of a ping, 26 to 65535; with --serve: of the largest that are taken, otherwise 65535"
+	fs.Var(&o.size, "size", size)
+	fs.Var(&o.size, "S", "the same as --size")
+	fs.BoolVar(&o.verify, "verify", true, "compare data")
+	fs.BoolVar(&o.verify, "V", true, "the same as --verify")
+	fs.BoolVar(&o.verbose, "verbose", false, "print the data of each ping")
+	fs.BoolVar(&o.verbose, "v", false, "the same as --verbose")
+	fs.DurationVar(&o.wait, "wait", rpingWait, "how long each answer may take, up to 1h")
+	fs.BoolVar(&o.histogram, "histogram", false, "with --to: "+histogramMeans)
+	fs.BoolVar(&o.json, "json", false, "with --to: print one JSON object")
+	o.carrier.register(fs)
+}
+
+func (o *rpingOptions) check(fs *flag.FlagSet) error {
+	stray := given(fs, "local", "count", "C", "histogram", "json", "revision", "peer-to-peer", "ready")
+	switch {
+	case o.serve == "" && o.to == "":
+		return badUsage("give --serve or --to")
+	case o.serve != "" && o.to != "":
+		return badUsage("--serve and --to are the two ends: give one of them")
+	case o.serve == "" && (o.once || o.urlFile.given()):
+		return badUsage("--once and --url-file belong to --serve")
+	case o.serve != "" && stray != "":
+		return badUsage("%s is for the client: give it beside --to", stray)
+	case o.count < 0 || o.count > 100_000_000:
+		return badUsage("--count %d: need 0 to 100000000", o.count)
+	case o.size.value < rping.MinSize || o.size.value > rping.MaxSize:
+		return badUsage("--size %v: need %d to %d, as rping has it", &o.size, rping.MinSize, rping.MaxSize)
+	case o.verbose && o.json:
+		return badUsage("--json prints one object: leave out -v")
+	case o.wait <= 0 || o.wait > time.Hour:
+		return badUsage("--wait %v: need more than 0, and an hour at most", o.wait)
+	}
+	return o.carrier.check()
+}
+
+func (o *rpingOptions) room() *rping.Options {
+	r := &rping.Options{Verbs: o.carrier.options(), Wait: o.wait, Unverified: !o.verify}
+	r.Verbs.Timeout = o.wait
+	if o.size.given {
+		r.Most = int(o.size.value)
+	}
+	return r
+}
+
+// rpingResult is the object that --json prints: times of whole pings, there and back, in microseconds.
+type rpingResult struct {
+	builtFrom
+	Transport string `json:"transport"`
+	CRC       bool   `json:"crc"`
+	Verified  bool   `json:"verified"`
+	Bytes     int    `json:"bytes"`
+	N         int    `json:"n"`
+	latencies
+	Error string `json:"error,omitempty"`
+}
+
+func (o *rpingOptions) result(q *verbs.QueuePair, n int, times *bench.Histogram) *rpingResult {
+	return &rpingResult{Transport: tcpScheme, CRC: q.CRC(), Verified: o.verify, Bytes: int(o.size.value), N: n, latencies: latenciesOf(times, o.histogram)}
+}
+
+func (r *rpingResult) print(w io.Writer, asJSON bool) error {
+	if asJSON {
+		r.builtFrom = thisBuild()
+		return json.NewEncoder(w).Encode(r)
+	}
+	verified := "verified"
+	if !r.Verified {
+		verified = "not verified"
+	}
+	return buffered(w, func(w io.Writer) error {
+		text := fmt.Sprintf("%s of %d bytes over tcp %s, %s", count(r.N, "ping"), r.Bytes, crcInWords(r.CRC), verified)
+		if r.measured() {
+			text += fmt.Sprintf(", there and back: %v", &r.latencies)
+		}
+		fmt.Fprintln(w, text)
+		r.draw(w)
+		return nil
+	})
+}

@@ -1,0 +1,187 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/dgrdma/dgrdma/bench"
+	"github.com/dgrdma/dgrdma/verbs"
+	"github.com/dgrdma/dgrdma/verbs/rping"
+)
+
+const rpingThere = "rping -s of rdma-core, or dgrdmacat rping --serve,"
+
+func rpingTo(ctx context.Context, o *rpingOptions, stdout, stderr io.Writer) error {
+	to, err := parseTCPPeer("--to", o.to, rping.Port)
+	if err != nil {
+		return err
+	}
+	h, err := openTCPLocal(o.local)
+	if err != nil {
+		return err
+	}
+	defer h.Close()
+	c, err := dialRping(ctx, o, h, to)
+	if err != nil {
+		return errors.Join(err, o.nothing(err, stdout))
+	}
+	r := rpinging{o: o, c: c, stdout: stdout, times: bench.NewHistogram()}
+	if !o.verbose {
+		defer showProgress(stderr, r.line)()
+	}
+	err = r.run(ctx)
+	if !r.whole {
+		c.Abort()
+	} else if left := r.close(); left != nil {
+		err = errors.Join(err, fmt.Errorf("after the last ping: %w", goneTCP(left)))
+	}
+	result := o.result(c.QueuePair(), c.Done(), r.times)
+	if err != nil {
+		result.Error = err.Error()
+	}
+	return errors.Join(err, result.print(stdout, o.json))
+}
+
+// dialRping connects within the time that an answer has.
+func dialRping(ctx context.Context, o *rpingOptions, h *verbs.Host, to tcpAddress) (*rping.Client, error) {
+	dialing, stop := context.WithTimeoutCause(ctx, o.wait, fmt.Errorf("no connection within %v", o.wait))
+	defer stop()
+	c, err := rping.Dial(dialing, h, to.String(), int(o.size.value), o.room())
+	if err != nil && ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	return c, explainTCP(err, rpingThere)
+}
+
+// nothing is what --json prints where nothing was done.
+func (o *rpingOptions) nothing(err error, stdout io.Writer) error {
+	if !o.json {
+		return nil
+	}
+	r := &rpingResult{Transport: tcpScheme, Verified: o.verify, Bytes: int(o.size.value), Error: err.Error()}
+	return r.print(stdout, true)
+}
+
+// rpinging is a client at work.
+type rpinging struct {
+	o      *rpingOptions
+	c      *rping.Client
+	stdout io.Writer
+	whole  bool // no ping is under way
+
+	mu    sync.Mutex
+	times *bench.Histogram
+}
+
+// run pings until it is enough. The ping that is under way at ^C may end, if it does so soon: then the server has a good-bye.
+func (r *rpinging) run(ctx context.Context) error {
+	pinging, stop := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer stop(nil)
+	defer context.AfterFunc(ctx, func() {
+		time.AfterFunc(farewell, func() { stop(context.Cause(ctx)) })
+	})()
+	for n := 0; r.o.count == 0 || n < r.o.count; n++ {
+		if ctx.Err() != nil {
+			return r.interrupted(ctx, true)
+		}
+		began := time.Now()
+		data, err := r.c.Ping(pinging)
+		took := time.Since(began)
+		if err != nil && ctx.Err() != nil {
+			return r.interrupted(ctx, false)
+		}
+		if err != nil {
+			return goneTCP(err)
+		}
+		r.mu.Lock()
+		r.times.Add(took)
+		r.mu.Unlock()
+		if r.o.verbose {
+			if err := sayData(r.stdout, "ping data", data); err != nil {
+				return err
+			}
+		}
+	}
+	r.whole = true
+	return nil
+}
+
+// close says good-bye.
+func (r *rpinging) close() error {
+	closing, stop := context.WithTimeout(context.Background(), r.o.wait)
+	defer stop()
+	return r.c.Close(closing)
+}
+
+// interrupted is the end at ^C; between says whether no ping is under way.
+func (r *rpinging) interrupted(ctx context.Context, between bool) error {
+	r.whole = between
+	return fmt.Errorf("%w after %s", context.Cause(ctx), count(r.c.Done(), "ping"))
+}
+
+// line says how far it is.
+func (r *rpinging) line() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	of := ""
+	if r.o.count > 0 {
+		of = fmt.Sprintf(" of %d", r.o.count)
+	}
+	return fmt.Sprintf("%d%s, median %.1f us", r.times.N(), of, microseconds(r.times.Quantile(0.5)))
+}
+
+// sayData prints a ping as rping does, but for what would do something to a terminal, which a peer may send.
+func sayData(w io.Writer, what string, data []byte) error {
+	data, _, _ = bytes.Cut(data, []byte{0})
+	data = bytes.Map(func(r rune) rune {
+		if r < ' ' || r > '~' {
+			return '?'
+		}
+		return r
+	}, data)
+	_, err := fmt.Fprintf(w, "%s: %s\n", what, data)
+	return err
+}
+
+func rpingServe(ctx context.Context, o *rpingOptions, std *stdio) error {
+	at, err := parseTCP("--serve", o.serve, rping.Port)
+	if err != nil {
+		return err
+	}
+	s := &tcpServer{at: at, once: o.once, urlFile: &o.urlFile, doing: "answering rping", stderr: std.err}
+	s.accept = func(ctx context.Context, _ *verbs.Host, r *verbs.Request) (func(context.Context) (string, error), error) {
+		c, err := rping.Accept(ctx, r, o.room())
+		if err != nil {
+			return nil, err
+		}
+		return func(ctx context.Context) (string, error) {
+			err := pong(ctx, c, o, std.out)
+			return count(c.Done(), "ping"), err
+		}, nil
+	}
+	return s.serve(ctx)
+}
+
+// pong serves a client to its end.
+func pong(ctx context.Context, c *rping.Session, o *rpingOptions, stdout io.Writer) error {
+	for {
+		data, err := c.Pong(ctx)
+		if err == nil && o.verbose {
+			err = sayData(stdout, "server ping data", data)
+		}
+		if err == io.EOF {
+			closing, stop := context.WithTimeout(ctx, o.wait)
+			defer stop()
+			return c.Close(closing)
+		}
+		if err != nil {
+			c.Abort()
+			return goneTCP(err)
+		}
+	}
+}

@@ -1,0 +1,184 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/dgrdma/dgrdma/verbs"
+)
+
+// TestRping: both ends in all ways to open a connection, and what they print, which is what rping prints.
+func TestRping(t *testing.T) {
+	for _, c := range []struct{ server, client, says string }{
+		{"", "", "with CRC, verified"},
+		{"--no-crc", "--no-crc", "without CRC, verified"},
+		{"", "--no-crc", "with CRC"},
+		{"--strict", "--strict", "with CRC"},
+		{"", "--revision 1", "with CRC"},
+		{"", "--peer-to-peer", "with CRC"},
+		{"", "--peer-to-peer --ready read", "with CRC"},
+		{"--strict", "--peer-to-peer --ready write", "with CRC"},
+		{"", "--peer-to-peer --ready send --no-crc --local tcp:127.0.0.1", "with CRC"},
+		{"--verify=false", "--verify=false --histogram", ", not verified"},
+		{"", "-V -S 64 --wait 20s", "64 bytes"},
+	} {
+		p, at := startTCPServer(t, append(strings.Fields("rping -v --once --wait 20s --serve tcp:127.0.0.1:0"), strings.Fields(c.server)...)...)
+		out := runOK(t, "rping -C 2 -v "+c.client+" --to "+at)
+		first := "rdma-ping-0: ABCDEFGHIJKLMNOPQRSTUVWXYZ[\\]^_`abcdefghijklmnopqr\n"
+		second := "rdma-ping-1: BCDEFGHIJKLMNOPQRSTUVWXYZ[\\]^_`abcdefghijklmnopqrs\n"
+		if !strings.HasPrefix(out, "ping data: "+first+"ping data: "+second+"2 pings of 64 bytes over tcp ") || !strings.Contains(out, c.says) {
+			t.Errorf("%+v: %s", c, out)
+		}
+		if code := p.code(); code != exitOK || p.out.String() != "server ping data: "+first+"server ping data: "+second || !strings.HasSuffix(p.err.String(), ": 2 pings\n") {
+			t.Errorf("%+v: the server: code %d, %s%s", c, code, &p.out, &p.err)
+		}
+	}
+}
+
+// TestRpingJSON: one object, whatever happens.
+func TestRpingJSON(t *testing.T) {
+	_, at := startTCPServer(t, "rping", "--serve", "tcp:127.0.0.1:0")
+	got := runJSON(t, "rping --json --histogram --count 100 --size 1000 --to "+at)
+	wantLatencies(t, got, 100)
+	if got["n"] != 100.0 || got["bytes"] != 1000.0 || got["crc"] != true || got["verified"] != true || got["transport"] != "tcp" || got["error"] != nil {
+		t.Errorf("%v", got)
+	}
+}
+
+// TestRpingClientsAtOnce: each has its own data, beside garbage and silence; a server is there for the next one.
+func TestRpingClientsAtOnce(t *testing.T) {
+	p, at := startTCPServer(t, "rping", "--wait", "20s", "--serve", "tcp:127.0.0.1:0")
+	for _, garbage := range []string{"", "GET / HTTP/1.1\r\n\r\n", "MPA ID Req Frame", strings.Repeat("\xff", 5000)} {
+		nc, err := net.Dial("tcp", strings.TrimPrefix(at, "tcp:"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer nc.Close()
+		nc.Write([]byte(garbage))
+	}
+	killed := asProcess(t, "rping", "--to", at).start()
+	var all sync.WaitGroup
+	for i := range 12 {
+		all.Go(func() {
+			code, out, stderr := runFor(t, patient(t), "rping", "--wait", "20s", "-C", "30", "-S", fmt.Sprint(26+1000*i), "--to", at)
+			if code != exitOK || !strings.HasPrefix(out, fmt.Sprintf("30 pings of %d bytes", 26+1000*i)) {
+				t.Errorf("code %d, %s%s", code, out, stderr)
+			}
+		})
+	}
+	all.Wait()
+	killed.Process.Kill()
+	killed.code()
+	eventually(t, "the server is through with the one that was killed", func() bool { return strings.Count(p.err.String(), " pings\n") == 13 })
+	runOK(t, "rping -C 1 --to "+at)
+	if n := strings.Count(p.err.String(), ": 30 pings\n"); n != 12 {
+		t.Errorf("%d clients are told of: %s", n, &p.err)
+	}
+}
+
+// TestRpingTooMany: there is an end to how many are served at once, and who is one too many is told so.
+func TestRpingTooMany(t *testing.T) {
+	p, at := startTCPServer(t, "rping", "--wait", "1h", "--serve", "tcp:127.0.0.1:0")
+	h, err := verbs.Open("tcp:127.0.0.1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close()
+	for range mostTCPClients {
+		if _, err := h.Dial(t.Context(), at, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if code, _, stderr := runFor(t, patient(t), "rping", "--to", at); code != exitError || !strings.Contains(stderr, "256 clients are there already") {
+		t.Errorf("code %d, %s", code, stderr)
+	}
+	h.Close()
+	eventually(t, "all are gone", func() bool { return strings.Count(p.err.String(), ": 0 pings\n") == mostTCPClients })
+	runOK(t, "rping -C 1 --wait 20s --to "+at)
+}
+
+// TestRpingServerKilled: the client says after how many.
+func TestRpingServerKilled(t *testing.T) {
+	p, at := startTCPServer(t, "rping", "--serve", "tcp:127.0.0.1:0")
+	time.AfterFunc(300*time.Millisecond, func() { p.Process.Kill() })
+	code, out, stderr := runFor(t, patient(t), "rping", "--json", "--to", at)
+	var got rpingResult
+	if err := json.Unmarshal([]byte(out), &got); err != nil {
+		t.Fatal(err)
+	}
+	if code != exitError || got.N == 0 || !strings.Contains(stderr, fmt.Sprintf("ping %d: ", got.N)) || !strings.Contains(stderr, "was the other side killed?") || !strings.HasSuffix(stderr, got.Error+"\n") {
+		t.Errorf("code %d, %+v, %s", code, got, stderr)
+	}
+}
+
+// TestRpingWrong: wrong data and silence are told, and end with 1.
+func TestRpingWrong(t *testing.T) {
+	silent := accepting(t, nil, func(q *verbs.QueuePair) { <-q.Done() })
+	code, out, stderr := runFor(t, patient(t), "rping", "--wait", "300ms", "--to", silent)
+	if code != exitError || stderr != "dgrdmacat rping: rping: ping 0: until the server has read it: rping: no answer within 300ms\n" || !strings.HasPrefix(out, "0 pings of 64 bytes over tcp with CRC, verified\n") {
+		t.Errorf("code %d, %s%s", code, out, stderr)
+	}
+	forgetful := accepting(t, nil, func(q *verbs.QueuePair) {
+		for range 2 {
+			q.Received().Wait(t.Context(), make([]verbs.Completion, 1))
+			q.Send(t.Context(), make([]byte, 16))
+		}
+		<-q.Done()
+	})
+	code, out, stderr = runFor(t, patient(t), "rping", "--to", forgetful)
+	if code != exitError || !strings.Contains(stderr, "rping: ping 0 has wrong data: byte 0 is 0x00, not 0x72") || !strings.HasPrefix(out, "0 pings") {
+		t.Errorf("code %d, %s%s", code, out, stderr)
+	}
+	if code, out, _ := runFor(t, patient(t), "rping", "--verify=false", "-C", "1", "--wait", "2s", "--to", forgetful); code != exitOK || !strings.HasPrefix(out, "1 ping of") {
+		t.Errorf("code %d, %s", code, out)
+	}
+}
+
+// TestRpingServerLimits: a server takes pings of its --size, and has one for one client only with --once, whose faults are its own.
+func TestRpingServerLimits(t *testing.T) {
+	p, at := startTCPServer(t, "rping", "--once", "--size", "100", "--serve", "tcp:127.0.0.1:0")
+	if code, out, stderr := runFor(t, patient(t), "rping", "-S", "101", "--to", at); code != exitError || !strings.Contains(stderr, "ping 0") {
+		t.Errorf("code %d, %s%s", code, out, stderr)
+	}
+	if code := p.code(); code != exitError || !strings.Contains(p.err.String(), "dgrdmacat rping: rping: ping 0: reading it: rping: wrong size of a ping: the client's has 101 bytes, and 1 to 100 are taken\n") {
+		t.Errorf("code %d, %s", code, &p.err)
+	}
+	_, taken := startTCPServer(t, "rping", "--serve", "tcp:127.0.0.1:0")
+	if code, _, stderr := runFor(t, patient(t), "rping", "--serve", taken); code != exitError || !strings.Contains(stderr, "address already in use") {
+		t.Errorf("code %d, %s", code, stderr)
+	}
+}
+
+// TestRpingShowsHowFarItIs on a terminal, and is quiet elsewhere.
+func TestRpingShowsHowFarItIs(t *testing.T) {
+	_, at := startTCPServer(t, "rping", "--serve", "tcp:127.0.0.1:0")
+	on := openTerminal(t, 100, 24)
+	p := asProcess(t, "rping", "--count", "100000000", "--to", at)
+	p.Env, p.Stderr = append(os.Environ(), "TERM=xterm"), on.user
+	p.start()
+	on.saysSoon(`\r\d+ of 100000000, median [\d.]+ us\x1b\[K`)
+	p.Process.Signal(os.Interrupt)
+	if code := p.code(); code != exitInterrupted {
+		t.Errorf("code %d", code)
+	}
+}
+
+// TestRpingData: what a peer may send does nothing to a terminal.
+func TestRpingData(t *testing.T) {
+	var b strings.Builder
+	if err := sayData(&b, "ping data", []byte("a\x1b[2J\n\x80\xffb\x00c")); err != nil || b.String() != "ping data: a?[2J???b\n" {
+		t.Errorf("%q, %v", b.String(), err)
+	}
+	ctx, stop := context.WithCancelCause(t.Context())
+	stop(errInterrupted)
+	if code, _, stderr := runFor(t, ctx, "rping", "--to", accepting(t, nil, func(*verbs.QueuePair) {})); code != exitInterrupted || !strings.Contains(stderr, "interrupted") {
+		t.Errorf("code %d, %s", code, stderr)
+	}
+}

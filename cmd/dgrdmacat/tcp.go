@@ -1,0 +1,201 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"net"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/dgrdma/dgrdma/rdmap/mpa"
+	"github.com/dgrdma/dgrdma/verbs"
+)
+
+// Addresses of RDMA over TCP (package verbs): tcp:HOST:PORT. They are no endpoint strings.
+const tcpScheme = "tcp"
+
+// isTCP says that a string is meant for RDMA over TCP.
+func isTCP(s string) bool { return s == tcpScheme || strings.HasPrefix(s, tcpScheme+":") }
+
+// isTCPServer says that a text is what a server over TCP says of itself: tcp:ADDRESS:PORT.
+func isTCPServer(text string) bool {
+	rest, found := strings.CutPrefix(text, tcpScheme+":")
+	_, err := netip.ParseAddrPort(rest)
+	return found && err == nil
+}
+
+// tcpAddress is where such a peer is, or where we are.
+type tcpAddress struct{ host, port string }
+
+// parseTCP reads an address. what says where in the command line it stands; port is the one that it has unless it says one.
+func parseTCP(what, s, port string) (a tcpAddress, err error) {
+	if !isTCP(s) {
+		return a, badUsage("%s %s: need tcp:HOST:PORT, as in tcp:10.0.0.2:7174", what, s)
+	}
+	rest := strings.TrimPrefix(strings.TrimPrefix(s, tcpScheme), ":")
+	a.port = port
+	switch {
+	case rest == "":
+	case strings.Trim(rest, "0123456789") == "":
+		a.port = rest
+	case net.ParseIP(rest) != nil || strings.HasPrefix(rest, "[") && strings.HasSuffix(rest, "]") || !strings.Contains(rest, ":"):
+		a.host = strings.Trim(rest, "[]")
+	default:
+		if a.host, a.port, err = net.SplitHostPort(rest); err != nil {
+			return a, badUsage("%s %s: need tcp:HOST:PORT, as in tcp:10.0.0.2:7174 or tcp:[::1]:7174", what, s)
+		}
+	}
+	if strings.Contains(a.host, "/") {
+		return a, badUsage("%s %s: need tcp:HOST:PORT, as in tcp:10.0.0.2:7174", what, s)
+	}
+	if _, err := strconv.ParseUint(a.port, 10, 16); err != nil && a.port != "" {
+		return a, badUsage("%s %s: port %q: need a number from 0 to 65535", what, s, a.port)
+	}
+	return a, nil
+}
+
+// parseTCPPeer reads the address of a peer, which has a host and a port.
+func parseTCPPeer(what, s, port string) (a tcpAddress, err error) {
+	if a, err = parseTCP(what, s, port); err != nil {
+		return a, err
+	}
+	if a.host == "" || a.port == "" || a.port == "0" {
+		return a, badUsage("%s %s: need tcp:HOST:PORT, as in tcp:10.0.0.2:7174", what, s)
+	}
+	if ip := net.ParseIP(a.host); ip != nil && ip.IsUnspecified() {
+		return a, badUsage("%s %s: %v stands for all addresses of a machine: name the one by which you reach the other side's", what, s, ip)
+	}
+	return a, nil
+}
+
+// reachedAt is where peers reach a listener: where that is at all addresses of this machine, at the one on the way to the default
+// route, or on loopback.
+func reachedAt(at *net.TCPAddr) tcpAddress {
+	ip := at.IP
+	if ip.IsUnspecified() {
+		ip = net.IPv4(127, 0, 0, 1)
+		// Nothing is sent: that is what connecting a socket of UDP finds out. The address is one for documents (RFC 5737).
+		if c, err := net.Dial("udp", "192.0.2.1:9"); err == nil {
+			ip = c.LocalAddr().(*net.UDPAddr).IP
+			c.Close()
+		}
+	}
+	host := ip.String()
+	if at.Zone != "" {
+		host += "%" + at.Zone
+	}
+	return tcpAddress{host, strconv.Itoa(at.Port)}
+}
+
+// String is what [verbs.Host.Dial] takes.
+func (a tcpAddress) String() string { return tcpScheme + ":" + net.JoinHostPort(a.host, a.port) }
+
+// open opens the host that listens at the address.
+func (a tcpAddress) open() (*verbs.Host, error) {
+	if a.host == "" {
+		return verbs.Open(tcpScheme)
+	}
+	return verbs.Open(tcpScheme + ":[" + a.host + "]")
+}
+
+// openTCPLocal opens the host from which is dialed: --local, if it was given.
+func openTCPLocal(local string) (*verbs.Host, error) {
+	if local == "" {
+		return verbs.Open(tcpScheme)
+	}
+	a, err := parseTCP("--local", local, "")
+	if err == nil && a.port != "" {
+		err = badUsage("--local %s: need an address of this machine without a port, as in tcp:10.0.0.1", local)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return a.open()
+}
+
+// explainTCP says what a user may do about an error of dialing: there is the command that has to run there.
+func explainTCP(err error, there string) error {
+	var rejected *mpa.RejectedError
+	switch {
+	case errors.As(err, &rejected) && len(rejected.Private) == 0:
+		return fmt.Errorf("%w; what runs there is not %s, or serves others", err, there)
+	case errors.As(err, &rejected):
+		return err
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return fmt.Errorf("%w: nothing listens at that port; does %s run there?", err, there)
+	case errors.Is(err, mpa.ErrNotMPA):
+		return fmt.Errorf("%w: what listens there does not speak iWARP; does %s run there?", err, there)
+	case errors.Is(err, mpa.ErrLost):
+		return fmt.Errorf("%w; does %s run there?", err, there)
+	}
+	return err
+}
+
+// goneTCP says what a user may do about the end of a connection.
+func goneTCP(err error) error {
+	var terminated *verbs.TerminateError
+	if errors.Is(err, verbs.ErrPeerClosed) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) {
+		return fmt.Errorf("%w: was the other side killed?", err)
+	}
+	if errors.As(err, &terminated) && terminated.Remote {
+		return fmt.Errorf("%w: the other side found a fault in what was sent", err)
+	}
+	return err
+}
+
+// carrierFlags are how a connection is opened.
+type carrierFlags struct {
+	noCRC, strict, peerToPeer bool
+	revision                  int
+	ready                     string
+}
+
+// readies are the frames that begin a connection in peer-to-peer mode, and readyNames what they are called.
+var (
+	readies    = []mpa.Ready{mpa.ReadyWrite, mpa.ReadyRead, mpa.ReadySend}
+	readyNames = []string{"write", "read", "send"}
+)
+
+const noCRCMeans = "do without checksums if the other side does, too"
+
+func (c *carrierFlags) register(fs *flag.FlagSet) {
+	fs.BoolVar(&c.noCRC, "no-crc", false, noCRCMeans)
+	fs.BoolVar(&c.strict, "strict", false, "keep to the letter of RFC 5044: no frames longer than a TCP segment, by which two of our own kind are faster")
+	fs.IntVar(&c.revision, "revision", 2, "with --to: revision of MPA to ask for, 1 or 2")
+	fs.BoolVar(&c.peerToPeer, "peer-to-peer", false, "with --to: let the server send first, as RFC 6581 has it")
+	fs.Var(&oneOf{&c.ready, readyNames}, "ready", "with --peer-to-peer: the `frame` that allows it, "+strings.Join(readyNames, ", ")+"; otherwise as the server likes")
+}
+
+func (c *carrierFlags) check() error {
+	switch {
+	case c.revision != 1 && c.revision != 2:
+		return badUsage("--revision %d: there are 1 and 2", c.revision)
+	case c.peerToPeer && c.revision == 1:
+		return badUsage("--peer-to-peer needs --revision 2")
+	case c.ready != "" && !c.peerToPeer:
+		return badUsage("--ready belongs to --peer-to-peer")
+	case c.ready != "" && !slices.Contains(readyNames, c.ready):
+		return badUsage("--ready %s: need one of %s", c.ready, strings.Join(readyNames, ", "))
+	}
+	return nil
+}
+
+func (c *carrierFlags) options() verbs.Options {
+	o := verbs.Options{NoCRC: c.noCRC, Strict: c.strict, Revision: c.revision, PeerToPeer: c.peerToPeer}
+	if i := slices.Index(readyNames, c.ready); i >= 0 {
+		o.Ready = readies[i]
+	}
+	return o
+}
+
+// crcInWords says whether a connection has checksums.
+func crcInWords(crc bool) string {
+	if crc {
+		return "with CRC"
+	}
+	return "without CRC"
+}

@@ -1,0 +1,131 @@
+package main
+
+import (
+	"errors"
+	"io"
+	"net"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/dgrdma/dgrdma/verbs"
+)
+
+// startTCPServer starts a command that serves over TCP, as a process, and returns where.
+func startTCPServer(t *testing.T, args ...string) (*process, string) {
+	t.Helper()
+	p := asProcess(t, args...).start()
+	var at string
+	eventually(t, "it serves", func() bool {
+		_, rest, found := strings.Cut(p.err.String(), " on tcp:")
+		at, _, _ = strings.Cut("tcp:"+rest, "\n")
+		return found && strings.Contains(rest, "\n")
+	})
+	t.Cleanup(func() {
+		p.Process.Signal(os.Interrupt)
+		if p.code(); strings.Contains(p.err.String(), "SIGQUIT") {
+			t.Errorf("%v: no end after an interrupt: %s", args, &p.err)
+		}
+	})
+	return p, at
+}
+
+// stranger is a server of TCP that does not speak iWARP.
+func stranger(t *testing.T, does func(net.Conn)) (at string) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	go func() {
+		for {
+			nc, err := l.Accept()
+			if err != nil {
+				return
+			}
+			t.Cleanup(func() { nc.Close() })
+			go does(nc)
+		}
+	}()
+	return "tcp:" + l.Addr().String()
+}
+
+func sayingHTTP(nc net.Conn) {
+	nc.Read(make([]byte, 100))
+	io.WriteString(nc, "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\n400 Bad Request")
+	nc.Close()
+}
+
+// freeTCP is a port where nobody listens.
+func freeTCP(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return "tcp:" + l.Addr().String()
+}
+
+// accepting is a server of iWARP that accepts with that private data, and then does something.
+func accepting(t *testing.T, private []byte, does func(q *verbs.QueuePair)) (at string) {
+	t.Helper()
+	h, err := verbs.Open("tcp:127.0.0.1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := h.Listen("0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { h.Close() })
+	go func() {
+		for {
+			r, err := l.Accept(t.Context())
+			if err != nil {
+				return
+			}
+			go func() {
+				o := &verbs.Options{Private: private, Extensions: verbs.Atomics | verbs.Commit}
+				for range 100 {
+					o.Posted = append(o.Posted, verbs.Receive{Data: make([]byte, 64)})
+				}
+				if q, err := r.Accept(t.Context(), o); err == nil {
+					does(q)
+				}
+			}()
+		}
+	}()
+	return "tcp:" + l.Addr().String()
+}
+
+func TestTCPAddresses(t *testing.T) {
+	for s, want := range map[string]tcpAddress{
+		"tcp": {"", "7"}, "tcp:": {"", "7"}, "tcp:80": {"", "80"}, "tcp:10.0.0.1": {"10.0.0.1", "7"}, "tcp:10.0.0.1:0": {"10.0.0.1", "0"},
+		"tcp:[::1]:80": {"::1", "80"}, "tcp:[::1]": {"::1", "7"}, "tcp:::1": {"::1", "7"}, "tcp:[fe80::1%eth0]:9": {"fe80::1%eth0", "9"},
+		"tcp:camera.local:80": {"camera.local", "80"}, "tcp:camera": {"camera", "7"},
+	} {
+		if got, err := parseTCP("--serve", s, "7"); err != nil || got != want {
+			t.Errorf("%s: %+v, %v", s, got, err)
+		}
+	}
+	for _, s := range []string{"", "udp:10.0.0.1:80", "10.0.0.1:80", "tcp://10.0.0.1:80", "tcp:10.0.0.1:http", "tcp:10.0.0.1:65536", "tcp:10.0.0.1:-1", "tcp:[::1", "tcp:a:b:c", "ocpi-udp-rdma:10.0.0.1;7;64.3.16"} {
+		var bad usageError
+		if got, err := parseTCP("--serve", s, "7"); !errors.As(err, &bad) {
+			t.Errorf("%s: %+v, %v", s, got, err)
+		}
+	}
+	for _, s := range []string{"tcp", "tcp:80", "tcp:10.0.0.1:0", "tcp:0.0.0.0:80", "tcp:[::]:80"} {
+		var bad usageError
+		if got, err := parseTCPPeer("--to", s, "7"); !errors.As(err, &bad) {
+			t.Errorf("%s: %+v, %v", s, got, err)
+		}
+	}
+	if at := reachedAt(&net.TCPAddr{IP: net.IPv6zero, Port: 80}).String(); strings.Contains(at, "[::]") || !strings.HasSuffix(at, ":80") {
+		t.Error(at)
+	}
+	if at := reachedAt(&net.TCPAddr{IP: net.ParseIP("fe80::1"), Port: 80, Zone: "eth0"}).String(); at != "tcp:[fe80::1%eth0]:80" {
+		t.Error(at)
+	}
+}

@@ -1,0 +1,102 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+
+	"github.com/dgrdma/dgrdma/verbs"
+	"github.com/dgrdma/dgrdma/verbs/latency"
+)
+
+// tcpServer is a command that serves clients over TCP.
+type tcpServer struct {
+	at      tcpAddress
+	once    bool // end after one client
+	urlFile *urlFile
+	doing   string // "answering"
+	stderr  io.Writer
+	// accept takes or rejects a client; run serves one that was taken, and says what came of it.
+	accept func(ctx context.Context, h *verbs.Host, r *verbs.Request) (run func(ctx context.Context) (said string, err error), err error)
+}
+
+// mostTCPClients is how many are served at once. Arbitrary.
+const mostTCPClients = latency.MostClients
+
+// serve serves until ctx ends, or one client was served.
+func (s *tcpServer) serve(ctx context.Context) error {
+	h, err := s.at.open()
+	if err != nil {
+		return err
+	}
+	defer h.Close()
+	l, err := h.Listen(s.at.port)
+	if err != nil {
+		return err
+	}
+	listening := l.Addr().(*net.TCPAddr)
+	at := reachedAt(listening).String()
+	if err := s.urlFile.write(at); err != nil {
+		return err
+	}
+	fmt.Fprintf(s.stderr, "%s on %s\n", s.doing, at)
+	if listening.IP.IsUnspecified() {
+		fmt.Fprintln(s.stderr, "that is at every address of this machine")
+	}
+	serving, stop := context.WithCancel(ctx)
+	defer stop()
+	places := make(chan struct{}, mostTCPClients)
+	var all sync.WaitGroup
+	defer all.Wait()
+	var first sync.Once
+	var served error
+	for {
+		r, err := l.Accept(serving)
+		switch {
+		case err != nil && ctx.Err() != nil && !s.once:
+			return nil
+		case err != nil && ctx.Err() != nil:
+			return context.Cause(ctx)
+		case err != nil && serving.Err() != nil:
+			all.Wait()
+			return served
+		case err != nil:
+			return err
+		}
+		select {
+		case places <- struct{}{}:
+		default:
+			all.Go(func() {
+				r.Reject(serving, fmt.Appendf(nil, "%d clients are there already: try again later", mostTCPClients))
+			})
+			continue
+		}
+		all.Go(func() {
+			defer func() { <-places }()
+			run, err := s.accept(serving, h, r)
+			if err != nil {
+				s.say(serving, r, err)
+				return
+			}
+			said, err := run(serving)
+			if said != "" {
+				fmt.Fprintf(s.stderr, "%v: %s\n", r.RemoteAddr(), said)
+			}
+			if s.once {
+				first.Do(func() { served = err; stop() })
+			} else if err != nil {
+				s.say(serving, r, err)
+			}
+		})
+	}
+}
+
+// say tells of a client that went wrong, unless it is us who end.
+func (s *tcpServer) say(ctx context.Context, r *verbs.Request, err error) {
+	if ctx.Err() == nil || !errors.Is(err, context.Cause(ctx)) {
+		fmt.Fprintf(s.stderr, "%v: %v\n", r.RemoteAddr(), err)
+	}
+}
