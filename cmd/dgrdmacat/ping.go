@@ -7,11 +7,13 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/dgrdma/dgrdma/dgrdma"
 	"github.com/dgrdma/dgrdma/link"
 	"github.com/dgrdma/dgrdma/settings"
+	"github.com/dgrdma/dgrdma/verbs/latency"
 )
 
 var pingCommand = command{
@@ -19,8 +21,9 @@ var pingCommand = command{
 	about: fmt.Sprintf(`Measures how long a write with completion takes to arrive: half of what it takes
 until the peer's answer, the same in the other direction, is complete.
 
-  dgrdmacat ping --serve URL    answer
-  dgrdmacat ping --to URL       measure
+  dgrdmacat ping --serve URL          answer
+  dgrdmacat ping --to URL             measure
+  dgrdmacat ping --op read --to URL   measure an operation of RDMA
 
 URL as for bench. --busy-poll drives the endpoint from one thread that never
 sleeps; give it to both sides.
@@ -34,7 +37,14 @@ round trips are long. Each lost one is printed and counted, and the command then
 ends with 1. If no answer comes for as long as a silent peer is waited for
 (giveup=TIME in the URL, otherwise 10 seconds), it ends with 1, and at ^C by the
 signal; both print what was measured so far. As many pings as are measured go before, unmeasured,
-but at most %d, and with --interval one.`, pingWarmUp),
+but at most %d, and with --interval one.
+
+With --op it measures RDMA over TCP (iWARP), where URL is tcp:HOST:PORT, and the server's
+tcp:ADDRESS or tcp:ADDRESS:PORT. send and write go there and back, half of which is one way, as
+ib_send_lat and ib_write_lat have it, but that an empty Send tells of each Write, where ib_write_lat
+looks at the memory until it changes. read, fetchadd and cmpswap are one operation each, until
+its answer is there, as ib_read_lat and ib_atomic_lat have them; flush is a Write and the Flush
+that makes it visible to all, or, if the server has a --file, brings it to storage.`, pingWarmUp),
 	flags: func(fs *flag.FlagSet) action {
 		o := new(pingOptions)
 		o.register(fs)
@@ -42,7 +52,10 @@ but at most %d, and with --interval one.`, pingWarmUp),
 			if err := o.check(); err != nil {
 				return err
 			}
-			if stray := given(fs, "n", "c", "interval", "i", "v", "wait", "histogram", "json"); stray != "" && o.serve != "" {
+			if err := o.checkOp(fs); err != nil {
+				return err
+			}
+			if stray := given(fs, "n", "c", "interval", "i", "v", "wait", "histogram", "json", "op"); stray != "" && o.serve != "" {
 				return badUsage("%s is for the client: give it beside --to", stray)
 			}
 			stop, err := o.metrics.start(std.err)
@@ -51,6 +64,10 @@ but at most %d, and with --interval one.`, pingWarmUp),
 			}
 			defer stop()
 			switch {
+			case isTCP(o.serve):
+				return pingOpServe(ctx, o, std.err)
+			case isTCP(o.to):
+				return pingOpTo(ctx, o, std.out, std.err)
 			case o.link && o.serve != "":
 				return pingLinkServe(ctx, o, std.err)
 			case o.link:
@@ -74,13 +91,16 @@ type pingOptions struct {
 	size             sizeFlag
 	wait, interval   time.Duration
 	metrics          metricsFlag
+	op               string
+	file             fileFlag
+	noCRC            bool
 }
 
 func (o *pingOptions) register(fs *flag.FlagSet) {
-	fs.StringVar(&o.serve, "serve", "", "`URL` to answer on")
+	fs.StringVar(&o.serve, "serve", "", "`URL` to answer on, or tcp:ADDRESS[:PORT]")
 	fs.BoolVar(&o.once, "once", false, "with --serve: end after one client")
 	o.urlFile.register(fs, "with --serve: ")
-	fs.StringVar(&o.to, "to", "", "`URL` of the server: udp:HOST:PORT, or what it printed")
+	fs.StringVar(&o.to, "to", "", "`URL` of the server: udp:HOST:PORT, with --op tcp:HOST:PORT, or what it printed")
 	fs.StringVar(&o.local, "local", "", "with --to: `URL` of this side; Ethernet needs it")
 	fs.IntVar(&o.n, "n", 10000, "how many pings to measure, 1 to 100000000")
 	fs.IntVar(&o.n, "c", 10000, "the same as -n")
@@ -92,6 +112,9 @@ func (o *pingOptions) register(fs *flag.FlagSet) {
 	fs.DurationVar(&o.wait, "wait", pingWait, "how long to wait for an answer at least, before it is lost, up to 1h")
 	fs.BoolVar(&o.busyPoll, settings.BusyPoll.Flag, false, settings.BusyPoll.Means)
 	fs.BoolVar(&o.link, "link", false, "over a link; both sides need it")
+	fs.Var(&oneOf{&o.op, latency.Names()}, "op", "over TCP: the `operation` to measure: "+strings.Join(latency.Names(), ", "))
+	fs.BoolVar(&o.noCRC, "no-crc", false, "over TCP: "+noCRCMeans)
+	fs.Var(&o.file, "file", "with --serve tcp: a `file` for flush, which is there until the server ends; it must not be there before")
 	fs.BoolVar(&o.histogram, "histogram", false, histogramMeans)
 	fs.BoolVar(&o.json, "json", false, "print one JSON object")
 	o.metrics.register(fs)
@@ -131,9 +154,10 @@ type pingResult struct {
 	builtFrom
 	Transport string `json:"transport"`
 	BusyPoll  bool   `json:"busy_poll"`
-	Bytes     int    `json:"bytes"`
-	N         int    `json:"n"`
-	Lost      uint32 `json:"lost"` // not answered in time
+	opResult
+	Bytes int    `json:"bytes"`
+	N     int    `json:"n"`
+	Lost  uint32 `json:"lost"` // not answered in time
 	latencies
 	Error string `json:"error,omitempty"`
 }
@@ -154,7 +178,7 @@ func pingTo(ctx context.Context, o *pingOptions, stdout, stderr io.Writer) error
 		return badUsage("--size %v: such pings would go into the last of the %d bytes of memory that --to says", &o.size, to.Size)
 	}
 	to.Size = 1 << 32 // pings go behind its memory
-	c := newPingClient(o, peer, stdout, stderr)
+	c := newPingClient(o, wireName(peer), stdout, stderr)
 	var p *pingPeer
 	memory := newPings(o.size.value, func(x *pingPeer) dgrdma.Memory {
 		p, x.arrived, x.left, x.failed = x, c.arrived, c.left, c.fail
@@ -212,16 +236,24 @@ func (o *pingOptions) summary(wire string, r *rounds) pingResult {
 	}
 }
 
+// heading says what was measured.
+func (r *pingResult) heading() string {
+	how := "sleeping"
+	switch {
+	case r.Op != "":
+		return r.opResult.heading(r.Transport)
+	case r.BusyPoll:
+		how = "busy polling"
+	}
+	return fmt.Sprintf("one way over %s, %s, ", r.Transport, how)
+}
+
 func (r *pingResult) print(w io.Writer, asJSON bool) error {
 	if asJSON {
 		r.builtFrom = thisBuild()
 		return json.NewEncoder(w).Encode(r)
 	}
-	how := "sleeping"
-	if r.BusyPoll {
-		how = "busy polling"
-	}
-	text := fmt.Sprintf("one way over %s, %s, ", r.Transport, how)
+	text := r.heading()
 	if r.N == 0 {
 		text += "nothing measured"
 	} else {

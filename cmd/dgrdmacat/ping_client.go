@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/dgrdma/dgrdma/dgrdma"
-	"github.com/dgrdma/dgrdma/url"
 )
 
 const (
@@ -26,7 +25,7 @@ const (
 // ping at once.
 type pingClient struct {
 	o      *pingOptions
-	peer   url.Endpoint
+	wire   string    // "udp"
 	stdout io.Writer // nil: answers are not shown
 	stderr io.Writer
 	giveUp time.Duration
@@ -34,8 +33,12 @@ type pingClient struct {
 	resend func(number uint32) // the ping before it is lost
 	dead   func() error        // why nothing can come any more, or nil
 	heard  func() uint64       // frames that came from the peer
-	wake   chan struct{}       // capacity 1: look
-	timer  *time.Timer         // looks when the next ping is due
+	// explain says what a user may do about an error.
+	explain func(err error) error
+	wake    chan struct{} // capacity 1: look
+	timer   *time.Timer   // looks when the next ping is due
+
+	op opResult // of pings over TCP
 
 	met bool // something came from the peer: pings leave
 
@@ -47,21 +50,23 @@ type pingClient struct {
 	failed error
 }
 
-// answered is a ping that was answered, and how long it took one way.
+// answered is a ping that was answered, and how long it took.
 type answered struct {
 	number uint32
 	took   time.Duration
 }
 
-func newPingClient(o *pingOptions, peer url.Endpoint, stdout, stderr io.Writer) *pingClient {
+func newPingClient(o *pingOptions, wire string, stdout, stderr io.Writer) *pingClient {
 	if !o.verbose && (o.json || o.interval == 0 || !isTerminal(stdout)) {
 		stdout = nil
 	}
-	return &pingClient{
+	c := &pingClient{
 		stdout: stdout,
-		o:      o, peer: peer, stderr: stderr, wake: make(chan struct{}, 1), rounds: newRounds(o.n, o.wait, o.interval),
+		o:      o, wire: wire, stderr: stderr, wake: make(chan struct{}, 1), rounds: newRounds(o.n, o.wait, o.interval),
 		heard: func() uint64 { return 0 },
 	}
+	c.explain = c.explained
+	return c
 }
 
 // arrived takes an answer.
@@ -70,7 +75,7 @@ func (c *pingClient) arrived(number uint32) {
 	c.mu.Lock()
 	ok := c.rounds.answer(number, now)
 	if ok && c.stdout != nil && number > c.rounds.warmUp {
-		c.shown = append(c.shown, answered{number, c.rounds.latest / 2})
+		c.shown = append(c.shown, answered{number, c.rounds.latest})
 	}
 	if ok {
 		number, ok = c.rounds.next(now)
@@ -133,7 +138,7 @@ func (c *pingClient) line() string {
 	r := c.rounds
 	n, lost, latest := r.measured(), r.lost, r.latest
 	c.mu.Unlock()
-	return fmt.Sprintf("%d of %d, %d lost, last %.1f us, median %.1f us", n, c.o.n, lost, microseconds(latest/2), microseconds(r.times.Quantile(0.5)))
+	return fmt.Sprintf("%d of %d, %d lost, last %.1f us, median %.1f us", n, c.o.n, lost, microseconds(latest), microseconds(r.times.Quantile(0.5)))
 }
 
 // watch gives up a ping that is overdue and sends the next one that is due. It reports whether
@@ -284,11 +289,12 @@ func (c *pingClient) report(ctx context.Context, err error, stdout io.Writer) er
 		if waited, lost := c.rounds.abandon(c.heard() > 0 && !errors.Is(err, dgrdma.ErrNoService), time.Now()); lost {
 			c.sayLost(c.rounds.number, waited)
 		}
-		err = c.explained(err)
+		err = c.explain(err)
 	} else if c.rounds.lost > 0 {
 		err = fmt.Errorf("%d of %d pings were not answered in time", c.rounds.lost, c.rounds.number)
 	}
-	r := c.o.summary(wireName(c.peer), c.rounds)
+	r := c.o.summary(c.wire, c.rounds)
+	r.opResult = c.op
 	if err != nil {
 		r.Error = err.Error()
 	}

@@ -145,7 +145,7 @@ func pingLinkTo(ctx context.Context, o *pingOptions, stdout, stderr io.Writer) e
 	}
 	defer h.Close()
 	o.metrics.host(h)
-	c := newPingClient(o, peer, stdout, stderr)
+	c := newPingClient(o, wireName(peer), stdout, stderr)
 	size := int(o.size.value)
 	l, err := h.Dial(ctx, peer.String(), pingPort, pingLinkOptions(size, func(_ *link.Link, m link.Message) {
 		if len(m.Bytes) == size {

@@ -15,6 +15,8 @@ const (
 	pingWait = time.Second
 	// mostDoublings keeps patience at about a minute (RFC 6298, 2.5 and 5.5).
 	mostDoublings = 6
+	// bothWays are the legs of a round trip: one way is half of it.
+	bothWays = 2
 	// mostLate is how many late answers are recognized. Arbitrary: with patience
 	// that doubles, few are on their way at a time.
 	mostLate = 16
@@ -36,10 +38,11 @@ type rounds struct {
 	doublings int           // of patience, since an answer came
 	smoothed  time.Duration // round trips, and how they vary; 0: none was measured
 	varies    time.Duration
-	latest    time.Duration // the last round trip
+	latest    time.Duration // what the last round trip counts
+	legs      time.Duration // how many of those that count are in a round trip
 	answered  uint32
 	lost      uint32
-	times     *bench.Histogram // one way: half of a round trip
+	times     *bench.Histogram // what each round trip counts
 }
 
 // overdue is a ping whose answer may yet come.
@@ -53,7 +56,7 @@ func newRounds(n int, wait, interval time.Duration) *rounds {
 	if interval > 0 {
 		warmUp = 1 // more would take long, and what waits in between is not warm
 	}
-	return &rounds{wait: wait, interval: interval, warmUp: warmUp, last: warmUp + uint32(n), times: bench.NewHistogram()}
+	return &rounds{wait: wait, interval: interval, warmUp: warmUp, last: warmUp + uint32(n), times: bench.NewHistogram(), legs: bothWays}
 }
 
 // next begins the next ping, if it is due.
@@ -111,10 +114,10 @@ func (r *rounds) answer(number uint32, now time.Time) bool {
 		r.heardAt, r.waiting, r.late = now, false, r.late[:0]
 		took := now.Sub(r.sentAt)
 		r.measure(took)
-		r.latest = took
+		r.latest = took / r.legs
 		r.answered++
 		if number > r.warmUp {
-			r.times.Add(took / 2)
+			r.times.Add(r.latest)
 		}
 		return true
 	}

@@ -1,0 +1,170 @@
+package main
+
+import (
+	"context"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/dgrdma/dgrdma/verbs"
+)
+
+// TestTCPNobodyThere: who dials what is no server of iWARP, or none at all, hears of it soon.
+func TestTCPNobodyThere(t *testing.T) {
+	noGoroutineOfItsOwnLeft(t)
+	there := map[string]struct{ at, says string }{
+		"nobody":          {freeTCP(t), "nothing listens at that port"},
+		"HTTP":            {stranger(t, sayingHTTP), "does not speak iWARP"},
+		"a silent server": {stranger(t, func(net.Conn) {}), " within 2s"},
+		"one that closes": {stranger(t, func(nc net.Conn) { nc.Close() }), "mpa: connection ended during set-up"},
+		"no such host":    {"tcp:nobody.invalid:7", "nobody.invalid"},
+	}
+	for _, command := range []string{"rping --wait 2s --json --count 1", "ping --op send --json -n 1"} {
+		for name, c := range there {
+			began := time.Now()
+			code, out, stderr := runFor(t, patient(t), append(strings.Fields(command), "--to", c.at)...)
+			if took := time.Since(began); code != exitError || !strings.Contains(stderr, c.says) || !strings.Contains(out, `"error":"`) || took > 6*time.Second {
+				t.Errorf("%s to %s: code %d after %v, %s%s", command, name, code, took, out, stderr)
+			}
+		}
+	}
+}
+
+// TestTCPWrongKind: servers of one kind tell clients of the other so.
+func TestTCPWrongKind(t *testing.T) {
+	_, rpings := startTCPServer(t, "rping", "--serve", "tcp:127.0.0.1:0")
+	_, pings := startTCPServer(t, "ping", "--serve", "tcp:127.0.0.1")
+	for _, c := range []struct{ args, says string }{
+		{"rping --count 1 --to " + pings, "rejected the connection: this is ping --serve of dgrdmacat"},
+		{"ping --op read --to " + rpings, "rejected the connection: this is rping"},
+		{"ping --op read --to " + accepting(t, nil, func(q *verbs.QueuePair) { <-q.Done() }), "did not say for what"},
+		{"ping --op read --size 2M --to " + pings, "the server takes 1048576 at most; give ping --serve as large a --size"},
+	} {
+		began := time.Now()
+		if code, out, stderr := runFor(t, patient(t), strings.Fields(c.args)...); code != exitError || !strings.Contains(stderr, c.says) || out != "" || time.Since(began) > 2*time.Second {
+			t.Errorf("%s: code %d after %v, %s%s", c.args, code, time.Since(began), out, stderr)
+		}
+	}
+}
+
+// TestTCPUsage: what does not fit is a mistake, and says why.
+func TestTCPUsage(t *testing.T) {
+	for args, says := range map[string]string{
+		"rping":                                                "give --serve or --to",
+		"rping --serve tcp --to tcp:h":                         "give one of them",
+		"rping --to tcp:h --once":                              "belong to --serve",
+		"rping --serve tcp -C 3":                               "-C is for the client",
+		"rping --serve tcp --json":                             "--json is for the client",
+		"rping --serve tcp --revision 1":                       "--revision is for the client",
+		"rping --to udp:h:7":                                   "need tcp:HOST:PORT",
+		"rping --to tcp:h -C -1":                               "--count -1",
+		"rping --to tcp:h -S 25":                               "need 26 to 65535",
+		"rping --to tcp:h -S 64k":                              "need 26 to 65535",
+		"rping --to tcp:h -v --json":                           "leave out -v",
+		"rping --to tcp:h --wait 0s":                           "--wait 0s",
+		"rping --to tcp:h --revision 3":                        "there are 1 and 2",
+		"rping --to tcp:h --revision 1 --peer-to-peer":         "needs --revision 2",
+		"rping --to tcp:h --ready read":                        "belongs to --peer-to-peer",
+		"rping --to tcp:h --peer-to-peer --ready nod":          "need one of write, read, send",
+		"rping --to tcp:h --local tcp:127.0.0.1:7":             "without a port",
+		"rping --to tcp:h --local udp":                         "need tcp:HOST:PORT",
+		"rping --serve udp":                                    "need tcp:HOST:PORT",
+		"rping --serve tcp stray":                              "unexpected argument",
+		"ping --to tcp:h:7":                                    "say which operation to measure with --op",
+		"ping --to tcp:h --op read":                            "need tcp:HOST:PORT",
+		"ping --to tcp:h:7 --op reed":                          "need one of send, write, read, fetchadd, cmpswap, flush",
+		"ping --to udp:h:7 --op read":                          "--to udp:h:7 is not tcp:HOST:PORT",
+		"ping --to ocpi-udp-rdma:10.0.0.1;7;64.3.16 --op read": "is not tcp:HOST:PORT",
+		"ping --serve udp --op read":                           "answers all operations",
+		"ping --serve tcp --op read":                           "--op is for the client",
+		"ping --serve tcp -c 3":                                "-c is for the client",
+		"ping --to udp:h:7 --no-crc":                           "--no-crc is for RDMA over TCP",
+		"ping --serve udp --file f":                            "--file is for RDMA over TCP",
+		"ping --to tcp:h:7 --op read --file f":                 "--file belongs to --serve",
+		"ping --to tcp:h:7 --op read --link":                   "--link is for DG/RDMA",
+		"ping --to tcp:h:7 --op read --busy-poll":              "--busy-poll is for DG/RDMA",
+		"ping --serve tcp --metrics 0":                         "--metrics is for DG/RDMA",
+		"ping --to tcp:h:7 --op fetchadd --size 4":             "fetchadd is about 8 bytes",
+		"ping --to tcp:h:7 --op read --local tcp:1":            "without a port",
+		"ping --to tcp:[::]:7 --op read":                       "stands for all addresses",
+	} {
+		if code, out, stderr := runFor(t, patient(t), strings.Fields(args)...); code != exitUsage || out != "" || !strings.Contains(stderr, says) {
+			t.Errorf("%s: code %d, %s%s", args, code, out, stderr)
+		}
+	}
+}
+
+// TestTCPServersInterrupted: a server ends well at ^C, or, if it is for one client that has not come, by the signal; clients end by it, and
+// say what they have done.
+func TestTCPServersInterrupted(t *testing.T) {
+	_, rpings := startTCPServer(t, "rping", "--serve", "tcp:127.0.0.1:0")
+	pinged, pings := startTCPServer(t, "ping", "--serve", "tcp:127.0.0.1")
+	for _, c := range []struct {
+		args string
+		ends bool // well
+		says string
+	}{
+		{"rping --serve tcp:127.0.0.1:0", true, ""},
+		{"ping --serve tcp:127.0.0.1", true, ""},
+		{"rping --once --serve tcp:127.0.0.1:0", false, "interrupted"},
+		{"ping --once --serve tcp:127.0.0.1", false, "interrupted"},
+		{"rping --to " + rpings, false, "interrupted after "},
+		{"ping -n 100000000 --op write --to " + pings, false, "interrupted after "},
+		{"ping -n 100000000 --op read -i 10s --to " + pings, false, "interrupted after "},
+	} {
+		for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
+			p := asProcess(t, strings.Fields(c.args)...).start()
+			if strings.Contains(c.args, "--serve") {
+				eventually(t, "it serves", func() bool { return strings.Contains(p.err.String(), " on tcp:") })
+			} else {
+				time.Sleep(300 * time.Millisecond)
+			}
+			p.Process.Signal(s)
+			want := exitOK
+			if !c.ends {
+				want = 128 + int(s)
+			}
+			if code := p.code(); code != want || !strings.Contains(p.err.String(), c.says) {
+				t.Errorf("%s: code %d after %v, %s%s", c.args, code, s, &p.out, &p.err)
+			}
+			if strings.Contains(c.args, "--to") && !strings.Contains(p.out.String(), " over tcp") {
+				t.Errorf("%s: nothing of what was done: %s", c.args, &p.out)
+			}
+		}
+	}
+	eventually(t, "the server has heard good-bye", func() bool { return strings.Count(pinged.err.String(), "write of 64 bytes") == 2 })
+	if said := pinged.err.String(); strings.Contains(said, "killed") || strings.Contains(said, "reset") {
+		t.Errorf("no good-bye: %s", said)
+	}
+}
+
+// TestTCPURLFile: --url-file has what clients dial while the server is there, and what an earlier run left is replaced.
+func TestTCPURLFile(t *testing.T) {
+	for _, server := range []string{"rping --serve tcp:0", "ping --serve tcp"} {
+		file := fileOf(t, []byte("tcp:192.0.2.1:7\n"))
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			runFor(t, ctx, append(strings.Fields(server), "--url-file", file)...)
+		}()
+		var at string
+		eventually(t, "the URL is there", func() bool {
+			b, _ := os.ReadFile(file)
+			at = strings.TrimSpace(string(b))
+			return at != "" && !strings.Contains(at, "192.0.2.1:7")
+		})
+		client := "rping --count 2 --to "
+		if strings.HasPrefix(server, "ping") {
+			client = "ping --op read -n 2 --to "
+		}
+		runOK(t, client+at)
+		stop()
+		<-ended
+		wantFiles(t, filepath.Dir(file), map[string][]byte{})
+	}
+}
