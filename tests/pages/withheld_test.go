@@ -56,6 +56,7 @@ var withheld = map[string]string{
 	"go test ./rdmap/mpa -run '^$' -fuzz FuzzParse -fuzztime 10m":                             takesMinutes,
 	"go test ./tests/siw -v":                                                                  changesSystem,
 	"SIW_KEEP=1 go test ./tests/siw -v -run Responder":                                        changesSystem,
+	"go test ./tests/siw -v -run Rping":                                                       changesSystem,
 	"tests/siw/kit/down":                                                                      changesSystem,
 	"apt-get install --no-install-recommends tshark chromium":                                 changesSystem,
 	`sudo setcap cap_net_raw+ep "$(which dgrdmacat)"`:                                         changesSystem,
