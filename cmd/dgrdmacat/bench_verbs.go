@@ -11,21 +11,12 @@ import (
 	"net"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/dgrdma/dgrdma/bench"
 	"github.com/dgrdma/dgrdma/verbs"
 )
-
-// tcpScheme is what addresses of hosts of queue pairs begin with.
-const tcpScheme = "tcp"
-
-// overTCP reports whether an address is one of RDMA over TCP.
-func overTCP(address string) bool {
-	return address == tcpScheme || strings.HasPrefix(address, tcpScheme+":")
-}
 
 // notOverTCP are flags that are about endpoints of DG/RDMA, or about links.
 var notOverTCP = []string{"link", "stream", "buffers", "profile", "window", "mtu", "sockbuf", "gso", "gro", "busy-poll", "loss", "seed", "metrics"}
@@ -42,9 +33,9 @@ func (o *benchOptions) checkTCP(fs *flag.FlagSet) error {
 		return badUsage("%s is for RDMA over TCP: say what is to be posted, as in --op write", only)
 	case at == "" && o.op == "":
 		return nil
-	case at != "" && !overTCP(at) && only != "":
+	case at != "" && !isTCP(at) && only != "":
 		return badUsage("%s is for RDMA over TCP: give an address such as tcp:10.0.0.2:7471, not %s", only, at)
-	case at != "" && !overTCP(at):
+	case at != "" && !isTCP(at):
 		return nil
 	case not != "":
 		return badUsage("%s is not for RDMA over TCP", not)
@@ -80,44 +71,13 @@ func (o *benchOptions) checkTCP(fs *flag.FlagSet) error {
 	return nil
 }
 
-// splitTCP reads an address: tcp, tcp:PORT, tcp:HOST, tcp:HOST:PORT.
-func splitTCP(what, address string) (host, port string, err error) {
-	_, rest, _ := strings.Cut(address, ":")
-	switch {
-	case strings.HasPrefix(rest, "[") && strings.HasSuffix(rest, "]"), net.ParseIP(rest) != nil:
-		host = strings.Trim(rest, "[]")
-	case strings.Contains(rest, ":"):
-		if host, port, err = net.SplitHostPort(rest); err != nil {
-			return "", "", badUsage("%s %s: need tcp:HOST:PORT, as in tcp:10.0.0.2:7471", what, address)
-		}
-	case rest != "" && strings.Trim(rest, "0123456789") == "":
-		port = rest
-	default:
-		host = rest
-	}
-	if port != "" {
-		if _, err := strconv.ParseUint(port, 10, 16); err != nil {
-			return "", "", badUsage("%s %s: port %q: need a number from 0 to 65535", what, address, port)
-		}
-	}
-	return host, port, nil
-}
-
-// openVerbs opens a host of queue pairs.
-func openVerbs(host string) (*verbs.Host, error) {
-	if strings.Contains(host, ":") {
-		host = "[" + host + "]"
-	}
-	return verbs.Open(strings.TrimSuffix(tcpScheme+":"+host, ":"))
-}
-
 // openVerbsServer opens the serving side.
-func openVerbsServer(host, port string, memory uint64, private bool, log io.Writer) (*bench.VerbsServer, error) {
-	h, err := openVerbs(host)
+func openVerbsServer(at tcpAddress, memory uint64, private bool, log io.Writer) (*bench.VerbsServer, error) {
+	h, err := at.open()
 	if err != nil {
 		return nil, err
 	}
-	l, err := h.Listen(cmp.Or(port, "0"))
+	l, err := h.Listen(at.port)
 	if err != nil {
 		h.Close()
 		return nil, err
@@ -149,62 +109,40 @@ func openVerbsServer(host, port string, memory uint64, private bool, log io.Writ
 	return s, nil
 }
 
-// tcpURL is the address that clients are told of, and by which others they reach it, in a line of its own.
-func tcpURL(at *net.TCPAddr) (address, others string) {
-	if !at.IP.IsUnspecified() {
-		return tcpScheme + ":" + at.String(), ""
-	}
-	host := "127.0.0.1"
-	if all, err := net.InterfaceAddrs(); err == nil {
-		for _, a := range all {
-			if n, ok := a.(*net.IPNet); ok && n.IP.IsGlobalUnicast() && n.IP.To4() != nil {
-				host = n.IP.String()
-				break
-			}
-		}
-	}
-	return tcpScheme + ":" + net.JoinHostPort(host, strconv.Itoa(at.Port)), "that is at every address of this machine\n"
-}
-
 func verbsServe(ctx context.Context, o *benchOptions, stderr io.Writer) error {
-	host, port, err := splitTCP("--serve", o.serve)
+	at, err := parseTCP("--serve", o.serve, "0")
 	if err != nil {
 		return err
 	}
-	s, err := openVerbsServer(host, port, o.memory.value, true, stderr)
+	s, err := openVerbsServer(at, o.memory.value, true, stderr)
 	if err != nil {
 		return err
 	}
 	defer s.Host.Close()
-	address, others := tcpURL(s.Listener.Addr().(*net.TCPAddr))
-	fmt.Fprintf(stderr, "serving on %s\n%sany client of dgrdmacat bench may use its memory\n", address, others)
-	if err := o.urlFile.write(address); err != nil {
+	listening := s.Listener.Addr().(*net.TCPAddr)
+	reached := reachedAt(listening).String()
+	fmt.Fprintf(stderr, "serving on %s\n", reached)
+	if listening.IP.IsUnspecified() {
+		fmt.Fprintln(stderr, everywhere)
+	}
+	fmt.Fprintln(stderr, "any client of dgrdmacat bench may use its memory")
+	if err := o.urlFile.write(reached); err != nil {
 		return err
 	}
 	return s.Serve(ctx, o.once)
 }
 
 func verbsTo(ctx context.Context, o *benchOptions, stdout, stderr io.Writer) error {
-	host, port, err := splitTCP("--to", o.to)
+	to, err := parseTCPPeer("--to", o.to, "")
 	if err != nil {
 		return err
 	}
-	if host == "" || port == "" {
-		return badUsage("--to %s: need the server's host and port, as in tcp:10.0.0.2:7471", o.to)
+	h, err := openTCPLocal(o.local)
+	if err != nil {
+		return err
 	}
-	local := ""
-	if o.local != "" {
-		if !overTCP(o.local) {
-			return badUsage("--local %s: need an address such as tcp:10.0.0.1, as that of --to is", o.local)
-		}
-		if local, port, err = splitTCP("--local", o.local); err != nil {
-			return err
-		}
-		if port != "" {
-			return badUsage("--local %s: the port is the system's to choose: leave it out", o.local)
-		}
-	}
-	return measureVerbs(ctx, o, local, o.to, false, stdout, stderr)
+	defer h.Close()
+	return measureVerbs(ctx, o, h, to.String(), false, stdout, stderr)
 }
 
 // verbsBoth runs both ends in this process.
@@ -213,17 +151,22 @@ func verbsBoth(ctx context.Context, o *benchOptions, stdout, stderr io.Writer) e
 	if err != nil {
 		return err
 	}
-	const loopback = "127.0.0.1"
-	s, err := openVerbsServer(loopback, "", memory, false, io.Discard)
+	loopback := tcpAddress{"127.0.0.1", "0"}
+	s, err := openVerbsServer(loopback, memory, false, io.Discard)
 	if err != nil {
 		return err
 	}
 	defer s.Host.Close()
+	h, err := loopback.open()
+	if err != nil {
+		return err
+	}
+	defer h.Close()
 	both, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cancel(nil)
 	served := make(chan error, 1)
 	go func() { served <- s.Serve(both, true) }()
-	err = measureVerbs(ctx, o, loopback, tcpScheme+":"+s.Listener.Addr().String(), true, stdout, stderr)
+	err = measureVerbs(ctx, o, h, s.Listener.String(), true, stdout, stderr)
 	if err != nil {
 		cancel(err)
 		<-served // fails for the same reason
@@ -233,12 +176,7 @@ func verbsBoth(ctx context.Context, o *benchOptions, stdout, stderr io.Writer) e
 }
 
 // measureVerbs runs a client and prints what it measured.
-func measureVerbs(ctx context.Context, o *benchOptions, local, address string, oneProcess bool, stdout, stderr io.Writer) error {
-	h, err := openVerbs(local)
-	if err != nil {
-		return err
-	}
-	defer h.Close()
+func measureVerbs(ctx context.Context, o *benchOptions, h *verbs.Host, address string, oneProcess bool, stdout, stderr io.Writer) error {
 	c := &bench.VerbsClient{Verb: *o.tcp, Host: h, Address: address, NoCRC: o.noCRC, Strict: o.strict, Revision: o.revision}
 	c.Receive, c.WarmUp, c.Every, c.Rivals = o.reverse, o.warmUp, o.interval, o.compare.all
 	if o.interval == 0 {

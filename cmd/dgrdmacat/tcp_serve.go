@@ -12,6 +12,9 @@ import (
 	"github.com/dgrdma/dgrdma/verbs/latency"
 )
 
+// everywhere is said beside the address of a listener that has all.
+const everywhere = "that is at every address of this machine"
+
 // tcpServer is a command that serves clients over TCP.
 type tcpServer struct {
 	at      tcpAddress
@@ -44,7 +47,7 @@ func (s *tcpServer) serve(ctx context.Context) error {
 	}
 	fmt.Fprintf(s.stderr, "%s on %s\n", s.doing, at)
 	if listening.IP.IsUnspecified() {
-		fmt.Fprintln(s.stderr, "that is at every address of this machine")
+		fmt.Fprintln(s.stderr, everywhere)
 	}
 	serving, stop := context.WithCancel(ctx)
 	defer stop()
