@@ -26,7 +26,7 @@ func (s *Stream) Deliver(h *ddp.Header, n uint32) error {
 	case h.QN == queueRequest:
 		return s.deliverRequest(h, n)
 	case h.QN == queueTerminate:
-		s.cause = parseTerminate(s.fromPeer[:min(int(n), len(s.fromPeer))], !s.cfg.Initiator && s.onlyReply())
+		s.cause = ParseTerminate(s.fromPeer[:min(int(n), len(s.fromPeer))], !s.cfg.Initiator && s.onlyReply())
 		s.state = terminated
 		return s.cause
 	default:
@@ -134,12 +134,12 @@ func (s *Stream) deliverAnswer(op Opcode, n uint32) error {
 		if n != atomicReplySize {
 			return ddp.OperationStream
 		}
-		var a atomicReply
-		a.parse(e.reply[:])
-		if a.id != e.request {
+		var a AtomicReplyHeader
+		a.Parse(e.reply[:])
+		if a.ID != e.request {
 			return ddp.OperationStream // RDMAPX-025
 		}
-		e.old = a.old
+		e.old = a.Old
 	case VerifyResponse:
 		if n == 0 || e.hashSize > 0 && int(n) != e.hashSize {
 			return ddp.OperationStream

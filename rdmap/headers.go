@@ -19,34 +19,34 @@ const (
 	HashSize = 32
 )
 
-// readRequest is the header of a Read Request (RDMAP-024).
-type readRequest struct {
-	sinkSTag uint32
-	sinkTO   uint64
-	size     uint32
-	srcSTag  uint32
-	srcTO    uint64
+// ReadHeader is the header of a Read Request (RDMAP-024).
+type ReadHeader struct {
+	SinkSTag   uint32
+	SinkTO     uint64
+	Size       uint32
+	SourceSTag uint32
+	SourceTO   uint64
 }
 
-func (r *readRequest) put(b []byte) int {
+func (r *ReadHeader) put(b []byte) int {
 	_ = b[readSize-1]
-	binary.BigEndian.PutUint32(b, r.sinkSTag)
-	binary.BigEndian.PutUint64(b[4:], r.sinkTO)
-	binary.BigEndian.PutUint32(b[12:], r.size)
-	binary.BigEndian.PutUint32(b[16:], r.srcSTag)
-	binary.BigEndian.PutUint64(b[20:], r.srcTO)
+	binary.BigEndian.PutUint32(b, r.SinkSTag)
+	binary.BigEndian.PutUint64(b[4:], r.SinkTO)
+	binary.BigEndian.PutUint32(b[12:], r.Size)
+	binary.BigEndian.PutUint32(b[16:], r.SourceSTag)
+	binary.BigEndian.PutUint64(b[20:], r.SourceTO)
 	return readSize
 }
 
-func (r *readRequest) parse(b []byte) error {
+func (r *ReadHeader) Parse(b []byte) error {
 	if len(b) != readSize {
 		return ddp.OperationStream
 	}
-	r.sinkSTag = binary.BigEndian.Uint32(b)
-	r.sinkTO = binary.BigEndian.Uint64(b[4:])
-	r.size = binary.BigEndian.Uint32(b[12:])
-	r.srcSTag = binary.BigEndian.Uint32(b[16:])
-	r.srcTO = binary.BigEndian.Uint64(b[20:])
+	r.SinkSTag = binary.BigEndian.Uint32(b)
+	r.SinkTO = binary.BigEndian.Uint64(b[4:])
+	r.Size = binary.BigEndian.Uint32(b[12:])
+	r.SourceSTag = binary.BigEndian.Uint32(b[16:])
+	r.SourceTO = binary.BigEndian.Uint64(b[20:])
 	return nil
 }
 
@@ -56,44 +56,44 @@ const (
 	cmpSwap  = 2
 )
 
-// atomicRequest is the header of an Atomic Request (RDMAPX 1.2).
-type atomicRequest struct {
-	op      uint8
-	id      uint32
-	stag    uint32
-	to      uint64
-	operand uint64 // what is added, or swapped in
-	mask    uint64
-	compare uint64
-	cmpMask uint64
+// AtomicHeader is the header of an Atomic Request (RDMAPX 1.2).
+type AtomicHeader struct {
+	Op          uint8
+	ID          uint32
+	STag        uint32
+	TO          uint64
+	Operand     uint64 // what is added, or swapped in
+	Mask        uint64
+	Compare     uint64
+	CompareMask uint64
 }
 
-func (a *atomicRequest) put(b []byte) int {
+func (a *AtomicHeader) put(b []byte) int {
 	_ = b[atomicSize-1]
-	binary.BigEndian.PutUint32(b, uint32(a.op))
-	binary.BigEndian.PutUint32(b[4:], a.id)
-	binary.BigEndian.PutUint32(b[8:], a.stag)
-	binary.BigEndian.PutUint64(b[12:], a.to)
-	binary.BigEndian.PutUint64(b[20:], a.operand)
-	binary.BigEndian.PutUint64(b[28:], a.mask)
-	binary.BigEndian.PutUint64(b[36:], a.compare)
-	binary.BigEndian.PutUint64(b[44:], a.cmpMask)
+	binary.BigEndian.PutUint32(b, uint32(a.Op))
+	binary.BigEndian.PutUint32(b[4:], a.ID)
+	binary.BigEndian.PutUint32(b[8:], a.STag)
+	binary.BigEndian.PutUint64(b[12:], a.TO)
+	binary.BigEndian.PutUint64(b[20:], a.Operand)
+	binary.BigEndian.PutUint64(b[28:], a.Mask)
+	binary.BigEndian.PutUint64(b[36:], a.Compare)
+	binary.BigEndian.PutUint64(b[44:], a.CompareMask)
 	return atomicSize
 }
 
-func (a *atomicRequest) parse(b []byte) error {
+func (a *AtomicHeader) Parse(b []byte) error {
 	if len(b) != atomicSize {
 		return ddp.OperationStream
 	}
-	a.op = b[3] & 15
-	a.id = binary.BigEndian.Uint32(b[4:])
-	a.stag = binary.BigEndian.Uint32(b[8:])
-	a.to = binary.BigEndian.Uint64(b[12:])
-	a.operand = binary.BigEndian.Uint64(b[20:])
-	a.mask = binary.BigEndian.Uint64(b[28:])
-	a.compare = binary.BigEndian.Uint64(b[36:])
-	a.cmpMask = binary.BigEndian.Uint64(b[44:])
-	if a.op != fetchAdd && a.op != cmpSwap {
+	a.Op = b[3] & 15
+	a.ID = binary.BigEndian.Uint32(b[4:])
+	a.STag = binary.BigEndian.Uint32(b[8:])
+	a.TO = binary.BigEndian.Uint64(b[12:])
+	a.Operand = binary.BigEndian.Uint64(b[20:])
+	a.Mask = binary.BigEndian.Uint64(b[28:])
+	a.Compare = binary.BigEndian.Uint64(b[36:])
+	a.CompareMask = binary.BigEndian.Uint64(b[44:])
+	if a.Op != fetchAdd && a.Op != cmpSwap {
 		return ddp.OperationStream // RDMAPX-021: the RFC names no code
 	}
 	return nil
@@ -105,46 +105,46 @@ const (
 	flagGlobal     = 2
 )
 
-// rangeRequest is how the requests of the commit extensions begin: STag, length, TO, in
+// RangeHeader is how the requests of the commit extensions begin: STag, length, TO, in
 // this order.
-type rangeRequest struct {
-	stag   uint32
-	length uint32
-	to     uint64
+type RangeHeader struct {
+	STag   uint32
+	Length uint32
+	TO     uint64
 }
 
-func (r *rangeRequest) put(b []byte) int {
+func (r *RangeHeader) put(b []byte) int {
 	_ = b[verifySize-1]
-	binary.BigEndian.PutUint32(b, r.stag)
-	binary.BigEndian.PutUint32(b[4:], r.length)
-	binary.BigEndian.PutUint64(b[8:], r.to)
+	binary.BigEndian.PutUint32(b, r.STag)
+	binary.BigEndian.PutUint32(b[4:], r.Length)
+	binary.BigEndian.PutUint64(b[8:], r.TO)
 	return verifySize
 }
 
-func (r *rangeRequest) parse(b []byte) error {
+func (r *RangeHeader) Parse(b []byte) error {
 	if len(b) < verifySize {
 		return ddp.OperationStream
 	}
-	r.stag = binary.BigEndian.Uint32(b)
-	r.length = binary.BigEndian.Uint32(b[4:])
-	r.to = binary.BigEndian.Uint64(b[8:])
+	r.STag = binary.BigEndian.Uint32(b)
+	r.Length = binary.BigEndian.Uint32(b[4:])
+	r.TO = binary.BigEndian.Uint64(b[8:])
 	return nil
 }
 
-// atomicReply is the header of an Atomic Response (RDMAPX 1.4).
-type atomicReply struct {
-	id  uint32
-	old uint64
+// AtomicReplyHeader is the header of an Atomic Response (RDMAPX 1.4).
+type AtomicReplyHeader struct {
+	ID  uint32
+	Old uint64
 }
 
-func (a *atomicReply) put(b []byte) int {
+func (a *AtomicReplyHeader) put(b []byte) int {
 	_ = b[atomicReplySize-1]
-	binary.BigEndian.PutUint32(b, a.id)
-	binary.BigEndian.PutUint64(b[4:], a.old)
+	binary.BigEndian.PutUint32(b, a.ID)
+	binary.BigEndian.PutUint64(b[4:], a.Old)
 	return atomicReplySize
 }
 
-func (a *atomicReply) parse(b []byte) {
-	a.id = binary.BigEndian.Uint32(b)
-	a.old = binary.BigEndian.Uint64(b[4:])
+func (a *AtomicReplyHeader) Parse(b []byte) {
+	a.ID = binary.BigEndian.Uint32(b)
+	a.Old = binary.BigEndian.Uint64(b[4:])
 }

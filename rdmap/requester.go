@@ -169,7 +169,7 @@ func (s *Stream) compose(m *ddp.Message, e *entry, place uint32) {
 		m.Header = ReadRequest.head()
 		e.sink = r.sink
 		r.sink += 1 << 32 // each Read has offsets of its own
-		q := readRequest{sinkSTag: sinkSTag, sinkTO: e.sink, size: e.length, srcSTag: e.STag, srcTO: e.TO}
+		q := ReadHeader{SinkSTag: sinkSTag, SinkTO: e.sink, Size: e.length, SourceSTag: e.STag, SourceTO: e.TO}
 		m.InlineSize = q.put(b)
 	case OpFetchAdd, OpCompareSwap:
 		m.Header = AtomicRequest.head()
@@ -177,7 +177,7 @@ func (s *Stream) compose(m *ddp.Message, e *entry, place uint32) {
 		m.InlineSize = q.put(b)
 	case OpFlush:
 		m.Header = FlushRequest.head()
-		q := rangeRequest{stag: e.STag, length: e.Length, to: e.TO}
+		q := RangeHeader{STag: e.STag, Length: e.Length, TO: e.TO}
 		q.put(b)
 		clear(b[verifySize:flushSize])
 		if e.Persistent {
@@ -189,12 +189,12 @@ func (s *Stream) compose(m *ddp.Message, e *entry, place uint32) {
 		m.InlineSize = flushSize
 	case OpVerify:
 		m.Header = VerifyRequest.head()
-		q := rangeRequest{stag: e.STag, length: e.Length, to: e.TO}
+		q := RangeHeader{STag: e.STag, Length: e.Length, TO: e.TO}
 		m.InlineSize = q.put(b)
 		m.InlineSize += copy(b[verifySize:], e.hash[:e.hashSize])
 	case OpAtomicWrite:
 		m.Header = AtomicWriteRequest.head()
-		q := rangeRequest{stag: e.STag, length: 8, to: e.TO}
+		q := RangeHeader{STag: e.STag, Length: 8, TO: e.TO}
 		q.put(b)
 		copy(b[verifySize:], e.Payload[:])
 		m.InlineSize = atomicWriteSize
@@ -224,18 +224,18 @@ func (e *entry) sendOpcode() Opcode {
 }
 
 // atomic is the header of FetchAdd and CompareSwap (RDMAPX 1.3).
-func (e *entry) atomic() atomicRequest {
-	a := atomicRequest{id: e.request, stag: e.STag, to: e.TO, operand: e.Operand, cmpMask: ^uint64(0)}
+func (e *entry) atomic() AtomicHeader {
+	a := AtomicHeader{ID: e.request, STag: e.STag, TO: e.TO, Operand: e.Operand, CompareMask: ^uint64(0)}
 	if e.Op == OpFetchAdd {
-		a.op = fetchAdd
+		a.Op = fetchAdd
 		if e.Masked {
-			a.mask = e.Mask
+			a.Mask = e.Mask
 		}
 		return a
 	}
-	a.op, a.compare, a.mask = cmpSwap, e.Compare, ^uint64(0)
+	a.Op, a.Compare, a.Mask = cmpSwap, e.Compare, ^uint64(0)
 	if e.Masked {
-		a.mask, a.cmpMask = e.Mask, e.CompareMask
+		a.Mask, a.CompareMask = e.Mask, e.CompareMask
 	}
 	return a
 }

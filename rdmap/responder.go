@@ -56,23 +56,23 @@ func (s *Stream) validate(q *request) error {
 	b := q.words[:q.n]
 	switch q.op {
 	case ReadRequest:
-		var r readRequest
-		if err := r.parse(b); err != nil {
+		var r ReadHeader
+		if err := r.Parse(b); err != nil {
 			return err
 		}
-		if r.size == 0 {
+		if r.Size == 0 {
 			return nil // RDMAP-040: STag and offset of nothing are not looked at
 		}
-		return s.may(AccessRead, r.srcSTag, r.srcTO, r.size)
+		return s.may(AccessRead, r.SourceSTag, r.SourceTO, r.Size)
 	case AtomicRequest:
-		var a atomicRequest
-		if err := a.parse(b); err != nil {
+		var a AtomicHeader
+		if err := a.Parse(b); err != nil {
 			return err
 		}
-		return s.may(AccessAtomic, a.stag, a.to, 8)
+		return s.may(AccessAtomic, a.STag, a.TO, 8)
 	}
-	var r rangeRequest
-	if err := r.parse(b); err != nil {
+	var r RangeHeader
+	if err := r.Parse(b); err != nil {
 		return err
 	}
 	switch q.op {
@@ -85,21 +85,21 @@ func (s *Stream) validate(q *request) error {
 			return ddp.OperationStream // COMMIT-018, and of a wrong size COMMIT-047
 		}
 		if flags&flagPersistent != 0 {
-			if err := s.may(AccessFlushPersistent, r.stag, r.to, r.length); err != nil {
+			if err := s.may(AccessFlushPersistent, r.STag, r.TO, r.Length); err != nil {
 				return err
 			}
 		}
 		if flags&flagGlobal != 0 {
-			return s.may(AccessFlushGlobal, r.stag, r.to, r.length)
+			return s.may(AccessFlushGlobal, r.STag, r.TO, r.Length)
 		}
 		return nil
 	case VerifyRequest:
-		return s.may(AccessVerify, r.stag, r.to, r.length)
+		return s.may(AccessVerify, r.STag, r.TO, r.Length)
 	}
-	if len(b) != atomicWriteSize || r.length != 8 {
+	if len(b) != atomicWriteSize || r.Length != 8 {
 		return ddp.OperationStream
 	}
-	err := s.may(AccessWrite, r.stag, r.to, r.length)
+	err := s.may(AccessWrite, r.STag, r.TO, r.Length)
 	if err != nil {
 		return asRequest(err)
 	}
@@ -138,12 +138,12 @@ func (s *Stream) respond(m *ddp.Message) bool {
 	m.Data, m.InlineSize, m.Length = nil, 0, 0
 	switch q.op {
 	case ReadRequest:
-		var rr readRequest
-		if rr.parse(q.words[:q.n]) != nil {
+		var rr ReadHeader
+		if rr.Parse(q.words[:q.n]) != nil {
 			return false // validate has seen that it can be read
 		}
-		if rr.size > 0 {
-			span, err := s.cfg.Memory.Find(AccessRead, rr.srcSTag, rr.srcTO, rr.size)
+		if rr.Size > 0 {
+			span, err := s.cfg.Memory.Find(AccessRead, rr.SourceSTag, rr.SourceTO, rr.Size)
 			if err != nil { // withdrawn since
 				s.failRequest(err, q)
 				return false
@@ -152,7 +152,7 @@ func (s *Stream) respond(m *ddp.Message) bool {
 			m.Data = q.span[:]
 		}
 		m.Header = ReadResponse.head()
-		m.STag, m.TO, m.Length = rr.sinkSTag, rr.sinkTO, rr.size
+		m.STag, m.TO, m.Length = rr.SinkSTag, rr.SinkTO, rr.Size
 		r.begun++
 		*s.given.add() = given{kind: givenResponse}
 		return true
@@ -162,9 +162,9 @@ func (s *Stream) respond(m *ddp.Message) bool {
 			return false
 		}
 	case AtomicWriteRequest:
-		var rr rangeRequest
-		_ = rr.parse(q.words[:q.n])
-		if err := s.cfg.Memory.AtomicWrite(rr.stag, rr.to, [8]byte(q.words[verifySize:])); err != nil {
+		var rr RangeHeader
+		_ = rr.Parse(q.words[:q.n])
+		if err := s.cfg.Memory.AtomicWrite(rr.STag, rr.TO, [8]byte(q.words[verifySize:])); err != nil {
 			s.failRequest(err, q)
 			return false
 		}
@@ -191,22 +191,22 @@ func (s *Stream) respond(m *ddp.Message) bool {
 }
 
 func (s *Stream) doAtomic(m *ddp.Message, q *request) error {
-	var a atomicRequest
-	err := a.parse(q.words[:q.n])
+	var a AtomicHeader
+	err := a.Parse(q.words[:q.n])
 	if err != nil {
 		return err
 	}
 	var old uint64
-	if a.op == fetchAdd {
-		old, err = s.cfg.Memory.FetchAdd(a.stag, a.to, a.operand, a.mask)
+	if a.Op == fetchAdd {
+		old, err = s.cfg.Memory.FetchAdd(a.STag, a.TO, a.Operand, a.Mask)
 	} else {
-		old, err = s.cfg.Memory.CompareSwap(a.stag, a.to, a.compare, a.cmpMask, a.operand, a.mask)
+		old, err = s.cfg.Memory.CompareSwap(a.STag, a.TO, a.Compare, a.CompareMask, a.Operand, a.Mask)
 	}
 	if err != nil {
 		return err
 	}
 	m.Header = AtomicResponse.head()
-	reply := atomicReply{id: a.id, old: old}
+	reply := AtomicReplyHeader{ID: a.ID, Old: old}
 	m.InlineSize = reply.put(m.Inline[:])
 	m.Length = atomicReplySize
 	return nil
@@ -258,9 +258,9 @@ func (s *Stream) Job(j *Job) bool {
 		return false
 	}
 	q.job = jobTaken
-	var rr rangeRequest
-	_ = rr.parse(q.words[:q.n])
-	*j = Job{Verify: q.op == VerifyRequest, STag: rr.stag, TO: rr.to, Length: rr.length}
+	var rr RangeHeader
+	_ = rr.Parse(q.words[:q.n])
+	*j = Job{Verify: q.op == VerifyRequest, STag: rr.STag, TO: rr.TO, Length: rr.Length}
 	if j.Verify {
 		j.HashSize = copy(j.Hash[:], q.words[verifySize:q.n])
 		return true

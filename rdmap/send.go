@@ -75,7 +75,7 @@ func (s *Stream) composeReady(m *ddp.Message) {
 		m.Header = ReadRequest.head()
 		r.requests++
 		m.MSN = r.requests
-		q := readRequest{srcSTag: 1}
+		q := ReadHeader{SourceSTag: 1}
 		m.InlineSize = q.put(m.Inline[:])
 		m.Length = readSize
 		*r.waiting.add() = placeReady

@@ -34,6 +34,8 @@ type TerminateError struct {
 	Segment   uint16
 	Header    ddp.Header
 	HasHeader bool
+	// Swapped says that the peer wrote it in the bit order of Linux's siw, not in that of RFC 5040.
+	Swapped bool
 }
 
 // Error says who ended the stream, and why: the fault in words, with its numbers, or what this side knows
@@ -88,10 +90,10 @@ func (e *TerminateError) put(b []byte, read []byte) int {
 	return n
 }
 
-// parseTerminate reads what the peer says. Whatever it says, the stream ends, so that there are no
+// ParseTerminate reads what the peer says. Whatever it says, the stream ends, so that there are no
 // errors (RDMAP-058): what cannot be read is left out. Where setUp is false, the peer cannot find fault with
 // our reply to its request any more.
-func parseTerminate(b []byte, setUp bool) *TerminateError {
+func ParseTerminate(b []byte, setUp bool) *TerminateError {
 	e := &TerminateError{Remote: true, Fault: ddp.OperationUnspecified}
 	if len(b) < 4 {
 		return e
@@ -99,7 +101,7 @@ func parseTerminate(b []byte, setUp bool) *TerminateError {
 	bits := b[2] & termBits
 	e.Fault = ddp.NewFault(b[0]>>4, b[0], b[1])
 	if swapped := ddp.NewFault(b[0], b[0]>>4, b[1]); bits == 0 && (b[2]&siwBits != 0 || !setUp && siwOnly(e.Fault, swapped)) {
-		e.Fault = swapped
+		e.Fault, e.Swapped = swapped, true
 		bits = b[2]&1<<7 | b[2]&2<<5 | b[2]&4<<3
 	}
 	rest := b[4:]

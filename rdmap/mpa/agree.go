@@ -15,7 +15,7 @@ const (
 	// in an octet, and a longer reply crashes its kernel.
 	SafePrivate = 248
 	// MaxReads is the largest IRD and ORD.
-	MaxReads = notNegotiated - 1
+	MaxReads = NotNegotiated - 1
 )
 
 // Reserved bits of the flags octet by which our own kind knows itself. An initiator
@@ -119,102 +119,102 @@ func (r Ready) prefer() Ready {
 }
 
 // offer is the request of an initiator.
-func (o *Options) offer() (setup, error) {
-	s := setup{rev: 2, crc: !o.NoCRC, private: o.Private, enhanced: true, ird: uint16(o.IRD), ord: uint16(o.ORD)}
+func (o *Options) offer() (SetUp, error) {
+	s := SetUp{Rev: 2, CRC: !o.NoCRC, Private: o.Private, Enhanced: true, IRD: uint16(o.IRD), ORD: uint16(o.ORD)}
 	if o.Rev == 1 {
-		s.rev, s.enhanced, s.ird, s.ord = 1, false, 0, 0
+		s.Rev, s.Enhanced, s.IRD, s.ORD = 1, false, 0, 0
 	}
 	if o.PeerToPeer {
-		s.peerToPeer, s.ready = true, o.ready()
+		s.PeerToPeer, s.Ready = true, o.ready()
 	}
 	if !o.Strict {
-		s.reserved = ownRequest
+		s.Reserved = ownRequest
 	}
-	return s, o.check(s.enhanced)
+	return s, o.check(s.Enhanced)
 }
 
 // acceptable says what a responder cannot take, whatever its options are.
-func acceptable(request *setup) error {
-	if request.markers {
+func acceptable(request *SetUp) error {
+	if request.Markers {
 		return &SetUpError{Err: ErrMarkers, What: "the request wants markers in the stream, which this side does not make; have the peer not ask for them"}
 	}
 	return nil
 }
 
 // answer is the reply of a responder that accepts, and what is then agreed.
-func (o *Options) answer(request *setup) (setup, Agreed, error) {
-	s := setup{reply: true, rev: request.rev, enhanced: request.enhanced, private: o.Private, crc: request.crc || !o.NoCRC}
-	a := Agreed{Rev: int(s.rev), CRC: s.crc, IRD: o.IRD, ORD: o.ORD, Private: request.private}
-	if err := o.check(s.enhanced); err != nil {
+func (o *Options) answer(request *SetUp) (SetUp, Agreed, error) {
+	s := SetUp{Reply: true, Rev: request.Rev, Enhanced: request.Enhanced, Private: o.Private, CRC: request.CRC || !o.NoCRC}
+	a := Agreed{Rev: int(s.Rev), CRC: s.CRC, IRD: o.IRD, ORD: o.ORD, Private: request.Private}
+	if err := o.check(s.Enhanced); err != nil {
 		return s, a, err
 	}
-	if request.reserved == ownRequest && !o.Strict {
-		s.reserved, a.Long = ownReply, true
+	if request.Reserved == ownRequest && !o.Strict {
+		s.Reserved, a.Long = ownReply, true
 	}
-	if !s.enhanced {
+	if !s.Enhanced {
 		return s, a, nil
 	}
 	// MPA-014: what is not negotiated here is not negotiated in the reply either.
-	s.ird, s.ord = notNegotiated, notNegotiated
-	if request.ord != notNegotiated {
-		a.IRD = min(o.IRD, int(request.ord))
-		s.ird = uint16(a.IRD)
+	s.IRD, s.ORD = NotNegotiated, NotNegotiated
+	if request.ORD != NotNegotiated {
+		a.IRD = min(o.IRD, int(request.ORD))
+		s.IRD = uint16(a.IRD)
 	}
-	if request.ird != notNegotiated {
-		a.ORD = min(o.ORD, int(request.ird))
-		s.ord = uint16(a.ORD)
+	if request.IRD != NotNegotiated {
+		a.ORD = min(o.ORD, int(request.IRD))
+		s.ORD = uint16(a.ORD)
 	}
-	if !request.peerToPeer {
+	if !request.PeerToPeer {
 		return s, a, nil
 	}
-	s.peerToPeer, s.ready = true, (request.ready & o.ready()).prefer()
-	a.PeerToPeer, a.Ready = true, s.ready
-	if s.ready == 0 {
+	s.PeerToPeer, s.Ready = true, (request.Ready & o.ready()).prefer()
+	a.PeerToPeer, a.Ready = true, s.Ready
+	if s.Ready == 0 {
 		return s, a, &SetUpError{Err: ErrReady, Fault: ddp.NoReadyFrame,
-			What: fmt.Sprintf("the request offers %v, and this side knows %v", request.ready, o.ready())}
+			What: fmt.Sprintf("the request offers %v, and this side knows %v", request.Ready, o.ready())}
 	}
 	return s, a, nil
 }
 
 // refusal is the reply of a responder that does not accept.
-func refusal(request *setup, private []byte) setup {
-	return setup{reply: true, rev: request.rev, enhanced: request.enhanced, crc: request.crc, reject: true, private: private}
+func refusal(request *SetUp, private []byte) SetUp {
+	return SetUp{Reply: true, Rev: request.Rev, Enhanced: request.Enhanced, CRC: request.CRC, Reject: true, Private: private}
 }
 
 // conclude is what is agreed with a reply to the offer.
-func (o *Options) conclude(request, reply *setup) (Agreed, error) {
-	a := Agreed{Rev: int(request.rev), CRC: request.crc || reply.crc, IRD: o.IRD, ORD: o.ORD, Private: reply.private}
+func (o *Options) conclude(request, reply *SetUp) (Agreed, error) {
+	a := Agreed{Rev: int(request.Rev), CRC: request.CRC || reply.CRC, IRD: o.IRD, ORD: o.ORD, Private: reply.Private}
 	switch {
-	case reply.reject:
-		return a, &RejectedError{Private: reply.private}
-	case reply.markers:
+	case reply.Reject:
+		return a, &RejectedError{Private: reply.Private}
+	case reply.Markers:
 		return a, &SetUpError{Err: ErrMarkers, What: "the reply wants markers in the stream, which this side does not make; have the peer not ask for them"}
-	case reply.rev != request.rev:
-		return a, &SetUpError{Err: ErrRevision, What: fmt.Sprintf("a request of revision %d of MPA was answered in revision %d; ask for that one", request.rev, reply.rev)}
-	case reply.enhanced != request.enhanced:
+	case reply.Rev != request.Rev:
+		return a, &SetUpError{Err: ErrRevision, What: fmt.Sprintf("a request of revision %d of MPA was answered in revision %d; ask for that one", request.Rev, reply.Rev)}
+	case reply.Enhanced != request.Enhanced:
 		return a, &SetUpError{Err: ErrRevision, What: "a request with IRD and ORD was answered without them; ask for revision 1 of MPA"}
 	}
 	// An echo of the own bit says that the peer echoes.
-	a.Long = !o.Strict && reply.reserved&(ownRequest|ownReply) == ownReply
-	if !request.enhanced {
+	a.Long = !o.Strict && reply.Reserved&(ownRequest|ownReply) == ownReply
+	if !request.Enhanced {
 		return a, nil
 	}
-	if reply.ird != notNegotiated {
-		a.ORD = min(o.ORD, int(reply.ird))
+	if reply.IRD != NotNegotiated {
+		a.ORD = min(o.ORD, int(reply.IRD))
 	}
-	if reply.ord != notNegotiated && int(reply.ord) > o.IRD {
+	if reply.ORD != NotNegotiated && int(reply.ORD) > o.IRD {
 		return a, &SetUpError{Err: ErrReads, Fault: ddp.NoReads,
-			What: fmt.Sprintf("the peer wants %d reads under way, and %d were offered: its ORD must not exceed our IRD", reply.ord, o.IRD)}
+			What: fmt.Sprintf("the peer wants %d reads under way, and %d were offered: its ORD must not exceed our IRD", reply.ORD, o.IRD)}
 	}
-	if !request.peerToPeer {
+	if !request.PeerToPeer {
 		return a, nil
 	}
 	a.PeerToPeer = true
-	if reply.peerToPeer {
-		a.Ready = (reply.ready & request.ready).prefer()
+	if reply.PeerToPeer {
+		a.Ready = (reply.Ready & request.Ready).prefer()
 	}
 	if a.Ready == 0 {
-		return a, &SetUpError{Err: ErrReady, Fault: ddp.NoReadyFrame, What: fmt.Sprintf("the request offers %v, and the reply takes %v", request.ready, reply.ready)}
+		return a, &SetUpError{Err: ErrReady, Fault: ddp.NoReadyFrame, What: fmt.Sprintf("the request offers %v, and the reply takes %v", request.Ready, reply.Ready)}
 	}
 	return a, nil
 }

@@ -109,7 +109,7 @@ func (b *batch) advance(n int) {
 // frameEnd returns where in the slab, which has all, the frame ends that begins there.
 func (b *batch) frameEnd(at int) int {
 	n := int(binary.BigEndian.Uint16(b.slab[at:]))
-	return at + lengthSize + n + trailerSize(n)
+	return at + LengthSize + n + TrailerSize(n)
 }
 
 // mark is how far a batch was filled before a frame.

@@ -28,7 +28,7 @@ func TestCaptures(t *testing.T) {
 			for i, c := range connectionsOf(t, file) {
 				request, fromInitiator := setupOf(t, c.streams[fromI], false)
 				reply, fromResponder := setupOf(t, c.streams[fromR], true)
-				crc := request.crc || reply.crc
+				crc := request.CRC || reply.CRC
 				checkStream(t, crc, fromInitiator, describe(&request), want[i][fromI])
 				checkStream(t, crc, fromResponder, describe(&reply), want[i][fromR])
 			}
@@ -36,7 +36,7 @@ func TestCaptures(t *testing.T) {
 	}
 }
 
-func setupOf(t *testing.T, stream []byte, reply bool) (setup, []byte) {
+func setupOf(t *testing.T, stream []byte, reply bool) (SetUp, []byte) {
 	size, err := setupSize(stream, reply)
 	if err != nil {
 		t.Fatal(err)
@@ -92,23 +92,23 @@ func checkStream(t *testing.T, crc bool, wire []byte, begins string, want []stri
 }
 
 // describe and line speak as the other decoder does.
-func describe(s *setup) string {
+func describe(s *SetUp) string {
 	n := func(b bool) int { return map[bool]int{true: 1}[b] }
-	kind, words, size := "Req", "", len(s.private)
-	if s.reply {
+	kind, words, size := "Req", "", len(s.Private)
+	if s.Reply {
 		kind = "Rep"
 	}
-	if s.enhanced {
-		words = fmt.Sprintf(" A=%d B=%d IRD=%d C=%d D=%d ORD=%d", n(s.peerToPeer), n(s.ready&ReadySend != 0), s.ird,
-			n(s.ready&ReadyWrite != 0), n(s.ready&ReadyRead != 0), s.ord)
+	if s.Enhanced {
+		words = fmt.Sprintf(" A=%d B=%d IRD=%d C=%d D=%d ORD=%d", n(s.PeerToPeer), n(s.Ready&ReadySend != 0), s.IRD,
+			n(s.Ready&ReadyWrite != 0), n(s.Ready&ReadyRead != 0), s.ORD)
 		size += wordsSize
 	}
-	private := fmt.Sprintf("%x", s.private)
+	private := fmt.Sprintf("%x", s.Private)
 	if private == "" {
 		private = "-"
 	}
-	return fmt.Sprintf("MPA %s M=%d CRC=%d R=%d S=%d res=0x%x rev=%d pdlen=%d%s private=%s", kind, n(s.markers), n(s.crc), n(s.reject), n(s.enhanced),
-		s.reserved, s.rev, size, words, private)
+	return fmt.Sprintf("MPA %s M=%d CRC=%d R=%d S=%d res=0x%x rev=%d pdlen=%d%s private=%s", kind, n(s.Markers), n(s.CRC), n(s.Reject), n(s.Enhanced),
+		s.Reserved, s.Rev, size, words, private)
 }
 
 func line(m message, segments int) string {
@@ -130,7 +130,7 @@ func longest(wire []byte) int {
 	for len(wire) > 0 {
 		n := int(binary.BigEndian.Uint16(wire))
 		most = max(most, n)
-		wire = wire[lengthSize+n+trailerSize(n):]
+		wire = wire[LengthSize+n+TrailerSize(n):]
 	}
 	return most
 }
@@ -139,9 +139,9 @@ func plain(wire []byte) []byte {
 	wire = bytes.Clone(wire)
 	for at := 0; at < len(wire); {
 		n := int(binary.BigEndian.Uint16(wire[at:]))
-		at += lengthSize + n
-		clear(wire[at:][:trailerSize(n)])
-		at += trailerSize(n)
+		at += LengthSize + n
+		clear(wire[at:][:TrailerSize(n)])
+		at += TrailerSize(n)
 	}
 	return wire
 }

@@ -123,7 +123,7 @@ const (
 
 // foreignSegment returns the longest segment that fits with its frame in one TCP segment of mss octets.
 func foreignSegment(mss int) int {
-	return min(max(mss&^3-lengthSize-crcSize, minSegment), maxForeign)
+	return min(max(mss&^3-LengthSize-CRCSize, minSegment), maxForeign)
 }
 
 // measure sets the length of segments to what the path takes now.

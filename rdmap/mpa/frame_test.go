@@ -44,7 +44,7 @@ func TestGoldenFrames(t *testing.T) {
 				}
 			}
 			without := bytes.Clone(wire)
-			copy(without[len(without)-crcSize:], "\x00\x00\x00\x00")
+			copy(without[len(without)-CRCSize:], "\x00\x00\x00\x00")
 			for _, copies := range []bool{false, true} {
 				if got := encode(t, framer{copies: copies}, outgoing(c.m, 0)); !bytes.Equal(got, without) {
 					t.Errorf("without CRC written as %x, want %x", got, without)
@@ -198,11 +198,11 @@ func TestSegments(t *testing.T) {
 						h.MO = uint32(done)
 					}
 					want := frameOf(segmentOf(h, c.m.payload[done:done+n]), false)
-					want = want[:lengthSize+h.Size()+n]
+					want = want[:LengthSize+h.Size()+n]
 					if !bytes.HasPrefix(wire, want) {
 						t.Fatalf("segment %d begins %x, want %x", i, wire[:20], want[:20])
 					}
-					wire = wire[len(want)+trailerSize(h.Size()+n):]
+					wire = wire[len(want)+TrailerSize(h.Size()+n):]
 					done += n
 				}
 				if len(wire) != 0 || done != len(c.m.payload) {
@@ -231,7 +231,7 @@ func TestWrongMessages(t *testing.T) {
 		src := &listSource{t: t, list: []ddp.Message{good, bad}}
 		src.Begin()
 		_, err := (&framer{}).fill(b, src)
-		if !errors.Is(err, errLength) || b.ended != 1 || b.size != lengthSize+18+100+crcSize {
+		if !errors.Is(err, errLength) || b.ended != 1 || b.size != LengthSize+18+100+CRCSize {
 			t.Errorf("%v, %d messages of %d octets", err, b.ended, b.size)
 		}
 		b.release()

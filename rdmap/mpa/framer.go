@@ -86,7 +86,7 @@ func (f *framer) payload() int {
 
 // fits says whether there is room for a frame with n octets of payload.
 func (f *framer) fits(b *batch, n int, copies bool) bool {
-	slab := lengthSize + f.message.Size() + trailerSize(maxSegment)
+	slab := LengthSize + f.message.Size() + TrailerSize(maxSegment)
 	pieces := 1
 	if copies {
 		slab += n
@@ -111,21 +111,21 @@ func (f *framer) frame(b *batch, n int, copies bool) error {
 	before := b.mark()
 	segment := h.Size() + n
 	binary.BigEndian.PutUint16(b.slab[b.used:], uint16(segment))
-	b.used += lengthSize
+	b.used += LengthSize
 	b.used += h.Put(b.slab[b.used:])
 	if !f.gather(b, n, copies) {
 		b.cut(before)
 		return ErrWithdrawn
 	}
-	pad := trailerSize(segment) - crcSize
+	pad := TrailerSize(segment) - CRCSize
 	b.used += copy(b.slab[b.used:], "\x00\x00\x00"[:pad])
 	sum := uint32(0)
 	if f.crc {
 		sum = crc32.Checksum(b.slab[before.used:b.used], castagnoli)
 	}
 	binary.LittleEndian.PutUint32(b.slab[b.used:], sum)
-	b.used += crcSize
-	b.size += lengthSize + segment + pad + crcSize
+	b.used += CRCSize
+	b.size += LengthSize + segment + pad + CRCSize
 	f.framed += uint32(n)
 	if h.Last {
 		b.ends[b.ended] = uint32(b.size)

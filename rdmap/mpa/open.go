@@ -92,7 +92,7 @@ func (l *lastWord) Next(m *ddp.Message) bool {
 // Request is what an initiator asks for. It is answered once, by Accept or Reject.
 type Request struct {
 	nc      net.Conn
-	request setup
+	request SetUp
 	patient time.Duration
 }
 
@@ -122,15 +122,15 @@ func Await(ctx context.Context, nc net.Conn, timeout time.Duration) (*Request, e
 }
 
 // Private is what the initiator's program has to say.
-func (r *Request) Private() []byte { return r.request.private }
+func (r *Request) Private() []byte { return r.request.Private }
 
 // Rev is the revision of MPA that the initiator wants.
-func (r *Request) Rev() int { return int(r.request.rev) }
+func (r *Request) Rev() int { return int(r.request.Rev) }
 
 // Reads are the IRD and ORD that the initiator has and wants. Not ok: it does not say.
 func (r *Request) Reads() (ird, ord int, ok bool) {
 	q := &r.request
-	return int(q.ird), int(q.ord), q.enhanced && q.ird != notNegotiated && q.ord != notNegotiated
+	return int(q.IRD), int(q.ORD), q.Enhanced && q.IRD != NotNegotiated && q.ORD != NotNegotiated
 }
 
 // LocalAddr returns the address of this side.
@@ -179,7 +179,7 @@ const farewell = time.Second
 // is closed when the peer has closed it, or a second later: siw tells its program nothing (S10) of a reply behind which
 // the end comes at once. After ErrOption the request can still be answered.
 func (r *Request) Reject(ctx context.Context, private []byte) error {
-	if err := (&Options{Private: private}).check(r.request.enhanced); err != nil {
+	if err := (&Options{Private: private}).check(r.request.Enhanced); err != nil {
 		return err
 	}
 	err := within(ctx, r.nc, r.patient, "rejecting", func() error { return r.refuse(private) })

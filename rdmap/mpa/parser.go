@@ -9,17 +9,23 @@ import (
 
 // What is around the segment (ULPDU) in a frame (FPDU): its length before it, pad and CRC after it.
 const (
-	lengthSize = 2
-	crcSize    = 4
+	LengthSize = 2
+	CRCSize    = 4
 	// maxSegment is the longest segment, maxFrame the longest frame (MPA-001).
 	maxSegment = 1<<16 - 1
-	maxFrame   = lengthSize + maxSegment + 3 + crcSize
+	maxFrame   = LengthSize + maxSegment + 3 + CRCSize
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// trailerSize returns how many octets of pad and CRC follow a segment of n octets.
-func trailerSize(n int) int { return -(lengthSize+n)&3 + crcSize }
+// TrailerSize returns how many octets of pad and CRC follow a segment of n octets.
+func TrailerSize(n int) int { return -(LengthSize+n)&3 + CRCSize }
+
+// Intact reports whether the CRC at the end of a whole frame is that of what is before it.
+func Intact(frame []byte) bool {
+	sum := len(frame) - CRCSize
+	return crc32.Checksum(frame[:sum], castagnoli) == binary.LittleEndian.Uint32(frame[sum:])
+}
 
 // parser takes the frames of one direction out of bytes that come in any pieces. The
 // bytes that it has not used belong to a frame of which there is not enough yet: they have to
@@ -63,22 +69,21 @@ func (p *parser) parse(b []byte, sink ddp.Sink) (used int, err error) {
 // whole uses the frame at the beginning of b if it is complete. Only a frame whose CRC is right
 // touches memory (MPA-009).
 func (p *parser) whole(b []byte, sink ddp.Sink) (int, error) {
-	if len(b) < lengthSize {
+	if len(b) < LengthSize {
 		return 0, nil
 	}
 	n := int(binary.BigEndian.Uint16(b))
-	size := lengthSize + n + trailerSize(n)
+	size := LengthSize + n + TrailerSize(n)
 	if len(b) < size {
 		return 0, nil
 	}
-	sum := size - crcSize
-	if crc32.Checksum(b[:sum], castagnoli) != binary.LittleEndian.Uint32(b[sum:]) {
+	if !Intact(b[:size]) {
 		return 0, ddp.Checksum
 	}
-	if err := p.begin(b[lengthSize:lengthSize+n], n, sink); err != nil {
+	if err := p.begin(b[LengthSize:LengthSize+n], n, sink); err != nil {
 		return 0, err
 	}
-	if err := p.copy(b[lengthSize+p.header.Size() : lengthSize+n]); err != nil {
+	if err := p.copy(b[LengthSize+p.header.Size() : LengthSize+n]); err != nil {
 		return 0, err
 	}
 	return size, p.finish(sink)
@@ -108,22 +113,22 @@ func (p *parser) piece(b []byte, sink ddp.Sink) (int, error) {
 
 // head uses length and header.
 func (p *parser) head(b []byte, sink ddp.Sink) (int, error) {
-	if len(b) <= lengthSize {
-		if len(b) == lengthSize && binary.BigEndian.Uint16(b) < ddp.TaggedHeader {
+	if len(b) <= LengthSize {
+		if len(b) == LengthSize && binary.BigEndian.Uint16(b) < ddp.TaggedHeader {
 			return 0, ddp.Malformed
 		}
 		return 0, nil
 	}
 	n := int(binary.BigEndian.Uint16(b))
-	size := ddp.HeaderSize(b[lengthSize])
-	if n >= size && len(b) < lengthSize+size {
+	size := ddp.HeaderSize(b[LengthSize])
+	if n >= size && len(b) < LengthSize+size {
 		return 0, nil
 	}
-	if err := p.begin(b[lengthSize:min(len(b), lengthSize+n)], n, sink); err != nil {
+	if err := p.begin(b[LengthSize:min(len(b), LengthSize+n)], n, sink); err != nil {
 		return 0, err
 	}
-	p.midway, p.tail = true, trailerSize(n)
-	return lengthSize + size, nil
+	p.midway, p.tail = true, TrailerSize(n)
+	return LengthSize + size, nil
 }
 
 // begin asks where the payload goes of the segment of n octets that begins with b.

@@ -277,7 +277,7 @@ func TestWithdrawnWhileReceiving(t *testing.T) {
 				<-half
 				a.Write(wire[len(wire)/2:])
 			}()
-			for taken := 0; taken < len(wire)/2-lengthSize-ddp.TaggedHeader; taken = cb.parser.placed {
+			for taken := 0; taken < len(wire)/2-LengthSize-ddp.TaggedHeader; taken = cb.parser.placed {
 				if err := cb.Receive(sink); err != nil {
 					t.Fatal(err)
 				}
@@ -395,7 +395,7 @@ func TestRecords(t *testing.T) {
 			t.Fatal(err)
 		}
 		same(t, "received", sink.got, want)
-		most := lengthSize + ca.framer.segment + crcSize
+		most := LengthSize + ca.framer.segment + CRCSize
 		if most != 1448 && most != ethernet {
 			t.Fatalf("frames of up to %d octets on a path of %d", most, ethernet)
 		}

@@ -55,9 +55,9 @@ type framed struct {
 func framesOf(stream []byte, at int) (all []framed) {
 	for at < len(stream) {
 		n := int(binary.BigEndian.Uint16(stream[at:]))
-		f := framed{wire: stream[at : at+lengthSize+n+trailerSize(n)]}
-		if ddp.Parse(f.wire[lengthSize:lengthSize+n], &f.h) == nil {
-			f.payload = f.wire[lengthSize+f.h.Size() : lengthSize+n]
+		f := framed{wire: stream[at : at+LengthSize+n+TrailerSize(n)]}
+		if ddp.Parse(f.wire[LengthSize:LengthSize+n], &f.h) == nil {
+			f.payload = f.wire[LengthSize+f.h.Size() : LengthSize+n]
 		}
 		at += len(f.wire)
 		f.end = at
@@ -71,8 +71,8 @@ func framesOf(stream []byte, at int) (all []framed) {
 type replay struct {
 	rec        *recorded
 	own, peer  string
-	request    setup
-	reply      setup
+	request    SetUp
+	reply      SetUp
 	with       replayed
 	wire       script
 	conn       *Conn
@@ -111,7 +111,7 @@ func newReplay(rec *recorded, own string, with replayed, step int) (*replay, err
 	}
 	r.wire.step = step
 	begins := map[string]int{}
-	for way, s := range map[string]*setup{fromI: &r.request, fromR: &r.reply} {
+	for way, s := range map[string]*SetUp{fromI: &r.request, fromR: &r.reply} {
 		size, err := setupSize(rec.streams[way], way == fromR)
 		if err != nil {
 			return nil, err
@@ -147,12 +147,12 @@ func (r *replay) options() *Options {
 	if r.own == fromR {
 		mine = r.reply
 	}
-	o := &Options{Rev: int(mine.rev), NoCRC: !mine.crc && !(r.own == fromR && r.with.wantsCRC), IRD: int(mine.ird), ORD: int(mine.ord), Private: mine.private, Strict: true}
-	if !mine.enhanced {
+	o := &Options{Rev: int(mine.Rev), NoCRC: !mine.CRC && !(r.own == fromR && r.with.wantsCRC), IRD: int(mine.IRD), ORD: int(mine.ORD), Private: mine.Private, Strict: true}
+	if !mine.Enhanced {
 		o.IRD, o.ORD = 4, 4 // siwpeer's
 	}
 	if r.own == fromI {
-		o.PeerToPeer, o.Ready = mine.peerToPeer, mine.ready
+		o.PeerToPeer, o.Ready = mine.PeerToPeer, mine.Ready
 	}
 	if r.with.reads != [2]int{} && r.own == fromR {
 		o.IRD, o.ORD = r.with.reads[0], r.with.reads[1]
@@ -200,7 +200,7 @@ func (r *replay) open(t testing.TB) bool {
 			return false
 		}
 		if r.with.rejects {
-			if err := q.Reject(t.Context(), r.reply.private); err != nil {
+			if err := q.Reject(t.Context(), r.reply.Private); err != nil {
 				r.errorf("rejecting: %w", err)
 			}
 			r.compareSetup(&r.reply, true)
@@ -210,9 +210,9 @@ func (r *replay) open(t testing.TB) bool {
 		r.compareSetup(&r.reply, true)
 	}
 	var rejected *RejectedError
-	if r.own == fromI && r.reply.reject {
-		if !errors.As(err, &rejected) || !bytes.Equal(rejected.Private, r.reply.private) {
-			r.errorf("rejected with %x, and heard %v", r.reply.private, err)
+	if r.own == fromI && r.reply.Reject {
+		if !errors.As(err, &rejected) || !bytes.Equal(rejected.Private, r.reply.Private) {
+			r.errorf("rejected with %x, and heard %v", r.reply.Private, err)
 		}
 		return false
 	}
@@ -240,7 +240,7 @@ func (r *replay) open(t testing.TB) bool {
 }
 
 // compareSetup looks for the fields in which our request or reply differs from siw's.
-func (r *replay) compareSetup(theirs *setup, reply bool) {
+func (r *replay) compareSetup(theirs *SetUp, reply bool) {
 	size, err := setupSize(r.wire.said, reply)
 	if err != nil || size > len(r.wire.said) {
 		r.errorf("our set-up frame %x: %v", r.wire.said, err)
@@ -258,16 +258,16 @@ func (r *replay) compareSetup(theirs *setup, reply bool) {
 }
 
 // differences names the fields in which two set-up frames differ.
-func differences(ours, theirs *setup) (differs []string) {
+func differences(ours, theirs *SetUp) (differs []string) {
 	for _, f := range []struct {
 		name        string
 		ours, their any
 	}{
-		{"revision", ours.rev, theirs.rev}, {"CRC", ours.crc, theirs.crc}, {"reject", ours.reject, theirs.reject},
-		{"enhanced", ours.enhanced, theirs.enhanced}, {"reserved", ours.reserved, theirs.reserved},
-		{"IRD", ours.ird, theirs.ird}, {"ORD", ours.ord, theirs.ord},
-		{"peer-to-peer", ours.peerToPeer, theirs.peerToPeer}, {"ready", ours.ready, theirs.ready},
-		{"private", string(ours.private), string(theirs.private)},
+		{"revision", ours.Rev, theirs.Rev}, {"CRC", ours.CRC, theirs.CRC}, {"reject", ours.Reject, theirs.Reject},
+		{"enhanced", ours.Enhanced, theirs.Enhanced}, {"reserved", ours.Reserved, theirs.Reserved},
+		{"IRD", ours.IRD, theirs.IRD}, {"ORD", ours.ORD, theirs.ORD},
+		{"peer-to-peer", ours.PeerToPeer, theirs.PeerToPeer}, {"ready", ours.Ready, theirs.Ready},
+		{"private", string(ours.Private), string(theirs.Private)},
 	} {
 		if f.ours != f.their {
 			differs = append(differs, f.name)
@@ -359,8 +359,8 @@ func (r *replay) fault(err error) {
 // translate makes the peer answer our requests instead of siw's: with the STag and offsets of our Reads, and with CRC
 // if we have agreed on it.
 func (r *replay) translate(f *framed) []byte {
-	recordedCRC := r.request.crc || r.reply.crc
-	if recordedCRC && frameCRC(f.wire) != binary.LittleEndian.Uint32(f.wire[len(f.wire)-crcSize:]) {
+	recordedCRC := r.request.CRC || r.reply.CRC
+	if recordedCRC && frameCRC(f.wire) != binary.LittleEndian.Uint32(f.wire[len(f.wire)-CRCSize:]) {
 		return f.wire // it was damaged, and stays it
 	}
 	if rdmap.Opcode(f.h.Control&15) != rdmap.ReadResponse && recordedCRC == r.conn.Agreed().CRC {
@@ -376,7 +376,7 @@ func (r *replay) translate(f *framed) []byte {
 				h.STag = mine.sink
 			}
 			h.TO += mine.sinkTO - q.sinkTO
-			h.Put(wire[lengthSize:])
+			h.Put(wire[LengthSize:])
 		}
 		if f.h.Last {
 			r.answers++
@@ -386,7 +386,7 @@ func (r *replay) translate(f *framed) []byte {
 	if r.conn.Agreed().CRC {
 		sum = frameCRC(wire)
 	}
-	binary.LittleEndian.PutUint32(wire[len(wire)-crcSize:], sum)
+	binary.LittleEndian.PutUint32(wire[len(wire)-CRCSize:], sum)
 	return wire
 }
 
@@ -399,7 +399,7 @@ func (r *replay) heard() (list []message) {
 		if r.conn.Agreed().CRC {
 			sum = frameCRC(f.wire)
 		}
-		if sum != binary.LittleEndian.Uint32(f.wire[len(f.wire)-crcSize:]) {
+		if sum != binary.LittleEndian.Uint32(f.wire[len(f.wire)-CRCSize:]) {
 			r.errorf("CRC of our frame %x", f.wire)
 		}
 		payloads[f.h.Tagged] = append(payloads[f.h.Tagged], f.payload...)

@@ -17,7 +17,7 @@ import (
 	"github.com/dgrdma/dgrdma/rdmap/ddp"
 )
 
-func frameCRC(wire []byte) uint32 { return crc32.Checksum(wire[:len(wire)-crcSize], castagnoli) }
+func frameCRC(wire []byte) uint32 { return crc32.Checksum(wire[:len(wire)-CRCSize], castagnoli) }
 
 // readAsked is the header of a Read Request.
 type readAsked struct {
@@ -244,10 +244,10 @@ func (r *replay) checkRegion() {
 	if r.own == fromR {
 		mine, seed = r.reply, 1
 	}
-	if len(mine.private) != 16 {
+	if len(mine.Private) != 16 {
 		return
 	}
-	a := r.memory[binary.BigEndian.Uint32(mine.private[8:])]
+	a := r.memory[binary.BigEndian.Uint32(mine.Private[8:])]
 	if a == nil {
 		return // withdrawn by the peer
 	}

@@ -25,7 +25,7 @@ func (r *replay) learn() {
 	if r.own == fromR {
 		mine, seed = r.reply, 1
 	}
-	if b := mine.private; len(b) == 16 && binary.BigEndian.Uint32(b[12:]) == regionSize {
+	if b := mine.Private; len(b) == 16 && binary.BigEndian.Uint32(b[12:]) == regionSize {
 		area := &capturedArea{base: binary.BigEndian.Uint64(b), mem: pattern(regionSize, seed), write: true, read: true}
 		if r.own == fromR {
 			area.write, area.read = !r.with.readOnly, !r.with.writeOnly

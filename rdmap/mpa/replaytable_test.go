@@ -179,8 +179,8 @@ func meaningless(frames []framed, at int) bool {
 		}
 		at -= begin
 		segment := f.h.Size() + len(f.payload)
-		return at >= lengthSize+segment ||
-			!f.h.Tagged && at >= lengthSize+2 && at < lengthSize+6
+		return at >= LengthSize+segment ||
+			!f.h.Tagged && at >= LengthSize+2 && at < LengthSize+6
 	}
 	return true
 }
@@ -222,13 +222,13 @@ func answer(t *testing.T, c *recorded) string {
 		stream = stream[:min(size, len(stream))]
 	}
 	wire := &script{in: stream}
-	var theirs setup
+	var theirs SetUp
 	size, err := setupSize(c.streams[fromR], true)
 	if err == nil && len(c.streams[fromR]) > 0 {
 		theirs, _ = parseSetup(c.streams[fromR][:size], true) // siw's reject has a flag too many
 	}
 	if r, err := Await(t.Context(), wire, 0); err == nil {
-		_, _ = r.Accept(t.Context(), &Options{NoCRC: true, IRD: 4, ORD: 4, Private: theirs.private, Strict: true})
+		_, _ = r.Accept(t.Context(), &Options{NoCRC: true, IRD: 4, ORD: 4, Private: theirs.Private, Strict: true})
 	}
 	switch siw := len(c.streams[fromR]) > 0; {
 	case len(wire.said) == 0 && siw:

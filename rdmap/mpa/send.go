@@ -183,7 +183,7 @@ func leave(guards []ddp.Guard) {
 func (c *Conn) someRecords(fd uintptr) (int, unix.Errno) {
 	b := c.out
 	b.records.n = 0
-	most := c.framer.segment + lengthSize + crcSize
+	most := c.framer.segment + LengthSize + CRCSize
 	for at := b.record; b.records.n < maxRecords && at < b.used; {
 		end := b.frameEnd(at)
 		for end < b.used && b.frameEnd(end)-at <= most {

@@ -34,7 +34,7 @@ const (
 	bitReadyWrite = 0x8000 // in the word of ORD
 	bitReadyRead  = 0x4000
 	// NotNegotiated in a place of IRD or ORD says that the programs agree on it by themselves.
-	notNegotiated = 0x3fff
+	NotNegotiated = 0x3fff
 )
 
 // Ready is a set of kinds of frames that may be the first in peer-to-peer mode: the
@@ -48,64 +48,64 @@ const (
 	ReadySend
 )
 
-// setup is a request or reply as it is on the wire.
-type setup struct {
-	reply    bool
-	rev      byte
-	markers  bool
-	crc      bool
-	reject   bool
-	reserved byte // the other four bits of the flags octet
+// SetUp is a request or reply as it is on the wire.
+type SetUp struct {
+	Reply    bool
+	Rev      byte
+	Markers  bool
+	CRC      bool
+	Reject   bool
+	Reserved byte // the other four bits of the flags octet, as they are there
 
-	// enhanced says that there are words of enhanced set-up.
-	enhanced   bool
-	ird, ord   uint16
-	peerToPeer bool
-	ready      Ready
+	// Enhanced says that there are words of enhanced set-up.
+	Enhanced   bool
+	IRD, ORD   uint16
+	PeerToPeer bool
+	Ready      Ready
 
-	private []byte
+	Private []byte
 }
 
 // append writes the frame behind b.
-func (s *setup) append(b []byte) []byte {
+func (s *SetUp) append(b []byte) []byte {
 	key := requestKey
-	if s.reply {
+	if s.Reply {
 		key = replyKey
 	}
 	b = append(b, key...)
-	flags := s.reserved & reservedBits
-	size := len(s.private)
+	flags := s.Reserved & reservedBits
+	size := len(s.Private)
 	for _, f := range []struct {
 		on  bool
 		bit byte
-	}{{s.markers, flagMarkers}, {s.crc, flagCRC}, {s.reject, flagReject}, {s.enhanced, flagEnhanced}} {
+	}{{s.Markers, flagMarkers}, {s.CRC, flagCRC}, {s.Reject, flagReject}, {s.Enhanced, flagEnhanced}} {
 		if f.on {
 			flags |= f.bit
 		}
 	}
-	if s.enhanced {
+	if s.Enhanced {
 		size += wordsSize
 	}
-	b = append(b, flags, s.rev)
+	b = append(b, flags, s.Rev)
 	b = binary.BigEndian.AppendUint16(b, uint16(size))
-	if s.enhanced {
-		ird, ord := s.ird, s.ord
-		if s.peerToPeer {
+	if s.Enhanced {
+		ird, ord := s.IRD, s.ORD
+		if s.PeerToPeer {
 			ird |= bitPeerToPeer
 		}
-		if s.ready&ReadySend != 0 {
+		if s.Ready&ReadySend != 0 {
 			ird |= bitReadySend
 		}
-		if s.ready&ReadyWrite != 0 {
+		if s.Ready&ReadyWrite != 0 {
 			ord |= bitReadyWrite
 		}
-		if s.ready&ReadyRead != 0 {
+		if s.Ready&ReadyRead != 0 {
 			ord |= bitReadyRead
 		}
 		b = binary.BigEndian.AppendUint16(b, ird)
 		b = binary.BigEndian.AppendUint16(b, ord)
 	}
-	return append(b, s.private...)
+	return append(b, s.Private...)
 }
 
 // setupSize returns how long the frame is that begins with b, as far as b tells: at least as long as
@@ -134,41 +134,71 @@ func setupSize(b []byte, reply bool) (int, error) {
 }
 
 // parseSetup reads a frame that is as long as setupSize says. Its private data is that of b.
-func parseSetup(b []byte, reply bool) (setup, error) {
+func parseSetup(b []byte, reply bool) (SetUp, error) {
 	size, err := setupSize(b, reply)
 	if err != nil {
-		return setup{}, err
+		return SetUp{}, err
 	}
 	if len(b) != size {
-		return setup{}, &SetUpError{Err: ErrPrivate, What: fmt.Sprintf("the frame has %d octets, and says that it has %d", len(b), size)}
+		return SetUp{}, &SetUpError{Err: ErrPrivate, What: fmt.Sprintf("the frame has %d octets, and says that it has %d", len(b), size)}
 	}
+	return decodeSetup(b)
+}
+
+// decodeSetup reads a whole frame, whatever it says.
+func decodeSetup(b []byte) (SetUp, error) {
 	flags := b[16]
-	s := setup{
-		reply: reply, rev: b[17], private: b[setupHeader:],
-		markers: flags&flagMarkers != 0, crc: flags&flagCRC != 0, reject: flags&flagReject != 0,
-		reserved: flags & reservedBits,
+	s := SetUp{
+		Reply: string(b[:len(replyKey)]) == replyKey, Rev: b[17], Private: b[setupHeader:],
+		Markers: flags&flagMarkers != 0, CRC: flags&flagCRC != 0, Reject: flags&flagReject != 0,
+		Reserved: flags & reservedBits,
 	}
 	// In revision 1 the bit of enhanced set-up is one of the reserved ones, which siw as
 	// responder brings back.
-	if s.rev == 1 || flags&flagEnhanced == 0 {
+	if s.Rev < 2 || flags&flagEnhanced == 0 {
 		return s, nil
 	}
-	s.enhanced = true
-	if len(s.private) < wordsSize {
-		return s, &SetUpError{Err: ErrEnhanced, What: fmt.Sprintf("the frame says that it has IRD and ORD, and has %d octets for them, not %d", len(s.private), wordsSize)}
+	s.Enhanced = true
+	if len(s.Private) < wordsSize {
+		return s, &SetUpError{Err: ErrEnhanced, What: fmt.Sprintf("the frame says that it has IRD and ORD, and has %d octets for them, not %d", len(s.Private), wordsSize)}
 	}
-	ird, ord := binary.BigEndian.Uint16(s.private), binary.BigEndian.Uint16(s.private[2:])
-	s.private = s.private[wordsSize:]
-	s.ird, s.ord = ird&notNegotiated, ord&notNegotiated
-	s.peerToPeer = ird&bitPeerToPeer != 0
+	ird, ord := binary.BigEndian.Uint16(s.Private), binary.BigEndian.Uint16(s.Private[2:])
+	s.Private = s.Private[wordsSize:]
+	s.IRD, s.ORD = ird&NotNegotiated, ord&NotNegotiated
+	s.PeerToPeer = ird&bitPeerToPeer != 0
 	if ird&bitReadySend != 0 {
-		s.ready |= ReadySend
+		s.Ready |= ReadySend
 	}
 	if ord&bitReadyWrite != 0 {
-		s.ready |= ReadyWrite
+		s.Ready |= ReadyWrite
 	}
 	if ord&bitReadyRead != 0 {
-		s.ready |= ReadyRead
+		s.Ready |= ReadyRead
 	}
 	return s, nil
+}
+
+// ReadSetUp reads the request or reply that b begins with for who looks on, and takes what a side of the connection would
+// refuse. size is how long the frame is: more than b has, if there is to come more, and 0 if b begins no such frame. The error
+// says what is wrong with a whole one. Its private data is that of b.
+func ReadSetUp(b []byte) (s SetUp, size int, err error) {
+	key := requestKey
+	if n := min(len(b), len(key)); string(b[:n]) != key[:n] {
+		key = replyKey
+		if string(b[:n]) != key[:n] {
+			return SetUp{}, 0, nil
+		}
+	}
+	if len(b) < setupHeader {
+		return SetUp{}, setupHeader, nil
+	}
+	size = setupHeader + int(binary.BigEndian.Uint16(b[18:]))
+	if len(b) < size {
+		return SetUp{}, size, nil
+	}
+	s, err = decodeSetup(b[:size])
+	if _, refused := setupSize(b[:size], s.Reply); refused != nil {
+		err = refused
+	}
+	return s, size, err
 }

@@ -20,24 +20,24 @@ const (
 func TestSetupFrames(t *testing.T) {
 	for _, c := range []struct {
 		name, wire string
-		s          setup
+		s          SetUp
 	}{
-		{"Rev 1 request", requestHex + "4001 0003 616263", setup{rev: 1, crc: true, private: []byte("abc")}},
-		{"Rev 1 reply without anything", replyHex + "0001 0000", setup{reply: true, rev: 1}},
-		{"Rev 2 request", requestHex + "1002 0006 0001 0010 4869", setup{rev: 2, enhanced: true, ird: 1, ord: 16, private: []byte("Hi")}},
-		{"peer-to-peer, Read", requestHex + "5002 0004 8001 4001", setup{rev: 2, crc: true, enhanced: true, ird: 1, ord: 1, peerToPeer: true, ready: ReadyRead}},
+		{"Rev 1 request", requestHex + "4001 0003 616263", SetUp{Rev: 1, CRC: true, Private: []byte("abc")}},
+		{"Rev 1 reply without anything", replyHex + "0001 0000", SetUp{Reply: true, Rev: 1}},
+		{"Rev 2 request", requestHex + "1002 0006 0001 0010 4869", SetUp{Rev: 2, Enhanced: true, IRD: 1, ORD: 16, Private: []byte("Hi")}},
+		{"peer-to-peer, Read", requestHex + "5002 0004 8001 4001", SetUp{Rev: 2, CRC: true, Enhanced: true, IRD: 1, ORD: 1, PeerToPeer: true, Ready: ReadyRead}},
 		{"peer-to-peer, all", requestHex + "5002 0004 ffff ffff",
-			setup{rev: 2, crc: true, enhanced: true, ird: 0x3fff, ord: 0x3fff, peerToPeer: true, ready: ReadyRead | ReadyWrite | ReadySend}},
-		{"reject", replyHex + "7002 0008 0000 0000 4e6f2e21", setup{reply: true, rev: 2, crc: true, reject: true, enhanced: true, private: []byte("No.!")}},
-		{"reserved bits", replyHex + "0f02 0000", setup{reply: true, rev: 2, reserved: 15}},
-		{"markers", requestHex + "8001 0000", setup{rev: 1, markers: true}},
+			SetUp{Rev: 2, CRC: true, Enhanced: true, IRD: 0x3fff, ORD: 0x3fff, PeerToPeer: true, Ready: ReadyRead | ReadyWrite | ReadySend}},
+		{"reject", replyHex + "7002 0008 0000 0000 4e6f2e21", SetUp{Reply: true, Rev: 2, CRC: true, Reject: true, Enhanced: true, Private: []byte("No.!")}},
+		{"reserved bits", replyHex + "0f02 0000", SetUp{Reply: true, Rev: 2, Reserved: 15}},
+		{"markers", requestHex + "8001 0000", SetUp{Rev: 1, Markers: true}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			wire := unhex(t, c.wire)
 			if got := c.s.append(nil); !bytes.Equal(got, wire) {
 				t.Errorf("written as %x, want %x", got, wire)
 			}
-			got, err := parseSetup(wire, c.s.reply)
+			got, err := parseSetup(wire, c.s.Reply)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -45,10 +45,10 @@ func TestSetupFrames(t *testing.T) {
 				t.Errorf("read as %+v, want %+v", got, c.s)
 			}
 			for n := range wire {
-				if size, err := setupSize(wire[:n], c.s.reply); err != nil || size <= n {
+				if size, err := setupSize(wire[:n], c.s.Reply); err != nil || size <= n {
 					t.Fatalf("cut after %d of %d octets: %d, %v; there is more to wait for", n, len(wire), size, err)
 				}
-				if _, err := parseSetup(wire[:n], c.s.reply); err == nil {
+				if _, err := parseSetup(wire[:n], c.s.Reply); err == nil {
 					t.Fatalf("cut after %d of %d octets, and read nevertheless", n, len(wire))
 				}
 			}
@@ -96,7 +96,7 @@ func TestWrongSetupFrames(t *testing.T) {
 	}
 }
 
-func negotiate(oi, or *Options) (request, reply setup, initiator, responder Agreed, erri, errr error) {
+func negotiate(oi, or *Options) (request, reply SetUp, initiator, responder Agreed, erri, errr error) {
 	request, erri = oi.offer()
 	if erri != nil {
 		return
@@ -152,10 +152,10 @@ func TestNegotiation(t *testing.T) {
 			if fmt.Sprint(initiator) != fmt.Sprint(c.initiator) || fmt.Sprint(responder) != fmt.Sprint(c.replier) {
 				t.Errorf("agreed %+v and %+v\nwant   %+v and %+v", initiator, responder, c.initiator, c.replier)
 			}
-			if request.markers || reply.markers {
+			if request.Markers || reply.Markers {
 				t.Error("MPA-005: markers are never asked for")
 			}
-			if reply.rev != request.rev || reply.enhanced != request.enhanced {
+			if reply.Rev != request.Rev || reply.Enhanced != request.Enhanced {
 				t.Errorf("MPA-013: %+v answered by %+v", request, reply)
 			}
 		})
@@ -167,21 +167,21 @@ func TestAnswersToOthers(t *testing.T) {
 	o := Options{IRD: 8, ORD: 6}
 	for _, c := range []struct {
 		name          string
-		request, want setup
+		request, want SetUp
 		agreed        Agreed
 		err           error
 	}{
-		{"MPA-014: 0x3fff is not negotiated", setup{rev: 2, enhanced: true, ird: notNegotiated, ord: notNegotiated},
-			setup{reply: true, rev: 2, crc: true, enhanced: true, ird: notNegotiated, ord: notNegotiated}, Agreed{Rev: 2, CRC: true, IRD: 8, ORD: 6}, nil},
-		{"MPA-014: IRD alone is not negotiated", setup{rev: 2, enhanced: true, ird: notNegotiated, ord: 3},
-			setup{reply: true, rev: 2, crc: true, enhanced: true, ird: 3, ord: notNegotiated}, Agreed{Rev: 2, CRC: true, IRD: 3, ORD: 6}, nil},
-		{"MPA-013: Rev 2 without IRD and ORD", setup{rev: 2, crc: true}, setup{reply: true, rev: 2, crc: true}, Agreed{Rev: 2, CRC: true, IRD: 8, ORD: 6}, nil},
-		{"reserved bits are not brought back", setup{rev: 1, reserved: 15}, setup{reply: true, rev: 1, crc: true}, Agreed{Rev: 1, CRC: true, IRD: 8, ORD: 6}, nil},
-		{"siw's bit is not ours", setup{rev: 1, reserved: 8}, setup{reply: true, rev: 1, crc: true}, Agreed{Rev: 1, CRC: true, IRD: 8, ORD: 6}, nil},
-		{"R in a request says nothing", setup{rev: 1, reject: true}, setup{reply: true, rev: 1, crc: true}, Agreed{Rev: 1, CRC: true, IRD: 8, ORD: 6}, nil},
-		{"MPA-015: no kind offered", setup{rev: 2, enhanced: true, peerToPeer: true}, setup{}, Agreed{}, ErrReady},
-		{"MPA-015: B, C and D without A", setup{rev: 2, enhanced: true, ready: ReadySend | ReadyWrite | ReadyRead},
-			setup{reply: true, rev: 2, crc: true, enhanced: true}, Agreed{Rev: 2, CRC: true}, nil},
+		{"MPA-014: 0x3fff is not negotiated", SetUp{Rev: 2, Enhanced: true, IRD: NotNegotiated, ORD: NotNegotiated},
+			SetUp{Reply: true, Rev: 2, CRC: true, Enhanced: true, IRD: NotNegotiated, ORD: NotNegotiated}, Agreed{Rev: 2, CRC: true, IRD: 8, ORD: 6}, nil},
+		{"MPA-014: IRD alone is not negotiated", SetUp{Rev: 2, Enhanced: true, IRD: NotNegotiated, ORD: 3},
+			SetUp{Reply: true, Rev: 2, CRC: true, Enhanced: true, IRD: 3, ORD: NotNegotiated}, Agreed{Rev: 2, CRC: true, IRD: 3, ORD: 6}, nil},
+		{"MPA-013: Rev 2 without IRD and ORD", SetUp{Rev: 2, CRC: true}, SetUp{Reply: true, Rev: 2, CRC: true}, Agreed{Rev: 2, CRC: true, IRD: 8, ORD: 6}, nil},
+		{"reserved bits are not brought back", SetUp{Rev: 1, Reserved: 15}, SetUp{Reply: true, Rev: 1, CRC: true}, Agreed{Rev: 1, CRC: true, IRD: 8, ORD: 6}, nil},
+		{"siw's bit is not ours", SetUp{Rev: 1, Reserved: 8}, SetUp{Reply: true, Rev: 1, CRC: true}, Agreed{Rev: 1, CRC: true, IRD: 8, ORD: 6}, nil},
+		{"R in a request says nothing", SetUp{Rev: 1, Reject: true}, SetUp{Reply: true, Rev: 1, CRC: true}, Agreed{Rev: 1, CRC: true, IRD: 8, ORD: 6}, nil},
+		{"MPA-015: no kind offered", SetUp{Rev: 2, Enhanced: true, PeerToPeer: true}, SetUp{}, Agreed{}, ErrReady},
+		{"MPA-015: B, C and D without A", SetUp{Rev: 2, Enhanced: true, Ready: ReadySend | ReadyWrite | ReadyRead},
+			SetUp{Reply: true, Rev: 2, CRC: true, Enhanced: true}, Agreed{Rev: 2, CRC: true}, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			reply, agreed, err := o.answer(&c.request)
@@ -193,7 +193,7 @@ func TestAnswersToOthers(t *testing.T) {
 			}
 		})
 	}
-	if err := acceptable(&setup{rev: 1, markers: true}); !errors.Is(err, ErrMarkers) {
+	if err := acceptable(&SetUp{Rev: 1, Markers: true}); !errors.Is(err, ErrMarkers) {
 		t.Errorf("MPA-005: a request for markers: %v", err)
 	}
 }
@@ -201,30 +201,30 @@ func TestAnswersToOthers(t *testing.T) {
 // Replies as siw and others give them to a request of Rev 2 with IRD 4, ORD 8, peer-to-peer mode and the bit
 // of our own kind.
 func TestRepliesOfOthers(t *testing.T) {
-	good := setup{reply: true, rev: 2, enhanced: true, ird: 8, ord: 4, peerToPeer: true, ready: ReadyWrite}
-	with := func(change func(*setup)) setup { s := good; change(&s); return s }
+	good := SetUp{Reply: true, Rev: 2, Enhanced: true, IRD: 8, ORD: 4, PeerToPeer: true, Ready: ReadyWrite}
+	with := func(change func(*SetUp)) SetUp { s := good; change(&s); return s }
 	for _, c := range []struct {
 		name  string
-		reply setup
+		reply SetUp
 		want  error
 		fault ddp.Fault
 		check func(Agreed) bool
 	}{
 		{"as asked", good, nil, 0, func(a Agreed) bool { return !a.CRC && a.ORD == 8 && a.IRD == 4 && a.Ready == ReadyWrite && !a.Long }},
-		{"MPA-004: with CRC", with(func(s *setup) { s.crc = true }), nil, 0, func(a Agreed) bool { return a.CRC }},
-		{"MPA-005: markers", with(func(s *setup) { s.markers = true }), ErrMarkers, 0, nil},
-		{"MPA-013: Rev 1", with(func(s *setup) { s.rev, s.enhanced = 1, false }), ErrRevision, 0, nil},
-		{"MPA-013: Rev 2 without IRD and ORD", with(func(s *setup) { s.enhanced = false }), ErrRevision, 0, nil},
-		{"MPA-014: less IRD lowers ORD", with(func(s *setup) { s.ird = 3 }), nil, 0, func(a Agreed) bool { return a.ORD == 3 }},
-		{"MPA-014: more IRD does not raise it", with(func(s *setup) { s.ird = 128 }), nil, 0, func(a Agreed) bool { return a.ORD == 8 }},
-		{"MPA-014: more ORD than our IRD", with(func(s *setup) { s.ord = 5 }), ErrReads, ddp.NoReads, nil},
-		{"MPA-014: 0x3fff", with(func(s *setup) { s.ird, s.ord = notNegotiated, notNegotiated }), nil, 0, func(a Agreed) bool { return a.ORD == 8 && a.IRD == 4 }},
-		{"MPA-015: not A", with(func(s *setup) { s.peerToPeer = false }), ErrReady, ddp.NoReadyFrame, nil},
-		{"MPA-015: a kind that was not offered", with(func(s *setup) { s.ready = ReadySend }), ErrReady, ddp.NoReadyFrame, nil},
-		{"MPA-015: two kinds", with(func(s *setup) { s.ready = ReadyRead | ReadyWrite }), nil, 0, func(a Agreed) bool { return a.Ready == ReadyWrite }},
-		{"our bit brought back", with(func(s *setup) { s.reserved = ownRequest }), nil, 0, func(a Agreed) bool { return !a.Long }},
-		{"all bits brought back", with(func(s *setup) { s.reserved = 15 }), nil, 0, func(a Agreed) bool { return !a.Long }},
-		{"the bit of our own kind", with(func(s *setup) { s.reserved = ownReply }), nil, 0, func(a Agreed) bool { return a.Long }},
+		{"MPA-004: with CRC", with(func(s *SetUp) { s.CRC = true }), nil, 0, func(a Agreed) bool { return a.CRC }},
+		{"MPA-005: markers", with(func(s *SetUp) { s.Markers = true }), ErrMarkers, 0, nil},
+		{"MPA-013: Rev 1", with(func(s *SetUp) { s.Rev, s.Enhanced = 1, false }), ErrRevision, 0, nil},
+		{"MPA-013: Rev 2 without IRD and ORD", with(func(s *SetUp) { s.Enhanced = false }), ErrRevision, 0, nil},
+		{"MPA-014: less IRD lowers ORD", with(func(s *SetUp) { s.IRD = 3 }), nil, 0, func(a Agreed) bool { return a.ORD == 3 }},
+		{"MPA-014: more IRD does not raise it", with(func(s *SetUp) { s.IRD = 128 }), nil, 0, func(a Agreed) bool { return a.ORD == 8 }},
+		{"MPA-014: more ORD than our IRD", with(func(s *SetUp) { s.ORD = 5 }), ErrReads, ddp.NoReads, nil},
+		{"MPA-014: 0x3fff", with(func(s *SetUp) { s.IRD, s.ORD = NotNegotiated, NotNegotiated }), nil, 0, func(a Agreed) bool { return a.ORD == 8 && a.IRD == 4 }},
+		{"MPA-015: not A", with(func(s *SetUp) { s.PeerToPeer = false }), ErrReady, ddp.NoReadyFrame, nil},
+		{"MPA-015: a kind that was not offered", with(func(s *SetUp) { s.Ready = ReadySend }), ErrReady, ddp.NoReadyFrame, nil},
+		{"MPA-015: two kinds", with(func(s *SetUp) { s.Ready = ReadyRead | ReadyWrite }), nil, 0, func(a Agreed) bool { return a.Ready == ReadyWrite }},
+		{"our bit brought back", with(func(s *SetUp) { s.Reserved = ownRequest }), nil, 0, func(a Agreed) bool { return !a.Long }},
+		{"all bits brought back", with(func(s *SetUp) { s.Reserved = 15 }), nil, 0, func(a Agreed) bool { return !a.Long }},
+		{"the bit of our own kind", with(func(s *SetUp) { s.Reserved = ownReply }), nil, 0, func(a Agreed) bool { return a.Long }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			o := Options{NoCRC: true, IRD: 4, ORD: 8, PeerToPeer: true, Ready: ReadyWrite | ReadyRead}
@@ -244,7 +244,7 @@ func TestRepliesOfOthers(t *testing.T) {
 	}
 	o := Options{}
 	request, _ := o.offer()
-	_, err := o.conclude(&request, &setup{reply: true, rev: 2, enhanced: true, reject: true, private: []byte("No, thanks")})
+	_, err := o.conclude(&request, &SetUp{Reply: true, Rev: 2, Enhanced: true, Reject: true, Private: []byte("No, thanks")})
 	var rejected *RejectedError
 	if !errors.As(err, &rejected) || string(rejected.Private) != "No, thanks" || !strings.Contains(err.Error(), "No, thanks") {
 		t.Errorf("MPA-012: a reject: %v", err)
@@ -284,8 +284,8 @@ func TestWrongOptions(t *testing.T) {
 			t.Errorf("%d octets of private data: %v", len(o.Private), err)
 			continue
 		}
-		if got, err := parseSetup(s.append(nil), false); err != nil || len(got.private) != len(o.Private) {
-			t.Errorf("%d octets of private data come as %d, %v", len(o.Private), len(got.private), err)
+		if got, err := parseSetup(s.append(nil), false); err != nil || len(got.Private) != len(o.Private) {
+			t.Errorf("%d octets of private data come as %d, %v", len(o.Private), len(got.Private), err)
 		}
 	}
 }
@@ -311,7 +311,7 @@ func FuzzSetup(f *testing.F) {
 		}
 		for _, o := range []Options{{}, {NoCRC: true, IRD: 5, ORD: 7, Strict: true}} {
 			if a, agreed, err := o.answer(&s); !reply && err == nil {
-				if agreed.CRC != (s.crc || !o.NoCRC) || s.enhanced && s.ird != notNegotiated && agreed.ORD > int(s.ird) || len(a.append(nil)) > maxSetup {
+				if agreed.CRC != (s.CRC || !o.NoCRC) || s.Enhanced && s.IRD != NotNegotiated && agreed.ORD > int(s.IRD) || len(a.append(nil)) > maxSetup {
 					t.Fatalf("%+v answered %+v, %+v", s, a, agreed)
 				}
 			}
