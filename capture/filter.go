@@ -15,6 +15,7 @@ type Filter struct {
 	EtherType uint16   // of frames of the protocol
 	Ports     []uint16 // of UDP, at either end; none: all
 	Ends      []End    // of which a packet needs one; none: all
+	TCP       []uint16 // ports, at either end, of which segments of TCP are taken too; none: no segment
 	// Datagram ends the program where a datagram of UDP is looked at, by returning 0 to drop it
 	// or [Take]. Register X is where its data begins. Without it all are taken.
 	Datagram []bpf.Instruction
@@ -42,7 +43,7 @@ func (f *Filter) compile() ([]bpf.RawInstruction, error) {
 	if len(f.Ports) == 0 && len(f.Ends) == 0 {
 		return nil, fmt.Errorf("the filter program is too long: the kernel takes %d instructions with those that choose the protocol", maxProgram)
 	}
-	return (&Filter{EtherType: f.EtherType, Datagram: f.Datagram, Program: f.Program}).compile()
+	return (&Filter{EtherType: f.EtherType, Datagram: f.Datagram, TCP: f.TCP, Program: f.Program}).compile()
 }
 
 // Places in the program.
@@ -65,6 +66,7 @@ const (
 	dstPort
 	ipHeader // where it begins
 	udpData
+	protocol
 )
 
 // hardware begins the program: what is in front of a packet depends on the kind of its
@@ -152,7 +154,7 @@ func (a *assembler) ether(f *Filter) {
 
 func (a *assembler) ipv4(f *Filter) {
 	a.add(bpf.LoadIndirect{Off: 9, Size: 1})
-	a.unless(protoUDP, toDrop)
+	a.protocol(f)
 	first := a.label()
 	a.add(bpf.LoadIndirect{Off: 6, Size: 2}, bpf.ALUOpConstant{Op: bpf.ALUOpAnd, Val: 0x1FFF})
 	a.when(0, first)
@@ -166,7 +168,7 @@ func (a *assembler) ipv4(f *Filter) {
 		bpf.ALUOpX{Op: bpf.ALUOpAdd},
 		bpf.TAX{},
 	)
-	a.udp(0)
+	a.ports(0)
 	a.add(bpf.LoadScratch{Dst: bpf.RegX, N: ipHeader})
 	for _, e := range f.Ends {
 		if e.ip.Is4() {
@@ -185,8 +187,8 @@ func (a *assembler) ipv6(f *Filter) {
 	for _, extension := range []uint32{protoHopByHop, protoRouting, protoFragment, protoAuth, protoOptions} {
 		a.when(extension, toPass) // what is behind it is for who reads
 	}
-	a.unless(protoUDP, toDrop)
-	a.udp(40)
+	a.protocol(f)
+	a.ports(40)
 	for _, e := range f.Ends {
 		if e.ip.IsValid() {
 			b := e.ip.As16()
@@ -199,8 +201,21 @@ func (a *assembler) ipv6(f *Filter) {
 	a.jump(toDrop)
 }
 
-// udp keeps what is in and behind the header off bytes behind X.
-func (a *assembler) udp(off uint32) {
+// protocol goes on if what IP carries is of use, and keeps which it is if there are two.
+func (a *assembler) protocol(f *Filter) {
+	if len(f.TCP) == 0 {
+		a.unless(protoUDP, toDrop)
+		return
+	}
+	a.add(bpf.StoreScratch{Src: bpf.RegA, N: protocol})
+	useful := a.label()
+	a.when(protoUDP, useful)
+	a.unless(protoTCP, toDrop)
+	a.mark(useful)
+}
+
+// ports keeps what is in and behind the header off bytes behind X: UDP and TCP both begin with the ports.
+func (a *assembler) ports(off uint32) {
 	a.add(
 		bpf.TXA{}, bpf.ALUOpConstant{Op: bpf.ALUOpAdd, Val: off + 8}, bpf.StoreScratch{Src: bpf.RegA, N: udpData},
 		bpf.LoadIndirect{Off: off, Size: 2}, bpf.StoreScratch{Src: bpf.RegA, N: srcPort},
@@ -226,21 +241,34 @@ func (a *assembler) end(e End, ip []byte, off uint32) {
 	}
 }
 
-// datagram chooses by the ports that were kept, then by the data.
+// datagram chooses by the ports that were kept, then, over UDP, by the data.
 func (a *assembler) datagram(f *Filter) {
 	chosen := a.label()
+	if len(f.TCP) > 0 {
+		udp := a.label()
+		a.add(bpf.LoadScratch{Dst: bpf.RegA, N: protocol})
+		a.when(protoUDP, udp)
+		a.anyPort(f.TCP, toPass)
+		a.jump(toDrop)
+		a.mark(udp)
+	}
 	if len(f.Ports) == 0 {
 		a.jump(chosen)
 	}
-	for _, kept := range []int{srcPort, dstPort} {
-		a.add(bpf.LoadScratch{Dst: bpf.RegA, N: kept})
-		for _, port := range f.Ports {
-			a.when(uint32(port), chosen)
-		}
-	}
+	a.anyPort(f.Ports, chosen)
 	a.jump(toDrop)
 	a.mark(chosen)
 	a.add(bpf.LoadScratch{Dst: bpf.RegX, N: udpData})
 	a.add(f.Datagram...)
 	a.jump(toPass)
+}
+
+// anyPort jumps if one of the ports that were kept is in the list.
+func (a *assembler) anyPort(ports []uint16, to label) {
+	for _, kept := range []int{srcPort, dstPort} {
+		a.add(bpf.LoadScratch{Dst: bpf.RegA, N: kept})
+		for _, port := range ports {
+			a.when(uint32(port), to)
+		}
+	}
 }

@@ -44,6 +44,7 @@ const (
 	etherQinQOld = 0x9100
 
 	protoHopByHop = 0
+	protoTCP      = 6
 	protoUDP      = 17
 	protoRouting  = 43
 	protoFragment = 44
@@ -65,6 +66,7 @@ const (
 	foundOther finding = iota
 	foundEther
 	foundUDP
+	foundTCP // src and dst have no ports yet
 	foundFragment
 )
 
@@ -91,7 +93,7 @@ func (c *content) limit(n int) {
 }
 
 // unwrap takes off all headers, up to that of an Ethernet frame of the protocol, or
-// that of UDP.
+// that of UDP; of what TCP carries, up to that of IP. Without a protocol no Ethernet frame is its.
 func (c *content) unwrap(linkType int, protocol Recogniser) finding {
 	var kind uint16
 	switch linkType {
@@ -125,7 +127,7 @@ func (c *content) unwrap(linkType int, protocol Recogniser) finding {
 		return c.ip()
 	}
 	for {
-		if protocol.Ethernet(kind) {
+		if protocol != nil && protocol.Ethernet(kind) {
 			return foundEther
 		}
 		switch kind {
@@ -170,13 +172,10 @@ func (c *content) ipv4() finding {
 		c.limit(total)
 	}
 	h, ok := c.take(size)
-	if !ok || size < 20 || h[9] != protoUDP {
+	if !ok || size < 20 {
 		return foundOther
 	}
-	if offset := binary.BigEndian.Uint16(h[6:]) & 0x1FFF; offset != 0 {
-		return foundFragment
-	}
-	return c.udp(netip.AddrFrom4([4]byte(h[12:])), netip.AddrFrom4([4]byte(h[16:])))
+	return c.transport(h[9], binary.BigEndian.Uint16(h[6:])&0x1FFF != 0, netip.AddrFrom4([4]byte(h[12:])), netip.AddrFrom4([4]byte(h[16:])))
 }
 
 func (c *content) ipv6() finding {
@@ -189,8 +188,8 @@ func (c *content) ipv6() finding {
 	}
 	src, dst := netip.AddrFrom16([16]byte(h[8:])), netip.AddrFrom16([16]byte(h[24:]))
 	for next := h[6]; ; {
-		if next == protoUDP {
-			return c.udp(src, dst)
+		if next == protoUDP || next == protoTCP {
+			return c.transport(next, false, src, dst)
 		}
 		if len(c.data) < 8 {
 			return foundOther
@@ -213,6 +212,20 @@ func (c *content) ipv6() finding {
 			return foundOther
 		}
 	}
+}
+
+// transport goes on with what IP carries; later is not its first fragment.
+func (c *content) transport(proto byte, later bool, src, dst netip.Addr) finding {
+	switch {
+	case proto == protoTCP && !later:
+		c.src.UDP, c.dst.UDP = netip.AddrPortFrom(src, 0), netip.AddrPortFrom(dst, 0)
+		return foundTCP
+	case proto != protoUDP:
+		return foundOther
+	case later:
+		return foundFragment
+	}
+	return c.udp(src, dst)
 }
 
 func (c *content) udp(src, dst netip.Addr) finding {
