@@ -1,0 +1,164 @@
+package tcp_test
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/dgrdma/dgrdma/capture"
+	"github.com/dgrdma/dgrdma/capture/tcp"
+)
+
+// told writes down what a Handler is told.
+type told struct{ lines []string }
+
+func (l *told) say(c *tcp.Connection, format string, args ...any) {
+	l.lines = append(l.lines, fmt.Sprint(c.Number, " ")+fmt.Sprintf(format, args...))
+}
+func (l *told) Data(c *tcp.Connection, w tcp.Way, b []byte, at tcp.Ref) {
+	c.Keep()
+	l.say(c, "%d %s @%d", w, b, at.Record)
+}
+func (l *told) Missing(c *tcp.Connection, w tcp.Way, n int, at tcp.Ref) {
+	l.say(c, "%d missing %d @%d", w, n, at.Record)
+}
+func (l *told) Finished(c *tcp.Connection, w tcp.Way, at tcp.Ref) {
+	l.say(c, "%d ends @%d", w, at.Record)
+}
+func (l *told) Reset(c *tcp.Connection, w tcp.Way, at tcp.Ref) {
+	l.say(c, "%d resets @%d", w, at.Record)
+}
+func (l *told) Gone(c *tcp.Connection, why tcp.Why) {
+	l.say(c, "gone %s", [...]string{"closed", "reused", "evicted", "ended"}[why])
+}
+
+var ends = [2]netip.AddrPort{netip.MustParseAddrPort("10.0.0.1:40001"), netip.MustParseAddrPort("10.0.0.2:7471")}
+
+// segment reads "A 100 SYN", "B 5 data ack=101": sender, sequence number, flags, payload.
+func segment(t testing.TB, text string) capture.Segment {
+	words := strings.Fields(text)
+	s := capture.Segment{Src: ends[0], Dst: ends[1], Window: 1}
+	if words[0] == "B" {
+		s.Src, s.Dst = s.Dst, s.Src
+	}
+	if _, err := fmt.Sscan(words[1], &s.Seq); err != nil {
+		t.Fatal(err)
+	}
+	for _, w := range words[2:] {
+		flag, known := map[string]uint8{"SYN": capture.SYN, "FIN": capture.FIN, "RST": capture.RST}[w]
+		switch {
+		case known:
+			s.Flags |= flag
+		case w == "window=0":
+			s.Window = 0
+		case strings.HasPrefix(w, "ack="):
+			s.Flags |= capture.ACK
+			fmt.Sscan(w[4:], &s.Ack)
+		case strings.HasPrefix(w, "cut="): // of so many bytes
+			fmt.Sscan(w[4:], &s.Length)
+		default:
+			s.Data = []byte(w)
+		}
+	}
+	s.Length = max(s.Length, len(s.Data))
+	return s
+}
+
+// TestConnections tells what a handler hears of segments. Sequence numbers wrap in some.
+func TestConnections(t *testing.T) {
+	const open = "A 99 SYN; B 499 SYN ack=100; "
+	patience := strings.Repeat("A 100 ack=500; ", tcp.Patience)
+	for _, c := range []struct{ name, segments, want string }{
+		{"in order", open + "A 100 abc ack=500; B 500 xyz ack=103; A 103 FIN ack=503; B 503 FIN ack=104; A 104 ack=504",
+			"1 0 abc @3; 1 1 xyz @4; 1 0 ends @5; 1 1 ends @6; 1 gone closed"},
+		{"wraps", "A 4294967293 SYN; A 4294967294 abc; A 1 def", "1 0 abc @2; 1 0 def @3; 1 gone ended"},
+		{"reordered", open + "A 103 def; A 100 abc", "1 0 abc @4; 1 0 def @3; 1 gone ended"},
+		{"the beginning last", "A 103 def; A 100 abc; A 99 SYN", "1 0 abc @2; 1 0 def @1; 1 gone ended"},
+		{"the other side first", "B 500 xyz ack=103; A 100 abc; B 499 SYN ack=100; A 99 SYN", "1 0 abc @2; 1 1 xyz @1; 1 gone ended"},
+		{"an answer before its request", open + "B 500 xyz ack=103; A 100 abc ack=500", "1 0 abc @4; 1 1 xyz @3; 1 gone ended"},
+		{"overlaps: what came first counts", open + "A 102 CDE; A 100 abcdefg; A 107 h", "1 0 ab @4; 1 0 CDE @3; 1 0 fg @4; 1 0 h @5; 1 gone ended"},
+		{"sent again, with more", open + "A 100 abc; A 100 abcdef; A 100 abc", "1 0 abc @3; 1 0 def @4; 1 gone ended"},
+		{"a hole that nobody acknowledged", open + "A 103 def; " + patience + "A 100 abc", fmt.Sprintf("1 0 abc @%d; 1 0 def @3; 1 gone ended", 4+tcp.Patience)},
+		{"a hole that was acknowledged", open + "A 103 def; B 500 ack=106; " + patience + "A 100 abc", "1 0 missing 3 @3; 1 0 def @3; 1 gone ended"},
+		{"a hole at the end", open + "B 500 ack=106; " + patience, "1 0 missing 6 @3; 1 gone ended"},
+		{"a hole in front of the end", open + "A 103 FIN", "1 0 missing 3 @3; 1 0 ends @3; 1 gone ended"},
+		{"cut", open + "A 100 abc cut=10; A 110 x", "1 0 abc @3; 1 0 missing 7 @3; 1 0 x @4; 1 gone ended"},
+		{"cut, and out of order", open + "A 103 x cut=4; A 107 y; A 100 abc", "1 0 abc @5; 1 0 x @3; 1 0 missing 3 @3; 1 0 y @4; 1 gone ended"},
+		{"its beginning was before", "A 103 def; A 106 ghi", "1 0 def @1; 1 0 ghi @2; 1 gone ended"},
+		{"a probe whether the peer is there", open + "A 100 abc; A 102 c; A 103 d", "1 0 abc @3; 1 0 d @5; 1 gone ended"},
+		{"reset", open + "A 100 abc; B 500 RST", "1 0 abc @3; 1 1 resets @4; 1 gone ended"},
+		{"reused", open + "A 100 abc; A 7000 SYN; A 7001 new", "1 0 abc @3; 1 gone reused; 2 0 new @5; 2 gone ended"},
+		{"SYN, again", open + "A 100 abc; A 99 SYN; A 103 d", "1 0 abc @3; 1 0 d @5; 1 gone ended"},
+		{"reused after its end", open + "A 100 FIN; B 500 FIN; A 7000 SYN; A 7001 new", "1 0 ends @3; 1 1 ends @4; 1 gone closed; 2 0 new @6; 2 gone ended"},
+		{"numbers from nowhere", open + "A 1000000000 abc; A 100 x", "1 0 x @4; 1 gone ended"},
+	} {
+		l := &told{}
+		all := tcp.New(l)
+		for i, text := range strings.Split(strings.TrimSuffix(c.segments, "; "), "; ") {
+			s := segment(t, text)
+			all.Add(&s, tcp.Ref{Record: i + 1})
+		}
+		all.End()
+		if got := strings.Join(l.lines, "; "); got != c.want {
+			t.Errorf("%s:\n%s\nwant\n%s", c.name, got, c.want)
+		}
+	}
+}
+
+// TestCounts: what was sent again and came late is counted, with the first record.
+func TestCounts(t *testing.T) {
+	all := tcp.New(&told{})
+	var c *tcp.Connection
+	for i, text := range []string{"A 99 SYN", "A 103 def", "A 100 abc", "A 100 abc", "A 103 def", "A 106 window=0", "A 105 f", "A 106 g"} {
+		s := segment(t, text)
+		c = all.Add(&s, tcp.Ref{Record: i + 1})
+	}
+	h := &c.Halves[0]
+	if h.Segments != 6 || h.Bytes != 7 || h.Resent != 2 || h.FirstResent != 4 || h.Late != 1 || h.FirstLate != 3 || h.ZeroWindows != 1 || h.FirstZero != 6 || !h.Begun() || !c.Begun {
+		t.Errorf("%+v", *h)
+	}
+}
+
+// ignorant has no interest in connections.
+type ignorant struct{ told }
+
+func (l *ignorant) Data(c *tcp.Connection, w tcp.Way, b []byte, at tcp.Ref) {
+	l.told.Data(c, w, b, at)
+	c.Ignore()
+}
+
+func TestIgnored(t *testing.T) {
+	l := &ignorant{}
+	all := tcp.New(l)
+	for i, text := range []string{"A 99 SYN", "A 103 def", "A 100 abc", "B 500 xyz", "A 106 ghi"} {
+		s := segment(t, text)
+		all.Add(&s, tcp.Ref{Record: i + 1})
+	}
+	all.End()
+	if want := []string{"1 0 abc @3"}; !slices.Equal(l.lines, want) {
+		t.Errorf("%q, want %q", l.lines, want)
+	}
+}
+
+// TestBounds: what waits behind a hole is bounded, for each direction and in all.
+func TestBounds(t *testing.T) {
+	l := &told{}
+	all := tcp.New(l)
+	add := func(text string) {
+		s := segment(t, text)
+		all.Add(&s, tcp.Ref{Record: 1})
+	}
+	add("A 99 SYN")
+	for i := range tcp.MostPieces {
+		add(fmt.Sprint("A ", 101+2*i, " x"))
+	}
+	if len(l.lines) != 0 {
+		t.Fatalf("%q", l.lines[0])
+	}
+	add(fmt.Sprint("A ", 101+2*tcp.MostPieces, " x"))
+	if len(l.lines) != 2 || l.lines[0] != "1 0 missing 1 @1" {
+		t.Errorf("%q", l.lines)
+	}
+}

@@ -1,0 +1,219 @@
+package iwarp
+
+import (
+	"slices"
+
+	"github.com/dgrdma/dgrdma/capture"
+	"github.com/dgrdma/dgrdma/capture/tcp"
+	"github.com/dgrdma/dgrdma/rdmap/mpa"
+)
+
+// Options say which connections are iWARP's.
+type Options struct {
+	// Ports of TCP, at either end. None: those that begin as iWARP does.
+	Ports []uint16
+}
+
+// Bounds. All are arbitrary.
+const (
+	MostHeld     = 64 << 20
+	MostSearched = 1 << 20
+	MostChecked  = 16 << 20
+	MostRequests = 4 << 10
+
+	// strangeSearched and strangeChecked are for connections that nothing says are iWARP's.
+	strangeSearched = 256 << 10
+	strangeChecked  = 4 << 20
+
+	// maxFrame is the longest frame.
+	maxFrame = mpa.LengthSize + 1<<16 - 1 + 3 + mpa.CRCSize
+	// mostUnsettled is how much of a direction waits for the set-up of the other one.
+	mostUnsettled = 4 * maxFrame
+)
+
+// Decoder finds events in the records of a capture.
+type Decoder struct {
+	options  Options
+	emit     func(*Event) error
+	all      *tcp.Connections
+	number   int
+	held     int
+	segments int
+	err      error
+	event    Event
+}
+
+// New returns a Decoder that calls emit with each event. When that fails, the Decoder does nothing more.
+func New(o Options, emit func(*Event) error) *Decoder {
+	d := &Decoder{options: o, emit: emit}
+	d.all = tcp.New((*handler)(d))
+	return d
+}
+
+// Add takes the next record of the capture, which has that number there. If it is a segment of a connection that is known
+// for iWARP's, it returns that, else nil. The error is that of emit.
+func (d *Decoder) Add(number int, r *capture.Record) (*tcp.Connection, error) {
+	s, ok := r.Segment()
+	if !ok || d.err != nil || !d.wanted(&s) {
+		return nil, d.err
+	}
+	c := d.all.Add(&s, tcp.Ref{Record: number, Time: r.Time})
+	if !c.Kept() {
+		return nil, d.err
+	}
+	d.segments++
+	return c, d.err
+}
+
+func (d *Decoder) wanted(s *capture.Segment) bool {
+	return len(d.options.Ports) == 0 || slices.Contains(d.options.Ports, s.Src.Port()) || slices.Contains(d.options.Ports, s.Dst.Port())
+}
+
+// End says that the capture ends.
+func (d *Decoder) End() error {
+	if d.err == nil {
+		d.all.End()
+	}
+	return d.err
+}
+
+// Stats are counts of what was seen.
+type Stats struct {
+	Connections int // of iWARP
+	Segments    int // of TCP, of those connections
+	Evicted     int // connections that were not followed to their end, as there were too many
+}
+
+// Stats returns the counts so far.
+func (d *Decoder) Stats() Stats {
+	return Stats{Connections: d.number, Segments: d.segments, Evicted: d.all.Evicted}
+}
+
+// Tap is a source whose records a Decoder sees before they are used.
+type Tap struct {
+	capture.Source
+	Decoder *Decoder
+	// Passed is called with each record that is a segment of iWARP's, before the next one is read, unless it is nil.
+	Passed  func(number int, c *tcp.Connection) error
+	records int
+	ended   bool
+}
+
+// Next implements [capture.Source]. An error of the Decoder ends the source. So does the end of the records, which the Decoder is told.
+func (t *Tap) Next() (capture.Record, error) {
+	r, err := t.Source.Next()
+	if err != nil {
+		if t.ended {
+			return r, err
+		}
+		t.ended = true
+		if wrong := t.Decoder.End(); wrong != nil {
+			err = wrong
+		}
+		return r, err
+	}
+	t.records++
+	c, err := t.Decoder.Add(t.records, &r)
+	if c != nil && err == nil && t.Passed != nil {
+		err = t.Passed(t.records, c)
+	}
+	return r, err
+}
+
+// handler is what package tcp tells.
+type handler Decoder
+
+func (h *handler) of(c *tcp.Connection) *Connection {
+	if c.Of == nil {
+		k := &Connection{TCP: c}
+		c.Of = k
+		if len(h.options.Ports) > 0 {
+			(*Decoder)(h).keep(k)
+		}
+	}
+	return c.Of.(*Connection)
+}
+
+// keep makes the connection one of iWARP.
+func (d *Decoder) keep(c *Connection) {
+	if c.Number == 0 {
+		d.number++
+		c.Number = d.number
+		c.TCP.Keep()
+		d.segments += c.TCP.Segments - 1 // the one that is looked at is counted when that is done
+	}
+}
+
+func (h *handler) Data(c *tcp.Connection, w tcp.Way, b []byte, at tcp.Ref) {
+	if h.err == nil {
+		(*Decoder)(h).data(h.of(c), w, b, at)
+	}
+}
+
+func (h *handler) Missing(c *tcp.Connection, w tcp.Way, n int, at tcp.Ref) {
+	if h.err == nil {
+		(*Decoder)(h).missing(h.of(c), w, n, at)
+	}
+}
+
+func (h *handler) Finished(c *tcp.Connection, w tcp.Way, at tcp.Ref) {
+	h.ends(c, w, at, Finished)
+}
+
+func (h *handler) Reset(c *tcp.Connection, w tcp.Way, at tcp.Ref) {
+	h.ends(c, w, at, Reset)
+}
+
+func (h *handler) ends(c *tcp.Connection, w tcp.Way, at tcp.Ref, kind Kind) {
+	if h.err != nil || c.Of == nil || !c.Kept() {
+		return
+	}
+	d, k := (*Decoder)(h), h.of(c)
+	if v := &k.ways[w]; kind == Finished && v.state == unsettled {
+		v.closed, v.closedAt = true, at
+		return
+	}
+	d.say(d.begin(kind, k, w, at, at))
+}
+
+// whys are the reasons why nothing follows.
+var whys = [...]string{
+	tcp.Closed: "", tcp.Ended: "", tcp.Reused: "its ports are used for another connection",
+	tcp.Evicted: "too many connections are under way to follow it",
+}
+
+func (h *handler) Gone(t *tcp.Connection, why tcp.Why) {
+	if t.Of == nil {
+		return
+	}
+	d, c := (*Decoder)(h), t.Of.(*Connection)
+	defer d.drop(&c.ways[0])
+	defer d.drop(&c.ways[1])
+	for w := range c.ways {
+		if c.Number > 0 && h.err == nil {
+			d.last(c, tcp.Way(w))
+		}
+	}
+	if c.Number == 0 || h.err != nil {
+		return
+	}
+	at := c.ways[0].at
+	if c.ways[1].at.Record > at.Record {
+		at = c.ways[1].at
+	}
+	e := d.begin(Gone, c, 0, at, at)
+	e.Why = whys[why]
+	d.say(e)
+}
+
+// begin begins an event.
+func (d *Decoder) begin(k Kind, c *Connection, w tcp.Way, first, last tcp.Ref) *Event {
+	d.event = Event{Kind: k, Conn: c, Way: w, First: first, Last: last}
+	return &d.event
+}
+
+func (d *Decoder) say(e *Event) {
+	if d.err == nil {
+		d.err = d.emit(e)
+	}
+}

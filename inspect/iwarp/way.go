@@ -1,0 +1,370 @@
+package iwarp
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+
+	"github.com/dgrdma/dgrdma/capture/tcp"
+	"github.com/dgrdma/dgrdma/rdmap/ddp"
+	"github.com/dgrdma/dgrdma/rdmap/mpa"
+)
+
+// state is what a direction is at.
+type state uint8
+
+const (
+	opening   state = iota // its frame of set-up is to come
+	unsettled              // that of the other direction is to come
+	framed
+	searching
+	dead
+)
+
+// way is one direction of a connection.
+type way struct {
+	state    state
+	buf      []byte
+	marks    []mark // of the bytes in buf, and of those that are being used
+	at       tcp.Ref
+	pos      int64 // of the first byte of buf in the direction
+	held     int   // that Decoder.held has for it
+	absent   int   // bytes of the frame in buf that are not in the capture
+	noHeader bool  // of its header too
+	doubts   int   // frames in a row that make no sense
+	skipped  int   // bytes that were skipped since frames were lost
+	crc      CRC   // Good: there is one; Off; else it is not known
+	search   search
+
+	tagged, untagged message
+	in               ddp.Inbound
+	blind            bool      // what is before the next message is not known
+	loose            bool      // not all requests of the other direction are known
+	msn              [4]uint32 // next of each queue; 0: not known
+	requests         []Request
+	closed           bool // while it waits for the set-up of the other direction
+	closedAt         tcp.Ref
+}
+
+// mark says where the bytes from a position on were captured.
+type mark struct {
+	pos int64
+	at  tcp.Ref
+}
+
+// ref returns where a byte was captured.
+func (v *way) ref(pos int64) tcp.Ref {
+	at := v.at
+	for _, m := range v.marks {
+		if m.pos > pos {
+			break
+		}
+		at = m.at
+	}
+	return at
+}
+
+// data takes the next bytes of a direction.
+func (d *Decoder) data(c *Connection, w tcp.Way, b []byte, at tcp.Ref) {
+	v := &c.ways[w]
+	v.at = at
+	if v.state == dead {
+		return
+	}
+	v.marks = append(v.marks, mark{v.pos + int64(len(v.buf)), at})
+	owned := len(v.buf) > 0
+	if owned {
+		v.buf = append(v.buf, b...)
+	} else {
+		v.buf = b
+	}
+	d.use(c, w)
+	if !owned {
+		v.buf = slices.Clone(v.buf)
+	}
+	d.account(c, w)
+}
+
+// What is kept beside bytes counts for that much.
+const (
+	markSize    = 48
+	requestSize = 128
+)
+
+// account counts what waits. Where it is too much, the direction is given up.
+func (d *Decoder) account(c *Connection, w tcp.Way) {
+	v := &c.ways[w]
+	d.count(v)
+	if d.held > MostHeld && v.held > 0 {
+		d.giveUp(c, w, "too much waits for frames to be complete")
+	}
+}
+
+func (d *Decoder) count(v *way) {
+	now := len(v.buf) + markSize*(len(v.marks)+len(v.search.candidates)) + requestSize*len(v.requests)
+	d.held += now - v.held
+	v.held = now
+}
+
+// drop lets go of what waits.
+func (d *Decoder) drop(v *way) {
+	v.buf, v.marks, v.search, v.absent = nil, nil, search{}, 0
+	v.requests = nil
+	d.held -= v.held
+	v.held = 0
+}
+
+// consume takes n bytes off the front.
+func (v *way) consume(n int) {
+	v.buf = v.buf[n:]
+	v.pos += int64(n)
+	if len(v.buf) == 0 {
+		v.buf = nil
+	}
+	for len(v.marks) > 1 && v.marks[1].pos <= v.pos {
+		v.marks = v.marks[1:]
+	}
+	if len(v.buf) == 0 {
+		v.marks = nil
+	}
+}
+
+// use reads what can be read.
+func (d *Decoder) use(c *Connection, w tcp.Way) {
+	for d.err == nil && !c.ignored && d.step(c, w) {
+	}
+}
+
+// step uses one thing of what waits, and reports whether there may be more.
+func (d *Decoder) step(c *Connection, w tcp.Way) bool {
+	v := &c.ways[w]
+	switch v.state {
+	case opening:
+		return d.open(c, w)
+	case unsettled:
+		if len(v.buf) <= mostUnsettled {
+			return false
+		}
+		d.settle(c)
+		d.resume(c, 1-w)
+		return true
+	case framed:
+		return d.frame(c, w)
+	case searching:
+		return d.find(c, w)
+	}
+	return false
+}
+
+// open reads the frame of set-up.
+func (d *Decoder) open(c *Connection, w tcp.Way) bool {
+	v := &c.ways[w]
+	if len(v.buf) == 0 {
+		return false
+	}
+	s, size, wrong := mpa.ReadSetUp(v.buf)
+	switch {
+	case size == 0 && !c.TCP.Halves[w].Begun():
+		d.seek(c, w)
+		return true
+	case size == 0 && c.Number == 0:
+		d.ignore(c)
+		return false
+	case size == 0:
+		d.giveUp(c, w, fmt.Sprintf("it does not begin with a frame of MPA's set-up, but with %.16q", v.buf))
+		return false
+	case size > len(v.buf):
+		return false
+	}
+	d.keep(c)
+	e := d.begin(SetUp, c, w, v.ref(v.pos), v.ref(v.pos+int64(size)-1))
+	e.SetUp, e.Wrong = s, wrong
+	said := &Said{s, e.Last}
+	said.Private = bytes.Clone(s.Private[:min(len(s.Private), mostPrivate)])
+	switch {
+	case s.Reply:
+		c.Reply, c.Initiator, c.Known = said, 1-w, true
+	default:
+		c.Request, c.Initiator, c.Known = said, w, true
+	}
+	d.say(e)
+	v.consume(size)
+	v.state = unsettled
+	v.msn = [4]uint32{1, 1, 1, 1}
+	if c.ways[1-w].state != opening {
+		d.resume(c, 1-w)
+	}
+	return true
+}
+
+// resume goes on with a direction that has waited for the set-up of the other one.
+func (d *Decoder) resume(c *Connection, w tcp.Way) {
+	d.settle(c)
+	d.use(c, w)
+	d.account(c, w)
+	if v := &c.ways[w]; v.closed && c.Number > 0 {
+		v.closed = false
+		d.say(d.begin(Finished, c, w, v.closedAt, v.closedAt))
+	}
+}
+
+// mostPrivate is how much is kept of private data: as much as is allowed.
+const mostPrivate = 512
+
+// settle has frames follow in directions whose set-up was seen. CRC is used if either side wants it.
+func (d *Decoder) settle(c *Connection) {
+	crc := Unchecked
+	switch {
+	case c.Request != nil && c.Request.CRC, c.Reply != nil && c.Reply.CRC:
+		crc = Good
+	case c.Request != nil && c.Reply != nil:
+		crc = Off
+	}
+	for i := range c.ways {
+		w := tcp.Way(i)
+		v := &c.ways[w]
+		if v.state != unsettled {
+			continue
+		}
+		v.state, v.crc = framed, crc
+		wants := c.Reply // of who receives
+		if w != c.Initiator {
+			wants = c.Request
+		}
+		if refused := c.Reply != nil && c.Reply.Reject; wants != nil && wants.Markers && !refused {
+			d.giveUp(c, w, "its receiver asked for markers, which are not understood")
+		}
+	}
+}
+
+// ignore says that the connection is none of iWARP.
+func (d *Decoder) ignore(c *Connection) {
+	c.ignored = true
+	c.TCP.Ignore()
+	for w := range c.ways {
+		d.drop(&c.ways[w])
+	}
+}
+
+// giveUp ends a direction.
+func (d *Decoder) giveUp(c *Connection, w tcp.Way, why string) {
+	v := &c.ways[w]
+	if c.Number == 0 {
+		d.ignore(c)
+		return
+	}
+	at := v.at
+	n := v.skipped + len(v.buf)
+	d.drop(v)
+	v.state = dead
+	v.tagged, v.untagged = message{}, message{}
+	d.forget(&c.ways[1-w]) // its answers are not seen any more
+	e := d.begin(GivenUp, c, w, at, at)
+	e.N, e.Why = n, why
+	d.say(e)
+}
+
+// forget drops requests whose answers cannot be told any more.
+func (d *Decoder) forget(v *way) {
+	v.requests, v.loose = nil, true
+	d.count(v)
+}
+
+// missing says that n bytes are not in the capture.
+func (d *Decoder) missing(c *Connection, w tcp.Way, n int, at tcp.Ref) {
+	v := &c.ways[w]
+	v.at = at
+	switch v.state {
+	case dead:
+		return
+	case unsettled:
+		d.resume(c, w)
+		d.resume(c, 1-w)
+	case opening:
+		if c.Number > 0 {
+			d.absence(c, w, n)
+		}
+		d.seek(c, w)
+	}
+	if v.state == framed {
+		d.missingInFrames(c, w, n)
+	} else if v.state == searching {
+		v.pass(n)
+	}
+	d.account(c, w)
+}
+
+// pass goes over what waits, and n bytes behind it.
+func (v *way) pass(n int) {
+	v.skipped += len(v.buf) + n
+	v.pos += int64(len(v.buf) + n)
+	v.buf, v.marks, v.absent = nil, nil, 0
+	v.search.restart()
+}
+
+func (d *Decoder) absence(c *Connection, w tcp.Way, n int) {
+	e := d.begin(Missing, c, w, c.ways[w].at, c.ways[w].at)
+	e.N = n
+	d.say(e)
+}
+
+// missingInFrames keeps step as long as the length of the frame that has begun is known.
+func (d *Decoder) missingInFrames(c *Connection, w tcp.Way, n int) {
+	v := &c.ways[w]
+	for n > 0 && v.state == framed && len(v.buf) >= mpa.LengthSize {
+		size := frameSize(v.buf)
+		if len(v.buf) < mpa.LengthSize+ddp.UntaggedHeader && len(v.buf) < mpa.LengthSize+headerSize(v.buf) {
+			v.noHeader = true
+		}
+		part := min(n, size-len(v.buf))
+		v.marks = append(v.marks, mark{v.pos + int64(len(v.buf)), v.at})
+		v.buf = append(v.buf, make([]byte, part)...)
+		v.absent += part
+		n -= part
+		d.use(c, w)
+	}
+	if n == 0 || v.state != framed {
+		return
+	}
+	d.absence(c, w, n)
+	v.pass(n)
+	d.lose(c, w)
+}
+
+// lose looks for frames again, if there is a proof for them.
+func (d *Decoder) lose(c *Connection, w tcp.Way) {
+	v := &c.ways[w]
+	if v.crc == Off {
+		d.giveUp(c, w, "without CRC nothing proves where a frame begins")
+		return
+	}
+	d.seek(c, w)
+}
+
+// seek begins to look for frames.
+func (d *Decoder) seek(c *Connection, w tcp.Way) {
+	v := &c.ways[w]
+	v.state, v.blind, v.loose = searching, true, true
+	v.search = search{}
+	v.in, v.tagged, v.untagged, v.msn = ddp.Inbound{}, message{}, message{}, [4]uint32{}
+	d.forget(&c.ways[1-w])
+	if c.ways[1-w].state == unsettled {
+		d.resume(c, 1-w)
+	}
+}
+
+// last says what a direction ends with.
+func (d *Decoder) last(c *Connection, w tcp.Way) {
+	v := &c.ways[w]
+	if v.state == unsettled {
+		d.resume(c, w)
+	}
+	switch n := len(v.buf); {
+	case v.state == searching && n+v.skipped > 0:
+		d.giveUp(c, w, "no frame was found again")
+	case n > 0 && v.state != dead:
+		e := d.begin(Incomplete, c, w, v.ref(v.pos), v.at)
+		e.N = n
+		d.say(e)
+	}
+}
