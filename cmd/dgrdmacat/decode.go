@@ -11,15 +11,16 @@ import (
 
 	"github.com/dgrdma/dgrdma/capture"
 	"github.com/dgrdma/dgrdma/frame/captured"
+	"github.com/dgrdma/dgrdma/inspect/iwarp"
 	"github.com/dgrdma/dgrdma/inspect/text"
 )
 
 var decodeCommand = command{
 	name: "decode", summary: "show the frames in captures, or on an interface",
 	args: "FILE...|-|-i INTERFACE",
-	about: `Shows every DG/RDMA frame of captures, pcap or pcapng, compressed by gzip or not;
-- is standard input. With -i, those that an interface sends and receives, until
-interrupted.
+	about: `Shows every frame of DG/RDMA and of iWARP, RDMA over TCP, in captures, pcap or pcapng,
+compressed by gzip or not; - is standard input. With -i, those that an interface sends
+and receives, until interrupted.
 
   dgrdmacat decode trace.pcap
   ssh host tcpdump -U -w - | dgrdmacat decode -
@@ -36,6 +37,16 @@ record 12. Frames that are cut or malformed are shown, and say so.
 On Ethernet the EtherType tells a frame. UDP has no fixed port: what looks like a
 frame is taken, or, with --port, everything from and to these ports.
 
+iWARP: a line reads number of the record, or of the first and the last one with a part of
+the frame, seconds, who to whom, and what is sent: the request or reply of MPA that sets up
+a connection, or operation, place, length and CRC of a segment. Connections are those that
+begin with such a request, or that have a port of --port tcp:PORT. A live capture takes
+TCP only if such a port is named. Where bytes are missing, a line says so; the next
+frame is found by its CRC, and without CRC the direction is given up.
+
+  dgrdmacat decode -i eth0 --port tcp:7471
+  dgrdmacat decode --op read,terminate trace.pcap
+
 Filters take lists, as in --txn 17,18, and can be repeated; a frame must fit all
 filters that are given, and fits each by any of its values.
 
@@ -47,8 +58,8 @@ this program does without; it takes what tcpdump makes of one:
   dgrdmacat decode -i eth0 --bpf <(tcpdump -i eth0 -ddd vlan 5)
 
 With -w, packets of the frames that pass the filters are written to a file, pcapng with the
-names of interfaces, and not shown. It is whole however this ends, also when the disk is
-full.
+names of interfaces, and not shown; of iWARP, all segments of connections that fit --addr,
+from when they are known for such. It is whole however this ends, also when the disk is full.
 
   dgrdmacat decode -i any --port 7100 -w trace.pcapng
   dgrdmacat decode -i eth0 -w - | tshark -r -`,
@@ -221,8 +232,9 @@ func (k *looked) Next() (_ capture.Record, err error) {
 // frames shows what there is in a source.
 func (d *decoder) frames(ctx context.Context, from frameSource) error {
 	d.from = &looked{frameSource: from}
-	r := captured.NewReader(d.from, d.o.frames)
-	defer func() { d.counts.add(r.Stats()) }()
+	streams := iwarp.New(d.o.iwarp, d.showEvent)
+	r := captured.NewReader(&iwarp.Tap{Source: d.from, Decoder: streams, Passed: d.passed}, d.o.frames)
+	defer func() { d.counts.add(r.Stats(), streams.Stats()) }()
 	for n := 0; ; n++ {
 		if n%1024 == 0 && ctx.Err() != nil {
 			return errInterrupted
@@ -261,13 +273,23 @@ func (d *decoder) show(p *captured.Packet) error {
 		d.lines.buf = d.printer.Append(d.lines.buf, &d.view)
 	}
 	if d.o.write != "" {
+		d.kept.unwritten++
 		if err := d.keep(p.Record); err != nil {
 			return err
 		}
 	}
+	return d.shown()
+}
+
+// shown counts on behind a frame.
+func (d *decoder) shown() error {
 	if d.counts.shown == d.o.count {
 		return errEnough
 	}
+	return d.flushMuch()
+}
+
+func (d *decoder) flushMuch() error {
 	if max(len(d.lines.buf), len(d.kept.buf)) >= writeAt {
 		return d.flush()
 	}
@@ -276,7 +298,6 @@ func (d *decoder) show(p *captured.Packet) error {
 
 // keep writes the record in that place, of which a frame was found, once.
 func (d *decoder) keep(place int) error {
-	d.kept.unwritten++
 	if err := d.begin(d.from); err != nil || d.from.written == place {
 		return err
 	}

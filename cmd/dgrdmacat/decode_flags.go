@@ -6,13 +6,17 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/dgrdma/dgrdma/capture"
 	"github.com/dgrdma/dgrdma/frame"
 	"github.com/dgrdma/dgrdma/frame/captured"
+	"github.com/dgrdma/dgrdma/inspect/iwarp"
 	"github.com/dgrdma/dgrdma/inspect/text"
+	"github.com/dgrdma/dgrdma/rdmap"
 	"github.com/dgrdma/dgrdma/settings"
 )
 
@@ -23,8 +27,8 @@ type decodeOptions struct {
 	print, force                         bool
 	fields, bytes, json, absolute, stats bool
 	count                                int
-	frames                               captured.Options
-	filter                               text.Filter
+	captureOptions
+	filter text.Filter
 }
 
 func (o *decodeOptions) register(fs *flag.FlagSet) {
@@ -45,7 +49,7 @@ func (o *decodeOptions) register(fs *flag.FlagSet) {
 	fs.BoolVar(&o.absolute, "absolute", false, "print dates, in UTC")
 	fs.BoolVar(&o.stats, "stats", false, "print a summary to standard error at the end, as is always done with -i, and where nothing is shown")
 	fs.IntVar(&o.count, "count", 0, "end after that many frames; 0: show all")
-	captureFlags(fs, &o.frames)
+	o.captureOptions.register(fs)
 	f := &o.filter
 	fs.Func("id", "only frames from or to these endpoint `ids`", eachOf(func(s string) error {
 		n, err := strconv.ParseUint(s, 0, 16)
@@ -67,7 +71,35 @@ func (o *decodeOptions) register(fs *flag.FlagSet) {
 		f.Ranges = append(f.Ranges, r)
 		return err
 	}))
+	fs.Func("op", "only frames of iWARP with these `operations`, a list: "+operationNames(), eachOf(func(s string) error {
+		ops, ok := operations[s]
+		f.Opcodes = append(f.Opcodes, ops...)
+		if !ok {
+			return fmt.Errorf("%q is no operation: need some of %s", s, operationNames())
+		}
+		return nil
+	}))
+	fs.Func("stag", "only frames of iWARP that name these `STags`", eachOf(func(s string) error {
+		n, err := strconv.ParseUint(s, 0, 32)
+		f.STags = append(f.STags, uint32(n))
+		return needBits(s, 32, err)
+	}))
 }
+
+// operations are what --op knows.
+var operations = map[string][]rdmap.Opcode{
+	"write":       {rdmap.Write},
+	"read":        {rdmap.ReadRequest, rdmap.ReadResponse},
+	"send":        {rdmap.Send, rdmap.SendSE, rdmap.SendInvalidate, rdmap.SendSEInvalidate},
+	"terminate":   {rdmap.Terminate},
+	"immediate":   {rdmap.Immediate, rdmap.ImmediateSE},
+	"atomic":      {rdmap.AtomicRequest, rdmap.AtomicResponse},
+	"flush":       {rdmap.FlushRequest, rdmap.FlushResponse},
+	"verify":      {rdmap.VerifyRequest, rdmap.VerifyResponse},
+	"atomicwrite": {rdmap.AtomicWriteRequest, rdmap.AtomicWriteReply},
+}
+
+func operationNames() string { return strings.Join(slices.Sorted(maps.Keys(operations)), ", ") }
 
 // eachOf splits the value of a flag at its commas.
 func eachOf(add func(string) error) func(string) error {
@@ -89,14 +121,24 @@ func needBits(s string, bits int, err error) error {
 	return fmt.Errorf("%q is no number of %d bits", s, bits)
 }
 
-// captureFlags registers the flags that say what in a capture is DG/RDMA.
-func captureFlags(fs *flag.FlagSet, to *captured.Options) {
-	fs.Func("port", "`ports` of DG/RDMA over UDP; without it, what looks like a frame is taken", eachOf(func(s string) error {
-		n, err := strconv.ParseUint(s, 10, 16)
-		if err != nil || n == 0 {
-			return fmt.Errorf("%q is no port: need 1 to 65535", s)
+// captureOptions say what in a capture is DG/RDMA, and what is iWARP.
+type captureOptions struct {
+	frames captured.Options
+	iwarp  iwarp.Options
+}
+
+func (o *captureOptions) register(fs *flag.FlagSet) {
+	fs.Func("port", "`ports` of DG/RDMA over UDP; without it, what looks like a frame is taken. tcp:PORT is one of iWARP; without it, files are searched for connections that begin with its set-up", eachOf(func(s string) error {
+		number, tcp := strings.CutPrefix(s, "tcp:")
+		n, err := strconv.ParseUint(number, 10, 16)
+		switch {
+		case err != nil || n == 0:
+			return fmt.Errorf("%q is no port: need 1 to 65535, or tcp: and such a number", s)
+		case tcp:
+			o.iwarp.Ports = append(o.iwarp.Ports, uint16(n))
+		default:
+			o.frames.Ports = append(o.frames.Ports, uint16(n))
 		}
-		to.Ports = append(to.Ports, uint16(n))
 		return nil
 	}))
 	fs.Func("ethertype", "EtherType of DG/RDMA, a `number` (default "+settings.EtherType.Otherwise()+")", func(s string) error {
@@ -104,7 +146,7 @@ func captureFlags(fs *flag.FlagSet, to *captured.Options) {
 		if err != nil {
 			return fmt.Errorf("%q is no EtherType: %w", s, err)
 		}
-		to.EtherType = uint16(v.Number)
+		o.frames.EtherType = uint16(v.Number)
 		return nil
 	})
 }
@@ -137,7 +179,7 @@ func (o *decodeOptions) shows() bool { return o.write == "" || o.print }
 // liveFilter is what the kernel can choose by while it captures; the decoder does the rest.
 func (o *decodeOptions) liveFilter(ctx context.Context, stdin io.Reader) (capture.Filter, error) {
 	f := o.frames.Filter()
-	f.Ends = o.filter.Ends
+	f.Ends, f.TCP = o.filter.Ends, o.iwarp.Ports
 	if o.bpf == "" {
 		return f, nil
 	}
@@ -161,9 +203,10 @@ type decodeCounts struct {
 	dropped          int
 }
 
-func (c *decodeCounts) add(s capture.Stats) {
+func (c *decodeCounts) add(s capture.Stats, streams iwarp.Stats) {
 	c.Records += s.Records
 	c.Packets += s.Packets
+	c.Other -= streams.Segments
 	c.Cut += s.Cut
 	c.Joined += s.Joined
 	c.Hidden += s.Hidden

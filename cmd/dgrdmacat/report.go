@@ -34,7 +34,7 @@ code is then 1. UDP frames are recognised on any port, unless --port names some.
 		fs.Var((*fileFlag)(&o.out), "o", "`FILE` to write")
 		fs.BoolVar(&o.force, "force", false, "overwrite it")
 		fs.BoolVar(&o.json, "json", false, "write the analysis as one JSON object, to standard output unless -o is given")
-		captureFlags(fs, &o.capture)
+		o.capture.register(fs)
 		fs.Func("flow", "draw the flow with that `number` in the table of flows, in place of those with most data", func(s string) (err error) {
 			if o.flow, err = strconv.Atoi(s); err != nil || o.flow < 1 {
 				return errors.New("flows have numbers from 1")
@@ -59,7 +59,7 @@ type reportOptions struct {
 	out         string
 	force, json bool
 	flow        int
-	capture     captured.Options
+	capture     captureOptions
 }
 
 func (o *reportOptions) run(ctx context.Context, std *stdio, name string) error {
@@ -130,8 +130,8 @@ func reportSummary(r *inspect.Report) string {
 
 // analyze reads a capture to its end, to where it is damaged, or until it is
 // interrupted. Without a report the capture could not be read at all.
-func analyze(ctx context.Context, in io.Reader, o captured.Options) (*inspect.Report, error) {
-	capture, err := captured.NewFileReader(in, o)
+func analyze(ctx context.Context, in io.Reader, o captureOptions) (*inspect.Report, error) {
+	capture, err := captured.NewFileReader(in, o.frames)
 	if err != nil {
 		return nil, err
 	}

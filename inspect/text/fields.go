@@ -124,16 +124,17 @@ func fieldsServices(b []byte, s *frame.Services) []byte {
 	return b
 }
 
-// dump appends the data as it will lie in the memory: sixteen bytes in a line,
-// in front of them their address.
-func dump(b []byte, m *Message) []byte {
+// dump appends the data as it will lie in the memory.
+func dump(b []byte, m *Message) []byte { return dumpAt(b, m.Data, uint64(m.Addr), 8) }
+
+// dumpAt appends data from an address of so many digits on: sixteen bytes in a line, in front of them their address.
+func dumpAt(b, data []byte, addr uint64, digits int) []byte {
 	const width = 16
-	for at := 0; at < len(m.Data); at += width {
-		row := m.Data[at:min(at+width, len(m.Data))]
-		addr := m.Addr + uint32(at)
+	for at := 0; at < len(data); at += width {
+		row := data[at:min(at+width, len(data))]
 		b = append(b, "    "...)
-		for shift := 24; shift >= 0; shift -= 8 {
-			b = hexByte(b, byte(addr>>shift))
+		for shift := 4*digits - 8; shift >= 0; shift -= 8 {
+			b = hexByte(b, byte((addr+uint64(at))>>shift))
 		}
 		b = append(b, ' ')
 		for i := range width {

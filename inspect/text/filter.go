@@ -8,6 +8,7 @@ import (
 
 	"github.com/dgrdma/dgrdma/capture"
 	"github.com/dgrdma/dgrdma/frame"
+	"github.com/dgrdma/dgrdma/rdmap"
 )
 
 // Filter chooses frames. A frame must fit each list that is not empty, and fits
@@ -17,11 +18,15 @@ type Filter struct {
 	Ends   []capture.End      // likewise
 	Txns   []uint32           // of a message
 	Ranges []Range            // that a message writes to
+
+	// Only frames of iWARP have these.
+	Opcodes []rdmap.Opcode
+	STags   []uint32 // of a frame, or of what it asks for
 }
 
 // Match reports whether v is chosen.
 func (f *Filter) Match(v *View) bool {
-	return (len(f.IDs) == 0 || v.Kind != None && (slices.Contains(f.IDs, v.Header.Src) || slices.Contains(f.IDs, v.Header.Dst))) &&
+	return len(f.Opcodes) == 0 && len(f.STags) == 0 && (len(f.IDs) == 0 || v.Kind != None && (slices.Contains(f.IDs, v.Header.Src) || slices.Contains(f.IDs, v.Header.Dst))) &&
 		(len(f.Ends) == 0 || slices.ContainsFunc(f.Ends, func(e capture.End) bool { return e.Is(v.Packet.Src) || e.Is(v.Packet.Dst) })) &&
 		(len(f.Txns) == 0 || f.txn(v)) &&
 		(len(f.Ranges) == 0 || f.written(v))

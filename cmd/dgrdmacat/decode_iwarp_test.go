@@ -1,0 +1,124 @@
+package main
+
+import (
+	"net"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/dgrdma/dgrdma/tests/netns"
+	"github.com/dgrdma/dgrdma/verbs"
+)
+
+const iwarpCaptures = "../../rdmap/mpa/testdata/"
+
+func TestDecodeIWARP(t *testing.T) {
+	const bounds = iwarpCaptures + "term-write-bounds.pcap"
+	const lines = `4      0.000000000 10.99.0.3:52196 > 10.99.0.2:7000 MPA request revision 2, CRC, IRD 4 ORD 4, private data 16 bytes 00007fc86f04f000a3ccc00000020000
+6      0.045286000 10.99.0.2:7000 > 10.99.0.3:52196 MPA reply revision 2, CRC, IRD 4 ORD 4, private data 16 bytes 00007fa2eb5c8000a46e420000020000
+8      0.066179000 10.99.0.3:52196 > 10.99.0.2:7000 Write STag 0xa46e4200 TO 0x7fa2eb5e7fb8 100 bytes, whole, CRC good
+`
+	const terminate = `10     0.069414000 10.99.0.2:7000 > 10.99.0.3:52196 Terminate QN 2 MSN 1 MO 0 20 bytes, whole: DDP: tagged buffer: base or bounds violation (1/1/01), for a Write STag 0xa46e4200 TO 0x7fa2eb5e7fb8 of 100 bytes, in siw's bit order, CRC good
+`
+	const ends = `11     0.069429000 10.99.0.2:7000 > 10.99.0.3:52196 closes the connection (FIN)
+12     0.071768000 10.99.0.3:52196 > 10.99.0.2:7000 closes the connection (FIN)
+`
+	for _, c := range []struct{ args, stdout, stderr string }{
+		{bounds, lines + terminate + ends, ""},
+		{"--stats " + bounds, lines + terminate + ends, "13 records, 0 of them skipped; 4 frames, 4 shown, 0 malformed, 0 cut\n"},
+		{"--count 3 " + bounds, lines, ""},
+		{"--port tcp:7000,9 " + bounds, lines + terminate + ends, ""},
+		{"--port 9 " + bounds, lines + terminate + ends, ""},
+		{"--port tcp:9 " + bounds, "", "13 records, 13 of them skipped (13 not DG/RDMA); 0 frames, 0 shown, 0 malformed, 0 cut\n"},
+		{"--op terminate " + bounds, terminate, ""},
+		{"--op terminate,read --stag 0xa46e4200 --addr 10.99.0.2:7000 " + bounds, terminate, ""},
+		{"--op read " + bounds, "", "13 records, 0 of them skipped; 4 frames, 0 shown, 0 malformed, 0 cut\n"},
+		{"--txn 1 " + bounds, "", "13 records, 0 of them skipped; 4 frames, 0 shown, 0 malformed, 0 cut\n"},
+		{"--op send " + captures + "udp-single.pcap", "", "2 records, 0 of them skipped; 2 frames, 0 shown, 0 malformed, 0 cut\n"},
+	} {
+		code, stdout, stderr := runDecode(t, nil, strings.Fields(c.args)...)
+		if code != exitOK || stdout != c.stdout || stderr != c.stderr {
+			t.Errorf("%s: code %d\n%s%s\nwant\n%s%s", c.args, code, stdout, stderr, c.stdout, c.stderr)
+		}
+	}
+	for args, want := range map[string]string{
+		"--port tcp:0 file": `"tcp:0" is no port`, "--op dance file": `"dance" is no operation: need some of atomic, `, "--stag x file": `"x" is no number of 32 bits`,
+	} {
+		if code, _, stderr := runDecode(t, nil, strings.Fields(args)...); code != exitUsage || !strings.Contains(stderr, want) {
+			t.Errorf("%s: code %d, %s", args, code, stderr)
+		}
+	}
+}
+
+// TestDecodeWritesConnections: where the port is named, they are in the file with all that TCP says; without a port, from the request on.
+func TestDecodeWritesConnections(t *testing.T) {
+	in := iwarpCaptures + "ops-short.pcap"
+	_, want, _ := runDecode(t, nil, "--absolute", in)
+	for args, records := range map[string]string{"": "33", "--port tcp:7000": "33", "--port tcp:9": "0"} {
+		out := filepath.Join(t.TempDir(), "out.pcapng")
+		if code, _, stderr := runDecode(t, nil, append(strings.Fields(args), "-w", out, in)...); code != exitOK {
+			t.Fatalf("%s: %s", args, stderr)
+		}
+		code, got, stderr := runDecode(t, nil, "--absolute", "--stats", out)
+		if code != exitOK || !strings.HasPrefix(stderr, records+" record") {
+			t.Errorf("%s: code %d, %s", args, code, stderr)
+		}
+		if strings.Count(got, "\n") != strings.Count(want, "\n") && records != "0" {
+			t.Errorf("%s: %d lines, want %d", args, strings.Count(got, "\n"), strings.Count(want, "\n"))
+		}
+	}
+}
+
+// TestDecodeIWARPLive: on an interface TCP is taken of ports that are named, and else not at all.
+func TestDecodeIWARPLive(t *testing.T) {
+	netns.Require(t)
+	h, err := verbs.Open("tcp:127.0.0.1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close()
+	l, err := h.Listen("0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, port, _ := net.SplitHostPort(l.Addr().String())
+	asked := asProcess(t, "decode", "-i", "lo", "--port", "tcp:"+port).start()
+	not := asProcess(t, "decode", "-i", "lo", "-w", "-", "--port", "1").start()
+	for _, p := range []*process{asked, not} {
+		eventually(t, "it captures", func() bool { return strings.Contains(p.err.String(), "capturing on lo\n") })
+	}
+	accepted := make(chan error, 1)
+	go func() {
+		r, err := l.Accept(t.Context())
+		if err == nil {
+			_, err = r.Accept(t.Context(), &verbs.Options{Posted: []verbs.Receive{{Data: make([]byte, 9)}}})
+		}
+		accepted <- err
+	}()
+	q, err := h.Dial(t.Context(), "tcp:127.0.0.1:"+port, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := <-accepted; err != nil {
+		t.Fatal(err)
+	}
+	if err := q.Send(t.Context(), []byte("hello")); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the Send is shown", func() bool {
+		return strings.Contains(asked.out.String(), "Send QN 0 MSN 1 MO 0 5 bytes, whole, CRC good")
+	})
+	for _, p := range []*process{asked, not} {
+		p.Process.Signal(syscall.SIGINT)
+		if code := p.code(); code != exitOK {
+			t.Errorf("code %d, %s", code, p.err.String())
+		}
+	}
+	if n := strings.Count(asked.out.String(), "MPA re"); n != 2 {
+		t.Errorf("%d frames of set-up: %s", n, asked.out.String())
+	}
+	if !strings.Contains(not.err.String(), "0 frames, 0 written") {
+		t.Error(not.err.String())
+	}
+}
