@@ -11,6 +11,7 @@ import (
 	"github.com/dgrdma/dgrdma/capture"
 	"github.com/dgrdma/dgrdma/frame"
 	"github.com/dgrdma/dgrdma/frame/captured"
+	"github.com/dgrdma/dgrdma/inspect/iwarp"
 )
 
 // mostFlows is how many flows are followed: 64 peers in both directions. Each may
@@ -23,9 +24,12 @@ const longest = 100 * 365 * 24 * time.Hour
 // Analyzer follows the flows of a capture. Give it the frames in the order of
 // the file.
 type Analyzer struct {
-	flows map[flowKey]*flow
-	order []*flow
-	slots int // in use by all flows, beyond the least
+	flows       map[flowKey]*flow
+	order       []*flow
+	connections map[*iwarp.Connection]*connection // under way
+	streams     []*connection                     // of iWARP, in the order in which they were found
+	unfollowed  counted                           // connections of iWARP
+	slots       int                               // in use by all flows, beyond the least
 
 	capture        Capture
 	records        int // the latest with a frame
@@ -45,7 +49,9 @@ type Analyzer struct {
 }
 
 // New returns an Analyzer that has seen nothing.
-func New() *Analyzer { return &Analyzer{flows: map[flowKey]*flow{}} }
+func New() *Analyzer {
+	return &Analyzer{flows: map[flowKey]*flow{}, connections: map[*iwarp.Connection]*connection{}}
+}
 
 // Add takes the next frame. It keeps nothing of p.
 func (a *Analyzer) Add(p *captured.Packet) {
@@ -183,6 +189,9 @@ func (a *Analyzer) Report() *Report {
 	r := &Report{Capture: a.capture, Findings: a.findings(), Flows: []Flow{}}
 	for _, f := range a.order {
 		r.Flows = append(r.Flows, f.report())
+	}
+	for i, k := range a.streams {
+		r.Connections = append(r.Connections, k.report(i+1))
 	}
 	return r
 }

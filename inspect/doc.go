@@ -36,12 +36,17 @@
 // A restart is seen by an introduction of a life that was not known before, or
 // by ids that begin anew with other content.
 //
+// # Connections of iWARP
+//
+// Events of package inspect/iwarp come in by [Analyzer.Event], beside the frames. Of each connection is kept what was set up, how
+// often each operation was sent and how long its answers took, and what was wrong, with the records to look at.
+//
 // # Rules
 //
 // Memory does not grow with the capture: ids are remembered as long as a sender
 // may repeat them; series over time keep a fixed number of bins, which merge in
 // pairs; points, marks and transactions are kept as an even choice of all.
 // Counters count all. At most 128 flows are followed; what others send is only
-// counted. Concurrency: an Analyzer belongs to one goroutine. Errors: there are
+// counted. Of connections of iWARP 256 are told of. Concurrency: an Analyzer belongs to one goroutine. Errors: there are
 // none; what is wrong with the capture is a finding.
 package inspect

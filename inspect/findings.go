@@ -20,10 +20,12 @@ type findings struct {
 	all   []Finding
 	names func(f *flow) (from, to string)
 	flow  *flow // that the next ones are about; nil: the capture
+
+	connection int // likewise; 0: none
 }
 
 func (c *findings) add(s Severity, kind string, weight int, records []int, format string, args ...any) {
-	f := Finding{Severity: s, Kind: kind, Text: fmt.Sprintf(format, args...), Records: records, weight: float64(weight)}
+	f := Finding{Severity: s, Kind: kind, Text: fmt.Sprintf(format, args...), Records: records, Connection: c.connection, weight: float64(weight)}
 	if c.flow != nil {
 		f.Flow = c.flow.number + 1
 	}
@@ -39,6 +41,8 @@ func (a *Analyzer) findings() []Finding {
 		f.aboutOrder(&c)
 		f.aboutPeer(&c)
 	}
+	c.flow = nil
+	a.aboutConnections(&c)
 	return c.sorted()
 }
 
@@ -110,8 +114,8 @@ func (a *Analyzer) aboutCapture(c *findings) {
 			c.add(Problem, "damaged file", 1<<40, where, "The file is damaged: %s. This report is of what came before.", k.Damage)
 		}
 	}
-	if k.Frames == 0 {
-		c.add(Note, "no frames", 0, nil, "There are no DG/RDMA frames among the %s of this capture. "+
+	if k.Frames == 0 && k.FPDUs == 0 {
+		c.add(Note, "no frames", 0, nil, "There are no frames of DG/RDMA or iWARP among the %s of this capture. "+
 			"Another Ethernet type, or UDP on ports that have to be named?", count(k.Records, "record"))
 	}
 	if k.Malformed > 0 {

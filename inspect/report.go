@@ -12,12 +12,15 @@ type Report struct {
 	Capture  Capture   `json:"capture"`
 	Findings []Finding `json:"findings"` // what matters most first
 	Flows    []Flow    `json:"flows"`    // with most data first
+
+	Connections []Connection `json:"connections,omitempty"` // of iWARP, in their order
 }
 
 // Capture describes the file.
 type Capture struct {
 	Records   int           `json:"records"` // with those that are no frames
-	Frames    int           `json:"frames"`
+	Frames    int           `json:"frames"`  // of DG/RDMA
+	FPDUs     int           `json:"fpdus"`   // of iWARP, with those of set-up
 	Malformed int           `json:"malformed"`
 	Cut       int           `json:"cut"`
 	Bytes     int64         `json:"bytes"` // of frames
@@ -45,7 +48,9 @@ type Finding struct {
 	Text     string   `json:"text"`
 	Records  []int    `json:"records,omitempty"` // where to look
 	Flow     int      `json:"flow,omitempty"`    // its number, from 1; 0: the capture
-	weight   float64
+
+	Connection int `json:"connection,omitempty"` // its number, from 1, likewise
+	weight     float64
 }
 
 // End is one end of a flow.

@@ -23,7 +23,7 @@ var allowed = map[string][]string{
 	"capture/tcp":             {"capture"},
 	"inspect/iwarp":           {"capture", "capture/tcp", "rdmap", "rdmap/ddp", "rdmap/mpa"},
 	"inspect/text":            {"capture", "capture/tcp", "frame", "frame/captured", "inspect/iwarp", "rdmap", "rdmap/mpa"},
-	"inspect":                 {"ack", "capture", "capture/tcp", "frame", "frame/captured", "inspect/iwarp", "rdmap"},
+	"inspect":                 {"ack", "capture", "capture/tcp", "frame", "frame/captured", "inspect/iwarp", "rdmap", "rdmap/ddp", "rdmap/mpa"},
 	"inspect/page":            {"inspect"},
 	"url":                     {},
 	"transport":               {},

@@ -12,8 +12,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/dgrdma/dgrdma/capture"
 	"github.com/dgrdma/dgrdma/frame/captured"
 	"github.com/dgrdma/dgrdma/inspect"
+	"github.com/dgrdma/dgrdma/inspect/iwarp"
 	"github.com/dgrdma/dgrdma/inspect/page"
 	"github.com/dgrdma/dgrdma/link/stream"
 )
@@ -21,14 +23,16 @@ import (
 var reportCommand = command{
 	name: "report", summary: "make one HTML page of what happened in a capture", args: "FILE",
 	about: `Reads a capture, pcap or pcapng, and writes a page that says what happened: findings
-in words, the flows, and pictures of those with most data. The page needs no network.
+in words, the flows of DG/RDMA, pictures of those with most data, and the connections
+of iWARP, with their operations and round trips. The page needs no network.
 
   dgrdmacat report trace.pcap -o report.html
   tcpdump -i eth0 -w - ether proto 0xF042 | dgrdmacat report - -o report.html
 
 FILE is - for standard input, and so is the page for standard output. Interrupted, it
 reports what it has read. A damaged capture is reported as far as it goes; the exit
-code is then 1. UDP frames are recognised on any port, unless --port names some.`,
+code is then 1. UDP frames are recognised on any port, unless --port names some, and
+connections of iWARP by their set-up, unless --port names some as tcp:PORT.`,
 	flags: func(fs *flag.FlagSet) action {
 		o := new(reportOptions)
 		fs.Var((*fileFlag)(&o.out), "o", "`FILE` to write")
@@ -124,23 +128,32 @@ func reportSummary(r *inspect.Report) string {
 	for _, f := range r.Findings {
 		n[f.Severity]++
 	}
+	what := count(len(r.Flows), "flow")
+	switch {
+	case len(r.Connections) > 0 && len(r.Flows) > 0:
+		what += ", " + count(len(r.Connections), "connection")
+	case len(r.Connections) > 0:
+		what = count(len(r.Connections), "connection")
+	}
 	return fmt.Sprintf("%s in %s, %s; problems %d, warnings %d, notes %d",
-		count(r.Capture.Frames, "frame"), count(r.Capture.Records, "record"), count(len(r.Flows), "flow"), n[inspect.Problem], n[inspect.Warning], n[inspect.Note])
+		count(r.Capture.Frames+r.Capture.FPDUs, "frame"), count(r.Capture.Records, "record"), what, n[inspect.Problem], n[inspect.Warning], n[inspect.Note])
 }
 
 // analyze reads a capture to its end, to where it is damaged, or until it is
 // interrupted. Without a report the capture could not be read at all.
 func analyze(ctx context.Context, in io.Reader, o captureOptions) (*inspect.Report, error) {
-	capture, err := captured.NewFileReader(in, o.frames)
+	file, err := capture.NewFile(in)
 	if err != nil {
 		return nil, err
 	}
 	a := inspect.New()
-	p, err := capture.Next()
-	for ; err == nil; p, err = capture.Next() {
+	streams := iwarp.New(o.iwarp, func(e *iwarp.Event) error { a.Event(e); return nil })
+	frames := captured.NewReader(&iwarp.Tap{Source: file, Decoder: streams}, o.frames)
+	p, err := frames.Next()
+	for ; err == nil; p, err = frames.Next() {
 		a.Add(p)
 	}
-	a.Counted(capture.Stats())
+	a.Counted(frames.Stats())
 	if err == io.EOF || ctx.Err() != nil {
 		return a.Report(), nil
 	}

@@ -179,3 +179,21 @@ func TestReportPortsAndType(t *testing.T) {
 		}
 	}
 }
+
+func TestReportOfIWARP(t *testing.T) {
+	in := iwarpCaptures + "term-write-bounds.pcap"
+	for args, want := range map[string]string{
+		"":                "term-write-bounds.pcap: 4 frames in 13 records, 1 connection; problems 1, warnings 0, notes 0\n",
+		"--port tcp:7000": "term-write-bounds.pcap: 4 frames in 13 records, 1 connection; problems 1, warnings 0, notes 0\n",
+		"--port tcp:9":    "term-write-bounds.pcap: 0 frames in 13 records, 0 flows; problems 0, warnings 0, notes 1\n",
+	} {
+		code, stdout, stderr := runFor(t, context.Background(), append([]string{"report", "--json", in}, strings.Fields(args)...)...)
+		var r inspect.Report
+		if err := json.Unmarshal([]byte(stdout), &r); code != exitOK || err != nil || stderr != want {
+			t.Errorf("%s: code %d, %v, %q, want %q", args, code, err, stderr, want)
+		}
+		if len(r.Connections) == 1 && (r.Findings[0].Kind != "terminate" || r.Findings[0].Connection != 1) {
+			t.Errorf("%+v", r.Findings)
+		}
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"time"
 
 	"github.com/dgrdma/dgrdma/inspect"
 )
@@ -30,6 +31,13 @@ var page = template.Must(template.New("page").Funcs(template.FuncMap{
 	"grouped": grouped,
 	"size":    func(n int64) string { return inspect.Size(float64(n)) },
 	"span":    inspect.Span,
+	"lasts":   func(c inspect.Connection) time.Duration { return c.Last - c.First },
+	"reads": func(n int) string {
+		if n < 0 {
+			return "–"
+		}
+		return inspect.Grouped(int64(n))
+	},
 }).Parse(pageHTML))
 
 // Write writes the page of a report.
@@ -61,6 +69,9 @@ func grouped(n any) (string, error) {
 	return "", fmt.Errorf("%v is no number", n)
 }
 
+// Frames counts those of both protocols.
+func (v *view) Frames() int { return v.Report.Capture.Frames + v.Report.Capture.FPDUs }
+
 // view is what the template sees.
 type view struct {
 	Title    string
@@ -91,6 +102,11 @@ func (v *view) Sums() (s struct {
 		s.Firsts += f.Firsts
 		s.Resent += f.Resent
 		s.Transactions += f.Transactions.Completed
+	}
+	for i := range v.Report.Connections {
+		for _, side := range v.Report.Connections[i].Sides {
+			s.Data += side.Bytes
+		}
 	}
 	return s
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"github.com/dgrdma/dgrdma/frame"
 	"github.com/dgrdma/dgrdma/frame/captured"
 	"github.com/dgrdma/dgrdma/inspect"
+	"github.com/dgrdma/dgrdma/inspect/iwarp"
 	"github.com/dgrdma/dgrdma/inspect/page"
 )
 
@@ -185,5 +187,38 @@ func TestOneFlowIsChosen(t *testing.T) {
 	}
 	if err := page.Write(io.Discard, r, page.Options{Flow: 3}); err == nil || err.Error() != "there is no flow 3: the capture has 2" {
 		t.Error(err)
+	}
+}
+
+// TestConnectionsOnThePage: what was set up, operations with their round trips, and findings that lead to their connection.
+func TestConnectionsOnThePage(t *testing.T) {
+	f, err := os.Open(filepath.Join("..", "..", "rdmap", "mpa", "testdata", "siw-zero-read-stale.pcap"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	src, err := capture.NewFile(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := inspect.New()
+	tap := iwarp.Tap{Source: src, Decoder: iwarp.New(iwarp.Options{}, func(e *iwarp.Event) error { a.Event(e); return nil })}
+	for err == nil {
+		_, err = tap.Next()
+	}
+	if err != io.EOF {
+		t.Fatal(err)
+	}
+	page := string(render(t, a.Report(), "x"))
+	for _, want := range []string{
+		"<h2>Connections of iWARP</h2>", `<tr id="connection1">`, `<a href="#connection1">connection 1</a>`, "10.99.0.3:58888 ended the connection with a Terminate", "agreed <small>revision 2",
+		`<td data-name="Operation">Read Request</td>`, `<td class="n" data-name="Answered">3</td>`, "<dt>Connections</dt><dd>1 ", "4 / 4",
+	} {
+		if !strings.Contains(page, want) {
+			t.Errorf("no %s", want)
+		}
+	}
+	if strings.Contains(page, "There is nothing to draw") {
+		t.Error("a page with connections says that it is empty")
 	}
 }

@@ -89,6 +89,39 @@
 //	  offset          where, from the start of the frame header
 //	  reason          what, in words
 //
+// # iWARP
+//
+// [Printer.AppendEvent] prints events of package inspect/iwarp. A line begins with the record, or the first and the last one with a part of
+// the frame. The keys in JSON, where those above do not say it:
+//
+//	record            number of the packet with its last byte
+//	first_record      with its first
+//	wire              "tcp"
+//	connection        its number, from 1
+//	kind              "setup", "fpdu"; of what is no frame "begins", "missing", "found", "lost", "given up", "incomplete", "closed", "reset", "gone"
+//	bytes, why        of what is no frame: how many were skipped or are missing; in words
+//	reply, revision, wants_crc, markers, reject, reserved, private
+//	                  of setup, as they are in the frame; private is hexadecimal
+//	ird, ord, peer_to_peer, ready
+//	                  likewise, in enhanced set-up; 16383 is not negotiated
+//	length            of fpdu: bytes of payload
+//	crc               likewise: "good", "bad", "off", "unchecked"
+//	absent            likewise: how many bytes of the frame are not in the capture
+//	cut_end           whether pad and CRC are not in one segment of TCP with what is before them
+//	operation, opcode in words, and as a number; fits: whether kind and queue are those of the operation
+//	tagged, last, stag, to, qn, msn, mo, invalidate
+//	                  of the header
+//	segment, message_length, started
+//	                  which one of its message; how long that is so far; whether its beginning was seen
+//	read, atomic, atomic_answer, immediate, range, persistent, global, hash, word
+//	                  operands
+//	terminate         layer, type, code, words, siw_bit_order, and of the frame at fault operation, segment_length and place
+//	answers           record and msn of the request that is answered, and after_ns
+//	problems, wrong   what is wrong, in words
+//	data              hexadecimal, if Printer.Bytes is set
+//
+// Numbers of 64 bits are strings, in hexadecimal.
+//
 // # Rules
 //
 // Nothing is dropped: a frame that is cut is shown as far as it goes, and of a

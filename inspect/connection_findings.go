@@ -1,0 +1,196 @@
+package inspect
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/dgrdma/dgrdma/inspect/iwarp"
+	"github.com/dgrdma/dgrdma/rdmap"
+	"github.com/dgrdma/dgrdma/rdmap/ddp"
+)
+
+// wrongness says how a frame is not what it should be.
+func wrongness(e *iwarp.Event) string {
+	switch {
+	case e.WantMSN != 0:
+		return fmt.Sprintf("message %d of queue %d came where %d would be next", e.Header.MSN, e.Header.QN, e.WantMSN)
+	case e.Odd != "":
+		return fmt.Sprintf("a %v %s", e.Opcode, e.Odd)
+	case e.Fault != nil:
+		return e.Fault.Error()
+	case e.Wrong != nil:
+		return fmt.Sprintf("the operands of a %v are wrong", e.Opcode)
+	case !e.Fits && !e.NoHeader && e.Segments > 0:
+		return fmt.Sprintf("control octet %#02x does not fit the rest of the header", e.Header.Control)
+	}
+	return ""
+}
+
+func (a *Analyzer) aboutConnections(c *findings) {
+	for i, k := range a.streams {
+		c.connection = i + 1
+		k.aboutSetUp(c)
+		for w := range k.ways {
+			k.aboutEnd(c, w)
+			k.aboutFrames(c, w)
+			k.aboutTCP(c, w)
+		}
+	}
+	c.connection = 0
+	if a.unfollowed.n > 0 {
+		c.add(Note, "more connections", a.unfollowed.n, []int{a.unfollowed.first}, "%s of iWARP %s not told of: at most %d are.",
+			count(a.unfollowed.n, "further connection"), isAre(a.unfollowed.n), mostConnections)
+	}
+}
+
+// name is what a side is called.
+func (k *connection) name(w int) string { return k.of.TCP.Ends[w].String() }
+
+// aboutSetUp tells of connections that did not come about, and why if that can be told.
+func (k *connection) aboutSetUp(c *findings) {
+	i := int(k.of.Initiator)
+	request, reply := k.of.Request, k.of.Reply
+	switch {
+	case k.mid != 0:
+		c.add(Note, "mid-connection", 0, []int{k.mid}, "The beginning of the connection between %s and %s is not in the capture: frames were found by their CRC from this record on.", k.name(0), k.name(1))
+	case reply != nil && reply.Reject && request != nil && k.ways[0].frames+k.ways[1].frames == 0:
+		why := "It does not say why."
+		switch {
+		case len(reply.Private) > 0:
+			why = "It says " + quoted(reply.Private) + "."
+		case request.Markers:
+			why = "The request asks for markers, which hardly anybody makes."
+		case request.CRC && !reply.CRC:
+			why = "The request asks for CRC, and the reply has none: the responder forbids it."
+		case request.PeerToPeer && reply.Ready == 0:
+			why = "The reply takes none of the ready-to-receive frames that were offered (" + request.Ready.String() + ")."
+		}
+		c.add(Problem, "rejected", 1, []int{request.At.Record, reply.At.Record}, "%s rejected the connection from %s. %s", k.name(1-i), k.name(i), why)
+	case request != nil && reply == nil && k.ways[1-i].givenUp == 0:
+		end := "The capture ends before anything else happens."
+		switch d := k.ways; {
+		case d[1-i].reset != 0:
+			end = "The responder reset the connection instead."
+		case d[1-i].closed != 0 && (d[i].closed == 0 || d[1-i].closed < d[i].closed):
+			end = "The responder closed the connection instead."
+		case d[i].closed != 0 || d[i].reset != 0:
+			end = "The initiator gave up after " + Span(max(k.last-k.first, 0)) + "."
+		}
+		c.add(Problem, "no reply", 1, []int{request.At.Record}, "The request of %s was never answered by %s. %s", k.name(i), k.name(1-i), end)
+	}
+}
+
+// quoted shows private data: as text if it is some.
+func quoted(b []byte) string {
+	for _, x := range b {
+		if x < ' ' || x > '~' {
+			return fmt.Sprintf("%.64x", b)
+		}
+	}
+	return strconv.Quote(string(b[:min(len(b), 64)]))
+}
+
+// aboutEnd tells how a side ended the connection, and of what was not done by then.
+func (k *connection) aboutEnd(c *findings, w int) {
+	d, other := &k.ways[w], &k.ways[1-w]
+	if t := d.terminate; t != nil {
+		records, about := []int{d.terminated}, ""
+		if t.HasHeader {
+			op, _ := rdmap.OpcodeOf(&t.Header)
+			about = fmt.Sprintf(" It is about a %v, %s bytes", op, Grouped(int64(t.Segment)))
+			if t.Header.Tagged {
+				about += fmt.Sprintf(" to STag %#x at offset %#x", t.Header.STag, t.Header.TO)
+			}
+			about += "."
+			if at := other.find(&t.Header); at != 0 {
+				records = []int{at, d.terminated}
+			}
+		}
+		if t.Fault == ddp.Checksum && other.cut.n > 0 {
+			about += " Pad and CRC of a frame were cut off by the end of a segment before: Linux's siw takes such a frame for damaged, which it is not."
+			records = append([]int{other.cut.first}, records...)
+		}
+		c.add(Problem, "terminate", 1, records, "%s ended the connection with a Terminate: %v.%s", k.name(w), t.Fault, about)
+	}
+	switch n := len(d.requests); {
+	case n == 0:
+	case d.terminate == nil && other.terminate == nil:
+		s := Problem
+		if d.closed == 0 && other.closed == 0 && d.reset == 0 && other.reset == 0 {
+			s = Note // the answer may come
+		}
+		r := d.requests[0]
+		c.add(s, "unanswered", n, []int{r.At.Record}, "%s of %s %s never answered. The first is a %v in this record.", count(n, "request"), k.name(w), wasWere(n), r.Opcode)
+	default:
+		c.add(Note, "unanswered", n, []int{d.requests[0].At.Record}, "%s of %s %s not answered before the connection was terminated.", count(n, "request"), k.name(w), wasWere(n))
+	}
+	if d.reset != 0 {
+		waiting := len(d.requests) + len(other.requests)
+		if d.unfinished || other.unfinished || waiting > 0 || d.incomplete.n+other.incomplete.n > 0 {
+			c.add(Problem, "reset", 1, []int{d.reset}, "%s reset the connection while messages were under way.", k.name(w))
+		} else if d.terminate == nil && other.terminate == nil {
+			c.add(Note, "reset", 0, []int{d.reset}, "%s reset the connection; nothing was under way that the capture shows.", k.name(w))
+		}
+	}
+	if d.incomplete.n > 0 && d.closed != 0 {
+		c.add(Problem, "incomplete", d.incomplete.n, []int{d.incomplete.first, d.closed}, "%s closed the connection within a frame, of which %s were sent.", k.name(w), count(d.incomplete.n, "byte"))
+	}
+}
+
+// find returns the record of the latest frame with a header, 0 if it is not known. Of a Read siw writes something else in the place of its
+// MSN: there the latest one has to do.
+func (d *direction) find(h *ddp.Header) int {
+	alike := 0
+	for i := range min(d.at, recentFrames) {
+		f := &d.recent[(d.at-1-i)%recentFrames]
+		if f.header == *h {
+			return f.record
+		}
+		op, _ := rdmap.OpcodeOf(&f.header)
+		if alike == 0 && op == rdmap.ReadRequest && f.header.Control == h.Control && f.header.QN == h.QN {
+			alike = f.record
+		}
+	}
+	return alike
+}
+
+// aboutFrames tells what is wrong with the frames of a side.
+func (k *connection) aboutFrames(c *findings, w int) {
+	d := &k.ways[w]
+	if n := d.bad.n; n > 0 {
+		c.add(Problem, "bad CRC", n, []int{d.bad.first}, "%s from %s %s a wrong CRC. TCP has its own checksum: something between the two programs changes bytes, or the sender computes it wrongly.",
+			count(n, "frame"), k.name(w), has(n))
+	}
+	if n := d.order.n; n > 0 {
+		c.add(Problem, "out of order", n, []int{d.order.first}, "%s from %s %s not as the protocol has it. The first: %s.", count(n, "frame"), k.name(w), isAre(n), d.orderWhy)
+	}
+	if n := d.cut.n; n > 0 {
+		c.add(Note, "cut by a segment", n, []int{d.cut.first}, "%s from %s %s pad and CRC in another segment of TCP than what is before them. "+
+			"The protocol allows it, but Linux's siw takes such a frame for damaged when CRC is on.", count(n, "frame"), k.name(w), has(n))
+	}
+	if n := d.missing.n; n > 0 {
+		c.add(Warning, "not captured", n, []int{d.missing.first}, "%s from %s are not in the capture (snap length, or the capture lost packets): what was in them is not known.",
+			count(n, "byte"), k.name(w))
+	}
+	if d.givenUp != 0 {
+		c.add(Warning, "given up", 1, []int{d.givenUp}, "From this record on nothing is known of what %s sent: %s.", k.name(w), d.givenUpWhy)
+	}
+}
+
+// aboutTCP tells what is below.
+func (k *connection) aboutTCP(c *findings, w int) {
+	h := &k.ways[w].tcp
+	if n := h.Resent; n > 0 {
+		s := Note
+		if 100*n > h.Segments && n > 2 {
+			s = Warning
+		}
+		c.add(s, "segments sent again", n, []int{h.FirstResent}, "TCP sent %s from %s again, %s, or the capture has packets twice (interface \"any\").", count(n, "segment"), k.name(w), percent(n, h.Segments))
+	}
+	if n := h.Late; n > 0 {
+		c.add(Note, "late segments", n, []int{h.FirstLate}, "%s from %s came after later ones: reordered, or lost before the point of capture and sent again.", count(n, "segment"), k.name(w))
+	}
+	if n := h.ZeroWindows; n > 0 {
+		c.add(Warning, "zero window", n, []int{h.FirstZero}, "%s told its peer %s to send nothing: its program or memory does not keep up.", k.name(w), times(n))
+	}
+}
