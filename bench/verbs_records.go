@@ -80,7 +80,7 @@ func keyOf(r *verbs.Region) key {
 	if r == nil {
 		return key{}
 	}
-	k := verbs.KeyOf(r)
+	k := r.Key()
 	return key{k.STag, k.Length, k.Offset}
 }
 

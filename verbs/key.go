@@ -20,9 +20,6 @@ type Key struct {
 	Length uint32 // in bytes
 }
 
-// KeyOf is the key of a region or a window.
-func KeyOf(g interface{ Key() Key }) Key { return g.Key() }
-
 func keyOf(g *memory.Grant) Key {
 	return Key{STag: g.STag(), Offset: g.Base(), Length: uint32(min(uint64(g.Len()), math.MaxUint32))}
 }

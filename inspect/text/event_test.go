@@ -20,7 +20,6 @@ import (
 	"github.com/dgrdma/dgrdma/inspect/iwarp"
 	"github.com/dgrdma/dgrdma/inspect/text"
 	"github.com/dgrdma/dgrdma/rdmap"
-	"github.com/dgrdma/dgrdma/rdmap/memory"
 	"github.com/dgrdma/dgrdma/verbs"
 )
 
@@ -221,9 +220,9 @@ func TestExtensions(t *testing.T) {
 	defer b.Close()
 	l, err := b.Listen("0")
 	check(err)
-	g, err := b.Domain().Register(make([]byte, 4096), verbs.RemoteRead|verbs.RemoteWrite|verbs.RemoteAtomic|verbs.FlushGlobal|verbs.Verify, &memory.Options{Algorithm: memory.SHA256})
+	g, err := b.Domain().Register(make([]byte, 4096), verbs.RemoteRead|verbs.RemoteWrite|verbs.RemoteAtomic|verbs.FlushGlobal|verbs.Verify, &verbs.RegionOptions{Algorithm: verbs.SHA256})
 	check(err)
-	key := verbs.KeyOf(g)
+	key := g.Key()
 	o := verbs.Options{Extensions: verbs.Atomics | verbs.Immediates | verbs.Commit}
 	accepted := make(chan error, 1)
 	go func() {

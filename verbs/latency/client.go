@@ -43,7 +43,7 @@ func Dial(ctx context.Context, h *verbs.Host, address string, op Op, size uint32
 		if c.region, err = v.Domain.Register(make([]byte, size), verbs.RemoteWrite, nil); err != nil {
 			return nil, err
 		}
-		asked.key = verbs.KeyOf(c.region)
+		asked.key = c.region.Key()
 	}
 	v.Private, v.Posted = asked.bytes(), []verbs.Receive{c.receive(), c.receive()}
 	var err error

@@ -132,7 +132,7 @@ func (c *Session) open(ctx context.Context, h *verbs.Host, r *verbs.Request, ask
 		return errors.Join(err, r.Reject(ctx, []byte("latency: the server has no memory for it")))
 	}
 	if c.region != nil {
-		granted.key = verbs.KeyOf(c.region)
+		granted.key = c.region.Key()
 	}
 	v.Private, v.Posted = granted.bytes(), []verbs.Receive{c.receive(), c.receive()}
 	c.q, err = r.Accept(ctx, &v)

@@ -25,7 +25,7 @@ func newBuffer(d *verbs.Domain, size int, rights verbs.Rights) (buffer, error) {
 	b := buffer{bytes: make([]byte, size)}
 	var err error
 	if b.region, err = d.Register(b.bytes, rights, nil); err == nil {
-		b.key = verbs.KeyOf(b.region).Bytes()
+		b.key = b.region.Key().Bytes()
 	}
 	return b, err
 }

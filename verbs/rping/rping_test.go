@@ -112,7 +112,7 @@ func newBad(t *testing.T, server *Options) (*bad, *Session) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		*r.key = verbs.KeyOf(region)
+		*r.key = region.Key()
 	}
 	var err error
 	if b.q, err = h.Dial(t.Context(), "tcp:"+l.Addr().String(), o); err != nil {
