@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"time"
 
@@ -108,10 +109,10 @@ func (a *Analyzer) aboutCapture(c *findings) {
 			where = []int{a.damage.Record}
 		}
 		if a.damage != nil && errors.Is(a.damage, io.ErrUnexpectedEOF) {
-			c.add(Note, "cut file", 1<<40, where, "The capture is incomplete, which says nothing of the link: %s. It was cut, or is still being written. "+
+			c.add(Note, "cut file", math.MaxInt32, where, "The capture is incomplete, which says nothing of the link: %s. It was cut, or is still being written. "+
 				"This report is of what came before.", k.Damage)
 		} else {
-			c.add(Problem, "damaged file", 1<<40, where, "The file is damaged: %s. This report is of what came before.", k.Damage)
+			c.add(Problem, "damaged file", math.MaxInt32, where, "The file is damaged: %s. This report is of what came before.", k.Damage)
 		}
 	}
 	if k.Frames == 0 && k.FPDUs == 0 {
