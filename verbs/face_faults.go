@@ -21,6 +21,8 @@ import (
 //		Segment   uint16
 //		Header    Header
 //		HasHeader bool
+//		// Swapped says that the peer wrote it in the bit order of Linux's siw, not in that of RFC 5040.
+//		Swapped bool
 //	}
 //
 //	func (e *TerminateError) Error() string
