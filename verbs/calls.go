@@ -21,7 +21,9 @@ var calls = sync.Pool{New: func() any { return &call{done: make(chan struct{}, 1
 // Complete makes a call what a stream tells.
 func (c *call) Complete(done *rdmap.Completion) {
 	c.c = Completion(*done)
-	c.done <- struct{}{}
+	q := c.c.QueuePair()
+	c.done <- struct{}{} // from here on it is the waiting goroutine's
+	q.rouse()
 }
 
 // wait returns when the request is done. When ctx ends first, so does the queue pair, because the
@@ -32,16 +34,22 @@ func (c *call) wait(ctx context.Context, q *QueuePair) error {
 		return c.c.Err
 	default:
 	}
-	select {
-	case <-c.done:
-		return c.c.Err
-	case <-ctx.Done():
-		q.conn.Abort()
-		<-c.done
-		if c.c.Err == nil {
-			return nil
+	q.lending.waiters.Add(1)
+	defer q.lending.waiters.Add(-1)
+	for {
+		q.help(ctx, func() bool { return len(c.done) > 0 })
+		select {
+		case <-c.done:
+			return c.c.Err
+		case <-q.lending.offered:
+		case <-ctx.Done():
+			q.conn.Abort()
+			<-c.done
+			if c.c.Err == nil {
+				return nil
+			}
+			return ctx.Err()
 		}
-		return ctx.Err()
 	}
 }
 

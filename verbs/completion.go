@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"github.com/dgrdma/dgrdma/rdmap"
 )
@@ -18,6 +19,19 @@ type CompletionQueue struct {
 	events  int // entries that are events: solicited, or failed
 
 	any, event sleepers
+
+	of     *QueuePair  // whose completions come here: the last one that was opened
+	shared atomic.Bool // by several
+}
+
+// serve has completions of a queue pair come here.
+func (q *CompletionQueue) serve(p *QueuePair) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.of != nil && q.of != p {
+		q.shared.Store(true)
+	}
+	q.of = p
 }
 
 // sleepers are goroutines that wait for the same.
@@ -48,7 +62,10 @@ func NewCompletionQueue() *CompletionQueue {
 // completer is the queue as streams see it.
 type completer CompletionQueue
 
-func (c *completer) Complete(done *rdmap.Completion) { (*CompletionQueue)(c).add((*Completion)(done)) }
+func (c *completer) Complete(done *rdmap.Completion) {
+	(*CompletionQueue)(c).add((*Completion)(done))
+	(*Completion)(done).QueuePair().rouse()
+}
 
 func (q *CompletionQueue) add(c *Completion) {
 	q.mu.Lock()
@@ -113,12 +130,35 @@ func (q *CompletionQueue) wait(ctx context.Context, done []Completion, s *sleepe
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	helps := q.of
+	if q.shared.Load() {
+		helps = nil
+	}
+	if helps != nil && !there() {
+		helps.lending.waiters.Add(1)
+		defer helps.lending.waiters.Add(-1)
+	}
 	for !there() {
+		var offered <-chan struct{}
+		if helps != nil {
+			q.mu.Unlock()
+			helps.help(ctx, func() bool {
+				q.mu.Lock()
+				defer q.mu.Unlock()
+				return there()
+			})
+			offered = helps.lending.offered
+			q.mu.Lock()
+			if there() {
+				break
+			}
+		}
 		s.n++
 		q.mu.Unlock()
 		var err error
 		select {
 		case <-s.wake:
+		case <-offered:
 		case <-ctx.Done():
 			err = ctx.Err()
 		}

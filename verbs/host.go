@@ -240,6 +240,10 @@ func (h *Host) start(conn *mpa.Conn, o *Options, initiator bool) (*QueuePair, er
 		q.cfg.Shared = (*taker)(o.Shared)
 	}
 	q.stream = rdmap.New(q.cfg)
+	q.sent.serve(q)
+	if q.received != q.sent {
+		q.received.serve(q)
+	}
 	var err error
 	for _, r := range o.Posted {
 		err = errors.Join(err, q.stream.PostReceive(rdmap.Receive(r)))
@@ -257,6 +261,7 @@ func (h *Host) start(conn *mpa.Conn, o *Options, initiator bool) (*QueuePair, er
 		return nil, fmt.Errorf("verbs: open %v: %w", q, err)
 	}
 	q.turn.claim()
+	q.lending.init()
 	go q.receive()
 	q.sendAway() // the message that opens the stream, if there is one
 	return q, nil

@@ -37,6 +37,8 @@ type QueuePair struct {
 	// What full says.
 	fullSends, fullReceives error
 
+	lending lending
+
 	done chan struct{} // closed when everything has completed
 }
 

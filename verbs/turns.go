@@ -118,22 +118,43 @@ func (q *QueuePair) giveTurnUnlessAgain() bool {
 // receive is the receiving goroutine of a queue pair. It ends with it.
 func (q *QueuePair) receive() {
 	for {
-		err := q.conn.Receive(driver{q})
-		q.mu.Lock()
-		if f, fault := carrierFault(err); fault {
-			q.stream.Fail(f, err)
-		}
-		mine := q.stream.Waiting() && q.turn.claim()
-		q.work()
-		q.mu.Unlock()
-		if mine {
-			q.sendAway()
-		}
-		if err != nil {
+		err := q.takeIn()
+		if err != nil && !errors.Is(err, mpa.ErrInterrupted) {
 			q.end(err)
 			return
 		}
+		if q.lending.asked.Load() {
+			q.lend()
+		}
 	}
+}
+
+// takeIn receives what has arrived, and sees to what that asks for. The caller has the turn to receive.
+func (q *QueuePair) takeIn() error {
+	err := q.conn.Receive(receiver{driver{q}})
+	if errors.Is(err, mpa.ErrInterrupted) {
+		return err
+	}
+	q.mu.Lock()
+	if f, fault := carrierFault(err); fault {
+		q.stream.Fail(f, err)
+	}
+	mine := q.stream.Waiting() && q.turn.claim()
+	q.work()
+	q.mu.Unlock()
+	if mine {
+		q.sendAway()
+	}
+	return err
+}
+
+// receiver is the driver of who receives. It sees itself what it completes, and need not be roused.
+type receiver struct{ driver }
+
+// Begin is that of [driver].
+func (r receiver) Begin() {
+	r.mu.Lock()
+	r.lending.reading = false
 }
 
 // carrierFault says that the carrier found a fault in what the peer sent; faults which the stream found it

@@ -31,6 +31,9 @@ var ErrOption = errors.New("mpa: wrong option")
 // the connection is aborted, so that the peer never takes other octets for good ones.
 var ErrWithdrawn = errors.New("mpa: memory was withdrawn while it was being sent")
 
+// ErrInterrupted says that [Conn.Interrupt] ended a Receive. The next one goes on.
+var ErrInterrupted = errors.New("mpa: interrupted")
+
 // SetUpError is why a connection did not come about.
 type SetUpError struct {
 	// Err is the kind, one of those above.

@@ -1,9 +1,11 @@
 package mpa
 
 import (
+	"errors"
 	"io"
 	"os"
 	"sync"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -48,6 +50,9 @@ func (c *Conn) Receive(sink ddp.Sink) error {
 		return c.parser.stopped
 	}
 	if err := c.read(); err != nil {
+		if err == ErrInterrupted {
+			return err
+		}
 		c.parser.stopped = err
 		c.giveBack()
 		return err
@@ -73,6 +78,13 @@ func (c *Conn) Receive(sink ddp.Sink) error {
 	return nil
 }
 
+// Interrupt has a Receive that waits return, or else the next one. It does nothing to a connection that Blocks.
+func (c *Conn) Interrupt() {
+	if c.raw != nil {
+		c.nc.SetReadDeadline(time.Unix(1, 0))
+	}
+}
+
 // Discard waits until something arrives and drops it, until the peer has ended its direction: [io.EOF].
 // For after a fault: TCP that is closed while there is something to read resets the connection,
 // and the peer may lose the Terminate that tells it why.
@@ -80,6 +92,9 @@ func (c *Conn) Discard() error {
 	in := inputs.Get().(*input)
 	defer inputs.Put(in)
 	_, err := c.nc.Read(in[:])
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return c.nc.SetReadDeadline(time.Time{}) // of an Interrupt
+	}
 	return err
 }
 
@@ -99,6 +114,10 @@ func (c *Conn) read() error {
 	}
 	c.got, c.readErr = 0, nil
 	if err := c.raw.Read(c.readOnce); err != nil {
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			c.nc.SetReadDeadline(time.Time{})
+			return ErrInterrupted
+		}
 		return lost("receiving", err)
 	}
 	if c.readErr != nil {
