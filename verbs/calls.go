@@ -119,7 +119,8 @@ func (q *QueuePair) Send(ctx context.Context, data []byte) error {
 }
 
 // Receive posts data as a receive and waits for the message that it takes, of which [Completion.Length] bytes
-// are in data. A peer that sends before this side has posted a receive ends the connection: see [QueuePair.PostReceive].
+// are in data. If ctx ends first, so does the queue pair: to wait for a while only, post receives and use
+// [CompletionQueue.Wait]. A peer that sends before this side has posted a receive ends the connection: see [QueuePair.PostReceive].
 func (q *QueuePair) Receive(ctx context.Context, data []byte) (Completion, error) {
 	if err := ctx.Err(); err != nil {
 		return Completion{}, err

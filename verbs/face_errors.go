@@ -35,15 +35,16 @@ var (
 
 // Errors of setting a connection up (a [SetUpError] wraps most of them), to test for with errors.Is, and what they say.
 var (
-	ErrNotMPA    = mpa.ErrNotMPA    // not a set-up frame of MPA
-	ErrRevision  = mpa.ErrRevision  // revision does not fit
-	ErrMarkers   = mpa.ErrMarkers   // peer asks for markers
-	ErrPrivate   = mpa.ErrPrivate   // wrong length of private data
-	ErrEnhanced  = mpa.ErrEnhanced  // enhanced set-up without IRD and ORD
-	ErrEarly     = mpa.ErrEarly     // peer sent before it had a reply
-	ErrReads     = mpa.ErrReads     // peer wants to read more at a time than is granted
-	ErrReady     = mpa.ErrReady     // no ready-to-receive frame that both sides know
-	ErrLost      = mpa.ErrLost      // connection ended during set-up
-	ErrOption    = mpa.ErrOption    // wrong option
-	ErrWithdrawn = mpa.ErrWithdrawn // memory was withdrawn while it was being sent
+	ErrNotMPA      = mpa.ErrNotMPA      // not a set-up frame of MPA
+	ErrRevision    = mpa.ErrRevision    // revision does not fit
+	ErrMarkers     = mpa.ErrMarkers     // peer asks for markers
+	ErrPrivate     = mpa.ErrPrivate     // wrong length of private data
+	ErrEnhanced    = mpa.ErrEnhanced    // enhanced set-up without IRD and ORD
+	ErrEarly       = mpa.ErrEarly       // peer sent before it had a reply
+	ErrReads       = mpa.ErrReads       // peer wants to read more at a time than is granted
+	ErrReady       = mpa.ErrReady       // no ready-to-receive frame that both sides know
+	ErrLost        = mpa.ErrLost        // connection ended during set-up
+	ErrOption      = mpa.ErrOption      // wrong option
+	ErrWithdrawn   = mpa.ErrWithdrawn   // memory was withdrawn while it was being sent
+	ErrInterrupted = mpa.ErrInterrupted // interrupted
 )

@@ -49,8 +49,7 @@ const (
 //
 //	const (
 //		NoAlgorithm Algorithm = iota
-//		// CRC32C is that of iSCSI, its four bytes in big-endian. Whoever has the hash of few bytes
-//		// has the bytes, so that it is for regions with RemoteRead only (COMMIT-030).
+//		// CRC32C is that of iSCSI, its four bytes in big-endian.
 //		CRC32C
 //		SHA256
 //	)

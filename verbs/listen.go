@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"sync"
+	"time"
 
 	"github.com/dgrdma/dgrdma/rdmap/mpa"
 )
@@ -25,6 +26,12 @@ type Listener struct {
 // Backlog is how many requests wait for [Listener.Accept]. Connections of those that come when there
 // are as many are closed.
 const Backlog = 128
+
+// A listener that cannot accept tries again after a pause between these, as that of net/http does.
+const (
+	leastPause = 5 * time.Millisecond
+	mostPause  = time.Second
+)
 
 // Listen listens at a port of TCP, as in "7471"; "0" takes any that is free.
 func (h *Host) Listen(port string) (*Listener, error) {
@@ -48,14 +55,24 @@ func (h *Host) Listen(port string) (*Listener, error) {
 
 func (l *Listener) accept() {
 	defer l.all.Done()
+	pause := time.Duration(0)
 	for {
 		nc, err := l.nl.Accept()
 		if err != nil {
 			if l.ctx.Err() != nil {
 				return
 			}
+			// No descriptors are left, as an example. One is when somebody has left.
+			l.lobby.showOut()
+			pause = min(max(2*pause, leastPause), mostPause)
+			select {
+			case <-time.After(pause):
+			case <-l.ctx.Done():
+				return
+			}
 			continue
 		}
+		pause = 0
 		g := l.lobby.enter(l.ctx)
 		l.all.Add(1)
 		go func() {
