@@ -1,6 +1,8 @@
 package rdmap
 
 import (
+	"bytes"
+
 	"github.com/dgrdma/dgrdma/rdmap/ddp"
 )
 
@@ -141,7 +143,7 @@ func (s *Stream) deliverAnswer(op Opcode, n uint32) error {
 		}
 		e.old = a.Old
 	case VerifyResponse:
-		if n == 0 || e.hashSize > 0 && int(n) != e.hashSize {
+		if n == 0 || e.hashSize > 0 && !bytes.Equal(e.reply[:n], e.hash[:e.hashSize]) {
 			return ddp.OperationStream
 		}
 	default:

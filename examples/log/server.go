@@ -8,6 +8,7 @@ import (
 	"io"
 	"math"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/dgrdma/dgrdma/verbs"
@@ -56,6 +57,10 @@ func serve(ctx context.Context, name string, size int64, at, port string, out io
 		return err
 	}
 	defer s.region.Close()
+	// Writers look at the memory: it is there until the last of them is gone.
+	var writers sync.WaitGroup
+	defer writers.Wait()
+	defer host.Close()
 	e, err := scan(s.region.Bytes(), nil)
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
@@ -70,11 +75,11 @@ func serve(ctx context.Context, name string, size int64, at, port string, out io
 		if err != nil {
 			return err
 		}
-		go s.admit(ctx, request)
+		writers.Go(func() { s.admit(ctx, request) })
 	}
 }
 
-const rights = verbs.RemoteWrite | verbs.FlushPersistent | verbs.Verify
+const rights = verbs.RemoteRead | verbs.RemoteWrite | verbs.FlushPersistent | verbs.Verify
 
 // begin makes a log of an empty file, or of one whose beginning somebody did not live to finish.
 func begin(file *os.File) error {
@@ -105,6 +110,9 @@ func (s *server) admit(ctx context.Context, request *verbs.Request) {
 		defer func() { <-s.place }()
 	case <-time.After(patience):
 		request.Reject(ctx, []byte("another writer is at it"))
+		return
+	case <-ctx.Done():
+		request.Reject(ctx, nil)
 		return
 	}
 	e, err := scan(s.region.Bytes(), nil)

@@ -174,6 +174,7 @@ func TestRegisterRefuses(t *testing.T) {
 		{"COMMIT-038: persistent memory", reg(memory.FlushPersistent, memory.Options{}), memory.ErrNotPersistent, "RegisterFile"},
 		{"COMMIT-038: no algorithm", reg(memory.Verify, memory.Options{}), memory.ErrRights, "Algorithm"},
 		{"COMMIT-030: an algorithm that tells the bytes", reg(memory.Verify, memory.Options{Algorithm: memory.CRC32C}), memory.ErrRights, "RemoteRead"},
+		{"COMMIT-030: as all do, byte by byte", reg(memory.Verify, memory.Options{Algorithm: memory.SHA256}), memory.ErrRights, "RemoteRead"},
 		{"COMMIT-030: which the right to write does not allow", reg(memory.Verify|memory.RemoteWrite, memory.Options{Algorithm: memory.CRC32C}), memory.ErrRights, "RemoteRead"},
 		{"COMMIT-038: the first algorithm that nobody has", reg(memory.Verify, memory.Options{Algorithm: 3}), nil, "CRC32C"},
 		{"COMMIT-038: an algorithm that nobody has", reg(memory.Verify, memory.Options{Algorithm: 77}), nil, "CRC32C"},

@@ -122,7 +122,7 @@ func TestFlushedSurvivesAKill(t *testing.T) {
 			t.Errorf("killed at %d: %s", told, out)
 		}
 		domain := memory.NewTable().NewDomain()
-		r := registerFile(t, domain, f, 0, record*records, memory.Verify, &memory.Options{Algorithm: memory.SHA256})
+		r := registerFile(t, domain, f, 0, record*records, memory.RemoteRead|memory.Verify, &memory.Options{Algorithm: memory.SHA256})
 		if _, err := domain.NewStream().Verify(t.Context(), r.STag(), 0, uint32(want.Len()), hashOf(memory.SHA256, want.Bytes())); err != nil {
 			t.Errorf("killed at %d: %v", told, err)
 		}
@@ -160,7 +160,7 @@ func TestFileOutgrowsItsLimit(t *testing.T) {
 func verifyCrowded(file *os.File) error {
 	domain := memory.NewTable().NewDomain()
 	stream := domain.NewStream()
-	region, err := domain.RegisterFile(file, 777, 10_000, memory.RemoteWrite|memory.Verify, &memory.Options{Algorithm: memory.SHA256})
+	region, err := domain.RegisterFile(file, 777, 10_000, memory.RemoteRead|memory.RemoteWrite|memory.Verify, &memory.Options{Algorithm: memory.SHA256})
 	if err != nil {
 		return err
 	}

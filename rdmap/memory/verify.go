@@ -18,8 +18,7 @@ type Algorithm uint8
 // The algorithms.
 const (
 	NoAlgorithm Algorithm = iota
-	// CRC32C is that of iSCSI, its four bytes in big-endian. Whoever has the hash of few bytes
-	// has the bytes, so that it is for regions with RemoteRead only (COMMIT-030).
+	// CRC32C is that of iSCSI, its four bytes in big-endian.
 	CRC32C
 	SHA256
 )
@@ -57,8 +56,9 @@ func verifiable(rights Rights, a Algorithm) error {
 		return nil
 	case a == NoAlgorithm:
 		return fmt.Errorf("%w: Verify needs an Algorithm", ErrRights)
-	case a == CRC32C && rights&RemoteRead == 0:
-		return fmt.Errorf("%w: Verify with CRC32C tells the bytes, and needs RemoteRead; SHA256 does not", ErrRights)
+	case rights&RemoteRead == 0:
+		// COMMIT-030: whoever has the hash of one byte, of whatever algorithm, finds it among 256.
+		return fmt.Errorf("%w: Verify tells the bytes to who asks for the hash of few, and needs RemoteRead", ErrRights)
 	}
 	return nil
 }

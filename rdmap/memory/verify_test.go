@@ -111,10 +111,10 @@ func TestVerifyEndsEarly(t *testing.T) {
 	over := errors.New("over")
 	for name, registered := range map[string]func(*memory.Domain, *memory.Options) *memory.Region{
 		"memory": func(d *memory.Domain, o *memory.Options) *memory.Region {
-			return register(t, d, make([]byte, size), memory.Verify, o)
+			return register(t, d, make([]byte, size), memory.RemoteRead|memory.Verify, o)
 		},
 		"file": func(d *memory.Domain, o *memory.Options) *memory.Region {
-			return registerFile(t, d, newFile(t, size), 0, size, memory.Verify, o)
+			return registerFile(t, d, newFile(t, size), 0, size, memory.RemoteRead|memory.Verify, o)
 		},
 	} {
 		domain := memory.NewTable().NewDomain()
@@ -149,7 +149,7 @@ func TestVerifyOfWhatIsCutMeanwhile(t *testing.T) {
 	for _, left := range []int64{0, 1 << 20, 3<<20 + 5, size - 1} {
 		f := newFile(t, size)
 		domain := memory.NewTable().NewDomain()
-		region := registerFile(t, domain, f, 0, size, memory.Verify, &memory.Options{Algorithm: memory.SHA256})
+		region := registerFile(t, domain, f, 0, size, memory.RemoteRead|memory.Verify, &memory.Options{Algorithm: memory.SHA256})
 		looks := 0
 		_, err := domain.NewStream().Verify(looking{t.Context(), func() error {
 			if looks++; looks == 3 { // one for the Flush, one for each piece
