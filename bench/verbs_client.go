@@ -220,7 +220,7 @@ func (c *VerbsClient) openLanes(ctx context.Context, l *lanes) error {
 	var all sync.WaitGroup
 	var mu sync.Mutex
 	turn := make(chan struct{}, atATime)
-	for i, q := range l.all {
+	for i := range l.all {
 		turn <- struct{}{}
 		all.Add(1)
 		go func() {
@@ -236,8 +236,9 @@ func (c *VerbsClient) openLanes(ctx context.Context, l *lanes) error {
 			o.Private = encode(&hello{protocol, version, pairMeasured, c.welcome.Session, uint32(i)})
 			o.NoCRC, o.Strict, o.Revision = c.NoCRC, c.Strict, c.Revision
 			qp, dialed := c.Host.Dial(ctx, c.Address, o)
+			l.opened(i, qp)
 			mu.Lock()
-			q.qp, err = qp, cmp.Or(err, dialed)
+			err = cmp.Or(err, dialed)
 			mu.Unlock()
 		}()
 	}

@@ -47,7 +47,7 @@ type lanes struct {
 type lane struct {
 	of       *lanes
 	index    int
-	qp       *verbs.QueuePair
+	qp       *verbs.QueuePair // written under mu of lanes, which completions may come before
 	receives []verbs.Receive
 
 	// Guarded by mu of lanes.
@@ -173,7 +173,7 @@ func (q *lane) look(in *arrivals, c *verbs.Completion) {
 		slot, round := fromImmediate(c.Payload)
 		switch {
 		case slot == creditSlot:
-		case !q.has(slot):
+		case l.region == nil || !q.has(slot):
 			in.found(mismatch{slot: first, offset: -1, got: uint64(round)})
 		default:
 			in.look(l.memory[l.plan.slotAt(int(slot)):][:l.plan.Size], int(slot), round)
@@ -230,7 +230,7 @@ func (l *lanes) took(c *verbs.Completion) {
 			q.look(in, c)
 		}
 		// An error here is that of the queue pair, and completes all that is posted there.
-		_ = q.qp.PostReceive(q.receives[uint32(c.ID)])
+		_ = c.QueuePair().PostReceive(q.receives[uint32(c.ID)])
 		slot, n := fromImmediate(c.Payload)
 		if !c.Immediate || slot != creditSlot {
 			if q.taken++; q.taken == 1 {
@@ -264,7 +264,10 @@ func (l *lanes) took(c *verbs.Completion) {
 // qpFailed finds whose a request was that has no number.
 func (l *lanes) qpFailed(c *verbs.Completion) {
 	for _, q := range l.all {
-		if q.qp == c.QueuePair() {
+		l.mu.Lock()
+		mine := q.qp == c.QueuePair()
+		l.mu.Unlock()
+		if mine {
 			q.fail(c.Err)
 		}
 	}
@@ -316,6 +319,9 @@ func (l *lanes) endBatch() {
 
 // flush posts what is pending. The caller has the lock.
 func (l *lanes) flush(q *lane) {
+	if q.qp == nil {
+		return // opened is about to post it
+	}
 	n, err := q.qp.PostList(q.pending)
 	if err != nil {
 		for ; q.owes > 0; q.owes-- {
@@ -330,6 +336,16 @@ func (l *lanes) flush(q *lane) {
 	}
 	clear(q.pending)
 	q.pending = q.pending[:0]
+}
+
+// opened notes the queue pair of a lane. Its peer may have sent by then.
+func (l *lanes) opened(i int, qp *verbs.QueuePair) {
+	l.mu.Lock()
+	defer l.unlock()
+	l.all[i].qp = qp
+	if qp != nil && len(l.all[i].pending) > 0 {
+		l.flush(l.all[i])
+	}
 }
 
 // unlock lets go of the lock, and then tells what could not be posted.

@@ -74,6 +74,8 @@ func (c *verbsServed) attend(ctx context.Context) error {
 	c.mu.Unlock()
 	defer c.control.close()
 	defer c.drop()
+	ctx, leave := c.whileHeard(ctx)
+	defer leave()
 	for {
 		m, err := c.next(ctx)
 		switch {
@@ -107,10 +109,10 @@ func (c *verbsServed) isHere(done uint64) {
 	c.control.tell(context.Background(), kindHere, &mine)
 }
 
-// next waits for a control record, as long as somebody is there.
-func (c *verbsServed) next(ctx context.Context) (control, error) {
+// whileHeard returns a context that ends when the client has fallen silent, or gives way to another: whatever it is that
+// the client keeps waiting.
+func (c *verbsServed) whileHeard(ctx context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
 	go func() {
 		tick := time.NewTicker(c.giveUp() / 8)
 		defer tick.Stop()
@@ -127,6 +129,11 @@ func (c *verbsServed) next(ctx context.Context) (control, error) {
 			}
 		}
 	}()
+	return ctx, func() { cancel(nil) }
+}
+
+// next waits for a control record, as long as somebody is there.
+func (c *verbsServed) next(ctx context.Context) (control, error) {
 	m, err := c.control.next(ctx)
 	if silent := c.control.silent(); err != nil && ctx.Err() != nil && !errors.Is(err, ErrSilent) && silent > c.patience() {
 		err = fmt.Errorf("%w, and it had been silent for %v", err, silent.Round(time.Second))
@@ -172,7 +179,7 @@ func (c *verbsServed) join(ctx context.Context, r *verbs.Request, i int) {
 	}
 	c.mu.Unlock()
 	if !fits {
-		r.Reject(ctx, []byte("dgrdmacat bench: no such queue pair is awaited"))
+		turnAway(r)
 		return
 	}
 	o := l.options(i)
@@ -184,7 +191,7 @@ func (c *verbsServed) join(ctx context.Context, r *verbs.Request, i int) {
 	c.mu.Lock()
 	late := c.lanes != l
 	if !late {
-		l.all[i].qp = qp
+		l.opened(i, qp)
 		if c.missing--; c.missing == 0 {
 			close(c.whole)
 		}

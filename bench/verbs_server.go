@@ -99,19 +99,25 @@ func (s *VerbsServer) answer(ctx context.Context, came chan<- *verbsServed) erro
 				continue
 			}
 		}
-		all.Add(1)
-		turn <- struct{}{}
-		go func() {
-			defer func() { <-turn; all.Done() }()
-			switch {
-			case with != nil:
+		if known && h.Kind == pairMeasured {
+			all.Go(func() { s.measured(ctx, r, &h) })
+			continue
+		}
+		// Whoever is told why may take a second to close.
+		select {
+		case turn <- struct{}{}:
+		default:
+			turnAway(r)
+			continue
+		}
+		all.Go(func() {
+			defer func() { <-turn }()
+			if with != nil {
 				r.Reject(ctx, encode(&refusal{protocol, version, *with}))
-			case known && h.Kind == pairMeasured:
-				s.measured(ctx, r, &h)
-			default:
-				r.Reject(ctx, []byte("dgrdmacat bench: for bench alone"))
+			} else {
+				r.Reject(ctx, []byte("this is bench --serve of dgrdmacat, for its own clients"))
 			}
-		}()
+		})
 	}
 }
 
@@ -134,13 +140,20 @@ func (s *VerbsServer) admit(r *verbs.Request, came chan<- *verbsServed) *busy {
 	return nil
 }
 
+// turnAway closes the connection of who asks, without a word.
+func turnAway(r *verbs.Request) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	r.Reject(ctx, nil)
+}
+
 // measured opens a queue pair of the client that has the server.
 func (s *VerbsServer) measured(ctx context.Context, r *verbs.Request, h *hello) {
 	s.mu.Lock()
 	c := s.client
 	s.mu.Unlock()
 	if c == nil || c.number != h.Session {
-		r.Reject(ctx, []byte("dgrdmacat bench: not of the client that is served"))
+		turnAway(r)
 		return
 	}
 	c.join(ctx, r, int(h.Peer))
