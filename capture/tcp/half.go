@@ -95,12 +95,19 @@ func (t *Connections) segment(c *Connection, s *capture.Segment, at Ref) {
 	if data.length > 0 {
 		t.payload(c, w, data)
 	}
-	if s.Flags&capture.FIN != 0 && !h.fin {
+	// TCP takes no end that is behind what it has, or far from it.
+	if rel := int32(data.end() - h.origin(&data)); s.Flags&capture.FIN != 0 && !h.fin && rel >= 0 && rel <= far {
 		h.fin, h.finAt, h.finRef = true, data.end(), at
 	}
 	if s.Flags&capture.RST != 0 && !h.reset {
 		h.reset = true
 		t.handler.Reset(c, w, at)
+	}
+	for w := range c.Halves {
+		// Both, before anything of either is told: what early compares is of the other one.
+		if h := &c.Halves[w]; !h.begun && len(h.pieces) > 0 && (c.Segments >= Patience || t.full(h)) {
+			h.start(h.pieces[0].seq)
+		}
 	}
 	for t.drain(c, 0) || t.drain(c, 1) {
 	}
@@ -225,10 +232,7 @@ func (t *Connections) drain(c *Connection, w Way) bool {
 		return false
 	}
 	if !h.begun {
-		if len(h.pieces) == 0 || c.Segments < Patience && !t.full(h) {
-			return false
-		}
-		h.start(h.pieces[0].seq)
+		return false
 	}
 	hole, at := h.hole()
 	waits := hole > 0 || len(h.pieces) > 0 && c.early(w, &h.pieces[0])

@@ -72,7 +72,10 @@ func (d *Decoder) tellFrame(c *Connection, w tcp.Way, b []byte, crc CRC) {
 	e.CRC, e.Absent, e.NoHeader = crc, v.absent, v.noHeader
 	trailer := end - int64(mpa.TrailerSize(n))
 	for _, m := range v.marks {
-		e.CutEnd = e.CutEnd || v.absent == 0 && m.pos >= trailer && m.pos < end
+		if m.pos >= end {
+			break // those that follow are of what waits: looking at all for each frame takes quadratic time
+		}
+		e.CutEnd = e.CutEnd || v.absent == 0 && m.pos >= trailer
 	}
 	segment := b[mpa.LengthSize : mpa.LengthSize+n]
 	h := &e.Header
