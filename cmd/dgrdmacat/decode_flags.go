@@ -163,6 +163,8 @@ func (o *decodeOptions) check(files []string) error {
 		return badUsage("--bpf is for what is captured now: name an interface with -i")
 	case o.bpf != "" && o.iface == capture.Any:
 		return badUsage("--bpf is a program for one kind of interface: name one with -i, in place of %s", capture.Any)
+	case o.iface != "" && len(o.filter.Opcodes)+len(o.filter.STags) > 0 && len(o.iwarp.Ports) == 0:
+		return badUsage("--op and --stag are of iWARP, of which only ports that are named are captured: add --port tcp:PORT")
 	case o.write == "" && (o.print || o.force):
 		return badUsage("--print and --force need -w FILE")
 	case o.write == "-" && o.print:
@@ -206,13 +208,12 @@ type decodeCounts struct {
 func (c *decodeCounts) add(s capture.Stats, streams iwarp.Stats) {
 	c.Records += s.Records
 	c.Packets += s.Packets
-	c.Other -= streams.Segments
 	c.Cut += s.Cut
 	c.Joined += s.Joined
 	c.Hidden += s.Hidden
 	c.Fragments += s.Fragments
 	c.UnknownLink += s.UnknownLink
-	c.Other += s.Other
+	c.Other += max(0, s.Other-streams.Segments) // who ends amid a record has counted its segment alone
 }
 
 func (c *decodeCounts) print(w io.Writer) {

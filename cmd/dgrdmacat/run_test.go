@@ -95,6 +95,8 @@ func TestCommandLine(t *testing.T) {
 		{"top --interval 5 :9", exitUsage, "", `invalid value "5" for flag -interval: need a time such as 10s;`},
 		{"write --interval 5", exitUsage, "", `invalid value "5" for flag -interval: need a time such as 10s;`},
 		{"decode --count -1 -", exitUsage, "", "--count -1: need 0 or more"},
+		{"decode -i lo --op read --port 7471", exitUsage, "", "add --port tcp:PORT"},
+		{"decode -i lo --stag 1", exitUsage, "", "add --port tcp:PORT"},
 		{"bench --mtu 1500 --serve udp:127.0.0.1?mtu=9000", exitUsage, "", "--mtu 1500, and the endpoint string says mtu=9000: say it once"},
 		{"bench --profile fpga --serve udp:127.0.0.1?profile=opencpi", exitUsage, "", "--profile fpga, and the endpoint string says profile=opencpi: say it once"},
 		{"bench --profile fpga --to ocpi-udp-rdma:127.0.0.1;9;134217728.2.16?profile=opencpi", exitUsage, "", "say it once"},

@@ -101,10 +101,14 @@ func (c *Client) ask(ctx context.Context, what byte, key string, value []byte) e
 	request = append(request, value...)
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	if err := c.qp.PostReceive(verbs.Receive{}); err != nil {
 		return err
 	}
 	if err := c.qp.Send(ctx, request); err != nil {
+		c.qp.Abort() // the receive is posted, and its answer would be taken for another's
 		return err
 	}
 	var done [1]verbs.Completion
