@@ -38,6 +38,7 @@ func toldWorld(t *testing.T, seed uint64) {
 	defer p.close()
 	if learns {
 		p.toA.Close()
+		p.toB.Reset(0) // if they had met already, the goodbye ended it
 	}
 	way := func() simnet.Link {
 		l := simnet.Link{Latency: time.Duration(rnd.Int64N(int64(30 * time.Millisecond))), Loss: 0.4 * rnd.Float64()}
