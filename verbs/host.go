@@ -240,7 +240,8 @@ func (h *Host) start(conn *mpa.Conn, o *Options, initiator bool) (*QueuePair, er
 		q.cfg.Shared = (*taker)(o.Shared)
 	}
 	q.stream = rdmap.New(q.cfg)
-	q.sent.serve(q)
+	q.lending.init()
+	q.sent.serve(q) // from here on who waits there knows of it
 	if q.received != q.sent {
 		q.received.serve(q)
 	}
@@ -261,7 +262,6 @@ func (h *Host) start(conn *mpa.Conn, o *Options, initiator bool) (*QueuePair, er
 		return nil, fmt.Errorf("verbs: open %v: %w", q, err)
 	}
 	q.turn.claim()
-	q.lending.init()
 	go q.receive()
 	q.sendAway() // the message that opens the stream, if there is one
 	return q, nil

@@ -224,3 +224,30 @@ func TestEndOfWhoReceives(t *testing.T) {
 		cancel()
 	}
 }
+
+// TestWaitsBeforeThereIsOne: who waits at a queue when its queue pair is opened receives for it, too.
+func TestWaitsBeforeThereIsOne(t *testing.T) {
+	for range 20 {
+		cq := verbs.NewCompletionQueue()
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		got := make(chan error)
+		go func() {
+			for {
+				var done [1]verbs.Completion
+				short, stop := context.WithTimeout(ctx, 100*time.Microsecond)
+				n, err := cq.Wait(short, done[:])
+				stop()
+				if n > 0 || ctx.Err() != nil {
+					got <- errors.Join(done[0].Err, ctx.Err(), err)
+					return
+				}
+			}
+		}()
+		e := connect(t, &verbs.Options{Received: cq, Completions: cq, Posted: []verbs.Receive{{Data: make([]byte, 64)}}}, nil)
+		e.a.Send(ctx, nil) // for which there is no receive, so that all that is posted completes
+		if err := <-got; !errors.Is(err, verbs.ErrFlushed) {
+			t.Error(err)
+		}
+		cancel()
+	}
+}
