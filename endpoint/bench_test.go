@@ -7,6 +7,7 @@ import (
 
 	"github.com/dgrdma/dgrdma/ack"
 	"github.com/dgrdma/dgrdma/frame"
+	"github.com/dgrdma/dgrdma/tests/fixture"
 )
 
 // flow keeps depth transactions of one size posted on a connection and reposts
@@ -52,7 +53,7 @@ func (f *flow) done(t *Transaction, err error) {
 // TestZeroAllocations: nothing is allocated per transaction in steady state,
 // from Post over the wire and the placement to the acknowledgement and Done.
 func TestZeroAllocations(t *testing.T) {
-	if raceEnabled {
+	if fixture.Race {
 		t.Skip("the race detector allocates")
 	}
 	for _, size := range []int{0, 64, 1000, 20_000} {

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/dgrdma/dgrdma/frame"
+	"github.com/dgrdma/dgrdma/tests/fixture"
 )
 
 // hostile is a peer whose frames are to cost as much as they can. prepare's
@@ -294,7 +295,7 @@ func threadTime(t testing.TB) int64 {
 // TestWorkIsBoundedByTheFrame: whatever a peer sends, a byte of it costs no more
 // than a few bytes of well-formed traffic in frames as long (attack A5, SECURITY.md).
 func TestWorkIsBoundedByTheFrame(t *testing.T) {
-	if raceEnabled {
+	if fixture.Race {
 		t.Skip("the race detector costs more where more memory is touched")
 	}
 	// Most take 1 to 3, two take 6. What was found beyond took 50 to 700.

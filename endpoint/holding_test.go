@@ -6,6 +6,7 @@ import (
 
 	"github.com/dgrdma/dgrdma/frame"
 	"github.com/dgrdma/dgrdma/settings"
+	"github.com/dgrdma/dgrdma/tests/fixture"
 	"github.com/dgrdma/dgrdma/transport/simnet"
 )
 
@@ -24,7 +25,7 @@ func (f *feed) native() *Conn {
 // multiple of the bytes that a peer sent, whatever it announces, and is given back
 // when they end (attack A6, SECURITY.md).
 func TestMemoryIsBoundedByWhatCame(t *testing.T) {
-	if raceEnabled {
+	if fixture.Race {
 		t.Skip("the race detector's memory is in the way")
 	}
 	// A header of 24 bytes opens an entry of 80 in a map; 8 KiB are for ids that are
@@ -121,7 +122,7 @@ func TestMemoryIsBoundedByWhatCame(t *testing.T) {
 // Connected peers have a bound of their own (attack A6, SECURITY.md).
 func TestLearnedPeersShareMemory(t *testing.T) {
 	peers := 4096
-	if testing.Short() || raceEnabled {
+	if testing.Short() || fixture.Race {
 		peers = 400
 	}
 	const bound, opened = 1 << 20, 60
@@ -155,7 +156,7 @@ func TestLearnedPeersShareMemory(t *testing.T) {
 	grew := int(heapAfterGC()) - int(before)
 	refused := f.e.Stats().RefusedBy(RefusedOpenMemory)
 	t.Logf("%d peers sent %d bytes: the heap grew by %d, accounted for %d, refused %d frames", peers, sent, grew, held(), refused)
-	if most := bound + peers*reserve; held() > most || grew > 2*most && !raceEnabled {
+	if most := bound + peers*reserve; held() > most || grew > 2*most && !fixture.Race {
 		t.Errorf("accounted for %d, the heap grew by %d, the bound is %d", held(), grew, most)
 	}
 	if want := peers - bound/(opened*openSize); refused < uint64(want-1) {
@@ -229,7 +230,7 @@ func TestLearnedPeersShareMemory(t *testing.T) {
 	if f.e.pool.learned != 0 {
 		t.Errorf("all learned peers are gone, accounted for are %d bytes", f.e.pool.learned)
 	}
-	if grew := int(heapAfterGC()) - int(before); grew > 256<<10 && !raceEnabled {
+	if grew := int(heapAfterGC()) - int(before); grew > 256<<10 && !fixture.Race {
 		t.Errorf("all are gone, the heap is %d larger", grew)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"testing"
 
+	"github.com/dgrdma/dgrdma/tests/fixture"
 	"github.com/dgrdma/dgrdma/verbs"
 )
 
@@ -51,7 +52,7 @@ func TestStats(t *testing.T) {
 
 // TestZeroAllocations: nothing is allocated per request in steady state, whether the program waits for each or posts many.
 func TestZeroAllocations(t *testing.T) {
-	if raceEnabled {
+	if fixture.Race {
 		t.Skip("the race detector allocates")
 	}
 	for _, plain := range []bool{false, true} {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/dgrdma/dgrdma/link"
+	"github.com/dgrdma/dgrdma/tests/fixture"
 )
 
 // ends is two ends of a connection, and what makes another one.
@@ -197,7 +198,7 @@ func TestNoAllocation(t *testing.T) {
 		turn()
 	}
 	most := 0.0
-	if raced {
+	if fixture.Race {
 		most = 4 // the detector has a sync.Pool, as of the engine's slabs, lose a part of what it is given
 	}
 	if n := testing.AllocsPerRun(500, turn); n > most {

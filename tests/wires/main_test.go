@@ -31,7 +31,7 @@ func eventually(t *testing.T, within time.Duration, what string, ok func() bool)
 
 // quick returns the smaller number with -short, and where everything is slow.
 func quick(usual, short int) int {
-	if testing.Short() || raceDetector {
+	if testing.Short() || fixture.Race {
 		return short
 	}
 	return usual

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dgrdma/dgrdma/tests/fixture"
 	"github.com/dgrdma/dgrdma/tests/netns"
 )
 
@@ -28,7 +29,7 @@ func TestDefaultBuffers(t *testing.T) {
 				s.Transport.KernelDrops, a.Stats().RetransmitsFast+a.Stats().RetransmitsTimed)
 			// It is ten times that on a machine at rest, and a tenth if every loss is
 			// waited for.
-			if least := 15.0; speed < least && !raceDetector {
+			if least := 15.0; speed < least && !fixture.Race {
 				t.Errorf("MTU %d: %.0f MB/s, want %.0f at least; %+v", mtu, speed, least, a.Stats())
 			}
 		}

@@ -1,5 +1,0 @@
-//go:build race
-
-package endpoint
-
-const raceEnabled = true

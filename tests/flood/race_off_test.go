@@ -1,5 +1,0 @@
-//go:build !race
-
-package flood
-
-const slower = 1

@@ -1,5 +1,0 @@
-//go:build !race
-
-package wires
-
-const raceDetector = false
