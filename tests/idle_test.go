@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/dgrdma/dgrdma/dgrdma"
+	"github.com/dgrdma/dgrdma/tests/fixture"
 )
 
 func processorTime(t *testing.T) time.Duration {
@@ -49,13 +50,17 @@ func TestIdleEndpoint(t *testing.T) {
 	// The memory that was in use is given back once, after a second.
 	time.Sleep(2 * time.Second)
 	const idle = 2 * time.Second
+	most := idle / 1000
+	if fixture.Race {
+		most *= 5
+	}
 	best := idle
-	for range 3 { // of which one is not disturbed by the rest of the process
+	for range 5 { // of which one is not disturbed by the rest of the process, nor by other processes on its core
 		before := processorTime(t)
 		time.Sleep(idle)
-		if best = min(best, processorTime(t)-before); best < idle/1000 {
+		if best = min(best, processorTime(t)-before); best < most {
 			return
 		}
 	}
-	t.Errorf("took %v in %v, want less than a thousandth", best, idle)
+	t.Errorf("took %v in %v, want less than %v", best, idle, most)
 }

@@ -80,7 +80,7 @@ func shellCode(state *os.ProcessState) int {
 }
 
 // patience is how long tests wait for what will happen.
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 // eventually waits until something is so.
 func eventually(t *testing.T, what string, so func() bool) {
