@@ -179,7 +179,7 @@ func (c *verbsServed) join(ctx context.Context, r *verbs.Request, i int) {
 	}
 	c.mu.Unlock()
 	if !fits {
-		turnAway(r)
+		r.Close()
 		return
 	}
 	o := l.options(i)

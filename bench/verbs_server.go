@@ -107,7 +107,7 @@ func (s *VerbsServer) answer(ctx context.Context, came chan<- *verbsServed) erro
 		select {
 		case turn <- struct{}{}:
 		default:
-			turnAway(r)
+			r.Close()
 			continue
 		}
 		all.Go(func() {
@@ -140,20 +140,13 @@ func (s *VerbsServer) admit(r *verbs.Request, came chan<- *verbsServed) *busy {
 	return nil
 }
 
-// turnAway closes the connection of who asks, without a word.
-func turnAway(r *verbs.Request) {
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	r.Reject(ctx, nil)
-}
-
 // measured opens a queue pair of the client that has the server.
 func (s *VerbsServer) measured(ctx context.Context, r *verbs.Request, h *hello) {
 	s.mu.Lock()
 	c := s.client
 	s.mu.Unlock()
 	if c == nil || c.number != h.Session {
-		turnAway(r)
+		r.Close()
 		return
 	}
 	c.join(ctx, r, int(h.Peer))

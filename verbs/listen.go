@@ -170,6 +170,9 @@ func (r *Request) Accept(ctx context.Context, o *Options) (*QueuePair, error) {
 	return r.host.start(conn, o, false)
 }
 
+// Close closes the connection of who asks without a word, and at once.
+func (r *Request) Close() error { return r.nc.Close() }
+
 // Reject refuses the connection, and tells the peer's program why in private data, at most [MaxPrivate] bytes: it
 // finds them in its [RejectedError]. Reject may wait a second for the peer to close the connection.
 func (r *Request) Reject(ctx context.Context, private []byte) error {

@@ -42,8 +42,7 @@ type benchOptions struct {
 	sweep            sweepFlag
 	buffers          int
 	op               string
-	noCRC, strict    bool
-	revision         int
+	framing          framingFlags
 	tcp              *bench.Verb // what is posted between queue pairs; nil: transactions, or a link
 }
 
@@ -76,9 +75,7 @@ func (o *benchOptions) register(fs *flag.FlagSet) {
 	fs.Var(&o.loss, "loss", "lose `percent` of the frames that come to this side, at random, such as 1 or 0.5: at a client that writes these are acknowledgements alone, so give it to the server, or to both")
 	fs.Uint64Var(&o.loss.seed, "seed", 0, "with --loss: what chance begins with; 0: any, which is printed")
 	fs.Var(&oneOf{&o.op, slices.Sorted(maps.Keys(bench.Verbs))}, "op", "over TCP: `what` is posted between queue pairs: write (the default), read, send, fetchadd, cmpswap, or flush, which is a write and a flush of it")
-	fs.BoolVar(&o.noCRC, "no-crc", false, "over TCP: frames have no checksums of their own, so that data is received straight into its place")
-	fs.BoolVar(&o.strict, "strict", false, "over TCP: frames that fit a segment of TCP, as towards strangers")
-	fs.IntVar(&o.revision, "revision", 2, "over TCP: of MPA, 1 or 2")
+	o.framing.register(fs, "over TCP: ")
 	fs.BoolVar(&o.link, "link", false, "measure a link with credits in place of bare transactions; both sides need it. Not with "+notForLinks)
 	fs.BoolVar(&o.stream, "stream", false, "with --link: io.Copy at both ends")
 	fs.IntVar(&o.buffers, "buffers", 64, "with --link: how many buffers of --size bytes, 1 to 65536")

@@ -46,18 +46,7 @@ func openServer(opt *benchOptions, local url.Endpoint, size uint64, private bool
 	if private {
 		s.Idle = bench.MemoryInUse()
 	}
-	s.Began = func(p bench.Plan, arrived func() uint64) (over func()) {
-		began := time.Now()
-		return showProgress(log, func() string {
-			bytes := arrived() * uint64(p.Size)
-			return fmt.Sprintf("%s arrived, %s", amount(int64(bytes)), rateText(perSecond(bytes, time.Since(began))))
-		})
-	}
-	s.Ran = func(r bench.Run) {
-		if r.Plan.Carrier != bench.Ours {
-			fmt.Fprintf(log, "%v: %s by %v, %s\n", r.Client, amount(int64(r.Saw.Arrived)), r.Plan.Carrier, rateText(perSecond(r.Saw.Arrived, r.Took)))
-			return
-		}
+	s.Runs = tellRuns(log, func(r bench.Run) {
 		back := ""
 		if r.Saw.Transactions > 0 {
 			back = fmt.Sprintf("; %d written back, %s", r.Saw.Transactions, rateText(perSecond(r.Saw.Bytes, time.Duration(r.Saw.Nanoseconds))))
@@ -65,7 +54,7 @@ func openServer(opt *benchOptions, local url.Endpoint, size uint64, private bool
 		fmt.Fprintf(log, "%v: %s of %s, %s%s; %s heard, %s, %d dropped by the kernel, %.0f ns CPU per frame\n",
 			r.Client, count(r.Saw.Arrived, "transaction"), count(uint64(r.Plan.Size), "byte"), rateText(perSecond(r.Saw.Arrived*uint64(r.Plan.Size), r.Took)), back,
 			count(r.Saw.FramesHeard, "frame"), count(r.Saw.Duplicates, "duplicate"), r.Saw.KernelDrops, perFrame(r.Saw.CPU, r.Saw.FramesHeard+r.Saw.FramesSent))
-	}
+	})
 	s.Failed = func(client dgrdma.PeerName, err error) {
 		var named *dgrdma.PeerError
 		if errors.As(err, &named) {
@@ -75,6 +64,26 @@ func openServer(opt *benchOptions, local url.Endpoint, size uint64, private bool
 		fmt.Fprintf(log, "%v: %v\n", client, err)
 	}
 	return s, nil
+}
+
+// tellRuns writes what the runs of clients do; ours writes of one that was not a rival's.
+func tellRuns(log io.Writer, ours func(r bench.Run)) bench.Runs {
+	return bench.Runs{
+		Began: func(p bench.Plan, arrived func() uint64) (over func()) {
+			began := time.Now()
+			return showProgress(log, func() string {
+				bytes := arrived() * uint64(p.Size)
+				return fmt.Sprintf("%s arrived, %s", amount(int64(bytes)), rateText(perSecond(bytes, time.Since(began))))
+			})
+		},
+		Ran: func(r bench.Run) {
+			if r.Plan.Carrier != bench.Ours {
+				fmt.Fprintf(log, "%v: %s by %v, %s\n", r.Client, amount(int64(r.Saw.Arrived)), r.Plan.Carrier, rateText(perSecond(r.Saw.Arrived, r.Took)))
+				return
+			}
+			ours(r)
+		},
+	}
 }
 
 func benchServe(ctx context.Context, opt *benchOptions, stderr io.Writer) error {

@@ -53,9 +53,7 @@ func (o *benchOptions) checkTCP(fs *flag.FlagSet) error {
 		return badUsage("--op %v: atomic operations have %d bytes: leave out --size", verb, bench.AtomicSize)
 	case verb == bench.VerbSend && o.bidir:
 		return badUsage("--op send: messages that are sent both ways at a time would take each other's receives: leave out --bidir, or give --reverse")
-	case o.revision != 1 && o.revision != 2:
-		return badUsage("--revision %d: need 1 or 2", o.revision)
-	case o.revision == 1 && (o.bidir || o.reverse):
+	case o.framing.revision == 1 && (o.bidir || o.reverse):
 		return badUsage("--revision 1 has the client send first: leave out --bidir and --reverse")
 	case o.peers*o.depth > bench.MostVerbs:
 		return badUsage("--peers %d and --depth %d: their product is at most %d over TCP", o.peers, o.depth, bench.MostVerbs)
@@ -68,7 +66,7 @@ func (o *benchOptions) checkTCP(fs *flag.FlagSet) error {
 	if verb.Atomic() {
 		o.size.value = bench.AtomicSize
 	}
-	return nil
+	return o.framing.check()
 }
 
 // openVerbsServer opens the serving side.
@@ -86,25 +84,14 @@ func openVerbsServer(at tcpAddress, memory uint64, private bool, log io.Writer) 
 	if private {
 		s.Idle = bench.MemoryInUse()
 	}
-	s.Began = func(p bench.Plan, arrived func() uint64) (over func()) {
-		began := time.Now()
-		return showProgress(log, func() string {
-			bytes := arrived() * uint64(p.Size)
-			return fmt.Sprintf("%s arrived, %s", amount(int64(bytes)), rateText(perSecond(bytes, time.Since(began))))
-		})
-	}
-	s.Ran = func(r bench.Run) {
-		if r.Plan.Carrier != bench.Ours {
-			fmt.Fprintf(log, "%v: %s by %v, %s\n", r.Client, amount(int64(r.Saw.Arrived)), r.Plan.Carrier, rateText(perSecond(r.Saw.Arrived, r.Took)))
-			return
-		}
+	s.Runs = tellRuns(log, func(r bench.Run) {
 		back := ""
 		if r.Saw.Transactions > 0 {
 			back = fmt.Sprintf("; %d by this side, %s", r.Saw.Transactions, rateText(perSecond(r.Saw.Bytes, time.Duration(r.Saw.Nanoseconds))))
 		}
 		fmt.Fprintf(log, "%v: %s of %s on %s, %s%s\n", r.Client, count(r.Saw.Arrived, "operation"), count(uint64(r.Plan.Size), "byte"),
 			count(uint64(r.Plan.Peers), "queue pair"), rateText(perSecond(r.Saw.Arrived*uint64(r.Plan.Size), r.Took)), back)
-	}
+	})
 	s.Failed = func(client fmt.Stringer, err error) { fmt.Fprintf(log, "%v: %v\n", client, err) }
 	return s, nil
 }
@@ -177,7 +164,7 @@ func verbsBoth(ctx context.Context, o *benchOptions, stdout, stderr io.Writer) e
 
 // measureVerbs runs a client and prints what it measured.
 func measureVerbs(ctx context.Context, o *benchOptions, h *verbs.Host, address string, oneProcess bool, stdout, stderr io.Writer) error {
-	c := &bench.VerbsClient{Verb: *o.tcp, Host: h, Address: address, NoCRC: o.noCRC, Strict: o.strict, Revision: o.revision}
+	c := &bench.VerbsClient{Verb: *o.tcp, Host: h, Address: address, NoCRC: o.framing.noCRC, Strict: o.framing.strict, Revision: o.framing.revision}
 	c.Receive, c.WarmUp, c.Every, c.Rivals = o.reverse, o.warmUp, o.interval, o.compare.all
 	if o.interval == 0 {
 		c.Began = func(moved func() (bench.Moved, time.Duration)) (over func()) {

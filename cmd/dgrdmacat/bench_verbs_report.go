@@ -24,7 +24,7 @@ type verbsResult struct {
 }
 
 func verbsResultOf(o *benchOptions, p *bench.Plan, out *bench.Outcome, oneProcess bool) *verbsResult {
-	r := &verbsResult{Transport: tcpScheme, Op: o.tcp.String(), CRC: !o.noCRC, Strict: o.strict, Revision: o.revision, times: timesOf(*o.tcp, o.plan.Verify)}
+	r := &verbsResult{Transport: tcpScheme, Op: o.tcp.String(), CRC: !o.framing.noCRC, Strict: o.framing.strict, Revision: o.framing.revision, times: timesOf(*o.tcp, o.plan.Verify)}
 	r.benchLoad, r.OperationsPerS = o.load(p, out, "verbs", oneProcess)
 	ops := out.Mine.Transactions + out.Theirs.Transactions
 	r.CPUPerOp, r.ServerCPUPerOp = perFrame(out.Mine.CPU, ops), perFrame(out.Theirs.CPU, ops)

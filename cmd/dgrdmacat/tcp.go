@@ -147,11 +147,33 @@ func goneTCP(err error) error {
 	return err
 }
 
+// framingFlags are how a stream of TCP is cut into frames.
+type framingFlags struct {
+	noCRC, strict bool
+	revision      int
+}
+
+const noCRCMeans = "do without checksums if the other side does, too"
+
+// register adds the flags; when says in their help to what they belong.
+func (f *framingFlags) register(fs *flag.FlagSet, when string) {
+	fs.BoolVar(&f.noCRC, "no-crc", false, when+noCRCMeans)
+	fs.BoolVar(&f.strict, "strict", false, when+"keep to the letter of RFC 5044: no frames longer than a TCP segment, by which two of our own kind are faster")
+	fs.IntVar(&f.revision, "revision", 2, when+"revision of MPA that the client asks for, 1 or 2")
+}
+
+func (f *framingFlags) check() error {
+	if f.revision != 1 && f.revision != 2 {
+		return badUsage("--revision %d: need 1 or 2", f.revision)
+	}
+	return nil
+}
+
 // carrierFlags are how a connection is opened.
 type carrierFlags struct {
-	noCRC, strict, peerToPeer bool
-	revision                  int
-	ready                     string
+	framing    framingFlags
+	peerToPeer bool
+	ready      string
 }
 
 // readies are the frames that begin a connection in peer-to-peer mode, and readyNames what they are called.
@@ -160,32 +182,26 @@ var (
 	readyNames = []string{"write", "read", "send"}
 )
 
-const noCRCMeans = "do without checksums if the other side does, too"
-
 func (c *carrierFlags) register(fs *flag.FlagSet) {
-	fs.BoolVar(&c.noCRC, "no-crc", false, noCRCMeans)
-	fs.BoolVar(&c.strict, "strict", false, "keep to the letter of RFC 5044: no frames longer than a TCP segment, by which two of our own kind are faster")
-	fs.IntVar(&c.revision, "revision", 2, "with --to: revision of MPA to ask for, 1 or 2")
+	c.framing.register(fs, "")
 	fs.BoolVar(&c.peerToPeer, "peer-to-peer", false, "with --to: let the server send first, as RFC 6581 has it")
 	fs.Var(&oneOf{&c.ready, readyNames}, "ready", "with --peer-to-peer: the `frame` that allows it, "+strings.Join(readyNames, ", ")+"; otherwise as the server likes")
 }
 
 func (c *carrierFlags) check() error {
 	switch {
-	case c.revision != 1 && c.revision != 2:
-		return badUsage("--revision %d: there are 1 and 2", c.revision)
-	case c.peerToPeer && c.revision == 1:
+	case c.peerToPeer && c.framing.revision == 1:
 		return badUsage("--peer-to-peer needs --revision 2")
 	case c.ready != "" && !c.peerToPeer:
 		return badUsage("--ready belongs to --peer-to-peer")
 	case c.ready != "" && !slices.Contains(readyNames, c.ready):
 		return badUsage("--ready %s: need one of %s", c.ready, strings.Join(readyNames, ", "))
 	}
-	return nil
+	return c.framing.check()
 }
 
 func (c *carrierFlags) options() verbs.Options {
-	o := verbs.Options{NoCRC: c.noCRC, Strict: c.strict, Revision: c.revision, PeerToPeer: c.peerToPeer}
+	o := verbs.Options{NoCRC: c.framing.noCRC, Strict: c.framing.strict, Revision: c.framing.revision, PeerToPeer: c.peerToPeer}
 	if i := slices.Index(readyNames, c.ready); i >= 0 {
 		o.Ready = readies[i]
 	}
