@@ -50,7 +50,7 @@ func TestDeadlines(t *testing.T) {
 					t.Errorf("item %d: deadline %v was forgotten, now it is %v", n, i.deadline, m.Now())
 				}
 				// Who drives may be looking for datagrams when a deadline is set.
-				if i.late > 0 && own || i.late > patience {
+				if i.late > 0 && own || i.late > atATime {
 					t.Errorf("item %d: noticed after %v", n, i.late)
 				}
 				i.mu.Unlock()

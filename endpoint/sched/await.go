@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// patience is how long who waits in Await looks for datagrams at a time, and so how
+// atATime is how long who waits in Await looks for datagrams at a time, and so how
 // long it may not notice what else it waits for. Arbitrary: short for a person, long
 // beside a batch.
-const patience = 2 * time.Millisecond
+const atATime = 2 * time.Millisecond
 
 // driveFor is how long who drives waits for datagrams before it looks whether the
 // scheduler is about to be closed. Arbitrary: short for a person, long beside a batch.
@@ -227,7 +227,7 @@ func (s *Scheduler[W]) Answered(w *Waiter, ready func() bool) {
 func (s *Scheduler[W]) driveOnce(u *until) {
 	defer s.receiving.give()
 	if !u.met() { // which select may have overlooked
-		s.progress(patience) // who waits hears of an error, as all do whose work it ends
+		s.progress(atATime) // who waits hears of an error, as all do whose work it ends
 	}
 }
 

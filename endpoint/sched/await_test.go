@@ -117,7 +117,7 @@ func TestDoneDoesNotHelp(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			m := newScript(t, Config{Lend: true}, 1)
 			m.s.Start(false)
-			m.s.pauses.Store(10)
+			m.s.worth.Pauses.Store(10)
 			var w Waiter
 			w.Init()
 			var there atomic.Bool
@@ -133,7 +133,7 @@ func TestDoneDoesNotHelp(t *testing.T) {
 			if said := m.s.Await(context.Background(), &w, there.Load, over, nil); said == token {
 				t.Errorf("it says %v", said)
 			}
-			if left := m.s.pauses.Load(); left != 9 {
+			if left := m.s.worth.Pauses.Load(); left != 9 {
 				t.Errorf("%d waits are left without help, want 9", left)
 			}
 			m.close()

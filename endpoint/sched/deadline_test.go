@@ -45,18 +45,18 @@ func TestDeadlineMoves(t *testing.T) {
 	}
 }
 
-// TestDeadlineWhileDriven: who waits looks for datagrams no longer than patience at a
+// TestDeadlineWhileDriven: who waits looks for datagrams no longer than atATime at a
 // time, and so notices what somebody else sets meanwhile.
 func TestDeadlineWhileDriven(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newScript(t, Config{}, 1)
 		stop := make(chan struct{})
 		drivers := m.begin(mode{}, stop)
-		time.Sleep(patience / 4)
+		time.Sleep(atATime / 4)
 		m.arm(m.items[0], 0)
 		time.Sleep(time.Second)
 		synctest.Wait()
-		if i := m.items[0]; i.expired != 1 || i.late > patience {
+		if i := m.items[0]; i.expired != 1 || i.late > atATime {
 			t.Errorf("expired %d times, after %v", i.expired, i.late)
 		}
 		close(stop)

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/dgrdma/dgrdma/internal/patience"
 )
 
 // lone has a test be who helps and who lends: a scheduler with no goroutine that would.
@@ -31,7 +33,7 @@ func TestHelp(t *testing.T) {
 			return 1, nil
 		}
 	}
-	half := mostLuck / 2
+	half := patience.MostLuck / 2
 	for _, c := range []struct {
 		name   string
 		idle   bool // help is not to be lent
@@ -46,7 +48,7 @@ func TestHelp(t *testing.T) {
 		{name: "not lent", idle: true, luck: half},
 		{name: "broken", begins: func(m *script, _ *until) { m.s.Break(errors.New("cut")) }, luck: half},
 		{name: "two wait", begins: func(m *script, _ *until) { m.s.waiters.Store(2) }, luck: half, back: 1},
-		{name: "pause", begins: func(m *script, _ *until) { m.s.pauses.Store(1) }, luck: half, back: 1},
+		{name: "pause", begins: func(m *script, _ *until) { m.s.worth.Pauses.Store(1) }, luck: half, back: 1},
 		{name: "turn is taken", begins: func(m *script, _ *until) {
 			m.s.receiving.take()
 			time.AfterFunc(time.Millisecond, m.s.receiving.give)
@@ -57,7 +59,7 @@ func TestHelp(t *testing.T) {
 			looks := 0
 			u.ready = func() bool { looks++; return looks > 3 }
 		}, loans: 1, took: 3 * beat, luck: half, left: true},
-		{name: "in vain", loans: 1, took: patience, luck: half - 2, back: 1},
+		{name: "in vain", loans: 1, took: atATime, luck: half - 2, back: 1},
 		{name: "for others", begins: func(m *script, _ *until) { comes(m) }, loans: 1, took: lendMost, luck: half, back: 1},
 		{name: "another waits", begins: func(m *script, _ *until) {
 			comes(m)
@@ -75,15 +77,15 @@ func TestHelp(t *testing.T) {
 			began := time.Now()
 			m.s.help(u)
 			took := time.Since(began)
-			if m.s.loans.Load() != c.loans || took != c.took || m.s.luck != c.luck {
-				t.Errorf("%s: %d loans, %v, luck %d; want %d, %v, %d", c.name, m.s.loans.Load(), took, m.s.luck, c.loans, c.took, c.luck)
+			if m.s.loans.Load() != c.loans || took != c.took || m.s.worth.Luck != c.luck {
+				t.Errorf("%s: %d loans, %v, luck %d; want %d, %v, %d", c.name, m.s.loans.Load(), took, m.s.worth.Luck, c.loans, c.took, c.luck)
 			}
 			if len(m.s.returned) != c.back || m.s.asked.Load() != c.asked || (m.s.left == m.Now()) != c.left || !c.left && m.s.left != 0 {
 				t.Errorf("%s: %d tokens, want %d; the turn is asked for: %v; the helper left at %v, and it is %v",
 					c.name, len(m.s.returned), c.back, m.s.asked.Load(), m.s.left, m.Now())
 			}
-			if m.s.pauses.Load() != 0 {
-				t.Errorf("%s: %d pauses", c.name, m.s.pauses.Load())
+			if m.s.worth.Pauses.Load() != 0 {
+				t.Errorf("%s: %d pauses", c.name, m.s.worth.Pauses.Load())
 			}
 		})
 	}
@@ -92,55 +94,28 @@ func TestHelp(t *testing.T) {
 // TestHelpersAbsence: one is judged once, by the next help, if the turn lay idle for it.
 func TestHelpersAbsence(t *testing.T) {
 	lone(t, Config{Lend: true}, func(m *script, u *until) {
-		luck := mostLuck / 2
+		luck := patience.MostLuck / 2
 		soon := &until{ready: func() bool { return true }}
 		for n, c := range []struct {
 			u      *until
 			judged int
 		}{{soon, 0}, {soon, 1}, {u, 1 - 2}, {u, -2}, {soon, 0}, {soon, 1}} {
 			m.s.help(c.u)
-			if luck += c.judged; m.s.luck != luck {
-				t.Errorf("help %d: luck is %d, want %d", n, m.s.luck, luck)
+			if luck += c.judged; m.s.worth.Luck != luck {
+				t.Errorf("help %d: luck is %d, want %d", n, m.s.worth.Luck, luck)
 			}
 			time.Sleep(longAbsence / 2)
 		}
 	})
 }
 
-// TestLuck: what each absence makes of it, within bounds; if there is none left, help
-// pauses, and begins anew.
-func TestLuck(t *testing.T) {
-	for _, c := range []struct {
-		luck    int
-		absence time.Duration
-		then    int
-		pauses  int32
-	}{
-		{3, 0, 4, 0},
-		{3, longAbsence - 1, 4, 0},
-		{3, longAbsence, 1, 0},
-		{3, time.Hour, 1, 0},
-		{mostLuck - 1, 0, mostLuck, 0},
-		{mostLuck, 0, mostLuck, 0},
-		{2, longAbsence, 0, 0},
-		{0, 0, 1, 0},
-		{1, longAbsence, mostLuck / 2, pause},
-		{0, longAbsence, mostLuck / 2, pause},
-	} {
-		l := lending{luck: c.luck}
-		if l.judge(c.absence); l.luck != c.then || l.pauses.Load() != c.pauses {
-			t.Errorf("luck %d, away for %v: luck %d, and %d pauses; want %d, and %d", c.luck, c.absence, l.luck, l.pauses.Load(), c.then, c.pauses)
-		}
-	}
-}
-
 // TestPauses are counted one by one.
 func TestPauses(t *testing.T) {
 	lone(t, Config{Lend: true}, func(m *script, u *until) {
-		m.s.pauses.Store(3)
+		m.s.worth.Pauses.Store(3)
 		for left := int32(2); left >= 0; left-- {
-			if m.s.help(u); m.s.pauses.Load() != left || m.s.loans.Load() != 0 {
-				t.Errorf("%d are left, want %d; %d loans", m.s.pauses.Load(), left, m.s.loans.Load())
+			if m.s.help(u); m.s.worth.Pauses.Load() != left || m.s.loans.Load() != 0 {
+				t.Errorf("%d are left, want %d; %d loans", m.s.worth.Pauses.Load(), left, m.s.loans.Load())
 			}
 		}
 	})
@@ -185,8 +160,8 @@ func TestLend(t *testing.T) {
 			time.AfterFunc(c.after, func() { c.does(m) })
 			began := time.Now()
 			m.s.lend(idle)
-			if took := time.Since(began); took != c.took || m.s.luck != mostLuck/2+c.luck {
-				t.Errorf("%s: it has the turn after %v, want %v; luck is %+d, want %+d", c.name, took, c.took, m.s.luck-mostLuck/2, c.luck)
+			if took := time.Since(began); took != c.took || m.s.worth.Luck != patience.MostLuck/2+c.luck {
+				t.Errorf("%s: it has the turn after %v, want %v; luck is %+d, want %+d", c.name, took, c.took, m.s.worth.Luck-patience.MostLuck/2, c.luck)
 			}
 			if m.s.asked.Load() || m.s.left != 0 || m.s.receiving.tryTake() || len(m.s.offered) != 1 {
 				t.Errorf("%s: asked for %v, left at %v, offered %d times; or the turn is not taken", c.name, m.s.asked.Load(), m.s.left, len(m.s.offered))

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/dgrdma/dgrdma/ack"
+	"github.com/dgrdma/dgrdma/internal/patience"
 )
 
 const (
@@ -18,9 +19,6 @@ const (
 	// longAbsence of a helper is when it would be better if another goroutine
 	// received meanwhile: in that time a megabyte comes.
 	longAbsence = 250 * time.Microsecond
-	mostLuck    = 8
-	// pause is for how many waits there is no help after it did not pay.
-	pause = 64
 )
 
 // lending is how the receiving goroutine lends its turn to a goroutine that waits in
@@ -33,28 +31,20 @@ type lending struct {
 	loans    atomic.Uint64 // how often someone did: tests ask
 	offered  chan struct{} // one token: the turn may be borrowed now
 	returned chan struct{} // one token: the receiving goroutine is to take it back now
-	pauses   atomic.Int32  // waits left without help
+	worth    patience.Help
 
 	// Of who has the turn.
-	luck int         // how often help paid, of late
 	left ack.Instant // when the last helper left; 0: nobody did since it was lent
 }
 
 func (l *lending) init() {
-	l.luck = mostLuck / 2
+	l.worth.Init()
 	l.offered, l.returned = make(chan struct{}, 1), make(chan struct{}, 1)
 }
 
 // judge is told, by who has the turn, after what absence a helper came back; one that
 // did not in time, or helped in vain, was away for idleTurn.
-func (l *lending) judge(absence time.Duration) {
-	if absence < longAbsence {
-		l.luck = min(l.luck+1, mostLuck)
-	} else if l.luck -= 2; l.luck < 0 {
-		l.luck = mostLuck / 2
-		l.pauses.Store(pause)
-	}
-}
+func (l *lending) judge(absence time.Duration) { l.worth.Judge(absence, longAbsence) }
 
 // help receives until the wait is over, or until nothing came for a moment. It returns
 // at once if help is not welcome, or someone else receives; after that, offered says
@@ -68,8 +58,7 @@ func (s *Scheduler[W]) help(u *until) {
 		leave(l.returned)
 		return
 	}
-	if l.pauses.Load() > 0 {
-		l.pauses.Add(-1)
+	if !l.worth.Welcome() {
 		leave(l.returned)
 		return
 	}
@@ -91,7 +80,7 @@ func (s *Scheduler[W]) help(u *until) {
 		l.left = 0
 	}
 	for !u.met() {
-		n, err := s.receive(patience)
+		n, err := s.receive(atATime)
 		if n == 0 || err != nil { // which the receiving goroutine will meet again
 			l.judge(idleTurn)
 			back = true

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/dgrdma/dgrdma/internal/patience"
 )
 
 // TestLending: who waits receives meanwhile, until it stays away, there are several, or
@@ -51,21 +53,21 @@ func TestLending(t *testing.T) {
 	})
 	t.Run("stays away", func(t *testing.T) {
 		lent(t, func(m *model, wait func(time.Duration)) {
-			for range 10 * mostLuck {
+			for range 10 * patience.MostLuck {
 				wait(50 * time.Microsecond)
 				time.Sleep(2 * idleTurn)
 			}
-			if m.s.pauses.Load() == 0 {
+			if m.s.worth.Pauses.Load() == 0 {
 				t.Error("a helper that is always away is still wanted")
 			}
 			was := m.s.loans.Load()
-			for range pause / 2 {
+			for range patience.Pause / 2 {
 				wait(time.Microsecond)
 			}
 			if m.s.loans.Load() > was+1 {
 				t.Error("helped in a pause")
 			}
-			for range 2 * pause {
+			for range 2 * patience.Pause {
 				wait(200 * time.Microsecond)
 			}
 			if m.s.loans.Load() <= was+1 {
@@ -139,12 +141,12 @@ func TestLending(t *testing.T) {
 	})
 	t.Run("luck", func(t *testing.T) {
 		lent(t, func(m *model, wait func(time.Duration)) {
-			want := mostLuck / 2
+			want := patience.MostLuck / 2
 			for n, absence := range []time.Duration{0, 10, 10, 10, 10, 10, 10, 240, 260, 2000, 10, 260, 390, 260} {
 				if n > 0 { // the helper was never here
 					time.Sleep(absence * time.Microsecond)
 					if absence*time.Microsecond < longAbsence {
-						want = min(want+1, mostLuck)
+						want = min(want+1, patience.MostLuck)
 					} else {
 						want -= 2
 					}
@@ -152,21 +154,21 @@ func TestLending(t *testing.T) {
 				wait(350 * time.Microsecond)
 				synctest.Wait()
 				if want < 0 {
-					want = mostLuck / 2
+					want = patience.MostLuck / 2
 				}
 				if !m.s.receiving.tryTake() {
 					t.Fatalf("helper %d, after %v: it left, and the turn is taken", n, absence*time.Microsecond)
 				}
-				if m.s.luck != want {
-					t.Errorf("helper %d, after %v: luck is %d, want %d", n, absence*time.Microsecond, m.s.luck, want)
+				if m.s.worth.Luck != want {
+					t.Errorf("helper %d, after %v: luck is %d, want %d", n, absence*time.Microsecond, m.s.worth.Luck, want)
 				}
 				m.s.receiving.give()
 			}
-			if n := m.s.pauses.Load(); n != pause {
+			if n := m.s.worth.Pauses.Load(); n != patience.Pause {
 				t.Errorf("a helper that was away too often pauses %d times", n)
 			}
 			was := m.s.loans.Load()
-			for range pause / 4 {
+			for range patience.Pause / 4 {
 				if wait(350 * time.Microsecond); m.s.loans.Load() != was || m.s.asked.Load() {
 					t.Fatalf("%d loans in a pause; the turn is not back: %v", m.s.loans.Load()-was, m.s.asked.Load())
 				}
@@ -197,11 +199,11 @@ func TestLending(t *testing.T) {
 			}()
 			synctest.Wait()
 			m.in <- m.items[0]
-			time.Sleep(patience / 2)
+			time.Sleep(atATime / 2)
 			if m.s.loans.Load() != 1 || !m.s.asked.Load() {
 				t.Errorf("%d loans when something came", m.s.loans.Load())
 			}
-			time.Sleep(patience/2 + patience/20)
+			time.Sleep(atATime/2 + atATime/20)
 			synctest.Wait()
 			if m.s.asked.Load() {
 				t.Error("nothing came while there was help, and the turn is not back")
@@ -209,8 +211,8 @@ func TestLending(t *testing.T) {
 			<-over
 			m.close()
 			// It may be judged twice: who lends looks at the moment when the helper leaves.
-			if m.s.loans.Load() != 1 || m.s.luck > mostLuck/2-2 {
-				t.Errorf("%d loans, and one datagram; luck is %d", m.s.loans.Load(), m.s.luck)
+			if m.s.loans.Load() != 1 || m.s.worth.Luck > patience.MostLuck/2-2 {
+				t.Errorf("%d loans, and one datagram; luck is %d", m.s.loans.Load(), m.s.worth.Luck)
 			}
 		})
 	})

@@ -193,7 +193,7 @@ func (m *model) check() {
 		if i.deadline != Never {
 			m.t.Errorf("item %d: its deadline %v was forgotten, it is %v", n, i.deadline, m.Now())
 		}
-		if i.late > 3*patience {
+		if i.late > 3*atATime {
 			m.t.Errorf("item %d: a deadline was noticed after %v", n, i.late)
 		}
 		i.mu.Unlock()

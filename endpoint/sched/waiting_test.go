@@ -56,7 +56,7 @@ func waitForToken(t *testing.T, mode mode, busy bool) {
 		token <- struct{}{}
 		select {
 		case <-ended:
-		case <-time.After(3 * patience):
+		case <-time.After(3 * atATime):
 			t.Fatalf("datagrams come %v: the only token was sent, and the wait goes on", busy)
 		}
 		if w.Asleep() {
@@ -121,7 +121,7 @@ func TestRousedAsItFallsAsleep(t *testing.T) {
 					time.AfterFunc(time.Millisecond, w.Rouse)
 				}
 				began := time.Now()
-				if !m.s.Await(ctx, &w, ready, nil, nil) || time.Since(began) > patience {
+				if !m.s.Await(ctx, &w, ready, nil, nil) || time.Since(began) > atATime {
 					t.Errorf("%s: what was there at once was seen after %v, and %d looks", mode.name, time.Since(began), looks)
 				}
 				looks, there, began = 0, false, time.Now()

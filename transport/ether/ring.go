@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/dgrdma/dgrdma/internal/patience"
 	"github.com/dgrdma/dgrdma/transport"
 	"github.com/dgrdma/dgrdma/transport/internal/mmsg"
 )
@@ -64,7 +65,7 @@ type ring struct {
 	lent  int
 	first position
 
-	patience mmsg.Patience
+	patience patience.Patience
 	asking
 }
 
@@ -97,7 +98,7 @@ type position struct{ block, slot int }
 // newRing makes a ring of the socket, of about that many bytes (0 or less: enough), with
 // slots for frames of mtu bytes, on an interface that carries as many, or more.
 func newRing(s *mmsg.Socket, bytes, mtu, carries int) (*ring, error) {
-	r := &ring{socket: s, carries: carries, patience: mmsg.NewPatience()}
+	r := &ring{socket: s, carries: carries, patience: patience.New(runtime.NumCPU())}
 	r.divide(mtu)
 	blocks := r.blocks(bytes)
 	err := s.Control(func(fd int) error {

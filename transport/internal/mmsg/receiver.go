@@ -3,10 +3,13 @@ package mmsg
 import (
 	"net"
 	"os"
+	"runtime"
 	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/dgrdma/dgrdma/internal/patience"
 )
 
 // header is struct mmsghdr.
@@ -27,7 +30,7 @@ type Receiver struct {
 	controls []byte
 	stride   int
 	control  int
-	patience Patience
+	patience patience.Patience
 	ask      int // of how many datagrams the next call has headers
 	gathered int // datagrams since a call last found none
 }
@@ -43,7 +46,7 @@ func NewReceiver(n, size, control int) *Receiver {
 	r := &Receiver{
 		headers: make([]header, n), iovecs: make([]unix.Iovec, n), names: make([]Name, n),
 		buffers: make([]byte, n*stride), controls: make([]byte, n*control), stride: stride, control: control,
-		patience: NewPatience(), ask: n,
+		patience: patience.New(runtime.NumCPU()), ask: n,
 	}
 	for i := range r.headers {
 		h := &r.headers[i]

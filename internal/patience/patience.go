@@ -1,9 +1,7 @@
-package mmsg
+// Package patience says how long who waits for the network looks before it sleeps.
+package patience
 
-import (
-	"runtime"
-	"time"
-)
+import "time"
 
 const (
 	// looking is for how long a receiver looks again before it sleeps, if that paid of
@@ -12,7 +10,6 @@ const (
 	looking = 40 * time.Microsecond
 	// tryAgain is every how many waits it is tried whether it would pay now.
 	tryAgain = 32
-	mostLuck = 8
 )
 
 // Patience says whether who receives looks again before it sleeps. Begin comes before the
@@ -33,8 +30,9 @@ const (
 	sleeps
 )
 
-// NewPatience returns that of one who has found nothing yet.
-func NewPatience() Patience { return Patience{several: runtime.NumCPU() > 1} }
+// New returns that of one who has found nothing yet, on a machine with so many processors: with
+// a single one nobody can send what is looked for.
+func New(processors int) Patience { return Patience{several: processors > 1} }
 
 // Begin begins to wait.
 func (p *Patience) Begin() { p.step = fresh }
@@ -63,6 +61,6 @@ func (p *Patience) Again() bool {
 // Found ends the wait.
 func (p *Patience) Found() {
 	if p.step == looks {
-		p.luck = min(p.luck+1, mostLuck)
+		p.luck = min(p.luck+1, MostLuck)
 	}
 }
