@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/dgrdma/dgrdma/internal/patience"
 	"github.com/dgrdma/dgrdma/rdmap/mpa"
 )
 
@@ -17,9 +18,6 @@ const (
 	// longAbsence of a helper is when it would be better if another goroutine received meanwhile: in that time
 	// half a megabyte comes. Arbitrary.
 	longAbsence = 200 * time.Microsecond
-	mostLuck    = 8
-	// pause is for how many waits there is no help after it did not pay.
-	pause = 64
 )
 
 // lending is how the receiving goroutine of a queue pair lends its turn to a goroutine that waits for a
@@ -33,21 +31,20 @@ type lending struct {
 	waiters atomic.Int32  // goroutines that wait for completions
 	asked   atomic.Bool   // one of them would help
 	wanted  atomic.Bool   // the receiving goroutine waits for the turn
-	pauses  atomic.Int32  // waits left without help
+	worth   patience.Help
 	taken   atomic.Uint64 // how often helpers took something in
 
 	// Guarded by the queue pair's mutex.
 	reading bool // a helper waits for bytes
 
 	// Of who has the turn.
-	luck int       // how often help paid, of late
 	left time.Time // when the last helper left; zero: nobody did since it was lent
 	idle *time.Timer
 }
 
 func (l *lending) init() {
 	l.free, l.offered, l.back = make(chan struct{}, 1), make(chan struct{}, 1), make(chan struct{}, 1)
-	l.luck = mostLuck / 2
+	l.worth.Init()
 }
 
 // leave puts a token there, unless one is.
@@ -59,14 +56,7 @@ func leave(c chan<- struct{}) {
 }
 
 // judge is told after what absence a helper came back. The caller has the turn.
-func (l *lending) judge(absence time.Duration) {
-	if absence < longAbsence {
-		l.luck = min(l.luck+1, mostLuck)
-	} else if l.luck -= 2; l.luck < 0 {
-		l.luck = mostLuck / 2
-		l.pauses.Store(pause)
-	}
-}
+func (l *lending) judge(absence time.Duration) { l.worth.Judge(absence, longAbsence) }
 
 // borrow takes the turn, if help is welcome.
 func (q *QueuePair) borrow() bool {
@@ -78,8 +68,7 @@ func (q *QueuePair) borrow() bool {
 	case l.waiters.Load() > 1:
 		leave(l.back)
 		return false
-	case l.pauses.Load() > 0:
-		l.pauses.Add(-1)
+	case !l.worth.Welcome():
 		leave(l.back)
 		return false
 	}
@@ -108,7 +97,7 @@ func (q *QueuePair) help(ctx context.Context, met func() bool) {
 		if there = met(); there || l.wanted.Load() {
 			break
 		}
-		err := q.takeIn()
+		err := q.takeIn(q.conn.Watch(receiver{driver{q}}))
 		if errors.Is(err, mpa.ErrInterrupted) {
 			there = met()
 			continue

@@ -118,7 +118,7 @@ func (q *QueuePair) giveTurnUnlessAgain() bool {
 // receive is the receiving goroutine of a queue pair. It ends with it.
 func (q *QueuePair) receive() {
 	for {
-		err := q.takeIn()
+		err := q.takeIn(q.conn.Receive(receiver{driver{q}}))
 		if err != nil && !errors.Is(err, mpa.ErrInterrupted) {
 			q.end(err)
 			return
@@ -129,9 +129,8 @@ func (q *QueuePair) receive() {
 	}
 }
 
-// takeIn receives what has arrived, and sees to what that asks for. The caller has the turn to receive.
-func (q *QueuePair) takeIn() error {
-	err := q.conn.Receive(receiver{driver{q}})
+// takeIn sees to what that asks for which the caller, who has the turn to receive, has received, or how that failed.
+func (q *QueuePair) takeIn(err error) error {
 	if errors.Is(err, mpa.ErrInterrupted) {
 		return err
 	}

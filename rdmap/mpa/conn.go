@@ -4,11 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"runtime"
 	"sync"
 	"syscall"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/dgrdma/dgrdma/internal/patience"
 	"github.com/dgrdma/dgrdma/rdmap/ddp"
 )
 
@@ -29,6 +31,7 @@ type Conn struct {
 func newConn(nc net.Conn, agreed Agreed) (*Conn, error) {
 	c := &Conn{nc: nc, agreed: agreed}
 	c.parser.crc, c.framer.crc = agreed.CRC, agreed.CRC
+	c.patience = patience.New(runtime.NumCPU())
 	var err error
 	if c.raw, err = rawConn(nc); err != nil {
 		return nil, fmt.Errorf("mpa: %w", err)

@@ -5,10 +5,12 @@ import (
 	"io"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/dgrdma/dgrdma/internal/patience"
 	"github.com/dgrdma/dgrdma/rdmap/ddp"
 )
 
@@ -21,8 +23,8 @@ const (
 	// behind is how much is read behind a payload that goes into its place: its trailer and the next
 	// header, and what may follow of short frames, but little of the payload of the next long one.
 	behind = 512
-	// patience is how many reads after a long payload another is expected.
-	patience = 4
+	// expectant is how many reads after a long payload another is expected.
+	expectant = 4
 )
 
 type input [inputSize]byte
@@ -39,7 +41,10 @@ type receiver struct {
 	got      int // what readOnce has read
 	direct   int // for how many reads more long payload is expected
 	readErr  error
-	wake     [64]byte // where a connection that blocks waits for what comes first
+	looks    bool // before it sleeps
+	patience patience.Patience
+	roused   atomic.Bool // by Interrupt
+	wake     [64]byte    // where a connection that blocks waits for what comes first
 }
 
 // Receive waits until something arrives, and gives the sink what that completes. [io.EOF]: the
@@ -78,9 +83,19 @@ func (c *Conn) Receive(sink ddp.Sink) error {
 	return nil
 }
 
+// Watch is Receive for who has nothing else to do: before it sleeps it looks for a moment whether something arrives, as
+// long as that pays.
+func (c *Conn) Watch(sink ddp.Sink) error {
+	c.looks = true
+	err := c.Receive(sink)
+	c.looks = false
+	return err
+}
+
 // Interrupt has a Receive that waits return, or else the next one. It does nothing to a connection that Blocks.
 func (c *Conn) Interrupt() {
 	if c.raw != nil {
+		c.roused.Store(true)
 		c.nc.SetReadDeadline(time.Unix(1, 0))
 	}
 }
@@ -113,8 +128,10 @@ func (c *Conn) read() error {
 		return c.readBlocking()
 	}
 	c.got, c.readErr = 0, nil
+	c.patience.Begin()
 	if err := c.raw.Read(c.readOnce); err != nil {
 		if errors.Is(err, os.ErrDeadlineExceeded) {
+			c.roused.Store(false)
 			c.nc.SetReadDeadline(time.Time{})
 			return ErrInterrupted
 		}
@@ -126,6 +143,7 @@ func (c *Conn) read() error {
 	if c.got == 0 {
 		return c.end()
 	}
+	c.patience.Found()
 	return nil
 }
 
@@ -143,7 +161,7 @@ func (c *Conn) readRaw(fd uintptr) bool {
 	vecs := c.vecs[:0]
 	room, rest := c.input()[c.w:], p.rest()
 	if len(p.span.Bytes) >= minDirect {
-		c.direct = patience
+		c.direct = expectant
 	}
 	if c.direct > 0 && !p.crc {
 		// Without CRC all that was buffered of the payload is in its place.
@@ -170,6 +188,9 @@ func (c *Conn) readRaw(fd uintptr) bool {
 		case unix.EINTR:
 			continue
 		case unix.EAGAIN:
+			if c.looks && !c.roused.Load() && c.patience.Again() {
+				continue
+			}
 			clear(vecs)
 			if c.r == c.w {
 				c.giveBack()
