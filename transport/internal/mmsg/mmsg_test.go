@@ -179,8 +179,9 @@ func TestReceiverSleeps(t *testing.T) {
 			t.Fatal(n, err)
 		}
 		in.Done(1)
-		// One of 32 waits is a try.
-		if p := in.patience; !looks(&p) && !looks(&p) {
+		// One wait of many is a try; two in a row are not.
+		p := in.patience
+		if again := looks(&p); !again || !looks(&p) {
 			return
 		}
 	}
