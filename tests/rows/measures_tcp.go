@@ -50,6 +50,34 @@ func besideTCPPings(_ context.Context, g *rig) (r result, err error) {
 	return r, err
 }
 
+// besideStreams is a run of bench, and then a thousand streams of TCP.
+func besideStreams(load string) measure {
+	return func(_ context.Context, g *rig) (result, error) {
+		ours, err := g.bench(load, "")
+		if err != nil {
+			return result{}, err
+		}
+		theirs, err := g.streams(streamBlocks)
+		return result{number(ours, "mb_per_s"), theirs}, err
+	}
+}
+
+// manyStreams is a thousand streams of TCP, and then one.
+func manyStreams(_ context.Context, g *rig) (r result, err error) {
+	if r.ours, err = g.streams(streamBlocks); err != nil {
+		return r, err
+	}
+	r.theirs, err = g.streams(1)
+	return r, err
+}
+
+func (g *rig) streams(n int) (perSecond float64, err error) {
+	at := netip.AddrPortFrom(g.row.place.address(server), 7205).String()
+	many := strconv.Itoa(n)
+	o, err := g.programs(g.child(server, "take-streams", at, many), g.child(client, "fill-streams", at, many, seconds(g.opt.long)))
+	return number(o, "mb_per_s"), err
+}
+
 // column returns a figure of the last line that a program prints.
 func column(out string, n int) (float64, error) {
 	lines := strings.Split(strings.TrimSpace(out), "\n")

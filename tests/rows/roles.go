@@ -37,6 +37,10 @@ func play(role string, args []string) error {
 		return echoVerbs(args[0])
 	case role == "ping-verbs" && len(args) == 2:
 		return pingVerbs(args[0], args[1])
+	case role == "take-streams" && len(args) == 2:
+		return takeStreams(args[0], args[1])
+	case role == "fill-streams" && len(args) == 3:
+		return fillStreams(args[0], args[1], args[2])
 	case role == "drain" && len(args) == 1:
 		return drain(args[0])
 	case role == "pour" && len(args) == 2:

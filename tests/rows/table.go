@@ -59,6 +59,8 @@ var rows = []row{
 	{name: "verbs-send", line: "64 KiB Sends without CRC", versus: sameTCP, place: cable(1500).overTCP(), runs: compared("tcp", "--op send --no-crc --size 65536 --depth 1024", "")},
 	{name: "verbs-strict", line: "1 MiB Writes without CRC, frames of one segment", versus: "frames of 64 KiB", place: cable(1500).overTCP(), runs: versus("mb_per_s", work+"write --no-crc --strict", "", work+"write --no-crc", "")},
 	{name: "verbs-pairs", line: "64 KiB Writes without CRC on 1,000 queue pairs", versus: "one queue pair, and as much memory", place: cable(1500).overTCP(), runs: versus("mb_per_s", "--op write --no-crc --size 65536 --peers 1000 --depth 1", "", "--op write --no-crc --size 65536 --depth 1000", "")},
+	{name: "verbs-pairs-tcp", line: "the same", versus: "1,000 Go TCP streams of as much memory", place: cable(1500).overTCP(), runs: besideStreams("--op write --no-crc --size 65536 --peers 1000 --depth 1")},
+	{name: "tcp-streams", line: "64 KiB writes to 1,000 Go TCP streams", versus: "to one, of as much memory", place: cable(1500).overTCP(), runs: manyStreams},
 	{name: "verbs-small", line: "64-byte Sends, pipelined, millions a second", place: cable(1500).overTCP(), format: "%.1f", runs: alone("operations_per_s", 1e-6, "--op send --no-crc --size 64")},
 	{name: "verbs-ping", line: "one way of 64 bytes by Sends, us", versus: "Go TCP stream", place: cable(1500).overTCP(), format: "%.1f", runs: besideTCPPings},
 	{name: "verbs-libfabric", line: "one way of 64 bytes by Sends, us", versus: "libfabric, provider tcp, which spins", place: cable(1500).overTCP(), needs: fiPingpong, format: "%.1f", runs: besideLibfabric},
