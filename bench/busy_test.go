@@ -65,7 +65,8 @@ func TestServerIsBusy(t *testing.T) {
 // TestSilentClientGivesWay: who fell silent amid a run does not keep others waiting, and is told
 // that the server is through with it.
 func TestSilentClientGivesWay(t *testing.T) {
-	fixture.NoGoroutineLeft(t)
+	t.Parallel()
+	fixture.NoGoroutineOfItsOwnLeft(t)
 	s, c := sides(t, Plan{Size: 64, Peers: 1, BothWays: 1, Rate: 1})
 	s.Endpoint.Close()
 	var err error

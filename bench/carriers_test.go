@@ -61,7 +61,8 @@ func TestLinks(t *testing.T) {
 // TestLinkIsInterrupted: also while it waits for a consumer that does not take
 // anything.
 func TestLinkIsInterrupted(t *testing.T) {
-	fixture.NoGoroutineLeft(t)
+	t.Parallel()
+	fixture.NoGoroutineOfItsOwnLeft(t)
 	there, here := openHost(t), openHost(t)
 	port, err := there.Listen(MessagePort, nil)
 	if err != nil {
@@ -202,8 +203,9 @@ func TestLastWordIsAcknowledged(t *testing.T) {
 // TestNoThanks: a client that has its report and says nothing any more, or only goodbye, keeps the
 // server from nobody else.
 func TestNoThanks(t *testing.T) {
+	t.Parallel()
+	fixture.NoGoroutineOfItsOwnLeft(t)
 	for _, leaves := range []bool{false, true} {
-		fixture.NoGoroutineLeft(t)
 		s, c := sides(t, Plan{Size: 64, Peers: 1})
 		there, err := dgrdma.Open("udp:127.0.0.1", &dgrdma.Config{Memory: s.Memory, AcceptAny: true, GiveUp: 300 * time.Millisecond})
 		if err != nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"runtime"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -22,18 +23,24 @@ func TestVerbsRivals(t *testing.T) {
 	fixture.NoGoroutineLeft(t)
 	for _, receive := range []bool{false, true} {
 		for _, v := range []Verb{VerbWrite, VerbRead, VerbSend} {
-			_, c, served := verbsEnds(t, nil)
-			c.Verb, c.Plan, c.Rivals, c.Receive = v, somePlan(), []Carrier{TCP, TLS}, receive
-			if receive {
-				c.Plan.BothWays = 1
+			carriers := []Carrier{TCP, TLS, Ours}
+			var o *Outcome
+			nothing := func(carrier Carrier) bool { return o.Spread(carrier, Turn.PerSecond).Least <= 0 }
+			// A machine that is busy may do nothing in so short a turn.
+			for turn := 10 * time.Millisecond; o == nil || slices.ContainsFunc(carriers, nothing) && turn < time.Second; turn *= 4 {
+				_, c, served := verbsEnds(t, nil)
+				c.Verb, c.Plan, c.Rivals, c.Receive = v, somePlan(), carriers[:2], receive
+				if receive {
+					c.Plan.BothWays = 1
+				}
+				o = NewOutcome()
+				err := c.Run(t.Context(), TurnsBeside*turn, o)
+				c.Close()
+				if err := errors.Join(err, <-served); err != nil {
+					t.Fatal(err)
+				}
 			}
-			o := NewOutcome()
-			err := c.Run(t.Context(), TurnsBeside*40*time.Millisecond, o)
-			c.Close()
-			if err := errors.Join(err, <-served); err != nil {
-				t.Fatal(err)
-			}
-			for _, carrier := range []Carrier{TCP, TLS, Ours} {
+			for _, carrier := range carriers {
 				if rate := o.Spread(carrier, Turn.PerSecond); rate.Turns != TurnsBeside || rate.Least <= 0 {
 					t.Errorf("%v, receive %v: %v: %+v", v, receive, carrier, rate)
 				}
@@ -44,7 +51,8 @@ func TestVerbsRivals(t *testing.T) {
 
 // TestNoServerOfVerbs: whoever else listens there is refused, with words, within seconds.
 func TestNoServerOfVerbs(t *testing.T) {
-	fixture.NoGoroutineLeft(t)
+	t.Parallel()
+	fixture.NoGoroutineOfItsOwnLeft(t)
 	there, err := verbs.Open("tcp:127.0.0.1")
 	if err != nil {
 		t.Fatal(err)
@@ -182,7 +190,8 @@ func TestWhatIsRefused(t *testing.T) {
 // TestVerbsServerIsBusy: one client at a time, and the other is told, with whom and for how long; one that is silent
 // gives way.
 func TestVerbsServerIsBusy(t *testing.T) {
-	fixture.NoGoroutineLeft(t)
+	t.Parallel()
+	fixture.NoGoroutineOfItsOwnLeft(t)
 	s := verbsServer(t)
 	s.GiveUp = 4 * time.Second
 	failed := make(chan error, 4)
@@ -226,7 +235,8 @@ func TestVerbsServerIsBusy(t *testing.T) {
 
 // TestVerbsServerDies amid a run: what was measured until then is told, by whichever side posts.
 func TestVerbsServerDies(t *testing.T) {
-	fixture.NoGoroutineLeft(t)
+	t.Parallel()
+	fixture.NoGoroutineOfItsOwnLeft(t)
 	for v := range Verb(len(verbNames)) {
 		for _, receive := range []bool{false, true} {
 			s, c, served := verbsEnds(t, nil)
@@ -251,7 +261,8 @@ func TestVerbsServerDies(t *testing.T) {
 
 // TestVerbsServerFallsSilent: a client that gets no answer gives it up.
 func TestVerbsServerFallsSilent(t *testing.T) {
-	fixture.NoGoroutineLeft(t)
+	t.Parallel()
+	fixture.NoGoroutineOfItsOwnLeft(t)
 	_, c, served := verbsEnds(t, func(s *VerbsServer) {
 		s.GiveUp = time.Second
 		s.Began = func(Plan, func() uint64) func() {
@@ -308,6 +319,9 @@ func TestThousandQueuePairs(t *testing.T) {
 		}
 		t.Logf("%d bytes for both ends of a queue pair", o.Theirs.PeerMemory)
 		after[i] = MemoryInUse()
+	}
+	for began := time.Now(); after[1] > after[0]+4<<20 && time.Since(began) < 10*time.Second; time.Sleep(50 * time.Millisecond) {
+		after[1] = MemoryInUse() // on a busy machine some may still be closing
 	}
 	if after[1] > after[0]+4<<20 {
 		t.Errorf("in use after the first time %d bytes, after the second %d", after[0], after[1])

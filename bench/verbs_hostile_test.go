@@ -17,6 +17,7 @@ import (
 
 // TestAnnouncedNotSent: a client has the server post only, and announces by immediate data what it never sent.
 func TestAnnouncedNotSent(t *testing.T) {
+	t.Parallel()
 	_, c, _ := verbsEnds(t, nil)
 	p := Plan{Size: 64, Depth: 4, Peers: 1, Active: 4, BothWays: 1}
 	l := c.control
@@ -43,6 +44,7 @@ func TestAnnouncedNotSent(t *testing.T) {
 // TestSentBeforeItIsNoted: a client sends on a queue pair the moment it is there, so that completions come before the server has
 // noted the queue pair.
 func TestSentBeforeItIsNoted(t *testing.T) {
+	t.Parallel()
 	_, c, _ := verbsEnds(t, nil)
 	ctx, stop := context.WithTimeout(t.Context(), 2*time.Second)
 	defer stop()

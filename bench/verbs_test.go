@@ -80,7 +80,7 @@ func TestVerbs(t *testing.T) {
 						var ran Run
 						var o *Outcome
 						// A machine that is busy may do nothing in so short a time.
-						for long := 30 * time.Millisecond; long < 10*time.Second; long *= 4 {
+						for long := 10 * time.Millisecond; long < 10*time.Second; long *= 4 {
 							_, c, served := verbsEnds(t, func(s *VerbsServer) { s.Ran = func(r Run) { ran = r } })
 							c.Verb, c.Plan, c.Receive = v, p, way == "back"
 							c.NoCRC, c.Strict = size%2 == 0, size == 5000
