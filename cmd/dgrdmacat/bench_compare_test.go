@@ -55,7 +55,7 @@ func wantComparison(t *testing.T, got map[string]any, args string) {
 // other; the server says what came.
 func TestBenchComparesBetweenProcesses(t *testing.T) {
 	server, url := startServer(t, "bench", "--once", "--serve", "udp:127.0.0.1")
-	code, out, stderr := runFor(t, t.Context(), strings.Fields("bench --seconds 0.5 --compare tcp,raw --to "+url)...)
+	code, out, stderr := runFor(t, t.Context(), strings.Fields("bench --seconds 0.2 --compare tcp,raw --to "+url)...)
 	if code != exitOK {
 		t.Fatalf("code %d: %s", code, stderr)
 	}
@@ -82,7 +82,7 @@ func TestBenchComparesBetweenProcesses(t *testing.T) {
 func TestBenchServerIsKilledAmidAComparison(t *testing.T) {
 	t.Parallel()
 	server, url := startServer(t, "bench", "--serve", "udp:127.0.0.1?giveup=700ms")
-	client := asProcess(t, strings.Fields("bench --json --seconds 5 --compare tcp --to "+url+"?giveup=700ms")...).start()
+	client := asProcess(t, strings.Fields("bench --json --seconds 3 --compare tcp --to "+url+"?giveup=700ms")...).start()
 	// What it says of a turn comes before the client knows of it.
 	eventually(t, "both had a turn", func() bool { return strings.Count(server.err.String(), " by tcp, ") == 2 })
 	server.Process.Kill()

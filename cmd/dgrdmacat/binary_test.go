@@ -23,7 +23,7 @@ func TestMain(m *testing.M) {
 		// inherit that; what is received they do not.
 		signal.Notify(received, os.Interrupt)
 	}
-	fixture.WaitBeside(4)
+	fixture.WaitBeside(8)
 	code := fixture.Run(m)
 	if dir, err := binaryDir(); err == nil {
 		os.RemoveAll(dir)

@@ -112,11 +112,14 @@ func TestPingUnanswered(t *testing.T) {
 		{"", 20 + 5, 5, "was the server killed, or is the network down?"},
 		{"--busy-poll", 20 + 5, 5, "was the server killed, or is the network down?"},
 	} {
-		url := answering(t, func(number uint32) bool { return number <= c.upTo })
-		code, got, stderr := ping(t, append(strings.Fields(c.mode), "-n", "20", "--to", url+"?giveup=900ms")...)
-		if code != exitError || got.N != c.n || got.Lost != 1 || strings.Count(stderr, ": no answer within ") != 1 || !strings.Contains(stderr, c.says) || (got.Max > 0) != (c.n > 0) {
-			t.Errorf("%+v: code %d, %+v, %s", c, code, got, stderr)
-		}
+		t.Run(fmt.Sprintf("%s up to %d", c.mode, c.upTo), func(t *testing.T) {
+			t.Parallel() // most of it is waiting
+			url := answering(t, func(number uint32) bool { return number <= c.upTo })
+			code, got, stderr := ping(t, append(strings.Fields(c.mode), "-n", "20", "--to", url+"?giveup=900ms")...)
+			if code != exitError || got.N != c.n || got.Lost != 1 || strings.Count(stderr, ": no answer within ") != 1 || !strings.Contains(stderr, c.says) || (got.Max > 0) != (c.n > 0) {
+				t.Errorf("%+v: code %d, %+v, %s", c, code, got, stderr)
+			}
+		})
 	}
 }
 
@@ -126,17 +129,20 @@ func TestPingLosesOne(t *testing.T) {
 	t.Parallel()
 	const lost = 20 + 7
 	for mode, wait := range map[string]time.Duration{"": pingWait, "--busy-poll": pingWait, "--wait 2100ms": 2100 * time.Millisecond} {
-		url := answering(t, func(number uint32) bool { return number != lost })
-		code, got, stderr := ping(t, append(strings.Fields(mode), "-n", "20", "--to", url)...)
-		var waited float64 // longer than it needs to be where round trips were long
-		said, err := fmt.Sscanf(stderr, "ping 27: no answer within %f s\n", &waited)
-		if code != exitError || got.N != 19 || got.Lost != 1 || got.Error != "1 of 40 pings were not answered in time" || said != 1 || waited < wait.Seconds() {
-			t.Errorf("%s: code %d, %+v, %s, %v", mode, code, got, stderr, err)
-		}
-		code, out, stderr := runFor(t, t.Context(), append(strings.Fields("ping -n 20 --to "+url), strings.Fields(mode)...)...)
-		if code != exitError || !strings.Contains(out, ", 19 times 64 bytes: min ") || !strings.HasSuffix(out, "; 1 lost\n") {
-			t.Errorf("%s: code %d, %s%s", mode, code, out, stderr)
-		}
+		t.Run("mode "+mode, func(t *testing.T) {
+			t.Parallel() // most of it is waiting
+			url := answering(t, func(number uint32) bool { return number != lost })
+			code, got, stderr := ping(t, append(strings.Fields(mode), "-n", "20", "--to", url)...)
+			var waited float64 // longer than it needs to be where round trips were long
+			said, err := fmt.Sscanf(stderr, "ping 27: no answer within %f s\n", &waited)
+			if code != exitError || got.N != 19 || got.Lost != 1 || got.Error != "1 of 40 pings were not answered in time" || said != 1 || waited < wait.Seconds() {
+				t.Errorf("%s: code %d, %+v, %s, %v", mode, code, got, stderr, err)
+			}
+			code, out, stderr := runFor(t, t.Context(), append(strings.Fields("ping -n 20 --to "+url), strings.Fields(mode)...)...)
+			if code != exitError || !strings.Contains(out, ", 19 times 64 bytes: min ") || !strings.HasSuffix(out, "; 1 lost\n") {
+				t.Errorf("%s: code %d, %s%s", mode, code, out, stderr)
+			}
+		})
 	}
 }
 
@@ -216,7 +222,7 @@ func TestPingNobody(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []string{"", "--busy-poll"} {
 		nobody := localString(freeUDP(t), 4096, 2)
-		code, got, stderr := ping(t, append(strings.Fields(mode), "--to", nobody+"?giveup=2s")...)
+		code, got, stderr := ping(t, append(strings.Fields(mode), "--wait", "200ms", "--to", nobody+"?giveup=700ms")...)
 		if code != exitError || got.Lost != 0 || strings.Contains(stderr, "no answer within") || !strings.Contains(stderr, "never answered") || strings.Contains(stderr, "any more") || !strings.Contains(stderr, "nothing was ever heard of it") {
 			t.Errorf("%s: code %d, %+v, %s", mode, code, got, stderr)
 		}
@@ -227,15 +233,18 @@ func TestPingNobody(t *testing.T) {
 func TestPingServerIsKilled(t *testing.T) {
 	t.Parallel()
 	for _, mode := range pingModes {
-		server, url := startPingServer(t, mode, "udp:127.0.0.1")
-		kill := time.AfterFunc(200*time.Millisecond, func() { server.Process.Kill() })
-		for _, when := range []string{"in mid-run", "before"} {
-			code, got, stderr := ping(t, append(strings.Fields(mode), "-n", "5000000", "--to", url+soon)...)
-			if code != exitError || when == "before" && got.N != 0 {
-				t.Errorf("%s %s: code %d, %+v, %s", mode, when, code, got, stderr)
+		t.Run("mode "+mode, func(t *testing.T) {
+			t.Parallel() // most of it is waiting
+			server, url := startPingServer(t, mode, "udp:127.0.0.1")
+			kill := time.AfterFunc(200*time.Millisecond, func() { server.Process.Kill() })
+			for _, when := range []string{"in mid-run", "before"} {
+				code, got, stderr := ping(t, append(strings.Fields(mode), "-n", "5000000", "--to", url+soon)...)
+				if code != exitError || when == "before" && got.N != 0 {
+					t.Errorf("%s %s: code %d, %+v, %s", mode, when, code, got, stderr)
+				}
 			}
-		}
-		kill.Stop()
+			kill.Stop()
+		})
 	}
 }
 

@@ -41,15 +41,15 @@ frames +[1-9]\d*, of them sent again \d+.*
 		"--link":          alike(`1 link by messages, 64 buffers of 4096 bytes`, "buffers back"),
 		"--link --stream": alike(`1 link by io\.Copy, 64 buffers of 4096 bytes`, "buffers back"),
 	} {
-		if out := runOK(t, "bench --seconds 0.3 --size 4k "+args); !want.MatchString(out) {
+		if out := benchUntil(t, 0.05, "--size 4k "+args, want.MatchString); !want.MatchString(out) {
 			t.Errorf("%s: %s", args, out)
 		}
 	}
 	if help := strings.Join(strings.Fields(runOK(t, "bench -h")), " "); !strings.Contains(help, "Not with "+notForLinks) {
 		t.Error(help)
 	}
-	got := runJSON(t, "bench --link --seconds 0.3 --size 4k --json")
-	if frames, _ := got["frames"].(float64); frames <= 0 || got["mtu"] != 65535.0 {
+	moved := func(got map[string]any) bool { return wanting(got, []string{"frames"}) == "" }
+	if got := benchJSON(t, 0.05, "--link --size 4k", moved); !moved(got) || got["mtu"] != 65535.0 {
 		t.Errorf("%v", got)
 	}
 }
