@@ -99,22 +99,29 @@ func measureAll(ctx context.Context, o options, names []string, out, log io.Writ
 	if err != nil {
 		return err
 	}
+	var failed error
+	chosen = slices.DeleteFunc(chosen, func(r row) bool {
+		why := r.needs.missing()
+		if why != "" {
+			failed = errors.Join(failed, fmt.Errorf("row %s was not measured: %s", r.name, why))
+			fmt.Fprintf(log, "left out: %s: %s\n", r.name, why) // rather than behind all others
+		}
+		return why != ""
+	})
+	if len(chosen) == 0 {
+		return failed
+	}
 	tools, err := build(ctx, chosen)
 	if err != nil {
-		return err
+		return errors.Join(failed, err)
 	}
 	defer tools.remove()
 	fmt.Fprintf(out, "| row | | ours | compared to | ratio |\n|---|---|---|---|---|\n")
 	doubtful := false
-	var failed error
 	for _, r := range chosen {
-		if why := r.needs.missing(); why != "" {
-			failed = errors.Join(failed, fmt.Errorf("row %s was not measured: %s", r.name, why))
-			continue
-		}
 		s, err := r.measureOften(ctx, o, tools)
 		if err != nil {
-			return fmt.Errorf("row %s: %w", r.name, err)
+			return errors.Join(failed, fmt.Errorf("row %s: %w", r.name, err))
 		}
 		fmt.Fprintln(out, r.markdown(s))
 		doubtful = doubtful || s.busy
