@@ -97,7 +97,7 @@ func TestBenchWithBothEndsHere(t *testing.T) {
 				figures = append(figures, "lost_frames")
 			}
 			got := benchJSON(t, 0.03, "--histogram --size 65536 "+c.args, func(got map[string]any) bool {
-				return got["p50_us"] != nil && wanting(got, figures) == ""
+				return got["p50_us"] != nil && wanting(got, figures) == "" && bothMoved(got)
 			})
 			for key, want := range c.want {
 				if got[key] != want {
