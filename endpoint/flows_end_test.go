@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/dgrdma/dgrdma/tests/fixture"
 	"github.com/dgrdma/dgrdma/transport/simnet"
 )
 
@@ -103,7 +104,7 @@ func runFlowsWorld(t *testing.T, seed uint64, p Profile, calm bool) {
 func TestFlowsWorlds(t *testing.T) {
 	worlds := 150
 	if testing.Short() {
-		worlds = 25
+		worlds = fixture.Fewer(25, 10)
 	}
 	first := rand.Uint64()
 	for i := range uint64(worlds) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/dgrdma/dgrdma/ack"
 	"github.com/dgrdma/dgrdma/frame"
+	"github.com/dgrdma/dgrdma/tests/fixture"
 	"github.com/dgrdma/dgrdma/transport"
 )
 
@@ -341,15 +342,15 @@ func TestRunsAreFrames(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	rnd := rand.New(rand.NewPCG(seed, 0))
-	followed := 0
-	for range 150 {
+	followed, tapes := 0, fixture.Fewer(150, 30)
+	for range tapes {
 		tap := make(tape, 1000)
 		for i := range tap {
 			tap[i] = byte(rnd.Uint32())
 		}
 		followed += compareRuns(t, tap)
 	}
-	if followed < 10_000 {
+	if followed < 10_000*tapes/150 {
 		t.Errorf("%d frames were applied in runs", followed)
 	}
 }
@@ -436,7 +437,7 @@ func TestIndexesOfRuns(t *testing.T) {
 	t.Logf("seed %d", seed)
 	rnd := rand.New(rand.NewPCG(seed, 1))
 	forms := [3]int{}
-	for range 3000 {
+	for range fixture.Fewer(3000, 500) {
 		count := uint16(2 + rnd.IntN(600))
 		var one, two indexSet
 		var pool pool
