@@ -207,7 +207,7 @@ func TestPingServerFallsSilent(t *testing.T) {
 				h.Endpoint().Progress(time.Millisecond)
 			}
 		})
-		code, got, stderr := ping(t, append(strings.Fields(mode), "-n", "20", "--to", h.URL())...)
+		code, got, stderr := ping(t, append(strings.Fields(mode), "-n", "20", "--wait", "9s", "--to", h.URL())...)
 		if code != exitOK || got.N != 20 || got.Lost != 0 || got.Error != "" {
 			t.Errorf("%s: code %d, %+v, %s", mode, code, got, stderr)
 		}
