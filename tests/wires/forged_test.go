@@ -62,6 +62,7 @@ func TestForgedPathMTU(t *testing.T) {
 // TestConfiguredPathMTU: what the routing table says about a way is believed, of
 // connections that are made afterwards.
 func TestConfiguredPathMTU(t *testing.T) {
+	t.Parallel()
 	eachUDP(t, func(t *testing.T, w wire) {
 		pair := netns.NewPair(t, 9000)
 		a, b, toB, toA := couple(t, pair, w, 16, 10_000)

@@ -67,6 +67,7 @@ func TestNarrowWay(t *testing.T) {
 
 // TestWayBecomesNarrow: the connection fails with the reason, and the next one finds the length.
 func TestWayBecomesNarrow(t *testing.T) {
+	t.Parallel()
 	netns.Require(t)
 	r := netns.NewRouted(t, 1500, 1500)
 	r.Pair[0].LoseTooBig(t)
