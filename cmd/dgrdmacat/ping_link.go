@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"sync"
 	"time"
 
@@ -119,18 +118,19 @@ func endOf(ctx context.Context, l *link.Link, manual bool) error {
 // answer sends a message back.
 func answer(l *link.Link, m link.Message) {
 	if !m.EOF {
-		forward(l, m.Opcode, m.Bytes)
+		forward(l, m.Opcode, len(m.Bytes), func(b []byte) int { return copy(b, m.Bytes) })
 	}
 }
 
-// forward sends from the goroutine that receives.
-func forward(l *link.Link, opcode uint8, body []byte) {
+// forward sends, from the goroutine that receives, what fill writes.
+func forward(l *link.Link, opcode uint8, size int, fill func(b []byte) int) {
 	// The client waits for each answer, so there is a free buffer but for a moment.
 	if b, ok := l.Out.TryAcquire(); ok {
-		l.Out.Commit(b, opcode, copy(b.Bytes, body))
+		l.Out.Commit(b, opcode, fill(b.Bytes))
 		return
 	}
-	body = slices.Clone(body)
+	body := make([]byte, size)
+	fill(body)
 	go l.Out.Send(context.Background(), opcode, body)
 }
 
@@ -162,11 +162,15 @@ func pingLinkTo(ctx context.Context, o *pingOptions, stdout, stderr io.Writer) e
 		l.Abort(ctx, "")
 		return c.report(ctx, fmt.Errorf("--size %v: the server's buffers are for messages of at most %d bytes; it is an older one", &o.size, most), stdout)
 	}
-	body := make([]byte, size)
+	blank := make([]byte, size)
 	c.send = func(number uint32) {
-		binary.LittleEndian.PutUint32(body, number)
 		c.left(number, time.Now())
-		forward(l, 0, body)
+		// Behind a ping that is lost another goroutine sends the next: they share no body.
+		forward(l, 0, size, func(b []byte) int {
+			n := copy(b, blank)
+			binary.LittleEndian.PutUint32(b, number)
+			return n
+		})
 	}
 	c.resend = c.send
 	c.giveUp, c.dead = h.Endpoint().GiveUp(), l.Err

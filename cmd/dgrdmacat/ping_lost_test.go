@@ -9,13 +9,11 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/dgrdma/dgrdma/dgrdma"
-	"github.com/dgrdma/dgrdma/link"
 )
 
 var pingModes = []string{"", "--busy-poll", "--link", "--link --busy-poll"}
@@ -173,47 +171,6 @@ func TestPingLooksInTime(t *testing.T) {
 				t.Errorf("%d looks, %v", looks, err)
 			}
 		})
-	}
-}
-
-// TestPingServerFallsSilent: who answered every ping, and says nothing of the link's end, has
-// answered every ping.
-func TestPingServerFallsSilent(t *testing.T) {
-	t.Parallel()
-	for _, mode := range []string{"--link", "--link --busy-poll"} {
-		h, err := link.Open("udp:127.0.0.1", &link.Config{Memory: pingLinkMemory, Endpoint: dgrdma.Config{Manual: true}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		const all = 20 + 20
-		answered := 0
-		port, err := h.Listen(pingPort, &link.Options{
-			Directions: link.Both, Buffers: pingLinkBuffers, Size: pingBytes, Handle: func(l *link.Link, m link.Message) {
-				answer(l, m)
-				answered++
-			},
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		ctx, stop := context.WithCancel(t.Context())
-		var server sync.WaitGroup
-		server.Go(func() {
-			if _, err := port.Accept(ctx); err != nil {
-				t.Error(err)
-				return
-			}
-			for answered < all && ctx.Err() == nil {
-				h.Endpoint().Progress(time.Millisecond)
-			}
-		})
-		code, got, stderr := ping(t, append(strings.Fields(mode), "-n", "20", "--wait", "9s", "--to", h.URL())...)
-		if code != exitOK || got.N != 20 || got.Lost != 0 || got.Error != "" {
-			t.Errorf("%s: code %d, %+v, %s", mode, code, got, stderr)
-		}
-		stop()
-		server.Wait()
-		h.Close()
 	}
 }
 
