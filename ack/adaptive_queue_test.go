@@ -5,6 +5,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/dgrdma/dgrdma/tests/fixture"
 )
 
 const us = time.Microsecond
@@ -60,7 +62,8 @@ func acquainted(b modelLink) (*netModel, *Adaptive) {
 // A bulk flow keeps its link busy with no more queue than the slack: 250 us, 16 frames,
 // or another round trip.
 func TestAdaptiveQueueIsShort(t *testing.T) {
-	for _, rate := range []float64{1e8, 1e9, 1e10} {
+	all := []float64{1e8, 1e9, 1e10}
+	for _, rate := range fixture.Fewer(all, all[:1]) {
 		for _, delay := range []time.Duration{0, 40 * us, 200 * us, 2 * ms, 20 * ms, 100 * ms} {
 			for _, loss := range []float64{0, 0.01} {
 				if rate*delay.Seconds() > 2e7 || loss > 0 && (rate > 1e9 || delay > 200*us) {
@@ -139,7 +142,8 @@ func TestAdaptiveQueueOfPauses(t *testing.T) {
 // the smaller window made the rate fall, and is given up.
 func TestAdaptiveQueueOfLongerPaths(t *testing.T) {
 	t.Log("seed 1")
-	for _, jitter := range []time.Duration{300 * us, ms} {
+	jitters := []time.Duration{300 * us, ms}
+	for _, jitter := range fixture.Fewer(jitters, jitters[:1]) {
 		b := modelWire(1e9, 40*us)
 		b.seed, b.jitter = 1, jitter
 		m, a := acquainted(b)
@@ -150,7 +154,8 @@ func TestAdaptiveQueueOfLongerPaths(t *testing.T) {
 			t.Errorf("jitter %v: speed %.3f", jitter, r.speed)
 		}
 	}
-	for _, longer := range []time.Duration{ms / 2, 2 * ms} {
+	paths := []time.Duration{ms / 2, 2 * ms}
+	for _, longer := range fixture.Fewer(paths, paths[:1]) {
 		m, a := settled(modelWire(1e9, 40*us))
 		m.delay += longer
 		r := m.measure(sec)[0]

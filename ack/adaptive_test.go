@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"testing"
 	"time"
+
+	"github.com/dgrdma/dgrdma/tests/fixture"
 )
 
 const (
@@ -42,7 +44,7 @@ func TestAdaptiveSteady(t *testing.T) {
 		{"frames_20", modelLink{queue: ample, lossFrame: 0.2}, 0.5, 0.03},
 		{"frames_40", modelLink{queue: ample, lossFrame: 0.4}, 0.1, 0.05},
 	}
-	for _, test := range tests {
+	for _, test := range fixture.Fewer(tests, tests[:5]) {
 		t.Run(test.name, func(t *testing.T) {
 			for seed := range uint64(2) {
 				b := test.b
@@ -90,13 +92,14 @@ func TestAdaptiveRateStep(t *testing.T) {
 }
 
 func TestAdaptiveFairness(t *testing.T) {
-	for _, b := range []modelLink{
+	all := []modelLink{
 		{queue: 3 * modelBurst},
 		{queue: 10 * modelBurst},
 		{queue: 4096},
 		{queue: 4096, lossBurst: 0.02},
 		{queue: 4096, delay: time.Millisecond},
-	} {
+	}
+	for _, b := range fixture.Fewer(all, all[:2]) {
 		for _, late := range []time.Duration{0, 20 * time.Millisecond} {
 			// Without random loss only the offset of the second flow differs from
 			// run to run; one run of 80 ms can be rather unfair, see the log.

@@ -26,7 +26,7 @@ var (
 // each runs random schedules; -short runs fewer.
 func each(t *testing.T, n int, run func(t *testing.T, seed uint64)) {
 	if testing.Short() {
-		n = (n + 9) / 10
+		n = (n + 9) / fixture.Fewer(10, 20)
 	}
 	for i := range n {
 		seed := *firstSeed + uint64(i)

@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/dgrdma/dgrdma/tests/fixture"
 )
 
 var (
@@ -38,7 +40,7 @@ func TestProperty(t *testing.T) {
 	next.Store(*propertyFirst)
 	end := *propertyFirst + *propertySchedules
 	if testing.Short() {
-		end = *propertyFirst + min(*propertySchedules, 200)
+		end = *propertyFirst + min(*propertySchedules, fixture.Fewer[uint64](200, 80))
 	}
 	began := time.Now()
 	t.Run("schedules", func(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/dgrdma/dgrdma/ack"
 	"github.com/dgrdma/dgrdma/frame"
+	"github.com/dgrdma/dgrdma/tests/fixture"
 	"github.com/dgrdma/dgrdma/transport/simnet"
 )
 
@@ -149,7 +150,7 @@ func TestScheduleAckOfAnOldLifeUnheard(t *testing.T) {
 	p.links[[2]int{0, 1}] = simnet.Link{Latency: 4 * time.Microsecond, Jitter: 2 * time.Microsecond, Rate: 24e6}
 	p.links[[2]int{1, 0}] = simnet.Link{Latency: 12 * time.Microsecond, Loss: 0.07, Reorder: 0.44, ReorderBy: 400 * time.Microsecond}
 	p.flows = []propertyFlowPlan{{from: 1, start: 1, count: 4, depth: 1, segments: []int{40000}, completion: true}}
-	for seed := range uint64(100) {
+	for seed := range fixture.Fewer[uint64](100, 30) {
 		p.seed = seed
 		p.actions = []propertyAction{{at: 416 * time.Microsecond, verb: verbRestart, from: 1, gap: 8 * time.Microsecond}}
 		runSchedule(t, p)
