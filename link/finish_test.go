@@ -72,14 +72,14 @@ func TestFinishWaitsForNoReader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := &Options{Directions: Both, Buffers: 4, Size: 8, KeepForEnd: true}
 		a, b, out, in := pair(t, newNet(t, 1), o, o)
-		stuck := make(chan error, 2)
-		for _, l := range []*Link{out, in} {
+		stuck := [2]chan error{make(chan error, 1), make(chan error, 1)}
+		for i, l := range []*Link{out, in} {
 			go func() {
 				var err error
 				for err == nil {
 					err = l.Out.Send(t.Context(), 0, nil)
 				}
-				stuck <- err
+				stuck[i] <- err
 			}()
 		}
 		synctest.Wait()
@@ -90,9 +90,9 @@ func TestFinishWaitsForNoReader(t *testing.T) {
 		}
 		out.Finish()
 		time.Sleep(100 * time.Millisecond)
-		for _, want := range []error{ErrClosed, ErrPeerClosed} {
+		for i, want := range []error{ErrClosed, ErrPeerClosed} {
 			select {
-			case err := <-stuck:
+			case err := <-stuck[i]:
 				if !errors.Is(err, want) {
 					t.Errorf("%v, want %v", err, want)
 				}
