@@ -432,39 +432,6 @@ func TestLost(t *testing.T) {
 	}
 }
 
-// TestWatch: who looks before it sleeps is interrupted like everybody else, at any moment of it, gets what comes then, and
-// hears of the end.
-func TestWatch(t *testing.T) {
-	a, b := tcpPair(t, 0)
-	ca, cb := open(t, a, b, nil, nil)
-	sink := newSink(t)
-	for n := range 300 {
-		came := make(chan error, 1)
-		go func() { came <- cb.Watch(sink) }()
-		time.Sleep(time.Duration(n%60) * 5 * time.Microsecond)
-		if n%3 == 0 {
-			cb.Interrupt()
-			if err := <-came; err != ErrInterrupted {
-				t.Fatalf("%d: %v", n, err)
-			}
-			continue
-		}
-		if err := drain(ca, &listSource{t: t, list: []ddp.Message{outgoing(send(uint32(n), []byte("x")), 0)}}); err != nil {
-			t.Fatal(err)
-		}
-		if err := <-came; err != nil {
-			t.Fatalf("%d: %v", n, err)
-		}
-	}
-	if len(sink.got) != 200 {
-		t.Errorf("%d messages, want 200", len(sink.got))
-	}
-	ca.CloseWrite()
-	if err := cb.Watch(sink); err != io.EOF {
-		t.Errorf("the end: %v", err)
-	}
-}
-
 // MPA-009: after a fault the rest is dropped, so that the end is good and the peer reads why.
 func TestDiscard(t *testing.T) {
 	a, b := tcpPair(t, 0)

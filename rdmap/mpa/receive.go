@@ -131,8 +131,9 @@ func (c *Conn) read() error {
 	c.patience.Begin()
 	if err := c.raw.Read(c.readOnce); err != nil {
 		if errors.Is(err, os.ErrDeadlineExceeded) {
-			c.roused.Store(false)
+			// In the order of Interrupt, so that roused does not stay without its deadline.
 			c.nc.SetReadDeadline(time.Time{})
+			c.roused.Store(false)
 			return ErrInterrupted
 		}
 		return lost("receiving", err)
