@@ -20,18 +20,35 @@ type CompletionQueue struct {
 
 	any, event sleepers
 
-	of     *QueuePair  // whose completions come here: the last one that was opened
-	shared atomic.Bool // by several
+	pairs  map[*QueuePair]bool // whose completions come here
+	of     *QueuePair          // that one, if it is the only one
+	shared atomic.Bool         // there are several
 }
 
 // serve has completions of a queue pair come here.
 func (q *CompletionQueue) serve(p *QueuePair) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.of != nil && q.of != p {
-		q.shared.Store(true)
+	q.pairs[p] = true
+	q.count()
+}
+
+// served says that a queue pair has ended, and no more of its completions come.
+func (q *CompletionQueue) served(p *QueuePair) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	delete(q.pairs, p)
+	q.count()
+}
+
+// count has the lock.
+func (q *CompletionQueue) count() {
+	q.of = nil
+	q.shared.Store(len(q.pairs) > 1)
+	if len(q.pairs) == 1 {
+		for q.of = range q.pairs {
+		}
 	}
-	q.of = p
 }
 
 // sleepers are goroutines that wait for the same.
@@ -54,6 +71,7 @@ func (s *sleepers) signal() {
 func NewCompletionQueue() *CompletionQueue {
 	return &CompletionQueue{
 		entries: make([]Completion, 64),
+		pairs:   make(map[*QueuePair]bool),
 		any:     sleepers{wake: make(chan struct{}, 1)},
 		event:   sleepers{wake: make(chan struct{}, 1)},
 	}
@@ -131,9 +149,6 @@ func (q *CompletionQueue) wait(ctx context.Context, done []Completion, s *sleepe
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	helps := q.of
-	if q.shared.Load() {
-		helps = nil
-	}
 	if helps != nil && !there() {
 		helps.lending.waiters.Add(1)
 		defer helps.lending.waiters.Add(-1)

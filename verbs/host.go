@@ -241,10 +241,7 @@ func (h *Host) start(conn *mpa.Conn, o *Options, initiator bool) (*QueuePair, er
 	}
 	q.stream = rdmap.New(q.cfg)
 	q.lending.init()
-	q.sent.serve(q) // from here on who waits there knows of it
-	if q.received != q.sent {
-		q.received.serve(q)
-	}
+	q.queues((*CompletionQueue).serve) // from here on who waits there knows of it
 	var err error
 	for _, r := range o.Posted {
 		err = errors.Join(err, q.stream.PostReceive(rdmap.Receive(r)))
@@ -259,6 +256,7 @@ func (h *Host) start(conn *mpa.Conn, o *Options, initiator bool) (*QueuePair, er
 	h.mu.Unlock()
 	if err != nil {
 		conn.Abort()
+		q.queues((*CompletionQueue).served)
 		return nil, fmt.Errorf("verbs: open %v: %w", q, err)
 	}
 	q.turn.claim()

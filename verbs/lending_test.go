@@ -101,6 +101,45 @@ func TestWhoWaitsReceives(t *testing.T) {
 	}
 }
 
+// TestQueueOutlives: of the queue pairs that complete in a queue all but one have ended, or could not be opened, and who waits
+// there receives for that one.
+func TestQueueOutlives(t *testing.T) {
+	receives := func() []verbs.Receive { return []verbs.Receive{{Data: make([]byte, 64)}, {Data: make([]byte, 64)}} }
+	cq := verbs.NewCompletionQueue()
+	o := &verbs.Options{Completions: cq, Received: cq, Posted: receives()}
+	e := connect(t, o, nil)
+	f := ends{ha: e.ha, hb: e.hb}
+	f.join(t.Context(), t, o, &verbs.Options{Posted: receives()})
+	e.a.Abort()
+	for done := make([]verbs.Completion, 8); cq.Poll(done) > 0; {
+	}
+	closed, err := verbs.Open("tcp:127.0.0.1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	closed.Close()
+	l, err := e.hb.Listen("0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		if r, err := l.Accept(t.Context()); err == nil {
+			r.Accept(t.Context(), nil)
+		}
+	}()
+	if _, err := closed.Dial(t.Context(), l.String(), o); !errors.Is(err, verbs.ErrClosed) {
+		t.Fatal(err)
+	}
+	for end := time.Now().Add(20 * time.Second); f.a.Helped() == 0; {
+		if f.rally(t, 200); t.Failed() {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatal("who waited did not receive")
+		}
+	}
+}
+
 // TestHelperLeaves: while a helper is away, or for good, the peer's requests are answered.
 func TestHelperLeaves(t *testing.T) {
 	e := talkers(t, verbs.Options{NoCRC: true})

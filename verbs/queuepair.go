@@ -160,6 +160,14 @@ func (q *QueuePair) Received() *CompletionQueue { return q.received }
 // Private is what the peer said when the connection was set up.
 func (q *QueuePair) Private() []byte { return q.private }
 
+// queues tells each of those in which it completes something of it.
+func (q *QueuePair) queues(tell func(*CompletionQueue, *QueuePair)) {
+	tell(q.sent, q)
+	if q.received != q.sent {
+		tell(q.received, q)
+	}
+}
+
 // LocalAddr is the address of this side.
 func (q *QueuePair) LocalAddr() net.Addr { return q.conn.LocalAddr() }
 

@@ -240,6 +240,7 @@ func (q *QueuePair) end(err error) {
 	}
 	q.cause = fmt.Errorf("verbs: %v: %w", q, cause)
 	q.stream.End(q.cause)
+	q.queues((*CompletionQueue).served)
 	q.changed.Broadcast()
 	q.host.forget(q)
 	close(q.done)
