@@ -69,7 +69,7 @@ func (q *QueuePair) do(ctx context.Context, w Work) (Completion, error) {
 	}
 	c.work = Work{}
 	if err != nil {
-		return Completion{}, err
+		return Completion{}, q.refused(w.Op, err)
 	}
 	return q.outcome(w.Op, c, c.wait(ctx, q))
 }
@@ -82,13 +82,26 @@ func (q *QueuePair) outcome(op Op, c *call, err error) (Completion, error) {
 	return c.c, err
 }
 
+// refused is the error of a call whose request could not be posted. If that is because the connection has ended, the call fails
+// as if it had ended a moment later: who calls cannot know.
+func (q *QueuePair) refused(op Op, err error) error {
+	q.mu.Lock()
+	cause := q.stream.Err()
+	q.mu.Unlock()
+	if cause == nil || !errors.Is(err, cause) {
+		return err
+	}
+	return fmt.Errorf("verbs: %v with %v: %w: %w", op, q.RemoteAddr(), ErrFlushed, cause)
+}
+
 // Write writes data to the peer's memory, from offset at of key on. That it is done says that data
 // can be used again, not that it has arrived (RDMAP-064): only what the peer answers after it says that.
 //
 // Of this and the other calls: if the queue is full, they wait for room. If ctx ends while the request is under way, so
 // does the queue pair, since there is no other way to have the buffers back; if it has ended before, nothing happens.
 // [ErrBounds]: the bytes are not all within the key. [ErrNotAgreed]: [Options.Extensions] does not have the operation.
-// [ErrFlushed]: the connection ended first, for the reason that is wrapped.
+// [ErrFlushed]: the connection ended first, even before the call, for the reason that is wrapped. [ErrClosed]: the program has
+// closed the queue pair.
 func (q *QueuePair) Write(ctx context.Context, key Key, at uint32, data []byte) error {
 	k, err := key.Part(at, length32(data))
 	if err != nil {
@@ -128,7 +141,7 @@ func (q *QueuePair) Receive(ctx context.Context, data []byte) (Completion, error
 	c := calls.Get().(*call)
 	defer calls.Put(c)
 	if err := q.postReceive(Receive{Data: data}, c); err != nil {
-		return Completion{}, err
+		return Completion{}, q.refused(OpReceive, err)
 	}
 	return q.outcome(OpReceive, c, c.wait(ctx, q))
 }

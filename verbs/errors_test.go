@@ -194,6 +194,28 @@ func TestPostErrors(t *testing.T) {
 	says(t, e.a.Post(&verbs.Work{Op: verbs.OpWrite}), []error{verbs.ErrClosed}, "post Write", "is closed")
 }
 
+// TestCallsAfterTheEnd: a call that comes too late, or waits for room, fails as one that the end of the connection finds under way.
+func TestCallsAfterTheEnd(t *testing.T) {
+	e := connect(t, nil, &verbs.Options{Sends: 1})
+	// The side that was dialed may not send yet, so that its queue is full.
+	if err := e.b.Post(&verbs.Work{Op: verbs.OpSend}); err != nil {
+		t.Fatal(err)
+	}
+	waits := make(chan error)
+	go func() { waits <- e.b.Send(t.Context(), nil) }()
+	time.Sleep(20 * time.Millisecond)
+	e.a.Abort()
+	at := e.b.RemoteAddr().String()
+	says(t, <-waits, []error{verbs.ErrFlushed}, "Send with "+at, "connection reset")
+	<-e.b.Done()
+	says(t, e.b.Read(t.Context(), make([]byte, 1), verbs.Key{Length: 1}, 0), []error{verbs.ErrFlushed}, "Read with "+at, "connection reset")
+	_, err := e.b.Receive(t.Context(), make([]byte, 1))
+	says(t, err, []error{verbs.ErrFlushed}, "Receive with "+at, "connection reset")
+	if err := e.a.Send(t.Context(), nil); !errors.Is(err, verbs.ErrClosed) || errors.Is(err, verbs.ErrFlushed) {
+		t.Errorf("after the own end: %v", err)
+	}
+}
+
 // RDMAP-085: what ended a connection is said in words at both sides, and in all that it took along.
 func TestEndsAreSaid(t *testing.T) {
 	e := connect(t, nil, &verbs.Options{Extensions: verbs.Commit})
