@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"sync"
+	"time"
 
 	"github.com/dgrdma/dgrdma/rdmap"
 	"github.com/dgrdma/dgrdma/rdmap/memory"
@@ -32,7 +33,8 @@ type QueuePair struct {
 	turn    turn
 	working bool // a goroutine carries out long requests, now job
 	job     rdmap.Job
-	closing bool // the program has closed the queue pair
+	closing bool        // the program has closed the queue pair
+	closes  *time.Timer // the connection, which has failed
 	cause   error
 	// What full says.
 	fullSends, fullReceives error

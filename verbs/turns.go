@@ -18,6 +18,9 @@ type driver struct{ *QueuePair }
 func (d driver) Begin() { d.mu.Lock() }
 
 func (d driver) End() {
+	if d.stream.Err() != nil {
+		d.hurry()
+	}
 	if d.waiting > 0 {
 		d.changed.Broadcast()
 	}
@@ -79,22 +82,28 @@ func (q *QueuePair) sendFailed(err error) bool {
 	if err == nil {
 		return false
 	}
-	if errors.Is(err, mpa.ErrWithdrawn) {
-		q.mu.Lock()
+	withdrawn := errors.Is(err, mpa.ErrWithdrawn)
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if withdrawn {
 		q.stream.Fail(ddp.ProtectionSTag, err)
-		q.mu.Unlock()
 	}
 	// The receiving goroutine ends the queue pair: what the peer has said last may still be
-	// unread, and it may say why. It does not take long.
-	if errors.Is(err, ddp.Lost) || !errors.Is(err, mpa.ErrWithdrawn) {
-		time.AfterFunc(lastWords, func() { q.conn.Close() })
-		return true
-	}
-	return false
+	// unread, and it may say why.
+	q.hurry()
+	return !withdrawn || errors.Is(err, ddp.Lost)
 }
 
-// lastWords is how long a side reads on that cannot send any more.
+// lastWords is how long a connection stays that has failed: for a Terminate to leave, and for the peer to end its direction, and to
+// say why. A peer that does neither read nor write is not waited for.
 const lastWords = time.Second
+
+// hurry sees to it that the connection ends within the time for last words. The caller has the lock.
+func (q *QueuePair) hurry() {
+	if q.closes == nil {
+		q.closes = time.AfterFunc(lastWords, func() { q.conn.Close() })
+	}
+}
 
 func (q *QueuePair) giveTurn() {
 	q.mu.Lock()
@@ -177,6 +186,9 @@ func (q *QueuePair) work() {
 		sum, err := q.carryOut(&q.job)
 		q.mu.Lock()
 		q.stream.JobDone(sum, err)
+		if q.stream.Err() != nil {
+			q.hurry() // even if what is under way does not leave
+		}
 		q.working = false
 		mine := q.turn.claim()
 		q.changed.Broadcast()
@@ -206,8 +218,7 @@ func (q *QueuePair) carryOut(j *rdmap.Job) (sum []byte, err error) {
 func (q *QueuePair) end(err error) {
 	q.mu.Lock()
 	if cause := q.stream.Err(); cause != nil {
-		// A peer that does not read is not waited for.
-		timer := time.AfterFunc(lastWords, func() { q.conn.Close() })
+		q.hurry()
 		for q.turn.taken && q.stream.Terminating() {
 			q.changed.Wait()
 		}
@@ -218,7 +229,6 @@ func (q *QueuePair) end(err error) {
 			for q.conn.Discard() == nil {
 			}
 		}
-		timer.Stop()
 	} else {
 		q.mu.Unlock()
 	}
@@ -240,6 +250,9 @@ func (q *QueuePair) end(err error) {
 	}
 	q.cause = fmt.Errorf("verbs: %v: %w", q, cause)
 	q.stream.End(q.cause)
+	if q.closes != nil {
+		q.closes.Stop()
+	}
 	q.queues((*CompletionQueue).served)
 	q.changed.Broadcast()
 	q.host.forget(q)
