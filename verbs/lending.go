@@ -11,9 +11,9 @@ import (
 )
 
 const (
-	// idleTurn is how long nothing may come, or nobody receive, before the receiving goroutine takes its
-	// turn back: for so long a request of the peer may wait behind a helper that left. Arbitrary: some round trips of a
-	// local network, and long beside what a timer costs.
+	// idleTurn is how often the receiving goroutine looks whether something has come, and takes its turn back if not: for
+	// up to twice as long a request of the peer may wait behind a helper that left. Arbitrary: some round trips of a local
+	// network, and long beside what a timer costs.
 	idleTurn = 500 * time.Microsecond
 	// longAbsence of a helper is when it would be better if another goroutine received meanwhile: in that time
 	// half a megabyte comes. Arbitrary.
