@@ -68,8 +68,9 @@ type Connection struct {
 
 	Segments int // so far, of both directions
 
-	// Of is for the handler.
-	Of any
+	// Of is for the handler, and Held is how many bytes that keeps of the connection.
+	Of   any
+	Held int
 
 	kept    bool
 	ignored bool
@@ -78,7 +79,7 @@ type Connection struct {
 	place   *list.Element
 }
 
-// Keep makes the connection one that the handler has an interest in.
+// Keep makes the connection one that the handler has an interest in. All others give way to it.
 func (c *Connection) Keep() { c.kept = true }
 
 // Ignore says that nothing of the connection is of interest.
@@ -92,12 +93,10 @@ type Connections struct {
 	handler Handler
 	all     map[key]*Connection
 	kept    list.List // the one that was silent for longest at the front
+	holding list.List // of which something waits, here or with the handler
 	others  list.List
 	number  int
 	waiting int // bytes, of all
-
-	// Evicted counts the kept ones that gave way to others.
-	Evicted int
 }
 
 type key [2]netip.AddrPort
@@ -182,8 +181,12 @@ func (t *Connections) settle(c *Connection) {
 		t.forget(c)
 	}
 	to, most := &t.others, MostOthers
-	if c.kept && !c.over {
+	switch {
+	case c.over:
+	case c.kept:
 		to, most = &t.kept, MostKept
+	case c.Held+c.Halves[0].waiting+c.Halves[1].waiting > 0:
+		to = &t.holding
 	}
 	if c.in == to {
 		to.MoveToBack(c.place)
@@ -191,14 +194,26 @@ func (t *Connections) settle(c *Connection) {
 	}
 	c.in.Remove(c.place)
 	c.in, c.place = to, to.PushBack(c)
-	if to.Len() <= most {
-		return
+	if to.Len() > most {
+		t.remove(to.Front().Value.(*Connection), Evicted)
 	}
-	oldest := to.Front().Value.(*Connection)
-	if to == &t.kept {
-		t.Evicted++
+}
+
+// GiveWay ends, of the connections of which something waits and that the handler does not keep, the one that was silent for
+// longest, and reports whether there was one. A handler that holds too much calls it behind Add.
+func (t *Connections) GiveWay() bool { return t.giveWay(nil) }
+
+// giveWay spares the connection of which a segment is looked at.
+func (t *Connections) giveWay(but *Connection) bool {
+	e := t.holding.Front()
+	if e != nil && e.Value == but {
+		e = e.Next()
 	}
-	t.remove(oldest, Evicted)
+	if e == nil {
+		return false
+	}
+	t.remove(e.Value.(*Connection), Evicted)
+	return true
 }
 
 // forget drops what waits of a connection.

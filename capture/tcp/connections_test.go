@@ -162,3 +162,45 @@ func TestBounds(t *testing.T) {
 		t.Errorf("%q", l.lines)
 	}
 }
+
+// keeper keeps the first connection alone.
+type keeper struct{ told }
+
+func (l *keeper) Data(c *tcp.Connection, w tcp.Way, b []byte, at tcp.Ref) {
+	if c.Number == 1 {
+		c.Keep()
+		l.say(c, "%d %s @%d", w, b, at.Record)
+	}
+}
+
+// TestStrangersGiveWay: where too much waits in all, it is the strangers' that is let go of, the oldest first; a connection that is kept
+// waits for what is missing.
+func TestStrangersGiveWay(t *testing.T) {
+	l := &keeper{}
+	all := tcp.New(l)
+	for i, text := range []string{"A 99 SYN", "A 100 abc", "A 106 ghi"} {
+		s := segment(t, text)
+		all.Add(&s, tcp.Ref{Record: i + 1})
+	}
+	const size = 60_000
+	strangers := tcp.MostInAll/size + 10
+	data := make([]byte, size)
+	for i := range strangers { // whose beginning is not in the capture
+		src := netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, 1, byte(i >> 8), byte(i)}), 9)
+		all.Add(&capture.Segment{Src: src, Dst: ends[1], Seq: 1, Window: 1, Data: data, Length: size}, tcp.Ref{Record: 4})
+	}
+	gone := slices.Clone(l.lines[1:])
+	s := segment(t, "A 103 def")
+	all.Add(&s, tcp.Ref{Record: 5})
+	if got, want := strings.Join(l.lines, "; "), "1 0 abc @2; "+strings.Join(gone, "; ")+"; 1 0 def @5; 1 0 ghi @3"; got != want || len(gone) == 0 {
+		t.Fatalf("%s\nwant\n%s", got, want)
+	}
+	for i, line := range gone {
+		if want := fmt.Sprint(i+2, " gone evicted"); line != want {
+			t.Errorf("%s, want %s", line, want)
+		}
+	}
+	if least := 10 - 2; len(gone) < least || len(gone) > least+10 {
+		t.Errorf("%d of %d strangers gave way", len(gone), strangers)
+	}
+}

@@ -24,8 +24,10 @@
 //
 // # Bounds
 //
-// [MostKept] connections that a handler has called its own are followed, and [MostOthers] others remembered; then the one
-// gives way that was silent for longest, and the handler hears of it. With a connection at most 2*MostPieces pieces wait.
+// [MostKept] connections that a handler has called its own are followed, [MostOthers] of which something waits that may become
+// its own, and as many others remembered; then the one gives way that was silent for longest, and the handler hears of it. Where too
+// much waits in all, those that are nobody's own give way before a hole of any other is given up, so that strangers who connect and
+// keep quiet cost nobody his bytes. With a connection at most 2*MostPieces pieces wait.
 //
 // # Why not gopacket's reassembly
 //

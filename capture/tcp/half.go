@@ -103,6 +103,8 @@ func (t *Connections) segment(c *Connection, s *capture.Segment, at Ref) {
 		h.reset = true
 		t.handler.Reset(c, w, at)
 	}
+	for t.waiting > MostInAll && t.giveWay(c) {
+	}
 	for w := range c.Halves {
 		// Both, before anything of either is told: what early compares is of the other one.
 		if h := &c.Halves[w]; !h.begun && len(h.pieces) > 0 && (c.Segments >= Patience || t.full(h)) {

@@ -38,7 +38,9 @@ type Decoder struct {
 	all      *tcp.Connections
 	number   int
 	held     int
+	grown    grown
 	segments int
+	evicted  int
 	err      error
 	event    Event
 }
@@ -58,11 +60,29 @@ func (d *Decoder) Add(number int, r *capture.Record) (*tcp.Connection, error) {
 		return nil, d.err
 	}
 	c := d.all.Add(&s, tcp.Ref{Record: number, Time: r.Time})
-	if !c.Kept() {
+	d.relieve()
+	k := d.of(c)
+	if k.segments++; k.Number == 0 {
 		return nil, d.err
 	}
-	d.segments++
+	d.countSegments(k)
 	return c, d.err
+}
+
+// relieve has connections give way where too much waits: those that have shown nothing of iWARP yet first, so that who only connects
+// takes nothing from the others, and then the direction that grew last.
+func (d *Decoder) relieve() {
+	for d.held > MostHeld && d.all.GiveWay() {
+	}
+	if g := d.grown; d.held > MostHeld && g.c != nil && g.c.ways[g.w].held > 0 {
+		d.giveUp(g.c, g.w, "too much waits for frames to be complete")
+	}
+}
+
+// countSegments counts the segments of a connection that is known.
+func (d *Decoder) countSegments(c *Connection) {
+	d.segments += c.segments
+	c.segments = 0
 }
 
 func (d *Decoder) wanted(s *capture.Segment) bool {
@@ -86,7 +106,7 @@ type Stats struct {
 
 // Stats returns the counts so far.
 func (d *Decoder) Stats() Stats {
-	return Stats{Connections: d.number, Segments: d.segments, Evicted: d.all.Evicted}
+	return Stats{Connections: d.number, Segments: d.segments, Evicted: d.evicted}
 }
 
 // Tap is a source whose records a Decoder sees before they are used.
@@ -123,36 +143,46 @@ func (t *Tap) Next() (capture.Record, error) {
 // handler is what package tcp tells.
 type handler Decoder
 
-func (h *handler) of(c *tcp.Connection) *Connection {
+func (d *Decoder) of(c *tcp.Connection) *Connection {
 	if c.Of == nil {
-		k := &Connection{TCP: c}
-		c.Of = k
-		if len(h.options.Ports) > 0 {
-			(*Decoder)(h).keep(k)
-		}
+		c.Of = &Connection{TCP: c}
 	}
 	return c.Of.(*Connection)
 }
 
-// keep makes the connection one of iWARP.
-func (d *Decoder) keep(c *Connection) {
+// says returns a connection that says something: if it is of a port that was named, that is iWARP.
+func (h *handler) says(c *tcp.Connection) *Connection {
+	d := (*Decoder)(h)
+	k := d.of(c)
+	if len(d.options.Ports) > 0 {
+		d.know(k)
+	}
+	return k
+}
+
+// know makes the connection one of iWARP.
+func (d *Decoder) know(c *Connection) {
 	if c.Number == 0 {
 		d.number++
 		c.Number = d.number
-		c.TCP.Keep()
-		d.segments += c.TCP.Segments - 1 // the one that is looked at is counted when that is done
 	}
+}
+
+// keep keeps one that has shown a whole frame. Of a port that was named, a connection is known before, but not kept: anybody can connect.
+func (d *Decoder) keep(c *Connection) {
+	d.know(c)
+	c.TCP.Keep()
 }
 
 func (h *handler) Data(c *tcp.Connection, w tcp.Way, b []byte, at tcp.Ref) {
 	if h.err == nil {
-		(*Decoder)(h).data(h.of(c), w, b, at)
+		(*Decoder)(h).data(h.says(c), w, b, at)
 	}
 }
 
 func (h *handler) Missing(c *tcp.Connection, w tcp.Way, n int, at tcp.Ref) {
 	if h.err == nil {
-		(*Decoder)(h).missing(h.of(c), w, n, at)
+		(*Decoder)(h).missing(h.says(c), w, n, at)
 	}
 }
 
@@ -165,10 +195,11 @@ func (h *handler) Reset(c *tcp.Connection, w tcp.Way, at tcp.Ref) {
 }
 
 func (h *handler) ends(c *tcp.Connection, w tcp.Way, at tcp.Ref, kind Kind) {
-	if h.err != nil || c.Of == nil || !c.Kept() {
+	d := (*Decoder)(h)
+	k := d.of(c)
+	if h.err != nil || k.Number == 0 {
 		return
 	}
-	d, k := (*Decoder)(h), h.of(c)
 	if v := &k.ways[w]; kind == Finished && v.state == unsettled {
 		v.closed, v.closedAt = true, at
 		return
@@ -183,12 +214,9 @@ var whys = [...]string{
 }
 
 func (h *handler) Gone(t *tcp.Connection, why tcp.Why) {
-	if t.Of == nil {
-		return
-	}
-	d, c := (*Decoder)(h), t.Of.(*Connection)
-	defer d.drop(&c.ways[0])
-	defer d.drop(&c.ways[1])
+	d := (*Decoder)(h)
+	c := d.of(t)
+	defer d.drop(c)
 	for w := range c.ways {
 		if c.Number > 0 && h.err == nil {
 			d.last(c, tcp.Way(w))
@@ -196,6 +224,10 @@ func (h *handler) Gone(t *tcp.Connection, why tcp.Why) {
 	}
 	if c.Number == 0 || h.err != nil {
 		return
+	}
+	d.countSegments(c)
+	if why == tcp.Evicted {
+		d.evicted++
 	}
 	at := c.ways[0].at
 	if c.ways[1].at.Record > at.Record {

@@ -112,10 +112,11 @@ type Connection struct {
 	Initiator      tcp.Way // if Known
 	Known          bool
 
-	ways    [2]way
-	ignored bool
-	frames  [2]int
-	began   bool // it was said that its beginning is not in the capture
+	ways     [2]way
+	ignored  bool
+	segments int // of TCP, that Stats has not counted yet
+	frames   [2]int
+	began    bool // it was said that its beginning is not in the capture
 }
 
 // CRC reports whether both sides have agreed on CRC, if known: without their frames of set-up it is known by the first frame.

@@ -188,7 +188,7 @@ func (d *Decoder) answered(c *Connection, w tcp.Way, e *Event) {
 	}
 	r := o.requests[at]
 	o.requests = slices.Delete(o.requests, at, at+1)
-	d.count(o)
+	d.count(c, 1-w)
 	e.Answers = &r
 	if !r.Whole {
 		return

@@ -91,27 +91,45 @@ const (
 	requestSize = 128
 )
 
-// account counts what waits. Where it is too much, the direction is given up.
+// grown is the direction of which something was kept last.
+type grown struct {
+	c *Connection
+	w tcp.Way
+}
+
+// account counts what waits of a direction that was read.
 func (d *Decoder) account(c *Connection, w tcp.Way) {
-	v := &c.ways[w]
-	d.count(v)
-	if d.held > MostHeld && v.held > 0 {
-		d.giveUp(c, w, "too much waits for frames to be complete")
+	if d.count(c, w) > 0 {
+		d.grown = grown{c, w}
 	}
 }
 
-func (d *Decoder) count(v *way) {
+// count returns how much waits.
+func (d *Decoder) count(c *Connection, w tcp.Way) int {
+	v := &c.ways[w]
 	now := len(v.buf) + markSize*(len(v.marks)+len(v.search.candidates)) + requestSize*len(v.requests)
-	d.held += now - v.held
+	d.hold(c, now-v.held)
 	v.held = now
+	return now
+}
+
+// hold notes that so many bytes more are kept of a connection.
+func (d *Decoder) hold(c *Connection, n int) {
+	d.held += n
+	c.TCP.Held += n
 }
 
 // drop lets go of what waits.
-func (d *Decoder) drop(v *way) {
+func (d *Decoder) drop(c *Connection) {
+	d.dropWay(c, 0)
+	d.dropWay(c, 1)
+}
+
+func (d *Decoder) dropWay(c *Connection, w tcp.Way) {
+	v := &c.ways[w]
 	v.buf, v.marks, v.search, v.absent = nil, nil, search{}, 0
 	v.requests = nil
-	d.held -= v.held
-	v.held = 0
+	d.count(c, w)
 }
 
 // consume takes n bytes off the front.
@@ -241,9 +259,7 @@ func (d *Decoder) settle(c *Connection) {
 func (d *Decoder) ignore(c *Connection) {
 	c.ignored = true
 	c.TCP.Ignore()
-	for w := range c.ways {
-		d.drop(&c.ways[w])
-	}
+	d.drop(c)
 }
 
 // giveUp ends a direction.
@@ -255,19 +271,20 @@ func (d *Decoder) giveUp(c *Connection, w tcp.Way, why string) {
 	}
 	at := v.at
 	n := v.skipped + len(v.buf)
-	d.drop(v)
+	d.dropWay(c, w)
 	v.state = dead
 	v.tagged, v.untagged = message{}, message{}
-	d.forget(&c.ways[1-w]) // its answers are not seen any more
+	d.forget(c, 1-w) // its answers are not seen any more
 	e := d.begin(GivenUp, c, w, at, at)
 	e.N, e.Why = n, why
 	d.say(e)
 }
 
 // forget drops requests whose answers cannot be told any more.
-func (d *Decoder) forget(v *way) {
+func (d *Decoder) forget(c *Connection, w tcp.Way) {
+	v := &c.ways[w]
 	v.requests, v.loose = nil, true
-	d.count(v)
+	d.count(c, w)
 }
 
 // missing says that n bytes are not in the capture.
@@ -347,7 +364,7 @@ func (d *Decoder) seek(c *Connection, w tcp.Way) {
 	v.state, v.blind, v.loose = searching, true, true
 	v.search = search{}
 	v.in, v.tagged, v.untagged, v.msn = ddp.Inbound{}, message{}, message{}, [4]uint32{}
-	d.forget(&c.ways[1-w])
+	d.forget(c, 1-w)
 	if c.ways[1-w].state == unsettled {
 		d.resume(c, 1-w)
 	}
