@@ -40,7 +40,7 @@ func connectionsIn(t testing.TB, name string, change func(number int, r *capture
 		if change != nil && !change(n, &r) {
 			continue
 		}
-		if _, err := d.Add(n, &r); err != nil {
+		if err := d.Add(n, &r); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -35,6 +35,8 @@ type Way int
 
 // Handler is told what happens on connections, in the order of the capture. What it is given it must not keep.
 type Handler interface {
+	// Segment says that a segment is of a connection, before what it brings, also if the connection is ignored or gone.
+	Segment(c *Connection)
 	// Data has the next bytes of a direction.
 	Data(c *Connection, way Way, b []byte, at Ref)
 	// Missing says that n bytes follow that were not captured.
@@ -124,6 +126,7 @@ func (t *Connections) Add(s *capture.Segment, at Ref) *Connection {
 	if c == nil {
 		c = t.open(k, s, at)
 	}
+	t.handler.Segment(c)
 	if !c.ignored && !c.over {
 		t.segment(c, s, at)
 	}

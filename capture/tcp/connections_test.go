@@ -17,6 +17,7 @@ type told struct{ lines []string }
 func (l *told) say(c *tcp.Connection, format string, args ...any) {
 	l.lines = append(l.lines, fmt.Sprint(c.Number, " ")+fmt.Sprintf(format, args...))
 }
+func (l *told) Segment(*tcp.Connection) {}
 func (l *told) Data(c *tcp.Connection, w tcp.Way, b []byte, at tcp.Ref) {
 	c.Keep()
 	l.say(c, "%d %s @%d", w, b, at.Record)

@@ -58,8 +58,9 @@ this program does without; it takes what tcpdump makes of one:
   dgrdmacat decode -i eth0 --bpf <(tcpdump -i eth0 -ddd vlan 5)
 
 With -w, packets of the frames that pass the filters are written to a file, pcapng with the
-names of interfaces, and not shown; of iWARP, all segments of connections that fit --addr,
-from when they are known for such. It is whole however this ends, also when the disk is full.
+names of interfaces, and not shown; of iWARP, whole connections that fit --addr, with what TCP
+says. Their first packets are written when they are known for such: where others passed
+meanwhile, behind those. It is whole however this ends, also when the disk is full.
 
   dgrdmacat decode -i any --port 7100 -w trace.pcapng
   dgrdmacat decode -i eth0 -w - | tshark -r -`,
@@ -232,8 +233,12 @@ func (k *looked) Next() (_ capture.Record, err error) {
 // frames shows what there is in a source.
 func (d *decoder) frames(ctx context.Context, from frameSource) error {
 	d.from = &looked{frameSource: from}
-	streams := iwarp.New(d.o.iwarp, d.showEvent)
-	r := captured.NewReader(&iwarp.Tap{Source: d.from, Decoder: streams, Passed: d.passed}, d.o.frames)
+	o := d.o.iwarp
+	if d.o.write != "" {
+		o.Passed = d.passed
+	}
+	streams := iwarp.New(o, d.showEvent)
+	r := captured.NewReader(&iwarp.Tap{Source: d.from, Decoder: streams}, d.o.frames)
 	defer func() { d.counts.add(r.Stats(), streams.Stats()) }()
 	for n := 0; ; n++ {
 		if n%1024 == 0 && ctx.Err() != nil {
@@ -274,8 +279,11 @@ func (d *decoder) show(p *captured.Packet) error {
 	}
 	if d.o.write != "" {
 		d.kept.unwritten++
-		if err := d.keep(p.Record); err != nil {
-			return err
+		if d.from.written != p.Record {
+			d.from.written = p.Record
+			if err := d.keep(&d.from.record); err != nil {
+				return err
+			}
 		}
 	}
 	return d.shown()
@@ -296,13 +304,12 @@ func (d *decoder) flushMuch() error {
 	return nil
 }
 
-// keep writes the record in that place, of which a frame was found, once.
-func (d *decoder) keep(place int) error {
-	if err := d.begin(d.from); err != nil || d.from.written == place {
+// keep writes a record.
+func (d *decoder) keep(r *capture.Record) error {
+	if err := d.begin(d.from); err != nil {
 		return err
 	}
-	d.from.written = place
-	d.kept.add(&d.from.record)
+	d.kept.add(r)
 	return nil
 }
 

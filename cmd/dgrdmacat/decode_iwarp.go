@@ -1,6 +1,7 @@
 package main
 
 import (
+	"github.com/dgrdma/dgrdma/capture"
 	"github.com/dgrdma/dgrdma/capture/tcp"
 	"github.com/dgrdma/dgrdma/inspect/iwarp"
 )
@@ -37,11 +38,11 @@ func (d *decoder) showEvent(e *iwarp.Event) error {
 }
 
 // passed writes a segment of a connection of iWARP to the file, if there is to be one.
-func (d *decoder) passed(place int, c *tcp.Connection) error {
-	if d.o.write == "" || !d.o.filter.MatchConnection(c) {
+func (d *decoder) passed(r *capture.Record, c *tcp.Connection) error {
+	if !d.o.filter.MatchConnection(c) {
 		return nil
 	}
-	if err := d.keep(place); err != nil {
+	if err := d.keep(r); err != nil {
 		return err
 	}
 	return d.flushMuch()

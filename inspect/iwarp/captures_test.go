@@ -52,7 +52,7 @@ func eventsOf(t testing.TB, o iwarp.Options, records []capture.Record, each func
 	t.Helper()
 	d := iwarp.New(o, func(e *iwarp.Event) error { each(e); return nil })
 	for i := range records {
-		if _, err := d.Add(i+1, &records[i]); err != nil {
+		if err := d.Add(i+1, &records[i]); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -12,6 +12,9 @@ import (
 type Options struct {
 	// Ports of TCP, at either end. None: those that begin as iWARP does.
 	Ports []uint16
+	// Passed is called with each record that is a segment of a connection of iWARP's, unless it is nil; with the first ones of
+	// a connection, which were captured before it was known for one, when it is. What it is given it must not keep.
+	Passed func(r *capture.Record, c *tcp.Connection) error
 }
 
 // Bounds. All are arbitrary.
@@ -20,6 +23,10 @@ const (
 	MostSearched = 1 << 20
 	MostChecked  = 16 << 20
 	MostRequests = 4 << 10
+
+	// MostEarly segments of a connection are remembered for Options.Passed until it is known, and MostEarlyBytes.
+	MostEarly      = 64
+	MostEarlyBytes = 256 << 10
 
 	// strangeSearched and strangeChecked are for connections that nothing says are iWARP's.
 	strangeSearched = 256 << 10
@@ -39,6 +46,7 @@ type Decoder struct {
 	number   int
 	held     int
 	grown    grown
+	record   *capture.Record // that is looked at
 	segments int
 	evicted  int
 	err      error
@@ -52,21 +60,20 @@ func New(o Options, emit func(*Event) error) *Decoder {
 	return d
 }
 
-// Add takes the next record of the capture, which has that number there. If it is a segment of a connection that is known
-// for iWARP's, it returns that, else nil. The error is that of emit.
-func (d *Decoder) Add(number int, r *capture.Record) (*tcp.Connection, error) {
+// Add takes the next record of the capture, which has that number there. The error is that of emit, or of Options.Passed.
+func (d *Decoder) Add(number int, r *capture.Record) error {
 	s, ok := r.Segment()
 	if !ok || d.err != nil || !d.wanted(&s) {
-		return nil, d.err
+		return d.err
 	}
+	d.record = r
 	c := d.all.Add(&s, tcp.Ref{Record: number, Time: r.Time})
+	d.record = nil
 	d.relieve()
-	k := d.of(c)
-	if k.segments++; k.Number == 0 {
-		return nil, d.err
+	if k := d.of(c); k.Number > 0 {
+		d.countSegments(k)
 	}
-	d.countSegments(k)
-	return c, d.err
+	return d.err
 }
 
 // relieve has connections give way where too much waits: those that have shown nothing of iWARP yet first, so that who only connects
@@ -113,8 +120,6 @@ func (d *Decoder) Stats() Stats {
 type Tap struct {
 	capture.Source
 	Decoder *Decoder
-	// Passed is called with each record that is a segment of iWARP's, before the next one is read, unless it is nil.
-	Passed  func(number int, c *tcp.Connection) error
 	records int
 	ended   bool
 }
@@ -133,11 +138,7 @@ func (t *Tap) Next() (capture.Record, error) {
 		return r, err
 	}
 	t.records++
-	c, err := t.Decoder.Add(t.records, &r)
-	if c != nil && err == nil && t.Passed != nil {
-		err = t.Passed(t.records, c)
-	}
-	return r, err
+	return r, t.Decoder.Add(t.records, &r)
 }
 
 // handler is what package tcp tells.
@@ -165,6 +166,7 @@ func (d *Decoder) know(c *Connection) {
 	if c.Number == 0 {
 		d.number++
 		c.Number = d.number
+		d.passEarly(c)
 	}
 }
 
@@ -172,6 +174,13 @@ func (d *Decoder) know(c *Connection) {
 func (d *Decoder) keep(c *Connection) {
 	d.know(c)
 	c.TCP.Keep()
+}
+
+func (h *handler) Segment(c *tcp.Connection) {
+	d := (*Decoder)(h)
+	k := d.of(c)
+	k.segments++
+	d.pass(k)
 }
 
 func (h *handler) Data(c *tcp.Connection, w tcp.Way, b []byte, at tcp.Ref) {
@@ -223,6 +232,7 @@ func (h *handler) Gone(t *tcp.Connection, why tcp.Why) {
 		}
 	}
 	if c.Number == 0 || h.err != nil {
+		c.ignored = c.Number == 0
 		return
 	}
 	d.countSegments(c)

@@ -25,7 +25,8 @@
 //
 // Package capture/tcp has bounds for connections and for what waits there. Here at most [MostHeld] bytes wait, of all
 // connections, of frames that are not whole. Where more would, connections give way that have shown neither a whole set-up nor a
-// frame, who is silent for longest first; then the direction that needs more is given up. To look for a frame costs at most
+// frame, who is silent for longest first, and with them what is remembered for [Options.Passed]: at most [MostEarly] segments and
+// [MostEarlyBytes] bytes of a connection, the latest. Then the direction that needs more is given up. To look for a frame costs at most
 // [MostSearched] bytes and [MostChecked] bytes of checksums; then the direction is given up. At most [MostRequests] requests of a direction are
 // followed to their answers.
 //

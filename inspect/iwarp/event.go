@@ -115,6 +115,7 @@ type Connection struct {
 	ways     [2]way
 	ignored  bool
 	segments int // of TCP, that Stats has not counted yet
+	early    early
 	frames   [2]int
 	began    bool // it was said that its beginning is not in the capture
 }

@@ -71,7 +71,7 @@ func FuzzDecoder(f *testing.F) {
 				r = capture.Record{LinkType: int(do), Data: program[i:], Length: arg}
 			}
 			n++
-			if _, err := d.Add(n, &r); err != nil {
+			if err := d.Add(n, &r); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -115,7 +115,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	n := 0
 	flood(20_000, func(r *capture.Record) {
 		n++
-		if _, err := d.Add(n, r); err != nil {
+		if err := d.Add(n, r); err != nil {
 			t.Fatal(err)
 		}
 	})

@@ -249,7 +249,7 @@ func TestErrorOfEmit(t *testing.T) {
 	d := iwarp.New(iwarp.Options{}, func(*iwarp.Event) error { n++; return enough })
 	records := recordsOf(t, testdata+"ops-short.pcap")
 	for i := range records {
-		if _, err := d.Add(i+1, &records[i]); err != nil && !errors.Is(err, enough) {
+		if err := d.Add(i+1, &records[i]); err != nil && !errors.Is(err, enough) {
 			t.Fatal(err)
 		}
 	}

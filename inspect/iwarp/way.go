@@ -121,6 +121,7 @@ func (d *Decoder) hold(c *Connection, n int) {
 
 // drop lets go of what waits.
 func (d *Decoder) drop(c *Connection) {
+	d.forgetEarly(c)
 	d.dropWay(c, 0)
 	d.dropWay(c, 1)
 }
