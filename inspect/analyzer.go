@@ -53,6 +53,9 @@ func New() *Analyzer {
 	return &Analyzer{flows: map[flowKey]*flow{}, connections: map[*iwarp.Connection]*connection{}}
 }
 
+// Begins tells when the capture begins, from which times are counted; without it, they are from the first frame on.
+func (a *Analyzer) Begins(t time.Time) { a.begun, a.begin = true, t }
+
 // Add takes the next frame. It keeps nothing of p.
 func (a *Analyzer) Add(p *captured.Packet) {
 	c := &a.capture
@@ -104,7 +107,7 @@ func (a *Analyzer) Add(p *captured.Packet) {
 	a.reverse(k).acknowledged(s)
 }
 
-// time is since the first frame of the capture.
+// time is since the capture began.
 func (a *Analyzer) time(p *captured.Packet) time.Duration {
 	if p.Time.IsZero() {
 		a.untimed++

@@ -95,7 +95,7 @@ func (a *Analyzer) Event(e *iwarp.Event) {
 	}
 }
 
-// since is a time since the first frame of the capture.
+// since is a time since the capture began.
 func (a *Analyzer) since(t time.Time) time.Duration {
 	if t.IsZero() {
 		return a.at

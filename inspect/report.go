@@ -6,8 +6,8 @@ import (
 	"github.com/dgrdma/dgrdma/frame"
 )
 
-// Report is what an Analyzer found. Times are counted from the first frame of
-// the capture, heights from the first frame id of the flow.
+// Report is what an Analyzer found. Times are counted from where the capture
+// begins, heights from the first frame id of the flow.
 type Report struct {
 	Capture  Capture   `json:"capture"`
 	Findings []Finding `json:"findings"` // what matters most first

@@ -13,6 +13,8 @@ import (
 // Bounds. All are arbitrary, but for the time that a byte takes to be searched for.
 const (
 	Patience    = 64
+	InARow      = 10
+	PatientFor  = 2 * time.Second
 	MostPieces  = 1024
 	MostWaiting = 1 << 20
 	MostInAll   = 64 << 20
@@ -79,6 +81,10 @@ type Connection struct {
 	over    bool
 	in      *list.List
 	place   *list.Element
+
+	decided bool          // nothing is waited for any more from before what was captured
+	inARow  int           // segments until now that each follow on those before
+	waits   *list.Element // in Connections.undecided
 }
 
 // Keep makes the connection one that the handler has an interest in. All others give way to it.
@@ -97,8 +103,10 @@ type Connections struct {
 	kept    list.List // the one that was silent for longest at the front
 	holding list.List // of which something waits, here or with the handler
 	others  list.List
-	number  int
-	waiting int // bytes, of all
+	// undecided are those of which it is not known where they begin, in the order of their first segments.
+	undecided list.List
+	number    int
+	waiting   int // bytes, of all
 }
 
 type key [2]netip.AddrPort
@@ -117,6 +125,7 @@ func keyOf(a, b netip.AddrPort) key {
 
 // Add takes the next segment of the capture, and returns its connection.
 func (t *Connections) Add(s *capture.Segment, at Ref) *Connection {
+	t.decideOld(at.Time)
 	k := keyOf(s.Src, s.Dst)
 	c := t.all[k]
 	if c != nil && s.Flags&capture.SYN != 0 && c.another(s) {
@@ -131,6 +140,7 @@ func (t *Connections) Add(s *capture.Segment, at Ref) *Connection {
 		t.segment(c, s, at)
 	}
 	t.settle(c)
+	c.in.MoveToBack(c.place)
 	return c
 }
 
@@ -152,7 +162,7 @@ func (c *Connection) another(s *capture.Segment) bool {
 	case c.ignored, c.over:
 		return true
 	case h.begun:
-		return true
+		return s.Seq != h.first-1
 	case len(h.pieces) == 0:
 		return false
 	}
@@ -167,6 +177,7 @@ func (t *Connections) open(k key, s *capture.Segment, at Ref) *Connection {
 		c.Ends = [2]netip.AddrPort{s.Dst, s.Src}
 	}
 	t.all[k] = c
+	c.waits = t.undecided.PushBack(c)
 	c.in, c.place = &t.others, t.others.PushBack(c)
 	if t.others.Len() > MostOthers {
 		t.remove(t.others.Front().Value.(*Connection), Evicted)
@@ -174,7 +185,7 @@ func (t *Connections) open(k key, s *capture.Segment, at Ref) *Connection {
 	return c
 }
 
-// settle puts the connection where it belongs, behind the others there, and has one give way if there are too many.
+// settle puts the connection where it belongs, if that is elsewhere behind the others there, and has one give way if there are too many.
 func (t *Connections) settle(c *Connection) {
 	if !c.over && c.Halves[0].finished && c.Halves[1].finished {
 		c.over = true
@@ -182,6 +193,9 @@ func (t *Connections) settle(c *Connection) {
 	}
 	if c.ignored || c.over {
 		t.forget(c)
+	}
+	if c.ignored || c.over || c.decided || c.Halves[0].begun && c.Halves[1].begun {
+		t.decidedOn(c)
 	}
 	to, most := &t.others, MostOthers
 	switch {
@@ -192,7 +206,6 @@ func (t *Connections) settle(c *Connection) {
 		to = &t.holding
 	}
 	if c.in == to {
-		to.MoveToBack(c.place)
 		return
 	}
 	c.in.Remove(c.place)
@@ -236,6 +249,7 @@ func (t *Connections) remove(c *Connection, why Why) {
 		t.handler.Gone(c, why)
 	}
 	t.forget(c)
+	t.decidedOn(c)
 	c.in.Remove(c.place)
 	delete(t.all, keyOf(c.Ends[0], c.Ends[1]))
 }

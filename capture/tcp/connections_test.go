@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/dgrdma/dgrdma/capture"
 	"github.com/dgrdma/dgrdma/capture/tcp"
@@ -77,6 +78,9 @@ func TestConnections(t *testing.T) {
 		{"wraps", "A 4294967293 SYN; A 4294967294 abc; A 1 def", "1 0 abc @2; 1 0 def @3; 1 gone ended"},
 		{"reordered", open + "A 103 def; A 100 abc", "1 0 abc @4; 1 0 def @3; 1 gone ended"},
 		{"the beginning last", "A 103 def; A 100 abc; A 99 SYN", "1 0 abc @2; 1 0 def @1; 1 gone ended"},
+		{"an answer tells where a direction begins", "B 499 SYN ack=100; A 103 def ack=500; A 99 SYN; A 100 abc ack=500", "1 0 abc @4; 1 0 def @2; 1 gone ended"},
+		{"the beginning is missing, of a direction of which the SYN is, too", "B 499 SYN ack=100; A 103 def ack=500", "1 0 missing 3 @2; 1 0 def @2; 1 gone ended"},
+		{"an answer to another SYN", "A 50 abc; B 499 SYN ack=100; A 53 def", "1 0 abc @1; 1 0 def @3; 1 gone ended"},
 		{"the other side first", "B 500 xyz ack=103; A 100 abc; B 499 SYN ack=100; A 99 SYN", "1 0 abc @2; 1 1 xyz @1; 1 gone ended"},
 		{"an answer before its request", open + "B 500 xyz ack=103; A 100 abc ack=500", "1 0 abc @4; 1 1 xyz @3; 1 gone ended"},
 		{"overlaps: what came first counts", open + "A 102 CDE; A 100 abcdefg; A 107 h", "1 0 ab @4; 1 0 CDE @3; 1 0 fg @4; 1 0 h @5; 1 gone ended"},
@@ -104,6 +108,52 @@ func TestConnections(t *testing.T) {
 		all.End()
 		if got := strings.Join(l.lines, "; "); got != c.want {
 			t.Errorf("%s:\n%s\nwant\n%s", c.name, got, c.want)
+		}
+	}
+}
+
+// TestDecidesSoon: a connection whose first segment is not in the capture is told of when a few segments follow on each other, in one or
+// both directions; a disorder has it wait, and after a while it does so no longer.
+func TestDecidesSoon(t *testing.T) {
+	for _, c := range []struct {
+		name, segments, want string
+		told                 int // when the first is
+	}{
+		{"in order", "A 103 def ack=500; B 500 xyz ack=106; A 106 ghi ack=503; B 503 ack=109; A 109 j ack=503; A 110 k ack=503; B 503 u ack=111; B 504 v ack=111; A 111 l ack=505; A 112 m ack=505; B 505 w ack=112",
+			"1 0 def @1; 1 1 xyz @2; 1 0 ghi @3; 1 0 j @5; 1 0 k @6; 1 1 u @7; 1 1 v @8; 1 0 l @9; 1 0 m @10; 1 1 w @11; 1 gone ended", 10},
+		{"one side alone", "A 100 a; A 101 b; A 102 c; A 103 d; A 104 e; A 105 f; A 106 g; A 107 h; A 108 i; A 109 j",
+			"1 0 a @1; 1 0 b @2; 1 0 c @3; 1 0 d @4; 1 0 e @5; 1 0 f @6; 1 0 g @7; 1 0 h @8; 1 0 i @9; 1 0 j @10; 1 gone ended", 10},
+		{"disorder, before", "A 102 c; A 103 d; A 104 e; A 105 f; A 106 g; A 107 h; A 100 ab; A 108 i; A 109 j; A 110 k",
+			"1 0 ab @7; 1 0 c @1; 1 0 d @2; 1 0 e @3; 1 0 f @4; 1 0 g @5; 1 0 h @6; 1 0 i @8; 1 0 j @9; 1 0 k @10; 1 gone ended", 11},
+	} {
+		l := &told{}
+		all := tcp.New(l)
+		at := 0
+		for i, text := range strings.Split(c.segments, "; ") {
+			s := segment(t, text)
+			all.Add(&s, tcp.Ref{Record: i + 1})
+			if at == 0 && len(l.lines) > 0 {
+				at = i + 1
+			}
+		}
+		all.End()
+		if at == 0 {
+			at = strings.Count(c.segments, ";") + 2
+		}
+		if got := strings.Join(l.lines, "; "); got != c.want || at != c.told {
+			t.Errorf("%s: from segment %d on\n%s\nwant, from %d on\n%s", c.name, at, got, c.told, c.want)
+		}
+	}
+	l := &told{}
+	all := tcp.New(l)
+	begin := time.Unix(1e9, 0)
+	one := segment(t, "A 103 def ack=500")
+	all.Add(&one, tcp.Ref{Record: 1, Time: begin})
+	for i, after := range []time.Duration{tcp.PatientFor - 1, tcp.PatientFor} {
+		other := capture.Segment{Src: netip.MustParseAddrPort("10.0.0.3:9"), Dst: ends[1], Flags: capture.SYN}
+		all.Add(&other, tcp.Ref{Record: 2 + i, Time: begin.Add(after)})
+		if want := []string{"1 0 def @1"}[:i]; !slices.Equal(l.lines, want) {
+			t.Errorf("%v after: %q, want %q", after, l.lines, want)
 		}
 	}
 }

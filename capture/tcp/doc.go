@@ -20,7 +20,8 @@
 // how long it is, when the other side has acknowledged it and [Patience] more segments of the connection have passed without
 // it; when more than [MostPieces] pieces or [MostWaiting] bytes wait behind it, or [MostInAll] of all connections;
 // and when the connection or the capture ends. What a snap length took away is given up at once. A connection whose first segment was not captured begins where
-// its lowest sequence number is, after as many segments; then nobody knows which side began it.
+// its lowest sequence number is, when [InARow] segments of it have followed on each other in order, or as many have passed in any order, or
+// [PatientFor] in the capture since the first of them; then nobody knows which side began it. No time is read but those of the capture.
 //
 // # Bounds
 //

@@ -31,6 +31,8 @@ type Half struct {
 	fin      bool
 	finAt    uint32
 	finRef   Ref
+	seen     bool   // a segment was
+	seenTo   uint32 // behind the last byte that was captured
 	acked    bool
 	ackedTo  uint32
 	ackedAt  Ref
@@ -70,6 +72,9 @@ func (t *Connections) segment(c *Connection, s *capture.Segment, at Ref) {
 		data.seq++
 		h.start(data.seq)
 		h.syn = true
+		if o := &c.Halves[1-w]; s.Flags&capture.ACK != 0 && (len(o.pieces) == 0 || int32(o.pieces[0].seq-s.Ack) >= 0) {
+			o.start(s.Ack) // nothing but a SYN was before that
+		}
 		switch initiates := s.Flags&capture.ACK == 0; {
 		case initiates == (w == 0):
 			c.Begun = true
@@ -81,6 +86,7 @@ func (t *Connections) segment(c *Connection, s *capture.Segment, at Ref) {
 			h = &c.Halves[w]
 		}
 	}
+	c.follow(w, s, &data)
 	if s.Flags&capture.ACK != 0 {
 		o := &c.Halves[1-w]
 		if !o.acked || int32(s.Ack-o.ackedTo) > 0 {
@@ -105,9 +111,15 @@ func (t *Connections) segment(c *Connection, s *capture.Segment, at Ref) {
 	}
 	for t.waiting > MostInAll && t.giveWay(c) {
 	}
+	c.decided = c.decided || c.Segments >= Patience || c.inARow >= InARow
+	t.begin(c)
+}
+
+// begin begins directions whose first segment is not waited for, and tells what can be told.
+func (t *Connections) begin(c *Connection) {
 	for w := range c.Halves {
 		// Both, before anything of either is told: what early compares is of the other one.
-		if h := &c.Halves[w]; !h.begun && len(h.pieces) > 0 && (c.Segments >= Patience || t.full(h)) {
+		if h := &c.Halves[w]; !h.begun && len(h.pieces) > 0 && (c.decided || t.full(h)) {
 			h.start(h.pieces[0].seq)
 		}
 	}
@@ -215,7 +227,7 @@ func (c *Connection) early(w Way, p *piece) bool {
 	case !p.heard || o.finished:
 		return false
 	case !o.begun:
-		return c.Segments < Patience
+		return !c.decided
 	}
 	ahead := int32(p.ack - o.next)
 	if o.fin && p.ack == o.finAt+1 {
@@ -306,9 +318,7 @@ func (t *Connections) drainAll(c *Connection) {
 	for !c.ignored && !c.over {
 		next := Way(-1)
 		for w := range c.Halves {
-			switch h := &c.Halves[w]; {
-			case len(h.pieces) == 0:
-			case next < 0, !c.early(Way(w), &h.pieces[0]) && c.early(next, &c.Halves[next].pieces[0]):
+			if len(c.Halves[w].pieces) > 0 && (next < 0 || c.before(Way(w), next)) {
 				next = Way(w)
 			}
 		}
@@ -324,6 +334,16 @@ func (t *Connections) drainAll(c *Connection) {
 			t.advance(c, Way(w))
 		}
 	}
+}
+
+// before reports whether what waits of a direction is told before that of the other one: what its sender had not heard yet, and else what
+// was captured first.
+func (c *Connection) before(w, other Way) bool {
+	p, o := &c.Halves[w].pieces[0], &c.Halves[other].pieces[0]
+	if a, b := c.early(w, p), c.early(other, o); a != b {
+		return b
+	}
+	return p.at.Record < o.at.Record
 }
 
 // fill says that what is in front of a place is missing.

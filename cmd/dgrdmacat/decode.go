@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"time"
 
 	"github.com/dgrdma/dgrdma/capture"
 	"github.com/dgrdma/dgrdma/frame/captured"
@@ -27,7 +28,7 @@ and receives, until interrupted.
   dgrdmacat decode --json trace.pcap | jq 'select(.kind == "write")'
   dgrdmacat decode -i eth0 -v --txn 17
 
-A line reads: number of the record, seconds since the first frame, who to whom;
+A line reads: number of the record, seconds since the first packet, who to whom;
 endpoint ids, frame id, acknowledged ids (first+count); then for each message its
 transaction, its place in that, what it writes where, and the completion word. A hello
 tells the life of its sender, and the services that share its memory. What the
@@ -221,18 +222,28 @@ type frameSource interface {
 // looked is a source whose last record can be looked at.
 type looked struct {
 	frameSource
+	begins  func(time.Time) // is told when the capture begins, unless that is not known
+	begun   bool
 	record  capture.Record
 	written int // the place of the record that was written last
 }
 
 func (k *looked) Next() (_ capture.Record, err error) {
 	k.record, err = k.frameSource.Next()
+	if !k.begun && !k.record.Time.IsZero() {
+		k.begun = true
+		k.begins(k.record.Time)
+	}
 	return k.record, err
 }
 
 // frames shows what there is in a source.
 func (d *decoder) frames(ctx context.Context, from frameSource) error {
-	d.from = &looked{frameSource: from}
+	d.from = &looked{frameSource: from, begins: func(t time.Time) {
+		if d.printer.Start.IsZero() { // else the file before has told
+			d.printer.Start = t
+		}
+	}}
 	o := d.o.iwarp
 	if d.o.write != "" {
 		o.Passed = d.passed
@@ -261,9 +272,6 @@ func (d *decoder) frames(ctx context.Context, from frameSource) error {
 const writeAt = 64 << 10
 
 func (d *decoder) show(p *captured.Packet) error {
-	if d.printer.Start.IsZero() {
-		d.printer.Start = p.Time
-	}
 	d.view.Decode(p)
 	if d.view.Malformed != nil {
 		d.counts.malformed++

@@ -8,9 +8,6 @@ import (
 
 // showEvent shows what happened on a connection of iWARP.
 func (d *decoder) showEvent(e *iwarp.Event) error {
-	if d.printer.Start.IsZero() {
-		d.printer.Start = e.Last.Time
-	}
 	frame := e.Kind == iwarp.SetUp || e.Kind == iwarp.Frame
 	if frame {
 		d.counts.Packets++

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"bytes"
 	"encoding/hex"
+	"encoding/json"
 	"net"
 	"os"
 	"path/filepath"
@@ -9,7 +11,11 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
+	"github.com/dgrdma/dgrdma/capture"
+	"github.com/dgrdma/dgrdma/capture/capturetest"
+	"github.com/dgrdma/dgrdma/inspect"
 	"github.com/dgrdma/dgrdma/tests/netns"
 	"github.com/dgrdma/dgrdma/verbs"
 )
@@ -18,14 +24,14 @@ const iwarpCaptures = "../../rdmap/mpa/testdata/"
 
 func TestDecodeIWARP(t *testing.T) {
 	const bounds = iwarpCaptures + "term-write-bounds.pcap"
-	const lines = `4      0.000000000 10.99.0.3:52196 > 10.99.0.2:7000 MPA request revision 2, CRC, IRD 4 ORD 4, private data 16 bytes 00007fc86f04f000a3ccc00000020000
-6      0.045286000 10.99.0.2:7000 > 10.99.0.3:52196 MPA reply revision 2, CRC, IRD 4 ORD 4, private data 16 bytes 00007fa2eb5c8000a46e420000020000
-8      0.066179000 10.99.0.3:52196 > 10.99.0.2:7000 Write STag 0xa46e4200 TO 0x7fa2eb5e7fb8 100 bytes, whole, CRC good
+	const lines = `4      0.014367000 10.99.0.3:52196 > 10.99.0.2:7000 MPA request revision 2, CRC, IRD 4 ORD 4, private data 16 bytes 00007fc86f04f000a3ccc00000020000
+6      0.059653000 10.99.0.2:7000 > 10.99.0.3:52196 MPA reply revision 2, CRC, IRD 4 ORD 4, private data 16 bytes 00007fa2eb5c8000a46e420000020000
+8      0.080546000 10.99.0.3:52196 > 10.99.0.2:7000 Write STag 0xa46e4200 TO 0x7fa2eb5e7fb8 100 bytes, whole, CRC good
 `
-	const terminate = `10     0.069414000 10.99.0.2:7000 > 10.99.0.3:52196 Terminate QN 2 MSN 1 MO 0 20 bytes, whole: DDP: tagged buffer: base or bounds violation (1/1/01), for a Write STag 0xa46e4200 TO 0x7fa2eb5e7fb8 of 100 bytes, in siw's bit order, CRC good
+	const terminate = `10     0.083781000 10.99.0.2:7000 > 10.99.0.3:52196 Terminate QN 2 MSN 1 MO 0 20 bytes, whole: DDP: tagged buffer: base or bounds violation (1/1/01), for a Write STag 0xa46e4200 TO 0x7fa2eb5e7fb8 of 100 bytes, in siw's bit order, CRC good
 `
-	const ends = `11     0.069429000 10.99.0.2:7000 > 10.99.0.3:52196 closes the connection (FIN)
-12     0.071768000 10.99.0.3:52196 > 10.99.0.2:7000 closes the connection (FIN)
+	const ends = `11     0.083796000 10.99.0.2:7000 > 10.99.0.3:52196 closes the connection (FIN)
+12     0.086135000 10.99.0.3:52196 > 10.99.0.2:7000 closes the connection (FIN)
 `
 	for _, c := range []struct{ args, stdout, stderr string }{
 		{bounds, lines + terminate + ends, ""},
@@ -85,6 +91,54 @@ func TestDecodeWritesConnections(t *testing.T) {
 		if got := read(out); !slices.Equal(got, c.want) {
 			t.Errorf("%s: %d records were written, want %d, or others", c.args, len(got), len(c.want))
 		}
+	}
+}
+
+// TestDecodeBegunBefore: a connection whose beginning is not in the capture is shown soon, among what passes beside it, and its times are
+// counted from the first packet, as all are.
+func TestDecodeBegunBefore(t *testing.T) {
+	var w capture.Writer
+	b := w.Begin(nil, nil)
+	add := func(file string, skip, most int, at time.Duration) {
+		f, err := os.Open(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		src, err := capture.NewFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for n := range skip + most {
+			r, err := src.Next()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r.Time = capturetest.Stamp.Add(at + time.Duration(n)*time.Millisecond); n >= skip {
+				b = w.Append(b, &r)
+			}
+		}
+	}
+	add(iwarpCaptures+"write-65537.pcap", 8, 30, -8*time.Millisecond)
+	add(captures+"udp-single.pcap", 0, 2, time.Second)
+	code, stdout, stderr := runDecode(t, bytes.NewReader(b), "-")
+	lines := strings.Split(strings.TrimSpace(stdout), "\n")
+	if code != exitOK || len(lines) < 10 || !strings.HasPrefix(lines[0], "2      0.001000000 10.99.0.3:") || !strings.HasPrefix(lines[len(lines)-1], "32     1.001000000 127.0.0.1:") {
+		t.Fatalf("code %d, %s%s", code, stdout, stderr)
+	}
+	for i, line := range lines {
+		if i > 0 && strings.Fields(line)[1] < strings.Fields(lines[i-1])[1] {
+			t.Errorf("before what is earlier: %s", lines[i-1])
+		}
+	}
+	// The report counts from there, too.
+	var out, errs bytes.Buffer
+	if code := run(t.Context(), []string{"report", "--json", "-"}, &stdio{bytes.NewReader(b), &out, &errs}); code != exitOK {
+		t.Fatal(errs.String())
+	}
+	var r inspect.Report
+	if err := json.Unmarshal(out.Bytes(), &r); err != nil || !r.Capture.Begin.Equal(capturetest.Stamp) || r.Flows[0].First != time.Second || r.Connections[0].First != time.Millisecond {
+		t.Errorf("%v: begins %v, flow %v, connection %v", err, r.Capture.Begin, r.Flows[0].First, r.Connections[0].First)
 	}
 }
 

@@ -148,7 +148,8 @@ func analyze(ctx context.Context, in io.Reader, o captureOptions) (*inspect.Repo
 	}
 	a := inspect.New()
 	streams := iwarp.New(o.iwarp, func(e *iwarp.Event) error { a.Event(e); return nil })
-	frames := captured.NewReader(&iwarp.Tap{Source: file, Decoder: streams}, o.frames)
+	from := &looked{frameSource: file, begins: a.Begins}
+	frames := captured.NewReader(&iwarp.Tap{Source: from, Decoder: streams}, o.frames)
 	p, err := frames.Next()
 	for ; err == nil; p, err = frames.Next() {
 		a.Add(p)

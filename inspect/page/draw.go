@@ -134,7 +134,7 @@ func drawSequence(f *inspect.Flow) (s sequence) {
 		}
 	}
 	if f.First > 0 {
-		s.Note = fmt.Sprintf("Time runs from the first frame of the flow on, %s after that of the capture. ", inspect.Span(f.First))
+		s.Note = fmt.Sprintf("Time runs from the first frame of the flow on, %s after the capture begins. ", inspect.Span(f.First))
 	}
 	if f.Every > 1 {
 		s.Note += fmt.Sprintf("One of %d frames is drawn.", f.Every)
