@@ -89,6 +89,8 @@ func TestConnections(t *testing.T) {
 		{"a hole that was acknowledged", open + "A 103 def; B 500 ack=106; " + patience + "A 100 abc", "1 0 missing 3 @3; 1 0 def @3; 1 gone ended"},
 		{"a hole at the end", open + "B 500 ack=106; " + patience, "1 0 missing 6 @3; 1 gone ended"},
 		{"a hole in front of the end", open + "A 103 FIN", "1 0 missing 3 @3; 1 0 ends @3; 1 gone ended"},
+		{"an answer to what is missing", open + "B 500 xyz ack=106; A 106 def ack=503", "1 0 missing 6 @3; 1 1 xyz @3; 1 0 def @4; 1 gone ended"},
+		{"an answer to an end that is missing", open + "A 100 abc; B 500 xyz ack=104", "1 0 abc @3; 1 1 xyz @4; 1 gone ended"},
 		{"cut", open + "A 100 abc cut=10; A 110 x", "1 0 abc @3; 1 0 missing 7 @3; 1 0 x @4; 1 gone ended"},
 		{"cut, and out of order", open + "A 103 x cut=4; A 107 y; A 100 abc", "1 0 abc @5; 1 0 x @3; 1 0 missing 3 @3; 1 0 y @4; 1 gone ended"},
 		{"its beginning was before", "A 103 def; A 106 ghi", "1 0 def @1; 1 0 ghi @2; 1 gone ended"},

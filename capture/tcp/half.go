@@ -267,6 +267,7 @@ func (t *Connections) drain(c *Connection, w Way) bool {
 		t.missing(c, w, int(hole), at)
 		return true
 	}
+	t.unheard(c, w)
 	return t.advance(c, w)
 }
 
@@ -325,6 +326,7 @@ func (t *Connections) drainAll(c *Connection) {
 		if next < 0 {
 			break
 		}
+		t.unheard(c, next)
 		t.fill(c, next, c.Halves[next].pieces[0].seq, c.Halves[next].pieces[0].at)
 		t.advance(c, next)
 	}
@@ -346,6 +348,23 @@ func (c *Connection) before(w, other Way) bool {
 	return p.at.Record < o.at.Record
 }
 
+// unheard says what is missing of what the sender of the next piece had heard: an answer does not come before the hole that has its request.
+func (t *Connections) unheard(c *Connection, w Way) {
+	p, o := &c.Halves[w].pieces[0], &c.Halves[1-w]
+	if !o.begun || !c.early(w, p) {
+		return
+	}
+	to := p.ack
+	if len(o.pieces) > 0 && int32(o.pieces[0].seq-to) < 0 {
+		to = o.pieces[0].seq
+	} else if o.fin && to == o.finAt+1 {
+		to--
+	}
+	if len(o.pieces) > 0 || to-o.next > 1 { // else it may be the end of the direction
+		t.fill(c, 1-w, to, p.at)
+	}
+}
+
 // fill says that what is in front of a place is missing.
 func (t *Connections) fill(c *Connection, w Way, to uint32, at Ref) {
 	h := &c.Halves[w]
@@ -359,7 +378,7 @@ func (t *Connections) fill(c *Connection, w Way, to uint32, at Ref) {
 func (t *Connections) tell(c *Connection, w Way, p *piece) {
 	h := &c.Halves[w]
 	h.next = p.end()
-	if len(p.data) > 0 {
+	if len(p.data) > 0 && !c.ignored {
 		h.Bytes += int64(len(p.data))
 		t.handler.Data(c, w, p.data, p.at)
 	}

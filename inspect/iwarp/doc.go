@@ -20,6 +20,7 @@
 // A frame of which something is missing is an event as far as it goes, and the next one begins where its length says.
 // Where the length of a frame itself is missing, or is not one, the next frame is looked for: it is found where a header
 // of DDP and RDMAP makes sense and the CRC behind it is right, which is a proof. Without CRC there is none, and the direction is given up. Each of that is an event.
+// Behind such a hole nobody knows what was asked for: an answer goes with the request that it fits, and of others nothing is said.
 //
 // # Bounds
 //

@@ -83,7 +83,7 @@ func (d *Decoder) tellFrame(c *Connection, w tcp.Way, b []byte, crc CRC) {
 	switch {
 	case v.noHeader:
 		e.Length = n
-		v.startAnew()
+		d.blind(c, w)
 	case wrong != nil:
 		e.Fault, e.Length, e.Payload = wrong, n, segment
 	default:
@@ -95,11 +95,6 @@ func (d *Decoder) tellFrame(c *Connection, w tcp.Way, b []byte, crc CRC) {
 	}
 	c.frames[w]++
 	d.say(e)
-}
-
-// startAnew forgets messages that are not complete.
-func (v *way) startAnew() {
-	v.in, v.tagged, v.untagged, v.blind = ddp.Inbound{}, message{}, message{}, true
 }
 
 // follow puts a segment with the message that it is of.
@@ -168,39 +163,61 @@ func (d *Decoder) meaning(c *Connection, w tcp.Way, e *Event) {
 const queueAnswers = 3
 
 func (d *Decoder) asked(c *Connection, w tcp.Way, e *Event) {
-	v := &c.ways[w]
-	if len(v.requests) >= MostRequests || c.ways[1-w].state == dead {
-		c.ways[1-w].loose = true
+	v, o := &c.ways[w], &c.ways[1-w]
+	if len(v.requests) >= MostRequests || o.state == dead {
+		o.loose = true
 		return
 	}
-	v.requests = append(v.requests, Request{Opcode: e.Opcode, MSN: e.Header.MSN, At: e.Last, Read: e.Operands.Read, ID: e.Operands.Atomic.ID, Whole: e.HasOperands})
+	r := Request{Opcode: e.Opcode, MSN: e.Header.MSN, At: e.Last, Read: e.Operands.Read, ID: e.Operands.Atomic.ID, Whole: e.HasOperands}
+	if named := r.Opcode == rdmap.ReadRequest || r.Opcode == rdmap.AtomicRequest; o.loose && !(named && r.Whole) {
+		return // nothing tells its answer from that of another one, which was not captured
+	}
+	v.requests = append(v.requests, r)
 }
 
-// answered finds the request that a message answers: the oldest of its kind.
+// answered finds the request that a message answers: the oldest of its kind. Where not all requests are known, it has to fit what
+// is asked for, or else answers one that was not captured: nobody can say that it is wrong.
 func (d *Decoder) answered(c *Connection, w tcp.Way, e *Event) {
 	v, o := &c.ways[w], &c.ways[1-w]
-	at := slices.IndexFunc(o.requests, func(r Request) bool { answer, _ := r.Opcode.Answer(); return answer == e.Opcode })
-	if at < 0 {
-		if !v.loose {
-			e.Odd = "answers nothing that was asked for"
-		}
+	kind := func(r Request) bool { answer, _ := r.Opcode.Answer(); return answer == e.Opcode }
+	at := slices.IndexFunc(o.requests, func(r Request) bool { return kind(r) && (!v.loose || e.Started && v.fits(e, &r)) })
+	switch {
+	case at < 0 && v.loose:
+		return
+	case at < 0:
+		e.Odd = "answers nothing that was asked for"
 		return
 	}
 	r := o.requests[at]
-	o.requests = slices.Delete(o.requests, at, at+1)
+	// Those before were answered before.
+	o.requests = append(slices.DeleteFunc(o.requests[:at], kind), o.requests[at+1:]...)
 	d.count(c, 1-w)
-	e.Answers = &r
-	if !r.Whole {
-		return
+	if e.Answers = &r; !v.fits(e, &r) {
+		e.Odd = v.oddity(e, &r)
 	}
-	first := v.tagged.first
+}
+
+// fits reports whether an answer is what a request asks for, as far as both are known.
+func (v *way) fits(e *Event, r *Request) bool {
+	first := &v.tagged.first
 	switch {
-	case e.Opcode == rdmap.AtomicResponse && e.HasOperands && e.Operands.AtomicReply.ID != r.ID:
-		e.Odd = fmt.Sprintf("names request %#x, and %#x is the one to be answered", e.Operands.AtomicReply.ID, r.ID)
+	case !r.Whole:
+		return true
+	case e.Opcode == rdmap.AtomicResponse && e.HasOperands:
+		return e.Operands.AtomicReply.ID == r.ID
 	case e.Opcode != rdmap.ReadResponse || !e.Started:
-	case first.STag != r.Read.SinkSTag || first.TO != r.Read.SinkTO:
-		e.Odd = fmt.Sprintf("goes to STag %#x TO %#x, and the Read named %#x TO %#x", first.STag, first.TO, r.Read.SinkSTag, r.Read.SinkTO)
-	case e.Message != uint64(r.Read.Size):
-		e.Odd = fmt.Sprintf("has %d bytes, and the Read asked for %d", e.Message, r.Read.Size)
+		return true
 	}
+	return first.STag == r.Read.SinkSTag && first.TO == r.Read.SinkTO && e.Message == uint64(r.Read.Size)
+}
+
+// oddity says how an answer does not fit a request.
+func (v *way) oddity(e *Event, r *Request) string {
+	switch first := &v.tagged.first; {
+	case e.Opcode == rdmap.AtomicResponse:
+		return fmt.Sprintf("names request %#x, and %#x is the one to be answered", e.Operands.AtomicReply.ID, r.ID)
+	case first.STag != r.Read.SinkSTag || first.TO != r.Read.SinkTO:
+		return fmt.Sprintf("goes to STag %#x TO %#x, and the Read named %#x TO %#x", first.STag, first.TO, r.Read.SinkSTag, r.Read.SinkTO)
+	}
+	return fmt.Sprintf("has %d bytes, and the Read asked for %d", e.Message, r.Read.Size)
 }

@@ -362,13 +362,19 @@ func (d *Decoder) lose(c *Connection, w tcp.Way) {
 // seek begins to look for frames.
 func (d *Decoder) seek(c *Connection, w tcp.Way) {
 	v := &c.ways[w]
-	v.state, v.blind, v.loose = searching, true, true
-	v.search = search{}
-	v.in, v.tagged, v.untagged, v.msn = ddp.Inbound{}, message{}, message{}, [4]uint32{}
-	d.forget(c, 1-w)
+	v.state, v.search = searching, search{}
+	d.blind(c, w)
 	if c.ways[1-w].state == unsettled {
 		d.resume(c, 1-w)
 	}
+}
+
+// blind notes that frames of a direction were not captured: what they began, asked for and answered is not known.
+func (d *Decoder) blind(c *Connection, w tcp.Way) {
+	v := &c.ways[w]
+	v.blind, v.loose = true, true
+	v.in, v.tagged, v.untagged, v.msn = ddp.Inbound{}, message{}, message{}, [4]uint32{}
+	d.forget(c, 1-w)
 }
 
 // last says what a direction ends with.
