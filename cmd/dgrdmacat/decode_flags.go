@@ -71,15 +71,16 @@ func (o *decodeOptions) register(fs *flag.FlagSet) {
 		f.Ranges = append(f.Ranges, r)
 		return err
 	}))
-	fs.Func("op", "only frames of iWARP with these `operations`, a list: "+operationNames(), eachOf(func(s string) error {
+	names := slices.Sorted(maps.Keys(operations))
+	fs.Var(&someOf{names, func(s string) error {
 		ops, ok := operations[s]
-		f.Opcodes = append(f.Opcodes, ops...)
+		f.Operations = append(f.Operations, ops...)
 		if !ok {
-			return fmt.Errorf("%q is no operation: need some of %s", s, operationNames())
+			return fmt.Errorf("%q is no operation: need some of %s", s, strings.Join(names, ", "))
 		}
 		return nil
-	}))
-	fs.Func("stag", "only frames of iWARP that name these `STags`", eachOf(func(s string) error {
+	}}, "op", "only frames of iWARP with these `operations`, a list: "+strings.Join(names, ", ")+"; atomic is fetchadd and cmpswap")
+	fs.Func("stag", "only frames of iWARP that name these `STags`, as lines show them, 0x5bae4b00, or decimal as in --json", eachOf(func(s string) error {
 		n, err := strconv.ParseUint(s, 0, 32)
 		f.STags = append(f.STags, uint32(n))
 		return needBits(s, 32, err)
@@ -87,19 +88,19 @@ func (o *decodeOptions) register(fs *flag.FlagSet) {
 }
 
 // operations are what --op knows.
-var operations = map[string][]rdmap.Opcode{
-	"write":       {rdmap.Write},
-	"read":        {rdmap.ReadRequest, rdmap.ReadResponse},
-	"send":        {rdmap.Send, rdmap.SendSE, rdmap.SendInvalidate, rdmap.SendSEInvalidate},
-	"terminate":   {rdmap.Terminate},
-	"immediate":   {rdmap.Immediate, rdmap.ImmediateSE},
-	"atomic":      {rdmap.AtomicRequest, rdmap.AtomicResponse},
-	"flush":       {rdmap.FlushRequest, rdmap.FlushResponse},
-	"verify":      {rdmap.VerifyRequest, rdmap.VerifyResponse},
-	"atomicwrite": {rdmap.AtomicWriteRequest, rdmap.AtomicWriteReply},
+var operations = map[string][]text.Operation{
+	"write":       {{Opcode: rdmap.Write}},
+	"read":        {{Opcode: rdmap.ReadRequest}, {Opcode: rdmap.ReadResponse}},
+	"send":        {{Opcode: rdmap.Send}, {Opcode: rdmap.SendSE}, {Opcode: rdmap.SendInvalidate}, {Opcode: rdmap.SendSEInvalidate}},
+	"terminate":   {{Opcode: rdmap.Terminate}},
+	"immediate":   {{Opcode: rdmap.Immediate}, {Opcode: rdmap.ImmediateSE}},
+	"atomic":      {{Opcode: rdmap.AtomicRequest}, {Opcode: rdmap.AtomicResponse}},
+	"fetchadd":    {{Opcode: rdmap.AtomicRequest, Atomic: "FetchAdd"}, {Opcode: rdmap.AtomicResponse, Atomic: "FetchAdd"}},
+	"cmpswap":     {{Opcode: rdmap.AtomicRequest, Atomic: "CmpSwap"}, {Opcode: rdmap.AtomicResponse, Atomic: "CmpSwap"}},
+	"flush":       {{Opcode: rdmap.FlushRequest}, {Opcode: rdmap.FlushResponse}},
+	"verify":      {{Opcode: rdmap.VerifyRequest}, {Opcode: rdmap.VerifyResponse}},
+	"atomicwrite": {{Opcode: rdmap.AtomicWriteRequest}, {Opcode: rdmap.AtomicWriteReply}},
 }
-
-func operationNames() string { return strings.Join(slices.Sorted(maps.Keys(operations)), ", ") }
 
 // eachOf splits the value of a flag at its commas.
 func eachOf(add func(string) error) func(string) error {
@@ -163,7 +164,7 @@ func (o *decodeOptions) check(files []string) error {
 		return badUsage("--bpf is for what is captured now: name an interface with -i")
 	case o.bpf != "" && o.iface == capture.Any:
 		return badUsage("--bpf is a program for one kind of interface: name one with -i, in place of %s", capture.Any)
-	case o.iface != "" && len(o.filter.Opcodes)+len(o.filter.STags) > 0 && len(o.iwarp.Ports) == 0:
+	case o.iface != "" && len(o.filter.Operations)+len(o.filter.STags) > 0 && len(o.iwarp.Ports) == 0:
 		return badUsage("--op and --stag are of iWARP, of which only ports that are named are captured: add --port tcp:PORT")
 	case o.write == "" && (o.print || o.force):
 		return badUsage("--print and --force need -w FILE")

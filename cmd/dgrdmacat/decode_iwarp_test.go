@@ -42,6 +42,7 @@ func TestDecodeIWARP(t *testing.T) {
 		{"--port tcp:9 " + bounds, "", "13 records, 13 of them skipped (13 not DG/RDMA); 0 frames, 0 shown, 0 malformed, 0 cut\n"},
 		{"--op terminate " + bounds, terminate, ""},
 		{"--op terminate,read --stag 0xa46e4200 --addr 10.99.0.2:7000 " + bounds, terminate, ""},
+		{"--op terminate --stag 2758689280 " + bounds, terminate, ""}, // as --json has it
 		{"--op read " + bounds, "", "13 records, 0 of them skipped; 4 frames, 0 shown, 0 malformed, 0 cut\n"},
 		{"--txn 1 " + bounds, "", "13 records, 0 of them skipped; 4 frames, 0 shown, 0 malformed, 0 cut\n"},
 		{"--op send " + captures + "udp-single.pcap", "", "2 records, 0 of them skipped; 2 frames, 0 shown, 0 malformed, 0 cut\n"},

@@ -74,6 +74,19 @@ func (f *oneOf) Set(text string) error {
 
 func (f *oneOf) choices() []string { return f.words }
 
+// someOf is a flag whose value is a list of some words, and that can be repeated.
+type someOf struct {
+	words []string
+	add   func(string) error
+}
+
+func (f *someOf) String() string { return "" }
+
+// Set implements [flag.Value].
+func (f *someOf) Set(text string) error { return eachOf(f.add)(text) }
+
+func (f *someOf) choices() []string { return f.words }
+
 // idFlag is --id; 0: any.
 type idFlag int
 

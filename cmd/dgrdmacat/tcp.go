@@ -159,7 +159,8 @@ const noCRCMeans = "do without checksums if the other side does, too"
 func (f *framingFlags) register(fs *flag.FlagSet, when string) {
 	fs.BoolVar(&f.noCRC, "no-crc", false, when+noCRCMeans)
 	fs.BoolVar(&f.strict, "strict", false, when+"keep to the letter of RFC 5044: no frames longer than a TCP segment, by which two of our own kind are faster")
-	fs.IntVar(&f.revision, "revision", 2, when+"revision of MPA that the client asks for, 1 or 2")
+	f.revision = 2
+	fs.Var((*revisionFlag)(&f.revision), "revision", when+"revision of MPA that the client asks for, 1 or 2")
 }
 
 func (f *framingFlags) check() error {
@@ -168,6 +169,25 @@ func (f *framingFlags) check() error {
 	}
 	return nil
 }
+
+// revisionFlag is --revision.
+type revisionFlag int
+
+func (f *revisionFlag) String() string { return strconv.Itoa(int(*f)) }
+
+// Set implements [flag.Value]. Who reads the flag refuses other numbers.
+func (f *revisionFlag) Set(text string) error {
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		return fmt.Errorf("%q is no number: need 1 or 2", text)
+	}
+	*f = revisionFlag(n)
+	return nil
+}
+
+func (*revisionFlag) valueName() string { return "N" }
+
+func (*revisionFlag) choices() []string { return []string{"1", "2"} }
 
 // carrierFlags are how a connection is opened.
 type carrierFlags struct {

@@ -100,6 +100,7 @@ type Request struct {
 	At     tcp.Ref
 	Read   rdmap.ReadHeader // if it is a Read
 	ID     uint32           // if it is an Atomic Request: the one that the answer names
+	Atomic string           // and what it does: FetchAdd, CmpSwap
 	Whole  bool             // these are known
 }
 

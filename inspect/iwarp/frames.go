@@ -169,6 +169,9 @@ func (d *Decoder) asked(c *Connection, w tcp.Way, e *Event) {
 		return
 	}
 	r := Request{Opcode: e.Opcode, MSN: e.Header.MSN, At: e.Last, Read: e.Operands.Read, ID: e.Operands.Atomic.ID, Whole: e.HasOperands}
+	if r.Whole && r.Opcode == rdmap.AtomicRequest {
+		r.Atomic = e.Operands.Atomic.Operation()
+	}
 	if named := r.Opcode == rdmap.ReadRequest || r.Opcode == rdmap.AtomicRequest; o.loose && !(named && r.Whole) {
 		return // nothing tells its answer from that of another one, which was not captured
 	}

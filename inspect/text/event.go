@@ -6,6 +6,7 @@ import (
 	"github.com/dgrdma/dgrdma/capture"
 	"github.com/dgrdma/dgrdma/capture/tcp"
 	"github.com/dgrdma/dgrdma/inspect/iwarp"
+	"github.com/dgrdma/dgrdma/rdmap"
 )
 
 // AppendEvent appends the text for an event of iWARP, and a newline.
@@ -62,13 +63,13 @@ func (f *Filter) MatchEvent(e *iwarp.Event) bool {
 	if !f.MatchConnection(e.Conn.TCP) || e.Kind == iwarp.Gone && e.Why == "" {
 		return false
 	}
-	if len(f.Opcodes) == 0 && len(f.STags) == 0 {
+	if len(f.Operations) == 0 && len(f.STags) == 0 {
 		return true
 	}
 	if e.Kind != iwarp.Frame || e.NoHeader || e.Fault != nil && e.Payload == nil {
 		return false
 	}
-	return (len(f.Opcodes) == 0 || slices.Contains(f.Opcodes, e.Opcode)) && (len(f.STags) == 0 || f.stag(e))
+	return (len(f.Operations) == 0 || slices.ContainsFunc(f.Operations, func(o Operation) bool { return o.is(e) })) && (len(f.STags) == 0 || f.stag(e))
 }
 
 // MatchConnection reports whether a connection of iWARP is chosen, by its ends.
@@ -79,6 +80,19 @@ func (f *Filter) MatchConnection(c *tcp.Connection) bool {
 	return len(f.Ends) == 0 || slices.ContainsFunc(f.Ends, func(end capture.End) bool {
 		return end.Is(capture.Addr{UDP: c.Ends[0]}) || end.Is(capture.Addr{UDP: c.Ends[1]})
 	})
+}
+
+// is reports whether a frame is of a message of that kind.
+func (o Operation) is(e *iwarp.Event) bool {
+	switch {
+	case o.Opcode != e.Opcode:
+		return false
+	case o.Atomic == "":
+		return true
+	case e.Answers != nil:
+		return o.Atomic == e.Answers.Atomic
+	}
+	return e.Opcode == rdmap.AtomicRequest && e.HasOperands && o.Atomic == e.Operands.Atomic.Operation()
 }
 
 // stag reports whether a frame names one of the STags, in its header or as an operand.

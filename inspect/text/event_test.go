@@ -137,11 +137,11 @@ func TestEventFilter(t *testing.T) {
 		{"end", "ops-short", text.Filter{Ends: []capture.End{end}}, 20},
 		{"another end", "ops-short", text.Filter{Ends: []capture.End{other}}, 0},
 		{"what DG/RDMA has", "ops-short", text.Filter{Txns: []uint32{1}}, 0},
-		{"Reads", "ops-short", text.Filter{Opcodes: []rdmap.Opcode{rdmap.ReadRequest, rdmap.ReadResponse}}, 4},
+		{"Reads", "ops-short", text.Filter{Operations: []text.Operation{{Opcode: rdmap.ReadRequest}, {Opcode: rdmap.ReadResponse}}}, 4},
 		{"STag, of Writes, Reads and what is invalidated", "ops-short", text.Filter{STags: []uint32{0x94771200}}, 4 + 2 + 1},
 		{"STag of the sink", "ops-short", text.Filter{STags: []uint32{0x3f087b00}}, 4},
-		{"both", "ops-short", text.Filter{STags: []uint32{0x94771200}, Opcodes: []rdmap.Opcode{rdmap.Write}}, 4},
-		{"STag of a Terminate", "term-write-bounds", text.Filter{STags: []uint32{0xa46e4200}, Opcodes: []rdmap.Opcode{rdmap.Terminate}}, 1},
+		{"both", "ops-short", text.Filter{STags: []uint32{0x94771200}, Operations: []text.Operation{{Opcode: rdmap.Write}}}, 4},
+		{"STag of a Terminate", "term-write-bounds", text.Filter{STags: []uint32{0xa46e4200}, Operations: []text.Operation{{Opcode: rdmap.Terminate}}}, 1},
 	} {
 		out := printedEvents(t, siwCapture(t, c.capture), text.Printer{}, c.f)
 		if n := strings.Count(out, "\n"); n != c.want {
@@ -257,6 +257,7 @@ func TestExtensions(t *testing.T) {
 	check(q.Post(&verbs.Work{Op: verbs.OpWrite, STag: key.STag, TO: key.Offset + 4096, Data: make([]byte, 9)}))
 	<-q.Done()
 
+	records := slices.Clone(rec.records)
 	out := printedEvents(t, rec, text.Printer{}, text.Filter{})
 	where := placeOf(key, 8)
 	for _, want := range []string{
@@ -276,6 +277,13 @@ func TestExtensions(t *testing.T) {
 	} {
 		if !regexp.MustCompile(want).MatchString(out) {
 			t.Errorf("no %s", want)
+		}
+	}
+	for atomic, request := range map[string]string{"FetchAdd": "request 0x1", "CmpSwap": "request 0x2"} {
+		f := text.Filter{Operations: []text.Operation{{Opcode: rdmap.AtomicRequest, Atomic: atomic}, {Opcode: rdmap.AtomicResponse, Atomic: atomic}}}
+		lines := printedEvents(t, &recorder{records: records}, text.Printer{}, f)
+		if strings.Count(lines, "\n") != 2 || strings.Count(lines, request) != 2 || !strings.Contains(lines, atomic) {
+			t.Errorf("of %s\n%s", atomic, lines)
 		}
 	}
 	if strings.Contains(out, "wrong") || strings.Contains(out, "CRC bad") || t.Failed() {

@@ -20,13 +20,19 @@ type Filter struct {
 	Ranges []Range            // that a message writes to
 
 	// Only frames of iWARP have these.
-	Opcodes []rdmap.Opcode
-	STags   []uint32 // of a frame, or of what it asks for
+	Operations []Operation
+	STags      []uint32 // of a frame, or of what it asks for
+}
+
+// Operation is a kind of messages of iWARP.
+type Operation struct {
+	Opcode rdmap.Opcode
+	Atomic string // what an Atomic Request does, and one that is answered, as in [iwarp.Request]; empty: anything
 }
 
 // Match reports whether v is chosen.
 func (f *Filter) Match(v *View) bool {
-	return len(f.Opcodes) == 0 && len(f.STags) == 0 && (len(f.IDs) == 0 || v.Kind != None && (slices.Contains(f.IDs, v.Header.Src) || slices.Contains(f.IDs, v.Header.Dst))) &&
+	return len(f.Operations) == 0 && len(f.STags) == 0 && (len(f.IDs) == 0 || v.Kind != None && (slices.Contains(f.IDs, v.Header.Src) || slices.Contains(f.IDs, v.Header.Dst))) &&
 		(len(f.Ends) == 0 || slices.ContainsFunc(f.Ends, func(e capture.End) bool { return e.Is(v.Packet.Src) || e.Is(v.Packet.Dst) })) &&
 		(len(f.Txns) == 0 || f.txn(v)) &&
 		(len(f.Ranges) == 0 || f.written(v))
