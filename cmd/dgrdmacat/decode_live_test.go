@@ -41,8 +41,9 @@ func TestDecodeLiveWrites(t *testing.T) {
 	if code != exitOK || stderr != "" {
 		t.Errorf("code %d, %s", code, stderr)
 	}
-	// Records have their places in each: others were between them while it was captured.
-	place := regexp.MustCompile(`"record":[0-9]+,`)
+	// Records have their places in each, and seconds count from its first packet: others were before and between them while it was
+	// captured. The time is that of both.
+	place := regexp.MustCompile(`"record":[0-9]+,|"seconds":[0-9.]+,`)
 	shown := place.ReplaceAllString(p.out.String(), "")
 	if got := place.ReplaceAllString(stdout, ""); got != shown {
 		t.Errorf("%d bytes are shown of the file, and were %d", len(got), len(shown))
