@@ -117,7 +117,7 @@ func (a *Analyzer) aboutCapture(c *findings) {
 	}
 	if k.Frames == 0 && k.FPDUs == 0 {
 		c.add(Note, "no frames", 0, nil, "There are no frames of DG/RDMA or iWARP among the %s of this capture. "+
-			"Another Ethernet type, or UDP on ports that have to be named?", count(k.Records, "record"))
+			"Another Ethernet type, or ports of UDP or TCP that have to be named?", count(k.Records, "record"))
 	}
 	if k.Malformed > 0 {
 		c.add(Warning, "malformed", k.Malformed, []int{a.firstMalformed},

@@ -266,7 +266,7 @@ func TestStories(t *testing.T) {
 			s.at = s.at.Add(time.Second)
 			s.acks(1, 1, 1)
 		}, "note: 1 frame has no time; it is taken from the frame before.\n", nil},
-		{"nothing", func(s *story) {}, "note: There are no frames of DG/RDMA or iWARP among the 0 records of this capture. Another Ethernet type, or UDP on ports that have to be named?\n", nil},
+		{"nothing", func(s *story) {}, "note: There are no frames of DG/RDMA or iWARP among the 0 records of this capture. Another Ethernet type, or ports of UDP or TCP that have to be named?\n", nil},
 	} {
 		t.Run(strings.ReplaceAll(tt.name, " ", "_"), func(t *testing.T) {
 			s := newStory()

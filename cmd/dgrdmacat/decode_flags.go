@@ -219,7 +219,7 @@ func (c *decodeCounts) add(s capture.Stats, streams iwarp.Stats) {
 
 func (c *decodeCounts) print(w io.Writer) {
 	fmt.Fprintf(w, "%s, %d of them skipped", count(c.Records, "record"), c.Other+c.Fragments+c.UnknownLink)
-	mention(w, " (", ")", alike(c.Other, "not DG/RDMA"), plural(c.Fragments, "later fragment", ""), alike(c.UnknownLink, "of unknown link types"))
+	mention(w, " (", ")", alike(c.Other, "neither DG/RDMA nor iWARP"), plural(c.Fragments, "later fragment", ""), alike(c.UnknownLink, "of unknown link types"))
 	fmt.Fprintf(w, "; %s, %d %s, %d malformed, %d cut", count(c.Packets, "frame"), c.shown, c.verb, c.malformed, c.Cut)
 	mention(w, "; ", "", plural(c.Joined, "record", " of several datagrams"), plural(c.Hidden, "frame", " behind the snap length"))
 	if c.live {

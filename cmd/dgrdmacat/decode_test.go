@@ -59,10 +59,10 @@ func TestDecodeGolden(t *testing.T) {
 	}{
 		{single, single1 + single2, ""},
 		{"--stats " + single, single1 + single2, "2 records, 0 of them skipped; 2 frames, 2 shown, 0 malformed, 0 cut\n"},
-		{"--port 1 --stats " + single, "", "2 records, 2 of them skipped (2 not DG/RDMA); 0 frames, 0 shown, 0 malformed, 0 cut\n"},
+		{"--port 1 --stats " + single, "", "2 records, 2 of them skipped (2 neither DG/RDMA nor iWARP); 0 frames, 0 shown, 0 malformed, 0 cut\n"},
 		{"--count 1 --stats " + single + " " + flag, single + ": " + single1, "1 record, 0 of them skipped; 1 frame, 1 shown, 0 malformed, 0 cut\n"},
 		{"--port 1,53313 " + single, single1 + single2, ""},
-		{"--ethertype 0xf055 " + flag, "", "2 records, 2 of them skipped (2 not DG/RDMA); 0 frames, 0 shown, 0 malformed, 0 cut\n"},
+		{"--ethertype 0xf055 " + flag, "", "2 records, 2 of them skipped (2 neither DG/RDMA nor iWARP); 0 frames, 0 shown, 0 malformed, 0 cut\n"},
 		{"--ethertype 61506 --absolute " + flag, `1      2026-11-21T06:07:53.578975000Z 02:00:00:00:00:0a > 02:00:00:00:00:0b 1->2 id 1 [txn 1 1/0 then 0x1 at 0x40]
 2      2026-11-21T06:07:53.663980000Z 02:00:00:00:00:0b > 02:00:00:00:00:0a 2->1 id 1 ack 1+1
 `, ""},
@@ -240,7 +240,7 @@ func TestDecodeJoinedAndMalformed(t *testing.T) {
 		"": `1.1    0.000000000 10.0.0.1:40001 > 10.0.0.2:40002 1->2 id 1 [txn 77 1/1 20 bytes at 0x2000 then 0x5 at 0x40]
 1.2    0.000000000 10.0.0.1:40001 > 10.0.0.2:40002 1->2 id 2 [txn 77 1/1 20 bytes at 0x2000 then 0x5 at 0x40]
 1.3    0.000000000 10.0.0.1:40001 > 10.0.0.2:40002 1->2 id 3 [txn 77 1/1 7 bytes at 0x2000 then 0x5 at 0x40]
-2 records, 1 of them skipped (1 not DG/RDMA); 3 frames, 3 shown, 0 malformed, 0 cut; 1 record of several datagrams
+2 records, 1 of them skipped (1 neither DG/RDMA nor iWARP); 3 frames, 3 shown, 0 malformed, 0 cut; 1 record of several datagrams
 `,
 		"--port 40002 --range 0x2013": `1.1    0.000000000 10.0.0.1:40001 > 10.0.0.2:40002 1->2 id 1 [txn 77 1/1 20 bytes at 0x2000 then 0x5 at 0x40]
 1.2    0.000000000 10.0.0.1:40001 > 10.0.0.2:40002 1->2 id 2 [txn 77 1/1 20 bytes at 0x2000 then 0x5 at 0x40]

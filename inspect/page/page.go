@@ -72,6 +72,23 @@ func grouped(n any) (string, error) {
 // Frames counts those of both protocols.
 func (v *view) Frames() int { return v.Report.Capture.Frames + v.Report.Capture.FPDUs }
 
+// DGRDMA reports whether the capture has frames of DG/RDMA.
+func (v *view) DGRDMA() bool { return v.Report.Capture.Frames > 0 }
+
+// Protocols names those of which the capture has frames.
+func (v *view) Protocols() string {
+	const dgrdma, iwarp = "DG/RDMA", "iWARP"
+	switch has := v.Report.Capture.FPDUs > 0 || len(v.Report.Connections) > 0; {
+	case v.DGRDMA() && has:
+		return dgrdma + " and " + iwarp
+	case v.DGRDMA():
+		return dgrdma
+	case has:
+		return iwarp
+	}
+	return ""
+}
+
 // view is what the template sees.
 type view struct {
 	Title    string

@@ -190,8 +190,9 @@ func TestOneFlowIsChosen(t *testing.T) {
 	}
 }
 
-// TestConnectionsOnThePage: what was set up, operations with their round trips, and findings that lead to their connection.
-func TestConnectionsOnThePage(t *testing.T) {
+// streams has an Analyzer see two of Linux's siw.
+func streams(t *testing.T, a *inspect.Analyzer) {
+	t.Helper()
 	f, err := os.Open(filepath.Join("..", "..", "rdmap", "mpa", "testdata", "siw-zero-read-stale.pcap"))
 	if err != nil {
 		t.Fatal(err)
@@ -201,7 +202,6 @@ func TestConnectionsOnThePage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := inspect.New()
 	tap := iwarp.Tap{Source: src, Decoder: iwarp.New(iwarp.Options{}, func(e *iwarp.Event) error { a.Event(e); return nil })}
 	for err == nil {
 		_, err = tap.Next()
@@ -209,6 +209,49 @@ func TestConnectionsOnThePage(t *testing.T) {
 	if err != io.EOF {
 		t.Fatal(err)
 	}
+}
+
+// TestPageSaysWhatItIsOf: the heads, the facts and the words below are of the protocols that the capture has.
+func TestPageSaysWhatItIsOf(t *testing.T) {
+	both := inspect.New()
+	streams(t, both)
+	for p, err := range captured.ReadFile(filepath.Join("..", "..", "frame", "testdata", "captures", "udp-single.pcap"), captured.Options{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		both.Add(p)
+	}
+	alone := inspect.New()
+	streams(t, alone)
+	for _, c := range []struct {
+		r                *inspect.Report
+		title, kicker    string
+		dgrdma, protocol bool
+	}{
+		{inspect.New().Report(), "x · report", "Capture report", false, true}, // a finding says what was looked for
+		{reportOf(t, "udp-single"), "x · DG/RDMA report", "DG/RDMA capture report", true, true},
+		{alone.Report(), "x · iWARP report", "iWARP capture report", false, false},
+		{both.Report(), "x · DG/RDMA and iWARP report", "DG/RDMA and iWARP capture report", true, true},
+	} {
+		page := string(render(t, c.r, "x"))
+		if !strings.Contains(page, "<title>"+c.title+"</title>") || !strings.Contains(page, `<p class="kicker">`+c.kicker+"</p>") {
+			t.Errorf("%s: another title than %s, or another head than %s", c.kicker, c.title, c.kicker)
+		}
+		for _, word := range []string{"<dt>Flows</dt>", "<dt>Transactions</dt>", "an acknowledgement that was lost"} {
+			if strings.Contains(page, word) != c.dgrdma {
+				t.Errorf("%s: %s: %v, want %v", c.kicker, word, !c.dgrdma, c.dgrdma)
+			}
+		}
+		if strings.Contains(page, "DG/RDMA") != c.protocol {
+			t.Errorf("%s: names DG/RDMA: %v", c.kicker, !c.protocol)
+		}
+	}
+}
+
+// TestConnectionsOnThePage: what was set up, operations with their round trips, and findings that lead to their connection.
+func TestConnectionsOnThePage(t *testing.T) {
+	a := inspect.New()
+	streams(t, a)
 	page := string(render(t, a.Report(), "x"))
 	for _, want := range []string{
 		"<h2>Connections of iWARP</h2>", `<tr id="connection1">`, `<a href="#connection1">connection 1</a>`, "10.99.0.3:58888 ended the connection with a Terminate", "agreed <small>revision 2",
