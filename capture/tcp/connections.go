@@ -1,10 +1,8 @@
 package tcp
 
 import (
-	"cmp"
 	"container/list"
 	"net/netip"
-	"slices"
 	"time"
 
 	"github.com/dgrdma/dgrdma/capture"
@@ -252,16 +250,4 @@ func (t *Connections) remove(c *Connection, why Why) {
 	t.decidedOn(c)
 	c.in.Remove(c.place)
 	delete(t.all, keyOf(c.Ends[0], c.Ends[1]))
-}
-
-// End says that the capture has ended.
-func (t *Connections) End() {
-	var rest []*Connection
-	for _, c := range t.all {
-		rest = append(rest, c)
-	}
-	slices.SortFunc(rest, func(a, b *Connection) int { return cmp.Compare(a.Number, b.Number) })
-	for _, c := range rest {
-		t.remove(c, Ended)
-	}
 }

@@ -160,6 +160,24 @@ func TestDecidesSoon(t *testing.T) {
 	}
 }
 
+// TestEndsInOrder: what waits of several connections when the capture ends is told in its order.
+func TestEndsInOrder(t *testing.T) {
+	l := &told{}
+	all := tcp.New(l)
+	for i, text := range []string{"A 100 a", "C 100 b", "B 500 c ack=101", "C 103 e", "A 101 d ack=501", "C 104 FIN", "A 102 f"} {
+		s := segment(t, strings.Replace(text, "C", "A", 1))
+		if text[0] == 'C' {
+			s.Src = netip.MustParseAddrPort("10.0.0.3:9")
+		}
+		all.Add(&s, tcp.Ref{Record: i + 1})
+	}
+	all.End()
+	want := "1 0 a @1; 2 0 b @2; 1 1 c @3; 2 0 missing 2 @4; 2 0 e @4; 1 0 d @5; 2 0 ends @6; 1 0 f @7; 1 gone ended; 2 gone ended"
+	if got := strings.Join(l.lines, "; "); got != want {
+		t.Errorf("%s\nwant\n%s", got, want)
+	}
+}
+
 // TestCounts: what was sent again and came late is counted, with the first record.
 func TestCounts(t *testing.T) {
 	all := tcp.New(&told{})

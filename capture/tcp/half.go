@@ -309,62 +309,6 @@ func (t *Connections) advance(c *Connection, w Way) bool {
 	return true
 }
 
-// drainAll tells all that there is, since nothing more comes.
-func (t *Connections) drainAll(c *Connection) {
-	for w := range c.Halves {
-		if h := &c.Halves[w]; !h.begun && len(h.pieces) > 0 {
-			h.start(h.pieces[0].seq)
-		}
-	}
-	for !c.ignored && !c.over {
-		next := Way(-1)
-		for w := range c.Halves {
-			if len(c.Halves[w].pieces) > 0 && (next < 0 || c.before(Way(w), next)) {
-				next = Way(w)
-			}
-		}
-		if next < 0 {
-			break
-		}
-		t.unheard(c, next)
-		t.fill(c, next, c.Halves[next].pieces[0].seq, c.Halves[next].pieces[0].at)
-		t.advance(c, next)
-	}
-	for w := range c.Halves {
-		if h := &c.Halves[w]; h.begun && h.fin && !c.ignored && !c.over {
-			t.fill(c, Way(w), h.finAt, h.finRef)
-			t.advance(c, Way(w))
-		}
-	}
-}
-
-// before reports whether what waits of a direction is told before that of the other one: what its sender had not heard yet, and else what
-// was captured first.
-func (c *Connection) before(w, other Way) bool {
-	p, o := &c.Halves[w].pieces[0], &c.Halves[other].pieces[0]
-	if a, b := c.early(w, p), c.early(other, o); a != b {
-		return b
-	}
-	return p.at.Record < o.at.Record
-}
-
-// unheard says what is missing of what the sender of the next piece had heard: an answer does not come before the hole that has its request.
-func (t *Connections) unheard(c *Connection, w Way) {
-	p, o := &c.Halves[w].pieces[0], &c.Halves[1-w]
-	if !o.begun || !c.early(w, p) {
-		return
-	}
-	to := p.ack
-	if len(o.pieces) > 0 && int32(o.pieces[0].seq-to) < 0 {
-		to = o.pieces[0].seq
-	} else if o.fin && to == o.finAt+1 {
-		to--
-	}
-	if len(o.pieces) > 0 || to-o.next > 1 { // else it may be the end of the direction
-		t.fill(c, 1-w, to, p.at)
-	}
-}
-
 // fill says that what is in front of a place is missing.
 func (t *Connections) fill(c *Connection, w Way, to uint32, at Ref) {
 	h := &c.Halves[w]
