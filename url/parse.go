@@ -42,15 +42,20 @@ func tooLong(s string, offset int) *Error {
 	return &Error{Input: s, Offset: offset, Expected: fmt.Sprintf("at most %d bytes", MaxLength)}
 }
 
-const etherPrefix = "Ether:"
+const (
+	etherPrefix = "Ether:"
+	protocols   = protocolEther + ", " + protocolUDP + ", " + protocolAppendix + ", " + protocolEtherShort + " or " + protocolUDPShort
+)
 
 func (p *parser) endpoint() (Endpoint, *Error) {
 	protocol := p.until(":")
 	switch protocol {
 	case protocolEther, protocolUDP, protocolAppendix, protocolEtherShort, protocolUDPShort:
 		p.pos += len(protocol)
+	case "tcp":
+		return Endpoint{}, p.expected(protocols + " (tcp is RDMA over TCP, of package verbs)")
 	default:
-		return Endpoint{}, p.expected("ocpi-ether-rdma, ocpi-udp-rdma, ocpi-ether-l2-rdma, ether or udp")
+		return Endpoint{}, p.expected(protocols)
 	}
 	switch protocol {
 	case protocolEther:

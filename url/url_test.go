@@ -184,6 +184,7 @@ func TestParseError(t *testing.T) {
 		{"empty", "", 0, "ocpi-ether-rdma", "end of string"},
 		{"protocol", "ocpi-socket-rdma:1.2.3.4;7000", 0, "ocpi-udp-rdma", `"ocpi-socket-rdma:1.2.3.4"...`},
 		{"protocol-case", "OCPI-udp-rdma:1.2.3.4;7000", 0, "ocpi-udp-rdma", ""},
+		{"protocol-tcp", "tcp:1.2.3.4:7000", 0, "tcp is RDMA over TCP, of package verbs", ""},
 		{"protocol-semicolon", "udp;7100", 0, "udp", ""},
 		{"space-before", " udp", 0, "udp", ""},
 

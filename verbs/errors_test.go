@@ -98,6 +98,8 @@ func TestDialErrors(t *testing.T) {
 	says(t, err, []error{verbs.ErrLost}, "the peer closed it")
 
 	_, err = h.Dial(t.Context(), "udp:127.0.0.1:1", nil)
+	says(t, err, nil, "that is an endpoint string of DG/RDMA", "an address begins with tcp:")
+	_, err = verbs.Open("10.0.0.1")
 	says(t, err, nil, "an address begins with tcp:")
 	_, err = verbs.Open("tcp:127.0.0.1:7471")
 	says(t, err, nil, "the port is for Listen")

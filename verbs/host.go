@@ -52,8 +52,12 @@ func stripZone(s string) string {
 // splitTCP returns what follows the scheme.
 func splitTCP(address string) (string, error) {
 	scheme, rest, _ := strings.Cut(address, ":")
-	if scheme != "tcp" {
-		return "", fmt.Errorf("verbs: %q: an address begins with tcp:, as in tcp:10.0.0.1:7471", address)
+	const begins = "an address begins with tcp:, as in tcp:10.0.0.1:7471"
+	switch {
+	case scheme == "udp" || scheme == "ether" || strings.HasPrefix(scheme, "ocpi-"):
+		return "", fmt.Errorf("verbs: %q: that is an endpoint string of DG/RDMA, which package dgrdma opens: here %s", address, begins)
+	case scheme != "tcp":
+		return "", fmt.Errorf("verbs: %q: %s", address, begins)
 	}
 	return rest, nil
 }

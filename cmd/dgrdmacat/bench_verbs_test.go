@@ -153,7 +153,7 @@ func TestBenchOpsRefused(t *testing.T) {
 		"--serve tcp:[::1:7":                      "need tcp:HOST:PORT",
 		"--to tcp:127.0.0.1":                      "--to tcp:127.0.0.1: need tcp:HOST:PORT",
 		"--to tcp:7471":                           "--to tcp:7471: need tcp:HOST:PORT",
-		"--to tcp:127.0.0.1:7 --local udp":        "--local udp: need tcp:HOST:PORT",
+		"--to tcp:127.0.0.1:7 --local udp":        "--local udp: that is an endpoint string of DG/RDMA, and this is RDMA over TCP: need tcp:HOST:PORT",
 		"--to tcp:127.0.0.1:7 --local tcp:h:7471": "need an address of this machine without a port",
 		"--op write --local tcp:127.0.0.1":        "--local belongs to --to",
 	} {

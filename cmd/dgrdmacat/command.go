@@ -73,10 +73,13 @@ func (c *command) run(ctx context.Context, std *stdio, args []string) error {
 	return err
 }
 
-// meant asks whether an argument is the endpoint string of a flag.
+// meant asks whether an argument is the address of a flag.
 func meant(fs *flag.FlagSet, arg string) string {
-	if _, err := url.Parse(arg); err != nil || fs.Lookup("to") == nil {
+	if _, err := url.Parse(arg); err != nil && !isTCP(arg) || fs.Lookup("to") == nil {
 		return ""
+	}
+	if fs.Lookup("serve") == nil {
+		return fmt.Sprintf(": did you mean --to %s?", arg)
 	}
 	return fmt.Sprintf(": did you mean --to %s, or --serve?", arg)
 }

@@ -58,7 +58,7 @@ type rpingOptions struct {
 const rpingWait = 5 * time.Second
 
 func (o *rpingOptions) register(fs *flag.FlagSet) {
-	fs.StringVar(&o.serve, "serve", "", "`address` to serve on: tcp for all of this machine, tcp:10.0.0.1, tcp:10.0.0.1:7174")
+	fs.StringVar(&o.serve, "serve", "", "`address` to serve on: "+tcpServes("7175", "without a port, "+rping.Port))
 	fs.BoolVar(&o.once, "once", false, "with --serve: end after one client, as rping -s without -P")
 	o.urlFile.register(fs, "with --serve: ")
 	fs.StringVar(&o.to, "to", "", "`address` of the server, as in tcp:10.0.0.2 or tcp:host:7174")

@@ -12,6 +12,7 @@ import (
 	"syscall"
 
 	"github.com/dgrdma/dgrdma/rdmap/mpa"
+	"github.com/dgrdma/dgrdma/url"
 	"github.com/dgrdma/dgrdma/verbs"
 )
 
@@ -31,8 +32,23 @@ func isTCPServer(text string) bool {
 // tcpAddress is where such a peer is, or where we are.
 type tcpAddress struct{ host, port string }
 
+// overTCPAlone says what takes such an address; hint says what to give in its place.
+func overTCPAlone(hint string) string {
+	return "that is an address of RDMA over TCP, which rping, ping --op and bench --op take, and no endpoint string of DG/RDMA: " + hint
+}
+
+// tcpServes says in help where a server is heard; without says which port it has without one.
+func tcpServes(port, without string) string {
+	return fmt.Sprintf("tcp and tcp:%[1]s hear those who reach any address of this machine, IPv4 or IPv6, tcp:10.0.0.2 and tcp:10.0.0.2:%[1]s that one alone; %s", port, without)
+}
+
+const anyFreePort = "without a port, any that is free"
+
 // parseTCP reads an address. what says where in the command line it stands; port is the one that it has unless it says one.
 func parseTCP(what, s, port string) (a tcpAddress, err error) {
+	if _, wrong := url.Parse(s); !isTCP(s) && wrong == nil {
+		return a, badUsage("%s %s: that is an endpoint string of DG/RDMA, and this is RDMA over TCP: need tcp:HOST:PORT, as in tcp:10.0.0.2:7174", what, s)
+	}
 	if !isTCP(s) {
 		return a, badUsage("%s %s: need tcp:HOST:PORT, as in tcp:10.0.0.2:7174", what, s)
 	}

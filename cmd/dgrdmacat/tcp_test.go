@@ -99,6 +99,40 @@ func TestTCPUsage(t *testing.T) {
 	}
 }
 
+// TestTCPAddressesElsewhere: an address of RDMA over TCP in the place of an endpoint string is explained, and the other way round.
+func TestTCPAddressesElsewhere(t *testing.T) {
+	const known = "RDMA over TCP, which rping, ping --op and bench --op take, and no endpoint string of DG/RDMA: give "
+	for args, says := range map[string]string{
+		"write --to tcp:10.0.0.1:7 --addr 0 --text x":             "--to tcp:10.0.0.1:7: that is an address of " + known + "udp:HOST:PORT, or the URL",
+		"write --to udp:10.0.0.1:7 --local tcp --addr 0 --text x": "--local tcp: that is an address of " + known + "one such as udp:7100",
+		"send tcp:10.0.0.1:7":                                     "URL tcp:10.0.0.1:7: that is an address of " + known + "udp:HOST:PORT",
+		"listen tcp:7000":                                         "URL tcp:7000: that is an address of " + known + "one such as udp:7100",
+		"serve --accept any tcp":                                  "URL tcp: that is an address of " + known + "one such as udp:7100",
+		"serve --peer tcp:10.0.0.1:7 udp":                         "--peer tcp:10.0.0.1:7: that is an address of " + known + "the URL that the other side printed",
+		"url tcp:10.0.0.1:7":                                      "tcp:10.0.0.1:7: that is an address of " + known + "one such as udp:10.0.0.2:7100",
+		"ping --to udp:10.0.0.1:7 --local tcp":                    "--local tcp: that is an address of " + known,
+		"rping tcp:10.0.0.1":                                      "did you mean --to tcp:10.0.0.1, or --serve?",
+		"top tcp:10.0.0.1:7":                                      "tcp:10.0.0.1:7: that is where RDMA goes, and top asks over HTTP: give the address of --metrics",
+		"top udp:7100":                                            "give the address of --metrics",
+		"rping --to udp:h:7":                                      "--to udp:h:7: that is an endpoint string of DG/RDMA, and this is RDMA over TCP: need tcp:HOST:PORT",
+		"rping --serve ether:eth0":                                "--serve ether:eth0: that is an endpoint string of DG/RDMA",
+		"bench --to tcp:h:7 --local udp":                          "--local udp: that is an endpoint string of DG/RDMA",
+		"ping --op read --to tcp:h:7 --local ocpi-udp-rdma:10.0.0.1;7100;64.2.16": "that is an endpoint string of DG/RDMA",
+		"rping --to 10.0.0.1:7": "--to 10.0.0.1:7: need tcp:HOST:PORT",
+	} {
+		code, out, stderr := runFor(t, patient(t), strings.Fields(args)...)
+		if code != exitUsage || out != "" || !strings.Contains(stderr, says) || strings.Contains(stderr, "expected ocpi-") {
+			t.Errorf("%s: code %d, %s%s", args, code, out, stderr)
+		}
+	}
+	for _, command := range []string{"rping", "ping", "bench"} {
+		_, help, _ := runFor(t, t.Context(), command, "-h")
+		if words := strings.Join(strings.Fields(help), " "); !strings.Contains(words, "hear those who reach any address of this machine, IPv4 or IPv6, tcp:10.0.0.2 and tcp:10.0.0.2:7") {
+			t.Errorf("%s -h does not say where a server is heard:\n%s", command, help)
+		}
+	}
+}
+
 // TestTCPServersInterrupted: a server ends well at ^C, or, if it is for one client that has not come, by the signal; clients end by it, and
 // say what they have done.
 func TestTCPServersInterrupted(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/dgrdma/dgrdma/metrics"
+	"github.com/dgrdma/dgrdma/url"
 )
 
 const (
@@ -50,6 +51,9 @@ func newViewSource(s string) (*viewSource, error) {
 			u.Path = metrics.ViewPath
 		}
 	} else {
+		if _, wrong := url.Parse(s); wrong == nil || isTCP(s) {
+			return nil, badUsage("%s: that is where RDMA goes, and top asks over HTTP: give the address of --metrics, such as 9100", s)
+		}
 		addr, err := httpAddress(s)
 		if err != nil {
 			return nil, badUsage("%s: %w", s, err)

@@ -93,6 +93,9 @@ Quote strings: ';', '?' and '&' mean something to the shell.`,
 				if failed != nil {
 					return failed
 				}
+				if isTCP(s) {
+					err = fmt.Errorf("%s: %s", s, overTCPAlone("give one such as udp:10.0.0.2:7100"))
+				}
 				wrong = errors.Join(wrong, pointedOut(err), optionsWrong(u))
 			}
 			if wrong != nil {

@@ -137,6 +137,8 @@ func parseString(what, s, hint string) (url.Endpoint, error) {
 	u, err := url.Parse(s)
 	var wrong *url.Error
 	switch {
+	case isTCP(s):
+		return u, badUsage("%s %s: %s", what, s, overTCPAlone(hint))
 	case errors.As(err, &wrong) && wrong.Offset == 0:
 		return u, badUsage("%s: %w; %s", what, err, hint)
 	case err != nil:
