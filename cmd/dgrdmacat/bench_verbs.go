@@ -9,7 +9,6 @@ import (
 	"io"
 	"maps"
 	"net"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -200,7 +199,6 @@ func measureVerbs(ctx context.Context, o *benchOptions, h *verbs.Host, address s
 func verbsInWords(err error, measured bool) error {
 	var rival *bench.CarrierError
 	var dialed *net.OpError
-	var system *os.SyscallError
 	switch {
 	case errors.Is(err, bench.ErrNoBench):
 		return fmt.Errorf("%w; does dgrdmacat bench --serve tcp:ADDRESS:PORT run there, of this version?", err)
@@ -208,8 +206,6 @@ func verbsInWords(err error, measured bool) error {
 		return fmt.Errorf("--compare %v: %w", rival.Carrier, rival.Err)
 	case errors.As(err, &dialed) && dialed.Op == "dial":
 		return fmt.Errorf("%w; does dgrdmacat bench --serve tcp:ADDRESS:PORT run there, and is this the address it printed?", err)
-	case measured && (errors.Is(err, verbs.ErrPeerClosed) || errors.Is(err, verbs.ErrFlushed) || errors.As(err, &system)):
-		return fmt.Errorf("%w: was the server killed, or is the network down?", err)
 	}
-	return err
+	return goneTCP(err)
 }

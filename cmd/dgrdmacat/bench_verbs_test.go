@@ -220,7 +220,7 @@ func TestBenchOverTCPServerIsKilled(t *testing.T) {
 		client.moves()
 		server.Process.Kill()
 		if code := client.code(); code != exitError || !strings.Contains(client.out.String(), " over RDMA on TCP: ") || strings.Contains(client.out.String(), "verified") ||
-			strings.Count(client.err.String(), "was the server killed, or is the network down?") != 1 {
+			strings.Count(client.err.String(), "does the other side say why") != 1 {
 			t.Errorf("%s: code %d: %s%s", args, code, client.out.String(), client.err.String())
 		}
 	}

@@ -286,7 +286,11 @@ func (c *pingClient) report(ctx context.Context, err error, stdout io.Writer) er
 	if interrupted {
 		err = fmt.Errorf("%w after %d of %d", err, c.rounds.measured(), c.o.n)
 	} else if err != nil {
-		if waited, lost := c.rounds.abandon(c.heard() > 0 && !errors.Is(err, dgrdma.ErrNoService), time.Now()); lost {
+		waited, lost := c.rounds.abandon(c.heard() > 0 && !errors.Is(err, dgrdma.ErrNoService), time.Now())
+		switch {
+		case lost && (endedTCP(err) || errors.Is(err, dgrdma.ErrPeerClosed)):
+			fmt.Fprintf(c.stderr, "ping %d: no answer before the other side ended the connection\n", c.rounds.number)
+		case lost:
 			c.sayLost(c.rounds.number, waited)
 		}
 		err = c.explain(err)

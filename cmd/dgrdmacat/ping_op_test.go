@@ -115,7 +115,7 @@ func TestPingOpServerKilled(t *testing.T) {
 				if got.N == 0 && after < patience/8 {
 					continue
 				}
-				if code != exitError || got.N == 0 || !strings.Contains(stderr, "was the other side killed?") {
+				if code != exitError || got.N == 0 || !strings.Contains(stderr, "does the other side say why") {
 					t.Errorf("code %d, %+v, %s", code, got, stderr)
 				}
 				break

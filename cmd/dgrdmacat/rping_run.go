@@ -95,6 +95,9 @@ func (r *rpinging) run(ctx context.Context) error {
 		if err != nil && ctx.Err() != nil {
 			return r.interrupted(ctx, false)
 		}
+		if err != nil && n == 0 && endedTCP(err) {
+			return fmt.Errorf("%w A server takes no pings that are larger than its --size, and these have %d bytes", goneTCP(err), r.o.size.value)
+		}
 		if err != nil {
 			return goneTCP(err)
 		}
@@ -103,6 +106,7 @@ func (r *rpinging) run(ctx context.Context) error {
 		r.mu.Unlock()
 		if r.o.verbose {
 			if err := sayData(r.stdout, "ping data", data); err != nil {
+				r.whole = true
 				return err
 			}
 		}
@@ -167,21 +171,39 @@ func rpingServe(ctx context.Context, o *rpingOptions, std *stdio) error {
 	return s.serve(ctx)
 }
 
-// pong serves a client to its end.
+// pong serves a client to its end. When the server ends, the ping that is under way may end as well, if it does so soon, and
+// the client has a good-bye.
 func pong(ctx context.Context, c *rping.Session, o *rpingOptions, stdout io.Writer) error {
-	for {
-		data, err := c.Pong(ctx)
-		if err == nil && o.verbose {
-			err = sayData(stdout, "server ping data", data)
-		}
-		if err == io.EOF {
-			closing, stop := context.WithTimeout(ctx, o.wait)
-			defer stop()
-			return c.Close(closing)
-		}
-		if err != nil {
-			c.Abort()
-			return goneTCP(err)
+	ponging, stop := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer stop(nil)
+	defer context.AfterFunc(ctx, func() {
+		time.AfterFunc(farewell, func() { stop(errServed) })
+	})()
+	var err error
+	for ctx.Err() == nil && err == nil {
+		var data []byte
+		if data, err = c.Pong(ponging); err == nil && o.verbose {
+			if unsaid := sayData(stdout, "server ping data", data); unsaid != nil {
+				err = untold{unsaid}
+			}
 		}
 	}
+	ended := err == io.EOF // by the client
+	within := farewell
+	if ended {
+		within = o.wait
+	}
+	closing, done := context.WithTimeout(context.WithoutCancel(ctx), within)
+	defer done()
+	left := c.Close(closing)
+	switch {
+	case ended:
+		return left
+	case err == nil || errors.Is(err, errServed):
+		return context.Cause(ctx)
+	}
+	return goneTCP(err)
 }
+
+// errServed is why no ping is waited for any more.
+var errServed = errors.New("the server ends")

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"os/exec"
 	"strings"
 	"sync"
 	"testing"
@@ -38,6 +39,38 @@ func TestRping(t *testing.T) {
 		}
 		if code := p.code(); code != exitOK || p.out.String() != "server ping data: "+first+"server ping data: "+second || !strings.HasSuffix(p.err.String(), ": 2 pings\n") {
 			t.Errorf("%+v: the server: code %d, %s%s", c, code, &p.out, &p.err)
+		}
+	}
+}
+
+// TestRpingServerUntold: a server that cannot print what it was told to says so, with the exit code of a failure, and no ping is broken for it.
+func TestRpingServerUntold(t *testing.T) {
+	for _, c := range []struct{ args, says string }{
+		{" > /dev/full", "no space left on device"},
+		{" | head -1", "broken pipe"},
+		{" >&-", "standard output is closed"},
+	} {
+		file := fileOf(t, nil)
+		cmd := "exec 3>&1; { " + program(t) + " rping -v --serve tcp:127.0.0.1:0 --url-file " + file + " 2>&3; echo code $? >&3; }" + c.args
+		server := exec.Command("sh", "-c", cmd)
+		var said lockedBuffer
+		server.Stdout, server.Stderr = &said, &said
+		if err := server.Start(); err != nil {
+			t.Fatal(err)
+		}
+		var at string
+		eventually(t, "it serves", func() bool {
+			b, _ := os.ReadFile(file)
+			at = strings.TrimSpace(string(b))
+			return at != ""
+		})
+		code, out, stderr := runFor(t, patient(t), "rping", "--to", at)
+		if code != exitError || !strings.Contains(out, " of 64 bytes over tcp with CRC, verified, there and back") || strings.Contains(stderr, "killed") {
+			t.Errorf("%s: the client: code %d, %s%s", c.args, code, out, stderr)
+		}
+		server.Wait()
+		if s := said.String(); !strings.Contains(s, "dgrdmacat rping: ended since nobody is told what happens: ") || !strings.Contains(s, c.says) || !strings.Contains(s, "code 1\n") {
+			t.Errorf("%s: %s", c.args, s)
 		}
 	}
 }
@@ -113,7 +146,7 @@ func TestRpingServerKilled(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &got); err != nil {
 		t.Fatal(err)
 	}
-	if code != exitError || got.N == 0 || !strings.Contains(stderr, fmt.Sprintf("ping %d: ", got.N)) || !strings.Contains(stderr, "was the other side killed?") || !strings.HasSuffix(stderr, got.Error+"\n") {
+	if code != exitError || got.N == 0 || !strings.Contains(stderr, fmt.Sprintf("ping %d: ", got.N)) || !strings.Contains(stderr, "does the other side say why") || !strings.HasSuffix(stderr, got.Error+"\n") {
 		t.Errorf("code %d, %+v, %s", code, got, stderr)
 	}
 }
@@ -144,7 +177,8 @@ func TestRpingWrong(t *testing.T) {
 // TestRpingServerLimits: a server takes pings of its --size, and has one for one client only with --once, whose faults are its own.
 func TestRpingServerLimits(t *testing.T) {
 	p, at := startTCPServer(t, "rping", "--once", "--size", "100", "--serve", "tcp:127.0.0.1:0")
-	if code, out, stderr := runFor(t, patient(t), "rping", "-S", "101", "--to", at); code != exitError || !strings.Contains(stderr, "ping 0") {
+	if code, out, stderr := runFor(t, patient(t), "rping", "-S", "101", "--to", at); code != exitError || !strings.Contains(stderr, "ping 0") ||
+		!strings.Contains(stderr, "the peer closed the connection, before this side was done; does the other side say why? A server takes no pings that are larger than its --size, and these have 101 bytes\n") {
 		t.Errorf("code %d, %s%s", code, out, stderr)
 	}
 	if code := p.code(); code != exitError || !strings.Contains(p.err.String(), "dgrdmacat rping: rping: ping 0: reading it: rping: wrong size of a ping: the client's has 101 bytes, and 1 to 100 are taken\n") {

@@ -65,14 +65,20 @@ func (p *printer) write(s string) {
 	}
 }
 
-// failed returns why not everything was printed. A pipe that is closed is a failure here:
-// peers may not know yet that nobody serves them any more.
+// failed returns why not everything was printed.
 func (p *printer) failed() error {
 	if p.err == nil {
 		return nil
 	}
-	return fmt.Errorf("ended since nobody is told what happens: %w", p.err)
+	return untold{p.err}
 }
+
+// untold is why a server ends that cannot print what happens. A pipe that is closed is a failure here:
+// peers may not know yet that nobody serves them any more.
+type untold struct{ error }
+
+func (u untold) Error() string { return "ended since nobody is told what happens: " + u.error.Error() }
+func (u untold) Unwrap() error { return u.error }
 
 func (p *printer) encode(b *strings.Builder, object any) {
 	if err := json.NewEncoder(b).Encode(object); err != nil {

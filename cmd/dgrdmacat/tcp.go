@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -151,16 +152,31 @@ func explainTCP(err error, there string) error {
 	return err
 }
 
-// goneTCP says what a user may do about the end of a connection.
+// goneTCP says what is known of the end of a connection, and where a user may look.
 func goneTCP(err error) error {
 	var terminated *verbs.TerminateError
-	if errors.Is(err, verbs.ErrPeerClosed) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) {
-		return fmt.Errorf("%w: was the other side killed?", err)
-	}
-	if errors.As(err, &terminated) && terminated.Remote {
+	switch {
+	case errors.As(err, &terminated) && terminated.Remote:
 		return fmt.Errorf("%w: the other side found a fault in what was sent", err)
+	case errors.Is(err, verbs.ErrPeerClosed):
+		return fmt.Errorf("%w, before this side was done; does the other side say why?", err)
+	case resetTCP(err):
+		return fmt.Errorf("%w, without a good-bye; does the other side say why, or is it gone?", err)
+	case errors.As(err, new(*os.SyscallError)):
+		return fmt.Errorf("%w; is the network down, or the other side gone?", err)
 	}
 	return err
+}
+
+// resetTCP says that the other side, or something on the way, has dropped a connection.
+func resetTCP(err error) bool {
+	return errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
+}
+
+// endedTCP says that the other side has ended a connection, in whatever way.
+func endedTCP(err error) bool {
+	var terminated *verbs.TerminateError
+	return errors.Is(err, verbs.ErrPeerClosed) || resetTCP(err) || errors.As(err, &terminated) && terminated.Remote
 }
 
 // framingFlags are how a stream of TCP is cut into frames.

@@ -58,13 +58,17 @@ func (s *tcpServer) serve(ctx context.Context) error {
 	var served error
 	for {
 		r, err := l.Accept(serving)
+		if err != nil {
+			all.Wait()
+		}
 		switch {
+		case err != nil && errors.As(served, new(untold)):
+			return served
 		case err != nil && ctx.Err() != nil && !s.once:
 			return nil
 		case err != nil && ctx.Err() != nil:
 			return context.Cause(ctx)
 		case err != nil && serving.Err() != nil:
-			all.Wait()
 			return served
 		case err != nil:
 			return err
@@ -88,7 +92,7 @@ func (s *tcpServer) serve(ctx context.Context) error {
 			if said != "" {
 				fmt.Fprintf(s.stderr, "%v: %s\n", r.RemoteAddr(), said)
 			}
-			if s.once {
+			if s.once || errors.As(err, new(untold)) {
 				first.Do(func() { served = err; stop() })
 			} else if err != nil {
 				s.say(serving, r, err)

@@ -188,6 +188,29 @@ func TestTCPServersInterrupted(t *testing.T) {
 	}
 }
 
+// TestTCPServerInterruptedAmid: a client whose server ends at ^C has a good-bye, and does not speak of killing, or of an answer that it did not
+// wait for.
+func TestTCPServerInterruptedAmid(t *testing.T) {
+	for _, c := range []struct{ server, client string }{
+		{"rping --serve tcp:127.0.0.1:0", "rping"},
+		{"ping --serve tcp:127.0.0.1", "ping -n 100000000 --op send"},
+		{"ping --serve tcp:127.0.0.1", "ping -n 100000000 --op write -i 50ms"},
+		{"ping --serve tcp:127.0.0.1", "ping -n 100000000 --op read"},
+	} {
+		server, at := startTCPServer(t, strings.Fields(c.server)...)
+		client := asProcess(t, append(strings.Fields(c.client), "--to", at)...).start()
+		time.Sleep(300 * time.Millisecond)
+		server.Process.Signal(os.Interrupt)
+		if code, said := client.code(), client.err.String(); code != exitError || !strings.Contains(said, "the peer closed the connection, before this side was done; does the other side say why?\n") ||
+			strings.Contains(said, "killed") || strings.Contains(said, "reset") || strings.Contains(said, "no answer within") {
+			t.Errorf("%s: code %d, %s%s", c.client, code, &client.out, said)
+		}
+		if code := server.code(); code != exitOK {
+			t.Errorf("%s: code %d, %s", c.server, code, &server.err)
+		}
+	}
+}
+
 // TestTCPURLFile: --url-file has what clients dial while the server is there, and what an earlier run left is replaced.
 func TestTCPURLFile(t *testing.T) {
 	for _, server := range []string{"rping --serve tcp:0", "ping --serve tcp"} {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/dgrdma/dgrdma/verbs"
 )
@@ -160,7 +161,8 @@ func CheckFile(f *os.File, size uint32) error {
 // receive is for a Send, or for what tells of a Write. Nobody looks at the bytes, so all go to the same place.
 func (c *Session) receive() verbs.Receive { return verbs.Receive{Data: c.inbox} }
 
-// Run serves the client until it closes the connection, which is no error, or something else ends it, or ctx.
+// Run serves the client until it closes the connection, which is no error, or something else ends it, or ctx: then
+// the client finds the connection closed.
 func (c *Session) Run(ctx context.Context) error {
 	defer c.release()
 	for {
@@ -174,16 +176,22 @@ func (c *Session) Run(ctx context.Context) error {
 				_, err = c.q.PostList(c.answer)
 			}
 		}
-		if err != nil {
-			if end(err) == nil {
-				c.q.Close()
-				return nil
-			}
-			c.q.Abort()
+		switch {
+		case err == nil:
+		case end(err) == nil:
+			c.q.Close()
+			return nil
+		default:
+			closing, stop := context.WithTimeout(context.WithoutCancel(ctx), goodbye)
+			defer stop()
+			c.q.Shutdown(closing)
 			return err
 		}
 	}
 }
+
+// goodbye is how long a client may take to close the connection that the server ends. Arbitrary.
+const goodbye = 100 * time.Millisecond
 
 // Answered is how many Sends or Writes were answered. Of other operations the program hears nothing.
 func (c *Session) Answered() uint64 { return c.answered.Load() }
