@@ -38,14 +38,16 @@ type VerbsClient struct {
 	gone error // why the server is given up
 }
 
-// introduction is how long a server may take to say what it is.
-const introduction = 2 * time.Second
+// Introduction is how long a server may take to be reached, and to say what it is.
+const Introduction = 2 * time.Second
 
 // Join finds the server. It fails if nobody is there, or something else than a server of work requests.
 func (c *VerbsClient) Join(ctx context.Context) error {
 	buffers := controlReceives()
-	qp, err := c.Host.Dial(ctx, c.Address, &verbs.Options{
-		Private: encode(&hello{Protocol: protocol, Version: version, Kind: pairControl}), Posted: buffers, Timeout: introduction, Domain: c.Host.NewDomain(),
+	soon, cancel := context.WithTimeout(ctx, Introduction)
+	defer cancel()
+	qp, err := c.Host.Dial(soon, c.Address, &verbs.Options{
+		Private: encode(&hello{Protocol: protocol, Version: version, Kind: pairControl}), Posted: buffers, Timeout: Introduction, Domain: c.Host.NewDomain(),
 	})
 	if err != nil {
 		return c.notThere(ctx, err)

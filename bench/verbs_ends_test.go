@@ -115,7 +115,7 @@ func TestNoServerOfVerbs(t *testing.T) {
 			began := time.Now()
 			err = c.Join(t.Context())
 			c.Close()
-			if err == nil || !strings.Contains(err.Error(), x.says) || errors.Is(err, ErrNoBench) == x.not || time.Since(began) > 2*introduction+time.Second {
+			if err == nil || !strings.Contains(err.Error(), x.says) || errors.Is(err, ErrNoBench) == x.not || time.Since(began) > 2*Introduction+time.Second {
 				t.Errorf("after %v: %v", time.Since(began), err)
 			}
 		})

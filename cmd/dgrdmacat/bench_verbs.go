@@ -128,7 +128,7 @@ func verbsTo(ctx context.Context, o *benchOptions, stdout, stderr io.Writer) err
 		return err
 	}
 	defer h.Close()
-	return measureVerbs(ctx, o, h, to.String(), false, stdout, stderr)
+	return measureVerbs(ctx, o, h, to, false, stdout, stderr)
 }
 
 // verbsBoth runs both ends in this process.
@@ -152,7 +152,7 @@ func verbsBoth(ctx context.Context, o *benchOptions, stdout, stderr io.Writer) e
 	defer cancel(nil)
 	served := make(chan error, 1)
 	go func() { served <- s.Serve(both, true) }()
-	err = measureVerbs(ctx, o, h, s.Listener.String(), true, stdout, stderr)
+	err = measureVerbs(ctx, o, h, reachedAt(s.Listener.Addr().(*net.TCPAddr)), true, stdout, stderr)
 	if err != nil {
 		cancel(err)
 		<-served // fails for the same reason
@@ -162,8 +162,8 @@ func verbsBoth(ctx context.Context, o *benchOptions, stdout, stderr io.Writer) e
 }
 
 // measureVerbs runs a client and prints what it measured.
-func measureVerbs(ctx context.Context, o *benchOptions, h *verbs.Host, address string, oneProcess bool, stdout, stderr io.Writer) error {
-	c := &bench.VerbsClient{Verb: *o.tcp, Host: h, Address: address, NoCRC: o.framing.noCRC, Strict: o.framing.strict, Revision: o.framing.revision}
+func measureVerbs(ctx context.Context, o *benchOptions, h *verbs.Host, to tcpAddress, oneProcess bool, stdout, stderr io.Writer) error {
+	c := &bench.VerbsClient{Verb: *o.tcp, Host: h, Address: to.String(), NoCRC: o.framing.noCRC, Strict: o.framing.strict, Revision: o.framing.revision}
 	c.Receive, c.WarmUp, c.Every, c.Rivals = o.reverse, o.warmUp, o.interval, o.compare.all
 	if o.interval == 0 {
 		c.Began = func(moved func() (bench.Moved, time.Duration)) (over func()) {
@@ -175,7 +175,10 @@ func measureVerbs(ctx context.Context, o *benchOptions, h *verbs.Host, address s
 		}
 	}
 	if err := c.Join(ctx); err != nil {
-		return verbsInWords(err, false)
+		if errors.Is(err, bench.ErrNoBench) {
+			return fmt.Errorf("%w; does %s run there, of this version?", err, verbsThere)
+		}
+		return (&dialing{to, bench.Introduction, verbsThere}).explain(err)
 	}
 	defer c.Close()
 	plans := o.plans(c.ServerMemory())
@@ -190,22 +193,18 @@ func measureVerbs(ctx context.Context, o *benchOptions, h *verbs.Host, address s
 	return runPlans(ctx, o, plans, stdout, func(ctx context.Context, p bench.Plan, more bool, each func(bench.Interval), out *bench.Outcome) error {
 		c.Plan, c.MoreRuns, c.Each = p, more, each
 		err := c.Run(ctx, o.duration, out)
-		return verbsInWords(err, out.Mine.Transactions+out.Theirs.Transactions > 0)
+		return verbsInWords(goneTCP(err))
 	}, func(out *bench.Outcome) *verbsResult { return verbsResultOf(o, &c.Plan, out, oneProcess) })
 }
 
-// verbsInWords names the flags that an error is about, and what a user may look at. measured: some operation
-// was done.
-func verbsInWords(err error, measured bool) error {
+// verbsThere is what has to run where a client of work requests dials.
+const verbsThere = "dgrdmacat bench --serve tcp:ADDRESS:PORT"
+
+// verbsInWords names the flag that an error is about, if it is about one.
+func verbsInWords(err error) error {
 	var rival *bench.CarrierError
-	var dialed *net.OpError
-	switch {
-	case errors.Is(err, bench.ErrNoBench):
-		return fmt.Errorf("%w; does dgrdmacat bench --serve tcp:ADDRESS:PORT run there, of this version?", err)
-	case errors.As(err, &rival) && !errors.Is(err, bench.ErrInterrupted):
+	if errors.As(err, &rival) && !errors.Is(err, bench.ErrInterrupted) {
 		return fmt.Errorf("--compare %v: %w", rival.Carrier, rival.Err)
-	case errors.As(err, &dialed) && dialed.Op == "dial":
-		return fmt.Errorf("%w; does dgrdmacat bench --serve tcp:ADDRESS:PORT run there, and is this the address it printed?", err)
 	}
-	return goneTCP(err)
+	return err
 }

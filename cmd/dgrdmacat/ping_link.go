@@ -160,7 +160,7 @@ func pingLinkTo(ctx context.Context, o *pingOptions, stdout, stderr io.Writer) e
 	}
 	if _, most := l.Out.Buffers(); most < size {
 		l.Abort(ctx, "")
-		return c.report(ctx, fmt.Errorf("--size %v: the server's buffers are for messages of at most %d bytes; it is an older one", &o.size, most), stdout)
+		return c.report(ctx, badUsage("--size %v: the server's buffers are for messages of at most %d bytes; it is an older one", &o.size, most), stdout)
 	}
 	blank := make([]byte, size)
 	c.send = func(number uint32) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"flag"
-	"fmt"
 	"io"
 	"math"
 	"strings"
@@ -107,11 +106,17 @@ func pingOpTo(ctx context.Context, o *pingOptions, stdout, stderr io.Writer) err
 	if !op.OneWay() {
 		c.rounds.legs = 1
 	}
-	c.explain = func(err error) error { return explainTCP(err, opThere) }
-	dialing, stop := context.WithTimeoutCause(ctx, max(o.wait, opSetUp), fmt.Errorf("no connection within %v", max(o.wait, opSetUp)))
+	d := &dialing{to, max(o.wait, opSetUp), opThere}
+	c.explain = func(err error) error {
+		if errors.Is(err, latency.ErrSize) {
+			return badUsage("--size %v: %w", &o.size, err)
+		}
+		return d.explain(err)
+	}
+	soon, stop := d.context(ctx)
 	defer stop()
 	v := o.verbs()
-	l, err := latency.Dial(dialing, h, to.String(), op, uint32(o.size.value), &v)
+	l, err := latency.Dial(soon, h, to.String(), op, uint32(o.size.value), &v)
 	if err != nil && ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"time"
 )
 
@@ -42,7 +41,7 @@ func (c *pingClient) agree(ctx context.Context, p *pingPeer, poll func() error) 
 		case c.dead() != nil:
 			refused = c.dead()
 		case c.met && now.Sub(met) > sizeWait:
-			refused = fmt.Errorf("--size %v: the server does not say that it takes other pings than those of %d bytes; it is an older one", &c.o.size, pingBytes)
+			refused = badUsage("--size %v: the server does not say that it takes other pings than those of %d bytes; it is an older one", &c.o.size, pingBytes)
 		default:
 			return false
 		}
@@ -56,5 +55,5 @@ func (c *pingClient) agree(ctx context.Context, p *pingPeer, poll func() error) 
 
 // tooLarge says that a server does not take pings of that size.
 func tooLarge(size, most uint64) error {
-	return fmt.Errorf("--size %d: the server takes pings of %d bytes at most; give ping --serve as large a --size", size, most)
+	return badUsage("--size %d: the server takes pings of %d bytes at most; give ping --serve as large a --size", size, most)
 }

@@ -128,18 +128,22 @@ func TestPingTooLarge(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer before.Close()
-	for _, c := range []struct{ mode, url, says string }{
-		{"--size 200000", small, "--size 200000: the server takes pings of 131072 bytes at most; give ping --serve as large a --size"},
-		{"--size 200000 --busy-poll", small, "--size 200000: the server takes pings of 131072 bytes at most"},
-		{"--size 65", before.URL(), "--size 65: the server does not say that it takes other pings than those of 64 bytes; it is an older one"},
-		{"--size 65 --busy-poll", before.URL(), "it is an older one"},
-		{"--link --size 1M", full, "does it serve too many at once? --size 1M takes 2097152 bytes of its memory"},
-		{"--link --size 65", linkBefore, "--size 65: the server's buffers are for messages of at most 64 bytes; it is an older one"},
+	for _, c := range []struct {
+		mode, url string
+		code      int
+		says      string
+	}{
+		{"--size 200000", small, exitUsage, "--size 200000: the server takes pings of 131072 bytes at most; give ping --serve as large a --size"},
+		{"--size 200000 --busy-poll", small, exitUsage, "--size 200000: the server takes pings of 131072 bytes at most"},
+		{"--size 65", before.URL(), exitUsage, "--size 65: the server does not say that it takes other pings than those of 64 bytes; it is an older one"},
+		{"--size 65 --busy-poll", before.URL(), exitUsage, "it is an older one"},
+		{"--link --size 1M", full, exitError, "does it serve too many at once? --size 1M takes 2097152 bytes of its memory"},
+		{"--link --size 65", linkBefore, exitUsage, "--size 65: the server's buffers are for messages of at most 64 bytes; it is an older one"},
 	} {
 		began := time.Now()
 		// A server that falls silent is given up after an hour.
 		code, got, stderr := ping(t, append(strings.Fields(c.mode), "-c", "20", "--to", c.url+"?giveup=1h")...)
-		if code != exitError || got.N != 0 || got.Lost != 0 || !strings.Contains(stderr, c.says) || time.Since(began) > 15*time.Second {
+		if code != c.code || got.N != 0 || got.Lost != 0 || !strings.Contains(stderr, c.says) || time.Since(began) > 15*time.Second {
 			t.Errorf("%+v: code %d after %v, %+v, %s", c, code, time.Since(began), got, stderr)
 		}
 	}

@@ -49,13 +49,14 @@ func rpingTo(ctx context.Context, o *rpingOptions, stdout, stderr io.Writer) err
 
 // dialRping connects within the time that an answer has.
 func dialRping(ctx context.Context, o *rpingOptions, h *verbs.Host, to tcpAddress) (*rping.Client, error) {
-	dialing, stop := context.WithTimeoutCause(ctx, o.wait, fmt.Errorf("no connection within %v", o.wait))
+	d := &dialing{to, o.wait, rpingThere}
+	soon, stop := d.context(ctx)
 	defer stop()
-	c, err := rping.Dial(dialing, h, to.String(), int(o.size.value), o.room())
+	c, err := rping.Dial(soon, h, to.String(), int(o.size.value), o.room())
 	if err != nil && ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	return c, explainTCP(err, rpingThere)
+	return c, d.explain(err)
 }
 
 // nothing is what --json prints where nothing was done.
@@ -63,7 +64,7 @@ func (o *rpingOptions) nothing(err error, stdout io.Writer) error {
 	if !o.json {
 		return nil
 	}
-	r := &rpingResult{Transport: tcpScheme, Verified: o.verify, Bytes: int(o.size.value), Error: err.Error()}
+	r := &rpingResult{Transport: tcpScheme, Bytes: int(o.size.value), Error: err.Error()}
 	return r.print(stdout, true)
 }
 

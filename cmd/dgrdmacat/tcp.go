@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"flag"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/dgrdma/dgrdma/rdmap/mpa"
 	"github.com/dgrdma/dgrdma/url"
@@ -134,20 +136,52 @@ func openTCPLocal(local string) (*verbs.Host, error) {
 	return a.open()
 }
 
-// explainTCP says what a user may do about an error of dialing: there is the command that has to run there.
-func explainTCP(err error, there string) error {
+// tcpError is an error in words of this program, which say all that it is about.
+type tcpError struct {
+	words string
+	error
+}
+
+func (e *tcpError) Error() string { return e.words }
+func (e *tcpError) Unwrap() error { return e.error }
+
+// dialing is an attempt to reach a server over TCP: where, for how long, and the command that has to run there.
+type dialing struct {
+	to     tcpAddress
+	within time.Duration
+	there  string
+}
+
+// context bounds the attempt.
+func (d *dialing) context(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, d.within)
+}
+
+// explain says why the attempt failed, and what a user may do about it.
+func (d *dialing) explain(err error) error {
 	var rejected *mpa.RejectedError
+	var dialed *net.OpError
+	dials := errors.As(err, &dialed) && dialed.Op == "dial"
+	says := func(format string, args ...any) error {
+		return &tcpError{fmt.Sprintf("%v: "+format, append([]any{d.to}, args...)...), err}
+	}
 	switch {
 	case errors.As(err, &rejected) && len(rejected.Private) == 0:
-		return fmt.Errorf("%w; what runs there is not %s, or serves others", err, there)
+		return fmt.Errorf("%w; what runs there is not %s, or serves others", err, d.there)
 	case errors.As(err, &rejected):
 		return err
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return fmt.Errorf("%w: nothing listens at that port; does %s run there?", err, there)
+		return says("nothing listens at that port: connection refused; does %s run there, and is this the address it printed?", d.there)
+	case dials && dialed.Timeout():
+		return says("nobody answers within %v; is that machine up, do routes and firewalls let TCP through, and does %s run there?", d.within, d.there)
+	case dials:
+		return fmt.Errorf("%w; does %s run there, and is this the address it printed?", err, d.there)
 	case errors.Is(err, mpa.ErrNotMPA):
-		return fmt.Errorf("%w: what listens there does not speak iWARP; does %s run there?", err, there)
+		return fmt.Errorf("%w: what listens there does not speak iWARP; does %s run there?", err, d.there)
+	case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, context.DeadlineExceeded):
+		return says("something listens at that port, and no answer of iWARP came within %v; does %s run there?", d.within, d.there)
 	case errors.Is(err, mpa.ErrLost):
-		return fmt.Errorf("%w; does %s run there?", err, there)
+		return fmt.Errorf("%w; does %s run there?", err, d.there)
 	}
 	return err
 }

@@ -2,11 +2,15 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"os"
 	"strings"
 	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/dgrdma/dgrdma/verbs"
 )
@@ -66,6 +70,30 @@ func freeTCP(t *testing.T) string {
 	}
 	defer l.Close()
 	return "tcp:" + l.Addr().String()
+}
+
+// overcrowded is a port where nobody is answered: as many wait for the listener as it lets.
+func overcrowded(t *testing.T) string {
+	t.Helper()
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { unix.Close(fd) })
+	if err := errors.Join(unix.Bind(fd, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}), unix.Listen(fd, 0)); err != nil {
+		t.Fatal(err)
+	}
+	at, err := unix.Getsockname(fd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := fmt.Sprintf("127.0.0.1:%d", at.(*unix.SockaddrInet4).Port)
+	for range 3 {
+		if nc, err := net.DialTimeout("tcp", address, 100*time.Millisecond); err == nil {
+			t.Cleanup(func() { nc.Close() })
+		}
+	}
+	return "tcp:" + address
 }
 
 // accepting is a server of iWARP that accepts with that private data, and then does something.

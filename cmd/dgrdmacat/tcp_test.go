@@ -18,17 +18,21 @@ func TestTCPNobodyThere(t *testing.T) {
 	t.Parallel()
 	noGoroutineOfItsOwnLeft(t)
 	there := map[string]struct{ at, says string }{
-		"nobody":          {freeTCP(t), "nothing listens at that port"},
+		"nobody":          {freeTCP(t), "nothing listens at that port: connection refused; does "},
 		"HTTP":            {stranger(t, sayingHTTP), "does not speak iWARP"},
-		"a silent server": {stranger(t, func(net.Conn) {}), " within 2s"},
+		"a silent server": {stranger(t, func(net.Conn) {}), ": something listens at that port, and no answer of iWARP came within 2s; does "},
+		"nobody at all":   {overcrowded(t), ": nobody answers within 2s; is that machine up, do routes and firewalls let TCP through, and does "},
 		"one that closes": {stranger(t, func(nc net.Conn) { nc.Close() }), "mpa: connection ended during set-up"},
 		"no such host":    {"tcp:nobody.invalid:7", "nobody.invalid"},
 	}
-	for _, command := range []string{"rping --wait 2s --json --count 1", "ping --op send --json -n 1"} {
+	for _, command := range []string{"rping --wait 2s --json --count 1", "ping --op send --json -n 1", "bench --op send --json"} {
 		for name, c := range there {
+			if strings.HasPrefix(command, "bench") && !strings.HasPrefix(name, "nobody") {
+				continue // TestBenchNoServerOfQueuePairs has those
+			}
 			began := time.Now()
 			code, out, stderr := runFor(t, patient(t), append(strings.Fields(command), "--to", c.at)...)
-			if took := time.Since(began); code != exitError || !strings.Contains(stderr, c.says) || !strings.Contains(out, `"error":"`) || took > 6*time.Second {
+			if took := time.Since(began); code != exitError || !strings.Contains(stderr, c.says) || strings.Count(stderr, "listens") > 1 || !strings.Contains(out, `"error":"`) || took > 6*time.Second {
 				t.Errorf("%s to %s: code %d after %v, %s%s", command, name, code, took, out, stderr)
 			}
 		}
@@ -39,14 +43,19 @@ func TestTCPNobodyThere(t *testing.T) {
 func TestTCPWrongKind(t *testing.T) {
 	_, rpings := startTCPServer(t, "rping", "--serve", "tcp:127.0.0.1:0")
 	_, pings := startTCPServer(t, "ping", "--serve", "tcp:127.0.0.1")
-	for _, c := range []struct{ args, says string }{
-		{"rping --count 1 --to " + pings, "rejected the connection: this is ping --serve of dgrdmacat"},
-		{"ping --op read --to " + rpings, "rejected the connection: this is rping"},
-		{"ping --op read --to " + accepting(t, nil, func(q *verbs.QueuePair) { <-q.Done() }), "did not say for what"},
-		{"ping --op read --size 2M --to " + pings, "the server takes 1048576 at most; give ping --serve as large a --size"},
+	for _, c := range []struct {
+		args string
+		code int
+		says string
+	}{
+		{"rping --count 1 --to " + pings, exitError, "rejected the connection: this is ping --serve of dgrdmacat"},
+		{"ping --op read --to " + rpings, exitError, "rejected the connection: this is rping"},
+		{"ping --op read --to " + accepting(t, nil, func(q *verbs.QueuePair) { <-q.Done() }), exitError, "did not say for what"},
+		{"ping --op read --size 2M --to " + pings, exitUsage, "dgrdmacat ping: --size 2M: verbs: connect to "},
+		{"ping --op read --size 2M --to " + pings, exitUsage, "the server takes 1048576 at most; give ping --serve as large a --size"},
 	} {
 		began := time.Now()
-		if code, out, stderr := runFor(t, patient(t), strings.Fields(c.args)...); code != exitError || !strings.Contains(stderr, c.says) || out != "" || time.Since(began) > 2*time.Second {
+		if code, out, stderr := runFor(t, patient(t), strings.Fields(c.args)...); code != c.code || !strings.Contains(stderr, c.says) || out != "" || time.Since(began) > 2*time.Second {
 			t.Errorf("%s: code %d after %v, %s%s", c.args, code, time.Since(began), out, stderr)
 		}
 	}

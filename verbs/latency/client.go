@@ -1,6 +1,7 @@
 package latency
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -21,7 +22,7 @@ type Client struct {
 }
 
 // Dial connects to a server, for operations of size bytes. Of the options NoCRC,
-// Strict and Timeout are the caller's.
+// Strict and Timeout are the caller's. [ErrSize]: the server takes none that are so large.
 func Dial(ctx context.Context, h *verbs.Host, address string, op Op, size uint32, o *verbs.Options) (*Client, error) {
 	if o == nil {
 		o = &verbs.Options{}
@@ -49,6 +50,10 @@ func Dial(ctx context.Context, h *verbs.Host, address string, op Op, size uint32
 	var err error
 	if c.q, err = h.Dial(ctx, address, &v); err != nil {
 		c.release()
+		var rejected *verbs.RejectedError
+		if errors.As(err, &rejected) && bytes.HasSuffix(rejected.Private, []byte(tooLarge)) {
+			err = sizeError{err}
+		}
 		return nil, err
 	}
 	var granted reply
