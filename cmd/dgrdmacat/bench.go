@@ -84,27 +84,35 @@ error; the command ends by the signal, or with 1.`,
 				return err
 			}
 			defer stop()
-			switch {
-			case o.tcp != nil && o.serve != "":
-				return verbsServe(ctx, o, std.err)
-			case o.tcp != nil && o.to != "":
-				return verbsTo(ctx, o, std.out, std.err)
-			case o.tcp != nil:
-				return verbsBoth(ctx, o, std.out, std.err)
-			case o.link && o.serve != "":
-				return linkServe(ctx, o, std.err)
-			case o.link && o.to != "":
-				return linkTo(ctx, o, std.out, std.err)
-			case o.link:
-				return linkBoth(ctx, o, std.out, std.err)
-			case o.serve != "":
-				return benchServe(ctx, o, std.err)
-			case o.to != "":
-				return benchTo(ctx, o, std.out, std.err)
+			if o.serve == "" && o.json {
+				return o.objectOf(std, func(std *stdio) error { return o.run(ctx, std) })
 			}
-			return benchBoth(ctx, o, std.out, std.err)
+			return o.run(ctx, std)
 		}
 	},
+}
+
+// run runs the ends that are in this process.
+func (o *benchOptions) run(ctx context.Context, std *stdio) error {
+	switch {
+	case o.tcp != nil && o.serve != "":
+		return verbsServe(ctx, o, std.err)
+	case o.tcp != nil && o.to != "":
+		return verbsTo(ctx, o, std.out, std.err)
+	case o.tcp != nil:
+		return verbsBoth(ctx, o, std.out, std.err)
+	case o.link && o.serve != "":
+		return linkServe(ctx, o, std.err)
+	case o.link && o.to != "":
+		return linkTo(ctx, o, std.out, std.err)
+	case o.link:
+		return linkBoth(ctx, o, std.out, std.err)
+	case o.serve != "":
+		return benchServe(ctx, o, std.err)
+	case o.to != "":
+		return benchTo(ctx, o, std.out, std.err)
+	}
+	return benchBoth(ctx, o, std.out, std.err)
 }
 
 // perTurn returns how long DG/RDMA writes at a time: with --compare it takes turns.

@@ -163,9 +163,13 @@ func runPlans[R loadResult](ctx context.Context, opt *benchOptions, plans []benc
 			switch {
 			case unread != nil:
 				return unread
-			case o.Mine.Transactions+o.Theirs.Transactions == 0 && err == nil:
-				return opt.nothing()
 			case o.Mine.Transactions+o.Theirs.Transactions == 0:
+				err = cmp.Or(err, opt.nothing())
+				if len(results) > 0 { // else benchCommand prints it
+					r := result(o)
+					r.common().Error = err.Error()
+					results = append(results, r)
+				}
 				return err
 			}
 			r := result(o)

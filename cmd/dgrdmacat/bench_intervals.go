@@ -12,12 +12,15 @@ import (
 
 // benchInterval is an interval of a run, as JSON has it.
 type benchInterval struct {
-	From        float64 `json:"from_seconds"`
-	To          float64 `json:"to_seconds"`
-	Bytes       uint64  `json:"bytes"`
-	MBPerS      float64 `json:"mb_per_s"`
-	PerS        float64 `json:"transactions_per_s"`    // or messages, or work requests
-	Retransmits *uint64 `json:"retransmits,omitempty"` // of this side, where it is not TCP that does that
+	From   float64 `json:"from_seconds"`
+	To     float64 `json:"to_seconds"`
+	Bytes  uint64  `json:"bytes"`
+	MBPerS float64 `json:"mb_per_s"`
+	// One of these, as the whole result has it.
+	TransactionsPerS *float64 `json:"transactions_per_s,omitempty"`
+	MessagesPerS     *float64 `json:"messages_per_s,omitempty"`
+	OperationsPerS   *float64 `json:"operations_per_s,omitempty"`
+	Retransmits      *uint64  `json:"retransmits,omitempty"` // of this side, where it is not TCP that does that
 }
 
 // intervalLog keeps the intervals of a run, or prints each as it ends.
@@ -48,9 +51,20 @@ func (l *intervalLog) each() func(bench.Interval) {
 
 func (l *intervalLog) add(i bench.Interval) {
 	took := i.To - i.From
-	b := benchInterval{i.From.Seconds(), i.To.Seconds(), i.Bytes, perSecond(i.Bytes, took) / 1e6, perSecond(i.Transactions, took), nil}
+	b := benchInterval{From: i.From.Seconds(), To: i.To.Seconds(), Bytes: i.Bytes, MBPerS: perSecond(i.Bytes, took) / 1e6}
+	perS := perSecond(i.Transactions, took)
+	what, again := "transactions", ""
+	switch {
+	case l.opt.link:
+		what, b.MessagesPerS = "messages", &perS
+	case l.opt.tcp != nil:
+		what, b.OperationsPerS = "operations", &perS
+	default:
+		b.TransactionsPerS = &perS
+	}
 	if l.opt.tcp == nil {
 		b.Retransmits = &i.Resent
+		again = "  " + count(i.Resent, "frame") + " sent again"
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -58,18 +72,8 @@ func (l *intervalLog) add(i bench.Interval) {
 		l.all = append(l.all, b)
 		return
 	}
-	what, again := "transactions", ""
-	switch {
-	case l.opt.link:
-		what = "messages"
-	case l.opt.tcp != nil:
-		what = "operations"
-	}
-	if b.Retransmits != nil {
-		again = "  " + count(*b.Retransmits, "frame") + " sent again"
-	}
 	_, err := fmt.Fprintf(l.out, "%6.2f..%6.2f s  %8s  %6s MB/s  %8d %s/s%s\n",
-		b.From, b.To, amount(int64(b.Bytes)), megabytes(b.MBPerS), int64(math.Round(b.PerS)), what, again)
+		b.From, b.To, amount(int64(b.Bytes)), megabytes(b.MBPerS), int64(math.Round(perS)), what, again)
 	if err != nil && l.err == nil {
 		l.err = err
 		l.failed(err)

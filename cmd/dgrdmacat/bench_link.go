@@ -157,6 +157,9 @@ func (o *benchOptions) runLinks(ctx context.Context, h *link.Host, local, peer u
 		if unread != nil {
 			return results, unread
 		}
+		if r == nil && len(results) > 0 { // else benchCommand prints it
+			results = append(results, &linkResult{Transport: wireName(peer), Link: true, Size: p.Size, Buffers: p.Buffers, Error: err.Error()})
+		}
 		if r == nil {
 			return results, err
 		}

@@ -24,7 +24,9 @@ func runOK(t *testing.T, args string) string {
 func TestBenchIntervals(t *testing.T) {
 	t.Parallel()
 	noGoroutineOfItsOwnLeft(t)
-	for _, mode := range []string{"", "--reverse", "--link", "--link --stream"} {
+	for mode, perS := range map[string]string{
+		"": "transactions_per_s", "--reverse": "transactions_per_s", "--link": "messages_per_s", "--link --stream": "messages_per_s", "--op write": "operations_per_s",
+	} {
 		moved := func(one any) bool { return wanting(one.(map[string]any), []string{"bytes"}) == "" }
 		got := benchJSON(t, 0.1, "-i 20ms --size 64k --rate 20MB "+mode, func(got map[string]any) bool {
 			all, _ := got["intervals"].([]any)
@@ -38,13 +40,18 @@ func TestBenchIntervals(t *testing.T) {
 			if from != last || to <= from {
 				t.Errorf("%s: %v behind %v", mode, i, last)
 			}
+			for _, key := range []string{"transactions_per_s", "messages_per_s", "operations_per_s"} {
+				if i[key] != nil != (key == perS) || got[key] != nil != (key == perS) {
+					t.Errorf("%s: %s is %v of an interval, %v of all", mode, key, i[key], got[key])
+				}
+			}
 			last = to
 			bytes += i["bytes"].(float64)
 		}
 		if total := got["bytes"].(float64); len(all) < 2 || bytes > total || bytes == 0 { // what is left at the end may be too short
 			t.Errorf("%s: %d intervals up to %v s, %v of %v bytes in them", mode, len(all), last, bytes, total)
 		}
-		line := regexp.MustCompile(`(?m)^ +\d\.\d\d\.\. +\d\.\d\d s +[\d.]+ [kMG]?B +[\d.]+ MB/s +\d+ (transactions|messages)/s  \d+ frames? sent again$`)
+		line := regexp.MustCompile(`(?m)^ +\d\.\d\d\.\. +\d\.\d\d s +[\d.]+ [kMG]?B +[\d.]+ MB/s +\d+ (transactions/s  \d+ frames? sent again|messages/s  \d+ frames? sent again|operations/s)$`)
 		if out := benchUntil(t, 0.1, "-i 20ms "+mode, line.MatchString); !line.MatchString(out) {
 			t.Errorf("%s:\n%s", mode, out)
 		}

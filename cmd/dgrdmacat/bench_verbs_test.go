@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"net"
 	"os"
 	"strings"
@@ -238,6 +239,35 @@ func TestBenchOverTCPServerIsKilled(t *testing.T) {
 	}
 	if said := server.err.String(); strings.Count(said, "\n127.0.0.1:") < 2 {
 		t.Errorf("the server says\n%s", said)
+	}
+}
+
+// TestBenchFailsInJSON: --json prints an object that says why there is nothing else, as ping's does.
+func TestBenchFailsInJSON(t *testing.T) {
+	_, small := startTCPServer(t, "bench", "--serve", "tcp:127.0.0.1", "--memory", "64k")
+	for _, c := range []struct {
+		args string
+		code int
+		says string
+	}{
+		{"--to tcp:127.0.0.1:1", exitError, "nothing listens at that port"},
+		{"--to " + small + " --op read --size 1M", exitUsage, "--memory "},
+		{"--to udp:127.0.0.1:9?giveup=50ms", exitError, "nobody there answers within 50ms"},
+		{"--to udp:127.0.0.1:9?giveup=50ms --link", exitError, "nobody there answers within 50ms"},
+		{"--seconds 0.000001 --op read", exitError, "give it more"},
+	} {
+		code, out, stderr := runFor(t, patient(t), append(strings.Fields("bench --json"), strings.Fields(c.args)...)...)
+		var got map[string]any
+		err := json.Unmarshal([]byte(out), &got)
+		if said, _ := got["error"].(string); err != nil || code != c.code || !strings.Contains(said, c.says) || !strings.HasSuffix(stderr, said+"\n") {
+			t.Errorf("%s: code %d, %v, %s%s", c.args, code, err, out, stderr)
+		}
+	}
+	if code, out, _ := runFor(t, patient(t), "bench", "--json", "--sweep", "1k..2k", "--to", "tcp:127.0.0.1:1"); code != exitError || !strings.HasPrefix(out, "[{") {
+		t.Errorf("code %d, %s", code, out)
+	}
+	if code, out, _ := runFor(t, patient(t), "bench", "--json", "--peers", "0"); code != exitUsage || out != "" {
+		t.Errorf("code %d, %s", code, out)
 	}
 }
 

@@ -174,7 +174,7 @@ func (c *pingClient) watch(now time.Time) (over bool, err error) {
 	}
 	c.mu.Unlock()
 	for _, a := range shown {
-		if _, err := fmt.Fprintf(c.stdout, "ping %d: %.1f us\n", a.number, microseconds(a.took)); err != nil {
+		if _, err := fmt.Fprintf(c.stdout, "%s: %.1f us\n", c.named(a.number), microseconds(a.took)); err != nil {
 			return true, err
 		}
 	}
@@ -198,7 +198,15 @@ func (c *pingClient) watch(now time.Time) (over bool, err error) {
 }
 
 func (c *pingClient) sayLost(number uint32, waited time.Duration) {
-	fmt.Fprintf(c.stderr, "ping %d: no answer within %.1f s\n", number, waited.Seconds())
+	fmt.Fprintf(c.stderr, "%s: no answer within %.1f s\n", c.named(number), waited.Seconds())
+}
+
+// named is a ping as a user counts them, who asked for those that are measured.
+func (c *pingClient) named(number uint32) string {
+	if number <= c.rounds.warmUp {
+		return fmt.Sprintf("unmeasured ping %d", number)
+	}
+	return fmt.Sprintf("ping %d", number-c.rounds.warmUp)
 }
 
 // pingSilence is dgrdma.ErrPeerDown of a peer that never answered a ping.
@@ -289,7 +297,7 @@ func (c *pingClient) report(ctx context.Context, err error, stdout io.Writer) er
 		waited, lost := c.rounds.abandon(c.heard() > 0 && !errors.Is(err, dgrdma.ErrNoService), time.Now())
 		switch {
 		case lost && (endedTCP(err) || errors.Is(err, dgrdma.ErrPeerClosed)):
-			fmt.Fprintf(c.stderr, "ping %d: no answer before the other side ended the connection\n", c.rounds.number)
+			fmt.Fprintf(c.stderr, "%s: no answer before the other side ended the connection\n", c.named(c.rounds.number))
 		case lost:
 			c.sayLost(c.rounds.number, waited)
 		}

@@ -132,7 +132,7 @@ func TestPingLosesOne(t *testing.T) {
 			url := answering(t, func(number uint32) bool { return number != lost })
 			code, got, stderr := ping(t, append(strings.Fields(mode), "-n", "20", "--to", url)...)
 			var waited float64 // longer than it needs to be where round trips were long
-			said, err := fmt.Sscanf(stderr, "ping 27: no answer within %f s\n", &waited)
+			said, err := fmt.Sscanf(stderr, "ping 7: no answer within %f s\n", &waited)
 			if code != exitError || got.N != 19 || got.Lost != 1 || got.Error != "1 of 40 pings were not answered in time" || said != 1 || waited < wait.Seconds() {
 				t.Errorf("%s: code %d, %+v, %s, %v", mode, code, got, stderr, err)
 			}

@@ -124,7 +124,7 @@ type rpingResult struct {
 }
 
 func (o *rpingOptions) result(q *verbs.QueuePair, n int, times *bench.Histogram) *rpingResult {
-	return &rpingResult{Transport: tcpScheme, CRC: q.CRC(), Verified: o.verify, Bytes: int(o.size.value), N: n, latencies: latenciesOf(times, o.histogram)}
+	return &rpingResult{Transport: tcpScheme, CRC: q.CRC(), Verified: o.verify && n > 0, Bytes: int(o.size.value), N: n, latencies: latenciesOf(times, o.histogram)}
 }
 
 func (r *rpingResult) print(w io.Writer, asJSON bool) error {
@@ -132,12 +132,16 @@ func (r *rpingResult) print(w io.Writer, asJSON bool) error {
 		r.builtFrom = thisBuild()
 		return json.NewEncoder(w).Encode(r)
 	}
-	verified := "verified"
-	if !r.Verified {
-		verified = "not verified"
+	verified := ""
+	switch {
+	case r.N == 0:
+	case r.Verified:
+		verified = ", verified"
+	default:
+		verified = ", not verified"
 	}
 	return buffered(w, func(w io.Writer) error {
-		text := fmt.Sprintf("%s of %d bytes over tcp %s, %s", count(r.N, "ping"), r.Bytes, crcInWords(r.CRC), verified)
+		text := fmt.Sprintf("%s of %d bytes over tcp %s%s", count(r.N, "ping"), r.Bytes, crcInWords(r.CRC), verified)
 		if r.measured() {
 			text += fmt.Sprintf(", there and back: %v", &r.latencies)
 		}

@@ -85,6 +85,18 @@ func TestRpingJSON(t *testing.T) {
 	}
 }
 
+// TestRpingVerifiedNothing: what was not transferred is not called verified.
+func TestRpingVerifiedNothing(t *testing.T) {
+	silent := accepting(t, nil, func(q *verbs.QueuePair) { <-q.Done() })
+	for _, at := range []string{silent, freeTCP(t)} {
+		code, out, _ := runFor(t, patient(t), "rping", "--json", "--wait", "300ms", "--to", at)
+		var got map[string]any
+		if err := json.Unmarshal([]byte(out), &got); err != nil || code != exitError || got["n"] != 0.0 || got["verified"] != false {
+			t.Errorf("code %d, %v, %s", code, err, out)
+		}
+	}
+}
+
 // TestRpingClientsAtOnce: each has its own data, beside garbage and silence; a server is there for the next one.
 func TestRpingClientsAtOnce(t *testing.T) {
 	p, at := startTCPServer(t, "rping", "--wait", "20s", "--serve", "tcp:127.0.0.1:0")
@@ -155,7 +167,7 @@ func TestRpingServerKilled(t *testing.T) {
 func TestRpingWrong(t *testing.T) {
 	silent := accepting(t, nil, func(q *verbs.QueuePair) { <-q.Done() })
 	code, out, stderr := runFor(t, patient(t), "rping", "--wait", "300ms", "--to", silent)
-	if code != exitError || stderr != "dgrdmacat rping: rping: ping 0: until the server has read it: rping: no answer within 300ms\n" || !strings.HasPrefix(out, "0 pings of 64 bytes over tcp with CRC, verified\n") {
+	if code != exitError || stderr != "dgrdmacat rping: rping: ping 0: until the server has read it: rping: no answer within 300ms\n" || !strings.HasPrefix(out, "0 pings of 64 bytes over tcp with CRC\n") {
 		t.Errorf("code %d, %s%s", code, out, stderr)
 	}
 	forgetful := accepting(t, nil, func(q *verbs.QueuePair) {
