@@ -81,8 +81,6 @@ func (c *VerbsClient) notThere(ctx context.Context, err error) error {
 		return fmt.Errorf("%w before the server answered", ErrInterrupted)
 	case errors.As(err, &rejected) && decodeIf(rejected.Private, &r) && r.Protocol == protocol:
 		return busyWith(encode(&r.Busy))
-	case errors.As(err, &rejected):
-		return fmt.Errorf("%w: it says %.64q", ErrNoBench, printable(rejected.Private))
 	case errors.As(err, &dialed) && dialed.Op == "dial":
 		return err
 	}

@@ -49,6 +49,8 @@ func TestTCPWrongKind(t *testing.T) {
 		says string
 	}{
 		{"rping --count 1 --to " + pings, exitError, "rejected the connection: this is ping --serve of dgrdmacat"},
+		{"bench --to " + pings, exitError, "the peer rejected the connection: this is ping --serve of dgrdmacat, which takes its own clients only; does dgrdmacat bench --serve "},
+		{"bench --to " + rpings, exitError, "the peer rejected the connection: this is rping, whose clients have no private data; does dgrdmacat bench --serve "},
 		{"ping --op read --to " + rpings, exitError, "rejected the connection: this is rping"},
 		{"ping --op read --to " + accepting(t, nil, func(q *verbs.QueuePair) { <-q.Done() }), exitError, "did not say for what"},
 		{"ping --op read --size 2M --to " + pings, exitUsage, "dgrdmacat ping: --size 2M: verbs: connect to "},
