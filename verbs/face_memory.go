@@ -55,7 +55,7 @@ const (
 //	)
 //
 //	func (a Algorithm) Size() int
-//	    Size is the length of the algorithm's hashes.
+//	    Size is the length of the algorithm's hashes, 0 of one that there is not.
 //
 //	func (a Algorithm) String() string
 //	    String is the algorithm's name.

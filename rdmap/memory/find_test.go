@@ -210,6 +210,15 @@ func TestRegisterRefuses(t *testing.T) {
 	}
 }
 
+// TestSizeOfAlgorithms: that of one that nobody has is 0, as is that of none.
+func TestSizeOfAlgorithms(t *testing.T) {
+	for a, want := range map[memory.Algorithm]int{memory.NoAlgorithm: 0, memory.CRC32C: 4, memory.SHA256: 32, 3: 0, 9: 0, 255: 0} {
+		if got := a.Size(); got != want {
+			t.Errorf("hashes of %v (%d) have %d bytes, want %d", a, a, got, want)
+		}
+	}
+}
+
 func TestWords(t *testing.T) {
 	for got, want := range map[string]string{
 		(memory.RemoteRead | memory.Verify).String():         "RemoteRead|Verify",

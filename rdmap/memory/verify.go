@@ -44,8 +44,13 @@ func (a Algorithm) String() string {
 	return algorithms[a].name
 }
 
-// Size is the length of the algorithm's hashes.
-func (a Algorithm) Size() int { return algorithms[a].size }
+// Size is the length of the algorithm's hashes, 0 of one that there is not.
+func (a Algorithm) Size() int {
+	if int(a) >= len(algorithms) {
+		return 0
+	}
+	return algorithms[a].size
+}
 
 // verifiable checks a region's algorithm.
 func verifiable(rights Rights, a Algorithm) error {
