@@ -43,7 +43,7 @@ func (c *call) wait(ctx context.Context, q *QueuePair) error {
 			return c.c.Err
 		case <-q.lending.offered:
 		case <-ctx.Done():
-			q.conn.Abort()
+			q.giveUp(ctx)
 			<-c.done
 			if c.c.Err == nil {
 				return nil
@@ -51,6 +51,19 @@ func (c *call) wait(ctx context.Context, q *QueuePair) error {
 			return ctx.Err()
 		}
 	}
+}
+
+// giveUp ends the connection since the context of a call has ended.
+func (q *QueuePair) giveUp(ctx context.Context) {
+	q.mu.Lock()
+	if q.gaveUp == nil && !q.closing {
+		q.gaveUp = ctx.Err()
+		if cause := context.Cause(ctx); cause != q.gaveUp {
+			q.gaveUp = fmt.Errorf("%w: %w", q.gaveUp, cause)
+		}
+	}
+	q.mu.Unlock()
+	q.conn.Abort()
 }
 
 // do carries out a request and returns how it completed.
@@ -98,7 +111,7 @@ func (q *QueuePair) refused(op Op, err error) error {
 // can be used again, not that it has arrived (RDMAP-064): only what the peer answers after it says that.
 //
 // Of this and the other calls: if the queue is full, they wait for room. If ctx ends while the request is under way, so
-// does the queue pair, since there is no other way to have the buffers back; if it has ended before, nothing happens.
+// does the queue pair, since there is no other way to have the buffers back, and [QueuePair.Err] says so; if it has ended before, nothing happens.
 // [ErrBounds]: the bytes are not all within the key. [ErrNotAgreed]: [Options.Extensions] does not have the operation.
 // [ErrFlushed]: the connection ended first, even before the call, for the reason that is wrapped. [ErrClosed]: the program has
 // closed the queue pair.

@@ -239,6 +239,56 @@ func TestEndsAreSaid(t *testing.T) {
 	says(t, err, []error{verbs.ErrFlushed, verbs.FaultOperationOpcode}, "unexpected opcode")
 }
 
+// TestContextEndsAQueuePair: Err says that it was a context of this side that ended, and what else was posted knows it, too.
+func TestContextEndsAQueuePair(t *testing.T) {
+	enough := errors.New("it has taken long enough")
+	for name, c := range map[string]struct {
+		context func(t *testing.T) (context.Context, context.CancelFunc)
+		are     []error
+	}{
+		"deadline": {func(t *testing.T) (context.Context, context.CancelFunc) {
+			return context.WithTimeout(t.Context(), 20*time.Millisecond)
+		}, []error{context.DeadlineExceeded}},
+		"canceled": {func(t *testing.T) (context.Context, context.CancelFunc) {
+			ctx, cancel := context.WithCancel(t.Context())
+			time.AfterFunc(20*time.Millisecond, cancel)
+			return ctx, cancel
+		}, []error{context.Canceled}},
+		"cause": {func(t *testing.T) (context.Context, context.CancelFunc) {
+			return context.WithTimeoutCause(t.Context(), 20*time.Millisecond, enough)
+		}, []error{context.DeadlineExceeded, enough}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := connect(t, nil, nil)
+			if err := e.a.PostReceive(verbs.Receive{ID: 7, Data: make([]byte, 8)}); err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := c.context(t)
+			defer cancel()
+			_, err := e.a.Receive(ctx, make([]byte, 8))
+			says(t, err, c.are[:1])
+			<-e.a.Done()
+			says(t, e.a.Err(), c.are, "queue pair ", ": this side gave it up, as the context of a call ended amid that: ")
+			if errors.Is(e.a.Err(), verbs.ErrClosed) || errors.Is(e.a.Err(), verbs.ErrPeerClosed) {
+				t.Errorf("nobody closed it: %v", e.a.Err())
+			}
+			done := make([]verbs.Completion, 2)
+			if n := e.a.Received().Poll(done); n != 1 || done[0].ID != 7 {
+				t.Errorf("%d completions: %v", n, done[:n])
+			}
+			says(t, done[0].Err, append(c.are, verbs.ErrFlushed))
+			says(t, e.a.Post(&verbs.Work{Op: verbs.OpSend}), c.are)
+			e.a.Close()
+			says(t, e.a.Err(), c.are)
+		})
+	}
+	e := connect(t, nil, nil)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	e.a.Shutdown(ctx)
+	says(t, e.a.Err(), []error{verbs.ErrClosed})
+}
+
 func TestRegisterErrors(t *testing.T) {
 	h := openHost(t)
 	_, err := h.Register(make([]byte, 8), verbs.FlushPersistent)

@@ -35,6 +35,7 @@ type QueuePair struct {
 	job     rdmap.Job
 	closing bool        // the program has closed the queue pair
 	closes  *time.Timer // the connection, which has failed
+	gaveUp  error       // the context of a call, which ended amid that
 	cause   error
 	// What full says.
 	fullSends, fullReceives error
@@ -187,7 +188,8 @@ func (q *QueuePair) CRC() bool { return q.conn.Agreed().CRC }
 func (q *QueuePair) Done() <-chan struct{} { return q.done }
 
 // Err is nil until Done is closed, and then why it was: [ErrPeerClosed], [ErrClosed], a
-// [TerminateError], or an error of the network.
+// [TerminateError], an error of the network, or that of a context which ended amid a call of this side, as in
+// context.DeadlineExceeded.
 func (q *QueuePair) Err() error {
 	select {
 	case <-q.done:

@@ -243,6 +243,8 @@ func (q *QueuePair) end(err error) {
 	switch {
 	case q.stream.Err() != nil:
 		cause = q.stream.Err()
+	case q.gaveUp != nil && !errors.Is(err, io.EOF):
+		cause = fmt.Errorf("this side gave it up, as the context of a call ended amid that: %w", q.gaveUp)
 	case q.closing:
 		cause = ErrClosed
 	case errors.Is(err, io.EOF):
