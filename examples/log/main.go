@@ -15,7 +15,8 @@
 // is on the disk. With -verify the client asks besides for a checksum of the record as the disk has it, before the tail moves.
 //
 // One client at a time may append. It is given a window of the memory, which ends with its connection, so that one which the
-// server believes dead cannot write into what the next one has written.
+// server believes dead cannot write into what the next one has written. One that is silent for ten seconds (-silence) gives way
+// to another that comes.
 package main
 
 import (
@@ -38,6 +39,7 @@ func main() {
 	at := set.String("at", "tcp:127.0.0.1", "serve at this address of the machine")
 	port := set.String("port", "7483", "serve at this port; 0: any")
 	where := set.String("server", "tcp:127.0.0.1:7483", "where the server is")
+	quiet := set.Duration("silence", silence, "serve: a writer that is silent for so long gives way to another one")
 	verify := set.Bool("verify", false, "have each record read back from the disk")
 	set.Usage = func() {
 		fmt.Fprintln(set.Output(), "usage: log [flags] serve | append | print")
@@ -47,7 +49,7 @@ func main() {
 	var err error
 	switch set.Arg(0) {
 	case "serve":
-		err = serve(ctx, *file, *size, *at, *port, os.Stdout)
+		err = serve(ctx, *file, *size, *at, *port, *quiet, os.Stdout)
 	case "append":
 		err = appendLines(ctx, *where, *verify, os.Stdin, os.Stdout)
 	case "print":
@@ -70,16 +72,26 @@ func appendLines(ctx context.Context, server string, verify bool, in io.Reader, 
 	}
 	defer w.Close()
 	lines := bufio.NewScanner(in)
-	for lines.Scan() {
+	lines.Buffer(nil, maxData+len("\r\n"))
+	line := 1
+	for ; lines.Scan(); line++ {
 		number, err := w.Append(ctx, lines.Bytes())
 		if err != nil {
-			return err
+			return atLine(line, err)
 		}
 		if _, err := fmt.Fprintf(out, "%d is flushed\n", number); err != nil {
 			return err
 		}
 	}
+	if errors.Is(lines.Err(), bufio.ErrTooLong) {
+		return atLine(line, errTooLong)
+	}
 	return lines.Err()
+}
+
+// atLine says how far it came.
+func atLine(line int, err error) error {
+	return fmt.Errorf("line %d: %w; those before it are flushed: append it, and those behind it, again", line, err)
 }
 
 // printFile prints the records of a file.

@@ -239,7 +239,7 @@ func TestFullAndBusy(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	out, in := io.Pipe()
 	ended := make(chan error, 1)
-	go func() { ended <- serve(ctx, file, int64(first+room(100)+room(50)), "tcp:127.0.0.1", "0", in) }()
+	go func() { ended <- serve(ctx, file, int64(first+room(100)+room(50)), "tcp:127.0.0.1", "0", silence, in) }()
 	line, err := bufio.NewReader(out).ReadString('\n')
 	if err != nil {
 		t.Fatal(err)

@@ -21,7 +21,10 @@ type Writer struct {
 	done   [1]verbs.Completion
 }
 
-var errFull = errors.New("the log is full: serve it with a larger -size")
+var (
+	errFull    = errors.New("the log is full: serve it with a larger -size")
+	errTooLong = fmt.Errorf("it is longer than the %d bytes that a record has: cut it", maxData)
+)
 
 // Dial connects to a server, as in "tcp:10.0.0.1:7483".
 func Dial(ctx context.Context, address string, verify bool) (*Writer, error) {
@@ -54,7 +57,7 @@ func (w *Writer) Close() error { return errors.Join(w.qp.Close(), w.host.Close()
 // and the writer is of no use any more, unless it was too long or the log is full.
 func (w *Writer) Append(ctx context.Context, data []byte) (number uint64, err error) {
 	if len(data) > maxData {
-		return 0, fmt.Errorf("a record of %d bytes: it has %d at most", len(data), maxData)
+		return 0, errTooLong
 	}
 	next := end{tail: w.end.tail + room(len(data)), records: w.end.records + 1}
 	if next.tail > int(w.file.Length) {
@@ -84,7 +87,7 @@ func (w *Writer) Append(ctx context.Context, data []byte) (number uint64, err er
 		verbs.Work{Op: verbs.OpFlush, STag: tail.STag, TO: tail.Offset, Length: 8, Persistent: true},
 	)
 	if _, err := w.qp.PostList(list); err != nil {
-		return 0, err
+		return 0, gone(err)
 	}
 	// Of those that are silent, the first that fails completes, too.
 	if _, err := w.qp.Completions().Wait(ctx, w.done[:]); err != nil {
@@ -92,8 +95,16 @@ func (w *Writer) Append(ctx context.Context, data []byte) (number uint64, err er
 		return 0, err
 	}
 	if err := w.done[0].Err; err != nil {
-		return 0, err
+		return 0, gone(err)
 	}
 	w.end = next
 	return next.records, nil
+}
+
+// gone says why a server may have closed the connection.
+func gone(err error) error {
+	if errors.Is(err, verbs.ErrPeerClosed) {
+		return fmt.Errorf("%w: it has ended, or this writer was silent and another one came", err)
+	}
+	return err
 }
