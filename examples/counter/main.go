@@ -39,20 +39,42 @@ func main() {
 		set.PrintDefaults()
 	}
 	set.Parse(os.Args[1:])
-	var err error
-	switch set.Arg(0) {
-	case "serve":
+	err := check(set)
+	switch {
+	case err != nil:
+	case set.Arg(0) == "serve":
 		err = serve(ctx, *at, *port, os.Stdout)
-	case "take":
-		err = take(ctx, *where, *n, os.Stdout)
 	default:
-		set.Usage()
-		err = errors.New("what is to be done?")
+		err = take(ctx, *where, *n, os.Stdout)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "counter:", err)
 		os.Exit(1)
 	}
+}
+
+// belongs says which flags serve and take have.
+var belongs = map[string]string{"at": "serve", "port": "serve", "server": "take", "n": "take"}
+
+// check refuses what a command line asks for in vain.
+func check(set *flag.FlagSet) (err error) {
+	role := set.Arg(0)
+	if role != "serve" && role != "take" {
+		set.Usage()
+		return errors.New("what is to be done?")
+	}
+	if set.NArg() > 1 {
+		return fmt.Errorf("%s: what is %q for? Flags come before %s", role, set.Arg(1), role)
+	}
+	set.Visit(func(f *flag.Flag) {
+		if of := belongs[f.Name]; of != role {
+			err = fmt.Errorf("-%s belongs to %s, and means nothing to %s", f.Name, of, role)
+		}
+	})
+	if n := set.Lookup("n").Value.(flag.Getter).Get().(int); err == nil && n < 1 {
+		err = fmt.Errorf("-n %d: need 1 or more", n)
+	}
+	return err
 }
 
 // serve offers the counter until ctx ends, and says how far it came.

@@ -123,6 +123,26 @@ func TestTenClients(t *testing.T) {
 	}
 }
 
+// TestFlagsOfTheOtherRole: what one role does nothing with is refused, and not passed over.
+func TestFlagsOfTheOtherRole(t *testing.T) {
+	for args, says := range map[string]string{
+		"-n 5 -port 0 serve":                 "-n belongs to take, and means nothing to serve",
+		"-server tcp:127.0.0.1:1 serve":      "-server belongs to take, and means nothing to serve",
+		"-port 0 take":                       "-port belongs to serve, and means nothing to take",
+		"-at tcp:127.0.0.1 take":             "-at belongs to serve, and means nothing to take",
+		"take 5":                             `take: what is "5" for?`,
+		"serve -n 5":                         `serve: what is "-n" for? Flags come before serve`,
+		"-n 0 take":                          "-n 0: need 1 or more",
+		"-n -1 -server tcp:127.0.0.1:1 take": "-n -1: need 1 or more",
+		"give":                               "what is to be done?",
+	} {
+		out, err := counter(strings.Fields(args)...).CombinedOutput()
+		if err == nil || !strings.Contains(string(out), "counter: "+says) {
+			t.Errorf("counter %s: %v: %s", args, err, out)
+		}
+	}
+}
+
 func TestNobodyServes(t *testing.T) {
 	out, err := counter("-server", "tcp:127.0.0.1:1", "take").CombinedOutput()
 	if err == nil || !strings.Contains(string(out), "nobody listens there") {

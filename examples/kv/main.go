@@ -23,6 +23,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 )
 
 func main() {
@@ -45,7 +46,15 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		set.PrintDefaults()
 	}
 	set.Parse(args)
-	if args = set.Args(); len(args) == 1 && args[0] == "serve" {
+	args = set.Args()
+	if len(args) == 0 || needs[args[0]] == nil {
+		set.Usage()
+		return errors.New("what is to be done?")
+	}
+	if what, has, want := args[0], args[1:], needs[args[0]]; len(has) != len(want) {
+		return fmt.Errorf("%s takes %s, and has %d: kv %s", what, count(len(want)), len(has), strings.Join(append([]string{what}, want...), " "))
+	}
+	if args[0] == "serve" {
 		return serve(ctx, *at, *port, *entries, out)
 	}
 	c, err := Dial(ctx, *where)
@@ -53,18 +62,23 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		return err
 	}
 	defer c.Close()
-	switch {
-	case len(args) == 3 && args[0] == "put":
+	switch args[0] {
+	case "put":
 		return c.Put(ctx, args[1], []byte(args[2]))
-	case len(args) == 2 && args[0] == "get":
-		value, err := c.Get(ctx, args[1])
-		if err == nil {
-			_, err = fmt.Fprintf(out, "%s\n", value)
-		}
-		return err
-	case len(args) == 2 && args[0] == "delete":
+	case "delete":
 		return c.Delete(ctx, args[1])
 	}
-	set.Usage()
-	return errors.New("what is to be done?")
+	value, err := c.Get(ctx, args[1])
+	if err == nil {
+		_, err = fmt.Fprintf(out, "%s\n", value)
+	}
+	return err
+}
+
+// needs are the arguments of each command.
+var needs = map[string][]string{"serve": {}, "put": {"KEY", "VALUE"}, "get": {"KEY"}, "delete": {"KEY"}}
+
+// count says of how many arguments it is spoken.
+func count(n int) string {
+	return [...]string{"no argument", "one argument", "two arguments"}[n]
 }

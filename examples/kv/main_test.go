@@ -85,6 +85,23 @@ func TestCommands(t *testing.T) {
 	}
 }
 
+// TestArguments: what is missing, or too much, is said before anybody is asked.
+func TestArguments(t *testing.T) {
+	for args, says := range map[string]string{
+		"put colour":           "kv: put takes two arguments, and has 1: kv put KEY VALUE\n",
+		"put":                  "kv: put takes two arguments, and has 0: kv put KEY VALUE\n",
+		"put colour dark blue": "kv: put takes two arguments, and has 3: kv put KEY VALUE\n",
+		"get":                  "kv: get takes one argument, and has 0: kv get KEY\n",
+		"delete a b":           "kv: delete takes one argument, and has 2: kv delete KEY\n",
+		"serve here":           "kv: serve takes no argument, and has 1: kv serve\n",
+	} {
+		out, err := kv(t.Context(), append([]string{"-server", "tcp:127.0.0.1:1"}, strings.Fields(args)...)...).CombinedOutput()
+		if err == nil || string(out) != says {
+			t.Errorf("kv %s: %v, %q", args, err, out)
+		}
+	}
+}
+
 // TestManyClients: clients read what others write at the same time. Each value is all of one kind and numbered, so that a reader
 // sees whether it is whole, and that it never gets an older one than before. Another client is killed meanwhile, again and again.
 func TestManyClients(t *testing.T) {
