@@ -90,39 +90,14 @@ func newLanes(h *verbs.Host, p Plan, v Verb, memory []byte, source bool) (*lanes
 	return l, nil
 }
 
-// credits reports whether an operation is complete when the other side's program has taken it.
-func (l *lanes) credits() bool { return l.notes || l.verb == VerbSend }
-
-// perOp is how many work requests an operation is.
-func (l *lanes) perOp() int {
-	n := 1
-	if l.verb == VerbFlush {
-		n++
-	}
-	if l.notes {
-		n++
-	}
-	return n
-}
-
-// mostReads bounds what a side keeps of the other's requests that it has to answer: more of them are
-// queued at who asks.
-const mostReads = 128
+func (l *lanes) credits() bool { return l.verb.credits(l.plan.Verify) }
 
 // options are those with which one of them is opened.
 func (l *lanes) options(i int) *verbs.Options {
-	depth := int(l.plan.Depth)
-	o := &verbs.Options{Domain: l.domain, Completions: l.cq, Received: l.cq, Sends: 2, IRD: 2, ORD: 2, Extensions: l.verb.extensions(), PeerToPeer: l.plan.BothWays != 0}
-	if l.source {
-		// Twice: credits come before the sending goroutine has noted what it has sent.
-		o.Sends += 2 * l.perOp() * depth
-	}
-	if l.credits() && l.region != nil {
-		o.Sends += depth
-	}
-	if l.verb.answered() {
-		o.IRD = min(depth+2, mostReads)
-		o.ORD = o.IRD
+	depth, holds := int(l.plan.Depth), l.verb.queues(l.plan, l.source, l.region != nil)
+	o := &verbs.Options{
+		Domain: l.domain, Completions: l.cq, Received: l.cq, Sends: holds.sends, Receives: max(holds.receives, 1), IRD: holds.reads, ORD: holds.reads,
+		Extensions: l.verb.extensions(), PeerToPeer: l.plan.BothWays != 0,
 	}
 	q := l.all[i]
 	receive := func(data []byte) {
@@ -140,7 +115,7 @@ func (l *lanes) options(i int) *verbs.Options {
 			receive(nil)
 		}
 	}
-	o.Posted, o.Receives = q.receives, max(len(q.receives), 1)
+	o.Posted = q.receives
 	return o
 }
 

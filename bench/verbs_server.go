@@ -33,8 +33,8 @@ type VerbsServer struct {
 func (s *VerbsServer) patience() time.Duration { return s.giveUp() / 2 }
 func (s *VerbsServer) giveUp() time.Duration   { return cmp.Or(s.GiveUp, VerbsGiveUp) }
 
-// mostAnswers bounds how many requests are answered at a time.
-const mostAnswers = 2 * verbs.Backlog
+// MostRejects bounds how many requests a server rejects at a time, each of which may take a second. Those of others are closed.
+const MostRejects = 2 * verbs.Backlog
 
 // Serve answers clients until the context ends, or with once until the first one is through.
 func (s *VerbsServer) Serve(ctx context.Context, once bool) error {
@@ -82,7 +82,7 @@ func (s *VerbsServer) Serve(ctx context.Context, once bool) error {
 func (s *VerbsServer) answer(ctx context.Context, came chan<- *verbsServed) error {
 	var all sync.WaitGroup
 	defer all.Wait()
-	turn := make(chan struct{}, mostAnswers)
+	turn := make(chan struct{}, MostRejects)
 	for {
 		r, err := s.Listener.Accept(ctx)
 		if err != nil {

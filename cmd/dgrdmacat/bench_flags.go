@@ -131,7 +131,7 @@ func (o *benchOptions) check() error {
 	if o.bidir || o.reverse {
 		o.plan.BothWays = 1
 	}
-	return nil
+	return o.checkVerbs()
 }
 
 // leastInterval is the shortest interval that is shown: below it, what is measured is how

@@ -54,8 +54,6 @@ func (o *benchOptions) checkTCP(fs *flag.FlagSet) error {
 		return badUsage("--op send: messages that are sent both ways at a time would take each other's receives: leave out --bidir, or give --reverse")
 	case o.framing.revision == 1 && (o.bidir || o.reverse):
 		return badUsage("--revision 1 has the client send first: leave out --bidir and --reverse")
-	case o.peers*o.depth > bench.MostVerbs:
-		return badUsage("--peers %d and --depth %d: their product is at most %d over TCP", o.peers, o.depth, bench.MostVerbs)
 	}
 	for _, c := range o.compare.all {
 		if c == bench.Raw {
@@ -66,6 +64,19 @@ func (o *benchOptions) checkTCP(fs *flag.FlagSet) error {
 		o.size.value = bench.AtomicSize
 	}
 	return o.framing.check()
+}
+
+// checkVerbs refuses what no server could do.
+func (o *benchOptions) checkVerbs() error {
+	p := o.plan
+	p.Size, p.Depth = uint32(o.size.value), uint32(o.depth)
+	if o.tcp == nil || o.depth == 0 {
+		return nil
+	}
+	if err := o.tcp.Check(p, o.reverse); err != nil {
+		return usageError{err}
+	}
+	return nil
 }
 
 // openVerbsServer opens the serving side.

@@ -145,7 +145,7 @@ func TestBenchOpsRefused(t *testing.T) {
 		"--op write --revision 1 --reverse":       "--revision 1 has the client send first",
 		"--op write --compare raw":                "compare with tcp or tls",
 		"--op write --compare tcp --rate 1MB":     "leave out --rate",
-		"--op write --peers 4096 --depth 4096":    "their product is at most 262144",
+		"--op write --peers 4096 --depth 4096":    "peers 4096 and depth 4096: queue pairs of write with that would hold more than 262144 work requests and receives",
 		"--op write --reverse --bidir":            "one way",
 		"--op write --size 1G --peers 100":        "choose less of one of them",
 		"--serve tcp:127.0.0.1 --op read":         "--op is for the client",
