@@ -8,6 +8,7 @@ import (
 	"net"
 	"sync"
 
+	"github.com/dgrdma/dgrdma/bench"
 	"github.com/dgrdma/dgrdma/verbs"
 	"github.com/dgrdma/dgrdma/verbs/latency"
 )
@@ -22,6 +23,7 @@ type tcpServer struct {
 	urlFile *urlFile
 	doing   string // "answering"
 	stderr  io.Writer
+	telling sync.Mutex // to stderr, which several clients may do at a time
 	// accept takes or rejects a client; run serves one that was taken, and says what came of it.
 	accept func(ctx context.Context, h *verbs.Host, r *verbs.Request) (run func(ctx context.Context) (said string, err error), err error)
 }
@@ -51,7 +53,7 @@ func (s *tcpServer) serve(ctx context.Context) error {
 	}
 	serving, stop := context.WithCancel(ctx)
 	defer stop()
-	places := make(chan struct{}, mostTCPClients)
+	places, rejects := make(chan struct{}, mostTCPClients), make(chan struct{}, bench.MostRejects)
 	var all sync.WaitGroup
 	defer all.Wait()
 	var first sync.Once
@@ -76,8 +78,15 @@ func (s *tcpServer) serve(ctx context.Context) error {
 		select {
 		case places <- struct{}{}:
 		default:
+			select {
+			case rejects <- struct{}{}:
+			default:
+				r.Close()
+				continue
+			}
 			all.Go(func() {
 				r.Reject(serving, fmt.Appendf(nil, "%d clients are there already: try again later", mostTCPClients))
+				<-rejects
 			})
 			continue
 		}
@@ -90,7 +99,7 @@ func (s *tcpServer) serve(ctx context.Context) error {
 			}
 			said, err := run(serving)
 			if said != "" {
-				fmt.Fprintf(s.stderr, "%v: %s\n", r.RemoteAddr(), said)
+				s.tell(r, said)
 			}
 			if s.once || errors.As(err, new(untold)) {
 				first.Do(func() { served = err; stop() })
@@ -104,6 +113,13 @@ func (s *tcpServer) serve(ctx context.Context) error {
 // say tells of a client that went wrong, unless it is us who end.
 func (s *tcpServer) say(ctx context.Context, r *verbs.Request, err error) {
 	if ctx.Err() == nil || !errors.Is(err, context.Cause(ctx)) {
-		fmt.Fprintf(s.stderr, "%v: %v\n", r.RemoteAddr(), err)
+		s.tell(r, err)
 	}
+}
+
+// tell writes a line about a client.
+func (s *tcpServer) tell(r *verbs.Request, what any) {
+	s.telling.Lock()
+	defer s.telling.Unlock()
+	fmt.Fprintf(s.stderr, "%v: %v\n", r.RemoteAddr(), what)
 }

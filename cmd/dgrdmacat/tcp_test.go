@@ -1,15 +1,19 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"io"
 	"net"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/dgrdma/dgrdma/bench"
 	"github.com/dgrdma/dgrdma/verbs"
 )
 
@@ -196,6 +200,50 @@ func TestTCPServersInterrupted(t *testing.T) {
 	eventually(t, "the server has heard good-bye", func() bool { return strings.Count(pinged.err.String(), "write of 64 bytes") >= 2 })
 	if said := pinged.err.String(); strings.Contains(said, "killed") || strings.Contains(said, "reset") {
 		t.Errorf("no good-bye: %s", said)
+	}
+}
+
+// TestTCPServerRejectsSoMany: a flood of requests that have to be rejected, by peers which do not close their connections, takes no more than
+// so many goroutines, and clients that are there do not notice.
+func TestTCPServerRejectsSoMany(t *testing.T) {
+	ctx, stop := context.WithCancel(t.Context())
+	at, end := serving(t, ctx, "rping --wait 1h --serve tcp:127.0.0.1:0")
+	h, err := verbs.Open("tcp:127.0.0.1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close()
+	var there []*verbs.QueuePair
+	for range mostTCPClients {
+		q, err := h.Dial(t.Context(), at, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		there = append(there, q)
+	}
+	most, stacks := 0, make([]byte, 32<<20)
+	for i := range 3 * bench.MostRejects {
+		nc, err := net.Dial("tcp", strings.TrimPrefix(at, "tcp:"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer nc.Close()
+		io.WriteString(nc, "MPA ID Req Frame\x40\x01\x00\x00")
+		if i%64 == 63 {
+			most = max(most, bytes.Count(stacks[:runtime.Stack(stacks, true)], []byte("verbs.(*Request).Reject(")))
+		}
+	}
+	if most == 0 || most > bench.MostRejects {
+		t.Errorf("%d are rejected at a time, want 1 to %d", most, bench.MostRejects)
+	}
+	for _, q := range there {
+		if q.Err() != nil {
+			t.Fatal(q.Err())
+		}
+	}
+	stop()
+	if code, stderr := end(); code != exitOK {
+		t.Errorf("code %d, %s", code, stderr)
 	}
 }
 
