@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"flag"
+	"fmt"
 	"io"
 	"time"
 
@@ -16,7 +17,8 @@ const farewell = bench.Linger
 
 var benchCommand = command{
 	name: "bench", summary: "measure throughput and completion times between two endpoints",
-	about: `Measures one-sided writes, or with --op what else RDMA has: throughput, completion time, and what they cost.
+	about: fmt.Sprintf(`Measures throughput, completion times, and what they cost: of one-sided writes, or with
+--op of RDMA over TCP.
 
   dgrdmacat bench                    both ends in this process, over loopback
   dgrdmacat bench --serve URL        the server, which prints its complete URL
@@ -32,13 +34,15 @@ Over TCP it measures RDMA between queue pairs, as iWARP has it:
   dgrdmacat bench --serve tcp:HOST:PORT    the server, at any free port without one
   dgrdmacat bench --op read --to tcp:HOST:PORT
 
-The client says what is posted, and how; the server goes along. --peers are then queue pairs.
-A Write is complete when its buffer is free again, and in throughput counts what has
-arrived at the end. A Send is when the server's program has taken it: it then posts the
-receive again, and gives a credit. What is answered is when the answer is there. The side
-that is written to looks at the last use of each piece of memory when a run is over; with
---verify full at each, of which it is told by immediate data, so that less is carried.
---reverse and --bidir have the server post, too: it reads from the client, say.
+The client says what is posted, and how, and the server goes along; --peers are then queue
+pairs. A write is complete when its buffer is free again, and throughput counts what has
+arrived when the run is over. A send is complete when the server's program has taken it,
+posted the receive again, and given a credit; all others when the answer is there. The side
+that is written to verifies what is in each piece of memory when the run is over. With
+--verify full it is told of each operation, by immediate data, and verifies what that
+brought, which costs throughput. With --reverse the server posts in place of the client,
+with --bidir as well: it reads from the client, say. --peers and --depth are bounded
+together, so that the queues of a run take %d MiB at most at either side.
 
 A completion takes from when a transaction is posted until it is acknowledged: then
 it is in the server's memory. With --reverse that is not measured. With --link it is
@@ -65,7 +69,8 @@ to; with both ends in this process at both. Whether one is lost depends on its n
 first to last, and on the --seed.
 
 At ^C, or when the server dies, what was measured until then is printed, with the
-error; the command ends by the signal, or with 1.`,
+error; the command ends by the signal, or with 1. --json has the error in its object, also
+where nothing was measured.`, bench.MostQueued>>10),
 	flags: func(fs *flag.FlagSet) action {
 		o := new(benchOptions)
 		o.register(fs)

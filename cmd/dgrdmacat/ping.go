@@ -37,14 +37,15 @@ round trips are long. Each lost one is printed and counted, and the command then
 ends with 1. If no answer comes for as long as a silent peer is waited for
 (giveup=TIME in the URL, otherwise 10 seconds), it ends with 1, and at ^C by the
 signal; both print what was measured so far. As many pings as are measured go before, unmeasured,
-but at most %d, and with --interval one.
+but at most %d, and with --interval one; -v and lost pings are numbered behind those.
 
-With --op it measures RDMA over TCP (iWARP), where URL is tcp:HOST:PORT, and the server's
-tcp:ADDRESS or tcp:ADDRESS:PORT. send and write go there and back, half of which is one way, as
-ib_send_lat and ib_write_lat have it, but that an empty Send tells of each Write, where ib_write_lat
-looks at the memory until it changes. read, fetchadd and cmpswap are one operation each, until
-its answer is there, as ib_read_lat and ib_atomic_lat have them; flush is a Write and the Flush
-that makes it visible to all, or, if the server has a --file, brings it to storage.`, pingWarmUp),
+With --op it measures RDMA over TCP (iWARP): URL is then tcp:HOST:PORT, and the server,
+which is at tcp:ADDRESS or tcp:ADDRESS:PORT, answers all operations. send and write go
+there and back, and half of that is one way, as with ib_send_lat and ib_write_lat; but an
+empty Send tells the other side of each Write, where ib_write_lat looks at the memory until
+it changes. read, fetchadd and cmpswap take until the answer is there, as with ib_read_lat
+and ib_atomic_lat. flush is a Write, and the Flush that makes it visible to all of the
+server's machine, or, if the server has a --file, brings it to storage.`, pingWarmUp),
 	flags: func(fs *flag.FlagSet) action {
 		o := new(pingOptions)
 		o.register(fs)
@@ -114,7 +115,7 @@ func (o *pingOptions) register(fs *flag.FlagSet) {
 	fs.BoolVar(&o.link, "link", false, "over a link; both sides need it")
 	fs.Var(&oneOf{&o.op, latency.Names()}, "op", "over TCP: the `operation` to measure: "+strings.Join(latency.Names(), ", "))
 	fs.BoolVar(&o.noCRC, "no-crc", false, "over TCP: "+noCRCMeans)
-	fs.Var(&o.file, "file", "with --serve tcp: a `file` for flush, which is there until the server ends; it must not be there before")
+	fs.Var(&o.file, "file", "with --serve tcp: the `file` that flush brings to storage; the server makes it, so it must not be there, and removes it at the end")
 	fs.BoolVar(&o.histogram, "histogram", false, histogramMeans)
 	fs.BoolVar(&o.json, "json", false, "print one JSON object")
 	o.metrics.register(fs)

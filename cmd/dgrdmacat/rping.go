@@ -15,18 +15,21 @@ import (
 
 var rpingCommand = command{
 	name: "rping", summary: "ping as rdma-core's rping does, over iWARP",
-	about: fmt.Sprintf(`Speaks the protocol of rping, the program of rdma-core, over TCP (iWARP): in each ping the server reads the client's
-data, and writes it back. The other side may be rping on an iWARP NIC or on Linux's siw.
+	about: fmt.Sprintf(`Speaks the protocol of rping, the program of rdma-core, over TCP (iWARP): in each ping
+the server reads the client's data, and writes it back. The other side may be rping on an
+iWARP NIC or on Linux's siw.
 
   dgrdmacat rping --serve tcp:ADDRESS[:PORT]    as rping -s -P
   dgrdmacat rping --to tcp:HOST[:PORT]          as rping -c -V
 
-The port is %s unless the address has another. -v prints the data of each ping as rping does, which both sides
-know: "rdma-ping-0: ABC...". Both compare it, byte by byte, unless --verify=false. -C, -S, -v and -V are rping's.
+The port is %s unless the address has another. -v prints the data of each ping, as rping
+does: "rdma-ping-0: ABC...". Both sides know what it should be and compare it, byte by byte,
+unless --verify=false. -C, -S, -v and -V are rping's own flags.
 
-The client pings until ^C, or --count times. The server serves any number of clients at once until ^C, or with --once
-one. Whatever does not answer within --wait ends with 1, as do wrong data, and a peer that is gone;
-what was done until then is printed.`, rping.Port),
+The client pings until ^C, or --count times. It ends with 1 if an answer does not come
+within --wait, if data is wrong, or if the server is gone; what was done until then is
+printed. The server serves up to %d clients at once until ^C, or with --once a single one.
+If it cannot print what -v has it print, it ends with 1 as well, and no ping is lost for that.`, rping.Port, mostTCPClients),
 	flags: func(fs *flag.FlagSet) action {
 		o := new(rpingOptions)
 		o.register(fs)
@@ -63,13 +66,13 @@ func (o *rpingOptions) register(fs *flag.FlagSet) {
 	o.urlFile.register(fs, "with --serve: ")
 	fs.StringVar(&o.to, "to", "", "`address` of the server, as in tcp:10.0.0.2 or tcp:host:7174")
 	fs.StringVar(&o.local, "local", "", "with --to: `address` of this side, as in tcp:10.0.0.1")
-	fs.IntVar(&o.count, "count", 0, "with --to: how many pings; 0: until ^C")
+	fs.IntVar(&o.count, "count", 0, "with --to: end after so many pings; 0: ping until ^C")
 	fs.IntVar(&o.count, "C", 0, "the same as --count")
 	o.size.value = rping.DefaultSize
-	const size = "`bytes` of a ping, 26 to 65535; with --serve: of the largest that are taken, otherwise 65535"
+	const size = "`bytes` of a ping, 26 to 65535; with --serve: of the largest that the server takes, without it 65535"
 	fs.Var(&o.size, "size", size)
 	fs.Var(&o.size, "S", "the same as --size")
-	fs.BoolVar(&o.verify, "verify", true, "compare data")
+	fs.BoolVar(&o.verify, "verify", true, "compare data with what it should be")
 	fs.BoolVar(&o.verify, "V", true, "the same as --verify")
 	fs.BoolVar(&o.verbose, "verbose", false, "print the data of each ping")
 	fs.BoolVar(&o.verbose, "v", false, "the same as --verbose")
