@@ -69,6 +69,9 @@ func fillStreams(to, count, long string) error {
 		streams[i] = c.(*net.TCPConn)
 	}
 	memory := make([]byte, streamBlocks*streamBlock)
+	for at := range memory {
+		memory[at] = byte(at) // else all of it is one page that nobody has written
+	}
 	began, sent := time.Now(), 0
 	for time.Since(began).Seconds() < seconds {
 		for block := range streamBlocks {
