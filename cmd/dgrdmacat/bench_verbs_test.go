@@ -254,9 +254,12 @@ func TestBenchFailsInJSON(t *testing.T) {
 		{"--to " + small + " --op read --size 1M", exitUsage, "--memory "},
 		{"--to udp:127.0.0.1:9?giveup=50ms", exitError, "nobody there answers within 50ms"},
 		{"--to udp:127.0.0.1:9?giveup=50ms --link", exitError, "nobody there answers within 50ms"},
-		{"--seconds 0.000001 --op read", exitError, "give it more"},
+		{"--seconds 0.000001 --op read --size 64M", exitError, "give it more"},
 	} {
 		code, out, stderr := runFor(t, patient(t), append(strings.Fields("bench --json"), strings.Fields(c.args)...)...)
+		for n := 0; n < 10 && code == exitOK; n++ { // a busy machine may stop so late that something was done
+			code, out, stderr = runFor(t, patient(t), append(strings.Fields("bench --json"), strings.Fields(c.args)...)...)
+		}
 		var got map[string]any
 		err := json.Unmarshal([]byte(out), &got)
 		if said, _ := got["error"].(string); err != nil || code != c.code || !strings.Contains(said, c.says) || !strings.HasSuffix(stderr, said+"\n") {
