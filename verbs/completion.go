@@ -22,6 +22,7 @@ type CompletionQueue struct {
 
 	pairs  map[*QueuePair]bool // whose completions come here
 	of     *QueuePair          // that one, if it is the only one
+	own    *QueuePair          // nothing but this one completes here, ever; nil: a program made the queue
 	shared atomic.Bool         // there are several
 }
 
@@ -131,7 +132,8 @@ func (q *CompletionQueue) Poll(done []Completion) int {
 	return q.take(done)
 }
 
-// Wait is [CompletionQueue.Poll], but waits until there is something, or ctx ends.
+// Wait is [CompletionQueue.Poll], but waits until there is something, or ctx ends. Of a queue that a queue pair has made for itself, it
+// returns [QueuePair.Err] when that has ended and nothing is left.
 func (q *CompletionQueue) Wait(ctx context.Context, done []Completion) (int, error) {
 	return q.wait(ctx, done, &q.any, func() bool { return q.head != q.tail })
 }
@@ -154,7 +156,13 @@ func (q *CompletionQueue) wait(ctx context.Context, done []Completion, s *sleepe
 		defer helps.lending.waiters.Add(-1)
 	}
 	for !there() {
-		var offered <-chan struct{}
+		if q.own != nil && q.own.Err() != nil {
+			return 0, q.own.Err()
+		}
+		var offered, ended <-chan struct{}
+		if q.own != nil {
+			ended = q.own.done
+		}
 		if helps != nil {
 			q.mu.Unlock()
 			helps.help(ctx, func() bool {
@@ -174,6 +182,7 @@ func (q *CompletionQueue) wait(ctx context.Context, done []Completion, s *sleepe
 		select {
 		case <-s.wake:
 		case <-offered:
+		case <-ended:
 		case <-ctx.Done():
 			err = ctx.Err()
 		}

@@ -229,9 +229,11 @@ func (h *Host) start(conn *mpa.Conn, o *Options, initiator bool) (*QueuePair, er
 		sent: o.Completions, received: o.Received}
 	if q.sent == nil {
 		q.sent = NewCompletionQueue()
+		q.sent.own = q
 	}
 	if q.received == nil {
 		q.received = NewCompletionQueue()
+		q.received.own = q
 	}
 	q.changed.L = &q.mu
 	q.ctx, q.stop = context.WithCancel(context.Background())
