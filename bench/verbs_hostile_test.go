@@ -51,8 +51,8 @@ func TestSentBeforeItIsNoted(t *testing.T) {
 	const peers = 256
 	p := Plan{Size: 64, Depth: 4, Peers: peers, Active: 4}
 	for ctx.Err() == nil {
-		c.control.tell(ctx, kindOpen, &opening{Plan: p, Verb: VerbSend})
-		if _, err := c.answer(ctx, kindOpen); err != nil {
+		c.control.tell(t.Context(), kindOpen, &opening{Plan: p, Verb: VerbSend})
+		if _, err := c.answer(t.Context(), kindOpen); err != nil {
 			t.Fatal(err)
 		}
 		turn := make(chan bool, 32)

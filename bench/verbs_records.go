@@ -148,16 +148,18 @@ func (l *controlLine) read() {
 		if err != nil {
 			return
 		}
+		over := false // the other side left behind its last word
 		for _, c := range done[:n] {
 			if c.Err != nil {
 				return
 			}
 			b := append([]byte(nil), l.buffers[c.ID].Data[:c.Length]...)
-			if l.qp.PostReceive(l.buffers[c.ID]) != nil {
-				return
-			}
+			over = l.qp.PostReceive(l.buffers[c.ID]) != nil || over
 			l.heard.Store(time.Now().UnixNano())
 			l.take(b)
+		}
+		if over {
+			return
 		}
 	}
 }
