@@ -63,7 +63,7 @@ var allowed = map[string][]string{
 	"metrics":                 {"github.com/prometheus/client_golang"},
 	"metrics/watch":           {"dgrdma", "link", "metrics"},
 	"dgrdma":                  {"ack", "endpoint", "frame", "settings", "transport", "transport/ether", "transport/udp", "url"},
-	"cmd/dgrdmacat":           {"bench", "dgrdma", "settings", "link", "link/stream", "capture", "frame", "frame/captured", "inspect/text", "transport", "transport/simnet", "transport/tap", "transport/lossy", "url", "golang.org/x/sys/unix", "inspect", "inspect/iwarp", "inspect/page", "capture/tcp", "rdmap", "metrics", "metrics/watch", "inspect/wireshark", "rdmap/mpa", "verbs", "verbs/latency", "verbs/rping"},
+	"cmd/dgrdmacat":           {"bench", "dgrdma", "settings", "link", "link/stream", "capture", "frame", "frame/captured", "inspect/text", "transport", "transport/simnet", "transport/tap", "transport/lossy", "transport/udp", "url", "golang.org/x/sys/unix", "inspect", "inspect/iwarp", "inspect/page", "capture/tcp", "rdmap", "metrics", "metrics/watch", "inspect/wireshark", "rdmap/mpa", "verbs", "verbs/latency", "verbs/rping"},
 	"inspect/wireshark":       {},
 	"tests/peers":             {"frame", "transport"},
 	"tests/fixture":           {"golang.org/x/net/dns/dnsmessage"},

@@ -116,14 +116,9 @@ func verbsServe(ctx context.Context, o *benchOptions, stderr io.Writer) error {
 		return err
 	}
 	defer s.Host.Close()
-	listening := s.Listener.Addr().(*net.TCPAddr)
-	reached := reachedAt(listening).String()
-	fmt.Fprintf(stderr, "serving on %s\n", reached)
-	if listening.IP.IsUnspecified() {
-		fmt.Fprintln(stderr, everywhere)
-	}
-	fmt.Fprintln(stderr, "any client of dgrdmacat bench may use its memory")
-	if err := o.urlFile.write(reached); err != nil {
+	at, others := reachedAt(s.Listener.Addr().(*net.TCPAddr))
+	fmt.Fprintf(stderr, "serving on %v\n%sany client of dgrdmacat bench may use its memory\n", at, others)
+	if err := o.urlFile.write(at.String()); err != nil {
 		return err
 	}
 	return s.Serve(ctx, o.once)
@@ -163,7 +158,8 @@ func verbsBoth(ctx context.Context, o *benchOptions, stdout, stderr io.Writer) e
 	defer cancel(nil)
 	served := make(chan error, 1)
 	go func() { served <- s.Serve(both, true) }()
-	err = measureVerbs(ctx, o, h, reachedAt(s.Listener.Addr().(*net.TCPAddr)), true, stdout, stderr)
+	there, _ := reachedAt(s.Listener.Addr().(*net.TCPAddr))
+	err = measureVerbs(ctx, o, h, there, true, stdout, stderr)
 	if err != nil {
 		cancel(err)
 		<-served // fails for the same reason

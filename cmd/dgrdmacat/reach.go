@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"net/netip"
 	"strings"
 
 	"github.com/dgrdma/dgrdma/dgrdma"
@@ -24,16 +25,18 @@ func reach(e *dgrdma.Endpoint) string {
 		if err != nil {
 			panic("BUG: " + err.Error()) // it was made by String
 		}
-		ip := u.Addr.Addr().String()
-		if u.Addr.Addr().Is6() {
-			ip = "[" + ip + "]" // as it stands in a string
-		}
+		ip := inString(u.Addr.Addr())
 		if i == 0 {
 			main = ip
 			continue
 		}
 		others = append(others, ip)
 	}
+	return everywhere(main, others)
+}
+
+// everywhere is said beside the address of what is at all of this machine.
+func everywhere(main string, others []string) string {
 	if n := len(others) - mostListed; n > 0 {
 		others = append(others[:mostListed], fmt.Sprintf("and %d more", n))
 	}
@@ -41,4 +44,12 @@ func reach(e *dgrdma.Endpoint) string {
 		return "that is at every address of this machine\n"
 	}
 	return fmt.Sprintf("that is at every address of this machine: in place of %s peers may write %s\n", main, strings.Join(others, ", "))
+}
+
+// inString is an address as it stands in a string.
+func inString(ip netip.Addr) string {
+	if ip.Is6() {
+		return "[" + ip.String() + "]"
+	}
+	return ip.String()
 }

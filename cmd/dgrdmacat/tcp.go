@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/dgrdma/dgrdma/rdmap/mpa"
+	"github.com/dgrdma/dgrdma/transport/udp"
 	"github.com/dgrdma/dgrdma/url"
 	"github.com/dgrdma/dgrdma/verbs"
 )
@@ -92,22 +93,18 @@ func parseTCPPeer(what, s, port string) (a tcpAddress, err error) {
 }
 
 // reachedAt is where peers reach a listener: where that is at all addresses of this machine, at the one on the way to the default
-// route, or on loopback.
-func reachedAt(at *net.TCPAddr) tcpAddress {
-	ip := at.IP
-	if ip.IsUnspecified() {
-		ip = net.IPv4(127, 0, 0, 1)
-		// Nothing is sent: that is what connecting a socket of UDP finds out. The address is one for documents (RFC 5737).
-		if c, err := net.Dial("udp", "192.0.2.1:9"); err == nil {
-			ip = c.LocalAddr().(*net.UDPAddr).IP
-			c.Close()
+// route, or the first that others can reach, and then it says by which others, in a line of its own.
+func reachedAt(at *net.TCPAddr) (a tcpAddress, others string) {
+	ip, _ := netip.AddrFromSlice(at.IP)
+	all := udp.Addresses(ip.Unmap().WithZone(at.Zone))
+	if at.IP.IsUnspecified() {
+		var also []string
+		for _, ip := range all[1:] {
+			also = append(also, inString(ip))
 		}
+		others = everywhere(inString(all[0]), also)
 	}
-	host := ip.String()
-	if at.Zone != "" {
-		host += "%" + at.Zone
-	}
-	return tcpAddress{host, strconv.Itoa(at.Port)}
+	return tcpAddress{all[0].String(), strconv.Itoa(at.Port)}, others
 }
 
 // String is what [verbs.Host.Dial] takes.

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/dgrdma/dgrdma/tests/netns"
 	"github.com/dgrdma/dgrdma/verbs"
 )
 
@@ -150,10 +151,21 @@ func TestTCPAddresses(t *testing.T) {
 			t.Errorf("%s: %+v, %v", s, got, err)
 		}
 	}
-	if at := reachedAt(&net.TCPAddr{IP: net.IPv6zero, Port: 80}).String(); strings.Contains(at, "[::]") || !strings.HasSuffix(at, ":80") {
-		t.Error(at)
+	if at, others := reachedAt(&net.TCPAddr{IP: net.IPv6zero, Port: 80}); strings.Contains(at.String(), "[::]") || !strings.HasSuffix(at.String(), ":80") || others == "" {
+		t.Error(at, others)
 	}
-	if at := reachedAt(&net.TCPAddr{IP: net.ParseIP("fe80::1"), Port: 80, Zone: "eth0"}).String(); at != "tcp:[fe80::1%eth0]:80" {
-		t.Error(at)
+	if at, others := reachedAt(&net.TCPAddr{IP: net.ParseIP("fe80::1"), Port: 80, Zone: "eth0"}); at.String() != "tcp:[fe80::1%eth0]:80" || others != "" {
+		t.Error(at, others)
 	}
+}
+
+// TestReachedWithoutDefaultRoute: on a network that leads nowhere else, a server at all addresses names the one that others reach.
+func TestReachedWithoutDefaultRoute(t *testing.T) {
+	netns.Require(t)
+	netns.NewPair(t, 1500)[0].In(func() {
+		at, others := reachedAt(&net.TCPAddr{IP: net.IPv6zero, Port: 80})
+		if at.String() != "tcp:10.77.0.1:80" || !strings.HasPrefix(others, "that is at every address of this machine: in place of 10.77.0.1 peers may write ") {
+			t.Error(at, others)
+		}
+	})
 }

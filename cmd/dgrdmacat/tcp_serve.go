@@ -13,9 +13,6 @@ import (
 	"github.com/dgrdma/dgrdma/verbs/latency"
 )
 
-// everywhere is said beside the address of a listener that has all.
-const everywhere = "that is at every address of this machine"
-
 // tcpServer is a command that serves clients over TCP.
 type tcpServer struct {
 	at      tcpAddress
@@ -42,15 +39,11 @@ func (s *tcpServer) serve(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	listening := l.Addr().(*net.TCPAddr)
-	at := reachedAt(listening).String()
-	if err := s.urlFile.write(at); err != nil {
+	at, others := reachedAt(l.Addr().(*net.TCPAddr))
+	if err := s.urlFile.write(at.String()); err != nil {
 		return err
 	}
-	fmt.Fprintf(s.stderr, "%s on %s\n", s.doing, at)
-	if listening.IP.IsUnspecified() {
-		fmt.Fprintln(s.stderr, everywhere)
-	}
+	fmt.Fprintf(s.stderr, "%s on %v\n%s", s.doing, at, others)
 	serving, stop := context.WithCancel(ctx)
 	defer stop()
 	places, rejects := make(chan struct{}, mostTCPClients), make(chan struct{}, bench.MostRejects)
