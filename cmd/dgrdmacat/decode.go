@@ -61,7 +61,8 @@ this program does without; it takes what tcpdump makes of one:
 With -w, packets of the frames that pass the filters are written to a file, pcapng with the
 names of interfaces, and not shown; of iWARP, whole connections that fit --addr, with what TCP
 says. Their first packets are written when they are known for such: where others passed
-meanwhile, behind those. It is whole however this ends, also when the disk is full.
+meanwhile, behind those. It is whole however this ends, also when the disk is full; on one
+with no room even for its header none is left.
 
   dgrdmacat decode -i any --port 7100 -w trace.pcapng
   dgrdmacat decode -i eth0 -w - | tshark -r -`,

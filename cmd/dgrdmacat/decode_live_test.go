@@ -107,6 +107,35 @@ exit $code`, program(t), in, disk)
 	}
 }
 
+// TestDecodeOnAFullDisk: with no room even for the header no file is left, and the message says so; a link to one stays.
+func TestDecodeOnAFullDisk(t *testing.T) {
+	netns.Require(t)
+	disk := t.TempDir()
+	link := filepath.Join(t.TempDir(), "link")
+	for _, c := range []struct{ file, left string }{
+		{disk + "/out", "filler\n"},
+		{link, "aim\nfiller\n"},
+	} {
+		p := asProcess(t)
+		p.Cmd = exec.Command("sh", "-c", `mount -t tmpfs -o size=16k none "$2" || exit 99
+[ "$3" = "$2/out" ] || { touch "$2/aim" && ln -s "$2/aim" "$3"; } || exit 98
+cat /dev/zero > "$2/filler" 2> /dev/null
+"$0" decode --force --stats -w "$3" "$1"; code=$?
+ls -A "$2"
+exit $code`, program(t), captures+"udp-single.pcap", disk, c.file)
+		p.Stdout, p.Stderr = &p.out, &p.err
+		p.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS}
+		code := p.start().code()
+		want := fmt.Sprintf("dgrdmacat decode: write %s: no space left on device; nothing was written\n", c.file)
+		if said := p.err.String(); code != exitError || !strings.HasSuffix(said, want) || !strings.Contains(said, " 0 written, ") || p.out.String() != c.left {
+			t.Errorf("code %d, left %q, %s", code, p.out.String(), said)
+		}
+	}
+	if _, err := os.Lstat(link); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestDecodeRefusesPrograms: what tcpdump did not print is named, before anything is captured.
 func TestDecodeRefusesPrograms(t *testing.T) {
 	for content, want := range map[string]string{

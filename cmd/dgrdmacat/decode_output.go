@@ -64,6 +64,9 @@ func (f *keptFile) end() error {
 	switch {
 	case f.broken == nil:
 		return err
+	case file.whole && file.size == 0:
+		file.remove()
+		return fmt.Errorf("%w; nothing was written", f.broken)
 	case file.whole:
 		return fmt.Errorf("%w; what was captured before is in it", f.broken)
 	}
@@ -73,6 +76,7 @@ func (f *keptFile) end() error {
 // blockFile is a file that has all of each write, or nothing of it.
 type blockFile struct {
 	*os.File
+	made  fs.FileInfo
 	size  int64
 	whole bool // if it ended within a write, that was taken back
 }
@@ -85,6 +89,14 @@ func (f *blockFile) Write(b []byte) (int, error) {
 	}
 	f.size += int64(n)
 	return n, nil
+}
+
+// remove removes the file, unless its name is of another one, as of a link to it.
+func (f *blockFile) remove() {
+	named, err := os.Lstat(f.Name())
+	if err == nil && os.SameFile(named, f.made) {
+		os.Remove(f.Name())
+	}
 }
 
 // checkFile reports why the file cannot be written, as far as that can be told before
@@ -131,5 +143,10 @@ func (o *decodeOptions) openFile(std *stdio) (io.Writer, error) {
 	if err != nil {
 		return nil, orForce(err)
 	}
-	return &blockFile{File: f}, nil
+	made, err := f.Stat()
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return &blockFile{File: f, made: made}, nil
 }
