@@ -58,7 +58,10 @@ type format interface {
 	interfaces() []Interface
 }
 
-var errNotCapture = errors.New("neither pcap nor pcapng")
+var (
+	errNotCapture = errors.New("neither pcap nor pcapng")
+	errEmpty      = errors.New("it is empty, and a capture has at least a header")
+)
 
 // NewFile reads the header of a pcap or pcapng file, compressed by gzip or not.
 // The error is an *[Error].
@@ -81,10 +84,13 @@ func (f *File) open() error {
 	}
 	magic, err := in.r.Peek(4)
 	if len(magic) < 4 {
-		if err == io.EOF {
-			err = errNotCapture
+		switch {
+		case err != io.EOF:
+			return err
+		case len(magic) == 0:
+			return errEmpty
 		}
-		return err
+		return errNotCapture
 	}
 	if binary.LittleEndian.Uint32(magic) == ngSection {
 		f.format = &pcapng{in: in}

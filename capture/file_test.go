@@ -196,7 +196,11 @@ func TestTruncatedFile(t *testing.T) {
 				t.Fatalf("%s of %d bytes: %v", tt.name, n, err)
 			}
 			if n < 4 {
-				if !errors.Is(err, errNotCapture) {
+				want := errNotCapture
+				if n == 0 {
+					want = errEmpty
+				}
+				if !errors.Is(err, want) {
 					t.Errorf("%s of %d bytes: %v", tt.name, n, err)
 				}
 				continue
@@ -207,6 +211,9 @@ func TestTruncatedFile(t *testing.T) {
 			if n > tt.header && (e.Record != len(all)+1 || e.Offset != int64(tt.header+len(all)*tt.record)) {
 				t.Errorf("%s of %d bytes: %v", tt.name, n, err)
 			}
+		}
+		if _, _, err := readAll(capturetest.Gzip(t, nil)); !errors.Is(err, errEmpty) {
+			t.Errorf("compressed, of 0 bytes: %v", err)
 		}
 		z := capturetest.Gzip(t, tt.file)
 		if _, _, err := readAll(z[:len(z)-9]); !errors.Is(err, io.ErrUnexpectedEOF) {

@@ -162,6 +162,7 @@ func TestCommandLine(t *testing.T) {
 		{"report a -o b --ethertype 5", exitUsage, "", "need 0x0600 to 0xffff"},
 		{"report nothing.pcap --json", exitError, "", "nothing.pcap: no such file"},
 		{"report . --json", exitError, "", "is a directory"},
+		{"report /dev/null --json", exitError, "", "report: /dev/null: it is empty, and a capture has at least a header\n"},
 		{"report run_test.go --json", exitError, "", "report: run_test.go: neither pcap nor pcapng\n"},
 		{"listen --url-file . udp:127.0.0.1", exitError, "", ". is a directory: name a file in it, as in FILE"},
 		{"listen -h", exitOK, "replaces %d (or %03d) in FILE", ""},
