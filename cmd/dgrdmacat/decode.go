@@ -49,7 +49,8 @@ frame is found by its CRC, and without CRC the direction is given up.
   dgrdmacat decode --op read,terminate trace.pcap
 
 Filters take lists, as in --txn 17,18, and can be repeated; a frame must fit all
-filters that are given, and fits each by any of its values.
+filters that are given, and fits each by any of its values. --id, --txn and --range are of
+DG/RDMA, --op and --stag of iWARP: those of one do not go with those of the other.
 
 With -i any, the packets of all interfaces are taken, also of those that come later: once
 for each that they pass, with its name. The kernel drops what cannot be DG/RDMA, or does
@@ -133,6 +134,9 @@ func (d *decoder) run(ctx context.Context, files []string) error {
 	// An empty answer says why it is empty.
 	if d.o.stats || d.o.iface != "" || len(failed) == 0 && d.counts.shown == 0 {
 		d.counts.print(d.std.err)
+	}
+	if len(failed) == 0 {
+		d.o.explain(d.std.err, &d.counts)
 	}
 	return errors.Join(failed...)
 }

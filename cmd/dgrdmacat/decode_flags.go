@@ -164,7 +164,9 @@ func (o *decodeOptions) check(files []string) error {
 		return badUsage("--bpf is for what is captured now: name an interface with -i")
 	case o.bpf != "" && o.iface == capture.Any:
 		return badUsage("--bpf is a program for one kind of interface: name one with -i, in place of %s", capture.Any)
-	case o.iface != "" && len(o.filter.Operations)+len(o.filter.STags) > 0 && len(o.iwarp.Ports) == 0:
+	case o.filter.OfDGRDMA() && o.filter.OfIWARP():
+		return badUsage("%s is of DG/RDMA and %s of iWARP: nothing is of both; give filters of one of them", o.ofDGRDMA(), o.ofIWARP())
+	case o.iface != "" && o.filter.OfIWARP() && len(o.iwarp.Ports) == 0:
 		return badUsage("--op and --stag are of iWARP, of which only ports that are named are captured: add --port tcp:PORT")
 	case o.write == "" && (o.print || o.force):
 		return badUsage("--print and --force need -w FILE")
@@ -174,6 +176,36 @@ func (o *decodeOptions) check(files []string) error {
 		return badUsage("-v, -x, --json and --absolute say how frames are shown, which they are not with -w: add --print")
 	}
 	return nil
+}
+
+// ofDGRDMA names one of the filters that only frames of DG/RDMA fit, if any is given.
+func (o *decodeOptions) ofDGRDMA() string {
+	switch {
+	case len(o.filter.IDs) > 0:
+		return "--id"
+	case len(o.filter.Txns) > 0:
+		return "--txn"
+	}
+	return "--range"
+}
+
+// ofIWARP names one of the filters that only frames of iWARP fit, if any is given.
+func (o *decodeOptions) ofIWARP() string {
+	if len(o.filter.Operations) > 0 {
+		return "--op"
+	}
+	return "--stag"
+}
+
+// explain says why nothing is shown where the filters are of one protocol, and all frames of the other.
+func (o *decodeOptions) explain(w io.Writer, c *decodeCounts) {
+	switch {
+	case c.shown > 0 || c.Packets == 0:
+	case o.filter.OfDGRDMA() && c.Packets == c.fpdus:
+		fmt.Fprintf(w, "%s is of DG/RDMA, and all frames are of iWARP\n", o.ofDGRDMA())
+	case o.filter.OfIWARP() && c.fpdus == 0:
+		fmt.Fprintf(w, "%s is of iWARP, and all frames are of DG/RDMA\n", o.ofIWARP())
+	}
 }
 
 // shows reports whether frames are shown.
@@ -200,6 +232,7 @@ func (o *decodeOptions) liveFilter(ctx context.Context, stdin io.Reader) (captur
 // decodeCounts is the summary.
 type decodeCounts struct {
 	capture.Stats
+	fpdus            int // frames of iWARP, among Packets
 	shown, malformed int
 	verb             string // what was done with those shown
 	live             bool

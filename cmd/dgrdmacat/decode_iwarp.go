@@ -11,6 +11,7 @@ func (d *decoder) showEvent(e *iwarp.Event) error {
 	frame := e.Kind == iwarp.SetUp || e.Kind == iwarp.Frame
 	if frame {
 		d.counts.Packets++
+		d.counts.fpdus++
 	}
 	if e.Fault != nil || e.Wrong != nil || e.CRC == iwarp.Bad {
 		d.counts.malformed++

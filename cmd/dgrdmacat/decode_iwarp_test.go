@@ -44,8 +44,8 @@ func TestDecodeIWARP(t *testing.T) {
 		{"--op terminate,read --stag 0xa46e4200 --addr 10.99.0.2:7000 " + bounds, terminate, ""},
 		{"--op terminate --stag 2758689280 " + bounds, terminate, ""}, // as --json has it
 		{"--op read " + bounds, "", "13 records, 0 of them skipped; 4 frames, 0 shown, 0 malformed, 0 cut\n"},
-		{"--txn 1 " + bounds, "", "13 records, 0 of them skipped; 4 frames, 0 shown, 0 malformed, 0 cut\n"},
-		{"--op send " + captures + "udp-single.pcap", "", "2 records, 0 of them skipped; 2 frames, 0 shown, 0 malformed, 0 cut\n"},
+		{"--txn 1 " + bounds, "", "13 records, 0 of them skipped; 4 frames, 0 shown, 0 malformed, 0 cut\n--txn is of DG/RDMA, and all frames are of iWARP\n"},
+		{"--op send " + captures + "udp-single.pcap", "", "2 records, 0 of them skipped; 2 frames, 0 shown, 0 malformed, 0 cut\n--op is of iWARP, and all frames are of DG/RDMA\n"},
 	} {
 		code, stdout, stderr := runDecode(t, nil, strings.Fields(c.args)...)
 		if code != exitOK || stdout != c.stdout || stderr != c.stderr {

@@ -97,34 +97,6 @@ func TestDecodeGolden(t *testing.T) {
 	}
 }
 
-func TestDecodeUsage(t *testing.T) {
-	for args, want := range map[string]string{
-		"":                       "decode what?",
-		"-i lo file":             "give one of them",
-		"--count -1 file":        "--count -1",
-		"--port 0 file":          `"0" is no port`,
-		"--port 1,x file":        `"x" is no port`,
-		"--ethertype 0x5ff file": `"0x5ff" is no EtherType`,
-		"--id 65536 file":        `"65536" is no number of 16 bits`,
-		"--txn 4294967296 file":  `"4294967296" is no number of 32 bits`,
-		"--addr host file":       `"host" is no address`,
-		"--range 5-4 file":       `"5-4" is no range`,
-		"--nonsense file":        "-nonsense",
-		"--print file":           "need -w FILE",
-		"--force -i lo":          "need -w FILE",
-		"-w - --print file":      "both would go to standard output",
-		"-w f --json file":       "add --print",
-		"-w f -v -i lo":          "--print",
-		"--bpf p file":           "name an interface with -i",
-		"--bpf p -i any":         "in place of any",
-	} {
-		code, stdout, stderr := runDecode(t, nil, strings.Fields(args)...)
-		if code != exitUsage || stdout != "" || !strings.Contains(stderr, want) {
-			t.Errorf("%s: code %d, %q, %q", args, code, stdout, stderr)
-		}
-	}
-}
-
 // pcapOf is a file of packets with a link type.
 func pcapOf(link uint32, packets ...[]byte) []byte {
 	le := binary.LittleEndian

@@ -63,7 +63,7 @@ func (f *Filter) MatchEvent(e *iwarp.Event) bool {
 	if !f.MatchConnection(e.Conn.TCP) || e.Kind == iwarp.Gone && e.Why == "" {
 		return false
 	}
-	if len(f.Operations) == 0 && len(f.STags) == 0 {
+	if !f.OfIWARP() {
 		return true
 	}
 	if e.Kind != iwarp.Frame || e.NoHeader || e.Fault != nil && e.Payload == nil {
@@ -74,7 +74,7 @@ func (f *Filter) MatchEvent(e *iwarp.Event) bool {
 
 // MatchConnection reports whether a connection of iWARP is chosen, by its ends.
 func (f *Filter) MatchConnection(c *tcp.Connection) bool {
-	if len(f.IDs) > 0 || len(f.Txns) > 0 || len(f.Ranges) > 0 {
+	if f.OfDGRDMA() {
 		return false
 	}
 	return len(f.Ends) == 0 || slices.ContainsFunc(f.Ends, func(end capture.End) bool {

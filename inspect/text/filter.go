@@ -14,8 +14,10 @@ import (
 // Filter chooses frames. A frame must fit each list that is not empty, and fits
 // a list by any of its values.
 type Filter struct {
+	Ends []capture.End // of the source or the destination
+
+	// Only frames of DG/RDMA have these.
 	IDs    []frame.EndpointID // of the source or the destination
-	Ends   []capture.End      // likewise
 	Txns   []uint32           // of a message
 	Ranges []Range            // that a message writes to
 
@@ -30,9 +32,15 @@ type Operation struct {
 	Atomic string // what an Atomic Request does, and one that is answered, as in [iwarp.Request]; empty: anything
 }
 
+// OfDGRDMA reports whether f chooses by what only frames of DG/RDMA have.
+func (f *Filter) OfDGRDMA() bool { return len(f.IDs) > 0 || len(f.Txns) > 0 || len(f.Ranges) > 0 }
+
+// OfIWARP reports whether f chooses by what only frames of iWARP have.
+func (f *Filter) OfIWARP() bool { return len(f.Operations) > 0 || len(f.STags) > 0 }
+
 // Match reports whether v is chosen.
 func (f *Filter) Match(v *View) bool {
-	return len(f.Operations) == 0 && len(f.STags) == 0 && (len(f.IDs) == 0 || v.Kind != None && (slices.Contains(f.IDs, v.Header.Src) || slices.Contains(f.IDs, v.Header.Dst))) &&
+	return !f.OfIWARP() && (len(f.IDs) == 0 || v.Kind != None && (slices.Contains(f.IDs, v.Header.Src) || slices.Contains(f.IDs, v.Header.Dst))) &&
 		(len(f.Ends) == 0 || slices.ContainsFunc(f.Ends, func(e capture.End) bool { return e.Is(v.Packet.Src) || e.Is(v.Packet.Dst) })) &&
 		(len(f.Txns) == 0 || f.txn(v)) &&
 		(len(f.Ranges) == 0 || f.written(v))
