@@ -36,14 +36,14 @@ capturing host joined into one packet is taken apart: 12.3 is the third datagram
 record 12. Frames that are cut or malformed are shown, and say so.
 
 On Ethernet the EtherType tells a frame. UDP has no fixed port: what looks like a
-frame is taken, or, with --port, everything from and to these ports.
+frame is taken, or, with --port PORT or udp:PORT, everything from and to these ports of UDP.
 
-iWARP: a line reads number of the record, or of the first and the last one with a part of
-the frame, seconds, who to whom, and what is sent: the request or reply of MPA that sets up
-a connection, or operation, place, length and CRC of a segment. Connections are those that
-begin with such a request, or that have a port of --port tcp:PORT. A live capture takes
-TCP only if such a port is named. Where bytes are missing, a line says so; the next
-frame is found by its CRC, and without CRC the direction is given up.
+iWARP: a line reads number of the record, or of the first and the last one with a part of the
+frame, seconds, who to whom, and what is sent: the request or reply of MPA that sets up a
+connection, or operation, place, length and CRC of a segment. Connections are those that begin
+with such a request, or that have a port of --port tcp:PORT; a bare number is of UDP, and does
+not limit them. A live capture takes TCP only if such a port is named. Where bytes are missing,
+a line says so; the next frame is found by its CRC, and without CRC the direction is given up.
 
   dgrdmacat decode -i eth0 --port tcp:7471
   dgrdmacat decode --op read,terminate trace.pcap

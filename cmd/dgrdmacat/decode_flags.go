@@ -129,18 +129,22 @@ type captureOptions struct {
 }
 
 func (o *captureOptions) register(fs *flag.FlagSet) {
-	fs.Func("port", "`ports` of DG/RDMA over UDP; without it, what looks like a frame is taken. tcp:PORT is one of iWARP; without it, files are searched for connections that begin with its set-up", eachOf(func(s string) error {
-		number, tcp := strings.CutPrefix(s, "tcp:")
+	fs.Func("port", "`ports` of DG/RDMA over UDP, PORT or udp:PORT, which do not limit iWARP; without them, what looks like a frame is taken. tcp:PORT is one of iWARP; without it, files are searched for connections that begin with its set-up", eachOf(func(s string) error {
+		protocol, number, named := strings.Cut(s, ":")
+		if !named {
+			protocol, number = "udp", s
+		}
 		n, err := strconv.ParseUint(number, 10, 16)
 		switch {
 		case err != nil || n == 0:
-			return fmt.Errorf("%q is no port: need 1 to 65535, or tcp: and such a number", s)
-		case tcp:
+		case protocol == "tcp":
 			o.iwarp.Ports = append(o.iwarp.Ports, uint16(n))
-		default:
+			return nil
+		case protocol == "udp":
 			o.frames.Ports = append(o.frames.Ports, uint16(n))
+			return nil
 		}
-		return nil
+		return fmt.Errorf("%q is no port: need 1 to 65535, alone or behind udp: or tcp:", s)
 	}))
 	fs.Func("ethertype", "EtherType of DG/RDMA, a `number` (default "+settings.EtherType.Otherwise()+")", func(s string) error {
 		v, err := settings.EtherType.Parse(s)
@@ -197,10 +201,14 @@ func (o *decodeOptions) ofIWARP() string {
 	return "--stag"
 }
 
-// explain says why nothing is shown where the filters are of one protocol, and all frames of the other.
+// explain says why nothing is shown where the filters are of one protocol, and all frames of the other, or where
+// a live capture left TCP out.
 func (o *decodeOptions) explain(w io.Writer, c *decodeCounts) {
 	switch {
-	case c.shown > 0 || c.Packets == 0:
+	case c.shown > 0:
+	case c.live && len(o.iwarp.Ports) == 0 && !o.filter.OfDGRDMA():
+		fmt.Fprintln(w, "TCP is captured only with --port tcp:PORT")
+	case c.Packets == 0:
 	case o.filter.OfDGRDMA() && c.Packets == c.fpdus:
 		fmt.Fprintf(w, "%s is of DG/RDMA, and all frames are of iWARP\n", o.ofDGRDMA())
 	case o.filter.OfIWARP() && c.fpdus == 0:

@@ -38,6 +38,7 @@ func TestDecodeIWARP(t *testing.T) {
 		{"--stats " + bounds, lines + terminate + ends, "13 records, 0 of them skipped; 4 frames, 4 shown, 0 malformed, 0 cut\n"},
 		{"--count 3 " + bounds, lines, ""},
 		{"--port tcp:7000,9 " + bounds, lines + terminate + ends, ""},
+		{"--port udp:9 " + bounds, lines + terminate + ends, ""},
 		{"--port 9 " + bounds, lines + terminate + ends, ""},
 		{"--port tcp:9 " + bounds, "", "13 records, 13 of them skipped (13 neither DG/RDMA nor iWARP); 0 frames, 0 shown, 0 malformed, 0 cut\n"},
 		{"--op terminate " + bounds, terminate, ""},
@@ -158,7 +159,8 @@ func TestDecodeIWARPLive(t *testing.T) {
 	_, port, _ := net.SplitHostPort(l.Addr().String())
 	asked := asProcess(t, "decode", "-i", "lo", "--port", "tcp:"+port).start()
 	not := asProcess(t, "decode", "-i", "lo", "-w", "-", "--port", "1").start()
-	for _, p := range []*process{asked, not} {
+	unasked := asProcess(t, "decode", "-i", "lo", "--port", "udp:1", "--txn", "1").start() // which TCP has none of
+	for _, p := range []*process{asked, not, unasked} {
 		eventually(t, "it captures", func() bool { return strings.Contains(p.err.String(), "capturing on lo\n") })
 	}
 	accepted := make(chan error, 1)
@@ -182,7 +184,7 @@ func TestDecodeIWARPLive(t *testing.T) {
 	eventually(t, "the Send is shown", func() bool {
 		return strings.Contains(asked.out.String(), "Send QN 0 MSN 1 MO 0 5 bytes, whole, CRC good")
 	})
-	for _, p := range []*process{asked, not} {
+	for _, p := range []*process{asked, not, unasked} {
 		p.Process.Signal(syscall.SIGINT)
 		if code := p.code(); code != exitOK {
 			t.Errorf("code %d, %s", code, p.err.String())
@@ -191,7 +193,13 @@ func TestDecodeIWARPLive(t *testing.T) {
 	if n := strings.Count(asked.out.String(), "MPA re"); n != 2 {
 		t.Errorf("%d frames of set-up: %s", n, asked.out.String())
 	}
-	if !strings.Contains(not.err.String(), "0 frames, 0 written") {
-		t.Error(not.err.String())
+	const why = "TCP is captured only with --port tcp:PORT\n"
+	if said := not.err.String(); !strings.Contains(said, "0 frames, 0 written") || !strings.HasSuffix(said, "\n"+why) || strings.Count(said, why) != 1 {
+		t.Error(said)
+	}
+	for _, p := range []*process{asked, unasked} {
+		if strings.Contains(p.err.String(), why) {
+			t.Error(p.err.String())
+		}
 	}
 }
