@@ -176,6 +176,7 @@ func TestDoneDoesNotWaitForOthers(t *testing.T) {
 	}
 	done := make(chan int, 2)
 	l.post(t, 1, done)
+	time.Sleep(10 * time.Millisecond) // all of it has left, also on a busy machine
 	l.later(true)
 	go l.post(t, 2, done)
 	<-l.wire.holds

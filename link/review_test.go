@@ -268,7 +268,8 @@ func TestConnectionClosed(t *testing.T) {
 		out.Peer().Close()
 		in.Peer().Close()
 		for range 2 {
-			if err := <-ended; !errors.Is(err, ErrClosed) {
+			// Whoever closes last may have heard of the other one before.
+			if err := <-ended; !errors.Is(err, ErrClosed) && !errors.Is(err, dgrdma.ErrPeerClosed) {
 				t.Error(err)
 			}
 		}

@@ -134,7 +134,10 @@ func TestOfferOfALifeBefore(t *testing.T) {
 					dialed <- l
 				}()
 				time.Sleep(time.Second)
-				in, err := p.Accept(soon(t))
+				// The life before may be named for half of GiveUp, 5 s, if something was posted to it.
+				ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+				defer cancel()
+				in, err := p.Accept(ctx)
 				if err != nil {
 					t.Fatal(err)
 				}
