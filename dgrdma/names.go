@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dgrdma/dgrdma/internal/refused"
 	"github.com/dgrdma/dgrdma/transport"
 	"github.com/dgrdma/dgrdma/transport/udp"
 	"github.com/dgrdma/dgrdma/url"
@@ -35,7 +36,7 @@ func lookUp(ctx context.Context, host string) ([]netip.Addr, error) {
 		if ctx.Err() != nil {
 			err = fmt.Errorf("%w: %w", context.Cause(ctx), err)
 		}
-		return nil, fmt.Errorf("dgrdma: no address of host %s: %w; is the name right? An IP address does in its place", host, err)
+		return nil, fmt.Errorf("dgrdma: %w", refused.Name(host, err))
 	}
 	rank := func(ip netip.Addr) int {
 		switch {

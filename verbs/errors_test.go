@@ -97,6 +97,42 @@ func TestDialErrors(t *testing.T) {
 	_, err = h.Dial(t.Context(), shy, nil)
 	says(t, err, []error{verbs.ErrLost}, "the peer closed it")
 
+	_, err = h.Dial(t.Context(), "tcp:nobody.invalid:7", nil)
+	says(t, err, nil, "no address of host nobody.invalid: ", "is the name right? An IP address does in its place")
+	if !errors.As(err, new(*net.DNSError)) {
+		t.Errorf("%v is no DNSError", err)
+	}
+	everywhere, err := verbs.Open("tcp")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer everywhere.Close()
+	_, err = everywhere.Dial(t.Context(), "tcp:255.255.255.255:7", nil) // where no TCP goes
+	says(t, err, []error{syscall.ENETUNREACH}, "no way there: ")
+	elsewhere, err := verbs.Open("tcp:192.0.2.1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer elsewhere.Close()
+	_, err = elsewhere.Dial(t.Context(), silent, nil)
+	says(t, err, []error{syscall.EADDRNOTAVAIL}, "no interface of this machine has the address; ip addr lists those there are")
+	_, err = elsewhere.Listen("0")
+	says(t, err, []error{syscall.EADDRNOTAVAIL}, "no interface of this machine has the address; ip addr lists those there are")
+	nameless, err := verbs.Open("tcp:nobody.invalid")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nameless.Close()
+	_, err = nameless.Dial(t.Context(), silent, nil)
+	says(t, err, nil, "from nobody.invalid: no address of host nobody.invalid: ", "is the name right?")
+	_, err = nameless.Listen("0")
+	says(t, err, nil, "no address of host nobody.invalid: ", "is the name right?")
+	_, taken, _ := net.SplitHostPort(strings.TrimPrefix(silent, "tcp:"))
+	_, err = h.Listen(taken)
+	says(t, err, []error{syscall.EADDRINUSE}, "another socket has the port; choose one, or 0 for any")
+	_, err = everywhere.Listen(taken)
+	says(t, err, []error{syscall.EADDRINUSE}, "another socket has the port, at all addresses or at one; choose a port")
+
 	_, err = h.Dial(t.Context(), "udp:127.0.0.1:1", nil)
 	says(t, err, nil, "that is an endpoint string of DG/RDMA", "an address begins with tcp:")
 	_, err = verbs.Open("10.0.0.1")

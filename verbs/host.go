@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/dgrdma/dgrdma/internal/refused"
 	"github.com/dgrdma/dgrdma/rdmap"
 	"github.com/dgrdma/dgrdma/rdmap/memory"
 	"github.com/dgrdma/dgrdma/rdmap/mpa"
@@ -181,7 +182,7 @@ func (h *Host) Dial(ctx context.Context, address string, o *Options) (*QueuePair
 	if h.local != "" {
 		a, err := net.ResolveTCPAddr("tcp", net.JoinHostPort(h.local, "0"))
 		if err != nil {
-			return nil, fmt.Errorf("verbs: dial %s: %w", address, err)
+			return nil, fmt.Errorf("verbs: dial %s from %s: %w", address, h.local, h.explain(err))
 		}
 		d.LocalAddr = a
 	}
@@ -190,9 +191,21 @@ func (h *Host) Dial(ctx context.Context, address string, o *Options) (*QueuePair
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return nil, fmt.Errorf("verbs: dial %s: nobody listens there: start the peer first, and look at its port: %w", address, err)
 	case err != nil:
-		return nil, fmt.Errorf("verbs: dial %s: %w", address, err)
+		return nil, fmt.Errorf("verbs: dial %s: %w", address, h.explain(err))
 	}
 	return h.connect(ctx, nc, o)
+}
+
+// explain says what a user may do where the system has no socket for the host.
+func (h *Host) explain(err error) error {
+	var name *net.DNSError
+	switch {
+	case errors.As(err, &name):
+		return refused.Name(name.Name, err)
+	case errors.Is(err, syscall.ENETUNREACH), errors.Is(err, syscall.EHOSTUNREACH):
+		return refused.Way(err)
+	}
+	return refused.Bind(err, h.local == "")
 }
 
 // Connect opens a queue pair over a connection that is there, as its initiator. The connection is the

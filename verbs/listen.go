@@ -37,7 +37,7 @@ const (
 func (h *Host) Listen(port string) (*Listener, error) {
 	nl, err := net.Listen("tcp", net.JoinHostPort(h.local, port))
 	if err != nil {
-		return nil, fmt.Errorf("verbs: listen at port %s: %w", port, err)
+		return nil, fmt.Errorf("verbs: listen at port %s: %w", port, h.explain(err))
 	}
 	l := &Listener{host: h, nl: nl, ready: make(chan *Request, Backlog), lobby: newLobby()}
 	l.ctx, l.stop = context.WithCancel(context.Background())

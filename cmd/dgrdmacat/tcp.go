@@ -169,6 +169,8 @@ func (d *dialing) explain(err error) error {
 		return err
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return says("nothing listens at that port: connection refused; does %s run there, and is this the address it printed?", d.there)
+	case dials && noWayTCP(err):
+		return err // it says what to do
 	case dials && dialed.Timeout():
 		return says("nobody answers within %v; is that machine up, do routes and firewalls let TCP through, and does %s run there?", d.within, d.there)
 	case dials:
@@ -181,6 +183,13 @@ func (d *dialing) explain(err error) error {
 		return fmt.Errorf("%w; does %s run there?", err, d.there)
 	}
 	return err
+}
+
+// noWayTCP says that this machine has no address, or no way, for a connection: nobody there has heard of it.
+func noWayTCP(err error) bool {
+	var call *os.SyscallError
+	return errors.As(err, new(*net.DNSError)) || errors.As(err, &call) && call.Syscall == "bind" ||
+		errors.Is(err, syscall.ENETUNREACH) || errors.Is(err, syscall.EHOSTUNREACH)
 }
 
 // goneTCP says what is known of the end of a connection, and where a user may look.

@@ -27,7 +27,8 @@ func TestTCPNobodyThere(t *testing.T) {
 		"a silent server": {stranger(t, func(net.Conn) {}), ": something listens at that port, and no answer of iWARP came within 2s; does "},
 		"nobody at all":   {overcrowded(t), ": nobody answers within 2s; is that machine up, do routes and firewalls let TCP through, and does "},
 		"one that closes": {stranger(t, func(nc net.Conn) { nc.Close() }), "mpa: connection ended during set-up"},
-		"no such host":    {"tcp:nobody.invalid:7", "nobody.invalid"},
+		"nobody's name":   {"tcp:nobody.invalid:7", "is the name right? An IP address does in its place\n"},
+		"nobody's way":    {"tcp:255.255.255.255:7", "no way there: dial tcp 255.255.255.255:7: connect: network is unreachable\n"},
 	}
 	for _, command := range []string{"rping --wait 2s --json --count 1", "ping --op send --json -n 1", "bench --op send --json"} {
 		for name, c := range there {
@@ -39,6 +40,29 @@ func TestTCPNobodyThere(t *testing.T) {
 			if took := time.Since(began); code != exitError || !strings.Contains(stderr, c.says) || strings.Count(stderr, "listens") > 1 || !strings.Contains(out, `"error":"`) || took > 6*time.Second {
 				t.Errorf("%s to %s: code %d after %v, %s%s", command, name, code, took, out, stderr)
 			}
+		}
+	}
+}
+
+// TestTCPNoSocket: what the system refuses a server, or the client's side, is explained as over UDP.
+func TestTCPNoSocket(t *testing.T) {
+	busy := strings.TrimPrefix(stranger(t, func(net.Conn) {}), "tcp:127.0.0.1:")
+	for address, says := range map[string]string{
+		"tcp:127.0.0.1:" + busy: "another socket has the port; choose one, or 0 for any\n",
+		"tcp:" + busy:           "another socket has the port, at all addresses or at one; choose a port, or 0 for any, or name an address\n",
+		"tcp:192.0.2.1:7":       "no interface of this machine has the address; ip addr lists those there are\n",
+		"tcp:nobody.invalid:7":  "is the name right? An IP address does in its place\n",
+	} {
+		for _, command := range []string{"rping", "ping", "bench"} {
+			if code, out, stderr := runFor(t, patient(t), command, "--serve", address); code != exitError || out != "" || !strings.HasSuffix(stderr, says) {
+				t.Errorf("%s --serve %s: code %d, %s%s", command, address, code, out, stderr)
+			}
+		}
+	}
+	for _, command := range []string{"rping", "ping --op read", "bench"} {
+		args := append(strings.Fields(command), "--to", "tcp:127.0.0.1:"+busy, "--local", "tcp:192.0.2.1")
+		if code, out, stderr := runFor(t, patient(t), args...); code != exitError || out != "" || !strings.HasSuffix(stderr, "ip addr lists those there are\n") {
+			t.Errorf("%q: code %d, %s%s", args, code, out, stderr)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/dgrdma/dgrdma/internal/refused"
 	"github.com/dgrdma/dgrdma/transport"
 	"github.com/dgrdma/dgrdma/transport/internal/mmsg"
 )
@@ -142,7 +143,7 @@ func (c *Conn) Towards(peer transport.Addr) (transport.Addr, error) {
 	}
 	ip, err := c.sourceTo(peer.AddrPort())
 	if err != nil {
-		return peer, fmt.Errorf("no way there: %w", err)
+		return peer, refused.Way(err)
 	}
 	return peer.WithLocal(ip), nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/dgrdma/dgrdma/internal/refused"
 	"github.com/dgrdma/dgrdma/transport"
 	"github.com/dgrdma/dgrdma/transport/internal/mmsg"
 	"github.com/dgrdma/dgrdma/transport/internal/rtnl"
@@ -120,19 +121,8 @@ func (c *Conn) setUp(fd int, want netip.AddrPort, cfg Config) error {
 		return err
 	}
 	c.buffers = mmsg.SetBuffers(fd, cfg.Buffer)
-	switch err := bind(fd, want, freePort); err {
-	case nil:
-	case unix.EADDRINUSE:
-		if c.every {
-			return fmt.Errorf("%w: another socket has the port, at all addresses or at one; choose a port, or 0 for any, or name an address", os.NewSyscallError("bind", err))
-		}
-		return fmt.Errorf("%w: another socket has the port; choose one, or 0 for any", os.NewSyscallError("bind", err))
-	case unix.EADDRNOTAVAIL:
-		return fmt.Errorf("%w: no interface of this machine has the address", os.NewSyscallError("bind", err))
-	case unix.EACCES:
-		return fmt.Errorf("%w: ports below net.ipv4.ip_unprivileged_port_start need CAP_NET_BIND_SERVICE", os.NewSyscallError("bind", err))
-	default:
-		return os.NewSyscallError("bind", err)
+	if err := bind(fd, want, freePort); err != nil {
+		return refused.Bind(os.NewSyscallError("bind", err), c.every)
 	}
 	bound, err := boundTo(fd)
 	if err != nil {
@@ -218,5 +208,5 @@ func interfaceMTU(ip netip.Addr) (int, error) {
 			return ifi.MTU, nil
 		}
 	}
-	return 0, fmt.Errorf("no interface of this machine has the address; ip addr lists those there are")
+	return 0, errors.New(refused.Elsewhere)
 }

@@ -1,0 +1,39 @@
+// Package refused says what a user may do where the system refuses a socket its address, or finds no host or no way.
+package refused
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+)
+
+// Elsewhere says of an address that it is none of this machine's.
+const Elsewhere = "no interface of this machine has the address; ip addr lists those there are"
+
+// Bind explains an error of bind, and returns others as they are. every says that the socket was to be at all addresses.
+func Bind(err error, every bool) error {
+	var call *os.SyscallError
+	if !errors.As(err, &call) || call.Syscall != "bind" {
+		return err
+	}
+	switch {
+	case errors.Is(call, syscall.EADDRINUSE) && every:
+		return fmt.Errorf("%w: another socket has the port, at all addresses or at one; choose a port, or 0 for any, or name an address", err)
+	case errors.Is(call, syscall.EADDRINUSE):
+		return fmt.Errorf("%w: another socket has the port; choose one, or 0 for any", err)
+	case errors.Is(call, syscall.EADDRNOTAVAIL):
+		return fmt.Errorf("%w: %s", err, Elsewhere)
+	case errors.Is(call, syscall.EACCES):
+		return fmt.Errorf("%w: ports below net.ipv4.ip_unprivileged_port_start need CAP_NET_BIND_SERVICE", err)
+	}
+	return err
+}
+
+// Name explains why a host has no address.
+func Name(host string, err error) error {
+	return fmt.Errorf("no address of host %s: %w; is the name right? An IP address does in its place", host, err)
+}
+
+// Way explains why the system sends nothing to a peer.
+func Way(err error) error { return fmt.Errorf("no way there: %w", err) }
