@@ -47,7 +47,7 @@ type benchOptions struct {
 }
 
 func (o *benchOptions) register(fs *flag.FlagSet) {
-	fs.StringVar(&o.serve, "serve", "", "`URL` to serve on; "+tcpServes("7471", anyFreePort))
+	fs.StringVar(&o.serve, "serve", "", "`URL` to serve on; "+tcpServes(chosenPort, anyFreePort))
 	fs.BoolVar(&o.once, "once", false, "with --serve: end after one client")
 	o.urlFile.register(fs, "with --serve: ")
 	o.memory.value = servedMemory

@@ -33,7 +33,7 @@ func (o *benchOptions) checkTCP(fs *flag.FlagSet) error {
 	case at == "" && o.op == "":
 		return nil
 	case at != "" && !isTCP(at) && only != "":
-		return badUsage("%s is for RDMA over TCP: give an address such as tcp:10.0.0.2:7471, not %s", only, at)
+		return badUsage("%s is for RDMA over TCP: give an address such as tcp:10.0.0.2:%s, not %s", only, chosenPort, at)
 	case at != "" && !isTCP(at):
 		return nil
 	case not != "":

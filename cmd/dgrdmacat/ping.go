@@ -98,7 +98,7 @@ type pingOptions struct {
 }
 
 func (o *pingOptions) register(fs *flag.FlagSet) {
-	fs.StringVar(&o.serve, "serve", "", "`URL` to answer on; "+tcpServes("7471", anyFreePort))
+	fs.StringVar(&o.serve, "serve", "", "`URL` to answer on; "+tcpServes(chosenPort, anyFreePort))
 	fs.BoolVar(&o.once, "once", false, "with --serve: end after one client")
 	o.urlFile.register(fs, "with --serve: ")
 	fs.StringVar(&o.to, "to", "", "`URL` of the server: udp:HOST:PORT, with --op tcp:HOST:PORT, or what it printed")

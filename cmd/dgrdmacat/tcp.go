@@ -41,6 +41,22 @@ func overTCPAlone(hint string) string {
 	return "that is an address of RDMA over TCP, which rping, ping --op and bench --op take, and no endpoint string of DG/RDMA: " + hint
 }
 
+// chosenPort is the one in examples of commands that have none of their own.
+const chosenPort = "7471"
+
+// examplePort is the port in an example of an address that has that one unless it says another.
+func examplePort(port string) string {
+	if port == "" || port == "0" {
+		return chosenPort
+	}
+	return port
+}
+
+// needTCP says what an address looks like that has that port unless it says another.
+func needTCP(port string) string {
+	return "need tcp:HOST:PORT, as in tcp:10.0.0.2:" + examplePort(port)
+}
+
 // tcpServes says in help where a server is heard; without says which port it has without one.
 func tcpServes(port, without string) string {
 	return fmt.Sprintf("tcp and tcp:%[1]s hear those who reach any address of this machine, IPv4 or IPv6, tcp:10.0.0.2 and tcp:10.0.0.2:%[1]s that one alone; %s", port, without)
@@ -50,11 +66,12 @@ const anyFreePort = "without a port, any that is free"
 
 // parseTCP reads an address. what says where in the command line it stands; port is the one that it has unless it says one.
 func parseTCP(what, s, port string) (a tcpAddress, err error) {
+	need := needTCP(port)
 	if _, wrong := url.Parse(s); !isTCP(s) && wrong == nil {
-		return a, badUsage("%s %s: that is an endpoint string of DG/RDMA, and this is RDMA over TCP: need tcp:HOST:PORT, as in tcp:10.0.0.2:7174", what, s)
+		return a, badUsage("%s %s: that is an endpoint string of DG/RDMA, and this is RDMA over TCP: %s", what, s, need)
 	}
 	if !isTCP(s) {
-		return a, badUsage("%s %s: need tcp:HOST:PORT, as in tcp:10.0.0.2:7174", what, s)
+		return a, badUsage("%s %s: %s", what, s, need)
 	}
 	rest := strings.TrimPrefix(strings.TrimPrefix(s, tcpScheme), ":")
 	a.port = port
@@ -66,11 +83,11 @@ func parseTCP(what, s, port string) (a tcpAddress, err error) {
 		a.host = strings.Trim(rest, "[]")
 	default:
 		if a.host, a.port, err = net.SplitHostPort(rest); err != nil {
-			return a, badUsage("%s %s: need tcp:HOST:PORT, as in tcp:10.0.0.2:7174 or tcp:[::1]:7174", what, s)
+			return a, badUsage("%s %s: %s or tcp:[::1]:%s", what, s, need, examplePort(port))
 		}
 	}
 	if strings.Contains(a.host, "/") {
-		return a, badUsage("%s %s: need tcp:HOST:PORT, as in tcp:10.0.0.2:7174", what, s)
+		return a, badUsage("%s %s: %s", what, s, need)
 	}
 	if _, err := strconv.ParseUint(a.port, 10, 16); err != nil && a.port != "" {
 		return a, badUsage("%s %s: port %q: need a number from 0 to 65535", what, s, a.port)
@@ -84,7 +101,7 @@ func parseTCPPeer(what, s, port string) (a tcpAddress, err error) {
 		return a, err
 	}
 	if a.host == "" || a.port == "" || a.port == "0" {
-		return a, badUsage("%s %s: need tcp:HOST:PORT, as in tcp:10.0.0.2:7174", what, s)
+		return a, badUsage("%s %s: %s", what, s, needTCP(port))
 	}
 	if ip := net.ParseIP(a.host); ip != nil && ip.IsUnspecified() {
 		return a, badUsage("%s %s: %v stands for all addresses of a machine: name the one by which you reach the other side's", what, s, ip)
