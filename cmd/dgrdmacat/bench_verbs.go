@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/dgrdma/dgrdma/bench"
+	"github.com/dgrdma/dgrdma/rdmap/mpa"
 	"github.com/dgrdma/dgrdma/verbs"
 )
 
@@ -182,7 +183,7 @@ func measureVerbs(ctx context.Context, o *benchOptions, h *verbs.Host, to tcpAdd
 		}
 	}
 	if err := c.Join(ctx); err != nil {
-		if errors.Is(err, bench.ErrNoBench) {
+		if errors.Is(err, bench.ErrNoBench) && !unanswered(err) && !errors.Is(err, mpa.ErrNotMPA) {
 			return fmt.Errorf("%w; does %s run there, of this version?", err, verbsThere)
 		}
 		return (&dialing{to, bench.Introduction, verbsThere}).explain(err)

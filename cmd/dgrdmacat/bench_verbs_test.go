@@ -284,7 +284,7 @@ func TestBenchNoServerOfQueuePairs(t *testing.T) {
 	}
 	defer l.Close()
 	for address, says := range map[string]string{
-		l.Addr().String(): "no server of bench over TCP listens there",
+		l.Addr().String(): "tcp:" + l.Addr().String() + ": something listens at that port, and no answer of iWARP came within 2s; does dgrdmacat bench --serve tcp:ADDRESS:PORT run there?\n",
 		"127.0.0.1:1":     "connection refused; does dgrdmacat bench --serve tcp:ADDRESS:PORT run there",
 	} {
 		began := time.Now()

@@ -193,13 +193,18 @@ func (d *dialing) explain(err error) error {
 	case dials:
 		return fmt.Errorf("%w; does %s run there, and is this the address it printed?", err, d.there)
 	case errors.Is(err, mpa.ErrNotMPA):
-		return fmt.Errorf("%w: what listens there does not speak iWARP; does %s run there?", err, d.there)
-	case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, context.DeadlineExceeded):
+		return fmt.Errorf("%w: it does not speak iWARP; does %s run there?", err, d.there)
+	case unanswered(err):
 		return says("something listens at that port, and no answer of iWARP came within %v; does %s run there?", d.within, d.there)
 	case errors.Is(err, mpa.ErrLost):
 		return fmt.Errorf("%w; does %s run there?", err, d.there)
 	}
 	return err
+}
+
+// unanswered says that the time for an answer was over.
+func unanswered(err error) bool {
+	return errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, context.DeadlineExceeded)
 }
 
 // noWayTCP says that this machine has no address, or no way, for a connection: nobody there has heard of it.
