@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"fmt"
@@ -37,6 +38,9 @@ type hello struct {
 	Session  uint64 // of what is measured: the number that the server gave
 	Peer     uint32 // and which of them
 }
+
+// AsksForVerbs says that private data is that of a [VerbsClient], of whatever version.
+func AsksForVerbs(private []byte) bool { return bytes.HasPrefix(private, protocol[:]) }
 
 // welcome is the private data of a server that has time.
 type welcome struct {

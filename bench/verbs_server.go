@@ -93,7 +93,7 @@ func (s *VerbsServer) answer(ctx context.Context, came chan<- *verbsServed) erro
 		}
 		var h hello
 		var with *busy
-		known := decodeIf(r.Private, &h) && h.Protocol == protocol && h.Version == version
+		known := AsksForVerbs(r.Private) && decodeIf(r.Private, &h) && h.Version == version
 		if known && h.Kind == pairControl {
 			if with = s.admit(r, came); with == nil {
 				continue

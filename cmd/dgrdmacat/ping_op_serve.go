@@ -33,6 +33,9 @@ func pingOpServe(ctx context.Context, o *pingOptions, stderr io.Writer) error {
 	s := &tcpServer{at: at, once: o.once, urlFile: &o.urlFile, doing: "answering", stderr: stderr}
 	s.accept = func(ctx context.Context, h *verbs.Host, r *verbs.Request) (func(context.Context) (string, error), error) {
 		c, err := room.Accept(ctx, h, r)
+		if errors.Is(err, latency.ErrStranger) {
+			err = strangerTCP("ping --op", r.Private, err)
+		}
 		if err != nil {
 			return nil, err
 		}

@@ -88,6 +88,50 @@ func TestTCPWrongKind(t *testing.T) {
 	}
 }
 
+// TestTCPStrangers: servers log whose client they have rejected, and nothing that does something to a terminal.
+func TestTCPStrangers(t *testing.T) {
+	rpinged, rpings := startTCPServer(t, "rping", "--serve", "tcp:127.0.0.1:0")
+	pinged, pings := startTCPServer(t, "ping", "--serve", "tcp:127.0.0.1")
+	runFor(t, patient(t), "ping", "--op", "read", "--to", rpings)
+	runFor(t, patient(t), "bench", "--op", "read", "--to", rpings)
+	runFor(t, patient(t), "bench", "--op", "read", "--to", pings)
+	runFor(t, patient(t), "rping", "--count", "1", "--to", pings)
+	h, err := verbs.Open("tcp:127.0.0.1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close()
+	for _, private := range []string{"it is me", "\x1b[2Jand me", strings.Repeat("a", 65)} {
+		for _, at := range []string{rpings, pings} {
+			if q, err := h.Dial(patient(t), at, &verbs.Options{Private: []byte(private)}); err == nil {
+				t.Errorf("%s takes %q", at, private)
+				q.Abort()
+			}
+		}
+	}
+	for _, c := range []struct {
+		server *process
+		ours   string
+		others []string
+	}{
+		{rpinged, "rping", []string{"it is one of ping --op", "it is one of bench --op"}},
+		{pinged, "ping --op", []string{"it is one of bench --op", "it has no private data, as clients of rping"}},
+	} {
+		others := append(c.others, `it comes with private data, "it is me"`, "it comes with private data that is no text, of 10 bytes",
+			`it comes with private data, "`+strings.Repeat("a", 64)+`"`)
+		eventually(t, "all are told of", func() bool { return strings.Count(c.server.err.String(), "\n") > len(others) })
+		said := c.server.err.String()
+		for _, other := range others {
+			if strings.Count(said, ": the client is none of "+c.ours+": "+other+"\n") != 1 {
+				t.Errorf("not once that %s: %s", other, said)
+			}
+		}
+		if strings.Count(said, "\n") != 1+len(others) || strings.ContainsAny(said, "\x1b\\") {
+			t.Errorf("%s logs more: %s", c.ours, said)
+		}
+	}
+}
+
 // TestTCPUsage: what does not fit is a mistake, and says why.
 func TestTCPUsage(t *testing.T) {
 	for args, says := range map[string]string{

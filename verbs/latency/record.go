@@ -43,9 +43,14 @@ func (r *request) bytes() []byte {
 	return r.key.Append(b)
 }
 
+// Asks says that private data is that of a client of this package, of whatever version.
+func Asks(private []byte) bool {
+	return len(private) >= headSize && string(private[:len(magic)]) == magic
+}
+
 // parse reads a request. The error says why not, in words for the client.
 func (r *request) parse(b []byte) error {
-	if len(b) < headSize || string(b[:len(magic)]) != magic {
+	if !Asks(b) {
 		return fmt.Errorf("%w: this is ping --serve of dgrdmacat, which takes its own clients only", ErrStranger)
 	}
 	if v := b[len(magic)]; v != version {

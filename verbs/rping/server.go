@@ -28,7 +28,7 @@ func Accept(ctx context.Context, r *verbs.Request, o *Options) (*Session, error)
 	}
 	if len(r.Private) > 0 {
 		err := r.Reject(ctx, []byte(refusal))
-		return nil, errors.Join(fmt.Errorf("%w: it comes with private data, %.64q", ErrStranger, r.Private), err)
+		return nil, errors.Join(fmt.Errorf("%w: it comes with %d bytes of private data", ErrStranger, len(r.Private)), err)
 	}
 	s := &Session{unverified: o.Unverified, most: o.Most}
 	if s.most == 0 {
