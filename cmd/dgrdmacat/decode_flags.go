@@ -144,7 +144,7 @@ func (o *captureOptions) register(fs *flag.FlagSet) {
 			o.frames.Ports = append(o.frames.Ports, uint16(n))
 			return nil
 		}
-		return fmt.Errorf("%q is no port: need 1 to 65535, alone or behind udp: or tcp:", s)
+		return fmt.Errorf("%q is no port: need 1 to 65535, as in 4791, udp:4791 or tcp:7174", s)
 	}))
 	fs.Func("ethertype", "EtherType of DG/RDMA, a `number` (default "+settings.EtherType.Otherwise()+")", func(s string) error {
 		v, err := settings.EtherType.Parse(s)

@@ -12,7 +12,7 @@ func TestDecodeUsage(t *testing.T) {
 		"-i lo file":                            "give one of them",
 		"--count -1 file":                       "--count -1",
 		"--port 0 file":                         `"0" is no port`,
-		"--port sctp:7 file":                    `"sctp:7" is no port: need 1 to 65535, alone or behind udp: or tcp:`,
+		"--port sctp:7 file":                    `"sctp:7" is no port: need 1 to 65535, as in 4791, udp:4791 or tcp:7174`,
 		"--port udp:70000 file":                 `"udp:70000" is no port`,
 		"--port udp:tcp:7 file":                 `"udp:tcp:7" is no port`,
 		"--port 1,x file":                       `"x" is no port`,
