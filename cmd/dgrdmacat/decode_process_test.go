@@ -102,7 +102,7 @@ func TestDecodeLive(t *testing.T) {
 		{"udp, several ids", "udp:10.77.0.1", "udp:10.77.0.2", []dgrdma.EndpointID{1, 3, 4, 5}, true},
 		{"ether", "ether:" + netns.Device, "ether:" + netns.Device, []dgrdma.EndpointID{1}, false},
 	} {
-		t.Run(c.name, func(t *testing.T) {
+		once := func(t *testing.T, last bool) (dropped bool) {
 			pair := netns.NewPair(t, 1500)
 			cmd := exec.Command(path, "decode", "-i", netns.Device, "--json")
 			var stdout lockedBuffer
@@ -121,17 +121,26 @@ func TestDecodeLive(t *testing.T) {
 			}
 			exchange(t, pair, c.local, c.peer, c.senders)
 			// What is on its way to the socket, or still in it, is shown some time later.
-			looked := 0
-			eventually(t, "all that was written is shown", func() bool {
+			all := false
+			for looked, since := 0, time.Now(); !all && time.Since(since) < 3*time.Second; time.Sleep(5 * time.Millisecond) {
 				shown := stdout.String()
-				settled := len(shown) == looked
-				looked = len(shown)
-				return settled && writtenLive(t, shown) == len(c.senders)*liveTransactions*liveSize
-			})
+				if len(shown) != looked {
+					looked, since = len(shown), time.Now()
+					continue
+				}
+				all = writtenLive(t, shown) == len(c.senders)*liveTransactions*liveSize
+			}
 			if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
 				t.Fatal(err)
 			}
 			summary, _ := io.ReadAll(said)
+			if !all && !last && !strings.HasSuffix(string(summary), "; 0 dropped by the kernel\n") {
+				cmd.Wait()
+				return true
+			}
+			if !all {
+				t.Errorf("not all that was written is shown: %s", summary)
+			}
 			if err := cmd.Wait(); err != nil || !strings.Contains(string(summary), " 0 malformed, 0 cut") || !strings.HasSuffix(string(summary), "; 0 dropped by the kernel\n") {
 				t.Fatalf("%v, %s", err, summary)
 			}
@@ -139,6 +148,13 @@ func TestDecodeLive(t *testing.T) {
 				t.Errorf("joined: want %v; %s", c.joined, summary)
 			}
 			checkLive(t, stdout.String())
+			return false
+		}
+		t.Run(c.name, func(t *testing.T) {
+			// On a busy machine the kernel may drop some of what is captured, and says so.
+			for n := 1; once(t, n == 5); n++ {
+				t.Log("some was dropped: once more")
+			}
 		})
 	}
 }
