@@ -97,7 +97,7 @@ func (q *QueuePair) help(ctx context.Context, met func() bool) {
 		if there = met(); there || l.wanted.Load() {
 			break
 		}
-		err := q.takeIn(q.conn.Watch(receiver{driver{q}}))
+		err := q.after(q.conn.Watch(receiver{driver{q}}))
 		if errors.Is(err, mpa.ErrInterrupted) {
 			there = met()
 			continue

@@ -127,7 +127,7 @@ func (q *QueuePair) giveTurnUnlessAgain() bool {
 // receive is the receiving goroutine of a queue pair. It ends with it.
 func (q *QueuePair) receive() {
 	for {
-		err := q.takeIn(q.conn.Receive(receiver{driver{q}}))
+		err := q.after(q.conn.Receive(receiver{driver{q}}))
 		if err != nil && !errors.Is(err, mpa.ErrInterrupted) {
 			q.end(err)
 			return
@@ -138,8 +138,8 @@ func (q *QueuePair) receive() {
 	}
 }
 
-// takeIn sees to what that asks for which the caller, who has the turn to receive, has received, or how that failed.
-func (q *QueuePair) takeIn(err error) error {
+// after does what is due after each call of the carrier's Receive, or Watch, which returned err. The caller has the turn to receive.
+func (q *QueuePair) after(err error) error {
 	if errors.Is(err, mpa.ErrInterrupted) {
 		return err
 	}
