@@ -112,9 +112,7 @@ func TestClientThatDoesNotRead(t *testing.T) {
 	s := verbsServer(t)
 	s.GiveUp = time.Second
 	s.Failed = func(_ fmt.Stringer, err error) { t.Logf("server: %v", err) }
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	go s.Serve(ctx, false)
+	ctx := serving(t, s)
 	d := net.Dialer{Control: func(_, _ string, c syscall.RawConn) error {
 		return c.Control(func(fd uintptr) {
 			syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, syscall.SO_RCVBUF, 2048)
@@ -172,9 +170,7 @@ func TestClientThatDoesNotRead(t *testing.T) {
 func TestRejectedStrangers(t *testing.T) {
 	t.Parallel()
 	s := verbsServer(t)
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	go s.Serve(ctx, false)
+	ctx := serving(t, s)
 	at := s.Listener.Addr().String()
 	request := append([]byte("MPA ID Req Frame"), 0, 1, 0, 0)
 	var made atomic.Int64

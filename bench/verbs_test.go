@@ -42,6 +42,20 @@ func verbsServer(t *testing.T) *VerbsServer {
 	return &VerbsServer{Host: there, Listener: l, Memory: make([]byte, 8<<20)}
 }
 
+// serving has a server serve until the test has ended, which is when the context ends.
+func serving(t *testing.T, s *VerbsServer) context.Context {
+	ctx, cancel := context.WithCancel(t.Context())
+	served := make(chan error, 1)
+	go func() { served <- s.Serve(ctx, false) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-served; err != nil {
+			t.Errorf("server: %v", err)
+		}
+	})
+	return ctx
+}
+
 func verbsClient(t *testing.T, s *VerbsServer) *VerbsClient {
 	t.Helper()
 	here, err := verbs.Open("tcp:127.0.0.1")
