@@ -192,15 +192,20 @@ func (n *nativeSending) overdueSize(now ack.Instant) error {
 	return n.givenUp("asking how long frames arrive")
 }
 
-// check has a peer that acknowledges nothing asked whether that is because frames are too long.
+// doubts reports whether a peer that acknowledges nothing is to be asked whether that is because frames are too long.
+func (n *nativeSending) doubts() bool {
+	return n.sender.Timeouts() >= checkAfter && !n.checked && n.theirs != unknown && n.remakes() && n.flight.longest()-n.headroom > wholeFrame(surelyCarried)
+}
+
+// check begins to ask, and ends it when something was acknowledged.
 func (n *nativeSending) check(now ack.Instant) {
-	switch timeouts := n.sender.Timeouts(); {
-	case timeouts == 0:
+	switch {
+	case n.sender.Timeouts() == 0:
 		n.checked, n.carries = false, 0
 		if n.checking {
 			n.checking, n.sizes = false, sizing{}
 		}
-	case timeouts >= checkAfter && !n.checked && n.theirs != unknown && n.remakes() && n.flight.longest()-n.headroom > wholeFrame(surelyCarried):
+	case n.doubts():
 		n.checking, n.checked = true, true
 		n.sizes.begin(now, wholeFrame(surelyCarried), n.frameMax, n.sender.RTT().Smoothed())
 	}

@@ -211,3 +211,30 @@ func TestKeepAliveOfAQuestion(t *testing.T) {
 		all.Wait()
 	})
 }
+
+// TestKeepAliveWhoIsLate: a process that was late with its questions, and asks one when a peer may be given up, waits for the
+// answer to that one.
+func TestKeepAliveWhoIsLate(t *testing.T) {
+	r := newHalfRig(t, 1, Native(), Config{KeepAlive: 20 * time.Millisecond, GiveUp: time.Second})
+	r.believe(7)
+	var first ack.Instant
+	for k := &r.c.tx.kind.(*nativeSending).alive; k.asks < leastAsked-1; {
+		if r.serve(); k.asks == 1 && first == 0 {
+			first = k.last
+		}
+		r.now = max(r.now, r.diary.at)
+		r.expire()
+	}
+	r.now = first.Add(time.Second)
+	r.c.tx.wake(r.now) // as for what was posted; before anybody looks for what is overdue
+	r.last = "a late question"
+	r.serve()
+	r.check()
+	if r.c.tx.err != nil {
+		t.Fatalf("given up with the question: %v", r.c.tx.err)
+	}
+	r.now = max(r.now, r.diary.at)
+	if r.expire(); !errors.Is(r.c.tx.err, ErrPeerDown) {
+		t.Errorf("a pause after the last question: %v", r.c.tx.err)
+	}
+}

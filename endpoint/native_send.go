@@ -106,7 +106,11 @@ func (n *nativeSending) asksNext() bool { return n.later != unknown && n.tries <
 func (n *nativeSending) next(now ack.Instant) (send bool, at ack.Instant) {
 	send, at = n.introduces(now)
 	switch {
-	case send || n.err != nil || !n.measures():
+	case send || n.err != nil:
+		return send, at
+	case n.doubts():
+		return false, now // a long frame followed when much was overdue
+	case !n.measures():
 		return send, at
 	case n.asksSize():
 		return true, now
@@ -355,7 +359,7 @@ func (n *nativeSending) overdue(now ack.Instant) (missed int, why error) {
 	}
 	switch {
 	case n.waits() && now >= n.giveUpAt():
-	case n.alive.over(now, n.heard.lived, n.cfg.GiveUp):
+	case n.alive.over(now, n.heard.lived, n.cfg.GiveUp) && n.aliveAt() <= now: // the last question had its time
 	default:
 		return 0, nil
 	}
