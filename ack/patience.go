@@ -7,9 +7,10 @@ import (
 )
 
 const (
-	// trialEvery is how many frames are lost until one is left alone, to see whether it comes by
-	// itself. After each that does not it is twice as many, and the next one is left alone for
-	// twice as long: so trials cost who waits for every frame a hundredth of what losses do.
+	// trialEvery is how many times frames are lost, be it one or a whole burst, until one is left
+	// alone, to see whether it comes by itself. After each that does not it is twice as many, and the
+	// next one is left alone for twice as long: so trials cost who waits for every frame a hundredth of
+	// what losses do.
 	trialEvery = 64
 	// mostTrials is how often that is doubled. A frame is left alone for mostTrial, or four times as
 	// long as others, at most. Arbitrary: links between machines of one room reorder by less.
@@ -35,7 +36,7 @@ type patience struct {
 
 	held  frame.Seq // is left alone, the oldest on the wire
 	until Instant   // 0: none is
-	lost  int       // frames, since the last one was left alone
+	lost  int       // how many times some were, since the last one was left alone
 	vain  uint8     // how often in a row it did not come
 	came  uint8     // how often it did
 
@@ -90,10 +91,12 @@ func (p *patience) notes(later time.Duration) {
 	}
 }
 
-// miss notes a frame that did not come in that time. Where fewer come late than are lost, that is
-// of no use; else it is as long as they take.
+// missed notes that some frames did not come in that time.
+func (p *patience) missed() { p.lost = min(p.lost+1, trialEvery<<mostTrials) }
+
+// miss notes one of them. Where fewer come late than are lost, that time is of no use; else it is as
+// long as they take.
 func (p *patience) miss() {
-	p.lost = min(p.lost+1, trialEvery<<mostTrials)
 	if p.most == 0 {
 		return
 	}
@@ -164,6 +167,7 @@ func (s *Sender) loseOvertaken(now, heard Instant) (some bool) {
 	if n > 0 {
 		s.crowd(s.slot(q), heard.Sub(s.slot(q).sentAt))
 	}
+	missed := false
 	for ; n > 0; n-- {
 		sl := s.slot(q)
 		next := sl.next
@@ -178,10 +182,14 @@ func (s *Sender) loseOvertaken(now, heard Instant) (some bool) {
 		}
 		if age >= s.lateOverdue() {
 			p.miss()
+			missed = true
 		}
 		s.lose(now, q, false)
 		some = true
 		q = next
+	}
+	if missed {
+		p.missed()
 	}
 	return some
 }

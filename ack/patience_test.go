@@ -89,3 +89,71 @@ func TestSenderTwoLinksOfSmallWindow(t *testing.T) {
 		t.Errorf("%d of 2000 left again; %+v", again, s.patience)
 	}
 }
+
+// Where one of 20 bursts of 44 frames is lost, and none comes late, trials are as rare as where single frames are
+// lost as often: frames are left alone for a fortieth of the time at most, and the window stands still for a hundredth.
+func TestSenderTrialsOfBursts(t *testing.T) {
+	const burst, pause, way = 44, 20 * time.Microsecond, 100 * time.Microsecond
+	for _, frames := range []int{1, burst} {
+		cfg := testConfig()
+		cfg.First, cfg.Window, cfg.Span = 1, 8192, 12288
+		s := new(Sender)
+		now := Instant(time.Hour)
+		s.Init(now, cfg, &FixedWindow{})
+		type flight struct {
+			at Instant
+			r  Range
+		}
+		var under []flight
+		sent := 0
+		var alone, still time.Duration
+		leave := func(r Range) {
+			if sent++; sent%20 != 7 {
+				under = append(under, flight{now.Add(2 * way), r})
+			}
+		}
+		const bursts = 100000
+		for range bursts {
+			for len(under) > 0 && under[0].at <= now {
+				s.AppendAcked(nil, now, under[0].r)
+				under = under[1:]
+				s.EndBatch(now)
+			}
+			if at, armed := s.Deadline(); armed && at <= now {
+				s.Expire(now, now)
+			}
+			var again Range
+			for q, ok := s.NextLost(now); ok; q, ok = s.NextLost(now) {
+				if again.Count > 0 && q != again.Start.Add(int(again.Count)) {
+					leave(again)
+					again.Count = 0
+				}
+				if again.Count == 0 {
+					again.Start = q
+				}
+				again.Count++
+				s.Resend(now, q)
+			}
+			if again.Count > 0 {
+				leave(again)
+			}
+			r := Range{Start: s.Next()}
+			for int(r.Count) < frames && s.Limit(now, 1400) == Open {
+				s.Track(now, 1400)
+				r.Count++
+			}
+			if r.Count > 0 {
+				leave(r)
+			} else {
+				still += pause
+			}
+			if s.patience.until != 0 {
+				alone += pause
+			}
+			now = now.Add(pause)
+		}
+		if alone > bursts*pause/40 || still > bursts*pause/100 {
+			t.Errorf("%d frames each: of %v one was left alone for %v, and the window stood still for %v: %+v", frames, bursts*pause, alone, still, s.patience)
+		}
+	}
+}
