@@ -53,6 +53,25 @@ func versus(figure, load, both, otherLoad, otherBoth string) measure {
 	}
 }
 
+// besideNoLoss is a run of bench where some is lost, and then one where nothing is.
+func besideNoLoss(load string) measure {
+	return func(ctx context.Context, g *rig) (result, error) {
+		ours, err := g.bench(load, "")
+		if err != nil {
+			return result{}, err
+		}
+		spared := *g.row
+		spared.loss = 0
+		other, err := newRig(ctx, &spared, g.opt, g.tools)
+		if err != nil {
+			return result{}, err
+		}
+		defer other.close()
+		theirs, err := other.bench(load, "")
+		return result{number(ours, "mb_per_s"), number(theirs, "mb_per_s")}, err
+	}
+}
+
 // alone is a run of bench that is compared to nothing.
 func alone(figure string, scale float64, load string) measure {
 	both := ""
