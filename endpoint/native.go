@@ -48,8 +48,8 @@ const (
 	// may be long over. Arbitrary.
 	helloTries = 8
 	// leastInsisted is how often at least we name a life that never believed ours, before
-	// we take it for over; and for half of GiveUp at least if something is posted: a network that
-	// fails for less ends nothing. Arbitrary: with 40 % loss all are lost once in a thousand times.
+	// we take it for over; and for half of GiveUp at least: a network that fails for less
+	// ends nothing. Arbitrary: with 40 % loss all are lost once in a thousand times.
 	leastInsisted = 8
 )
 

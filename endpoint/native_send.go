@@ -313,10 +313,9 @@ func (n *nativeSending) ask(now ack.Instant, life incarnation) {
 
 // insists reports whether a life that was believed and never showed that it believes ours
 // is still named, though another one has introduced itself. One that has written is a connection's,
-// and was kept there: naming it for long would recall nothing. Nor is there much to recall it for where nothing is posted: a
-// program that dialed, and began anew at once, need not wait.
+// and was kept there: naming it for long would recall nothing.
 func (n *nativeSending) insists(now ack.Instant, taken bool) bool {
-	return n.tries < leastInsisted || !taken && n.posted.n > 0 && now < n.since.Add(n.cfg.GiveUp/2)
+	return n.tries < leastInsisted || !taken && now < n.since.Add(n.cfg.GiveUp/2)
 }
 
 // askSoon makes a hello due as soon as one may follow the last.

@@ -156,3 +156,7 @@ func TestScheduleAckOfAnOldLifeUnheard(t *testing.T) {
 		runSchedule(t, p)
 	}
 }
+
+// Who had nothing posted named a life that never confirmed for less than half of GiveUp, though the peer had something
+// posted in that life: after a blackout both began anew, and it was lost.
+func TestScheduleLifeThatAnotherPostsIn(t *testing.T) { runSchedule(t, planFor(56469)) }
