@@ -28,7 +28,7 @@ func (c *Config) engine() *endpoint.Config {
 }
 
 func ourEvent(e endpoint.Event) Event {
-	return Event{Kind: e.Kind, Conn: (*Conn)(e.Conn), Peer: e.Peer, Reason: e.Reason, Txn: e.Txn, Frames: e.Frames, Err: e.Err}
+	return Event{Kind: e.Kind, Conn: (*Conn)(e.Conn), Peer: e.Peer, Reason: e.Reason, Txn: e.Txn, Frames: e.Frames, Size: e.Size, Err: e.Err}
 }
 
 // region is for memories that embed a Region: who waits for a word of it drives their

@@ -47,6 +47,30 @@ func TestConfigReachesTheEngine(t *testing.T) {
 	}
 }
 
+// TestEventsReachTheProgram: every field of an event.
+func TestEventsReachTheProgram(t *testing.T) {
+	of := reflect.TypeFor[endpoint.Event]()
+	for i := range of.NumField() {
+		var e endpoint.Event
+		switch f := reflect.ValueOf(&e).Elem().Field(i); of.Field(i).Name {
+		case "Conn":
+			f.Set(reflect.ValueOf(new(endpoint.Conn)))
+		case "Peer":
+			e.Peer.ID = 7
+		case "Err":
+			e.Err = ErrClosed
+		default:
+			f.Set(reflect.ValueOf(7).Convert(f.Type()))
+		}
+		got := reflect.ValueOf(ourEvent(e))
+		for k := range got.NumField() {
+			if there := !got.Field(k).IsZero(); there != (got.Type().Field(k).Name == of.Field(i).Name) {
+				t.Errorf("with %s the event's %s is %v", of.Field(i).Name, got.Type().Field(k).Name, got.Field(k))
+			}
+		}
+	}
+}
+
 // perConnMemory gives each peer a memory of its own.
 type perConnMemory map[*Conn]Memory
 
