@@ -93,8 +93,11 @@
 // recovery: requests that are not done complete with [ErrFlushed], which wraps the reason, and the program dials anew.
 // [QueuePair.Close] ends it when everything that is posted is done; [QueuePair.Err] says what it was.
 //
-// A peer whose machine vanishes is missed by TCP: its keep-alive probes find out after about two minutes of silence, its
-// retransmissions within a quarter of an hour. Programs that need to know earlier give their calls a context with a deadline.
+// A peer that is killed closes its connections. One whose machine vanishes is missed by TCP: its keep-alive probes find out after
+// about two minutes of silence, its retransmissions within a quarter of an hour; and one whose program is stopped, as by SIGSTOP, never is. With
+// [Options.GiveUp] either is given up when it has not answered, or not taken what was sent, for so long, and a machine that vanished also when there is
+// nothing to do for it. A program that is stopped is not missed while nothing is asked of it. To bound a single call give it
+// a context with a deadline.
 //
 // # Checksums
 //

@@ -114,6 +114,9 @@ type Options struct {
 	Ready      Ready
 	// Timeout is for each step of setting up, within what the context allows; 0: ten seconds.
 	Timeout time.Duration
+	// GiveUp is how long the peer may do nothing of what it has to: answer requests of this side, or take what was sent. Then the
+	// connection ends with [ErrSilent]. A Flush or a Verify may take the peer's disk as long. 0: see the package's documentation.
+	GiveUp time.Duration
 }
 
 // MaxPrivate is the length of private data that every peer is known to take.
@@ -279,6 +282,7 @@ func (h *Host) start(conn *mpa.Conn, o *Options, initiator bool) (*QueuePair, er
 		return nil, fmt.Errorf("verbs: open %v: %w", q, err)
 	}
 	q.turn.claim()
+	q.watch(o.GiveUp)
 	go q.receive()
 	q.sendAway() // the message that opens the stream, if there is one
 	return q, nil
