@@ -220,7 +220,7 @@ func (h *Host) Connect(ctx context.Context, nc net.Conn, o *Options) (*QueuePair
 	}
 	if err := o.check(); err != nil {
 		nc.Close()
-		return nil, fmt.Errorf("verbs: connect to %v: %w", nc.RemoteAddr(), err)
+		return nil, setUp("connect to", nc.RemoteAddr(), err)
 	}
 	return h.connect(ctx, nc, o)
 }
@@ -228,10 +228,17 @@ func (h *Host) Connect(ctx context.Context, nc net.Conn, o *Options) (*QueuePair
 func (h *Host) connect(ctx context.Context, nc net.Conn, o *Options) (*QueuePair, error) {
 	conn, err := mpa.Initiate(ctx, nc, o.mpa())
 	if err != nil {
-		nc.Close()
-		return nil, fmt.Errorf("verbs: connect to %v: %w", nc.RemoteAddr(), err)
+		return nil, setUp("connect to", nc.RemoteAddr(), err)
 	}
 	return h.start(conn, o, true)
+}
+
+// setUp is an error of setting a connection up, which says of whom, unless nobody was asked.
+func setUp(doing string, with net.Addr, err error) error {
+	if errors.Is(err, ErrOption) {
+		return fmt.Errorf("verbs: %s %v: %w", doing, with, err)
+	}
+	return fmt.Errorf("verbs: %w", err)
 }
 
 // start opens the queue pair over a connection that is set up.

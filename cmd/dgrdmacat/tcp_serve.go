@@ -8,7 +8,6 @@ import (
 	"net"
 	"sync"
 
-	"github.com/dgrdma/dgrdma/bench"
 	"github.com/dgrdma/dgrdma/verbs"
 	"github.com/dgrdma/dgrdma/verbs/latency"
 )
@@ -46,7 +45,7 @@ func (s *tcpServer) serve(ctx context.Context) error {
 	fmt.Fprintf(s.stderr, "%s on %v\n%s", s.doing, at, others)
 	serving, stop := context.WithCancel(ctx)
 	defer stop()
-	places, rejects := make(chan struct{}, mostTCPClients), make(chan struct{}, bench.MostRejects)
+	places := make(chan struct{}, mostTCPClients)
 	var all sync.WaitGroup
 	defer all.Wait()
 	var first sync.Once
@@ -71,16 +70,7 @@ func (s *tcpServer) serve(ctx context.Context) error {
 		select {
 		case places <- struct{}{}:
 		default:
-			select {
-			case rejects <- struct{}{}:
-			default:
-				r.Close()
-				continue
-			}
-			all.Go(func() {
-				r.Reject(serving, fmt.Appendf(nil, "%d clients are there already: try again later", mostTCPClients))
-				<-rejects
-			})
+			r.TurnAway(fmt.Appendf(nil, "%d clients are there already: try again later", mostTCPClients))
 			continue
 		}
 		all.Go(func() {

@@ -1,19 +1,16 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"io"
 	"net"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
-	"github.com/dgrdma/dgrdma/bench"
 	"github.com/dgrdma/dgrdma/verbs"
 )
 
@@ -272,8 +269,8 @@ func TestTCPServersInterrupted(t *testing.T) {
 	}
 }
 
-// TestTCPServerRejectsSoMany: a flood of requests that have to be rejected, by peers which do not close their connections, takes no more than
-// so many goroutines, and clients that are there do not notice.
+// TestTCPServerRejectsSoMany: a flood of requests that have to be rejected, by peers which do not close their connections, is
+// told why, and clients that are there do not notice.
 func TestTCPServerRejectsSoMany(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	at, end := serving(t, ctx, "rping --wait 1h --serve tcp:127.0.0.1:0")
@@ -290,20 +287,18 @@ func TestTCPServerRejectsSoMany(t *testing.T) {
 		}
 		there = append(there, q)
 	}
-	most, stacks := 0, make([]byte, 32<<20)
-	for i := range 3 * bench.MostRejects {
+	for range 3 * verbs.MostTurnedAway {
 		nc, err := net.Dial("tcp", strings.TrimPrefix(at, "tcp:"))
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer nc.Close()
 		io.WriteString(nc, "MPA ID Req Frame\x40\x01\x00\x00")
-		if i%64 == 63 {
-			most = max(most, bytes.Count(stacks[:runtime.Stack(stacks, true)], []byte("verbs.(*Request).Reject(")))
+		nc.SetReadDeadline(time.Now().Add(patience))
+		said := make([]byte, 20+len("256 clients are there already: try again later"))
+		if _, err := io.ReadFull(nc, said); err != nil || string(said[20:]) != "256 clients are there already: try again later" {
+			t.Fatalf("told %q, %v", said, err)
 		}
-	}
-	if most == 0 || most > bench.MostRejects {
-		t.Errorf("%d are rejected at a time, want 1 to %d", most, bench.MostRejects)
 	}
 	for _, q := range there {
 		if q.Err() != nil {
@@ -313,6 +308,34 @@ func TestTCPServerRejectsSoMany(t *testing.T) {
 	stop()
 	if code, stderr := end(); code != exitOK {
 		t.Errorf("code %d, %s", code, stderr)
+	}
+}
+
+// TestTCPStrangersTakeNoPlace: strangers that are rejected, and do not close their connections, take nobody's place.
+func TestTCPStrangersTakeNoPlace(t *testing.T) {
+	for server, client := range map[string]string{
+		"rping --serve tcp:127.0.0.1:0": "rping -C 1 --to ",
+		"ping --serve tcp:127.0.0.1":    "ping --op read -n 1 --to ",
+	} {
+		ctx, stop := context.WithCancel(t.Context())
+		at, end := serving(t, ctx, server)
+		for range mostTCPClients {
+			nc, err := net.Dial("tcp", strings.TrimPrefix(at, "tcp:"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer nc.Close()
+			io.WriteString(nc, "MPA ID Req Frame\x40\x01\x00\x02me")
+			nc.SetReadDeadline(time.Now().Add(patience))
+			if _, err := io.ReadFull(nc, make([]byte, 20)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		runOK(t, client+at)
+		stop()
+		if code, stderr := end(); code != exitOK {
+			t.Errorf("%s: code %d, %s", server, code, stderr)
+		}
 	}
 }
 
