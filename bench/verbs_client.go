@@ -81,6 +81,8 @@ func (c *VerbsClient) notThere(ctx context.Context, err error) error {
 		return fmt.Errorf("%w before the server answered", ErrInterrupted)
 	case errors.As(err, &rejected) && decodeIf(rejected.Private, &r) && r.Protocol == protocol:
 		return busyWith(encode(&r.Busy))
+	case rejected != nil:
+		return fmt.Errorf("%w: %w", ErrNoBench, rejected)
 	case errors.As(err, &dialed) && dialed.Op == "dial":
 		return err
 	}

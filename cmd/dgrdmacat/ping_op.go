@@ -109,7 +109,7 @@ func pingOpTo(ctx context.Context, o *pingOptions, stdout, stderr io.Writer) err
 	d := &dialing{to, max(o.wait, opSetUp), opThere}
 	c.explain = func(err error) error {
 		if errors.Is(err, latency.ErrSize) {
-			return badUsage("--size %v: %w", &o.size, err)
+			return badUsage("--size %v: %w", &o.size, d.explain(err))
 		}
 		return d.explain(err)
 	}
