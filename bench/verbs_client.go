@@ -114,8 +114,8 @@ func (c *VerbsClient) keep(ctx context.Context) {
 			c.giveUpOn(c.control.qp.Err())
 			return
 		}
-		if c.control.silent() > c.giveUp() {
-			c.giveUpOn(ErrServerSilent)
+		if silent := c.control.silent(); silent > c.giveUp() {
+			c.giveUpOn(fmt.Errorf("%w: nothing has come from %v for %v%s", ErrServerSilent, c.control.qp.RemoteAddr(), silent.Truncate(time.Second), whySilent))
 			return
 		}
 		if c.control.heard.Load() < asked {

@@ -119,10 +119,10 @@ func (c *verbsServed) whileHeard(ctx context.Context) (context.Context, func()) 
 		for {
 			select {
 			case <-c.gaveWay:
-				cancel(ErrSilent)
+				cancel(fmt.Errorf("%w, and gave way to another", ErrSilent))
 			case <-tick.C:
-				if c.control.silent() > c.giveUp() {
-					cancel(ErrSilent)
+				if silent := c.control.silent(); silent > c.giveUp() {
+					cancel(fmt.Errorf("%w: nothing has come from it for %v%s", ErrSilent, silent.Truncate(time.Second), whySilent))
 				}
 			case <-ctx.Done():
 				return

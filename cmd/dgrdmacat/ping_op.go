@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"flag"
+	"fmt"
 	"io"
 	"math"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/dgrdma/dgrdma/dgrdma"
 	"github.com/dgrdma/dgrdma/settings"
 	"github.com/dgrdma/dgrdma/verbs"
 	"github.com/dgrdma/dgrdma/verbs/latency"
@@ -126,7 +128,12 @@ func pingOpTo(ctx context.Context, o *pingOptions, stdout, stderr io.Writer) err
 	crc := l.QueuePair().CRC()
 	c.op.CRC, c.op.Persistent = &crc, l.Persistent()
 	p := &opPing{client: c, ops: l}
-	c.giveUp, c.explain = opGiveUp, goneTCP
+	c.giveUp, c.explain = opGiveUp, func(err error) error {
+		if errors.Is(err, dgrdma.ErrPeerDown) {
+			return &tcpError{fmt.Sprintf("%v does not answer any more: nothing has come from it for %v; is the program there stopped, or its machine or the network down?", to, opGiveUp), err}
+		}
+		return goneTCP(err)
+	}
 	c.send, c.resend = p.send, p.send
 	c.dead = func() error { return nil } // what waits hears of it
 	c.heard = func() uint64 { return 1 } // it has accepted

@@ -18,6 +18,7 @@ func pingOpServe(ctx context.Context, o *pingOptions, stderr io.Writer) error {
 		return err
 	}
 	room := &latency.Server{Verbs: o.verbs()}
+	room.Verbs.GiveUp = opGiveUp
 	if o.size.given {
 		room.Most = uint32(o.size.value)
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/dgrdma/dgrdma/transport/udp"
 	"github.com/dgrdma/dgrdma/url"
 	"github.com/dgrdma/dgrdma/verbs"
+	"github.com/dgrdma/dgrdma/verbs/rping"
 )
 
 // Addresses of RDMA over TCP (package verbs): tcp:HOST:PORT. They are no endpoint strings.
@@ -226,6 +227,8 @@ func goneTCP(err error) error {
 		return fmt.Errorf("%w, without a good-bye; does the other side say why, or is it gone?", err)
 	case errors.As(err, new(*os.SyscallError)):
 		return fmt.Errorf("%w; is the network down, or the other side gone?", err)
+	case errors.Is(err, rping.ErrSilent):
+		return fmt.Errorf("%w; is the program there stopped, or its machine or the network down? --wait is how long it may take", err)
 	}
 	return err
 }
