@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"net"
 	"sync"
 	"time"
 
@@ -25,6 +26,8 @@ type VerbsServer struct {
 	Runs
 	// Failed, if not nil, is told of clients that failed while others may come.
 	Failed func(client fmt.Stringer, err error)
+	// Rejected, if not nil, is told of clients of another kind, with their private data. It may be called beside Failed.
+	Rejected func(client net.Addr, private []byte)
 
 	mu     sync.Mutex
 	client *verbsServed // nil: nobody
@@ -104,6 +107,9 @@ func (s *VerbsServer) answer(ctx context.Context, came chan<- *verbsServed) erro
 			continue
 		}
 		r.TurnAway([]byte("this is bench --serve of dgrdmacat, for its own clients"))
+		if s.Rejected != nil {
+			s.Rejected(r.RemoteAddr(), r.Private)
+		}
 	}
 }
 

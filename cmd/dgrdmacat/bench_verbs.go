@@ -81,7 +81,7 @@ func (o *benchOptions) checkVerbs() error {
 }
 
 // openVerbsServer opens the serving side.
-func openVerbsServer(at tcpAddress, memory uint64, private bool, log io.Writer) (*bench.VerbsServer, error) {
+func openVerbsServer(at tcpAddress, memory uint64, private bool, stderr io.Writer) (*bench.VerbsServer, error) {
 	h, err := at.open()
 	if err != nil {
 		return nil, err
@@ -95,7 +95,8 @@ func openVerbsServer(at tcpAddress, memory uint64, private bool, log io.Writer) 
 	if private {
 		s.Idle = bench.MemoryInUse()
 	}
-	s.Runs = tellRuns(log, func(r bench.Run) {
+	log := &clientLog{Writer: stderr}
+	s.Runs = tellRuns(stderr, log, func(r bench.Run) {
 		back := ""
 		if r.Saw.Transactions > 0 {
 			back = fmt.Sprintf("; %d by this side, %s", r.Saw.Transactions, rateText(perSecond(r.Saw.Bytes, time.Duration(r.Saw.Nanoseconds))))
@@ -104,6 +105,9 @@ func openVerbsServer(at tcpAddress, memory uint64, private bool, log io.Writer) 
 			count(uint64(r.Plan.Peers), "queue pair"), rateText(perSecond(r.Saw.Arrived*uint64(r.Plan.Size), r.Took)), back)
 	})
 	s.Failed = func(client fmt.Stringer, err error) { fmt.Fprintf(log, "%v: %v\n", client, err) }
+	s.Rejected = func(client net.Addr, private []byte) {
+		log.rejected(time.Now(), client, strangerTCP("bench --op", private, nil))
+	}
 	return s, nil
 }
 

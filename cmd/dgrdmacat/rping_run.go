@@ -158,7 +158,7 @@ func rpingServe(ctx context.Context, o *rpingOptions, std *stdio) error {
 	if err != nil {
 		return err
 	}
-	s := &tcpServer{at: at, once: o.once, urlFile: &o.urlFile, doing: "answering rping", stderr: std.err}
+	s := &tcpServer{at: at, once: o.once, urlFile: &o.urlFile, doing: "answering rping", log: clientLog{Writer: std.err}}
 	s.accept = func(ctx context.Context, _ *verbs.Host, r *verbs.Request) (func(context.Context) (string, error), error) {
 		c, err := rping.Accept(ctx, r, o.room())
 		if errors.Is(err, rping.ErrStranger) {
