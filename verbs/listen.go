@@ -87,11 +87,15 @@ func (l *Listener) accept() {
 			r, err := mpa.Await(g.ctx, nc, 0)
 			l.lobby.leave(g)
 			if err != nil {
+				if l.ctx.Err() == nil {
+					l.host.setUps.failed.Add(1)
+				}
 				return
 			}
 			select {
 			case l.ready <- &Request{listener: l, r: r, nc: nc, Private: r.Private()}:
 			default:
+				l.host.setUps.failed.Add(1)
 				nc.Close()
 			}
 		}()
@@ -173,15 +177,20 @@ func (r *Request) Accept(ctx context.Context, o *Options) (*QueuePair, error) {
 	if err := o.check(); err != nil {
 		return nil, setUp("accept", r.RemoteAddr(), err)
 	}
+	h := r.listener.host
 	conn, err := r.r.Accept(ctx, o.mpa())
 	if err != nil {
+		h.setUps.fail(err)
 		return nil, setUp("accept", r.RemoteAddr(), err)
 	}
-	return r.listener.host.start(conn, o, false)
+	return h.start(conn, o, &h.setUps.accepted)
 }
 
 // Close closes the connection of who asks without a word, and at once.
-func (r *Request) Close() error { return r.nc.Close() }
+func (r *Request) Close() error {
+	r.listener.host.setUps.rejected.Add(1)
+	return r.nc.Close()
+}
 
 // Reject refuses the connection, and tells the peer's program why in private data, at most [MaxPrivate] bytes: it
 // finds them in its [RejectedError]. Reject may wait a second for the peer to close the connection.
@@ -189,6 +198,7 @@ func (r *Request) Reject(ctx context.Context, private []byte) error {
 	if err := (&Options{Private: private}).check(); err != nil {
 		return setUp("reject", r.RemoteAddr(), err)
 	}
+	r.listener.host.setUps.rejected.Add(1)
 	if err := r.r.Reject(ctx, private); err != nil {
 		return setUp("reject", r.RemoteAddr(), err)
 	}
@@ -203,6 +213,7 @@ func (r *Request) TurnAway(private []byte) error {
 		return setUp("reject", r.RemoteAddr(), err)
 	}
 	l := r.listener
+	l.host.setUps.rejected.Add(1)
 	// A socket that nothing was sent by takes that at once.
 	ctx, stop := context.WithTimeout(context.Background(), lastWords)
 	defer stop()

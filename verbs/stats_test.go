@@ -2,7 +2,10 @@ package verbs_test
 
 import (
 	"context"
+	"errors"
+	"io"
 	"testing"
+	"time"
 
 	"github.com/dgrdma/dgrdma/tests/fixture"
 	"github.com/dgrdma/dgrdma/verbs"
@@ -48,6 +51,100 @@ func TestStats(t *testing.T) {
 	if got := e.b.Stats(); got != want {
 		t.Errorf("its peer has %+v, want %+v", got, want)
 	}
+}
+
+// TestHostStats: a host counts what all its queue pairs do, those that are open and those that have ended, how they came about and how
+// they ended.
+func TestHostStats(t *testing.T) {
+	ctx := t.Context()
+	e := connect(t, nil, &verbs.Options{Posted: []verbs.Receive{{Data: make([]byte, 100)}}})
+	memory, err := e.hb.Register(make([]byte, 1<<20), verbs.RemoteRead|verbs.RemoteWrite)
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := memory.Key()
+	use := func(q *verbs.QueuePair) {
+		t.Helper()
+		if err := errors.Join(q.Write(ctx, key, 0, make([]byte, 300_000)), q.Read(ctx, make([]byte, 1000), key, 0)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	use(e.a)
+	if err := e.a.Send(ctx, make([]byte, 70)); err != nil {
+		t.Fatal(err)
+	}
+	use(e.a)
+	a := verbs.HostStats{Dialed: 1, Sent: 3, SentBytes: 600_070, Asked: 2, ReadBytes: 2000, QueuePairs: 1}
+	b := verbs.HostStats{Accepted: 1, Received: 1, ReceivedBytes: 70, Written: 2, WrittenBytes: 600_000, Answered: 2, FetchedBytes: 2000, QueuePairs: 1}
+	want := func() {
+		t.Helper()
+		// What leaves is counted when it has left.
+		for until := time.Now().Add(30 * time.Second); (e.ha.Stats() != a || e.hb.Stats() != b) && time.Now().Before(until); {
+			time.Sleep(time.Millisecond)
+		}
+		if got := e.ha.Stats(); got != a {
+			t.Errorf("who asks has\n%+v, want\n%+v", got, a)
+		}
+		if got := e.hb.Stats(); got != b {
+			t.Errorf("its peer has\n%+v, want\n%+v", got, b)
+		}
+	}
+	want()
+	first, other := e.a, e.b
+	e.join(ctx, t, nil, nil)
+	use(e.a)
+	if err := first.Close(); err != nil { // which asks for a Read of nothing
+		t.Fatal(err)
+	}
+	<-other.Done()
+	a.Dialed, a.Sent, a.SentBytes, a.Asked, a.ReadBytes = 2, 3+1, 900_070, 3+1, 3000
+	b.Accepted, b.Written, b.WrittenBytes, b.Answered, b.FetchedBytes = 2, 3, 900_000, 4, 3000
+	want()
+
+	// A fault, as the Write is not within.
+	if err := e.a.Post(&verbs.Work{Op: verbs.OpWrite, Silent: true, STag: key.STag, TO: key.Offset + 1<<20, Data: make([]byte, 8)}); err != nil {
+		t.Fatal(err)
+	}
+	<-e.a.Done()
+	<-e.b.Done()
+	a.TerminatesReceived, b.TerminatesSent = 1, 1
+	a.QueuePairs, b.QueuePairs = 0, 0
+	if got := e.ha.Stats(); got.Sent == 5 { // it had left before the end
+		a.Sent, a.SentBytes = 5, 900_078
+	}
+	want()
+
+	// Those who are rejected, and what is no iWARP.
+	l, err := e.hb.Listen("0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range 2 {
+		go func() {
+			if r, err := l.Accept(ctx); err == nil && n == 0 {
+				r.TurnAway(nil)
+			} else if err == nil {
+				r.Reject(ctx, nil)
+			}
+		}()
+		if _, err := e.ha.Dial(ctx, l.String(), nil); err == nil {
+			t.Fatal("it is not rejected")
+		}
+	}
+	nc := dial(t, l)
+	io.WriteString(nc, "GET / HTTP/1.0\r\nHost: a\r\n\r\n")
+	if !closed(nc, 30*time.Second) {
+		t.Error("what is no iWARP is not closed")
+	}
+	l.Close()
+	if _, err := e.ha.Dial(ctx, l.String(), nil); err == nil {
+		t.Fatal("somebody listens")
+	}
+	a.SetUpFails, b.Rejected, b.SetUpFails = 3, 2, 1
+	want()
+	e.hb.Close()
+	b.Closed = true
+	want()
 }
 
 // TestZeroAllocations: nothing is allocated per request in steady state, whether the program waits for each or posts many.

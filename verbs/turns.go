@@ -260,6 +260,6 @@ func (q *QueuePair) end(err error) {
 	}
 	q.queues((*CompletionQueue).served)
 	q.changed.Broadcast()
-	q.host.forget(q)
+	q.host.forget(q, Stats(q.stream.Stats()), q.cause)
 	close(q.done)
 }
