@@ -1,9 +1,10 @@
-// Package metrics shows endpoints and links while they work: as a collector for
+// Package metrics shows endpoints, links and hosts of RDMA over TCP while they work: as a collector for
 // Prometheus, and as one JSON object for programs and people, such as
 // "dgrdmacat top".
 //
 //	c := watch.New()
 //	c.Add(watch.Host(h)) // with its links; or watch.Endpoint(e)
+//	c.AddRDMA(watch.RDMA(v, "tcp:10.0.0.1:7471")) // of package verbs
 //	prometheus.MustRegister(c)
 //	http.Handle(metrics.ViewPath, c.ViewHandler())
 //
@@ -23,6 +24,7 @@
 //	dgrdma_peer_*       one connection: label peer, like endpoint
 //	dgrdma_host_*       all links of a host: label direction, out or in
 //	dgrdma_link_*       one link: labels peer, port, link (a number), direction
+//	dgrdma_rdma_*       a host of RDMA over TCP, all its queue pairs: label host, in place of endpoint
 //
 // The counters of endpoints and peers are [dgrdma.Counters], under the names in its tags.
 // Refused frames have the label reason; peers have only the reasons that occurred. A value

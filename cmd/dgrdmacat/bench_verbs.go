@@ -19,7 +19,7 @@ import (
 )
 
 // notOverTCP are flags that are about endpoints of DG/RDMA, or about links.
-var notOverTCP = []string{"link", "stream", "buffers", "profile", "window", "mtu", "sockbuf", "gso", "gro", "busy-poll", "loss", "seed", "metrics"}
+var notOverTCP = []string{"link", "stream", "buffers", "profile", "window", "mtu", "sockbuf", "gso", "gro", "busy-poll", "loss", "seed"}
 
 // onlyOverTCP are flags that are about queue pairs.
 var onlyOverTCP = []string{"op", "no-crc", "strict", "revision"}
@@ -122,6 +122,7 @@ func verbsServe(ctx context.Context, o *benchOptions, stderr io.Writer) error {
 	}
 	defer s.Host.Close()
 	at, others := reachedAt(s.Listener.Addr().(*net.TCPAddr))
+	o.metrics.rdma(s.Host, at)
 	fmt.Fprintf(stderr, "serving on %v\n%sany client of dgrdmacat bench may use its memory\n", at, others)
 	if err := o.urlFile.write(at.String()); err != nil {
 		return err
@@ -175,6 +176,7 @@ func verbsBoth(ctx context.Context, o *benchOptions, stdout, stderr io.Writer) e
 
 // measureVerbs runs a client and prints what it measured.
 func measureVerbs(ctx context.Context, o *benchOptions, h *verbs.Host, to tcpAddress, oneProcess bool, stdout, stderr io.Writer) error {
+	o.metrics.rdma(h, to)
 	c := &bench.VerbsClient{Verb: *o.tcp, Host: h, Address: to.String(), NoCRC: o.framing.noCRC, Strict: o.framing.strict, Revision: o.framing.revision}
 	c.Receive, c.WarmUp, c.Every, c.Rivals = o.reverse, o.warmUp, o.interval, o.compare.all
 	if o.interval == 0 {

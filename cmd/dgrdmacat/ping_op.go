@@ -54,7 +54,7 @@ func (r *opResult) heading(wire string) string {
 // checkOp refuses what does not fit RDMA over TCP, or only that.
 func (o *pingOptions) checkOp(fs *flag.FlagSet) error {
 	tcp := isTCP(o.serve) || isTCP(o.to)
-	stray := given(fs, "link", "metrics", settings.BusyPoll.Flag)
+	stray := given(fs, "link", settings.BusyPoll.Flag)
 	op, err := latency.ParseOp(o.op)
 	switch {
 	case !tcp && o.op != "" && o.to != "":
@@ -103,6 +103,7 @@ func pingOpTo(ctx context.Context, o *pingOptions, stdout, stderr io.Writer) err
 		return err
 	}
 	defer h.Close()
+	o.metrics.rdma(h, to)
 	c := newPingClient(o, tcpScheme, stdout, stderr)
 	c.op = opResult{Op: op.String(), oneWay: op.OneWay()}
 	if !op.OneWay() {

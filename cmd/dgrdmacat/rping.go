@@ -38,6 +38,11 @@ If it cannot print what -v has it print, it ends with 1 as well, and no ping is 
 			if err := o.check(fs); err != nil {
 				return err
 			}
+			stop, err := o.metrics.start(std.err)
+			if err != nil {
+				return err
+			}
+			defer stop()
 			if o.serve != "" {
 				return rpingServe(ctx, o, std)
 			}
@@ -56,6 +61,7 @@ type rpingOptions struct {
 	wait             time.Duration
 	histogram        bool
 	carrier          carrierFlags
+	metrics          metricsFlag
 	theirs           rpingFlags
 }
 
@@ -125,6 +131,7 @@ func (o *rpingOptions) register(fs *flag.FlagSet) {
 	fs.BoolVar(&o.histogram, "histogram", false, "with --to: "+histogramMeans)
 	fs.BoolVar(&o.json, "json", false, "with --to: print one JSON object")
 	o.carrier.register(fs)
+	o.metrics.register(fs)
 	o.theirs.register(fs)
 }
 

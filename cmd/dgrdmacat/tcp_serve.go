@@ -19,6 +19,7 @@ type tcpServer struct {
 	urlFile *urlFile
 	doing   string // "answering"
 	log     clientLog
+	metrics *metricsFlag
 	// accept takes or rejects a client; run serves one that was taken, and says what came of it.
 	accept func(ctx context.Context, h *verbs.Host, r *verbs.Request) (run func(ctx context.Context) (said string, err error), err error)
 }
@@ -38,6 +39,7 @@ func (s *tcpServer) serve(ctx context.Context) error {
 		return err
 	}
 	at, others := reachedAt(l.Addr().(*net.TCPAddr))
+	s.metrics.rdma(h, at)
 	if err := s.urlFile.write(at.String()); err != nil {
 		return err
 	}

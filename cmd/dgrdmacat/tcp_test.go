@@ -186,7 +186,6 @@ func TestTCPUsage(t *testing.T) {
 		"ping --to tcp:h:7 --op read --file f":                 "--file belongs to --serve",
 		"ping --to tcp:h:7 --op read --link":                   "--link is for DG/RDMA",
 		"ping --to tcp:h:7 --op read --busy-poll":              "--busy-poll is for DG/RDMA",
-		"ping --serve tcp --metrics 0":                         "--metrics is for DG/RDMA",
 		"ping --to tcp:h:7 --op fetchadd --size 4":             "fetchadd is about 8 bytes",
 		"ping --to tcp:h:7 --op read --local tcp:1":            "without a port",
 		"ping --to tcp:[::]:7 --op read":                       "stands for all addresses",

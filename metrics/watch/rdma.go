@@ -1,0 +1,21 @@
+package watch
+
+import (
+	"github.com/dgrdma/dgrdma/metrics"
+	"github.com/dgrdma/dgrdma/verbs"
+)
+
+// RDMA makes a source of a host of RDMA over TCP, under that name.
+func RDMA(h *verbs.Host, name string) metrics.RDMASource { return rdma{h, name} }
+
+type rdma struct {
+	host *verbs.Host
+	name string
+}
+
+func (s rdma) Of() any { return s.host }
+
+func (s rdma) Look() (metrics.RDMA, bool) {
+	stats := s.host.Stats()
+	return metrics.RDMA{Name: s.name, QueuePairs: stats.QueuePairs, Counters: metrics.Counts(&stats)}, !stats.Closed
+}
