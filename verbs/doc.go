@@ -31,6 +31,9 @@
 // All but Send are one-sided: the peer's program makes no call for them, and hears nothing of them. Work and completions
 // are asynchronous; the calls with a context, as [QueuePair.Write], are for programs that wait for each.
 //
+// A server answers who it does not want with [Request.TurnAway], which keeps nobody else waiting. [Host.Stats] counts what all
+// queue pairs do: package metrics/watch shows it.
+//
 // # For those who know libibverbs or libfabric
 //
 //	Open                       ibv_open_device, rdma_create_id   fi_fabric, fi_domain
