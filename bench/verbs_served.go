@@ -57,7 +57,7 @@ func (c *verbsServed) giveWay() {
 
 // turnDown answers one that nobody attends any more.
 func (c *verbsServed) turnDown() {
-	c.request.Reject(context.Background(), []byte("dgrdmacat bench: the server ended"))
+	c.request.TurnAway([]byte("the server ended"))
 }
 
 // attend serves all runs of the client.
