@@ -131,7 +131,11 @@ func pingOpTo(ctx context.Context, o *pingOptions, stdout, stderr io.Writer) err
 	p := &opPing{client: c, ops: l}
 	c.giveUp, c.explain = opGiveUp, func(err error) error {
 		if errors.Is(err, dgrdma.ErrPeerDown) {
-			return &tcpError{fmt.Sprintf("%v does not answer any more: nothing has come from it for %v; is the program there stopped, or its machine or the network down?", to, opGiveUp), err}
+			does := "does not answer any more"
+			if errors.As(err, new(pingSilence)) {
+				does = "answered no ping"
+			}
+			return &tcpError{fmt.Sprintf("%v %s: nothing has come from it for %v; is the program there stopped, or its machine or the network down?", to, does, opGiveUp), err}
 		}
 		return goneTCP(err)
 	}
