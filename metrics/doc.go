@@ -15,8 +15,8 @@
 //
 // # Prometheus
 //
-// docs/metrics.md lists all metrics. Every metric but the first has the label endpoint, as
-// "7@10.0.0.1:7100": id and address.
+// docs/metrics.md lists all metrics. Every metric but the first, and those of RDMA over TCP, has the label
+// endpoint, as "7@10.0.0.1:7100": id and address.
 //
 //	dgrdma_build_info   version, revision and goversion of this module in the program
 //	dgrdma_endpoint_*   an endpoint; counters are of all its connections, closed ones included
@@ -24,7 +24,8 @@
 //	dgrdma_peer_*       one connection: label peer, like endpoint
 //	dgrdma_host_*       all links of a host: label direction, out or in
 //	dgrdma_link_*       one link: labels peer, port, link (a number), direction
-//	dgrdma_rdma_*       a host of RDMA over TCP, all its queue pairs: label host, in place of endpoint
+//	dgrdma_rdma_*       a host of RDMA over TCP, all its queue pairs: label host, in place of
+//	                    endpoint
 //
 // The counters of endpoints and peers are [dgrdma.Counters], under the names in its tags.
 // Refused frames have the label reason; peers have only the reasons that occurred. A value

@@ -31,6 +31,9 @@ type HostStats struct {
 	Answered      uint64 `count:"answered" help:"Reads, atomics, Flushes, Verifies and Atomic Writes of peers that this side has answered."`
 	FetchedBytes  uint64 `count:"fetched_bytes" help:"Bytes that Reads of peers have fetched."`
 
+	// Done counts the operations of this side among those, by what they are, and Served those of peers.
+	Done, Served [OpInvalidate]uint64
+
 	// QueuePairs are those that are open.
 	QueuePairs int
 	// Closed says that the host is.
@@ -59,6 +62,10 @@ func (t *HostStats) add(s Stats) {
 	t.WrittenBytes += s.WrittenBytes
 	t.Answered += s.Answered
 	t.FetchedBytes += s.FetchedBytes
+	for op := range s.Done {
+		t.Done[op] += s.Done[op]
+		t.Served[op] += s.Served[op]
+	}
 }
 
 // ended counts how a queue pair has ended.

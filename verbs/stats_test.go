@@ -39,7 +39,8 @@ func TestStats(t *testing.T) {
 	if _, err := e.a.FetchAdd(ctx, key, 0, 1); err != nil {
 		t.Fatal(err)
 	}
-	if got, want := e.a.Stats(), (verbs.Stats{Sent: 5, SentBytes: 900_078, Asked: 3, ReadBytes: 2000}); got != want {
+	if got, want := e.a.Stats(), (verbs.Stats{Sent: 5, SentBytes: 900_078, Asked: 3, ReadBytes: 2000,
+		Done: operations{verbs.OpWrite: 3, verbs.OpSend: 1, verbs.OpImmediate: 1, verbs.OpRead: 2, verbs.OpFetchAdd: 1}}); got != want {
 		t.Errorf("who asked has %+v, want %+v", got, want)
 	}
 	if err := e.a.Close(); err != nil {
@@ -47,11 +48,15 @@ func TestStats(t *testing.T) {
 	}
 	<-e.b.Done()
 	// Closing asks for a Read of nothing: see Close.
-	want := verbs.Stats{Received: 2, ReceivedBytes: 78, Written: 3, WrittenBytes: 900_000, Answered: 4, FetchedBytes: 2000}
+	want := verbs.Stats{Received: 2, ReceivedBytes: 78, Written: 3, WrittenBytes: 900_000, Answered: 4, FetchedBytes: 2000,
+		Served: operations{verbs.OpWrite: 3, verbs.OpSend: 1, verbs.OpImmediate: 1, verbs.OpRead: 3, verbs.OpFetchAdd: 1}}
 	if got := e.b.Stats(); got != want {
 		t.Errorf("its peer has %+v, want %+v", got, want)
 	}
 }
+
+// operations are counts by what was done.
+type operations = [verbs.OpInvalidate]uint64
 
 // TestHostStats: a host counts what all its queue pairs do, those that are open and those that have ended, how they came about and how
 // they ended.
@@ -74,8 +79,10 @@ func TestHostStats(t *testing.T) {
 		t.Fatal(err)
 	}
 	use(e.a)
-	a := verbs.HostStats{Dialed: 1, Sent: 3, SentBytes: 600_070, Asked: 2, ReadBytes: 2000, QueuePairs: 1}
-	b := verbs.HostStats{Accepted: 1, Received: 1, ReceivedBytes: 70, Written: 2, WrittenBytes: 600_000, Answered: 2, FetchedBytes: 2000, QueuePairs: 1}
+	a := verbs.HostStats{Dialed: 1, Sent: 3, SentBytes: 600_070, Asked: 2, ReadBytes: 2000, QueuePairs: 1,
+		Done: operations{verbs.OpWrite: 2, verbs.OpSend: 1, verbs.OpRead: 2}}
+	b := verbs.HostStats{Accepted: 1, Received: 1, ReceivedBytes: 70, Written: 2, WrittenBytes: 600_000, Answered: 2, FetchedBytes: 2000, QueuePairs: 1,
+		Served: operations{verbs.OpWrite: 2, verbs.OpSend: 1, verbs.OpRead: 2}}
 	want := func() {
 		t.Helper()
 		// What leaves is counted when it has left.
@@ -99,6 +106,8 @@ func TestHostStats(t *testing.T) {
 	<-other.Done()
 	a.Dialed, a.Sent, a.SentBytes, a.Asked, a.ReadBytes = 2, 3+1, 900_070, 3+1, 3000
 	b.Accepted, b.Written, b.WrittenBytes, b.Answered, b.FetchedBytes = 2, 3, 900_000, 4, 3000
+	a.Done[verbs.OpWrite], a.Done[verbs.OpRead] = 3, 4
+	b.Served[verbs.OpWrite], b.Served[verbs.OpRead] = 3, 4
 	want()
 
 	// A fault, as the Write is not within.
@@ -111,6 +120,7 @@ func TestHostStats(t *testing.T) {
 	a.QueuePairs, b.QueuePairs = 0, 0
 	if got := e.ha.Stats(); got.Sent == 5 { // it had left before the end
 		a.Sent, a.SentBytes = 5, 900_078
+		a.Done[verbs.OpWrite] = 4
 	}
 	want()
 
@@ -145,6 +155,41 @@ func TestHostStats(t *testing.T) {
 	e.hb.Close()
 	b.Closed = true
 	want()
+}
+
+// TestOperationsByKind: each operation is counted by what it is, at both sides.
+func TestOperationsByKind(t *testing.T) {
+	ctx := t.Context()
+	e := connect(t, &verbs.Options{Extensions: all}, &verbs.Options{Extensions: all, Posted: []verbs.Receive{{}, {}}})
+	region, err := e.hb.Domain().Register(make([]byte, 64), verbs.RemoteRead|verbs.RemoteWrite|verbs.RemoteAtomic|verbs.FlushGlobal|verbs.Verify,
+		&verbs.RegionOptions{Algorithm: verbs.SHA256})
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := region.Key()
+	_, added := e.a.FetchAdd(ctx, k, 0, 1)
+	_, swapped := e.a.CompareSwap(ctx, k, 0, 1, 2)
+	_, verified := e.a.Verify(ctx, k, 0, 64, nil)
+	err = errors.Join(added, swapped, verified, e.a.Send(ctx, nil), e.a.Post(&verbs.Work{Op: verbs.OpImmediate, Silent: true}), e.a.Write(ctx, k, 0, make([]byte, 8)),
+		e.a.AtomicWrite(ctx, k, 0, [8]byte{}), e.a.Flush(ctx, k, 0, 64, verbs.FlushGlobal), e.a.Read(ctx, make([]byte, 8), k, 0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := e.a.Close(); err != nil { // which asks for a Read of nothing
+		t.Fatal(err)
+	}
+	<-e.b.Done()
+	var want operations
+	for op := range want {
+		want[op] = 1
+	}
+	want[verbs.OpRead] = 2
+	if done, served := e.a.Stats().Done, e.b.Stats().Served; done != want || served != want {
+		t.Errorf("done %v, served %v, want %v", done, served, want)
+	}
+	if none := (operations{}); e.a.Stats().Served != none || e.b.Stats().Done != none {
+		t.Errorf("%+v, %+v: the other way nothing was done", e.a.Stats(), e.b.Stats())
+	}
 }
 
 // TestZeroAllocations: nothing is allocated per request in steady state, whether the program waits for each or posts many.

@@ -52,6 +52,14 @@ func TestRDMA(t *testing.T) {
 			t.Errorf("%s is %v (there: %v), want %v", name, got, there, want)
 		}
 	}
+	for labels, want := range map[string]float64{
+		`host="one",of="host",op="write"`: 1, `host="one",of="peer",op="write"`: 1, `host="one",of="host",op="read"`: 1, `host="one",of="peer",op="read"`: 1,
+		`host="one",of="peer",op="fetchadd"`: 0,
+	} {
+		if got, there := x.samples["dgrdma_rdma_operations_total{"+labels+"}"]; !there || got != want {
+			t.Errorf("operations of %s are %v (there: %v), want %v", labels, got, there, want)
+		}
+	}
 	if v := c.View(); len(v.RDMA) != 1 || v.RDMA[0].Name != "one" || v.RDMA[0].QueuePairs != 2 || v.RDMA[0].Counters["written"] != 1 {
 		t.Errorf("%+v", v.RDMA)
 	}
