@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"io"
 	"net"
 	"os"
 	"path/filepath"
@@ -81,59 +80,6 @@ func TestTCPWrongKind(t *testing.T) {
 		began := time.Now()
 		if code, out, stderr := runFor(t, patient(t), strings.Fields(c.args)...); code != c.code || !strings.Contains(stderr, c.says) || out != "" || time.Since(began) > 2*time.Second {
 			t.Errorf("%s: code %d after %v, %s%s", c.args, code, time.Since(began), out, stderr)
-		}
-	}
-}
-
-// TestTCPStrangers: servers log whose client they have rejected, and nothing that does something to a terminal.
-func TestTCPStrangers(t *testing.T) {
-	rpinged, rpings := startTCPServer(t, "rping", "--serve", "tcp:127.0.0.1:0")
-	pinged, pings := startTCPServer(t, "ping", "--serve", "tcp:127.0.0.1")
-	benched, benches := startTCPServer(t, "bench", "--serve", "tcp:127.0.0.1")
-	runFor(t, patient(t), "ping", "--op", "read", "--to", benches)
-	runFor(t, patient(t), "rping", "--count", "1", "--to", benches)
-	runFor(t, patient(t), "rping", "--count", "1", "--to", benches)
-	runFor(t, patient(t), "ping", "--op", "read", "--to", rpings)
-	runFor(t, patient(t), "bench", "--op", "read", "--to", rpings)
-	runFor(t, patient(t), "bench", "--op", "read", "--to", pings)
-	runFor(t, patient(t), "rping", "--count", "1", "--to", pings)
-	h, err := verbs.Open("tcp:127.0.0.1")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer h.Close()
-	for _, private := range []string{"it is me", "\x1b[2Jand me", strings.Repeat("a", 65)} {
-		for _, at := range []string{rpings, pings, benches} {
-			if q, err := h.Dial(patient(t), at, &verbs.Options{Private: []byte(private)}); err == nil {
-				t.Errorf("%s takes %q", at, private)
-				q.Abort()
-			}
-		}
-	}
-	for _, c := range []struct {
-		server *process
-		ours   string
-		others []string
-	}{
-		{rpinged, "rping", []string{"it is one of ping --op", "it is one of bench --op"}},
-		{pinged, "ping --op", []string{"it is one of bench --op", "it has no private data, as clients of rping"}},
-		{benched, "bench --op", []string{"it is one of ping --op", "it has no private data, as clients of rping"}},
-	} {
-		others := append(c.others, `it comes with private data, "it is me"`, "it comes with private data that is no text, of 10 bytes",
-			`it comes with private data, "`+strings.Repeat("a", 64)+`"`)
-		eventually(t, "all are told of", func() bool { return strings.Count(c.server.err.String(), ": the client is none of ") >= len(others) })
-		said := c.server.err.String()
-		for _, other := range others {
-			if strings.Count(said, ": the client is none of "+c.ours+": "+other+"\n") != 1 {
-				t.Errorf("not once that %s: %s", other, said)
-			}
-		}
-		begins := 1
-		if c.server == benched {
-			begins = 2
-		}
-		if strings.Count(said, "\n") != begins+len(others) || strings.ContainsAny(said, "\x1b\\") {
-			t.Errorf("%s logs more: %s", c.ours, said)
 		}
 	}
 }
@@ -282,76 +228,6 @@ func TestTCPServersInterrupted(t *testing.T) {
 	eventually(t, "the server has heard good-bye", func() bool { return strings.Count(pinged.err.String(), "write of 64 bytes") >= 2 })
 	if said := pinged.err.String(); strings.Contains(said, "killed") || strings.Contains(said, "reset") {
 		t.Errorf("no good-bye: %s", said)
-	}
-}
-
-// TestTCPServerRejectsSoMany: a flood of requests that have to be rejected, by peers which do not close their connections, is
-// told why, and clients that are there do not notice.
-func TestTCPServerRejectsSoMany(t *testing.T) {
-	ctx, stop := context.WithCancel(t.Context())
-	at, end := serving(t, ctx, "rping --wait 1h --serve tcp:127.0.0.1:0")
-	h, err := verbs.Open("tcp:127.0.0.1")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer h.Close()
-	var there []*verbs.QueuePair
-	for range mostTCPClients {
-		q, err := h.Dial(t.Context(), at, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		there = append(there, q)
-	}
-	for range 3 * verbs.MostTurnedAway {
-		nc, err := net.Dial("tcp", strings.TrimPrefix(at, "tcp:"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer nc.Close()
-		io.WriteString(nc, "MPA ID Req Frame\x40\x01\x00\x00")
-		nc.SetReadDeadline(time.Now().Add(patience))
-		said := make([]byte, 20+len("256 clients are there already: try again later"))
-		if _, err := io.ReadFull(nc, said); err != nil || string(said[20:]) != "256 clients are there already: try again later" {
-			t.Fatalf("told %q, %v", said, err)
-		}
-	}
-	for _, q := range there {
-		if q.Err() != nil {
-			t.Fatal(q.Err())
-		}
-	}
-	stop()
-	if code, stderr := end(); code != exitOK {
-		t.Errorf("code %d, %s", code, stderr)
-	}
-}
-
-// TestTCPStrangersTakeNoPlace: strangers that are rejected, and do not close their connections, take nobody's place.
-func TestTCPStrangersTakeNoPlace(t *testing.T) {
-	for server, client := range map[string]string{
-		"rping --serve tcp:127.0.0.1:0": "rping -C 1 --to ",
-		"ping --serve tcp:127.0.0.1":    "ping --op read -n 1 --to ",
-	} {
-		ctx, stop := context.WithCancel(t.Context())
-		at, end := serving(t, ctx, server)
-		for range mostTCPClients {
-			nc, err := net.Dial("tcp", strings.TrimPrefix(at, "tcp:"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer nc.Close()
-			io.WriteString(nc, "MPA ID Req Frame\x40\x01\x00\x02me")
-			nc.SetReadDeadline(time.Now().Add(patience))
-			if _, err := io.ReadFull(nc, make([]byte, 20)); err != nil {
-				t.Fatal(err)
-			}
-		}
-		runOK(t, client+at)
-		stop()
-		if code, stderr := end(); code != exitOK {
-			t.Errorf("%s: code %d, %s", server, code, stderr)
-		}
 	}
 }
 
