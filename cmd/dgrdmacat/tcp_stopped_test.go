@@ -22,7 +22,7 @@ func TestTCPServerStopped(t *testing.T) {
 	t.Parallel()
 	const look = "s; is its program stopped, or its machine or the network down?\n"
 	for _, c := range []struct{ server, client, begun, says string }{
-		{"rping --serve tcp:127.0.0.1:0", "rping --wait 1s -v", "ping data: ", "no answer of %s within 1s; is the program there stopped, or its machine or the network down?"},
+		{"rping --serve tcp:127.0.0.1:0", "rping --wait 3s -v", "ping data: ", "no answer of %s within 3s; is the program there stopped, or its machine or the network down?"},
 		{"bench --serve tcp:127.0.0.1:0", "bench --op write --rate 10Mbit --size 64k --seconds 60 -i 100ms", " operations/s", "the server fell silent: nothing has come from %s for 1"},
 		{"bench --serve tcp:127.0.0.1:0", "bench --op read --size 64k --depth 1 --rate 10Mbit --seconds 60 -i 100ms", " operations/s", "the server fell silent: nothing has come from %s for 1"},
 		{"ping --serve tcp:127.0.0.1:0", "ping --op read -v -i 10ms -n 100000 --wait 1s", "us\n", "dgrdmacat ping: tcp:%s does not answer any more: nothing has come from it for 10s; is the program there stopped, or its machine or the network down?\n"},
@@ -47,7 +47,7 @@ func TestTCPServerStopped(t *testing.T) {
 func TestTCPClientStopped(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ server, client, begun, says, next string }{
-		{"rping --serve tcp:127.0.0.1:0 --wait 1s", "rping -v", "ping data: ", "no answer of ", "rping -C 1"},
+		{"rping --serve tcp:127.0.0.1:0 --wait 3s", "rping -v", "ping data: ", "no answer of ", "rping -C 1"},
 		{"bench --serve tcp:127.0.0.1:0", "bench --op write --rate 10Mbit --size 64k --seconds 60 -i 100ms", " operations/s", ": the client fell silent in the middle of a run: nothing has come from it for 1", "bench --op write --seconds 0.1 --size 64k"},
 	} {
 		t.Run(c.client, func(t *testing.T) {
