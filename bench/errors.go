@@ -20,6 +20,9 @@ var (
 	ErrSilent       = errors.New("the client fell silent in the middle of a run")
 )
 
+// whySilent ends what is said of who fell silent.
+const whySilent = "; is its program stopped, or its machine or the network down?"
+
 // BusyError is an [ErrBusy] of a server that tells of its client.
 type BusyError struct {
 	Client   string        // printable, whatever the server sent

@@ -81,6 +81,8 @@ func (c *VerbsClient) notThere(ctx context.Context, err error) error {
 		return fmt.Errorf("%w before the server answered", ErrInterrupted)
 	case errors.As(err, &rejected) && decodeIf(rejected.Private, &r) && r.Protocol == protocol:
 		return busyWith(encode(&r.Busy))
+	case rejected != nil:
+		return fmt.Errorf("%w: %w", ErrNoBench, rejected)
 	case errors.As(err, &dialed) && dialed.Op == "dial":
 		return err
 	}
@@ -112,8 +114,8 @@ func (c *VerbsClient) keep(ctx context.Context) {
 			c.giveUpOn(c.control.qp.Err())
 			return
 		}
-		if c.control.silent() > c.giveUp() {
-			c.giveUpOn(ErrServerSilent)
+		if silent := c.control.silent(); silent > c.giveUp() {
+			c.giveUpOn(fmt.Errorf("%w: nothing has come from %v for %v%s", ErrServerSilent, c.control.qp.RemoteAddr(), silent.Truncate(time.Second), whySilent))
 			return
 		}
 		if c.control.heard.Load() < asked {

@@ -99,7 +99,7 @@ func TestNoServerOfVerbs(t *testing.T) {
 		{"another version", l.Addr().String(), answer(func(r *verbs.Request) {
 			r.Accept(t.Context(), &verbs.Options{Private: encode(&welcome{Protocol: protocol, Version: 9})})
 		}), "version 9", false},
-		{"rejects", l.Addr().String(), answer(func(r *verbs.Request) { r.Reject(t.Context(), []byte("go away")) }), "no server of bench over TCP listens there: verbs: connect to " + l.Addr().String() + ": asking " + l.Addr().String() + ": mpa: the peer rejected the connection: go away", false},
+		{"rejects", l.Addr().String(), answer(func(r *verbs.Request) { r.Reject(t.Context(), []byte("go away")) }), "no server of bench over TCP listens there: " + l.Addr().String() + " rejected the connection: go away", false},
 		{"rejects with what does something to a terminal", l.Addr().String(), answer(func(r *verbs.Request) { r.Reject(t.Context(), []byte("go away\x1b")) }), `with private data "go away\x1b"`, false},
 		{"says nothing", tcp.Addr().String(), func() {}, "no server of bench over TCP", false},
 		{"speaks something else", tcp.Addr().String(), func() { talks.Store(true) }, "no server of bench over TCP", false},

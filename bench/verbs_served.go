@@ -57,7 +57,7 @@ func (c *verbsServed) giveWay() {
 
 // turnDown answers one that nobody attends any more.
 func (c *verbsServed) turnDown() {
-	c.request.Reject(context.Background(), []byte("dgrdmacat bench: the server ended"))
+	c.request.TurnAway([]byte("the server ended"))
 }
 
 // attend serves all runs of the client.
@@ -119,10 +119,10 @@ func (c *verbsServed) whileHeard(ctx context.Context) (context.Context, func()) 
 		for {
 			select {
 			case <-c.gaveWay:
-				cancel(ErrSilent)
+				cancel(fmt.Errorf("%w, and gave way to another", ErrSilent))
 			case <-tick.C:
-				if c.control.silent() > c.giveUp() {
-					cancel(ErrSilent)
+				if silent := c.control.silent(); silent > c.giveUp() {
+					cancel(fmt.Errorf("%w: nothing has come from it for %v%s", ErrSilent, silent.Truncate(time.Second), whySilent))
 				}
 			case <-ctx.Done():
 				return

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"net"
 	"sync"
 	"time"
 
@@ -25,6 +26,8 @@ type VerbsServer struct {
 	Runs
 	// Failed, if not nil, is told of clients that failed while others may come.
 	Failed func(client fmt.Stringer, err error)
+	// Rejected, if not nil, is told of clients of another kind, with their private data. It may be called beside Failed.
+	Rejected func(client net.Addr, private []byte)
 
 	mu     sync.Mutex
 	client *verbsServed // nil: nobody
@@ -32,9 +35,6 @@ type VerbsServer struct {
 
 func (s *VerbsServer) patience() time.Duration { return s.giveUp() / 2 }
 func (s *VerbsServer) giveUp() time.Duration   { return cmp.Or(s.GiveUp, VerbsGiveUp) }
-
-// MostRejects bounds how many requests a server rejects at a time, each of which may take a second. Those of others are closed.
-const MostRejects = 2 * verbs.Backlog
 
 // Serve answers clients until the context ends, or with once until the first one is through.
 func (s *VerbsServer) Serve(ctx context.Context, once bool) error {
@@ -82,7 +82,6 @@ func (s *VerbsServer) Serve(ctx context.Context, once bool) error {
 func (s *VerbsServer) answer(ctx context.Context, came chan<- *verbsServed) error {
 	var all sync.WaitGroup
 	defer all.Wait()
-	turn := make(chan struct{}, MostRejects)
 	for {
 		r, err := s.Listener.Accept(ctx)
 		if err != nil {
@@ -103,21 +102,14 @@ func (s *VerbsServer) answer(ctx context.Context, came chan<- *verbsServed) erro
 			all.Go(func() { s.measured(ctx, r, &h) })
 			continue
 		}
-		// Whoever is told why may take a second to close.
-		select {
-		case turn <- struct{}{}:
-		default:
-			r.Close()
+		if with != nil {
+			r.TurnAway(encode(&refusal{protocol, version, *with}))
 			continue
 		}
-		all.Go(func() {
-			defer func() { <-turn }()
-			if with != nil {
-				r.Reject(ctx, encode(&refusal{protocol, version, *with}))
-			} else {
-				r.Reject(ctx, []byte("this is bench --serve of dgrdmacat, for its own clients"))
-			}
-		})
+		r.TurnAway([]byte("this is bench --serve of dgrdmacat, for its own clients"))
+		if s.Rejected != nil {
+			s.Rejected(r.RemoteAddr(), r.Private)
+		}
 	}
 }
 

@@ -26,15 +26,11 @@ type Collector struct {
 	began     time.Time
 	endpoints []family[Endpoint]
 	peers     []family[Peer]
+	rdma      []family[RDMA]
 
 	mu      sync.Mutex
-	sources []named
-}
-
-// named is a source with a name that no other source has.
-type named struct {
-	Source
-	name string
+	sources sources[Endpoint]
+	hosts   sources[RDMA]
 }
 
 var _ prometheus.Collector = (*Collector)(nil)
@@ -45,6 +41,9 @@ func New(counted Counted) *Collector {
 		began:     time.Now(),
 		endpoints: append(slices.Clip(endpointFamilies), countedOfEndpoints(counted)...),
 		peers:     append(slices.Clip(peerFamilies), countedOfPeers(counted)...),
+		rdma:      rdmaFamilies(counted.RDMA),
+		sources:   sources[Endpoint]{name: func(e *Endpoint) *string { return &e.Name }},
+		hosts:     sources[RDMA]{name: func(h *RDMA) *string { return &h.Name }},
 	}
 }
 
@@ -54,64 +53,31 @@ func (c *Collector) Add(s Source) {
 	if s == nil {
 		return
 	}
-	e, ok := s.Look()
-	if !ok {
-		return
-	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.prune()
-	for i := range c.sources {
-		if c.sources[i].Of() == s.Of() {
-			c.sources[i].Source = s
-			return
-		}
-	}
-	c.sources = append(c.sources, named{s, c.unused(e.Name)})
-}
-
-// unused makes a name that no other source has: endpoints of simulated networks, or of
-// other network namespaces, may have the same id and address. Guarded by mu.
-func (c *Collector) unused(base string) string {
-	name := base
-	for n := 2; slices.ContainsFunc(c.sources, func(s named) bool { return s.name == name }); n++ {
-		name = fmt.Sprintf("%s#%d", base, n)
-	}
-	return name
-}
-
-// prune removes the sources that are closed. Guarded by mu.
-func (c *Collector) prune() {
-	c.sources = slices.DeleteFunc(c.sources, func(s named) bool {
-		_, ok := s.Look()
-		return !ok
-	})
+	c.sources.add(s)
 }
 
 // look returns snapshots of all sources, in the order in which they were added.
-func (c *Collector) look() []Endpoint {
+func (c *Collector) look() ([]Endpoint, []RDMA) {
 	c.mu.Lock()
-	sources := slices.Clone(c.sources)
+	e, h := slices.Clone(c.sources.all), slices.Clone(c.hosts.all)
 	c.mu.Unlock()
-	all := make([]Endpoint, 0, len(sources))
-	for _, s := range sources {
-		if e, ok := s.Look(); ok {
-			e.Name = s.name
-			all = append(all, e)
-		}
-	}
-	if len(all) < len(sources) {
+	endpoints, hosts := look(e, c.sources.name), look(h, c.hosts.name)
+	if len(endpoints) < len(e) || len(hosts) < len(h) {
 		c.mu.Lock()
-		c.prune()
+		c.sources.prune()
+		c.hosts.prune()
 		c.mu.Unlock()
 	}
-	return all
+	return endpoints, hosts
 }
 
 // View returns what ViewHandler answers.
 func (c *Collector) View() *View {
+	endpoints, hosts := c.look()
 	return &View{
-		Format: Format, PID: os.Getpid(), Time: time.Now().Round(0), Endpoints: c.look(), Elapsed: time.Since(c.began).Seconds(),
+		Format: Format, PID: os.Getpid(), Time: time.Now().Round(0), Endpoints: endpoints, RDMA: hosts, Elapsed: time.Since(c.began).Seconds(),
 	}
 }
 
@@ -122,12 +88,17 @@ func (c *Collector) Describe(to chan<- *prometheus.Desc) {
 	describe(to, c.peers)
 	describe(to, hostFamilies)
 	describe(to, linkFamilies)
+	describe(to, c.rdma)
 }
 
 // Collect implements [prometheus.Collector].
 func (c *Collector) Collect(to chan<- prometheus.Metric) {
 	to <- buildInfo
-	for _, e := range c.look() {
+	endpoints, hosts := c.look()
+	for i := range hosts {
+		collect(to, c.rdma, &hosts[i], hosts[i].Name)
+	}
+	for _, e := range endpoints {
 		collect(to, c.endpoints, &e, e.Name)
 		for i := range e.Peers {
 			collect(to, c.peers, &e.Peers[i], e.Name, e.Peers[i].Name)

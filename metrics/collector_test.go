@@ -60,7 +60,7 @@ func TestSourcesComeAndGo(t *testing.T) {
 	// Those that nobody looks at are forgotten too.
 	second.closed = true
 	c.Add(&fake{of: "fourth", e: Endpoint{Name: "same"}})
-	if len(c.sources) != 1 || c.sources[0].name != "same" {
+	if len(c.sources.all) != 1 || c.sources.all[0].name != "same" {
 		t.Errorf("kept: %v", c.sources)
 	}
 }

@@ -10,6 +10,7 @@ type Counter struct{ Name, Help string }
 type Counted struct {
 	Endpoint  []Counter // of endpoints, and of each of their connections
 	Transport []Counter // of their wires
+	RDMA      []Counter // of hosts of RDMA over TCP
 }
 
 // CountersOf returns the counters of a struct: its fields of kind uint64. Their tags

@@ -1,9 +1,10 @@
-// Package metrics shows endpoints and links while they work: as a collector for
+// Package metrics shows endpoints, links and hosts of RDMA over TCP while they work: as a collector for
 // Prometheus, and as one JSON object for programs and people, such as
 // "dgrdmacat top".
 //
 //	c := watch.New()
 //	c.Add(watch.Host(h)) // with its links; or watch.Endpoint(e)
+//	c.AddRDMA(watch.RDMA(v, "tcp:10.0.0.1:7471")) // of package verbs
 //	prometheus.MustRegister(c)
 //	http.Handle(metrics.ViewPath, c.ViewHandler())
 //
@@ -14,8 +15,8 @@
 //
 // # Prometheus
 //
-// docs/metrics.md lists all metrics. Every metric but the first has the label endpoint, as
-// "7@10.0.0.1:7100": id and address.
+// docs/metrics.md lists all metrics. Every metric but the first, and those of RDMA over TCP, has the label
+// endpoint, as "7@10.0.0.1:7100": id and address.
 //
 //	dgrdma_build_info   version, revision and goversion of this module in the program
 //	dgrdma_endpoint_*   an endpoint; counters are of all its connections, closed ones included
@@ -23,6 +24,8 @@
 //	dgrdma_peer_*       one connection: label peer, like endpoint
 //	dgrdma_host_*       all links of a host: label direction, out or in
 //	dgrdma_link_*       one link: labels peer, port, link (a number), direction
+//	dgrdma_rdma_*       a host of RDMA over TCP, all its queue pairs: label host, in place of
+//	                    endpoint
 //
 // The counters of endpoints and peers are [dgrdma.Counters], under the names in its tags.
 // Refused frames have the label reason; peers have only the reasons that occurred. A value

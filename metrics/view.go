@@ -14,6 +14,7 @@ type View struct {
 	Time      time.Time  `json:"time"`
 	Elapsed   float64    `json:"elapsed_s"` // since the collector was made, by the monotonic clock
 	Endpoints []Endpoint `json:"endpoints"`
+	RDMA      []RDMA     `json:"rdma"`
 }
 
 // Endpoint is one endpoint.

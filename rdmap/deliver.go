@@ -19,6 +19,7 @@ func (s *Stream) Deliver(h *ddp.Header, n uint32) error {
 	switch {
 	case op == Write:
 		s.stats.Written++
+		s.stats.Served[OpWrite]++
 		s.stats.WrittenBytes += uint64(n)
 		return nil // RDMAP-032: the program is not told
 	case op == ReadResponse:
@@ -57,6 +58,7 @@ func (s *Stream) deliverSend(op Opcode, h *ddp.Header, n uint32) error {
 	if err != nil {
 		return err
 	}
+	kind := OpSend
 	c := &s.completion
 	*c = Completion{ID: b.ID, Op: OpReceive, Length: n, Owner: s.cfg.Owner}
 	switch op {
@@ -65,6 +67,7 @@ func (s *Stream) deliverSend(op Opcode, h *ddp.Header, n uint32) error {
 			return ddp.OperationStream // RDMAPX-039
 		}
 		c.Immediate, c.Payload, c.Solicited = true, b.immediate, op == ImmediateSE
+		kind = OpImmediate
 	case SendInvalidate, SendSEInvalidate:
 		// RDMAP-051: when the message is in place, and before the program hears of it.
 		if err := s.cfg.Memory.Withdraw(h.Invalidate); err != nil {
@@ -75,6 +78,7 @@ func (s *Stream) deliverSend(op Opcode, h *ddp.Header, n uint32) error {
 		c.Solicited = op == SendSE
 	}
 	s.stats.Received++
+	s.stats.Served[kind]++
 	s.stats.ReceivedBytes += uint64(n)
 	s.received(b)
 	return nil

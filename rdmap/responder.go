@@ -41,6 +41,25 @@ func newResponder(ird int) responder {
 	return responder{queue: newRing[request](2 * max(ird, 1)), ird: ird}
 }
 
+// oldest is what was asked for by the request of which the carrier has had the answer for longest.
+func (r *responder) oldest() Op {
+	q := r.queue.at(r.queue.head)
+	switch q.op {
+	case ReadRequest:
+		return OpRead
+	case FlushRequest:
+		return OpFlush
+	case VerifyRequest:
+		return OpVerify
+	case AtomicWriteRequest:
+		return OpAtomicWrite
+	}
+	if q.words[3]&15 == fetchAdd {
+		return OpFetchAdd
+	}
+	return OpCompareSwap
+}
+
 // sent says that the carrier has sent the oldest response that it had: there is room for
 // another request. It returns how many bytes of memory went with it.
 func (r *responder) sent() int {

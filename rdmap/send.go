@@ -47,6 +47,7 @@ func (s *Stream) Sent(n int) {
 			s.workSent(g.place)
 		case g.kind == givenResponse:
 			s.stats.Answered++
+			s.stats.Served[s.responder.oldest()]++
 			s.stats.FetchedBytes += uint64(s.responder.sent())
 		}
 	}

@@ -13,6 +13,8 @@ type Stats struct {
 	Written, WrittenBytes uint64
 	// Answered counts requests of the peer whose answers are sent, FetchedBytes is what it has read.
 	Answered, FetchedBytes uint64
+	// Done counts the operations of this side among those, by what they are, and Served the peer's.
+	Done, Served [OpInvalidate]uint64
 
 	// Queued is how many work requests are posted and not done; Unanswered of them wait for the peer's
 	// answer, ORD at most.
@@ -33,8 +35,11 @@ func (s *Stream) Stats() Stats {
 
 // count counts a work request that is done.
 func (t *Stats) count(e *entry) {
+	if e.err != nil || e.Op == OpInvalidate {
+		return
+	}
+	t.Done[e.Op]++
 	switch {
-	case e.err != nil || e.Op == OpInvalidate:
 	case e.Op.answered():
 		t.Asked++
 		t.ReadBytes += uint64(e.length)

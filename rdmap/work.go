@@ -93,8 +93,8 @@ type Work struct {
 	Data []byte
 	More [][]byte
 
-	// STag and TO name the memory of the peer, as it told: TO is the offset that it gave to
-	// the first byte, and how far behind that.
+	// STag and TO name the memory of the peer, as it told: TO, the tagged offset of RFC 5040, is the offset that
+	// it gave to the first byte, a key's Offset, and how far behind that.
 	STag uint32
 	TO   uint64
 	// Length is that of the range to flush or to verify.

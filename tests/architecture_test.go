@@ -62,7 +62,7 @@ var allowed = map[string][]string{
 	"rdmap/memory":            {"rdmap/ddp", "golang.org/x/sys/unix"},
 	"rdmap/mpa":               {"internal/patience", "rdmap/ddp", "golang.org/x/sys/unix"},
 	"metrics":                 {"github.com/prometheus/client_golang"},
-	"metrics/watch":           {"dgrdma", "link", "metrics"},
+	"metrics/watch":           {"dgrdma", "link", "metrics", "verbs"},
 	"dgrdma":                  {"ack", "endpoint", "frame", "internal/refused", "settings", "transport", "transport/ether", "transport/udp", "url"},
 	"cmd/dgrdmacat":           {"bench", "dgrdma", "settings", "link", "link/stream", "capture", "frame", "frame/captured", "inspect/text", "transport", "transport/simnet", "transport/tap", "transport/lossy", "transport/udp", "url", "golang.org/x/sys/unix", "inspect", "inspect/iwarp", "inspect/page", "capture/tcp", "rdmap", "metrics", "metrics/watch", "inspect/wireshark", "rdmap/mpa", "verbs", "verbs/latency", "verbs/rping"},
 	"inspect/wireshark":       {},

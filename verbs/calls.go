@@ -57,10 +57,11 @@ func (c *call) wait(ctx context.Context, q *QueuePair) error {
 func (q *QueuePair) giveUp(ctx context.Context) {
 	q.mu.Lock()
 	if q.gaveUp == nil && !q.closing {
-		q.gaveUp = ctx.Err()
-		if cause := context.Cause(ctx); cause != q.gaveUp {
-			q.gaveUp = fmt.Errorf("%w: %w", q.gaveUp, cause)
+		err := ctx.Err()
+		if cause := context.Cause(ctx); cause != err {
+			err = fmt.Errorf("%w: %w", err, cause)
 		}
+		q.gaveUp = fmt.Errorf("this side gave it up, as the context of a call ended amid that: %w", err)
 	}
 	q.mu.Unlock()
 	q.conn.Abort()

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/dgrdma/dgrdma/internal/patience"
 	"github.com/dgrdma/dgrdma/rdmap"
 )
 
@@ -59,12 +60,8 @@ type sleepers struct {
 }
 
 func (s *sleepers) signal() {
-	if s.n == 0 {
-		return
-	}
-	select {
-	case s.wake <- struct{}{}:
-	default:
+	if s.n > 0 {
+		patience.Leave(s.wake)
 	}
 }
 

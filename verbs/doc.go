@@ -31,6 +31,9 @@
 // All but Send are one-sided: the peer's program makes no call for them, and hears nothing of them. Work and completions
 // are asynchronous; the calls with a context, as [QueuePair.Write], are for programs that wait for each.
 //
+// A server answers who it does not want with [Request.TurnAway], which keeps nobody else waiting. [Host.Stats] counts what all
+// queue pairs do: package metrics/watch shows it.
+//
 // # For those who know libibverbs or libfabric
 //
 //	Open                       ibv_open_device, rdma_create_id   fi_fabric, fi_domain
@@ -93,8 +96,11 @@
 // recovery: requests that are not done complete with [ErrFlushed], which wraps the reason, and the program dials anew.
 // [QueuePair.Close] ends it when everything that is posted is done; [QueuePair.Err] says what it was.
 //
-// A peer whose machine vanishes is missed by TCP: its keep-alive probes find out after about two minutes of silence, its
-// retransmissions within a quarter of an hour. Programs that need to know earlier give their calls a context with a deadline.
+// A peer that is killed closes its connections. One whose machine vanishes is missed by TCP: its keep-alive probes find out after
+// about two minutes of silence, its retransmissions within a quarter of an hour; and one whose program is stopped, as by SIGSTOP, never is. With
+// [Options.GiveUp] either is given up when it has not answered, or not taken what was sent, for so long, and a machine that vanished also when there is
+// nothing to do for it. A program that is stopped is not missed while nothing is asked of it. To bound a single call give it
+// a context with a deadline.
 //
 // # Checksums
 //

@@ -79,7 +79,7 @@ func TestDialErrors(t *testing.T) {
 		c.Close()
 	})
 	_, err = h.Dial(t.Context(), web, nil)
-	says(t, err, []error{verbs.ErrNotMPA}, `"HTTP/1.1`, "does the peer speak iWARP on this port?")
+	says(t, err, []error{verbs.ErrNotMPA}, `"HTTP/1.1`, "the peer does not speak iWARP on this port")
 	var setUp *verbs.SetUpError
 	if !errors.As(err, &setUp) {
 		t.Errorf("%v is no SetUpError", err)

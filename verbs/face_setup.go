@@ -11,10 +11,12 @@ import (
 //	type RejectedError struct {
 //		// Private is why, in a form that the two programs have agreed on.
 //		Private []byte
+//		// From is who refused.
+//		From net.Addr
 //	}
 //
 //	func (e *RejectedError) Error() string
-//	    Error shows the private data, or some of it.
+//	    Error says who refused, and shows the private data, or some of it.
 type RejectedError = mpa.RejectedError
 
 // SetUpError is why a connection did not come about.

@@ -15,6 +15,8 @@ type Stats struct {
 	Written, WrittenBytes uint64
 	// Answered counts requests of the peer whose answers are sent, FetchedBytes is what it has read.
 	Answered, FetchedBytes uint64
+	// Done counts the operations of this side among those, by what they are, and Served the peer's.
+	Done, Served [OpInvalidate]uint64
 
 	// Queued is how many work requests are posted and not done; Unanswered of them wait for the peer's
 	// answer, ORD at most.

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -28,6 +29,9 @@ type Host struct {
 	pairs  map[*QueuePair]bool
 	open   map[*Listener]bool
 	closed bool
+	past   HostStats // of queue pairs that have ended
+
+	setUps setUps
 }
 
 // Open opens a host at an address of this machine, from which it dials and at which it listens: "tcp:10.0.0.1", or "tcp"
@@ -114,6 +118,9 @@ type Options struct {
 	Ready      Ready
 	// Timeout is for each step of setting up, within what the context allows; 0: ten seconds.
 	Timeout time.Duration
+	// GiveUp is how long the peer may do nothing of what it has to: answer requests of this side, or take what was sent. Then the
+	// connection ends with [ErrSilent]. A Flush or a Verify may take the peer's disk as long. 0: see the package's documentation.
+	GiveUp time.Duration
 }
 
 // MaxPrivate is the length of private data that every peer is known to take.
@@ -178,6 +185,16 @@ func (h *Host) Dial(ctx context.Context, address string, o *Options) (*QueuePair
 	if err := o.check(); err != nil {
 		return nil, fmt.Errorf("verbs: dial %s: %w", address, err)
 	}
+	nc, err := h.reach(ctx, address, remote)
+	if err != nil {
+		h.setUps.failed.Add(1)
+		return nil, err
+	}
+	return h.connect(ctx, nc, o)
+}
+
+// reach makes the TCP connection.
+func (h *Host) reach(ctx context.Context, address, remote string) (net.Conn, error) {
 	d := net.Dialer{}
 	if h.local != "" {
 		a, err := net.ResolveTCPAddr("tcp", net.JoinHostPort(h.local, "0"))
@@ -193,7 +210,7 @@ func (h *Host) Dial(ctx context.Context, address string, o *Options) (*QueuePair
 	case err != nil:
 		return nil, fmt.Errorf("verbs: dial %s: %w", address, h.explain(err))
 	}
-	return h.connect(ctx, nc, o)
+	return nc, nil
 }
 
 // explain says what a user may do where the system has no socket for the host.
@@ -217,7 +234,7 @@ func (h *Host) Connect(ctx context.Context, nc net.Conn, o *Options) (*QueuePair
 	}
 	if err := o.check(); err != nil {
 		nc.Close()
-		return nil, fmt.Errorf("verbs: connect to %v: %w", nc.RemoteAddr(), err)
+		return nil, setUp("connect to", nc.RemoteAddr(), err)
 	}
 	return h.connect(ctx, nc, o)
 }
@@ -225,14 +242,22 @@ func (h *Host) Connect(ctx context.Context, nc net.Conn, o *Options) (*QueuePair
 func (h *Host) connect(ctx context.Context, nc net.Conn, o *Options) (*QueuePair, error) {
 	conn, err := mpa.Initiate(ctx, nc, o.mpa())
 	if err != nil {
-		nc.Close()
-		return nil, fmt.Errorf("verbs: connect to %v: %w", nc.RemoteAddr(), err)
+		h.setUps.fail(err)
+		return nil, setUp("connect to", nc.RemoteAddr(), err)
 	}
-	return h.start(conn, o, true)
+	return h.start(conn, o, &h.setUps.dialed)
 }
 
-// start opens the queue pair over a connection that is set up.
-func (h *Host) start(conn *mpa.Conn, o *Options, initiator bool) (*QueuePair, error) {
+// setUp is an error of setting a connection up, which says of whom, unless nobody was asked.
+func setUp(doing string, with net.Addr, err error) error {
+	if errors.Is(err, ErrOption) {
+		return fmt.Errorf("verbs: %s %v: %w", doing, with, err)
+	}
+	return fmt.Errorf("verbs: %w", err)
+}
+
+// start opens the queue pair over a connection that is set up, and counts it.
+func (h *Host) start(conn *mpa.Conn, o *Options, counter *atomic.Uint64) (*QueuePair, error) {
 	agreed := conn.Agreed()
 	d := o.Domain
 	if d == nil {
@@ -251,7 +276,7 @@ func (h *Host) start(conn *mpa.Conn, o *Options, initiator bool) (*QueuePair, er
 	q.changed.L = &q.mu
 	q.ctx, q.stop = context.WithCancel(context.Background())
 	q.cfg = rdmap.Config{
-		Initiator: initiator, Ready: readyOf(agreed), IRD: agreed.IRD, ORD: agreed.ORD, Extensions: o.Extensions,
+		Initiator: counter == &h.setUps.dialed, Ready: readyOf(agreed), IRD: agreed.IRD, ORD: agreed.ORD, Extensions: o.Extensions,
 		Sends: o.depth(o.Sends), Receives: max(o.depth(o.Receives), len(o.Posted)),
 		Memory: access{q.memory}, Sent: (*completer)(q.sent), Received: (*completer)(q.received), Owner: q, Job: q.work,
 	}
@@ -276,9 +301,12 @@ func (h *Host) start(conn *mpa.Conn, o *Options, initiator bool) (*QueuePair, er
 	if err != nil {
 		conn.Abort()
 		q.queues((*CompletionQueue).served)
+		h.setUps.failed.Add(1)
 		return nil, fmt.Errorf("verbs: open %v: %w", q, err)
 	}
+	counter.Add(1)
 	q.turn.claim()
+	q.watch(o.GiveUp)
 	go q.receive()
 	q.sendAway() // the message that opens the stream, if there is one
 	return q, nil
@@ -303,10 +331,13 @@ func (h *Host) QueuePairs() []*QueuePair {
 	return slices.Collect(maps.Keys(h.pairs))
 }
 
-func (h *Host) forget(q *QueuePair) {
+// forget is told of a queue pair that has ended, why, and what it has done.
+func (h *Host) forget(q *QueuePair, done Stats, why error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	delete(h.pairs, q)
+	h.past.add(done)
+	h.past.ended(why)
 }
 
 // Close closes the listeners and aborts the queue pairs of the host, and returns when everything has

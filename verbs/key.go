@@ -16,7 +16,7 @@ const KeySize = 16
 // length (4), big-endian.
 type Key struct {
 	STag   uint32 // which memory; others call it an rkey
-	Offset uint64 // of its first byte, as this side counts
+	Offset uint64 // of its first byte: the tagged offset that [Work.TO] is, of RFC 5040; others call it an address
 	Length uint32 // in bytes
 }
 

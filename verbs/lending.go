@@ -47,14 +47,6 @@ func (l *lending) init() {
 	l.worth.Init()
 }
 
-// leave puts a token there, unless one is.
-func leave(c chan<- struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
-	}
-}
-
 // judge is told after what absence a helper came back. The caller has the turn.
 func (l *lending) judge(absence time.Duration) { l.worth.Judge(absence, longAbsence) }
 
@@ -66,10 +58,10 @@ func (q *QueuePair) borrow() bool {
 	case q.conn.Blocks() || q.sent.shared.Load() || q.received.shared.Load():
 		return false
 	case l.waiters.Load() > 1:
-		leave(l.back)
+		patience.Leave(l.back)
 		return false
 	case !l.worth.Welcome():
-		leave(l.back)
+		patience.Leave(l.back)
 		return false
 	}
 	select {
@@ -113,7 +105,7 @@ func (q *QueuePair) help(ctx context.Context, met func() bool) {
 	stays := there && l.waiters.Load() == 1
 	l.free <- struct{}{}
 	if !stays {
-		leave(l.back)
+		patience.Leave(l.back)
 	}
 }
 
@@ -146,7 +138,7 @@ func (q *QueuePair) lend() {
 	}
 	taken := l.taken.Load()
 	l.free <- struct{}{}
-	leave(l.offered)
+	patience.Leave(l.offered)
 	for lent := true; lent; {
 		l.idle.Reset(idleTurn)
 		select {

@@ -21,11 +21,18 @@ type Listener struct {
 	stop  context.CancelFunc
 	all   sync.WaitGroup
 	once  sync.Once
+
+	mu    sync.Mutex
+	parts int  // requests that were turned away, and have not gone
+	over  bool // none is waited for any more
 }
 
 // Backlog is how many requests wait for [Listener.Accept]. Connections of those that come when there
 // are as many are closed.
 const Backlog = 128
+
+// MostTurnedAway is how many requests of a listener are waited for that [Request.TurnAway] has answered.
+const MostTurnedAway = 2 * Backlog
 
 // A listener that cannot accept tries again after a pause between these, as that of net/http does.
 const (
@@ -80,11 +87,15 @@ func (l *Listener) accept() {
 			r, err := mpa.Await(g.ctx, nc, 0)
 			l.lobby.leave(g)
 			if err != nil {
+				if l.ctx.Err() == nil {
+					l.host.setUps.failed.Add(1)
+				}
 				return
 			}
 			select {
-			case l.ready <- &Request{host: l.host, r: r, nc: nc, Private: r.Private()}:
+			case l.ready <- &Request{listener: l, r: r, nc: nc, Private: r.Private()}:
 			default:
+				l.host.setUps.failed.Add(1)
 				nc.Close()
 			}
 		}()
@@ -118,10 +129,13 @@ func (l *Listener) closed() error {
 }
 
 // Close stops listening. What [Listener.Accept] has returned stays; the connections of those who wait
-// for it are closed.
+// for it are closed, and of those who were turned away.
 func (l *Listener) Close() error {
 	l.once.Do(func() {
 		l.stop()
+		l.mu.Lock()
+		l.over = true
+		l.mu.Unlock()
 		l.nl.Close()
 		l.all.Wait()
 		close(l.ready)
@@ -141,9 +155,9 @@ type Request struct {
 	// Private is what the peer's program says, by [Options.Private].
 	Private []byte
 
-	host *Host
-	r    *mpa.Request
-	nc   net.Conn
+	listener *Listener
+	r        *mpa.Request
+	nc       net.Conn
 }
 
 // RemoteAddr is the address of the peer.
@@ -161,26 +175,72 @@ func (r *Request) Accept(ctx context.Context, o *Options) (*QueuePair, error) {
 		o = &Options{}
 	}
 	if err := o.check(); err != nil {
-		return nil, fmt.Errorf("verbs: accept %v: %w", r.RemoteAddr(), err)
+		return nil, setUp("accept", r.RemoteAddr(), err)
 	}
+	h := r.listener.host
 	conn, err := r.r.Accept(ctx, o.mpa())
 	if err != nil {
-		return nil, fmt.Errorf("verbs: accept %v: %w", r.nc.RemoteAddr(), err)
+		h.setUps.fail(err)
+		return nil, setUp("accept", r.RemoteAddr(), err)
 	}
-	return r.host.start(conn, o, false)
+	return h.start(conn, o, &h.setUps.accepted)
 }
 
 // Close closes the connection of who asks without a word, and at once.
-func (r *Request) Close() error { return r.nc.Close() }
+func (r *Request) Close() error {
+	r.listener.host.setUps.rejected.Add(1)
+	return r.nc.Close()
+}
 
 // Reject refuses the connection, and tells the peer's program why in private data, at most [MaxPrivate] bytes: it
 // finds them in its [RejectedError]. Reject may wait a second for the peer to close the connection.
 func (r *Request) Reject(ctx context.Context, private []byte) error {
 	if err := (&Options{Private: private}).check(); err != nil {
-		return fmt.Errorf("verbs: reject %v: %w", r.RemoteAddr(), err)
+		return setUp("reject", r.RemoteAddr(), err)
 	}
+	r.listener.host.setUps.rejected.Add(1)
 	if err := r.r.Reject(ctx, private); err != nil {
-		return fmt.Errorf("verbs: reject %v: %w", r.RemoteAddr(), err)
+		return setUp("reject", r.RemoteAddr(), err)
 	}
 	return nil
+}
+
+// TurnAway is [Request.Reject] for servers that are to serve others meanwhile: it returns at once, and the listener waits for the peer to
+// close the connection, of [MostTurnedAway] peers at a time. The connections of more are closed behind the answer, of which Linux's siw tells its
+// program nothing then.
+func (r *Request) TurnAway(private []byte) error {
+	if err := (&Options{Private: private}).check(); err != nil {
+		return setUp("reject", r.RemoteAddr(), err)
+	}
+	l := r.listener
+	l.host.setUps.rejected.Add(1)
+	// A socket that nothing was sent by takes that at once.
+	ctx, stop := context.WithTimeout(context.Background(), lastWords)
+	defer stop()
+	if err := r.r.Refuse(ctx, private); err != nil {
+		return setUp("reject", r.RemoteAddr(), err)
+	}
+	if !l.parting() {
+		return r.nc.Close()
+	}
+	go func() {
+		defer l.all.Done()
+		r.r.Part(l.ctx)
+		l.mu.Lock()
+		l.parts--
+		l.mu.Unlock()
+	}()
+	return nil
+}
+
+// parting says whether one more can be waited for that was turned away.
+func (l *Listener) parting() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.over || l.parts == MostTurnedAway {
+		return false
+	}
+	l.parts++
+	l.all.Add(1)
+	return true
 }

@@ -35,8 +35,10 @@ type QueuePair struct {
 	job     rdmap.Job
 	closing bool        // the program has closed the queue pair
 	closes  *time.Timer // the connection, which has failed
-	gaveUp  error       // the context of a call, which ended amid that
+	gaveUp  error       // why this side has aborted the connection
 	cause   error
+	silence silence
+	watcher *time.Timer // nil: the peer may be silent
 	// What full says.
 	fullSends, fullReceives error
 
@@ -187,7 +189,7 @@ func (q *QueuePair) CRC() bool { return q.conn.Agreed().CRC }
 // Done is closed when the queue pair has ended and every request and receive has completed.
 func (q *QueuePair) Done() <-chan struct{} { return q.done }
 
-// Err is nil until Done is closed, and then why it was: [ErrPeerClosed], [ErrClosed], a
+// Err is nil until Done is closed, and then why it was: [ErrPeerClosed], [ErrClosed], [ErrSilent], a
 // [TerminateError], an error of the network, or that of a context which ended amid a call of this side, as in
 // context.DeadlineExceeded.
 func (q *QueuePair) Err() error {

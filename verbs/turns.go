@@ -244,7 +244,7 @@ func (q *QueuePair) end(err error) {
 	case q.stream.Err() != nil:
 		cause = q.stream.Err()
 	case q.gaveUp != nil && !errors.Is(err, io.EOF):
-		cause = fmt.Errorf("this side gave it up, as the context of a call ended amid that: %w", q.gaveUp)
+		cause = q.gaveUp
 	case q.closing:
 		cause = ErrClosed
 	case errors.Is(err, io.EOF):
@@ -255,8 +255,11 @@ func (q *QueuePair) end(err error) {
 	if q.closes != nil {
 		q.closes.Stop()
 	}
+	if q.watcher != nil {
+		q.watcher.Stop()
+	}
 	q.queues((*CompletionQueue).served)
 	q.changed.Broadcast()
-	q.host.forget(q)
+	q.host.forget(q, Stats(q.stream.Stats()), q.cause)
 	close(q.done)
 }

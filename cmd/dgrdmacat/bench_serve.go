@@ -46,7 +46,7 @@ func openServer(opt *benchOptions, local url.Endpoint, size uint64, private bool
 	if private {
 		s.Idle = bench.MemoryInUse()
 	}
-	s.Runs = tellRuns(log, func(r bench.Run) {
+	s.Runs = tellRuns(log, log, func(r bench.Run) {
 		back := ""
 		if r.Saw.Transactions > 0 {
 			back = fmt.Sprintf("; %d written back, %s", r.Saw.Transactions, rateText(perSecond(r.Saw.Bytes, time.Duration(r.Saw.Nanoseconds))))
@@ -66,12 +66,12 @@ func openServer(opt *benchOptions, local url.Endpoint, size uint64, private bool
 	return s, nil
 }
 
-// tellRuns writes what the runs of clients do; ours writes of one that was not a rival's.
-func tellRuns(log io.Writer, ours func(r bench.Run)) bench.Runs {
+// tellRuns writes what the runs of clients do, and to a terminal how far they are; ours writes of one that was not a rival's.
+func tellRuns(terminal, log io.Writer, ours func(r bench.Run)) bench.Runs {
 	return bench.Runs{
 		Began: func(p bench.Plan, arrived func() uint64) (over func()) {
 			began := time.Now()
-			return showProgress(log, func() string {
+			return showProgress(terminal, func() string {
 				bytes := arrived() * uint64(p.Size)
 				return fmt.Sprintf("%s arrived, %s", amount(int64(bytes)), rateText(perSecond(bytes, time.Since(began))))
 			})

@@ -19,7 +19,7 @@ import (
 )
 
 // notOverTCP are flags that are about endpoints of DG/RDMA, or about links.
-var notOverTCP = []string{"link", "stream", "buffers", "profile", "window", "mtu", "sockbuf", "gso", "gro", "busy-poll", "loss", "seed", "metrics"}
+var notOverTCP = []string{"link", "stream", "buffers", "profile", "window", "mtu", "sockbuf", "gso", "gro", "busy-poll", "loss", "seed"}
 
 // onlyOverTCP are flags that are about queue pairs.
 var onlyOverTCP = []string{"op", "no-crc", "strict", "revision"}
@@ -81,7 +81,7 @@ func (o *benchOptions) checkVerbs() error {
 }
 
 // openVerbsServer opens the serving side.
-func openVerbsServer(at tcpAddress, memory uint64, private bool, log io.Writer) (*bench.VerbsServer, error) {
+func openVerbsServer(at tcpAddress, memory uint64, private bool, stderr io.Writer) (*bench.VerbsServer, error) {
 	h, err := at.open()
 	if err != nil {
 		return nil, err
@@ -95,7 +95,8 @@ func openVerbsServer(at tcpAddress, memory uint64, private bool, log io.Writer) 
 	if private {
 		s.Idle = bench.MemoryInUse()
 	}
-	s.Runs = tellRuns(log, func(r bench.Run) {
+	log := &clientLog{Writer: stderr}
+	s.Runs = tellRuns(stderr, log, func(r bench.Run) {
 		back := ""
 		if r.Saw.Transactions > 0 {
 			back = fmt.Sprintf("; %d by this side, %s", r.Saw.Transactions, rateText(perSecond(r.Saw.Bytes, time.Duration(r.Saw.Nanoseconds))))
@@ -104,6 +105,9 @@ func openVerbsServer(at tcpAddress, memory uint64, private bool, log io.Writer) 
 			count(uint64(r.Plan.Peers), "queue pair"), rateText(perSecond(r.Saw.Arrived*uint64(r.Plan.Size), r.Took)), back)
 	})
 	s.Failed = func(client fmt.Stringer, err error) { fmt.Fprintf(log, "%v: %v\n", client, err) }
+	s.Rejected = func(client net.Addr, private []byte) {
+		log.rejected(time.Now(), client, strangerTCP("bench --op", private, nil))
+	}
 	return s, nil
 }
 
@@ -118,6 +122,7 @@ func verbsServe(ctx context.Context, o *benchOptions, stderr io.Writer) error {
 	}
 	defer s.Host.Close()
 	at, others := reachedAt(s.Listener.Addr().(*net.TCPAddr))
+	o.metrics.rdma(s.Host, at)
 	fmt.Fprintf(stderr, "serving on %v\n%sany client of dgrdmacat bench may use its memory\n", at, others)
 	if err := o.urlFile.write(at.String()); err != nil {
 		return err
@@ -171,6 +176,7 @@ func verbsBoth(ctx context.Context, o *benchOptions, stdout, stderr io.Writer) e
 
 // measureVerbs runs a client and prints what it measured.
 func measureVerbs(ctx context.Context, o *benchOptions, h *verbs.Host, to tcpAddress, oneProcess bool, stdout, stderr io.Writer) error {
+	o.metrics.rdma(h, to)
 	c := &bench.VerbsClient{Verb: *o.tcp, Host: h, Address: to.String(), NoCRC: o.framing.noCRC, Strict: o.framing.strict, Revision: o.framing.revision}
 	c.Receive, c.WarmUp, c.Every, c.Rivals = o.reverse, o.warmUp, o.interval, o.compare.all
 	if o.interval == 0 {

@@ -137,7 +137,6 @@ func TestBenchOpsRefused(t *testing.T) {
 		"--op write --loss 1":                     "--loss is not for RDMA over TCP",
 		"--op write --busy-poll":                  "--busy-poll is not for RDMA over TCP",
 		"--op write --profile fpga":               "--profile is not for RDMA over TCP",
-		"--op write --metrics 0":                  "--metrics is not for RDMA over TCP",
 		"--op fetchadd --size 16":                 "atomic operations have 8 bytes: leave out --size",
 		"--op cmpswap --sweep 8..16":              "atomic operations have 8 bytes: leave out --sweep",
 		"--op send --bidir":                       "leave out --bidir, or give --reverse",

@@ -17,6 +17,7 @@ import (
 	"github.com/dgrdma/dgrdma/link"
 	"github.com/dgrdma/dgrdma/metrics"
 	"github.com/dgrdma/dgrdma/metrics/watch"
+	"github.com/dgrdma/dgrdma/verbs"
 )
 
 // metricsFlag is --metrics, for commands that take long. They call start before
@@ -43,6 +44,13 @@ func (m *metricsFlag) endpoint(e *dgrdma.Endpoint) {
 func (m *metricsFlag) host(h *link.Host) {
 	if m.collector != nil {
 		m.collector.Add(watch.Host(h))
+	}
+}
+
+// rdma shows a host of RDMA over TCP until it is closed; at is where it serves, or whom it dials.
+func (m *metricsFlag) rdma(h *verbs.Host, at tcpAddress) {
+	if m.collector != nil {
+		m.collector.AddRDMA(watch.RDMA(h, at.String()))
 	}
 }
 

@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"flag"
+	"fmt"
 	"io"
 	"math"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/dgrdma/dgrdma/dgrdma"
 	"github.com/dgrdma/dgrdma/settings"
 	"github.com/dgrdma/dgrdma/verbs"
 	"github.com/dgrdma/dgrdma/verbs/latency"
@@ -52,7 +54,7 @@ func (r *opResult) heading(wire string) string {
 // checkOp refuses what does not fit RDMA over TCP, or only that.
 func (o *pingOptions) checkOp(fs *flag.FlagSet) error {
 	tcp := isTCP(o.serve) || isTCP(o.to)
-	stray := given(fs, "link", "metrics", settings.BusyPoll.Flag)
+	stray := given(fs, "link", settings.BusyPoll.Flag)
 	op, err := latency.ParseOp(o.op)
 	switch {
 	case !tcp && o.op != "" && o.to != "":
@@ -101,6 +103,7 @@ func pingOpTo(ctx context.Context, o *pingOptions, stdout, stderr io.Writer) err
 		return err
 	}
 	defer h.Close()
+	o.metrics.rdma(h, to)
 	c := newPingClient(o, tcpScheme, stdout, stderr)
 	c.op = opResult{Op: op.String(), oneWay: op.OneWay()}
 	if !op.OneWay() {
@@ -109,7 +112,7 @@ func pingOpTo(ctx context.Context, o *pingOptions, stdout, stderr io.Writer) err
 	d := &dialing{to, max(o.wait, opSetUp), opThere}
 	c.explain = func(err error) error {
 		if errors.Is(err, latency.ErrSize) {
-			return badUsage("--size %v: %w", &o.size, err)
+			return badUsage("--size %v: %w", &o.size, d.explain(err))
 		}
 		return d.explain(err)
 	}
@@ -126,7 +129,16 @@ func pingOpTo(ctx context.Context, o *pingOptions, stdout, stderr io.Writer) err
 	crc := l.QueuePair().CRC()
 	c.op.CRC, c.op.Persistent = &crc, l.Persistent()
 	p := &opPing{client: c, ops: l}
-	c.giveUp, c.explain = opGiveUp, goneTCP
+	c.giveUp, c.explain = opGiveUp, func(err error) error {
+		if errors.Is(err, dgrdma.ErrPeerDown) {
+			does := "does not answer any more"
+			if errors.As(err, new(pingSilence)) {
+				does = "answered no ping"
+			}
+			return &tcpError{fmt.Sprintf("%v %s: nothing has come from it for %v; is the program there stopped, or its machine or the network down?", to, does, opGiveUp), err}
+		}
+		return goneTCP(err)
+	}
 	c.send, c.resend = p.send, p.send
 	c.dead = func() error { return nil } // what waits hears of it
 	c.heard = func() uint64 { return 1 } // it has accepted

@@ -18,6 +18,7 @@ func pingOpServe(ctx context.Context, o *pingOptions, stderr io.Writer) error {
 		return err
 	}
 	room := &latency.Server{Verbs: o.verbs()}
+	room.Verbs.GiveUp = opGiveUp
 	if o.size.given {
 		room.Most = uint32(o.size.value)
 	}
@@ -30,7 +31,7 @@ func pingOpServe(ctx context.Context, o *pingOptions, stderr io.Writer) error {
 		defer f.Close()
 		room.File = f
 	}
-	s := &tcpServer{at: at, once: o.once, urlFile: &o.urlFile, doing: "answering", stderr: stderr}
+	s := &tcpServer{at: at, once: o.once, urlFile: &o.urlFile, doing: "answering", log: clientLog{Writer: stderr}, metrics: &o.metrics}
 	s.accept = func(ctx context.Context, h *verbs.Host, r *verbs.Request) (func(context.Context) (string, error), error) {
 		c, err := room.Accept(ctx, h, r)
 		if errors.Is(err, latency.ErrStranger) {

@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"strconv"
 	"time"
 
 	"github.com/dgrdma/dgrdma/bench"
@@ -24,7 +25,7 @@ iWARP NIC or on Linux's siw.
 
 The port is %s unless the address has another. -v prints the data of each ping, as rping
 does: "rdma-ping-0: ABC...". Both sides know what it should be and compare it, byte by byte,
-unless --verify=false. -C, -S, -v and -V are rping's own flags.
+unless --verify=false. -c, -s, -a, -p, -P, -C, -S, -v and -V are rping's own flags, and mean the same.
 
 The client pings until ^C, or --count times. It ends with 1 if an answer does not come
 within --wait, if data is wrong, or if the server is gone; what was done until then is
@@ -37,6 +38,11 @@ If it cannot print what -v has it print, it ends with 1 as well, and no ping is 
 			if err := o.check(fs); err != nil {
 				return err
 			}
+			stop, err := o.metrics.start(std.err)
+			if err != nil {
+				return err
+			}
+			defer stop()
 			if o.serve != "" {
 				return rpingServe(ctx, o, std)
 			}
@@ -55,6 +61,51 @@ type rpingOptions struct {
 	wait             time.Duration
 	histogram        bool
 	carrier          carrierFlags
+	metrics          metricsFlag
+	theirs           rpingFlags
+}
+
+// rpingFlags are flags of rdma-core's rping for which there are others here.
+type rpingFlags struct {
+	client, server, persistent bool
+	address                    string
+	port                       string
+}
+
+func (f *rpingFlags) register(fs *flag.FlagSet) {
+	fs.BoolVar(&f.client, "c", false, "with -a: what --to tcp:HOST:PORT is")
+	fs.BoolVar(&f.server, "s", false, "what --once --serve tcp:ADDRESS:PORT is, or with -P without --once")
+	fs.StringVar(&f.address, "a", "", "with -c: the server's `host`; with -s: the address to serve on, without it all")
+	fs.StringVar(&f.port, "p", rping.Port, "with -c or -s: the `port`")
+	fs.BoolVar(&f.persistent, "P", false, "with -s: serve one client after the other, until ^C")
+}
+
+// apply has them said in our own.
+func (f *rpingFlags) apply(fs *flag.FlagSet, o *rpingOptions) error {
+	stray := given(fs, "a", "p", "P")
+	port, err := strconv.ParseUint(f.port, 10, 16)
+	switch {
+	case !f.client && !f.server && stray == "":
+		return nil
+	case !f.client && !f.server:
+		return badUsage("%s is for -c and -s, the client and the server of rdma-core's rping: give one of them", stray)
+	case f.client && f.server || o.to != "" || o.serve != "":
+		return badUsage("-c and -s, --to and --serve are the two ends: give one of them")
+	case f.client && f.address == "":
+		return badUsage("-c needs the server's address, as in -a 10.0.0.2")
+	case f.client && f.persistent:
+		return badUsage("-P is for -s, the server")
+	case err != nil || port == 0:
+		return badUsage("-p %s: need a number from 1 to 65535", f.port)
+	case f.client:
+		o.to = tcpAddress{f.address, f.port}.String()
+	case f.address == "":
+		o.serve = tcpScheme + ":" + f.port
+	default:
+		o.serve = tcpAddress{f.address, f.port}.String()
+	}
+	o.once = o.once || f.server && !f.persistent
+	return nil
 }
 
 // rpingWait is how long an answer is waited for. TCP sends what is lost again meanwhile.
@@ -80,9 +131,14 @@ func (o *rpingOptions) register(fs *flag.FlagSet) {
 	fs.BoolVar(&o.histogram, "histogram", false, "with --to: "+histogramMeans)
 	fs.BoolVar(&o.json, "json", false, "with --to: print one JSON object")
 	o.carrier.register(fs)
+	o.metrics.register(fs)
+	o.theirs.register(fs)
 }
 
 func (o *rpingOptions) check(fs *flag.FlagSet) error {
+	if err := o.theirs.apply(fs, o); err != nil {
+		return err
+	}
 	stray := given(fs, "local", "count", "C", "histogram", "json", "revision", "peer-to-peer", "ready")
 	switch {
 	case o.serve == "" && o.to == "":

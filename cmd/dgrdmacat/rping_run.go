@@ -26,6 +26,7 @@ func rpingTo(ctx context.Context, o *rpingOptions, stdout, stderr io.Writer) err
 		return err
 	}
 	defer h.Close()
+	o.metrics.rdma(h, to)
 	c, err := dialRping(ctx, o, h, to)
 	if err != nil {
 		return errors.Join(err, o.nothing(err, stdout))
@@ -158,7 +159,7 @@ func rpingServe(ctx context.Context, o *rpingOptions, std *stdio) error {
 	if err != nil {
 		return err
 	}
-	s := &tcpServer{at: at, once: o.once, urlFile: &o.urlFile, doing: "answering rping", stderr: std.err}
+	s := &tcpServer{at: at, once: o.once, urlFile: &o.urlFile, doing: "answering rping", log: clientLog{Writer: std.err}, metrics: &o.metrics}
 	s.accept = func(ctx context.Context, _ *verbs.Host, r *verbs.Request) (func(context.Context) (string, error), error) {
 		c, err := rping.Accept(ctx, r, o.room())
 		if errors.Is(err, rping.ErrStranger) {

@@ -43,6 +43,37 @@ func TestRping(t *testing.T) {
 	}
 }
 
+// TestRpingAsTheirs: the flags of rdma-core's rping do here what they do there.
+func TestRpingAsTheirs(t *testing.T) {
+	for _, persistent := range []bool{false, true} {
+		at := freeTCP(t)
+		port := at[strings.LastIndex(at, ":")+1:]
+		args := []string{"rping", "-s", "-a", "127.0.0.1", "-p", port}
+		if persistent {
+			args = append(args, "-P")
+		}
+		p, serves := startTCPServer(t, args...)
+		if serves != at {
+			t.Errorf("%q serves on %s", args, serves)
+		}
+		for range 2 {
+			out := runOK(t, "rping -c -a 127.0.0.1 -p "+port+" -C 2 -v -V")
+			if !strings.HasPrefix(out, "ping data: rdma-ping-0: ") || !strings.Contains(out, "2 pings of 64 bytes over tcp ") {
+				t.Errorf("%q: %s", args, out)
+			}
+			if !persistent {
+				break
+			}
+		}
+		if persistent {
+			p.Process.Signal(os.Interrupt)
+		}
+		if code := p.code(); code != exitOK || strings.Count(p.err.String(), ": 2 pings\n") == 2 != persistent {
+			t.Errorf("%q: code %d, %s", args, code, &p.err)
+		}
+	}
+}
+
 // TestRpingServerUntold: a server that cannot print what it was told to says so, with the exit code of a failure, and no ping is broken for it.
 func TestRpingServerUntold(t *testing.T) {
 	for _, c := range []struct{ args, says string }{
@@ -167,7 +198,7 @@ func TestRpingServerKilled(t *testing.T) {
 func TestRpingWrong(t *testing.T) {
 	silent := accepting(t, nil, func(q *verbs.QueuePair) { <-q.Done() })
 	code, out, stderr := runFor(t, patient(t), "rping", "--wait", "300ms", "--to", silent)
-	if code != exitError || stderr != "dgrdmacat rping: rping: ping 0: until the server has read it: rping: no answer within 300ms\n" || !strings.HasPrefix(out, "0 pings of 64 bytes over tcp with CRC\n") {
+	if code != exitError || stderr != "dgrdmacat rping: rping: ping 0: until the server has read it: no answer of "+silent[4:]+" within 300ms; is the program there stopped, or its machine or the network down? --wait is how long it may take\n" || !strings.HasPrefix(out, "0 pings of 64 bytes over tcp with CRC\n") {
 		t.Errorf("code %d, %s%s", code, out, stderr)
 	}
 	forgetful := accepting(t, nil, func(q *verbs.QueuePair) {

@@ -18,6 +18,7 @@ import (
 	"github.com/dgrdma/dgrdma/transport/udp"
 	"github.com/dgrdma/dgrdma/url"
 	"github.com/dgrdma/dgrdma/verbs"
+	"github.com/dgrdma/dgrdma/verbs/rping"
 )
 
 // Addresses of RDMA over TCP (package verbs): tcp:HOST:PORT. They are no endpoint strings.
@@ -181,9 +182,9 @@ func (d *dialing) explain(err error) error {
 	}
 	switch {
 	case errors.As(err, &rejected) && len(rejected.Private) == 0:
-		return fmt.Errorf("%w; what runs there is not %s, or serves others", err, d.there)
+		return &tcpError{fmt.Sprintf("%v; what runs there is not %s, or serves others", rejected, d.there), err}
 	case errors.As(err, &rejected):
-		return err
+		return &tcpError{rejected.Error(), err}
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return says("nothing listens at that port: connection refused; does %s run there, and is this the address it printed?", d.there)
 	case dials && noWayTCP(err):
@@ -193,7 +194,7 @@ func (d *dialing) explain(err error) error {
 	case dials:
 		return fmt.Errorf("%w; does %s run there, and is this the address it printed?", err, d.there)
 	case errors.Is(err, mpa.ErrNotMPA):
-		return fmt.Errorf("%w: it does not speak iWARP; does %s run there?", err, d.there)
+		return fmt.Errorf("%w; does %s run there?", err, d.there)
 	case unanswered(err):
 		return says("something listens at that port, and no answer of iWARP came within %v; does %s run there?", d.within, d.there)
 	case errors.Is(err, mpa.ErrLost):
@@ -226,6 +227,8 @@ func goneTCP(err error) error {
 		return fmt.Errorf("%w, without a good-bye; does the other side say why, or is it gone?", err)
 	case errors.As(err, new(*os.SyscallError)):
 		return fmt.Errorf("%w; is the network down, or the other side gone?", err)
+	case errors.Is(err, rping.ErrSilent):
+		return fmt.Errorf("%w; is the program there stopped, or its machine or the network down? --wait is how long it may take", err)
 	}
 	return err
 }

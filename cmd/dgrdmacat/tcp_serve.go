@@ -4,11 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"sync"
+	"time"
 
-	"github.com/dgrdma/dgrdma/bench"
 	"github.com/dgrdma/dgrdma/verbs"
 	"github.com/dgrdma/dgrdma/verbs/latency"
 )
@@ -19,8 +18,8 @@ type tcpServer struct {
 	once    bool // end after one client
 	urlFile *urlFile
 	doing   string // "answering"
-	stderr  io.Writer
-	telling sync.Mutex // to stderr, which several clients may do at a time
+	log     clientLog
+	metrics *metricsFlag
 	// accept takes or rejects a client; run serves one that was taken, and says what came of it.
 	accept func(ctx context.Context, h *verbs.Host, r *verbs.Request) (run func(ctx context.Context) (said string, err error), err error)
 }
@@ -40,13 +39,14 @@ func (s *tcpServer) serve(ctx context.Context) error {
 		return err
 	}
 	at, others := reachedAt(l.Addr().(*net.TCPAddr))
+	s.metrics.rdma(h, at)
 	if err := s.urlFile.write(at.String()); err != nil {
 		return err
 	}
-	fmt.Fprintf(s.stderr, "%s on %v\n%s", s.doing, at, others)
+	fmt.Fprintf(&s.log, "%s on %v\n%s", s.doing, at, others)
 	serving, stop := context.WithCancel(ctx)
 	defer stop()
-	places, rejects := make(chan struct{}, mostTCPClients), make(chan struct{}, bench.MostRejects)
+	places := make(chan struct{}, mostTCPClients)
 	var all sync.WaitGroup
 	defer all.Wait()
 	var first sync.Once
@@ -71,48 +71,32 @@ func (s *tcpServer) serve(ctx context.Context) error {
 		select {
 		case places <- struct{}{}:
 		default:
-			select {
-			case rejects <- struct{}{}:
-			default:
-				r.Close()
-				continue
-			}
-			all.Go(func() {
-				r.Reject(serving, fmt.Appendf(nil, "%d clients are there already: try again later", mostTCPClients))
-				<-rejects
-			})
+			r.TurnAway(fmt.Appendf(nil, "%d clients are there already: try again later", mostTCPClients))
 			continue
 		}
 		all.Go(func() {
 			defer func() { <-places }()
 			run, err := s.accept(serving, h, r)
 			if err != nil {
-				s.say(serving, r, err)
+				if s.toTell(serving, err) {
+					s.log.rejected(time.Now(), r.RemoteAddr(), err)
+				}
 				return
 			}
 			said, err := run(serving)
 			if said != "" {
-				s.tell(r, said)
+				s.log.tell(r.RemoteAddr(), said)
 			}
 			if s.once || errors.As(err, new(untold)) {
 				first.Do(func() { served = err; stop() })
-			} else if err != nil {
-				s.say(serving, r, err)
+			} else if err != nil && s.toTell(serving, err) {
+				s.log.tell(r.RemoteAddr(), err)
 			}
 		})
 	}
 }
 
-// say tells of a client that went wrong, unless it is us who end.
-func (s *tcpServer) say(ctx context.Context, r *verbs.Request, err error) {
-	if ctx.Err() == nil || !errors.Is(err, context.Cause(ctx)) {
-		s.tell(r, err)
-	}
-}
-
-// tell writes a line about a client.
-func (s *tcpServer) tell(r *verbs.Request, what any) {
-	s.telling.Lock()
-	defer s.telling.Unlock()
-	fmt.Fprintf(s.stderr, "%v: %v\n", r.RemoteAddr(), what)
+// toTell says of a client that went wrong whether to tell of it: not if it is us who end.
+func (s *tcpServer) toTell(ctx context.Context, err error) bool {
+	return ctx.Err() == nil || !errors.Is(err, context.Cause(ctx))
 }

@@ -11,10 +11,10 @@ import (
 )
 
 var topCommand = command{
-	name: "top", summary: "watch endpoints, peers and links of another command", args: "ADDR|URL",
+	name: "top", summary: "watch endpoints, peers, links and RDMA hosts of another command", args: "ADDR|URL",
 	about: `Shows what moves in a program that was started with --metrics, or that serves
-what package metrics makes: endpoints, their peers and links, with rates, those
-with most traffic first.
+what package metrics makes: endpoints, their peers and links, and hosts of RDMA
+over TCP, with rates, those with most traffic first.
 
   dgrdmacat bench --serve udp:7100 --metrics 9100
   dgrdmacat top 9100
@@ -26,7 +26,9 @@ over one interval, or with --json the object that the program serves.
 Rates are per second; OUT and IN are what the program sends and receives, in
 bytes of frames. AGAIN is the share of frames with data that were sent again,
 FLIGHT frames waiting for acknowledgement and how many may, HEARD the time since
-the last frame. A link's CREDITS are its free buffers, of all.`,
+the last frame. A link's CREDITS are its free buffers, of all. Of RDMA over TCP
+QPS are queue pairs, bytes those of operations, and what was REJECTED, and FAULTS
+that ended connections, are counted since the host was opened.`,
 	flags: func(fs *flag.FlagSet) action {
 		o := new(topOptions)
 		fs.DurationVar(&o.interval, "interval", time.Second, "`time` between two looks")

@@ -10,12 +10,14 @@ import (
 
 	"github.com/dgrdma/dgrdma/dgrdma"
 	"github.com/dgrdma/dgrdma/metrics"
+	"github.com/dgrdma/dgrdma/verbs"
 )
 
 // TestTopKnowsItsCounters: a counter that has another name would be shown as 0.
 func TestTopKnowsItsCounters(t *testing.T) {
 	there := metrics.Counts(new(dgrdma.Counters))
 	maps.Copy(there, metrics.Counts(new(dgrdma.TransportStats)))
+	maps.Copy(there, metrics.Counts(new(verbs.HostStats)))
 	files, err := filepath.Glob("top*.go")
 	if err != nil {
 		t.Fatal(err)

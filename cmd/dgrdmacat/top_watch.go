@@ -128,6 +128,11 @@ func (w *watcher) summary() string {
 				to[name] += n
 			}
 		}
+		for _, h := range v.RDMA {
+			c := topChange{now: h.Counters}
+			to["bytes_sent"] += c.counted(rdmaOut...)
+			to["bytes_received"] += c.counted(rdmaIn...)
+		}
 	}
 	add(sum.now, w.now)
 	add(sum.before, w.first)

@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync/atomic"
 	"time"
+
+	"github.com/dgrdma/dgrdma/internal/patience"
 )
 
 // atATime is how long who waits in Await looks for datagrams at a time, and so how
@@ -140,7 +142,7 @@ func (w *Waiter) Asleep() bool { return w.asleep.Load() }
 // waited for, and costs a load if nobody sleeps.
 func (w *Waiter) Rouse() {
 	if w.asleep.Load() {
-		leave(w.wake)
+		patience.Leave(w.wake)
 	}
 }
 

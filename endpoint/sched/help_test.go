@@ -137,8 +137,8 @@ func TestLend(t *testing.T) {
 		luck  int
 	}{
 		{"nobody helps", 0, func(m *script) {}, idleTurn, -2},
-		{"given back", half, func(m *script) { helps(m); leave(m.s.returned) }, half, 0},
-		{"given back unused", half, func(m *script) { leave(m.s.returned) }, half, 0},
+		{"given back", half, func(m *script) { helps(m); patience.Leave(m.s.returned) }, half, 0},
+		{"given back unused", half, func(m *script) { patience.Leave(m.s.returned) }, half, 0},
 		{"helped once", half, func(m *script) {
 			<-m.s.offered
 			helps(m) // and who asked while lend looked is to hear of it, too
@@ -153,8 +153,8 @@ func TestLend(t *testing.T) {
 			m.s.asked.Store(true)
 			m.s.left = 5
 			for range 2 { // of earlier loans
-				leave(m.s.returned)
-				leave(m.s.offered)
+				patience.Leave(m.s.returned)
+				patience.Leave(m.s.offered)
 			}
 			idle := time.NewTimer(time.Hour)
 			time.AfterFunc(c.after, func() { c.does(m) })

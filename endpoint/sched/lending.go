@@ -55,11 +55,11 @@ func (s *Scheduler[W]) help(u *until) {
 		return
 	}
 	if l.waiters.Load() > 1 {
-		leave(l.returned)
+		patience.Leave(l.returned)
 		return
 	}
 	if !l.worth.Welcome() {
-		leave(l.returned)
+		patience.Leave(l.returned)
 		return
 	}
 	if !s.receiving.tryTake() {
@@ -70,7 +70,7 @@ func (s *Scheduler[W]) help(u *until) {
 	defer func() {
 		s.receiving.give()
 		if back { // in this order: who takes the token looks for the turn but once
-			leave(l.returned)
+			patience.Leave(l.returned)
 		}
 	}()
 	l.loans.Add(1)
@@ -103,7 +103,7 @@ func (s *Scheduler[W]) lend(idle *time.Timer) {
 	}
 	l.left = 0
 	s.receiving.give()
-	leave(l.offered)
+	patience.Leave(l.offered)
 	for look := idleTurn; ; {
 		atOnce := false
 		idle.Reset(look)
@@ -122,7 +122,7 @@ func (s *Scheduler[W]) lend(idle *time.Timer) {
 		if l.left != 0 && !atOnce {
 			if look = idleTurn - s.engine.Now().Sub(l.left); look > 0 {
 				s.receiving.give()
-				leave(l.offered) // who asked just now found it taken
+				patience.Leave(l.offered) // who asked just now found it taken
 				continue
 			}
 		}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/dgrdma/dgrdma/ack"
+	"github.com/dgrdma/dgrdma/internal/patience"
 )
 
 // Engine is what a [Scheduler] runs.
@@ -309,15 +310,7 @@ func (s *Scheduler[W]) serveAll() {
 	}
 }
 
-func (s *Scheduler[W]) kick() { leave(s.wake) }
-
-// leave puts a token where there is room for one, unless one is there.
-func leave(token chan struct{}) {
-	select {
-	case token <- struct{}{}:
-	default:
-	}
-}
+func (s *Scheduler[W]) kick() { patience.Leave(s.wake) }
 
 // AfterBatch calls f when nothing that Apply began before this call still goes on: at
 // once, or at the end of the batch that is being applied. f must not block.

@@ -82,7 +82,7 @@ func (s *server) accept(ctx context.Context, l *verbs.Listener) {
 		}
 		go func() { // one that does not answer holds up nobody else
 			if string(request.Private) != greeting {
-				request.Reject(ctx, []byte("this is a key-value store: say "+greeting))
+				request.TurnAway([]byte("this is a key-value store: say " + greeting))
 				return
 			}
 			id, inbox := s.enter()

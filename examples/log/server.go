@@ -140,7 +140,7 @@ func begin(file *os.File) error {
 // admit takes a writer, when there is no other, until it goes.
 func (s *server) admit(ctx context.Context, request *verbs.Request) {
 	if string(request.Private) != greeting {
-		request.Reject(ctx, []byte("this is a log: say "+greeting))
+		request.TurnAway([]byte("this is a log: say " + greeting))
 		return
 	}
 	s.waiting.Add(1)
@@ -150,23 +150,23 @@ func (s *server) admit(ctx context.Context, request *verbs.Request) {
 		defer func() { <-s.place }()
 	case <-time.After(patience):
 		s.waiting.Add(-1)
-		request.Reject(ctx, []byte("another writer is at it"))
+		request.TurnAway([]byte("another writer is at it"))
 		return
 	case <-ctx.Done():
 		s.waiting.Add(-1)
-		request.Reject(ctx, nil)
+		request.TurnAway(nil)
 		return
 	}
 	e, err := scan(s.region.Bytes(), nil)
 	if err != nil {
 		fmt.Fprintln(s.out, err)
-		request.Reject(ctx, []byte(err.Error()))
+		request.TurnAway([]byte(err.Error()))
 		return
 	}
 	window, err := s.region.Bind(0, s.region.Len(), rights, nil)
 	if err != nil {
 		fmt.Fprintln(s.out, err)
-		request.Reject(ctx, nil)
+		request.TurnAway(nil)
 		return
 	}
 	// The next writer is let in when nothing of this one is on its way to the memory any more.

@@ -1,7 +1,8 @@
-// Package watch makes endpoints and hosts of links sources of package metrics.
+// Package watch makes endpoints, hosts of links and hosts of RDMA over TCP sources of package metrics.
 //
 //	c := watch.New()
 //	c.Add(watch.Host(h)) // or watch.Endpoint(e)
+//	c.AddRDMA(watch.RDMA(v, "tcp:10.0.0.1:7471"))
 //
 // Package metrics says what a scrape costs.
 package watch
@@ -14,12 +15,14 @@ import (
 	"github.com/dgrdma/dgrdma/dgrdma"
 	"github.com/dgrdma/dgrdma/link"
 	"github.com/dgrdma/dgrdma/metrics"
+	"github.com/dgrdma/dgrdma/verbs"
 )
 
 // New returns an empty collector, for endpoints and hosts.
 func New() *metrics.Collector {
 	return metrics.New(metrics.Counted{
 		Endpoint: metrics.CountersOf[dgrdma.Counters](), Transport: metrics.CountersOf[dgrdma.TransportStats](),
+		RDMA: metrics.CountersOf[verbs.HostStats](),
 	})
 }
 

@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"sync"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -88,13 +89,44 @@ func (c *Conn) CloseWrite() error {
 // Unacknowledged is how much of what was sent the peer's TCP has not acknowledged. Of connections that are not TCP
 // nobody knows: 0.
 func (c *Conn) Unacknowledged() int {
-	n := 0
-	if c.tcp {
-		// A connection that is closed has nothing that could still be acknowledged.
-		_ = c.raw.Control(func(fd uintptr) { n, _ = unix.IoctlGetInt(int(fd), unix.SIOCOUTQ) })
-	}
-	return n
+	return c.Traffic().Untaken
 }
+
+// Traffic is what the two TCPs have told each other of a connection.
+type Traffic struct {
+	Came    uint64 // bytes of the peer
+	Taken   uint64 // bytes of this side that the peer's TCP has acknowledged
+	Untaken int    // bytes of this side that it has not, as it did not get them, or has no room
+}
+
+// Traffic is zero for connections that are not TCP.
+func (c *Conn) Traffic() (t Traffic) {
+	if !c.tcp {
+		return t
+	}
+	// A connection that is closed has none any more.
+	_ = c.raw.Control(func(fd uintptr) {
+		if info, err := unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO); err == nil {
+			t.Came, t.Taken = info.Bytes_received, info.Bytes_acked
+		}
+		t.Untaken, _ = unix.IoctlGetInt(int(fd), unix.SIOCOUTQ)
+	})
+	return t
+}
+
+// KeepAlive has TCP find out within about that time, in whole seconds, that the peer's machine is gone.
+func (c *Conn) KeepAlive(within time.Duration) {
+	t, ok := c.nc.(*net.TCPConn)
+	if !ok {
+		return
+	}
+	// Without it, it takes longer: that is no reason to do without the connection.
+	_ = t.SetKeepAliveConfig(net.KeepAliveConfig{Enable: true,
+		Idle: max(within/2, time.Second), Interval: max(within/(2*probes), time.Second), Count: probes})
+}
+
+// probes is how many questions whether a machine is there are left without an answer. Arbitrary.
+const probes = 4
 
 // Close ends the connection, and calls that wait. TCP still delivers what is sent, unless something
 // has arrived that nobody read: see Discard.

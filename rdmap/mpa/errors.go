@@ -3,6 +3,7 @@ package mpa
 import (
 	"errors"
 	"fmt"
+	"net"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -54,18 +55,24 @@ func (e *SetUpError) Unwrap() error { return e.Err }
 type RejectedError struct {
 	// Private is why, in a form that the two programs have agreed on.
 	Private []byte
+	// From is who refused.
+	From net.Addr
 }
 
-// Error shows the private data, or some of it.
+// Error says who refused, and shows the private data, or some of it.
 func (e *RejectedError) Error() string {
+	s := "the peer rejected the connection"
+	if e.From != nil {
+		s = fmt.Sprintf("%v rejected the connection", e.From)
+	}
 	// Some pad what they say with zeros.
 	said := strings.TrimRight(string(e.Private), "\x00")
 	isText := utf8.ValidString(said) && strings.IndexFunc(said, func(r rune) bool { return !unicode.IsPrint(r) }) < 0
 	switch {
 	case len(e.Private) == 0:
-		return "mpa: the peer rejected the connection"
+		return s
 	case said != "" && isText:
-		return "mpa: the peer rejected the connection: " + said
+		return s + ": " + said
 	}
-	return fmt.Sprintf("mpa: the peer rejected the connection, with private data %.64q", e.Private)
+	return fmt.Sprintf("%s, with private data %.64q", s, e.Private)
 }

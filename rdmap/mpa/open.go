@@ -179,19 +179,34 @@ const farewell = time.Second
 // is closed when the peer has closed it, or a second later: siw tells its program nothing (S10) of a reply behind which
 // the end comes at once. After ErrOption the request can still be answered.
 func (r *Request) Reject(ctx context.Context, private []byte) error {
+	err := r.Refuse(ctx, private)
+	if err == nil {
+		r.Part(ctx)
+	}
+	return err
+}
+
+// Refuse is Reject that does not wait for the peer: Part has to follow. If it fails, but for ErrOption, the connection
+// is closed.
+func (r *Request) Refuse(ctx context.Context, private []byte) error {
 	if err := (&Options{Private: private}).check(r.request.Enhanced); err != nil {
 		return err
 	}
 	err := within(ctx, r.nc, r.patient, "rejecting", func() error { return r.refuse(private) })
-	if err == nil {
-		// The answer is given; how the peer takes it is its own affair.
-		_ = within(ctx, r.nc, farewell, "rejecting", func() error {
-			_, err := io.Copy(io.Discard, io.LimitReader(r.nc, maxFrame))
-			return err
-		})
+	if err != nil {
+		r.nc.Close()
 	}
-	r.nc.Close()
 	return err
+}
+
+// Part waits until a refused peer has closed the connection, a second at most, and closes it.
+func (r *Request) Part(ctx context.Context) {
+	// The answer is given; how the peer takes it is its own affair.
+	_ = within(ctx, r.nc, farewell, "rejecting", func() error {
+		_, err := io.Copy(io.Discard, io.LimitReader(r.nc, maxFrame))
+		return err
+	})
+	r.nc.Close()
 }
 
 // refuse writes a reply that says no.
@@ -261,7 +276,10 @@ func within(ctx context.Context, nc net.Conn, wait time.Duration, doing string, 
 	switch {
 	case err == nil:
 		return nil
-	case errors.As(err, &setUp), errors.As(err, &rejected):
+	case errors.As(err, &rejected):
+		rejected.From = at
+		return err
+	case errors.As(err, &setUp):
 		return fmt.Errorf("%s %v: %w", doing, at, err)
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return fmt.Errorf("%s %v: %w: nothing whole came within %v; is there an iWARP peer? (%w)", doing, at, ErrLost, wait, err)

@@ -118,7 +118,7 @@ func setupSize(b []byte, reply bool) (int, error) {
 	}
 	n := min(len(b), len(key))
 	if string(b[:n]) != key[:n] {
-		return 0, &SetUpError{Err: ErrNotMPA, What: fmt.Sprintf("the %s begins with %q, not with %q: does the peer speak iWARP on this port?", what, b[:n], key)}
+		return 0, &SetUpError{Err: ErrNotMPA, What: fmt.Sprintf("the %s begins with %q, not with %q: the peer does not speak iWARP on this port", what, b[:n], key)}
 	}
 	if len(b) < setupHeader {
 		return setupHeader, nil

@@ -65,7 +65,7 @@ func TestWrongSetupFrames(t *testing.T) {
 		after      int // octets that show it
 		says       string
 	}{
-		{"another protocol", hex.EncodeToString([]byte("GET / HTTP/1.1\r\n\r\n")), false, ErrNotMPA, 1, "does the peer speak iWARP"},
+		{"another protocol", hex.EncodeToString([]byte("GET / HTTP/1.1\r\n\r\n")), false, ErrNotMPA, 1, "the peer does not speak iWARP"},
 		{"a key that ends otherwise", requestHex[:30] + "66" + "0001 0000", false, ErrNotMPA, 16, "MPA ID Req Framf"},
 		{"a reply for a request", replyHex + "0001 0000", false, ErrNotMPA, 10, `not with "MPA ID Req Frame"`},
 		{"a request for a reply", requestHex + "0001 0000", true, ErrNotMPA, 10, `not with "MPA ID Rep Frame"`},
@@ -252,7 +252,7 @@ func TestRepliesOfOthers(t *testing.T) {
 	// Text is said as it is, and all of it; what could do something to a terminal is not.
 	long := strings.Repeat("words ", 40)
 	for said, want := range map[string]string{"": "connection", "No, thanks\x00\x00": "connection: No, thanks", long: "connection: " + long, "\x1b[2J": `private data "\x1b[2J"`, "\xff\x00": `private data "\xff\x00"`, "\x00": `private data "\x00"`} {
-		if e := (&RejectedError{[]byte(said)}).Error(); !strings.HasSuffix(e, want) {
+		if e := (&RejectedError{Private: []byte(said)}).Error(); !strings.HasSuffix(e, want) {
 			t.Errorf("%q is said as %s", said, e)
 		}
 	}

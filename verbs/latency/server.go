@@ -75,7 +75,7 @@ func (s *Server) Accept(ctx context.Context, h *verbs.Host, r *verbs.Request) (*
 		err = s.enter(asked.size)
 	}
 	if err != nil {
-		return nil, errors.Join(err, r.Reject(ctx, words(err)))
+		return nil, errors.Join(err, r.TurnAway(words(err)))
 	}
 	c := &Session{server: s, Op: asked.op, Size: asked.size}
 	if err := c.open(ctx, h, r, &asked); err != nil {
@@ -139,7 +139,7 @@ func (c *Session) open(ctx context.Context, h *verbs.Host, r *verbs.Request, ask
 		c.region, err = v.Domain.Register(make([]byte, c.Size), c.Op.rights(), nil)
 	}
 	if err != nil {
-		return errors.Join(err, r.Reject(ctx, []byte("latency: the server has no memory for it")))
+		return errors.Join(err, r.TurnAway([]byte("latency: the server has no memory for it")))
 	}
 	if c.region != nil {
 		granted.key = c.region.Key()

@@ -27,7 +27,7 @@ var (
 	// ErrMessage says that the peer sent something else than rping does.
 	ErrMessage = errors.New("rping: not a message of rping")
 	// ErrSilent says that the peer's next word did not come in time.
-	ErrSilent = errors.New("rping: no answer")
+	ErrSilent = errors.New("no answer")
 	// ErrStranger says that a client has private data for the server, and rping's have none.
 	ErrStranger = errors.New("rping: the client is none of rping's")
 )

@@ -27,7 +27,7 @@ func Accept(ctx context.Context, r *verbs.Request, o *Options) (*Session, error)
 		o = &Options{}
 	}
 	if len(r.Private) > 0 {
-		err := r.Reject(ctx, []byte(refusal))
+		err := r.TurnAway([]byte(refusal))
 		return nil, errors.Join(fmt.Errorf("%w: it comes with %d bytes of private data", ErrStranger, len(r.Private)), err)
 	}
 	s := &Session{unverified: o.Unverified, most: o.Most}

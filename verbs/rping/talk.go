@@ -70,7 +70,7 @@ func (t *talk) within(ctx context.Context) (context.Context, context.CancelFunc)
 	if t.wait <= 0 {
 		return context.WithCancel(ctx)
 	}
-	return context.WithTimeoutCause(ctx, t.wait, fmt.Errorf("%w within %v", ErrSilent, t.wait))
+	return context.WithTimeoutCause(ctx, t.wait, fmt.Errorf("%w of %v within %v", ErrSilent, t.q.RemoteAddr(), t.wait))
 }
 
 // because is an error of a call, or why its context ended.

@@ -1,0 +1,73 @@
+package main
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/dgrdma/dgrdma/metrics"
+)
+
+// TestMetricsOverTCP: servers over TCP, and their clients, show what they do, to Prometheus and to top.
+func TestMetricsOverTCP(t *testing.T) {
+	for _, c := range []struct {
+		server, client string
+		counts         map[string]string // patterns
+	}{
+		{"bench --serve tcp:127.0.0.1:0", "bench --op write --seconds 0.1 --size 64k --peers 2",
+			map[string]string{"connections_accepted": "3", "written_bytes": "[1-9].*", "crc_errors": "0", "connections_rejected": "1"}},
+		{"rping --serve tcp:127.0.0.1:0", "rping -C 3 -S 100",
+			map[string]string{"connections_accepted": "1", "read_bytes": "300", "received_bytes": "96", "sent_bytes": "396", "connections_rejected": "1"}},
+		{"ping --serve tcp:127.0.0.1:0", "ping --op read -n 5 --size 100",
+			map[string]string{"connections_accepted": "1", "fetched_bytes": "[1-9].*", "connections_rejected": "1"}},
+	} {
+		p, at := startTCPServer(t, append(strings.Fields(c.server), "--metrics", "0")...)
+		found := regexp.MustCompile(`metrics on http://(\S+)/metrics; dgrdmacat top `).FindStringSubmatch(p.err.String())
+		if found == nil {
+			t.Fatalf("%s: %s", c.server, &p.err)
+		}
+		args := append(strings.Fields(c.client), "--to", at, "--metrics", "0")
+		if code, out, stderr := runFor(t, patient(t), args...); code != exitOK || !strings.HasPrefix(stderr, "metrics on http://127.0.0.1:") {
+			t.Errorf("%q: code %d, %s%s", args, code, out, stderr)
+		}
+		stranger := "rping -C 1"
+		if strings.HasPrefix(c.server, "rping") {
+			stranger = "ping --op read"
+		}
+		runFor(t, patient(t), append(strings.Fields(stranger), "--to", at)...)
+		for name, count := range c.counts {
+			is := regexp.MustCompile(fmt.Sprintf(`(?m)^dgrdma_rdma_%s_total\{host="%s"\} %s$`, name, regexp.QuoteMeta(at), count))
+			eventually(t, fmt.Sprintf("%s has %s of %s", c.server, count, name), func() bool {
+				return is.MatchString(get(t, "http://"+found[1]+metrics.TextPath))
+			})
+		}
+		if code, out, stderr := runFor(t, patient(t), "top", "--count", "1", "--interval", "100ms", found[1]); code != exitOK || !strings.Contains(out, "RDMA ") || !strings.Contains(out, "\n"+at+" ") || strings.Contains(out, "ENDPOINT") {
+			t.Errorf("%s: top: code %d, %s%s", c.server, code, out, stderr)
+		}
+	}
+}
+
+// TestTopRDMA: a row says what a host moves, and marks faults that were just met.
+func TestTopRDMA(t *testing.T) {
+	view := func(elapsed float64, n uint64) *metrics.View {
+		return &metrics.View{PID: 1, Elapsed: elapsed, RDMA: []metrics.RDMA{{Name: "tcp:10.0.0.1:7471", QueuePairs: 3, Counters: map[string]uint64{
+			"sent": 10 * n, "asked": 5 * n, "sent_bytes": 1e6 * n, "fetched_bytes": 1e6 * n, "written": n, "received": n, "answered": n, "written_bytes": 4e6 * n,
+			"connections_rejected": 7, "terminates_sent": n / 10,
+		}}}}
+	}
+	for _, c := range []struct {
+		before, now *metrics.View
+		cells       string
+		style       topStyle
+	}{
+		{nil, view(5, 5), "tcp:10.0.0.1:7471 3 - - - - 7 0", stylePlain},
+		{view(1, 1), view(3, 5), "tcp:10.0.0.1:7471 3 4.0 8.0 30 6 7 0", stylePlain},
+		{view(1, 9), view(2, 10), "tcp:10.0.0.1:7471 3 2.0 4.0 15 3 7 1", styleBad},
+	} {
+		tables := topTables(c.before, c.now)
+		if rows := tables[len(tables)-1].rows; len(rows) != 1 || strings.Join(rows[0].cells, " ") != c.cells || rows[0].style != c.style {
+			t.Errorf("%+v, want %s", rows, c.cells)
+		}
+	}
+}

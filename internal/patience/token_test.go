@@ -1,0 +1,16 @@
+package patience
+
+import "testing"
+
+// TestLeave: one token is there, however often it was left, and nobody waits to leave one.
+func TestLeave(t *testing.T) {
+	token := make(chan struct{}, 1)
+	for range 3 {
+		Leave(token)
+	}
+	<-token
+	if len(token) != 0 {
+		t.Error("more than one was left")
+	}
+	Leave(make(chan struct{})) // to nobody
+}

@@ -1,0 +1,57 @@
+package verbs
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/dgrdma/dgrdma/rdmap/mpa"
+)
+
+// TestSilence: a peer is given up when it has done nothing for the time that it has, of what was asked of it or sent to it, and while this
+// side could see that.
+func TestSilence(t *testing.T) {
+	const giveUp = 8 * time.Second // a look each second
+	traffic := func(came, taken uint64, untaken int) mpa.Traffic {
+		return mpa.Traffic{Came: came, Taken: taken, Untaken: untaken}
+	}
+	for _, c := range []struct {
+		name string
+		each time.Duration
+		sees func(n int) sight
+		over int // with which look; 0: not within a hundred
+	}{
+		{"nothing to do", time.Second, func(int) sight { return sight{} }, 0},
+		{"does not answer", time.Second, func(int) sight { return sight{asks: 3} }, 8},
+		{"does not take", time.Second, func(int) sight { return sight{Traffic: traffic(5, 7, 100)} }, 1 + 8},
+		{"begins to be asked", time.Second, func(n int) sight { return sight{asks: min(n/10, 1)} }, 10 + 7},
+		{"is heard, but does not answer", time.Second, func(n int) sight { return sight{Traffic: traffic(uint64(n), 0, 0), asks: 1} }, 0},
+		{"takes slowly what is before a request", time.Second, func(n int) sight { return sight{Traffic: traffic(0, uint64(n), 1000-n), asks: 1} }, 0},
+		{"its machine takes at once what its program does not", time.Second, func(n int) sight { return sight{Traffic: traffic(0, uint64(n), 0), asks: 1} }, 8},
+		{"completes, over what is no TCP", time.Second, func(n int) sight { return sight{done: uint64(n), asks: 1} }, 0},
+		{"was heard once", time.Second, func(n int) sight { return sight{Traffic: traffic(uint64(min(n, 20)), 0, 0), asks: 1} }, 20 + 8},
+		{"is given up by who is seldom awake", time.Minute, func(int) sight { return sight{asks: 1} }, 4},
+	} {
+		now := time.Unix(1000, 0)
+		s := newSilence(giveUp, now)
+		if s.every != time.Second {
+			t.Fatalf("it looks every %v", s.every)
+		}
+		over := 0
+		for n := 1; n <= 100 && over == 0; n++ {
+			if now = now.Add(c.each); s.look(now, c.sees(n)) {
+				over = n
+			}
+		}
+		if over != c.over {
+			t.Errorf("%s: over with look %d, not %d", c.name, over, c.over)
+		}
+	}
+	s := newSilence(giveUp, time.Unix(1000, 0))
+	s.long, s.seen = 8*time.Second, sight{Traffic: traffic(0, 0, 12), asks: 3}
+	const says = "the peer is silent: nothing has come from it for 8s; requests that are not done: 3, bytes that it does not take: 12; is its program stopped, or its machine or the network down?"
+	if err := s.why(); !errors.Is(err, ErrSilent) || !strings.HasPrefix(err.Error(), says) {
+		t.Error(err)
+	}
+}
