@@ -69,6 +69,7 @@ var allowed = map[string][]string{
 	"tests/peers":             {"frame", "transport"},
 	"tests/fixture":           {"golang.org/x/net/dns/dnsmessage"},
 	"tests/mutate":            {},
+	"tests/fuzz":              {},
 	"tests/quic":              {"github.com/quic-go/quic-go"}, // a module of its own
 	"tests/rows":              {"bench", "tests/netns", "verbs", "golang.org/x/sys/unix"},
 	"tests/netns": {
