@@ -49,6 +49,7 @@ var withheld = map[string]string{
 	"go run ./tests/fuzz -for 1h -j 2 ./rdmap ./rdmap/mpa":                  takesMinutes,
 	"go run ./tests/fuzz -for 10m -only FuzzParse":                          takesMinutes,
 	"go test ./frame -run '^$' -fuzz FuzzParse":                             takesMinutes,
+	".ci/vulnerabilities . tests/quic":                                      theGate,
 	"go run ./tests/mutate ./ack":                                           takesMinutes,
 	"go test ./tests/face -write":                                           writesPages,
 	"go test ./dgrdma -run Documented -write":                               writesPages,
