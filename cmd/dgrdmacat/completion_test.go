@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -66,6 +67,9 @@ func TestBashCompletes(t *testing.T) {
 func TestZshCompletes(t *testing.T) {
 	zsh, err := exec.LookPath("zsh")
 	if err != nil {
+		if ci, _ := strconv.ParseBool(os.Getenv("CI")); ci {
+			t.Fatal("there is no zsh, which CI has to have")
+		}
 		t.Skip("there is no zsh")
 	}
 	dir := t.TempDir()

@@ -58,7 +58,7 @@ var withheld = map[string]string{
 	"SIW_KEEP=1 go test ./tests/siw -v -run Responder":                      changesSystem,
 	"go test ./tests/siw -v -run Rping":                                     changesSystem,
 	"tests/siw/kit/down":                                                    changesSystem,
-	"apt-get install --no-install-recommends tshark chromium":               changesSystem,
+	"apt-get install --no-install-recommends tshark chromium zsh":           changesSystem,
 	`sudo setcap cap_net_raw+ep "$(which dgrdmacat)"`:                       changesSystem,
 	"sudo sysctl -w net.core.rmem_max=33554432 net.core.wmem_max=33554432":  changesSystem,
 }
