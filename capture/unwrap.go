@@ -122,9 +122,9 @@ func (c *content) unwrap(linkType int, protocol Recogniser) finding {
 		if _, ok := c.take(4); !ok {
 			return foundOther
 		}
-		return c.ip()
+		return c.ip(0)
 	default:
-		return c.ip()
+		return c.ip(0)
 	}
 	for {
 		if protocol != nil && protocol.Ethernet(kind) {
@@ -137,23 +137,29 @@ func (c *content) unwrap(linkType int, protocol Recogniser) finding {
 				return foundOther
 			}
 			kind = binary.BigEndian.Uint16(tag[2:])
-		case etherIPv4, etherIPv6:
-			return c.ip()
+		case etherIPv4:
+			return c.ip(4)
+		case etherIPv6:
+			return c.ip(6)
 		default:
 			return foundOther
 		}
 	}
 }
 
-func (c *content) ip() finding {
+// ip goes on by the version in the header. Where the type in front of it says which that has
+// to be, no receiver takes another.
+func (c *content) ip(want byte) finding {
 	c.src, c.dst = Addr{}, Addr{}
 	if len(c.data) == 0 {
 		return foundOther
 	}
-	switch c.data[0] >> 4 {
-	case 4:
+	switch version := c.data[0] >> 4; {
+	case want != 0 && version != want:
+		return foundOther
+	case version == 4:
 		return c.ipv4()
-	case 6:
+	case version == 6:
 		return c.ipv6()
 	}
 	return foundOther

@@ -3,6 +3,7 @@ package capture
 import (
 	"bytes"
 	"encoding/binary"
+	"slices"
 	"strings"
 	"testing"
 
@@ -132,6 +133,8 @@ func TestNotPackets(t *testing.T) {
 		"cookedShort":    capturetest.Of(113, make([]byte, 15)),
 		"cooked2Short":   capturetest.Of(276, make([]byte, 19)),
 		"nullShort":      capturetest.Of(0, make([]byte, 3)),
+		"typeOf6":        capturetest.Of(1, slices.Concat(make([]byte, 12), []byte{0x86, 0xDD}, ip4)),
+		"typeOf4":        capturetest.Of(276, slices.Concat([]byte{8, 0}, make([]byte, 18), ip6)),
 		"arp":            capturetest.Of(1, append(make([]byte, 12), 8, 6)),
 	} {
 		all, stats, err := readAll(capturetest.Pcap(binary.LittleEndian, false, p))

@@ -66,8 +66,10 @@ var allowed = map[string][]string{
 	"dgrdma":                  {"ack", "endpoint", "frame", "internal/refused", "settings", "transport", "transport/ether", "transport/udp", "url"},
 	"cmd/dgrdmacat":           {"bench", "dgrdma", "settings", "link", "link/stream", "capture", "frame", "frame/captured", "inspect/text", "transport", "transport/simnet", "transport/tap", "transport/lossy", "transport/udp", "url", "golang.org/x/sys/unix", "inspect", "inspect/iwarp", "inspect/page", "capture/tcp", "rdmap", "metrics", "metrics/watch", "inspect/wireshark", "rdmap/mpa", "verbs", "verbs/latency", "verbs/rping"},
 	"inspect/wireshark":       {},
+	"release":                 {},
 	"tests/peers":             {"frame", "transport"},
 	"tests/fixture":           {"golang.org/x/net/dns/dnsmessage"},
+	"tests/fuzz":              {},
 	"tests/mutate":            {},
 	"tests/quic":              {"github.com/quic-go/quic-go"}, // a module of its own
 	"tests/rows":              {"bench", "tests/netns", "verbs", "golang.org/x/sys/unix"},

@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 )
@@ -48,58 +47,6 @@ func TestPagesNameTests(t *testing.T) {
 		for _, m := range names {
 			if name := string(m[1]); !defined[name] {
 				t.Errorf("%s names %s, which does not exist", page, name)
-			}
-		}
-	}
-}
-
-// TestFuzzTargetsAreListed: docs/testing.md names each room with fuzz targets, where it has a command for one all of that room, and no others.
-func TestFuzzTargetsAreListed(t *testing.T) {
-	b, err := os.ReadFile("../docs/testing.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, section, _ := strings.Cut(string(b), "\n## Fuzzing\n")
-	section, _, _ = strings.Cut(section, "\n## ")
-	named := make(map[string]string) // the rest of the command, by its room
-	for _, m := range regexp.MustCompile("(?m)^go test \\./(\\S+) (.*)$|`([a-z/]+)`").FindAllStringSubmatch(section, -1) {
-		named[m[1]+m[3]] = m[2]
-	}
-	targets := make(map[string][]string)
-	err = filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
-		if err != nil || !strings.HasSuffix(path, "_test.go") {
-			return err
-		}
-		b, err := os.ReadFile(path)
-		room, _ := filepath.Rel("..", filepath.Dir(path))
-		for _, m := range definedTest.FindAllSubmatch(b, -1) {
-			if name := string(m[1]); strings.HasPrefix(name, "Fuzz") {
-				targets[room] = append(targets[room], name)
-			}
-		}
-		return err
-	})
-	if err != nil || len(targets) == 0 {
-		t.Fatal(len(targets), err)
-	}
-	for room, names := range targets {
-		command, ok := named[room]
-		if !ok {
-			t.Errorf("docs/testing.md does not say that %s has %s", room, strings.Join(names, ", "))
-		}
-		for _, name := range names {
-			if command != "" && !strings.Contains(command, name) {
-				t.Errorf("docs/testing.md has a command for %s, and does not name %s", room, name)
-			}
-		}
-	}
-	for room, command := range named {
-		if len(targets[room]) == 0 {
-			t.Errorf("docs/testing.md names %s, which has no fuzz target", room)
-		}
-		for _, name := range regexp.MustCompile(`Fuzz\w+`).FindAllString(command, -1) {
-			if !slices.Contains(targets[room], name) {
-				t.Errorf("docs/testing.md names %s of %s, which does not exist", name, room)
 			}
 		}
 	}

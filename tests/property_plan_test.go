@@ -25,6 +25,7 @@ type propertyPlan struct {
 	star     bool          // only node 0 is connected to the others
 	each     []propertyNodePlan
 	links    map[[2]int]simnet.Link
+	lost     int // frames that scripts of links lose, or have come late
 	flows    []propertyFlowPlan
 	actions  []propertyAction
 	forged   []propertyForgery

@@ -103,6 +103,11 @@ func (p *propertyPlan) patience() time.Duration {
 			// the shortest, while no round trip has been measured.
 			calm += 4 * prof.MinTimeout
 		}
+		// Each that a script loses may be all that was sent until the next timeout, and
+		// timeouts double, from four of the shortest up to a second.
+		for i := range p.lost {
+			calm += min(time.Second, p.profile(0).MinTimeout<<min(2+i, 8))
+		}
 		return calm
 	}
 	// Timeouts double up to a second, and each sends two frames. With 0.4 lost both

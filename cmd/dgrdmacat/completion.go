@@ -25,7 +25,7 @@ var completionCommand = command{
 			case "bash":
 				script = bashCompletion()
 			case "zsh":
-				script = "autoload -U +X bashcompinit && bashcompinit\n" + bashCompletion()
+				script = zshCompletion()
 			case "fish":
 				script = fishCompletion()
 			default:
@@ -97,6 +97,14 @@ func bashCompletion() string {
 }
 complete -o filenames -F _dgrdmacat dgrdmacat
 `
+}
+
+// zshCompletion is bash's. zsh also finds it by itself, as _dgrdmacat in a directory of its
+// functions: the first line says what it completes, and the last completes what was asked
+// for when zsh read it.
+func zshCompletion() string {
+	return "#compdef dgrdmacat\nautoload -U +X bashcompinit && bashcompinit\n" + bashCompletion() +
+		"if [ \"${funcstack[1]}\" = _dgrdmacat ]; then _bash_complete -o filenames -F _dgrdmacat; fi\n"
 }
 
 func fishCompletion() string {

@@ -1,13 +1,16 @@
 package main
 
 import (
+	"context"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 )
 
 // TestBashCompletes: where only some words fit, they are offered, and else files.
@@ -55,6 +58,45 @@ func TestBashCompletes(t *testing.T) {
 		out, err := c.CombinedOutput()
 		if got := strings.TrimSuffix(string(out), "\n"); err != nil || got != want {
 			t.Errorf("%q: %q, %v, want %q", typed, got, err, want)
+		}
+	}
+}
+
+// TestZshCompletes: at the first time, too, when it reads the file that it found by its name, and
+// where the script was read before.
+func TestZshCompletes(t *testing.T) {
+	zsh, err := exec.LookPath("zsh")
+	if err != nil {
+		if ci, _ := strconv.ParseBool(os.Getenv("CI")); ci {
+			t.Fatal("there is no zsh, which CI has to have")
+		}
+		t.Skip("there is no zsh")
+	}
+	dir := t.TempDir()
+	for name, text := range map[string]string{"_dgrdmacat": zshCompletion(), "dgrdmacat": "#!/bin/sh\necho \"<$*>\"\n"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, ready := range []string{"fpath=(" + dir + " $fpath); autoload -U compinit && compinit -u -D", "autoload -U compinit && compinit -u -D; source " + dir + "/_dgrdmacat"} {
+		for typed, want := range map[string]string{"deco": "<decode>", "help deco": "<help decode>", "bench --verify sam": "<bench --verify sample>"} {
+			script := `zmodload zsh/zpty
+zpty shell zsh -fi
+zpty -w shell "$1"
+zpty -w shell "dgrdmacat $2"$'\t'
+while zpty -r shell line; do
+  [[ $line == *"$3"* ]] && exit 0
+done
+exit 1`
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			c := exec.CommandContext(ctx, zsh, "-fc", script, "zsh", ready, typed, want)
+			c.Dir, c.Env = dir, append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"), "TERM=xterm")
+			c.WaitDelay = time.Second
+			out, err := c.CombinedOutput()
+			cancel()
+			if err != nil {
+				t.Errorf("%s: %q, ready by %s: not completed to %s: %v %s", zsh, typed, ready, want, err, out)
+			}
 		}
 	}
 }

@@ -1,0 +1,3 @@
+module tried
+
+go 1.26.0
