@@ -168,8 +168,8 @@ func (r *benchResult) describe(w io.Writer) {
 	r.describeWays(w, "wrote")
 	fmt.Fprintf(w, "load         %s, %s of %s outstanding, MTU %d, profile %s\n", count(r.Peers, "peer"), count(r.Outstanding, "transaction"), count(r.Size, "byte"), r.MTU, r.Profile)
 	r.latencies.describe(w, "completion")
-	fmt.Fprintf(w, "frames       %d, of them sent again %d; %s, %d dropped by the kernel\n",
-		r.Frames, r.Retransmits, count(r.Duplicates, "duplicate"), r.KernelDrops)
+	fmt.Fprintf(w, "frames       %d, of them sent again %d; %s, %s\n", r.Frames, r.Retransmits, count(r.Duplicates, "duplicate"), droppedText(r.KernelDrops))
+	adviseOnDrops(w, r.KernelDrops, r.Retransmits, r.Frames, r.Loss, r.Transport, "a smaller --depth or --size")
 	if r.ServerCPUPerFrame > 0 { // else the server did not tell, nor how many frames it sent
 		fmt.Fprintf(w, "processor    %.0f ns per frame (%s)", r.CPUPerFrame, whose)
 		if !r.OneProcess {
