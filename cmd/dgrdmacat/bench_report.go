@@ -95,7 +95,7 @@ func (l *benchLoad) common() *benchLoad { return l }
 // describeWays writes which way was how fast, unless it was one way to the server.
 func (l *benchLoad) describeWays(w io.Writer, wrote string) {
 	if l.Bidir {
-		fmt.Fprintf(w, "directions   %s MB/s to the server, %s MB/s back\n", megabytes(l.MBPerS-l.BackMBPerS), megabytes(l.BackMBPerS))
+		fmt.Fprintf(w, "directions   %s MB/s to the server, %s MB/s back\n", threeDigits(l.MBPerS-l.BackMBPerS), threeDigits(l.BackMBPerS))
 	}
 	if l.Reverse {
 		fmt.Fprintf(w, "direction    the server %s\n", wrote)
@@ -143,7 +143,7 @@ func printRow(w io.Writer, first bool, perS string, r *sweepRow) error {
 			return fmt.Sprintf("%.1f", v)
 		}
 		fmt.Fprintf(w, "%10d  %8s  %14.0f  %10s  %10s  %10s  %10s  %10s\n",
-			r.size, megabytes(r.mbPerS), r.perS, us(r.times.P50), us(r.times.P99), us(r.times.P999), us(r.times.Max), r.sentAgain)
+			r.size, threeDigits(r.mbPerS), r.perS, us(r.times.P50), us(r.times.P99), us(r.times.P999), us(r.times.Max), r.sentAgain)
 		r.times.draw(w)
 		return nil
 	})
@@ -151,7 +151,8 @@ func printRow(w io.Writer, first bool, perS string, r *sweepRow) error {
 
 // describeMoved writes what a load of any kind moved.
 func describeMoved(w io.Writer, bytes uint64, seconds float64, transport string, mbPerS float64, each string) {
-	fmt.Fprintf(w, "moved        %s in %.2f s over %s: %s MB/s, %s\n", amount(int64(bytes)), seconds, transport, megabytes(mbPerS), each)
+	fmt.Fprintf(w, "moved        %s in %.2f s over %s: %s MB/s (%s Gbit/s), %s\n", amount(int64(bytes)), seconds, transport,
+		threeDigits(mbPerS), threeDigits(mbPerS*8/1000), each)
 }
 
 // describe writes the result for people.

@@ -30,7 +30,7 @@ func TestServersTellOfEachClient(t *testing.T) {
 // TestBenchPrintsLinksAlike: a link has the lines that transactions have.
 func TestBenchPrintsLinksAlike(t *testing.T) {
 	alike := func(load, times string) *regexp.Regexp {
-		return regexp.MustCompile(`^moved +[\d.]+ [kMG]B in [\d.]+ s over udp: [\d.]+ MB/s, \d+ (transaction|message)s/s
+		return regexp.MustCompile(`^moved +[\d.]+ [kMG]B in [\d.]+ s over udp: [\d.]+ MB/s \([\d.]+ Gbit/s\), \d+ (transaction|message)s/s
 load +` + load + `, MTU 65535.*
 ` + times + ` +min .* max .*
 frames +[1-9]\d*, of them sent again \d+.*; .*\d+ dropped by the kernel
