@@ -136,7 +136,7 @@ func benchTo(ctx context.Context, opt *benchOptions, stdout, stderr io.Writer) e
 	if err := opt.compare.checkWire(peer.Scheme); err != nil {
 		return err
 	}
-	local, peer, err := endsFor(ctx, opt.local, peer)
+	local, peer, err := endsFor(ctx, stderr, opt.local, peer)
 	if err != nil {
 		return err
 	}

@@ -121,6 +121,9 @@ func measure(ctx context.Context, opt *benchOptions, local, peer url.Endpoint, o
 		return err
 	}
 	defer c.Endpoint.Close()
+	if !oneProcess {
+		defer sayUnheard(stderr, c.Endpoint, local, peer)()
+	}
 	if c.unfit != nil {
 		// That it is no server at all is worth more to know.
 		if err := c.Join(ctx); err != nil {

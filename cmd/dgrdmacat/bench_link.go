@@ -118,7 +118,7 @@ func partFrom(ctx context.Context, e *dgrdma.Endpoint) {
 }
 
 func linkTo(ctx context.Context, o *benchOptions, stdout, stderr io.Writer) error {
-	local, peer, err := parseEnds(ctx, o.to, o.local)
+	local, peer, err := parseEnds(ctx, stderr, o.to, o.local)
 	if err != nil {
 		return err
 	}
@@ -136,6 +136,9 @@ func (o *benchOptions) linkMeasure(ctx context.Context, local, peer url.Endpoint
 	}
 	defer h.Close()
 	o.metrics.host(h)
+	if !oneProcess {
+		defer sayUnheard(stderr, h.Endpoint(), local, peer)()
+	}
 	results, err := o.runLinks(ctx, h, local, peer, oneProcess, stdout, stderr)
 	if o.json && len(results) > 0 {
 		err = errors.Join(err, printJSON(stdout, results, o.sweep.from != 0))

@@ -164,7 +164,7 @@ type pingResult struct {
 }
 
 func pingTo(ctx context.Context, o *pingOptions, stdout, stderr io.Writer) error {
-	local, peer, err := parseEnds(ctx, o.to, o.local)
+	local, peer, err := parseEnds(ctx, stderr, o.to, o.local)
 	if err != nil {
 		return err
 	}
@@ -196,6 +196,7 @@ func pingTo(ctx context.Context, o *pingOptions, stdout, stderr io.Writer) error
 	if err != nil {
 		return err
 	}
+	defer sayUnheard(stderr, e, local, peer)()
 	c.giveUp, c.dead = e.GiveUp(), conn.Err
 	if o.interval > c.giveUp/2 {
 		return badUsage("--interval %v: need at most %v, half of the time after which a silent client is given up; giveup=TIME in the URL of both sides makes that longer", o.interval, c.giveUp/2)

@@ -70,12 +70,12 @@ func runSend(ctx context.Context, o *sendOptions, std *stdio) error {
 		return err
 	}
 	defer from.Close()
-	local, peer, err := endsFor(ctx, o.local, peer)
+	local, peer, err := endsFor(ctx, std.err, o.local, peer)
 	switch {
 	case ctx.Err() != nil:
 		return errInterrupted
 	case err != nil:
-		return explainDial(err, o.url)
+		return explainDial(err, o.url, peer)
 	}
 	stop, err := o.metrics.start(std.err)
 	if err != nil {
@@ -92,12 +92,14 @@ func runSend(ctx context.Context, o *sendOptions, std *stdio) error {
 	}
 	defer h.Close()
 	o.metrics.host(h)
+	stopSaying := sayUnheard(std.err, h.Endpoint(), local, peer)
 	x, err := stream.Dial(ctx, h, peer.String(), from.size, &stream.Options{Duplex: o.duplex, Checksum: o.checksum})
+	stopSaying()
 	switch {
 	case ctx.Err() != nil:
 		return errInterrupted
 	case err != nil:
-		return explainDial(err, o.url)
+		return explainDial(err, o.url, peer)
 	}
 	t := &transfer{Stream: x, from: from, meter: newMeter(from.size)}
 	if o.duplex {
