@@ -16,7 +16,7 @@ import (
 const farewell = bench.Linger
 
 var benchCommand = command{
-	name: "bench", summary: "measure throughput and completion times between two endpoints",
+	name: "bench", summary: "measure throughput and completion times between two endpoints", elsewhere: ofIperf,
 	about: fmt.Sprintf(`Measures throughput, completion times, and what they cost: of one-sided writes, or with
 --op of RDMA over TCP.
 

@@ -13,7 +13,7 @@ import (
 )
 
 var sendCommand = command{
-	name: "send", summary: "send a file or standard input to dgrdmacat listen", args: "[FILE] URL",
+	name: "send", summary: "send a file or standard input to dgrdmacat listen", args: "[FILE] URL", elsewhere: ofNetcat,
 	about: `Sends FILE, or standard input, to the dgrdmacat listen at URL, and ends
 well only when the receiver says that it has all of it: written, and if into a
 file, on disk under its name.
