@@ -45,7 +45,7 @@ frames +[1-9]\d*, of them sent again \d+.*; .*\d+ dropped by the kernel
 			t.Errorf("%s: %s", args, out)
 		}
 	}
-	if help := strings.Join(strings.Fields(runOK(t, "bench -h")), " "); !strings.Contains(help, "Not with "+notForLinks) {
+	if help := strings.Join(strings.Fields(runOK(t, "bench -h")), " "); !strings.Contains(help, "Not with "+notForLinks()) {
 		t.Error(help)
 	}
 	moved := func(got map[string]any) bool { return wanting(got, []string{"frames"}) == "" }

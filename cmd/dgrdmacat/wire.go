@@ -177,9 +177,17 @@ func parsePeer(what, s string) (url.Endpoint, error) {
 		return u, err
 	}
 	if !u.Reachable() || !u.Complete() && u.Scheme != url.UDP {
-		return u, badUsage("%s %s: need udp:HOST:PORT, or the complete string that the other side prints, with address and ;<size>.<id>.<max>", what, s)
+		return u, badUsage("%s %s: %s", what, s, needPeer(u))
 	}
 	return u, nil
+}
+
+// needPeer says what of a peer is needed that its string does not have.
+func needPeer(u url.Endpoint) string {
+	if u.Scheme == url.UDP {
+		return "need udp:HOST:PORT, or what the other side prints"
+	}
+	return "over Ethernet need the complete string that the other side prints"
 }
 
 // onePlace refuses what stands for many places.
