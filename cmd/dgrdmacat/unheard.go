@@ -54,6 +54,7 @@ func sayUnheard(stderr io.Writer, e *dgrdma.Endpoint, local, peer url.Endpoint) 
 				return e.Stats().FramesReceived > 0
 			}
 		}
+		began := time.Now()
 		if over(soonHeard) {
 			return
 		}
@@ -66,12 +67,12 @@ func sayUnheard(stderr io.Writer, e *dgrdma.Endpoint, local, peer url.Endpoint) 
 		}
 		p := openProbe(ctx, local, peer)
 		defer p.close()
-		for waited, said := soonHeard, false; ; waited += probeTick {
+		for said := false; ; {
 			if why := p.told(); why != nil {
 				say(why)
 				return
 			}
-			if waited >= longUnheard && !said {
+			if !said && time.Since(began) >= longUnheard {
 				say(errUnheard)
 				said = true
 			}

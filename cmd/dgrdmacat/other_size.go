@@ -17,18 +17,30 @@ func (w *writer) sizeDoubted(ctx context.Context, local, peer url.Endpoint) (dou
 	gone := make(chan struct{})
 	go func() {
 		defer close(gone)
-		if !w.profile.Session || peer.Scheme != url.UDP || !w.stalls(doubting) {
+		if !w.profile.Session || !w.stalls(doubting) {
 			return
 		}
-		is, err := found(doubting, io.Discard, local, url.Endpoint{Scheme: url.UDP, Dialect: url.Short, Addr: peer.Addr})
-		if err != nil || is.ID != peer.ID || is.Size == peer.Size {
-			return
-		}
-		if err := w.o.suits(w.profile, is.Size, w.src.size); err != nil {
-			cancel(usageError{fmt.Errorf("%w, and not at %#x, as --to says; what it prints now says so, and its address alone has it asked", err, peer.Size)})
+		if size, other := otherSize(doubting, local, peer); other {
+			if err := w.o.suits(w.profile, size, w.src.size); err != nil {
+				cancel(saidBy(err, peer))
+			}
 		}
 	}()
 	return doubting, func() { cancel(nil); <-gone }
+}
+
+// otherSize asks a peer over UDP for the size of its memory, and reports whether it has another one than its string says.
+func otherSize(ctx context.Context, local, peer url.Endpoint) (size uint64, other bool) {
+	if peer.Scheme != url.UDP {
+		return 0, false
+	}
+	is, err := found(ctx, io.Discard, local, url.Endpoint{Scheme: url.UDP, Dialect: url.Short, Addr: peer.Addr})
+	return is.Size, err == nil && is.ID == peer.ID && is.Size != peer.Size
+}
+
+// saidBy adds to what is wrong with the size that a peer says that its string says another.
+func saidBy(err error, peer url.Endpoint) error {
+	return usageError{fmt.Errorf("%w; --to says that it has %d bytes: take the string that it prints now, or its address alone, which has it asked", err, peer.Size)}
 }
 
 // stalls waits until nothing was acknowledged for a moment, or the context ends, and reports which.
