@@ -11,7 +11,7 @@
 //     and verify at both ends;
 //   - work requests on one queue pair or on many (package verbs), between a [VerbsClient] and a
 //     [VerbsServer]: Writes, Reads, Sends, atomic operations, Flushes;
-//   - a link, message by message or by io.Copy: [DialLink] and [ServeLinks];
+//   - a link, message by message or by io.Copy: [DialLink] and [ServeLinks]; [ServerDrops] asks what was lost at the server;
 //   - another [Carrier] between the same two ends, for comparison: Client.Rivals.
 //
 // Rivals take turns with the transactions or work requests, on the same memory. The server awaits them when

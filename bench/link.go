@@ -25,6 +25,7 @@ const (
 
 // LinkServer is the side that links send to.
 type LinkServer struct {
+	ep     *dgrdma.Endpoint
 	giveUp time.Duration
 	ran    func(LinkRun)
 	wrong  atomic.Uint64 // messages that were not the next one
@@ -40,6 +41,7 @@ type LinkRun struct {
 	Client          dgrdma.PeerName
 	Buffers, Size   int
 	Messages, Bytes uint64
+	KernelDrops     uint64 // of the whole host, meanwhile
 	Took            time.Duration
 }
 
@@ -49,7 +51,7 @@ func ServeLinks(ctx context.Context, h *link.Host, ran func(LinkRun)) (*LinkServ
 	if ran == nil {
 		ran = func(LinkRun) {}
 	}
-	s := &LinkServer{giveUp: h.Endpoint().GiveUp(), ran: ran, ended: make(chan error)}
+	s := &LinkServer{ep: h.Endpoint(), giveUp: h.Endpoint().GiveUp(), ran: ran, ended: make(chan error)}
 	context.AfterFunc(ctx, s.stopAwaiting)
 	for _, name := range []string{MessagePort, StreamPort} {
 		opt := &link.Options{}
@@ -71,6 +73,9 @@ func ServeLinks(ctx context.Context, h *link.Host, ran func(LinkRun)) (*LinkServ
 			}
 		}()
 	}
+	if err := s.serveDrops(ctx, h); err != nil {
+		return nil, err
+	}
 	return s, nil
 }
 
@@ -85,13 +90,16 @@ func (s *LinkServer) check(_ *link.Link, m link.Message) {
 
 func (s *LinkServer) receive(ctx context.Context, l *link.Link) {
 	var err error
+	before := kernelDrops(s.ep)
 	if l.Port() == StreamPort {
 		_, err = io.Copy(io.Discard, l.In)
 	} else if _, err = l.In.Recv(ctx); err == io.EOF {
 		err = nil
 	}
 	if err == nil {
-		s.ran(linkRunOf(l.Stats()))
+		r := linkRunOf(l.Stats())
+		r.KernelDrops = kernelDrops(s.ep) - before
+		s.ran(r)
 	}
 	err = cmp.Or(err, l.Close())
 	if n := s.wrong.Swap(0); n > 0 {
@@ -103,7 +111,7 @@ func (s *LinkServer) receive(ctx context.Context, l *link.Link) {
 }
 
 func linkRunOf(s link.LinkStats) LinkRun {
-	r := LinkRun{s.Peer, s.In.Buffers, s.In.Size, s.In.Messages, s.In.Bytes, s.Age}
+	r := LinkRun{Client: s.Peer, Buffers: s.In.Buffers, Size: s.In.Size, Messages: s.In.Messages, Bytes: s.In.Bytes, Took: s.Age}
 	if s.In.EndOfFile {
 		r.Messages-- // which counts as one
 	}

@@ -28,7 +28,7 @@ func ParseEnd(s string) (End, error) {
 	if mac, err := net.ParseMAC(s); err == nil && len(mac) == 6 {
 		return End{mac: [6]byte(mac)}, nil
 	}
-	return End{}, fmt.Errorf("%q is no address: need an IP address, one with port, or a hardware address", s)
+	return End{}, fmt.Errorf("%q is no address, and names are not looked up: need an IP address, one with port, or a hardware address", s)
 }
 
 // plain is an address as packets have it: they know no zones.

@@ -2,6 +2,7 @@ package link
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -41,7 +42,7 @@ func TestCommitsThatAreNone(t *testing.T) {
 		none("the zero Buffer", Buffer{}, 0, ErrOutOfTurn)
 		none("less than nothing", b, -1, ErrTooLong)
 		none("more than there is", b, 9, ErrTooLong)
-		if err := out.Send(soon(t), 0, nil); !errors.Is(err, ErrOutOfTurn) {
+		if err := out.Send(soon(t), 0, nil); !errors.Is(err, ErrOutOfTurn) || !strings.HasSuffix(err.Error(), "commit them first") {
 			t.Errorf("Send before what was acquired: %v", err)
 		}
 		if got := out.stats().Acquired; got != 1 {

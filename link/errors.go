@@ -25,6 +25,17 @@ var (
 	ErrLayout     = errors.New("link: such buffers or flags make no link")
 )
 
+// outOfTurn is ErrOutOfTurn in words that say which rule it was.
+type outOfTurn string
+
+func (e outOfTurn) Error() string { return "link: " + string(e) }
+func (outOfTurn) Unwrap() error   { return ErrOutOfTurn }
+
+const (
+	sentAlready  outOfTurn = "this buffer was committed already; each that is acquired is committed once"
+	heldByCaller outOfTurn = "buffers are acquired that were not committed yet: commit them first"
+)
+
 // AbortError is the reason that the peer gave with [Link.Abort]. It is an
 // ErrPeerClosed.
 type AbortError struct {

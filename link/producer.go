@@ -206,6 +206,8 @@ func (p *Producer) commit(b Buffer, f Flag) error {
 	switch {
 	case b.Bytes != nil && p.closed.Load():
 		return p.link.wrap("send to", ErrClosed)
+	case b.Bytes != nil && b.turn < k:
+		return p.link.wrap("send to", sentAlready)
 	case b.turn != k || k == p.acquired.Load() || b.Bytes == nil:
 		return p.link.wrap("send to", ErrOutOfTurn)
 	}
@@ -276,7 +278,7 @@ func (p *Producer) Send(ctx context.Context, opcode uint8, b []byte) error {
 
 func (p *Producer) copy(ctx context.Context, f Flag, b []byte) error {
 	if p.acquired.Load() != p.committed.Load() {
-		return p.link.wrap("send to", ErrOutOfTurn) // who acquired buffers commits them first
+		return p.link.wrap("send to", heldByCaller)
 	}
 	out, err := p.acquire(ctx)
 	if err != nil {

@@ -63,7 +63,7 @@ func TestAttacksAreNumbered(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, letter := range []string{"A", "V"} {
+	for _, letter := range []string{"A", "R"} {
 		rows := regexp.MustCompile(`(?m)^\| (`+letter+`\d+) \|`).FindAllSubmatch(attacks, -1)
 		for i, m := range rows {
 			if want := fmt.Sprint(letter, i+1); string(m[1]) != want {

@@ -170,7 +170,7 @@ func (v *victim) ended() error {
 	}
 }
 
-// Attacks V1 and V5 (SECURITY.md): what is not granted to a peer is not touched, and its connection ends with the
+// Attacks R1 and R5 (SECURITY.md): what is not granted to a peer is not touched, and its connection ends with the
 // fault that it made.
 func TestAttackMemory(t *testing.T) {
 	other := func(v *victim) uint32 { // a region of another domain
@@ -222,7 +222,7 @@ func TestAttackMemory(t *testing.T) {
 	}
 }
 
-// Attack V3: each guess of an STag costs a connection, and of 2^32 a few are any good.
+// Attack R3: each guess of an STag costs a connection, and of 2^32 a few are any good.
 func TestAttackGuess(t *testing.T) {
 	v := newVictim(t, nil)
 	seed := uint64(time.Now().UnixNano())
@@ -248,7 +248,7 @@ func readRequest(msn uint32, k verbs.Key) ddp.Message {
 	return untagged(0x41, 1, msn, binary.BigEndian.AppendUint64(b, k.Offset))
 }
 
-// Attack V4: who asks for more than was agreed on ends its connection; who asks for as much, again and again, and
+// Attack R4: who asks for more than was agreed on ends its connection; who asks for as much, again and again, and
 // takes no answers, has this side keep no more than it agreed to.
 func TestAttackReads(t *testing.T) {
 	for _, most := range []bool{false, true} {
@@ -300,7 +300,7 @@ func live() uint64 {
 	return m.HeapAlloc
 }
 
-// Attack V2: who stops in the middle of a frame, or of a message, holds nobody but its own connection:
+// Attack R2: who stops in the middle of a frame, or of a message, holds nobody but its own connection:
 // the memory that it was writing to can be withdrawn, and the queue pair closed.
 func TestAttackStop(t *testing.T) {
 	for _, plain := range []bool{false, true} {
@@ -338,7 +338,7 @@ func TestAttackStop(t *testing.T) {
 	}
 }
 
-// Attack V6: a Terminate of any content ends its connection, and nothing else.
+// Attack R6: a Terminate of any content ends its connection, and nothing else.
 func TestAttackTerminate(t *testing.T) {
 	v := newVictim(t, nil)
 	seed := uint64(time.Now().UnixNano())
@@ -360,7 +360,7 @@ func TestAttackTerminate(t *testing.T) {
 	v.over()
 }
 
-// Attack V9: many connections that are accepted, and then say nothing, or half a frame.
+// Attack R9: many connections that are accepted, and then say nothing, or half a frame.
 func TestAttackIdle(t *testing.T) {
 	v := newVictim(t, &verbs.Options{IRD: 1, ORD: 1, Sends: 4, Receives: 4})
 	before := live()

@@ -20,7 +20,7 @@ func request(private string) []byte {
 	return append([]byte("MPA ID Req Frame\x40\x01\x00"+string(rune(len(private)))), private...)
 }
 
-// Attack V7: strangers that are turned away, and do not close their connections, keep nobody waiting, cost no more
+// Attack R7: strangers that are turned away, and do not close their connections, keep nobody waiting, cost no more
 // goroutines than are said, and are told why, however many they are.
 func TestTurnAway(t *testing.T) {
 	fixture.NoGoroutineOfItsOwnLeft(t)

@@ -45,7 +45,7 @@ func closed(c net.Conn, within time.Duration) bool {
 	return err != nil && !errors.Is(err, os.ErrDeadlineExceeded)
 }
 
-// Attack V7 (SECURITY.md): connections that say nothing keep nobody out, and no more of them than there are
+// Attack R7 (SECURITY.md): connections that say nothing keep nobody out, and no more of them than there are
 // places have a goroutine.
 func TestConnectionsThatSayNothing(t *testing.T) {
 	const places, more = 1024, 200
@@ -96,7 +96,7 @@ func TestConnectionsThatSayNothing(t *testing.T) {
 	}
 }
 
-// Attack V7: requests that the program does not accept are bounded, too.
+// Attack R7: requests that the program does not accept are bounded, too.
 func TestBacklog(t *testing.T) {
 	_, l := listen(t)
 	request := append([]byte("MPA ID Req Frame"), 0x40, 1, 0, 0)

@@ -15,7 +15,7 @@ import (
 	"github.com/dgrdma/dgrdma/verbs"
 )
 
-// Attack V9: a fault that shows while this side answers ends the connection, although the peer says nothing more: when it has
+// Attack R9: a fault that shows while this side answers ends the connection, although the peer says nothing more: when it has
 // taken all that it was told, and when it takes nothing.
 func TestAttackSilence(t *testing.T) {
 	for _, takes := range []bool{true, false} {

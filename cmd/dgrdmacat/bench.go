@@ -16,7 +16,7 @@ import (
 const farewell = bench.Linger
 
 var benchCommand = command{
-	name: "bench", summary: "measure throughput and completion times between two endpoints",
+	name: "bench", summary: "measure throughput and completion times between two endpoints", elsewhere: ofIperf,
 	about: fmt.Sprintf(`Measures throughput, completion times, and what they cost: of one-sided writes, or with
 --op of RDMA over TCP.
 
@@ -136,7 +136,7 @@ func benchTo(ctx context.Context, opt *benchOptions, stdout, stderr io.Writer) e
 	if err := opt.compare.checkWire(peer.Scheme); err != nil {
 		return err
 	}
-	local, peer, err := endsFor(ctx, opt.local, peer)
+	local, peer, err := endsFor(ctx, stderr, opt.local, peer)
 	if err != nil {
 		return err
 	}

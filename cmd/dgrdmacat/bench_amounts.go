@@ -25,12 +25,12 @@ func (f *rateFlag) Set(s string) (err error) {
 // mostRate is more than any network has, and few enough bytes to reckon with.
 const mostRate = 1e15
 
-// parseRate reads a rate in bits or bytes per second: 1Gbit, 2.5Mbit/s, 100MB. Its units are
+// parseRate reads a rate in bits or bytes per second: 1Gbit, 1Gbps, 2.5Mbit/s, 100MB. Its units are
 // those of networks, powers of ten.
 func parseRate(s string) (bytesPerSecond uint64, err error) {
 	need := errors.New("need bits or bytes per second, such as 1Gbit, 2.5Mbit or 100MB")
 	digits, perUnit := strings.TrimSuffix(s, "/s"), 0.0
-	for unit, bytes := range map[string]float64{"bit": 1. / 8, "B": 1} {
+	for unit, bytes := range map[string]float64{"bit": 1. / 8, "bps": 1. / 8, "B": 1} {
 		if rest, found := strings.CutSuffix(digits, unit); found {
 			digits, perUnit = rest, bytes
 			break

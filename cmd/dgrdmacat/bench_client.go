@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 	"time"
 
 	"github.com/dgrdma/dgrdma/bench"
@@ -20,7 +21,8 @@ type benchClient struct {
 	opt         *benchOptions
 	local, peer url.Endpoint
 	plans       []bench.Plan
-	unfit       error // why the server cannot run the plans
+	unfit       error         // why the server cannot run the plans
+	begun       chan struct{} // closed when the first turn begins
 }
 
 // openClient opens an endpoint and connects it once as each peer that it plays.
@@ -41,7 +43,7 @@ func openClient(opt *benchOptions, local, peer url.Endpoint, stderr io.Writer) (
 	if err = cmp.Or(err, opt.wire.profile.sayOnce(peer), fitsWay(local, peer)); err != nil {
 		return nil, err
 	}
-	c := &benchClient{opt: opt, local: local, peer: peer, plans: plans, unfit: unfit}
+	c := &benchClient{opt: opt, local: local, peer: peer, plans: plans, unfit: unfit, begun: make(chan struct{})}
 	if unfit != nil {
 		c.plans = nil // nor may they fit here
 	}
@@ -50,14 +52,16 @@ func openClient(opt *benchOptions, local, peer url.Endpoint, stderr io.Writer) (
 	}
 	c.Receive, c.WarmUp, c.Every = opt.reverse, opt.warmUp, opt.interval
 	c.Rivals, c.Local = opt.compare.all, local.String()
-	if opt.interval == 0 {
-		c.Began = func(moved func() (bench.Moved, time.Duration)) (over func()) {
-			return showProgress(stderr, func() string {
-				m, took := moved()
-				return fmt.Sprintf("%4.1f of %.1f s  %s  %s", took.Seconds(), opt.perTurn().Seconds(),
-					rateText(perSecond(m.Bytes, took)), countPerSecond(perSecond(m.Transactions, took), "transaction"))
-			})
+	begin := sync.OnceFunc(func() { close(c.begun) })
+	c.Began = func(moved func() (bench.Moved, time.Duration)) (over func()) {
+		if begin(); opt.interval > 0 {
+			return func() {}
 		}
+		return showProgress(stderr, func() string {
+			m, took := moved()
+			return fmt.Sprintf("%4.1f of %.1f s  %s  %s", took.Seconds(), opt.perTurn().Seconds(),
+				rateText(perSecond(m.Bytes, took)), countPerSecond(perSecond(m.Transactions, took), "transaction"))
+		})
 	}
 	profile, err := profileBetweenUs(opt.wire.profile.orDefault(), peer.Scheme == url.UDP, false)
 	if err != nil {
@@ -121,6 +125,9 @@ func measure(ctx context.Context, opt *benchOptions, local, peer url.Endpoint, o
 		return err
 	}
 	defer c.Endpoint.Close()
+	if !oneProcess {
+		defer sayUnheard(stderr, c.Endpoint, local, peer)()
+	}
 	if c.unfit != nil {
 		// That it is no server at all is worth more to know.
 		if err := c.Join(ctx); err != nil {
@@ -128,10 +135,41 @@ func measure(ctx context.Context, opt *benchOptions, local, peer url.Endpoint, o
 		}
 		return opt.toFit(c.unfit, c.peer.Size)
 	}
-	return runPlans(ctx, opt, c.plans, stdout, func(ctx context.Context, p bench.Plan, more bool, each func(bench.Interval), o *bench.Outcome) error {
+	doubting, stop := c.sizeDoubted(ctx)
+	defer stop()
+	return runPlans(doubting, opt, c.plans, stdout, func(ctx context.Context, p bench.Plan, more bool, each func(bench.Interval), o *bench.Outcome) error {
 		c.Plan, c.MoreRuns, c.Each = p, more, each
-		return benchInWords(c.Run(ctx, opt.duration, o), o.Mine.Transactions+o.Theirs.Transactions > 0)
+		err := c.Run(ctx, opt.duration, o)
+		if wrong := (usageError{}); errors.As(context.Cause(doubting), &wrong) {
+			return wrong
+		}
+		return benchInWords(err, o.Mine.Transactions+o.Theirs.Transactions > 0)
 	}, func(o *bench.Outcome) *benchResult { return c.result(o, oneProcess) })
+}
+
+// sizeDoubted returns a context that ends when the plans turn out not to fit the server, with why: it is asked for the size of its
+// memory if it does not let the first of them begin within a moment, as it does not where it has less than its string says.
+func (c *benchClient) sizeDoubted(ctx context.Context) (doubting context.Context, stop func()) {
+	doubting, cancel := context.WithCancelCause(ctx)
+	gone := make(chan struct{})
+	go func() {
+		defer close(gone)
+		select {
+		case <-doubting.Done():
+			return
+		case <-c.begun:
+			return
+		case <-time.After(soonHeard):
+		}
+		size, other := otherSize(doubting, c.local, c.peer)
+		for _, p := range c.plans {
+			if unfit := p.Check(size); other && unfit != nil {
+				cancel(saidBy(c.opt.toFit(unfit, size), c.peer))
+				c.Conns[0].Close() // what has begun waits for the server
+			}
+		}
+	}()
+	return doubting, func() { cancel(nil); <-gone }
 }
 
 // nothing is why there is no result.

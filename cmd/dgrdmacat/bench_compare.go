@@ -139,7 +139,7 @@ func turnsOf(o *bench.Outcome, c bench.Carrier) *benchTurns {
 }
 
 func (t *benchTurns) String() string {
-	return fmt.Sprintf("%s MB/s (%s..%s), %.0f ns of processor time per kB, %.1f waits per MB", megabytes(t.MBPerS), megabytes(t.Least), megabytes(t.Most), t.CPU, t.Waits)
+	return fmt.Sprintf("%s MB/s (%s..%s), %.0f ns of processor time per kB, %.1f waits per MB", threeDigits(t.MBPerS), threeDigits(t.Least), threeDigits(t.Most), t.CPU, t.Waits)
 }
 
 // describe writes the comparison for people.

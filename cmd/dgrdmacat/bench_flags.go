@@ -76,7 +76,7 @@ func (o *benchOptions) register(fs *flag.FlagSet) {
 	fs.Uint64Var(&o.loss.seed, "seed", 0, "with --loss: what chance begins with; 0: any, which is printed")
 	fs.Var(&oneOf{&o.op, slices.Sorted(maps.Keys(bench.Verbs))}, "op", "over TCP: `what` is posted between queue pairs: write (the default), read, send, fetchadd, cmpswap, or flush, which is a write and a flush of it")
 	o.framing.register(fs, "over TCP: ")
-	fs.BoolVar(&o.link, "link", false, "measure a link with credits in place of bare transactions; both sides need it. Not with "+notForLinks)
+	fs.BoolVar(&o.link, "link", false, "measure a link with credits in place of bare transactions; both sides need it. Not with "+notForLinks())
 	fs.BoolVar(&o.stream, "stream", false, "with --link: io.Copy at both ends")
 	fs.IntVar(&o.buffers, "buffers", 64, "with --link: how many buffers of --size bytes, 1 to 65536")
 	fs.BoolVar(&o.histogram, "histogram", false, histogramMeans)
@@ -84,8 +84,44 @@ func (o *benchOptions) register(fs *flag.FlagSet) {
 	o.metrics.register(fs)
 }
 
-// notForLinks are the flags that --link excludes.
-const notForLinks = "--compare, --peers, --depth, --bidir, --reverse, --profile and --verify"
+// linkExcludes are the flags that do not go with --link.
+var linkExcludes = []struct {
+	flag  string
+	given func(o *benchOptions) bool
+}{
+	{"--compare", func(o *benchOptions) bool { return len(o.compare.all) > 0 }},
+	{"--peers", func(o *benchOptions) bool { return o.peers != 1 }},
+	{"--depth", func(o *benchOptions) bool { return o.depth != 0 }},
+	{"--bidir", func(o *benchOptions) bool { return o.bidir }},
+	{"--reverse", func(o *benchOptions) bool { return o.reverse }},
+	{"--profile", func(o *benchOptions) bool { return o.wire.profile.text != "" }},
+	{"--verify", func(o *benchOptions) bool { return o.verify != "sample" }},
+}
+
+// notForLinks names them.
+func notForLinks() (all string) {
+	for i, x := range linkExcludes {
+		switch i {
+		case 0:
+		case len(linkExcludes) - 1:
+			all += " and "
+		default:
+			all += ", "
+		}
+		all += x.flag
+	}
+	return all
+}
+
+// excludedByLink returns the first of them that was given, or "".
+func (o *benchOptions) excludedByLink() string {
+	for _, x := range linkExcludes {
+		if x.given(o) {
+			return x.flag
+		}
+	}
+	return ""
+}
 
 // mostDepth is what a connection can hold.
 var mostDepth = int(settings.Queue.Most)
@@ -116,8 +152,8 @@ func (o *benchOptions) check() error {
 		return badUsage("--verify %s: need sample, full or off", o.verify)
 	case !o.link && (o.stream || o.buffers != 64):
 		return badUsage("--stream and --buffers belong to --link")
-	case o.link && (len(o.compare.all) > 0 || o.reverse || o.peers != 1 || o.depth != 0 || o.bidir || o.wire.profile.text != "" || o.verify != "sample"):
-		return badUsage("%s are not for links", notForLinks)
+	case o.link && o.excludedByLink() != "":
+		return badUsage("%s is for transactions, and not for links: leave out one of it and --link", o.excludedByLink())
 	case o.link && o.size.value > link.MaxMessage:
 		return badUsage("--size %v: messages of links have at most %d bytes", &o.size, link.MaxMessage)
 	case o.buffers < 1 || o.buffers > 65536:

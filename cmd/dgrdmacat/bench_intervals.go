@@ -73,7 +73,7 @@ func (l *intervalLog) add(i bench.Interval) {
 		return
 	}
 	_, err := fmt.Fprintf(l.out, "%6.2f..%6.2f s  %8s  %6s MB/s  %8d %s/s%s\n",
-		b.From, b.To, amount(int64(b.Bytes)), megabytes(b.MBPerS), int64(math.Round(perS)), what, again)
+		b.From, b.To, amount(int64(b.Bytes)), threeDigits(b.MBPerS), int64(math.Round(perS)), what, again)
 	if err != nil && l.err == nil {
 		l.err = err
 		l.failed(err)

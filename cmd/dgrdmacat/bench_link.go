@@ -34,6 +34,7 @@ type linkResult struct {
 	MessagesPS  float64 `json:"messages_per_s"`
 	Frames      uint64  `json:"frames"` // of this side, those that carry messages of the protocol
 	Retransmits uint64  `json:"retransmits"`
+	KernelDrops *uint64 `json:"kernel_drops,omitempty"` // of both sides; nil: the server did not tell
 	latencies           // of buffers, until they can be filled again
 	Rate        uint64  `json:"rate_bytes_per_s,omitempty"` // at most
 	WarmUp      float64 `json:"warm_up_seconds,omitempty"`
@@ -54,7 +55,8 @@ func openLinkServer(ctx context.Context, o *benchOptions, local url.Endpoint, lo
 	}
 	o.metrics.host(h)
 	s, err := bench.ServeLinks(ctx, h, func(r bench.LinkRun) {
-		fmt.Fprintf(log, "%v: %s in %s of %s, %s\n", r.Client, count(r.Messages, "message"), count(r.Buffers, "buffer"), count(r.Size, "byte"), rateText(perSecond(r.Bytes, r.Took)))
+		fmt.Fprintf(log, "%v: %s in %s of %s, %s; %s\n", r.Client, count(r.Messages, "message"), count(r.Buffers, "buffer"), count(r.Size, "byte"),
+			rateText(perSecond(r.Bytes, r.Took)), droppedText(r.KernelDrops))
 	})
 	if err != nil {
 		h.Close()
@@ -116,7 +118,7 @@ func partFrom(ctx context.Context, e *dgrdma.Endpoint) {
 }
 
 func linkTo(ctx context.Context, o *benchOptions, stdout, stderr io.Writer) error {
-	local, peer, err := parseEnds(ctx, o.to, o.local)
+	local, peer, err := parseEnds(ctx, stderr, o.to, o.local)
 	if err != nil {
 		return err
 	}
@@ -134,6 +136,9 @@ func (o *benchOptions) linkMeasure(ctx context.Context, local, peer url.Endpoint
 	}
 	defer h.Close()
 	o.metrics.host(h)
+	if !oneProcess {
+		defer sayUnheard(stderr, h.Endpoint(), local, peer)()
+	}
 	results, err := o.runLinks(ctx, h, local, peer, oneProcess, stdout, stderr)
 	if o.json && len(results) > 0 {
 		err = errors.Join(err, printJSON(stdout, results, o.sweep.from != 0))
@@ -196,6 +201,7 @@ func (o *benchOptions) runLink(ctx context.Context, h *link.Host, peer url.Endpo
 		s := h.Endpoint().Stats()
 		return s.FramesSent - s.AcksAlone, s.RetransmitsFast + s.RetransmitsTimed
 	}
+	drops := countLinkDrops(ctx, h, peer)
 	framesBefore, againBefore := sent()
 	load.Start(long)
 	sampled := bench.Sample(o.interval, func() bench.Moved {
@@ -219,16 +225,19 @@ func (o *benchOptions) runLink(ctx context.Context, h *link.Host, peer url.Endpo
 		return nil, cmp.Or(err, interrupted, errors.New("no message was sent in --seconds: give it more"))
 	}
 	took := load.Elapsed()
-	if err != nil {
+	frames, again := sent()
+	var dropped *uint64
+	if err == nil {
+		dropped = drops.result()
+	} else {
 		took, err = until, benchInWords(err, true)
 	}
 	buffers, size := l.Out.Buffers()
-	frames, again := sent()
 	return &linkResult{
 		Link: true, Stream: p.Stream, Size: size, Buffers: buffers, Rate: p.Rate, WarmUp: o.warmUp.Seconds(),
 		Seconds: took.Seconds(), Bytes: bytes, Messages: messages,
 		MBPerS: perSecond(bytes, took) / 1e6, MessagesPS: perSecond(messages, took),
-		Frames: frames - framesBefore, Retransmits: again - againBefore, latencies: latenciesOf(times, o.histogram), lossResult: o.loss.result(),
+		Frames: frames - framesBefore, Retransmits: again - againBefore, KernelDrops: dropped, latencies: latenciesOf(times, o.histogram), lossResult: o.loss.result(),
 	}, cmp.Or(err, interrupted)
 }
 
@@ -241,7 +250,13 @@ func (r *linkResult) print(w io.Writer) error {
 		}
 		fmt.Fprintf(w, "load         1 link by %s, %s of %s, MTU %d\n", by, count(r.Buffers, "buffer"), count(r.Size, "byte"), r.MTU)
 		r.latencies.describe(w, "buffers back")
-		fmt.Fprintf(w, "frames       %d, of them sent again %d (client)\n", r.Frames, r.Retransmits)
+		fmt.Fprintf(w, "frames       %d, of them sent again %d (client)", r.Frames, r.Retransmits)
+		if r.KernelDrops == nil {
+			fmt.Fprintln(w)
+		} else {
+			fmt.Fprintf(w, "; %s\n", droppedText(*r.KernelDrops))
+			adviseOnDrops(w, *r.KernelDrops, r.Retransmits, r.Frames, r.Loss, r.Transport, "fewer or smaller --buffers")
+		}
 		r.lossResult.describe(w)
 		return nil
 	})

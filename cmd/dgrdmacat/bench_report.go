@@ -95,7 +95,7 @@ func (l *benchLoad) common() *benchLoad { return l }
 // describeWays writes which way was how fast, unless it was one way to the server.
 func (l *benchLoad) describeWays(w io.Writer, wrote string) {
 	if l.Bidir {
-		fmt.Fprintf(w, "directions   %s MB/s to the server, %s MB/s back\n", megabytes(l.MBPerS-l.BackMBPerS), megabytes(l.BackMBPerS))
+		fmt.Fprintf(w, "directions   %s MB/s to the server, %s MB/s back\n", threeDigits(l.MBPerS-l.BackMBPerS), threeDigits(l.BackMBPerS))
 	}
 	if l.Reverse {
 		fmt.Fprintf(w, "direction    the server %s\n", wrote)
@@ -143,7 +143,7 @@ func printRow(w io.Writer, first bool, perS string, r *sweepRow) error {
 			return fmt.Sprintf("%.1f", v)
 		}
 		fmt.Fprintf(w, "%10d  %8s  %14.0f  %10s  %10s  %10s  %10s  %10s\n",
-			r.size, megabytes(r.mbPerS), r.perS, us(r.times.P50), us(r.times.P99), us(r.times.P999), us(r.times.Max), r.sentAgain)
+			r.size, threeDigits(r.mbPerS), r.perS, us(r.times.P50), us(r.times.P99), us(r.times.P999), us(r.times.Max), r.sentAgain)
 		r.times.draw(w)
 		return nil
 	})
@@ -151,7 +151,8 @@ func printRow(w io.Writer, first bool, perS string, r *sweepRow) error {
 
 // describeMoved writes what a load of any kind moved.
 func describeMoved(w io.Writer, bytes uint64, seconds float64, transport string, mbPerS float64, each string) {
-	fmt.Fprintf(w, "moved        %s in %.2f s over %s: %s MB/s, %s\n", amount(int64(bytes)), seconds, transport, megabytes(mbPerS), each)
+	fmt.Fprintf(w, "moved        %s in %.2f s over %s: %s MB/s (%s Gbit/s), %s\n", amount(int64(bytes)), seconds, transport,
+		threeDigits(mbPerS), threeDigits(mbPerS*8/1000), each)
 }
 
 // describe writes the result for people.
@@ -168,8 +169,8 @@ func (r *benchResult) describe(w io.Writer) {
 	r.describeWays(w, "wrote")
 	fmt.Fprintf(w, "load         %s, %s of %s outstanding, MTU %d, profile %s\n", count(r.Peers, "peer"), count(r.Outstanding, "transaction"), count(r.Size, "byte"), r.MTU, r.Profile)
 	r.latencies.describe(w, "completion")
-	fmt.Fprintf(w, "frames       %d, of them sent again %d; %s, %d dropped by the kernel\n",
-		r.Frames, r.Retransmits, count(r.Duplicates, "duplicate"), r.KernelDrops)
+	fmt.Fprintf(w, "frames       %d, of them sent again %d; %s, %s\n", r.Frames, r.Retransmits, count(r.Duplicates, "duplicate"), droppedText(r.KernelDrops))
+	adviseOnDrops(w, r.KernelDrops, r.Retransmits, r.Frames, r.Loss, r.Transport, "a smaller --depth or --size")
 	if r.ServerCPUPerFrame > 0 { // else the server did not tell, nor how many frames it sent
 		fmt.Fprintf(w, "processor    %.0f ns per frame (%s)", r.CPUPerFrame, whose)
 		if !r.OneProcess {

@@ -51,9 +51,9 @@ func openServer(opt *benchOptions, local url.Endpoint, size uint64, private bool
 		if r.Saw.Transactions > 0 {
 			back = fmt.Sprintf("; %d written back, %s", r.Saw.Transactions, rateText(perSecond(r.Saw.Bytes, time.Duration(r.Saw.Nanoseconds))))
 		}
-		fmt.Fprintf(log, "%v: %s of %s, %s%s; %s heard, %s, %d dropped by the kernel, %.0f ns CPU per frame\n",
+		fmt.Fprintf(log, "%v: %s of %s, %s%s; %s heard, %s, %s, %.0f ns CPU per frame\n",
 			r.Client, count(r.Saw.Arrived, "transaction"), count(uint64(r.Plan.Size), "byte"), rateText(perSecond(r.Saw.Arrived*uint64(r.Plan.Size), r.Took)), back,
-			count(r.Saw.FramesHeard, "frame"), count(r.Saw.Duplicates, "duplicate"), r.Saw.KernelDrops, perFrame(r.Saw.CPU, r.Saw.FramesHeard+r.Saw.FramesSent))
+			count(r.Saw.FramesHeard, "frame"), count(r.Saw.Duplicates, "duplicate"), droppedText(r.Saw.KernelDrops), perFrame(r.Saw.CPU, r.Saw.FramesHeard+r.Saw.FramesSent))
 	})
 	s.Failed = func(client dgrdma.PeerName, err error) {
 		var named *dgrdma.PeerError

@@ -24,6 +24,7 @@ func TestMain(m *testing.M) {
 		signal.Notify(received, os.Interrupt)
 	}
 	fixture.WaitBeside(8)
+	longUnheard = patience
 	code := fixture.Run(m)
 	if dir, err := binaryDir(); err == nil {
 		os.RemoveAll(dir)

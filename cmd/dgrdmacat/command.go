@@ -9,8 +9,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-
-	"github.com/dgrdma/dgrdma/url"
 )
 
 // command is a sub-command. Help, the man page and the shell's completion are
@@ -20,7 +18,9 @@ type command struct {
 	summary string          // completes "dgrdmacat NAME - "; one line
 	args    string          // the positional arguments, as in "[FILE] URL"
 	words   func() []string // not nil: which words the argument is one of
-	about   string          // paragraphs; lines that begin with two spaces stay as they are
+	// elsewhere says what does here what flags of other programs do that there are not here.
+	elsewhere map[string]string
+	about     string // paragraphs; lines that begin with two spaces stay as they are
 	// flags registers the flags and returns what runs once they are parsed.
 	flags func(fs *flag.FlagSet) action
 }
@@ -59,7 +59,7 @@ func (c *command) run(ctx context.Context, std *stdio, args []string) error {
 	begun := beginLasting(fs)
 	switch {
 	case err != nil:
-		err = badUsage("%w; \"dgrdmacat %s -h\" lists the flags", err, c.name)
+		err = badUsage("%w%s \"dgrdmacat %s -h\" lists the flags", err, c.here(fs, err), c.name)
 	case c.args == "" && len(rest) > 0:
 		err = badUsage("unexpected argument %q%s", rest[0], meant(fs, rest[0]))
 	case begun != nil:
@@ -71,17 +71,6 @@ func (c *command) run(ctx context.Context, std *stdio, args []string) error {
 		err = errors.Join(err, left)
 	}
 	return err
-}
-
-// meant asks whether an argument is the address of a flag.
-func meant(fs *flag.FlagSet, arg string) string {
-	if _, err := url.Parse(arg); err != nil && !isTCP(arg) || fs.Lookup("to") == nil {
-		return ""
-	}
-	if fs.Lookup("serve") == nil {
-		return fmt.Sprintf(": did you mean --to %s?", arg)
-	}
-	return fmt.Sprintf(": did you mean --to %s, or --serve?", arg)
 }
 
 // lasting is the value of a flag for which there is something to do before the command

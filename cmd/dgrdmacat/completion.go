@@ -59,6 +59,12 @@ func wordsFor(f *flag.Flag, listed string) string {
 	return ""
 }
 
+// isAddress says that a flag's value is where an endpoint is, of which a shell knows nothing: no file is meant.
+func isAddress(f *flag.Flag) bool {
+	name, _ := flag.UnquoteUsage(f)
+	return name == "URL" || name == "address"
+}
+
 func bashCompletion() string {
 	names := strings.Join(append(commandNames(), "help"), " ")
 	var flags, values, arguments strings.Builder
@@ -69,6 +75,8 @@ func bashCompletion() string {
 			all = append(all, dashes(f.Name))
 			if words := wordsFor(f, "$(%s)"); words != "" {
 				fmt.Fprintf(&values, "    %s,%s) words=\"%s\" ;;\n", c.name, dashes(f.Name), words)
+			} else if isAddress(f) {
+				fmt.Fprintf(&values, "    %s,%s) return ;;\n", c.name, dashes(f.Name))
 			}
 		})
 		fmt.Fprintf(&flags, "    %s) flags=\"%s\" ;;\n", c.name, strings.Join(all, " "))
@@ -77,7 +85,13 @@ func bashCompletion() string {
 		}
 	}
 	return `_dgrdmacat() {
-  local word=${COMP_WORDS[COMP_CWORD]} command=${COMP_WORDS[1]} flags= words=
+  local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} command=${COMP_WORDS[1]} flags= words=
+  COMPREPLY=()
+  if [ "$word" = = ]; then # --flag=, which the shell cuts there
+    word=
+  elif [ "$before" = = ]; then
+    before=${COMP_WORDS[COMP_CWORD-2]}
+  fi
   if [ "$COMP_CWORD" = 1 ]; then
     COMPREPLY=($(compgen -W "` + names + `" -- "$word"))
     return
@@ -87,7 +101,7 @@ func bashCompletion() string {
   case $command,$COMP_CWORD in
     help,2) words="` + names + `" ;;
 ` + arguments.String() + `  esac
-  case $command,${COMP_WORDS[COMP_CWORD-1]} in
+  case $command,$before in
 ` + values.String() + `  esac
   case $words,$word in
     *,-*) COMPREPLY=($(compgen -W "$flags" -- "$word")) ;;
@@ -134,6 +148,8 @@ func fishCompletion() string {
 			value, text := flag.UnquoteUsage(f)
 			if words := wordsFor(f, "(%s)"); words != "" {
 				kind = "-x -a " + quote(words) + " " + kind
+			} else if isAddress(f) {
+				kind = "-x " + kind
 			} else if value != "" {
 				kind = "-r " + kind
 			}

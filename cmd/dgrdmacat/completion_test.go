@@ -46,6 +46,14 @@ func TestBashCompletes(t *testing.T) {
 		"rping --revision ":       "1 2",
 		"bench --revision ":       "1 2",
 		"url --to p":              "prefixed",
+		"bench --to ":             "",
+		"send --local t":          "",
+		"rping --serve ":          "",
+		"decode --op = ":          "atomic atomicwrite cmpswap fetchadd flush immediate read send terminate verify write",
+		"decode --op =":           "atomic atomicwrite cmpswap fetchadd flush immediate read send terminate verify write",
+		"decode --op = a":         "atomic atomicwrite",
+		"bench --op = re":         "read",
+		"serve --file = tr":       "trace.pcap",
 		"decode -v -i lo":         "lo",
 		"decode ":                 "trace.pcap",
 		"serve --accept any --du": "--dump --dump-range",
@@ -117,6 +125,7 @@ func TestFishOffersWords(t *testing.T) {
 		"'__fish_seen_subcommand_from bench' -x -a 'native fpga opencpi opencpi-legacy' -l profile -d ",
 		"'__fish_seen_subcommand_from decode' -x -a '(ls /sys/class/net)' -s i -d ",
 		"'__fish_seen_subcommand_from bench' -r -l seconds -d ",
+		"'__fish_seen_subcommand_from bench' -x -l to -d ",
 	} {
 		if !slices.ContainsFunc(lines, func(s string) bool { return strings.Contains(s, want) }) {
 			t.Errorf("no line with %s", want)

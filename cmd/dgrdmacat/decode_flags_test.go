@@ -19,7 +19,7 @@ func TestDecodeUsage(t *testing.T) {
 		"--ethertype 0x5ff file":                `"0x5ff" is no EtherType`,
 		"--id 65536 file":                       `"65536" is no number of 16 bits`,
 		"--txn 4294967296 file":                 `"4294967296" is no number of 32 bits`,
-		"--addr host file":                      `"host" is no address`,
+		"--addr host file":                      `"host" is no address, and names are not looked up`,
 		"--range 5-4 file":                      `"5-4" is no range`,
 		"--nonsense file":                       "-nonsense",
 		"--print file":                          "need -w FILE",

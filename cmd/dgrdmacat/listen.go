@@ -13,7 +13,7 @@ import (
 )
 
 var listenCommand = command{
-	name: "listen", summary: "receive what dgrdmacat send sends", args: "[URL]",
+	name: "listen", summary: "receive what dgrdmacat send sends", args: "[URL]", elsewhere: ofNetcat,
 	about: `Receives a stream from dgrdmacat send and writes it to standard output, or to a
 file. Its complete URL goes to standard error; over UDP a sender needs of it only
 the address and port.

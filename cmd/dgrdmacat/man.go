@@ -12,10 +12,11 @@ import (
 var manCommand = command{
 	name: "man", summary: "print man pages, or write all of them", args: "[COMMAND]", words: commandNames,
 	about: `Prints the man page of dgrdmacat, or of one of its commands. With --dir it writes
-all of them there.
+all of them there. man looks for pages in share/man beside each directory of programs in
+PATH, and go install puts programs into $(go env GOPATH)/bin.
 
   dgrdmacat man bench | man -l -
-  dgrdmacat man --dir ~/.local/share/man/man1`,
+  dgrdmacat man --dir "$(go env GOPATH)/share/man/man1"`,
 	flags: func(fs *flag.FlagSet) action {
 		dir := fs.String("dir", "", "write all pages into this `directory`, made if need be")
 		return func(_ context.Context, std *stdio, args []string) error {

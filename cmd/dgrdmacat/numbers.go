@@ -29,17 +29,23 @@ func parseNumber(s string, most uint64) (uint64, error) {
 	return n, nil
 }
 
-// parseSize reads an amount of bytes with a suffix or without: 4096, 64k, 1M, 4G.
+// parseSize reads an amount of bytes with a suffix or without: 4096, 64k, 64KiB, 1M, 4G.
 func parseSize(s string) (uint64, error) {
 	digits, shift := s, 0
+	short, of1024 := strings.CutSuffix(s, "iB")
 	for i, suffixes := range []string{"kK", "mM", "gG"} {
-		if s != "" && strings.ContainsRune(suffixes, rune(s[len(s)-1])) {
-			digits, shift = s[:len(s)-1], 10*(i+1)
+		if short != "" && strings.ContainsRune(suffixes, rune(short[len(short)-1])) {
+			digits, shift = short[:len(short)-1], 10*(i+1)
 		}
 	}
 	n, err := parseNumber(digits, math.MaxUint64>>shift)
-	if err != nil {
-		return 0, fmt.Errorf("need a number of bytes such as 4096, 64k, 1M or 4G")
+	if rest, bytes := strings.CutSuffix(s, "B"); bytes && !of1024 {
+		if _, err := parseSize(rest); err == nil {
+			return 0, fmt.Errorf("powers of ten, or of two? Here sizes have those of two: say %s", rest)
+		}
+	}
+	if err != nil || of1024 && shift == 0 {
+		return 0, fmt.Errorf("need a number of bytes such as 4096, 64k or 64KiB, 1M or 4G")
 	}
 	return n << shift, nil
 }
@@ -79,6 +85,9 @@ func (w *worded) valueName() string { return w.name }
 
 // Set implements [flag.Value].
 func (w *worded) Set(s string) error {
+	if d, err := parseTime(s); err == nil && w.need == aTime {
+		s = d.String()
+	}
 	if w.Value.Set(s) != nil {
 		return errors.New("need " + w.need)
 	}
@@ -108,11 +117,19 @@ func wordErrors(f *flag.Flag) {
 	f.Value = &worded{f.Value, name, need}
 }
 
-const aTime = "a time such as 10s"
+const aTime = "seconds such as 10 or 0.5, or a time such as 500ms"
+
+// parseTime reads a time with its unit, or seconds.
+func parseTime(s string) (time.Duration, error) {
+	if _, err := strconv.ParseFloat(s, 64); err == nil {
+		s += "s"
+	}
+	return time.ParseDuration(s)
+}
 
 // parseLimit reads how long something may take.
 func parseLimit(s string) (time.Duration, error) {
-	d, err := time.ParseDuration(s)
+	d, err := parseTime(s)
 	if err != nil || d <= 0 {
 		return 0, errors.New("need " + aTime + ", above 0")
 	}
@@ -128,12 +145,9 @@ func (f *secondsFlag) String() string {
 
 // Set implements [flag.Value].
 func (f *secondsFlag) Set(s string) error {
-	d, err := time.ParseDuration(s)
+	d, err := parseTime(s)
 	if err != nil {
-		d, err = time.ParseDuration(s + "s")
-	}
-	if err != nil {
-		return errors.New("need seconds such as 10 or 0.5, or " + aTime)
+		return errors.New("need " + aTime)
 	}
 	*f = secondsFlag(d)
 	return nil

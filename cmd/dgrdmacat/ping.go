@@ -17,7 +17,7 @@ import (
 )
 
 var pingCommand = command{
-	name: "ping", summary: "measure how long a write takes to arrive",
+	name: "ping", summary: "measure how long a write takes to arrive", elsewhere: ofPing,
 	about: fmt.Sprintf(`Measures how long a write with completion takes to arrive: half of what it takes
 until the peer's answer, the same in the other direction, is complete.
 
@@ -164,7 +164,7 @@ type pingResult struct {
 }
 
 func pingTo(ctx context.Context, o *pingOptions, stdout, stderr io.Writer) error {
-	local, peer, err := parseEnds(ctx, o.to, o.local)
+	local, peer, err := parseEnds(ctx, stderr, o.to, o.local)
 	if err != nil {
 		return err
 	}
@@ -196,6 +196,7 @@ func pingTo(ctx context.Context, o *pingOptions, stdout, stderr io.Writer) error
 	if err != nil {
 		return err
 	}
+	defer sayUnheard(stderr, e, local, peer)()
 	c.giveUp, c.dead = e.GiveUp(), conn.Err
 	if o.interval > c.giveUp/2 {
 		return badUsage("--interval %v: need at most %v, half of the time after which a silent client is given up; giveup=TIME in the URL of both sides makes that longer", o.interval, c.giveUp/2)

@@ -135,7 +135,7 @@ func forward(l *link.Link, opcode uint8, size int, fill func(b []byte) int) {
 }
 
 func pingLinkTo(ctx context.Context, o *pingOptions, stdout, stderr io.Writer) error {
-	local, peer, err := parseEnds(ctx, o.to, o.local)
+	local, peer, err := parseEnds(ctx, stderr, o.to, o.local)
 	if err != nil {
 		return err
 	}
@@ -145,6 +145,7 @@ func pingLinkTo(ctx context.Context, o *pingOptions, stdout, stderr io.Writer) e
 	}
 	defer h.Close()
 	o.metrics.host(h)
+	defer sayUnheard(stderr, h.Endpoint(), local, peer)()
 	c := newPingClient(o, wireName(peer), stdout, stderr)
 	size := int(o.size.value)
 	l, err := h.Dial(ctx, peer.String(), pingPort, pingLinkOptions(size, func(_ *link.Link, m link.Message) {

@@ -160,10 +160,10 @@ func (m *meter) line(now time.Time, width int, colour bool) string {
 
 // rateText is a rate in megabytes per second, in which links and other programs are measured, with
 // three digits that count, as few as that: 94.1 MB/s.
-func rateText(bytesPerSecond float64) string { return megabytes(bytesPerSecond/1e6) + " MB/s" }
+func rateText(bytesPerSecond float64) string { return threeDigits(bytesPerSecond/1e6) + " MB/s" }
 
-// megabytes is a number of them with three digits that count, or as many as it has.
-func megabytes(n float64) string {
+// threeDigits is a number with three digits that count, or as many as it has.
+func threeDigits(n float64) string {
 	digits := 0
 	for least := 99.95; n > 0 && n < least && digits < mostDigits; digits++ {
 		least /= 10

@@ -115,7 +115,7 @@ func asksForVersion(arg string) bool {
 }
 
 func noCommand(name string) error {
-	return badUsage("no command %q; \"dgrdmacat\" lists its commands", name)
+	return badUsage("no command %q%s \"dgrdmacat\" lists its commands", name, didYouMean(closest(name, commandNames())))
 }
 
 func commandNamed(name string) *command {

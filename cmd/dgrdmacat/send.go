@@ -13,7 +13,7 @@ import (
 )
 
 var sendCommand = command{
-	name: "send", summary: "send a file or standard input to dgrdmacat listen", args: "[FILE] URL",
+	name: "send", summary: "send a file or standard input to dgrdmacat listen", args: "[FILE] URL", elsewhere: ofNetcat,
 	about: `Sends FILE, or standard input, to the dgrdmacat listen at URL, and ends
 well only when the receiver says that it has all of it: written, and if into a
 file, on disk under its name.
@@ -70,12 +70,12 @@ func runSend(ctx context.Context, o *sendOptions, std *stdio) error {
 		return err
 	}
 	defer from.Close()
-	local, peer, err := endsFor(ctx, o.local, peer)
+	local, peer, err := endsFor(ctx, std.err, o.local, peer)
 	switch {
 	case ctx.Err() != nil:
 		return errInterrupted
 	case err != nil:
-		return explainDial(err, o.url)
+		return explainDial(err, o.url, peer)
 	}
 	stop, err := o.metrics.start(std.err)
 	if err != nil {
@@ -92,12 +92,14 @@ func runSend(ctx context.Context, o *sendOptions, std *stdio) error {
 	}
 	defer h.Close()
 	o.metrics.host(h)
+	stopSaying := sayUnheard(std.err, h.Endpoint(), local, peer)
 	x, err := stream.Dial(ctx, h, peer.String(), from.size, &stream.Options{Duplex: o.duplex, Checksum: o.checksum})
+	stopSaying()
 	switch {
 	case ctx.Err() != nil:
 		return errInterrupted
 	case err != nil:
-		return explainDial(err, o.url)
+		return explainDial(err, o.url, peer)
 	}
 	t := &transfer{Stream: x, from: from, meter: newMeter(from.size)}
 	if o.duplex {

@@ -11,8 +11,8 @@ func TestServersTellOfEachClient(t *testing.T) {
 	const peer = `(?m)^peer \d+ at 127\.0\.0\.1:\d+: `
 	for _, c := range []struct{ command, client, says string }{
 		{"bench", "--seconds 0.1 --size 4k", `\d+ transactions of 4096 bytes, [\d.]+ MB/s; `},
-		{"bench --link", "--seconds 0.1 --size 4k --buffers 32", `\d+ messages in 32 buffers of 4096 bytes, [\d.]+ MB/s$`},
-		{"bench --link --stream", "--seconds 0.1 --size 4k", `\d+ messages in 64 buffers of 4096 bytes, [\d.]+ MB/s$`},
+		{"bench --link", "--seconds 0.1 --size 4k --buffers 32", `\d+ messages in 32 buffers of 4096 bytes, [\d.]+ MB/s; \d+ dropped by the kernel$`},
+		{"bench --link --stream", "--seconds 0.1 --size 4k", `\d+ messages in 64 buffers of 4096 bytes, [\d.]+ MB/s; \d+ dropped by the kernel$`},
 		{"ping", "-c 30", `60 pings of 64 bytes$`}, // as many before, unmeasured
 		{"ping", "-c 3 --size 64k", `6 pings of 65536 bytes$`},
 		{"ping --link", "-c 30", `60 pings of 64 bytes$`},
@@ -30,10 +30,10 @@ func TestServersTellOfEachClient(t *testing.T) {
 // TestBenchPrintsLinksAlike: a link has the lines that transactions have.
 func TestBenchPrintsLinksAlike(t *testing.T) {
 	alike := func(load, times string) *regexp.Regexp {
-		return regexp.MustCompile(`^moved +[\d.]+ [kMG]B in [\d.]+ s over udp: [\d.]+ MB/s, \d+ (transaction|message)s/s
+		return regexp.MustCompile(`^moved +[\d.]+ [kMG]B in [\d.]+ s over udp: [\d.]+ MB/s \([\d.]+ Gbit/s\), \d+ (transaction|message)s/s
 load +` + load + `, MTU 65535.*
 ` + times + ` +min .* max .*
-frames +[1-9]\d*, of them sent again \d+.*
+frames +[1-9]\d*, of them sent again \d+.*; .*\d+ dropped by the kernel
 `)
 	}
 	for args, want := range map[string]*regexp.Regexp{
@@ -45,7 +45,7 @@ frames +[1-9]\d*, of them sent again \d+.*
 			t.Errorf("%s: %s", args, out)
 		}
 	}
-	if help := strings.Join(strings.Fields(runOK(t, "bench -h")), " "); !strings.Contains(help, "Not with "+notForLinks) {
+	if help := strings.Join(strings.Fields(runOK(t, "bench -h")), " "); !strings.Contains(help, "Not with "+notForLinks()) {
 		t.Error(help)
 	}
 	moved := func(got map[string]any) bool { return wanting(got, []string{"frames"}) == "" }

@@ -257,26 +257,21 @@ func (f *framingFlags) register(fs *flag.FlagSet, when string) {
 	fs.BoolVar(&f.noCRC, "no-crc", false, when+noCRCMeans)
 	fs.BoolVar(&f.strict, "strict", false, when+"keep to the letter of RFC 5044: no frames longer than a TCP segment, by which two of our own kind are faster")
 	f.revision = 2
-	fs.Var((*revisionFlag)(&f.revision), "revision", when+"revision of MPA that the client asks for, 1 or 2")
+	fs.Var((*revisionFlag)(&f.revision), "revision", when+"revision of MPA that the client asks for, "+strings.Join(revisions, " or "))
 }
 
-func (f *framingFlags) check() error {
-	if f.revision != 1 && f.revision != 2 {
-		return badUsage("--revision %d: need 1 or 2", f.revision)
-	}
-	return nil
-}
-
-// revisionFlag is --revision.
+// revisionFlag is --revision, and revisions are what it may be.
 type revisionFlag int
+
+var revisions = []string{"1", "2"}
 
 func (f *revisionFlag) String() string { return strconv.Itoa(int(*f)) }
 
-// Set implements [flag.Value]. Who reads the flag refuses other numbers.
+// Set implements [flag.Value].
 func (f *revisionFlag) Set(text string) error {
 	n, err := strconv.Atoi(text)
-	if err != nil {
-		return fmt.Errorf("%q is no number: need 1 or 2", text)
+	if err != nil || !slices.Contains(revisions, text) {
+		return errors.New("need " + strings.Join(revisions, " or "))
 	}
 	*f = revisionFlag(n)
 	return nil
@@ -284,7 +279,7 @@ func (f *revisionFlag) Set(text string) error {
 
 func (*revisionFlag) valueName() string { return "N" }
 
-func (*revisionFlag) choices() []string { return []string{"1", "2"} }
+func (*revisionFlag) choices() []string { return revisions }
 
 // carrierFlags are how a connection is opened.
 type carrierFlags struct {
@@ -314,7 +309,7 @@ func (c *carrierFlags) check() error {
 	case c.ready != "" && !slices.Contains(readyNames, c.ready):
 		return badUsage("--ready %s: need one of %s", c.ready, strings.Join(readyNames, ", "))
 	}
-	return c.framing.check()
+	return nil
 }
 
 func (c *carrierFlags) options() verbs.Options {

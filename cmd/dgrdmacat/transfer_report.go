@@ -60,7 +60,7 @@ func (r *streamResult) String() string {
 	if r.receives {
 		part("received", r.Received, r.RecvSum)
 	}
-	s := strings.Join(parts, ", ") + fmt.Sprintf(" in %.2f s, %s MB/s", r.Seconds, megabytes(r.MBPerS))
+	s := strings.Join(parts, ", ") + fmt.Sprintf(" in %.2f s, %s MB/s", r.Seconds, threeDigits(r.MBPerS))
 	switch {
 	case !r.Whole:
 		s += ", not whole"

@@ -8,6 +8,7 @@ import (
 	"github.com/dgrdma/dgrdma/dgrdma"
 	"github.com/dgrdma/dgrdma/link"
 	"github.com/dgrdma/dgrdma/link/stream"
+	"github.com/dgrdma/dgrdma/url"
 )
 
 // inWords says why a stream failed, in words of streams; who names the other side.
@@ -51,9 +52,13 @@ func strangerInWords(err error) error {
 }
 
 // explainDial says what to check when nobody answers.
-func explainDial(err error, peer string) error {
+func explainDial(err error, named string, peer url.Endpoint) error {
 	if errors.Is(err, link.ErrNoAnswer) || errors.Is(err, dgrdma.ErrPeerDown) || errors.Is(err, context.DeadlineExceeded) {
-		return fmt.Errorf("no answer from %s: does dgrdmacat listen run there, is this the URL it printed when it was last started, is it not full, and do routes and firewalls let its datagrams through?", peer)
+		way := "do routes and firewalls let its datagrams through"
+		if peer.Scheme == url.Ether {
+			way = "is that its MAC address, on the network of the interface that --local names"
+		}
+		return fmt.Errorf("no answer from %s: does dgrdmacat listen run there, is this the URL that it printed when it was last started, is it not full, and %s?", named, way)
 	}
 	return err
 }

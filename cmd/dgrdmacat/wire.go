@@ -6,6 +6,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"net/netip"
 	"slices"
@@ -176,9 +177,17 @@ func parsePeer(what, s string) (url.Endpoint, error) {
 		return u, err
 	}
 	if !u.Reachable() || !u.Complete() && u.Scheme != url.UDP {
-		return u, badUsage("%s %s: need udp:HOST:PORT, or the complete string that the other side prints, with address and ;<size>.<id>.<max>", what, s)
+		return u, badUsage("%s %s: %s", what, s, needPeer(u))
 	}
 	return u, nil
+}
+
+// needPeer says what of a peer is needed that its string does not have.
+func needPeer(u url.Endpoint) string {
+	if u.Scheme == url.UDP {
+		return "need udp:HOST:PORT, or what the other side prints"
+	}
+	return "over Ethernet need the complete string that the other side prints"
 }
 
 // onePlace refuses what stands for many places.
@@ -205,22 +214,22 @@ func parseComplete(what, s string) (url.Endpoint, error) {
 }
 
 // parseEnds reads whom to write to, and from where.
-func parseEnds(ctx context.Context, to, from string) (local, peer url.Endpoint, err error) {
+func parseEnds(ctx context.Context, stderr io.Writer, to, from string) (local, peer url.Endpoint, err error) {
 	if peer, err = parsePeer("--to", to); err != nil {
 		return local, peer, err
 	}
-	return endsFor(ctx, from, peer)
+	return endsFor(ctx, stderr, from, peer)
 }
 
 // endsFor returns the local endpoint from which a peer is reached, and the peer as it is
 // dialed: complete. Options given with the peer are the local endpoint's, unless it has its own,
 // but for the profile.
-func endsFor(ctx context.Context, from string, to url.Endpoint) (local, peer url.Endpoint, err error) {
-	return endsAs(ctx, from, 0, to)
+func endsFor(ctx context.Context, stderr io.Writer, from string, to url.Endpoint) (local, peer url.Endpoint, err error) {
+	return endsAs(ctx, stderr, from, 0, to)
 }
 
 // endsAs is endsFor with the id that the local endpoint has, or 0: that of its string, or any.
-func endsAs(ctx context.Context, from string, id idFlag, to url.Endpoint) (local, peer url.Endpoint, err error) {
+func endsAs(ctx context.Context, stderr io.Writer, from string, id idFlag, to url.Endpoint) (local, peer url.Endpoint, err error) {
 	if local, err = parseFrom(from, to); err == nil {
 		err = id.sayOnce(local)
 	}
@@ -238,7 +247,7 @@ func endsAs(ctx context.Context, from string, id idFlag, to url.Endpoint) (local
 			local.Options = local.Options.With(key, value)
 		}
 	}
-	if peer, err = found(ctx, local, peer); err != nil {
+	if peer, err = found(ctx, stderr, local, peer); err != nil {
 		return local, peer, err
 	}
 	return local, peer, fitsWay(local, peer)
@@ -263,7 +272,7 @@ func parseFrom(local string, peer url.Endpoint) (url.Endpoint, error) {
 
 // found returns a peer's complete string, with an address: the name of its host is looked up, and
 // who gave no size and id has the peer asked for them, from where the local endpoint will be.
-func found(ctx context.Context, local, peer url.Endpoint) (url.Endpoint, error) {
+func found(ctx context.Context, stderr io.Writer, local, peer url.Endpoint) (url.Endpoint, error) {
 	if peer.Complete() && peer.Host == "" {
 		return peer, nil
 	}
@@ -282,7 +291,9 @@ func found(ctx context.Context, local, peer url.Endpoint) (url.Endpoint, error) 
 		return peer, err
 	}
 	defer e.Close()
+	stop := sayUnheard(stderr, e, local, peer)
 	p, err := e.LookupPeer(ctx, peer.String())
+	stop()
 	if errors.Is(err, dgrdma.ErrPeerDown) && id == 0 {
 		err = fmt.Errorf("%w. One that serves named peers only answers those alone: then --local has to have the port and id that it knows", err)
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"flag"
+	"io"
 	"math"
 	"time"
 
@@ -125,7 +126,7 @@ func (o *writeOptions) check(args []string) error {
 }
 
 // ends reads whom to write to, and from where.
-func (o *writeOptions) ends(ctx context.Context) (local, peer url.Endpoint, profile dgrdma.Profile, err error) {
+func (o *writeOptions) ends(ctx context.Context, stderr io.Writer) (local, peer url.Endpoint, profile dgrdma.Profile, err error) {
 	if peer, err = parsePeer("--to", o.to); err != nil {
 		return
 	}
@@ -140,7 +141,7 @@ func (o *writeOptions) ends(ctx context.Context) (local, peer url.Endpoint, prof
 		err = badUsage("--profile: %w", err)
 		return
 	}
-	local, peer, err = endsAs(ctx, o.local, o.id, peer)
+	local, peer, err = endsAs(ctx, stderr, o.local, o.id, peer)
 	return
 }
 

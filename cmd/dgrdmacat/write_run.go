@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/dgrdma/dgrdma/dgrdma"
+	"github.com/dgrdma/dgrdma/url"
 )
 
 const (
@@ -25,7 +26,7 @@ func write(ctx context.Context, o *writeOptions, std *stdio) error {
 		return err
 	}
 	defer src.close()
-	local, peer, profile, err := o.ends(ctx)
+	local, peer, profile, err := o.ends(ctx, std.err)
 	if err != nil {
 		return err
 	}
@@ -52,7 +53,7 @@ func write(ctx context.Context, o *writeOptions, std *stdio) error {
 	}
 	w := newWriter(o, conn, src, &profile)
 	began := time.Now()
-	err = w.watched(ctx, std.err)
+	err = w.attended(ctx, std.err, own, local, peer)
 	r := w.result(time.Since(began))
 	r.To, r.From = o.to, own.URLTo(conn)
 	if err = w.explained(ctx, err, own); err != nil {
@@ -95,6 +96,20 @@ func newWriter(o *writeOptions, conn *dgrdma.Conn, src *source, p *dgrdma.Profil
 		w.free = append(w.free, &dgrdma.Transaction{Segments: make([]dgrdma.Segment, 1)})
 	}
 	return w
+}
+
+// attended is watched, and says what is wrong as early as that is known.
+func (w *writer) attended(ctx context.Context, stderr io.Writer, own *dgrdma.Endpoint, local, peer url.Endpoint) error {
+	if w.profile.Session { // others may never say anything
+		defer sayUnheard(stderr, own, local, peer)()
+	}
+	doubting, stop := w.sizeDoubted(ctx, local, peer)
+	defer stop()
+	err := w.watched(doubting, stderr)
+	if ctx.Err() == nil && doubting.Err() != nil {
+		return context.Cause(doubting)
+	}
+	return err
 }
 
 // watched is all with progress on a terminal.

@@ -308,7 +308,7 @@ func TestWriteRefusesBeforeSending(t *testing.T) {
 	to := localString(sink.LocalAddr().(*net.UDPAddr).AddrPort(), 65530, 2)
 	for _, c := range []struct{ args, want string }{
 		{"--text x --addr 0", "write to whom?"},
-		{"--to udp --text x --addr 0", "need udp:HOST:PORT, or the complete string"},
+		{"--to udp --text x --addr 0", "--to udp: need udp:HOST:PORT, or what the other side prints\n"},
 		{"--to " + to, "what to write?"},
 		{"--to " + to + " stray", `unexpected argument "stray"`},
 		{"--to " + to + " --text x", "write where?"},

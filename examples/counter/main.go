@@ -21,6 +21,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"sync/atomic"
 
 	"github.com/dgrdma/dgrdma/verbs"
@@ -34,6 +35,12 @@ func main() {
 	port := set.String("port", "7482", "serve at this port; 0: any")
 	where := set.String("server", "tcp:127.0.0.1:7482", "where the server is")
 	n := set.Int("n", 1, "take so many numbers")
+	set.BoolFunc("h", "print this", func(string) error {
+		set.SetOutput(os.Stdout)
+		set.Usage()
+		os.Exit(0)
+		return nil
+	})
 	set.Usage = func() {
 		fmt.Fprintln(set.Output(), "usage: counter [flags] serve | take")
 		set.PrintDefaults()
@@ -63,8 +70,11 @@ func check(set *flag.FlagSet) (err error) {
 		set.Usage()
 		return errors.New("what is to be done?")
 	}
-	if set.NArg() > 1 {
-		return fmt.Errorf("%s: what is %q for? Flags come before %s", role, set.Arg(1), role)
+	if n := set.NArg() - 1; n > 0 {
+		if strings.HasPrefix(set.Arg(1), "-") {
+			return fmt.Errorf("%s: what is %q for? Flags come before %[1]s", role, set.Arg(1))
+		}
+		return fmt.Errorf("%s takes no argument, and has %d: counter [flags] %[1]s", role, n)
 	}
 	set.Visit(func(f *flag.Flag) {
 		if of := belongs[f.Name]; of != role {

@@ -15,6 +15,8 @@ import (
 	"github.com/dgrdma/dgrdma/link"
 )
 
+const usage = "usage: filecopy receive FILE | filecopy send FILE ENDPOINT-STRING"
+
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -24,8 +26,10 @@ func main() {
 		err = receive(ctx, "udp", args[1], os.Stdout)
 	case len(args) == 3 && args[0] == "send":
 		err = send(ctx, args[1], args[2])
+	case len(args) == 1 && args[0] == "-h":
+		fmt.Println(usage)
 	default:
-		err = errors.New("usage: filecopy receive FILE | filecopy send FILE ENDPOINT-STRING")
+		err = errors.New(usage)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "filecopy:", err)

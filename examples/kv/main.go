@@ -23,6 +23,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 )
 
@@ -41,6 +42,12 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	port := set.String("port", "7481", "serve at this port; 0: any")
 	entries := set.Int("entries", 1<<16, "serve a table of so many entries, 512 bytes each")
 	where := set.String("server", "tcp:127.0.0.1:7481", "where the server is")
+	set.BoolFunc("h", "print this", func(string) error {
+		set.SetOutput(os.Stdout)
+		set.Usage()
+		os.Exit(0)
+		return nil
+	})
 	set.Usage = func() {
 		fmt.Fprintln(set.Output(), "usage: kv [flags] serve | put KEY VALUE | get KEY | delete KEY")
 		set.PrintDefaults()
@@ -52,7 +59,13 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		return errors.New("what is to be done?")
 	}
 	if what, has, want := args[0], args[1:], needs[args[0]]; len(has) != len(want) {
+		if i := slices.IndexFunc(has, func(a string) bool { return strings.HasPrefix(a, "-") }); i >= 0 {
+			return fmt.Errorf("%s: what is %q for? Flags come before %[1]s", what, has[i])
+		}
 		return fmt.Errorf("%s takes %s, and has %d: kv %s", what, count(len(want)), len(has), strings.Join(append([]string{what}, want...), " "))
+	}
+	if err := check(set, args[0] == "serve"); err != nil {
+		return err
 	}
 	if args[0] == "serve" {
 		return serve(ctx, *at, *port, *entries, out)
@@ -77,6 +90,19 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 
 // needs are the arguments of each command.
 var needs = map[string][]string{"serve": {}, "put": {"KEY", "VALUE"}, "get": {"KEY"}, "delete": {"KEY"}}
+
+// check refuses flags that mean nothing to the server, or to a client.
+func check(set *flag.FlagSet, serves bool) (err error) {
+	set.Visit(func(f *flag.Flag) {
+		switch {
+		case f.Name == "server" && serves:
+			err = errors.New("-server belongs to put, get and delete, and means nothing to serve")
+		case f.Name != "server" && !serves:
+			err = fmt.Errorf("-%s belongs to serve, and means nothing to put, get and delete", f.Name)
+		}
+	})
+	return err
+}
 
 // count says of how many arguments it is spoken.
 func count(n int) string {

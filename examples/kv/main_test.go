@@ -94,11 +94,18 @@ func TestArguments(t *testing.T) {
 		"get":                  "kv: get takes one argument, and has 0: kv get KEY\n",
 		"delete a b":           "kv: delete takes one argument, and has 2: kv delete KEY\n",
 		"serve here":           "kv: serve takes no argument, and has 1: kv serve\n",
+		"get -port 0 colour":   "kv: get: what is \"-port\" for? Flags come before get\n",
+		"serve -port 0":        "kv: serve: what is \"-port\" for? Flags come before serve\n",
+		"serve":                "kv: -server belongs to put, get and delete, and means nothing to serve\n",
 	} {
 		out, err := kv(t.Context(), append([]string{"-server", "tcp:127.0.0.1:1"}, strings.Fields(args)...)...).CombinedOutput()
 		if err == nil || string(out) != says {
 			t.Errorf("kv %s: %v, %q", args, err, out)
 		}
+	}
+	out, err := kv(t.Context(), "-entries", "64", "get", "colour").CombinedOutput()
+	if err == nil || string(out) != "kv: -entries belongs to serve, and means nothing to put, get and delete\n" {
+		t.Errorf("%v, %q", err, out)
 	}
 }
 

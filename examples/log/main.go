@@ -41,6 +41,12 @@ func main() {
 	where := set.String("server", "tcp:127.0.0.1:7483", "where the server is")
 	quiet := set.Duration("silence", silence, "serve: a writer that is silent for so long gives way to another one")
 	verify := set.Bool("verify", false, "have each record read back from the disk")
+	set.BoolFunc("h", "print this", func(string) error {
+		set.SetOutput(os.Stdout)
+		set.Usage()
+		os.Exit(0)
+		return nil
+	})
 	set.Usage = func() {
 		fmt.Fprintln(set.Output(), "usage: log [flags] serve | append | print")
 		set.PrintDefaults()

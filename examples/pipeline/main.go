@@ -19,10 +19,15 @@ import (
 
 func main() {
 	count := 100_000
+	const usage = "usage: pipeline [COUNT]"
 	if len(os.Args) > 1 {
+		if os.Args[1] == "-h" {
+			fmt.Println(usage)
+			return
+		}
 		n, err := strconv.Atoi(os.Args[1])
 		if err != nil || n < 0 {
-			fmt.Fprintln(os.Stderr, "usage: pipeline [COUNT]")
+			fmt.Fprintln(os.Stderr, usage)
 			os.Exit(2)
 		}
 		count = n

@@ -24,6 +24,8 @@ const (
 	toLower
 )
 
+const usage = "usage: requests serve | requests ask ENDPOINT-STRING TEXT"
+
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -36,8 +38,10 @@ func main() {
 		if answer, err = ask(ctx, args[1], toUpper, strings.Join(args[2:], " ")); err == nil {
 			fmt.Println(answer)
 		}
+	case len(args) == 1 && args[0] == "-h":
+		fmt.Println(usage)
 	default:
-		err = errors.New("usage: requests serve | requests ask ENDPOINT-STRING TEXT")
+		err = errors.New(usage)
 	}
 	if err != nil && ctx.Err() == nil {
 		fmt.Fprintln(os.Stderr, "requests:", err)

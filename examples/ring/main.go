@@ -37,6 +37,8 @@ const silence = 5 * time.Second
 func wordOf(k uint32) uint32 { return wordSize * (k % slots) }
 func slotOf(k uint32) uint32 { return data + slotSize*(k%slots) }
 
+const usage = "usage: ring receive | ring send ENDPOINT-STRING"
+
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -46,8 +48,10 @@ func main() {
 		err = receive(ctx, "udp", os.Stderr, os.Stdout)
 	case len(args) == 2 && args[0] == "send":
 		err = send(ctx, args[1], os.Stdin)
+	case len(args) == 1 && args[0] == "-h":
+		fmt.Println(usage)
 	default:
-		err = errors.New("usage: ring receive | ring send ENDPOINT-STRING")
+		err = errors.New(usage)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "ring:", err)

@@ -27,12 +27,16 @@ import (
 // name is what the client calls the server: that of the certificate, and of the host in URLs.
 const name = "server"
 
+const usage = "usage: web serve DIRECTORY [CERTIFICATE] | web get ENDPOINT-STRING PATH [CERTIFICATE]"
+
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	err := errors.New("usage: web serve DIRECTORY [CERTIFICATE] | web get ENDPOINT-STRING PATH [CERTIFICATE]")
+	err := errors.New(usage)
 	args := append(os.Args[1:], "")
 	switch {
+	case len(args) == 2 && args[0] == "-h":
+		_, err = fmt.Println(usage)
 	case len(args) > 2 && len(args) < 5 && args[0] == "serve":
 		err = serve(ctx, "udp", args[1], args[2], os.Stdout)
 	case len(args) > 3 && len(args) < 6 && args[0] == "get":

@@ -158,6 +158,10 @@ func open(ifi *net.Interface, etherType, id uint16) (fd int, err error) {
 
 // explain says what to do about the reasons why there is no packet socket.
 func explain(err error) error {
+	var listen *net.OpError
+	if errors.As(err, &listen) {
+		err = listen.Err // what was tried is said by Listen, and the address that this has is none
+	}
 	switch {
 	case errors.Is(err, os.ErrPermission):
 		program, wrong := os.Executable()

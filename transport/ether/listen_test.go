@@ -81,7 +81,7 @@ func TestWithoutCapability(t *testing.T) {
 	check(t, unix.Capset(&head, &data[0]))
 	program, err := os.Executable()
 	check(t, err)
-	err = refused(t, ether.Config{Interface: "d0"}, "CAP_NET_RAW", "setcap cap_net_raw+ep "+program)
+	err = refused(t, ether.Config{Interface: "d0"}, "Ethernet d0: socket: operation not permitted: raw Ethernet needs the capability CAP_NET_RAW", "setcap cap_net_raw+ep "+program)
 	if !errors.Is(err, os.ErrPermission) {
 		t.Errorf("%v is no os.ErrPermission", err)
 	}

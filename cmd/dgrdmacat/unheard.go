@@ -1,0 +1,149 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"os"
+	"strconv"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/dgrdma/dgrdma/dgrdma"
+	"github.com/dgrdma/dgrdma/url"
+)
+
+const (
+	// soonHeard is how long a peer usually takes at most until something is heard of it. Arbitrary: many round trips.
+	soonHeard = 250 * time.Millisecond
+	// worthSaying is how long is waited at least where that is said.
+	worthSaying = time.Second
+	// probeTick is how often it is looked whether who was probed was heard meanwhile.
+	probeTick = 50 * time.Millisecond
+)
+
+// longUnheard is how long nothing is heard of a peer until that is said where nobody knows why. Not constant for the sake of tests,
+// in which a busy machine may take as long.
+var longUnheard = 2 * time.Second
+
+// sayUnheard says on standard error that nothing is heard of the peer of an endpoint, for how long it is asked again, as it may be
+// about to start, and why, when the system knows. What the system knows anyone on the way could have invented, so nothing else follows
+// from it. stop ends that; who waits calls it when the wait is over.
+func sayUnheard(stderr io.Writer, e *dgrdma.Endpoint, local, peer url.Endpoint) (stop func()) {
+	long := e.GiveUp().String()
+	switch {
+	case e.GiveUp() < worthSaying:
+		return func() {}
+	case !peer.Complete(): // it is asked for the rest, for which a few seconds are taken
+		long = "some seconds"
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	gone := make(chan struct{})
+	go func() {
+		defer close(gone)
+		over := func(within time.Duration) bool {
+			select {
+			case <-ctx.Done():
+				return true
+			case <-time.After(within):
+				return e.Stats().FramesReceived > 0
+			}
+		}
+		began := time.Now()
+		if over(soonHeard) {
+			return
+		}
+		say := func(why error) {
+			clear := ""
+			if isTerminal(stderr) && !isDumb() {
+				clear = "\r\x1b[K" // progress may be shown
+			}
+			fmt.Fprintf(stderr, "%s%s: %v; it is asked again for %s, as it may be about to start\n", clear, placeOf(peer), why, long)
+		}
+		p := openProbe(ctx, local, peer)
+		defer p.close()
+		for said := false; ; {
+			if why := p.told(); why != nil {
+				say(why)
+				return
+			}
+			if !said && time.Since(began) >= longUnheard {
+				say(errUnheard)
+				said = true
+			}
+			if over(probeTick) {
+				return
+			}
+		}
+	}()
+	return func() { cancel(); <-gone }
+}
+
+// errUnheard is all that is known where the system was told nothing.
+var errUnheard = errors.New("nothing was heard of it so far")
+
+// placeOf is where a peer is, without the rest of its string.
+func placeOf(peer url.Endpoint) string {
+	switch {
+	case peer.Scheme == url.Ether:
+		return peer.MAC.String()
+	case peer.Host != "":
+		return net.JoinHostPort(peer.Host, strconv.Itoa(int(peer.Addr.Port())))
+	}
+	return peer.Addr.String()
+}
+
+// probe is a socket that is told what becomes of a datagram that was sent to a peer; without one it is told nothing.
+type probe struct{ net.Conn }
+
+// openProbe sends a peer over UDP an empty datagram, which is none of the protocol's.
+func openProbe(ctx context.Context, local, peer url.Endpoint) (p probe) {
+	if peer.Scheme != url.UDP {
+		return p
+	}
+	// Else it is not told that nobody finds a host.
+	d := net.Dialer{Control: func(_, _ string, c syscall.RawConn) error {
+		return c.Control(func(fd uintptr) {
+			unix.SetsockoptInt(int(fd), unix.IPPROTO_IP, unix.IP_RECVERR, 1)
+			unix.SetsockoptInt(int(fd), unix.IPPROTO_IPV6, unix.IPV6_RECVERR, 1)
+		})
+	}}
+	if ip := local.Addr.Addr(); ip.IsValid() && !ip.IsUnspecified() {
+		d.LocalAddr = net.UDPAddrFromAddrPort(netip.AddrPortFrom(ip, 0))
+	}
+	c, err := d.DialContext(ctx, "udp", placeOf(peer))
+	if err != nil {
+		return p
+	}
+	c.Write(nil)
+	return probe{c}
+}
+
+// told returns why nobody is there, if the system was told within a moment.
+func (p probe) told() error {
+	if p.Conn == nil {
+		return nil
+	}
+	p.SetReadDeadline(time.Now().Add(time.Millisecond))
+	var b [1]byte
+	_, err := p.Read(b[:])
+	var call *os.SyscallError
+	switch {
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return errors.New("nothing listens at that port")
+	case errors.Is(err, os.ErrDeadlineExceeded) || !errors.As(err, &call):
+		return nil
+	}
+	return call.Err
+}
+
+func (p probe) close() {
+	if p.Conn != nil {
+		p.Close()
+	}
+}
