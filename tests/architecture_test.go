@@ -68,6 +68,8 @@ var allowed = map[string][]string{
 	"inspect/wireshark":       {},
 	"release":                 {},
 	"tests/peers":             {"frame", "transport"},
+	"tests/worlds":            {"ack", "endpoint", "frame", "transport/simnet"},
+	"tests/oracle":            {"dgrdma", "frame", "tests/worlds"},
 	"tests/fixture":           {"golang.org/x/net/dns/dnsmessage"},
 	"tests/fuzz":              {},
 	"tests/mutate":            {},
