@@ -47,9 +47,9 @@ func soak(t *testing.T, o options, out io.Writer) (ok bool) {
 	return ok
 }
 
-// mostLate is how much longer than its duration a round takes in which nothing goes on any
-// more: all of its own times for that are over before.
-const mostLate = 15 * time.Minute
+// mostLate is more than a round takes beyond its duration that ends by itself, whatever does not
+// go on in it.
+const mostLate = 10 * time.Minute
 
 // outliving returns how many goroutines there are that were not there before.
 func outliving(before int) (left int) {

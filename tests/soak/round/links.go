@@ -104,7 +104,8 @@ func (w *world) dialLinks(index int, p *Link) {
 		w.counts.Links.Add(1)
 		var both sync.WaitGroup
 		if back != nil {
-			both.Go(func() { w.consume(l, back, d.Uint64(), p.Pause) })
+			seed := d.Uint64()
+			both.Go(func() { w.consume(l, back, seed, p.Pause) })
 		}
 		w.produce(l, out, worlds.NewDice(d.Uint64(), 1), p)
 		both.Wait()

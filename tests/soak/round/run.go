@@ -117,15 +117,21 @@ func (w *world) ended(group *sync.WaitGroup) func() bool {
 	}
 }
 
-// await waits until it is so, and complains when that takes too long.
-func (w *world) await(what string, so func() bool) bool {
-	for deadline := time.Now().Add(w.plan.GiveUp + 60*time.Second + w.settle()); !so(); time.Sleep(5 * time.Millisecond) {
+// await waits until it is so, and complains when that takes too long. Once something took too
+// long nothing else is waited for.
+func (w *world) await(what string, so func() bool) {
+	deadline := time.Now()
+	if !w.late {
+		deadline = deadline.Add(w.plan.GiveUp + 60*time.Second + w.settle())
+	}
+	for !so() {
 		if time.Now().After(deadline) {
 			w.violatef("at the end it is not so that %s", what)
-			return false
+			w.late = true
+			return
 		}
+		time.Sleep(5 * time.Millisecond)
 	}
-	return true
 }
 
 // farewell checks that every connection still works. The first transaction may learn of a
@@ -177,7 +183,7 @@ func (w *world) close() {
 	for _, n := range w.nodes {
 		n.finish(false, n.index%2 == 0)
 	}
-	w.takers.Wait()
+	w.await("links end", w.ended(&w.takers))
 	w.count()
 }
 

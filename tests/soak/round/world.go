@@ -27,6 +27,7 @@ type world struct {
 	work   sync.WaitGroup // who begins new things
 	takers sync.WaitGroup // who takes what comes
 	leave  []func()       // what guests do in the end
+	late   bool           // the end took too long
 
 	mu      sync.Mutex
 	fails   []string
