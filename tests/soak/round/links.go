@@ -30,7 +30,6 @@ type linkRecord struct {
 	closed   bool   // Close of the producer says that all have arrived
 	aborted  bool
 	received uint64
-	ended    bool // the consumer has
 }
 
 func (r *linkRecord) String() string { return fmt.Sprintf("link %d", r.number) }
@@ -300,7 +299,6 @@ func (w *world) consume(l *link.Link, r *linkRecord, seed uint64, pause time.Dur
 // consumed judges how a consumer ended.
 func (w *world) consumed(r *linkRecord, k uint64, err error) {
 	r.mu.Lock()
-	r.ended = true
 	total, arrived, aborted := r.total, r.arrived, r.aborted
 	r.mu.Unlock()
 	restarted := r.consumer.lives() != r.life || r.consumer.down()
