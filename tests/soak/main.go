@@ -49,7 +49,7 @@ func main() {
 	os.Args = os.Args[:1]
 	all := func(string, string) (bool, error) { return true, nil }
 	testing.Main(all, []testing.InternalTest{{Name: "soak", F: func(t *testing.T) {
-		if !soak(t, o, os.Stdout) {
+		if !soak(t, o, os.Stdout, round.Run) {
 			t.Fail()
 		}
 	}}}, nil, nil)

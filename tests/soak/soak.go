@@ -14,8 +14,8 @@ import (
 	"github.com/dgrdma/dgrdma/tests/soak/round"
 )
 
-// soak runs rounds until the time is over, and reports whether nothing was wrong.
-func soak(t *testing.T, o options, out io.Writer) (ok bool) {
+// soak runs rounds by run until the time is over, and reports whether nothing was wrong.
+func soak(t *testing.T, o options, out io.Writer, run func(*testing.T, *round.Plan, *round.Counts, string) []string) (ok bool) {
 	var counts round.Counts
 	r := &report{began: time.Now(), counts: &counts, out: out}
 	fmt.Fprintf(out, "soak over %s for %v, rounds of %v at most, from seed %d\n", o.wire, o.total, o.longest, o.seed)
@@ -30,7 +30,7 @@ func soak(t *testing.T, o options, out io.Writer) (ok bool) {
 		stuck := time.AfterFunc(p.Duration+mostLate, func() {
 			panic(fmt.Sprintf("the round with seed %d does not end: nothing goes on", p.Seed))
 		})
-		fails := round.Run(t, p, &counts, o.dir)
+		fails := run(t, p, &counts, o.dir)
 		stuck.Stop()
 		if left := outliving(goroutines); left > 0 {
 			fails = append(fails, fmt.Sprintf("%d goroutines are left", left))
@@ -51,15 +51,19 @@ func soak(t *testing.T, o options, out io.Writer) (ok bool) {
 // go on in it.
 const mostLate = 10 * time.Minute
 
+// patience is how long goroutines of a round may take to end behind it.
+var patience = 10 * time.Second
+
 // outliving returns how many goroutines there are that were not there before.
 func outliving(before int) (left int) {
-	for range 250 {
+	for deadline := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
 		if left = runtime.NumGoroutine() - before; left <= 0 {
 			return 0
 		}
-		time.Sleep(20 * time.Millisecond)
+		if time.Now().After(deadline) {
+			return left
+		}
 	}
-	return left
 }
 
 // report prints lines.
