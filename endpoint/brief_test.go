@@ -55,6 +55,7 @@ func brief(t *testing.T, forged []int, after time.Duration) {
 		p.net.Inject(simnet.Addr(uint32(ids[1-i])), simnet.Addr(uint32(ids[i])), b)
 	}
 	time.Sleep(time.Second)
+	synctest.Wait()
 	for i := range all {
 		if !bytes.Equal(memory[i].Bytes(), make([]byte, 8192)) {
 			t.Errorf("endpoint %d: the memory was written into", ids[i])
