@@ -42,7 +42,7 @@ func (w *world) act(a *Action, index int) (begin, end func()) {
 	case Weather:
 		return func() { w.g.weather(a) }, nil
 	case Flap:
-		return func() { w.g.flap(a.From, false) }, func() { w.g.flap(a.From, true) }
+		return func() { w.flap(a.From, false) }, func() { w.flap(a.From, true) }
 	case Pause:
 		return func() { from.pause(true) }, func() { from.pause(false) }
 	case Restart, Leave:
@@ -54,6 +54,19 @@ func (w *world) act(a *Action, index int) (begin, end func()) {
 	default:
 		return w.guest(a, index)
 	}
+}
+
+// flap has the interface of a side down or up. Nothing can be opened on one that is down: who
+// would have begun meanwhile does when it is up.
+func (w *world) flap(side int, up bool) {
+	w.g.flap(side, up)
+	if w.down[side] = !up; !up {
+		return
+	}
+	for _, n := range w.late[side] {
+		w.restart(n)
+	}
+	w.late[side] = nil
 }
 
 func (n *node) pause(on bool) {
@@ -68,6 +81,10 @@ func (w *world) restart(n *node) {
 	if !n.down() {
 		return
 	}
+	if side := n.index % 2; w.down[side] {
+		w.late[side] = append(w.late[side], n)
+		return
+	}
 	if err := n.start(); err != nil {
 		w.violatef("node %d does not start: %v", n.index, err)
 	}
@@ -79,6 +96,9 @@ func (w *world) guest(a *Action, index int) (come, leave func()) {
 	var wire transport.Conn
 	var ep *dgrdma.Endpoint
 	come = func() {
+		if w.down[number%2] {
+			return
+		}
 		var err error
 		if wire, err = w.g.attach(number, &Node{}); err == nil {
 			ep, err = dgrdma.New(wire, &dgrdma.Config{ID: idOf(number), GiveUp: w.plan.GiveUp, Entropy: entropy(w.plan.Seed, number, 1)})

@@ -121,13 +121,13 @@ func (w *world) ended(group *sync.WaitGroup) func() bool {
 // long nothing else is waited for.
 func (w *world) await(what string, so func() bool) {
 	deadline := time.Now()
-	if !w.late {
+	if !w.tooLong {
 		deadline = deadline.Add(w.plan.GiveUp + 60*time.Second + w.settle())
 	}
 	for !so() {
 		if time.Now().After(deadline) {
 			w.violatef("at the end it is not so that %s", what)
-			w.late = true
+			w.tooLong = true
 			return
 		}
 		time.Sleep(5 * time.Millisecond)

@@ -15,19 +15,21 @@ import (
 
 // world is a round that runs.
 type world struct {
-	plan   *Plan
-	g      ground
-	counts *Counts
-	began  time.Time
-	nodes  []*node
-	flows  []*flow // those of the plan, and then a last one from each node to each other
-	epochs atomic.Uint64
-	over   context.Context // nothing new is begun any more
-	end    context.CancelFunc
-	work   sync.WaitGroup // who begins new things
-	takers sync.WaitGroup // who takes what comes
-	leave  []func()       // what guests do in the end
-	late   bool           // the end took too long
+	plan    *Plan
+	g       ground
+	counts  *Counts
+	began   time.Time
+	nodes   []*node
+	flows   []*flow // those of the plan, and then a last one from each node to each other
+	epochs  atomic.Uint64
+	over    context.Context // nothing new is begun any more
+	end     context.CancelFunc
+	work    sync.WaitGroup // who begins new things
+	takers  sync.WaitGroup // who takes what comes
+	leave   []func()       // what guests do in the end
+	down    [2]bool        // interfaces of the sides
+	late    [2][]*node     // nodes that begin when theirs is up
+	tooLong bool           // the end was
 
 	mu      sync.Mutex
 	fails   []string
