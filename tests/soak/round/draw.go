@@ -19,10 +19,15 @@ const (
 	drawLinks
 	drawActions
 	drawStrangers
-	rollEntropy   // in the course of a round: of a node's lives
-	rollFlow      // of a flow
-	rollLink      // of a sequence of links
-	rollStrangers // of what they send
+	drawWrap
+)
+
+// What is drawn in the course of a round.
+const (
+	rollEntropy   = 200 + iota // of a node's lives
+	rollFlow                   // of a flow
+	rollLink                   // of a sequence of links
+	rollStrangers              // of what they send
 )
 
 // Draw draws the plan of a round that lasts no longer than that, and the time until all is
@@ -71,7 +76,32 @@ func Draw(seed uint64, wire Wire, longest time.Duration) *Plan {
 			p.Stranger = max(p.Stranger, p.Duration/200)
 		}
 	}
+	if d := worlds.NewDice(seed, drawWrap); wire == Simnet && p.Kind.Native() && d.Chance(0.004) {
+		p.wrap(d)
+	}
 	return p
+}
+
+// wrap makes of a plan one in which frame ids wrap while copies of frames are held back that
+// long.
+func (p *Plan) wrap(d worlds.Dice) {
+	*p = Plan{Seed: p.Seed, Wire: p.Wire, Kind: p.Kind, MTU: 50, Duration: time.Second, GiveUp: 30 * time.Second, Between: make(map[[2]int]simnet.Link)}
+	for i := range 2 {
+		p.Nodes = append(p.Nodes, Node{Window: d.Pick(1024, 4000, 16383), First: frame.Seq(d.Between(1, 65535))})
+		// 50 bytes in 4 us: 65536 ids pass in about 262 ms.
+		p.Between[[2]int{i, 1 - i}] = simnet.Link{
+			Latency: time.Duration(40001 + 100*i), Rate: 100e6, Queue: 20000, Loss: 0.02 * d.Float64(),
+			HoldBack: 0.01, HoldFor: d.Span(200*time.Millisecond, 400*time.Millisecond),
+		}
+	}
+	p.Flows = []Flow{
+		{Way: Way{0, 1}, Slots: 4, Size: 16 * 7500, Cuts: 1, Start: 1, Burst: 1, Most: 20},
+		{Way: Way{0, 1}, Slots: 1, Size: 28, Cuts: 2, Start: 1, Burst: 1, Most: 300},
+		{Way: Way{1, 0}, Slots: 1, Size: 36, Cuts: 1, Start: 1, Burst: 1, Most: 300},
+	}
+	if d.Chance(0.3) {
+		p.Flows[2] = Flow{Way: Way{1, 0}, Slots: 4, Size: 16 * 7000, Cuts: 1, Start: 1, Burst: 1, Most: 20}
+	}
 }
 
 // leastToTell is how long frames have to be for an endpoint to tell which services it has, and
