@@ -6,7 +6,7 @@
 //	go run ./tests/soak -for 2h -wire udp
 //
 // It says every minute what was done, and at once what should not have happened, with the
-// seed of the round, and captures of its last frames. It ends with 1 if there was anything of
+// seed of the round, and captures of the frames around it. It ends with 1 if there was anything of
 // that. The real wires need root.
 package main
 

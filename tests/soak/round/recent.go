@@ -13,6 +13,7 @@ type recent struct {
 	mu          sync.Mutex
 	header      []byte
 	older, last []byte
+	frozen      bool // nothing is forgotten any more
 }
 
 // Write implements io.Writer. Each call brings whole records, the first the header.
@@ -25,11 +26,20 @@ func (r *recent) Write(b []byte) (int, error) {
 		return len(b), nil
 	case len(b) == len(r.header):
 		return len(b), nil // another life's; no record is as short
+	case len(r.last)+len(b) > mostRecent && r.frozen:
+		return len(b), nil
 	case len(r.last)+len(b) > mostRecent:
 		r.older, r.last = r.last, r.older[:0]
 	}
 	r.last = append(r.last, b...)
 	return len(b), nil
+}
+
+// freeze keeps what there is, and what comes until the half is full: something was wrong just now.
+func (r *recent) freeze() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.frozen = true
 }
 
 // save writes the capture to a file.

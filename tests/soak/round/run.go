@@ -12,7 +12,7 @@ import (
 )
 
 // Run carries out a plan, adds to the counts what happened, and returns what should not have
-// happened. If there is a directory, a capture of each node's last frames is left in it then.
+// happened. If there is a directory, a capture of each node's frames around that is left in it then.
 func Run(t *testing.T, p *Plan, counts *Counts, dir string) (violations []string) {
 	if !p.Wire.Real() {
 		return bubble(t, p, counts, dir, func(p *Plan) ground { return newSimulated(p) })
@@ -204,7 +204,7 @@ func (w *world) judge() {
 	}
 }
 
-// save leaves a capture of each node's last frames, and returns where.
+// save leaves the plan and a capture of each node, and returns where.
 func (w *world) save(dir string) (said []string) {
 	for _, n := range w.nodes {
 		name := filepath.Join(dir, fmt.Sprintf("soak-%s-%d-node%d.pcap", w.plan.Wire, w.plan.Seed, n.index))

@@ -45,6 +45,9 @@ func (w *world) violate(s string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.counts.Violations.Add(1)
+	for _, n := range w.nodes {
+		n.recent.freeze()
+	}
 	if len(w.fails) < mostFails {
 		w.fails = append(w.fails, fmt.Sprintf("%v %s", time.Since(w.began).Round(time.Microsecond), s))
 	}
