@@ -8,12 +8,21 @@ import (
 	"github.com/dgrdma/dgrdma/frame"
 )
 
+// shorten has the way to the peer carry no list of services: then a life is believed that says
+// nothing of its own.
+func shorten(c *Conn) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.tx.most = toldSize - 1
+}
+
 // believedBriefly has the endpoint serve mail, and believe a life that says nothing of services.
 // It returns the service, and the endpoint's own life.
 func (s *stranger) believedBriefly(e *Endpoint, c *Conn) (post *shelf, mine uint32) {
 	s.t.Helper()
 	post = newShelf("post", 1<<16)
 	serve(s.t, e, post)
+	shorten(c)
 	c.Reset(0)
 	mine = s.toldLife()
 	s.hello(frame.Hello{Life: 70, Peer: mine})

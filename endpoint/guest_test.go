@@ -107,3 +107,27 @@ func TestFenceThatIsUrgent(t *testing.T) {
 		}
 	})
 }
+
+// TestConnectedGuestIsTold: a guest that the program connects to hears at once that it may write
+// into the memory, though nothing else is sent to it.
+func TestConnectedGuestIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPair(t, pairConfig{})
+		defer p.close()
+		serve(t, p.b, newShelf("post", 1<<16))
+		p.b.Welcome(true)
+		guest := p.open(simnet.Addr(3), &Config{ID: 3, Memory: &Region{}})
+		defer guest.Close()
+		serve(t, guest, newShelf("post", 1<<16))
+		toB := p.connect(guest, Peer{ID: 2, Addr: addrB})
+		time.Sleep(time.Minute)
+		if err := toB.Write(t.Context(), write(64, []byte("data"), 0, 1)); !errors.Is(err, ErrNoService) {
+			t.Fatalf("a guest writes into memory: %v", err)
+		}
+		p.connect(p.b, Peer{ID: 3, Addr: simnet.Addr(3)})
+		time.Sleep(time.Second)
+		if err := toB.Write(t.Context(), write(64, []byte("data"), 0, 1)); err != nil || string(p.memB.Bytes()[64:68]) != "data" {
+			t.Errorf("who is connected: %v", err)
+		}
+	})
+}

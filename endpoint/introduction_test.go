@@ -347,6 +347,7 @@ func TestServicesOfTheLifeThatWasMeant(t *testing.T) {
 			c.Reset(0)
 			mine := s.toldLife()
 			if x.told == nil {
+				shorten(c)
 				s.hello(frame.Hello{Life: 70, Peer: mine})
 			} else {
 				s.introduction(frame.Hello{Life: 70, Peer: mine}, x.told...)

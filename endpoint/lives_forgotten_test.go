@@ -1,6 +1,7 @@
 package endpoint
 
 import (
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -185,6 +186,23 @@ func TestLifeThatAcknowledgesIsPaired(t *testing.T) {
 			s.recv(time.Second)
 			if n := len(s.recv(time.Minute)); (n == 0) != speaks {
 				t.Errorf("it speaks to our life: %v; %d frames in a minute", speaks, n)
+			}
+		})
+	}
+}
+
+// TestLifeThatLeftIsNotInsistedOn: a peer that came by itself, never showed that it believes our
+// life, and went, is heard when it comes again in another life, however often: the one that is over
+// is not asked for any more, and nothing waits for it.
+func TestLifeThatLeftIsNotInsistedOn(t *testing.T) {
+	for _, silent := range []time.Duration{time.Second, time.Minute} {
+		withStranger(t, Config{GiveUp: 300 * time.Millisecond}, Native(), func(t *testing.T, e *Endpoint, c *Conn, s *stranger) {
+			resetInto70(c, s)
+			c.learned.Store(true)
+			s.recv(silent)
+			s.hello(frame.Hello{Life: 80})
+			if got := s.hellos(time.Second); !slices.ContainsFunc(got, func(h frame.Hello) bool { return h.Peer == 80 }) {
+				t.Errorf("silent for %v: asked by %+v", silent, got)
 			}
 		})
 	}

@@ -156,8 +156,10 @@ func (n *native) introduced(now ack.Instant, f *frame.Frame, h frame.Hello, fin 
 	tx, rx := &n.tx, &n.rx
 	life, named, said := incarnation(h.Life), incarnation(h.Peer), said(f)
 	if life != tx.theirs {
-		tx.brief = f.Size() < toldSize
+		// Who names a life of ours hears what is sent to the peer.
+		tx.brief = f.Size() < toldSize && (named == unknown || named != tx.mine && named != tx.later)
 	}
+	whole := said.listed || h.Tells || !tx.needsList()
 	switch {
 	case tx.closed:
 		why = RefusedForeign
@@ -165,7 +167,7 @@ func (n *native) introduced(now ack.Instant, f *frame.Frame, h frame.Hello, fin 
 		why = RefusedForeign
 	case tx.reporting, tx.err != nil && life == tx.theirs:
 		why = RefusedDown
-	case tx.err != nil && tx.later != unknown && named == tx.later:
+	case tx.err != nil && tx.later != unknown && named == tx.later && whole:
 		// Nothing is pending, and the peer began anew: so do we.
 		later, before := tx.later, tx.theirs != unknown
 		tx.revive(now)
@@ -176,7 +178,7 @@ func (n *native) introduced(now ack.Instant, f *frame.Frame, h frame.Hello, fin 
 		// Or somebody says so in its name, who does not hear the answer.
 		tx.draw()
 		tx.asked, tx.recall = life, true
-	case tx.theirs == unknown && (named == tx.mine || n.becomes(now, life, named)):
+	case tx.theirs == unknown && whole && (named == tx.mine || n.becomes(now, life, named)):
 		event = n.believe(now, f, life, fin)
 	case tx.theirs == unknown:
 		tx.ask(now, life)
@@ -186,6 +188,8 @@ func (n *native) introduced(now ack.Instant, f *frame.Frame, h frame.Hello, fin 
 			tx.refuse(fin)
 		}
 		rx.recv.AckOnly(ack.Wide(f.HelloID()))
+	case tx.later != unknown && named == tx.later && !whole:
+		tx.ask(now, life)
 	case tx.later != unknown && named == tx.later:
 		tx.abandon(now, fin, tx.peerError("transactions in flight", ErrPeerRestarted))
 		tx.beginAs(now, tx.later)

@@ -313,8 +313,12 @@ func (n *nativeSending) ask(now ack.Instant, life incarnation) {
 
 // insists reports whether a life that was believed and never showed that it believes ours
 // is still named, though another one has introduced itself. One that has written is a connection's,
-// and was kept there: naming it for long would recall nothing.
+// and was kept there: naming it for long would recall nothing. One that came by itself and left is
+// not named any more.
 func (n *nativeSending) insists(now ack.Instant, taken bool) bool {
+	if n.left(now) {
+		return false
+	}
 	return n.tries < leastInsisted || !taken && now < n.since.Add(n.cfg.GiveUp/2)
 }
 

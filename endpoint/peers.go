@@ -78,7 +78,9 @@ func (e *Endpoint) enter(c *Conn) (*Conn, error) {
 	entered, err := e.add(c)
 	if entered == c {
 		c.entry.queue()
-		e.sched.Work(false)
+	}
+	if err == nil {
+		e.sched.Work(false) // one that was a guest is told that it is none any more
 	}
 	return entered, err
 }

@@ -83,6 +83,14 @@ func (s *serving) serves(name frame.ServiceName, _ bool) error {
 	return e
 }
 
+// needsList reports whether a life is believed only when it says which services it has: services
+// of ours write letters, and without a list one would go to the beginning of the peer's memory.
+// An introduction without one may be the answer to a short one that somebody forged, and is
+// asked for the rest. A peer that has no room for a list has none in its answer either.
+func (n *nativeSending) needsList() bool {
+	return n.most >= toldSize && len(n.offers.guests.Load().All()) > 0
+}
+
 // said returns what an introduction says of services.
 func said(f *frame.Frame) (s serving) {
 	s.list, s.listed = f.Services()

@@ -68,11 +68,18 @@ var allowed = map[string][]string{
 	"inspect/wireshark":       {},
 	"release":                 {},
 	"tests/peers":             {"frame", "transport"},
-	"tests/fixture":           {"golang.org/x/net/dns/dnsmessage"},
-	"tests/fuzz":              {},
-	"tests/mutate":            {},
-	"tests/quic":              {"github.com/quic-go/quic-go"}, // a module of its own
-	"tests/rows":              {"bench", "tests/netns", "verbs", "golang.org/x/sys/unix"},
+	"tests/worlds":            {"ack", "endpoint", "frame", "transport/simnet"},
+	"tests/oracle":            {"dgrdma", "frame", "tests/worlds"},
+	"tests/soak":              {"tests/netns", "tests/soak/round"},
+	"tests/soak/round": {
+		"dgrdma", "frame", "link", "endpoint", "tests/netns", "tests/oracle", "tests/worlds", "transport", "transport/ether", "transport/simnet",
+		"transport/tap", "transport/udp", "golang.org/x/sys/unix",
+	},
+	"tests/fixture": {"golang.org/x/net/dns/dnsmessage"},
+	"tests/fuzz":    {},
+	"tests/mutate":  {},
+	"tests/quic":    {"github.com/quic-go/quic-go"}, // a module of its own
+	"tests/rows":    {"bench", "tests/netns", "verbs", "golang.org/x/sys/unix"},
 	"tests/netns": {
 		"github.com/vishvananda/netlink", "github.com/vishvananda/netns", "github.com/google/nftables", "golang.org/x/sys/unix",
 	},

@@ -141,7 +141,7 @@ func (w *propertyWorld) nothingLeft(n *propertyNode, c *endpoint.Conn) {
 // judge ends the endpoints and checks their memories.
 func (w *propertyWorld) judge() {
 	for _, n := range w.nodes {
-		if w.dice.chance(0.5) {
+		if w.dice.Chance(0.5) {
 			ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 			if err := n.ep.Shutdown(ctx); err != nil {
 				w.failLocked("node %d: Shutdown: %v", n.index, err)

@@ -7,21 +7,8 @@ import (
 
 	"github.com/dgrdma/dgrdma/endpoint"
 	"github.com/dgrdma/dgrdma/frame"
+	"github.com/dgrdma/dgrdma/tests/worlds"
 )
-
-// propertyTable is where the bytes of all transactions come from: never zero,
-// and different wherever one looks.
-var propertyTable = func() []byte {
-	b := make([]byte, 1<<19)
-	x := uint32(1)
-	for i := range b {
-		x ^= x << 13
-		x ^= x >> 17
-		x ^= x << 5
-		b[i] = byte(x>>11)%255 + 1
-	}
-	return b
-}()
 
 // propertyTx is one transaction and what is known of it.
 type propertyTx struct {
@@ -70,8 +57,8 @@ func (x *propertyTx) trace(life int) *propertyTrace {
 func (x *propertyTx) pattern(segment int) []byte {
 	n := x.place.lengths[segment]
 	at := int((x.idx*2654435761 + uint32(segment)*40503*7) >> 8)
-	at %= len(propertyTable) - n
-	return propertyTable[at : at+n]
+	at %= len(worlds.Table) - n
+	return worlds.Table[at : at+n]
 }
 
 func (x *propertyTx) name() string {

@@ -2,12 +2,12 @@ package tests
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"strings"
 	"time"
 
 	"github.com/dgrdma/dgrdma/endpoint"
 	"github.com/dgrdma/dgrdma/frame"
+	"github.com/dgrdma/dgrdma/tests/worlds"
 	"github.com/dgrdma/dgrdma/transport/simnet"
 )
 
@@ -100,7 +100,7 @@ func (p *propertyPlan) String() string {
 	for i := range p.nodes {
 		for j := range p.nodes {
 			if l, ok := p.links[[2]int{i, j}]; ok {
-				fmt.Fprintf(&s, "  link %d->%d: %s\n", i, j, describeLink(l))
+				fmt.Fprintf(&s, "  link %d->%d: %s\n", i, j, worlds.Describe(l))
 			}
 		}
 	}
@@ -111,7 +111,7 @@ func (p *propertyPlan) String() string {
 		fmt.Fprintf(&s, "  at %v %s %d %d", a.at, propertyVerbs[a.verb], a.from, a.to)
 		switch a.verb {
 		case verbLink:
-			fmt.Fprintf(&s, " %s", describeLink(a.link))
+			fmt.Fprintf(&s, " %s", worlds.Describe(a.link))
 		case verbRestart, verbReconnect:
 			fmt.Fprintf(&s, " crash %v gap %v", a.crash, a.gap)
 		}
@@ -121,74 +121,13 @@ func (p *propertyPlan) String() string {
 	return s.String()
 }
 
-func describeLink(l simnet.Link) string {
-	if l.Down {
-		return "down"
-	}
-	s := fmt.Sprintf("latency %v jitter %v", l.Latency, l.Jitter)
-	if l.Rate > 0 {
-		s += fmt.Sprintf(" rate %d queue %d", l.Rate, l.Queue)
-	}
-	for _, x := range []struct {
-		name string
-		p    float64
-		d    any
-	}{
-		{"loss", l.Loss, l.Burst}, {"duplicate", l.Duplicate, ""}, {"reorder", l.Reorder, l.ReorderBy},
-		{"corrupt", l.Corrupt, ""}, {"hold", l.HoldBack, l.HoldFor},
-	} {
-		if x.p > 0 {
-			s += fmt.Sprintf(" %s %.3f %v", x.name, x.p, x.d)
-		}
-	}
-	return s
-}
-
-// propertyDice draws from the seed.
-type propertyDice struct{ *rand.Rand }
-
-func (d propertyDice) chance(p float64) bool { return d.Float64() < p }
-
-func (d propertyDice) between(low, high int) int { return low + d.IntN(high-low+1) }
-
-func (d propertyDice) pick(of ...int) int { return of[d.IntN(len(of))] }
-
-// span draws a duration so that small ones are as likely as large ones.
-func (d propertyDice) span(low, high time.Duration) time.Duration {
-	x := time.Duration(float64(low) * pow(float64(high)/float64(low), d.Float64()))
-	return max(x, low)
-}
+// peers returns the kind of peers.
+func (p *propertyPlan) peers() worlds.Kind { return worlds.Kind(p.kind) }
 
 func (p *propertyPlan) profile(from int) endpoint.Profile {
-	switch p.kind {
-	case "opencpi":
-		return resentRarely(endpoint.OpenCPI(p.mtu == 510))
-	case "opencpi-legacy":
-		return resentRarely(endpoint.Legacy(p.mtu == 510))
-	case "opencpi2":
-		// Frames of such a peer carry their sender's id as destination.
-		prof := endpoint.OpenCPI2()
-		prof.OwnDestination = false
-		return prof
-	case "fpga":
-		// The card's part is played by an endpoint that acknowledges.
-		if from == 0 {
-			prof := endpoint.FPGA()
-			prof.Probe = false // only the card acknowledges frames without messages
-			return prof
-		}
-		return resentRarely(endpoint.Legacy(false))
-	}
-	return endpoint.Native()
-}
-
-// resentRarely is a driver's profile for one of ours in its place: we wait longer
-// each time before we send again, and would look like a new life.
-func resentRarely(p endpoint.Profile) endpoint.Profile {
-	p.CopyFor = 0
-	return p
+	return p.peers().Profile(from, p.mtu == 510)
 }
 
 func (p *propertyPlan) joined(i, j int) bool { return i != j && (!p.star || i == 0 || j == 0) }
 
-func (p *propertyPlan) native() bool { return p.profile(0).Session }
+func (p *propertyPlan) native() bool { return p.peers().Native() }

@@ -3,11 +3,11 @@ package tests
 import (
 	"context"
 	"errors"
-	"net"
 	"slices"
 	"time"
 
 	"github.com/dgrdma/dgrdma/endpoint"
+	"github.com/dgrdma/dgrdma/tests/worlds"
 	"github.com/dgrdma/dgrdma/transport/simnet"
 )
 
@@ -49,7 +49,7 @@ func (w *propertyWorld) steps() (steps []propertyStep) {
 			add(a.at, w.kick)
 		case verbLink:
 			add(a.at, func() {
-				w.lockedLogf("link %d->%d: %s", a.from, a.to, describeLink(a.link))
+				w.lockedLogf("link %d->%d: %s", a.from, a.to, worlds.Describe(a.link))
 				w.net.Link(from.addr, to.addr, a.link)
 			})
 		case verbRestart:
@@ -207,16 +207,10 @@ func (w *propertyWorld) refused(x *propertyTx, err error) {
 	f.retry = x
 	switch {
 	case errors.Is(err, endpoint.ErrQueueFull) && w.plan.each[f.plan.from].queue > 0:
-	case w.plan.mayFail && propertyExcused(err):
+	case w.plan.mayFail && worlds.Excused(err):
 	default:
 		w.failf("%s: Post: %v", x.name(), err)
 	}
-}
-
-func propertyExcused(err error) bool {
-	// ErrClosed, or the wire's own word if it was closed before its endpoint, in a crash.
-	return errors.Is(err, net.ErrClosed) || errors.Is(err, endpoint.ErrPeerDown) ||
-		errors.Is(err, endpoint.ErrPeerRestarted) || errors.Is(err, endpoint.ErrReset)
 }
 
 // done is every transaction's Done.
@@ -250,7 +244,7 @@ func (w *propertyWorld) settle(x *propertyTx, err error) {
 		w.failf("%s is done but was not applied: %+v of %d bytes", x.name(), x.at, x.place.total)
 	case err != nil && !w.plan.mayFail && !w.ending:
 		w.failf("%s failed: %v", x.name(), err)
-	case err != nil && !propertyExcused(err):
+	case err != nil && !worlds.Excused(err):
 		w.failf("%s failed for no known reason: %v", x.name(), err)
 	}
 	// The bytes are ours again.
@@ -264,7 +258,7 @@ func (w *propertyWorld) settle(x *propertyTx, err error) {
 
 // write does a flow's transactions by Write, with contexts that expire.
 func (w *propertyWorld) write(f *propertyFlow) {
-	d := newPropertyDice(w.plan.seed, uint64(10000+f.index))
+	d := worlds.NewDice(w.plan.seed, uint64(10000+f.index))
 	for {
 		c := w.conn(f.plan.from, f.plan.to)
 		w.mu.Lock()
@@ -281,7 +275,7 @@ func (w *propertyWorld) write(f *propertyFlow) {
 			time.Sleep(10 * time.Millisecond)
 			continue
 		}
-		ctx, cancel := context.WithTimeout(context.Background(), d.span(time.Microsecond, 10*time.Second))
+		ctx, cancel := context.WithTimeout(context.Background(), d.Span(time.Microsecond, 10*time.Second))
 		err := c.Write(ctx, &x.t)
 		cancel()
 		w.mu.Lock()
@@ -294,7 +288,7 @@ func (w *propertyWorld) write(f *propertyFlow) {
 		}
 		w.mu.Unlock()
 		if err != nil {
-			time.Sleep(d.span(time.Millisecond, 100*time.Millisecond))
+			time.Sleep(d.Span(time.Millisecond, 100*time.Millisecond))
 		}
 	}
 }
@@ -303,7 +297,7 @@ func (w *propertyWorld) write(f *propertyFlow) {
 func (w *propertyWorld) calm() {
 	for route, l := range w.plan.links {
 		latency := 20*time.Microsecond + time.Duration(17*route[0]+101*route[1])
-		if !w.plan.faults(route[0]).reorder {
+		if !w.plan.peers().Faults(route[0]).Reorder {
 			latency = l.Latency + l.Jitter // nothing under way is overtaken
 		}
 		w.net.Link(w.nodes[route[0]].addr, w.nodes[route[1]].addr, simnet.Link{Latency: latency})

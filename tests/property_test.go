@@ -3,7 +3,6 @@ package tests
 import (
 	"flag"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -20,10 +19,6 @@ var (
 	propertySchedules = flag.Uint64("schedules", 2000, "schedules of the property test")
 	propertyFirst     = flag.Uint64("from", 1, "seed of the first schedule of the property test")
 )
-
-func newPropertyDice(seed, stream uint64) propertyDice {
-	return propertyDice{rand.New(rand.NewPCG(seed, stream))}
-}
 
 // TestProperty runs schedules of transactions, network faults, resets and
 // restarts, each following from its seed, and checks that what was posted is

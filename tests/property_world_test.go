@@ -11,6 +11,7 @@ import (
 
 	"github.com/dgrdma/dgrdma/endpoint"
 	"github.com/dgrdma/dgrdma/frame"
+	"github.com/dgrdma/dgrdma/tests/worlds"
 	"github.com/dgrdma/dgrdma/transport"
 	"github.com/dgrdma/dgrdma/transport/simnet"
 	"github.com/dgrdma/dgrdma/transport/tap"
@@ -20,7 +21,7 @@ import (
 type propertyWorld struct {
 	t     *testing.T
 	plan  *propertyPlan
-	dice  propertyDice
+	dice  worlds.Dice
 	net   *simnet.Network
 	nodes []*propertyNode
 	flows []*propertyFlow
@@ -67,7 +68,7 @@ type propertyFlow struct {
 
 func newPropertyWorld(t *testing.T, p *propertyPlan, dir string) *propertyWorld {
 	w := &propertyWorld{
-		t: t, plan: p, dice: newPropertyDice(p.seed, 1), net: simnet.New(p.seed), began: time.Now(), dir: dir,
+		t: t, plan: p, dice: worlds.NewDice(p.seed, 1), net: simnet.New(p.seed), began: time.Now(), dir: dir,
 		owners: make([][]*propertyPlace, p.nodes), places: make([][]*propertyPlace, p.nodes),
 	}
 	if dir != "" {
@@ -242,7 +243,7 @@ func (s propertySecondLife) Write(b []byte) (int, error) {
 }
 
 func (w *propertyWorld) entropy(n *propertyNode) func() uint32 {
-	d := newPropertyDice(w.plan.seed, uint64(100+n.index*1000+n.life))
+	d := worlds.NewDice(w.plan.seed, uint64(100+n.index*1000+n.life))
 	var mu sync.Mutex
 	return func() uint32 {
 		mu.Lock()

@@ -50,6 +50,8 @@ var withheld = map[string]string{
 	"go run ./tests/fuzz -for 10m -only FuzzParse":                          takesMinutes,
 	"go test ./frame -run '^$' -fuzz FuzzParse":                             takesMinutes,
 	".ci/vulnerabilities . tests/quic":                                      theGate,
+	"go run ./tests/soak -for 2h -wire udp":                                 takesMinutes,
+	"go run ./tests/soak -wire ether -seed 4711 -rounds 1":                  takesMinutes,
 	"go run ./tests/mutate ./ack":                                           takesMinutes,
 	"go test ./tests/face -write":                                           writesPages,
 	"go test ./dgrdma -run Documented -write":                               writesPages,
