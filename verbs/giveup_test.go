@@ -29,7 +29,6 @@ func TestSilence(t *testing.T) {
 		{"is heard, but does not answer", time.Second, func(n int) sight { return sight{Traffic: traffic(uint64(n), 0, 0), asks: 1} }, 0},
 		{"takes slowly what is before a request", time.Second, func(n int) sight { return sight{Traffic: traffic(0, uint64(n), 1000-n), asks: 1} }, 0},
 		{"its machine takes at once what its program does not", time.Second, func(n int) sight { return sight{Traffic: traffic(0, uint64(n), 0), asks: 1} }, 8},
-		{"completes, over what is no TCP", time.Second, func(n int) sight { return sight{done: uint64(n), asks: 1} }, 0},
 		{"was heard once", time.Second, func(n int) sight { return sight{Traffic: traffic(uint64(min(n, 20)), 0, 0), asks: 1} }, 20 + 8},
 		{"is given up by who is seldom awake", time.Minute, func(int) sight { return sight{asks: 1} }, 4},
 	} {
@@ -50,7 +49,7 @@ func TestSilence(t *testing.T) {
 	}
 	s := newSilence(giveUp, time.Unix(1000, 0))
 	s.long, s.seen = 8*time.Second, sight{Traffic: traffic(0, 0, 12), asks: 3}
-	const says = "the peer is silent: nothing has come from it for 8s; requests that are not done: 3, bytes that it does not take: 12; is its program stopped, or its machine or the network down?"
+	const says = "the peer is silent: nothing has come from it for 8s; requests that it has not answered: 3, bytes that it does not take: 12; is its program stopped, or its machine or the network down?"
 	if err := s.why(); !errors.Is(err, ErrSilent) || !strings.HasPrefix(err.Error(), says) {
 		t.Error(err)
 	}

@@ -17,8 +17,7 @@ const looks = 8
 // sight is what is seen of a peer at one time.
 type sight struct {
 	mpa.Traffic
-	done uint64 // grows with what comes, of carriers of which nobody knows bytes
-	asks int    // requests of this side that are not done
+	asks int // requests of this side that it has to answer
 }
 
 // silence finds out that a peer does nothing of what it has to do. It is told the time, and is to look every so often: of what is
@@ -43,7 +42,7 @@ func (s *silence) look(now time.Time, v sight) (over bool) {
 	switch {
 	case v.asks == 0 && v.Untaken == 0: // it has nothing to do
 		s.long = 0
-	case v.Came != was.Came || v.done != was.done:
+	case v.Came != was.Came:
 		s.long = 0
 	case was.Untaken > 0 && v.Taken != was.Taken: // what is before a request is on its way still
 		s.long = 0
@@ -55,7 +54,7 @@ func (s *silence) look(now time.Time, v sight) (over bool) {
 
 // why is the error of a peer that is given up.
 func (s *silence) why() error {
-	return fmt.Errorf("%w: nothing has come from it for %v; requests that are not done: %d, bytes that it does not take: %d; is its program stopped, or its machine or the network down?",
+	return fmt.Errorf("%w: nothing has come from it for %v; requests that it has not answered: %d, bytes that it does not take: %d; is its program stopped, or its machine or the network down?",
 		ErrSilent, s.long.Round(time.Millisecond), s.seen.asks, s.seen.Untaken)
 }
 
@@ -84,9 +83,7 @@ func (q *QueuePair) tooSilent(t mpa.Traffic) bool {
 	if q.ctx.Err() != nil {
 		return false
 	}
-	s := q.stream.Stats()
-	done := s.Sent + s.Asked + s.ReadBytes + s.Received + s.Written + s.WrittenBytes + s.Answered
-	if !q.silence.look(time.Now(), sight{t, done, s.Queued}) {
+	if !q.silence.look(time.Now(), sight{t, q.stream.Stats().Unanswered}) {
 		q.watcher.Reset(q.silence.every)
 		return false
 	}
