@@ -27,7 +27,8 @@ type silence struct {
 	after time.Duration // the peer is given up
 	at    time.Time     // of the last look
 	seen  sight
-	long  time.Duration // that the peer has been silent
+	late  bool          // that look was
+	long  time.Duration // that the peer has been silent, at least
 }
 
 func newSilence(giveUp time.Duration, now time.Time) silence {
@@ -36,18 +37,20 @@ func newSilence(giveUp time.Duration, now time.Time) silence {
 
 // look sees what the peer has done, and says whether that is too little.
 func (s *silence) look(now time.Time, v sight) (over bool) {
-	was := s.seen
-	passed := min(now.Sub(s.at), 2*s.every)
-	s.at, s.seen = now, v
+	was, wasLate := s.seen, s.late
+	passed := now.Sub(s.at)
+	s.at, s.seen, s.late = now, v, passed > 2*s.every
 	switch {
-	case v.asks == 0 && v.Untaken == 0: // it has nothing to do
+	case v.asks == 0 && v.Untaken == 0, was.asks == 0 && was.Untaken == 0: // it has nothing to do, or had not
 		s.long = 0
 	case v.Came != was.Came:
 		s.long = 0
 	case was.Untaken > 0 && v.Taken != was.Taken: // what is before a request is on its way still
 		s.long = 0
+	case s.late && !wasLate: // who was stopped reads first what came meanwhile
+		s.long = min(s.long+2*s.every, s.after-1)
 	default:
-		s.long += passed
+		s.long += min(passed, 2*s.every)
 	}
 	return s.long >= s.after
 }
