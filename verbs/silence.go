@@ -3,6 +3,7 @@ package verbs
 import (
 	"errors"
 	"fmt"
+	"syscall"
 	"time"
 
 	"github.com/dgrdma/dgrdma/rdmap/mpa"
@@ -94,4 +95,9 @@ func (q *QueuePair) tooSilent(t mpa.Traffic) bool {
 		q.gaveUp = q.silence.why()
 	}
 	return true
+}
+
+// notAnswered says that TCP has given up a peer: its probes, or what it sends again, had no answer.
+func notAnswered(err error) bool {
+	return errors.Is(err, syscall.ETIMEDOUT) || errors.Is(err, syscall.EHOSTUNREACH)
 }

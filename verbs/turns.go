@@ -257,6 +257,8 @@ func (q *QueuePair) end(err error) {
 		cause = ErrClosed
 	case errors.Is(err, io.EOF):
 		cause = ErrPeerClosed
+	case q.watcher != nil && notAnswered(err):
+		cause = fmt.Errorf("%w: %w", ErrSilent, err)
 	}
 	q.cause = fmt.Errorf("verbs: %v: %w", q, cause)
 	q.stream.End(q.cause)
