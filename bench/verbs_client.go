@@ -104,7 +104,7 @@ func (c *VerbsClient) keep(ctx context.Context) {
 	}
 	tick := time.NewTicker(every)
 	defer tick.Stop()
-	asked := int64(0)
+	asked, looked := int64(0), attention{at: time.Now()}
 	for {
 		select {
 		case <-tick.C:
@@ -114,14 +114,14 @@ func (c *VerbsClient) keep(ctx context.Context) {
 			c.giveUpOn(c.control.qp.Err())
 			return
 		}
-		if silent := c.control.silent(); silent > c.giveUp() {
+		if silent, over := c.control.fellSilent(c.giveUp(), &looked); over {
 			c.giveUpOn(fmt.Errorf("%w: nothing has come from %v for %v%s", ErrServerSilent, c.control.qp.RemoteAddr(), silent.Truncate(time.Second), whySilent))
 			return
 		}
 		if c.control.heard.Load() < asked {
 			continue // it has not answered
 		}
-		asked = time.Now().UnixNano()
+		asked = c.control.now()
 		done := c.done()
 		if c.control.tell(ctx, kindHere, &done) != nil && ctx.Err() != nil {
 			return

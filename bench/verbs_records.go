@@ -121,7 +121,8 @@ type controlLine struct {
 	qp      *verbs.QueuePair
 	buffers []verbs.Receive
 	records chan control
-	heard   atomic.Int64 // when anything came, ns since 1970
+	opened  time.Time
+	heard   atomic.Int64 // when anything came, ns since it was opened: the time of day may jump
 	here    func(done uint64)
 	ended   chan struct{}
 }
@@ -137,8 +138,7 @@ func controlReceives() (all []verbs.Receive) {
 // newControlLine reads records from a queue pair that was opened with these receives. here is told of
 // what the other side has done.
 func newControlLine(qp *verbs.QueuePair, buffers []verbs.Receive, here func(done uint64)) *controlLine {
-	l := &controlLine{qp: qp, buffers: buffers, records: make(chan control, recordsWaiting), here: here, ended: make(chan struct{})}
-	l.heard.Store(time.Now().UnixNano())
+	l := &controlLine{qp: qp, buffers: buffers, records: make(chan control, recordsWaiting), here: here, ended: make(chan struct{}), opened: time.Now()}
 	go l.read()
 	return l
 }
@@ -159,7 +159,7 @@ func (l *controlLine) read() {
 			}
 			b := append([]byte(nil), l.buffers[c.ID].Data[:c.Length]...)
 			over = l.qp.PostReceive(l.buffers[c.ID]) != nil || over
-			l.heard.Store(time.Now().UnixNano())
+			l.heard.Store(l.now())
 			l.take(b)
 		}
 		if over {
@@ -216,9 +216,26 @@ func (l *controlLine) tell(ctx context.Context, kind uint32, content any) error 
 	return l.qp.Send(ctx, b)
 }
 
+// now is the time as heard has it.
+func (l *controlLine) now() int64 { return int64(time.Since(l.opened)) }
+
 // silent is for how long nothing has come.
-func (l *controlLine) silent() time.Duration {
-	return time.Since(time.Unix(0, l.heard.Load()))
+func (l *controlLine) silent() time.Duration { return time.Duration(l.now() - l.heard.Load()) }
+
+// attention is when somebody looked last whether the other side is there, and whether that was long after the time before.
+type attention struct {
+	at   time.Time
+	late bool
+}
+
+// fellSilent says for how long, and whether that is too long. A process that was stopped reads first what came meanwhile: it looks once more.
+func (l *controlLine) fellSilent(giveUp time.Duration, last *attention) (silent time.Duration, over bool) {
+	now := time.Now()
+	late := now.Sub(last.at) > giveUp/4
+	over = !late || last.late
+	*last = attention{now, late}
+	silent = l.silent()
+	return silent, over && silent > giveUp
 }
 
 // close ends the queue pair.

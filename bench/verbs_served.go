@@ -116,12 +116,13 @@ func (c *verbsServed) whileHeard(ctx context.Context) (context.Context, func()) 
 	go func() {
 		tick := time.NewTicker(c.giveUp() / 8)
 		defer tick.Stop()
+		looked := attention{at: time.Now()}
 		for {
 			select {
 			case <-c.gaveWay:
 				cancel(fmt.Errorf("%w, and gave way to another", ErrSilent))
 			case <-tick.C:
-				if silent := c.control.silent(); silent > c.giveUp() {
+				if silent, over := c.control.fellSilent(c.giveUp(), &looked); over {
 					cancel(fmt.Errorf("%w: nothing has come from it for %v%s", ErrSilent, silent.Truncate(time.Second), whySilent))
 				}
 			case <-ctx.Done():

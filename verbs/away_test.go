@@ -134,3 +134,45 @@ func TestTurnAwayTooMuch(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestAnsweredTwice: a request counts once, whatever is done about it behind its answer.
+func TestAnsweredTwice(t *testing.T) {
+	h, l := listen(t)
+	for name, c := range map[string]struct {
+		first func(r *verbs.Request) error
+		want  verbs.HostStats
+	}{
+		"rejected":    {func(r *verbs.Request) error { return r.Reject(t.Context(), nil) }, verbs.HostStats{Rejected: 1}},
+		"turned away": {func(r *verbs.Request) error { return r.TurnAway(nil) }, verbs.HostStats{Rejected: 1}},
+		"closed":      {func(r *verbs.Request) error { return r.Close() }, verbs.HostStats{Rejected: 1}},
+		"accepted": {func(r *verbs.Request) error {
+			_, err := r.Accept(t.Context(), nil)
+			return err
+		}, verbs.HostStats{Accepted: 1}},
+		"not agreed": {func(r *verbs.Request) error {
+			_, err := r.Accept(t.Context(), &verbs.Options{Private: make([]byte, verbs.MaxPrivate+1)})
+			if !errors.Is(err, verbs.ErrOption) {
+				return errors.Join(errors.New("it is not the option"), err)
+			}
+			return r.TurnAway(nil)
+		}, verbs.HostStats{Rejected: 1}},
+	} {
+		before := h.Stats()
+		nc := dial(t, l)
+		nc.Write(request("it is me"))
+		r, err := l.Accept(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.first(r); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		r.Close()
+		r.TurnAway(nil)
+		after := h.Stats()
+		got := verbs.HostStats{Accepted: after.Accepted - before.Accepted, Rejected: after.Rejected - before.Rejected, SetUpFails: after.SetUpFails - before.SetUpFails}
+		if got != c.want {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}

@@ -119,7 +119,8 @@ type Options struct {
 	// Timeout is for each step of setting up, within what the context allows; 0: ten seconds.
 	Timeout time.Duration
 	// GiveUp is how long the peer may do nothing of what it has to: answer requests of this side, or take what was sent. Then the
-	// connection ends with [ErrSilent]. A Flush or a Verify may take the peer's disk as long. 0: see the package's documentation.
+	// connection ends with [ErrSilent]: not before, and no more than about an eighth of it later. A Flush or a Verify may take the peer's disk as long. 0: see
+	// the package's documentation.
 	GiveUp time.Duration
 }
 

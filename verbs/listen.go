@@ -2,9 +2,11 @@ package verbs
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/dgrdma/dgrdma/rdmap/mpa"
@@ -158,6 +160,14 @@ type Request struct {
 	listener *Listener
 	r        *mpa.Request
 	nc       net.Conn
+	counted  atomic.Bool // what became of it
+}
+
+// count counts what became of the request, once.
+func (r *Request) count(counter *atomic.Uint64) {
+	if !r.counted.Swap(true) {
+		counter.Add(1)
+	}
 }
 
 // RemoteAddr is the address of the peer.
@@ -180,15 +190,18 @@ func (r *Request) Accept(ctx context.Context, o *Options) (*QueuePair, error) {
 	h := r.listener.host
 	conn, err := r.r.Accept(ctx, o.mpa())
 	if err != nil {
-		h.setUps.fail(err)
+		if !errors.Is(err, ErrOption) { // it may still come about
+			r.count(&h.setUps.failed)
+		}
 		return nil, setUp("accept", r.RemoteAddr(), err)
 	}
+	r.counted.Store(true) // that is, by start
 	return h.start(conn, o, &h.setUps.accepted)
 }
 
 // Close closes the connection of who asks without a word, and at once.
 func (r *Request) Close() error {
-	r.listener.host.setUps.rejected.Add(1)
+	r.count(&r.listener.host.setUps.rejected)
 	return r.nc.Close()
 }
 
@@ -198,7 +211,7 @@ func (r *Request) Reject(ctx context.Context, private []byte) error {
 	if err := (&Options{Private: private}).check(); err != nil {
 		return setUp("reject", r.RemoteAddr(), err)
 	}
-	r.listener.host.setUps.rejected.Add(1)
+	r.count(&r.listener.host.setUps.rejected)
 	if err := r.r.Reject(ctx, private); err != nil {
 		return setUp("reject", r.RemoteAddr(), err)
 	}
@@ -213,7 +226,7 @@ func (r *Request) TurnAway(private []byte) error {
 		return setUp("reject", r.RemoteAddr(), err)
 	}
 	l := r.listener
-	l.host.setUps.rejected.Add(1)
+	r.count(&l.host.setUps.rejected)
 	// A socket that nothing was sent by takes that at once.
 	ctx, stop := context.WithTimeout(context.Background(), lastWords)
 	defer stop()

@@ -36,6 +36,7 @@ type QueuePair struct {
 	closing bool        // the program has closed the queue pair
 	closes  *time.Timer // the connection, which has failed
 	gaveUp  error       // why this side has aborted the connection
+	lost    error       // why the network cannot send any more
 	cause   error
 	silence silence
 	watcher *time.Timer // nil: the peer may be silent

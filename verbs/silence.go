@@ -3,6 +3,7 @@ package verbs
 import (
 	"errors"
 	"fmt"
+	"syscall"
 	"time"
 
 	"github.com/dgrdma/dgrdma/rdmap/mpa"
@@ -17,8 +18,7 @@ const looks = 8
 // sight is what is seen of a peer at one time.
 type sight struct {
 	mpa.Traffic
-	done uint64 // grows with what comes, of carriers of which nobody knows bytes
-	asks int    // requests of this side that are not done
+	asks int // requests of this side that it has to answer
 }
 
 // silence finds out that a peer does nothing of what it has to do. It is told the time, and is to look every so often: of what is
@@ -28,7 +28,8 @@ type silence struct {
 	after time.Duration // the peer is given up
 	at    time.Time     // of the last look
 	seen  sight
-	long  time.Duration // that the peer has been silent
+	late  bool          // that look was
+	long  time.Duration // that the peer has been silent, at least
 }
 
 func newSilence(giveUp time.Duration, now time.Time) silence {
@@ -37,25 +38,27 @@ func newSilence(giveUp time.Duration, now time.Time) silence {
 
 // look sees what the peer has done, and says whether that is too little.
 func (s *silence) look(now time.Time, v sight) (over bool) {
-	was := s.seen
-	passed := min(now.Sub(s.at), 2*s.every)
-	s.at, s.seen = now, v
+	was, wasLate := s.seen, s.late
+	passed := now.Sub(s.at)
+	s.at, s.seen, s.late = now, v, passed > 2*s.every
 	switch {
-	case v.asks == 0 && v.Untaken == 0: // it has nothing to do
+	case v.asks == 0 && v.Untaken == 0, was.asks == 0 && was.Untaken == 0: // it has nothing to do, or had not
 		s.long = 0
-	case v.Came != was.Came || v.done != was.done:
+	case v.Came != was.Came:
 		s.long = 0
 	case was.Untaken > 0 && v.Taken != was.Taken: // what is before a request is on its way still
 		s.long = 0
+	case s.late && !wasLate: // who was stopped reads first what came meanwhile
+		s.long = min(s.long+2*s.every, s.after-1)
 	default:
-		s.long += passed
+		s.long += min(passed, 2*s.every)
 	}
 	return s.long >= s.after
 }
 
 // why is the error of a peer that is given up.
 func (s *silence) why() error {
-	return fmt.Errorf("%w: nothing has come from it for %v; requests that are not done: %d, bytes that it does not take: %d; is its program stopped, or its machine or the network down?",
+	return fmt.Errorf("%w: nothing has come from it for %v; requests that it has not answered: %d, bytes that it does not take: %d; is its program stopped, or its machine or the network down?",
 		ErrSilent, s.long.Round(time.Millisecond), s.seen.asks, s.seen.Untaken)
 }
 
@@ -84,9 +87,7 @@ func (q *QueuePair) tooSilent(t mpa.Traffic) bool {
 	if q.ctx.Err() != nil {
 		return false
 	}
-	s := q.stream.Stats()
-	done := s.Sent + s.Asked + s.ReadBytes + s.Received + s.Written + s.WrittenBytes + s.Answered
-	if !q.silence.look(time.Now(), sight{t, done, s.Queued}) {
+	if !q.silence.look(time.Now(), sight{t, q.stream.Stats().Unanswered}) {
 		q.watcher.Reset(q.silence.every)
 		return false
 	}
@@ -94,4 +95,9 @@ func (q *QueuePair) tooSilent(t mpa.Traffic) bool {
 		q.gaveUp = q.silence.why()
 	}
 	return true
+}
+
+// notAnswered says that TCP has given up a peer: its probes, or what it sends again, had no answer.
+func notAnswered(err error) bool {
+	return errors.Is(err, syscall.ETIMEDOUT) || errors.Is(err, syscall.EHOSTUNREACH)
 }

@@ -75,6 +75,7 @@ func stopped(t *testing.T) (address string) {
 				return
 			}
 			t.Cleanup(func() { nc.Close() })
+			nc.(*net.TCPConn).SetReadBuffer(1) // what it takes without being read is little
 			if r, err := mpa.Await(t.Context(), nc, 0); err == nil {
 				r.Accept(t.Context(), &mpa.Options{IRD: 8, ORD: 8})
 			}
@@ -142,5 +143,114 @@ func TestGiveUpIdle(t *testing.T) {
 	time.Sleep(500 * time.Millisecond)
 	if e.a.Err() != nil || e.b.Err() != nil {
 		t.Errorf("%v, %v", e.a.Err(), e.b.Err())
+	}
+}
+
+// TestGiveUpHeld: a peer owes nothing for requests that may not be sent before it has said something.
+func TestGiveUpHeld(t *testing.T) {
+	fixture.NoGoroutineOfItsOwnLeft(t)
+	e := connect(t, nil, &verbs.Options{GiveUp: 400 * time.Millisecond, Posted: []verbs.Receive{{}}})
+	if err := e.b.Post(&verbs.Work{Op: verbs.OpSend, Data: []byte("welcome")}); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(1200 * time.Millisecond)
+	if err := e.b.Err(); err != nil {
+		t.Fatal(err)
+	}
+	got := make([]byte, 10)
+	if err := e.a.PostReceive(verbs.Receive{Data: got}); err != nil {
+		t.Fatal(err)
+	}
+	if err := e.a.Send(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	var done [1]verbs.Completion
+	if _, err := e.a.Received().Wait(t.Context(), done[:]); err != nil || done[0].Err != nil || string(got[:done[0].Length]) != "welcome" {
+		t.Errorf("%+v, %v", done, err)
+	}
+}
+
+// TestGiveUpWhoeverIsBusy: a peer that takes nothing is silent, although this side has room for more that it sends.
+func TestGiveUpWhoeverIsBusy(t *testing.T) {
+	fixture.NoGoroutineOfItsOwnLeft(t)
+	h, _ := listen(t)
+	q, err := h.Dial(t.Context(), stopped(t), &verbs.Options{GiveUp: 400 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer q.Abort()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for began := time.Now(); q.Err() == nil && time.Since(began) < 30*time.Second; <-tick.C {
+		q.Post(&verbs.Work{Op: verbs.OpSend, Silent: true, Data: make([]byte, 100)})
+	}
+	if err := q.Err(); !errors.Is(err, verbs.ErrSilent) {
+		t.Error(err)
+	}
+}
+
+// slowly is a connection of another kind than package net's, over which bytes pass a few at a time.
+type slowly struct{ net.Conn }
+
+const (
+	few   = 64 << 10
+	pause = 25 * time.Millisecond
+)
+
+func (c slowly) Read(b []byte) (int, error) {
+	n, err := io.ReadFull(c.Conn, b[:1])
+	if len(b) > few/2 {
+		time.Sleep(pause)
+	}
+	if err == nil && len(b) > 1 {
+		n, err = c.Conn.Read(b[1:min(len(b), few)])
+		n++
+	}
+	return n, err
+}
+
+func (c slowly) Write(b []byte) (n int, err error) {
+	for err == nil && n < len(b) {
+		time.Sleep(pause)
+		m := 0
+		m, err = c.Conn.Write(b[n:min(len(b), n+few)])
+		n += m
+	}
+	return n, err
+}
+
+// TestGiveUpSlow: a peer is not silent of which bytes come, or which takes them, however long one request takes, and over whatever
+// connection.
+func TestGiveUpSlow(t *testing.T) {
+	h, l := listen(t)
+	memory, err := h.Register(make([]byte, 8<<20), verbs.RemoteRead|verbs.RemoteWrite)
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := memory.Key()
+	for name, does := range map[string]func(q *verbs.QueuePair) error{
+		"answers": func(q *verbs.QueuePair) error { return q.Read(t.Context(), make([]byte, key.Length), key, 0) },
+		"takes":   func(q *verbs.QueuePair) error { return q.Write(t.Context(), key, 0, make([]byte, key.Length)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			go func() {
+				if r, err := l.Accept(t.Context()); err == nil {
+					r.Accept(t.Context(), nil)
+				}
+			}()
+			q, err := h.Connect(t.Context(), slowly{dial(t, l)}, &verbs.Options{GiveUp: 2 * time.Second})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer q.Abort()
+			began := time.Now()
+			if err := does(q); err != nil {
+				t.Error(err)
+			}
+			if took := time.Since(began); took < 5*time.Second/2 {
+				t.Errorf("it took %v: the test shows nothing", took)
+			}
+		})
 	}
 }

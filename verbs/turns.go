@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"syscall"
 	"time"
 
 	"github.com/dgrdma/dgrdma/rdmap"
@@ -87,6 +88,10 @@ func (q *QueuePair) sendFailed(err error) bool {
 	defer q.mu.Unlock()
 	if withdrawn {
 		q.stream.Fail(ddp.ProtectionSTag, err)
+	}
+	// EPIPE says no more than that the connection has ended.
+	if errno := syscall.Errno(0); errors.As(err, &errno) && errno != syscall.EPIPE {
+		q.lost = err
 	}
 	// The receiving goroutine ends the queue pair: what the peer has said last may still be
 	// unread, and it may say why.
@@ -239,6 +244,9 @@ func (q *QueuePair) end(err error) {
 	for q.turn.taken || q.working {
 		q.changed.Wait()
 	}
+	if q.lost != nil && (errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)) {
+		err = q.lost // the system has told who sent, and to who receives it is an end like others
+	}
 	cause := err
 	switch {
 	case q.stream.Err() != nil:
@@ -249,6 +257,8 @@ func (q *QueuePair) end(err error) {
 		cause = ErrClosed
 	case errors.Is(err, io.EOF):
 		cause = ErrPeerClosed
+	case q.watcher != nil && notAnswered(err):
+		cause = fmt.Errorf("%w: %w", ErrSilent, err)
 	}
 	q.cause = fmt.Errorf("verbs: %v: %w", q, cause)
 	q.stream.End(q.cause)

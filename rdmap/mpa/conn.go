@@ -6,6 +6,7 @@ import (
 	"net"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -25,8 +26,12 @@ type Conn struct {
 
 	receiver
 	sender
+	tally   tally // of a connection that is not TCP
 	closing sync.Once
 }
+
+// tally counts the bytes of a connection of which no TCP does.
+type tally struct{ came, given, taken atomic.Uint64 }
 
 // newConn is a connection on which both sides have agreed.
 func newConn(nc net.Conn, agreed Agreed) (*Conn, error) {
@@ -86,22 +91,25 @@ func (c *Conn) CloseWrite() error {
 	return fmt.Errorf("mpa: ending one direction of a %T: %w", c.nc, errors.ErrUnsupported)
 }
 
-// Unacknowledged is how much of what was sent the peer's TCP has not acknowledged. Of connections that are not TCP
-// nobody knows: 0.
+// Unacknowledged is how much of what was sent the peer has not taken, as [Traffic] has it.
 func (c *Conn) Unacknowledged() int {
 	return c.Traffic().Untaken
 }
 
-// Traffic is what the two TCPs have told each other of a connection.
+// Traffic is what the two TCPs have told each other of a connection. Of one that is not TCP nobody knows what the peer has: it is what the
+// connection has given, and what it has taken and has not.
 type Traffic struct {
 	Came    uint64 // bytes of the peer
 	Taken   uint64 // bytes of this side that the peer's TCP has acknowledged
 	Untaken int    // bytes of this side that it has not, as it did not get them, or has no room
 }
 
-// Traffic is zero for connections that are not TCP.
+// Traffic returns it as it is now.
 func (c *Conn) Traffic() (t Traffic) {
 	if !c.tcp {
+		// In this order: what is given is counted before it is taken.
+		t.Came, t.Taken = c.tally.came.Load(), c.tally.taken.Load()
+		t.Untaken = int(c.tally.given.Load() - t.Taken)
 		return t
 	}
 	// A connection that is closed has none any more.

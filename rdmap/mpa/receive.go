@@ -144,6 +144,9 @@ func (c *Conn) read() error {
 	if c.got == 0 {
 		return c.end()
 	}
+	if !c.tcp {
+		c.tally.came.Add(uint64(c.got))
+	}
 	c.patience.Found()
 	return nil
 }
@@ -219,6 +222,7 @@ func (c *Conn) readBlocking() error {
 	}
 	n, err := c.nc.Read(room)
 	if n > 0 {
+		c.tally.came.Add(uint64(n))
 		if c.r == c.w && !c.parser.midway {
 			copy(c.input()[c.w:], room[:n])
 		}

@@ -56,6 +56,9 @@ func (c *Conn) Send(src ddp.Source) (Progress, error) {
 	src.Begin()
 	dry, err := c.framer.fill(c.out, src)
 	src.End()
+	if !c.tcp {
+		c.tally.given.Add(uint64(c.out.size))
+	}
 	switch {
 	case errors.Is(err, errLength):
 		c.writeErr = err
@@ -91,7 +94,9 @@ func (c *Conn) write(src ddp.Source, how func(uintptr) bool) error {
 	if b.pending() {
 		var err error
 		if c.raw == nil {
-			_, err = c.nc.Write(b.slab[b.wrote:b.used])
+			var n int
+			n, err = c.nc.Write(b.slab[b.wrote:b.used])
+			c.tally.taken.Add(uint64(n))
 			b.wrote = b.size
 		} else {
 			err = c.raw.Write(how)
@@ -135,6 +140,9 @@ func (c *Conn) flushRaw(fd uintptr) bool {
 		switch e {
 		case 0:
 			b.advance(n)
+			if !c.tcp {
+				c.tally.taken.Add(uint64(n))
+			}
 		case unix.EINTR:
 		case unix.EAGAIN:
 			return false
