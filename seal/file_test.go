@@ -1,0 +1,47 @@
+package seal
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestReadFile(t *testing.T) {
+	a, b := NewKey(), NewKey()
+	path := filepath.Join(t.TempDir(), "keys")
+	for _, x := range []struct {
+		text, wrong string
+		mode        os.FileMode
+	}{
+		{"# of the lab\n\n" + a.Text() + "\n7 " + b.Text() + "\n", "", 0o600},
+		{a.Text(), "", 0o400},
+		{a.Text(), "can be read or written by others", 0o640},
+		{a.Text(), "can be read or written by others", 0o602},
+		{"", "there is none", 0o600},
+		{"abc", "line 1: ", 0o600},
+		{a.Text() + "\n" + b.Text(), "line 2 has a second key for all", 0o600},
+		{"0 " + a.Text(), `begins with "0"`, 0o600},
+		{"65536 " + a.Text(), `begins with "65536"`, 0o600},
+		{"7 " + a.Text() + "\n7 " + b.Text(), "second key for peer 7", 0o600},
+		{"7 8 " + a.Text(), "3 words", 0o600},
+		{strings.Repeat("x", 100_000), "too long", 0o600},
+	} {
+		os.Remove(path)
+		if err := os.WriteFile(path, []byte(x.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		os.Chmod(path, x.mode)
+		r, err := ReadKeys(path)
+		if (err != nil) != (x.wrong != "") || err != nil && (!errors.Is(err, ErrKey) || !strings.Contains(err.Error(), x.wrong) || strings.Contains(err.Error(), a.Text())) {
+			t.Errorf("%.80q: %v, want %q", x.text, err, x.wrong)
+		}
+		if err == nil && *r.Of(9) != a {
+			t.Errorf("%.80q: another key", x.text)
+		}
+	}
+	if _, err := ReadKeys(filepath.Join(t.TempDir(), "none")); !errors.Is(err, ErrKey) || !errors.Is(err, os.ErrNotExist) {
+		t.Error(err)
+	}
+}

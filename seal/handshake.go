@@ -1,0 +1,180 @@
+package seal
+
+import (
+	"bytes"
+	"crypto/rand"
+	"fmt"
+	"time"
+
+	"github.com/flynn/noise"
+)
+
+var noiseSuite = noise.NewCipherSuite(noise.DH25519, noise.CipherChaChaPoly, noise.HashBLAKE2s)
+
+// Instance names one run of a program, which has other keys than the one before.
+type Instance [8]byte
+
+// NewInstance draws one.
+func NewInstance() (i Instance) {
+	rand.Read(i[:]) // never fails
+	return i
+}
+
+// Keys are what a handshake ends with.
+type Keys struct {
+	Sealing *Sealing
+	Opening *Opening
+	Index   byte     // under which the peer seals
+	Peer    Instance // of the peer
+}
+
+// state begins a handshake. The ids, the nonce and the challenge are part of it: what is said between two is worth nothing
+// between others, nor another time.
+func state(initiates bool, key *Key, first []byte) *noise.HandshakeState {
+	prologue := append([]byte("dgrdma seal 1"), first[:saidAt]...)
+	s, err := noise.NewHandshakeState(noise.Config{
+		CipherSuite: noiseSuite, Random: rand.Reader, Pattern: noise.HandshakeNN, Initiator: initiates,
+		Prologue: prologue, PresharedKey: key[:], PresharedKeyPlacement: 0,
+	})
+	if err != nil {
+		panic(fmt.Sprintf("seal: %v", err)) // all of that is ours
+	}
+	return s
+}
+
+// offer is what both say of themselves.
+type offer struct {
+	suite    suite    // that is preferred, or chosen
+	index    byte     // that frames for it have
+	instance Instance // of the program
+}
+
+const offerSize = 2 + len(Instance{})
+
+func (o *offer) bytes() []byte { return append([]byte{byte(o.suite), o.index}, o.instance[:]...) }
+
+func (o *offer) read(b []byte) bool {
+	if len(b) != offerSize || b[0] > byte(aesGCM) || b[1] >= Indexes {
+		return false
+	}
+	o.suite, o.index, o.instance = suite(b[0]), b[1], Instance(b[2:])
+	return true
+}
+
+// Asking is the side of a handshake that begins it.
+type Asking struct {
+	key   *Key
+	nonce [nonceSize]byte
+	own   offer
+	first []byte // the first message; nil: there was no challenge yet
+	noise *noise.HandshakeState
+}
+
+// Ask begins a handshake, in which the peer is told to seal under that index.
+func Ask(key *Key, own Instance, index byte) *Asking {
+	a := &Asking{key: key, own: offer{ours(), index, own}}
+	// Half of the nonce names who asks: it is told by that when somebody sends back what it sent.
+	copy(a.nonce[:], own[:nonceSize/2])
+	rand.Read(a.nonce[nonceSize/2:]) // never fails
+	return a
+}
+
+// Reflected reports whether a datagram of a handshake, a question or a first message, began with ourselves.
+func Reflected(b []byte, own Instance) bool {
+	n := nonceIn(b)
+	return bytes.Equal(n[:nonceSize/2], own[:nonceSize/2])
+}
+
+// Again appends what is to be answered: the question for a challenge, or the first message, the same each time.
+func (a *Asking) Again(dst []byte, ids [idsSize]byte) []byte {
+	if a.first != nil {
+		return append(dst, a.first...)
+	}
+	at := len(dst)
+	dst = begin(dst, Question, ids)
+	dst = append(dst, a.nonce[:]...)
+	return append(dst, make([]byte, questionSize-(len(dst)-at))...)
+}
+
+// Challenged reports whether there is a first message by now.
+func (a *Asking) Challenged() bool { return a.first != nil }
+
+// Unasked reports whether a challenge is none that anybody asked for: it answers a sealed datagram of which the peer does
+// not know the key.
+func Unasked(b []byte) bool { return nonceIn(b) == [nonceSize]byte{} }
+
+// Take takes a challenge, which begins the handshake, or begins it anew if it is another one. Not ok: it is none to our
+// question, or the same.
+func (a *Asking) Take(challenge []byte) (ok bool) {
+	if nonceIn(challenge) != a.nonce || a.first != nil && challengeIn(challenge) == challengeIn(a.first) {
+		return false
+	}
+	b := begin(nil, First, Swapped([idsSize]byte(challenge)))
+	b = append(b, challenge[handshakeHead:saidAt]...)
+	s := state(true, a.key, b)
+	b, _, _, err := s.WriteMessage(b, a.own.bytes())
+	if err != nil {
+		panic(fmt.Sprintf("seal: %v", err)) // the key of the handshake is ours
+	}
+	a.first, a.noise = b, s
+	return true
+}
+
+// Second takes the second message. Not ok: it is none to our first.
+func (a *Asking) Second(b []byte) (k Keys, ok bool) {
+	if a.first == nil || nonceIn(b) != a.nonce {
+		return k, false // before any work
+	}
+	payload, out, in, err := a.noise.ReadMessage(nil, b[handshakeHead+nonceSize:])
+	var theirs offer
+	if err != nil || !theirs.read(payload) || theirs.suite > a.own.suite {
+		return k, false
+	}
+	return Keys{newSealing(theirs.suite, out.UnsafeKey(), theirs.index), newOpening(theirs.suite, in.UnsafeKey()), a.own.index, theirs.instance}, true
+}
+
+// Reason says why a first message is refused.
+type Reason uint8
+
+const (
+	Stale    Reason = iota // its challenge is none of ours, over, or was used
+	WrongKey               // whoever made it has another key
+)
+
+// Fresh is a first message that was made with the key, for a challenge that had not served.
+type Fresh struct {
+	Instance Instance // of who made it
+	noise    *noise.HandshakeState
+	first    []byte
+	theirs   offer
+}
+
+// Check looks at a first message that came from that address, and returns nil if it is refused. Its challenge has served
+// then.
+func (c *Challenger) Check(now time.Duration, key *Key, b, from []byte) (f *Fresh, why Reason) {
+	if !c.fresh(now, b, from) {
+		return nil, Stale
+	}
+	f = &Fresh{noise: state(false, key, b), first: b}
+	payload, _, _, err := f.noise.ReadMessage(nil, b[saidAt:])
+	if err != nil || !f.theirs.read(payload) {
+		return nil, WrongKey
+	}
+	c.use(b)
+	f.Instance = f.theirs.instance
+	return f, 0
+}
+
+// Second appends the second message. The index is that under which who began shall seal. Not ok: its key of the handshake is
+// no good one.
+func (f *Fresh) Second(dst []byte, own Instance, index byte) (_ []byte, k Keys, ok bool) {
+	s := min(f.theirs.suite, ours())
+	dst = begin(dst, Second, Swapped([idsSize]byte(f.first)))
+	dst = append(dst, f.first[handshakeHead:handshakeHead+nonceSize]...)
+	o := offer{s, index, own}
+	dst, in, out, err := f.noise.WriteMessage(dst, o.bytes())
+	if err != nil {
+		return dst, k, false
+	}
+	return dst, Keys{newSealing(s, out.UnsafeKey(), f.theirs.index), newOpening(s, in.UnsafeKey()), index, f.Instance}, true
+}
