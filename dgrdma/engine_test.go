@@ -17,6 +17,7 @@ func TestConfigReachesTheEngine(t *testing.T) {
 	values := map[string]any{
 		"Memory": Memory(perConnMemory{}), "Profile": new(Native()), "OnEvent": func(Event) {}, "NewController": func(int) Controller { return nil },
 		"Logger": slog.Default(), "Service": "ping", "Trace": new(Trace), "Entropy": func() uint32 { return 7 },
+		"Keys": new(Keys),
 	}
 	ours, engines := reflect.TypeFor[Config](), reflect.TypeFor[endpoint.Config]()
 	if ours.NumField() != engines.NumField()-1 {

@@ -101,6 +101,10 @@ type Config struct {
 	// FirstFrame is the first frame id, 1 to 65535, for profiles that do not insist on 1.
 	// 0 means a random one.
 	FirstFrame Seq
+	// Keys are those under which all is sealed that is sent to peers and taken from them, which
+	// are of our own kind, have the same keys, and are authenticated by that. nil means nothing is sealed,
+	// and what is sealed is not taken.
+	Keys *Keys
 	// Entropy supplies random numbers. nil means the system's. It runs under locks: it
 	// must not call the endpoint. Peers of our kind tell restarts by these numbers.
 	Entropy func() uint32

@@ -4,6 +4,7 @@ package dgrdma
 
 import (
 	"github.com/dgrdma/dgrdma/endpoint"
+	"github.com/dgrdma/dgrdma/seal"
 )
 
 // The errors, to test for with errors.Is, and what they say.
@@ -23,8 +24,14 @@ var (
 	ErrWrongID       = endpoint.ErrWrongID       // the peer has another id
 	ErrPeerExists    = endpoint.ErrPeerExists    // a peer with this id and address is connected already
 	ErrTooManyPeers  = endpoint.ErrTooManyPeers  // no room for another peer
+	ErrNoKey         = endpoint.ErrNoKey         // no key was agreed on with the peer
 	ErrCallback      = endpoint.ErrCallback      // endpoint failed: a callback panicked or ended its goroutine
 	ErrNil           = endpoint.ErrNil           // nil or the zero value in place of an endpoint, connection or other object: look at the error of the call that makes it, if it was called
 	ErrNarrow        = endpoint.ErrNarrow        // the way to the peer carries less than the interface
 	ErrNoService     = endpoint.ErrNoService     // the peer has no such service
+)
+
+// What is wrong with a key, to test for with errors.Is, and what they say.
+var (
+	ErrKey = seal.ErrKey //
 )

@@ -34,6 +34,10 @@ func (c *Conn) Life() uint32 { return (*endpoint.Conn)(c).Life() }
 // Name returns the peer's id and address.
 func (c *Conn) Name() PeerName { return (*endpoint.Conn)(c).Name() }
 
+// NoKey says what is known of why there is no key yet under which all is sealed that is said to the peer, see
+// [Config.Keys]: the error is [ErrNoKey]. nil: there is one, or nothing is sealed.
+func (c *Conn) NoKey() error { return (*endpoint.Conn)(c).NoKey() }
+
 // Peer returns what the connection was made with.
 func (c *Conn) Peer() Peer { return (*endpoint.Conn)(c).Peer() }
 

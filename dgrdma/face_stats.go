@@ -118,6 +118,9 @@ type Counters = endpoint.Counters
 //		RefusedAckTooOld           // acknowledges ids that may have been used again
 //		RefusedNoRoom              // of a new peer, for which there is no room
 //		RefusedOpenMemory          // what is incomplete takes all memory that it may, see Config.OpenMemory
+//		RefusedUnsealed            // is not sealed, and only sealed frames are taken, see Config.Keys
+//		RefusedSeal                // is sealed under another key, was changed, or came before
+//		RefusedSealed              // is sealed, and there are no keys here
 //	)
 //
 //	func (r Reason) String() string
@@ -141,6 +144,9 @@ const (
 	RefusedAckTooOld    = endpoint.RefusedAckTooOld
 	RefusedNoRoom       = endpoint.RefusedNoRoom
 	RefusedOpenMemory   = endpoint.RefusedOpenMemory
+	RefusedUnsealed     = endpoint.RefusedUnsealed
+	RefusedSeal         = endpoint.RefusedSeal
+	RefusedSealed       = endpoint.RefusedSealed
 )
 
 // Times is how long things took at an endpoint.

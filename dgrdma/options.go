@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/dgrdma/dgrdma/seal"
 	"github.com/dgrdma/dgrdma/settings"
 	"github.com/dgrdma/dgrdma/url"
 )
@@ -35,6 +36,9 @@ func (o *opening) set(key, value string) error {
 	case settings.Profile:
 		p, err := ProfileByName(v.Word, o.url.Scheme == url.UDP)
 		o.cfg.Profile = &p
+		return err
+	case settings.KeyFile:
+		o.cfg.Keys, err = seal.ReadKeys(v.Word)
 		return err
 	case settings.Accept:
 		o.cfg.AcceptAny = v.Word == "any"

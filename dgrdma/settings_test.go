@@ -110,7 +110,11 @@ func TestConfigAgreesWithSettings(t *testing.T) {
 		if s.Kind == settings.Number && !strings.Contains(says, s.Range()) {
 			t.Errorf("Config.%s is not said to be %s: %s", f.Name, s.Range(), says)
 		}
-		if s != settings.ID && (s.Default != 0 || s.Without != "") && !strings.Contains(says, "0 means "+s.Otherwise()) {
+		zero := "0 means "
+		if s.Kind == settings.Path {
+			zero = "nil means "
+		}
+		if s != settings.ID && (s.Default != 0 || s.Without != "") && !strings.Contains(says, zero+s.Otherwise()) {
 			t.Errorf("Config.%s is not said to be %s by default: %s", f.Name, s.Otherwise(), says)
 		}
 	}

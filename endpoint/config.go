@@ -9,6 +9,7 @@ import (
 
 	"github.com/dgrdma/dgrdma/ack"
 	"github.com/dgrdma/dgrdma/frame"
+	"github.com/dgrdma/dgrdma/seal"
 	"github.com/dgrdma/dgrdma/settings"
 	"github.com/dgrdma/dgrdma/transport"
 )
@@ -106,6 +107,10 @@ type Config struct {
 	// FirstFrame is the first frame id, 1 to 65535, for profiles that do not insist on 1.
 	// 0 means a random one.
 	FirstFrame frame.Seq
+	// Keys are those under which all is sealed that is sent to peers and taken from them, which
+	// are of our own kind, have the same keys, and are authenticated by that. nil means nothing is sealed,
+	// and what is sealed is not taken.
+	Keys *seal.Ring
 	// Entropy supplies random numbers. nil means the system's. It runs under locks: it
 	// must not call the endpoint. Peers of our kind tell restarts by these numbers.
 	Entropy func() uint32
@@ -148,6 +153,12 @@ func (c *Config) withDefaults(caps transport.Caps) (Config, error) {
 		f.MTU = caps.MTU
 	}
 	f.MTU = min(f.MTU, caps.MTU, frame.MaxData)
+	if f.Keys != nil {
+		if f.MTU < seal.MostHandshake {
+			return f, fmt.Errorf("dgrdma: frames of %d bytes, and to agree on a key takes %d", f.MTU, seal.MostHandshake)
+		}
+		f.MTU -= seal.Overhead
+	}
 	if f.MTU < settings.LeastFrame {
 		return f, fmt.Errorf("dgrdma: frames of %d bytes, need at least %d for a header, a message and its data", f.MTU, settings.LeastFrame)
 	}

@@ -7,6 +7,8 @@ import (
 	"github.com/dgrdma/dgrdma/ack"
 	"github.com/dgrdma/dgrdma/endpoint/sched"
 	"github.com/dgrdma/dgrdma/frame"
+	"github.com/dgrdma/dgrdma/seal"
+	"github.com/dgrdma/dgrdma/transport"
 )
 
 // Conn is the connection to one peer: what we post to it, and what it writes
@@ -49,7 +51,10 @@ func (e *Endpoint) newConn(p Peer, now ack.Instant, connect func(*Conn) kind) (*
 	}
 	c := &Conn{ep: e, terms: terms{cfg: &e.cfg, headroom: e.headroom, offers: &e.offers, peer: p, profile: prof}}
 	c.to = &c.peer.Addr
-	limit := min(e.cfg.MTU, e.transport.MTU(p.Addr))
+	if e.vault != nil && !prof.Session {
+		return nil, fmt.Errorf("dgrdma: connect peer %d: connections are sealed here, and peers of the kind %s know nothing of that", p.ID, prof.Name)
+	}
+	limit := min(e.cfg.MTU, e.carries(p.Addr))
 	if prof.MaxFrame != 0 {
 		limit = min(limit, prof.MaxFrame)
 	}
@@ -57,9 +62,10 @@ func (e *Endpoint) newConn(p Peer, now ack.Instant, connect func(*Conn) kind) (*
 	if c.most-partHead < max(prof.Chunk, prof.Final) {
 		return nil, fmt.Errorf("dgrdma: connect peer %d: frames of %d bytes have no room for data", p.ID, limit)
 	}
+	c.narrow = wholeFrame(e.within(surelyCarried))
 	c.sure = c.most
 	if prof.Session && e.transport.MayNarrow(p.Addr) {
-		c.sure = min(c.most, wholeFrame(surelyCarried))
+		c.sure = min(c.most, c.narrow)
 	}
 	c.size.Store(p.Size)
 	c.entry.of = &e.sched
@@ -70,6 +76,17 @@ func (e *Endpoint) newConn(p Peer, now ack.Instant, connect func(*Conn) kind) (*
 	c.kind = connect(c)
 	c.tx.start(now)
 	return c, nil
+}
+
+// carries returns how long a frame may be for the interface towards that address.
+func (e *Endpoint) carries(to transport.Addr) int { return e.within(e.transport.MTU(to)) }
+
+// within returns how long a frame may be that leaves in so many bytes.
+func (e *Endpoint) within(size int) int {
+	if e.vault != nil {
+		return size - seal.Overhead
+	}
+	return size
 }
 
 // wholeFrame returns how long a full frame is where there is that much room: it has a whole number

@@ -44,6 +44,7 @@ type Endpoint struct {
 	sched   sched.Scheduler[*Conn]
 	helpful bool // who waits receives meanwhile, and who posts much sends it
 	answers answers
+	vault   *vault // nil: nothing is sealed
 
 	// Owned by who has the turn to send.
 	batch  batch
@@ -99,6 +100,10 @@ func New(tc transport.Conn, cfg *Config) (*Endpoint, error) {
 	least := leastLent
 	if t := full.Trace; t != nil && t.FrameSent != nil {
 		least = math.MaxInt // it is shown frames in one piece
+	}
+	if full.Keys != nil {
+		least = math.MaxInt // what is sealed is copied by that
+		e.vault = newVault(&e.cfg, caps.Headroom)
 	}
 	e.batch.init(caps.Headroom, least)
 	e.helpful = full.helpful()

@@ -44,6 +44,9 @@ func (e engine) Apply(n int) (reply bool, err error) {
 	e.applying.Store(int64(max(now, 1)))
 	e.finds(now)
 	for total := n; n > 0; total += n {
+		if e.vault != nil {
+			e.unseal(now, e.datagrams[:n])
+		}
 		for in := e.datagrams[:n]; len(in) > 0; {
 			in = in[e.receive(now, in):]
 		}
@@ -56,7 +59,7 @@ func (e engine) Apply(n int) (reply bool, err error) {
 	}
 	e.endBatch(now)
 	e.applying.Store(0)
-	return len(e.replies) > 0, err
+	return len(e.replies) > 0 || e.vault != nil && len(e.vault.owed) > 0, err
 }
 
 // Serve implements sched.Engine.
@@ -64,15 +67,23 @@ func (e engine) Serve(c *Conn, now ack.Instant) (whole bool) { return !c.pack(&e
 
 // Flush implements sched.Engine: it gives the batch to the transport.
 func (e engine) Flush() {
-	b := &e.batch
-	if len(b.frames) > 0 {
-		if _, err := e.transport.Send(b.frames); err != nil {
-			e.sched.Break(err)
-		}
+	frames := e.batch.frames
+	if e.vault != nil && len(frames) > 0 {
+		frames = e.vault.seal(e.now(), frames)
 	}
+	e.transmit(frames)
 	e.leave()
 	if len(e.settle) > 0 {
 		e.settleSent()
+	}
+}
+
+func (e engine) transmit(frames []transport.Outgoing) {
+	if len(frames) == 0 {
+		return
+	}
+	if _, err := e.transport.Send(frames); err != nil {
+		e.sched.Break(err)
 	}
 }
 
@@ -120,6 +131,9 @@ func (e engine) Abandon(err error) { e.failAll(err) }
 // receive finds whose frame the first one is, and returns how many were acted on with it.
 func (e *Endpoint) receive(now ack.Instant, in []transport.Datagram) (n int) {
 	d, rest := &in[0], in[1:]
+	if len(d.Data) == 0 && e.vault != nil {
+		return 1 // it was none, and was counted
+	}
 	f := &e.frame
 	if err := f.Decode(d.Data); err != nil {
 		e.stray(d)

@@ -22,6 +22,19 @@ type peerClosedError struct{}
 func (peerClosedError) Error() string { return "dgrdma: the peer closed the connection" }
 func (peerClosedError) Unwrap() error { return ErrPeerDown }
 
+// noKeyError is ErrNoKey; to errors.Is it is ErrPeerDown too.
+type noKeyError struct{}
+
+func (noKeyError) Error() string { return "dgrdma: no key was agreed on with the peer" }
+func (noKeyError) Unwrap() error { return ErrPeerDown }
+
+// Of ErrNoKey, whether anybody answered.
+var (
+	errOtherKey  = &inWords{"the peer is there, and does not accept our key: has it the same one for us, and room for another peer?", ErrNoKey}
+	errNoKeyHere = &inWords{"there is no key for this peer here: neither one of its own nor one for all", ErrNoKey}
+	errUnkeyed   = &inWords{"nobody answers the question for a key: is the peer there, does it seal its connections, has it a key for us, and does it take us for a peer?", ErrNoKey}
+)
+
 // The errors that programs test for with errors.Is.
 var (
 	ErrClosed        error = closedError{}
@@ -39,6 +52,7 @@ var (
 	ErrWrongID             = errors.New("dgrdma: the peer has another id")
 	ErrPeerExists          = errors.New("dgrdma: a peer with this id and address is connected already")
 	ErrTooManyPeers        = errors.New("dgrdma: no room for another peer")
+	ErrNoKey         error = noKeyError{}
 	ErrCallback            = errors.New("dgrdma: endpoint failed: a callback panicked or ended its goroutine")
 	ErrNil                 = errors.New("dgrdma: nil or the zero value in place of an endpoint, connection or other object: look at the error of the call that makes it, if it was called")
 )
@@ -134,12 +148,16 @@ const (
 	RefusedAckTooOld           // acknowledges ids that may have been used again
 	RefusedNoRoom              // of a new peer, for which there is no room
 	RefusedOpenMemory          // what is incomplete takes all memory that it may, see Config.OpenMemory
+	RefusedUnsealed            // is not sealed, and only sealed frames are taken, see Config.Keys
+	RefusedSeal                // is sealed under another key, was changed, or came before
+	RefusedSealed              // is sealed, and there are no keys here
 	numReasons
 )
 
 var reasonNames = [numReasons]string{
 	"none", "malformed", "destination", "source", "bounds", "memory", "inconsistent",
 	"too_many_open", "stale", "foreign", "no_session", "down", "ack_of_unsent", "ack_too_old", "no_room", "open_memory",
+	"unsealed", "seal", "sealed",
 }
 
 func (r Reason) String() string {

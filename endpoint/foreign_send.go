@@ -43,6 +43,7 @@ func (o *foreignSending) begin(ack.Instant) {
 }
 
 func (o *foreignSending) hurry(ack.Instant) {}
+func (o *foreignSending) keyed(ack.Instant) {}
 
 // serves implements sendingKind: whatever such a peer is, is taken for memory, into which
 // a letter would be written.

@@ -194,7 +194,7 @@ func (n *nativeSending) overdueSize(now ack.Instant) error {
 
 // doubts reports whether a peer that acknowledges nothing is to be asked whether that is because frames are too long.
 func (n *nativeSending) doubts() bool {
-	return n.sender.Timeouts() >= checkAfter && !n.checked && n.theirs != unknown && n.remakes() && n.flight.longest()-n.headroom > wholeFrame(surelyCarried)
+	return n.sender.Timeouts() >= checkAfter && !n.checked && n.theirs != unknown && n.remakes() && n.flight.longest()-n.headroom > n.narrow
 }
 
 // check begins to ask, and ends it when something was acknowledged.
@@ -207,6 +207,6 @@ func (n *nativeSending) check(now ack.Instant) {
 		}
 	case n.doubts():
 		n.checking, n.checked = true, true
-		n.sizes.begin(now, wholeFrame(surelyCarried), n.frameMax, n.sender.RTT().Smoothed())
+		n.sizes.begin(now, n.narrow, n.frameMax, n.sender.RTT().Smoothed())
 	}
 }

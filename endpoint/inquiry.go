@@ -58,6 +58,7 @@ var _ sendingKind = (*inquiringSending)(nil)
 func (a *inquiringSending) first(random ack.Wide) ack.Wide              { return random }
 func (a *inquiringSending) resume(next ack.Wide, _ frame.Seq) ack.Wide  { return next }
 func (a *inquiringSending) renumbered(frame.Seq)                        {}
+func (a *inquiringSending) keyed(now ack.Instant)                       { a.askAt = now }
 func (a *inquiringSending) hurry(ack.Instant)                           {}
 func (a *inquiringSending) serves(frame.ServiceName, bool) error        { return nil }
 func (a *inquiringSending) base(frame.ServiceName) uint32               { return 0 }

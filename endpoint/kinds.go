@@ -45,6 +45,8 @@ type sendingKind interface {
 	base(name frame.ServiceName) uint32
 	// retell has the peer told again who we are, and reports whether it is.
 	retell(now ack.Instant) bool
+	// keyed is told that there is a key under which all is sealed from now on.
+	keyed(now ack.Instant)
 	// next reports whether there is an introduction to be sent now, and if not, when
 	// there will be, or when overdue wants to be asked.
 	next(now ack.Instant) (send bool, at ack.Instant)

@@ -327,6 +327,12 @@ func (n *nativeSending) askSoon(now ack.Instant) {
 	n.askAt = min(n.askAt, max(now, n.askedAt.Add(helloFirst)))
 }
 
+// keyed implements sendingKind. Something tells the peer that we have the key.
+func (n *nativeSending) keyed(now ack.Instant) {
+	n.askAt = now
+	n.answer = n.answer || n.theirs != unknown
+}
+
 // hurry ends the idle rhythm of hellos, because something is to be sent.
 func (n *nativeSending) hurry(now ack.Instant) {
 	if n.theirs == unknown {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/dgrdma/dgrdma/ack"
 	"github.com/dgrdma/dgrdma/frame"
+	"github.com/dgrdma/dgrdma/seal"
 	"github.com/dgrdma/dgrdma/transport"
 )
 
@@ -46,6 +47,10 @@ func (e *Endpoint) stranger(why Reason, from transport.Addr, f *frame.Frame) {
 // meet returns the connection to a peer that was not configured, if that is wanted
 // and the frame is reason enough for it.
 func (e *Endpoint) meet(now ack.Instant, f *frame.Frame, from transport.Addr) *Conn {
+	if !f.HasMessages() && f.Flags&seal.Flag != 0 {
+		e.stranger(RefusedSealed, from, f)
+		return nil
+	}
 	if !e.accepting.Load() || f.Src == 0 || !f.HasMessages() {
 		e.stranger(RefusedSource, from, f)
 		return nil
@@ -221,6 +226,9 @@ func (e engine) Reply() {
 	e.mu.Unlock()
 	e.replies = e.replies[:0]
 	e.Flush()
+	if e.vault != nil {
+		e.transmit(e.vault.takeOwed())
+	}
 }
 
 // put makes the frame of the reply.

@@ -19,6 +19,7 @@ type terms struct {
 	profile    Profile
 	most       int    // length of a full frame, if the way carries what its first part does
 	sure       int    // and of one that it surely carries
+	narrow     int    // and of one that every way carries
 	emptyIndex uint16 // index of a message without data
 
 	channels channels // of the endpoint's services

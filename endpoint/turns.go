@@ -165,7 +165,7 @@ func (c *Conn) overdue(now ack.Instant, fin *finished) (n news) {
 	c.tx.counters.FramesMissed += uint64(n.missed)
 	n.size = c.tx.shorten(fin)
 	if n.why != nil {
-		n.why = c.ep.deaf(now, n.why)
+		n.why = c.ep.keyless(c.key(), c.ep.deaf(now, n.why))
 		c.giveUp(now, fin, n.why)
 	} else {
 		c.tx.wake(now)

@@ -47,6 +47,11 @@ func (h *Header) Put(b []byte) {
 	b[9] = h.Flags
 }
 
+// IDsOf returns whose frame b is, which has HeaderSize bytes at least.
+func IDsOf(b []byte) (dst, src EndpointID) {
+	return EndpointID(binary.LittleEndian.Uint16(b[0:])), EndpointID(binary.LittleEndian.Uint16(b[2:]))
+}
+
 func (h *Header) get(b []byte) {
 	_ = b[HeaderSize-1]
 	h.Dst = EndpointID(binary.LittleEndian.Uint16(b[0:]))

@@ -209,6 +209,9 @@ func (l *Link) unanswered(err error) error {
 	if errors.As(err, &other) {
 		return other
 	}
+	if keyless := l.peer.conn.NoKey(); keyless != nil {
+		return keyless // whether the peer was given up for that, or a deadline as long as that came first
+	}
 	if errors.Is(err, dgrdma.ErrPeerClosed) {
 		return err // which says all
 	}

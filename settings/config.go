@@ -12,7 +12,7 @@ func Complete(config any) error {
 	for _, s := range All {
 		f := c.FieldByName(s.Field)
 		switch {
-		case !f.IsValid() || s.Kind == Choice:
+		case !f.IsValid() || s.Kind == Choice || s.Kind == Path:
 			continue
 		case f.IsZero() && s.Default == 0:
 			continue

@@ -45,11 +45,12 @@ const (
 	Hex         // a number that is written so
 	Time
 	Choice
+	Path // of a file
 )
 
 // Value is what was said.
 type Value struct {
-	Word   string // of Words; empty: it is a number or a time
+	Word   string // of Words, or a path; empty: it is a number or a time
 	Number int64  // a time in nanoseconds
 }
 
@@ -82,6 +83,10 @@ func (s *Setting) Parse(text string) (Value, error) {
 	var n int64
 	err := error(strconv.ErrSyntax)
 	switch s.Kind {
+	case Path:
+		if text != "" {
+			return Value{Word: text}, nil
+		}
 	case Number, Hex:
 		n, err = strconv.ParseInt(text, map[Kind]int{Number: 10, Hex: 0}[s.Kind], 64)
 	case Time:
@@ -101,6 +106,8 @@ func (s *Setting) within(n int64) bool { return n >= s.Least && (s.Most == 0 || 
 func (s *Setting) Allowed() string {
 	last := len(s.Words) - 1
 	switch {
+	case s.Kind == Path:
+		return "the path of a file"
 	case s.Kind == Time && s.Least > 0:
 		return "a time of " + s.Range() + ", such as 10s"
 	case s.Kind == Time:
@@ -160,6 +167,7 @@ func (s *Setting) Help() string {
 		text += ": " + s.Choices + " " + s.Range()
 	case s.Kind == Choice:
 		text += ": " + s.Allowed()
+	case s.Kind == Path:
 	case s.Kind != Time:
 		text += ", " + s.Allowed()
 	case s.Least > 0:

@@ -75,6 +75,10 @@ var (
 		Field: "PeersPerHost", Value: "N", Means: "learned peers of one IP or MAC address, at most MaxPeers", Least: 1, Most: maxID,
 		Without: "a quarter of MaxPeers",
 	}
+	KeyFile = &Setting{
+		Option: "key-file", Field: "Keys", Flag: "key-file", Value: "FILE", Means: "file of the keys under which connections are sealed", Kind: Path,
+		Without: "nothing is sealed",
+	}
 	KeepOldLife = &Setting{
 		Field: "KeepOldLife", Value: On, Means: "refuse a peer that restarted until Reset", Kind: Choice, Words: onOff, Without: Off,
 	}
@@ -115,6 +119,6 @@ var (
 
 // All are the settings in the order in which documentation has them.
 var All = []*Setting{
-	ID, Profile, MTU, Frame, Window, Queue, GiveUp, KeepAlive, Coalesce, OpenIncoming, OpenMemory, Accept, MaxPeers, PeersPerHost, KeepOldLife,
+	ID, Profile, MTU, Frame, Window, Queue, GiveUp, KeepAlive, Coalesce, OpenIncoming, OpenMemory, Accept, MaxPeers, PeersPerHost, KeyFile, KeepOldLife,
 	BusyPoll, Help, Manual, FirstFrame, SockBuf, GSO, GRO, EtherType, Ring, Max,
 }

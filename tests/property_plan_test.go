@@ -33,6 +33,16 @@ type propertyPlan struct {
 	notes    []string
 }
 
+// sealed reports whether all connections are sealed: where the kind of peers can, and the wire carries what that takes.
+func (p *propertyPlan) sealed() bool {
+	for _, n := range p.each {
+		if n.mtu != 0 && n.mtu < 200 {
+			return false
+		}
+	}
+	return p.profile(0).Session && p.mtu >= 200 && worlds.NewDice(p.seed, 7).Chance(0.3)
+}
+
 type propertyNodePlan struct {
 	window, mtu, queue, open int
 	coalesce                 time.Duration

@@ -11,6 +11,7 @@ import (
 
 	"github.com/dgrdma/dgrdma/endpoint"
 	"github.com/dgrdma/dgrdma/frame"
+	"github.com/dgrdma/dgrdma/seal"
 	"github.com/dgrdma/dgrdma/tests/worlds"
 	"github.com/dgrdma/dgrdma/transport"
 	"github.com/dgrdma/dgrdma/transport/simnet"
@@ -199,6 +200,9 @@ func (w *propertyWorld) start(n *propertyNode) {
 	cfg := &endpoint.Config{
 		ID: n.id, Memory: n.memory, Profile: &prof, Window: np.window, MTU: np.mtu, Queue: np.queue,
 		GiveUp: w.plan.giveUp, Coalesce: np.coalesce, OpenIncoming: np.open, Entropy: w.entropy(n), AcceptAny: np.accept,
+	}
+	if w.plan.sealed() {
+		cfg.Keys = &seal.Ring{All: &seal.Key{7}}
 	}
 	if n.life == 0 || np.repeatFirst {
 		cfg.FirstFrame = np.first

@@ -4,7 +4,7 @@ package face
 var faces = []*facade{{
 	name: "dgrdma",
 	rooms: map[string]string{
-		"endpoint": "endpoint", "sched": "endpoint/sched", "frame": "frame", "transport": "transport", "ack": "ack",
+		"endpoint": "endpoint", "sched": "endpoint/sched", "frame": "frame", "transport": "transport", "ack": "ack", "seal": "seal",
 	},
 	types: []shown{
 		{file: "face_handles.go", from: "endpoint", name: "Conn", form: handle},
@@ -25,6 +25,8 @@ var faces = []*facade{{
 		{file: "face_config.go", from: "endpoint", name: "Trace"},
 		{file: "face_config.go", from: "ack", name: "Controller"},
 		{file: "face_config.go", from: "ack", name: "Instant"},
+		{file: "face_keys.go", from: "seal", name: "Ring", as: "Keys"},
+		{file: "face_keys.go", from: "seal", name: "Key"},
 		{file: "face_peers.go", from: "endpoint", name: "Peer"},
 		{file: "face_peers.go", from: "endpoint", name: "PeerName"},
 		{file: "face_peers.go", from: "endpoint", name: "Profile"},
@@ -63,6 +65,9 @@ var faces = []*facade{{
 		{file: "face_wire.go", from: "transport", name: "Stats", as: "TransportStats"},
 	},
 	functions: []shown{
+		{file: "face_keys.go", from: "seal", name: "NewKey"},
+		{file: "face_keys.go", from: "seal", name: "ParseKey"},
+		{file: "face_keys.go", from: "seal", name: "ReadKeys"},
 		{file: "face_peers.go", from: "endpoint", name: "Native"},
 		{file: "face_peers.go", from: "endpoint", name: "FPGA"},
 		{file: "face_peers.go", from: "endpoint", name: "OpenCPI"},
@@ -75,7 +80,7 @@ var faces = []*facade{{
 		{file: "face_wire.go", from: "transport", name: "UDPAddr"},
 		{file: "face_wire.go", from: "transport", name: "EtherAddr"},
 	},
-	errors: []failing{{from: "endpoint", title: "The errors"}},
+	errors: []failing{{from: "endpoint", title: "The errors"}, {from: "seal", title: "What is wrong with a key"}},
 	own:    map[string]string{"endpoint.Endpoint": "Endpoint", "endpoint.Waiter": "Waiter"},
 	byHand: []string{"Conn.Memory", "Conn.Channel", "Channel.Conn", "Channel.Handler", "Channel.Flow", "Flow.Conn"},
 	unseen: []string{"Config.Region"},

@@ -1,0 +1,119 @@
+package endpoint
+
+import (
+	"bytes"
+	"sync/atomic"
+	"time"
+
+	"github.com/dgrdma/dgrdma/ack"
+	"github.com/dgrdma/dgrdma/seal"
+)
+
+// association is what keys two ids at two addresses share, and the handshake for new ones.
+type association struct {
+	key     peerKey
+	psk     *seal.Key
+	sealing atomic.Pointer[seal.Sealing] // nil: there is no key yet
+	heard   atomic.Int64                 // an ack.Instant: when something came that is authentic
+	latest  atomic.Uint32                // the index of that
+	gone    atomic.Bool                  // it is forgotten
+
+	// Guarded by the vault's mutex.
+	asking   *seal.Asking // the handshake that we began, until it ends
+	begun    ack.Instant
+	askedAt  ack.Instant
+	asks     int
+	drawn    byte // the index of the newest key
+	answered bool // there was a challenge: somebody is there
+	hinted   bool // the peer may have lost its keys
+
+	// Owned by the sender.
+	sent   ack.Instant
+	silent ack.Instant // when something was sent first since something was heard
+
+	// Owned by the receiver.
+	keys  [seal.Indexes]received
+	peer  seal.Instance
+	first []byte // the last first message that was answered, and how
+	reply []byte
+}
+
+// received is a key of the receiver's.
+type received struct {
+	opening *seal.Opening
+	sealing *seal.Sealing // of who answered a handshake: used once something comes under this key, when the peer has it, too
+	peer    seal.Instance
+	used    ack.Instant
+}
+
+// keyFades is how long a key serves under which nothing comes while something comes under another one: what was held back
+// for longer is worth nothing. Arbitrary: long beside a round trip.
+const keyFades = 8 * time.Second
+
+// draw returns the index for a new key: the one that was drawn longest ago, and under which nothing came last. Guarded by the
+// vault's mutex.
+func (a *association) draw() byte {
+	a.drawn = (a.drawn + 1) % seal.Indexes
+	if uint32(a.drawn) == a.latest.Load() {
+		a.drawn = (a.drawn + 1) % seal.Indexes
+	}
+	return a.drawn
+}
+
+// promise takes a key of which the peer does not know yet that it is used.
+func (a *association) promise(now ack.Instant, k seal.Keys) {
+	a.keys[k.Index] = received{opening: k.Opening, sealing: k.Sealing, peer: k.Peer, used: now}
+}
+
+// confirm takes a key that the peer has.
+func (a *association) confirm(now ack.Instant, index byte, s *seal.Sealing) {
+	k := &a.keys[index]
+	k.sealing, k.used = nil, now
+	if k.peer != a.peer { // it began anew, and nothing of what it was before is taken
+		for i := range a.keys {
+			if a.keys[i].peer != k.peer {
+				a.keys[i] = received{}
+			}
+		}
+		a.peer = k.peer
+	}
+	a.latest.Store(uint32(index))
+	a.sealing.Store(s)
+}
+
+// opens opens a sealed frame, or returns nil. known: there is such a key.
+func (a *association) opens(now ack.Instant, b []byte) (plain []byte, known bool) {
+	i := seal.Index(b)
+	k := &a.keys[i]
+	if heard := ack.Instant(a.heard.Load()); k.opening != nil && heard.Sub(k.used) > keyFades {
+		*k = received{}
+	}
+	if k.opening == nil {
+		return nil, false
+	}
+	plain, ok := k.opening.Open(b)
+	if !ok {
+		return nil, true
+	}
+	if k.sealing != nil {
+		a.confirm(now, i, k.sealing)
+	}
+	k.used = now
+	if uint32(i) != a.latest.Load() {
+		a.latest.Store(uint32(i))
+	}
+	a.heard.Store(int64(now))
+	return plain, true
+}
+
+// unheard returns for how long frames are sent, and nothing authentic comes. It belongs to the sender.
+func (a *association) unheard(now ack.Instant, rest time.Duration) time.Duration {
+	if a.silent <= ack.Instant(a.heard.Load()) || now.Sub(a.sent) > rest {
+		a.silent = now
+	}
+	a.sent = now
+	return now.Sub(a.silent)
+}
+
+// repeats reports whether that is the first message that was answered last.
+func (a *association) repeats(b []byte) bool { return a.first != nil && bytes.Equal(a.first, b) }

@@ -1,0 +1,226 @@
+package endpoint
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/dgrdma/dgrdma/seal"
+	"github.com/dgrdma/dgrdma/tests/fixture"
+	"github.com/dgrdma/dgrdma/transport/simnet"
+)
+
+func ringOf(b byte) *seal.Ring { return &seal.Ring{All: &seal.Key{b}} }
+
+// TestSealed: what is written arrives, over a network that loses, doubles, reorders and delays, whoever begins, and both at once.
+func TestSealed(t *testing.T) {
+	for _, faults := range []simnet.Link{
+		{},
+		{Latency: 5 * time.Millisecond},
+		{Loss: 0.3, Duplicate: 0.1, Reorder: 0.1, Latency: time.Millisecond, Jitter: 3 * time.Millisecond},
+		{Latency: 1200 * time.Millisecond},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			p := newPair(t, pairConfig{a: Config{Keys: ringOf(1), GiveUp: 30 * time.Second}, b: Config{Keys: ringOf(1), GiveUp: 30 * time.Second}, link: faults})
+			defer p.close()
+			data := make([]byte, 300_000)
+			for i := range data {
+				data[i] = byte(i*31) | 1
+			}
+			began := time.Now()
+			for _, c := range []*Conn{p.toB, p.toA} {
+				ctx, cancel := context.WithTimeout(t.Context(), 25*time.Second)
+				if err := c.Write(ctx, write(64, data, 0, 1)); err != nil {
+					t.Errorf("%+v: %v; %+v", faults, err, c.Stats().Counters)
+				}
+				cancel()
+			}
+			t.Logf("%+v: %v", faults, time.Since(began))
+			if got := string(p.memB.Bytes()[64 : 64+len(data)]); got != string(data) {
+				t.Errorf("%+v: other bytes arrived", faults)
+			}
+		})
+	}
+}
+
+// TestSealedOtherKey: with another key, or none, nothing is taken, and who began says why after GiveUp.
+func TestSealedOtherKey(t *testing.T) {
+	for _, ring := range []*seal.Ring{ringOf(2), nil, {}, {Own: map[uint16]*seal.Key{7: {1}}}} {
+		synctest.Test(t, func(t *testing.T) {
+			p := newPair(t, pairConfig{a: Config{Keys: ringOf(1), GiveUp: 2 * time.Second}, b: Config{Keys: ring, GiveUp: 2 * time.Second}})
+			defer p.close()
+			began := time.Now()
+			err := p.toB.Write(t.Context(), write(64, []byte("not for you"), 0, 1))
+			if took := time.Since(began); !errors.Is(err, ErrNoKey) || !errors.Is(err, ErrPeerDown) || took < 2*time.Second || took > 3*time.Second {
+				t.Errorf("%v after %v", err, took)
+			}
+			t.Log(err)
+			if p.memB.Bytes()[64] != 0 {
+				t.Error("it was written")
+			}
+		})
+	}
+}
+
+// wiretap records what is sent over a link.
+type wiretap struct {
+	mu  sync.Mutex
+	all [][]byte
+}
+
+func (w *wiretap) hear(_ int, b []byte) simnet.Verdict {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.all = append(w.all, bytes.Clone(b))
+	return simnet.Deliver()
+}
+
+func (w *wiretap) heard() [][]byte {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.all)
+}
+
+// sealedPair is a pair of which all is recorded.
+func sealedPair(t *testing.T, b Config) (p *pair, there, back *wiretap) {
+	there, back = new(wiretap), new(wiretap)
+	b.Keys = ringOf(1)
+	p = newPair(t, pairConfig{a: Config{Keys: ringOf(1)}, b: b})
+	p.net.Link(addrA, addrB, simnet.Link{Script: there.hear})
+	p.net.Link(addrB, addrA, simnet.Link{Script: back.hear})
+	return p, there, back
+}
+
+// TestSealedSaysNothing: nothing that is written is on the wire, nor any frame that is not sealed.
+func TestSealedSaysNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, there, back := sealedPair(t, Config{})
+		defer p.close()
+		secret := bytes.Repeat([]byte("attack at dawn; "), 400)
+		if err := p.toB.Write(t.Context(), write(64, secret, 0, 1)); err != nil {
+			t.Fatal(err)
+		}
+		for _, b := range append(there.heard(), back.heard()...) {
+			if seal.KindOf(b) == seal.Plain || bytes.Contains(b, secret[:16]) {
+				t.Errorf("on the wire: %x", b)
+			}
+		}
+	})
+}
+
+// TestSealedReplay: all that was recorded, in one life, comes again and again, to both, from either, now and in the next life: nothing of it
+// is applied, and the connection goes on.
+func TestSealedReplay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, there, back := sealedPair(t, Config{AcceptAny: true})
+		if err := p.toB.Write(t.Context(), write(64, []byte("the first life"), 0, 1)); err != nil {
+			t.Fatal(err)
+		}
+		replay := func() {
+			for _, b := range slices.Concat(there.heard(), back.heard()) {
+				p.net.Inject(addrA, addrB, b)
+				p.net.Inject(addrB, addrA, b)
+			}
+			time.Sleep(time.Millisecond)
+		}
+		clear(p.memB.Bytes())
+		check := func(when string) {
+			t.Helper()
+			replay()
+			for i, b := range p.memB.Bytes() {
+				if b != 0 {
+					t.Fatalf("%s: byte %d was written", when, i)
+				}
+			}
+			if err := p.toB.Write(t.Context(), write(64, []byte("on"), 0, 1)); err != nil {
+				t.Fatalf("%s: %v", when, err)
+			}
+			clear(p.memB.Bytes())
+		}
+		check("at once")
+		p.toB.Reset(0)
+		check("behind a Reset")
+		time.Sleep(time.Hour)
+		check("much later")
+		p.b.Close()
+		p.memB = p.region(1 << 20)
+		p.b = p.open(addrB, &Config{ID: 2, Memory: p.memB, Keys: ringOf(1), AcceptAny: true, OnEvent: p.note})
+		p.toB.Reset(0)
+		check("in the next life")
+		p.close()
+	})
+}
+
+// TestSealedReflected: what an endpoint says comes back to it as if the peer had said it: it agrees on no key with itself.
+func TestSealedReflected(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPair(t, pairConfig{a: Config{Keys: ringOf(1), GiveUp: 3 * time.Second, AcceptAny: true}, b: Config{Keys: ringOf(1)}})
+		defer p.close()
+		back := func(_ int, b []byte) simnet.Verdict {
+			c := bytes.Clone(b)
+			go p.net.Inject(addrB, addrA, c)
+			swapped := seal.Swapped([4]byte(c))
+			d := append(swapped[:], c[4:]...)
+			go p.net.Inject(addrB, addrA, d)
+			return simnet.Drop()
+		}
+		p.net.Link(addrA, addrB, simnet.Link{Script: back})
+		p.b.Close()
+		c := p.connect(p.a, Peer{ID: 1, As: 1, Addr: addrB})
+		for _, c := range []*Conn{c, p.toB} {
+			if err := c.Write(t.Context(), write(64, []byte("hello me"), 0, 1)); !errors.Is(err, ErrNoKey) {
+				t.Errorf("%v: %v", c, err)
+			}
+		}
+		time.Sleep(time.Second)
+	})
+}
+
+// TestSealedRestarts: either side begins anew, again and again, over a network that loses much: the two find together, and what
+// was said to be done was written.
+func TestSealedRestarts(t *testing.T) {
+	seed := uint64(time.Now().UnixNano())
+	fixture.Bubble(t, fmt.Sprintf("seed %d", seed), func(t *testing.T) {
+		rnd := rand.New(rand.NewPCG(seed, 0))
+		p := newPair(t, pairConfig{a: Config{Keys: ringOf(1)}, b: Config{Keys: ringOf(1)}, link: simnet.Link{Loss: 0.2, Duplicate: 0.05, Reorder: 0.05, Latency: time.Millisecond}})
+		for i := range 60 {
+			switch rnd.IntN(3) {
+			case 0:
+				p.b.Close()
+				p.b = p.open(addrB, &Config{ID: 2, Memory: p.memB, Keys: ringOf(1), OnEvent: p.note})
+				p.toA = p.connect(p.b, Peer{ID: 1, Addr: addrA, Size: 1 << 20})
+			case 1:
+				p.a.Close()
+				p.a = p.open(addrA, &Config{ID: 1, Memory: p.memA, Keys: ringOf(1), OnEvent: p.note})
+				p.toB = p.connect(p.a, Peer{ID: 2, Addr: addrB, Size: 1 << 20})
+			}
+			data := bytes.Repeat([]byte{byte(i) + 1}, 1+rnd.IntN(5000))
+			began := time.Now()
+			for tries := 0; ; tries++ {
+				clear(p.memB.Bytes())
+				err := p.toB.Write(t.Context(), write(64, data, 0, 1))
+				if err == nil {
+					break
+				}
+				if tries > 20 || !errors.Is(err, ErrPeerRestarted) && !errors.Is(err, ErrPeerClosed) && !errors.Is(err, ErrReset) {
+					t.Fatalf("round %d after %v: %v", i, time.Since(began), err)
+				}
+				p.toB.Reset(0)
+			}
+			if !bytes.Equal(p.memB.Bytes()[64:64+len(data)], data) {
+				t.Fatalf("round %d: said to be written, and is not", i)
+			}
+			if took := time.Since(began); took > 8*time.Second {
+				t.Errorf("round %d took %v", i, took)
+			}
+		}
+		p.close()
+	})
+}

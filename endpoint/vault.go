@@ -1,0 +1,391 @@
+package endpoint
+
+import (
+	"crypto/rand"
+	"sync"
+	"time"
+
+	"github.com/dgrdma/dgrdma/ack"
+	"github.com/dgrdma/dgrdma/frame"
+	"github.com/dgrdma/dgrdma/seal"
+	"github.com/dgrdma/dgrdma/transport"
+)
+
+const (
+	// mostAttempt is how long a handshake is tried before another one begins.
+	mostAttempt = 5 * time.Second
+	// mostUnheard is how long frames are sent, and nothing authentic comes, until there is a handshake for new keys: the peer
+	// may have lost its own, or a machine was resumed as it was before.
+	mostUnheard = time.Second
+	// keyless is how long an association is kept that has no connection, and under which nothing comes. Arbitrary.
+	keyless = ack.Instant(time.Minute)
+)
+
+// vault seals what leaves, and opens what comes, where an endpoint has keys. It neither waits nor has a timer: while there is
+// no key, a datagram of the handshake leaves in the place of frames, so that whatever repeats them repeats it.
+type vault struct {
+	ring     *seal.Ring
+	own      seal.Instance
+	headroom int
+	giveUp   time.Duration
+	most     int // associations that peers may begin
+
+	mu    sync.Mutex
+	table map[peerKey]*association
+
+	// Owned by the sender.
+	room []byte // the sealed frames of a batch
+	out  []transport.Outgoing
+	to   *association // of the frame before
+	salt seal.Salt
+
+	// Owned by the receiver.
+	from       *association // of the datagram before
+	challenger seal.Challenger
+	pruned     ack.Instant
+	owed       []owed // what is answered at the end of the batch; read by who has both turns
+}
+
+// owed is an answer of a handshake.
+type owed struct {
+	to  transport.Addr
+	buf []byte
+}
+
+func newVault(cfg *Config, headroom int) *vault {
+	return &vault{
+		ring: cfg.Keys, own: seal.NewInstance(), headroom: headroom, giveUp: cfg.GiveUp, most: cfg.MaxPeers,
+		table: make(map[peerKey]*association),
+	}
+}
+
+func (v *vault) find(k peerKey) *association {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.table[k]
+}
+
+// associate returns the association with a peer, which is made if there is a key for it. Guarded by mu.
+func (v *vault) associate(now ack.Instant, k peerKey) *association {
+	a := v.table[k]
+	if a == nil {
+		psk := v.ring.Of(uint16(k.theirs))
+		if psk == nil {
+			return nil
+		}
+		a = &association{key: k, psk: psk}
+		a.heard.Store(int64(now))
+		v.table[k] = a
+	}
+	return a
+}
+
+// seal returns the sealed frames of a batch, side by side as those are. Of those for whom there is no key yet, a datagram of
+// the handshake may be there instead.
+func (v *vault) seal(now ack.Instant, frames []transport.Outgoing) []transport.Outgoing {
+	need := 0
+	for i := range frames {
+		need += v.headroom + seal.SealedSize(len(frames[i].Buf)-v.headroom)
+	}
+	if need > len(v.room) {
+		v.room = make([]byte, need)
+	}
+	room := v.room
+	rand.Read(v.salt[:]) // never fails
+	v.out = v.out[:0]
+	for i := range frames {
+		o := &frames[i]
+		plain := o.Buf[v.headroom:]
+		dst, src := frame.IDsOf(plain)
+		a := v.to
+		if k := (peerKey{ids{src, dst}, *o.To}); a == nil || a.key != k || a.gone.Load() {
+			v.mu.Lock()
+			a = v.associate(now, k)
+			v.mu.Unlock()
+			if v.to = a; a == nil {
+				continue
+			}
+		}
+		s := a.sealing.Load()
+		if s == nil || s.Worn() || v.doubts(now, a) {
+			if b := v.ask(now, a, [4]byte(plain)); b != nil {
+				v.out = append(v.out, transport.Outgoing{To: o.To, Buf: b})
+			}
+		}
+		if s == nil || s.Spent() {
+			continue // as if it had been lost
+		}
+		n := v.headroom + len(s.Seal(room[v.headroom:v.headroom], plain, &v.salt))
+		v.out = append(v.out, transport.Outgoing{To: o.To, Buf: room[:n:n]})
+		room = room[n:]
+	}
+	return v.out
+}
+
+// doubts reports whether the peer may not have our key any more.
+func (v *vault) doubts(now ack.Instant, a *association) bool {
+	rest := min(mostUnheard, v.giveUp/4)
+	unheard := a.unheard(now, rest)
+	if unheard < helloFirst {
+		return false
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return unheard >= rest || a.hinted
+}
+
+// ask returns the datagram of a handshake that is to be answered, behind headroom, or nil: one left just now.
+func (v *vault) ask(now ack.Instant, a *association, between [4]byte) []byte {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	switch {
+	case a.asking == nil || now.Sub(a.begun) > min(v.giveUp/2, mostAttempt):
+		a.asking, a.begun, a.asks = seal.Ask(a.psk, v.own, a.draw()), now, 0
+	case now.Sub(a.askedAt) < min(helloFirst<<min(a.asks-1, 10), helloMost):
+		return nil
+	}
+	a.asks++
+	a.askedAt = now
+	return a.asking.Again(make([]byte, v.headroom, v.headroom+seal.MostHandshake), between)
+}
+
+// NoKey says what is known of why there is no key yet under which all is sealed that is said to the peer, see
+// [Config.Keys]: the error is [ErrNoKey]. nil: there is one, or nothing is sealed.
+func (c *Conn) NoKey() error {
+	if c.absent() {
+		return ErrNil
+	}
+	return c.ep.keyless(c.key(), nil)
+}
+
+// keyless returns why a peer is given up, which is that there never was a key for it, if there was none.
+func (e *Endpoint) keyless(k peerKey, why error) error {
+	v := e.vault
+	if v == nil {
+		return why
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	is := errUnkeyed
+	switch a := v.table[k]; {
+	case a == nil && v.ring.Of(uint16(k.theirs)) == nil:
+		is = errNoKeyHere
+	case a != nil && a.sealing.Load() != nil:
+		return why
+	case a != nil && a.answered:
+		is = errOtherKey
+	}
+	return &PeerError{ID: k.theirs, Addr: k.addr, Op: "agreeing on a key", Err: is}
+}
+
+// unseal opens datagrams where they are. What is none of a peer's frames is empty afterwards.
+func (e *Endpoint) unseal(now ack.Instant, in []transport.Datagram) {
+	v := e.vault
+	for i := range in {
+		d := &in[i]
+		b := d.Data
+		d.Data = nil
+		switch kind := seal.KindOf(b); kind {
+		case seal.Sealed:
+			ours, theirs := frame.IDsOf(b)
+			a := v.from
+			if k := (peerKey{ids{ours, theirs}, d.From}); a == nil || a.key != k {
+				if a = v.find(k); a == nil {
+					e.dare(now, k, b, RefusedSeal)
+					continue
+				}
+				v.from = a
+			}
+			plain, known := a.opens(now, b)
+			switch {
+			case !known:
+				e.dare(now, a.key, b, RefusedSeal)
+			case plain == nil:
+				e.unopened(RefusedSeal, a.key, b)
+			default:
+				d.Data = plain
+			}
+		case seal.Plain:
+			e.unopened(RefusedUnsealed, peerKey{addr: d.From}, b)
+		default:
+			ours, theirs := frame.IDsOf(b)
+			if why := e.shake(now, peerKey{ids{ours, theirs}, d.From}, kind, b); why != RefusedNone {
+				e.unopened(why, peerKey{addr: d.From}, b)
+			}
+		}
+	}
+}
+
+// unopened counts a datagram that is no frame of a peer's.
+func (e *Endpoint) unopened(why Reason, k peerKey, b []byte) {
+	e.strangers.FramesReceived++
+	e.strangers.BytesReceived += uint64(len(b))
+	e.stranger(why, k.addr, nil)
+}
+
+// wants reports whether anything would be taken from who says to be that peer. Who asks which id we have may be one, too.
+func (e *Endpoint) wants(k peerKey) bool {
+	return k.theirs != 0 && e.vault.ring.Of(uint16(k.theirs)) != nil &&
+		(e.accepting.Load() || e.peers.find(k) != nil || e.peers.find(peerKey{ids{e.cfg.ID, k.theirs}, k.addr}) != nil)
+}
+
+// owe has a peer answered at the end of the batch, unless too many others are.
+func (v *vault) owe(to transport.Addr, put func([]byte) []byte) {
+	if len(v.owed) < mostReplies {
+		v.owed = append(v.owed, owed{to, put(make([]byte, v.headroom, v.headroom+seal.MostHandshake))})
+	}
+}
+
+// takeOwed returns what is owed, once.
+func (v *vault) takeOwed() []transport.Outgoing {
+	v.out = v.out[:0]
+	for i := range v.owed {
+		to := v.owed[i].to // what To points to never changes, and these will
+		v.out = append(v.out, transport.Outgoing{To: &to, Buf: v.owed[i].buf})
+	}
+	clear(v.owed)
+	v.owed = v.owed[:0]
+	return v.out
+}
+
+// dare answers with a challenge who asks for one, or seals under a key that we do not have: it may have shared that with us
+// when we were another program. One is enough for a burst.
+func (e *Endpoint) dare(now ack.Instant, k peerKey, b []byte, why Reason) {
+	v := e.vault
+	if why != RefusedNone {
+		e.unopened(why, k, b)
+	}
+	n := len(v.owed)
+	if !e.wants(k) || n > 0 && v.owed[n-1].to == k.addr && seal.KindOf(b) == seal.Sealed {
+		return
+	}
+	v.owe(k.addr, func(buf []byte) []byte {
+		return v.challenger.Answer(buf, time.Duration(now), b, k.addr.Append(nil))
+	})
+	e.strangers.Challenges++
+}
+
+// shake acts on a datagram of a handshake.
+func (e *Endpoint) shake(now ack.Instant, k peerKey, kind seal.Kind, b []byte) (why Reason) {
+	v := e.vault
+	switch kind {
+	case seal.Question, seal.First:
+		switch {
+		case !e.wants(k):
+			return RefusedSource
+		case seal.Reflected(b, v.own):
+			return RefusedSeal
+		case kind == seal.First:
+			return e.respond(now, k, b)
+		}
+		e.dare(now, k, b, RefusedNone)
+	case seal.Challenge:
+		if a := v.find(k); a == nil || !v.challenged(now, a, b) {
+			return RefusedNoSession
+		}
+	case seal.Second:
+		a := v.find(k)
+		if a == nil || !v.ends(now, a, b) {
+			return RefusedNoSession
+		}
+		e.keyed(now, a)
+	}
+	return RefusedNone
+}
+
+// challenged answers a challenge with the first message.
+func (v *vault) challenged(now ack.Instant, a *association, b []byte) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	switch {
+	case seal.Unasked(b):
+		a.hinted = a.sealing.Load() != nil // anybody can say so: it counts if the peer is silent, too
+		return a.hinted
+	case a.asking == nil, a.asking.Challenged() && now.Sub(a.askedAt) < helloFirst, !a.asking.Take(b):
+		return false
+	}
+	a.askedAt, a.answered = now, true
+	v.owe(a.key.addr, func(buf []byte) []byte { return a.asking.Again(buf, [4]byte{}) })
+	return true
+}
+
+// ends takes the second message.
+func (v *vault) ends(now ack.Instant, a *association, b []byte) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if a.asking == nil {
+		return false
+	}
+	k, ok := a.asking.Second(b)
+	if !ok {
+		return false
+	}
+	a.promise(now, k)
+	a.confirm(now, k.Index, k.Sealing)
+	a.heard.Store(int64(now))
+	a.asking, a.hinted = nil, false
+	return true
+}
+
+// respond answers a first message.
+func (e *Endpoint) respond(now ack.Instant, k peerKey, b []byte) (why Reason) {
+	v := e.vault
+	a := v.find(k)
+	if a != nil && a.repeats(b) {
+		v.owe(k.addr, func(buf []byte) []byte { return append(buf, a.reply...) })
+		return RefusedNone
+	}
+	fresh, refused := v.challenger.Check(time.Duration(now), v.ring.Of(uint16(k.theirs)), b, k.addr.Append(nil))
+	switch {
+	case fresh == nil && refused == seal.Stale:
+		e.dare(now, k, b, RefusedNone) // we may have begun anew since it was challenged
+		return RefusedNoSession
+	case fresh == nil:
+		return RefusedSeal
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if a == nil && !v.prune(now, e) {
+		return RefusedNoRoom
+	}
+	a = v.associate(now, k)
+	second, keys, ok := fresh.Second(nil, v.own, a.draw())
+	if !ok {
+		return RefusedSeal
+	}
+	a.promise(now, keys)
+	a.first, a.reply = append(a.first[:0], b...), second
+	v.owe(k.addr, func(buf []byte) []byte { return append(buf, second...) })
+	return RefusedNone
+}
+
+// prune forgets, when there are many, associations that serve nobody any more, and reports whether there is room for another
+// one. Guarded by mu.
+func (v *vault) prune(now ack.Instant, e *Endpoint) bool {
+	if len(v.table) > v.most/2 && now-v.pruned > keyless/8 {
+		v.pruned = now
+		for k, a := range v.table {
+			if now-ack.Instant(a.heard.Load()) > keyless && e.peers.find(k) == nil {
+				a.gone.Store(true)
+				delete(v.table, k)
+			}
+		}
+		v.from = nil
+	}
+	return len(v.table) < v.most
+}
+
+// keyed has a peer introduced to at once, with which we share a key now.
+func (e *Endpoint) keyed(now ack.Instant, a *association) {
+	c := e.peers.find(a.key)
+	if c == nil {
+		return
+	}
+	c.mu.Lock()
+	if c.tx.err == nil {
+		c.tx.kind.keyed(now)
+		c.tx.wake(now)
+	}
+	c.mu.Unlock()
+	e.sched.Work(false)
+}
