@@ -255,7 +255,7 @@ func benchInWords(err error, answered bool) error {
 		return elsewhere(err, "bench", false)
 	case errors.Is(err, bench.ErrNoAnswer):
 		return errors.New("the server does not answer; does it serve bench, with the same --profile, and with no larger --mtu than the way to here carries?")
-	case errors.Is(err, dgrdma.ErrPeerClosed):
+	case errors.Is(err, dgrdma.ErrPeerClosed), errors.Is(err, dgrdma.ErrNoKey):
 		return err // which says all
 	case errors.Is(err, dgrdma.ErrPeerDown) && answered:
 		return fmt.Errorf("%w: was the server killed, or is the network down?", err)

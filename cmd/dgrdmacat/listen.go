@@ -46,6 +46,7 @@ the other. --keep ends when it is interrupted, with 1 if a stream failed.`,
 		o.urlFile.register(fs, "")
 		fs.BoolVar(&o.json, "json", false, "with -o: print a JSON object for each stream on standard output")
 		o.metrics.register(fs)
+		o.keys.register(fs)
 		return func(ctx context.Context, std *stdio, args []string) error {
 			o.url = "udp"
 			if len(args) > 0 {
@@ -64,6 +65,9 @@ the other. --keep ends when it is interrupted, with 1 if a stream failed.`,
 			case o.keep && o.duplex:
 				return badUsage("--duplex is for one sender: there is but one standard input")
 			}
+			if err := o.keys.into(&o.url); err != nil {
+				return err
+			}
 			return runListen(ctx, o, std)
 		}
 	},
@@ -73,6 +77,7 @@ type listenOptions struct {
 	file, url                     string
 	urlFile                       urlFile
 	force, keep, duplex, checksum bool
+	keys                          keyFlag
 	metrics                       metricsFlag
 	json                          bool
 }

@@ -59,6 +59,9 @@ server's machine, or, if the server has a --file, brings it to storage.`, pingWa
 			if stray := given(fs, "n", "c", "interval", "i", "v", "wait", "histogram", "json", "op"); stray != "" && o.serve != "" {
 				return badUsage("%s is for the client: give it beside --to", stray)
 			}
+			if err := o.keys.into(&o.serve, &o.to); err != nil {
+				return err
+			}
 			stop, err := o.metrics.start(std.err)
 			if err != nil {
 				return err
@@ -92,6 +95,7 @@ type pingOptions struct {
 	size             sizeFlag
 	wait, interval   time.Duration
 	metrics          metricsFlag
+	keys             keyFlag
 	op               string
 	file             fileFlag
 	noCRC            bool
@@ -119,6 +123,7 @@ func (o *pingOptions) register(fs *flag.FlagSet) {
 	fs.BoolVar(&o.histogram, "histogram", false, histogramMeans)
 	fs.BoolVar(&o.json, "json", false, "print one JSON object")
 	o.metrics.register(fs)
+	o.keys.register(fs)
 }
 
 func (o *pingOptions) check() error {

@@ -48,6 +48,7 @@ func init() {
 		&urlCommand,
 		&manCommand,
 		&completionCommand,
+		&keyCommand,
 		&versionCommand,
 	}
 }

@@ -34,6 +34,7 @@ what it printed, which is quoted for its semicolons. Options, as in URL?giveup=2
 		fs.BoolVar(&o.checksum, "checksum", false, "compare SHA-256 at both ends")
 		fs.BoolVar(&o.json, "json", false, "print the summary as one JSON object on standard output")
 		o.metrics.register(fs)
+		o.keys.register(fs)
 		return func(ctx context.Context, std *stdio, args []string) error {
 			switch {
 			case len(args) == 1:
@@ -46,6 +47,9 @@ what it printed, which is quoted for its semicolons. Options, as in URL?giveup=2
 			if o.json && o.duplex {
 				return badUsage("--json and --duplex both want standard output")
 			}
+			if err := o.keys.into(&o.url); err != nil {
+				return err
+			}
 			return runSend(ctx, o, std)
 		}
 	},
@@ -55,6 +59,7 @@ type sendOptions struct {
 	file, url, local       string
 	duplex, checksum, json bool
 	metrics                metricsFlag
+	keys                   keyFlag
 }
 
 func runSend(ctx context.Context, o *sendOptions, std *stdio) error {

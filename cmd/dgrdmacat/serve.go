@@ -69,6 +69,7 @@ type serveOptions struct {
 	urlFile         urlFile
 	json            bool
 	metrics         metricsFlag
+	keys            keyFlag
 }
 
 // span is addresses from the first to the one behind the last.
@@ -112,6 +113,7 @@ func (o *serveOptions) register(fs *flag.FlagSet) {
 	o.urlFile.register(fs, "")
 	fs.BoolVar(&o.json, "json", false, "print one JSON object per line")
 	o.metrics.register(fs)
+	o.keys.register(fs)
 }
 
 const (
@@ -174,7 +176,10 @@ func (o *serveOptions) check(args []string) error {
 	case len(args) == 1:
 		local = args[0]
 	}
-	var err error
+	err := o.keys.into(&local)
+	if err != nil {
+		return err
+	}
 	if o.local, err = parseServed("URL", local); err != nil {
 		return err
 	}

@@ -29,7 +29,11 @@ func TestFlagsAreThoseOfTheTable(t *testing.T) {
 			if bool, ok := f.Value.(interface{ IsBoolFlag() bool }); ok && bool.IsBoolFlag() {
 				continue
 			}
-			if err := fs.Set(s.Flag, "none such"); err == nil || !strings.HasPrefix(err.Error(), "need ") {
+			wrong := "none such"
+			if s.Kind == settings.Path {
+				wrong = "" // any other one may be there when it is opened
+			}
+			if err := fs.Set(s.Flag, wrong); err == nil || !strings.HasPrefix(err.Error(), "need ") {
 				t.Errorf("%s --%s takes anything: %v", c.name, s.Flag, err)
 			}
 			for _, w := range s.Words {

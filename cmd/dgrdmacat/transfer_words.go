@@ -53,6 +53,9 @@ func strangerInWords(err error) error {
 
 // explainDial says what to check when nobody answers.
 func explainDial(err error, named string, peer url.Endpoint) error {
+	if errors.Is(err, dgrdma.ErrNoKey) {
+		return err // which says all
+	}
 	if errors.Is(err, link.ErrNoAnswer) || errors.Is(err, dgrdma.ErrPeerDown) || errors.Is(err, context.DeadlineExceeded) {
 		way := "do routes and firewalls let its datagrams through"
 		if peer.Scheme == url.Ether {

@@ -25,6 +25,7 @@ type wireFlags struct {
 	mtu      settingFlag
 	sockbuf  settingFlag
 	gso, gro settingFlag
+	keyFile  settingFlag
 }
 
 func (w *wireFlags) register(fs *flag.FlagSet) {
@@ -34,6 +35,7 @@ func (w *wireFlags) register(fs *flag.FlagSet) {
 	w.sockbuf.register(fs, settings.SockBuf, "")
 	w.gso.register(fs, settings.GSO, "")
 	w.gro.register(fs, settings.GRO, "")
+	w.keyFile.register(fs, settings.KeyFile, "; both sides need the same keys")
 }
 
 // profilesBetweenUs are the kinds of peers that two endpoints of ours can be for each
@@ -49,7 +51,7 @@ func (w *wireFlags) apply(u url.Endpoint) (url.Endpoint, error) {
 	if err := w.profile.sayOnce(u); err != nil {
 		return u, err
 	}
-	for _, f := range []*settingFlag{&w.window, &w.mtu, &w.sockbuf, &w.gso, &w.gro} {
+	for _, f := range []*settingFlag{&w.window, &w.mtu, &w.sockbuf, &w.gso, &w.gro, &w.keyFile} {
 		if f.text == "" {
 			continue
 		}

@@ -46,6 +46,9 @@ OpenCPI's drivers want ids from 1 to 9: --id, or in that string.`,
 			if err := o.check(args); err != nil {
 				return err
 			}
+			if err := o.keys.into(&o.to); err != nil {
+				return err
+			}
 			return write(ctx, o, std)
 		}
 	},
@@ -65,6 +68,7 @@ type writeOptions struct {
 	interval            time.Duration
 	json                bool
 	metrics             metricsFlag
+	keys                keyFlag
 }
 
 const (
@@ -90,6 +94,7 @@ func (o *writeOptions) register(fs *flag.FlagSet) {
 	fs.DurationVar(&o.interval, "interval", 0, "pause between two times, such as 500ms; 0: none")
 	fs.BoolVar(&o.json, "json", false, "print one JSON object")
 	o.metrics.register(fs)
+	o.keys.register(fs)
 }
 
 func (o *writeOptions) check(args []string) error {

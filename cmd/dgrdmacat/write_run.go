@@ -208,7 +208,7 @@ func (w *writer) explained(ctx context.Context, err error, own *dgrdma.Endpoint)
 		return nil // as it was meant to end
 	case interrupted:
 		return fmt.Errorf("%w after %d of %s, %s", errInterrupted, w.times.Load(), count(w.o.count, "time"), count(w.meter.moved.Load(), "byte"))
-	case errors.Is(err, dgrdma.ErrPeerClosed):
+	case errors.Is(err, dgrdma.ErrPeerClosed), errors.Is(err, dgrdma.ErrNoKey):
 		return err // which says all
 	case errors.Is(err, dgrdma.ErrPeerDown) && w.conn.Stats().FramesReceived == 0:
 		return fmt.Errorf("%w; is it there, and does it take %s for one?", err, own.URLTo(w.conn))

@@ -1,0 +1,119 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/dgrdma/dgrdma/dgrdma"
+)
+
+// TestKeyNew: a key that is one, in a file that its owner alone can read, and that is not written over.
+func TestKeyNew(t *testing.T) {
+	code, first, _ := runFor(t, t.Context(), "key", "new")
+	_, second, _ := runFor(t, t.Context(), "key", "new")
+	if _, err := dgrdma.ParseKey(strings.TrimSpace(first)); err != nil || code != exitOK || first == second {
+		t.Errorf("code %d: %q, %q: %v", code, first, second, err)
+	}
+	path := filepath.Join(t.TempDir(), "key")
+	if code, out, stderr := runFor(t, t.Context(), "key", "new", "-o", path); code != exitOK || out+stderr != "" {
+		t.Fatalf("code %d: %s%s", code, out, stderr)
+	}
+	text, _ := os.ReadFile(path)
+	if info, err := os.Stat(path); err != nil || info.Mode() != 0o600 {
+		t.Errorf("%v %v", info.Mode(), err)
+	}
+	if _, err := dgrdma.ReadKeys(path); err != nil {
+		t.Error(err)
+	}
+	if code, _, stderr := runFor(t, t.Context(), "key", "new", "-o", path); code != exitError || !strings.Contains(stderr, "is there already") {
+		t.Errorf("code %d: %s", code, stderr)
+	}
+	if again, _ := os.ReadFile(path); !bytes.Equal(text, again) {
+		t.Error("the key was written over")
+	}
+	for _, args := range [][]string{{"key"}, {"key", "old"}, {"key", "new", "new"}} {
+		if code, _, _ := runFor(t, t.Context(), args...); code != exitUsage {
+			t.Errorf("%v: code %d", args, code)
+		}
+	}
+}
+
+func keyFile(t *testing.T) string {
+	path := filepath.Join(t.TempDir(), "key")
+	if err := os.WriteFile(path, []byte(dgrdma.NewKey().Text()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// TestKeyFile: both with the key, as a flag or in the string, send a file; with another key, or with none at either side, nothing gets through, and who
+// sends says so.
+func TestKeyFile(t *testing.T) {
+	t.Parallel()
+	ours, another := keyFile(t), keyFile(t)
+	data := random(1, 3<<20)
+	dir := t.TempDir()
+	from := filepath.Join(dir, "from")
+	if err := os.WriteFile(from, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range []struct {
+		name         string
+		there, here  []string
+		option, says string
+	}{
+		{name: "both", there: []string{"--key-file", ours}, here: []string{"--key-file", ours}},
+		{name: "in the string", there: []string{"--key-file", ours}, option: "&key-file=" + ours},
+		{name: "another", there: []string{"--key-file", ours}, here: []string{"--key-file", another}, says: "does not accept our key"},
+		{name: "not there", here: []string{"--key-file", ours}, says: "nobody answers the question for a key"},
+		{name: "not here", there: []string{"--key-file", ours}, says: "no answer from"},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			t.Parallel()
+			to := filepath.Join(t.TempDir(), "to")
+			urlFile := filepath.Join(t.TempDir(), "url")
+			listens := startCat(t, append([]string{"listen", "-o", to, "--url-file", urlFile, "udp:127.0.0.1"}, x.there...))
+			var at string
+			eventually(t, "a string", func() bool {
+				b, err := os.ReadFile(urlFile)
+				at = strings.TrimSpace(string(b))
+				return err == nil && strings.HasSuffix(string(b), "\n")
+			})
+			code, _, stderr := runFor(t, t.Context(), append([]string{"send", from, at + "?giveup=1s" + x.option}, x.here...)...)
+			if x.says != "" {
+				if code != exitError || !strings.Contains(stderr, x.says) {
+					t.Errorf("code %d: %s", code, stderr)
+				}
+				if _, err := os.Stat(to); err == nil {
+					t.Error("a file is there")
+				}
+				listens.cmd.Process.Kill()
+				return
+			}
+			if code != exitOK {
+				t.Fatalf("code %d: %s", code, stderr)
+			}
+			listens.finish()
+			if got, _ := os.ReadFile(to); !bytes.Equal(got, data) {
+				t.Error("another file arrived")
+			}
+		})
+	}
+}
+
+// TestKeyFileRefused: one that others may read, with what to do about it; and over TCP, where nothing is sealed.
+func TestKeyFileRefused(t *testing.T) {
+	path := keyFile(t)
+	if code, _, stderr := runFor(t, t.Context(), "ping", "--to", "tcp:127.0.0.1:7", "--op", "send", "--key-file", path); code != exitUsage || !strings.Contains(stderr, "nothing is sealed over TCP") {
+		t.Errorf("code %d: %s", code, stderr)
+	}
+	os.Chmod(path, 0o644)
+	for _, args := range [][]string{{"listen", "udp:127.0.0.1"}, {"serve", "udp:127.0.0.1"}, {"ping", "--serve", "udp:127.0.0.1"}, {"bench", "--serve", "udp:127.0.0.1"}, {"send", "/dev/null", "udp:127.0.0.1:7"}, {"write", "--to", "udp:127.0.0.1:7", "--addr", "0", "--text", "x"}} {
+		if code, _, stderr := runFor(t, t.Context(), append(args, "--key-file", path)...); code == exitOK || !strings.Contains(stderr, "chmod 600") {
+			t.Errorf("%v: code %d: %s", args, code, stderr)
+		}
+	}
+}
