@@ -16,6 +16,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/dgrdma/dgrdma/tests/fixture"
 )
 
 // madeAt is when the commit of the tests was made.
@@ -60,9 +62,7 @@ func made(t *testing.T, dir string) map[string][]byte {
 // TestReleaseIsTheSameEverywhere: two clones of a commit, in directories of different length and
 // with different settings of Go, give the same bytes, and in them is what a user needs.
 func TestReleaseIsTheSameEverywhere(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it links the program three times")
-	}
+	fixture.OfTheGate(t)
 	arch := runtime.GOARCH
 	clone := committed(t, "v0.7.0-rc.1")
 	one, other := t.TempDir(), t.TempDir()

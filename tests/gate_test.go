@@ -9,14 +9,14 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/dgrdma/dgrdma/tests/fixture"
 )
 
 // TestVulnerabilitiesAreFound: the gate's step fails where code calls what a list says is
 // vulnerable, though not where it does not, nor where there is no list, which it says.
 func TestVulnerabilitiesAreFound(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it runs govulncheck several times")
-	}
+	fixture.OfTheGate(t)
 	gate, err := filepath.Abs("../.ci/vulnerabilities")
 	if err != nil {
 		t.Fatal(err)

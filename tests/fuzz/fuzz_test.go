@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/dgrdma/dgrdma/tests/fixture"
 )
 
 // TestNoTargetIsForgotten: whatever file of the tree defines one, it is found, but for modules
@@ -44,9 +46,7 @@ func TestNoTargetIsForgotten(t *testing.T) {
 // TestRuns: each target has a row that says what became of it, an input that fails is kept, and
 // one failure is enough for the whole to fail.
 func TestRuns(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it compiles the standard library for fuzzing")
-	}
+	fixture.OfTheGate(t)
 	dir := t.TempDir()
 	if err := os.CopyFS(dir, os.DirFS("testdata/tried")); err != nil {
 		t.Fatal(err)
