@@ -36,7 +36,7 @@ func switchOff(device string, features []string) error {
 		bit.AddRtAttr(unix.ETHTOOL_A_BITSET_BIT_NAME, nl.ZeroTerminated(name)) // without a value: off
 	}
 	req := nl.NewNetlinkRequest(int(family.ID), unix.NLM_F_ACK)
-	req.AddData(&nl.Genlmsg{Command: unix.ETHTOOL_MSG_FEATURES_SET, Version: uint8(family.Version)})
+	req.AddData(genericHeader{unix.ETHTOOL_MSG_FEATURES_SET, uint8(family.Version)})
 	req.AddData(header)
 	req.AddData(wanted)
 	if _, err := req.Execute(unix.NETLINK_GENERIC, 0); err != nil {
@@ -44,3 +44,13 @@ func switchOff(device string, features []string) error {
 	}
 	return nil
 }
+
+// genericHeader is that of a message of generic netlink: command, version, and two bytes that are reserved. nl.Genlmsg has only
+// the first two of them, and sends what lies behind it.
+type genericHeader [nl.SizeofGenlmsg]byte
+
+// Len implements [nl.NetlinkRequestData].
+func (h genericHeader) Len() int { return len(h) }
+
+// Serialize implements [nl.NetlinkRequestData].
+func (h genericHeader) Serialize() []byte { return h[:] }
