@@ -223,17 +223,20 @@ func (c slowly) Write(b []byte) (n int, err error) {
 // connection.
 func TestGiveUpSlow(t *testing.T) {
 	h, l := listen(t)
-	memory, err := h.Register(make([]byte, 8<<20), verbs.RemoteRead|verbs.RemoteWrite)
-	if err != nil {
-		t.Fatal(err)
-	}
-	key := memory.Key()
-	for name, does := range map[string]func(q *verbs.QueuePair) error{
-		"answers": func(q *verbs.QueuePair) error { return q.Read(t.Context(), make([]byte, key.Length), key, 0) },
-		"takes":   func(q *verbs.QueuePair) error { return q.Write(t.Context(), key, 0, make([]byte, key.Length)) },
+	for name, does := range map[string]func(q *verbs.QueuePair, key verbs.Key) error{
+		"answers": func(q *verbs.QueuePair, key verbs.Key) error {
+			return q.Read(t.Context(), make([]byte, key.Length), key, 0)
+		},
+		"takes": func(q *verbs.QueuePair, key verbs.Key) error {
+			return q.Write(t.Context(), key, 0, make([]byte, key.Length))
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			memory, err := h.Register(make([]byte, 8<<20), verbs.RemoteRead|verbs.RemoteWrite)
+			if err != nil {
+				t.Fatal(err)
+			}
 			go func() {
 				if r, err := l.Accept(t.Context()); err == nil {
 					r.Accept(t.Context(), nil)
@@ -245,7 +248,7 @@ func TestGiveUpSlow(t *testing.T) {
 			}
 			defer q.Abort()
 			began := time.Now()
-			if err := does(q); err != nil {
+			if err := does(q, memory.Key()); err != nil {
 				t.Error(err)
 			}
 			if took := time.Since(began); took < 5*time.Second/2 {
