@@ -252,6 +252,11 @@ func TestNothingIsAmplified(t *testing.T) {
 	if n := len(c.Answer(nil, minute, b, here)); n > len(b) || n > sizes[First] || sizes[Second] > sizes[First] {
 		t.Errorf("%d bytes answer %d", n, len(b))
 	}
+	for n := range len(b) {
+		if k := KindOf(b[:n]); k != Plain {
+			t.Errorf("cut to %d it is of kind %d, and would be answered by more", n, k)
+		}
+	}
 }
 
 // Two batches are sealed under different nonces even if one machine seals both with the same counter.
