@@ -22,6 +22,7 @@ type association struct {
 	asking   *seal.Asking // the handshake that we began, until it ends
 	begun    ack.Instant
 	askedAt  ack.Instant
+	daredAt  ack.Instant // when there was a challenge that is answered
 	asks     int
 	drawn    byte // the index of the newest key
 	answered bool // there was a challenge: somebody is there

@@ -301,10 +301,10 @@ func (v *vault) challenged(now ack.Instant, a *association, b []byte) bool {
 	case seal.Unasked(b):
 		a.hinted = a.sealing.Load() != nil // anybody can say so: it counts if the peer is silent, too
 		return a.hinted
-	case a.asking == nil, a.asking.Challenged() && now.Sub(a.askedAt) < helloFirst, !a.asking.Take(b):
+	case a.asking == nil, a.asking.Challenged() && now.Sub(a.daredAt) < helloFirst, !a.asking.Take(b):
 		return false
 	}
-	a.askedAt, a.answered = now, true
+	a.askedAt, a.daredAt, a.answered = now, now, true
 	v.owe(a.key.addr, func(buf []byte) []byte { return a.asking.Again(buf, [4]byte{}) })
 	return true
 }
