@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/dgrdma/dgrdma/frame"
 	"github.com/dgrdma/dgrdma/seal"
 	"github.com/dgrdma/dgrdma/transport/simnet"
 )
@@ -60,6 +61,48 @@ func TestSealedForgedChallenge(t *testing.T) {
 		}
 		if took := time.Since(began); took > 500*time.Millisecond || !forged.Load() {
 			t.Errorf("it took %v; forged: %v", took, forged.Load())
+		}
+	})
+}
+
+// TestSealedLateSecond: the end of a handshake that was held back until the peer began anew is worth nothing.
+func TestSealedLateSecond(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var held wiretap
+		p := newPair(t, pairConfig{a: Config{Keys: ringOf(1)}, b: Config{Keys: ringOf(1)}, link: simnet.Link{Script: func(n int, b []byte) simnet.Verdict {
+			if to, _ := frame.IDsOf(b); to != 2 || seal.KindOf(b) != seal.Second {
+				return simnet.Deliver()
+			}
+			held.hear(n, b)
+			return simnet.Drop()
+		}}})
+		defer p.close()
+		for _, c := range []*Conn{p.toB, p.toA} {
+			if err := c.Write(t.Context(), write(64, []byte("the first life"), 0, 1)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		time.Sleep(time.Minute)
+		p.a.Close()
+		p.a = p.open(addrA, &Config{ID: 1, Memory: p.memA, Keys: ringOf(1), OnEvent: p.note})
+		p.toB = p.connect(p.a, Peer{ID: 2, Addr: addrB, Size: 1 << 20})
+		p.toA.Reset(0)
+		if err := p.toB.Write(t.Context(), write(64, []byte("the second life"), 0, 1)); err != nil {
+			t.Fatal(err)
+		}
+		if len(held.heard()) == 0 {
+			t.Fatal("nothing was held back")
+		}
+		for _, b := range held.heard() {
+			p.net.Inject(addrA, addrB, b)
+		}
+		time.Sleep(time.Second)
+		began := time.Now()
+		if err := p.toB.Write(t.Context(), write(64, []byte("on"), 0, 1)); err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(began); took > time.Millisecond {
+			t.Errorf("it took %v", took)
 		}
 	})
 }

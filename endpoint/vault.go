@@ -313,8 +313,8 @@ func (v *vault) challenged(now ack.Instant, a *association, b []byte) bool {
 func (v *vault) ends(now ack.Instant, a *association, b []byte) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if a.asking == nil {
-		return false
+	if a.asking == nil || now.Sub(a.begun) > keyFades {
+		return false // or somebody held it back, until the peer has that key no more
 	}
 	k, ok := a.asking.Second(b)
 	if !ok {
