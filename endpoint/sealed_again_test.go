@@ -106,3 +106,23 @@ func TestSealedLateSecond(t *testing.T) {
 		}
 	})
 }
+
+// TestSealedForgets: of peers that were connected to, and are closed, no more is kept than of those that may be there.
+func TestSealedForgets(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPair(t, pairConfig{a: Config{Keys: ringOf(1), MaxPeers: 4}, b: Config{Keys: ringOf(1)}})
+		defer p.close()
+		for i := range uint32(60) {
+			c := p.connect(p.a, Peer{ID: frame.EndpointID(100 + i), Addr: simnet.Addr(100 + i)})
+			time.Sleep(time.Second)
+			c.Close()
+			time.Sleep(20 * time.Second)
+		}
+		v := p.a.vault
+		v.mu.Lock()
+		defer v.mu.Unlock()
+		if n := len(v.table); n > 8 {
+			t.Errorf("%d are kept", n)
+		}
+	})
+}

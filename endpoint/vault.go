@@ -29,9 +29,11 @@ type vault struct {
 	headroom int
 	giveUp   time.Duration
 	most     int // associations that peers may begin
+	peers    *peerTable
 
-	mu    sync.Mutex
-	table map[peerKey]*association
+	mu     sync.Mutex
+	table  map[peerKey]*association
+	pruned ack.Instant
 
 	// Owned by the sender.
 	room []byte // the sealed frames of a batch
@@ -42,7 +44,6 @@ type vault struct {
 	// Owned by the receiver.
 	from       *association // of the datagram before
 	challenger seal.Challenger
-	pruned     ack.Instant
 	owed       []owed // what is answered at the end of the batch; read by who has both turns
 }
 
@@ -52,9 +53,9 @@ type owed struct {
 	buf []byte
 }
 
-func newVault(cfg *Config, headroom int) *vault {
+func newVault(cfg *Config, headroom int, peers *peerTable) *vault {
 	return &vault{
-		ring: cfg.Keys, own: seal.NewInstance(), headroom: headroom, giveUp: cfg.GiveUp, most: cfg.MaxPeers,
+		ring: cfg.Keys, own: seal.NewInstance(), headroom: headroom, giveUp: cfg.GiveUp, most: cfg.MaxPeers, peers: peers,
 		table: make(map[peerKey]*association),
 	}
 }
@@ -73,6 +74,7 @@ func (v *vault) associate(now ack.Instant, k peerKey) *association {
 		if psk == nil {
 			return nil
 		}
+		v.prune(now)
 		a = &association{key: k, psk: psk}
 		a.heard.Store(int64(now))
 		v.table[k] = a
@@ -189,7 +191,7 @@ func (e *Endpoint) unseal(now ack.Instant, in []transport.Datagram) {
 		case seal.Sealed:
 			ours, theirs := frame.IDsOf(b)
 			a := v.from
-			if k := (peerKey{ids{ours, theirs}, d.From}); a == nil || a.key != k {
+			if k := (peerKey{ids{ours, theirs}, d.From}); a == nil || a.key != k || a.gone.Load() {
 				if a = v.find(k); a == nil {
 					e.dare(now, k, b, RefusedSeal)
 					continue
@@ -345,7 +347,7 @@ func (e *Endpoint) respond(now ack.Instant, k peerKey, b []byte) (why Reason) {
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if a == nil && !v.prune(now, e) {
+	if a == nil && !v.prune(now) {
 		return RefusedNoRoom
 	}
 	a = v.associate(now, k)
@@ -361,16 +363,15 @@ func (e *Endpoint) respond(now ack.Instant, k peerKey, b []byte) (why Reason) {
 
 // prune forgets, when there are many, associations that serve nobody any more, and reports whether there is room for another
 // one. Guarded by mu.
-func (v *vault) prune(now ack.Instant, e *Endpoint) bool {
+func (v *vault) prune(now ack.Instant) bool {
 	if len(v.table) > v.most/2 && now-v.pruned > keyless/8 {
 		v.pruned = now
 		for k, a := range v.table {
-			if now-ack.Instant(a.heard.Load()) > keyless && e.peers.find(k) == nil {
+			if now-ack.Instant(a.heard.Load()) > keyless && v.peers.find(k) == nil {
 				a.gone.Store(true)
 				delete(v.table, k)
 			}
 		}
-		v.from = nil
 	}
 	return len(v.table) < v.most
 }
