@@ -126,3 +126,22 @@ func TestSealedForgets(t *testing.T) {
 		}
 	})
 }
+
+// TestSealedRoom: where there is no room for another peer, one that is down, or long silent, makes room for it.
+func TestSealedRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPair(t, pairConfig{a: Config{Keys: ringOf(1)}, b: Config{Keys: ringOf(1), AcceptAny: true, MaxPeers: 3, PeersPerHost: 3}})
+		defer p.close()
+		for i := range uint32(10) {
+			e := p.open(simnet.Addr(100+i), &Config{ID: frame.EndpointID(100 + i), Keys: ringOf(1)})
+			if err := p.connect(e, Peer{ID: 2, Addr: addrB, Size: 1 << 20}).Write(t.Context(), write(64, []byte("hello"), 0, 1)); err != nil {
+				t.Errorf("client %d: %v", i, err)
+			}
+			if i%2 == 0 {
+				p.net.Link(simnet.Addr(100+i), addrB, simnet.Link{Down: true}) // it cannot say that it goes
+				time.Sleep(2 * time.Minute)
+			}
+			e.Close()
+		}
+	})
+}

@@ -19,6 +19,9 @@ const (
 	mostUnheard = time.Second
 	// keyless is how long an association is kept that has no connection, and under which nothing comes. Arbitrary.
 	keyless = ack.Instant(time.Minute)
+	// passing is for how many peers an endpoint has keys beyond twice those that it has connections to: as many may come and go in a
+	// minute. Arbitrary.
+	passing = 1024
 )
 
 // vault seals what leaves, and opens what comes, where an endpoint has keys. It neither waits nor has a timer: while there is
@@ -28,7 +31,7 @@ type vault struct {
 	own      seal.Instance
 	headroom int
 	giveUp   time.Duration
-	most     int // associations that peers may begin
+	most     int // peers
 	peers    *peerTable
 
 	mu     sync.Mutex
@@ -373,7 +376,7 @@ func (v *vault) prune(now ack.Instant) bool {
 			}
 		}
 	}
-	return len(v.table) < v.most
+	return len(v.table) < 2*v.most+passing // who has shown to have the key takes the place of another peer, see roomFor
 }
 
 // keyed has a peer introduced to at once, with which we share a key now.
