@@ -145,3 +145,23 @@ func TestSealedRoom(t *testing.T) {
 		}
 	})
 }
+
+// TestSealedKeysAreReadOnce: keys that are wiped when the endpoint has them serve on.
+func TestSealedKeysAreReadOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all, own := seal.Key{1}, seal.Key{2}
+		ring := &seal.Ring{All: &all, Own: map[uint16]*seal.Key{1: &own, 2: &own}}
+		p := newPair(t, pairConfig{})
+		defer p.close()
+		p.a.Close()
+		p.b.Close()
+		p.a = p.open(addrA, &Config{ID: 1, Memory: p.memA, Keys: ring})
+		own, all = seal.Key{}, seal.Key{}
+		clear(ring.Own)
+		ring.All = nil
+		p.b = p.open(addrB, &Config{ID: 2, Memory: p.memB, Keys: ringOf(2), AcceptAny: true})
+		if err := p.connect(p.a, Peer{ID: 2, Addr: addrB, Size: 1 << 20}).Write(t.Context(), write(64, []byte("hello"), 0, 1)); err != nil {
+			t.Error(err)
+		}
+	})
+}

@@ -58,9 +58,23 @@ type owed struct {
 
 func newVault(cfg *Config, headroom int, peers *peerTable) *vault {
 	return &vault{
-		ring: cfg.Keys, own: seal.NewInstance(), headroom: headroom, giveUp: cfg.GiveUp, most: cfg.MaxPeers, peers: peers,
+		ring: copyOf(cfg.Keys), own: seal.NewInstance(), headroom: headroom, giveUp: cfg.GiveUp, most: cfg.MaxPeers, peers: peers,
 		table: make(map[peerKey]*association),
 	}
+}
+
+// copyOf returns a ring that shares nothing with that: configurations are read once, and keys wiped.
+func copyOf(r *seal.Ring) *seal.Ring {
+	c := &seal.Ring{Own: make(map[uint16]*seal.Key, len(r.Own))}
+	if r.All != nil {
+		c.All = new(*r.All)
+	}
+	for id, k := range r.Own {
+		if k != nil {
+			c.Own[id] = new(*k)
+		}
+	}
+	return c
 }
 
 func (v *vault) find(k peerKey) *association {
