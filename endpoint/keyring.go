@@ -25,7 +25,7 @@ func (c *Conn) NoKey() error {
 	return c.ep.keyless(c.key(), nil)
 }
 
-// keyless returns why a peer is given up, which is that there never was a key for it, if there was none.
+// keyless returns why a peer is given up, which is that there never was a key for it, or that it was there lately and has another one, if that is so.
 func (e *Endpoint) keyless(k peerKey, why error) error {
 	v := e.vault
 	if v == nil {
@@ -37,7 +37,7 @@ func (e *Endpoint) keyless(k peerKey, why error) error {
 	switch a := v.table[k]; {
 	case a == nil && v.ring.Of(uint16(k.theirs)) == nil:
 		is = errNoKeyHere
-	case a != nil && a.sealing.Load() != nil:
+	case a != nil && a.sealing.Load() != nil && (why == nil || int64(a.daredAt) <= a.heard.Load()):
 		return why
 	case a != nil && a.answered:
 		is = errOtherKey

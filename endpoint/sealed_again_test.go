@@ -2,6 +2,7 @@ package endpoint
 
 import (
 	"bytes"
+	"errors"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -162,6 +163,32 @@ func TestSealedKeysAreReadOnce(t *testing.T) {
 		p.b = p.open(addrB, &Config{ID: 2, Memory: p.memB, Keys: ringOf(2), AcceptAny: true})
 		if err := p.connect(p.a, Peer{ID: 2, Addr: addrB, Size: 1 << 20}).Write(t.Context(), write(64, []byte("hello"), 0, 1)); err != nil {
 			t.Error(err)
+		}
+	})
+}
+
+// TestSealedChangedKey: of a peer that comes back with another key it is said that this is so.
+func TestSealedChangedKey(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPair(t, pairConfig{a: Config{Keys: ringOf(1)}, b: Config{Keys: ringOf(1)}})
+		defer p.close()
+		for _, again := range []*Config{{Keys: ringOf(2)}, nil} {
+			if err := p.toB.Write(t.Context(), write(64, []byte("hello"), 0, 1)); err != nil {
+				t.Fatal(err)
+			}
+			p.b.Close()
+			p.toB.Reset(0)
+			if again != nil {
+				again.ID, again.Memory, again.AcceptAny = 2, p.memB, true
+				p.b = p.open(addrB, again)
+			}
+			err := p.toB.Write(t.Context(), write(64, []byte("hello"), 0, 1))
+			if !errors.Is(err, ErrPeerDown) || errors.Is(err, ErrNoKey) != (again != nil) {
+				t.Errorf("another key: %v; %v", again != nil, err)
+			}
+			p.b.Close()
+			p.b = p.open(addrB, &Config{ID: 2, Memory: p.memB, Keys: ringOf(1), AcceptAny: true})
+			p.toB.Reset(0)
 		}
 	})
 }
