@@ -22,6 +22,7 @@ type association struct {
 	asking   *seal.Asking // the handshake that we began, until it ends
 	begun    ack.Instant
 	askedAt  ack.Instant
+	daredAt  ack.Instant // when there was a challenge that is answered
 	asks     int
 	drawn    byte // the index of the newest key
 	answered bool // there was a challenge: somebody is there
@@ -30,6 +31,7 @@ type association struct {
 	// Owned by the sender.
 	sent   ack.Instant
 	silent ack.Instant // when something was sent first since something was heard
+	rested bool        // a pause since then was taken for one in which no answer was due
 
 	// Owned by the receiver.
 	keys  [seal.Indexes]received
@@ -108,8 +110,11 @@ func (a *association) opens(now ack.Instant, b []byte) (plain []byte, known bool
 
 // unheard returns for how long frames are sent, and nothing authentic comes. It belongs to the sender.
 func (a *association) unheard(now ack.Instant, rest time.Duration) time.Duration {
-	if a.silent <= ack.Instant(a.heard.Load()) || now.Sub(a.sent) > rest {
-		a.silent = now
+	switch {
+	case a.silent <= ack.Instant(a.heard.Load()):
+		a.silent, a.rested = now, false
+	case !a.rested && now.Sub(a.sent) > rest:
+		a.silent, a.rested = now, true // what was sent before may have been an acknowledgement
 	}
 	a.sent = now
 	return now.Sub(a.silent)

@@ -103,7 +103,7 @@ func New(tc transport.Conn, cfg *Config) (*Endpoint, error) {
 	}
 	if full.Keys != nil {
 		least = math.MaxInt // what is sealed is copied by that
-		e.vault = newVault(&e.cfg, caps.Headroom)
+		e.vault = newVault(&e.cfg, caps.Headroom, &e.peers)
 	}
 	e.batch.init(caps.Headroom, least)
 	e.helpful = full.helpful()

@@ -217,7 +217,8 @@ func TestSealedRestarts(t *testing.T) {
 			if !bytes.Equal(p.memB.Bytes()[64:64+len(data)], data) {
 				t.Fatalf("round %d: said to be written, and is not", i)
 			}
-			if took := time.Since(began); took > 8*time.Second {
+			// Where an introduction is lost of a side that has nothing to send, sealed or not, the next one leaves that much later.
+			if took := time.Since(began); took > 2*helloIdle {
 				t.Errorf("round %d took %v", i, took)
 			}
 		}

@@ -19,6 +19,9 @@ const (
 	mostUnheard = time.Second
 	// keyless is how long an association is kept that has no connection, and under which nothing comes. Arbitrary.
 	keyless = ack.Instant(time.Minute)
+	// passing is for how many peers an endpoint has keys beyond twice those that it has connections to: as many may come and go in a
+	// minute. Arbitrary.
+	passing = 1024
 )
 
 // vault seals what leaves, and opens what comes, where an endpoint has keys. It neither waits nor has a timer: while there is
@@ -28,10 +31,12 @@ type vault struct {
 	own      seal.Instance
 	headroom int
 	giveUp   time.Duration
-	most     int // associations that peers may begin
+	most     int // peers
+	peers    *peerTable
 
-	mu    sync.Mutex
-	table map[peerKey]*association
+	mu     sync.Mutex
+	table  map[peerKey]*association
+	pruned ack.Instant
 
 	// Owned by the sender.
 	room []byte // the sealed frames of a batch
@@ -42,7 +47,6 @@ type vault struct {
 	// Owned by the receiver.
 	from       *association // of the datagram before
 	challenger seal.Challenger
-	pruned     ack.Instant
 	owed       []owed // what is answered at the end of the batch; read by who has both turns
 }
 
@@ -52,9 +56,9 @@ type owed struct {
 	buf []byte
 }
 
-func newVault(cfg *Config, headroom int) *vault {
+func newVault(cfg *Config, headroom int, peers *peerTable) *vault {
 	return &vault{
-		ring: cfg.Keys, own: seal.NewInstance(), headroom: headroom, giveUp: cfg.GiveUp, most: cfg.MaxPeers,
+		ring: copyOf(cfg.Keys), own: seal.NewInstance(), headroom: headroom, giveUp: cfg.GiveUp, most: cfg.MaxPeers, peers: peers,
 		table: make(map[peerKey]*association),
 	}
 }
@@ -73,6 +77,7 @@ func (v *vault) associate(now ack.Instant, k peerKey) *association {
 		if psk == nil {
 			return nil
 		}
+		v.prune(now)
 		a = &association{key: k, psk: psk}
 		a.heard.Store(int64(now))
 		v.table[k] = a
@@ -149,35 +154,6 @@ func (v *vault) ask(now ack.Instant, a *association, between [4]byte) []byte {
 	return a.asking.Again(make([]byte, v.headroom, v.headroom+seal.MostHandshake), between)
 }
 
-// NoKey says what is known of why there is no key yet under which all is sealed that is said to the peer, see
-// [Config.Keys]: the error is [ErrNoKey]. nil: there is one, or nothing is sealed.
-func (c *Conn) NoKey() error {
-	if c.absent() {
-		return ErrNil
-	}
-	return c.ep.keyless(c.key(), nil)
-}
-
-// keyless returns why a peer is given up, which is that there never was a key for it, if there was none.
-func (e *Endpoint) keyless(k peerKey, why error) error {
-	v := e.vault
-	if v == nil {
-		return why
-	}
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	is := errUnkeyed
-	switch a := v.table[k]; {
-	case a == nil && v.ring.Of(uint16(k.theirs)) == nil:
-		is = errNoKeyHere
-	case a != nil && a.sealing.Load() != nil:
-		return why
-	case a != nil && a.answered:
-		is = errOtherKey
-	}
-	return &PeerError{ID: k.theirs, Addr: k.addr, Op: "agreeing on a key", Err: is}
-}
-
 // unseal opens datagrams where they are. What is none of a peer's frames is empty afterwards.
 func (e *Endpoint) unseal(now ack.Instant, in []transport.Datagram) {
 	v := e.vault
@@ -189,7 +165,7 @@ func (e *Endpoint) unseal(now ack.Instant, in []transport.Datagram) {
 		case seal.Sealed:
 			ours, theirs := frame.IDsOf(b)
 			a := v.from
-			if k := (peerKey{ids{ours, theirs}, d.From}); a == nil || a.key != k {
+			if k := (peerKey{ids{ours, theirs}, d.From}); a == nil || a.key != k || a.gone.Load() {
 				if a = v.find(k); a == nil {
 					e.dare(now, k, b, RefusedSeal)
 					continue
@@ -301,10 +277,10 @@ func (v *vault) challenged(now ack.Instant, a *association, b []byte) bool {
 	case seal.Unasked(b):
 		a.hinted = a.sealing.Load() != nil // anybody can say so: it counts if the peer is silent, too
 		return a.hinted
-	case a.asking == nil, a.asking.Challenged() && now.Sub(a.askedAt) < helloFirst, !a.asking.Take(b):
+	case a.asking == nil, a.asking.Challenged() && now.Sub(a.daredAt) < helloFirst, !a.asking.Take(b):
 		return false
 	}
-	a.askedAt, a.answered = now, true
+	a.askedAt, a.daredAt, a.answered = now, now, true
 	v.owe(a.key.addr, func(buf []byte) []byte { return a.asking.Again(buf, [4]byte{}) })
 	return true
 }
@@ -313,8 +289,8 @@ func (v *vault) challenged(now ack.Instant, a *association, b []byte) bool {
 func (v *vault) ends(now ack.Instant, a *association, b []byte) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if a.asking == nil {
-		return false
+	if a.asking == nil || now.Sub(a.begun) > keyFades {
+		return false // or somebody held it back, until the peer has that key no more
 	}
 	k, ok := a.asking.Second(b)
 	if !ok {
@@ -345,7 +321,7 @@ func (e *Endpoint) respond(now ack.Instant, k peerKey, b []byte) (why Reason) {
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if a == nil && !v.prune(now, e) {
+	if a == nil && !v.prune(now) {
 		return RefusedNoRoom
 	}
 	a = v.associate(now, k)
@@ -361,18 +337,17 @@ func (e *Endpoint) respond(now ack.Instant, k peerKey, b []byte) (why Reason) {
 
 // prune forgets, when there are many, associations that serve nobody any more, and reports whether there is room for another
 // one. Guarded by mu.
-func (v *vault) prune(now ack.Instant, e *Endpoint) bool {
+func (v *vault) prune(now ack.Instant) bool {
 	if len(v.table) > v.most/2 && now-v.pruned > keyless/8 {
 		v.pruned = now
 		for k, a := range v.table {
-			if now-ack.Instant(a.heard.Load()) > keyless && e.peers.find(k) == nil {
+			if now-ack.Instant(a.heard.Load()) > keyless && v.peers.find(k) == nil {
 				a.gone.Store(true)
 				delete(v.table, k)
 			}
 		}
-		v.from = nil
 	}
-	return len(v.table) < v.most
+	return len(v.table) < 2*v.most+passing // who has shown to have the key takes the place of another peer, see roomFor
 }
 
 // keyed has a peer introduced to at once, with which we share a key now.

@@ -56,7 +56,7 @@ func readRing(from io.Reader) (*Ring, error) {
 			id, err := strconv.ParseUint(fields[0], 10, 16)
 			switch {
 			case err != nil || id == 0:
-				return nil, fmt.Errorf("%w: line %d begins with %q, need the id of a peer, 1 to 65535", ErrKey, n, fields[0])
+				return nil, fmt.Errorf("%w: line %d begins with none of the ids of peers, 1 to 65535", ErrKey, n) // it may be a key
 			case r.Own[uint16(id)] != nil:
 				return nil, fmt.Errorf("%w: line %d has a second key for peer %d", ErrKey, n, id)
 			}

@@ -22,10 +22,11 @@ func TestReadFile(t *testing.T) {
 		{"", "there is none", 0o600},
 		{"abc", "line 1: ", 0o600},
 		{a.Text() + "\n" + b.Text(), "line 2 has a second key for all", 0o600},
-		{"0 " + a.Text(), `begins with "0"`, 0o600},
-		{"65536 " + a.Text(), `begins with "65536"`, 0o600},
+		{"0 " + a.Text(), "line 1 begins with none of the ids", 0o600},
+		{"65536 " + a.Text(), "line 1 begins with none of the ids", 0o600},
 		{"7 " + a.Text() + "\n7 " + b.Text(), "second key for peer 7", 0o600},
 		{"7 8 " + a.Text(), "3 words", 0o600},
+		{a.Text() + " " + b.Text(), "line 1 begins with none of the ids", 0o600},
 		{strings.Repeat("x", 100_000), "too long", 0o600},
 	} {
 		os.Remove(path)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/flynn/noise"
+	"golang.org/x/crypto/curve25519"
 )
 
 var noiseSuite = noise.NewCipherSuite(noise.DH25519, noise.CipherChaChaPoly, noise.HashBLAKE2s)
@@ -120,10 +121,17 @@ func (a *Asking) Take(challenge []byte) (ok bool) {
 	return true
 }
 
+// anyScalar tells keys apart with which every secret is the same.
+var anyScalar [curve25519.ScalarSize]byte
+
 // Second takes the second message. Not ok: it is none to our first.
 func (a *Asking) Second(b []byte) (k Keys, ok bool) {
 	if a.first == nil || nonceIn(b) != a.nonce {
 		return k, false // before any work
+	}
+	// Of a key with which every secret is the same the library says so amid the message, and takes nothing back.
+	if _, err := curve25519.X25519(anyScalar[:], b[handshakeHead+nonceSize:][:curve25519.PointSize]); err != nil {
+		return k, false
 	}
 	payload, out, in, err := a.noise.ReadMessage(nil, b[handshakeHead+nonceSize:])
 	var theirs offer

@@ -224,6 +224,14 @@ func TestHandshakeRefused(t *testing.T) {
 			t.Errorf("byte %d of the second changed: taken", i)
 		}
 	}
+	for _, e := range []byte{0, 1} { // with these every secret is the same
+		changed := bytes.Clone(second)
+		clear(changed[handshakeHead+nonceSize:][:32])
+		changed[handshakeHead+nonceSize] = e
+		if _, ok := a.Second(changed); ok {
+			t.Errorf("a second with the key %d is taken", e)
+		}
+	}
 	if _, ok := a.Second(second); !ok {
 		t.Error("the second is refused, after forged ones")
 	}
@@ -243,6 +251,11 @@ func TestNothingIsAmplified(t *testing.T) {
 	b := sealed(a.Sealing, plain(10))
 	if n := len(c.Answer(nil, minute, b, here)); n > len(b) || n > sizes[First] || sizes[Second] > sizes[First] {
 		t.Errorf("%d bytes answer %d", n, len(b))
+	}
+	for n := range len(b) {
+		if k := KindOf(b[:n]); k != Plain {
+			t.Errorf("cut to %d it is of kind %d, and would be answered by more", n, k)
+		}
 	}
 }
 

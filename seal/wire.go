@@ -40,7 +40,7 @@ func KindOf(b []byte) Kind {
 	}
 	flags := b[flagsAt]
 	if flags&flagHandshake == 0 {
-		if flags&0x31 != 0 || len(b) < idsSize+Overhead {
+		if flags&0x31 != 0 || len(b) < leastPayload {
 			return Plain
 		}
 		return Sealed

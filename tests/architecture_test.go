@@ -37,7 +37,7 @@ var allowed = map[string][]string{
 	"transport/internal/mmsg": {"internal/patience", "golang.org/x/sys/unix"},
 	"transport/internal/rtnl": {"golang.org/x/sys/unix"},
 	"ack":                     {"frame"},
-	"seal":                    {"github.com/flynn/noise", "golang.org/x/crypto/chacha20poly1305", "golang.org/x/sys/cpu"},
+	"seal":                    {"github.com/flynn/noise", "golang.org/x/crypto/chacha20poly1305", "golang.org/x/crypto/curve25519", "golang.org/x/sys/cpu"},
 	"settings":                {"ack", "frame", "transport"},
 	"endpoint":                {"frame", "ack", "seal", "transport", "settings", "endpoint/sched"},
 	"endpoint/sched":          {"ack", "internal/patience"},
