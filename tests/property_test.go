@@ -16,7 +16,7 @@ import (
 
 var (
 	propertySeed      = flag.Uint64("seed", 0, "run only the property test's schedule with this seed, and record it")
-	propertySchedules = flag.Uint64("schedules", 2000, "schedules of the property test")
+	propertySchedules = flag.Uint64("schedules", 1600, "schedules of the property test")
 	propertyFirst     = flag.Uint64("from", 1, "seed of the first schedule of the property test")
 )
 
