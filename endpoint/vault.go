@@ -17,8 +17,8 @@ const (
 	// mostUnheard is how long frames are sent, and nothing authentic comes, until there is a handshake for new keys: the peer
 	// may have lost its own, or a machine was resumed as it was before.
 	mostUnheard = time.Second
-	// keyless is how long an association is kept that has no connection, and under which nothing comes. Arbitrary.
-	keyless = ack.Instant(time.Minute)
+	// idleKept is how long an association is kept that has no connection, and under which nothing comes. Arbitrary.
+	idleKept = ack.Instant(time.Minute)
 	// passing is for how many peers an endpoint has keys beyond twice those that it has connections to: as many may come and go in a
 	// minute. Arbitrary.
 	passing = 1024
@@ -163,9 +163,8 @@ func (e *Endpoint) unseal(now ack.Instant, in []transport.Datagram) {
 		d.Data = nil
 		switch kind := seal.KindOf(b); kind {
 		case seal.Sealed:
-			ours, theirs := frame.IDsOf(b)
 			a := v.from
-			if k := (peerKey{ids{ours, theirs}, d.From}); a == nil || a.key != k || a.gone.Load() {
+			if k := fromWhom(b, d.From); a == nil || a.key != k || a.gone.Load() {
 				if a = v.find(k); a == nil {
 					e.dare(now, k, b, RefusedSeal)
 					continue
@@ -177,26 +176,30 @@ func (e *Endpoint) unseal(now ack.Instant, in []transport.Datagram) {
 			case !known:
 				e.dare(now, a.key, b, RefusedSeal)
 			case plain == nil:
-				e.unopened(RefusedSeal, a.key, b)
+				e.unopened(RefusedSeal, d.From, b)
 			default:
 				d.Data = plain
 			}
 		case seal.Plain:
-			e.unopened(RefusedUnsealed, peerKey{addr: d.From}, b)
+			e.unopened(RefusedUnsealed, d.From, b)
 		default:
-			ours, theirs := frame.IDsOf(b)
-			if why := e.shake(now, peerKey{ids{ours, theirs}, d.From}, kind, b); why != RefusedNone {
-				e.unopened(why, peerKey{addr: d.From}, b)
+			if why := e.shake(now, fromWhom(b, d.From), kind, b); why != RefusedNone {
+				e.unopened(why, d.From, b)
 			}
 		}
 	}
 }
 
+// fromWhom returns whose a datagram says to be.
+func fromWhom(b []byte, from transport.Addr) peerKey {
+	ours, theirs := frame.IDsOf(b)
+	return peerKey{ids{ours, theirs}, from}
+}
+
 // unopened counts a datagram that is no frame of a peer's.
-func (e *Endpoint) unopened(why Reason, k peerKey, b []byte) {
-	e.strangers.FramesReceived++
-	e.strangers.BytesReceived += uint64(len(b))
-	e.stranger(why, k.addr, nil)
+func (e *Endpoint) unopened(why Reason, from transport.Addr, b []byte) {
+	e.stray(&transport.Datagram{Data: b})
+	e.stranger(why, from, nil)
 }
 
 // wants reports whether anything would be taken from who says to be that peer. Who asks which id we have may be one, too.
@@ -229,7 +232,7 @@ func (v *vault) takeOwed() []transport.Outgoing {
 func (e *Endpoint) dare(now ack.Instant, k peerKey, b []byte, why Reason) {
 	v := e.vault
 	if why != RefusedNone {
-		e.unopened(why, k, b)
+		e.unopened(why, k.addr, b)
 	}
 	n := len(v.owed)
 	if !e.wants(k) || n > 0 && v.owed[n-1].to == k.addr && seal.KindOf(b) == seal.Sealed {
@@ -338,10 +341,10 @@ func (e *Endpoint) respond(now ack.Instant, k peerKey, b []byte) (why Reason) {
 // prune forgets, when there are many, associations that serve nobody any more, and reports whether there is room for another
 // one. Guarded by mu.
 func (v *vault) prune(now ack.Instant) bool {
-	if len(v.table) > v.most/2 && now-v.pruned > keyless/8 {
+	if len(v.table) > v.most/2 && now-v.pruned > idleKept/8 {
 		v.pruned = now
 		for k, a := range v.table {
-			if now-ack.Instant(a.heard.Load()) > keyless && v.peers.find(k) == nil {
+			if now-ack.Instant(a.heard.Load()) > idleKept && v.peers.find(k) == nil {
 				a.gone.Store(true)
 				delete(v.table, k)
 			}

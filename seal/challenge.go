@@ -73,8 +73,7 @@ func (c *Challenger) Answer(dst []byte, now time.Duration, b, from []byte) []byt
 	at := len(dst)
 	dst = begin(dst, Challenge, Swapped(ids))
 	dst = append(dst, nonce[:]...)
-	dst = append(dst, sum[:]...)
-	return append(dst, make([]byte, questionSize-(len(dst)-at))...)
+	return padded(append(dst, sum[:]...), at)
 }
 
 // fresh reports whether a first message names a challenge that was sent to that address lately, and was not used.

@@ -93,8 +93,7 @@ func (a *Asking) Again(dst []byte, ids [idsSize]byte) []byte {
 	}
 	at := len(dst)
 	dst = begin(dst, Question, ids)
-	dst = append(dst, a.nonce[:]...)
-	return append(dst, make([]byte, questionSize-(len(dst)-at))...)
+	return padded(append(dst, a.nonce[:]...), at)
 }
 
 // Challenged reports whether there is a first message by now.
@@ -151,10 +150,9 @@ const (
 
 // Fresh is a first message that was made with the key, for a challenge that had not served.
 type Fresh struct {
-	Instance Instance // of who made it
-	noise    *noise.HandshakeState
-	first    []byte
-	theirs   offer
+	noise  *noise.HandshakeState
+	first  []byte
+	theirs offer
 }
 
 // Check looks at a first message that came from that address, and returns nil if it is refused. Its challenge has served
@@ -169,7 +167,6 @@ func (c *Challenger) Check(now time.Duration, key *Key, b, from []byte) (f *Fres
 		return nil, WrongKey
 	}
 	c.use(b)
-	f.Instance = f.theirs.instance
 	return f, 0
 }
 
@@ -184,5 +181,5 @@ func (f *Fresh) Second(dst []byte, own Instance, index byte) (_ []byte, k Keys, 
 	if err != nil {
 		return dst, k, false
 	}
-	return dst, Keys{newSealing(s, out.UnsafeKey(), f.theirs.index), newOpening(s, in.UnsafeKey()), index, f.Instance}, true
+	return dst, Keys{newSealing(s, out.UnsafeKey(), f.theirs.index), newOpening(s, in.UnsafeKey()), index, f.theirs.instance}, true
 }

@@ -84,6 +84,9 @@ func begin(dst []byte, k Kind, ids [idsSize]byte) []byte {
 	return append(dst, Flag|flagHandshake|byte(k-Question)<<1)
 }
 
+// padded lengthens a datagram that begins there to what a question has.
+func padded(b []byte, at int) []byte { return append(b, make([]byte, questionSize-(len(b)-at))...) }
+
 func putCounter(b []byte, n uint64) {
 	binary.LittleEndian.PutUint32(b, uint32(n))
 	b[4] = byte(n >> 32)

@@ -63,25 +63,13 @@ func TestAttackSilence(t *testing.T) {
 // stopped is a peer that accepts, and then neither reads nor writes.
 func stopped(t *testing.T) (address string) {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { l.Close() })
-	go func() {
-		for {
-			nc, err := l.Accept()
-			if err != nil {
-				return
-			}
-			t.Cleanup(func() { nc.Close() })
-			nc.(*net.TCPConn).SetReadBuffer(1) // what it takes without being read is little
-			if r, err := mpa.Await(t.Context(), nc, 0); err == nil {
-				r.Accept(t.Context(), &mpa.Options{IRD: 8, ORD: 8})
-			}
+	return stranger(t, func(nc net.Conn) {
+		t.Cleanup(func() { nc.Close() })
+		nc.(*net.TCPConn).SetReadBuffer(1) // what it takes without being read is little
+		if r, err := mpa.Await(t.Context(), nc, 0); err == nil {
+			r.Accept(t.Context(), &mpa.Options{IRD: 8, ORD: 8})
 		}
-	}()
-	return "tcp:" + l.Addr().String()
+	})
 }
 
 // TestGiveUp: a peer that is stopped is given up, whether it is to answer or to take, and who waits is told.
