@@ -25,7 +25,7 @@ func TestWhoClosesThePipeHasEnough(t *testing.T) {
 		{"url udp:7100", exitOK, ""},
 		{"url --json udp:7100", exitOK, ""},
 		{"demo --size 1", exitOK, ""},
-		{"bench --seconds 0.01", exitOK, ""},
+		{"bench --seconds 0.2", exitOK, ""},
 		{"decode " + captureFile("udp-many"), exitOK, ""},
 		{"decode " + captureFile("udp-many") + " nothing.pcap", exitOK, ""}, // it was not asked for any more
 		{"decode nothing.pcap " + captureFile("udp-many"), exitError, "nothing.pcap: no such file"},

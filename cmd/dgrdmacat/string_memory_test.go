@@ -16,9 +16,9 @@ func copied(t *testing.T, id int) string { return localString(freeUDP(t), 4096, 
 func TestCopiedStringLimitsNothing(t *testing.T) {
 	noGoroutineLeft(t)
 	for _, c := range []struct{ serve, client string }{
-		{"bench --once --serve", "bench --seconds 0.01 --to URL --local"},
-		{"bench --once --serve", "bench --seconds 0.01 --bidir --to URL --local"},
-		{"bench --link --once --serve", "bench --link --seconds 0.01 --to URL --local"},
+		{"bench --once --serve", "bench --seconds 0.2 --to URL --local"},
+		{"bench --once --serve", "bench --seconds 0.2 --bidir --to URL --local"},
+		{"bench --link --once --serve", "bench --link --seconds 0.2 --to URL --local"},
 		{"ping --once --serve", "ping -n 1 --to URL --local"},
 		{"ping --link --once --serve", "ping --link -n 1 --to URL --local"},
 		{"listen -o FILE", "send --local"},
@@ -42,7 +42,7 @@ func TestCopiedStringLimitsNothing(t *testing.T) {
 // TestBenchSaysHowToGiveTheServerMore, and what it says does.
 func TestBenchSaysHowToGiveTheServerMore(t *testing.T) {
 	noGoroutineLeft(t)
-	const plan = "bench --size 1M --depth 20 --seconds 0.01 --to "
+	const plan = "bench --size 1M --depth 20 --seconds 0.2 --to "
 	server, url := startServer(t, "bench", "--memory", "8k", "--serve", "udp:127.0.0.1")
 	code, _, stderr := runFor(t, patient(t), strings.Fields(plan+url)...)
 	advice := regexp.MustCompile(`which has 8192: choose less of one of them, or give the server more: (--memory \d+M) beside its --serve\n$`).FindStringSubmatch(stderr)
@@ -60,7 +60,7 @@ func TestBenchSaysHowToGiveTheServerMore(t *testing.T) {
 		t.Errorf("code %d: %s", code, stderr)
 	}
 	_, url = startServer(t, strings.Fields("bench --link --memory 8k --serve udp:127.0.0.1")...)
-	code, _, stderr = runFor(t, patient(t), strings.Fields("bench --link --buffers 64 --seconds 0.01 --to "+url)...)
+	code, _, stderr = runFor(t, patient(t), strings.Fields("bench --link --buffers 64 --seconds 0.2 --to "+url)...)
 	if code != exitError || !strings.Contains(stderr, "--memory") {
 		t.Errorf("code %d: %s", code, stderr)
 	}
