@@ -95,7 +95,8 @@ func stepBound(i int) time.Duration {
 	return bound
 }
 
-// Steps returns the distribution, from the first step that has any to the last.
+// Steps returns the distribution, from the first step that has any to the last, which has the
+// longest. Others are told apart from a bound as exactly as from each other.
 func (h *Histogram) Steps() []Step {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -105,7 +106,11 @@ func (h *Histogram) Steps() []Step {
 		if bar.Count == 0 {
 			continue
 		}
-		for time.Duration(bar.From) > stepBound(i) {
+		least := time.Duration(bar.From)
+		if time.Duration(bar.To) >= h.most {
+			least = h.most
+		}
+		for least > stepBound(i) {
 			if i++; len(all) > 0 {
 				all = append(all, Step{UpTo: stepBound(i)})
 			}

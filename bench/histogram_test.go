@@ -49,6 +49,11 @@ func TestHistogramSteps(t *testing.T) {
 	if got := h.Steps(); !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
+	// 2000.532 us cannot be told apart from 2000 us, but no step up to 2000 us has it.
+	h.Add(2_000_532)
+	if got := h.Steps(); got[len(got)-1] != (Step{3000 * us, 1}) {
+		t.Errorf("the longest is in %v, want one up to 3 ms", got[len(got)-1])
+	}
 	const seed = 5
 	random, h, last := rand.New(rand.NewPCG(seed, 0)), NewHistogram(), time.Duration(0)
 	for range 1000 {
