@@ -101,7 +101,9 @@ func (w *world) guest(a *Action, index int) (come, leave func()) {
 		}
 		var err error
 		if wire, err = w.g.attach(number, &Node{}); err == nil {
-			ep, err = dgrdma.New(wire, &dgrdma.Config{ID: idOf(number), GiveUp: w.plan.GiveUp, Entropy: entropy(w.plan.Seed, number, 1)})
+			ep, err = dgrdma.New(wire, &dgrdma.Config{
+				ID: idOf(number), GiveUp: w.plan.GiveUp, Entropy: entropy(w.plan.Seed, number, 1), Keys: w.plan.guestKeys(number),
+			})
 		}
 		if err != nil {
 			w.violatef("guest %d does not start: %v", number, err)
@@ -143,7 +145,7 @@ func (w *world) strangers() {
 		if d.Chance(0.5) {
 			kind := worlds.Forgery(d.IntN(int(worlds.Forgeries)))
 			src := id
-			if kind != worlds.ForgedData && d.Chance(0.5) {
+			if (kind != worlds.ForgedData || w.plan.Keys != NoKeys) && d.Chance(0.5) {
 				if from := d.IntN(len(w.nodes)); Joined(from, to) {
 					src, as = idOf(from), from
 				}

@@ -11,7 +11,7 @@ import (
 
 // Counts is what rounds did so far. Many may count at the same time.
 type Counts struct {
-	Rounds                 atomic.Uint64
+	Rounds, Sealed         atomic.Uint64 // Sealed are those with keys
 	Done, Failed, Bytes    atomic.Uint64 // transactions, and bytes of those that completed
 	Links, Messages        atomic.Uint64
 	Letters                atomic.Uint64
@@ -43,8 +43,8 @@ func (c *Counts) Faults() map[string]uint64 {
 // String returns all on one line.
 func (c *Counts) String() string {
 	var s strings.Builder
-	fmt.Fprintf(&s, "%d rounds, %d transactions (%d failed, %d MB), %d messages of %d links, %d letters, %d frames (%d again, %d came twice)",
-		c.Rounds.Load(), c.Done.Load()+c.Failed.Load(), c.Failed.Load(), c.Bytes.Load()/1e6, c.Messages.Load(), c.Links.Load(), c.Letters.Load(),
+	fmt.Fprintf(&s, "%d rounds (%d sealed), %d transactions (%d failed, %d MB), %d messages of %d links, %d letters, %d frames (%d again, %d came twice)",
+		c.Rounds.Load(), c.Sealed.Load(), c.Done.Load()+c.Failed.Load(), c.Failed.Load(), c.Bytes.Load()/1e6, c.Messages.Load(), c.Links.Load(), c.Letters.Load(),
 		c.FramesSent.Load(), c.Again.Load(), c.Copies.Load())
 	faults := c.Faults()
 	for i, k := range slices.Sorted(maps.Keys(faults)) {

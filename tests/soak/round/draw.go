@@ -20,6 +20,7 @@ const (
 	drawActions
 	drawStrangers
 	drawWrap
+	drawKeys
 )
 
 // What is drawn in the course of a round.
@@ -79,6 +80,7 @@ func Draw(seed uint64, wire Wire, longest time.Duration) *Plan {
 	if d := worlds.NewDice(seed, drawWrap); wire == Simnet && p.Kind.Native() && d.Chance(0.004) {
 		p.wrap(d)
 	}
+	p.drawKeys(worlds.NewDice(seed, drawKeys))
 	return p
 }
 

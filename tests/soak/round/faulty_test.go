@@ -101,6 +101,51 @@ func TestWhatIsWrongIsFound(t *testing.T) {
 	})
 }
 
+// nowAndThen is a ground on which one bit of a frame is wrong now and then, of long ones and short ones, wherever it is, and nothing notices.
+type nowAndThen struct {
+	*simulated
+	dice worlds.Dice
+}
+
+type nowAndThenConn struct {
+	transport.Conn
+	dice worlds.Dice
+}
+
+func (f nowAndThen) attach(node int, n *Node) (transport.Conn, error) {
+	c, err := f.simulated.attach(node, n)
+	return &nowAndThenConn{Conn: c, dice: f.dice}, err
+}
+
+func (c *nowAndThenConn) Recv(dst []transport.Datagram, wait time.Duration) (int, error) {
+	n, err := c.Conn.Recv(dst, wait)
+	for i := range n {
+		if b := dst[i].Data; c.dice.Chance(0.1) {
+			b[c.dice.IntN(len(b))] ^= 1 << c.dice.IntN(8)
+		}
+	}
+	return n, err
+}
+
+// TestSealedDeliversNoWrongByte: of ten frames one has a bit turned behind all checksums of the wire, and nothing of that is
+// delivered where frames are sealed.
+func TestSealedDeliversNoWrongByte(t *testing.T) {
+	for _, keys := range []Keys{OneKey, EachKey} {
+		for seed := range uint64(3) {
+			var counts Counts
+			p := quiet(30 * time.Second)
+			p.Keys, p.Seed = keys, seed+1
+			p.withFlow()
+			p.withLink()
+			p.withLetters()
+			fails := bubble(t, p, &counts, t.ArtifactDir(), func(p *Plan) ground { return nowAndThen{newSimulated(p), worlds.NewDice(p.Seed, 999)} })
+			if len(fails) > 0 || counts.Done.Load() < 50 || counts.Links.Load() == 0 || counts.Letters.Load() < 20 || counts.Again.Load() < 50 {
+				t.Errorf("keys %q, seed %d: %v, %v", keys, p.Seed, &counts, fails)
+			}
+		}
+	}
+}
+
 // silent is a ground on which nothing arrives after half a second.
 type silent struct{ *simulated }
 

@@ -113,6 +113,7 @@ func (n *node) config(mem *oracle.Memory, life int) *dgrdma.Config {
 	cfg := &dgrdma.Config{
 		ID: idOf(n.index), Memory: mem, Profile: &prof, Window: p.Window, MTU: p.MTU, Queue: p.Queue, GiveUp: n.w.plan.GiveUp,
 		Coalesce: p.Coalesce, AcceptAny: p.Accept, Manual: p.Manual, NoHelp: p.NoHelp, Entropy: entropy(n.w.plan.Seed, n.index, life),
+		Keys: n.w.plan.keys(n.index),
 	}
 	if life == 1 || p.RepeatFirst {
 		cfg.FirstFrame = p.First

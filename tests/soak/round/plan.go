@@ -38,6 +38,7 @@ type Plan struct {
 	IPv6     bool
 	GiveUp   time.Duration
 	MayFail  bool // transactions may: peers restart, or are impatient
+	Keys     Keys
 	Nodes    []Node
 	Flows    []Flow
 	Links    []Link
@@ -122,8 +123,8 @@ func (p *Plan) profile(node int) endpoint.Profile { return p.Kind.Profile(node, 
 // String describes the plan.
 func (p *Plan) String() string {
 	var s strings.Builder
-	fmt.Fprintf(&s, "seed %d: %s over %s, %d nodes, MTU %d, %v, give up after %v, may fail %v, a stranger every %v\n",
-		p.Seed, p.Kind, p.Wire, len(p.Nodes), p.MTU, p.Duration, p.GiveUp, p.MayFail, p.Stranger)
+	fmt.Fprintf(&s, "seed %d: %s over %s, %d nodes, MTU %d, %v, give up after %v, may fail %v, keys %q, a stranger every %v\n",
+		p.Seed, p.Kind, p.Wire, len(p.Nodes), p.MTU, p.Duration, p.GiveUp, p.MayFail, p.Keys, p.Stranger)
 	for i := range p.Nodes {
 		fmt.Fprintf(&s, "  node %d: %+v\n", i, p.Nodes[i])
 	}

@@ -57,6 +57,9 @@ func run(w *world, dir string) []string {
 	w.close()
 	w.judge()
 	counts.Rounds.Add(1)
+	if p.Keys != NoKeys {
+		counts.Sealed.Add(1)
+	}
 	fails := w.failed()
 	if len(fails) > 0 && dir != "" {
 		fails = append(fails, w.save(dir)...)
