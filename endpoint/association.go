@@ -20,7 +20,7 @@ type association struct {
 
 	// Guarded by the vault's mutex.
 	asking   *seal.Asking // the handshake that we began, until it ends
-	begun    ack.Instant
+	begun    ack.Instant  // when it was first asked for, or first challenged
 	askedAt  ack.Instant
 	daredAt  ack.Instant // when there was a challenge that is answered
 	asks     int

@@ -26,6 +26,7 @@ func TestSealed(t *testing.T) {
 		{Latency: 5 * time.Millisecond},
 		{Loss: 0.3, Duplicate: 0.1, Reorder: 0.1, Latency: time.Millisecond, Jitter: 3 * time.Millisecond},
 		{Latency: 1200 * time.Millisecond},
+		{Latency: 2300 * time.Millisecond},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			p := newPair(t, pairConfig{a: Config{Keys: ringOf(1), GiveUp: 30 * time.Second}, b: Config{Keys: ringOf(1), GiveUp: 30 * time.Second}, link: faults})

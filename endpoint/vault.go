@@ -12,7 +12,8 @@ import (
 )
 
 const (
-	// mostAttempt is how long a handshake is tried before another one begins.
+	// mostAttempt is how long a question, or a first message, is tried before another handshake begins: the longest round trip over
+	// which two agree on a key, unless GiveUp is shorter than twice that.
 	mostAttempt = 5 * time.Second
 	// mostUnheard is how long frames are sent, and nothing authentic comes, until there is a handshake for new keys: the peer
 	// may have lost its own, or a machine was resumed as it was before.
@@ -280,8 +281,15 @@ func (v *vault) challenged(now ack.Instant, a *association, b []byte) bool {
 	case seal.Unasked(b):
 		a.hinted = a.sealing.Load() != nil // anybody can say so: it counts if the peer is silent, too
 		return a.hinted
-	case a.asking == nil, a.asking.Challenged() && now.Sub(a.daredAt) < helloFirst, !a.asking.Take(b):
+	case a.asking == nil:
 		return false
+	}
+	again := a.asking.Challenged()
+	if again && now.Sub(a.daredAt) < helloFirst || !a.asking.Take(b) {
+		return false
+	}
+	if !again {
+		a.begun = now
 	}
 	a.askedAt, a.daredAt, a.answered = now, now, true
 	v.owe(a.key.addr, func(buf []byte) []byte { return a.asking.Again(buf, [4]byte{}) })
