@@ -42,7 +42,8 @@ type vault struct {
 	// Owned by the sender.
 	room []byte // the sealed frames of a batch
 	out  []transport.Outgoing
-	to   *association // of the frame before
+	to   *association    // of the frame before
+	addr *transport.Addr // where that went
 	salt seal.Salt
 
 	// Owned by the receiver.
@@ -104,11 +105,11 @@ func (v *vault) seal(now ack.Instant, frames []transport.Outgoing) []transport.O
 		plain := o.Buf[v.headroom:]
 		dst, src := frame.IDsOf(plain)
 		a := v.to
-		if k := (peerKey{ids{src, dst}, *o.To}); a == nil || a.key != k || a.gone.Load() {
+		if a == nil || v.addr != o.To || a.key.ids != (ids{src, dst}) || a.gone.Load() {
 			v.mu.Lock()
-			a = v.associate(now, k)
+			a = v.associate(now, peerKey{ids{src, dst}, *o.To})
 			v.mu.Unlock()
-			if v.to = a; a == nil {
+			if v.to, v.addr = a, o.To; a == nil {
 				continue
 			}
 		}
@@ -165,7 +166,8 @@ func (e *Endpoint) unseal(now ack.Instant, in []transport.Datagram) {
 		switch kind := seal.KindOf(b); kind {
 		case seal.Sealed:
 			a := v.from
-			if k := fromWhom(b, d.From); a == nil || a.key != k || a.gone.Load() {
+			if a == nil || a.key.ids != idsIn(b) || a.key.addr != d.From || a.gone.Load() {
+				k := fromWhom(b, d.From)
 				if a = v.find(k); a == nil {
 					e.dare(now, k, b, RefusedSeal)
 					continue
@@ -192,9 +194,11 @@ func (e *Endpoint) unseal(now ack.Instant, in []transport.Datagram) {
 }
 
 // fromWhom returns whose a datagram says to be.
-func fromWhom(b []byte, from transport.Addr) peerKey {
+func fromWhom(b []byte, from transport.Addr) peerKey { return peerKey{idsIn(b), from} }
+
+func idsIn(b []byte) ids {
 	ours, theirs := frame.IDsOf(b)
-	return peerKey{ids{ours, theirs}, from}
+	return ids{ours, theirs}
 }
 
 // unopened counts a datagram that is no frame of a peer's.

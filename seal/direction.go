@@ -1,13 +1,14 @@
 package seal
 
 import (
-	"crypto/aes"
 	"crypto/cipher"
 	"crypto/hkdf"
 	"crypto/sha256"
 
 	"golang.org/x/crypto/chacha20poly1305"
 	"golang.org/x/sys/cpu"
+
+	"github.com/dgrdma/dgrdma/seal/gcm"
 )
 
 const (
@@ -42,15 +43,7 @@ func (s suite) cipher(key *[32]byte) cipher.AEAD {
 		}
 		return a
 	}
-	block, err := aes.NewCipher(key[:])
-	if err != nil {
-		panic(err)
-	}
-	a, err := cipher.NewGCM(block)
-	if err != nil {
-		panic(err)
-	}
-	return a
+	return gcm.New(key)
 }
 
 // generation is a key of a direction, and which one.
