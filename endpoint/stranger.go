@@ -127,6 +127,7 @@ func (e *Endpoint) learn(now ack.Instant, p Peer, f *frame.Frame, told *cookie) 
 	}
 	if leaver != nil {
 		leaver.end() // which may be there after all: what it sends is answered
+		e.strangers.Dismissed++
 	}
 	c, err := e.newConn(p, now, connectPeer(told))
 	if err == nil {
@@ -198,6 +199,7 @@ func (e *Endpoint) reply(r reply) (answered bool) {
 		e.strangers.Duplicates++
 		return true
 	case n == mostReplies:
+		e.strangers.Unanswered++
 		return false
 	}
 	e.replies = append(e.replies, r)
