@@ -13,6 +13,7 @@ import (
 // newcomers as there are places within that time.
 type lobby struct {
 	places chan struct{}
+	bounds *bounds
 
 	mu     sync.Mutex
 	guests list.List // of *guest, the longest there first
@@ -30,7 +31,9 @@ type guest struct {
 
 var errCrowded = errors.New("too many connections that send no request")
 
-func newLobby() *lobby { return &lobby{places: make(chan struct{}, lobbyPlaces)} }
+func newLobby(b *bounds) *lobby {
+	return &lobby{places: make(chan struct{}, lobbyPlaces), bounds: b}
+}
 
 // enter waits for a place, which is free as soon as somebody has been shown out.
 func (l *lobby) enter(ctx context.Context) *guest {
@@ -55,6 +58,7 @@ func (l *lobby) showOut() {
 	if e := l.guests.Front(); e != nil {
 		g := l.guests.Remove(e).(*guest)
 		g.at = nil
+		l.bounds.crowded.Add(1)
 		g.leave(errCrowded)
 	}
 }
