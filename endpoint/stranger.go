@@ -5,6 +5,7 @@ import (
 
 	"github.com/dgrdma/dgrdma/ack"
 	"github.com/dgrdma/dgrdma/frame"
+	"github.com/dgrdma/dgrdma/internal/strangers"
 	"github.com/dgrdma/dgrdma/seal"
 	"github.com/dgrdma/dgrdma/transport"
 )
@@ -12,6 +13,11 @@ import (
 // mostReplies bounds how many strangers are answered after a batch of datagrams; the
 // others ask again. Arbitrary: as many frames as a turn sends at once.
 const mostReplies = maxBatch
+
+// perReply is what an answer that waits takes at most, that it has to be sealed included.
+const perReply = 1 << 10
+
+const _ = uint(strangers.Memory - 2*mostReplies*perReply) // in the clear, and of handshakes
 
 // leaverPause is how long nobody is looked for whose place could be had, after none
 // was found: to look takes the longer, the more peers there are. Arbitrary.

@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"sync"
+
+	"github.com/dgrdma/dgrdma/internal/strangers"
 )
 
 // lobby is where connections are that have not sent a whole request. There are so many places; a newcomer who
@@ -21,6 +23,12 @@ type lobby struct {
 
 // lobbyPlaces bounds the goroutines and descriptors that cost nothing but a handshake of TCP.
 const lobbyPlaces = 1024
+
+// perStranger is what each of those takes at most who have proven nothing: in the lobby, behind a request
+// that nobody has accepted, or turned away. Most is the stack of a goroutine.
+const perStranger = 8 << 10
+
+const _ = uint(strangers.Memory - (lobbyPlaces+Backlog+MostTurnedAway)*perStranger)
 
 // guest is a connection in the lobby.
 type guest struct {
