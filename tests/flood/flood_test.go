@@ -88,7 +88,7 @@ func (f *flow) err() error {
 // meet starts a server, and a stranger that introduced itself if it is of that kind.
 func meet(t *testing.T, k kind) (*server, dgrdma.Peer, *stranger) {
 	t.Helper()
-	srv := startServer(t)
+	srv := startServer(t, options{})
 	peer, err := dgrdma.ParsePeer(srv.state().URL)
 	if err != nil {
 		t.Fatal(err)
