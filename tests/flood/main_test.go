@@ -64,6 +64,7 @@ type state struct {
 	// Memory is what the process has in use when all that is garbage is collected, if it was weighed.
 	Memory int64
 	Peer   dgrdma.ConnStats // of the peer that a stranger plays, if it does
+	Other  dgrdma.ConnStats // of the healthy one
 }
 
 const (
@@ -101,8 +102,11 @@ func serve(o *options) int {
 					st.Memory = inUse()
 				}
 				for _, c := range e.Conns() {
-					if c.Name().ID == strangerID {
+					switch c.Name().ID {
+					case strangerID:
 						st.Peer = c.Stats()
+					case healthyID:
+						st.Other = c.Stats()
 					}
 				}
 				if err = out.Encode(st); err != nil {

@@ -108,16 +108,34 @@ func (s *stranger) handshake(of seal.Kind) []byte {
 // introduce becomes a peer under an id, from the first address.
 func (s *stranger) introduce(t testing.TB, id frame.EndpointID) {
 	t.Helper()
-	c := s.sockets[0]
+	s.introduceFrom(t, 0, id)
+}
+
+func (s *stranger) introduceFrom(t testing.TB, socket int, id frame.EndpointID) {
+	t.Helper()
+	c := s.sockets[socket]
 	s.life = s.rnd.Uint32() | 1
 	s.txn = s.life - 1
-	in := make([]byte, 2048)
 	for range 50 {
 		c.Write(s.hello(id, frame.Hello{Life: s.life}))
 		c.SetReadDeadline(time.Now().Add(100 * time.Millisecond))
+		if h, ok := s.answered(c); ok {
+			c.Write(s.hello(id, frame.Hello{Life: s.life, Peer: h.Life, Tells: true}))
+			s.seq = 1
+			return
+		}
+	}
+	t.Fatal("the server did not answer")
+}
+
+// answered returns the introduction that comes for the present life, if one does in time. Acknowledgements
+// of others who use that socket are passed over.
+func (s *stranger) answered(c *net.UDPConn) (h frame.Hello, ok bool) {
+	in := make([]byte, 2048)
+	for {
 		n, err := c.Read(in)
 		if err != nil {
-			continue
+			return h, false
 		}
 		f, err := frame.Parse(in[prefix:n])
 		if err != nil || !f.HasMessages() {
@@ -125,13 +143,10 @@ func (s *stranger) introduce(t testing.TB, id frame.EndpointID) {
 		}
 		cur := f.Cursor()
 		cur.Next()
-		if h, ok := cur.Msg.Hello(); ok && h.Peer == s.life {
-			c.Write(s.hello(id, frame.Hello{Life: s.life, Peer: h.Life, Tells: true}))
-			s.seq = 1
-			return
+		if h, ok = cur.Msg.Hello(); ok && h.Peer == s.life {
+			return h, true
 		}
 	}
-	t.Fatal("the server did not answer")
 }
 
 // next returns the id of the next frame.
