@@ -19,6 +19,15 @@ const perReply = 1 << 10
 
 const _ = uint(strangers.Memory - 2*mostReplies*perReply) // in the clear, and of handshakes
 
+const (
+	// mostUnproven bounds the learned peers of kinds that have nothing to prove themselves with: unless
+	// MaxPeers says otherwise, all of them together stay within what strangers have, with what they
+	// may hold open.
+	mostUnproven = 256
+	// perUnproven is what each of them takes at most, its reserve included.
+	perUnproven = 64 << 10
+)
+
 // leaverPause is how long nobody is looked for whose place could be had, after none
 // was found: to look takes the longer, the more peers there are. Arbitrary.
 const leaverPause = ack.Instant(100 * time.Millisecond)
@@ -155,7 +164,7 @@ func (e *Endpoint) roomFor(now ack.Instant, addr transport.Addr) (leaver *Conn, 
 	switch {
 	case full != nil:
 		leaver = e.leaver(now, full, &full.search) // or it would stay full of those that are long gone
-	case e.peers.len() >= e.cfg.MaxPeers:
+	case e.peers.len() >= e.cfg.MaxPeers, e.peers.learnedLen() >= e.mostLearned:
 		leaver = e.leaver(now, nil, &e.search)
 	default:
 		return nil, true
