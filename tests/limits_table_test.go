@@ -87,8 +87,11 @@ var limits = []struct {
 		{"flows that `report` follows", "inspect.mostFlows", false, "", "others are left out", "the report says how many", "TestMoreFlowsThanFollowed"},
 		{"connections of TCP that are of interest", "capture/tcp.MostKept", false, "", "the one silent for longest is given up", "`decode` says so", "TestBounds"},
 		{"other connections of TCP", "capture/tcp.MostOthers", false, "", "likewise", "likewise", "TestBounds"},
+		{"pieces that wait for bytes before them, of a direction", "capture/tcp.MostPieces", false, "", "those before them are taken for lost", "likewise", "TestBounds"},
+		{"bytes of those", "capture/tcp.MostWaiting", true, "", "likewise", "likewise", "TestBounds"},
 		{"bytes that wait for those before them, of all connections", "capture/tcp.MostInAll", true, "", "those before them are taken for lost", "likewise", "TestBounds"},
 		{"bytes of frames that are not whole, of all connections", "inspect/iwarp.MostHeld", true, "", "the one silent for longest is given up", "likewise", "TestMemoryIsBounded"},
+		{"interfaces that a file describes, or a live capture has seen", "capture.maxInterfaces", false, "", "the file is refused; those of a live capture are told anew", "the error", "TestInterfacesAreForgotten, TestWriterOfManyInterfaces"},
 		{"a record of a file", "capture.maxRecord", true, "", "the file is refused", "the error", "TestDamagedFile"},
 	}},
 	{"Commands", []limit{

@@ -190,3 +190,59 @@ func readConstants(t *testing.T, room string) map[string]constantIn {
 	}
 	return all
 }
+
+// engine are the rooms in which a constant whose name begins with most or max is in the table, or said to
+// bound no table, queue or buffer.
+var engine = []string{
+	"ack", "endpoint", "seal", "transport", "transport/udp", "transport/ether", "transport/internal/mmsg", "transport/internal/rtnl", "link", "link/stream", "link/netconn",
+	"verbs", "verbs/latency", "verbs/rping", "rdmap", "rdmap/ddp", "rdmap/memory", "rdmap/mpa", "capture", "capture/tcp", "metrics",
+}
+
+// others are such constants, by what they bound.
+var others = map[string]string{
+	"a time": "ack.mostTrial endpoint.mostBehind endpoint.mostRound endpoint.mostAttempt endpoint.mostUnheard verbs.mostPause",
+	"how often something is done": "ack.mostTrials ack.mostRaised ack.mostUsual ack.mostUnmeasured ack.mostVain endpoint.mostAsked endpoint.mostMissed endpoint.mostPlain " +
+		"transport/internal/mmsg.mostErrors transport/ether.mostVain",
+	"what a frame or a word of it has room for": "ack.MaxRun seal.MostHandshake seal.mostCounter transport.MostMTU transport/udp.maxPayload link.MaxMessage link.MaxPrivate link.MaxName " +
+		"link.maxText link.mostSize link.mostFlagPitch verbs.MaxPrivate verbs/rping.MaxSize rdmap/mpa.MaxReads rdmap/mpa.maxForeign rdmap/mpa.maxSegment rdmap/mpa.maxPrivate",
+	"what one call does, or is kept for the next": "endpoint.mostHot endpoint.mostLent endpoint.mostFollow endpoint.mostSpare endpoint.mostLeft endpoint.mostAhead endpoint.mostAmid ack.maxReorder " +
+		"transport/udp.maxSegments rdmap/mpa.maxPieces rdmap/mpa.maxBatch rdmap/mpa.maxMessages rdmap/mpa.maxRecords",
+	"what the system takes":                         "transport/ether.mostRing capture.maxProgram capture.maxName",
+	"buffers of the peer, of which nothing is kept": "link.mostOffered",
+}
+
+// TestBoundsHaveARow: who bounds something else says so in the table of limits.
+func TestBoundsHaveARow(t *testing.T) {
+	said := make(map[string]bool)
+	for _, group := range limits {
+		for _, l := range group.rows {
+			said[l.set] = true
+		}
+	}
+	for what, names := range others {
+		for name := range strings.FieldsSeq(names) {
+			if said[name] {
+				t.Errorf("%s has a row, and is said to be %s", name, what)
+			}
+			said[name] = true
+		}
+	}
+	named := regexp.MustCompile(`^(?i:most|max)[A-Z]`)
+	found := make(map[string]bool)
+	for _, room := range engine {
+		for name := range readConstants(t, room) {
+			if full := room + "." + name; named.MatchString(name) {
+				if found[full] = true; !said[full] {
+					t.Errorf("%s bounds something: give it a row in tests/limits_table_test.go, or say in tests/limits_test.go what it bounds if that is no table, queue or buffer", full)
+				}
+			}
+		}
+	}
+	for what, names := range others {
+		for name := range strings.FieldsSeq(names) {
+			if !found[name] {
+				t.Errorf("there is no %s, which is said to be %s", name, what)
+			}
+		}
+	}
+}
