@@ -60,13 +60,14 @@ type Config struct {
 	// AcceptAny learns peers from the frames they send. Off, only connected
 	// peers are heard.
 	AcceptAny bool
-	// MaxPeers bounds the peers, connected and learned: 1 to 65535, 0 means 4096. For a
+	// MaxPeers bounds the peers, connected and learned: 1 to 65535, 0 means 4096, and that of
+	// those whose kind has nothing to prove itself with no more than 256 are learned. For a
 	// new one, a learned peer is dismissed that is down, that never finished its
 	// introduction, or that was silent for six times GiveUp.
 	MaxPeers int
 	// PeersPerHost bounds the learned peers of one host, an IP or a MAC address, so
 	// that none takes all places; for a new one, one of them is dismissed likewise. 1 to
-	// 65535 and at most MaxPeers; 0 means a quarter of MaxPeers.
+	// 65535 and at most MaxPeers; 0 means a quarter of MaxPeers, or of those 256.
 	PeersPerHost int
 	// OnEvent is told what happens to peers, which may be something with every
 	// message that a peer sends. It must not block; package dgrdma says on whose goroutine

@@ -48,7 +48,8 @@ func (ch *Channel) Base() uint32 { return (*endpoint.Channel)(ch).Base() }
 
 // Mail sends a letter, behind those that were sent before. The peer need not have answered
 // yet: its life is [Conn.Life] from the connection's beginning. A letter that is too long,
-// or to a peer that has no such service, or of another life, is settled with the error.
+// or to a peer that has no such service, or of another life, or behind 65536 others, is settled
+// with the error.
 func (ch *Channel) Mail(l Letter) { (*endpoint.Channel)(ch).Mail(l) }
 
 // Waiting returns how many letters have not arrived.
@@ -64,7 +65,8 @@ type Flow endpoint.Flow
 
 // Post queues a transaction, as [Conn.Post] does for the peer's memory. Addresses are
 // the peer's, and not checked against the service's window: what lies in that of another
-// service there is written, if that one admits it.
+// service there is written, if that one admits it. A flow holds 65536 transactions that are not done;
+// then Post fails with ErrQueueFull.
 func (f *Flow) Post(t *Transaction) error { return (*endpoint.Flow)(f).Post(t) }
 
 // PostTo is Post to that life of the connection and no other: see [Conn.PostTo].

@@ -1,6 +1,7 @@
 package endpoint
 
 import (
+	"cmp"
 	"crypto/rand"
 	"encoding/binary"
 	"fmt"
@@ -66,13 +67,14 @@ type Config struct {
 	// AcceptAny learns peers from the frames they send. Off, only connected
 	// peers are heard.
 	AcceptAny bool
-	// MaxPeers bounds the peers, connected and learned: 1 to 65535, 0 means 4096. For a
+	// MaxPeers bounds the peers, connected and learned: 1 to 65535, 0 means 4096, and that of
+	// those whose kind has nothing to prove itself with no more than 256 are learned. For a
 	// new one, a learned peer is dismissed that is down, that never finished its
 	// introduction, or that was silent for six times GiveUp.
 	MaxPeers int
 	// PeersPerHost bounds the learned peers of one host, an IP or a MAC address, so
 	// that none takes all places; for a new one, one of them is dismissed likewise. 1 to
-	// 65535 and at most MaxPeers; 0 means a quarter of MaxPeers.
+	// 65535 and at most MaxPeers; 0 means a quarter of MaxPeers, or of those 256.
 	PeersPerHost int
 	// OnEvent is told what happens to peers, which may be something with every
 	// message that a peer sends. It must not block; package dgrdma says on whose goroutine
@@ -131,6 +133,14 @@ type Peer struct {
 // helpful reports whether help is welcome.
 func (c *Config) helpful() bool { return !c.BusyPoll && !c.Manual && !c.NoHelp }
 
+// unproven returns how many peers may be learned; 0: as many as there may be.
+func (c *Config) unproven() int {
+	if c == nil || c.MaxPeers != 0 || c.Profile == nil || c.Profile.Session {
+		return 0
+	}
+	return mostUnproven
+}
+
 func (c *Config) withDefaults(caps transport.Caps) (Config, error) {
 	var f Config
 	if c != nil {
@@ -162,12 +172,13 @@ func (c *Config) withDefaults(caps transport.Caps) (Config, error) {
 	if f.MTU < settings.LeastFrame {
 		return f, fmt.Errorf("dgrdma: frames of %d bytes, need at least %d for a header, a message and its data", f.MTU, settings.LeastFrame)
 	}
+	unproven := f.unproven()
 	if err := settings.Complete(&f); err != nil {
 		return f, err
 	}
 	switch {
 	case f.PeersPerHost == 0:
-		f.PeersPerHost = max(f.MaxPeers/4, 1)
+		f.PeersPerHost = max(cmp.Or(unproven, f.MaxPeers)/4, 1)
 	case f.PeersPerHost > f.MaxPeers:
 		return f, fmt.Errorf("dgrdma: PeersPerHost in the configuration is %d, and MaxPeers, the peers of all hosts, %d: need at most that", f.PeersPerHost, f.MaxPeers)
 	}

@@ -137,18 +137,20 @@ func (k *cookies) isSpent(i introduction) bool {
 }
 
 // spend notes that an introduction makes a peer: for the time in which somebody was told
-// something last, and the next. No longer is it named.
-func (k *cookies) spend(i introduction) {
+// something last, and the next. No longer is it named. full: there were as many already as are
+// remembered, and nothing told so far counts any more.
+func (k *cookies) spend(i introduction) (full bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.mac == nil {
-		return // nobody was told anything
+		return false // nobody was told anything
 	}
-	if len(k.spent[0]) == mostSpent {
-		k.init() // nothing told so far counts any more
+	if full = len(k.spent[0]) == mostSpent; full {
+		k.init()
 	}
 	if k.spent[0] == nil {
 		k.spent[0] = make(map[introduction]struct{})
 	}
 	k.spent[0][i] = struct{}{}
+	return full
 }

@@ -67,8 +67,14 @@ func TestCookies(t *testing.T) {
 	if _, ok := k.offer(now+cookieTime, peer, 6); !ok {
 		t.Error("another life of the same peer gets none")
 	}
+	full := 0
 	for i := range incarnation(mostSpent + 10) {
-		k.spend(introduction{peer, i, i})
+		if k.spend(introduction{peer, i, i}) {
+			full++
+		}
+	}
+	if full != 1 {
+		t.Errorf("it was full %d times, want 1", full)
 	}
 	if n := len(k.spent[0]) + len(k.spent[1]); n > mostSpent {
 		t.Errorf("%d are remembered, want at most %d", n, mostSpent)

@@ -30,6 +30,10 @@ type Counters struct {
 	WindowFull       uint64 `count:"window_full" help:"Times the frame window stopped sending."`
 	Congested        uint64 `count:"congested" help:"Times the congestion controller stopped sending."`
 	Challenges       uint64 `count:"challenges" help:"Frames of strangers that were answered, and of which nothing was kept."`
+	Unanswered       uint64 `count:"strangers_unanswered" help:"Frames of strangers that were not answered, because as many others were in one batch as are."`
+	CookiesFull      uint64 `count:"cookies_full" help:"Times what was told to strangers was taken back, because as many of them had become peers within a minute as are remembered."`
+	Dismissed        uint64 `count:"peers_dismissed" help:"Learned peers that gave their place to another one."`
+	QueueFull        uint64 `count:"queue_full" help:"Times a transaction or letter found its queue full."`
 
 	// Refused are the frames that were not applied, by reason.
 	Refused [numReasons]uint64

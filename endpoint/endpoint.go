@@ -1,6 +1,7 @@
 package endpoint
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -62,6 +63,8 @@ type Endpoint struct {
 	replies   []reply // to strangers, at the end of the batch
 	search    search  // among all peers
 
+	mostLearned int // peers
+
 	// Guarded by mu.
 	mu        sync.Mutex
 	closed    bool
@@ -84,7 +87,7 @@ func New(tc transport.Conn, cfg *Config) (*Endpoint, error) {
 	}
 	e := &Endpoint{
 		cfg: full, transport: tc, headroom: caps.Headroom, memory: full.Memory, began: time.Now(),
-		datagrams: make([]transport.Datagram, max(64, caps.Batch)),
+		datagrams: make([]transport.Datagram, max(64, caps.Batch)), mostLearned: cmp.Or(cfg.unproven(), full.MaxPeers),
 	}
 	e.accepting.Store(full.AcceptAny)
 	e.open.Store(full.AcceptAny)

@@ -22,6 +22,18 @@ type Flow struct {
 	prev, next *Flow        // there
 }
 
+// mostOfService bounds the transactions of a flow to a service: who posts to one has bounds of its
+// own, such as the buffers that the peer has, and this is above them. Arbitrary.
+const mostOfService = 1 << 16
+
+// most is how many transactions the flow holds that are not done.
+func (f *Flow) most() int {
+	if f == &f.conn.plain {
+		return f.conn.cfg.Queue
+	}
+	return mostOfService
+}
+
 // Conn returns the connection.
 func (f *Flow) Conn() *Conn {
 	if f == nil {
@@ -32,7 +44,8 @@ func (f *Flow) Conn() *Conn {
 
 // Post queues a transaction, as [Conn.Post] does for the peer's memory. Addresses are
 // the peer's, and not checked against the service's window: what lies in that of another
-// service there is written, if that one admits it.
+// service there is written, if that one admits it. A flow holds 65536 transactions that are not done;
+// then Post fails with ErrQueueFull.
 func (f *Flow) Post(t *Transaction) error { return f.post(t, posting{to: whoever}) }
 
 // PostTo is Post to that life of the connection and no other: see [Conn.PostTo].

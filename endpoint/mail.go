@@ -19,6 +19,9 @@ const (
 	MaxLetter = 1 << 10
 	// MailSize is what mail takes of a service's window, from its beginning.
 	MailSize = 2 << 10
+	// mostLetters bounds those of a channel that wait. Arbitrary: more than links, which
+	// have bounds of their own, ever send.
+	mostLetters = 1 << 16
 )
 
 // mail is the letters of one channel. One is under way at a time, so that they are read
@@ -77,7 +80,8 @@ func (m *mail) came(length uint32) {
 
 // Mail sends a letter, behind those that were sent before. The peer need not have answered
 // yet: its life is [Conn.Life] from the connection's beginning. A letter that is too long,
-// or to a peer that has no such service, or of another life, is settled with the error.
+// or to a peer that has no such service, or of another life, or behind 65536 others, is settled
+// with the error.
 func (ch *Channel) Mail(l Letter) {
 	err := ch.Conn().letter(len(l.Bytes))
 	if err != nil {
@@ -87,10 +91,25 @@ func (ch *Channel) Mail(l Letter) {
 		return
 	}
 	m := &ch.mail
-	m.mu.Lock()
-	m.queue = append(m.queue, l)
-	m.mu.Unlock()
+	if !m.put(l) {
+		ch.Conn().letterRefused()
+		if l.Settled != nil {
+			l.Settled(ErrQueueFull)
+		}
+		return
+	}
 	m.deliver()
+}
+
+// put has a letter wait, if there is room.
+func (m *mail) put(l Letter) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(m.queue) == mostLetters {
+		return false
+	}
+	m.queue = append(m.queue, l)
+	return true
 }
 
 // letter counts a letter that is sent, or says why it cannot be: after Shutdown, which waits
@@ -109,6 +128,14 @@ func (c *Conn) letter(length int) error {
 	}
 	c.tx.letters++
 	return nil
+}
+
+// letterRefused takes back that a letter is sent, for which there is no room.
+func (c *Conn) letterRefused() {
+	c.mu.Lock()
+	c.tx.counters.QueueFull++
+	c.mu.Unlock()
+	c.letterSettled()
 }
 
 // letterSettled counts it no more.

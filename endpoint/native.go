@@ -256,7 +256,9 @@ func (n *native) believe(now ack.Instant, f *frame.Frame, life incarnation, fin 
 	tx.theirs, tx.asked, tx.ready = life, unknown, true
 	tx.serving = said(f)
 	tx.refuse(fin)
-	n.cookies.spend(introduction{tx.key(), tx.mine, life})
+	if n.cookies.spend(introduction{tx.key(), tx.mine, life}) {
+		tx.counters.CookiesFull++
+	}
 	tx.answer = true // it waits to see its own life
 	tx.tries, tx.asks, tx.askAt, tx.since = 0, 0, now.Add(helloFirst), now
 	tx.tellAgain(tx.askAt)

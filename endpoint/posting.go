@@ -102,7 +102,8 @@ func (c *Conn) refuses(t *Transaction, how posting) error {
 		return c.peerError("post", errOtherLife)
 	case c.ep.draining.Load() && !how.letter:
 		return ErrClosed
-	case how.flow == &c.plain && c.plain.n >= c.cfg.Queue:
+	case !how.letter && how.flow.n >= how.flow.most():
+		tx.counters.QueueFull++
 		return ErrQueueFull
 	}
 	if err := tx.kind.serves(how.flow.name, how.letter); err != nil {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/dgrdma/dgrdma/ack"
 	"github.com/dgrdma/dgrdma/frame"
+	"github.com/dgrdma/dgrdma/internal/strangers"
 	"github.com/dgrdma/dgrdma/seal"
 	"github.com/dgrdma/dgrdma/transport"
 )
@@ -12,6 +13,20 @@ import (
 // mostReplies bounds how many strangers are answered after a batch of datagrams; the
 // others ask again. Arbitrary: as many frames as a turn sends at once.
 const mostReplies = maxBatch
+
+// perReply is what an answer that waits takes at most, that it has to be sealed included.
+const perReply = 1 << 10
+
+const _ = uint(strangers.Memory - 2*mostReplies*perReply) // in the clear, and of handshakes
+
+const (
+	// mostUnproven bounds the learned peers of kinds that have nothing to prove themselves with: unless
+	// MaxPeers says otherwise, all of them together stay within what strangers have, with what they
+	// may hold open.
+	mostUnproven = 256
+	// perUnproven is what each of them takes at most, its reserve included.
+	perUnproven = 64 << 10
+)
 
 // leaverPause is how long nobody is looked for whose place could be had, after none
 // was found: to look takes the longer, the more peers there are. Arbitrary.
@@ -127,6 +142,7 @@ func (e *Endpoint) learn(now ack.Instant, p Peer, f *frame.Frame, told *cookie) 
 	}
 	if leaver != nil {
 		leaver.end() // which may be there after all: what it sends is answered
+		e.strangers.Dismissed++
 	}
 	c, err := e.newConn(p, now, connectPeer(told))
 	if err == nil {
@@ -148,7 +164,7 @@ func (e *Endpoint) roomFor(now ack.Instant, addr transport.Addr) (leaver *Conn, 
 	switch {
 	case full != nil:
 		leaver = e.leaver(now, full, &full.search) // or it would stay full of those that are long gone
-	case e.peers.len() >= e.cfg.MaxPeers:
+	case e.peers.len() >= e.cfg.MaxPeers, e.peers.learnedLen() >= e.mostLearned:
 		leaver = e.leaver(now, nil, &e.search)
 	default:
 		return nil, true
@@ -198,6 +214,7 @@ func (e *Endpoint) reply(r reply) (answered bool) {
 		e.strangers.Duplicates++
 		return true
 	case n == mostReplies:
+		e.strangers.Unanswered++
 		return false
 	}
 	e.replies = append(e.replies, r)

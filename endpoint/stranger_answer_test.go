@@ -79,8 +79,8 @@ func TestStrangersAtOnce(t *testing.T) {
 			}
 			s := e.Stats()
 			refused, again := uint64((c.strangers-c.answers)*c.each), uint64(c.answers*(c.each-1))
-			if len(answered) != c.answers || s.Challenges != uint64(c.answers) || s.RefusedBy(RefusedNoSession) != refused || s.Duplicates != again {
-				t.Errorf("%d of %d are answered, and %d counted, %d twice, refused %v", len(answered), c.strangers, s.Challenges, s.Duplicates, s.RefusedReasons())
+			if len(answered) != c.answers || s.Challenges != uint64(c.answers) || s.RefusedBy(RefusedNoSession) != refused || s.Unanswered != refused || s.Duplicates != again {
+				t.Errorf("%d of %d are answered, and %d counted, %d twice, %d not, refused %v", len(answered), c.strangers, s.Challenges, s.Duplicates, s.Unanswered, s.RefusedReasons())
 			}
 		})
 	}

@@ -342,7 +342,13 @@ func TestFullTableMakesRoomForWhoProves(t *testing.T) {
 		if n := e.Stats().Peers; n != 4 || e.peers.find(peerKey{ids{2, 10}, simnet.Addr(10)}) == nil {
 			t.Errorf("%d peers: one was dismissed for a stranger", n)
 		}
+		if n := e.Stats().Dismissed; n != 0 {
+			t.Errorf("%d peers are counted as dismissed, none was", n)
+		}
 		w.introduce(t, simnet.Addr(20), 20, 5)
+		if n := e.Stats().Dismissed; n != 1 {
+			t.Errorf("%d peers are counted as dismissed, want 1", n)
+		}
 		if e.peers.find(peerKey{ids{2, 20}, simnet.Addr(20)}) == nil || e.peers.find(peerKey{ids{2, 10}, simnet.Addr(10)}) != nil {
 			t.Error("the one that was silent longest did not make room")
 		}

@@ -25,6 +25,8 @@ type peerTable struct {
 	all   []*Conn // each knows where it is
 	sites map[transport.Addr]*site
 	hosts map[transport.Addr]*host // those that learned peers have
+	// learned is how many of all are.
+	learned int
 }
 
 // host is a machine or an interface of learned peers.
@@ -58,6 +60,12 @@ func (t *peerTable) len() int {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	return len(t.all)
+}
+
+func (t *peerTable) learnedLen() int {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return t.learned
 }
 
 // fullHost returns the host with that address, whatever the port, if it has that many
@@ -131,6 +139,7 @@ func (t *peerTable) add(c *Conn) {
 		}
 		c.at.host = len(h.peers)
 		h.peers = append(h.peers, c)
+		t.learned++
 	}
 }
 
@@ -167,6 +176,7 @@ func (t *peerTable) remove(c *Conn) bool {
 }
 
 func (t *peerTable) leaveHost(c *Conn) {
+	t.learned--
 	h := t.hosts[c.peer.Addr.Host()]
 	last := h.peers[len(h.peers)-1]
 	h.peers[c.at.host], last.at.host = last, c.at.host

@@ -21,6 +21,9 @@ func (e *Endpoint) endBatch(now ack.Instant) {
 		c.report(c.endBatch(now, &fin))
 	}
 	e.touched = e.touched[:0]
+	if e.vault != nil {
+		e.vault.count(&e.strangers)
+	}
 	if e.strangers != (Counters{}) {
 		e.mu.Lock()
 		e.gone.Add(&e.strangers)

@@ -50,6 +50,7 @@ type vault struct {
 	from       *association // of the datagram before
 	challenger seal.Challenger
 	owed       []owed // what is answered at the end of the batch; read by who has both turns
+	unanswered uint64 // in this batch, because that was too much
 }
 
 // owed is an answer of a handshake.
@@ -214,10 +215,20 @@ func (e *Endpoint) wants(k peerKey) bool {
 }
 
 // owe has a peer answered at the end of the batch, unless too many others are.
-func (v *vault) owe(to transport.Addr, put func([]byte) []byte) {
-	if len(v.owed) < mostReplies {
-		v.owed = append(v.owed, owed{to, put(make([]byte, v.headroom, v.headroom+seal.MostHandshake))})
+func (v *vault) owe(to transport.Addr, put func([]byte) []byte) (answered bool) {
+	if len(v.owed) == mostReplies {
+		v.unanswered++
+		return false
 	}
+	v.owed = append(v.owed, owed{to, put(make([]byte, v.headroom, v.headroom+seal.MostHandshake))})
+	return true
+}
+
+// count adds what was counted in a batch.
+func (v *vault) count(to *Counters) {
+	to.Unanswered += v.unanswered
+	to.CookiesFull += v.challenger.Full
+	v.unanswered, v.challenger.Full = 0, 0
 }
 
 // takeOwed returns what is owed, once.
@@ -243,10 +254,11 @@ func (e *Endpoint) dare(now ack.Instant, k peerKey, b []byte, why Reason) {
 	if !e.wants(k) || n > 0 && v.owed[n-1].to == k.addr && seal.KindOf(b) == seal.Sealed {
 		return
 	}
-	v.owe(k.addr, func(buf []byte) []byte {
+	if v.owe(k.addr, func(buf []byte) []byte {
 		return v.challenger.Answer(buf, time.Duration(now), b, k.addr.Append(nil))
-	})
-	e.strangers.Challenges++
+	}) {
+		e.strangers.Challenges++
+	}
 }
 
 // shake acts on a datagram of a handshake.

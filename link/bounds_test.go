@@ -163,8 +163,8 @@ func TestOpenFlood(t *testing.T) {
 				refused++
 			}
 		}
-		if refused != asked-backlog/2 {
-			t.Errorf("%d were refused", refused)
+		if n := h.Stats().Full.Backlog; refused != asked-backlog/2 || n != asked-backlog/2 {
+			t.Errorf("%d were refused, and %d counted", refused, n)
 		}
 		accepted := make(chan *Link, asked)
 		go func() {
@@ -205,6 +205,9 @@ func TestRepliesAreBounded(t *testing.T) {
 				}
 			}
 			s.wait(time.Millisecond)
+			if n := h.Stats().Full.Letters; n != mostReplies/2 {
+				t.Errorf("letters of kind %d: %d are counted that are not answered, want half of %d", kind, n, mostReplies)
+			}
 			if got := h.replies.Load(); got != mostReplies/2 {
 				t.Errorf("letters of kind %d: %d answers wait, want half of %d", kind, got, mostReplies)
 			}
@@ -226,6 +229,9 @@ func TestMostLinks(t *testing.T) {
 		}
 		if l := s.dial(mostLinks+1, "port", toListener, half{}, half{}); l.kind != letterRefuse || !strings.Contains(l.text, "4096 links") {
 			t.Errorf("one more: %+v", l)
+		}
+		if n := h.Stats().Full.Links; n != 1 {
+			t.Errorf("%d are counted as too many, want 1", n)
 		}
 		// An attempt has one link, and one without a number none.
 		if l := s.dial(1, "port", toListener, half{}, half{}); l.kind != letterRefuse {

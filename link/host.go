@@ -44,6 +44,7 @@ type Host struct {
 	number  atomic.Uint32 // of the latest link
 	roll    roll
 	replies atomic.Int32 // letters that wait to be sent, of a kind that may be left out
+	full    full
 
 	mu       sync.Mutex
 	ports    map[string]*Listener

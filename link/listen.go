@@ -177,8 +177,10 @@ func (n *Listener) accept(o *offer) (*Link, error) {
 	case o.p.byAttempt(a.attempt) != nil:
 		return nil, fmt.Errorf("the attempt has a link already")
 	case o.p.accepted() >= mostLinks:
+		n.host.full.links.Add(1)
 		return nil, fmt.Errorf("%d links of this peer's are open here", mostLinks)
 	case o.p.channel.Waiting() >= mostLinks:
+		n.host.full.links.Add(1)
 		return nil, fmt.Errorf("%d letters to this peer wait here", mostLinks)
 	}
 	l := newLink(o.p, o.life, n.port, a.attempt)
@@ -273,6 +275,7 @@ func (p *peer) offered(life uint32, l *letter) {
 	case port.refusal != "":
 		p.refuse(life, l, port.refusal)
 	case p.waiting() >= backlog-port.offers.len():
+		h.full.backlog.Add(1)
 		p.refuse(life, l, fmt.Sprintf("too many wait at port %q", l.name))
 	default:
 		o := &offer{p: p, life: life, l: *l, port: port}

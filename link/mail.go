@@ -46,6 +46,7 @@ func (p *peer) mayReply() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.replies >= mostReplies-int(p.host.replies.Load()) {
+		p.host.full.letters.Add(1)
 		return false
 	}
 	p.replies++

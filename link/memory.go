@@ -26,6 +26,7 @@ func checkMemory(size int) error {
 func (h *Host) take(n uint64) (space.Span, error) {
 	s, ok := h.block.Take(n)
 	if !ok {
+		h.full.memory.Add(1)
 		return s, fmt.Errorf("link: no %d bytes in one piece left of %d; open the host with more memory: %w", n, h.size, ErrNoMemory)
 	}
 	return s, nil

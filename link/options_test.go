@@ -152,6 +152,9 @@ func TestNoRoom(t *testing.T) {
 		if l, _, err := h.Attach(conn, Buffers{N: 4, Size: 8, Pitch: 8}, nil); l != nil || !errors.Is(err, ErrNoMemory) {
 			t.Errorf("Attach: %v", err)
 		}
+		if n := h.Stats().Full.Memory; n != 5 {
+			t.Errorf("memory is counted to be full %d times, want 5", n)
+		}
 		if now := h.Stats(); len(now.Links) != 1 || now.Links[0].Number != full.number {
 			t.Errorf("%d links", len(now.Links))
 		}

@@ -24,6 +24,7 @@ type HostStats struct {
 	Links          []LinkStats // that are not over, by number
 	Made           uint64      // links so far
 	Sent, Received Traffic     // of all links, those that are over included
+	Full           Full        // how often its bounds were reached
 }
 
 // PortStats is a snapshot of a port.
@@ -75,7 +76,7 @@ func (h *Host) Stats() HostStats {
 	if h.missing() {
 		return HostStats{}
 	}
-	s := HostStats{Memory: h.block.Size()}
+	s := HostStats{Memory: h.block.Size(), Full: h.full.read()}
 	for _, f := range h.block.Free() {
 		s.Free += f.N
 	}

@@ -5,6 +5,7 @@ import (
 	"os"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -27,6 +28,8 @@ type Collector struct {
 	endpoints []family[Endpoint]
 	peers     []family[Peer]
 	rdma      []family[RDMA]
+
+	turnedAway atomic.Uint64
 
 	mu      sync.Mutex
 	sources sources[Endpoint]
@@ -84,6 +87,7 @@ func (c *Collector) View() *View {
 // Describe implements [prometheus.Collector].
 func (c *Collector) Describe(to chan<- *prometheus.Desc) {
 	to <- buildInfo.Desc()
+	to <- turnedAway
 	describe(to, c.endpoints)
 	describe(to, c.peers)
 	describe(to, hostFamilies)
@@ -94,6 +98,7 @@ func (c *Collector) Describe(to chan<- *prometheus.Desc) {
 // Collect implements [prometheus.Collector].
 func (c *Collector) Collect(to chan<- prometheus.Metric) {
 	to <- buildInfo
+	to <- prometheus.MustNewConstMetric(turnedAway, prometheus.CounterValue, float64(c.turnedAway.Load()))
 	endpoints, hosts := c.look()
 	for i := range hosts {
 		collect(to, c.rdma, &hosts[i], hosts[i].Name)

@@ -15,10 +15,11 @@
 //
 // # Prometheus
 //
-// docs/metrics.md lists all metrics. Every metric but the first, and those of RDMA over TCP, has the label
+// docs/metrics.md lists all metrics. Every metric but the first two, and those of RDMA over TCP, has the label
 // endpoint, as "7@10.0.0.1:7100": id and address.
 //
 //	dgrdma_build_info   version, revision and goversion of this module in the program
+//	dgrdma_metrics_*    who reads these metrics, see [Collector.Places]
 //	dgrdma_endpoint_*   an endpoint; counters are of all its connections, closed ones included
 //	dgrdma_transport_*  its wire
 //	dgrdma_peer_*       one connection: label peer, like endpoint

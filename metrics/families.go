@@ -66,6 +66,13 @@ var hostFamilies = []family[Host]{
 			w.add(float64(p.Waiting), p.Name)
 		}
 	}),
+	ofHost.counters("dgrdma_host_full_total", "Times a bound of the host was reached, by which: backlog, links that waited at a port; links, of a peer; memory, "+
+		"for links; letters, answers that waited.", []string{"bound"},
+		func(w *samples, h *Host) {
+			for bound, n := range h.Full {
+				w.add(float64(n), bound)
+			}
+		}),
 	ofHost.counters("dgrdma_host_messages_total", "Messages of all links, ended ones included.", []string{"direction"}, func(w *samples, h *Host) {
 		w.add(float64(h.Sent.Messages), "out")
 		w.add(float64(h.Received.Messages), "in")

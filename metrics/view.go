@@ -92,6 +92,8 @@ type Host struct {
 	Sent     Traffic `json:"sent"`     // of all links, those that are over included
 	Received Traffic `json:"received"` // likewise
 	Links    []Link  `json:"links"`
+
+	Full map[string]uint64 `json:"full"` // how often its bounds were reached, by which
 }
 
 // Port is a port that is listened on.

@@ -23,6 +23,9 @@ type Challenger struct {
 	buf  []byte
 	slot int64
 	used [2]map[[challengeSize]byte]struct{} // in the present slot, and in the one before
+
+	// Full counts how often as many were used in a slot as are remembered, and all before became worthless.
+	Full uint64
 }
 
 func (c *Challenger) follow(now time.Duration) {
@@ -99,6 +102,7 @@ func (c *Challenger) fresh(now time.Duration, b, from []byte) bool {
 func (c *Challenger) use(b []byte) {
 	if len(c.used[0]) == mostUsed {
 		c.renew()
+		c.Full++
 	}
 	if c.used[0] == nil {
 		c.used[0] = make(map[[challengeSize]byte]struct{})

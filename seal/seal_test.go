@@ -2,6 +2,7 @@ package seal
 
 import (
 	"bytes"
+	"encoding/binary"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -237,6 +238,27 @@ func TestHandshakeRefused(t *testing.T) {
 	}
 	if Ask(&group, mine, 1).Take(challenge) {
 		t.Error("a challenge that somebody else asked for is answered")
+	}
+}
+
+// TestUsedChallengesAreBounded: as many as are remembered may be used in a while; one more makes all
+// before worthless, the used ones among them, and that is counted.
+func TestUsedChallengesAreBounded(t *testing.T) {
+	c := new(Challenger)
+	a := Ask(&group, mine, 1)
+	if !a.Take(c.Answer(nil, minute, a.Again(nil, ids), here)) {
+		t.Fatal("the challenge is not taken")
+	}
+	first := a.Again(nil, ids)
+	for i := range mostUsed + 1 {
+		used := bytes.Clone(first)
+		binary.BigEndian.PutUint32(used[handshakeHead+nonceSize:], uint32(i))
+		if c.use(used); c.Full != uint64(i/mostUsed) || len(c.used[0])+len(c.used[1]) > mostUsed {
+			t.Fatalf("after %d it was full %d times, and %d are remembered", i+1, c.Full, len(c.used[0])+len(c.used[1]))
+		}
+	}
+	if f, why := c.Check(minute, &group, first, here); f != nil || why != Stale {
+		t.Errorf("a challenge from before is taken: %v", why)
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 )
 
 // pages name tests in backquotes.
-var pages = []string{"SECURITY.md", "docs/peers.md", "docs/performance.md", "docs/reliability.md"}
+var pages = []string{"SECURITY.md", "docs/peers.md", "docs/performance.md", "docs/reliability.md", "docs/limits.md"}
 
 var (
 	namedTest   = regexp.MustCompile("`((?:Test|Fuzz|Benchmark)[A-Z][A-Za-z0-9]*)`")

@@ -26,7 +26,7 @@ func (f *full) Accept() (net.Conn, error) {
 func TestNoDescriptors(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &full{}
-		l := &Listener{nl: f, lobby: newLobby()}
+		l := &Listener{nl: f, lobby: newLobby(new(bounds))}
 		l.ctx, l.stop = context.WithCancel(t.Context())
 		g := l.lobby.enter(l.ctx)
 		l.all.Add(1)

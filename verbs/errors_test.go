@@ -218,6 +218,9 @@ func TestPostErrors(t *testing.T) {
 		t.Errorf("%d of 4 were queued", n)
 	}
 	says(t, err, []error{verbs.ErrFull}, "3 requests are not done", "Options.Sends", "poll Completions")
+	if n := e.ha.Stats().Full; n != 2 {
+		t.Errorf("%d times a queue was full, want 2", n)
+	}
 
 	shared := verbs.NewSharedReceives(1)
 	if err := shared.Post(verbs.Receive{}); err != nil {

@@ -32,6 +32,7 @@ type Host struct {
 	past   HostStats // of queue pairs that have ended
 
 	setUps setUps
+	bounds bounds
 }
 
 // Open opens a host at an address of this machine, from which it dials and at which it listens: "tcp:10.0.0.1", or "tcp"

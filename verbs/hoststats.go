@@ -13,6 +13,12 @@ type HostStats struct {
 	Rejected   uint64 `count:"connections_rejected" help:"Requests for a connection that this side has rejected."`
 	SetUpFails uint64 `count:"set_up_failures" help:"Connections that did not come about for another reason: nobody there, no iWARP, what does not fit, time that is over."`
 
+	// Bounds that were reached. What the first two closed is a failure of setting up, too.
+	Crowded  uint64 `count:"crowded_out" help:"Connections without a request that were closed for newcomers, because as many were there as have a place."`
+	Dropped  uint64 `count:"requests_dropped" help:"Requests that were closed, because as many waited to be accepted as may."`
+	CutShort uint64 `count:"rejections_cut_short" help:"Connections that were closed behind a rejection, because as many others were waited for as may be."`
+	Full     uint64 `count:"queue_full" help:"Times a request or a receive found its queue full."`
+
 	// How they ended. What is none of these was closed by either side, or lost by the network.
 	TerminatesSent     uint64 `count:"terminates_sent" help:"Connections that this side has ended for a fault of the peer."`
 	TerminatesReceived uint64 `count:"terminates_received" help:"Connections that peers have ended for a fault of this side."`
@@ -42,6 +48,9 @@ type HostStats struct {
 
 // setUps counts connections as they come about, or do not. Nothing of it is touched for a frame.
 type setUps struct{ dialed, accepted, rejected, failed atomic.Uint64 }
+
+// bounds counts how often each was reached.
+type bounds struct{ crowded, dropped, cutShort, full atomic.Uint64 }
 
 // fail counts one that did not come about, unless it may still.
 func (s *setUps) fail(err error) {
@@ -101,5 +110,7 @@ func (h *Host) Stats() HostStats {
 	t.QueuePairs = len(pairs)
 	t.Dialed, t.Accepted = h.setUps.dialed.Load(), h.setUps.accepted.Load()
 	t.Rejected, t.SetUpFails = h.setUps.rejected.Load(), h.setUps.failed.Load()
+	b := &h.bounds
+	t.Crowded, t.Dropped, t.CutShort, t.Full = b.crowded.Load(), b.dropped.Load(), b.cutShort.Load(), b.full.Load()
 	return t
 }

@@ -48,7 +48,7 @@ func (h *Host) Listen(port string) (*Listener, error) {
 	if err != nil {
 		return nil, fmt.Errorf("verbs: listen at port %s: %w", port, h.explain(err))
 	}
-	l := &Listener{host: h, nl: nl, ready: make(chan *Request, Backlog), lobby: newLobby()}
+	l := &Listener{host: h, nl: nl, ready: make(chan *Request, Backlog), lobby: newLobby(&h.bounds)}
 	l.ctx, l.stop = context.WithCancel(context.Background())
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -98,6 +98,7 @@ func (l *Listener) accept() {
 			case l.ready <- &Request{listener: l, r: r, nc: nc, Private: r.Private()}:
 			default:
 				l.host.setUps.failed.Add(1)
+				l.host.bounds.dropped.Add(1)
 				nc.Close()
 			}
 		}()
@@ -234,6 +235,7 @@ func (r *Request) TurnAway(private []byte) error {
 		return setUp("reject", r.RemoteAddr(), err)
 	}
 	if !l.parting() {
+		l.host.bounds.cutShort.Add(1)
 		return r.nc.Close()
 	}
 	go func() {

@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"sync"
+
+	"github.com/dgrdma/dgrdma/internal/strangers"
 )
 
 // lobby is where connections are that have not sent a whole request. There are so many places; a newcomer who
@@ -13,6 +15,7 @@ import (
 // newcomers as there are places within that time.
 type lobby struct {
 	places chan struct{}
+	bounds *bounds
 
 	mu     sync.Mutex
 	guests list.List // of *guest, the longest there first
@@ -20,6 +23,12 @@ type lobby struct {
 
 // lobbyPlaces bounds the goroutines and descriptors that cost nothing but a handshake of TCP.
 const lobbyPlaces = 1024
+
+// perStranger is what each of those takes at most who have proven nothing: in the lobby, behind a request
+// that nobody has accepted, or turned away. Most is the stack of a goroutine.
+const perStranger = 8 << 10
+
+const _ = uint(strangers.Memory - (lobbyPlaces+Backlog+MostTurnedAway)*perStranger)
 
 // guest is a connection in the lobby.
 type guest struct {
@@ -30,7 +39,9 @@ type guest struct {
 
 var errCrowded = errors.New("too many connections that send no request")
 
-func newLobby() *lobby { return &lobby{places: make(chan struct{}, lobbyPlaces)} }
+func newLobby(b *bounds) *lobby {
+	return &lobby{places: make(chan struct{}, lobbyPlaces), bounds: b}
+}
 
 // enter waits for a place, which is free as soon as somebody has been shown out.
 func (l *lobby) enter(ctx context.Context) *guest {
@@ -55,6 +66,7 @@ func (l *lobby) showOut() {
 	if e := l.guests.Front(); e != nil {
 		g := l.guests.Remove(e).(*guest)
 		g.at = nil
+		l.bounds.crowded.Add(1)
 		g.leave(errCrowded)
 	}
 }

@@ -81,6 +81,9 @@ func TestConnectionsThatSayNothing(t *testing.T) {
 			t.Fatalf("the silent connection %d has its place still", i)
 		}
 	}
+	if n := h.Stats().Crowded; n != more && n != more+1 { // the peer took a place, too
+		t.Errorf("%d are counted as crowded out, want %d", n, more)
+	}
 	if closed(silent[len(silent)-1], time.Millisecond) {
 		t.Error("the youngest one has lost its place")
 	}
@@ -98,7 +101,7 @@ func TestConnectionsThatSayNothing(t *testing.T) {
 
 // Attack R7: requests that the program does not accept are bounded, too.
 func TestBacklog(t *testing.T) {
-	_, l := listen(t)
+	h, l := listen(t)
 	request := append([]byte("MPA ID Req Frame"), 0x40, 1, 0, 0)
 	var all []net.Conn
 	for range verbs.Backlog + 1 {
@@ -119,8 +122,8 @@ func TestBacklog(t *testing.T) {
 			t.Fatal("one more than the backlog is open")
 		}
 	}
-	if left != 1 {
-		t.Errorf("%d are closed", left)
+	if n := h.Stats().Dropped; left != 1 || n != 1 {
+		t.Errorf("%d are closed, and %d counted", left, n)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()

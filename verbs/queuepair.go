@@ -120,6 +120,7 @@ func (q *QueuePair) queue(w *Work, to rdmap.Completions) error {
 
 // full is the error of a queue that has no room. Programs that post until it comes meet it often: it is made once.
 func (q *QueuePair) full(is *error, option string, limit int, remedy string) error {
+	q.host.bounds.full.Add(1)
 	if *is == nil {
 		*is = fmt.Errorf("verbs: post: %d requests are not done, as many as Options.%s allows: %s before you post more: %w", limit, option, remedy, ErrFull)
 	}

@@ -86,7 +86,7 @@ func (m *metricsFlag) start(stderr io.Writer) (stop func(), err error) {
 	served := make(chan struct{})
 	go func() {
 		defer close(served)
-		s.Serve(l) // ends with Shutdown
+		s.Serve(m.collector.Places(l)) // ends with Shutdown
 	}()
 	at := l.Addr().(*net.TCPAddr)
 	if at.IP.IsUnspecified() {

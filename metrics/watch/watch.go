@@ -130,6 +130,7 @@ func stateOf(c *dgrdma.ConnStats) string {
 func viewHost(s *link.HostStats) *metrics.Host {
 	h := &metrics.Host{
 		Memory: s.Memory, Free: s.Free, Made: s.Made, Sent: metrics.Traffic(s.Sent), Received: metrics.Traffic(s.Received),
+		Full:  fullOf(&s.Full),
 		Ports: make([]metrics.Port, len(s.Ports)), Links: make([]metrics.Link, len(s.Links)),
 	}
 	for i, p := range s.Ports {
@@ -139,6 +140,11 @@ func viewHost(s *link.HostStats) *metrics.Host {
 		h.Links[i] = viewLink(&s.Links[i])
 	}
 	return h
+}
+
+// fullOf returns how often bounds were reached, by their names.
+func fullOf(f *link.Full) map[string]uint64 {
+	return map[string]uint64{"backlog": f.Backlog, "links": f.Links, "memory": f.Memory, "letters": f.Letters}
 }
 
 func viewLink(s *link.LinkStats) metrics.Link {

@@ -2,6 +2,7 @@ package watch
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -165,6 +166,9 @@ func TestLinksAreShown(t *testing.T) {
 			t.Fatal(err)
 		}
 		in.In.Release(m)
+		if _, _, err := b.Offer(b.Endpoint().Conns()[0], 0, &link.Options{Buffers: 1 << 16, Size: 1 << 20}); !errors.Is(err, link.ErrNoMemory) {
+			t.Fatalf("64 GiB are offered: %v", err)
+		}
 		time.Sleep(time.Second)
 		synctest.Wait()
 		x := scrape(t, r)
@@ -211,6 +215,10 @@ func TestLinksAreShown(t *testing.T) {
 		x.want(t, 1, "dgrdma_host_links", "endpoint", hostName(2))
 		x.want(t, 1, "dgrdma_host_links_made_total", "endpoint", hostName(2))
 		x.want(t, 0, "dgrdma_host_waiting_links", "endpoint", hostName(2), "port", plain)
+		for _, bound := range []string{"backlog", "links", "letters"} {
+			x.want(t, 0, "dgrdma_host_full_total", "endpoint", hostName(2), "bound", bound)
+		}
+		x.want(t, 1, "dgrdma_host_full_total", "endpoint", hostName(2), "bound", "memory")
 
 		lint(t, r)
 		v := r.View()
@@ -314,7 +322,7 @@ func TestNamesAndClosedEndpoints(t *testing.T) {
 		e.Close()
 	}
 	second.Close()
-	if x := scrape(t, r); len(x.families) != 1 || x.families["dgrdma_build_info"] == nil {
+	if x := scrape(t, r); len(x.families) != 2 || x.families["dgrdma_build_info"] == nil || x.families["dgrdma_metrics_turned_away_total"] == nil {
 		t.Errorf("of nothing: %v", x.samples)
 	}
 }

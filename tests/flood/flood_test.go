@@ -34,12 +34,28 @@ const (
 
 // flow is a peer that keeps flowDepth transactions under way.
 type flow struct {
-	conn  *dgrdma.Conn
-	data  []byte
-	moved atomic.Int64
-	wrong atomic.Pointer[error]
-	stop  atomic.Bool
-	all   sync.WaitGroup
+	client *dgrdma.Endpoint
+	conn   *dgrdma.Conn
+	data   []byte
+	moved  atomic.Int64
+	wrong  atomic.Pointer[error]
+	stop   atomic.Bool
+	all    sync.WaitGroup
+}
+
+// newFlow connects an endpoint of its own to the server.
+func newFlow(t testing.TB, peer dgrdma.Peer) *flow {
+	t.Helper()
+	client, err := dgrdma.Open("udp:127.0.0.1", &dgrdma.Config{ID: healthyID})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { client.Close() })
+	healthy, err := client.Connect(peer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &flow{client: client, conn: healthy, data: make([]byte, flowSize)}
 }
 
 func (f *flow) begin() {
@@ -88,7 +104,7 @@ func (f *flow) err() error {
 // meet starts a server, and a stranger that introduced itself if it is of that kind.
 func meet(t *testing.T, k kind) (*server, dgrdma.Peer, *stranger) {
 	t.Helper()
-	srv := startServer(t)
+	srv := startServer(t, options{})
 	peer, err := dgrdma.ParsePeer(srv.state().URL)
 	if err != nil {
 		t.Fatal(err)
@@ -133,17 +149,9 @@ func TestFloods(t *testing.T) {
 	for _, k := range kinds {
 		t.Run(k.name, func(t *testing.T) {
 			srv, peer, s := meet(t, k)
-			client, err := dgrdma.Open("udp:127.0.0.1", &dgrdma.Config{ID: healthyID})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer client.Close()
-			healthy, err := client.Connect(peer)
-			if err != nil {
-				t.Fatal(err)
-			}
+			f := newFlow(t, peer)
 			peer.As = witnessID
-			witness, err := client.Connect(peer)
+			witness, err := f.client.Connect(peer)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -151,7 +159,6 @@ func TestFloods(t *testing.T) {
 			if err := witness.Write(t.Context(), word); err != nil {
 				t.Fatal(err)
 			}
-			f := &flow{conn: healthy, data: make([]byte, flowSize)}
 			f.begin()
 			f.speed(settleAfter)
 			atFirst := srv.rss()

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -18,7 +19,7 @@ import (
 )
 
 // serverVariable in the environment makes the test binary the process that is
-// attacked: an endpoint that takes anyone.
+// attacked: an endpoint that takes anyone. Its value is JSON of options.
 const serverVariable = "DGRDMA_FLOOD_SERVER"
 
 const (
@@ -26,9 +27,31 @@ const (
 	serverMemory = 8 << 20
 )
 
+// options are what is particular about a server.
+type options struct {
+	Peers   int  // that it has at most, all of them of one host if they like; 0: the default
+	Sealed  bool // it has a key, which no stranger has
+	Foreign bool // its peers are of a kind that introduces itself to nobody
+}
+
+func (o *options) config() *dgrdma.Config {
+	cfg := &dgrdma.Config{ID: serverID, AcceptAny: true, MaxPeers: o.Peers, PeersPerHost: o.Peers}
+	if o.Sealed {
+		cfg.Keys = &dgrdma.Keys{All: &dgrdma.Key{1}}
+	}
+	if o.Foreign {
+		cfg.Profile = new(dgrdma.OpenCPI(true))
+	}
+	return cfg
+}
+
 func TestMain(m *testing.M) {
-	if os.Getenv(serverVariable) != "" {
-		os.Exit(serve())
+	if text := os.Getenv(serverVariable); text != "" {
+		var o options
+		if err := json.Unmarshal([]byte(text), &o); err != nil {
+			panic(err)
+		}
+		os.Exit(serve(&o))
 	}
 	os.Exit(m.Run())
 }
@@ -38,6 +61,23 @@ type state struct {
 	URL   string
 	Stats dgrdma.Stats
 	CPU   time.Duration // of the process so far
+	// Memory is what the process has in use when all that is garbage is collected, if it was weighed.
+	Memory int64
+	Peer   dgrdma.ConnStats // of the peer that a stranger plays, if it does
+	Other  dgrdma.ConnStats // of the healthy one
+}
+
+const (
+	plainly = "state"
+	weighed = "weigh"
+)
+
+func inUse() int64 {
+	runtime.GC()
+	runtime.GC() // what pools hold back
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc + m.StackInuse)
 }
 
 func spent() time.Duration {
@@ -46,16 +86,30 @@ func spent() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-func serve() int {
+func serve(o *options) int {
 	memory, err := dgrdma.NewRegion(serverMemory)
 	if err == nil {
 		var e *dgrdma.Endpoint
-		if e, err = dgrdma.Open("udp:127.0.0.1", &dgrdma.Config{ID: serverID, Memory: memory, AcceptAny: true}); err == nil {
+		cfg := o.config()
+		cfg.Memory = memory
+		if e, err = dgrdma.Open("udp:127.0.0.1", cfg); err == nil {
 			defer e.Close()
 			in := bufio.NewScanner(os.Stdin)
 			out := json.NewEncoder(os.Stdout)
 			for in.Scan() {
-				if err = out.Encode(state{e.URL(), e.Stats(), spent()}); err != nil {
+				st := state{URL: e.URL(), Stats: e.Stats(), CPU: spent()}
+				if in.Text() == strconv.Quote(weighed) {
+					st.Memory = inUse()
+				}
+				for _, c := range e.Conns() {
+					switch c.Name().ID {
+					case strangerID:
+						st.Peer = c.Stats()
+					case healthyID:
+						st.Other = c.Stats()
+					}
+				}
+				if err = out.Encode(st); err != nil {
 					break
 				}
 			}
@@ -74,10 +128,14 @@ type server struct {
 	tell *json.Decoder
 }
 
-func startServer(t testing.TB) *server {
+func startServer(t testing.TB, o options) *server {
 	t.Helper()
+	text, err := json.Marshal(o)
+	if err != nil {
+		t.Fatal(err)
+	}
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), serverVariable+"=1")
+	cmd.Env = append(os.Environ(), serverVariable+"="+string(text))
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()
 	if err != nil {
@@ -101,9 +159,14 @@ func startServer(t testing.TB) *server {
 	return &server{t: t, cmd: cmd, ask: json.NewEncoder(in), tell: json.NewDecoder(out)}
 }
 
-func (s *server) state() (st state) {
+func (s *server) state() state { s.t.Helper(); return s.look(plainly) }
+
+// weigh is state with what the server has in use.
+func (s *server) weigh() state { s.t.Helper(); return s.look(weighed) }
+
+func (s *server) look(how string) (st state) {
 	s.t.Helper()
-	if err := s.ask.Encode("state"); err != nil {
+	if err := s.ask.Encode(how); err != nil {
 		s.t.Fatal(err)
 	}
 	if err := s.tell.Decode(&st); err != nil {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/dgrdma/dgrdma/frame"
+	"github.com/dgrdma/dgrdma/seal"
 )
 
 // prefix is what stands before a frame in a UDP datagram.
@@ -27,9 +28,12 @@ type stranger struct {
 
 const strangerAddresses = 64
 
+// madeUp is a stranger without sockets: it makes datagrams.
+func madeUp(seed uint64) *stranger { return &stranger{rnd: rand.New(rand.NewPCG(seed, 1))} }
+
 func newStranger(t testing.TB, to netip.AddrPort, seed uint64) *stranger {
 	t.Helper()
-	s := &stranger{rnd: rand.New(rand.NewPCG(seed, 1))}
+	s := madeUp(seed)
 	for i := range strangerAddresses {
 		from := &net.UDPAddr{IP: net.IPv4(127, 0, 1, byte(i))}
 		c, err := net.DialUDP("udp4", from, net.UDPAddrFromAddrPort(to))
@@ -71,19 +75,67 @@ func (s *stranger) hello(id frame.EndpointID, h frame.Hello) []byte {
 
 func (s *stranger) anyID() frame.EndpointID { return frame.EndpointID(s.rnd.IntN(65535) + 1) }
 
+func (s *stranger) fill(b []byte) {
+	for i := range b {
+		b[i] = byte(s.rnd.Uint32())
+	}
+}
+
+// between are the ids of a datagram to the server, from anybody.
+func (s *stranger) between() (ids [4]byte) {
+	h := frame.Header{Dst: serverID, Src: s.anyID()}
+	var b [frame.HeaderSize]byte
+	h.Put(b[:])
+	return [4]byte(b[:])
+}
+
+// asks is a handshake of who has another key than the server.
+func (s *stranger) asks() *seal.Asking { return seal.Ask(&seal.Key{2}, seal.NewInstance(), 1) }
+
+// handshake makes a datagram of that kind, of which no more is true than that.
+func (s *stranger) handshake(of seal.Kind) []byte {
+	b := s.asks().Again(make([]byte, prefix), s.between())
+	length := map[seal.Kind]int{seal.Challenge: len(b) - prefix, seal.First: seal.MostHandshake, seal.Second: seal.MostHandshake - 16}[of]
+	b = append(b, make([]byte, prefix+length-len(b))...)
+	s.fill(b[prefix+frame.HeaderSize:])
+	b[prefix+9] |= byte(of-seal.Question) << 1
+	if seal.KindOf(b[prefix:]) != of {
+		panic("BUG: it is none")
+	}
+	return b
+}
+
 // introduce becomes a peer under an id, from the first address.
 func (s *stranger) introduce(t testing.TB, id frame.EndpointID) {
 	t.Helper()
-	c := s.sockets[0]
+	s.introduceFrom(t, 0, id)
+}
+
+func (s *stranger) introduceFrom(t testing.TB, socket int, id frame.EndpointID) {
+	t.Helper()
+	c := s.sockets[socket]
 	s.life = s.rnd.Uint32() | 1
 	s.txn = s.life - 1
-	in := make([]byte, 2048)
 	for range 50 {
 		c.Write(s.hello(id, frame.Hello{Life: s.life}))
 		c.SetReadDeadline(time.Now().Add(100 * time.Millisecond))
+		if h, ok := s.answered(c); ok {
+			c.Write(s.hello(id, frame.Hello{Life: s.life, Peer: h.Life, Tells: true}))
+			s.seq = 1
+			return
+		}
+	}
+	t.Fatal("the server did not answer")
+}
+
+// answered returns the introduction that comes for the present life, if one does in time. Acknowledgements
+// of others who use that socket are passed over.
+func (s *stranger) answered(c *net.UDPConn) (h frame.Hello, ok bool) {
+	in := make([]byte, 2048)
+	for {
 		n, err := c.Read(in)
 		if err != nil {
-			continue
+			return h, false
 		}
 		f, err := frame.Parse(in[prefix:n])
 		if err != nil || !f.HasMessages() {
@@ -91,13 +143,10 @@ func (s *stranger) introduce(t testing.TB, id frame.EndpointID) {
 		}
 		cur := f.Cursor()
 		cur.Next()
-		if h, ok := cur.Msg.Hello(); ok && h.Peer == s.life {
-			c.Write(s.hello(id, frame.Hello{Life: s.life, Peer: h.Life, Tells: true}))
-			s.seq = 1
-			return
+		if h, ok = cur.Msg.Hello(); ok && h.Peer == s.life {
+			return h, true
 		}
 	}
-	t.Fatal("the server did not answer")
 }
 
 // next returns the id of the next frame.
@@ -143,9 +192,7 @@ type kind struct {
 var kinds = []kind{
 	{"junk", false, func(s *stranger) []byte {
 		b := make([]byte, 64)
-		for i := range b {
-			b[i] = byte(s.rnd.Uint32())
-		}
+		s.fill(b)
 		return b
 	}},
 	{"hello", false, func(s *stranger) []byte { return s.hello(s.anyID(), frame.Hello{Life: s.rnd.Uint32() | 1}) }},
@@ -159,6 +206,18 @@ var kinds = []kind{
 		b := make([]byte, prefix+frame.HeaderSize)
 		h := frame.Header{Dst: serverID, Src: s.anyID(), Seq: frame.Seq(s.rnd.Uint32()), AckStart: 1, AckCount: 255}
 		h.Put(b[prefix:])
+		return b
+	}},
+	{"question", false, func(s *stranger) []byte { return s.asks().Again(make([]byte, prefix), s.between()) }},
+	{"challenge", false, func(s *stranger) []byte { return s.handshake(seal.Challenge) }},
+	{"first", false, func(s *stranger) []byte { return s.handshake(seal.First) }},
+	{"second", false, func(s *stranger) []byte { return s.handshake(seal.Second) }},
+	{"sealed", false, func(s *stranger) []byte {
+		b := make([]byte, prefix+100)
+		s.fill(b[prefix:])
+		ids := s.between()
+		copy(b[prefix:], ids[:])
+		b[prefix+9] = seal.Flag | byte(s.rnd.IntN(seal.Indexes))<<1
 		return b
 	}},
 	{"provenHello", true, func(s *stranger) []byte {

@@ -56,6 +56,8 @@ var withheld = map[string]string{
 	"go test ./tests/face -write":                                           writesPages,
 	"go test ./dgrdma -run Documented -write":                               writesPages,
 	"go test ./metrics/watch -run Documented -write":                        writesPages,
+	"go test ./tests -run Documented -write":                                writesPages,
+	"go test ./tests/flood -v -run Crowd -peers 10000 -open 1000000":        takesMinutes,
 	"go test ./tests/siw -v":                                                changesSystem,
 	"SIW_KEEP=1 go test ./tests/siw -v -run Responder":                      changesSystem,
 	"go test ./tests/siw -v -run Rping":                                     changesSystem,

@@ -1,0 +1,18 @@
+package link
+
+import "sync/atomic"
+
+// Full says how often a bound of a host was reached.
+type Full struct {
+	Backlog uint64 // links refused, because as many waited at the port as may
+	Links   uint64 // likewise, because the peer had as many, or as many letters waited for it
+	Memory  uint64 // links of either side not made, because the host had no memory left for them
+	Letters uint64 // letters not answered, because as many answers waited
+}
+
+// full counts it.
+type full struct{ backlog, links, memory, letters atomic.Uint64 }
+
+func (f *full) read() Full {
+	return Full{f.backlog.Load(), f.links.Load(), f.memory.Load(), f.letters.Load()}
+}

@@ -1,0 +1,113 @@
+package tests
+
+import "github.com/dgrdma/dgrdma/settings"
+
+// limit is a bound of something that grows by what comes from the network, or by what a program does.
+type limit struct {
+	of      string // what
+	set     string // a constant, as room.name, or a field of dgrdma.Config, which is a setting
+	bytes   bool
+	more    string // behind the number
+	reached string // what happens then
+	counter string // by which it is told: metrics, in backquotes, or in words
+	test    string
+}
+
+// limits are all of them, by who makes them grow.
+var limits = []struct {
+	title string
+	rows  []limit
+}{
+	{"Strangers", []limit{
+		{"strangers answered after a batch of datagrams, in the clear and in handshakes each", "endpoint.mostReplies", false, "",
+			"the others are not answered, and ask again", "`dgrdma_endpoint_strangers_unanswered_total`", "TestStrangersAtOnce, TestSealedStrangersAtOnce"},
+		{"introductions by which somebody became a peer within 30 s, remembered against their copies", "endpoint.mostSpent", false, "",
+			"what was told to strangers counts no more, and they ask again", "`dgrdma_endpoint_cookies_full_total`", "TestCookies"},
+		{"challenges that who has the key answered, likewise", "seal.mostUsed", false, "", "likewise", "`dgrdma_endpoint_cookies_full_total`", "TestUsedChallengesAreBounded"},
+		{"learned peers of a kind that has nothing to prove itself with", "endpoint.mostUnproven", false, ", or `MaxPeers` if that is set",
+			"as of `MaxPeers`", "`dgrdma_endpoint_refused_total{reason=\"no_room\"}`", "TestUnprovenPeersMemory, TestCrowdOfAnotherKind"},
+		{"connections over TCP that have sent no whole request, of a listener", "verbs.lobbyPlaces", false, "", "the one there longest is closed for a newcomer",
+			"`dgrdma_rdma_crowded_out_total`", "TestConnectionsThatSayNothing"},
+		{"requests that wait to be accepted, of a listener", "verbs.Backlog", false, "", "the next are closed", "`dgrdma_rdma_requests_dropped_total`", "TestBacklog"},
+		{"connections that were turned away and are waited for, of a listener", "verbs.MostTurnedAway", false, "", "the next are closed behind the answer",
+			"`dgrdma_rdma_rejections_cut_short_total`", "TestCutShortIsCounted, TestTurnAway"},
+		{"a request or reply of MPA", "rdmap/mpa.maxSetup", true, "", "the connection is closed", "`dgrdma_rdma_set_up_failures_total`", "TestRequests"},
+		{"connections of who reads metrics over HTTP", "metrics.MostReaders", false, "", "the next are closed", "`dgrdma_metrics_turned_away_total`", "TestPlaces"},
+	}},
+	{"Peers of an endpoint", []limit{
+		{"peers, connected and learned", "MaxPeers", false, "", "a learned one that is gone gives its place, or else a newcomer is refused; `Connect` fails with `ErrTooManyPeers`",
+			"`dgrdma_endpoint_peers_dismissed_total`, `dgrdma_endpoint_refused_total{reason=\"no_room\"}`", "TestFullTableMakesRoomForWhoProves"},
+		{"learned peers of one host", "PeersPerHost", false, "", "likewise, of that host", "the same", "TestPeersPerHost, TestHostWhosePeersAreGone"},
+		{"peers with whom keys are shared", "endpoint.passing", false, " and twice `MaxPeers`", "those without a connection are forgotten, or a newcomer is refused",
+			"`dgrdma_endpoint_refused_total{reason=\"no_room\"}`", "TestSealedRoom"},
+		{"incomplete transactions of a peer", "OpenIncoming", false, "",
+			"what would begin another one is refused, and sent again later; of peers that never send again the oldest is given up",
+			"`dgrdma_peer_refused_total{reason=\"too_many_open\"}`, `dgrdma_peer_open_evicted_total`", "TestCrowd"},
+		{"memory for those, of each connected peer, and of all learned ones together", "OpenMemory", true, "", "what would need more is refused, and sent again later",
+			"`dgrdma_peer_refused_total{reason=\"open_memory\"}`", "TestCrowd, TestLearnedPeersShareMemory"},
+		{"what each learned peer may hold whatever the others do", "endpoint.reserve", true, "", "it shares the memory of the others", "the same", "TestLearnedPeersShareMemory"},
+		{"runs of messages that came of a transaction, told apart", "endpoint.mostRuns", false, "", "they are kept as bits", "none: nothing is lost", "TestMemoryIsBoundedByWhatCame"},
+		{"ids of frames that came, remembered", "ack.MaxHistory", false, "", "an older frame is taken for a copy", "`dgrdma_peer_duplicates_total`",
+			"TestReceiverVerdicts"},
+		{"runs of frames to be acknowledged", "ack.maxDue", false, "", "the oldest is forgotten: its frames come again", "`dgrdma_peer_duplicates_total`", "TestDueBound"},
+		{"lines in the log, each second", "endpoint.loggedEach", false, "", "more are left out", "a line says how many", "TestLogIsNotFlooded"},
+	}},
+	{"What a program posts", []limit{
+		{"transactions to the memory of a peer", "Queue", false, "", "`Post` fails with `ErrQueueFull`, `Write` waits", "`dgrdma_peer_queue_full_total`", "TestQueueIsOfMemory, TestFlowsAndLettersAreBounded"},
+		{"transactions of a flow to a service", "endpoint.mostOfService", false, "", "`Post` fails with `ErrQueueFull`", "`dgrdma_peer_queue_full_total`", "TestFlowsAndLettersAreBounded"},
+		{"letters of a channel", "endpoint.mostLetters", false, "", "a letter is settled with `ErrQueueFull`", "`dgrdma_peer_queue_full_total`", "TestFlowsAndLettersAreBounded"},
+		{"a letter", "endpoint.MaxLetter", true, "", "it is settled with `ErrTooLarge`; of one that comes nothing is read", "`dgrdma_peer_messages_swallowed_total`", "TestLettersOfAnyLength"},
+		{"frames that wait for acknowledgement", "ack.MaxWindow", false, ", or `Window`, or the profile's", "frames wait", "`dgrdma_peer_window_full_total`, `dgrdma_peer_congested_total`", "TestSenderWindow"},
+		{"frames, and bytes that stay with the program, of a call of the system", "endpoint.maxBatch", false, "", "the others go with the next", "none: nothing waits for long", "TestBatchIsBounded"},
+		{"services of an endpoint", "frame.MostServices", false, "", "`Serve` fails", "the error", "TestServicesAreFull"},
+	}},
+	{"Links", []limit{
+		{"memory of a host, for all links", "link.defaultMemory", true, ", or `Config.Memory`", "a link is not made, or refused: `ErrNoMemory`", "`dgrdma_host_full_total{bound=\"memory\"}`", "TestNoRoom"},
+		{"links that wait at a port; of one peer as many as are left for others", "link.backlog", false, "", "the next are refused", "`dgrdma_host_full_total{bound=\"backlog\"}`", "TestOpenFlood"},
+		{"links of a peer, and letters that wait for it when it dials", "link.mostLinks", false, "", "the next are refused", "`dgrdma_host_full_total{bound=\"links\"}`", "TestMostLinks"},
+		{"answers that wait for all peers", "link.mostReplies", false, "", "what comes then is not answered", "`dgrdma_host_full_total{bound=\"letters\"}`", "TestRepliesAreBounded"},
+		{"messages of a link that are not acknowledged", "link.mostUnderWay", false, ", and no more than the peer has buffers", "`Acquire` waits", "`dgrdma_link_unacknowledged_messages`", "TestSenderIsBounded"},
+		{"buffers of a link", "link.mostBuffers", false, "", "the link is refused", "the error", "TestBoundsOfOptions"},
+	}},
+	{"RDMA over TCP", []limit{
+		{"requests of a queue pair, and receives likewise", "verbs.defaultDepth", false, ", or `Options.Sends` and `Receives`", "`Post` fails with `ErrFull`", "`dgrdma_rdma_queue_full_total`", "TestPostErrors"},
+		{"requests of a peer that wait for their answer", "verbs.defaultReads", false, ", or `Options.IRD`", "one more ends the connection", "`dgrdma_rdma_terminates_sent_total`", "TestTooManyReads"},
+		{"a frame", "rdmap/mpa.maxFrame", true, "", "a longer one cannot be said", "none", "TestAttackIdle"},
+		{"regions and windows of a host, in each of its parts", "rdmap/memory.maxLive", false, "", "`Register` fails", "the error", "TestTableIsFull"},
+		{"clients of `rping --serve` and `ping --serve`", "verbs/latency.MostClients", false, "", "the next are rejected", "`dgrdma_rdma_connections_rejected_total`", "TestManyClients"},
+		{"memory of all clients of `ping --serve`", "verbs/latency.memory", true, "", "the next are rejected", "`dgrdma_rdma_connections_rejected_total`", "TestManyClients"},
+	}},
+	{"Wires", []limit{
+		{"the Ethernet ring, of what nobody asked for; the socket's buffer is as large as the system allows", "transport/ether.mostUnasked", true, ", or `sockbuf=`",
+			"frames are dropped, and sent again", "`dgrdma_transport_kernel_drops_total`", "TestKernelDrops"},
+		{"frames to be sent that the system has no room for", "endpoint.maxBatch", false, "", "they are dropped, and sent again", "`dgrdma_transport_send_drops_total`", "TestSendDrops"},
+		{"hosts of which it is known whether somebody answers for their address", "transport/udp.mostKnown", false, "", "they are looked up again", "none: nothing is lost", "TestNobodyHasTheAddress"},
+	}},
+	{"Captures", []limit{
+		{"flows that `report` follows", "inspect.mostFlows", false, "", "others are left out", "the report says how many", "TestMoreFlowsThanFollowed"},
+		{"connections of TCP that are of interest", "capture/tcp.MostKept", false, "", "the one silent for longest is given up", "`decode` says so", "TestBounds"},
+		{"other connections of TCP", "capture/tcp.MostOthers", false, "", "likewise", "likewise", "TestBounds"},
+		{"pieces that wait for bytes before them, of a direction", "capture/tcp.MostPieces", false, "", "those before them are taken for lost", "likewise", "TestBounds"},
+		{"bytes of those", "capture/tcp.MostWaiting", true, "", "likewise", "likewise", "TestBounds"},
+		{"bytes that wait for those before them, of all connections", "capture/tcp.MostInAll", true, "", "those before them are taken for lost", "likewise", "TestBounds"},
+		{"bytes of frames that are not whole, of all connections", "inspect/iwarp.MostHeld", true, "", "the one silent for longest is given up", "likewise", "TestMemoryIsBounded"},
+		{"interfaces that a file describes, or a live capture has seen", "capture.maxInterfaces", false, "", "the file is refused; those of a live capture are told anew", "the error", "TestInterfacesAreForgotten, TestWriterOfManyInterfaces"},
+		{"a record of a file", "capture.maxRecord", true, "", "the file is refused", "the error", "TestDamagedFile"},
+	}},
+	{"Commands", []limit{
+		{"what `serve` has to print", "cmd/dgrdmacat.journalRoom", false, "", "more is left out", "a line says how many", "TestJournalIsBounded"},
+		{"kinds of refusals that `serve` tells apart", "cmd/dgrdmacat.refusedKinds", false, "", "likewise", "likewise", "TestJournalIsBounded"},
+		{"senders that `listen` serves at once", "cmd/dgrdmacat.mostSenders", false, "", "the next are refused", "the sender is told", "TestListenBusyWithMany"},
+		{"rejected clients over TCP that a server tells of in an hour", "cmd/dgrdmacat.mostRejectedTold", false, "", "more are left out", "a line says so", "TestRejectedTold"},
+	}},
+}
+
+// settingOf returns the setting of a field of the configuration.
+func settingOf(field string) *settings.Setting {
+	for _, s := range settings.All {
+		if s.Field == field {
+			return s
+		}
+	}
+	return nil
+}
