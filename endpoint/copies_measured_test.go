@@ -5,7 +5,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/dgrdma/dgrdma/tests/fixture"
 	"github.com/dgrdma/dgrdma/transport/simnet"
 )
 
@@ -14,7 +13,7 @@ import (
 // is no short round trip: it would have more frames sent again in vain, for ever.
 func TestCopyInVainIsNoMeasure(t *testing.T) {
 	all := []time.Duration{500 * time.Microsecond, 5 * time.Millisecond}
-	for _, way := range fixture.Fewer(all, all[:1]) {
+	for _, way := range fewer(all, all[:1]) {
 		for _, depth := range []int{4, 20} {
 			synctest.Test(t, func(t *testing.T) {
 				link := simnet.Link{Latency: way, Rate: 1e9}

@@ -8,7 +8,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/dgrdma/dgrdma/tests/fixture"
 	"github.com/dgrdma/dgrdma/transport/simnet"
 )
 
@@ -104,7 +103,7 @@ func runFlowsWorld(t *testing.T, seed uint64, p Profile, calm bool) {
 func TestFlowsWorlds(t *testing.T) {
 	worlds := 150
 	if testing.Short() {
-		worlds = fixture.Fewer(25, 10)
+		worlds = fewer(25, 10)
 	}
 	first := rand.Uint64()
 	for i := range uint64(worlds) {

@@ -10,7 +10,6 @@ import (
 
 	"github.com/dgrdma/dgrdma/ack"
 	"github.com/dgrdma/dgrdma/frame"
-	"github.com/dgrdma/dgrdma/tests/fixture"
 	"github.com/dgrdma/dgrdma/transport"
 )
 
@@ -342,7 +341,7 @@ func TestRunsAreFrames(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	rnd := rand.New(rand.NewPCG(seed, 0))
-	followed, tapes := 0, fixture.Fewer(150, 30)
+	followed, tapes := 0, fewer(150, 30)
 	for range tapes {
 		tap := make(tape, 1000)
 		for i := range tap {
@@ -437,7 +436,7 @@ func TestIndexesOfRuns(t *testing.T) {
 	t.Logf("seed %d", seed)
 	rnd := rand.New(rand.NewPCG(seed, 1))
 	forms := [3]int{}
-	for range fixture.Fewer(3000, 500) {
+	for range fewer(3000, 500) {
 		count := uint16(2 + rnd.IntN(600))
 		var one, two indexSet
 		var pool pool

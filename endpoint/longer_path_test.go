@@ -5,7 +5,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/dgrdma/dgrdma/tests/fixture"
 	"github.com/dgrdma/dgrdma/transport/simnet"
 )
 
@@ -46,7 +45,7 @@ func keepPosting(t *testing.T, p *pair, duration time.Duration, depth, size int)
 // window seem lost.
 func TestPathBecomesLonger(t *testing.T) {
 	all := []time.Duration{5 * time.Millisecond, time.Millisecond, 50 * time.Millisecond}
-	for _, longer := range fixture.Fewer(all, all[:1]) {
+	for _, longer := range fewer(all, all[:1]) {
 		for _, w := range []struct{ window, depth, size int }{{1024, 4, 1 << 18}, {32, 4, 1 << 18}, {3, 1, 4200}} {
 			synctest.Test(t, func(t *testing.T) {
 				link := simnet.Link{Latency: 50 * time.Microsecond, Rate: 1e9}

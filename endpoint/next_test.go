@@ -9,7 +9,6 @@ import (
 	"github.com/dgrdma/dgrdma/ack"
 	"github.com/dgrdma/dgrdma/endpoint/sched"
 	"github.com/dgrdma/dgrdma/frame"
-	"github.com/dgrdma/dgrdma/tests/fixture"
 )
 
 // diary is an agenda that does nothing by itself: the test serves.
@@ -345,7 +344,7 @@ func TestNext(t *testing.T) {
 		{"old driver", legacy, Config{}, nil},
 	} {
 		t.Run(x.name, func(t *testing.T) {
-			done, rigs := 0, fixture.Fewer(60, 12)
+			done, rigs := 0, fewer(60, 12)
 			for n := range rigs {
 				seed := uint64(time.Now().UnixNano())
 				if n < len(x.once) {

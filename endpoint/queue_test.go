@@ -8,7 +8,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/dgrdma/dgrdma/tests/fixture"
 	"github.com/dgrdma/dgrdma/transport/simnet"
 )
 
@@ -59,7 +58,7 @@ func besideBulk(t *testing.T, noHelp bool, l simnet.Link) (share float64, median
 // no long queue in the network, and the flow has the whole link.
 func TestQueueBesideBulk(t *testing.T) {
 	all := []time.Duration{20 * time.Microsecond, 0, 100 * time.Microsecond}
-	for _, latency := range fixture.Fewer(all, all[:1]) {
+	for _, latency := range fewer(all, all[:1]) {
 		for _, noHelp := range []bool{true, false} {
 			t.Run(fmt.Sprintf("%v/nohelp=%v", latency, noHelp), func(t *testing.T) {
 				share, median, most := besideBulk(t, noHelp, simnet.Link{Rate: 1e9, Latency: latency})

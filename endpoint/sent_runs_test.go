@@ -9,7 +9,6 @@ import (
 
 	"github.com/dgrdma/dgrdma/ack"
 	"github.com/dgrdma/dgrdma/frame"
-	"github.com/dgrdma/dgrdma/tests/fixture"
 	"github.com/dgrdma/dgrdma/transport"
 )
 
@@ -99,7 +98,7 @@ func TestRunsLeaveAsFrames(t *testing.T) {
 	t.Logf("seed %d", seed)
 	rnd := rand.New(rand.NewPCG(seed, 0))
 	again, parts, lent := 0, 0, 0
-	worlds := fixture.Fewer(120, 30)
+	worlds := fewer(120, 30)
 	for world := range worlds {
 		profile := []Profile{Native(), OpenCPI(true), OpenCPI2(), FPGA()}[rnd.IntN(4)]
 		if profile.OpenTransactions = 1 + rnd.IntN(20); rnd.IntN(2) == 0 {

@@ -5,7 +5,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/dgrdma/dgrdma/tests/fixture"
 	"github.com/dgrdma/dgrdma/transport/simnet"
 )
 
@@ -14,7 +13,7 @@ import (
 func TestTwoLinks(t *testing.T) {
 	const ms = time.Millisecond
 	all := []struct{ way, longer time.Duration }{{ms / 20, 2 * ms}, {ms / 2, ms}, {5 * ms, 5 * ms}}
-	for _, c := range fixture.Fewer(all, all[:1]) {
+	for _, c := range fewer(all, all[:1]) {
 		for _, back := range []bool{false, true} {
 			synctest.Test(t, func(t *testing.T) {
 				link := simnet.Link{Latency: c.way, Rate: 3e8}

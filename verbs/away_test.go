@@ -137,6 +137,7 @@ func TestTurnAwayTooMuch(t *testing.T) {
 
 // TestAnsweredTwice: a request counts once, whatever is done about it behind its answer.
 func TestAnsweredTwice(t *testing.T) {
+	t.Parallel()
 	h, l := listen(t)
 	for name, c := range map[string]struct {
 		first func(r *verbs.Request) error

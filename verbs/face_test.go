@@ -8,6 +8,7 @@ import (
 
 // TestGoDocShowsTheFace runs what a person does.
 func TestGoDocShowsTheFace(t *testing.T) {
+	t.Parallel()
 	for args, wants := range map[string][]string{
 		"Work":                   {"FetchAdd STag, TO, Operand", "Fence bool", "They are not the program's until the work completes"},
 		"Completion":             {"Old uint64", "func (c *Completion) QueuePair() *QueuePair"},

@@ -16,6 +16,7 @@ import (
 // TestLostAmidSending: TCP tells but one call that it gave a connection up. Whichever that is, the peer has not closed it, and is silent if it
 // was to be given up at all.
 func TestLostAmidSending(t *testing.T) {
+	t.Parallel()
 	fixture.NoGoroutineOfItsOwnLeft(t)
 	h, _ := listen(t)
 	at := strings.TrimPrefix(stopped(t), "tcp:")

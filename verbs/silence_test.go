@@ -18,6 +18,7 @@ import (
 // Attack R9: a fault that shows while this side answers ends the connection, although the peer says nothing more: when it has
 // taken all that it was told, and when it takes nothing.
 func TestAttackSilence(t *testing.T) {
+	t.Parallel()
 	for _, takes := range []bool{true, false} {
 		v := newVictim(t, &verbs.Options{Extensions: verbs.Commit})
 		d := v.host.Domain()
@@ -74,6 +75,7 @@ func stopped(t *testing.T) (address string) {
 
 // TestGiveUp: a peer that is stopped is given up, whether it is to answer or to take, and who waits is told.
 func TestGiveUp(t *testing.T) {
+	t.Parallel()
 	fixture.NoGoroutineOfItsOwnLeft(t)
 	h, _ := listen(t)
 	at := stopped(t)
@@ -106,6 +108,7 @@ func TestGiveUp(t *testing.T) {
 
 // TestGiveUpWithoutTCP: likewise over a connection of which nobody knows how many bytes passed.
 func TestGiveUpWithoutTCP(t *testing.T) {
+	t.Parallel()
 	fixture.NoGoroutineOfItsOwnLeft(t)
 	h, _ := listen(t)
 	here, there := net.Pipe()
@@ -126,6 +129,7 @@ func TestGiveUpWithoutTCP(t *testing.T) {
 
 // TestGiveUpIdle: a peer of which nothing is asked may be silent.
 func TestGiveUpIdle(t *testing.T) {
+	t.Parallel()
 	o := &verbs.Options{GiveUp: 50 * time.Millisecond}
 	e := connect(t, o, o)
 	time.Sleep(500 * time.Millisecond)
@@ -136,6 +140,7 @@ func TestGiveUpIdle(t *testing.T) {
 
 // TestGiveUpHeld: a peer owes nothing for requests that may not be sent before it has said something.
 func TestGiveUpHeld(t *testing.T) {
+	t.Parallel()
 	fixture.NoGoroutineOfItsOwnLeft(t)
 	e := connect(t, nil, &verbs.Options{GiveUp: 400 * time.Millisecond, Posted: []verbs.Receive{{}}})
 	if err := e.b.Post(&verbs.Work{Op: verbs.OpSend, Data: []byte("welcome")}); err != nil {
@@ -160,6 +165,7 @@ func TestGiveUpHeld(t *testing.T) {
 
 // TestGiveUpWhoeverIsBusy: a peer that takes nothing is silent, although this side has room for more that it sends.
 func TestGiveUpWhoeverIsBusy(t *testing.T) {
+	t.Parallel()
 	fixture.NoGoroutineOfItsOwnLeft(t)
 	h, _ := listen(t)
 	q, err := h.Dial(t.Context(), stopped(t), &verbs.Options{GiveUp: 400 * time.Millisecond})
@@ -210,6 +216,7 @@ func (c slowly) Write(b []byte) (n int, err error) {
 // TestGiveUpSlow: a peer is not silent of which bytes come, or which takes them, however long one request takes, and over whatever
 // connection.
 func TestGiveUpSlow(t *testing.T) {
+	t.Parallel()
 	h, l := listen(t)
 	for name, does := range map[string]func(q *verbs.QueuePair, key verbs.Key) error{
 		"answers": func(q *verbs.QueuePair, key verbs.Key) error {
