@@ -84,6 +84,9 @@ where nothing was measured.`, bench.MostQueued>>10),
 			if end := given(fs, "serve", "to"); end != "" && o.serve == "" && o.to == "" {
 				return badUsage("%s is empty: is what it comes from missing?", end)
 			}
+			if err := o.wire.keyFile.into(&o.to); err != nil { // who has the key answers no other who asks for the rest of the string
+				return err
+			}
 			stop, err := o.metrics.start(std.err)
 			if err != nil {
 				return err

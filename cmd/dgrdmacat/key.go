@@ -55,7 +55,7 @@ func (f *keyFlag) into(endpoints ...*string) error {
 			continue
 		}
 		if isTCP(*s) {
-			return badUsage("--%s is for connections over UDP and Ethernet: nothing is sealed over TCP", f.of.Flag)
+			return f.notOverTCP()
 		}
 		u, err := url.Parse(*s)
 		if err != nil {
@@ -68,6 +68,11 @@ func (f *keyFlag) into(endpoints ...*string) error {
 		*s = u.String()
 	}
 	return nil
+}
+
+// notOverTCP refuses a key of whom nothing would be sealed.
+func (f *keyFlag) notOverTCP() error {
+	return badUsage("--%s is for connections over UDP and Ethernet: nothing is sealed over TCP", f.of.Flag)
 }
 
 // writeKey writes a key to a new file, or to w.

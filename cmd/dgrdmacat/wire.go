@@ -25,7 +25,7 @@ type wireFlags struct {
 	mtu      settingFlag
 	sockbuf  settingFlag
 	gso, gro settingFlag
-	keyFile  settingFlag
+	keyFile  keyFlag
 }
 
 func (w *wireFlags) register(fs *flag.FlagSet) {
@@ -35,7 +35,7 @@ func (w *wireFlags) register(fs *flag.FlagSet) {
 	w.sockbuf.register(fs, settings.SockBuf, "")
 	w.gso.register(fs, settings.GSO, "")
 	w.gro.register(fs, settings.GRO, "")
-	w.keyFile.register(fs, settings.KeyFile, "; both sides need the same keys")
+	w.keyFile.register(fs)
 }
 
 // profilesBetweenUs are the kinds of peers that two endpoints of ours can be for each
@@ -51,7 +51,7 @@ func (w *wireFlags) apply(u url.Endpoint) (url.Endpoint, error) {
 	if err := w.profile.sayOnce(u); err != nil {
 		return u, err
 	}
-	for _, f := range []*settingFlag{&w.window, &w.mtu, &w.sockbuf, &w.gso, &w.gro, &w.keyFile} {
+	for _, f := range []*settingFlag{&w.window, &w.mtu, &w.sockbuf, &w.gso, &w.gro, &w.keyFile.settingFlag} {
 		if f.text == "" {
 			continue
 		}
@@ -285,8 +285,10 @@ func found(ctx context.Context, stderr io.Writer, local, peer url.Endpoint) (url
 	if local.Addr.Port() != 0 && local.ID != 0 {
 		from.Addr, id = local.Addr, dgrdma.EndpointID(local.ID)
 	}
-	if giveUp, given := local.Options.Get(settings.GiveUp.Option); given {
-		from.Options = from.Options.With(settings.GiveUp.Option, giveUp)
+	for _, s := range []*settings.Setting{settings.GiveUp, settings.KeyFile} {
+		if said, given := local.Options.Get(s.Option); given {
+			from.Options = from.Options.With(s.Option, said)
+		}
 	}
 	e, err := dgrdma.Open(from.String(), &dgrdma.Config{ID: id, Memory: new(dgrdma.Region)})
 	if err != nil {
