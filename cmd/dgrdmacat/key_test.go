@@ -130,6 +130,21 @@ func TestKeyFileByAddress(t *testing.T) {
 	}
 }
 
+// TestOtherKeyByAddress: of another key it is said that it is one, and of none that there may be one.
+func TestOtherKeyByAddress(t *testing.T) {
+	t.Parallel()
+	at, _, _ := servingMemory(t, "--accept", "any", "--key-file", keyFile(t), "udp:127.0.0.1")
+	for _, x := range []struct{ with, says string }{
+		{"--key-file " + keyFile(t), "does not accept our key: has it the same one for us, and room for another peer?\n"},
+		{"", "does it accept peers without a key?"},
+	} {
+		args := strings.Fields("write --addr 0 --text x --to " + addressOf(t, at) + " " + x.with)
+		if code, _, stderr := runFor(t, t.Context(), args...); code != exitError || !strings.Contains(stderr, x.says) {
+			t.Errorf("%v: code %d: %s", args, code, stderr)
+		}
+	}
+}
+
 // TestKeyFileRefused: one that others may read, with what to do about it; and over TCP, where nothing is sealed.
 func TestKeyFileRefused(t *testing.T) {
 	path := keyFile(t)

@@ -99,12 +99,12 @@ func runSend(ctx context.Context, o *sendOptions, std *stdio) error {
 	o.metrics.host(h)
 	stopSaying := sayUnheard(std.err, h.Endpoint(), local, peer)
 	x, err := stream.Dial(ctx, h, peer.String(), from.size, &stream.Options{Duplex: o.duplex, Checksum: o.checksum})
-	stopSaying()
+	told := stopSaying()
 	switch {
 	case ctx.Err() != nil:
 		return errInterrupted
 	case err != nil:
-		return explainDial(err, o.url, peer)
+		return explainDial(orNotListening(err, told, peer), o.url, peer)
 	}
 	t := &transfer{Stream: x, from: from, meter: newMeter(from.size)}
 	if o.duplex {

@@ -297,11 +297,11 @@ func found(ctx context.Context, stderr io.Writer, local, peer url.Endpoint) (url
 	defer e.Close()
 	stop := sayUnheard(stderr, e, local, peer)
 	p, err := e.LookupPeer(ctx, peer.String())
-	stop()
-	if errors.Is(err, dgrdma.ErrPeerDown) && id == 0 {
-		err = fmt.Errorf("%w. One that serves named peers only answers those alone: then --local has to have the port and id that it knows", err)
-	}
-	if err != nil {
+	told := stop()
+	if err = orNotListening(err, told, peer); err != nil {
+		if errors.Is(err, dgrdma.ErrPeerDown) && !errors.Is(err, dgrdma.ErrNoKey) && !errors.Is(told, errNoListener) && id == 0 {
+			err = fmt.Errorf("%w. Where only named peers are served, --local has to be one of them, with its port and id", err)
+		}
 		return peer, err
 	}
 	if p.Size == 0 {
