@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"net/netip"
 	"slices"
+	"strconv"
 
 	"github.com/dgrdma/dgrdma/dgrdma"
 	"github.com/dgrdma/dgrdma/link"
@@ -131,6 +132,9 @@ func parseServed(what, s string) (url.Endpoint, error) {
 // parseEndpoint reads where an endpoint of ours is to be; what says where in the command
 // line that stands.
 func parseEndpoint(what, s string) (url.Endpoint, error) {
+	if _, err := strconv.ParseUint(s, 10, 16); err == nil {
+		return url.Endpoint{}, badUsage("%s %s: did you mean udp:%s?", what, s, s)
+	}
 	return parseString(what, s, "give one such as udp:7100 or ether:eth0")
 }
 
@@ -142,6 +146,8 @@ func parseString(what, s, hint string) (url.Endpoint, error) {
 	switch {
 	case isTCP(s):
 		return u, badUsage("%s %s: %s", what, s, overTCPAlone(hint))
+	case err != nil && placeLike(s) != "":
+		return u, badUsage("%s %s%s", what, s, didYouMean(placeLike(s)))
 	case errors.As(err, &wrong) && wrong.Offset == 0:
 		return u, badUsage("%s: %w; %s", what, err, hint)
 	case err != nil:
