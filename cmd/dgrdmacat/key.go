@@ -75,6 +75,14 @@ func (f *keyFlag) notOverTCP() error {
 	return badUsage("--%s is for connections over UDP and Ethernet: nothing is sealed over TCP", f.of.Flag)
 }
 
+// anybody is who may come to an endpoint of ours that names nobody.
+func anybody(at url.Endpoint) string {
+	if _, sealed := at.Options.Get(settings.KeyFile.Option); sealed {
+		return "any peer that has the key"
+	}
+	return "any peer"
+}
+
 // writeKey writes a key to a new file, or to w.
 func writeKey(w io.Writer, path, text string) error {
 	if path == "" || path == "-" {
