@@ -143,9 +143,16 @@
 // Where a peer's window begins its service says by letter. Peers of other kinds say nothing; all they have is taken for
 // memory.
 //
+// # Keys
+//
+// With [Config.Keys], which [ReadKeys] takes from a file, an endpoint seals all that it sends, and takes nothing that is
+// not sealed: those who have the same keys understand each other, and nobody else can read, forge or replay what
+// they say. A peer that has none, or another one, is silent: what is posted to it fails after GiveUp, with [ErrNoKey], which
+// is ErrPeerDown too. All who share a key can speak for each other.
+//
 // # Limits
 //
 // Endpoint memory up to 4 GiB, 65535 messages per transaction; [Open] has the bounds of
-// what can be set. No encryption and no authentication: ids and addresses can be
-// forged by anyone on the network. Payload integrity is the datagram layer's.
+// what can be set. Without keys there is no encryption and no authentication: ids and addresses can be
+// forged by anyone on the network, and payload integrity is the datagram layer's.
 package dgrdma

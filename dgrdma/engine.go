@@ -31,6 +31,11 @@ func ourEvent(e endpoint.Event) Event {
 	return Event{Kind: e.Kind, Conn: (*Conn)(e.Conn), Peer: e.Peer, Reason: e.Reason, Txn: e.Txn, Frames: e.Frames, Size: e.Size, Err: e.Err}
 }
 
+// String is what happened, to whom, and what more is known.
+func (ev Event) String() string {
+	return endpoint.Event{Kind: ev.Kind, Peer: ev.Peer, Reason: ev.Reason, Txn: ev.Txn, Frames: ev.Frames, Size: ev.Size, Err: ev.Err}.String()
+}
+
 // region is for memories that embed a Region: who waits for a word of it drives their
 // endpoint.
 func (r *Region) region() *Region { return r }

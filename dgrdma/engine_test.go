@@ -2,7 +2,10 @@ package dgrdma
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
+	"net/netip"
 	"reflect"
 	"testing"
 	"testing/synctest"
@@ -69,6 +72,17 @@ func TestEventsReachTheProgram(t *testing.T) {
 				t.Errorf("with %s the event's %s is %v", of.Field(i).Name, got.Type().Field(k).Name, got.Field(k))
 			}
 		}
+	}
+}
+
+// TestEventInWords: printed as it is, an event says all that is known of it.
+func TestEventInWords(t *testing.T) {
+	ev := Event{
+		Kind: FrameRefused, Conn: new(Conn), Peer: PeerName{ID: 7, Addr: UDPAddr(netip.MustParseAddrPort("127.0.0.1:7100"))},
+		Reason: RefusedSeal, Txn: 3, Frames: 4, Size: 5, Err: errors.New("no"),
+	}
+	if got := fmt.Sprint(ev); got != "frame refused: peer 7 at 127.0.0.1:7100, reason=seal, txn=3, frames=4, size=5, err=no" {
+		t.Error(got)
 	}
 }
 

@@ -105,7 +105,7 @@ func TestDialByAddressRefused(t *testing.T) {
 		"udp:127.0.0.1:9?mtu=1400":       "others belong into the string with which the own endpoint is opened",
 		"udp:[::1]:9":                    "nothing can be sent there from 127.0.0.1:",
 		"udp:[fe80::1%nosuch0]:9":        "no interface nosuch0 here",
-		"udp:127.0.0.1:9?profile=native": "nobody there answers within 50ms; is it there, and does it accept peers?",
+		"udp:127.0.0.1:9?profile=native": "nobody there answers within 50ms; is it there, and does it accept peers without a key?",
 	} {
 		c, err := e.Dial(s)
 		if err == nil || c != nil || !strings.Contains(err.Error(), says) || errors.Is(err, ErrPeerDown) != strings.HasPrefix(says, "nobody") {

@@ -49,6 +49,15 @@ type Event struct {
 	Err    error  // of PeerDown, and of FrameRefused if the memory refused it
 }
 
+// String is what happened, to whom, and what more is known.
+func (ev Event) String() string {
+	s := fmt.Sprintf("%s: %v", ev.words(), ev.Peer)
+	for _, a := range ev.attrs(0)[3:] { // behind the endpoint and the peer
+		s += ", " + a.String()
+	}
+	return s
+}
+
 // Trace holds functions that see every frame. They run on the hot path, some of
 // them under a lock: they must be quick and must not call the endpoint. Frames
 // are valid only during the call.

@@ -46,10 +46,14 @@ func (e *Endpoint) Find(ctx context.Context, p Peer, more ...transport.Addr) (Pe
 		s.places = append(s.places, candidate{at: at})
 	}
 	defer s.end()
+	unsealed := ""
+	if e.vault == nil {
+		unsealed = " without a key"
+	}
 	s.pause = max(askLeast, min(askNext, most/time.Duration(len(s.places))))
 	ctx, cancel := context.WithTimeoutCause(ctx, most, &inWords{
-		fmt.Sprintf("nobody there answers within %v; is it there, and does it accept peers? Others than those of this "+
-			"implementation are not found so: they need the complete string, which ends in ;<size>.<id>.<max>", most), ErrPeerDown,
+		fmt.Sprintf("nobody there answers within %v; is it there, and does it accept peers%s? Those of other kinds never "+
+			"answer: they need the complete string, which ends in ;<size>.<id>.<max>", most, unsealed), ErrPeerDown,
 	})
 	defer cancel()
 	return s.run(ctx)

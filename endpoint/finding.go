@@ -75,6 +75,9 @@ func (s *finding) inquire(at transport.Addr) (*inquiry, error) {
 	if at.Kind() != transport.KindUDP {
 		return nil, errors.New("over UDP alone an address is one endpoint's: give the complete string, which ends in ;<size>.<id>.<max>")
 	}
+	if v := s.ep.vault; v != nil && v.ring.Of(0) == nil {
+		return nil, &inWords{"each key here is for one peer, and not for who is asked for its id: give the complete string, which ends in ;<size>.<id>.<max>", ErrNoKey}
+	}
 	at, err := s.ep.wayTo(at)
 	if err != nil {
 		return nil, err
@@ -138,6 +141,25 @@ func (s *finding) unheard(why error) error {
 		return &inWords{fmt.Sprintf("no answer within %v, but this is a callback, during which nobody may send or receive: ask on another goroutine", s.most), why}
 	case held != "":
 		return &inWords{"no answer was heard, " + held, why}
+	case errors.Is(why, ErrPeerDown):
+		return s.unkeyed(why)
+	}
+	return why
+}
+
+// unkeyed returns that no key was agreed on, if that is why nobody was found. Who is there and has another one is told apart from the others.
+func (s *finding) unkeyed(why error) error {
+	for i := range s.places[:s.asked] {
+		x := &s.places[i]
+		if x.inquiry == nil {
+			continue
+		}
+		switch err := s.ep.keyless(x.conn.key(), nil); {
+		case errors.Is(err, errOtherKey):
+			x.err = errOtherKey
+		case err != nil:
+			why = errUnkeyed
+		}
 	}
 	return why
 }

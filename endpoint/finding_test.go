@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/dgrdma/dgrdma/frame"
+	"github.com/dgrdma/dgrdma/seal"
 	"github.com/dgrdma/dgrdma/transport"
 	"github.com/dgrdma/dgrdma/transport/simnet"
 )
@@ -77,6 +78,46 @@ func TestFindAtSeveralAddresses(t *testing.T) {
 					t.Errorf("%d questions are left", n)
 				}
 			})
+		})
+	}
+}
+
+// TestFindSealed: who has the same key for all is found, and of who has another one, or none, that is said.
+func TestFindSealed(t *testing.T) {
+	one := &seal.Ring{Own: map[uint16]*seal.Key{2: {1}}}
+	for _, x := range []struct {
+		name        string
+		here, there *seal.Ring
+		nobody      bool
+		took        time.Duration
+		says        string
+	}{
+		{name: "the same", here: ringOf(1), there: ringOf(1), took: 6 * time.Millisecond},
+		{name: "another", here: ringOf(1), there: ringOf(2), took: findTime, says: "at 10.0.0.2:7100: the peer is there, and does not accept our key"},
+		{name: "none there", here: ringOf(1), took: findTime, says: "at 10.0.0.2:7100: nobody answers the question for a key"},
+		{name: "nobody there", here: ringOf(1), nobody: true, took: findTime, says: "at 10.0.0.2:7100: nobody answers the question for a key"},
+		{name: "none here", there: ringOf(1), took: findTime, says: "does it accept peers without a key?"},
+		{name: "of the peer alone", here: one, there: ringOf(1), says: "each key here is for one peer"},
+		{name: "of others alone", here: ringOf(1), there: one, took: findTime, says: "nobody answers the question for a key"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			there := &Config{AcceptAny: true, Keys: x.there}
+			if x.nobody {
+				there = nil
+			}
+			w := newFindWorld(t, &Config{Keys: x.here}, there)
+			defer w.end()
+			began := time.Now()
+			p, err := w.a.Find(t.Context(), Peer{Addr: asked})
+			if took := time.Since(began); took != x.took {
+				t.Errorf("%s: it took %v, want %v", x.name, took, x.took)
+			}
+			switch {
+			case x.says == "" && (err != nil || p.ID != 2):
+				t.Errorf("%s: %+v, %v", x.name, p, err)
+			case x.says != "" && (err == nil || !strings.Contains(err.Error(), x.says) || errors.Is(err, ErrNoKey) != (x.here != nil) || !errors.Is(err, ErrPeerDown)):
+				t.Errorf("%s: %v", x.name, err)
+			}
 		})
 	}
 }

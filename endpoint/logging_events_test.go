@@ -95,6 +95,23 @@ func TestLogLevels(t *testing.T) {
 	}
 }
 
+// TestEventInWords: printed as it is, an event says what happened, to whom, and what more is known of it.
+func TestEventInWords(t *testing.T) {
+	peer := PeerName{1, addrA}
+	for _, x := range []struct {
+		ev   Event
+		want string
+	}{
+		{Event{Kind: PeerUp, Peer: peer}, "peer up: peer 1 at ADDR"},
+		{Event{Kind: FrameRefused, Peer: peer, Reason: RefusedMalformed, Txn: 7}, "frame refused: peer 1 at ADDR, reason=malformed, txn=7"},
+		{Event{Kind: PeerDown, Peer: peer, Err: errors.New("gone")}, "peer down: peer 1 at ADDR, err=gone"},
+	} {
+		if got, want := fmt.Sprint(x.ev), strings.Replace(x.want, "ADDR", addrA.String(), 1); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
 // TestServicesHearOfPeersOnly: handlers are told what becomes of their peer's lives, and
 // nothing else.
 func TestServicesHearOfPeersOnly(t *testing.T) {

@@ -65,7 +65,7 @@
 // # Limits
 //
 // Messages up to 2 MiB - 1 byte, 65536 buffers for a link, 4 GiB for all links of
-// a host. There is no authentication: who can reach a host can dial its ports.
+// a host. Without dgrdma.Config.Keys, in Config.Endpoint, there is no authentication: who can reach a host can dial its ports.
 //
 // What peers can make a host keep: Config.Memory, once for what they write, and about
 // once more for the links, of which each takes 2 KiB of it at least, and one peer may

@@ -209,7 +209,7 @@ func (c *Completion) QueuePair() *QueuePair {
 }
 
 // String says what is done, and how it went.
-func (c *Completion) String() string {
+func (c Completion) String() string {
 	switch {
 	case c.Err != nil:
 		return fmt.Sprintf("%v %d failed: %v", c.Op, c.ID, c.Err)

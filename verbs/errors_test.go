@@ -408,6 +408,7 @@ func TestWords(t *testing.T) {
 		{verbs.Atomics | verbs.Commit, "Atomics|Commit"},
 		{verbs.Extensions(0), "no extensions"},
 		{&verbs.Completion{ID: 3, Op: verbs.OpWrite}, "Write 3: done"},
+		{verbs.Completion{ID: 3, Op: verbs.OpWrite}, "Write 3: done"}, // as those that were polled are printed
 		{&verbs.Completion{ID: 3, Op: verbs.OpReceive, Immediate: true, Payload: [8]byte{1}}, "Receive 3: immediate data 0100000000000000"},
 		{&verbs.Completion{ID: 3, Op: verbs.OpFlush, Err: verbs.ErrFlushed}, "Flush 3 failed: " + verbs.ErrFlushed.Error()},
 		{e.a, fmt.Sprintf("queue pair %v to %v", e.a.LocalAddr(), e.b.LocalAddr())},

@@ -84,7 +84,7 @@ func TestPeerByAddress(t *testing.T) {
 func TestNobodyAtTheAddress(t *testing.T) {
 	t.Parallel()
 	for args, says := range map[string]string{
-		"write --addr 0 --text x --to udp:127.0.0.1:9" + soon: "nobody there answers within 300ms; is it there, and does it accept peers?",
+		"write --addr 0 --text x --to udp:127.0.0.1:9" + soon: "nobody there answers within 300ms; is it there, and does it accept peers without a key?",
 		"ping --link --to udp:127.0.0.1:9" + soon:             "nobody there answers within 300ms",
 		"send " + os.Args[0] + " udp:127.0.0.1:9" + soon:      "no answer from udp:127.0.0.1:9",
 	} {

@@ -84,6 +84,9 @@ where nothing was measured.`, bench.MostQueued>>10),
 			if end := given(fs, "serve", "to"); end != "" && o.serve == "" && o.to == "" {
 				return badUsage("%s is empty: is what it comes from missing?", end)
 			}
+			if err := o.wire.keyFile.into(&o.serve, &o.to); err != nil { // before a peer is asked for the rest of its string, which takes the key
+				return err
+			}
 			stop, err := o.metrics.start(std.err)
 			if err != nil {
 				return err

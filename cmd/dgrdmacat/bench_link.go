@@ -75,7 +75,7 @@ func linkServe(ctx context.Context, o *benchOptions, stderr io.Writer) error {
 		return err
 	}
 	defer h.Close()
-	fmt.Fprintf(stderr, "serving on %s\n%sany peer may dial port %q or %q\n", h.URL(), reach(h.Endpoint()), bench.MessagePort, bench.StreamPort)
+	fmt.Fprintf(stderr, "serving on %s\n%s%s may dial port %q or %q\n", h.URL(), reach(h.Endpoint()), anybody(local), bench.MessagePort, bench.StreamPort)
 	o.loss.announce(stderr)
 	if err := o.urlFile.write(h.URL()); err != nil {
 		return err

@@ -96,7 +96,7 @@ func benchServe(ctx context.Context, opt *benchOptions, stderr io.Writer) error 
 		return err
 	}
 	defer s.Close()
-	fmt.Fprintf(stderr, "serving on %s\n%sany peer may write into its memory\n", s.Endpoint.URL(), reach(s.Endpoint))
+	fmt.Fprintf(stderr, "serving on %s\n%s%s may write into its memory\n", s.Endpoint.URL(), reach(s.Endpoint), anybody(local))
 	opt.loss.announce(stderr)
 	if err := opt.urlFile.write(s.Endpoint.URL()); err != nil {
 		return err

@@ -39,6 +39,8 @@ func (o *benchOptions) checkTCP(fs *flag.FlagSet) error {
 		return nil
 	case not != "":
 		return badUsage("%s is not for RDMA over TCP", not)
+	case o.wire.keyFile.text != "":
+		return o.wire.keyFile.notOverTCP()
 	case o.to == "" && o.local != "": // check says it
 		return nil
 	}

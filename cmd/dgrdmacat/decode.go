@@ -18,7 +18,7 @@ import (
 
 var decodeCommand = command{
 	name: "decode", summary: "show the frames in captures, or on an interface",
-	args: "FILE...|-|-i INTERFACE",
+	args: "FILE...|-|-i INTERFACE", elsewhere: ofTcpdump,
 	about: `Shows every frame of DG/RDMA and of iWARP, RDMA over TCP, in captures, pcap or pcapng,
 compressed by gzip or not; - is standard input. With -i, those that an interface sends
 and receives, until interrupted.

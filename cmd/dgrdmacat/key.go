@@ -55,7 +55,7 @@ func (f *keyFlag) into(endpoints ...*string) error {
 			continue
 		}
 		if isTCP(*s) {
-			return badUsage("--%s is for connections over UDP and Ethernet: nothing is sealed over TCP", f.of.Flag)
+			return f.notOverTCP()
 		}
 		u, err := url.Parse(*s)
 		if err != nil {
@@ -68,6 +68,19 @@ func (f *keyFlag) into(endpoints ...*string) error {
 		*s = u.String()
 	}
 	return nil
+}
+
+// notOverTCP refuses a key of whom nothing would be sealed.
+func (f *keyFlag) notOverTCP() error {
+	return badUsage("--%s is for connections over UDP and Ethernet: nothing is sealed over TCP", f.of.Flag)
+}
+
+// anybody is who may come to an endpoint of ours that names nobody.
+func anybody(at url.Endpoint) string {
+	if _, sealed := at.Options.Get(settings.KeyFile.Option); sealed {
+		return "any peer that has the key"
+	}
+	return "any peer"
 }
 
 // writeKey writes a key to a new file, or to w.

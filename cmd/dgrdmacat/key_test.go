@@ -2,10 +2,12 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/dgrdma/dgrdma/dgrdma"
 )
@@ -104,11 +106,57 @@ func TestKeyFile(t *testing.T) {
 	}
 }
 
+// TestKeyFileByAddress: with the key an address is enough, whichever command it is, as it is without one.
+func TestKeyFileByAddress(t *testing.T) {
+	t.Parallel()
+	key := " --key-file " + keyFile(t)
+	for _, x := range []struct{ there, here string }{
+		{"listen -o " + filepath.Join(t.TempDir(), "to"), "send " + fileWith(t, []byte("data"))},
+		{"serve --accept any --until 0=1", "write --addr 64 --text x --flag-addr 0 --to"},
+		{"ping --once --serve", "ping -n 10 --to"},
+		{"ping --link --once --serve", "ping --link -n 10 --to"},
+		{"bench --once --serve", "bench --seconds 0.05 --size 4096 --to"},
+		{"bench --link --once --serve", "bench --link --seconds 0.05 --size 4096 --to"},
+	} {
+		at, end := serving(t, t.Context(), x.there+" udp:127.0.0.1"+key)
+		args := strings.Fields(x.here)
+		if code, _, stderr := runFor(t, t.Context(), append(args, strings.Fields(addressOf(t, at)+key)...)...); code != exitOK {
+			t.Errorf("%s: %d, %s", x.here, code, stderr)
+			continue
+		}
+		code, stderr := end()
+		if code != exitOK || strings.Contains(stderr, "any peer") && !strings.Contains(stderr, "any peer that has the key may ") {
+			t.Errorf("%s: %d, %s", x.there, code, stderr)
+		}
+	}
+}
+
+// TestOtherKeyByAddress: of another key it is said that it is one, and of none that there may be one.
+func TestOtherKeyByAddress(t *testing.T) {
+	t.Parallel()
+	at, _, _ := servingMemory(t, "--accept", "any", "--key-file", keyFile(t), "udp:127.0.0.1")
+	for _, x := range []struct{ with, says string }{
+		{"--key-file " + keyFile(t), "does not accept our key: has it the same one for us, and room for another peer?\n"},
+		{"", "does it accept peers without a key?"},
+	} {
+		args := strings.Fields("write --addr 0 --text x --to " + addressOf(t, at) + " " + x.with)
+		if code, _, stderr := runFor(t, t.Context(), args...); code != exitError || !strings.Contains(stderr, x.says) {
+			t.Errorf("%v: code %d: %s", args, code, stderr)
+		}
+	}
+}
+
 // TestKeyFileRefused: one that others may read, with what to do about it; and over TCP, where nothing is sealed.
 func TestKeyFileRefused(t *testing.T) {
 	path := keyFile(t)
-	if code, _, stderr := runFor(t, t.Context(), "ping", "--to", "tcp:127.0.0.1:7", "--op", "send", "--key-file", path); code != exitUsage || !strings.Contains(stderr, "nothing is sealed over TCP") {
-		t.Errorf("code %d: %s", code, stderr)
+	for _, args := range []string{
+		"ping --to tcp:127.0.0.1:7 --op send", "ping --serve tcp:127.0.0.1", "bench --serve tcp:127.0.0.1", "bench --to tcp:127.0.0.1:7", "bench --op write --seconds 0.05",
+	} {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // a server goes on
+		if code, _, stderr := runFor(t, ctx, append(strings.Fields(args), "--key-file", path)...); code != exitUsage || !strings.Contains(stderr, "nothing is sealed over TCP") {
+			t.Errorf("%s: code %d: %s", args, code, stderr)
+		}
+		cancel()
 	}
 	os.Chmod(path, 0o644)
 	for _, args := range [][]string{{"listen", "udp:127.0.0.1"}, {"serve", "udp:127.0.0.1"}, {"ping", "--serve", "udp:127.0.0.1"}, {"bench", "--serve", "udp:127.0.0.1"}, {"send", "/dev/null", "udp:127.0.0.1:7"}, {"write", "--to", "udp:127.0.0.1:7", "--addr", "0", "--text", "x"}} {

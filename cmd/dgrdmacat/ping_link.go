@@ -53,7 +53,7 @@ func pingLinkServe(ctx context.Context, o *pingOptions, stderr io.Writer) error 
 	if err := o.urlFile.write(h.URL()); err != nil {
 		return err
 	}
-	fmt.Fprintf(stderr, "answering on %s\n%sany peer may dial port %q\n", h.URL(), reach(h.Endpoint()), pingPort)
+	fmt.Fprintf(stderr, "answering on %s\n%s%s may dial port %q\n", h.URL(), reach(h.Endpoint()), anybody(local), pingPort)
 	accepting, stop := context.WithCancel(ctx)
 	defer stop()
 	var links sync.WaitGroup

@@ -94,7 +94,7 @@ func pingServe(ctx context.Context, o *pingOptions, stderr io.Writer) error {
 	if err := o.urlFile.write(e.URL()); err != nil {
 		return err
 	}
-	fmt.Fprintf(stderr, "answering on %s\n%sany peer may ping it\n", e.URL(), reach(e))
+	fmt.Fprintf(stderr, "answering on %s\n%s%s may ping it\n", e.URL(), reach(e), anybody(local))
 	var served error
 	err = attend(ctx, o.pollOf(e), nil, min(e.GiveUp()/8, farewell), func(now time.Time) (over bool) {
 		for _, conn := range e.Conns() {

@@ -21,7 +21,7 @@ import (
 )
 
 var reportCommand = command{
-	name: "report", summary: "make one HTML page of what happened in a capture", args: "FILE",
+	name: "report", summary: "make one HTML page of what happened in a capture", args: "FILE", elsewhere: ofReport,
 	about: `Reads a capture, pcap or pcapng, and writes a page that says what happened: findings
 in words, the flows of DG/RDMA, pictures of those with most data, and the connections
 of iWARP, with their operations and round trips. The page needs no network.

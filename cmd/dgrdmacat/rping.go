@@ -15,7 +15,7 @@ import (
 )
 
 var rpingCommand = command{
-	name: "rping", summary: "ping as rdma-core's rping does, over iWARP",
+	name: "rping", summary: "ping as rdma-core's rping does, over iWARP", elsewhere: ofRping,
 	about: fmt.Sprintf(`Speaks the protocol of rping, the program of rdma-core, over TCP (iWARP): in each ping
 the server reads the client's data, and writes it back. The other side may be rping on an
 iWARP NIC or on Linux's siw.

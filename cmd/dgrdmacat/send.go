@@ -5,11 +5,13 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"strconv"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/dgrdma/dgrdma/dgrdma"
 	"github.com/dgrdma/dgrdma/link/stream"
+	"github.com/dgrdma/dgrdma/url"
 )
 
 var sendCommand = command{
@@ -41,6 +43,9 @@ what it printed, which is quoted for its semicolons. Options, as in URL?giveup=2
 				o.file, o.url = "-", args[0]
 			case len(args) == 2:
 				o.file, o.url = args[0], args[1]
+				if err := swapped(args[0], args[1]); err != nil {
+					return err
+				}
 			default:
 				return badUsage("need [FILE] URL; quote the URL")
 			}
@@ -53,6 +58,20 @@ what it printed, which is quoted for its semicolons. Options, as in URL?giveup=2
 			return runSend(ctx, o, std)
 		}
 	},
+}
+
+// swapped refuses what is no file and URL, but the other way round, or the host and port of nc.
+func swapped(file, to string) error {
+	if _, err := url.Parse(to); err == nil {
+		return nil
+	}
+	if _, err := url.Parse(file); err == nil {
+		return badUsage("the URL comes last: send %s %s", to, file)
+	}
+	if _, err := strconv.ParseUint(to, 10, 16); err == nil {
+		return badUsage("URL %s: did you mean udp:%s:%s?", to, file, to)
+	}
+	return nil
 }
 
 type sendOptions struct {
@@ -99,12 +118,12 @@ func runSend(ctx context.Context, o *sendOptions, std *stdio) error {
 	o.metrics.host(h)
 	stopSaying := sayUnheard(std.err, h.Endpoint(), local, peer)
 	x, err := stream.Dial(ctx, h, peer.String(), from.size, &stream.Options{Duplex: o.duplex, Checksum: o.checksum})
-	stopSaying()
+	told := stopSaying()
 	switch {
 	case ctx.Err() != nil:
 		return errInterrupted
 	case err != nil:
-		return explainDial(err, o.url, peer)
+		return explainDial(orNotListening(err, told, peer), o.url, peer)
 	}
 	t := &transfer{Stream: x, from: from, meter: newMeter(from.size)}
 	if o.duplex {

@@ -134,7 +134,7 @@ func (o *serveOptions) open(s *served, peers []dgrdma.Peer) (*dgrdma.Endpoint, e
 
 func (o *serveOptions) whoMay() string {
 	if accept, _ := o.local.Options.Get("accept"); o.accept.text == "any" || accept == "any" {
-		return "any peer may write into it"
+		return anybody(o.local) + " may write into it"
 	}
 	return count(len(o.peers), "peer") + " may write into it"
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"flag"
 	"fmt"
+	"net/netip"
 	"strings"
 
 	"github.com/dgrdma/dgrdma/url"
@@ -10,13 +11,37 @@ import (
 
 // meant asks whether an argument is the address of a flag.
 func meant(fs *flag.FlagSet, arg string) string {
-	if _, err := url.Parse(arg); err != nil && !isTCP(arg) || fs.Lookup("to") == nil {
+	to := fs.Lookup("to")
+	if to == nil {
 		return ""
+	}
+	if _, err := url.Parse(arg); err != nil && !isTCP(arg) {
+		if arg = placeLike(arg); arg == "" || !strings.Contains(to.Usage, overUDP) {
+			return ""
+		}
 	}
 	if fs.Lookup("serve") == nil {
 		return fmt.Sprintf(": did you mean --to %s?", arg)
 	}
 	return fmt.Sprintf(": did you mean --to %s, or --serve?", arg)
+}
+
+// overUDP begins the strings of endpoints over UDP.
+const overUDP = "udp:"
+
+// placeLike returns the endpoint string that is likely meant by an address, or a host's name with a port, as other programs take them; else "".
+func placeLike(arg string) string {
+	if ip, err := netip.ParseAddr(arg); err == nil && ip.Is6() {
+		arg = "[" + arg + "]"
+	}
+	u, err := url.Parse(overUDP + arg)
+	switch hasPort := u.Addr.Port() != 0; {
+	case err != nil, u.Host != "" && !hasPort, u.Host == "" && !u.Addr.Addr().IsValid():
+		return "" // it may be any word, or number
+	case !hasPort:
+		return overUDP + arg + ":PORT"
+	}
+	return overUDP + arg
 }
 
 // notDefined is what package flag says of a flag that there is not.
@@ -90,11 +115,18 @@ var (
 		"p": "in the URL, udp:HOST:PORT", "port": "in the URL, udp:HOST:PORT", "B": "--local, as in --local udp:10.0.0.1", "bind": "--local, as in --local udp:10.0.0.1",
 		"P": "--peers", "parallel": "--peers", "l": "--size", "length": "--size", "len": "--size",
 		"u": "the URL, udp:HOST:PORT", "udp": "the URL, udp:HOST:PORT", "J": "--json", "time": "-t", "interval": "-i", "1": "--once", "one-off": "--once",
-		"d": "--bidir", "O": "--warm-up", "omit": "--warm-up",
+		"d": "--bidir", "O": "--warm-up", "omit": "--warm-up", "n": "--seconds: runs end by time", "bytes": "--seconds: runs end by time", "w": "--sockbuf", "M": "--mtu", "set-mss": "--mtu",
+		"a": "--sweep, as in --sweep 64..1M", "all": "--sweep, as in --sweep 64..1M", "D": "--seconds", "duration": "--seconds", "q": "--peers", "qp": "--peers", // of perftest
 	}
 	ofPing   = map[string]string{"s": "--size", "W": "--wait", "I": "--local, as in --local udp:10.0.0.1", "count": "-c", "p": "in the URL, udp:HOST:PORT", "port": "in the URL, udp:HOST:PORT"}
 	ofNetcat = map[string]string{
 		"l": "the command listen: dgrdmacat listen udp:9000", "p": "in the URL, udp:9000", "u": "the URL, udp:9000",
 		"k": "listen --keep", "s": "--local, as in --local udp:10.0.0.1",
+	}
+	ofReport  = map[string]string{"r": "the FILE alone", "w": "-o"}
+	ofRping   = map[string]string{"d": "-v", "I": "--local, as in --local tcp:10.0.0.1"}
+	ofTcpdump = map[string]string{
+		"r": "the FILE alone, as in decode trace.pcap", "c": "--count", "n": "always so: no names are looked up", "nn": "always so: no names are looked up",
+		"X": "-x", "A": "-x", "V": "-v", "vv": "-v", "vvv": "-v", "tttt": "--absolute", "F": "--bpf", "Y": "--port, --addr, --id and others",
 	}
 )

@@ -53,7 +53,8 @@ func strangerInWords(err error) error {
 
 // explainDial says what to check when nobody answers.
 func explainDial(err error, named string, peer url.Endpoint) error {
-	if errors.Is(err, dgrdma.ErrNoKey) {
+	var nobody *notListening
+	if errors.Is(err, dgrdma.ErrNoKey) || errors.As(err, &nobody) {
 		return err // which says all
 	}
 	if errors.Is(err, link.ErrNoAnswer) || errors.Is(err, dgrdma.ErrPeerDown) || errors.Is(err, context.DeadlineExceeded) {

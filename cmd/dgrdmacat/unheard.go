@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/dgrdma/dgrdma/dgrdma"
+	"github.com/dgrdma/dgrdma/link"
 	"github.com/dgrdma/dgrdma/url"
 )
 
@@ -33,17 +34,18 @@ var longUnheard = 2 * time.Second
 
 // sayUnheard says on standard error that nothing is heard of the peer of an endpoint, for how long it is asked again, as it may be
 // about to start, and why, when the system knows. What the system knows anyone on the way could have invented, so nothing else follows
-// from it. stop ends that; who waits calls it when the wait is over.
-func sayUnheard(stderr io.Writer, e *dgrdma.Endpoint, local, peer url.Endpoint) (stop func()) {
+// from it but words. stop ends that, and returns what the system knows, if anything was said of it; who waits calls it when the wait is over.
+func sayUnheard(stderr io.Writer, e *dgrdma.Endpoint, local, peer url.Endpoint) (stop func() error) {
 	long := e.GiveUp().String()
 	switch {
 	case e.GiveUp() < worthSaying:
-		return func() {}
+		return func() error { return nil }
 	case !peer.Complete(): // it is asked for the rest, for which a few seconds are taken
 		long = "some seconds"
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	gone := make(chan struct{})
+	var told error
 	go func() {
 		defer close(gone)
 		over := func(within time.Duration) bool {
@@ -68,8 +70,8 @@ func sayUnheard(stderr io.Writer, e *dgrdma.Endpoint, local, peer url.Endpoint) 
 		p := openProbe(ctx, local, peer)
 		defer p.close()
 		for said := false; ; {
-			if why := p.told(); why != nil {
-				say(why)
+			if told = p.told(); told != nil {
+				say(told)
 				return
 			}
 			if !said && time.Since(began) >= longUnheard {
@@ -81,11 +83,34 @@ func sayUnheard(stderr io.Writer, e *dgrdma.Endpoint, local, peer url.Endpoint) 
 			}
 		}
 	}()
-	return func() { cancel(); <-gone }
+	return func() error { cancel(); <-gone; return told }
 }
 
-// errUnheard is all that is known where the system was told nothing.
-var errUnheard = errors.New("nothing was heard of it so far")
+var (
+	// errUnheard is all that is known where the system was told nothing.
+	errUnheard = errors.New("nothing was heard of it so far")
+	// errNoListener is what the system is told of a port that nobody has.
+	errNoListener = errors.New("nothing listens at that port")
+)
+
+// notListening is why a peer did not answer, where that was told. All else that could be why would lead astray.
+type notListening struct {
+	peer url.Endpoint
+	err  error
+}
+
+func (e *notListening) Error() string {
+	return fmt.Sprintf("%s: %v, or a firewall says so; is the other side started, and is that its port?", placeOf(e.peer), errNoListener)
+}
+func (e *notListening) Unwrap() error { return e.err }
+
+// orNotListening is why a peer was not reached, in view of what was told meanwhile.
+func orNotListening(err, told error, peer url.Endpoint) error {
+	if errors.Is(told, errNoListener) && (errors.Is(err, dgrdma.ErrPeerDown) || errors.Is(err, link.ErrNoAnswer)) {
+		return &notListening{peer, err}
+	}
+	return err
+}
 
 // placeOf is where a peer is, without the rest of its string.
 func placeOf(peer url.Endpoint) string {
@@ -135,7 +160,7 @@ func (p probe) told() error {
 	var call *os.SyscallError
 	switch {
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return errors.New("nothing listens at that port")
+		return errNoListener
 	case errors.Is(err, os.ErrDeadlineExceeded) || !errors.As(err, &call):
 		return nil
 	}

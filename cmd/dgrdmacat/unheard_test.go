@@ -47,6 +47,25 @@ func TestNobodyListens(t *testing.T) {
 	}
 }
 
+// TestNobodyListensInTheEnd: the error says that too then, and none of what else could be why; and so does that of who was dialed by a complete string.
+func TestNobodyListensInTheEnd(t *testing.T) {
+	t.Parallel()
+	at := freeUDP(t)
+	for _, args := range []string{"ping --to udp:" + at.String(), "send /dev/null udp:" + at.String(), "send /dev/null " + localString(at, 34635776, 2) + "?giveup=3s"} {
+		want := "dgrdmacat " + strings.Fields(args)[0] + ": " + at.String() + ": nothing listens at that port, or a firewall says so; is the other side started, and is that its port?\n"
+		var code int
+		var stderr string
+		for range 3 { // a busy machine may take all of the time
+			if code, _, stderr = runFor(t, t.Context(), strings.Fields(args)...); strings.Count(stderr, "listens") == 2 {
+				break
+			}
+		}
+		if code != exitError || !strings.HasSuffix(stderr, "\n"+want) {
+			t.Errorf("%s: code %d: %s", args, code, stderr)
+		}
+	}
+}
+
 // TestNothingIsHeard: of one who has the port, and is silent, that is said.
 func TestNothingIsHeard(t *testing.T) {
 	t.Parallel()

@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"net/netip"
 	"slices"
+	"strconv"
 
 	"github.com/dgrdma/dgrdma/dgrdma"
 	"github.com/dgrdma/dgrdma/link"
@@ -25,7 +26,7 @@ type wireFlags struct {
 	mtu      settingFlag
 	sockbuf  settingFlag
 	gso, gro settingFlag
-	keyFile  settingFlag
+	keyFile  keyFlag
 }
 
 func (w *wireFlags) register(fs *flag.FlagSet) {
@@ -35,7 +36,7 @@ func (w *wireFlags) register(fs *flag.FlagSet) {
 	w.sockbuf.register(fs, settings.SockBuf, "")
 	w.gso.register(fs, settings.GSO, "")
 	w.gro.register(fs, settings.GRO, "")
-	w.keyFile.register(fs, settings.KeyFile, "; both sides need the same keys")
+	w.keyFile.register(fs)
 }
 
 // profilesBetweenUs are the kinds of peers that two endpoints of ours can be for each
@@ -51,7 +52,7 @@ func (w *wireFlags) apply(u url.Endpoint) (url.Endpoint, error) {
 	if err := w.profile.sayOnce(u); err != nil {
 		return u, err
 	}
-	for _, f := range []*settingFlag{&w.window, &w.mtu, &w.sockbuf, &w.gso, &w.gro, &w.keyFile} {
+	for _, f := range []*settingFlag{&w.window, &w.mtu, &w.sockbuf, &w.gso, &w.gro, &w.keyFile.settingFlag} {
 		if f.text == "" {
 			continue
 		}
@@ -131,6 +132,9 @@ func parseServed(what, s string) (url.Endpoint, error) {
 // parseEndpoint reads where an endpoint of ours is to be; what says where in the command
 // line that stands.
 func parseEndpoint(what, s string) (url.Endpoint, error) {
+	if _, err := strconv.ParseUint(s, 10, 16); err == nil {
+		return url.Endpoint{}, badUsage("%s %s: did you mean udp:%s?", what, s, s)
+	}
 	return parseString(what, s, "give one such as udp:7100 or ether:eth0")
 }
 
@@ -142,6 +146,8 @@ func parseString(what, s, hint string) (url.Endpoint, error) {
 	switch {
 	case isTCP(s):
 		return u, badUsage("%s %s: %s", what, s, overTCPAlone(hint))
+	case err != nil && placeLike(s) != "":
+		return u, badUsage("%s %s%s", what, s, didYouMean(placeLike(s)))
 	case errors.As(err, &wrong) && wrong.Offset == 0:
 		return u, badUsage("%s: %w; %s", what, err, hint)
 	case err != nil:
@@ -285,8 +291,10 @@ func found(ctx context.Context, stderr io.Writer, local, peer url.Endpoint) (url
 	if local.Addr.Port() != 0 && local.ID != 0 {
 		from.Addr, id = local.Addr, dgrdma.EndpointID(local.ID)
 	}
-	if giveUp, given := local.Options.Get(settings.GiveUp.Option); given {
-		from.Options = from.Options.With(settings.GiveUp.Option, giveUp)
+	for _, s := range []*settings.Setting{settings.GiveUp, settings.KeyFile} {
+		if said, given := local.Options.Get(s.Option); given {
+			from.Options = from.Options.With(s.Option, said)
+		}
 	}
 	e, err := dgrdma.Open(from.String(), &dgrdma.Config{ID: id, Memory: new(dgrdma.Region)})
 	if err != nil {
@@ -295,11 +303,11 @@ func found(ctx context.Context, stderr io.Writer, local, peer url.Endpoint) (url
 	defer e.Close()
 	stop := sayUnheard(stderr, e, local, peer)
 	p, err := e.LookupPeer(ctx, peer.String())
-	stop()
-	if errors.Is(err, dgrdma.ErrPeerDown) && id == 0 {
-		err = fmt.Errorf("%w. One that serves named peers only answers those alone: then --local has to have the port and id that it knows", err)
-	}
-	if err != nil {
+	told := stop()
+	if err = orNotListening(err, told, peer); err != nil {
+		if errors.Is(err, dgrdma.ErrPeerDown) && !errors.Is(err, dgrdma.ErrNoKey) && !errors.Is(told, errNoListener) && id == 0 {
+			err = fmt.Errorf("%w. Where only named peers are served, --local has to be one of them, with its port and id", err)
+		}
 		return peer, err
 	}
 	if p.Size == 0 {

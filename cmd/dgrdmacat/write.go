@@ -43,6 +43,9 @@ OpenCPI's drivers want ids from 1 to 9: --id, or in that string.`,
 		o := new(writeOptions)
 		o.register(fs)
 		return func(ctx context.Context, std *stdio, args []string) error {
+			if len(args) > 0 && o.to == "" && meant(fs, args[0]) != "" {
+				return badUsage("unexpected argument %q%s", args[0], meant(fs, args[0]))
+			}
 			if err := o.check(args); err != nil {
 				return err
 			}

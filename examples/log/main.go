@@ -28,6 +28,8 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
+	"strings"
 )
 
 func main() {
@@ -52,22 +54,49 @@ func main() {
 		set.PrintDefaults()
 	}
 	set.Parse(os.Args[1:])
-	var err error
-	switch set.Arg(0) {
-	case "serve":
+	err := check(set)
+	switch {
+	case err != nil:
+	case set.Arg(0) == "serve":
 		err = serve(ctx, *file, *size, *at, *port, *quiet, os.Stdout)
-	case "append":
+	case set.Arg(0) == "append":
 		err = appendLines(ctx, *where, *verify, os.Stdin, os.Stdout)
-	case "print":
-		err = printFile(*file, os.Stdout)
 	default:
-		set.Usage()
-		err = errors.New("what is to be done?")
+		err = printFile(*file, os.Stdout)
 	}
 	if err != nil && ctx.Err() == nil {
 		fmt.Fprintln(os.Stderr, "log:", err)
 		os.Exit(1)
 	}
+}
+
+// belongs says which flags serve, append and print have.
+var belongs = map[string][]string{
+	"serve":  {"file", "size", "at", "port", "silence"},
+	"append": {"server", "verify"},
+	"print":  {"file"},
+}
+
+// check refuses what a command line asks for in vain.
+func check(set *flag.FlagSet) (err error) {
+	role := set.Arg(0)
+	has, known := belongs[role]
+	if !known {
+		set.Usage()
+		return errors.New("what is to be done?")
+	}
+	if n := set.NArg() - 1; n > 0 {
+		if strings.HasPrefix(set.Arg(1), "-") {
+			return fmt.Errorf("%s: what is %q for? Flags come before %[1]s", role, set.Arg(1))
+		}
+		return fmt.Errorf("%s takes no argument, and has %d: log [flags] %[1]s", role, n)
+	}
+	set.Visit(func(f *flag.Flag) {
+		if !slices.Contains(has, f.Name) {
+			err = fmt.Errorf("-%s means nothing to %s, which has -%s", f.Name, role, strings.Join(has, ", -"))
+		}
+	})
+	return err
 }
 
 // appendLines appends the lines of in.

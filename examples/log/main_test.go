@@ -291,3 +291,22 @@ func TestFullAndBusy(t *testing.T) {
 		t.Errorf("%d records, %v", len(got), err)
 	}
 }
+
+// TestFlagsOfTheOtherRole: what one role does nothing with is refused, and not passed over.
+func TestFlagsOfTheOtherRole(t *testing.T) {
+	for args, says := range map[string]string{
+		"-file x append":                "-file means nothing to append, which has -server, -verify",
+		"-port 0 append":                "-port means nothing to append",
+		"-verify serve":                 "-verify means nothing to serve, which has -file, -size, -at, -port, -silence",
+		"-server tcp:127.0.0.1:1 serve": "-server means nothing to serve",
+		"-server tcp:127.0.0.1:1 print": "-server means nothing to print, which has -file",
+		"append -verify":                `append: what is "-verify" for? Flags come before append`,
+		"print journal":                 "print takes no argument, and has 1: log [flags] print\n",
+		"-server tcp:127.0.0.1:1 read":  "what is to be done?",
+	} {
+		out, err := program(strings.Fields(args)...).CombinedOutput()
+		if err == nil || !strings.Contains(string(out), "log: "+says) {
+			t.Errorf("%s: %v, %s", args, err, out)
+		}
+	}
+}

@@ -53,7 +53,7 @@
 // A host with dgrdma.Config.Manual moves nothing but while somebody waits in it, in Read as in
 // Write: what Write and Close leave under way waits for that, too.
 //
-// There is no authentication and no encryption but what crypto/tls adds.
+// There is no authentication and no encryption but what dgrdma.Config.Keys of the hosts or crypto/tls add.
 //
 // # Memory
 //
