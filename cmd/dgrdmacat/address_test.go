@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -77,6 +78,18 @@ func TestPeerByAddress(t *testing.T) {
 	}
 	if got, err := os.ReadFile(into); err != nil || !bytes.Equal(got, data) {
 		t.Errorf("%d bytes came, %v", len(got), err)
+	}
+}
+
+// TestNobodyInJSON: the object is there, with the error, where nobody was found.
+func TestNobodyInJSON(t *testing.T) {
+	t.Parallel()
+	for _, args := range []string{"ping --to", "ping --link --to", "bench --to", "bench --link --to", "write --addr 0 --text x --to"} {
+		code, out, stderr := runFor(t, t.Context(), append(strings.Fields(args), "udp:127.0.0.1:9"+soon, "--json")...)
+		var got struct{ Version, Error string }
+		if err := json.Unmarshal([]byte(out), &got); err != nil || code != exitError || got.Version == "" || !strings.HasSuffix(stderr, ": "+got.Error+"\n") {
+			t.Errorf("%s: %d, %s%s; %v", args, code, out, stderr, err)
+		}
 	}
 }
 

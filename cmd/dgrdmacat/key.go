@@ -77,10 +77,16 @@ func (f *keyFlag) notOverTCP() error {
 
 // anybody is who may come to an endpoint of ours that names nobody.
 func anybody(at url.Endpoint) string {
-	if _, sealed := at.Options.Get(settings.KeyFile.Option); sealed {
+	if sealed(at) {
 		return "any peer that has the key"
 	}
 	return "any peer"
+}
+
+// sealed reports whether an endpoint seals its connections.
+func sealed(u url.Endpoint) bool {
+	_, given := u.Options.Get(settings.KeyFile.Option)
+	return given
 }
 
 // writeKey writes a key to a new file, or to w.

@@ -71,7 +71,7 @@ func TestKeyFile(t *testing.T) {
 		{name: "in the string", there: []string{"--key-file", ours}, option: "&key-file=" + ours},
 		{name: "another", there: []string{"--key-file", ours}, here: []string{"--key-file", another}, says: "does not accept our key"},
 		{name: "not there", here: []string{"--key-file", ours}, says: "nobody answers the question for a key"},
-		{name: "not here", there: []string{"--key-file", ours}, says: "no answer from"},
+		{name: "not here", there: []string{"--key-file", ours}, says: "does dgrdmacat listen run there without --key-file, is this"},
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			t.Parallel()

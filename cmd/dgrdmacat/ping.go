@@ -13,6 +13,7 @@ import (
 	"github.com/dgrdma/dgrdma/dgrdma"
 	"github.com/dgrdma/dgrdma/link"
 	"github.com/dgrdma/dgrdma/settings"
+	"github.com/dgrdma/dgrdma/url"
 	"github.com/dgrdma/dgrdma/verbs/latency"
 )
 
@@ -171,7 +172,7 @@ type pingResult struct {
 func pingTo(ctx context.Context, o *pingOptions, stdout, stderr io.Writer) error {
 	local, peer, err := parseEnds(ctx, stderr, o.to, o.local)
 	if err != nil {
-		return err
+		return o.notFound(peer, err, stdout)
 	}
 	to, err := dgrdma.ParsePeer(peer.String())
 	if err != nil {
@@ -215,6 +216,16 @@ func pingTo(ctx context.Context, o *pingOptions, stdout, stderr io.Writer) error
 		p.farewell(poll)
 	}
 	return c.report(ctx, err, stdout)
+}
+
+// notFound has --json print its object where no server was found.
+func (o *pingOptions) notFound(peer url.Endpoint, err error, stdout io.Writer) error {
+	if wrong := (usageError{}); !o.json || errors.As(err, &wrong) {
+		return err
+	}
+	r := o.summary(wireName(peer), newRounds(o.n, o.wait, o.interval))
+	r.Error = err.Error()
+	return errors.Join(err, r.print(stdout, o.json))
 }
 
 // pollOf returns what drives an endpoint, if it has no goroutines.

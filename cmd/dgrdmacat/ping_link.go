@@ -137,7 +137,7 @@ func forward(l *link.Link, opcode uint8, size int, fill func(b []byte) int) {
 func pingLinkTo(ctx context.Context, o *pingOptions, stdout, stderr io.Writer) error {
 	local, peer, err := parseEnds(ctx, stderr, o.to, o.local)
 	if err != nil {
-		return err
+		return o.notFound(peer, err, stdout)
 	}
 	h, err := openHost(local, pingLinkMemory, dgrdma.Config{Manual: o.busyPoll, BusyPoll: o.busyPoll})
 	if err != nil {

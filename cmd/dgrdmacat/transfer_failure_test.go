@@ -197,7 +197,7 @@ func TestClosedPipe(t *testing.T) {
 func TestNobodyThere(t *testing.T) {
 	t.Parallel()
 	s := startCat(t, []string{"send", "ocpi-udp-rdma:127.0.0.1;9;17891328.2.16?giveup=300ms"}, stdinFrom([]byte("x")))
-	s.end(exitError, `dgrdmacat send: no answer from ocpi-udp-rdma:127\.0\.0\.1;9;17891328\.2\.16\?giveup=300ms: does dgrdmacat listen run there, .*\n`)
+	s.end(exitError, `dgrdmacat send: no answer from ocpi-udp-rdma:127\.0\.0\.1;9;17891328\.2\.16\?giveup=300ms: does dgrdmacat listen run there without --key-file, .*\n`)
 	// Somebody else is.
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

@@ -62,7 +62,11 @@ func explainDial(err error, named string, peer url.Endpoint) error {
 		if peer.Scheme == url.Ether {
 			way = "is that its MAC address, on the network of the interface that --local names"
 		}
-		return fmt.Errorf("no answer from %s: does dgrdmacat listen run there, is this the URL that it printed when it was last started, is it not full, and %s?", named, way)
+		unsealed := ""
+		if u, wrong := url.Parse(named); wrong == nil && !sealed(u) {
+			unsealed = " without --key-file"
+		}
+		return fmt.Errorf("no answer from %s: does dgrdmacat listen run there%s, is this the URL that it printed when it was last started, is it not full, and %s?", named, unsealed, way)
 	}
 	return err
 }

@@ -27,6 +27,9 @@ func write(ctx context.Context, o *writeOptions, std *stdio) error {
 	}
 	defer src.close()
 	local, peer, profile, err := o.ends(ctx, std.err)
+	if wrong := (usageError{}); err != nil && o.json && !errors.As(err, &wrong) {
+		return errors.Join(err, (&written{To: o.to, Profile: profile.Name, Error: err.Error()}).print(std.out, o.json))
+	}
 	if err != nil {
 		return err
 	}
