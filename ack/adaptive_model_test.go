@@ -2,6 +2,7 @@ package ack
 
 import (
 	"math/rand/v2"
+	"slices"
 	"time"
 )
 
@@ -269,7 +270,8 @@ func (m *netModel) cut() {
 	head, tail := r, r
 	head.n, tail.first, tail.n = m.batch, r.first+m.batch, r.n-m.batch
 	head.kept, tail.kept = r.kept&(1<<m.batch-1), r.kept>>m.batch
-	m.fifo = append([]modelRun{head, tail}, m.fifo[1:]...)
+	m.fifo[0] = head
+	m.fifo = slices.Insert(m.fifo, 1, tail)
 }
 
 func (m *netModel) jittered() time.Duration {
