@@ -165,6 +165,19 @@ var endpointColumns = []topColumn{
 	{title: "ENDPOINT", left: true}, {title: "STATE", left: true, rank: 2}, {title: "PEERS", rank: 5},
 	{title: "OUT MB/s", rank: 1}, {title: "IN MB/s", rank: 1}, {title: "OUT FR/s", rank: 4}, {title: "IN FR/s", rank: 4},
 	{title: "OUT TX/s", rank: 3}, {title: "IN TX/s", rank: 3}, {title: "AGAIN %", rank: 2}, {title: "DROPS/s", rank: 6}, {title: "REFUSED/s", rank: 7},
+	{title: "FULL", rank: 8},
+}
+
+// endpointFull are counters of bounds that were reached, beside what is refused; those of a host of links are
+// all such. They are shown since the beginning, for a bound is reached seldom.
+var endpointFull = []string{"strangers_unanswered", "cookies_full", "peers_dismissed", "open_evicted", "queue_full"}
+
+func timesFull(e *metrics.Endpoint) uint64 {
+	n := topChange{now: e.Counters}.counted(endpointFull...)
+	if e.Host != nil {
+		n += summedUp(e.Host.Full)[""]
+	}
+	return n
 }
 
 func endpointRow(was, e *metrics.Endpoint, seconds float64) topRow {
@@ -184,6 +197,7 @@ func endpointRow(was, e *metrics.Endpoint, seconds float64) topRow {
 		e.Name, state, fmt.Sprint(len(e.Peers)),
 		c.megabytes("bytes_sent"), c.megabytes("bytes_received"), c.perSecond("frames_sent"), c.perSecond("frames_received"),
 		c.perSecond("transactions_done"), c.perSecond("completions"), c.percent(), wire.perSecond(drops...), refused.perSecond(""),
+		shortNumber(float64(timesFull(e))),
 	}
 	return r
 }

@@ -49,7 +49,8 @@ func twoViews() (before, now *metrics.View) {
 				peer(5, metrics.StateUnheard, nil),
 			},
 		}
-		a.Host = &metrics.Host{Links: []metrics.Link{
+		a.Counters["queue_full"], a.Counters["strangers_unanswered"] = 3, k*1000
+		a.Host = &metrics.Host{Full: map[string]uint64{"memory": 1, "backlog": k * 10}, Links: []metrics.Link{
 			{Number: 7, Port: "frames", Peer: a.Peers[0].Name, State: metrics.LinkOpen, Out: &metrics.Out{
 				Traffic: metrics.Traffic{Messages: k * 22_000, Bytes: k * 1_400_000_000}, Buffers: 64, Free: 3, Acquired: 1, Filled: 60, Unacknowledged: 12}},
 			{Number: 8, Port: "both", Peer: a.Peers[1].Name, State: metrics.LinkOpen,
