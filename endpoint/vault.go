@@ -93,7 +93,7 @@ func (v *vault) associate(now ack.Instant, k peerKey) *association {
 func (v *vault) seal(now ack.Instant, frames []transport.Outgoing) []transport.Outgoing {
 	need := 0
 	for i := range frames {
-		need += v.headroom + seal.SealedSize(len(frames[i].Buf)-v.headroom)
+		need += v.headroom + seal.SealedSize(frames[i].Len()-v.headroom)
 	}
 	if need > len(v.room) {
 		v.room = make([]byte, need)
@@ -123,7 +123,7 @@ func (v *vault) seal(now ack.Instant, frames []transport.Outgoing) []transport.O
 		if s == nil || s.Spent() {
 			continue // as if it had been lost
 		}
-		n := v.headroom + len(s.Seal(room[v.headroom:v.headroom], plain, &v.salt))
+		n := v.headroom + len(s.Seal(room[v.headroom:v.headroom], plain, o.Rest, &v.salt))
 		v.out = append(v.out, transport.Outgoing{To: o.To, Buf: room[:n:n]})
 		room = room[n:]
 	}
