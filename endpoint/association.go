@@ -87,7 +87,8 @@ func (a *association) confirm(now ack.Instant, index byte, s *seal.Sealing) {
 func (a *association) opens(now ack.Instant, b []byte) (plain []byte, known bool) {
 	i := seal.Index(b)
 	k := &a.keys[i]
-	if heard := ack.Instant(a.heard.Load()); k.opening != nil && heard.Sub(k.used) > keyFades {
+	heard := ack.Instant(a.heard.Load())
+	if k.opening != nil && heard.Sub(k.used) > keyFades {
 		*k = received{}
 	}
 	if k.opening == nil {
@@ -104,7 +105,9 @@ func (a *association) opens(now ack.Instant, b []byte) (plain []byte, known bool
 	if uint32(i) != a.latest.Load() {
 		a.latest.Store(uint32(i))
 	}
-	a.heard.Store(int64(now))
+	if heard != now { // it is the same for a batch, and to look is cheaper than to store
+		a.heard.Store(int64(now))
+	}
 	return plain, true
 }
 

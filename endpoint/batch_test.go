@@ -12,7 +12,7 @@ import (
 func TestBatchOfSmallFrames(t *testing.T) {
 	for _, headroom := range []int{0, 14} {
 		var b batch
-		b.init(headroom, leastLent)
+		b.init(headroom, leastLent, mostLent)
 		var bufs [][]byte
 		for !b.full() {
 			buf := b.small()
@@ -39,10 +39,14 @@ func TestBatchOfSmallFrames(t *testing.T) {
 // TestBatchBounds: the buffers of a batch lie one behind the other in no more slabs than are
 // hot, and what is lent is bounded as well. What a batch held is forgotten with it.
 func TestBatchBounds(t *testing.T) {
+	t.Run("plain", func(t *testing.T) { testBounds(t, 1000, leastLent, mostLent) })
+	t.Run("sealed", func(t *testing.T) { testBounds(t, 500, leastSealed, mostSealed) })
+}
+
+func testBounds(t *testing.T, size, least, most int) {
 	var b batch
-	b.init(2, leastLent)
+	b.init(2, least, most)
 	to, x := new(transport.Addr), new(Transaction)
-	const size = 1000
 	n := 0
 	for ; b.fits(2 + 34 + size); n++ {
 		buf, rest := b.frame(34, make([]byte, size), x)
@@ -63,15 +67,15 @@ func TestBatchBounds(t *testing.T) {
 			t.Fatal("a batch that was sent holds memory")
 		}
 	}
-	end, lent := make([]byte, leastLent), 0
+	end, lent := make([]byte, least), 0
 	for ; b.fits(2 + 34); lent += len(end) {
 		buf, rest := b.frame(34, end, x)
 		if len(buf) != 2+34 || &rest[0] != &end[0] || len(rest) != len(end) {
 			t.Fatalf("a buffer of %d bytes, and %d where they are", len(buf), len(rest))
 		}
 	}
-	if lent != mostLent {
-		t.Errorf("%d bytes are lent, want %d", lent, mostLent)
+	if lent != most {
+		t.Errorf("%d bytes are lent, want %d", lent, most)
 	}
 	b.clear()
 	if !b.fits(slabSize) {

@@ -100,15 +100,15 @@ func New(tc transport.Conn, cfg *Config) (*Endpoint, error) {
 	end, err := e.ownEnd()
 	e.offers.init(e.own, end > 0 || err != nil)
 	e.peers.init()
-	least := leastLent
+	least, most := leastLent, mostLent
+	if full.Keys != nil {
+		least, most = leastSealed, mostSealed
+		e.vault = newVault(&e.cfg, caps.Headroom, &e.peers)
+	}
 	if t := full.Trace; t != nil && t.FrameSent != nil {
 		least = math.MaxInt // it is shown frames in one piece
 	}
-	if full.Keys != nil {
-		least = math.MaxInt // what is sealed is copied by that
-		e.vault = newVault(&e.cfg, caps.Headroom, &e.peers)
-	}
-	e.batch.init(caps.Headroom, least)
+	e.batch.init(caps.Headroom, least, most)
 	e.helpful = full.helpful()
 	e.sched.Init(engine{e}, sched.Config{Spin: full.BusyPoll, Lend: e.helpful, ErrCallback: ErrCallback, ErrClosed: ErrClosed})
 	if d := e.driven(); d != nil {

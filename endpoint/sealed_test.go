@@ -51,6 +51,28 @@ func TestSealed(t *testing.T) {
 	}
 }
 
+// TestSealedTraced: who watches sees frames whole, before they are sealed.
+func TestSealedTraced(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		data := bytes.Repeat([]byte("what is to be seen"), 1000)
+		var seen []byte
+		p := newPair(t, pairConfig{
+			a: Config{Keys: ringOf(1), Trace: &Trace{FrameSent: func(_ PeerName, b []byte, _ bool) { seen = append(seen, b[len(b)-min(len(b), 500):]...) }}},
+			b: Config{Keys: ringOf(1)},
+		})
+		defer p.close()
+		if err := p.toB.Write(t.Context(), write(64, data, 0, 1)); err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(p.memB.Bytes()[64:64+len(data)], data) {
+			t.Error("other bytes arrived")
+		}
+		if n := bytes.Count(seen, []byte("what is to be seen")); n < 100 {
+			t.Errorf("seen %d times in %d bytes", n, len(seen))
+		}
+	})
+}
+
 // TestSealedOtherKey: with another key, or none, nothing is taken, and who began says why after GiveUp.
 func TestSealedOtherKey(t *testing.T) {
 	for _, ring := range []*seal.Ring{ringOf(2), nil, {}, {Own: map[uint16]*seal.Key{7: {1}}}} {

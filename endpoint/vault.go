@@ -93,7 +93,7 @@ func (v *vault) associate(now ack.Instant, k peerKey) *association {
 func (v *vault) seal(now ack.Instant, frames []transport.Outgoing) []transport.Outgoing {
 	need := 0
 	for i := range frames {
-		need += v.headroom + seal.SealedSize(len(frames[i].Buf)-v.headroom)
+		need += v.headroom + seal.SealedSize(frames[i].Len()-v.headroom)
 	}
 	if need > len(v.room) {
 		v.room = make([]byte, need)
@@ -117,17 +117,23 @@ func (v *vault) seal(now ack.Instant, frames []transport.Outgoing) []transport.O
 		s := a.sealing.Load()
 		if s == nil || s.Worn() || v.doubts(now, a) {
 			if b := v.ask(now, a, [4]byte(plain)); b != nil {
-				v.out = append(v.out, transport.Outgoing{To: o.To, Buf: b})
+				v.add(o.To, b)
 			}
 		}
 		if s == nil || s.Spent() {
 			continue // as if it had been lost
 		}
-		n := v.headroom + len(s.Seal(room[v.headroom:v.headroom], plain, &v.salt))
-		v.out = append(v.out, transport.Outgoing{To: o.To, Buf: room[:n:n]})
+		n := v.headroom + len(s.Seal(room[v.headroom:v.headroom], plain, o.Rest, &v.salt))
+		v.add(o.To, room[:n:n])
 		room = room[n:]
 	}
 	return v.out
+}
+
+func (v *vault) add(to *transport.Addr, buf []byte) {
+	v.out = append(v.out, transport.Outgoing{})
+	o := &v.out[len(v.out)-1]
+	o.To, o.Buf = to, buf // in place: a literal is built elsewhere, and moved
 }
 
 // doubts reports whether the peer may not have our key any more.
@@ -236,7 +242,7 @@ func (v *vault) takeOwed() []transport.Outgoing {
 	v.out = v.out[:0]
 	for i := range v.owed {
 		to := v.owed[i].to // what To points to never changes, and these will
-		v.out = append(v.out, transport.Outgoing{To: &to, Buf: v.owed[i].buf})
+		v.add(&to, v.owed[i].buf)
 	}
 	clear(v.owed)
 	v.owed = v.owed[:0]

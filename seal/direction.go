@@ -89,8 +89,9 @@ func (s *Sealing) Worn() bool { return s.count >= renewAt }
 // SealedSize returns how long a frame of that length is then: short ones are padded.
 func SealedSize(plain int) int { return max(plain, leastPlain) + Overhead }
 
-// Seal writes a sealed frame to dst, which has room for that and does not overlap it. s is not spent.
-func (s *Sealing) Seal(dst, plain []byte, salt *Salt) []byte {
+// Seal writes a sealed frame to dst, which has room for that and does not overlap it. rest is its end, if that lies elsewhere. s is
+// not spent.
+func (s *Sealing) Seal(dst, plain, rest []byte, salt *Salt) []byte {
 	n := s.count
 	s.count++
 	for s.gen.number < n>>generationBits {
@@ -103,10 +104,11 @@ func (s *Sealing) Seal(dst, plain []byte, salt *Salt) []byte {
 	copy(dst[flagsAt+1:], salt[:])
 	copy(s.nonce[:counterSize], dst[idsSize:])
 	copy(s.nonce[counterSize:], salt[:])
-	if len(plain) < leastPlain {
-		padded := dst[headSize : headSize+leastPlain-idsSize]
-		clear(padded[copy(padded, plain[idsSize:]):])
-		return s.gen.aead.Seal(dst, s.nonce[:], padded, dst)
+	if n := len(plain) + len(rest); len(rest) > 0 || n < leastPlain {
+		whole := dst[headSize : headSize+max(n, leastPlain)-idsSize]
+		copy(whole[copy(whole, plain[idsSize:]):], rest)
+		clear(whole[n-idsSize:])
+		return s.gen.aead.Seal(dst, s.nonce[:], whole, dst)
 	}
 	return s.gen.aead.Seal(dst, s.nonce[:], plain[idsSize:], dst)
 }

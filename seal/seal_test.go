@@ -54,7 +54,7 @@ func plain(n int) []byte {
 }
 
 func sealed(s *Sealing, b []byte) []byte {
-	return s.Seal(make([]byte, 0, len(b)+Overhead), b, &Salt{9})
+	return s.Seal(make([]byte, 0, len(b)+Overhead), b, nil, &Salt{9})
 }
 
 // What one seals the other opens, in both directions, and says under which index.
@@ -281,12 +281,29 @@ func TestNothingIsAmplified(t *testing.T) {
 	}
 }
 
+// A frame of which the end lies elsewhere is sealed as if it were in one piece, a short one too.
+func TestTwoPieces(t *testing.T) {
+	a, r := shake(t, group, group)
+	for n := idsSize; n < 150; n++ {
+		for at := idsSize; at <= n; at++ {
+			whole, again := plain(n), *a.Sealing
+			b := a.Sealing.Seal(bytes.Repeat([]byte{0xee}, SealedSize(n))[:0], whole[:at], whole[at:], &Salt{9})
+			if want := sealed(&again, whole); !bytes.Equal(b, want) {
+				t.Fatalf("%d bytes, %d of them in front: %x, want %x", n, at, b, want)
+			}
+			if got, ok := r.Opening.Open(b); !ok || !bytes.Equal(got[:n], whole) || len(bytes.Trim(got[n:], "\x00")) > 0 {
+				t.Fatalf("%d bytes, %d of them in front: opened %x (%v)", n, at, got, ok)
+			}
+		}
+	}
+}
+
 // Two batches are sealed under different nonces even if one machine seals both with the same counter.
 func TestSalt(t *testing.T) {
 	a, _ := shake(t, group, group)
 	again := *a.Sealing // as a snapshot that is resumed
-	x := a.Sealing.Seal(make([]byte, 0, 200), plain(100), &Salt{1})
-	y := again.Seal(make([]byte, 0, 200), plain(100), &Salt{2})
+	x := a.Sealing.Seal(make([]byte, 0, 200), plain(100), nil, &Salt{1})
+	y := again.Seal(make([]byte, 0, 200), plain(100), nil, &Salt{2})
 	if bytes.Equal(x[headSize:], y[headSize:]) {
 		t.Error("sealed twice under the same nonce")
 	}
@@ -296,7 +313,7 @@ func TestNothingIsAllocated(t *testing.T) {
 	a, r := shake(t, group, group)
 	b, dst, salt := plain(1400), make([]byte, 0, 1500), &Salt{1}
 	if n := testing.AllocsPerRun(1000, func() {
-		if _, ok := r.Opening.Open(a.Sealing.Seal(dst, b, salt)); !ok {
+		if _, ok := r.Opening.Open(a.Sealing.Seal(dst, b[:40], b[40:], salt)); !ok {
 			t.Fatal("refused")
 		}
 	}); n > 0 {
@@ -349,7 +366,7 @@ func BenchmarkSealOpen(b *testing.B) {
 			p, dst, salt := plain(1440), make([]byte, 0, 1500), &Salt{1}
 			b.SetBytes(1440)
 			for b.Loop() {
-				if _, ok := open.Open(seal.Seal(dst, p, salt)); !ok {
+				if _, ok := open.Open(seal.Seal(dst, p, nil, salt)); !ok {
 					b.Fatal("refused")
 				}
 			}
