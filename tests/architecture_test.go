@@ -19,7 +19,7 @@ var allowed = map[string][]string{
 	"frame/captured":          {"frame", "capture", "seal/datagram", "golang.org/x/net/bpf"},
 	"frame/dissect":           {"frame", "github.com/google/gopacket"},
 	"capture":                 {"golang.org/x/sys/unix", "golang.org/x/net/bpf", "github.com/mdlayher/packet"},
-	"capture/capturetest":     {"frame", "github.com/google/gopacket"},
+	"capture/capturetest":     {"frame", "seal", "github.com/google/gopacket"},
 	"capture/tcp":             {"capture"},
 	"inspect/iwarp":           {"capture", "capture/tcp", "rdmap", "rdmap/ddp", "rdmap/mpa"},
 	"inspect/text":            {"capture", "capture/tcp", "frame", "frame/captured", "inspect/iwarp", "rdmap", "rdmap/mpa", "seal/datagram"},

@@ -19,7 +19,7 @@ const (
 	// Flag is set in the flags of what is sealed, or of a handshake. In frames it is reserved.
 	Flag          = 0x80
 	FlagHandshake = 0x40
-	flagsNever    = 0x31
+	FlagsNever    = 0x31 // of which none is set beside Flag
 
 	// Indexes is how many keys the flags can tell apart.
 	Indexes = 8
@@ -70,23 +70,29 @@ func (k Kind) Size() int { return sizes[k] }
 // Flags returns those of a datagram of a handshake.
 func (k Kind) Flags() byte { return Flag | FlagHandshake | byte(k-Question)<<1 }
 
+// Fits reports whether a datagram of that kind may be so long.
+func (k Kind) Fits(n int) bool {
+	if k.IsHandshake() {
+		return n == sizes[k]
+	}
+	return n >= LeastPayload
+}
+
 // KindOf returns what a datagram is, by its flags and its length alone.
 func KindOf(b []byte) Kind {
 	if len(b) <= FlagsAt {
 		return Plain
 	}
-	k := KindBy(b[FlagsAt])
-	switch {
-	case k == Sealed && len(b) < LeastPayload, k.IsHandshake() && len(b) != sizes[k]:
-		return Plain
+	if k := KindBy(b[FlagsAt]); k.Fits(len(b)) {
+		return k
 	}
-	return k
+	return Plain
 }
 
 // KindBy returns what a datagram of the right length is by its flags.
 func KindBy(flags byte) Kind {
 	switch {
-	case flags&Flag == 0, flags&flagsNever != 0:
+	case flags&Flag == 0, flags&FlagsNever != 0:
 		return Plain
 	case flags&FlagHandshake == 0:
 		return Sealed
