@@ -89,8 +89,12 @@ func (j *joined) continues(size int) bool {
 		return false
 	}
 	j.size = size
-	first, p := j.at(0), j.at(size)
+	p := j.at(size)
+	if p.Seal() == datagram.Plain || !plausible(&p) {
+		return false
+	}
+	first := j.at(0)
 	one, _ := first.Header()
 	h, _ := p.Header()
-	return p.Seal() != datagram.Plain && plausible(&p) && (h.Src == one.Src || h.Dst == one.Dst)
+	return h.Src == one.Src || h.Dst == one.Dst
 }
