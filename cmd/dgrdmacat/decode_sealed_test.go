@@ -35,7 +35,7 @@ func TestDecodeSealed(t *testing.T) {
 		if code != exitOK || strings.Count(stdout, "\n") != c.lines || !strings.HasSuffix(stderr, c.why) || strings.Contains(stderr, "sealed") != (c.why != "") {
 			t.Errorf("%s: code %d, %q, %q", c.args, code, stdout, stderr)
 		}
-		if sealed := strings.Count(stdout, "->")-strings.Count(stdout, " handshake "); c.lines > 0 && sealed != 2 {
+		if sealed := strings.Count(stdout, "->") - strings.Count(stdout, " handshake "); c.lines > 0 && sealed != 2 {
 			t.Errorf("%s: %d sealed frames in %q", c.args, sealed, stdout)
 		}
 	}
