@@ -12,6 +12,7 @@ import (
 	"github.com/dgrdma/dgrdma/frame"
 	"github.com/dgrdma/dgrdma/frame/captured"
 	"github.com/dgrdma/dgrdma/inspect/iwarp"
+	"github.com/dgrdma/dgrdma/seal/datagram"
 )
 
 // mostFlows is how many flows are followed: 64 peers in both directions. Each may
@@ -26,6 +27,8 @@ const longest = 100 * 365 * 24 * time.Hour
 type Analyzer struct {
 	flows       map[flowKey]*flow
 	order       []*flow
+	ways        map[flowKey]*sealedWay
+	wayOrder    []*sealedWay
 	connections map[*iwarp.Connection]*connection // under way
 	streams     []*connection                     // of iWARP, in the order in which they were found
 	unfollowed  counted                           // connections of iWARP
@@ -50,7 +53,7 @@ type Analyzer struct {
 
 // New returns an Analyzer that has seen nothing.
 func New() *Analyzer {
-	return &Analyzer{flows: map[flowKey]*flow{}, connections: map[*iwarp.Connection]*connection{}}
+	return &Analyzer{flows: map[flowKey]*flow{}, ways: map[flowKey]*sealedWay{}, connections: map[*iwarp.Connection]*connection{}}
 }
 
 // Begins tells when the capture begins, from which times are counted; without it, they are from the first frame on.
@@ -64,6 +67,13 @@ func (a *Analyzer) Add(p *captured.Packet) {
 	c.Bytes += int64(p.Length)
 	s := &a.seen
 	*s = seen{record: p.Record, at: a.time(p), wire: p.Length, cut: p.Cut(), messages: s.messages[:0]}
+	if kind := p.Seal(); kind != datagram.Plain {
+		if s.cut {
+			c.Cut++
+		}
+		a.sealed(p, kind, s.at)
+		return
+	}
 	var ok bool
 	if s.Header, ok = p.Header(); p.Cut() {
 		c.Cut++
@@ -93,6 +103,7 @@ func (a *Analyzer) Add(p *captured.Packet) {
 		return // cut before its first message: there is nothing to tell it by
 	}
 	k := flowKey{p.Src, p.Dst, s.Src, s.Dst}
+	a.unsealed(k, s)
 	if f := a.flow(k, s); f != nil {
 		f.add(s)
 		if f.reverse == nil {
@@ -189,9 +200,15 @@ func (a *Analyzer) Report() *Report {
 		f.number = i
 		f.finish(a.end)
 	}
+	for _, w := range a.wayOrder {
+		w.finish()
+	}
 	r := &Report{Capture: a.capture, Findings: a.findings(), Flows: []Flow{}}
 	for _, f := range a.order {
 		r.Flows = append(r.Flows, f.report())
+	}
+	for _, w := range a.wayOrder {
+		r.Sealed = append(r.Sealed, w.report())
 	}
 	for i, k := range a.streams {
 		r.Connections = append(r.Connections, k.report(i+1))

@@ -36,6 +36,12 @@
 // A restart is seen by an introduction of a life that was not known before, or
 // by ids that begin anew with other content.
 //
+// # Endpoints with keys
+//
+// What is sealed makes no flow: acknowledgements and messages are encrypted. Counters of sealed frames go up by one under
+// each key, so they tell what is missing, late or there twice; a frame under a counter that was there, with another salt, is under
+// another key. Handshakes are followed by their nonce, the last one of each side.
+//
 // # Connections of iWARP
 //
 // Events of package inspect/iwarp come in by [Analyzer.Event], beside the frames. Of each connection is kept what was set up, how
@@ -46,7 +52,7 @@
 // Memory does not grow with the capture: ids are remembered as long as a sender
 // may repeat them; series over time keep a fixed number of bins, which merge in
 // pairs; points, marks and transactions are kept as an even choice of all.
-// Counters count all. At most 128 flows are followed; what others send is only
+// Counters count all. At most 128 flows are followed, and 128 directions between endpoints with keys; what others send is only
 // counted. Of connections of iWARP 256 are told of. Concurrency: an Analyzer belongs to one goroutine. Errors: there are
 // none; what is wrong with the capture is a finding.
 package inspect

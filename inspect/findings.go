@@ -19,7 +19,7 @@ const mostOfAKind = 4
 // findings collects findings.
 type findings struct {
 	all   []Finding
-	names func(f *flow) (from, to string)
+	names func(k flowKey) (from, to string)
 	flow  *flow // that the next ones are about; nil: the capture
 
 	connection int // likewise; 0: none
@@ -43,6 +43,7 @@ func (a *Analyzer) findings() []Finding {
 		f.aboutPeer(&c)
 	}
 	c.flow = nil
+	a.aboutSealed(&c)
 	a.aboutConnections(&c)
 	return c.sorted()
 }
@@ -75,17 +76,23 @@ func (c *findings) sorted() []Finding {
 }
 
 // names returns what the ends are called: by their ids, if these are different.
-func (a *Analyzer) names() func(f *flow) (from, to string) {
+func (a *Analyzer) names() func(k flowKey) (from, to string) {
 	where := map[frame.EndpointID]capture.Addr{}
 	unique := true
+	sees := func(k *flowKey) {
+		if addr, known := where[k.srcID]; known && addr != k.src {
+			unique = false
+		}
+		where[k.srcID] = k.src
+		if addr, known := where[k.dstID]; known && addr != k.dst && k.dst != (capture.Addr{}) {
+			unique = false
+		}
+	}
 	for _, f := range a.order {
-		if addr, known := where[f.key.srcID]; known && addr != f.key.src {
-			unique = false
-		}
-		where[f.key.srcID] = f.key.src
-		if addr, known := where[f.key.dstID]; known && addr != f.key.dst && f.key.dst != (capture.Addr{}) {
-			unique = false
-		}
+		sees(&f.key)
+	}
+	for _, w := range a.wayOrder {
+		sees(&w.key)
 	}
 	name := func(id frame.EndpointID, addr capture.Addr) string {
 		if unique || addr == (capture.Addr{}) {
@@ -93,7 +100,7 @@ func (a *Analyzer) names() func(f *flow) (from, to string) {
 		}
 		return fmt.Sprintf("endpoint %d (%v)", id, addr)
 	}
-	return func(f *flow) (from, to string) { return name(f.key.srcID, f.key.src), name(f.key.dstID, f.key.dst) }
+	return func(k flowKey) (from, to string) { return name(k.srcID, k.src), name(k.dstID, k.dst) }
 }
 
 // disorder is by how much times of packets may go backwards that no clock was set between: each

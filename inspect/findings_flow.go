@@ -12,7 +12,7 @@ const told = 3
 
 // aboutLoss tells what was sent again, and what never arrived.
 func (f *flow) aboutLoss(c *findings) {
-	from, to := c.names(f)
+	from, to := c.names(f.key)
 	firsts := f.firsts
 	if f.resent > 0 {
 		text := ""
@@ -97,7 +97,7 @@ func (f *flow) aboutWorst(c *findings, from string) {
 
 // aboutOrder tells of copies and of frames out of their place.
 func (f *flow) aboutOrder(c *findings) {
-	from, to := c.names(f)
+	from, to := c.names(f.key)
 	firsts := f.firsts
 	switch n := f.duplicates; {
 	case n == 0:
@@ -157,7 +157,7 @@ func (f *flow) oneSided() bool {
 
 // aboutPeer tells how the two ends behave.
 func (f *flow) aboutPeer(c *findings) {
-	from, to := c.names(f)
+	from, to := c.names(f.key)
 	firsts := f.firsts
 	switch {
 	case firsts == 0 || f.acked > 0:

@@ -6,9 +6,11 @@ import (
 	"time"
 
 	"github.com/dgrdma/dgrdma/capture"
+	"github.com/dgrdma/dgrdma/capture/capturetest"
 	"github.com/dgrdma/dgrdma/frame"
 	"github.com/dgrdma/dgrdma/frame/captured"
 	"github.com/dgrdma/dgrdma/inspect"
+	"github.com/dgrdma/dgrdma/seal"
 )
 
 // FuzzAnalyzer feeds frames of any content at any time, and compares sums that
@@ -25,6 +27,14 @@ func FuzzAnalyzer(f *testing.F) {
 	}
 	hello := append(frameWith(1, 2, 9, frame.Hello{Life: 7}.Message()), services(f, "memory", "link")...)
 	f.Add(append([]byte{1, 1, byte(len(hello))}, hello...))
+	sealed := capturetest.Sealed(f, 1, 2)
+	var all []byte
+	for _, b := range [][]byte{
+		sealed.Question, sealed.Challenge, sealed.First, sealed.Second, sealed.There(seal.Salt{1}, 40), sealed.There(seal.Salt{2}, 40), sealed.Back(seal.Salt{3}, 20), sealed.Unasked, hello,
+	} {
+		all = append(append(all, 1, b[2], byte(len(b))), b...)
+	}
+	f.Add(all)
 	f.Fuzz(func(t *testing.T, b []byte) {
 		a := inspect.New()
 		at := time.Unix(1e9, 0)
@@ -58,6 +68,16 @@ func FuzzAnalyzer(f *testing.F) {
 					t.Errorf("mark at %v", m.At)
 				}
 			}
+		}
+		sealed := 0
+		for _, w := range r.Sealed {
+			sealed += int(w.Frames)
+			if w.Missing < 0 || w.Late+w.Copies+w.Strays > int(w.Frames) || w.Unasked > w.Challenges || w.Ended+w.Unended > w.Questions+w.Firsts || w.First > w.Last {
+				t.Errorf("%+v", w)
+			}
+		}
+		if sealed != r.Capture.Sealed {
+			t.Errorf("%d sealed frames, want %d", r.Capture.Sealed, sealed)
 		}
 		if _, err := json.Marshal(r); err != nil {
 			t.Error(err)

@@ -13,22 +13,26 @@ type Report struct {
 	Findings []Finding `json:"findings"` // what matters most first
 	Flows    []Flow    `json:"flows"`    // with most data first
 
+	Sealed []Sealed `json:"sealed,omitempty"` // of endpoints with keys, in their order
+
 	Connections []Connection `json:"connections,omitempty"` // of iWARP, in their order
 }
 
 // Capture describes the file.
 type Capture struct {
-	Records   int           `json:"records"` // with those that are no frames
-	Frames    int           `json:"frames"`  // of DG/RDMA
-	FPDUs     int           `json:"fpdus"`   // of iWARP, with those of set-up
-	Malformed int           `json:"malformed"`
-	Cut       int           `json:"cut"`
-	Bytes     int64         `json:"bytes"` // of frames
-	Begin     time.Time     `json:"begin"`
-	Duration  time.Duration `json:"duration_ns"`
-	Backwards int           `json:"backwards"`           // times that are before the one of the frame before
-	Unfollow  int           `json:"frames_not_followed"` // of flows beyond the limit
-	Damage    string        `json:"damage,omitempty"`    // why the file could not be read to its end
+	Records    int           `json:"records"`    // with those that are no frames
+	Frames     int           `json:"frames"`     // of DG/RDMA
+	Sealed     int           `json:"sealed"`     // frames, among these
+	Handshakes int           `json:"handshakes"` // datagrams of handshakes for keys, likewise
+	FPDUs      int           `json:"fpdus"`      // of iWARP, with those of set-up
+	Malformed  int           `json:"malformed"`
+	Cut        int           `json:"cut"`
+	Bytes      int64         `json:"bytes"` // of frames
+	Begin      time.Time     `json:"begin"`
+	Duration   time.Duration `json:"duration_ns"`
+	Backwards  int           `json:"backwards"`           // times that are before the one of the frame before
+	Unfollow   int           `json:"frames_not_followed"` // of flows beyond the limit
+	Damage     string        `json:"damage,omitempty"`    // why the file could not be read to its end
 }
 
 // Severity says how much a finding matters.

@@ -50,8 +50,6 @@ type offer struct {
 	instance Instance // of the program
 }
 
-const offerSize = 2 + len(Instance{})
-
 func (o *offer) bytes() []byte { return append([]byte{byte(o.suite), o.index}, o.instance[:]...) }
 
 func (o *offer) read(b []byte) bool {
@@ -98,10 +96,6 @@ func (a *Asking) Again(dst []byte, ids [idsSize]byte) []byte {
 
 // Challenged reports whether there is a first message by now.
 func (a *Asking) Challenged() bool { return a.first != nil }
-
-// Unasked reports whether a challenge is none that anybody asked for: it answers a sealed datagram of which the peer does
-// not know the key.
-func Unasked(b []byte) bool { return nonceIn(b) == [nonceSize]byte{} }
 
 // Take takes a challenge, which begins the handshake, or begins it anew if it is another one. Not ok: it is none to our
 // question, or the same.

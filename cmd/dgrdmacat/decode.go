@@ -35,6 +35,11 @@ tells the life of its sender, and the services that share its memory. What the
 capturing host joined into one packet is taken apart: 12.3 is the third datagram of
 record 12. Frames that are cut or malformed are shown, and say so.
 
+Of a sealed frame a line has its counter, from 0, under which of the receiver's keys it is, and
+how long it is; what it carries nobody can read. Handshakes for keys have four steps, a question,
+a challenge, a first and a second message, with one nonce; a challenge of who does not know the
+key answers a sealed frame.
+
 On Ethernet the EtherType tells a frame. UDP has no fixed port: what looks like a
 frame is taken, or, with --port PORT or udp:PORT, everything from and to these ports of UDP.
 
@@ -280,6 +285,9 @@ func (d *decoder) show(p *captured.Packet) error {
 	d.view.Decode(p)
 	if d.view.Malformed != nil {
 		d.counts.malformed++
+	}
+	if d.view.Kind == text.Sealed {
+		d.counts.sealed++
 	}
 	if !d.o.filter.Match(&d.view) {
 		return nil

@@ -211,6 +211,8 @@ func (o *decodeOptions) explain(w io.Writer, c *decodeCounts) {
 	case c.Packets == 0:
 	case o.filter.OfDGRDMA() && c.Packets == c.fpdus:
 		fmt.Fprintf(w, "%s is of DG/RDMA, and all frames are of iWARP\n", o.ofDGRDMA())
+	case o.filter.OfMessages() && c.sealed > 0:
+		fmt.Fprintf(w, "sealed frames: %d, which no --txn or --range fits: what they write cannot be seen\n", c.sealed)
 	case o.filter.OfIWARP() && c.fpdus == 0:
 		fmt.Fprintf(w, "%s is of iWARP, and all frames are of DG/RDMA\n", o.ofIWARP())
 	}
@@ -242,6 +244,7 @@ type decodeCounts struct {
 	capture.Stats
 	fpdus            int // frames of iWARP, among Packets
 	shown, malformed int
+	sealed           int    // frames
 	verb             string // what was done with those shown
 	live             bool
 	dropped          int

@@ -135,6 +135,9 @@ func reportSummary(r *inspect.Report) string {
 	case len(r.Connections) > 0:
 		what = count(len(r.Connections), "connection")
 	}
+	if n := r.Capture.Sealed; n > 0 {
+		what += ", " + count(n, "sealed frame")
+	}
 	return fmt.Sprintf("%s in %s, %s; problems %d, warnings %d, notes %d",
 		count(r.Capture.Frames+r.Capture.FPDUs, "frame"), count(r.Capture.Records, "record"), what, n[inspect.Problem], n[inspect.Warning], n[inspect.Note])
 }

@@ -20,6 +20,9 @@
 // ids are not 0, its unused fields hold what every known sender puts there, and
 // the two bytes before it are 0 or repeat the destination id.
 //
+// Sealed frames and the handshakes for their keys are found as well, by the same bytes before them, ids, flags and
+// length: [Packet.Seal]. Their ids are all that can be read of them.
+//
 // A host with segmentation or receive offload captures many datagrams of UDP as
 // one. They are taken apart again, see package capture. Such frames are between the
 // same endpoints, or one of the two has several ids at its address and nothing pads

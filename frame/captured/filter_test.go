@@ -63,6 +63,10 @@ func FuzzFilter(f *testing.F) {
 		f.Add(append([]byte{0, 0}, b...))
 		f.Add(append([]byte{2, 0}, b...))
 	}
+	for _, b := range sealedKinds(f) {
+		f.Add(append([]byte{0, 0}, b...))
+		f.Add(append([]byte{2, 0}, b...))
+	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		_, ok := r.Datagram(netip.AddrPort{}, netip.AddrPort{}, data, len(data))
 		n, err := vm.Run(data)

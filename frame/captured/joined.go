@@ -1,6 +1,9 @@
 package captured
 
-import "github.com/dgrdma/dgrdma/frame"
+import (
+	"github.com/dgrdma/dgrdma/frame"
+	"github.com/dgrdma/dgrdma/seal/datagram"
+)
 
 // The kernel hands several datagrams of one sender around as one, and cuts them
 // at the device or not before the receiver: a capture taken on the sender's or
@@ -31,6 +34,9 @@ type joined struct {
 func (j *joined) split() int {
 	j.size = j.length
 	first := j.at(0)
+	if size, ok := j.splitSeal(&first); ok {
+		return size
+	}
 	end, known := endOf(&first)
 	if !known {
 		return j.length
@@ -52,7 +58,7 @@ func (j *joined) at(off int) (p Packet) {
 }
 
 // fits reports whether frames of one conversation begin wherever a datagram does,
-// as far as that was captured. The second one is looked at whole, all of them if
+// as far as that was captured. The second one is looked at whole, and sealed ones; all of them if
 // their endpoints are not the same.
 func (j *joined) fits() bool {
 	first := j.at(0)
@@ -68,7 +74,7 @@ func (j *joined) fits() bool {
 		p := j.at(off)
 		h, ok := p.Header()
 		sameSrc, sameDst = sameSrc && h.Src == one.Src, sameDst && h.Dst == one.Dst
-		if !ok || !sameSrc && !sameDst || !plausiblePrefix(&p, &h) || off == j.size && !plausible(&p) {
+		if !ok || !sameSrc && !sameDst || !plausiblePrefix(&p, &h) || (off == j.size || h.Flags&datagram.Flag != 0) && !plausible(&p) {
 			return false
 		}
 	}
@@ -95,6 +101,9 @@ func endOf(p *Packet) (end int, known bool) {
 	h, ok := p.Header()
 	if !ok {
 		return frame.HeaderSize, false
+	}
+	if p.Seal() != datagram.Plain {
+		return p.Length, true
 	}
 	if !h.HasMessages() {
 		return behind(p, frame.HeaderSize, frame.StampSize)

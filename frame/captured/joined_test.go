@@ -11,8 +11,8 @@ import (
 	"github.com/dgrdma/dgrdma/frame"
 )
 
-// datagram is the prefix and a frame from 1 to 2 with one message of n bytes.
-func datagram(seq frame.Seq, n int) []byte {
+// withData is the prefix and a frame from 1 to 2 with one message of n bytes.
+func withData(seq frame.Seq, n int) []byte {
 	b := make([]byte, frame.PrefixSize+frame.HeaderSize+frame.MessageHeaderSize+n)
 	h := frame.Header{Dst: 2, Src: 1, Seq: seq, Flags: frame.FlagMessages}
 	h.Put(b[frame.PrefixSize:])
@@ -39,7 +39,7 @@ func plainAck(seq frame.Seq) []byte {
 
 // introduction is a hello from 1 to 2 that lists services.
 func introduction(t testing.TB, seq frame.Seq) []byte {
-	b := datagram(seq, 0)
+	b := withData(seq, 0)
 	m := frame.Hello{Life: 5}.Message()
 	m.Put(b[frame.PrefixSize+frame.HeaderSize:])
 	var s frame.Services
@@ -67,15 +67,15 @@ func padded(b []byte, n int) []byte { return append(bytes.Clone(b), make([]byte,
 func TestJoinedDatagrams(t *testing.T) {
 	var full, acks, plain, some, sources, destinations, heard [][]byte
 	for i := range frame.Seq(44) {
-		full = append(full, datagram(65530+i, 1432))
+		full = append(full, withData(65530+i, 1432))
 		acks = append(acks, stampedAck(65530+i))
 		plain = append(plain, plainAck(65530+i))
-		some = append(some, padded(datagram(i, 1429), 3))
+		some = append(some, padded(withData(i, 1429), 3))
 		sources = append(sources, between(1+uint16(i)%4, 2, full[i]))
 		destinations = append(destinations, between(1, 2+uint16(i)%4, full[i]))
 		heard = append(heard, between(1, 2+uint16(i)%4, acks[i]))
 	}
-	hello := datagram(7, 0)
+	hello := withData(7, 0)
 	serves := introduction(t, 7)
 	bare := serves[:len(hello)]
 	for name, datagrams := range map[string][][]byte{
@@ -84,12 +84,12 @@ func TestJoinedDatagrams(t *testing.T) {
 		"a bare one behind two":     {serves, serves, bare},
 		"bare introductions":        {bare, bare, stampedAck(3)},
 		"padded introductions":      {padded(serves, 3), padded(serves, 3), serves},
-		"data behind introductions": {serves, serves, datagram(9, 100)},
+		"data behind introductions": {serves, serves, withData(9, 100)},
 		"several introduced":        {serves, between(1, 3, serves), between(1, 4, serves)},
 		"another introduced behind": append(full[:20:20], between(9, 2, serves)),
 		"full frames":               full,
 		"two":                       full[:2],
-		"a shorter one behind":      append(full[:20:20], datagram(9, 1431)),
+		"a shorter one behind":      append(full[:20:20], withData(9, 1431)),
 		"an acknowledgement behind": append(full[:20:20], stampedAck(9)),
 		"a bare one behind":         append(full[:1:1], plainAck(9)),
 		"acknowledgements":          acks,
@@ -97,7 +97,7 @@ func TestJoinedDatagrams(t *testing.T) {
 		"a bare one behind stamps":  append(acks[:5:5], plainAck(1)),
 		"without data":              {hello, hello, stampedAck(3)},
 		"padding behind the frames": some,
-		"largest":                   {datagram(1, 32000), datagram(2, 32000)},
+		"largest":                   {withData(1, 32000), withData(2, 32000)},
 		"several sources":           sources,
 		"several destinations":      destinations,
 		"several to acknowledge":    heard,
@@ -127,34 +127,34 @@ func TestJoinedDatagrams(t *testing.T) {
 
 // What is not joined stays one frame, however long.
 func TestNotJoined(t *testing.T) {
-	first := datagram(1, 100)
-	foreign := between(4, 3, datagram(2, 100))
+	first := withData(1, 100)
+	foreign := between(4, 3, withData(2, 100))
 	binary.LittleEndian.PutUint16(foreign, 3)
 	noise := bytes.Repeat([]byte{0x5A}, len(first))
-	broken := datagram(2, 100)
+	broken := withData(2, 100)
 	broken[frame.PrefixSize+frame.HeaderSize+20] = 101 // its data would reach past its end
-	flags := datagram(2, 100)
+	flags := withData(2, 100)
 	flags[frame.PrefixSize+9] = 0x81
-	third := datagram(3, 100)
+	third := withData(3, 100)
 	otherSource, otherDestination := between(3, 2, third), between(1, 3, third)
 	serves := introduction(t, 1)
 	damaged := bytes.Clone(serves)
 	damaged[len(damaged)-frame.ServicesSize+3] = 1
 	for name, datagrams := range map[string][][]byte{
 		"alone":               {first},
-		"long":                {datagram(1, 60000)},
+		"long":                {withData(1, 60000)},
 		"link padding":        {padded(first, 40)},
 		"noise behind":        {first, noise},
 		"between others":      {first, foreign},
 		"second broken":       {first, broken},
 		"unknown flags":       {first, flags},
 		"noise third":         {first, third, noise},
-		"longer behind":       {first, datagram(2, 101)},
+		"longer behind":       {first, withData(2, 101)},
 		"too short behind":    {first, plainAck(2)[:11]},
 		"gap":                 {padded(first, 8), third},
 		"stamp":               {stampedAck(1)},
 		"bare":                {plainAck(1)},
-		"shorter in between":  {first, datagram(2, 99), third},
+		"shorter in between":  {first, withData(2, 99), third},
 		"a prefix of its own": {first, append([]byte{9, 9}, third[2:]...)},
 		"introduction":        {serves},
 		"damaged services":    {damaged},
@@ -162,8 +162,8 @@ func TestNotJoined(t *testing.T) {
 
 		// One end is the same for all, or nothing is known to be.
 		"several, padded":          {padded(first, 1), padded(otherSource, 1)},
-		"several, last padded":     {first, otherSource, padded(datagram(4, 92), 1)},
-		"several, first padded":    {padded(first, 1), between(3, 2, datagram(2, 101))},
+		"several, last padded":     {first, otherSource, padded(withData(4, 92), 1)},
+		"several, first padded":    {padded(first, 1), between(3, 2, withData(2, 101))},
 		"several, third broken":    {first, otherSource, broken},
 		"several, third of nobody": {first, third, between(0, 2, third)},
 		"both ends vary":           {first, otherSource, otherDestination},
@@ -205,16 +205,16 @@ func TestPlausibleStamps(t *testing.T) {
 func TestJoinedAndCut(t *testing.T) {
 	serves := introduction(t, 7)
 	for name, datagrams := range map[string][][]byte{
-		"frames": {datagram(1, 50), datagram(2, 50), datagram(3, 50), datagram(4, 8)},
+		"frames": {withData(1, 50), withData(2, 50), withData(3, 50), withData(4, 8)},
 		"acks":   {stampedAck(1), stampedAck(2), stampedAck(3), stampedAck(4)},
 		"several sources": {
-			datagram(1, 50), between(3, 2, datagram(9, 50)), between(4, 2, datagram(3, 50)), between(3, 2, datagram(4, 8)),
+			withData(1, 50), between(3, 2, withData(9, 50)), between(4, 2, withData(3, 50)), between(3, 2, withData(4, 8)),
 		},
 		"several to acknowledge":    {stampedAck(1), between(1, 3, stampedAck(2)), between(1, 4, stampedAck(3)), stampedAck(4)},
-		"an introduction behind":    {datagram(1, 150), datagram(2, 150), datagram(3, 150), serves},
+		"an introduction behind":    {withData(1, 150), withData(2, 150), withData(3, 150), serves},
 		"introductions":             {serves, serves, serves, introduction(t, 8)},
 		"several introduced":        {serves, between(1, 3, serves), between(1, 4, serves), serves},
-		"another introduced behind": {datagram(1, 150), datagram(2, 150), datagram(3, 150), between(3, 2, serves)},
+		"another introduced behind": {withData(1, 150), withData(2, 150), withData(3, 150), between(3, 2, serves)},
 	} {
 		const headers = 20 + 8
 		whole := capturetest.Joined(t, datagrams...)["IPv4"]
@@ -247,9 +247,9 @@ func TestJoinedAndCut(t *testing.T) {
 
 // What a frame says of its end need not be captured to be wrong.
 func TestNotJoinedAndCut(t *testing.T) {
-	broken := datagram(3, 50)
+	broken := withData(3, 50)
 	broken[frame.PrefixSize+frame.HeaderSize+20]++
-	whole := capturetest.Joined(t, datagram(1, 50), between(3, 2, datagram(2, 50)), broken)["IPv4"]
+	whole := capturetest.Joined(t, withData(1, 50), between(3, 2, withData(2, 50)), broken)["IPv4"]
 	cut := capturetest.Packet{Link: 101, Data: whole.Data[:len(whole.Data)-1], Length: len(whole.Data)}
 	_, stats, err := readAll(capturetest.Pcap(binary.LittleEndian, false, cut), Options{})
 	if want := (capture.Stats{Records: 1, Packets: 1, Cut: 1}); err != nil || stats != want {

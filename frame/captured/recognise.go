@@ -9,6 +9,7 @@ import (
 
 	"github.com/dgrdma/dgrdma/capture"
 	"github.com/dgrdma/dgrdma/frame"
+	"github.com/dgrdma/dgrdma/seal/datagram"
 )
 
 // Options says which packets of a capture are frames.
@@ -34,7 +35,11 @@ func (o Options) Filter() capture.Filter {
 // plausibleStart is what the kernel can tell of plausible by the prefix and the header of a
 // frame. Words are compared with each other and with 0, in whatever byte order.
 var plausibleStart = []bpf.Instruction{
-	bpf.LoadIndirect{Off: frame.PrefixSize + 9, Size: 1}, // flags
+	bpf.LoadIndirect{Off: frame.PrefixSize + datagram.FlagsAt, Size: 1},
+	bpf.JumpIf{Cond: bpf.JumpBitsSet, Val: datagram.Flag, SkipFalse: 3},
+	bpf.JumpIf{Cond: bpf.JumpBitsSet, Val: datagram.FlagsNever, SkipTrue: 15},
+	bpf.LoadIndirect{Off: frame.PrefixSize + datagram.LeastPayload - 1, Size: 1}, // shorter ones are dropped
+	bpf.Jump{Skip: 1},
 	bpf.JumpIf{Cond: bpf.JumpGreaterThan, Val: frame.FlagMessages, SkipTrue: 12},
 	bpf.LoadIndirect{Off: frame.PrefixSize + 2, Size: 2}, // source
 	bpf.StoreScratch{Src: bpf.RegA, N: source},
@@ -81,6 +86,9 @@ func (r *recogniser) Datagram(src, dst netip.AddrPort, data []byte, length int) 
 // uses. A frame that was cut need only be plausible as far as it goes.
 func plausible(p *Packet) bool {
 	h, ok := p.Header()
+	if k := p.Seal(); k != datagram.Plain {
+		return plausiblePrefix(p, &h) && plausibleSeal(p.Data, k, &h)
+	}
 	if !ok || h.Flags&^frame.FlagMessages != 0 || !plausiblePrefix(p, &h) || !plausibleIDs(p, &h) {
 		return false
 	}

@@ -27,11 +27,12 @@ var pageHTML string
 var styleCSS string
 
 var page = template.Must(template.New("page").Funcs(template.FuncMap{
-	"style":   func() template.CSS { return template.CSS(styleCSS) },
-	"grouped": grouped,
-	"size":    func(n int64) string { return inspect.Size(float64(n)) },
-	"span":    inspect.Span,
-	"lasts":   func(c inspect.Connection) time.Duration { return c.Last - c.First },
+	"style":     func() template.CSS { return template.CSS(styleCSS) },
+	"grouped":   grouped,
+	"size":      func(n int64) string { return inspect.Size(float64(n)) },
+	"span":      inspect.Span,
+	"lasts":     func(c inspect.Connection) time.Duration { return c.Last - c.First },
+	"sealedFor": func(s inspect.Sealed) time.Duration { return s.Last - s.First },
 	"reads": func(n int) string {
 		if n < 0 {
 			return "–"

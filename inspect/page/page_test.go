@@ -265,3 +265,26 @@ func TestConnectionsOnThePage(t *testing.T) {
 		t.Error("a page with connections says that it is empty")
 	}
 }
+
+// Endpoints with keys have a table, also where nothing but what is sealed was captured.
+func TestSealedOnThePage(t *testing.T) {
+	r := &inspect.Report{
+		Capture: inspect.Capture{Frames: 9, Sealed: 7, Handshakes: 2},
+		Sealed: []inspect.Sealed{{
+			Number: 1, From: inspect.End{Address: "a", ID: 1}, To: inspect.End{Address: "b", ID: 2}, Last: time.Second,
+			Frames: 7654, Inside: 9000, Keys: 2, Missing: 1234, Copies: 3, Ended: 1, Unended: 4, Unsealed: 5, Questions: 6,
+		}},
+	}
+	var b strings.Builder
+	if err := page.Write(&b, r, page.Options{Title: "sealed"}); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"Endpoints with keys", ">7,654<", ">9 KB<", ">1,234<", "and 4 in vain", "questions 6", ">1 s<"} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+	if strings.Contains(b.String(), "nothing to draw") {
+		t.Error("the page says that there is nothing")
+	}
+}

@@ -29,7 +29,18 @@
 //	[hello from life 7 to anyone, serves memory, link]
 //
 // names the services that its sender says it has, and behind them (knows 2) if it knows
-// as many of the life that it names.
+// as many of the life that it names. What is sealed says no more than
+//
+//	1->2 sealed 57 key 3 [1428 bytes]
+//
+// the 58th frame under the receiver's key 3, of 1428 bytes, and of the handshake for keys
+//
+//	1->2 handshake question [nonce 8a01f2c45d119c03]
+//	2->1 handshake challenge [nonce 8a01f2c45d119c03]
+//	2->1 handshake challenge [of who does not know the key]
+//
+// which step it is, and a nonce that the four of one have in common. A challenge without one answers a sealed
+// frame: its sender has not, or has no more, the key of that.
 //
 // # JSON
 //
@@ -50,12 +61,21 @@
 //	length            of the frame, in bytes
 //	captured          how many of them the capture has
 //	cut               whether these are fewer
-//	kind              "write", "ack", "hello", "empty"; "none": no frame header
-//	src, dst          endpoint ids, if there is a frame header
-//	id                frame id, likewise
+//	kind              "write", "ack", "hello", "empty", "sealed", "handshake"; "none": no frame header
+//	src, dst          endpoint ids, if there is a frame header, or kind is sealed or handshake
+//	id                frame id, if there is a frame header
 //	ack_start         first acknowledged frame id, likewise
 //	ack_count         how many are acknowledged, likewise
-//	flags             likewise
+//	flags             as src and dst
+//	sealed            if kind is sealed
+//	  counter         which one it is under its key, from 0
+//	  key             under which of the receiver's keys it is, 0 to 7
+//	  salt            hexadecimal
+//	  length          of the frame in it, in bytes
+//	handshake         if kind is handshake
+//	  is              "question", "challenge", "first", "second"
+//	  nonce           hexadecimal, what the datagrams of one handshake have in common, if it was captured
+//	  unasked         of a challenge: whether it answers no question but a sealed frame under a key that its sender does not know
 //	hello             if kind is hello: the introduction of a life
 //	  life            the sender's
 //	  peer            the receiver's as the sender knows it, or 0

@@ -1,6 +1,9 @@
 package text
 
-import "github.com/dgrdma/dgrdma/frame"
+import (
+	"github.com/dgrdma/dgrdma/frame"
+	"github.com/dgrdma/dgrdma/seal/datagram"
+)
 
 func (p *Printer) fields(b []byte, v *View) []byte {
 	k := v.Packet
@@ -34,7 +37,10 @@ func (p *Printer) fields(b []byte, v *View) []byte {
 	}
 	b = append(b, '\n')
 
-	if v.Kind != None {
+	switch {
+	case v.Seal != datagram.Plain:
+		b = v.fieldsSealed(b)
+	case v.Kind != None:
 		b = p.header(b, v)
 	}
 	for i := range v.Messages {

@@ -35,6 +35,9 @@ type Operation struct {
 // OfDGRDMA reports whether f chooses by what only frames of DG/RDMA have.
 func (f *Filter) OfDGRDMA() bool { return len(f.IDs) > 0 || len(f.Txns) > 0 || len(f.Ranges) > 0 }
 
+// OfMessages reports whether f chooses by what messages have, which cannot be seen where frames are sealed.
+func (f *Filter) OfMessages() bool { return len(f.Txns) > 0 || len(f.Ranges) > 0 }
+
 // OfIWARP reports whether f chooses by what only frames of iWARP have.
 func (f *Filter) OfIWARP() bool { return len(f.Operations) > 0 || len(f.STags) > 0 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/dgrdma/dgrdma/frame"
 	"github.com/dgrdma/dgrdma/frame/captured"
 	"github.com/dgrdma/dgrdma/inspect/text"
+	"github.com/dgrdma/dgrdma/seal/datagram"
 )
 
 // FuzzPrinter: whatever was captured, a line is one line, and JSON is one object
@@ -19,6 +20,10 @@ func FuzzPrinter(f *testing.F) {
 	two := services(f, "memory", "link")
 	for _, p := range append(odd(), *introduction(two, 0), *introduction(append(two, 9), 3), *introduction(damaged(two), 0), *introduction(two[:50], 50)) {
 		f.Add(p.Data, p.Length, len(p.Prefix), p.Record, p.Segment, p.Time.Unix(), "file")
+	}
+	for i, p := range sealedPackets(f) {
+		f.Add(p.Data, p.Length, len(p.Prefix), p.Record, i, p.Time.Unix(), "file")
+		f.Add(p.Data[:12], p.Length, len(p.Prefix), p.Record, i, p.Time.Unix(), "file")
 	}
 	f.Fuzz(func(t *testing.T, data []byte, length, prefix, record, segment int, nanos int64, file string) {
 		if len(data) > 1<<12 || len(file) > 1<<8 {
@@ -58,7 +63,14 @@ func FuzzPrinter(f *testing.F) {
 			if o.Time != nil && (o.Time.UnixNano() != k.Time.UnixNano() || o.Time.Unix() != k.Time.Unix()) {
 				t.Fatalf("%v, not %v", o.Time, k.Time)
 			}
-			if o.Src != nil && (*o.Dst != int(data[0])|int(data[1])<<8 || *o.ID != int(data[4])|int(data[5])<<8 || *o.Flags != int(data[9])) {
+			if o.Src != nil && (*o.Dst != int(data[0])|int(data[1])<<8 || *o.Flags != int(data[9])) {
+				t.Fatalf("%+v of % x", o, data)
+			}
+			if sealed := o.Sealed != nil || o.Handshake != nil; sealed != (k.Seal() != datagram.Plain) || sealed == (o.ID != nil) && o.Kind != "none" ||
+				o.Sealed != nil && (o.Kind != "sealed" || o.Sealed.Counter != datagram.Counter(data) || o.Sealed.Length != k.Length-29) {
+				t.Fatalf("%+v of % x", o, data)
+			}
+			if o.ID != nil && (*o.ID != int(data[4])|int(data[5])<<8) {
 				t.Fatalf("%+v of % x", o, data)
 			}
 			list, told := whole.Services()

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"github.com/dgrdma/dgrdma/frame"
+	"github.com/dgrdma/dgrdma/seal/datagram"
 )
 
 func (p *Printer) json(b []byte, v *View) []byte {
@@ -35,7 +36,10 @@ func (p *Printer) json(b []byte, v *View) []byte {
 	b = number(b, `,"captured":`, len(k.Data))
 	b = boolean(b, `,"cut":`, k.Cut())
 	b = append(append(append(b, `,"kind":"`...), v.Kind.String()...), '"')
-	if v.Kind != None {
+	switch {
+	case v.Seal != datagram.Plain:
+		b = v.jsonSealed(b)
+	case v.Kind != None:
 		h := &v.Header
 		b = number(b, `,"src":`, int(h.Src))
 		b = number(b, `,"dst":`, int(h.Dst))

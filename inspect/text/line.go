@@ -1,6 +1,10 @@
 package text
 
-import "strconv"
+import (
+	"strconv"
+
+	"github.com/dgrdma/dgrdma/seal/datagram"
+)
 
 // lineMessages is how many messages a line shows: a frame can have thousands.
 const lineMessages = 8
@@ -22,7 +26,10 @@ func (p *Printer) line(b []byte, v *View) []byte {
 		b = iface(append(b, ' '), v)
 	}
 	b = ends(b, v, " ", " > ")
-	if v.Kind != None {
+	switch {
+	case v.Seal != datagram.Plain:
+		b = v.appendSealed(append(b, ' '))
+	case v.Kind != None:
 		b = v.Header.Append(append(b, ' '))
 	}
 	if v.Stamped {

@@ -128,6 +128,16 @@ type object struct {
 		}
 		Knows int
 	}
+	Sealed *struct {
+		Counter     uint64
+		Key, Length int
+		Salt        string
+	}
+	Handshake *struct {
+		Is      string
+		Nonce   *string
+		Unasked *bool
+	}
 	Stamp *struct {
 		Life, ID uint32
 		AckStart uint32 `json:"ack_start"`
@@ -336,6 +346,7 @@ func TestOddFrames(t *testing.T) {
 
 func TestNothingIsAllocated(t *testing.T) {
 	frames := append(odd()[:2], *introduction(services(t, "memory", "link"), 0))
+	frames = append(frames, sealedPackets(t)...)
 	for _, style := range []text.Style{text.Line, text.Fields, text.JSON} {
 		p := text.Printer{Style: style, Bytes: true, Absolute: true, File: "a"}
 		var v text.View

@@ -3,6 +3,7 @@ package text
 import (
 	"github.com/dgrdma/dgrdma/frame"
 	"github.com/dgrdma/dgrdma/frame/captured"
+	"github.com/dgrdma/dgrdma/seal/datagram"
 )
 
 // Kind is what a frame is for.
@@ -14,9 +15,13 @@ const (
 	Ack
 	Write
 	Hello
+	Sealed
+	Handshake
 )
 
-var kindNames = [...]string{None: "none", Empty: "empty", Ack: "ack", Write: "write", Hello: "hello"}
+var kindNames = [...]string{
+	None: "none", Empty: "empty", Ack: "ack", Write: "write", Hello: "hello", Sealed: "sealed", Handshake: "handshake",
+}
 
 func (k Kind) String() string { return kindNames[k] }
 
@@ -32,7 +37,7 @@ type Message struct {
 type View struct {
 	Packet    *captured.Packet
 	Kind      Kind
-	Header    frame.Header // unless Kind is None
+	Header    frame.Header // unless Kind is None; of what is sealed, and handshakes, ids and flags
 	Messages  []Message
 	Hello     frame.Hello // if that is the Kind
 	Services  frame.Services
@@ -41,13 +46,18 @@ type View struct {
 	Referred  bool // to that one
 	Stamp     frame.Stamp
 	Stamped   bool
+	Seal      datagram.Kind
 	Padding   []byte       // behind the last message, the services, the identity, or the stamp
 	Malformed *frame.Error // what is wrong, if anything is
 }
 
 // Decode makes v a view of p. It uses the room that v had before.
 func (v *View) Decode(p *captured.Packet) {
-	*v = View{Packet: p, Messages: v.Messages[:0]}
+	*v = View{Packet: p, Messages: v.Messages[:0], Seal: p.Seal()}
+	if v.Seal != datagram.Plain {
+		v.sealed()
+		return
+	}
 	f, err := frame.Parse(p.Data)
 	if err == nil {
 		v.whole(&f)

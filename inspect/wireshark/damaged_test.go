@@ -12,6 +12,7 @@ import (
 
 	"github.com/dgrdma/dgrdma/frame"
 	"github.com/dgrdma/dgrdma/frame/captured"
+	"github.com/dgrdma/dgrdma/seal/datagram"
 	"github.com/dgrdma/dgrdma/transport"
 	"github.com/dgrdma/dgrdma/transport/tap"
 )
@@ -98,7 +99,7 @@ func TestDamagedCaptures(t *testing.T) {
 			if out := tshark(t, damaged, append(args, "-V")...); !strings.Contains(out, "Malformed: data length") {
 				t.Error("the tree shows nothing malformed")
 			}
-			got := rows(t, damaged, slices.Concat(findingFields(), serviceFields, []string{"dgrdma.seq"}), args...)
+			got := rows(t, damaged, slices.Concat(findingFields(), serviceFields, []string{"dgrdma.seq", "dgrdma.flags.sealed"}), args...)
 			refused, cut, told, spoilt := 0, 0, 0, 0
 			for p, err := range captured.ReadFile(damaged, o) {
 				if err != nil {
@@ -110,6 +111,12 @@ func TestDamagedCaptures(t *testing.T) {
 				}
 				if p.Segments > 0 {
 					continue // r speaks of several frames
+				}
+				if p.Seal() != datagram.Plain { // its flags were damaged to that
+					if r["dgrdma.seq"] != "" || r["dgrdma.flags.sealed"] != "1" {
+						t.Fatalf("packet %d, %x, is sealed: %v", p.Record, p.Data, r)
+					}
+					continue
 				}
 				f, err := frame.Parse(p.Data)
 				malformed := r["dgrdma.malformed"] != ""

@@ -29,6 +29,14 @@ local SERVICES = LIST + MOST_SERVICES * SERVICE
 local IDENTITY = 12
 local ONES = 4294967295
 
+-- A sealed frame has ids, counter, flags and salt in front, and a tag behind; shorter ones than on Ethernet there
+-- are not. The datagrams of a handshake have these lengths.
+local COUNTER, FLAGS, SALT, TAG, LEAST_SEALED, SEALED_MORE = 4, 9, 7, 16, 46, 29
+local HANDSHAKE, NONCE, CHALLENGE, NOISE = 10, 8, 16, 58
+local SIZES = { [0] = 46, 46, HANDSHAKE + NONCE + CHALLENGE + NOISE, HANDSHAKE + NONCE + NOISE }
+-- Between whom one has no id, counters stay below that.
+local FEW_SEALED = 65536
+
 -- LONGEST is more than the payload of any datagram.
 local LONGEST = 65536
 
@@ -39,6 +47,7 @@ local BEHIND = 16384
 
 local kinds = { [0] = "data", "metadata", "flow control", "disconnect" } -- as OpenCPI names them
 local hellos = { [0] = "asks", "tells", [3] = "leaves", "refers" }
+local steps = { [0] = "question", "challenge", "first", "second" }
 local again, asked, answered, acked = frametype.RETRANS_PREV, frametype.REQUEST, frametype.RESPONSE, frametype.ACK
 
 local f = {
@@ -87,6 +96,21 @@ local f = {
   stamp_seq = ProtoField.uint32("dgrdma.stamp.seq", "Frame id in 32 bits"),
   stamp_start = ProtoField.uint32("dgrdma.stamp.ack_start", "First acknowledged id in 32 bits"),
 
+  flags_sealed = ProtoField.bool("dgrdma.flags.sealed", "Sealed, or of a handshake", 8, nil, 0x80),
+  flags_handshake = ProtoField.bool("dgrdma.flags.handshake", "Of a handshake", 8, nil, 0x40),
+  sealed = ProtoField.none("dgrdma.sealed", "Sealed frame"),
+  counter = ProtoField.uint64("dgrdma.sealed.counter", "Counter"),
+  key = ProtoField.uint8("dgrdma.sealed.key", "Receiver's key", base.DEC, nil, 0x0e),
+  salt = ProtoField.bytes("dgrdma.sealed.salt", "Salt"),
+  inside = ProtoField.uint32("dgrdma.sealed.length", "Length of the frame in it"),
+  sealed_data = ProtoField.bytes("dgrdma.sealed.data", "Encrypted"),
+  tag = ProtoField.bytes("dgrdma.sealed.tag", "Tag"),
+  handshake = ProtoField.uint8("dgrdma.handshake", "Handshake", base.DEC, steps, 0x0e),
+  nonce = ProtoField.bytes("dgrdma.handshake.nonce", "Nonce"),
+  challenge = ProtoField.bytes("dgrdma.handshake.challenge", "Challenge"),
+  noise = ProtoField.bytes("dgrdma.handshake.noise", "Message of Noise"),
+  unasked = ProtoField.bool("dgrdma.handshake.unasked", "Answers a sealed frame under a key that its sender does not know"),
+
   first = ProtoField.framenum("dgrdma.analysis.retransmission_of", "Retransmission of frame", base.NONE, again),
   repeated = ProtoField.framenum("dgrdma.analysis.duplicate_of", "Duplicate of frame", base.NONE, again),
   previous = ProtoField.framenum("dgrdma.analysis.previous_copy", "Previous copy in frame", base.NONE, again),
@@ -121,6 +145,7 @@ local x = {
   cut = expert_field("cut", "Cut short by the capture", "UNDECODED", "NOTE"),
   ids = expert_field("zero_id", "Endpoint id 0", "PROTOCOL", "WARN"),
   flags = expert_field("flags.bad", "Reserved flags are set", "PROTOCOL", "WARN"),
+  unknown = expert_field("handshake.key_unknown", "A key that its receiver does not know", "SEQUENCE", "NOTE"),
   type = expert_field("msg.type.bad", "Type that nobody sends", "PROTOCOL", "NOTE"),
   index = expert_field("msg.index.bad", "Index 0 or above the count", "PROTOCOL", "WARN"),
   count = expert_field("msg.count.zero", "Count 0 with data", "PROTOCOL", "NOTE"),
@@ -242,6 +267,38 @@ local function read_stamp(tvb, p)
   return off + STAMP
 end
 
+-- seal_of tells by the flags whether a datagram is sealed, or of a handshake, and which step that is.
+local function seal_of(flags)
+  if flags < 128 or flags % 2 == 1 or math.floor(flags / 16) % 4 ~= 0 then
+    return nil
+  end
+  local handshake, index = math.floor(flags / 64) % 2 == 1, math.floor(flags / 2) % 8
+  if not handshake then
+    return "sealed", index
+  end
+  if SIZES[index] then
+    return "handshake", index
+  end
+end
+
+-- read_sealed makes p what can be read without a key, if that is what it is.
+local function read_sealed(tvb, p)
+  local seal, index = seal_of(p.flags)
+  local length = p.stop - p.at
+  if not seal or (p.stop ~= LONGEST and ((seal == "sealed" and length < LEAST_SEALED) or (seal == "handshake" and length ~= SIZES[index]))) then
+    return false
+  end
+  local low, high = Struct.unpack("<I4B", tvb:raw(p.at + COUNTER, 5))
+  p.seal, p.index, p.counter = seal, index, high * 4294967296 + low
+  p.inside = p.stop ~= LONGEST and length - SEALED_MORE
+  if seal == "handshake" and p.captured - p.at >= HANDSHAKE + NONCE then
+    p.nonce = tvb:raw(p.at + HANDSHAKE, NONCE):gsub(".", function(c) return format("%02x", c:byte()) end)
+  end
+  p.unasked = index == 1 and p.nonce == ("00"):rep(NONCE)
+  p.seq, p.start, p.count, p.has_messages = nil, nil, 0, false
+  return true
+end
+
 -- read_frame reads the frame whose header is at at, and which ended at stop on
 -- the wire. bad says what is wrong with it; cut, that not all of it was captured.
 -- finish is where the frame ends, as opposed to what pads it.
@@ -257,6 +314,9 @@ local function read_frame(tvb, at, stop)
     dst = dst, src = src, seq = seq, start = start, count = count, flags = flags,
     has_messages = flags % 2 == 1, hello = false, services = false, stamp = false,
   }
+  if flags >= 128 and read_sealed(tvb, p) then
+    return p
+  end
   if p.has_messages then
     p.finish = read_messages(tvb, p)
   else
@@ -268,6 +328,11 @@ end
 -- introduced tells whether both ends have an id, as they have but where one asks who is there, and
 -- is answered.
 local function introduced(p)
+  if p.seal == "handshake" then
+    return p.index % 2 == 0 and p.src ~= 0 or p.index % 2 == 1 and p.dst ~= 0
+  elseif p.seal then
+    return p.dst ~= 0 and p.src ~= 0 or (p.dst ~= 0 or p.src ~= 0) and p.counter < FEW_SEALED
+  end
   if p.dst ~= 0 and p.src ~= 0 then
     return true
   end
@@ -276,12 +341,15 @@ end
 
 -- plausible tells frames from other datagrams by what no known sender does.
 local function plausible(tvb, at, p)
-  if not p.dst or p.flags > 1 or p.bad or not introduced(p) then
+  if not p.dst or (p.flags > 1 and not p.seal) or p.bad or not introduced(p) then
     return false
   end
   local prefix = tvb(at, PREFIX):le_uint()
   if prefix ~= 0 and prefix ~= p.dst then
     return false
+  end
+  if p.seal then
+    return p.seal == "sealed" or p.counter == 0
   end
   for _, m in ipairs(p.msgs) do
     if m.type > 3 or (m.index > m.count and m.count ~= 0) then
@@ -317,6 +385,50 @@ local function segments(tvb, size)
   return fits and all
 end
 
+-- continues tells whether what begins at size may be the second datagram behind a sealed one.
+local function continues(tvb, raw, size)
+  if #raw - size < PREFIX + HEADER or not seal_of(raw:byte(size + PREFIX + FLAGS + 1)) then
+    return false
+  end
+  local p = read_frame(tvb, size + PREFIX, math.min(2 * size, tvb:reported_len()))
+  local one_dst, one_src = Struct.unpack("<I2I2", raw:sub(PREFIX + 1, PREFIX + 4))
+  return p.seal and plausible(tvb, size, p) and (p.dst == one_dst or p.src == one_src)
+end
+
+-- next_sealed returns where the datagram behind a sealed one begins, by n bytes that both have at some place; 0: there is
+-- none.
+local function next_sealed(tvb, raw, at, n)
+  local same, from = raw:sub(at + 1, at + n), PREFIX + LEAST_SEALED + at
+  while #same == n do
+    local i = raw:find(same, from + 1, true)
+    if not i then
+      return 0
+    elseif continues(tvb, raw, i - 1 - at) then
+      return i - 1 - at
+    end
+    from = i
+  end
+  return 0
+end
+
+-- sealed_size returns how long each datagram is, where the first one is sealed, or of a handshake. All of a batch have the
+-- same salt, and all of a conversation the same prefix and ids. 0: it is one; nil: it is neither.
+local function sealed_size(tvb, stop)
+  local captured = math.min(tvb:captured_len(), stop)
+  if captured < PREFIX + HEADER then
+    return nil
+  end
+  local seal, index = seal_of(tvb(PREFIX + FLAGS, 1):uint())
+  if not seal then
+    return nil
+  elseif seal == "handshake" then
+    return PREFIX + SIZES[index]
+  end
+  local raw = tvb:raw(0, captured)
+  local size = next_sealed(tvb, raw, PREFIX + FLAGS + 1, SALT)
+  return size > 0 and size or next_sealed(tvb, raw, 0, PREFIX + COUNTER)
+end
+
 -- read_datagram returns the frames in a UDP datagram. On hosts that leave
 -- segmentation to the network interface, a capture shows many as one. A fragment,
 -- and what an ICMP error quotes, does not say where the datagram ended.
@@ -325,6 +437,10 @@ local function read_datagram(tvb, pinfo)
     return { read_frame(tvb, PREFIX, LONGEST) }
   end
   local stop = tvb:reported_len()
+  local sealed = sealed_size(tvb, stop)
+  if sealed then
+    return sealed > 0 and sealed < stop and segments(tvb, sealed) or { read_frame(tvb, PREFIX, stop) }
+  end
   local p = read_frame(tvb, PREFIX, stop)
   local size = p.finish
   if p.dst and not p.bad and size < stop then
@@ -533,7 +649,7 @@ end
 local function entry_of(tvb, p, pinfo)
   local key = pinfo.number * 262144 + tvb:offset() + p.at
   local e = entries[key]
-  if not e and not pinfo.visited and p.dst and not p.bad and not pinfo.in_error_pkt then
+  if not e and not pinfo.visited and p.dst and not p.bad and not p.seal and not pinfo.in_error_pkt then
     e = remember(p, pinfo)
     entries[key] = e
   end
@@ -587,11 +703,24 @@ local function hello_text(p)
   return p.services and s .. services_text(p.services, p.knows) or s
 end
 
+local function seal_text(p)
+  if p.seal == "sealed" then
+    return format("sealed %.0f key %d", p.counter, p.index) .. (p.inside and format(" [%d bytes]", p.inside) or "")
+  elseif p.unasked then
+    return "handshake challenge [of who does not know the key]"
+  end
+  local s = "handshake " .. steps[p.index]
+  return p.nonce and s .. format(" [nonce %s]", p.nonce) or s
+end
+
 local MOST_MESSAGES = 3 -- in one line
 
 local function frame_text(p)
   if not p.dst then
     return p.bad and "bad frame: " .. p.bad or "frame header not captured"
+  end
+  if p.seal then
+    return format("%d->%d %s%s", p.src, p.dst, seal_text(p), p.cut and " (cut)" or "")
   end
   local s = format("%d->%d id %d", p.src, p.dst, p.seq)
   if p.count ~= 0 then
@@ -652,7 +781,10 @@ local function findings(p, e)
   if not introduced(p) then
     find(all, x.ids, "Endpoint id 0 names nobody")
   end
-  if p.flags > 1 then
+  if p.unasked then
+    find(all, x.unknown, "Answers a sealed frame under a key that its sender does not know")
+  end
+  if p.flags > 1 and not p.seal then
     find(all, x.flags, "Reserved flags are set")
   end
   for _, m in ipairs(p.hello and {} or p.msgs) do
@@ -814,6 +946,55 @@ local function show_header(tvb, tree, p)
   flags:add(f.flags_messages, tvb(at + 9, 1))
 end
 
+-- rest returns what there is between two places of what was captured, if there is anything.
+local function rest(tvb, p, from, to)
+  from, to = math.min(from, p.captured), math.min(to, p.captured)
+  return to > from and tvb(from, to - from)
+end
+
+local function show_bytes(tree, field, range)
+  if range then
+    tree:add(field, range)
+  end
+end
+
+local function show_sealed(tvb, tree, p)
+  local at = p.at
+  tree:add_le(f.dst, tvb(at, 2))
+  tree:add_le(f.src, tvb(at + 2, 2))
+  local flags = tree:add(f.flags, tvb(at + FLAGS, 1))
+  flags:add(f.flags_sealed, tvb(at + FLAGS, 1))
+  flags:add(f.flags_handshake, tvb(at + FLAGS, 1))
+  local body = at + FLAGS + 1
+  if p.seal == "sealed" then
+    local node = tree:add(f.sealed, rest(tvb, p, at, p.stop))
+    node:add(f.counter, tvb(at + COUNTER, 5), UInt64.new(p.counter % 4294967296, math.floor(p.counter / 4294967296)))
+    node:add(f.key, tvb(at + FLAGS, 1))
+    show_bytes(node, f.salt, rest(tvb, p, body, body + SALT))
+    if p.inside then
+      generated(node, f.inside, p.inside)
+      show_bytes(node, f.sealed_data, rest(tvb, p, body + SALT, p.stop - TAG))
+      show_bytes(node, f.tag, rest(tvb, p, p.stop - TAG, p.stop))
+    end
+    return
+  end
+  local node = tree:add(f.handshake, tvb(at + FLAGS, 1))
+  show_bytes(node, f.nonce, rest(tvb, p, body, body + NONCE))
+  if p.unasked then
+    generated(node, f.unasked, true)
+  end
+  body = body + NONCE
+  if p.index == 1 or p.index == 2 then
+    show_bytes(node, f.challenge, rest(tvb, p, body, body + CHALLENGE))
+    body = body + CHALLENGE
+  end
+  if p.index >= 2 then
+    show_bytes(node, f.noise, rest(tvb, p, body, body + NOISE))
+  else
+    show_bytes(node, f.padding, p.stop ~= LONGEST and rest(tvb, p, body, p.stop))
+  end
+end
+
 local function show_analysis(tree, e)
   local rec = e.rec or e
   if e.copy then
@@ -854,6 +1035,10 @@ end
 
 local function show_frame(tvb, tree, p, e, number)
   if not p.dst then
+    return
+  end
+  if p.seal then
+    show_sealed(tvb, tree, p)
     return
   end
   show_header(tvb, tree, p)
@@ -914,6 +1099,11 @@ local function span_text(frames)
     if p.dst ~= first.dst or p.src ~= first.src then
       return "several endpoints"
     end
+  end
+  if first.seal == "sealed" and last.seal == "sealed" then
+    return format("counters %.0f..%.0f", first.counter, last.counter)
+  elseif first.seal or last.seal then
+    return "a handshake among them"
   end
   return format("ids %d..%d", first.seq, last.seq)
 end

@@ -11,7 +11,8 @@
 // dgrdma.ethertype says. UDP has no fixed port: a datagram is taken for a frame
 // under the conditions of package captured (it parses, its ids are not 0, its
 // unused fields hold what every known sender puts there, and the two bytes
-// before it are 0 or repeat the destination id), or whatever it looks like, if
+// before it are 0 or repeat the destination id; sealed frames and handshakes are known by these bytes, ids, flags and
+// length), or whatever it looks like, if
 // its port is in the preference dgrdma.ports or chosen by Decode As. Where
 // another protocol has the port, let Wireshark try heuristic dissectors first
 // (udp.try_heuristic_first).
@@ -43,6 +44,16 @@
 //	dgrdma.hello.knows                     how many it knows of the life that it names
 //	dgrdma.stamp.life .seq .ack_start      what their lone acknowledgements carry
 //
+// Of sealed frames, and handshakes for their keys, what can be read without a key:
+//
+//	dgrdma.sealed .counter .key            which frame under which of the receiver's keys
+//	dgrdma.sealed.salt .data .tag .length  the last is that of the frame in it
+//	dgrdma.handshake                       0 question, 1 challenge, 2 first, 3 second message
+//	dgrdma.handshake.nonce                 what the four of one have in common
+//	dgrdma.handshake.challenge .noise
+//	dgrdma.handshake.unasked               a challenge that answers a sealed frame under a key that its sender does not know
+//	dgrdma.flags.sealed .handshake
+//
 // What other frames tell is in
 //
 //	dgrdma.analysis.retransmission_of      the first copy; .previous_copy .next_copy .copy
@@ -57,7 +68,7 @@
 //
 // and what deserves a look is expert information: dgrdma.malformed, dgrdma.cut,
 // dgrdma.analysis.retransmission, .live_header, .duplicate, .gap, .out_of_order,
-// .restart and .ack_unseen, and one for each field that holds what it should not.
+// .restart and .ack_unseen, dgrdma.handshake.key_unknown, and one for each field that holds what it should not.
 //
 // What lies ahead of a frame is known from the second pass on: always in
 // Wireshark, in tshark with -2.
@@ -73,6 +84,8 @@
 // arrived there. An acknowledgement is linked to the first copy of what it
 // acknowledges. A malformed frame is shown as far as it goes, and takes no part
 // in anything else, as with a receiver.
+//
+// Sealed frames take no part in any of that: acknowledgements and messages are encrypted.
 //
 // Limits: Wireshark with Lua 5.2 or later; tested with 4.0. State grows with the
 // capture, as everything in Wireshark does. Where a capture has each packet

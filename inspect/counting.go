@@ -1,0 +1,146 @@
+package inspect
+
+// counterWindow is how many counters under one key are remembered, and counterLeap by how much one may be ahead of all before.
+// Arbitrary: more than a network reorders, and more than a capture loses at once.
+const (
+	counterWindow = 512
+	counterLeap   = 1 << 16
+)
+
+// counting follows the counters of sealed frames under one key, which go up by one.
+type counting struct {
+	begun      bool
+	first, top uint64
+	slots      [counterWindow]counterSlot
+	far        uint64 // the last one that was far from all others
+	farRow     int    // how many in a row were, and follow each other
+}
+
+// counterSlot is what is known of one counter.
+type counterSlot struct {
+	salt   uint32 // tells a copy from a frame under another key
+	record int32  // of a missing one, what came in its place
+	seen   bool
+}
+
+// sealedCounts is what the counters of a direction tell.
+type sealedCounts struct {
+	keys, missing, late, copies, strays int
+	firstMissing, firstLate, firstCopy  int // records
+}
+
+// lost counts frames that are not in the capture. In the place of the first one came that record.
+func (k *sealedCounts) lost(n, record int) {
+	k.missing += n
+	if k.firstMissing == 0 {
+		k.firstMissing = record
+	}
+}
+
+func (c *counting) at(n uint64) *counterSlot { return &c.slots[n%counterWindow] }
+
+func (c *counting) begin(n uint64, salt uint32, k *sealedCounts) {
+	*c = counting{begun: true, first: n, top: n}
+	*c.at(n) = counterSlot{salt: salt, seen: true}
+	k.keys++
+}
+
+// add takes the counter of a frame.
+func (c *counting) add(n uint64, salt uint32, record int, k *sealedCounts) {
+	switch {
+	case !c.begun:
+		c.begin(n, salt, k)
+	case n > c.top && n-c.top <= counterLeap:
+		c.advance(n, record, k)
+		*c.at(n) = counterSlot{salt: salt, seen: true}
+		c.farRow = 0
+	case n <= c.top && c.top-n < counterWindow:
+		c.again(n, salt, record, k)
+	case c.follows(n):
+		k.strays = max(0, k.strays-(straysBelieved-1))
+		c.settle(k)
+		if n < c.top {
+			c.begin(n, salt, k)
+			break
+		}
+		k.lost(int(n-c.top)-straysBelieved, record) // a long piece
+		*c = counting{begun: true, first: n, top: n}
+		*c.at(n) = counterSlot{salt: salt, seen: true}
+	default:
+		k.strays++
+	}
+}
+
+// follows reports whether so many frames far from all others follow each other that they are right.
+func (c *counting) follows(n uint64) bool {
+	if c.farRow == 0 || n <= c.far || n-c.far > 64 {
+		c.farRow = 0
+	}
+	c.far = n
+	c.farRow++
+	return c.farRow >= straysBelieved
+}
+
+// again takes a counter that is not ahead.
+func (c *counting) again(n uint64, salt uint32, record int, k *sealedCounts) {
+	s := c.at(n)
+	switch {
+	case !s.seen:
+		k.late++
+		if k.firstLate == 0 {
+			k.firstLate = record
+		}
+		*s = counterSlot{salt: salt, seen: true}
+	case s.salt == salt:
+		k.copies++
+		if k.firstCopy == 0 {
+			k.firstCopy = record
+		}
+	default: // the same counter in another batch: the key is another one
+		c.settle(k)
+		c.begin(n, salt, k)
+	}
+}
+
+// advance makes room for counters up to n.
+func (c *counting) advance(n uint64, record int, k *sealedCounts) {
+	if over := n - c.top; over > counterWindow {
+		// Of what is between, only the last ones have room.
+		k.lost(int(over-counterWindow), record)
+		c.settle(k)
+		c.top = n - counterWindow
+		c.first = c.top + 1
+	}
+	for c.top < n {
+		c.top++
+		c.leaves(c.top, k)
+		*c.at(c.top) = counterSlot{record: int32(record)}
+	}
+}
+
+// leaves draws the conclusion of the counter that gives way to n.
+func (c *counting) leaves(n uint64, k *sealedCounts) {
+	if n < counterWindow || n-counterWindow < c.first {
+		return
+	}
+	if s := c.at(n); !s.seen {
+		k.lost(1, int(s.record))
+	}
+}
+
+// settle draws the conclusions of all that is remembered.
+func (c *counting) settle(k *sealedCounts) {
+	if !c.begun {
+		return
+	}
+	from := c.first
+	if c.top >= counterWindow {
+		from = max(from, c.top-counterWindow+1)
+	}
+	for n := from; n <= c.top; n++ {
+		if s := c.at(n); !s.seen {
+			k.lost(1, int(s.record))
+		}
+	}
+	c.slots = [counterWindow]counterSlot{}
+}
