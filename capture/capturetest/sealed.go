@@ -64,5 +64,5 @@ func (r *Talk) Back(salt seal.Salt, n int) []byte {
 func sealed(s *seal.Sealing, ids [4]byte, salt seal.Salt, n int) []byte {
 	plain := make([]byte, n)
 	copy(plain, ids[:])
-	return s.Seal(make([]byte, 0, seal.SealedSize(n)), plain, &salt)
+	return s.Seal(make([]byte, 0, seal.SealedSize(n)), plain, nil, &salt)
 }
