@@ -24,6 +24,7 @@ type nativeSending struct {
 	untold       bool        // theirs may not know all our services
 	recall       bool        // next is to be told to asked, though the peer was given up
 	brief        bool        // the latest introduction of another life was too short for a list of services
+	plain        bool        // and had no checksum
 	before       bool        // the peer has had another life, and was given up in it
 	askAt        ack.Instant
 	askedAt      ack.Instant
@@ -63,7 +64,7 @@ func (n *nativeSending) begin(now ack.Instant) {
 
 func (n *nativeSending) beginAs(now ack.Instant, name incarnation) {
 	n.nextTxn = uint32(name)
-	n.ready, n.proven = false, true
+	n.ready, n.proven, n.checks = false, true, false
 	*n = nativeSending{sending: n.sending, reached: n.reached, was: n.acquainted(), mine: name, askAt: now, since: now}
 	n.measure()
 }
@@ -226,7 +227,8 @@ func (n *nativeSending) pauseAwaited(before int) time.Duration {
 }
 
 func (n *nativeSending) sendHello(b *batch, now ack.Instant, hello frame.Hello) {
-	n.put(b, n.putHello(b, now, hello), nil, false)
+	hello.Checks = n.checksHello(hello)
+	n.putAs(b, n.putHello(b, now, hello), nil, false, hello.Checks)
 }
 
 // putHello makes an introduction, or an answer to one.
