@@ -52,8 +52,9 @@ func PutChecksum(head, rest, sum []byte) {
 	binary.LittleEndian.PutUint32(sum, c)
 }
 
-// HasChecksum reports whether b says of itself that it ends with a checksum.
-func HasChecksum(b []byte) bool { return len(b) >= HeaderSize && b[flagsAt]&FlagChecksum != 0 }
+// HasChecksum reports whether b says of itself that it ends with a checksum. With other bits that are reserved
+// b is something else, a sealed frame for one.
+func HasChecksum(b []byte) bool { return len(b) >= HeaderSize && b[flagsAt]&^FlagMessages == FlagChecksum }
 
 // Checksum is what a frame says of itself.
 type Checksum uint8
