@@ -27,13 +27,14 @@ func (s *sending) spare() int {
 	return 0
 }
 
-// checksHello reports whether an introduction has a checksum. Who forges the short one of another
-// life, without, must not make us send more than it did.
+// checksHello reports whether an introduction has a checksum. It has where we want some, whoever asks: who
+// forges a question without one would otherwise have the peer believe that we want none. But an answer to
+// who wants none has nothing behind its services but what they know.
 func (n *nativeSending) checksHello(h frame.Hello) bool {
 	if h.Tells && incarnation(h.Peer) == n.theirs {
-		return n.checks // to others, who know none, an answer has nothing but what they know behind its services
+		return n.checks
 	}
-	return n.mayCheck && (!n.plain || incarnation(h.Peer) == n.theirs)
+	return n.mayCheck
 }
 
 // checked reports whether the frame at hand had a checksum, which was right.

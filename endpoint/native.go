@@ -158,7 +158,6 @@ func (n *native) introduced(now ack.Instant, f *frame.Frame, h frame.Hello, fin 
 	if life != tx.theirs {
 		// Who names a life of ours hears what is sent to the peer.
 		tx.brief = f.Size() < toldSize && (named == unknown || named != tx.mine && named != tx.later)
-		tx.plain = tx.brief && !rx.checked()
 	}
 	whole := said.listed || h.Tells || !tx.needsList()
 	switch {

@@ -24,7 +24,6 @@ type nativeSending struct {
 	untold       bool        // theirs may not know all our services
 	recall       bool        // next is to be told to asked, though the peer was given up
 	brief        bool        // the latest introduction of another life was too short for a list of services
-	plain        bool        // and had no checksum
 	before       bool        // the peer has had another life, and was given up in it
 	askAt        ack.Instant
 	askedAt      ack.Instant
