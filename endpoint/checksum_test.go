@@ -13,6 +13,7 @@ import (
 	"github.com/dgrdma/dgrdma/frame"
 	"github.com/dgrdma/dgrdma/seal"
 	"github.com/dgrdma/dgrdma/tests/fixture"
+	"github.com/dgrdma/dgrdma/transport"
 	"github.com/dgrdma/dgrdma/transport/simnet"
 )
 
@@ -384,4 +385,46 @@ func TestChecksumOfWhatStaysWhereItIs(t *testing.T) {
 			t.Error("nothing was damaged")
 		}
 	})
+}
+
+// TestForgedQuestionTakesNoChecksumAway: who makes up introductions of a side, short ones without a checksum, does not
+// have the two believe that one of them wants none.
+func TestForgedQuestionTakesNoChecksumAway(t *testing.T) {
+	for _, accept := range []bool{false, true} {
+		for _, waits := range []time.Duration{0, 500 * time.Microsecond, 3 * time.Millisecond, 30 * time.Millisecond} {
+			synctest.Test(t, func(t *testing.T) {
+				p := newPair(t, pairConfig{a: Config{Checksum: true, AcceptAny: accept}, b: Config{Checksum: true, AcceptAny: accept}, size: 4096, link: simnet.Link{Latency: time.Millisecond}})
+				defer p.close()
+				forge := func() {
+					for i, x := range []struct {
+						from, to transport.Addr
+						h        frame.Header
+					}{{addrA, addrB, frame.Header{Dst: 2, Src: 1}}, {addrB, addrA, frame.Header{Dst: 1, Src: 2}}} {
+						x.h.Flags = frame.FlagMessages
+						b := make([]byte, frame.HeaderSize+frame.MessageHeaderSize)
+						x.h.Put(b)
+						m := frame.Hello{Life: uint32(1001 + i)}.Message()
+						m.Put(b[frame.HeaderSize:])
+						p.net.Inject(x.from, x.to, b)
+					}
+				}
+				for i := range uint32(20) {
+					if accept {
+						p.toA.Close()
+						time.Sleep(10 * time.Millisecond)
+					}
+					forge()
+					p.toB.Reset(0)
+					time.Sleep(waits)
+					forge()
+					if err := p.toB.Write(t.Context(), write(64, pattern(1, 100), 0, i)); err != nil {
+						t.Fatal(err)
+					}
+					if !p.toB.Stats().Checksum {
+						t.Fatalf("accepting %v, forged again after %v, round %d: no checksums any more", accept, waits, i)
+					}
+				}
+			})
+		}
+	}
 }
