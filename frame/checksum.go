@@ -54,7 +54,9 @@ func PutChecksum(head, rest, sum []byte) {
 
 // HasChecksum reports whether b says of itself that it ends with a checksum. With other bits that are reserved
 // b is something else, a sealed frame for one.
-func HasChecksum(b []byte) bool { return len(b) >= HeaderSize && b[flagsAt]&^FlagMessages == FlagChecksum }
+func HasChecksum(b []byte) bool {
+	return len(b) >= HeaderSize && b[flagsAt]&^FlagMessages == FlagChecksum
+}
 
 // Checksum is what a frame says of itself.
 type Checksum uint8

@@ -77,7 +77,7 @@ var allowed = map[string][]string{
 	"tests/oracle":            {"dgrdma", "frame", "tests/worlds"},
 	"tests/soak":              {"tests/netns", "tests/soak/round"},
 	"tests/soak/round": {
-		"dgrdma", "frame", "link", "endpoint", "tests/netns", "tests/oracle", "tests/worlds", "transport", "transport/ether", "transport/simnet",
+		"dgrdma", "frame", "link", "endpoint", "tests/netns", "tests/oracle", "tests/worlds", "transport", "transport/ether", "transport/lossy", "transport/simnet",
 		"transport/tap", "transport/udp", "golang.org/x/sys/unix",
 	},
 	"tests/fixture": {"golang.org/x/net/dns/dnsmessage"},
