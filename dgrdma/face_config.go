@@ -106,6 +106,10 @@ type Config struct {
 	// are of our own kind, have the same keys, and are authenticated by that. nil means nothing is sealed,
 	// and what is sealed is not taken.
 	Keys *Keys
+	// Checksum has the frames between peers of our kind that both want it end with a CRC32C, by which what
+	// a switch or router changed is found, and treated as lost. It costs 4 bytes of each frame, and time.
+	// Sealed connections, see Keys, need none and have none.
+	Checksum bool
 	// Entropy supplies random numbers. nil means the system's. It runs under locks: it
 	// must not call the endpoint. Peers of our kind tell restarts by these numbers.
 	Entropy func() uint32

@@ -43,6 +43,7 @@ type Stats = endpoint.Stats
 //		Life        uint32        // see Conn.Life
 //		Mine        uint32        // our life as the peer is told; 0: it takes no introductions
 //		Theirs      uint32        // the peer's life; 0: it has not introduced itself
+//		Checksum    bool          // frames have one, see Config.Checksum: the peer wants that, too
 //		Down        bool
 //		Err         error // why it is down
 //	}
@@ -125,6 +126,7 @@ type Counters = endpoint.Counters
 //		RefusedUnsealed            // is not sealed, and only sealed frames are taken, see Config.Keys
 //		RefusedSeal                // is sealed under another key, was changed, or came before
 //		RefusedSealed              // is sealed, and there are no keys here
+//		RefusedChecksum            // was changed on the way, says its checksum, or has none where that was agreed on
 //	)
 //
 //	func (r Reason) String() string
@@ -151,6 +153,7 @@ const (
 	RefusedUnsealed     = endpoint.RefusedUnsealed
 	RefusedSeal         = endpoint.RefusedSeal
 	RefusedSealed       = endpoint.RefusedSealed
+	RefusedChecksum     = endpoint.RefusedChecksum
 )
 
 // Times is how long things took at an endpoint.

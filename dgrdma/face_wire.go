@@ -175,12 +175,13 @@ type Header = frame.Header
 type Cursor = frame.Cursor
 
 // Hello is an introduction, or the goodbye that ends what one began. In a message it has
-// these fields; count, length and type are 0, and both completion words all-ones:
+// these fields; count and length are 0, and both completion words all-ones:
 //
 //	Txn    Life
 //	Addr   Peer
 //	Index  0: an answer is asked for; 1: this is the answer; 3: the life is over;
 //	       4: the answer of an endpoint that has not the id that was asked for
+//	Type   1: the frame has a checksum, and so have all that follow if the peer's have; else 0
 //
 // In the frame header, whose acknowledgement is none, the first acknowledged id
 // is the upper half of the frame's id, counted in 32 bits. Behind the message may be
@@ -198,6 +199,9 @@ type Cursor = frame.Cursor
 //		// Refers: whoever answers has another id than the one that was asked for, which is the
 //		// frame's source. Its [Identity] is behind the message.
 //		Refers bool
+//		// Checks: the sender's frames have a checksum, see [FlagChecksum], this one, too. It is said twice, so that one
+//		// fault cannot make it a peer that has none.
+//		Checks bool
 //	}
 //
 //	func (h Hello) Append(b []byte) []byte
@@ -444,7 +448,7 @@ type Datagram = transport.Datagram
 
 // Outgoing is one frame to be sent. Buf begins with Caps.Headroom bytes that
 // the transport may fill with its own header; the frame header follows. Rest is the
-// end of the frame, if that lies elsewhere, and not to be written to. What To
+// frame's next part, and Tail its end, if those lie elsewhere, and not to be written to. What To
 // points to never changes: frames to one peer share it, and a transport that
 // sees the same pointer again need not look.
 //
@@ -452,6 +456,7 @@ type Datagram = transport.Datagram
 //		To   *Addr
 //		Buf  []byte
 //		Rest []byte
+//		Tail []byte
 //	}
 //
 //	func (o *Outgoing) Len() int

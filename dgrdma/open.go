@@ -54,6 +54,7 @@ const defaultSize = 64 << 10
 //	coalesce=TIME   a small transaction waits so long for company (default 0s)
 //	accept=any      who is heard: any (peer that sends) or connected (default connected)
 //	key-file=FILE   file of the keys under which connections are sealed (default nothing is sealed)
+//	checksum=on     frames have a checksum from end to end, where the peer wants that, too: on or off (default off)
 //	busypoll=on     receive without sleeping: on or off (default off)
 //	help=off        a goroutine that waits receives and sends meanwhile: on or off (default on)
 //	sockbuf=BYTES   size of the socket's buffers, and of the Ethernet ring, which else has 8 MiB, or up to 32 for 2048 frames: default (the kernel's), max (what is allowed), or 4096 to 1073741824 bytes (default max)

@@ -83,10 +83,11 @@ func (b *batch) buffer(size int) []byte {
 
 // frame returns the buffer of a frame of a transaction that ends with these bytes, and begins
 // with so many others, which are still to be written; and the bytes, if they stay where they are.
-func (b *batch) frame(head int, end []byte, t *Transaction) (buf, rest []byte) {
+// Behind the buffer there is room for that many more.
+func (b *batch) frame(head int, end []byte, t *Transaction, spare int) (buf, rest []byte) {
 	head += b.headroom
-	if len(end) < b.least {
-		buf = b.buffer(head + len(end))
+	if length := head + len(end); len(end) < b.least {
+		buf = b.buffer(length + spare)[:length]
 		copy(buf[head:], end)
 		return buf, nil
 	}
@@ -95,7 +96,7 @@ func (b *batch) frame(head int, end []byte, t *Transaction) (buf, rest []byte) {
 	}
 	b.lent += len(end)
 	t.leaves = b.number.Load() + 1
-	return b.buffer(head), end
+	return b.buffer(head + spare)[:head], end
 }
 
 // clear forgets all frames.
@@ -109,9 +110,9 @@ func (b *batch) clear() {
 }
 
 // add adds a frame. The batch is not full.
-func (b *batch) add(to *transport.Addr, buf, rest []byte) {
+func (b *batch) add(to *transport.Addr, buf, rest, tail []byte) {
 	n := len(b.frames)
 	b.frames = b.frames[:n+1]
 	o := &b.frames[n]
-	o.To, o.Buf, o.Rest = to, buf, rest // in place: a literal is built elsewhere, and moved
+	o.To, o.Buf, o.Rest, o.Tail = to, buf, rest, tail // in place: a literal is built elsewhere, and moved
 }

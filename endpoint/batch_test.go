@@ -21,7 +21,7 @@ func TestBatchOfSmallFrames(t *testing.T) {
 			}
 			copy(buf, bytes.Repeat([]byte{byte(len(bufs))}, len(buf)))
 			bufs = append(bufs, buf)
-			b.add(new(transport.Addr), buf, nil)
+			b.add(new(transport.Addr), buf, nil, nil)
 		}
 		used := 0
 		for i, buf := range bufs {
@@ -49,12 +49,12 @@ func testBounds(t *testing.T, size, least, most int) {
 	to, x := new(transport.Addr), new(Transaction)
 	n := 0
 	for ; b.fits(2 + 34 + size); n++ {
-		buf, rest := b.frame(34, make([]byte, size), x)
+		buf, rest := b.frame(34, make([]byte, size), x, 0)
 		if len(buf) != 2+34+size || cap(buf) != len(buf) || rest != nil {
 			t.Fatalf("a buffer of %d bytes, capacity %d, and %d where they are", len(buf), cap(buf), len(rest))
 		}
 		if n < maxBatch {
-			b.add(to, buf, rest)
+			b.add(to, buf, rest, nil)
 		}
 	}
 	if want := mostHot * (slabSize / (2 + 34 + size)); n != want || len(b.hot) != mostHot {
@@ -63,13 +63,13 @@ func testBounds(t *testing.T, size, least, most int) {
 	frames := b.frames[:maxBatch]
 	b.clear()
 	for _, o := range frames {
-		if o.To != nil || o.Buf != nil || o.Rest != nil {
+		if o.To != nil || o.Buf != nil || o.Rest != nil || o.Tail != nil {
 			t.Fatal("a batch that was sent holds memory")
 		}
 	}
 	end, lent := make([]byte, least), 0
 	for ; b.fits(2 + 34); lent += len(end) {
-		buf, rest := b.frame(34, end, x)
+		buf, rest := b.frame(34, end, x, 0)
 		if len(buf) != 2+34 || &rest[0] != &end[0] || len(rest) != len(end) {
 			t.Fatalf("a buffer of %d bytes, and %d where they are", len(buf), len(rest))
 		}

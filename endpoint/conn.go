@@ -58,11 +58,16 @@ func (e *Endpoint) newConn(p Peer, now ack.Instant, connect func(*Conn) kind) (*
 	if prof.MaxFrame != 0 {
 		limit = min(limit, prof.MaxFrame)
 	}
+	c.mayCheck = e.mayCheck() && prof.Session
+	narrow := e.within(surelyCarried)
+	if c.mayCheck {
+		limit, narrow = limit-frame.ChecksumSize, narrow-frame.ChecksumSize
+	}
 	c.most = wholeFrame(limit)
 	if c.most-partHead < max(prof.Chunk, prof.Final) {
 		return nil, fmt.Errorf("dgrdma: connect peer %d: frames of %d bytes have no room for data", p.ID, limit)
 	}
-	c.narrow = wholeFrame(e.within(surelyCarried))
+	c.narrow = wholeFrame(narrow)
 	c.sure = c.most
 	if prof.Session && e.transport.MayNarrow(p.Addr) {
 		c.sure = min(c.most, c.narrow)

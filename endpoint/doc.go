@@ -145,6 +145,7 @@
 //	part         a message that fills a frame, from the midst of a segment
 //	run          frames in a row that hold the parts of a segment in order
 //	open         of an incoming transaction: begun and not complete; over: complete, or lost
+//	checksum     a CRC32C at the end of a frame, where both sides want it; checked: of a frame that has one
 //	size probe   an introduction as long as frames might be, to find out whether they arrive
 //	missed       of a frame: it never came, and its sender never sends again
 //	goodbye      the end of a life, said to the one that it was introduced to

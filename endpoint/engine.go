@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/dgrdma/dgrdma/ack"
+	"github.com/dgrdma/dgrdma/frame"
 	"github.com/dgrdma/dgrdma/transport"
 )
 
@@ -134,33 +135,35 @@ func (e *Endpoint) receive(now ack.Instant, in []transport.Datagram) (n int) {
 	if len(d.Data) == 0 && e.vault != nil {
 		return 1 // it was none, and was counted
 	}
+	b, ok := e.verify(d)
+	if !ok {
+		return 1
+	}
 	f := &e.frame
-	if err := f.Decode(d.Data); err != nil {
+	if err := f.Decode(b); err != nil {
 		e.stray(d)
 		e.stranger(RefusedMalformed, d.From, nil)
 		return 1
 	}
-	c := e.last
-	if c == nil || c.peer.ID != f.Src || c.peer.As != f.Dst || c.peer.Addr != d.From || c.down.Load() {
-		if c = e.peers.find(peerKey{ids{f.Dst, f.Src}, d.From}); c == nil {
-			if f.Dst != e.cfg.ID {
-				e.stray(d)
-				if !e.identify(f, d.From) || f.Dst != 0 {
-					e.stranger(RefusedDestination, d.From, f)
-				}
-				return 1
+	if e.checksum {
+		f.Flags &^= frame.FlagChecksum
+	}
+	c := e.whose(f.Dst, f.Src, &d.From)
+	if c == nil {
+		if f.Dst != e.cfg.ID {
+			e.stray(d)
+			if !e.identify(f, d.From) || f.Dst != 0 {
+				e.stranger(RefusedDestination, d.From, f)
 			}
-			if c = e.meet(now, f, d.From); c == nil {
-				e.stray(d)
-				return 1
-			}
+			return 1
 		}
-		e.last = c
+		if c = e.meet(now, f, d.From); c == nil {
+			e.stray(d)
+			return 1
+		}
 	}
-	if !c.rx.touched {
-		c.rx.touched = true
-		e.touched = append(e.touched, c)
-	}
+	e.last = c
+	e.hears(c)
 	c.rx.counters.BytesReceived += uint64(len(d.Data))
 	why, applied := c.rx.receive(now, f)
 	if t := e.cfg.Trace; t != nil && t.FrameReceived != nil {
@@ -171,4 +174,12 @@ func (e *Endpoint) receive(now ack.Instant, in []transport.Datagram) (n int) {
 		return 1 + c.rx.follow(now, f, rest, &d.From)
 	}
 	return 1
+}
+
+// whose returns the connection of frames between these ids, or nil.
+func (e *Endpoint) whose(dst, src frame.EndpointID, from *transport.Addr) *Conn {
+	if c := e.last; c != nil && c.peer.ID == src && c.peer.As == dst && c.peer.Addr == *from && !c.down.Load() {
+		return c
+	}
+	return e.peers.find(peerKey{ids{dst, src}, *from})
 }

@@ -151,13 +151,14 @@ const (
 	RefusedUnsealed            // is not sealed, and only sealed frames are taken, see Config.Keys
 	RefusedSeal                // is sealed under another key, was changed, or came before
 	RefusedSealed              // is sealed, and there are no keys here
+	RefusedChecksum            // was changed on the way, says its checksum, or has none where that was agreed on
 	numReasons
 )
 
 var reasonNames = [numReasons]string{
 	"none", "malformed", "destination", "source", "bounds", "memory", "inconsistent",
 	"too_many_open", "stale", "foreign", "no_session", "down", "ack_of_unsent", "ack_too_old", "no_room", "open_memory",
-	"unsealed", "seal", "sealed",
+	"unsealed", "seal", "sealed", "checksum",
 }
 
 func (r Reason) String() string {

@@ -37,12 +37,24 @@ func (r *receiving) follow(now ack.Instant, f *frame.Frame, rest []transport.Dat
 	}
 	h := f.Header
 	h.AckCount, h.Flags = 0, frame.FlagMessages
+	if d.checksum {
+		h.Flags |= frame.FlagChecksum
+	}
 	d.run.Begin(&h, m)
 	for all := r.owner(); n < most && r.resets.Load() == r.followed && !r.down.Load(); n++ {
 		d.run.Next(m)
-		data, ok := d.run.Data(rest[n].Data)
+		b := rest[n].Data
+		if d.checksum {
+			b = b[:max(len(b)-frame.ChecksumSize, 0)]
+		}
+		data, ok := d.run.Data(b)
 		if !ok || rest[n].From != *from {
 			break
+		}
+		if d.checksum {
+			if _, right := frame.CutChecksum(rest[n].Data); !right {
+				break
+			}
 		}
 		owner := all
 		if owner == nil {
@@ -68,7 +80,7 @@ func (r *receiving) follow(now ack.Instant, f *frame.Frame, rest []transport.Dat
 func (r *receiving) tookRun(now ack.Instant, in *incoming, n int) {
 	c, m := &r.counters, &r.desk.before
 	c.FramesReceived += uint64(n)
-	c.BytesReceived += uint64(n) * uint64(r.desk.run.Size())
+	c.BytesReceived += uint64(n) * uint64(r.desk.length)
 	c.MessagesPlaced += uint64(n)
 	c.DataPlaced += uint64(n) * uint64(m.Len)
 	r.ledger.markRun(in, m, n)

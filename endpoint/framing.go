@@ -139,8 +139,9 @@ func (n *nativeSending) askSize(b *batch, now ack.Instant) {
 		n.sizes.begin(now, n.frameMax, n.most, n.sender.RTT().Smoothed())
 	}
 	size := n.sizes.take()
-	buf := n.putHello(b, now, frame.Hello{Life: uint32(n.mine), Peer: uint32(n.theirs)})
-	long := b.buffer(n.headroom + size)
+	buf := n.putHello(b, now, frame.Hello{Life: uint32(n.mine), Peer: uint32(n.theirs), Checks: n.checks})
+	length := n.headroom + size
+	long := b.buffer(length + n.spare())[:length]
 	clear(long[copy(long, buf):])
 	frame.SizeProbe{Size: size}.Put(long[b.headroom+toldSize:])
 	n.counters.SizeProbes++

@@ -93,7 +93,8 @@ func (a *inquiringSending) introduce(b *batch, now ack.Instant) (full bool) {
 	if a.most >= toldSize {
 		list = a.offers.to(a.guest.Load())
 	}
-	a.put(b, a.introduction(b, now, frame.Hello{Life: uint32(a.mine)}, list), nil, false)
+	hello := frame.Hello{Life: uint32(a.mine), Checks: a.mayCheck}
+	a.putAs(b, a.introduction(b, now, hello, list), nil, false, a.mayCheck)
 	a.askAt = now.Add(min(helloFirst<<min(a.tries, 10), inquiryMost))
 	a.tries++
 	return false

@@ -206,7 +206,7 @@ func TestDoneWaitsForTheBatch(t *testing.T) {
 	for i := range all {
 		all[i].Done = func(*Transaction, error) { done = append(done, i) }
 		if i > 0 {
-			e.batch.frame(34, make([]byte, leastLent), &all[i])
+			e.batch.frame(34, make([]byte, leastLent), &all[i], 0)
 		}
 		if i == 1 {
 			engine{e}.leave()

@@ -198,8 +198,8 @@ func (n *native) introduced(now ack.Instant, f *frame.Frame, h frame.Hello, fin 
 	case named == tx.mine && h.Tells && tx.later == unknown && !rx.paired && !rx.taken:
 		// This one believes ours, and the one that we believe never did: it is what was
 		// said when nothing was kept of us, and came late.
-		if tx.elsewhere(said) {
-			// Sent again it would go where the services of that other one were.
+		if tx.elsewhere(said) || tx.checks != (tx.mayCheck && rx.checked()) {
+			// Sent again it would go where the services of that other one were, or have a checksum, or none, as that took it.
 			tx.abandon(now, fin, tx.peerError("transactions in flight", ErrPeerRestarted))
 		}
 		n.believe(now, f, life, fin)
@@ -216,6 +216,9 @@ func (n *native) introduced(now ack.Instant, f *frame.Frame, h frame.Hello, fin 
 	if life == tx.theirs && named == tx.mine {
 		tx.knows(said, h.Tells)
 		tx.saysSize(now, f, h.Tells)
+		if tx.checks = tx.checks || tx.mayCheck && rx.checked(); tx.checks {
+			rx.checks = true
+		}
 		rx.paired = rx.paired || h.Tells
 		rx.livedAt = now
 	}
@@ -267,6 +270,7 @@ func (n *native) believe(now ack.Instant, f *frame.Frame, life incarnation, fin 
 	tx.due.Init(tx.profile.AckEvery, tx.profile.AckDelay)
 	n.rx.followed = n.rx.resets.Load()
 	n.rx.begin(life, tx.mine, ack.Wide(f.HelloID()))
+	n.agree()
 	if tx.before {
 		tx.counters.Restarts++
 		return PeerRestarted

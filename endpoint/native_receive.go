@@ -14,6 +14,7 @@ type nativeReceiving struct {
 	theirs  incarnation // unknown: not introduced yet
 	mine    incarnation // our life, to which that one speaks
 	paired  bool        // and which it believes
+	checks  bool        // its frames have a checksum
 	taken   bool        // something was applied in that life
 	doubted doubt
 	left    incarnation    // the life of ours to which the peer said goodbye in this batch, or
@@ -31,7 +32,7 @@ func (n *nativeReceiving) introduced() bool { return n.theirs != unknown }
 // forget implements receivingKind.
 func (n *nativeReceiving) forget() {
 	n.late = ack.Lateness{}
-	n.theirs, n.left, n.paired, n.taken = unknown, unknown, false, false
+	n.theirs, n.left, n.paired, n.taken, n.checks = unknown, unknown, false, false, false
 	n.other = frame.Identity{}
 	n.doubted = doubt{}
 }
@@ -47,8 +48,13 @@ func (n *nativeReceiving) begin(theirs, mine incarnation, at ack.Wide) {
 
 // judge implements receivingKind.
 func (n *nativeReceiving) judge(now ack.Instant, f *frame.Frame, first *frame.Message) (kinship, Reason) {
-	if h, ok := first.Hello(); ok {
+	switch h, ok := first.Hello(); {
+	case ok && h.Checks && !n.checked():
+		return settled, n.refused(RefusedChecksum, first.Txn, nil)
+	case ok:
 		return settled, n.both.hello(now, f, h)
+	case n.unchecked():
+		return settled, n.refused(RefusedChecksum, first.Txn, nil)
 	}
 	if n.theirs == unknown {
 		n.missed = true
@@ -111,6 +117,9 @@ func (n *nativeReceiving) alone(now ack.Instant, f *frame.Frame) Reason {
 	}
 	if n.down.Load() {
 		return n.drop(RefusedDown)
+	}
+	if n.unchecked() {
+		return n.refused(RefusedChecksum, 0, nil)
 	}
 	s, ok := f.Stamp()
 	if !ok {

@@ -63,7 +63,7 @@ func (n *nativeSending) begin(now ack.Instant) {
 
 func (n *nativeSending) beginAs(now ack.Instant, name incarnation) {
 	n.nextTxn = uint32(name)
-	n.ready, n.proven = false, true
+	n.ready, n.proven, n.checks = false, true, false
 	*n = nativeSending{sending: n.sending, reached: n.reached, was: n.acquainted(), mine: name, askAt: now, since: now}
 	n.measure()
 }
@@ -226,7 +226,8 @@ func (n *nativeSending) pauseAwaited(before int) time.Duration {
 }
 
 func (n *nativeSending) sendHello(b *batch, now ack.Instant, hello frame.Hello) {
-	n.put(b, n.putHello(b, now, hello), nil, false)
+	hello.Checks = n.checksHello(hello)
+	n.putAs(b, n.putHello(b, now, hello), nil, false, hello.Checks)
 }
 
 // putHello makes an introduction, or an answer to one.

@@ -52,7 +52,7 @@ func (s *sending) headPart(b []byte, t *Transaction, p *part) {
 // framePart makes such a frame, but for its first header. rest is the end of it that stays
 // where it is.
 func (s *sending) framePart(b *batch, t *Transaction, p *part) (buf, rest []byte) {
-	buf, rest = b.frame(partHead, s.bytesOf(t, p), t)
+	buf, rest = b.frame(partHead, s.bytesOf(t, p), t, s.spare())
 	s.headPart(buf[b.headroom:], t, p)
 	return buf, rest
 }

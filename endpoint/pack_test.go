@@ -57,7 +57,7 @@ func TestIntroductionOfTheNextBatch(t *testing.T) {
 	r.introduces(frame.Hello{Life: 1 << 21})
 	b := &r.e.batch
 	for !b.full() {
-		b.add(r.c.to, b.small(), nil)
+		b.add(r.c.to, b.small(), nil, nil)
 	}
 	if more := r.c.pack(b, r.now); !more || len(b.frames) != maxBatch {
 		t.Errorf("more: %v, with %d frames", more, len(b.frames))
@@ -73,7 +73,7 @@ func TestSmallFramesOfEachBatch(t *testing.T) {
 	r := newHalfRig(t, 1, Native(), Config{})
 	for range 3 {
 		for b := &r.e.batch; !b.full(); {
-			b.add(r.c.to, append(b.small()[:0], encode(1, 1)...), nil)
+			b.add(r.c.to, append(b.small()[:0], encode(1, 1)...), nil, nil)
 		}
 		engine{r.e}.Flush()
 	}

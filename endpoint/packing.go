@@ -11,8 +11,8 @@ const (
 	// probeLength is the least Ethernet payload. Shorter frames are padded by
 	// the link, and an FPGA reads that padding as another header (quirk F3).
 	probeLength = 46
-	probeOwnID  = 20        // where that header has its id: ours is known there, and refused
-	smallLength = sizedSize // room for a hello, an acknowledgement or a probe
+	probeOwnID  = 20                             // where that header has its id: ours is known there, and refused
+	smallLength = sizedSize + frame.ChecksumSize // room for a hello, an acknowledgement or a probe
 )
 
 // leastHold is how long an acknowledgement waits that found no id to travel under.
@@ -65,12 +65,24 @@ func (s *sending) pack(b *batch, now ack.Instant) (more bool) {
 	return false
 }
 
-// put adds a frame to the batch.
-func (s *sending) put(b *batch, buf, rest []byte, again bool) {
-	b.add(s.to, buf, rest)
+// put adds a frame to the batch, with a checksum if the peer takes those.
+func (s *sending) put(b *batch, buf, rest []byte, again bool) { s.putAs(b, buf, rest, again, s.checks) }
+
+// putAs is put of a frame that is to have a checksum, or none. There is room for one.
+func (s *sending) putAs(b *batch, buf, rest []byte, again, checked bool) {
+	var tail []byte
+	switch {
+	case !checked:
+	case rest == nil:
+		buf = addChecksum(buf, b.headroom)
+	default:
+		tail = buf[len(buf) : len(buf)+frame.ChecksumSize]
+		frame.PutChecksum(buf[b.headroom:], rest, tail)
+	}
+	b.add(s.to, buf, rest, tail)
 	s.batched = b.number.Load()
 	s.counters.FramesSent++
-	s.counters.BytesSent += uint64(len(buf) - b.headroom + len(rest))
+	s.counters.BytesSent += uint64(len(buf) - b.headroom + len(rest) + len(tail))
 	if t := s.cfg.Trace; t != nil && t.FrameSent != nil {
 		t.FrameSent(s.name(), buf[b.headroom:], again)
 	}
@@ -198,11 +210,11 @@ func (s *sending) packRun(b *batch, now ack.Instant, q *Flow, id frame.Seq) {
 	var run frame.Run
 	run.Begin(&h, &m)
 	n := 0
-	for size := b.headroom + run.Size(); n < most && b.fits(size) && s.sender.Limit(now, s.frameMax) == ack.Open; n++ {
+	for size := b.headroom + run.Size(); n < most && b.fits(size+s.spare()) && s.sender.Limit(now, s.frameMax) == ack.Open; n++ {
 		run.Next(&m)
 		p.index++
 		p.offset += uint32(chunk)
-		buf, rest := b.frame(partHead, s.bytesOf(t, &p), t)
+		buf, rest := b.frame(partHead, s.bytesOf(t, &p), t, s.spare())
 		run.Put(buf[b.headroom:])
 		id := s.sender.Track(now, run.Size())
 		s.note(&s.sender, id, t, &p, size)

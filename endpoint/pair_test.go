@@ -97,6 +97,9 @@ func (p *pair) open(addr transport.Addr, cfg *Config) *Endpoint {
 	if os.Getenv("SEALED") != "" && cfg.Keys == nil && (cfg.Profile == nil || cfg.Profile.Session) {
 		cfg.Keys = ringOf(1)
 	}
+	if os.Getenv("CHECKSUM") != "" {
+		cfg.Checksum = true
+	}
 	_, measuring := p.t.(*testing.B)
 	e, err := New(maybeRecorded(p.t, p.net.Attach(addr, simnet.Config{Poison: !measuring})), cfg)
 	if err != nil {

@@ -38,8 +38,10 @@ type desk struct {
 	cursor     frame.Cursor
 	placements []placement
 	following
-	looked uint32 // counts the frames that admit looked at
-	pool   pool
+	checksum bool   // the frame at hand had one, which was right
+	length   int    // of its datagram
+	looked   uint32 // counts the frames that admit looked at
+	pool     pool
 }
 
 // room returns room for another placement. Those before it may move.

@@ -31,6 +31,7 @@ type sending struct {
 	carried int         // length of the longest buffer of a frame that was acknowledged
 
 	ready   bool        // the peer takes data, says its kind
+	checks  bool        // frames have a checksum
 	proven  bool        // and more than one frame
 	probe   bool        // a probe is due
 	aloneAt ack.Instant // when an acknowledgement last left by itself
@@ -75,6 +76,9 @@ type heard struct {
 func (s *sending) init(t *terms, a agenda, batches *atomic.Uint64) {
 	*s = sending{terms: t, agenda: a, stint: 1, done: make(chan struct{}), room: make(chan struct{}, 1)}
 	s.flight.full, s.batches = s.headroom+s.most, batches
+	if s.mayCheck {
+		s.full, s.more, s.least = s.full+frame.ChecksumSize, frame.ChecksumSize, s.headroom+frame.CheckedSize(0)
+	}
 	s.measure()
 }
 

@@ -71,8 +71,12 @@ func (e *Endpoint) Serve(s Service) (base uint32, err error) {
 	if e.closed {
 		return 0, ErrClosed
 	}
-	if e.cfg.MTU < toldMTU {
-		return 0, fmt.Errorf("dgrdma: serve %s: frames of %d bytes have no room to tell peers where it is, which takes %d: allow an mtu that is larger by %d", name, e.cfg.MTU, toldMTU, toldMTU-e.cfg.MTU)
+	least := toldMTU
+	if e.mayCheck() {
+		least += frame.ChecksumSize
+	}
+	if e.cfg.MTU < least {
+		return 0, fmt.Errorf("dgrdma: serve %s: frames of %d bytes have no room to tell peers where it is, which takes %d: allow an mtu that is larger by %d", name, e.cfg.MTU, least, least-e.cfg.MTU)
 	}
 	x := &served{Service: s, name: name}
 	if x.base, x.end, err = e.window(s.Size()); err != nil {

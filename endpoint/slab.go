@@ -44,18 +44,18 @@ type part struct {
 }
 
 func (o *outFrame) buf() []byte {
-	end := int(o.at) + int(o.length)
-	return o.slab.mem[o.at:end:end]
+	return o.slab.mem[o.at : int(o.at)+int(o.length)] // and room for a checksum
 }
 
 // flight holds the frames in flight of a connection, and where the next one goes.
 type flight struct {
-	full    int            // length of the buffer of a full frame
-	batches *atomic.Uint64 // the number of the batch that is being sent
-	out     []outFrame     // by frame id modulo its length
-	slab    *slab          // where the next frame goes; nil: into a new one
-	leaving []*slab        // of frames to be dropped, once for each, when batched was sent
-	batched uint64         // the batch in which frames of ours are
+	full        int            // length of the buffer of a full frame, with room for its checksum
+	more, least int            // room for a checksum of one that is kept: what it is longer by, and how long it is at least
+	batches     *atomic.Uint64 // the number of the batch that is being sent
+	out         []outFrame     // by frame id modulo its length
+	slab        *slab          // where the next frame goes; nil: into a new one
+	leaving     []*slab        // of frames to be dropped, once for each, when batched was sent
+	batched     uint64         // the batch in which frames of ours are
 }
 
 // buffer returns room for a full frame with the transport's headroom. It is
@@ -83,7 +83,7 @@ func (f *flight) keep(s *ack.Sender, q frame.Seq, buf []byte, first *Transaction
 	// the processor waits until the small ones are written, behind the bytes of the frame.
 	o := f.at(q)
 	o.slab, o.first, o.length, o.at, o.n = mem, first, uint32(len(buf)), uint16(mem.used), uint16(n)
-	mem.used += len(buf)
+	mem.used += max(len(buf)+f.more, f.least)
 	mem.held++
 }
 

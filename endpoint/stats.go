@@ -28,6 +28,7 @@ type ConnStats struct {
 	Life        uint32        // see Conn.Life
 	Mine        uint32        // our life as the peer is told; 0: it takes no introductions
 	Theirs      uint32        // the peer's life; 0: it has not introduced itself
+	Checksum    bool          // frames have one, see Config.Checksum: the peer wants that, too
 	Down        bool
 	Err         error // why it is down
 }
@@ -62,7 +63,7 @@ func (c *Conn) Stats() ConnStats {
 		FrameSize: int(c.frameSize.Load()), FrameWindow: c.profile.Window,
 		RTT: tx.sender.RTT().Smoothed(), MinRTT: tx.sender.RTT().Min(now), Window: tx.ctl.Window(),
 		InFlight: tx.sender.InFlight(), Lost: tx.sender.Lost(), Queued: tx.posted.n, Open: tx.heard.open, OpenMemory: tx.heard.held,
-		Silent: -1, Life: uint32(tx.stint), Mine: uint32(mine), Theirs: uint32(theirs), Down: tx.err != nil, Err: tx.err,
+		Silent: -1, Life: uint32(tx.stint), Mine: uint32(mine), Theirs: uint32(theirs), Checksum: tx.checks, Down: tx.err != nil, Err: tx.err,
 	}
 	if tx.heard.counters.FramesReceived > 0 {
 		s.Silent = max(now.Sub(tx.heard.at), 0)

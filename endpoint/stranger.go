@@ -85,6 +85,9 @@ func (e *Endpoint) meetNative(now ack.Instant, p Peer, f *frame.Frame) *Conn {
 	e.cursor.Next()
 	h, ok := e.cursor.Msg.Hello()
 	switch {
+	case h.Checks && !e.checksum:
+		e.stranger(RefusedChecksum, p.Addr, f)
+		return nil
 	case !ok:
 		e.challenge(now, key, f)
 		return nil
@@ -208,6 +211,7 @@ func (e *Endpoint) leaver(now ack.Instant, of *host, s *search) *Conn {
 // reply has a stranger answered at the end of the batch, unless too many others are. One
 // answer is enough for a burst: who hears late asks again meanwhile, and is no worse for it.
 func (e *Endpoint) reply(r reply) (answered bool) {
+	r.hello.Checks = e.answersChecked()
 	n := len(e.replies)
 	switch {
 	case n > 0 && e.replies[n-1] == r:
@@ -231,6 +235,9 @@ func (e engine) Reply() {
 		r := &e.replies[i]
 		buf := r.put(b, e.Endpoint)
 		to := r.key.addr // what To points to never changes, and replies will
+		if r.hello.Checks {
+			buf = addChecksum(buf, b.headroom)
+		}
 		b.frames = append(b.frames, transport.Outgoing{To: &to, Buf: buf})
 		bytes += len(buf) - b.headroom
 		if t := e.cfg.Trace; t != nil && t.FrameSent != nil {
@@ -259,7 +266,11 @@ func (r *reply) put(b *batch, e *Endpoint) []byte {
 
 // services returns which services the reply tells of, or nil.
 func (r *reply) services(e *Endpoint) *frame.Services {
-	if !r.tells || e.cfg.MTU < toldSize {
+	need := toldSize
+	if r.hello.Checks {
+		need += frame.ChecksumSize
+	}
+	if !r.tells || e.cfg.MTU < need {
 		return nil
 	}
 	return e.offers.to(!e.open.Load())

@@ -9,7 +9,7 @@
 //	4       2     frame id, one sequence per (source, destination)
 //	6       2     first acknowledged frame id; meaningless if the count is 0
 //	8       1     number of consecutive frame ids acknowledged, 0..255
-//	9       1     flags; bit 0: the frame holds at least one message
+//	9       1     flags; bit 0: the frame holds at least one message; the others are reserved
 //
 // Messages follow, each with its own header (24 bytes). The first 14 bytes
 // describe the transaction and are the same in all its messages:
@@ -22,7 +22,7 @@
 //	14      2     index of this message, from 1 (unused by the protocol)
 //	16      4     data address
 //	20      2     data length in bytes
-//	22      1     type, always 0
+//	22      1     type, 0 but in a [Hello]
 //	23      1     not 0: another message follows
 //	24      n     data, then padding to a multiple of 8 if another follows
 //

@@ -17,8 +17,11 @@ func (h *Header) Append(b []byte) []byte {
 		b = number(b, " ack ", uint32(h.AckStart))
 		b = number(b, "+", uint32(h.AckCount))
 	}
-	if h.Flags&^FlagMessages != 0 {
+	switch {
+	case h.Flags&^(FlagMessages|FlagChecksum) != 0:
 		b = hexadecimal(b, " flags ", uint32(h.Flags))
+	case h.Flags&FlagChecksum != 0:
+		b = append(b, " checksum"...)
 	}
 	return b
 }

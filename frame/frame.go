@@ -16,7 +16,7 @@ const EtherType = 0xF042
 // (DGRDMA-045).
 const PrefixSize = 2
 
-// FlagMessages is the one defined bit of [Header.Flags]: the frame holds
+// FlagMessages is the bit of [Header.Flags] that the protocol defines: the frame holds
 // messages (DGRDMA-015).
 const FlagMessages = 1
 
@@ -44,7 +44,7 @@ func (h *Header) Put(b []byte) {
 	binary.LittleEndian.PutUint16(b[4:], uint16(h.Seq))
 	binary.LittleEndian.PutUint16(b[6:], uint16(h.AckStart))
 	b[8] = h.AckCount
-	b[9] = h.Flags
+	b[flagsAt] = h.Flags
 }
 
 // IDsOf returns whose frame b is, which has HeaderSize bytes at least.
@@ -59,7 +59,7 @@ func (h *Header) get(b []byte) {
 	h.Seq = Seq(binary.LittleEndian.Uint16(b[4:]))
 	h.AckStart = Seq(binary.LittleEndian.Uint16(b[6:]))
 	h.AckCount = b[8]
-	h.Flags = b[9]
+	h.Flags = b[flagsAt]
 }
 
 // Frame is a parsed frame: a view of the datagram it came from.
@@ -183,7 +183,7 @@ func chain(b []byte) (messages, end int, err error) {
 	if len(b) < HeaderSize {
 		return 0, 0, &Error{0, len(b), ShortHeader}
 	}
-	if b[9]&FlagMessages == 0 {
+	if b[flagsAt]&FlagMessages == 0 {
 		return 0, len(b), nil
 	}
 	off := HeaderSize

@@ -19,6 +19,7 @@ var goldens = []struct {
 }{
 	{file: "minimal", header: Header{Dst: 2, Src: 1, Seq: 7}},
 	{file: "ack-only", trailing: 36, header: Header{Dst: 0x21, Src: 0x43, Seq: 1, AckStart: 1, AckCount: 2}},
+	{file: "ack-checked", trailing: 36, header: Header{Dst: 0x21, Src: 0x43, Seq: 1, AckStart: 1, AckCount: 2, Flags: 2}},
 	{file: "ack-wrap", header: Header{Dst: 0x21, Src: 0x43, Seq: 6, AckStart: 65535, AckCount: 2}},
 	{file: "ack-max", header: Header{Dst: 1, Src: 2, Seq: 65535, AckStart: 65281, AckCount: 255}},
 	{

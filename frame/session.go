@@ -16,15 +16,18 @@ const (
 	NotHello   = 2
 	helloLeave = 3
 	helloRefer = 4
+
+	helloChecks = 1 // type
 )
 
 // Hello is an introduction, or the goodbye that ends what one began. In a message it has
-// these fields; count, length and type are 0, and both completion words all-ones:
+// these fields; count and length are 0, and both completion words all-ones:
 //
 //	Txn    Life
 //	Addr   Peer
 //	Index  0: an answer is asked for; 1: this is the answer; 3: the life is over;
 //	       4: the answer of an endpoint that has not the id that was asked for
+//	Type   1: the frame has a checksum, and so have all that follow if the peer's have; else 0
 //
 // In the frame header, whose acknowledgement is none, the first acknowledged id
 // is the upper half of the frame's id, counted in 32 bits. Behind the message may be
@@ -41,11 +44,17 @@ type Hello struct {
 	// Refers: whoever answers has another id than the one that was asked for, which is the
 	// frame's source. Its [Identity] is behind the message.
 	Refers bool
+	// Checks: the sender's frames have a checksum, see [FlagChecksum], this one, too. It is said twice, so that one
+	// fault cannot make it a peer that has none.
+	Checks bool
 }
 
 // Message returns the only message of an introduction.
 func (h Hello) Message() Message {
 	m := Message{Txn: h.Life, CompletionAddr: NoCompletion, CompletionValue: NoCompletion, Addr: h.Peer, Index: helloAsk}
+	if h.Checks {
+		m.Type = helloChecks
+	}
 	switch {
 	case h.Refers:
 		m.Index = helloRefer
@@ -63,7 +72,7 @@ func (m *Message) Hello() (h Hello, ok bool) {
 	if m.Count != 0 || m.Len != 0 || m.Completes() || m.Txn == 0 || m.More {
 		return Hello{}, false
 	}
-	switch h := (Hello{Life: m.Txn, Peer: m.Addr}); m.Index {
+	switch h := (Hello{Life: m.Txn, Peer: m.Addr, Checks: m.Type == helloChecks}); m.Index {
 	case helloAsk:
 		return h, true
 	case helloTell:

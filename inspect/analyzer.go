@@ -41,6 +41,7 @@ type Analyzer struct {
 	at, end        time.Duration // of the last frame, of the latest
 	untimed        int
 	firstMalformed int
+	firstChanged   int
 	firstUnfollow  int
 	firstBackwards int
 	mostBackwards  time.Duration
@@ -77,7 +78,13 @@ func (a *Analyzer) Add(p *captured.Packet) {
 	var ok bool
 	if s.Header, ok = p.Header(); p.Cut() {
 		c.Cut++
-	} else if f, err := frame.Parse(p.Data); err != nil {
+	} else if b, sum := p.Whole(); sum == frame.WrongChecksum {
+		c.Changed++
+		if a.firstChanged == 0 {
+			a.firstChanged = p.Record
+		}
+		return // nothing in it is known to be true
+	} else if f, err := frame.Parse(b); err != nil {
 		ok = false
 	} else {
 		s.rest = f.Rest()

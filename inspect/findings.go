@@ -126,6 +126,11 @@ func (a *Analyzer) aboutCapture(c *findings) {
 		c.add(Note, "no frames", 0, nil, "There are no frames of DG/RDMA or iWARP among the %s of this capture. "+
 			"Another Ethernet type, or ports of UDP or TCP that have to be named?", count(k.Records, "record"))
 	}
+	if k.Changed > 0 {
+		c.add(Problem, "checksum", k.Changed, []int{a.firstChanged},
+			"%s %s a wrong checksum, and a right one of the wire: the memory of a switch, a router or a host before the capture changes what it holds. Their receiver drops them, and they are sent again. "+
+				"What is sent without a checksum of its own is changed as well.", count(k.Changed, "frame"), hasHave(k.Changed))
+	}
 	if k.Malformed > 0 {
 		c.add(Warning, "malformed", k.Malformed, []int{a.firstMalformed},
 			"%s %s malformed: their receiver drops them.", count(k.Malformed, "frame"), wasWere(k.Malformed))

@@ -26,6 +26,7 @@ type Capture struct {
 	Handshakes int           `json:"handshakes"` // datagrams of handshakes for keys, likewise
 	FPDUs      int           `json:"fpdus"`      // of iWARP, with those of set-up
 	Malformed  int           `json:"malformed"`
+	Changed    int           `json:"checksum_wrong,omitempty"` // frames that were changed on the way, says their checksum
 	Cut        int           `json:"cut"`
 	Bytes      int64         `json:"bytes"` // of frames
 	Begin      time.Time     `json:"begin"`

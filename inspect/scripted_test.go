@@ -244,6 +244,18 @@ func TestStories(t *testing.T) {
 			s.a.Add(s.packet(1, 2, b[:len(b)-1]))
 			s.a.Add(s.packet(1, 2, b[:5]))
 		}, "warning: 2 frames were malformed: their receiver drops them.\n", nil},
+		{"changed on the way", func(s *story) {
+			for i := range frame.Seq(3) {
+				b := frameWith(1, 2, 1+i, whole(uint32(1+i)))
+				b = frame.AddChecksum(append(make([]byte, 0, frame.CheckedSize(len(b))), b...))
+				if i == 1 {
+					b[40] ^= 4
+				}
+				s.a.Add(s.packet(1, 2, b))
+				s.acks(1+i, 1+i, 1)
+			}
+		}, "problem: 1 frame has a wrong checksum, and a right one of the wire: the memory of a switch, a router or a host before the capture changes what it holds. Their receiver drops them, and they are sent again. " +
+			"What is sent without a checksum of its own is changed as well.\n", func(f *inspect.Flow) bool { return f.Frames == 2 }},
 		{"time goes backwards", func(s *story) {
 			s.data(1, 1, 1)
 			s.at = s.at.Add(-time.Hour)

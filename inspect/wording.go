@@ -118,3 +118,10 @@ func times(n int) string {
 	}
 	return Grouped(int64(n)) + " times"
 }
+
+func hasHave(n int) string {
+	if n == 1 {
+		return "has"
+	}
+	return "have"
+}

@@ -79,6 +79,10 @@ var (
 		Option: "key-file", Field: "Keys", Flag: "key-file", Value: "FILE", Means: "file of the keys under which connections are sealed", Kind: Path,
 		Without: "nothing is sealed",
 	}
+	Checksum = &Setting{
+		Option: "checksum", Field: "Checksum", Flag: "checksum", Value: On, Means: "frames have a checksum from end to end, where the peer wants that, too", Kind: Choice,
+		Words: onOff, Without: Off,
+	}
 	KeepOldLife = &Setting{
 		Field: "KeepOldLife", Value: On, Means: "refuse a peer that restarted until Reset", Kind: Choice, Words: onOff, Without: Off,
 	}
@@ -119,6 +123,6 @@ var (
 
 // All are the settings in the order in which documentation has them.
 var All = []*Setting{
-	ID, Profile, MTU, Frame, Window, Queue, GiveUp, KeepAlive, Coalesce, OpenIncoming, OpenMemory, Accept, MaxPeers, PeersPerHost, KeyFile, KeepOldLife,
+	ID, Profile, MTU, Frame, Window, Queue, GiveUp, KeepAlive, Coalesce, OpenIncoming, OpenMemory, Accept, MaxPeers, PeersPerHost, KeyFile, Checksum, KeepOldLife,
 	BusyPoll, Help, Manual, FirstFrame, SockBuf, GSO, GRO, EtherType, Ring, Max,
 }

@@ -43,6 +43,28 @@ func (p *propertyPlan) sealed() bool {
 	return p.profile(0).Session && p.mtu >= 200 && worlds.NewDice(p.seed, 7).Chance(0.3)
 }
 
+// checks reports whether a node wants checksums: where some do, mostly all.
+func (p *propertyPlan) checks(node int) bool {
+	d := worlds.NewDice(p.seed, 8)
+	if p.sealed() || !d.Chance(0.4) {
+		return false
+	}
+	return d.Chance(0.8) || worlds.NewDice(p.seed, uint64(80+node)).Chance(0.5)
+}
+
+// damage is how many frames a network changes, of that share, behind the checksum of the wire: only where all are guarded.
+func (p *propertyPlan) damage() float64 {
+	for i := range p.each {
+		if !p.sealed() && !(p.native() && p.checks(i)) {
+			return 0
+		}
+	}
+	if d := worlds.NewDice(p.seed, 9); d.Chance(0.6) {
+		return 0.2 * d.Float64()
+	}
+	return 0
+}
+
 type propertyNodePlan struct {
 	window, mtu, queue, open int
 	coalesce                 time.Duration

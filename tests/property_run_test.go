@@ -50,7 +50,7 @@ func (w *propertyWorld) steps() (steps []propertyStep) {
 		case verbLink:
 			add(a.at, func() {
 				w.lockedLogf("link %d->%d: %s", a.from, a.to, worlds.Describe(a.link))
-				w.net.Link(from.addr, to.addr, a.link)
+				w.link(from, to, a.link)
 			})
 		case verbRestart:
 			add(a.at, func() {

@@ -90,7 +90,7 @@ func (p *propertyPlan) patience() time.Duration {
 		}
 		burst = max(burst, l.Burst)
 		reorders = reorders || l.Reorder > 0
-		lossy = lossy || l.Loss > 0 || l.Corrupt > 0 || l.HoldBack > 0 || l.Rate > 0
+		lossy = lossy || p.damage() > 0 || l.Loss > 0 || l.Corrupt > 0 || l.HoldBack > 0 || l.Rate > 0
 	}
 	for _, n := range p.each {
 		lossy = lossy || n.recvQueue > 0

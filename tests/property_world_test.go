@@ -99,9 +99,15 @@ func newPropertyWorld(t *testing.T, p *propertyPlan, dir string) *propertyWorld 
 		}
 	}
 	for route, l := range p.links {
-		w.net.Link(w.nodes[route[0]].addr, w.nodes[route[1]].addr, l)
+		w.link(w.nodes[route[0]], w.nodes[route[1]], l)
 	}
 	return w
+}
+
+// link changes what the network is like from one node to another.
+func (w *propertyWorld) link(from, to *propertyNode, l simnet.Link) {
+	l.Damage = w.plan.damage()
+	w.net.Link(from.addr, to.addr, l)
 }
 
 func (w *propertyWorld) create(name string) io.Writer {
@@ -201,6 +207,7 @@ func (w *propertyWorld) start(n *propertyNode) {
 		ID: n.id, Memory: n.memory, Profile: &prof, Window: np.window, MTU: np.mtu, Queue: np.queue,
 		GiveUp: w.plan.giveUp, Coalesce: np.coalesce, OpenIncoming: np.open, Entropy: w.entropy(n), AcceptAny: np.accept,
 	}
+	cfg.Checksum = w.plan.checks(n.index)
 	if w.plan.sealed() {
 		cfg.Keys = &seal.Ring{All: &seal.Key{7}}
 	}

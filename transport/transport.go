@@ -118,17 +118,18 @@ type Datagram struct {
 
 // Outgoing is one frame to be sent. Buf begins with Caps.Headroom bytes that
 // the transport may fill with its own header; the frame header follows. Rest is the
-// end of the frame, if that lies elsewhere, and not to be written to. What To
+// frame's next part, and Tail its end, if those lie elsewhere, and not to be written to. What To
 // points to never changes: frames to one peer share it, and a transport that
 // sees the same pointer again need not look.
 type Outgoing struct {
 	To   *Addr
 	Buf  []byte
 	Rest []byte
+	Tail []byte
 }
 
 // Len returns the length of the frame, and of the room in front of it.
-func (o *Outgoing) Len() int { return len(o.Buf) + len(o.Rest) }
+func (o *Outgoing) Len() int { return len(o.Buf) + len(o.Rest) + len(o.Tail) }
 
 // Caps says what a transport can do.
 type Caps struct {

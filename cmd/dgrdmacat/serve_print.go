@@ -142,6 +142,7 @@ var refusedBecause = map[string]string{
 	"too_many_open": ": it has too many incomplete transactions",
 	"open_memory":   ": its incomplete transactions take too much memory",
 	"foreign":       ": it belongs to another life of the peer",
+	"checksum":      ": it was changed on the way, by the memory of a switch or a router, or has no checksum where that was agreed on",
 }
 
 func (p *printer) serving(url string, size uint64) {

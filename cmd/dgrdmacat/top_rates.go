@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/dgrdma/dgrdma/dgrdma"
 	"github.com/dgrdma/dgrdma/metrics"
 )
 
@@ -165,7 +166,7 @@ var endpointColumns = []topColumn{
 	{title: "ENDPOINT", left: true}, {title: "STATE", left: true, rank: 2}, {title: "PEERS", rank: 5},
 	{title: "OUT MB/s", rank: 1}, {title: "IN MB/s", rank: 1}, {title: "OUT FR/s", rank: 4}, {title: "IN FR/s", rank: 4},
 	{title: "OUT TX/s", rank: 3}, {title: "IN TX/s", rank: 3}, {title: "AGAIN %", rank: 2}, {title: "DROPS/s", rank: 6}, {title: "REFUSED/s", rank: 7},
-	{title: "FULL", rank: 8},
+	{title: "FULL", rank: 8}, {title: "DAMAGED/s", rank: 9},
 }
 
 // endpointFull are counters of bounds that were reached, beside what is refused; those of a host of links are
@@ -186,7 +187,8 @@ func endpointRow(was, e *metrics.Endpoint, seconds float64) topRow {
 	refused := topChange{summedUp(was.Refused), summedUp(e.Refused), seconds}
 	drops := []string{"send_drops", "kernel_drops", "truncated"}
 	r := topRow{traffic: c.rate("bytes_sent", "bytes_received"), style: c.alarm()}
-	if wire.counted(drops...) > 0 && seconds > 0 {
+	damaged := topChange{was.Refused, e.Refused, seconds}
+	if (wire.counted(drops...) > 0 || damaged.counted(wrongChecksum) > 0) && seconds > 0 {
 		r.style = styleWarn
 	}
 	state := "up"
@@ -197,10 +199,13 @@ func endpointRow(was, e *metrics.Endpoint, seconds float64) topRow {
 		e.Name, state, fmt.Sprint(len(e.Peers)),
 		c.megabytes("bytes_sent"), c.megabytes("bytes_received"), c.perSecond("frames_sent"), c.perSecond("frames_received"),
 		c.perSecond("transactions_done"), c.perSecond("completions"), c.percent(), wire.perSecond(drops...), refused.perSecond(""),
-		shortNumber(float64(timesFull(e))),
+		shortNumber(float64(timesFull(e))), damaged.perSecond(wrongChecksum),
 	}
 	return r
 }
+
+// wrongChecksum is the reason for which frames are refused that were changed on the way.
+var wrongChecksum = dgrdma.RefusedChecksum.String()
 
 // percent shows again.
 func (c topChange) percent() string {
@@ -223,7 +228,7 @@ var peerColumns = []topColumn{
 	{title: "PEER", left: true}, {title: "ENDPOINT", left: true, rank: 12}, {title: "STATE", left: true, rank: 2},
 	{title: "OUT MB/s", rank: 1}, {title: "IN MB/s", rank: 1}, {title: "OUT FR/s", rank: 9}, {title: "IN FR/s", rank: 9},
 	{title: "OUT TX/s", rank: 6}, {title: "IN TX/s", rank: 6}, {title: "AGAIN %", rank: 3}, {title: "FLIGHT", rank: 4}, {title: "QUEUED", rank: 8},
-	{title: "RTT", rank: 5}, {title: "HEARD", rank: 7}, {title: "DUP/s", rank: 10}, {title: "REFUSED/s", rank: 11},
+	{title: "RTT", rank: 5}, {title: "HEARD", rank: 7}, {title: "DUP/s", rank: 10}, {title: "REFUSED/s", rank: 11}, {title: "DAMAGED/s", rank: 13},
 }
 
 func peerRows(was, e *metrics.Endpoint, seconds float64) (rows []topRow) {
@@ -239,7 +244,11 @@ func peerRows(was, e *metrics.Endpoint, seconds float64) (rows []topRow) {
 		}
 		c := topChange{before.Counters, p.Counters, seconds}
 		refused := topChange{summedUp(before.Refused), summedUp(p.Refused), seconds}
+		damaged := topChange{before.Refused, p.Refused, seconds}
 		r := topRow{traffic: c.rate("bytes_sent", "bytes_received"), style: c.alarm()}
+		if damaged.counted(wrongChecksum) > 0 && seconds > 0 {
+			r.style = styleWarn
+		}
 		if p.State == metrics.StateDown {
 			r.style = styleBad
 		}
@@ -254,7 +263,7 @@ func peerRows(was, e *metrics.Endpoint, seconds float64) (rows []topRow) {
 			p.Name, e.Name, p.State,
 			c.megabytes("bytes_sent"), c.megabytes("bytes_received"), c.perSecond("frames_sent"), c.perSecond("frames_received"),
 			c.perSecond("transactions_done"), c.perSecond("completions"), c.percent(), fmt.Sprintf("%d/%d", p.InFlight, p.WindowFrames), fmt.Sprint(p.Queued),
-			rtt, heard, c.perSecond("duplicates"), refused.perSecond(""),
+			rtt, heard, c.perSecond("duplicates"), refused.perSecond(""), damaged.perSecond(wrongChecksum),
 		}
 		rows = append(rows, r)
 	}

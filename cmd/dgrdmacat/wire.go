@@ -27,6 +27,7 @@ type wireFlags struct {
 	sockbuf  settingFlag
 	gso, gro settingFlag
 	keyFile  keyFlag
+	checksum settingFlag
 }
 
 func (w *wireFlags) register(fs *flag.FlagSet) {
@@ -37,6 +38,7 @@ func (w *wireFlags) register(fs *flag.FlagSet) {
 	w.gso.register(fs, settings.GSO, "")
 	w.gro.register(fs, settings.GRO, "")
 	w.keyFile.register(fs)
+	w.checksum.register(fs, settings.Checksum, "")
 }
 
 // profilesBetweenUs are the kinds of peers that two endpoints of ours can be for each
@@ -52,7 +54,7 @@ func (w *wireFlags) apply(u url.Endpoint) (url.Endpoint, error) {
 	if err := w.profile.sayOnce(u); err != nil {
 		return u, err
 	}
-	for _, f := range []*settingFlag{&w.window, &w.mtu, &w.sockbuf, &w.gso, &w.gro, &w.keyFile.settingFlag} {
+	for _, f := range []*settingFlag{&w.window, &w.mtu, &w.sockbuf, &w.gso, &w.gro, &w.keyFile.settingFlag, &w.checksum} {
 		if f.text == "" {
 			continue
 		}

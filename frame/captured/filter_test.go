@@ -38,7 +38,7 @@ func TestFilterDropsOthers(t *testing.T) {
 		"to nobody":       {capturetest.PatchByte(with(2, 0), 0, 0), true},
 		"from nobody":     {with(4, 0), true},
 		"between nobody":  {capturetest.PatchByte(capturetest.PatchByte(with(2, 0), 0, 0), 4, 0), false},
-		"flags":           {with(2+9, 2), false},
+		"flags":           {with(2+9, 5), false},
 		"short":           {with(0, 2)[:11], false},
 		"nothing":         {nil, false},
 		"question to DNS": {[]byte("\x12\x34\x01\x00\x00\x01\x00\x00\x00\x00\x00\x00\x03foo\x00\x00\x01\x00\x01"), false},

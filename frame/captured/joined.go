@@ -95,9 +95,18 @@ func (j *joined) filled() bool {
 }
 
 // endOf returns where the frame at the start of p ends by what its headers say, and
-// what peers of our own kind say behind them. Not known: that was not captured, or does
+// what peers of our own kind say behind them, a checksum included. Not known: that was not captured, or does
 // not make sense; it does not end before that.
 func endOf(p *Packet) (end int, known bool) {
+	end, known = contentEnd(p)
+	if frame.HasChecksum(p.Data) {
+		return frame.CheckedSize(end), known
+	}
+	return end, known
+}
+
+// contentEnd is endOf without the checksum.
+func contentEnd(p *Packet) (end int, known bool) {
 	h, ok := p.Header()
 	if !ok {
 		return frame.HeaderSize, false

@@ -64,6 +64,14 @@ func between(src, dst uint16, b []byte) []byte {
 
 func padded(b []byte, n int) []byte { return append(bytes.Clone(b), make([]byte, n)...) }
 
+// checked gives each a checksum.
+func checked(datagrams ...[]byte) (all [][]byte) {
+	for _, b := range datagrams {
+		all = append(all, append(b[:frame.PrefixSize:frame.PrefixSize], checkedFrame(b[frame.PrefixSize:])...))
+	}
+	return all
+}
+
 func TestJoinedDatagrams(t *testing.T) {
 	var full, acks, plain, some, sources, destinations, heard [][]byte
 	for i := range frame.Seq(44) {
@@ -102,6 +110,12 @@ func TestJoinedDatagrams(t *testing.T) {
 		"several destinations":      destinations,
 		"several to acknowledge":    heard,
 		"another source behind":     append(full[:20:20], between(9, 2, stampedAck(1))),
+		"with checksums":            checked(full...),
+		"checked acknowledgements":  checked(acks...),
+		"checked introductions":     checked(serves, serves, bare),
+		"checked without data":      checked(hello, hello, stampedAck(3)),
+		"checked several to hear":   checked(heard...),
+		"a checked one behind":      checked(append(full[:20:20], stampedAck(9))...),
 		"bare ones to two":          {plainAck(5), between(1, 9, plainAck(5))},
 	} {
 		for wire, c := range capturetest.Joined(t, datagrams...) {

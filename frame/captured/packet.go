@@ -31,6 +31,15 @@ func (p *Packet) Header() (h frame.Header, ok bool) {
 	return f.Header, err == nil
 }
 
+// Whole returns the frame without its checksum, if its header says that it has one, and whether that
+// is right. Of a frame that was cut nobody knows.
+func (p *Packet) Whole() ([]byte, frame.Checksum) {
+	if p.Cut() {
+		return p.Data, frame.NoChecksum
+	}
+	return frame.SplitChecksum(p.Data)
+}
+
 // Messages walks the messages as far as their headers were captured. The data
 // of the last one may be shorter than it says; only in a frame that
 // frame.Parse accepts it never is.

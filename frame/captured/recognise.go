@@ -40,7 +40,7 @@ var plausibleStart = []bpf.Instruction{
 	bpf.JumpIf{Cond: bpf.JumpBitsSet, Val: datagram.FlagsNever, SkipTrue: 15},
 	bpf.LoadIndirect{Off: frame.PrefixSize + datagram.LeastPayload - 1, Size: 1}, // shorter ones are dropped
 	bpf.Jump{Skip: 1},
-	bpf.JumpIf{Cond: bpf.JumpGreaterThan, Val: frame.FlagMessages, SkipTrue: 12},
+	bpf.JumpIf{Cond: bpf.JumpGreaterThan, Val: knownFlags, SkipTrue: 12},
 	bpf.LoadIndirect{Off: frame.PrefixSize + 2, Size: 2}, // source
 	bpf.StoreScratch{Src: bpf.RegA, N: source},
 	bpf.LoadIndirect{Off: frame.PrefixSize, Size: 2}, // destination
@@ -55,6 +55,9 @@ var plausibleStart = []bpf.Instruction{
 	bpf.RetConstant{Val: capture.Take},
 	bpf.RetConstant{Val: 0},
 }
+
+// knownFlags are those that some known sender sets.
+const knownFlags = frame.FlagMessages | frame.FlagChecksum
 
 // source and destination are where plausibleStart keeps those ids.
 const source, destination = 14, 15
@@ -89,13 +92,17 @@ func plausible(p *Packet) bool {
 	if k := p.Seal(); k != datagram.Plain {
 		return plausiblePrefix(p, &h) && plausibleSeal(p.Data, k, &h)
 	}
-	if !ok || h.Flags&^frame.FlagMessages != 0 || !plausiblePrefix(p, &h) || !plausibleIDs(p, &h) {
+	if !ok || h.Flags&^knownFlags != 0 || !plausiblePrefix(p, &h) || !plausibleIDs(p, &h) {
 		return false
 	}
 	if !h.HasMessages() {
-		end, known := endOf(p)
-		return p.Length == frame.HeaderSize && h.AckCount != 0 ||
-			p.Length == frame.HeaderSize+frame.StampSize && (!known || end == p.Length)
+		const stamped = frame.HeaderSize + frame.StampSize
+		length := stamped
+		if h.Flags&frame.FlagChecksum != 0 {
+			length = frame.CheckedSize(stamped)
+		}
+		end, known := contentEnd(p)
+		return p.Length == frame.HeaderSize && h.AckCount != 0 || p.Length == length && (!known || end == stamped)
 	}
 	for m := range p.Messages() {
 		// Message types up to 3 are named in OpenCPI.

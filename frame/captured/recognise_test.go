@@ -35,6 +35,11 @@ func TestOptions(t *testing.T) {
 	}
 }
 
+// checkedFrame gives a frame a checksum.
+func checkedFrame(b []byte) []byte {
+	return frame.AddChecksum(append(make([]byte, 0, frame.CheckedSize(len(b))), b...))
+}
+
 func TestPlausible(t *testing.T) {
 	_, f := capturetest.Frame()
 	ack := []byte{2, 0, 1, 0, 5, 0, 9, 0, 1, 0}
@@ -58,7 +63,11 @@ func TestPlausible(t *testing.T) {
 		{"itsAnswer", 0, hello(3, 0, refers), 34, true},
 		{"questionOfNobody", 0, hello(3, 0, asks), 34, false},
 		{"nobodyToNobody", 0, hello(0, 0, refers), 34, false},
-		{"flags", 2, patch(f, 9, 3), len(f), false},
+		{"flags", 2, patch(f, 9, 5), len(f), false},
+		{"checksum", 2, checkedFrame(f), len(f) + 4, true},
+		{"wrongChecksum", 2, patch(checkedFrame(f), len(f), 1), len(f) + 4, true},
+		{"checkedAck", 2, checkedFrame(stampedAck(1)[frame.PrefixSize:]), 46, true},
+		{"longCheckedAck", 2, append(checkedFrame(stampedAck(1)[frame.PrefixSize:]), 0), 47, false},
 		{"nothing", 2, patch(ack, 8, 0), 10, false},
 		{"longAck", 2, append(bytes.Clone(ack), 0), 11, false},
 		{"type", 2, patch(f, 10+22, 4), len(f), false},

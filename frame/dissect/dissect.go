@@ -28,11 +28,12 @@ var (
 )
 
 // DGRDMA is a frame as a gopacket layer. Contents is the frame with the stamp or the
-// services that peers of our own kind put behind it; there is no payload.
+// services that peers of our own kind put behind it, and with all up to its checksum, if it has one; there is no payload.
 type DGRDMA struct {
 	layers.BaseLayer
-	Frame   frame.Frame
-	Padding []byte // what follows the frame in the datagram
+	Frame    frame.Frame
+	Checksum frame.Checksum
+	Padding  []byte // what follows the frame in the datagram
 }
 
 // LayerType returns LayerTypeDGRDMA.
@@ -46,26 +47,38 @@ func (d *DGRDMA) NextLayerType() gopacket.LayerType { return gopacket.LayerTypeZ
 
 // DecodeFromBytes makes d a view of data. The error is a *frame.Error.
 func (d *DGRDMA) DecodeFromBytes(data []byte, df gopacket.DecodeFeedback) error {
-	f, err := frame.Parse(data)
+	b, sum := frame.SplitChecksum(data)
+	f, err := frame.Parse(b)
 	if err != nil {
 		*d = DGRDMA{BaseLayer: layers.BaseLayer{Contents: data}}
 		df.SetTruncated()
 		return err
 	}
-	padding := f.Padding()
-	*d = DGRDMA{layers.BaseLayer{Contents: data[:len(data)-len(padding)]}, f, padding}
+	var padding []byte
+	if sum == frame.NoChecksum {
+		padding = f.Padding()
+	}
+	*d = DGRDMA{layers.BaseLayer{Contents: data[:len(data)-len(padding)]}, f, sum, padding}
 	return nil
 }
 
 // SerializeTo writes d.Frame, with zeros between its messages, and a stamp or
-// services behind it. Padding is not written: it belongs to the link. With FixLengths the flags say whether there
+// services behind it, and a right checksum if it had one. Padding is not written: it belongs to the link. With FixLengths the flags say whether there
 // are messages, otherwise they are written as they are. To build a new frame,
 // lay it out with frame.Writer and parse that.
 func (d *DGRDMA) SerializeTo(b gopacket.SerializeBuffer, opts gopacket.SerializeOptions) error {
 	rest := d.Frame.Rest()
-	said := rest[:len(rest)-len(d.Frame.Padding())]
+	said := rest
+	if d.Checksum == frame.NoChecksum {
+		said = rest[:len(rest)-len(d.Frame.Padding())]
+	}
 	end := frame.HeaderSize + len(d.Frame.Body())
-	buf, err := b.PrependBytes(end + len(said))
+	length := end + len(said)
+	size := length
+	if d.Checksum != frame.NoChecksum {
+		size = frame.CheckedSize(length)
+	}
+	buf, err := b.PrependBytes(size)
 	if err != nil {
 		return err
 	}
@@ -84,6 +97,9 @@ func (d *DGRDMA) SerializeTo(b gopacket.SerializeBuffer, opts gopacket.Serialize
 		copy(w.Add(&c.Msg), c.Data)
 	}
 	copy(buf[end:], said)
+	if d.Checksum != frame.NoChecksum {
+		frame.AddChecksum(buf[:length])
+	}
 	return nil
 }
 

@@ -165,6 +165,8 @@ func TestLayerWithWhatIsSaidBehind(t *testing.T) {
 		{hello, "link", "1->2 id 9 [hello from life 7 to anyone, serves memory]"},
 		{ack, "", "1->2 id 9 ack 3+1 [stamp for life 5 id 65545 ack from 3]"},
 		{ack, "link", "1->2 id 9 ack 3+1 [stamp for life 5 id 65545 ack from 3]"},
+		{frame.AddChecksum(append(make([]byte, 0, 46), ack...)), "", "1->2 id 9 ack 3+1 checksum [stamp for life 5 id 65545 ack from 3]"},
+		{frame.AddChecksum(append(make([]byte, 0, 200), hello...)), "", "1->2 id 9 checksum [hello from life 7 to anyone, serves memory]"},
 	} {
 		var d DGRDMA
 		if err := d.DecodeFromBytes(append(bytes.Clone(tt.frame), tt.padding...), gopacket.NilDecodeFeedback); err != nil {

@@ -93,6 +93,7 @@
 //	stamp             if there is one behind an acknowledgement without messages
 //	  life            the receiver's, as the sender knows it
 //	  id, ack_start   as above, in 32 bits
+//	checksum_right    if the frame says that it ends with a checksum, and was captured whole
 //	messages          array, also if empty
 //	  offset          from the start of the frame header
 //	  txn             transaction id

@@ -54,6 +54,12 @@ func (p *Printer) fields(b []byte, v *View) []byte {
 		}
 		b = append(b, '\n')
 	}
+	switch v.Checksum {
+	case frame.RightChecksum:
+		b = append(b, "  checksum right\n"...)
+	case frame.WrongChecksum:
+		b = append(b, "  checksum wrong: the frame was changed on the way\n"...)
+	}
 	if v.Malformed != nil {
 		b = append(problem(append(b, "  "...), v.Malformed), '\n')
 	}

@@ -41,7 +41,8 @@ func FuzzPrinter(f *testing.F) {
 		}
 		var v text.View
 		v.Decode(&k)
-		whole, err := frame.Parse(data)
+		content, sum := k.Whole()
+		whole, err := frame.Parse(content)
 		if (err == nil || k.Cut()) == (v.Malformed != nil) && !k.Cut() {
 			t.Fatalf("malformed: %v, Parse says %v", v.Malformed, err)
 		}
@@ -72,6 +73,9 @@ func FuzzPrinter(f *testing.F) {
 			}
 			if o.ID != nil && (*o.ID != int(data[4])|int(data[5])<<8) {
 				t.Fatalf("%+v of % x", o, data)
+			}
+			if said := o.ChecksumRight; (said != nil) != (sum != frame.NoChecksum) || said != nil && *said != (sum == frame.RightChecksum) {
+				t.Fatalf("checksum %d: %v", sum, said)
 			}
 			list, told := whole.Services()
 			if said := o.Hello != nil && o.Hello.Services != nil; said != told || said && len(*o.Hello.Services) != len(list.All()) {

@@ -73,6 +73,9 @@ func (p *Printer) json(b []byte, v *View) []byte {
 		b = number(b, `,"id":`, int(v.Stamp.ID))
 		b = append(number(b, `,"ack_start":`, int(v.Stamp.Start)), '}')
 	}
+	if v.Checksum != frame.NoChecksum {
+		b = boolean(b, `,"checksum_right":`, v.Checksum == frame.RightChecksum)
+	}
 	b = append(b, `,"messages":[`...)
 	for i := range v.Messages {
 		if i > 0 {

@@ -3,6 +3,7 @@ package text
 import (
 	"strconv"
 
+	"github.com/dgrdma/dgrdma/frame"
 	"github.com/dgrdma/dgrdma/seal/datagram"
 )
 
@@ -54,6 +55,9 @@ func (p *Printer) line(b []byte, v *View) []byte {
 		b = number(b, " cut: ", len(v.Packet.Data))
 		b = number(b, " of ", v.Packet.Length)
 		b = append(b, " bytes"...)
+	}
+	if v.Checksum == frame.WrongChecksum {
+		b = append(b, " checksum wrong"...)
 	}
 	if v.Malformed != nil {
 		b = problem(append(b, ' '), v.Malformed)

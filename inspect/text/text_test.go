@@ -142,7 +142,8 @@ type object struct {
 		Life, ID uint32
 		AckStart uint32 `json:"ack_start"`
 	}
-	Messages []struct {
+	ChecksumRight *bool `json:"checksum_right"`
+	Messages      []struct {
 		Offset          int
 		Txn             uint32
 		Index, Count    int
@@ -311,6 +312,9 @@ func odd() []captured.Packet {
 	timeless := with(ether, whole[:5], 5)
 	timeless.Time = time.Time{}
 	padded := append(bytes.Clone(whole), bytes.Repeat([]byte{0xEE}, 40)...)
+	checked := frame.AddChecksum(append(make([]byte, 0, len(whole)+4), whole...))
+	changed := bytes.Clone(checked)
+	changed[40] ^= 1
 	return []captured.Packet{
 		with(udp, whole, len(whole)),
 		with(ether, padded, len(padded)),
@@ -318,6 +322,7 @@ func odd() []captured.Packet {
 		with(ether, whole[:40], 45), with(ether, change(30, 90)[:40], len(whole)), with(ether, change(30, 90), len(whole)),
 		with(ether, whole[:60], 60), with(ether, whole[:41], 41), with(ether, whole[:10], 10), timeless,
 		with(ether, change(9, 0x80)[:10], 10), with(ether, append(change(9, 0)[:10], make([]byte, 36)...), 46),
+		with(udp, checked, len(checked)), with(ether, changed, len(changed)), with(ether, checked[:60], len(checked)),
 	}
 }
 

@@ -47,6 +47,7 @@ type View struct {
 	Stamp     frame.Stamp
 	Stamped   bool
 	Seal      datagram.Kind
+	Checksum  frame.Checksum
 	Padding   []byte       // behind the last message, the services, the identity, or the stamp
 	Malformed *frame.Error // what is wrong, if anything is
 }
@@ -58,7 +59,9 @@ func (v *View) Decode(p *captured.Packet) {
 		v.sealed()
 		return
 	}
-	f, err := frame.Parse(p.Data)
+	b, sum := p.Whole()
+	v.Checksum = sum
+	f, err := frame.Parse(b)
 	if err == nil {
 		v.whole(&f)
 	} else {

@@ -107,7 +107,7 @@ func conversation(t *testing.T, addrs [2]transport.Addr, seed uint64) (file stri
 				t.Fatal(err)
 			}
 			random := rand.New(rand.NewPCG(seed, uint64(i)))
-			cfg := endpoint.Config{ID: frame.EndpointID(i + 1), Memory: memory, FirstFrame: frame.Seq(65400 + i), Entropy: random.Uint32}
+			cfg := endpoint.Config{ID: frame.EndpointID(i + 1), Memory: memory, FirstFrame: frame.Seq(65400 + i), Entropy: random.Uint32, Checksum: seed%10 == 5}
 			if i == 0 {
 				if wire, err = tap.New(wire, &capture, tap.Options{}); err != nil {
 					t.Fatal(err)

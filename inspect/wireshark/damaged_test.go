@@ -118,7 +118,8 @@ func TestDamagedCaptures(t *testing.T) {
 					}
 					continue
 				}
-				f, err := frame.Parse(p.Data)
+				content, _ := p.Whole()
+				f, err := frame.Parse(content)
 				malformed := r["dgrdma.malformed"] != ""
 				switch {
 				case p.Cut():

@@ -23,6 +23,8 @@ end
 local in_udp = Proto("dgrdma_in_udp", "DG/RDMA in UDP")
 
 local HEADER, MESSAGE, PREFIX, STAMP = 10, 24, 2, 12
+-- With a checksum a frame has as much as Ethernet carries at least.
+local CHECKSUM, LEAST_CHECKED = 4, 46
 -- A list of services has room for as many as MOST_SERVICES behind its own header.
 local LIST, SERVICE, NAME, MOST_SERVICES = 4, 12, 8, 8
 local SERVICES = LIST + MOST_SERVICES * SERVICE
@@ -60,9 +62,12 @@ local f = {
   ack_last = ProtoField.uint16("dgrdma.ack.last", "Last acknowledged id"),
   flags = ProtoField.uint8("dgrdma.flags", "Flags", base.HEX),
   flags_messages = ProtoField.bool("dgrdma.flags.messages", "Messages follow", 8, nil, 0x01),
-  flags_reserved = ProtoField.uint8("dgrdma.flags.reserved", "Reserved", base.HEX, nil, 0xfe),
+  flags_checksum = ProtoField.bool("dgrdma.flags.checksum", "Ends with a checksum", 8, nil, 0x02),
+  flags_reserved = ProtoField.uint8("dgrdma.flags.reserved", "Reserved", base.HEX, nil, 0xfc),
   messages = ProtoField.uint32("dgrdma.messages", "Messages"),
   padding = ProtoField.bytes("dgrdma.padding", "Padding"),
+  checksum = ProtoField.uint32("dgrdma.checksum", "Checksum (CRC32C)", base.HEX),
+  checksum_right = ProtoField.bool("dgrdma.checksum.right", "Checksum is right"),
 
   msg = ProtoField.none("dgrdma.msg", "Message"),
   txn = ProtoField.uint32("dgrdma.msg.txn", "Transaction id"),
@@ -146,6 +151,7 @@ local x = {
   ids = expert_field("zero_id", "Endpoint id 0", "PROTOCOL", "WARN"),
   flags = expert_field("flags.bad", "Reserved flags are set", "PROTOCOL", "WARN"),
   unknown = expert_field("handshake.key_unknown", "A key that its receiver does not know", "SEQUENCE", "NOTE"),
+  checksum = expert_field("checksum.bad", "Wrong checksum", "CHECKSUM", "ERROR"),
   type = expert_field("msg.type.bad", "Type that nobody sends", "PROTOCOL", "NOTE"),
   index = expert_field("msg.index.bad", "Index 0 or above the count", "PROTOCOL", "WARN"),
   count = expert_field("msg.count.zero", "Count 0 with data", "PROTOCOL", "NOTE"),
@@ -162,6 +168,32 @@ local x = {
   unsent = expert_field("analysis.ack_unseen", "Acknowledges ids ahead of those captured", "SEQUENCE", "WARN"),
 }
 dgrdma.experts = x
+
+---------------------------------------------------------------- checksum
+
+-- Lua 5.2 has no operator for exclusive or, and later ones have no library for it; what does not
+-- compile is left out.
+local bxor = bit32 and bit32.bxor or load("return function(a, b) return a ~ b end")()
+local sums -- by byte, once they are needed
+
+local function crc32c(bytes)
+  if not sums then
+    sums = {}
+    for i = 0, 255 do
+      local c = i
+      for _ = 1, 8 do
+        local half = math.floor(c / 2)
+        c = c % 2 == 1 and bxor(half, 0x82f63b78) or half
+      end
+      sums[i] = c
+    end
+  end
+  local c = ONES
+  for i = 1, #bytes do
+    c = bxor(math.floor(c / 256), sums[bxor(c % 256, bytes:byte(i))])
+  end
+  return bxor(c, ONES)
+end
 
 ---------------------------------------------------------------- reading
 
@@ -317,10 +349,23 @@ local function read_frame(tvb, at, stop)
   if flags >= 128 and read_sealed(tvb, p) then
     return p
   end
+  p.checked = flags == 2 or flags == 3
+  -- A fragment, and a frame that was cut, may lack the end where the checksum is.
+  local whole = p.checked and not p.cut and stop ~= LONGEST and stop - at >= LEAST_CHECKED
+  if whole then
+    p.stop, p.captured = stop - CHECKSUM, stop - CHECKSUM
+  end
   if p.has_messages then
     p.finish = read_messages(tvb, p)
   else
     p.finish = read_stamp(tvb, p)
+  end
+  if whole then
+    p.checksum, p.stop, p.captured = stop - CHECKSUM, stop, stop
+  end
+  if p.checked then
+    p.content = p.finish
+    p.finish = math.min(math.max(p.finish + CHECKSUM, at + LEAST_CHECKED), stop)
   end
   return p
 end
@@ -341,7 +386,7 @@ end
 
 -- plausible tells frames from other datagrams by what no known sender does.
 local function plausible(tvb, at, p)
-  if not p.dst or (p.flags > 1 and not p.seal) or p.bad or not introduced(p) then
+  if not p.dst or (p.flags > 3 and not p.seal) or p.bad or not introduced(p) then
     return false
   end
   local prefix = tvb(at, PREFIX):le_uint()
@@ -359,6 +404,7 @@ local function plausible(tvb, at, p)
   local length = p.stop - p.at
   return p.has_messages or (p.stop == LONGEST and (p.count ~= 0 or p.stamp)) or (length == HEADER and p.count ~= 0)
     or (length == HEADER + STAMP and p.finish == p.stop)
+    or (p.checked and length == LEAST_CHECKED and (p.cut or p.content == p.at + HEADER + STAMP))
 end
 
 -- segments cuts a datagram into pieces of that size, each a prefix and a frame
@@ -455,10 +501,10 @@ end
 -- A flow is what one endpoint sends to another one. Its ids are counted without
 -- wrapping; ids holds the first copy of each. An entry is what is known of one
 -- frame: for a first copy that is its record, else it has the record as rec.
-local routes, entries
+local routes, entries, wrong
 
 local function forget()
-  routes, entries = {}, {}
+  routes, entries, wrong = {}, {}, {}
 end
 dgrdma.init = forget
 
@@ -649,7 +695,11 @@ end
 local function entry_of(tvb, p, pinfo)
   local key = pinfo.number * 262144 + tvb:offset() + p.at
   local e = entries[key]
-  if not e and not pinfo.visited and p.dst and not p.bad and not p.seal and not pinfo.in_error_pkt then
+  if p.checksum and not pinfo.visited and dgrdma.prefs.checksums then
+    wrong[key] = crc32c(tvb:raw(p.at, p.checksum - p.at)) ~= tvb(p.checksum, CHECKSUM):le_uint()
+  end
+  p.wrong = wrong[key]
+  if not e and not p.wrong and not pinfo.visited and p.dst and not p.bad and not p.seal and not pinfo.in_error_pkt then
     e = remember(p, pinfo)
     entries[key] = e
   end
@@ -726,8 +776,10 @@ local function frame_text(p)
   if p.count ~= 0 then
     s = s .. format(" ack %d+%d", p.start, p.count)
   end
-  if p.flags > 1 then
-    s = s .. format(" flags 0x%02x", p.flags - p.flags % 2)
+  if p.flags > 3 then
+    s = s .. format(" flags 0x%02x", p.flags - p.flags % 4)
+  elseif p.checked then
+    s = s .. " checksum"
   end
   if p.stamp then
     s = s .. format(" [stamp for life %d id %d ack from %d]", p.stamped.life, p.stamped.seq, p.stamped.start)
@@ -741,6 +793,9 @@ local function frame_text(p)
     if #p.msgs > MOST_MESSAGES then
       s = s .. format(" and %d more", #p.msgs - MOST_MESSAGES)
     end
+  end
+  if p.wrong then
+    s = s .. " checksum wrong"
   end
   if p.bad then
     return s .. " (malformed)"
@@ -784,7 +839,10 @@ local function findings(p, e)
   if p.unasked then
     find(all, x.unknown, "Answers a sealed frame under a key that its sender does not know")
   end
-  if p.flags > 1 and not p.seal then
+  if p.wrong then
+    find(all, x.checksum, "Wrong checksum: the frame was changed on the way, and the wire's own checksum is right")
+  end
+  if p.flags > 3 and not p.seal then
     find(all, x.flags, "Reserved flags are set")
   end
   for _, m in ipairs(p.hello and {} or p.msgs) do
@@ -943,6 +1001,7 @@ local function show_header(tvb, tree, p)
   end
   local flags = tree:add(f.flags, tvb(at + 9, 1))
   flags:add(f.flags_reserved, tvb(at + 9, 1))
+  flags:add(f.flags_checksum, tvb(at + 9, 1))
   flags:add(f.flags_messages, tvb(at + 9, 1))
 end
 
@@ -1058,8 +1117,16 @@ local function show_frame(tvb, tree, p, e, number)
     node:add_le(f.stamp_seq, tvb(p.stamp + 4, 4))
     node:add_le(f.stamp_start, tvb(p.stamp + 8, 4))
   end
-  if p.finish < p.captured then
-    tree:add(f.padding, tvb(p.finish, p.captured - p.finish))
+  local finish, stop = p.finish, p.captured
+  if p.checksum then
+    finish, stop = p.content, p.checksum
+    tree:add_le(f.checksum, tvb(p.checksum, CHECKSUM))
+    if p.wrong ~= nil then
+      tree:add(f.checksum_right, tvb(p.checksum, CHECKSUM), not p.wrong):set_generated()
+    end
+  end
+  if finish < stop then
+    tree:add(f.padding, tvb(finish, stop - finish))
   end
 end
 
@@ -1152,6 +1219,8 @@ local ethertype, port_range
 
 dgrdma.prefs.ethertype = Pref.string("Ethernet type", "0xf042", "The Ethernet type of DG/RDMA: OpenCPI's is 0xf042")
 dgrdma.prefs.ports = Pref.range("UDP ports", "", "Ports whose datagrams are DG/RDMA whatever they look like", 65535)
+
+dgrdma.prefs.checksums = Pref.bool("Verify checksums", true, "Whether the checksum of a frame that says that it has one is right. It takes time")
 
 local function register()
   local wanted = tonumber(dgrdma.prefs.ethertype)

@@ -10,7 +10,7 @@ import (
 
 // findings are the expert fields, without the name of the protocol.
 var findings = []string{
-	"malformed", "cut", "zero_id", "flags.bad", "msg.type.bad", "msg.index.bad", "msg.count.zero", "msg.len.zero", "msg.addr.wraps",
+	"malformed", "cut", "zero_id", "flags.bad", "checksum.bad", "msg.type.bad", "msg.index.bad", "msg.count.zero", "msg.len.zero", "msg.addr.wraps",
 	"msg.completion.unaligned", "msg.txn.differs", "analysis.retransmission", "analysis.live_header", "analysis.duplicate", "analysis.gap",
 	"analysis.out_of_order", "analysis.restart", "analysis.ack_unseen",
 }
@@ -111,6 +111,8 @@ func TestFindings(t *testing.T) {
 			{0, made(from1(7), with(data(7, 1, 1, 8), func(m *frame.Message) { m.Type = 4 })), "msg.type.bad"},
 			{0, made(from1(8), with(data(8, 1, 1, 8), func(m *frame.Message) { m.Type = 3 })), ""},
 			{0, made(withHeader(from1(9), func(h *frame.Header) { h.Flags = 0x80 }), data(9, 1, 1, 8)), "flags.bad"},
+			{0, frame.AddChecksum(made(from1(10), data(10, 1, 1, 8))), ""},
+			{0, patched(frame.AddChecksum(made(from1(11), data(11, 1, 1, 8))), 35, 0xee), "checksum.bad"},
 			{0, made(withHeader(from1(9), func(h *frame.Header) { h.Dst = 0 }), data(9, 1, 1, 8)), "zero_id"},
 		}},
 		{"malformed", []step{

@@ -23,6 +23,7 @@ type packet struct {
 	prefix   []byte
 	data     []byte
 	frame    frame.Frame
+	checksum []byte // nil: it has none
 	msgs     []frame.Message
 	bytes    [][]byte
 
@@ -105,6 +106,14 @@ func model(t testing.TB, file string, o captured.Options) []*packet {
 			t.Fatal(err)
 		}
 		p := &packet{number: c.Record, src: c.Src, dst: c.Dst, prefix: slices.Clone(c.Prefix), data: slices.Clone(c.Data)}
+		content, sum := c.Whole()
+		if sum == frame.WrongChecksum {
+			t.Fatalf("packet %d: its checksum is wrong", c.Record)
+		}
+		if sum == frame.RightChecksum {
+			p.checksum = slices.Clone(p.data[len(content):])
+			p.data = p.data[:len(content):len(content)]
+		}
 		if p.frame, err = frame.Parse(p.data); err != nil {
 			t.Fatalf("packet %d: %v", c.Record, err)
 		}
@@ -165,7 +174,7 @@ func (p *packet) join(open map[name]*transaction) {
 
 var plainFields = append([]string{
 	"_ws.col.Info", "dgrdma.prefix", "dgrdma.dst", "dgrdma.src", "dgrdma.seq", "dgrdma.ack.start", "dgrdma.ack.count", "dgrdma.ack.last",
-	"dgrdma.flags", "dgrdma.flags.messages", "dgrdma.flags.reserved", "dgrdma.messages", "dgrdma.padding", "dgrdma.msg.txn",
+	"dgrdma.flags", "dgrdma.flags.messages", "dgrdma.flags.checksum", "dgrdma.checksum", "dgrdma.checksum.right", "dgrdma.flags.reserved", "dgrdma.messages", "dgrdma.padding", "dgrdma.msg.txn",
 	"dgrdma.msg.completion.addr", "dgrdma.msg.completion.value", "dgrdma.msg.count", "dgrdma.msg.index", "dgrdma.msg.addr",
 	"dgrdma.msg.len", "dgrdma.msg.type", "dgrdma.msg.more", "dgrdma.msg.data", "dgrdma.hello", "dgrdma.hello.life",
 	"dgrdma.hello.peer_life", "dgrdma.hello.seq", "dgrdma.stamp.life", "dgrdma.stamp.seq", "dgrdma.stamp.ack_start", "dgrdma.malformed",
@@ -198,7 +207,15 @@ func checkPlain(t *testing.T, p *packet, r row) {
 		equal("dgrdma.ack.last")
 	}
 	equal("dgrdma.flags", int(h.Flags))
-	equal("dgrdma.flags.reserved", int(h.Flags)>>1)
+	equal("dgrdma.flags.reserved", int(h.Flags)>>2)
+	equal("dgrdma.flags.checksum", int(h.Flags)>>1&1)
+	if p.checksum != nil {
+		equal("dgrdma.checksum", int(binary.LittleEndian.Uint32(p.checksum)))
+		equal("dgrdma.checksum.right", 1)
+	} else {
+		equal("dgrdma.checksum")
+		equal("dgrdma.checksum.right")
+	}
 	equal("dgrdma.flags.messages", int(h.Flags)&1)
 	equal("dgrdma.messages", len(p.msgs))
 	ofMessages("dgrdma.msg.txn", func(m *frame.Message) int { return int(m.Txn) })

@@ -29,7 +29,7 @@ type sending struct {
 	from int32 // number of the interface in raw
 }
 
-func (s *sending) init() { s.out = mmsg.NewBatch(messages, 2*messages, 0) }
+func (s *sending) init() { s.out = mmsg.NewBatch(messages, 3*messages, 0) }
 
 // Send implements [transport.Conn].
 func (c *Conn) Send(batch []transport.Outgoing) (int, error) {
@@ -58,6 +58,9 @@ func (c *Conn) Send(batch []transport.Outgoing) (int, error) {
 			s.out.Add(o.Buf)
 			if len(o.Rest) > 0 {
 				s.out.Add(o.Rest)
+			}
+			if len(o.Tail) > 0 {
+				s.out.Add(o.Tail)
 			}
 		}
 		if n == done {

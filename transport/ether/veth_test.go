@@ -1,6 +1,7 @@
 package ether_test
 
 import (
+	"bytes"
 	"fmt"
 	"net"
 	"runtime"
@@ -82,8 +83,8 @@ func send(t testing.TB, from *ether.Conn, to transport.Addr, frames ...[]byte) {
 	t.Helper()
 	var batch []transport.Outgoing
 	for _, f := range frames {
-		half := len(f) / 2 // the end lies elsewhere
-		batch = append(batch, transport.Outgoing{To: new(to), Buf: f[:half:half], Rest: append([]byte(nil), f[half:]...)})
+		half, most := len(f)/2, len(f)*3/4 // the rest lies elsewhere, in two places
+		batch = append(batch, transport.Outgoing{To: new(to), Buf: f[:half:half], Rest: bytes.Clone(f[half:most]), Tail: bytes.Clone(f[most:])})
 	}
 	n, err := from.Send(batch)
 	check(t, err)

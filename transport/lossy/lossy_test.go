@@ -114,3 +114,40 @@ func TestWaitsOn(t *testing.T) {
 	b.Close()
 	<-done
 }
+
+// TestDamages: as many as were asked for are changed, most of them, all arrive as long as they were, and the
+// sender's own bytes stay as they are.
+func TestDamages(t *testing.T) {
+	network := simnet.New(1)
+	a := network.Attach(simnet.Addr(1), simnet.Config{})
+	b := NewDamaging(network.Attach(simnet.Addr(2), simnet.Config{}), 0.2, 7)
+	defer a.Close()
+	defer b.Close()
+	want := make([]byte, 200)
+	for i := range want {
+		want[i] = byte(i + 1)
+	}
+	const n = 3000
+	buf := append(make([]byte, a.Caps().Headroom), want...)
+	to := b.LocalAddr()
+	in := make([]transport.Datagram, 1)
+	changed := 0
+	for range n {
+		if _, err := a.Send([]transport.Outgoing{{To: &to, Buf: buf}}); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := b.Recv(in, transport.Forever); got != 1 || err != nil || len(in[0].Data) != len(want) {
+			t.Fatalf("%d came, of %d bytes: %v", got, len(in[0].Data), err)
+		}
+		if !bytes.Equal(in[0].Data, want) {
+			changed++
+		}
+	}
+	damaged := int(b.Damaged())
+	if damaged < 490 || damaged > 710 || changed > damaged || changed < damaged*9/10 { // five standard deviations
+		t.Errorf("%d of %d were damaged, and %d differ", damaged, n, changed)
+	}
+	if !bytes.Equal(buf[a.Caps().Headroom:], want) {
+		t.Error("what was sent was changed")
+	}
+}

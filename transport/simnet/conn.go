@@ -185,13 +185,13 @@ func (c *Conn) Send(batch []transport.Outgoing) (int, error) {
 		sent++
 		if l.perfect {
 			l.stats.Sent++
-			n.deliver(l, n.clone(o.Buf[c.caps.Headroom:], o.Rest, c.caps.MTU), l.stats.Sent)
+			n.deliver(l, n.clone(c.caps.MTU, o.Buf[c.caps.Headroom:], o.Rest, o.Tail), l.stats.Sent)
 			continue
 		}
 		if clock < 0 {
 			clock = n.now()
 		}
-		if n.enter(l, n.clone(o.Buf[c.caps.Headroom:], o.Rest, c.caps.MTU), clock) == refused {
+		if n.enter(l, n.clone(c.caps.MTU, o.Buf[c.caps.Headroom:], o.Rest, o.Tail), clock) == refused {
 			c.stats.SendDrops++
 		}
 	}

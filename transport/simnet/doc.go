@@ -20,7 +20,7 @@
 //	n, err := b.Recv(datagrams, transport.Forever) // 5 ms later
 //
 // A datagram passes the stages of its link in this order: Down, Script, Rate
-// and Queue, HoldBack, Loss, Corrupt, Latency with Jitter, Reorder, Duplicate.
+// and Queue, HoldBack, Loss, Corrupt, Damage, Latency with Jitter, Reorder, Duplicate.
 // At the end it is put into the receive queue of whoever is attached at the
 // destination then, which may be a later endpoint than at the time of sending:
 // a process that was restarted gets the datagrams meant for its predecessor.

@@ -12,7 +12,7 @@ import (
 // faults draws the fates of a link's datagrams, each from a generator of its
 // own, so that turning one on leaves the pattern of the others as it was.
 type faults struct {
-	loss, duplicate, reorder, corrupt, holdBack, jitter, bit generator
+	loss, duplicate, reorder, corrupt, holdBack, jitter, bit, damage, harm generator
 
 	runLeft int  // datagrams that share the current draw for loss
 	runLost bool // what was drawn
@@ -20,7 +20,7 @@ type faults struct {
 
 // fate is what chance has in store for one datagram.
 type fate struct {
-	lost, duplicated, reordered, corrupted, held bool
+	lost, duplicated, reordered, corrupted, damaged, held bool
 
 	jitter time.Duration
 }
@@ -34,6 +34,8 @@ func newFaults(key uint64) faults {
 		holdBack:  newGenerator(key, 5),
 		jitter:    newGenerator(key, 6),
 		bit:       newGenerator(key, 7),
+		damage:    newGenerator(key, 8),
+		harm:      newGenerator(key, 9),
 	}
 }
 
@@ -45,6 +47,7 @@ func (f *faults) draw(cfg *Link) fate {
 		duplicated: f.duplicate.chance(cfg.Duplicate),
 		reordered:  f.reorder.chance(cfg.Reorder),
 		corrupted:  f.corrupt.chance(cfg.Corrupt),
+		damaged:    f.damage.chance(cfg.Damage),
 		held:       f.holdBack.chance(cfg.HoldBack),
 		jitter:     f.drawJitter(cfg.Jitter),
 	}

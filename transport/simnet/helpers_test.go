@@ -35,8 +35,8 @@ func newPair(t *testing.T, seed uint64, l simnet.Link) *pair {
 }
 
 func outgoing(c transport.Conn, to transport.Addr, frame []byte) transport.Outgoing {
-	half := len(frame) / 2 // the end lies elsewhere
-	return transport.Outgoing{To: new(to), Buf: append(make([]byte, c.Caps().Headroom), frame[:half]...), Rest: frame[half:]}
+	half, most := len(frame)/2, len(frame)*3/4 // the rest lies elsewhere, in two places
+	return transport.Outgoing{To: new(to), Buf: append(make([]byte, c.Caps().Headroom), frame[:half]...), Rest: frame[half:most], Tail: frame[most:]}
 }
 
 func numbered(i, size int) []byte {

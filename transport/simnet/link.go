@@ -53,6 +53,11 @@ type Link struct {
 	Corrupt     float64
 	DropCorrupt bool
 
+	// Damage is the probability that a datagram arrives changed as by the memory of a switch, behind
+	// the checksum of the wire: a bit, a byte, a run of zeros, words that change places, or an end that
+	// belongs elsewhere.
+	Damage float64
+
 	// HoldBack is the probability that a copy of a datagram, lost or not, also
 	// arrives HoldFor after it was sent (0 means DefaultHoldFor). Choose it
 	// long enough for the sender to use all its sequence numbers once.
@@ -74,7 +79,7 @@ func (cfg *Link) mustBeValid() {
 		value float64
 	}{
 		{"Loss", cfg.Loss}, {"Duplicate", cfg.Duplicate}, {"Reorder", cfg.Reorder},
-		{"Corrupt", cfg.Corrupt}, {"HoldBack", cfg.HoldBack},
+		{"Corrupt", cfg.Corrupt}, {"Damage", cfg.Damage}, {"HoldBack", cfg.HoldBack},
 	} {
 		if !(p.value >= 0 && p.value <= 1) { // also refuses NaN
 			panic(fmt.Sprintf("BUG: simnet: %s is no probability: %v", p.name, p.value))
@@ -90,7 +95,7 @@ func (cfg *Link) mustBeValid() {
 
 func (cfg *Link) isPerfect() bool {
 	return cfg.MTU == 0 && cfg.Latency == 0 && cfg.Jitter == 0 && cfg.Rate == 0 && cfg.Loss == 0 &&
-		cfg.Duplicate == 0 && cfg.Reorder == 0 && cfg.Corrupt == 0 && cfg.HoldBack == 0 &&
+		cfg.Duplicate == 0 && cfg.Reorder == 0 && cfg.Corrupt == 0 && cfg.Damage == 0 && cfg.HoldBack == 0 &&
 		!cfg.Down && cfg.Script == nil
 }
 

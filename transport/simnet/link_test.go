@@ -125,6 +125,9 @@ func TestFaultRates(t *testing.T) {
 		"DropCorrupt": {simnet.Link{Corrupt: 0.05, DropCorrupt: true}, 0.05,
 			func(s simnet.LinkStats) uint64 { return s.CorruptDropped },
 			func(hit uint64) uint64 { return count - hit }},
+		"Damage": {simnet.Link{Damage: 0.05}, 0.05,
+			func(s simnet.LinkStats) uint64 { return s.Damaged },
+			func(uint64) uint64 { return count }},
 		"HoldBack": {simnet.Link{HoldBack: 0.3}, 0.3,
 			func(s simnet.LinkStats) uint64 { return s.Held },
 			func(hit uint64) uint64 { return count + hit }},
@@ -211,7 +214,7 @@ func TestCorruptFlipsOneBitOfTheCopy(t *testing.T) {
 		if _, err := p.a.Send([]transport.Outgoing{o}); err != nil {
 			t.Fatal(err)
 		}
-		if !bytes.Equal(slices.Concat(o.Buf[2:], o.Rest), frame) {
+		if !bytes.Equal(slices.Concat(o.Buf[2:], o.Rest, o.Tail), frame) {
 			t.Fatal("the sender's buffer was changed")
 		}
 		if _, err := p.b.Recv(dst, transport.Forever); err != nil {

@@ -77,7 +77,7 @@ func (n *Network) Link(from, to transport.Addr, cfg Link) {
 func (n *Network) Inject(from, to transport.Addr, frame []byte) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.deliver(newLink(n.seed, from, n.conns[to], to), n.clone(frame, nil, 0), 0)
+	n.deliver(newLink(n.seed, from, n.conns[to], to), n.clone(0, frame), 0)
 	n.wakeReceivers()
 }
 
@@ -197,19 +197,27 @@ func (n *Network) wakeReceivers() {
 	n.wake = n.wake[:0]
 }
 
-// clone copies a frame, of which the end may lie elsewhere, into a buffer of the network with
+// clone copies a frame, of which parts may lie elsewhere, into a buffer of the network with
 // room for at least size bytes.
-func (n *Network) clone(frame, rest []byte, size int) []byte {
+func (n *Network) clone(size int, frame []byte, rest ...[]byte) []byte {
 	var buf []byte
 	if last := len(n.free) - 1; last >= 0 {
 		buf = n.free[last]
 		n.free[last] = nil
 		n.free = n.free[:last]
 	}
-	if length := len(frame) + len(rest); cap(buf) < length {
+	length := len(frame)
+	for _, r := range rest {
+		length += len(r)
+	}
+	if cap(buf) < length {
 		buf = make([]byte, 0, max(size, length))
 	}
-	return append(append(buf[:0], frame...), rest...)
+	buf = append(buf[:0], frame...)
+	for _, r := range rest {
+		buf = append(buf, r...)
+	}
+	return buf
 }
 
 func (n *Network) recycle(buf []byte) { n.free = append(n.free, buf) }

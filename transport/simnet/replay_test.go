@@ -16,7 +16,7 @@ import (
 
 var everything = simnet.Link{
 	Latency: 5 * ms, Jitter: 3 * ms, Rate: 4_000_000, Queue: 20,
-	Loss: 0.1, Burst: 3, Duplicate: 0.1, Reorder: 0.1, Corrupt: 0.1,
+	Loss: 0.1, Burst: 3, Duplicate: 0.1, Reorder: 0.1, Corrupt: 0.1, Damage: 0.1,
 	HoldBack: 0.05, HoldFor: time.Second,
 }
 

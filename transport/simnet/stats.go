@@ -12,6 +12,7 @@ type LinkStats struct {
 
 	// What happened to some on the way.
 	Corrupted uint64 // with a wrong bit, dropped or not
+	Damaged   uint64 // see Link.Damage
 	Reordered uint64 // delivered after one that was sent later
 
 	// Reasons why datagrams did not arrive.
@@ -37,6 +38,7 @@ func (s *LinkStats) add(o *LinkStats) {
 	s.Duplicated += o.Duplicated
 	s.Held += o.Held
 	s.Corrupted += o.Corrupted
+	s.Damaged += o.Damaged
 	s.Reordered += o.Reordered
 	s.Refused += o.Refused
 	s.Down += o.Down

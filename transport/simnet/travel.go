@@ -1,6 +1,10 @@
 package simnet
 
-import "time"
+import (
+	"time"
+
+	"github.com/dgrdma/dgrdma/transport/internal/harm"
+)
 
 type outcome int
 
@@ -59,6 +63,10 @@ func (n *Network) enter(l *link, buf []byte, now time.Duration) outcome {
 		}
 		l.chance.flip(buf)
 	}
+	if chance.damaged {
+		stats.Damaged++
+		harm.Do(buf, l.chance.harm.below)
+	}
 	l.lastDue = max(l.lastDue, departed+cfg.Latency+chance.jitter)
 	due := l.lastDue
 	if chance.reordered {
@@ -72,14 +80,14 @@ func (n *Network) enter(l *link, buf []byte, now time.Duration) outcome {
 	n.schedule(l, buf, ordinal, due)
 	for range copies {
 		stats.Duplicated++
-		n.schedule(l, n.clone(buf, nil, cap(buf)), 0, due)
+		n.schedule(l, n.clone(cap(buf), buf), 0, due)
 	}
 	return accepted
 }
 
 func (n *Network) hold(l *link, buf []byte, due time.Duration) {
 	l.stats.Held++
-	n.schedule(l, n.clone(buf, nil, cap(buf)), 0, due)
+	n.schedule(l, n.clone(cap(buf), buf), 0, due)
 }
 
 func (n *Network) schedule(l *link, buf []byte, ordinal uint64, due time.Duration) {

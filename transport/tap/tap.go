@@ -33,7 +33,7 @@ type Conn struct {
 	mu     sync.Mutex
 	w      io.Writer
 	buf    []byte // records of one batch
-	joined []byte // a frame of two pieces
+	joined []byte // a frame of several pieces
 	err    error  // of the writer; ends the recording
 }
 
@@ -107,8 +107,8 @@ func (t *Conn) recordSent(batch []transport.Outgoing) {
 			continue // the wrapped Conn complains
 		}
 		frame := o.Buf[t.headroom:]
-		if len(o.Rest) > 0 {
-			t.joined = append(append(t.joined[:0], frame...), o.Rest...)
+		if len(o.Rest)+len(o.Tail) > 0 {
+			t.joined = append(append(append(t.joined[:0], frame...), o.Rest...), o.Tail...)
 			frame = t.joined
 		}
 		t.record(now, t.at(*o.To), *o.To, frame)

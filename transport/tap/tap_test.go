@@ -37,8 +37,8 @@ func newTap(t *testing.T, c transport.Conn, w io.Writer, opts tap.Options) *tap.
 }
 
 func outgoing(c transport.Conn, to transport.Addr, frame []byte) transport.Outgoing {
-	half := len(frame) / 2 // the end lies elsewhere
-	return transport.Outgoing{To: new(to), Buf: append(make([]byte, c.Caps().Headroom), frame[:half]...), Rest: frame[half:]}
+	half, most := len(frame)/2, len(frame)*3/4 // the rest lies elsewhere, in two places
+	return transport.Outgoing{To: new(to), Buf: append(make([]byte, c.Caps().Headroom), frame[:half]...), Rest: frame[half:most], Tail: frame[most:]}
 }
 
 func mustSend(t *testing.T, c transport.Conn, to transport.Addr, frames ...string) {

@@ -99,7 +99,7 @@ func (c *Conn) gather(batch []transport.Outgoing, start int, gso bool) int {
 		case c.v6:
 			length = lenInet6
 		}
-		if !s.out.Fits(2) {
+		if !s.out.Fits(3) {
 			return i
 		}
 		name := s.out.Begin(length)
@@ -117,12 +117,15 @@ func (c *Conn) gather(batch []transport.Outgoing, start int, gso bool) int {
 				break
 			}
 			p.Buf[0], p.Buf[1] = 0, 0
-			if !s.out.Fits(2) {
+			if !s.out.Fits(3) {
 				break
 			}
 			s.out.Add(p.Buf)
 			if len(p.Rest) > 0 {
 				s.out.Add(p.Rest)
+			}
+			if len(p.Tail) > 0 {
+				s.out.Add(p.Tail)
 			}
 			segments++
 			if total += length; length < size {

@@ -38,6 +38,9 @@ func outgoing(to transport.Addr, number, n int) transport.Outgoing {
 	o := transport.Outgoing{To: new(to), Buf: b}
 	if half := n / 2; number%3 == 1 && half > 4 { // the end lies elsewhere
 		o.Buf, o.Rest = b[:prefix+half:prefix+half], bytes.Clone(b[prefix+half:])
+		if number%2 == 1 { // in two places
+			o.Rest, o.Tail = o.Rest[:1], o.Rest[1:]
+		}
 	}
 	return o
 }
@@ -77,7 +80,7 @@ func TestBatches(t *testing.T) {
 				for range count {
 					o := outgoing(v.seen(t, to, a), len(batch), size)
 					batch = append(batch, o)
-					want[*o.To] = append(want[*o.To], slices.Concat(o.Buf[prefix:], o.Rest))
+					want[*o.To] = append(want[*o.To], slices.Concat(o.Buf[prefix:], o.Rest, o.Tail))
 				}
 			}
 			add(b, full, 70) // more than one message takes

@@ -102,7 +102,7 @@ func (w *world) guest(a *Action, index int) (come, leave func()) {
 		var err error
 		if wire, err = w.g.attach(number, &Node{}); err == nil {
 			ep, err = dgrdma.New(wire, &dgrdma.Config{
-				ID: idOf(number), GiveUp: w.plan.GiveUp, Entropy: entropy(w.plan.Seed, number, 1), Keys: w.plan.guestKeys(number),
+				ID: idOf(number), GiveUp: w.plan.GiveUp, Entropy: entropy(w.plan.Seed, number, 1), Keys: w.plan.guestKeys(number), Checksum: w.plan.damage() > 0,
 			})
 		}
 		if err != nil {

@@ -29,6 +29,7 @@ const (
 	rollFlow                   // of a flow
 	rollLink                   // of a sequence of links
 	rollStrangers              // of what they send
+	rollDamage                 // of what the memory of switches does
 )
 
 // Draw draws the plan of a round that lasts no longer than that, and the time until all is
@@ -166,6 +167,22 @@ func (p *Plan) drawNetwork(d worlds.Dice) {
 			}
 		}
 	}
+}
+
+// damage is how many of the frames that come to a node were changed behind the checksum of the wire, of that share. Where
+// some are, all have a checksum of ours.
+func (p *Plan) damage() float64 {
+	const room = 200 // for introductions with all that is in them
+	for i := range p.Nodes {
+		if m := p.Nodes[i].MTU; m != 0 && m < room {
+			return 0
+		}
+	}
+	d := worlds.NewDice(p.Seed, rollDamage)
+	if !p.Kind.Native() || p.MTU < room || !d.Chance(0.4) {
+		return 0
+	}
+	return 0.1 * d.Float64()
 }
 
 // drawFaults draws what the switch does to frames from a side.

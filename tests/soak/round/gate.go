@@ -1,6 +1,7 @@
 package round
 
 import (
+	"slices"
 	"sync"
 	"time"
 
@@ -77,7 +78,7 @@ func (g *gate) sample(batch []transport.Outgoing) {
 			continue
 		}
 		o := &batch[i]
-		b := append(append([]byte(nil), o.Buf[min(g.headroom, len(o.Buf)):]...), o.Rest...)
+		b := slices.Concat(o.Buf[min(g.headroom, len(o.Buf)):], o.Rest, o.Tail)
 		if len(g.samples) < mostSamples {
 			g.samples = append(g.samples, b)
 		} else {

@@ -11,6 +11,7 @@ import (
 	"github.com/dgrdma/dgrdma/link"
 	"github.com/dgrdma/dgrdma/tests/oracle"
 	"github.com/dgrdma/dgrdma/tests/worlds"
+	"github.com/dgrdma/dgrdma/transport/lossy"
 	"github.com/dgrdma/dgrdma/transport/tap"
 )
 
@@ -69,7 +70,8 @@ func (n *node) start() error {
 	if err != nil {
 		return err
 	}
-	g := newGate(tapped)
+	damaged := lossy.NewDamaging(tapped, w.plan.damage(), w.plan.Seed+uint64(n.index))
+	g := newGate(damaged)
 	n.mu.Lock()
 	n.life++
 	life := n.life
@@ -113,7 +115,7 @@ func (n *node) config(mem *oracle.Memory, life int) *dgrdma.Config {
 	cfg := &dgrdma.Config{
 		ID: idOf(n.index), Memory: mem, Profile: &prof, Window: p.Window, MTU: p.MTU, Queue: p.Queue, GiveUp: n.w.plan.GiveUp,
 		Coalesce: p.Coalesce, AcceptAny: p.Accept, Manual: p.Manual, NoHelp: p.NoHelp, Entropy: entropy(n.w.plan.Seed, n.index, life),
-		Keys: n.w.plan.keys(n.index),
+		Keys: n.w.plan.keys(n.index), Checksum: n.w.plan.damage() > 0,
 	}
 	if life == 1 || p.RepeatFirst {
 		cfg.FirstFrame = p.First

@@ -1,0 +1,430 @@
+package endpoint
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/dgrdma/dgrdma/frame"
+	"github.com/dgrdma/dgrdma/seal"
+	"github.com/dgrdma/dgrdma/tests/fixture"
+	"github.com/dgrdma/dgrdma/transport"
+	"github.com/dgrdma/dgrdma/transport/simnet"
+)
+
+// bothWays writes much and little, both ways, and fails unless just that is in the memories.
+func (p *pair) bothWays(rnd *rand.Rand, rounds int) {
+	p.t.Helper()
+	const slot = 1 << 17
+	type end struct {
+		c   *Conn
+		mem *Region
+	}
+	results := make(chan error)
+	for side, x := range []end{{p.toB, p.memB}, {p.toA, p.memA}} {
+		seed := rnd.Uint64()
+		go func() {
+			rnd := rand.New(rand.NewPCG(seed, uint64(side)))
+			want := make([]byte, x.mem.Size())
+			pending := make(chan error, 8)
+			for round := range rounds {
+				for i := range 8 { // at once, so that small ones share frames
+					n := []int{0, 1, 4, 24, 100, 3000, 40_000, 100_000}[rnd.IntN(8)]
+					at := uint32(64 + i*slot + rnd.IntN(100))
+					data := pattern(rnd.IntN(1000), n)
+					copy(want[at:], data)
+					copy(want[4*i:], []byte{byte(round + 1), 0, 0, 0})
+					tx := write(at, data, uint32(4*i), uint32(round+1))
+					tx.Done = func(_ *Transaction, err error) { pending <- err }
+					if err := x.c.Post(tx); err != nil {
+						results <- err
+						return
+					}
+				}
+				for range 8 {
+					if err := <-pending; err != nil {
+						results <- err
+						return
+					}
+				}
+				if got := x.mem.Bytes(); !bytes.Equal(got, want) {
+					at := 0
+					for got[at] == want[at] {
+						at++
+					}
+					results <- fmt.Errorf("side %d, round %d: byte %d is %#x, want %#x", side, round, at, got[at], want[at])
+					return
+				}
+			}
+			results <- nil
+		}()
+	}
+	if err := errors.Join(<-results, <-results); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// TestDamagedBehindTheWire: whatever a switch makes of frames behind the checksum of the wire, all that is
+// posted arrives, and no byte that was not, where frames have a checksum of ours, or are sealed.
+func TestDamagedBehindTheWire(t *testing.T) {
+	seed := uint64(time.Now().UnixNano())
+	for _, x := range []struct {
+		name   string
+		cfg    Config
+		reason Reason
+	}{
+		{"checksum", Config{Checksum: true, GiveUp: time.Minute}, RefusedChecksum},
+		{"sealed", Config{Keys: ringOf(1), GiveUp: time.Minute}, RefusedSeal},
+	} {
+		for _, damage := range []float64{0.01, 0.1, 0.3} {
+			for i := range uint64(10) {
+				fixture.Bubble(t, fmt.Sprintf("%s, %v, seed %d", x.name, damage, seed+i), func(t *testing.T) {
+					rnd := rand.New(rand.NewPCG(seed+i, 0))
+					cfg := x.cfg
+					cfg.Coalesce = []time.Duration{0, 100 * time.Microsecond}[rnd.IntN(2)]
+					p := newPair(t, pairConfig{a: cfg, b: cfg, size: 64 + 9<<17, link: simnet.Link{
+						Damage: damage, Loss: 0.1 * rnd.Float64(), Duplicate: 0.1 * rnd.Float64(), Reorder: 0.2 * rnd.Float64(), Latency: 100 * time.Microsecond,
+					}})
+					defer p.close()
+					p.bothWays(rnd, 6)
+					if n := p.a.Stats().RefusedBy(x.reason) + p.b.Stats().RefusedBy(x.reason); n == 0 {
+						t.Errorf("none was refused for %v", x.reason)
+					}
+					if x.reason == RefusedChecksum && (!p.toA.Stats().Checksum || !p.toB.Stats().Checksum) {
+						t.Error("the two did not agree on checksums")
+					}
+				})
+			}
+		}
+	}
+}
+
+// TestDamagedUnchecked: without checksum and seal, an endpoint that gets damaged frames writes nowhere but
+// into its memory, and goes on.
+func TestDamagedUnchecked(t *testing.T) {
+	seed := uint64(time.Now().UnixNano())
+	for i := range uint64(10) {
+		fixture.Bubble(t, fmt.Sprintf("seed %d", seed+i), func(t *testing.T) {
+			const guard, size = 4096, 1 << 18
+			around := bytes.Repeat([]byte{0xA5}, guard+size+guard)
+			at := guard
+			mem, err := RegionOver(around[at : at+size : at+size])
+			if err != nil {
+				t.Fatal(err)
+			}
+			p := newPair(t, pairConfig{a: Config{GiveUp: time.Second}, b: Config{GiveUp: time.Second, Memory: mem}, size: size})
+			defer p.close()
+			p.net.Link(addrA, addrB, simnet.Link{Damage: 0.3, Loss: 0.05, Duplicate: 0.05})
+			p.net.Link(addrB, addrA, simnet.Link{Damage: 0.3})
+			for n := range 30 {
+				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+				if err := p.toB.Write(ctx, write(64, pattern(n, 20_000), 0, 1)); err != nil && p.toB.Err() != nil {
+					p.toB.Reset(0)
+				}
+				cancel()
+			}
+			p.net.Link(addrA, addrB, simnet.Link{})
+			p.net.Link(addrB, addrA, simnet.Link{})
+			for tries := 0; ; tries++ {
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				err := p.toB.Write(ctx, write(64, pattern(99, 20_000), 0, 1))
+				cancel()
+				if err == nil {
+					break
+				}
+				if tries == 20 {
+					t.Fatal(err)
+				}
+				p.toB.Reset(0)
+				time.Sleep(time.Second)
+			}
+			for i, b := range around {
+				if b != 0xA5 && (i < guard || i >= guard+size) {
+					t.Fatalf("byte %d outside of the memory was written", i-guard)
+				}
+			}
+		})
+	}
+}
+
+// TestChecksumIsAgreedOn: frames have checksums if both sides want them. If one does, its introductions
+// have one; if none does, or the peer is of another kind, no frame has.
+func TestChecksumIsAgreedOn(t *testing.T) {
+	card := OpenCPI(false)
+	for _, x := range []struct {
+		name    string
+		a, b    Config
+		both    bool
+		a2b     bool // introductions of a have one
+		foreign bool
+	}{
+		{"both", Config{Checksum: true}, Config{Checksum: true}, true, true, false},
+		{"one", Config{Checksum: true}, Config{}, false, true, false},
+		{"neither", Config{}, Config{}, false, false, false},
+		{"foreign", Config{Checksum: true, Profile: &card}, Config{Checksum: true, Profile: &card}, false, false, true},
+		{"sealed", Config{Checksum: true, Keys: ringOf(1)}, Config{Checksum: true, Keys: ringOf(1)}, false, false, true},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := newPair(t, pairConfig{a: x.a, b: x.b, size: 64 + 9<<17})
+				there, back := new(wiretap), new(wiretap)
+				p.net.Link(addrA, addrB, simnet.Link{Script: there.hear})
+				p.net.Link(addrB, addrA, simnet.Link{Script: back.hear})
+				if !x.foreign {
+					p.toA.Reset(0) // so that all introductions are heard
+					p.toB.Reset(0)
+				}
+				p.bothWays(rand.New(rand.NewPCG(1, 1)), 4)
+				time.Sleep(time.Second)
+				if p.toB.Stats().Checksum != x.both || p.toA.Stats().Checksum != x.both {
+					t.Errorf("agreed %v and %v, want %v", p.toB.Stats().Checksum, p.toA.Stats().Checksum, x.both)
+				}
+				sa, sb := p.a.Stats(), p.b.Stats()
+				if x.a.Keys == nil && (sa.BytesSent != sb.BytesReceived || sb.BytesSent != sa.BytesReceived) {
+					t.Errorf("sent %d and %d bytes, received %d and %d", sa.BytesSent, sb.BytesSent, sb.BytesReceived, sa.BytesReceived)
+				}
+				p.close()
+				lengths := make(map[int]int)
+				for i, w := range []*wiretap{there, back} {
+					for _, b := range w.heard() {
+						if x.a.Keys != nil {
+							if seal.KindOf(b) == seal.Plain {
+								t.Fatalf("not sealed: %x", b)
+							}
+							continue
+						}
+						f, err := frame.Parse(b)
+						if err != nil {
+							t.Fatal(err)
+						}
+						h, hello := helloOf(&f)
+						hello = hello && f.HasMessages()
+						want := x.both || hello && x.a2b && i == 0 && !h.Tells // answers to who has none have none
+						if frame.HasChecksum(b) != want || hello && h.Checks != want {
+							t.Errorf("side %d: checksum %v, want %v: %x", i, frame.HasChecksum(b), want, b[:min(len(b), 60)])
+						}
+						if want {
+							if _, ok := frame.CutChecksum(b); !ok || len(b) < 46 {
+								t.Errorf("%d bytes, with a wrong checksum: %x", len(b), b[:min(len(b), 60)])
+							}
+						}
+						if len(b) > 1490 {
+							t.Errorf("a frame of %d bytes", len(b))
+						}
+						lengths[len(b)]++
+					}
+				}
+				most := 0
+				for _, n := range lengths {
+					most = max(most, n)
+				}
+				if !x.foreign && most < 50 {
+					t.Errorf("full frames are not equally long: %v", lengths)
+				}
+			})
+		})
+	}
+}
+
+// TestIntroductionDamaged: one fault in an introduction has nobody believe that the other side has no
+// checksums, whichever bit it is.
+func TestIntroductionDamaged(t *testing.T) {
+	for bit := range 8 * 138 {
+		synctest.Test(t, func(t *testing.T) {
+			p := newPair(t, pairConfig{a: Config{Checksum: true}, b: Config{Checksum: true}, size: 4096})
+			defer p.close()
+			spoil := func(i int, b []byte) simnet.Verdict {
+				if i < 3 && bit/8 < len(b) {
+					b[bit/8] ^= 1 << (bit % 8)
+				}
+				return simnet.Deliver()
+			}
+			p.net.Link(addrA, addrB, simnet.Link{Script: spoil})
+			p.net.Link(addrB, addrA, simnet.Link{Script: spoil})
+			p.toA.Reset(0)
+			p.toB.Reset(0)
+			if err := p.toB.Write(t.Context(), write(64, pattern(1, 100), 0, 1)); err != nil {
+				t.Fatalf("bit %d: %v", bit, err)
+			}
+			if !p.toB.Stats().Checksum || !p.toA.Stats().Checksum {
+				t.Errorf("bit %d: not agreed", bit)
+			}
+			n := uint64(0)
+			for why := range p.a.Stats().Refused {
+				n += p.a.Stats().Refused[why] + p.b.Stats().Refused[why]
+			}
+			if n == 0 {
+				t.Errorf("bit %d: nothing was refused", bit)
+			}
+		})
+	}
+}
+
+// TestChecksumAndOlderPeer: a peer that knows nothing of checksums takes the introductions of one that wants
+// them, and nothing else has one.
+func TestChecksumAndOlderPeer(t *testing.T) {
+	withStranger(t, Config{Checksum: true}, Native(), func(t *testing.T, e *Endpoint, c *Conn, s *stranger) {
+		s.send(2, data(life, 1, 1, 64, pattern(1, 8)))
+		got := s.recv(10 * time.Millisecond)
+		if e.Memory().(*Region).Bytes()[64] != pattern(1, 8)[0] {
+			t.Error("what it wrote is not there")
+		}
+		if c.Stats().Checksum {
+			t.Error("agreed on checksums with it")
+		}
+		c.Post(write(64, pattern(2, 100), 0, 1))
+		got = append(got, s.recv(10*time.Millisecond)...)
+		messages := 0
+		for _, f := range got {
+			h, hello := helloOf(&f)
+			if hello && f.HasMessages() && !h.Tells {
+				continue
+			}
+			messages++
+			if f.Flags&frame.FlagChecksum != 0 {
+				t.Errorf("a checksum in %+v", f.Header)
+			}
+		}
+		if messages < 2 {
+			t.Errorf("%d frames came", messages)
+		}
+	})
+}
+
+// TestChecksumAgreedAndMissing: where it was agreed that frames have one, those without, and those with a wrong
+// one, are refused and counted, and the others are taken.
+func TestChecksumAgreedAndMissing(t *testing.T) {
+	withStranger(t, Config{Checksum: true}, Native(), func(t *testing.T, e *Endpoint, c *Conn, s *stranger) {
+		const again = life + 1
+		c.Reset(0)
+		theirs := s.toldLife()
+		checked := func(b []byte) []byte { return frame.AddChecksum(b) }
+		s.raw(checked(s.encode(1, msg{Message: frame.Hello{Life: again, Peer: theirs, Tells: true, Checks: true}.Message()})))
+		s.recv(time.Millisecond)
+		if !c.Stats().Checksum {
+			t.Fatal("not agreed")
+		}
+		mem := e.Memory().(*Region).Bytes()
+		refused := uint64(0)
+		for i, x := range []struct {
+			b     []byte
+			taken bool
+		}{
+			{s.encode(2, data(again, 1, 1, 64, pattern(1, 8))), false},
+			{append(s.encode(2, data(again, 1, 1, 64, pattern(1, 8))), 1, 2, 3, 4), false},
+			{func() []byte { b := checked(s.encode(2, data(again, 1, 1, 64, pattern(1, 8)))); b[40] ^= 1; return b }(), false},
+			{func() []byte { b := checked(s.encode(2, data(again, 1, 1, 64, pattern(1, 8)))); return b[:len(b)-1] }(), false},
+			{s.encode(3, msg{Message: frame.Hello{Life: again, Peer: theirs, Checks: true}.Message()}), false},
+			{s.encode(3)[:frame.HeaderSize], false},
+			{checked(s.encode(2, data(again, 1, 1, 64, pattern(1, 8)))), true},
+		} {
+			s.raw(x.b)
+			s.recv(time.Millisecond)
+			if taken := mem[64] != 0; taken != x.taken {
+				t.Errorf("frame %d: taken %v", i, taken)
+			}
+			if !x.taken {
+				refused++
+			}
+			if n := c.Stats().RefusedBy(RefusedChecksum); n != refused {
+				t.Errorf("frame %d: %d refused, want %d", i, n, refused)
+			}
+		}
+	})
+}
+
+// TestChecksumOnNarrowWays: size probes are as long as the frames with their checksums.
+func TestChecksumOnNarrowWays(t *testing.T) {
+	for carries := 1450; carries <= 1470; carries++ {
+		synctest.Test(t, func(t *testing.T) {
+			n := simnet.New(1)
+			defer n.Close()
+			n.Link(addrA, addrB, simnet.Link{MTU: carries, Latency: time.Millisecond})
+			p := openNarrow(t, n, 1470, Config{Checksum: true})
+			defer p.a.Close()
+			defer p.b.Close()
+			want := pattern(2, 100_000)
+			if err := p.toB.Write(t.Context(), write(4096, want, 0, 2)); err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.Equal(p.memB.Bytes()[4096:][:len(want)], want) {
+				t.Error("other bytes arrived")
+			}
+			if st := p.toB.Stats(); !st.Checksum || st.FrameSize != wholeFrame(carries-frame.ChecksumSize) {
+				t.Errorf("agreed %v, frames of %d bytes where %d are carried", st.Checksum, st.FrameSize, carries)
+			}
+		})
+	}
+}
+
+// TestChecksumOfWhatStaysWhereItIs: frames of which the transport is given the data where the transaction has it
+// have a checksum behind that, also those that are sent again.
+func TestChecksumOfWhatStaysWhereItIs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := simnet.New(1)
+		defer n.Close()
+		n.Link(addrA, addrB, simnet.Link{Damage: 0.05, Loss: 0.05, Latency: 100 * time.Microsecond})
+		p := openNarrow(t, n, 8970, Config{Checksum: true})
+		defer p.a.Close()
+		defer p.b.Close()
+		for i := range 10 {
+			want := pattern(i, 1<<20)
+			if err := p.toB.Write(t.Context(), write(4096, want, 0, 2)); err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.Equal(p.memB.Bytes()[4096:][:len(want)], want) {
+				t.Fatal("other bytes arrived")
+			}
+		}
+		if st := p.b.Stats(); st.RefusedBy(RefusedChecksum) == 0 {
+			t.Error("nothing was damaged")
+		}
+	})
+}
+
+// TestForgedQuestionTakesNoChecksumAway: who makes up introductions of a side, short ones without a checksum, does not
+// have the two believe that one of them wants none.
+func TestForgedQuestionTakesNoChecksumAway(t *testing.T) {
+	for _, accept := range []bool{false, true} {
+		for _, waits := range []time.Duration{0, 500 * time.Microsecond, 3 * time.Millisecond, 30 * time.Millisecond} {
+			synctest.Test(t, func(t *testing.T) {
+				p := newPair(t, pairConfig{a: Config{Checksum: true, AcceptAny: accept}, b: Config{Checksum: true, AcceptAny: accept}, size: 4096, link: simnet.Link{Latency: time.Millisecond}})
+				defer p.close()
+				forge := func() {
+					for i, x := range []struct {
+						from, to transport.Addr
+						h        frame.Header
+					}{{addrA, addrB, frame.Header{Dst: 2, Src: 1}}, {addrB, addrA, frame.Header{Dst: 1, Src: 2}}} {
+						x.h.Flags = frame.FlagMessages
+						b := make([]byte, frame.HeaderSize+frame.MessageHeaderSize)
+						x.h.Put(b)
+						m := frame.Hello{Life: uint32(1001 + i)}.Message()
+						m.Put(b[frame.HeaderSize:])
+						p.net.Inject(x.from, x.to, b)
+					}
+				}
+				for i := range uint32(20) {
+					if accept {
+						p.toA.Close()
+						time.Sleep(10 * time.Millisecond)
+					}
+					forge()
+					p.toB.Reset(0)
+					time.Sleep(waits)
+					forge()
+					if err := p.toB.Write(t.Context(), write(64, pattern(1, 100), 0, i)); err != nil {
+						t.Fatal(err)
+					}
+					if !p.toB.Stats().Checksum {
+						t.Fatalf("accepting %v, forged again after %v, round %d: no checksums any more", accept, waits, i)
+					}
+				}
+			})
+		}
+	}
+}
