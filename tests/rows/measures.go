@@ -105,15 +105,14 @@ func (g *rig) programs(s, c *process) (map[string]any, error) {
 		s.Process.Kill()
 		s.Wait()
 	}()
-	time.Sleep(serverStarts)
+	if err := g.listens(s, sockets); err != nil {
+		return nil, err
+	}
 	if err := g.run(c); err != nil {
 		return nil, fmt.Errorf("%w; its server: %s", err, s.err.String())
 	}
 	return g.object(c)
 }
-
-// serverStarts is how long a server that does not say so takes until it listens.
-const serverStarts = 500 * time.Millisecond
 
 // pingsPerSecond is how many pings fill a run, roughly.
 const pingsPerSecond = 20_000

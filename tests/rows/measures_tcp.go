@@ -8,7 +8,6 @@ import (
 	"os/exec"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/dgrdma/dgrdma/tests/netns"
 )
@@ -97,7 +96,9 @@ func (g *rig) others(s, c *process, n int) (float64, error) {
 		s.Process.Kill()
 		s.Wait()
 	}()
-	time.Sleep(serverStarts)
+	if err := g.listens(s, streams); err != nil {
+		return 0, err
+	}
 	if err := g.run(c); err != nil {
 		return 0, fmt.Errorf("%w: %s; its server: %s", err, strings.TrimSpace(c.out.String()), strings.TrimSpace(s.out.String()+s.err.String()))
 	}
