@@ -205,7 +205,7 @@ var others = map[string]string{
 		"transport/internal/mmsg.mostErrors transport/ether.mostVain",
 	"what a frame or a word of it has room for": "ack.MaxRun seal.MostHandshake seal.mostCounter transport.MostMTU transport/udp.maxPayload link.MaxMessage link.MaxPrivate link.MaxName " +
 		"link.maxText link.mostSize link.mostFlagPitch verbs.MaxPrivate verbs/rping.MaxSize rdmap/mpa.MaxReads rdmap/mpa.maxForeign rdmap/mpa.maxSegment rdmap/mpa.maxPrivate",
-	"what one call does, or is kept for the next": "endpoint.mostHot endpoint.mostLent endpoint.mostFollow endpoint.mostSpare endpoint.mostLeft endpoint.mostAhead endpoint.mostAmid ack.maxReorder " +
+	"what one call does, or is kept for the next": "endpoint.mostHot endpoint.mostLent endpoint.mostSealed endpoint.mostFollow endpoint.mostSpare endpoint.mostLeft endpoint.mostAhead endpoint.mostAmid ack.maxReorder " +
 		"transport/udp.maxSegments rdmap/mpa.maxPieces rdmap/mpa.maxBatch rdmap/mpa.maxMessages rdmap/mpa.maxRecords",
 	"what the system takes":                         "transport/ether.mostRing capture.maxProgram capture.maxName",
 	"buffers of the peer, of which nothing is kept": "link.mostOffered",
