@@ -48,12 +48,13 @@ func TestMetricsOverTCP(t *testing.T) {
 	}
 }
 
-// TestTopRDMA: a row says what a host moves, and marks faults that were just met.
+// TestTopRDMA: a row says what a host moves and how often its bounds were reached, and marks faults that were just met.
 func TestTopRDMA(t *testing.T) {
 	view := func(elapsed float64, n uint64) *metrics.View {
 		return &metrics.View{PID: 1, Elapsed: elapsed, RDMA: []metrics.RDMA{{Name: "tcp:10.0.0.1:7471", QueuePairs: 3, Counters: map[string]uint64{
 			"sent": 10 * n, "asked": 5 * n, "sent_bytes": 1e6 * n, "fetched_bytes": 1e6 * n, "written": n, "received": n, "answered": n, "written_bytes": 4e6 * n,
 			"connections_rejected": 7, "terminates_sent": n / 10,
+			"crowded_out": 20, "requests_dropped": n, "rejections_cut_short": 300, "queue_full": 1,
 		}}}}
 	}
 	for _, c := range []struct {
@@ -61,9 +62,9 @@ func TestTopRDMA(t *testing.T) {
 		cells       string
 		style       topStyle
 	}{
-		{nil, view(5, 5), "tcp:10.0.0.1:7471 3 - - - - 7 0", stylePlain},
-		{view(1, 1), view(3, 5), "tcp:10.0.0.1:7471 3 4.0 8.0 30 6 7 0", stylePlain},
-		{view(1, 9), view(2, 10), "tcp:10.0.0.1:7471 3 2.0 4.0 15 3 7 1", styleBad},
+		{nil, view(5, 5), "tcp:10.0.0.1:7471 3 - - - - 7 0 326", stylePlain},
+		{view(1, 1), view(3, 5), "tcp:10.0.0.1:7471 3 4.0 8.0 30 6 7 0 326", stylePlain},
+		{view(1, 9), view(2, 10), "tcp:10.0.0.1:7471 3 2.0 4.0 15 3 7 1 331", styleBad},
 	} {
 		tables := topTables(c.before, c.now)
 		if rows := tables[len(tables)-1].rows; len(rows) != 1 || strings.Join(rows[0].cells, " ") != c.cells || rows[0].style != c.style {
