@@ -145,6 +145,10 @@ func TestBusyWords(t *testing.T) {
 	if got := busyWith(encode(&with)).Error(); got != says {
 		t.Error(got)
 	}
+	just := busy{For: uint64(300 * time.Millisecond), Client: with.Client}
+	if got := busyWith(encode(&just)).Error(); got != strings.SplitAfter(says, "[2J?")[0] {
+		t.Error(got)
+	}
 	if err := busyWith(make([]byte, completionsAt)); err != ErrBusy {
 		t.Error(err)
 	}

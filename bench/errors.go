@@ -32,7 +32,10 @@ type BusyError struct {
 }
 
 func (e *BusyError) Error() string {
-	s := fmt.Sprintf("the server is busy with another client, %s, for %v by now", e.Client, e.For.Round(time.Second))
+	s := "the server is busy with another client, " + e.Client
+	if e.For >= time.Second {
+		s += fmt.Sprintf(", for %v by now", e.For.Truncate(time.Second))
+	}
 	if e.Silent > time.Second {
 		s += fmt.Sprintf("; that is silent for %v, and gives way to who comes when it is for %v", e.Silent.Round(time.Second), e.Patience)
 	}

@@ -47,7 +47,7 @@ type Load struct {
 	ops     []Op
 	idle    chan *Op   // those that wait for their turn
 	times   *Histogram // of completions; nil: nobody wants to know
-	timed   uint32     // of how many rounds one is timed
+	timed   uint32     // of how many rounds of a slot one is timed
 	began   time.Time
 	elapsed time.Duration
 	timer   *time.Timer // ends it; nil: nothing does
@@ -182,7 +182,8 @@ func (l *Load) begin(op *Op) {
 	if l.plan.Verify != VerifyOff {
 		patternOf(l.plan.Verify, op.Slot, op.Round).renew(op.Bytes)
 	}
-	if op.postedAt = 0; l.times != nil && op.Round%l.timed == 0 {
+	// Not all slots in the same round: a run may have few.
+	if op.postedAt = 0; l.times != nil && (op.Round+uint32(op.Slot))%l.timed == 0 {
 		op.postedAt = time.Since(l.began)
 	}
 }

@@ -112,6 +112,27 @@ func TestLoad(t *testing.T) {
 	}
 }
 
+// TestLoadTimesAnEighth: of small operations each eighth is timed, also where each slot is used a few times only.
+func TestLoadTimesAnEighth(t *testing.T) {
+	for _, long := range []time.Duration{2 * time.Second, 10 * time.Second} {
+		synctest.Test(t, func(t *testing.T) {
+			times := NewHistogram()
+			l := NewLoad(Plan{Size: 1000, Depth: 256, Peers: 4, Active: 1024, Verify: VerifyFull}, newCarrier(t, time.Second), times)
+			l.Start(long)
+			if err := errors.Join(l.Over(t.Context()), l.Drain(t.Context())); err != nil {
+				t.Error(err)
+			}
+			n, _, _ := l.Progress()
+			if rounds := n / 1024; rounds < 3 || long < 10*time.Second && rounds > 6 {
+				t.Errorf("%d rounds", rounds)
+			}
+			if timed, want := float64(times.N()), float64(n)/8; timed < want*0.7 || timed > want*1.1 {
+				t.Errorf("%d of %d were timed", times.N(), n)
+			}
+		})
+	}
+}
+
 // TestLoadFails: the first failure ends the load, and is what it says; what is under
 // way is waited for.
 func TestLoadFails(t *testing.T) {

@@ -71,7 +71,7 @@ var errOtherLife = &inWords{"this life of the connection is over, or never began
 
 // errNeverAnswered is ErrPeerDown of a peer of which nothing was ever heard.
 var errNeverAnswered = &inWords{"dgrdma: peer never answered; perhaps its endpoint string is an old one, with another id or port, " +
-	"or it is of another kind and needs its profile, or it does not take us for a peer, or it is full", ErrPeerDown}
+	"or it is of another kind and needs its profile, or it does not take us for a peer, or takes nothing without a key, or it is full", ErrPeerDown}
 
 // errMisalignedRegion is ErrAlignment of memory of our own.
 var errMisalignedRegion = &inWords{"dgrdma: a region must begin at a multiple of 8, and this memory does not: map it, take it from NewRegion, or leave out its first bytes", ErrAlignment}

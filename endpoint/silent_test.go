@@ -22,7 +22,7 @@ func TestPeerThatNeverAnswered(t *testing.T) {
 		says    []string
 		not     string
 	}{
-		{"nobody", Native(), nil, []string{"introducing ourselves: " + never, kind, "or it is full"}, anyMore},
+		{"nobody", Native(), nil, []string{"introducing ourselves: " + never, kind, "or takes nothing without a key, or it is full"}, anyMore},
 		{"no card", FPGA(), nil, []string{"disabled and enabled", never, kind}, anyMore},
 		{"no driver", OpenCPI(true), nil, []string{never, kind}, anyMore},
 		{"greeted and left", Native(), func(s *stranger) { s.greet(7) }, []string{anyMore}, "never answered"},

@@ -130,7 +130,11 @@ func (o *pingOptions) register(fs *flag.FlagSet) {
 func (o *pingOptions) check() error {
 	switch {
 	case o.serve == "" && o.to == "":
-		return badUsage("give --serve or --to")
+		example := "udp:HOST:PORT"
+		if o.op != "" {
+			example = "tcp:HOST:PORT"
+		}
+		return badUsage("give --serve or --to, as in --to %s", example)
 	case o.serve != "" && o.to != "":
 		return badUsage("--serve and --to are the two ends: give one of them")
 	case o.serve == "" && (o.once || o.urlFile.given()):

@@ -142,7 +142,7 @@ func (o *rpingOptions) check(fs *flag.FlagSet) error {
 	stray := given(fs, "local", "count", "C", "histogram", "json", "revision", "peer-to-peer", "ready")
 	switch {
 	case o.serve == "" && o.to == "":
-		return badUsage("give --serve or --to")
+		return badUsage("give --serve or --to, as in --to tcp:HOST")
 	case o.serve != "" && o.to != "":
 		return badUsage("--serve and --to are the two ends: give one of them")
 	case o.serve == "" && (o.once || o.urlFile.given()):

@@ -90,7 +90,7 @@ func TestTCPWrongKind(t *testing.T) {
 // TestTCPUsage: what does not fit is a mistake, and says why.
 func TestTCPUsage(t *testing.T) {
 	for args, says := range map[string]string{
-		"rping":                                                "give --serve or --to",
+		"rping":                                                "give --serve or --to, as in --to tcp:HOST",
 		"rping --serve tcp --to tcp:h":                         "give one of them",
 		"rping -c":                                             "-c needs the server's address, as in -a 10.0.0.2\n",
 		"rping -a 10.0.0.2":                                    "-a is for -c and -s, the client and the server of rdma-core's rping: give one of them\n",
