@@ -265,24 +265,24 @@ func (c *Conn) leave() {
 	c.ep.sched.Work(false)
 }
 
-// end is Close, of which the peer is not told. It reports whether the connection had not
-// ended before.
-func (c *Conn) end() (alive bool) {
-	alive = c.stop()
+// end is Close, of which the peer is not told. It reports whether the peer is to be: the connection
+// had not ended before, or was about to begin anew.
+func (c *Conn) end() (tells bool) {
+	tells = c.stop()
 	c.ep.forget(c)
-	return alive
+	return tells
 }
 
 // stop is end of a connection that stays in the table.
-func (c *Conn) stop() (alive bool) {
+func (c *Conn) stop() (tells bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	alive = c.tx.err == nil
+	tells = c.tx.tells()
 	c.tx.closed = true
 	var fin finished
 	c.fail(c.ep.now(), &fin, ErrClosed)
 	// Before anybody else sees that nothing is posted any more: Endpoint.Close would
 	// return without these.
 	c.ep.finish(&fin)
-	return alive
+	return tells
 }

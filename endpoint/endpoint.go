@@ -274,7 +274,7 @@ func (e *Endpoint) sayGoodbye() {
 	now := e.now()
 	for _, c := range e.Conns() {
 		c.mu.Lock()
-		if c.tx.err == nil {
+		if c.tx.tells() {
 			c.tx.leave(now)
 		}
 		c.mu.Unlock()

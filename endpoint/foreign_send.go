@@ -60,6 +60,8 @@ func (o *foreignSending) retell(ack.Instant) bool { return false }
 
 func (o *foreignSending) goodbye(*batch, ack.Instant) {}
 
+func (o *foreignSending) offering() bool { return false }
+
 func (o *foreignSending) introduce(*batch, ack.Instant) (full bool) { return false }
 
 func (o *foreignSending) stamp(buf []byte, _, _ frame.Seq) []byte { return buf }

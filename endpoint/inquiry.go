@@ -64,6 +64,7 @@ func (a *inquiringSending) serves(frame.ServiceName, bool) error        { return
 func (a *inquiringSending) base(frame.ServiceName) uint32               { return 0 }
 func (a *inquiringSending) retell(ack.Instant) bool                     { return false }
 func (a *inquiringSending) goodbye(*batch, ack.Instant)                 {}
+func (a *inquiringSending) offering() bool                              { return false }
 func (a *inquiringSending) stamp(buf []byte, _, _ frame.Seq) []byte     { return buf }
 func (a *inquiringSending) overdue(ack.Instant) (missed int, why error) { return 0, nil }
 func (a *inquiringSending) lives() (mine, theirs incarnation)           { return a.mine, unknown }

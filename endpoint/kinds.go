@@ -56,6 +56,8 @@ type sendingKind interface {
 	// goodbye adds to the batch that nothing of ours comes any more, if the peer is one
 	// that is told so. There is room.
 	goodbye(b *batch, now ack.Instant)
+	// offering reports whether a life of the peer was told of our next one, and may believe that.
+	offering() bool
 	// stamp completes a frame without messages under that id, which acknowledges what
 	// begins at start.
 	stamp(buf []byte, id, start frame.Seq) []byte

@@ -120,12 +120,17 @@ func (n *native) refers(f *frame.Frame, h frame.Hello) Reason {
 }
 
 // leaves acts on a goodbye. It is true if it names both lives: who forges it knows as little of
-// them as of what is written.
+// them as of what is written. Of a life that never showed that it believes ours it may be said because it never began,
+// and the one that did comes behind: then that is listened to.
 func (n *native) leaves(h frame.Hello) Reason {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if incarnation(h.Life) != n.tx.theirs || incarnation(h.Peer) != n.tx.mine {
 		return n.rx.drop(RefusedForeign)
+	}
+	if !n.rx.paired && !n.rx.taken {
+		n.tx.renounced = true
+		return RefusedNone
 	}
 	n.rx.left, n.rx.other = n.tx.mine, frame.Identity{}
 	return RefusedNone
@@ -256,7 +261,7 @@ func (n *native) believe(now ack.Instant, f *frame.Frame, life incarnation, fin 
 	if tx.asks == 1 { // else it may answer one before the last
 		tx.sender.RTT().Sample(now, now.Sub(tx.askedAt))
 	}
-	tx.theirs, tx.asked, tx.ready = life, unknown, true
+	tx.theirs, tx.asked, tx.ready, tx.renounced = life, unknown, true, false
 	tx.serving = said(f)
 	tx.refuse(fin)
 	if n.cookies.spend(introduction{tx.key(), tx.mine, life}) {

@@ -22,6 +22,7 @@ type nativeSending struct {
 	answer       bool        // an answer is owed
 	paired       bool        // theirs believes mine
 	untold       bool        // theirs may not know all our services
+	renounced    bool        // who spoke for theirs said that it is over
 	recall       bool        // next is to be told to asked, though the peer was given up
 	brief        bool        // the latest introduction of another life was too short for a list of services
 	before       bool        // the peer has had another life, and was given up in it
@@ -44,6 +45,10 @@ type nativeSending struct {
 // acquainted are two lives that know each other.
 type acquainted struct{ mine, theirs incarnation }
 
+func (a acquainted) goodbye() frame.Hello {
+	return frame.Hello{Life: uint32(a.mine), Peer: uint32(a.theirs), Leaves: true}
+}
+
 var _ sendingKind = (*nativeSending)(nil)
 
 func (n *nativeSending) first(random ack.Wide) ack.Wide                 { return random }
@@ -51,11 +56,15 @@ func (n *nativeSending) resume(next ack.Wide, asked frame.Seq) ack.Wide { return
 func (n *nativeSending) renumbered(frame.Seq)                           {}
 func (n *nativeSending) lives() (mine, theirs incarnation)              { return n.mine, n.theirs }
 
-// begin starts under a name that the peer cannot have heard before. Frame ids go on:
-// acknowledgements that are still under way name ids that are never used again soon.
+// begin starts under a name that the peer cannot have heard before, or only as that of our next life: to a peer
+// that believes it already another one would be a stranger. Frame ids go on: acknowledgements that are still under
+// way name ids that are never used again soon.
 func (n *nativeSending) begin(now ack.Instant) {
-	told := n.told
-	n.beginAs(now, n.cfg.incarnation(n.mine))
+	told, name := n.told, n.later
+	if name == unknown {
+		name = n.cfg.incarnation(n.mine)
+	}
+	n.beginAs(now, name)
 	if told != nil {
 		n.beginTold(now, *told)
 	}
@@ -204,12 +213,19 @@ func (n *nativeSending) acquainted() acquainted {
 	return acquainted{n.mine, n.theirs}
 }
 
-// goodbye implements sendingKind.
+// goodbye implements sendingKind. A life of the peer that believes what it was offered would insist on that.
 func (n *nativeSending) goodbye(b *batch, now ack.Instant) {
 	if known := n.acquainted(); known != (acquainted{}) {
-		n.sendHello(b, now, frame.Hello{Life: uint32(known.mine), Peer: uint32(known.theirs), Leaves: true})
+		n.sendHello(b, now, known.goodbye())
+	}
+	if n.offering() && !b.full() {
+		n.sendHello(b, now, acquainted{n.later, n.asked}.goodbye())
+		n.asked = unknown
 	}
 }
+
+// offering implements sendingKind.
+func (n *nativeSending) offering() bool { return n.later != unknown && n.asked != unknown }
 
 // pause returns how long after a hello the next one of its kind leaves.
 func (n *nativeSending) pause(before int) time.Duration {
@@ -317,7 +333,7 @@ func (n *nativeSending) ask(now ack.Instant, life incarnation) {
 // and was kept there: naming it for long would recall nothing. One that came by itself and left is
 // not named any more.
 func (n *nativeSending) insists(now ack.Instant, taken bool) bool {
-	if n.left(now) {
+	if n.renounced || n.left(now) {
 		return false
 	}
 	return n.tries < leastInsisted || !taken && now < n.since.Add(n.cfg.GiveUp/2)

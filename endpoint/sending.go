@@ -180,6 +180,9 @@ func (s *sending) owe(now ack.Instant, recv *ack.Receiver) {
 	}
 }
 
+// tells reports whether the peer is told when the connection is closed.
+func (s *sending) tells() bool { return s.err == nil || s.kind.offering() }
+
 // leave has the peer told that nothing comes any more, behind what is to be acknowledged to it.
 func (s *sending) leave(now ack.Instant) {
 	s.parting = true

@@ -80,6 +80,7 @@ var allowed = map[string][]string{
 		"dgrdma", "frame", "link", "endpoint", "seal", "tests/netns", "tests/oracle", "tests/worlds", "transport", "transport/ether", "transport/lossy", "transport/simnet",
 		"transport/tap", "transport/udp", "golang.org/x/sys/unix",
 	},
+	"tests/crash":   {"dgrdma", "link", "tests/netns", "tests/worlds", "golang.org/x/sys/unix"},
 	"tests/fixture": {"golang.org/x/net/dns/dnsmessage"},
 	"tests/fuzz":    {},
 	"tests/mutate":  {},
