@@ -226,7 +226,7 @@ func TestServeNamedPeers(t *testing.T) {
 	mustWrite(t, at, "--local", localString(friend, 64, 5), "--flag-addr", "0", "--flag-value", "2")
 	mustWrite(t, at, "--local", "udp:"+friend.String(), "--id", "5", "--flag-addr", "0", "--flag-value", "3")
 	code, _, stderr := runFor(t, t.Context(), "write", "--to", at+"?giveup=200ms", "--flag-addr", "4")
-	if code != exitError || !strings.Contains(stderr, "--local has to have the port and id that it knows") {
+	if code != exitError || !strings.Contains(stderr, "--local has to be one of them, with its port and id") {
 		t.Errorf("who does not say who it is: code %d: %s", code, stderr)
 	}
 	code, _, stderr = runFor(t, t.Context(), "write", "--to", url+"?giveup=200ms", "--local", localString(stranger, 64, 5), "--flag-addr", "4")
