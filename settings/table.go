@@ -80,7 +80,7 @@ var (
 		Without: "nothing is sealed",
 	}
 	Checksum = &Setting{
-		Option: "checksum", Field: "Checksum", Flag: "checksum", Value: On, Means: "frames have a checksum from end to end, where the peer wants that, too", Kind: Choice,
+		Option: "checksum", Field: "Checksum", Flag: "frame-checksum", Value: On, Means: "frames have a checksum from end to end, where the peer wants that, too", Kind: Choice,
 		Words: onOff, Without: Off,
 	}
 	KeepOldLife = &Setting{

@@ -26,7 +26,7 @@ func TestSoak(t *testing.T) {
 	if !soak(t, o, &out, round.Run) {
 		t.Error("something was wrong")
 	}
-	for _, says := range []string{"soak over simnet for 10m0s, rounds of 200ms at most, from seed 7\n", "\nend: seed 9, 3 rounds, ", "; 0 violations\n"} {
+	for _, says := range []string{"soak over simnet for 10m0s, rounds of 200ms at most, from seed 7\n", "\nend: seed 9, 3 rounds (1 sealed), ", "; 0 violations\n"} {
 		if !strings.Contains(out.String(), says) {
 			t.Errorf("it does not say %q but %q", says, &out)
 		}
