@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"os"
+	"path/filepath"
 	"regexp"
 	"runtime"
 	"strings"
@@ -266,7 +267,7 @@ func TestCommandLine(t *testing.T) {
 		{"ping --serve udp:127.0.0.1 --wait 2s", exitUsage, "", "--wait is for the client: give it beside --to"},
 		{"ping --to udp --serve udp", exitUsage, "", "--serve and --to are the two ends"},
 		{"ping --to udp --once", exitUsage, "", "belong to --serve"},
-		{"ping --to udp --url-file f", exitUsage, "", "belong to --serve"},
+		{"ping --to udp --url-file " + filepath.Join(t.TempDir(), "f"), exitUsage, "", "belong to --serve"},
 		{"ping --serve udp?gibeup=1s", exitUsage, "", `--serve: dgrdma: endpoint string has the option "gibeup"; there are`},
 		{"listen udp?mtu=x", exitUsage, "", "mtu=x: need 128 to 65535 bytes"},
 		{"serve udp?giveup=x --accept any", exitUsage, "", "URL: dgrdma: endpoint string says giveup=x: need a time"},
