@@ -54,7 +54,7 @@ var withheld = map[string]string{
 	"go run ./tests/soak -wire ether -seed 4711 -rounds 1":                  takesMinutes,
 	"go run ./tests/crash -wire udp -load links -sealed -for 10m":           takesMinutes,
 	"go run ./tests/crash -giveup 10s -kills 1000":                          takesMinutes,
-	"go run ./tests/crash -for 5m -seed 8 -wire ether -load links -sealed":  takesMinutes,
+	"go run ./tests/crash -for 4m -seed 8 -wire ether -load links -sealed":  takesMinutes,
 	"go run ./tests/mutate ./ack":                                           takesMinutes,
 	"go test ./tests/face -write":                                           writesPages,
 	"go test ./dgrdma -run Documented -write":                               writesPages,
