@@ -135,7 +135,7 @@ type process struct {
 }
 
 // patience is how long a program may take beyond what it is told to.
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 func (g *rig) command(end int, program string, args ...string) *process {
 	p := &process{Cmd: exec.CommandContext(g.ctx, program, args...), end: end}
