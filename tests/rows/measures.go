@@ -54,15 +54,23 @@ func versus(figure, load, both, otherLoad, otherBoth string) measure {
 }
 
 // besideNoLoss is a run of bench where some is lost, and then one where nothing is.
-func besideNoLoss(load string) measure {
+func besideNoLoss(load string) measure { return beside(load, func(r *row) { r.loss = 0 }) }
+
+// besideUnsealed is a run of bench that is sealed, and then one that is not.
+func besideUnsealed(load string) measure {
+	return beside(load, func(r *row) { r.place.sealed = false })
+}
+
+// beside is a run of bench, and then the same where something is different.
+func beside(load string, change func(*row)) measure {
 	return func(ctx context.Context, g *rig) (result, error) {
 		ours, err := g.bench(load, "")
 		if err != nil {
 			return result{}, err
 		}
-		spared := *g.row
-		spared.loss = 0
-		other, err := newRig(ctx, &spared, g.opt, g.tools)
+		changed := *g.row
+		change(&changed)
+		other, err := newRig(ctx, &changed, g.opt, g.tools)
 		if err != nil {
 			return result{}, err
 		}
@@ -173,7 +181,7 @@ func send(size int64) measure {
 		if err != nil {
 			return result{}, err
 		}
-		c := g.command(client, g.tools.dgrdmacat, "send", "--json", "--local", g.row.place.local(client), file, url)
+		c := g.command(client, g.tools.dgrdmacat, "send", "--json", "--local", g.local(client), file, url)
 		if err := g.run(c); err != nil {
 			s.Process.Kill()
 			s.Wait()

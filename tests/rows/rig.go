@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/dgrdma/dgrdma/seal"
 	"github.com/dgrdma/dgrdma/tests/netns"
 )
 
@@ -24,6 +25,13 @@ type place struct {
 	ether   bool
 	tcp     bool   // RDMA over TCP
 	options string // of both endpoint strings
+	sealed  bool   // under a key that both ends are given
+}
+
+// bySeals is the same place for sealed connections.
+func (p place) bySeals() place {
+	p.sealed = true
+	return p
 }
 
 // overTCP is the same place for queue pairs.
@@ -57,7 +65,8 @@ func (p place) address(end int) netip.Addr {
 }
 
 // local returns the endpoint string of an end.
-func (p place) local(end int) string {
+func (g *rig) local(end int) string {
+	p := g.row.place
 	s := "udp:" + p.address(end).String()
 	if p.tcp {
 		s = "tcp:" + p.address(end).String()
@@ -65,11 +74,18 @@ func (p place) local(end int) string {
 	if p.ether {
 		s = "ether:" + netns.Device
 	}
-	if p.options != "" {
-		s += "?" + p.options
+	options := p.options
+	if p.sealed {
+		options = strings.TrimPrefix(options+"&key-file="+g.key(), "&")
+	}
+	if options != "" {
+		s += "?" + options
 	}
 	return s
 }
+
+// key is the file of the key that both ends are given.
+func (g *rig) key() string { return filepath.Join(g.dir, "key") }
 
 // rig is what one run needs.
 type rig struct {
@@ -87,6 +103,11 @@ func newRig(ctx context.Context, r *row, o options, t *tools) (*rig, error) {
 	var err error
 	if g.dir, err = os.MkdirTemp(t.dir, r.name+"."); err != nil {
 		return nil, err
+	}
+	if r.place.sealed {
+		if err := os.WriteFile(g.key(), []byte(seal.NewKey().Text()+"\n"), 0o600); err != nil {
+			return nil, err
+		}
 	}
 	if !r.place.namespaces() {
 		return g, nil
@@ -177,7 +198,7 @@ func (g *rig) run(p *process) error {
 func (g *rig) serve(command string, args ...string) (p *process, url string, err error) {
 	file := filepath.Join(g.dir, "url")
 	os.Remove(file)
-	p = g.command(server, g.tools.dgrdmacat, append(append([]string{command, "--url-file", file}, args...), g.row.place.local(server))...)
+	p = g.command(server, g.tools.dgrdmacat, append(append([]string{command, "--url-file", file}, args...), g.local(server))...)
 	if err := g.start(p); err != nil {
 		return nil, "", err
 	}
@@ -205,7 +226,7 @@ func (g *rig) both(command string, serverArgs, clientArgs []string) (map[string]
 	if err != nil {
 		return nil, err
 	}
-	args := append([]string{command, "--json", "--to", url, "--local", g.row.place.local(client)}, clientArgs...)
+	args := append([]string{command, "--json", "--to", url, "--local", g.local(client)}, clientArgs...)
 	c := g.command(client, g.tools.dgrdmacat, args...)
 	if err := g.run(c); err != nil {
 		s.Process.Kill()
