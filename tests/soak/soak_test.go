@@ -50,7 +50,9 @@ func TestViolation(t *testing.T) {
 		case 7:
 			return []string{"a byte was wrong", "and another one"}
 		case 9:
-			go func() { <-end }()
+			for range 10 { // of tests before, one or another may end meanwhile
+				go func() { <-end }()
+			}
 		}
 		return nil
 	})
@@ -59,7 +61,7 @@ func TestViolation(t *testing.T) {
 	if ok || ran != 3 {
 		t.Errorf("ok %v, %d rounds", ok, ran)
 	}
-	for _, says := range []string{again + "7 -rounds 1\n  a byte was wrong\n  and another one\n", again + "9 -rounds 1\n  1 goroutines are left\n"} {
+	for _, says := range []string{again + "7 -rounds 1\n  a byte was wrong\n  and another one\n", again + "9 -rounds 1\n  ", " goroutines are left\n"} {
 		if !strings.Contains(out.String(), says) {
 			t.Errorf("it does not say %q but %q", says, &out)
 		}

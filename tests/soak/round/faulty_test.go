@@ -102,10 +102,7 @@ func TestWhatIsWrongIsFound(t *testing.T) {
 }
 
 // nowAndThen is a ground on which one bit of a frame is wrong now and then, of long ones and short ones, wherever it is, and nothing notices.
-type nowAndThen struct {
-	*simulated
-	dice worlds.Dice
-}
+type nowAndThen struct{ *simulated }
 
 type nowAndThenConn struct {
 	transport.Conn
@@ -114,7 +111,7 @@ type nowAndThenConn struct {
 
 func (f nowAndThen) attach(node int, n *Node) (transport.Conn, error) {
 	c, err := f.simulated.attach(node, n)
-	return &nowAndThenConn{Conn: c, dice: f.dice}, err
+	return &nowAndThenConn{c, worlds.NewDice(f.plan.Seed, uint64(900+node))}, err
 }
 
 func (c *nowAndThenConn) Recv(dst []transport.Datagram, wait time.Duration) (int, error) {
@@ -138,7 +135,7 @@ func TestSealedDeliversNoWrongByte(t *testing.T) {
 			p.withFlow()
 			p.withLink()
 			p.withLetters()
-			fails := bubble(t, p, &counts, t.ArtifactDir(), func(p *Plan) ground { return nowAndThen{newSimulated(p), worlds.NewDice(p.Seed, 999)} })
+			fails := bubble(t, p, &counts, t.ArtifactDir(), func(p *Plan) ground { return nowAndThen{newSimulated(p)} })
 			if len(fails) > 0 || counts.Done.Load() < 50 || counts.Links.Load() == 0 || counts.Letters.Load() < 20 || counts.Again.Load() < 50 {
 				t.Errorf("keys %q, seed %d: %v, %v", keys, p.Seed, &counts, fails)
 			}
