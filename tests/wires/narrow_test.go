@@ -74,7 +74,7 @@ func TestWayBecomesNarrow(t *testing.T) {
 	const slots, size = 4, 100_000
 	b := open(t, r.Pair[1], "udp:"+netip.AddrPortFrom(r.Addr(1, false), 0).String(), 2, slots, size)
 	b.AcceptAny(true)
-	a := open(t, r.Pair[0], "udp:"+netip.AddrPortFrom(r.Addr(0, false), 0).String()+"?giveup=10s", 1, slots, size) // a busy machine asks and answers slowly what arrives
+	a := open(t, r.Pair[0], "udp:"+netip.AddrPortFrom(r.Addr(0, false), 0).String()+"?giveup=7s", 1, slots, size) // a busy machine asks and answers slowly what arrives
 	toB := a.dial(b.URL())
 	before := a.flow(toB, 0, slots, size)
 	if err := before.send(10); err != nil {
