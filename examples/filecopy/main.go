@@ -42,7 +42,10 @@ func receive(ctx context.Context, local, name string, out io.Writer) (err error)
 	if err != nil {
 		return err
 	}
-	defer host.Close()
+	defer func() {
+		// Not Close: the sender waits until it is told that all has arrived.
+		err = errors.Join(err, host.Shutdown(ctx))
+	}()
 	port, err := host.Listen("filecopy", nil)
 	if err != nil {
 		return err
