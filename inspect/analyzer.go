@@ -154,18 +154,27 @@ func (a *Analyzer) flow(k flowKey, s *seen) *flow {
 	return f
 }
 
-// reverse finds the flow of the other direction, nil if there is none. Cooked
+// reverse finds the flow of the other direction, nil if there is none.
+func (a *Analyzer) reverse(k flowKey) *flow { return opposite(a.flows, a.order, k) }
+
+// directed is what goes from one end to another.
+type directed interface {
+	comparable
+	direction() flowKey
+}
+
+// opposite finds what goes the other way, among all in their order; nil if nothing does. Cooked
 // captures do not know where a frame goes: there the ids must do.
-func (a *Analyzer) reverse(k flowKey) *flow {
-	if g := a.flows[flowKey{k.dst, k.src, k.dstID, k.srcID}]; g != nil || k.dst != (capture.Addr{}) {
-		return g
+func opposite[D directed](all map[flowKey]D, order []D, k flowKey) (none D) {
+	if d := all[flowKey{k.dst, k.src, k.dstID, k.srcID}]; d != none || k.dst != (capture.Addr{}) {
+		return d
 	}
-	for _, g := range a.order {
-		if g.key.dst == k.dst && g.key.src != k.src && g.key.srcID == k.dstID && g.key.dstID == k.srcID {
-			return g
+	for _, d := range order {
+		if o := d.direction(); o.dst == k.dst && o.src != k.src && o.srcID == k.dstID && o.dstID == k.srcID {
+			return d
 		}
 	}
-	return nil
+	return none
 }
 
 // moreSlots reports whether a flow may double its window.

@@ -137,6 +137,8 @@ func briefOf(m *frame.Message) brief {
 	return brief{m.Txn, m.CompletionValue, uint32(maphash.Bytes(seed, b[:]))}
 }
 
+func (f *flow) direction() flowKey { return f.key }
+
 func (f *flow) add(s *seen) {
 	f.frames++
 	f.wire += int64(s.wire)

@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"time"
 
-	"github.com/dgrdma/dgrdma/capture"
 	"github.com/dgrdma/dgrdma/frame/captured"
 	"github.com/dgrdma/dgrdma/seal/datagram"
 )
@@ -93,18 +92,10 @@ func (a *Analyzer) wayOf(k flowKey, at time.Duration, record int) *sealedWay {
 	return w
 }
 
-// back returns the other way, nil if there is none, as reverse does for flows.
-func (a *Analyzer) back(k flowKey) *sealedWay {
-	if w := a.ways[flowKey{k.dst, k.src, k.dstID, k.srcID}]; w != nil || k.dst != (capture.Addr{}) {
-		return w
-	}
-	for _, w := range a.wayOrder {
-		if w.key.dst == k.dst && w.key.src != k.src && w.key.srcID == k.dstID && w.key.dstID == k.srcID {
-			return w
-		}
-	}
-	return nil
-}
+// back returns the other way, nil if there is none.
+func (a *Analyzer) back(k flowKey) *sealedWay { return opposite(a.ways, a.wayOrder, k) }
+
+func (w *sealedWay) direction() flowKey { return w.key }
 
 // unsealed takes a frame that is not sealed. Where its receiver, or its sender, was seen with keys, it is refused.
 func (a *Analyzer) unsealed(k flowKey, s *seen) {
