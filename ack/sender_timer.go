@@ -101,6 +101,9 @@ func (s *Sender) MayProbe() bool {
 // Timeouts returns how many timeouts passed in a row.
 func (s *Sender) Timeouts() int { return int(s.timeouts) }
 
+// Quiet returns since when nothing was acknowledged.
+func (s *Sender) Quiet() Instant { return s.heard }
+
 // timeout is the first of several in a row.
 func (s *Sender) timeout() time.Duration {
 	return min(s.rtt.timeout(s.cfg.MinRTO, s.cfg.AckDelay), s.cfg.MaxRTO)

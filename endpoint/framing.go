@@ -110,6 +110,13 @@ func (e *NarrowError) Error() string {
 
 func (e *NarrowError) Unwrap() []error { return []error{ErrNarrow, ErrPeerDown} }
 
+// narrowing is whether a way that carried long frames still does.
+type narrowing struct {
+	checking bool // it is asked
+	checked  bool // or was, in the silence that began at quiet
+	quiet    ack.Instant
+}
+
 // checkAfter is after how many timeouts in a row it is asked whether the way has become narrower.
 // Arbitrary: rare where frames are lost by chance.
 const checkAfter = 3
@@ -125,7 +132,7 @@ func (s *sending) dead() error {
 
 // measures reports whether the peer is asked how long frames arrive.
 func (n *nativeSending) measures() bool {
-	return n.theirs != unknown && (n.checking || n.untried())
+	return n.theirs != unknown && (n.narrowing.checking || n.untried())
 }
 
 // asksSize reports whether such a question leaves now.
@@ -163,11 +170,11 @@ func (n *nativeSending) saysSize(now ack.Instant, f *frame.Frame, answers bool) 
 // found ends a search.
 func (n *nativeSending) found(size int) {
 	n.sizes = sizing{}
-	if !n.checking {
+	if !n.narrowing.checking {
 		n.carriesFrames(size)
 		return
 	}
-	if n.checking = false; size < n.frameMax {
+	if n.narrowing.checking = false; size < n.frameMax {
 		n.carries = size
 	}
 }
@@ -184,10 +191,10 @@ func (n *nativeSending) overdueSize(now ack.Instant) error {
 		n.found(z.proven)
 		return nil
 	}
-	if n.checking && z.rounds >= 2 {
+	if n.narrowing.checking && z.rounds >= 2 {
 		n.carries = z.proven // as far as is known, if the peer is given up now
 	}
-	if n.checking || now.Sub(z.heard) < n.cfg.GiveUp {
+	if n.narrowing.checking || now.Sub(z.heard) < n.cfg.GiveUp {
 		return nil
 	}
 	return n.givenUp("asking how long frames arrive")
@@ -195,19 +202,20 @@ func (n *nativeSending) overdueSize(now ack.Instant) error {
 
 // doubts reports whether a peer that acknowledges nothing is to be asked whether that is because frames are too long.
 func (n *nativeSending) doubts() bool {
-	return n.sender.Timeouts() >= checkAfter && !n.checked && n.theirs != unknown && n.remakes() && n.flight.longest()-n.headroom > n.narrow
+	return n.sender.Timeouts() >= checkAfter && !n.narrowing.checked && n.theirs != unknown && n.remakes() && n.flight.longest()-n.headroom > n.narrow
 }
 
-// check begins to ask, and ends it when something was acknowledged.
+// check begins to ask, once in each silence, and ends it with that. Who looks that rarely sees no
+// other trace of an acknowledgement than when it came: the next timeouts may have passed since.
 func (n *nativeSending) check(now ack.Instant) {
-	switch {
-	case n.sender.Timeouts() == 0:
-		n.checked, n.carries = false, 0
-		if n.checking {
-			n.checking, n.sizes = false, sizing{}
+	if quiet := n.sender.Quiet(); quiet != n.narrowing.quiet {
+		n.narrowing.quiet, n.narrowing.checked, n.carries = quiet, false, 0
+		if n.narrowing.checking {
+			n.narrowing.checking, n.sizes = false, sizing{}
 		}
-	case n.doubts():
-		n.checking, n.checked = true, true
+	}
+	if n.doubts() {
+		n.narrowing.checking, n.narrowing.checked = true, true
 		n.sizes.begin(now, n.narrow, n.frameMax, n.sender.RTT().Smoothed())
 	}
 }

@@ -142,6 +142,33 @@ func TestNarrowerAmidTransactions(t *testing.T) {
 	})
 }
 
+// TestNarrowerAfterASilence: that the way became narrower is found again after a silence in which
+// it was asked, however short the time between.
+func TestNarrowerAfterASilence(t *testing.T) {
+	for away := 5 * time.Millisecond; away < 2*time.Second; away += away / 5 {
+		synctest.Test(t, func(t *testing.T) {
+			n := simnet.New(1)
+			defer n.Close()
+			p := openNarrow(t, n, 1470, Config{GiveUp: 3 * time.Second})
+			defer p.a.Close()
+			defer p.b.Close()
+			data := pattern(3, 100_000)
+			if err := p.toB.Write(t.Context(), write(0, data, 1<<20, 1)); err != nil {
+				t.Fatal(err)
+			}
+			n.Link(addrA, addrB, simnet.Link{Down: true})
+			time.AfterFunc(away, func() { n.Link(addrA, addrB, simnet.Link{}) })
+			if err := p.toB.Write(t.Context(), write(0, data, 1<<20, 2)); err != nil {
+				t.Fatal(err)
+			}
+			n.Link(addrA, addrB, simnet.Link{MTU: 1370})
+			if err := p.toB.Write(t.Context(), write(0, data, 1<<20, 3)); !errors.Is(err, ErrNarrow) {
+				t.Errorf("away for %v: %v", away, err)
+			}
+		})
+	}
+}
+
 // TestNotNarrow: a peer that refuses what is written, and one that is gone, are given up for
 // what they are.
 func TestNotNarrow(t *testing.T) {

@@ -37,9 +37,8 @@ type nativeSending struct {
 	other        frame.EndpointID // that whoever is at the address said to have; 0: none
 	since        ack.Instant      // when asking began to matter: something was posted, or theirs believed
 	sizes        sizing           // how long frames arrive
-	checking     bool             // they do not, and it is asked why
-	checked      bool             // or was
-	came         int              // longest such question of the peer's, until it is answered; 0: none
+	narrowing    narrowing
+	came         int // longest such question of the peer's, until it is answered; 0: none
 }
 
 // acquainted are two lives that know each other.
