@@ -17,7 +17,7 @@ const module = "github.com/dgrdma/dgrdma/"
 var allowed = map[string][]string{
 	"frame":                   {},
 	"frame/captured":          {"frame", "capture", "seal/datagram", "golang.org/x/net/bpf"},
-	"frame/dissect":           {"frame", "github.com/google/gopacket"},
+	"frame/dissect":           {"frame", "seal/datagram", "github.com/google/gopacket"},
 	"capture":                 {"golang.org/x/sys/unix", "golang.org/x/net/bpf", "github.com/mdlayher/packet"},
 	"capture/capturetest":     {"frame", "seal", "github.com/google/gopacket"},
 	"capture/tcp":             {"capture"},

@@ -9,6 +9,7 @@ import (
 	"github.com/google/gopacket/layers"
 
 	"github.com/dgrdma/dgrdma/frame"
+	"github.com/dgrdma/dgrdma/seal/datagram"
 )
 
 // Layer type numbers. gopacket leaves 1000 to 1999 to applications; which of
@@ -45,8 +46,12 @@ func (d *DGRDMA) CanDecode() gopacket.LayerClass { return LayerTypeDGRDMA }
 // NextLayerType returns LayerTypeZero: a frame carries no other protocol.
 func (d *DGRDMA) NextLayerType() gopacket.LayerType { return gopacket.LayerTypeZero }
 
-// DecodeFromBytes makes d a view of data. The error is a *frame.Error.
+// DecodeFromBytes makes d a view of data. The error is a *frame.Error, or [ErrSealed].
 func (d *DGRDMA) DecodeFromBytes(data []byte, df gopacket.DecodeFeedback) error {
+	if datagram.KindOf(data) != datagram.Plain {
+		*d = DGRDMA{BaseLayer: layers.BaseLayer{Contents: data}}
+		return ErrSealed
+	}
 	b, sum := frame.SplitChecksum(data)
 	f, err := frame.Parse(b)
 	if err != nil {
@@ -115,8 +120,13 @@ func (p *Prefix) LayerType() gopacket.LayerType { return LayerTypePrefix }
 // CanDecode returns LayerTypePrefix.
 func (p *Prefix) CanDecode() gopacket.LayerClass { return LayerTypePrefix }
 
-// NextLayerType returns LayerTypeDGRDMA.
-func (p *Prefix) NextLayerType() gopacket.LayerType { return LayerTypeDGRDMA }
+// NextLayerType returns LayerTypeDGRDMA, or LayerTypeSealed.
+func (p *Prefix) NextLayerType() gopacket.LayerType {
+	if datagram.KindOf(p.Payload) != datagram.Plain {
+		return LayerTypeSealed
+	}
+	return LayerTypeDGRDMA
+}
 
 // DecodeFromBytes makes p a view of data.
 func (p *Prefix) DecodeFromBytes(data []byte, df gopacket.DecodeFeedback) error {
@@ -142,6 +152,9 @@ func (p *Prefix) SerializeTo(b gopacket.SerializeBuffer, _ gopacket.SerializeOpt
 }
 
 func decodeFrame(data []byte, p gopacket.PacketBuilder) error {
+	if datagram.KindOf(data) != datagram.Plain {
+		return decodeSealed(data, p)
+	}
 	d := new(DGRDMA)
 	if err := d.DecodeFromBytes(data, p); err != nil {
 		return err
@@ -156,7 +169,7 @@ func decodePrefix(data []byte, p gopacket.PacketBuilder) error {
 		return err
 	}
 	p.AddLayer(x)
-	return p.NextDecoder(LayerTypeDGRDMA)
+	return p.NextDecoder(x.NextLayerType())
 }
 
 // registered remembers which layer types gopacket has from here.
@@ -216,6 +229,9 @@ func RegisterUDP(ports ...uint16) error {
 
 func registerLayers() error {
 	if err := registerLayer(LayerTypeDGRDMA, "DGRDMA", decodeFrame); err != nil {
+		return err
+	}
+	if err := registerLayer(LayerTypeSealed, "DGRDMASealed", decodeSealed); err != nil {
 		return err
 	}
 	return registerLayer(LayerTypePrefix, "DGRDMAPrefix", decodePrefix)

@@ -3,7 +3,8 @@
 // captured, which does without gopacket's registry.
 //
 // [DGRDMA] is a layer that decodes in place, through frame.Parse, and
-// serializes. Over UDP a [Prefix] comes first. gopacket keeps its layer types
+// serializes. Over UDP a [Prefix] comes first. What endpoints with a key send is a
+// [Sealed] instead. gopacket keeps its layer types
 // in global tables, so nothing happens before [Register] or [RegisterUDP] is
 // called; the layers work without it in a DecodingLayerParser that starts with
 // them:
