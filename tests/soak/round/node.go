@@ -33,6 +33,8 @@ type node struct {
 	letters *letters
 	conns   map[int]known
 	seen    dgrdma.Stats // what was counted of the present life
+	behind  *lossy.Conn  // changes frames behind the checksum of its wire
+	changed uint64       // what was counted of those
 	turns   sync.WaitGroup
 	stop    chan struct{}
 }
@@ -92,7 +94,7 @@ func (n *node) start() error {
 		}
 	}
 	n.mu.Lock()
-	n.gate, n.ep, n.host, n.letters = g, ep, host, letters
+	n.gate, n.ep, n.host, n.letters, n.behind, n.changed = g, ep, host, letters, damaged, 0
 	n.conns, n.seen, n.stop, n.up = make(map[int]known), dgrdma.Stats{}, make(chan struct{}), true
 	if n.plan.Manual {
 		n.turns.Go(func() { drive(ep, n.stop) })
@@ -245,6 +247,9 @@ func (n *node) lives() int {
 	return n.life
 }
 
+// changedBehind is the fault that the checksum of a wire does not see.
+const changedBehind = "changed behind the checksum"
+
 // counts adds what the endpoint did since the last time.
 func (n *node) counts(ep *dgrdma.Endpoint) {
 	s := ep.Stats()
@@ -264,4 +269,7 @@ func (n *node) counts(ep *dgrdma.Endpoint) {
 	n.seen.Transport.SendDrops = max(s.Transport.SendDrops, before.Transport.SendDrops)
 	c.fault("kernel drops", n.seen.Transport.KernelDrops-before.Transport.KernelDrops)
 	c.fault("send drops", n.seen.Transport.SendDrops-before.Transport.SendDrops)
+	changed := n.behind.Damaged()
+	c.fault(changedBehind, changed-n.changed)
+	n.changed = changed
 }

@@ -18,8 +18,10 @@ func TestMain(m *testing.M) { os.Exit(fixture.Run(m)) }
 // rounds runs some, and wants no violation and that something was done.
 func rounds(t *testing.T, w Wire, n int, longest time.Duration) {
 	var c Counts
+	damages := false
 	for i := range n {
 		p := Draw(*firstSeed+uint64(i), w, longest)
+		damages = damages || p.damage() > 0 && w == Simnet
 		if fails := Run(t, p, &c, t.ArtifactDir()); len(fails) > 0 {
 			t.Errorf("again with: go run ./tests/soak -wire %s -longest %v -seed %d -rounds 1\n%v%s", w, longest, p.Seed, p, fails)
 		}
@@ -27,6 +29,9 @@ func rounds(t *testing.T, w Wire, n int, longest time.Duration) {
 	t.Log(c.String())
 	if c.Done.Load() == 0 || c.Rounds.Load() != uint64(n) {
 		t.Error("nothing was done")
+	}
+	if damages && c.Faults()[changedBehind] == 0 {
+		t.Error("no frame was changed behind the checksum, or none was counted")
 	}
 }
 
