@@ -113,8 +113,9 @@
 //
 // Close and Shutdown of an endpoint, and Close of a connection, say goodbye to peers of our own
 // kind: there the connection is down at once, with [ErrPeerClosed], until [Conn.Reset], or
-// until the peer introduces itself anew. The goodbye may be lost; then it is as if the peer had
-// died.
+// until the peer introduces itself anew. What was received is acknowledged before the goodbye, and
+// is done there, while all else that is pending fails. Both are sent once and may be lost; then it
+// is as if the peer had died, and what waited for the acknowledgement fails though it arrived.
 //
 // A peer that acknowledges nothing for Config.GiveUp, though something was posted to it,
 // is down: what is pending fails with [ErrPeerDown], and so does what is posted from then

@@ -20,7 +20,9 @@ type Conn endpoint.Conn
 func (c *Conn) Close() error { return (*endpoint.Conn)(c).Close() }
 
 // Done returns a channel that is closed when the connection failed or was
-// closed. After Reset there is a new one.
+// closed. After Reset there is a new one. Transactions may be told their end behind
+// that, also that they are done: who has to know waits for their Done, which is called
+// in any case.
 func (c *Conn) Done() <-chan struct{} { return (*endpoint.Conn)(c).Done() }
 
 // Err returns why the connection failed, or nil.

@@ -223,7 +223,9 @@ func (c *Conn) reset(first frame.Seq) error {
 }
 
 // Done returns a channel that is closed when the connection failed or was
-// closed. After Reset there is a new one.
+// closed. After Reset there is a new one. Transactions may be told their end behind
+// that, also that they are done: who has to know waits for their Done, which is called
+// in any case.
 func (c *Conn) Done() <-chan struct{} {
 	if c.absent() {
 		return absentDone

@@ -86,7 +86,7 @@ func (n *native) exchange(now ack.Instant) (missed int) {
 	return 0
 }
 
-// gone implements kind. Reset may have begun another life since.
+// gone implements kind. Reset may have begun another life since, also by who was told what is done.
 func (n *native) gone() error {
 	left, other := n.rx.left, n.rx.other
 	n.rx.left, n.rx.other = unknown, frame.Identity{}
@@ -114,7 +114,7 @@ func (n *native) refers(f *frame.Frame, h frame.Hello) Reason {
 		return n.rx.drop(RefusedForeign)
 	}
 	if n.tx.other = i.ID; !n.besides(i.ID) {
-		n.rx.other, n.rx.left = i, n.tx.mine
+		n.rx.other, n.rx.left, n.rx.parts = i, n.tx.mine, true
 	}
 	return RefusedNone
 }
@@ -132,7 +132,7 @@ func (n *native) leaves(h frame.Hello) Reason {
 		n.tx.renounced = true
 		return RefusedNone
 	}
-	n.rx.left, n.rx.other = n.tx.mine, frame.Identity{}
+	n.rx.left, n.rx.other, n.rx.parts = n.tx.mine, frame.Identity{}, true
 	return RefusedNone
 }
 

@@ -19,6 +19,11 @@ func (e *Endpoint) endBatch(now ack.Instant) {
 			c.rx.ledger.sweep()
 		}
 		c.report(c.endBatch(now, &fin))
+		if c.rx.parts {
+			c.rx.parts = false
+			e.tell(&fin) // what it acknowledged is done before it is gone
+			c.report(c.parted(now, &fin))
+		}
 	}
 	e.touched = e.touched[:0]
 	if e.vault != nil {
@@ -60,10 +65,18 @@ func (c *Conn) endBatch(now ack.Instant, fin *finished) (n news) {
 	rx.acks = rx.acks[:0]
 	tx.heard.counters = rx.counters
 	tx.heard.open, tx.heard.held = rx.open.len(), rx.held.bytes
+	tx.wake(now)
+	return n
+}
+
+// parted ends the connection to a peer that said in this batch that it is gone.
+func (c *Conn) parted(now ack.Instant, fin *finished) (n news) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if n.why = c.kind.gone(); n.why != nil {
 		c.giveUp(now, fin, n.why)
 	}
-	tx.wake(now)
+	c.tx.wake(now)
 	return n
 }
 

@@ -190,9 +190,14 @@ func (l *Link) say(err error) {
 	}
 }
 
-// await waits for what the listener says.
+// await waits for what the listener says, which wins over the end of the link behind it.
 func (l *Link) await(ctx context.Context) error {
 	l.host.drive(ctx, func() bool { return len(l.answer) > 0 }, l.down)
+	select {
+	case err := <-l.answer:
+		return err
+	default:
+	}
 	select {
 	case err := <-l.answer:
 		return err

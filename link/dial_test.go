@@ -298,3 +298,17 @@ func TestAnswerBehindTheEnd(t *testing.T) {
 		}
 	})
 }
+
+// TestAnswerBeforeTheEnd: a listener that accepted, and left before the dialer looked, has
+// accepted: what it sent can be received.
+func TestAnswerBeforeTheEnd(t *testing.T) {
+	_, _, out, _ := pair(t, newNet(t, 1), nil, nil)
+	for range 64 { // select would see either first
+		l := newLink(out.peer, out.life, "port", 1)
+		l.say(nil)
+		l.fail(ErrPeerClosed)
+		if err := l.await(soon(t)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

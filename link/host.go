@@ -184,7 +184,8 @@ func (h *Host) heartbeat() {
 // Close ends all links at once, and the endpoint if it is the host's own. What was sent
 // and not acknowledged may be lost: close the links first. Then each peer is told of the end
 // of one link by which nothing is under way, with an [*AbortError], if no frame is lost: of
-// others it hears when it gives this host up.
+// others it hears when it gives this host up. Likewise peers are told once that what they sent
+// last has arrived: if they wait for that, as in Close of a link, Shutdown is what to end with.
 func (h *Host) Close() error {
 	if h.missing() {
 		return ErrNil

@@ -25,7 +25,8 @@ func (w *waiting) init(h *Host) {
 type readier interface{ ready() bool }
 
 // until waits until r is ready. What is ready wins over a link that is down, and
-// that over a context that is done.
+// that over a context that is done. Without down, r is ready once all that is under way has
+// ended, for which until waits beyond the end of the connection.
 func (w *waiting) until(ctx context.Context, l *Link, down <-chan struct{}, r readier) error {
 	if r.ready() {
 		return nil
@@ -37,6 +38,10 @@ func (w *waiting) until(ctx context.Context, l *Link, down <-chan struct{}, r re
 	select {
 	case <-l.gone:
 		l.lost()
+		if down == nil {
+			// What was acknowledged before may still have to be told.
+			w.host.ep.Await(ctx, &w.Waiter, w.look, nil, nil)
+		}
 	default:
 	}
 	switch {

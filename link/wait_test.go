@@ -141,7 +141,7 @@ func TestGoneIsSaid(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, _, out, _ := pair(t, newNet(t, 1), nil, nil)
 		time.AfterFunc(time.Second, func() { out.Peer().Close() })
-		if err := out.Out.waiting.until(t.Context(), out, nil, never{}); !errors.Is(err, ErrClosed) {
+		if err := out.Out.waiting.until(t.Context(), out, out.down, never{}); !errors.Is(err, ErrClosed) {
 			t.Error(err)
 		}
 	})
