@@ -2,8 +2,10 @@ package endpoint
 
 import (
 	"cmp"
+	"crypto/fips140"
 	"crypto/rand"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -168,6 +170,9 @@ func (c *Config) withDefaults(caps transport.Caps) (Config, error) {
 	}
 	f.MTU = min(f.MTU, caps.MTU, frame.MaxData)
 	if f.Keys != nil {
+		if fips140.Enforced() {
+			return f, errors.New("dgrdma: to agree on a key takes X25519, BLAKE2s and ChaCha20-Poly1305, which GODEBUG=fips140=only forbids: take fips140=on, or no keys")
+		}
 		if f.MTU < seal.MostHandshake {
 			return f, fmt.Errorf("dgrdma: frames of %d bytes, and to agree on a key takes %d", f.MTU, seal.MostHandshake)
 		}

@@ -351,3 +351,41 @@ func TestConnectToARevivedPeer(t *testing.T) {
 		}
 	})
 }
+
+// TestGoodbyeOvertakes: a goodbye that comes before anything that shows that the peer's life ever was, as the network turned
+// them around, ends the connection as soon as something does.
+func TestGoodbyeOvertakes(t *testing.T) {
+	for name, shows := range map[string]func(s *stranger, mine uint32){
+		"an answer":          func(s *stranger, mine uint32) { s.hello(frame.Hello{Life: 7, Peer: mine, Tells: true}) },
+		"data":               func(s *stranger, _ uint32) { s.send(2, data(7, 1, 1, 64, pattern(1, 8))) },
+		"an acknowledgement": func(s *stranger, mine uint32) { s.alone(stamp(mine, 2, 0), 0) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				n := simnet.New(1)
+				defer n.Close()
+				p := &pair{t: t, net: n}
+				e := p.open(addrB, &Config{ID: 2, Memory: p.region(4096), OnEvent: p.note})
+				defer e.Close()
+				conn := p.connect(e, Peer{ID: 1, Addr: addrA})
+				s := newStranger(t, n, addrA, 1, 2, addrB)
+				mine := s.toldLife()
+				s.hello(frame.Hello{Life: 7, Peer: mine})
+				s.recv(time.Millisecond)
+				s.hello(frame.Hello{Life: 7, Peer: mine, Leaves: true})
+				s.recv(time.Millisecond)
+				if err := conn.Err(); err != nil {
+					t.Fatalf("it may be what was offered, and never began: %v", err)
+				}
+				shows(s, mine)
+				s.recv(time.Millisecond)
+				if err := conn.Err(); !errors.Is(err, ErrPeerClosed) {
+					t.Errorf("the connection has %v", err)
+				}
+				if n := p.count(PeerDown, RefusedNone); n != 1 {
+					t.Errorf("told %d times", n)
+				}
+			})
+		})
+	}
+}

@@ -88,14 +88,19 @@ func (n *native) exchange(now ack.Instant) (missed int) {
 
 // gone implements kind. Reset may have begun another life since, also by who was told what is done.
 func (n *native) gone() error {
-	left, other := n.rx.left, n.rx.other
-	n.rx.left, n.rx.other = unknown, frame.Identity{}
+	asked, other := n.rx.asked, n.rx.other
+	n.rx.asked, n.rx.other = unknown, frame.Identity{}
 	switch tx := &n.tx; {
-	case left == unknown || left != tx.mine || tx.err != nil:
+	case tx.err != nil:
 		return nil
-	case other == frame.Identity{}:
+	case tx.renounced && (n.rx.paired || n.rx.taken):
 		tx.recall = tx.asked != unknown // who left is back: its next life came behind
 		return tx.peerError("", ErrPeerClosed)
+	case tx.renounced:
+		n.rx.parts = true // until something shows that it was
+		return nil
+	case asked == unknown || asked != tx.mine:
+		return nil
 	case tx.theirs != unknown:
 		return nil // who was meant was faster
 	default:
@@ -114,25 +119,21 @@ func (n *native) refers(f *frame.Frame, h frame.Hello) Reason {
 		return n.rx.drop(RefusedForeign)
 	}
 	if n.tx.other = i.ID; !n.besides(i.ID) {
-		n.rx.other, n.rx.left, n.rx.parts = i, n.tx.mine, true
+		n.rx.other, n.rx.asked, n.rx.parts = i, n.tx.mine, true
 	}
 	return RefusedNone
 }
 
 // leaves acts on a goodbye. It is true if it names both lives: who forges it knows as little of
-// them as of what is written. Of a life that never showed that it believes ours it may be said because it never began,
-// and the one that did comes behind: then that is listened to.
+// them as of what is written. Of a life that has not shown that it believes ours it may be said because it never began,
+// and the one that did comes behind: then that is listened to. Or it was faster than what shows that.
 func (n *native) leaves(h frame.Hello) Reason {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if incarnation(h.Life) != n.tx.theirs || incarnation(h.Peer) != n.tx.mine {
 		return n.rx.drop(RefusedForeign)
 	}
-	if !n.rx.paired && !n.rx.taken {
-		n.tx.renounced = true
-		return RefusedNone
-	}
-	n.rx.left, n.rx.other, n.rx.parts = n.tx.mine, frame.Identity{}, true
+	n.tx.renounced, n.rx.parts = true, true
 	return RefusedNone
 }
 

@@ -17,8 +17,8 @@ type nativeReceiving struct {
 	checks  bool        // its frames have a checksum
 	taken   bool        // something was applied in that life
 	doubted doubt
-	left    incarnation    // the life of ours to which the peer said goodbye in this batch, or
-	other   frame.Identity // who is in its place
+	other   frame.Identity // who is in the peer's place, as was said in this batch
+	asked   incarnation    // to that life of ours
 	nativeLedger
 }
 
@@ -32,8 +32,8 @@ func (n *nativeReceiving) introduced() bool { return n.theirs != unknown }
 // forget implements receivingKind.
 func (n *nativeReceiving) forget() {
 	n.late = ack.Lateness{}
-	n.theirs, n.left, n.paired, n.taken, n.checks = unknown, unknown, false, false, false
-	n.other = frame.Identity{}
+	n.theirs, n.paired, n.taken, n.checks = unknown, false, false, false
+	n.asked, n.other = unknown, frame.Identity{}
 	n.doubted = doubt{}
 }
 

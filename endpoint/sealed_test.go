@@ -3,10 +3,14 @@ package endpoint
 import (
 	"bytes"
 	"context"
+	"crypto/fips140"
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"os/exec"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -247,4 +251,25 @@ func TestSealedRestarts(t *testing.T) {
 		}
 		p.close()
 	})
+}
+
+// TestSealedWhereItIsForbidden: where Go's cryptography panics for what a handshake takes, an endpoint with keys is not made:
+// else whoever answers its first question would end the process.
+func TestSealedWhereItIsForbidden(t *testing.T) {
+	if !fips140.Enforced() {
+		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$")
+		cmd.Env = append(os.Environ(), "GODEBUG=fips140=only")
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("%v: %s", err, out)
+		}
+		return
+	}
+	n := simnet.New(1)
+	defer n.Close()
+	if e, err := New(n.Attach(addrA, simnet.Config{}), &Config{ID: 1, Keys: ringOf(1)}); err == nil {
+		e.Close()
+		t.Error("it is made")
+	} else if !strings.Contains(err.Error(), "GODEBUG") {
+		t.Error(err)
+	}
 }

@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"container/list"
 	"net"
 	"sync"
 
@@ -14,42 +15,51 @@ const MostReaders = 64
 var turnedAway = prometheus.NewDesc("dgrdma_metrics_turned_away_total", "Connections to these metrics that were closed, because as many were open as may be.", nil, nil)
 
 // Places makes a listener for an HTTP server of [Collector.Handler] that has [MostReaders] connections at
-// once. Those of more are closed at once, and counted.
-func (c *Collector) Places(l net.Listener) net.Listener {
-	return &places{l, c, make(chan struct{}, MostReaders)}
-}
+// once. A newcomer who finds no place gets that of the connection that has been there longest, which is closed and
+// counted: so those who connect and stay keep nobody out.
+func (c *Collector) Places(l net.Listener) net.Listener { return &places{Listener: l, of: c} }
 
 type places struct {
 	net.Listener
-	of    *Collector
-	taken chan struct{}
+	of *Collector
+
+	mu      sync.Mutex
+	readers list.List // of *reader, the longest there first
 }
 
 // Accept implements [net.Listener].
 func (p *places) Accept() (net.Conn, error) {
-	for {
-		c, err := p.Listener.Accept()
-		if err != nil {
-			return nil, err
-		}
-		select {
-		case p.taken <- struct{}{}:
-			return &reader{Conn: c, leave: sync.OnceFunc(func() { <-p.taken })}, nil
-		default:
-			p.of.turnedAway.Add(1)
-			c.Close()
-		}
+	c, err := p.Listener.Accept()
+	if err != nil {
+		return nil, err
 	}
+	r := &reader{Conn: c, of: p}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.readers.Len() == MostReaders {
+		out := p.readers.Remove(p.readers.Front()).(*reader)
+		out.at = nil
+		p.of.turnedAway.Add(1)
+		out.Conn.Close()
+	}
+	r.at = p.readers.PushBack(r)
+	return r, nil
 }
 
 // reader is a connection that has a place.
 type reader struct {
 	net.Conn
-	leave func()
+	of *places
+	at *list.Element // nil: it has none any more
 }
 
 // Close implements [net.Conn].
 func (r *reader) Close() error {
-	defer r.leave()
+	r.of.mu.Lock()
+	if r.at != nil {
+		r.of.readers.Remove(r.at)
+		r.at = nil
+	}
+	r.of.mu.Unlock()
 	return r.Conn.Close()
 }

@@ -2,6 +2,7 @@ package metrics
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -12,15 +13,16 @@ import (
 	"time"
 )
 
-// TestPlaces: of connections that say nothing no more are open than there are places, the others are
-// closed and counted, and who reads finds a place when one has left.
+// TestPlaces: of connections that say nothing no more are open than there are places. Those there longest are
+// closed for newcomers, and counted, and who reads finds a place though none of the others leaves.
 func TestPlaces(t *testing.T) {
 	c := New(Counted{})
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &httptest.Server{Listener: c.Places(l), Config: &http.Server{Handler: c.Handler()}}
+	places := c.Places(l).(*places)
+	s := &httptest.Server{Listener: places, Config: &http.Server{Handler: c.Handler()}}
 	s.Start()
 	defer s.Close()
 	const more = 10
@@ -33,36 +35,45 @@ func TestPlaces(t *testing.T) {
 		defer nc.Close()
 		all = append(all, nc)
 	}
-	for i, nc := range all {
-		nc.SetReadDeadline(time.Now().Add(30 * time.Second))
-		if i < MostReaders {
-			nc.SetReadDeadline(time.Now().Add(time.Millisecond))
+	open := func(i int, want bool) {
+		t.Helper()
+		wait := 30 * time.Second
+		if want {
+			wait = time.Millisecond
 		}
-		if _, err := nc.Read(make([]byte, 1)); errors.Is(err, os.ErrDeadlineExceeded) != (i < MostReaders) {
+		all[i].SetReadDeadline(time.Now().Add(wait))
+		if _, err := all[i].Read(make([]byte, 1)); errors.Is(err, os.ErrDeadlineExceeded) != want {
 			t.Fatalf("connection %d: %v", i, err)
 		}
 	}
-	all[0].Close()
+	for i := range all {
+		open(i, i >= more)
+	}
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-	for until := time.Now().Add(30 * time.Second); ; time.Sleep(time.Millisecond) {
-		r, err := client.Get(s.URL + TextPath)
-		if err != nil { // the server has not seen yet that one left
-			if time.Now().After(until) {
-				t.Fatal(err)
-			}
-			continue
+	r, err := client.Get(s.URL + TextPath)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Body.Close()
+	b, err := io.ReadAll(r.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := fmt.Sprintf("\ndgrdma_metrics_turned_away_total %d\n", more+1); !strings.Contains(string(b), want) {
+		t.Errorf("no %q in %s", want, b)
+	}
+	open(more, false)
+	for _, nc := range all {
+		nc.Close()
+	}
+	taken := func() int {
+		places.mu.Lock()
+		defer places.mu.Unlock()
+		return places.readers.Len()
+	}
+	for until := time.Now().Add(30 * time.Second); taken() > 0; time.Sleep(time.Millisecond) {
+		if time.Now().After(until) {
+			t.Fatalf("%d places are taken, and all have left", taken())
 		}
-		defer r.Body.Close()
-		b, err := io.ReadAll(r.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, n, _ := strings.Cut(string(b), "\ndgrdma_metrics_turned_away_total "); !strings.HasPrefix(n, "1") {
-			t.Errorf("%d or more were turned away: %q", more, n[:min(len(n), 10)])
-		}
-		if n := c.turnedAway.Load(); n < more {
-			t.Errorf("%d are counted, want %d", n, more)
-		}
-		return
 	}
 }

@@ -32,7 +32,7 @@ var limits = []struct {
 		{"connections that were turned away and are waited for, of a listener", "verbs.MostTurnedAway", false, "", "the next are closed behind the answer",
 			"`dgrdma_rdma_rejections_cut_short_total`", "TestCutShortIsCounted, TestTurnAway"},
 		{"a request or reply of MPA", "rdmap/mpa.maxSetup", true, "", "the connection is closed", "`dgrdma_rdma_set_up_failures_total`", "TestRequests"},
-		{"connections of who reads metrics over HTTP", "metrics.MostReaders", false, "", "the next are closed", "`dgrdma_metrics_turned_away_total`", "TestPlaces"},
+		{"connections of who reads metrics over HTTP", "metrics.MostReaders", false, "", "the one there longest is closed for a newcomer", "`dgrdma_metrics_turned_away_total`", "TestPlaces"},
 	}},
 	{"Peers of an endpoint", []limit{
 		{"peers, connected and learned", "MaxPeers", false, "", "a learned one that is gone gives its place, or else a newcomer is refused; `Connect` fails with `ErrTooManyPeers`",
