@@ -121,7 +121,8 @@ func TestBenchRate(t *testing.T) {
 
 // TestBenchSweep: a line, or an object, for each size, and the server stays for all.
 func TestBenchSweep(t *testing.T) {
-	noGoroutineLeft(t)
+	t.Parallel()
+	noGoroutineOfItsOwnLeft(t)
 	for _, mode := range []string{"", "--bidir --depth 2", "--reverse", "--link", "--link --stream --warm-up 10ms"} {
 		serve := "bench --once --serve udp:127.0.0.1"
 		if strings.Contains(mode, "--link") {

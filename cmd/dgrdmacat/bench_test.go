@@ -361,7 +361,8 @@ func TestBenchSaysOnce(t *testing.T) {
 }
 
 func TestServerMissing(t *testing.T) {
-	noGoroutineLeft(t)
+	t.Parallel()
+	noGoroutineOfItsOwnLeft(t)
 	const nobody = "ocpi-udp-rdma:127.0.0.1;9;134217728.2.16?giveup=100ms"
 	for _, args := range []string{"bench --to " + nobody, "bench --peers 3 --to " + nobody} {
 		code, out, stderr := runFor(t, t.Context(), strings.Fields(args)...)

@@ -118,6 +118,7 @@ func TestRpingJSON(t *testing.T) {
 
 // TestRpingVerifiedNothing: what was not transferred is not called verified.
 func TestRpingVerifiedNothing(t *testing.T) {
+	t.Parallel()
 	silent := accepting(t, nil, func(q *verbs.QueuePair) { <-q.Done() })
 	for _, at := range []string{silent, freeTCP(t)} {
 		code, out, _ := runFor(t, patient(t), "rping", "--json", "--wait", "300ms", "--to", at)
@@ -196,6 +197,7 @@ func TestRpingServerKilled(t *testing.T) {
 
 // TestRpingWrong: wrong data and silence are told, and end with 1.
 func TestRpingWrong(t *testing.T) {
+	t.Parallel()
 	silent := accepting(t, nil, func(q *verbs.QueuePair) { <-q.Done() })
 	code, out, stderr := runFor(t, patient(t), "rping", "--wait", "300ms", "--to", silent)
 	if code != exitError || stderr != "dgrdmacat rping: rping: ping 0: until the server has read it: no answer of "+silent[4:]+" within 300ms; is the program there stopped, or its machine or the network down? --wait is how long it may take\n" || !strings.HasPrefix(out, "0 pings of 64 bytes over tcp with CRC\n") {

@@ -73,6 +73,7 @@ func startServing(t *testing.T, file string, silence time.Duration) (where strin
 
 // TestSilentWriterGivesWay: to one that waits, and to nobody else. Both hear of it, and the log has what each was told.
 func TestSilentWriterGivesWay(t *testing.T) {
+	t.Parallel() // most of it is waiting
 	file := filepath.Join(directory(t), "journal")
 	where, says := startServing(t, file, 300*time.Millisecond)
 	first, err := Dial(t.Context(), where, false)

@@ -235,6 +235,7 @@ func TestDamage(t *testing.T) {
 
 // TestFullAndBusy: a full log takes nothing, and says so; a second writer waits for the first one to go.
 func TestFullAndBusy(t *testing.T) {
+	t.Parallel() // most of it is waiting
 	file := filepath.Join(directory(t), "journal")
 	ctx, stop := context.WithCancel(t.Context())
 	out, in := io.Pipe()

@@ -41,8 +41,10 @@ func run(t *testing.T, args string) (ok bool, said string) {
 
 // TestCrash: over each wire, sealed and not, what is killed begins anew and works, and what was said of it holds.
 func TestCrash(t *testing.T) {
+	t.Parallel() // most of it is waiting
 	for _, wire := range []string{wireLoopback, wireUDP, wireEther} {
 		t.Run(wire, func(t *testing.T) {
+			t.Parallel()
 			if wire != wireLoopback {
 				netns.Require(t)
 			}
@@ -131,6 +133,7 @@ func (m *forgets) Complete(src dgrdma.EndpointID, msg *dgrdma.Message) {
 
 // TestVariants: what is wrong with sides is told.
 func TestVariants(t *testing.T) {
+	t.Parallel()
 	for variant, c := range map[string]struct {
 		load string
 		says fault

@@ -1,0 +1,12 @@
+package tests
+
+import (
+	"testing"
+
+	"github.com/dgrdma/dgrdma/tests/fixture"
+)
+
+func TestMain(m *testing.M) {
+	fixture.CollectSeldom()
+	m.Run()
+}
