@@ -40,6 +40,7 @@ type receiver struct {
 	vecs     [2]unix.Iovec
 	got      int // what readOnce has read
 	direct   int // for how many reads more long payload is expected
+	burst    int // what came since the connection last had nothing between two frames, if it is no more than the buffer holds
 	readErr  error
 	looks    bool // before it sleeps
 	patience patience.Patience
@@ -192,6 +193,10 @@ func (c *Conn) readRaw(fd uintptr) bool {
 		case unix.EINTR:
 			continue
 		case unix.EAGAIN:
+			if c.dry() {
+				clear(vecs)
+				return c.readRaw(fd)
+			}
 			if c.looks && !c.roused.Load() && c.patience.Again() {
 				continue
 			}
@@ -202,6 +207,7 @@ func (c *Conn) readRaw(fd uintptr) bool {
 			return false
 		case 0:
 			c.got = n
+			c.burst = min(c.burst+n, inputSize+1)
 			placed := min(n, len(rest))
 			p.placed += placed
 			c.w += n - placed
@@ -211,6 +217,22 @@ func (c *Conn) readRaw(fd uintptr) bool {
 		clear(vecs)
 		return true
 	}
+}
+
+// dry notes that there is nothing to read. It reports whether the next read is to be another: where all that came at a time
+// would have fitted into the buffer, one call that fills it costs less than one for the header, one for each long
+// payload, and what TCP does after each of them.
+func (c *Conn) dry() bool {
+	if c.r < c.w || c.parser.midway {
+		return false
+	}
+	fitted := 0 < c.burst && c.burst <= inputSize
+	c.burst = 0
+	if !fitted || c.direct == 0 {
+		return false
+	}
+	c.direct = 0
+	return true
 }
 
 // readBlocking reads once from a connection that has to be waited for with memory in hand: little of
