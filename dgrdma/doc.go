@@ -119,8 +119,9 @@
 //
 // A peer that acknowledges nothing for Config.GiveUp, though something was posted to it,
 // is down: what is pending fails with [ErrPeerDown], and so does what is posted from then
-// on, until [Conn.Reset], or until a peer of our own kind speaks again. Where nothing is
-// posted nothing is noticed, but with Config.KeepAlive: a peer of our own kind that is silent
+// on, until [Conn.Reset], or until a peer of our own kind begins anew. One that says something
+// in its old life, because it stood still or was away, is told goodbye: its connection fails with
+// [ErrPeerClosed], and it can begin anew at once. Where nothing is posted nothing is noticed, but with Config.KeepAlive: a peer of our own kind that is silent
 // for so long, or that never came, is asked whether it is there. Who waits for what one peer writes does so
 // by [Conn.Wait] or [Conn.WaitFor], which end with the connection.
 //

@@ -164,7 +164,7 @@ func TestRefusedReasons(t *testing.T) {
 }
 
 // TestFramesOfAPeerThatIsDown: what a peer still sends that was given up is refused,
-// counted, and not acknowledged.
+// counted, and not acknowledged; one of our own kind is told goodbye.
 func TestFramesOfAPeerThatIsDown(t *testing.T) {
 	for _, prof := range []Profile{Native(), OpenCPI(false), FPGA()} {
 		t.Run(prof.Name, func(t *testing.T) {
@@ -181,6 +181,12 @@ func TestFramesOfAPeerThatIsDown(t *testing.T) {
 				}
 				sent := s.recv(time.Second)
 				st := c.Stats()
+				if prof.Session {
+					if !s.goodbyes(sent, 1) {
+						t.Errorf("told %v", sent)
+					}
+					sent = nil
+				}
 				if len(sent) != 0 || st.RefusedBy(RefusedDown) != 2 || st.Completions != 0 || e.memory.(*Region).Bytes()[64] != 0 {
 					t.Errorf("%d frames sent, refused %v, %d completions", len(sent), st.RefusedReasons(), st.Completions)
 				}

@@ -172,6 +172,7 @@ func (n *native) introduced(now ack.Instant, f *frame.Frame, h frame.Hello, fin 
 	case tx.cfg.KeepOldLife && tx.theirs != unknown && life != tx.theirs:
 		why = RefusedForeign
 	case tx.reporting, tx.err != nil && life == tx.theirs:
+		rx.missed = rx.missed || life == tx.theirs && named == tx.mine
 		why = RefusedDown
 	case tx.err != nil && tx.later != unknown && named == tx.later && whole:
 		// Nothing is pending, and the peer began anew: so do we.

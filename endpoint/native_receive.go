@@ -60,6 +60,9 @@ func (n *nativeReceiving) judge(now ack.Instant, f *frame.Frame, first *frame.Me
 		n.missed = true
 		return settled, n.drop(RefusedNoSession)
 	}
+	if n.down.Load() {
+		return settled, n.ignored(n.recv.Check(f.Seq) != ack.Far)
+	}
 	verdict, why := n.check(f.Seq, first.Txn)
 	switch {
 	case why != RefusedNone:
@@ -115,13 +118,13 @@ func (n *nativeReceiving) alone(now ack.Instant, f *frame.Frame) Reason {
 	if n.theirs == unknown {
 		return n.drop(RefusedNoSession)
 	}
+	s, ok := f.Stamp()
 	if n.down.Load() {
-		return n.drop(RefusedDown)
+		return n.ignored(ok && incarnation(s.Life) == n.mine)
 	}
 	if n.unchecked() {
 		return n.refused(RefusedChecksum, 0, nil)
 	}
-	s, ok := f.Stamp()
 	if !ok {
 		return n.drop(RefusedNoSession)
 	}
@@ -153,6 +156,13 @@ func (n *nativeReceiving) alone(now ack.Instant, f *frame.Frame) Reason {
 	}
 	n.acks = append(n.acks, ack.Range{Start: f.AckStart, Count: f.AckCount})
 	return RefusedNone
+}
+
+// ignored drops a frame of a peer that was given up. If it is of the life that we knew, that has
+// to be told so.
+func (n *nativeReceiving) ignored(known bool) Reason {
+	n.missed = n.missed || known
+	return n.drop(RefusedDown)
 }
 
 // acksOf implements receivingKind.

@@ -23,6 +23,7 @@ type nativeSending struct {
 	paired       bool        // theirs believes mine
 	untold       bool        // theirs may not know all our services
 	renounced    bool        // who spoke for theirs said that it is over
+	farewell     bool        // theirs, that was given up, is there and does not know it
 	recall       bool        // next is to be told to asked, though the peer was given up
 	brief        bool        // the latest introduction of another life was too short for a list of services
 	before       bool        // the peer has had another life, and was given up in it
@@ -130,7 +131,7 @@ func (n *nativeSending) next(now ack.Instant) (send bool, at ack.Instant) {
 func (n *nativeSending) introduces(now ack.Instant) (send bool, at ack.Instant) {
 	switch {
 	case n.err != nil:
-		return n.recall, sched.Never
+		return n.recall || n.farewell, sched.Never
 	case n.answer:
 		return true, now
 	}
@@ -171,6 +172,9 @@ func (n *nativeSending) introduce(b *batch, now ack.Instant) (full bool) {
 // hello returns the introduction that is due.
 func (n *nativeSending) hello(now ack.Instant) frame.Hello {
 	switch {
+	case n.farewell:
+		n.farewell = false
+		return n.acquainted().goodbye()
 	case n.err != nil:
 		// One for each hello of who says that a peer which was given up is there again,
 		// for there is nothing that we would ask for.
@@ -357,12 +361,15 @@ func (n *nativeSending) hurry(now ack.Instant) {
 	}
 }
 
-// remind is told that a frame came which does not belong to the life we know. Its
-// sender has to be asked, or reminded who we are: a hello may have been lost.
+// remind is told that a frame came which does not belong to the life we know, or that belongs to
+// one that was given up. Its sender has to be asked, or reminded who we are: a hello may have
+// been lost; or told that it was given up: it may have stood still meanwhile.
 func (n *nativeSending) remind(now ack.Instant) {
 	switch {
 	case now < n.missedAt.Add(helloFirst) && n.missedAt != 0:
 		return
+	case n.err != nil:
+		n.farewell = !n.renounced
 	case n.theirs != unknown && n.later == unknown:
 		n.answer = true
 	default:
