@@ -121,9 +121,11 @@
 // is down: what is pending fails with [ErrPeerDown], and so does what is posted from then
 // on, until [Conn.Reset], or until a peer of our own kind begins anew. One that says something
 // in its old life, because it stood still or was away, is told goodbye: its connection fails with
-// [ErrPeerClosed], and it can begin anew at once. Where nothing is posted nothing is noticed, but with Config.KeepAlive: a peer of our own kind that is silent
-// for so long, or that never came, is asked whether it is there. Who waits for what one peer writes does so
-// by [Conn.Wait] or [Conn.WaitFor], which end with the connection.
+// [ErrPeerClosed], and it can begin anew at once.
+//
+// Where nothing is posted nothing is noticed, but with Config.KeepAlive: a peer of our own kind that
+// is silent for so long, or that never came, is asked whether it is there. Who waits for what one
+// peer writes does so by [Conn.Wait] or [Conn.WaitFor], which end with the connection.
 //
 // A peer of our own kind that restarted is taken back at once, unless Config.KeepOldLife
 // says otherwise: what was pending fails with [ErrPeerRestarted], and what is posted next
