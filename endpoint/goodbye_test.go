@@ -367,8 +367,8 @@ func TestGoodbyeOvertakes(t *testing.T) {
 				p := &pair{t: t, net: n}
 				e := p.open(addrB, &Config{ID: 2, Memory: p.region(4096), OnEvent: p.note})
 				defer e.Close()
-				conn := p.connect(e, Peer{ID: 1, Addr: addrA})
 				s := newStranger(t, n, addrA, 1, 2, addrB)
+				conn := p.connect(e, Peer{ID: 1, Addr: addrA})
 				mine := s.toldLife()
 				s.hello(frame.Hello{Life: 7, Peer: mine})
 				s.recv(time.Millisecond)
