@@ -47,6 +47,19 @@ func TestEther(t *testing.T) {
 	rounds(t, Ether, 1, 700*time.Millisecond)
 }
 
+// TestWaitsItsTurn: a transaction that waits for a minute behind what was posted before it does not stand still. That was
+// said of the round with this seed.
+func TestWaitsItsTurn(t *testing.T) {
+	var c Counts
+	p := Draw(657118939115, Simnet, time.Minute)
+	if len(p.Flows) != 2 || p.Flows[0].Way != p.Flows[1].Way || p.Nodes[0].Window != 1 {
+		t.Fatalf("the seed draws another round by now:\n%v", p)
+	}
+	if fails := Run(t, p, &c, t.ArtifactDir()); len(fails) > 0 {
+		t.Error(fails)
+	}
+}
+
 // TestSameSeed: a plan follows from its seed.
 func TestSameSeed(t *testing.T) {
 	for seed := range uint64(50) {
