@@ -7,6 +7,10 @@ import (
 	"github.com/dgrdma/dgrdma/seal"
 )
 
+// mostDared is how many challenges are answered within helloFirst. A handshake has one, but who has the peer challenge other addresses
+// for our question can send us as many as it likes: this bounds what they cost us and the peer, and leaves room for the true one. Arbitrary.
+const mostDared = 64
+
 // dare answers with a challenge who asks for one, or seals under a key that we do not have: it may have shared that with us
 // when we were another program. One is enough for a burst.
 func (e *Endpoint) dare(now ack.Instant, k peerKey, b []byte, why Reason) {
@@ -19,7 +23,7 @@ func (e *Endpoint) dare(now ack.Instant, k peerKey, b []byte, why Reason) {
 		return
 	}
 	if v.owe(k.addr, func(buf []byte) []byte {
-		return v.challenger.Answer(buf, time.Duration(now), b, k.addr.Append(nil))
+		return v.challenger.Answer(buf, time.Duration(now), v.ring.Of(uint16(k.theirs)), b, k.addr.Append(nil))
 	}) {
 		e.strangers.Challenges++
 	}
@@ -37,12 +41,17 @@ func (e *Endpoint) shake(now ack.Instant, k peerKey, kind seal.Kind, b []byte) (
 			return RefusedSeal
 		case kind == seal.First:
 			return e.respond(now, k, b)
+		case !v.challenger.Authentic(v.ring.Of(uint16(k.theirs)), b):
+			why = RefusedSeal // the answer tells that somebody is there, who has another key
 		}
 		e.dare(now, k, b, RefusedNone)
+		return why
 	case seal.Challenge:
-		if a := v.find(k); a == nil || !v.challenged(now, a, b) {
+		a := v.find(k)
+		if a == nil {
 			return RefusedNoSession
 		}
+		return v.challenged(now, a, b)
 	case seal.Second:
 		a := v.find(k)
 		if a == nil || !v.ends(now, a, b) {
@@ -54,26 +63,41 @@ func (e *Endpoint) shake(now ack.Instant, k peerKey, kind seal.Kind, b []byte) (
 }
 
 // challenged answers a challenge with the first message.
-func (v *vault) challenged(now ack.Instant, a *association, b []byte) bool {
+func (v *vault) challenged(now ack.Instant, a *association, b []byte) (why Reason) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	switch {
-	case seal.Unasked(b):
-		a.hinted = a.sealing.Load() != nil // anybody can say so: it counts if the peer is silent, too
-		return a.hinted
-	case a.asking == nil:
-		return false
+	if seal.Unasked(b) {
+		switch {
+		case a.sealing.Load() == nil:
+			return RefusedNoSession
+		case !v.challenger.Authentic(a.psk, b):
+			return RefusedSeal
+		}
+		a.hinted = true // it may be an old one: it counts if the peer is silent, too
+		return RefusedNone
+	}
+	if now.Sub(a.daring) >= helloFirst {
+		a.daring, a.dared = now, 0
+	}
+	if a.asking == nil || a.dared == mostDared {
+		return RefusedNoSession
 	}
 	again := a.asking.Challenged()
-	if again && now.Sub(a.daredAt) < helloFirst || !a.asking.Take(b) {
-		return false
+	ok, refused := a.asking.Take(b)
+	if !ok && refused == seal.Stale {
+		return RefusedNoSession
+	}
+	a.daredAt, a.answered = now, true
+	if !ok {
+		return RefusedSeal
 	}
 	if !again {
 		a.begun = now
 	}
-	a.askedAt, a.daredAt, a.answered = now, now, true
+	a.askedAt = now
+	a.dared++
 	v.owe(a.key.addr, func(buf []byte) []byte { return a.asking.Again(buf, [4]byte{}) })
-	return true
+	return RefusedNone
 }
 
 // ends takes the second message.
