@@ -22,10 +22,12 @@ type association struct {
 	asking   *seal.Asking // the handshake that we began, until it ends
 	begun    ack.Instant  // when it was first asked for, or first challenged
 	askedAt  ack.Instant
-	daredAt  ack.Instant // when there was a challenge that is answered
+	daredAt  ack.Instant // when there was a challenge to our question, also one with another key
 	asks     int
+	daring   ack.Instant
+	dared    int  // how many challenges were answered since then
 	drawn    byte // the index of the newest key
-	answered bool // there was a challenge: somebody is there
+	answered bool // there was a challenge to our question: somebody is there
 	hinted   bool // the peer may have lost its keys
 
 	// Owned by the sender.

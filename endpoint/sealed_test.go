@@ -77,7 +77,8 @@ func TestSealedTraced(t *testing.T) {
 	})
 }
 
-// TestSealedOtherKey: with another key, or none, nothing is taken, and who began says why after GiveUp.
+// TestSealedOtherKey: with another key, or none, nothing is taken, and who began says why after GiveUp: that the key is another one, if
+// it is. Both count what they refuse then.
 func TestSealedOtherKey(t *testing.T) {
 	for _, ring := range []*seal.Ring{ringOf(2), nil, {}, {Own: map[uint16]*seal.Key{7: {1}}}} {
 		synctest.Test(t, func(t *testing.T) {
@@ -88,7 +89,10 @@ func TestSealedOtherKey(t *testing.T) {
 			if took := time.Since(began); !errors.Is(err, ErrNoKey) || !errors.Is(err, ErrPeerDown) || took < 2*time.Second || took > 3*time.Second {
 				t.Errorf("%v after %v", err, took)
 			}
-			t.Log(err)
+			other := ring != nil && ring.All != nil
+			if a, b := p.a.Stats().RefusedBy(RefusedSeal), p.b.Stats().RefusedBy(RefusedSeal); errors.Is(err, errOtherKey) != other || other && (a == 0 || b == 0) {
+				t.Errorf("another key: %v; %v; refused %d and %d", other, err, a, b)
+			}
 			if p.memB.Bytes()[64] != 0 {
 				t.Error("it was written")
 			}

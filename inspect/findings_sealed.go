@@ -42,11 +42,11 @@ func (w *sealedWay) aboutHandshakes(c *findings, other *sealedWay, plain bool, f
 		}
 	}
 	if n := w.deaf.n; n > 0 {
-		c.add(s, "challenge ignored", n, []int{w.deaf.first}, "%s did not answer the challenge of %s, which it had asked for, %s: it does not get there, or from another address than the question went to.",
+		c.add(s, "challenge ignored", n, []int{w.deaf.first}, "%s did not answer the challenge of %s, which it had asked for, %s: the two were given different keys, or it does not get there, or from another address than the question went to.",
 			capital(from), to, times(n))
 	}
 	if n := w.keyless.n; n > 0 {
-		c.add(s, "no second message", n, []int{w.keyless.first}, "%s answered what %s challenged it with, %s, and got no key: the two were given different ones, or the answer was lost.", capital(from), to, times(n))
+		c.add(s, "no second message", n, []int{w.keyless.first}, "%s answered what %s challenged it with, %s, and got no key: that has no room for another peer, or the answer was lost.", capital(from), to, times(n))
 	}
 	if n := w.unasked.n; n > 0 {
 		c.add(Warning, "key unknown", n, []int{w.unasked.first}, "%s told %s %s that it does not know the key under which that seals: it began anew, and they agree on another one, unless it has none.", capital(from), to, times(n))

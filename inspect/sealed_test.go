@@ -137,7 +137,7 @@ func TestSealedWithOtherKeys(t *testing.T) {
 		one, two *seal.Ring
 		want     string
 	}{
-		{"different", ring(1), ring(2), "problem: no second message"},
+		{"different", ring(1), ring(2), "problem: challenge ignored"},
 		{"the second has none", ring(1), nil, "problem: no challenge"},
 		{"the first has none", nil, ring(2), ""},
 		{"not for each other", ring(1), &seal.Ring{Own: map[uint16]*seal.Key{9: {1}}}, "problem: no challenge"},
@@ -240,9 +240,10 @@ func TestSealedStories(t *testing.T) {
 			s.hello(2, 1, 5, 9)
 			s.says(s.Question)
 		}, "problem: no challenge, problem: not sealed", "that sends frames, and takes none that are sealed"},
-		{"other keys", func(s *sealedStory) { s.says(s.Question, s.Challenge, s.First, s.First) },
+		{"no room", func(s *sealedStory) { s.says(s.Question, s.Challenge, s.First, s.First) },
 			"problem: no second message", "Endpoint 1 answered what endpoint 2 challenged it with, once, and got no key"},
-		{"a challenge that is lost", func(s *sealedStory) { s.says(s.Question, s.Challenge, s.Question, s.Challenge) }, "problem: challenge ignored", ""},
+		{"other keys", func(s *sealedStory) { s.says(s.Question, s.Challenge, s.Question, s.Challenge) },
+			"problem: challenge ignored", "Endpoint 1 did not answer the challenge of endpoint 2, which it had asked for, once: the two were given different keys"},
 		{"once in vain", func(s *sealedStory) {
 			s.says(s.Question, s.Question)
 			s.Talk = capturetest.Sealed(t, 1, 2)
@@ -292,7 +293,7 @@ func TestSealedReport(t *testing.T) {
 	s.says(s.frames(3)...)
 	s.says(s.Back(seal.Salt{1}, 60), s.Unasked)
 	r := s.a.Report()
-	if c := r.Capture; c.Frames != 9 || c.Sealed != 4 || c.Handshakes != 5 || c.Bytes != 46+46+92+76+3*129+89+46 {
+	if c := r.Capture; c.Frames != 9 || c.Sealed != 4 || c.Handshakes != 5 || c.Bytes != 46+46+104+76+3*129+89+46 {
 		t.Errorf("%+v", c)
 	}
 	got, err := json.Marshal(r.Sealed)
@@ -300,7 +301,7 @@ func TestSealedReport(t *testing.T) {
 		t.Fatal(err)
 	}
 	const want = `[{"number":1,"from":{"address":"02:00:00:00:00:01","id":1},"to":{"address":"02:00:00:00:00:02","id":2},` +
-		`"first_ns":0,"last_ns":6000000,"first_record":1,"last_record":7,"frames":3,"inside_bytes":300,"bytes":525,"keys":1,` +
+		`"first_ns":0,"last_ns":6000000,"first_record":1,"last_record":7,"frames":3,"inside_bytes":300,"bytes":537,"keys":1,` +
 		`"missing":0,"late":0,"copies":0,"strays":0,"questions":1,"challenges":0,"unasked":0,"firsts":1,"seconds":0,` +
 		`"handshakes_ended":1,"handshakes_never_ended":0,"unsealed_frames":0},` +
 		`{"number":2,"from":{"address":"02:00:00:00:00:02","id":2},"to":{"address":"02:00:00:00:00:01","id":1},` +

@@ -19,10 +19,11 @@ const (
 
 // Challenger makes challenges, of which it keeps nothing until they are used.
 type Challenger struct {
-	mac  hash.Hash
-	buf  []byte
-	slot int64
-	used [2]map[[challengeSize]byte]struct{} // in the present slot, and in the one before
+	mac    hash.Hash
+	buf    []byte
+	slot   int64
+	used   [2]map[[challengeSize]byte]struct{} // in the present slot, and in the one before
+	signer signer
 
 	// Full counts how often as many were used in a slot as are remembered, and all before became worthless.
 	Full uint64
@@ -64,8 +65,8 @@ func (c *Challenger) of(slot int64, ids [idsSize]byte, from, nonce []byte) (sum 
 }
 
 // Answer appends the challenge for who sent b from that address: a question, a first message that is refused as stale, or a
-// sealed datagram under a key that is not known. It is no longer than that.
-func (c *Challenger) Answer(dst []byte, now time.Duration, b, from []byte) []byte {
+// sealed datagram under a key that is not known. It is no longer than that. The key is that for the peer which b names.
+func (c *Challenger) Answer(dst []byte, now time.Duration, key *Key, b, from []byte) []byte {
 	c.follow(now)
 	ids := [idsSize]byte(b)
 	var nonce [nonceSize]byte
@@ -76,8 +77,13 @@ func (c *Challenger) Answer(dst []byte, now time.Duration, b, from []byte) []byt
 	at := len(dst)
 	dst = begin(dst, Challenge, Swapped(ids))
 	dst = append(dst, nonce[:]...)
-	return padded(append(dst, sum[:]...), at)
+	dst = append(append(dst, sum[:]...), make([]byte, macSize)...)
+	c.signer.sign(key, dst[at:])
+	return dst
 }
+
+// Authentic reports whether who made a question, a challenge or a first message has the key. It may be an old one.
+func (c *Challenger) Authentic(key *Key, b []byte) bool { return c.signer.signed(key, b) }
 
 // fresh reports whether a first message names a challenge that was sent to that address lately, and was not used.
 func (c *Challenger) fresh(now time.Duration, b, from []byte) bool {
@@ -111,5 +117,5 @@ func (c *Challenger) use(b []byte) {
 }
 
 func challengeIn(b []byte) [challengeSize]byte {
-	return [challengeSize]byte(b[handshakeHead+nonceSize:])
+	return [challengeSize]byte(b[challengeAt:])
 }

@@ -29,6 +29,12 @@
 //	first      the challenge and the first message of Noise, which only who has the key can make
 //	second     the second message of Noise
 //
+// Question, challenge and first have 12 bytes of a MAC with the key over all else in them. So a challenge that somebody made up is
+// not answered, and no challenge is moved from one first message into another. Genuine challenges may still come from where they should
+// not: who has the peer challenge another address for the same question, and has what it sent to there come here. Therefore a challenge replaces
+// another one in the first message, and nothing else: what Noise says stays, and the second message fits, whichever
+// of the challenges it answers.
+//
 // A challenge serves once, from the address that it was sent to, and for a minute at most. So a recorded first
 // message is worth nothing, and whoever is kept anything of has shown to have the key, and to be where it says.
 //

@@ -29,10 +29,10 @@ type Keys struct {
 	Peer    Instance // of the peer
 }
 
-// state begins a handshake. The ids, the nonce and the challenge are part of it: what is said between two is worth nothing
-// between others, nor another time.
+// state begins a handshake. The ids and the nonce are part of it: what is said between two is worth nothing between others, nor
+// with another question. The challenge is not: a second message that answers one challenge is good when there is another one.
 func state(initiates bool, key *Key, first []byte) *noise.HandshakeState {
-	prologue := append([]byte("dgrdma seal 1"), first[:saidAt]...)
+	prologue := append([]byte("dgrdma seal 1"), first[:challengeAt]...)
 	s, err := noise.NewHandshakeState(noise.Config{
 		CipherSuite: noiseSuite, Random: rand.Reader, Pattern: noise.HandshakeNN, Initiator: initiates,
 		Prologue: prologue, PresharedKey: key[:], PresharedKeyPlacement: 0,
@@ -62,11 +62,12 @@ func (o *offer) read(b []byte) bool {
 
 // Asking is the side of a handshake that begins it.
 type Asking struct {
-	key   *Key
-	nonce [nonceSize]byte
-	own   offer
-	first []byte // the first message; nil: there was no challenge yet
-	noise *noise.HandshakeState
+	key    *Key
+	signer signer
+	nonce  [nonceSize]byte
+	own    offer
+	first  []byte // the first message; nil: there was no challenge yet
+	noise  *noise.HandshakeState
 }
 
 // Ask begins a handshake, in which the peer is told to seal under that index.
@@ -84,34 +85,46 @@ func Reflected(b []byte, own Instance) bool {
 	return bytes.Equal(n[:nonceSize/2], own[:nonceSize/2])
 }
 
-// Again appends what is to be answered: the question for a challenge, or the first message, the same each time.
+// Again appends what is to be answered: the question for a challenge, or the first message, the same until there is another challenge.
 func (a *Asking) Again(dst []byte, ids [idsSize]byte) []byte {
 	if a.first != nil {
 		return append(dst, a.first...)
 	}
 	at := len(dst)
 	dst = begin(dst, Question, ids)
-	return padded(append(dst, a.nonce[:]...), at)
+	dst = append(append(dst, a.nonce[:]...), make([]byte, challengeSize+macSize)...)
+	a.signer.sign(a.key, dst[at:])
+	return dst
 }
 
 // Challenged reports whether there is a first message by now.
 func (a *Asking) Challenged() bool { return a.first != nil }
 
-// Take takes a challenge, which begins the handshake, or begins it anew if it is another one. Not ok: it is none to our
-// question, or the same.
-func (a *Asking) Take(challenge []byte) (ok bool) {
-	if nonceIn(challenge) != a.nonce || a.first != nil && challengeIn(challenge) == challengeIn(a.first) {
-		return false
+// Take takes a challenge, which the first message has in it from then on. What Noise says stays: whichever of the challenges the
+// peer takes, its second message fits. Not ok: it answers no question of ours, or is the same, or is of who has another key.
+func (a *Asking) Take(challenge []byte) (ok bool, why Reason) {
+	switch {
+	case nonceIn(challenge) != a.nonce, a.first != nil && challengeIn(challenge) == challengeIn(a.first):
+		return false, Stale
+	case !a.signer.signed(a.key, challenge):
+		return false, WrongKey
+	case a.first == nil:
+		a.begin(Swapped([idsSize]byte(challenge)))
 	}
-	b := begin(nil, First, Swapped([idsSize]byte(challenge)))
-	b = append(b, challenge[handshakeHead:saidAt]...)
-	s := state(true, a.key, b)
-	b, _, _, err := s.WriteMessage(b, a.own.bytes())
+	copy(a.first[challengeAt:macAt], challenge[challengeAt:])
+	a.signer.sign(a.key, a.first)
+	return true, 0
+}
+
+// begin makes a first message that still lacks its challenge.
+func (a *Asking) begin(ids [idsSize]byte) {
+	b := append(begin(nil, First, ids), a.nonce[:]...)
+	a.noise = state(true, a.key, b)
+	b, _, _, err := a.noise.WriteMessage(append(b, make([]byte, challengeSize+macSize)...), a.own.bytes())
 	if err != nil {
 		panic(fmt.Sprintf("seal: %v", err)) // the key of the handshake is ours
 	}
-	a.first, a.noise = b, s
-	return true
+	a.first = b
 }
 
 // anyScalar tells keys apart with which every secret is the same.
@@ -134,11 +147,11 @@ func (a *Asking) Second(b []byte) (k Keys, ok bool) {
 	return Keys{newSealing(theirs.suite, out.UnsafeKey(), theirs.index), newOpening(theirs.suite, in.UnsafeKey()), a.own.index, theirs.instance}, true
 }
 
-// Reason says why a first message is refused.
+// Reason says why a challenge or a first message is refused.
 type Reason uint8
 
 const (
-	Stale    Reason = iota // its challenge is none of ours, over, or was used
+	Stale    Reason = iota // its nonce or challenge is none of ours, over, or was used
 	WrongKey               // whoever made it has another key
 )
 
@@ -155,8 +168,11 @@ func (c *Challenger) Check(now time.Duration, key *Key, b, from []byte) (f *Fres
 	if !c.fresh(now, b, from) {
 		return nil, Stale
 	}
+	if !c.signer.signed(key, b) {
+		return nil, WrongKey
+	}
 	f = &Fresh{noise: state(false, key, b), first: b}
-	payload, _, _, err := f.noise.ReadMessage(nil, b[saidAt:])
+	payload, _, _, err := f.noise.ReadMessage(nil, b[noiseAt:])
 	if err != nil || !f.theirs.read(payload) {
 		return nil, WrongKey
 	}

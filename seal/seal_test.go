@@ -26,8 +26,8 @@ func shake(t testing.TB, one, another Key) (asker, responder Keys) {
 	t.Helper()
 	var c Challenger
 	a := Ask(&one, mine, 3)
-	if !a.Take(c.Answer(nil, minute, a.Again(nil, ids), here)) {
-		t.Fatal("no first message")
+	if ok, why := a.Take(c.Answer(nil, minute, &another, a.Again(nil, ids), here)); !ok {
+		t.Fatalf("no first message: %v", why)
 	}
 	fresh, why := c.Check(minute, &another, a.Again(nil, ids), here)
 	if fresh == nil {
@@ -185,9 +185,12 @@ func TestGenerations(t *testing.T) {
 func TestHandshakeRefused(t *testing.T) {
 	c := new(Challenger)
 	a := Ask(&group, mine, 1)
-	challenge := c.Answer(nil, minute, a.Again(nil, ids), here)
-	if !a.Take(challenge) || a.Take(challenge) {
-		t.Fatal("a challenge is not taken, or twice")
+	challenge := c.Answer(nil, minute, &group, a.Again(nil, ids), here)
+	if ok, _ := a.Take(challenge); !ok {
+		t.Fatal("a challenge is not taken")
+	}
+	if ok, why := a.Take(challenge); ok || why != Stale {
+		t.Errorf("a challenge is taken twice: %v, %v", ok, why)
 	}
 	first := a.Again(nil, ids)
 	refused := func(what string, want Reason, now time.Duration, key Key, b, from []byte) {
@@ -236,7 +239,7 @@ func TestHandshakeRefused(t *testing.T) {
 	if _, ok := a.Second(second); !ok {
 		t.Error("the second is refused, after forged ones")
 	}
-	if Ask(&group, mine, 1).Take(challenge) {
+	if ok, why := Ask(&group, mine, 1).Take(challenge); ok || why != Stale {
 		t.Error("a challenge that somebody else asked for is answered")
 	}
 }
@@ -246,7 +249,7 @@ func TestHandshakeRefused(t *testing.T) {
 func TestUsedChallengesAreBounded(t *testing.T) {
 	c := new(Challenger)
 	a := Ask(&group, mine, 1)
-	if !a.Take(c.Answer(nil, minute, a.Again(nil, ids), here)) {
+	if ok, _ := a.Take(c.Answer(nil, minute, &group, a.Again(nil, ids), here)); !ok {
 		t.Fatal("the challenge is not taken")
 	}
 	first := a.Again(nil, ids)
@@ -266,12 +269,12 @@ func TestUsedChallengesAreBounded(t *testing.T) {
 func TestNothingIsAmplified(t *testing.T) {
 	var c Challenger
 	q := Ask(&group, mine, 1).Again(nil, ids)
-	if n := len(c.Answer(nil, minute, q, here)); n > len(q) {
+	if n := len(c.Answer(nil, minute, &group, q, here)); n > len(q) {
 		t.Errorf("%d bytes answer %d", n, len(q))
 	}
 	a, _ := shake(t, group, group)
 	b := sealed(a.Sealing, plain(10))
-	if n := len(c.Answer(nil, minute, b, here)); n > len(b) || n > First.Size() || Second.Size() > First.Size() {
+	if n := len(c.Answer(nil, minute, &group, b, here)); n > len(b) || n > First.Size() || Second.Size() > First.Size() {
 		t.Errorf("%d bytes answer %d", n, len(b))
 	}
 	for n := range len(b) {
@@ -333,6 +336,18 @@ func TestKeyText(t *testing.T) {
 	}
 }
 
+func BenchmarkAnswer(b *testing.B) {
+	var c Challenger
+	q, dst := Ask(&group, mine, 1).Again(nil, ids), make([]byte, 0, MostHandshake)
+	b.ReportAllocs()
+	for b.Loop() {
+		if !c.Authentic(&group, q) {
+			b.Fatal("refused")
+		}
+		c.Answer(dst, minute, &group, q, here)
+	}
+}
+
 // FuzzOpen: whatever comes, nothing but what was sealed is opened, and nothing panics.
 func FuzzOpen(f *testing.F) {
 	a, r := shake(f, group, group)
@@ -348,7 +363,7 @@ func FuzzOpen(f *testing.F) {
 				t.Fatalf("opened %x", b)
 			}
 		case Question:
-			c.Answer(nil, minute, b, here)
+			c.Answer(nil, minute, &group, b, here)
 		case First:
 			if f, _ := c.Check(minute, &group, b, here); f != nil {
 				t.Fatalf("answered %x", b)

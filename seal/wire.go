@@ -14,7 +14,10 @@ const (
 	nonceSize     = datagram.NonceSize
 	challengeSize = datagram.ChallengeSize
 	offerSize     = datagram.OfferSize
-	saidAt        = handshakeHead + nonceSize + challengeSize
+	challengeAt   = handshakeHead + nonceSize
+	macAt         = challengeAt + challengeSize
+	macSize       = datagram.MACSize
+	noiseAt       = macAt + macSize // in a first message
 
 	leastPlain = datagram.LeastPayload - Overhead // frames are padded to that
 )
@@ -53,11 +56,6 @@ func begin(dst []byte, k Kind, ids [idsSize]byte) []byte {
 	dst = append(dst, ids[:]...)
 	dst = append(dst, make([]byte, counterSize)...)
 	return append(dst, k.Flags())
-}
-
-// padded lengthens a datagram that begins there to what a question has.
-func padded(b []byte, at int) []byte {
-	return append(b, make([]byte, datagram.QuestionSize-(len(b)-at))...)
 }
 
 func putCounter(b []byte, n uint64) { datagram.PutUint40(b, n) }

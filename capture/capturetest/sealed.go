@@ -26,9 +26,9 @@ func Sealed(t testing.TB, one, another uint16) *Talk {
 	k, from, r := &seal.Key{7}, []byte("where it is"), &Talk{ids: idsOf(one, another)}
 	a := seal.Ask(k, seal.NewInstance(), 3)
 	r.Question = a.Again(nil, r.ids)
-	r.Challenge = c.Answer(nil, now, r.Question, from)
-	if !a.Take(r.Challenge) {
-		t.Fatal("the challenge is refused")
+	r.Challenge = c.Answer(nil, now, k, r.Question, from)
+	if ok, why := a.Take(r.Challenge); !ok {
+		t.Fatalf("the challenge is refused: %v", why)
 	}
 	r.First = a.Again(nil, r.ids)
 	f, why := c.Check(now, k, r.First, from)
@@ -43,7 +43,7 @@ func Sealed(t testing.TB, one, another uint16) *Talk {
 		t.Fatal("the second message is refused")
 	}
 	r.there = keys.Sealing
-	r.Unasked = c.Answer(nil, now, r.There(seal.Salt{1}, 64), from)
+	r.Unasked = c.Answer(nil, now, k, r.There(seal.Salt{1}, 64), from)
 	return r
 }
 

@@ -34,8 +34,8 @@ local ONES = 4294967295
 -- A sealed frame has ids, counter, flags and salt in front, and a tag behind; shorter ones than on Ethernet there
 -- are not. The datagrams of a handshake have these lengths.
 local COUNTER, FLAGS, SALT, TAG, LEAST_SEALED, SEALED_MORE = 4, 9, 7, 16, 46, 29
-local HANDSHAKE, NONCE, CHALLENGE, NOISE = 10, 8, 16, 58
-local SIZES = { [0] = 46, 46, HANDSHAKE + NONCE + CHALLENGE + NOISE, HANDSHAKE + NONCE + NOISE }
+local HANDSHAKE, NONCE, CHALLENGE, MAC, NOISE = 10, 8, 16, 12, 58
+local SIZES = { [0] = 46, 46, HANDSHAKE + NONCE + CHALLENGE + MAC + NOISE, HANDSHAKE + NONCE + NOISE }
 -- Between whom one has no id, counters stay below that.
 local FEW_SEALED = 65536
 
@@ -113,6 +113,7 @@ local f = {
   handshake = ProtoField.uint8("dgrdma.handshake", "Handshake", base.DEC, steps, 0x0e),
   nonce = ProtoField.bytes("dgrdma.handshake.nonce", "Nonce"),
   challenge = ProtoField.bytes("dgrdma.handshake.challenge", "Challenge"),
+  mac = ProtoField.bytes("dgrdma.handshake.mac", "Shows that its sender has the key"),
   noise = ProtoField.bytes("dgrdma.handshake.noise", "Message of Noise"),
   unasked = ProtoField.bool("dgrdma.handshake.unasked", "Answers a sealed frame under a key that its sender does not know"),
 
@@ -1043,14 +1044,14 @@ local function show_sealed(tvb, tree, p)
     generated(node, f.unasked, true)
   end
   body = body + NONCE
-  if p.index == 1 or p.index == 2 then
-    show_bytes(node, f.challenge, rest(tvb, p, body, body + CHALLENGE))
+  if p.index < 3 then
+    show_bytes(node, p.index == 0 and f.padding or f.challenge, rest(tvb, p, body, body + CHALLENGE))
     body = body + CHALLENGE
+    show_bytes(node, f.mac, rest(tvb, p, body, body + MAC))
+    body = body + MAC
   end
   if p.index >= 2 then
     show_bytes(node, f.noise, rest(tvb, p, body, body + NOISE))
-  else
-    show_bytes(node, f.padding, p.stop ~= LONGEST and rest(tvb, p, body, p.stop))
   end
 end
 

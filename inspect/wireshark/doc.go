@@ -51,6 +51,7 @@
 //	dgrdma.handshake                       0 question, 1 challenge, 2 first, 3 second message
 //	dgrdma.handshake.nonce                 what the four of one have in common
 //	dgrdma.handshake.challenge .noise
+//	dgrdma.handshake.mac                   shows that its sender has the key
 //	dgrdma.handshake.unasked               a challenge that answers a sealed frame under a key that its sender does not know
 //	dgrdma.flags.sealed .handshake
 //

@@ -24,7 +24,7 @@ import (
 
 var sealedFields = []string{
 	"dgrdma.dst", "dgrdma.src", "dgrdma.flags", "dgrdma.flags.sealed", "dgrdma.flags.handshake", "dgrdma.sealed.counter", "dgrdma.sealed.key", "dgrdma.sealed.salt",
-	"dgrdma.sealed.length", "dgrdma.sealed.data", "dgrdma.sealed.tag", "dgrdma.handshake", "dgrdma.handshake.nonce", "dgrdma.handshake.challenge", "dgrdma.handshake.noise",
+	"dgrdma.sealed.length", "dgrdma.sealed.data", "dgrdma.sealed.tag", "dgrdma.handshake", "dgrdma.handshake.nonce", "dgrdma.handshake.challenge", "dgrdma.handshake.mac", "dgrdma.handshake.noise",
 	"dgrdma.handshake.unasked", "dgrdma.handshake.key_unknown",
 	"dgrdma.cut", "dgrdma.malformed", "dgrdma.flags.bad", "dgrdma.seq", "_ws.col.Info",
 }
@@ -47,6 +47,9 @@ func wantSealed(p *captured.Packet) row {
 	} else {
 		r["dgrdma.flags.handshake"], r["dgrdma.handshake"] = "1", strconv.Itoa(int(k-datagram.Question))
 		r["dgrdma.handshake.nonce"] = bytesIn(10, 18)
+		if k != datagram.Second {
+			r["dgrdma.handshake.mac"] = bytesIn(34, 46)
+		}
 		switch k {
 		case datagram.Challenge:
 			r["dgrdma.handshake.challenge"] = bytesIn(18, 34)
@@ -54,7 +57,7 @@ func wantSealed(p *captured.Packet) row {
 				r["dgrdma.handshake.unasked"], r["dgrdma.handshake.key_unknown"] = "1", "1"
 			}
 		case datagram.First:
-			r["dgrdma.handshake.challenge"], r["dgrdma.handshake.noise"] = bytesIn(18, 34), bytesIn(34, 92)
+			r["dgrdma.handshake.challenge"], r["dgrdma.handshake.noise"] = bytesIn(18, 34), bytesIn(46, 104)
 		case datagram.Second:
 			r["dgrdma.handshake.noise"] = bytesIn(18, 76)
 		}

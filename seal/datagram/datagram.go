@@ -27,15 +27,16 @@ const (
 	HandshakeHead = FlagsAt + 1
 	NonceSize     = 8
 	ChallengeSize = 16
+	MACSize       = 12
 	OfferSize     = 2 + 8                    // what both say of themselves
 	NoiseSize     = 32 + OfferSize + TagSize // the key of the handshake, and a sealed payload
 
 	// LeastPayload is how short a datagram may be on Ethernet: to shorter ones the link adds bytes, and nobody says how many.
 	LeastPayload = 46
-	QuestionSize = max(HandshakeHead+NonceSize+ChallengeSize, LeastPayload)
+	QuestionSize = HandshakeHead + NonceSize + ChallengeSize + MACSize // in a question the challenge is zeros
 
 	// MostHandshake is the length of the longest datagram of a handshake.
-	MostHandshake = HandshakeHead + NonceSize + ChallengeSize + NoiseSize
+	MostHandshake = QuestionSize + NoiseSize
 )
 
 // Kind is what a datagram between endpoints with a key is.

@@ -24,10 +24,10 @@ func TestKinds(t *testing.T) {
 		{"a frame", of(0x01, 100), Plain, 0},
 		{"question", of(0xc0, 46), Question, 0},
 		{"challenge", of(0xc2, 46), Challenge, 0},
-		{"first", of(0xc4, 92), First, 0},
+		{"first", of(0xc4, 104), First, 0},
 		{"second", of(0xc6, 76), Second, 0},
 		{"no fifth", of(0xc8, 76), Plain, 0},
-		{"another length", of(0xc4, 93), Plain, 0},
+		{"another length", of(0xc4, 92), Plain, 0},
 		{"cut off", make([]byte, FlagsAt), Plain, 0},
 	} {
 		if k := KindOf(c.data); k != c.want {

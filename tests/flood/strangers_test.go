@@ -95,8 +95,7 @@ func (s *stranger) asks() *seal.Asking { return seal.Ask(&seal.Key{2}, seal.NewI
 // handshake makes a datagram of that kind, of which no more is true than that.
 func (s *stranger) handshake(of seal.Kind) []byte {
 	b := s.asks().Again(make([]byte, prefix), s.between())
-	length := map[seal.Kind]int{seal.Challenge: len(b) - prefix, seal.First: seal.MostHandshake, seal.Second: seal.MostHandshake - 16}[of]
-	b = append(b, make([]byte, prefix+length-len(b))...)
+	b = append(b, make([]byte, prefix+of.Size()-len(b))...)
 	s.fill(b[prefix+frame.HeaderSize:])
 	b[prefix+9] |= byte(of-seal.Question) << 1
 	if seal.KindOf(b[prefix:]) != of {
