@@ -293,7 +293,7 @@ func TestSealedReport(t *testing.T) {
 	s.says(s.frames(3)...)
 	s.says(s.Back(seal.Salt{1}, 60), s.Unasked)
 	r := s.a.Report()
-	if c := r.Capture; c.Frames != 9 || c.Sealed != 4 || c.Handshakes != 5 || c.Bytes != 46+46+104+76+3*129+89+46 {
+	if c := r.Capture; c.Frames != 9 || c.Sealed != 4 || c.Handshakes != 5 || c.Bytes != 46+46+104+104+3*129+89+46 {
 		t.Errorf("%+v", c)
 	}
 	got, err := json.Marshal(r.Sealed)
@@ -305,7 +305,7 @@ func TestSealedReport(t *testing.T) {
 		`"missing":0,"late":0,"copies":0,"strays":0,"questions":1,"challenges":0,"unasked":0,"firsts":1,"seconds":0,` +
 		`"handshakes_ended":1,"handshakes_never_ended":0,"unsealed_frames":0},` +
 		`{"number":2,"from":{"address":"02:00:00:00:00:02","id":2},"to":{"address":"02:00:00:00:00:01","id":1},` +
-		`"first_ns":1000000,"last_ns":8000000,"first_record":2,"last_record":9,"frames":1,"inside_bytes":60,"bytes":257,"keys":1,` +
+		`"first_ns":1000000,"last_ns":8000000,"first_record":2,"last_record":9,"frames":1,"inside_bytes":60,"bytes":285,"keys":1,` +
 		`"missing":0,"late":0,"copies":0,"strays":0,"questions":0,"challenges":2,"unasked":1,"firsts":0,"seconds":1,` +
 		`"handshakes_ended":0,"handshakes_never_ended":0,"unsealed_frames":0}]`
 	if string(got) != want {

@@ -27,10 +27,10 @@
 //	question   who begins asks for a challenge. As long as the answer: it amplifies nothing.
 //	challenge  a keyed hash of who asked and when: nothing is kept of who may be a stranger.
 //	first      the challenge and the first message of Noise, which only who has the key can make
-//	second     the second message of Noise
+//	second     the challenge that it answers, and the second message of Noise
 //
-// Question, challenge and first have 12 bytes of a MAC with the key over all else in them. So a challenge that somebody made up is
-// not answered, and no challenge is moved from one first message into another. Genuine challenges may still come from where they should
+// Each has 12 bytes of a MAC with the key over all else in it. So the work of a handshake is done for nobody without the key, a
+// challenge that somebody made up is not answered, and no challenge is moved from one first message into another. Genuine challenges may still come from where they should
 // not: who has the peer challenge another address for the same question, and has what it sent to there come here. Therefore a challenge replaces
 // another one in the first message, and nothing else: what Noise says stays, and the second message fits, whichever
 // of the challenges it answers.

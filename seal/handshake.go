@@ -132,14 +132,14 @@ var anyScalar [curve25519.ScalarSize]byte
 
 // Second takes the second message. Not ok: it is none to our first.
 func (a *Asking) Second(b []byte) (k Keys, ok bool) {
-	if a.first == nil || nonceIn(b) != a.nonce {
-		return k, false // before any work
+	if a.first == nil || nonceIn(b) != a.nonce || !a.signer.signed(a.key, b) {
+		return k, false // before any work that takes longer
 	}
 	// Of a key with which every secret is the same the library says so amid the message, and takes nothing back.
-	if _, err := curve25519.X25519(anyScalar[:], b[handshakeHead+nonceSize:][:curve25519.PointSize]); err != nil {
+	if _, err := curve25519.X25519(anyScalar[:], b[noiseAt:][:curve25519.PointSize]); err != nil {
 		return k, false
 	}
-	payload, out, in, err := a.noise.ReadMessage(nil, b[handshakeHead+nonceSize:])
+	payload, out, in, err := a.noise.ReadMessage(nil, b[noiseAt:])
 	var theirs offer
 	if err != nil || !theirs.read(payload) || theirs.suite > a.own.suite {
 		return k, false
@@ -157,6 +157,8 @@ const (
 
 // Fresh is a first message that was made with the key, for a challenge that had not served.
 type Fresh struct {
+	by     *Challenger
+	key    *Key
 	noise  *noise.HandshakeState
 	first  []byte
 	theirs offer
@@ -171,7 +173,7 @@ func (c *Challenger) Check(now time.Duration, key *Key, b, from []byte) (f *Fres
 	if !c.signer.signed(key, b) {
 		return nil, WrongKey
 	}
-	f = &Fresh{noise: state(false, key, b), first: b}
+	f = &Fresh{by: c, key: key, noise: state(false, key, b), first: b}
 	payload, _, _, err := f.noise.ReadMessage(nil, b[noiseAt:])
 	if err != nil || !f.theirs.read(payload) {
 		return nil, WrongKey
@@ -184,12 +186,14 @@ func (c *Challenger) Check(now time.Duration, key *Key, b, from []byte) (f *Fres
 // no good one.
 func (f *Fresh) Second(dst []byte, own Instance, index byte) (_ []byte, k Keys, ok bool) {
 	s := min(f.theirs.suite, ours())
+	at := len(dst)
 	dst = begin(dst, Second, Swapped([idsSize]byte(f.first)))
-	dst = append(dst, f.first[handshakeHead:handshakeHead+nonceSize]...)
+	dst = append(append(dst, f.first[handshakeHead:macAt]...), make([]byte, macSize)...)
 	o := offer{s, index, own}
 	dst, in, out, err := f.noise.WriteMessage(dst, o.bytes())
 	if err != nil {
 		return dst, k, false
 	}
+	f.by.signer.sign(f.key, dst[at:])
 	return dst, Keys{newSealing(s, out.UnsafeKey(), f.theirs.index), newOpening(s, in.UnsafeKey()), index, f.theirs.instance}, true
 }

@@ -218,6 +218,15 @@ func TestHandshakeRefused(t *testing.T) {
 	}
 	second, _, _ := fresh.Second(nil, other, 2)
 	refused("replayed", Stale, minute+challengeTime, group, first, here)
+	if n := testing.AllocsPerRun(10, func() {
+		second[noiseAt] ^= 1
+		if _, ok := a.Second(second); ok {
+			t.Error("a second with another key of the handshake is taken")
+		}
+		second[noiseAt] ^= 1
+	}); n > 0 {
+		t.Errorf("a forged second costs the work of a handshake: %v allocations", n)
+	}
 	for i := range second {
 		changed := bytes.Clone(second)
 		changed[i] ^= 4
@@ -230,8 +239,9 @@ func TestHandshakeRefused(t *testing.T) {
 	}
 	for _, e := range []byte{0, 1} { // with these every secret is the same
 		changed := bytes.Clone(second)
-		clear(changed[handshakeHead+nonceSize:][:32])
-		changed[handshakeHead+nonceSize] = e
+		clear(changed[noiseAt:][:32])
+		changed[noiseAt] = e
+		new(signer).sign(&group, changed)
 		if _, ok := a.Second(changed); ok {
 			t.Errorf("a second with the key %d is taken", e)
 		}

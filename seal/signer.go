@@ -6,7 +6,7 @@ import (
 	"hash"
 )
 
-// signer shows, and looks for, what shows that who made a question, a challenge or a first message has the key. It covers all but
+// signer shows, and looks for, what shows that who made a datagram of a handshake has the key. It covers all but
 // itself, so also which of them that is, and who says it to whom. What is made with the key of the one before costs little.
 type signer struct {
 	key  *Key

@@ -17,7 +17,7 @@ const (
 	challengeAt   = handshakeHead + nonceSize
 	macAt         = challengeAt + challengeSize
 	macSize       = datagram.MACSize
-	noiseAt       = macAt + macSize // in a first message
+	noiseAt       = macAt + macSize // in a first or second message
 
 	leastPlain = datagram.LeastPayload - Overhead // frames are padded to that
 )

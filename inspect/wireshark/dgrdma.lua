@@ -35,7 +35,8 @@ local ONES = 4294967295
 -- are not. The datagrams of a handshake have these lengths.
 local COUNTER, FLAGS, SALT, TAG, LEAST_SEALED, SEALED_MORE = 4, 9, 7, 16, 46, 29
 local HANDSHAKE, NONCE, CHALLENGE, MAC, NOISE = 10, 8, 16, 12, 58
-local SIZES = { [0] = 46, 46, HANDSHAKE + NONCE + CHALLENGE + MAC + NOISE, HANDSHAKE + NONCE + NOISE }
+local ASKS = HANDSHAKE + NONCE + CHALLENGE + MAC
+local SIZES = { [0] = ASKS, ASKS, ASKS + NOISE, ASKS + NOISE }
 -- Between whom one has no id, counters stay below that.
 local FEW_SEALED = 65536
 
@@ -1044,12 +1045,10 @@ local function show_sealed(tvb, tree, p)
     generated(node, f.unasked, true)
   end
   body = body + NONCE
-  if p.index < 3 then
-    show_bytes(node, p.index == 0 and f.padding or f.challenge, rest(tvb, p, body, body + CHALLENGE))
-    body = body + CHALLENGE
-    show_bytes(node, f.mac, rest(tvb, p, body, body + MAC))
-    body = body + MAC
-  end
+  show_bytes(node, p.index == 0 and f.padding or f.challenge, rest(tvb, p, body, body + CHALLENGE))
+  body = body + CHALLENGE
+  show_bytes(node, f.mac, rest(tvb, p, body, body + MAC))
+  body = body + MAC
   if p.index >= 2 then
     show_bytes(node, f.noise, rest(tvb, p, body, body + NOISE))
   end

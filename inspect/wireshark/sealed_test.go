@@ -47,19 +47,15 @@ func wantSealed(p *captured.Packet) row {
 	} else {
 		r["dgrdma.flags.handshake"], r["dgrdma.handshake"] = "1", strconv.Itoa(int(k-datagram.Question))
 		r["dgrdma.handshake.nonce"] = bytesIn(10, 18)
-		if k != datagram.Second {
-			r["dgrdma.handshake.mac"] = bytesIn(34, 46)
-		}
+		r["dgrdma.handshake.mac"] = bytesIn(34, 46)
 		switch k {
 		case datagram.Challenge:
 			r["dgrdma.handshake.challenge"] = bytesIn(18, 34)
 			if bytesIn(10, 18) == strings.Repeat("0", 16) {
 				r["dgrdma.handshake.unasked"], r["dgrdma.handshake.key_unknown"] = "1", "1"
 			}
-		case datagram.First:
+		case datagram.First, datagram.Second:
 			r["dgrdma.handshake.challenge"], r["dgrdma.handshake.noise"] = bytesIn(18, 34), bytesIn(46, 104)
-		case datagram.Second:
-			r["dgrdma.handshake.noise"] = bytesIn(18, 76)
 		}
 	}
 	var v text.View

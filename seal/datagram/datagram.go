@@ -62,7 +62,7 @@ var sizes = [...]int{
 	Question:  QuestionSize,
 	Challenge: QuestionSize,
 	First:     MostHandshake,
-	Second:    HandshakeHead + NonceSize + NoiseSize,
+	Second:    MostHandshake,
 }
 
 // Size returns how long a datagram of a handshake is.

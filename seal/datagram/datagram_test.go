@@ -25,9 +25,10 @@ func TestKinds(t *testing.T) {
 		{"question", of(0xc0, 46), Question, 0},
 		{"challenge", of(0xc2, 46), Challenge, 0},
 		{"first", of(0xc4, 104), First, 0},
-		{"second", of(0xc6, 76), Second, 0},
-		{"no fifth", of(0xc8, 76), Plain, 0},
+		{"second", of(0xc6, 104), Second, 0},
+		{"no fifth", of(0xc8, 104), Plain, 0},
 		{"another length", of(0xc4, 92), Plain, 0},
+		{"another length of a second", of(0xc6, 76), Plain, 0},
 		{"cut off", make([]byte, FlagsAt), Plain, 0},
 	} {
 		if k := KindOf(c.data); k != c.want {
