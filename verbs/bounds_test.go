@@ -9,19 +9,19 @@ import (
 // TestCutShortIsCounted: who is turned away while as many others are waited for as may be is closed
 // behind the answer, and counted.
 func TestCutShortIsCounted(t *testing.T) {
-	h, err := Open("tcp:127.0.0.1")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer h.Close()
-	l, err := h.Listen("0")
-	if err != nil {
-		t.Fatal(err)
-	}
 	for _, x := range []struct {
 		parts int
 		want  uint64
 	}{{MostTurnedAway - 1, 0}, {MostTurnedAway, 1}} {
+		h, err := Open("tcp:127.0.0.1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer h.Close()
+		l, err := h.Listen("0") // one for each: it goes on with who is turned away, and counts that
+		if err != nil {
+			t.Fatal(err)
+		}
 		l.mu.Lock()
 		l.parts = x.parts
 		l.mu.Unlock()
