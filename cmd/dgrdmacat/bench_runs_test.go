@@ -133,7 +133,7 @@ func TestBenchSweep(t *testing.T) {
 			url, end := serving(t, t.Context(), serve)
 			code, out, stderr := runFor(t, t.Context(), strings.Fields(fmt.Sprintf("bench --json --seconds %g --sweep 100..1k %s --to %s", seconds, mode, url))...)
 			serverCode, said := end()
-			if strings.Contains(stderr, "in --seconds: give it more") && seconds < 10 {
+			if strings.Contains(stderr, tooShort) && seconds < 10 {
 				continue
 			}
 			var got []map[string]any

@@ -37,7 +37,7 @@ func benchUntil(t *testing.T, seconds float64, args string, enough func(out stri
 		line := fmt.Sprintf("bench --seconds %g %s", seconds, args)
 		code, out, stderr := runFor(t, t.Context(), strings.Fields(line)...)
 		last := seconds > patience.Seconds()/8
-		if strings.Contains(stderr, "in --seconds: give it more") && !last {
+		if strings.Contains(stderr, tooShort) && !last {
 			continue
 		}
 		if code != exitOK || stderr != "" {
