@@ -105,9 +105,9 @@ func TestFindsWhatTheWayCarries(t *testing.T) {
 	}
 }
 
-// TestNarrowerAmidTransactions: nothing is lost or doubled when the way begins to carry less: it
-// is found why nothing is acknowledged, and a Reset finds the length.
-func TestNarrowerAmidTransactions(t *testing.T) {
+// onAWayThatIsWide runs a test, of the two endpoints of openNarrow, when the first has written data in frames as long as
+// its interface carries, with a completion word of 1.
+func onAWayThatIsWide(t *testing.T, test func(t *testing.T, n *simnet.Network, p *pair, data []byte)) {
 	synctest.Test(t, func(t *testing.T) {
 		n := simnet.New(1)
 		defer n.Close()
@@ -118,6 +118,14 @@ func TestNarrowerAmidTransactions(t *testing.T) {
 		if err := p.toB.Write(t.Context(), write(0, data, 1<<20, 1)); err != nil {
 			t.Fatal(err)
 		}
+		test(t, n, p, data)
+	})
+}
+
+// TestNarrowerAmidTransactions: nothing is lost or doubled when the way begins to carry less: it
+// is found why nothing is acknowledged, and a Reset finds the length.
+func TestNarrowerAmidTransactions(t *testing.T) {
+	onAWayThatIsWide(t, func(t *testing.T, n *simnet.Network, p *pair, data []byte) {
 		if n := p.toB.Stats().FrameSize; n != wholeFrame(1470) {
 			t.Fatalf("frames of %d bytes", n)
 		}
@@ -146,16 +154,7 @@ func TestNarrowerAmidTransactions(t *testing.T) {
 // it was asked, however short the time between.
 func TestNarrowerAfterASilence(t *testing.T) {
 	for away := 5 * time.Millisecond; away < 2*time.Second; away += away / 5 {
-		synctest.Test(t, func(t *testing.T) {
-			n := simnet.New(1)
-			defer n.Close()
-			p := openNarrow(t, n, 1470, Config{GiveUp: 3 * time.Second})
-			defer p.a.Close()
-			defer p.b.Close()
-			data := pattern(3, 100_000)
-			if err := p.toB.Write(t.Context(), write(0, data, 1<<20, 1)); err != nil {
-				t.Fatal(err)
-			}
+		onAWayThatIsWide(t, func(t *testing.T, n *simnet.Network, p *pair, data []byte) {
 			n.Link(addrA, addrB, simnet.Link{Down: true})
 			time.AfterFunc(away, func() { n.Link(addrA, addrB, simnet.Link{}) })
 			if err := p.toB.Write(t.Context(), write(0, data, 1<<20, 2)); err != nil {
