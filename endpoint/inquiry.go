@@ -138,6 +138,6 @@ func (a *inquiringReceiving) judge(_ ack.Instant, f *frame.Frame, first *frame.M
 	if !ok || incarnation(h.Peer) != a.tx.mine || a.tx.err != nil {
 		return settled, a.drop(RefusedForeign)
 	}
-	a.is, a.parts = i, true
+	a.is, a.departs = i, true
 	return settled, RefusedNone
 }

@@ -18,7 +18,7 @@ type kind interface {
 	// other way round. It returns how many frames of the peer are given up. Guarded by
 	// the connection's mutex, with the turn to receive.
 	exchange(now ack.Instant) (missed int)
-	// gone returns why the peer is gone or never was there. It is asked where receiving.parts is set, and what
+	// gone returns why the peer is gone or never was there. It is asked where receiving.departs is set, and what
 	// the batch acknowledged has been told, and may set it for the next batch. Guarded likewise.
 	gone() error
 }

@@ -97,7 +97,7 @@ func (n *native) gone() error {
 		tx.recall = tx.asked != unknown // who left is back: its next life came behind
 		return tx.peerError("", ErrPeerClosed)
 	case tx.renounced:
-		n.rx.parts = true // until something shows that it was
+		n.rx.departs = true // until something shows that it was
 		return nil
 	case asked == unknown || asked != tx.mine:
 		return nil
@@ -119,7 +119,7 @@ func (n *native) refers(f *frame.Frame, h frame.Hello) Reason {
 		return n.rx.drop(RefusedForeign)
 	}
 	if n.tx.other = i.ID; !n.besides(i.ID) {
-		n.rx.other, n.rx.asked, n.rx.parts = i, n.tx.mine, true
+		n.rx.other, n.rx.asked, n.rx.departs = i, n.tx.mine, true
 	}
 	return RefusedNone
 }
@@ -133,7 +133,7 @@ func (n *native) leaves(h frame.Hello) Reason {
 	if incarnation(h.Life) != n.tx.theirs || incarnation(h.Peer) != n.tx.mine {
 		return n.rx.drop(RefusedForeign)
 	}
-	n.tx.renounced, n.rx.parts = true, true
+	n.tx.renounced, n.rx.departs = true, true
 	return RefusedNone
 }
 

@@ -24,7 +24,7 @@ type receiving struct {
 	told     bool        // of the peer, since the last reset: see up
 	missed   bool        // in this batch something came that is not of the life we know
 	touched  bool        // in the endpoint's list for this batch
-	parts    bool        // it was said that the peer is gone, or never was there: see gone
+	departs  bool        // it was said that the peer is gone, or never was there: see gone
 	lastAt   ack.Instant // when the last frame came
 	livedAt  ack.Instant // when the peer last showed that it is there, in the way of its kind
 }

@@ -19,8 +19,8 @@ func (e *Endpoint) endBatch(now ack.Instant) {
 			c.rx.ledger.sweep()
 		}
 		c.report(c.endBatch(now, &fin))
-		if c.rx.parts {
-			c.rx.parts = false
+		if c.rx.departs {
+			c.rx.departs = false
 			e.tell(&fin) // what it acknowledged is done before it is gone
 			c.report(c.parted(now, &fin))
 		}
