@@ -88,6 +88,9 @@ func TestChallengesInAnyOrder(t *testing.T) {
 	for i := range macSize + challengeSize { // nobody makes one first message of two
 		mixed := bytes.Clone(late)
 		copy(mixed[challengeAt+i:noiseAt], first[challengeAt+i:noiseAt])
+		if bytes.Equal(mixed, late) {
+			continue // it ends alike, as one byte does once in 256 times: it is the true one
+		}
 		if f, _ := c.Check(minute+challengeTime, &group, mixed, here); f != nil {
 			t.Errorf("of two first messages, mixed at %d: answered", i)
 		}
