@@ -262,7 +262,7 @@ func (c *Conn) Close() error {
 // leave has the peer told that the connection is closed.
 func (c *Conn) leave() {
 	c.mu.Lock()
-	c.tx.leave(c.ep.now())
+	c.tx.leave()
 	c.mu.Unlock()
 	c.ep.sched.Work(false)
 }

@@ -271,11 +271,10 @@ func (e *Endpoint) Err() error {
 // leave that wait for company: what was completed is to be acknowledged, even if who saw that
 // closes the endpoint before the end of the batch.
 func (e *Endpoint) sayGoodbye() {
-	now := e.now()
 	for _, c := range e.Conns() {
 		c.mu.Lock()
 		if c.tx.tells() {
-			c.tx.leave(now)
+			c.tx.leave()
 		}
 		c.mu.Unlock()
 	}

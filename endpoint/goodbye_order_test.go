@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/dgrdma/dgrdma/ack"
 	"github.com/dgrdma/dgrdma/frame"
@@ -96,5 +97,58 @@ func TestGoodbyeToALifeThatIsOver(t *testing.T) {
 	f.give(aloneFrom(stamp(mine, 3, ack.Wide(c.nextID.Load())-1), 1))
 	if st := c.Stats(); st.Down || downs != 0 || st.Mine == mine {
 		t.Errorf("down: %v, told so %d times; life %d was %d", st.Down, downs, st.Mine, mine)
+	}
+}
+
+// TestAcknowledgedBeforeGoodbye: what is owed is acknowledged before a goodbye, also where that
+// is sent by a turn that began, and looked at the clock, before somebody closed the connection. Peers
+// that have no id for it left do not hold that up.
+func TestAcknowledgedBeforeGoodbye(t *testing.T) {
+	for _, x := range []struct {
+		name  string
+		ids   int // in flight, of those that the peer takes; 0: none
+		owing bool
+	}{{name: "ids left"}, {"none left", 8, true}} {
+		t.Run(x.name, func(t *testing.T) {
+			p := Native()
+			p.AckDelay, p.AckEvery = time.Second, 100
+			if x.ids > 0 {
+				p.Window, p.Span, p.FreshAlone = x.ids, x.ids, true
+			}
+			r := newHalfRig(t, 1, p, Config{MTU: 600, NewController: func(int) ack.Controller { return &ack.FixedWindow{} }})
+			r.come(1 << 20)
+			r.heard++
+			r.c.rx.recv.Accept(r.heard, 0)
+			r.batch()
+			if x.owing {
+				r.posts(slices.Repeat([]int{400}, 2*x.ids)...)
+				r.heard++
+				r.c.rx.recv.Accept(r.heard, 0)
+				r.batch()
+			}
+			turn := r.now
+			r.now = turn.Add(time.Millisecond)
+			r.c.tx.leave()
+			if r.c.pack(&r.e.batch, turn) {
+				t.Fatal("there is more to send, of two frames")
+			}
+			var last ack.Range
+			byes := 0
+			for _, o := range r.e.batch.frames {
+				var f frame.Frame
+				if err := f.Decode(o.Buf[r.e.batch.headroom:]); err != nil {
+					t.Fatal(err)
+				}
+				if h, ok := helloOf(&f); ok && h.Leaves {
+					byes++
+				} else if f.AckCount > 0 && byes == 0 {
+					last = ack.Range{Start: f.AckStart, Count: f.AckCount}
+				}
+			}
+			_, owing := r.c.tx.due.Deadline()
+			if acked := last.Count > 0 && last.Start.Diff(r.heard)+int(last.Count) > 0; byes != 1 || acked == x.owing || owing != x.owing {
+				t.Errorf("%d goodbyes, behind an acknowledgement: %v; still owed: %v", byes, acked, owing)
+			}
+		})
 	}
 }

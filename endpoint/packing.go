@@ -45,13 +45,16 @@ func (s *sending) pack(b *batch, now ack.Instant) (more bool) {
 			s.packProbe(b, now)
 		}
 		for {
-			if at, owed := s.due.Deadline(); !owed || at > now {
+			// Who parts leaves nothing owed, also where it began to part behind now.
+			if at, owed := s.due.Deadline(); !owed || at > now && !s.parting {
 				break
 			}
 			if b.full() {
 				return true
 			}
-			s.packAck(b, now)
+			if !s.packAck(b, now) {
+				break
+			}
 		}
 	}
 	if s.parting {
@@ -270,8 +273,8 @@ func (s *sending) packProbe(b *batch, now ack.Instant) {
 	s.put(b, buf, nil, false)
 }
 
-// packAck sends an acknowledgement by itself, or holds all that wait back.
-func (s *sending) packAck(b *batch, now ack.Instant) {
+// packAck sends an acknowledgement by itself, and reports that, or holds all that wait back.
+func (s *sending) packAck(b *batch, now ack.Instant) (sent bool) {
 	q, ok := s.sender.Alone(now)
 	if !ok {
 		// No id to travel under. It rides on the next frame with messages, or
@@ -279,7 +282,7 @@ func (s *sending) packAck(b *batch, now ack.Instant) {
 		s.counters.AcksHeld++
 		s.mute = true
 		s.due.Hold(now.Add(max(s.profile.AckDelay, leastHold)))
-		return
+		return false
 	}
 	s.mute = false
 	run, _ := s.due.Next()
@@ -291,4 +294,5 @@ func (s *sending) packAck(b *batch, now ack.Instant) {
 	s.counters.AcksAlone++
 	s.aloneAt = now
 	s.put(b, s.kind.stamp(buf, q, run.Start), nil, false)
+	return true
 }

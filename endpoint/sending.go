@@ -184,18 +184,9 @@ func (s *sending) owe(now ack.Instant, recv *ack.Receiver) {
 func (s *sending) tells() bool { return s.err == nil || s.kind.offering() }
 
 // leave has the peer told that nothing comes any more, behind what is to be acknowledged to it.
-func (s *sending) leave(now ack.Instant) {
+func (s *sending) leave() {
 	s.parting = true
-	s.hurryAcks(now)
 	s.agenda.queue()
-}
-
-// hurryAcks has what waits for company acknowledged now.
-func (s *sending) hurryAcks(now ack.Instant) {
-	if _, owed := s.due.Deadline(); owed {
-		s.due.Hold(now)
-		s.agenda.queue()
-	}
 }
 
 // settled accounts for an acknowledged frame.
