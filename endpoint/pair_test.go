@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
-	"os"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -94,12 +93,6 @@ func (p *pair) region(size int) *Region {
 
 func (p *pair) open(addr transport.Addr, cfg *Config) *Endpoint {
 	p.t.Helper()
-	if os.Getenv("SEALED") != "" && cfg.Keys == nil && (cfg.Profile == nil || cfg.Profile.Session) {
-		cfg.Keys = ringOf(1)
-	}
-	if os.Getenv("CHECKSUM") != "" {
-		cfg.Checksum = true
-	}
 	_, measuring := p.t.(*testing.B)
 	e, err := New(maybeRecorded(p.t, p.net.Attach(addr, simnet.Config{Poison: !measuring})), cfg)
 	if err != nil {
