@@ -38,7 +38,7 @@ func (p *pair) settleAll(flows, each, size int) (failed int, why error) {
 // TestManyFlowsFewOpen: flows that are many keep no more transactions open than a peer may
 // have room for, however small their turns are beside the transactions.
 func TestManyFlowsFewOpen(t *testing.T) {
-	for _, loss := range []float64{0, 0.02} {
+	for _, loss := range fewer([]float64{0, 0.02}, []float64{0.02}) {
 		synctest.Test(t, func(t *testing.T) {
 			link := gigabit
 			link.Loss = loss

@@ -82,7 +82,7 @@ func TestDamagedBehindTheWire(t *testing.T) {
 		{"sealed", Config{Keys: ringOf(1), GiveUp: time.Minute}, RefusedSeal},
 	} {
 		for _, damage := range []float64{0.01, 0.1, 0.3} {
-			for i := range uint64(10) {
+			for i := range uint64(fewer(10, 3)) {
 				fixture.Bubble(t, fmt.Sprintf("%s, %v, seed %d", x.name, damage, seed+i), func(t *testing.T) {
 					rnd := rand.New(rand.NewPCG(seed+i, 0))
 					cfg := x.cfg
@@ -234,7 +234,7 @@ func TestChecksumIsAgreedOn(t *testing.T) {
 // TestIntroductionDamaged: one fault in an introduction has nobody believe that the other side has no
 // checksums, whichever bit it is.
 func TestIntroductionDamaged(t *testing.T) {
-	for bit := range 8 * 138 {
+	for bit := 0; bit < 8*138; bit += fewer(1, 7) { // 7: each bit of a byte has its turn
 		synctest.Test(t, func(t *testing.T) {
 			p := newPair(t, pairConfig{a: Config{Checksum: true}, b: Config{Checksum: true}, size: 4096})
 			defer p.close()
