@@ -29,15 +29,16 @@ of iWARP, with their operations and round trips. The page needs no network.
   dgrdmacat report trace.pcap -o report.html
   tcpdump -i eth0 -w - ether proto 0xF042 | dgrdmacat report - -o report.html
 
-FILE is - for standard input, and so is the page for standard output. Interrupted, it
-reports what it has read. A damaged capture is reported as far as it goes; the exit
-code is then 1. UDP frames are recognised on any port, unless --port names some, and
-connections of iWARP by their set-up, unless --port names some as tcp:PORT.`,
+FILE is - for standard input. Without -o the page goes to standard output, unless that
+is a terminal. Interrupted, it reports what it has read. A damaged capture is reported
+as far as it goes; the exit code is then 1. UDP frames are recognised on any port,
+unless --port names some, and connections of iWARP by their set-up, unless --port names
+some as tcp:PORT.`,
 	flags: func(fs *flag.FlagSet) action {
 		o := new(reportOptions)
-		fs.Var((*fileFlag)(&o.out), "o", "`FILE` to write")
+		fs.Var((*fileFlag)(&o.out), "o", "`FILE` to write; - is standard output, as without it")
 		fs.BoolVar(&o.force, "force", false, "overwrite it")
-		fs.BoolVar(&o.json, "json", false, "write the analysis as one JSON object, to standard output unless -o is given")
+		fs.BoolVar(&o.json, "json", false, "write the analysis as one JSON object in place of the page")
 		o.capture.register(fs)
 		fs.Func("flow", "draw the flow with that `number` in the table of flows, in place of those with most data", func(s string) (err error) {
 			if o.flow, err = strconv.Atoi(s); err != nil || o.flow < 1 {
@@ -49,8 +50,8 @@ connections of iWARP by their set-up, unless --port names some as tcp:PORT.`,
 			switch {
 			case len(args) != 1:
 				return badUsage("one FILE, or - for standard input")
-			case o.out == "" && !o.json:
-				return badUsage("-o FILE is missing; - is standard output")
+			case o.out == "" && !o.json && isTerminal(std.out):
+				return badUsage("the page is not for a terminal: give -o FILE, or > FILE")
 			case o.json && o.flow != 0:
 				return badUsage("--flow chooses what is drawn, and --json draws nothing")
 			}

@@ -57,6 +57,7 @@ func TestReportOnStandardInputAndOutput(t *testing.T) {
 	}
 	for _, tt := range []struct{ args, want string }{
 		{"report - -o -", "<title>standard input"},
+		{"report -", "<title>standard input"},
 		{"report - --json", `"kind":"window"`},
 		{"report --json -o - -", `"capture":{"records":38,`},
 	} {
@@ -67,6 +68,16 @@ func TestReportOnStandardInputAndOutput(t *testing.T) {
 		if !strings.Contains(out.String(), tt.want) {
 			t.Errorf("%s: no %s in %.300s", tt.args, tt.want, out.String())
 		}
+	}
+}
+
+// TestReportIsNotForATerminal: nobody means to read a page there.
+func TestReportIsNotForATerminal(t *testing.T) {
+	screen := openTerminal(t, 80, 24)
+	var errs bytes.Buffer
+	if code := run(t.Context(), []string{"report", captureFile("fpga-many")}, &stdio{nil, screen.user, &errs}); code != exitUsage ||
+		!strings.Contains(errs.String(), "the page is not for a terminal: give -o FILE, or > FILE") {
+		t.Errorf("code %d, %s", code, &errs)
 	}
 }
 

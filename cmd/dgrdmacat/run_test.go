@@ -189,7 +189,6 @@ func TestCommandLine(t *testing.T) {
 		{"report -h", exitOK, "dgrdmacat report trace.pcap -o report.html", ""},
 		{"report", exitUsage, "", "one FILE, or - for standard input"},
 		{"report a b -o c", exitUsage, "", "one FILE"},
-		{"report a", exitUsage, "", "-o FILE is missing; - is standard output"},
 		{"report a --json --flow 1", exitUsage, "", "--json draws nothing"},
 		{"report a -o b --flow -1", exitUsage, "", "for flag -flow: flows have numbers from 1"},
 		{"report a -o b --flow 0", exitUsage, "", "for flag -flow: flows have numbers from 1"},
