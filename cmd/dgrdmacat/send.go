@@ -55,7 +55,19 @@ what it printed, which is quoted for its semicolons. Options, as in URL?giveup=2
 			if err := o.keys.into(&o.url); err != nil {
 				return err
 			}
-			return runSend(ctx, o, std)
+			peer, err := parsePeer("URL", o.url)
+			if err != nil {
+				return err
+			}
+			r, err := o.run(ctx, std, peer)
+			switch {
+			case r != nil:
+			case o.json:
+				r = &streamResult{Peer: o.url, File: o.file, Error: err.Error()}
+			default:
+				return err
+			}
+			return errors.Join(err, r.print(o.json, std))
 		}
 	},
 }
@@ -81,29 +93,26 @@ type sendOptions struct {
 	keys                   keyFlag
 }
 
-func runSend(ctx context.Context, o *sendOptions, std *stdio) error {
-	peer, err := parsePeer("URL", o.url)
-	if err != nil {
-		return err
-	}
+// run sends the file. There is no result where nothing could be sent.
+func (o *sendOptions) run(ctx context.Context, std *stdio, peer url.Endpoint) (*streamResult, error) {
 	from, err := openInput(ctx, o.file, std.in)
 	switch {
 	case errors.Is(err, unix.EISDIR):
-		return fmt.Errorf("%s is a directory: pack it, as in tar c %s | dgrdmacat send URL", o.file, o.file)
+		return nil, fmt.Errorf("%s is a directory: pack it, as in tar c %s | dgrdmacat send URL", o.file, o.file)
 	case err != nil:
-		return err
+		return nil, err
 	}
 	defer from.Close()
 	local, peer, err := endsFor(ctx, std.err, o.local, peer)
 	switch {
 	case ctx.Err() != nil:
-		return errInterrupted
+		return nil, errInterrupted
 	case err != nil:
-		return explainDial(err, o.url, peer)
+		return nil, explainDial(err, o.url, peer)
 	}
 	stop, err := o.metrics.start(std.err)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer stop()
 	memory := linkReserve
@@ -112,7 +121,7 @@ func runSend(ctx context.Context, o *sendOptions, std *stdio) error {
 	}
 	h, err := openHost(local, memory, dgrdma.Config{})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer h.Close()
 	o.metrics.host(h)
@@ -121,9 +130,9 @@ func runSend(ctx context.Context, o *sendOptions, std *stdio) error {
 	told := stopSaying()
 	switch {
 	case ctx.Err() != nil:
-		return errInterrupted
+		return nil, errInterrupted
 	case err != nil:
-		return explainDial(orNotListening(err, told, peer), o.url, peer)
+		return nil, explainDial(orNotListening(err, told, peer), o.url, peer)
 	}
 	t := &transfer{Stream: x, from: from, meter: newMeter(from.size)}
 	if o.duplex {
@@ -132,5 +141,5 @@ func runSend(ctx context.Context, o *sendOptions, std *stdio) error {
 	if err = t.runShown(ctx, std); err != nil {
 		err = inWords(err, "receiver", x)
 	}
-	return errors.Join(err, t.result(from.file, err).print(o.json, std))
+	return t.result(from.file, err), err
 }

@@ -189,6 +189,23 @@ func TestSendDistrusts(t *testing.T) {
 	}
 }
 
+// TestNothingSentAsJSON: a script that asks for an object gets one where nothing could be sent, with the reason.
+func TestNothingSentAsJSON(t *testing.T) {
+	t.Parallel()
+	in := fileWith(t, []byte("abc"))
+	for _, c := range []struct{ file, to, says string }{
+		{filepath.Join(t.TempDir(), "none"), "udp:127.0.0.1:9", "no such file"},
+		{in, "udp:192.0.2.1:7100?giveup=100ms", "192.0.2.1"},
+	} {
+		code, out, stderr := runFor(t, t.Context(), "send", "--json", c.file, c.to)
+		var got streamResult
+		if err := json.Unmarshal([]byte(out), &got); err != nil || code != exitError || got.Whole || got.Peer != c.to || got.File != c.file ||
+			!strings.Contains(got.Error, c.says) || !strings.HasSuffix(stderr, "dgrdmacat send: "+got.Error+"\n") {
+			t.Errorf("%s to %s: code %d, %v: %s%s", c.file, c.to, code, err, out, stderr)
+		}
+	}
+}
+
 // TestSummaryAsJSON: one object, for what went well and for what did not.
 func TestSummaryAsJSON(t *testing.T) {
 	t.Parallel()
