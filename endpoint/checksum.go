@@ -45,7 +45,7 @@ func (n *nativeReceiving) unchecked() bool {
 	if !n.checks || n.checked() {
 		return false
 	}
-	n.missed = true // the peer may not know that it was agreed
+	n.reminds = true // the peer may not know that it was agreed
 	return true
 }
 

@@ -136,7 +136,7 @@ func (f *follower) kept() []any {
 		x.older, x.younger, x.looked, x.here, x.indexes = nil, nil, 0, 0, indexSet{}
 		open = append(open, x, came)
 	}
-	all := []any{r.recv, r.counters, r.held.bytes, r.told, r.missed, r.lastAt, r.livedAt, open, f.c.tx.due, f.c.tx.heard.counters, f.book.notes, f.events,
+	all := []any{r.recv, r.counters, r.held.bytes, r.told, r.reminds, r.lastAt, r.livedAt, open, f.c.tx.due, f.c.tx.heard.counters, f.book.notes, f.events,
 		f.e.Stats().Refused}
 	switch k := r.kind.(type) {
 	case *nativeReceiving:

@@ -77,8 +77,8 @@ func (n *native) isPeer() bool { return true }
 
 // exchange implements kind.
 func (n *native) exchange(now ack.Instant) (missed int) {
-	if n.rx.missed {
-		n.rx.missed = false
+	if n.rx.reminds {
+		n.rx.reminds = false
 		n.tx.remind(now)
 	}
 	n.tx.reached = n.rx.recv.Newest()
@@ -172,7 +172,7 @@ func (n *native) introduced(now ack.Instant, f *frame.Frame, h frame.Hello, fin 
 	case tx.cfg.KeepOldLife && tx.theirs != unknown && life != tx.theirs:
 		why = RefusedForeign
 	case tx.reporting, tx.err != nil && life == tx.theirs:
-		rx.missed = rx.missed || life == tx.theirs && named == tx.mine
+		rx.reminds = rx.reminds || life == tx.theirs && named == tx.mine
 		why = RefusedDown
 	case tx.err != nil && tx.later != unknown && named == tx.later && whole:
 		// Nothing is pending, and the peer began anew: so do we.

@@ -57,7 +57,7 @@ func (n *nativeReceiving) judge(now ack.Instant, f *frame.Frame, first *frame.Me
 		return settled, n.refused(RefusedChecksum, first.Txn, nil)
 	}
 	if n.theirs == unknown {
-		n.missed = true
+		n.reminds = true
 		return settled, n.drop(RefusedNoSession)
 	}
 	if n.down.Load() {
@@ -78,7 +78,7 @@ func (n *nativeReceiving) judge(now ack.Instant, f *frame.Frame, first *frame.Me
 		n.recv.Again(f.Seq)
 		return settled, RefusedNone
 	case !n.doubted.believes(now, f.Seq, tagOf(first)):
-		n.missed = true
+		n.reminds = true
 		return settled, n.drop(RefusedForeign)
 	}
 	return fresh, RefusedNone
@@ -129,12 +129,12 @@ func (n *nativeReceiving) alone(now ack.Instant, f *frame.Frame) Reason {
 		return n.drop(RefusedNoSession)
 	}
 	if incarnation(s.Life) != n.mine {
-		n.missed = true
+		n.reminds = true
 		return n.drop(RefusedForeign)
 	}
 	d := ack.Wide(s.ID).Diff(n.recv.Newest())
 	if d > lifeSpan || d < -lifeSpan {
-		n.missed = true // another life of the peer believes ours: it has to say so
+		n.reminds = true // another life of the peer believes ours: it has to say so
 		return n.drop(RefusedForeign)
 	}
 	ours := ack.Wide(n.nextID.Load())
@@ -148,10 +148,10 @@ func (n *nativeReceiving) alone(now ack.Instant, f *frame.Frame) Reason {
 	}
 	switch age := ours.Diff(ack.Wide(s.Start)); {
 	case age < int(f.AckCount):
-		n.missed = true // it may have lost count of our ids
+		n.reminds = true // it may have lost count of our ids
 		return n.drop(RefusedAckOfUnsent)
 	case age > believable:
-		n.missed = true
+		n.reminds = true
 		return n.drop(RefusedAckTooOld)
 	}
 	n.acks = append(n.acks, ack.Range{Start: f.AckStart, Count: f.AckCount})
@@ -161,7 +161,7 @@ func (n *nativeReceiving) alone(now ack.Instant, f *frame.Frame) Reason {
 // ignored drops a frame of a peer that was given up. If it is of the life that we knew, that has
 // to be told so.
 func (n *nativeReceiving) ignored(known bool) Reason {
-	n.missed = n.missed || known
+	n.reminds = n.reminds || known
 	return n.drop(RefusedDown)
 }
 

@@ -29,7 +29,7 @@ type nativeSending struct {
 	before       bool        // the peer has had another life, and was given up in it
 	askAt        ack.Instant
 	askedAt      ack.Instant
-	missedAt     ack.Instant // when a frame of another life last made us say so
+	remindedAt   ack.Instant // when a frame of another life last made us say so
 	tries        int
 	asks         int // hellos that left and were not answered
 	tellAt       ack.Instant
@@ -336,7 +336,7 @@ func (n *nativeSending) hurry(now ack.Instant) {
 // been lost; or told that it was given up: it may have stood still meanwhile.
 func (n *nativeSending) remind(now ack.Instant) {
 	switch {
-	case now < n.missedAt.Add(helloFirst) && n.missedAt != 0:
+	case now < n.remindedAt.Add(helloFirst) && n.remindedAt != 0:
 		return
 	case n.err != nil:
 		n.farewell = !n.renounced
@@ -346,7 +346,7 @@ func (n *nativeSending) remind(now ack.Instant) {
 		n.tries = min(n.tries, 2)
 		n.askSoon(now)
 	}
-	n.missedAt = now
+	n.remindedAt = now
 }
 
 // waits reports whether something is posted for a peer that is not there.

@@ -264,7 +264,7 @@ func (r *halfRig) step(life uint32) {
 		}
 	case n < 97:
 		r.last = "something of another life"
-		r.c.rx.missed = true
+		r.c.rx.reminds = true
 		r.batch()
 	case n < 99:
 		r.last = "an introduction"

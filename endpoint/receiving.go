@@ -22,7 +22,7 @@ type receiving struct {
 	counters Counters
 	followed int32       // resets that were followed
 	told     bool        // of the peer, since the last reset: see up
-	missed   bool        // in this batch something came that is not of the life we know
+	reminds  bool        // in this batch something came of who does not know how things stand, and has to be told
 	touched  bool        // in the endpoint's list for this batch
 	departs  bool        // it was said that the peer is gone, or never was there: see gone
 	lastAt   ack.Instant // when the last frame came
@@ -101,7 +101,7 @@ func (r *receiving) clear() {
 	r.release()
 	r.kind.forget()
 	r.acks = r.acks[:0]
-	r.told, r.missed = false, false
+	r.told, r.reminds = false, false
 }
 
 // letGo gives back what is kept for a connection that failed or was reset, unless it
@@ -146,7 +146,7 @@ func (r *receiving) receive(now ack.Instant, f *frame.Frame) (why Reason, applie
 	switch why, txn, err := r.admit(); why {
 	case RefusedNone:
 	case RefusedStale, RefusedForeign:
-		r.missed = true
+		r.reminds = true
 		return r.drop(why), false
 	default:
 		r.kind.acksOf(f)
