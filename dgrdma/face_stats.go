@@ -124,7 +124,7 @@ type Counters = endpoint.Counters
 //		RefusedNoRoom              // of a new peer, for which there is no room
 //		RefusedOpenMemory          // what is incomplete takes all memory that it may, see Config.OpenMemory
 //		RefusedUnsealed            // is not sealed, and only sealed frames are taken, see Config.Keys
-//		RefusedSeal                // is sealed under another key, was changed, or came before
+//		RefusedSeal                // is sealed under another key, or one of which there is none here, was changed, or came before
 //		RefusedSealed              // is sealed, and there are no keys here
 //		RefusedChecksum            // was changed on the way, says its checksum, or has none where that was agreed on
 //	)

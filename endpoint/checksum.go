@@ -73,7 +73,7 @@ func (e *Endpoint) verify(d *transport.Datagram) (b []byte, ok bool) {
 	}
 	if c == nil {
 		e.stray(d)
-		e.stranger(RefusedChecksum, d.From, nil)
+		e.stranger(RefusedChecksum, PeerName{Addr: d.From})
 		return nil, false
 	}
 	e.hears(c)

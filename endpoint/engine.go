@@ -142,7 +142,7 @@ func (e *Endpoint) receive(now ack.Instant, in []transport.Datagram) (n int) {
 	f := &e.frame
 	if err := f.Decode(b); err != nil {
 		e.stray(d)
-		e.stranger(RefusedMalformed, d.From, nil)
+		e.stranger(RefusedMalformed, PeerName{Addr: d.From})
 		return 1
 	}
 	if e.checksum {
@@ -152,8 +152,11 @@ func (e *Endpoint) receive(now ack.Instant, in []transport.Datagram) (n int) {
 	if c == nil {
 		if f.Dst != e.cfg.ID {
 			e.stray(d)
-			if !e.identify(f, d.From) || f.Dst != 0 {
-				e.stranger(RefusedDestination, d.From, f)
+			switch {
+			case f.Dst == 0 && seals(f): // it asks for our id, under a key
+				e.stranger(RefusedSealed, PeerName{f.Src, d.From})
+			case !e.identify(f, d.From) || f.Dst != 0:
+				e.stranger(RefusedDestination, PeerName{f.Src, d.From})
 			}
 			return 1
 		}

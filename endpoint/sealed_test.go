@@ -100,6 +100,52 @@ func TestSealedOtherKey(t *testing.T) {
 	}
 }
 
+// TestSealedRefusedSaysWhy: who cannot agree on a key with an endpoint is refused there for that reason and no other, under its id,
+// whether it knows that of the endpoint or asks for it.
+func TestSealedRefusedSaysWhy(t *testing.T) {
+	for _, x := range []struct {
+		name string
+		ring *seal.Ring
+		why  Reason
+	}{
+		{"no keys", nil, RefusedSealed},
+		{"another key", ringOf(2), RefusedSeal},
+		{"a key for another peer", &seal.Ring{Own: map[uint16]*seal.Key{7: {1}}}, RefusedSeal},
+	} {
+		for _, asks := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, asks: %v", x.name, asks), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					w := newFindWorld(t, &Config{Keys: ringOf(1), GiveUp: 2 * time.Second}, &Config{Keys: x.ring})
+					defer w.end()
+					w.b.AcceptAny(true)
+					var err error
+					if asks {
+						_, err = w.a.Find(t.Context(), Peer{Addr: asked})
+					} else {
+						c := w.connect(w.a, Peer{ID: 2, Addr: asked, Size: 1 << 20})
+						err = c.Write(t.Context(), write(64, []byte("not for you"), 0, 1))
+					}
+					if !errors.Is(err, ErrNoKey) {
+						t.Error(err)
+					}
+					for why, n := range w.b.Stats().Refused {
+						if (n > 0) != (Reason(why) == x.why) {
+							t.Errorf("%v: %d", Reason(why), n)
+						}
+					}
+					w.mu.Lock()
+					defer w.mu.Unlock()
+					for _, e := range w.events {
+						if e.Kind == FrameRefused && e.Peer.Addr == asking && e.Peer.ID != 1 {
+							t.Errorf("refused for %v: %v", e.Reason, e.Peer)
+						}
+					}
+				})
+			})
+		}
+	}
+}
+
 // wiretap records what is sent over a link.
 type wiretap struct {
 	mu  sync.Mutex

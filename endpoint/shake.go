@@ -35,6 +35,8 @@ func (e *Endpoint) shake(now ack.Instant, k peerKey, kind seal.Kind, b []byte) (
 	switch kind {
 	case seal.Question, seal.First:
 		switch {
+		case v.ring.Of(uint16(k.theirs)) == nil:
+			return RefusedSeal
 		case !e.wants(k):
 			return RefusedSource
 		case seal.Reflected(b, v.own):

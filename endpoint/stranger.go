@@ -46,28 +46,26 @@ func (e *Endpoint) stray(d *transport.Datagram) {
 	e.strangers.BytesReceived += uint64(len(d.Data))
 }
 
-// stranger counts why it was refused, and says so.
-func (e *Endpoint) stranger(why Reason, from transport.Addr, f *frame.Frame) {
+// stranger counts why something was refused of somebody who is no peer, and says so.
+func (e *Endpoint) stranger(why Reason, who PeerName) {
 	e.strangers.Refused[why]++
-	if e.cfg.OnEvent == nil && e.cfg.Logger == nil {
-		return
+	if e.cfg.OnEvent != nil || e.cfg.Logger != nil {
+		e.event(Event{Kind: FrameRefused, Peer: who, Reason: why})
 	}
-	name := PeerName{Addr: from}
-	if f != nil {
-		name.ID = f.Src
-	}
-	e.event(Event{Kind: FrameRefused, Peer: name, Reason: why})
 }
+
+// seals reports whether a frame is what an endpoint sends that seals its connections.
+func seals(f *frame.Frame) bool { return !f.HasMessages() && f.Flags&seal.Flag != 0 }
 
 // meet returns the connection to a peer that was not configured, if that is wanted
 // and the frame is reason enough for it.
 func (e *Endpoint) meet(now ack.Instant, f *frame.Frame, from transport.Addr) *Conn {
-	if !f.HasMessages() && f.Flags&seal.Flag != 0 {
-		e.stranger(RefusedSealed, from, f)
+	if seals(f) {
+		e.stranger(RefusedSealed, PeerName{f.Src, from})
 		return nil
 	}
 	if !e.accepting.Load() || f.Src == 0 || !f.HasMessages() {
-		e.stranger(RefusedSource, from, f)
+		e.stranger(RefusedSource, PeerName{f.Src, from})
 		return nil
 	}
 	return waysOf(e.cfg.Profile).meet(e, now, Peer{ID: f.Src, Addr: from}, f)
@@ -86,13 +84,13 @@ func (e *Endpoint) meetNative(now ack.Instant, p Peer, f *frame.Frame) *Conn {
 	h, ok := e.cursor.Msg.Hello()
 	switch {
 	case h.Checks && !e.checksum:
-		e.stranger(RefusedChecksum, p.Addr, f)
+		e.stranger(RefusedChecksum, PeerName{p.ID, p.Addr})
 		return nil
 	case !ok:
 		e.challenge(now, key, f)
 		return nil
 	case h.Refers: // who asked before
-		e.stranger(RefusedNoSession, p.Addr, f)
+		e.stranger(RefusedNoSession, PeerName{p.ID, p.Addr})
 		return nil
 	}
 	named := incarnation(h.Peer)
@@ -103,16 +101,16 @@ func (e *Endpoint) meetNative(now ack.Instant, p Peer, f *frame.Frame) *Conn {
 	case h.Tells:
 		// It may be the answer of somebody who keeps as little of us. Answers are not
 		// answered: that would never end.
-		e.stranger(RefusedNoSession, p.Addr, f)
+		e.stranger(RefusedNoSession, PeerName{p.ID, p.Addr})
 	case named != unknown && named != e.cookies.any(now, key):
 		e.challenge(now, key, f)
 	default:
 		if _, ok := e.roomFor(now, p.Addr); !ok {
-			e.stranger(RefusedNoRoom, p.Addr, f)
+			e.stranger(RefusedNoRoom, PeerName{p.ID, p.Addr})
 			return nil
 		}
 		if !e.offer(now, key, h, f.Size() >= toldSize) {
-			e.stranger(RefusedNoSession, p.Addr, f)
+			e.stranger(RefusedNoSession, PeerName{p.ID, p.Addr})
 		}
 	}
 	return nil
@@ -122,7 +120,7 @@ func (e *Endpoint) meetNative(now ack.Instant, p Peer, f *frame.Frame) *Conn {
 // another one: then it introduces itself.
 func (e *Endpoint) challenge(now ack.Instant, to peerKey, f *frame.Frame) {
 	e.reply(reply{key: to, hello: frame.Hello{Life: uint32(e.cookies.any(now, to)), Tells: true}, tells: f.Size() >= toldSize})
-	e.stranger(RefusedNoSession, to.addr, f)
+	e.stranger(RefusedNoSession, PeerName{to.theirs, to.addr})
 }
 
 // offer answers a stranger's introduction.
@@ -140,7 +138,7 @@ func (e *Endpoint) offer(now ack.Instant, to peerKey, h frame.Hello, tells bool)
 func (e *Endpoint) learn(now ack.Instant, p Peer, f *frame.Frame, told *cookie) *Conn {
 	leaver, ok := e.roomFor(now, p.Addr)
 	if !ok {
-		e.stranger(RefusedNoRoom, p.Addr, f)
+		e.stranger(RefusedNoRoom, PeerName{p.ID, p.Addr})
 		return nil
 	}
 	if leaver != nil {
@@ -155,7 +153,7 @@ func (e *Endpoint) learn(now ack.Instant, p Peer, f *frame.Frame, told *cookie) 
 		c, err = e.enter(c)
 	}
 	if err != nil {
-		e.stranger(RefusedSource, p.Addr, f) // the endpoint is about to be closed
+		e.stranger(RefusedSource, PeerName{p.ID, p.Addr}) // the endpoint is about to be closed
 	}
 	return c // nil, if there is an error
 }

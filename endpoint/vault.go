@@ -211,7 +211,11 @@ func idsIn(b []byte) ids {
 // unopened counts a datagram that is no frame of a peer's.
 func (e *Endpoint) unopened(why Reason, from transport.Addr, b []byte) {
 	e.stray(&transport.Datagram{Data: b})
-	e.stranger(why, from, nil)
+	who := PeerName{Addr: from}
+	if len(b) >= frame.HeaderSize {
+		_, who.ID = frame.IDsOf(b)
+	}
+	e.stranger(why, who)
 }
 
 // wants reports whether anything would be taken from who says to be that peer. Who asks which id we have may be one, too.
