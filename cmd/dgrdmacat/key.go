@@ -78,7 +78,7 @@ func (f *keyFlag) notOverTCP() error {
 // anybody is who may come to an endpoint of ours that names nobody.
 func anybody(at url.Endpoint) string {
 	if sealed(at) {
-		return "any peer that has the key"
+		return "any peer that shares a key with it"
 	}
 	return "any peer"
 }

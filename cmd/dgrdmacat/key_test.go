@@ -125,7 +125,7 @@ func TestKeyFileByAddress(t *testing.T) {
 			continue
 		}
 		code, stderr := end()
-		if code != exitOK || strings.Contains(stderr, "any peer") && !strings.Contains(stderr, "any peer that has the key may ") {
+		if code != exitOK || strings.Contains(stderr, "any peer") && !strings.Contains(stderr, "any peer that shares a key with it may ") {
 			t.Errorf("%s: %d, %s", x.there, code, stderr)
 		}
 	}

@@ -142,6 +142,9 @@ var refusedBecause = map[string]string{
 	"too_many_open": ": it has too many incomplete transactions",
 	"open_memory":   ": its incomplete transactions take too much memory",
 	"foreign":       ": it belongs to another life of the peer",
+	"seal":          ": there is no key for it here, or it has another one, or what it sent was changed or came before",
+	"sealed":        ": it seals what it sends, and there is no key here: --key-file",
+	"unsealed":      ": it does not seal what it sends, and nothing else is taken here",
 	"checksum":      ": it was changed on the way, by the memory of a switch or a router, or has no checksum where that was agreed on",
 }
 

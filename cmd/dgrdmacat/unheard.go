@@ -32,6 +32,9 @@ const (
 // in which a busy machine may take as long.
 var longUnheard = 2 * time.Second
 
+// aboutToStart is why somebody is asked again of whom nothing is heard.
+const aboutToStart = ", as it may be about to start"
+
 // sayUnheard says on standard error that nothing is heard of the peer of an endpoint, for how long it is asked again, as it may be
 // about to start, and why, when the system knows. What the system knows anyone on the way could have invented, so nothing else follows
 // from it but words. stop ends that, and returns what the system knows, if anything was said of it; who waits calls it when the wait is over.
@@ -48,34 +51,42 @@ func sayUnheard(stderr io.Writer, e *dgrdma.Endpoint, local, peer url.Endpoint) 
 	var told error
 	go func() {
 		defer close(gone)
+		otherKey := false
 		over := func(within time.Duration) bool {
 			select {
 			case <-ctx.Done():
 				return true
 			case <-time.After(within):
-				return e.Stats().FramesReceived > 0
+				s := e.Stats()
+				otherKey = s.RefusedBy(dgrdma.RefusedSeal) > 0
+				return s.FramesReceived > s.RefusedBy(dgrdma.RefusedSeal)
 			}
 		}
 		began := time.Now()
 		if over(soonHeard) {
 			return
 		}
-		say := func(why error) {
+		say := func(why error, hope string) {
 			clear := ""
 			if isTerminal(stderr) && !isDumb() {
 				clear = "\r\x1b[K" // progress may be shown
 			}
-			fmt.Fprintf(stderr, "%s%s: %v; it is asked again for %s, as it may be about to start\n", clear, placeOf(peer), why, long)
+			fmt.Fprintf(stderr, "%s%s: %v; it is asked again for %s%s\n", clear, placeOf(peer), why, long, hope)
 		}
 		p := openProbe(ctx, local, peer)
 		defer p.close()
 		for said := false; ; {
 			if told = p.told(); told != nil {
-				say(told)
+				say(told, aboutToStart)
 				return
 			}
-			if !said && time.Since(began) >= longUnheard {
-				say(errUnheard)
+			switch {
+			case said || time.Since(began) < longUnheard:
+			case otherKey:
+				say(errOtherKey, "")
+				said = true
+			default:
+				say(errUnheard, aboutToStart)
 				said = true
 			}
 			if over(probeTick) {
@@ -89,6 +100,8 @@ func sayUnheard(stderr io.Writer, e *dgrdma.Endpoint, local, peer url.Endpoint) 
 var (
 	// errUnheard is all that is known where the system was told nothing.
 	errUnheard = errors.New("nothing was heard of it so far")
+	// errOtherKey is what is known of who answers, and of whom nothing can be opened.
+	errOtherKey = errors.New("who is there does not accept our key")
 	// errNoListener is what the system is told of a port that nobody has.
 	errNoListener = errors.New("nothing listens at that port")
 )

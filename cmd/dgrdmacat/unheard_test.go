@@ -83,6 +83,20 @@ func TestNothingIsHeard(t *testing.T) {
 	}
 }
 
+// TestOtherKeyIsSaidAmid: that who is there does not accept a key is said long before the peer is given up for it.
+func TestOtherKeyIsSaidAmid(t *testing.T) {
+	t.Parallel()
+	at, _, _ := servingMemory(t, "--accept", "any", "--key-file", keyFile(t), "udp:127.0.0.1")
+	for _, to := range []string{at + "?giveup=2m", addressOf(t, at)} {
+		p := asProcess(t, "write", "--to", to, "--key-file", keyFile(t), "--addr", "0", "--text", "x").start()
+		p.says(": who is there does not accept our key; it is asked again for ")
+		p.Process.Kill()
+		if p.code(); strings.Contains(p.err.String(), "about to start") {
+			t.Errorf("%s: %s", to, &p.err)
+		}
+	}
+}
+
 // TestNobodyOnTheNetwork: that no machine has an address is said as soon as the system knows; and who has a wrong MAC address is not
 // asked about routes.
 func TestNobodyOnTheNetwork(t *testing.T) {
