@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -17,10 +18,10 @@ func TestReadFile(t *testing.T) {
 	}{
 		{"# of the lab\n\n" + a.Text() + "\n7 " + b.Text() + "\n", "", 0o600},
 		{a.Text(), "", 0o400},
-		{a.Text(), "can be read or written by others", 0o640},
-		{a.Text(), "can be read or written by others", 0o602},
-		{"", "there is none", 0o600},
-		{"abc", "line 1: ", 0o600},
+		{a.Text(), "keys: others can read or write it", 0o640},
+		{a.Text(), "keys: others can read or write it", 0o602},
+		{"", "keys: there is no key in it", 0o600},
+		{"abc", "keys: line 1: need 32 bytes", 0o600},
 		{a.Text() + "\n" + b.Text(), "line 2 has a second key for all", 0o600},
 		{"0 " + a.Text(), "line 1 begins with none of the ids", 0o600},
 		{"65536 " + a.Text(), "line 1 begins with none of the ids", 0o600},
@@ -35,14 +36,17 @@ func TestReadFile(t *testing.T) {
 		}
 		os.Chmod(path, x.mode)
 		r, err := ReadKeys(path)
-		if (err != nil) != (x.wrong != "") || err != nil && (!errors.Is(err, ErrKey) || !strings.Contains(err.Error(), x.wrong) || strings.Contains(err.Error(), a.Text())) {
+		if (err != nil) != (x.wrong != "") || err != nil && (!errors.Is(err, ErrKey) || !strings.Contains(err.Error(), x.wrong) || strings.Count(err.Error(), "keys: ") != 1 || strings.Contains(err.Error(), a.Text())) {
 			t.Errorf("%.80q: %v, want %q", x.text, err, x.wrong)
 		}
 		if err == nil && *r.Of(9) != a {
 			t.Errorf("%.80q: another key", x.text)
 		}
 	}
-	if _, err := ReadKeys(filepath.Join(t.TempDir(), "none")); !errors.Is(err, ErrKey) || !errors.Is(err, os.ErrNotExist) {
-		t.Error(err)
+	for name, is := range map[string]error{"none": os.ErrNotExist, ".": syscall.EISDIR} {
+		path := filepath.Join(t.TempDir(), name)
+		if _, err := ReadKeys(path); !errors.Is(err, ErrKey) || !errors.Is(err, is) || strings.Count(err.Error(), path) != 1 {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }

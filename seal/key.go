@@ -26,10 +26,12 @@ func NewKey() (k Key) {
 func ParseKey(s string) (k Key, err error) {
 	b, err := base64.StdEncoding.DecodeString(s)
 	if err != nil || len(b) != KeySize {
-		return k, fmt.Errorf("%w: need %d bytes in base64, as key new writes them", ErrKey, KeySize)
+		return k, fmt.Errorf("%w: %w", ErrKey, errKeyText)
 	}
 	return Key(b), nil
 }
+
+var errKeyText = fmt.Errorf("need %d bytes in base64, as key new writes them", KeySize)
 
 // Text returns the key as ParseKey reads it.
 func (k Key) Text() string { return base64.StdEncoding.EncodeToString(k[:]) }

@@ -17,9 +17,9 @@ import (
 var keyCommand = command{
 	name: "key", summary: "draw a key under which connections are sealed", args: "new",
 	words: func() []string { return []string{"new"} },
-	about: `Draws a key at random, and writes it to a file that its owner alone can read. Endpoints
-that have the same key seal their connections: what they send can be read, forged and replayed by
-nobody else.
+	about: `Draws a key at random, and writes it to a file that its owner alone can read, or to standard
+output. Endpoints that have the same key seal their connections: what they send can be read, forged
+and replayed by nobody else.
 
   dgrdmacat key new -o lab.key
   dgrdmacat listen --key-file lab.key udp:7100
@@ -36,7 +36,13 @@ Whoever has the key can speak for everyone else who has it: who must not, gets a
 			if len(args) != 1 || args[0] != "new" {
 				return badUsage("need one word, new")
 			}
-			return writeKey(std.out, *out, dgrdma.NewKey().Text()+"\n")
+			if err := writeKey(std.out, *out, dgrdma.NewKey().Text()+"\n"); err != nil || *out != "" && *out != "-" {
+				return err
+			}
+			if mode, ok := openToOthers(std.out); ok {
+				fmt.Fprintf(std.err, "others can read that file (%v): chmod 600 it, or it will not be taken\n", mode)
+			}
+			return nil
 		}
 	},
 }
@@ -87,6 +93,20 @@ func anybody(at url.Endpoint) string {
 func sealed(u url.Endpoint) bool {
 	_, given := u.Options.Get(settings.KeyFile.Option)
 	return given
+}
+
+// openToOthers reports whether what is written to is a file that others than its owner can read or write.
+func openToOthers(w io.Writer) (mode fs.FileMode, ok bool) {
+	f, is := w.(*os.File)
+	if !is {
+		return 0, false
+	}
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		return 0, false
+	}
+	mode = info.Mode().Perm()
+	return mode, mode&0o077 != 0
 }
 
 // writeKey writes a key to a new file, or to w.

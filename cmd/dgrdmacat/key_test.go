@@ -43,6 +43,22 @@ func TestKeyNew(t *testing.T) {
 	}
 }
 
+// TestKeyNewIntoAnOpenFile: of one that a shell made for it, and that others can read, it says that it would be refused.
+func TestKeyNewIntoAnOpenFile(t *testing.T) {
+	for mode, want := range map[os.FileMode]string{0o600: "", 0o644: "others can read that file (-rw-r--r--): chmod 600 it, or it will not be taken\n"} {
+		f, err := os.Create(filepath.Join(t.TempDir(), "key"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.Chmod(mode)
+		var stderr bytes.Buffer
+		if code := run(t.Context(), []string{"key", "new"}, &stdio{nil, f, &stderr}); code != exitOK || stderr.String() != want {
+			t.Errorf("%v: code %d, %s", mode, code, &stderr)
+		}
+		f.Close()
+	}
+}
+
 func keyFile(t *testing.T) string {
 	path := filepath.Join(t.TempDir(), "key")
 	if err := os.WriteFile(path, []byte(dgrdma.NewKey().Text()), 0o600); err != nil {
@@ -160,7 +176,7 @@ func TestKeyFileRefused(t *testing.T) {
 	}
 	os.Chmod(path, 0o644)
 	for _, args := range [][]string{{"listen", "udp:127.0.0.1"}, {"serve", "udp:127.0.0.1"}, {"ping", "--serve", "udp:127.0.0.1"}, {"bench", "--serve", "udp:127.0.0.1"}, {"send", "/dev/null", "udp:127.0.0.1:7"}, {"write", "--to", "udp:127.0.0.1:7", "--addr", "0", "--text", "x"}} {
-		if code, _, stderr := runFor(t, t.Context(), append(args, "--key-file", path)...); code == exitOK || !strings.Contains(stderr, "chmod 600") {
+		if code, _, stderr := runFor(t, t.Context(), append(args, "--key-file", path)...); code != exitUsage || !strings.HasPrefix(stderr, "dgrdmacat "+args[0]+": key file "+path+": others can read or write it (-rw-r--r--): chmod 600") {
 			t.Errorf("%v: code %d: %s", args, code, stderr)
 		}
 	}

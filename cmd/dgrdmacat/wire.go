@@ -156,7 +156,10 @@ func parseString(what, s, hint string) (url.Endpoint, error) {
 		return u, badUsage("%s: %w", what, err)
 	}
 	for key, value := range u.Options.All() {
-		if _, err := checkOption(u, key, value); err != nil {
+		switch _, err := checkOption(u, key, value); {
+		case errors.Is(err, dgrdma.ErrKey):
+			return u, badUsage("%w", err) // it names the file, which a flag may have put there
+		case err != nil:
 			return u, badUsage("%s: %w", what, err)
 		}
 	}
