@@ -13,6 +13,7 @@ import (
 // TestDialByAddress: the address of a host is enough to dial it; nobody there is no answer, and
 // somebody with another id than the string says so.
 func TestDialByAddress(t *testing.T) {
+	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
 	open := func(s string) *Host {

@@ -208,6 +208,7 @@ func TestAllocations(t *testing.T) {
 // TestGiveUpOfTheString: what the endpoint string says of silence counts for dialing
 // too.
 func TestGiveUpOfTheString(t *testing.T) {
+	t.Parallel()
 	h, err := Open("udp:127.0.0.1?giveup=300ms", nil)
 	if err != nil {
 		t.Fatal(err)

@@ -131,6 +131,7 @@ func randomLink(rnd *rand.Rand) simnet.Link {
 // TestPropertyFlows: under all faults every message arrives once, whole, in
 // order; no credit is lost or invented; no buffer is overwritten; nothing is left.
 func TestPropertyFlows(t *testing.T) {
+	t.Parallel()
 	each(t, *schedules, flows)
 }
 
@@ -190,6 +191,7 @@ func flows(t *testing.T, seed uint64) {
 // TestPropertyLives: hosts come and go in the middle of everything. Whoever waits
 // is told, and of what was sent in one life nothing is received in another.
 func TestPropertyLives(t *testing.T) {
+	t.Parallel()
 	each(t, (*schedules+9)/10, lives)
 }
 

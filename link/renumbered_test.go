@@ -15,6 +15,7 @@ import (
 // TestRenumbered: the machine that dials gets another address while a connection stands. What is
 // dialed once that is given up leaves from the new one, on an endpoint of the host's and on one that it shares.
 func TestRenumbered(t *testing.T) {
+	t.Parallel()
 	netns.Require(t)
 	for _, shared := range []bool{false, true} {
 		t.Run(fmt.Sprintf("shared %v", shared), func(t *testing.T) {

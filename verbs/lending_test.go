@@ -162,6 +162,7 @@ func TestHelperLeaves(t *testing.T) {
 // TestHelperIsRoused: a wait ends when another goroutine completes what is waited for, or with its context,
 // at whatever moment, and the queue pair goes on.
 func TestHelperIsRoused(t *testing.T) {
+	t.Parallel()
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	rng := rand.New(rand.NewPCG(seed, 1))

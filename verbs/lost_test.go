@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -20,6 +21,7 @@ func TestLostAmidSending(t *testing.T) {
 	fixture.NoGoroutineOfItsOwnLeft(t)
 	h, _ := listen(t)
 	at := strings.TrimPrefix(stopped(t), "tcp:")
+	var all sync.WaitGroup
 	for i := range 8 {
 		o := &verbs.Options{}
 		if i%2 == 1 {
@@ -40,12 +42,15 @@ func TestLostAmidSending(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = q.Write(t.Context(), verbs.Key{STag: 1 << 8, Length: 1 << 30}, 0, make([]byte, 16<<20))
-		if !errors.Is(err, unix.ETIMEDOUT) || errors.Is(err, verbs.ErrPeerClosed) || errors.Is(err, verbs.ErrSilent) != (o.GiveUp > 0) {
-			t.Errorf("with %v: %v", o.GiveUp, err)
-		}
-		<-q.Done()
+		all.Go(func() {
+			err := q.Write(t.Context(), verbs.Key{STag: 1 << 8, Length: 1 << 30}, 0, make([]byte, 16<<20))
+			if !errors.Is(err, unix.ETIMEDOUT) || errors.Is(err, verbs.ErrPeerClosed) || errors.Is(err, verbs.ErrSilent) != (o.GiveUp > 0) {
+				t.Errorf("with %v: %v", o.GiveUp, err)
+			}
+			<-q.Done()
+		})
 	}
+	all.Wait()
 	if n := h.Stats().Silent; n != 4 {
 		t.Errorf("%d silent peers are counted", n)
 	}

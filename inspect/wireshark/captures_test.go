@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"net/netip"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -52,20 +53,33 @@ func TestCapturesOfRealPeers(t *testing.T) {
 	if err != nil || len(files) != 22 {
 		t.Fatalf("%d captures, %v", len(files), err)
 	}
-	for _, file := range files {
+	var joined []record
+	var of []string // which capture each is of
+	for i, file := range files {
+		b, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
 		name := filepath.Base(file[:len(file)-len(".pcap")])
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			retransmissions := 0
-			for _, p := range check(t, file, captured.Options{}) {
-				if p.first != p && p.hasData() {
-					retransmissions++
-				}
+		all := elsewhere(1+i, records(t, b)) // of UDP, each capture has other ports
+		t.Logf("%s: packets %d to %d", name, len(joined)+1, len(joined)+len(all))
+		joined = append(joined, all...)
+		of = append(of, slices.Repeat([]string{name}, len(all))...)
+	}
+	retransmissions := make(map[string]int)
+	for _, p := range check(t, save(t, pcapOf(1, joined)), captured.Options{}) {
+		name := of[p.number-1]
+		if p.first != p && p.hasData() {
+			retransmissions[name]++
+		}
+		for _, n := range []int{p.first.number, p.ackedIn} {
+			if n != 0 && of[n-1] != name {
+				t.Errorf("packet %d of %s has to do with packet %d of %s", p.number, name, n, of[n-1])
 			}
-			if retransmissions != again[name] {
-				t.Errorf("%d retransmissions, want %d", retransmissions, again[name])
-			}
-		})
+		}
+	}
+	if !maps.Equal(retransmissions, again) {
+		t.Errorf("retransmissions %v, want %v", retransmissions, again)
 	}
 }
 

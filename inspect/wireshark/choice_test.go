@@ -78,24 +78,24 @@ func TestPreferences(t *testing.T) {
 	h := from1(9)
 	h.Flags = 0xf0
 	odd.send(0, made(h, data(1, 1, 1, 8)))
+	var all []record
+	for _, r := range []*recorder{ether, usual, odd} {
+		all = append(all, records(t, r.file.Bytes())...)
+	}
+	file := save(t, pcapOf(1, all))
 	for _, tt := range []struct {
-		name   string
-		r      *recorder
-		option string
-		want   bool
+		name, option      string
+		ether, usual, odd bool // which are shown
 	}{
-		{"type by default", usual, "", true},
-		{"another type", ether, "", false},
-		{"type in hexadecimal", ether, "-odgrdma.ethertype:0xf055", true},
-		{"type in decimal", ether, "-odgrdma.ethertype:" + strconv.Itoa(0xf055), true},
-		{"type is another one", usual, "-odgrdma.ethertype:0xf055", false},
-		{"nonsense for a type", usual, "-odgrdma.ethertype:type", true},
-		{"length for a type", usual, "-odgrdma.ethertype:1500", true},
-		{"looks odd", odd, "", false},
-		{"port of the destination", odd, "-odgrdma.ports:1-7,40000", true},
-		{"port of the source", odd, "-odgrdma.ports:18077", true},
-		{"another port", odd, "-odgrdma.ports:18078", false},
-		{"decode as", odd, "-dudp.port==40000,dgrdma_in_udp", true},
+		{"type and port by default", "", false, true, false},
+		{"type in hexadecimal", "-odgrdma.ethertype:0xf055", true, false, false},
+		{"type in decimal", "-odgrdma.ethertype:" + strconv.Itoa(0xf055), true, false, false},
+		{"nonsense for a type", "-odgrdma.ethertype:type", false, true, false},
+		{"length for a type", "-odgrdma.ethertype:1500", false, true, false},
+		{"port of the destination", "-odgrdma.ports:1-7,40000", false, true, true},
+		{"port of the source", "-odgrdma.ports:18077", false, true, true},
+		{"another port", "-odgrdma.ports:18078", false, true, false},
+		{"decode as", "-dudp.port==40000,dgrdma_in_udp", false, true, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -103,9 +103,11 @@ func TestPreferences(t *testing.T) {
 			if tt.option != "" {
 				args = append(args, tt.option)
 			}
-			got := rows(t, tt.r.save(), []string{"dgrdma.seq"}, args...)
-			if shown := got[1]["dgrdma.seq"] == "9"; shown != tt.want {
-				t.Errorf("shown: %v, want %v", shown, tt.want)
+			got := rows(t, file, []string{"dgrdma.seq"}, args...)
+			for i, want := range []bool{tt.ether, tt.usual, tt.odd} {
+				if shown := got[i+1]["dgrdma.seq"] == "9"; shown != want {
+					t.Errorf("packet %d is shown: %v, want %v", i+1, shown, want)
+				}
 			}
 		})
 	}

@@ -125,6 +125,15 @@ func records(t testing.TB, file []byte) (all []record) {
 	return all
 }
 
+// elsewhere returns records of Ethernet as between other stations: those of several captures can be in one file
+// then, as tshark takes long to start, and have nothing to do with each other.
+func elsewhere(place int, all []record) []record {
+	for _, r := range all {
+		r.data[3], r.data[9] = byte(place), byte(place)
+	}
+	return all
+}
+
 // pcapOf makes a capture file, one record a millisecond.
 func pcapOf(linkType uint32, all []record) []byte {
 	le := binary.LittleEndian

@@ -56,7 +56,7 @@ func TestFindings(t *testing.T) {
 		return b
 	}
 	none := frame.Message{Txn: 40, CompletionAddr: frame.NoCompletion, CompletionValue: frame.NoCompletion, Count: 1, Index: 1, Addr: 8, Len: 8}
-	for _, tt := range []struct {
+	cases := []struct {
 		name  string
 		steps []step
 	}{
@@ -124,23 +124,27 @@ func TestFindings(t *testing.T) {
 			// Who receives such a frame drops it: its id was never used.
 			{0, made(from1(1), data(2, 1, 1, 8)), ""},
 		}},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			r := newRecorder(t, "Ethernet", tap.Options{})
-			for _, s := range tt.steps {
-				r.send(s.from, s.data)
+	}
+	var all []record
+	for i, tt := range cases {
+		r := newRecorder(t, "Ethernet", tap.Options{})
+		for _, s := range tt.steps {
+			r.send(s.from, s.data)
+		}
+		all = append(all, elsewhere(1+i, records(t, r.file.Bytes()))...)
+	}
+	got := rows(t, save(t, pcapOf(1, all)), append(findingFields(), "dgrdma.analysis.missing"))
+	number := 0
+	for _, tt := range cases {
+		for i, s := range tt.steps {
+			number++
+			if f := found(got[number]); f != s.want {
+				t.Errorf("%s, packet %d: found %q, want %q", tt.name, i+1, f, s.want)
 			}
-			got := rows(t, r.save(), append(findingFields(), "dgrdma.analysis.missing"))
-			for i, s := range tt.steps {
-				if f := found(got[i+1]); f != s.want {
-					t.Errorf("packet %d: found %q, want %q", i+1, f, s.want)
-				}
-				if n := got[i+1].number(t, "dgrdma.analysis.missing"); (n != 0) != strings.Contains(s.want, "gap") || n > 2 {
-					t.Errorf("packet %d: %d ids are missing", i+1, n)
-				}
+			if n := got[number].number(t, "dgrdma.analysis.missing"); (n != 0) != strings.Contains(s.want, "gap") || n > 2 {
+				t.Errorf("%s, packet %d: %d ids are missing", tt.name, i+1, n)
 			}
-		})
+		}
 	}
 }
 

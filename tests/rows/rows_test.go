@@ -127,23 +127,14 @@ func TestLoopback(t *testing.T) {
 	}
 }
 
-// TestNamespaces: a row between namespaces, over IP and over bare Ethernet, against another protocol and the
-// kernel alone, and one of pings.
+// TestNamespaces: rows between namespaces, over IP and over bare Ethernet, against another protocol and the kernel alone, and
+// of pings; and rows of queue pairs there and on loopback, beside a TCP stream, another operation and pings of TCP, and beside
+// other implementations where they are there. One call measures all, as each compiles the programs.
 func TestNamespaces(t *testing.T) {
-	netns.Require(t)
-	out := measured(t, 1, "loss-1", "ether-1500", "ping")
-	for _, name := range []string{"loss-1", "ether-1500", "ping"} {
-		wantRow(t, out, name)
-	}
-}
-
-// TestOverTCP: rows of queue pairs on loopback and between namespaces, beside a TCP stream, another operation and pings of TCP,
-// and beside other implementations where they are there.
-func TestOverTCP(t *testing.T) {
 	names := []string{"verbs-loopback"}
 	others := fiPingpong.missing() == "" && ucxPerf.missing() == ""
 	if netns.Missing() == "" {
-		names = append(names, "verbs-read", "verbs-ping")
+		names = append(names, "loss-1", "ether-1500", "ping", "verbs-read", "verbs-ping")
 		if others {
 			names = append(names, "verbs-libfabric", "verbs-ucx", "verbs-ucx-ping")
 		}
