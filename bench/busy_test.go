@@ -44,7 +44,8 @@ func beginRaw(t *testing.T, c *Client) {
 
 // TestServerIsBusy: one client at a time, and the other is told, with whom and for how long.
 func TestServerIsBusy(t *testing.T) {
-	fixture.NoGoroutineLeft(t)
+	t.Parallel()
+	fixture.NoGoroutineOfItsOwnLeft(t)
 	s, c := sides(t, Plan{Size: 64, Peers: 1})
 	served := serveOnce(t, s)
 	beginRaw(t, c)

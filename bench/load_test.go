@@ -81,6 +81,7 @@ func TestLoad(t *testing.T) {
 		{"few of many slots", Plan{Size: 5000, Depth: 16, Peers: 4, Active: 3}, time.Millisecond},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				to, times := newCarrier(t, c.after), NewHistogram()
 				c.plan.Verify = VerifyFull
@@ -114,6 +115,7 @@ func TestLoad(t *testing.T) {
 
 // TestLoadTimesAnEighth: of small operations each eighth is timed, also where each slot is used a few times only.
 func TestLoadTimesAnEighth(t *testing.T) {
+	t.Parallel()
 	for _, long := range []time.Duration{2 * time.Second, 10 * time.Second} {
 		synctest.Test(t, func(t *testing.T) {
 			times := NewHistogram()

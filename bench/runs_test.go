@@ -97,7 +97,8 @@ func (m forgetful) Complete(src dgrdma.EndpointID, msg *dgrdma.Message) {
 
 // TestOlderServerKnowsNoRate: it is not asked to write at one, and is let go of as it should.
 func TestOlderServerKnowsNoRate(t *testing.T) {
-	fixture.NoGoroutineLeft(t)
+	t.Parallel()
+	fixture.NoGoroutineOfItsOwnLeft(t)
 	for _, bothWays := range []uint32{0, 1} {
 		s, c := sides(t, Plan{Size: 64, Peers: 1, BothWays: bothWays, Rate: 1e6})
 		c.Endpoint.Close()
