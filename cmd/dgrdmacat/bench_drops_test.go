@@ -15,25 +15,28 @@ func TestBenchSaysWhatKernelsDrop(t *testing.T) {
 		"--link":          "or give fewer or smaller --buffers\n",
 		"--link --stream": "or give fewer or smaller --buffers\n",
 	} {
-		server, url := startServer(t, append(strings.Fields("bench "+strings.TrimSuffix(mode, "--stream")), "--serve", "udp:127.0.0.1", "--sockbuf", "4096")...)
-		dropped := func(got map[string]any) bool { return wanting(got, []string{"kernel_drops", "retransmits"}) == "" }
-		got := benchJSON(t, 0.2, mode+" --to "+url, dropped)
-		if !dropped(got) {
-			t.Fatalf("%s: %v", mode, got)
-		}
-		line := regexp.MustCompile(`(?m)^peer .* (\d+) dropped by the kernel.*$`)
-		eventually(t, "the server says what was dropped", func() bool {
-			for _, said := range line.FindAllStringSubmatch(server.err.String(), -1) {
-				if n, _ := strconv.ParseFloat(said[1], 64); n > 0 && n <= got["kernel_drops"].(float64) {
-					return true
-				}
+		t.Run("mode "+mode, func(t *testing.T) {
+			t.Parallel()
+			server, url := startServer(t, append(strings.Fields("bench "+strings.TrimSuffix(mode, "--stream")), "--serve", "udp:127.0.0.1", "--sockbuf", "4096")...)
+			dropped := func(got map[string]any) bool { return wanting(got, []string{"kernel_drops", "retransmits"}) == "" }
+			got := benchJSON(t, 0.2, mode+" --to "+url, dropped)
+			if !dropped(got) {
+				t.Fatalf("%s: %v", mode, got)
 			}
-			return false
+			line := regexp.MustCompile(`(?m)^peer .* (\d+) dropped by the kernel.*$`)
+			eventually(t, "the server says what was dropped", func() bool {
+				for _, said := range line.FindAllStringSubmatch(server.err.String(), -1) {
+					if n, _ := strconv.ParseFloat(said[1], 64); n > 0 && n <= got["kernel_drops"].(float64) {
+						return true
+					}
+				}
+				return false
+			})
+			want := "advice       at the side that receives the socket's buffer had no room: raise net.core.rmem_max there, " + advice
+			if out := benchUntil(t, 0.2, mode+" --to "+url, func(out string) bool { return strings.Contains(out, want) }); !strings.Contains(out, want) {
+				t.Errorf("%s: no advice\n%s", mode, out)
+			}
 		})
-		want := "advice       at the side that receives the socket's buffer had no room: raise net.core.rmem_max there, " + advice
-		if out := benchUntil(t, 0.2, mode+" --to "+url, func(out string) bool { return strings.Contains(out, want) }); !strings.Contains(out, want) {
-			t.Errorf("%s: no advice\n%s", mode, out)
-		}
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 
 // TestBashCompletes: where only some words fit, they are offered, and else files.
 func TestBashCompletes(t *testing.T) {
+	t.Parallel()
 	bash, err := exec.LookPath("bash")
 	if err != nil {
 		t.Skip("there is no bash")
@@ -73,6 +74,7 @@ func TestBashCompletes(t *testing.T) {
 // TestZshCompletes: at the first time, too, when it reads the file that it found by its name, and
 // where the script was read before.
 func TestZshCompletes(t *testing.T) {
+	t.Parallel()
 	zsh, err := exec.LookPath("zsh")
 	if err != nil {
 		if ci, _ := strconv.ParseBool(os.Getenv("CI")); ci {
@@ -86,26 +88,33 @@ func TestZshCompletes(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, ready := range []string{"fpath=(" + dir + " $fpath); autoload -U compinit && compinit -u -D", "autoload -U compinit && compinit -u -D; source " + dir + "/_dgrdmacat"} {
-		for typed, want := range map[string]string{"deco": "<decode>", "help deco": "<help decode>", "bench --verify sam": "<bench --verify sample>"} {
-			script := `zmodload zsh/zpty
+	// A line is typed when what the one before it runs has printed its words, which have the only < there is.
+	script := `zmodload zsh/zpty
 zpty shell zsh -fi
 zpty -w shell "$1"
-zpty -w shell "dgrdmacat $2"$'\t'
-while zpty -r shell line; do
-  [[ $line == *"$3"* ]] && exit 0
-done
-exit 1`
+shift
+while (( $# )); do
+  zpty -w shell "dgrdmacat $1"$'\t'
+  until [[ $line == *"$2"* ]]; do
+    zpty -r shell line || { echo "$1: not completed to $2"; exit 1 }
+  done
+  shift 2
+done`
+	for name, ready := range map[string]string{
+		"found by its name": "fpath=(" + dir + " $fpath); autoload -U compinit && compinit -u -D",
+		"read before":       "autoload -U compinit && compinit -u -D; source " + dir + "/_dgrdmacat",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-			c := exec.CommandContext(ctx, zsh, "-fc", script, "zsh", ready, typed, want)
+			defer cancel()
+			c := exec.CommandContext(ctx, zsh, "-fc", script, "zsh", ready, "deco", "<decode>", "help deco", "<help decode>", "bench --verify sam", "<bench --verify sample>")
 			c.Dir, c.Env = dir, append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"), "TERM=xterm")
 			c.WaitDelay = time.Second
-			out, err := c.CombinedOutput()
-			cancel()
-			if err != nil {
-				t.Errorf("%s: %q, ready by %s: not completed to %s: %v %s", zsh, typed, ready, want, err, out)
+			if out, err := c.CombinedOutput(); err != nil {
+				t.Errorf("%s: %v %s", zsh, err, out)
 			}
-		}
+		})
 	}
 }
 
