@@ -62,7 +62,7 @@ what it printed, which is quoted for its semicolons. Options, as in URL?giveup=2
 			r, err := o.run(ctx, std, peer)
 			switch {
 			case r != nil:
-			case o.json:
+			case owesObject(o.json, err):
 				r = &streamResult{Peer: o.url, File: o.file, Error: err.Error()}
 			default:
 				return err

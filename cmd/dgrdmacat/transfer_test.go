@@ -192,9 +192,10 @@ func TestSendDistrusts(t *testing.T) {
 // TestNothingSentAsJSON: a script that asks for an object gets one where nothing could be sent, with the reason.
 func TestNothingSentAsJSON(t *testing.T) {
 	t.Parallel()
+	const nowhere = "udp:127.0.0.1:9"
 	in := fileWith(t, []byte("abc"))
 	for _, c := range []struct{ file, to, says string }{
-		{filepath.Join(t.TempDir(), "none"), "udp:127.0.0.1:9", "no such file"},
+		{filepath.Join(t.TempDir(), "none"), nowhere, "no such file"},
 		{in, "udp:192.0.2.1:7100?giveup=100ms", "192.0.2.1"},
 	} {
 		code, out, stderr := runFor(t, t.Context(), "send", "--json", c.file, c.to)
@@ -203,6 +204,11 @@ func TestNothingSentAsJSON(t *testing.T) {
 			!strings.Contains(got.Error, c.says) || !strings.HasSuffix(stderr, "dgrdmacat send: "+got.Error+"\n") {
 			t.Errorf("%s to %s: code %d, %v: %s%s", c.file, c.to, code, err, out, stderr)
 		}
+	}
+	code, out, stderr := runFor(t, t.Context(), "write", "--json", "--addr", "0", "--file", filepath.Join(t.TempDir(), "none"), "--to", nowhere)
+	var got written
+	if err := json.Unmarshal([]byte(out), &got); err != nil || code != exitError || got.Acknowledged || got.To != nowhere || !strings.Contains(got.Error, "no such file") {
+		t.Errorf("write: code %d, %v: %s%s", code, err, out, stderr)
 	}
 }
 

@@ -21,40 +21,57 @@ const (
 )
 
 func write(ctx context.Context, o *writeOptions, std *stdio) error {
+	var profile dgrdma.Profile
+	r, err := o.run(ctx, std, &profile)
+	switch {
+	case r != nil:
+	case owesObject(o.json, err):
+		r = &written{To: o.to, Profile: profile.Name, Error: err.Error()}
+	default:
+		return err
+	}
+	return errors.Join(err, r.print(std.out, o.json))
+}
+
+// owesObject reports whether who asked for an object gets one of what could not begin: of a mistake in the command line there is none.
+func owesObject(asked bool, err error) bool {
+	var wrong usageError
+	return asked && !errors.As(err, &wrong)
+}
+
+// run writes, to a peer of whom that is assumed which it says. There is no result where nothing could be written.
+func (o *writeOptions) run(ctx context.Context, std *stdio, profile *dgrdma.Profile) (*written, error) {
 	src, err := o.openSource(ctx, std.in)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer src.close()
-	local, peer, profile, err := o.ends(ctx, std.err)
-	if wrong := (usageError{}); err != nil && o.json && !errors.As(err, &wrong) {
-		return errors.Join(err, (&written{To: o.to, Profile: profile.Name, Error: err.Error()}).print(std.out, o.json))
+	local, peer, assumed, err := o.ends(ctx, std.err)
+	if *profile = assumed; err != nil {
+		return nil, err
 	}
-	if err != nil {
-		return err
+	if err := src.read(o.room(profile, peer.Size)); err != nil {
+		return nil, err
 	}
-	if err := src.read(o.room(&profile, peer.Size)); err != nil {
-		return err
-	}
-	if err := o.suits(&profile, peer.Size, src.size); err != nil {
-		return err
+	if err := o.suits(profile, peer.Size, src.size); err != nil {
+		return nil, err
 	}
 	stop, err := o.metrics.start(std.err)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer stop()
-	own, err := dgrdma.Open(local.String(), &dgrdma.Config{ID: o.idFor(local, peer, &profile)})
+	own, err := dgrdma.Open(local.String(), &dgrdma.Config{ID: o.idFor(local, peer, profile)})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer own.Close()
 	o.metrics.endpoint(own)
 	conn, err := own.Dial(peer.String())
 	if err != nil {
-		return err
+		return nil, err
 	}
-	w := newWriter(o, conn, src, &profile)
+	w := newWriter(o, conn, src, profile)
 	began := time.Now()
 	err = w.attended(ctx, std.err, own, local, peer)
 	r := w.result(time.Since(began))
@@ -62,7 +79,7 @@ func write(ctx context.Context, o *writeOptions, std *stdio) error {
 	if err = w.explained(ctx, err, own); err != nil {
 		r.Error, r.Acknowledged = err.Error(), false
 	}
-	return errors.Join(err, r.print(std.out, o.json))
+	return r, err
 }
 
 // writer writes it all to one peer, again and again.
