@@ -76,5 +76,6 @@ type CompletionWord = endpoint.CompletionWord
 //	}
 type Segment = endpoint.Segment
 
-// Word returns the completion word that writes value at addr.
+// Word returns the completion word that writes value at addr. Who reads there meanwhile sees all of it or nothing
+// where addr is a multiple of four; elsewhere it may see a part.
 func Word(addr, value uint32) CompletionWord { return endpoint.Word(addr, value) }

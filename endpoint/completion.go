@@ -8,7 +8,8 @@ type CompletionWord struct {
 	addr, value uint32 // complements, so that the zero value is what the wire calls none
 }
 
-// Word returns the completion word that writes value at addr.
+// Word returns the completion word that writes value at addr. Who reads there meanwhile sees all of it or nothing
+// where addr is a multiple of four; elsewhere it may see a part.
 func Word(addr, value uint32) CompletionWord { return CompletionWord{^addr, ^value} }
 
 // Addr returns where the word is written.
