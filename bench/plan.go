@@ -3,6 +3,7 @@ package bench
 import (
 	"encoding/binary"
 	"fmt"
+	"time"
 )
 
 // Where things are in the memory of each side. Both compute it from the plan,
@@ -171,6 +172,17 @@ const (
 	outstandingBytes = 4 << 20
 	mostOutstanding  = 4096
 )
+
+// PieceAt returns how large pieces are, if nobody says it, that are posted at a rate in bytes per second; 0: no limit. One piece
+// is little against the rate, so that it is kept in short times too: it takes pieceTime at most, unless the rate is a few bytes.
+func PieceAt(rate uint64) uint32 {
+	const most, least, pieceTime = 1 << 20, 64, 10 * time.Millisecond
+	size := uint32(most)
+	for rate > 0 && size > least && float64(size) > float64(rate)*pieceTime.Seconds() {
+		size /= 2
+	}
+	return size
+}
 
 // WithDepth gives each peer as many slots as are asked for; all are outstanding.
 // With 0 it chooses how much is outstanding, however many peers share that, and
