@@ -59,7 +59,7 @@ func (o *benchOptions) register(fs *flag.FlagSet) {
 	fs.IntVar(&o.depth, "depth", 0, "transactions, or work requests, that each peer keeps outstanding; 0: as many as make up 4 MiB, of all peers together, at most 4096")
 	o.seconds = secondsFlag(3 * time.Second)
 	fs.Var(&o.seconds, "seconds", "how many `seconds` to write, such as 10 or 10s, at most 86400 (a day)")
-	fs.Var(&o.seconds, "t", "the same as --seconds")
+	sameAs(fs, "t", "seconds")
 	fs.BoolVar(&o.bidir, "bidir", false, "the server writes too")
 	fs.BoolVar(&o.reverse, "reverse", false, "the server writes, and the client does not")
 	fs.DurationVar(&o.interval, "i", 0, "show what is moved in each interval that is so long, 10ms to 1h")
