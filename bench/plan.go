@@ -30,7 +30,7 @@ const (
 const (
 	kindBegin  = 1 + iota // client: the plan of a run
 	kindReady             // server: begin
-	kindEnd               // client: all of mine is acknowledged; tell what you saw
+	kindEnd               // client: all of mine is acknowledged, and took so long; tell what you saw
 	kindReport            // server: that
 	kindBye               // client: I have it
 	kindBusy              // server: another client has a run
@@ -61,6 +61,20 @@ type Ready struct {
 	Port  uint32 // where it awaits another carrier: of TCP, or of UDP
 
 	Refused uint32 // 1: it cannot await that
+}
+
+// finish is what a client tells that ends a run. Older ones tell nothing. It travels as it is here.
+type finish struct {
+	Nanoseconds uint64 // as in Counts; 0: not told
+}
+
+// took returns how long a run took, which by the server's own clock was that long: this one has the client's preparations, and the
+// ways of the records about the run, in it, and a client that tells of more is wrong.
+func (f finish) took(here time.Duration) time.Duration {
+	if f.Nanoseconds == 0 || f.Nanoseconds > uint64(here) {
+		return here
+	}
+	return time.Duration(f.Nanoseconds)
 }
 
 // busy is what a server tells of the client that has a run. Older ones leave it 0. It travels as
