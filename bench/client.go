@@ -89,8 +89,8 @@ func (c *Client) stay(lost func(error)) (leave func()) {
 }
 
 // end tells the server that all of this side is acknowledged, and returns what it saw.
-func (c *Client) end(ctx context.Context, theirs *Counts) error {
-	if err := tell(ctx, c.Conns[0], kindEnd, nil); err != nil {
+func (c *Client) end(ctx context.Context, mine, theirs *Counts) error {
+	if err := tell(ctx, c.Conns[0], kindEnd, &finish{mine.Nanoseconds}); err != nil {
 		return err
 	}
 	report, err := c.answer(ctx, kindReport)

@@ -18,7 +18,7 @@
 // the client says so, from the client's host alone. An [Outcome] has every turn, and what the
 // machines did besides, without which a ratio means nothing.
 //
-// With [Plan.Rate] a load posts no faster than that, in bursts, and sleeps between them.
+// With [Plan.Rate] a load posts no faster than that, in bursts, and sleeps between them. The first operation waits its turn, too.
 // [Sample] cuts a run into intervals.
 //
 // # Verification

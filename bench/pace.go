@@ -12,7 +12,8 @@ const (
 	mostLate = 100 * time.Millisecond
 )
 
-// pacer says when operations of one size may be posted at a rate. It is told the time.
+// pacer says when operations of one size may be posted at a rate. It is told the time. The first one waits its turn like all that
+// follow it: else what is moved in any time were more than the rate allows, in a short one by much.
 type pacer struct {
 	rate   float64 // bytes per second
 	size   float64
@@ -22,7 +23,7 @@ type pacer struct {
 }
 
 func newPacer(rate uint64, size uint32) pacer {
-	p := pacer{rate: float64(rate), size: float64(size), credit: float64(size)}
+	p := pacer{rate: float64(rate), size: float64(size)}
 	p.most = p.size + p.rate*mostLate.Seconds()
 	return p
 }

@@ -16,8 +16,8 @@ func TestPacer(t *testing.T) {
 	}{{1e6, 100}, {1e9, 64}, {1e6, 1 << 20}, {125e6, 65536}} {
 		p := newPacer(c.rate, c.size)
 		now, passed, waits := time.Duration(0), 0.0, 0
-		if _, ok := p.take(0); !ok {
-			t.Fatal("the first one waits")
+		if _, ok := p.take(0); ok {
+			t.Fatal("the first one does not wait its turn")
 		}
 		long := max(20*burst, time.Duration(1000*float64(c.size)/float64(c.rate)*float64(time.Second)))
 		for now < long {
@@ -28,6 +28,9 @@ func TestPacer(t *testing.T) {
 			}
 			if wait <= 0 {
 				t.Fatalf("%+v: waits %v", c, wait)
+			}
+			if most := float64(c.rate) * now.Seconds(); passed*float64(c.size) > most+0.001 {
+				t.Fatalf("%+v: %v passed within %v, which have room for %v bytes", c, passed, now, most)
 			}
 			now += wait
 			waits++
@@ -101,4 +104,13 @@ func TestLoadWithoutOperations(t *testing.T) {
 			t.Errorf("%v after %v", err, l.Elapsed())
 		}
 	})
+}
+
+// TestPieceAt: a piece is a hundredth of a second of the rate at most, but for rates of a few bytes.
+func TestPieceAt(t *testing.T) {
+	for rate, want := range map[uint64]uint32{0: 1 << 20, 1: 64, 6399: 64, 12799: 64, 12800: 128, 125_000: 1024, 1_250_000: 8192, 125_000_000: 1 << 20, 1e15: 1 << 20} {
+		if got := PieceAt(rate); got != want {
+			t.Errorf("%d bytes a second: %d, want %d", rate, got, want)
+		}
+	}
 }

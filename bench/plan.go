@@ -3,6 +3,7 @@ package bench
 import (
 	"encoding/binary"
 	"fmt"
+	"time"
 )
 
 // Where things are in the memory of each side. Both compute it from the plan,
@@ -29,7 +30,7 @@ const (
 const (
 	kindBegin  = 1 + iota // client: the plan of a run
 	kindReady             // server: begin
-	kindEnd               // client: all of mine is acknowledged; tell what you saw
+	kindEnd               // client: all of mine is acknowledged, and took so long; tell what you saw
 	kindReport            // server: that
 	kindBye               // client: I have it
 	kindBusy              // server: another client has a run
@@ -60,6 +61,20 @@ type Ready struct {
 	Port  uint32 // where it awaits another carrier: of TCP, or of UDP
 
 	Refused uint32 // 1: it cannot await that
+}
+
+// finish is what a client tells that ends a run. Older ones tell nothing. It travels as it is here.
+type finish struct {
+	Nanoseconds uint64 // as in Counts; 0: not told
+}
+
+// took returns how long a run took, which by the server's own clock was that long: this one has the client's preparations, and the
+// ways of the records about the run, in it, and a client that tells of more is wrong.
+func (f finish) took(here time.Duration) time.Duration {
+	if f.Nanoseconds == 0 || f.Nanoseconds > uint64(here) {
+		return here
+	}
+	return time.Duration(f.Nanoseconds)
 }
 
 // busy is what a server tells of the client that has a run. Older ones leave it 0. It travels as
@@ -171,6 +186,17 @@ const (
 	outstandingBytes = 4 << 20
 	mostOutstanding  = 4096
 )
+
+// PieceAt returns how large pieces are, if nobody says it, that are posted at a rate in bytes per second; 0: no limit. One piece
+// is little against the rate, so that it is kept in short times too: it takes pieceTime at most, unless the rate is a few bytes.
+func PieceAt(rate uint64) uint32 {
+	const most, least, pieceTime = 1 << 20, 64, 10 * time.Millisecond
+	size := uint32(most)
+	for rate > 0 && size > least && float64(size) > float64(rate)*pieceTime.Seconds() {
+		size /= 2
+	}
+	return size
+}
 
 // WithDepth gives each peer as many slots as are asked for; all are outstanding.
 // With 0 it chooses how much is outstanding, however many peers share that, and

@@ -101,7 +101,7 @@ func (c *Turns) rivalTurn(ctx context.Context, s session, carrier Carrier, long 
 		out.report(&mine)
 	}
 	// What began has to end, also if it failed.
-	if ended := s.end(bounded, &theirs); ended == nil {
+	if ended := s.end(bounded, &mine, &theirs); ended == nil {
 		s.thank(bounded)
 	} else {
 		err = cmp.Or(err, ended)
@@ -179,8 +179,8 @@ func (s *Runs) serveRival(ctx context.Context, p Plan, c attended) error {
 	} else {
 		served <- nil
 	}
-	err := c.ended(ctx, nil)
-	took := time.Since(began)
+	told, err := c.ended(ctx, nil)
+	took := told.took(time.Since(began))
 	if a != nil {
 		a.stop()
 	}

@@ -181,9 +181,12 @@ func (s *served) ready(ctx context.Context, r *Ready) error {
 	return tell(ctx, s.conns[0], kindReady, r)
 }
 
-func (s *served) ended(ctx context.Context, in *arrivals) error {
-	_, err := s.await(ctx, s.conns[0], kindEnd, in)
-	return err
+func (s *served) ended(ctx context.Context, in *arrivals) (told finish, err error) {
+	m, err := s.await(ctx, s.conns[0], kindEnd, in)
+	if err == nil {
+		decode(m.data, &told)
+	}
+	return told, err
 }
 
 func (s *served) deliver(ctx context.Context, saw *Counts) error {

@@ -22,7 +22,7 @@ type Run struct {
 	Client fmt.Stringer // the first of its peers
 	Plan   Plan
 	Saw    Counts
-	Took   time.Duration
+	Took   time.Duration // by the client's clock, from its first post until all had arrived, unless it is an older one
 }
 
 // attended is the server's end of a client.
@@ -31,8 +31,8 @@ type attended interface {
 	name() fmt.Stringer
 	// ready answers a plan.
 	ready(ctx context.Context, r *Ready) error
-	// ended returns when the client says that all of it has arrived, or is gone.
-	ended(ctx context.Context, in *arrivals) error
+	// ended returns when the client says that all of it has arrived, with what it tells of that, or is gone.
+	ended(ctx context.Context, in *arrivals) (finish, error)
 	// deliver sends the client what was seen.
 	deliver(ctx context.Context, saw *Counts) error
 	// abandon has done with a client that is gone.
@@ -61,8 +61,8 @@ func (s *Runs) serve(ctx context.Context, p Plan, c attended, saw *Counts) error
 	if s.Began != nil {
 		over = s.Began(p, in.progress)
 	}
-	err := c.ended(ctx, in)
-	took := time.Since(began)
+	told, err := c.ended(ctx, in)
+	took := told.took(time.Since(began))
 	over()
 	if errors.Is(err, ErrSilent) {
 		c.abandon()

@@ -45,8 +45,8 @@ type session interface {
 	side
 	// begin tells the server what to run, and returns what it says of itself.
 	begin(ctx context.Context, p Plan) (there Ready, err error)
-	// end tells the server that all of this side has arrived, and returns what it saw.
-	end(ctx context.Context, theirs *Counts) error
+	// end tells the server that all of this side has arrived, and for how long that took, and returns what it saw.
+	end(ctx context.Context, mine, theirs *Counts) error
 	// thank tells the server that its report has come.
 	thank(ctx context.Context)
 	// stay lets the server know that this side is there while it posts nothing, and lost that the
@@ -129,7 +129,7 @@ func (c *Turns) turn(ctx context.Context, s session, p Plan, long time.Duration,
 		return err
 	}
 	if p.Rate > 0 && p.BothWays != 0 && there.Knows&knowsRate == 0 {
-		if s.end(bounded, new(Counts)) == nil {
+		if s.end(bounded, new(Counts), new(Counts)) == nil {
 			s.thank(bounded)
 		}
 		return ErrNoRate
@@ -160,7 +160,7 @@ func (c *Turns) turn(ctx context.Context, s session, p Plan, long time.Duration,
 	var mine, theirs Counts
 	out.report(&mine)
 	if err == nil {
-		err = s.end(bounded, &theirs)
+		err = s.end(bounded, &mine, &theirs)
 	}
 	s.counts().since(before, &mine)
 	if in != nil {

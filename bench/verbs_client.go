@@ -298,8 +298,8 @@ func (c *VerbsClient) begin(ctx context.Context, p Plan) (there Ready, err error
 	return there, decodeRecord(answered, &there)
 }
 
-func (c *VerbsClient) end(ctx context.Context, theirs *Counts) error {
-	if err := c.control.tell(ctx, kindEnd, nil); err != nil {
+func (c *VerbsClient) end(ctx context.Context, mine, theirs *Counts) error {
+	if err := c.control.tell(ctx, kindEnd, &finish{mine.Nanoseconds}); err != nil {
 		return err
 	}
 	report, err := c.answer(ctx, kindReport)

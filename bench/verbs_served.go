@@ -259,14 +259,17 @@ func (c *verbsServed) ready(ctx context.Context, r *Ready) error {
 	return c.control.tell(ctx, kindReady, r)
 }
 
-func (c *verbsServed) ended(ctx context.Context, in *arrivals) error {
+func (c *verbsServed) ended(ctx context.Context, in *arrivals) (told finish, err error) {
 	c.mu.Lock()
 	c.in = in
 	c.mu.Unlock()
 	for {
 		m, err := c.next(ctx)
+		if err == nil && m.kind == kindEnd {
+			decodeIf(m.data, &told) // an older one tells nothing
+		}
 		if err != nil || m.kind == kindEnd {
-			return err
+			return told, err
 		}
 	}
 }

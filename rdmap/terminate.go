@@ -55,9 +55,23 @@ func (e *TerminateError) Error() string {
 	h := &e.Header
 	op := Opcode(h.Control & opcodeMaskCommit)
 	if h.Tagged {
-		return s + fmt.Sprintf(", in a %v to STag %#x at offset %#x", op, h.STag, h.TO)
+		s += fmt.Sprintf(", in a %v to STag %#x at offset %#x", op, h.STag, h.TO)
+	} else {
+		s += fmt.Sprintf(", in %v %d of queue %d, at %d", op, h.MSN, h.QN, h.MO)
 	}
-	return s + fmt.Sprintf(", in %v %d of queue %d, at %d", op, h.MSN, h.QN, h.MO)
+	return s + e.meant(op)
+}
+
+// meant says what a peer is likely to mean by a fault that has no number of its own.
+func (e *TerminateError) meant(op Opcode) string {
+	switch {
+	case !e.Remote:
+	case op == Write && e.Fault == ddp.TaggedSTag: // DDP has no fault for missing rights
+		return "; memory without the right RemoteWrite is at fault so, too"
+	case op == AtomicRequest && e.Fault == ddp.OperationStream: // who asks knows offsets, not addresses
+		return "; an atomic operation needs an address at the peer that is a multiple of eight"
+	}
+	return ""
 }
 
 // Unwrap returns the fault, and the detail if there is one.

@@ -278,6 +278,29 @@ func TestEndsAreSaid(t *testing.T) {
 	says(t, err, []error{verbs.ErrFlushed, verbs.FaultOperationOpcode}, "unexpected opcode")
 }
 
+// TestFaultsWithoutANumber: what a peer means by a fault that stands for others as well is said at the side that asked.
+func TestFaultsWithoutANumber(t *testing.T) {
+	e := connect(t, &verbs.Options{Extensions: verbs.Atomics}, &verbs.Options{Extensions: verbs.Atomics})
+	region, err := e.hb.Register(make([]byte, 100), verbs.RemoteAtomic)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = e.a.FetchAdd(t.Context(), region.Key(), 4, 1)
+	says(t, err, []error{verbs.ErrFlushed, verbs.FaultOperationStream}, "(0/2/07)", "; an atomic operation needs an address at the peer that is a multiple of eight")
+	<-e.b.Done()
+	says(t, e.b.Err(), []error{verbs.ErrMisaligned}, "not a multiple of 8")
+
+	e = connect(t, nil, nil)
+	if region, err = e.hb.Register(make([]byte, 100), verbs.RemoteRead); err != nil {
+		t.Fatal(err)
+	}
+	err = e.a.Write(t.Context(), region.Key(), 0, []byte("x"))
+	if err == nil { // a Write is complete when its buffer is free
+		err = e.a.Read(t.Context(), make([]byte, 1), region.Key(), 0)
+	}
+	says(t, err, []error{verbs.ErrFlushed, verbs.FaultTaggedSTag}, "(1/1/00)", "; memory without the right RemoteWrite is at fault so, too")
+}
+
 // TestContextEndsAQueuePair: Err says that it was a context of this side that ended, and what else was posted knows it, too.
 func TestContextEndsAQueuePair(t *testing.T) {
 	enough := errors.New("it has taken long enough")

@@ -172,12 +172,19 @@ func (c *benchClient) sizeDoubted(ctx context.Context) (doubting context.Context
 	return doubting, func() { cancel(nil); <-gone }
 }
 
-// nothing is why there is no result.
-func (o *benchOptions) nothing() error {
-	if o.tcp != nil {
-		return errors.New("no operation was done in --seconds: give it more")
+// nothing is why there is no result of pieces of that size.
+func (o *benchOptions) nothing(size int) error {
+	what := "transaction was acknowledged"
+	switch {
+	case o.tcp != nil:
+		what = "operation was done"
+	case o.link:
+		what = "message was sent"
 	}
-	return errors.New("no transaction was acknowledged in --seconds: give it more")
+	if each := float64(size) / float64(o.rate.bytes); o.rate.bytes > 0 && each > o.duration.Seconds() {
+		return fmt.Errorf("no %s in --seconds: --rate %s brings one of %s in %.1f s: give more --seconds, or a smaller --size", what, o.rate.text, count(size, "byte"), each)
+	}
+	return fmt.Errorf("no %s in --seconds: give it more", what)
 }
 
 // loadResult is a result of a load.
@@ -202,7 +209,7 @@ func runPlans[R loadResult](ctx context.Context, opt *benchOptions, plans []benc
 			case unread != nil:
 				return unread
 			case o.Mine.Transactions+o.Theirs.Transactions == 0:
-				err = cmp.Or(err, opt.nothing())
+				err = cmp.Or(err, opt.nothing(int(p.Size)))
 				if len(results) > 0 { // else benchCommand prints it
 					r := result(o)
 					r.common().Error = err.Error()

@@ -54,17 +54,17 @@ func (o *benchOptions) register(fs *flag.FlagSet) {
 	fs.Var(&o.memory, "memory", fmt.Sprintf("with --serve: `bytes` of memory, %d to 4G: more for larger or more transactions, peers or buffers; the size in a complete URL counts for nothing", bench.LeastMemory))
 	fs.StringVar(&o.to, "to", "", "`URL` of the server: udp:HOST:PORT, tcp:HOST:PORT, or what it printed")
 	fs.StringVar(&o.local, "local", "", "with --to: `URL` of this side; Ethernet needs it")
-	o.size.value = 1 << 20
-	fs.Var(&o.size, "size", "`bytes` per transaction, such as 64k, 1 to 1G; with --link per message, at most 2097151; atomic operations have 8")
+	o.size.value = uint64(bench.PieceAt(0))
+	fs.Var(&o.size, "size", "`bytes` per transaction, such as 64k, 1 to 1G; with --link per message, at most 2097151; atomic operations have 8, and by default at a --rate all have what that brings in 10 ms, at most")
 	fs.IntVar(&o.depth, "depth", 0, "transactions, or work requests, that each peer keeps outstanding; 0: as many as make up 4 MiB, of all peers together, at most 4096")
 	o.seconds = secondsFlag(3 * time.Second)
 	fs.Var(&o.seconds, "seconds", "how many `seconds` to write, such as 10 or 10s, at most 86400 (a day)")
-	fs.Var(&o.seconds, "t", "the same as --seconds")
+	sameAs(fs, "t", "seconds")
 	fs.BoolVar(&o.bidir, "bidir", false, "the server writes too")
 	fs.BoolVar(&o.reverse, "reverse", false, "the server writes, and the client does not")
 	fs.DurationVar(&o.interval, "i", 0, "show what is moved in each interval that is so long, 10ms to 1h")
 	fs.DurationVar(&o.warmUp, "warm-up", 0, "write for so long before anything is measured, up to 1h")
-	fs.Var(&o.rate, "rate", "write no faster than `rate`, each way, in bits or bytes per second: 1Gbit, 100MB, 2.5Mbit")
+	fs.Var(&o.rate, "rate", "write no faster than `rate`, each way, in bits or bytes per second: 1Gbit, 100MB, 2.5Mbit; each transaction waits until the rate has brought it, the first one, too")
 	fs.Var(&o.sweep, "sweep", "measure sizes `from..to`, each twice the one before, for --seconds each, in place of --size")
 	fs.IntVar(&o.peers, "peers", 1, "how many peers the client plays, 1 to 4096, each with an id and a connection of its own; over TCP, queue pairs")
 	fs.BoolVar(&o.busyPoll, settings.BusyPoll.Flag, false, settings.BusyPoll.Means)
@@ -190,6 +190,9 @@ func (o *benchOptions) checkRuns() error {
 	}
 	if err := cmp.Or(o.compare.check(o), o.loss.check(o)); err != nil {
 		return err
+	}
+	if !o.size.given {
+		o.size.value = min(o.size.value, uint64(bench.PieceAt(o.rate.bytes)))
 	}
 	if o.sizes = []uint32{uint32(o.size.value)}; o.sweep.from != 0 {
 		o.sizes = o.sweep.sizes()

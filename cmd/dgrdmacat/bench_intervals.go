@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"math"
 	"sync"
 
 	"github.com/dgrdma/dgrdma/bench"
@@ -72,8 +71,8 @@ func (l *intervalLog) add(i bench.Interval) {
 		l.all = append(l.all, b)
 		return
 	}
-	_, err := fmt.Fprintf(l.out, "%6.2f..%6.2f s  %8s  %6s MB/s  %8d %s/s%s\n",
-		b.From, b.To, amount(int64(b.Bytes)), threeDigits(b.MBPerS), int64(math.Round(perS)), what, again)
+	_, err := fmt.Fprintf(l.out, "%6.2f..%6.2f s  %8s  %6s MB/s  %8s %s/s%s\n",
+		b.From, b.To, amount(int64(b.Bytes)), threeDigits(b.MBPerS), perSecondText(perS), what, again)
 	if err != nil && l.err == nil {
 		l.err = err
 		l.failed(err)

@@ -222,7 +222,7 @@ func (o *benchOptions) runLink(ctx context.Context, h *link.Host, peer url.Endpo
 	until := sampled()
 	messages, bytes, _ := load.Progress()
 	if messages == 0 {
-		return nil, cmp.Or(err, interrupted, errors.New("no message was sent in --seconds: give it more"))
+		return nil, cmp.Or(err, interrupted, o.nothing(p.Size))
 	}
 	took := load.Elapsed()
 	frames, again := sent()

@@ -142,8 +142,8 @@ func printRow(w io.Writer, first bool, perS string, r *sweepRow) error {
 			}
 			return fmt.Sprintf("%.1f", v)
 		}
-		fmt.Fprintf(w, "%10d  %8s  %14.0f  %10s  %10s  %10s  %10s  %10s\n",
-			r.size, threeDigits(r.mbPerS), r.perS, us(r.times.P50), us(r.times.P99), us(r.times.P999), us(r.times.Max), r.sentAgain)
+		fmt.Fprintf(w, "%10d  %8s  %14s  %10s  %10s  %10s  %10s  %10s\n",
+			r.size, threeDigits(r.mbPerS), perSecondText(r.perS), us(r.times.P50), us(r.times.P99), us(r.times.P999), us(r.times.Max), r.sentAgain)
 		r.times.draw(w)
 		return nil
 	})

@@ -51,7 +51,7 @@ func TestBenchIntervals(t *testing.T) {
 		if total := got["bytes"].(float64); len(all) < 2 || bytes > total || bytes == 0 { // what is left at the end may be too short
 			t.Errorf("%s: %d intervals up to %v s, %v of %v bytes in them", mode, len(all), last, bytes, total)
 		}
-		line := regexp.MustCompile(`(?m)^ +\d\.\d\d\.\. +\d\.\d\d s +[\d.]+ [kMG]?B +[\d.]+ MB/s +\d+ (transactions/s  \d+ frames? sent again|messages/s  \d+ frames? sent again|operations/s)$`)
+		line := regexp.MustCompile(`(?m)^ +\d\.\d\d\.\. +\d\.\d\d s +[\d.]+ [kMG]?B +[\d.]+ MB/s +[\d.]+ (transactions/s  \d+ frames? sent again|messages/s  \d+ frames? sent again|operations/s)$`)
 		if out := benchUntil(t, 0.1, "-i 20ms "+mode, line.MatchString); !line.MatchString(out) {
 			t.Errorf("%s:\n%s", mode, out)
 		}

@@ -106,7 +106,7 @@ func openVerbsServer(at tcpAddress, memory uint64, private bool, stderr io.Write
 		fmt.Fprintf(log, "%v: %s of %s on %s, %s%s\n", r.Client, count(r.Saw.Arrived, "operation"), count(uint64(r.Plan.Size), "byte"),
 			count(uint64(r.Plan.Peers), "queue pair"), rateText(perSecond(r.Saw.Arrived*uint64(r.Plan.Size), r.Took)), back)
 	})
-	s.Failed = func(client fmt.Stringer, err error) { fmt.Fprintf(log, "%v: %v\n", client, err) }
+	s.Failed = func(client fmt.Stringer, err error) { fmt.Fprintf(log, "%v: %v\n", client, goneTCP("", err)) }
 	s.Rejected = func(client net.Addr, private []byte) {
 		log.rejected(time.Now(), client, strangerTCP("bench --op", private, nil))
 	}
@@ -129,7 +129,7 @@ func verbsServe(ctx context.Context, o *benchOptions, stderr io.Writer) error {
 	if err := o.urlFile.write(at.String()); err != nil {
 		return err
 	}
-	return s.Serve(ctx, o.once)
+	return goneTCP("", s.Serve(ctx, o.once))
 }
 
 func verbsTo(ctx context.Context, o *benchOptions, stdout, stderr io.Writer) error {
@@ -209,7 +209,7 @@ func measureVerbs(ctx context.Context, o *benchOptions, h *verbs.Host, to tcpAdd
 	return runPlans(ctx, o, plans, stdout, func(ctx context.Context, p bench.Plan, more bool, each func(bench.Interval), out *bench.Outcome) error {
 		c.Plan, c.MoreRuns, c.Each = p, more, each
 		err := c.Run(ctx, o.duration, out)
-		return verbsInWords(goneTCP(err))
+		return verbsInWords(goneTCP(to.String(), err))
 	}, func(out *bench.Outcome) *verbsResult { return verbsResultOf(o, &c.Plan, out, oneProcess) })
 }
 

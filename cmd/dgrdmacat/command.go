@@ -144,12 +144,9 @@ type oneFlag struct {
 
 func flagsOf(fs *flag.FlagSet) (all []oneFlag) {
 	fs.VisitAll(func(f *flag.Flag) {
-		value, text := flag.UnquoteUsage(f)
-		if named, ok := f.Value.(interface{ valueName() string }); ok {
-			value = named.valueName()
-		}
+		_, text := flag.UnquoteUsage(f)
 		names := dashes(f.Name)
-		switch value {
+		switch value := valueOf(fs, f); value {
 		case "":
 		case "int", "uint", "float":
 			names += " N"
@@ -169,6 +166,25 @@ func flagsOf(fs *flag.FlagSet) (all []oneFlag) {
 		all = append(all, oneFlag{names, text})
 	})
 	return all
+}
+
+const theSameAs = "the same as "
+
+// sameAs registers another name of a flag that there is.
+func sameAs(fs *flag.FlagSet, short, name string) {
+	fs.Var(fs.Lookup(name).Value, short, theSameAs+dashes(name))
+}
+
+// valueOf names a flag's value; what is another name of a flag has that flag's.
+func valueOf(fs *flag.FlagSet, f *flag.Flag) string {
+	if name, is := strings.CutPrefix(f.Usage, theSameAs); is {
+		f = fs.Lookup(strings.TrimLeft(name, "-"))
+	}
+	if named, ok := f.Value.(interface{ valueName() string }); ok {
+		return named.valueName()
+	}
+	value, _ := flag.UnquoteUsage(f)
+	return value
 }
 
 // given returns one of the named flags that the command line has, as it is written, or "".

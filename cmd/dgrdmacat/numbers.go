@@ -68,9 +68,24 @@ func count[N int | int64 | uint64](n N, one string) string {
 	return fmt.Sprintf("%d %ss", n, one)
 }
 
-// countPerSecond is a rate of things for people: "1 message/s", "20 messages/s".
+// perSecondText is how many things there are in a second, for people: 0.9, 1, 9.5, 20.
+func perSecondText(rate float64) string {
+	switch {
+	case rate < 0.1:
+		return threeDigits(rate)
+	case rate < 9.95:
+		return strconv.FormatFloat(math.Round(10*rate)/10, 'f', -1, 64)
+	}
+	return strconv.FormatFloat(rate, 'f', 0, 64)
+}
+
+// countPerSecond is a rate of things with their name: "1 message/s", "20 messages/s".
 func countPerSecond(rate float64, one string) string {
-	return count(int64(math.Round(rate)), one) + "/s"
+	n := perSecondText(rate)
+	if n != "1" {
+		one += "s"
+	}
+	return n + " " + one + "/s"
 }
 
 // worded is a flag that package flag reads, and that says what it needs where that says

@@ -109,11 +109,11 @@ func (o *pingOptions) register(fs *flag.FlagSet) {
 	fs.StringVar(&o.to, "to", "", "`URL` of the server: udp:HOST:PORT, with --op tcp:HOST:PORT, or what it printed")
 	fs.StringVar(&o.local, "local", "", "with --to: `URL` of this side; Ethernet needs it")
 	fs.IntVar(&o.n, "n", 10000, "how many pings to measure, 1 to 100000000")
-	fs.IntVar(&o.n, "c", 10000, "the same as -n")
+	sameAs(fs, "c", "n")
 	o.size.value = pingBytes
 	fs.Var(&o.size, "size", "`bytes` of a ping and of its answer, such as 64k, 4 to 1G, with --link at most 2097151; with --serve: of the largest that are taken, otherwise 1M")
 	fs.DurationVar(&o.interval, "interval", 0, "how long from one ping to the next, up to 1h, and half of giveup; 0: the next one follows the answer")
-	fs.DurationVar(&o.interval, "i", 0, "the same as --interval")
+	sameAs(fs, "i", "interval")
 	fs.BoolVar(&o.verbose, "v", false, "show each answer, as with --interval on a terminal")
 	fs.DurationVar(&o.wait, "wait", pingWait, "how long to wait for an answer at least, before it is lost, up to 1h")
 	fs.BoolVar(&o.busyPoll, settings.BusyPoll.Flag, false, settings.BusyPoll.Means)

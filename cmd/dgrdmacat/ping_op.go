@@ -137,7 +137,7 @@ func pingOpTo(ctx context.Context, o *pingOptions, stdout, stderr io.Writer) err
 			}
 			return &tcpError{fmt.Sprintf("%v %s: nothing has come from it for %v; is the program there stopped, or its machine or the network down?", to, does, opGiveUp), err}
 		}
-		return goneTCP(err)
+		return goneTCP(to.String(), err)
 	}
 	c.send, c.resend = p.send, p.send
 	c.dead = func() error { return nil } // what waits hears of it

@@ -42,7 +42,7 @@ func pingOpServe(ctx context.Context, o *pingOptions, stderr io.Writer) error {
 		}
 		return func(ctx context.Context) (string, error) {
 			err := c.Run(ctx)
-			return saidOf(c), goneTCP(err)
+			return saidOf(c), goneTCP("", err)
 		}, nil
 	}
 	return s.serve(ctx)

@@ -31,7 +31,7 @@ func rpingTo(ctx context.Context, o *rpingOptions, stdout, stderr io.Writer) err
 	if err != nil {
 		return errors.Join(err, o.nothing(err, stdout))
 	}
-	r := rpinging{o: o, c: c, stdout: stdout, times: bench.NewHistogram()}
+	r := rpinging{o: o, to: to, c: c, stdout: stdout, times: bench.NewHistogram()}
 	if !o.verbose {
 		defer showProgress(stderr, r.line)()
 	}
@@ -39,7 +39,7 @@ func rpingTo(ctx context.Context, o *rpingOptions, stdout, stderr io.Writer) err
 	if !r.whole {
 		c.Abort()
 	} else if left := r.close(); left != nil {
-		err = errors.Join(err, fmt.Errorf("after the last ping: %w", goneTCP(left)))
+		err = errors.Join(err, fmt.Errorf("after the last ping: %w", goneTCP(to.String(), left)))
 	}
 	result := o.result(c.QueuePair(), c.Done(), r.times)
 	if err != nil {
@@ -72,6 +72,7 @@ func (o *rpingOptions) nothing(err error, stdout io.Writer) error {
 // rpinging is a client at work.
 type rpinging struct {
 	o      *rpingOptions
+	to     tcpAddress
 	c      *rping.Client
 	stdout io.Writer
 	whole  bool // no ping is under way
@@ -97,11 +98,15 @@ func (r *rpinging) run(ctx context.Context) error {
 		if err != nil && ctx.Err() != nil {
 			return r.interrupted(ctx, false)
 		}
-		if err != nil && n == 0 && endedTCP(err) {
-			return fmt.Errorf("%w A server takes no pings that are larger than its --size, and these have %d bytes", goneTCP(err), r.o.size.value)
+		ended := endedTCP(err)
+		if err != nil {
+			err = goneTCP(fmt.Sprintf("ping %d: %v", n, r.to), err)
+		}
+		if ended && n == 0 {
+			return fmt.Errorf("%w A server takes no pings that are larger than its --size, and these have %d bytes", err, r.o.size.value)
 		}
 		if err != nil {
-			return goneTCP(err)
+			return err
 		}
 		r.mu.Lock()
 		r.times.Add(took)
@@ -207,7 +212,7 @@ func pong(ctx context.Context, c *rping.Session, o *rpingOptions, stdout io.Writ
 	case err == nil || errors.Is(err, errServed):
 		return context.Cause(ctx)
 	}
-	return goneTCP(err)
+	return goneTCP(fmt.Sprintf("ping %d", c.Done()), err)
 }
 
 // errServed is why no ping is waited for any more.

@@ -18,7 +18,6 @@ import (
 	"github.com/dgrdma/dgrdma/transport/udp"
 	"github.com/dgrdma/dgrdma/url"
 	"github.com/dgrdma/dgrdma/verbs"
-	"github.com/dgrdma/dgrdma/verbs/rping"
 )
 
 // Addresses of RDMA over TCP (package verbs): tcp:HOST:PORT. They are no endpoint strings.
@@ -213,35 +212,6 @@ func noWayTCP(err error) bool {
 	var call *os.SyscallError
 	return errors.As(err, new(*net.DNSError)) || errors.As(err, &call) && call.Syscall == "bind" ||
 		errors.Is(err, syscall.ENETUNREACH) || errors.Is(err, syscall.EHOSTUNREACH)
-}
-
-// goneTCP says what is known of the end of a connection, and where a user may look.
-func goneTCP(err error) error {
-	var terminated *verbs.TerminateError
-	switch {
-	case errors.As(err, &terminated) && terminated.Remote:
-		return fmt.Errorf("%w: the other side found a fault in what was sent", err)
-	case errors.Is(err, verbs.ErrPeerClosed):
-		return fmt.Errorf("%w, before this side was done; does the other side say why?", err)
-	case resetTCP(err):
-		return fmt.Errorf("%w, without a good-bye; does the other side say why, or is it gone?", err)
-	case errors.As(err, new(*os.SyscallError)):
-		return fmt.Errorf("%w; is the network down, or the other side gone?", err)
-	case errors.Is(err, rping.ErrSilent):
-		return fmt.Errorf("%w; is the program there stopped, or its machine or the network down? --wait is how long it may take", err)
-	}
-	return err
-}
-
-// resetTCP says that the other side, or something on the way, has dropped a connection.
-func resetTCP(err error) bool {
-	return errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
-}
-
-// endedTCP says that the other side has ended a connection, in whatever way.
-func endedTCP(err error) bool {
-	var terminated *verbs.TerminateError
-	return errors.Is(err, verbs.ErrPeerClosed) || resetTCP(err) || errors.As(err, &terminated) && terminated.Remote
 }
 
 // framingFlags are how a stream of TCP is cut into frames.

@@ -35,7 +35,7 @@ func TestKilled(t *testing.T) {
 			}
 			began := time.Now()
 			victim.signal(syscall.SIGKILL)
-			left.end(exitError, says+saysPeer+`, does not answer any more(; it ended while waiting for [^:]*)?: was it killed, or is the network down\?\n`)
+			left.end(exitError, says+saysPeer+`, does not answer any more(; this side gave up while waiting for [^:]*)?: was the `+killed+` killed, or is the network down\?\n`)
 			if took := time.Since(began); took > 10*time.Second {
 				t.Errorf("ended after %v", took)
 			}
@@ -436,6 +436,6 @@ func TestWayThatCarriesLess(t *testing.T) {
 	via, _ := newSpoiler(t, "127.0.0.1:"+parts[1], 1400, []byte("no such word"), nil)
 	url = strings.Join([]string{parts[0], strings.TrimPrefix(via.AddrPort().String(), "127.0.0.1:"), parts[2]}, ";")
 	startCat(t, []string{"send", url + shortLife}, stdinFrom(random(1, 1<<16))).end(exitError, `sent .*not whole\ndgrdmacat send: the receiver, `+saysPeer+
-		`, does not answer any more; it ended while .*frames of \d+ bytes(?: for the first time|, while those of up to \d+ are answered) \(a way that carries less needs the option mtu\)[^:]*: was it killed, or is the network down\?\n`)
+		`, does not answer any more; this side gave up while .*frames of \d+ bytes(?: for the first time|, while those of up to \d+ are answered) \(a way that carries less needs the option mtu\)[^:]*: was the receiver killed, or is the network down\?\n`)
 	wantFiles(t, dir, nil)
 }

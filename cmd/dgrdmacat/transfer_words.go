@@ -21,7 +21,7 @@ func inWords(err error, who string, s *stream.Stream) error {
 	case errors.Is(err, dgrdma.ErrPeerClosed):
 		return fmt.Errorf("the %s, %v, ended before all was there", who, name)
 	case errors.Is(err, dgrdma.ErrPeerDown):
-		return fmt.Errorf("the %s, %v, does not answer any more%s: was it killed, or is the network down?", who, name, meanwhile(err))
+		return fmt.Errorf("the %s, %v, does not answer any more%s: was the %[1]s killed, or is the network down?", who, name, meanwhile(err))
 	case errors.Is(err, dgrdma.ErrPeerRestarted):
 		return fmt.Errorf("the %s, %v, was started anew", who, name)
 	case errors.Is(err, stream.ErrIncomplete), errors.Is(err, link.ErrPeerClosed):
@@ -36,7 +36,7 @@ func meanwhile(err error) string {
 	if !errors.As(err, &peer) {
 		return ""
 	}
-	return "; it ended while " + peer.Op
+	return "; this side gave up while " + peer.Op
 }
 
 // strangerInWords says what to do about a peer that is not this dgrdmacat.

@@ -31,6 +31,34 @@ func TestOneOfAKind(t *testing.T) {
 	}
 }
 
+// TestOtherNamesOfFlags: help and man pages name what they take as the flag does whose other names they are.
+func TestOtherNamesOfFlags(t *testing.T) {
+	same := regexp.MustCompile(`^the same as --?(\w+)`)
+	seen := ""
+	for _, c := range commands {
+		fs, _ := c.flagSet()
+		takes := make(map[string]string)
+		for _, f := range flagsOf(fs) {
+			name, value, _ := strings.Cut(f.names, " ")
+			takes[strings.TrimLeft(name, "-")] = value
+		}
+		for _, f := range flagsOf(fs) {
+			name, value, _ := strings.Cut(f.names, " ")
+			if of := same.FindStringSubmatch(f.text); of != nil {
+				seen += " " + c.name + " " + name
+				if long, there := takes[of[1]]; !there || value != long {
+					t.Errorf("%s %s takes %q, and --%s %q", c.name, name, value, of[1], long)
+				}
+			}
+		}
+	}
+	for _, want := range []string{" bench -t", " ping -c", " ping -i", " rping -C", " rping -S", " rping -v"} {
+		if !strings.Contains(seen, want) {
+			t.Errorf("%q is not seen in %q", want, seen)
+		}
+	}
+}
+
 // TestOneSystemOfUnits: no line that is about bytes a second has powers of two beside them.
 func TestOneSystemOfUnits(t *testing.T) {
 	for _, args := range []string{"demo --size 1", "demo --lossy --size 1", "bench --seconds 0.2"} {

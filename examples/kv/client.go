@@ -6,7 +6,9 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"os"
 	"sync"
+	"time"
 
 	"github.com/dgrdma/dgrdma/verbs"
 )
@@ -22,6 +24,9 @@ type Client struct {
 	mu sync.Mutex // one request at a time
 }
 
+// patience is how long a server may take to answer who connects.
+const patience = 3 * time.Second
+
 // Dial connects to a server, as in "tcp:10.0.0.1:7481".
 func Dial(ctx context.Context, address string) (*Client, error) {
 	host, err := verbs.Open("tcp")
@@ -29,7 +34,11 @@ func Dial(ctx context.Context, address string) (*Client, error) {
 		return nil, err
 	}
 	c := &Client{host: host, reads: sync.Pool{New: func() any { return new([reach * slotSize]byte) }}}
-	if c.qp, err = host.Dial(ctx, address, &verbs.Options{Private: []byte(greeting), Extensions: verbs.Immediates}); err != nil {
+	c.qp, err = host.Dial(ctx, address, &verbs.Options{Private: []byte(greeting), Extensions: verbs.Immediates, Timeout: patience})
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		err = fmt.Errorf("no answer from the server at %s within %v: is its program stopped, or does another one listen there?", address, patience)
+	}
+	if err != nil {
 		host.Close()
 		return nil, err
 	}

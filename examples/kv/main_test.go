@@ -109,6 +109,22 @@ func TestArguments(t *testing.T) {
 	}
 }
 
+// TestServerStopped: a client whose server is there, and does nothing, says so in plain words, soon.
+func TestServerStopped(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp", "127.0.0.1:0") // which the system accepts for, as for a program that is stopped
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	at := "tcp:" + l.Addr().String()
+	began := time.Now()
+	out, err := kv(t.Context(), "-server", at, "get", "colour").CombinedOutput()
+	if want := "kv: no answer from the server at " + at + " within 3s: is its program stopped, or does another one listen there?\n"; err == nil || string(out) != want {
+		t.Errorf("%v after %v: %q, want %q", err, time.Since(began), out, want)
+	}
+}
+
 // TestManyClients: clients read what others write at the same time. Each value is all of one kind and numbered, so that a reader
 // sees whether it is whole, and that it never gets an older one than before. Another client is killed meanwhile, again and again.
 func TestManyClients(t *testing.T) {
