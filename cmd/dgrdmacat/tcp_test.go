@@ -240,12 +240,12 @@ func TestTCPServerInterruptedAmid(t *testing.T) {
 	for _, c := range []struct{ server, client string }{
 		{"rping --serve tcp:127.0.0.1:0", "rping"},
 		{"ping --serve tcp:127.0.0.1", "ping -n 100000000 --op send"},
-		{"ping --serve tcp:127.0.0.1", "ping -n 100000000 --op write -i 50ms"},
+		{"ping --serve tcp:127.0.0.1", "ping -n 100000000 --op write -i 2ms"},
 		{"ping --serve tcp:127.0.0.1", "ping -n 100000000 --op read"},
 	} {
 		server, at := startTCPServer(t, strings.Fields(c.server)...)
-		client := asProcess(t, append(strings.Fields(c.client), "--to", at)...).start()
-		time.Sleep(300 * time.Millisecond)
+		client := asProcess(t, append(strings.Fields(c.client+" --metrics 0"), "--to", at)...).start()
+		client.moved()
 		server.Process.Signal(os.Interrupt)
 		if code, said := client.code(), client.err.String(); code != exitError || !strings.Contains(said, "the peer closed the connection, before this side was done; does the other side say why?\n") ||
 			strings.Contains(said, "killed") || strings.Contains(said, "reset") || strings.Contains(said, "no answer within") {
