@@ -146,6 +146,10 @@ func TestHostStats(t *testing.T) {
 	if !closed(nc, 30*time.Second) {
 		t.Error("what is no iWARP is not closed")
 	}
+	// A listener that is closed counts nobody who did not come about.
+	for until := time.Now().Add(30 * time.Second); e.hb.Stats().SetUpFails == 0 && time.Now().Before(until); {
+		time.Sleep(time.Millisecond)
+	}
 	l.Close()
 	if _, err := e.ha.Dial(ctx, l.String(), nil); err == nil {
 		t.Fatal("somebody listens")
