@@ -15,6 +15,8 @@ type PeerName struct {
 
 func (p PeerName) String() string { return fmt.Sprintf("peer %d at %v", p.ID, p.Addr) }
 
+func (p *Peer) name() PeerName { return PeerName{p.ID, p.Addr} }
+
 // EventKind says what happened.
 type EventKind uint8
 

@@ -84,13 +84,13 @@ func (e *Endpoint) meetNative(now ack.Instant, p Peer, f *frame.Frame) *Conn {
 	h, ok := e.cursor.Msg.Hello()
 	switch {
 	case h.Checks && !e.checksum:
-		e.stranger(RefusedChecksum, PeerName{p.ID, p.Addr})
+		e.stranger(RefusedChecksum, p.name())
 		return nil
 	case !ok:
 		e.challenge(now, key, f)
 		return nil
 	case h.Refers: // who asked before
-		e.stranger(RefusedNoSession, PeerName{p.ID, p.Addr})
+		e.stranger(RefusedNoSession, p.name())
 		return nil
 	}
 	named := incarnation(h.Peer)
@@ -101,16 +101,16 @@ func (e *Endpoint) meetNative(now ack.Instant, p Peer, f *frame.Frame) *Conn {
 	case h.Tells:
 		// It may be the answer of somebody who keeps as little of us. Answers are not
 		// answered: that would never end.
-		e.stranger(RefusedNoSession, PeerName{p.ID, p.Addr})
+		e.stranger(RefusedNoSession, p.name())
 	case named != unknown && named != e.cookies.any(now, key):
 		e.challenge(now, key, f)
 	default:
 		if _, ok := e.roomFor(now, p.Addr); !ok {
-			e.stranger(RefusedNoRoom, PeerName{p.ID, p.Addr})
+			e.stranger(RefusedNoRoom, p.name())
 			return nil
 		}
 		if !e.offer(now, key, h, f.Size() >= toldSize) {
-			e.stranger(RefusedNoSession, PeerName{p.ID, p.Addr})
+			e.stranger(RefusedNoSession, p.name())
 		}
 	}
 	return nil
@@ -138,7 +138,7 @@ func (e *Endpoint) offer(now ack.Instant, to peerKey, h frame.Hello, tells bool)
 func (e *Endpoint) learn(now ack.Instant, p Peer, f *frame.Frame, told *cookie) *Conn {
 	leaver, ok := e.roomFor(now, p.Addr)
 	if !ok {
-		e.stranger(RefusedNoRoom, PeerName{p.ID, p.Addr})
+		e.stranger(RefusedNoRoom, p.name())
 		return nil
 	}
 	if leaver != nil {
@@ -153,7 +153,7 @@ func (e *Endpoint) learn(now ack.Instant, p Peer, f *frame.Frame, told *cookie) 
 		c, err = e.enter(c)
 	}
 	if err != nil {
-		e.stranger(RefusedSource, PeerName{p.ID, p.Addr}) // the endpoint is about to be closed
+		e.stranger(RefusedSource, p.name()) // the endpoint is about to be closed
 	}
 	return c // nil, if there is an error
 }

@@ -34,7 +34,7 @@ type terms struct {
 	frameSize atomic.Int32  // length of a full frame, as far as is known: what is posted is measured by it
 }
 
-func (t *terms) name() PeerName { return PeerName{t.peer.ID, t.peer.Addr} }
+func (t *terms) name() PeerName { return t.peer.name() }
 
 func (t *terms) key() peerKey { return peerKey{ids{t.peer.As, t.peer.ID}, t.peer.Addr} }
 
