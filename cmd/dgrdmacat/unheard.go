@@ -35,8 +35,8 @@ var longUnheard = 2 * time.Second
 // aboutToStart is why somebody is asked again of whom nothing is heard.
 const aboutToStart = ", as it may be about to start"
 
-// sayUnheard says on standard error that nothing is heard of the peer of an endpoint, for how long it is asked again, as it may be
-// about to start, and why, when the system knows. What the system knows anyone on the way could have invented, so nothing else follows
+// sayUnheard says on standard error that nothing is heard of the peer of an endpoint, or nothing that can be opened, for how long it
+// is asked again, and why, when the system knows. What the system knows anyone on the way could have invented, so nothing else follows
 // from it but words. stop ends that, and returns what the system knows, if anything was said of it; who waits calls it when the wait is over.
 func sayUnheard(stderr io.Writer, e *dgrdma.Endpoint, local, peer url.Endpoint) (stop func() error) {
 	long := e.GiveUp().String()
