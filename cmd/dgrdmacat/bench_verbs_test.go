@@ -249,7 +249,7 @@ func TestBenchFailsInJSON(t *testing.T) {
 		code int
 		says string
 	}{
-		{"--to tcp:127.0.0.1:1", exitError, "nothing listens at that port"},
+		{"--to " + nobodyThere, exitError, "nothing listens at that port"},
 		{"--to " + small + " --op read --size 1M", exitUsage, "--memory "},
 		{"--to udp:127.0.0.1:9?giveup=50ms", exitError, "nobody there answers within 50ms"},
 		{"--to udp:127.0.0.1:9?giveup=50ms --link", exitError, "nobody there answers within 50ms"},
@@ -283,11 +283,11 @@ func TestBenchNoServerOfQueuePairs(t *testing.T) {
 	}
 	defer l.Close()
 	for address, says := range map[string]string{
-		l.Addr().String(): "tcp:" + l.Addr().String() + ": something listens at that port, and no answer of iWARP came within 2s; does dgrdmacat bench --serve tcp:ADDRESS:PORT run there?\n",
-		"127.0.0.1:1":     "connection refused; does dgrdmacat bench --serve tcp:ADDRESS:PORT run there",
+		"tcp:" + l.Addr().String(): "tcp:" + l.Addr().String() + ": something listens at that port, and no answer of iWARP came within 2s; does dgrdmacat bench --serve tcp:ADDRESS:PORT run there?\n",
+		nobodyThere:                "connection refused; does dgrdmacat bench --serve tcp:ADDRESS:PORT run there",
 	} {
 		began := time.Now()
-		if code, out, stderr := runFor(t, t.Context(), "bench", "--to", "tcp:"+address); code != exitError || out != "" || !strings.Contains(stderr, says) || time.Since(began) > 10*time.Second {
+		if code, out, stderr := runFor(t, t.Context(), "bench", "--to", address); code != exitError || out != "" || !strings.Contains(stderr, says) || time.Since(began) > 10*time.Second {
 			t.Errorf("after %v: code %d, %q, %q", time.Since(began), code, out, stderr)
 		}
 	}

@@ -15,7 +15,7 @@ func TestInterruptedBySignal(t *testing.T) {
 	_, link := startServer(t, "bench", "--link", "--serve", "udp:127.0.0.1")
 	_, ping := startServer(t, "ping", "--serve", "udp:127.0.0.1")
 	receiver, listen := listenCat(t, []string{"-o", filepath.Join(t.TempDir(), "copy"), anyPort})
-	nobody := localString(freeUDP(t), 4096, 2)
+	nobody := localString(free(t), 4096, 2)
 	for _, c := range []struct {
 		args string
 		ends bool   // well

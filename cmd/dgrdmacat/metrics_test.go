@@ -158,7 +158,7 @@ func TestCommandsShowThemselves(t *testing.T) {
 		t.Run(strings.ReplaceAll(c.args, " ", "_"), func(t *testing.T) {
 			noGoroutineLeft(t)
 			defer http.DefaultClient.CloseIdleConnections()
-			addr := freeUDP(t).String() // and free for TCP, as good as certainly
+			addr := free(t).String()
 			ctx, cancel := context.WithCancel(t.Context())
 			ended := make(chan string)
 			go func() {

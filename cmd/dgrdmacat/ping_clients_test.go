@@ -102,7 +102,7 @@ func TestPingAfterAKilledClient(t *testing.T) {
 
 // TestPingOnceAndAKilledClient: a server for one client ends when that is gone.
 func TestPingOnceAndAKilledClient(t *testing.T) {
-	at := localString(freeUDP(t), pingMemory, 2)
+	at := localString(free(t), pingMemory, 2)
 	served := make(chan string)
 	go func() {
 		_, _, stderr := runFor(t, patient(t), "ping", "--once", "--serve", at+soon)

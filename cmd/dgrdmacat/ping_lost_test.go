@@ -178,7 +178,7 @@ func TestPingLooksInTime(t *testing.T) {
 func TestPingNobody(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []string{"", "--busy-poll"} {
-		nobody := localString(freeUDP(t), 4096, 2)
+		nobody := localString(free(t), 4096, 2)
 		code, got, stderr := ping(t, append(strings.Fields(mode), "--wait", "200ms", "--to", nobody+"?giveup=700ms")...)
 		if code != exitError || got.Lost != 0 || strings.Contains(stderr, "no answer within") || !strings.Contains(stderr, "never answered") || strings.Contains(stderr, "any more") || !strings.Contains(stderr, "nothing was ever heard of it") {
 			t.Errorf("%s: code %d, %+v, %s", mode, code, got, stderr)

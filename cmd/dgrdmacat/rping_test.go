@@ -46,14 +46,14 @@ func TestRping(t *testing.T) {
 // TestRpingAsTheirs: the flags of rdma-core's rping do here what they do there.
 func TestRpingAsTheirs(t *testing.T) {
 	for _, persistent := range []bool{false, true} {
-		at := freeTCP(t)
-		port := at[strings.LastIndex(at, ":")+1:]
+		at := free(t)
+		port := fmt.Sprint(at.Port())
 		args := []string{"rping", "-s", "-a", "127.0.0.1", "-p", port}
 		if persistent {
 			args = append(args, "-P")
 		}
 		p, serves := startTCPServer(t, args...)
-		if serves != at {
+		if serves != "tcp:"+at.String() {
 			t.Errorf("%q serves on %s", args, serves)
 		}
 		for range 2 {
@@ -120,7 +120,7 @@ func TestRpingJSON(t *testing.T) {
 func TestRpingVerifiedNothing(t *testing.T) {
 	t.Parallel()
 	silent := accepting(t, nil, func(q *verbs.QueuePair) { <-q.Done() })
-	for _, at := range []string{silent, freeTCP(t)} {
+	for _, at := range []string{silent, nobodyThere} {
 		code, out, _ := runFor(t, patient(t), "rping", "--json", "--wait", "300ms", "--to", at)
 		var got map[string]any
 		if err := json.Unmarshal([]byte(out), &got); err != nil || code != exitError || got["n"] != 0.0 || got["verified"] != false {

@@ -214,7 +214,7 @@ func TestServeTakesNothingAfterUntil(t *testing.T) {
 
 func TestServeNamedPeers(t *testing.T) {
 	noGoroutineLeft(t)
-	friend, absent, stranger := freeUDP(t), freeUDP(t), freeUDP(t)
+	friend, absent, stranger := free(t), free(t), free(t)
 	url, out, end := servingMemory(t, "--peer", localString(friend, 64, 5), "--peer", localString(absent, 64, 6), "--id", "9", "udp:127.0.0.1?giveup=200ms")
 	if !strings.HasSuffix(url, ";1048576.9.65535") {
 		t.Errorf("serves on %s", url)
@@ -252,7 +252,7 @@ func TestServeNamedPeers(t *testing.T) {
 // profile, named or learned.
 func TestServeOtherKinds(t *testing.T) {
 	noGoroutineLeft(t)
-	ours := freeUDP(t)
+	ours := free(t)
 	data := random(5, 3000)
 	for _, c := range []struct {
 		kind  string
@@ -306,8 +306,8 @@ func TestServeOtherKinds(t *testing.T) {
 // is taken back.
 func TestServeReadmits(t *testing.T) {
 	for _, readmit := range []bool{false, true} {
-		ours := freeUDP(t)
-		there := freeUDP(t)
+		ours := free(t)
+		there := free(t)
 		d := doubleAt(t, "opencpi", there, ours)
 		args := []string{"--watch", "0x40", "--peer", localString(there, 1<<20, 2) + "?profile=opencpi", fmt.Sprintf("--readmit=%v", readmit), localString(ours, 1<<16, 1)}
 		_, out, end := servingMemory(t, args...)

@@ -9,7 +9,7 @@ import (
 )
 
 // copied is a string as another command printed it once, with less memory than any needs.
-func copied(t *testing.T, id int) string { return localString(freeUDP(t), 4096, id) }
+func copied(t *testing.T, id int) string { return localString(free(t), 4096, id) }
 
 // TestCopiedStringLimitsNothing: a string copied from somewhere says where an endpoint is to
 // be; the memory that it names was another run's.

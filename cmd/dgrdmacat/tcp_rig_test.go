@@ -62,16 +62,8 @@ func sayingHTTP(nc net.Conn) {
 	nc.Close()
 }
 
-// freeTCP is a port where nobody listens.
-func freeTCP(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return "tcp:" + l.Addr().String()
-}
+// nobodyThere is where nobody listens: no server has that port, and the system gives it to none by itself.
+const nobodyThere = "tcp:127.0.0.1:1"
 
 // overcrowded is a port where nobody is answered: as many wait for the listener as it lets.
 func overcrowded(t *testing.T) string {

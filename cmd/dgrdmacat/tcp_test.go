@@ -18,7 +18,7 @@ func TestTCPNobodyThere(t *testing.T) {
 	t.Parallel()
 	noGoroutineOfItsOwnLeft(t)
 	there := map[string]struct{ at, says string }{
-		"nobody":          {freeTCP(t), "nothing listens at that port: connection refused; does "},
+		"nobody":          {nobodyThere, "nothing listens at that port: connection refused; does "},
 		"HTTP":            {stranger(t, sayingHTTP), "does not speak iWARP"},
 		"a silent server": {stranger(t, func(net.Conn) {}), ": something listens at that port, and no answer of iWARP came within 2s; does "},
 		"nobody at all":   {overcrowded(t), ": nobody answers within 2s; is that machine up, do routes and firewalls let TCP through, and does "},

@@ -19,7 +19,7 @@ func (p *process) says(what string) {
 // TestNobodyListens: that is said while the command waits, and who starts meanwhile is found.
 func TestNobodyListens(t *testing.T) {
 	t.Parallel()
-	at := freeUDP(t)
+	at := free(t)
 	peer := localString(at, 4096, 2)
 	client := asProcess(t, "write", "--to", peer+"?giveup=2m", "--addr", "0", "--text", "x").start()
 	client.says(at.String() + ": nothing listens at that port; it is asked again for 2m0s, as it may be about to start\n")
@@ -31,7 +31,7 @@ func TestNobodyListens(t *testing.T) {
 		{"send", "/dev/null"}, {"ping", "--to"}, {"ping", "--link", "--to"}, {"bench", "--to"}, {"bench", "--link", "--to"},
 		{"write", "--addr", "0", "--text", "x", "--to"},
 	} {
-		at := freeUDP(t)
+		at := free(t)
 		for _, to := range []string{"udp:" + at.String() + "?giveup=2m", localString(at, 134217728, 2) + "?giveup=2m"} {
 			p := asProcess(t, append(args, to)...).start()
 			eventually(t, fmt.Sprintf("%v says that nothing listens", args), func() bool {
@@ -50,7 +50,7 @@ func TestNobodyListens(t *testing.T) {
 // TestNobodyListensInTheEnd: the error says that too then, and none of what else could be why; and so does that of who was dialed by a complete string.
 func TestNobodyListensInTheEnd(t *testing.T) {
 	t.Parallel()
-	at := freeUDP(t)
+	at := free(t)
 	for _, args := range []string{"ping --to udp:" + at.String(), "send /dev/null udp:" + at.String(), "send /dev/null " + localString(at, 34635776, 2) + "?giveup=3s"} {
 		want := "dgrdmacat " + strings.Fields(args)[0] + ": " + at.String() + ": nothing listens at that port, or a firewall says so; is the other side started, and is that its port?\n"
 		var code int

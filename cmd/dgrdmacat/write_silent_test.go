@@ -13,7 +13,7 @@ import (
 func TestWriteToWhoIsGone(t *testing.T) {
 	noGoroutineLeft(t)
 	for _, back := range []bool{false, true} {
-		at := freeUDP(t)
+		at := free(t)
 		first, _ := serveProcess(t, "--accept", "any", "--watch", "64", localString(at, 4096, 2))
 		var other *dgrdma.Endpoint
 		changed := make(chan struct{})

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net"
 	"net/netip"
 	"os"
@@ -196,22 +195,6 @@ func (h *hooked) Complete(src dgrdma.EndpointID, m *frame.Message) {
 	h.completed(m)
 }
 
-// freeUDP returns an address that is free now: doubles must know it before the
-// command has it. The system gives out no such port by itself, so that it stays
-// free though other tests run beside this one.
-func freeUDP(t *testing.T) netip.AddrPort {
-	t.Helper()
-	for range 100 {
-		at := netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), uint16(20_000+rand.IntN(12_000)))
-		if s, err := net.ListenPacket("udp4", at.String()); err == nil {
-			s.Close()
-			return at
-		}
-	}
-	t.Fatal("no port is free from 20000 to 32000")
-	panic("unreachable")
-}
-
 func localString(at netip.AddrPort, size int, id int) string {
 	return fmt.Sprintf("ocpi-udp-rdma:%v;%d;%d.%d.16", at.Addr(), at.Port(), size, id)
 }
@@ -228,7 +211,7 @@ type double interface {
 // peer with id 1.
 func startDouble(t *testing.T, kind string, to netip.AddrPort) (double, netip.AddrPort) {
 	t.Helper()
-	at := freeUDP(t)
+	at := free(t)
 	d := doubleAt(t, kind, at, to)
 	t.Cleanup(d.Close)
 	return d, at
@@ -260,7 +243,7 @@ func TestWriteToOtherKinds(t *testing.T) {
 	for _, kind := range []string{"fpga", "opencpi", "opencpi-legacy", "opencpi2"} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel() // most of it is waiting for acknowledgements
-			ours := freeUDP(t)
+			ours := free(t)
 			d, there := startDouble(t, kind, ours)
 			data := random(3, 20_004)
 			args := []string{"write", "--profile", kind, "--to", localString(there, 1<<20, 2), "--local", fmt.Sprintf("udp:%v?mtu=1400", ours),
@@ -366,7 +349,7 @@ func TestWriteRefusesBeforeSending(t *testing.T) {
 
 func TestWriteSaysWhoDoesNotAnswer(t *testing.T) {
 	noGoroutineLeft(t)
-	nobody := localString(freeUDP(t), 4096, 2) + "?giveup=200ms"
+	nobody := localString(free(t), 4096, 2) + "?giveup=200ms"
 	code, out, stderr := runFor(t, t.Context(), "write", "--to", nobody, "--addr", "0", "--text", "x")
 	if code != exitError || !strings.Contains(stderr, "peer 2 at 127.0.0.1") || !strings.Contains(stderr, "peer never answered; perhaps its endpoint string is an old one") ||
 		!strings.Contains(stderr, "is it there, and does it take ocpi-udp-rdma:127.0.0.1;") || !strings.HasPrefix(out, "0 bytes in 0 transactions") || strings.Contains(out, "acknowledged") {
