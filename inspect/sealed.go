@@ -46,7 +46,6 @@ func (a *Analyzer) sealed(p *captured.Packet, kind datagram.Kind, at time.Durati
 		return
 	}
 	w.wire += int64(p.Length)
-	w.last, w.lastRecord = max(w.last, at), p.Record
 	if kind == datagram.Sealed {
 		a.capture.Sealed++
 		w.frame(p)
@@ -75,7 +74,7 @@ func (a *Analyzer) sealed(p *captured.Packet, kind datagram.Kind, at time.Durati
 	}
 }
 
-// wayOf returns that way, or nil if there are too many.
+// wayOf returns that way, on which something passes, or nil if there are too many.
 func (a *Analyzer) wayOf(k flowKey, at time.Duration, record int) *sealedWay {
 	w := a.ways[k]
 	if w == nil {
@@ -85,10 +84,11 @@ func (a *Analyzer) wayOf(k flowKey, at time.Duration, record int) *sealedWay {
 			}
 			return nil
 		}
-		w = &sealedWay{key: k, number: len(a.wayOrder) + 1, first: at, firstRecord: record}
+		w = &sealedWay{key: k, number: len(a.wayOrder) + 1, first: at, firstRecord: record, last: at}
 		a.ways[k] = w
 		a.wayOrder = append(a.wayOrder, w)
 	}
+	w.last, w.lastRecord = max(w.last, at), record
 	return w
 }
 
@@ -99,19 +99,12 @@ func (w *sealedWay) direction() flowKey { return w.key }
 
 // unsealed takes a frame that is not sealed. Where its receiver, or its sender, was seen with keys, it is refused.
 func (a *Analyzer) unsealed(k flowKey, s *seen) {
-	if len(a.wayOrder) == 0 {
+	if len(a.wayOrder) == 0 || a.ways[k] == nil && a.back(k) == nil {
 		return
 	}
-	w := a.ways[k]
-	if w == nil {
-		if a.back(k) == nil {
-			return
-		}
-		if w = a.wayOf(k, s.at, s.record); w == nil {
-			return
-		}
+	if w := a.wayOf(k, s.at, s.record); w != nil {
+		w.unsealed.add(1, s.record)
 	}
-	w.unsealed.add(1, s.record)
 }
 
 // frame takes a sealed frame.
