@@ -27,6 +27,7 @@ type served struct {
 	ended   chan error    // of sessions
 	session chan *Session // that were accepted
 	refused chan error
+	stop    context.CancelFunc // ends sessions
 }
 
 func serve(t testing.TB, s *Server) *served {
@@ -45,6 +46,7 @@ func serve(t testing.TB, s *Server) *served {
 	}
 	x := &served{t: t, server: s, host: clients, address: fmt.Sprint("tcp:", l.Addr()), ended: make(chan error, 1000), session: make(chan *Session, 1000), refused: make(chan error, 1000)}
 	ctx, stop := context.WithCancel(context.Background())
+	x.stop = stop
 	var all sync.WaitGroup
 	all.Go(func() {
 		for {
@@ -315,4 +317,36 @@ func TestInterrupted(t *testing.T) {
 		t.Error(err)
 	}
 	c.Abort()
+}
+
+// TestAnsweredBeforeTheEnd: an answer counts where the server has closed the connection before the client looked, and the next
+// operation is not begun.
+func TestAnsweredBeforeTheEnd(t *testing.T) {
+	for _, op := range []Op{Send, Write} {
+		x := serve(t, &Server{})
+		c, err := Dial(within(t), x.host, x.address, op, 8, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := <-x.session
+		if err := c.Start(); err != nil {
+			t.Fatal(op, err)
+		}
+		for s.Answered() == 0 {
+			time.Sleep(time.Millisecond)
+		}
+		x.stop()
+		<-c.q.Done()
+		if err := c.Wait(within(t)); err != nil {
+			t.Errorf("%v: %v", op, err)
+		}
+		err = c.Start()
+		if err == nil {
+			err = c.Wait(within(t))
+		}
+		if !errors.Is(err, verbs.ErrPeerClosed) {
+			t.Errorf("%v behind the end: %v", op, err)
+		}
+		c.Abort()
+	}
 }

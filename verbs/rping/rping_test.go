@@ -305,3 +305,41 @@ func TestInterrupted(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestHeardBeforeTheEnd: what the other side said last is heard where it has closed the connection before this side looked: a
+// server that ends behind its last word breaks no ping.
+func TestHeardBeforeTheEnd(t *testing.T) {
+	said := verbs.Key{STag: 7, Offset: 8, Length: 9}
+	ctx, stop := context.WithTimeout(t.Context(), patience)
+	defer stop()
+	_, l := serving(t)
+	go func() {
+		if r, err := l.Accept(ctx); err != nil {
+			t.Error(err)
+		} else if q, err := r.Accept(ctx, &verbs.Options{Posted: []verbs.Receive{{}}}); err != nil {
+			t.Error(err)
+		} else if _, err := q.Received().Wait(ctx, make([]verbs.Completion, 1)); err != nil { // MPA: the client speaks first
+			t.Error(err)
+		} else if err := q.Send(ctx, said.Bytes()); err != nil {
+			t.Error(err)
+		} else {
+			q.Shutdown(ctx)
+		}
+	}()
+	h, _ := serving(t)
+	client, err := Dial(ctx, h, "tcp:"+l.Addr().String(), MinSize, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Abort()
+	if err := client.q.Send(ctx, nil); err != nil {
+		t.Fatal(err)
+	}
+	<-client.q.Done()
+	if k, err := client.hear(ctx); k != said || err != nil {
+		t.Errorf("heard %v, %v; it said %v", k, err, said)
+	}
+	if _, err := client.hear(ctx); !errors.Is(err, verbs.ErrPeerClosed) {
+		t.Errorf("behind that: %v", err)
+	}
+}

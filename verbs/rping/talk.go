@@ -45,7 +45,8 @@ func (t *talk) options(o *Options, domain *verbs.Domain) *verbs.Options {
 
 func (t *talk) receive(i uint64) verbs.Receive { return verbs.Receive{ID: i, Data: t.boxes[i][:]} }
 
-// hear waits for a message of the peer.
+// hear waits for a message of the peer. One that came is heard though the peer has closed the connection behind it: that is
+// for who waits for the next one.
 func (t *talk) hear(ctx context.Context) (verbs.Key, error) {
 	var done [1]verbs.Completion
 	if _, err := t.q.Received().Wait(ctx, done[:]); err != nil {
@@ -59,10 +60,8 @@ func (t *talk) hear(ctx context.Context) (verbs.Key, error) {
 		return verbs.Key{}, fmt.Errorf("%w: it has %d bytes, not %d", ErrMessage, c.Length, verbs.KeySize)
 	}
 	key, err := verbs.ParseKey(t.boxes[c.ID][:])
-	if err != nil {
-		return key, err
-	}
-	return key, t.q.PostReceive(t.receive(c.ID))
+	_ = t.q.PostReceive(t.receive(c.ID)) // fails where the queue pair has ended
+	return key, err
 }
 
 // within returns the context of one answer.
