@@ -43,7 +43,7 @@ func TestLinks(t *testing.T) {
 				}
 				a, b := openHost(t, pair[0], with(w.local(0), options), 1), openHost(t, pair[1], with(w.local(1), options), 2)
 				const links = 3
-				messages := quick(3000, 500)
+				messages := quick(1500, 500)
 				port, err := b.Listen("wires", &link.Options{Directions: link.Both, Buffers: 8, Size: 10_000})
 				if err != nil {
 					t.Fatal(err)
