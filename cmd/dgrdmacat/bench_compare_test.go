@@ -62,6 +62,7 @@ func wantComparison(t *testing.T, got map[string]any, args string) {
 // TestBenchComparesBetweenProcesses: what is at the other end takes processor time that counts, and is no
 // other; the server says what came.
 func TestBenchComparesBetweenProcesses(t *testing.T) {
+	t.Parallel()
 	line := `(?m)^%s +[\d.]+ MB/s \([\d.]+\.\.[\d.]+\), \d+ ns of processor time per kB, [\d.]+ waits per MB`
 	lines := []string{
 		strings.Replace(line, "%s", "dgrdma", 1) + `; median of 5 turns$`, strings.Replace(line, "%s", "tcp", 1), strings.Replace(line, "%s", "raw", 1),
@@ -96,8 +97,8 @@ func TestBenchComparesBetweenProcesses(t *testing.T) {
 // TestBenchServerIsKilledAmidAComparison: the turns until then are printed, and why there are no more.
 func TestBenchServerIsKilledAmidAComparison(t *testing.T) {
 	t.Parallel()
-	server, url := startServer(t, "bench", "--serve", "udp:127.0.0.1?giveup=700ms")
-	client := asProcess(t, strings.Fields("bench --json --seconds 3 --compare tcp --to "+url+"?giveup=700ms")...).start()
+	server, url := startServer(t, "bench", "--serve", "udp:127.0.0.1?giveup=3s")
+	client := asProcess(t, strings.Fields("bench --json --seconds 3 --compare tcp --to "+url+"?giveup=3s")...).start()
 	// What it says of a turn comes before the client knows of it.
 	eventually(t, "both had a turn", func() bool { return strings.Count(server.err.String(), " by tcp, ") == 2 })
 	server.Process.Kill()

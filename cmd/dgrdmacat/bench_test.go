@@ -88,7 +88,8 @@ func TestBenchWithBothEndsHere(t *testing.T) {
 		{"--loss 2 --seed 5", map[string]any{"loss_percent": 2.0, "loss_seed": 5.0}},
 	} {
 		t.Run(strings.ReplaceAll(strings.Trim(c.args, "-"), " ", "_"), func(t *testing.T) {
-			noGoroutineLeft(t)
+			t.Parallel()
+			noGoroutineOfItsOwnLeft(t)
 			figures := []string{"mtu", "seconds", "bytes", "mb_per_s", "transactions_per_s", "frames", "cpu_ns_per_frame"}
 			if strings.Contains(c.args, "--bidir") {
 				figures = append(figures, "back_mb_per_s")
@@ -223,7 +224,8 @@ func say(t *testing.T, c *dgrdma.Conn, kind uint32, words ...uint32) {
 }
 
 func TestBenchTurnsASecondClientAway(t *testing.T) {
-	noGoroutineLeft(t)
+	t.Parallel()
+	noGoroutineOfItsOwnLeft(t)
 	url, end := serving(t, t.Context(), "bench --once --serve udp:127.0.0.1")
 	memory, err := dgrdma.NewRegion(4096)
 	if err != nil {
@@ -311,7 +313,8 @@ func TestBenchIsInterrupted(t *testing.T) {
 }
 
 func TestBenchServerIsInterruptedOrLosesItsClient(t *testing.T) {
-	noGoroutineLeft(t)
+	t.Parallel()
+	noGoroutineOfItsOwnLeft(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	_, end := serving(t, ctx, "bench --once --serve udp:127.0.0.1")
 	cancel()

@@ -243,6 +243,7 @@ func TestBenchOverTCPServerIsKilled(t *testing.T) {
 
 // TestBenchFailsInJSON: --json prints an object that says why there is nothing else, as ping's does.
 func TestBenchFailsInJSON(t *testing.T) {
+	t.Parallel()
 	_, small := startTCPServer(t, "bench", "--serve", "tcp:127.0.0.1", "--memory", "64k")
 	for _, c := range []struct {
 		args string

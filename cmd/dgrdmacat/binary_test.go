@@ -23,7 +23,11 @@ func TestMain(m *testing.M) {
 		// inherit that; what is received they do not.
 		signal.Notify(received, os.Interrupt)
 	}
-	fixture.WaitBeside(8)
+	beside := 16
+	if fixture.Race { // where they need processors as well
+		beside = 8
+	}
+	fixture.WaitBeside(beside)
 	longUnheard = patience
 	code := fixture.Run(m)
 	if dir, err := binaryDir(); err == nil {

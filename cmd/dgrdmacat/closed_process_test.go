@@ -8,6 +8,7 @@ import (
 
 // TestOutputClosed: what is to be written to an output that is closed is not taken for written.
 func TestOutputClosed(t *testing.T) {
+	t.Parallel()
 	path := program(t)
 	for _, command := range []string{"version", "url udp:192.0.2.1:7100", "completion bash"} {
 		for redirect, want := range map[string]string{

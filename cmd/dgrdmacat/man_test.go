@@ -11,6 +11,7 @@ import (
 
 // TestManFindsPages: where the help has them written, man finds them for who has the program in PATH.
 func TestManFindsPages(t *testing.T) {
+	t.Parallel()
 	man, err := exec.LookPath("man")
 	if err != nil {
 		t.Skip("there is no man")

@@ -44,6 +44,7 @@ func TestPingAtIntervals(t *testing.T) {
 
 // TestPingShowsHowFarItIs on a terminal.
 func TestPingShowsHowFarItIs(t *testing.T) {
+	t.Parallel()
 	url := answering(t, func(number uint32) bool { return number != 3 })
 	on := openTerminal(t, 100, 24)
 	p := asProcess(t, "ping", "--interval", "100ms", "--wait", "100ms", "-c", "1000", "--to", url)
@@ -58,6 +59,7 @@ func TestPingShowsHowFarItIs(t *testing.T) {
 
 // TestPingShowsEachAnswer: one a line, with -v, or with --interval where a person looks.
 func TestPingShowsEachAnswer(t *testing.T) {
+	t.Parallel()
 	_, url := startPingServer(t, "", "udp:127.0.0.1")
 	answer := regexp.MustCompile(`(?m)^ping [123]: [\d.]+ us\r?$`)
 	for args, lines := range map[string]int{"-v": 3, "-v -i 20ms": 3, "--interval 20ms": 0, "": 0} {

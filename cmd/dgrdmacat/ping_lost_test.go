@@ -284,6 +284,7 @@ func TestSendLeavesMemoryAlone(t *testing.T) {
 // TestMeasuringOtherServices: bench and ping tell who dials the wrong server what may run there, or
 // that --link is missing at one side, and print nothing of what was not measured.
 func TestMeasuringOtherServices(t *testing.T) {
+	t.Parallel()
 	const linkMissing = "; is it the peer that you mean? Both sides of dgrdmacat COMMAND need --link, or neither\n"
 	const noPort = "and that this host listens on it by now; does dgrdmacat COMMAND --link --serve run there, and no other command?\n"
 	urls := make(map[string]string)

@@ -17,6 +17,7 @@ import (
 
 // TestRping: both ends in all ways to open a connection, and what they print, which is what rping prints.
 func TestRping(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct{ server, client, says string }{
 		{"", "", "with CRC, verified"},
 		{"--no-crc", "--no-crc", "without CRC, verified"},
@@ -76,6 +77,7 @@ func TestRpingAsTheirs(t *testing.T) {
 
 // TestRpingServerUntold: a server that cannot print what it was told to says so, with the exit code of a failure, and no ping is broken for it.
 func TestRpingServerUntold(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct{ args, says string }{
 		{" > /dev/full", "no space left on device"},
 		{" | head -1", "broken pipe"},

@@ -9,6 +9,7 @@ import (
 // TestServeNoticesAKilledWriter: by asking it, as serve has nothing to send to it, and help says
 // after how long.
 func TestServeNoticesAKilledWriter(t *testing.T) {
+	t.Parallel()
 	s, url := serveProcess(t, "--accept", "any", "--watch", "0", "udp:127.0.0.1?keepalive=50ms&giveup=300ms")
 	w := asProcess(t, "write", "--to", url, "--flag-addr", "0", "--count", "0", "--interval", "1h").start()
 	eventually(t, "it wrote", func() bool { return strings.Contains(s.out.String(), " = 0x00000001 (1)") })

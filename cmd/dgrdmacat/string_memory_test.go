@@ -41,7 +41,8 @@ func TestCopiedStringLimitsNothing(t *testing.T) {
 
 // TestBenchSaysHowToGiveTheServerMore, and what it says does.
 func TestBenchSaysHowToGiveTheServerMore(t *testing.T) {
-	noGoroutineLeft(t)
+	t.Parallel()
+	noGoroutineOfItsOwnLeft(t)
 	const plan = "bench --size 1M --depth 20 --seconds 0.2 --to "
 	server, url := startServer(t, "bench", "--memory", "8k", "--serve", "udp:127.0.0.1")
 	code, _, stderr := runFor(t, patient(t), strings.Fields(plan+url)...)

@@ -46,6 +46,7 @@ func TestRejectedTold(t *testing.T) {
 // TestTCPServerRejectsSoMany: a flood of requests that have to be rejected, by peers which do not close their connections, is
 // told why, and clients that are there do not notice.
 func TestTCPServerRejectsSoMany(t *testing.T) {
+	t.Parallel()
 	ctx, stop := context.WithCancel(t.Context())
 	at, end := serving(t, ctx, "rping --wait 1h --serve tcp:127.0.0.1:0")
 	h, err := verbs.Open("tcp:127.0.0.1")

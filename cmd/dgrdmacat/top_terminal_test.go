@@ -189,7 +189,8 @@ func (p *pseudoTerminal) mode() unix.Termios {
 }
 
 func TestTopOnATerminal(t *testing.T) {
-	noGoroutineLeft(t)
+	t.Parallel()
+	noGoroutineOfItsOwnLeft(t)
 	binary := program(t)
 	var m metricsFlag
 	addr, stop := startMetrics(t, &m)

@@ -127,6 +127,7 @@ func TestTopLayout(t *testing.T) {
 
 // TestTopFits: whatever the size, nothing is wider or longer, and nothing panics.
 func TestTopFits(t *testing.T) {
+	t.Parallel()
 	src := &viewSource{host: "127.0.0.1:9100"}
 	before, now := twoViews()
 	for _, v := range []*metrics.View{now, manyPeers(40), {Format: 1}, {Format: 1, Endpoints: make([]metrics.Endpoint, 3)}} {

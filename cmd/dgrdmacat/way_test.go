@@ -53,6 +53,7 @@ func TestBenchTellsTheMTUOfTheWay(t *testing.T) {
 // TestPacketsThatTheWayDoesNotCarryAreRefused: at once, by a client as by a server, and with
 // what carries them.
 func TestPacketsThatTheWayDoesNotCarryAreRefused(t *testing.T) {
+	t.Parallel()
 	netns.Require(t)
 	pair := netns.NewPair(t, 1500)
 	pair[0].SetRouteMTU(t, netns.IPv6(1), 1400)
