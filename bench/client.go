@@ -115,7 +115,9 @@ func (c *Client) answer(ctx context.Context, kind uint32) (control, error) {
 				return m, busyWith(m.data)
 			}
 		case <-c.Conns[0].Done():
-			return control{}, c.Conns[0].Err()
+			if len(c.Memory.control) == 0 { // what the server said last came before that
+				return control{}, c.Conns[0].Err()
+			}
 		case <-ctx.Done():
 			return control{}, context.Cause(ctx)
 		case <-timer.C:

@@ -265,3 +265,48 @@ func TestLinksArePaced(t *testing.T) {
 		cancel()
 	}
 }
+
+// TestLastWordBeforeTheEnd: what a side said last is read though it has closed the connection before the other one looked.
+func TestLastWordBeforeTheEnd(t *testing.T) {
+	fixture.NoGoroutineLeft(t)
+	const looks = 30 // else chance reads it
+	s, c := sides(t, Plan{Size: 64, Peers: 1})
+	if err := c.Join(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := tell(t.Context(), s.Endpoint.Conns()[0], kindReport, &Counts{Bytes: 5}); err != nil {
+		t.Fatal(err)
+	}
+	s.Endpoint.Close()
+	<-c.Conns[0].Done()
+	for range looks {
+		m, err := c.answer(t.Context(), kindReport)
+		if err != nil {
+			t.Fatalf("the server's report: %v", err)
+		}
+		c.Memory.control <- m
+	}
+	<-c.Memory.control
+	if _, err := c.answer(t.Context(), kindReport); !errors.Is(err, dgrdma.ErrPeerClosed) {
+		t.Errorf("behind that: %v", err)
+	}
+
+	s, c = sides(t, Plan{Size: 64, Peers: 1})
+	if err := tell(t.Context(), c.Conns[0], kindEnd, nil); err != nil {
+		t.Fatal(err)
+	}
+	client := s.Endpoint.Conns()[0]
+	c.Endpoint.Close()
+	<-client.Done()
+	for range looks {
+		m, err := s.await(t.Context(), client, kindEnd, nil)
+		if err != nil {
+			t.Fatalf("the client's end: %v", err)
+		}
+		s.Memory.control <- m
+	}
+	<-s.Memory.control
+	if _, err := s.await(t.Context(), client, kindEnd, nil); !errors.Is(err, dgrdma.ErrPeerClosed) {
+		t.Errorf("behind that: %v", err)
+	}
+}

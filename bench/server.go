@@ -257,7 +257,9 @@ func (s *Server) await(ctx context.Context, c *dgrdma.Conn, kind uint32, in *arr
 				return control{}, ErrSilent
 			}
 		case <-c.Done():
-			return control{}, c.Err()
+			if len(s.Memory.control) == 0 { // what the client said last came before that
+				return control{}, c.Err()
+			}
 		case <-ctx.Done():
 			if silent := time.Since(s.heard); silent > s.patience() {
 				return control{}, fmt.Errorf("%w, and it had been silent for %v", context.Cause(ctx), silent.Round(time.Second))

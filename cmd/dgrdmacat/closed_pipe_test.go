@@ -47,3 +47,58 @@ func TestWhoClosesThePipeHasEnough(t *testing.T) {
 		}
 	}
 }
+
+// TestWhoClosesThePipeOfPings has enough of what a peer answers, too, and that the output is full is all that is said of that: nothing
+// is wrong with the peer.
+func TestWhoClosesThePipeOfPings(t *testing.T) {
+	t.Parallel() // most of it is waiting
+	closed := func(t *testing.T) *os.File {
+		r, w, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Close()
+		return w
+	}
+	full := func(t *testing.T) *os.File {
+		f, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return f
+	}
+	overTCP := func(args ...string) func(*testing.T) (*process, string) {
+		return func(t *testing.T) (*process, string) {
+			return startTCPServer(t, append(args, "--serve", "tcp:127.0.0.1:0")...)
+		}
+	}
+	overUDP := func(mode string) func(*testing.T) (*process, string) {
+		return func(t *testing.T) (*process, string) { return startPingServer(t, mode, "udp:127.0.0.1") }
+	}
+	for client, start := range map[string]func(*testing.T) (*process, string){
+		"ping --op send -v": overTCP("ping"), "ping --op read -v": overTCP("ping"), "rping -v": overTCP("rping"),
+		"ping -v": overUDP(""), "ping --link -v": overUDP("--link"),
+	} {
+		t.Run(client, func(t *testing.T) {
+			t.Parallel()
+			_, at := start(t)
+			for _, c := range []struct {
+				out  func(*testing.T) *os.File
+				code int
+				says string
+			}{
+				{closed, exitOK, ""},
+				{full, exitError, "write /dev/full: no space left on device\n"},
+			} {
+				out := c.out(t)
+				defer out.Close()
+				var stderr bytes.Buffer
+				code := run(patient(t), append(strings.Fields(client), "--wait", "9s", "--to", at), &stdio{strings.NewReader(""), out, &stderr})
+				_, said, _ := strings.Cut(stderr.String(), ": ") // behind the name of the command
+				if code != c.code || said != c.says {
+					t.Errorf("code %d, %q; want %d, %q", code, &stderr, c.code, c.says)
+				}
+			}
+		})
+	}
+}

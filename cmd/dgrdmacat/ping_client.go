@@ -48,6 +48,8 @@ type pingClient struct {
 	rounds *rounds
 	shown  []answered // to be shown
 	failed error
+
+	unread error // why answers cannot be shown: it is no error of the peer's
 }
 
 // answered is a ping that was answered, and how long it took.
@@ -175,6 +177,7 @@ func (c *pingClient) watch(now time.Time) (over bool, err error) {
 	c.mu.Unlock()
 	for _, a := range shown {
 		if _, err := fmt.Fprintf(c.stdout, "%s: %.1f us\n", c.named(a.number), microseconds(a.took)); err != nil {
+			c.unread = err
 			return true, err
 		}
 	}
@@ -290,6 +293,9 @@ func attendFor(long time.Duration, poll func() error, done <-chan struct{}) {
 func (c *pingClient) report(ctx context.Context, err error, stdout io.Writer) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.unread != nil {
+		return c.unread // nor can the rest be printed
+	}
 	interrupted := ctx.Err() != nil && errors.Is(err, context.Cause(ctx))
 	if interrupted {
 		err = fmt.Errorf("%w after %d of %d", err, c.rounds.measured(), c.o.n)

@@ -41,6 +41,9 @@ func rpingTo(ctx context.Context, o *rpingOptions, stdout, stderr io.Writer) err
 	} else if left := r.close(); left != nil {
 		err = errors.Join(err, fmt.Errorf("after the last ping: %w", goneTCP(to.String(), left)))
 	}
+	if r.unread {
+		return err // nor can the result be printed
+	}
 	result := o.result(c.QueuePair(), c.Done(), r.times)
 	if err != nil {
 		result.Error = err.Error()
@@ -76,6 +79,7 @@ type rpinging struct {
 	c      *rping.Client
 	stdout io.Writer
 	whole  bool // no ping is under way
+	unread bool // data cannot be printed
 
 	mu    sync.Mutex
 	times *bench.Histogram
@@ -113,7 +117,7 @@ func (r *rpinging) run(ctx context.Context) error {
 		r.mu.Unlock()
 		if r.o.verbose {
 			if err := sayData(r.stdout, "ping data", data); err != nil {
-				r.whole = true
+				r.whole, r.unread = true, true
 				return err
 			}
 		}

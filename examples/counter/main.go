@@ -142,6 +142,7 @@ func take(ctx context.Context, server string, n int, out io.Writer) error {
 	if err != nil {
 		return err
 	}
+	defer qp.Close() // what was taken is taken, whether or not the server is there to the end
 	key, err := verbs.ParseKey(qp.Private())
 	if err != nil {
 		return err
@@ -155,5 +156,5 @@ func take(ctx context.Context, server string, n int, out io.Writer) error {
 			return err
 		}
 	}
-	return qp.Close()
+	return nil
 }

@@ -149,3 +149,29 @@ func TestNobodyServes(t *testing.T) {
 		t.Errorf("%v: %s", err, out)
 	}
 }
+
+// written is called with what is written.
+type written func(string)
+
+func (w written) Write(b []byte) (int, error) { w(string(b)); return len(b), nil }
+
+// TestServerEndsBehindTheLastNumber: who has all numbers has not failed, though the server ends before its goodbye.
+func TestServerEndsBehindTheLastNumber(t *testing.T) {
+	ctx, stop := context.WithCancel(t.Context())
+	says := make(chan string, 2)
+	served := make(chan error, 1)
+	go func() { served <- serve(ctx, "tcp:127.0.0.1", "0", written(func(s string) { says <- s })) }()
+	where := strings.TrimPrefix(strings.TrimSpace(<-says), "serving on ")
+	taken := ""
+	err := take(t.Context(), where, 2, written(func(s string) {
+		if taken += s; strings.Count(taken, "\n") == 2 {
+			stop()
+			if err := <-served; err != nil {
+				t.Error(err)
+			}
+		}
+	}))
+	if count := <-says; err != nil || taken != "0\n1\n" || count != "count 2\n" {
+		t.Errorf("%v; %q, %q", err, taken, count)
+	}
+}
