@@ -129,7 +129,7 @@ func (q *CompletionQueue) Poll(done []Completion) int {
 	return q.take(done)
 }
 
-// Wait is [CompletionQueue.Poll], but waits until there is something, or ctx ends. Of a queue that a queue pair has made for itself, it
+// Wait is [CompletionQueue.Poll], but waits until there is something, or ctx ends; what is there by then is moved all the same. Of a queue that a queue pair has made for itself, it
 // returns [QueuePair.Err] when that has ended and nothing is left.
 func (q *CompletionQueue) Wait(ctx context.Context, done []Completion) (int, error) {
 	return q.wait(ctx, done, &q.any, func() bool { return q.head != q.tail })
@@ -185,10 +185,7 @@ func (q *CompletionQueue) wait(ctx context.Context, done []Completion, s *sleepe
 		}
 		q.mu.Lock()
 		s.n--
-		if err != nil {
-			if there() {
-				s.signal() // the wake-up may have been for somebody else
-			}
+		if err != nil && !there() {
 			return 0, err
 		}
 	}
