@@ -129,6 +129,9 @@ func (c *Client) ask(ctx context.Context, what byte, key string, value []byte) e
 	if err := done[0].Err; err != nil {
 		return err
 	}
+	if !done[0].Immediate {
+		return fmt.Errorf("the server answers with a message of %d bytes in place of a status: is it another version?", done[0].Length)
+	}
 	switch done[0].Payload[0] {
 	case statusDone:
 		return nil
