@@ -3,6 +3,9 @@ package inspect
 import (
 	"testing"
 	"time"
+
+	"github.com/dgrdma/dgrdma/inspect/iwarp"
+	"github.com/dgrdma/dgrdma/rdmap"
 )
 
 func TestSeriesMergesInPairs(t *testing.T) {
@@ -136,5 +139,14 @@ func TestWindowGrowsAndStaysBounded(t *testing.T) {
 	}
 	if want := 9 * mostSlots; f.missing != want {
 		t.Errorf("%d missing, want %d", f.missing, want)
+	}
+}
+
+// TestOddOperationsHaveTheirArticle: what is wrong with a frame is said in a sentence.
+func TestOddOperationsHaveTheirArticle(t *testing.T) {
+	for opcode, want := range map[rdmap.Opcode]string{rdmap.Write: "a Write is odd", rdmap.AtomicRequest: "an Atomic Request is odd"} {
+		if got := wrongness(&iwarp.Event{Opcode: opcode, Odd: "is odd"}); got != want {
+			t.Errorf("%q, not %q", got, want)
+		}
 	}
 }
