@@ -80,14 +80,21 @@ func (k *connection) aboutSetUp(c *findings) {
 	}
 }
 
-// quoted shows private data: as text if it is some.
+// mostHex is how many bytes of private data are shown that are no text. Arbitrary: MPA bounds text by itself.
+const mostHex = 64
+
+// quoted shows private data: all of it as text if it is some.
 func quoted(b []byte) string {
 	for _, x := range b {
-		if x < ' ' || x > '~' {
-			return fmt.Sprintf("%.64x", b)
+		if x >= ' ' && x <= '~' {
+			continue
 		}
+		if len(b) > mostHex {
+			return fmt.Sprintf("%x...", b[:mostHex])
+		}
+		return fmt.Sprintf("%x", b)
 	}
-	return strconv.Quote(string(b[:min(len(b), 64)]))
+	return strconv.Quote(string(b))
 }
 
 // aboutEnd tells how a side ended the connection, and of what was not done by then.
