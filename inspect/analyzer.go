@@ -25,14 +25,16 @@ const longest = 100 * 365 * 24 * time.Hour
 // Analyzer follows the flows of a capture. Give it the frames in the order of
 // the file.
 type Analyzer struct {
-	flows       map[flowKey]*flow
-	order       []*flow
-	ways        map[flowKey]*sealedWay
-	wayOrder    []*sealedWay
-	connections map[*iwarp.Connection]*connection // under way
-	streams     []*connection                     // of iWARP, in the order in which they were found
-	unfollowed  counted                           // connections of iWARP
-	slots       int                               // in use by all flows, beyond the least
+	flows         map[flowKey]*flow
+	order         []*flow
+	ways          map[flowKey]*sealedWay
+	wayOrder      []*sealedWay
+	questions     map[flowKey]*asked
+	questionOrder []*asked
+	connections   map[*iwarp.Connection]*connection // under way
+	streams       []*connection                     // of iWARP, in the order in which they were found
+	unfollowed    counted                           // connections of iWARP
+	slots         int                               // in use by all flows, beyond the least
 
 	capture        Capture
 	records        int // the latest with a frame
@@ -54,7 +56,7 @@ type Analyzer struct {
 
 // New returns an Analyzer that has seen nothing.
 func New() *Analyzer {
-	return &Analyzer{flows: map[flowKey]*flow{}, ways: map[flowKey]*sealedWay{}, connections: map[*iwarp.Connection]*connection{}}
+	return &Analyzer{flows: map[flowKey]*flow{}, ways: map[flowKey]*sealedWay{}, questions: map[flowKey]*asked{}, connections: map[*iwarp.Connection]*connection{}}
 }
 
 // Begins tells when the capture begins, from which times are counted; without it, they are from the first frame on.
@@ -104,7 +106,8 @@ func (a *Analyzer) Add(p *captured.Packet) {
 		}
 		return
 	} else if nobody {
-		return // who is there is asked, or told
+		a.asks(flowKey{p.Src, p.Dst, s.Src, s.Dst}, p.Record)
+		return
 	}
 	if s.HasMessages() && len(s.messages) == 0 {
 		return // cut before its first message: there is nothing to tell it by

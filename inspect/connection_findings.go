@@ -15,11 +15,11 @@ func wrongness(e *iwarp.Event) string {
 	case e.WantMSN != 0:
 		return fmt.Sprintf("message %d of queue %d came where %d would be next", e.Header.MSN, e.Header.QN, e.WantMSN)
 	case e.Odd != "":
-		return fmt.Sprintf("a %v %s", e.Opcode, e.Odd)
+		return fmt.Sprintf("%s %s", e.Opcode.One(), e.Odd)
 	case e.Fault != nil:
 		return e.Fault.Error()
 	case e.Wrong != nil:
-		return fmt.Sprintf("the operands of a %v are wrong", e.Opcode)
+		return fmt.Sprintf("the operands of %s are wrong", e.Opcode.One())
 	case !e.Fits && !e.NoHeader && e.Segments > 0:
 		return fmt.Sprintf("control octet %#02x does not fit the rest of the header", e.Header.Control)
 	}
@@ -80,14 +80,21 @@ func (k *connection) aboutSetUp(c *findings) {
 	}
 }
 
-// quoted shows private data: as text if it is some.
+// mostHex is how many bytes of private data are shown that are no text. Arbitrary: MPA bounds text by itself.
+const mostHex = 64
+
+// quoted shows private data: all of it as text if it is some.
 func quoted(b []byte) string {
 	for _, x := range b {
-		if x < ' ' || x > '~' {
-			return fmt.Sprintf("%.64x", b)
+		if x >= ' ' && x <= '~' {
+			continue
 		}
+		if len(b) > mostHex {
+			return fmt.Sprintf("%x...", b[:mostHex])
+		}
+		return fmt.Sprintf("%x", b)
 	}
-	return strconv.Quote(string(b[:min(len(b), 64)]))
+	return strconv.Quote(string(b))
 }
 
 // aboutEnd tells how a side ended the connection, and of what was not done by then.
@@ -97,7 +104,7 @@ func (k *connection) aboutEnd(c *findings, w int) {
 		records, about := []int{d.terminated}, ""
 		if t.HasHeader {
 			op, _ := rdmap.OpcodeOf(&t.Header)
-			about = fmt.Sprintf(" It is about a %v, %s bytes", op, Grouped(int64(t.Segment)))
+			about = fmt.Sprintf(" It is about %s, %s bytes", op.One(), Grouped(int64(t.Segment)))
 			if t.Header.Tagged {
 				about += fmt.Sprintf(" to STag %#x at offset %#x", t.Header.STag, t.Header.TO)
 			}
@@ -120,7 +127,7 @@ func (k *connection) aboutEnd(c *findings, w int) {
 			s = Note // the answer may come
 		}
 		r := d.requests[0]
-		c.add(s, "unanswered", n, []int{r.At.Record}, "%s of %s %s never answered. The first is a %v in this record.", count(n, "request"), k.name(w), wasWere(n), r.Opcode)
+		c.add(s, "unanswered", n, []int{r.At.Record}, "%s of %s %s never answered. The first is %s in this record.", count(n, "request"), k.name(w), wasWere(n), r.Opcode.One())
 	default:
 		c.add(Note, "unanswered", n, []int{d.requests[0].At.Record}, "%s of %s %s not answered before the connection was terminated.", count(n, "request"), k.name(w), wasWere(n))
 	}

@@ -43,6 +43,7 @@ func (a *Analyzer) findings() []Finding {
 		f.aboutPeer(&c)
 	}
 	c.flow = nil
+	a.aboutQuestions(&c)
 	a.aboutSealed(&c)
 	a.aboutConnections(&c)
 	return c.sorted()

@@ -1,8 +1,12 @@
 package inspect
 
 import (
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/dgrdma/dgrdma/inspect/iwarp"
+	"github.com/dgrdma/dgrdma/rdmap"
 )
 
 func TestSeriesMergesInPairs(t *testing.T) {
@@ -136,5 +140,30 @@ func TestWindowGrowsAndStaysBounded(t *testing.T) {
 	}
 	if want := 9 * mostSlots; f.missing != want {
 		t.Errorf("%d missing, want %d", f.missing, want)
+	}
+}
+
+// TestPrivateDataIsQuoted: words are there to their end, and bytes say where they are cut.
+func TestPrivateDataIsQuoted(t *testing.T) {
+	long := "this is ping --serve of dgrdmacat, which takes its own clients only, and says so at some length"
+	for _, c := range []struct{ private, want string }{
+		{"No, thanks", `"No, thanks"`},
+		{long, `"` + long + `"`},
+		{"\x00\x01", "0001"},
+		{strings.Repeat("\xab", mostHex), strings.Repeat("ab", mostHex)},
+		{strings.Repeat("\xab", mostHex+1), strings.Repeat("ab", mostHex) + "..."},
+	} {
+		if got := quoted([]byte(c.private)); got != c.want {
+			t.Errorf("%q is quoted as %s, not as %s", c.private, got, c.want)
+		}
+	}
+}
+
+// TestOddOperationsHaveTheirArticle: what is wrong with a frame is said in a sentence.
+func TestOddOperationsHaveTheirArticle(t *testing.T) {
+	for opcode, want := range map[rdmap.Opcode]string{rdmap.Write: "a Write is odd", rdmap.AtomicRequest: "an Atomic Request is odd"} {
+		if got := wrongness(&iwarp.Event{Opcode: opcode, Odd: "is odd"}); got != want {
+			t.Errorf("%q, not %q", got, want)
+		}
 	}
 }

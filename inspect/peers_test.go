@@ -272,3 +272,34 @@ func TestRealPeersCutAnywhere(t *testing.T) {
 		}
 	}
 }
+
+// TestNobodyAnswers: who asks again and again who is at an address is told of, unless somebody answers.
+func TestNobodyAnswers(t *testing.T) {
+	const unanswered = "nothing of an answer is in the capture: unless only this direction was captured, nobody is there, or nobody who takes it for a peer, or it has a key and takes nothing without.\n"
+	again := func(s *story, to frame.EndpointID, n int) {
+		for i := range n {
+			s.hello(1, to, uint32(i)+1, 10)
+		}
+	}
+	for _, tt := range []struct {
+		name string
+		tell func(s *story)
+		want string
+	}{
+		{"asked in vain", func(s *story) { again(s, 0, 12) }, "problem: Endpoint 1 (02:00:00:00:00:01) asked 12 times who is at 02:00:00:00:00:00, and " + unanswered},
+		{"asked once", func(s *story) { again(s, 0, 1) }, ""},
+		{"asked and told", func(s *story) { again(s, 0, 2); s.hello(0, 1, 0, 10) }, ""},
+		{"another was told", func(s *story) { again(s, 0, 2); s.hello(0, 3, 0, 10) }, "problem: Endpoint 1 (02:00:00:00:00:01) asked twice who is at 02:00:00:00:00:00, and " + unanswered},
+		{"more than are followed", func(s *story) {
+			for i := range 129 {
+				s.hello(frame.EndpointID(i+1), 0, 1, 10)
+			}
+		}, "note: 1 frame of further flows were only counted: at most 128 flows are followed.\n"},
+	} {
+		s := newStory()
+		tt.tell(s)
+		if got := said(s.a.Report()); got != tt.want {
+			t.Errorf("%s:\n%s, want\n%s", tt.name, got, tt.want)
+		}
+	}
+}

@@ -212,3 +212,15 @@ func TestNothingBeforeDelivery(t *testing.T) {
 		t.Errorf("FetchAdd found %d", l[0].Old)
 	}
 }
+
+// TestOneOperation: each operation has its article in a sentence.
+func TestOneOperation(t *testing.T) {
+	for o, want := range map[rdmap.Opcode]string{
+		rdmap.Write: "a Write", rdmap.ReadRequest: "a Read Request", rdmap.AtomicRequest: "an Atomic Request", rdmap.AtomicWriteRequest: "an Atomic Write Request", rdmap.Immediate: "an Immediate Data",
+		rdmap.Opcode(0x0f) + 0x20: "an opcode 0x2f",
+	} {
+		if got := o.One(); got != want {
+			t.Errorf("%v is one as %q, not as %q", o, got, want)
+		}
+	}
+}

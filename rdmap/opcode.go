@@ -84,6 +84,15 @@ func (o Opcode) String() string {
 	return fmt.Sprintf("opcode %#02x", uint8(o))
 }
 
+// One is one such operation in a sentence: "a Write", "an Atomic Request".
+func (o Opcode) One() string {
+	s := o.String()
+	if strings.ContainsRune("AEIOUaeiou", rune(s[0])) {
+		return "an " + s
+	}
+	return "a " + s
+}
+
 // Extensions are the operations beyond RFC 5040 that both sides of a stream have agreed
 // on. Nothing on the wire tells (RDMAPX-002, COMMIT-005): the programs have to.
 type Extensions uint8

@@ -55,7 +55,7 @@ func (e *TerminateError) Error() string {
 	h := &e.Header
 	op := Opcode(h.Control & opcodeMaskCommit)
 	if h.Tagged {
-		s += fmt.Sprintf(", in a %v to STag %#x at offset %#x", op, h.STag, h.TO)
+		s += fmt.Sprintf(", in %s to STag %#x at offset %#x", op.One(), h.STag, h.TO)
 	} else {
 		s += fmt.Sprintf(", in %v %d of queue %d, at %d", op, h.MSN, h.QN, h.MO)
 	}

@@ -134,6 +134,14 @@ func TestDialErrors(t *testing.T) {
 	says(t, err, nil, "an address begins with tcp:")
 	_, err = verbs.Open("tcp:127.0.0.1:7471")
 	says(t, err, nil, "the port is for Listen")
+	for _, wrong := range []string{"tcp:127.0.0.1", "tcp:127.0.0.1:70000", "tcp:127.0.0.1:no-such-port", "tcp:::1:7471"} {
+		_, err = h.Dial(t.Context(), wrong, nil)
+		says(t, err, nil, wrong, "Dial takes tcp:HOST:PORT, as in tcp:10.0.0.2:7471")
+	}
+	for _, wrong := range []string{":7471", "70000", "no-such-port"} {
+		_, err = h.Listen(wrong)
+		says(t, err, nil, wrong, "Listen a port alone, as in 7471")
+	}
 	h.Close()
 	_, err = h.Listen("0")
 	says(t, err, []error{verbs.ErrClosed}, "the host is closed")

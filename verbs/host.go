@@ -219,7 +219,9 @@ func (h *Host) reach(ctx context.Context, address, remote string) (net.Conn, err
 func (h *Host) explain(err error) error {
 	var name *net.DNSError
 	switch {
-	case errors.As(err, &name):
+	case errors.As(err, new(*net.AddrError)), errors.As(err, &name) && strings.HasPrefix(name.Name, "tcp/"): // the second is of a port's name
+		return fmt.Errorf("%w; Dial takes tcp:HOST:PORT, as in tcp:10.0.0.2:7471, and Listen a port alone, as in 7471", err)
+	case name != nil:
 		return refused.Name(name.Name, err)
 	case errors.Is(err, syscall.ENETUNREACH), errors.Is(err, syscall.EHOSTUNREACH):
 		return refused.Way(err)

@@ -78,7 +78,7 @@ func (o *pingOptions) checkOp(fs *flag.FlagSet) error {
 	case err != nil:
 		return badUsage("--op %s: need one of %s", o.op, strings.Join(latency.Names(), ", "))
 	case op.Atomic() && o.size.given && o.size.value != latency.WordSize:
-		return badUsage("--size %v: %v is about %d bytes", &o.size, op, latency.WordSize)
+		return badUsage("--op %v: atomic operations have %d bytes: leave out --size", op, latency.WordSize)
 	case op.Atomic():
 		o.size.value = latency.WordSize
 	}

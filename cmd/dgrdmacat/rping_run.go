@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"sync"
 	"time"
 
@@ -107,7 +108,11 @@ func (r *rpinging) run(ctx context.Context) error {
 			err = goneTCP(fmt.Sprintf("ping %d: %v", n, r.to), err)
 		}
 		if ended && n == 0 {
-			return fmt.Errorf("%w A server takes no pings that are larger than its --size, and these have %d bytes", err, r.o.size.value)
+			stop := "."
+			if strings.HasSuffix(err.Error(), "?") {
+				stop = ""
+			}
+			return fmt.Errorf("%w%s A server takes no pings that are larger than its --size, and these have %d bytes", err, stop, r.o.size.value)
 		}
 		if err != nil {
 			return err

@@ -263,3 +263,25 @@ func TestRpingData(t *testing.T) {
 		t.Errorf("code %d, %s", code, stderr)
 	}
 }
+
+// TestRpingServerTakesNoMessage: a server that is none of rping's ends the stream at the first one, and each sentence about that has its end.
+func TestRpingServerTakesNoMessage(t *testing.T) {
+	h, err := verbs.Open("tcp:127.0.0.1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close()
+	l, err := h.Listen("0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		if r, err := l.Accept(t.Context()); err == nil {
+			r.Accept(t.Context(), nil) // without a receive
+		}
+	}()
+	if code, out, stderr := runFor(t, patient(t), "rping", "--to", l.String()); code != exitError ||
+		!strings.Contains(stderr, "no buffer for the message (1/2/02), in Send 1 of queue 0, at 0: the other side found a fault in what was sent. A server takes no pings that are larger than its --size, and these have 64 bytes\n") {
+		t.Errorf("code %d, %s%s", code, out, stderr)
+	}
+}

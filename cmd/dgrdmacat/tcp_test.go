@@ -135,7 +135,7 @@ func TestTCPUsage(t *testing.T) {
 		"ping --to tcp:h:7 --op read --file f":                 "--file belongs to --serve",
 		"ping --to tcp:h:7 --op read --link":                   "--link is for DG/RDMA",
 		"ping --to tcp:h:7 --op read --busy-poll":              "--busy-poll is for DG/RDMA",
-		"ping --to tcp:h:7 --op fetchadd --size 4":             "fetchadd is about 8 bytes",
+		"ping --to tcp:h:7 --op fetchadd --size 4":             "--op fetchadd: atomic operations have 8 bytes: leave out --size",
 		"ping --to tcp:h:7 --op read --local tcp:1":            "without a port",
 		"ping --to tcp:[::]:7 --op read":                       "stands for all addresses",
 	} {

@@ -264,7 +264,7 @@ func terminateWords(b []byte, t *rdmap.TerminateError) []byte {
 	b = append(b, t.Fault.Error()...)
 	if h := &t.Header; t.HasHeader {
 		op, _ := rdmap.OpcodeOf(h)
-		b = append(append(b, ", for a "...), op.String()...)
+		b = append(append(b, ", for "...), op.One()...)
 		if h.Tagged {
 			b = place64(b, " ", h.STag, h.TO)
 		} else {
