@@ -79,7 +79,8 @@ func (r *recogniser) Datagram(src, dst netip.AddrPort, data []byte, length int) 
 	j := joined{data: data, length: length}
 	size = j.split()
 	if len(r.Ports) > 0 {
-		return size, slices.Contains(r.Ports, src.Port()) || slices.Contains(r.Ports, dst.Port())
+		// An empty datagram asks the system on the way whether anybody has the port.
+		return size, length > 0 && (slices.Contains(r.Ports, src.Port()) || slices.Contains(r.Ports, dst.Port()))
 	}
 	first := j.at(0)
 	return size, plausible(&first)

@@ -26,6 +26,7 @@ func TestOptions(t *testing.T) {
 		{"otherPort", all["raw4"], Options{Ports: []uint16{40003}}, 0},
 		{"garbageOnPort", garbage, Options{Ports: []uint16{40002}}, 1},
 		{"garbage", garbage, Options{}, 0},
+		{"emptyOnPort", capturetest.Of(101, capturetest.Serialize(t, capturetest.IPv4(), capturetest.UDP())), Options{Ports: []uint16{40002}}, 0},
 		{"ethernetWithPorts", all["ethernet"], Options{Ports: []uint16{1}}, 1},
 	} {
 		got, _, err := readAll(capturetest.Pcap(binary.LittleEndian, false, tt.packet), tt.o)
