@@ -13,7 +13,8 @@ import (
 	"github.com/dgrdma/dgrdma/frame"
 )
 
-// mostOfAKind is how many findings of one kind a report has, of all flows together.
+// mostOfAKind is how many findings of one kind and severity a report has, of all flows together,
+// before one that says how many there are more.
 const mostOfAKind = 4
 
 // findings collects findings.
@@ -56,22 +57,24 @@ func (c *findings) sorted() []Finding {
 	slices.SortStableFunc(c.all, func(a, b Finding) int {
 		return cmp.Or(cmp.Compare(rank[a.Severity], rank[b.Severity]), cmp.Compare(b.weight, a.weight))
 	})
-	told, more := map[string]int{}, map[string]int{}
+	type group struct {
+		severity Severity
+		kind     string
+	}
+	there, told := map[group]int{}, map[group]int{}
+	for i := range c.all {
+		there[group{c.all[i].Severity, c.all[i].Kind}]++
+	}
 	out := []Finding{}
 	for _, f := range c.all {
-		if told[f.Kind]++; told[f.Kind] > mostOfAKind {
-			more[f.Kind]++
-			continue
+		g := group{f.Severity, f.Kind}
+		switch told[g]++; {
+		case told[g] <= mostOfAKind || there[g] == mostOfAKind+1: // a line says as much as that there is one more
+			out = append(out, f)
+		case told[g] == there[g]:
+			more := there[g] - mostOfAKind
+			out = append(out, Finding{Severity: f.Severity, Kind: f.Kind, More: more, Text: fmt.Sprintf("%s more of this kind: %s.", count(more, "finding"), f.Kind)})
 		}
-		out = append(out, f)
-	}
-	kinds := make([]string, 0, len(more))
-	for kind := range more {
-		kinds = append(kinds, kind)
-	}
-	slices.Sort(kinds)
-	for _, kind := range kinds {
-		out = append(out, Finding{Severity: Note, Kind: kind, Text: fmt.Sprintf("%s more of this kind: %s.", count(more[kind], "finding"), kind)})
 	}
 	return out
 }

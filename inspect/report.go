@@ -53,6 +53,7 @@ type Finding struct {
 	Text     string   `json:"text"`
 	Records  []int    `json:"records,omitempty"` // where to look
 	Flow     int      `json:"flow,omitempty"`    // its number, from 1; 0: the capture
+	More     int      `json:"more,omitempty"`    // findings like it, in place of which this one stands
 
 	Connection int `json:"connection,omitempty"` // its number, from 1, likewise
 	weight     float64

@@ -127,7 +127,7 @@ func (o *reportOptions) run(ctx context.Context, std *stdio, name string) error 
 func reportSummary(r *inspect.Report) string {
 	n := map[inspect.Severity]int{}
 	for _, f := range r.Findings {
-		n[f.Severity]++
+		n[f.Severity] += max(f.More, 1)
 	}
 	what := count(len(r.Flows), "flow")
 	switch {
