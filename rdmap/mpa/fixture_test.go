@@ -79,6 +79,7 @@ type memorySink struct {
 // placement is memory that a segment got, with a margin that stays as it is.
 type placement struct {
 	tagged bool
+	qn     uint32
 	around []byte
 }
 
@@ -110,7 +111,7 @@ func (s *memorySink) Place(h *ddp.Header, n int) (ddp.Span, error) {
 		}
 	}
 	around := bytes.Repeat([]byte{0xee}, n+2*margin)
-	s.spans = append(s.spans, placement{h.Tagged, around})
+	s.spans = append(s.spans, placement{h.Tagged, h.QN, around})
 	return ddp.Span{Bytes: around[margin : margin+n : margin+n], Guard: s.guard}, nil
 }
 
@@ -127,6 +128,12 @@ func (s *memorySink) Deliver(h *ddp.Header, n uint32) error {
 			continue
 		}
 		s.checkMargin(p)
+		if !h.Tagged && p.qn != h.QN {
+			if h.QN != ddp.AbortQueue {
+				s.t.Errorf("%v delivered amid a message of queue %d", m, p.qn)
+			}
+			continue // of a message that was cut short
+		}
 		m.payload = append(m.payload, p.around[margin:len(p.around)-margin]...)
 	}
 	s.spans = keep
