@@ -84,7 +84,7 @@ var limits = []struct {
 		{"hosts of which it is known whether somebody answers for their address", "transport/udp.mostKnown", false, "", "they are looked up again", "none: nothing is lost", "TestNobodyHasTheAddress"},
 	}},
 	{"Captures", []limit{
-		{"flows that `report` follows", "inspect.mostFlows", false, "", "others are left out", "the report says how many", "TestMoreFlowsThanFollowed"},
+		{"flows that `report` follows, likewise directions with keys, and who is asked who is there", "inspect.mostFlows", false, "", "others are left out", "the report says how many", "TestMoreFlowsThanFollowed"},
 		{"connections of TCP that are of interest", "capture/tcp.MostKept", false, "", "the one silent for longest is given up", "`decode` says so", "TestBounds"},
 		{"other connections of TCP", "capture/tcp.MostOthers", false, "", "likewise", "likewise", "TestBounds"},
 		{"pieces that wait for bytes before them, of a direction", "capture/tcp.MostPieces", false, "", "those before them are taken for lost", "likewise", "TestBounds"},

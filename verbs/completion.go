@@ -129,8 +129,8 @@ func (q *CompletionQueue) Poll(done []Completion) int {
 	return q.take(done)
 }
 
-// Wait is [CompletionQueue.Poll], but waits until there is something, or ctx ends; what is there by then is moved all the same. Of a queue that a queue pair has made for itself, it
-// returns [QueuePair.Err] when that has ended and nothing is left.
+// Wait is [CompletionQueue.Poll], but waits until there is something, or ctx ends; what is there by then is moved all the same.
+// Of a queue that a queue pair has made for itself, it returns [QueuePair.Err] when that has ended and nothing is left.
 func (q *CompletionQueue) Wait(ctx context.Context, done []Completion) (int, error) {
 	return q.wait(ctx, done, &q.any, func() bool { return q.head != q.tail })
 }

@@ -201,8 +201,8 @@ func TestRpingServerKilled(t *testing.T) {
 func TestRpingWrong(t *testing.T) {
 	t.Parallel()
 	silent := accepting(t, nil, func(q *verbs.QueuePair) { <-q.Done() })
-	code, out, stderr := runFor(t, patient(t), "rping", "--wait", "300ms", "--to", silent)
-	if code != exitError || stderr != "dgrdmacat rping: rping: ping 0: until the server has read it: no answer of "+silent[4:]+" within 300ms; is the program there stopped, or its machine or the network down? --wait is how long it may take\n" || !strings.HasPrefix(out, "0 pings of 64 bytes over tcp with CRC\n") {
+	code, out, stderr := runFor(t, patient(t), "rping", "--wait", "2s", "--to", silent)
+	if code != exitError || stderr != "dgrdmacat rping: rping: ping 0: until the server has read it: no answer of "+silent[4:]+" within 2s; is the program there stopped, or its machine or the network down? --wait is how long it may take\n" || !strings.HasPrefix(out, "0 pings of 64 bytes over tcp with CRC\n") {
 		t.Errorf("code %d, %s%s", code, out, stderr)
 	}
 	forgetful := accepting(t, nil, func(q *verbs.QueuePair) {
