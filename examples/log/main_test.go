@@ -9,11 +9,13 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -290,6 +292,30 @@ func TestFullAndBusy(t *testing.T) {
 	}
 	if got, _, err := records(b); err != nil || len(got) != 2 {
 		t.Errorf("%d records, %v", len(got), err)
+	}
+}
+
+// TestPortInUse: a server that cannot serve leaves no file of its own behind, and what was there.
+func TestPortInUse(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	_, port, _ := net.SplitHostPort(l.Addr().String())
+	file := filepath.Join(directory(t), "journal")
+	for _, there := range []bool{false, true} {
+		if there {
+			if err := os.WriteFile(file, nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := serve(t.Context(), file, 1<<20, "tcp:127.0.0.1", port, silence, io.Discard); !errors.Is(err, syscall.EADDRINUSE) {
+			t.Errorf("there %v: %v", there, err)
+		}
+		if _, err := os.Stat(file); (err == nil) != there {
+			t.Errorf("there %v: %v", there, err)
+		}
 	}
 }
 

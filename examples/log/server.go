@@ -51,6 +51,12 @@ func serve(ctx context.Context, name string, size int64, at, port string, silenc
 		return err
 	}
 	defer file.Close()
+	serves := false
+	defer func() {
+		if made && !serves {
+			os.Remove(name) // nothing is in it
+		}
+	}()
 	if err := begin(file); err != nil {
 		return err
 	}
@@ -65,9 +71,6 @@ func serve(ctx context.Context, name string, size int64, at, port string, silenc
 	defer host.Close()
 	s := &server{place: make(chan struct{}, 1), silence: silence, out: out}
 	s.region, err = host.Domain().RegisterFile(file, 0, min(max(size, info.Size()), math.MaxUint32), rights, &verbs.RegionOptions{Algorithm: verbs.SHA256})
-	if err != nil && made {
-		os.Remove(name) // nothing is in it
-	}
 	if err != nil {
 		return fmt.Errorf("%s cannot be a log, whose records have to be on a disk: %w", name, err)
 	}
@@ -84,6 +87,7 @@ func serve(ctx context.Context, name string, size int64, at, port string, silenc
 	if err != nil {
 		return err
 	}
+	serves = true
 	fmt.Fprintf(out, "serving on %v, %d records\n", l, e.records)
 	for {
 		request, err := l.Accept(ctx)
