@@ -122,9 +122,7 @@ func (a *Analyzer) Add(p *captured.Packet) {
 		f.reverse.acknowledged(s)
 		return
 	}
-	if c.Unfollow++; a.firstUnfollow == 0 {
-		a.firstUnfollow = p.Record
-	}
+	a.unfollow(p.Record)
 	a.reverse(k).acknowledged(s)
 }
 
@@ -145,6 +143,13 @@ func (a *Analyzer) time(p *captured.Packet) time.Duration {
 	}
 	a.at, a.end = at, max(a.end, at)
 	return at
+}
+
+// unfollow counts a frame for which there is no place among what is followed.
+func (a *Analyzer) unfollow(record int) {
+	if a.capture.Unfollow++; a.firstUnfollow == 0 {
+		a.firstUnfollow = record
+	}
 }
 
 func (a *Analyzer) flow(k flowKey, s *seen) *flow {

@@ -20,9 +20,7 @@ func (a *Analyzer) asks(k flowKey, record int) {
 	q := a.questions[k]
 	if q == nil {
 		if len(a.questionOrder) == mostFlows {
-			if a.capture.Unfollow++; a.firstUnfollow == 0 {
-				a.firstUnfollow = record
-			}
+			a.unfollow(record)
 			return
 		}
 		q = &asked{key: k}

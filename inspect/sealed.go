@@ -79,9 +79,7 @@ func (a *Analyzer) wayOf(k flowKey, at time.Duration, record int) *sealedWay {
 	w := a.ways[k]
 	if w == nil {
 		if len(a.wayOrder) == mostFlows {
-			if a.capture.Unfollow++; a.firstUnfollow == 0 {
-				a.firstUnfollow = record
-			}
+			a.unfollow(record)
 			return nil
 		}
 		w = &sealedWay{key: k, number: len(a.wayOrder) + 1, first: at, firstRecord: record, last: at}
