@@ -147,15 +147,7 @@ func TestDecodeBegunBefore(t *testing.T) {
 // TestDecodeIWARPLive: on an interface TCP is taken of ports that are named, and else not at all.
 func TestDecodeIWARPLive(t *testing.T) {
 	netns.Require(t)
-	h, err := verbs.Open("tcp:127.0.0.1")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer h.Close()
-	l, err := h.Listen("0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	h, l := listening(t)
 	_, port, _ := net.SplitHostPort(l.Addr().String())
 	asked := asProcess(t, "decode", "-i", "lo", "--port", "tcp:"+port).start()
 	not := asProcess(t, "decode", "-i", "lo", "-w", "-", "--port", "1").start()

@@ -266,15 +266,7 @@ func TestRpingData(t *testing.T) {
 
 // TestRpingServerTakesNoMessage: a server that is none of rping's ends the stream at the first one, and each sentence about that has its end.
 func TestRpingServerTakesNoMessage(t *testing.T) {
-	h, err := verbs.Open("tcp:127.0.0.1")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer h.Close()
-	l, err := h.Listen("0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, l := listening(t)
 	go func() {
 		if r, err := l.Accept(t.Context()); err == nil {
 			r.Accept(t.Context(), nil) // without a receive

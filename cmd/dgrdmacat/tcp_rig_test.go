@@ -89,18 +89,25 @@ func overcrowded(t *testing.T) string {
 	return "tcp:" + address
 }
 
-// accepting is a server of iWARP that accepts with that private data, and then does something.
-func accepting(t *testing.T, private []byte, does func(q *verbs.QueuePair)) (at string) {
+// listening is a host and a listener of its, until the test ends.
+func listening(t *testing.T) (*verbs.Host, *verbs.Listener) {
 	t.Helper()
 	h, err := verbs.Open("tcp:127.0.0.1")
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { h.Close() })
 	l, err := h.Listen("0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { h.Close() })
+	return h, l
+}
+
+// accepting is a server of iWARP that accepts with that private data, and then does something.
+func accepting(t *testing.T, private []byte, does func(q *verbs.QueuePair)) (at string) {
+	t.Helper()
+	_, l := listening(t)
 	go func() {
 		for {
 			r, err := l.Accept(t.Context())
