@@ -9,7 +9,7 @@ import (
 
 // Close ends the connection when all that is posted is done and with the peer, and returns when everything has
 // completed. The peer has ten seconds for what it has to answer, and for its own end. What nobody has
-// received by then completes with [ErrFlushed].
+// received by then completes with [ErrFlushed]. Both sides may close at the same time, or one after the other.
 func (q *QueuePair) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTime)
 	defer cancel()
@@ -19,7 +19,8 @@ func (q *QueuePair) Close() error {
 const closeTime = 10 * time.Second
 
 // Shutdown is [QueuePair.Close], with ctx in place of the ten seconds. The error is that of ctx if
-// something was not done, or why the connection had ended before.
+// something was not done, or why the connection had ended before: [ErrPeerClosed] if the peer closed it and
+// its TCP did not tell within a second that it has all that was sent.
 func (q *QueuePair) Shutdown(ctx context.Context) error {
 	q.mu.Lock()
 	first := !q.closing
@@ -27,9 +28,15 @@ func (q *QueuePair) Shutdown(ctx context.Context) error {
 	q.mu.Unlock()
 	err := q.until(ctx, func() bool { return !q.stream.Busy() && !q.turn.taken })
 	if err == nil && first {
+		q.mu.Lock()
+		q.barring = true
+		q.mu.Unlock()
 		err = q.barrier(ctx)
 	}
 	if err == nil && first {
+		q.mu.Lock()
+		q.halved = true
+		q.mu.Unlock()
 		if q.conn.CloseWrite() != nil {
 			q.conn.Close() // there is no half of it that could be closed
 		}
@@ -43,6 +50,9 @@ func (q *QueuePair) Shutdown(ctx context.Context) error {
 			err = ctx.Err()
 		}
 	}
+	if q.settled && ctx.Err() == nil {
+		return nil // the peer closed at the same time, or before, and does not answer the barrier
+	}
 	return err
 }
 
@@ -51,16 +61,21 @@ func (q *QueuePair) Shutdown(ctx context.Context) error {
 //
 // Our own kind answers a Read of nothing, whatever that names (RDMAP-040), when all before it is in place. So
 // should every peer; but siw, if it is still busy with the answer to another Read, answers with the data of
-// that one (S6). Of a stranger the word of its TCP has to do.
+// that one (S6). Of a stranger, and of a peer that answers no Reads, the word of its TCP has to do.
 func (q *QueuePair) barrier(ctx context.Context) error {
-	if !q.conn.Agreed().Long {
-		return q.acknowledged(ctx)
+	if q.cfg.ORD == 0 || !q.conn.Agreed().Long {
+		err := q.acknowledged(ctx)
+		if err != nil && ctx.Err() == nil {
+			<-q.done // it has ended, or been reset
+			return q.cause
+		}
+		return err
 	}
 	c := calls.Get().(*call)
 	defer calls.Put(c)
 	c.work = Work{Op: OpRead}
 	q.mu.Lock()
-	if q.cfg.ORD == 0 || !q.stream.Asked() {
+	if !q.stream.Asked() {
 		q.mu.Unlock()
 		return nil
 	}
@@ -80,16 +95,40 @@ func (q *QueuePair) barrier(ctx context.Context) error {
 func (q *QueuePair) acknowledged(ctx context.Context) error {
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
-	for q.conn.Unacknowledged() > 0 {
+	for {
+		switch n, err := q.conn.Unacknowledged(); {
+		case err != nil:
+			return err
+		case n == 0:
+			return nil
+		}
 		select {
 		case <-tick.C:
-		case <-q.done:
-			return q.cause
 		case <-ctx.Done():
 			return ctx.Err()
 		}
 	}
-	return nil
+}
+
+// settles says that the peer, which has closed the connection, has all that this side has posted. The word of the peer's TCP
+// may be a round trip behind; who waits in Shutdown waits for it as long as its context lets it.
+func (q *QueuePair) settles() bool {
+	q.mu.Lock()
+	ctx := q.ctx
+	if !q.closing {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, lastWords)
+		defer cancel()
+	}
+	q.mu.Unlock()
+	// Who sends may not have noted yet what has left, and has been answered.
+	if q.until(ctx, func() bool { return !q.turn.taken }) != nil {
+		return false
+	}
+	q.mu.Lock()
+	done := q.barring || !q.stream.Busy()
+	q.mu.Unlock()
+	return done && q.acknowledged(ctx) == nil
 }
 
 // Abort ends the connection at once, and returns when everything has completed.

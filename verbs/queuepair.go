@@ -34,6 +34,9 @@ type QueuePair struct {
 	working bool // a goroutine carries out long requests, now job
 	job     rdmap.Job
 	closing bool        // the program has closed the queue pair
+	barring bool        // all that it had posted is done; only the barrier of Shutdown may be under way
+	halved  bool        // this side has ended its direction
+	settled bool        // the peer closed when it had all that this side had posted
 	closes  *time.Timer // the connection, which has failed
 	gaveUp  error       // why this side has aborted the connection
 	lost    error       // why the network cannot send any more

@@ -95,7 +95,9 @@ func (q *QueuePair) sendFailed(err error) bool {
 	}
 	// The receiving goroutine ends the queue pair: what the peer has said last may still be
 	// unread, and it may say why.
-	q.hurry()
+	if !q.halved { // else this is an answer to who sends on, and may take its time
+		q.hurry()
+	}
 	return !withdrawn || errors.Is(err, ddp.Lost)
 }
 
@@ -236,6 +238,7 @@ func (q *QueuePair) end(err error) {
 		}
 	} else {
 		q.mu.Unlock()
+		q.settled = errors.Is(err, io.EOF) && q.settles()
 	}
 	q.conn.Close()
 	q.stop()

@@ -28,6 +28,7 @@ type Conn struct {
 	sender
 	tally   tally // of a connection that is not TCP
 	closing sync.Once
+	closed  atomic.Bool
 }
 
 // tally counts the bytes of a connection of which no TCP does.
@@ -91,9 +92,23 @@ func (c *Conn) CloseWrite() error {
 	return fmt.Errorf("mpa: ending one direction of a %T: %w", c.nc, errors.ErrUnsupported)
 }
 
-// Unacknowledged is how much of what was sent the peer has not taken, as [Traffic] has it.
-func (c *Conn) Unacknowledged() int {
-	return c.Traffic().Untaken
+// Unacknowledged is how much of what was sent the peer has not taken, as [Traffic] has it. Of a connection
+// that has ended nobody knows any more.
+func (c *Conn) Unacknowledged() (n int, err error) {
+	const reset = 7 // TCP_CLOSE: by the peer, or TCP has given it up
+	n = c.Traffic().Untaken
+	if c.tcp && n > 0 {
+		// Of one that is closed it says nothing; that is looked at below.
+		_ = c.raw.Control(func(fd uintptr) {
+			if info, e := unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO); e != nil || info.State == reset {
+				err = unix.ENOTCONN
+			}
+		})
+	}
+	if c.closed.Load() { // after the others: while it was open they were right
+		err = net.ErrClosed
+	}
+	return n, err
 }
 
 // Traffic is what the two TCPs have told each other of a connection. Of one that is not TCP nobody knows what the peer has: it is what the
@@ -140,7 +155,10 @@ const probes = 4
 // has arrived that nobody read: see Discard.
 func (c *Conn) Close() error {
 	err := net.ErrClosed
-	c.closing.Do(func() { err = c.nc.Close() })
+	c.closing.Do(func() {
+		c.closed.Store(true)
+		err = c.nc.Close()
+	})
 	return err
 }
 
@@ -148,6 +166,7 @@ func (c *Conn) Close() error {
 func (c *Conn) Abort() error {
 	err := net.ErrClosed
 	c.closing.Do(func() {
+		c.closed.Store(true)
 		if t, ok := c.nc.(*net.TCPConn); ok {
 			t.SetLinger(0)
 		}

@@ -1,0 +1,173 @@
+package verbs_test
+
+import (
+	"errors"
+	"io"
+	"math/rand/v2"
+	"net"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/dgrdma/dgrdma/rdmap/ddp"
+	"github.com/dgrdma/dgrdma/rdmap/mpa"
+	"github.com/dgrdma/dgrdma/verbs"
+)
+
+// Two programs that close when they are done, at the same time or one shortly after the other, both end in good
+// order, with what each has sent last, between strangers as well.
+func TestBothClose(t *testing.T) {
+	t.Parallel()
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	rng := rand.New(rand.NewPCG(seed, 1))
+	for i := range 300 {
+		at := func() *verbs.Options { return &verbs.Options{Strict: i%3 == 0, Posted: []verbs.Receive{{}, {}}} }
+		e := connect(t, at(), at())
+		if err := e.a.Send(t.Context(), nil); err != nil {
+			t.Fatal(err)
+		}
+		var group sync.WaitGroup
+		for _, q := range []*verbs.QueuePair{e.a, e.b} {
+			wait := time.Duration(rng.IntN(300)) * time.Microsecond
+			group.Go(func() {
+				if err := q.Send(t.Context(), nil); err != nil && !errors.Is(err, verbs.ErrFlushed) {
+					t.Error(err)
+				} else if err != nil {
+					return // the other one was faster
+				}
+				time.Sleep(wait)
+				if err := q.Close(); err != nil {
+					t.Errorf("Close: %v", err)
+				}
+			})
+		}
+		group.Wait()
+		e.ha.Close()
+		e.hb.Close()
+	}
+}
+
+// Who closes behind the other, when all is with that one, ends in good order too.
+func TestCloseBehindThePeer(t *testing.T) {
+	for _, strict := range []bool{false, true} {
+		e := connect(t, &verbs.Options{Strict: strict}, &verbs.Options{Strict: strict, Posted: []verbs.Receive{{}}})
+		if err := e.a.Send(t.Context(), nil); err != nil {
+			t.Fatal(err)
+		}
+		if err := e.b.Close(); err != nil {
+			t.Errorf("strict=%v: the first: %v", strict, err)
+		}
+		<-e.a.Done()
+		if err := e.a.Close(); err != nil {
+			t.Errorf("strict=%v: the second: %v", strict, err)
+		}
+	}
+}
+
+// accepted is a queue pair, and its peer, which sends and reads what a test likes.
+func accepted(t *testing.T, o *verbs.Options) (*verbs.QueuePair, *attacker) {
+	t.Helper()
+	_, l := listen(t)
+	a := &attacker{nc: dial(t, l)}
+	a.nc.(*net.TCPConn).SetReadBuffer(16 << 10)
+	pairs := make(chan *verbs.QueuePair, 1)
+	go func() {
+		defer close(pairs)
+		r, err := l.Accept(t.Context())
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		q, err := r.Accept(t.Context(), o)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		pairs <- q
+	}()
+	var err error
+	if a.conn, err = mpa.Initiate(t.Context(), a.nc, &mpa.Options{ORD: 1}); err != nil {
+		t.Fatal(err)
+	}
+	q := <-pairs
+	if q == nil {
+		t.FailNow()
+	}
+	a.send(untagged(0x43, 0, 1, nil)) // who was dialed may speak when the other has
+	return q, a
+}
+
+// A peer that ends its direction before it has read what was sent: the end is a good one when it has, and not before.
+func TestPeerClosesUnread(t *testing.T) {
+	const late = 300 * time.Millisecond
+	for _, c := range []struct {
+		name    string
+		awaited bool // Close waits when the peer closes
+		then    func(*attacker)
+		good    bool
+	}{
+		{"closed later", false, func(*attacker) {}, false},
+		{"read", true, func(a *attacker) {
+			for a.conn.Discard() == nil {
+			}
+		}, true},
+		{"reset", true, func(a *attacker) { a.conn.Abort() }, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			q, a := accepted(t, &verbs.Options{Posted: []verbs.Receive{{}}})
+			if err := q.Send(t.Context(), make([]byte, 256<<10)); err != nil {
+				t.Fatal(err)
+			}
+			began := time.Now()
+			closed := make(chan error, 1)
+			if c.awaited {
+				go func() { closed <- q.Close() }()
+				time.Sleep(late / 3)
+			}
+			if err := a.conn.CloseWrite(); err != nil {
+				t.Fatal(err)
+			}
+			if !c.awaited {
+				<-q.Done()
+				closed <- q.Close()
+			} else {
+				time.Sleep(late)
+				c.then(a)
+			}
+			err := <-closed
+			if (err == nil) != c.good || c.awaited && time.Since(began) < late || time.Since(began) > late+5*time.Second {
+				t.Errorf("Close after %v: %v", time.Since(began), err)
+			}
+			if !c.awaited && !errors.Is(err, verbs.ErrPeerClosed) {
+				t.Errorf("Close: %v, want %v", err, verbs.ErrPeerClosed)
+			}
+		})
+	}
+}
+
+// RDMAP-085: who has ended its own direction takes what the peer still sends, and a question that it cannot answer any more
+// does not change that, however long the rest takes.
+func TestQuestionBehindTheClose(t *testing.T) {
+	t.Parallel()
+	last := make([]byte, 4)
+	q, a := accepted(t, &verbs.Options{Posted: []verbs.Receive{{}, {ID: 7, Data: last}}})
+	closed := make(chan error, 1)
+	go func() { closed <- q.Close() }()
+	if _, err := io.Copy(io.Discard, a.nc); err != nil { // until its end
+		t.Fatal(err)
+	}
+	read := make([]byte, 28) // of nothing
+	a.send(ddp.Message{Header: ddp.Header{Control: 0x41, QN: 1, MSN: 1}, Length: 28, Data: []ddp.Span{{Bytes: read}}})
+	time.Sleep(1500 * time.Millisecond) // longer than a connection stays that has failed
+	a.send(untagged(0x43, 0, 2, []byte("last")))
+	a.nc.Close()
+	if err := <-closed; err != nil {
+		t.Errorf("Close: %v", err)
+	}
+	done := make([]verbs.Completion, 3)
+	if n := q.Received().Poll(done); n != 2 || done[1].ID != 7 || done[1].Err != nil || string(last) != "last" {
+		t.Errorf("%d receives: %+v, with %q", n, done[:n], last)
+	}
+}
