@@ -222,6 +222,9 @@ func (a *Analyzer) Report() *Report {
 	slices.SortStableFunc(a.order, func(f, g *flow) int { return cmp.Compare(g.dataFirst, f.dataFirst) })
 	for i, f := range a.order {
 		f.number = i
+		if f.reverse == nil { // it may have begun behind the last frame
+			f.reverse = a.reverse(f.key)
+		}
 		f.finish(a.end)
 	}
 	for _, w := range a.wayOrder {

@@ -30,12 +30,21 @@ func (a *Analyzer) asks(k flowKey, record int) {
 	q.times.add(1, record)
 }
 
+const unanswered = "nothing of an answer is in the capture: unless only this direction was captured, nobody is there, or nobody who takes it for a peer, " +
+	"or it has a key and takes nothing without."
+
 // aboutQuestions tells of those that nobody answered. One alone may be answered behind the end of the capture.
 func (a *Analyzer) aboutQuestions(c *findings) {
 	for _, q := range a.questionOrder {
 		if n := q.times.n; n > 1 && !q.told {
-			c.add(Problem, "no answer", n, []int{q.times.first}, "Endpoint %d (%v) asked %s who is at %v, and nothing of an answer is in the capture: unless only this direction was captured, "+
-				"nobody is there, or nobody who takes it for a peer, or it has a key and takes nothing without.", q.key.srcID, q.key.src, times(n), q.key.dst)
+			c.add(Problem, "no answer", n, []int{q.times.first}, "Endpoint %d (%v) asked %s who is at %v, and "+unanswered, q.key.srcID, q.key.src, times(n), q.key.dst)
 		}
+	}
+}
+
+// aboutIntroduction tells of who introduced itself to a peer that never answered, and sent nothing else that it could have answered.
+func (f *flow) aboutIntroduction(c *findings, from, to string) {
+	if n := f.introduction; n > 1 && f.reverse == nil && f.dataFirst == 0 && f.acksSent == 0 && !f.met {
+		c.add(Problem, "no answer", n, []int{f.firstRecord}, "%s introduced itself to %s %s, and "+unanswered, capital(from), to, times(n))
 	}
 }

@@ -190,6 +190,7 @@ func (f *flow) aboutPeer(c *findings) {
 			"a transaction of one message: OpenCPI's first driver and its hardware, when they receive it, write the completion word and drop the data.",
 			count(n, "message"), from, to, has(n))
 	}
+	f.aboutIntroduction(c, from, to)
 	f.aboutWindow(c, from, to, firsts)
 }
 

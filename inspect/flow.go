@@ -50,6 +50,7 @@ type flow struct {
 
 	frames, messages, wire            int64
 	withMessages, alone, introduction int
+	met                               bool  // an introduction names a life of the peer, which told it
 	firsts                            int   // frames with messages, seen for the first time
 	data, dataFirst                   int64 // all copies, and the first of each
 	resent, resentIDs, duplicates     int
@@ -176,6 +177,9 @@ func (f *flow) add(s *seen) {
 // reports whether that is the present one. The network may have held it back.
 func (f *flow) introduced(s *seen) bool {
 	life := s.messages[0].Txn
+	if h, _ := s.messages[0].Hello(); h.Peer != 0 {
+		f.met = true
+	}
 	if slices.Contains(f.lives, life) {
 		return life == f.life
 	}

@@ -273,9 +273,10 @@ func TestRealPeersCutAnywhere(t *testing.T) {
 	}
 }
 
-// TestNobodyAnswers: who asks again and again who is at an address is told of, unless somebody answers.
+const unanswered = "nothing of an answer is in the capture: unless only this direction was captured, nobody is there, or nobody who takes it for a peer, or it has a key and takes nothing without.\n"
+
+// TestNobodyAnswers: who asks, or introduces itself, again and again is told of, unless somebody answered or the capture has one direction alone.
 func TestNobodyAnswers(t *testing.T) {
-	const unanswered = "nothing of an answer is in the capture: unless only this direction was captured, nobody is there, or nobody who takes it for a peer, or it has a key and takes nothing without.\n"
 	again := func(s *story, to frame.EndpointID, n int) {
 		for i := range n {
 			s.hello(1, to, uint32(i)+1, 10)
@@ -290,6 +291,13 @@ func TestNobodyAnswers(t *testing.T) {
 		{"asked once", func(s *story) { again(s, 0, 1) }, ""},
 		{"asked and told", func(s *story) { again(s, 0, 2); s.hello(0, 1, 0, 10) }, ""},
 		{"another was told", func(s *story) { again(s, 0, 2); s.hello(0, 3, 0, 10) }, "problem: Endpoint 1 (02:00:00:00:00:01) asked twice who is at 02:00:00:00:00:00, and " + unanswered},
+		{"introduced in vain", func(s *story) { again(s, 2, 12) }, "problem: Endpoint 1 introduced itself to endpoint 2 12 times, and " + unanswered},
+		{"introduced once", func(s *story) { again(s, 2, 1) }, ""},
+		{"introduced and answered", func(s *story) { again(s, 2, 2); s.hello(2, 1, 5, 11) }, ""},
+		{"introduced in one direction", func(s *story) {
+			again(s, 2, 2)
+			s.a.Add(s.packet(1, 2, frameWith(1, 2, 3, frame.Hello{Life: 10, Peer: 11}.Message())))
+		}, ""},
 		{"more than are followed", func(s *story) {
 			for i := range 129 {
 				s.hello(frame.EndpointID(i+1), 0, 1, 10)

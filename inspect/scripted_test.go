@@ -229,7 +229,7 @@ func TestStories(t *testing.T) {
 			s.hello(1, 2, 1, 7)
 			s.at = s.at.Add(time.Second)
 			s.hello(1, 2, 1, 7)
-		}, "", nil},
+		}, "problem: Endpoint 1 introduced itself to endpoint 2 twice, and " + unanswered, nil},
 		{"cut by a snap length", func(s *story) {
 			for i := range 4 {
 				p := s.packet(1, 2, frameWith(1, 2, frame.Seq(i), frame.Message{Txn: uint32(i), Count: 2, Index: 1, Len: 64}, frame.Message{Txn: uint32(i), Count: 2, Index: 2, Len: 64}))
