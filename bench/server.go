@@ -53,10 +53,7 @@ func (s *Server) Serve(ctx context.Context, once bool) error {
 	for {
 		select {
 		case <-ctx.Done():
-			if once {
-				return fmt.Errorf("%w before a client came", ErrInterrupted)
-			}
-			return nil
+			return interrupted(once)
 		case c := <-s.Memory.control:
 			if c.kind != kindBegin {
 				continue
@@ -71,6 +68,14 @@ func (s *Server) Serve(ctx context.Context, once bool) error {
 			}
 		}
 	}
+}
+
+// interrupted is why a server ends with its context: one that was there for a client has failed.
+func interrupted(once bool) error {
+	if once {
+		return fmt.Errorf("%w before a client came", ErrInterrupted)
+	}
+	return nil
 }
 
 // nameOf returns the name of who sent a record.

@@ -390,3 +390,15 @@ func TestLastWord(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestVerbsServerIsInterrupted: a server that was to wait for a client, and is interrupted before, says so, whoever of those that wait sees it first.
+func TestVerbsServerIsInterrupted(t *testing.T) {
+	s := verbsServer(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for range 20_000 {
+		if err := s.Serve(ctx, true); !errors.Is(err, ErrInterrupted) {
+			t.Fatalf("the server ended with %v", err)
+		}
+	}
+}

@@ -54,12 +54,12 @@ func (s *VerbsServer) Serve(ctx context.Context, once bool) error {
 	for {
 		select {
 		case <-ctx.Done():
-			if once {
-				return fmt.Errorf("%w before a client came", ErrInterrupted)
-			}
-			return nil
+			return interrupted(once)
 		case err := <-listened:
 			listened <- err
+			if err == nil { // who listens saw the end of the context first
+				err = interrupted(once)
+			}
 			return err
 		case c := <-came:
 			err := c.attend(ctx)
