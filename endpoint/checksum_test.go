@@ -176,8 +176,11 @@ func TestChecksumIsAgreedOn(t *testing.T) {
 				p.net.Link(addrA, addrB, simnet.Link{Script: there.hear})
 				p.net.Link(addrB, addrA, simnet.Link{Script: back.hear})
 				if !x.foreign {
-					p.toA.Reset(0) // so that all introductions are heard
-					p.toB.Reset(0)
+					// So that all introductions are heard. What is under way when the other side begins anew fails.
+					for _, c := range []*Conn{p.toA, p.toB} {
+						c.Reset(0)
+						time.Sleep(10 * time.Millisecond)
+					}
 				}
 				p.bothWays(rand.New(rand.NewPCG(1, 1)), 4)
 				time.Sleep(time.Second)
