@@ -193,18 +193,20 @@ func (l *Link) say(err error) {
 // await waits for what the listener says, which wins over the end of the link behind it.
 func (l *Link) await(ctx context.Context) error {
 	l.host.drive(ctx, func() bool { return len(l.answer) > 0 }, l.down)
-	select {
-	case err := <-l.answer:
-		return err
-	default:
-	}
+	var over error
 	select {
 	case err := <-l.answer:
 		return err
 	case <-l.down:
-		return l.Err()
+		over = l.Err()
 	case <-ctx.Done():
-		return context.Cause(ctx)
+		over = context.Cause(ctx)
+	}
+	select {
+	case err := <-l.answer:
+		return err
+	default:
+		return over
 	}
 }
 

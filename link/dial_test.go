@@ -311,4 +311,14 @@ func TestAnswerBeforeTheEnd(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	for range 20_000 { // and while the dialer looks
+		l := newLink(out.peer, out.life, "port", 1)
+		go func() {
+			l.say(nil)
+			l.fail(ErrPeerClosed)
+		}()
+		if err := l.await(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
