@@ -43,7 +43,7 @@ func (c *call) wait(ctx context.Context, q *QueuePair) error {
 			return c.c.Err
 		case <-q.lending.offered:
 		case <-ctx.Done():
-			q.giveUp(ctx)
+			q.giveUp(ctx, c)
 			<-c.done
 			if c.c.Err == nil {
 				return nil
@@ -53,9 +53,13 @@ func (c *call) wait(ctx context.Context, q *QueuePair) error {
 	}
 }
 
-// giveUp ends the connection since the context of a call has ended.
-func (q *QueuePair) giveUp(ctx context.Context) {
+// giveUp ends the connection since the context of a call has ended that is not done.
+func (q *QueuePair) giveUp(ctx context.Context, c *call) {
 	q.mu.Lock()
+	if len(c.done) > 0 {
+		q.mu.Unlock()
+		return
+	}
 	if q.gaveUp == nil && !q.closing {
 		err := ctx.Err()
 		if cause := context.Cause(ctx); cause != err {

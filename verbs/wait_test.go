@@ -1,8 +1,10 @@
 package verbs_test
 
 import (
+	"context"
 	"errors"
 	"net"
+	"sync"
 	"testing"
 	"time"
 
@@ -45,5 +47,46 @@ func TestWaitAfterTheEnd(t *testing.T) {
 		if _, err := wait(e.a.Completions(), done[:1]); err != nil && !errors.Is(err, net.ErrClosed) {
 			t.Errorf("events %v: at who closed: %v", events, err)
 		}
+	}
+}
+
+// ending is a context that ends when somebody waits for that, behind what happens first.
+type ending struct {
+	context.Context
+	cancel context.CancelFunc
+	once   sync.Once
+	first  func()
+}
+
+func (e *ending) Done() <-chan struct{} {
+	e.once.Do(func() {
+		e.first()
+		e.cancel()
+	})
+	return e.Context.Done()
+}
+
+// TestContextEndsWithACall: a call that is done when its context ends has not failed, and its connection goes on.
+func TestContextEndsWithACall(t *testing.T) {
+	e := connect(t, nil, nil)
+	for n := range uint64(64) { // select would see either first
+		ctx, cancel := context.WithCancel(t.Context())
+		ends := &ending{Context: ctx, cancel: cancel, first: func() {
+			if err := e.a.Send(t.Context(), []byte("x")); err != nil {
+				t.Error(err)
+			}
+			for e.b.Stats().Received <= n && e.b.Err() == nil {
+				time.Sleep(100 * time.Microsecond)
+			}
+		}}
+		if _, err := e.b.Receive(ends, make([]byte, 8)); err != nil {
+			t.Fatalf("call %d: %v", n, err)
+		}
+		if err := e.b.Err(); err != nil {
+			t.Fatalf("behind call %d: %v", n, err)
+		}
+	}
+	if err := errors.Join(e.a.Close(), e.b.Close()); err != nil {
+		t.Error(err)
 	}
 }
