@@ -114,13 +114,16 @@ func (q *QueuePair) acknowledged(ctx context.Context) error {
 // may be a round trip behind; who waits in Shutdown waits for it as long as its context lets it.
 func (q *QueuePair) settles() bool {
 	q.mu.Lock()
-	ctx := q.ctx
+	ctx, halved := q.ctx, q.halved
 	if !q.closing {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, lastWords)
 		defer cancel()
 	}
 	q.mu.Unlock()
+	if halved {
+		return true // the barrier said so
+	}
 	// Who sends may not have noted yet what has left, and has been answered.
 	if q.until(ctx, func() bool { return !q.turn.taken }) != nil {
 		return false
