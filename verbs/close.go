@@ -20,7 +20,7 @@ const closeTime = 10 * time.Second
 
 // Shutdown is [QueuePair.Close], with ctx in place of the ten seconds. The error is that of ctx if
 // something was not done, or why the connection had ended before: [ErrPeerClosed] if the peer closed it and
-// its TCP did not tell within a second that it has all that was sent.
+// its TCP did not tell within a second that it has all that was sent, which over TLS nobody can tell.
 func (q *QueuePair) Shutdown(ctx context.Context) error {
 	q.mu.Lock()
 	first := !q.closing
@@ -121,8 +121,11 @@ func (q *QueuePair) settles() bool {
 		defer cancel()
 	}
 	q.mu.Unlock()
-	if halved {
+	switch {
+	case halved:
 		return true // the barrier said so
+	case q.conn.Blocks():
+		return false // nobody knows what the peer has
 	}
 	// Who sends may not have noted yet what has left, and has been answered.
 	if q.until(ctx, func() bool { return !q.turn.taken }) != nil {

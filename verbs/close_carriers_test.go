@@ -1,11 +1,18 @@
 package verbs_test
 
 import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	crypto "crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"io"
+	"math/big"
 	"net"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/dgrdma/dgrdma/rdmap/mpa"
 	"github.com/dgrdma/dgrdma/verbs"
@@ -49,6 +56,29 @@ func both(t *testing.T, network, at string) (here, there net.Conn) {
 	return here, there
 }
 
+// overTLS are the ends of a connection of TLS.
+func overTLS(t *testing.T) (here, there *tls.Conn) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), crypto.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	of := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour)}
+	signed, err := x509.CreateCertificate(crypto.Reader, of, of, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, b := both(t, "tcp", "127.0.0.1:0")
+	here = tls.Client(a, &tls.Config{InsecureSkipVerify: true})
+	there = tls.Server(b, &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{signed}, PrivateKey: key}}})
+	shaken := make(chan error, 1)
+	go func() { shaken <- there.Handshake() }()
+	if err := errors.Join(here.Handshake(), <-shaken); err != nil {
+		t.Fatal(err)
+	}
+	return here, there
+}
+
 // A question behind the end of this side's direction has no answer, and nobody waits until that has left.
 func TestCloseWithoutTCP(t *testing.T) {
 	t.Parallel()
@@ -63,5 +93,22 @@ func TestCloseWithoutTCP(t *testing.T) {
 	there.Close()
 	if err := <-closed; err != nil {
 		t.Errorf("Close: %v", err)
+	}
+}
+
+// Of a peer behind TLS nobody knows what it has when it closes.
+func TestPeerClosesTLS(t *testing.T) {
+	t.Parallel()
+	here, there := overTLS(t)
+	q, _ := brought(t, here, there, nil)
+	if err := q.Send(t.Context(), make([]byte, 1000)); err != nil {
+		t.Fatal(err)
+	}
+	if err := there.CloseWrite(); err != nil { // it has read nothing of that
+		t.Fatal(err)
+	}
+	<-q.Done()
+	if err := q.Close(); !errors.Is(err, verbs.ErrPeerClosed) {
+		t.Errorf("Close: %v, want %v", err, verbs.ErrPeerClosed)
 	}
 }
