@@ -110,31 +110,35 @@ func (q *QueuePair) acknowledged(ctx context.Context) error {
 	}
 }
 
-// settles says that the peer, which has closed the connection, has all that this side has posted. The word of the peer's TCP
-// may be a round trip behind; who waits in Shutdown waits for it as long as its context lets it.
-func (q *QueuePair) settles() bool {
+// settle finds out whether the peer, which has closed the connection, has all that this side has posted. The word of the
+// peer's TCP may be a round trip behind; who waits in Shutdown waits for it as long as its context lets it.
+func (q *QueuePair) settle() {
 	q.mu.Lock()
 	ctx, halved := q.ctx, q.halved
+	q.settled = halved // the barrier said so
 	if !q.closing {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, lastWords)
 		defer cancel()
 	}
 	q.mu.Unlock()
-	switch {
-	case halved:
-		return true // the barrier said so
-	case q.conn.Blocks():
-		return false // nobody knows what the peer has
-	}
-	// Who sends may not have noted yet what has left, and has been answered.
-	if q.until(ctx, func() bool { return !q.turn.taken }) != nil {
-		return false
+	// Of a connection that is not the system's nobody knows what the peer has. Who sends may not have noted yet
+	// what has left, and has been answered.
+	if halved || q.conn.Blocks() || q.until(ctx, func() bool { return !q.turn.taken }) != nil {
+		return
 	}
 	q.mu.Lock()
-	done := q.barring || !q.stream.Busy()
+	q.settled = q.barring || !q.stream.Busy()
+	settled := q.settled
 	q.mu.Unlock()
-	return done && q.acknowledged(ctx) == nil
+	if !settled {
+		return
+	}
+	if q.acknowledged(ctx) != nil {
+		q.mu.Lock()
+		q.settled = false
+		q.mu.Unlock()
+	}
 }
 
 // Abort ends the connection at once, and returns when everything has completed.

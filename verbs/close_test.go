@@ -65,6 +65,41 @@ func TestCloseBehindThePeer(t *testing.T) {
 	}
 }
 
+// Who posts while the peer closes does not hear that all is with it, when some of it was flushed.
+func TestPostWhileThePeerCloses(t *testing.T) {
+	t.Parallel()
+	for range 50 {
+		e := connect(t, nil, nil)
+		data := make([]byte, 64)
+		r, err := e.hb.Register(make([]byte, 64), verbs.RemoteWrite)
+		if err != nil {
+			t.Fatal(err)
+		}
+		closed := make(chan error, 1)
+		go func() { closed <- e.b.Close() }()
+		done := make([]verbs.Completion, 128)
+		flushed := 0
+		poll := func() {
+			for _, c := range done[:e.a.Completions().Poll(done)] {
+				if c.Err != nil {
+					flushed++
+				}
+			}
+		}
+		for err = nil; err == nil || errors.Is(err, verbs.ErrFull); poll() {
+			err = e.a.Post(&verbs.Work{Op: verbs.OpWrite, STag: r.STag(), TO: r.Base(), Data: data})
+		}
+		err = e.a.Close()
+		poll()
+		if err == nil && flushed > 0 {
+			t.Fatalf("Close says that all is with the peer, and %d requests were flushed", flushed)
+		}
+		if err := <-closed; err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // accepted is a queue pair, and its peer, which sends and reads what a test likes.
 func accepted(t *testing.T, o *verbs.Options) (*verbs.QueuePair, *attacker) {
 	t.Helper()

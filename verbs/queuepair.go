@@ -36,7 +36,7 @@ type QueuePair struct {
 	closing bool        // the program has closed the queue pair
 	barring bool        // all that it had posted is done; only the barrier of Shutdown may be under way
 	halved  bool        // this side has ended its direction
-	settled bool        // the peer closed when it had all that this side had posted
+	settled bool        // the peer has closed, and has all that this side had posted
 	closes  *time.Timer // the connection, which has failed
 	gaveUp  error       // why this side has aborted the connection
 	lost    error       // why the network cannot send any more
@@ -114,6 +114,7 @@ func (q *QueuePair) queue(w *Work, to rdmap.Completions) error {
 	err := q.stream.PostTo((*rdmap.Work)(w), to)
 	switch {
 	case err == nil:
+		q.settled = false
 		return nil
 	case err == rdmap.ErrFull:
 		return q.full(&q.fullSends, "Sends", q.cfg.Sends, "poll Completions")

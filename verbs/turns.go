@@ -238,7 +238,9 @@ func (q *QueuePair) end(err error) {
 		}
 	} else {
 		q.mu.Unlock()
-		q.settled = errors.Is(err, io.EOF) && q.settles()
+		if errors.Is(err, io.EOF) {
+			q.settle()
+		}
 	}
 	q.conn.Close()
 	q.stop()
