@@ -134,7 +134,15 @@ func (q *QueuePair) settle() {
 	if !settled {
 		return
 	}
-	if q.acknowledged(ctx) != nil {
+	n, err := q.conn.Unacknowledged()
+	if n > 0 && err == nil {
+		q.mu.Lock()
+		q.halved = true
+		q.mu.Unlock()
+		_ = q.conn.CloseWrite() // TCP acknowledges that at once, and other bytes up to 40 ms later
+		err = q.acknowledged(ctx)
+	}
+	if err != nil {
 		q.mu.Lock()
 		q.settled = false
 		q.mu.Unlock()

@@ -100,6 +100,37 @@ func TestPostWhileThePeerCloses(t *testing.T) {
 	}
 }
 
+// The peer's TCP may take its time to say that it has what this side sent last, as long as nothing else does: neither side waits for that.
+func TestCloseTakesNoTime(t *testing.T) {
+	t.Parallel()
+	const late = 40 * time.Millisecond // of an acknowledgment that has nothing to go with, at least
+	least := time.Hour
+	for range 20 {
+		e := connect(t, nil, &verbs.Options{Posted: make([]verbs.Receive, 128)})
+		closed := make(chan error, 1)
+		for range 50 {
+			if err := e.a.Post(&verbs.Work{Op: verbs.OpSend}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		began := time.Now()
+		go func() { closed <- e.b.Close() }()
+		for range 50 {
+			if e.a.Post(&verbs.Work{Op: verbs.OpSend}) != nil {
+				break
+			}
+		}
+		e.a.Close() // it may have failed, if the peer was faster
+		if err := <-closed; err != nil {
+			t.Fatal(err)
+		}
+		least = min(least, time.Since(began))
+	}
+	if least >= late {
+		t.Errorf("to close took %v, at least", least)
+	}
+}
+
 // accepted is a queue pair, and its peer, which sends and reads what a test likes.
 func accepted(t *testing.T, o *verbs.Options) (*verbs.QueuePair, *attacker) {
 	t.Helper()
