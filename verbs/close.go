@@ -2,6 +2,7 @@ package verbs
 
 import (
 	"context"
+	"net"
 	"time"
 
 	"github.com/dgrdma/dgrdma/rdmap"
@@ -91,10 +92,12 @@ func (q *QueuePair) barrier(ctx context.Context) error {
 	return c.wait(ctx, q)
 }
 
-// acknowledged waits until the peer's TCP has all that was sent.
+// acknowledged waits until the peer's TCP has all that was sent. It looks ever more seldom: a peer may take nothing for long, and
+// be one of thousands.
 func (q *QueuePair) acknowledged(ctx context.Context) error {
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
+	pause := time.Millisecond
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
 	for {
 		switch n, err := q.conn.Unacknowledged(); {
 		case err != nil:
@@ -103,7 +106,11 @@ func (q *QueuePair) acknowledged(ctx context.Context) error {
 			return nil
 		}
 		select {
-		case <-tick.C:
+		case <-timer.C:
+			pause += pause / 2
+			timer.Reset(pause)
+		case <-q.conn.Closed():
+			return net.ErrClosed
 		case <-ctx.Done():
 			return ctx.Err()
 		}

@@ -28,7 +28,7 @@ type Conn struct {
 	sender
 	tally   tally // of a connection that is not TCP
 	closing sync.Once
-	closed  atomic.Bool
+	closed  chan struct{}
 }
 
 // tally counts the bytes of a connection of which no TCP does.
@@ -36,7 +36,7 @@ type tally struct{ came, given, taken atomic.Uint64 }
 
 // newConn is a connection on which both sides have agreed.
 func newConn(nc net.Conn, agreed Agreed) (*Conn, error) {
-	c := &Conn{nc: nc, agreed: agreed}
+	c := &Conn{nc: nc, agreed: agreed, closed: make(chan struct{})}
 	c.parser.crc, c.framer.crc = agreed.CRC, agreed.CRC
 	c.patience = patience.New(runtime.NumCPU())
 	var err error
@@ -105,8 +105,10 @@ func (c *Conn) Unacknowledged() (n int, err error) {
 			}
 		})
 	}
-	if c.closed.Load() { // after the others: while it was open they were right
+	select { // after the others: while it was open they were right
+	case <-c.closed:
 		err = net.ErrClosed
+	default:
 	}
 	return n, err
 }
@@ -137,6 +139,9 @@ func (c *Conn) Traffic() (t Traffic) {
 	return t
 }
 
+// Closed is closed when this side closes the connection, or aborts it.
+func (c *Conn) Closed() <-chan struct{} { return c.closed }
+
 // KeepAlive has TCP find out within about that time, in whole seconds, that the peer's machine is gone.
 func (c *Conn) KeepAlive(within time.Duration) {
 	t, ok := c.nc.(*net.TCPConn)
@@ -156,7 +161,7 @@ const probes = 4
 func (c *Conn) Close() error {
 	err := net.ErrClosed
 	c.closing.Do(func() {
-		c.closed.Store(true)
+		close(c.closed)
 		err = c.nc.Close()
 	})
 	return err
@@ -166,7 +171,7 @@ func (c *Conn) Close() error {
 func (c *Conn) Abort() error {
 	err := net.ErrClosed
 	c.closing.Do(func() {
-		c.closed.Store(true)
+		close(c.closed)
 		if t, ok := c.nc.(*net.TCPConn); ok {
 			t.SetLinger(0)
 		}
