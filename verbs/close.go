@@ -23,6 +23,8 @@ const closeTime = 10 * time.Second
 // something was not done, or why the connection had ended before: [ErrPeerClosed] if the peer closed it and
 // its TCP did not tell within a second that it has all that was sent, which over TLS nobody can tell.
 func (q *QueuePair) Shutdown(ctx context.Context) error {
+	// Over TLS even the end of a direction may wait for the peer.
+	defer context.AfterFunc(ctx, func() { q.conn.Abort() })()
 	q.mu.Lock()
 	first := !q.closing
 	q.closing = true
@@ -42,17 +44,12 @@ func (q *QueuePair) Shutdown(ctx context.Context) error {
 			q.conn.Close() // there is no half of it that could be closed
 		}
 	}
-	select {
-	case <-q.done:
-	case <-ctx.Done():
-		q.conn.Abort()
-		<-q.done
-		if err == nil {
-			err = ctx.Err()
-		}
+	<-q.done
+	if q.settled {
+		return nil // even if the peer closed first, and did not answer the barrier
 	}
-	if q.settled && ctx.Err() == nil {
-		return nil // the peer closed at the same time, or before, and does not answer the barrier
+	if err == nil {
+		err = ctx.Err()
 	}
 	return err
 }

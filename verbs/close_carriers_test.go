@@ -1,6 +1,7 @@
 package verbs_test
 
 import (
+	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	crypto "crypto/rand"
@@ -110,5 +111,37 @@ func TestPeerClosesTLS(t *testing.T) {
 	<-q.Done()
 	if err := q.Close(); !errors.Is(err, verbs.ErrPeerClosed) {
 		t.Errorf("Close: %v, want %v", err, verbs.ErrPeerClosed)
+	}
+}
+
+// A peer behind TLS that takes no answers does not hold Shutdown for longer than its context.
+func TestCloseTLSUnread(t *testing.T) {
+	t.Parallel()
+	here, there := overTLS(t)
+	h := openHost(t)
+	r, err := h.Register(make([]byte, 32<<20), verbs.RemoteRead)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q, a := brought(t, here, there, &verbs.Options{Domain: h.Domain()})
+	if err := q.Send(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	closed := make(chan error, 1)
+	go func() { closed <- q.Shutdown(ctx) }()
+	time.Sleep(100 * time.Millisecond) // its question is under way
+	a.send(readRequest(1, r.Key()))
+	time.Sleep(100 * time.Millisecond) // the answer is, too
+	a.send(tagged(0x42, 0x42, 0, nil)) // this side may end its direction
+	select {
+	case err := <-closed:
+		if !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("Shutdown: %v", err)
+		}
+	case <-time.After(20 * time.Second):
+		there.Close()
+		t.Errorf("Shutdown waits for the peer: %v", <-closed)
 	}
 }

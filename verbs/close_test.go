@@ -1,6 +1,7 @@
 package verbs_test
 
 import (
+	"context"
 	"errors"
 	"io"
 	"math/rand/v2"
@@ -61,6 +62,11 @@ func TestCloseBehindThePeer(t *testing.T) {
 		<-e.a.Done()
 		if err := e.a.Close(); err != nil {
 			t.Errorf("strict=%v: the second: %v", strict, err)
+		}
+		over, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := e.a.Shutdown(over); err != nil {
+			t.Errorf("strict=%v: the second, late: %v", strict, err)
 		}
 	}
 }
