@@ -258,7 +258,7 @@ func (q *QueuePair) end(err error) {
 		cause = q.stream.Err()
 	case q.gaveUp != nil && !errors.Is(err, io.EOF):
 		cause = q.gaveUp
-	case q.closing:
+	case q.closing && (q.settled || !errors.Is(err, io.EOF)):
 		cause = ErrClosed
 	case errors.Is(err, io.EOF):
 		cause = ErrPeerClosed
