@@ -29,7 +29,7 @@ func (q *QueuePair) Shutdown(ctx context.Context) error {
 	first := !q.closing
 	q.closing = true
 	q.mu.Unlock()
-	err := q.until(ctx, func() bool { return !q.stream.Busy() && !q.turn.taken })
+	err := q.until(ctx, func() bool { return q.stream.Err() == nil && !q.stream.Busy() && !q.turn.taken })
 	if err == nil && first {
 		q.mu.Lock()
 		q.barring = true

@@ -219,6 +219,27 @@ func TestPeerClosesUnread(t *testing.T) {
 	}
 }
 
+// Of two that close at the same time neither hears that all was done, when it was not.
+func TestCloseTwice(t *testing.T) {
+	t.Parallel()
+	here, there := both(t, "tcp", "127.0.0.1:0")
+	q, _ := brought(t, here, there, nil)
+	if err := q.Post(&verbs.Work{Op: verbs.OpRead, Data: make([]byte, 8)}); err != nil {
+		t.Fatal(err)
+	}
+	closed := make(chan error, 2)
+	for range 2 {
+		go func() { closed <- q.Close() }()
+	}
+	time.Sleep(50 * time.Millisecond) // both wait for the answer
+	there.(*net.TCPConn).CloseWrite()
+	for range 2 {
+		if err := <-closed; !errors.Is(err, verbs.ErrPeerClosed) {
+			t.Errorf("Close: %v, want %v", err, verbs.ErrPeerClosed)
+		}
+	}
+}
+
 // RDMAP-085: who has ended its own direction takes what the peer still sends, and a question that it cannot answer any more
 // does not change that, however long the rest takes.
 func TestQuestionBehindTheClose(t *testing.T) {
