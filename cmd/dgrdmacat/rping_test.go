@@ -142,7 +142,7 @@ func TestRpingClientsAtOnce(t *testing.T) {
 		defer nc.Close()
 		nc.Write([]byte(garbage))
 	}
-	killed := asProcess(t, "rping", "--to", at).start()
+	killed := asProcess(t, "rping", "-v", "--to", at).start()
 	var all sync.WaitGroup
 	for i := range 12 {
 		all.Go(func() {
@@ -153,6 +153,9 @@ func TestRpingClientsAtOnce(t *testing.T) {
 		})
 	}
 	all.Wait()
+	eventually(t, "the one that is killed has another number of pings behind it than the others", func() bool {
+		return strings.Contains(killed.out.String(), "rdma-ping-31:")
+	})
 	killed.Process.Kill()
 	killed.code()
 	eventually(t, "the server is through with the one that was killed", func() bool { return strings.Count(p.err.String(), " pings\n") == 13 })
