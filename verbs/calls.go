@@ -48,7 +48,7 @@ func (c *call) wait(ctx context.Context, q *QueuePair) error {
 			if c.c.Err == nil {
 				return nil
 			}
-			return ctx.Err()
+			return fmt.Errorf("%w, and the connection was given up with the call", ctx.Err())
 		}
 	}
 }

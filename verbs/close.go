@@ -11,6 +11,9 @@ import (
 // Close ends the connection when all that is posted is done and with the peer, and returns when everything has
 // completed. The peer has ten seconds for what it has to answer, and for its own end. What nobody has
 // received by then completes with [ErrFlushed]. Both sides may close at the same time, or one after the other.
+//
+// What the peer has under way ends with the connection, and a Read of it fails: sides that end at different
+// moments agree on the end first, as by a last Send.
 func (q *QueuePair) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTime)
 	defer cancel()

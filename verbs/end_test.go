@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"net"
 	"runtime"
+	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -94,11 +96,14 @@ func TestContextEndsACall(t *testing.T) {
 	e := connect(t, nil, nil)
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
-	if _, err := e.a.Receive(ctx, make([]byte, 10)); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := e.a.Receive(ctx, make([]byte, 10)); !errors.Is(err, context.DeadlineExceeded) || !strings.HasSuffix(err.Error(), ", and the connection was given up with the call") {
 		t.Errorf("%v", err)
 	}
 	<-e.a.Done()
 	<-e.b.Done()
+	if err := e.b.Err(); !errors.Is(err, syscall.ECONNRESET) {
+		t.Errorf("at the peer: %v", err)
+	}
 	if err := e.a.Send(t.Context(), nil); !errors.Is(err, net.ErrClosed) && err == nil {
 		t.Errorf("a Send after that: %v", err)
 	}

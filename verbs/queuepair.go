@@ -196,8 +196,8 @@ func (q *QueuePair) CRC() bool { return q.conn.Agreed().CRC }
 func (q *QueuePair) Done() <-chan struct{} { return q.done }
 
 // Err is nil until Done is closed, and then why it was: [ErrPeerClosed], [ErrClosed], [ErrSilent], a
-// [TerminateError], an error of the network, or that of a context which ended amid a call of this side, as in
-// context.DeadlineExceeded.
+// [TerminateError], an error of the network, as syscall.ECONNRESET where the peer gave it up, or that of a context
+// which ended amid a call of this side, as context.DeadlineExceeded.
 func (q *QueuePair) Err() error {
 	select {
 	case <-q.done:
