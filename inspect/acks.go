@@ -34,6 +34,7 @@ func (f *flow) acknowledged(s *seen) {
 		f.ackedSent = max(f.ackedSent, x.last)
 		if !x.acked {
 			f.ackOne(x, s.at, s.record)
+			f.took(x)
 		}
 		if !f.anyAcked || w.Diff(f.newestAcked) > 0 {
 			f.newestAcked, f.anyAcked = w, true
@@ -51,13 +52,19 @@ func (f *flow) ackOne(x *slot, at time.Duration, record int) {
 		return
 	}
 	f.acked++
-	if x.sent == 1 {
-		f.once.add(at - x.firstAt)
-	} else {
-		f.repeated.add(at - x.firstAt)
-	}
 	f.setInFlight(at, f.inFlight-1)
 	f.tx.acknowledged(x.ending, int(x.endings), at)
+}
+
+// took notes how long the acknowledgement of a frame took, which came first.
+func (f *flow) took(x *slot) {
+	switch {
+	case x.state != slotMessage:
+	case x.sent == 1:
+		f.once.add(x.ackedAt - x.firstAt)
+	default:
+		f.repeated.add(x.ackedAt - x.firstAt)
+	}
 }
 
 // grace is how long after a frame its acknowledgement may come, for the frames
@@ -87,6 +94,7 @@ func (f *flow) finish(end time.Duration) {
 	}
 	f.missingAcked += f.ids.aheadN
 	f.missing += f.ids.aheadN
+	f.explain()
 	for t := f.tx.open.first; t != nil; {
 		next := t.next
 		if end-t.End <= grace {

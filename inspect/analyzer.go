@@ -43,6 +43,9 @@ type Analyzer struct {
 	at, end        time.Duration // of the last frame, of the latest
 	untimed        int
 	firstMalformed int
+	joined         joinedRecord
+	hiddenIn       int // records
+	firstHidden    int
 	firstChanged   int
 	firstUnfollow  int
 	firstBackwards int
@@ -64,6 +67,7 @@ func (a *Analyzer) Begins(t time.Time) { a.begun, a.begin = true, t }
 
 // Add takes the next frame. It keeps nothing of p.
 func (a *Analyzer) Add(p *captured.Packet) {
+	a.opens(p)
 	c := &a.capture
 	c.Frames++
 	a.records = max(a.records, p.Record) // of which one may hold several frames
@@ -116,6 +120,7 @@ func (a *Analyzer) Add(p *captured.Packet) {
 	a.unsealed(k, s)
 	if f := a.flow(k, s); f != nil {
 		f.add(s)
+		a.reads(f, p, s)
 		if f.reverse == nil {
 			f.reverse = a.reverse(k)
 		}
@@ -217,6 +222,7 @@ func (a *Analyzer) Counted(s capture.Stats) {
 
 // Report ends the analysis; the Analyzer takes no more frames.
 func (a *Analyzer) Report() *Report {
+	a.hides()
 	a.capture.Begin, a.capture.Duration = a.begin, a.end
 	a.capture.Records = cmp.Or(max(a.capture.Records, a.records), a.capture.Frames)
 	slices.SortStableFunc(a.order, func(f, g *flow) int { return cmp.Compare(g.dataFirst, f.dataFirst) })

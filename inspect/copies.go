@@ -26,7 +26,7 @@ func (f *flow) message(s *seen) {
 	switch {
 	case x == nil && !f.ids.fresh(w):
 		f.tooOld++
-	case x == nil, x.state == slotMissing, x.state == slotOther:
+	case x == nil, x.state == slotMissing, x.state == slotHidden, x.state == slotOther:
 		f.firstSight(s, w, first)
 	case x.brief == first:
 		f.again(s, x)
@@ -69,8 +69,9 @@ func (f *flow) conflict(s *seen, first brief) {
 // firstSight takes a frame that was not seen before.
 func (f *flow) firstSight(s *seen, w ack.Wide, first brief) {
 	x := f.ids.at(w)
-	acked := x.state == slotMissing && x.acked && x.id == w
-	late := w != f.ids.newest
+	hidden := x.state == slotHidden && x.id == w
+	acked := (x.state == slotMissing || hidden) && x.acked && x.id == w
+	late := w != f.ids.newest && !hidden // else the first copy is behind the snap length
 	if late {
 		f.late++
 		f.mark(markLate, Mark{At: s.at, ID: w.Seq(), Height: f.height(w), Record: s.record})

@@ -36,6 +36,9 @@
 // A restart is seen by an introduction of a life that was not known before, or
 // by ids that begin anew with other content.
 //
+// Of a record of several datagrams a snap length may leave only the first. Its sender numbers one after the other, so that the ids of
+// the others are known. What they held is not, and nothing is said of what it may explain.
+//
 // # Endpoints with keys
 //
 // What is sealed makes no flow: acknowledgements and messages are encrypted. Counters of sealed frames go up by one under

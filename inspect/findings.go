@@ -139,6 +139,11 @@ func (a *Analyzer) aboutCapture(c *findings) {
 		c.add(Warning, "malformed", k.Malformed, []int{a.firstMalformed},
 			"%s %s malformed: their receiver drops them.", count(k.Malformed, "frame"), wasWere(k.Malformed))
 	}
+	if k.Hidden > 0 {
+		c.add(Warning, "behind snap length", math.MaxInt32, []int{a.firstHidden}, "A snap length cut %s of several frames, as a host with offload hands them around: %s %s behind it, in no count or picture of this report. "+
+			"What became of them, what they acknowledge and what they complete is not known. Capture whole packets (tcpdump -s 0), or with gso=off and gro=off at both endpoints.",
+			count(a.hiddenIn, "record"), count(k.Hidden, "frame"), isAre(k.Hidden))
+	}
 	if k.Cut > 0 {
 		c.add(Note, "cut", k.Cut, nil, "%s %s captured without their end (snap length, or fragments): "+
 			"messages behind the cut are not known.", count(k.Cut, "frame"), wasWere(k.Cut))

@@ -19,6 +19,9 @@ func (f *flow) aboutLoss(c *findings) {
 		if f.earlyAcks > 0 {
 			text = fmt.Sprintf(" %s of them had been acknowledged before: those acknowledgements were lost or late.", Grouped(int64(f.earlyAcks)))
 		}
+		if f.hidden > 0 {
+			text += " What lies behind the snap length is not counted."
+		}
 		c.add(Warning, "sent again", f.resent, []int{f.firstCopy}, "%s of %s from %s to %s %s sent again, %s in all: %s of what was sent.%s",
 			Grouped(int64(f.resentIDs)), count(firsts, "frame"), from, to, wasWere(f.resentIDs), count(f.resent, "copy"), percent(f.resent, f.resent+firsts), text)
 	}
@@ -33,7 +36,10 @@ func (f *flow) aboutLoss(c *findings) {
 			s = Problem
 		}
 		text := ""
-		if f.reverse != nil && f.reverse.missing > 0 {
+		if n := f.hiddenBack(); n > 0 {
+			s = Note
+			text = fmt.Sprintf(" %s of %s %s behind the snap length: the acknowledgements may be there.", count(n, "frame"), to, isAre(n))
+		} else if f.reverse != nil && f.reverse.missing > 0 {
 			text = fmt.Sprintf(" %s of %s %s missing in the capture: the acknowledgements may have been there.",
 				count(f.reverse.missing, "frame"), to, isAre(f.reverse.missing))
 		}
@@ -61,7 +67,7 @@ func (f *flow) aboutLoss(c *findings) {
 	if f.jumps > 0 {
 		c.add(Warning, "leap", f.jumps, nil, "Frame ids of %s leap %s by more than %d: a long piece is missing in the capture.", from, times(f.jumps), maxJump)
 	}
-	if f.tx.never > 0 && f.cut == 0 {
+	if f.tx.never > 0 && f.cut == 0 && f.hidden == 0 {
 		s := Problem
 		if f.missingAcked > 0 || f.jumps > 0 || f.nRestart > 0 {
 			s = Warning // for a reason that is told
@@ -70,6 +76,14 @@ func (f *flow) aboutLoss(c *findings) {
 		c.add(s, "transaction", f.tx.never, []int{t.Record}, "%s from %s to %s never completed. Of transaction %d, which begins in this record, %d of %s were seen.",
 			count(f.tx.never, "transaction"), from, to, t.ID, t.Messages, count(t.Of, "message"))
 	}
+}
+
+// hiddenBack is how many frames of the peer lie behind the snap length, which may acknowledge anything.
+func (f *flow) hiddenBack() int {
+	if f.reverse == nil {
+		return 0
+	}
+	return f.reverse.hidden
 }
 
 // aboutWorst tells of the frames that were sent most often.
@@ -89,6 +103,8 @@ func (f *flow) aboutWorst(c *findings, from string) {
 				"%s; its first acknowledgement, %s after the frame, was lost or came too late.", head, elapsed(s.firstAt, s.ackedAt))
 		case s.acked:
 			c.add(Warning, "frame", 0, records, "%s; it was acknowledged %s after the last time, and never before.", head, elapsed(s.lastAt, s.ackedAt))
+		case f.hiddenBack() > 0:
+			c.add(Note, "frame", 0, records, "%s; no acknowledgement of it is before the snap length.", head)
 		case f.acked > 0:
 			c.add(Problem, "frame", 0, records, "%s; it was never acknowledged.", head)
 		}
@@ -161,6 +177,9 @@ func (f *flow) aboutPeer(c *findings) {
 	firsts := f.firsts
 	switch {
 	case firsts == 0 || f.acked > 0:
+	case f.hiddenBack() > 0:
+		c.add(Note, "never acknowledges", firsts, []int{f.firstRecord}, "%s acknowledges none of %s from %s before the snap length: what is behind it may.",
+			capital(to), count(firsts, "frame"), from)
 	case f.oneSided():
 		c.add(Note, "one direction", firsts, []int{f.firstRecord}, "Only one direction was captured: nothing of %s is in the capture, which answers %s. "+
 			"What it acknowledged of %s is not known.", to, from, count(firsts, "frame"))
@@ -196,7 +215,7 @@ func (f *flow) aboutPeer(c *findings) {
 
 func (f *flow) aboutWindow(c *findings, from, to string, firsts int) {
 	ack := f.once.quantile(0.5)
-	if f.inFlightMost < 2 || f.atMost < windowSeen || float64(f.atMost*f.inFlightMost) < windowShare*float64(firsts) || ack < time.Microsecond {
+	if f.hidden > 0 || f.inFlightMost < 2 || f.atMost < windowSeen || float64(f.atMost*f.inFlightMost) < windowShare*float64(firsts) || ack < time.Microsecond {
 		return
 	}
 	frames := float64(f.inFlightMost) / ack.Seconds()

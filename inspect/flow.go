@@ -70,6 +70,8 @@ type flow struct {
 	firstConflict                     int
 	firstCopy, firstLive              int // records
 	firstUncounted                    int
+	hidden, hiddenPlaced              int // frames behind the snap length, those of which the id is known
+	joinedSize                        int // of frames in records of several
 
 	ids      ids
 	base     ack.Wide // the id whose height is raised
@@ -207,7 +209,7 @@ func (f *flow) other(s *seen) {
 	if !ok {
 		return
 	}
-	if x := f.ids.known(w); x != nil && x.state == slotMissing {
+	if x := f.ids.known(w); x != nil && (x.state == slotMissing || x.state == slotHidden) {
 		*x = slot{id: w, state: slotOther}
 	} else if x == nil && f.ids.fresh(w) {
 		*f.ids.at(w) = slot{id: w, state: slotOther}

@@ -48,6 +48,9 @@ func FuzzAnalyzer(f *testing.F) {
 			if b[0] == 0x80 {
 				p.Length += 100
 			}
+			if b[0] == 0x7f { // the rest of its record is behind the snap length
+				p.Segment, p.Segments = 1, 1+n
+			}
 			a.Add(&p)
 			frames++
 			b = b[3+n:]

@@ -24,6 +24,7 @@ type slotState uint8
 const (
 	slotEmpty   slotState = iota // from before the first frame
 	slotMissing                  // passed over
+	slotHidden                   // likewise, and behind the snap length
 	slotMessage                  // a frame with messages
 	slotOther                    // acknowledgements alone, or an introduction
 )

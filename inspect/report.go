@@ -28,7 +28,8 @@ type Capture struct {
 	Malformed  int           `json:"malformed"`
 	Changed    int           `json:"checksum_wrong,omitempty"` // frames that were changed on the way, says their checksum
 	Cut        int           `json:"cut"`
-	Bytes      int64         `json:"bytes"` // of frames
+	Hidden     int           `json:"behind_snap_length,omitempty"` // frames in records of several, of which nothing was captured
+	Bytes      int64         `json:"bytes"`                        // of frames
 	Begin      time.Time     `json:"begin"`
 	Duration   time.Duration `json:"duration_ns"`
 	Backwards  int           `json:"backwards"`           // times that are before the one of the frame before
@@ -95,15 +96,16 @@ type Flow struct {
 	Messages      int64 `json:"messages"`
 	Data          int64 `json:"data_bytes"` // first copies
 
-	Firsts       int `json:"first_copies"` // frames with messages, each once
-	Resent       int `json:"resent"`       // copies that the sender made
-	ResentIDs    int `json:"resent_ids"`   // frames of which it made some
-	LiveHeaders  int `json:"live_headers"` // of the resent: under the transaction id of a later frame
-	Duplicates   int `json:"duplicates"`   // copies at once: the network's, or of a sender that repeats too early
-	Late         int `json:"late"`         // seen first after frames with later ids
-	Strays       int `json:"strays"`       // ids far from all others
-	Conflicts    int `json:"conflicts"`    // an id of another frame
-	Missing      int `json:"missing"`      // ids never seen
+	Firsts       int `json:"first_copies"`                 // frames with messages, each once
+	Resent       int `json:"resent"`                       // copies that the sender made
+	ResentIDs    int `json:"resent_ids"`                   // frames of which it made some
+	LiveHeaders  int `json:"live_headers"`                 // of the resent: under the transaction id of a later frame
+	Duplicates   int `json:"duplicates"`                   // copies at once: the network's, or of a sender that repeats too early
+	Late         int `json:"late"`                         // seen first after frames with later ids
+	Strays       int `json:"strays"`                       // ids far from all others
+	Conflicts    int `json:"conflicts"`                    // an id of another frame
+	Missing      int `json:"missing"`                      // ids never seen
+	Hidden       int `json:"behind_snap_length,omitempty"` // frames in records of several, of which nothing was captured
 	MissingAcked int `json:"missing_acked"`
 	Uncounted    int `json:"uncounted"` // messages with data under the count 0
 
@@ -194,7 +196,7 @@ func (f *flow) report() Flow {
 		Introductions: f.introduction, AcksGiven: f.acksSent, Messages: f.messages, Data: f.dataFirst,
 		Firsts: f.firsts, Resent: f.resent, ResentIDs: f.resentIDs, Duplicates: f.duplicates, Late: f.late, Strays: f.tooOld,
 		LiveHeaders: f.live, Uncounted: f.uncounted,
-		Conflicts: f.conflicts, Missing: f.missing, MissingAcked: f.missingAcked,
+		Conflicts: f.conflicts, Missing: f.missing, Hidden: f.hidden, MissingAcked: f.missingAcked,
 		Acked: f.acked, Unacked: f.unacked, Pending: f.pending, Abandoned: f.abandoned, EarlyAcked: f.earlyAcks,
 		InFlightMost: f.inFlightMost, AckTime: f.once.report(), AckTimeAgain: f.repeated.report(),
 		Transactions: TransactionCounts{

@@ -49,6 +49,10 @@ func (a *Analyzer) sealed(p *captured.Packet, kind datagram.Kind, at time.Durati
 	if kind == datagram.Sealed {
 		a.capture.Sealed++
 		w.frame(p)
+		if j := &a.joined; len(p.Data) >= datagram.HeadSize {
+			j.flow, j.way, j.index, j.behind = nil, w, w.latest, j.left
+			j.count, j.salt = datagram.Counter(p.Data), binary.LittleEndian.Uint32(datagram.Salt(p.Data))
+		}
 		return
 	}
 	a.capture.Handshakes++

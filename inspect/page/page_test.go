@@ -288,3 +288,17 @@ func TestSealedOnThePage(t *testing.T) {
 		t.Error("the page says that there is nothing")
 	}
 }
+
+// Where a snap length hides frames, the page draws no transactions: all of them would look unfinished.
+func TestHiddenFramesOnThePage(t *testing.T) {
+	for _, hidden := range []int{0, 5} {
+		r := reportOf(t, "udp-single")
+		for i := range r.Flows {
+			r.Flows[i].Hidden = hidden
+		}
+		const says = "Frames lie behind the snap length: when transactions completed is not known."
+		if got := strings.Contains(string(render(t, r, "x")), says); got != (hidden > 0) {
+			t.Errorf("%d hidden: says so %v", hidden, got)
+		}
+	}
+}

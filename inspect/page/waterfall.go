@@ -34,6 +34,10 @@ func drawWaterfall(f *inspect.Flow) (w waterfall) {
 		w.Empty = "No transaction was seen from its begin."
 		return w
 	}
+	if f.Hidden > 0 {
+		w.Empty = "Frames lie behind the snap length: when transactions completed is not known."
+		return w
+	}
 	from, to := ends(f)
 	w.Title = "Transactions"
 	w.Note = "Each by its id, in the order of their begin."

@@ -1,0 +1,108 @@
+package inspect
+
+import (
+	"github.com/dgrdma/dgrdma/ack"
+	"github.com/dgrdma/dgrdma/frame"
+	"github.com/dgrdma/dgrdma/frame/captured"
+)
+
+// joinedRecord is a record of several datagrams. Its packets come one after the other, and those that lie behind
+// the snap length do not come.
+type joinedRecord struct {
+	number int
+	left   int  // datagrams behind the last one that came
+	cut    bool // that one was
+	behind int  // datagrams behind the last one that could be read
+
+	// That one was a frame of a flow, or a sealed one.
+	flow  *flow
+	seq   frame.Seq
+	way   *sealedWay
+	index byte // of its key
+	count uint64
+	salt  uint32
+}
+
+// opens takes a packet before it is looked at.
+func (a *Analyzer) opens(p *captured.Packet) {
+	if p.Segment <= 1 {
+		a.hides()
+	}
+	a.joined.number, a.joined.left, a.joined.cut = p.Record, max(0, p.Segments-p.Segment), p.Cut()
+}
+
+// reads takes a frame of a record.
+func (a *Analyzer) reads(f *flow, p *captured.Packet, s *seen) {
+	j := &a.joined
+	switch {
+	case p.Segment < p.Segments:
+		f.joinedSize = p.Length
+	case p.Segments == 0 && s.cut && f.joinedSize > 0 && p.Length > f.joinedSize && len(s.messages) > 0 && s.messages[len(s.messages)-1].More:
+		// Where it ends lies behind the snap length, too, so that it looks like one frame.
+		j.left = (p.Length + frame.PrefixSize - 1) / (f.joinedSize + frame.PrefixSize)
+	}
+	j.flow, j.way, j.seq, j.behind = f, nil, s.Seq, j.left
+}
+
+// hides draws the conclusion of a record that no more packets come from. A sender numbers one datagram after the other.
+func (a *Analyzer) hides() {
+	j := a.joined
+	a.joined = joinedRecord{}
+	if j.left > 0 {
+		a.hiddenIn++
+		a.capture.Hidden += j.left
+		if a.firstHidden == 0 {
+			a.firstHidden = j.number
+		}
+	}
+	switch {
+	case j.left == 0 && !j.cut, j.behind == 0:
+	case j.flow != nil:
+		j.flow.hide(&j)
+	case j.way != nil:
+		j.way.hide(&j)
+	}
+}
+
+// hide notes that frames of a record, which its header counts, are not in the capture.
+func (f *flow) hide(j *joinedRecord) {
+	f.hidden += j.behind
+	at := f.ids.newest.Near(j.seq)
+	if f.ids.known(at) == nil {
+		return // a stray one
+	}
+	last := at + ack.Wide(min(j.behind, maxJump))
+	if last.Diff(f.ids.newest) > 0 {
+		f.advance(last, &seen{record: j.number, at: f.last})
+	}
+	for w := at + 1; w.Diff(last) <= 0; w++ {
+		if x := f.ids.known(w); x != nil && x.state == slotMissing {
+			x.state = slotHidden
+			f.hiddenPlaced++
+		}
+	}
+}
+
+// explain takes from what is missing what can lie behind the snap length: frames that are sent again stand among new ones.
+func (f *flow) explain() {
+	n := min(f.hidden-f.hiddenPlaced, f.missing)
+	f.missing -= n
+	f.missingAcked -= min(n, f.missingAcked)
+}
+
+// hide notes that sealed frames of a record are not in the capture. All have counters of their own.
+func (w *sealedWay) hide(j *joinedRecord) {
+	c := w.under[j.index]
+	if c == nil || !c.begun || c.top < j.count {
+		return
+	}
+	for n := j.count + 1; n-j.count <= uint64(min(j.behind, counterLeap)); n++ {
+		switch {
+		case n > c.top:
+			c.advance(n, j.number, &w.sealedCounts)
+		case c.top-n >= counterWindow || c.at(n).seen:
+			continue
+		}
+		*c.at(n) = counterSlot{salt: j.salt, seen: true}
+	}
+}
