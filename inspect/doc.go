@@ -34,7 +34,9 @@
 // the same place: that driver sends again what its request says by then.
 //
 // A restart is seen by an introduction of a life that was not known before, or
-// by ids that begin anew with other content.
+// by ids that begin anew with other content. The life that an endpoint names to
+// somebody it does not know, under the id 0, is none that it has. What was sent to
+// an endpoint before it began anew, and not acknowledged, was for the life that ended.
 //
 // Of a record of several datagrams a snap length may leave only the first. Its sender numbers one after the other, so that the ids of
 // the others are known. What they held is not, and nothing is said of what it may explain.

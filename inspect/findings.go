@@ -17,6 +17,9 @@ import (
 // before one that says how many there are more.
 const mostOfAKind = 4
 
+// causeWeight is the least of what other findings follow from.
+const causeWeight = math.MaxInt32 / 2
+
 // findings collects findings.
 type findings struct {
 	all   []Finding

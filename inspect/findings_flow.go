@@ -7,6 +7,9 @@ import (
 	"time"
 )
 
+// longSilence is how long a peer sends nothing before findings say so: longer than any acknowledgement waits.
+const longSilence = 250 * time.Millisecond
+
 // told is how many single frames of a flow findings name.
 const told = 3
 
@@ -30,7 +33,11 @@ func (f *flow) aboutLoss(c *findings) {
 			"what a request says by then, and it was posted again. Receivers that compare refuse such a copy.", count(n, "copy"), from, has(n))
 	}
 	f.aboutWorst(c, from)
-	if f.acked > 0 && f.unacked > 0 {
+	if n := f.toEnded; n > 0 {
+		c.add(Problem, "not acknowledged", n, []int{f.firstToEnded.record}, "%s from %s %s sent to a life of %s that ended, and never acknowledged; the first is frame %d.",
+			count(n, "frame"), from, wasWere(n), to, f.firstToEnded.id.Seq())
+	}
+	if n := f.unacked - f.toEnded; f.acked > 0 && n > 0 {
 		s := Warning
 		if f.resent > 0 {
 			s = Problem
@@ -43,9 +50,9 @@ func (f *flow) aboutLoss(c *findings) {
 			text = fmt.Sprintf(" %s of %s %s missing in the capture: the acknowledgements may have been there.",
 				count(f.reverse.missing, "frame"), to, isAre(f.reverse.missing))
 		}
-		c.add(s, "not acknowledged", f.unacked, []int{f.firstUnacked.record},
+		c.add(s, "not acknowledged", n, []int{f.firstUnacked.record},
 			"%s from %s %s never acknowledged by %s, which acknowledges others; the first is frame %d.%s",
-			count(f.unacked, "frame"), from, wasWere(f.unacked), to, f.firstUnacked.id.Seq(), text)
+			count(n, "frame"), from, wasWere(n), to, f.firstUnacked.id.Seq(), text)
 	}
 	if n := f.missingAcked; n > 0 {
 		text, where := "", []int(nil)
@@ -103,6 +110,8 @@ func (f *flow) aboutWorst(c *findings, from string) {
 				"%s; its first acknowledgement, %s after the frame, was lost or came too late.", head, elapsed(s.firstAt, s.ackedAt))
 		case s.acked:
 			c.add(Warning, "frame", 0, records, "%s; it was acknowledged %s after the last time, and never before.", head, elapsed(s.lastAt, s.ackedAt))
+		case s.ended:
+			c.add(Warning, "frame", 0, records, "%s; the life that it was sent to ended.", head)
 		case f.hiddenBack() > 0:
 			c.add(Note, "frame", 0, records, "%s; no acknowledgement of it is before the snap length.", head)
 		case f.acked > 0:
@@ -176,7 +185,7 @@ func (f *flow) aboutPeer(c *findings) {
 	from, to := c.names(f.key)
 	firsts := f.firsts
 	switch {
-	case firsts == 0 || f.acked > 0:
+	case firsts == 0 || f.acked > 0 || f.toEnded > 0 && f.toEnded == f.unacked:
 	case f.hiddenBack() > 0:
 		c.add(Note, "never acknowledges", firsts, []int{f.firstRecord}, "%s acknowledges none of %s from %s before the snap length: what is behind it may.",
 			capital(to), count(firsts, "frame"), from)
@@ -199,10 +208,17 @@ func (f *flow) aboutPeer(c *findings) {
 			capital(from), to)
 	}
 	for _, r := range f.restarts[:min(len(f.restarts), told)] {
-		c.add(Warning, "restart", f.nRestart, []int{r.Record}, "%s began anew after %s: %s.", capital(from), Span(r.At), r.How)
+		s, silent := Warning, ""
+		if f.reverse != nil && f.reverse.toEnded > 0 {
+			s = Problem
+		}
+		if r.Silent >= longSilence {
+			silent = fmt.Sprintf(", silent for the last %s", Span(r.Silent))
+		}
+		c.add(s, "restart", causeWeight+f.nRestart, []int{r.Record}, "%s began anew after %s%s: %s.", capital(from), Span(r.At), silent, r.How)
 	}
 	if f.nRestart > told {
-		c.add(Warning, "restart", f.nRestart, nil, "%s began anew %s in all.", capital(from), times(f.nRestart))
+		c.add(Warning, "restart", causeWeight+f.nRestart, nil, "%s began anew %s in all.", capital(from), times(f.nRestart))
 	}
 	if n := f.uncounted; n > 0 {
 		c.add(Warning, "count 0", n, []int{f.firstUncounted}, "%s from %s to %s %s data under the count 0, as OpenCPI's first C++ driver sends "+

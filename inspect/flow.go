@@ -65,7 +65,8 @@ type flow struct {
 	acksSent                          int64
 	acksStale, acksOld                int // acknowledgements of this flow that name nothing present
 	earlyAcks                         int // frames sent again although an acknowledgement had been captured
-	firstUnacked                      slot
+	toEnded                           int // of the unacknowledged, sent before the peer began anew
+	firstUnacked, firstToEnded        slot
 	firstMissing, firstMissingAcked   slot
 	firstConflict                     int
 	firstCopy, firstLive              int // records
@@ -81,6 +82,7 @@ type flow struct {
 	life     uint32
 	services frame.Services // as that life introduced itself last
 	told     bool
+	spoke    time.Duration // when its sender was heard last, in whatever life
 	restarts []Restart
 	nRestart int
 	cut      int // frames whose last messages may not be known
@@ -173,7 +175,14 @@ func (f *flow) add(s *seen) {
 		f.data += s.data
 		f.message(s)
 	}
+	if !toStranger(s) {
+		f.spoke = max(f.spoke, s.at)
+	}
 }
+
+// toStranger reports whether a frame is what endpoints of our kind tell somebody they do not know, of whom they keep nothing: it
+// names a life that is used once, and has no id.
+func toStranger(s *seen) bool { return isIntroduction(s) && s.HelloID() == 0 }
 
 // introduced looks at which life of its sender an introduction speaks for, and
 // reports whether that is the present one. The network may have held it back.
@@ -181,6 +190,9 @@ func (f *flow) introduced(s *seen) bool {
 	life := s.messages[0].Txn
 	if h, _ := s.messages[0].Hello(); h.Peer != 0 {
 		f.met = true
+	}
+	if toStranger(s) {
+		return false
 	}
 	if slices.Contains(f.lives, life) {
 		return life == f.life

@@ -37,6 +37,7 @@ type slot struct {
 	late  bool // came after later ones
 	early bool // a copy left after the first acknowledgement was captured
 	given bool // up, when its sender began anew
+	ended bool // not acknowledged when its receiver began anew
 	// endings is how many transactions had their last message here, up to
 	// ending.
 	endings  uint8

@@ -77,9 +77,12 @@ func (f *flow) leap(s *seen, w ack.Wide) {
 func (f *flow) restart(s *seen, id ack.Wide, how string) {
 	f.nRestart++
 	if len(f.restarts) < mostRestart {
-		f.restarts = append(f.restarts, Restart{Record: s.record, At: s.at, How: how})
+		f.restarts = append(f.restarts, Restart{Record: s.record, At: s.at, Silent: max(0, s.at-f.spoke), How: how})
 	}
 	f.mark(markRestart, Mark{At: s.at, ID: f.ids.newest.Seq(), Height: f.height(f.ids.newest), Record: s.record})
+	if g := f.a.reverse(f.key); g != nil {
+		g.ended()
+	}
 	f.close()
 	f.tx.settleAll()
 	if id == 0 {
@@ -88,6 +91,14 @@ func (f *flow) restart(s *seen, id ack.Wide, how string) {
 	f.begin(id)
 	f.strays.n = 0
 	f.anyAcked = false
+}
+
+// ended notes that the receiver began anew: what it did not acknowledge was sent to the life before.
+func (f *flow) ended() {
+	for i := range f.ids.slots {
+		s := &f.ids.slots[i]
+		s.ended = s.state == slotMessage && !s.acked
+	}
 }
 
 // close gives up all ids that are remembered, as their sender has.
@@ -150,6 +161,12 @@ func (f *flow) evict(s *slot) {
 
 func (f *flow) neverAcked(s *slot) {
 	f.unacked++
+	if s.ended {
+		if f.toEnded++; f.toEnded == 1 {
+			f.firstToEnded = *s
+		}
+		return
+	}
 	if f.firstUnacked.record == 0 {
 		f.firstUnacked = *s
 	}

@@ -146,7 +146,8 @@ type TransactionCounts struct {
 type Restart struct {
 	Record int           `json:"record"`
 	At     time.Duration `json:"at_ns"`
-	How    string        `json:"how"` // it was told
+	Silent time.Duration `json:"silent_ns"` // since it was heard before
+	How    string        `json:"how"`       // it was told
 }
 
 // Point is a frame, or an acknowledgement, as pictures show it.

@@ -185,9 +185,9 @@ func TestStories(t *testing.T) {
 			s.data(1, 2, 1)
 			s.data(2, 3, 10)
 			s.acks(1, 1, 11)
-		}, "warning: 1 frame from endpoint 1 has the id of another one: an old frame that the network held back, a sender that began anew, " +
-			"or OpenCPI's first C++ driver, which sends again what a request says by then.\n" +
-			"warning: Endpoint 1 began anew after 32 ms: ids began anew, with other content.\n",
+		}, "warning: Endpoint 1 began anew after 32 ms: ids began anew, with other content.\n" +
+			"warning: 1 frame from endpoint 1 has the id of another one: an old frame that the network held back, a sender that began anew, " +
+			"or OpenCPI's first C++ driver, which sends again what a request says by then.\n",
 			func(f *inspect.Flow) bool { return f.Acked == 41 }},
 		{"one of ours restarts", func(s *story) {
 			s.hello(2, 1, 5<<16|7, 20)
@@ -201,6 +201,35 @@ func TestStories(t *testing.T) {
 			s.acks(10, 30_001, 5)
 		}, "warning: Endpoint 1 began anew after 8 ms: a new life introduced itself.\n",
 			func(f *inspect.Flow) bool { return f.Acked == 10 && f.Introductions == 3 }},
+		{"one of ours restarts, and answers as to a stranger before", func(s *story) {
+			s.hello(1, 2, 1<<16|100, 10)
+			s.hello(2, 1, 5<<16|7, 20)
+			s.data(101, 10, 5)
+			s.acks(8, 101, 5)
+			s.data(106, 15, 1)
+			for range 3 {
+				s.at = s.at.Add(time.Second)
+				s.data(106, 15, 1)
+			}
+			s.a.Add(s.packet(2, 1, frameWith(2, 1, 0, frame.Hello{Life: 555, Tells: true}.Message())))
+			s.hello(1, 2, 1<<16|107, 11) // its ids go on
+			s.hello(2, 1, 9<<16|30_000, 21)
+			s.data(108, 16, 1)
+			s.acks(30_001, 108, 1)
+			s.at = s.at.Add(time.Second)
+			s.data(109, 17, 1)
+		}, "problem: Endpoint 2 began anew after 3.01 s, silent for the last 3.01 s: a new life introduced itself.\n" +
+			"problem: 1 frame from endpoint 1 was sent to a life of endpoint 2 that ended, and never acknowledged; the first is frame 106.\n" +
+			"warning: 1 of 8 frames from endpoint 1 to endpoint 2 was sent again, 3 copies in all: 27.3 % of what was sent.\n" +
+			"warning: Frame 106 of endpoint 1 was sent 4 times within 3 s; the life that it was sent to ended.\n", nil},
+		{"a stranger is answered, and becomes a peer", func(s *story) {
+			s.data(100, 1, 1)
+			s.hello(2, 1, 0, 555)
+			s.hello(1, 2, 1<<16|101, 10)
+			s.hello(2, 1, 9<<16|30_000, 21)
+			s.data(102, 2, 1)
+			s.acks(30_001, 100, 3)
+		}, "", nil},
 		{"a stray frame", func(s *story) {
 			s.data(100, 1, 10)
 			s.data(40_000, 900_000, 1)
