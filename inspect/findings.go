@@ -82,16 +82,16 @@ func (c *findings) sorted() []Finding {
 	return out
 }
 
-// names returns what the ends are called: by their ids, if these are different.
+// names returns what the ends are called: by their ids, if these are different. The id 0 is of somebody that is asked for.
 func (a *Analyzer) names() func(k flowKey) (from, to string) {
 	where := map[frame.EndpointID]capture.Addr{}
 	unique := true
 	sees := func(k *flowKey) {
-		if addr, known := where[k.srcID]; known && addr != k.src {
+		if addr, known := where[k.srcID]; known && k.srcID != 0 && addr != k.src {
 			unique = false
 		}
 		where[k.srcID] = k.src
-		if addr, known := where[k.dstID]; known && addr != k.dst && k.dst != (capture.Addr{}) {
+		if addr, known := where[k.dstID]; known && k.dstID != 0 && addr != k.dst && k.dst != (capture.Addr{}) {
 			unique = false
 		}
 	}
@@ -102,7 +102,12 @@ func (a *Analyzer) names() func(k flowKey) (from, to string) {
 		sees(&w.key)
 	}
 	name := func(id frame.EndpointID, addr capture.Addr) string {
-		if unique || addr == (capture.Addr{}) {
+		switch {
+		case id == 0 && addr == (capture.Addr{}):
+			return "whoever is there"
+		case id == 0:
+			return fmt.Sprintf("whoever is at %v", addr)
+		case unique || addr == (capture.Addr{}):
 			return fmt.Sprint("endpoint ", id)
 		}
 		return fmt.Sprintf("endpoint %d (%v)", id, addr)

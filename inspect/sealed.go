@@ -25,16 +25,30 @@ type sealedWay struct {
 
 	asking                    shake // the handshake that this end began last
 	ended                     int   // handshakes that this end began, and got a key from
-	unanswered, deaf, keyless counted
+	unanswered, deaf, keyless vain
+}
+
+// vain is the handshakes that ended in one way, and no key came of.
+type vain struct {
+	counted
+	asked, challenged, answered int // times, in datagrams
+}
+
+func (v *vain) add(s *shake, record int) {
+	v.counted.add(1, record)
+	v.asked += s.asked
+	v.challenged += s.challenged
+	v.answered += s.firsts
 }
 
 // shake is a handshake.
 type shake struct {
 	nonce             [datagram.NonceSize]byte
 	begun             bool
-	asked, firsts     int // times
+	ended             bool
+	asked, challenged int // times
+	firsts            int
 	record, first     int // where it began, and its first message
-	challenged, ended bool
 }
 
 // sealed takes a sealed frame, or a datagram of a handshake.
@@ -69,7 +83,7 @@ func (a *Analyzer) sealed(p *captured.Packet, kind datagram.Kind, at time.Durati
 		w.unasked.add(1, p.Record)
 	case other == nil || !other.asking.begun || other.asking.nonce != nonce:
 	case kind == datagram.Challenge:
-		other.asking.challenged = true
+		other.asking.challenged++
 	case !other.asking.ended:
 		other.asking.ended = true
 		other.ended++
@@ -156,11 +170,11 @@ func (w *sealedWay) settle() {
 	switch s := &w.asking; {
 	case !s.begun || s.ended:
 	case s.firsts > 0:
-		w.keyless.add(1, s.first)
-	case s.challenged:
-		w.deaf.add(1, s.record)
+		w.keyless.add(s, s.first)
+	case s.challenged > 0:
+		w.deaf.add(s, s.record)
 	default:
-		w.unanswered.add(1, s.record)
+		w.unanswered.add(s, s.record)
 	}
 }
 

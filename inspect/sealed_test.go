@@ -233,7 +233,7 @@ func TestSealedStories(t *testing.T) {
 			s.says(s.Question, s.Question, s.Question)
 			s.Talk = capturetest.Sealed(t, 1, 2)
 			s.says(s.Question, s.Question)
-		}, "problem: no challenge", "Endpoint 1 asked endpoint 2 for a key twice, and got no challenge: nobody is there"},
+		}, "problem: no challenge", "Endpoint 1 asked endpoint 2 for a key 5 times, and got no challenge: nobody is there"},
 		{"it began a moment ago", func(s *sealedStory) { s.says(s.Question) }, "", ""},
 		{"it has no key", func(s *sealedStory) {
 			s.says(s.Question)
@@ -241,9 +241,38 @@ func TestSealedStories(t *testing.T) {
 			s.says(s.Question)
 		}, "problem: no challenge, problem: not sealed", "that sends frames, and takes none that are sealed"},
 		{"no room", func(s *sealedStory) { s.says(s.Question, s.Challenge, s.First, s.First) },
-			"problem: no second message", "Endpoint 1 answered what endpoint 2 challenged it with, once, and got no key"},
-		{"other keys", func(s *sealedStory) { s.says(s.Question, s.Challenge, s.Question, s.Challenge) },
-			"problem: challenge ignored", "Endpoint 1 did not answer the challenge of endpoint 2, which it had asked for, once: the two were given different keys"},
+			"problem: no second message", "Endpoint 1 answered what endpoint 2 challenged it with, twice, and got no key"},
+		{"other keys", func(s *sealedStory) { s.says(s.Question, s.Challenge, s.Question, s.Question, s.Challenge) },
+			"problem: challenge ignored", "Endpoint 1 asked endpoint 2 for a key 3 times, was challenged twice, and answered no challenge: the two were given different keys"},
+		{"other keys, of whoever is there", func(s *sealedStory) {
+			for _, at := range []frame.EndpointID{2, 3} {
+				s.Talk = capturetest.Sealed(t, 1, 0)
+				for range 2 {
+					s.a.Add(s.packet(1, at, s.Question))
+					s.a.Add(s.packet(at, 1, s.Challenge))
+				}
+			}
+		}, "problem: challenge ignored, problem: challenge ignored", "Endpoint 1 asked whoever is at 02:00:00:00:00:03 for a key twice, was challenged twice"},
+		{"several talks", func(s *sealedStory) {
+			s.says(s.frames(5)...)
+			for _, at := range []frame.EndpointID{2, 3} {
+				s.Talk = capturetest.Sealed(t, 1, 0)
+				s.a.Add(s.packet(1, at, s.frames(1)[0]))
+				s.a.Add(s.packet(at, 1, s.Back(seal.Salt{1}, 40)))
+			}
+		}, "note: sealed", "5 frames from endpoint 1 to endpoint 2 and 4 frames to ask who is at an address, and to answer, are sealed: "},
+		{"questions alone", func(s *sealedStory) {
+			for _, at := range []frame.EndpointID{2, 3} {
+				s.Talk = capturetest.Sealed(t, 1, 0)
+				s.a.Add(s.packet(1, at, s.frames(1)[0]))
+			}
+		}, "note: sealed", "2 frames to ask who is at an address, and to answer, are sealed: "},
+		{"several pairs", func(s *sealedStory) {
+			for _, at := range []frame.EndpointID{2, 3} {
+				s.Talk = capturetest.Sealed(t, 1, uint16(at))
+				s.a.Add(s.packet(1, at, s.frames(1)[0]))
+			}
+		}, "note: sealed", "2 frames between 2 pairs of endpoints are sealed: "},
 		{"once in vain", func(s *sealedStory) {
 			s.says(s.Question, s.Question)
 			s.Talk = capturetest.Sealed(t, 1, 2)
