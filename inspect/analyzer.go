@@ -119,11 +119,13 @@ func (a *Analyzer) Add(p *captured.Packet) {
 	k := flowKey{p.Src, p.Dst, s.Src, s.Dst}
 	a.unsealed(k, s)
 	if f := a.flow(k, s); f != nil {
+		lives := f.nRestart
 		f.add(s)
 		a.reads(f, p, s)
 		if f.reverse == nil {
 			f.reverse = a.reverse(k)
 		}
+		f.heardOf(s, f.nRestart > lives)
 		f.reverse.acknowledged(s)
 		return
 	}

@@ -38,6 +38,9 @@
 // somebody it does not know, under the id 0, is none that it has. What was sent to
 // an endpoint before it began anew, and not acknowledged, was for the life that ended.
 //
+// An endpoint paused that sent nothing for a second at least while copies were sent to it, and then
+// went on without a restart.
+//
 // Of a record of several datagrams a snap length may leave only the first. Its sender numbers one after the other, so that the ids of
 // the others are known. What they held is not, and nothing is said of what it may explain.
 //

@@ -220,6 +220,7 @@ func (f *flow) aboutPeer(c *findings) {
 	if f.nRestart > told {
 		c.add(Warning, "restart", causeWeight+f.nRestart, nil, "%s began anew %s in all.", capital(from), times(f.nRestart))
 	}
+	f.aboutPauses(c, from)
 	if n := f.uncounted; n > 0 {
 		c.add(Warning, "count 0", n, []int{f.firstUncounted}, "%s from %s to %s %s data under the count 0, as OpenCPI's first C++ driver sends "+
 			"a transaction of one message: OpenCPI's first driver and its hardware, when they receive it, write the completion word and drop the data.",

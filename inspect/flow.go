@@ -83,6 +83,9 @@ type flow struct {
 	services frame.Services // as that life introduced itself last
 	told     bool
 	spoke    time.Duration // when its sender was heard last, in whatever life
+	unheard  unheard
+	pauses   []Pause
+	nPauses  int
 	restarts []Restart
 	nRestart int
 	cut      int // frames whose last messages may not be known
@@ -173,7 +176,9 @@ func (f *flow) add(s *seen) {
 			f.cut++
 		}
 		f.data += s.data
+		resent := f.resent
 		f.message(s)
+		f.waits(s, f.resent > resent)
 	}
 	if !toStranger(s) {
 		f.spoke = max(f.spoke, s.at)

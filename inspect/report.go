@@ -121,6 +121,7 @@ type Flow struct {
 
 	Transactions TransactionCounts `json:"transactions"`
 	Restarts     []Restart         `json:"restarts,omitempty"`
+	Pauses       []Pause           `json:"pauses,omitempty"`
 
 	BinWidth  time.Duration `json:"bin_ns"`
 	Bins      []Bin         `json:"bins"`       // from First on
@@ -204,7 +205,7 @@ func (f *flow) report() Flow {
 			Begun: f.tx.begun, Completed: f.tx.completed, Empty: f.tx.empty, UnderWay: f.tx.underWay, CutOff: f.tx.cutOff,
 			Never: f.tx.never, Time: f.tx.times.report(),
 		},
-		Restarts: f.restarts, BinWidth: f.series.width, Bins: f.series.all(),
+		Restarts: f.restarts, Pauses: f.pauses, BinWidth: f.series.width, Bins: f.series.all(),
 		Points: f.points.all, AckPoints: f.ackPoints.all, Every: max(f.points.stride, 1), Waterfall: f.tx.waterfall(),
 	}
 	if f.told {
