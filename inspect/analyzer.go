@@ -46,6 +46,7 @@ type Analyzer struct {
 	joined         joinedRecord
 	hiddenIn       int // records
 	firstHidden    int
+	headless       int // frames cut within their headers
 	firstChanged   int
 	firstUnfollow  int
 	firstBackwards int
@@ -97,7 +98,8 @@ func (a *Analyzer) Add(p *captured.Packet) {
 		s.services, s.told = f.Services()
 	}
 	if !ok && p.Cut() && p.Length >= frame.HeaderSize {
-		return // cut within its header
+		a.headless++
+		return
 	}
 	for m := range p.Messages() {
 		s.messages = append(s.messages, m)
@@ -113,10 +115,13 @@ func (a *Analyzer) Add(p *captured.Packet) {
 		a.asks(flowKey{p.Src, p.Dst, s.Src, s.Dst}, p.Record)
 		return
 	}
-	if s.HasMessages() && len(s.messages) == 0 {
-		return // cut before its first message: there is nothing to tell it by
-	}
 	k := flowKey{p.Src, p.Dst, s.Src, s.Dst}
+	if s.HasMessages() && len(s.messages) == 0 { // cut before its first message: there is nothing to tell it by
+		a.headless++
+		a.flows[k].headless(s)
+		a.reverse(k).acknowledged(s)
+		return
+	}
 	a.unsealed(k, s)
 	if f := a.flow(k, s); f != nil {
 		lives := f.nRestart

@@ -152,6 +152,10 @@ func (a *Analyzer) aboutCapture(c *findings) {
 			"What became of them, what they acknowledge and what they complete is not known. Capture whole packets (tcpdump -s 0), or with gso=off and gro=off at both endpoints.",
 			count(a.hiddenIn, "record"), count(k.Hidden, "frame"), isAre(k.Hidden))
 	}
+	if a.headless > 0 {
+		c.add(Warning, "behind snap length", math.MaxInt32, nil, "A snap length cut %s within their headers: no count or picture of this report has them, and what became of them is not known. "+
+			"Capture whole packets (tcpdump -s 0).", count(a.headless, "frame"))
+	}
 	if k.Cut > 0 {
 		c.add(Note, "cut", k.Cut, nil, "%s %s captured without their end (snap length, or fragments): "+
 			"messages behind the cut are not known.", count(k.Cut, "frame"), wasWere(k.Cut))

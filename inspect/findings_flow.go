@@ -60,8 +60,12 @@ func (f *flow) aboutLoss(c *findings) {
 			text = fmt.Sprintf(", the first is %d, before this record", f.firstMissingAcked.id.Seq())
 			where = []int{f.firstMissingAcked.record}
 		}
-		c.add(Warning, "capture incomplete", n, where, "The capture itself lost frames: %s acknowledges %s of %s that %s not in it%s.",
-			to, count(n, "frame"), from, isAre(n), text)
+		why := "The capture itself lost frames"
+		if f.cuts > 0 { // what is behind a frame whose end is not known may be one more
+			why += ", or its snap length hides them"
+		}
+		c.add(Warning, "capture incomplete", n, where, "%s: %s acknowledges %s of %s that %s not in it%s.",
+			why, to, count(n, "frame"), from, isAre(n), text)
 	}
 	if n := f.missing - f.missingAcked; n > 0 {
 		s := Note
@@ -177,7 +181,7 @@ const (
 // oneSided reports whether the other direction is missing in the capture, and was there: its
 // frames are acknowledged, or what goes on behind an introduction does so since it was answered.
 func (f *flow) oneSided() bool {
-	return f.reverse == nil && (f.acksSent > 0 || f.life != 0 && f.dataFirst > 0)
+	return f.reverse == nil && f.a.headless == 0 && (f.acksSent > 0 || f.life != 0 && f.dataFirst > 0)
 }
 
 // aboutPeer tells how the two ends behave.
@@ -185,7 +189,7 @@ func (f *flow) aboutPeer(c *findings) {
 	from, to := c.names(f.key)
 	firsts := f.firsts
 	switch {
-	case firsts == 0 || f.acked > 0 || f.toEnded > 0 && f.toEnded == f.unacked:
+	case firsts == 0 || f.acked > 0 || f.reverse == nil && f.a.headless > 0 || f.toEnded > 0 && f.toEnded == f.unacked:
 	case f.hiddenBack() > 0:
 		c.add(Note, "never acknowledges", firsts, []int{f.firstRecord}, "%s acknowledges none of %s from %s before the snap length: what is behind it may.",
 			capital(to), count(firsts, "frame"), from)

@@ -89,6 +89,7 @@ type flow struct {
 	restarts []Restart
 	nRestart int
 	cut      int // frames whose last messages may not be known
+	cuts     int // all frames that were cut
 	jumps    int // places where the ids leap, and the frames cannot all have been lost
 
 	inFlight, inFlightMost, atMost int
@@ -150,6 +151,9 @@ func (f *flow) direction() flowKey { return f.key }
 func (f *flow) add(s *seen) {
 	f.frames++
 	f.wire += int64(s.wire)
+	if s.cut {
+		f.cuts++
+	}
 	f.last, f.lastRecord = max(f.last, s.at), s.record
 	if s.AckCount > 0 {
 		f.acksSent += int64(s.AckCount)

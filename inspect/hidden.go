@@ -71,9 +71,25 @@ func (f *flow) hide(j *joinedRecord) {
 	if f.ids.known(at) == nil {
 		return // a stray one
 	}
-	last := at + ack.Wide(min(j.behind, maxJump))
+	f.hideIDs(at, min(j.behind, maxJump), j.number)
+}
+
+// headless notes that a frame was cut between its header and its first message.
+func (f *flow) headless(s *seen) {
+	if f == nil || !f.ids.begun {
+		return
+	}
+	f.hidden++
+	if w := f.ids.newest.Near(s.Seq); abs(w.Diff(f.ids.newest)) <= maxJump {
+		f.hideIDs(w-1, 1, s.record)
+	}
+}
+
+// hideIDs notes that so many ids behind at are of frames that cannot be seen.
+func (f *flow) hideIDs(at ack.Wide, n, record int) {
+	last := at + ack.Wide(n)
 	if last.Diff(f.ids.newest) > 0 {
-		f.advance(last, &seen{record: j.number, at: f.last})
+		f.advance(last, &seen{record: record, at: f.last})
 	}
 	for w := at + 1; w.Diff(last) <= 0; w++ {
 		if x := f.ids.known(w); x != nil && x.state == slotMissing {

@@ -81,7 +81,7 @@ func TestFramesBehindTheSnapLength(t *testing.T) {
 			s.data(8, 8, 1)
 			s.acks(1, 2, 7)
 		}, "warning: A snap length cut 1 record of several frames, as a host with offload hands them around: 2 frames are behind it, in " + hiddenSays +
-			"warning: The capture itself lost frames: endpoint 2 acknowledges 3 frames of endpoint 1 that are not in it, the first is 5, before this record.\n" + cut},
+			"warning: The capture itself lost frames, or its snap length hides them: endpoint 2 acknowledges 3 frames of endpoint 1 that are not in it, the first is 5, before this record.\n" + cut},
 		{"acknowledgements", func(s *story) {
 			s.data(1, 1, 1)
 			s.acks(1, 1, 1)
@@ -118,6 +118,35 @@ func TestFramesBehindTheSnapLength(t *testing.T) {
 		r := s.a.Report()
 		if got := said(r); got != tt.want {
 			t.Errorf("%s: said\n%swant\n%s", tt.name, got, tt.want)
+		}
+	}
+}
+
+// TestFramesCutWithinTheirHeaders: of such a frame its id and what it acknowledges may be there, and no more.
+func TestFramesCutWithinTheirHeaders(t *testing.T) {
+	const warns = "warning: A snap length cut 6 frames within their headers: no count or picture of this report has them, and what became of them is not known. " +
+		"Capture whole packets (tcpdump -s 0).\n"
+	const notes = "note: 6 frames were captured without their end (snap length, or fragments): messages behind the cut are not known.\n"
+	for _, known := range []bool{false, true} {
+		s := newStory()
+		if known {
+			s.data(1, 1, 1)
+			s.a.Add(s.packet(2, 1, frameWith(2, 1, 1, whole(1))))
+		}
+		for i := range 6 {
+			b := frameWith(1, 2, frame.Seq(2+i), whole(uint32(2+i)))
+			frame.PutAck(b, 1, 1)
+			p := s.packet(1, 2, b)
+			p.Data = p.Data[:frame.HeaderSize+5]
+			s.a.Add(p)
+			s.acks(frame.Seq(2+i), 1, 2+i)
+		}
+		r := s.a.Report()
+		if got := said(r); got != warns+notes {
+			t.Errorf("known %v: said\n%swant\n%s", known, got, warns+notes)
+		}
+		if known && flowFrom(t, r, 2).Acked != 1 {
+			t.Error("what they acknowledge in their headers is not known")
 		}
 	}
 }
