@@ -125,13 +125,15 @@ func measure(ctx context.Context, opt *benchOptions, local, peer url.Endpoint, o
 		return err
 	}
 	defer c.Endpoint.Close()
+	stopSaying := func() error { return nil }
 	if !oneProcess {
-		defer sayUnheard(stderr, c.Endpoint, local, peer)()
+		stopSaying = sayUnheard(stderr, c.Endpoint, local, peer)
+		defer stopSaying()
 	}
 	if c.unfit != nil {
 		// That it is no server at all is worth more to know.
 		if err := c.Join(ctx); err != nil {
-			return benchInWords(err, false)
+			return benchInWords(orTold(err, stopSaying(), peer), false)
 		}
 		return opt.toFit(c.unfit, c.peer.Size)
 	}
@@ -143,7 +145,7 @@ func measure(ctx context.Context, opt *benchOptions, local, peer url.Endpoint, o
 		if wrong := (usageError{}); errors.As(context.Cause(doubting), &wrong) {
 			return wrong
 		}
-		return benchInWords(err, o.Mine.Transactions+o.Theirs.Transactions > 0)
+		return benchInWords(orTold(err, stopSaying(), peer), o.Mine.Transactions+o.Theirs.Transactions > 0)
 	}, func(o *bench.Outcome) *benchResult { return c.result(o, oneProcess) })
 }
 
@@ -262,8 +264,8 @@ func benchInWords(err error, answered bool) error {
 		return elsewhere(err, "bench", false)
 	case errors.Is(err, bench.ErrNoAnswer):
 		return errors.New("the server does not answer; does it serve bench, with the same --profile, and with no larger --mtu than the way to here carries?")
-	case errors.Is(err, dgrdma.ErrPeerClosed), errors.Is(err, dgrdma.ErrNoKey):
-		return err // which says all
+	case saysAll(err):
+		return err
 	case errors.Is(err, dgrdma.ErrPeerDown) && answered:
 		return fmt.Errorf("%w: was the server killed, or is the network down?", err)
 	case errors.Is(err, dgrdma.ErrPeerDown):

@@ -136,10 +136,12 @@ func (o *benchOptions) linkMeasure(ctx context.Context, local, peer url.Endpoint
 	}
 	defer h.Close()
 	o.metrics.host(h)
+	stopSaying := func() error { return nil }
 	if !oneProcess {
-		defer sayUnheard(stderr, h.Endpoint(), local, peer)()
+		stopSaying = sayUnheard(stderr, h.Endpoint(), local, peer)
 	}
 	results, err := o.runLinks(ctx, h, local, peer, oneProcess, stdout, stderr)
+	err = orTold(err, stopSaying(), peer)
 	if o.json && len(results) > 0 {
 		err = errors.Join(err, printJSON(stdout, results, o.sweep.from != 0))
 	}

@@ -206,7 +206,8 @@ func pingTo(ctx context.Context, o *pingOptions, stdout, stderr io.Writer) error
 	if err != nil {
 		return err
 	}
-	defer sayUnheard(stderr, e, local, peer)()
+	stopSaying := sayUnheard(stderr, e, local, peer)
+	defer stopSaying()
 	c.giveUp, c.dead = e.GiveUp(), conn.Err
 	if o.interval > c.giveUp/2 {
 		return badUsage("--interval %v: need at most %v, half of the time after which a silent client is given up; giveup=TIME in the URL of both sides makes that longer", o.interval, c.giveUp/2)
@@ -219,7 +220,7 @@ func pingTo(ctx context.Context, o *pingOptions, stdout, stderr io.Writer) error
 	if !errors.Is(err, dgrdma.ErrPeerDown) {
 		p.farewell(poll)
 	}
-	return c.report(ctx, err, stdout)
+	return c.report(ctx, orTold(err, stopSaying(), peer), stdout)
 }
 
 // notFound has --json print its object where no server was found.

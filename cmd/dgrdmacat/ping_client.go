@@ -324,7 +324,7 @@ func (c *pingClient) report(ctx context.Context, err error, stdout io.Writer) er
 
 // explained says what a user may do about an error. Guarded by mu.
 func (c *pingClient) explained(err error) error {
-	if !errors.Is(err, dgrdma.ErrPeerDown) || errors.Is(err, dgrdma.ErrPeerClosed) || errors.Is(err, dgrdma.ErrNoKey) {
+	if !errors.Is(err, dgrdma.ErrPeerDown) || saysAll(err) {
 		return elsewhere(err, "ping", c.o.link)
 	}
 	with := ""

@@ -145,7 +145,8 @@ func pingLinkTo(ctx context.Context, o *pingOptions, stdout, stderr io.Writer) e
 	}
 	defer h.Close()
 	o.metrics.host(h)
-	defer sayUnheard(stderr, h.Endpoint(), local, peer)()
+	stopSaying := sayUnheard(stderr, h.Endpoint(), local, peer)
+	defer stopSaying()
 	c := newPingClient(o, wireName(peer), stdout, stderr)
 	size := int(o.size.value)
 	l, err := h.Dial(ctx, peer.String(), pingPort, pingLinkOptions(size, func(_ *link.Link, m link.Message) {
@@ -157,7 +158,7 @@ func pingLinkTo(ctx context.Context, o *pingOptions, stdout, stderr io.Writer) e
 		err = fmt.Errorf("%w; does it serve too many at once? --size %v takes %d bytes of its memory", err, &o.size, leastLinkBuffers*size)
 	}
 	if err != nil {
-		return c.report(ctx, err, stdout)
+		return c.report(ctx, orTold(err, stopSaying(), peer), stdout)
 	}
 	if _, most := l.Out.Buffers(); most < size {
 		l.Abort(ctx, "")

@@ -132,7 +132,7 @@ func (o *sendOptions) run(ctx context.Context, std *stdio, peer url.Endpoint) (*
 	case ctx.Err() != nil:
 		return nil, errInterrupted
 	case err != nil:
-		return nil, explainDial(orNotListening(err, told, peer), o.url, peer)
+		return nil, explainDial(orTold(err, told, peer), o.url, peer)
 	}
 	t := &transfer{Stream: x, from: from, meter: newMeter(from.size)}
 	if o.duplex {

@@ -53,9 +53,8 @@ func strangerInWords(err error) error {
 
 // explainDial says what to check when nobody answers.
 func explainDial(err error, named string, peer url.Endpoint) error {
-	var nobody *notListening
-	if errors.Is(err, dgrdma.ErrNoKey) || errors.As(err, &nobody) {
-		return err // which says all
+	if saysAll(err) {
+		return err
 	}
 	if errors.Is(err, link.ErrNoAnswer) || errors.Is(err, dgrdma.ErrPeerDown) || errors.Is(err, context.DeadlineExceeded) {
 		way := "do routes and firewalls let its datagrams through"

@@ -37,7 +37,8 @@ const aboutToStart = ", as it may be about to start"
 
 // sayUnheard says on standard error that nothing is heard of the peer of an endpoint, or nothing that can be opened, for how long it
 // is asked again, and why, when the system knows. What the system knows anyone on the way could have invented, so nothing else follows
-// from it but words. stop ends that, and returns what the system knows, if anything was said of it; who waits calls it when the wait is over.
+// from it but words. stop ends that, and returns what the system knows, if that was said and nothing was heard since; who waits calls it
+// when the wait is over, and may call it again.
 func sayUnheard(stderr io.Writer, e *dgrdma.Endpoint, local, peer url.Endpoint) (stop func() error) {
 	long := e.GiveUp().String()
 	switch {
@@ -94,7 +95,14 @@ func sayUnheard(stderr io.Writer, e *dgrdma.Endpoint, local, peer url.Endpoint) 
 			}
 		}
 	}()
-	return func() error { cancel(); <-gone; return told }
+	return func() error {
+		cancel()
+		<-gone
+		if e.Stats().FramesReceived > 0 {
+			return nil // it started meanwhile
+		}
+		return told
+	}
 }
 
 var (
@@ -106,23 +114,33 @@ var (
 	errNoListener = errors.New("nothing listens at that port")
 )
 
-// notListening is why a peer did not answer, where that was told. All else that could be why would lead astray.
-type notListening struct {
-	peer url.Endpoint
-	err  error
+// toldWhy is why a peer did not answer, where that was told. All else that could be why would lead astray.
+type toldWhy struct {
+	peer      url.Endpoint
+	told, err error
 }
 
-func (e *notListening) Error() string {
-	return fmt.Sprintf("%s: %v, or a firewall says so; is the other side started, and is that its port?", placeOf(e.peer), errNoListener)
+func (e *toldWhy) Error() string {
+	check := "is that its address, and is its machine up?"
+	if errors.Is(e.told, errNoListener) {
+		check = "is the other side started, and is that its port?"
+	}
+	return fmt.Sprintf("%s: %v, or a firewall says so; %s", placeOf(e.peer), e.told, check)
 }
-func (e *notListening) Unwrap() error { return e.err }
+func (e *toldWhy) Unwrap() error { return e.err }
 
-// orNotListening is why a peer was not reached, in view of what was told meanwhile.
-func orNotListening(err, told error, peer url.Endpoint) error {
-	if errors.Is(told, errNoListener) && (errors.Is(err, dgrdma.ErrPeerDown) || errors.Is(err, link.ErrNoAnswer)) {
-		return &notListening{peer, err}
+// orTold is why a peer was not reached, in view of what was told meanwhile.
+func orTold(err, told error, peer url.Endpoint) error {
+	if told != nil && (errors.Is(err, dgrdma.ErrPeerDown) || errors.Is(err, link.ErrNoAnswer)) {
+		return &toldWhy{peer, told, err}
 	}
 	return err
+}
+
+// saysAll reports whether an error of a peer that is not reached says why, and what to do. A hint would lead astray.
+func saysAll(err error) bool {
+	var told *toldWhy
+	return errors.Is(err, dgrdma.ErrPeerClosed) || errors.Is(err, dgrdma.ErrNoKey) || errors.As(err, &told)
 }
 
 // placeOf is where a peer is, without the rest of its string.

@@ -1,13 +1,17 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
 	"strings"
+	"syscall"
 	"testing"
 
+	"github.com/dgrdma/dgrdma/dgrdma"
 	"github.com/dgrdma/dgrdma/tests/netns"
+	"github.com/dgrdma/dgrdma/url"
 )
 
 // says waits until a process has said something on standard error.
@@ -47,22 +51,83 @@ func TestNobodyListens(t *testing.T) {
 	}
 }
 
-// TestNobodyListensInTheEnd: the error says that too then, and none of what else could be why; and so does that of who was dialed by a complete string.
+// TestNobodyListensInTheEnd: the error of each command that dials says that too then, and none of what else could be why, whether the
+// peer was named by its address alone or by a complete string.
 func TestNobodyListensInTheEnd(t *testing.T) {
 	t.Parallel()
 	at := free(t)
-	for _, args := range []string{"ping --to udp:" + at.String(), "send /dev/null udp:" + at.String(), "send /dev/null " + localString(at, 34635776, 2) + "?giveup=3s"} {
+	lines := []string{"ping --to udp:" + at.String(), "send /dev/null udp:" + at.String()}
+	for _, command := range []string{
+		"send /dev/null", "ping --to", "ping --busy-poll --to", "ping --link --to", "bench --to", "bench --depth 64 --to", "bench --link --to", "write --addr 0 --text x --to",
+		"write --addr 0 --text x --json --key-file " + keyFile(t) + " --to",
+	} {
+		lines = append(lines, command+" "+localString(at, 34635776, 2)+"?giveup=3s")
+	}
+	for _, args := range lines {
 		want := "dgrdmacat " + strings.Fields(args)[0] + ": " + at.String() + ": nothing listens at that port, or a firewall says so; is the other side started, and is that its port?\n"
-		var code int
-		var stderr string
-		for range 3 { // a busy machine may take all of the time
-			if code, _, stderr = runFor(t, t.Context(), strings.Fields(args)...); strings.Count(stderr, "listens") == 2 {
-				break
+		t.Run(args, func(t *testing.T) {
+			t.Parallel()
+			var code int
+			var stderr string
+			for range 3 { // a busy machine may take all of the time
+				if code, _, stderr = runFor(t, t.Context(), strings.Fields(args)...); strings.Count(stderr, "listens") == 2 {
+					break
+				}
 			}
+			if code != exitError || !strings.HasSuffix(stderr, "\n"+want) {
+				t.Errorf("code %d: %s", code, stderr)
+			}
+		})
+	}
+}
+
+// TestToldWhy: what the system was told stands in place of a guess, unless the peer was heard after it.
+func TestToldWhy(t *testing.T) {
+	t.Parallel()
+	at := free(t)
+	peer, err := url.Parse(localString(at, 4096, 2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	guess := &dgrdma.PeerError{ID: 2, Err: dgrdma.ErrPeerDown}
+	for _, c := range []struct {
+		err, told error
+		says      string
+	}{
+		{guess, errNoListener, at.String() + ": nothing listens at that port, or a firewall says so; is the other side started, and is that its port?"},
+		{guess, syscall.EHOSTUNREACH, at.String() + ": no route to host, or a firewall says so; is that its address, and is its machine up?"},
+		{guess, nil, guess.Error()},
+		{errInterrupted, errNoListener, errInterrupted.Error()},
+	} {
+		if err := orTold(c.err, c.told, peer); err.Error() != c.says || !errors.Is(err, c.err) {
+			t.Errorf("%v told %v: %v", c.err, c.told, err)
 		}
-		if code != exitError || !strings.HasSuffix(stderr, "\n"+want) {
-			t.Errorf("%s: code %d: %s", args, code, stderr)
-		}
+	}
+
+	e, err := dgrdma.Open("udp:127.0.0.1?giveup=2m", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	conn, err := e.Dial(peer.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var said lockedBuffer
+	stop := sayUnheard(&said, e, peer, peer)
+	wrote := make(chan error, 1)
+	go func() { wrote <- conn.Write(t.Context(), &dgrdma.Transaction{}) }()
+	eventually(t, "it says that nothing listens", func() bool { return strings.Contains(said.String(), errNoListener.Error()) })
+	late, err := dgrdma.Open(peer.String(), &dgrdma.Config{AcceptAny: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer late.Close()
+	if err := <-wrote; err != nil {
+		t.Fatal(err)
+	}
+	if told := stop(); told != nil {
+		t.Errorf("the peer was heard, and this is why it was not: %v", told)
 	}
 }
 

@@ -309,8 +309,8 @@ func found(ctx context.Context, stderr io.Writer, local, peer url.Endpoint) (url
 	stop := sayUnheard(stderr, e, local, peer)
 	p, err := e.LookupPeer(ctx, peer.String())
 	told := stop()
-	if err = orNotListening(err, told, peer); err != nil {
-		if errors.Is(err, dgrdma.ErrPeerDown) && !errors.Is(err, dgrdma.ErrNoKey) && !errors.Is(told, errNoListener) && id == 0 {
+	if err = orTold(err, told, peer); err != nil {
+		if errors.Is(err, dgrdma.ErrPeerDown) && !saysAll(err) && id == 0 {
 			err = fmt.Errorf("%w. Where only named peers are served, --local has to be one of them, with its port and id", err)
 		}
 		return peer, err

@@ -120,12 +120,14 @@ func newWriter(o *writeOptions, conn *dgrdma.Conn, src *source, p *dgrdma.Profil
 
 // attended is watched, and says what is wrong as early as that is known.
 func (w *writer) attended(ctx context.Context, stderr io.Writer, own *dgrdma.Endpoint, local, peer url.Endpoint) error {
+	stopSaying := func() error { return nil }
 	if w.profile.Session { // others may never say anything
-		defer sayUnheard(stderr, own, local, peer)()
+		stopSaying = sayUnheard(stderr, own, local, peer)
 	}
 	doubting, stop := w.sizeDoubted(ctx, local, peer)
 	defer stop()
 	err := w.watched(doubting, stderr)
+	err = orTold(err, stopSaying(), peer)
 	if ctx.Err() == nil && doubting.Err() != nil {
 		return context.Cause(doubting)
 	}
@@ -228,8 +230,8 @@ func (w *writer) explained(ctx context.Context, err error, own *dgrdma.Endpoint)
 		return nil // as it was meant to end
 	case interrupted:
 		return fmt.Errorf("%w after %d of %s, %s", errInterrupted, w.times.Load(), count(w.o.count, "time"), count(w.meter.moved.Load(), "byte"))
-	case errors.Is(err, dgrdma.ErrPeerClosed), errors.Is(err, dgrdma.ErrNoKey):
-		return err // which says all
+	case saysAll(err):
+		return err
 	case errors.Is(err, dgrdma.ErrPeerDown) && w.conn.Stats().FramesReceived == 0:
 		return fmt.Errorf("%w; is it there, and does it take %s for one?", err, own.URLTo(w.conn))
 	case errors.Is(err, dgrdma.ErrPeerDown) && w.there(ctx, own.GiveUp()):
