@@ -63,9 +63,9 @@ func (d Dialect) String() string {
 	return fmt.Sprintf("Dialect(%d)", uint8(d))
 }
 
-// readByOpenCPI reports whether OpenCPI's own endpoint code reads d, with its
+// ReadByOpenCPI reports whether OpenCPI's own endpoint code reads d, with its
 // mandatory uuid and its limit on the length.
-func (d Dialect) readByOpenCPI() bool {
+func (d Dialect) ReadByOpenCPI() bool {
 	switch d {
 	case OpenCPI, Legacy, Prefixed, Datagram2:
 		return true

@@ -53,7 +53,8 @@
 //
 // Numbers are decimal without sign and without leading zeros. An id equal to
 // <max> is accepted because OpenCPI counts mailboxes from 1 to <max>; its C++
-// hosts index arrays of <max> elements with it, so hand them an id below <max>.
+// hosts index arrays of ten elements with it, so hand them an id below ten, and
+// [OpenCPIIDs] as <max>: Format does.
 //
 // # Options
 //

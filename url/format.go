@@ -2,12 +2,20 @@ package url
 
 import (
 	"fmt"
+	"math"
 	"net/netip"
 	"strconv"
 )
 
 // maxOpenCPILength is the room for a string in OpenCPI's port descriptors.
 const maxOpenCPILength = 255
+
+// OpenCPIIDs is how many endpoint ids OpenCPI's software has. It indexes arrays of so many elements by them, so they have to be below
+// it (quirk D1-7), and refuses strings with another number of ids, but 0. Where OCPI_MAX_MAILBOX is set there it wants that number; the arrays stay.
+const OpenCPIIDs = 10
+
+// allIDs is the number of ids in strings of endpoints for which nobody chose one.
+const allIDs = math.MaxUint16
 
 // String returns e in its own dialect, with its options. A string that Parse
 // accepted comes back with the same meaning, though not always the same bytes:
@@ -26,14 +34,15 @@ func (e Endpoint) String() string {
 // *FormatError if e holds too little or too much for that.
 // The options of e are left out of all dialects but Short, which no peer reads.
 // What d cannot say is left out: the uuid in Spec and Appendix, the interface in
-// Appendix, the whole address in Datagram2, the suffix in Short.
+// Appendix, the whole address in Datagram2, the suffix in Short. What OpenCPI reads
+// has [OpenCPIIDs] in place of a number of ids of 65535, which nobody chose.
 func (e Endpoint) Format(d Dialect) (string, error) {
 	if reason := e.misfit(d); reason != "" {
 		return "", &FormatError{Dialect: d, Reason: reason}
 	}
 	e = e.reducedTo(d)
 	text := e.String()
-	if d.readByOpenCPI() && len(text) > maxOpenCPILength {
+	if d.ReadByOpenCPI() && len(text) > maxOpenCPILength {
 		return "", &FormatError{Dialect: d, Reason: fmt.Sprintf("%d bytes are more than the %d OpenCPI takes", len(text), maxOpenCPILength)}
 	}
 	parsed, wrong := parse(text)
@@ -58,6 +67,9 @@ func (e Endpoint) reducedTo(d Dialect) Endpoint {
 	}
 	if !e.Complete() || d == Short {
 		e.Size, e.ID, e.Max, e.UUID = 0, 0, 0, ""
+	}
+	if d.ReadByOpenCPI() && e.Max == allIDs {
+		e.Max = OpenCPIIDs
 	}
 	switch d {
 	case Spec:
@@ -86,7 +98,9 @@ func (e Endpoint) misfit(d Dialect) string {
 		return ""
 	case (e.Size == 0) != (e.ID == 0):
 		return fmt.Sprintf("suffix needs a size and an id, endpoint has size %d and id %d", e.Size, e.ID)
-	case d.readByOpenCPI() && e.Complete() && e.UUID == "":
+	case d.ReadByOpenCPI() && e.ID >= OpenCPIIDs:
+		return fmt.Sprintf("endpoint has id %d, and OpenCPI takes 1 to %d: open it with one of them", e.ID, OpenCPIIDs-1)
+	case d.ReadByOpenCPI() && e.Complete() && e.UUID == "":
 		return "endpoint has no uuid"
 	case d == Datagram2 && !e.Complete():
 		return "endpoint has no size and id"
@@ -98,9 +112,9 @@ func (e Endpoint) misfit(d Dialect) string {
 		return "endpoint has no interface name"
 	case e.Scheme == UDP && e.Host == "" && !e.Addr.Addr().IsValid():
 		return "endpoint has no IP address"
-	case e.Host != "" && e.Scheme == UDP && d.readByOpenCPI():
+	case e.Host != "" && e.Scheme == UDP && d.ReadByOpenCPI():
 		return "OpenCPI looks no names up: it takes IPv4 addresses only"
-	case e.Scheme == UDP && d.readByOpenCPI() && !e.Addr.Addr().Unmap().Is4():
+	case e.Scheme == UDP && d.ReadByOpenCPI() && !e.Addr.Addr().Unmap().Is4():
 		// OpenCPI reads it by inet_aton.
 		return "OpenCPI takes IPv4 addresses only"
 	}

@@ -29,7 +29,18 @@ func TestFormat(t *testing.T) {
 		{"ether-to-appendix", "ocpi-ether-rdma:eth0/80:1f:12:7c:d7:fa;" + testUUID + ".16.1.10", Appendix, "ocpi-ether-l2-rdma:80:1f:12:7c:d7:fa:16.1.10", ""},
 		{"ether-to-short", "ocpi-ether-rdma:eth0/80:1f:12:7c:d7:fa;16.1.10", Short, "ether:eth0/80:1f:12:7c:d7:fa", ""},
 
-		// Readers of these dialects refuse a suffix without uuid (quirk U2).
+		// Readers of these dialects take ids below 10, and strings with the number of their own ids.
+		{"all-ids-to-opencpi", "ocpi-udp-rdma:1.2.3.4:7000;" + testUUID + ".16.3.65535", OpenCPI, "ocpi-udp-rdma:1.2.3.4:7000;" + testUUID + ".16.3.10", ""},
+		{"all-ids-to-legacy", "ocpi-udp-rdma:1.2.3.4:7000;" + testUUID + ".16.9.65535", Legacy, "ocpi-udp-rdma:1.2.3.4;7000;" + testUUID + ".16.9.10", ""},
+		{"all-ids-to-prefixed", "ocpi-ether-rdma:eth0/80:1f:12:7c:d7:fa;" + testUUID + ".16.1.65535", Prefixed, "ocpi-ether-rdma:Ether:eth0/80:1f:12:7c:d7:fa;" + testUUID + ".16.1.10", ""},
+		{"all-ids-to-spec", "ocpi-udp-rdma:1.2.3.4:7000;" + testUUID + ".16.3.65535", Spec, "ocpi-udp-rdma:1.2.3.4;7000;16.3.65535", ""},
+		{"chosen-ids-to-opencpi", "ocpi-udp-rdma:1.2.3.4:7000;" + testUUID + ".16.3.16", OpenCPI, "ocpi-udp-rdma:1.2.3.4:7000;" + testUUID + ".16.3.16", ""},
+		{"open-ids-to-opencpi", "ocpi-udp-rdma:1.2.3.4:7000;" + testUUID + ".16.3.0", OpenCPI, "ocpi-udp-rdma:1.2.3.4:7000;" + testUUID + ".16.3.0", ""},
+		{"id-10-opencpi", "ocpi-udp-rdma:1.2.3.4:7000;" + testUUID + ".16.10.65535", OpenCPI, "", "has id 10, and OpenCPI takes 1 to 9"},
+		{"id-200-datagram2", "ocpi-ether-rdma:;" + testUUID + ".16.200.0", Datagram2, "", "has id 200, and OpenCPI takes 1 to 9"},
+		{"id-200-appendix", "ocpi-ether-rdma:eth0/80:1f:12:7c:d7:fa;16.200.0", Appendix, "ocpi-ether-l2-rdma:80:1f:12:7c:d7:fa:16.200.0", ""},
+
+		// They refuse a suffix without uuid (quirk U2).
 		{"no-uuid-opencpi", "ocpi-udp-rdma:1.2.3.4;7000;16.1.10", OpenCPI, "", "no uuid"},
 		{"no-uuid-legacy", "ocpi-udp-rdma:1.2.3.4;7000;16.1.10", Legacy, "", "no uuid"},
 		{"no-uuid-prefixed", "ocpi-ether-rdma:eth0/80:1f:12:7c:d7:fa;16.1.10", Prefixed, "", "no uuid"},

@@ -220,6 +220,18 @@ func (o *serveOptions) check(args []string) error {
 	return nil
 }
 
+// kinds are those that the peers may be of.
+func (o *serveOptions) kinds(peers []dgrdma.Peer) []string {
+	chosen, _ := o.local.Options.Get(settings.Profile.Option)
+	all := []string{chosen}
+	for _, p := range peers {
+		if p.Profile != nil {
+			all = append(all, p.Profile.Name)
+		}
+	}
+	return all
+}
+
 // fits checks addresses, now that the size is known.
 func (o *serveOptions) fits(size uint64) error {
 	for _, w := range o.watch {

@@ -59,6 +59,7 @@ func serve(ctx context.Context, o *serveOptions, std *stdio) error {
 	began := time.Now()
 	p := &printer{w: std.out, json: o.json}
 	fmt.Fprintf(std.err, "serving %s on %s\n%s%s\n", sizeInWords(region.Size()), e.URL(), reach(e), o.whoMay())
+	sayOpenCPIsIDs(std.err, e.ID(), o.kinds(peers)...)
 	p.serving(e.URL(), region.Size())
 	if err := o.urlFile.write(e.URL()); err != nil {
 		return err

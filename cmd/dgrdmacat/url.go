@@ -84,6 +84,9 @@ Quote strings: ';', '?' and '&' mean something to the shell.`,
 					var text string
 					if text, err = inDialect(u, dialect); err == nil {
 						_, failed = fmt.Fprintln(std.out, text)
+						if note := openCPIsIDs(u, dialect, text); note != "" {
+							fmt.Fprintln(std.err, note)
+						}
 					}
 				} else if *to == "" && *asJSON {
 					failed = json.NewEncoder(std.out).Encode(explain(s, u, err))

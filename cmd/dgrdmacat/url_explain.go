@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -81,6 +82,9 @@ func explain(s string, u url.Endpoint, err error) *explained {
 		}
 		text, err := inDialect(u, d.dialect)
 		if err == nil {
+			if note := openCPIsIDs(u, d.dialect, text); note != "" && !slices.Contains(x.Notes, note) {
+				x.Notes = append(x.Notes, note)
+			}
 			x.Dialects[d.dialect.String()] = text
 			x.others = append(x.others, spelling{dialect: d.dialect.String(), text: text})
 		} else if bad := (*url.FormatError)(nil); errors.As(err, &bad) {

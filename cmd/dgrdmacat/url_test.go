@@ -45,6 +45,7 @@ func TestURLExplains(t *testing.T) {
   reachable     yes
   note          the interface is one of the endpoint's machine; peers go by the MAC address
   note          the id is the highest: OpenCPI's C++ hosts need one below the number of ids
+  note          OpenCPI takes 9 as the last number only where OCPI_MAX_MAILBOX=9 is set; otherwise it has to be 10
   in opencpi    ocpi-ether-rdma:eth0/02:00:00:00:00:0a;` + someUUID + `.1000.9.9
   in legacy     ocpi-ether-rdma:eth0/02:00:00:00:00:0a;` + someUUID + `.1000.9.9
   in prefixed   ocpi-ether-rdma:Ether:eth0/02:00:00:00:00:0a;` + someUUID + `.1000.9.9
@@ -97,24 +98,24 @@ func TestURLNotes(t *testing.T) {
 }
 
 func TestURLConverts(t *testing.T) {
-	const tail = ";" + someUUID + ".65536.2.9"
+	const tail = ";" + someUUID + ".65536.2.10"
 	for _, c := range []struct{ args, want string }{
-		{"--to spec ocpi-udp-rdma:10.0.0.1:7100" + tail, "ocpi-udp-rdma:10.0.0.1;7100;65536.2.9\n"},
+		{"--to spec ocpi-udp-rdma:10.0.0.1:7100" + tail, "ocpi-udp-rdma:10.0.0.1;7100;65536.2.10\n"},
 		{"--to legacy ocpi-udp-rdma:10.0.0.1:7100" + tail, "ocpi-udp-rdma:10.0.0.1;7100" + tail + "\n"},
-		{"--to opencpi ocpi-udp-rdma:10.0.0.1;7100;65536.2.9 --uuid " + someUUID, "ocpi-udp-rdma:10.0.0.1:7100" + tail + "\n"},
-		{"--to short ocpi-udp-rdma:10.0.0.1;7100;65536.2.9?mtu=9000", "udp:10.0.0.1:7100?mtu=9000\n"},
+		{"--to opencpi ocpi-udp-rdma:10.0.0.1;7100;65536.2.10 --uuid " + someUUID, "ocpi-udp-rdma:10.0.0.1:7100" + tail + "\n"},
+		{"--to short ocpi-udp-rdma:10.0.0.1;7100;65536.2.10?mtu=9000", "udp:10.0.0.1:7100?mtu=9000\n"},
 		{"--to prefixed ocpi-ether-rdma:e0/02:00:00:00:00:01" + tail, "ocpi-ether-rdma:Ether:e0/02:00:00:00:00:01" + tail + "\n"},
 		{"--to datagram2 ocpi-ether-rdma:e0/02:00:00:00:00:01" + tail, "ocpi-ether-rdma:" + tail + "\n"},
 		{"--to appendix ocpi-ether-rdma:e0/02:00:00:00:00:01" + tail + " ether:02:00:00:00:00:03",
-			"ocpi-ether-l2-rdma:02:00:00:00:00:01:65536.2.9\nocpi-ether-l2-rdma:02:00:00:00:00:03\n"},
+			"ocpi-ether-l2-rdma:02:00:00:00:00:01:65536.2.10\nocpi-ether-l2-rdma:02:00:00:00:00:03\n"},
 	} {
 		code, out, stderr := runFor(t, t.Context(), append([]string{"url"}, strings.Fields(c.args)...)...)
 		if code != exitOK || out != c.want || stderr != "" {
 			t.Errorf("url %s: code %d: %q %q, want %q", c.args, code, out, stderr, c.want)
 		}
 	}
-	code, out, _ := runFor(t, t.Context(), "url", "--uuid", "new", "--to", "opencpi", "ocpi-udp-rdma:10.0.0.1;7100;65536.2.9")
-	if code != exitOK || !regexp.MustCompile(`^ocpi-udp-rdma:10\.0\.0\.1:7100;[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}\.65536\.2\.9\n$`).MatchString(out) {
+	code, out, _ := runFor(t, t.Context(), "url", "--uuid", "new", "--to", "opencpi", "ocpi-udp-rdma:10.0.0.1;7100;65536.2.10")
+	if code != exitOK || !regexp.MustCompile(`^ocpi-udp-rdma:10\.0\.0\.1:7100;[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}\.65536\.2\.10\n$`).MatchString(out) {
 		t.Errorf("code %d: %q", code, out)
 	}
 }
@@ -198,6 +199,59 @@ func TestURLUsage(t *testing.T) {
 	} {
 		if code, out, stderr := runFor(t, t.Context(), strings.Fields("url "+args)...); code != exitUsage || out != "" || !strings.Contains(stderr, want) {
 			t.Errorf("url %s: code %d, %q, %q", args, code, out, stderr)
+		}
+	}
+}
+
+// TestIDsForOpenCPI: what is printed for OpenCPI's software it takes, or it is said why not and what to do.
+func TestIDsForOpenCPI(t *testing.T) {
+	for _, c := range []struct{ args, out, says string }{
+		{"--to opencpi ocpi-udp-rdma:10.0.0.1;7100;65536.3.65535", "ocpi-udp-rdma:10.0.0.1:7100;" + someUUID + ".65536.3.10\n",
+			"for OpenCPI the last number is 10 and not 65535: its software takes only the number of ids that it has itself, which is 10 unless OCPI_MAX_MAILBOX is set there\n"},
+		{"--to prefixed ocpi-ether-rdma:e0/02:00:00:00:00:01;65536.9.65535", "ocpi-ether-rdma:Ether:e0/02:00:00:00:00:01;" + someUUID + ".65536.9.10\n", "for OpenCPI the last number is 10 and not 65535"},
+		{"--to legacy ocpi-udp-rdma:10.0.0.1;7100;65536.3.16", "ocpi-udp-rdma:10.0.0.1;7100;" + someUUID + ".65536.3.16\n",
+			"OpenCPI takes 16 as the last number only where OCPI_MAX_MAILBOX=16 is set; otherwise it has to be 10\n"},
+		{"--to opencpi ocpi-udp-rdma:10.0.0.1;7100;65536.3.0", "ocpi-udp-rdma:10.0.0.1:7100;" + someUUID + ".65536.3.0\n", ""},
+		{"--to spec ocpi-udp-rdma:10.0.0.1;7100;65536.200.65535", "ocpi-udp-rdma:10.0.0.1;7100;65536.200.65535\n", ""},
+		{"--to opencpi ocpi-udp-rdma:10.0.0.1;7100;65536.10.65535", "",
+			"dgrdmacat url: dgrdma: format endpoint string as opencpi: endpoint has id 10, and OpenCPI takes 1 to 9: open it with one of them\n"},
+	} {
+		code, out, stderr := runFor(t, t.Context(), append([]string{"url", "--uuid", someUUID}, strings.Fields(c.args)...)...)
+		if (code == exitOK) != (c.out != "") || out != c.out || !strings.HasPrefix(stderr, c.says) || (stderr == "") != (c.says == "") {
+			t.Errorf("url %s: code %d: %q %q", c.args, code, out, stderr)
+		}
+	}
+	code, out, stderr := runFor(t, t.Context(), "url", "ocpi-udp-rdma:10.0.0.1;7100;65536.200.65535")
+	if code != exitOK || stderr != "" || !strings.Contains(out, "in opencpi    none: endpoint has id 200, and OpenCPI takes 1 to 9: open it with one of them\n") ||
+		!strings.Contains(out, "in prefixed   none: dialect is for Ethernet only\n") {
+		t.Errorf("code %d: %s%s", code, out, stderr)
+	}
+	code, out, stderr = runFor(t, t.Context(), "url", "--uuid", someUUID, "ocpi-udp-rdma:10.0.0.1;7100;65536.3.65535")
+	if code != exitOK || stderr != "" || strings.Count(out, "note          for OpenCPI the last number is 10 and not 65535") != 1 || strings.Count(out, ".65536.3.10\n") != 2 {
+		t.Errorf("code %d: %s%s", code, out, stderr)
+	}
+}
+
+// TestIDOfThisSideForOpenCPI: who expects OpenCPI's software is told of an id that it fails with, and of no other.
+func TestIDOfThisSideForOpenCPI(t *testing.T) {
+	t.Parallel()
+	at := free(t)
+	const says = ": OpenCPI's software, which peers of the kind opencpi are, takes 1 to 9 and fails with others; --id gives it one of them\n"
+	for args, id := range map[string]string{
+		"serve --for 1ms --accept any --profile opencpi --id 12 udp:127.0.0.1":                                      "12",
+		"serve --for 1ms --accept any --profile opencpi --id 9 udp:127.0.0.1":                                       "",
+		"serve --for 1ms --accept any --profile fpga --id 12 udp:127.0.0.1":                                         "",
+		"serve --for 1ms --accept any --id 12 udp:127.0.0.1":                                                        "",
+		"serve --for 1ms --peer " + localString(at, 4096, 2) + "?profile=opencpi --id 12 udp:127.0.0.1":             "12",
+		"write --profile opencpi --id 77 --addr 0 --text x --to " + localString(at, 4096, 2) + "?giveup=10ms":       "77",
+		"write --profile opencpi --addr 0 --text x --to " + localString(at, 4096, 2) + "?giveup=10ms":               "",
+		"write --profile opencpi-legacy --id 9 --flag-addr 0 --to " + localString(at, 4096, 2) + "?giveup=10ms":     "",
+		"write --id 77 --addr 0 --text x --to " + localString(at, 4096, 2) + "?giveup=10ms":                         "",
+		"write --local udp:127.0.0.1 --id 3 --profile opencpi2 --flag-addr 0 --to " + localString(at, 4096, 2) + "": "",
+	} {
+		_, _, stderr := runFor(t, t.Context(), strings.Fields(args)...)
+		if want := "the id of this side is " + id + says; strings.Contains(stderr, "OpenCPI's software") != (id != "") || id != "" && !strings.Contains(stderr, want) {
+			t.Errorf("%s: %s", args, stderr)
 		}
 	}
 }

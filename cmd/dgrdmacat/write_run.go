@@ -67,6 +67,7 @@ func (o *writeOptions) run(ctx context.Context, std *stdio, profile *dgrdma.Prof
 	}
 	defer own.Close()
 	o.metrics.endpoint(own)
+	sayOpenCPIsIDs(std.err, own.ID(), profile.Name)
 	conn, err := own.Dial(peer.String())
 	if err != nil {
 		return nil, err
