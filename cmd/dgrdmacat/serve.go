@@ -88,7 +88,7 @@ func (o *serveOptions) register(fs *flag.FlagSet) {
 		return nil
 	})
 	o.accept.register(fs, settings.Accept, "")
-	o.profile.register(fs, settings.Profile, ", for those whose URL does not say")
+	o.profile.register(fs, settings.Profile, ", for those whose URL does not say; "+noneBetweenUs)
 	o.id.register(fs, "that of URL, or a random one")
 	fs.BoolVar(&o.readmit, "readmit", false, "let peers of other kinds that seem to have restarted begin anew; else their frames are refused")
 	fs.Func("watch", "print the words from `ADDRESS[-ADDRESS]` when they change; may be repeated", func(s string) error {

@@ -121,7 +121,7 @@ func TestRefusalsShareALine(t *testing.T) {
 		}
 		refuse(5, 3)
 		refuse(1, 2)
-		if got := strings.Join(said(j.take()), "\n"); got != "refused: source: it is not one of the peers, and did not introduce itself as one\nrefused: destination: it wants another endpoint id, or asks for ours and is not one of the peers" {
+		if got := strings.Join(said(j.take()), "\n"); got != "refused: source: it is not one of the peers, and did not introduce itself as one\nrefused: destination: it wants another endpoint id, or asks for ours and is not one of the peers, or its --profile is opencpi2, which we are not" {
 			t.Errorf("at first:\n%s", got)
 		}
 		refuse(5, 3)

@@ -135,7 +135,7 @@ func (e *entry) text() string {
 // refusedBecause explains the reasons that come without an error.
 var refusedBecause = map[string]string{
 	"malformed":     ": what it sent is no frame",
-	"destination":   ": it wants another endpoint id, or asks for ours and is not one of the peers",
+	"destination":   ": it wants another endpoint id, or asks for ours and is not one of the peers, or its --profile is opencpi2, which we are not",
 	"source":        ": it is not one of the peers, and did not introduce itself as one",
 	"no_session":    ": it has not introduced itself to this run: does it know an earlier one, or is it of another kind? --profile",
 	"inconsistent":  ": its messages contradict each other",

@@ -17,6 +17,9 @@ type settingFlag struct {
 
 func (f *settingFlag) String() string { return f.text }
 
+// noneBetweenUs is what those have to know who look for the right profile.
+const noneBetweenUs = "between two dgrdmacats neither side has one"
+
 // valueName stands for the value in help.
 func (f *settingFlag) valueName() string {
 	if strings.ToUpper(f.of.Value) != f.of.Value {

@@ -84,7 +84,7 @@ func (o *writeOptions) register(fs *flag.FlagSet) {
 	fs.StringVar(&o.to, "to", "", "`URL` of the peer: udp:HOST:PORT, or what it printed")
 	fs.StringVar(&o.local, "local", "", "`URL` of this side; Ethernet needs it")
 	o.id.register(fs, "that of --local, or one that suits the peer")
-	o.profile.register(fs, settings.Profile, "")
+	o.profile.register(fs, settings.Profile, ": what the other side is; "+noneBetweenUs)
 	fs.Var(&o.addr, "addr", "`address` in the peer's memory of the first byte")
 	fs.Var((*fileFlag)(&o.file), "file", "write the content of this `file`")
 	fs.StringVar(&o.data, "data", "", "write these bytes: `hex` digits, with spaces or without")

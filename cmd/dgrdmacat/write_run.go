@@ -234,9 +234,9 @@ func (w *writer) explained(ctx context.Context, err error, own *dgrdma.Endpoint)
 	case saysAll(err):
 		return err
 	case errors.Is(err, dgrdma.ErrPeerDown) && w.conn.Stats().FramesReceived == 0:
-		return fmt.Errorf("%w; is it there, and does it take %s for one?", err, own.URLTo(w.conn))
+		return fmt.Errorf("%w; is it there, and does it take %s for one? --profile says what the other side is: %s", err, own.URLTo(w.conn), noneBetweenUs)
 	case errors.Is(err, dgrdma.ErrPeerDown) && w.there(ctx, own.GiveUp()):
-		return fmt.Errorf("%w; it is there, but does not acknowledge this: does it refuse the addresses, or is it not of the kind %s?", err, w.profile.Name)
+		return fmt.Errorf("%w; it is there, but does not acknowledge this: does it refuse the addresses, or is it not of the kind %s? --profile says what the other side is: %s", err, w.profile.Name, noneBetweenUs)
 	case errors.Is(err, dgrdma.ErrPeerDown):
 		return fmt.Errorf("%w; it was heard, and then nothing came any more: was it killed, did it come back under another id, or is the network down?", err)
 	case errors.Is(err, dgrdma.ErrStaleCard):
