@@ -15,7 +15,15 @@ const (
 	refusedKinds = 1024
 	// refusedEvery is how often refusals of one kind are printed, at most.
 	refusedEvery = time.Second
+	// settlesWithin is how long refusals wait to be printed that end when a peer finds out that this side
+	// began anew: it asks again after a second, and once more for the end of its old life.
+	settlesWithin = 3 * time.Second
 )
+
+// settles reports whether frames are refused for that reason that a peer sends to this side as it was before it began anew.
+func settles(why dgrdma.Reason) bool {
+	return why == dgrdma.RefusedSeal || why == dgrdma.RefusedNoSession
+}
 
 // journal is what happened and was not printed yet. It is written on the
 // goroutine that receives, which never waits for who prints: if that one is slow,
@@ -53,9 +61,9 @@ type refusal struct {
 }
 
 type refusals struct {
-	said time.Time
-	more uint64 // since then
-	err  error
+	after time.Time // when they are printed, at the earliest
+	more  uint64    // not printed
+	err   error
 }
 
 func newJournal() *journal {
@@ -116,6 +124,10 @@ func (j *journal) event(ev dgrdma.Event) {
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	if ev.Kind == dgrdma.PeerUp {
+		delete(j.refused, refusal{ev.Peer, dgrdma.RefusedSeal})
+		delete(j.refused, refusal{ev.Peer, dgrdma.RefusedNoSession})
+	}
 	if ev.Kind == dgrdma.FrameRefused && !j.first(refusal{ev.Peer, ev.Reason}, &e) {
 		return
 	}
@@ -140,8 +152,11 @@ func (j *journal) first(k refusal, e *entry) bool {
 	case r == nil && len(j.refused) == refusedKinds:
 		j.lost++
 		return false
+	case r == nil && settles(k.reason):
+		r = &refusals{after: e.at.Add(settlesWithin)}
+		j.refused[k] = r
 	case r == nil:
-		j.refused[k] = &refusals{said: e.at}
+		j.refused[k] = &refusals{after: e.at.Add(refusedEvery)}
 		return true
 	}
 	r.more++
@@ -160,7 +175,7 @@ func (j *journal) take() []entry {
 	}
 	now := time.Now()
 	for k, r := range j.refused {
-		if now.Sub(r.said) < refusedEvery {
+		if now.Before(r.after) {
 			continue
 		}
 		if r.more == 0 {
@@ -168,7 +183,7 @@ func (j *journal) take() []entry {
 			continue
 		}
 		list = append(list, entry{at: now, kind: "refused", peer: k.peer, reason: k.reason.String(), times: r.more, err: r.err})
-		r.said, r.more = now, 0
+		r.after, r.more = now.Add(refusedEvery), 0
 	}
 	if j.lost > 0 {
 		list = append(list, entry{at: now, kind: "not shown", times: j.lost})
@@ -181,7 +196,7 @@ func (j *journal) take() []entry {
 func (j *journal) rest() []entry {
 	j.mu.Lock()
 	for _, r := range j.refused {
-		r.said = time.Time{}
+		r.after = time.Time{}
 	}
 	j.mu.Unlock()
 	return j.take()

@@ -139,6 +139,44 @@ func TestRefusalsShareALine(t *testing.T) {
 	})
 }
 
+// TestRefusalsUntilAPeerIsUp: what a peer sends to the life of this side before is not printed where the peer finds out soon, and else it is.
+func TestRefusalsUntilAPeerIsUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		j := newJournal()
+		refuse := func(peer int, reasons ...dgrdma.Reason) {
+			for _, r := range reasons {
+				j.event(dgrdma.Event{Kind: dgrdma.FrameRefused, Peer: somePeer(peer), Reason: r})
+			}
+		}
+		expect := func(when string, want ...string) {
+			t.Helper()
+			list, got := j.take(), []string{}
+			for i := range list {
+				got = append(got, list[i].text())
+			}
+			if strings.Join(got, "\n") != strings.Join(want, "\n") {
+				t.Errorf("%s: %q, want %q", when, got, want)
+			}
+		}
+		refuse(7, dgrdma.RefusedSeal, dgrdma.RefusedNoSession)
+		refuse(8, dgrdma.RefusedSeal, dgrdma.RefusedSeal)
+		expect("at first")
+		time.Sleep(2 * time.Second)
+		refuse(7, dgrdma.RefusedSeal, dgrdma.RefusedNoSession)
+		refuse(8, dgrdma.RefusedSeal)
+		expect("before it is up")
+		j.event(dgrdma.Event{Kind: dgrdma.PeerUp, Peer: somePeer(7)})
+		expect("when it is up", somePeer(7).String()+" up")
+		time.Sleep(settlesWithin - 2*time.Second)
+		expect("of who does not come up", somePeer(8).String()+" refused 3 times: seal"+refusedBecause["seal"])
+		time.Sleep(settlesWithin)
+		refuse(7, dgrdma.RefusedSeal)
+		expect("of who is up, at first")
+		time.Sleep(settlesWithin)
+		expect("of who is up", somePeer(7).String()+" refused: seal"+refusedBecause["seal"])
+	})
+}
+
 // TestWatchedWordsThatOverlap: a write changes the words that it shares a byte
 // with, and no others.
 func TestWatchedWordsThatOverlap(t *testing.T) {

@@ -62,7 +62,7 @@ func TestWriteOfAnotherKind(t *testing.T) {
 			t.Errorf("serve says %q alone: %s", raw, out.String())
 		}
 	}
-	if !strings.Contains(out.String(), "refused: no_session: it has not introduced itself to this run: does it know an earlier one, or is it of another kind? --profile") {
+	if !strings.Contains(out.String(), ": no_session: it has not introduced itself to this run: does it know an earlier one, or is it of another kind? --profile") {
 		t.Errorf("serve does not ask for the kind: %s", out.String())
 	}
 }
