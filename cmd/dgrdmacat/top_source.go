@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	neturl "net/url"
+	"os"
 	"strings"
 	"syscall"
 	"time"
@@ -124,6 +125,12 @@ func (s *viewSource) explain(ctx context.Context, err error) error {
 	var wrapped *neturl.Error
 	if errors.As(err, &wrapped) {
 		err = wrapped.Err // without the URL, which the user knows
+	}
+	if resetTCP(err) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		if call := (*os.SyscallError)(nil); errors.As(err, &call) {
+			err = call.Err
+		}
+		return fmt.Errorf("%s ended the connection before it had answered (%w): was the program stopped, or is that a port where RDMA goes, and not its --metrics?", s.host, err)
 	}
 	return fmt.Errorf("look at %s: %w", s.host, err)
 }

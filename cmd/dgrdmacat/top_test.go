@@ -241,6 +241,42 @@ func TestTopRefusesWhatIsNoView(t *testing.T) {
 	}
 }
 
+// TestTopOfAPortOfRDMA: whoever gives top the port of RDMA over TCP reads what may be wrong, as does whose program ends amid an answer.
+func TestTopOfAPortOfRDMA(t *testing.T) {
+	t.Parallel()
+	const says = " ended the connection before it had answered ("
+	const asks = "): was the program stopped, or is that a port where RDMA goes, and not its --metrics?\n"
+	p := asProcess(t, "ping", "--serve", "tcp:127.0.0.1:0").start()
+	p.says("tcp:127.0.0.1:")
+	_, port, _ := strings.Cut(p.err.String(), "tcp:127.0.0.1:")
+	port = port[:strings.IndexFunc(port, func(r rune) bool { return r < '0' || r > '9' })]
+	if code, _, stderr := runFor(t, t.Context(), "top", port); code != exitError || !strings.HasPrefix(stderr, "dgrdmacat top: 127.0.0.1:"+port+says) || !strings.HasSuffix(stderr, asks) {
+		t.Errorf("code %d: %s", code, stderr)
+	}
+	p.Process.Kill()
+	p.code()
+
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			c.Read(make([]byte, 1))
+			c.(*net.TCPConn).SetLinger(0)
+			c.Close()
+		}
+	}()
+	if code, _, stderr := runFor(t, t.Context(), "top", l.Addr().String()); code != exitError || stderr != "dgrdmacat top: "+l.Addr().String()+says+"connection reset by peer"+asks {
+		t.Errorf("code %d: %s", code, stderr)
+	}
+}
+
 // TestTopPrintsWhatMoves watches an endpoint of ours that writes to itself.
 func TestTopPrintsWhatMoves(t *testing.T) {
 	noGoroutineLeft(t)
