@@ -52,6 +52,9 @@ const (
 	protoOptions  = 60
 )
 
+// Cooked reports whether a record has the header that Linux puts before the packets of its interface "any", on which a packet may pass several times.
+func (r *Record) Cooked() bool { return r.LinkType == linkCooked || r.LinkType == linkCooked2 }
+
 func knownLinkType(t int) bool {
 	switch t {
 	case linkNull, linkEthernet, linkRawBSD, linkRawOpen, linkRaw, linkLoop, linkCooked, linkIPv4, linkIPv6, linkCooked2:

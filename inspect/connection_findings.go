@@ -192,7 +192,11 @@ func (k *connection) aboutTCP(c *findings, w int) {
 		if 100*n > h.Segments && n > 2 {
 			s = Warning
 		}
-		c.add(s, "segments sent again", n, []int{h.FirstResent}, "TCP sent %s from %s again, %s, or the capture has packets twice (interface \"any\").", count(n, "segment"), k.name(w), percent(n, h.Segments))
+		where := ""
+		if k.of.SeveralPlaces {
+			where = " (interface \"any\")"
+		}
+		c.add(s, "segments sent again", n, []int{h.FirstResent}, "TCP sent %s from %s again, %s, or the capture has packets twice%s.", count(n, "segment"), k.name(w), percent(n, h.Segments), where)
 	}
 	if n := h.Late; n > 0 {
 		c.add(Note, "late segments", n, []int{h.FirstLate}, "%s from %s came after later ones: reordered, or lost before the point of capture and sent again.", count(n, "segment"), k.name(w))

@@ -55,6 +55,36 @@ func findingsOf(r *inspect.Report) (all []string) {
 	return all
 }
 
+// TestPacketsTwice: "any" is named as the reason where the capture can be of it.
+func TestPacketsTwice(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(number int, r *capture.Record) bool
+		says   string
+	}{
+		"one interface": {nil, ", or the capture has packets twice."},
+		"two interfaces": {func(number int, r *capture.Record) bool {
+			r.Interface = number % 2
+			return true
+		}, `, or the capture has packets twice (interface "any").`},
+		"cooked": {func(_ int, r *capture.Record) bool {
+			r.LinkType, r.Length = 113, r.Length+2
+			r.Data = append([]byte{0, 0, 3, 4, 0, 6, 0, 0, 0, 0, 0, 0, 0, 0, 8, 0}, r.Data[14:]...)
+			return true
+		}, `, or the capture has packets twice (interface "any").`},
+	} {
+		all := findingsOf(connectionsIn(t, "perf-read-1", c.change))
+		n := 0
+		for _, f := range all {
+			if strings.Contains(f, "segments sent again") && strings.HasSuffix(f, c.says) {
+				n++
+			}
+		}
+		if n != 2 {
+			t.Errorf("%s: %q, want two that end in %q", name, all, c.says)
+		}
+	}
+}
+
 // TestFindingsOfConnections: what is said of siw's captures, which their own table tells, and of what was done to them.
 func TestFindingsOfConnections(t *testing.T) {
 	drop := func(numbers ...int) func(int, *capture.Record) bool {

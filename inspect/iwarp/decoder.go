@@ -70,7 +70,9 @@ func (d *Decoder) Add(number int, r *capture.Record) error {
 	c := d.all.Add(&s, tcp.Ref{Record: number, Time: r.Time})
 	d.record = nil
 	d.relieve()
-	if k := d.of(c); k.Number > 0 {
+	k := d.of(c)
+	k.at(r)
+	if k.Number > 0 {
 		d.countSegments(k)
 	}
 	return d.err
@@ -84,6 +86,14 @@ func (d *Decoder) relieve() {
 	if g := d.grown; d.held > MostHeld && g.c != nil && g.c.ways[g.w].held > 0 {
 		d.giveUp(g.c, g.w, "too much waits for frames to be complete")
 	}
+}
+
+// at takes down where a segment was captured.
+func (c *Connection) at(r *capture.Record) {
+	if !c.placed {
+		c.place, c.placed = r.Interface, true
+	}
+	c.SeveralPlaces = c.SeveralPlaces || r.Interface != c.place || r.Cooked()
 }
 
 // countSegments counts the segments of a connection that is known.

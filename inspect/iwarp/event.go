@@ -112,7 +112,11 @@ type Connection struct {
 	Request, Reply *Said
 	Initiator      tcp.Way // if Known
 	Known          bool
+	// SeveralPlaces is whether it is of several interfaces, or of the kind that "any" has: the capture may have each segment once for each.
+	SeveralPlaces bool
 
+	place    int // interface of the first segment
+	placed   bool
 	ways     [2]way
 	ignored  bool
 	segments int // of TCP, that Stats has not counted yet
