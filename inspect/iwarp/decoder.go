@@ -15,6 +15,9 @@ type Options struct {
 	// Passed is called with each record that is a segment of a connection of iWARP's, unless it is nil; with the first ones of
 	// a connection, which were captured before it was known for one, when it is. What it is given it must not keep.
 	Passed func(r *capture.Record, c *tcp.Connection) error
+	// Failed is called with each connection of TCP that somebody asked for and that did not come about, unless it is nil; nobody knows
+	// what it would have been of, unless its port is named.
+	Failed func(Attempt)
 }
 
 // Bounds. All are arbitrary.
@@ -232,6 +235,7 @@ func (h *handler) Gone(t *tcp.Connection, why tcp.Why) {
 		}
 	}
 	if c.Number == 0 || h.err != nil {
+		d.failed(c, why)
 		c.ignored = c.Number == 0
 		return
 	}

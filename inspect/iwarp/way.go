@@ -44,6 +44,7 @@ type way struct {
 	requests         []Request
 	closed           bool // while it waits for the set-up of the other direction
 	closedAt         tcp.Ref
+	began            []byte // if the direction begins with what is none of set-up
 }
 
 // mark says where the bytes from a position on were captured.
@@ -190,6 +191,7 @@ func (d *Decoder) open(c *Connection, w tcp.Way) bool {
 		d.ignore(c)
 		return false
 	case size == 0:
+		v.began = bytes.Clone(v.buf[:min(len(v.buf), mostBegan)])
 		d.giveUp(c, w, fmt.Sprintf("it does not begin with a frame of MPA's set-up, but with %.16q", v.buf))
 		return false
 	case size > len(v.buf):
@@ -226,6 +228,9 @@ func (d *Decoder) resume(c *Connection, w tcp.Way) {
 		d.say(d.begin(Finished, c, w, v.closedAt, v.closedAt))
 	}
 }
+
+// mostBegan is how much is kept of what another protocol begins with. Arbitrary: it tells which one.
+const mostBegan = 32
 
 // mostPrivate is how much is kept of private data: as much as is allowed.
 const mostPrivate = 512
@@ -277,7 +282,7 @@ func (d *Decoder) giveUp(c *Connection, w tcp.Way, why string) {
 	v.tagged, v.untagged = message{}, message{}
 	d.forget(c, 1-w) // its answers are not seen any more
 	e := d.begin(GivenUp, c, w, at, at)
-	e.N, e.Why = n, why
+	e.N, e.Why, e.Began = n, why, v.began
 	d.say(e)
 }
 
