@@ -220,12 +220,21 @@ func (d *Decoder) open(c *Connection, w tcp.Way) bool {
 
 // resume goes on with a direction that has waited for the set-up of the other one.
 func (d *Decoder) resume(c *Connection, w tcp.Way) {
+	defer func(before bool) { d.settling = before }(d.settling)
+	d.settling = true
 	d.settle(c)
 	d.use(c, w)
 	d.account(c, w)
 	if v := &c.ways[w]; v.closed && c.Number > 0 {
 		v.closed = false
 		d.say(d.begin(Finished, c, w, v.closedAt, v.closedAt))
+	}
+}
+
+// resumeUnsettled does so if the direction waits.
+func (d *Decoder) resumeUnsettled(c *Connection, w tcp.Way) {
+	if c.ways[w].state == unsettled {
+		d.resume(c, w)
 	}
 }
 
@@ -280,6 +289,7 @@ func (d *Decoder) giveUp(c *Connection, w tcp.Way, why string) {
 	d.dropWay(c, w)
 	v.state = dead
 	v.tagged, v.untagged = message{}, message{}
+	d.resumeUnsettled(c, 1-w)
 	d.forget(c, 1-w) // its answers are not seen any more
 	e := d.begin(GivenUp, c, w, at, at)
 	e.N, e.Why, e.Began = n, why, v.began
@@ -369,9 +379,7 @@ func (d *Decoder) seek(c *Connection, w tcp.Way) {
 	v := &c.ways[w]
 	v.state, v.search = searching, search{}
 	d.blind(c, w)
-	if c.ways[1-w].state == unsettled {
-		d.resume(c, 1-w)
-	}
+	d.resumeUnsettled(c, 1-w)
 }
 
 // blind notes that frames of a direction were not captured: what they began, asked for and answered is not known.
@@ -385,9 +393,7 @@ func (d *Decoder) blind(c *Connection, w tcp.Way) {
 // last says what a direction ends with.
 func (d *Decoder) last(c *Connection, w tcp.Way) {
 	v := &c.ways[w]
-	if v.state == unsettled {
-		d.resume(c, w)
-	}
+	d.resumeUnsettled(c, w)
 	switch n := len(v.buf); {
 	case v.state == searching && n+v.skipped > 0:
 		d.giveUp(c, w, "no frame was found again")
