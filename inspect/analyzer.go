@@ -36,6 +36,8 @@ type Analyzer struct {
 	unfollowed    counted                           // connections of iWARP
 	attempts      map[attemptKey]*attempt
 	attemptOrder  []*attempt
+	notices       map[noticeKey]*notice
+	noticeOrder   []*notice
 	moreFailures  counted
 	slots         int // in use by all flows, beyond the least
 
@@ -64,7 +66,7 @@ type Analyzer struct {
 // New returns an Analyzer that has seen nothing.
 func New() *Analyzer {
 	return &Analyzer{flows: map[flowKey]*flow{}, ways: map[flowKey]*sealedWay{}, questions: map[flowKey]*asked{}, connections: map[*iwarp.Connection]*connection{},
-		attempts: map[attemptKey]*attempt{}}
+		attempts: map[attemptKey]*attempt{}, notices: map[noticeKey]*notice{}}
 }
 
 // Begins tells when the capture begins, from which times are counted; without it, they are from the first frame on.

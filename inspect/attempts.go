@@ -67,11 +67,18 @@ func (a *Analyzer) ofIWARP(f *attempt) bool {
 // nothing reports whether the capture has nothing of DG/RDMA or iWARP. Then all that failed in it may be why.
 func (a *Analyzer) nothing() bool { return a.capture.Frames == 0 && len(a.streams) == 0 }
 
+// aboutFailures tells of what did not reach its end.
+func (a *Analyzer) aboutFailures(c *findings) {
+	a.aboutAttempts(c)
+	a.aboutNotices(c)
+	if n := a.moreFailures.n; n > 0 {
+		c.add(Note, "more failures", n, []int{a.moreFailures.first}, "%s, of connections of TCP that came to nothing, in ICMP or in ARP, %s not looked at: at most %d pairs of ends are, each.",
+			count(n, "further failure"), wasWere(n), mostFailures)
+	}
+}
+
 // aboutAttempts tells of connections of TCP that did not come about. A single SYN may be answered behind the end of the capture.
 func (a *Analyzer) aboutAttempts(c *findings) {
-	if n := a.moreFailures.n; n > 0 {
-		c.add(Note, "more failures", n, []int{a.moreFailures.first}, "%s of TCP that came to nothing %s not looked at: at most %d pairs of ends are.", count(n, "further connection"), wasWere(n), mostFailures)
-	}
 	for _, f := range a.attemptOrder {
 		s := Problem
 		if !a.ofIWARP(f) {

@@ -177,7 +177,7 @@ func TestFailuresAreBounded(t *testing.T) {
 	for _, f := range r.Findings {
 		told[f.Kind] += max(f.More, 1)
 	}
-	if told["refused"] != most || told["more failures"] != 1 || !strings.Contains(fmt.Sprint(findingsOf(r)), "10 further connections of TCP that came to nothing") {
+	if told["refused"] != most || told["more failures"] != 1 || !strings.Contains(fmt.Sprint(findingsOf(r)), "10 further failures, of connections of TCP that came to nothing") {
 		t.Errorf("%v\n%s", told, strings.Join(findingsOf(r), "\n"))
 	}
 }
