@@ -20,7 +20,8 @@
 //
 // Files are pcap or pcapng, compressed by gzip or not. Link layers are Ethernet, VLAN
 // tags, both Linux cooked formats, BSD loopback and raw IP; then IPv4 with options,
-// IPv6 with extension headers, and UDP. Records from elsewhere come by a [Source] of the
+// IPv6 with extension headers, and UDP. [Record.Segment] reads TCP, and [Record.Notice] what ICMP and
+// ARP say. Records from elsewhere come by a [Source] of the
 // program's own. A [Writer] makes pcapng of records.
 //
 // # Offload

@@ -38,17 +38,20 @@ const (
 // Ethernet types, and numbers of IP protocols.
 const (
 	etherIPv4    = 0x0800
+	etherARP     = 0x0806
 	etherIPv6    = 0x86DD
 	etherVLAN    = 0x8100
 	etherQinQ    = 0x88A8
 	etherQinQOld = 0x9100
 
 	protoHopByHop = 0
+	protoICMP     = 1
 	protoTCP      = 6
 	protoUDP      = 17
 	protoRouting  = 43
 	protoFragment = 44
 	protoAuth     = 51
+	protoICMP6    = 58
 	protoOptions  = 60
 )
 
@@ -71,13 +74,16 @@ const (
 	foundUDP
 	foundTCP // src and dst have no ports yet
 	foundFragment
+	foundICMP // of the version that the addresses have; src and dst have no ports
+	foundARP
 )
 
 // content is what is left of a packet while its headers are taken off.
 type content struct {
 	src, dst Addr
 	data     []byte
-	length   int // of data, on the wire
+	length   int  // of data, on the wire
+	hops     byte // that IPv6 would still let it go
 }
 
 // take removes n bytes from the front.
@@ -144,6 +150,8 @@ func (c *content) unwrap(linkType int, protocol Recogniser) finding {
 			return c.ip(4)
 		case etherIPv6:
 			return c.ip(6)
+		case etherARP:
+			return foundARP
 		default:
 			return foundOther
 		}
@@ -196,8 +204,9 @@ func (c *content) ipv6() finding {
 		c.limit(n)
 	}
 	src, dst := netip.AddrFrom16([16]byte(h[8:])), netip.AddrFrom16([16]byte(h[24:]))
+	c.hops = h[7]
 	for next := h[6]; ; {
-		if next == protoUDP || next == protoTCP {
+		if next == protoUDP || next == protoTCP || next == protoICMP6 {
 			return c.transport(next, false, src, dst)
 		}
 		if len(c.data) < 8 {
@@ -225,10 +234,15 @@ func (c *content) ipv6() finding {
 
 // transport goes on with what IP carries; later is not its first fragment.
 func (c *content) transport(proto byte, later bool, src, dst netip.Addr) finding {
+	icmp := proto == protoICMP && src.Is4() || proto == protoICMP6 && src.Is6()
+	if !later && (proto == protoTCP || icmp) {
+		c.src.UDP, c.dst.UDP = netip.AddrPortFrom(src, 0), netip.AddrPortFrom(dst, 0)
+	}
 	switch {
 	case proto == protoTCP && !later:
-		c.src.UDP, c.dst.UDP = netip.AddrPortFrom(src, 0), netip.AddrPortFrom(dst, 0)
 		return foundTCP
+	case icmp && !later:
+		return foundICMP
 	case proto != protoUDP:
 		return foundOther
 	case later:

@@ -34,7 +34,12 @@ type Analyzer struct {
 	connections   map[*iwarp.Connection]*connection // under way
 	streams       []*connection                     // of iWARP, in the order in which they were found
 	unfollowed    counted                           // connections of iWARP
-	slots         int                               // in use by all flows, beyond the least
+	attempts      map[attemptKey]*attempt
+	attemptOrder  []*attempt
+	notices       map[noticeKey]*notice
+	noticeOrder   []*notice
+	moreFailures  counted
+	slots         int // in use by all flows, beyond the least
 
 	capture        Capture
 	records        int // the latest with a frame
@@ -60,7 +65,8 @@ type Analyzer struct {
 
 // New returns an Analyzer that has seen nothing.
 func New() *Analyzer {
-	return &Analyzer{flows: map[flowKey]*flow{}, ways: map[flowKey]*sealedWay{}, questions: map[flowKey]*asked{}, connections: map[*iwarp.Connection]*connection{}}
+	return &Analyzer{flows: map[flowKey]*flow{}, ways: map[flowKey]*sealedWay{}, questions: map[flowKey]*asked{}, connections: map[*iwarp.Connection]*connection{},
+		attempts: map[attemptKey]*attempt{}, notices: map[noticeKey]*notice{}}
 }
 
 // Begins tells when the capture begins, from which times are counted; without it, they are from the first frame on.

@@ -38,6 +38,7 @@ type direction struct {
 	missing    counted // bytes that are not in the capture
 	givenUp    int     // record
 	givenUpWhy string
+	began      []byte  // if that was no frame of set-up
 	incomplete counted // bytes
 	closed     int     // record
 	reset      int
@@ -118,7 +119,7 @@ func (c *connection) event(e *iwarp.Event) {
 	case iwarp.Missing:
 		d.missing.add(e.N, e.Last.Record)
 	case iwarp.GivenUp:
-		d.givenUp, d.givenUpWhy = max(e.Last.Record, 1), e.Why
+		d.givenUp, d.givenUpWhy, d.began = max(e.Last.Record, 1), e.Why, e.Began
 	case iwarp.Lost:
 		d.order.add(1, e.Last.Record)
 		d.orderWhy = e.Why

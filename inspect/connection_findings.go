@@ -51,6 +51,8 @@ func (k *connection) aboutSetUp(c *findings) {
 	i := int(k.of.Initiator)
 	request, reply := k.of.Request, k.of.Reply
 	switch {
+	case k.strange():
+		k.aboutStrangers(c)
 	case k.mid != 0:
 		c.add(Note, "mid-connection", 0, []int{k.mid}, "The beginning of the connection between %s and %s is not in the capture: frames were found by their CRC from this record on.", k.name(0), k.name(1))
 	case reply != nil && reply.Reject && request != nil && k.ways[0].frames+k.ways[1].frames == 0:
@@ -66,19 +68,23 @@ func (k *connection) aboutSetUp(c *findings) {
 			why = "The reply takes none of the ready-to-receive frames that were offered (" + request.Ready.String() + ")."
 		}
 		c.add(Problem, "rejected", 1, []int{request.At.Record, reply.At.Record}, "%s rejected the connection from %s. %s", k.name(1-i), k.name(i), why)
-	case request != nil && reply == nil && k.ways[1-i].givenUp == 0:
+	case k.unanswered() && k.ways[1-i].givenUp == 0:
+		records := []int{request.At.Record}
 		end := "The capture ends before anything else happens."
 		switch d := k.ways; {
 		case d[1-i].reset != 0:
-			end = "The responder reset the connection instead."
+			end, records = "The responder reset the connection instead.", append(records, d[1-i].reset)
 		case d[1-i].closed != 0 && (d[i].closed == 0 || d[1-i].closed < d[i].closed):
 			end = "The responder closed the connection instead."
 		case d[i].closed != 0 || d[i].reset != 0:
 			end = "The initiator gave up after " + Span(max(k.last-k.first, 0)) + "."
 		}
-		c.add(Problem, "no reply", 1, []int{request.At.Record}, "The request of %s was never answered by %s. %s", k.name(i), k.name(1-i), end)
+		c.add(Problem, "no reply", 1, records, "The request of %s was never answered by %s. %s", k.name(i), k.name(1-i), end)
 	}
 }
+
+// unanswered reports whether a set-up request got no reply.
+func (k *connection) unanswered() bool { return k.of.Request != nil && k.of.Reply == nil && k.mid == 0 }
 
 // mostHex is how many bytes of private data are shown that are no text. Arbitrary: MPA bounds text by itself.
 const mostHex = 64
@@ -131,7 +137,7 @@ func (k *connection) aboutEnd(c *findings, w int) {
 	default:
 		c.add(Note, "unanswered", n, []int{d.requests[0].At.Record}, "%s of %s %s not answered before the connection was terminated.", count(n, "request"), k.name(w), wasWere(n))
 	}
-	if d.reset != 0 {
+	if setUp := k.strange() || k.unanswered(); d.reset != 0 && !setUp { // else what was not done is told with that
 		waiting := len(d.requests) + len(other.requests)
 		if d.unfinished || other.unfinished || waiting > 0 || d.incomplete.n+other.incomplete.n > 0 {
 			c.add(Problem, "reset", 1, []int{d.reset}, "%s reset the connection while messages were under way.", k.name(w))
@@ -179,7 +185,7 @@ func (k *connection) aboutFrames(c *findings, w int) {
 		c.add(Warning, "not captured", n, []int{d.missing.first}, "%s from %s are not in the capture (snap length, or the capture lost packets): what was in them is not known.",
 			count(n, "byte"), k.name(w))
 	}
-	if d.givenUp != 0 {
+	if d.givenUp != 0 && d.began == nil {
 		c.add(Warning, "given up", 1, []int{d.givenUp}, "From this record on nothing is known of what %s sent: %s.", k.name(w), d.givenUpWhy)
 	}
 }

@@ -20,7 +20,7 @@ type Connection struct {
 	FirstRecord int           `json:"first_record"`
 	LastRecord  int           `json:"last_record"`
 
-	State    string `json:"state"` // of the set-up: "agreed", "rejected", "no reply", "not captured"
+	State    string `json:"state"` // of the set-up: "agreed", "rejected", "no reply", "not iWARP", "not captured"
 	Revision int    `json:"revision,omitempty"`
 	CRC      string `json:"crc"` // "on", "off", "unknown"
 	// Reads are how many may be under way, of the initiator and of the responder; -1: not negotiated.
@@ -71,6 +71,8 @@ func (k *connection) report(number int) Connection {
 		r.State = "rejected"
 	case reply != nil && request != nil:
 		r.State = "agreed"
+	case k.strange():
+		r.State = "not iWARP"
 	case request != nil && k.ways[1-i].frames == 0:
 		r.State = "no reply"
 	}

@@ -55,12 +55,17 @@
 // Events of package inspect/iwarp come in by [Analyzer.Event], beside the frames. Of each connection is kept what was set up, how
 // often each operation was sent and how long its answers took, and what was wrong, with the records to look at.
 //
+// # What did not arrive
+//
+// Connections of TCP that came to nothing come in by [Analyzer.Attempt], and what ICMP and ARP say by a [Tap] on the records of the capture. What of that is of
+// DG/RDMA or iWARP is decided at the end, when it is known who speaks these; in a capture of nothing else all is told.
+//
 // # Rules
 //
 // Memory does not grow with the capture: ids are remembered as long as a sender
 // may repeat them; series over time keep a fixed number of bins, which merge in
 // pairs; points, marks and transactions are kept as an even choice of all.
 // Counters count all. At most 128 flows are followed, and 128 directions between endpoints with keys; what others send is only
-// counted. Of connections of iWARP 256 are told of. Concurrency: an Analyzer belongs to one goroutine. Errors: there are
+// counted. Of connections of iWARP 256 are told of, and of who failed to reach whom 1024 pairs, by TCP and by ICMP and ARP each. Concurrency: an Analyzer belongs to one goroutine. Errors: there are
 // none; what is wrong with the capture is a finding.
 package inspect

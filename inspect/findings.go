@@ -50,6 +50,7 @@ func (a *Analyzer) findings() []Finding {
 	a.aboutQuestions(&c)
 	a.aboutSealed(&c)
 	a.aboutConnections(&c)
+	a.aboutFailures(&c)
 	return c.sorted()
 }
 

@@ -35,6 +35,8 @@ func FuzzAnalyzer(f *testing.F) {
 		all = append(append(all, 1, b[2], byte(len(b))), b...)
 	}
 	f.Add(all)
+	lost := told(f, 2, 1, 3, 3, 0, udp(f, 1, 2, 41, 42, append([]byte{2, 0}, hello...))).Data
+	f.Add(append([]byte{0x81, 0, byte(len(lost))}, lost...))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		a := inspect.New()
 		at := time.Unix(1e9, 0)
@@ -43,6 +45,14 @@ func FuzzAnalyzer(f *testing.F) {
 			// Steps of any size, back as well; few addresses; any bytes.
 			at = at.Add(time.Duration(int8(b[0])) << (b[1] >> 4 * 3))
 			n := min(int(b[2]), len(b)-3)
+			if b[0] == 0x81 { // what the network says
+				tap := inspect.Tap{Source: &records{packet(101, b[3:3+n])}, Analyzer: a}
+				if _, err := tap.Next(); err != nil {
+					t.Fatal(err)
+				}
+				b = b[3+n:]
+				continue
+			}
 			p := captured.Packet{Packet: capture.Packet{Record: record, Time: at, Data: b[3 : 3+n], Length: n}}
 			p.Src.MAC[5], p.Dst.MAC[5] = b[1]&1, ^b[1]&1
 			if b[0] == 0x80 {

@@ -43,7 +43,7 @@ type Severity string
 // The severities of findings.
 const (
 	Problem Severity = "problem" // something is broken, or lost for good
-	Warning Severity = "warning" // it was repaired, or the capture is incomplete
+	Warning Severity = "warning" // it was repaired, the capture is incomplete, or it may be of something else
 	Note    Severity = "note"    // good to know
 )
 

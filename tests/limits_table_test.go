@@ -85,6 +85,7 @@ var limits = []struct {
 	}},
 	{"Captures", []limit{
 		{"flows that `report` follows, likewise directions with keys, and who is asked who is there", "inspect.mostFlows", false, "", "others are left out", "the report says how many", "TestMoreFlowsThanFollowed"},
+		{"pairs of who failed to reach whom, that `report` tells apart", "inspect.mostFailures", false, " by TCP, and as many by ICMP and ARP", "others are left out", "the report says how many", "TestFailuresAreBounded, TestNoticesAreBounded"},
 		{"connections of TCP that are of interest", "capture/tcp.MostKept", false, "", "the one silent for longest is given up", "`decode` says so", "TestBounds"},
 		{"other connections of TCP", "capture/tcp.MostOthers", false, "", "likewise", "likewise", "TestBounds"},
 		{"pieces that wait for bytes before them, of a direction", "capture/tcp.MostPieces", false, "", "those before them are taken for lost", "likewise", "TestBounds"},

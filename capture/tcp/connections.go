@@ -69,6 +69,7 @@ type Connection struct {
 	Halves [2]Half // by their senders
 
 	Segments int // so far, of both directions
+	Refused  Ref // where the SYN of who began was answered by RST; the record is 0: nowhere
 
 	// Of is for the handler, and Held is how many bytes that keeps of the connection.
 	Of   any

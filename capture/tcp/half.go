@@ -16,6 +16,7 @@ type Half struct {
 	FirstResent int // its record
 	Late        int // segments that filled a hole, before which others were captured
 	FirstLate   int
+	SYNs        int // of all kinds, again ones too
 	ZeroWindows int // segments that allow the other side to send nothing, of all kinds
 	FirstZero   int
 
@@ -70,6 +71,7 @@ func (t *Connections) segment(c *Connection, s *capture.Segment, at Ref) {
 	data := piece{seq: s.Seq, length: max(s.Length, 0), data: s.Data, at: at, heard: s.Flags&capture.ACK != 0, ack: s.Ack}
 	if s.Flags&capture.SYN != 0 {
 		data.seq++
+		h.SYNs++
 		h.start(data.seq)
 		h.syn = true
 		if o := &c.Halves[1-w]; s.Flags&capture.ACK != 0 && (len(o.pieces) == 0 || int32(o.pieces[0].seq-s.Ack) >= 0) {
@@ -104,6 +106,9 @@ func (t *Connections) segment(c *Connection, s *capture.Segment, at Ref) {
 	// TCP takes no end that is behind what it has, or far from it.
 	if rel := int32(data.end() - h.origin(&data)); s.Flags&capture.FIN != 0 && !h.fin && rel >= 0 && rel <= far {
 		h.fin, h.finAt, h.finRef = true, data.end(), at
+	}
+	if o := &c.Halves[0]; w == 1 && s.Flags&(capture.RST|capture.ACK) == capture.RST|capture.ACK && !h.syn && o.syn && s.Ack == o.first {
+		c.Refused = at
 	}
 	if s.Flags&capture.RST != 0 && !h.reset {
 		h.reset = true

@@ -151,9 +151,11 @@ func analyze(ctx context.Context, in io.Reader, o captureOptions) (*inspect.Repo
 		return nil, err
 	}
 	a := inspect.New()
+	o.iwarp.Failed = a.Attempt
 	streams := iwarp.New(o.iwarp, func(e *iwarp.Event) error { a.Event(e); return nil })
 	from := &looked{frameSource: file, begins: a.Begins}
-	frames := captured.NewReader(&iwarp.Tap{Source: from, Decoder: streams}, o.frames)
+	told := &inspect.Tap{Source: from, Analyzer: a, Frames: o.frames}
+	frames := captured.NewReader(&iwarp.Tap{Source: told, Decoder: streams}, o.frames)
 	p, err := frames.Next()
 	for ; err == nil; p, err = frames.Next() {
 		a.Add(p)

@@ -73,6 +73,12 @@ func (o Options) recogniser() *recogniser {
 	return (*recogniser)(&o)
 }
 
+// Takes reports whether a datagram of UDP is taken for one of frames, of which data is there and length bytes were on the wire.
+func (o Options) Takes(src, dst netip.AddrPort, data []byte, length int) bool {
+	_, ok := (*recogniser)(&o).Datagram(src, dst, data, length)
+	return ok
+}
+
 func (r *recogniser) Ethernet(etherType uint16) bool { return etherType == r.EtherType }
 
 func (r *recogniser) Datagram(src, dst netip.AddrPort, data []byte, length int) (size int, ok bool) {

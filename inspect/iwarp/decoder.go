@@ -15,6 +15,9 @@ type Options struct {
 	// Passed is called with each record that is a segment of a connection of iWARP's, unless it is nil; with the first ones of
 	// a connection, which were captured before it was known for one, when it is. What it is given it must not keep.
 	Passed func(r *capture.Record, c *tcp.Connection) error
+	// Failed is called with each connection of TCP that somebody asked for and that did not come about, unless it is nil; nobody knows
+	// what it would have been of, unless its port is named.
+	Failed func(Attempt)
 }
 
 // Bounds. All are arbitrary.
@@ -47,6 +50,9 @@ type Decoder struct {
 	held     int
 	grown    grown
 	record   *capture.Record // that is looked at
+	now      int             // its number
+	ended    bool            // no more follow
+	settling bool            // what has waited for a set-up is told
 	segments int
 	evicted  int
 	err      error
@@ -66,7 +72,7 @@ func (d *Decoder) Add(number int, r *capture.Record) error {
 	if !ok || d.err != nil || !d.wanted(&s) {
 		return d.err
 	}
-	d.record = r
+	d.record, d.now = r, number
 	c := d.all.Add(&s, tcp.Ref{Record: number, Time: r.Time})
 	d.record = nil
 	d.relieve()
@@ -109,6 +115,7 @@ func (d *Decoder) wanted(s *capture.Segment) bool {
 // End says that the capture ends.
 func (d *Decoder) End() error {
 	if d.err == nil {
+		d.ended = true
 		d.all.End()
 	}
 	return d.err
@@ -219,9 +226,13 @@ func (h *handler) ends(c *tcp.Connection, w tcp.Way, at tcp.Ref, kind Kind) {
 	if h.err != nil || k.Number == 0 {
 		return
 	}
-	if v := &k.ways[w]; kind == Finished && v.state == unsettled {
+	if v := &k.ways[w]; kind == Finished && v.state == unsettled && len(v.buf) > 0 {
 		v.closed, v.closedAt = true, at
 		return
+	}
+	if kind == Reset { // no set-up follows
+		d.resumeUnsettled(k, 0)
+		d.resumeUnsettled(k, 1)
 	}
 	d.say(d.begin(kind, k, w, at, at))
 }
@@ -242,6 +253,7 @@ func (h *handler) Gone(t *tcp.Connection, why tcp.Why) {
 		}
 	}
 	if c.Number == 0 || h.err != nil {
+		d.failed(c, why)
 		c.ignored = c.Number == 0
 		return
 	}
@@ -265,7 +277,21 @@ func (d *Decoder) begin(k Kind, c *Connection, w tcp.Way, first, last tcp.Ref) *
 }
 
 func (d *Decoder) say(e *Event) {
+	if e.Last.Record < d.now || d.ended {
+		e.Late = d.late(e.Kind)
+	}
 	if d.err == nil {
 		d.err = d.emit(e)
 	}
+}
+
+// late says why an event was not told with its record.
+func (d *Decoder) late(k Kind) string {
+	switch {
+	case k == Missing || k == GivenUp || k == Lost || k == Incomplete || k == Gone:
+		return "it is known only now"
+	case d.settling:
+		return "it waited for the set-up of the other side"
+	}
+	return "it waited for what is before it on the connection"
 }

@@ -79,6 +79,11 @@ type Event struct {
 
 	N   int    // bytes that are missing, were skipped, or are there of an incomplete frame
 	Why string // of GivenUp and Gone
+
+	// Late says why it is told behind later records, if it is not told with its own.
+	Late string
+
+	Began []byte // of GivenUp: the first bytes of the direction, if these are none of set-up
 }
 
 // From returns who sent it, and To to whom.

@@ -30,15 +30,22 @@ func FuzzDecoder(f *testing.F) {
 			o.Ports = []uint16{7000, 7174, port}
 		}
 		begin := time.Now()
-		events := 0
+		events, n := 0, 0
+		o.Failed = func(a iwarp.Attempt) {
+			if a.SYNs < 1 || a.First.Record < 1 || a.First.Record > n || a.Refused.Record > n || len(o.Ports) == 0 && a.Named {
+				t.Fatalf("%+v, of %d records", a, n)
+			}
+		}
 		d := iwarp.New(o, func(e *iwarp.Event) error {
 			events++
 			if e.Conn.Number == 0 || e.N < 0 || e.Length < 0 || e.Absent < 0 || len(e.Payload) > 1<<16 {
 				t.Fatalf("%+v", e)
 			}
+			if e.Last.Record != n && e.Late == "" {
+				t.Fatalf("%+v is told with record %d", e, n)
+			}
 			return nil
 		})
-		n := 0
 		for i := 0; i+1 < len(program) && i < 8<<10; i += 2 {
 			do, arg := program[i], int(program[i+1])
 			r := pool[(arg+int(do>>4)*256)%len(pool)]

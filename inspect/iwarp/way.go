@@ -44,6 +44,7 @@ type way struct {
 	requests         []Request
 	closed           bool // while it waits for the set-up of the other direction
 	closedAt         tcp.Ref
+	began            []byte // if the direction begins with what is none of set-up
 }
 
 // mark says where the bytes from a position on were captured.
@@ -190,6 +191,7 @@ func (d *Decoder) open(c *Connection, w tcp.Way) bool {
 		d.ignore(c)
 		return false
 	case size == 0:
+		v.began = bytes.Clone(v.buf[:min(len(v.buf), mostBegan)])
 		d.giveUp(c, w, fmt.Sprintf("it does not begin with a frame of MPA's set-up, but with %.16q", v.buf))
 		return false
 	case size > len(v.buf):
@@ -218,6 +220,8 @@ func (d *Decoder) open(c *Connection, w tcp.Way) bool {
 
 // resume goes on with a direction that has waited for the set-up of the other one.
 func (d *Decoder) resume(c *Connection, w tcp.Way) {
+	defer func(before bool) { d.settling = before }(d.settling)
+	d.settling = true
 	d.settle(c)
 	d.use(c, w)
 	d.account(c, w)
@@ -226,6 +230,16 @@ func (d *Decoder) resume(c *Connection, w tcp.Way) {
 		d.say(d.begin(Finished, c, w, v.closedAt, v.closedAt))
 	}
 }
+
+// resumeUnsettled does so if the direction waits.
+func (d *Decoder) resumeUnsettled(c *Connection, w tcp.Way) {
+	if c.ways[w].state == unsettled {
+		d.resume(c, w)
+	}
+}
+
+// mostBegan is how much is kept of what another protocol begins with. Arbitrary: it tells which one.
+const mostBegan = 32
 
 // mostPrivate is how much is kept of private data: as much as is allowed.
 const mostPrivate = 512
@@ -275,9 +289,10 @@ func (d *Decoder) giveUp(c *Connection, w tcp.Way, why string) {
 	d.dropWay(c, w)
 	v.state = dead
 	v.tagged, v.untagged = message{}, message{}
+	d.resumeUnsettled(c, 1-w)
 	d.forget(c, 1-w) // its answers are not seen any more
 	e := d.begin(GivenUp, c, w, at, at)
-	e.N, e.Why = n, why
+	e.N, e.Why, e.Began = n, why, v.began
 	d.say(e)
 }
 
@@ -364,9 +379,7 @@ func (d *Decoder) seek(c *Connection, w tcp.Way) {
 	v := &c.ways[w]
 	v.state, v.search = searching, search{}
 	d.blind(c, w)
-	if c.ways[1-w].state == unsettled {
-		d.resume(c, 1-w)
-	}
+	d.resumeUnsettled(c, 1-w)
 }
 
 // blind notes that frames of a direction were not captured: what they began, asked for and answered is not known.
@@ -380,9 +393,7 @@ func (d *Decoder) blind(c *Connection, w tcp.Way) {
 // last says what a direction ends with.
 func (d *Decoder) last(c *Connection, w tcp.Way) {
 	v := &c.ways[w]
-	if v.state == unsettled {
-		d.resume(c, w)
-	}
+	d.resumeUnsettled(c, w)
 	switch n := len(v.buf); {
 	case v.state == searching && n+v.skipped > 0:
 		d.giveUp(c, w, "no frame was found again")

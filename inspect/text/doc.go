@@ -120,6 +120,7 @@
 //	wire              "tcp"
 //	connection        its number, from 1
 //	kind              "setup", "fpdu"; of what is no frame "begins", "missing", "found", "lost", "given up", "incomplete", "closed", "reset", "gone"
+//	late              if it stands behind a later record: why, in words
 //	bytes, why        of what is no frame: how many were skipped or are missing; in words
 //	reply, revision, wants_crc, markers, reject, reserved, private
 //	                  of setup, as they are in the frame; private is hexadecimal

@@ -11,6 +11,7 @@ import (
 
 // AppendEvent appends the text for an event of iWARP, and a newline.
 func (p *Printer) AppendEvent(b []byte, e *iwarp.Event) []byte {
+	p.passes(e.Last.Record)
 	switch p.Style {
 	case JSON:
 		return p.eventJSON(b, e)
@@ -35,7 +36,11 @@ func (p *Printer) eventHead(b []byte, e *iwarp.Event) []byte {
 		b = p.since(append(b, ' '), t)
 	}
 	b = eventEnds(b, e, " ", " > ")
-	return eventWords(append(b, ' '), e)
+	b = eventWords(append(b, ' '), e)
+	if p.behind && e.Late != "" {
+		b = append(append(b, "; late: "...), e.Late...)
+	}
+	return b
 }
 
 // eventPlace appends the record, or the first and the last one, aligned.

@@ -36,6 +36,9 @@ func (p *Printer) eventJSON(b []byte, e *iwarp.Event) []byte {
 	if e.Wrong != nil {
 		b = jsonName(append(b, `,"wrong":`...), e.Wrong.Error())
 	}
+	if p.behind && e.Late != "" {
+		b = jsonName(append(b, `,"late":`...), e.Late)
+	}
 	return append(b, "}\n"...)
 }
 

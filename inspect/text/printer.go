@@ -30,6 +30,18 @@ type Printer struct {
 
 	quoted stringOf
 	second secondOf
+	newest int // record of which something was printed, in its file
+	of     string
+	behind bool // what is printed stands behind a later record
+}
+
+// passes takes the record of what is printed next.
+func (p *Printer) passes(record int) {
+	if p.of != p.File {
+		p.of, p.newest = p.File, 0
+	}
+	p.behind = record < p.newest
+	p.newest = max(p.newest, record)
 }
 
 // stringOf is a string in JSON, made once.
@@ -46,6 +58,7 @@ type secondOf struct {
 
 // Append appends the text for one frame, and a newline.
 func (p *Printer) Append(b []byte, v *View) []byte {
+	p.passes(v.Packet.Record)
 	switch p.Style {
 	case JSON:
 		return p.json(b, v)
