@@ -102,8 +102,9 @@ func linkServe(ctx context.Context, o *benchOptions, stderr io.Writer) error {
 }
 
 // mostParting is how long a server that is through waits for its client to leave, which asks once
-// more as long as acknowledgements are lost, and whose goodbye may be lost. Arbitrary.
-const mostParting = 20 * farewell
+// more as long as acknowledgements are lost, ever more seldom, and whose goodbye may be lost. Arbitrary: where a fifth of all frames
+// is lost each way, 1 client in 60 asks for longer than a second.
+const mostParting = 60 * farewell
 
 // partFrom acknowledges until everybody has left.
 func partFrom(ctx context.Context, e *dgrdma.Endpoint) {
