@@ -207,3 +207,32 @@ func TestCreditBeforeTheAnswer(t *testing.T) {
 		}
 	})
 }
+
+// TestTakenWithoutAcknowledgements: what the peer had to the end of file has arrived, though no acknowledgement of it came
+// before the connection ended. One that says so before there was an end of file is not believed.
+func TestTakenWithoutAcknowledgements(t *testing.T) {
+	for _, c := range []struct {
+		name         string
+		ends, hadAll bool
+	}{{"had all", true, true}, {"only left", true, false}, {"had more than there was", false, true}} {
+		t.Run(c.name, func(t *testing.T) {
+			aloneWith(t, 4, func(t *testing.T, h *Host, l *Link, s *stranger) {
+				s.mu.Lock()
+				s.mute = true
+				s.mu.Unlock()
+				if err := l.Out.Send(soon(t), 0, []byte("taken")); err != nil {
+					t.Fatal(err)
+				}
+				if c.ends {
+					l.Out.Finish()
+				}
+				s.letter(letter{kind: letterClose, hadAll: c.hadAll, from: 1, to: l.number, attempt: 1})
+				s.wait(2 * h.ep.GiveUp())
+				err := l.Out.Flush(soon(t))
+				if got, good := l.Stats().Out, c.ends && c.hadAll; (err == nil) != good || got.Lost == good || got.Unacknowledged != 0 || err != nil && !errors.Is(err, ErrPeerClosed) {
+					t.Errorf("Flush: %v, %+v", err, *got)
+				}
+			})
+		})
+	}
+}

@@ -57,6 +57,7 @@ type half struct {
 type letter struct {
 	kind       letterKind
 	directions direction
+	hadAll     bool   // of letterClose: end of file has come, and all before it
 	from       uint32 // the sender's number for the link
 	to         uint32 // the receiver's; 0 if not known yet
 	attempt    uint64 // the dialer's number for the whole link, never used again
@@ -76,7 +77,11 @@ func (l *letter) put(b []byte) int {
 	le := binary.LittleEndian
 	w := b[:0]
 	w = le.AppendUint16(w, letterMagic)
-	w = append(w, letterVersion, byte(l.kind), byte(l.directions), 0, 0, 0)
+	had := byte(0)
+	if l.hadAll {
+		had = 1
+	}
+	w = append(w, letterVersion, byte(l.kind), byte(l.directions), had, 0, 0)
 	w = le.AppendUint32(w, l.from)
 	w = le.AppendUint32(w, l.to)
 	w = le.AppendUint64(w, l.attempt)
@@ -118,7 +123,7 @@ func parseLetter(b []byte) (l letter, err error) {
 	if len(b) < letterHeader || le.Uint16(b) != letterMagic {
 		return l, errLetter
 	}
-	l.kind, l.directions = letterKind(b[3]), direction(b[4])
+	l.kind, l.directions, l.hadAll = letterKind(b[3]), direction(b[4]), b[5] == 1
 	l.from, l.to, l.attempt = le.Uint32(b[8:]), le.Uint32(b[12:]), le.Uint64(b[16:])
 	if b[2] != letterVersion {
 		return l, fmt.Errorf("link: the peer speaks version %d of links, this is version %d: %w", b[2], letterVersion, ErrVersion)

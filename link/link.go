@@ -299,7 +299,7 @@ func (l *Link) advance() {
 // tell tells the peer, once, that nothing is posted any more, and why if that is early.
 func (l *Link) tell(why string) {
 	l.mu.Lock()
-	c := letter{kind: letterClose, from: l.number, to: l.theirs, attempt: l.attempt, text: why}
+	c := letter{kind: letterClose, hadAll: l.In != nil && l.In.ended(), from: l.number, to: l.theirs, attempt: l.attempt, text: why}
 	l.mu.Unlock()
 	l.peer.post(addressed{letter: c, life: l.life, settled: func(error) { close(l.told) }})
 }
@@ -330,9 +330,12 @@ func (l *Link) lost() {
 	l.orphan()
 }
 
-// peerLeft notes that the peer posts nothing more for this link, and why if that
-// is early.
-func (l *Link) peerLeft(why string) {
+// peerLeft notes that the peer posts nothing more for this link, why if that
+// is early, and whether it had all that was sent.
+func (l *Link) peerLeft(why string, hadAll bool) {
+	if hadAll && l.Out != nil {
+		l.Out.taken.Store(true)
+	}
 	l.mu.Lock()
 	again := l.peerClosed
 	l.peerClosed = true

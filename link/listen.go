@@ -252,7 +252,7 @@ func (p *peer) read(l letter, err error) {
 		}
 		switch {
 		case x != nil && x.attempt == l.attempt:
-			x.peerLeft(l.text)
+			x.peerLeft(l.text, l.hadAll)
 		case l.to == 0: // who knows no number of ours gave up before there was one
 			p.withdraw(l.attempt)
 		}

@@ -33,6 +33,7 @@ type Producer struct {
 	done      atomic.Uint64 // transactions, in any order
 	bytes     atomic.Uint64 // of messages committed
 	lost      atomic.Bool   // some failed
+	taken     atomic.Bool   // the peer said that it had end of file, whatever is acknowledged
 	waiting   waiting
 
 	spare    spare        // memory of buffers
@@ -237,7 +238,7 @@ func (p *Producer) put(k uint64, f Flag) error {
 func sent(t *dgrdma.Transaction, err error) {
 	s := t.Cookie.(*outSlot)
 	p := s.p
-	if err != nil {
+	if err != nil && !(p.taken.Load() && p.closed.Load()) {
 		p.lost.Store(true)
 		p.link.fail(err)
 	}
