@@ -38,7 +38,8 @@ func TestQuirkD1SlowNames(t *testing.T) {
 						}
 					})
 				}
-				if took[1] > took[0] {
+				const chance = 250 * time.Millisecond // of when it names three runs
+				if took[1] > took[0]+chance {
 					t.Errorf("took %v, with a window of 32 frames %v", took[1], took[0])
 				}
 			})
