@@ -95,22 +95,16 @@ func (c *Conn) CloseWrite() error {
 // Unacknowledged is how much of what was sent the peer has not taken, as [Traffic] has it. Of a connection
 // that has ended nobody knows any more.
 func (c *Conn) Unacknowledged() (n int, err error) {
-	const reset = 7 // TCP_CLOSE: by the peer, or TCP has given it up
-	n = c.Traffic().Untaken
-	if c.tcp && n > 0 {
-		// Of one that is closed it says nothing; that is looked at below.
-		_ = c.raw.Control(func(fd uintptr) {
-			if info, e := unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO); e != nil || info.State == reset {
-				err = unix.ENOTCONN
-			}
-		})
+	t, lost := c.traffic()
+	if lost && t.Untaken > 0 {
+		err = unix.ENOTCONN
 	}
 	select { // after the others: while it was open they were right
 	case <-c.closed:
 		err = net.ErrClosed
 	default:
 	}
-	return n, err
+	return t.Untaken, err
 }
 
 // Traffic is what the two TCPs have told each other of a connection. Of one that is not TCP nobody knows what the peer has: it is what the
@@ -122,21 +116,30 @@ type Traffic struct {
 }
 
 // Traffic returns it as it is now.
-func (c *Conn) Traffic() (t Traffic) {
+func (c *Conn) Traffic() Traffic {
+	t, _ := c.traffic()
+	return t
+}
+
+// traffic says also whether TCP has lost the connection: the peer has reset it, or TCP has given it up.
+func (c *Conn) traffic() (t Traffic, lost bool) {
 	if !c.tcp {
 		// In this order: what is given is counted before it is taken.
 		t.Came, t.Taken = c.tally.came.Load(), c.tally.taken.Load()
 		t.Untaken = int(c.tally.given.Load() - t.Taken)
-		return t
+		return t, false
 	}
+	const closed = 7 // TCP_CLOSE
 	// A connection that is closed has none any more.
 	_ = c.raw.Control(func(fd uintptr) {
-		if info, err := unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO); err == nil {
+		info, err := unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO)
+		if err == nil {
 			t.Came, t.Taken = info.Bytes_received, info.Bytes_acked
 		}
+		lost = err != nil || info.State == closed
 		t.Untaken, _ = unix.IoctlGetInt(int(fd), unix.SIOCOUTQ)
 	})
-	return t
+	return t, lost
 }
 
 // Closed is closed when this side closes the connection, or aborts it.
