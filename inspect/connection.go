@@ -32,7 +32,7 @@ type direction struct {
 	bytes      [opcodes]int64
 	trips      [opcodes]*histogram // from a request of that kind to the end of its answer
 	bad        counted             // frames whose CRC is wrong
-	cut        counted             // frames whose pad and CRC are cut off by the end of a segment
+	cut        counted             // frames with pad and CRC in several segments of TCP
 	order      counted             // frames out of their order, or at odds with what they answer
 	orderWhy   string
 	missing    counted // bytes that are not in the capture

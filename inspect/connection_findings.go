@@ -120,7 +120,7 @@ func (k *connection) aboutEnd(c *findings, w int) {
 			}
 		}
 		if t.Fault == ddp.Checksum && other.cut.n > 0 {
-			about += " Pad and CRC of a frame were cut off by the end of a segment before: Linux's siw takes such a frame for damaged, which it is not."
+			about += " The end of a segment cut the pad and CRC of a frame before: Linux's siw takes such a frame for damaged, which it is not."
 			records = append([]int{other.cut.first}, records...)
 		}
 		c.add(Problem, "terminate", 1, records, "%s ended the connection with a Terminate: %v.%s", k.name(w), t.Fault, about)
@@ -178,7 +178,7 @@ func (k *connection) aboutFrames(c *findings, w int) {
 		c.add(Problem, "out of order", n, []int{d.order.first}, "%s from %s %s not as the protocol has it. The first: %s.", count(n, "frame"), k.name(w), isAre(n), d.orderWhy)
 	}
 	if n := d.cut.n; n > 0 {
-		c.add(Note, "cut by a segment", n, []int{d.cut.first}, "%s from %s %s pad and CRC in another segment of TCP than what is before them. "+
+		c.add(Note, "cut by a segment", n, []int{d.cut.first}, "%s from %s %s pad and CRC in several segments of TCP. "+
 			"The protocol allows it, but Linux's siw takes such a frame for damaged when CRC is on.", count(n, "frame"), k.name(w), has(n))
 	}
 	if n := d.missing.n; n > 0 {

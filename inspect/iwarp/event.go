@@ -65,7 +65,7 @@ type Event struct {
 	CRC      CRC
 	Absent   int    // bytes of the frame that are not in the capture
 	NoHeader bool   // and the header is among them
-	CutEnd   bool   // pad and CRC are not in one segment of TCP with what is before them
+	CutEnd   bool   // pad and CRC are themselves in several segments of TCP
 	Segments int    // of the message so far
 	Message  uint64 // length of the message so far; the whole if Header.Last
 	Started  bool   // the beginning of the message was seen

@@ -75,7 +75,7 @@ func (d *Decoder) tellFrame(c *Connection, w tcp.Way, b []byte, crc CRC) {
 		if m.pos >= end {
 			break // those that follow are of what waits: looking at all for each frame takes quadratic time
 		}
-		e.CutEnd = e.CutEnd || v.absent == 0 && m.pos >= trailer
+		e.CutEnd = e.CutEnd || v.absent == 0 && m.pos > trailer
 	}
 	segment := b[mpa.LengthSize : mpa.LengthSize+n]
 	h := &e.Header

@@ -129,7 +129,7 @@
 //	length            of fpdu: bytes of payload
 //	crc               likewise: "good", "bad", "off", "unchecked"
 //	absent            likewise: how many bytes of the frame are not in the capture
-//	cut_end           whether pad and CRC are not in one segment of TCP with what is before them
+//	cut_end           whether pad and CRC are themselves in several segments of TCP
 //	operation, opcode in words, and as a number; fits: whether kind and queue are those of the operation
 //	tagged, last, stag, to, qn, msn, mo, invalidate
 //	                  of the header

@@ -38,7 +38,7 @@ func (p *Printer) frameFields(b []byte, e *iwarp.Event) []byte {
 		b = append(b, " bytes\n"...)
 	}
 	if e.CutEnd {
-		b = append(b, "  pad and CRC are not in one segment of TCP with what is before them\n"...)
+		b = append(b, "  pad and CRC are in several segments of TCP\n"...)
 	}
 	return b
 }
