@@ -249,7 +249,7 @@ func (l *Link) unanswered(err error) error {
 // settleDial acts on the answer.
 func (l *Link) settleDial(a *letter) error {
 	if a.kind == letterRefuse {
-		return fmt.Errorf("%w: %s", ErrRefused, printable(a.text))
+		return &refusedError{a.refusal, printable(a.text)}
 	}
 	if a.from == 0 {
 		return fmt.Errorf("it gives the link no number: %w", ErrProtocol)

@@ -13,6 +13,7 @@ import (
 var (
 	ErrClosed     = dgrdma.ErrClosed
 	ErrRefused    = errors.New("link: refused by the peer")
+	ErrNoPort     = errors.New("link: the peer does not listen on that port") // an ErrRefused, too
 	ErrPeerClosed = errors.New("link: the peer closed it before the end of file")
 	ErrNoAnswer   = errors.New("link: no answer")
 	ErrVersion    = errors.New("link: versions differ")
@@ -35,6 +36,18 @@ const (
 	sentAlready  outOfTurn = "this buffer was committed already; each that is acquired is committed once"
 	heldByCaller outOfTurn = "buffers are acquired that were not committed yet: commit them first"
 )
+
+// refusedError is what the peer said when it refused a link: an ErrRefused.
+type refusedError struct {
+	why  refusal
+	text string
+}
+
+func (e *refusedError) Error() string { return ErrRefused.Error() + ": " + e.text }
+
+func (e *refusedError) Is(target error) bool {
+	return target == ErrRefused || target == ErrNoPort && e.why == noPort
+}
 
 // AbortError is the reason that the peer gave with [Link.Abort]. It is an
 // ErrPeerClosed.

@@ -53,11 +53,17 @@ type half struct {
 	Credit               uint32
 }
 
+// refusal says why there is no link, where the dialer's program may act on it. Others are told in text alone.
+type refusal uint8
+
+const noPort refusal = 1 // the host does not listen on that port
+
 // letter is what goes from host to host.
 type letter struct {
 	kind       letterKind
 	directions direction
-	hadAll     bool   // of letterClose: end of file has come, and all before it
+	hadAll     bool // of letterClose: end of file has come, and all before it
+	refusal    refusal
 	from       uint32 // the sender's number for the link
 	to         uint32 // the receiver's; 0 if not known yet
 	attempt    uint64 // the dialer's number for the whole link, never used again
@@ -81,7 +87,7 @@ func (l *letter) put(b []byte) int {
 	if l.hadAll {
 		had = 1
 	}
-	w = append(w, letterVersion, byte(l.kind), byte(l.directions), had, 0, 0)
+	w = append(w, letterVersion, byte(l.kind), byte(l.directions), had, byte(l.refusal), 0)
 	w = le.AppendUint32(w, l.from)
 	w = le.AppendUint32(w, l.to)
 	w = le.AppendUint64(w, l.attempt)
@@ -123,7 +129,7 @@ func parseLetter(b []byte) (l letter, err error) {
 	if len(b) < letterHeader || le.Uint16(b) != letterMagic {
 		return l, errLetter
 	}
-	l.kind, l.directions, l.hadAll = letterKind(b[3]), direction(b[4]), b[5] == 1
+	l.kind, l.directions, l.hadAll, l.refusal = letterKind(b[3]), direction(b[4]), b[5] == 1, refusal(b[6])
 	l.from, l.to, l.attempt = le.Uint32(b[8:]), le.Uint32(b[12:]), le.Uint64(b[16:])
 	if b[2] != letterVersion {
 		return l, fmt.Errorf("link: the peer speaks version %d of links, this is version %d: %w", b[2], letterVersion, ErrVersion)

@@ -9,7 +9,7 @@ import (
 
 func sampleLetter() letter {
 	return letter{
-		kind: letterOpen, directions: toListener | toDialer, from: 7, to: 9, attempt: 1 << 63,
+		kind: letterOpen, directions: toListener | toDialer, refusal: 5, from: 7, to: 9, attempt: 1 << 63,
 		out: half{1, 2, 3, 4, 5, 6, 7}, back: half{8, 9, 10, 11, 12, 13, 14},
 		name: "port", private: []byte("private"), text: "why",
 	}
@@ -20,7 +20,7 @@ func TestLetterBytes(t *testing.T) {
 	l := sampleLetter()
 	var box [boxSize]byte
 	got := box[:l.put(box[:])]
-	want := "\x47\x4c\x01\x01\x03\x00\x00\x00" + // "GL", version, open, both ways
+	want := "\x47\x4c\x01\x01\x03\x00\x05\x00" + // "GL", version, open, both ways, refusal
 		"\x07\x00\x00\x00\x09\x00\x00\x00" + // from, to
 		"\x00\x00\x00\x00\x00\x00\x00\x80" // attempt
 	for i := range 14 {

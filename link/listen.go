@@ -269,7 +269,8 @@ func (p *peer) offered(life uint32, l *letter) {
 	switch {
 	case l.from == 0: // nobody can be answered
 	case port == nil:
-		p.refuse(life, l, fmt.Sprintf("no port %q here: check its name, and that this host listens on it by now", l.name))
+		text := fmt.Sprintf("no port %q here: check its name, and that this host listens on it by now", l.name)
+		p.send(life, letter{kind: letterRefuse, to: l.from, attempt: l.attempt, refusal: noPort, text: bounded(text)})
 	case l.directions == 0 || l.directions&^port.opt.takes() != 0:
 		p.refuse(life, l, fmt.Sprintf("port %q is not for that direction: check Options.Directions at both ends", l.name))
 	case port.refusal != "":

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/dgrdma/dgrdma/dgrdma"
 )
 
 // TestWhoWaitsAtAPort is refused when the port is closed, and goes on waiting when a
@@ -31,6 +33,31 @@ func TestWhoWaitsAtAPort(t *testing.T) {
 		}
 		if _, err := a.Dial(soon(t), at(2), "port", nil); !says(err, ErrRefused, `no port "port" here`) {
 			t.Error(err)
+		}
+	})
+}
+
+// TestNoPortIsTold checks that a dialer knows by a code, and by no words of a listener, that the host does not listen on a port (L1).
+func TestNoPortIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNet(t, 1)
+		a, b := n.host(1, nil), n.host(2, nil)
+		const words = `in the harbour: no port "none" here: check its name, and that this host listens on it by now`
+		vetted, err := b.Listen("vetted", &Options{Vet: func(dgrdma.PeerName, []byte) error { return errors.New(words) }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		go vetted.Accept(soon(t))
+		refusing, err := b.Listen("refusing", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		refusing.Refuse(words)
+		for port, none := range map[string]bool{"none": true, "vetted": false, "refusing": false} {
+			_, err := a.Dial(soon(t), at(2), port, nil)
+			if !says(err, ErrRefused, `refused by the peer: `) || !says(err, ErrRefused, `no port "none" here`) || errors.Is(err, ErrNoPort) != none {
+				t.Errorf("port %s: %v, ErrNoPort: %v", port, err, errors.Is(err, ErrNoPort))
+			}
 		}
 	})
 }
