@@ -1,7 +1,6 @@
 package latency
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -50,11 +49,7 @@ func Dial(ctx context.Context, h *verbs.Host, address string, op Op, size uint32
 	var err error
 	if c.q, err = h.Dial(ctx, address, &v); err != nil {
 		c.release()
-		var rejected *verbs.RejectedError
-		if errors.As(err, &rejected) && bytes.HasSuffix(rejected.Private, []byte(tooLarge)) {
-			err = sizeError{err}
-		}
-		return nil, err
+		return nil, asked.rejected(err)
 	}
 	var granted reply
 	if err := granted.parse(c.q.Private(), &asked); err != nil {

@@ -22,10 +22,11 @@
 // # Agreement
 //
 // Nothing on the wire tells what operations a peer knows, so the client says in its private data what it is going to do, in a record with
-// a version, and the server answers with one or rejects with words:
+// a version, and the server answers with one or rejects with words, after a record where the operations are too large:
 //
 //	request: "DGLT", version, operation, 2 zeros, size (4), key of the client's memory (16)
 //	reply:   "DGLT", version, operation, 1 if a Flush is persistent, 1 zero, key of the server's memory (16)
+//	too large: "DGLT", version, operation, 2 zeros, words
 //
 // all big-endian; keys are those of [verbs.Key].
 package latency

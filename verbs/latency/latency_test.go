@@ -203,6 +203,32 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
+// TestSizeIsToldByARecord checks that a client is told by a record that its operations are too large, and by no words of a server (L1).
+func TestSizeIsToldByARecord(t *testing.T) {
+	s := serve(t, &Server{Most: 100})
+	_, err := Dial(within(t), s.host, s.address, Read, 101, nil)
+	if want := " rejected the connection: read of 101 bytes: the server takes 100 at most; give ping --serve as large a --size"; !errors.Is(err, ErrSize) || !strings.HasSuffix(err.Error(), want) {
+		t.Errorf("%v, want %q", err, want)
+	}
+	other, err := s.host.Listen("0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	go func() {
+		for {
+			r, err := other.Accept(t.Context())
+			if err != nil {
+				return
+			}
+			r.TurnAway([]byte("the store is full; give ping --serve as large a --size"))
+		}
+	}()
+	if _, err := Dial(within(t), s.host, "tcp:"+other.Addr().String(), Read, 101, nil); err == nil || errors.Is(err, ErrSize) {
+		t.Errorf("a server of something else, in the same words: %v", err)
+	}
+}
+
 // TestManyClients: there is an end to how many a server has, and to their memory; who is gone makes room.
 func TestManyClients(t *testing.T) {
 	s := serve(t, &Server{Most: 128 << 20})

@@ -1,6 +1,7 @@
 package latency
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -74,6 +75,27 @@ func (r *request) parse(b []byte) error {
 		return fmt.Errorf("%w: %v of %d bytes cannot be", ErrRefused, r.op, r.size)
 	}
 	return nil
+}
+
+// oversize is what a client is told that asks for operations larger than the server takes: a record, and words for people.
+// All other clients are rejected in words alone.
+func oversize(op Op, said string) []byte {
+	return append(append([]byte(magic), version, byte(op), 0, 0), said...)
+}
+
+// sizeError is why a server takes no operations that are so large: an [ErrSize].
+type sizeError struct{ *verbs.RejectedError }
+
+func (e sizeError) Unwrap() error        { return e.RejectedError }
+func (e sizeError) Is(target error) bool { return target == ErrSize }
+
+// rejected reads why a server rejected a request, where that is a record. Other errors stay.
+func (r *request) rejected(err error) error {
+	var e *verbs.RejectedError
+	if !errors.As(err, &e) || !bytes.HasPrefix(e.Private, oversize(r.op, "")) {
+		return err
+	}
+	return sizeError{&verbs.RejectedError{Private: e.Private[headSize:], From: e.From}}
 }
 
 // reply is what a server grants.

@@ -69,7 +69,7 @@ func (s *Server) Accept(ctx context.Context, h *verbs.Host, r *verbs.Request) (*
 	var asked request
 	err := asked.parse(r.Private)
 	if err == nil && asked.size > s.MostBytes() {
-		err = fmt.Errorf("%w: %v of %d bytes: the server takes %d at most%s", ErrRefused, asked.op, asked.size, s.MostBytes(), tooLarge)
+		return nil, s.tooLarge(r, &asked)
 	}
 	if err == nil {
 		err = s.enter(asked.size)
@@ -85,14 +85,11 @@ func (s *Server) Accept(ctx context.Context, h *verbs.Host, r *verbs.Request) (*
 	return c, nil
 }
 
-// tooLarge ends what a client is told whose operations are, and by that it knows.
-const tooLarge = "; give ping --serve as large a --size"
-
-// sizeError is an error of dialing that is an [ErrSize].
-type sizeError struct{ error }
-
-func (e sizeError) Unwrap() error        { return e.error }
-func (e sizeError) Is(target error) bool { return target == ErrSize }
+// tooLarge rejects a client whose operations are larger than the server takes.
+func (s *Server) tooLarge(r *verbs.Request, asked *request) error {
+	said := fmt.Sprintf("%v of %d bytes: the server takes %d at most; give ping --serve as large a --size", asked.op, asked.size, s.MostBytes())
+	return errors.Join(fmt.Errorf("%w: %s", ErrRefused, said), r.TurnAway(oversize(asked.op, said)))
+}
 
 // words are what a client is told. None are longer than private data may be.
 func words(err error) []byte {
