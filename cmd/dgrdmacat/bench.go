@@ -16,7 +16,7 @@ import (
 const farewell = bench.Linger
 
 var benchCommand = command{
-	name: "bench", summary: "measure throughput and completion times between two endpoints", elsewhere: ofIperf,
+	name: "bench", summary: "measure throughput and completion times between two endpoints", elsewhere: ofIperf, dials: true,
 	about: fmt.Sprintf(`Measures throughput, completion times, and what they cost: of one-sided writes, or with
 --op of RDMA over TCP.
 
@@ -82,7 +82,7 @@ where nothing was measured.`, bench.MostQueued>>10),
 				return badUsage("%s is for the client: give it beside --to", stray)
 			}
 			if end := given(fs, "serve", "to"); end != "" && o.serve == "" && o.to == "" {
-				return badUsage("%s is empty: is what it comes from missing?", end)
+				return badUsage("%s is empty (unset variable?)", end)
 			}
 			if err := o.wire.keyFile.into(&o.serve, &o.to); err != nil { // before a peer is asked for the rest of its string, which takes the key
 				return err

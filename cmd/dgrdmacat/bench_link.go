@@ -194,7 +194,7 @@ func (o *benchOptions) runLinks(ctx context.Context, h *link.Host, local, peer u
 func (o *benchOptions) runLink(ctx context.Context, h *link.Host, peer url.Endpoint, p bench.LinkPlan, long time.Duration, each func(bench.Interval), stderr io.Writer) (*linkResult, error) {
 	times := bench.NewHistogram()
 	l, load, err := bench.DialLink(ctx, h, peer.String(), p, times)
-	if needed := 2 * uint64(p.Buffers) * uint64(p.Size); errors.Is(err, link.ErrRefused) && !isNoPort(err) && needed > peer.Size {
+	if needed := 2 * uint64(p.Buffers) * uint64(p.Size); errors.Is(err, link.ErrRefused) && !errors.Is(err, link.ErrNoPort) && needed > peer.Size {
 		return nil, fmt.Errorf("%w: smaller --buffers or --size here, or --memory beside its --serve", err)
 	}
 	if err != nil {

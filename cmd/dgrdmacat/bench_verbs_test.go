@@ -140,7 +140,7 @@ func TestBenchOpsRefused(t *testing.T) {
 		"--op fetchadd --size 16":                 "atomic operations have 8 bytes: leave out --size",
 		"--op cmpswap --sweep 8..16":              "atomic operations have 8 bytes: leave out --sweep",
 		"--op send --bidir":                       "leave out --bidir, or give --reverse",
-		"--op write --revision 3":                 `invalid value "3" for flag -revision: need 1 or 2;`,
+		"--op write --revision 3":                 `--revision "3": need 1 or 2;`,
 		"--op write --revision 1 --reverse":       "--revision 1 has the client send first",
 		"--op write --compare raw":                "compare with tcp or tls",
 		"--op write --compare tcp --rate 1MB":     "leave out --rate",

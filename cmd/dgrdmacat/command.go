@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -18,6 +17,7 @@ type command struct {
 	summary string          // completes "dgrdmacat NAME - "; one line
 	args    string          // the positional arguments, as in "[FILE] URL"
 	words   func() []string // not nil: which words the argument is one of
+	dials   bool            // --to is an endpoint over UDP or Ethernet
 	// elsewhere says what does here what flags of other programs do that there are not here.
 	elsewhere map[string]string
 	about     string // paragraphs; lines that begin with two spaces stay as they are
@@ -61,7 +61,7 @@ func (c *command) run(ctx context.Context, std *stdio, args []string) error {
 	case err != nil:
 		err = badUsage("%w%s \"dgrdmacat %s -h\" lists the flags", err, c.here(fs, err), c.name)
 	case c.args == "" && len(rest) > 0:
-		err = badUsage("unexpected argument %q%s", rest[0], meant(fs, rest[0]))
+		err = badUsage("unexpected argument %q%s", rest[0], meant(fs, rest[0], c.dials))
 	case begun != nil:
 		err = begun
 	default:
@@ -98,31 +98,6 @@ func endLasting(fs *flag.FlagSet) (err error) {
 	return err
 }
 
-// parseMixed parses flags wherever they stand among the arguments, up to "--",
-// and returns the other arguments. Behind a mistake it goes on, for the flags that last.
-func parseMixed(fs *flag.FlagSet, args []string) (rest []string, wrong error) {
-	for len(args) > 0 {
-		err := fs.Parse(args)
-		if errors.Is(err, flag.ErrHelp) {
-			return nil, err
-		}
-		left := fs.Args()
-		n := len(args) - len(left)
-		switch {
-		case err != nil:
-			wrong = cmp.Or(wrong, err)
-			args = args[max(n, 1):] // not every mistake is taken off
-			continue
-		case n > 0 && args[n-1] == "--":
-			return append(rest, left...), wrong
-		case len(left) == 0:
-			return rest, wrong
-		}
-		rest, args = append(rest, left[0]), left[1:]
-	}
-	return rest, wrong
-}
-
 // usage is the command's first line of help.
 func (c *command) usage() string {
 	fs, _ := c.flagSet()
@@ -146,7 +121,7 @@ func flagsOf(fs *flag.FlagSet) (all []oneFlag) {
 	fs.VisitAll(func(f *flag.Flag) {
 		_, text := flag.UnquoteUsage(f)
 		names := dashes(f.Name)
-		switch value := valueOf(fs, f); value {
+		switch value := valueOf(f); value {
 		case "":
 		case "int", "uint", "float":
 			names += " N"
@@ -168,17 +143,22 @@ func flagsOf(fs *flag.FlagSet) (all []oneFlag) {
 	return all
 }
 
-const theSameAs = "the same as "
+// alias is the value of another name of a flag.
+type alias struct{ of *flag.Flag }
+
+func (a *alias) String() string     { return a.of.Value.String() }
+func (a *alias) Set(s string) error { return a.of.Value.Set(s) }
+func (a *alias) IsBoolFlag() bool   { return isSwitch(a.of) }
 
 // sameAs registers another name of a flag that there is.
 func sameAs(fs *flag.FlagSet, short, name string) {
-	fs.Var(fs.Lookup(name).Value, short, theSameAs+dashes(name))
+	fs.Var(&alias{fs.Lookup(name)}, short, "the same as "+dashes(name))
 }
 
 // valueOf names a flag's value; what is another name of a flag has that flag's.
-func valueOf(fs *flag.FlagSet, f *flag.Flag) string {
-	if name, is := strings.CutPrefix(f.Usage, theSameAs); is {
-		f = fs.Lookup(strings.TrimLeft(name, "-"))
+func valueOf(f *flag.Flag) string {
+	if a, is := f.Value.(*alias); is {
+		f = a.of
 	}
 	if named, ok := f.Value.(interface{ valueName() string }); ok {
 		return named.valueName()

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/dgrdma/dgrdma/dgrdma"
 	"github.com/dgrdma/dgrdma/link"
@@ -23,14 +22,8 @@ func elsewhere(err error, command string, linked bool) error {
 		if slices.Contains(other.Have, there) {
 			return fmt.Errorf("%w Both sides of dgrdmacat %s need --link, or neither", err, command)
 		}
-	case isNoPort(err):
+	case errors.Is(err, link.ErrNoPort):
 		return fmt.Errorf("%w; does dgrdmacat %s --link --serve run there, and no other command?", err, command)
 	}
 	return err
-}
-
-// isNoPort reports whether a host of links was dialed that does not listen on the port, which is
-// in the words of its refusal alone.
-func isNoPort(err error) bool {
-	return errors.Is(err, link.ErrRefused) && strings.Contains(err.Error(), ": no port ")
 }

@@ -18,7 +18,7 @@ import (
 )
 
 var pingCommand = command{
-	name: "ping", summary: "measure how long a write takes to arrive", elsewhere: ofPing,
+	name: "ping", summary: "measure how long a write takes to arrive", elsewhere: ofPing, dials: true,
 	about: fmt.Sprintf(`Measures how long a write with completion takes to arrive: half of what it takes
 until the peer's answer, the same in the other direction, is complete.
 

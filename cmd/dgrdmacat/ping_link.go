@@ -154,7 +154,7 @@ func pingLinkTo(ctx context.Context, o *pingOptions, stdout, stderr io.Writer) e
 			c.arrived(binary.LittleEndian.Uint32(m.Bytes))
 		}
 	}))
-	if errors.Is(err, link.ErrRefused) && !isNoPort(err) && size > pingBytes {
+	if errors.Is(err, link.ErrRefused) && !errors.Is(err, link.ErrNoPort) && size > pingBytes {
 		err = fmt.Errorf("%w; does it serve too many at once? --size %v takes %d bytes of its memory", err, &o.size, leastLinkBuffers*size)
 	}
 	if err != nil {

@@ -13,7 +13,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/dgrdma/dgrdma/bench"
 	"github.com/dgrdma/dgrdma/dgrdma"
+	"github.com/dgrdma/dgrdma/link"
 )
 
 var pingModes = []string{"", "--busy-poll", "--link", "--link --busy-poll"}
@@ -308,6 +310,29 @@ func TestMeasuringOtherServices(t *testing.T) {
 		code, out, stderr := runFor(t, t.Context(), append(strings.Fields(c.client), "--to", urls[c.server])...)
 		if says := strings.ReplaceAll(c.says, "COMMAND", command); code != exitError || out != "" || !strings.HasSuffix(stderr, says) {
 			t.Errorf("%s to %s: code %d, %q, %s; want it to say: %s", c.client, c.server, code, out, stderr, says)
+		}
+	}
+}
+
+// TestOthersWordsOfAPort checks that the client of a server of another kind, whose own words of refusal are those of a host that does not
+// listen on the port, is not told that it dialed the wrong command (L1).
+func TestOthersWordsOfAPort(t *testing.T) {
+	h, err := link.Open("udp:127.0.0.1", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close()
+	for _, port := range []string{bench.MessagePort, pingPort} {
+		l, err := h.Listen(port, &link.Options{Directions: link.Both})
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.Refuse("it is under repair: no port of mine is free")
+	}
+	for _, command := range []string{"bench", "ping"} {
+		code, _, stderr := runFor(t, t.Context(), command, "--link", "--to", h.URL())
+		if code != exitError || !strings.Contains(stderr, "no port of mine is free") || strings.Contains(stderr, "and no other command?") {
+			t.Errorf("%s: code %d, %s", command, code, stderr)
 		}
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 	"sync"
 	"time"
 
@@ -108,11 +107,7 @@ func (r *rpinging) run(ctx context.Context) error {
 			err = goneTCP(fmt.Sprintf("ping %d: %v", n, r.to), err)
 		}
 		if ended && n == 0 {
-			stop := "."
-			if strings.HasSuffix(err.Error(), "?") {
-				stop = ""
-			}
-			return fmt.Errorf("%w%s A server takes no pings that are larger than its --size, and these have %d bytes", err, stop, r.o.size.value)
+			return fmt.Errorf("a server takes no pings that are larger than its --size, and these have %d bytes: %w", r.o.size.value, err)
 		}
 		if err != nil {
 			return err

@@ -4,19 +4,17 @@ import (
 	"flag"
 	"fmt"
 	"net/netip"
-	"strings"
 
 	"github.com/dgrdma/dgrdma/url"
 )
 
-// meant asks whether an argument is the address of a flag.
-func meant(fs *flag.FlagSet, arg string) string {
-	to := fs.Lookup("to")
-	if to == nil {
+// meant asks whether an argument is the address of --to, which is that of an endpoint over UDP where the command dials those.
+func meant(fs *flag.FlagSet, arg string, dials bool) string {
+	if fs.Lookup("to") == nil {
 		return ""
 	}
 	if _, err := url.Parse(arg); err != nil && !isTCP(arg) {
-		if arg = placeLike(arg); arg == "" || !strings.Contains(to.Usage, overUDP) {
+		if arg = placeLike(arg); arg == "" || !dials {
 			return ""
 		}
 	}
@@ -42,24 +40,6 @@ func placeLike(arg string) string {
 		return overUDP + arg + ":PORT"
 	}
 	return overUDP + arg
-}
-
-// notDefined is what package flag says of a flag that there is not.
-const notDefined = "flag provided but not defined: -"
-
-// here says behind an error of the flags what in this command does what a flag does that there is not: one of another program,
-// or one that is misspelt.
-func (c *command) here(fs *flag.FlagSet, err error) string {
-	name, unknown := strings.CutPrefix(err.Error(), notDefined)
-	if does := c.elsewhere[name]; unknown && does != "" {
-		return ": here that is " + does + ";"
-	}
-	var names []string
-	fs.VisitAll(func(f *flag.Flag) { names = append(names, f.Name) })
-	if like := closest(name, names); unknown && like != "" {
-		return didYouMean(dashes(like))
-	}
-	return didYouMean("")
 }
 
 // didYouMean asks, behind what is not there and before what else a user may do, whether it is a misspelling, unless that is "".

@@ -110,7 +110,7 @@ func TestTCPUsage(t *testing.T) {
 		"rping --to tcp:h -S 64k":                              "need 26 to 65535",
 		"rping --to tcp:h -v --json":                           "leave out -v",
 		"rping --to tcp:h --wait 0s":                           "--wait 0s",
-		"rping --to tcp:h --revision 3":                        "flag -revision: need 1 or 2;",
+		"rping --to tcp:h --revision 3":                        `--revision "3": need 1 or 2;`,
 		"rping --to tcp:h --revision 1 --peer-to-peer":         "needs --revision 2",
 		"rping --to tcp:h --ready read":                        "belongs to --peer-to-peer",
 		"rping --to tcp:h --peer-to-peer --ready nod":          "need one of write, read, send",

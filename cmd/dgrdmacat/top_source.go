@@ -119,8 +119,6 @@ func (s *viewSource) explain(ctx context.Context, err error) error {
 		return fmt.Errorf("nothing listens at %s; start what is to be watched with --metrics %s", s.host, s.host)
 	case errors.As(err, &timeout) && timeout.Timeout():
 		return fmt.Errorf("%s does not answer within %v", s.host, lookWithin)
-	case strings.Contains(err.Error(), "malformed HTTP"):
-		return s.other("it does not speak HTTP")
 	}
 	var wrapped *neturl.Error
 	if errors.As(err, &wrapped) {
@@ -131,6 +129,9 @@ func (s *viewSource) explain(ctx context.Context, err error) error {
 			err = call.Err
 		}
 		return fmt.Errorf("%s ended the connection before it had answered (%w): was the program stopped, or is that a port where RDMA goes, and not its --metrics?", s.host, err)
+	}
+	if !errors.As(err, new(*net.OpError)) { // then something came, and it was not that
+		return s.other("it does not speak HTTP")
 	}
 	return fmt.Errorf("look at %s: %w", s.host, err)
 }

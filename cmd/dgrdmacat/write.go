@@ -13,7 +13,7 @@ import (
 )
 
 var writeCommand = command{
-	name: "write", summary: "write into a peer's memory, with a flag word behind the data", args: "[-]",
+	name: "write", summary: "write into a peer's memory, with a flag word behind the data", args: "[-]", dials: true,
 	about: `Writes bytes into the memory of a peer of any kind, waits until it acknowledged
 them, and says who does not answer.
 
@@ -43,8 +43,8 @@ OpenCPI's drivers want ids from 1 to 9: --id, or in that string.`,
 		o := new(writeOptions)
 		o.register(fs)
 		return func(ctx context.Context, std *stdio, args []string) error {
-			if len(args) > 0 && o.to == "" && meant(fs, args[0]) != "" {
-				return badUsage("unexpected argument %q%s", args[0], meant(fs, args[0]))
+			if len(args) > 0 && o.to == "" && meant(fs, args[0], true) != "" {
+				return badUsage("unexpected argument %q%s", args[0], meant(fs, args[0], true))
 			}
 			if err := o.check(args); err != nil {
 				return err
@@ -62,7 +62,8 @@ type writeOptions struct {
 	profile             settingFlag
 	id                  idFlag
 	addr                wordFlag
-	file, data, text    string
+	file                string
+	data, text          bytesFlag
 	stdin               bool
 	flagAddr, flagValue wordFlag
 	flagStep            wordFlag
@@ -87,8 +88,8 @@ func (o *writeOptions) register(fs *flag.FlagSet) {
 	o.profile.register(fs, settings.Profile, ": what the other side is; "+noneBetweenUs)
 	fs.Var(&o.addr, "addr", "`address` in the peer's memory of the first byte")
 	fs.Var((*fileFlag)(&o.file), "file", "write the content of this `file`")
-	fs.StringVar(&o.data, "data", "", "write these bytes: `hex` digits, with spaces or without")
-	fs.StringVar(&o.text, "text", "", "write this `text`, without a newline")
+	fs.Var(&o.data, "data", "write these bytes: `hex` digits, with spaces or without")
+	fs.Var(&o.text, "text", "write this `text`, without a newline")
 	fs.Var(&o.flagAddr, "flag-addr", "`address` of the flag; without it there is none")
 	fs.Var(&o.flagValue, "flag-value", "`word` that is written there")
 	fs.Var(&o.flagStep, "flag-step", "`word` that is added to the flag each time, with --count")

@@ -11,6 +11,20 @@ import (
 	"strings"
 )
 
+// bytesFlag is a flag whose value is what to write; empty: not given.
+type bytesFlag string
+
+func (f *bytesFlag) String() string { return string(*f) }
+
+// Set implements [flag.Value]. An empty text is likely a variable that is not set.
+func (f *bytesFlag) Set(s string) error {
+	if s == "" {
+		return errors.New("it is empty (unset variable?); for a flag alone leave it out")
+	}
+	*f = bytesFlag(s)
+	return nil
+}
+
 // source has the bytes that are written, the same each time.
 type source struct {
 	io.ReaderAt
@@ -29,7 +43,7 @@ func (o *writeOptions) openSource(ctx context.Context, stdin io.Reader) (*source
 	case o.text != "":
 		return bytesSource("--text", []byte(o.text)), nil
 	case o.data != "":
-		b, err := hex.DecodeString(strings.Join(strings.Fields(strings.TrimPrefix(o.data, "0x")), ""))
+		b, err := hex.DecodeString(strings.Join(strings.Fields(strings.TrimPrefix(string(o.data), "0x")), ""))
 		if err != nil {
 			return nil, badUsage("--data: need pairs of hexadecimal digits: %w", err)
 		}

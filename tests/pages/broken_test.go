@@ -14,7 +14,7 @@ func TestBrokenPagesAreNoticed(t *testing.T) {
 	const demo = "```sh\ndgrdmacat demo --size 1\n```\n"
 	for _, c := range []struct{ mistake, text, says string }{
 		{"no mistake", demo, ""},
-		{"an unknown flag", "```sh\ndgrdmacat demo --sise 1\n```\n", "flag provided but not defined: -sise"},
+		{"an unknown flag", "```sh\ndgrdmacat demo --sise 1\n```\n", "there is no flag --sise"},
 		{"a command that is not there", "```sh\ndgrdmacut demo\n```\n", "dgrdmacut: command not found"},
 		{"a command that fails within a pipe", "```sh\ndgrdmacat decode nothing.pcap | head\n```\n", "nothing.pcap: no such file"},
 		{"a variable of another page", "```sh\necho \"$CLONE\"\n```\n", "CLONE: unbound variable"},
