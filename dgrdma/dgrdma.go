@@ -25,6 +25,11 @@ func NewRegion(size int) (*Region, error) {
 
 // RegionOver makes a Region of memory that exists, such as a mapped file. It must begin
 // at a multiple of 8.
+//
+// A mapped file must keep its length while the region is in use, and have its disk space: the goroutine that touches
+// bytes which are gone ends the program by SIGBUS, the endpoint's own goroutines included. A program that drives its
+// endpoint with Progress can have a panic instead, by debug.SetPanicOnFault, and end in good order; the endpoint cannot be
+// used after that.
 func RegionOver(mem []byte) (*Region, error) {
 	r, err := endpoint.RegionOver(mem)
 	return (*Region)(r), err

@@ -5,7 +5,26 @@ package verbs
 import (
 	"github.com/dgrdma/dgrdma/rdmap"
 	"github.com/dgrdma/dgrdma/rdmap/ddp"
+	"github.com/dgrdma/dgrdma/rdmap/memory"
 )
+
+// FileLostError says which region it is whose bytes the system cannot get at any more.
+//
+//	type FileLostError struct {
+//		// STag is that of the region, also where a window of it was used.
+//		STag uint32
+//		// Fault is what the peer is told.
+//		Fault Fault
+//
+//		// contains unexported fields
+//	}
+//
+//	func (e *FileLostError) Error() string
+//	    Error names the region, and its file if a file was registered.
+//
+//	func (e *FileLostError) Unwrap() []error
+//	    Unwrap returns the reason, which every such error has in common, and the fault.
+type FileLostError = memory.LostError
 
 // TerminateError is the end of a stream by a Terminate message, the peer's or ours. It
 // wraps the [Fault].

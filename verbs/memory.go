@@ -36,7 +36,8 @@ func (o *RegionOptions) memory() *memory.Options {
 
 // Register grants bytes to the queue pairs of the domain. It takes as long for many bytes as for
 // few, and pins nothing. Until the region is invalidated the bytes must not be used for anything else, but may be
-// read, and written where the program and its peers agree on who writes when.
+// read, and written where the program and its peers agree on who writes when. Of bytes that the program has mapped from a
+// file the same holds as of [Domain.RegisterFile] where the file is cut.
 func (d *Domain) Register(b []byte, rights Rights, o *RegionOptions) (*Region, error) {
 	r, err := d.d.Register(b, rights, o.memory())
 	if err != nil {
@@ -54,8 +55,9 @@ func (d *Domain) Register(b []byte, rights Rights, o *RegionOptions) (*Region, e
 // that, so that a full disk is an error here, and not when a peer writes. Without such a right the file must
 // have the bytes, and the program cannot write to [Region.Bytes] either.
 //
-// Nobody should cut the file while it is registered: what peers do with the bytes that are gone is
-// an error then, and a program that touches them itself ends.
+// The file should keep its length while it is registered. A peer that touches bytes which are gone loses its connection,
+// and [QueuePair.Err] has a [FileLostError] that says which region it is; all other connections go on. A program that
+// touches them itself ends.
 func (d *Domain) RegisterFile(file *os.File, offset, length int64, rights Rights, o *RegionOptions) (*Region, error) {
 	r, err := d.d.RegisterFile(file, offset, length, rights, o.memory())
 	if err != nil {

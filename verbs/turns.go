@@ -78,17 +78,18 @@ func (q *QueuePair) send() {
 }
 
 // sendFailed says that nothing can be sent any more. Memory that was withdrawn while the peer read
-// it is a fault that the peer is told of, if it can be.
+// it, or that is not there any more, is a fault that the peer is told of, if it can be.
 func (q *QueuePair) sendFailed(err error) bool {
 	if err == nil {
 		return false
 	}
-	withdrawn := errors.Is(err, mpa.ErrWithdrawn)
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	withdrawn := errors.Is(err, mpa.ErrWithdrawn)
 	if withdrawn {
 		q.stream.Fail(ddp.ProtectionSTag, err)
 	}
+	ofMemory := q.memoryLost(err) || withdrawn
 	// EPIPE says no more than that the connection has ended.
 	if errno := syscall.Errno(0); errors.As(err, &errno) && errno != syscall.EPIPE {
 		q.lost = err
@@ -98,7 +99,7 @@ func (q *QueuePair) sendFailed(err error) bool {
 	if !q.halved { // else this is an answer to who sends on, and may take its time
 		q.hurry()
 	}
-	return !withdrawn || errors.Is(err, ddp.Lost)
+	return !ofMemory || errors.Is(err, ddp.Lost)
 }
 
 // lastWords is how long a connection stays that has failed: for a Terminate to leave, and for the peer to end its direction, and to
@@ -151,7 +152,7 @@ func (q *QueuePair) after(err error) error {
 		return err
 	}
 	q.mu.Lock()
-	if f, fault := carrierFault(err); fault {
+	if f, fault := carrierFault(err); fault && !q.memoryLost(err) {
 		q.stream.Fail(f, err)
 	}
 	mine := q.stream.Waiting() && q.turn.claim()

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"sync/atomic"
 	"unsafe"
+
+	"github.com/dgrdma/dgrdma/rdmap/ddp"
 )
 
 // FetchAdd adds to the word at the TO, and returns what it was before. Each bit of the mask
@@ -35,15 +37,16 @@ func (s *Stream) Store(stag uint32, to uint64, bytes [8]byte) error {
 
 // word calls f with the word at the TO, if the stream may do with it what right says.
 func (s *Stream) word(stag uint32, to uint64, right Rights, f func(word *uint64)) error {
-	span, v := s.Find(stag, to, 8, right)
-	if v != None {
-		return v.Request()
+	g, part, err := s.request(stag, to, 8, right)
+	if err != nil {
+		return err
 	}
-	word := unsafe.Pointer(unsafe.SliceData(span.Bytes))
+	word := unsafe.Pointer(unsafe.SliceData(part))
 	if uintptr(word)%8 != 0 { // the address counts, not the TO (RDMAPX-010)
 		return ErrMisaligned
 	}
-	return requested(span.Touch(func([]byte) { f((*uint64)(word)) }))
+	span := ddp.Span{Bytes: part, Guard: g}
+	return g.requested(part, span.Touch(func([]byte) { f((*uint64)(word)) }))
 }
 
 // Word is the eight bytes at an offset, for the functions of package sync/atomic: with them the program and its peers

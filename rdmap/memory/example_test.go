@@ -30,7 +30,7 @@ func Example() {
 			fmt.Println(violation.Segment())
 			return
 		}
-		if err := span.CopyIn(0, []byte(payload)); err != nil {
+		if err := span.Touch(func(to []byte) { copy(to, payload) }); err != nil {
 			fmt.Println(err)
 		}
 	}

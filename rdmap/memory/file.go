@@ -18,8 +18,8 @@ import (
 // that, so that a full disk is an error here, and not when a peer writes. Without such
 // a right the file must have the bytes, and the program cannot write to [Grant.Bytes] either.
 //
-// Nobody should cut the file while it is registered. What peers do with the bytes that are
-// gone is an error then; who touches them without [ddp.Span.Touch] ends the program.
+// The file should keep its length while it is registered. What peers do with bytes that are
+// gone is a [LostError]; to touch them without [ddp.Span.Touch] ends the program.
 func (d *Domain) RegisterFile(file *os.File, offset, length int64, rights Rights, o *Options) (*Region, error) {
 	m, err := mapFile(file, offset, length, rights)
 	if err != nil {

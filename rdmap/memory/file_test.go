@@ -136,7 +136,7 @@ func TestFileIsTheMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	span, v := stream.Find(region.STag(), 1<<50+2000, 12, memory.RemoteRead)
-	if b := make([]byte, 12); v != memory.None || span.CopyOut(b, 0) != nil || string(b) != "from outside" {
+	if b := make([]byte, 12); v != memory.None || copyOut(b, span) != nil || string(b) != "from outside" {
 		t.Errorf("%v, %q", v, b)
 	}
 	for range 2 {
@@ -144,7 +144,7 @@ func TestFileIsTheMemory(t *testing.T) {
 			t.Errorf("Close: %v", err)
 		}
 	}
-	if err := span.CopyOut(make([]byte, 1), 0); err != ddp.TaggedSTag {
+	if err := copyOut(make([]byte, 1), span); err != ddp.TaggedSTag {
 		t.Errorf("after Close: %v", err)
 	}
 	if err := write(stream, window.STag(), 0, []byte("x")); err != ddp.TaggedSTag {
@@ -240,7 +240,7 @@ func TestRegisterFileRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	span, _ := stream.Find(read.STag(), 50, 4, memory.RemoteRead)
-	if b := make([]byte, 4); span.CopyOut(b, 0) != nil || string(b) != "text" {
+	if b := make([]byte, 4); copyOut(b, span) != nil || string(b) != "text" {
 		t.Errorf("reading there: %q", b)
 	}
 	loose := registerFile(t, domain, volatile, 0, 100, memory.RemoteWrite|memory.FlushGlobal, nil)
@@ -328,7 +328,7 @@ func TestFileThatIsCut(t *testing.T) {
 		"write over the end": {func() error { return write(stream, stag, gone-5, []byte("1234567890")) }, ddp.LocalDDP},
 		"read": {func() error {
 			span, _ := stream.Find(stag, gone, 8, memory.RemoteRead)
-			return span.CopyOut(make([]byte, 8), 0)
+			return copyOut(make([]byte, 8), span)
 		}, ddp.LocalDDP},
 		"COMMIT-047: FetchAdd":         {func() error { _, err := stream.FetchAdd(stag, gone, 1, 0); return err }, 0x0207},
 		"COMMIT-047: CompareSwap":      {func() error { _, err := stream.CompareSwap(stag, gone, 0, 0, 1, 1); return err }, 0x0207},

@@ -33,7 +33,7 @@ func (s *Stream) Flush(ctx context.Context, stag uint32, to uint64, n uint32, ho
 	if how&FlushPersistent == 0 || n == 0 {
 		return nil
 	}
-	return g.region.file.flush(ctx, part)
+	return g.lost(g.region.file.flush(ctx, part), ddp.OperationStream)
 }
 
 // mapping is a part of a file that is mapped.
@@ -118,7 +118,7 @@ func (m *mapping) whole() error {
 		return fmt.Errorf("memory: %w: %w", err, ddp.OperationStream)
 	}
 	if info.Size() < m.end {
-		return fmt.Errorf("%s: has %d bytes, not %d: %w", m.file.Name(), info.Size(), m.end, ErrLost)
+		return fmt.Errorf("the file has %d bytes, not %d: %w", info.Size(), m.end, ErrLost)
 	}
 	return nil
 }

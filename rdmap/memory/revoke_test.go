@@ -42,7 +42,7 @@ func TestInvalidateAmongWriters(t *testing.T) {
 					b := patterns[n%2]
 					var err error
 					if n/2%2 == 0 {
-						err = found.CopyIn(0, b)
+						err = found.Touch(func(to []byte) { copy(to, b) })
 					} else {
 						err = write(stream, stag, to.at, b)
 					}

@@ -76,7 +76,7 @@ func (m *mapping) pieces(ctx context.Context, g *Grant, fd int, align, from int6
 			return fmt.Errorf("memory: %w: %w", err, ddp.OperationStream)
 		}
 		if int64(got) <= skip {
-			return fmt.Errorf("%s: ends at %d, not %d: %w", m.file.Name(), from, m.end, ErrLost)
+			return fmt.Errorf("the file ends at %d, not %d: %w", from, m.end, ErrLost)
 		}
 		ready := buf[skip:min(int64(got), skip+end-from)]
 		h.Write(ready)

@@ -92,7 +92,7 @@ func (s *Stream) Verify(ctx context.Context, stag uint32, to uint64, n uint32, w
 		err = readMemory(ctx, g, part, h)
 	}
 	if err != nil {
-		return nil, err
+		return nil, g.lost(err, ddp.OperationStream)
 	}
 	if sum = h.Sum(nil); len(want) != 0 && !bytes.Equal(sum, want) {
 		return nil, ErrMismatch
@@ -122,7 +122,7 @@ func readMemory(ctx context.Context, g *Grant, part []byte, h hash.Hash) error {
 		}
 		span := ddp.Span{Bytes: part[:min(piece, len(part))], Guard: g}
 		if err := span.Touch(func(b []byte) { h.Write(b) }); err != nil {
-			return requested(err)
+			return g.requested(span.Bytes, err)
 		}
 		part = part[len(span.Bytes):]
 	}

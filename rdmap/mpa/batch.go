@@ -3,6 +3,7 @@ package mpa
 import (
 	"encoding/binary"
 	"sync"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -92,6 +93,12 @@ func (b *batch) refer(p []byte, g ddp.Guard) {
 	b.vecs[b.n].SetLen(len(p))
 	b.guards[b.n] = g
 	b.n++
+}
+
+// piece is one of the pieces.
+func (b *batch) piece(i int) ddp.Span {
+	v := &b.vecs[i]
+	return ddp.Span{Bytes: unsafe.Slice(v.Base, v.Len), Guard: b.guards[i]}
 }
 
 // advance counts n octets as written.

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"hash/crc32"
+	"runtime/debug"
 
 	"github.com/dgrdma/dgrdma/rdmap/ddp"
 )
@@ -24,12 +25,26 @@ type framer struct {
 	framed  uint32 // octets of message that are in frames
 	span    int    // where they go on: in Data, or -1: in Inline
 	at      int
+
+	before mark     // of the frame that is being built
+	from   ddp.Span // what gather touches
 }
 
 // fill puts frames into b until it is full or the source has no more messages. It is called
 // between Begin and End of the source. With an error b has the frames before it, and the
 // message that caused it is given up.
 func (f *framer) fill(b *batch, src ddp.Source) (dry bool, err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if at, lost := f.from.Recovered(recover()); lost { // in gather
+			f.from.Leave()
+			err = &ddp.LostError{Span: f.from, At: at}
+			b.cut(f.before)
+			b.close()
+			f.drop()
+		}
+		f.from = ddp.Span{}
+	}()
 	for b.ended < maxMessages {
 		if !f.active {
 			if !src.Next(&f.message) {
@@ -108,20 +123,20 @@ func (f *framer) frame(b *batch, n int, copies bool) error {
 		h.MO = f.framed
 	}
 	h.Last = f.framed+uint32(n) == m.Length
-	before := b.mark()
+	f.before = b.mark()
 	segment := h.Size() + n
 	binary.BigEndian.PutUint16(b.slab[b.used:], uint16(segment))
 	b.used += LengthSize
 	b.used += h.Put(b.slab[b.used:])
 	if !f.gather(b, n, copies) {
-		b.cut(before)
+		b.cut(f.before)
 		return ErrWithdrawn
 	}
 	pad := TrailerSize(segment) - CRCSize
 	b.used += copy(b.slab[b.used:], "\x00\x00\x00"[:pad])
 	sum := uint32(0)
 	if f.crc {
-		sum = crc32.Checksum(b.slab[before.used:b.used], castagnoli)
+		sum = crc32.Checksum(b.slab[f.before.used:b.used], castagnoli)
 	}
 	binary.LittleEndian.PutUint32(b.slab[b.used:], sum)
 	b.used += CRCSize
@@ -139,26 +154,30 @@ func (f *framer) frame(b *batch, n int, copies bool) error {
 // withdrawn them.
 func (f *framer) gather(b *batch, n int, copies bool) bool {
 	for n > 0 {
-		from := ddp.Span{Bytes: f.message.Inline[:f.message.InlineSize]}
+		f.from = ddp.Span{Bytes: f.message.Inline[:f.message.InlineSize]}
 		if f.span >= 0 {
-			from = f.message.Data[f.span]
+			f.from = f.message.Data[f.span]
 		}
-		part := from.Bytes[f.at:][:min(n, len(from.Bytes)-f.at)]
-		switch {
-		case len(part) == 0:
-		case copies || f.span < 0 || len(part) < minReference:
-			if !from.Enter() {
+		part := f.from.Bytes[f.at:][:min(n, len(f.from.Bytes)-f.at)]
+		refers := !copies && f.span >= 0 && len(part) >= minReference
+		if len(part) > 0 {
+			if !f.from.Enter() {
 				return false
 			}
-			b.used += copy(b.slab[b.used:], part)
-			from.Leave()
-		default:
+			if refers {
+				ddp.Probe(part) // a peer that has half of a frame cannot be told why no more comes
+			} else {
+				b.used += copy(b.slab[b.used:], part)
+			}
+			f.from.Leave()
+		}
+		if refers {
 			b.close()
-			b.refer(part, from.Guard)
+			b.refer(part, f.from.Guard)
 		}
 		n -= len(part)
 		f.at += len(part)
-		if f.at == len(from.Bytes) {
+		if f.at == len(f.from.Bytes) {
 			f.span++
 			f.at = 0
 		}

@@ -3,6 +3,7 @@ package mpa
 import (
 	"encoding/binary"
 	"hash/crc32"
+	"runtime/debug"
 
 	"github.com/dgrdma/dgrdma/rdmap/ddp"
 )
@@ -50,6 +51,14 @@ func (p *parser) parse(b []byte, sink ddp.Sink) (used int, err error) {
 	if p.stopped != nil {
 		return 0, p.stopped
 	}
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if at, lost := p.span.Recovered(recover()); lost { // in copy
+			p.span.Leave()
+			err = p.lost(at)
+			p.stopped = err
+		}
+	}()
 	for err == nil {
 		var n int
 		if p.crc {
@@ -166,6 +175,11 @@ func (p *parser) copy(b []byte) error {
 	p.span.Leave()
 	p.placed += len(b)
 	return nil
+}
+
+// lost is the error of payload that has no place any more, from the octet at at on.
+func (p *parser) lost(at int) error {
+	return &ddp.LostError{Span: p.span, At: at, Received: true, Header: p.header, Payload: len(p.span.Bytes)}
 }
 
 // finish delivers the message of which a segment is in place, if that was the last.

@@ -205,6 +205,11 @@ func (c *Conn) readRaw(fd uintptr) bool {
 				c.giveBack()
 			}
 			return false
+		case unix.EFAULT: // rest: the other room is the carrier's own
+			clear(vecs)
+			at, _ := (&ddp.Span{Bytes: rest, Guard: p.span.Guard}).Lost()
+			c.readErr = p.lost(p.placed + at)
+			return true
 		case 0:
 			c.got = n
 			c.burst = min(c.burst+n, inputSize+1)

@@ -32,11 +32,12 @@ type sender struct {
 	writeErr  error // why nothing can be sent any more
 }
 
-var errAborted = fmt.Errorf("%w; part of it may be with the peer, so the connection is aborted (%w)", ErrWithdrawn, ddp.Lost)
+// errAborted says that memory of a frame was lost of which the peer may have a part.
+var errAborted = fmt.Errorf("part of it may be with the peer, so the connection is aborted (%w)", ddp.Lost)
 
 // Send takes messages of the source, as many as make a batch, and writes them as far as the socket takes
 // them without waiting (but see Blocks). What it does not take is written by the next Send or Flush.
-// After [ErrWithdrawn] the message whose memory that was is given up, and neither it nor those after it are
+// After [ErrWithdrawn] or a [ddp.LostError] the message whose memory that was is given up, and neither it nor those after it are
 // ever told to be sent; unless the connection is aborted, the source may have another that says so to the peer.
 // After other errors nothing can be sent.
 func (c *Conn) Send(src ddp.Source) (Progress, error) {
@@ -119,7 +120,7 @@ func (c *Conn) write(src ddp.Source, how func(uintptr) bool) error {
 	if c.writeErr != nil {
 		c.framer.drop()
 	}
-	if c.writeErr == errAborted {
+	if errors.Is(c.writeErr, errAborted) {
 		c.Abort() // not while the descriptor is in use: closing waits for that
 	}
 	return c.writeErr
@@ -146,6 +147,9 @@ func (c *Conn) flushRaw(fd uintptr) bool {
 		case unix.EINTR:
 		case unix.EAGAIN:
 			return false
+		case unix.EFAULT: // while it was sent: framer.gather has seen the memory
+			c.writeErr = fmt.Errorf("%w; %w", c.lostPiece(), errAborted)
+			return true
 		default:
 			if c.writeErr == nil {
 				c.writeErr = lost("sending", os.NewSyscallError("write", e))
@@ -167,13 +171,38 @@ func (c *Conn) some(fd uintptr) (int, unix.Errno) {
 	for i := range guards {
 		if guards[i] != nil && !guards[i].Enter() {
 			leave(guards[:i])
-			c.writeErr = errAborted
+			c.writeErr = fmt.Errorf("%w; %w", ErrWithdrawn, errAborted)
 			return 0, unix.ECONNABORTED
 		}
 	}
 	n, e := writev(fd, vecs)
 	leave(guards)
 	return n, e
+}
+
+// lostPiece finds the piece of the batch that the system cannot get at.
+func (c *Conn) lostPiece() *ddp.LostError {
+	b := c.out
+	e := new(ddp.LostError)
+	piece, before := b.piece(b.first), uint32(b.wrote)
+	for i, at := b.first, uint32(b.wrote); i < b.n; i++ {
+		s := b.piece(i)
+		if n, lost := s.Lost(); lost {
+			piece, before, e.At = s, at, n
+			break
+		}
+		at += uint32(len(s.Bytes))
+	}
+	e.Span = piece
+	for _, end := range b.ends[:b.ended] {
+		if end > before {
+			e.Behind++
+		}
+	}
+	if !c.framer.active {
+		e.Behind--
+	}
+	return e
 }
 
 func leave(guards []ddp.Guard) {

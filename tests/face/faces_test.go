@@ -98,6 +98,7 @@ var faces = []*facade{{
 		{file: "face_stats.go", from: "rdmap", name: "Stats", form: copied},
 		{file: "face_memory.go", from: "memory", name: "Rights"},
 		{file: "face_memory.go", from: "memory", name: "Algorithm"},
+		{file: "face_faults.go", from: "memory", name: "LostError", as: "FileLostError"},
 		{file: "face_faults.go", from: "rdmap", name: "TerminateError"},
 		{file: "face_faults.go", from: "ddp", name: "Fault", prefix: "Fault"},
 		{file: "face_faults.go", from: "ddp", name: "Header"},
