@@ -3,6 +3,7 @@ package rdmap_test
 import (
 	"encoding/hex"
 	"errors"
+	"slices"
 	"testing"
 
 	"github.com/dgrdma/dgrdma/rdmap"
@@ -56,7 +57,7 @@ func TestBothSidesHear(t *testing.T) {
 }
 
 func answered(o rdmap.Op) bool {
-	return o == rdmap.OpRead || o == rdmap.OpFetchAdd || o == rdmap.OpFlush
+	return slices.ContainsFunc(kinds, func(k kind) bool { return k.w.Op == o && k.answered })
 }
 
 // RDMAP-004, 012: what ends one stream is nothing to another one, which counts, and knows operations, by itself.

@@ -113,6 +113,9 @@ func (s *Stream) validate(q *request) error {
 		}
 		return nil
 	case VerifyRequest:
+		if len(b) > verifySize+HashSize {
+			return ddp.OperationStream // COMMIT-027: no algorithm has such a hash
+		}
 		return s.may(AccessVerify, r.STag, r.TO, r.Length)
 	}
 	if len(b) != atomicWriteSize || r.Length != 8 {
