@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/dgrdma/dgrdma/inspect"
@@ -60,14 +61,24 @@ func Write(w io.Writer, r *inspect.Report, o Options) error {
 	return page.Execute(w, &v)
 }
 
-func grouped(n any) (string, error) {
+// mostWhole is from where on a number may go on in the next line after a comma. Arbitrary: columns of smaller ones fit beside each other.
+const mostWhole = 10_000_000
+
+func grouped(n any) (template.HTML, error) {
+	var of int64
 	switch n := n.(type) {
 	case int:
-		return inspect.Grouped(int64(n)), nil
+		of = int64(n)
 	case int64:
-		return inspect.Grouped(n), nil
+		of = n
+	default:
+		return "", fmt.Errorf("%v is no number", n)
 	}
-	return "", fmt.Errorf("%v is no number", n)
+	s := inspect.Grouped(of)
+	if of >= mostWhole {
+		s = strings.ReplaceAll(s, ",", ",<wbr>")
+	}
+	return template.HTML(s), nil
 }
 
 // Frames counts those of both protocols.
