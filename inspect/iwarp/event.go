@@ -107,6 +107,8 @@ type Request struct {
 	ID     uint32           // if it is an Atomic Request: the one that the answer names
 	Atomic string           // and what it does: FetchAdd, CmpSwap
 	Whole  bool             // these are known
+
+	order int // among those of its direction
 }
 
 // Connection is one of iWARP.
@@ -143,8 +145,8 @@ func (c *Connection) CRC() (on, known bool) {
 	return false, false
 }
 
-// Waiting returns the requests of a side that were not answered, and whether its message is not complete.
+// Waiting returns the requests of a side that were not answered, in their order, and whether its message is not complete.
 func (c *Connection) Waiting(w tcp.Way) (requests []Request, unfinished bool) {
 	d := &c.ways[w]
-	return d.requests, d.tagged.begun || d.untagged.begun
+	return d.requests.all(), d.tagged.begun || d.untagged.begun
 }

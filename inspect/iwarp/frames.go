@@ -3,7 +3,6 @@ package iwarp
 import (
 	"encoding/binary"
 	"fmt"
-	"slices"
 
 	"github.com/dgrdma/dgrdma/capture/tcp"
 	"github.com/dgrdma/dgrdma/rdmap"
@@ -164,7 +163,7 @@ const queueAnswers = 3
 
 func (d *Decoder) asked(c *Connection, w tcp.Way, e *Event) {
 	v, o := &c.ways[w], &c.ways[1-w]
-	if len(v.requests) >= MostRequests || o.state == dead {
+	if v.requests.waiting >= MostRequests || o.state == dead {
 		o.loose = true
 		return
 	}
@@ -175,43 +174,35 @@ func (d *Decoder) asked(c *Connection, w tcp.Way, e *Event) {
 	if named := r.Opcode == rdmap.ReadRequest || r.Opcode == rdmap.AtomicRequest; o.loose && !(named && r.Whole) {
 		return // nothing tells its answer from that of another one, which was not captured
 	}
-	v.requests = append(v.requests, r)
+	v.requests.add(r)
 }
 
 // answered finds the request that a message answers: the oldest of its kind. Where not all requests are known, it has to fit what
 // is asked for, or else answers one that was not captured: nobody can say that it is wrong.
 func (d *Decoder) answered(c *Connection, w tcp.Way, e *Event) {
 	v, o := &c.ways[w], &c.ways[1-w]
-	kind := func(r Request) bool { answer, _ := r.Opcode.Answer(); return answer == e.Opcode }
-	at := slices.IndexFunc(o.requests, func(r Request) bool { return kind(r) && (!v.loose || e.Started && v.fits(e, &r)) })
+	var r Request
+	found := false
+	k, tells := v.whatIn(e)
 	switch {
-	case at < 0 && v.loose:
+	case v.loose && !e.Started:
 		return
-	case at < 0:
+	case v.loose && tells:
+		r, found = o.requests.fitting(e.Opcode, k)
+	default:
+		r, found = o.requests.oldest(e.Opcode)
+	}
+	switch {
+	case !found && v.loose:
+		return
+	case !found:
 		e.Odd = "answers nothing that was asked for"
 		return
 	}
-	r := o.requests[at]
-	// Those before were answered before.
-	o.requests = append(slices.DeleteFunc(o.requests[:at], kind), o.requests[at+1:]...)
 	d.count(c, 1-w)
-	if e.Answers = &r; !v.fits(e, &r) {
+	if e.Answers = &r; tells && r.Whole && k != whatOf(&r) {
 		e.Odd = v.oddity(e, &r)
 	}
-}
-
-// fits reports whether an answer is what a request asks for, as far as both are known.
-func (v *way) fits(e *Event, r *Request) bool {
-	first := &v.tagged.first
-	switch {
-	case !r.Whole:
-		return true
-	case e.Opcode == rdmap.AtomicResponse && e.HasOperands:
-		return e.Operands.AtomicReply.ID == r.ID
-	case e.Opcode != rdmap.ReadResponse || !e.Started:
-		return true
-	}
-	return first.STag == r.Read.SinkSTag && first.TO == r.Read.SinkTO && e.Message == uint64(r.Read.Size)
 }
 
 // oddity says how an answer does not fit a request.

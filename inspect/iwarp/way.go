@@ -41,7 +41,7 @@ type way struct {
 	blind            bool      // what is before the next message is not known
 	loose            bool      // not all requests of the other direction are known
 	msn              [4]uint32 // next of each queue; 0: not known
-	requests         []Request
+	requests         pending
 	closed           bool // while it waits for the set-up of the other direction
 	closedAt         tcp.Ref
 	began            []byte // if the direction begins with what is none of set-up
@@ -89,7 +89,7 @@ func (d *Decoder) data(c *Connection, w tcp.Way, b []byte, at tcp.Ref) {
 // What is kept beside bytes counts for that much.
 const (
 	markSize    = 48
-	requestSize = 128
+	requestSize = 256
 )
 
 // grown is the direction of which something was kept last.
@@ -108,7 +108,7 @@ func (d *Decoder) account(c *Connection, w tcp.Way) {
 // count returns how much waits.
 func (d *Decoder) count(c *Connection, w tcp.Way) int {
 	v := &c.ways[w]
-	now := len(v.buf) + markSize*(len(v.marks)+len(v.search.candidates)) + requestSize*len(v.requests)
+	now := len(v.buf) + markSize*(len(v.marks)+len(v.search.candidates)) + requestSize*v.requests.waiting
 	d.hold(c, now-v.held)
 	v.held = now
 	return now
@@ -130,7 +130,7 @@ func (d *Decoder) drop(c *Connection) {
 func (d *Decoder) dropWay(c *Connection, w tcp.Way) {
 	v := &c.ways[w]
 	v.buf, v.marks, v.search, v.absent = nil, nil, search{}, 0
-	v.requests = nil
+	v.requests.clear()
 	d.count(c, w)
 }
 
@@ -299,7 +299,8 @@ func (d *Decoder) giveUp(c *Connection, w tcp.Way, why string) {
 // forget drops requests whose answers cannot be told any more.
 func (d *Decoder) forget(c *Connection, w tcp.Way) {
 	v := &c.ways[w]
-	v.requests, v.loose = nil, true
+	v.requests.clear()
+	v.loose = true
 	d.count(c, w)
 }
 
