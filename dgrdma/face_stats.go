@@ -85,6 +85,7 @@ type ConnStats = endpoint.ConnStats
 //		Unanswered       uint64 `count:"strangers_unanswered" help:"Frames of strangers that were not answered, because as many others were in one batch as are."`
 //		CookiesFull      uint64 `count:"cookies_full" help:"Times what was told to strangers was taken back, because as many of them had become peers within a minute as are remembered."`
 //		Dismissed        uint64 `count:"peers_dismissed" help:"Learned peers that gave their place to another one."`
+//		KeysEvicted      uint64 `count:"keys_evicted" help:"Keys shared with a peer that had no connection, and which were forgotten for those of another peer."`
 //		QueueFull        uint64 `count:"queue_full" help:"Times a transaction or letter found its queue full."`
 //
 //		// Refused are the frames that were not applied, by reason.

@@ -2,6 +2,7 @@ package endpoint
 
 import (
 	"bytes"
+	"container/list"
 	"sync/atomic"
 	"time"
 
@@ -25,10 +26,12 @@ type association struct {
 	daredAt  ack.Instant // when there was a challenge to our question, also one with another key
 	asks     int
 	daring   ack.Instant
-	dared    int  // how many challenges were answered since then
-	drawn    byte // the index of the newest key
-	answered bool // there was a challenge to our question: somebody is there
-	hinted   bool // the peer may have lost its keys
+	dared    int           // how many challenges were answered since then
+	drawn    byte          // the index of the newest key
+	answered bool          // there was a challenge to our question: somebody is there
+	hinted   bool          // the peer may have lost its keys
+	passing  *list.Element // nil: it has a connection
+	passed   uint64        // which of the passing ones it was
 
 	// Owned by the sender.
 	sent   ack.Instant
@@ -36,7 +39,7 @@ type association struct {
 	rested bool        // a pause since then was taken for one in which no answer was due
 
 	// Owned by the receiver.
-	keys  [seal.Indexes]received
+	keys  [mostKeys]received
 	peer  seal.Instance
 	first []byte // the last first message that was answered, and how
 	reply []byte
@@ -54,12 +57,18 @@ type received struct {
 // for longer is worth nothing. Arbitrary: long beside a round trip.
 const keyFades = 8 * time.Second
 
+// mostKeys is how many keys are kept of a peer under which it may seal: two that it used last, and two of handshakes that have not
+// ended, one begun by each side. That bounds what one that begins handshakes without end has us keep.
+const mostKeys = 4
+
+const _ = uint(seal.Indexes - mostKeys)
+
 // draw returns the index for a new key: the one that was drawn longest ago, and under which nothing came last. Guarded by the
 // vault's mutex.
 func (a *association) draw() byte {
-	a.drawn = (a.drawn + 1) % seal.Indexes
+	a.drawn = (a.drawn + 1) % mostKeys
 	if uint32(a.drawn) == a.latest.Load() {
-		a.drawn = (a.drawn + 1) % seal.Indexes
+		a.drawn = (a.drawn + 1) % mostKeys
 	}
 	return a.drawn
 }
@@ -88,6 +97,9 @@ func (a *association) confirm(now ack.Instant, index byte, s *seal.Sealing) {
 // opens opens a sealed frame, or returns nil. known: there is such a key.
 func (a *association) opens(now ack.Instant, b []byte) (plain []byte, known bool) {
 	i := seal.Index(b)
+	if i >= mostKeys {
+		return nil, false
+	}
 	k := &a.keys[i]
 	heard := ack.Instant(a.heard.Load())
 	if k.opening != nil && heard.Sub(k.used) > keyFades {

@@ -101,6 +101,7 @@ func (e *Endpoint) inquire(p Peer) (*inquiry, error) {
 	}
 	e.inquiries[p.Addr] = q
 	e.peers.add(c)
+	e.settleKeys(c)
 	e.focus()
 	c.entry.queue()
 	e.sched.Work(false)

@@ -122,6 +122,7 @@ func (e *Endpoint) add(c *Conn) (*Conn, error) {
 		c.channels.add(c.meet(s))
 	}
 	e.peers.add(c)
+	e.settleKeys(c)
 	e.focus()
 	return c, nil
 }
@@ -216,6 +217,7 @@ func (e *Endpoint) forget(c *Conn) {
 // remove is forget, guarded by mu.
 func (e *Endpoint) remove(c *Conn) {
 	if e.peers.remove(c) {
+		e.settleKeys(c)
 		e.focus()
 		s := c.Stats()
 		e.gone.Add(&s.Counters)

@@ -138,9 +138,6 @@ func (e *Endpoint) respond(now ack.Instant, k peerKey, b []byte) (why Reason) {
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if a == nil && !v.prune(now) {
-		return RefusedNoRoom
-	}
 	a = v.associate(now, k)
 	second, keys, ok := fresh.Second(nil, v.own, a.draw())
 	if !ok {

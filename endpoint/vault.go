@@ -18,11 +18,6 @@ const (
 	// mostUnheard is how long frames are sent, and nothing authentic comes, until there is a handshake for new keys: the peer
 	// may have lost its own, or a machine was resumed as it was before.
 	mostUnheard = time.Second
-	// idleKept is how long an association is kept that has no connection, and under which nothing comes. Arbitrary.
-	idleKept = ack.Instant(time.Minute)
-	// passing is for how many peers an endpoint has keys beyond twice those that it has connections to: as many may come and go in a
-	// minute. Arbitrary.
-	passing = 1024
 )
 
 // vault seals what leaves, and opens what comes, where an endpoint has keys. It neither waits nor has a timer: while there is
@@ -32,12 +27,11 @@ type vault struct {
 	own      seal.Instance
 	headroom int
 	giveUp   time.Duration
-	most     int // peers
 	peers    *peerTable
 
-	mu     sync.Mutex
-	table  map[peerKey]*association
-	pruned ack.Instant
+	mu      sync.Mutex
+	table   map[peerKey]*association
+	passing passing // those of table that have no connection
 
 	// Owned by the sender.
 	room []byte // the sealed frames of a batch
@@ -60,10 +54,12 @@ type owed struct {
 }
 
 func newVault(cfg *Config, headroom int, peers *peerTable) *vault {
-	return &vault{
-		ring: copyOf(cfg.Keys), own: seal.NewInstance(), headroom: headroom, giveUp: cfg.GiveUp, most: cfg.MaxPeers, peers: peers,
+	v := &vault{
+		ring: copyOf(cfg.Keys), own: seal.NewInstance(), headroom: headroom, giveUp: cfg.GiveUp, peers: peers,
 		table: make(map[peerKey]*association),
 	}
+	v.passing.init(cfg)
+	return v
 }
 
 func (v *vault) find(k peerKey) *association {
@@ -80,12 +76,39 @@ func (v *vault) associate(now ack.Instant, k peerKey) *association {
 		if psk == nil {
 			return nil
 		}
-		v.prune(now)
 		a = &association{key: k, psk: psk}
 		a.heard.Store(int64(now))
 		v.table[k] = a
+		v.settle(a)
 	}
 	return a
+}
+
+// settleKeys is called after a connection came into the table of peers, or left it.
+func (e *Endpoint) settleKeys(c *Conn) {
+	v := e.vault
+	if v == nil {
+		return
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if a := v.table[c.key()]; a != nil {
+		v.settle(a)
+	}
+}
+
+// settle has an association be among the passing ones exactly if it has no connection. Guarded by mu.
+func (v *vault) settle(a *association) {
+	switch passes := v.peers.find(a.key) == nil; {
+	case passes == (a.passing != nil):
+	case passes:
+		if evicted := v.passing.add(a); evicted != nil {
+			evicted.gone.Store(true)
+			delete(v.table, evicted.key)
+		}
+	default:
+		v.passing.remove(a)
+	}
 }
 
 // seal returns the sealed frames of a batch, side by side as those are. Of those for whom there is no key yet, a datagram of
@@ -239,6 +262,9 @@ func (v *vault) count(to *Counters) {
 	to.Unanswered += v.unanswered
 	to.CookiesFull += v.challenger.Full
 	v.unanswered, v.challenger.Full = 0, 0
+	if v.passing.evicted.Load() > 0 { // to look is cheaper than to swap
+		to.KeysEvicted += v.passing.evicted.Swap(0)
+	}
 }
 
 // takeOwed returns what is owed, once.
@@ -251,19 +277,4 @@ func (v *vault) takeOwed() []transport.Outgoing {
 	clear(v.owed)
 	v.owed = v.owed[:0]
 	return v.out
-}
-
-// prune forgets, when there are many, associations that serve nobody any more, and reports whether there is room for another
-// one. Guarded by mu.
-func (v *vault) prune(now ack.Instant) bool {
-	if len(v.table) > v.most/2 && now-v.pruned > idleKept/8 {
-		v.pruned = now
-		for k, a := range v.table {
-			if now-ack.Instant(a.heard.Load()) > idleKept && v.peers.find(k) == nil {
-				a.gone.Store(true)
-				delete(v.table, k)
-			}
-		}
-	}
-	return len(v.table) < 2*v.most+passing // who has shown to have the key takes the place of another peer, see roomFor
 }

@@ -8,7 +8,7 @@ const windowSize = 1 << 15
 type window struct {
 	newest uint64
 	some   bool
-	bits   [windowSize / 64]uint64
+	bits   *[windowSize / 64]uint64 // nil until one came: many keys never serve
 }
 
 // may reports whether that one has not come yet, as far as is known.
@@ -25,6 +25,9 @@ func (w *window) may(n uint64) bool {
 // mark notes that it came.
 func (w *window) mark(n uint64) {
 	words := uint64(len(w.bits))
+	if w.bits == nil {
+		w.bits = new([windowSize / 64]uint64)
+	}
 	if !w.some || n > w.newest {
 		from, to := w.newest/64, n/64
 		if !w.some {
