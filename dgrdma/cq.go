@@ -14,8 +14,7 @@ type Completion struct {
 }
 
 // CompletionQueue collects transactions that are done, for programs that would
-// rather ask than be called. Its methods may be called from any goroutine. A nil queue
-// and the zero one have no room: they fail with [ErrNil].
+// rather ask than be called. Its methods may be called from any goroutine.
 type CompletionQueue struct {
 	mu      sync.Mutex
 	ring    []Completion
@@ -42,15 +41,9 @@ func NewCompletionQueue(depth int) *CompletionQueue {
 	return q
 }
 
-// missing reports that NewCompletionQueue did not make it.
-func (q *CompletionQueue) missing() bool { return q == nil || q.ring == nil }
-
 // Post posts t on c and will put it into the queue when it is done; it sets
 // t.Done. ErrQueueFull means that depth transactions wait to be collected.
 func (q *CompletionQueue) Post(c *Conn, t *Transaction) error {
-	if q.missing() {
-		return ErrNil
-	}
 	q.mu.Lock()
 	if q.pending == len(q.ring) {
 		q.mu.Unlock()
@@ -93,9 +86,6 @@ func (q *CompletionQueue) some() bool {
 
 // Poll moves what is done into dst and returns how many there were.
 func (q *CompletionQueue) Poll(dst []Completion) int {
-	if q.missing() {
-		return 0
-	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	n := min(q.n, len(dst))
@@ -116,9 +106,6 @@ func (q *CompletionQueue) Poll(dst []Completion) int {
 // a context that is. It drives the endpoints on which something was posted, as
 // [Endpoint.Await] does.
 func (q *CompletionQueue) Wait(ctx context.Context, dst []Completion) (int, error) {
-	if q.missing() {
-		return 0, ErrNil
-	}
 	if len(dst) == 0 {
 		return 0, nil
 	}

@@ -91,11 +91,9 @@
 // or as [ErrClosed], which is net.ErrClosed too. Frames that are refused are
 // counted by reason and reported to OnEvent, never returned.
 //
-// What a failed call returned beside its error can be called all the same: a nil
-// Endpoint, Conn, Channel, Flow, Region or CompletionQueue, or a nil Transaction, makes
-// the next call fail with [ErrNil], in package link too. So does a zero Endpoint, Conn,
-// Channel, Flow or CompletionQueue; a zero Region has no memory. That is a mistake in the program, not an end:
-// errors.Is(err, [ErrClosed]) is false. Their Stats report Closed or Down.
+// A failed call returns nil with its error, and a method of a nil or zero object panics, as
+// elsewhere in Go, in packages link and verbs too. There are two exceptions: a zero Region
+// has no memory, and the half that a link lacks is nil by design (link.ErrNoHalf).
 //
 // # Peers
 //

@@ -12,10 +12,8 @@ import (
 )
 
 // Endpoint is a block of memory on a network, and the connections to the peers
-// that write into it. All methods may be called at the same time. A nil
-// Endpoint, as a failed Open leaves it, and the zero one fail with [ErrNil].
+// that write into it. All methods may be called at the same time.
 type Endpoint struct {
-	// Not embedded: what is promoted panics before it can look at a nil pointer.
 	engine *endpoint.Endpoint
 	url    url.Endpoint
 }
@@ -27,14 +25,6 @@ func New(tc Transport, cfg *Config) (*Endpoint, error) {
 		return nil, err
 	}
 	return &Endpoint{engine: e}, nil
-}
-
-// self returns the engine's endpoint, which is nil if e is.
-func (e *Endpoint) self() *endpoint.Endpoint {
-	if e == nil {
-		return nil
-	}
-	return e.engine
 }
 
 // Dial connects to the peer that an endpoint string names. With a complete string it does not
@@ -68,9 +58,6 @@ func (e *Endpoint) DialContext(ctx context.Context, peerURL string) (*Conn, erro
 // nobody answered for 3 s or Config.GiveUp, which is [ErrPeerDown]. Peers of our own kind answer
 // that accept peers, or are connected to this endpoint; for others the string has to be complete.
 func (e *Endpoint) LookupPeer(ctx context.Context, peerURL string) (Peer, error) {
-	if e.self() == nil {
-		return Peer{}, ErrNil
-	}
 	p, more, err := lookUpPeer(ctx, peerURL, e.engine.Reaches)
 	switch {
 	case err != nil:
@@ -90,12 +77,12 @@ func (e *Endpoint) LookupPeer(ctx context.Context, peerURL string) (Peer, error)
 // memory, for Connect: what LookupPeer does with a string that has neither. A host may have more addresses: the one that answers
 // first counts, and if p has an id, only the endpoint that has it.
 func (e *Endpoint) Find(ctx context.Context, p Peer, more ...Addr) (Peer, error) {
-	return e.self().Find(ctx, p, more...)
+	return e.engine.Find(ctx, p, more...)
 }
 
 // Reaches reports why nothing can be sent from here to an address, as far as this machine knows
 // now: no way leads there, or it is none of one endpoint. Nothing is sent.
-func (e *Endpoint) Reaches(to Addr) error { return e.self().Reaches(to) }
+func (e *Endpoint) Reaches(to Addr) error { return e.engine.Reaches(to) }
 
 // Connect makes the connection to a peer, as Dial does for a peer that a string
 // names. Transactions can be posted at once. A peer that was learned already
@@ -104,13 +91,13 @@ func (e *Endpoint) Reaches(to Addr) error { return e.self().Reaches(to) }
 // LookupPeer finds out which one there is. If a peer of our own kind is at the address that has
 // another id, the connection fails with [ErrWrongID], an [*IDError].
 func (e *Endpoint) Connect(p Peer) (*Conn, error) {
-	c, err := e.self().Connect(p)
+	c, err := e.engine.Connect(p)
 	return (*Conn)(c), err
 }
 
 // Conns returns the connections, learned ones included.
 func (e *Endpoint) Conns() (all []*Conn) {
-	for _, c := range e.self().Conns() {
+	for _, c := range e.engine.Conns() {
 		all = append(all, (*Conn)(c))
 	}
 	return all
@@ -118,19 +105,19 @@ func (e *Endpoint) Conns() (all []*Conn) {
 
 // AcceptAny changes [Config.AcceptAny]: whether peers are learned from what they
 // send, and may write into the memory.
-func (e *Endpoint) AcceptAny(on bool) { e.self().AcceptAny(on) }
+func (e *Endpoint) AcceptAny(on bool) { e.engine.AcceptAny(on) }
 
 // Welcome has peers learned from what they send that may not write into the memory,
 // unless AcceptAny lets them: for services, which admit what they know. Each call with on
 // is taken back by one without.
-func (e *Endpoint) Welcome(on bool) { e.self().Welcome(on) }
+func (e *Endpoint) Welcome(on bool) { e.engine.Welcome(on) }
 
 // URL returns the complete endpoint string that peers connect to. It is empty
 // for endpoints that were not opened by a string. Of an endpoint that has neither memory
 // nor services it is the address alone, without size and id: there is nothing to write
 // to, and what is posted fails with [ErrNoService].
 func (e *Endpoint) URL() string {
-	if e == nil || e.url == (url.Endpoint{}) {
+	if e.url == (url.Endpoint{}) {
 		return ""
 	}
 	u := e.url
@@ -170,7 +157,7 @@ func (e *Endpoint) URLs() (all []string) {
 // String returns the endpoint string, or else where the endpoint is.
 func (e *Endpoint) String() string {
 	switch {
-	case e.self() == nil:
+	case e.engine == nil:
 		return "no endpoint"
 	case e.url != (url.Endpoint{}):
 		return e.URL()
@@ -179,18 +166,18 @@ func (e *Endpoint) String() string {
 }
 
 // ID returns the endpoint's id.
-func (e *Endpoint) ID() EndpointID { return e.self().ID() }
+func (e *Endpoint) ID() EndpointID { return e.engine.ID() }
 
 // Done returns a channel that is closed when the endpoint carries nothing any more: it has
 // failed, or Close was called. [Endpoint.Err] says which.
-func (e *Endpoint) Done() <-chan struct{} { return e.self().Done() }
+func (e *Endpoint) Done() <-chan struct{} { return e.engine.Done() }
 
 // Err returns why the endpoint carries nothing any more: what the transport or a callback
 // failed with, [ErrClosed] after Close, or nil.
-func (e *Endpoint) Err() error { return e.self().Err() }
+func (e *Endpoint) Err() error { return e.engine.Err() }
 
 // LocalAddr returns the transport's address.
-func (e *Endpoint) LocalAddr() Addr { return e.self().LocalAddr() }
+func (e *Endpoint) LocalAddr() Addr { return e.engine.LocalAddr() }
 
 // Serve adds a service: see [Service]; an endpoint has eight at most, its memory among
 // them. It stays as long as the endpoint. Peers that are connected are told, which takes a
@@ -198,31 +185,28 @@ func (e *Endpoint) LocalAddr() Addr { return e.self().LocalAddr() }
 // again. Serve returns where the service's window begins; [Endpoint.Size] and
 // [Endpoint.URL] grow by it.
 func (e *Endpoint) Serve(s Service) (base uint32, err error) {
-	if s == nil {
-		return 0, ErrNil
-	}
-	return e.self().Serve(service{s})
+	return e.engine.Serve(service{s})
 }
 
 // Size returns how many addresses the endpoint's memory and services take: what peers
 // may write to lies below.
-func (e *Endpoint) Size() uint64 { return e.self().Size() }
+func (e *Endpoint) Size() uint64 { return e.engine.Size() }
 
 // Manual reports whether the endpoint has no goroutines: see [Config.Manual].
-func (e *Endpoint) Manual() bool { return e.self().Manual() }
+func (e *Endpoint) Manual() bool { return e.engine.Manual() }
 
 // Memory returns what peers write into.
-func (e *Endpoint) Memory() Memory { return ourMemory(e.self().Memory()) }
+func (e *Endpoint) Memory() Memory { return ourMemory(e.engine.Memory()) }
 
 // GiveUp returns how long a peer may show no progress before it counts as dead.
-func (e *Endpoint) GiveUp() time.Duration { return e.self().GiveUp() }
+func (e *Endpoint) GiveUp() time.Duration { return e.engine.GiveUp() }
 
 // Stats returns a snapshot of all counters.
-func (e *Endpoint) Stats() Stats { return e.self().Stats() }
+func (e *Endpoint) Stats() Stats { return e.engine.Stats() }
 
 // Inspect returns a snapshot of all counters, and of each connection at the same
 // moment: those of closed connections are the difference.
-func (e *Endpoint) Inspect() (Stats, []ConnStats) { return e.self().Inspect() }
+func (e *Endpoint) Inspect() (Stats, []ConnStats) { return e.engine.Inspect() }
 
 // Progress drives the endpoint: it takes the datagrams that have come, for the first of
 // which it waits no longer than wait, acts on them and on what is due, sends, and calls
@@ -230,12 +214,12 @@ func (e *Endpoint) Inspect() (Stats, []ConnStats) { return e.self().Inspect() }
 // received all the while, as one of the endpoint's own does without [Config.Manual], for
 // whose turn it waits as long. With [Forever] it returns when something was done. After Close it
 // returns [ErrClosed].
-func (e *Endpoint) Progress(wait time.Duration) (int, error) { return e.self().Progress(wait) }
+func (e *Endpoint) Progress(wait time.Duration) (int, error) { return e.engine.Progress(wait) }
 
 // Shutdown refuses new transactions, waits until those that are posted are done
 // or the context is, and closes the endpoint. In a callback it does not wait, as Close
 // does not: another goroutine does, which is then done with the context.
-func (e *Endpoint) Shutdown(ctx context.Context) error { return e.self().Shutdown(ctx) }
+func (e *Endpoint) Shutdown(ctx context.Context) error { return e.engine.Shutdown(ctx) }
 
 // Close ends the endpoint: everything pending fails with [ErrClosed], the
 // transport is closed, and when Close returns no goroutine of the endpoint and no
@@ -244,12 +228,12 @@ func (e *Endpoint) Shutdown(ctx context.Context) error { return e.self().Shutdow
 // In a callback, of this endpoint or another one, it cannot wait: from then on nothing
 // can be posted, another goroutine does the rest, and Close returns nil at once. Who
 // has to know when it is over calls Close again elsewhere.
-func (e *Endpoint) Close() error { return e.self().Close() }
+func (e *Endpoint) Close() error { return e.engine.Close() }
 
 // AfterBatch is for layers above that take memory back from a peer: it calls f,
 // which must not block, when nothing that Admit allowed before this call is still
 // to be placed.
-func (e *Endpoint) AfterBatch(f func()) { e.self().AfterBatch(f) }
+func (e *Endpoint) AfterBatch(f func()) { e.engine.AfterBatch(f) }
 
 // Await is for layers above whose callers wait: it waits until ready says yes, the
 // context is done, or one of two channels, which may be nil, is closed or has something.
@@ -258,9 +242,9 @@ func (e *Endpoint) AfterBatch(f func()) { e.self().AfterBatch(f) }
 // after every batch of datagrams; it reports what ready said last: no, too, if the
 // endpoint was closed, or failed with nobody to drive it.
 func (e *Endpoint) Await(ctx context.Context, w *Waiter, ready func() bool, over, gone <-chan struct{}) bool {
-	return e.self().Await(ctx, (*endpoint.Waiter)(w), ready, over, gone)
+	return e.engine.Await(ctx, (*endpoint.Waiter)(w), ready, over, gone)
 }
 
 // Ahead returns how many bytes are worth posting before what was posted earlier is in
 // frames: more only waits in the queue. See [Transaction.Packed].
-func (e *Endpoint) Ahead() int { return e.self().Ahead() }
+func (e *Endpoint) Ahead() int { return e.engine.Ahead() }

@@ -26,7 +26,6 @@ var (
 	ErrTooManyPeers  = endpoint.ErrTooManyPeers  // no room for another peer
 	ErrNoKey         = endpoint.ErrNoKey         // no key was agreed on with the peer
 	ErrCallback      = endpoint.ErrCallback      // endpoint failed: a callback panicked or ended its goroutine
-	ErrNil           = endpoint.ErrNil           // nil or the zero value in place of an endpoint, connection or other object: look at the error of the call that makes it, if it was called
 	ErrNarrow        = endpoint.ErrNarrow        // the way to the peer carries less than the interface
 	ErrNoService     = endpoint.ErrNoService     // the peer has no such service
 )

@@ -9,8 +9,7 @@ import (
 )
 
 // Conn is the connection to one peer: what we post to it, and what it writes
-// into the endpoint's memory. All methods may be called at the same time. A nil
-// Conn, as a failed Connect leaves it, is down with [ErrNil], and so is the zero one.
+// into the endpoint's memory. All methods may be called at the same time.
 type Conn endpoint.Conn
 
 // Close ends the connection: everything pending fails with ErrClosed, and the
@@ -29,8 +28,7 @@ func (c *Conn) Done() <-chan struct{} { return (*endpoint.Conn)(c).Done() }
 func (c *Conn) Err() error { return (*endpoint.Conn)(c).Err() }
 
 // Life returns a number that changes whenever everything posted so far is given
-// up: because the peer restarted, or is down, or by Reset. Only a nil or zero Conn has 0,
-// and to post to that life fails.
+// up: because the peer restarted, or is down, or by Reset. It is never 0, and to post to that life fails.
 func (c *Conn) Life() uint32 { return (*endpoint.Conn)(c).Life() }
 
 // Name returns the peer's id and address.
@@ -104,8 +102,7 @@ func (c *Conn) Write(ctx context.Context, t *Transaction) error {
 }
 
 // Region is flat memory, bounds-checked on data and on completion words. The
-// zero Region has no memory. Nor has a nil one, as a failed NewRegion leaves it: its
-// methods fail with [ErrNil], read 0 and store nothing.
+// zero Region has no memory.
 //
 // A Region belongs to no endpoint: it outlives those that peers write into it through, and
 // a Wait on it continues after they close. See [Region.Wait].

@@ -38,8 +38,7 @@ type Handler interface {
 }
 
 // Channel is what a service has of one connection: the way to the service of the same
-// name at the peer. All methods may be called at the same time. A nil Channel, of a service
-// that is not there, and the zero one have none, and their letters fail with [ErrNil].
+// name at the peer. All methods may be called at the same time.
 type Channel endpoint.Channel
 
 // Base returns where the service's own window begins; the first MailSize addresses are its

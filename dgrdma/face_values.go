@@ -45,7 +45,7 @@ import (
 //	}
 //
 //	func (t *Transaction) Bytes() (n int)
-//	    Bytes returns the data bytes of all segments. A nil Transaction has none.
+//	    Bytes returns the data bytes of all segments.
 type Transaction = endpoint.Transaction
 
 // CompletionWord is the word that a peer writes when all data of a transaction has

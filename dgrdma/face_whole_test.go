@@ -13,7 +13,7 @@ const module = "github.com/dgrdma/dgrdma/"
 // TestGoDocShowsTheFace runs what a person does.
 func TestGoDocShowsTheFace(t *testing.T) {
 	for args, wants := range map[string][]string{
-		"Conn":             {"func (c *Conn) Write(ctx context.Context, t *Transaction) error", "func (c *Conn) Post(t *Transaction) error", "is down with"},
+		"Conn":             {"func (c *Conn) Write(ctx context.Context, t *Transaction) error", "func (c *Conn) Post(t *Transaction) error"},
 		"Conn.Write":       {"waits until it is done", "It calls no Done"},
 		"Region.Wait":      {"Only the context ends it"},
 		"Config.Queue":     {"how many transactions a connection holds"},

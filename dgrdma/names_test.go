@@ -148,7 +148,9 @@ func TestHostOfEverywhere(t *testing.T) {
 				}
 			}
 			e, err := Open("udp:alone.example", nil)
-			e.Close()
+			if err == nil {
+				e.Close()
+			}
 			refused("open", err)
 			_, err = ParsePeer("ocpi-udp-rdma:alone.example;7100;64.9.10")
 			refused("parse", err)

@@ -22,7 +22,9 @@ func TestAddressOfALink(t *testing.T) {
 		peer := "ocpi-udp-rdma:[" + ip + "];7100;64.1.2"
 		_, dialed := e.Dial(peer)
 		opened, err := Open("udp:["+ip+"]", nil)
-		opened.Close()
+		if err == nil {
+			opened.Close()
+		}
 		p, parsed := ParsePeer(peer)
 		if parsed != nil {
 			t.Fatal(parsed)

@@ -9,8 +9,7 @@ import (
 )
 
 // Channel is what a service has of one connection: the way to the service of the same
-// name at the peer. All methods may be called at the same time. A nil Channel, of a service
-// that is not there, and the zero one have none, and their letters fail with [ErrNil].
+// name at the peer. All methods may be called at the same time.
 type Channel struct {
 	conn    *Conn
 	service *served
@@ -22,44 +21,29 @@ type Channel struct {
 
 // Conn returns the connection.
 func (ch *Channel) Conn() *Conn {
-	if ch == nil {
-		return nil
-	}
 	return ch.conn
 }
 
 // Handler returns what Meet returned.
 func (ch *Channel) Handler() Handler {
-	if ch == nil {
-		return nil
-	}
 	return ch.handler
 }
 
 // Base returns where the service's own window begins; the first MailSize addresses are its
 // mail's.
 func (ch *Channel) Base() uint32 {
-	if ch == nil || ch.service == nil {
-		return 0
-	}
 	return uint32(ch.service.base)
 }
 
 // Flow returns another queue for what the service posts to the peer: order and fences hold
 // within one, so what belongs together is posted by the same.
 func (ch *Channel) Flow() *Flow {
-	if ch == nil || ch.service == nil {
-		return nil
-	}
 	return &Flow{conn: ch.conn, name: ch.service.name}
 }
 
 // Channel returns a service's channel of this connection; nil if the endpoint has no
 // service of that name.
 func (c *Conn) Channel(service string) *Channel {
-	if c == nil {
-		return nil
-	}
 	for _, ch := range c.channels.all() {
 		if ch.service.name.String() == service {
 			return ch

@@ -152,9 +152,6 @@ func (c *Config) withDefaults(caps transport.Caps) (Config, error) {
 	if c != nil {
 		f = *c
 	}
-	if f.Memory == (*Region)(nil) {
-		return f, fmt.Errorf("dgrdma: the configuration's Memory is a nil *Region: %w", ErrNil)
-	}
 	if f.ID == 0 {
 		return f, fmt.Errorf("dgrdma: endpoint id is 0, and only dgrdma.Open finds one by itself: choose 1 to 65535, unique in the cluster")
 	}

@@ -12,8 +12,7 @@ import (
 )
 
 // Conn is the connection to one peer: what we post to it, and what it writes
-// into the endpoint's memory. All methods may be called at the same time. A nil
-// Conn, as a failed Connect leaves it, is down with [ErrNil], and so is the zero one.
+// into the endpoint's memory. All methods may be called at the same time.
 type Conn struct {
 	terms
 	ep    *Endpoint
@@ -107,30 +106,18 @@ func (c *Conn) event(ev Event) {
 	c.ep.event(ev)
 }
 
-// absent reports whether nobody made c: it is nil, or the zero Conn.
-func (c *Conn) absent() bool { return c == nil || c.ep == nil }
-
 // Name returns the peer's id and address.
 func (c *Conn) Name() PeerName {
-	if c.absent() {
-		return PeerName{}
-	}
 	return c.name()
 }
 
 // String names the peer, and nothing of what is within.
 func (c *Conn) String() string {
-	if c.absent() {
-		return "no connection"
-	}
 	return "connection to " + c.name().String()
 }
 
 // Peer returns what the connection was made with.
 func (c *Conn) Peer() Peer {
-	if c.absent() {
-		return Peer{}
-	}
 	p := c.peer
 	p.Size = c.size.Load()
 	return p
@@ -139,17 +126,11 @@ func (c *Conn) Peer() Peer {
 // Memory returns what the peer writes into: the endpoint's, or what its PerConn
 // returned for this connection.
 func (c *Conn) Memory() Memory {
-	if c.absent() {
-		return nil
-	}
 	return c.rx.own.Memory
 }
 
 // Profile returns what is assumed of the peer.
 func (c *Conn) Profile() Profile {
-	if c.absent() {
-		return Profile{}
-	}
 	return c.profile
 }
 
@@ -176,9 +157,6 @@ func (c *Conn) giveBack() {
 // has the address no more from which the peer is sent to, [Peer].Addr.Local: the connection is of no use then, close
 // it and make another.
 func (c *Conn) Reset(first frame.Seq) error {
-	if c.absent() {
-		return ErrNil
-	}
 	if _, err := c.ep.transport.Towards(c.peer.Addr); err != nil {
 		return fmt.Errorf("dgrdma: reset peer %d at %v: %w; close the connection, and make another", c.peer.ID, c.peer.Addr, err)
 	}
@@ -227,9 +205,6 @@ func (c *Conn) reset(first frame.Seq) error {
 // that, also that they are done: who has to know waits for their Done, which is called
 // in any case.
 func (c *Conn) Done() <-chan struct{} {
-	if c.absent() {
-		return absentDone
-	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.tx.done
@@ -237,9 +212,6 @@ func (c *Conn) Done() <-chan struct{} {
 
 // Err returns why the connection failed, or nil.
 func (c *Conn) Err() error {
-	if c.absent() {
-		return ErrNil
-	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.tx.err
@@ -250,9 +222,6 @@ func (c *Conn) Err() error {
 // its connection fails with [ErrPeerClosed]. The endpoint stays. Close does not
 // wait for callbacks that run, and may be called from Done.
 func (c *Conn) Close() error {
-	if c.absent() {
-		return ErrNil
-	}
 	if c.end() {
 		c.ep.sched.AfterBatch(c.leave)
 	}

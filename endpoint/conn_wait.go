@@ -17,9 +17,6 @@ var errNoRegion = errors.New("dgrdma: this connection's memory is no Region, who
 // up, or when this side closes it. A peer that is killed is given up when something was posted
 // to it, or by [Config.KeepAlive].
 func (c *Conn) Wait(ctx context.Context, addr uint32, ready func(word uint32) bool) (uint32, error) {
-	if c.absent() {
-		return 0, ErrNil
-	}
 	r := c.region()
 	if r == nil {
 		return 0, errNoRegion

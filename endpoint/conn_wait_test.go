@@ -91,9 +91,6 @@ func TestWaitNeedsARegion(t *testing.T) {
 	if err := f.native().WaitFor(t.Context(), 0, 1); err != errNoRegion {
 		t.Error(err)
 	}
-	if err := (*Conn)(nil).WaitFor(t.Context(), 0, 1); err != ErrNil {
-		t.Error(err)
-	}
 }
 
 // TestStringsAreShort: what is printed in passing names a thing and shows nothing within.
@@ -102,7 +99,7 @@ func TestStringsAreShort(t *testing.T) {
 	c := f.native()
 	region, _ := NewRegion(4096)
 	for want, what := range map[string]any{
-		"connection to peer 1 at " + addrA.String(): c, "no connection": (*Conn)(nil), "region of 4096 bytes": region, "region of 0 bytes": (*Region)(nil),
+		"connection to peer 1 at " + addrA.String(): c, "region of 4096 bytes": region, "region of 0 bytes": new(Region),
 	} {
 		if got := fmt.Sprintf("%v", what); got != want {
 			t.Errorf("%s, want %s", got, want)

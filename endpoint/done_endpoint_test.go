@@ -50,11 +50,6 @@ func TestEndpointDone(t *testing.T) {
 			})
 		})
 	}
-	var none *Endpoint
-	<-none.Done()
-	if err := none.Err(); err != ErrNil {
-		t.Error(err)
-	}
 }
 
 var errFailed = errors.New("no such device")

@@ -4,10 +4,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"math"
 	"net"
-	"reflect"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -19,8 +17,7 @@ import (
 )
 
 // Endpoint owns a block of memory and the connections to the peers that write
-// into it. All methods may be called at the same time. A nil Endpoint, as a failed
-// New leaves it, fails with [ErrNil].
+// into it. All methods may be called at the same time.
 type Endpoint struct {
 	// Immutable.
 	cfg       Config
@@ -76,10 +73,6 @@ type Endpoint struct {
 
 // New starts an endpoint on a transport, which it owns from now on.
 func New(tc transport.Conn, cfg *Config) (*Endpoint, error) {
-	// A failed call leaves an interface that is nil, or one that holds a nil pointer.
-	if v := reflect.ValueOf(tc); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
-		return nil, fmt.Errorf("dgrdma: no transport for the endpoint: %w", ErrNil)
-	}
 	caps := tc.Caps()
 	full, err := cfg.withDefaults(caps)
 	if err != nil {
@@ -133,17 +126,11 @@ func (e *Endpoint) now() ack.Instant { return ack.Instant(time.Since(e.began)) }
 
 // ID returns the endpoint's id.
 func (e *Endpoint) ID() frame.EndpointID {
-	if e == nil {
-		return 0
-	}
 	return e.cfg.ID
 }
 
 // GiveUp returns how long a peer may show no progress before it counts as dead.
 func (e *Endpoint) GiveUp() time.Duration {
-	if e == nil {
-		return 0
-	}
 	return e.cfg.GiveUp
 }
 
@@ -152,17 +139,11 @@ func (e *Endpoint) Manual() bool { return e != nil && e.cfg.Manual }
 
 // LocalAddr returns the transport's address.
 func (e *Endpoint) LocalAddr() transport.Addr {
-	if e == nil {
-		return transport.Addr{}
-	}
 	return e.transport.LocalAddr()
 }
 
 // Memory returns what peers write into.
 func (e *Endpoint) Memory() Memory {
-	if e == nil {
-		return nil
-	}
 	return e.memory
 }
 
@@ -170,9 +151,6 @@ func (e *Endpoint) Memory() Memory {
 // done or the context is, and closes the endpoint. In a callback it does not wait, as
 // Close does not: another goroutine does, which is then done with the context.
 func (e *Endpoint) Shutdown(ctx context.Context) error {
-	if e == nil {
-		return ErrNil
-	}
 	e.draining.Store(true)
 	if inCallback() {
 		go e.Shutdown(ctx)
@@ -206,9 +184,6 @@ func (e *Endpoint) Shutdown(ctx context.Context) error {
 // can be posted, another goroutine does the rest, and Close returns nil at once. Who
 // has to know when it is over calls Close again elsewhere.
 func (e *Endpoint) Close() error {
-	if e == nil {
-		return ErrNil
-	}
 	if inCallback() {
 		e.draining.Store(true)
 		if !e.leaving.Swap(true) {
@@ -234,28 +209,15 @@ func (e *Endpoint) Close() error {
 	return err
 }
 
-// absentDone is what Done returns of what is not there.
-var absentDone = func() <-chan struct{} {
-	done := make(chan struct{})
-	close(done)
-	return done
-}()
-
 // Done returns a channel that is closed when the endpoint carries nothing any more: it has
 // failed, or Close was called. [Endpoint.Err] says which.
 func (e *Endpoint) Done() <-chan struct{} {
-	if e == nil {
-		return absentDone
-	}
 	return e.sched.Ended()
 }
 
 // Err returns why the endpoint carries nothing any more: what the transport or a callback
 // failed with, [ErrClosed] after Close, or nil.
 func (e *Endpoint) Err() error {
-	if e == nil {
-		return ErrNil
-	}
 	if err := e.sched.Err(); err != nil {
 		return err
 	}

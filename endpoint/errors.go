@@ -54,7 +54,6 @@ var (
 	ErrTooManyPeers        = errors.New("dgrdma: no room for another peer")
 	ErrNoKey         error = noKeyError{}
 	ErrCallback            = errors.New("dgrdma: endpoint failed: a callback panicked or ended its goroutine")
-	ErrNil                 = errors.New("dgrdma: nil or the zero value in place of an endpoint, connection or other object: look at the error of the call that makes it, if it was called")
 )
 
 // inWords is an error that has a text of its own where that of what it is would mislead.

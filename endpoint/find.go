@@ -36,9 +36,6 @@ type inquiry struct {
 // The answer is believed if it comes from the address and names the question, 32 random bits. If p has an id, only
 // the endpoint that has it counts.
 func (e *Endpoint) Find(ctx context.Context, p Peer, more ...transport.Addr) (Peer, error) {
-	if e == nil {
-		return Peer{}, ErrNil
-	}
 	most := min(findTime, e.cfg.GiveUp)
 	s := finding{ep: e, peer: p, most: most}
 	s.waiter.Init()

@@ -36,9 +36,6 @@ func (f *Flow) most() int {
 
 // Conn returns the connection.
 func (f *Flow) Conn() *Conn {
-	if f == nil {
-		return nil
-	}
 	return f.conn
 }
 
@@ -53,5 +50,5 @@ func (f *Flow) PostTo(life uint32, t *Transaction) error { return f.post(t, post
 
 func (f *Flow) post(t *Transaction, how posting) error {
 	how.flow = f
-	return f.Conn().post(t, t.done(), nil, how)
+	return f.Conn().post(t, t.Done, nil, how)
 }

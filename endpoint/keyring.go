@@ -19,9 +19,6 @@ func copyOf(r *seal.Ring) *seal.Ring {
 // NoKey says what is known of why there is no key yet under which all is sealed that is said to the peer, see
 // [Config.Keys]: the error is [ErrNoKey]. nil: there is one, or nothing is sealed.
 func (c *Conn) NoKey() error {
-	if c.absent() {
-		return ErrNil
-	}
 	return c.ep.keyless(c.key(), nil)
 }
 

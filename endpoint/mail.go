@@ -115,9 +115,6 @@ func (m *mail) put(l Letter) bool {
 // letter counts a letter that is sent, or says why it cannot be: after Shutdown, which waits
 // for those before it, none is.
 func (c *Conn) letter(length int) error {
-	if c.absent() {
-		return ErrNil
-	}
 	if length > MaxLetter {
 		return &inWords{fmt.Sprintf("dgrdma: a letter of %d bytes, at most %d", length, MaxLetter), ErrTooLarge}
 	}
@@ -148,9 +145,6 @@ func (c *Conn) letterSettled() {
 
 // Waiting returns how many letters have not arrived.
 func (ch *Channel) Waiting() int {
-	if ch == nil {
-		return 0
-	}
 	ch.mail.mu.Lock()
 	defer ch.mail.mu.Unlock()
 	return len(ch.mail.queue)

@@ -37,8 +37,7 @@ type PerConn interface {
 }
 
 // Region is flat memory, bounds-checked on data and on completion words. The
-// zero Region has no memory. Nor has a nil one, as a failed NewRegion leaves it: its
-// methods fail with [ErrNil], read 0 and store nothing.
+// zero Region has no memory.
 //
 // A Region belongs to no endpoint: it outlives those that peers write into it through, and
 // a Wait on it continues after they close. See [Region.Wait].
@@ -92,26 +91,17 @@ func (r *Region) String() string { return fmt.Sprintf("region of %d bytes", r.Si
 // Bytes returns the memory. Peers write into it at any time; a completion word
 // read with Load32 orders the data before it, nothing else does.
 func (r *Region) Bytes() []byte {
-	if r == nil {
-		return nil
-	}
 	return r.mem
 }
 
 // Size returns the length of the memory in bytes.
 func (r *Region) Size() uint64 {
-	if r == nil {
-		return 0
-	}
 	return uint64(len(r.mem))
 }
 
 // Admit checks that data and completion word lie inside the memory
 // (DGRDMA-037).
 func (r *Region) Admit(_ frame.EndpointID, m *frame.Message) ([]byte, error) {
-	if r == nil {
-		return nil, ErrNil
-	}
 	at, n, size := uint64(m.Addr), uint64(m.Len), uint64(len(r.mem))
 	if n > 0 && at+n > size {
 		return nil, &boundsError{what: "data", addr: m.Addr, n: int(n), size: size}
@@ -143,9 +133,6 @@ func (r *Region) Placed(_ frame.EndpointID, m *frame.Message) {
 // Outside the memory it panics, as an index would: the zero Region has none, so every
 // address is outside. Of a nil Region it reads 0.
 func (r *Region) Load32(addr uint32) uint32 {
-	if r == nil {
-		return 0
-	}
 	return load32(r.mem[addr : uint64(addr)+4])
 }
 
@@ -153,9 +140,6 @@ func (r *Region) Load32(addr uint32) uint32 {
 // multiple of 4 the write is atomic and ordered after all writes before it. Outside the
 // memory it panics, as Load32 does.
 func (r *Region) Store32(addr, value uint32) {
-	if r == nil {
-		return
-	}
 	store32(r.mem[addr:uint64(addr)+4], value)
 	if addr%4 != 0 {
 		r.watch.n.Add(0) // plain stores must be seen before the look at n

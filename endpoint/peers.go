@@ -15,9 +15,6 @@ import (
 // or there is a connection to that other id, it fails so no sooner than if nobody answered: p may
 // connect yet.
 func (e *Endpoint) Connect(p Peer) (*Conn, error) {
-	if e == nil {
-		return nil, ErrNil
-	}
 	if p.ID == 0 {
 		return nil, fmt.Errorf("dgrdma: connect: peer id is 0, which is nobody's: ids are 1 to 65535")
 	}
@@ -63,9 +60,6 @@ func (e *Endpoint) wayTo(to transport.Addr) (transport.Addr, error) {
 // Reaches reports why nothing can be sent from here to an address, as far as this machine knows
 // now: no way leads there, or it is none of one endpoint. Nothing is sent.
 func (e *Endpoint) Reaches(to transport.Addr) error {
-	if e == nil {
-		return ErrNil
-	}
 	_, err := e.wayTo(to)
 	return err
 }
@@ -135,9 +129,6 @@ func adopts(learned, c *Conn) bool {
 
 // Conns returns the connections, learned ones included.
 func (e *Endpoint) Conns() []*Conn {
-	if e == nil {
-		return nil
-	}
 	return e.peers.append(nil, nil)
 }
 
@@ -161,9 +152,6 @@ func (e *Endpoint) focus() {
 // AcceptAny changes [Config.AcceptAny]: whether peers are learned from what they
 // send, and may write into the memory.
 func (e *Endpoint) AcceptAny(on bool) {
-	if e == nil {
-		return
-	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.open.Store(on); on {
@@ -179,9 +167,6 @@ func (e *Endpoint) AcceptAny(on bool) {
 // unless AcceptAny lets them: for services, which admit what they know. Each call with on
 // is taken back by one without.
 func (e *Endpoint) Welcome(on bool) {
-	if e == nil {
-		return
-	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if on {

@@ -11,7 +11,7 @@ import (
 // called; an error means that it will not, and that t was not touched:
 // ErrQueueFull, ErrClosed, ErrBounds, ErrAlignment, ErrTooLarge,
 // ErrNoCompletion, ErrInUse, ErrNoService, or why the peer is down.
-func (c *Conn) Post(t *Transaction) error { return c.post(t, t.done(), nil, posting{to: whoever}) }
+func (c *Conn) Post(t *Transaction) error { return c.post(t, t.Done, nil, posting{to: whoever}) }
 
 // PostWith is Post with done in place of t.Done, which it sets only if it
 // returns nil.
@@ -20,12 +20,8 @@ func (c *Conn) PostWith(t *Transaction, done func(*Transaction, error)) error {
 }
 
 // Life returns a number that changes whenever everything posted so far is given
-// up: because the peer restarted, or is down, or by Reset. Only a nil or zero Conn has 0,
-// and to post to that life fails.
+// up: because the peer restarted, or is down, or by Reset. It is never 0, and to post to that life fails.
 func (c *Conn) Life() uint32 {
-	if c.absent() {
-		return 0
-	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return uint32(c.tx.stint)
@@ -35,15 +31,7 @@ func (c *Conn) Life() uint32 {
 // a peer that restarted since does not reach the new one. The error is then
 // ErrPeerRestarted.
 func (c *Conn) PostTo(life uint32, t *Transaction) error {
-	return c.post(t, t.done(), nil, posting{to: in(life)})
-}
-
-// nothing says what is not there, the connection or a transaction to be posted.
-func nothing(c *Conn) error {
-	if !c.absent() {
-		return fmt.Errorf("dgrdma: post to peer %d: no transaction: %w", c.peer.ID, ErrNil)
-	}
-	return ErrNil
+	return c.post(t, t.Done, nil, posting{to: in(life)})
 }
 
 // posting is how something is posted.
@@ -54,9 +42,6 @@ type posting struct {
 }
 
 func (c *Conn) post(t *Transaction, done func(*Transaction, error), waiter *writer, how posting) error {
-	if c.absent() || t == nil {
-		return nothing(c)
-	}
 	memory := how.flow == nil
 	if memory {
 		how.flow = &c.plain
@@ -122,9 +107,6 @@ const inlineBytes = 32 << 10
 // it is done: acknowledged, or failed because the peer is down, which takes GiveUp at
 // most. It calls no Done: with one it fails, and sends nothing.
 func (c *Conn) Write(ctx context.Context, t *Transaction) error {
-	if c.absent() || t == nil {
-		return nothing(c)
-	}
 	if t.Done != nil {
 		return fmt.Errorf("dgrdma: write to peer %d: the transaction has a Done, which Write would not call: leave it nil, as Write returns what Done would get, or Post", c.peer.ID)
 	}

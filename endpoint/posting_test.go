@@ -243,3 +243,11 @@ func TestWithdrawalFreesOthers(t *testing.T) {
 		}
 	})
 }
+
+// TestSegmentWithoutBytes checks that a segment may be empty.
+func TestSegmentWithoutBytes(t *testing.T) {
+	f := newFeed(t, Config{})
+	if err := f.native().Post(&Transaction{Segments: []Segment{{Addr: 8}}}); err != nil {
+		t.Error(err)
+	}
+}

@@ -36,7 +36,9 @@ func TestProfileWithoutRoom(t *testing.T) {
 					if (err == nil) != (size == headers+room) {
 						t.Errorf("frames of %d bytes with data in chunks of %d, the last of %d: %v", size, chunk, final, err)
 					}
-					c.Close()
+					if err == nil {
+						c.Close()
+					}
 				}
 			}
 		}

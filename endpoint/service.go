@@ -59,9 +59,6 @@ func (s *served) has(addr uint32) bool { return uint64(addr) >= s.base && uint64
 // they post to it before fails with [ErrNoService], and may be posted again. Serve returns
 // where the service's window begins; [Endpoint.Size] and the endpoint's string grow by it.
 func (e *Endpoint) Serve(s Service) (base uint32, err error) {
-	if e == nil || s == nil {
-		return 0, ErrNil
-	}
 	name, err := frame.ParseServiceName(s.Name())
 	if err != nil {
 		return 0, err
@@ -143,9 +140,6 @@ func (e *Endpoint) ownEnd() (uint64, error) {
 // Size returns how many addresses the endpoint's memory and services take: what peers
 // may write to lies below.
 func (e *Endpoint) Size() uint64 {
-	if e == nil {
-		return 0
-	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	n, _ := e.taken() // 0, if nobody knows

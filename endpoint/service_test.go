@@ -426,12 +426,6 @@ func TestServeRefuses(t *testing.T) {
 	if _, err := e.Serve(newShelf("last", 1<<16)); err == nil {
 		t.Error("more than an introduction can name")
 	}
-	if _, err := e.Serve(nil); !errors.Is(err, ErrNil) {
-		t.Error(err)
-	}
-	if _, err := (*Endpoint)(nil).Serve(newShelf("x", 1<<16)); !errors.Is(err, ErrNil) {
-		t.Error(err)
-	}
 	e.Close()
 	if _, err := e.Serve(newShelf("x", 1<<16)); !errors.Is(err, ErrClosed) {
 		t.Error(err)

@@ -127,7 +127,6 @@ func TestServeThatIsRefused(t *testing.T) {
 		want error
 	}{
 		{e, &shelf{name: "post", size: MailSize}, ErrBounds}, {closed, &shelf{name: "post", size: MailSize}, ErrClosed},
-		{nil, &shelf{name: "post", size: MailSize}, ErrNil}, {e, nil, ErrNil}, {nil, nil, ErrNil},
 	} {
 		if base, err := x.e.Serve(x.s); base != 0 || !errors.Is(err, x.want) {
 			t.Errorf("at %d: %v, want %v", base, err, x.want)

@@ -50,9 +50,6 @@ type Stats struct {
 
 // Stats returns a snapshot of the connection's counters.
 func (c *Conn) Stats() ConnStats {
-	if c.absent() {
-		return ConnStats{Silent: -1, Down: true, Err: ErrNil}
-	}
 	now := c.ep.now()
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -83,18 +80,12 @@ func (c *Conn) addTimes(t *Times) {
 
 // Stats returns a snapshot of all counters.
 func (e *Endpoint) Stats() Stats {
-	if e == nil {
-		return Stats{Closed: true, Err: ErrNil}
-	}
 	return e.inspect(nil)
 }
 
 // Inspect returns a snapshot of all counters, and of each connection at the same
 // moment: those of closed connections are the difference.
 func (e *Endpoint) Inspect() (Stats, []ConnStats) {
-	if e == nil {
-		return e.Stats(), nil
-	}
 	each := make([]ConnStats, 0, e.peers.len()) // not under the lock
 	s := e.inspect(&each)
 	return s, each

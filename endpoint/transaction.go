@@ -70,23 +70,12 @@ type progress struct {
 	complete   bool // all messages are in frames
 }
 
-// Bytes returns the data bytes of all segments. A nil Transaction has none.
+// Bytes returns the data bytes of all segments.
 func (t *Transaction) Bytes() (n int) {
-	if t == nil {
-		return 0
-	}
 	for i := range t.Segments {
 		n += len(t.Segments[i].Bytes)
 	}
 	return n
-}
-
-// done returns Done, of a transaction that may be nil.
-func (t *Transaction) done() func(*Transaction, error) {
-	if t == nil {
-		return nil
-	}
-	return t.Done
 }
 
 // finished is a chain of transactions whose Done is to be called. They are in no other.

@@ -12,7 +12,6 @@ func TestTransactionSays(t *testing.T) {
 		t     *Transaction
 		bytes int
 	}{
-		{nil, 0},
 		{&Transaction{}, 0},
 		{&Transaction{Segments: []Segment{{0, make([]byte, 5)}, {4, nil}, {8, make([]byte, 7)}}}, 12},
 	} {

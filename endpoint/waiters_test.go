@@ -12,6 +12,9 @@ import (
 	"github.com/dgrdma/dgrdma/transport/simnet"
 )
 
+// errNotYet stands for the result of a Wait that has not returned.
+var errNotYet = errors.New("still waiting")
+
 // TestWaitersLeave: who does not wait any more is forgotten, and who still does is woken.
 func TestWaitersLeave(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -34,7 +37,7 @@ func TestWaitersLeave(t *testing.T) {
 				t.Errorf("waiter %d: %v", i, got[i])
 			}
 		}
-		got[1], got[3] = ErrNil, ErrNil
+		got[1], got[3] = errNotYet, errNotYet
 		r.Store32(8, 1)
 		synctest.Wait()
 		if got[1] != nil || got[3] != nil {
@@ -212,7 +215,7 @@ func TestWaitersOfWords(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		looks, got := 0, ErrNil
+		looks, got := 0, errNotYet
 		go func() {
 			_, got = r.Wait(t.Context(), 8, func(v uint32) bool { looks++; return v == 9 })
 		}()

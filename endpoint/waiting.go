@@ -19,9 +19,6 @@ type Waiter = sched.Waiter
 // whose turn it waits as long. With [transport.Forever] it returns when something was done. After Close it
 // returns ErrClosed.
 func (e *Endpoint) Progress(wait time.Duration) (int, error) {
-	if e == nil {
-		return 0, ErrNil
-	}
 	return e.sched.Progress(wait)
 }
 
@@ -32,9 +29,6 @@ func (e *Endpoint) Progress(wait time.Duration) (int, error) {
 // ready said last: no, too, if the endpoint was closed, or failed with nobody to drive
 // it. One goroutine at a time may wait with a waiter.
 func (e *Endpoint) Await(ctx context.Context, w *Waiter, ready func() bool, over, gone <-chan struct{}) bool {
-	if e == nil {
-		return false
-	}
 	return e.sched.Await(ctx, w, ready, over, gone)
 }
 
@@ -43,10 +37,6 @@ func (e *Endpoint) Await(ctx context.Context, w *Waiter, ready func() bool, over
 // applied. Who withdraws memory from a peer may give it to another one in f,
 // which must not block.
 func (e *Endpoint) AfterBatch(f func()) {
-	if e == nil {
-		f()
-		return
-	}
 	e.sched.AfterBatch(f)
 }
 

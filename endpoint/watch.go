@@ -93,9 +93,6 @@ type watched struct {
 
 // watched has a word watched. It is looked at afterwards: a store from then on rouses.
 func (r *Region) watched(addr uint32, ready func(word uint32) bool) (*watched, error) {
-	if r == nil {
-		return nil, ErrNil
-	}
 	if uint64(addr)+4 > r.Size() {
 		return nil, &boundsError{what: "the word to wait for", addr: addr, n: 4, size: r.Size()}
 	}

@@ -67,7 +67,7 @@ func newConsumer(l *Link, h *half, data []byte) *Consumer {
 
 // Buffers returns how many there are, and how long they are.
 func (c *Consumer) Buffers() (n, size int) {
-	if c.missing() {
+	if c == nil {
 		return 0, 0
 	}
 	return int(c.wire.buffers), c.wire.size
@@ -150,7 +150,7 @@ func (c *Consumer) serve() {
 //
 // With Options.Handle there is nothing to receive but the end.
 func (c *Consumer) Recv(ctx context.Context) (Message, error) {
-	if c.missing() {
+	if c == nil {
 		return Message{}, ErrNoHalf
 	}
 	if err := c.turn.take(ctx); err != nil {
@@ -203,7 +203,7 @@ func (c *Consumer) get() Message {
 // Release gives the buffer of a message back to the producer. Messages are
 // released in the order in which they were received.
 func (c *Consumer) Release(m Message) error {
-	if c.missing() {
+	if c == nil {
 		return ErrNoHalf
 	}
 	k := c.freed.Load()

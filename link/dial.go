@@ -20,9 +20,6 @@ import (
 // that failed is withdrawn: once the peer has heard that, nobody accepts it any more. With a context that is done it
 // sends nothing: the error is the context's cause.
 func (h *Host) Dial(ctx context.Context, peerURL, port string, opt *Options) (*Link, error) {
-	if h.missing() {
-		return nil, ErrNil
-	}
 	o, err := opt.or(Send, port)
 	if err != nil {
 		return nil, err

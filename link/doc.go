@@ -59,7 +59,7 @@
 // and peer and wraps the reason: dgrdma.ErrPeerDown, dgrdma.ErrPeerRestarted,
 // [ErrPeerClosed], [ErrProtocol] or [ErrClosed]. What was delivered before can
 // still be received. Methods of a half that a link does not have, of which the pointer
-// is nil, return [ErrNoHalf], those of a nil or zero Host, Listener or Link [ErrNil]. That nobody is there any more is noticed after one and a
+// is nil, return [ErrNoHalf]. That nobody is there any more is noticed after one and a
 // half times the endpoint's GiveUp at most, also by who only receives.
 //
 // # Limits

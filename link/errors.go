@@ -9,7 +9,7 @@ import (
 )
 
 // The errors that programs test for with errors.Is. ErrClosed is net.ErrClosed
-// too; ErrNil, which calls on a nil or zero Host, Listener or Link return, is not.
+// too.
 var (
 	ErrClosed     = dgrdma.ErrClosed
 	ErrRefused    = errors.New("link: refused by the peer")
@@ -21,7 +21,6 @@ var (
 	ErrTooLong    = errors.New("link: message longer than the peer's buffers")
 	ErrOutOfTurn  = errors.New("link: buffers are given back in the order in which they were got")
 	ErrNoHalf     = errors.New("link: this side has no such half; it was dialed for the other direction, see Options.Directions")
-	ErrNil        = dgrdma.ErrNil
 	ErrProtocol   = errors.New("link: the peer broke the rules of the link")
 	ErrLayout     = errors.New("link: such buffers or flags make no link")
 )

@@ -4,7 +4,7 @@ package link
 // as soon as the consumer gives a buffer back if it has none free. Who waits for a buffer
 // gets ErrClosed. Flush waits for what Finish leaves under way.
 func (p *Producer) Finish() error {
-	if p.missing() {
+	if p == nil {
 		return ErrNoHalf
 	}
 	p.mu.Lock()
@@ -44,9 +44,6 @@ func (p *Producer) sendEnd() {
 // while the host is open; nothing can be sent or received from now on. Host.Shutdown waits
 // for it.
 func (l *Link) Finish() error {
-	if l.missing() {
-		return ErrNil
-	}
 	l.leaving.Store(true)
 	if l.Out != nil {
 		l.Out.Finish()

@@ -104,9 +104,6 @@ func Open(localURL string, cfg *Config) (*Host, error) {
 // listened on, and until the host is closed, everybody may dial: whom the endpoint does
 // not accept otherwise may not write into its memory.
 func On(ep *dgrdma.Endpoint, memory int) (*Host, error) {
-	if ep == nil {
-		return nil, fmt.Errorf("link: no endpoint to have links on: %w", ErrNil)
-	}
 	if memory == 0 {
 		memory = defaultMemory
 	}
@@ -130,9 +127,6 @@ func On(ep *dgrdma.Endpoint, memory int) (*Host, error) {
 
 // Endpoint returns the host's endpoint.
 func (h *Host) Endpoint() *dgrdma.Endpoint {
-	if h.missing() {
-		return nil
-	}
 	return h.ep
 }
 
@@ -141,9 +135,6 @@ func (h *Host) String() string { return h.Endpoint().String() }
 
 // URL returns the complete endpoint string that peers dial.
 func (h *Host) URL() string {
-	if h.missing() {
-		return ""
-	}
 	return h.ep.URL()
 }
 
@@ -187,9 +178,6 @@ func (h *Host) heartbeat() {
 // others it hears when it gives this host up. Likewise peers are told once that what they sent
 // last has arrived: if they wait for that, as in Close of a link, Shutdown is what to end with.
 func (h *Host) Close() error {
-	if h.missing() {
-		return ErrNil
-	}
 	return h.end(func() {}, func() error {
 		if !h.own {
 			return nil
@@ -204,9 +192,6 @@ func (h *Host) Close() error {
 // ended their links as well: what they say later nobody would acknowledge, and they would
 // wait for that.
 func (h *Host) Shutdown(ctx context.Context) error {
-	if h.missing() {
-		return ErrNil
-	}
 	return h.end(func() { h.part(ctx) }, func() error {
 		if !h.own {
 			return h.closeLinks(ctx)

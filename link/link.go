@@ -60,10 +60,7 @@ func newLink(p *peer, life uint32, port string, attempt uint64) *Link {
 
 // String names the port and the peer, and nothing of what is within.
 func (l *Link) String() string {
-	switch {
-	case l.missing():
-		return "no link"
-	case l.port == "":
+	if l.port == "" {
 		return "link with " + l.peer.String()
 	}
 	return fmt.Sprintf("link by port %q of %v", l.port, l.peer)
@@ -71,27 +68,18 @@ func (l *Link) String() string {
 
 // Port returns the name of the port that was dialed.
 func (l *Link) Port() string {
-	if l.missing() {
-		return ""
-	}
 	return l.port
 }
 
 // Number returns what the link is called in its host, and in [HostStats]: no other link
 // there has that number.
 func (l *Link) Number() uint32 {
-	if l.missing() {
-		return 0
-	}
 	return l.number
 }
 
 // PeerNumber returns what the link is called in the host of the other side; 0: it did not
 // say, as peers of other kinds do not.
 func (l *Link) PeerNumber() uint32 {
-	if l.missing() {
-		return 0
-	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.theirs
@@ -99,37 +87,22 @@ func (l *Link) PeerNumber() uint32 {
 
 // Peer returns the connection to the other side.
 func (l *Link) Peer() *dgrdma.Conn {
-	if l.missing() {
-		return nil
-	}
 	return l.peer.conn
 }
 
 // Private returns what the other side sent along when the link was made.
 func (l *Link) Private() []byte {
-	if l.missing() {
-		return nil
-	}
 	return l.private
 }
 
 // Done returns a channel that is closed when the link failed or was closed.
 // What was delivered before can still be received.
 func (l *Link) Done() <-chan struct{} {
-	if l.missing() {
-		return over
-	}
 	return l.down
 }
 
-// over is the Done of a link that is none.
-var over = func() chan struct{} { c := make(chan struct{}); close(c); return c }()
-
 // Err returns why the link failed, or nil.
 func (l *Link) Err() error {
-	if l.missing() {
-		return ErrNil
-	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.err
@@ -172,9 +145,6 @@ func (l *Link) Close() error { return l.CloseContext(context.Background()) }
 // CloseContext is Close that waits no longer than the context, and then ends the
 // link all the same.
 func (l *Link) CloseContext(ctx context.Context) error {
-	if l.missing() {
-		return ErrNil
-	}
 	var err error
 	if l.Out != nil {
 		err = l.Out.CloseContext(ctx)
@@ -190,9 +160,6 @@ func (l *Link) CloseContext(ctx context.Context) error {
 // free buffer. Abort waits until the peer has been told, but no longer than the
 // context: the error is its.
 func (l *Link) Abort(ctx context.Context, why string) error {
-	if l.missing() {
-		return ErrNil
-	}
 	l.leave(why)
 	l.host.awaits(ctx, l.told)
 	switch {

@@ -30,9 +30,6 @@ const (
 
 // Listen offers a port. Options say what links to it are like.
 func (h *Host) Listen(port string, opt *Options) (*Listener, error) {
-	if h.missing() {
-		return nil, ErrNil
-	}
 	o, err := opt.or(Receive, port)
 	if err != nil {
 		return nil, err
@@ -57,17 +54,11 @@ func (h *Host) Listen(port string, opt *Options) (*Listener, error) {
 
 // Port returns the name of the port.
 func (n *Listener) Port() string {
-	if n.missing() {
-		return ""
-	}
 	return n.port
 }
 
 // Close ends the port. Links that were accepted stay.
 func (n *Listener) Close() error {
-	if n.missing() {
-		return ErrNil
-	}
 	n.once.Do(func() {
 		n.host.mu.Lock()
 		delete(n.host.ports, n.port)
@@ -82,9 +73,6 @@ func (n *Listener) Close() error {
 // of which at most 256 bytes; an empty one ends that. Links that were accepted
 // stay.
 func (n *Listener) Refuse(why string) {
-	if n.missing() {
-		return
-	}
 	n.host.mu.Lock()
 	n.refusal = bounded(why)
 	n.host.mu.Unlock()
@@ -105,9 +93,6 @@ func (n *Listener) refuseAll(why string) {
 // a context that is done it takes none, also if one waits: the error is the context's
 // cause, or ErrClosed. If the endpoint has failed the error says why.
 func (n *Listener) Accept(ctx context.Context) (*Link, error) {
-	if n.missing() {
-		return nil, ErrNil
-	}
 	defer n.offers.pass()
 	for {
 		seen := false

@@ -49,9 +49,6 @@ func (h *Host) Offer(c *dgrdma.Conn, flagPitch uint32, opt *Options) (*Link, Buf
 
 // Connect completes a link of Offer: from now on the producer is told of free buffers.
 func (l *Link) Connect(flags EmptyFlags) error {
-	if l.missing() {
-		return ErrNil
-	}
 	if !l.plain || l.In == nil {
 		return l.wrap("connect", fmt.Errorf("it is not one that was offered: %w", ErrLayout))
 	}
@@ -111,15 +108,9 @@ func endOf(base, pitch, size uint32, n uint64) uint64 {
 
 // plainLink makes the link of Offer and Attach, which have no port.
 func (h *Host) plainLink(c *dgrdma.Conn, opt *Options) (*Link, Options, error) {
-	if h.missing() {
-		return nil, Options{}, ErrNil
-	}
 	o, err := opt.or(Both, "-")
 	if err != nil {
 		return nil, o, err
-	}
-	if c == nil {
-		return nil, o, fmt.Errorf("link: no connection to make a link on: %w", ErrNil)
 	}
 	if err := h.open(); err != nil {
 		return nil, o, err

@@ -258,10 +258,7 @@ func TestPlainNeedsAConnection(t *testing.T) {
 			says string
 		}{
 			{"good", h, conn, nil, nil, ""},
-			{"no host", nil, conn, nil, ErrNil, ""},
-			{"a host without inside", new(Host), conn, nil, ErrNil, ""},
 			{"a host that was closed", closed, conn, nil, ErrClosed, ""},
-			{"no connection", h, nil, nil, ErrNil, "link: no connection to make a link on"},
 			{"another's connection", h, other, nil, nil, "link: the connection to peer 2 at 02:00:00:00:00:02 is not one of the host's endpoint"},
 			{"no options", h, conn, &Options{Buffers: -1}, nil, "link: -1 buffers, need 1 to 65536"},
 		} {

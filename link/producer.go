@@ -119,7 +119,7 @@ func (p *Producer) begin(w outWire) {
 
 // Buffers returns how many buffers the consumer has, and how long they are.
 func (p *Producer) Buffers() (n, size int) {
-	if p.missing() {
+	if p == nil {
 		return 0, 0
 	}
 	return int(p.wire.buffers), p.wire.size
@@ -130,7 +130,7 @@ func (p *Producer) Buffers() (n, size int) {
 // order. With a context that is done none is taken, also if one is free: the error is
 // the context's cause, or why the link failed.
 func (p *Producer) Acquire(ctx context.Context) (Buffer, error) {
-	if p.missing() {
+	if p == nil {
 		return Buffer{}, ErrNoHalf
 	}
 	if err := p.turn.take(ctx); err != nil {
@@ -191,7 +191,7 @@ func (p *Producer) next() (Buffer, bool) {
 // Commit sends the first n bytes of a buffer as a message, and returns at once.
 // The buffer belongs to the link again.
 func (p *Producer) Commit(b Buffer, opcode uint8, n int) error {
-	if p.missing() {
+	if p == nil {
 		return ErrNoHalf
 	}
 	if n < 0 || n > p.wire.size {
@@ -264,7 +264,7 @@ func packed(t *dgrdma.Transaction) {
 // commit, the others get ErrOutOfTurn. With a context that is done it sends nothing,
 // also if a buffer is free: the error is the context's cause, or why the link failed.
 func (p *Producer) Send(ctx context.Context, opcode uint8, b []byte) error {
-	if p.missing() {
+	if p == nil {
 		return ErrNoHalf
 	}
 	if len(b) > p.wire.size {
@@ -292,7 +292,7 @@ func (p *Producer) copy(ctx context.Context, f Flag, b []byte) error {
 // Flush waits until everything that was sent is acknowledged: the consumer has
 // it in its memory. That wins over a context that is done.
 func (p *Producer) Flush(ctx context.Context) error {
-	if p.missing() {
+	if p == nil {
 		return ErrNoHalf
 	}
 	if err := p.turn.take(ctx); err != nil {
@@ -321,7 +321,7 @@ func (p *Producer) Close() error { return p.CloseContext(context.Background()) }
 // file is sent where a buffer is free, and not awaited. A buffer that was acquired and
 // not committed is forgotten.
 func (p *Producer) CloseContext(ctx context.Context) error {
-	if p.missing() {
+	if p == nil {
 		return ErrNoHalf
 	}
 	if err := p.turn.take(ctx); err != nil {

@@ -300,9 +300,6 @@ func TestHostOnAnEndpoint(t *testing.T) {
 		if _, err := On(a.ep, 0); err == nil {
 			t.Error("two hosts on an endpoint")
 		}
-		if _, err := On(nil, 0); !says(err, ErrNil, "link: no endpoint to have links on: ") {
-			t.Error(err)
-		}
 		if _, err := On(a.ep, 1000); err == nil {
 			t.Error("a host of 1000 bytes")
 		}

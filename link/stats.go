@@ -73,9 +73,6 @@ type ConsumerStats struct {
 // Stats returns a snapshot of the host's links. Numbers of one link are taken one
 // after the other while it moves on, and may differ by a few messages.
 func (h *Host) Stats() HostStats {
-	if h.missing() {
-		return HostStats{}
-	}
 	s := HostStats{Memory: h.block.Size(), Full: h.full.read()}
 	for _, f := range h.block.Free() {
 		s.Free += f.N
@@ -93,9 +90,6 @@ func (h *Host) Stats() HostStats {
 
 // Stats returns a snapshot of the link.
 func (l *Link) Stats() LinkStats {
-	if l.missing() {
-		return LinkStats{}
-	}
 	s := LinkStats{Number: l.number, Port: l.port, Peer: l.peer.conn.Name(), Age: time.Since(l.made), Closing: l.leaving.Load() || l.ending.Load()}
 	l.mu.Lock()
 	s.Err, s.Dialing = l.err, l.theirs == 0 && !l.plain

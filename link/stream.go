@@ -21,7 +21,7 @@ func (p *Producer) Write(b []byte) (n int, err error) {
 // WriteContext is Write that waits no longer than the context: n bytes were sent, and the
 // error is the context's cause.
 func (p *Producer) WriteContext(ctx context.Context, b []byte) (n int, err error) {
-	if p.missing() {
+	if p == nil {
 		return 0, ErrNoHalf
 	}
 	if err := p.turn.take(ctx); err != nil {
@@ -84,7 +84,7 @@ func (c *Consumer) Read(b []byte) (n int, err error) {
 
 // ReadContext is Read that waits no longer than the context; what is there wins.
 func (c *Consumer) ReadContext(ctx context.Context, b []byte) (n int, err error) {
-	if c.missing() {
+	if c == nil {
 		return 0, ErrNoHalf
 	}
 	if err := c.turn.take(ctx); err != nil {
@@ -139,7 +139,7 @@ func (c *Consumer) WriteTo(w io.Writer) (n int64, err error) {
 
 // WriteToContext is WriteTo that waits for the peer no longer than the context.
 func (c *Consumer) WriteToContext(ctx context.Context, w io.Writer) (n int64, err error) {
-	if c.missing() {
+	if c == nil {
 		return 0, ErrNoHalf
 	}
 	if err := c.turn.take(ctx); err != nil {

@@ -70,7 +70,6 @@ func TestListenFails(t *testing.T) {
 		{h, "", nil, nil, `port name "": need 1 to 64 bytes`},
 		{h, "a:b", nil, nil, `port "a:b" has a colon`},
 		{h, "p", &Options{Buffers: -1}, nil, "-1 buffers"},
-		{nil, "p", nil, link.ErrNil, ""},
 	} {
 		l, err := Listen(c.h, c.port, c.opt)
 		var of *net.OpError
@@ -276,7 +275,6 @@ func TestDialFails(t *testing.T) {
 		{"lookup", Dialer{Host: x, Lookup: func(context.Context, string) (string, error) { return "", lost }}, nil, "tcp", "camera:80", []error{lost}, false, "camera:80"},
 		{"no such port", Dialer{Host: x}, nil, Network, y.URL() + ":none", []error{syscall.ECONNREFUSED, link.ErrRefused}, false, `no port "none" here`},
 		{"cancelled", Dialer{Host: x}, done, Network, y.URL() + ":busy", []error{context.Canceled}, false, ""},
-		{"no host", Dialer{}, nil, Network, y.URL() + ":busy", []error{link.ErrNil}, false, ""},
 	} {
 		ctx := c.ctx
 		if ctx == nil {

@@ -1,0 +1,32 @@
+package endpoint
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/dgrdma/dgrdma/transport"
+	"github.com/dgrdma/dgrdma/transport/simnet"
+)
+
+// TestNewWithoutConfiguration: an id is needed, and said to be.
+func TestNewWithoutConfiguration(t *testing.T) {
+	n := simnet.New(1)
+	defer n.Close()
+	wire := n.Attach(addrA, simnet.Config{})
+	for _, cfg := range []*Config{nil, {}} {
+		if e, err := New(wire, cfg); e != nil || err == nil || !strings.Contains(err.Error(), "endpoint id is 0") {
+			t.Errorf("%+v: %v, %v", cfg, e, err)
+		}
+	}
+}
+
+// TestTransportThatIsNoPointer: a transport may be of any type.
+func TestTransportThatIsNoPointer(t *testing.T) {
+	n := simnet.New(1)
+	defer n.Close()
+	e, err := New(struct{ transport.Conn }{n.Attach(addrA, simnet.Config{})}, &Config{ID: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.Close()
+}
