@@ -65,10 +65,12 @@ type SenderConfig struct {
 	Span       int           // ids from the oldest unacknowledged frame on, of any kind; less than the peer's history
 	MinRTO     time.Duration // least time before an unacknowledged frame is sent again
 	MaxRTO     time.Duration // most time between tries
+	MaxBetween time.Duration // most time between tries while round trips are shorter; 0: MaxRTO
 	AckDelay   time.Duration // how long the peer may hold back an acknowledgement
 	AckEvery   int           // of how many frames it holds none back; 0: of any number it may
 	GiveUp     time.Duration // no progress for this long: the peer is dead
 	Cumulative bool          // AckStart acknowledges everything before it (quirk F2)
+	OneRun     bool          // it queues what it acknowledges, copies too, and one frame takes one run of that along (quirk D1-19)
 	FreshAlone bool          // acknowledgement-only ids are never used again (quirks D2-3, L4)
 	// SlotTable is the size of the peer's duplicate table where it looks ids up
 	// by remainder and frames without messages leave no trace: ids that this

@@ -23,6 +23,9 @@ func (s *Sender) AppendAcked(dst []frame.Seq, now Instant, r Range) (acked []fra
 	if from < 0 || s.cfg.Cumulative {
 		from = 0
 	}
+	if s.cfg.OneRun {
+		s.heard = now // it works off its queue, though these be copies
+	}
 	first := s.una
 	minimum := s.rtt.Min(now)
 	for i := from; i < to && s.InFlight() > 0; i++ {
@@ -87,8 +90,10 @@ func (s *Sender) settle(now Instant, q frame.Seq, minimum time.Duration) bool {
 		// Which copy this acknowledges is unknown. Cumulative acknowledgements tell nothing of
 		// what came behind it either, unless the last took as long as round trips do, and left
 		// when the first could not come any more: when the path has become longer, all of it
-		// would seem lost.
-		sl.vague = sl.vague || s.cfg.Cumulative && !(s.rtt.usual(now, age) && s.late(sl))
+		// would seem lost. A peer that queues its acknowledgements names the first copy when its
+		// turn comes, be it seconds later, and what left between the two is further back in the queue.
+		// To take that for lost doubles the queue, and so on: all becomes copies (observation V11).
+		sl.vague = sl.vague || s.cfg.OneRun || s.cfg.Cumulative && !(s.rtt.usual(now, age) && s.late(sl))
 		s.doubt(sl)
 	}
 	if sl.since > 0 || sl.state == slotLost {

@@ -325,6 +325,10 @@ func runSender(t testing.TB, b []byte) {
 	if more&16 != 0 {
 		m.cfg.MinRTO, m.cfg.AckDelay = ms/10, 0
 	}
+	m.cfg.OneRun = more&32 != 0
+	if more&64 != 0 {
+		m.cfg.MaxBetween = m.cfg.MaxRTO / 8
+	}
 	m.cfg.First = Wide(s.uint16())
 	m.next, m.progress = m.cfg.First.Seq(), m.now
 	m.s.Init(m.now, m.cfg, m.ctl)

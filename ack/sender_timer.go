@@ -106,7 +106,19 @@ func (s *Sender) Quiet() Instant { return s.heard }
 
 // timeout is the first of several in a row.
 func (s *Sender) timeout() time.Duration {
-	return min(s.rtt.timeout(s.cfg.MinRTO, s.cfg.AckDelay), s.cfg.MaxRTO)
+	return min(s.rtt.timeout(s.cfg.MinRTO, s.cfg.AckDelay), s.most())
+}
+
+// most is the longest one in a row.
+func (s *Sender) most() time.Duration {
+	if s.cfg.MaxBetween == 0 {
+		return s.cfg.MaxRTO
+	}
+	most := s.cfg.MaxBetween
+	if s.rtt.smoothed > 0 { // a copy that leaves before the first can be acknowledged is in vain
+		most = max(most, s.rtt.timeout(s.cfg.MinRTO, s.cfg.AckDelay))
+	}
+	return min(most, s.cfg.MaxRTO)
 }
 
 // backedOff returns how long the next one in a row is.
@@ -117,10 +129,11 @@ func (s *Sender) backedOff(first time.Duration) time.Duration {
 	if s.patience.most > 0 {
 		first = max(first, s.lateOverdue()+Granularity)
 	}
-	for i := uint(0); i < s.timeouts && first < s.cfg.MaxRTO; i++ {
+	most := s.most()
+	for i := uint(0); i < s.timeouts && first < most; i++ {
 		first *= 2
 	}
-	return min(first, s.cfg.MaxRTO)
+	return min(first, most)
 }
 
 // heldBack returns how much longer than atMost a round trip may take, as that is of the fastest

@@ -53,6 +53,7 @@ type PeerName = endpoint.PeerName
 //		OwnDestination   bool          // the destination id is our own (D2-1)
 //		NoAcks           bool          // the peer never acknowledges (D2-2)
 //		Cumulative       bool          // everything before its ACKStart was received (F2)
+//		OneRun           bool          // it queues what it acknowledges, copies too, and one frame takes one run along (D1-19)
 //		Probe            bool          // after a timeout a new id makes the peer speak (F2, F3)
 //		FreshAlone       bool          // ids of acknowledgement-only frames are never reused (D2-3, L4)
 //		SlotTable        int           // size of a duplicate table that such frames do not refresh (D1)

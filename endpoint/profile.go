@@ -48,6 +48,7 @@ type Profile struct {
 	OwnDestination   bool          // the destination id is our own (D2-1)
 	NoAcks           bool          // the peer never acknowledges (D2-2)
 	Cumulative       bool          // everything before its ACKStart was received (F2)
+	OneRun           bool          // it queues what it acknowledges, copies too, and one frame takes one run along (D1-19)
 	Probe            bool          // after a timeout a new id makes the peer speak (F2, F3)
 	FreshAlone       bool          // ids of acknowledgement-only frames are never reused (D2-3, L4)
 	SlotTable        int           // size of a duplicate table that such frames do not refresh (D1)
@@ -127,7 +128,7 @@ const etherWindow = 90
 func OpenCPI(overUDP bool) Profile {
 	p := Profile{
 		Name: "opencpi", Window: etherWindow, Span: 255, MaxFrame: 1488, Chunk: 16, Final: 1, AddressMultiple: 1,
-		OpenTransactions: 256, SlotTable: 256,
+		OpenTransactions: 256, OneRun: true, SlotTable: 256,
 		MinTimeout: 250 * time.Millisecond, PeerAckDelay: 90 * time.Millisecond,
 		History: ack.MaxHistory, Ahead: 256, Behind: 256, LiveHeaders: true,
 		CopyFor: 2 * time.Second, // ten times its own timeout: all that many are lost on no link that is of use

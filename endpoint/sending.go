@@ -103,21 +103,24 @@ func (s *sending) number(now ack.Instant, first ack.Wide) {
 	s.unheard = s.unheard[:0]
 	s.sender.Init(now, ack.SenderConfig{
 		First: first, Window: p.Window, Span: p.Span,
-		MinRTO: p.MinTimeout, MaxRTO: s.mostTimeout(), AckDelay: p.PeerAckDelay, AckEvery: p.PeerAckEvery,
-		GiveUp: s.cfg.GiveUp, Cumulative: p.Cumulative, FreshAlone: p.FreshAlone, SlotTable: p.SlotTable,
+		MinRTO: p.MinTimeout, MaxRTO: s.mostTimeout(), MaxBetween: s.mostBetween(), AckDelay: p.PeerAckDelay, AckEvery: p.PeerAckEvery,
+		GiveUp: s.cfg.GiveUp, Cumulative: p.Cumulative, OneRun: p.OneRun, FreshAlone: p.FreshAlone, SlotTable: p.SlotTable,
 	}, s.ctl)
 	s.kind.renumbered(first.Seq())
 }
 
-// mostTimeout is the longest time before a frame is sent again. Who tells copies by the
-// time between them, as we do of such a peer, takes what comes later for another life: so
-// eight in a row have to be lost before that.
-func (s *sending) mostTimeout() time.Duration {
-	most := min(time.Second, s.cfg.GiveUp/10)
-	if copies := s.profile.CopyFor; copies > 0 && !s.profile.NeverRetransmits {
-		most = min(most, copies/8)
+// mostTimeout is the longest time before a frame is sent again.
+func (s *sending) mostTimeout() time.Duration { return min(time.Second, s.cfg.GiveUp/10) }
+
+// mostBetween is the longest time between two copies of a frame while round trips are shorter. A peer
+// that tells copies by the time between them, as this implementation does of such a peer, takes what
+// comes later for another life: eight in a row have to be lost before that. OpenCPI's driver itself
+// does not look at that time. It may need longer to name what it has, and then copies wait for it.
+func (s *sending) mostBetween() time.Duration {
+	if s.profile.NeverRetransmits {
+		return 0
 	}
-	return most
+	return s.profile.CopyFor / 8
 }
 
 // post puts a transaction at the end of the queue, and reports whether the connection is

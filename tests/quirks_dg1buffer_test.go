@@ -12,21 +12,6 @@ import (
 	"github.com/dgrdma/dgrdma/transport/simnet"
 )
 
-// skbTruesize is what a frame takes of a socket's buffer: the data with what the
-// kernel keeps around it, in the next size of its allocator, and a sk_buff.
-// Measured with veth and Linux 6.18, a buffer of 212,992 bytes keeps 256 frames of
-// 60 bytes, 167 of 512, and 93 of 1000 or 1502: the one that no longer fits
-// is kept, too. Drivers that take whole pages charge more.
-func skbTruesize(payload int) int {
-	const skbuff, headroom, shared = 256, 64 + 14, 320
-	n := headroom + payload + shared
-	size := 576 // the small ones have a cache of their own
-	for n > size {
-		size = max(1024, 2*size&^1023)
-	}
-	return skbuff + size
-}
-
 // Observation V6 (docs/peers.md): what waits for its acknowledgement fits the
 // buffer of a socket that nobody made larger, else it drops frames while nothing
 // is wrong: of full frames, of small ones, and with acknowledgements between them.
@@ -46,10 +31,10 @@ func TestQuirkD1FitsSocketBuffer(t *testing.T) {
 						n := len(b) + map[bool]int{false: 0, true: 30}[udp]
 						f, _ := frame.Parse(b)
 						if !f.HasMessages() {
-							acks += skbTruesize(n)
+							acks += peers.Truesize(n)
 						} else if waiting[f.Seq] == 0 {
-							waiting[f.Seq] = skbTruesize(n)
-							bytes += skbTruesize(n)
+							waiting[f.Seq] = peers.Truesize(n)
+							bytes += peers.Truesize(n)
 						}
 						most = max(most, bytes+acks)
 						return simnet.Deliver()

@@ -15,6 +15,8 @@ type DG1Config struct {
 	First         frame.Seq        // first id; 0: 1
 	Process       *Process         // shared by all endpoints of a process (D1-14); nil: one of its own
 	Memory        int              // bytes; 0: 1 MiB
+	Buffer        int              // bytes of its socket buffer; 0: any number
+	Busy          Busy             // its machine; the zero value is an idle one
 	legacy        bool
 }
 
@@ -82,7 +84,7 @@ func NewDG1(conn transport.Conn, to transport.Addr, cfg DG1Config) *DG1 {
 		cfg.Process = new(Process)
 	}
 	d := &DG1{cfg: cfg, next: cfg.First, ackedAt: time.Now(), pending: make(map[uint32]int)}
-	d.start(conn, to, cfg.Memory, dg1Poll, d.receive, d.poll)
+	d.start(conn, to, portConfig{memory: cfg.Memory, tick: dg1Poll, buffer: cfg.Buffer, udp: cfg.UDP, busy: cfg.Busy}, d.receive, d.poll)
 	return d
 }
 

@@ -1,7 +1,6 @@
 package peers
 
 import (
-	"slices"
 	"time"
 
 	"github.com/dgrdma/dgrdma/frame"
@@ -16,6 +15,7 @@ type DG2Config struct {
 	MTU           int              // 0: 1500
 	Buffer        int              // bytes of its socket buffer; 0: any number
 	FrameTime     time.Duration    // that it takes for each of the frames in there
+	Busy          Busy             // its machine; the zero value is an idle one
 	Memory        int              // bytes; 0: 1 MiB
 }
 
@@ -27,8 +27,6 @@ type DG2 struct {
 	Port
 	cfg DG2Config
 
-	waiting  [][]byte  // in the socket buffer
-	drained  time.Time // when the last of them was taken out
 	known    map[frame.Seq]bool
 	order    []frame.Seq
 	incoming map[uint32]int // messages missing
@@ -64,36 +62,10 @@ func NewDG2(conn transport.Conn, to transport.Addr, cfg DG2Config) *DG2 {
 		cfg: cfg, next: 1, txn: 1, known: make(map[frame.Seq]bool), acks: make(map[frame.Seq]bool),
 		incoming: make(map[uint32]int), finished: make(map[uint32]bool),
 	}
-	d.start(conn, to, cfg.Memory, 2*time.Millisecond, d.arrive, d.poll)
+	d.start(conn, to, portConfig{
+		memory: cfg.Memory, tick: 2 * time.Millisecond, buffer: cfg.Buffer, perRead: cfg.FrameTime, busy: cfg.Busy,
+	}, d.receive, d.poll)
 	return d
-}
-
-// bufferedFrame is what a frame of up to 1500 bytes takes of a socket buffer.
-const bufferedFrame = 2304
-
-// arrive puts a frame into the socket buffer, if it has one of limited size and
-// there is room (V10).
-func (d *DG2) arrive(b []byte) {
-	switch {
-	case d.cfg.Buffer == 0:
-		d.receive(b)
-	case len(d.waiting) >= d.cfg.Buffer/bufferedFrame:
-		d.counters.Overrun++
-	default:
-		d.waiting = append(d.waiting, slices.Clone(b))
-	}
-}
-
-// drain takes out of the socket buffer what there was time for since the last poll.
-func (d *DG2) drain(now time.Time) {
-	for len(d.waiting) > 0 && now.Sub(d.drained) >= d.cfg.FrameTime {
-		d.drained = d.drained.Add(d.cfg.FrameTime)
-		d.receive(d.waiting[0])
-		d.waiting = d.waiting[1:]
-	}
-	if len(d.waiting) == 0 {
-		d.drained = now
-	}
 }
 
 func (d *DG2) receive(b []byte) {
@@ -284,7 +256,6 @@ func (d *DG2) Outstanding() int {
 
 func (d *DG2) poll() {
 	now := time.Now()
-	d.drain(now)
 	for d.retire(); len(d.sent) > 0 && now.Sub(d.sent[0].at) >= d.cfg.Timeout; d.retire() {
 		s := d.sent[0]
 		s.at = now

@@ -15,7 +15,8 @@
 // Doubles share no parsing with the code under test, only the types of package
 // frame. They have goroutines and timers of their own, and are made for virtual
 // time (testing/synctest): timers are looked at every so often, as in the
-// originals.
+// originals. The machine of a driver can be busy ([Busy]): then its threads stand
+// still now and then, and what comes waits in a socket buffer of limited size.
 //
 // All methods may be called at the same time.
 package peers

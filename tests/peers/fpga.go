@@ -71,7 +71,7 @@ func NewFPGA(conn transport.Conn, to transport.Addr, cfg FPGAConfig) *FPGA {
 	f := &FPGA{cfg: cfg}
 	f.reset()
 	f.base = cfg.First
-	f.start(conn, to, cfg.Memory, cfg.AckWait/3, f.receive, f.poll)
+	f.start(conn, to, portConfig{memory: cfg.Memory, tick: cfg.AckWait / 3}, f.receive, f.poll)
 	return f
 }
 

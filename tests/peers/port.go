@@ -28,8 +28,10 @@ type Port struct {
 	to   transport.Addr
 	stop chan struct{}
 	wg   sync.WaitGroup
+	cfg  portConfig
 
 	mu          sync.Mutex
+	socket      socket
 	mem         []byte
 	completions []Completion
 	violations  []string
@@ -55,54 +57,77 @@ type Counters struct {
 	AcksIgnored int // DG1, DG2: acknowledgements in copies, never looked at
 	AcksStray   int // DG2: ids that were acknowledged when it did not wait for that
 	AcksLate    int // DG2: acknowledgements of ids below one acknowledged before
-	Overrun     int // DG2: frames for which its socket buffer had no room
+	Overrun     int // DG1, DG2: frames for which its socket buffer had no room
 	NotForUs    int // frames that match no connection
 	LongestWait time.Duration
 }
 
-func (p *Port) start(conn transport.Conn, to transport.Addr, memory int, tick time.Duration,
-	receive func([]byte), poll func(),
-) {
-	if memory == 0 {
-		memory = 1 << 20
+// portConfig describes the process around a double.
+type portConfig struct {
+	memory  int           // bytes; 0: 1 MiB
+	tick    time.Duration // how often its timers are looked at
+	buffer  int           // bytes of its socket buffer; 0: any number
+	udp     bool          // what comes are datagrams of UDP
+	perRead time.Duration // that it takes for each frame in there
+	busy    Busy
+}
+
+func (p *Port) start(conn transport.Conn, to transport.Addr, cfg portConfig, receive func([]byte), poll func()) {
+	if cfg.memory == 0 {
+		cfg.memory = 1 << 20
 	}
-	p.conn, p.to, p.stop, p.mem = conn, to, make(chan struct{}), make([]byte, memory)
-	p.wg.Add(2)
-	go func() {
-		defer p.wg.Done()
-		in := make([]transport.Datagram, 64)
-		for {
-			n, err := conn.Recv(in, transport.Forever)
-			if err != nil {
-				return
+	p.conn, p.to, p.stop, p.cfg, p.mem = conn, to, make(chan struct{}), cfg, make([]byte, cfg.memory)
+	take := receive
+	if cfg.buffer > 0 || cfg.perRead > 0 || cfg.busy.Every > 0 {
+		p.socket = socket{size: cfg.buffer, headers: packetHeaders(cfg.udp), perRead: cfg.perRead, wake: make(chan struct{}, 1)}
+		take = func(b []byte) {
+			if !p.socket.put(b) {
+				p.counters.Overrun++
 			}
-			p.mu.Lock()
-			for _, d := range in[:n] {
-				p.counters.Frames++
-				p.counters.Longest = max(p.counters.Longest, len(d.Data))
-				if len(d.Data) >= frame.HeaderSize && d.Data[9] > 1 {
-					p.violate("D2-6: flags are %#x, neither 0 nor 1", d.Data[9])
-				}
-				receive(d.Data)
-			}
-			p.mu.Unlock()
 		}
-	}()
-	go func() {
-		defer p.wg.Done()
-		ticker := time.NewTicker(tick)
-		defer ticker.Stop()
-		for {
-			select {
-			case <-p.stop:
-				return
-			case <-ticker.C:
-			}
-			p.mu.Lock()
-			poll()
-			p.mu.Unlock()
+		p.wg.Go(func() { p.read(receive) })
+	}
+	p.wg.Go(func() { p.listen(take) })
+	p.wg.Go(func() { p.timers(poll) })
+}
+
+// listen is the kernel's side of the socket.
+func (p *Port) listen(take func([]byte)) {
+	in := make([]transport.Datagram, 64)
+	for {
+		n, err := p.conn.Recv(in, transport.Forever)
+		if err != nil {
+			return
 		}
-	}()
+		p.mu.Lock()
+		for _, d := range in[:n] {
+			p.counters.Frames++
+			p.counters.Longest = max(p.counters.Longest, len(d.Data))
+			if len(d.Data) >= frame.HeaderSize && d.Data[9] > 1 {
+				p.violate("D2-6: flags are %#x, neither 0 nor 1", d.Data[9])
+			}
+			take(d.Data)
+		}
+		p.mu.Unlock()
+	}
+}
+
+// timers is the thread that looks at the timers.
+func (p *Port) timers(poll func()) {
+	t := newPauses(p.cfg.busy, 2, time.Now())
+	ticker := time.NewTicker(p.cfg.tick)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-p.stop:
+			return
+		case <-ticker.C:
+		}
+		t.wait()
+		p.mu.Lock()
+		poll()
+		p.mu.Unlock()
+	}
 }
 
 // Close ends the double.

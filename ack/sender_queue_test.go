@@ -1,0 +1,110 @@
+package ack
+
+import (
+	"testing"
+	"time"
+)
+
+// TestSenderOneRun checks that a peer that queues its acknowledgements, and names a frame of which a copy
+// left, has nothing lost that left between the two, until it falls silent (O1).
+func TestSenderOneRun(t *testing.T) {
+	for _, x := range []struct {
+		name           string
+		queues, silent bool
+	}{{"does not queue", false, false}, {"goes on", true, false}, {"is silent", true, true}} {
+		t.Run(x.name, func(t *testing.T) {
+			senderTests(t, func(t *testing.T, cfg SenderConfig) {
+				cfg.OneRun = x.queues
+				s := newSenderTest(t, cfg)
+				s.measure(10 * ms)
+				s.send(10)
+				s.advance(10 * ms)
+				s.ack(5, 7) // the run before it did not come
+				s.wantAcked(5, 6, 7)
+				s.wantLost(2, 3, 4)
+				s.resend(2, 3, 4)
+				s.advance(10 * ms)
+				s.ack(2, 2)
+				s.wantAcked(2)
+				switch {
+				case !x.queues:
+					s.wantLost(8, 9, 10, 11)
+				case x.silent:
+					s.advanceToTimer()
+					s.wantLost(8, 9, 10, 11)
+					s.wantProbed(3, 4)
+				default:
+					s.advance(10 * ms)
+					s.ack(8, 11)
+					s.wantAcked(8, 9, 10, 11)
+					s.advance(10 * ms)
+					s.ack(3, 4)
+					s.wantAcked(3, 4)
+					s.wantIdle()
+				}
+			})
+		})
+	}
+}
+
+// TestSenderOneRunOfCopies checks that such a peer that names nothing but copies is waited for: what was sent
+// after them is further back in its queue, and more copies make that longer (O1).
+func TestSenderOneRunOfCopies(t *testing.T) {
+	senderTests(t, func(t *testing.T, cfg SenderConfig) {
+		cfg.OneRun, cfg.MaxBetween = true, 10*ms
+		s := newSenderTest(t, cfg)
+		s.measure(ms)
+		s.send(1)
+		const copies = 5
+		for range copies {
+			s.advanceToTimer()
+			s.wantProbed(2)
+			s.resend(2)
+		}
+		s.ack(2, 2)
+		s.wantAcked(2)
+		s.send(1)
+		for range copies {
+			s.advance(9 * ms)
+			s.ack(2, 2)
+		}
+		s.advance(9 * ms)
+		s.ack(3, 3)
+		s.wantAcked(3)
+		s.wantIdle()
+	})
+}
+
+// TestSenderMaxBetween checks that a frame is sent again as often as such a peer wants while that takes no
+// longer than an answer, and no sooner than it can be answered else (O1).
+func TestSenderMaxBetween(t *testing.T) {
+	for _, x := range []struct{ way, first, then time.Duration }{
+		{0, 40 * ms, 40 * ms},               // not known
+		{2 * ms, 10 * ms, 40 * ms},          // short
+		{100 * ms, 302 * ms, 302 * ms},      // longer than that
+		{sec, testConfig().MaxRTO, 1 * sec}, // too long
+	} {
+		senderTests(t, func(t *testing.T, cfg SenderConfig) {
+			cfg.MaxBetween = 40 * ms
+			s := newSenderTest(t, cfg)
+			if x.way > 0 {
+				s.send(1)
+				s.now = s.now.Add(x.way)
+				s.ack(1, 1)
+				s.wantAcked(1)
+			}
+			s.send(1)
+			var waits []time.Duration
+			for range 8 {
+				at, _ := s.s.Deadline()
+				waits = append(waits, at.Sub(s.now))
+				s.advanceToTimer()
+				s.wantProbed(s.last)
+				s.resend(s.last)
+			}
+			if waits[0] != x.first || waits[7] != x.then {
+				t.Errorf("a way of %v: sent again after %v, want %v and in the end %v", x.way, waits, x.first, x.then)
+			}
+		})
+	}
+}
