@@ -119,6 +119,8 @@ func TestFaults(t *testing.T) {
 		{"COMMIT-040: Verify without the right", untagged(0x4e, 1, 1), words(stag, 8, at), "0/1/02 MD"},
 		{"COMMIT-031: Atomic Write of 4 bytes", untagged(0x50, 1, 1), words(stag, 4, at, at), "0/2/07 MD"},
 		{"COMMIT-032: Atomic Write at an odd place", untagged(0x50, 1, 1), words(stag, 8, at+4, at), "0/2/07 MD"},
+		{"COMMIT-034: Atomic Write without the right", untagged(0x50, 1, 1), words(9<<8, 8, at, at), "0/1/02 MD"},
+		{"COMMIT-046: Atomic Write to an unknown STag", untagged(0x50, 1, 1), words(8<<8, 8, at, at), "0/1/00 MD"},
 		{"COMMIT-034: Atomic Write beyond", untagged(0x50, 1, 1), words(stag, 8, uint64(64), at), "0/1/01 MD"},
 		{"opcode 0x12", untagged(0x52, 0, 1), words(1), "0/2/06 MD"},
 	} {

@@ -34,11 +34,15 @@ func (m memory) Find(a rdmap.Access, stag uint32, to uint64, n uint32) (ddp.Span
 	if a == rdmap.AccessWrite {
 		faults = [3]error{ddp.TaggedSTag, ddp.TaggedBounds, ddp.TaggedSTag}
 	}
+	needs := a
+	if a == rdmap.AccessAtomicWrite {
+		needs = rdmap.AccessWrite
+	}
 	r := m[stag]
 	switch {
 	case r == nil || r.withdrawn:
 		return ddp.Span{}, faults[0]
-	case !slices.Contains(r.rights, a):
+	case !slices.Contains(r.rights, needs):
 		return ddp.Span{}, faults[2]
 	case to > uint64(len(r.bytes)) || uint64(n) > uint64(len(r.bytes))-to:
 		return ddp.Span{}, faults[1]
@@ -87,7 +91,7 @@ func (m memory) CompareSwap(stag uint32, to uint64, compare, cmpMask, swap, mask
 }
 
 func (m memory) AtomicWrite(stag uint32, to uint64, data [8]byte) error {
-	b, err := m.word(rdmap.AccessWrite, stag, to)
+	b, err := m.word(rdmap.AccessAtomicWrite, stag, to)
 	if err == nil {
 		copy(b, data[:])
 	}

@@ -121,30 +121,11 @@ func (s *Stream) validate(q *request) error {
 	if len(b) != atomicWriteSize || r.Length != 8 {
 		return ddp.OperationStream
 	}
-	err := s.may(AccessWrite, r.STag, r.TO, r.Length)
-	if err != nil {
-		return asRequest(err)
-	}
-	return nil
+	return s.may(AccessAtomicWrite, r.STag, r.TO, r.Length)
 }
 
 func (s *Stream) may(a Access, stag uint32, to uint64, n uint32) error {
 	_, err := s.cfg.Memory.Find(a, stag, to, n)
-	return err
-}
-
-// asRequest says of a fault of a tagged segment what it is in a request.
-func asRequest(err error) error {
-	switch err {
-	case ddp.TaggedSTag:
-		return ddp.ProtectionSTag
-	case ddp.TaggedBounds:
-		return ddp.ProtectionBounds
-	case ddp.TaggedAssociation:
-		return ddp.ProtectionAssociation
-	case ddp.TaggedWrap:
-		return ddp.ProtectionWrap
-	}
 	return err
 }
 

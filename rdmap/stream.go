@@ -17,6 +17,7 @@ const (
 	AccessFlushPersistent
 	AccessFlushGlobal
 	AccessVerify
+	AccessAtomicWrite // needs the right of AccessWrite (COMMIT-034), and fails as a request
 )
 
 // Memory is what the peer of one stream may touch. Errors are a [ddp.Fault]. AccessWrite fails as DDP

@@ -16,6 +16,7 @@ var rightOf = [...]memory.Rights{
 	rdmap.AccessFlushPersistent: memory.FlushPersistent,
 	rdmap.AccessFlushGlobal:     memory.FlushGlobal,
 	rdmap.AccessVerify:          memory.Verify,
+	rdmap.AccessAtomicWrite:     memory.RemoteWrite,
 }
 
 func (a access) Find(how rdmap.Access, stag uint32, to uint64, n uint32) (ddp.Span, error) {
