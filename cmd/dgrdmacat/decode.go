@@ -159,7 +159,7 @@ func (d *decoder) live(ctx context.Context, live *capture.Live) error {
 	if err := d.begin(live); err != nil {
 		return err
 	}
-	fmt.Fprintf(d.std.err, "capturing on %s\n", d.o.iface)
+	fmt.Fprintf(d.std.err, "capturing on %s\n", text.Plain(d.o.iface))
 	d.printer.Interfaces = d.o.iface == capture.Any
 	// It ends by itself at ^C, which is how a capture ends, behind what was written.
 	err := d.frames(context.WithoutCancel(ctx), live)
@@ -379,5 +379,5 @@ func nameOf(file string) string {
 	if file == "-" {
 		return "standard input"
 	}
-	return file
+	return text.Plain(file)
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/dgrdma/dgrdma/dgrdma"
+	"github.com/dgrdma/dgrdma/inspect/text"
 	"github.com/dgrdma/dgrdma/link/stream"
 )
 
@@ -199,7 +200,7 @@ func (l *listener) serveMany(ctx context.Context) error {
 			err := l.serve(ctx, s)
 			l.count(-1)
 			if err != nil {
-				fmt.Fprintf(l.std.err, "dgrdmacat listen: %v\n", err)
+				fmt.Fprintf(l.std.err, "dgrdmacat listen: %s\n", inPlain(err, nil))
 			}
 		})
 	}
@@ -247,7 +248,7 @@ func (l *listener) serve(ctx context.Context, s *stream.Stream) error {
 	if l.keep && !l.json {
 		fmt.Fprintf(l.std.err, "%s: ", r.Peer)
 		if name != "" {
-			fmt.Fprintf(l.std.err, "%s: ", name)
+			fmt.Fprintf(l.std.err, "%s: ", text.Plain(name))
 		}
 	}
 	return errors.Join(err, r.print(l.json, l.std))

@@ -17,6 +17,7 @@ import (
 	"github.com/dgrdma/dgrdma/inspect"
 	"github.com/dgrdma/dgrdma/inspect/iwarp"
 	"github.com/dgrdma/dgrdma/inspect/page"
+	"github.com/dgrdma/dgrdma/inspect/text"
 	"github.com/dgrdma/dgrdma/link/stream"
 )
 
@@ -84,7 +85,7 @@ func (o *reportOptions) run(ctx context.Context, std *stdio, name string) error 
 		return err
 	}
 	defer in.Close()
-	title := filepath.Base(in.name)
+	title := text.Plain(filepath.Base(in.name))
 	counter := &countingReader{in, newMeter(in.size)}
 	stop := counter.meter.show(std.err)
 	r, damage := analyze(ctx, counter, o.capture)

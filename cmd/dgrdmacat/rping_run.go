@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/dgrdma/dgrdma/bench"
+	"github.com/dgrdma/dgrdma/inspect/text"
 	"github.com/dgrdma/dgrdma/verbs"
 	"github.com/dgrdma/dgrdma/verbs/rping"
 )
@@ -150,16 +151,10 @@ func (r *rpinging) line() string {
 	return fmt.Sprintf("%d%s, median %.1f us", r.times.N(), of, microseconds(r.times.Quantile(0.5)))
 }
 
-// sayData prints a ping as rping does, but for what would do something to a terminal, which a peer may send.
+// sayData prints a ping as rping does, but for what would do something to a terminal.
 func sayData(w io.Writer, what string, data []byte) error {
 	data, _, _ = bytes.Cut(data, []byte{0})
-	data = bytes.Map(func(r rune) rune {
-		if r < ' ' || r > '~' {
-			return '?'
-		}
-		return r
-	}, data)
-	_, err := fmt.Fprintf(w, "%s: %s\n", what, data)
+	_, err := fmt.Fprintf(w, "%s: %s\n", what, text.Plain(string(data)))
 	return err
 }
 

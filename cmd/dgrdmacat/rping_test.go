@@ -257,7 +257,7 @@ func TestRpingShowsHowFarItIs(t *testing.T) {
 // TestRpingData: what a peer may send does nothing to a terminal.
 func TestRpingData(t *testing.T) {
 	var b strings.Builder
-	if err := sayData(&b, "ping data", []byte("a\x1b[2J\n\x80\xffb\x00c")); err != nil || b.String() != "ping data: a?[2J???b\n" {
+	if err := sayData(&b, "ping data", []byte("a\x1b[2J\n\x80\xffb\x00c")); err != nil || b.String() != "ping data: a\\x1b[2J\\n\\x80\\xffb\n" {
 		t.Errorf("%q, %v", b.String(), err)
 	}
 	ctx, stop := context.WithCancelCause(t.Context())

@@ -70,15 +70,15 @@ func run(ctx context.Context, args []string, std *stdio) int {
 	if c == nil {
 		return std.ended("dgrdmacat", noCommand(args[0]))
 	}
-	return std.ended("dgrdmacat "+c.name, c.run(ctx, std, args[1:]))
+	return std.ended("dgrdmacat "+c.name, c.run(ctx, std, args[1:]), args[1:]...)
 }
 
-// ended says why a command failed, if it did, and returns the exit code.
-func (std *stdio) ended(command string, err error) int {
+// ended says why a command with such arguments failed, if it did, and returns the exit code.
+func (std *stdio) ended(command string, err error, args ...string) int {
 	if err = std.withoutClosedPipe(err); err == nil {
 		return exitOK
 	}
-	fmt.Fprintf(std.err, "%s: %v\n", command, err)
+	fmt.Fprintf(std.err, "%s: %s\n", command, inPlain(err, args))
 	if bad := (usageError{}); errors.As(err, &bad) {
 		return exitUsage
 	}

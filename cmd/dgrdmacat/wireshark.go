@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/dgrdma/dgrdma/inspect/text"
 	"github.com/dgrdma/dgrdma/inspect/wireshark"
 )
 
@@ -50,7 +51,7 @@ func installDissector(std *stdio, force bool) error {
 	name := filepath.Join(dir, "dgrdma.lua")
 	switch old, err := os.ReadFile(name); {
 	case err == nil && bytes.Equal(old, []byte(wireshark.Script)):
-		fmt.Fprintf(std.err, "%s is this dissector already\n", name)
+		fmt.Fprintf(std.err, "%s is this dissector already\n", text.Plain(name))
 		return nil
 	case err == nil && !force:
 		return fmt.Errorf("%s is something else, or another version: --force replaces it", name)
@@ -64,6 +65,6 @@ func installDissector(std *stdio, force bool) error {
 	if err := writeWholeText(name, wireshark.Script); err != nil {
 		return err
 	}
-	fmt.Fprintf(std.err, "wrote %s; Wireshark and tshark load it when they start\n", name)
+	fmt.Fprintf(std.err, "wrote %s; Wireshark and tshark load it when they start\n", text.Plain(name))
 	return nil
 }

@@ -24,7 +24,7 @@ func (p *Printer) AppendEvent(b []byte, e *iwarp.Event) []byte {
 // eventHead is a line without its end.
 func (p *Printer) eventHead(b []byte, e *iwarp.Event) []byte {
 	if p.File != "" {
-		b = append(append(b, p.File...), ": "...)
+		b = append(append(b, p.file().plain...), ": "...)
 	}
 	b = eventPlace(b, e)
 	switch t := e.Last.Time; {

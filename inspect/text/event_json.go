@@ -11,7 +11,7 @@ import (
 func (p *Printer) eventJSON(b []byte, e *iwarp.Event) []byte {
 	b = append(b, '{')
 	if p.File != "" {
-		b = append(append(append(b, `"file":`...), p.jsonFile()...), ',')
+		b = append(append(append(b, `"file":`...), p.file().quoted...), ',')
 	}
 	b = number(b, `"record":`, e.Last.Record)
 	b = number(b, `,"first_record":`, e.First.Record)

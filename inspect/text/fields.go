@@ -8,7 +8,7 @@ import (
 func (p *Printer) fields(b []byte, v *View) []byte {
 	k := v.Packet
 	if p.File != "" {
-		b = append(append(b, p.File...), ": "...)
+		b = append(append(b, p.file().plain...), ": "...)
 	}
 	b = number(b, "record ", k.Record)
 	if k.Segment > 0 {

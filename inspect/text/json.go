@@ -1,8 +1,6 @@
 package text
 
 import (
-	"encoding/json"
-
 	"github.com/dgrdma/dgrdma/frame"
 	"github.com/dgrdma/dgrdma/seal/datagram"
 )
@@ -11,7 +9,7 @@ func (p *Printer) json(b []byte, v *View) []byte {
 	k := v.Packet
 	b = append(b, '{')
 	if p.File != "" {
-		b = append(append(append(b, `"file":`...), p.jsonFile()...), ',')
+		b = append(append(append(b, `"file":`...), p.file().quoted...), ',')
 	}
 	b = number(b, `"record":`, k.Record)
 	if k.Segment > 0 {
@@ -98,8 +96,7 @@ func jsonName(b []byte, name string) []byte {
 	if isWord(name) {
 		return append(append(append(b, '"'), name...), '"')
 	}
-	quoted, _ := json.Marshal(name) // a string never fails
-	return append(b, quoted...)
+	return appendJSON(b, name)
 }
 
 // jsonServices needs no escapes: names are of letters, digits and hyphens.

@@ -12,7 +12,7 @@ const lineMessages = 8
 
 func (p *Printer) line(b []byte, v *View) []byte {
 	if p.File != "" {
-		b = append(append(b, p.File...), ": "...)
+		b = append(append(b, p.file().plain...), ": "...)
 	}
 	b = place(b, v)
 	switch t := v.Packet.Time; {

@@ -1,7 +1,6 @@
 package text
 
 import (
-	"encoding/json"
 	"strconv"
 	"time"
 
@@ -28,7 +27,7 @@ type Printer struct {
 	// File is named with each frame, unless it is empty.
 	File string
 
-	quoted stringOf
+	named  stringOf
 	second secondOf
 	newest int // record of which something was printed, in its file
 	of     string
@@ -44,10 +43,10 @@ func (p *Printer) passes(record int) {
 	p.newest = max(p.newest, record)
 }
 
-// stringOf is a string in JSON, made once.
+// stringOf is a string as lines have it, and as JSON has it, made once.
 type stringOf struct {
-	plain  string
-	quoted []byte
+	of            string
+	plain, quoted []byte
 }
 
 // secondOf is a date and time in words, which many frames have in common.
@@ -110,13 +109,12 @@ func nineDigits(b []byte, n uint64) []byte {
 	return b
 }
 
-// jsonFile returns the name of the file as a JSON string.
-func (p *Printer) jsonFile() []byte {
-	if p.quoted.plain != p.File {
-		quoted, _ := json.Marshal(p.File) // a string never fails
-		p.quoted = stringOf{p.File, quoted}
+// file returns the name of the file.
+func (p *Printer) file() *stringOf {
+	if p.named.of != p.File {
+		p.named = stringOf{p.File, appendPlain(nil, p.File), appendJSON(nil, p.File)}
 	}
-	return p.quoted.quoted
+	return &p.named
 }
 
 // ends appends who sends to whom.
