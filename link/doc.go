@@ -71,9 +71,11 @@
 // once more for the links, of which each takes 2 KiB of it at least, and one peer may
 // dial 4096; 2048 links that wait at each port, and 8192 letters that wait to be sent,
 // of at most 1 KiB each. Who alone asks gets half of these places, and leaves the
-// others for others. What a link sends and its peer does not take, however large the
-// buffers are that it offers, is 16 MiB, 4096 messages, and one more; what the
-// application acquired and did not commit comes on top.
+// others for others. What links send and their peers do not take is once more
+// Config.Memory, and of one link 16 MiB, 4096 messages, and one more. A message takes at most
+// four times its length until it is acknowledged, however large the buffers are that the peer
+// offers. A buffer that the application acquired takes the length of the peer's until it is
+// committed.
 //
 // # Peers of other kinds
 //

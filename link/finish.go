@@ -25,12 +25,11 @@ func (p *Producer) sendEnd() {
 	}
 	p.mu.Lock()
 	k := p.acquired.Load()
-	fits := p.owesEnd.Load() && k-p.returned.Load() < p.wire.buffers && p.ring.room(k)
+	fits := p.owesEnd.Load() && k-p.returned.Load() < p.wire.buffers && p.ring.take(k) != nil
 	if fits {
 		p.endLeaves.Store(true) // before owesEnd, as who finds that false looks here next
 		p.owesEnd.Store(false)  // before put, which comes here again if the link has failed
 		p.acquired.Store(k + 1)
-		p.ring.take(k)
 		p.put(k, PackFlag(0, 0, true)) // of an error, the link knows
 		p.endLeaves.Store(false)
 	}

@@ -19,6 +19,11 @@ type Config struct {
 	// Memory is how many bytes all links share, for what they receive. One link
 	// takes half of it at most, unless its listener set Options.Buffers and Size: 64
 	// buffers of 64 KiB, the defaults, need a little more than 8 MiB. 0 means 72 MiB.
+	//
+	// As much again, and at least 32 MiB, is for messages that links send: from when a buffer
+	// is handed out until its message is acknowledged. It is allocated as it is needed, by the
+	// length of what is sent. A peer gets no more of it than it leaves for others; a producer
+	// for which there is none waits.
 	Memory int
 	// Endpoint is the endpoint's configuration. It has no Memory, and peers are
 	// learned from what they send once a port is listened on: who only dials has but
@@ -45,6 +50,7 @@ type Host struct {
 	roll    roll
 	replies atomic.Int32 // letters that wait to be sent, of a kind that may be left out
 	full    full
+	budget  budget // of what links send
 
 	mu       sync.Mutex
 	ports    map[string]*Listener
@@ -111,6 +117,7 @@ func On(ep *dgrdma.Endpoint, memory int) (*Host, error) {
 		return nil, err
 	}
 	h := &Host{ep: ep, size: uint64(memory), manual: ep.Manual(), ports: make(map[string]*Listener)}
+	h.budget.init(h)
 	var first [4]byte
 	rand.Read(first[:])
 	h.number.Store(binary.LittleEndian.Uint32(first[:]))

@@ -249,6 +249,9 @@ func (l *Link) advance() {
 		close(l.told) // there is nobody to hear it
 	}
 	l.withdraw()
+	if l.Out != nil {
+		l.Out.drop()
+	}
 	if !over {
 		return // of a plain link until the end of the connection: who knows what is under way
 	}

@@ -133,6 +133,9 @@ func nothingLeft(t testing.TB, hosts ...*Host) {
 		if free := h.block.Free(); len(free) != 1 || free[0].N != h.block.Size() {
 			t.Errorf("host %d: memory that is free: %v", h.ep.ID(), free)
 		}
+		if n := h.budget.used.Load(); n != 0 {
+			t.Errorf("host %d: %d bytes of messages to be sent are left", h.ep.ID(), n)
+		}
 		if s := h.Stats(); len(s.Links) != 0 || s.Free != s.Memory {
 			t.Errorf("host %d: %d links are listed, %d bytes of %d free", h.ep.ID(), len(s.Links), s.Free, s.Memory)
 		}
@@ -140,6 +143,9 @@ func nothingLeft(t testing.TB, hosts ...*Host) {
 			p := h.peerOf(c)
 			if k := len(p.all()); k != 0 {
 				t.Errorf("host %d: %d links are left", h.ep.ID(), k)
+			}
+			if n := p.sending.Load(); n != 0 {
+				t.Errorf("host %d: %d bytes of messages to %v are left", h.ep.ID(), n, p)
 			}
 			if p.replies != 0 || h.replies.Load() != 0 {
 				t.Errorf("host %d: %d answers of %d wait for %v", h.ep.ID(), p.replies, h.replies.Load(), p)

@@ -18,6 +18,8 @@ type peer struct {
 	writes     atomic.Bool  // letters came from it: it is one of us
 	dialing    atomic.Int32 // Dials that wait for it; counted with mu
 	unanswered atomic.Bool  // a Dial ended that it had not answered
+	spare      spare        // memory of messages to it
+	sending    atomic.Int64 // bytes of such: see budget
 
 	mu      sync.Mutex
 	left    bool              // the connection is closed, or about to be: see leaveIfSilent

@@ -36,7 +36,10 @@ type Producer struct {
 	taken     atomic.Bool   // the peer said that it had end of file, whatever is acknowledged
 	waiting   waiting
 
-	spare    spare        // memory of buffers
+	held   atomic.Int64 // bytes of the host's budget
+	wants  atomic.Int64 // bytes of it that the goroutine with the turn waits for
+	hungry atomic.Bool  // it does, see budget
+
 	unpacked atomic.Int64 // bytes that were committed and are not in frames yet
 }
 
@@ -77,15 +80,27 @@ func (p *Producer) usable() uint64 {
 // ahead returns how much may wait to be sent, however many buffers the peer offers.
 func (p *Producer) ahead() int64 { return int64(p.link.host.ep.Ahead()) }
 
-// ready reports whether there is a free buffer, or never will be for who waits. A quarter
-// of them is never handed out ahead: the consumer may keep as many to itself before it says
-// so.
+// ready reports whether there is a free buffer and memory for it, or never will be for the
+// goroutine that waits.
 func (f *hasFree) ready() bool {
 	p := (*Producer)(f)
-	switch {
+	switch budget := &p.link.host.budget; {
 	case p.closed.Load():
 		return true
-	case p.unpacked.Load() > p.ahead():
+	case !p.hasFree():
+		return false
+	case budget.fits(p.link.peer, p.wants.Load()):
+		return true
+	default:
+		budget.enter(p)
+		return budget.fits(p.link.peer, p.wants.Load()) // given before it was entered
+	}
+}
+
+// hasFree reports whether there is a free buffer. A quarter of them is never handed out
+// ahead: the consumer may keep as many to itself before it says so.
+func (p *Producer) hasFree() bool {
+	if p.unpacked.Load() > p.ahead() {
 		return false
 	}
 	n, k := p.wire.buffers, p.acquired.Load()
@@ -125,20 +140,11 @@ func (p *Producer) Buffers() (n, size int) {
 	return int(p.wire.buffers), p.wire.size
 }
 
-// Acquire waits for a free buffer. Several may be acquired before the first is
-// committed, up to three quarters of all, and to 4096; they are committed in the same
-// order. With a context that is done none is taken, also if one is free: the error is
-// the context's cause, or why the link failed.
-func (p *Producer) Acquire(ctx context.Context) (Buffer, error) {
-	if p == nil {
-		return Buffer{}, ErrNoHalf
-	}
-	if err := p.turn.take(ctx); err != nil {
-		return Buffer{}, err
-	}
-	defer p.turn.give()
-	return p.acquire(ctx)
-}
+// Acquire waits for a free buffer, and for memory to fill: see Config.Memory. Several may
+// be acquired before the first is committed, up to three quarters of all, and to 4096; they are
+// committed in the same order. With a context that is done none is taken, also if one is free:
+// the error is the context's cause, or why the link failed.
+func (p *Producer) Acquire(ctx context.Context) (Buffer, error) { return p.acquireSome(ctx, mostSize) }
 
 // TryAcquire returns a free buffer, if there is one at this moment.
 func (p *Producer) TryAcquire() (Buffer, bool) {
@@ -147,11 +153,13 @@ func (p *Producer) TryAcquire() (Buffer, bool) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.next()
+	return p.next(p.wire.size)
 }
 
-// acquire is called with the turn.
-func (p *Producer) acquire(ctx context.Context) (Buffer, error) {
+// acquire returns a buffer of size bytes. It is called with the turn.
+func (p *Producer) acquire(ctx context.Context, size int) (Buffer, error) {
+	p.wants.Store(charge(size))
+	defer p.link.host.budget.leave(p)
 	for {
 		failed := p.link.failed()
 		p.mu.Lock()
@@ -160,7 +168,7 @@ func (p *Producer) acquire(ctx context.Context) (Buffer, error) {
 		var ok bool
 		late := ctx.Err() != nil
 		if failed == nil && !late {
-			b, ok = p.next()
+			b, ok = p.next(size)
 		}
 		p.mu.Unlock()
 		switch {
@@ -177,16 +185,28 @@ func (p *Producer) acquire(ctx context.Context) (Buffer, error) {
 	}
 }
 
-// next hands out the next buffer, if it is free. Guarded by mu.
-func (p *Producer) next() (Buffer, bool) {
-	if p.closed.Load() || !(*hasFree)(p).ready() {
+// next hands out the next buffer, of size bytes, if it is free. Guarded by mu.
+func (p *Producer) next(size int) (Buffer, bool) {
+	if p.closed.Load() || !p.hasFree() || !p.take(charge(size)) {
 		return Buffer{}, false
 	}
-	k := p.acquired.Add(1) - 1
+	k := p.acquired.Load()
 	s := p.ring.take(k)
-	s.bytes = p.spare.take(p.wire.size)
-	return Buffer{Bytes: s.bytes, turn: k}, true
+	if s == nil {
+		p.give(charge(size))
+		return Buffer{}, false
+	}
+	p.acquired.Store(k + 1)
+	s.chunk = p.link.peer.spare.take(size)
+	b := Buffer{Bytes: nothing, turn: k}
+	if s.chunk != nil {
+		b.Bytes = s.chunk.bytes[:size:size]
+	}
+	return b, true
 }
+
+// nothing is a buffer for a message of no bytes.
+var nothing = []byte{}
 
 // Commit sends the first n bytes of a buffer as a message, and returns at once.
 // The buffer belongs to the link again.
@@ -212,6 +232,7 @@ func (p *Producer) commit(b Buffer, f Flag) error {
 	case b.turn != k || k == p.acquired.Load() || b.Bytes == nil:
 		return p.link.wrap("send to", ErrOutOfTurn)
 	}
+	p.shrink(p.ring.at(k), f.Length())
 	return p.put(k, f)
 }
 
@@ -220,7 +241,10 @@ func (p *Producer) put(k uint64, f Flag) error {
 	i := k % p.wire.buffers
 	s := p.ring.at(k)
 	n := f.Length()
-	s.segment[0] = dgrdma.Segment{Addr: p.wire.data + uint32(i)*p.wire.pitch, Bytes: s.bytes[:n:n]}
+	s.segment[0] = dgrdma.Segment{Addr: p.wire.data + uint32(i)*p.wire.pitch}
+	if n > 0 {
+		s.segment[0].Bytes = s.chunk.bytes[:n:n]
+	}
 	s.t.Segments = s.segment[:]
 	s.t.Completion = dgrdma.Word(p.wire.flags+uint32(i)*p.wire.flagPitch, uint32(f))
 	s.t.Done, s.t.Packed, s.t.Cookie = sent, packed, s
@@ -242,7 +266,7 @@ func sent(t *dgrdma.Transaction, err error) {
 		p.lost.Store(true)
 		p.link.fail(err)
 	}
-	s.giveBack()
+	p.giveBack(s)
 	s.busy.Store(false)
 	p.done.Add(1)
 	p.sendEnd()
@@ -281,7 +305,7 @@ func (p *Producer) copy(ctx context.Context, f Flag, b []byte) error {
 	if p.acquired.Load() != p.committed.Load() {
 		return p.link.wrap("send to", heldByCaller)
 	}
-	out, err := p.acquire(ctx)
+	out, err := p.acquire(ctx, len(b))
 	if err != nil {
 		return err
 	}
@@ -312,51 +336,6 @@ func (p *Producer) flush(ctx context.Context) error {
 		return p.link.Err()
 	}
 	return nil
-}
-
-// Close sends end of file and waits until all is acknowledged.
-func (p *Producer) Close() error { return p.CloseContext(context.Background()) }
-
-// CloseContext is Close that waits no longer than the context: if that is done, end of
-// file is sent where a buffer is free, and not awaited. A buffer that was acquired and
-// not committed is forgotten.
-func (p *Producer) CloseContext(ctx context.Context) error {
-	if p == nil {
-		return ErrNoHalf
-	}
-	if err := p.turn.take(ctx); err != nil {
-		return err
-	}
-	defer p.turn.give()
-	p.mu.Lock()
-	again := p.closed.Load()
-	p.forget()
-	p.mu.Unlock()
-	if again {
-		return p.flush(ctx)
-	}
-	b, ok := p.TryAcquire()
-	var err error
-	if !ok {
-		b, err = p.acquire(ctx)
-	}
-	if err == nil {
-		err = p.commit(b, PackFlag(0, 0, true))
-	}
-	p.mu.Lock()
-	p.closed.Store(true)
-	p.mu.Unlock()
-	if err != nil {
-		return err
-	}
-	return p.flush(ctx)
-}
-
-// forget takes back the buffers that were acquired and not committed. Guarded by mu.
-func (p *Producer) forget() {
-	for p.acquired.Load() != p.committed.Load() {
-		p.ring.at(p.acquired.Add(^uint64(0))).busy.Store(false)
-	}
 }
 
 // takeWord takes a credit: the consumer gives buffers back.

@@ -11,20 +11,18 @@ type outSlot struct {
 	p       *Producer
 	t       dgrdma.Transaction
 	segment [1]dgrdma.Segment
-	bytes   []byte      // from when it is handed out until it is acknowledged
+	chunk   *chunk      // from when it is handed out until it is acknowledged; nil: of no bytes
 	busy    atomic.Bool // as long
 }
 
-// giveBack makes the memory free for other messages.
-func (s *outSlot) giveBack() {
-	s.p.spare.give(s.bytes)
-	s.bytes = nil
-}
+// slotBytes is what a slot takes, as TestSlotBytes weighs it, rounded up.
+const slotBytes int64 = 384
 
 // ring is the slots of messages that were handed out and are not acknowledged:
 // message k has slot k modulo their number. There are as many as were needed so far,
-// no more than the peer has buffers, and no more than mostUnderWay: what a peer says
-// of itself costs nothing, and a message waits for the one before in its buffer.
+// no more than the peer has buffers, no more than mostUnderWay, and beyond the first no more
+// than the host's budget has room for: what a peer says of itself costs nothing, and a message
+// waits for the one before in its buffer.
 type ring struct {
 	p     *Producer
 	most  uint64
@@ -45,8 +43,11 @@ func (r *ring) init(p *Producer, buffers uint64) {
 func (r *ring) room(k uint64) bool {
 	s := *r.slots.Load()
 	n := uint64(len(s))
-	return n < r.most || !s[k%n].busy.Load()
+	return !s[k%n].busy.Load() || n < r.most && r.p.link.host.budget.fits(r.p.link.peer, r.growth(n))
 }
+
+// growth returns what more slots take, if there are n.
+func (r *ring) growth(n uint64) int64 { return int64(min(n, r.most-n)) * slotBytes }
 
 // at returns the slot of a message that was handed out.
 func (r *ring) at(k uint64) *outSlot {
@@ -54,11 +55,14 @@ func (r *ring) at(k uint64) *outSlot {
 	return s[k%uint64(len(s))]
 }
 
-// take returns the slot of message k, for which there is room. Guarded by the
-// producer's mu.
+// take returns the slot of message k; nil: there is no room. Guarded by the producer's mu.
 func (r *ring) take(k uint64) *outSlot {
 	s := r.at(k)
 	if s.busy.Load() {
+		n := uint64(len(*r.slots.Load()))
+		if n == r.most || !r.p.take(r.growth(n)) {
+			return nil
+		}
 		r.grow(k)
 		s = r.at(k)
 	}

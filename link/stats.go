@@ -20,6 +20,7 @@ func (t *Traffic) add(o Traffic) {
 // HostStats is a snapshot of a host.
 type HostStats struct {
 	Memory, Free   uint64      // bytes for links to receive into, and those of them that no link has
+	Sending        uint64      // bytes that messages take which were handed out or sent, and not acknowledged
 	Ports          []PortStats // listened on, by name
 	Links          []LinkStats // that are not over, by number
 	Made           uint64      // links so far
@@ -73,7 +74,8 @@ type ConsumerStats struct {
 // Stats returns a snapshot of the host's links. Numbers of one link are taken one
 // after the other while it moves on, and may differ by a few messages.
 func (h *Host) Stats() HostStats {
-	s := HostStats{Memory: h.block.Size(), Full: h.full.read()}
+	s := HostStats{Memory: h.block.Size(), Sending: uint64(max(h.budget.used.Load(), 0)), Full: h.full.read()}
+	s.Full.Sending = h.budget.reached.Load()
 	for _, f := range h.block.Free() {
 		s.Free += f.N
 	}

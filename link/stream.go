@@ -38,16 +38,21 @@ func (p *Producer) WriteContext(ctx context.Context, b []byte) (n int, err error
 	return n, nil
 }
 
+// leastRead is what ReadFrom asks its reader for at first. Arbitrary, like that of bufio.
+const leastRead = 4 << 10
+
 // ReadFrom implements [io.ReaderFrom]: r reads straight into buffers, and what
-// each of its reads brings is a message.
+// each of its reads brings is a message. It is asked for 4 KiB at first, and then for twice
+// as much as it read the time before: so a reader that waits holds little memory.
 func (p *Producer) ReadFrom(r io.Reader) (n int64, err error) {
 	ctx := context.Background()
-	for {
-		b, err := p.Acquire(ctx)
+	for size := leastRead; ; {
+		b, err := p.acquireSome(ctx, size)
 		if err != nil {
 			return n, err
 		}
 		got, err := r.Read(b.Bytes)
+		size = max(leastRead, 2*got)
 		if got > 0 {
 			n += int64(got)
 			if err := p.Commit(b, p.opcode, got); err != nil {
@@ -72,9 +77,21 @@ func (p *Producer) abandon(b Buffer) {
 	if p.acquired.Load() == b.turn+1 {
 		p.acquired.Store(b.turn)
 		s := p.ring.at(b.turn)
-		s.giveBack()
+		p.giveBack(s)
 		s.busy.Store(false)
 	}
+}
+
+// acquireSome is Acquire of as many bytes, if a message can have them.
+func (p *Producer) acquireSome(ctx context.Context, size int) (Buffer, error) {
+	if p == nil {
+		return Buffer{}, ErrNoHalf
+	}
+	if err := p.turn.take(ctx); err != nil {
+		return Buffer{}, err
+	}
+	defer p.turn.give()
+	return p.acquire(ctx, min(size, p.wire.size))
 }
 
 // Read implements [io.Reader] over the messages' bytes; opcodes are not seen.

@@ -59,6 +59,7 @@ func countedOfPeers(c Counted) []family[Peer] {
 var hostFamilies = []family[Host]{
 	ofHost.gauge("dgrdma_host_memory_bytes", "Memory for links to receive into.", func(h *Host) float64 { return float64(h.Memory) }),
 	ofHost.gauge("dgrdma_host_free_bytes", "Memory that no link has.", func(h *Host) float64 { return float64(h.Free) }),
+	ofHost.gauge("dgrdma_host_sending_bytes", "Memory of messages to be sent, until they are acknowledged.", func(h *Host) float64 { return float64(h.Sending) }),
 	ofHost.gauge("dgrdma_host_links", "Links that have not ended.", func(h *Host) float64 { return float64(len(h.Links)) }),
 	ofHost.counters("dgrdma_host_links_made_total", "Links that were ever made.", nil, func(w *samples, h *Host) { w.add(float64(h.Made)) }),
 	ofHost.gauges("dgrdma_host_waiting_links", "Links that were asked for and not accepted yet.", []string{"port"}, func(w *samples, h *Host) {
@@ -67,7 +68,7 @@ var hostFamilies = []family[Host]{
 		}
 	}),
 	ofHost.counters("dgrdma_host_full_total", "Times a bound of the host was reached, by which: backlog, links that waited at a port; links, of a peer; memory, "+
-		"for links; letters, answers that waited.", []string{"bound"},
+		"for links; letters, answers that waited; sending, memory of messages to be sent.", []string{"bound"},
 		func(w *samples, h *Host) {
 			for bound, n := range h.Full {
 				w.add(float64(n), bound)

@@ -85,8 +85,9 @@ type Peer struct {
 
 // Host is the links of an endpoint.
 type Host struct {
-	Memory   uint64  `json:"memory_bytes"` // for links to receive into
-	Free     uint64  `json:"free_bytes"`   // of that
+	Memory   uint64  `json:"memory_bytes"`  // for links to receive into
+	Free     uint64  `json:"free_bytes"`    // of that
+	Sending  uint64  `json:"sending_bytes"` // of messages that were not acknowledged
 	Ports    []Port  `json:"ports"`
 	Made     uint64  `json:"links_made"`
 	Sent     Traffic `json:"sent"`     // of all links, those that are over included

@@ -70,6 +70,8 @@ var limits = []struct {
 		{"links of a peer, and letters that wait for it when it dials", "link.mostLinks", false, "", "the next are refused", "`dgrdma_host_full_total{bound=\"links\"}`", "TestMostLinks"},
 		{"answers that wait for all peers", "link.mostReplies", false, "", "what comes then is not answered", "`dgrdma_host_full_total{bound=\"letters\"}`", "TestRepliesAreBounded"},
 		{"messages of a link that are not acknowledged", "link.mostUnderWay", false, ", and no more than the peer has buffers", "`Acquire` waits", "`dgrdma_link_unacknowledged_messages`", "TestSenderIsBounded"},
+		{"memory of messages that all links of a host send, until they are acknowledged; of one peer's no more than it leaves for others", "link.leastBudget", true, ", or `Config.Memory` if that is more",
+			"a producer waits", "`dgrdma_host_full_total{bound=\"sending\"}`", "TestSendingIsShared, TestShortMessagesTakeLittle"},
 		{"buffers of a link", "link.mostBuffers", false, "", "the link is refused", "the error", "TestBoundsOfOptions"},
 	}},
 	{"RDMA over TCP", []limit{
