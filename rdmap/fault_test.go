@@ -340,6 +340,8 @@ func TestTerminateFromThePeer(t *testing.T) {
 		{"20050000", ddp.OperationVersion, false}, // siw's: LocalMPA is over once messages flow
 		{"20060000", ddp.OperationOpcode, false},
 		{"02050000", ddp.OperationVersion, false},
+		{"00000000", ddp.Catastrophic, false},
+		{"00050000", ddp.NewFault(0, 0, 5), false}, // any code
 		{"0206", ddp.OperationUnspecified, false},
 		{"", ddp.OperationUnspecified, false},
 		{"1101c000", ddp.TaggedBounds, false},
@@ -394,6 +396,51 @@ func TestTerminateInsideAMessage(t *testing.T) {
 		p.b.End(nil)
 		if l := p.b.received.list; len(l) != 1 || !errors.Is(l[0].Err, ddp.Catastrophic) {
 			t.Errorf("a Terminate inside a %s: received %+v (RDMAP-009)", name, l)
+		}
+	}
+}
+
+// TestTerminateOfSetUp checks that a Terminate which answers nothing but this side's reply is about the set-up, in siw's
+// order of bits or in that of RFC 5040, and that later one is not (S3).
+func TestTerminateOfSetUp(t *testing.T) {
+	for wire, want := range map[string][2]ddp.Fault{ // during the set-up, and after it
+		"02050000": {ddp.LocalMPA, ddp.OperationVersion},
+		"02060000": {ddp.NoReads, ddp.OperationOpcode}, // as siw sends it
+		"02070000": {ddp.NoReadyFrame, ddp.OperationStream},
+		"20060000": {ddp.NoReads, ddp.OperationOpcode}, // as RFC 6581 has it
+		"20070000": {ddp.NoReadyFrame, ddp.OperationStream},
+		"20040000": {ddp.SetUp, ddp.SetUp},
+		"00000000": {ddp.Catastrophic, ddp.Catastrophic},
+	} {
+		b, err := hex.DecodeString(wire)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, setUp := range []bool{true, false} {
+			if e := rdmap.ParseTerminate(b, setUp); e.Fault != want[i] {
+				t.Errorf("%s, set-up %v: %v, want %v", wire, setUp, e.Fault, want[i])
+			}
+		}
+		p := newPair(t, world{})
+		err = p.b.arrive(untagged(0x47, 2, 1), b) // the responder, which has only replied
+		if !errors.Is(err, want[0]) {
+			t.Errorf("%s: the responder hears %v, want %v", wire, err, want[0])
+		}
+	}
+}
+
+// TestCatastrophicOfAnyCode checks that a local catastrophic error of RDMAP is one whatever its code, and that codes of other
+// kinds differ (S4).
+func TestCatastrophicOfAnyCode(t *testing.T) {
+	for code := range 256 {
+		f := ddp.NewFault(0, 0, uint8(code))
+		if !f.Known() || !errors.Is(f, ddp.Catastrophic) || !errors.Is(ddp.Catastrophic, f) || !strings.HasPrefix(f.Error(), "RDMAP: local catastrophic error (0/0/") {
+			t.Errorf("code %#x: %v, known %v", code, f, f.Known())
+		}
+	}
+	for _, f := range []ddp.Fault{ddp.LocalDDP, ddp.LocalMPA, ddp.OperationStream, ddp.ProtectionSTag} {
+		if errors.Is(f, ddp.Catastrophic) || errors.Is(f, ddp.NewFault(f.Layer(), f.Type(), 0x77)) {
+			t.Errorf("%v is taken for another", f)
 		}
 	}
 }

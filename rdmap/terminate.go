@@ -105,8 +105,8 @@ func (e *TerminateError) put(b []byte, read []byte) int {
 }
 
 // ParseTerminate reads what the peer says. Whatever it says, the stream ends, so that there are no
-// errors (RDMAP-058): what cannot be read is left out. Where setUp is false, the peer cannot find fault with
-// our reply to its request any more.
+// errors (RDMAP-058): what cannot be read is left out. With setUp the peer has seen nothing of this side but the reply to
+// its request; without, it cannot find fault with that any more.
 func ParseTerminate(b []byte, setUp bool) *TerminateError {
 	e := &TerminateError{Remote: true, Fault: ddp.OperationUnspecified}
 	if len(b) < 4 {
@@ -114,7 +114,7 @@ func ParseTerminate(b []byte, setUp bool) *TerminateError {
 	}
 	bits := b[2] & termBits
 	e.Fault = ddp.NewFault(b[0]>>4, b[0], b[1])
-	if swapped := ddp.NewFault(b[0], b[0]>>4, b[1]); bits == 0 && (b[2]&siwBits != 0 || !setUp && siwOnly(e.Fault, swapped)) {
+	if swapped := ddp.NewFault(b[0], b[0]>>4, b[1]); bits == 0 && (b[2]&siwBits != 0 || siwOnly(e.Fault, swapped, setUp)) {
 		e.Fault, e.Swapped = swapped, true
 		bits = b[2]&1<<7 | b[2]&2<<5 | b[2]&4<<3
 	}
@@ -132,9 +132,13 @@ func ParseTerminate(b []byte, setUp bool) *TerminateError {
 	return e
 }
 
-// siwOnly says of a Terminate without headers that siw wrote it: read the other way round it
-// names an error that exists, and as it stands none, or one that is found in a reply only.
-func siwOnly(read, swapped ddp.Fault) bool {
+// siwOnly says of a Terminate without headers that siw wrote it: read the other way round it names an error that can be, and
+// as it stands none. Before any message has come, only faults of the set-up can be, which are MPA's; afterwards those
+// cannot.
+func siwOnly(read, swapped ddp.Fault, setUp bool) bool {
+	if setUp {
+		return swapped.Known() && swapped.Layer() == ddp.LayerMPA && read.Layer() != ddp.LayerMPA
+	}
 	return swapped.Known() && (!read.Known() || read >= ddp.LocalMPA && read <= ddp.NoReadyFrame)
 }
 

@@ -105,6 +105,9 @@ type TerminateError = rdmap.TerminateError
 //	func (f Fault) Error() string
 //	    Error names the fault in words, and as the numbers that captures show: layer/type/code.
 //
+//	func (f Fault) Is(target error) bool
+//	    Is makes [errors.Is] find a fault whatever its code is, where the code means nothing.
+//
 //	func (f Fault) Known() bool
 //	    Known says that the texts name the fault.
 //

@@ -242,6 +242,35 @@ func TestTerminates(t *testing.T) {
 	}
 }
 
+// TestTerminateOfSetUp checks that a Terminate which comes right after the reply is read as one of the set-up, in both orders of
+// bits (S3).
+func TestTerminateOfSetUp(t *testing.T) {
+	for _, c := range []struct {
+		message []byte
+		fault   ddp.Fault
+		swapped bool
+	}{
+		{[]byte{0x02, 6, 0, 0}, ddp.NoReads, true}, // from siw
+		{[]byte{0x02, 7, 0, 0}, ddp.NoReadyFrame, true},
+		{[]byte{0x20, 6, 0, 0}, ddp.NoReads, false},
+		{[]byte{0x20, 7, 0, 0}, ddp.NoReadyFrame, false},
+	} {
+		found := false
+		eventsOf(t, iwarp.Options{}, said(request(0), reply(0), fpdu(ddp.Header{Last: true, Control: 0x47, QN: 2, MSN: 1}, c.message)), func(e *iwarp.Event) {
+			if e.Terminate == nil {
+				return
+			}
+			found = true
+			if x := e.Terminate; x.Fault != c.fault || x.Swapped != c.swapped {
+				t.Errorf("%x: %v, swapped %v", c.message, x.Fault, x.Swapped)
+			}
+		})
+		if !found {
+			t.Errorf("%x is no Terminate", c.message)
+		}
+	}
+}
+
 // TestErrorOfEmit: once its events are not wanted any more, a Decoder makes none.
 func TestErrorOfEmit(t *testing.T) {
 	enough := errors.New("enough")

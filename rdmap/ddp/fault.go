@@ -118,16 +118,31 @@ var words = map[Fault]string{
 	NoReadyFrame:          "MPA: no matching ready-to-receive frame",
 }
 
+// kind is the fault by whose name it goes: a local catastrophic error of RDMAP has no codes, and any is as good (figure 9 of
+// RFC 5040).
+func (f Fault) kind() Fault {
+	if f.Layer() == LayerRDMAP && f.Type() == 0 {
+		return Catastrophic
+	}
+	return f
+}
+
+// Is makes [errors.Is] find a fault whatever its code is, where the code means nothing.
+func (f Fault) Is(target error) bool {
+	t, ok := target.(Fault)
+	return ok && f.kind() == t.kind()
+}
+
 // Known says that the texts name the fault.
 func (f Fault) Known() bool {
-	_, known := words[f]
+	_, known := words[f.kind()]
 	return known
 }
 
 // Error names the fault in words, and as the numbers that captures show: layer/type/code.
 func (f Fault) Error() string {
 	n := fmt.Sprintf("%d/%d/%02x", f.Layer(), f.Type(), f.Code())
-	if w, known := words[f]; known {
+	if w, known := words[f.kind()]; known {
 		return w + " (" + n + ")"
 	}
 	layer := [...]string{"RDMAP", "DDP", "MPA"}

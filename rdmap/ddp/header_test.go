@@ -74,7 +74,7 @@ func TestFaultsAreNamed(t *testing.T) {
 		ddp.Checksum:                "MPA: CRC mismatch (2/0/02)",
 		ddp.NewFault(1, 3, 0x42):    "DDP: unknown error 1/3/42",
 		ddp.NewFault(9, 0, 0):       "unknown error 9/0/00",
-		ddp.NewFault(0, 0, 0x17):    "RDMAP: unknown error 0/0/17",
+		ddp.NewFault(0, 3, 0x17):    "RDMAP: unknown error 0/3/17",
 		ddp.NewFault(0x12, 0xf2, 6): "MPA: unknown error 2/2/06",
 	} {
 		if f.Error() != want {
