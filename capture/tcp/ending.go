@@ -106,7 +106,7 @@ func (t *Connections) tellNext(c *Connection, w Way) {
 // before reports whether what waits of a direction is told before that of the other one: what its sender had not heard yet, and else what
 // was captured first.
 func (c *Connection) before(w, other Way) bool {
-	p, o := &c.Halves[w].pieces[0], &c.Halves[other].pieces[0]
+	p, o := c.Halves[w].pieces[0], c.Halves[other].pieces[0]
 	if a, b := c.early(w, p), c.early(other, o); a != b {
 		return b
 	}
@@ -115,7 +115,7 @@ func (c *Connection) before(w, other Way) bool {
 
 // unheard says what is missing of what the sender of the next piece had heard: an answer does not come before the hole that has its request.
 func (t *Connections) unheard(c *Connection, w Way) {
-	p, o := &c.Halves[w].pieces[0], &c.Halves[1-w]
+	p, o := c.Halves[w].pieces[0], &c.Halves[1-w]
 	if !o.begun || !c.early(w, p) {
 		return
 	}

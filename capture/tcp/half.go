@@ -24,11 +24,11 @@ type Half struct {
 	begun    bool // next is known
 	finished bool
 	reset    bool
-	first    uint32 // sequence number of the first byte
-	next     uint32 // of the next byte to be told
-	pieces   []piece
-	waiting  int // cost of pieces
-	since    int // segments of the connection when the hole in front was found
+	first    uint32   // sequence number of the first byte
+	next     uint32   // of the next byte to be told
+	pieces   []*piece // in their order
+	waiting  int      // cost of pieces
+	since    int      // segments of the connection when the hole in front was found
 	fin      bool
 	finAt    uint32
 	finRef   Ref
@@ -186,7 +186,7 @@ func (t *Connections) payload(c *Connection, w Way, p piece) {
 	}
 	fresh := 0
 	late := len(h.pieces) > 0 && int32(p.seq-h.pieces[len(h.pieces)-1].seq) < 0
-	i := 0
+	i := h.behind(p.seq)
 	for p.length > 0 {
 		for i < len(h.pieces) && int32(h.pieces[i].end()-p.seq) <= 0 {
 			i++
@@ -198,7 +198,7 @@ func (t *Connections) payload(c *Connection, w Way, p piece) {
 		if int32(stop-p.seq) > 0 {
 			one := p.part(p.seq, stop)
 			one.data = bytes.Clone(one.data)
-			h.pieces = slices.Insert(h.pieces, i, one)
+			h.pieces = slices.Insert(h.pieces, i, &one)
 			h.waiting += one.cost()
 			t.waiting += one.cost()
 			fresh += one.length
@@ -217,6 +217,17 @@ func (t *Connections) payload(c *Connection, w Way, p piece) {
 			h.FirstLate = p.at.Record
 		}
 	}
+}
+
+// behind returns the place of the first piece that ends behind a sequence number.
+func (h *Half) behind(seq uint32) int {
+	i, _ := slices.BinarySearchFunc(h.pieces, seq, func(p *piece, seq uint32) int {
+		if int32(p.end()-seq) <= 0 {
+			return -1
+		}
+		return 1
+	})
+	return i
 }
 
 func (h *Half) again(p *piece) {
@@ -254,7 +265,7 @@ func (t *Connections) drain(c *Connection, w Way) bool {
 		return false
 	}
 	hole, at := h.hole()
-	waits := hole > 0 || len(h.pieces) > 0 && c.early(w, &h.pieces[0])
+	waits := hole > 0 || len(h.pieces) > 0 && c.early(w, h.pieces[0])
 	switch {
 	case !waits:
 		h.since = 0
@@ -299,11 +310,11 @@ func (t *Connections) advance(c *Connection, w Way) bool {
 		one := h.pieces[0]
 		h.waiting -= one.cost()
 		t.waiting -= one.cost()
-		h.pieces[0] = piece{}
+		h.pieces[0] = nil
 		if h.pieces = h.pieces[1:]; len(h.pieces) == 0 {
 			h.pieces = nil
 		}
-		t.tell(c, w, &one)
+		t.tell(c, w, one)
 		return true
 	}
 	if !h.begun || !h.fin || h.finished || int32(h.next-h.finAt) < 0 {

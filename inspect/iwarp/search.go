@@ -1,6 +1,7 @@
 package iwarp
 
 import (
+	"container/heap"
 	"encoding/binary"
 
 	"github.com/dgrdma/dgrdma/capture/tcp"
@@ -11,10 +12,27 @@ import (
 
 // search is for a place where a frame begins.
 type search struct {
-	scanned    int   // bytes of buf at which no frame begins, or a candidate
-	candidates []int // places in buf where one may begin that is not whole yet
-	looked     int   // bytes that were looked at
-	checked    int   // bytes of which a checksum was made
+	scanned    int        // bytes of buf at which no frame begins, or a candidate
+	candidates candidates // places where one may begin that is not whole yet
+	looked     int        // bytes that were looked at
+	checked    int        // bytes of which a checksum was made
+	tried      int        // candidates that became whole, which tests compare with the bytes
+}
+
+// candidate is where a frame may begin and end, in the direction.
+type candidate struct{ begin, end int64 }
+
+// candidates are a heap: the one that is whole first is the first one.
+type candidates []candidate
+
+func (c candidates) Len() int           { return len(c) }
+func (c candidates) Less(i, j int) bool { return c[i].end < c[j].end }
+func (c candidates) Swap(i, j int)      { c[i], c[j] = c[j], c[i] }
+func (c *candidates) Push(x any)        { *c = append(*c, x.(candidate)) }
+func (c *candidates) Pop() any {
+	last := (*c)[len(*c)-1]
+	*c = (*c)[:len(*c)-1]
+	return last
 }
 
 // restart goes on behind a hole.
@@ -69,16 +87,12 @@ func (d *Decoder) find(c *Connection, w tcp.Way) bool {
 		s.checked += size
 		return s.checked <= checked && mpa.Intact(v.buf[place:place+size])
 	}
-	kept := s.candidates[:0]
-	for i, place := range s.candidates {
-		if len(v.buf)-place < frameSize(v.buf[place:]) {
-			kept = append(kept, place)
-		} else if proves(place) {
-			at, kept = place, append(kept, s.candidates[i+1:]...)
-			break
+	for at < 0 && len(s.candidates) > 0 && s.candidates[0].end <= v.pos+int64(len(v.buf)) {
+		s.tried++
+		if place := int(heap.Pop(&s.candidates).(candidate).begin - v.pos); proves(place) {
+			at = place
 		}
 	}
-	s.candidates = kept
 	for ; at < 0 && len(v.buf)-s.scanned >= mpa.LengthSize+ddp.UntaggedHeader; s.scanned++ {
 		s.looked++
 		b := v.buf[s.scanned:]
@@ -89,7 +103,8 @@ func (d *Decoder) find(c *Connection, w tcp.Way) bool {
 				at = s.scanned
 			}
 		case len(s.candidates) < mostCandidates:
-			s.candidates = append(s.candidates, s.scanned)
+			begin := v.pos + int64(s.scanned)
+			heap.Push(&s.candidates, candidate{begin, begin + int64(frameSize(b))})
 		}
 	}
 	switch {
@@ -98,14 +113,8 @@ func (d *Decoder) find(c *Connection, w tcp.Way) bool {
 		return true
 	case s.looked > searched || s.checked > checked:
 		d.giveUp(c, w, "no frame was found by its CRC")
-	case s.scanned > maxFrame: // candidates before that are whole
-		n := s.scanned
-		if len(s.candidates) > 0 {
-			n = s.candidates[0]
-		}
-		for i := range s.candidates {
-			s.candidates[i] -= n
-		}
+	case s.scanned > maxFrame:
+		n := s.scanned - maxFrame // candidates before that were whole
 		s.scanned -= n
 		v.skipped += n
 		v.consume(n)

@@ -86,54 +86,6 @@ func (d *Decoder) data(c *Connection, w tcp.Way, b []byte, at tcp.Ref) {
 	d.account(c, w)
 }
 
-// What is kept beside bytes counts for that much.
-const (
-	markSize    = 48
-	requestSize = 256
-)
-
-// grown is the direction of which something was kept last.
-type grown struct {
-	c *Connection
-	w tcp.Way
-}
-
-// account counts what waits of a direction that was read.
-func (d *Decoder) account(c *Connection, w tcp.Way) {
-	if d.count(c, w) > 0 {
-		d.grown = grown{c, w}
-	}
-}
-
-// count returns how much waits.
-func (d *Decoder) count(c *Connection, w tcp.Way) int {
-	v := &c.ways[w]
-	now := len(v.buf) + markSize*(len(v.marks)+len(v.search.candidates)) + requestSize*v.requests.waiting
-	d.hold(c, now-v.held)
-	v.held = now
-	return now
-}
-
-// hold notes that so many bytes more are kept of a connection.
-func (d *Decoder) hold(c *Connection, n int) {
-	d.held += n
-	c.TCP.Held += n
-}
-
-// drop lets go of what waits.
-func (d *Decoder) drop(c *Connection) {
-	d.forgetEarly(c)
-	d.dropWay(c, 0)
-	d.dropWay(c, 1)
-}
-
-func (d *Decoder) dropWay(c *Connection, w tcp.Way) {
-	v := &c.ways[w]
-	v.buf, v.marks, v.search, v.absent = nil, nil, search{}, 0
-	v.requests.clear()
-	d.count(c, w)
-}
-
 // consume takes n bytes off the front.
 func (v *way) consume(n int) {
 	v.buf = v.buf[n:]
@@ -352,7 +304,8 @@ func (d *Decoder) missingInFrames(c *Connection, w tcp.Way, n int) {
 		}
 		part := min(n, size-len(v.buf))
 		v.marks = append(v.marks, mark{v.pos + int64(len(v.buf)), v.at})
-		v.buf = append(v.buf, make([]byte, part)...)
+		v.buf = slices.Grow(v.buf, part)[:len(v.buf)+part]
+		clear(v.buf[len(v.buf)-part:])
 		v.absent += part
 		n -= part
 		d.use(c, w)
