@@ -110,7 +110,10 @@ func (k *connection) aboutEnd(c *findings, w int) {
 		records, about := []int{d.terminated}, ""
 		if t.HasHeader {
 			op, _ := rdmap.OpcodeOf(&t.Header)
-			about = fmt.Sprintf(" It is about %s, %s bytes", op.One(), Grouped(int64(t.Segment)))
+			about = " It is about " + op.One()
+			if op != rdmap.ReadRequest { // of which siw says that it has none
+				about += ", " + count(int(t.Segment), "byte")
+			}
 			if t.Header.Tagged {
 				about += fmt.Sprintf(" to STag %#x at offset %#x", t.Header.STag, t.Header.TO)
 			}

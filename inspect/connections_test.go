@@ -129,7 +129,7 @@ func TestFindingsOfConnections(t *testing.T) {
 		{"all is well", "rping-rev2-crc", nil, nil},
 		{"Terminate", "term-write-bounds", nil, []string{
 			"problem terminate [8 10]: 10.99.0.2:7000 ended the connection with a Terminate: DDP: tagged buffer: base or bounds violation (1/1/01). It is about a Write, 100 bytes to STag 0xa46e4200 at offset 0x7fa2eb5e7fb8."}},
-		{"Terminate of a Read", "term-read-bounds", nil, []string{"problem terminate [8 10]: 10.99.0.2:7000 ended the connection with a Terminate: RDMAP: remote protection error: base or bounds violation (0/1/01). It is about a Read Request,", "note unanswered"}},
+		{"Terminate of a Read", "term-read-bounds", nil, []string{"problem terminate [8 10]: 10.99.0.2:7000 ended the connection with a Terminate: RDMAP: remote protection error: base or bounds violation (0/1/01). It is about a Read Request.", "note unanswered"}},
 		{"Terminate of a Send", "term-send-no-receive", nil, []string{"problem terminate [8 10]: 10.99.0.2:7000 ended the connection with a Terminate: DDP: untagged buffer: no buffer for the message (1/2/02). It is about a Send, "}},
 		{"S6", "siw-zero-read-stale", nil, []string{
 			"problem terminate [22 23]: 10.99.0.3:58888 ended the connection with a Terminate: DDP: tagged buffer: base or bounds violation (1/1/01). It is about a Read Response, 5 bytes",
