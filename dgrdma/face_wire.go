@@ -409,7 +409,8 @@ const (
 //		Recv(dst []Datagram, wait time.Duration) (n int, err error)
 //		// Send transmits the batch in order and returns how many datagrams the
 //		// system took or refused for a passing reason. n < len(batch) only with
-//		// an error.
+//		// an error. It does not wait until there is room: what is received waits as long where
+//		// the goroutine that receives sends, too.
 //		Send(batch []Outgoing) (n int, err error)
 //		// MTU returns the room for frame header and messages on the way to that
 //		// peer: Caps.MTU, or less.

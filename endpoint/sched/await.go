@@ -111,18 +111,26 @@ func (s *Scheduler[W]) untilDue(wait time.Duration) time.Duration {
 	if s.own || wait == 0 {
 		return wait
 	}
-	if s.pending.Load() || len(s.wake) > 0 {
+	least := func(a, b time.Duration) time.Duration {
+		if a < 0 {
+			return b
+		}
+		return min(a, b)
+	}
+	if len(s.wake) > 0 {
 		return 0
+	}
+	if s.pending.Load() {
+		if !s.sending.taken() {
+			return 0
+		}
+		wait = least(wait, claimFor) // the transport may hold up the goroutine that has the turn
 	}
 	next := s.alarm.next()
 	if next == Never {
 		return wait
 	}
-	left := max(0, next.Sub(s.engine.Now()))
-	if wait < 0 {
-		return left
-	}
-	return min(wait, left)
+	return least(wait, max(0, next.Sub(s.engine.Now())))
 }
 
 // Waiter is a goroutine that waits for what an engine brings about. Init prepares it;

@@ -76,10 +76,10 @@ func TestCallbackDoesNotReturn(t *testing.T) {
 					if c.sends && drops != 1 {
 						t.Errorf("own goroutines %v, %s: dropped %d times", own, c.name, drops)
 					}
-					if !m.s.sending.TryLock() {
+					if !m.s.sending.mu.TryLock() {
 						t.Fatalf("own goroutines %v, %s: the turn to send is taken", own, c.name)
 					}
-					m.s.sending.Unlock()
+					m.s.sending.mu.Unlock()
 					kept(t, m)
 					if !own {
 						if _, err := m.s.Progress(0); err != errCallback {

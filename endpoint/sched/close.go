@@ -45,7 +45,7 @@ func (s *Scheduler[W]) sendLast() {
 	// Who has the turn may have looked at pending for the last time, and the receiving
 	// goroutine may claim ours.
 	for wait := time.Duration(0); wait < farewellWait; wait += farewellWait / 100 {
-		if s.sending.TryLock() {
+		if s.sending.tryTake() {
 			s.send(false)
 			if !s.pending.Load() {
 				return
@@ -63,7 +63,7 @@ func (s *Scheduler[W]) halt(transport func() error) error {
 	if s.own {
 		s.receiving.take() // nobody helps any more
 	}
-	s.sending.Lock()    // a caller of Work may still be sending, and none begins any more
+	s.sending.mu.Lock() // a caller of Work may still be sending, and none begins any more
 	s.engine.Receive(0) // nobody else would, and until then the transport keeps what it lent
 	return err
 }

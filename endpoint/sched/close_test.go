@@ -126,23 +126,23 @@ func TestLastIsSent(t *testing.T) {
 		sent  int
 	}{
 		{"another sends", func(m *script) {
-			m.s.sending.Lock()
-			time.AfterFunc(others, m.s.sending.Unlock)
+			m.s.sending.mu.Lock()
+			time.AfterFunc(others, m.s.sending.mu.Unlock)
 		}, others, 2},
 		{"the turn is claimed", func(m *script) {
 			m.serve = func(i *item) bool {
 				if i == m.items[0] {
-					m.s.claimed.Store(true)
-					time.AfterFunc(others, func() { m.s.claimed.Store(false) })
+					m.s.sending.claimed.Store(true)
+					time.AfterFunc(others, func() { m.s.sending.claimed.Store(false) })
 				}
 				return m.model.Serve(i, m.Now())
 			}
 		}, others, 2},
 		{"the transport is stuck", func(m *script) {
-			m.s.sending.Lock()
+			m.s.sending.mu.Lock()
 			go func() {
 				<-m.down
-				m.s.sending.Unlock()
+				m.s.sending.mu.Unlock()
 			}()
 		}, farewellWait, 0},
 	} {

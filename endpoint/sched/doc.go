@@ -22,7 +22,8 @@
 //
 //  1. Who has the turn to receive alone calls [Engine.Receive] and [Engine.Apply].
 //  2. Who has the turn to send alone calls [Engine.Serve] and [Engine.Flush]. Who
-//     receives may claim it: its holder gives it up after the item at hand.
+//     receives may claim it: its holder gives it up after the item at hand. One that the
+//     transport holds up does not: the receiver goes on receiving after a moment.
 //  3. The turn to receive is taken before the turn to send, and the turns before all
 //     locks of the engine. The scheduler's own locks are leaves.
 //  4. Work is listed before pending is set, and whoever gives up the turn to send, or

@@ -64,8 +64,8 @@ type Scheduler[W any] struct {
 	batching atomic.Bool // a batch is being applied: its end looks at pending, and after
 	after    barrier
 
-	sending sync.Mutex  // the turn to send
-	claimed atomic.Bool // who receives waits for it
+	owes    bool // there is a reply to be sent; of who has the turn to receive
+	sending sendTurn
 	pending atomic.Bool // there may be work
 	wake    chan struct{}
 	work    worklist[W]
@@ -90,6 +90,7 @@ func (s *Scheduler[W]) Init(e Engine[W], cfg Config) {
 	s.wake, s.ending, s.stop, s.done = make(chan struct{}, 1), make(chan struct{}), make(chan struct{}), make(chan struct{})
 	s.ended = make(chan struct{})
 	s.receiving.init()
+	s.sending.init()
 	s.lending.init()
 	s.alarm.init()
 }
@@ -157,6 +158,9 @@ const spins = 64
 
 // receive takes a batch, and applies it. The caller has the turn to receive.
 func (s *Scheduler[W]) receive(wait time.Duration) (n int, err error) {
+	if s.owes && (wait < 0 || wait > claimFor) {
+		wait = claimFor
+	}
 	if s.cfg.Spin && wait != 0 {
 		for i := 0; n == 0 && err == nil && i < spins; i++ {
 			n, err = s.engine.Receive(0)
@@ -168,6 +172,9 @@ func (s *Scheduler[W]) receive(wait time.Duration) (n int, err error) {
 		n, err = s.engine.Receive(wait)
 	}
 	if err != nil || n == 0 {
+		if s.owes {
+			s.follow()
+		}
 		return n, err
 	}
 	if err := s.Err(); err != nil {
@@ -180,17 +187,24 @@ func (s *Scheduler[W]) receive(wait time.Duration) (n int, err error) {
 // come in, one goroutine receives them and sends.
 func (s *Scheduler[W]) apply(n int) error {
 	reply, err := s.batch(n)
-	if !reply && !s.pending.Load() {
-		return err
+	s.owes = s.owes || reply
+	if s.owes || s.pending.Load() {
+		s.follow()
 	}
-	s.claimed.Store(true)
-	s.sending.Lock()
-	s.claimed.Store(false)
-	s.send(reply)
+	return err
+}
+
+// follow sends what a batch called for, unless the transport holds up the goroutine that has the turn to send: it serves
+// what is pending when it goes on, and a reply is sent after a later batch.
+func (s *Scheduler[W]) follow() {
+	if s.sending.claim() {
+		reply := s.owes
+		s.owes = false
+		s.send(reply)
+	}
 	if s.pending.Load() {
 		s.kick()
 	}
-	return err
 }
 
 func (s *Scheduler[W]) batch(n int) (reply bool, err error) {
@@ -230,7 +244,7 @@ func (s *Scheduler[W]) Work(inline bool) {
 	// A turn may find new work behind it; more than a few are for the scheduler's own
 	// goroutine, so that the caller is not kept.
 	for i := 0; i < 2 && s.pending.Load(); i++ {
-		if !s.sending.TryLock() {
+		if !s.sending.tryTake() {
 			return // who has the turn looks at pending after giving it back
 		}
 		s.send(false)
@@ -246,19 +260,19 @@ func (s *Scheduler[W]) serve() {
 		s.engine.Abandon(err)
 	}
 	// Who has the turn, or waits for it, looks at pending after giving it back.
-	if s.pending.Load() && s.sending.TryLock() {
+	if s.pending.Load() && s.sending.tryTake() {
 		s.send(false)
-		if s.pending.Load() && !s.claimed.Load() {
+		if s.pending.Load() && !s.sending.claimed.Load() {
 			s.kick()
 		}
 	}
 	s.engine.Deliver()
 }
 
-// send is the turn of who locked sending, which it unlocks. Whoever calls it looks at
+// send is the turn of who has taken it, and gives it back. Whoever calls it looks at
 // pending afterwards.
 func (s *Scheduler[W]) send(reply bool) {
-	defer s.sending.Unlock()
+	defer s.sending.give()
 	whole := false
 	defer func() {
 		if !whole {
@@ -288,14 +302,14 @@ func (s *Scheduler[W]) serveAll() {
 		now := s.engine.Now()
 		serving := s.work.take()
 		for i, w := range serving {
-			if s.claimed.Load() {
+			if s.sending.claimed.Load() {
 				s.work.putBack(serving[i:])
 				break
 			}
 			w.queued.Store(false)
 			for !s.engine.Serve(w.item, now) {
 				s.engine.Flush()
-				if s.claimed.Load() {
+				if s.sending.claimed.Load() {
 					s.work.add(w)
 					break
 				}
@@ -303,7 +317,7 @@ func (s *Scheduler[W]) serveAll() {
 		}
 		s.engine.Flush()
 		s.work.drop()
-		if s.claimed.Load() {
+		if s.sending.claimed.Load() {
 			s.pending.Store(true)
 			return
 		}

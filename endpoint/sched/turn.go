@@ -4,6 +4,9 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
+
+	"github.com/dgrdma/dgrdma/internal/patience"
 )
 
 // turn is the right to receive. Unlike a mutex it can be waited for beside other
@@ -25,6 +28,64 @@ func (t *turn) tryTake() bool {
 	default:
 		return false
 	}
+}
+
+// claimFor is how long the goroutine that receives waits for the turn to send: the transport may hold up the one that has
+// it, and what comes must be heard all the same. Arbitrary: long compared with a batch, short for a person.
+const claimFor = 2 * time.Millisecond
+
+// sendTurn is the right to send.
+type sendTurn struct {
+	mu      sync.Mutex
+	claimed atomic.Bool   // the goroutine that receives waits for it
+	given   chan struct{} // one token: it was given back while it was claimed
+	timer   *time.Timer   // of who has the turn to receive
+}
+
+func (t *sendTurn) init() {
+	t.given = make(chan struct{}, 1)
+	t.timer = time.NewTimer(claimFor)
+	t.timer.Stop()
+}
+
+func (t *sendTurn) give() {
+	t.mu.Unlock()
+	if t.claimed.Load() {
+		patience.Leave(t.given)
+	}
+}
+
+// tryTake leaves the turn to the goroutine that claims it.
+func (t *sendTurn) tryTake() bool { return !t.claimed.Load() && t.mu.TryLock() }
+
+// taken reports whether another goroutine has the turn. Whoever asks serves what is pending if not, as another that would do so may find
+// the turn taken by the question.
+func (t *sendTurn) taken() bool {
+	if !t.mu.TryLock() {
+		return true
+	}
+	t.mu.Unlock()
+	return false
+}
+
+// claim has whoever has the turn give it back after the item at hand, and takes it. It reports whether that was so in time. The
+// caller has the turn to receive.
+func (t *sendTurn) claim() bool {
+	if t.mu.TryLock() {
+		return true
+	}
+	t.claimed.Store(true)
+	defer t.claimed.Store(false)
+	t.timer.Reset(claimFor)
+	defer t.timer.Stop()
+	for !t.mu.TryLock() { // also at first: it may have been given back before it was claimed
+		select {
+		case <-t.given:
+		case <-t.timer.C:
+			return t.mu.TryLock()
+		}
+	}
+	return true
 }
 
 // Entry is what an item, something with work and a deadline, has in the lists of a

@@ -43,22 +43,22 @@ func TestTurnIsClaimed(t *testing.T) {
 		m.need(i)
 		m.s.Queue(&i.entry) // which is there
 	}
-	m.s.claimed.Store(true)
+	m.s.sending.claimed.Store(true)
 	m.s.serve()
-	if said := told(log); said != "flush" || !m.s.pending.Load() || len(m.s.wake) > 0 {
+	if said := told(log); said != "" || !m.s.pending.Load() || len(m.s.wake) > 0 {
 		t.Errorf("claimed before: %q; work is left %v, and tokens for who waits for the turn: %d", said, m.s.pending.Load(), len(m.s.wake))
 	}
-	m.s.claimed.Store(false)
+	m.s.sending.claimed.Store(false)
 	serve := m.serve
 	m.serve = func(i *item) bool {
-		m.s.claimed.Store(i == m.items[1])
+		m.s.sending.claimed.Store(i == m.items[1])
 		return serve(i)
 	}
 	m.s.serve()
 	if said := told(log); said != "0 1 flush" || m.items[0].entry.Queued() || m.items[1].entry.Queued() || !m.items[2].entry.Queued() {
 		t.Errorf("claimed with the second item: %q", said)
 	}
-	m.s.claimed.Store(false)
+	m.s.sending.claimed.Store(false)
 	m.s.serve()
 	if said := told(log); said != "2 3 flush" || m.s.pending.Load() {
 		t.Errorf("not claimed any more: %q", said)
@@ -69,13 +69,13 @@ func TestTurnIsClaimed(t *testing.T) {
 	m.s.Queue(&m.items[0].entry)
 	m.need(m.items[1])
 	flush := m.flush
-	m.flush = func() { m.s.claimed.Store(true); flush() }
+	m.flush = func() { m.s.sending.claimed.Store(true); flush() }
 	m.s.serve()
 	if said := told(log); said != "0 flush flush" {
 		t.Errorf("claimed after a part: %q", said)
 	}
 	m.flush = flush
-	m.s.claimed.Store(false)
+	m.s.sending.claimed.Store(false)
 	m.s.serve()
 	if said := told(log); said != "0 flush 0 1 flush" && said != "1 0 flush 0 flush" {
 		t.Errorf("the rest: %q", said)
@@ -86,32 +86,97 @@ func TestTurnIsClaimed(t *testing.T) {
 
 // TestReceiverClaimsTheTurn: what a batch calls for is sent before what others queued.
 func TestReceiverClaimsTheTurn(t *testing.T) {
-	m := newScript(t, Config{}, 3)
-	log, _ := m.turns(t)
-	serve, over := m.serve, make(chan struct{})
-	m.apply = func(int) (bool, error) { m.owes = true; return true, nil }
-	m.serve = func(i *item) bool {
-		if i == m.items[0] {
-			go func() {
-				m.s.apply(1)
-				close(over)
-			}()
-			for !m.s.claimed.Load() {
-				runtime.Gosched()
+	synctest.Test(t, func(t *testing.T) { // in which no time passes while a goroutine runs
+		m := newScript(t, Config{}, 3)
+		log, _ := m.turns(t)
+		serve, over := m.serve, make(chan struct{})
+		m.apply = func(int) (bool, error) { m.owes = true; return true, nil }
+		m.serve = func(i *item) bool {
+			if i == m.items[0] {
+				go func() {
+					m.s.apply(1)
+					close(over)
+				}()
+				for !m.s.sending.claimed.Load() {
+					runtime.Gosched()
+				}
 			}
+			return serve(i)
 		}
-		return serve(i)
+		for _, i := range m.items {
+			m.need(i)
+		}
+		m.s.serve()
+		<-over
+		if said := told(log); said != "0 flush reply 1 2 flush" {
+			t.Errorf("said %q", said)
+		}
+		m.check()
+		m.close()
+	})
+}
+
+// TestHeardWhileSendBlocks checks that batches are applied while the transport holds up the goroutine that sends, whichever
+// it is (N1). What they call for is sent when it goes on, a reply too, and whether or not another datagram comes.
+func TestHeardWhileSendBlocks(t *testing.T) {
+	for _, holder := range []struct {
+		name   string
+		manual bool
+		begins func(m *script, i *item)
+	}{
+		{"sending goroutine", false, func(m *script, i *item) { m.queue(i, false) }},
+		{"caller", false, func(m *script, i *item) { go m.queue(i, true) }},
+		{"caller, and another goroutine drives", true, func(m *script, i *item) { go m.queue(i, true) }},
+	} {
+		for _, reply := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s/reply=%v", holder.name, reply), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					m := newScript(t, Config{}, 3)
+					goOn, held, applied, replies := make(chan struct{}), atomic.Bool{}, atomic.Int32{}, atomic.Int32{}
+					m.flush = func() {
+						if held.CompareAndSwap(false, true) {
+							<-goOn
+						}
+						m.model.Flush()
+					}
+					m.apply = func(int) (bool, error) {
+						m.want(<-m.in, false)
+						applied.Add(1)
+						return reply, nil
+					}
+					m.reply = func() { replies.Add(1) }
+					stop := make(chan struct{})
+					drivers := m.begin(mode{own: !holder.manual}, stop)
+					synctest.Wait()
+					holder.begins(m, m.items[0])
+					synctest.Wait()
+					if !held.Load() {
+						t.Fatal("nothing is sent")
+					}
+					const batches = 5
+					for n := range int32(batches) {
+						m.in <- m.items[1]
+						time.Sleep(2 * claimFor) // it may claim the turn for a reply when the datagram comes
+						if got := applied.Load(); got != n+1 {
+							t.Errorf("of %d batches %d are applied", n+1, got)
+						}
+					}
+					close(goOn)
+					time.Sleep(2 * claimFor)
+					if want := map[bool]int32{false: 0, true: 1}[reply]; replies.Load() != want {
+						t.Errorf("%d turns to reply, want %d", replies.Load(), want)
+					}
+					if done := m.items[1].doneSoFar(); done != batches {
+						t.Errorf("of %d that were called for %d are served", batches, done)
+					}
+					m.check()
+					close(stop)
+					drivers.Wait()
+					m.close()
+				})
+			})
+		}
 	}
-	for _, i := range m.items {
-		m.need(i)
-	}
-	m.s.serve()
-	<-over
-	if said := told(log); said != "0 flush reply 1 2 flush" {
-		t.Errorf("said %q", said)
-	}
-	m.check()
-	m.close()
 }
 
 // TestTurnsTaken counts the turns to send: who has nothing to send takes none, and a
@@ -147,9 +212,9 @@ func TestTurnsTaken(t *testing.T) {
 	tokens(1)
 	turns(1, "0 flush", "serve", m.s.serve)
 	tokens(0)
-	m.s.sending.Lock()
+	m.s.sending.mu.Lock()
 	turns(0, "", "Work while another has the turn", func() { m.queue(m.items[0], true) })
-	m.s.sending.Unlock()
+	m.s.sending.mu.Unlock()
 	tokens(0)
 	turns(1, "0 flush", "its Work", func() { m.s.Work(true) })
 
