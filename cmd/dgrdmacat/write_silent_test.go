@@ -33,7 +33,9 @@ func TestWriteToWhoIsGone(t *testing.T) {
 		code, _, stderr := runFor(t, patient(t), "write", "--to", localString(at, 4096, 2)+"?giveup=300ms",
 			"--addr", "0", "--text", "x", "--flag-addr", "64", "--count", "0", "--interval", "100ms")
 		<-changed
-		other.Close()
+		if other != nil {
+			other.Close()
+		}
 		if code != exitError || !strings.Contains(stderr, "then nothing came any more") || strings.Contains(stderr, "it is there") {
 			t.Errorf("came back %v: code %d: %s", back, code, stderr)
 		}
