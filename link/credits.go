@@ -119,7 +119,7 @@ func (r *credits) back(k, n uint64, last bool) {
 func (r *credits) countDue() bool {
 	n, told := r.c.freed.Load(), r.told.Load()
 	quarter := r.c.wire.buffers / 4
-	if !r.begun || r.how != returnsCounted || r.busy || n == told ||
+	if !r.begun || r.c.link.silent() || r.how != returnsCounted || r.busy || n == told ||
 		n-told < quarter && r.c.next.Load()-told < r.c.wire.buffers-quarter && !r.short(n) {
 		return false
 	}
@@ -140,7 +140,7 @@ func (r *credits) post(t *dgrdma.Transaction) {
 func counted(t *dgrdma.Transaction, err error) {
 	r := t.Cookie.(*credits)
 	l := r.c.link
-	if err != nil {
+	if err != nil && !l.silent() { // else nobody wants it
 		l.fail(err)
 	}
 	r.mu.Lock()

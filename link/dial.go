@@ -176,6 +176,7 @@ func (l *Link) answered(a *letter) bool {
 		l.say(l.settleDial(a))
 	}
 	l.advance()
+	l.recheck()
 	return wanted
 }
 
@@ -286,6 +287,9 @@ func (p *peer) leaveIfSilent() {
 	leave := p.dialing.Load() == 0
 	for _, l := range p.links {
 		leave = leave && l.ending.Load() && (!heard || l.hasTold())
+	}
+	for _, e := range p.ended {
+		leave = leave && (!heard || isClosed(e.told))
 	}
 	p.left = p.left || leave
 	p.mu.Unlock()

@@ -57,7 +57,7 @@ func TestAnswers(t *testing.T) {
 }
 
 // TestLateRefusal: a refusal that comes when nobody waits for it any more ends what was
-// kept for it; until then the link is listed with the reason for its end.
+// kept for it; until then its memory is for links of other peers only.
 func TestLateRefusal(t *testing.T) {
 	withStranger(t, nil, func(t *testing.T, h *Host, _ <-chan *Link, s *stranger) {
 		no := func(open letter) letter { return letter{kind: letterRefuse, to: open.from, attempt: open.attempt} }
@@ -69,8 +69,8 @@ func TestLateRefusal(t *testing.T) {
 		if !errors.Is(err, ErrNoAnswer) || !errors.Is(err, context.DeadlineExceeded) {
 			t.Fatal(err)
 		}
-		if l := h.Stats().Links; len(l) != 1 || !l[0].Closing || !errors.Is(l[0].Err, ErrNoAnswer) {
-			t.Errorf("until the peer has answered: %+v", l)
+		if st := h.Stats(); len(st.Links) != 0 || st.Ended != 1 || st.Free != st.Memory {
+			t.Errorf("until the peer has answered: %+v", st)
 		}
 		s.letter(no(asked))
 		s.wait(time.Second)

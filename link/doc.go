@@ -30,7 +30,9 @@
 // makes a net.Conn of both.
 //
 // [Link.Close] waits until all has arrived. [Link.Finish] does not: it lets what was sent
-// arrive, and end of file behind it.
+// arrive, and end of file after it. The memory of a link that was closed is free for links of
+// other peers at once, and for those of its own peer when that host has answered, which it
+// does by itself: its program may read for as long as it likes what came before.
 //
 // # Buffers
 //

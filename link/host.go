@@ -50,7 +50,8 @@ type Host struct {
 	roll    roll
 	replies atomic.Int32 // letters that wait to be sent, of a kind that may be left out
 	full    full
-	budget  budget // of what links send
+	budget  budget  // of what links send
+	endings endings // of links that are over here
 
 	mu       sync.Mutex
 	ports    map[string]*Listener
@@ -73,7 +74,8 @@ func (s service) Size() uint64 { return s.size }
 
 // Meet implements [dgrdma.Service].
 func (s service) Meet(ch *dgrdma.Channel) dgrdma.Handler {
-	return &peer{host: s.Host, conn: ch.Conn(), channel: ch, links: make(map[uint32]*Link), dialed: make(map[uint64]*Link)}
+	return &peer{host: s.Host, conn: ch.Conn(), channel: ch, links: make(map[uint32]*Link), dialed: make(map[uint64]*Link),
+		ended: make(map[uint32]*endedLink), endedByAttempt: make(map[uint64]*endedLink)}
 }
 
 // Open opens an endpoint, as [dgrdma.Open] does, for links and nothing else.
@@ -216,21 +218,25 @@ func (h *Host) part(ctx context.Context) {
 	if !h.own {
 		return // the endpoint stays, and acknowledges
 	}
-	var ended []*Link
+	var told, parted []<-chan struct{}
 	for _, c := range h.ep.Conns() {
-		for _, l := range h.peerOf(c).all() {
+		p := h.peerOf(c)
+		for _, l := range p.all() {
 			if l.leaving.Load() || l.ending.Load() {
-				ended = append(ended, l)
+				told, parted = append(told, l.told), append(parted, l.parted)
 			}
 		}
+		for _, e := range p.allEnded() {
+			told, parted = append(told, e.told), append(parted, e.parted)
+		}
 	}
-	for _, l := range ended {
-		h.awaits(ctx, l.told)
+	for _, c := range told {
+		h.awaits(ctx, c)
 	}
 	ctx, cancel := context.WithTimeout(ctx, partingWait)
 	defer cancel()
-	for _, l := range ended {
-		h.awaits(ctx, l.parted)
+	for _, c := range parted {
+		h.awaits(ctx, c)
 	}
 }
 

@@ -28,7 +28,7 @@ type Link struct {
 	attempt uint64
 	made    time.Time
 	told    chan struct{}   // closed when the peer has heard that we are through, or never will
-	parted  chan struct{}   // closed when the link is over
+	parted  chan struct{}   // closed when the link is over, and the peer has said the same or is no more
 	flow    *dgrdma.Flow    // by which it posts
 	memory  space.Span      // of the half that receives, and of the credits
 	answer  chan error      // what the listener says, for the dialer
@@ -39,6 +39,7 @@ type Link struct {
 	asked   atomic.Bool     // the peer has our letter that asks for the link
 	leaving atomic.Bool     // Finish was called
 	ending  atomic.Bool     // the application is through: who ends the last transaction looks further
+	quiet   atomic.Bool     // likewise the peer, which wants nothing any more
 
 	mu         sync.Mutex
 	err        error
@@ -137,9 +138,9 @@ func (l *Link) fail(err error) {
 	}
 }
 
-// Close ends the link. Messages that were sent arrive, and end of file behind
+// Close ends the link. Messages that were sent arrive, and end of file after
 // them; what was received and is not yet read is lost. Views of messages are
-// void. Close waits until all is acknowledged, or the peer is dead.
+// void: another link may have their memory. Close waits until all is acknowledged, or the peer is dead.
 func (l *Link) Close() error { return l.CloseContext(context.Background()) }
 
 // CloseContext is Close that waits no longer than the context, and then ends the
@@ -191,14 +192,17 @@ func (l *Link) end() {
 // post posts a transaction that holds on to the link until settled is called.
 func (l *Link) post(t *dgrdma.Transaction) error {
 	l.pending.Add(1)
-	if l.ending.Load() {
+	if l.silent() {
 		return ErrClosed // the peer may have been told that nothing comes any more
 	}
 	return l.flow.PostTo(l.life, t)
 }
 
+// silent reports whether nothing may be posted any more.
+func (l *Link) silent() bool { return l.ending.Load() || l.quiet.Load() }
+
 func (l *Link) settled() {
-	if l.pending.Add(-1) == 0 && l.ending.Load() {
+	if l.pending.Add(-1) == 0 && l.silent() {
 		l.advance()
 	}
 }
@@ -217,28 +221,32 @@ func (l *Link) letGo() {
 }
 
 // hasTold reports whether the peer has heard that we are through, or never will.
-func (l *Link) hasTold() bool {
+func (l *Link) hasTold() bool { return isClosed(l.told) }
+
+func isClosed(c <-chan struct{}) bool {
 	select {
-	case <-l.told:
+	case <-c:
 		return true
 	default:
 		return false
 	}
 }
 
-// advance takes the next steps to the end: when nothing of ours is under way, the
-// peer is told; when the peer said the same or is no more, its writes cannot come
-// any more, and the memory is given back, once nobody copies from it.
+// advance takes the next steps to the end. When either side is through, and nothing of ours
+// is under way, the peer is told. When this side is, and nobody copies from the memory, that
+// is given back: for links of any peer if this one said the same or is no more, else for those
+// of others until it does.
 func (l *Link) advance() {
 	l.mu.Lock()
-	if !l.ending.Load() || l.pending.Load() > 0 || l.over {
+	if !l.silent() || l.pending.Load() > 0 || l.over {
 		l.mu.Unlock()
 		return
 	}
 	first := !l.said
 	l.said = true
 	tell := first && !l.orphaned && !l.plain
-	over := (l.peerClosed || l.orphaned) && l.readers.Load() == 0
+	through := l.peerClosed || l.orphaned
+	over := l.ending.Load() && l.readers.Load() == 0 && (through || !l.plain)
 	l.over = over
 	why := l.why
 	l.mu.Unlock()
@@ -255,15 +263,22 @@ func (l *Link) advance() {
 	if !over {
 		return // of a plain link until the end of the connection: who knows what is under way
 	}
-	l.peer.mu.Lock()
-	delete(l.peer.links, l.number)
-	if l.peer.dialed[l.attempt] == l {
-		delete(l.peer.dialed, l.attempt)
-	}
-	l.peer.mu.Unlock()
+	l.peer.retire(l, through)
 	l.host.roll.strike(l)
-	close(l.parted)
+	if !through {
+		l.recheck()
+	}
 	l.host.ep.AfterBatch(func() { l.host.block.Give(l.memory) })
+}
+
+// recheck lets go of an ended link of which the peer spoke, or was gone, while it ended.
+func (l *Link) recheck() {
+	l.mu.Lock()
+	through := l.over && (l.peerClosed || l.orphaned)
+	l.mu.Unlock()
+	if through {
+		l.peer.confirmed(l.number, l.attempt)
+	}
 }
 
 // tell tells the peer, once, that nothing is posted any more, and why if that is early.
@@ -287,6 +302,7 @@ func (l *Link) orphan() {
 	l.withdraw()
 	l.endsUnheard()
 	l.advance()
+	l.recheck()
 }
 
 // lost notes that the connection is at its end, of which there need not be an
@@ -320,8 +336,10 @@ func (l *Link) peerLeft(why string, hadAll bool) {
 	if l.Out != nil {
 		l.fail(ErrPeerClosed)
 	}
+	l.quiet.Store(true)
 	l.endsUnheard()
 	l.advance()
+	l.recheck()
 }
 
 // allocate takes as much memory as the halves of this side need, and lets the peer
@@ -338,7 +356,7 @@ func (l *Link) allocate(in, out *half, creditWords uint32, o *Options) error {
 	}
 	need = max(need, leastMemory)
 	var err error
-	if l.memory, err = l.host.take(need); err != nil {
+	if l.memory, err = l.peer.take(need); err != nil {
 		return err
 	}
 	at := uint32(l.memory.At)

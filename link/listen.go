@@ -159,11 +159,14 @@ func (n *Listener) vet(o *offer) (why string, agreed bool) {
 func (n *Listener) accept(o *offer) (*Link, error) {
 	a := &o.l
 	switch {
-	case o.p.byAttempt(a.attempt) != nil:
+	case o.p.knows(a.attempt):
 		return nil, fmt.Errorf("the attempt has a link already")
 	case o.p.accepted() >= mostLinks:
 		n.host.full.links.Add(1)
 		return nil, fmt.Errorf("%d links of this peer's are open here", mostLinks)
+	case n.host.endings.full(o.p):
+		n.host.full.ended.Add(1)
+		return nil, fmt.Errorf("too many ended links whose end you have not answered")
 	case o.p.channel.Waiting() >= mostLinks:
 		n.host.full.links.Add(1)
 		return nil, fmt.Errorf("%d letters to this peer wait here", mostLinks)
@@ -225,7 +228,11 @@ func (p *peer) read(l letter, err error) {
 		p.offered(life, &l)
 	case letterAccept, letterRefuse:
 		x := p.link(l.to)
-		if x != nil && x.attempt == l.attempt && x.answered(&l) || l.kind == letterRefuse {
+		if x != nil && x.attempt == l.attempt && (x.answered(&l) || l.kind == letterRefuse) {
+			return
+		}
+		if l.kind == letterRefuse {
+			p.confirmed(l.to, l.attempt)
 			return
 		}
 		// Nobody waits any more; the other side does not know whom its link is with.
@@ -238,6 +245,7 @@ func (p *peer) read(l letter, err error) {
 		switch {
 		case x != nil && x.attempt == l.attempt:
 			x.peerLeft(l.text, l.hadAll)
+		case p.confirmed(l.to, l.attempt):
 		case l.to == 0: // who knows no number of ours gave up before there was one
 			p.withdraw(l.attempt)
 		}
@@ -291,11 +299,19 @@ func (p *peer) byAttempt(attempt uint64) *Link {
 	return p.dialed[attempt]
 }
 
-// accepted returns how many links of the peer's are open.
+// knows reports whether an attempt of the peer's has made a link, which may be over.
+func (p *peer) knows(attempt uint64) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.dialed[attempt] != nil || p.endedByAttempt[attempt] != nil
+}
+
+// accepted returns how many links of the peer's there are, of which it has not said that
+// they are over.
 func (p *peer) accepted() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return len(p.dialed)
+	return len(p.dialed) + len(p.endedByAttempt)
 }
 
 // undelivered is told of a letter that did not arrive: the peer's life is over.
@@ -303,5 +319,7 @@ func (p *peer) undelivered(l *letter, err error) {
 	if x := p.link(l.from); x != nil {
 		x.fail(err)
 		x.orphan()
+	} else {
+		p.confirmed(l.from, l.attempt)
 	}
 }

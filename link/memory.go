@@ -22,12 +22,19 @@ func checkMemory(size int) error {
 	return nil
 }
 
-// take finds memory for a link.
-func (h *Host) take(n uint64) (space.Span, error) {
-	s, ok := h.block.Take(n)
-	if !ok {
+// take finds memory for a link of the peer's, of which nothing is kept apart.
+func (p *peer) take(n uint64) (space.Span, error) {
+	h := p.host
+	p.mu.Lock() // no link is retired since the memory kept apart was looked at
+	defer p.mu.Unlock()
+	s, ok := h.block.Take(n, p.apart...)
+	switch {
+	case ok:
+		return s, nil
+	case len(p.apart) > 0:
 		h.full.memory.Add(1)
-		return s, fmt.Errorf("link: no %d bytes in one piece left of %d; open the host with more memory: %w", n, h.size, ErrNoMemory)
+		return s, fmt.Errorf("link: no %d bytes in one piece left of %d, beside those of %d ended links whose end this peer has not answered: %w", n, h.size, len(p.apart), ErrNoMemory)
 	}
-	return s, nil
+	h.full.memory.Add(1)
+	return s, fmt.Errorf("link: no %d bytes in one piece left of %d; open the host with more memory: %w", n, h.size, ErrNoMemory)
 }

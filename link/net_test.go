@@ -136,6 +136,9 @@ func nothingLeft(t testing.TB, hosts ...*Host) {
 		if n := h.budget.used.Load(); n != 0 {
 			t.Errorf("host %d: %d bytes of messages to be sent are left", h.ep.ID(), n)
 		}
+		if s := h.Stats(); s.Ended != 0 || len(h.endings.byHost) != 0 {
+			t.Errorf("host %d: %d ended links are counted, of %d hosts", h.ep.ID(), s.Ended, len(h.endings.byHost))
+		}
 		if s := h.Stats(); len(s.Links) != 0 || s.Free != s.Memory {
 			t.Errorf("host %d: %d links are listed, %d bytes of %d free", h.ep.ID(), len(s.Links), s.Free, s.Memory)
 		}
@@ -143,6 +146,9 @@ func nothingLeft(t testing.TB, hosts ...*Host) {
 			p := h.peerOf(c)
 			if k := len(p.all()); k != 0 {
 				t.Errorf("host %d: %d links are left", h.ep.ID(), k)
+			}
+			if len(p.ended)+len(p.endedByAttempt)+len(p.apart) != 0 {
+				t.Errorf("host %d: %d ended links are left, %d of attempts, %d pieces of memory", h.ep.ID(), len(p.ended), len(p.endedByAttempt), len(p.apart))
 			}
 			if n := p.sending.Load(); n != 0 {
 				t.Errorf("host %d: %d bytes of messages to %v are left", h.ep.ID(), n, p)

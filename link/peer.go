@@ -22,12 +22,17 @@ type peer struct {
 	sending    atomic.Int64 // bytes of such: see budget
 
 	mu      sync.Mutex
-	left    bool              // the connection is closed, or about to be: see leaveIfSilent
-	replies int               // letters that wait, of a kind that may be left out
-	links   map[uint32]*Link  // by our number
-	dialed  map[uint64]*Link  // by the peer's attempt: those that it dialed
-	offers  map[uint64]*offer // by the peer's attempt: those that wait to be accepted
-	pulse   struct {
+	left    bool                  // the connection is closed, or about to be: see leaveIfSilent
+	replies int                   // letters that wait, of a kind that may be left out
+	links   map[uint32]*Link      // by our number
+	dialed  map[uint64]*Link      // by the peer's attempt: those that it dialed
+	offers  map[uint64]*offer     // by the peer's attempt: those that wait to be accepted
+	apart   apart                 // the memory of ended links
+	ended   map[uint32]*endedLink // by our number
+
+	endedByAttempt map[uint64]*endedLink // those that the peer dialed
+
+	pulse struct {
 		t    dgrdma.Transaction
 		busy bool
 	}
@@ -74,6 +79,7 @@ func (p *peer) fail(err error, but uint32) {
 			l.orphan()
 		}
 	}
+	p.forgetEnded(but)
 	p.drop()
 }
 
@@ -85,7 +91,7 @@ func (p *peer) beat() {
 		p.leaveIfSilent()
 	}
 	p.mu.Lock()
-	idle := len(p.links)+len(p.offers) == 0 || p.pulse.busy
+	idle := len(p.links)+len(p.ended)+len(p.offers) == 0 || p.pulse.busy
 	p.pulse.busy = p.pulse.busy || !idle
 	p.mu.Unlock()
 	if idle {

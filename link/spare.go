@@ -51,7 +51,7 @@ func (p *Producer) take(n int64) (ok bool) {
 		return false
 	}
 	p.held.Add(n)
-	if p.link.ending.Load() && n > 0 { // what drop saw is not known
+	if p.link.silent() && n > 0 { // what drop saw is not known
 		p.give(n)
 		return false
 	}

@@ -23,6 +23,7 @@ type HostStats struct {
 	Sending        uint64      // bytes that messages take which were handed out or sent, and not acknowledged
 	Ports          []PortStats // listened on, by name
 	Links          []LinkStats // that are not over, by number
+	Ended          int         // links that are over here, and that their peers did not say the same of
 	Made           uint64      // links so far
 	Sent, Received Traffic     // of all links, those that are over included
 	Full           Full        // how often its bounds were reached
@@ -74,7 +75,7 @@ type ConsumerStats struct {
 // Stats returns a snapshot of the host's links. Numbers of one link are taken one
 // after the other while it moves on, and may differ by a few messages.
 func (h *Host) Stats() HostStats {
-	s := HostStats{Memory: h.block.Size(), Sending: uint64(max(h.budget.used.Load(), 0)), Full: h.full.read()}
+	s := HostStats{Memory: h.block.Size(), Sending: uint64(max(h.budget.used.Load(), 0)), Ended: h.endings.len(), Full: h.full.read()}
 	s.Full.Sending = h.budget.reached.Load()
 	for _, f := range h.block.Free() {
 		s.Free += f.N

@@ -61,6 +61,7 @@ var hostFamilies = []family[Host]{
 	ofHost.gauge("dgrdma_host_free_bytes", "Memory that no link has.", func(h *Host) float64 { return float64(h.Free) }),
 	ofHost.gauge("dgrdma_host_sending_bytes", "Memory of messages to be sent, until they are acknowledged.", func(h *Host) float64 { return float64(h.Sending) }),
 	ofHost.gauge("dgrdma_host_links", "Links that have not ended.", func(h *Host) float64 { return float64(len(h.Links)) }),
+	ofHost.gauge("dgrdma_host_ended_links", "Links that ended here, and whose peers have not answered that.", func(h *Host) float64 { return float64(h.Ended) }),
 	ofHost.counters("dgrdma_host_links_made_total", "Links that were ever made.", nil, func(w *samples, h *Host) { w.add(float64(h.Made)) }),
 	ofHost.gauges("dgrdma_host_waiting_links", "Links that were asked for and not accepted yet.", []string{"port"}, func(w *samples, h *Host) {
 		for _, p := range h.Ports {
@@ -68,7 +69,7 @@ var hostFamilies = []family[Host]{
 		}
 	}),
 	ofHost.counters("dgrdma_host_full_total", "Times a bound of the host was reached, by which: backlog, links that waited at a port; links, of a peer; memory, "+
-		"for links; letters, answers that waited; sending, memory of messages to be sent.", []string{"bound"},
+		"for links; letters, answers that waited; ended, links whose end a peer did not answer; sending, memory of messages to be sent.", []string{"bound"},
 		func(w *samples, h *Host) {
 			for bound, n := range h.Full {
 				w.add(float64(n), bound)

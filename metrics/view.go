@@ -89,6 +89,7 @@ type Host struct {
 	Free     uint64  `json:"free_bytes"`    // of that
 	Sending  uint64  `json:"sending_bytes"` // of messages that were not acknowledged
 	Ports    []Port  `json:"ports"`
+	Ended    int     `json:"ended_links"` // over here, and not answered by their peers
 	Made     uint64  `json:"links_made"`
 	Sent     Traffic `json:"sent"`     // of all links, those that are over included
 	Received Traffic `json:"received"` // likewise

@@ -68,6 +68,8 @@ var limits = []struct {
 		{"memory of a host, for all links", "link.defaultMemory", true, ", or `Config.Memory`", "a link is not made, or refused: `ErrNoMemory`", "`dgrdma_host_full_total{bound=\"memory\"}`", "TestNoRoom"},
 		{"links that wait at a port; of one peer as many as are left for others", "link.backlog", false, "", "the next are refused", "`dgrdma_host_full_total{bound=\"backlog\"}`", "TestOpenFlood"},
 		{"links of a peer, and letters that wait for it when it dials", "link.mostLinks", false, "", "the next are refused", "`dgrdma_host_full_total{bound=\"links\"}`", "TestMostLinks"},
+		{"links that ended here, and whose ends peers have not answered, of all peers; of one host's as many as are left for others", "link.mostEnded", false, "", "links that host dials are refused",
+			"`dgrdma_host_full_total{bound=\"ended\"}`", "TestManyEndedLinks"},
 		{"answers that wait for all peers", "link.mostReplies", false, "", "what comes then is not answered", "`dgrdma_host_full_total{bound=\"letters\"}`", "TestRepliesAreBounded"},
 		{"messages of a link that are not acknowledged", "link.mostUnderWay", false, ", and no more than the peer has buffers", "`Acquire` waits", "`dgrdma_link_unacknowledged_messages`", "TestSenderIsBounded"},
 		{"memory of messages that all links of a host send, until they are acknowledged; of one peer's no more than it leaves for others", "link.leastBudget", true, ", or `Config.Memory` if that is more",

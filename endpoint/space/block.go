@@ -33,24 +33,37 @@ func (b *Block) Size() uint64 { return uint64(len(b.bytes)) }
 // whole returns the units that n bytes take.
 func whole(n uint64) uint64 { return max(n+unit-1, unit) &^ (unit - 1) }
 
-// Take finds room for n bytes in one piece. It is as it was left by who had it before.
+// Take finds room for n bytes in one piece, in which is nothing of the spans but: pieces that
+// were taken before, by address, never overlapping. It is as it was left by who had it before.
 // Not ok: there is none.
-func (b *Block) Take(n uint64) (s Span, ok bool) {
+func (b *Block) Take(n uint64, but ...Span) (s Span, ok bool) {
 	want := n
 	n = whole(n)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for i := range b.free {
-		f := &b.free[i]
+		f := b.free[i]
 		if f.N < n {
 			continue
 		}
-		s = Span{f.At, want}
-		f.At += n
-		if f.N -= n; f.N == 0 {
-			b.free = slices.Delete(b.free, i, i+1)
+		at := f.At
+		k, _ := slices.BinarySearchFunc(but, at, func(x Span, at uint64) int { return cmp.Compare(x.At+whole(x.N), at+1) })
+		for ; k < len(but) && but[k].At < at+n; k++ {
+			at = but[k].At + whole(but[k].N)
 		}
-		return s, true
+		if at+n > f.At+f.N {
+			continue
+		}
+		rest := [...]Span{{f.At, at - f.At}, {at + n, f.At + f.N - at - n}}
+		kept := rest[:]
+		if kept[0].N == 0 {
+			kept = kept[1:]
+		}
+		if kept[len(kept)-1].N == 0 {
+			kept = kept[:len(kept)-1]
+		}
+		b.free = slices.Replace(b.free, i, i+1, kept...)
+		return Span{at, want}, true
 	}
 	return Span{}, false
 }

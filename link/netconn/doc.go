@@ -58,7 +58,7 @@
 // # Memory
 //
 // A connection takes [DefaultBuffers] buffers of [DefaultSize] bytes of its host's memory,
-// until both sides have closed it, and 15 KiB of the heap; what it sends takes up to twice its
+// until this side has closed it, and 15 KiB of the heap; what it sends takes up to twice its
 // length of the heap until it is acknowledged, and at most what link.Config.Memory says. Where few connections carry much, Buffers and
 // Size of [Options] are worth raising. A host whose memory is used up refuses who dials:
 // link.Config.Memory bounds how many connections there are at a time, by default about 280.

@@ -129,7 +129,7 @@ func stateOf(c *dgrdma.ConnStats) string {
 
 func viewHost(s *link.HostStats) *metrics.Host {
 	h := &metrics.Host{
-		Memory: s.Memory, Free: s.Free, Sending: s.Sending, Made: s.Made, Sent: metrics.Traffic(s.Sent), Received: metrics.Traffic(s.Received),
+		Memory: s.Memory, Free: s.Free, Sending: s.Sending, Ended: s.Ended, Made: s.Made, Sent: metrics.Traffic(s.Sent), Received: metrics.Traffic(s.Received),
 		Full:  fullOf(&s.Full),
 		Ports: make([]metrics.Port, len(s.Ports)), Links: make([]metrics.Link, len(s.Links)),
 	}
@@ -144,7 +144,7 @@ func viewHost(s *link.HostStats) *metrics.Host {
 
 // fullOf returns how often bounds were reached, by their names.
 func fullOf(f *link.Full) map[string]uint64 {
-	return map[string]uint64{"backlog": f.Backlog, "links": f.Links, "memory": f.Memory, "letters": f.Letters, "sending": f.Sending}
+	return map[string]uint64{"backlog": f.Backlog, "links": f.Links, "memory": f.Memory, "letters": f.Letters, "ended": f.Ended, "sending": f.Sending}
 }
 
 func viewLink(s *link.LinkStats) metrics.Link {

@@ -215,7 +215,7 @@ func TestLinksAreShown(t *testing.T) {
 		x.want(t, 1, "dgrdma_host_links", "endpoint", hostName(2))
 		x.want(t, 1, "dgrdma_host_links_made_total", "endpoint", hostName(2))
 		x.want(t, 0, "dgrdma_host_waiting_links", "endpoint", hostName(2), "port", plain)
-		for _, bound := range []string{"backlog", "links", "letters", "sending"} {
+		for _, bound := range []string{"backlog", "links", "letters", "ended", "sending"} {
 			x.want(t, 0, "dgrdma_host_full_total", "endpoint", hostName(2), "bound", bound)
 		}
 		x.want(t, 1, "dgrdma_host_full_total", "endpoint", hostName(2), "bound", "memory")
