@@ -32,6 +32,7 @@ var page = template.Must(template.New("page").Funcs(template.FuncMap{
 	"grouped":   grouped,
 	"size":      func(n int64) string { return inspect.Size(float64(n)) },
 	"span":      inspect.Span,
+	"sided":     func(s inspect.Side, reads int) sided { return sided{s, reads} },
 	"lasts":     func(c inspect.Connection) time.Duration { return c.Last - c.First },
 	"sealedFor": func(s inspect.Sealed) time.Duration { return s.Last - s.First },
 	"reads": func(n int) string {
@@ -41,6 +42,12 @@ var page = template.Must(template.New("page").Funcs(template.FuncMap{
 		return inspect.Grouped(int64(n))
 	},
 }).Parse(pageHTML))
+
+// sided is a side of a connection, and how many Reads it may have under way.
+type sided struct {
+	inspect.Side
+	Reads int
+}
 
 // Write writes the page of a report.
 func Write(w io.Writer, r *inspect.Report, o Options) error {

@@ -255,7 +255,7 @@ func TestConnectionsOnThePage(t *testing.T) {
 	page := string(render(t, a.Report(), "x"))
 	for _, want := range []string{
 		"<h2>Connections of iWARP</h2>", `<tr id="connection1">`, `<a href="#connection1">connection 1</a>`, "10.99.0.3:58888 ended the connection with a Terminate", "agreed <small>revision 2",
-		`<td data-name="Operation">Read Request</td>`, `<td class="n" data-name="Answered">3</td>`, "<dt>Connections</dt><dd>1 ", "<span>4</span> <span>4</span>",
+		`<td data-name="Operation">Read Request</td>`, `<td class="n" data-name="Answered">3</td>`, "<dt>Connections</dt><dd>1 ", `<td class="n" data-name="Reads at a time">4</td>`, `<td class="end" data-name="Responder">10.99.0.2:7000</td>`,
 	} {
 		if !strings.Contains(page, want) {
 			t.Errorf("no %s", want)
