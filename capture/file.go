@@ -56,6 +56,7 @@ type File struct {
 type format interface {
 	Source
 	interfaces() []Interface
+	dropped() int
 }
 
 var (
@@ -120,6 +121,10 @@ func (f *File) Next() (Record, error) {
 // Interfaces returns those that the file has described so far: of pcapng, the ones of the
 // section that is being read. It is valid until the next call of Next.
 func (f *File) Interfaces() []Interface { return f.format.interfaces() }
+
+// Dropped returns how many packets are not in the file because the host that captured had no room for them, as far as the file
+// has said so by now: of pcapng, in its Interface Statistics Blocks; pcap never does.
+func (f *File) Dropped() int { return f.format.dropped() }
 
 // Error says where a file stops being readable, and why.
 type Error struct {

@@ -43,6 +43,7 @@ type Live struct {
 	from     unix.Sockaddr
 	failed   error
 	ended    error // what quiet said
+	dropped  int
 }
 
 // OpenLive captures what a filter takes on an interface, until the context is done. It needs
@@ -209,13 +210,12 @@ func (s *Live) why(err error) error {
 	return fmt.Errorf("capture on %s: %w", s.name, err)
 }
 
-// Dropped returns how many packets the kernel had no room for.
+// Dropped returns how many packets the kernel had no room for since the capture began.
 func (s *Live) Dropped() int {
-	stats, err := s.conn.Stats()
-	if err != nil {
-		return 0
+	if stats, err := s.conn.Stats(); err == nil { // since they were asked for before
+		s.dropped += int(stats.Drops)
 	}
-	return int(stats.Drops)
+	return s.dropped
 }
 
 // Close ends the capture.

@@ -24,6 +24,8 @@ const ngWhole = math.MaxUint64
 // nanosecond; a record without one is of 1970, as the format has no better.
 type Writer struct {
 	ids map[place]uint32 // of what this section describes
+
+	dropped, before int // as told last, and as the sections before tell
 }
 
 // place is what tells interfaces of one capture or several apart.
@@ -62,6 +64,24 @@ func (w *Writer) Append(b []byte, rec *Record) []byte {
 	return ngEnd(append(b, rec.Data...), at)
 }
 
+// Dropped appends how many packets were dropped since the capture began for which the host had no room: an Interface Statistics
+// Block. It says so of the first interface, whichever they came from: the kernel counts those of a capture of all together. The
+// latest one of a section counts, and n never falls.
+func (w *Writer) Dropped(b []byte, n int, at time.Time) []byte {
+	w.dropped = n
+	if len(w.ids) == 0 {
+		b, _ = w.describe(b, place{0, Interface{LinkType: linkEthernet}})
+	}
+	start := len(b)
+	b = ngBegin(b, ngStatistics)
+	o := binary.LittleEndian
+	stamp := nanoseconds(at)
+	b = o.AppendUint32(b, 0)
+	b = o.AppendUint32(o.AppendUint32(b, uint32(stamp>>32)), uint32(stamp))
+	b = ngOption(b, ngDropped, string(o.AppendUint64(nil, uint64(n-w.before))))
+	return ngEnd(o.AppendUint32(b, 0), start)
+}
+
 // nanoseconds is a time as the format has it: since 1970.
 func nanoseconds(t time.Time) uint64 {
 	if t.Unix() < 0 {
@@ -72,7 +92,7 @@ func nanoseconds(t time.Time) uint64 {
 
 // section begins a new one, in which no interface is described.
 func (w *Writer) section(b []byte) []byte {
-	w.ids = map[place]uint32{}
+	w.ids, w.before = map[place]uint32{}, w.dropped
 	at := len(b)
 	b = ngBegin(b, ngSection)
 	o := binary.LittleEndian

@@ -16,6 +16,8 @@ type pcap struct {
 
 func (p *pcap) interfaces() []Interface { return p.only[:] }
 
+func (p *pcap) dropped() int { return 0 } // the format cannot say
+
 func openPcap(in *input) (format, error) {
 	h, err := in.read(24)
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"iter"
 	"math/bits"
 	"strings"
 	"time"
@@ -11,17 +12,21 @@ import (
 
 // Block types of pcapng, and the option codes of an interface that matter.
 const (
-	ngSection   = 0x0A0D0D0A
-	ngInterface = 1
-	ngPacket    = 2
-	ngSimple    = 3
-	ngEnhanced  = 6
+	ngSection    = 0x0A0D0D0A
+	ngInterface  = 1
+	ngPacket     = 2
+	ngSimple     = 3
+	ngStatistics = 5
+	ngEnhanced   = 6
 
 	ngOrder = 0x1A2B3C4D // as a section has it, in its byte order
 
 	ngName       = 2
 	ngResolution = 9
 	ngOffset     = 14
+
+	ngDropped       = 5 // of statistics: for want of room, as dumpcap writes what the kernel dropped
+	ngDroppedSystem = 7 // the same, by the operating system
 )
 
 // maxInterfaces bounds the memory for one section; the number is arbitrary.
@@ -36,6 +41,8 @@ type pcapng struct {
 	order  binary.ByteOrder
 	ifaces []Interface
 	clocks []ngClock // of the ifaces
+	drops  []uint64  // of the ifaces, as statistics say
+	before uint64    // what the sections before dropped
 }
 
 // ngClock is what the packets of an interface are read with.
@@ -46,6 +53,17 @@ type ngClock struct {
 }
 
 func (p *pcapng) interfaces() []Interface { return p.ifaces }
+
+func (p *pcapng) dropped() int {
+	n := p.before
+	for _, d := range p.drops {
+		n += d
+	}
+	return int(min(n, maxDropped))
+}
+
+// maxDropped bounds what statistics claim, so that sums over the interfaces of all sections do not overflow. Arbitrary.
+const maxDropped = 1 << 40
 
 func (p *pcapng) Next() (Record, error) {
 	for {
@@ -70,6 +88,8 @@ func (p *pcapng) Next() (Record, error) {
 		switch kind {
 		case ngInterface:
 			err = p.iface(body)
+		case ngStatistics:
+			err = p.statistics(body)
 		case ngEnhanced, ngPacket:
 			rec, err = p.packet(kind, body)
 			isPacket = true
@@ -122,7 +142,8 @@ func (p *pcapng) section(length [4]byte) error {
 	if total < 28 || total%4 != 0 || total > 1<<30 {
 		return fmt.Errorf("section header claims %d bytes", total)
 	}
-	p.ifaces, p.clocks = p.ifaces[:0], p.clocks[:0]
+	p.before = uint64(p.dropped())
+	p.ifaces, p.clocks, p.drops = p.ifaces[:0], p.clocks[:0], p.drops[:0]
 	return p.finish(int(total)-28, total)
 }
 
@@ -136,13 +157,8 @@ func (p *pcapng) iface(body int) error {
 	}
 	i := Interface{LinkType: int(p.order.Uint16(b))}
 	clock := ngClock{snap: p.order.Uint32(b[4:]), ticks: 1e6}
-	for b = b[8:]; len(b) >= 4; {
-		code, n := p.order.Uint16(b), int(p.order.Uint16(b[2:]))
-		padded := 4 + (n+3)&^3
-		if code == 0 || padded > len(b) {
-			break
-		}
-		switch value := b[4 : 4+n]; {
+	for code, value := range p.options(b[8:]) {
+		switch n := len(value); {
 		case code == ngName:
 			i.Name = strings.ToValidUTF8(string(value[:min(n, maxName)]), "") // not within a character
 		case code == ngResolution && n == 1:
@@ -152,9 +168,48 @@ func (p *pcapng) iface(body int) error {
 		case code == ngOffset && n == 8:
 			clock.offset = int64(p.order.Uint64(value))
 		}
-		b = b[padded:]
 	}
-	p.ifaces, p.clocks = append(p.ifaces, i), append(p.clocks, clock)
+	p.ifaces, p.clocks, p.drops = append(p.ifaces, i), append(p.clocks, clock), append(p.drops, 0)
+	return nil
+}
+
+// options yields those of a block, as far as they make sense.
+func (p *pcapng) options(b []byte) iter.Seq2[uint16, []byte] {
+	return func(yield func(uint16, []byte) bool) {
+		for len(b) >= 4 {
+			code, n := p.order.Uint16(b), int(p.order.Uint16(b[2:]))
+			padded := 4 + (n+3)&^3
+			if code == 0 || padded > len(b) || !yield(code, b[4:4+n]) {
+				return
+			}
+			b = b[padded:]
+		}
+	}
+}
+
+// statistics reads how much of an interface was dropped since the capture began: later ones replace those before. What does not
+// make sense is left alone, as packets can be read without it.
+func (p *pcapng) statistics(body int) error {
+	if body < 12 || body > maxRecord {
+		return nil
+	}
+	b, err := p.in.read(body)
+	if err != nil {
+		return inside(err)
+	}
+	id := p.order.Uint32(b)
+	if int64(id) >= int64(len(p.drops)) {
+		return nil
+	}
+	n, said := uint64(0), false
+	for code, value := range p.options(b[12:]) {
+		if (code == ngDropped || code == ngDroppedSystem) && len(value) == 8 {
+			n, said = min(n+min(p.order.Uint64(value), maxDropped), maxDropped), true
+		}
+	}
+	if said {
+		p.drops[id] = n
+	}
 	return nil
 }
 
