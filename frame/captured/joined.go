@@ -1,6 +1,9 @@
 package captured
 
 import (
+	"bytes"
+	"encoding/binary"
+
 	"github.com/dgrdma/dgrdma/frame"
 	"github.com/dgrdma/dgrdma/seal/datagram"
 )
@@ -38,6 +41,11 @@ func (j *joined) split() int {
 		return size
 	}
 	end, known := endOf(&first)
+	if size := stampedSize(&first); !known && size > 0 && j.length%size == 0 { // cut within the stamp of the first
+		if j.size = size; j.fits() {
+			return size
+		}
+	}
 	if !known {
 		return j.length
 	}
@@ -49,6 +57,19 @@ func (j *joined) split() int {
 	}
 	j.size = j.length
 	return j.length
+}
+
+// stampedSize returns how long the datagram of a frame is that acknowledges, has no messages, and a stamp; 0: p does or has.
+func stampedSize(p *Packet) int {
+	h, ok := p.Header()
+	if !ok || h.HasMessages() || h.AckCount == 0 || p.Seal() != datagram.Plain {
+		return 0
+	}
+	size := frame.HeaderSize + frame.StampSize
+	if h.Flags&frame.FlagChecksum != 0 {
+		size = frame.CheckedSize(size)
+	}
+	return frame.PrefixSize + size
 }
 
 // at returns the frame whose datagram begins at an offset.
@@ -117,13 +138,14 @@ func contentEnd(p *Packet) (end int, known bool) {
 	if !h.HasMessages() {
 		return behind(p, frame.HeaderSize, frame.StampSize)
 	}
-	more, said := true, 0 // bytes behind the messages
+	more, said, asks := true, 0, false // bytes behind the messages, and whether these may ask whether frames of a length arrive
 	end = frame.HeaderSize
 	for m := range p.Messages() {
 		if h, ok := m.Hello(); ok && end == frame.HeaderSize {
 			if said = frame.ServicesSize; h.Refers {
 				said = frame.IdentitySize
 			}
+			asks = h.Peer != 0 && !h.Tells && !h.Leaves && !h.Refers
 		}
 		end += frame.MessageHeaderSize + int(m.Len)
 		if more = m.More; more {
@@ -133,10 +155,26 @@ func contentEnd(p *Packet) (end int, known bool) {
 	if more {
 		end += frame.MessageHeaderSize
 	}
+	if size, ok := probed(p, end); asks && ok {
+		return size, true
+	}
 	if said > 0 {
 		return behind(p, end, said)
 	}
 	return end, !more
+}
+
+// probed returns how long a frame says that it is, behind whose message at end it asks whether frames of that length arrive: it has zeros
+// up to there.
+func probed(p *Packet, end int) (size int, ok bool) {
+	from, to := end+frame.ServicesSize, end+frame.ServicesSize+frame.SizeProbeSize
+	if len(p.Data) < to {
+		return 0, false
+	}
+	var asked [frame.SizeProbeSize]byte
+	size = int(binary.LittleEndian.Uint16(p.Data[to-2:]))
+	frame.SizeProbe{Size: size}.Put(asked[:])
+	return size, bytes.Equal(p.Data[from:to], asked[:]) && to <= size && size <= p.Length
 }
 
 // behind returns where a frame ends that may have a stamp, services or an identity, of

@@ -54,6 +54,42 @@ func introduction(t testing.TB, seq frame.Seq) []byte {
 	return append(b, list...)
 }
 
+// sizeProbe is an introduction, to a life that it knows, that asks whether frames of that length arrive.
+func sizeProbe(t testing.TB, seq frame.Seq, size int) []byte {
+	b := introduction(t, seq)
+	m := frame.Hello{Life: 5, Peer: 6}.Message()
+	m.Put(b[frame.PrefixSize+frame.HeaderSize:])
+	at := len(b)
+	b = append(b, make([]byte, size+frame.PrefixSize-at)...)
+	frame.SizeProbe{Size: size}.Put(b[at:])
+	return b
+}
+
+// TestCutAcknowledgements checks that acknowledgements that were joined are taken apart where a snap length leaves nothing of the first
+// but its header.
+func TestCutAcknowledgements(t *testing.T) {
+	for _, checksum := range []bool{false, true} {
+		var acks [][]byte
+		for i := range frame.Seq(5) {
+			acks = append(acks, stampedAck(10+i))
+		}
+		if checksum {
+			acks = checked(acks...)
+		}
+		for wire, c := range capturetest.Joined(t, acks...) {
+			for _, there := range []int{10, 16, 21} { // of the first
+				cut := c
+				cut.Length = len(c.Data)
+				cut.Data = c.Data[:len(c.Data)-5*len(acks[0])+frame.PrefixSize+there]
+				all, stats, err := readAll(capturetest.Pcap(binary.LittleEndian, true, cut), Options{})
+				if err != nil || len(all) != 1 || stats.Hidden != 4 || all[0].Length != len(acks[0])-frame.PrefixSize || len(all[0].Data) != there {
+					t.Errorf("checksum %v, %s, %d bytes: %+v, %v", checksum, wire, there, stats, err)
+				}
+			}
+		}
+	}
+}
+
 // between gives a copy of a datagram other endpoints.
 func between(src, dst uint16, b []byte) []byte {
 	b = bytes.Clone(b)
@@ -93,6 +129,9 @@ func TestJoinedDatagrams(t *testing.T) {
 		"bare introductions":        {bare, bare, stampedAck(3)},
 		"padded introductions":      {padded(serves, 3), padded(serves, 3), serves},
 		"data behind introductions": {serves, serves, withData(9, 100)},
+		"asks for a length before":  {sizeProbe(t, 7, 1466), withData(8, 1432), withData(9, 100)},
+		"asks for lengths":          {sizeProbe(t, 7, 1472), sizeProbe(t, 8, 1472), serves},
+		"checked, asks before":      checked(sizeProbe(t, 7, 1466), withData(8, 1432), stampedAck(9)),
 		"several introduced":        {serves, between(1, 3, serves), between(1, 4, serves)},
 		"another introduced behind": append(full[:20:20], between(9, 2, serves)),
 		"full frames":               full,
