@@ -16,7 +16,7 @@ func (f *flow) acknowledged(s *seen) {
 		return
 	}
 	start := f.ids.newest.Near(s.AckStart)
-	any := false
+	any, waiting := false, f.inFlight
 	for i := range int(s.AckCount) {
 		w := start + ack.Wide(i)
 		if ahead := w.Diff(f.ids.newest); ahead > 0 {
@@ -31,7 +31,7 @@ func (f *flow) acknowledged(s *seen) {
 			continue
 		}
 		any = true
-		f.ackedSent = max(f.ackedSent, x.last)
+		f.ackedSent = max(f.ackedSent, x.place)
 		if !x.acked {
 			f.ackOne(x, s.at, s.record)
 			f.took(x)
@@ -39,6 +39,9 @@ func (f *flow) acknowledged(s *seen) {
 		if !f.anyAcked || w.Diff(f.newestAcked) > 0 {
 			f.newestAcked, f.anyAcked = w, true
 		}
+	}
+	if f.inFlight < waiting {
+		f.window.acknowledged(s.at, waiting)
 	}
 	if any {
 		f.ackPoints.add(Point{At: s.at, Height: f.height(f.newestAcked), Record: s.record})
@@ -76,11 +79,10 @@ func (f *flow) grace() time.Duration {
 // finish draws the conclusions of what is still open when the capture ends.
 func (f *flow) finish(end time.Duration) {
 	grace := f.grace()
-	for i := range f.ids.slots {
-		s := &f.ids.slots[i]
+	for s := range f.ids.inOrder() {
 		switch {
 		case s.state == slotMissing && end-s.firstAt <= grace && !s.acked:
-			// It may only be late.
+			f.gaps++ // it may only be late
 		case s.state == slotMissing:
 			f.evict(s)
 		case s.state == slotMessage && !s.acked && end-s.firstAt <= grace:

@@ -51,7 +51,8 @@ type Analyzer struct {
 	joined         joinedRecord
 	hiddenIn       int // records
 	firstHidden    int
-	headless       int // frames cut within their headers
+	unsplit        counted // records that may be of several frames, of which the first is cut
+	headless       int     // frames cut within their headers
 	firstChanged   int
 	firstUnfollow  int
 	firstBackwards int
@@ -80,7 +81,7 @@ func (a *Analyzer) Add(p *captured.Packet) {
 	a.records = max(a.records, p.Record) // of which one may hold several frames
 	c.Bytes += int64(p.Length)
 	s := &a.seen
-	*s = seen{record: p.Record, at: a.time(p), wire: p.Length, cut: p.Cut(), messages: s.messages[:0]}
+	*s = seen{record: p.Record, place: c.Frames, at: a.time(p), wire: p.Length, cut: p.Cut(), messages: s.messages[:0]}
 	if kind := p.Seal(); kind != datagram.Plain {
 		if s.cut {
 			c.Cut++
@@ -233,10 +234,16 @@ func (a *Analyzer) Counted(s capture.Stats) {
 	a.fragments, a.unknownLink = s.Fragments, s.UnknownLink
 }
 
+// Dropped notes how many packets the host that captured had no room for, as the capture says.
+func (a *Analyzer) Dropped(n int) { a.capture.Dropped = n }
+
 // Report ends the analysis; the Analyzer takes no more frames.
 func (a *Analyzer) Report() *Report {
 	a.hides()
-	a.capture.Begin, a.capture.Duration = a.begin, a.end
+	a.capture.Duration = a.end
+	if y := a.begin.Year(); y >= 0 && y <= 9999 { // what a calendar, and JSON, can say
+		a.capture.Begin = a.begin
+	}
 	a.capture.Records = cmp.Or(max(a.capture.Records, a.records), a.capture.Frames)
 	slices.SortStableFunc(a.order, func(f, g *flow) int { return cmp.Compare(g.dataFirst, f.dataFirst) })
 	for i, f := range a.order {

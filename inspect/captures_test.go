@@ -38,7 +38,7 @@ func TestCapturesOfRealPeers(t *testing.T) {
 		{"ether-loss5-pingpong", sums{40, 8, 24, 24, 0, 0}, []string{
 			"warning sent again", "warning sent again", "warning frame", "warning frame", "warning frame", "warning frame",
 		}},
-		{"ether-many-doorbell", sums{114, 0, 113, 113, 0, 0}, []string{"note window"}},
+		{"ether-many-doorbell", sums{114, 0, 113, 113, 0, 0}, nil},
 		{"ether-multi", sums{5, 0, 1, 4, 0, 0}, nil},
 		{"ether-single", sums{2, 0, 1, 1, 0, 0}, nil},
 		{"ether2-coalesce", sums{3, 0, 16, 0, 0, 0}, []string{"note never acknowledges"}},
@@ -46,9 +46,9 @@ func TestCapturesOfRealPeers(t *testing.T) {
 		{"ether2-odd", sums{1, 0, 1, 0, 0, 0}, []string{"note never acknowledges"}},
 		{"ether2-single", sums{1, 0, 1, 0, 0, 0}, []string{"note never acknowledges"}},
 		{"fpga-lost-ack-stalls", sums{76, 56, 7, 10, 8, 1}, []string{
-			"problem not acknowledged", "problem frame", "problem frame", "problem frame", "warning sent again", "note gap",
+			"problem not acknowledged", "warning sent again", "warning frame", "warning frame", "warning frame", "note gap",
 		}},
-		{"fpga-many", sums{38, 0, 100, 25, 0, 0}, []string{"note window"}},
+		{"fpga-many", sums{38, 0, 100, 25, 0, 0}, nil},
 		{"fpga-multi", sums{5, 0, 1, 4, 0, 0}, nil},
 		{"fpga-send-ackonly-unpadded", sums{6, 0, 4, 4, 0, 0}, nil},
 		{"fpga-send-w1-ocpi-dg", sums{7, 0, 4, 4, 0, 0}, nil},
@@ -98,11 +98,11 @@ func said(r *inspect.Report) string {
 // The words of a few findings, against what can be looked up in the captures.
 func TestFindingsInWords(t *testing.T) {
 	for _, tt := range []struct{ name, want string }{
-		{"ether-loss5-pingpong", "warning: Frame 11 of endpoint 1 was sent 3 times within 410 ms; its first acknowledgement, 206 ms after the frame, was lost or came too late."},
-		{"udp-loss7", "warning: 41 of 50 frames from endpoint 1 to endpoint 2 were sent again, 74 copies in all: 59.7 % of what was sent."},
-		{"udp-loss7", "warning: Frame 47 of endpoint 1 was sent 5 times within 818 ms; it was acknowledged 74.5 ms after the last time, and never before."},
-		{"fpga-lost-ack-stalls", "8 frames from endpoint 1 (02:00:00:00:00:0a) were never acknowledged by endpoint 1 (02:00:00:00:00:0b), which acknowledges others; the first is frame 9. 1 frame of endpoint 1 (02:00:00:00:00:0b) is missing in the capture: the acknowledgements may have been there."},
-		{"udp-many", "note: A window of 8 limits throughput from endpoint 1 to endpoint 2 to about 21.8 KB/s"},
+		{"ether-loss5-pingpong", "warning: Frame 11 of endpoint 1 is in the capture 3 times within 410 ms: it was acknowledged 206 ms after the first time, and came again all the same."},
+		{"udp-loss7", "warning: 41 of 50 frames from endpoint 1 to endpoint 2 were sent again, 74 copies in all, 59.7 % of these frames in the capture."},
+		{"udp-loss7", "warning: Frame 47 of endpoint 1 is in the capture 5 times within 818 ms; its first acknowledgement in the capture came 74.5 ms after the last time."},
+		{"fpga-lost-ack-stalls", "8 frames from endpoint 1 (02:00:00:00:00:0a) have no acknowledgement in the capture, where endpoint 1 (02:00:00:00:00:0b) acknowledges others; the first is frame 9. 1 frame of endpoint 1 (02:00:00:00:00:0b) is missing in the capture: the acknowledgements may have been there."},
+		{"udp-many", "note: A window of 8 seems to hold throughput from endpoint 1 to endpoint 2 at about 21.8 KB/s"},
 	} {
 		if got := said(analyze(t, openCapture(t, tt.name))); !strings.Contains(got, tt.want) {
 			t.Errorf("%s:\n%swant\n%s", tt.name, got, tt.want)

@@ -25,7 +25,7 @@ func (f *flow) message(s *seen) {
 	x := f.ids.known(w)
 	switch {
 	case x == nil && !f.ids.fresh(w):
-		f.tooOld++
+		f.old(s, first)
 	case x == nil, x.state == slotMissing, x.state == slotHidden, x.state == slotOther:
 		f.firstSight(s, w, first)
 	case x.brief == first:
@@ -59,9 +59,29 @@ func (f *flow) conflict(s *seen, first brief) {
 	if f.firstConflict == 0 {
 		f.firstConflict = s.record
 	}
-	if firstOfLife(s) || f.strays.note(s.Seq, s.record, s.at) {
-		f.conflicts = max(f.conflicts-max(f.strays.n, 1), 0)
+	if !(!f.ours && firstOfLife(s) || f.strays.note(s.Seq, s.record, s.at)) {
+		return
+	}
+	f.conflicts = max(f.conflicts-max(f.strays.n, 1), 0)
+	if f.ours { // else it would have announced a restart
+		f.leap(s)
+	} else {
 		f.restart(s, 0, "ids began anew, with other content")
+	}
+	f.firstSight(s, f.ids.newest, first)
+}
+
+// oldApart is how far from each other frames may be that make a numbering together, of ids before all that are remembered. Arbitrary: what a network
+// holds back is farther apart mostly, or less than backBelieved.
+const oldApart = 8
+
+// old takes a frame with an id before all that are remembered: the network held it back, or, if many of them follow each other, the capture lost nearly
+// as many as there are ids.
+func (f *flow) old(s *seen, first brief) {
+	f.tooOld++
+	if f.strays.noteRun(s.Seq, s.record, s.at, oldApart, backBelieved) {
+		f.tooOld -= backBelieved
+		f.leap(s)
 		f.firstSight(s, f.ids.newest, first)
 	}
 }
@@ -77,7 +97,7 @@ func (f *flow) firstSight(s *seen, w ack.Wide, first brief) {
 		f.mark(markLate, Mark{At: s.at, ID: w.Seq(), Height: f.height(w), Record: s.record})
 	}
 	*x = slot{
-		id: w, state: slotMessage, late: late, sent: 1, record: s.record, last: s.record, firstAt: s.at, lastAt: s.at,
+		id: w, state: slotMessage, late: late, sent: 1, record: s.record, last: s.record, place: s.place, firstAt: s.at, lastAt: s.at,
 		brief: first, ackStart: s.AckStart, ackCount: s.AckCount,
 	}
 	f.firsts++
@@ -99,21 +119,16 @@ func (f *flow) firstSight(s *seen, w ack.Wide, first brief) {
 		}
 	}
 	f.setInFlight(s.at, f.inFlight+1)
-	switch {
-	case f.inFlight > f.inFlightMost:
-		f.inFlightMost, f.atMost = f.inFlight, 1
-	case f.inFlight == f.inFlightMost:
-		f.atMost++
-	}
+	f.window.sent(s.at, f.inFlight)
 	if acked {
-		f.ackOne(x, s.at, s.record)
+		f.ackOne(x, s.at, 0) // where, is not kept of ids that were acknowledged ahead
 	}
 }
 
 // again takes another copy of a frame.
 func (f *flow) again(s *seen, x *slot) {
 	sameHeader := s.AckStart == x.ackStart && s.AckCount == x.ackCount
-	overtaken := f.ackedSent > x.last
+	overtaken := f.ackedSent > x.place && !f.doubled() // at a receiver, what it doubles comes after such acknowledgements too
 	patience := shortestTimeout
 	if x.late {
 		patience = atOnce
@@ -127,8 +142,23 @@ func (f *flow) again(s *seen, x *slot) {
 		f.mark(markDuplicate, Mark{At: s.at, ID: x.id.Seq(), Height: f.height(x.id), Record: s.record})
 		return
 	}
+	if sameHeader {
+		f.alike++
+	}
 	f.sentAgain(s, x)
 }
+
+// doubled reports whether most frames so far came twice that no sender sends twice, as in a capture that was taken at two places.
+func (f *flow) doubled() bool {
+	others, again := f.others, f.othersAgain
+	if f.reverse != nil {
+		others, again = others+f.reverse.others, again+f.reverse.othersAgain
+	}
+	return others >= leastOthers && 2*again > others
+}
+
+// leastOthers is how many frames show that most come twice. Arbitrary.
+const leastOthers = 4
 
 // sentAgain takes a copy that the sender made.
 func (f *flow) sentAgain(s *seen, x *slot) {
@@ -149,7 +179,7 @@ func (f *flow) sentAgain(s *seen, x *slot) {
 	if x.sent < 1<<16-1 {
 		x.sent++
 	}
-	x.last, x.lastAt = s.record, s.at
+	x.last, x.place, x.lastAt = s.record, s.place, s.at
 	x.ackStart, x.ackCount = s.AckStart, s.AckCount
 	f.mark(markResent, Mark{At: s.at, ID: x.id.Seq(), Height: f.height(x.id), Record: s.record, Sent: int(x.sent)})
 }

@@ -26,6 +26,7 @@ type counterSlot struct {
 // sealedCounts is what the counters of a direction tell.
 type sealedCounts struct {
 	keys, missing, late, copies, strays int
+	behind                              int // counters before all that are remembered: late ones, most likely, which are in missing too
 	firstMissing, firstLate, firstCopy  int // records
 }
 
@@ -56,13 +57,15 @@ func (c *counting) add(n uint64, salt uint32, record int, k *sealedCounts) {
 		c.farRow = 0
 	case n <= c.top && c.top-n < counterWindow:
 		c.again(n, salt, record, k)
+	case n < c.top && c.restarts(n):
+		k.behind = max(0, k.behind-(backBelieved-1))
+		c.settle(k)
+		c.begin(n, salt, k)
+	case n < c.top:
+		k.behind++
 	case c.follows(n):
 		k.strays = max(0, k.strays-(straysBelieved-1))
 		c.settle(k)
-		if n < c.top {
-			c.begin(n, salt, k)
-			break
-		}
 		k.lost(int(n-c.top)-straysBelieved, record) // a long piece
 		*c = counting{begun: true, first: n, top: n}
 		*c.at(n) = counterSlot{salt: salt, seen: true}
@@ -79,6 +82,25 @@ func (c *counting) follows(n uint64) bool {
 	c.far = n
 	c.farRow++
 	return c.farRow >= straysBelieved
+}
+
+// backBelieved is how many frames in a row, none of which is missing, make another numbering under an index whose counters were higher: that of another
+// key. Arbitrary: more than a network holds back together without one between.
+const backBelieved = 16
+
+// restarts reports whether so many frames before all others follow each other that they are under another key.
+func (c *counting) restarts(n uint64) bool {
+	if n != c.far+1 {
+		c.farRow = 0
+	}
+	c.far = n
+	c.farRow++
+	return c.farRow >= backBelieved
+}
+
+// came returns how many are late, and how many never came, now that it is known which came behind all that are remembered.
+func (k *sealedCounts) came() (late, missing int) {
+	return k.late + k.behind, max(0, k.missing-k.behind)
 }
 
 // again takes a counter that is not ahead.

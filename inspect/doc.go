@@ -26,20 +26,23 @@
 // Frame ids are followed over their wrap. The fields of a frame's first message
 // tell a frame that is sent again from another one under the same id. A copy
 // came at once, and is called a duplicate, if it repeats the acknowledgement too,
-// and comes before its sender can have had a reason: no timeout is shorter than
-// two milliseconds, and nothing that was sent after the copy before it was
-// acknowledged yet. The network made it, unless the sender is OpenCPI's first C++
-// driver, which repeats some frames too early. All other copies were sent again by
-// their sender. So was a copy that has the transaction id of a later frame and writes to
+// and comes before its sender can have had a reason: sooner than any timeout, and
+// before anything that was sent after the copy before it was
+// acknowledged. The network made it, or held the one before back, unless the sender is OpenCPI's first C++
+// driver, which repeats some frames too early. All other copies count as sent again; if their acknowledgement is
+// the same, a network that doubles and holds back may have made them, and findings say so. So was a copy that has the transaction id of a later frame and writes to
 // the same place: that driver sends again what its request says by then.
 //
-// A restart is seen by an introduction of a life that was not known before, or
-// by ids that begin anew with other content. The life that an endpoint names to
+// A restart is seen by an introduction of a life that was not known before, or, of peers that do not introduce theirs,
+// by ids that begin again with other content. If one of our own kind goes on elsewhere, the capture lost a long piece, or the introduction. The life that an endpoint names to
 // somebody it does not know, under the id 0, is none that it has. What was sent to
 // an endpoint before it began anew, and not acknowledged, was for the life that ended.
 //
-// An endpoint paused that sent nothing for a second at least while copies were sent to it, and then
+// An endpoint paused of which nothing was captured for a second at least while copies were sent to it, and which then
 // went on without a restart.
+//
+// The capture lost frames itself if its file says so, or if something is acknowledged that is not in it. That is told before all else, and
+// nothing is a problem that may follow from it.
 //
 // Of a record of several datagrams a snap length may leave only the first. Its sender numbers one after the other, so that the ids of
 // the others are known. What they held is not, and nothing is said of what it may explain.

@@ -13,9 +13,9 @@ import (
 	"github.com/dgrdma/dgrdma/frame"
 )
 
-// mostOfAKind is how many findings of one kind and severity a report has, of all flows together,
-// before one that says how many there are more.
-const mostOfAKind = 4
+// mostOfAKind is how many findings of one kind and severity a report has, of all flows together. The last of them says how many more
+// there are.
+const mostOfAKind = 5
 
 // causeWeight is the least of what other findings follow from.
 const causeWeight = math.MaxInt32 / 2
@@ -37,9 +37,13 @@ func (c *findings) add(s Severity, kind string, weight int, records []int, forma
 	c.all = append(c.all, f)
 }
 
+// first has the finding that was added last come before all others, more severe ones too, as they may follow from it.
+func (c *findings) first() { c.all[len(c.all)-1].explains = true }
+
 func (a *Analyzer) findings() []Finding {
 	c := findings{names: a.names()}
 	a.aboutCapture(&c)
+	a.aboutLosses(&c)
 	for _, f := range a.order {
 		c.flow = f
 		f.aboutLoss(&c)
@@ -59,7 +63,7 @@ var rank = map[Severity]int{Problem: 0, Warning: 1, Note: 2}
 // sorted returns the findings that matter most first, and not too many of a kind.
 func (c *findings) sorted() []Finding {
 	slices.SortStableFunc(c.all, func(a, b Finding) int {
-		return cmp.Or(cmp.Compare(rank[a.Severity], rank[b.Severity]), cmp.Compare(b.weight, a.weight))
+		return cmp.Or(before(a.explains, b.explains), cmp.Compare(rank[a.Severity], rank[b.Severity]), cmp.Compare(b.weight, a.weight))
 	})
 	type group struct {
 		severity Severity
@@ -72,15 +76,28 @@ func (c *findings) sorted() []Finding {
 	out := []Finding{}
 	for _, f := range c.all {
 		g := group{f.Severity, f.Kind}
-		switch told[g]++; {
-		case told[g] <= mostOfAKind || there[g] == mostOfAKind+1: // a line says as much as that there is one more
-			out = append(out, f)
-		case told[g] == there[g]:
-			more := there[g] - mostOfAKind
-			out = append(out, Finding{Severity: f.Severity, Kind: f.Kind, More: more, Text: fmt.Sprintf("%s more of this kind: %s.", count(more, "finding"), f.Kind)})
+		told[g]++
+		if told[g] > mostOfAKind {
+			continue
 		}
+		if more := there[g] - mostOfAKind; told[g] == mostOfAKind && more > 0 {
+			f.More = more
+			f.Text += fmt.Sprintf(" %s like this one %s left out.", count(more, "finding"), isAre(more))
+		}
+		out = append(out, f)
 	}
 	return out
+}
+
+// before orders what is so before what is not.
+func before(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return -1
+	}
+	return 1
 }
 
 // names returns what the ends are called: by their ids, if these are different. The id 0 is of somebody that is asked for.
@@ -136,26 +153,33 @@ func (a *Analyzer) aboutCapture(c *findings) {
 		}
 	}
 	if k.Frames == 0 && k.FPDUs == 0 {
-		c.add(Note, "no frames", 0, nil, "There are no frames of DG/RDMA or iWARP among the %s of this capture. "+
-			"Another Ethernet type, or ports of UDP or TCP that have to be named?", count(k.Records, "record"))
+		c.add(Note, "no frames", 0, nil, "No frames of DG/RDMA or iWARP were found among the %s of this capture. "+
+			"Another Ethernet type, ports of UDP or TCP that have to be named, or a snap length that cuts too much away?", count(k.Records, "record"))
 	}
 	if k.Changed > 0 {
 		c.add(Problem, "checksum", k.Changed, []int{a.firstChanged},
 			"%s %s a wrong checksum, and a right one of the wire: the memory of a switch, a router or a host before the capture changes what it holds. Their receiver drops them, and they are sent again. "+
-				"What is sent without a checksum of its own is changed as well.", count(k.Changed, "frame"), hasHave(k.Changed))
+				"What is sent without a checksum of its own is changed as well.", count(k.Changed, "frame"), has(k.Changed))
 	}
 	if k.Malformed > 0 {
 		c.add(Warning, "malformed", k.Malformed, []int{a.firstMalformed},
 			"%s %s malformed: their receiver drops them.", count(k.Malformed, "frame"), wasWere(k.Malformed))
 	}
+	if n := a.unsplit.n; n > 0 {
+		c.add(Warning, "behind snap length", math.MaxInt32, []int{a.unsplit.first}, "A snap length cut %s within what may be the first of several frames, as a host with offload hands them around: the others would be behind it, in no count or picture of this report. "+
+			"Capture whole packets (tcpdump -s 0), or with gso=off and gro=off at both endpoints.", count(n, "record"))
+		c.first()
+	}
 	if k.Hidden > 0 {
-		c.add(Warning, "behind snap length", math.MaxInt32, []int{a.firstHidden}, "A snap length cut %s of several frames, as a host with offload hands them around: %s %s behind it, in no count or picture of this report. "+
+		c.add(Warning, "behind snap length", math.MaxInt32, []int{a.firstHidden}, "A snap length cut %s of several frames, as a host with offload hands them around: at least %s %s behind it, in no count or picture of this report. "+
 			"What became of them, what they acknowledge and what they complete is not known. Capture whole packets (tcpdump -s 0), or with gso=off and gro=off at both endpoints.",
 			count(a.hiddenIn, "record"), count(k.Hidden, "frame"), isAre(k.Hidden))
+		c.first()
 	}
 	if a.headless > 0 {
 		c.add(Warning, "behind snap length", math.MaxInt32, nil, "A snap length cut %s within their headers: no count or picture of this report has them, and what became of them is not known. "+
 			"Capture whole packets (tcpdump -s 0).", count(a.headless, "frame"))
+		c.first()
 	}
 	if k.Cut > 0 {
 		c.add(Note, "cut", k.Cut, nil, "%s %s captured without their end (snap length, or fragments): "+

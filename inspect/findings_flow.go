@@ -18,15 +18,21 @@ func (f *flow) aboutLoss(c *findings) {
 	from, to := c.names(f.key)
 	firsts := f.firsts
 	if f.resent > 0 {
-		text := ""
+		text, share := "", ""
+		if f.resent+firsts >= leastShare {
+			share = fmt.Sprintf(", %s of these frames in the capture", percent(f.resent, f.resent+firsts))
+		}
 		if f.earlyAcks > 0 {
-			text = fmt.Sprintf(" %s of them had been acknowledged before: those acknowledgements were lost or late.", Grouped(int64(f.earlyAcks)))
+			text = fmt.Sprintf(" %s of them had been acknowledged in the capture before.", Grouped(int64(f.earlyAcks)))
 		}
 		if f.hidden > 0 {
 			text += " What lies behind the snap length is not counted."
 		}
-		c.add(Warning, "sent again", f.resent, []int{f.firstCopy}, "%s of %s from %s to %s %s sent again, %s in all: %s of what was sent.%s",
-			Grouped(int64(f.resentIDs)), count(firsts, "frame"), from, to, wasWere(f.resentIDs), count(f.resent, "copy"), percent(f.resent, f.resent+firsts), text)
+		if f.alike > 0 {
+			text += " A network that doubles frames and holds the second ones back looks the same."
+		}
+		c.add(Warning, "sent again", f.resent, []int{f.firstCopy}, "%s of %s from %s to %s %s sent again, %s in all%s.%s",
+			Grouped(int64(f.resentIDs)), count(firsts, "frame"), from, to, wasWere(f.resentIDs), count(f.resent, "copy"), share, text)
 	}
 	if n := f.live; n > 0 {
 		c.add(Warning, "live header", n, []int{f.firstLive}, "%s from %s %s the transaction id of a later frame: OpenCPI's first C++ driver sends again "+
@@ -34,59 +40,58 @@ func (f *flow) aboutLoss(c *findings) {
 	}
 	f.aboutWorst(c, from)
 	if n := f.toEnded; n > 0 {
-		c.add(Problem, "not acknowledged", n, []int{f.firstToEnded.record}, "%s from %s %s sent to a life of %s that ended, and never acknowledged; the first is frame %d.",
-			count(n, "frame"), from, wasWere(n), to, f.firstToEnded.id.Seq())
+		c.add(f.problem(false), "not acknowledged", n, []int{f.firstToEnded.record}, "%s from %s %s sent to a life of %s that ended, and no acknowledgement of %s is in the capture; the first is frame %d.",
+			count(n, "frame"), from, wasWere(n), to, itThem(n), f.firstToEnded.id.Seq())
 	}
 	if n := f.unacked - f.toEnded; f.acked > 0 && n > 0 {
 		s := Warning
 		if f.resent > 0 {
-			s = Problem
+			s = f.problem(false)
 		}
 		text := ""
 		if n := f.hiddenBack(); n > 0 {
 			s = Note
 			text = fmt.Sprintf(" %s of %s %s behind the snap length: the acknowledgements may be there.", count(n, "frame"), to, isAre(n))
-		} else if f.reverse != nil && f.reverse.missing > 0 {
+		} else if f.reverse != nil && f.reverse.gaps > 0 {
 			text = fmt.Sprintf(" %s of %s %s missing in the capture: the acknowledgements may have been there.",
-				count(f.reverse.missing, "frame"), to, isAre(f.reverse.missing))
+				count(f.reverse.gaps, "frame"), to, isAre(f.reverse.gaps))
 		}
 		c.add(s, "not acknowledged", n, []int{f.firstUnacked.record},
-			"%s from %s %s never acknowledged by %s, which acknowledges others; the first is frame %d.%s",
-			count(n, "frame"), from, wasWere(n), to, f.firstUnacked.id.Seq(), text)
+			"%s from %s %s no acknowledgement in the capture, where %s acknowledges others; the first is frame %d.%s",
+			count(n, "frame"), from, has(n), to, f.firstUnacked.id.Seq(), text)
 	}
-	if n := f.missingAcked; n > 0 {
-		text, where := "", []int(nil)
-		if f.firstMissingAcked.record != 0 {
-			text = fmt.Sprintf(", the first is %d, before this record", f.firstMissingAcked.id.Seq())
-			where = []int{f.firstMissingAcked.record}
-		}
-		why := "The capture itself lost frames"
-		if f.cuts > 0 { // what is behind a frame whose end is not known may be one more
-			why += ", or its snap length hides them"
-		}
-		c.add(Warning, "capture incomplete", n, where, "%s: %s acknowledges %s of %s that %s not in it%s.",
-			why, to, count(n, "frame"), from, isAre(n), text)
-	}
-	if n := f.missing - f.missingAcked; n > 0 {
+	if n := f.missing - f.missingAcked; n > 0 && f.hidden == 0 { // else they may be behind the snap length
 		s := Note
 		if f.tx.never > 0 {
 			s = Warning
 		}
-		c.add(s, "gap", n, []int{f.firstMissing.record}, "%s of %s %s never seen, and not acknowledged; the first is %d, before this record. "+
-			"Frames that hold only acknowledgements are not repeated when they are lost.", count(n, "frame id"), from, wasWere(n), f.firstMissing.id.Seq())
+		c.add(s, "gap", n, []int{f.firstMissing.record}, "%s of %s %s not in the capture, nor acknowledged in it; the first is %d, before this record. %s lost before the point of capture, or by the capture itself. "+
+			"Frames that hold only acknowledgements are not repeated when they are lost.", count(n, "frame id"), from, isAre(n), f.firstMissing.id.Seq(), capital(itThey(n)+" "+wasWere(n)))
 	}
 	if f.jumps > 0 {
-		c.add(Warning, "leap", f.jumps, nil, "Frame ids of %s leap %s by more than %d: a long piece is missing in the capture.", from, times(f.jumps), maxJump)
+		text := ""
+		if f.ours {
+			text = fmt.Sprintf(", or %s restarted, and what announces that is missing", from)
+		}
+		c.add(Warning, "leap", f.jumps, []int{f.firstJump}, "Frame ids of %s go on elsewhere %s: a long piece is missing in the capture%s. How many frames that are cannot be told.", from, times(f.jumps), text)
 	}
 	if f.tx.never > 0 && f.cut == 0 && f.hidden == 0 {
-		s := Problem
-		if f.missingAcked > 0 || f.jumps > 0 || f.nRestart > 0 {
-			s = Warning // for a reason that is told
-		}
+		s := f.problem(f.nRestart > 0) // which is told
 		t := slices.MinFunc(f.tx.unfinished.all, func(a, b Transaction) int { return cmp.Compare(a.Begin, b.Begin) })
-		c.add(s, "transaction", f.tx.never, []int{t.Record}, "%s from %s to %s never completed. Of transaction %d, which begins in this record, %d of %s were seen.",
+		c.add(s, "transaction", f.tx.never, []int{t.Record}, "Of %s from %s to %s not all messages are in the capture; of transaction %d, which begins in this record, %d of %s are.",
 			count(f.tx.never, "transaction"), from, to, t.ID, t.Messages, count(t.Of, "message"))
 	}
+}
+
+// leastShare is of how many frames a share is told. Arbitrary: of fewer, numbers say more.
+const leastShare = 20
+
+// problem is the severity of what matters, unless there is another reason for it, or the capture shows that it lost frames: then that may be one.
+func (f *flow) problem(reason bool) Severity {
+	if reason || f.a.losesFrames() {
+		return Warning
+	}
+	return Problem
 }
 
 // hiddenBack is how many frames of the peer lie behind the snap length, which may acknowledge anything.
@@ -104,22 +109,24 @@ func (f *flow) aboutWorst(c *findings, from string) {
 		if s.sent < 3 && f.resentIDs > told {
 			break // copies are told in sum
 		}
-		head := fmt.Sprintf("Frame %d of %s was sent %s within %s", s.id.Seq(), from, times(int(s.sent)), elapsed(s.firstAt, s.lastAt))
+		head := fmt.Sprintf("Frame %d of %s is in the capture %s within %s", s.id.Seq(), from, times(int(s.sent)), elapsed(s.firstAt, s.lastAt))
 		records := []int{s.record, s.last}
-		switch {
+		switch { // that some are not acknowledged is told in sum
 		case s.given:
-			c.add(Warning, "frame", 0, records, "%s; it was not acknowledged before the sender began anew.", head)
+			c.add(Warning, "frame", 0, records, "%s; no acknowledgement of it is there before its sender restarted.", head)
+		case s.early && s.ackIn == 0:
+			c.add(Warning, "frame", 0, records, "%s: its acknowledgement is in the capture before it, and it came again all the same.", head)
 		case s.early:
 			c.add(Warning, "frame", 0, []int{s.record, s.ackIn, s.last},
-				"%s; its first acknowledgement, %s after the frame, was lost or came too late.", head, elapsed(s.firstAt, s.ackedAt))
+				"%s: it was acknowledged %s after the first time, and came again all the same.", head, elapsed(s.firstAt, s.ackedAt))
 		case s.acked:
-			c.add(Warning, "frame", 0, records, "%s; it was acknowledged %s after the last time, and never before.", head, elapsed(s.lastAt, s.ackedAt))
+			c.add(Warning, "frame", 0, records, "%s; its first acknowledgement in the capture came %s after the last time.", head, elapsed(s.lastAt, s.ackedAt))
 		case s.ended:
 			c.add(Warning, "frame", 0, records, "%s; the life that it was sent to ended.", head)
 		case f.hiddenBack() > 0:
 			c.add(Note, "frame", 0, records, "%s; no acknowledgement of it is before the snap length.", head)
 		case f.acked > 0:
-			c.add(Problem, "frame", 0, records, "%s; it was never acknowledged.", head)
+			c.add(Warning, "frame", 0, records, "%s; no acknowledgement of it is there.", head)
 		}
 	}
 }
@@ -138,21 +145,21 @@ func (f *flow) aboutOrder(c *findings) {
 		if 100*n > firsts && n > 2 {
 			s = Warning
 		}
+		or := fmt.Sprintf(", or held %s back until %s had been sent again", itThem(n), itThey(n))
 		if f.together == n { // as where they were recorded when they were read
-			c.add(s, "duplicates", n, firstMark(f, markDuplicate), "%s from %s to %s came twice at the same time: they were doubled, "+
-				"or copies waited together before they were received.", count(n, "frame"), from, to)
-			break
+			or = ", or copies waited together before they were received"
 		}
-		if f.life != 0 { // ours repeat nothing without a reason
-			c.add(s, "duplicates", n, firstMark(f, markDuplicate), "The network doubled %s from %s to %s.", count(n, "frame"), from, to)
-			break
+		if !f.ours { // ours repeat nothing without a reason
+			or += ", or the sender is OpenCPI's first C++ driver, which repeats some frames too early"
 		}
-		c.add(s, "duplicates", n, firstMark(f, markDuplicate), "%s from %s to %s came twice at once, too soon for a timeout: "+
-			"the network doubled them, or the sender is OpenCPI's first C++ driver, which repeats some frames too early.", count(n, "frame"), from, to)
+		if f.a.losesFrames() || f.reverse != nil && f.reverse.gaps > 0 {
+			or += ", or the reason to send them again is an acknowledgement that is not in the capture"
+		}
+		c.add(s, "duplicates", n, f.firstMark(markDuplicate), "%s from %s to %s came again at once, too soon for a timeout: the network doubled %s%s.", count(n, "frame"), from, to, itThem(n), or)
 	}
 	if n := f.late; n > 0 {
-		c.add(Note, "late", n, firstMark(f, markLate), "%s from %s to %s came after later ones: the network changed their order, "+
-			"or lost their first copy before the point of capture.", count(n, "frame"), from, to)
+		c.add(Note, "late", n, f.firstMark(markLate), "%s from %s to %s came after later ones: the network changed their order, "+
+			"or their first copy is not in the capture.", count(n, "frame"), from, to)
 	}
 	if n := f.conflicts; n > 0 {
 		c.add(Warning, "id used twice", n, []int{f.firstConflict}, "%s from %s %s the id of another one: an old frame that the network held back, "+
@@ -164,19 +171,12 @@ func (f *flow) aboutOrder(c *findings) {
 	}
 }
 
-func firstMark(f *flow, k markKind) []int {
+func (f *flow) firstMark(k markKind) []int {
 	if all := f.marks[k].all; len(all) > 0 {
 		return []int{all[0].Record}
 	}
 	return nil
 }
-
-// The largest number of frames in flight counts as the window if it was reached at least
-// windowSeen times, and the frames in flight at those times are at least a windowShare of all.
-const (
-	windowSeen  = 5
-	windowShare = 0.5
-)
 
 // oneSided reports whether the other direction is missing in the capture, and was there: its
 // frames are acknowledged, or what goes on behind an introduction does so since it was answered.
@@ -197,11 +197,11 @@ func (f *flow) aboutPeer(c *findings) {
 		c.add(Note, "one direction", firsts, []int{f.firstRecord}, "Only one direction was captured: nothing of %s is in the capture, which answers %s. "+
 			"What it acknowledged of %s is not known.", to, from, count(firsts, "frame"))
 	case f.resent > 0 && f.reverse == nil:
-		c.add(Problem, "never acknowledges", firsts, []int{f.firstRecord, f.firstCopy}, "%s never acknowledges: %s from %s, %s. "+
+		c.add(Problem, "never acknowledges", firsts, []int{f.firstRecord, f.firstCopy}, "%s never acknowledges in this capture: %s from %s, %s. "+
 			"Nothing of it is in the capture: unless only the other direction was captured, it is not there.",
 			capital(to), count(firsts, "frame"), from, count(f.resent, "copy"))
 	case f.resent > 0:
-		c.add(Problem, "never acknowledges", firsts, []int{f.firstRecord, f.firstCopy}, "%s never acknowledges: %s from %s, %s.",
+		c.add(f.problem(false), "never acknowledges", firsts, []int{f.firstRecord, f.firstCopy}, "%s never acknowledges in this capture: %s from %s, %s.",
 			capital(to), count(firsts, "frame"), from, count(f.resent, "copy"))
 	default:
 		c.add(Note, "never acknowledges", firsts, []int{f.firstRecord}, "%s never acknowledges in this capture: %s from %s. "+
@@ -217,12 +217,12 @@ func (f *flow) aboutPeer(c *findings) {
 			s = Problem
 		}
 		if r.Silent >= longSilence {
-			silent = fmt.Sprintf(", silent for the last %s", Span(r.Silent))
+			silent = fmt.Sprintf(", with nothing of it in the capture for %s before", Span(r.Silent))
 		}
-		c.add(s, "restart", causeWeight+f.nRestart, []int{r.Record}, "%s began anew after %s%s: %s.", capital(from), Span(r.At), silent, r.How)
+		c.add(s, "restart", causeWeight+f.nRestart, []int{r.Record}, "%s restarted after %s%s: %s.", capital(from), Span(r.At), silent, r.How)
 	}
 	if f.nRestart > told {
-		c.add(Warning, "restart", causeWeight+f.nRestart, nil, "%s began anew %s in all.", capital(from), times(f.nRestart))
+		c.add(Warning, "restart", causeWeight+f.nRestart, nil, "%s restarted %s in all.", capital(from), times(f.nRestart))
 	}
 	f.aboutPauses(c, from)
 	if n := f.uncounted; n > 0 {
@@ -232,20 +232,6 @@ func (f *flow) aboutPeer(c *findings) {
 	}
 	f.aboutIntroduction(c, from, to)
 	f.aboutWindow(c, from, to, firsts)
-}
-
-func (f *flow) aboutWindow(c *findings, from, to string, firsts int) {
-	ack := f.once.quantile(0.5)
-	if f.hidden > 0 || f.inFlightMost < 2 || f.atMost < windowSeen || float64(f.atMost*f.inFlightMost) < windowShare*float64(firsts) || ack < time.Microsecond {
-		return
-	}
-	frames := float64(f.inFlightMost) / ack.Seconds()
-	rate := Grouped(int64(frames)) + " frames"
-	if f.dataFirst >= int64(firsts) { // else they give buffers back
-		rate = Size(frames * float64(f.dataFirst) / float64(firsts))
-	}
-	c.add(Note, "window", f.atMost, nil, "A window of %d limits throughput from %s to %s to about %s/s: never more frames were in flight, "+
-		"so many were %s, and acknowledgements take %s (median).", f.inFlightMost, from, to, rate, times(f.atMost), Span(ack))
 }
 
 func capital(s string) string { return string(s[0]-'a'+'A') + s[1:] }

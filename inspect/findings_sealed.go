@@ -97,7 +97,8 @@ func (w *sealedWay) aboutHandshakes(c *findings, other *sealedWay, plain bool, f
 
 // aboutCounters tells what counters show.
 func (w *sealedWay) aboutCounters(c *findings, from, to string) {
-	if n := w.missing; n > 0 {
+	late, missing := w.came()
+	if n := missing; n > 0 {
 		var where []int
 		if w.firstMissing > 0 {
 			where = []int{w.firstMissing}
@@ -114,10 +115,17 @@ func (w *sealedWay) aboutCounters(c *findings, from, to string) {
 				"Their receiver takes each once; whoever sends again seals it anew.", count(n, "sealed frame"), from, to)
 		}
 	}
-	if n := w.late; n > 0 {
-		c.add(Note, "sealed late", n, []int{w.firstLate}, "%s from %s to %s came after later ones: the network changed their order.", count(n, "sealed frame"), from, to)
+	if n := late; n > 0 {
+		c.add(Note, "sealed late", n, w.whereLate(), "%s from %s to %s came after later ones: the network changed their order.", count(n, "sealed frame"), from, to)
 	}
 	if n := w.strays; n > 0 {
-		c.add(Note, "sealed stray", n, nil, "%s from %s to %s %s a counter far from all others: damaged, forged, or held back by the network.", count(n, "sealed frame"), from, to, has(n))
+		c.add(Note, "sealed stray", n, nil, "%s from %s to %s %s a counter far from all others: damaged, forged, or under another key.", count(n, "sealed frame"), from, to, has(n))
 	}
+}
+
+func (w *sealedWay) whereLate() []int {
+	if w.firstLate == 0 {
+		return nil
+	}
+	return []int{w.firstLate}
 }

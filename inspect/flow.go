@@ -29,6 +29,7 @@ type flowKey struct {
 type seen struct {
 	frame.Header
 	record   int
+	place    int // among all frames
 	at       time.Duration
 	wire     int
 	messages []frame.Message
@@ -55,10 +56,13 @@ type flow struct {
 	data, dataFirst                   int64 // all copies, and the first of each
 	resent, resentIDs, duplicates     int
 	together                          int // duplicates with the time of the copy before
+	alike                             int // resent with the header of the copy before: the network may have held back what it doubled
+	others, othersAgain               int // frames that are never sent again, and how many of them came again
 	live                              int // resent, under the transaction id of a later frame
 	uncounted                         int // messages with data under the count 0
 	late, tooOld, conflicts           int
 	missing, missingAcked             int
+	gaps                              int // ids that no frame of the capture has, so far as others show that; late ones included
 	acked, unacked, pending           int
 	abandoned                         int // unacknowledged when their sender began anew
 	acksAlone, acksCarried            int // acknowledgements in this flow's frames
@@ -68,13 +72,15 @@ type flow struct {
 	toEnded                           int // of the unacknowledged, sent before the peer began anew
 	firstUnacked, firstToEnded        slot
 	firstMissing, firstMissingAcked   slot
-	firstConflict                     int
+	firstConflict, firstJump          int // records
 	firstCopy, firstLive              int // records
 	firstUncounted                    int
 	hidden, hiddenPlaced              int // frames behind the snap length, those of which the id is known
 	joinedSize                        int // of frames in records of several
 
 	ids      ids
+	aligned  bool     // it is known how far its sender's ids, in 32 bits, are above these,
+	lifted   ack.Wide // namely so far
 	base     ack.Wide // the id whose height is raised
 	raised   int64
 	strays   stray
@@ -92,16 +98,18 @@ type flow struct {
 	cuts     int // all frames that were cut
 	jumps    int // places where the ids leap, and the frames cannot all have been lost
 
-	inFlight, inFlightMost, atMost int
-	once, repeated                 histogram
-	tx                             transactions
-	series                         series
-	points, ackPoints              thinned[Point]
-	marks                          [markKinds]thinned[Mark]
-	worst                          top[slot]
-	newestAcked                    ack.Wide
-	anyAcked                       bool
-	ackedSent                      int // the latest record with a frame that was acknowledged
+	inFlight          int
+	window            window
+	once, repeated    histogram
+	tx                transactions
+	series            series
+	points, ackPoints thinned[Point]
+	marks             [markKinds]thinned[Mark]
+	worst             top[slot]
+	newestAcked       ack.Wide
+	anyAcked          bool
+	ackedSent         int  // the place of the latest frame that was acknowledged
+	ours              bool // its sender is of our own kind, which announces a restart
 
 	a *Analyzer
 }
@@ -163,12 +171,18 @@ func (f *flow) add(s *seen) {
 			f.acksAlone++
 		}
 	}
+	if _, stamped := s.stamp(); stamped {
+		f.ours = true
+	}
 	switch {
 	case isIntroduction(s):
 		f.introduction++
+		f.ours = true
 		if f.introduced(s) {
 			f.services, f.told = s.services, s.told
 			f.other(s)
+		} else if !toStranger(s) && f.ids.begun && f.goesOn(ack.Wide(s.HelloID())) {
+			f.other(s) // for a peer that restarted, it still asks as the life that the one before knew
 		}
 	case len(s.messages) == 0:
 		f.alone++
@@ -211,17 +225,25 @@ func (f *flow) introduced(s *seen) bool {
 	}
 	f.lives = append(f.lives, life)
 	f.life = life
-	id := ack.Wide(s.AckStart)<<16 | ack.Wide(s.Seq)
-	switch known := len(f.lives) > 1; {
+	id := ack.Wide(s.HelloID())
+	switch {
 	case !f.ids.begun:
 		f.begin(id)
-	case known && abs(id.Diff(f.ids.newest)) < mostSlots, !known && abs(s.Seq.Diff(f.ids.newest.Seq())) < 1024:
+		f.aligned, f.lifted = true, 0
+	case f.goesOn(id):
 		// Ids go on: the same program answers to another name, because its
 		// peer restarted.
+	case !f.aligned && abs(s.Seq.Diff(f.ids.newest.Seq())) < 1024:
+		f.aligned, f.lifted = true, id-f.ids.newest.Near(s.Seq)
 	default:
 		f.restart(s, id, "a new life introduced itself")
 	}
 	return true
+}
+
+// goesOn reports whether the id of an introduction, in 32 bits, is one of the numbering that there is.
+func (f *flow) goesOn(id ack.Wide) bool {
+	return f.aligned && abs((id-f.lifted).Diff(f.ids.newest)) < mostSlots
 }
 
 // other takes a frame whose id needs no acknowledgement.
@@ -230,7 +252,14 @@ func (f *flow) other(s *seen) {
 	if !ok {
 		return
 	}
-	if x := f.ids.known(w); x != nil && (x.state == slotMissing || x.state == slotHidden) {
+	x := f.ids.known(w)
+	if !isIntroduction(s) {
+		f.others++
+		if x != nil && x.state == slotOther {
+			f.othersAgain++
+		}
+	}
+	if x != nil && (x.state == slotMissing || x.state == slotHidden) {
 		*x = slot{id: w, state: slotOther}
 	} else if x == nil && f.ids.fresh(w) {
 		*f.ids.at(w) = slot{id: w, state: slotOther}

@@ -28,7 +28,7 @@ func (a *Analyzer) opens(p *captured.Packet) {
 	if p.Segment <= 1 {
 		a.hides()
 	}
-	a.joined.number, a.joined.left, a.joined.cut = p.Record, max(0, p.Segments-p.Segment), p.Cut()
+	a.joined.number, a.joined.left, a.joined.cut, a.joined.behind = p.Record, max(0, p.Segments-p.Segment), p.Cut(), 0
 }
 
 // reads takes a frame of a record.
@@ -39,9 +39,11 @@ func (a *Analyzer) reads(f *flow, p *captured.Packet, s *seen) {
 		f.joinedSize = p.Length
 	case p.Segments == 0 && s.cut && f.joinedSize > 0 && p.Length > f.joinedSize && len(s.messages) > 0 && s.messages[len(s.messages)-1].More:
 		// Where it ends lies behind the snap length, too, so that it looks like one frame.
-		j.left = (p.Length + frame.PrefixSize - 1) / (f.joinedSize + frame.PrefixSize)
+		a.unsplit.add(1, p.Record)
+		j.behind = (p.Length - 1) / (f.joinedSize + frame.PrefixSize)
 	}
-	j.flow, j.way, j.seq, j.behind = f, nil, s.Seq, j.left
+	j.flow, j.way, j.seq = f, nil, s.Seq
+	j.behind = max(j.behind, j.left)
 }
 
 // hides draws the conclusion of a record that no more packets come from. A sender numbers one datagram after the other.

@@ -52,11 +52,11 @@ func TestFramesBehindTheSnapLength(t *testing.T) {
 			s.joined(1, 2, 1, parts(2, 2, 40)...)
 			s.data(42, 42, 1)
 			s.acks(1, 1, 42)
-		}, "warning: A snap length cut 1 record of several frames, as a host with offload hands them around: 39 frames are behind it, in " + hiddenSays + cut},
+		}, "warning: A snap length cut 1 record of several frames, as a host with offload hands them around: at least 39 frames are behind it, in " + hiddenSays + cut},
 		{"at the end", func(s *story) {
 			s.joined(1, 2, 1, parts(2, 2, 40)...)
 			s.acks(1, 2, 40)
-		}, "warning: A snap length cut 1 record of several frames, as a host with offload hands them around: 39 frames are behind it, in " + hiddenSays + cut},
+		}, "warning: A snap length cut 1 record of several frames, as a host with offload hands them around: at least 39 frames are behind it, in " + hiddenSays + cut},
 		{"all are there", func(s *story) {
 			s.joined(1, 2, 3, parts(2, 2, 3)...)
 			s.acks(1, 2, 3)
@@ -66,22 +66,22 @@ func TestFramesBehindTheSnapLength(t *testing.T) {
 			s.at = s.at.Add(100 * time.Millisecond)
 			s.a.Add(s.packet(1, 2, parts(2, 2, 40)[30]))
 			s.acks(1, 2, 40)
-		}, "warning: A snap length cut 1 record of several frames, as a host with offload hands them around: 39 frames are behind it, in " + hiddenSays + cut},
+		}, "warning: A snap length cut 1 record of several frames, as a host with offload hands them around: at least 39 frames are behind it, in " + hiddenSays + cut},
 		{"an old frame before new ones", func(s *story) {
 			s.data(1, 1, 3)
 			s.at = s.at.Add(100 * time.Millisecond)
 			s.joined(1, 2, 1, append([][]byte{frameWith(1, 2, 2, whole(2))}, parts(4, 4, 4)...)...)
 			s.data(8, 8, 1)
 			s.acks(1, 1, 8)
-		}, "warning: A snap length cut 1 record of several frames, as a host with offload hands them around: 4 frames are behind it, in " + hiddenSays +
-			"warning: 1 of 4 frames from endpoint 1 to endpoint 2 was sent again, 1 copy in all: 20 % of what was sent. What lies behind the snap length is not counted.\n" +
-			"warning: Frame 2 of endpoint 1 was sent twice within 102 ms; it was acknowledged 2 ms after the last time, and never before.\n" + cut},
+		}, "warning: A snap length cut 1 record of several frames, as a host with offload hands them around: at least 4 frames are behind it, in " + hiddenSays +
+			"warning: 1 of 4 frames from endpoint 1 to endpoint 2 was sent again, 1 copy in all. What lies behind the snap length is not counted. A network that doubles frames and holds the second ones back looks the same.\n" +
+			"warning: Frame 2 of endpoint 1 is in the capture twice within 102 ms; its first acknowledgement in the capture came 2 ms after the last time.\n" + cut},
 		{"more than it hides", func(s *story) {
 			s.joined(1, 2, 1, parts(2, 2, 3)...)
 			s.data(8, 8, 1)
 			s.acks(1, 2, 7)
-		}, "warning: A snap length cut 1 record of several frames, as a host with offload hands them around: 2 frames are behind it, in " + hiddenSays +
-			"warning: The capture itself lost frames, or its snap length hides them: endpoint 2 acknowledges 3 frames of endpoint 1 that are not in it, the first is 5, before this record.\n" + cut},
+		}, "warning: A snap length cut 1 record of several frames, as a host with offload hands them around: at least 2 frames are behind it, in " + hiddenSays +
+			"warning: The capture itself lost frames, or its snap length hides them: endpoint 2 acknowledges 3 frames of endpoint 1 that are not in it, the first is 5, before record 2. What this report says of frames that are missing, or not acknowledged, may follow from that.\n" + cut},
 		{"acknowledgements", func(s *story) {
 			s.data(1, 1, 1)
 			s.acks(1, 1, 1)
@@ -96,11 +96,11 @@ func TestFramesBehindTheSnapLength(t *testing.T) {
 			s.joined(2, 1, 1, acks...)
 			s.at = s.at.Add(time.Minute)
 			s.acks(5, 1, 1)
-		}, "warning: A snap length cut 1 record of several frames, as a host with offload hands them around: 2 frames are behind it, in " + hiddenSays +
-			"warning: 2 of 3 frames from endpoint 1 to endpoint 2 were sent again, 2 copies in all: 40 % of what was sent.\n" +
-			"note: 2 frames from endpoint 1 were never acknowledged by endpoint 2, which acknowledges others; the first is frame 2. 2 frames of endpoint 2 are behind the snap length: the acknowledgements may be there.\n" +
-			"note: Frame 2 of endpoint 1 was sent twice within 102 ms; no acknowledgement of it is before the snap length.\n" +
-			"note: Frame 3 of endpoint 1 was sent twice within 102 ms; no acknowledgement of it is before the snap length.\n"},
+		}, "warning: A snap length cut 1 record of several frames, as a host with offload hands them around: at least 2 frames are behind it, in " + hiddenSays +
+			"warning: 2 of 3 frames from endpoint 1 to endpoint 2 were sent again, 2 copies in all. A network that doubles frames and holds the second ones back looks the same.\n" +
+			"note: 2 frames from endpoint 1 have no acknowledgement in the capture, where endpoint 2 acknowledges others; the first is frame 2. 2 frames of endpoint 2 are behind the snap length: the acknowledgements may be there.\n" +
+			"note: Frame 2 of endpoint 1 is in the capture twice within 102 ms; no acknowledgement of it is before the snap length.\n" +
+			"note: Frame 3 of endpoint 1 is in the capture twice within 102 ms; no acknowledgement of it is before the snap length.\n"},
 		{"where the first frame ends, too", func(s *story) {
 			first := parts(1, 1, 4)
 			s.joined(1, 2, 1, first...)
@@ -110,7 +110,9 @@ func TestFramesBehindTheSnapLength(t *testing.T) {
 			s.a.Add(p)
 			s.data(9, 9, 1)
 			s.acks(1, 1, 9)
-		}, "warning: A snap length cut 2 records of several frames, as a host with offload hands them around: 6 frames are behind it, in " + hiddenSays +
+		}, "warning: A snap length cut 1 record within what may be the first of several frames, as a host with offload hands them around: the others would be behind it, in no count or picture of this report. " +
+			"Capture whole packets (tcpdump -s 0), or with gso=off and gro=off at both endpoints.\n" +
+			"warning: A snap length cut 1 record of several frames, as a host with offload hands them around: at least 3 frames are behind it, in " + hiddenSays +
 			"note: 2 frames were captured without their end (snap length, or fragments): messages behind the cut are not known.\n"},
 	} {
 		s := newStory()

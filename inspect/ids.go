@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"iter"
 	"time"
 
 	"github.com/dgrdma/dgrdma/ack"
@@ -50,6 +51,7 @@ type slot struct {
 	brief    brief
 	record   int // of the first copy; of a missing one, what came in its place
 	last     int // of the last copy
+	place    int // of the last copy among all frames of the capture, which offload joins in records
 	firstAt  time.Duration
 	lastAt   time.Duration
 }
@@ -76,6 +78,17 @@ func (x *ids) known(w ack.Wide) *slot {
 		return nil
 	}
 	return s
+}
+
+// inOrder yields all slots, those of earlier ids first.
+func (x *ids) inOrder() iter.Seq[*slot] {
+	return func(yield func(*slot) bool) {
+		for i := range x.slots {
+			if !yield(x.at(x.newest + 1 + ack.Wide(i))) {
+				return
+			}
+		}
+	}
 }
 
 // fresh reports whether an id is one from before the first frame of the capture,
@@ -151,11 +164,16 @@ const straysBelieved = 3
 // note takes a frame out of place and reports whether it and those before it
 // make a numbering of their own.
 func (s *stray) note(seq frame.Seq, record int, at time.Duration) bool {
-	if d := seq.Diff(s.seq); s.n == 0 || d < 1 || d > 64 {
+	return s.noteRun(seq, record, at, 64, straysBelieved)
+}
+
+// noteRun is note for a run of so many frames, each of which is at most so far from the one before.
+func (s *stray) noteRun(seq frame.Seq, record int, at time.Duration, apart, believed int) bool {
+	if d := seq.Diff(s.seq); s.n == 0 || d < 1 || d > apart {
 		*s = stray{seq, 1, record, at}
 		return false
 	}
 	s.seq = seq
 	s.n++
-	return s.n >= straysBelieved
+	return s.n >= believed
 }

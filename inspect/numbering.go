@@ -37,10 +37,11 @@ func (f *flow) place(s *seen) (w ack.Wide, ok bool) {
 	case d <= 0 && d > -mostSlots:
 		return w, true
 	}
-	if f.anew(s) {
+	if !f.ours && f.anew(s) {
 		f.restart(s, 0, "ids began anew")
 	} else if f.strays.note(s.Seq, s.record, s.at) {
-		f.leap(s, w)
+		f.tooOld -= straysBelieved - 1
+		f.leap(s)
 	} else {
 		f.tooOld++
 		return w, false
@@ -55,21 +56,20 @@ func (f *flow) anew(s *seen) bool {
 }
 
 // leap begins a numbering that several frames agree on. If transactions go on,
-// the capture lost a long piece; else the sender began anew.
-func (f *flow) leap(s *seen, w ack.Wide) {
-	f.tooOld -= straysBelieved - 1
-	if len(s.messages) > 0 && f.tx.any && int32(s.messages[0].Txn-f.tx.newest) < 0 {
+// the capture lost a long piece; else the sender restarted. One of our own kind announces that, so that there it is
+// the capture that lost something, if only the announcement.
+func (f *flow) leap(s *seen) {
+	if !f.ours && len(s.messages) > 0 && f.tx.any && int32(s.messages[0].Txn-f.tx.newest) < 0 {
 		f.restart(s, 0, "ids and transactions began anew")
 		return
 	}
-	f.jumps++
-	n := int(s.Seq - f.ids.newest.Seq()) // in 16 bits: the way forward
-	f.missing += n - straysBelieved
-	if f.firstMissing.record == 0 {
-		f.firstMissing = slot{id: f.ids.newest + 1, record: s.record}
+	if f.jumps++; f.firstJump == 0 {
+		f.firstJump = s.record
 	}
+	n := int(s.Seq - f.ids.newest.Seq()) // in 16 bits, the way forward: how many rounds of them passed is not known
 	f.close()
-	f.ids.begin(f.ids.newest + ack.Wide(n)) // the numbering is the same
+	f.ids.begin(f.ids.newest + ack.Wide(n)) // the numbering is the same, unless the sender restarted
+	f.aligned = false
 	f.strays.n = 0
 }
 
@@ -85,6 +85,7 @@ func (f *flow) restart(s *seen, id ack.Wide, how string) {
 	}
 	f.close()
 	f.tx.settleAll()
+	f.aligned, f.lifted = id != 0, 0
 	if id == 0 {
 		id = firstWide(s.Seq)
 	}
@@ -103,8 +104,7 @@ func (f *flow) ended() {
 
 // close gives up all ids that are remembered, as their sender has.
 func (f *flow) close() {
-	for i := range f.ids.slots {
-		s := &f.ids.slots[i]
+	for s := range f.ids.inOrder() {
 		if s.state == slotMessage && !s.acked {
 			f.abandoned++
 			s.acked, s.given = true, true
@@ -140,14 +140,14 @@ func (f *flow) evict(s *slot) {
 	case s.state == slotMissing:
 		f.missing++
 		f.mark(markGap, Mark{At: s.firstAt, ID: s.id.Seq(), Height: f.height(s.id), Record: s.record})
-		if f.firstMissing.record == 0 {
-			f.firstMissing = *s
-		}
+		f.gaps++
+		first := &f.firstMissing
 		if s.acked {
 			f.missingAcked++
-			if f.firstMissingAcked.record == 0 {
-				f.firstMissingAcked = *s
-			}
+			first = &f.firstMissingAcked
+		}
+		if first.record == 0 {
+			*first = *s
 		}
 	case s.state == slotMessage && !s.acked:
 		f.inFlight--

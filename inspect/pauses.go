@@ -65,7 +65,11 @@ func (f *flow) aboutPauses(c *findings, from string) {
 		if f.nPauses > told {
 			more = fmt.Sprintf(" So it was %s in all.", times(f.nPauses))
 		}
-		c.add(Warning, "stood still", causeWeight+f.nPauses, []int{p.Record, p.Until},
-			"%s sent nothing for %s, from %s on, while %s %s sent to it, and then went on: it stood still, or the way to it or from it did.%s", capital(from), Span(p.Length), Span(p.At), count(p.Frames, "frame"), wasWere(p.Frames), more)
+		lost := ""
+		if f.gaps > 0 || f.a.losesFrames() {
+			lost = ", or the capture lost its frames"
+		}
+		c.add(Warning, "stood still", causeWeight+f.nPauses, []int{p.Record, p.Until}, "Nothing of %s is in the capture for %s, from %s on, while %s %s sent to it; then it went on: it stood still, or the way to it or from it did%s.%s",
+			from, Span(p.Length), Span(p.At), count(p.Frames, "frame"), wasWere(p.Frames), lost, more)
 	}
 }

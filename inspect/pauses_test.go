@@ -32,7 +32,7 @@ func TestPauses(t *testing.T) {
 			copies(s, 2, 4)
 			s.acks(2, 2, 2)
 			talks(s, 4)
-		}, "Endpoint 2 sent nothing for 2.01 s, from 2 ms on, while 6 frames were sent to it, and then went on: it stood still, or the way to it or from it did.", 1},
+		}, "Nothing of endpoint 2 is in the capture for 2.01 s, from 2 ms on, while 6 frames were sent to it; then it went on: it stood still, or the way to it or from it did, or the capture lost its frames.", 1},
 		{"again and again", func(s *story) {
 			talks(s, 0)
 			for i := range frame.Seq(20) {
@@ -40,7 +40,7 @@ func TestPauses(t *testing.T) {
 				copies(s, i+1, 4)
 				s.acks(i+1, i+1, 1)
 			}
-		}, "Endpoint 2 sent nothing for 2 s, from 2 ms on, while 5 frames were sent to it, and then went on: it stood still, or the way to it or from it did. So it was 20 times in all.", 16},
+		}, "Nothing of endpoint 2 is in the capture for 2 s, from 2 ms on, while 5 frames were sent to it; then it went on: it stood still, or the way to it or from it did. So it was 20 times in all.", 16},
 		{"it has nothing to say", func(s *story) {
 			talks(s, 1)
 			s.at = s.at.Add(time.Hour)

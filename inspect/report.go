@@ -10,7 +10,7 @@ import (
 // begins, heights from the first frame id of the flow.
 type Report struct {
 	Capture  Capture   `json:"capture"`
-	Findings []Finding `json:"findings"` // what matters most first
+	Findings []Finding `json:"findings"` // what others may follow from first, then what matters most
 	Flows    []Flow    `json:"flows"`    // with most data first
 
 	Sealed []Sealed `json:"sealed,omitempty"` // of endpoints with keys, in their order
@@ -29,8 +29,9 @@ type Capture struct {
 	Changed    int           `json:"checksum_wrong,omitempty"` // frames that were changed on the way, says their checksum
 	Cut        int           `json:"cut"`
 	Hidden     int           `json:"behind_snap_length,omitempty"` // frames in records of several, of which nothing was captured
+	Dropped    int           `json:"dropped_by_capture,omitempty"` // packets that the host that captured had no room for, as the file says
 	Bytes      int64         `json:"bytes"`                        // of frames
-	Begin      time.Time     `json:"begin"`
+	Begin      time.Time     `json:"begin"`                        // zero: the capture does not say, or nothing that a calendar has
 	Duration   time.Duration `json:"duration_ns"`
 	Backwards  int           `json:"backwards"`           // times that are before the one of the frame before
 	Unfollow   int           `json:"frames_not_followed"` // of flows beyond the limit
@@ -54,10 +55,11 @@ type Finding struct {
 	Text     string   `json:"text"`
 	Records  []int    `json:"records,omitempty"` // where to look
 	Flow     int      `json:"flow,omitempty"`    // its number, from 1; 0: the capture
-	More     int      `json:"more,omitempty"`    // findings like it, in place of which this one stands
+	More     int      `json:"more,omitempty"`    // findings like it that are left out
 
 	Connection int `json:"connection,omitempty"` // its number, from 1, likewise
 	weight     float64
+	explains   bool // others may follow from it, more severe ones too
 }
 
 // End is one end of a flow.
@@ -200,7 +202,7 @@ func (f *flow) report() Flow {
 		LiveHeaders: f.live, Uncounted: f.uncounted,
 		Conflicts: f.conflicts, Missing: f.missing, Hidden: f.hidden, MissingAcked: f.missingAcked,
 		Acked: f.acked, Unacked: f.unacked, Pending: f.pending, Abandoned: f.abandoned, EarlyAcked: f.earlyAcks,
-		InFlightMost: f.inFlightMost, AckTime: f.once.report(), AckTimeAgain: f.repeated.report(),
+		InFlightMost: f.window.most, AckTime: f.once.report(), AckTimeAgain: f.repeated.report(),
 		Transactions: TransactionCounts{
 			Begun: f.tx.begun, Completed: f.tx.completed, Empty: f.tx.empty, UnderWay: f.tx.underWay, CutOff: f.tx.cutOff,
 			Never: f.tx.never, Time: f.tx.times.report(),

@@ -77,7 +77,7 @@ func TestRestartOfOneOfOurs(t *testing.T) {
 		if a, b := flowFrom(t, r, 1), flowFrom(t, r, 2); len(a.Restarts) != 0 || len(b.Restarts) != 1 || b.Resent != 0 || b.Strays+b.Conflicts+a.Strays+a.Conflicts != 0 {
 			t.Errorf("seed %d: restarts %v and %v, %d copies", seed, a.Restarts, b.Restarts, b.Resent)
 		}
-		if got := said(r); !strings.Contains(got, "Endpoint 2 began anew after ") || strings.Contains(got, "Endpoint 1 began anew") || strings.Contains(got, "problem: ") {
+		if got := said(r); !strings.Contains(got, "Endpoint 2 restarted after ") || strings.Contains(got, "Endpoint 1 restarted") || strings.Contains(got, "problem: ") {
 			t.Errorf("seed %d: %s", seed, got)
 		}
 	}

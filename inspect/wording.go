@@ -102,6 +102,20 @@ func isAre(n int) string {
 	return "are"
 }
 
+func itThey(n int) string {
+	if n == 1 {
+		return "it"
+	}
+	return "they"
+}
+
+func itThem(n int) string {
+	if n == 1 {
+		return "it"
+	}
+	return "them"
+}
+
 func has(n int) string {
 	if n == 1 {
 		return "has"
@@ -117,11 +131,4 @@ func times(n int) string {
 		return "twice"
 	}
 	return Grouped(int64(n)) + " times"
-}
-
-func hasHave(n int) string {
-	if n == 1 {
-		return "has"
-	}
-	return "have"
 }
