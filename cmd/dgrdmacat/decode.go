@@ -94,6 +94,7 @@ type decoder struct {
 	lines   gathered
 	kept    keptFile
 	counts  decodeCounts
+	dropped func() int // by the kernel, since a live capture began
 }
 
 func newDecoder(o *decodeOptions, std *stdio) *decoder {
@@ -160,10 +161,12 @@ func (d *decoder) live(ctx context.Context, live *capture.Live) error {
 		return err
 	}
 	fmt.Fprintf(d.std.err, "capturing on %s\n", text.Plain(d.o.iface))
+	d.dropped = live.Dropped
 	d.printer.Interfaces = d.o.iface == capture.Any
 	// It ends by itself at ^C, which is how a capture ends, behind what was written.
 	err := d.frames(context.WithoutCancel(ctx), live)
 	d.counts.live, d.counts.dropped = true, live.Dropped()
+	d.kept.drops(d.counts.dropped, d.from.record.Time)
 	return err
 }
 
@@ -195,9 +198,11 @@ func (d *decoder) file(ctx context.Context, name string) error {
 	f, err := capture.NewFile(&eager{in, d.flush})
 	if err == nil {
 		err = d.frames(ctx, f)
+		d.counts.dropped += f.Dropped()
 		if begun := d.begin(f); begun != nil {
 			return begun
 		}
+		d.kept.drops(d.counts.dropped, d.from.record.Time)
 	}
 	switch {
 	case err == nil, errors.Is(err, errEnough):
@@ -346,8 +351,13 @@ func (d *decoder) begin(from frameSource) error {
 	return d.kept.begin(to, from.Interfaces())
 }
 
-// flush writes what was gathered.
-func (d *decoder) flush() error { return errors.Join(d.lines.flush(), d.kept.flush()) }
+// flush writes what was gathered, and what the kernel dropped until then: the file knows it, however this ends.
+func (d *decoder) flush() error {
+	if d.dropped != nil && len(d.kept.buf) > 0 {
+		d.kept.drops(d.dropped(), d.from.record.Time)
+	}
+	return errors.Join(d.lines.flush(), d.kept.flush())
+}
 
 // captureError says what is wrong with a file, where, and what was done all the same.
 func captureError(name string, err error, done string) error {

@@ -266,8 +266,11 @@ func (c *decodeCounts) print(w io.Writer) {
 	mention(w, " (", ")", alike(c.Other, "neither DG/RDMA nor iWARP"), plural(c.Fragments, "later fragment", ""), alike(c.UnknownLink, "of unknown link types"))
 	fmt.Fprintf(w, "; %s, %d %s, %d malformed, %d cut", count(c.Packets, "frame"), c.shown, c.verb, c.malformed, c.Cut)
 	mention(w, "; ", "", plural(c.Joined, "record", " of several datagrams"), plural(c.Hidden, "frame", " behind the snap length"))
-	if c.live {
+	switch {
+	case c.live:
 		fmt.Fprintf(w, "; %d dropped by the kernel", c.dropped)
+	case c.dropped > 0:
+		fmt.Fprintf(w, "; %d dropped when they were captured", c.dropped)
 	}
 	fmt.Fprintln(w)
 }

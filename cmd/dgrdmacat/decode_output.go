@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"time"
 
 	"github.com/dgrdma/dgrdma/capture"
 	"github.com/dgrdma/dgrdma/link/stream"
@@ -36,6 +37,7 @@ type keptFile struct {
 	gathered
 	writer    capture.Writer
 	unwritten int // frames whose records wait
+	dropped   int // as the file tells
 }
 
 func (f *keptFile) begin(to io.Writer, known []capture.Interface) error {
@@ -45,6 +47,14 @@ func (f *keptFile) begin(to io.Writer, known []capture.Interface) error {
 }
 
 func (f *keptFile) add(rec *capture.Record) { f.buf = f.writer.Append(f.buf, rec) }
+
+// drops tells how many packets the capture had no room for until then, if that grew.
+func (f *keptFile) drops(n int, at time.Time) {
+	if f.to != nil && n > f.dropped {
+		f.dropped = n
+		f.buf = f.writer.Dropped(f.buf, n, at)
+	}
+}
 
 func (f *keptFile) flush() error {
 	err := f.gathered.flush()

@@ -128,7 +128,7 @@ func (o *reportOptions) run(ctx context.Context, std *stdio, name string) error 
 func reportSummary(r *inspect.Report) string {
 	n := map[inspect.Severity]int{}
 	for _, f := range r.Findings {
-		n[f.Severity] += max(f.More, 1)
+		n[f.Severity] += 1 + f.More
 	}
 	what := count(len(r.Flows), "flow")
 	switch {
@@ -162,6 +162,7 @@ func analyze(ctx context.Context, in io.Reader, o captureOptions) (*inspect.Repo
 		a.Add(p)
 	}
 	a.Counted(frames.Stats())
+	a.Dropped(file.Dropped())
 	if err == io.EOF || ctx.Err() != nil {
 		return a.Report(), nil
 	}

@@ -3,7 +3,9 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"encoding/json"
+	"github.com/dgrdma/dgrdma/capture/capturetest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -51,7 +53,7 @@ func TestReportWritesAPage(t *testing.T) {
 }
 
 func TestReportOnStandardInputAndOutput(t *testing.T) {
-	b, err := os.ReadFile(captureFile("fpga-many"))
+	b, err := os.ReadFile(captureFile("udp-many"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +61,7 @@ func TestReportOnStandardInputAndOutput(t *testing.T) {
 		{"report - -o -", "<title>standard input"},
 		{"report -", "<title>standard input"},
 		{"report - --json", `"kind":"window"`},
-		{"report --json -o - -", `"capture":{"records":38,`},
+		{"report --json -o - -", `"capture":{"records":113,`},
 	} {
 		var out, errs bytes.Buffer
 		if code := run(context.Background(), strings.Fields(tt.args), &stdio{bytes.NewReader(b), &out, &errs}); code != exitOK {
@@ -205,6 +207,51 @@ func TestReportOfIWARP(t *testing.T) {
 		}
 		if len(r.Connections) == 1 && (r.Findings[0].Kind != "terminate" || r.Findings[0].Connection != 1) {
 			t.Errorf("%+v", r.Findings)
+		}
+	}
+}
+
+// TestReportOfAnyYear checks that report writes its page and its JSON whatever the time is that a capture begins at: what no calendar
+// has is left out (F5).
+func TestReportOfAnyYear(t *testing.T) {
+	_, f := capturetest.Frame()
+	for _, form := range []string{"--json", ""} {
+		for _, c := range []struct {
+			name    string
+			seconds int64 // since 1970
+			known   bool
+		}{
+			{"1970", 0, true}, {"9999", 253402300799, true}, {"10000", 253402300800, false}, {"0", -62167219200, true}, {"-1", -62167219201, false},
+			{"292277026596", 1<<63 - 1, false}, {"-292277022656", -1 << 63, false},
+		} {
+			o := binary.LittleEndian
+			var offset [8]byte
+			o.PutUint64(offset[:], uint64(c.seconds))
+			file := append(capturetest.Section(o), capturetest.Interface(o, 1, 0, capturetest.Option(o, 14, offset[:]...)...)...)
+			for ticks := range uint64(2) {
+				p := capturetest.Of(1, append([]byte{2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 0xF0, 0x42}, f...))
+				file = append(file, capturetest.Enhanced(o, 0, ticks, p)...)
+			}
+			path := filepath.Join(t.TempDir(), "y.pcapng")
+			if err := os.WriteFile(path, file, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			args := []string{"report", path}
+			if form != "" {
+				args = append(args, form)
+			}
+			code, stdout, stderr := runFor(t, t.Context(), args...)
+			if code != exitOK || len(stdout) < 500 {
+				t.Errorf("%s of year %s: code %d, %d bytes, %s", form, c.name, code, len(stdout), stderr)
+				continue
+			}
+			var r inspect.Report
+			if form == "" {
+				continue
+			}
+			if err := json.Unmarshal([]byte(stdout), &r); err != nil || r.Capture.Frames != 2 || r.Capture.Begin.IsZero() == c.known || c.known && r.Capture.Begin.Unix() != c.seconds {
+				t.Errorf("year %s: %v, %+v", c.name, err, r.Capture)
+			}
 		}
 	}
 }
