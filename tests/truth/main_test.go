@@ -1,0 +1,68 @@
+// Package truth compares what a report says of a capture with what happened. Endpoints run in virtual time over a simulated network
+// that records what it did to each frame; of what passes one point a capture is made as Linux makes it: datagrams joined by offload,
+// packets that the capture itself drops, a snap length, one direction only, a beginning in the middle. Every finding has a judge, which
+// calls it false where the record contradicts it, and what can be seen has to be found.
+package truth
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/dgrdma/dgrdma/tests/fixture"
+)
+
+var (
+	worldsFlag = flag.Int("worlds", 0, "how many random worlds are looked at; 0: as many as take some seconds")
+	seedFlag   = flag.Int64("seed", -1, "the only world")
+	keepFlag   = flag.String("keep", "", "the directory that captures go to of which something false is said")
+)
+
+// TestReportsAreTrue checks that nothing that a report says of random captures of random networks is false, and that what matters and
+// can be seen is said (N2, N3, N4, N5, R1, R2, N18).
+func TestReportsAreTrue(t *testing.T) {
+	from, n := uint64(1), *worldsFlag
+	if n == 0 {
+		n = fixture.Fewer(80, 10)
+	}
+	if *seedFlag >= 0 {
+		from, n = uint64(*seedFlag), 1
+	}
+	told := map[string]int{}
+	results := make([]*judgement, n)
+	t.Run("world", func(t *testing.T) {
+		for i := range n {
+			seed := from + uint64(i)
+			t.Run(fmt.Sprint(seed), func(t *testing.T) {
+				t.Parallel()
+				results[i] = look(t, seed)
+			})
+		}
+	})
+	for i, j := range results {
+		if j == nil {
+			continue
+		}
+		for _, f := range j.report.Findings {
+			told[f.Kind]++
+		}
+		if len(j.wrong) == 0 && *seedFlag < 0 {
+			continue
+		}
+		if *keepFlag != "" {
+			path := filepath.Join(*keepFlag, fmt.Sprintf("world-%d.%s", from+uint64(i), j.capture.extension()))
+			if err := os.WriteFile(path, j.capture.file, 0o644); err != nil {
+				t.Error(err)
+			}
+		}
+		if len(j.wrong) > 0 {
+			t.Errorf("seed %d: %s\n\t%s", from+uint64(i), j.describe(), strings.Join(j.wrong, "\n\t"))
+		} else {
+			t.Logf("seed %d: %s", from+uint64(i), j.describe())
+		}
+	}
+	t.Logf("%d worlds; findings by kind: %v", n, told)
+}
