@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"strconv"
-	"strings"
 	"sync"
 
 	"github.com/dgrdma/dgrdma/dgrdma"
@@ -15,30 +13,23 @@ import (
 
 // lossFlag is --loss: what is lost of what comes to the endpoints of this process.
 type lossFlag struct {
-	text   string
-	chance float64
-	seed   uint64 // 0: draw one
+	percentFlag
+	seed uint64 // 0: draw one
 
 	mu    sync.Mutex
 	wires []*lossy.Conn
 }
 
-func (f *lossFlag) String() string { return f.text }
-
-// mostLoss is the share with which a connection is not given up yet.
+// mostLoss is the percentage with which a connection is not given up yet.
 const mostLoss = 50
 
 // Set implements [flag.Value].
 func (f *lossFlag) Set(text string) error {
-	percent, err := strconv.ParseFloat(strings.TrimSuffix(text, "%"), 64)
-	if err != nil || !(percent > 0 && percent <= mostLoss) {
-		return fmt.Errorf("need percent, more than 0 and at most %d, such as 1 or 0.5%%", mostLoss)
-	}
-	f.text, f.chance = text, percent/100
-	return nil
+	f.most = mostLoss
+	return f.percentFlag.Set(text)
 }
 
-func (f *lossFlag) given() bool { return f.text != "" }
+func (f *lossFlag) given() bool { return f.share > 0 }
 
 // open opens an endpoint, to which not all comes if anything is to be lost.
 func (f *lossFlag) open(local string, cfg *dgrdma.Config) (*dgrdma.Endpoint, error) {
@@ -51,7 +42,7 @@ func (f *lossFlag) open(local string, cfg *dgrdma.Config) (*dgrdma.Endpoint, err
 		for f.seed == 0 {
 			f.seed = uint64(rand.Uint32())
 		}
-		c := lossy.New(t, f.chance, f.seed+uint64(len(f.wires)))
+		c := lossy.New(t, f.share, f.seed+uint64(len(f.wires)))
 		f.wires = append(f.wires, c)
 		return c
 	})
@@ -60,7 +51,7 @@ func (f *lossFlag) open(local string, cfg *dgrdma.Config) (*dgrdma.Endpoint, err
 // announce says what a server loses.
 func (f *lossFlag) announce(w io.Writer) {
 	if f.given() {
-		fmt.Fprintf(w, "%g %% of what comes is lost, seed %d\n", 100*f.chance, f.seed)
+		fmt.Fprintf(w, "%g %% of what comes is lost, seed %d\n", 100*f.share, f.seed)
 	}
 }
 
@@ -71,7 +62,7 @@ func (f *lossFlag) result() (r lossResult) {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	r.Loss, r.LossSeed = 100*f.chance, f.seed
+	r.Loss, r.LossSeed = 100*f.share, f.seed
 	for _, c := range f.wires {
 		lost, _ := c.Lost()
 		r.Lost += lost

@@ -24,7 +24,7 @@ func TestWhoClosesThePipeHasEnough(t *testing.T) {
 		{"version", exitOK, ""},
 		{"url udp:7100", exitOK, ""},
 		{"url --json udp:7100", exitOK, ""},
-		{"demo --size 1", exitOK, ""},
+		{"demo --size 1M", exitOK, ""},
 		{"bench --seconds 0.2", exitOK, ""},
 		{"decode " + captureFile("udp-many"), exitOK, ""},
 		{"decode " + captureFile("udp-many") + " nothing.pcap", exitOK, ""}, // it was not asked for any more

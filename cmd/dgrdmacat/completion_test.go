@@ -46,7 +46,7 @@ func TestBashCompletes(t *testing.T) {
 		"decode --op ":            "atomic atomicwrite cmpswap fetchadd flush immediate read send terminate verify write",
 		"rping --revision ":       "1 2",
 		"bench --revision ":       "1 2",
-		"url --to p":              "prefixed",
+		"url --dialect p":         "prefixed",
 		"bench --to ":             "",
 		"send --local t":          "",
 		"rping --serve ":          "",

@@ -27,31 +27,29 @@ var demoCommand = command{
 loopback interface. The receiver's memory is compared with what was sent. With
 --lossy they do it over a simulated network that loses, duplicates and reorders.`,
 	flags: func(fs *flag.FlagSet) action {
-		size := fs.Int("size", 64, "`MiB` to move, 1 to 1024")
+		size := &sizeFlag{value: 64 * demoBlock}
+		fs.Var(size, "size", "`bytes` to move, such as 64M: whole MiB, 1M to 1G")
 		lossy := fs.Bool("lossy", false, "over a simulated network; the flags below belong to it")
-		loss := fs.Float64("loss", 0.05, "`share` of datagrams that are lost, each way, 0 to 0.4")
-		duplicate := fs.Float64("duplicate", 0.01, "`share` of datagrams that arrive twice, 0 to 1")
-		reorder := fs.Float64("reorder", 0.02, "`share` of datagrams that are overtaken, 0 to 0.9")
+		// Where all are late, none is overtaken.
+		loss, duplicate, reorder := percent("5", 40), percent("1", 100), percent("2", 90)
+		fs.Var(&loss, "loss", "lose `percent` of the datagrams, each way, at random, such as 1 or 0.5%, at most 40")
+		fs.Var(&duplicate, "duplicate", "`percent` of the datagrams that arrive twice, at most 100")
+		fs.Var(&reorder, "reorder", "`percent` of the datagrams that are overtaken, at most 90")
 		seed := fs.Uint64("seed", 1, "seed of the network's faults")
 		return func(ctx context.Context, std *stdio, _ []string) error {
 			stray := given(fs, "loss", "duplicate", "reorder", "seed")
 			switch {
-			case *size < 1 || *size > 1024:
-				return badUsage("--size %d: need 1 to 1024 MiB", *size)
+			case size.value < demoBlock || size.value > 1024*demoBlock || size.value%demoBlock != 0:
+				return badUsage("--size %v: need 1M to 1G, whole MiB", size)
 			case !*lossy && stray != "":
 				return badUsage("%s belongs to --lossy", stray)
-			case !(*loss >= 0 && *loss <= 0.4):
-				return badUsage("--loss %v: need 0 to 0.4", *loss)
-			case !(*duplicate >= 0 && *duplicate <= 1):
-				return badUsage("--duplicate %v: need 0 to 1", *duplicate)
-			case !(*reorder >= 0 && *reorder <= 0.9): // where all are late, none is overtaken
-				return badUsage("--reorder %v: need 0 to 0.9", *reorder)
 			}
+			blocks := int(size.value / demoBlock)
 			if !*lossy {
-				return demoOverUDP(ctx, *size, std)
+				return demoOverUDP(ctx, blocks, std)
 			}
-			return demoOverSimnet(ctx, *size, simnet.Link{
-				Latency: 100 * time.Microsecond, Loss: *loss, Duplicate: *duplicate, Reorder: *reorder,
+			return demoOverSimnet(ctx, blocks, simnet.Link{
+				Latency: 100 * time.Microsecond, Loss: loss.share, Duplicate: duplicate.share, Reorder: reorder.share,
 				ReorderBy: 300 * time.Microsecond,
 			}, *seed, std)
 		}

@@ -54,16 +54,16 @@ func TestCommandLine(t *testing.T) {
 		{"version stray", exitUsage, "", `unexpected argument "stray"`},
 		{"help version", exitOK, "dgrdma_build_info", ""},
 		{"man version", exitOK, ".TH DGRDMACAT-VERSION 1", ""},
-		{"demo -h", exitOK, "default 0.05", ""},
-		{"demo --lossy -loss 2", exitUsage, "", "need 0 to 0.4"},
-		{"demo -size 0", exitUsage, "", "need 1 to 1024 MiB"},
+		{"demo -h", exitOK, "(default 5)", ""},
+		{"demo --lossy -loss 41", exitUsage, "", `demo: --loss "41": need percent, 0 to 40, such as 1 or 0.5%;`},
+		{"demo -size 0", exitUsage, "", "need 1M to 1G, whole MiB"},
 		{"demo -what", exitUsage, "", "-what"},
 		{"demo stray", exitUsage, "", `unexpected argument "stray"`},
-		{"demo -loss 0.1", exitUsage, "", "--loss belongs to --lossy"},
-		{"demo --lossy --seed 3 --reorder 1", exitUsage, "", "--reorder 1: need 0 to 0.9"},
-		{"demo --lossy --duplicate 1.5", exitUsage, "", "--duplicate 1.5: need 0 to 1"},
-		{"demo -size 1", exitOK, "1 transaction, 1 completion word", ""},
-		{"demo -lossy -size 3 -loss 0.3 -duplicate 0.5 -reorder 0.5 -seed 7", exitOK, "every byte verified", ""},
+		{"demo -loss 10", exitUsage, "", "--loss belongs to --lossy"},
+		{"demo --lossy --seed 3 --reorder 91", exitUsage, "", `--reorder "91": need percent, 0 to 90`},
+		{"demo --lossy --duplicate 101%", exitUsage, "", `--duplicate "101%": need percent, 0 to 100`},
+		{"demo -size 1M", exitOK, "1 transaction, 1 completion word", ""},
+		{"demo -lossy -size 3M -loss 30 -duplicate 50 -reorder 50% -seed 7", exitOK, "every byte verified", ""},
 		{"bench -h", exitOK, "both ends in this process, over loopback", ""},
 		{"bench --serve udp --to udp", exitUsage, "", "are the two ends"},
 		{"bench --once", exitUsage, "", "belong to --serve"},
@@ -137,7 +137,13 @@ func TestCommandLine(t *testing.T) {
 		{"bench --compare raw --bidir", exitUsage, "", "--compare raw goes to the server alone"},
 		{"bench --compare tcp,raw --reverse", exitUsage, "", "--compare raw goes to the server alone"},
 		{"bench --serve udp --compare tcp", exitUsage, "", "--compare is for the client"},
-		{"bench --loss 0", exitUsage, "", "need percent, more than 0 and at most 50"},
+		{"bench --loss 50.1", exitUsage, "", `--loss "50.1": need percent, 0 to 50, such as 1 or 0.5%;`},
+		{"bench --loss 1ms", exitUsage, "", `--loss "1ms": need percent`},
+		{"bench --loss 0.05", exitUsage, "", `bench: --loss "0.05": is that 0.05% or 5%? Give it with its sign;`},
+		{"demo --lossy --loss 0.05", exitUsage, "", `demo: --loss "0.05": is that 0.05% or 5%? Give it with its sign;`},
+		{"demo --lossy --reorder 0.5", exitUsage, "", `--reorder "0.5": is that 0.5% or 50%?`},
+		{"demo --size 64", exitUsage, "", "--size 64: need 1M to 1G, whole MiB"},
+		{"demo --size 1500k", exitUsage, "", "need 1M to 1G, whole MiB"},
 		{"bench --loss 51%", exitUsage, "", "need percent"},
 		{"bench --loss NaN", exitUsage, "", "need percent"},
 		{"bench --loss 1 --compare tcp", exitUsage, "", "go run ./tests/rows loss-1"},
@@ -212,7 +218,7 @@ func TestCommandLine(t *testing.T) {
 		{"listen udp udp", exitUsage, "", `unexpected argument "udp"`},
 		{"listen nonsense", exitUsage, "", "URL: "},
 		{"listen --force", exitUsage, "", "--force belongs to -o"},
-		{"url --to short ocpi-udp-rdma:10.0.0.2;7100;64.2.16?window=0", exitUsage, "udp:10.0.0.2:7100?window=0", "endpoint string says window=0"},
+		{"url --dialect short ocpi-udp-rdma:10.0.0.2;7100;64.2.16?window=0", exitUsage, "udp:10.0.0.2:7100?window=0", "endpoint string says window=0"},
 		{"listen --json", exitUsage, "", "add -o FILE"},
 		{"listen --keep --duplex", exitUsage, "", "there is but one standard input"},
 		{"listen udp?speed=high", exitUsage, "", `option "speed"`},
@@ -310,7 +316,7 @@ func TestCommandLine(t *testing.T) {
 }
 
 func TestDemoSaysWhatWasLostAndRecovered(t *testing.T) {
-	code, out, stderr := runFor(t, context.Background(), "demo", "--lossy", "-size", "8", "-loss", "0.1")
+	code, out, stderr := runFor(t, context.Background(), "demo", "--lossy", "-size", "8M", "-loss", "10")
 	if code != exitOK {
 		t.Fatal(stderr)
 	}
@@ -323,7 +329,7 @@ func TestDemoSaysWhatWasLostAndRecovered(t *testing.T) {
 func TestInterruptedDemoFails(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	code, out, stderr := runFor(t, ctx, "demo", "-size", "64")
+	code, out, stderr := runFor(t, ctx, "demo", "-size", "64M")
 	if code != exitInterrupted || !strings.Contains(stderr, "interrupted") || strings.Contains(out, "verified") {
 		t.Errorf("code %d, %q, %q", code, out, stderr)
 	}
@@ -338,8 +344,8 @@ func TestOutputThatCannotBeWritten(t *testing.T) {
 	defer full.Close()
 	const peer = "ocpi-udp-rdma:127.0.0.1;9;4096.2.16"
 	for _, args := range []string{
-		"help", "help top", "man", "man top", "completion bash", "wireshark", "url " + peer, "url --json " + peer, "url --to spec " + peer,
-		"demo --size 1", "demo --lossy --size 1", "decode " + captureFile("udp-many"), "decode -w - " + captureFile("udp-many"), "report --json " + captureFile("udp-many"),
+		"help", "help top", "man", "man top", "completion bash", "wireshark", "url " + peer, "url --json " + peer, "url --dialect spec " + peer,
+		"demo --size 1M", "demo --lossy --size 1M", "decode " + captureFile("udp-many"), "decode -w - " + captureFile("udp-many"), "report --json " + captureFile("udp-many"),
 		"bench --seconds 0.2", "bench --seconds 0.2 --json", "bench --seconds 0.2 --link", "bench --seconds 0.2 --link --json",
 		"write --json --to " + peer + "?giveup=1ms --flag-addr 0", "serve --json --accept any --for 1ms udp:127.0.0.1",
 	} {

@@ -18,7 +18,7 @@ var urlCommand = command{
 be reached, and how other software spells the same endpoint.
 
   dgrdmacat url 'ocpi-udp-rdma:10.0.0.2;7100;1048576.2.16'
-  dgrdmacat url --to prefixed 'ocpi-ether-rdma:eth0/02:00:00:00:00:01;65536.2.9' --uuid new
+  dgrdmacat url --dialect prefixed 'ocpi-ether-rdma:eth0/02:00:00:00:00:01;65536.2.9' --uuid new
 
 Where a string stands for an endpoint of one's own, a short one will do; the
 complete one, which peers are told, is printed when the endpoint opens:
@@ -53,19 +53,19 @@ unknown the command ends with 2, as it does where a string is.
 
 Quote strings: ';', '?' and '&' mean something to the shell.`,
 	flags: func(fs *flag.FlagSet) action {
-		to := new(string)
-		fs.Var(&oneOf{to, dialectNames()}, "to", "print only the string in this `dialect`: "+strings.Join(dialectNames(), ", "))
+		name := new(string)
+		fs.Var(&oneOf{name, dialectNames()}, "dialect", "print only the string in this `dialect`: "+strings.Join(dialectNames(), ", "))
 		uuid := fs.String("uuid", "", "put this `uuid` into strings that have none; new makes one")
 		asJSON := fs.Bool("json", false, "print one JSON object per string")
 		return func(_ context.Context, std *stdio, args []string) error {
-			dialect, known := dialectNamed(*to)
+			dialect, known := dialectNamed(*name)
 			switch {
 			case len(args) == 0:
 				return badUsage("which string? \"dgrdmacat url -h\" shows some")
-			case *to != "" && !known:
-				return badUsage("--to %s: there are %s", *to, strings.Join(dialectNames(), ", "))
-			case *to != "" && *asJSON:
-				return badUsage("--to prints the string alone; without it, --json has all dialects")
+			case *name != "" && !known:
+				return badUsage("--dialect %s: there are %s", *name, strings.Join(dialectNames(), ", "))
+			case *name != "" && *asJSON:
+				return badUsage("--dialect prints the string alone; without it, --json has all dialects")
 			}
 			if *uuid == "new" {
 				*uuid = newUUID()
@@ -80,7 +80,7 @@ Quote strings: ';', '?' and '&' mean something to the shell.`,
 				if err == nil && u.UUID == "" && u.Complete() {
 					u.UUID = *uuid
 				}
-				if *to != "" && err == nil {
+				if *name != "" && err == nil {
 					var text string
 					if text, err = inDialect(u, dialect); err == nil {
 						_, failed = fmt.Fprintln(std.out, text)
@@ -88,7 +88,7 @@ Quote strings: ';', '?' and '&' mean something to the shell.`,
 							fmt.Fprintln(std.err, note)
 						}
 					}
-				} else if *to == "" && *asJSON {
+				} else if *name == "" && *asJSON {
 					failed = json.NewEncoder(std.out).Encode(explain(s, u, err))
 				} else if err == nil {
 					failed = explain(s, u, nil).print(std.out)

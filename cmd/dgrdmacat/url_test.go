@@ -100,13 +100,13 @@ func TestURLNotes(t *testing.T) {
 func TestURLConverts(t *testing.T) {
 	const tail = ";" + someUUID + ".65536.2.10"
 	for _, c := range []struct{ args, want string }{
-		{"--to spec ocpi-udp-rdma:10.0.0.1:7100" + tail, "ocpi-udp-rdma:10.0.0.1;7100;65536.2.10\n"},
-		{"--to legacy ocpi-udp-rdma:10.0.0.1:7100" + tail, "ocpi-udp-rdma:10.0.0.1;7100" + tail + "\n"},
-		{"--to opencpi ocpi-udp-rdma:10.0.0.1;7100;65536.2.10 --uuid " + someUUID, "ocpi-udp-rdma:10.0.0.1:7100" + tail + "\n"},
-		{"--to short ocpi-udp-rdma:10.0.0.1;7100;65536.2.10?mtu=9000", "udp:10.0.0.1:7100?mtu=9000\n"},
-		{"--to prefixed ocpi-ether-rdma:e0/02:00:00:00:00:01" + tail, "ocpi-ether-rdma:Ether:e0/02:00:00:00:00:01" + tail + "\n"},
-		{"--to datagram2 ocpi-ether-rdma:e0/02:00:00:00:00:01" + tail, "ocpi-ether-rdma:" + tail + "\n"},
-		{"--to appendix ocpi-ether-rdma:e0/02:00:00:00:00:01" + tail + " ether:02:00:00:00:00:03",
+		{"--dialect spec ocpi-udp-rdma:10.0.0.1:7100" + tail, "ocpi-udp-rdma:10.0.0.1;7100;65536.2.10\n"},
+		{"--dialect legacy ocpi-udp-rdma:10.0.0.1:7100" + tail, "ocpi-udp-rdma:10.0.0.1;7100" + tail + "\n"},
+		{"--dialect opencpi ocpi-udp-rdma:10.0.0.1;7100;65536.2.10 --uuid " + someUUID, "ocpi-udp-rdma:10.0.0.1:7100" + tail + "\n"},
+		{"--dialect short ocpi-udp-rdma:10.0.0.1;7100;65536.2.10?mtu=9000", "udp:10.0.0.1:7100?mtu=9000\n"},
+		{"--dialect prefixed ocpi-ether-rdma:e0/02:00:00:00:00:01" + tail, "ocpi-ether-rdma:Ether:e0/02:00:00:00:00:01" + tail + "\n"},
+		{"--dialect datagram2 ocpi-ether-rdma:e0/02:00:00:00:00:01" + tail, "ocpi-ether-rdma:" + tail + "\n"},
+		{"--dialect appendix ocpi-ether-rdma:e0/02:00:00:00:00:01" + tail + " ether:02:00:00:00:00:03",
 			"ocpi-ether-l2-rdma:02:00:00:00:00:01:65536.2.10\nocpi-ether-l2-rdma:02:00:00:00:00:03\n"},
 	} {
 		code, out, stderr := runFor(t, t.Context(), append([]string{"url"}, strings.Fields(c.args)...)...)
@@ -114,7 +114,7 @@ func TestURLConverts(t *testing.T) {
 			t.Errorf("url %s: code %d: %q %q, want %q", c.args, code, out, stderr, c.want)
 		}
 	}
-	code, out, _ := runFor(t, t.Context(), "url", "--uuid", "new", "--to", "opencpi", "ocpi-udp-rdma:10.0.0.1;7100;65536.2.10")
+	code, out, _ := runFor(t, t.Context(), "url", "--uuid", "new", "--dialect", "opencpi", "ocpi-udp-rdma:10.0.0.1;7100;65536.2.10")
 	if code != exitOK || !regexp.MustCompile(`^ocpi-udp-rdma:10\.0\.0\.1:7100;[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}\.65536\.2\.10\n$`).MatchString(out) {
 		t.Errorf("code %d: %q", code, out)
 	}
@@ -149,7 +149,7 @@ byte 5: expected ':' and an interface name
   ether
        ^
 `},
-		{[]string{"--to", "opencpi", "ocpi-udp-rdma:10.0.0.1;7100;65536.2.9"}, "dgrdmacat url: dgrdma: format endpoint string as opencpi: endpoint has no uuid, --uuid new makes one\n"},
+		{[]string{"--dialect", "opencpi", "ocpi-udp-rdma:10.0.0.1;7100;65536.2.9"}, "dgrdmacat url: dgrdma: format endpoint string as opencpi: endpoint has no uuid, --uuid new makes one\n"},
 	} {
 		code, out, stderr := runFor(t, t.Context(), append([]string{"url"}, c.args...)...)
 		if code != exitUsage || stderr != c.stderr {
@@ -193,7 +193,7 @@ func TestURLAsJSON(t *testing.T) {
 
 func TestURLUsage(t *testing.T) {
 	for args, want := range map[string]string{
-		"": "which string?", "--to latin udp": "there are spec, opencpi", "--to spec --json udp": "--json has all dialects",
+		"": "which string?", "--dialect latin udp": "there are spec, opencpi", "--dialect spec --json udp": "--json has all dialects",
 		"nonsense": "byte 0", "udp:7100?gso": "byte 12",
 		"--uuid 1234 udp": "need 8-4-4-4-12", "--speed udp": "-speed",
 	} {
@@ -206,14 +206,14 @@ func TestURLUsage(t *testing.T) {
 // TestIDsForOpenCPI: what is printed for OpenCPI's software it takes, or it is said why not and what to do.
 func TestIDsForOpenCPI(t *testing.T) {
 	for _, c := range []struct{ args, out, says string }{
-		{"--to opencpi ocpi-udp-rdma:10.0.0.1;7100;65536.3.65535", "ocpi-udp-rdma:10.0.0.1:7100;" + someUUID + ".65536.3.10\n",
+		{"--dialect opencpi ocpi-udp-rdma:10.0.0.1;7100;65536.3.65535", "ocpi-udp-rdma:10.0.0.1:7100;" + someUUID + ".65536.3.10\n",
 			"for OpenCPI the last number is 10 and not 65535: its software takes only the number of ids that it has itself, which is 10 unless OCPI_MAX_MAILBOX is set there\n"},
-		{"--to prefixed ocpi-ether-rdma:e0/02:00:00:00:00:01;65536.9.65535", "ocpi-ether-rdma:Ether:e0/02:00:00:00:00:01;" + someUUID + ".65536.9.10\n", "for OpenCPI the last number is 10 and not 65535"},
-		{"--to legacy ocpi-udp-rdma:10.0.0.1;7100;65536.3.16", "ocpi-udp-rdma:10.0.0.1;7100;" + someUUID + ".65536.3.16\n",
+		{"--dialect prefixed ocpi-ether-rdma:e0/02:00:00:00:00:01;65536.9.65535", "ocpi-ether-rdma:Ether:e0/02:00:00:00:00:01;" + someUUID + ".65536.9.10\n", "for OpenCPI the last number is 10 and not 65535"},
+		{"--dialect legacy ocpi-udp-rdma:10.0.0.1;7100;65536.3.16", "ocpi-udp-rdma:10.0.0.1;7100;" + someUUID + ".65536.3.16\n",
 			"OpenCPI takes 16 as the last number only where OCPI_MAX_MAILBOX=16 is set; otherwise it has to be 10\n"},
-		{"--to opencpi ocpi-udp-rdma:10.0.0.1;7100;65536.3.0", "ocpi-udp-rdma:10.0.0.1:7100;" + someUUID + ".65536.3.0\n", ""},
-		{"--to spec ocpi-udp-rdma:10.0.0.1;7100;65536.200.65535", "ocpi-udp-rdma:10.0.0.1;7100;65536.200.65535\n", ""},
-		{"--to opencpi ocpi-udp-rdma:10.0.0.1;7100;65536.10.65535", "",
+		{"--dialect opencpi ocpi-udp-rdma:10.0.0.1;7100;65536.3.0", "ocpi-udp-rdma:10.0.0.1:7100;" + someUUID + ".65536.3.0\n", ""},
+		{"--dialect spec ocpi-udp-rdma:10.0.0.1;7100;65536.200.65535", "ocpi-udp-rdma:10.0.0.1;7100;65536.200.65535\n", ""},
+		{"--dialect opencpi ocpi-udp-rdma:10.0.0.1;7100;65536.10.65535", "",
 			"dgrdmacat url: dgrdma: format endpoint string as opencpi: endpoint has id 10, and OpenCPI takes 1 to 9: open it with one of them\n"},
 	} {
 		code, out, stderr := runFor(t, t.Context(), append([]string{"url", "--uuid", someUUID}, strings.Fields(c.args)...)...)

@@ -62,7 +62,7 @@ func TestOtherNamesOfFlags(t *testing.T) {
 // TestOneSystemOfUnits: no line that is about bytes a second has powers of two beside them.
 func TestOneSystemOfUnits(t *testing.T) {
 	t.Parallel()
-	for _, args := range []string{"demo --size 1", "demo --lossy --size 1", "bench --seconds 0.2"} {
+	for _, args := range []string{"demo --size 1M", "demo --lossy --size 1M", "bench --seconds 0.2"} {
 		code, out, stderr := runFor(t, t.Context(), strings.Fields(args)...)
 		if code != exitOK || !strings.Contains(out, " MB/s") || strings.Contains(out, "iB") {
 			t.Errorf("%s: code %d: %s%s", args, code, out, stderr)

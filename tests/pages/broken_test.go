@@ -11,15 +11,15 @@ import (
 // TestBrokenPagesAreNoticed: every kind of mistake that a page can have fails, and says what
 // it is.
 func TestBrokenPagesAreNoticed(t *testing.T) {
-	const demo = "```sh\ndgrdmacat demo --size 1\n```\n"
+	const demo = "```sh\ndgrdmacat demo --size 1M\n```\n"
 	for _, c := range []struct{ mistake, text, says string }{
 		{"no mistake", demo, ""},
 		{"an unknown flag", "```sh\ndgrdmacat demo --sise 1\n```\n", "there is no flag --sise"},
 		{"a command that is not there", "```sh\ndgrdmacut demo\n```\n", "dgrdmacut: command not found"},
 		{"a command that fails within a pipe", "```sh\ndgrdmacat decode nothing.pcap | head\n```\n", "nothing.pcap: no such file"},
 		{"a variable of another page", "```sh\necho \"$CLONE\"\n```\n", "CLONE: unbound variable"},
-		{"what is exported in another terminal", "```sh\nexport SIZE=1\n# terminal 2\ndgrdmacat demo --size $SIZE\n```\n", "SIZE: unbound variable"},
-		{"what is exported in the same terminal", "```sh\n# in the clone\nexport SIZE=1\n```\n```sh\ndgrdmacat demo --size $SIZE\n```\n", ""},
+		{"what is exported in another terminal", "```sh\nexport SIZE=1M\n# terminal 2\ndgrdmacat demo --size $SIZE\n```\n", "SIZE: unbound variable"},
+		{"what is exported in the same terminal", "```sh\n# in the clone\nexport SIZE=1M\n```\n```sh\ndgrdmacat demo --size $SIZE\n```\n", ""},
 		{"a file of the clone", "```sh\ncat go.mod\n```\n", "go.mod: No such file"},
 		{"other output", demo + "```output\nmoved  1 MB in 1 ms, 1000 MB/s, no byte verified\n...\n```\n", "no byte verified"},
 		{"less output", demo + "```output\nmoved  1.0 MB in 1.2ms, 890 MB/s, every byte verified\n```\n", "the page does not show what is printed: network"},
