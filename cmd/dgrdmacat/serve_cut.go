@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"runtime/debug"
+	"sync"
 
 	"github.com/dgrdma/dgrdma/dgrdma"
 )
@@ -19,13 +21,75 @@ func (o *serveOptions) untilCut(size uint64, touches func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		if p := recover(); p != nil {
-			if fault, ok := p.(interface{ Addr() uintptr }); !ok || fault.Addr() == 0 {
-				panic(p) // our own mistake
-			}
+			onlyFault(p)
 			err = o.cut(size)
 		}
 	}()
 	return touches()
+}
+
+// onlyFault panics again unless a panic is the system's, over an address.
+func onlyFault(p any) {
+	if fault, ok := p.(interface{ Addr() uintptr }); !ok || fault.Addr() == 0 {
+		panic(p) // our own mistake
+	}
+}
+
+// servedFile is the file of the memory, whose cut is found before the endpoint touches what is
+// not there: the endpoint is whole then, and tells its peers that it ends. What is cut between
+// the look and the touch is found by [serveOptions.drive], and then no peer is told. Its methods
+// run on the goroutine that receives, where a fault is a panic. Of a nil one they find nothing.
+type servedFile struct {
+	cut  chan struct{} // closed when that is known
+	once sync.Once
+}
+
+func newServedFile() *servedFile { return &servedFile{cut: make(chan struct{})} }
+
+var pageSize = os.Getpagesize()
+
+// has looks whether the file still has these bytes, which are small or those of one frame.
+func (f *servedFile) has(data, word []byte) (err error) {
+	if f == nil {
+		return nil
+	}
+	select {
+	case <-f.cut:
+		return errCut
+	default:
+	}
+	defer f.caught(&err)
+	var sum byte
+	for _, b := range [...][]byte{data, word} {
+		for i := 0; i < len(b); i += pageSize {
+			sum ^= b[i]
+		}
+		if len(b) > 0 {
+			sum ^= b[len(b)-1]
+		}
+	}
+	runtime.KeepAlive(sum) // the bytes are read for their faults
+	return nil
+}
+
+// touch calls touches, which touches the file.
+func (f *servedFile) touch(touches func()) {
+	if f == nil {
+		touches()
+		return
+	}
+	var err error
+	defer f.caught(&err)
+	touches()
+}
+
+// caught takes the panic of a fault, and keeps that the file was cut.
+func (f *servedFile) caught(err *error) {
+	if p := recover(); p != nil {
+		onlyFault(p)
+		*err = errCut
+		f.once.Do(func() { close(f.cut) })
+	}
 }
 
 // errCut says that the memory of --file is not all there any more.
@@ -38,8 +102,8 @@ func (o *serveOptions) cut(size uint64) error {
 	return fmt.Errorf("--file %s: the system cannot get at all of it any more: was it cut, or is its disk broken or full? %w", o.file, errCut)
 }
 
-// drive does the work of an endpoint whose memory is that of --file, until it is closed: what
-// its own goroutines find cut ends the program.
+// drive does the work of an endpoint whose memory is that of --file, until it is closed: a
+// fault on a goroutine of the endpoint's own would end the program.
 func (o *serveOptions) drive(e *dgrdma.Endpoint, size uint64) error {
 	return o.untilCut(size, func() error {
 		for {

@@ -8,7 +8,8 @@ import (
 )
 
 // TestServeOfAFileThatIsCut: what is cut while it is served ends serving with an error that
-// names it, whoever touches it first: a peer's bytes, its flag, or what is dumped at the end.
+// names it, whatever touches it first, a peer's bytes, its flag, or what is dumped at the end; and the
+// peer that wrote is told at once that the server has ended (N10).
 func TestServeOfAFileThatIsCut(t *testing.T) {
 	t.Parallel()
 	const size = 64 << 10
@@ -18,6 +19,7 @@ func TestServeOfAFileThatIsCut(t *testing.T) {
 		{"", "--addr 0x8000 --text x"},
 		{"", "--flag-addr 0x8000"},
 		{"--watch 0x8000", "--addr 0x8000 --text x"},
+		{"--watch 0x8000", "--addr 0x1000 --text x --flag-addr 0x8000"},
 		{"--dump DUMP", ""},
 		{"--until 0x8000=1", ""},
 	} {
@@ -30,8 +32,8 @@ func TestServeOfAFileThatIsCut(t *testing.T) {
 		}
 		if c.write == "" {
 			p.Process.Signal(os.Interrupt)
-		} else if code, _, _ := runFor(t, patient(t), append([]string{"write", "--to", url + "?giveup=300ms"}, strings.Fields(c.write)...)...); code != exitError {
-			t.Errorf("%+v: write: code %d", c, code)
+		} else if code, _, stderr := runFor(t, patient(t), append([]string{"write", "--to", url + "?giveup=1h"}, strings.Fields(c.write)...)...); code != exitError || !strings.Contains(stderr, "the peer closed") {
+			t.Errorf("%+v: write: code %d, %s", c, code, stderr)
 		}
 		code, says := p.code(), p.err.String()
 		if want := "dgrdmacat serve: --file " + name + ": was cut from 65536 bytes to 8192: the file must keep its size while it is served\n"; code != exitError || !strings.HasSuffix(says, want) || strings.Contains(says, "goroutine") {

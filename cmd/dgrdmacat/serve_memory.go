@@ -14,8 +14,9 @@ type served struct {
 	watched []*watched
 	until   *wordIs
 	reached chan struct{} // closed when until is so
-	over    atomic.Bool   // likewise: nothing more is taken
+	over    atomic.Bool   // the same: nothing more is taken
 	journal *journal
+	file    *servedFile // nil: the memory is no file's
 }
 
 // watched is words that are watched, one behind the other.
@@ -85,15 +86,31 @@ func (v *view) Admit(src dgrdma.EndpointID, m *dgrdma.Message) ([]byte, error) {
 	if v.over.Load() {
 		return nil, errOver
 	}
-	return v.Region.Admit(src, m)
+	b, err := v.Region.Admit(src, m)
+	if err == nil {
+		err = v.file.has(b, v.completion(m))
+	}
+	return b, err
+}
+
+// completion returns the completion word of a message that was admitted, or nothing.
+func (v *view) completion(m *dgrdma.Message) []byte {
+	if !m.Completes() {
+		return nil
+	}
+	return v.Bytes()[m.CompletionAddr:][:4]
 }
 
 func (v *view) Complete(src dgrdma.EndpointID, m *dgrdma.Message) {
-	v.Region.Complete(src, m)
-	v.wrote(v.peer, m.CompletionAddr, 4)
+	v.file.touch(func() {
+		v.Region.Complete(src, m)
+		v.wrote(v.peer, m.CompletionAddr, 4)
+	})
 }
 
 func (v *view) Placed(src dgrdma.EndpointID, m *dgrdma.Message) {
-	v.Region.Placed(src, m)
-	v.wrote(v.peer, m.Addr, int(m.Len))
+	v.file.touch(func() {
+		v.Region.Placed(src, m)
+		v.wrote(v.peer, m.Addr, int(m.Len))
+	})
 }

@@ -45,6 +45,9 @@ func serve(ctx context.Context, o *serveOptions, std *stdio) error {
 	if err := o.untilCut(region.Size(), func() error { s = newServed(region, o, j); return nil }); err != nil {
 		return err
 	}
+	if o.file != "" {
+		s.file = newServedFile()
+	}
 	stop, err := o.metrics.start(std.err)
 	if err != nil {
 		return err
@@ -143,6 +146,10 @@ func (o *serveOptions) whoMay() string {
 // watchOver prints what happens until it is over, and returns whether that was
 // too early. driven has the error with which who drives the endpoint ended.
 func (o *serveOptions) watchOver(ctx context.Context, s *served, p *printer, driven <-chan error) error {
+	var cut <-chan struct{}
+	if s.file != nil {
+		cut = s.file.cut
+	}
 	var out <-chan time.Time
 	if o.limit > 0 {
 		timer := time.NewTimer(o.limit)
@@ -165,6 +172,8 @@ func (o *serveOptions) watchOver(ctx context.Context, s *served, p *printer, dri
 		select {
 		case err := <-driven:
 			return err
+		case <-cut:
+			return o.cut(s.Size())
 		case <-s.reached:
 		case <-s.journal.wake:
 			o.shown(p, s.journal.take())
