@@ -11,6 +11,7 @@ import (
 // a shell ends its loop; a server that is meant to be ended so ends well.
 func TestInterruptedBySignal(t *testing.T) {
 	t.Parallel()
+	hangUps(t)
 	_, bench := startServer(t, "bench", "--serve", "udp:127.0.0.1")
 	_, link := startServer(t, "bench", "--link", "--serve", "udp:127.0.0.1")
 	_, ping := startServer(t, "ping", "--serve", "udp:127.0.0.1")
@@ -38,8 +39,8 @@ func TestInterruptedBySignal(t *testing.T) {
 		{"ping --link --serve udp:127.0.0.1", true, "answering"},
 		{"listen --keep udp:127.0.0.1", true, "listening"},
 	} {
-		for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
-			if strings.HasPrefix(c.args, "send "+listen) && s == syscall.SIGTERM {
+		for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
+			if strings.HasPrefix(c.args, "send "+listen) && s != syscall.SIGINT {
 				continue // it listens no more
 			}
 			p := startCat(t, strings.Fields(c.args+" --metrics 127.0.0.1:0"), stdinOpen)

@@ -15,11 +15,14 @@ import (
 const oneInterrupt = 300 * time.Millisecond
 
 func main() {
-	// Who closes our output early is told apart by the error of the write.
+	// That the reader of our output left early is told apart by the error of the write.
 	signal.Ignore(syscall.SIGPIPE)
 	ctx, interrupt := context.WithCancelCause(context.Background())
 	signals, came := make(chan os.Signal, 1), make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	if !signal.Ignored(syscall.SIGHUP) { // as nohup has it
+		signal.Notify(signals, syscall.SIGHUP)
+	}
 	go func() {
 		s := <-signals
 		came <- s
