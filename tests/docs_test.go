@@ -103,9 +103,9 @@ func TestHouseNamesAllRooms(t *testing.T) {
 	}
 	within := map[string]string{ // rooms that the row of another one names
 		"endpoint/sched": "endpoint", "transport/udp": "transport", "transport/ether": "transport", "transport/simnet": "transport", "transport/tap": "transport", "transport/lossy": "transport",
-		"examples/filecopy": "examples", "examples/requests": "examples", "examples/pipeline": "examples",
-		"examples/ring": "examples", "examples/web": "examples",
-		"examples/kv": "examples", "examples/counter": "examples", "examples/log": "examples",
+		"examples/dgrdma-filecopy": "examples", "examples/dgrdma-requests": "examples", "examples/dgrdma-pipeline": "examples",
+		"examples/dgrdma-ring": "examples", "examples/dgrdma-web": "examples",
+		"examples/dgrdma-kv": "examples", "examples/dgrdma-counter": "examples", "examples/dgrdma-log": "examples",
 	}
 	rooms := make(map[string]bool)
 	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {

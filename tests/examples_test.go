@@ -20,6 +20,9 @@ func TestExamplesExplainThemselves(t *testing.T) {
 		t.Fatalf("%d programs, %v", len(programs), err)
 	}
 	for _, p := range programs {
+		if !strings.HasPrefix(p.Name(), "dgrdma-") {
+			t.Errorf("go install puts %s where it hides, or is hidden by, another program of that name (N19)", p.Name())
+		}
 		c := exec.Command(filepath.Join(dir, p.Name()), "-h")
 		var out, says bytes.Buffer
 		c.Stdout, c.Stderr = &out, &says

@@ -223,6 +223,8 @@ func (h *Host) explain(err error) error {
 		return fmt.Errorf("%w; Dial takes tcp:HOST:PORT, as in tcp:10.0.0.2:7471, and Listen a port alone, as in 7471", err)
 	case name != nil:
 		return refused.Name(name.Name, err)
+	case refused.NoFiles(err):
+		return refused.Files(err)
 	case errors.Is(err, syscall.ENETUNREACH), errors.Is(err, syscall.EHOSTUNREACH):
 		return refused.Way(err)
 	}

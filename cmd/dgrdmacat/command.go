@@ -37,6 +37,8 @@ type stdio struct {
 // usageError is a mistake in the command line, as opposed to a failure.
 type usageError struct{ error }
 
+func (e usageError) Unwrap() error { return e.error }
+
 func badUsage(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
 // flagSet returns the command's flags and what they set up.

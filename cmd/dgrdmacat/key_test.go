@@ -162,6 +162,24 @@ func TestOtherKeyByAddress(t *testing.T) {
 	}
 }
 
+// TestMissingFiles checks that whatever file is missing, the command says so and ends with 1: with 2 alone ends what the command line
+// by itself shows to be a mistake (N19).
+func TestMissingFiles(t *testing.T) {
+	t.Parallel()
+	missing := filepath.Join(t.TempDir(), "missing")
+	for _, args := range []string{
+		"send --key-file FILE /dev/null udp:127.0.0.1:7", "send FILE udp:127.0.0.1:7", "listen --key-file FILE udp:127.0.0.1", "listen udp:127.0.0.1?key-file=FILE",
+		"serve --accept any --key-file FILE udp:127.0.0.1", "serve --accept any --file FILE udp:127.0.0.1", "serve --peer " + localString(free(t), 64, 2) + " udp:127.0.0.1?key-file=FILE",
+		"write --key-file FILE --to udp:127.0.0.1:7 --flag-addr 0", "write --file FILE --addr 0 --to udp:127.0.0.1:7", "ping --key-file FILE --to udp:127.0.0.1:7",
+		"ping --serve udp --key-file FILE", "bench --key-file FILE", "bench --serve udp --key-file FILE", "decode FILE", "decode -i lo --bpf FILE", "report FILE", "url udp:127.0.0.1?key-file=FILE",
+	} {
+		code, _, stderr := runFor(t, patient(t), strings.Fields(strings.ReplaceAll(args, "FILE", missing))...)
+		if code != exitError || !strings.Contains(stderr, missing) {
+			t.Errorf("%s: code %d: %s", args, code, stderr)
+		}
+	}
+}
+
 // TestKeyFileRefused: one that others may read, with what to do about it; and over TCP, where nothing is sealed.
 func TestKeyFileRefused(t *testing.T) {
 	path := keyFile(t)
@@ -176,7 +194,7 @@ func TestKeyFileRefused(t *testing.T) {
 	}
 	os.Chmod(path, 0o644)
 	for _, args := range [][]string{{"listen", "udp:127.0.0.1"}, {"serve", "udp:127.0.0.1"}, {"ping", "--serve", "udp:127.0.0.1"}, {"bench", "--serve", "udp:127.0.0.1"}, {"send", "/dev/null", "udp:127.0.0.1:7"}, {"write", "--to", "udp:127.0.0.1:7", "--addr", "0", "--text", "x"}} {
-		if code, _, stderr := runFor(t, t.Context(), append(args, "--key-file", path)...); code != exitUsage || !strings.HasPrefix(stderr, "dgrdmacat "+args[0]+": key file "+path+": others can read or write it (-rw-r--r--): chmod 600") {
+		if code, _, stderr := runFor(t, t.Context(), append(args, "--key-file", path)...); code != exitError || !strings.HasPrefix(stderr, "dgrdmacat "+args[0]+": key file "+path+": others can read or write it (-rw-r--r--): chmod 600") {
 			t.Errorf("%v: code %d: %s", args, code, stderr)
 		}
 	}

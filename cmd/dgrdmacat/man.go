@@ -66,7 +66,8 @@ func overviewPage() string {
 }
 
 const exitSection = `.SH EXIT STATUS
-0 if it did what it was told, 1 if something failed, 2 for a mistake in the command line.
+0 if it did what it was told, 1 if something failed, also where a file, a name or an address that
+the command line names is missing or wrong, 2 for a mistake in the command line itself.
 Interrupted by SIGINT, SIGTERM or SIGHUP before it was done, it tidies up and ends by that signal; a
 server that is meant to be ended so ends with 0.
 Who closes a pipe that is the standard output, as head does, has enough: that is a failure

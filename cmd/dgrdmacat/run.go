@@ -12,9 +12,12 @@ import (
 	"syscall"
 
 	"github.com/dgrdma/dgrdma/bench"
+	"github.com/dgrdma/dgrdma/dgrdma"
+	"github.com/dgrdma/dgrdma/internal/refused"
 )
 
-// Exit codes.
+// Exit codes. A mistake in the command line is one of what it says by itself, or asks the other side for; what is wrong with a file,
+// a name or an address that it names is a failure.
 const (
 	exitOK    = 0
 	exitError = 1
@@ -78,8 +81,8 @@ func (std *stdio) ended(command string, err error, args ...string) int {
 	if err = std.withoutClosedPipe(err); err == nil {
 		return exitOK
 	}
-	fmt.Fprintf(std.err, "%s: %s\n", command, inPlain(err, args))
-	if bad := (usageError{}); errors.As(err, &bad) {
+	fmt.Fprintf(std.err, "%s: %s\n", command, inPlain(refused.Files(err), args))
+	if bad := (usageError{}); errors.As(err, &bad) && !errors.Is(err, dgrdma.ErrKey) { // keys come from files
 		return exitUsage
 	}
 	if errors.Is(err, errInterrupted) || errors.Is(err, bench.ErrInterrupted) {

@@ -91,12 +91,12 @@ func (o *serveOptions) register(fs *flag.FlagSet) {
 	o.profile.register(fs, settings.Profile, ", for those whose URL does not say; "+noneBetweenUs)
 	o.id.register(fs, "that of URL, or a random one")
 	fs.BoolVar(&o.readmit, "readmit", false, "let peers of other kinds that seem to have restarted begin anew; else their frames are refused")
-	fs.Func("watch", "print the words from `ADDRESS[-ADDRESS]` when they change; may be repeated", func(s string) error {
+	fs.Func("watch", "print the words at `ADDRESS[-ADDRESS]` when they change; may be repeated", func(s string) error {
 		w, err := parseWatch(s)
 		o.watch = append(o.watch, w)
 		return err
 	})
-	fs.Func("until", "end when the word at `ADDRESS=WORD` is that", func(s string) (err error) {
+	fs.Func("until", "end at `ADDRESS=WORD`: when the word at that address has that value", func(s string) (err error) {
 		o.until, err = parseUntil(s)
 		return err
 	})
@@ -106,7 +106,7 @@ func (o *serveOptions) register(fs *flag.FlagSet) {
 	})
 	fs.Var((*fileFlag)(&o.dump), "dump", "at the end, write the memory to this `file`")
 	fs.BoolVar(&o.force, "force", false, "with --dump: replace a file that exists")
-	fs.Func("dump-range", "with --dump: only `ADDRESS+BYTES`", func(s string) (err error) {
+	fs.Func("dump-range", "with --dump: only these bytes, `ADDRESS+BYTES`", func(s string) (err error) {
 		o.dumpRange, err = parseRange(s)
 		return err
 	})

@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/dgrdma/dgrdma/internal/refused"
 	"github.com/dgrdma/dgrdma/rdmap/mpa"
 	"github.com/dgrdma/dgrdma/transport/udp"
 	"github.com/dgrdma/dgrdma/url"
@@ -186,7 +187,7 @@ func (d *dialing) explain(err error) error {
 		return &tcpError{rejected.Error(), err}
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return says("nothing listens at that port: connection refused; does %s run there, and is this the address it printed?", d.there)
-	case dials && noWayTCP(err):
+	case dials && (noWayTCP(err) || refused.NoFiles(err)):
 		return err // it says what to do
 	case dials && dialed.Timeout():
 		return says("nobody answers within %v; is that machine up, do routes and firewalls let TCP through, and does %s run there?", d.within, d.there)

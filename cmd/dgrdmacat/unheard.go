@@ -24,6 +24,8 @@ const (
 	soonHeard = 250 * time.Millisecond
 	// worthSaying is how long is waited at least where that is said.
 	worthSaying = time.Second
+	// askedFor is how long a peer is asked for the rest of its string at most, as [dgrdma.Endpoint.LookupPeer] has it.
+	askedFor = 3 * time.Second
 	// probeTick is how often it is looked whether who was probed was heard meanwhile.
 	probeTick = 50 * time.Millisecond
 )
@@ -44,8 +46,8 @@ func sayUnheard(stderr io.Writer, e *dgrdma.Endpoint, local, peer url.Endpoint) 
 	switch {
 	case e.GiveUp() < worthSaying:
 		return func() error { return nil }
-	case !peer.Complete(): // it is asked for the rest, for which a few seconds are taken
-		long = "some seconds"
+	case !peer.Complete(): // it is asked for the rest
+		long = min(askedFor, e.GiveUp()).String()
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	gone := make(chan struct{})

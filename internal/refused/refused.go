@@ -30,10 +30,45 @@ func Bind(err error, every bool) error {
 	return err
 }
 
-// Name explains why a host has no address.
+// NoFiles reports whether an error is that this process, or the system, has no file descriptor left.
+func NoFiles(err error) bool {
+	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
+}
+
+// filesError is an error that [Files] has explained.
+type filesError struct{ error }
+
+func (e *filesError) Unwrap() error { return e.error }
+
+// Files says what a user may do where no file descriptor is left, and returns other errors as they are.
+func Files(err error) error {
+	switch explained := (*filesError)(nil); {
+	case !NoFiles(err), errors.As(err, &explained):
+		return err
+	case errors.Is(err, syscall.ENFILE):
+		return &filesError{fmt.Errorf("%w: no program gets another one; close some, or raise the sysctl fs.file-max", err)}
+	}
+	var most syscall.Rlimit
+	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &most) != nil {
+		return &filesError{fmt.Errorf("%w: raise the limit with ulimit -n", err)}
+	}
+	return &filesError{fmt.Errorf("%w: this process may have %d; raise the limit with ulimit -n", err, most.Cur)}
+}
+
+// Name explains why a host has no address. Where the files that say so could not be opened, package net takes them for missing.
 func Name(host string, err error) error {
+	if fd, none := syscall.Dup(0); NoFiles(none) {
+		return fmt.Errorf("no address of host %s: %w", host, Files(none))
+	} else if none == nil {
+		syscall.Close(fd)
+	}
 	return fmt.Errorf("no address of host %s: %w; is the name right? An IP address does in its place", host, err)
 }
 
 // Way explains why the system sends nothing to a peer.
-func Way(err error) error { return fmt.Errorf("no way there: %w", err) }
+func Way(err error) error {
+	if NoFiles(err) {
+		return Files(err)
+	}
+	return fmt.Errorf("no way there: %w", err)
+}

@@ -35,3 +35,19 @@ func TestBind(t *testing.T) {
 		t.Errorf("not of bind: %v", err)
 	}
 }
+
+// TestFiles checks that an error of no file descriptor says what limits them, once, and stays what it was, and that other errors stay (N16).
+func TestFiles(t *testing.T) {
+	for errno, says := range map[syscall.Errno]string{
+		syscall.EMFILE: "; raise the limit with ulimit -n", syscall.ENFILE: "raise the sysctl fs.file-max", syscall.ENOMEM: "",
+	} {
+		was := error(&net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("socket", errno)})
+		err := Files(was)
+		if says == "" && err != was || !strings.HasPrefix(err.Error(), was.Error()) || !strings.HasSuffix(err.Error(), says) || !errors.Is(err, errno) || Files(err) != err {
+			t.Errorf("%v: %v", errno, err)
+		}
+		if way := Way(was); says != "" != !strings.HasPrefix(way.Error(), "no way there") || !errors.Is(way, errno) {
+			t.Errorf("%v: %v", errno, way)
+		}
+	}
+}

@@ -2,8 +2,8 @@
 // links: data and a flag word for each piece, in a ring of slots, and for each slot that was
 // emptied a credit, written back. It is what package link does, as small as can be.
 //
-//	ring receive                prints where it is to standard error, and what comes to standard output
-//	ring send ENDPOINT-STRING   sends standard input
+//	dgrdma-ring receive                prints where it is to standard error, and what comes to standard output
+//	dgrdma-ring send ENDPOINT-STRING   sends standard input
 package main
 
 import (
@@ -37,7 +37,7 @@ const silence = 5 * time.Second
 func wordOf(k uint32) uint32 { return wordSize * (k % slots) }
 func slotOf(k uint32) uint32 { return data + slotSize*(k%slots) }
 
-const usage = "usage: ring receive | ring send ENDPOINT-STRING"
+const usage = "usage: dgrdma-ring receive | dgrdma-ring send ENDPOINT-STRING"
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -54,7 +54,7 @@ func main() {
 		err = errors.New(usage)
 	}
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "ring:", err)
+		fmt.Fprintln(os.Stderr, "dgrdma-ring:", err)
 		os.Exit(1)
 	}
 }

@@ -1,8 +1,8 @@
 // Web is a web server over DG/RDMA, and a client: net/http as it is, over connections of
 // package netconn.
 //
-//	web serve DIRECTORY [CERTIFICATE]          prints where it is, and serves the files there
-//	web get ENDPOINT-STRING PATH [CERTIFICATE] writes what is at that path to standard output
+//	dgrdma-web serve DIRECTORY [CERTIFICATE]          prints where it is, and serves the files there
+//	dgrdma-web get ENDPOINT-STRING PATH [CERTIFICATE] writes what is at that path to standard output
 //
 // With CERTIFICATE both speak TLS: the server makes a key for this run, and writes its
 // certificate to that file, by which the client knows it.
@@ -27,7 +27,7 @@ import (
 // name is what the client calls the server: that of the certificate, and of the host in URLs.
 const name = "server"
 
-const usage = "usage: web serve DIRECTORY [CERTIFICATE] | web get ENDPOINT-STRING PATH [CERTIFICATE]"
+const usage = "usage: dgrdma-web serve DIRECTORY [CERTIFICATE] | dgrdma-web get ENDPOINT-STRING PATH [CERTIFICATE]"
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -43,7 +43,7 @@ func main() {
 		err = get(ctx, args[1], args[2], args[3], os.Stdout)
 	}
 	if err != nil && ctx.Err() == nil {
-		fmt.Fprintln(os.Stderr, "web:", err)
+		fmt.Fprintln(os.Stderr, "dgrdma-web:", err)
 		os.Exit(1)
 	}
 }

@@ -1,8 +1,8 @@
 // Requests is a server that answers requests, and a client: a link in both
 // directions, one message a request.
 //
-//	requests serve                     prints where it is, and answers
-//	requests ask ENDPOINT-STRING TEXT  asks for TEXT in upper case
+//	dgrdma-requests serve                     prints where it is, and answers
+//	dgrdma-requests ask ENDPOINT-STRING TEXT  asks for TEXT in upper case
 package main
 
 import (
@@ -24,7 +24,7 @@ const (
 	toLower
 )
 
-const usage = "usage: requests serve | requests ask ENDPOINT-STRING TEXT"
+const usage = "usage: dgrdma-requests serve | dgrdma-requests ask ENDPOINT-STRING TEXT"
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -44,7 +44,7 @@ func main() {
 		err = errors.New(usage)
 	}
 	if err != nil && ctx.Err() == nil {
-		fmt.Fprintln(os.Stderr, "requests:", err)
+		fmt.Fprintln(os.Stderr, "dgrdma-requests:", err)
 		os.Exit(1)
 	}
 }
@@ -69,7 +69,7 @@ func serve(ctx context.Context, local string, out io.Writer) error {
 			defer l.Close()
 			for m, err := range l.In.Messages(ctx) {
 				if err != nil {
-					fmt.Fprintln(os.Stderr, "requests:", err)
+					fmt.Fprintln(os.Stderr, "dgrdma-requests:", err)
 					return
 				}
 				answer := bytes.ToUpper(m.Bytes)
@@ -77,7 +77,7 @@ func serve(ctx context.Context, local string, out io.Writer) error {
 					answer = bytes.ToLower(m.Bytes)
 				}
 				if err := l.Out.Send(ctx, m.Opcode, answer); err != nil {
-					fmt.Fprintln(os.Stderr, "requests:", err)
+					fmt.Fprintln(os.Stderr, "dgrdma-requests:", err)
 					return
 				}
 			}

@@ -1,12 +1,12 @@
 // Counter gives out numbers, none of them twice: a server offers eight bytes, and its clients add 1 to them by FetchAdd,
 // whose answer is the number that was there. The server's program makes no call for it, and needs no lock.
 //
-//	counter serve           in one terminal: listens at port 7482 of this machine's loopback interface; ^C says the count
-//	counter take            in others: takes one number, and prints it
-//	counter -n 1000 take    takes a thousand, one after the other
+//	dgrdma-counter serve           in one terminal: listens at port 7482 of this machine's loopback interface; ^C says the count
+//	dgrdma-counter take            in others: takes one number, and prints it
+//	dgrdma-counter -n 1000 take    takes a thousand, one after the other
 //
-// Between machines the server is told its address, counter -at tcp:10.0.0.1 serve, and the clients where it is,
-// counter -server tcp:10.0.0.1:7482 take.
+// Between machines the server is told its address, dgrdma-counter -at tcp:10.0.0.1 serve, and the clients where it is,
+// dgrdma-counter -server tcp:10.0.0.1:7482 take.
 //
 // FetchAdd is of RFC 7306. Nothing on the wire tells whether the peer knows it, so both sides name verbs.Atomics. When a client
 // is lost, nobody else notices. It may have asked for a number whose answer nobody heard: that number is
@@ -30,7 +30,7 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	set := flag.NewFlagSet("counter", flag.ExitOnError)
+	set := flag.NewFlagSet("dgrdma-counter", flag.ExitOnError)
 	at := set.String("at", "tcp:127.0.0.1", "serve at this address of the machine")
 	port := set.String("port", "7482", "serve at this port; 0: any")
 	where := set.String("server", "tcp:127.0.0.1:7482", "where the server is")
@@ -42,7 +42,7 @@ func main() {
 		return nil
 	})
 	set.Usage = func() {
-		fmt.Fprintln(set.Output(), "usage: counter [flags] serve | take")
+		fmt.Fprintln(set.Output(), "usage: dgrdma-counter [flags] serve | take")
 		set.PrintDefaults()
 	}
 	set.Parse(os.Args[1:])
@@ -55,7 +55,7 @@ func main() {
 		err = take(ctx, *where, *n, os.Stdout)
 	}
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "counter:", err)
+		fmt.Fprintln(os.Stderr, "dgrdma-counter:", err)
 		os.Exit(1)
 	}
 }
@@ -74,7 +74,7 @@ func check(set *flag.FlagSet) (err error) {
 		if strings.HasPrefix(set.Arg(1), "-") {
 			return fmt.Errorf("%s: what is %q for? Flags come before %[1]s", role, set.Arg(1))
 		}
-		return fmt.Errorf("%s takes no argument, and has %d: counter [flags] %[1]s", role, n)
+		return fmt.Errorf("%s takes no argument, and has %d: dgrdma-counter [flags] %[1]s", role, n)
 	}
 	set.Visit(func(f *flag.Flag) {
 		if of := belongs[f.Name]; of != role {
@@ -120,12 +120,12 @@ func serve(ctx context.Context, at, port string, out io.Writer) error {
 		go func() { // one that does not answer holds up nobody else
 			qp, err := request.Accept(ctx, &verbs.Options{Private: region.Key().Bytes(), Extensions: verbs.Atomics})
 			if err != nil {
-				fmt.Fprintln(os.Stderr, "counter:", err)
+				fmt.Fprintln(os.Stderr, "dgrdma-counter:", err)
 				return
 			}
 			<-qp.Done()
 			if err := qp.Err(); !errors.Is(err, verbs.ErrPeerClosed) && !errors.Is(err, verbs.ErrClosed) {
-				fmt.Fprintln(os.Stderr, "counter:", err) // a client is lost, and the others go on
+				fmt.Fprintln(os.Stderr, "dgrdma-counter:", err) // a client is lost, and the others go on
 			}
 		}()
 	}

@@ -1,7 +1,7 @@
 // Filecopy copies a file from one host to another over a link.
 //
-//	filecopy receive FILE                   prints where it is, and writes what comes
-//	filecopy send FILE ENDPOINT-STRING      sends it there
+//	dgrdma-filecopy receive FILE                   prints where it is, and writes what comes
+//	dgrdma-filecopy send FILE ENDPOINT-STRING      sends it there
 package main
 
 import (
@@ -15,7 +15,7 @@ import (
 	"github.com/dgrdma/dgrdma/link"
 )
 
-const usage = "usage: filecopy receive FILE | filecopy send FILE ENDPOINT-STRING"
+const usage = "usage: dgrdma-filecopy receive FILE | dgrdma-filecopy send FILE ENDPOINT-STRING"
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -32,7 +32,7 @@ func main() {
 		err = errors.New(usage)
 	}
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "filecopy:", err)
+		fmt.Fprintln(os.Stderr, "dgrdma-filecopy:", err)
 		os.Exit(1)
 	}
 }

@@ -328,11 +328,11 @@ func TestFlagsOfTheOtherRole(t *testing.T) {
 		"-server tcp:127.0.0.1:1 serve": "-server means nothing to serve",
 		"-server tcp:127.0.0.1:1 print": "-server means nothing to print, which has -file",
 		"append -verify":                `append: what is "-verify" for? Flags come before append`,
-		"print journal":                 "print takes no argument, and has 1: log [flags] print\n",
+		"print journal":                 "print takes no argument, and has 1: dgrdma-log [flags] print\n",
 		"-server tcp:127.0.0.1:1 read":  "what is to be done?",
 	} {
 		out, err := program(strings.Fields(args)...).CombinedOutput()
-		if err == nil || !strings.Contains(string(out), "log: "+says) {
+		if err == nil || !strings.Contains(string(out), "dgrdma-log: "+says) {
 			t.Errorf("%s: %v, %s", args, err, out)
 		}
 	}

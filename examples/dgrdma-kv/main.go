@@ -3,13 +3,13 @@
 // messages. It shows one-sided Reads of memory that changes meanwhile, messages with an answer of immediate data, one
 // completion queue for all peers, and private data that says what a connection is for.
 //
-//	kv serve                    in one terminal: listens at port 7481 of this machine's loopback interface
-//	kv put colour blue          in another one
-//	kv get colour
-//	kv delete colour
+//	dgrdma-kv serve                    in one terminal: listens at port 7481 of this machine's loopback interface
+//	dgrdma-kv put colour blue          in another one
+//	dgrdma-kv get colour
+//	dgrdma-kv delete colour
 //
-// Between machines the server is told its address, kv -at tcp:10.0.0.1 serve, and the clients where it is,
-// kv -server tcp:10.0.0.1:7481 get colour. Nobody is asked who he is: whoever reaches the port may change the table.
+// Between machines the server is told its address, dgrdma-kv -at tcp:10.0.0.1 serve, and the clients where it is,
+// dgrdma-kv -server tcp:10.0.0.1:7481 get colour. Nobody is asked who he is: whoever reaches the port may change the table.
 //
 // A Read is not atomic: it may see half of what the server writes. Each entry has a checksum, and who finds a wrong one
 // reads again. All entries that may have a key are side by side, so that it takes one Read to know that none has.
@@ -31,13 +31,13 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	if err := run(ctx, os.Args[1:], os.Stdout); err != nil && ctx.Err() == nil {
-		fmt.Fprintln(os.Stderr, "kv:", err)
+		fmt.Fprintln(os.Stderr, "dgrdma-kv:", err)
 		os.Exit(1)
 	}
 }
 
 func run(ctx context.Context, args []string, out io.Writer) error {
-	set := flag.NewFlagSet("kv", flag.ExitOnError)
+	set := flag.NewFlagSet("dgrdma-kv", flag.ExitOnError)
 	at := set.String("at", "tcp:127.0.0.1", "serve at this address of the machine")
 	port := set.String("port", "7481", "serve at this port; 0: any")
 	entries := set.Int("entries", 1<<16, "serve a table of so many entries, 512 bytes each")
@@ -49,7 +49,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		return nil
 	})
 	set.Usage = func() {
-		fmt.Fprintln(set.Output(), "usage: kv [flags] serve | put KEY VALUE | get KEY | delete KEY")
+		fmt.Fprintln(set.Output(), "usage: dgrdma-kv [flags] serve | put KEY VALUE | get KEY | delete KEY")
 		set.PrintDefaults()
 	}
 	set.Parse(args)
@@ -62,7 +62,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		if i := slices.IndexFunc(has, func(a string) bool { return strings.HasPrefix(a, "-") }); i >= 0 {
 			return fmt.Errorf("%s: what is %q for? Flags come before %[1]s", what, has[i])
 		}
-		return fmt.Errorf("%s takes %s, and has %d: kv %s", what, count(len(want)), len(has), strings.Join(append([]string{what}, want...), " "))
+		return fmt.Errorf("%s takes %s, and has %d: dgrdma-kv %s", what, count(len(want)), len(has), strings.Join(append([]string{what}, want...), " "))
 	}
 	if err := check(set, args[0] == "serve"); err != nil {
 		return err

@@ -3,12 +3,12 @@
 // When a client says that a record is flushed, the record is in the log, whatever is killed then. The
 // server's program makes no call for it.
 //
-//	log -file journal serve          in one terminal: listens at port 7483 of this machine's loopback interface
-//	printf 'one\ntwo\n' | log append   in another one: appends lines, and says of each when it is flushed
-//	log -file journal print          prints the records of a file, whether it is served or not
+//	dgrdma-log -file journal serve          in one terminal: listens at port 7483 of this machine's loopback interface
+//	printf 'one\ntwo\n' | dgrdma-log append   in another one: appends lines, and says of each when it is flushed
+//	dgrdma-log -file journal print          prints the records of a file, whether it is served or not
 //
-// Between machines the server is told its address, log -at tcp:10.0.0.1 serve, and the client where it is,
-// log -server tcp:10.0.0.1:7483 append. The file has to be on a disk: tmpfs keeps files in memory, and is refused.
+// Between machines the server is told its address, dgrdma-log -at tcp:10.0.0.1 serve, and the client where it is,
+// dgrdma-log -server tcp:10.0.0.1:7483 append. The file has to be on a disk: tmpfs keeps files in memory, and is refused.
 //
 // Flush, Verify and Atomic Write are of draft-talpey-rdma-commit, which both sides name as verbs.Commit. The peer carries out requests
 // in order, and those behind one that failed not at all: the tail moves only when what it is about to cover
@@ -35,7 +35,7 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	set := flag.NewFlagSet("log", flag.ExitOnError)
+	set := flag.NewFlagSet("dgrdma-log", flag.ExitOnError)
 	file := set.String("file", "journal", "serve or print this file")
 	size := set.Int64("size", 16<<20, "make the file so long, if it is shorter")
 	at := set.String("at", "tcp:127.0.0.1", "serve at this address of the machine")
@@ -50,7 +50,7 @@ func main() {
 		return nil
 	})
 	set.Usage = func() {
-		fmt.Fprintln(set.Output(), "usage: log [flags] serve | append | print")
+		fmt.Fprintln(set.Output(), "usage: dgrdma-log [flags] serve | append | print")
 		set.PrintDefaults()
 	}
 	set.Parse(os.Args[1:])
@@ -65,7 +65,7 @@ func main() {
 		err = printFile(*file, os.Stdout)
 	}
 	if err != nil && ctx.Err() == nil {
-		fmt.Fprintln(os.Stderr, "log:", err)
+		fmt.Fprintln(os.Stderr, "dgrdma-log:", err)
 		os.Exit(1)
 	}
 }
@@ -89,7 +89,7 @@ func check(set *flag.FlagSet) (err error) {
 		if strings.HasPrefix(set.Arg(1), "-") {
 			return fmt.Errorf("%s: what is %q for? Flags come before %[1]s", role, set.Arg(1))
 		}
-		return fmt.Errorf("%s takes no argument, and has %d: log [flags] %[1]s", role, n)
+		return fmt.Errorf("%s takes no argument, and has %d: dgrdma-log [flags] %[1]s", role, n)
 	}
 	set.Visit(func(f *flag.Flag) {
 		if !slices.Contains(has, f.Name) {

@@ -2,7 +2,7 @@
 // squares them, one adds them up. A stage that is slow slows those before it, and
 // nothing is lost or kept anywhere but in the links' buffers.
 //
-//	pipeline [COUNT]
+//	dgrdma-pipeline [COUNT]
 package main
 
 import (
@@ -19,7 +19,7 @@ import (
 
 func main() {
 	count := 100_000
-	const usage = "usage: pipeline [COUNT]"
+	const usage = "usage: dgrdma-pipeline [COUNT]"
 	if len(os.Args) > 1 {
 		if os.Args[1] == "-h" {
 			fmt.Println(usage)
@@ -34,7 +34,7 @@ func main() {
 	}
 	sum, err := run(context.Background(), count)
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "pipeline:", err)
+		fmt.Fprintln(os.Stderr, "dgrdma-pipeline:", err)
 		os.Exit(1)
 	}
 	fmt.Printf("the squares of 1 to %d add up to %d\n", count, sum)

@@ -130,15 +130,15 @@ func TestFlagsOfTheOtherRole(t *testing.T) {
 		"-server tcp:127.0.0.1:1 serve":      "-server belongs to take, and means nothing to serve",
 		"-port 0 take":                       "-port belongs to serve, and means nothing to take",
 		"-at tcp:127.0.0.1 take":             "-at belongs to serve, and means nothing to take",
-		"take 5":                             "take takes no argument, and has 1: counter [flags] take\n",
+		"take 5":                             "take takes no argument, and has 1: dgrdma-counter [flags] take\n",
 		"serve -n 5":                         `serve: what is "-n" for? Flags come before serve`,
 		"-n 0 take":                          "-n 0: need 1 or more",
 		"-n -1 -server tcp:127.0.0.1:1 take": "-n -1: need 1 or more",
 		"give":                               "what is to be done?",
 	} {
 		out, err := counter(strings.Fields(args)...).CombinedOutput()
-		if err == nil || !strings.Contains(string(out), "counter: "+says) {
-			t.Errorf("counter %s: %v: %s", args, err, out)
+		if err == nil || !strings.Contains(string(out), "dgrdma-counter: "+says) {
+			t.Errorf("dgrdma-counter %s: %v: %s", args, err, out)
 		}
 	}
 }

@@ -80,7 +80,7 @@ func TestCommands(t *testing.T) {
 		cmd.Stdout, cmd.Stderr = &out, &says
 		err := cmd.Run()
 		if out.String() != c.out || (err != nil) != (c.err != "") || !strings.Contains(says.String(), c.err) {
-			t.Errorf("kv %.30s: %v, %q, %q", c.args, err, out.String(), says.String())
+			t.Errorf("dgrdma-kv %.30s: %v, %q, %q", c.args, err, out.String(), says.String())
 		}
 	}
 }
@@ -88,23 +88,23 @@ func TestCommands(t *testing.T) {
 // TestArguments: what is missing, or too much, is said before anybody is asked.
 func TestArguments(t *testing.T) {
 	for args, says := range map[string]string{
-		"put colour":           "kv: put takes two arguments, and has 1: kv put KEY VALUE\n",
-		"put":                  "kv: put takes two arguments, and has 0: kv put KEY VALUE\n",
-		"put colour dark blue": "kv: put takes two arguments, and has 3: kv put KEY VALUE\n",
-		"get":                  "kv: get takes one argument, and has 0: kv get KEY\n",
-		"delete a b":           "kv: delete takes one argument, and has 2: kv delete KEY\n",
-		"serve here":           "kv: serve takes no argument, and has 1: kv serve\n",
-		"get -port 0 colour":   "kv: get: what is \"-port\" for? Flags come before get\n",
-		"serve -port 0":        "kv: serve: what is \"-port\" for? Flags come before serve\n",
-		"serve":                "kv: -server belongs to put, get and delete, and means nothing to serve\n",
+		"put colour":           "dgrdma-kv: put takes two arguments, and has 1: dgrdma-kv put KEY VALUE\n",
+		"put":                  "dgrdma-kv: put takes two arguments, and has 0: dgrdma-kv put KEY VALUE\n",
+		"put colour dark blue": "dgrdma-kv: put takes two arguments, and has 3: dgrdma-kv put KEY VALUE\n",
+		"get":                  "dgrdma-kv: get takes one argument, and has 0: dgrdma-kv get KEY\n",
+		"delete a b":           "dgrdma-kv: delete takes one argument, and has 2: dgrdma-kv delete KEY\n",
+		"serve here":           "dgrdma-kv: serve takes no argument, and has 1: dgrdma-kv serve\n",
+		"get -port 0 colour":   "dgrdma-kv: get: what is \"-port\" for? Flags come before get\n",
+		"serve -port 0":        "dgrdma-kv: serve: what is \"-port\" for? Flags come before serve\n",
+		"serve":                "dgrdma-kv: -server belongs to put, get and delete, and means nothing to serve\n",
 	} {
 		out, err := kv(t.Context(), append([]string{"-server", "tcp:127.0.0.1:1"}, strings.Fields(args)...)...).CombinedOutput()
 		if err == nil || string(out) != says {
-			t.Errorf("kv %s: %v, %q", args, err, out)
+			t.Errorf("dgrdma-kv %s: %v, %q", args, err, out)
 		}
 	}
 	out, err := kv(t.Context(), "-entries", "64", "get", "colour").CombinedOutput()
-	if err == nil || string(out) != "kv: -entries belongs to serve, and means nothing to put, get and delete\n" {
+	if err == nil || string(out) != "dgrdma-kv: -entries belongs to serve, and means nothing to put, get and delete\n" {
 		t.Errorf("%v, %q", err, out)
 	}
 }
@@ -120,7 +120,7 @@ func TestServerStopped(t *testing.T) {
 	at := "tcp:" + l.Addr().String()
 	began := time.Now()
 	out, err := kv(t.Context(), "-server", at, "get", "colour").CombinedOutput()
-	if want := "kv: no answer from the server at " + at + " within 3s: is its program stopped, or does another one listen there?\n"; err == nil || string(out) != want {
+	if want := "dgrdma-kv: no answer from the server at " + at + " within 3s: is its program stopped, or does another one listen there?\n"; err == nil || string(out) != want {
 		t.Errorf("%v after %v: %q, want %q", err, time.Since(began), out, want)
 	}
 }
