@@ -96,10 +96,10 @@ func (f *flow) firstSight(s *seen, w ack.Wide, first brief) {
 		f.late++
 		f.mark(markLate, Mark{At: s.at, ID: w.Seq(), Height: f.height(w), Record: s.record})
 	}
-	*x = slot{
+	x = f.ids.put(slot{
 		id: w, state: slotMessage, late: late, sent: 1, record: s.record, last: s.record, place: s.place, firstAt: s.at, lastAt: s.at,
 		brief: first, ackStart: s.AckStart, ackCount: s.AckCount,
-	}
+	})
 	f.firsts++
 	f.dataFirst += s.data
 	b := f.series.at(s.at)

@@ -121,7 +121,7 @@ func (f *flow) aboutWorst(c *findings, from string) {
 				"%s: it was acknowledged %s after the first time, and came again all the same.", head, elapsed(s.firstAt, s.ackedAt))
 		case s.acked:
 			c.add(Warning, "frame", 0, records, "%s; its first acknowledgement in the capture came %s after the last time.", head, elapsed(s.lastAt, s.ackedAt))
-		case s.ended:
+		case f.lost(&s):
 			c.add(Warning, "frame", 0, records, "%s; the life that it was sent to ended.", head)
 		case f.hiddenBack() > 0:
 			c.add(Note, "frame", 0, records, "%s; no acknowledgement of it is before the snap length.", head)

@@ -70,6 +70,7 @@ type flow struct {
 	acksStale, acksOld                int // acknowledgements of this flow that name nothing present
 	earlyAcks                         int // frames sent again although an acknowledgement had been captured
 	toEnded                           int // of the unacknowledged, sent before the peer began anew
+	peerEnded                         int // the record in which it did last
 	firstUnacked, firstToEnded        slot
 	firstMissing, firstMissingAcked   slot
 	firstConflict, firstJump          int // records
@@ -262,7 +263,7 @@ func (f *flow) other(s *seen) {
 	if x != nil && (x.state == slotMissing || x.state == slotHidden) {
 		*x = slot{id: w, state: slotOther}
 	} else if x == nil && f.ids.fresh(w) {
-		*f.ids.at(w) = slot{id: w, state: slotOther}
+		f.ids.put(slot{id: w, state: slotOther})
 	}
 }
 

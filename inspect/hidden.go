@@ -82,6 +82,7 @@ func (f *flow) headless(s *seen) {
 		return
 	}
 	f.hidden++
+	f.ids.earn()
 	if w := f.ids.newest.Near(s.Seq); abs(w.Diff(f.ids.newest)) <= maxJump {
 		f.hideIDs(w-1, 1, s.record)
 	}
@@ -90,10 +91,16 @@ func (f *flow) headless(s *seen) {
 // hideIDs notes that so many ids behind at are of frames that cannot be seen.
 func (f *flow) hideIDs(at ack.Wide, n, record int) {
 	last := at + ack.Wide(n)
+	cost := max(n, last.Diff(f.ids.newest))
+	if cost > f.ids.jump {
+		return // too many to be told apart: they are counted alone
+	}
+	f.ids.jump -= cost
 	if last.Diff(f.ids.newest) > 0 {
 		f.advance(last, &seen{record: record, at: f.last})
 	}
 	for w := at + 1; w.Diff(last) <= 0; w++ {
+		f.ids.looked++
 		if x := f.ids.known(w); x != nil && x.state == slotMissing {
 			x.state = slotHidden
 			f.hiddenPlaced++

@@ -17,8 +17,12 @@ const (
 )
 
 // maxJump is the longest run of ids that may be missing before a frame is only
-// believed in company: it may be a stray one.
-const maxJump = 4096
+// believed in company: it may be a stray one. Of a flow whose ids leap again and again it is shorter: each frame adds earnedJump to what
+// leaps may pass over, so that the work for a frame has a bound.
+const (
+	maxJump    = 4096
+	earnedJump = 128 // arbitrary: more than offload joins in a record
+)
 
 type slotState uint8
 
@@ -38,7 +42,6 @@ type slot struct {
 	late  bool // came after later ones
 	early bool // a copy left after the first acknowledgement was captured
 	given bool // up, when its sender began anew
-	ended bool // not acknowledged when its receiver began anew
 	// endings is how many transactions had their last message here, up to
 	// ending.
 	endings  uint8
@@ -59,9 +62,12 @@ type slot struct {
 // ids are the last ids of a flow, and what became of them.
 type ids struct {
 	slots  []slot
+	oldest ack.Wide // that may have a slot
 	first  ack.Wide // of this numbering
 	newest ack.Wide
 	begun  bool
+	jump   int                     // how many ids may be passed over
+	looked int                     // slots that were looked at by walks over several, which tests compare with the frames
 	ahead  *[mostSlots / 64]uint64 // acknowledged ids that were not seen yet, by id
 	aheadN int
 }
@@ -80,11 +86,19 @@ func (x *ids) known(w ack.Wide) *slot {
 	return s
 }
 
-// inOrder yields all slots, those of earlier ids first.
+// inOrder yields the slots of the numbering, those of earlier ids first.
 func (x *ids) inOrder() iter.Seq[*slot] {
 	return func(yield func(*slot) bool) {
-		for i := range x.slots {
-			if !yield(x.at(x.newest + 1 + ack.Wide(i))) {
+		if !x.begun {
+			return
+		}
+		from := x.newest + 1 - ack.Wide(len(x.slots))
+		if x.oldest.Diff(from) > 0 {
+			from = x.oldest
+		}
+		for w := from; w != x.newest+1; w++ {
+			x.looked++
+			if !yield(x.at(w)) {
 				return
 			}
 		}
@@ -94,19 +108,31 @@ func (x *ids) inOrder() iter.Seq[*slot] {
 // fresh reports whether an id is one from before the first frame of the capture,
 // that no frame has had yet.
 func (x *ids) fresh(w ack.Wide) bool {
-	return w.Diff(x.first) <= 0 && x.newest.Diff(w) < len(x.slots) && x.at(w).state == slotEmpty
+	return w.Diff(x.first) <= 0 && x.newest.Diff(w) < leastSlots && x.at(w).state == slotEmpty
 }
 
+// earn notes a frame.
+func (x *ids) earn() { x.jump = min(x.jump+earnedJump, maxJump) }
+
+// put sets what is known of an id in the window.
+func (x *ids) put(s slot) *slot {
+	if s.id.Diff(x.oldest) < 0 {
+		x.oldest = s.id
+	}
+	p := x.at(s.id)
+	*p = s
+	return p
+}
+
+// begin begins a numbering. All slots of the one before were given up.
 func (x *ids) begin(w ack.Wide) {
 	if x.slots == nil {
-		x.slots = make([]slot, leastSlots)
+		x.slots, x.jump = make([]slot, leastSlots), maxJump
 	}
-	clear(x.slots)
-	if x.ahead != nil {
-		*x.ahead = [mostSlots / 64]uint64{}
+	if x.aheadN > 0 {
+		*x.ahead, x.aheadN = [mostSlots / 64]uint64{}, 0
 	}
-	x.aheadN = 0
-	x.first, x.newest, x.begun = w, w, true
+	x.oldest, x.first, x.newest, x.begun = w, w, w, true
 }
 
 // grow doubles the window.

@@ -28,9 +28,11 @@ func (f *flow) place(s *seen) (w ack.Wide, ok bool) {
 		f.begin(firstWide(s.Seq))
 		return f.ids.newest, true
 	}
+	f.ids.earn()
 	w = f.ids.newest.Near(s.Seq)
 	switch d := w.Diff(f.ids.newest); {
-	case d > 0 && d <= maxJump:
+	case d > 0 && d <= f.ids.jump:
+		f.ids.jump -= d
 		f.strays.n = 0
 		f.advance(w, s)
 		return w, true
@@ -81,7 +83,7 @@ func (f *flow) restart(s *seen, id ack.Wide, how string) {
 	}
 	f.mark(markRestart, Mark{At: s.at, ID: f.ids.newest.Seq(), Height: f.height(f.ids.newest), Record: s.record})
 	if g := f.a.reverse(f.key); g != nil {
-		g.ended()
+		g.peerEnded = s.record
 	}
 	f.close()
 	f.tx.settleAll()
@@ -94,13 +96,8 @@ func (f *flow) restart(s *seen, id ack.Wide, how string) {
 	f.anyAcked = false
 }
 
-// ended notes that the receiver began anew: what it did not acknowledge was sent to the life before.
-func (f *flow) ended() {
-	for i := range f.ids.slots {
-		s := &f.ids.slots[i]
-		s.ended = s.state == slotMessage && !s.acked
-	}
-}
+// lost reports whether a frame that was never acknowledged was sent to a life of the receiver that ended.
+func (f *flow) lost(s *slot) bool { return s.record < f.peerEnded }
 
 // close gives up all ids that are remembered, as their sender has.
 func (f *flow) close() {
@@ -119,6 +116,7 @@ func (f *flow) advance(w ack.Wide, by *seen) {
 	x := &f.ids
 	for x.newest != w {
 		x.newest++
+		x.looked++
 		s := x.at(x.newest)
 		if s.state == slotMissing || s.state == slotMessage && !s.acked {
 			if f.a.moreSlots(f) {
@@ -161,7 +159,7 @@ func (f *flow) evict(s *slot) {
 
 func (f *flow) neverAcked(s *slot) {
 	f.unacked++
-	if s.ended {
+	if f.lost(s) {
 		if f.toEnded++; f.toEnded == 1 {
 			f.firstToEnded = *s
 		}
