@@ -121,13 +121,24 @@ func (w *sealedWay) hide(j *joinedRecord) {
 	if c == nil || !c.begun || c.top < j.count {
 		return
 	}
-	for n := j.count + 1; n-j.count <= uint64(min(j.behind, counterLeap)); n++ {
-		switch {
-		case n > c.top:
-			c.advance(n, j.number, &w.sealedCounts)
-		case c.top-n >= counterWindow || c.at(n).seen:
-			continue
+	c.hide(j.count, j.count+uint64(min(j.behind, counterLeap)), j.salt, j.number, &w.sealedCounts)
+}
+
+// hide notes that the counters behind one, up to another one, are of frames that cannot be seen. Only those that have room are looked at.
+func (c *counting) hide(from, to uint64, salt uint32, record int, k *sealedCounts) {
+	seen := counterSlot{salt: salt, seen: true}
+	for n := max(from, c.top-min(c.top, counterWindow)) + 1; n <= min(to, c.top); n++ {
+		if s := c.at(n); !s.seen {
+			*s = seen
 		}
-		*c.at(n) = counterSlot{salt: j.salt, seen: true}
+	}
+	if to > c.top+counterWindow {
+		c.settle(k)
+		c.first = to - counterWindow + 1
+		c.top = c.first - 1
+	}
+	for c.top < to {
+		c.advance(c.top+1, record, k)
+		*c.at(c.top) = seen
 	}
 }
