@@ -48,12 +48,16 @@ func (p *Pacer) OnAcked(Instant, int, time.Duration) {}
 func (p *Pacer) OnLost(Instant, int, bool)           {}
 func (p *Pacer) EndBatch(Instant)                    {}
 
-// NextSend waits for a quarter of the buffer when all of it is used up, so that
+// together is how long frames wait for others when all that may leave at once has left. Arbitrary: a
+// thousand wake-ups a second are no load, and no word comes much later for it.
+const together = time.Millisecond
+
+// NextSend waits for a quarter of the buffer, or that long, when all of it is used up, so that
 // frames leave together.
 func (p *Pacer) NextSend(now Instant, bytes int) Instant {
 	room := drainTime(bufferBytes(bytes), p.drain)
 	if p.dry {
-		room = max(room, p.buffer/4)
+		room = max(room, min(p.buffer/4, together))
 	}
 	at := p.spent.Add(min(room, p.buffer) - p.buffer)
 	if at > now {

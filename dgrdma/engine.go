@@ -10,7 +10,7 @@ func (c *Config) engine() *endpoint.Config {
 		return nil
 	}
 	f := &endpoint.Config{
-		ID: c.ID, Memory: engineMemory(c.Memory), Service: c.Service, Profile: c.Profile, Window: c.Window, MTU: c.MTU, Queue: c.Queue, GiveUp: c.GiveUp,
+		ID: c.ID, Memory: engineMemory(c.Memory), Service: c.Service, Profile: c.Profile, Window: c.Window, PeerBuffer: c.PeerBuffer, MTU: c.MTU, Queue: c.Queue, GiveUp: c.GiveUp,
 		KeepAlive: c.KeepAlive, Coalesce: c.Coalesce, OpenIncoming: c.OpenIncoming, OpenMemory: c.OpenMemory, AcceptAny: c.AcceptAny, MaxPeers: c.MaxPeers,
 		PeersPerHost: c.PeersPerHost, KeepOldLife: c.KeepOldLife, BusyPoll: c.BusyPoll, NoHelp: c.NoHelp, Manual: c.Manual, Logger: c.Logger,
 		Trace: c.Trace, FirstFrame: c.FirstFrame, Entropy: c.Entropy, Keys: c.Keys, Checksum: c.Checksum,

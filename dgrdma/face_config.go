@@ -32,6 +32,10 @@ type Config struct {
 	// Window replaces the profile's: frames waiting for
 	// acknowledgement, 1 to 16383. 0 means the profile's.
 	Window int
+	// PeerBuffer replaces the profile's: the size of the socket buffers of peers that never
+	// acknowledge, net.core.rmem_default of their system, 16384 to 1073741824 bytes. They are sent
+	// more a second the larger it is. 0 means the profile's.
+	PeerBuffer int
 	// MTU bounds frames, header and messages: 50 to 65535 bytes. 0 means what the wire
 	// carries.
 	MTU int

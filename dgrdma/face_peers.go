@@ -58,7 +58,7 @@ type PeerName = endpoint.PeerName
 //		FreshAlone       bool          // ids of acknowledgement-only frames are never reused (D2-3, L4)
 //		SlotTable        int           // size of a duplicate table that such frames do not refresh (D1)
 //		PeerBuffer       int           // bytes of its socket buffer, where nothing tells that it overflowed (V10)
-//		Drain            int           // of which so many leave a second; 0: do not pace
+//		Drain            int           // of which so many are sent a second; 0: do not pace
 //		MinTimeout       time.Duration // before a frame is sent again (D1-19)
 //		PeerAckDelay     time.Duration // how long the peer holds acknowledgements back (DGRDMA-035)
 //		PeerAckEvery     int           // of how many frames it holds none back; 0: of any number it may
@@ -80,6 +80,10 @@ type PeerName = endpoint.PeerName
 //		NeverRetransmits bool          // what it lost will never come (F13)
 //		OverCounts       bool          // may announce one message too many (F16)
 //	}
+//
+//	func (p *Profile) Standstill() time.Duration
+//	    Standstill returns for how long a peer that never acknowledges may stand still before what is sent
+//	    meanwhile has no room in its buffer and is lost; 0: it is not paced.
 type Profile = endpoint.Profile
 
 // AckPolicy says how frames of a peer are acknowledged.
@@ -167,7 +171,9 @@ func OpenCPI(overUDP bool) Profile { return endpoint.OpenCPI(overUDP) }
 
 // OpenCPI2 is the profile for OpenCPI's second C++ driver, which neither sends
 // acknowledgements nor, by default, waits for any: a transaction is done when
-// the system took its last frame.
+// the system took its last frame. The driver may stand still for 50 ms before what is sent at
+// this pace overflows its socket's buffer, if that is as large as Linux makes it; Config.PeerBuffer
+// is for others.
 func OpenCPI2() Profile { return endpoint.OpenCPI2() }
 
 // Legacy is the profile for OpenCPI's C++ driver before 2021.

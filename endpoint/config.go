@@ -41,6 +41,10 @@ type Config struct {
 	// Window replaces the profile's: frames waiting for
 	// acknowledgement, 1 to 16383. 0 means the profile's.
 	Window int
+	// PeerBuffer replaces the profile's: the size of the socket buffers of peers that never
+	// acknowledge, net.core.rmem_default of their system, 16384 to 1073741824 bytes. They are sent
+	// more a second the larger it is. 0 means the profile's.
+	PeerBuffer int
 	// MTU bounds frames, header and messages: 50 to 65535 bytes. 0 means what the wire
 	// carries.
 	MTU int
@@ -209,6 +213,9 @@ func (c *Config) profileFor(p Peer) (Profile, error) {
 	if c.Window != 0 {
 		prof.Window = c.Window
 		prof.Span = max(prof.Span, prof.Window)
+	}
+	if c.PeerBuffer != 0 {
+		prof = prof.withBuffer(c.PeerBuffer)
 	}
 	if prof.FirstFrame == 0 {
 		prof.FirstFrame = c.FirstFrame

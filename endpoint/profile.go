@@ -53,7 +53,7 @@ type Profile struct {
 	FreshAlone       bool          // ids of acknowledgement-only frames are never reused (D2-3, L4)
 	SlotTable        int           // size of a duplicate table that such frames do not refresh (D1)
 	PeerBuffer       int           // bytes of its socket buffer, where nothing tells that it overflowed (V10)
-	Drain            int           // of which so many leave a second; 0: do not pace
+	Drain            int           // of which so many are sent a second; 0: do not pace
 	MinTimeout       time.Duration // before a frame is sent again (D1-19)
 	PeerAckDelay     time.Duration // how long the peer holds acknowledgements back (DGRDMA-035)
 	PeerAckEvery     int           // of how many frames it holds none back; 0: of any number it may
@@ -140,18 +140,25 @@ func OpenCPI(overUDP bool) Profile {
 	return p
 }
 
-// What the second C++ driver takes is its socket's default buffer, and at
-// 159 MB/s 243 of 600 transactions arrived whole: it drained 64 MB/s of data, which
-// are 43,000 full frames, or 100 MB of buffer. Half of that is no promise, but the
-// other half is for what else its machine has to do (V10).
 const (
+	// defaultBuffer is what Linux gives a socket for frames that its process has not read.
 	defaultBuffer = 212_992
-	dg2Drain      = 50_000_000
+	// dg2Drain is what is sent to the second C++ driver in a second. Half of its socket's default
+	// buffer has room for what leaves at once, and the other half for what leaves in 53 ms: a thread
+	// of a busy machine waits some tens of milliseconds for its turn (V12). That time is arbitrary, and
+	// the price is high: a driver that runs all the time takes 50 times as much.
+	dg2Drain = 2_000_000
+	// dg2Most is what leaves for it at most, however large its buffer is: at 159 MB/s 243 of 600
+	// transactions arrived whole, so it took 64 MB/s of data. These are 43,000 full frames, or 100 MB
+	// of buffer, and this is half of it (V10).
+	dg2Most = 50_000_000
 )
 
 // OpenCPI2 is the profile for OpenCPI's second C++ driver, which neither sends
 // acknowledgements nor, by default, waits for any: a transaction is done when
-// the system took its last frame.
+// the system took its last frame. The driver may stand still for 50 ms before what is sent at
+// this pace overflows its socket's buffer, if that is as large as Linux makes it; Config.PeerBuffer
+// is for others.
 func OpenCPI2() Profile {
 	return Profile{
 		Name: "opencpi2", Window: 128, Span: 255, Chunk: 16, Final: 1, AddressMultiple: 1,
@@ -188,6 +195,26 @@ func ProfileByName(name string, overUDP bool) (Profile, error) {
 		return Legacy(overUDP), nil
 	}
 	return Profile{}, fmt.Errorf("dgrdma: no peer profile %q; there are %s", name, strings.Join(settings.Profile.Words, ", "))
+}
+
+// withBuffer is the profile for a peer that never acknowledges, and has a buffer of that many
+// bytes: it may stand still for as long as before.
+func (p Profile) withBuffer(bytes int) Profile {
+	if p.Drain > 0 {
+		most := max(p.Drain, dg2Most)
+		p.Drain = int(min(int64(p.Drain)*int64(bytes)/int64(p.PeerBuffer), int64(most)))
+		p.PeerBuffer = bytes
+	}
+	return p
+}
+
+// Standstill returns for how long a peer that never acknowledges may stand still before what is sent
+// meanwhile has no room in its buffer and is lost; 0: it is not paced.
+func (p *Profile) Standstill() time.Duration {
+	if p.Drain <= 0 {
+		return 0
+	}
+	return time.Duration(int64(p.PeerBuffer/2) * int64(time.Second) / int64(p.Drain))
 }
 
 func powerOfTwo(n int) bool { return n > 0 && n&(n-1) == 0 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/dgrdma/dgrdma/ack"
 	"github.com/dgrdma/dgrdma/frame"
@@ -238,6 +239,35 @@ func TestConfigIsKept(t *testing.T) {
 	for _, bad := range []Config{{ID: 1, Queue: -1}, {ID: 1, MaxPeers: 65536}, {ID: 1, GiveUp: 1}} {
 		if _, err := bad.withDefaults(transport.Caps{MTU: 1490}); err == nil {
 			t.Errorf("queue %d, %d peers, given up after %v: all right", bad.Queue, bad.MaxPeers, bad.GiveUp)
+		}
+	}
+}
+
+// TestStandstill checks for how long the second driver may stand still, with which buffer, at which pace (O2).
+func TestStandstill(t *testing.T) {
+	driver, unpaced, quick := OpenCPI2(), OpenCPI(true), OpenCPI2()
+	quick.Drain = 200_000_000
+	for _, x := range []struct {
+		name       string
+		p          Profile
+		buffer     int
+		still      time.Duration
+		drain, has int
+	}{
+		{"default", driver, 0, 53248 * time.Microsecond, 2_000_000, 212_992},
+		{"small", driver, 16384, 53248 * time.Microsecond, 153_846, 16384},
+		{"twice as large", driver, 2 * 212_992, 53248 * time.Microsecond, 4_000_000, 2 * 212_992},
+		{"so large that it cannot take as much", driver, 1 << 30, 10737418 * time.Microsecond, dg2Most, 1 << 30},
+		{"chosen", quick, 2 * 212_992, 1064960 * time.Nanosecond, 200_000_000, 2 * 212_992},
+		{"acknowledges", unpaced, 1 << 20, 0, 0, 0},
+	} {
+		cfg := Config{Profile: &x.p, PeerBuffer: x.buffer}
+		p, err := cfg.profileFor(Peer{ID: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := (p.Standstill() - x.still).Abs(); d > time.Microsecond || p.Drain != x.drain || p.PeerBuffer != x.has {
+			t.Errorf("%s: %d bytes a second, a buffer of %d, %v", x.name, p.Drain, p.PeerBuffer, p.Standstill())
 		}
 	}
 }

@@ -45,6 +45,10 @@ var (
 		Option: "window", Field: "Window", Flag: "window", Value: "FRAMES", Means: "frames waiting for acknowledgement",
 		Least: 1, Most: ack.MaxWindow, Without: "the profile's",
 	}
+	PeerBuffer = &Setting{
+		Option: "peerbuf", Field: "PeerBuffer", Value: "BYTES", Means: "socket buffer of peers that never acknowledge, by which they are paced", Bytes: true,
+		Least: 16384, Most: 1 << 30, Without: "the profile's",
+	}
 	Queue = &Setting{
 		Option: "queue", Field: "Queue", Value: "N", Means: "transactions that a connection holds",
 		Least: 1, Most: 1 << 20, Default: 16384,
@@ -123,6 +127,6 @@ var (
 
 // All are the settings in the order in which documentation has them.
 var All = []*Setting{
-	ID, Profile, MTU, Frame, Window, Queue, GiveUp, KeepAlive, Coalesce, OpenIncoming, OpenMemory, Accept, MaxPeers, PeersPerHost, KeyFile, Checksum, KeepOldLife,
+	ID, Profile, MTU, Frame, Window, PeerBuffer, Queue, GiveUp, KeepAlive, Coalesce, OpenIncoming, OpenMemory, Accept, MaxPeers, PeersPerHost, KeyFile, Checksum, KeepOldLife,
 	BusyPoll, Help, Manual, FirstFrame, SockBuf, GSO, GRO, EtherType, Ring, Max,
 }

@@ -42,7 +42,9 @@ func TestQuirkD2R1R6R13WhatWeSend(t *testing.T) {
 func TestQuirkD2R2NeverAcknowledges(t *testing.T) {
 	rigTest(t, 2, func(t *testing.T, r *rig) {
 		r.dg2(peers.DG2Config{})
-		r.dial(endpoint.OpenCPI2(), endpoint.Config{})
+		quick := endpoint.OpenCPI2()
+		quick.Drain *= 25
+		r.dial(quick, endpoint.Config{})
 		began := time.Now()
 		for range 140 {
 			r.send(500, 1450)

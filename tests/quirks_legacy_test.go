@@ -1,6 +1,8 @@
 package tests
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -173,4 +175,60 @@ func TestQuirkL6NoSentinel(t *testing.T) {
 			t.Errorf("%d frames were sent", n)
 		}
 	})
+}
+
+// TestQuirkL7ReleasedNeverAcknowledges checks which profile fits released versions, in which nothing acknowledges
+// by itself (O3). With the one for other versions all is written and fails, and what the driver
+// sends anyway acknowledges no more than two frames. One that expects no acknowledgements has all done.
+func TestQuirkL7ReleasedNeverAcknowledges(t *testing.T) {
+	for _, udp := range []bool{true, false} {
+		unheard := endpoint.Legacy(udp)
+		unheard.NoAcks, unheard.NeverRetransmits = true, true
+		unheard.PeerBuffer, unheard.Drain = endpoint.OpenCPI2().PeerBuffer, endpoint.OpenCPI2().Drain
+		t.Run(fmt.Sprintf("udp %v/not acknowledged", udp), func(t *testing.T) {
+			rigTest(t, 1, func(t *testing.T, r *rig) {
+				r.legacy(peers.DG1Config{UDP: udp, Released: true})
+				r.dial(endpoint.Legacy(udp), endpoint.Config{})
+				err := r.conn.Write(t.Context(), &endpoint.Transaction{
+					Segments: []endpoint.Segment{{Addr: rigData, Bytes: rigPattern(0, 1000)}}, Completion: endpoint.Word(rigFlag, 1),
+				})
+				if !errors.Is(err, endpoint.ErrPeerDown) || !bytes.Equal(r.double.Bytes(rigData, 1000), rigPattern(0, 1000)) {
+					t.Errorf("written, and: %v", err)
+				}
+			})
+		})
+		t.Run(fmt.Sprintf("udp %v/it answers", udp), func(t *testing.T) {
+			rigTest(t, 1, func(t *testing.T, r *rig) {
+				d := r.legacy(peers.DG1Config{UDP: udp, Released: true})
+				r.dial(endpoint.Legacy(udp), endpoint.Config{})
+				for i := range 50 {
+					done := make(chan error, 1)
+					go func() {
+						done <- r.conn.Write(t.Context(), &endpoint.Transaction{
+							Segments: []endpoint.Segment{{Addr: rigData, Bytes: rigPattern(i, 400)}}, Completion: endpoint.Word(rigFlag, uint32(i+1)),
+						})
+					}()
+					dg1Until(r, func() bool { return len(d.Completions()) == i+1 })
+					d.Post(0x100, uint32(i+1)) // as a port does that returns a buffer
+					if err := <-done; err != nil {
+						t.Fatal(err)
+					}
+				}
+			})
+		})
+		t.Run(fmt.Sprintf("udp %v/none expected", udp), func(t *testing.T) {
+			rigTest(t, 1, func(t *testing.T, r *rig) {
+				d := r.legacy(peers.DG1Config{UDP: udp, Released: true, Buffer: peers.DefaultBuffer})
+				r.dial(unheard, endpoint.Config{})
+				for _, size := range []int{0, 4, 400, 1700, 20_000} {
+					r.send(20, size)
+				}
+				r.completed(true)
+				for i := range 20 {
+					d.Post(0x100, uint32(i+1), peers.Part{Addr: rigSlot(i, 3000), Data: rigPattern(i, 3000)})
+					r.await(0x100, uint32(i+1))
+				}
+			})
+		})
+	}
 }

@@ -23,14 +23,15 @@ type written struct {
 	Flag         *uint32 `json:"flag,omitempty"` // as last written
 	Error        string  `json:"error,omitempty"`
 
-	peer string
+	peer       string
+	standstill time.Duration // that costs a peer nothing that never acknowledges
 }
 
 func (w *writer) result(took time.Duration) *written {
 	s := w.conn.Stats()
 	r := &written{
 		Profile: w.profile.Name, Times: w.times.Load(), Transactions: w.transactions.Load(), Bytes: uint64(w.meter.moved.Load()),
-		Acknowledged: !w.profile.NoAcks, SentAgain: s.RetransmitsFast + s.RetransmitsTimed, Seconds: took.Seconds(), peer: s.Peer.String(),
+		Acknowledged: !w.profile.NoAcks, SentAgain: s.RetransmitsFast + s.RetransmitsTimed, Seconds: took.Seconds(), peer: s.Peer.String(), standstill: w.profile.Standstill(),
 	}
 	if w.o.flagAddr.given && r.Times > 0 {
 		r.FlagAddr, r.Flag = &w.o.flagAddr.value, &w.flag
@@ -48,7 +49,7 @@ func (r *written) print(w io.Writer, asJSON bool) error {
 	case !r.Acknowledged && r.Error != "":
 		how = fmt.Sprintf("to %s, then it failed; %s sent again", r.peer, count(r.SentAgain, "frame"))
 	case !r.Acknowledged:
-		how = fmt.Sprintf("sent to %s, which never acknowledges: whether it arrived is not known", r.peer)
+		how = fmt.Sprintf("sent to %s, which never acknowledges: whether it arrived is not known, and what came while it stood still for longer than %v is lost", r.peer, r.standstill.Round(time.Millisecond))
 	}
 	flag := ""
 	if r.Flag != nil {

@@ -261,7 +261,7 @@ func TestWriteToOtherKinds(t *testing.T) {
 				transactions = "in 2 transactions"
 			}
 			if kind == "opencpi2" {
-				says = "which never acknowledges: whether it arrived is not known"
+				says = "which never acknowledges: whether it arrived is not known, and what came while it stood still for longer than 53ms is lost"
 			}
 			if !strings.Contains(out, transactions) || !strings.Contains(out, says) || !strings.Contains(out, "flag at 0x40 = 0x6 (6)") {
 				t.Errorf("%s", out)

@@ -17,6 +17,7 @@ type DG1Config struct {
 	Memory        int              // bytes; 0: 1 MiB
 	Buffer        int              // bytes of its socket buffer; 0: any number
 	Busy          Busy             // its machine; the zero value is an idle one
+	Released      bool             // starts the thread nowhere that looks at the timers (L7)
 	legacy        bool
 }
 
@@ -84,7 +85,11 @@ func NewDG1(conn transport.Conn, to transport.Addr, cfg DG1Config) *DG1 {
 		cfg.Process = new(Process)
 	}
 	d := &DG1{cfg: cfg, next: cfg.First, ackedAt: time.Now(), pending: make(map[uint32]int)}
-	d.start(conn, to, portConfig{memory: cfg.Memory, tick: dg1Poll, buffer: cfg.Buffer, udp: cfg.UDP, busy: cfg.Busy}, d.receive, d.poll)
+	tick := dg1Poll
+	if cfg.Released {
+		tick = 0
+	}
+	d.start(conn, to, portConfig{memory: cfg.Memory, tick: tick, buffer: cfg.Buffer, udp: cfg.UDP, busy: cfg.Busy}, d.receive, d.poll)
 	return d
 }
 

@@ -65,7 +65,7 @@ type Counters struct {
 // portConfig describes the process around a double.
 type portConfig struct {
 	memory  int           // bytes; 0: 1 MiB
-	tick    time.Duration // how often its timers are looked at
+	tick    time.Duration // how often its timers are looked at; 0: never
 	buffer  int           // bytes of its socket buffer; 0: any number
 	udp     bool          // what comes are datagrams of UDP
 	perRead time.Duration // that it takes for each frame in there
@@ -88,7 +88,9 @@ func (p *Port) start(conn transport.Conn, to transport.Addr, cfg portConfig, rec
 		p.wg.Go(func() { p.read(receive) })
 	}
 	p.wg.Go(func() { p.listen(take) })
-	p.wg.Go(func() { p.timers(poll) })
+	if cfg.tick > 0 {
+		p.wg.Go(func() { p.timers(poll) })
+	}
 }
 
 // listen is the kernel's side of the socket.

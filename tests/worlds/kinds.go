@@ -31,6 +31,7 @@ func (k Kind) Profile(node int, overUDP bool) endpoint.Profile {
 		// Frames of such a peer carry their sender's id as destination.
 		prof := endpoint.OpenCPI2()
 		prof.OwnDestination = false
+		prof.Drain *= 25 // an endpoint of ours in its place does not stand still
 		return prof
 	case FPGA:
 		// The card's part is played by an endpoint that acknowledges.
