@@ -203,9 +203,9 @@ var others = map[string]string{
 	"a time": "ack.mostTrial endpoint.mostBehind endpoint.mostRound endpoint.mostAttempt endpoint.mostUnheard verbs.mostPause",
 	"how often something is done": "ack.mostTrials ack.mostRaised ack.mostUsual ack.mostUnmeasured ack.mostVain endpoint.mostAsked endpoint.mostDared endpoint.mostMissed endpoint.mostPlain " +
 		"transport/internal/mmsg.mostErrors transport/ether.mostVain",
-	"what a frame or a word of it has room for": "ack.MaxRun seal.MostHandshake seal.mostCounter transport.MostMTU transport/udp.maxPayload link.MaxMessage link.MaxPrivate link.MaxName " +
+	"what a frame or a word of it has room for": "ack.MaxRun seal.MostHandshake seal.mostCounter transport.MostMTU capture.maxDropped transport/udp.maxPayload link.MaxMessage link.MaxPrivate link.MaxName " +
 		"link.maxText link.mostSize link.mostFlagPitch verbs.MaxPrivate verbs/rping.MaxSize rdmap/mpa.MaxReads rdmap/mpa.maxForeign rdmap/mpa.maxSegment rdmap/mpa.maxPrivate",
-	"what one call does, or is kept for the next": "endpoint.mostHot endpoint.mostLent endpoint.mostSealed endpoint.mostFollow endpoint.mostSpare endpoint.mostLeft endpoint.mostAhead endpoint.mostAmid ack.maxReorder " +
+	"what one call does, or is kept for the next": "endpoint.mostHot endpoint.mostLent endpoint.mostSealed endpoint.mostFollow endpoint.mostSpare endpoint.mostLeft endpoint.mostAhead endpoint.mostAmid link.mostChunk ack.maxReorder " +
 		"transport/udp.maxSegments rdmap/mpa.maxPieces rdmap/mpa.maxBatch rdmap/mpa.maxMessages rdmap/mpa.maxRecords",
 	"what the system takes":                         "transport/ether.mostRing capture.maxProgram capture.maxName",
 	"buffers of the peer, of which nothing is kept": "link.mostOffered",

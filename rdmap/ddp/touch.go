@@ -1,7 +1,6 @@
 package ddp
 
 import (
-	"os"
 	"reflect"
 	"runtime/debug"
 )
@@ -68,7 +67,8 @@ func Probe(b []byte) (sum byte) {
 	return sum ^ b[len(b)-1]
 }
 
-var pageSize = os.Getpagesize()
+// pageSize is the least size of a page on Linux.
+const pageSize = 4096
 
 // LostError says that there is nothing under bytes any more that a carrier was to fill or to send: a mapped file was cut,
 // or its disk is full. It is a [LocalDDP], too.

@@ -3,7 +3,6 @@ package mpa
 import (
 	"encoding/binary"
 	"sync"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -97,8 +96,7 @@ func (b *batch) refer(p []byte, g ddp.Guard) {
 
 // piece is one of the pieces.
 func (b *batch) piece(i int) ddp.Span {
-	v := &b.vecs[i]
-	return ddp.Span{Bytes: unsafe.Slice(v.Base, v.Len), Guard: b.guards[i]}
+	return ddp.Span{Bytes: bytesOf(&b.vecs[i]), Guard: b.guards[i]}
 }
 
 // advance counts n octets as written.

@@ -28,6 +28,9 @@ func writev(fd uintptr, v []unix.Iovec) (int, unix.Errno) {
 	return int(n), e
 }
 
+// bytesOf returns the memory of a piece.
+func bytesOf(v *unix.Iovec) []byte { return unsafe.Slice(v.Base, v.Len) }
+
 // skip takes n octets from the front of a piece that has more.
 func skip(v *unix.Iovec, n int) {
 	v.Base = (*byte)(unsafe.Add(unsafe.Pointer(v.Base), n))
