@@ -153,8 +153,11 @@ func (s *Stream) Err() error {
 	return s.cause
 }
 
-// Terminating says that a Terminate waits to be sent; when it is gone the connection is to be closed.
-func (s *Stream) Terminating() bool { return s.state == terminating }
+// Terminating says that a Terminate waits to be sent, or is with the carrier, which has not sent it; when it is gone the connection is to be
+// closed.
+func (s *Stream) Terminating() bool {
+	return s.state == terminating || s.state == terminated && s.termLen > 0 && s.given.len() > 0
+}
 
 // Waiting says that there may be something for the carrier to ask for.
 func (s *Stream) Waiting() bool {

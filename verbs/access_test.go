@@ -206,6 +206,39 @@ func TestFaultsAreToldAtOnce(t *testing.T) {
 	})
 }
 
+// TestWordsAreAligned (RDMAPX-010, 011, COMMIT-031, 032, 036): the address of what is changed at once is a multiple of eight, and its offset need not be. At another one
+// nothing is changed, and the connection ends; other accesses may begin anywhere.
+func TestWordsAreAligned(t *testing.T) {
+	inMemory(t, func(t *testing.T, window bool) {
+		o := &verbs.Options{Extensions: all, Domain: openHost(t).Domain()}
+		for base := range uint64(8) {
+			g := grant(t, o.Domain, window, everyRight, verbs.RegionOptions{Base: base})
+			for at := range uint64(9) {
+				for _, a := range accesses {
+					f := newFakePeer(t, o)
+					was := bytes.Clone(g.Bytes())
+					came := a.do(f, g.Key().STag, base+at, 8)
+					seen(f.q)
+					if a.control == 0x50 && at%8 == 0 && !bytes.Equal(g.Bytes()[at:at+8], words(uint64(0x1111))) {
+						t.Errorf("%s leaves %x", a.name, g.Bytes()[at:at+8])
+					}
+					if at%8 == 0 || a.control != 0x4a && a.control != 0x50 {
+						if !a.answered(came) {
+							t.Errorf("%s, offset %d of base %d: %x came, %v", a.name, at, base, controls(came), fault(came))
+						}
+						f.q.Abort()
+						continue
+					}
+					if got := fault(came); got != ddp.OperationStream || len(came) != 1 || !bytes.Equal(g.Bytes(), was) {
+						t.Errorf("%s, offset %d of base %d: %x came, %v; memory %x", a.name, at, base, controls(came), got, g.Bytes())
+					}
+					f.ended(t, ddp.OperationStream)
+				}
+			}
+		}
+	})
+}
+
 // TestAccessToNothing (RDMAP-040, DDP-009, COMMIT-014, 019): of a Write or Read of nothing neither STag nor offset are looked at; of a Flush or Verify of
 // nothing the STag and the right are.
 func TestAccessToNothing(t *testing.T) {
@@ -252,7 +285,7 @@ func TestAccessToNothing(t *testing.T) {
 	})
 }
 
-// TestWhatAPeerInvalidates (RDMAP-014, 015, 023, 050 to 052, 072, 103, RDMAPX-006): each kind of message for a receive, with the STag of each kind of memory. One that
+// TestWhatAPeerInvalidates (RDMAP-014, 015, 023, 050 to 052, 072, 094, 103, RDMAPX-006): each kind of message for a receive, with the STag of each kind of memory. One that
 // invalidates is delivered where the memory is its queue pair's alone, which is withdrawn before; otherwise the program hears of no message, the
 // memory stays, and the connection ends. Of other messages the STag is not looked at.
 func TestWhatAPeerInvalidates(t *testing.T) {

@@ -240,7 +240,7 @@ func TestCloseTwice(t *testing.T) {
 	}
 }
 
-// RDMAP-085: who has ended its own direction takes what the peer still sends, and a question that it cannot answer any more
+// RDMAP-085, MPA-018: who has ended its own direction takes what the peer still sends, and a question that it cannot answer any more
 // does not change that, however long the rest takes.
 func TestQuestionBehindTheClose(t *testing.T) {
 	t.Parallel()

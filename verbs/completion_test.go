@@ -11,7 +11,39 @@ import (
 	"github.com/dgrdma/dgrdma/verbs"
 )
 
-// TestEventsOfEachKind (RDMAP-013, 049, RDMAPX-036, 037): a goroutine that waits for an event wakes up for messages that ask for one, and for those that fail, whatever kind they
+// TestCompletionsStayInOrder (RDMAP-071): completions are taken in the order in which they came, however many are there and wherever in the queue they begin.
+func TestCompletionsStayInOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFakePeer(t, &verbs.Options{Sends: 300})
+		posted, taken := uint64(0), uint64(0)
+		done := make([]verbs.Completion, 500)
+		for round := range 40 {
+			for range 7 * round {
+				posted++
+				if err := f.q.Post(&verbs.Work{ID: posted, Op: verbs.OpSend}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			f.settled()
+			for _, c := range done[:f.q.Completions().Poll(done[:1+5*round])] {
+				taken++
+				if c.ID != taken || c.Err != nil {
+					t.Fatalf("round %d: %+v, want %d", round, c, taken)
+				}
+			}
+		}
+		for _, c := range done[:f.q.Completions().Poll(done)] {
+			if taken++; c.ID != taken {
+				t.Fatalf("%+v, want %d", c, taken)
+			}
+		}
+		if taken < 64 {
+			t.Errorf("%d completions of %d requests", taken, posted)
+		}
+	})
+}
+
+// TestEventsOfEachKind (RDMAP-015, 049, RDMAPX-036, 037): a goroutine that waits for an event wakes up for messages that ask for one, and for those that fail, whatever kind they
 // are; it sleeps on for others, which one that waits for anything gets.
 func TestEventsOfEachKind(t *testing.T) {
 	for name, c := range map[string]struct {

@@ -149,6 +149,7 @@ func TestSetUp(t *testing.T) {
 	}
 }
 
+// TestReject (MPA-012): the side that asked is told why it is rejected.
 func TestReject(t *testing.T) {
 	h, err := verbs.Open("tcp:127.0.0.1")
 	if err != nil {

@@ -354,6 +354,7 @@ func TestContextEndsAQueuePair(t *testing.T) {
 	says(t, e.a.Err(), []error{verbs.ErrClosed})
 }
 
+// TestRegisterErrors (RDMAP-101, COMMIT-038): what cannot be granted is refused when it is registered or bound.
 func TestRegisterErrors(t *testing.T) {
 	h := openHost(t)
 	_, err := h.Register(make([]byte, 8), verbs.FlushPersistent)

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/dgrdma/dgrdma/rdmap/ddp"
 	"github.com/dgrdma/dgrdma/verbs"
@@ -20,7 +21,7 @@ type fakePeer struct {
 	last [4]uint32        // the number of the last message that it sent, by queue
 
 	mu    sync.Mutex
-	parts []byte
+	parts map[bool][]byte // of a message that is tagged, or not
 	came  []arrival
 }
 
@@ -41,7 +42,7 @@ func newFakePeer(t *testing.T, o *verbs.Options) *fakePeer {
 func newDeafPeer(t *testing.T, o *verbs.Options) *fakePeer {
 	t.Helper()
 	here, there := net.Pipe()
-	f := &fakePeer{}
+	f := &fakePeer{parts: make(map[bool][]byte)}
 	f.q, f.attacker = brought(t, here, there, o)
 	t.Cleanup(func() { there.Close() })
 	return f
@@ -71,18 +72,19 @@ func (f *fakePeer) atOnce(t *testing.T, requests ...ddp.Message) []arrival {
 	return came[1:]
 }
 
-func (f *fakePeer) Place(_ *ddp.Header, n int) (ddp.Span, error) {
+func (f *fakePeer) Place(h *ddp.Header, n int) (ddp.Span, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.parts = append(f.parts, make([]byte, n)...)
-	return ddp.Span{Bytes: f.parts[len(f.parts)-n:]}, nil
+	parts := append(f.parts[h.Tagged], make([]byte, n)...)
+	f.parts[h.Tagged] = parts
+	return ddp.Span{Bytes: parts[len(parts)-n:]}, nil
 }
 
 func (f *fakePeer) Deliver(h *ddp.Header, _ uint32) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.came = append(f.came, arrival{*h, f.parts})
-	f.parts = nil
+	f.came = append(f.came, arrival{*h, f.parts[h.Tagged]})
+	f.parts[h.Tagged] = nil
 	return nil
 }
 
@@ -125,7 +127,11 @@ func fault(list []arrival) ddp.Fault {
 // ended is why the queue pair of this side has ended, which it has by a Terminate of its own.
 func (f *fakePeer) ended(t *testing.T, want ddp.Fault) {
 	t.Helper()
-	<-f.q.Done()
+	select {
+	case <-f.q.Done():
+	case <-time.After(time.Minute):
+		t.Fatal("the queue pair goes on")
+	}
 	var e *verbs.TerminateError
 	if err := f.q.Err(); !errors.As(err, &e) || e.Remote || e.Fault != want {
 		t.Errorf("the queue pair ended with %v, want %v", err, want)

@@ -36,7 +36,7 @@ func mapped(t *testing.T) (f *os.File, mem []byte) {
 }
 
 // TestMemoryThatIsCut cuts a mapped file that is memory of one side, and checks that every operation which touches what is gone ends
-// its connection, with an error at both sides, and no other connection (F1).
+// its connection, with an error at both sides, and no other connection (F1, COMMIT-015, 045).
 func TestMemoryThatIsCut(t *testing.T) {
 	const rights = verbs.RemoteRead | verbs.RemoteWrite | verbs.RemoteAtomic | verbs.FlushGlobal | verbs.Verify
 	type world struct {

@@ -8,7 +8,7 @@ import (
 	"github.com/dgrdma/dgrdma/verbs"
 )
 
-// TestSharedReceivesAreTakenInOrder (RDMAP-046, 108, DDP-007, RDMAPX-037): messages of several queue pairs, of every kind, take the receives that they share in the order in which
+// TestSharedReceivesAreTakenInOrder (RDMAP-004, 046, 108, DDP-007, RDMAPX-037): messages of several queue pairs, of every kind, take the receives that they share in the order in which
 // those were posted, also where the places of the queue are used again, and complete in the queue of the queue pair that they came to. A message for
 // which none is left ends its queue pair, and no other.
 func TestSharedReceivesAreTakenInOrder(t *testing.T) {
