@@ -43,7 +43,7 @@ func TestBothSidesHear(t *testing.T) {
 			flushed := func(c rdmap.Completion, want error) bool {
 				return errors.Is(c.Err, rdmap.ErrFlushed) && errors.Is(c.Err, want) && c.Length == 0
 			}
-			if l := p.a.received.list; len(l) != 1 || !flushed(l[0], c.want) {
+			if l := p.a.received.list; len(l) != 1 || l[0].Op != rdmap.OpReceive || !flushed(l[0], c.want) {
 				t.Errorf("%s: received %+v", c.name, l)
 			}
 			// A Write or Send is done when it has left.

@@ -71,6 +71,7 @@ func TestLengthsOfAnswers(t *testing.T) {
 		{"Flush to storage", rdmap.Work{Op: rdmap.OpFlush, Persistent: true}, 0x4d, none},
 		{"Flush to all", rdmap.Work{Op: rdmap.OpFlush, Global: true}, 0x4d, none},
 		{"Verify", verify(0), 0x4f, func(n int) bool { return n > 0 && n <= 32 }},
+		{"Verify of one byte", verify(1), 0x4f, func(n int) bool { return n == 1 }},
 		{"Verify of 4 bytes", verify(4), 0x4f, func(n int) bool { return n == 4 }},
 		{"Verify of 32 bytes", verify(32), 0x4f, func(n int) bool { return n == 32 }},
 		{"Atomic Write", rdmap.Work{Op: rdmap.OpAtomicWrite}, 0x51, none},
@@ -99,6 +100,98 @@ func TestLengthsOfAnswers(t *testing.T) {
 			} else if len(s.sent.list) != 0 {
 				t.Errorf("%s is answered with %d bytes: completed %+v", c.name, n, s.sent.list)
 			}
+		}
+	}
+}
+
+// TestAnswersWithAnotherHash (COMMIT-024, 026): of an answer to a Verify every byte is compared with the hash that was asked for, of any length.
+func TestAnswersWithAnotherHash(t *testing.T) {
+	for n := 1; n <= rdmap.HashSize; n++ {
+		for flip := range n {
+			s := newPair(t, world{cfg: rdmap.Config{Extensions: everything}}).a
+			s.post(rdmap.Work{Op: rdmap.OpVerify, Hash: pattern(n, n)})
+			s.leave()
+			b := pattern(n, n)
+			b[flip] ^= 1
+			if err := s.arrive(untagged(0x4f, 3, 1), b); err != error(ddp.OperationStream) || len(s.sent.list) != 0 {
+				t.Errorf("byte %d of %d is another: %v, completed %+v", flip, n, err, s.sent.list)
+			}
+		}
+	}
+}
+
+// TestFlagsOfAFlush (COMMIT-010, 018, RDMAP-022): what is carried out is what the two flags of a request say, whatever the reserved ones are.
+func TestFlagsOfAFlush(t *testing.T) {
+	for flags := range 8 {
+		p := newPair(t, world{cfg: rdmap.Config{Extensions: everything}})
+		p.exposeAll()
+		err := p.b.arrive(untagged(0x4c, 1, 1), words(kindSTag, 8, uint64(16), flags))
+		var j rdmap.Job
+		if is := p.b.Job(&j); is != (flags&3 != 0) || (err == nil) != is {
+			t.Errorf("flags %d: a job %v, %v", flags, is, err)
+		} else if want := (rdmap.Job{Persistent: flags&1 != 0, Global: flags&2 != 0, STag: kindSTag, TO: 16, Length: 8}); is && j != want {
+			t.Errorf("flags %d: %+v", flags, j)
+		}
+	}
+}
+
+// TestBoundsOfAtomics (RDMAPX-017, COMMIT-046): the eight bytes of an atomic request, and of an Atomic Write, are all looked at when it comes.
+func TestBoundsOfAtomics(t *testing.T) {
+	for _, q := range []struct {
+		control byte
+		at      func(to uint64) []byte
+	}{
+		{0x4a, func(to uint64) []byte { return words(0, 1, kindSTag, to, uint64(0), uint64(0), uint64(0), uint64(0)) }},
+		{0x50, func(to uint64) []byte { return words(kindSTag, 8, to, uint64(0)) }},
+	} {
+		for to := uint64(50); to < 70; to++ {
+			p := newPair(t, world{cfg: rdmap.Config{Extensions: everything}})
+			p.exposeAll()
+			want := error(nil)
+			if to > 64-8 {
+				want = ddp.ProtectionBounds
+			}
+			if err := p.b.arrive(untagged(q.control, 1, 1), q.at(to)); err != want {
+				t.Errorf("%#x at %d of 64: %v, want %v", q.control, to, err, want)
+			}
+		}
+	}
+}
+
+// TestOnlyTheOpeningSendTakesNoReceive (MPA-016, RDMAP-046): the Send of nothing that opens a stream of the peer-to-peer model is for no receive; every other message is for one, also
+// where it is the first, has nothing in it, or comes to the other side.
+func TestOnlyTheOpeningSendTakesNoReceive(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		ready   rdmap.Ready
+		at      func(p *pair) *side
+		control byte
+		n       int
+		opens   bool
+	}{
+		{"the opening Send", rdmap.ReadySend, func(p *pair) *side { return p.b }, 0x43, 0, true},
+		{"to the initiator", rdmap.ReadySend, func(p *pair) *side { return p.a }, 0x43, 0, false},
+		{"with data", rdmap.ReadySend, func(p *pair) *side { return p.b }, 0x43, 1, false},
+		{"with SE", rdmap.ReadySend, func(p *pair) *side { return p.b }, 0x45, 0, false},
+		{"of a stream that a Write opens", rdmap.ReadyWrite, func(p *pair) *side { return p.b }, 0x43, 0, false},
+		{"of a stream that nothing opens", rdmap.ReadyNone, func(p *pair) *side { return p.b }, 0x43, 0, false},
+	} {
+		p := newPair(t, world{cfg: rdmap.Config{Ready: c.ready}})
+		s := c.at(p)
+		s.receive(make([]byte, 5))
+		s.receive(make([]byte, 6))
+		if err := s.arrive(untagged(c.control, 0, 1), make([]byte, c.n)); err != nil {
+			t.Fatalf("%s: %v", c.name, err)
+		}
+		if c.opens != (len(s.received.list) == 0) {
+			t.Errorf("%s: received %+v", c.name, s.received.list)
+		}
+		s.received.list = nil
+		if err := s.arrive(untagged(0x43, 0, 2), nil); err != nil { // is not the first
+			t.Fatalf("%s, then another: %v", c.name, err)
+		}
+		if got := s.wantReceived(0); got.ID != map[bool]uint64{true: 5, false: 6}[c.opens] {
+			t.Errorf("%s, then another, which took receive %d", c.name, got.ID)
 		}
 	}
 }

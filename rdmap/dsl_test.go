@@ -317,7 +317,7 @@ func (s *side) wantReceived(n int) rdmap.Completion {
 	}
 	c := s.received.list[0]
 	s.received.list = nil
-	if c.Err != nil || int(c.Length) != n {
+	if c.Err != nil || c.Op != rdmap.OpReceive || int(c.Length) != n {
 		s.t.Fatalf("%s: received %+v, want %d bytes", s.name, c, n)
 	}
 	return c

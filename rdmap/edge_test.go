@@ -40,17 +40,28 @@ func TestAskedBeforeSent(t *testing.T) {
 		return p.b.arrive(untagged(0x41, 1, n), words(1, uint64(0), 8, 7<<8, uint64(0)))
 	}
 	var m ddp.Message
+	var given []ddp.Span // what the carrier has, and has not sent
 	for i := range uint32(2) {
 		if err := ask(i + 1); err != nil || !p.b.Next(&m) {
 			t.Fatalf("request %d: %v", i+1, err)
 		}
+		given = append(given, m.Data...)
+		for _, s := range given {
+			if len(s.Bytes) != 8 {
+				t.Errorf("%d bytes are with the carrier", len(s.Bytes))
+			}
+		}
 	}
+	held := m.Data
 	for i := range uint32(3) {
 		if err := ask(i + 3); (err != nil) != (i == 2) {
 			t.Fatalf("request %d: %v", i+3, err)
 		}
 		if i < 2 && p.b.Next(&m) {
 			t.Fatal("the carrier is given more answers than were agreed on")
+		}
+		if len(held) != 1 || len(held[0].Bytes) != 8 {
+			t.Fatalf("request %d: what the carrier has is gone: %v", i+3, held)
 		}
 	}
 }

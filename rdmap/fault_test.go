@@ -268,6 +268,9 @@ func TestWrongAnswers(t *testing.T) {
 		{"in pieces", []ddp.Header{answer(0x42, 0, false), answer(0x42, 20, true)}, 20, nil},
 		{"another STag", []ddp.Header{answer(0x43, 0, true)}, 40, ddp.TaggedSTag},
 		{"another offset", []ddp.Header{answer(0x42, 1, true)}, 39, ddp.TaggedBounds},
+		{"an offset before it", []ddp.Header{answer(0x42, 1<<64-1, true)}, 40, ddp.TaggedBounds},
+		{"an offset after it", []ddp.Header{answer(0x42, 41, true)}, 0, ddp.TaggedBounds},
+		{"an offset of the next Read", []ddp.Header{answer(0x42, 1<<32, true)}, 40, ddp.TaggedBounds},
 		{"too long", []ddp.Header{answer(0x42, 0, true)}, 41, ddp.TaggedBounds},
 		{"too long in pieces", []ddp.Header{answer(0x42, 0, false), answer(0x42, 39, true)}, 39, ddp.TaggedBounds},
 		{"too short", []ddp.Header{answer(0x42, 0, true)}, 39, ddp.TaggedBounds},
@@ -278,6 +281,8 @@ func TestWrongAnswers(t *testing.T) {
 			p := newPair(t, world{cfg: rdmap.Config{Extensions: everything}})
 			buf := make([]byte, 100)
 			id := p.a.post(rdmap.Work{Op: rdmap.OpRead, Data: buf[:40:40], STag: 7 << 8})
+			p.a.post(rdmap.Work{Op: rdmap.OpRead, Data: make([]byte, 40), STag: 7 << 8}) // is not due (RDMAP-076)
+			p.a.leave()
 			p.a.leave()
 			var err error
 			for _, h := range c.steps {

@@ -191,6 +191,26 @@ func TestEachKindNeedsItsExtension(t *testing.T) {
 	}
 }
 
+// TestQueueHoldsAsMany: a send queue, and one of receives, holds as many requests as it was opened for, of any number.
+func TestQueueHoldsAsMany(t *testing.T) {
+	for size := 1; size < 20; size++ {
+		var done done
+		s := rdmap.New(rdmap.Config{Initiator: true, Sends: size, Receives: size, Memory: memory{}, Sent: &done, Received: &done})
+		for i := range size + 1 {
+			if room := s.Room(); room != size-i {
+				t.Errorf("of %d: room for %d after %d", size, room, i)
+			}
+			full := i == size
+			if err := s.Post(&rdmap.Work{Op: rdmap.OpSend}); errors.Is(err, rdmap.ErrFull) != full || !full && err != nil {
+				t.Errorf("of %d: request %d: %v", size, i+1, err)
+			}
+			if err := s.PostReceive(rdmap.Receive{}); errors.Is(err, rdmap.ErrFull) != full || !full && err != nil {
+				t.Errorf("of %d: receive %d: %v", size, i+1, err)
+			}
+		}
+	}
+}
+
 // TestFieldsOfOthersAreIgnored (RDMAP-023, RDMAPX-006, 008, COMMIT-001): what a request leaves as does not depend on fields of Work that its kind
 // does not know: no Immediate names an STag to withdraw.
 func TestFieldsOfOthersAreIgnored(t *testing.T) {

@@ -8,6 +8,28 @@ import (
 	"github.com/dgrdma/dgrdma/rdmap/ddp"
 )
 
+// TestRequestsAndAnswersTakeTurns: where both wait, an answer follows a request and a request an answer, so that a peer that asks without
+// end does not keep this side's own requests from the wire, nor the other way round.
+func TestRequestsAndAnswersTakeTurns(t *testing.T) {
+	p := newPair(t, world{cfg: rdmap.Config{IRD: 8, ORD: 8}})
+	p.a.expose(kindSTag, 64, rdmap.AccessRead)
+	for i := range uint32(4) {
+		if err := p.a.arrive(untagged(questions[0].control, 1, i+1), questions[0].payload); err != nil {
+			t.Fatal(err)
+		}
+		p.a.post(rdmap.Work{Op: rdmap.OpSend})
+	}
+	var m ddp.Message
+	for i := range 8 {
+		if !p.a.Next(&m) {
+			t.Fatalf("message %d: none", i+1)
+		}
+		if want := [2]byte{0x42, 0x43}[i%2]; m.Control != want {
+			t.Errorf("message %d is %#x, want %#x", i+1, m.Control, want)
+		}
+	}
+}
+
 // questions are what a peer asks for, each kind that is answered, of memory with the STag kindSTag.
 var questions = []struct {
 	name    string
@@ -39,6 +61,9 @@ func TestNothingFollowsATerminate(t *testing.T) {
 		var m ddp.Message
 		if !s.Next(&m) {
 			return 0, false
+		}
+		if m.Control == 0x47 && (m.Tagged || m.QN != 2 || m.MSN != 1 || len(m.Data) != 0 || int(m.Length) != m.InlineSize) {
+			t.Errorf("the Terminate is %+v", m)
 		}
 		s.Sent(1)
 		return m.Control, true
