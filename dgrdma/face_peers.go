@@ -82,8 +82,8 @@ type PeerName = endpoint.PeerName
 //	}
 //
 //	func (p *Profile) Standstill() time.Duration
-//	    Standstill returns for how long a peer that never acknowledges may stand still before what is sent
-//	    meanwhile has no room in its buffer and is lost; 0: it is not paced.
+//	    Standstill returns for how long a peer that never acknowledges may stand still before something that is
+//	    sent in that time has no room in its buffer, and is lost. 0: it is not paced.
 type Profile = endpoint.Profile
 
 // AckPolicy says how frames of a peer are acknowledged.

@@ -208,8 +208,8 @@ func (p Profile) withBuffer(bytes int) Profile {
 	return p
 }
 
-// Standstill returns for how long a peer that never acknowledges may stand still before what is sent
-// meanwhile has no room in its buffer and is lost; 0: it is not paced.
+// Standstill returns for how long a peer that never acknowledges may stand still before something that is
+// sent in that time has no room in its buffer, and is lost. 0: it is not paced.
 func (p *Profile) Standstill() time.Duration {
 	if p.Drain <= 0 {
 		return 0
