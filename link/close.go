@@ -1,9 +1,51 @@
 package link
 
-import "context"
+import (
+	"context"
+	"fmt"
+	"time"
+)
 
-// Close sends end of file and waits until all is acknowledged.
-func (p *Producer) Close() error { return p.CloseContext(context.Background()) }
+// closeWait is how long Close waits while the peer takes nothing. Arbitrary: long for a reader
+// that pauses, and an end for a program that would wait for ever.
+const closeWait = time.Minute
+
+// Close sends end of file and waits until all is acknowledged, for as long as the peer goes on:
+// when for a minute no buffer came back and nothing was acknowledged, the error is ErrNoAnswer, and
+// end of file may not have been sent. CloseContext waits as long as its context says.
+func (p *Producer) Close() error {
+	if p == nil {
+		return ErrNoHalf
+	}
+	ctx, stop := p.whileTaken()
+	defer stop()
+	return p.CloseContext(ctx)
+}
+
+// whileTaken returns a context that ends when the peer has taken nothing for closeWait.
+func (p *Producer) whileTaken() (ctx context.Context, stop func()) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	go func() {
+		tick := time.NewTicker(closeWait)
+		defer tick.Stop()
+		for seen := p.progress(); ; {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+			}
+			before := seen
+			if seen = p.progress(); seen == before {
+				cancel(p.link.wrap("close", fmt.Errorf("%w: for %v nothing was acknowledged and no buffer came back; CloseContext can wait longer", ErrNoAnswer, closeWait)))
+				return
+			}
+		}
+	}()
+	return ctx, func() { cancel(nil) }
+}
+
+// progress grows with each message that is acknowledged, and with each buffer that comes back.
+func (p *Producer) progress() uint64 { return p.done.Load() + p.returned.Load() }
 
 // CloseContext is Close that waits no longer than the context: if that is done, end of
 // file is sent where a buffer is free, and not awaited. A buffer that was acquired and

@@ -29,7 +29,7 @@
 // io.Readers, for those to whom the cuts between messages mean nothing. Package netconn
 // makes a net.Conn of both.
 //
-// [Link.Close] waits until all has arrived. [Link.Finish] does not: it lets what was sent
+// [Link.Close] waits until all has arrived, or for a minute the peer takes nothing. [Link.Finish] does not: it lets what was sent
 // arrive, and end of file after it. The memory of a link that was closed is free for links of
 // other peers at once, and for those of its own peer when that host has answered, which it
 // does by itself: its program may read for as long as it likes what came before.

@@ -2,6 +2,7 @@ package netconn
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"strconv"
 
@@ -32,7 +33,7 @@ func (d *Dialer) DialContext(ctx context.Context, network, address string) (net.
 		return nil, &net.OpError{Op: "dial", Net: Network, Addr: to, Err: known("dial", err)}
 	}
 	if network != Network && network != "tcp" {
-		return fail(net.UnknownNetworkError(network))
+		return fail(fmt.Errorf("%w: need %q or \"tcp\"", net.UnknownNetworkError(network), Network))
 	}
 	remote, err := split(address)
 	if err != nil {
