@@ -105,6 +105,8 @@ var limits = []struct {
 	{"Commands", []limit{
 		{"what `serve` has to print", "cmd/dgrdmacat.journalRoom", false, "", "more is left out", "a line says how many", "TestJournalIsBounded"},
 		{"kinds of refusals that `serve` tells apart", "cmd/dgrdmacat.refusedKinds", false, "", "likewise", "likewise", "TestJournalIsBounded"},
+		{"answers that `ping --serve --link` keeps until its clients have a free buffer; of a link as many as it has buffers", "cmd/dgrdmacat.pingLinkMemory", true, "",
+			"the link is ended", "the client is told", "TestAnswersThatAreNotTaken"},
 		{"senders that `listen` serves at once", "cmd/dgrdmacat.mostSenders", false, "", "the next are refused", "the sender is told", "TestListenBusyWithMany"},
 		{"rejected clients over TCP that a server tells of in an hour", "cmd/dgrdmacat.mostRejectedTold", false, "", "more are left out", "a line says so", "TestRejectedTold"},
 	}},

@@ -19,11 +19,11 @@ func answeringLinks(t *testing.T, all int, before func(answered int)) (url strin
 	if err != nil {
 		t.Fatal(err)
 	}
-	answered := 0
+	answered, out := 0, new(outbox)
 	port, err := h.Listen(pingPort, &link.Options{
 		Directions: link.Both, Buffers: pingLinkBuffers, Size: pingBytes, Handle: func(l *link.Link, m link.Message) {
 			before(answered)
-			answer(l, m)
+			out.answer(l, m)
 			answered++
 		},
 	})

@@ -46,7 +46,7 @@ func pingLinkServe(ctx context.Context, o *pingOptions, stderr io.Writer) error 
 	}
 	defer h.Close()
 	o.metrics.host(h)
-	port, err := h.Listen(pingPort, pingLinkOptions(0, answer))
+	port, err := h.Listen(pingPort, pingLinkOptions(0, new(outbox).answer))
 	if err != nil {
 		return err
 	}
@@ -115,23 +115,17 @@ func endOf(ctx context.Context, l *link.Link, manual bool) error {
 	return cmp.Or(l.Err(), l.Peer().Err())
 }
 
-// answer sends a message back.
-func answer(l *link.Link, m link.Message) {
-	if !m.EOF {
-		forward(l, m.Opcode, len(m.Bytes), func(b []byte) int { return copy(b, m.Bytes) })
-	}
-}
-
-// forward sends, from the goroutine that receives, what fill writes.
-func forward(l *link.Link, opcode uint8, size int, fill func(b []byte) int) {
-	// The client waits for each answer, so there is a free buffer but for a moment.
-	if b, ok := l.Out.TryAcquire(); ok {
-		l.Out.Commit(b, opcode, fill(b.Bytes))
+// answer sends a message back. A client that takes no answers, and so none that wait here, is
+// ended: it waits for each, so as many never wait for it.
+func (o *outbox) answer(l *link.Link, m link.Message) {
+	if m.EOF {
 		return
 	}
-	body := make([]byte, size)
-	fill(body)
-	go l.Out.Send(context.Background(), opcode, body)
+	o.send(l, m.Opcode, len(m.Bytes), func(b []byte) int { return copy(b, m.Bytes) }, func() {
+		told, cancel := context.WithTimeout(context.Background(), 10*farewell)
+		defer cancel()
+		l.Abort(told, "answers are not taken")
+	})
 }
 
 func pingLinkTo(ctx context.Context, o *pingOptions, stdout, stderr io.Writer) error {
@@ -165,14 +159,15 @@ func pingLinkTo(ctx context.Context, o *pingOptions, stdout, stderr io.Writer) e
 		return c.report(ctx, badUsage("--size %v: the server's buffers are for messages of at most %d bytes; it is an older one", &o.size, most), stdout)
 	}
 	blank := make([]byte, size)
+	var out outbox
 	c.send = func(number uint32) {
 		c.left(number, time.Now())
-		// Behind a ping that is lost another goroutine sends the next: they share no body.
-		forward(l, 0, size, func(b []byte) int {
+		// What finds no room is lost, as the pings before it are.
+		out.send(l, 0, size, func(b []byte) int {
 			n := copy(b, blank)
 			binary.LittleEndian.PutUint32(b, number)
 			return n
-		})
+		}, nil)
 	}
 	c.resend = c.send
 	c.giveUp, c.dead = h.Endpoint().GiveUp(), l.Err

@@ -118,8 +118,8 @@ func TestPingTooLarge(t *testing.T) {
 		}()
 		return h.URL()
 	}
-	full := listens(1<<20, pingLinkOptions(0, answer))
-	linkBefore := listens(1<<20, &link.Options{Directions: link.Both, Buffers: pingLinkBuffers, Size: pingBytes, Handle: answer})
+	full := listens(1<<20, pingLinkOptions(0, new(outbox).answer))
+	linkBefore := listens(1<<20, &link.Options{Directions: link.Both, Buffers: pingLinkBuffers, Size: pingBytes, Handle: new(outbox).answer})
 	before, err := dgrdma.Open("udp:127.0.0.1", &dgrdma.Config{Service: pingService, AcceptAny: true, Memory: newPings(pingBytes, func(p *pingPeer) dgrdma.Memory {
 		p.arrived = p.write
 		return older{p}
