@@ -57,3 +57,38 @@ func TestSharedReceivesAreTakenInOrder(t *testing.T) {
 		}
 	})
 }
+
+// TestWhenBelow (RDMAP-108): the program is called once when fewer receives are left than it said, at once where that is so already, and again only if it asks again.
+func TestWhenBelow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		shared := verbs.NewSharedReceives(8)
+		f := newFakePeer(t, &verbs.Options{Shared: shared})
+		calls := make(chan int, 10)
+		below := func() { calls <- shared.Len() }
+		called := func(want int) {
+			t.Helper()
+			synctest.Wait()
+			if len(calls) != want {
+				t.Errorf("called %d times, want %d", len(calls), want)
+			}
+			for len(calls) > 0 {
+				<-calls
+			}
+		}
+		for range 6 {
+			if err := shared.Post(verbs.Receive{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		shared.WhenBelow(4, below)
+		called(0)
+		for left := 5; left >= 0; left-- {
+			f.say(0x43, 0, 0, nil)
+			called(map[bool]int{true: 1}[left == 3])
+		}
+		shared.WhenBelow(1, below)
+		called(1)
+		shared.WhenBelow(0, below)
+		called(0)
+	})
+}
