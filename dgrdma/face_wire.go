@@ -372,6 +372,10 @@ type ServiceName = frame.ServiceName
 //	    IP addresses of the same version; and who is at [::] is at IPv4 addresses, too. To the UDP port 0
 //	    nobody can.
 //
+//	func (a Addr) Single() bool
+//	    Single reports whether a is the address of one machine or interface: an answer to any other would reach a group, every
+//	    machine, or none.
+//
 //	func (a Addr) String() string
 //	    String returns the address without Local.
 //
@@ -480,7 +484,7 @@ type Caps = transport.Caps
 //		SendDrops   uint64 `count:"send_drops" help:"Datagrams that the system refused for a passing reason."`
 //		KernelDrops uint64 `count:"kernel_drops" help:"Datagrams that the system dropped because they were received too slowly."`
 //		Truncated   uint64 `count:"truncated" help:"Datagrams longer than the frame size agreed on."`
-//		Foreign     uint64 `count:"foreign" help:"Datagrams that are no frames of this protocol, come from the UDP port 0, or were sent to a group or by broadcast."`
+//		Foreign     uint64 `count:"foreign" help:"Datagrams that are no frames of this protocol, come from the UDP port 0 or from no single machine's address, or were sent to a group or by broadcast."`
 //	}
 type TransportStats = transport.Stats
 

@@ -155,7 +155,7 @@ type Stats struct {
 	SendDrops   uint64 `count:"send_drops" help:"Datagrams that the system refused for a passing reason."`
 	KernelDrops uint64 `count:"kernel_drops" help:"Datagrams that the system dropped because they were received too slowly."`
 	Truncated   uint64 `count:"truncated" help:"Datagrams longer than the frame size agreed on."`
-	Foreign     uint64 `count:"foreign" help:"Datagrams that are no frames of this protocol, come from the UDP port 0, or were sent to a group or by broadcast."`
+	Foreign     uint64 `count:"foreign" help:"Datagrams that are no frames of this protocol, come from the UDP port 0 or from no single machine's address, or were sent to a group or by broadcast."`
 }
 
 // Kind says what an [Addr] is an address of.
@@ -242,6 +242,16 @@ func (a Addr) Host() Addr {
 func (a Addr) Sends(to Addr) bool {
 	return a.kind == to.kind && (a.ip.Is4() == to.ip.Is4() || a.kind == KindUDP && a.ip == netip.IPv6Unspecified()) &&
 		(to.port != 0 || to.kind != KindUDP)
+}
+
+// Single reports whether a is the address of one machine or interface: an answer to any other would reach a group, every
+// machine, or none.
+func (a Addr) Single() bool {
+	if a.kind == KindEther {
+		mac := a.MAC()
+		return mac[0]&1 == 0 && mac != [6]byte{}
+	}
+	return !a.ip.IsUnspecified() && !a.ip.IsMulticast() && a.ip != everyone
 }
 
 // Append appends a binary form of a, which no other address has.

@@ -31,6 +31,8 @@ func Usable(ip netip.Addr) error {
 	return err
 }
 
+var everyone = netip.AddrFrom4([4]byte{255, 255, 255, 255})
+
 // OneHost reports why an address is none that a single machine has.
 func OneHost(ip netip.Addr) error {
 	switch {
@@ -38,7 +40,7 @@ func OneHost(ip netip.Addr) error {
 		return fmt.Errorf("%v stands for all addresses of a machine, and is none", ip)
 	case ip.IsMulticast():
 		return fmt.Errorf("%v is a group's address", ip)
-	case ip == netip.AddrFrom4([4]byte{255, 255, 255, 255}):
+	case ip == everyone:
 		return fmt.Errorf("%v is every machine's address", ip)
 	}
 	return nil

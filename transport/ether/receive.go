@@ -100,11 +100,12 @@ func (c *Conn) accept(d *transport.Datagram, data []byte, name *mmsg.Name, whole
 	}
 	if *name != r.raw || r.from.IsZero() {
 		mac, ok := source(name)
-		if !ok {
+		from := transport.EtherAddr(mac)
+		if !ok || !from.Single() { // no interface sends from another one, and an answer would go to a group
 			c.foreign.Add(1)
 			return false
 		}
-		r.raw, r.from = *name, transport.EtherAddr(mac)
+		r.raw, r.from = *name, from
 	}
 	if len(data) == 0 {
 		c.foreign.Add(1)

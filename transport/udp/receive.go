@@ -96,7 +96,11 @@ func (c *Conn) unpack(dst []transport.Datagram) (n int) {
 			}
 			if *name != r.raw || r.told.asked != r.asked || r.from.IsZero() {
 				r.raw, r.asked = *name, r.told.asked
-				r.from = r.zones.read(name, c.v6)
+				if r.from = r.zones.read(name, c.v6); !r.from.Single() {
+					r.from, r.rest = transport.Addr{}, nil
+					c.foreign.Add(1)
+					continue
+				}
 				if c.every {
 					r.from = r.from.WithLocal(r.zones.address(&r.asked))
 				}
