@@ -5,12 +5,10 @@ import (
 	"net"
 	"net/netip"
 	"strconv"
-	"syscall"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/dgrdma/dgrdma/settings"
 	"github.com/dgrdma/dgrdma/transport"
+	"github.com/dgrdma/dgrdma/transport/udp"
 	"github.com/dgrdma/dgrdma/url"
 )
 
@@ -25,32 +23,13 @@ func wayTo(local, peer url.Endpoint) way {
 	if local.Scheme == url.Ether {
 		return wayFrom(local)
 	}
-	var from *net.UDPAddr
-	if ip := local.Addr.Addr(); ip.IsValid() && !ip.IsUnspecified() {
-		from = net.UDPAddrFromAddrPort(netip.AddrPortFrom(ip, 0))
-	}
-	// That sends nothing, but has the kernel choose a route.
-	c, err := net.DialUDP("udp", from, net.UDPAddrFromAddrPort(peer.Addr))
+	ifi, mtu, err := udp.WayTo(local.Addr.Addr(), peer.Addr.Addr())
 	if err != nil {
 		return way{}
 	}
-	defer c.Close()
-	raw, err := c.SyscallConn()
-	if err != nil {
-		return way{}
-	}
-	var w way
-	raw.Control(func(fd uintptr) {
-		level, option := unix.IPPROTO_IP, unix.IP_MTU
-		if peer.Addr.Addr().Unmap().Is6() {
-			level, option = unix.IPPROTO_IPV6, unix.IPV6_MTU
-		}
-		if mtu, err := syscall.GetsockoptInt(int(fd), level, option); err == nil {
-			w.mtu = min(mtu, transport.MostMTU)
-		}
-	})
-	// It is named if it is what bounds the way: else the route does, or it is another one.
-	if ifi := interfaceAt(c.LocalAddr().(*net.UDPAddr).AddrPort().Addr().Unmap()); ifi != nil && ifi.MTU == w.mtu {
+	w := way{mtu: mtu}
+	// It is named if it is what bounds the way: else the route does.
+	if ifi.MTU == mtu {
 		w.device = ifi.Name
 	}
 	return w

@@ -14,6 +14,7 @@ import (
 	"github.com/dgrdma/dgrdma/dgrdma"
 	"github.com/dgrdma/dgrdma/tests/netns"
 	"github.com/dgrdma/dgrdma/transport"
+	"github.com/dgrdma/dgrdma/transport/udp"
 )
 
 // TestForgedPathMTU (attack A3, SECURITY.md): a packet that anyone can send says
@@ -55,6 +56,58 @@ func TestForgedPathMTU(t *testing.T) {
 					t.Fatal(err)
 				}
 			})
+		}
+	})
+}
+
+// TestForgedPathMTUOfOthers checks that such a packet changes nothing for whoever else sends to the peer: over IPv6 the kernel notes
+// nothing (F12), neither for TCP nor for UDP. Over IPv4 it does, as for any socket whose packets must not be fragmented, but what
+// this module says of the way does not follow it.
+func TestForgedPathMTUOfOthers(t *testing.T) {
+	eachUDP(t, func(t *testing.T, w wire) {
+		pair := netns.NewPair(t, 9000)
+		a, b, _, _ := couple(t, pair, w, 16, 10_000)
+		here, there := reached(0, a.LocalAddr()), reached(1, b.LocalAddr())
+		ip := there.AddrPort().Addr()
+		attacker := newForger(t, pair[1])
+		for range 20 {
+			attacker.tooBig(t, here, there)
+		}
+		pair[0].In(func() {
+			if _, mtu, err := udp.WayTo(netip.Addr{}, ip); err != nil || mtu != 9000 {
+				t.Errorf("the way is said to carry %d, %v", mtu, err)
+			}
+		})
+		if ip.Is4() {
+			return
+		}
+		for _, kind := range []int{unix.SOCK_DGRAM, unix.SOCK_STREAM} {
+			var fd, server int
+			var err error
+			pair[1].In(func() {
+				if server, err = unix.Socket(unix.AF_INET6, kind|unix.SOCK_CLOEXEC, 0); err == nil {
+					err = unix.Bind(server, &unix.SockaddrInet6{Port: 4711})
+				}
+				if err == nil && kind == unix.SOCK_STREAM {
+					err = unix.Listen(server, 1)
+				}
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer unix.Close(server)
+			pair[0].In(func() {
+				if fd, err = unix.Socket(unix.AF_INET6, kind|unix.SOCK_CLOEXEC, 0); err == nil {
+					err = unix.Connect(fd, &unix.SockaddrInet6{Port: 4711, Addr: ip.As16()})
+				}
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer unix.Close(fd)
+			if mtu, err := unix.GetsockoptInt(fd, unix.IPPROTO_IPV6, unix.IPV6_MTU); err != nil || mtu != 9000 {
+				t.Errorf("a socket of kind %d is told that the way carries %d, %v", kind, mtu, err)
+			}
 		}
 	})
 }

@@ -97,7 +97,9 @@ func open(v6 bool) (int, error) {
 
 func (c *Conn) setUp(fd int, want netip.AddrPort, cfg Config) error {
 	// Never fragmented, and whatever the network reports of a path's MTU is not
-	// believed: with IP_PMTUDISC_DO, one forged packet would stop a flow.
+	// believed: with IP_PMTUDISC_DO, one forged packet would stop a flow. With INTERFACE the kernel
+	// does not even note it for others, such as TCP; but over IPv4 it lets routers fragment, and what is
+	// put together from fragments at such rates may be of two packets (RFC 4963).
 	var err error
 	set := func(level, option, value int) {
 		err = errors.Join(err, os.NewSyscallError("setsockopt", unix.SetsockoptInt(fd, level, option, value)))
@@ -109,7 +111,7 @@ func (c *Conn) setUp(fd int, want netip.AddrPort, cfg Config) error {
 			set(unix.IPPROTO_IPV6, unix.IPV6_RECVPKTINFO, 1)
 		}
 		set(unix.IPPROTO_IPV6, unix.IPV6_V6ONLY, only)
-		set(unix.IPPROTO_IPV6, unix.IPV6_MTU_DISCOVER, unix.IPV6_PMTUDISC_PROBE)
+		set(unix.IPPROTO_IPV6, unix.IPV6_MTU_DISCOVER, unix.IPV6_PMTUDISC_INTERFACE)
 	}
 	if c.every {
 		set(unix.IPPROTO_IP, unix.IP_PKTINFO, 1)
