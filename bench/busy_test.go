@@ -51,8 +51,39 @@ func TestServerIsBusy(t *testing.T) {
 	beginRaw(t, c)
 	err := second(t, s, c.Plan).Run(t.Context(), time.Second, NewOutcome())
 	var with *BusyError
-	if !errors.Is(err, ErrBusy) || !errors.As(err, &with) || !strings.HasPrefix(with.Client, "peer 7 at 127.0.0.1:") || with.For <= 0 || with.Silent <= 0 || with.Patience != s.Endpoint.GiveUp()/2 {
+	if !errors.Is(err, ErrBusy) || !errors.As(err, &with) || !strings.HasPrefix(with.Client, "peer 7 at 127.0.0.1:") || with.For <= 0 || with.Silent < 0 || with.Patience != s.Endpoint.GiveUp()/2 {
 		t.Errorf("%v: %+v", err, with)
+	}
+	if err := tell(t.Context(), c.Conns[0], kindEnd, nil); err != nil {
+		t.Fatal(err)
+	}
+	c.thank(t.Context())
+	if err := <-served; err != nil {
+		t.Error(err)
+	}
+}
+
+// TestBusyWithOneThatWrites checks that a client that writes is not called silent (N8), whenever another one asks.
+func TestBusyWithOneThatWrites(t *testing.T) {
+	t.Parallel()
+	fixture.NoGoroutineOfItsOwnLeft(t)
+	s, c := sides(t, Plan{Size: 64, Peers: 1})
+	served := serveOnce(t, s)
+	beginRaw(t, c)
+	other := second(t, s, c.Plan)
+	for began := time.Now(); time.Since(began) < s.Endpoint.GiveUp()/8; time.Sleep(100 * time.Millisecond) {
+		wrote := time.Now()
+		if err := c.Conns[0].Write(t.Context(), &dgrdma.Transaction{Completion: dgrdma.Word(joinWord, 0)}); err != nil {
+			t.Fatal(err)
+		}
+		err := other.Run(t.Context(), time.Second, NewOutcome())
+		var with *BusyError
+		if !errors.As(err, &with) {
+			t.Fatal(err)
+		}
+		if with.Silent > time.Since(wrote) {
+			t.Fatalf("%v: silent for %v, %v after it wrote", err, with.Silent, time.Since(wrote))
+		}
 	}
 	if err := tell(t.Context(), c.Conns[0], kindEnd, nil); err != nil {
 		t.Fatal(err)

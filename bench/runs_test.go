@@ -310,3 +310,32 @@ func TestLastWordBeforeTheEnd(t *testing.T) {
 		t.Errorf("behind that: %v", err)
 	}
 }
+
+// TestSameClientAtOnceAgain checks that a client that comes again under its id and port while the server is still there for the one before
+// is served (F7).
+func TestSameClientAtOnceAgain(t *testing.T) {
+	fixture.NoGoroutineLeft(t)
+	s, c := sides(t, Plan{Size: 64, Peers: 1, Active: 1, Depth: 1})
+	s.Failed = func(client dgrdma.PeerName, err error) { t.Errorf("%v: %v", client, err) }
+	stop, served := serveUntil(t, s)
+	at := c.Endpoint.LocalAddr().AddrPort().String()
+	for n := range 8 {
+		if err := c.Run(t.Context(), time.Millisecond, NewOutcome()); err != nil {
+			t.Fatalf("time %d: %v", n, err)
+		}
+		c.Endpoint.Close()
+		time.Sleep(time.Duration(n) * Linger / 6) // the last ones come after it
+		var err error
+		if c.Endpoint, err = dgrdma.Open("udp:"+at, &dgrdma.Config{ID: 7, Memory: c.Memory}); err != nil {
+			t.Fatal(err)
+		}
+		if c.Conns[0], err = c.Endpoint.Dial(s.Endpoint.URL()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c.Endpoint.Close()
+	stop()
+	if err := <-served; err != nil {
+		t.Error(err)
+	}
+}

@@ -28,6 +28,11 @@ type Server struct {
 	serving *dgrdma.Conn // the first of the peers of the client that has a run; nil: none
 	since   time.Time    // it came
 	heard   time.Time    // something of it came, as far as was looked
+
+	// What says that something came.
+	watched *dgrdma.Conn // nil: nothing
+	in      *arrivals    // or nil
+	seen    uint64
 }
 
 // Close closes the endpoint.
@@ -97,12 +102,13 @@ func (s *Server) client(ctx context.Context, begin control) error {
 		var p Plan
 		decode(begin.data, &p)
 		conns, err := s.peersOf(p)
+		lives := livesOf(conns)
 		if err == nil {
 			s.serving = conns[0]
 			err = s.run(ctx, p, conns)
 		}
 		if failed = errors.Join(failed, err); p.MoreRuns == 0 || conns == nil {
-			s.dismiss(ctx, conns)
+			s.dismiss(ctx, conns, lives)
 			return failed
 		}
 		if begin, err = s.await(ctx, conns[0], kindBegin, nil); err != nil {
@@ -137,9 +143,19 @@ func (s *Server) peersOf(p Plan) ([]*dgrdma.Conn, error) {
 	return conns, nil
 }
 
+// livesOf returns which run of the peer's program each connection is with.
+func livesOf(conns []*dgrdma.Conn) []uint32 {
+	lives := make([]uint32, len(conns))
+	for i, c := range conns {
+		lives[i] = c.Stats().Theirs
+	}
+	return lives
+}
+
 // dismiss forgets the peers of a client that is through, when their last
-// acknowledgements are sent.
-func (s *Server) dismiss(ctx context.Context, conns []*dgrdma.Conn) {
+// acknowledgements are sent. A program that began since under the same id and address has the same connection, and
+// keeps it.
+func (s *Server) dismiss(ctx context.Context, conns []*dgrdma.Conn, lives []uint32) {
 	// The client's last word is read amid the batch that brought it, of which nothing is
 	// acknowledged before its end.
 	applied := make(chan struct{})
@@ -149,8 +165,10 @@ func (s *Server) dismiss(ctx context.Context, conns []*dgrdma.Conn) {
 	case <-time.After(Linger):
 	case <-ctx.Done():
 	}
-	for _, c := range conns {
-		c.Close()
+	for i, c := range conns {
+		if c.Stats().Theirs == lives[i] {
+			c.Close()
+		}
 	}
 }
 
@@ -215,7 +233,7 @@ func (s *Server) deliver(ctx context.Context, c *dgrdma.Conn, saw *Counts) error
 	if err != nil {
 		return err
 	}
-	s.heard = time.Now()
+	s.watch(c, nil)
 	has, gone := false, c.Done()
 	var silent <-chan time.Time
 	for {
@@ -250,8 +268,7 @@ func (s *Server) deliver(ctx context.Context, c *dgrdma.Conn, saw *Counts) error
 func (s *Server) await(ctx context.Context, c *dgrdma.Conn, kind uint32, in *arrivals) (control, error) {
 	tick := time.NewTicker(s.Endpoint.GiveUp() / 8)
 	defer tick.Stop()
-	last := uint64(0)
-	s.heard = time.Now()
+	s.watch(c, in)
 	for {
 		select {
 		case m := <-s.Memory.control:
@@ -266,23 +283,38 @@ func (s *Server) await(ctx context.Context, c *dgrdma.Conn, kind uint32, in *arr
 				return control{}, c.Err()
 			}
 		case <-ctx.Done():
-			if silent := time.Since(s.heard); silent > s.patience() {
+			if silent := s.silent(); silent > s.patience() {
 				return control{}, fmt.Errorf("%w, and it had been silent for %v", context.Cause(ctx), silent.Round(time.Second))
 			}
 			return control{}, context.Cause(ctx)
-		case now := <-tick.C:
-			n := c.Stats().FramesReceived
-			if in != nil {
-				n += in.arrived.Load()
-			}
-			if n != last {
-				last, s.heard = n, now
-			}
-			if now.Sub(s.heard) > s.Endpoint.GiveUp() {
+		case <-tick.C:
+			if s.silent() > s.Endpoint.GiveUp() {
 				return control{}, ErrSilent
 			}
 		}
 	}
+}
+
+// watch has silent tell for how long nothing has come of a client.
+func (s *Server) watch(c *dgrdma.Conn, in *arrivals) {
+	s.watched, s.in = c, in
+	s.silent()
+	s.heard = time.Now()
+}
+
+// silent returns for how long nothing has come of the client, as far as can be said by what has come since it was asked last.
+func (s *Server) silent() time.Duration {
+	n := s.seen
+	if s.watched != nil {
+		n = s.watched.Stats().FramesReceived
+	}
+	if s.in != nil {
+		n += s.in.arrived.Load()
+	}
+	if n != s.seen {
+		s.seen, s.heard = n, time.Now()
+	}
+	return time.Since(s.heard)
 }
 
 // patience is how long a client may be silent that keeps others waiting: twice as long as those
@@ -295,7 +327,7 @@ func (s *Server) turnAway(m control) (gone bool) {
 	if m.kind != kindBegin {
 		return false
 	}
-	silent := time.Since(s.heard)
+	silent := s.silent()
 	if silent > s.patience() {
 		select {
 		case s.Memory.control <- m:
