@@ -33,8 +33,8 @@ Pings have 64 bytes, or as many as --size says. A server takes pings of up to 1M
 or of the --size that it is given; over links of any size that messages can have.
 With --interval a timer sends them, one per interval, as long as answers come within it.
 
-A ping is lost if its answer does not come within a second (--wait), or longer where
-round trips are long. Each lost one is printed and counted, and the command then
+A ping is lost if its answer does not come within a second (--wait), or, where
+round trips are long, within more than such a one takes. Each lost one is printed and counted, and the command then
 ends with 1. If no answer comes for as long as a silent peer is waited for
 (giveup=TIME in the URL, otherwise 10 seconds), it ends with 1, and at ^C by the
 signal; both print what was measured so far. As many pings as are measured go before, unmeasured,

@@ -167,7 +167,7 @@ func (c *pingClient) watch(now time.Time) (over bool, err error) {
 			number, more = r.next(now)
 		}
 	}
-	again := r.doublings > 0
+	again := r.silent
 	over = r.through()
 	shown := c.shown
 	c.shown = nil

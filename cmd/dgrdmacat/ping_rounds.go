@@ -13,36 +13,33 @@ const (
 	// measured, unless --wait says otherwise: as RFC 6298 has it for acknowledgements
 	// (2.1, 2.4). The endpoints send lost frames again within it.
 	pingWait = time.Second
-	// mostDoublings keeps patience at about a minute (RFC 6298, 2.5 and 5.5).
-	mostDoublings = 6
 	// bothWays are the legs of a round trip: one way is half of it.
 	bothWays = 2
-	// mostLate is how many late answers are recognized. Arbitrary: with patience
-	// that doubles, few are on their way at a time.
-	mostLate = 16
+	// mostLate is how many late answers are recognized. Arbitrary: with --wait 10ms, those of the last 10 seconds.
+	mostLate = 1024
 )
 
 // rounds is what a client knows of its pings. It is told the time.
 type rounds struct {
-	wait      time.Duration // how long an answer is waited for at least
-	interval  time.Duration // between pings; 0: the next one follows the answer
-	nextAt    time.Time     // when the next one is due
-	warmUp    uint32        // number of the last ping that is not measured; the first is 1
-	last      uint32        // number of the last one
-	number    uint32        // of the latest one
-	waiting   bool          // for its answer
-	sentAt    time.Time
-	lostAt    time.Time     // when its answer counts as lost
-	heardAt   time.Time     // when an answer last came, or the first ping since was sent
-	late      []overdue     // sent since an answer came in time, and given up
-	doublings int           // of patience, since an answer came
-	smoothed  time.Duration // round trips, and how they vary; 0: none was measured
-	varies    time.Duration
-	latest    time.Duration // what the last round trip counts
-	legs      time.Duration // how many of those that count are in a round trip
-	answered  uint32
-	lost      uint32
-	times     *bench.Histogram // what each round trip counts
+	wait     time.Duration // how long an answer is waited for at least
+	interval time.Duration // between pings; 0: the next one follows the answer
+	nextAt   time.Time     // when the next one is due
+	warmUp   uint32        // number of the last ping that is not measured; the first is 1
+	last     uint32        // number of the last one
+	number   uint32        // of the latest one
+	waiting  bool          // for its answer
+	sentAt   time.Time
+	lostAt   time.Time     // when its answer counts as lost
+	heardAt  time.Time     // when an answer last came, or the first ping since was sent
+	late     []overdue     // sent since an answer came in time, and given up
+	silent   bool          // a ping was lost since an answer came
+	smoothed time.Duration // round trips, and how they vary; 0: none was measured
+	varies   time.Duration
+	latest   time.Duration // what the last round trip counts
+	legs     time.Duration // how many of those that count are in a round trip
+	answered uint32
+	lost     uint32
+	times    *bench.Histogram // what each round trip counts
 }
 
 // overdue is a ping whose answer may yet come.
@@ -64,7 +61,7 @@ func (r *rounds) next(now time.Time) (number uint32, ok bool) {
 	if r.number == r.last || now.Before(r.nextAt) {
 		return 0, false
 	}
-	if r.doublings == 0 { // what is not heard after an answer is not yet silence
+	if !r.silent { // what is not heard after an answer is not yet silence
 		r.heardAt = now
 	}
 	if r.number++; r.number > r.warmUp {
@@ -99,13 +96,13 @@ func (r *rounds) sent(number uint32, now time.Time) {
 // measured returns of how many the time was taken.
 func (r *rounds) measured() int { return int(r.times.N()) }
 
-// patience is how long an answer is waited for: the timeout of RFC 6298.
+// patience is how long an answer is waited for: the timeout of RFC 6298, but it does not double after a loss. Nothing is sent again, so a
+// ping each second loads the network no more when answers are lost.
 func (r *rounds) patience() time.Duration {
-	d := r.wait
-	if r.smoothed > 0 {
-		d = max(d, r.smoothed+4*r.varies)
+	if r.smoothed == 0 {
+		return r.wait
 	}
-	return d << r.doublings
+	return max(r.wait, r.smoothed+4*r.varies)
 }
 
 // answer takes an answer and reports whether it is the one that is waited for.
@@ -135,7 +132,7 @@ func (r *rounds) answer(number uint32, now time.Time) bool {
 
 // measure learns from a round trip (RFC 6298, 2.2 and 2.3).
 func (r *rounds) measure(took time.Duration) {
-	r.doublings = 0
+	r.silent = false
 	if r.smoothed == 0 {
 		r.smoothed, r.varies = max(took, 1), took/2
 		return
@@ -152,7 +149,7 @@ func (r *rounds) expire(now time.Time) (waited time.Duration, lost bool) {
 	}
 	r.waiting = false
 	r.lost++
-	r.doublings = min(r.doublings+1, mostDoublings)
+	r.silent = true
 	if len(r.late) == mostLate {
 		r.late = append(r.late[:0], r.late[1:]...)
 	}

@@ -43,13 +43,16 @@ func (c *clocked) answered(number uint32, after time.Duration) bool {
 	return c.answer(number, c.now)
 }
 
-// TestPingPatience: an answer is waited for as RFC 6298 says.
+// TestPingPatience checks that an answer is waited for a second, however many were lost before (N15), or as long as RFC 6298 says where
+// round trips are long.
 func TestPingPatience(t *testing.T) {
 	c := newClocked(t)
 	c.ping()
 	c.wantLost(time.Second)
-	c.ping()
-	c.wantLost(2 * time.Second)
+	for range 5 {
+		c.ping()
+		c.wantLost(time.Second)
+	}
 	if n := c.ping(); !c.answered(n, 10*time.Microsecond) {
 		t.Fatal("not the one that was waited for")
 	}
@@ -64,17 +67,6 @@ func TestPingPatience(t *testing.T) {
 	c.answered(c.ping(), 950*time.Millisecond)
 	if c.patience() < time.Second || c.patience() > 1100*time.Millisecond {
 		t.Errorf("patience %v with round trips of 900 ms", c.patience())
-	}
-	c.ping()
-	for range 20 {
-		c.now = c.lostAt
-		if _, lost := c.expire(c.now); !lost {
-			t.Fatal("not lost when it is time")
-		}
-		c.ping()
-	}
-	if p := c.patience(); p > 70*time.Second {
-		t.Errorf("patience grew to %v", p)
 	}
 }
 
@@ -103,7 +95,7 @@ func TestPingPatienceGrowsWithRoundTrips(t *testing.T) {
 			send()
 		}
 	}
-	if c.lost > 3 {
+	if c.lost > uint32(trip/pingWait) { // those that were sent before the first answer came
 		t.Errorf("%d lost with a round trip of %v", c.lost, trip)
 	}
 	if int(c.lost)+c.answeredInTime() != int(c.number)-1 {
@@ -171,8 +163,8 @@ func TestPingInterval(t *testing.T) {
 	if c.ping(); c.silence(c.now) != interval {
 		t.Errorf("silent for %v, want %v", c.silence(c.now), interval)
 	}
-	c.wantLost(2 * pingWait)
-	due(interval - 2*pingWait)
+	c.wantLost(pingWait)
+	due(interval - pingWait)
 	c.answered(c.ping(), interval+4*time.Second)
 	c.answered(c.ping(), time.Millisecond) // late by 4 s
 	due(interval - 4*time.Second - time.Millisecond)
