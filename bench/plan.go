@@ -177,8 +177,13 @@ func (p Plan) Check(memory uint64) error {
 	return p.Carrier.check(p)
 }
 
-// mostSlots bounds what a client makes a server keep.
-const mostSlots = 1 << 24
+const (
+	// mostSlots bounds what a client makes a server keep, beside the memory that is written to: 128 MiB. Of messages of one byte, the usual
+	// memory of 128 MiB has room for two million, and a server that writes to the client, too, took 1 GB for those.
+	mostSlots = 1 << 18
+	// perSlot is what a slot takes at most, what is posted of it included.
+	perSlot = 512
+)
 
 // As much is outstanding as keeps the wire busy, and not more, so that the memory written to
 // stays in the processor's cache.

@@ -107,6 +107,8 @@ var limits = []struct {
 		{"kinds of refusals that `serve` tells apart", "cmd/dgrdmacat.refusedKinds", false, "", "likewise", "likewise", "TestJournalIsBounded"},
 		{"answers that `ping --serve --link` keeps until its clients have a free buffer; of a link as many as it has buffers", "cmd/dgrdmacat.pingLinkMemory", true, "",
 			"the link is ended", "the client is told", "TestAnswersThatAreNotTaken"},
+		{"slots of a run at `bench --serve`, each of 512 bytes beside the memory that is written to", "bench.mostSlots", false, "", "the run is refused", "the error", "TestSlotsAreBounded"},
+		{"work requests and receives of a run of verbs, each of a kilobyte", "bench.MostQueued", false, "", "the run is refused", "the error", "TestPlansAreBounded"},
 		{"senders that `listen` serves at once", "cmd/dgrdmacat.mostSenders", false, "", "the next are refused", "the sender is told", "TestListenBusyWithMany"},
 		{"rejected clients over TCP that a server tells of in an hour", "cmd/dgrdmacat.mostRejectedTold", false, "", "more are left out", "a line says so", "TestRejectedTold"},
 	}},
