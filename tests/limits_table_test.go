@@ -81,8 +81,8 @@ var limits = []struct {
 		{"requests of a peer that wait for their answer", "verbs.defaultReads", false, ", or `Options.IRD`", "one more ends the connection", "`dgrdma_rdma_terminates_sent_total`", "TestTooManyReads"},
 		{"a frame", "rdmap/mpa.maxFrame", true, "", "a longer one cannot be said", "none", "TestAttackIdle"},
 		{"regions and windows of a host, in each of its parts", "rdmap/memory.maxLive", false, "", "`Register` fails", "the error", "TestTableIsFull"},
-		{"clients of `rping --serve` and `ping --serve`", "verbs/latency.MostClients", false, "", "the next are rejected", "`dgrdma_rdma_connections_rejected_total`", "TestManyClients"},
-		{"memory of all clients of `ping --serve`", "verbs/latency.memory", true, "", "the next are rejected", "`dgrdma_rdma_connections_rejected_total`", "TestManyClients"},
+		{"clients of `rping --serve` and `ping --serve`", "verbs/latency.MostClients", false, "", "one silent for 10 s gives way, or one of the host with the most; else the next are rejected", "`dgrdma_rdma_connections_rejected_total`", "TestManyClients, TestSilentClientsGiveWay, TestRpingTooMany"},
+		{"memory of all clients of `ping --serve`", "verbs/latency.memory", true, "", "likewise", "`dgrdma_rdma_connections_rejected_total`", "TestManyClients"},
 	}},
 	{"Wires", []limit{
 		{"the Ethernet ring, of what nobody asked for; the socket's buffer is as large as the system allows", "transport/ether.mostUnasked", true, ", or `sockbuf=`",

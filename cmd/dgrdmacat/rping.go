@@ -29,7 +29,8 @@ unless --verify=false. -c, -s, -a, -p, -P, -C, -S, -v and -V are rping's own fla
 
 The client pings until ^C, or --count times. It ends with 1 if an answer does not come
 within --wait, if data is wrong, or if the server is gone; what was done until then is
-printed. The server serves up to %d clients at once until ^C, or with --once a single one.
+printed. The server serves up to %d clients at once until ^C, or with --once a single one;
+if more come, one that is silent for 10 s gives way, or one of the host that has the most.
 If it cannot print what -v has it print, it ends with 1 as well, and no ping is lost for that.`, rping.Port, mostTCPClients),
 	flags: func(fs *flag.FlagSet) action {
 		o := new(rpingOptions)

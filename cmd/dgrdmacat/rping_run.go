@@ -6,12 +6,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"sync"
 	"time"
 
 	"github.com/dgrdma/dgrdma/bench"
 	"github.com/dgrdma/dgrdma/inspect/text"
+	"github.com/dgrdma/dgrdma/internal/places"
 	"github.com/dgrdma/dgrdma/verbs"
+	"github.com/dgrdma/dgrdma/verbs/latency"
 	"github.com/dgrdma/dgrdma/verbs/rping"
 )
 
@@ -164,15 +167,29 @@ func rpingServe(ctx context.Context, o *rpingOptions, std *stdio) error {
 		return err
 	}
 	s := &tcpServer{at: at, once: o.once, urlFile: &o.urlFile, doing: "answering rping", log: clientLog{Writer: std.err}, metrics: &o.metrics}
+	room := &places.Room{Most: mostTCPClients, Patience: latency.Patience}
 	s.accept = func(ctx context.Context, _ *verbs.Host, r *verbs.Request) (func(context.Context) (string, error), error) {
+		place, err := room.Enter(ctx, r.RemoteAddr().(*net.TCPAddr).AddrPort().Addr(), 0)
+		if err != nil {
+			full := fmt.Errorf("%d clients are there already: try again later", mostTCPClients)
+			return nil, errors.Join(full, r.TurnAway([]byte(full.Error())))
+		}
 		c, err := rping.Accept(ctx, r, o.room())
 		if errors.Is(err, rping.ErrStranger) {
 			err = strangerTCP("rping", r.Private, err)
 		}
 		if err != nil {
+			place.Leave()
 			return nil, err
 		}
+		way, giveWay := context.WithCancelCause(context.Background())
+		place.Serve(func() uint64 { return c.QueuePair().Stats().Received }, func() { giveWay(latency.ErrGaveWay) })
 		return func(ctx context.Context) (string, error) {
+			defer place.Leave()
+			defer giveWay(nil)
+			ctx, stop := context.WithCancelCause(ctx)
+			defer stop(nil)
+			defer context.AfterFunc(way, func() { stop(context.Cause(way)) })()
 			err := pong(ctx, c, o, std.out)
 			return count(c.Done(), "ping"), err
 		}, nil

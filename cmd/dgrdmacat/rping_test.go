@@ -181,6 +181,8 @@ func TestRpingTooMany(t *testing.T) {
 	if code, _, stderr := runFor(t, patient(t), "rping", "--to", at); code != exitError || !strings.Contains(stderr, "256 clients are there already") {
 		t.Errorf("code %d, %s", code, stderr)
 	}
+	// Another host's client does not wait for those of this one.
+	runOK(t, "rping -C 1 --local tcp:127.0.0.2 --to "+at)
 	h.Close()
 	eventually(t, "all are gone", func() bool { return strings.Count(p.err.String(), ": 0 pings\n") == mostTCPClients })
 	runOK(t, "rping -C 1 --wait 20s --to "+at)

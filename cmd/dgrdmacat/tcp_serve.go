@@ -20,11 +20,12 @@ type tcpServer struct {
 	doing   string // "answering"
 	log     clientLog
 	metrics *metricsFlag
-	// accept takes or rejects a client; run serves one that was taken, and says what came of it.
+	// accept takes or rejects a client, and bounds how many there are; run serves one that was taken, and says what came
+	// of it.
 	accept func(ctx context.Context, h *verbs.Host, r *verbs.Request) (run func(ctx context.Context) (said string, err error), err error)
 }
 
-// mostTCPClients is how many are served at once. Arbitrary.
+// mostTCPClients is how many are served at once.
 const mostTCPClients = latency.MostClients
 
 // serve serves until ctx ends, or one client was served.
@@ -46,7 +47,6 @@ func (s *tcpServer) serve(ctx context.Context) error {
 	fmt.Fprintf(&s.log, "%s on %v\n%s", s.doing, at, others)
 	serving, stop := context.WithCancel(ctx)
 	defer stop()
-	places := make(chan struct{}, mostTCPClients)
 	var all sync.WaitGroup
 	defer all.Wait()
 	var first sync.Once
@@ -68,14 +68,7 @@ func (s *tcpServer) serve(ctx context.Context) error {
 		case err != nil:
 			return err
 		}
-		select {
-		case places <- struct{}{}:
-		default:
-			r.TurnAway(fmt.Appendf(nil, "%d clients are there already: try again later", mostTCPClients))
-			continue
-		}
 		all.Go(func() {
-			defer func() { <-places }()
 			run, err := s.accept(serving, h, r)
 			if err != nil {
 				if s.toTell(serving, err) {

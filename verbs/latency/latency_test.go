@@ -68,8 +68,8 @@ func serve(t testing.TB, s *Server) *served {
 		stop()
 		h.Close()
 		all.Wait()
-		if s.clients != 0 || s.granted != 0 {
-			t.Errorf("%d clients with %d bytes are left", s.clients, s.granted)
+		if s.room != nil && s.room.Len() != 0 {
+			t.Errorf("%d clients are left", s.room.Len())
 		}
 	})
 	return x
@@ -274,6 +274,57 @@ func TestManyClients(t *testing.T) {
 	if _, err := s.run(Send, 8, 3, nil); err != nil {
 		t.Error(err)
 	}
+}
+
+// TestSilentClientsGiveWay checks that clients which take all places, and do nothing, do not keep others out: another host's client has a place at
+// once, and one of the same host when they have been silent for long enough; whose place it was hears of it (F2).
+func TestSilentClientsGiveWay(t *testing.T) {
+	s := serve(t, &Server{patience: 300 * time.Millisecond})
+	ctx := within(t)
+	other, err := verbs.Open("tcp:127.0.0.2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	for range MostClients {
+		c, err := Dial(ctx, s.host, s.address, Read, 64, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Abort()
+	}
+	began := time.Now()
+	run := func(h *verbs.Host) error {
+		c, err := Dial(ctx, h, s.address, Read, 64, nil)
+		if err != nil {
+			return err
+		}
+		return errors.Join(c.Start(), c.Wait(ctx), c.Close(ctx))
+	}
+	gaveWay := func() {
+		t.Helper()
+		for {
+			if err := <-s.ended; err != nil {
+				if !errors.Is(err, ErrGaveWay) {
+					t.Error(err)
+				}
+				return
+			}
+		}
+	}
+	if err := run(other); err != nil {
+		t.Errorf("another host: %v", err)
+	}
+	gaveWay()
+	time.Sleep(time.Until(began.Add(400 * time.Millisecond)))
+	for range 2 { // the first takes what is free, and the second one's
+		c, err := Dial(ctx, s.host, s.address, Read, 64, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Abort()
+	}
+	gaveWay()
 }
 
 // TestOtherServers: who accepts without a word is no server of latency; one that grants less than was asked for is broken.

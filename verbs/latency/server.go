@@ -1,15 +1,19 @@
 package latency
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"net"
+	"net/netip"
 	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/dgrdma/dgrdma/internal/places"
 	"github.com/dgrdma/dgrdma/verbs"
 )
 
@@ -22,9 +26,9 @@ type Server struct {
 	// File, if not nil, is memory of clients that Flush, which is persistent then: its first Most bytes.
 	File *os.File
 
-	mu      sync.Mutex
-	granted uint64 // bytes of clients that are there
-	clients int
+	patience time.Duration // 0: Patience
+	once     sync.Once
+	room     *places.Room
 }
 
 const (
@@ -34,7 +38,12 @@ const (
 	MostClients = 256
 	// memory is how much all of them have, or what two of the largest need, if that is more. Arbitrary.
 	memory = 256 << 20
+	// Patience is for how long a client may do nothing while another wants its place.
+	Patience = 10 * time.Second
 )
+
+// ErrGaveWay is the end of a client that has lost its place to another.
+var ErrGaveWay = errors.New("latency: the client has lost its place to another one")
 
 // MostBytes is how many bytes an operation may have.
 func (s *Server) MostBytes() uint32 {
@@ -44,24 +53,24 @@ func (s *Server) MostBytes() uint32 {
 	return s.Most
 }
 
-// enter makes room for a client.
-func (s *Server) enter(size uint32) error {
-	n := 2 * uint64(size) // what is sent, and what is received
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.clients == MostClients || s.granted+n > max(memory, 4*uint64(s.MostBytes())) {
-		return fmt.Errorf("%w: %d clients are there already: try again later, or with a smaller size", ErrRefused, s.clients)
+// enter takes a place for a client. Where there is none left, a silent client gives way, or one of the host that has most.
+func (s *Server) enter(ctx context.Context, at net.Addr, size uint32) (*places.Place, error) {
+	s.once.Do(func() {
+		s.room = &places.Room{Most: MostClients, Bytes: max(memory, 4*uint64(s.MostBytes())), Patience: cmp.Or(s.patience, Patience)}
+	})
+	p, err := s.room.Enter(ctx, hostOf(at), 2*uint64(size)) // what is sent, and what is received
+	if err != nil {
+		return nil, fmt.Errorf("%w: %d clients are there already: try again later, or with a smaller size", ErrRefused, s.room.Len())
 	}
-	s.clients++
-	s.granted += n
-	return nil
+	return p, nil
 }
 
-func (s *Server) leave(size uint32) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.clients--
-	s.granted -= 2 * uint64(size)
+// hostOf is the address of a client's host; over what has no such addresses all are one host.
+func hostOf(at net.Addr) netip.Addr {
+	if at, ok := at.(*net.TCPAddr); ok {
+		return at.AddrPort().Addr()
+	}
+	return netip.Addr{}
 }
 
 // Accept takes a client, or rejects it, and the error says why: ErrStranger, ErrRefused.
@@ -71,17 +80,20 @@ func (s *Server) Accept(ctx context.Context, h *verbs.Host, r *verbs.Request) (*
 	if err == nil && asked.size > s.MostBytes() {
 		return nil, s.tooLarge(r, &asked)
 	}
+	var place *places.Place
 	if err == nil {
-		err = s.enter(asked.size)
+		place, err = s.enter(ctx, r.RemoteAddr(), asked.size)
 	}
 	if err != nil {
 		return nil, errors.Join(err, r.TurnAway(words(err)))
 	}
-	c := &Session{server: s, Op: asked.op, Size: asked.size}
+	c := &Session{server: s, place: place, Op: asked.op, Size: asked.size}
 	if err := c.open(ctx, h, r, &asked); err != nil {
 		c.release()
 		return nil, err
 	}
+	c.way, c.giveWay = context.WithCancelCause(context.Background())
+	place.Serve(c.done, func() { c.giveWay(ErrGaveWay) })
 	return c, nil
 }
 
@@ -106,6 +118,9 @@ type Session struct {
 	Size uint32
 
 	server   *Server
+	place    *places.Place
+	way      context.Context // ends when the client is to give way
+	giveWay  context.CancelCauseFunc
 	q        *verbs.QueuePair
 	queue    *verbs.CompletionQueue
 	region   *verbs.Region
@@ -171,6 +186,10 @@ func (c *Session) receive() verbs.Receive { return verbs.Receive{Data: c.inbox} 
 // the client finds the connection closed.
 func (c *Session) Run(ctx context.Context) error {
 	defer c.release()
+	defer c.giveWay(nil)
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	defer context.AfterFunc(c.way, func() { stop(context.Cause(c.way)) })()
 	for {
 		d, err := next(ctx, c.queue)
 		if err == nil && d.Op == verbs.OpReceive && c.answer == nil {
@@ -206,5 +225,14 @@ func (c *Session) release() {
 	if c.region != nil {
 		c.region.Close()
 	}
-	c.server.leave(c.Size)
+	c.place.Leave()
+}
+
+// done is how many operations the client has done.
+func (c *Session) done() (n uint64) {
+	s := c.q.Stats()
+	for _, of := range s.Served {
+		n += of
+	}
+	return n
 }

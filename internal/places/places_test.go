@@ -1,0 +1,177 @@
+package places
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// guest is a client of a test.
+type guest struct {
+	place *Place
+	did   uint64
+	asked bool
+	stays bool // though it is asked to leave
+}
+
+// enter takes a place, and leaves when it is asked to.
+func enter(t *testing.T, r *Room, host string, bytes uint64) (*guest, error) {
+	t.Helper()
+	p, err := r.Enter(t.Context(), netip.MustParseAddr(host), bytes)
+	if err != nil {
+		return nil, err
+	}
+	g := &guest{place: p}
+	p.Serve(func() uint64 { return g.did }, func() {
+		g.asked = true
+		if !g.stays {
+			go p.Leave()
+		}
+	})
+	return g, nil
+}
+
+func fill(t *testing.T, r *Room, host string, n int) (all []*guest) {
+	t.Helper()
+	for range n {
+		g, err := enter(t, r, host, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, g)
+	}
+	return all
+}
+
+func asked(all []*guest) (n int) {
+	for _, g := range all {
+		if g.asked {
+			n++
+		}
+	}
+	return n
+}
+
+// TestSilentOnesGiveWay checks that of a full room the client that has been silent for longest gives way, after
+// its time and not before, and that one which does something keeps its place (F2).
+func TestSilentOnesGiveWay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &Room{Most: 4, Patience: 10 * time.Second}
+		all := fill(t, r, "10.0.0.1", 4)
+		for range 9 {
+			time.Sleep(time.Second)
+			all[0].did++
+			if _, err := enter(t, r, "10.0.0.1", 0); err != ErrFull {
+				t.Fatalf("before its time: %v", err)
+			}
+		}
+		all[1].did++ // late, and once
+		if _, err := enter(t, r, "10.0.0.1", 0); err != ErrFull {
+			t.Fatalf("before its time: %v", err)
+		}
+		time.Sleep(time.Second)
+		for i := range 2 {
+			g, err := enter(t, r, "10.0.0.1", 0)
+			if err != nil || asked(all) != i+1 || all[0].asked || all[1].asked {
+				t.Fatalf("newcomer %d: %v, %d asked, %v %v", i, err, asked(all), all[0].asked, all[1].asked)
+			}
+			g.did++
+		}
+		if _, err := enter(t, r, "10.0.0.1", 0); err != ErrFull || r.Len() != 4 {
+			t.Errorf("all are at work: %v, %d there", err, r.Len())
+		}
+	})
+}
+
+// TestHostWithMostGivesWay checks that a host which has all places, busy or not, loses them to others one by one, until each has
+// as many, and that one in whose network all addresses are has but one share (F2).
+func TestHostWithMostGivesWay(t *testing.T) {
+	for name, host := range map[string]func(i int) string{
+		"IPv4":                 func(int) string { return "10.0.0.1" },
+		"IPv4 mapped":          func(int) string { return "::ffff:10.0.0.1" },
+		"IPv6, many addresses": func(i int) string { return fmt.Sprintf("2001:db8:0:1::%x", i+1) },
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			r := &Room{Most: 8, Patience: 10 * time.Second}
+			var all []*guest
+			for i := range 8 {
+				all = append(all, fill(t, r, host(i), 1)...)
+			}
+			var others []*guest
+			for i := range 4 {
+				for _, g := range all {
+					g.did++
+				}
+				g, err := enter(t, r, "10.0.0.2", 0)
+				if err != nil || asked(all) != i+1 {
+					t.Fatalf("%s: newcomer %d: %v, %d asked", name, i, err, asked(all))
+				}
+				others = append(others, g)
+			}
+			if _, err := enter(t, r, "10.0.0.2", 0); err != ErrFull || asked(others) != 0 {
+				t.Errorf("%s: beyond its half: %v", name, err)
+			}
+			if _, err := enter(t, r, host(9), 0); err != ErrFull {
+				t.Errorf("%s: the first host again: %v", name, err)
+			}
+		})
+	}
+}
+
+// TestBytesGiveWay checks that as many silent clients give way as a newcomer needs the bytes of, and none where all are not enough.
+func TestBytesGiveWay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &Room{Most: 10, Bytes: 100, Patience: time.Second}
+		var all []*guest
+		for range 5 {
+			g, err := enter(t, r, "10.0.0.1", 20)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, g)
+		}
+		time.Sleep(time.Second)
+		if _, err := enter(t, r, "10.0.0.1", 101); err != ErrFull || asked(all) != 0 {
+			t.Errorf("more than there are: %v, %d asked", err, asked(all))
+		}
+		if _, err := enter(t, r, "10.0.0.1", 41); err != nil || asked(all) != 3 {
+			t.Errorf("%v, %d asked, want 3", err, asked(all))
+		}
+	})
+}
+
+// TestWhoDoesNotLeave checks that a newcomer waits for a second at most, and that what waits is bounded.
+func TestWhoDoesNotLeave(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &Room{Most: 2, Patience: time.Second}
+		all := fill(t, r, "10.0.0.1", 2)
+		all[0].stays, all[1].stays = true, true
+		time.Sleep(time.Second)
+		refused := make(chan time.Duration, 10)
+		for range 5 {
+			began := time.Now()
+			go func() {
+				if _, err := r.Enter(context.Background(), netip.MustParseAddr("10.0.0.1"), 0); err != ErrFull {
+					t.Error(err)
+				}
+				refused <- time.Since(began)
+			}()
+		}
+		waited := 0
+		for range 5 {
+			switch d := <-refused; d {
+			case 0:
+			case soon:
+				waited++
+			default:
+				t.Errorf("refused after %v", d)
+			}
+		}
+		if waited != 2 || r.Len() != 2 {
+			t.Errorf("%d waited, %d are there", waited, r.Len())
+		}
+	})
+}
