@@ -57,7 +57,7 @@ func (e *TerminateError) Error() string {
 	if h.Tagged {
 		s += fmt.Sprintf(", in %s to STag %#x at offset %#x", op.One(), h.STag, h.TO)
 	} else {
-		s += fmt.Sprintf(", in %v %d of queue %d, at %d", op, h.MSN, h.QN, h.MO)
+		s += fmt.Sprintf(", in %v %d of queue %d at offset %d", op, h.MSN, h.QN, h.MO)
 	}
 	return s + e.meant(op)
 }

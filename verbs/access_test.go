@@ -125,12 +125,12 @@ func TestAccessOutside(t *testing.T) {
 				return grant(t, d, window, everyRight, verbs.RegionOptions{Base: base}), to
 			}
 		}
-		of := func(d *verbs.Domain, only func(*fakePeer) *verbs.QueuePair) func(*testing.T, *fakePeer) (granted, uint64) {
+		of := func(d *verbs.Domain, only func(*fakePeer) *verbs.Stream) func(*testing.T, *fakePeer) (granted, uint64) {
 			return func(t *testing.T, f *fakePeer) (granted, uint64) {
 				return grant(t, d, window, everyRight, verbs.RegionOptions{Base: base, Only: only(f)}), base
 			}
 		}
-		every := func(*fakePeer) *verbs.QueuePair { return nil }
+		every := func(*fakePeer) *verbs.Stream { return nil }
 		for _, c := range []struct {
 			name             string
 			of               func(t *testing.T, f *fakePeer) (granted, uint64)
@@ -139,11 +139,11 @@ func TestAccessOutside(t *testing.T) {
 		}{
 			{"nothing wrong", at(base), 0, 0, 0},
 			{"nothing wrong, the last bytes", at(base + grantedBytes - 8), 0, 0, 0},
-			{"its own", of(d, func(f *fakePeer) *verbs.QueuePair { return f.q }), 0, 0, 0},
+			{"its own", of(d, func(f *fakePeer) *verbs.Stream { return f.q.Stream() }), 0, 0, 0},
 			{"another key", at(base), 1, ddp.ProtectionSTag, ddp.TaggedSTag},
 			{"an STag that nobody has", at(base), 1 << 20, ddp.ProtectionSTag, ddp.TaggedSTag},
 			{"another domain's", of(other, every), 0, ddp.ProtectionAssociation, ddp.TaggedAssociation},
-			{"another queue pair's", of(d, func(*fakePeer) *verbs.QueuePair { return sibling.q }), 0, ddp.ProtectionAssociation, ddp.TaggedAssociation},
+			{"another queue pair's", of(d, func(*fakePeer) *verbs.Stream { return sibling.q.Stream() }), 0, ddp.ProtectionAssociation, ddp.TaggedAssociation},
 			{"withdrawn", func(t *testing.T, f *fakePeer) (granted, uint64) {
 				g, to := at(base)(t, f)
 				g.Invalidate()
@@ -294,7 +294,7 @@ func TestWhatAPeerInvalidates(t *testing.T) {
 		d := h.Domain()
 		o := &verbs.Options{Extensions: all, Domain: d, Posted: []verbs.Receive{{ID: 7, Data: make([]byte, 16)}, {ID: 8}}}
 		sibling := newFakePeer(t, o)
-		of := func(d *verbs.Domain, only *verbs.QueuePair) granted {
+		of := func(d *verbs.Domain, only *verbs.Stream) granted {
 			return grant(t, d, window, everyRight, verbs.RegionOptions{Only: only})
 		}
 		for _, m := range []struct {
@@ -310,11 +310,11 @@ func TestWhatAPeerInvalidates(t *testing.T) {
 				of   func(f *fakePeer) granted
 				can  bool
 			}{
-				{"its own", func(f *fakePeer) granted { return of(d, f.q) }, true},
+				{"its own", func(f *fakePeer) granted { return of(d, f.q.Stream()) }, true},
 				{"its domain's", func(*fakePeer) granted { return of(d, nil) }, false},
-				{"another queue pair's", func(*fakePeer) granted { return of(d, sibling.q) }, false},
+				{"another queue pair's", func(*fakePeer) granted { return of(d, sibling.q.Stream()) }, false},
 				{"another domain's", func(*fakePeer) granted { return of(h.NewDomain(), nil) }, false},
-				{"withdrawn", func(f *fakePeer) granted { g := of(d, f.q); g.Invalidate(); return g }, false},
+				{"withdrawn", func(f *fakePeer) granted { g := of(d, f.q.Stream()); g.Invalidate(); return g }, false},
 				{"none", func(*fakePeer) granted { return nil }, false},
 			} {
 				f := newFakePeer(t, o)

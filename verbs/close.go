@@ -2,6 +2,8 @@ package verbs
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"net"
 	"time"
 
@@ -53,6 +55,9 @@ func (q *QueuePair) Shutdown(ctx context.Context) error {
 	}
 	if err == nil {
 		err = ctx.Err()
+	}
+	if over := ctx.Err(); over != nil && errors.Is(err, over) {
+		err = fmt.Errorf("close %v: not all that was posted was done in time, or the peer has not closed its side: %w", q, err)
 	}
 	return err
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"net"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -262,5 +263,16 @@ func TestQuestionBehindTheClose(t *testing.T) {
 	done := make([]verbs.Completion, 3)
 	if n := q.Received().Poll(done); n != 2 || done[1].ID != 7 || done[1].Err != nil || string(last) != "last" {
 		t.Errorf("%d receives: %+v, with %q", n, done[:n], last)
+	}
+}
+
+// TestShutdownSaysWhatItWaitedFor checks that the error of a close that did not end in time says so, beside the context's (S9).
+func TestShutdownSaysWhatItWaitedFor(t *testing.T) {
+	e := connect(t, nil, nil)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	err := e.a.Shutdown(ctx)
+	if !errors.Is(err, context.Canceled) || err == context.Canceled || !strings.HasPrefix(err.Error(), "close "+e.a.String()+": not all that was posted was done in time") {
+		t.Errorf("%v", err)
 	}
 }

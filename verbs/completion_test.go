@@ -57,7 +57,7 @@ func TestEventsOfEachKind(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				d := openHost(t).Domain()
 				f := newFakePeer(t, &verbs.Options{Extensions: all, Domain: d, Posted: []verbs.Receive{{ID: 1, Data: make([]byte, 8)}}})
-				r, err := d.Register(nil, 0, &verbs.RegionOptions{Only: f.q})
+				r, err := d.Register(nil, 0, &verbs.RegionOptions{Only: f.q.Stream()})
 				if err != nil {
 					t.Fatal(err)
 				}

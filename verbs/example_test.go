@@ -197,7 +197,7 @@ func ExampleWork_invalidate() {
 
 	// The client asks for something, and says where the answer goes: memory for this connection only.
 	answer := make([]byte, 100)
-	region, err := client.Domain().Register(answer, verbs.RemoteWrite, &verbs.RegionOptions{Only: qp})
+	region, err := client.Domain().Register(answer, verbs.RemoteWrite, &verbs.RegionOptions{Only: qp.Stream()})
 	check(err)
 	check(qp.Send(ctx, region.Key().Bytes()))
 

@@ -87,6 +87,9 @@ type Options struct {
 	Private []byte
 	// Domain is that of the queue pair; nil: the host's.
 	Domain *Domain
+	// Stream, if not nil, becomes the stream of the queue pair, and has its domain. Each is for one connection: where that does
+	// not come about, another queue pair can have it.
+	Stream *Stream
 	// Sends and Receives are how many requests each queue holds; 0: 128. Memory for them is taken when the queue
 	// pair is opened.
 	Sends, Receives int
@@ -120,7 +123,8 @@ type Options struct {
 	// Timeout is for each step of setting up, within what the context allows; 0: ten seconds.
 	Timeout time.Duration
 	// GiveUp is how long the peer may do nothing of what it has to: answer requests of this side, or take what was sent. Then the
-	// connection ends with [ErrSilent]: not before, and no more than about an eighth of it later. A Flush or a Verify may take the peer's disk as long. 0: see
+	// connection ends with [ErrSilent]: not before, and no more than about an eighth of it later. A Flush or a Verify may take the peer's disk as long. A
+	// peer that has nothing to do is given up if its machine does not answer TCP for so long, in whole seconds, two at least. 0: see
 	// the package's documentation.
 	GiveUp time.Duration
 }
@@ -133,6 +137,8 @@ const (
 	defaultReads = 32
 )
 
+var errStreamTaken = fmt.Errorf("%w: Stream is that of another queue pair: make one for each", ErrOption)
+
 // check says what is wrong before a peer is bothered with it.
 func (o *Options) check() error {
 	switch {
@@ -140,6 +146,10 @@ func (o *Options) check() error {
 		return fmt.Errorf("%w: Private has %d bytes, and %d are allowed: send the rest as a message", ErrOption, len(o.Private), MaxPrivate)
 	case o.Shared != nil && len(o.Posted) > 0:
 		return fmt.Errorf("%w: Posted and Shared exclude each other: post the receives to the shared queue", ErrOption)
+	case o.Stream != nil && o.Stream.taken.Load():
+		return errStreamTaken
+	case o.Stream != nil && o.Domain != nil && o.Stream.of != o.Domain:
+		return fmt.Errorf("%w: Stream is of another domain than Domain: leave Domain out", ErrOption)
 	case o.Extensions&^(Atomics|Immediates|Commit) != 0:
 		return fmt.Errorf("%w: Extensions has %v", ErrOption, o.Extensions)
 	}
@@ -265,11 +275,15 @@ func setUp(doing string, with net.Addr, err error) error {
 // start opens the queue pair over a connection that is set up, and counts it.
 func (h *Host) start(conn *mpa.Conn, o *Options, counter *atomic.Uint64) (*QueuePair, error) {
 	agreed := conn.Agreed()
-	d := o.Domain
-	if d == nil {
-		d = h.domain
+	own := o.Stream
+	switch {
+	case own != nil:
+	case o.Domain != nil:
+		own = o.Domain.NewStream()
+	default:
+		own = h.domain.NewStream()
 	}
-	q := &QueuePair{host: h, conn: conn, private: agreed.Private, memory: d.d.NewStream(), done: make(chan struct{}),
+	q := &QueuePair{host: h, conn: conn, private: agreed.Private, own: own, memory: own.s, done: make(chan struct{}),
 		sent: o.Completions, received: o.Received}
 	if q.sent == nil {
 		q.sent = NewCompletionQueue()
@@ -299,6 +313,9 @@ func (h *Host) start(conn *mpa.Conn, o *Options, counter *atomic.Uint64) (*Queue
 	h.mu.Lock()
 	if h.closed {
 		err = errors.Join(err, net.ErrClosed)
+	}
+	if err == nil && own.taken.Swap(true) {
+		err = errStreamTaken
 	}
 	if err == nil {
 		h.pairs[q] = true

@@ -3,6 +3,7 @@ package verbs
 import (
 	"fmt"
 	"os"
+	"sync/atomic"
 
 	"github.com/dgrdma/dgrdma/rdmap/memory"
 )
@@ -15,9 +16,9 @@ type RegionOptions struct {
 	// Base is the offset that peers give to the first byte: 0, or whatever suits the program, as the
 	// address.
 	Base uint64
-	// Only is the one queue pair that may use the memory; nil: all of the domain may. Its peer, and no other,
-	// can withdraw such memory by a Send that invalidates ([Work.Invalidating]).
-	Only *QueuePair
+	// Only is the stream of the one queue pair that may use the memory; nil: all queue pairs of the domain may. Its peer, and
+	// no other, can withdraw such memory by a Send that invalidates ([Work.Invalidating]).
+	Only *Stream
 	// Algorithm is what Verify computes, and must be there with that right. It is not on the wire: the
 	// peer's program has to know it. The windows of a region have the region's.
 	Algorithm Algorithm
@@ -29,10 +30,22 @@ func (o *RegionOptions) memory() *memory.Options {
 	}
 	m := &memory.Options{Base: o.Base, Algorithm: o.Algorithm}
 	if o.Only != nil {
-		m.Stream = o.Only.memory
+		m.Stream = o.Only.s
 	}
 	return m
 }
+
+// Stream stands for the connection of one queue pair, where memory is registered for that alone: [RegionOptions.Only]. An open
+// queue pair has one, [QueuePair.Stream]. A program that has to name such memory in its private data, and so before
+// there is a queue pair, makes one with [Domain.NewStream], and gives it to the queue pair with [Options.Stream].
+type Stream struct {
+	of    *Domain
+	s     *memory.Stream
+	taken atomic.Bool // by a queue pair
+}
+
+// NewStream makes the stream of a queue pair that is opened later.
+func (d *Domain) NewStream() *Stream { return &Stream{of: d, s: d.d.NewStream()} }
 
 // Register grants bytes to the queue pairs of the domain. It takes as long for many bytes as for
 // few, and pins nothing. Until the region is invalidated the bytes must not be used for anything else, but may be

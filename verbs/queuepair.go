@@ -22,6 +22,7 @@ type QueuePair struct {
 	cfg      rdmap.Config
 	sent     *CompletionQueue
 	received *CompletionQueue
+	own      *Stream
 	memory   *memory.Stream
 	stop     context.CancelFunc // of what carries out long requests
 	ctx      context.Context
@@ -167,6 +168,9 @@ func (q *QueuePair) Completions() *CompletionQueue { return q.sent }
 
 // Received is the queue in which receives complete.
 func (q *QueuePair) Received() *CompletionQueue { return q.received }
+
+// Stream is what memory is registered for that this queue pair alone may use: [RegionOptions.Only].
+func (q *QueuePair) Stream() *Stream { return q.own }
 
 // Private is what the peer said when the connection was set up.
 func (q *QueuePair) Private() []byte { return q.private }

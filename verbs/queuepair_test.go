@@ -90,7 +90,7 @@ func TestOrderOfEachKind(t *testing.T) {
 							case verbs.OpRead:
 								w.Data = make([]byte, len(k.w.Data))
 							case verbs.OpInvalidate:
-								r, err := d.Register(nil, 0, &verbs.RegionOptions{Only: f.q})
+								r, err := d.Register(nil, 0, &verbs.RegionOptions{Only: f.q.Stream()})
 								if err != nil {
 									t.Fatal(err)
 								}

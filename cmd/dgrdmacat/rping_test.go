@@ -278,7 +278,7 @@ func TestRpingServerTakesNoMessage(t *testing.T) {
 		}
 	}()
 	if code, out, stderr := runFor(t, patient(t), "rping", "--to", l.String()); code != exitError ||
-		!strings.Contains(stderr, "no buffer for the message (1/2/02), in Send 1 of queue 0, at 0: the other side found a fault in what was sent\n") {
+		!strings.Contains(stderr, "no buffer for the message (1/2/02), in Send 1 of queue 0 at offset 0: the other side found a fault in what was sent\n") {
 		t.Errorf("code %d, %s%s", code, out, stderr)
 	}
 }

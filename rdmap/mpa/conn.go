@@ -145,19 +145,28 @@ func (c *Conn) traffic() (t Traffic, lost bool) {
 // Closed is closed when this side closes the connection, or aborts it.
 func (c *Conn) Closed() <-chan struct{} { return c.closed }
 
-// KeepAlive has TCP find out within about that time, in whole seconds, that the peer's machine is gone.
+// KeepAlive has TCP find out within that time that the peer's machine is gone, while there is nothing to do for it. TCP
+// counts whole seconds: the time is rounded up to them, and is two at least, for one probe.
 func (c *Conn) KeepAlive(within time.Duration) {
 	t, ok := c.nc.(*net.TCPConn)
 	if !ok {
 		return
 	}
+	idle, interval, count := probes(within)
 	// Without it, it takes longer: that is no reason to do without the connection.
-	_ = t.SetKeepAliveConfig(net.KeepAliveConfig{Enable: true,
-		Idle: max(within/2, time.Second), Interval: max(within/(2*probes), time.Second), Count: probes})
+	_ = t.SetKeepAliveConfig(net.KeepAliveConfig{Enable: true, Idle: idle, Interval: interval, Count: count})
 }
 
-// probes is how many questions whether a machine is there are left without an answer. Arbitrary.
-const probes = 4
+// mostProbes is how many questions whether a machine is there are left without an answer. Arbitrary.
+const mostProbes = 4
+
+// probes divides a time into that before the first probe, and those after each.
+func probes(within time.Duration) (idle, interval time.Duration, count int) {
+	all := max(within+time.Second-1, 2*time.Second).Truncate(time.Second)
+	interval = max(all/(2*mostProbes), time.Second).Truncate(time.Second)
+	count = min(mostProbes, int(all/interval)-1)
+	return all - time.Duration(count)*interval, interval, count
+}
 
 // Close ends the connection, and calls that wait. TCP still delivers what is sent, unless something
 // has arrived that nobody read: see Discard.

@@ -458,3 +458,29 @@ func TestDiscard(t *testing.T) {
 		t.Errorf("at the end %v", err)
 	}
 }
+
+// TestKeepAlive checks that TCP's probes to a peer that has nothing to do end in the time that was asked for, in whole seconds, for which
+// more than one probe is lost where there is time for it (S6).
+func TestKeepAlive(t *testing.T) {
+	for ms := 1; ms <= 120_000; ms += 100 {
+		within := time.Duration(ms) * time.Millisecond
+		idle, interval, count := probes(within)
+		all := idle + time.Duration(count)*interval
+		if idle < time.Second || interval < time.Second || idle%time.Second != 0 || interval%time.Second != 0 || count < 1 || within > 2*time.Second && count < 2 ||
+			all < within || all >= max(within+time.Second, 2*time.Second+1) {
+			t.Fatalf("within %v: %v, %d probes in %v: %v", within, idle, count, interval, all)
+		}
+	}
+	a, b := tcpPair(t, 0)
+	ca, _ := open(t, a, b, nil, nil)
+	ca.KeepAlive(3 * time.Second)
+	var got [3]int
+	ca.raw.Control(func(fd uintptr) {
+		for i, option := range []int{unix.TCP_KEEPIDLE, unix.TCP_KEEPINTVL, unix.TCP_KEEPCNT} {
+			got[i], _ = unix.GetsockoptInt(int(fd), unix.IPPROTO_TCP, option)
+		}
+	})
+	if got[0]+got[1]*got[2] != 3 {
+		t.Errorf("the system has %d s, and %d s for each of %d probes", got[0], got[1], got[2])
+	}
+}
