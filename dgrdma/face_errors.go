@@ -32,5 +32,5 @@ var (
 
 // What is wrong with a key, to test for with errors.Is, and what they say.
 var (
-	ErrKey = seal.ErrKey //
+	ErrKey = seal.ErrKey // no key
 )

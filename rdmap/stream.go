@@ -171,7 +171,7 @@ func (s *Stream) Busy() bool {
 }
 
 // errClosed is the cause of a stream that its own side closed.
-var errClosed = errors.New("rdmap: the stream was closed")
+var errClosed = errors.New("the stream was closed")
 
 // Fail ends the stream for a fault that the carrier or this side found, with a Terminate to the
 // peer. The first one counts (RDMAP-092). Detail may be nil.

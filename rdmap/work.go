@@ -156,17 +156,17 @@ type Completion struct {
 // Errors of work requests.
 var (
 	// ErrFlushed is for what a stream had not done when it ended. It comes with the reason.
-	ErrFlushed = errors.New("rdmap: the stream ended before the request was done")
+	ErrFlushed = errors.New("the stream ended before the request was done")
 	// ErrFull says that a queue has no room: requests have to complete first.
-	ErrFull = errors.New("rdmap: the queue is full")
+	ErrFull = errors.New("the queue is full")
 	// ErrTooLong says that a message would have more than 2^32-1 bytes (RDMAP-001).
-	ErrTooLong = errors.New("rdmap: a message has at most 4294967295 bytes")
+	ErrTooLong = errors.New("a message has at most 4294967295 bytes")
 	// ErrNotAgreed says that the two sides have not agreed on the operation's extension.
-	ErrNotAgreed = errors.New("rdmap: the operation is of an extension that was not agreed on")
+	ErrNotAgreed = errors.New("the operation is of an extension that was not agreed on")
 	// ErrNoReads says that the peer answers nothing: its IRD, or this side's ORD, is 0.
-	ErrNoReads = errors.New("rdmap: the peer answers no Reads on this stream (ORD is 0)")
+	ErrNoReads = errors.New("the peer answers no Reads on this stream (ORD is 0)")
 	// ErrInvalid says that a request contradicts itself.
-	ErrInvalid = errors.New("rdmap: invalid work request")
+	ErrInvalid = errors.New("invalid work request")
 )
 
 // flushed is the error of requests that a stream took along.

@@ -95,7 +95,7 @@ func (q *QueuePair) do(ctx context.Context, w Work) (Completion, error) {
 // outcome is how a call ended, in words if it failed.
 func (q *QueuePair) outcome(op Op, c *call, err error) (Completion, error) {
 	if err != nil {
-		err = fmt.Errorf("verbs: %v with %v: %w", op, q.RemoteAddr(), err)
+		err = fmt.Errorf("%v with %v: %w", op, q.RemoteAddr(), err)
 	}
 	return c.c, err
 }
@@ -109,7 +109,7 @@ func (q *QueuePair) refused(op Op, err error) error {
 	if cause == nil || !errors.Is(err, cause) {
 		return err
 	}
-	return fmt.Errorf("verbs: %v with %v: %w: %w", op, q.RemoteAddr(), ErrFlushed, cause)
+	return fmt.Errorf("%v with %v: %w: %w", op, q.RemoteAddr(), ErrFlushed, cause)
 }
 
 // Write writes data to the peer's memory, from offset at of key on. That it is done says that data

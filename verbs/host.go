@@ -43,7 +43,7 @@ func Open(address string) (*Host, error) {
 		return nil, err
 	}
 	if local != "" && strings.Contains(local, ":") && !strings.HasPrefix(local, "[") && net.ParseIP(stripZone(local)) == nil {
-		return nil, fmt.Errorf("verbs: open %q: a host is opened at an address without a port; the port is for Listen", address)
+		return nil, fmt.Errorf("open %q: a host is opened at an address without a port; the port is for Listen", address)
 	}
 	h := &Host{local: strings.Trim(local, "[]"), table: memory.NewTable(), pairs: make(map[*QueuePair]bool), open: make(map[*Listener]bool)}
 	h.domain = h.NewDomain()
@@ -61,9 +61,9 @@ func splitTCP(address string) (string, error) {
 	const begins = "an address begins with tcp:, as in tcp:10.0.0.1:7471"
 	switch {
 	case scheme == "udp" || scheme == "ether" || strings.HasPrefix(scheme, "ocpi-"):
-		return "", fmt.Errorf("verbs: %q: that is an endpoint string of DG/RDMA, which package dgrdma opens: here %s", address, begins)
+		return "", fmt.Errorf("%q: that is an endpoint string of DG/RDMA, which package dgrdma opens: here %s", address, begins)
 	case scheme != "tcp":
-		return "", fmt.Errorf("verbs: %q: %s", address, begins)
+		return "", fmt.Errorf("%q: %s", address, begins)
 	}
 	return rest, nil
 }
@@ -195,7 +195,7 @@ func (h *Host) Dial(ctx context.Context, address string, o *Options) (*QueuePair
 		return nil, err
 	}
 	if err := o.check(); err != nil {
-		return nil, fmt.Errorf("verbs: dial %s: %w", address, err)
+		return nil, fmt.Errorf("dial %s: %w", address, err)
 	}
 	nc, err := h.reach(ctx, address, remote)
 	if err != nil {
@@ -211,16 +211,16 @@ func (h *Host) reach(ctx context.Context, address, remote string) (net.Conn, err
 	if h.local != "" {
 		a, err := net.ResolveTCPAddr("tcp", net.JoinHostPort(h.local, "0"))
 		if err != nil {
-			return nil, fmt.Errorf("verbs: dial %s from %s: %w", address, h.local, h.explain(err))
+			return nil, fmt.Errorf("dial %s from %s: %w", address, h.local, h.explain(err))
 		}
 		d.LocalAddr = a
 	}
 	nc, err := d.DialContext(ctx, "tcp", remote)
 	switch {
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return nil, fmt.Errorf("verbs: dial %s: nobody listens there: start the peer first, and look at its port: %w", address, err)
+		return nil, fmt.Errorf("dial %s: nobody listens there: start the peer first, and look at its port: %w", address, err)
 	case err != nil:
-		return nil, fmt.Errorf("verbs: dial %s: %w", address, h.explain(err))
+		return nil, fmt.Errorf("dial %s: %w", address, h.explain(err))
 	}
 	return nc, nil
 }
@@ -267,9 +267,9 @@ func (h *Host) connect(ctx context.Context, nc net.Conn, o *Options) (*QueuePair
 // setUp is an error of setting a connection up, which says of whom, unless nobody was asked.
 func setUp(doing string, with net.Addr, err error) error {
 	if errors.Is(err, ErrOption) {
-		return fmt.Errorf("verbs: %s %v: %w", doing, with, err)
+		return fmt.Errorf("%s %v: %w", doing, with, err)
 	}
-	return fmt.Errorf("verbs: %w", err)
+	return err
 }
 
 // start opens the queue pair over a connection that is set up, and counts it.
@@ -325,7 +325,7 @@ func (h *Host) start(conn *mpa.Conn, o *Options, counter *atomic.Uint64) (*Queue
 		conn.Abort()
 		q.queues((*CompletionQueue).served)
 		h.setUps.failed.Add(1)
-		return nil, fmt.Errorf("verbs: open %v: %w", q, err)
+		return nil, fmt.Errorf("open %v: %w", q, err)
 	}
 	counter.Add(1)
 	q.turn.claim()

@@ -32,7 +32,7 @@ func (k Key) String() string {
 // ParseKey reads a key from the beginning of b.
 func ParseKey(b []byte) (Key, error) {
 	if len(b) < KeySize {
-		return Key{}, fmt.Errorf("verbs: a key has %d bytes, not %d", KeySize, len(b))
+		return Key{}, fmt.Errorf("a key has %d bytes, not %d", KeySize, len(b))
 	}
 	return Key{
 		Offset: binary.BigEndian.Uint64(b),
@@ -54,7 +54,7 @@ func (k Key) Bytes() []byte { return k.Append(nil) }
 // Part returns the key of a part, from the offset within the memory on. [ErrBounds]: it is not all within.
 func (k Key) Part(offset, length uint32) (Key, error) {
 	if uint64(offset)+uint64(length) > uint64(k.Length) {
-		return Key{}, fmt.Errorf("verbs: %w: %d bytes at %d, of %v", ErrBounds, length, offset, k)
+		return Key{}, fmt.Errorf("%w: %d bytes at %d, of %v", ErrBounds, length, offset, k)
 	}
 	return Key{STag: k.STag, Offset: k.Offset + uint64(offset), Length: length}, nil
 }

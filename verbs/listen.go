@@ -46,7 +46,7 @@ const (
 func (h *Host) Listen(port string) (*Listener, error) {
 	nl, err := net.Listen("tcp", net.JoinHostPort(h.local, port))
 	if err != nil {
-		return nil, fmt.Errorf("verbs: listen at port %s: %w", port, h.explain(err))
+		return nil, fmt.Errorf("listen at port %s: %w", port, h.explain(err))
 	}
 	l := &Listener{host: h, nl: nl, ready: make(chan *Request, Backlog), lobby: newLobby(&h.bounds)}
 	l.ctx, l.stop = context.WithCancel(context.Background())
@@ -54,7 +54,7 @@ func (h *Host) Listen(port string) (*Listener, error) {
 	defer h.mu.Unlock()
 	if h.closed {
 		nl.Close()
-		return nil, fmt.Errorf("verbs: listen at %s: the host is closed: %w", port, net.ErrClosed)
+		return nil, fmt.Errorf("listen at %s: the host is closed: %w", port, net.ErrClosed)
 	}
 	h.open[l] = true
 	l.all.Add(1)
@@ -128,7 +128,7 @@ func (l *Listener) Accept(ctx context.Context) (*Request, error) {
 }
 
 func (l *Listener) closed() error {
-	return fmt.Errorf("verbs: accept at %v: %w", l.Addr(), net.ErrClosed)
+	return fmt.Errorf("accept at %v: %w", l.Addr(), net.ErrClosed)
 }
 
 // Close stops listening. What [Listener.Accept] has returned stays; the connections of those who wait

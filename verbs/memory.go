@@ -54,7 +54,7 @@ func (d *Domain) NewStream() *Stream { return &Stream{of: d, s: d.d.NewStream()}
 func (d *Domain) Register(b []byte, rights Rights, o *RegionOptions) (*Region, error) {
 	r, err := d.d.Register(b, rights, o.memory())
 	if err != nil {
-		return nil, fmt.Errorf("verbs: register %d bytes: %w", len(b), err)
+		return nil, fmt.Errorf("register %d bytes: %w", len(b), err)
 	}
 	return &Region{r: r}, nil
 }
@@ -74,7 +74,7 @@ func (d *Domain) Register(b []byte, rights Rights, o *RegionOptions) (*Region, e
 func (d *Domain) RegisterFile(file *os.File, offset, length int64, rights Rights, o *RegionOptions) (*Region, error) {
 	r, err := d.d.RegisterFile(file, offset, length, rights, o.memory())
 	if err != nil {
-		return nil, fmt.Errorf("verbs: register a file: %w", err)
+		return nil, fmt.Errorf("register a file: %w", err)
 	}
 	return &Region{r: r}, nil
 }
@@ -95,7 +95,7 @@ func (r *Region) Bytes() []byte { return r.r.Bytes() }
 func (r *Region) Word(offset int) (*uint64, error) {
 	w, err := r.r.Word(offset)
 	if err != nil {
-		return nil, fmt.Errorf("verbs: %v: %w", r, err)
+		return nil, fmt.Errorf("%v: %w", r, err)
 	}
 	return w, nil
 }
@@ -120,7 +120,7 @@ func (r *Region) Valid() bool { return r.r.Valid() }
 func (r *Region) Bind(offset, length int, rights Rights, o *RegionOptions) (*Window, error) {
 	w, err := r.r.Bind(offset, length, rights, o.memory())
 	if err != nil {
-		return nil, fmt.Errorf("verbs: bind a window: %w", err)
+		return nil, fmt.Errorf("bind a window: %w", err)
 	}
 	return &Window{w: w, of: r}, nil
 }

@@ -110,7 +110,7 @@ func (q *QueuePair) PostList(list []Work) (n int, err error) {
 // queue has the lock.
 func (q *QueuePair) queue(w *Work, to rdmap.Completions) error {
 	if q.closing {
-		return fmt.Errorf("verbs: post %v: the queue pair is closed: %w", w.Op, net.ErrClosed)
+		return fmt.Errorf("post %v: the queue pair is closed: %w", w.Op, net.ErrClosed)
 	}
 	err := q.stream.PostTo((*rdmap.Work)(w), to)
 	switch {
@@ -120,14 +120,14 @@ func (q *QueuePair) queue(w *Work, to rdmap.Completions) error {
 	case err == rdmap.ErrFull:
 		return q.full(&q.fullSends, "Sends", q.cfg.Sends, "poll Completions")
 	}
-	return fmt.Errorf("verbs: post %v: %w", w.Op, err)
+	return fmt.Errorf("post %v: %w", w.Op, err)
 }
 
 // full is the error of a queue that has no room. Programs that post until it comes meet it often: it is made once.
 func (q *QueuePair) full(is *error, option string, limit int, remedy string) error {
 	q.host.bounds.full.Add(1)
 	if *is == nil {
-		*is = fmt.Errorf("verbs: post: %d requests are not done, as many as Options.%s allows: %s before you post more: %w", limit, option, remedy, ErrFull)
+		*is = fmt.Errorf("post: %d requests are not done, as many as Options.%s allows: %s before you post more: %w", limit, option, remedy, ErrFull)
 	}
 	return *is
 }
@@ -142,7 +142,7 @@ func (q *QueuePair) postReceive(r Receive, to rdmap.Completions) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.closing {
-		return fmt.Errorf("verbs: post a receive: the queue pair is closed: %w", net.ErrClosed)
+		return fmt.Errorf("post a receive: the queue pair is closed: %w", net.ErrClosed)
 	}
 	err := q.stream.PostReceiveTo(rdmap.Receive(r), to)
 	switch {
@@ -151,9 +151,9 @@ func (q *QueuePair) postReceive(r Receive, to rdmap.Completions) error {
 	case err == rdmap.ErrFull:
 		return q.full(&q.fullReceives, "Receives", q.cfg.Receives, "wait for messages")
 	case q.cfg.Shared != nil && err == rdmap.ErrInvalid:
-		return fmt.Errorf("verbs: post a receive: the queue pair takes those of Options.Shared: post it there: %w", err)
+		return fmt.Errorf("post a receive: the queue pair takes those of Options.Shared: post it there: %w", err)
 	}
-	return fmt.Errorf("verbs: post a receive: %w", err)
+	return fmt.Errorf("post a receive: %w", err)
 }
 
 // Room is how many work requests the send queue takes now.

@@ -29,7 +29,7 @@ func (s *SharedReceives) Post(r Receive) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.n == len(s.list) {
-		return fmt.Errorf("verbs: post a shared receive: all %d places of NewSharedReceives are taken: %w", s.n, ErrFull)
+		return fmt.Errorf("post a shared receive: all %d places of NewSharedReceives are taken: %w", s.n, ErrFull)
 	}
 	s.list[(s.head+s.n)%len(s.list)] = r
 	s.n++

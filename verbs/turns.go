@@ -266,7 +266,7 @@ func (q *QueuePair) end(err error) {
 	case q.watcher != nil && notAnswered(err):
 		cause = fmt.Errorf("%w: %w", ErrSilent, err)
 	}
-	q.cause = fmt.Errorf("verbs: %v: %w", q, cause)
+	q.cause = fmt.Errorf("%v: %w", q, cause)
 	q.stream.End(q.cause)
 	if q.closes != nil {
 		q.closes.Stop()

@@ -207,7 +207,7 @@ func TestRpingWrong(t *testing.T) {
 	t.Parallel()
 	silent := accepting(t, nil, func(q *verbs.QueuePair) { <-q.Done() })
 	code, out, stderr := runFor(t, patient(t), "rping", "--wait", "2s", "--to", silent)
-	if code != exitError || stderr != "dgrdmacat rping: rping: ping 0: until the server has read it: no answer of "+silent[4:]+" within 2s; is the program there stopped, or its machine or the network down? --wait is how long it may take\n" || !strings.HasPrefix(out, "0 pings of 64 bytes over tcp with CRC\n") {
+	if code != exitError || stderr != "dgrdmacat rping: ping 0: until the server has read it: no answer of "+silent[4:]+" within 2s; is the program there stopped, or its machine or the network down? --wait is how long it may take\n" || !strings.HasPrefix(out, "0 pings of 64 bytes over tcp with CRC\n") {
 		t.Errorf("code %d, %s%s", code, out, stderr)
 	}
 	forgetful := accepting(t, nil, func(q *verbs.QueuePair) {
@@ -233,7 +233,7 @@ func TestRpingServerLimits(t *testing.T) {
 		!strings.Contains(stderr, "rping: a server takes no pings that are larger than its --size, and these have 101 bytes: ping 0: ") {
 		t.Errorf("code %d, %s%s", code, out, stderr)
 	}
-	if code := p.code(); code != exitError || !strings.Contains(p.err.String(), "dgrdmacat rping: rping: ping 0: reading it: rping: wrong size of a ping: the client's has 101 bytes, and 1 to 100 are taken\n") {
+	if code := p.code(); code != exitError || !strings.Contains(p.err.String(), "dgrdmacat rping: ping 0: reading it: wrong size of a ping: the client's has 101 bytes, and 1 to 100 are taken\n") {
 		t.Errorf("code %d, %s", code, &p.err)
 	}
 	_, taken := startTCPServer(t, "rping", "--serve", "tcp:127.0.0.1:0")

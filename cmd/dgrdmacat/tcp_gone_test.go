@@ -18,7 +18,7 @@ import (
 // what it was.
 func TestGoneTCPInWords(t *testing.T) {
 	through := func(err error) error {
-		return fmt.Errorf("rping: ping 3: reading it: %w", fmt.Errorf("verbs: queue pair A to B: %w", err))
+		return fmt.Errorf("ping 3: reading it: %w", fmt.Errorf("queue pair A to B: %w", err))
 	}
 	for end, want := range map[error]string{
 		os.NewSyscallError("readv", syscall.ECONNRESET):                         "tcp:a:1: the other side ended the connection (connection reset), without a good-bye: was it killed, or else does the other side say why?",

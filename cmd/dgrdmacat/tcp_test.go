@@ -22,7 +22,7 @@ func TestTCPNobodyThere(t *testing.T) {
 		"HTTP":            {stranger(t, sayingHTTP), "does not speak iWARP"},
 		"a silent server": {stranger(t, func(net.Conn) {}), ": something listens at that port, and no answer of iWARP came within 2s; does "},
 		"nobody at all":   {overcrowded(t), ": nobody answers within 2s; is that machine up, do routes and firewalls let TCP through, and does "},
-		"one that closes": {stranger(t, func(nc net.Conn) { nc.Close() }), "mpa: connection ended during set-up"},
+		"one that closes": {stranger(t, func(nc net.Conn) { nc.Close() }), "connection ended during set-up"},
 		"nobody's name":   {"tcp:nobody.invalid:7", "is the name right? An IP address does in its place\n"},
 		"nobody's way":    {"tcp:255.255.255.255:7", "no way there: dial tcp 255.255.255.255:7: connect: network is unreachable\n"},
 	}

@@ -9,23 +9,23 @@ import (
 
 // Errors of granting.
 var (
-	ErrAssociation   = errors.New("memory: not for this stream")
-	ErrBounds        = errors.New("memory: out of bounds")
-	ErrInvalidated   = errors.New("memory: the region was invalidated")
-	ErrNotPersistent = errors.New("memory: cannot be made persistent")
-	ErrRights        = errors.New("memory: rights are missing")
-	ErrTooMany       = errors.New("memory: half of all STags are in use: invalidate some")
+	ErrAssociation   = errors.New("not for this stream")
+	ErrBounds        = errors.New("out of bounds")
+	ErrInvalidated   = errors.New("the region was invalidated")
+	ErrNotPersistent = errors.New("cannot be made persistent")
+	ErrRights        = errors.New("rights are missing")
+	ErrTooMany       = errors.New("half of all STags are in use: invalidate some")
 )
 
 // Errors of what a peer asked for. Each has in it the [ddp.Fault] to answer with, for
 // errors.As.
 var (
-	ErrMisaligned = fmt.Errorf("memory: the address of an atomic operation is not a multiple of 8: %w", ddp.OperationStream)
+	ErrMisaligned = fmt.Errorf("the address of an atomic operation is not a multiple of 8: %w", ddp.OperationStream)
 	// ErrLost is in a [LostError], which has the fault.
-	ErrLost       = errors.New("memory: the system cannot get at the bytes any more: was their file cut, or is its disk broken or full?")
-	ErrNoFlush    = fmt.Errorf("memory: a Flush that asks for nothing: %w", ddp.OperationStream)
-	ErrMismatch   = fmt.Errorf("memory: the bytes in storage are not those that were to be verified: %w", ddp.OperationStream)
-	ErrHashLength = fmt.Errorf("memory: the hash to compare with has not the length of the region's algorithm: %w", ddp.OperationStream)
+	ErrLost       = errors.New("the system cannot get at the bytes any more: was their file cut, or is its disk broken or full?")
+	ErrNoFlush    = fmt.Errorf("a Flush that asks for nothing: %w", ddp.OperationStream)
+	ErrMismatch   = fmt.Errorf("the bytes in storage are not those that were to be verified: %w", ddp.OperationStream)
+	ErrHashLength = fmt.Errorf("the hash to compare with has not the length of the region's algorithm: %w", ddp.OperationStream)
 )
 
 // LostError says which region it is whose bytes the system cannot get at any more.

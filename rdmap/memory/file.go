@@ -42,7 +42,7 @@ func mapFile(file *os.File, offset, length int64, rights Rights) (*mapping, erro
 		return nil, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("memory: %s: is no ordinary file, which alone can be memory", file.Name())
+		return nil, fmt.Errorf("%s: is no ordinary file, which alone can be memory", file.Name())
 	}
 	own, err := duplicate(file)
 	if err != nil {

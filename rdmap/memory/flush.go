@@ -105,7 +105,7 @@ func (m *mapping) failed(err error) error {
 	m.failure.Lock()
 	defer m.failure.Unlock()
 	if err != nil && m.failure.err == nil {
-		m.failure.err = fmt.Errorf("memory: %s: what was written may not be in storage: %w: %w", m.file.Name(), err, ddp.OperationStream)
+		m.failure.err = fmt.Errorf("%s: what was written may not be in storage: %w: %w", m.file.Name(), err, ddp.OperationStream)
 	}
 	return m.failure.err
 }
@@ -115,7 +115,7 @@ func (m *mapping) failed(err error) error {
 func (m *mapping) whole() error {
 	info, err := m.file.Stat()
 	if err != nil {
-		return fmt.Errorf("memory: %w: %w", err, ddp.OperationStream)
+		return fmt.Errorf("%w: %w", err, ddp.OperationStream)
 	}
 	if info.Size() < m.end {
 		return fmt.Errorf("the file has %d bytes, not %d: %w", info.Size(), m.end, ErrLost)

@@ -63,9 +63,9 @@ func (d *Domain) grant(r *Region, bytes []byte, rights Rights, o *Options) (*Gra
 	by := o.Stream
 	switch {
 	case rights&^all != 0:
-		return nil, fmt.Errorf("memory: %v: there are no such rights", rights)
+		return nil, fmt.Errorf("%v: there are no such rights", rights)
 	case len(bytes) > 0 && o.Base > math.MaxUint64-uint64(len(bytes)-1):
-		return nil, fmt.Errorf("memory: %d bytes from the base %#x on have offsets beyond 2^64: choose a smaller base", len(bytes), o.Base)
+		return nil, fmt.Errorf("%d bytes from the base %#x on have offsets beyond 2^64: choose a smaller base", len(bytes), o.Base)
 	case by == nil:
 		by = &d.shared
 	case by.domain != d:

@@ -34,7 +34,7 @@ func (m *mapping) read(ctx context.Context, g *Grant, part []byte, h hash.Hash) 
 	return err
 }
 
-var errNotDirect = errors.New("memory: the file system does not read past its copies")
+var errNotDirect = errors.New("the file system does not read past its copies")
 
 // block is what offsets, lengths and addresses of direct reads must be multiples of, on
 // every disk that there is.
@@ -58,7 +58,7 @@ func (m *mapping) pieces(ctx context.Context, g *Grant, fd int, align, from int6
 	const most = 1 << 20
 	buf, err := unix.Mmap(-1, 0, min(most, (n+2*block)/block*block), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON) // at a block's edge
 	if err != nil {
-		return fmt.Errorf("memory: %w: %w", os.NewSyscallError("mmap", err), ddp.OperationStream)
+		return fmt.Errorf("%w: %w", os.NewSyscallError("mmap", err), ddp.OperationStream)
 	}
 	defer unix.Munmap(buf)
 	end := from + int64(n)
@@ -73,7 +73,7 @@ func (m *mapping) pieces(ctx context.Context, g *Grant, fd int, align, from int6
 		got := 0
 		err := retry(func() (err error) { got, err = unix.Pread(fd, buf, from-skip); return err })
 		if err != nil {
-			return fmt.Errorf("memory: %w: %w", err, ddp.OperationStream)
+			return fmt.Errorf("%w: %w", err, ddp.OperationStream)
 		}
 		if int64(got) <= skip {
 			return fmt.Errorf("the file ends at %d, not %d: %w", from, m.end, ErrLost)

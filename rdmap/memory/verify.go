@@ -56,7 +56,7 @@ func (a Algorithm) Size() int {
 func verifiable(rights Rights, a Algorithm) error {
 	switch {
 	case int(a) >= len(algorithms):
-		return fmt.Errorf("memory: algorithm %d: there are CRC32C and SHA256", a)
+		return fmt.Errorf("algorithm %d: there are CRC32C and SHA256", a)
 	case rights&Verify == 0:
 		return nil
 	case a == NoAlgorithm:

@@ -41,7 +41,7 @@ func newConn(nc net.Conn, agreed Agreed) (*Conn, error) {
 	c.patience = patience.New(runtime.NumCPU())
 	var err error
 	if c.raw, err = rawConn(nc); err != nil {
-		return nil, fmt.Errorf("mpa: %w", err)
+		return nil, err
 	}
 	if t, ok := nc.(*net.TCPConn); ok {
 		c.tcp = true
@@ -89,7 +89,7 @@ func (c *Conn) CloseWrite() error {
 	if half, ok := c.nc.(interface{ CloseWrite() error }); ok {
 		return half.CloseWrite()
 	}
-	return fmt.Errorf("mpa: ending one direction of a %T: %w", c.nc, errors.ErrUnsupported)
+	return fmt.Errorf("ending one direction of a %T: %w", c.nc, errors.ErrUnsupported)
 }
 
 // Unacknowledged is how much of what was sent the peer has not taken, as [Traffic] has it. Of a connection
@@ -217,5 +217,5 @@ func (c *Conn) measure(fd uintptr) {
 
 // lost says how a connection ended.
 func lost(doing string, err error) error {
-	return fmt.Errorf("mpa: %s: %w (%w)", doing, err, ddp.Lost)
+	return fmt.Errorf("%s: %w (%w)", doing, err, ddp.Lost)
 }

@@ -13,27 +13,27 @@ import (
 
 // What can be wrong with a request or reply; a [SetUpError] wraps one of them.
 var (
-	ErrNotMPA   = errors.New("mpa: not a set-up frame of MPA")
-	ErrRevision = errors.New("mpa: revision does not fit")
-	ErrMarkers  = errors.New("mpa: peer asks for markers")
-	ErrPrivate  = errors.New("mpa: wrong length of private data")
-	ErrEnhanced = errors.New("mpa: enhanced set-up without IRD and ORD")
-	ErrEarly    = errors.New("mpa: peer sent before it had a reply")
-	ErrReads    = errors.New("mpa: peer wants to read more at a time than is granted")
-	ErrReady    = errors.New("mpa: no ready-to-receive frame that both sides know")
-	ErrLost     = errors.New("mpa: connection ended during set-up")
+	ErrNotMPA   = errors.New("not a set-up frame of MPA")
+	ErrRevision = errors.New("revision does not fit")
+	ErrMarkers  = errors.New("peer asks for markers")
+	ErrPrivate  = errors.New("wrong length of private data")
+	ErrEnhanced = errors.New("enhanced set-up without IRD and ORD")
+	ErrEarly    = errors.New("peer sent before it had a reply")
+	ErrReads    = errors.New("peer wants to read more at a time than is granted")
+	ErrReady    = errors.New("no ready-to-receive frame that both sides know")
+	ErrLost     = errors.New("connection ended during set-up")
 )
 
 // ErrOption says that this side asks for what cannot be.
-var ErrOption = errors.New("mpa: wrong option")
+var ErrOption = errors.New("wrong option")
 
 // ErrWithdrawn says that memory was withdrawn while it was being sent. The connection can send
 // other messages still, unless the error is [ddp.Lost] too: part of a frame of that memory may be with the peer, and
 // the connection is aborted, so that the peer never takes other octets for good ones.
-var ErrWithdrawn = errors.New("mpa: memory was withdrawn while it was being sent")
+var ErrWithdrawn = errors.New("memory was withdrawn while it was being sent")
 
 // ErrInterrupted says that [Conn.Interrupt] ended a Receive. The next one goes on.
-var ErrInterrupted = errors.New("mpa: interrupted")
+var ErrInterrupted = errors.New("interrupted")
 
 // SetUpError is why a connection did not come about.
 type SetUpError struct {

@@ -10,7 +10,7 @@ import (
 )
 
 // errLength is a fault of the stream on this side.
-var errLength = errors.New("mpa: the stream gave a message whose data is not as long as it says")
+var errLength = errors.New("the stream gave a message whose data is not as long as it says")
 
 // framer cuts messages into frames. One message is never mixed with another (DDP-005).
 type framer struct {

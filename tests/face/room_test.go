@@ -279,6 +279,9 @@ func (r *room) constants(b *bytes.Buffer, t *shown) {
 	}
 }
 
+// roomName is how errors of package dgrdma begin.
+var roomName = regexp.MustCompile(`^[a-z]+: `)
+
 // errors are the errors to test for, each with what it says.
 func (r *room) errors(b *bytes.Buffer, title string, as map[string]string) {
 	fmt.Fprintf(b, "\n// %s, to test for with errors.Is, and what they say.\nvar (\n", title)
@@ -286,8 +289,8 @@ func (r *room) errors(b *bytes.Buffer, title string, as map[string]string) {
 		name := s.Names[0].Name
 		fmt.Fprintf(b, "\t%s = %s.%s", cmp.Or(as[name], name), r.name, name)
 		says, _ := strconv.Unquote(r.saying(s.Values[0]).Value)
-		_, says, _ = strings.Cut(strings.TrimRight(strings.TrimSuffix(says, "%w"), ": "), ": ")
-		b.WriteString(" // " + says)
+		says = strings.TrimRight(strings.TrimSuffix(says, "%w"), ": ")
+		b.WriteString(" // " + roomName.ReplaceAllString(says, ""))
 		b.WriteString("\n")
 	}
 	b.WriteString(")\n")

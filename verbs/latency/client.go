@@ -27,7 +27,7 @@ func Dial(ctx context.Context, h *verbs.Host, address string, op Op, size uint32
 		o = &verbs.Options{}
 	}
 	if !op.known() || size == 0 || op.Atomic() && size != WordSize {
-		return nil, fmt.Errorf("latency: %v of %d bytes cannot be", op, size)
+		return nil, fmt.Errorf("%v of %d bytes cannot be", op, size)
 	}
 	c := &Client{op: op, queue: verbs.NewCompletionQueue()}
 	asked := request{op: op, size: size}

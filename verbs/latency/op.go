@@ -32,7 +32,7 @@ func ParseOp(name string) (Op, error) {
 	if i := slices.Index(names, name); i >= int(Send) {
 		return Op(i), nil
 	}
-	return 0, fmt.Errorf("latency: no operation %q: there are %s", name, strings.Join(Names(), ", "))
+	return 0, fmt.Errorf("no operation %q: there are %s", name, strings.Join(Names(), ", "))
 }
 
 func (o Op) known() bool { return o >= Send && o <= Flush }

@@ -22,13 +22,13 @@ const (
 // Errors.
 var (
 	// ErrStranger says that the peer is no client or server of this package.
-	ErrStranger = errors.New("latency: the peer measures no latency")
+	ErrStranger = errors.New("the peer measures no latency")
 	// ErrRefused is what a server does not do for a client that it understands, and tells it.
-	ErrRefused = errors.New("latency: refused")
+	ErrRefused = errors.New("refused")
 	// ErrSize says that a server takes no operations that are so large.
-	ErrSize = errors.New("latency: an operation is larger than the server takes")
+	ErrSize = errors.New("an operation is larger than the server takes")
 	// ErrValue says that an atomic operation did not find what the one before had left.
-	ErrValue = errors.New("latency: a wrong value in the server's memory")
+	ErrValue = errors.New("a wrong value in the server's memory")
 )
 
 // request is what a client wants.

@@ -43,7 +43,7 @@ const (
 )
 
 // ErrGaveWay is the end of a client that has lost its place to another.
-var ErrGaveWay = errors.New("latency: the client has lost its place to another one")
+var ErrGaveWay = errors.New("the client has lost its place to another one")
 
 // MostBytes is how many bytes an operation may have.
 func (s *Server) MostBytes() uint32 {
@@ -151,7 +151,7 @@ func (c *Session) open(ctx context.Context, h *verbs.Host, r *verbs.Request, ask
 		c.region, err = v.Domain.Register(make([]byte, c.Size), c.Op.rights(), nil)
 	}
 	if err != nil {
-		return errors.Join(err, r.TurnAway([]byte("latency: the server has no memory for it")))
+		return errors.Join(err, r.TurnAway([]byte("the server has no memory for it")))
 	}
 	if c.region != nil {
 		granted.key = c.region.Key()
@@ -193,7 +193,7 @@ func (c *Session) Run(ctx context.Context) error {
 	for {
 		d, err := next(ctx, c.queue)
 		if err == nil && d.Op == verbs.OpReceive && c.answer == nil {
-			err = fmt.Errorf("latency: a message of %d bytes amid %v, which has none", d.Length, c.Op)
+			err = fmt.Errorf("a message of %d bytes amid %v, which has none", d.Length, c.Op)
 		}
 		if err == nil && d.Op == verbs.OpReceive {
 			c.answered.Add(1)

@@ -23,13 +23,13 @@ const (
 
 var (
 	// ErrSize says that a ping is longer or shorter than it may be.
-	ErrSize = errors.New("rping: wrong size of a ping")
+	ErrSize = errors.New("wrong size of a ping")
 	// ErrMessage says that the peer sent something else than rping does.
-	ErrMessage = errors.New("rping: not a message of rping")
+	ErrMessage = errors.New("not a message of rping")
 	// ErrSilent says that the peer's next word did not come in time.
 	ErrSilent = errors.New("no answer")
 	// ErrStranger says that a client has private data for the server, and rping's have none.
-	ErrStranger = errors.New("rping: the client is none of rping's")
+	ErrStranger = errors.New("the client is none of rping's")
 )
 
 // DataError says that a ping is not what it should be.
@@ -42,7 +42,7 @@ type DataError struct {
 }
 
 func (e *DataError) Error() string {
-	return fmt.Sprintf("rping: ping %d has wrong data: byte %d is %#02x, not %#02x", e.Ping, e.At, e.Got, e.Want)
+	return fmt.Sprintf("ping %d has wrong data: byte %d is %#02x, not %#02x", e.Ping, e.At, e.Got, e.Want)
 }
 
 // Fill makes b the data of ping n.

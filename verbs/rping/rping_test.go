@@ -140,7 +140,7 @@ func TestBadClients(t *testing.T) {
 	}{
 		{"goes at once", func(t *testing.T, b *bad) { b.q.Close() }, io.EOF, ""},
 		{"is killed", func(t *testing.T, b *bad) { b.q.Abort() }, nil, "ping 0: waiting for it"},
-		{"says nothing", func(t *testing.T, b *bad) {}, ErrSilent, "rping: ping 0: waiting for it: no answer of 127.0.0.1:"},
+		{"says nothing", func(t *testing.T, b *bad) {}, ErrSilent, "ping 0: waiting for it: no answer of 127.0.0.1:"},
 		{"says too little", func(t *testing.T, b *bad) { b.q.Send(t.Context(), make([]byte, 15)) }, ErrMessage, "it has 15 bytes, not 16"},
 		{"says too much", func(t *testing.T, b *bad) { b.q.Send(t.Context(), make([]byte, 17)) }, nil, "ping 0: waiting for it"},
 		{"has no ping", func(t *testing.T, b *bad) { b.source.Length = 0; b.q.Send(t.Context(), b.source.Bytes()) }, ErrSize, "0 bytes, and 1 to 100"},

@@ -82,7 +82,7 @@ func because(ctx context.Context, err error) error {
 
 // wrong says at which ping something went wrong, and what was under way.
 func (t *talk) wrong(doing string, err error) error {
-	return fmt.Errorf("rping: ping %d: %s: %w", t.n, doing, err)
+	return fmt.Errorf("ping %d: %s: %w", t.n, doing, err)
 }
 
 // Done is how many pings went there and back.
