@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"os"
@@ -76,5 +77,42 @@ func TestLive(t *testing.T) {
 	}
 	if err != io.EOF {
 		t.Errorf("after the context it ends with %v", err)
+	}
+}
+
+// TestLiveCountsDrops checks that what the kernel had no room for is counted from the beginning of the capture on, however often the
+// count is asked for (N4).
+func TestLiveCountsDrops(t *testing.T) {
+	const port = 39_471
+	live, err := OpenLive(t.Context(), "lo", Filter{Ports: []uint16{port}}, nil)
+	if err != nil && os.Geteuid() != 0 {
+		t.Skip(err) // it needs CAP_NET_RAW
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer live.Close()
+	c, err := net.Dial("udp", fmt.Sprint("127.0.0.1:", port))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	dropped := func() (n int) { // until there is no more room, as nothing reads
+		b := make([]byte, 60_000)
+		before := live.Dropped()
+		for i := 0; i < 20*liveBuffer/len(b) && n <= before; i++ {
+			c.Write(b) // every second one fails, as nothing listens there
+			if i%100 == 99 {
+				n = live.Dropped()
+			}
+		}
+		return n
+	}
+	first := dropped()
+	if again := live.Dropped(); first == 0 || again != first {
+		t.Errorf("%d dropped, and asked again %d", first, again)
+	}
+	if more := dropped(); more <= first {
+		t.Errorf("%d dropped, and later %d", first, more)
 	}
 }

@@ -27,7 +27,9 @@ func (f *flow) acknowledged(s *seen) {
 		}
 		x := f.ids.known(w)
 		if x == nil {
-			f.acksOld++
+			if f.acksOld++; f.nRestart+f.jumps > 0 { // most likely it is for what was sent before that
+				f.acksStale++
+			}
 			continue
 		}
 		any = true

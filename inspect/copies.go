@@ -59,13 +59,14 @@ func (f *flow) conflict(s *seen, first brief) {
 	if f.firstConflict == 0 {
 		f.firstConflict = s.record
 	}
-	if !(!f.ours && firstOfLife(s) || f.strays.note(s.Seq, s.record, s.at)) {
+	if !(!f.ours && firstOfLife(s) || f.strays.note(s)) {
 		return
 	}
 	f.conflicts = max(f.conflicts-max(f.strays.n, 1), 0)
 	if f.ours { // else it would have announced a restart
 		f.leap(s)
 	} else {
+		f.believed(s)
 		f.restart(s, 0, "ids began anew, with other content")
 	}
 	f.firstSight(s, f.ids.newest, first)
@@ -79,7 +80,7 @@ const oldApart = 8
 // as many as there are ids.
 func (f *flow) old(s *seen, first brief) {
 	f.tooOld++
-	if f.strays.noteRun(s.Seq, s.record, s.at, oldApart, backBelieved) {
+	if f.strays.noteRun(s, oldApart, backBelieved) {
 		f.tooOld -= backBelieved
 		f.leap(s)
 		f.firstSight(s, f.ids.newest, first)

@@ -98,10 +98,11 @@ func (c *counting) restarts(n uint64) bool {
 	return c.farRow >= backBelieved
 }
 
-// came returns how many are late, and how many never came, now that it is known which came behind all that are remembered.
-func (k *sealedCounts) came() (late, missing int) {
-	return k.late + k.behind, max(0, k.missing-k.behind)
-}
+// missed returns how many never came: those that came when they were forgotten may be among the missing.
+func (k *sealedCounts) missed() int { return max(0, k.missing-k.behind) }
+
+// odd returns how many have a counter far from all others.
+func (k *sealedCounts) odd() int { return k.strays + k.behind }
 
 // again takes a counter that is not ahead.
 func (c *counting) again(n uint64, salt uint32, record int, k *sealedCounts) {

@@ -40,8 +40,8 @@ func (f *flow) aboutLoss(c *findings) {
 	}
 	f.aboutWorst(c, from)
 	if n := f.toEnded; n > 0 {
-		c.add(f.problem(false), "not acknowledged", n, []int{f.firstToEnded.record}, "%s from %s %s sent to a life of %s that ended, and no acknowledgement of %s is in the capture; the first is frame %d.",
-			count(n, "frame"), from, wasWere(n), to, itThem(n), f.firstToEnded.id.Seq())
+		c.add(f.problem(false), "not acknowledged", n, []int{f.firstToEnded.record}, "%s from %s %s sent to a life of %s that ended, and no acknowledgement of %s is in the capture; the first is frame %d.%s",
+			count(n, "frame"), from, wasWere(n), to, itThem(n), f.firstToEnded.id.Seq(), f.stale())
 	}
 	if n := f.unacked - f.toEnded; f.acked > 0 && n > 0 {
 		s := Warning
@@ -57,30 +57,38 @@ func (f *flow) aboutLoss(c *findings) {
 				count(f.reverse.gaps, "frame"), to, isAre(f.reverse.gaps))
 		}
 		c.add(s, "not acknowledged", n, []int{f.firstUnacked.record},
-			"%s from %s %s no acknowledgement in the capture, where %s acknowledges others; the first is frame %d.%s",
-			count(n, "frame"), from, has(n), to, f.firstUnacked.id.Seq(), text)
+			"%s from %s %s no acknowledgement in the capture, where %s acknowledges others; the first is frame %d.%s%s",
+			count(n, "frame"), from, has(n), to, f.firstUnacked.id.Seq(), text, f.stale())
 	}
 	if n := f.missing - f.missingAcked; n > 0 && f.hidden == 0 { // else they may be behind the snap length
 		s := Note
 		if f.tx.never > 0 {
 			s = Warning
 		}
-		c.add(s, "gap", n, []int{f.firstMissing.record}, "%s of %s %s not in the capture, nor acknowledged in it; the first is %d, before this record. %s lost before the point of capture, or by the capture itself. "+
-			"Frames that hold only acknowledgements are not repeated when they are lost.", count(n, "frame id"), from, isAre(n), f.firstMissing.id.Seq(), capital(itThey(n)+" "+wasWere(n)))
+		in, or := "in it", ""
+		if !f.introducedFirst { // one of the first frames may be an old one, sent again
+			in, or = "after its first frames", ", or sent before it began"
+		}
+		c.add(s, "gap", n, []int{f.firstMissing.record}, "%s of %s %s not in the capture, nor acknowledged %s; the first is %d, before this record. %s lost before the point of capture, or by the capture itself%s. "+
+			"Frames that hold only acknowledgements are not repeated when they are lost.%s", count(n, "frame id"), from, isAre(n), in, f.firstMissing.id.Seq(), capital(itThey(n)+" "+wasWere(n)), or, f.stale())
 	}
 	if f.jumps > 0 {
-		text := ""
-		if f.ours {
-			text = fmt.Sprintf(", or %s restarted, and what announces that is missing", from)
-		}
-		c.add(Warning, "leap", f.jumps, []int{f.firstJump}, "Frame ids of %s go on elsewhere %s: a long piece is missing in the capture%s. How many frames that are cannot be told.", from, times(f.jumps), text)
+		c.add(Warning, "leap", f.jumps, []int{f.firstJump}, "Frame ids of %s go on elsewhere %s: a long piece is missing in the capture, or %s restarted. How many frames are missing cannot be told.", from, times(f.jumps), from)
 	}
-	if f.tx.never > 0 && f.cut == 0 && f.hidden == 0 {
+	if f.tx.never > 0 && f.cut == 0 && f.hidden == 0 && f.jumps == 0 {
 		s := f.problem(f.nRestart > 0) // which is told
 		t := slices.MinFunc(f.tx.unfinished.all, func(a, b Transaction) int { return cmp.Compare(a.Begin, b.Begin) })
 		c.add(s, "transaction", f.tx.never, []int{t.Record}, "Of %s from %s to %s not all messages are in the capture; of transaction %d, which begins in this record, %d of %s are.",
 			count(f.tx.never, "transaction"), from, to, t.ID, t.Messages, count(t.Of, "message"))
 	}
+}
+
+// stale says that something was acknowledged of which nothing is remembered, if so.
+func (f *flow) stale() string {
+	if f.acksStale == 0 {
+		return ""
+	}
+	return " Acknowledgements for a life that had ended are not counted."
 }
 
 // leastShare is of how many frames a share is told. Arbitrary: of fewer, numbers say more.
@@ -149,11 +157,9 @@ func (f *flow) aboutOrder(c *findings) {
 		if f.together == n { // as where they were recorded when they were read
 			or = ", or copies waited together before they were received"
 		}
+		or += ", or the acknowledgement after which " + itThey(n) + " " + wasWere(n) + " sent again is not in the capture before"
 		if !f.ours { // ours repeat nothing without a reason
 			or += ", or the sender is OpenCPI's first C++ driver, which repeats some frames too early"
-		}
-		if f.a.losesFrames() || f.reverse != nil && f.reverse.gaps > 0 {
-			or += ", or the reason to send them again is an acknowledgement that is not in the capture"
 		}
 		c.add(s, "duplicates", n, f.firstMark(markDuplicate), "%s from %s to %s came again at once, too soon for a timeout: the network doubled %s%s.", count(n, "frame"), from, to, itThem(n), or)
 	}
@@ -166,7 +172,7 @@ func (f *flow) aboutOrder(c *findings) {
 			"a sender that began anew, or OpenCPI's first C++ driver, which sends again what a request says by then.", count(n, "frame"), from, has(n))
 	}
 	if n := f.tooOld; n > 0 {
-		c.add(Note, "stray", n, nil, "%s from %s %s an id far from all others: old ones that the network held back?", count(n, "frame"), from,
+		c.add(Note, "stray", n, nil, "%s from %s %s an id far from all others: old ones that were sent again, or that the network held back.", count(n, "frame"), from,
 			has(n))
 	}
 }
@@ -201,11 +207,11 @@ func (f *flow) aboutPeer(c *findings) {
 			"Nothing of it is in the capture: unless only the other direction was captured, it is not there.",
 			capital(to), count(firsts, "frame"), from, count(f.resent, "copy"))
 	case f.resent > 0:
-		c.add(f.problem(false), "never acknowledges", firsts, []int{f.firstRecord, f.firstCopy}, "%s never acknowledges in this capture: %s from %s, %s.",
-			capital(to), count(firsts, "frame"), from, count(f.resent, "copy"))
+		c.add(f.problem(false), "never acknowledges", firsts, []int{f.firstRecord, f.firstCopy}, "%s never acknowledges in this capture: %s from %s, %s.%s",
+			capital(to), count(firsts, "frame"), from, count(f.resent, "copy"), f.stale())
 	default:
 		c.add(Note, "never acknowledges", firsts, []int{f.firstRecord}, "%s never acknowledges in this capture: %s from %s. "+
-			"OpenCPI's second C++ driver never does.", capital(to), count(firsts, "frame"), from)
+			"OpenCPI's second C++ driver never does.%s", capital(to), count(firsts, "frame"), from, f.stale())
 	}
 	if firsts == 0 && f.oneSided() {
 		c.add(Note, "one direction", int(f.acksSent), []int{f.firstRecord}, "%s acknowledges frames of %s that are not in the capture: only one direction was captured.",

@@ -97,8 +97,7 @@ func (w *sealedWay) aboutHandshakes(c *findings, other *sealedWay, plain bool, f
 
 // aboutCounters tells what counters show.
 func (w *sealedWay) aboutCounters(c *findings, from, to string) {
-	late, missing := w.came()
-	if n := missing; n > 0 {
+	if n := w.missed(); n > 0 {
 		var where []int
 		if w.firstMissing > 0 {
 			where = []int{w.firstMissing}
@@ -115,17 +114,10 @@ func (w *sealedWay) aboutCounters(c *findings, from, to string) {
 				"Their receiver takes each once; whoever sends again seals it anew.", count(n, "sealed frame"), from, to)
 		}
 	}
-	if n := late; n > 0 {
-		c.add(Note, "sealed late", n, w.whereLate(), "%s from %s to %s came after later ones: the network changed their order.", count(n, "sealed frame"), from, to)
+	if n := w.late; n > 0 {
+		c.add(Note, "sealed late", n, []int{w.firstLate}, "%s from %s to %s came after later ones: the network changed their order, or they are under another key.", count(n, "sealed frame"), from, to)
 	}
-	if n := w.strays; n > 0 {
-		c.add(Note, "sealed stray", n, nil, "%s from %s to %s %s a counter far from all others: damaged, forged, or under another key.", count(n, "sealed frame"), from, to, has(n))
+	if n := w.odd(); n > 0 {
+		c.add(Note, "sealed stray", n, nil, "%s from %s to %s %s a counter far from all others: held back by the network, under another key, damaged or forged.", count(n, "sealed frame"), from, to, has(n))
 	}
-}
-
-func (w *sealedWay) whereLate() []int {
-	if w.firstLate == 0 {
-		return nil
-	}
-	return []int{w.firstLate}
 }

@@ -79,25 +79,26 @@ type flow struct {
 	hidden, hiddenPlaced              int // frames behind the snap length, those of which the id is known
 	joinedSize                        int // of frames in records of several
 
-	ids      ids
-	aligned  bool     // it is known how far its sender's ids, in 32 bits, are above these,
-	lifted   ack.Wide // namely so far
-	base     ack.Wide // the id whose height is raised
-	raised   int64
-	strays   stray
-	lives    []uint32
-	life     uint32
-	services frame.Services // as that life introduced itself last
-	told     bool
-	spoke    time.Duration // when its sender was heard last, in whatever life
-	unheard  unheard
-	pauses   []Pause
-	nPauses  int
-	restarts []Restart
-	nRestart int
-	cut      int // frames whose last messages may not be known
-	cuts     int // all frames that were cut
-	jumps    int // places where the ids leap, and the frames cannot all have been lost
+	ids             ids
+	introducedFirst bool     // its first frame in the capture is an introduction
+	aligned         bool     // it is known how far its sender's ids, in 32 bits, are above these,
+	lifted          ack.Wide // namely so far
+	base            ack.Wide // the id whose height is raised
+	raised          int64
+	strays          stray
+	lives           []uint32
+	life            uint32
+	services        frame.Services // as that life introduced itself last
+	told            bool
+	spoke           time.Duration // when its sender was heard last, in whatever life
+	unheard         unheard
+	pauses          []Pause
+	nPauses         int
+	restarts        []Restart
+	nRestart        int
+	cut             int // frames whose last messages may not be known
+	cuts            int // all frames that were cut
+	jumps           int // places where the ids leap, and the frames cannot all have been lost
 
 	inFlight          int
 	window            window
@@ -229,6 +230,7 @@ func (f *flow) introduced(s *seen) bool {
 	id := ack.Wide(s.HelloID())
 	switch {
 	case !f.ids.begun:
+		f.introducedFirst = true
 		f.begin(id)
 		f.aligned, f.lifted = true, 0
 	case f.goesOn(id):

@@ -178,6 +178,7 @@ func (x *ids) takeAhead(w ack.Wide) bool {
 type stray struct {
 	seq    frame.Seq
 	n      int
+	data   int // among them, those with messages
 	record int
 	at     time.Duration
 }
@@ -189,17 +190,17 @@ const straysBelieved = 3
 
 // note takes a frame out of place and reports whether it and those before it
 // make a numbering of their own.
-func (s *stray) note(seq frame.Seq, record int, at time.Duration) bool {
-	return s.noteRun(seq, record, at, 64, straysBelieved)
-}
+func (s *stray) note(f *seen) bool { return s.noteRun(f, 64, straysBelieved) }
 
 // noteRun is note for a run of so many frames, each of which is at most so far from the one before.
-func (s *stray) noteRun(seq frame.Seq, record int, at time.Duration, apart, believed int) bool {
-	if d := seq.Diff(s.seq); s.n == 0 || d < 1 || d > apart {
-		*s = stray{seq, 1, record, at}
-		return false
+func (s *stray) noteRun(f *seen, apart, believed int) bool {
+	if d := f.Seq.Diff(s.seq); s.n == 0 || d < 1 || d > apart {
+		*s = stray{record: f.record, at: f.at}
 	}
-	s.seq = seq
+	s.seq = f.Seq
 	s.n++
+	if len(f.messages) > 0 && !isIntroduction(f) {
+		s.data++
+	}
 	return s.n >= believed
 }

@@ -41,7 +41,7 @@ func (f *flow) place(s *seen) (w ack.Wide, ok bool) {
 	}
 	if !f.ours && f.anew(s) {
 		f.restart(s, 0, "ids began anew")
-	} else if f.strays.note(s.Seq, s.record, s.at) {
+	} else if f.strays.note(s) {
 		f.tooOld -= straysBelieved - 1
 		f.leap(s)
 	} else {
@@ -61,6 +61,7 @@ func (f *flow) anew(s *seen) bool {
 // the capture lost a long piece; else the sender restarted. One of our own kind announces that, so that there it is
 // the capture that lost something, if only the announcement.
 func (f *flow) leap(s *seen) {
+	f.believed(s)
 	if !f.ours && len(s.messages) > 0 && f.tx.any && int32(s.messages[0].Txn-f.tx.newest) < 0 {
 		f.restart(s, 0, "ids and transactions began anew")
 		return
@@ -73,6 +74,15 @@ func (f *flow) leap(s *seen) {
 	f.ids.begin(f.ids.newest + ack.Wide(n)) // the numbering is the same, unless the sender restarted
 	f.aligned = false
 	f.strays.n = 0
+}
+
+// believed counts frames that were strays until s followed them.
+func (f *flow) believed(s *seen) {
+	before := f.strays.data
+	if len(s.messages) > 0 && !isIntroduction(s) {
+		before-- // s itself is counted when its place is known
+	}
+	f.firsts += max(0, before)
 }
 
 // restart begins another life of the sender.

@@ -27,7 +27,7 @@ func TestTheFirstIsTheFirst(t *testing.T) {
 		got := said(s.a.Report())
 		for _, want := range []string{
 			fmt.Sprintf("endpoint 2 acknowledges 2 frames of endpoint 1 that are not in it, the first is %d, before record 11.", base.Add(10)),
-			fmt.Sprintf("8 frame ids of endpoint 1 are not in the capture, nor acknowledged in it; the first is %d, before this record.", base.Add(13)),
+			fmt.Sprintf("8 frame ids of endpoint 1 are not in the capture, nor acknowledged after its first frames; the first is %d, before this record.", base.Add(13)),
 			fmt.Sprintf("2 frames from endpoint 1 have no acknowledgement in the capture, where endpoint 2 acknowledges others; the first is frame %d.", base.Add(16)),
 		} {
 			if !strings.Contains(got, want) {

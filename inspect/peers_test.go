@@ -92,11 +92,11 @@ func TestCopiesAtOnceHaveTwoCauses(t *testing.T) {
 		want  string
 	}{
 		{false, 25 * time.Microsecond, "warning: 4 frames from endpoint 1 to endpoint 2 came again at once, too soon for a timeout: " +
-			"the network doubled them, or held them back until they had been sent again, or the sender is OpenCPI's first C++ driver, which repeats some frames too early.\n"},
-		{true, 25 * time.Microsecond, "warning: 4 frames from endpoint 1 to endpoint 2 came again at once, too soon for a timeout: the network doubled them, or held them back until they had been sent again.\n"}, // who introduces itself waits for a reason
+			"the network doubled them, or held them back until they had been sent again, or the acknowledgement after which they were sent again is not in the capture before, or the sender is OpenCPI's first C++ driver, which repeats some frames too early.\n"},
+		{true, 25 * time.Microsecond, "warning: 4 frames from endpoint 1 to endpoint 2 came again at once, too soon for a timeout: the network doubled them, or held them back until they had been sent again, or the acknowledgement after which they were sent again is not in the capture before.\n"}, // who introduces itself waits for a reason
 		// Recorded when they were read, which may be long after they came.
-		{true, 0, "warning: 4 frames from endpoint 1 to endpoint 2 came again at once, too soon for a timeout: the network doubled them, or copies waited together before they were received.\n"},
-		{false, 0, "warning: 4 frames from endpoint 1 to endpoint 2 came again at once, too soon for a timeout: the network doubled them, or copies waited together before they were received, or the sender is OpenCPI's first C++ driver, which repeats some frames too early.\n"},
+		{true, 0, "warning: 4 frames from endpoint 1 to endpoint 2 came again at once, too soon for a timeout: the network doubled them, or copies waited together before they were received, or the acknowledgement after which they were sent again is not in the capture before.\n"},
+		{false, 0, "warning: 4 frames from endpoint 1 to endpoint 2 came again at once, too soon for a timeout: the network doubled them, or copies waited together before they were received, or the acknowledgement after which they were sent again is not in the capture before, or the sender is OpenCPI's first C++ driver, which repeats some frames too early.\n"},
 	} {
 		r := tell(tt.ours, tt.apart)
 		if got := said(r); !strings.Contains(got, tt.want) || strings.Count(got, "doubled") != 1 {

@@ -223,12 +223,11 @@ type Sealed struct {
 }
 
 func (w *sealedWay) report() Sealed {
-	late, missing := w.came()
 	return Sealed{
 		Number: w.number, From: End{w.key.src.String(), w.key.srcID}, To: End{w.key.dst.String(), w.key.dstID},
 		First: w.first, Last: w.last, FirstRecord: w.firstRecord, LastRecord: w.lastRecord,
 		Frames: w.frames, Inside: w.inside, Bytes: w.wire, Keys: w.keys,
-		Missing: missing, Late: late, Copies: w.copies, Strays: w.strays,
+		Missing: w.missed(), Late: w.late, Copies: w.copies, Strays: w.odd(),
 		Questions: w.steps[datagram.Question], Challenges: w.steps[datagram.Challenge], Unasked: w.unasked.n,
 		Firsts: w.steps[datagram.First], Seconds: w.steps[datagram.Second],
 		Ended: w.ended, Unended: w.unanswered.n + w.deaf.n + w.keyless.n, Unsealed: w.unsealed.n,

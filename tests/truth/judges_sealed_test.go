@@ -53,7 +53,7 @@ func (j *judgement) sealedLate(f *inspect.Finding, _ *flow) string {
 		late += boolean(s.number < newest)
 		newest = max(newest, s.number)
 	}
-	return unless(n <= late, "there are at most "+itoa(late))
+	return unless(n <= late || j.restarts(), "there are at most "+itoa(late))
 }
 
 func (j *judgement) handshake(f *inspect.Finding, _ *flow) string {

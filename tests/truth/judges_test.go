@@ -2,6 +2,7 @@ package truth
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/dgrdma/dgrdma/inspect"
@@ -85,6 +86,9 @@ func (j *judgement) restarts() bool { return j.plan.restart[0]+j.plan.restart[1]
 // sameLooks is what a finding has where the network may have made what the sender seems to have sent.
 const sameLooks = "looks the same"
 
+// uncounted is what a finding has where acknowledgements for a life that had ended are in the capture.
+const uncounted = "for a life that had ended are not counted"
+
 func (j *judgement) sentAgain(f *inspect.Finding, about *flow) string {
 	n, ok := match(`^([\d,]+) of ([\d,]+) frames? from endpoint (\d) to endpoint (\d) (?:was|were) sent again, ([\d,]+) cop(?:y|ies) in all`, f.Text)
 	if !ok {
@@ -98,7 +102,7 @@ func (j *judgement) sentAgain(f *inspect.Finding, about *flow) string {
 	switch {
 	case n[2] != about.from+1 || n[3] != about.to+1:
 		return "it is of another flow"
-	case n[1] != len(about.order) && !j.snapped():
+	case !j.snapped() && (n[1] > len(about.order) || n[1] < len(about.order)-j.flowOf(about).Strays):
 		return "there are so many frames: " + itoa(len(about.order))
 	case n[4] > most:
 		return "at most so many copies are in the capture: " + itoa(most)
@@ -141,8 +145,8 @@ func (j *judgement) frame(f *inspect.Finding, about *flow) string {
 			return "record " + itoa(ack.record) + " acknowledges it"
 		case strings.Contains(f.Text, "in the capture before it") && (ack == nil || ack.order > shots[0].order):
 			return "its first acknowledgement is not before it"
-		case strings.Contains(f.Text, "after the first time, and came again") && (ack == nil || ack.record != f.Records[1]):
-			return "its first acknowledgement is elsewhere"
+		case strings.Contains(f.Text, "after the first time, and came again") && !j.acknowledges(f.Records[1], s.content):
+			return "that record does not acknowledge it"
 		case strings.Contains(f.Text, "first acknowledgement in the capture came") && (ack == nil || ack.order < shots[0].order && !j.capture.disorder):
 			return "none came"
 		case strings.Contains(f.Text, "the life that it was sent to ended") && j.plan.restart[about.to] == 0:
@@ -151,6 +155,16 @@ func (j *judgement) frame(f *inspect.Finding, about *flow) string {
 		return ""
 	}
 	return "it is not in record " + itoa(first)
+}
+
+// acknowledges reports whether something in a record does so.
+func (j *judgement) acknowledges(record int, c *content) bool {
+	for _, s := range j.at(record, c.to) {
+		if slices.Contains(s.acks, c) {
+			return true
+		}
+	}
+	return false
 }
 
 func (j *judgement) notAcknowledged(f *inspect.Finding, about *flow) string {
@@ -162,15 +176,16 @@ func (j *judgement) notAcknowledged(f *inspect.Finding, about *flow) string {
 	if strings.Contains(f.Text, "a life of") && j.plan.restart[about.to] == 0 {
 		return "its receiver did not restart"
 	}
+	stale := strings.Contains(f.Text, uncounted)
 	none := 0
 	for _, c := range about.order {
-		none += boolean(about.acked[c] == nil)
+		none += boolean(about.acked[c] == nil || stale)
 	}
 	if n[0] > none {
 		return "there are at most " + itoa(none)
 	}
 	for _, s := range j.at(f.Records[0], about.from) {
-		if int(s.seq) == id[0] && about.acked[s.content] == nil {
+		if int(s.seq) == id[0] && (about.acked[s.content] == nil || stale) {
 			return ""
 		}
 	}
@@ -178,24 +193,31 @@ func (j *judgement) notAcknowledged(f *inspect.Finding, about *flow) string {
 }
 
 func (j *judgement) gap(f *inspect.Finding, about *flow) string {
-	n, ok := match(`^([\d,]+) frame ids? of endpoint \d (?:is|are) not in the capture, nor acknowledged in it; the first is (\d+), before this record`, f.Text)
+	n, ok := match(`^([\d,]+) frame ids? of endpoint \d (?:is|are) not in the capture, nor acknowledged (?:in it|after its first frames); the first is (\d+), before this record`, f.Text)
 	if !ok {
 		return "it cannot be read"
 	}
+	vague := strings.Contains(f.Text, uncounted) || strings.Contains(f.Text, "sent before it began") && j.capture.begins > 0
 	var none []*content
 	for _, c := range about.missing() {
-		if about.acked[c] == nil {
+		if about.acked[c] == nil || vague {
 			none = append(none, c)
 		}
 	}
 	if n[0] > len(none) {
 		return "there are at most " + itoa(len(none))
 	}
-	if int(none[0].seq) != n[1] {
-		return "the first is " + itoa(int(none[0].seq))
+	first := none[0]
+	for _, c := range none {
+		if vague && int(c.seq) == n[1] {
+			first = c
+		}
+	}
+	if int(first.seq) != n[1] {
+		return "the first is " + itoa(int(first.seq))
 	}
 	for _, s := range j.at(f.Records[0], about.from) {
-		if s.seq.Diff(none[0].seq) > 0 {
+		if s.seq.Diff(first.seq) > 0 {
 			return ""
 		}
 	}
@@ -203,7 +225,7 @@ func (j *judgement) gap(f *inspect.Finding, about *flow) string {
 }
 
 func (j *judgement) leap(f *inspect.Finding, about *flow) string {
-	return unless(j.capture.dropped > 0 && j.plan.restart[about.from] > 0, "neither is anything missing in the capture, nor did it restart")
+	return unless(j.plan.restart[about.from] > 0 && (j.capture.dropped > 0 || j.snapped()), "neither is anything missing in the capture, nor did it restart")
 }
 
 func (j *judgement) transaction(f *inspect.Finding, about *flow) string {
@@ -252,7 +274,7 @@ func (j *judgement) duplicates(f *inspect.Finding, about *flow) string {
 	switch {
 	case n[0] > again+doubled:
 		return "at most so many copies are in the capture: " + itoa(again+doubled)
-	case j.capture.point == about.from && !j.capture.twice && !strings.Contains(f.Text, "an acknowledgement that is not in the capture"):
+	case j.capture.point == about.from && !j.capture.twice && !strings.Contains(f.Text, "is not in the capture before"):
 		return "the network did not do it before the frames reached it"
 	}
 	for _, s := range j.at(f.Records[0], about.from) {
@@ -313,7 +335,7 @@ func (j *judgement) late(f *inspect.Finding, about *flow) string {
 
 func (j *judgement) neverAcknowledges(f *inspect.Finding, about *flow) string {
 	for _, c := range about.order {
-		if s := about.acked[c]; s != nil && !j.restarts() {
+		if s := about.acked[c]; s != nil && !strings.Contains(f.Text, uncounted) {
 			return "record " + itoa(s.record) + " does"
 		}
 	}
@@ -345,6 +367,9 @@ func (j *judgement) restart(f *inspect.Finding, about *flow) string {
 	s := shots[0]
 	if s.life == 0 {
 		return "that is of the life before"
+	}
+	if j.capture.clock < 0 {
+		return "" // times are as captured, and a finding says that they go backwards
 	}
 	if !near(m[1], s.at-j.capture.shots[0].at) {
 		return "it was at " + (s.at - j.capture.shots[0].at).String()
@@ -396,5 +421,11 @@ func (j *judgement) noAnswer(f *inspect.Finding, about *flow) string {
 }
 
 func (j *judgement) stray(f *inspect.Finding, about *flow) string {
-	return unless(j.plan.links[0].HoldBack+j.plan.links[1].HoldBack > 0 || j.restarts() || j.plan.sealed && j.capture.dropped > 0, "the network held nothing back")
+	l := &j.plan.links
+	held := l[0].HoldBack+l[1].HoldBack+l[0].Reorder+l[1].Reorder > 0
+	if about == nil { // of sealed ones
+		return unless(held || j.restarts() || j.capture.dropped > 0, "the network held nothing back, and keys stayed")
+	}
+	again, _ := about.extra()
+	return unless(held || j.restarts() || again > 0 || j.capture.begins > 0, "the network held nothing back, and nothing was sent again")
 }

@@ -17,6 +17,7 @@ import (
 
 var (
 	worldsFlag = flag.Int("worlds", 0, "how many random worlds are looked at; 0: as many as take some seconds")
+	firstFlag  = flag.Uint64("first", 1, "the seed of the first world")
 	seedFlag   = flag.Int64("seed", -1, "the only world")
 	keepFlag   = flag.String("keep", "", "the directory that captures go to of which something false is said")
 )
@@ -24,7 +25,7 @@ var (
 // TestReportsAreTrue checks that nothing that a report says of random captures of random networks is false, and that what matters and
 // can be seen is said (N2, N3, N4, N5, R1, R2, N18).
 func TestReportsAreTrue(t *testing.T) {
-	from, n := uint64(1), *worldsFlag
+	from, n := *firstFlag, *worldsFlag
 	if n == 0 {
 		n = fixture.Fewer(80, 10)
 	}
