@@ -109,7 +109,7 @@ var limits = []struct {
 			"the link is ended", "the client is told", "TestAnswersThatAreNotTaken"},
 		{"slots of a run at `bench --serve`, each of 512 bytes beside the memory that is written to", "bench.mostSlots", false, "", "the run is refused", "the error", "TestSlotsAreBounded"},
 		{"work requests and receives of a run of verbs, each of a kilobyte", "bench.MostQueued", false, "", "the run is refused", "the error", "TestPlansAreBounded"},
-		{"senders that `listen` serves at once", "cmd/dgrdmacat.mostSenders", false, "", "the next are refused", "the sender is told", "TestListenBusyWithMany"},
+		{"senders that `listen` serves at once", "cmd/dgrdmacat.mostSenders", false, "", "one that sent nothing for 10 s gives way, or the next are refused; a peer gets no more places than it leaves for others", "the sender is told", "TestListenBusyWithMany, TestPlaces"},
 		{"rejected clients over TCP that a server tells of in an hour", "cmd/dgrdmacat.mostRejectedTold", false, "", "more are left out", "a line says so", "TestRejectedTold"},
 	}},
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/dgrdma/dgrdma/dgrdma"
 	"github.com/dgrdma/dgrdma/inspect/text"
+	"github.com/dgrdma/dgrdma/link"
 	"github.com/dgrdma/dgrdma/link/stream"
 )
 
@@ -32,8 +33,9 @@ fails nothing is left, and nothing is replaced, not even with --force. What went
 standard output cannot be taken back. A new file has the usual mode, and one that
 replaces another has the mode of that.
 
-Without --keep one sender is served, and others are refused meanwhile. With
---keep many are, up to 16 at once: each gets a file of its own, whose number
+Without --keep one sender is served, and others are refused until it ends. One that
+sends nothing for 10 s gives way to another, and one that speaks nonsense is sent away.
+With --keep many are served, up to 16 at once: each gets a file of its own, whose number
 replaces %d (or %03d) in FILE or follows it, as in FILE.1. Without --force numbers
 of files that exist are passed over. To standard output they are written one after
 the other. --keep ends when it is interrupted, with 1 if a stream failed.`,
@@ -94,9 +96,9 @@ type listener struct {
 	targets *targets
 	back    *input        // what is sent back; nil: nothing
 	stdout  chan struct{} // capacity 1: whose turn it is to write there
+	places  senderPlaces
 
 	mu            sync.Mutex
-	active        int
 	whole, failed int
 	cut           int // of those that failed: because we were interrupted
 }
@@ -115,10 +117,11 @@ func runListen(ctx context.Context, o *listenOptions, std *stdio) error {
 		return err
 	}
 	defer stop()
-	memory := stream.Memory
+	most := 1
 	if o.keep {
-		memory *= mostSenders + 1 // that of one who is gone is free a little later
+		most = mostSenders
 	}
+	memory := stream.Memory * (most + 1) // that of one that is gone is free a little later
 	var back *input
 	if o.duplex {
 		if back, err = openInput(ctx, "-", std.in); err != nil {
@@ -132,7 +135,8 @@ func runListen(ctx context.Context, o *listenOptions, std *stdio) error {
 	}
 	defer h.Close()
 	o.metrics.host(h)
-	l := &listener{listenOptions: o, std: std, targets: t, back: back, stdout: make(chan struct{}, 1)}
+	l := &listener{listenOptions: o, std: std, targets: t, back: back, stdout: make(chan struct{}, 1),
+		places: senderPlaces{most: most, taken: make(map[*stream.Stream]*place)}}
 	if l.port, err = stream.Listen(h, &stream.Options{Duplex: o.duplex, Checksum: o.checksum, Vet: l.agree, Refused: l.sentAway}); err != nil {
 		return err
 	}
@@ -150,31 +154,68 @@ func runListen(ctx context.Context, o *listenOptions, std *stdio) error {
 }
 
 func (l *listener) sentAway(peer dgrdma.PeerName, why error) {
+	if errors.Is(why, errBusy) {
+		return // which says nothing new, and may come often
+	}
 	fmt.Fprintf(l.std.err, "%v was sent away: %v\n", peer, strangerInWords(why))
 }
 
-// agree returns why a sender that wants something back, or nothing, is not served.
-func (l *listener) agree(duplex bool) error {
+// agree returns why a sender is not served: it wants something back, or nothing, or there is no
+// place for it.
+func (l *listener) agree(peer dgrdma.PeerName, duplex bool) error {
 	switch {
 	case duplex && !l.duplex:
 		return errors.New("the receiver was started without --duplex")
 	case l.duplex && !duplex:
 		return errors.New("the receiver was started with --duplex: both sides need it")
 	}
-	return nil
+	return l.places.room(peer)
 }
 
+// serveOne returns when a stream was received, or failed after something of it came. Other senders
+// are accepted until then, so that a silent one may give way.
 func (l *listener) serveOne(ctx context.Context) error {
-	s, err := l.port.Accept(ctx)
-	switch {
-	case err == nil:
-	case ctx.Err() != nil:
-		return fmt.Errorf("%w before a sender came", errInterrupted)
-	default:
-		return err
+	accepting, stop := context.WithCancel(ctx)
+	defer stop()
+	type end struct {
+		s   *stream.Stream // nil: of accepting
+		err error
 	}
-	l.port.Refuse("busy with another sender")
-	return l.serve(ctx, s)
+	ends := make(chan end, 2)
+	go func() {
+		for {
+			s, err := l.port.Accept(accepting)
+			if err != nil {
+				ends <- end{nil, err}
+				return
+			}
+			l.places.take(s)
+			go func() { ends <- end{s, l.serve(ctx, s)} }()
+		}
+	}()
+	var failed error // of accepting
+	for {
+		e := <-ends
+		if e.s == nil {
+			failed = e.err
+		} else if kept := l.places.leave(e.s); kept && !wrong(e.s, e.err) {
+			return e.err
+		} else {
+			fmt.Fprintf(l.std.err, "%v was sent away: %v\n", e.s.Link().Peer().Name(), e.err)
+		}
+		switch {
+		case failed == nil || l.places.any():
+		case ctx.Err() != nil:
+			return fmt.Errorf("%w before a sender came", errInterrupted)
+		default:
+			return failed
+		}
+	}
+}
+
+// wrong reports whether a sender spoke nonsense before anything came that was written.
+func wrong(s *stream.Stream, err error) bool {
+	return s.Result().Received == 0 && (errors.Is(err, link.ErrProtocol) || errors.Is(err, stream.ErrMismatch))
 }
 
 func (l *listener) serveMany(ctx context.Context) error {
@@ -195,27 +236,14 @@ func (l *listener) serveMany(ctx context.Context) error {
 			}
 			return nil
 		}
-		l.count(1)
+		l.places.take(s)
 		all.Go(func() {
 			err := l.serve(ctx, s)
-			l.count(-1)
+			l.places.leave(s)
 			if err != nil {
 				fmt.Fprintf(l.std.err, "dgrdmacat listen: %s\n", inPlain(err, nil))
 			}
 		})
-	}
-}
-
-// count counts those who are served, and keeps others away while there are many.
-func (l *listener) count(change int) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.active += change
-	switch {
-	case change > 0 && l.active == mostSenders:
-		l.port.Refuse(fmt.Sprintf("busy with %d senders", mostSenders))
-	case change < 0 && l.active == mostSenders-1:
-		l.port.Refuse("")
 	}
 }
 
@@ -279,6 +307,9 @@ func (l *listener) receive(ctx context.Context, t *transfer) (name string, err e
 		}
 	}
 	t.meter.began = time.Now()
+	if l.back == nil { // else what it got of standard input would be lost
+		l.places.start(t.Stream)
+	}
 	if l.keep {
 		return name, t.run(ctx)
 	}

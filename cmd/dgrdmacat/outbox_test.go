@@ -16,9 +16,9 @@ import (
 )
 
 // simulatedHost opens a link host on a simulated network, until the test ends.
-func simulatedHost(t *testing.T, sim *simnet.Network, id uint32) *link.Host {
+func simulatedHost(t *testing.T, sim *simnet.Network, id uint32, memory int) *link.Host {
 	t.Helper()
-	h, err := link.Open("", &link.Config{Memory: pingLinkMemory, Endpoint: dgrdma.Config{ID: dgrdma.EndpointID(id)}, Open: func(c *dgrdma.Config) (*dgrdma.Endpoint, error) {
+	h, err := link.Open("", &link.Config{Memory: memory, Endpoint: dgrdma.Config{ID: dgrdma.EndpointID(id)}, Open: func(c *dgrdma.Config) (*dgrdma.Endpoint, error) {
 		return dgrdma.New(sim.Attach(simnet.Addr(id), simnet.Config{}), c)
 	}})
 	if err != nil {
@@ -37,7 +37,7 @@ func TestAnswersThatAreNotTaken(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				sim := simnet.New(1)
 				defer sim.Close()
-				server, client := simulatedHost(t, sim, 1), simulatedHost(t, sim, 2)
+				server, client := simulatedHost(t, sim, 1, pingLinkMemory), simulatedHost(t, sim, 2, pingLinkMemory)
 				out := new(outbox)
 				port, err := server.Listen(pingPort, pingLinkOptions(0, out.answer))
 				if err != nil {

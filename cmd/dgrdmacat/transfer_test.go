@@ -67,14 +67,15 @@ func TestListenDistrusts(t *testing.T) {
 		messages []message
 		abort    string
 		says     string
+		nothing  bool // was written: it is sent away, and the next one is served (F3)
 	}{
-		{"too little", usual, []message{{opData, []byte("abc")}, {opEnd, tallyOf(5)}}, "", "cannot|what arrived is not what was sent: 3 bytes here, 5 bytes there"},
-		{"no tally", usual, []message{{opEnd, []byte("x")}}, "", "0 bytes here, nothing that can be read there"},
-		{"a sum nobody asked for", usual, []message{{opEnd, tallyOf(0, make([]byte, 32)...)}}, "", "0 bytes here, 0 bytes with SHA-256 0{64} there"},
-		{"receipt out of place", usual, []message{{opReceipt, tallyOf(0)}}, "", "a message of kind 2 came that has no place here"},
-		{"unknown kind", usual, []message{{77, nil}}, "", "a message of kind 77"},
-		{"end of file too early", usual, []message{{opData, []byte("abc")}}, "", "the sender, " + saysPeer + ", ended before all was there"},
-		{"mischief", usual, []message{{opData, []byte("abc")}}, "\x1b[2J\x07", `the sender, ` + saysPeer + `, gave up: \?\[2J\?`},
+		{"too little", usual, []message{{opData, []byte("abc")}, {opEnd, tallyOf(5)}}, "", "cannot|what arrived is not what was sent: 3 bytes here, 5 bytes there", false},
+		{"no tally", usual, []message{{opEnd, []byte("x")}}, "", "0 bytes here, nothing that can be read there", true},
+		{"a sum nobody asked for", usual, []message{{opEnd, tallyOf(0, make([]byte, 32)...)}}, "", "0 bytes here, 0 bytes with SHA-256 0{64} there", true},
+		{"receipt out of place", usual, []message{{opReceipt, tallyOf(0)}}, "", "a message of kind 2 came that has no place here", true},
+		{"unknown kind", usual, []message{{77, nil}}, "", "a message of kind 77", true},
+		{"end of file too early", usual, []message{{opData, []byte("abc")}}, "", "the sender, " + saysPeer + ", ended before all was there", false},
+		{"mischief", usual, []message{{opData, []byte("abc")}}, "\x1b[2J\x07", `the sender, ` + saysPeer + `, gave up: \?\[2J\?`, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -91,6 +92,16 @@ func TestListenDistrusts(t *testing.T) {
 				x.Abort(t.Context(), c.abort)
 			case strings.HasPrefix(c.name, "end"):
 				x.Out.Close()
+			}
+			if c.nothing {
+				eventually(t, "it is sent away", func() bool {
+					return regexp.MustCompile(` was sent away: [^\n]*(` + c.says + `)[^\n]*\n`).MatchString(l.stderr.String())
+				})
+				wantFiles(t, dir, nil)
+				startCat(t, []string{"send", url}, stdinFrom([]byte("x"))).end(exitOK, saysSent(1))
+				l.end(exitOK, `.*`+saysFrom+saysReceived(1))
+				x.Close()
+				return
 			}
 			l.end(exitError, saysAccepted+`received \d bytes`+saysTime+`, not whole\ndgrdmacat listen: [^\n]*(`+c.says+`)[^\n]*\n`)
 			wantFiles(t, dir, nil)

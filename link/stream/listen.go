@@ -30,7 +30,7 @@ func Listen(h *link.Host, opt *Options) (*Listener, error) {
 func (l *Listener) vet(peer dgrdma.PeerName, private []byte) error {
 	theirs, err := parseHello(private)
 	if err == nil && l.opt.Vet != nil {
-		err = l.opt.Vet(theirs.duplex)
+		err = l.opt.Vet(peer, theirs.duplex)
 	}
 	if err != nil && l.opt.Refused != nil {
 		l.opt.Refused(peer, err)

@@ -33,10 +33,10 @@ type Options struct {
 	// Checksum: SHA-256 is compared at both ends. It is enough if one side wants it.
 	Checksum bool
 	// Vet, if not nil, is asked by Accept whether who dials is served, before the stream
-	// takes memory: whether bytes go both ways is as who dials wants it. Who dials is
-	// refused with the error that it returns, or because it or Refused panics, as
+	// takes memory: whether bytes go both ways is as the peer wants it. It is
+	// refused with the error that Vet returns, or because it or Refused panics, as
 	// [link.Options.Vet] says.
-	Vet func(duplex bool) error
+	Vet func(peer dgrdma.PeerName, duplex bool) error
 	// Refused, if not nil, is told of those whom Accept refused, by Vet or because they
 	// speak no streams.
 	Refused func(peer dgrdma.PeerName, why error)
