@@ -201,7 +201,7 @@ var engine = []string{
 // others are such constants, by what they bound.
 var others = map[string]string{
 	"a time": "ack.mostTrial endpoint.mostBehind endpoint.mostRound endpoint.mostAttempt endpoint.mostUnheard verbs.mostPause",
-	"how often something is done": "ack.mostTrials ack.mostRaised ack.mostUsual ack.mostUnmeasured ack.mostVain endpoint.mostAsked endpoint.mostDared endpoint.mostMissed endpoint.mostPlain " +
+	"how often something is done": "ack.mostTrials ack.mostRaised ack.mostUsual rdmap/mpa.mostProbes ack.mostUnmeasured ack.mostVain endpoint.mostAsked endpoint.mostDared endpoint.mostMissed endpoint.mostPlain " +
 		"transport/internal/mmsg.mostErrors transport/ether.mostVain",
 	"what a frame or a word of it has room for": "ack.MaxRun seal.MostHandshake seal.mostCounter transport.MostMTU capture.maxDropped transport/udp.maxPayload link.MaxMessage link.MaxPrivate link.MaxName " +
 		"link.maxText link.mostSize link.mostFlagPitch verbs.MaxPrivate verbs/rping.MaxSize rdmap/mpa.MaxReads rdmap/mpa.maxForeign rdmap/mpa.maxSegment rdmap/mpa.maxPrivate",
