@@ -29,7 +29,8 @@ type Collector struct {
 	peers     []family[Peer]
 	rdma      []family[RDMA]
 
-	turnedAway atomic.Uint64
+	turnedAway, cutShort atomic.Uint64
+	turn                 chan struct{} // of handlers: one answer is made at a time
 
 	mu      sync.Mutex
 	sources sources[Endpoint]
@@ -42,6 +43,7 @@ var _ prometheus.Collector = (*Collector)(nil)
 func New(counted Counted) *Collector {
 	return &Collector{
 		began:     time.Now(),
+		turn:      make(chan struct{}, 1),
 		endpoints: append(slices.Clip(endpointFamilies), countedOfEndpoints(counted)...),
 		peers:     append(slices.Clip(peerFamilies), countedOfPeers(counted)...),
 		rdma:      rdmaFamilies(counted.RDMA),
@@ -88,6 +90,7 @@ func (c *Collector) View() *View {
 func (c *Collector) Describe(to chan<- *prometheus.Desc) {
 	to <- buildInfo.Desc()
 	to <- turnedAway
+	to <- cutShort
 	describe(to, c.endpoints)
 	describe(to, c.peers)
 	describe(to, hostFamilies)
@@ -99,6 +102,7 @@ func (c *Collector) Describe(to chan<- *prometheus.Desc) {
 func (c *Collector) Collect(to chan<- prometheus.Metric) {
 	to <- buildInfo
 	to <- prometheus.MustNewConstMetric(turnedAway, prometheus.CounterValue, float64(c.turnedAway.Load()))
+	to <- prometheus.MustNewConstMetric(cutShort, prometheus.CounterValue, float64(c.cutShort.Load()))
 	endpoints, hosts := c.look()
 	for i := range hosts {
 		collect(to, c.rdma, &hosts[i], hosts[i].Name)

@@ -16,12 +16,13 @@ const (
 )
 
 // Handler answers at TextPath with the metrics of this collector alone, and at ViewPath
-// with its View.
+// with its View. Readers that are slow, or that ask all at once, share a few answers: see [MostAnswers].
 func (c *Collector) Handler() http.Handler {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(c)
 	mux := http.NewServeMux()
-	mux.Handle("GET "+TextPath, promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
+	text := promhttp.HandlerFor(registry, promhttp.HandlerOpts{})
+	mux.Handle("GET "+TextPath, byEncoding{plain: c.answers(text), zipped: c.answers(text)})
 	mux.Handle("GET "+ViewPath, c.ViewHandler())
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
@@ -30,10 +31,15 @@ func (c *Collector) Handler() http.Handler {
 	return mux
 }
 
+// answers are those that a handler makes.
+func (c *Collector) answers(from http.Handler) *answers {
+	return &answers{make: from, turn: c.turn, short: &c.cutShort}
+}
+
 // ViewHandler answers with the View, at any path.
 func (c *Collector) ViewHandler() http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	return c.answers(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		json.NewEncoder(w).Encode(c.View())
-	})
+	}))
 }

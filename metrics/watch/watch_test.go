@@ -322,7 +322,7 @@ func TestNamesAndClosedEndpoints(t *testing.T) {
 		e.Close()
 	}
 	second.Close()
-	if x := scrape(t, r); len(x.families) != 2 || x.families["dgrdma_build_info"] == nil || x.families["dgrdma_metrics_turned_away_total"] == nil {
+	if x := scrape(t, r); len(x.families) != 3 || x.families["dgrdma_build_info"] == nil || x.families["dgrdma_metrics_cut_short_total"] == nil || x.families["dgrdma_metrics_turned_away_total"] == nil {
 		t.Errorf("of nothing: %v", x.samples)
 	}
 }
