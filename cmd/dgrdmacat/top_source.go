@@ -20,8 +20,13 @@ import (
 
 const (
 	lookWithin = 5 * time.Second
-	// largestView bounds what is read. 65535 peers are 46 MB.
-	largestView = 256 << 20
+	// largestView bounds what is read, and mostParts how many objects and elements of lists are in it: each takes some
+	// 500 bytes here, and three bytes there. 65535 peers are 46 MB and 262,140 parts, as many links not more.
+	largestView = 64 << 20
+	mostParts   = 512 << 10
+	// largestHeader and longestReason bound what else a server may say. Arbitrary.
+	largestHeader = 64 << 10
+	longestReason = 200
 )
 
 // viewSource fetches views. They are JSON and not Prometheus' text, which
@@ -67,7 +72,7 @@ func newViewSource(s string) (*viewSource, error) {
 		url: u.String(), host: u.Host,
 		client: &http.Client{
 			Timeout:       lookWithin,
-			Transport:     &http.Transport{MaxIdleConnsPerHost: 1},
+			Transport:     &http.Transport{MaxIdleConnsPerHost: 1, MaxResponseHeaderBytes: largestHeader},
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
 	}, nil
@@ -95,6 +100,8 @@ func (s *viewSource) look(ctx context.Context) (topLook, error) {
 		return topLook{}, s.explain(ctx, err)
 	case len(body) > largestView:
 		return topLook{}, s.other(fmt.Sprintf("more than %d bytes", largestView))
+	case partsOf(body) > mostParts:
+		return topLook{}, s.other(fmt.Sprintf("more than %d objects", mostParts))
 	}
 	l := topLook{new(metrics.View), body}
 	switch err := json.Unmarshal(body, l.view); {
@@ -138,5 +145,38 @@ func (s *viewSource) explain(ctx context.Context, err error) error {
 
 // other says that something else answers there.
 func (s *viewSource) other(how string) error {
-	return fmt.Errorf("what answers at %s is not a program with --metrics: %s", s.url, printableASCII(how))
+	return fmt.Errorf("what answers at %s is not a program with --metrics: %s", s.url, printableASCII(cutTo(how, longestReason)))
+}
+
+// deepestView is more than lists and objects of a view are within each other.
+const deepestView = 32
+
+// partsOf counts the objects, the lists and the elements of lists of a JSON text. Of what is too deep to be a view there are too many.
+func partsOf(b []byte) (n int) {
+	lists, depth := uint64(0), 0 // a bit for each level, the innermost lowest
+	for i := 0; i < len(b); i++ {
+		switch b[i] {
+		case '"':
+			for i++; i < len(b) && b[i] != '"'; i++ {
+				if b[i] == '\\' {
+					i++
+				}
+			}
+		case '[', '{':
+			if depth++; depth > deepestView {
+				return mostParts + 1
+			}
+			lists <<= 1
+			if b[i] == '[' {
+				lists |= 1
+			}
+			n++
+		case ']', '}':
+			depth--
+			lists >>= 1
+		case ',':
+			n += int(lists & 1)
+		}
+	}
+	return n
 }

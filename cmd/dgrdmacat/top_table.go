@@ -145,7 +145,7 @@ func (t topTable) lines(columns, most int) []topLine {
 	for i, r := range t.rows {
 		rows[i] = topRow{cells: make([]string, len(r.cells)), style: r.style}
 		for j, s := range r.cells {
-			rows[i].cells[j] = printableASCII(s)
+			rows[i].cells[j] = printableASCII(cutTo(s, longestCell))
 		}
 	}
 	t.rows = rows
@@ -178,6 +178,10 @@ func (t topTable) lines(columns, most int) []topLine {
 	}
 	return all
 }
+
+// longestCell bounds how wide a column is that has names of the program that is watched. Arbitrary: more than an id and two
+// addresses need.
+const longestCell = 160
 
 // shortestName is how far a name is cut before the last rates are left out.
 const shortestName = 12

@@ -241,6 +241,52 @@ func TestTopRefusesWhatIsNoView(t *testing.T) {
 	}
 }
 
+// TestTopBoundsWhatItReads checks that what a server answers makes top neither allocate nor print many times as much.
+func TestTopBoundsWhatItReads(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("9", 1<<20)
+	for name, body := range map[string]string{
+		"empty peers":     `{"dgrdma":1,"endpoints":[{"peers":[{}` + strings.Repeat(`,{}`, mostParts) + `]}]}`,
+		"null peers":      `{"dgrdma":1,"endpoints":[{"peers":[null` + strings.Repeat(`,null`, mostParts) + `]}]}`,
+		"numbers":         `{"dgrdma":1,"endpoints":[0` + strings.Repeat(`,0`, mostParts) + `]}`,
+		"behind a string": `{"dgrdma":1,"a":"[\\\"{","endpoints":[0` + strings.Repeat(`,0`, mostParts) + `]}`,
+		"too deep":        `{"dgrdma":1,"a":` + strings.Repeat("[", 64) + strings.Repeat("]", 64) + `,"endpoints":[0` + strings.Repeat(`,0`, mostParts) + `]}`,
+		"a long number":   `{"dgrdma":1,"pid":` + long + `}`,
+		"too long":        `{"dgrdma":1,"a":"` + strings.Repeat("a", largestView) + `"}`,
+	} {
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, body) }))
+		src, err := newViewSource(s.URL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err = src.look(t.Context()); err == nil || len(err.Error()) > longestReason+100 {
+			t.Errorf("%s: an error of %d bytes", name, len(fmt.Sprint(err)))
+		}
+		src.close()
+		s.Close()
+	}
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("A", strings.Repeat("a", largestHeader))
+	}))
+	defer s.Close()
+	if code, _, stderr := runFor(t, t.Context(), "top", s.URL); code != exitError || len(stderr) > 1000 {
+		t.Errorf("a long header: code %d, %d bytes", code, len(stderr))
+	}
+	// What a program really has may be large.
+	v := manyPeers(65535)
+	for i := range v.Endpoints[0].Peers {
+		v.Endpoints[0].Peers[i].Counters, v.Endpoints[0].Peers[i].Refused = map[string]uint64{"a": 1}, map[string]uint64{"b": 1}
+	}
+	v.Endpoints[0].Peers[0].Name = long
+	body, err := json.Marshal(v)
+	if err != nil || partsOf(body) > mostParts*3/5 {
+		t.Errorf("%d parts of 65535 peers, %v", partsOf(body), err)
+	}
+	if n := len(textOf(topLayout(topLine{}, topTables(nil, v), 0, 0))); n > 70000*(longestCell+200) {
+		t.Errorf("one long name makes %d bytes of text", n)
+	}
+}
+
 // TestTopOfAPortOfRDMA: whoever gives top the port of RDMA over TCP reads what may be wrong, as does whose program ends amid an answer.
 func TestTopOfAPortOfRDMA(t *testing.T) {
 	t.Parallel()
