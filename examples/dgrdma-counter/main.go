@@ -87,6 +87,9 @@ func check(set *flag.FlagSet) (err error) {
 	return err
 }
 
+// mostClients is how many are connected at once: whoever reaches the port could take all memory otherwise. Arbitrary.
+const mostClients = 256
+
 // serve offers the counter until ctx ends, and says how far it came.
 func serve(ctx context.Context, at, port string, out io.Writer) error {
 	host, err := verbs.Open(at)
@@ -107,6 +110,7 @@ func serve(ctx context.Context, at, port string, out io.Writer) error {
 		return err
 	}
 	fmt.Fprintln(out, "serving on", l)
+	places := make(chan struct{}, mostClients)
 	for {
 		request, err := l.Accept(ctx)
 		if ctx.Err() != nil {
@@ -117,7 +121,14 @@ func serve(ctx context.Context, at, port string, out io.Writer) error {
 		if err != nil {
 			return err
 		}
-		go func() { // one that does not answer holds up nobody else
+		select {
+		case places <- struct{}{}:
+		default:
+			request.TurnAway(fmt.Appendf(nil, "%d clients are there already: try again later", mostClients))
+			continue
+		}
+		go func() { // one that does not answer holds up no other
+			defer func() { <-places }()
 			qp, err := request.Accept(ctx, &verbs.Options{Private: region.Key().Bytes(), Extensions: verbs.Atomics})
 			if err != nil {
 				fmt.Fprintln(os.Stderr, "dgrdma-counter:", err)

@@ -10,6 +10,9 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/dgrdma/dgrdma/verbs"
 )
 
 // TestMain lets the test's own program be counter, for processes of their own.
@@ -173,5 +176,39 @@ func TestServerEndsBehindTheLastNumber(t *testing.T) {
 	}))
 	if count := <-says; err != nil || taken != "0\n1\n" || count != "count 2\n" {
 		t.Errorf("%v; %q, %q", err, taken, count)
+	}
+}
+
+// TestTooManyClients checks that a server takes so many clients, tells the next one, and has a place again when one is gone.
+func TestTooManyClients(t *testing.T) {
+	server := counter("-port", "0", "serve")
+	line, err := start(t, server).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	host, err := verbs.Open("tcp:127.0.0.1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer host.Close()
+	dial := func() (*verbs.QueuePair, error) {
+		return host.Dial(t.Context(), strings.TrimPrefix(strings.TrimSpace(line), "serving on "), &verbs.Options{Sends: 1, Receives: 1})
+	}
+	var last *verbs.QueuePair
+	for range mostClients {
+		if last, err = dial(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := dial(); err == nil || !strings.Contains(err.Error(), "256 clients are there already") {
+		t.Errorf("one more: %v", err)
+	}
+	last.Close()
+	for until := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		if _, err := dial(); err == nil {
+			return
+		} else if time.Now().After(until) {
+			t.Fatalf("a place that is free: %v", err)
+		}
 	}
 }

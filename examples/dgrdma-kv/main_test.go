@@ -271,3 +271,33 @@ func TestStrangers(t *testing.T) {
 		t.Errorf("after all that: %v", err)
 	}
 }
+
+// TestTooManyClients checks that a server takes so many clients, tells the next one, and has a place again when one is gone.
+func TestTooManyClients(t *testing.T) {
+	at := startServer(t, "-port", "0")
+	host, err := verbs.Open("tcp:127.0.0.1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer host.Close()
+	dial := func() (*verbs.QueuePair, error) {
+		return host.Dial(t.Context(), at, &verbs.Options{Private: []byte(greeting), Sends: 1, Receives: 1})
+	}
+	var last *verbs.QueuePair
+	for range mostClients {
+		if last, err = dial(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := dial(); err == nil || !strings.Contains(err.Error(), "256 clients are there already") {
+		t.Errorf("one more: %v", err)
+	}
+	last.Close()
+	for until := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		if _, err := dial(); err == nil {
+			return
+		} else if time.Now().After(until) {
+			t.Fatalf("a place that is free: %v", err)
+		}
+	}
+}

@@ -28,6 +28,9 @@ const (
 
 const maxRequest = 2 + maxBoth
 
+// mostClients is how many are connected at once: whoever reaches the port could take all memory otherwise. Arbitrary.
+const mostClients = 256
+
 // Status of a request.
 const (
 	statusDone = iota
@@ -85,7 +88,11 @@ func (s *server) accept(ctx context.Context, l *verbs.Listener) {
 				request.TurnAway([]byte("this is a key-value store: say " + greeting))
 				return
 			}
-			id, inbox := s.enter()
+			id, inbox, ok := s.enter()
+			if !ok {
+				request.TurnAway(fmt.Appendf(nil, "%d clients are there already: try again later", mostClients))
+				return
+			}
 			_, err := request.Accept(ctx, &verbs.Options{
 				Private: private, Extensions: verbs.Immediates, Received: s.received, Sends: 2, Receives: 1,
 				Posted: []verbs.Receive{{ID: id, Data: inbox}},
@@ -98,13 +105,16 @@ func (s *server) accept(ctx context.Context, l *verbs.Listener) {
 	}
 }
 
-// enter makes a place for the requests of a client.
-func (s *server) enter() (id uint64, inbox []byte) {
+// enter makes a place for the requests of a client, if one is left.
+func (s *server) enter() (id uint64, inbox []byte, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if len(s.inbox) == mostClients {
+		return 0, nil, false
+	}
 	s.last++
 	s.inbox[s.last] = make([]byte, maxRequest)
-	return s.last, s.inbox[s.last]
+	return s.last, s.inbox[s.last], true
 }
 
 func (s *server) leave(id uint64) {

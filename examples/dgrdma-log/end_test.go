@@ -171,3 +171,32 @@ func TestNameIsOnTheDisk(t *testing.T) {
 		t.Errorf("%v is left", left)
 	}
 }
+
+// TestTooManyWait checks that a writer is told at once where so many wait already.
+func TestTooManyWait(t *testing.T) {
+	host, err := verbs.Open("tcp:127.0.0.1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer host.Close()
+	l, err := host.Listen("0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &server{place: make(chan struct{}, 1), silence: silence, out: io.Discard}
+	s.place <- struct{}{} // of another writer
+	s.waiting.Store(mostWaiting)
+	refused := make(chan error, 1)
+	go func() {
+		_, err := host.Dial(t.Context(), l.String(), &verbs.Options{Private: []byte(greeting)})
+		refused <- err
+	}()
+	request, err := l.Accept(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.admit(t.Context(), request)
+	if err := <-refused; err == nil || !strings.Contains(err.Error(), "many writers wait already") || s.waiting.Load() != mostWaiting {
+		t.Errorf("%v, and %d wait", err, s.waiting.Load())
+	}
+}

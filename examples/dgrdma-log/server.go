@@ -28,6 +28,8 @@ const (
 	patience = 2 * time.Second
 	// silence is for how long a writer may write nothing while another one waits.
 	silence = 10 * time.Second
+	// mostWaiting is how many writers wait at once. Arbitrary.
+	mostWaiting = 64
 )
 
 type server struct {
@@ -147,7 +149,11 @@ func (s *server) admit(ctx context.Context, request *verbs.Request) {
 		request.TurnAway([]byte("this is a log: say " + greeting))
 		return
 	}
-	s.waiting.Add(1)
+	if s.waiting.Add(1) > mostWaiting {
+		s.waiting.Add(-1)
+		request.TurnAway([]byte("many writers wait already"))
+		return
+	}
 	select {
 	case s.place <- struct{}{}:
 		s.waiting.Add(-1)
