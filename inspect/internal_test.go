@@ -5,8 +5,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dgrdma/dgrdma/capture/tcp"
 	"github.com/dgrdma/dgrdma/inspect/iwarp"
 	"github.com/dgrdma/dgrdma/rdmap"
+	"github.com/dgrdma/dgrdma/rdmap/mpa"
 )
 
 func TestSeriesMergesInPairs(t *testing.T) {
@@ -166,4 +168,27 @@ func TestOddOperationsHaveTheirArticle(t *testing.T) {
 			t.Errorf("%q, not %q", got, want)
 		}
 	}
+}
+
+// TestManyConnections checks that a report tells of so many connections of iWARP and counts the others, and keeps nothing of them.
+func TestManyConnections(t *testing.T) {
+	a := New()
+	for i := range mostConnections + 3 {
+		c := new(iwarp.Connection)
+		c.TCP = new(tcp.Connection)
+		a.Event(&iwarp.Event{Kind: iwarp.SetUp, Conn: c, SetUp: mpa.SetUp{}, Last: tcp.Ref{Record: i + 1}})
+	}
+	if len(a.streams) != mostConnections || len(a.connections) != mostConnections {
+		t.Errorf("%d and %d connections are kept", len(a.streams), len(a.connections))
+	}
+	r := a.Report()
+	if n := len(r.Connections); n != mostConnections {
+		t.Errorf("%d connections", n)
+	}
+	for _, f := range r.Findings {
+		if strings.HasPrefix(f.Text, "3 further connections of iWARP are not told of") {
+			return
+		}
+	}
+	t.Errorf("%+v", r.Findings)
 }

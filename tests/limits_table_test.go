@@ -33,6 +33,7 @@ var limits = []struct {
 			"`dgrdma_rdma_rejections_cut_short_total`", "TestCutShortIsCounted, TestTurnAway"},
 		{"a request or reply of MPA", "rdmap/mpa.maxSetup", true, "", "the connection is closed", "`dgrdma_rdma_set_up_failures_total`", "TestRequests"},
 		{"connections of who reads metrics over HTTP", "metrics.MostReaders", false, "", "the one there longest is closed for a newcomer", "`dgrdma_metrics_turned_away_total`", "TestPlaces"},
+		{"answers with metrics that are being written, of a kind, which their readers share", "metrics.MostAnswers", false, "", "the readers of the oldest are cut short", "`dgrdma_metrics_cut_short_total`", "TestAnswersAreShared"},
 	}},
 	{"Peers of an endpoint", []limit{
 		{"peers, connected and learned", "MaxPeers", false, "", "a learned one that is gone gives its place, or else a newcomer is refused; `Connect` fails with `ErrTooManyPeers`",
@@ -79,6 +80,8 @@ var limits = []struct {
 	{"RDMA over TCP", []limit{
 		{"requests of a queue pair, and receives likewise", "verbs.defaultDepth", false, ", or `Options.Sends` and `Receives`", "`Post` fails with `ErrFull`", "`dgrdma_rdma_queue_full_total`", "TestPostErrors"},
 		{"requests of a peer that wait for their answer", "verbs.defaultReads", false, ", or `Options.IRD`", "one more ends the connection", "`dgrdma_rdma_terminates_sent_total`", "TestTooManyReads"},
+		{"bytes of a connection that wait for the rest of a frame; none between frames", "rdmap/mpa.inputSize", true, "", "the system has no room for more, and the peer waits", "none: nothing is lost", "TestAttackIdle"},
+		{"frames of a connection that the system does not take yet, for the same time; another 50 KiB say where they are", "rdmap/mpa.slabSize", true, "", "answers wait, and then the requests of the peer", "`dgrdma_rdma_silent_peers_total`, if it takes nothing for `Options.GiveUp`", "TestAttackUntaken"},
 		{"a frame", "rdmap/mpa.maxFrame", true, "", "a longer one cannot be said", "none", "TestAttackIdle"},
 		{"regions and windows of a host, in each of its parts", "rdmap/memory.maxLive", false, "", "`Register` fails", "the error", "TestTableIsFull"},
 		{"clients of `rping --serve` and `ping --serve`", "verbs/latency.MostClients", false, "", "one silent for 10 s gives way, or one of the host with the most; else the next are rejected", "`dgrdma_rdma_connections_rejected_total`", "TestManyClients, TestSilentClientsGiveWay, TestRpingTooMany"},
@@ -91,6 +94,7 @@ var limits = []struct {
 		{"hosts of which it is known whether somebody answers for their address", "transport/udp.mostKnown", false, "", "they are looked up again", "none: nothing is lost", "TestNobodyHasTheAddress"},
 	}},
 	{"Captures", []limit{
+		{"connections of iWARP that `report` tells of", "inspect.mostConnections", false, "", "others are left out", "the report says how many", "TestManyConnections"},
 		{"flows that `report` follows, likewise directions with keys, and who is asked who is there", "inspect.mostFlows", false, "", "others are left out", "the report says how many", "TestMoreFlowsThanFollowed"},
 		{"pairs of who failed to reach whom, that `report` tells apart", "inspect.mostFailures", false, " by TCP, and as many by ICMP and ARP", "others are left out", "the report says how many", "TestFailuresAreBounded, TestNoticesAreBounded"},
 		{"connections of TCP that are of interest", "capture/tcp.MostKept", false, "", "the one silent for longest is given up", "`decode` says so", "TestBounds"},
@@ -103,6 +107,10 @@ var limits = []struct {
 		{"a record of a file", "capture.maxRecord", true, "", "the file is refused", "the error", "TestDamagedFile"},
 	}},
 	{"Commands", []limit{
+		{"a ping of `rping --serve`, of which each client has two", "verbs/rping.MaxSize", true, ", or `--size`", "the connection is ended", "a line says so", "TestRpingServerLimits"},
+		{"words that `serve` watches, each with its last change that found no room", "cmd/dgrdmacat.watchedWords", false, "", "`--watch` fails", "the error", "TestServeUsage"},
+		{"an answer that `top` reads", "cmd/dgrdmacat.largestView", true, "", "it is refused", "the error", "TestTopBoundsWhatItReads"},
+		{"objects, and elements of lists, of such an answer", "cmd/dgrdmacat.mostParts", false, "", "it is refused", "the error", "TestTopBoundsWhatItReads"},
 		{"what `serve` has to print", "cmd/dgrdmacat.journalRoom", false, "", "more is left out", "a line says how many", "TestJournalIsBounded"},
 		{"kinds of refusals that `serve` tells apart", "cmd/dgrdmacat.refusedKinds", false, "", "likewise", "likewise", "TestJournalIsBounded"},
 		{"answers that `ping --serve --link` keeps until its clients have a free buffer; of a link as many as it has buffers", "cmd/dgrdmacat.pingLinkMemory", true, "",
@@ -110,6 +118,8 @@ var limits = []struct {
 		{"slots of a run at `bench --serve`, each of 512 bytes beside the memory that is written to", "bench.mostSlots", false, "", "the run is refused", "the error", "TestSlotsAreBounded"},
 		{"work requests and receives of a run of verbs, each of a kilobyte", "bench.MostQueued", false, "", "the run is refused", "the error", "TestPlansAreBounded"},
 		{"senders that `listen` serves at once", "cmd/dgrdmacat.mostSenders", false, "", "one that sent nothing for 10 s gives way, or the next are refused; a peer gets no more places than it leaves for others", "the sender is told", "TestListenBusyWithMany, TestPlaces"},
+		{"clients of the example `dgrdma-kv`, and of `dgrdma-counter`", "examples/dgrdma-kv.mostClients", false, "", "the next are rejected", "the client is told", "TestTooManyClients"},
+		{"writers that wait for the example `dgrdma-log`", "examples/dgrdma-log.mostWaiting", false, "", "the next are rejected", "the writer is told", "TestTooManyWait"},
 		{"rejected clients over TCP that a server tells of in an hour", "cmd/dgrdmacat.mostRejectedTold", false, "", "more are left out", "a line says so", "TestRejectedTold"},
 	}},
 }

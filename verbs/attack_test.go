@@ -381,3 +381,43 @@ func TestAttackIdle(t *testing.T) {
 	v.host.Close()
 	all.Wait()
 }
+
+// TestAttackUntaken checks that a connection whose peer asks for much and takes no answers keeps one batch of frames, however much was asked for.
+func TestAttackUntaken(t *testing.T) {
+	for _, plain := range []bool{false, true} {
+		t.Run(fmt.Sprintf("plain=%v", plain), func(t *testing.T) {
+			v := newVictim(t, &verbs.Options{NoCRC: plain, Sends: 4, Receives: 4})
+			large, err := v.host.Register(make([]byte, 16<<20), verbs.RemoteRead) // more than sockets have room for
+			if err != nil {
+				t.Fatal(err)
+			}
+			live() // what pools keep lasts for two
+			before := live()
+			const n, asked = 20, 16
+			var all sync.WaitGroup
+			for range n {
+				a := v.attack(&mpa.Options{NoCRC: plain, ORD: asked})
+				q := <-v.pairs
+				var reads []ddp.Message
+				for i := range asked {
+					reads = append(reads, readRequest(uint32(i+1), large.Key()))
+				}
+				a.send(reads...)
+				for until := time.Now().Add(10 * time.Second); q.Stats().Unserved < asked-1 && time.Now().Before(until); time.Sleep(time.Millisecond) {
+				}
+				if got := q.Stats().Unserved; got < asked-1 { // the first is under way
+					t.Errorf("%d of %d Reads wait", got, asked)
+				}
+				all.Go(func() { <-q.Done() })
+			}
+			if grown := (int64(live()) - int64(before)) / n; grown > 320<<10 {
+				t.Errorf("a connection costs %d", grown)
+			} else {
+				t.Logf("a connection costs %d", grown)
+			}
+			v.over()
+			v.host.Close()
+			all.Wait()
+		})
+	}
+}
