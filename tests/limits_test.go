@@ -196,6 +196,7 @@ func readConstants(t *testing.T, room string) map[string]constantIn {
 var engine = []string{
 	"ack", "endpoint", "seal", "transport", "transport/udp", "transport/ether", "transport/internal/mmsg", "transport/internal/rtnl", "link", "link/stream", "link/netconn",
 	"verbs", "verbs/latency", "verbs/rping", "rdmap", "rdmap/ddp", "rdmap/memory", "rdmap/mpa", "capture", "capture/tcp", "metrics",
+	"inspect", "inspect/iwarp",
 }
 
 // others are such constants, by what they bound.
@@ -204,9 +205,11 @@ var others = map[string]string{
 	"how often something is done": "ack.mostTrials ack.mostRaised ack.mostUsual rdmap/mpa.mostProbes ack.mostUnmeasured ack.mostVain endpoint.mostAsked endpoint.mostDared endpoint.mostMissed endpoint.mostPlain " +
 		"transport/internal/mmsg.mostErrors transport/ether.mostVain",
 	"what a frame or a word of it has room for": "ack.MaxRun seal.MostHandshake seal.mostCounter transport.MostMTU capture.maxDropped transport/udp.maxPayload link.MaxMessage link.MaxPrivate link.MaxName " +
-		"link.maxText link.mostSize link.mostFlagPitch verbs.MaxPrivate verbs/rping.MaxSize rdmap/mpa.MaxReads rdmap/mpa.maxForeign rdmap/mpa.maxSegment rdmap/mpa.maxPrivate",
+		"link.maxText link.mostSize link.mostFlagPitch verbs.MaxPrivate rdmap/mpa.MaxReads rdmap/mpa.maxForeign rdmap/mpa.maxSegment rdmap/mpa.maxPrivate inspect/iwarp.maxFrame inspect/iwarp.mostPrivate inspect/iwarp.mostBegan",
 	"what one call does, or is kept for the next": "endpoint.mostHot endpoint.mostLent endpoint.mostSealed endpoint.mostFollow endpoint.mostSpare endpoint.mostLeft endpoint.mostAhead endpoint.mostAmid link.mostChunk ack.maxReorder " +
-		"transport/udp.maxSegments rdmap/mpa.maxPieces rdmap/mpa.maxBatch rdmap/mpa.maxMessages rdmap/mpa.maxRecords",
+		"transport/udp.maxSegments rdmap/mpa.maxPieces rdmap/mpa.maxBatch rdmap/mpa.maxMessages rdmap/mpa.maxRecords inspect.maxJump inspect/iwarp.MostSearched inspect/iwarp.MostChecked",
+	"what a report shows of a flow or a connection, whose memory TestConstantMemory weighs": "inspect.mostPoints inspect.mostMarks inspect.mostLives inspect.mostWorst inspect.mostRestart inspect.maxBins inspect.mostShown " +
+		"inspect.mostOfAKind inspect.mostHex",
 	"what the system takes":                         "transport/ether.mostRing capture.maxProgram capture.maxName",
 	"buffers of the peer, of which nothing is kept": "link.mostOffered",
 }

@@ -31,6 +31,9 @@ func TestCandidatesWait(t *testing.T) {
 	if c == nil || c.ways[0].state != searching || len(c.ways[0].search.candidates) < 100 {
 		t.Fatal("nothing is looked for")
 	}
+	if n := len(c.ways[0].search.candidates); n > mostCandidates {
+		t.Errorf("%d candidates of %d bytes are kept", n, bytes)
+	}
 	if n := c.ways[0].search.tried; n != 0 {
 		t.Errorf("%d bytes had %d candidates looked at, of which none is whole", bytes, n)
 	}
