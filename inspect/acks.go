@@ -22,6 +22,8 @@ func (f *flow) acknowledged(s *seen) {
 		if ahead := w.Diff(f.ids.newest); ahead > 0 {
 			if ahead < maxJump {
 				f.ids.ackAhead(w)
+			} else if f.nRestart+f.jumps > 0 {
+				f.acksStale++
 			}
 			continue
 		}

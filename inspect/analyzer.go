@@ -132,10 +132,16 @@ func (a *Analyzer) Add(p *captured.Packet) {
 	a.unsealed(k, s)
 	if f := a.flow(k, s); f != nil {
 		lives := f.nRestart
+		if r := f.reverse; r != nil && r.ours {
+			f.ours = true
+		}
 		f.add(s)
 		a.reads(f, p, s)
 		if f.reverse == nil {
 			f.reverse = a.reverse(k)
+		}
+		if r := f.reverse; r != nil && f.ours { // so is its peer
+			r.ours = true
 		}
 		f.heardOf(s, f.nRestart > lives)
 		f.reverse.acknowledged(s)

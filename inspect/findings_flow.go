@@ -60,7 +60,7 @@ func (f *flow) aboutLoss(c *findings) {
 			"%s from %s %s no acknowledgement in the capture, where %s acknowledges others; the first is frame %d.%s%s",
 			count(n, "frame"), from, has(n), to, f.firstUnacked.id.Seq(), text, f.stale())
 	}
-	if n := f.missing - f.missingAcked; n > 0 && f.hidden == 0 { // else they may be behind the snap length
+	if n := f.missing - f.missingAcked; n > 0 && f.hidden == 0 && f.jumps == 0 { // else they may be behind the snap length, or how many there are cannot be told
 		s := Note
 		if f.tx.never > 0 {
 			s = Warning
@@ -69,11 +69,18 @@ func (f *flow) aboutLoss(c *findings) {
 		if !f.introducedFirst { // one of the first frames may be an old one, sent again
 			in, or = "after its first frames", ", or sent before it began"
 		}
+		if !f.ours {
+			or += ", or no frame had them" // as where a sender numbers what it then does not send
+		}
 		c.add(s, "gap", n, []int{f.firstMissing.record}, "%s of %s %s not in the capture, nor acknowledged %s; the first is %d, before this record. %s lost before the point of capture, or by the capture itself%s. "+
 			"Frames that hold only acknowledgements are not repeated when they are lost.%s", count(n, "frame id"), from, isAre(n), in, f.firstMissing.id.Seq(), capital(itThey(n)+" "+wasWere(n)), or, f.stale())
 	}
 	if f.jumps > 0 {
-		c.add(Warning, "leap", f.jumps, []int{f.firstJump}, "Frame ids of %s go on elsewhere %s: a long piece is missing in the capture, or %s restarted. How many frames are missing cannot be told.", from, times(f.jumps), from)
+		began := ""
+		if !f.introducedFirst {
+			began = ", or was sent before it began"
+		}
+		c.add(Warning, "leap", f.jumps, []int{f.firstJump}, "Frame ids of %s go on elsewhere %s: a long piece is missing in the capture%s, or %s restarted. How many frames are missing cannot be told.", from, times(f.jumps), began, from)
 	}
 	if f.tx.never > 0 && f.cut == 0 && f.hidden == 0 && f.jumps == 0 {
 		s := f.problem(f.nRestart > 0) // which is told

@@ -178,7 +178,8 @@ func (x *ids) takeAhead(w ack.Wide) bool {
 type stray struct {
 	seq    frame.Seq
 	n      int
-	data   int // among them, those with messages
+	data   int       // among them, those with messages
+	from   frame.Seq // of the first
 	record int
 	at     time.Duration
 }
@@ -195,7 +196,7 @@ func (s *stray) note(f *seen) bool { return s.noteRun(f, 64, straysBelieved) }
 // noteRun is note for a run of so many frames, each of which is at most so far from the one before.
 func (s *stray) noteRun(f *seen, apart, believed int) bool {
 	if d := f.Seq.Diff(s.seq); s.n == 0 || d < 1 || d > apart {
-		*s = stray{record: f.record, at: f.at}
+		*s = stray{from: f.Seq, record: f.record, at: f.at}
 	}
 	s.seq = f.Seq
 	s.n++

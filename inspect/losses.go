@@ -32,7 +32,7 @@ func (a *Analyzer) aboutLosses(c *findings) {
 	told, more, moreFlows := 0, 0, 0
 	for _, f := range a.order {
 		m := f.missingAcked
-		if m == 0 {
+		if m == 0 || f.jumps > 0 { // how many are missing where ids leap cannot be told
 			continue
 		}
 		n += m

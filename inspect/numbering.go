@@ -72,6 +72,7 @@ func (f *flow) leap(s *seen) {
 	n := int(s.Seq - f.ids.newest.Seq()) // in 16 bits, the way forward: how many rounds of them passed is not known
 	f.close()
 	f.ids.begin(f.ids.newest + ack.Wide(n)) // the numbering is the same, unless the sender restarted
+	f.beginsBehind(s)
 	f.aligned = false
 	f.strays.n = 0
 }
@@ -83,6 +84,15 @@ func (f *flow) believed(s *seen) {
 		before-- // s itself is counted when its place is known
 	}
 	f.firsts += max(0, before)
+}
+
+// beginsBehind notes that a numbering, which s is the newest frame of, begins with the strays that it followed: these are none from before
+// the first frame.
+func (f *flow) beginsBehind(s *seen) {
+	if f.strays.n > 0 {
+		f.ids.first -= ack.Wide(s.Seq.Diff(f.strays.from) + 1)
+		f.ids.put(slot{id: f.ids.newest, state: slotMissing, record: s.record, firstAt: s.at})
+	}
 }
 
 // restart begins another life of the sender.
@@ -102,6 +112,9 @@ func (f *flow) restart(s *seen, id ack.Wide, how string) {
 		id = firstWide(s.Seq)
 	}
 	f.begin(id)
+	if id.Seq() == f.strays.seq && f.strays.n > 1 {
+		f.beginsBehind(s)
+	}
 	f.strays.n = 0
 	f.anyAcked = false
 }

@@ -137,7 +137,7 @@ func TestStories(t *testing.T) {
 			s.data(4, 10, 1)
 			s.acks(3, 4, 1)
 		}, "problem: Of 1 transaction from endpoint 1 to endpoint 2 not all messages are in the capture; of transaction 9, which begins in this record, 2 of 3 messages are.\n" +
-			"warning: 1 frame id of endpoint 1 is not in the capture, nor acknowledged after its first frames; the first is 2, before this record. It was lost before the point of capture, or by the capture itself, or sent before it began. Frames that hold only acknowledgements are not repeated when they are lost.\n", nil},
+			"warning: 1 frame id of endpoint 1 is not in the capture, nor acknowledged after its first frames; the first is 2, before this record. It was lost before the point of capture, or by the capture itself, or sent before it began, or no frame had them. Frames that hold only acknowledgements are not repeated when they are lost.\n", nil},
 		{"a transaction under way at the end", func(s *story) {
 			s.a.Add(s.packet(1, 2, frameWith(1, 2, 1, frame.Message{Txn: 9, CompletionAddr: 8, Count: 3, Index: 1, Len: 16})))
 			s.acks(1, 1, 1)
@@ -242,7 +242,7 @@ func TestStories(t *testing.T) {
 			s.acks(1, 100, 10)
 			s.data(20_000, 20_000, 10)
 			s.acks(2, 20_003, 7)
-		}, "warning: Frame ids of endpoint 1 go on elsewhere once: a long piece is missing in the capture, or endpoint 1 restarted. How many frames are missing cannot be told.\n", nil},
+		}, "warning: Frame ids of endpoint 1 go on elsewhere once: a long piece is missing in the capture, or was sent before it began, or endpoint 1 restarted. How many frames are missing cannot be told.\n", nil},
 		{"one direction", func(s *story) {
 			s.acks(1, 1, 8)
 		}, "note: Endpoint 2 acknowledges frames of endpoint 1 that are not in the capture: only one direction was captured.\n", nil},

@@ -92,6 +92,9 @@ func drawPlan(seed uint64) plan {
 		}
 		p.links[i] = l
 	}
+	if worlds.NewDice(seed, 4).Chance(0.1) {
+		p.foreign(worlds.NewDice(seed, 5))
+	}
 	for i := range p.loads {
 		if i == 1 && d.Chance(0.5) {
 			continue
@@ -132,8 +135,25 @@ func drawPlan(seed uint64) plan {
 	return p
 }
 
+// foreign makes the nodes peers of another kind, which have no keys and no checksums.
+func (p *plan) foreign(d worlds.Dice) {
+	p.kind = []worlds.Kind{worlds.OpenCPI, worlds.Legacy, worlds.OpenCPI2}[d.IntN(3)]
+	p.window, p.sealed, p.checksum, p.mtu = 0, false, false, 1472
+	for i := range p.links {
+		l, may := &p.links[i], p.kind.Faults(i)
+		l.HoldBack = 0
+		if !may.Loss {
+			l.Loss = 0
+			l.Rate = 0
+		}
+		if !may.Reorder {
+			l.Reorder = 0
+		}
+	}
+}
+
 func (p plan) String() string {
-	s := fmt.Sprintf("mtu %d, window %d", p.mtu, p.window)
+	s := fmt.Sprintf("%s, mtu %d, window %d", p.kind, p.mtu, p.window)
 	if p.sealed {
 		s += ", sealed"
 	}
@@ -239,7 +259,8 @@ func (w *world) start(t *testing.T, i int) {
 	}
 	wire := &wire{Conn: w.net.Attach(w.addrs[i], simnet.Config{MTU: w.mtu + tagSize, Headroom: -1}), w: w, node: i, life: n.life}
 	lives := rand.New(rand.NewPCG(w.seed, uint64(20+2*n.life+i)))
-	cfg := &endpoint.Config{ID: frame.EndpointID(1 + i), Memory: memory, Entropy: lives.Uint32, Window: w.window, Checksum: w.checksum, GiveUp: 5 * time.Second}
+	profile := w.kind.Profile(i, false)
+	cfg := &endpoint.Config{Profile: &profile, ID: frame.EndpointID(1 + i), Memory: memory, Entropy: lives.Uint32, Window: w.window, Checksum: w.checksum, GiveUp: 5 * time.Second}
 	if w.sealed {
 		cfg.Keys = &seal.Ring{All: &seal.Key{1, 2, 3}}
 	}
