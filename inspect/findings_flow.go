@@ -152,7 +152,7 @@ func (f *flow) aboutOrder(c *findings) {
 	firsts := f.firsts
 	switch n := f.duplicates; {
 	case n == 0:
-	case 2*n > firsts && n > 2:
+	case 2*n > firsts && n > 2 && (!f.ours || f.doubled()): // of ours, it shows in frames that are never sent again
 		c.add(Warning, "twice in the capture", n, nil, "%s of %s from %s to %s are in the capture twice: it was taken at two places "+
 			"(interface \"any\", both sides of a bridge), or the network doubles frames.", Grouped(int64(n)), count(firsts, "frame"), from, to)
 	default:

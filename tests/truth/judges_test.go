@@ -200,7 +200,11 @@ func (j *judgement) gap(f *inspect.Finding, about *flow) string {
 	}
 	vague := strings.Contains(f.Text, uncounted) || strings.Contains(f.Text, "sent before it began")
 	var none []*content
-	for _, c := range about.missing() {
+	missing := about.missing()
+	if vague {
+		missing = slices.DeleteFunc(slices.Clone(about.sent), func(c *content) bool { return about.all[c] })
+	}
+	for _, c := range missing {
 		if about.acked[c] == nil || vague {
 			none = append(none, c)
 		}
@@ -216,6 +220,9 @@ func (j *judgement) gap(f *inspect.Finding, about *flow) string {
 		if vague && int(c.seq) == n[1] {
 			first = c
 		}
+	}
+	if strings.Contains(f.Text, "no frame had them") && int(first.seq) != n[1] {
+		return ""
 	}
 	if int(first.seq) != n[1] {
 		return "the first is " + itoa(int(first.seq))
@@ -298,7 +305,7 @@ func (j *judgement) twice(f *inspect.Finding, about *flow) string {
 		return "it cannot be read"
 	}
 	again, doubled := about.extra()
-	if n[0] > again+doubled || n[1] != len(about.order) && !j.snapped() {
+	if n[0] > again+doubled || !j.snapped() && (n[1] > len(about.order) || n[1] < len(about.order)-j.flowOf(about).Strays) {
 		return "there are " + itoa(again+doubled) + " of " + itoa(len(about.order))
 	}
 	return unless(j.capture.twice || doubled > 0, "the sender sent them again")
