@@ -116,7 +116,7 @@ var limits = []struct {
 	}},
 	{"Commands", []limit{
 		{"a ping of `rping --serve`, of which each client has two", "verbs/rping.MaxSize", true, ", or `--size`", "the connection is ended", "a line says so", "TestRpingServerLimits"},
-		{"words that `serve` watches, each with its last change that found no room", "cmd/dgrdmacat.watchedWords", false, "", "`--watch` fails", "the error", "TestServeUsage"},
+		{"words that `serve` watches, each with its last change that found no room, of 168 bytes", "cmd/dgrdmacat.watchedWords", false, "", "`--watch` fails", "the error", "TestServeUsage"},
 		{"an answer that `top` reads", "cmd/dgrdmacat.largestView", true, "", "it is refused", "the error", "TestTopBoundsWhatItReads"},
 		{"objects, and elements of lists, of such an answer", "cmd/dgrdmacat.mostParts", false, "", "it is refused", "the error", "TestTopBoundsWhatItReads"},
 		{"what `serve` has to print", "cmd/dgrdmacat.journalRoom", false, "", "more is left out", "a line says how many", "TestJournalIsBounded"},

@@ -34,7 +34,8 @@ func TestCandidatesWait(t *testing.T) {
 	if n := len(c.ways[0].search.candidates); n > mostCandidates {
 		t.Errorf("%d candidates of %d bytes are kept", n, bytes)
 	}
-	if n := c.ways[0].search.tried; n != 0 {
+	// A byte at random makes a short frame of a header now and then, whose place is looked at when it is whole.
+	if n := c.ways[0].search.tried; n > bytes/100 {
 		t.Errorf("%d bytes had %d candidates looked at, of which none is whole", bytes, n)
 	}
 }
