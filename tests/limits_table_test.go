@@ -128,7 +128,7 @@ var limits = []struct {
 		{"senders that `listen` serves at once", "cmd/dgrdmacat.mostSenders", false, "", "one that sent nothing for 10 s gives way, or the next are refused; a peer gets no more places than it leaves for others", "the sender is told", "TestListenBusyWithMany, TestPlaces"},
 		{"clients of the example `dgrdma-kv`, and of `dgrdma-counter`", "examples/dgrdma-kv.mostClients", false, "", "the next are rejected", "the client is told", "TestTooManyClients"},
 		{"writers that wait for the example `dgrdma-log`", "examples/dgrdma-log.mostWaiting", false, "", "the next are rejected", "the writer is told", "TestTooManyWait"},
-		{"rejected clients over TCP that a server tells of in an hour", "cmd/dgrdmacat.mostRejectedTold", false, "", "more are left out", "a line says so", "TestRejectedTold"},
+		{"lines at once that a server prints of what peers do; then it prints one a second, but all words that `serve` watches", "cmd/dgrdmacat.mostLines", false, "", "more are left out", "a line says how many, once a minute and at the end", "TestPeerLogIsBounded, TestJournalIsBounded"},
 	}},
 }
 

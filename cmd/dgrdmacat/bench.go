@@ -188,7 +188,7 @@ func benchBoth(ctx context.Context, opt *benchOptions, stdout, stderr io.Writer)
 	if err != nil {
 		return err
 	}
-	s, err := openServer(opt, local, memory, false, io.Discard)
+	s, err := openServer(opt, local, memory, false, newPeerLog(io.Discard))
 	if err != nil {
 		return err
 	}

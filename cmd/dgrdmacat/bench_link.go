@@ -44,7 +44,7 @@ type linkResult struct {
 }
 
 // openLinkServer opens the serving side of bench --link.
-func openLinkServer(ctx context.Context, o *benchOptions, local url.Endpoint, log io.Writer) (*link.Host, *bench.LinkServer, error) {
+func openLinkServer(ctx context.Context, o *benchOptions, local url.Endpoint, log *peerLog) (*link.Host, *bench.LinkServer, error) {
 	local, err := o.wire.apply(local)
 	if err = cmp.Or(err, fitsHere(local)); err != nil {
 		return nil, nil, err
@@ -70,7 +70,9 @@ func linkServe(ctx context.Context, o *benchOptions, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	h, s, err := openLinkServer(ctx, o, local, stderr)
+	log := newPeerLog(stderr)
+	defer log.close()
+	h, s, err := openLinkServer(ctx, o, local, log)
 	if err != nil {
 		return err
 	}
@@ -90,7 +92,7 @@ func linkServe(ctx context.Context, o *benchOptions, stderr io.Writer) error {
 				return err
 			}
 			if err != nil {
-				fmt.Fprintln(stderr, err)
+				fmt.Fprintln(log, err)
 			}
 		case <-ctx.Done():
 			if o.once {
@@ -274,7 +276,7 @@ func linkBoth(ctx context.Context, o *benchOptions, stdout, stderr io.Writer) er
 	// The server ends by what the client does, also if that is interrupted.
 	both, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
-	h, s, err := openLinkServer(both, o, local, io.Discard)
+	h, s, err := openLinkServer(both, o, local, newPeerLog(io.Discard))
 	if err != nil {
 		return err
 	}

@@ -21,7 +21,7 @@ const servedMemory = 128 << 20
 var mostPeers = int(settings.MaxPeers.Most)
 
 // openServer opens the serving side of bench. private: no client shares its process.
-func openServer(opt *benchOptions, local url.Endpoint, size uint64, private bool, log io.Writer) (*bench.Server, error) {
+func openServer(opt *benchOptions, local url.Endpoint, size uint64, private bool, log *peerLog) (*bench.Server, error) {
 	local, err := opt.wire.apply(local)
 	if err = cmp.Or(err, fitsHere(local)); err != nil {
 		return nil, err
@@ -46,7 +46,7 @@ func openServer(opt *benchOptions, local url.Endpoint, size uint64, private bool
 	if private {
 		s.Idle = bench.MemoryInUse()
 	}
-	s.Runs = tellRuns(log, log, func(r bench.Run) {
+	s.Runs = tellRuns(log, func(r bench.Run) {
 		back := ""
 		if r.Saw.Transactions > 0 {
 			back = fmt.Sprintf("; %d written back, %s", r.Saw.Transactions, rateText(perSecond(r.Saw.Bytes, time.Duration(r.Saw.Nanoseconds))))
@@ -67,11 +67,11 @@ func openServer(opt *benchOptions, local url.Endpoint, size uint64, private bool
 }
 
 // tellRuns writes what the runs of clients do, and to a terminal how far they are; ours writes of one that was not a rival's.
-func tellRuns(terminal, log io.Writer, ours func(r bench.Run)) bench.Runs {
+func tellRuns(log *peerLog, ours func(r bench.Run)) bench.Runs {
 	return bench.Runs{
 		Began: func(p bench.Plan, arrived func() uint64) (over func()) {
 			began := time.Now()
-			return showProgress(terminal, func() string {
+			return showProgress(log.to, func() string {
 				bytes := arrived() * uint64(p.Size)
 				return fmt.Sprintf("%s arrived, %s", amount(int64(bytes)), rateText(perSecond(bytes, time.Since(began))))
 			})
@@ -91,7 +91,9 @@ func benchServe(ctx context.Context, opt *benchOptions, stderr io.Writer) error 
 	if err != nil {
 		return err
 	}
-	s, err := openServer(opt, local, opt.memory.value, true, stderr)
+	log := newPeerLog(stderr)
+	defer log.close()
+	s, err := openServer(opt, local, opt.memory.value, true, log)
 	if err != nil {
 		return err
 	}

@@ -83,7 +83,7 @@ func (o *benchOptions) checkVerbs() error {
 }
 
 // openVerbsServer opens the serving side.
-func openVerbsServer(at tcpAddress, memory uint64, private bool, stderr io.Writer) (*bench.VerbsServer, error) {
+func openVerbsServer(at tcpAddress, memory uint64, private bool, log *peerLog) (*bench.VerbsServer, error) {
 	h, err := at.open()
 	if err != nil {
 		return nil, err
@@ -97,8 +97,7 @@ func openVerbsServer(at tcpAddress, memory uint64, private bool, stderr io.Write
 	if private {
 		s.Idle = bench.MemoryInUse()
 	}
-	log := &clientLog{Writer: stderr}
-	s.Runs = tellRuns(stderr, log, func(r bench.Run) {
+	s.Runs = tellRuns(log, func(r bench.Run) {
 		back := ""
 		if r.Saw.Transactions > 0 {
 			back = fmt.Sprintf("; %d by this side, %s", r.Saw.Transactions, rateText(perSecond(r.Saw.Bytes, time.Duration(r.Saw.Nanoseconds))))
@@ -108,7 +107,7 @@ func openVerbsServer(at tcpAddress, memory uint64, private bool, stderr io.Write
 	})
 	s.Failed = func(client fmt.Stringer, err error) { fmt.Fprintf(log, "%v: %v\n", client, goneTCP("", err)) }
 	s.Rejected = func(client net.Addr, private []byte) {
-		log.rejected(time.Now(), client, strangerTCP("bench --op", private, nil))
+		log.rejected(client, strangerTCP("bench --op", private, nil))
 	}
 	return s, nil
 }
@@ -118,7 +117,9 @@ func verbsServe(ctx context.Context, o *benchOptions, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	s, err := openVerbsServer(at, o.memory.value, true, stderr)
+	log := newPeerLog(stderr)
+	defer log.close()
+	s, err := openVerbsServer(at, o.memory.value, true, log)
 	if err != nil {
 		return err
 	}
@@ -152,7 +153,7 @@ func verbsBoth(ctx context.Context, o *benchOptions, stdout, stderr io.Writer) e
 		return err
 	}
 	loopback := tcpAddress{"127.0.0.1", "0"}
-	s, err := openVerbsServer(loopback, memory, false, io.Discard)
+	s, err := openVerbsServer(loopback, memory, false, newPeerLog(io.Discard))
 	if err != nil {
 		return err
 	}

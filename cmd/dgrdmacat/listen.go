@@ -5,6 +5,8 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
+	"strings"
 	"sync"
 	"time"
 
@@ -97,6 +99,7 @@ type listener struct {
 	back    *input        // what is sent back; nil: nothing
 	stdout  chan struct{} // capacity 1: whose turn it is to write there
 	places  senderPlaces
+	log     *peerLog
 
 	mu            sync.Mutex
 	whole, failed int
@@ -135,8 +138,9 @@ func runListen(ctx context.Context, o *listenOptions, std *stdio) error {
 	}
 	defer h.Close()
 	o.metrics.host(h)
-	l := &listener{listenOptions: o, std: std, targets: t, back: back, stdout: make(chan struct{}, 1),
+	l := &listener{listenOptions: o, std: std, targets: t, back: back, stdout: make(chan struct{}, 1), log: newPeerLog(std.err),
 		places: senderPlaces{most: most, taken: make(map[*stream.Stream]*place)}}
+	defer l.log.close()
 	if l.port, err = stream.Listen(h, &stream.Options{Duplex: o.duplex, Checksum: o.checksum, Vet: l.agree, Refused: l.sentAway}); err != nil {
 		return err
 	}
@@ -157,7 +161,7 @@ func (l *listener) sentAway(peer dgrdma.PeerName, why error) {
 	if errors.Is(why, errBusy) {
 		return // which says nothing new, and may come often
 	}
-	fmt.Fprintf(l.std.err, "%v was sent away: %v\n", peer, strangerInWords(why))
+	fmt.Fprintf(l.log, "%v was sent away: %v\n", peer, strangerInWords(why))
 }
 
 // agree returns why a sender is not served: it wants something back, or nothing, or there is no
@@ -201,7 +205,7 @@ func (l *listener) serveOne(ctx context.Context) error {
 		} else if kept := l.places.leave(e.s); kept && !wrong(e.s, e.err) {
 			return e.err
 		} else {
-			fmt.Fprintf(l.std.err, "%v was sent away: %v\n", e.s.Link().Peer().Name(), e.err)
+			fmt.Fprintf(l.log, "%v was sent away: %v\n", e.s.Link().Peer().Name(), e.err)
 		}
 		switch {
 		case failed == nil || l.places.any():
@@ -241,7 +245,7 @@ func (l *listener) serveMany(ctx context.Context) error {
 			err := l.serve(ctx, s)
 			l.places.leave(s)
 			if err != nil {
-				fmt.Fprintf(l.std.err, "dgrdmacat listen: %s\n", inPlain(err, nil))
+				fmt.Fprintf(l.log, "dgrdmacat listen: %s\n", inPlain(err, nil))
 			}
 		})
 	}
@@ -257,7 +261,7 @@ func (l *listener) serve(ctx context.Context, s *stream.Stream) error {
 	if s.Size() >= 0 {
 		announced = ", " + count(s.Size(), "byte")
 	}
-	fmt.Fprintf(l.std.err, "receiving from %v%s\n", s.Link().Peer().Name(), announced)
+	fmt.Fprintf(l.log, "receiving from %v%s\n", s.Link().Peer().Name(), announced)
 	name, err := l.receive(ctx, t)
 	if err != nil {
 		err = inWords(err, "sender", s)
@@ -273,13 +277,19 @@ func (l *listener) serve(ctx context.Context, s *stream.Stream) error {
 	if errors.Is(err, errInterrupted) {
 		l.cut++
 	}
+	var line strings.Builder
 	if l.keep && !l.json {
-		fmt.Fprintf(l.std.err, "%s: ", r.Peer)
+		fmt.Fprintf(&line, "%s: ", r.Peer)
 		if name != "" {
-			fmt.Fprintf(l.std.err, "%s: ", text.Plain(name))
+			fmt.Fprintf(&line, "%s: ", text.Plain(name))
 		}
 	}
-	return errors.Join(err, r.print(l.json, l.std))
+	err = errors.Join(err, r.print(l.json, &stdio{out: l.std.out, err: &line}))
+	if line.Len() > 0 {
+		_, unsaid := io.WriteString(l.log, line.String())
+		err = errors.Join(err, unsaid)
+	}
+	return err
 }
 
 // receive runs a stream into where it belongs, and returns the name of that.

@@ -54,6 +54,8 @@ func pingLinkServe(ctx context.Context, o *pingOptions, stderr io.Writer) error 
 		return err
 	}
 	fmt.Fprintf(stderr, "answering on %s\n%s%s may dial port %q\n", h.URL(), reach(h.Endpoint()), anybody(local), pingPort)
+	log := newPeerLog(stderr)
+	defer log.close()
 	accepting, stop := context.WithCancel(ctx)
 	defer stop()
 	var links sync.WaitGroup
@@ -73,23 +75,25 @@ func pingLinkServe(ctx context.Context, o *pingOptions, stderr io.Writer) error 
 		}
 		links.Go(func() {
 			err := endOf(accepting, l, o.busyPoll)
-			if s := l.Stats(); s.In.Messages > 0 {
-				n := s.In.Messages
-				if s.In.EndOfFile {
-					n-- // which counts as one
-				}
-				sayPinged(stderr, s.Peer, n, uint32(s.In.Bytes/max(n, 1)))
+			s := l.Stats()
+			n := s.In.Messages
+			if s.In.EndOfFile {
+				n-- // which counts as one
 			}
 			bounded, cancel := context.WithTimeout(ctx, 10*farewell)
 			l.CloseContext(bounded)
 			cancel()
 			switch {
 			case accepting.Err() != nil:
+				err = nil
 			case o.once:
 				first.Do(func() { served = err; stop() })
-			case err != nil:
-				fmt.Fprintln(stderr, err)
+				err = nil
 			}
+			if of := (*link.Error)(nil); errors.As(err, &of) {
+				err = of.Err // the peer is said already
+			}
+			sayPinged(log, s.Peer, n, uint32(s.In.Bytes/max(n, 1)), err)
 		})
 	}
 }

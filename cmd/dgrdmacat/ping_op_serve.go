@@ -31,7 +31,7 @@ func pingOpServe(ctx context.Context, o *pingOptions, stderr io.Writer) error {
 		defer f.Close()
 		room.File = f
 	}
-	s := &tcpServer{at: at, once: o.once, urlFile: &o.urlFile, doing: "answering", log: clientLog{Writer: stderr}, metrics: &o.metrics}
+	s := &tcpServer{at: at, once: o.once, urlFile: &o.urlFile, doing: "answering", log: newPeerLog(stderr), metrics: &o.metrics}
 	s.accept = func(ctx context.Context, h *verbs.Host, r *verbs.Request) (func(context.Context) (string, error), error) {
 		c, err := room.Accept(ctx, h, r)
 		if errors.Is(err, latency.ErrStranger) {

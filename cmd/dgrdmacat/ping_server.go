@@ -70,9 +70,21 @@ func (c *pinging) gone(now time.Time, giveUp time.Duration) (bool, error) {
 	return now.Sub(c.since) > giveUp, err
 }
 
-// sayPinged tells of a client that is through.
-func sayPinged(w io.Writer, client dgrdma.PeerName, pings uint64, bytes uint32) {
-	fmt.Fprintf(w, "%v: %s of %s\n", client, count(pings, "ping"), count(int(bytes), "byte"))
+// sayPinged tells of a client that is through, and why if that is an error.
+func sayPinged(log *peerLog, client dgrdma.PeerName, pings uint64, bytes uint32, why error) {
+	said := fmt.Sprintf("%v: ", client)
+	switch {
+	case pings > 0:
+		said += fmt.Sprintf("%s of %s", count(pings, "ping"), count(int(bytes), "byte"))
+		if why != nil {
+			said += fmt.Sprintf("; then %v", why)
+		}
+	case why != nil:
+		said += why.Error()
+	default:
+		return
+	}
+	fmt.Fprintln(log, said)
 }
 
 func pingServe(ctx context.Context, o *pingOptions, stderr io.Writer) error {
@@ -95,6 +107,8 @@ func pingServe(ctx context.Context, o *pingOptions, stderr io.Writer) error {
 		return err
 	}
 	fmt.Fprintf(stderr, "answering on %s\n%s%s may ping it\n", e.URL(), reach(e), anybody(local))
+	log := newPeerLog(stderr)
+	defer log.close()
 	var served error
 	err = attend(ctx, o.pollOf(e), nil, min(e.GiveUp()/8, farewell), func(now time.Time) (over bool) {
 		for _, conn := range e.Conns() {
@@ -103,16 +117,11 @@ func pingServe(ctx context.Context, o *pingOptions, stderr io.Writer) error {
 			if !gone {
 				continue
 			}
-			if n := c.pings.Load(); n > 0 {
-				sayPinged(stderr, conn.Name(), n, c.size.Load())
-			}
 			conn.Close()
-			switch {
-			case o.once && c.number != 0:
-				over, served = true, errors.Join(served, err)
-			case err != nil:
-				fmt.Fprintf(stderr, "%v: %v\n", conn.Name(), err)
+			if o.once && c.number != 0 {
+				over, served, err = true, errors.Join(served, err), nil
 			}
+			sayPinged(log, conn.Name(), c.pings.Load(), c.size.Load(), err)
 		}
 		return over
 	})

@@ -166,7 +166,7 @@ func rpingServe(ctx context.Context, o *rpingOptions, std *stdio) error {
 	if err != nil {
 		return err
 	}
-	s := &tcpServer{at: at, once: o.once, urlFile: &o.urlFile, doing: "answering rping", log: clientLog{Writer: std.err}, metrics: &o.metrics}
+	s := &tcpServer{at: at, once: o.once, urlFile: &o.urlFile, doing: "answering rping", log: newPeerLog(std.err), metrics: &o.metrics}
 	room := &places.Room{Most: mostTCPClients, Patience: latency.Patience}
 	s.accept = func(ctx context.Context, _ *verbs.Host, r *verbs.Request) (func(context.Context) (string, error), error) {
 		place, err := room.Enter(ctx, r.RemoteAddr().(*net.TCPAddr).AddrPort().Addr(), 0)

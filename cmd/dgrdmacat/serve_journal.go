@@ -33,8 +33,8 @@ type journal struct {
 
 	mu      sync.Mutex
 	entries []entry
-	late    []entry // changes of words that found no room, the last of each
-	lost    uint64  // events that found none
+	late    []entry    // changes of words that found no room, the last of each
+	lines   lineBudget // of events, which anyone may cause, and not of words that are watched
 	refused map[refusal]*refusals
 }
 
@@ -136,10 +136,12 @@ func (j *journal) event(ev dgrdma.Event) {
 
 // add appends an event. Guarded by mu.
 func (j *journal) add(e entry) {
-	if len(j.entries) < journalRoom {
+	switch {
+	case !j.lines.spend(e.at): // which counts it
+	case len(j.entries) < journalRoom:
 		j.entries = append(j.entries, e)
-	} else {
-		j.lost++
+	default:
+		j.lines.out++
 	}
 	j.token()
 }
@@ -150,7 +152,7 @@ func (j *journal) first(k refusal, e *entry) bool {
 	r := j.refused[k]
 	switch {
 	case r == nil && len(j.refused) == refusedKinds:
-		j.lost++
+		j.lines.out++
 		return false
 	case r == nil && settles(k.reason):
 		r = &refusals{after: e.at.Add(settlesWithin)}
@@ -166,7 +168,10 @@ func (j *journal) first(k refusal, e *entry) bool {
 
 // take returns what there is to print, in the order of time but for changes that
 // were late.
-func (j *journal) take() []entry {
+func (j *journal) take() []entry { return j.taken(false) }
+
+// taken is take, at the end or before it.
+func (j *journal) taken(end bool) []entry {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	list := append(j.entries, j.late...)
@@ -175,29 +180,29 @@ func (j *journal) take() []entry {
 	}
 	now := time.Now()
 	for k, r := range j.refused {
-		if now.Before(r.after) {
+		if now.Before(r.after) && !end {
 			continue
 		}
 		if r.more == 0 {
 			delete(j.refused, k)
 			continue
 		}
+		if !j.lines.spend(now) {
+			j.lines.out-- // it stays where it is counted
+			if end {
+				j.lines.out += r.more
+			}
+			continue
+		}
 		list = append(list, entry{at: now, kind: "refused", peer: k.peer, reason: k.reason.String(), times: r.more, err: r.err})
 		r.after, r.more = now.Add(refusedEvery), 0
 	}
-	if j.lost > 0 {
-		list = append(list, entry{at: now, kind: "not shown", times: j.lost})
+	if n := j.lines.leftOut(now, end); n > 0 {
+		list = append(list, entry{at: now, kind: "not shown", times: n})
 	}
-	j.entries, j.late, j.lost = nil, nil, 0
+	j.entries, j.late = nil, nil
 	return list
 }
 
 // rest is take at the end: nothing waits for its second to be over.
-func (j *journal) rest() []entry {
-	j.mu.Lock()
-	for _, r := range j.refused {
-		r.after = time.Time{}
-	}
-	j.mu.Unlock()
-	return j.take()
-}
+func (j *journal) rest() []entry { return j.taken(true) }

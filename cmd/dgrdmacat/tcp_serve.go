@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"sync"
-	"time"
 
 	"github.com/dgrdma/dgrdma/verbs"
 	"github.com/dgrdma/dgrdma/verbs/latency"
@@ -18,7 +17,7 @@ type tcpServer struct {
 	once    bool // end after one client
 	urlFile *urlFile
 	doing   string // "answering"
-	log     clientLog
+	log     *peerLog
 	metrics *metricsFlag
 	// accept takes or rejects a client, and bounds how many there are; run serves one that was taken, and says what came
 	// of it.
@@ -35,6 +34,7 @@ func (s *tcpServer) serve(ctx context.Context) error {
 		return err
 	}
 	defer h.Close()
+	defer s.log.close()
 	l, err := h.Listen(s.at.port)
 	if err != nil {
 		return err
@@ -44,7 +44,7 @@ func (s *tcpServer) serve(ctx context.Context) error {
 	if err := s.urlFile.write(at.String()); err != nil {
 		return err
 	}
-	fmt.Fprintf(&s.log, "%s on %v\n%s", s.doing, at, others)
+	fmt.Fprintf(s.log.to, "%s on %v\n%s", s.doing, at, others)
 	serving, stop := context.WithCancel(ctx)
 	defer stop()
 	var all sync.WaitGroup
@@ -72,19 +72,17 @@ func (s *tcpServer) serve(ctx context.Context) error {
 			run, err := s.accept(serving, h, r)
 			if err != nil {
 				if s.toTell(serving, err) {
-					s.log.rejected(time.Now(), r.RemoteAddr(), err)
+					s.log.rejected(r.RemoteAddr(), err)
 				}
 				return
 			}
 			said, err := run(serving)
-			if said != "" {
-				s.log.tell(r.RemoteAddr(), said)
-			}
 			if s.once || errors.As(err, new(untold)) {
 				first.Do(func() { served = err; stop() })
 			} else if err != nil && s.toTell(serving, err) {
-				s.log.tell(r.RemoteAddr(), err)
+				said += fmt.Sprintf("; then %v", err)
 			}
+			s.log.tell(r.RemoteAddr(), said)
 		})
 	}
 }

@@ -6,41 +6,83 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/dgrdma/dgrdma/verbs"
 )
 
-// TestRejectedTold: of clients that are rejected a server tells once for each address and reason, and of so many an hour.
+// TestRejectedTold: of clients that are rejected a server tells once an hour for each host and reason.
 func TestRejectedTold(t *testing.T) {
-	var said lockedBuffer
-	l := clientLog{Writer: &said}
-	now := time.Unix(1_000_000, 0)
-	from := func(host byte, port int) net.Addr { return &net.TCPAddr{IP: net.IPv4(10, 0, 0, host), Port: port} }
-	no, never := errors.New("no"), errors.New("never")
-	for port := range 1000 {
-		l.rejected(now, from(1, port), no)
-		l.rejected(now, from(2, port), no)
-		l.rejected(now, from(2, port), never)
-	}
-	if want := "10.0.0.1:0: no\n10.0.0.2:0: no\n10.0.0.2:0: never\n"; said.String() != want {
-		t.Errorf("said %s", &said)
-	}
-	now = now.Add(20 * time.Minute)
-	for n := range 10_000 {
-		l.rejected(now, from(3, n), fmt.Errorf("no, %d", n))
-	}
-	const last = "more clients are rejected, of which nothing is said for 40m0s\n"
-	if n := strings.Count(said.String(), "\n"); n != mostRejectedTold+1 || !strings.HasSuffix(said.String(), last) || len(l.told) > mostRejectedTold+1 {
-		t.Errorf("%d lines, and %d are kept: %s", n, len(l.told), &said)
-	}
-	now = now.Add(40 * time.Minute)
-	l.rejected(now, from(1, 7), no)
-	if !strings.HasSuffix(said.String(), last+"10.0.0.1:7: no\n") {
-		t.Errorf("an hour later: %s", &said)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		var said lockedBuffer
+		l := newPeerLog(&said)
+		from := func(host byte, port int) net.Addr { return &net.TCPAddr{IP: net.IPv4(10, 0, 0, host), Port: port} }
+		no, never := errors.New("no"), errors.New("never")
+		for port := range 1000 {
+			l.rejected(from(1, port), no)
+			l.rejected(from(2, port), no)
+			l.rejected(from(2, port), never)
+		}
+		if want := "10.0.0.1:0: no\n10.0.0.2:0: no\n10.0.0.2:0: never\n"; said.String() != want {
+			t.Errorf("said %s", &said)
+		}
+		time.Sleep(sameWithin)
+		l.rejected(from(1, 7), no)
+		if !strings.HasSuffix(said.String(), "never\n10.0.0.1:7: no\n") {
+			t.Errorf("an hour later: %s", &said)
+		}
+	})
+}
+
+// TestPeerLogIsBounded checks that however many lines peers cause, a burst of some is printed and then one a second, and that what was left out
+// is said each minute, also where nothing follows, and at the end (F14).
+func TestPeerLogIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var said lockedBuffer
+		l := newPeerLog(&said)
+		lines := func() (n, out int) {
+			for line := range strings.Lines(said.String()) {
+				if left, is := strings.CutSuffix(line, " lines about peers left out: there were too many\n"); is {
+					more, err := strconv.Atoi(left)
+					if err != nil {
+						t.Fatal(line)
+					}
+					out += more
+				} else {
+					n++
+				}
+			}
+			return n, out
+		}
+		const flood = 10 * time.Minute
+		caused, began := 0, time.Now()
+		for ; time.Since(began) < flood; time.Sleep(10 * time.Millisecond) {
+			l.rejected(&net.TCPAddr{IP: net.IPv4(10, byte(caused>>16), byte(caused>>8), byte(caused)), Port: 1}, errors.New("no"))
+			caused++
+			if len(l.told) > mostLines {
+				t.Fatalf("%d are kept", len(l.told))
+			}
+		}
+		n, out := lines()
+		if most := mostLines + int(flood/lineEvery); n > most || n < most-2 || strings.Count(said.String(), "left out") > int(flood/summaryEvery)+1 {
+			t.Errorf("%d lines of %d within %v, and of %d it is said that they were left out: %s", n, caused, flood, out, &said)
+		}
+		time.Sleep(summaryEvery)
+		if n, out = lines(); n+out != caused {
+			t.Errorf("a minute later: %d printed, %d left out, of %d", n, out, caused)
+		}
+		for range 1000 {
+			fmt.Fprintln(l, "what a client did")
+		}
+		l.close()
+		if n, out = lines(); n+out != caused+1000 {
+			t.Errorf("at the end: %d printed, %d left out, of %d", n, out, caused+1000)
+		}
+	})
 }
 
 // TestTCPServerRejectsSoMany: a flood of requests that have to be rejected, by peers which do not close their connections, is
