@@ -27,6 +27,13 @@ import (
 // name is what the client calls the server: that of the certificate, and of the host in URLs.
 const name = "server"
 
+// What a client may take of the server before its request is there, and after that. Arbitrary.
+const (
+	longestHeader = 64 << 10
+	slowestHeader = 10 * time.Second
+	idle          = time.Minute
+)
+
 const usage = "usage: dgrdma-web serve DIRECTORY [CERTIFICATE] | dgrdma-web get ENDPOINT-STRING PATH [CERTIFICATE]"
 
 func main() {
@@ -61,7 +68,7 @@ func serve(ctx context.Context, local, directory, certificate string, out io.Wri
 		return err
 	}
 	defer host.Shutdown(context.Background()) // when what the last connections carried has arrived
-	server := http.Server{Handler: http.FileServerFS(files.FS())}
+	server := http.Server{Handler: http.FileServerFS(files.FS()), ReadHeaderTimeout: slowestHeader, IdleTimeout: idle, MaxHeaderBytes: longestHeader}
 	port, run := "80", server.Serve
 	if certificate != "" {
 		key, err := newKey(certificate)

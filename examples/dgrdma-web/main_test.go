@@ -11,7 +11,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/dgrdma/dgrdma/link"
+	"github.com/dgrdma/dgrdma/link/netconn"
 	"github.com/dgrdma/dgrdma/tests/fixture"
 )
 
@@ -58,6 +61,27 @@ func TestWeb(t *testing.T) {
 				t.Errorf("what is not there: %v", err)
 			}
 		})
+	}
+}
+
+// TestLongHeader checks that a request whose header has no end is answered as too large, and not kept.
+func TestLongHeader(t *testing.T) {
+	url := start(t, t.TempDir(), "")
+	host, err := link.Open("udp:127.0.0.1", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer host.Close()
+	dialer := &netconn.Dialer{Host: host, Lookup: func(context.Context, string) (string, error) { return url, nil }}
+	c, err := dialer.DialContext(t.Context(), "tcp", name+":80")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	c.SetDeadline(time.Now().Add(30 * time.Second))
+	go io.WriteString(c, "GET / HTTP/1.1\r\nHost: x\r\nA: "+strings.Repeat("a", 4*longestHeader)+"\r\n\r\n")
+	if line, err := bufio.NewReader(c).ReadString('\n'); !strings.HasPrefix(line, "HTTP/1.1 431 ") {
+		t.Errorf("%q, %v", line, err)
 	}
 }
 
