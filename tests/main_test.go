@@ -8,5 +8,6 @@ import (
 
 func TestMain(m *testing.M) {
 	fixture.CollectSeldom()
+	fixture.EndHangs()
 	m.Run()
 }

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dgrdma/dgrdma/tests/fixture"
 	"github.com/dgrdma/dgrdma/verbs"
 )
 
@@ -21,6 +22,7 @@ func TestMain(m *testing.M) {
 		main()
 		os.Exit(0)
 	}
+	fixture.EndHangs()
 	os.Exit(m.Run())
 }
 

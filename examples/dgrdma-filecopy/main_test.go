@@ -8,7 +8,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/dgrdma/dgrdma/tests/fixture"
 )
+
+func TestMain(m *testing.M) {
+	fixture.EndHangs()
+	m.Run()
+}
 
 func TestFilecopy(t *testing.T) {
 	dir := t.TempDir()

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dgrdma/dgrdma/tests/fixture"
 	"github.com/dgrdma/dgrdma/verbs"
 )
 
@@ -24,6 +25,7 @@ func TestMain(m *testing.M) {
 		main()
 		os.Exit(0)
 	}
+	fixture.EndHangs()
 	os.Exit(m.Run())
 }
 

@@ -21,6 +21,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/dgrdma/dgrdma/tests/fixture"
 	"github.com/dgrdma/dgrdma/verbs"
 )
 
@@ -35,6 +36,7 @@ func TestMain(m *testing.M) {
 		main()
 		os.Exit(0)
 	}
+	fixture.EndHangs()
 	os.Exit(m.Run())
 }
 

@@ -6,7 +6,14 @@ import (
 	"io"
 	"strings"
 	"testing"
+
+	"github.com/dgrdma/dgrdma/tests/fixture"
 )
+
+func TestMain(m *testing.M) {
+	fixture.EndHangs()
+	m.Run()
+}
 
 func TestRequests(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())

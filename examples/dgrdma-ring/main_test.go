@@ -14,6 +14,11 @@ import (
 	"github.com/dgrdma/dgrdma/tests/fixture"
 )
 
+func TestMain(m *testing.M) {
+	fixture.EndHangs()
+	m.Run()
+}
+
 // start receives into out, and returns where, and what it ends with.
 func start(t *testing.T, ctx context.Context, out io.Writer) (url string, ended chan error) {
 	where, in := io.Pipe()

@@ -18,6 +18,11 @@ import (
 	"github.com/dgrdma/dgrdma/tests/fixture"
 )
 
+func TestMain(m *testing.M) {
+	fixture.EndHangs()
+	m.Run()
+}
+
 // start serves a directory until the test ends, and returns where.
 func start(t *testing.T, directory, certificate string) string {
 	ctx, cancel := context.WithCancel(context.Background())

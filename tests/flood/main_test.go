@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/dgrdma/dgrdma/dgrdma"
+	"github.com/dgrdma/dgrdma/tests/fixture"
 )
 
 // serverVariable in the environment makes the test binary the process that is
@@ -53,6 +54,7 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(serve(&o))
 	}
+	fixture.EndHangs()
 	os.Exit(m.Run())
 }
 

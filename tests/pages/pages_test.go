@@ -19,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dgrdma/dgrdma/tests/fixture"
 	"github.com/dgrdma/dgrdma/tests/netns"
 )
 
@@ -28,6 +29,7 @@ func TestMain(m *testing.M) {
 		// that, and outlive ^C; what is received it does not inherit.
 		signal.Notify(make(chan os.Signal, 1), os.Interrupt)
 	}
+	fixture.EndHangs()
 	code := m.Run()
 	if bin != "" {
 		os.RemoveAll(bin)

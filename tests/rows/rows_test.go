@@ -17,6 +17,7 @@ func TestMain(m *testing.M) {
 	if role := os.Getenv(roleVariable); role != "" {
 		exit(play(role, os.Args[1:]))
 	}
+	fixture.EndHangs()
 	os.Exit(m.Run())
 }
 

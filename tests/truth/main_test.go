@@ -15,6 +15,11 @@ import (
 	"github.com/dgrdma/dgrdma/tests/fixture"
 )
 
+func TestMain(m *testing.M) {
+	fixture.EndHangs()
+	m.Run()
+}
+
 var (
 	worldsFlag = flag.Int("worlds", 0, "how many random worlds are looked at; 0: as many as take some seconds")
 	firstFlag  = flag.Uint64("first", 1, "the seed of the first world")
