@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/dgrdma/dgrdma/transport"
@@ -44,72 +45,59 @@ func (h *heldUp) Send(batch []transport.Outgoing) (int, error) {
 // TestDoneWaitsForWhatIsBeingSent: whatever ends a transaction, its bytes belong to the
 // library as long as the transport is sending them, and Done is told afterwards, once.
 func TestDoneWaitsForWhatIsBeingSent(t *testing.T) {
-	const mtu = 9000
 	broken := errors.New("broken")
+	inBubble := func(t *testing.T, f func(*testing.T)) { synctest.Test(t, f) }
 	for name, end := range map[string]struct {
 		how  func(c *Conn)
 		want error
 		held time.Duration // how long it takes to be told; 0: it does not wait for who sends
+		run  func(*testing.T, func(*testing.T))
 	}{
-		"reset":             {func(c *Conn) { c.Reset(1) }, ErrReset, 20 * time.Millisecond},
-		"connection closed": {func(c *Conn) { c.Close() }, ErrClosed, 20 * time.Millisecond},
-		"endpoint closed":   {func(c *Conn) { c.ep.Close() }, ErrClosed, 500 * time.Millisecond},
-		"transport broken":  {func(c *Conn) { c.ep.transport.(*heldUp).fails = broken }, broken, 0},
+		"reset":             {func(c *Conn) { c.Reset(1) }, ErrReset, 20 * time.Millisecond, inBubble},
+		"connection closed": {func(c *Conn) { c.Close() }, ErrClosed, 20 * time.Millisecond, inBubble},
+		"transport broken":  {func(c *Conn) { c.ep.transport.(*heldUp).fails = broken }, broken, 0, inBubble},
+		// Close waits for the lock of the goroutine that sends, and virtual time stands still while one waits for a lock.
+		"endpoint closed": {func(c *Conn) { c.ep.Close() }, ErrClosed, 500 * time.Millisecond, func(t *testing.T, f func(*testing.T)) { f(t) }},
 	} {
 		t.Run(name, func(t *testing.T) {
-			net := simnet.New(1)
-			defer net.Close()
-			wire := &heldUp{Conn: net.Attach(addrA, simnet.Config{MTU: mtu}), holds: make(chan int), goOn: make(chan struct{})}
-			memory, _ := NewRegion(1 << 20)
-			b, err := New(net.Attach(addrB, simnet.Config{MTU: mtu}), &Config{ID: 2, Memory: memory, AcceptAny: true})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer b.Close()
-			a, err := New(wire, &Config{ID: 1})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer a.Close()
-			c, err := a.Connect(Peer{ID: 2, Addr: addrB, Size: 1 << 20})
-			if err != nil {
-				t.Fatal(err)
-			}
-			data, done := pattern(1, 100_000), make(chan error, 2)
-			x := write(64, data, 0, 1)
-			x.Done = func(_ *Transaction, err error) {
-				clear(data) // it is ours again
-				done <- err
-			}
-			go func() {
-				if err := c.Post(x); err != nil {
-					t.Error(err)
+			end.run(t, func(t *testing.T) {
+				l := newHeldUpPair(t)
+				data, done := pattern(1, 100_000), make(chan error, 2)
+				x := write(64, data, 0, 1)
+				x.Done = func(_ *Transaction, err error) {
+					clear(data) // it is ours again
+					done <- err
 				}
-			}()
-			if n := <-wire.holds; n < mtu {
-				t.Fatalf("%d bytes are sent from where they are", n)
-			}
-			ended := make(chan struct{})
-			go func() {
-				end.how(c)
-				close(ended)
-			}()
-			if end.held == 0 {
+				go func() {
+					if err := l.c.Post(x); err != nil {
+						t.Error(err)
+					}
+				}()
+				if n := <-l.wire.holds; n < heldUpMTU {
+					t.Errorf("%d bytes are sent from where they are", n)
+				}
+				ended := make(chan struct{})
+				go func() {
+					end.how(l.c)
+					close(ended)
+				}()
+				if end.held == 0 {
+					<-ended
+				}
+				time.Sleep(end.held)
+				if len(done) > 0 {
+					t.Error("done while it is being sent")
+				}
+				close(l.wire.goOn)
 				<-ended
-			}
-			time.Sleep(end.held)
-			if len(done) > 0 {
-				t.Error("done while it is being sent")
-			}
-			close(wire.goOn)
-			<-ended
-			if err := <-done; !errors.Is(err, end.want) {
-				t.Errorf("done with %v, want %v", err, end.want)
-			}
-			time.Sleep(5 * time.Millisecond)
-			if wire.spoil.Load() || len(done) > 0 {
-				t.Errorf("the bytes have changed: %v; done once more: %v", wire.spoil.Load(), len(done) > 0)
-			}
+				if err := <-done; !errors.Is(err, end.want) {
+					t.Errorf("done with %v, want %v", err, end.want)
+				}
+				time.Sleep(5 * time.Millisecond)
+				if l.wire.spoil.Load() || len(done) > 0 {
+					t.Errorf("the bytes have changed: %v; done once more: %v", l.wire.spoil.Load(), len(done) > 0)
+				}
+			})
 		})
 	}
 }
@@ -166,32 +154,34 @@ func (l *heldUpPair) post(t *testing.T, i int, done chan int) {
 // TestDoneDoesNotWaitForOthers: a transaction of which all has left is done when it is
 // acknowledged, also while a batch with the bytes of another one is being sent.
 func TestDoneDoesNotWaitForOthers(t *testing.T) {
-	l := newHeldUpPair(t)
-	l.later(false)
-	slow := simnet.Link{Latency: 20 * time.Millisecond}
-	l.net.Link(addrA, addrB, slow)
-	l.net.Link(addrB, addrA, slow)
-	if err := l.c.Write(t.Context(), write(64, pattern(1, 10), 0, 1)); err != nil {
-		t.Fatal(err)
-	}
-	done := make(chan int, 2)
-	l.post(t, 1, done)
-	time.Sleep(10 * time.Millisecond) // all of it has left, also on a busy machine
-	l.later(true)
-	go l.post(t, 2, done)
-	<-l.wire.holds
-	select {
-	case i := <-done:
-		if i != 1 {
-			t.Errorf("transaction %d is done first", i)
+	synctest.Test(t, func(t *testing.T) {
+		l := newHeldUpPair(t)
+		l.later(false)
+		slow := simnet.Link{Latency: 20 * time.Millisecond}
+		l.net.Link(addrA, addrB, slow)
+		l.net.Link(addrB, addrA, slow)
+		if err := l.c.Write(t.Context(), write(64, pattern(1, 10), 0, 1)); err != nil {
+			t.Fatal(err)
 		}
-	case <-time.After(5 * time.Second):
-		t.Error("a transaction that has left waits for another one")
-	}
-	close(l.wire.goOn)
-	if i := <-done; i != 2 {
-		t.Errorf("transaction %d is done last", i)
-	}
+		done := make(chan int, 2)
+		l.post(t, 1, done)
+		time.Sleep(10 * time.Millisecond) // all of it has left
+		l.later(true)
+		go l.post(t, 2, done)
+		<-l.wire.holds
+		select {
+		case i := <-done:
+			if i != 1 {
+				t.Errorf("transaction %d is done first", i)
+			}
+		case <-time.After(5 * time.Second):
+			t.Error("a transaction that has left waits for another one")
+		}
+		close(l.wire.goOn)
+		if i := <-done; i != 2 {
+			t.Errorf("transaction %d is done last", i)
+		}
+	})
 }
 
 // TestDoneWaitsForTheBatch: whoever answers transactions, those of which bytes are in the batch
