@@ -199,7 +199,7 @@ func (c *Conn) lostPiece() *ddp.LostError {
 			e.Behind++
 		}
 	}
-	if !c.framer.active {
+	if !c.framer.active && !c.gaveUp { // else a message that does not end in the batch was asked for last
 		e.Behind--
 	}
 	return e

@@ -115,3 +115,52 @@ func TestWhichMemoryIsLost(t *testing.T) {
 		}
 	}
 }
+
+// enterer is a guard that calls f when it is entered for the nth time.
+type enterer struct {
+	gate
+	n int
+	f func()
+}
+
+func (g *enterer) Enter() bool {
+	if g.n--; g.n == 0 {
+		g.f()
+	}
+	return g.gate.Enter()
+}
+
+// TestMemoryLostWhileBuilt cuts a file while a batch is built, so that neither the frame being built nor those before it can be sent, and
+// checks which message is named (F1).
+func TestMemoryLostWhileBuilt(t *testing.T) {
+	f, mem := mapped(t, 1<<20)
+	for _, c := range []struct {
+		name   string
+		before []byte // of a message before, in the batch
+		behind int
+	}{
+		{"one message", nil, 0},
+		{"two messages", mem[900000:950000], 1},
+	} {
+		if err := f.Truncate(1 << 20); err != nil {
+			t.Fatal(err)
+		}
+		g := &enterer{n: 2, f: func() { f.Truncate(0) }}
+		var list []ddp.Message
+		if c.before != nil {
+			list = append(list, outgoing(write(1, 0, c.before), 0))
+		}
+		list = append(list, outgoing(write(1, 0, mem[:200000]), 0))
+		for i := range list {
+			list[i].Data[0].Guard = g
+		}
+		a, b := tcpPair(t, 0)
+		ca, _ := open(t, a, b, &Options{NoCRC: true}, &Options{NoCRC: true})
+		src := &listSource{t: t, list: list}
+		_, err := ca.Send(src)
+		var lost *ddp.LostError
+		if !errors.As(err, &lost) || !errors.Is(err, ddp.Lost) || lost.Behind != c.behind || g.in != 0 {
+			t.Errorf("%s: %v, %+v, want %d behind; %d inside", c.name, err, lost, c.behind, g.in)
+		}
+	}
+}
