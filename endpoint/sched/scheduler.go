@@ -295,8 +295,8 @@ func (s *Scheduler[W]) send(reply bool) {
 	whole = true
 }
 
-// serveAll serves and sends until no item has work, or who receives claims the turn.
-// Guarded by sending.
+// serveAll serves and sends until no item has work, or who receives claims the turn. What is left for that goroutine is
+// pending at once: its claim may end while Flush waits. Guarded by sending.
 func (s *Scheduler[W]) serveAll() {
 	for s.pending.Swap(false) {
 		now := s.engine.Now()
@@ -304,13 +304,14 @@ func (s *Scheduler[W]) serveAll() {
 		for i, w := range serving {
 			if s.sending.claimed.Load() {
 				s.work.putBack(serving[i:])
+				s.pending.Store(true)
 				break
 			}
 			w.queued.Store(false)
 			for !s.engine.Serve(w.item, now) {
 				s.engine.Flush()
 				if s.sending.claimed.Load() {
-					s.work.add(w)
+					s.Queue(w)
 					break
 				}
 			}
@@ -318,7 +319,6 @@ func (s *Scheduler[W]) serveAll() {
 		s.engine.Flush()
 		s.work.drop()
 		if s.sending.claimed.Load() {
-			s.pending.Store(true)
 			return
 		}
 	}

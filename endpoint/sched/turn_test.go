@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -176,6 +177,57 @@ func TestHeardWhileSendBlocks(t *testing.T) {
 				})
 			})
 		}
+	}
+}
+
+// TestNothingIsLeftByAClaimThatEnds checks that what the goroutine that sends leaves to one that claims its turn is served also if the
+// transport then holds it up until the claim has ended (N1): items not begun, and the rest of one.
+func TestNothingIsLeftByAClaimThatEnds(t *testing.T) {
+	for _, rest := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			m := newScript(t, Config{}, 3)
+			serve, flush, over := func(i *item) bool { return m.model.Serve(i, m.Now()) }, m.model.Flush, make(chan struct{})
+			claims := sync.OnceFunc(func() {
+				go func() {
+					m.s.apply(1)
+					close(over)
+				}()
+				for !m.s.sending.claimed.Load() {
+					runtime.Gosched()
+				}
+			})
+			m.apply = func(int) (bool, error) { m.owes = true; return true, nil }
+			m.serve = func(i *item) bool {
+				if !rest {
+					claims()
+				}
+				return serve(i)
+			}
+			flushes := 0
+			m.flush = func() {
+				if flushes++; rest && flushes == 1 {
+					claims()
+				} else {
+					time.Sleep(2 * claimFor)
+				}
+				flush()
+			}
+			for _, i := range m.items {
+				m.need(i)
+				if rest {
+					m.need(i)
+				}
+			}
+			m.s.serve()
+			<-over
+			for len(m.s.wake) > 0 { // as its own goroutine would
+				<-m.s.wake
+				m.s.serve()
+			}
+			m.s.follow()
+			m.check()
+			m.close()
+		})
 	}
 }
 
