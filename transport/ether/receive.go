@@ -101,7 +101,9 @@ func (c *Conn) accept(d *transport.Datagram, data []byte, name *mmsg.Name, whole
 	if *name != r.raw || r.from.IsZero() {
 		mac, ok := source(name)
 		from := transport.EtherAddr(mac)
-		if !ok || !from.Single() { // no interface sends from another one, and an answer would go to a group
+		// No interface sends from a group, and an answer would go there. The loopback interface has the address of
+		// zeros itself.
+		if !ok || !from.Single() && mac != c.mac {
 			c.foreign.Add(1)
 			return false
 		}
