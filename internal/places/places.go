@@ -1,12 +1,13 @@
 // Package places gives the places of a server to its clients, so that no host can keep the others out.
 //
-// A server has so many places, and so many bytes for those who have them. When there is none left for a newcomer, a
-// client gives way:
+// A server has so many places, and so many bytes for those who have them. When there is none left of one of the two for a
+// newcomer, a client gives way:
 //
-//   - of the host that has the most places, if the newcomer's own host has fewer;
+//   - of the host that has the most of it, if that is more than the newcomer's own host would have;
 //   - otherwise one of the newcomer's host, or else of any, that has done nothing for [Room.Patience].
 //
-// It is always the one that has been silent for longest. If there is none, the newcomer is refused.
+// It is always the one that has been silent for longest. If there is none, the newcomer is refused. What is given up is
+// for the newcomer that it is given up for, and for no other that comes before that has left.
 package places
 
 import (
@@ -29,7 +30,7 @@ type Room struct {
 	mu      sync.Mutex
 	taken   []*Place
 	bytes   uint64
-	waiting int           // newcomers, for a place that is being given up
+	waiting []*Place      // newcomers, for what is being given up, in the order in which they came
 	left    chan struct{} // closed when somebody leaves, if anybody waits
 }
 
@@ -63,15 +64,18 @@ func (r *Room) Enter(ctx context.Context, at netip.Addr, bytes uint64) (*Place, 
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.look(p.since)
-	for !r.fits(bytes) {
-		if r.waiting >= r.Most || !r.makeRoom(p) {
+	for waits := false; !r.fits(p); waits = true {
+		if !r.makeRoom(p) {
+			r.stopWaiting(p)
 			return nil, ErrFull
+		}
+		if !waits {
+			r.waiting = append(r.waiting, p)
 		}
 		if r.left == nil {
 			r.left = make(chan struct{})
 		}
 		left := r.left
-		r.waiting++
 		r.mu.Unlock()
 		var err error
 		select {
@@ -80,14 +84,31 @@ func (r *Room) Enter(ctx context.Context, at netip.Addr, bytes uint64) (*Place, 
 			err = ErrFull
 		}
 		r.mu.Lock()
-		r.waiting--
 		if err != nil {
+			r.stopWaiting(p)
 			return nil, err
 		}
 	}
+	r.stopWaiting(p)
 	r.taken = append(r.taken, p)
 	r.bytes += bytes
 	return p, nil
+}
+
+// stopWaiting ends the wait of a newcomer, if it waits. What others that wait may take depends on it.
+func (r *Room) stopWaiting(p *Place) {
+	if i := slices.Index(r.waiting, p); i >= 0 {
+		r.waiting = slices.Delete(r.waiting, i, i+1)
+		r.wake()
+	}
+}
+
+// wake has those who wait look again.
+func (r *Room) wake() {
+	if r.left != nil {
+		close(r.left)
+		r.left = nil
+	}
 }
 
 // hostOf is what has an address: a network of 64 bits is one host's, which may have any address in it.
@@ -117,10 +138,7 @@ func (p *Place) Leave() {
 	defer r.mu.Unlock()
 	r.taken = slices.DeleteFunc(r.taken, func(q *Place) bool { return q == p })
 	r.bytes -= p.bytes
-	if r.left != nil {
-		close(r.left)
-		r.left = nil
-	}
+	r.wake()
 }
 
 // Len is how many places are taken.
@@ -130,8 +148,36 @@ func (r *Room) Len() int {
 	return len(r.taken)
 }
 
-func (r *Room) fits(bytes uint64) bool {
-	return len(r.taken) < r.Most && (r.Bytes == 0 || r.bytes+bytes <= r.Bytes)
+// share is what a host has, or all have.
+type share struct {
+	places int
+	bytes  uint64
+}
+
+func (s share) with(bytes uint64) share    { return share{s.places + 1, s.bytes + bytes} }
+func (s share) without(bytes uint64) share { return share{s.places - 1, s.bytes - bytes} }
+
+// before is what is taken, and what is promised to newcomers that came before p and wait.
+func (r *Room) before(p *Place) share {
+	all := share{len(r.taken), r.bytes}
+	for _, w := range r.waiting {
+		if w == p {
+			break
+		}
+		all = all.with(w.bytes)
+	}
+	return all
+}
+
+func (r *Room) lacksPlaces(all share) bool { return all.places >= r.Most }
+
+func (r *Room) lacksBytes(all share, need uint64) bool {
+	return r.Bytes != 0 && all.bytes+need > r.Bytes
+}
+
+func (r *Room) fits(p *Place) bool {
+	all := r.before(p)
+	return !r.lacksPlaces(all) && !r.lacksBytes(all, p.bytes)
 }
 
 // look sees which clients have done something since it looked last.
@@ -149,25 +195,34 @@ func (r *Room) look(now time.Time) {
 // makeRoom asks clients to leave, as many as the newcomer needs the places or bytes of, and reports whether it will have them. It asks
 // none if that is not enough.
 func (r *Room) makeRoom(newcomer *Place) bool {
-	places, bytes := len(r.taken), r.bytes
-	counts := make(map[netip.Prefix]int)
+	all := r.before(newcomer)
+	of := make(map[netip.Prefix]share)
 	for _, p := range r.taken {
 		if p.going {
-			places, bytes = places-1, bytes-p.bytes
+			all = all.without(p.bytes)
 			continue
 		}
-		counts[p.host]++
+		of[p.host] = of[p.host].with(p.bytes)
 	}
-	mine := counts[newcomer.host]
+	for _, w := range r.waiting {
+		if w == newcomer {
+			break
+		}
+		of[w.host] = of[w.host].with(w.bytes)
+	}
+	own := of[newcomer.host].with(newcomer.bytes)
 	var gone []*Place
-	for places >= r.Most || r.Bytes != 0 && bytes+newcomer.bytes > r.Bytes {
-		p := r.next(newcomer, counts, mine, gone)
+	for r.lacksPlaces(all) || r.lacksBytes(all, newcomer.bytes) {
+		weight := func(s share) uint64 { return uint64(s.places) }
+		if !r.lacksPlaces(all) {
+			weight = func(s share) uint64 { return s.bytes }
+		}
+		p := r.next(newcomer, of, weight, weight(own), gone)
 		if p == nil {
 			return false
 		}
 		gone = append(gone, p)
-		counts[p.host]--
-		places, bytes = places-1, bytes-p.bytes
+		of[p.host], all = of[p.host].without(p.bytes), all.without(p.bytes)
 	}
 	for _, p := range gone {
 		p.going = true
@@ -176,11 +231,12 @@ func (r *Room) makeRoom(newcomer *Place) bool {
 	return true
 }
 
-// next is the client that gives way next, nil: none does.
-func (r *Room) next(newcomer *Place, counts map[netip.Prefix]int, mine int, gone []*Place) *Place {
-	top := 0
-	for _, n := range counts {
-		top = max(top, n)
+// next is the client that gives way next, nil: none does. Weight is what a host has of what there is none left of, and own what the
+// newcomer's would have.
+func (r *Room) next(newcomer *Place, of map[netip.Prefix]share, weight func(share) uint64, own uint64, gone []*Place) *Place {
+	top := uint64(0)
+	for _, s := range of {
+		top = max(top, weight(s))
 	}
 	var best *Place
 	rank := 0
@@ -191,7 +247,7 @@ func (r *Room) next(newcomer *Place, counts map[netip.Prefix]int, mine int, gone
 		silent := newcomer.since.Sub(p.since) >= r.Patience
 		is := 0
 		switch {
-		case counts[p.host] == top && top > mine+1:
+		case weight(of[p.host]) == top && top > own:
 			is = 3
 		case silent && p.host == newcomer.host:
 			is = 2

@@ -143,6 +143,89 @@ func TestBytesGiveWay(t *testing.T) {
 	})
 }
 
+// TestHostWithMostBytesGivesWay checks that where bytes are what there is none of, the host that has most of them gives way and not one
+// with many small clients, and that each host comes to have as many (F2).
+func TestHostWithMostBytesGivesWay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &Room{Most: 100, Bytes: 256, Patience: 10 * time.Second}
+		take := func(n int, host string, bytes uint64) (all []*guest) {
+			t.Helper()
+			for range n {
+				g, err := enter(t, r, host, bytes)
+				if err != nil {
+					t.Fatal(err)
+				}
+				all = append(all, g)
+			}
+			return all
+		}
+		small := take(8, "10.0.0.2", 2)
+		large := take(1, "10.0.0.1", 120)
+		other := take(1, "10.0.0.3", 120)
+		if _, err := enter(t, r, "10.0.0.1", 10); err != ErrFull || asked(small) != 0 {
+			t.Errorf("a host with most of the bytes: %v, and %d small clients are asked", err, asked(small))
+		}
+		small = append(small, take(1, "10.0.0.2", 2)...)
+		if asked(small) != 0 || asked(large) != 1 || asked(other) != 0 {
+			t.Errorf("a small client: %d, %d and %d are asked, want the oldest of the large ones", asked(small), asked(large), asked(other))
+		}
+	})
+}
+
+// TestPlaceIsForWhoeverItWasGivenUpFor checks that newcomers of a host which has all places get none that is being given up for another
+// host, however many wait for one, and that they are refused at once (F2).
+func TestPlaceIsForWhoeverItWasGivenUpFor(t *testing.T) {
+	for _, bytes := range []uint64{0, 10} {
+		for range 20 {
+			synctest.Test(t, func(t *testing.T) {
+				r := &Room{Most: 4, Bytes: 4 * bytes, Patience: 10 * time.Second}
+				var all []*guest
+				for range 4 {
+					g, err := enter(t, r, "10.0.0.1", bytes)
+					if err != nil {
+						t.Fatal(err)
+					}
+					g.stays = true
+					all = append(all, g)
+				}
+				came := make(chan error, 2)
+				for range 2 {
+					go func() {
+						_, err := r.Enter(t.Context(), netip.MustParseAddr("10.0.0.2"), bytes)
+						came <- err
+					}()
+				}
+				synctest.Wait()
+				if asked(all) != 2 {
+					t.Fatalf("%d are asked", asked(all))
+				}
+				for range 20 {
+					go func() {
+						began := time.Now()
+						if _, err := r.Enter(t.Context(), netip.MustParseAddr("10.0.0.1"), bytes); err != ErrFull || time.Since(began) != 0 {
+							t.Errorf("another of the host that has most: %v after %v", err, time.Since(began))
+						}
+					}()
+				}
+				if _, err := r.Enter(t.Context(), netip.MustParseAddr("10.0.0.2"), bytes); err != ErrFull {
+					t.Errorf("more than its half: %v", err)
+				}
+				synctest.Wait()
+				for _, g := range all {
+					if g.asked {
+						g.place.Leave()
+					}
+				}
+				for range 2 {
+					if err := <-came; err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+	}
+}
+
 // TestWhoDoesNotLeave checks that a newcomer waits for a second at most, and that what waits is bounded.
 func TestWhoDoesNotLeave(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
