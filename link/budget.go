@@ -1,6 +1,8 @@
 package link
 
 import (
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 )
@@ -20,14 +22,16 @@ type budget struct {
 
 	hungry atomic.Int32 // producers that wait
 	due    atomic.Bool  // rouse is about to be called
+	idle   atomic.Bool  // a ring of more than its first slots became idle while producers wait
 	rouse  func()
 	mu     sync.Mutex
 	queue  map[*Producer]struct{}
+	grown  map[*Producer]struct{} // those whose rings have more than their first slots
 }
 
 func (b *budget) init(h *Host) {
 	b.host, b.most = h, int64(max(h.size, leastBudget))
-	b.queue = make(map[*Producer]struct{})
+	b.queue, b.grown = make(map[*Producer]struct{}), make(map[*Producer]struct{})
 	b.rouse = b.rouseAll
 }
 
@@ -59,8 +63,43 @@ func (b *budget) swap(p *peer, n int64) {
 func (b *budget) give(p *peer, n int64) {
 	p.sending.Add(-n)
 	b.used.Add(-n)
-	if b.hungry.Load() > 0 && !b.due.Swap(true) {
+	if b.hungry.Load() > 0 {
+		b.poke()
+	}
+}
+
+func (b *budget) poke() {
+	if !b.due.Swap(true) {
 		b.host.ep.AfterBatch(b.rouse)
+	}
+}
+
+// becameIdle has the producers that wait take back the slots of rings by which nothing is under way.
+func (b *budget) becameIdle() {
+	if b.hungry.Load() > 0 {
+		b.idle.Store(true)
+		b.poke()
+	}
+}
+
+// note notes whether a producer's ring has more than its first slots.
+func (b *budget) note(p *Producer, grown bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if grown && !p.link.silent() { // else drop has been here, or comes
+		b.grown[p] = struct{}{}
+	} else {
+		delete(b.grown, p)
+	}
+}
+
+// reclaim takes back the slots of idle rings.
+func (b *budget) reclaim() {
+	b.mu.Lock()
+	all := slices.Collect(maps.Keys(b.grown))
+	b.mu.Unlock()
+	for _, p := range all {
+		p.shed()
 	}
 }
 
@@ -73,16 +112,20 @@ func (b *budget) rouseAll() {
 	}
 }
 
-// enter notes a producer that waits until something is given. It looks again afterwards.
+// enter notes a producer that waits until something is given, and takes back the slots that
+// became idle. The producer looks again afterwards.
 func (b *budget) enter(p *Producer) {
-	if p.hungry.Swap(true) {
-		return
+	first := !p.hungry.Swap(true)
+	if first {
+		b.reached.Add(1)
+		b.mu.Lock()
+		b.queue[p] = struct{}{}
+		b.mu.Unlock()
+		b.hungry.Add(1)
 	}
-	b.reached.Add(1)
-	b.mu.Lock()
-	b.queue[p] = struct{}{}
-	b.mu.Unlock()
-	b.hungry.Add(1)
+	if b.idle.Swap(false) || first {
+		b.reclaim()
+	}
 }
 
 // leave notes that it does not wait any more.

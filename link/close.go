@@ -102,4 +102,5 @@ func (p *Producer) forget() {
 		}
 		s.busy.Store(false)
 	}
+	p.checkIdle()
 }

@@ -25,7 +25,7 @@ func (p *Producer) sendEnd() {
 	}
 	p.mu.Lock()
 	k := p.acquired.Load()
-	fits := p.owesEnd.Load() && k-p.returned.Load() < p.wire.buffers && p.ring.take(k) != nil
+	fits := p.owesEnd.Load() && k-p.returned.Load() < p.wire.buffers && p.ring.take(k, 0) != nil
 	if fits {
 		p.endLeaves.Store(true) // before owesEnd, as who finds that false looks here next
 		p.owesEnd.Store(false)  // before put, which comes here again if the link has failed

@@ -89,13 +89,17 @@ func (f *hasFree) ready() bool {
 		return true
 	case !p.hasFree():
 		return false
-	case budget.fits(p.link.peer, p.wants.Load()):
+	case budget.fits(p.link.peer, p.needs()):
 		return true
 	default:
 		budget.enter(p)
-		return budget.fits(p.link.peer, p.wants.Load()) // given before it was entered
+		return budget.fits(p.link.peer, p.needs()) // given before it was entered
 	}
 }
+
+// needs returns how many bytes of the budget the goroutine with the turn waits for: those of its
+// message, and of the slots that it takes.
+func (p *Producer) needs() int64 { return p.wants.Load() + p.ring.growth(p.acquired.Load()) }
 
 // hasFree reports whether there is a free buffer. A quarter of them is never handed out
 // ahead: the consumer may keep as many to itself before it says so.
@@ -187,13 +191,12 @@ func (p *Producer) acquire(ctx context.Context, size int) (Buffer, error) {
 
 // next hands out the next buffer, of size bytes, if it is free. Guarded by mu.
 func (p *Producer) next(size int) (Buffer, bool) {
-	if p.closed.Load() || !p.hasFree() || !p.take(charge(size)) {
+	k := p.acquired.Load()
+	if p.closed.Load() || !p.hasFree() {
 		return Buffer{}, false
 	}
-	k := p.acquired.Load()
-	s := p.ring.take(k)
+	s := p.ring.take(k, charge(size))
 	if s == nil {
-		p.give(charge(size))
 		return Buffer{}, false
 	}
 	p.acquired.Store(k + 1)
@@ -269,6 +272,7 @@ func sent(t *dgrdma.Transaction, err error) {
 	p.giveBack(s)
 	s.busy.Store(false)
 	p.done.Add(1)
+	p.checkIdle()
 	p.sendEnd()
 	p.rouse()
 	p.link.settled()

@@ -36,18 +36,33 @@ const (
 
 func (r *ring) init(p *Producer, buffers uint64) {
 	r.p, r.most = p, min(buffers, mostUnderWay)
-	r.grow(0)
+	r.renew(nil, 0)
+}
+
+// len returns how many slots there are.
+func (r *ring) len() int {
+	if s := r.slots.Load(); s != nil {
+		return len(*s)
+	}
+	return 0
 }
 
 // room reports whether message k can have a slot.
 func (r *ring) room(k uint64) bool {
 	s := *r.slots.Load()
 	n := uint64(len(s))
-	return !s[k%n].busy.Load() || n < r.most && r.p.link.host.budget.fits(r.p.link.peer, r.growth(n))
+	return !s[k%n].busy.Load() || n < r.most
 }
 
-// growth returns what more slots take, if there are n.
-func (r *ring) growth(n uint64) int64 { return int64(min(n, r.most-n)) * slotBytes }
+// growth returns what the slots take that message k makes necessary.
+func (r *ring) growth(k uint64) int64 {
+	s := *r.slots.Load()
+	n := uint64(len(s))
+	if !s[k%n].busy.Load() {
+		return 0
+	}
+	return int64(min(n, r.most-n)) * slotBytes
+}
 
 // at returns the slot of a message that was handed out.
 func (r *ring) at(k uint64) *outSlot {
@@ -55,27 +70,48 @@ func (r *ring) at(k uint64) *outSlot {
 	return s[k%uint64(len(s))]
 }
 
-// take returns the slot of message k; nil: there is no room. Guarded by the producer's mu.
-func (r *ring) take(k uint64) *outSlot {
-	s := r.at(k)
-	if s.busy.Load() {
-		n := uint64(len(*r.slots.Load()))
-		if n == r.most || !r.p.take(r.growth(n)) {
-			return nil
-		}
-		r.grow(k)
-		s = r.at(k)
+// take returns the slot of message k, which takes n bytes of the budget besides; nil: there is no
+// room. Guarded by the producer's mu.
+func (r *ring) take(k uint64, n int64) *outSlot {
+	more := r.growth(k)
+	budget := &r.p.link.host.budget
+	if !r.room(k) || !budget.fits(r.p.link.peer, n+more) || !r.p.take(n+more) {
+		return nil
 	}
+	if more > 0 {
+		r.grow(k)
+		budget.note(r.p, true)
+	}
+	s := r.at(k)
 	s.busy.Store(true)
 	return s
 }
 
-// grow makes more slots; k is the next message to be handed out.
-func (r *ring) grow(k uint64) {
-	var old []*outSlot
-	if p := r.slots.Load(); p != nil {
-		old = *p
+// shed gives the slots beyond the first back, if nothing is in any.
+func (p *Producer) shed() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	n := p.ring.len()
+	if n <= firstSlots || p.acquired.Load() != p.done.Load() {
+		return
 	}
+	p.link.host.budget.note(p, false)
+	p.ring.renew(nil, 0)
+	p.give(int64(n-firstSlots) * slotBytes)
+}
+
+// checkIdle is called when a slot became free.
+func (p *Producer) checkIdle() {
+	if p.ring.len() > firstSlots && p.acquired.Load() == p.done.Load() {
+		p.link.host.budget.becameIdle()
+	}
+}
+
+// grow makes more slots; k is the next message to be handed out.
+func (r *ring) grow(k uint64) { r.renew(*r.slots.Load(), k) }
+
+// renew makes twice as many slots as the old ones, which are among them.
+func (r *ring) renew(old []*outSlot, k uint64) {
 	n := uint64(len(old))
 	s := make([]*outSlot, min(max(2*n, firstSlots), r.most))
 	kept := min(k, n)

@@ -74,6 +74,7 @@ func (p *Producer) give(n int64) {
 
 // drop counts off all that the link has, which is over.
 func (p *Producer) drop() {
+	p.link.host.budget.note(p, false)
 	if n := p.held.Swap(0); n > 0 {
 		p.link.host.budget.give(p.link.peer, n)
 	}

@@ -79,6 +79,7 @@ func (p *Producer) abandon(b Buffer) {
 		s := p.ring.at(b.turn)
 		p.giveBack(s)
 		s.busy.Store(false)
+		p.checkIdle()
 	}
 }
 
