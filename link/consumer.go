@@ -221,7 +221,8 @@ func (c *Consumer) Release(m Message) error {
 }
 
 // Messages returns an iterator over all messages. Each is released when the loop
-// goes on. It ends at end of file; an error is the last pair.
+// goes on. It ends at end of file; an error is the last pair. A message is valid until the loop
+// goes on, also if the link is closed before.
 func (c *Consumer) Messages(ctx context.Context) iter.Seq2[Message, error] {
 	return func(yield func(Message, error) bool) {
 		for {
@@ -233,13 +234,24 @@ func (c *Consumer) Messages(ctx context.Context) iter.Seq2[Message, error] {
 				yield(Message{}, err)
 				return
 			}
-			more := yield(m, nil)
-			if err := c.Release(m); err != nil || !more {
-				if more {
-					yield(Message{}, err)
-				}
+			more, err := c.show(m, yield)
+			if err != nil && more {
+				yield(Message{}, err)
+			}
+			if err != nil || !more {
 				return
 			}
 		}
 	}
+}
+
+// show gives a message to a loop and releases it. The memory stays the link's for as long, even
+// if it is closed.
+func (c *Consumer) show(m Message, yield func(Message, error) bool) (more bool, err error) {
+	defer c.link.letGo()
+	if !c.link.hold() {
+		return true, c.link.Err()
+	}
+	more = yield(m, nil)
+	return more, c.Release(m)
 }

@@ -140,7 +140,7 @@ func (l *Link) fail(err error) {
 
 // Close ends the link. Messages that were sent arrive, and end of file after
 // them; what was received and is not yet read is lost. Views of messages are
-// void: another link may have their memory. Close waits until all is acknowledged or the peer
+// void, but in a loop over [Consumer.Messages]: another link may have their memory. Close waits until all is acknowledged or the peer
 // is dead, and not for a peer that takes nothing: when for a minute no buffer came back and
 // nothing was acknowledged the error is [ErrNoAnswer], and the link is over all the same. Its
 // peer then reads what has arrived, and in place of end of file ErrPeerClosed.

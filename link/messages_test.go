@@ -269,3 +269,34 @@ func TestEndedWhileItIsReceived(t *testing.T) {
 		}
 	})
 }
+
+// TestLoopKeepsItsMemory checks that no other link gets the memory of a message while a loop over
+// Messages is at it, though the link is closed, and that it is free when the loop goes on (F15).
+func TestLoopKeepsItsMemory(t *testing.T) {
+	withStranger(t, &Options{Buffers: 4, Size: 64}, func(t *testing.T, h *Host, made <-chan *Link, s *stranger) {
+		yes := s.dial(1, "port", toListener, half{Credit: 1 << 15}, half{})
+		l := <-made
+		s.fill(&yes.out, 0, PackFlag(1, 0, false))
+		s.fill(&yes.out, 1, PackFlag(1, 0, false))
+		var last error
+		loops := 0
+		for _, err := range l.In.Messages(soon(t)) {
+			if loops++; err != nil {
+				last = err
+				break
+			}
+			if loops == 1 {
+				l.Close()
+				synctest.Wait()
+				if s := h.Stats(); s.Free == s.Memory {
+					t.Error("the memory is free for others within the loop")
+				}
+			}
+		}
+		synctest.Wait()
+		if s := h.Stats(); loops != 2 || !errors.Is(last, ErrClosed) || s.Free != s.Memory {
+			t.Errorf("%d loops, the last with %v, then %d bytes are free of %d", loops, last, s.Free, s.Memory)
+		}
+		s.letter(letter{kind: letterClose, from: 1, to: yes.from, attempt: 1})
+	})
+}

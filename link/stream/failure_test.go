@@ -273,3 +273,55 @@ func TestHelloIsGolden(t *testing.T) {
 		t.Error("opcodes changed")
 	}
 }
+
+// stuckSink is a sink that the system holds up in a write.
+type stuckSink struct {
+	Sink
+	got     chan []byte
+	release chan struct{}
+}
+
+func (s stuckSink) Write(b []byte) (int, error) {
+	s.got <- b
+	<-s.release
+	return len(b), nil
+}
+
+// TestStuckWriteKeepsItsMemory checks that no other link gets the memory that a sink still reads when its
+// stream has failed: what another peer sends would be written in place of what came (F15).
+func TestStuckWriteKeepsItsMemory(t *testing.T) {
+	a, h := openHost(t), openHost(t)
+	port, err := Listen(h, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out, in *Stream
+	if dialed, accepted := both(
+		func() (err error) { out, err = Dial(t.Context(), a, h.URL(), 5, nil); return err },
+		func() (err error) { in, err = port.Accept(t.Context()); return err }); dialed != nil || accepted != nil {
+		t.Fatal(dialed, accepted)
+	}
+	sink := stuckSink{Writer(io.Discard), make(chan []byte, 1), make(chan struct{})}
+	failed := make(chan error, 1)
+	go func() { failed <- in.Receive(t.Context(), sink) }()
+	if err := out.Link().Out.Send(t.Context(), opData, []byte("these")); err != nil {
+		t.Fatal(err)
+	}
+	b := <-sink.got
+	out.Abort(errors.New("enough"))
+	if err := <-failed; err == nil {
+		t.Fatal("no error")
+	}
+	// A write that lasts keeps the memory, however long after the failure.
+	time.Sleep(2 * grace)
+	if s := h.Stats(); s.Memory-s.Free < Memory/2 || string(b) != "these" {
+		t.Errorf("%d bytes are free of %d while %q is written", s.Free, s.Memory, b)
+	}
+	close(sink.release)
+	for h.Stats().Free != h.Stats().Memory {
+		if t.Context().Err() != nil {
+			t.Fatal("the memory is kept")
+		}
+		time.Sleep(time.Millisecond)
+	}
+}

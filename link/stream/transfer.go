@@ -1,7 +1,6 @@
 package stream
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"fmt"
@@ -202,35 +201,28 @@ func (s *Stream) sendOne(ctx context.Context, sum hash.Hash) (more bool, err err
 func (s *Stream) receive(ctx context.Context) error {
 	sum := s.newHash()
 	open, unanswered := s.into != nil, s.from != nil
-	for open || unanswered {
-		m, err := s.link.In.Recv(ctx)
-		if err == io.EOF {
-			return ErrIncomplete
-		}
-		if err != nil {
-			return err
-		}
+	if !open && !unanswered {
+		return nil
+	}
+	for m, err := range s.link.In.Messages(ctx) { // which keeps the memory from other links while a sink reads it
 		switch {
+		case err != nil:
 		case m.Opcode == opData && open:
-			if err = s.write(m.Bytes, sum); err == nil {
-				err = s.link.In.Release(m)
-			}
+			err = s.write(m.Bytes, sum)
 		case m.Opcode == opEnd && open:
 			open = false
-			err = s.arrived(ctx, bytes.Clone(m.Bytes), sum)
-			s.link.In.Release(m)
+			err = s.arrived(ctx, m.Bytes, sum)
 		case m.Opcode == opReceipt && unanswered:
 			unanswered = false
 			err = s.receipt(m.Bytes)
-			s.link.In.Release(m)
 		default:
 			err = fmt.Errorf("a message of kind %d came that has no place here: %w", m.Opcode, link.ErrProtocol)
 		}
-		if err != nil {
+		if err != nil || !open && !unanswered {
 			return err
 		}
 	}
-	return nil
+	return ErrIncomplete
 }
 
 func (s *Stream) write(b []byte, sum hash.Hash) error {
