@@ -4,13 +4,17 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/dgrdma/dgrdma/tests/fixture"
 	"github.com/dgrdma/dgrdma/verbs"
 )
 
@@ -168,5 +172,91 @@ func TestMemoryThatIsCut(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestMemoryCutWhileInUse cuts a file at a random moment, of which several connections write, read, change and verify a region, and send
+// a mapping of their own. It checks that each of them ends and says why, that the region can be closed, and that another
+// connection goes on (F1, COMMIT-015, 045).
+func TestMemoryCutWhileInUse(t *testing.T) {
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	r := rand.New(rand.NewPCG(seed, 0))
+	for round := range fixture.Fewer(12, 4) {
+		o := verbs.Options{NoCRC: round%2 == 0, Strict: round%4 > 1, Extensions: all}
+		file, mem := mapped(t)
+		w := connect(t, &o, &o)
+		region, err := w.hb.Domain().RegisterFile(file, 0, fileSize, verbs.RemoteRead|verbs.RemoteWrite|verbs.RemoteAtomic|verbs.Verify, &verbs.RegionOptions{Algorithm: verbs.CRC32C})
+		if err != nil {
+			t.Fatal(err)
+		}
+		rest, err := w.hb.Register(make([]byte, fileSize), verbs.RemoteRead|verbs.RemoteWrite)
+		if err != nil {
+			t.Fatal(err)
+		}
+		key := region.Key()
+		var users sync.WaitGroup
+		const part = fileSize / 8 // each has its own, as no two of them agree on who writes when
+		for n, f := range []func(q *verbs.QueuePair, b []byte, at uint32) error{
+			func(q *verbs.QueuePair, b []byte, at uint32) error { return q.Write(t.Context(), key, at, b) },
+			func(q *verbs.QueuePair, b []byte, at uint32) error { return q.Read(t.Context(), b, key, at) },
+			func(q *verbs.QueuePair, _ []byte, at uint32) error {
+				_, err := q.FetchAdd(t.Context(), key, at, 1)
+				return err
+			},
+			func(q *verbs.QueuePair, _ []byte, at uint32) error {
+				_, err := q.Verify(t.Context(), key, at, part, nil)
+				return err
+			},
+			func(q *verbs.QueuePair, _ []byte, at uint32) error {
+				return q.Write(t.Context(), rest.Key(), at, mem[at:][:part])
+			},
+			func(q *verbs.QueuePair, _ []byte, at uint32) error {
+				return q.Read(t.Context(), mem[at:][:part], rest.Key(), at)
+			},
+		} {
+			e := ends{ha: w.ha, hb: w.hb}
+			e.join(t.Context(), t, &o, &o)
+			users.Go(func() {
+				b := make([]byte, part)
+				for f(e.a, b, uint32(n*part)) == nil {
+				}
+				<-e.a.Done()
+				<-e.b.Done()
+				owner := e.b
+				if n > 3 {
+					owner = e.a
+				}
+				if err := owner.Err(); !errors.Is(err, verbs.ErrFileLost) {
+					t.Errorf("seed %d, round %d, user %d: the side whose memory it is says %v", seed, round, n, err)
+				}
+			})
+		}
+		stop := make(chan struct{})
+		var other sync.WaitGroup
+		other.Go(func() {
+			got := make([]byte, part)
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				if err := w.a.Read(t.Context(), got, rest.Key(), 6*part); err != nil {
+					t.Errorf("seed %d, round %d: another connection: %v", seed, round, err)
+					return
+				}
+			}
+		})
+		time.Sleep(time.Duration(r.IntN(20000)) * time.Microsecond)
+		if err := file.Truncate(0); err != nil {
+			t.Fatal(err)
+		}
+		users.Wait()
+		region.Close()
+		close(stop)
+		other.Wait()
+		w.ha.Close()
+		w.hb.Close()
 	}
 }
