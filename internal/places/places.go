@@ -3,7 +3,10 @@
 // A server has so many places, and so many bytes for those who have them. When there is none left of one of the two for a
 // newcomer, a client gives way:
 //
-//   - of the host that has the most of it, if that is more than the newcomer's own host would have;
+//   - of the host that has the most of it, if that is more than the newcomer's own host would have. All addresses of one
+//     IPv6 network of 64 bits are one host's, which may have any of them;
+//   - or of the address that has the most of it among those of the newcomer's host, if that is more than the newcomer's own would
+//     have: the network may be a whole link, with many machines;
 //   - otherwise one of the newcomer's host, or else of any, that has done nothing for [Room.Patience].
 //
 // It is always the one that has been silent for longest. If there is none, the newcomer is refused. What is given up is
@@ -38,6 +41,7 @@ type Room struct {
 type Place struct {
 	room  *Room
 	host  netip.Prefix
+	at    netip.Addr
 	bytes uint64
 	done  func() uint64
 	evict func()
@@ -60,7 +64,8 @@ const soon = time.Second
 func (r *Room) Enter(ctx context.Context, at netip.Addr, bytes uint64) (*Place, error) {
 	ctx, stop := context.WithTimeout(ctx, soon)
 	defer stop()
-	p := &Place{room: r, host: hostOf(at), bytes: bytes, since: time.Now()}
+	p := &Place{room: r, at: at.Unmap().WithZone(""), bytes: bytes, since: time.Now()}
+	p.host = hostOf(p.at)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.look(p.since)
@@ -111,9 +116,8 @@ func (r *Room) wake() {
 	}
 }
 
-// hostOf is what has an address: a network of 64 bits is one host's, which may have any address in it.
+// hostOf is what has an address.
 func hostOf(at netip.Addr) netip.Prefix {
-	at = at.Unmap().WithZone("")
 	bits := at.BitLen()
 	if at.Is6() {
 		bits = 64
@@ -196,33 +200,52 @@ func (r *Room) look(now time.Time) {
 // none if that is not enough.
 func (r *Room) makeRoom(newcomer *Place) bool {
 	all := r.before(newcomer)
-	of := make(map[netip.Prefix]share)
+	of, at := make(map[netip.Prefix]share), make(map[netip.Addr]share)
 	for _, p := range r.taken {
 		if p.going {
 			all = all.without(p.bytes)
 			continue
 		}
-		of[p.host] = of[p.host].with(p.bytes)
+		of[p.host], at[p.at] = of[p.host].with(p.bytes), at[p.at].with(p.bytes)
 	}
 	for _, w := range r.waiting {
 		if w == newcomer {
 			break
 		}
-		of[w.host] = of[w.host].with(w.bytes)
+		of[w.host], at[w.at] = of[w.host].with(w.bytes), at[w.at].with(w.bytes)
 	}
-	own := of[newcomer.host].with(newcomer.bytes)
+	own, ownAt := of[newcomer.host].with(newcomer.bytes), at[newcomer.at].with(newcomer.bytes)
 	var gone []*Place
 	for r.lacksPlaces(all) || r.lacksBytes(all, newcomer.bytes) {
 		weight := func(s share) uint64 { return uint64(s.places) }
 		if !r.lacksPlaces(all) {
 			weight = func(s share) uint64 { return s.bytes }
 		}
-		p := r.next(newcomer, of, weight, weight(own), gone)
+		top, topAt := uint64(0), uint64(0)
+		for _, p := range r.taken {
+			top = max(top, weight(of[p.host]))
+			if p.host == newcomer.host {
+				topAt = max(topAt, weight(at[p.at]))
+			}
+		}
+		p := r.next(gone, func(p *Place) int {
+			switch silent := newcomer.since.Sub(p.since) >= r.Patience; {
+			case weight(of[p.host]) == top && top > weight(own):
+				return 4
+			case p.host == newcomer.host && weight(at[p.at]) == topAt && topAt > weight(ownAt):
+				return 3
+			case silent && p.host == newcomer.host:
+				return 2
+			case silent:
+				return 1
+			}
+			return 0
+		})
 		if p == nil {
 			return false
 		}
 		gone = append(gone, p)
-		of[p.host], all = of[p.host].without(p.bytes), all.without(p.bytes)
+		of[p.host], at[p.at], all = of[p.host].without(p.bytes), at[p.at].without(p.bytes), all.without(p.bytes)
 	}
 	for _, p := range gone {
 		p.going = true
@@ -231,31 +254,15 @@ func (r *Room) makeRoom(newcomer *Place) bool {
 	return true
 }
 
-// next is the client that gives way next, nil: none does. Weight is what a host has of what there is none left of, and own what the
-// newcomer's would have.
-func (r *Room) next(newcomer *Place, of map[netip.Prefix]share, weight func(share) uint64, own uint64, gone []*Place) *Place {
-	top := uint64(0)
-	for _, s := range of {
-		top = max(top, weight(s))
-	}
-	var best *Place
-	rank := 0
+// next is the client that gives way next, nil: none does. Rank says in which order they do, 0: not at all.
+func (r *Room) next(gone []*Place, rank func(*Place) int) (best *Place) {
+	highest := 0
 	for _, p := range r.taken {
 		if p.going || p.evict == nil || slices.Contains(gone, p) {
 			continue
 		}
-		silent := newcomer.since.Sub(p.since) >= r.Patience
-		is := 0
-		switch {
-		case weight(of[p.host]) == top && top > own:
-			is = 3
-		case silent && p.host == newcomer.host:
-			is = 2
-		case silent:
-			is = 1
-		}
-		if is > rank || is == rank && is > 0 && p.since.Before(best.since) {
-			best, rank = p, is
+		if is := rank(p); is > highest || is == highest && is > 0 && p.since.Before(best.since) {
+			best, highest = p, is
 		}
 	}
 	return best

@@ -121,6 +121,28 @@ func TestHostWithMostGivesWay(t *testing.T) {
 	}
 }
 
+// TestAddressWithMostGivesWay checks that of a network of IPv6, which may be one host's or a whole link, an address that has all places
+// loses them to others of that network, until each has as many, and that a network with many addresses has no more for that (F2).
+func TestAddressWithMostGivesWay(t *testing.T) {
+	for _, network := range []string{"fe80::", "2001:db8:0:1::"} {
+		synctest.Test(t, func(t *testing.T) {
+			r := &Room{Most: 8, Patience: 10 * time.Second}
+			all := fill(t, r, network+"1", 8)
+			others := fill(t, r, network+"2", 4)
+			if _, err := enter(t, r, network+"2", 0); err != ErrFull || asked(all) != 4 || asked(others) != 0 {
+				t.Errorf("%s: beyond its half: %v, %d and %d are asked", network, err, asked(all), asked(others))
+			}
+			elsewhere := fill(t, r, "2001:db8:0:2::1", 4)
+			if _, err := enter(t, r, network+"3", 0); err != nil || asked(elsewhere) != 0 {
+				t.Errorf("%s: a third address: %v, and %d of another network are asked", network, err, asked(elsewhere))
+			}
+			if _, err := enter(t, r, network+"4", 0); err != nil || asked(elsewhere) != 0 || r.Len() != 8 {
+				t.Errorf("%s: a fourth address: %v, and %d of another network are asked; %d are there", network, err, asked(elsewhere), r.Len())
+			}
+		})
+	}
+}
+
 // TestBytesGiveWay checks that as many silent clients give way as a newcomer needs the bytes of, and none where all are not enough.
 func TestBytesGiveWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
