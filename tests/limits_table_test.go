@@ -122,7 +122,7 @@ var limits = []struct {
 		{"what `serve` has to print", "cmd/dgrdmacat.journalRoom", false, "", "more is left out", "a line says how many", "TestJournalIsBounded"},
 		{"kinds of refusals that `serve` tells apart", "cmd/dgrdmacat.refusedKinds", false, "", "likewise", "likewise", "TestJournalIsBounded"},
 		{"answers that `ping --serve --link` keeps until its clients have a free buffer; of a link as many as it has buffers", "cmd/dgrdmacat.pingLinkMemory", true, "",
-			"the link is ended", "the client is told", "TestAnswersThatAreNotTaken"},
+			"an answer is not sent", "the client misses it", "TestAnswersThatAreNotTaken, TestWireSlowForAnswers"},
 		{"slots of a run at `bench --serve`, each of 512 bytes beside the memory that is written to", "bench.mostSlots", false, "", "the run is refused", "the error", "TestSlotsAreBounded"},
 		{"work requests and receives of a run of verbs, each of a kilobyte", "bench.MostQueued", false, "", "the run is refused", "the error", "TestPlansAreBounded"},
 		{"senders that `listen` serves at once", "cmd/dgrdmacat.mostSenders", false, "", "one that sent nothing for 10 s gives way, or the next are refused; a peer gets no more places than it leaves for others", "the sender is told", "TestListenBusyWithMany, TestPlaces"},

@@ -19,10 +19,7 @@ type outbox struct {
 }
 
 // backlog is what is kept for a link, the oldest first.
-type backlog struct {
-	waiting []kept
-	full    func() // called once, when it is
-}
+type backlog struct{ waiting []kept }
 
 // kept is a message that waits for a buffer.
 type kept struct {
@@ -31,8 +28,8 @@ type kept struct {
 }
 
 // send sends what fill writes, in as many bytes. Where as many messages are kept for the link as
-// may be it drops this one, and calls full, once, on a goroutine.
-func (o *outbox) send(l *link.Link, opcode uint8, size int, fill func(b []byte) int, full func()) {
+// may be it drops this one, as a wire would that is too slow for them: the link goes on.
+func (o *outbox) send(l *link.Link, opcode uint8, size int, fill func(b []byte) int) {
 	if o.kept.Load() == 0 && trySend(l, opcode, fill) {
 		return
 	}
@@ -46,15 +43,11 @@ func (o *outbox) send(l *link.Link, opcode uint8, size int, fill func(b []byte) 
 		if o.of == nil {
 			o.of = make(map[*link.Link]*backlog)
 		}
-		b = &backlog{full: full}
+		b = new(backlog)
 		o.of[l] = b
 		go o.sendKept(l, b)
 	}
 	if most, _ := l.In.Buffers(); len(b.waiting) >= most {
-		if b.full != nil {
-			go b.full()
-			b.full = nil
-		}
 		return
 	}
 	k := kept{opcode, make([]byte, size)}
