@@ -29,6 +29,8 @@ type Server struct {
 	since   time.Time    // it came
 	heard   time.Time    // something of it came, as far as was looked
 
+	ended []*dgrdma.Conn // of the client before, closed when another one comes
+
 	// What says that something came.
 	watched *dgrdma.Conn // nil: nothing
 	in      *arrivals    // or nil
@@ -95,6 +97,12 @@ func (s *Server) nameOf(id dgrdma.EndpointID) dgrdma.PeerName {
 
 // client serves all runs of one client.
 func (s *Server) client(ctx context.Context, begin control) error {
+	for _, c := range s.ended {
+		if c.Err() != nil { // it has not begun again since
+			c.Close()
+		}
+	}
+	s.ended = nil
 	s.since = time.Now()
 	defer func() { s.serving = nil }()
 	var failed error
@@ -166,7 +174,10 @@ func (s *Server) dismiss(ctx context.Context, conns []*dgrdma.Conn, lives []uint
 	case <-ctx.Done():
 	}
 	for i, c := range conns {
-		if c.Stats().Theirs == lives[i] {
+		switch {
+		case c.Err() != nil: // a program may be about to begin under the same id and address, and would be told that this one restarted
+			s.ended = append(s.ended, c)
+		case c.Stats().Theirs == lives[i]:
 			c.Close()
 		}
 	}
