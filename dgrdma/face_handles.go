@@ -125,7 +125,7 @@ func (r *Region) Complete(src EndpointID, m *Message) { (*endpoint.Region)(r).Co
 // Load32 reads the little-endian word at addr. At a multiple of 4 the read is
 // atomic, and what the word's writer placed before it is visible after it.
 // Outside the memory it panics, as an index would: the zero Region has none, so every
-// address is outside. Of a nil Region it reads 0.
+// address is outside.
 func (r *Region) Load32(addr uint32) uint32 { return (*endpoint.Region)(r).Load32(addr) }
 
 // Placed wakes who watches a word that was written as data.

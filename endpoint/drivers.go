@@ -37,7 +37,7 @@ func (d *Drivers) live() []*Endpoint {
 
 // Add adds an endpoint, if it is not there.
 func (d *Drivers) Add(e *Endpoint) {
-	if e == nil || slices.Contains(d.all(), e) {
+	if slices.Contains(d.all(), e) {
 		return
 	}
 	d.mu.Lock()
@@ -49,11 +49,7 @@ func (d *Drivers) Add(e *Endpoint) {
 }
 
 // AddOf adds the endpoint of a connection.
-func (d *Drivers) AddOf(c *Conn) {
-	if c != nil {
-		d.Add(c.ep)
-	}
-}
+func (d *Drivers) AddOf(c *Conn) { d.Add(c.ep) }
 
 // Remove takes an endpoint out.
 func (d *Drivers) Remove(e *Endpoint) {

@@ -135,7 +135,7 @@ func (e *Endpoint) GiveUp() time.Duration {
 }
 
 // Manual reports whether the endpoint has no goroutines: see [Config.Manual].
-func (e *Endpoint) Manual() bool { return e != nil && e.cfg.Manual }
+func (e *Endpoint) Manual() bool { return e.cfg.Manual }
 
 // LocalAddr returns the transport's address.
 func (e *Endpoint) LocalAddr() transport.Addr {

@@ -131,7 +131,7 @@ func (r *Region) Placed(_ frame.EndpointID, m *frame.Message) {
 // Load32 reads the little-endian word at addr. At a multiple of 4 the read is
 // atomic, and what the word's writer placed before it is visible after it.
 // Outside the memory it panics, as an index would: the zero Region has none, so every
-// address is outside. Of a nil Region it reads 0.
+// address is outside.
 func (r *Region) Load32(addr uint32) uint32 {
 	return load32(r.mem[addr : uint64(addr)+4])
 }
