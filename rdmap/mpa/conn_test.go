@@ -406,10 +406,7 @@ func TestLost(t *testing.T) {
 			a.Write(frame[:n])
 			a.Close()
 			sink := newSink(t)
-			var err error
-			for err == nil {
-				err = cb.Receive(sink)
-			}
+			err := receiveAll(cb, sink)
 			if n == 0 && err != io.EOF || n > 0 && (!errors.Is(err, ddp.Lost) || !errors.Is(err, io.ErrUnexpectedEOF)) || len(sink.got) != 0 {
 				t.Fatalf("CRC %v, %d octets of a frame: %v, %v", crc, n, err, sink.got)
 			}

@@ -87,6 +87,30 @@ const margin = 8
 
 func newSink(t testing.TB) *memorySink { return &memorySink{t: t, pending: map[bool][]byte{}} }
 
+// receiveAll receives until that fails.
+func receiveAll(c *Conn, s ddp.Sink) (err error) {
+	for err == nil {
+		err = c.Receive(s)
+	}
+	return err
+}
+
+// receiving receives on another goroutine until that fails, into a sink that has a place for nothing.
+func receiving(c *Conn, s *memorySink) <-chan error {
+	s.place = func(*ddp.Header, int) error { return nil }
+	failed := make(chan error, 1)
+	go func() { failed <- receiveAll(c, s) }()
+	return failed
+}
+
+// flushAll sends what is left of the batch until that fails.
+func flushAll(c *Conn, src ddp.Source) (err error) {
+	for err == nil {
+		err = c.Flush(src)
+	}
+	return err
+}
+
 func (s *memorySink) Begin() {
 	if s.inside {
 		s.t.Error("Begin inside Begin")

@@ -202,20 +202,9 @@ func TestWithdrawnWhileSending(t *testing.T) {
 		t.Fatal("somebody is in while nobody sends")
 	}
 	clear(m.Data[0].Bytes)
-	received := make(chan error, 1)
 	sink := newSink(t)
-	sink.place = func(h *ddp.Header, n int) error { return nil }
-	go func() {
-		var err error
-		for err == nil {
-			err = cb.Receive(sink)
-		}
-		received <- err
-	}()
-	var err error
-	for err == nil {
-		err = ca.Flush(src)
-	}
+	received := receiving(cb, sink)
+	err := flushAll(ca, src)
 	if !errors.Is(err, ErrWithdrawn) || !errors.Is(err, ddp.Lost) || src.sent != 0 || !strings.Contains(err.Error(), "aborted") {
 		t.Errorf("%v, %d sent", err, src.sent)
 	}
@@ -291,10 +280,7 @@ func TestWithdrawnWhileReceiving(t *testing.T) {
 			}
 			before := string(sink.spans[0].around)
 			close(half)
-			var err error
-			for err == nil {
-				err = cb.Receive(sink)
-			}
+			err := receiveAll(cb, sink)
 			if err != ddp.TaggedSTag || len(sink.got) != 0 || string(sink.spans[0].around) != before || g.in != 0 {
 				t.Errorf("%s, %d octets: %v, %d delivered, changed %v", k.name, n, err, len(sink.got), string(sink.spans[0].around) != before)
 			}

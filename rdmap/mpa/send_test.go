@@ -54,20 +54,9 @@ func TestMemoryLostWhileSending(t *testing.T) {
 		if err := f.Truncate(0); err != nil {
 			t.Fatal(err)
 		}
-		received := make(chan error, 1)
 		sink := newSink(t)
-		sink.place = func(h *ddp.Header, n int) error { return nil }
-		go func() {
-			var err error
-			for err == nil {
-				err = cb.Receive(sink)
-			}
-			received <- err
-		}()
-		var err error
-		for err == nil {
-			err = ca.Flush(src)
-		}
+		received := receiving(cb, sink)
+		err := flushAll(ca, src)
 		var lost *ddp.LostError
 		if !errors.As(err, &lost) || !errors.Is(err, ddp.Lost) || lost.Received || lost.Behind != 0 || lost.Span.Guard != ddp.Guard(g) || src.sent != 0 || g.in != 0 {
 			t.Errorf("%s: %v, %+v, %d sent, %d inside", k.name, err, lost, src.sent, g.in)
