@@ -251,7 +251,7 @@ func (a Addr) Single() bool {
 		mac := a.MAC()
 		return mac[0]&1 == 0 && mac != [6]byte{}
 	}
-	return !a.ip.IsUnspecified() && !a.ip.IsMulticast() && a.ip != everyone
+	return standsFor(a.ip) == ""
 }
 
 // Append appends a binary form of a, which no other address has.

@@ -35,15 +35,23 @@ var everyone = netip.AddrFrom4([4]byte{255, 255, 255, 255})
 
 // OneHost reports why an address is none that a single machine has.
 func OneHost(ip netip.Addr) error {
-	switch {
-	case ip.IsUnspecified():
-		return fmt.Errorf("%v stands for all addresses of a machine, and is none", ip)
-	case ip.IsMulticast():
-		return fmt.Errorf("%v is a group's address", ip)
-	case ip == everyone:
-		return fmt.Errorf("%v is every machine's address", ip)
+	if others := standsFor(ip); others != "" {
+		return fmt.Errorf("%v %s", ip, others)
 	}
 	return nil
+}
+
+// standsFor says what an address is that no single machine has; "": one machine has it.
+func standsFor(ip netip.Addr) string {
+	switch {
+	case ip.IsUnspecified():
+		return "stands for all addresses of a machine, and is none"
+	case ip.IsMulticast():
+		return "is a group's address"
+	case ip == everyone:
+		return "is every machine's address"
+	}
+	return ""
 }
 
 // Scope returns the number of the interface that the zone of an IPv6 address names, by its
