@@ -11,9 +11,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// MostAnswers is how many answers of a kind a collector keeps that are being written. Each has a line for each counter of each peer: with
+// mostAnswers is how many answers of a kind a collector keeps that are being written. Each has a line for each counter of each peer: with
 // 4096 peers 16 MB, and 180 MB while it is made. Arbitrary: a reader has as long as it takes to make this many.
-const MostAnswers = 3
+const mostAnswers = 3
 
 var cutShort = prometheus.NewDesc("dgrdma_metrics_cut_short_total", "Answers with these metrics that were cut short, because their readers were slower than others asked again.", nil, nil)
 
@@ -78,7 +78,7 @@ func (s *answers) begin(a *answer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.next = nil
-	if len(s.alive) == MostAnswers {
+	if len(s.alive) == mostAnswers {
 		for to := range s.alive[0].readers {
 			if to.SetWriteDeadline(time.Unix(1, 0)) == nil {
 				s.short.Add(1)

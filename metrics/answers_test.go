@@ -95,20 +95,20 @@ func shareAnswers(t *testing.T, path, encoding string) {
 	for i, u := range silent {
 		select {
 		case <-u.cut:
-			if cut++; i >= len(silent)-MostAnswers {
+			if cut++; i >= len(silent)-mostAnswers {
 				t.Errorf("reader %d of %d is cut short", i, len(silent))
 			}
 		default:
 		}
 	}
-	if want := len(silent) - MostAnswers; cut != want || c.cutShort.Load() != uint64(want) {
+	if want := len(silent) - mostAnswers; cut != want || c.cutShort.Load() != uint64(want) {
 		t.Errorf("%d are cut short, %d counted, want %d", cut, c.cutShort.Load(), want)
 	}
 	w := httptest.NewRecorder()
 	if get(w); w.Code != http.StatusOK || w.Body.Len() < 100 {
 		t.Errorf("one who reads: %d, %d bytes", w.Code, w.Body.Len())
 	}
-	for _, u := range silent[len(silent)-MostAnswers+1:] {
+	for _, u := range silent[len(silent)-mostAnswers+1:] {
 		close(u.cut)
 	}
 	all.Wait()

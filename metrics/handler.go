@@ -16,7 +16,8 @@ const (
 )
 
 // Handler answers at TextPath with the metrics of this collector alone, and at ViewPath
-// with its View. Readers that are slow, or that ask all at once, share a few answers: see [MostAnswers].
+// with its View. Readers that are slow, or that ask all at once, share a few answers. The readers of the
+// oldest are cut short when there are more than three.
 func (c *Collector) Handler() http.Handler {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(c)

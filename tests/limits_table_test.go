@@ -33,7 +33,7 @@ var limits = []struct {
 			"`dgrdma_rdma_rejections_cut_short_total`", "TestCutShortIsCounted, TestTurnAway"},
 		{"a request or reply of MPA", "rdmap/mpa.maxSetup", true, "", "the connection is closed", "`dgrdma_rdma_set_up_failures_total`", "TestRequests"},
 		{"connections of who reads metrics over HTTP", "metrics.MostReaders", false, "", "the one there longest is closed for a newcomer", "`dgrdma_metrics_turned_away_total`", "TestPlaces"},
-		{"answers with metrics that are being written, of a kind, which their readers share", "metrics.MostAnswers", false, "", "the readers of the oldest are cut short", "`dgrdma_metrics_cut_short_total`", "TestAnswersAreShared"},
+		{"answers with metrics that are being written, of a kind, which their readers share", "metrics.mostAnswers", false, "", "the readers of the oldest are cut short", "`dgrdma_metrics_cut_short_total`", "TestAnswersAreShared"},
 	}},
 	{"Peers of an endpoint", []limit{
 		{"peers, connected and learned", "MaxPeers", false, "", "a learned one that is gone gives its place, or else a newcomer is refused; `Connect` fails with `ErrTooManyPeers`",
