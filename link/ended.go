@@ -2,6 +2,7 @@ package link
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"sync"
 
@@ -114,11 +115,7 @@ func (p *peer) forgetEnded(but uint32) {
 func (p *peer) allEnded() []*endedLink {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	all := make([]*endedLink, 0, len(p.ended))
-	for _, e := range p.ended {
-		all = append(all, e)
-	}
-	return all
+	return slices.Collect(maps.Values(p.ended))
 }
 
 // endings counts the ended links of all peers.

@@ -207,8 +207,11 @@ func (n *Listener) accept(o *offer) (*Link, error) {
 }
 
 // refuse answers a letter that asks for a link.
-func (p *peer) refuse(life uint32, a *letter, why string) {
-	p.send(life, letter{kind: letterRefuse, to: a.from, attempt: a.attempt, text: bounded(why)})
+func (p *peer) refuse(life uint32, a *letter, why string) { p.refuseFor(0, life, a, why) }
+
+// refuseFor is refuse with a code for the dialer's program.
+func (p *peer) refuseFor(code refusal, life uint32, a *letter, why string) {
+	p.send(life, letter{kind: letterRefuse, to: a.from, attempt: a.attempt, refusal: code, text: bounded(why)})
 }
 
 // read acts on a letter. It runs on the goroutine that receives.
@@ -262,8 +265,7 @@ func (p *peer) offered(life uint32, l *letter) {
 	switch {
 	case l.from == 0: // nobody can be answered
 	case port == nil:
-		text := fmt.Sprintf("no port %q here: check its name, and that this host listens on it by now", l.name)
-		p.send(life, letter{kind: letterRefuse, to: l.from, attempt: l.attempt, refusal: noPort, text: bounded(text)})
+		p.refuseFor(noPort, life, l, fmt.Sprintf("no port %q here: check its name, and that this host listens on it by now", l.name))
 	case l.directions == 0 || l.directions&^port.opt.takes() != 0:
 		p.refuse(life, l, fmt.Sprintf("port %q is not for that direction: check Options.Directions at both ends", l.name))
 	case port.refusal != "":

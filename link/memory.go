@@ -28,13 +28,12 @@ func (p *peer) take(n uint64) (space.Span, error) {
 	p.mu.Lock() // no link is retired since the memory kept apart was looked at
 	defer p.mu.Unlock()
 	s, ok := h.block.Take(n, p.apart...)
-	switch {
-	case ok:
+	if ok {
 		return s, nil
-	case len(p.apart) > 0:
-		h.full.memory.Add(1)
-		return s, fmt.Errorf("link: no %d bytes in one piece left of %d, beside those of %d ended links whose end this peer has not answered: %w", n, h.size, len(p.apart), ErrNoMemory)
 	}
 	h.full.memory.Add(1)
+	if len(p.apart) > 0 {
+		return s, fmt.Errorf("link: no %d bytes in one piece left of %d without those of %d ended links whose end this peer has not answered: %w", n, h.size, len(p.apart), ErrNoMemory)
+	}
 	return s, fmt.Errorf("link: no %d bytes in one piece left of %d; open the host with more memory: %w", n, h.size, ErrNoMemory)
 }

@@ -1,6 +1,8 @@
 package link
 
 import (
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -60,11 +62,7 @@ func (p *peer) link(number uint32) *Link {
 func (p *peer) all() []*Link {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	all := make([]*Link, 0, len(p.links))
-	for _, l := range p.links {
-		all = append(all, l)
-	}
-	return all
+	return slices.Collect(maps.Values(p.links))
 }
 
 // everyLife stands for no life that links could be of.
