@@ -4,16 +4,16 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"runtime"
 	"runtime/debug"
 	"sync"
 
 	"github.com/dgrdma/dgrdma/dgrdma"
+	"github.com/dgrdma/dgrdma/rdmap/ddp"
 )
 
 // untilCut calls touches, which touches the memory of --file on this goroutine. Where the file
-// was cut there is nothing under the memory any more, and who touches it there would end
-// the program with a trace; it is an error here.
+// was cut there is nothing under the memory any more, and to touch it there would end the
+// program with a trace; it is an error here.
 func (o *serveOptions) untilCut(size uint64, touches func() error) (err error) {
 	if o.file == "" {
 		return touches()
@@ -46,8 +46,6 @@ type servedFile struct {
 
 func newServedFile() *servedFile { return &servedFile{cut: make(chan struct{})} }
 
-var pageSize = os.Getpagesize()
-
 // has looks whether the file still has these bytes, which are small or those of one frame.
 func (f *servedFile) has(data, word []byte) (err error) {
 	if f == nil {
@@ -59,16 +57,8 @@ func (f *servedFile) has(data, word []byte) (err error) {
 	default:
 	}
 	defer f.caught(&err)
-	var sum byte
-	for _, b := range [...][]byte{data, word} {
-		for i := 0; i < len(b); i += pageSize {
-			sum ^= b[i]
-		}
-		if len(b) > 0 {
-			sum ^= b[len(b)-1]
-		}
-	}
-	runtime.KeepAlive(sum) // the bytes are read for their faults
+	ddp.Probe(data)
+	ddp.Probe(word)
 	return nil
 }
 
