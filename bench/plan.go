@@ -178,8 +178,8 @@ func (p Plan) Check(memory uint64) error {
 }
 
 const (
-	// mostSlots bounds what a client makes a server keep, beside the memory that is written to: 128 MiB. Of messages of one byte, the usual
-	// memory of 128 MiB has room for two million, and a server that writes to the client, too, took 1 GB for those.
+	// mostSlots bounds what a client makes a server keep in addition to the memory that is written to: 128 MiB. The usual memory of
+	// 128 MiB has room for two million messages of one byte. A server that writes to the client as well took 1 GB for those.
 	mostSlots = 1 << 18
 	// perSlot is what a slot takes at most, what is posted of it included.
 	perSlot = 512

@@ -15,7 +15,7 @@ const mostPassing = 1024
 const perKeys = 32 << 10
 
 // passing holds the associations without a connection: the peer has agreed on a key, and is not introduced yet or is gone.
-// Of each host, and of all, they are bounded. Whoever has a shared key can begin as many as it likes, so none is refused:
+// Of each host, and of all, they are bounded. A host with a shared key can begin as many as it likes, so none is refused:
 // the oldest one gives its place, of the host that is full or else of the one that has most. So a host that begins many
 // takes places from itself alone. Guarded by the vault's mutex.
 type passing struct {

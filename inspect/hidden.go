@@ -124,7 +124,7 @@ func (w *sealedWay) hide(j *joinedRecord) {
 	c.hide(j.count, j.count+uint64(min(j.behind, counterLeap)), j.salt, j.number, &w.sealedCounts)
 }
 
-// hide notes that the counters behind one, up to another one, are of frames that cannot be seen. Only those that have room are looked at.
+// hide notes that the counters after one, up to another one, are of frames that cannot be seen. Only those that have room are looked at.
 func (c *counting) hide(from, to uint64, salt uint32, record int, k *sealedCounts) {
 	seen := counterSlot{salt: salt, seen: true}
 	for n := max(from, c.top-min(c.top, counterWindow)) + 1; n <= min(to, c.top); n++ {

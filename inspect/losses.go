@@ -57,7 +57,7 @@ func (a *Analyzer) aboutLosses(c *findings) {
 		return
 	}
 	why := "The capture itself lost frames"
-	if cut && a.capture.Dropped == 0 { // what is behind a frame whose end is not known may be one more
+	if cut && a.capture.Dropped == 0 { // what follows a frame whose end is not known may be one more
 		why += ", or its snap length hides them"
 	}
 	c.add(Warning, "capture incomplete", min(n, math.MaxInt32), where, "%s: %s. What this report says of frames that are missing, or not acknowledged, may follow from that.", why, strings.Join(parts, "; "))

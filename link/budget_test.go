@@ -82,7 +82,7 @@ func TestShortMessagesTakeLittle(t *testing.T) {
 }
 
 // TestSendingIsShared checks that links keep no more than the host's budget for what they
-// send, however long their peers' buffers are, that peers who take nothing leave room for
+// send, however long their peers' buffers are, that peers which take nothing leave room for
 // others, and that a producer goes on when there is memory (F9).
 func TestSendingIsShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -25,7 +25,7 @@ func TestCloseWhereNothingIsTaken(t *testing.T) {
 							t.Fatal(err)
 						}
 					}
-					// Somebody else waits for a buffer first.
+					// Another goroutine waits for a buffer first.
 					sent := make(chan error, 1)
 					go func() { sent <- l.Out.Send(t.Context(), 0, nil) }()
 					s.wait(time.Millisecond)

@@ -140,7 +140,7 @@ func (r *credits) post(t *dgrdma.Transaction) {
 func counted(t *dgrdma.Transaction, err error) {
 	r := t.Cookie.(*credits)
 	l := r.c.link
-	if err != nil && !l.silent() { // else nobody wants it
+	if err != nil && !l.silent() { // else the peer does not want it
 		l.fail(err)
 	}
 	r.mu.Lock()

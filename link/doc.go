@@ -61,8 +61,8 @@
 // and peer and wraps the reason: dgrdma.ErrPeerDown, dgrdma.ErrPeerRestarted,
 // [ErrPeerClosed], [ErrProtocol] or [ErrClosed]. What was delivered before can
 // still be received. Methods of a half that a link does not have, of which the pointer
-// is nil, return [ErrNoHalf]. That nobody is there any more is noticed after one and a
-// half times the endpoint's GiveUp at most, also by who only receives.
+// is nil, return [ErrNoHalf]. A peer that is gone is noticed after one and a
+// half times the endpoint's GiveUp at most, also where this side only receives.
 //
 // # Limits
 //

@@ -39,7 +39,7 @@ type Link struct {
 	asked   atomic.Bool     // the peer has our letter that asks for the link
 	leaving atomic.Bool     // Finish was called
 	ending  atomic.Bool     // the application is through: who ends the last transaction looks further
-	quiet   atomic.Bool     // likewise the peer, which wants nothing any more
+	quiet   atomic.Bool     // the peer is through, too, and wants nothing any more
 
 	mu         sync.Mutex
 	err        error
@@ -243,7 +243,7 @@ func isClosed(c <-chan struct{}) bool {
 }
 
 // advance takes the next steps to the end. When either side is through, and nothing of ours
-// is under way, the peer is told. When this side is, and nobody copies from the memory, that
+// is under way, the peer is told. When this side is, and no reader copies from the memory, that
 // is given back: for links of any peer if this one said the same or is no more, else for those
 // of others until it does.
 func (l *Link) advance() {

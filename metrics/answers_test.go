@@ -75,7 +75,7 @@ func shareAnswers(t *testing.T, path, encoding string) {
 		all.Go(func() { get(answered[i]) })
 	}
 	all.Wait()
-	// The first one makes an answer that nobody else has, and the others share the next one.
+	// The first one makes an answer for itself, and the others share the next one.
 	if n := s.looks - before; n > 2 || s.most > 1 {
 		t.Errorf("%d requests at once are %d looks, %d at once", len(answered), n, s.most)
 	}
@@ -84,7 +84,7 @@ func shareAnswers(t *testing.T, path, encoding string) {
 			t.Errorf("reader %d: %d, %d bytes", i, w.Code, w.Body.Len())
 		}
 	}
-	// Those who never read.
+	// Readers that never read.
 	silent := make([]*unread, 20)
 	for i := range silent {
 		silent[i] = &unread{*httptest.NewRecorder(), make(chan struct{})}

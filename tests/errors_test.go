@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// TestErrorsNameNoRooms checks that no error of RDMA begins with the name of a package: in a chain it would be said amid a
+// TestErrorsNameNoRooms checks that no error of RDMA begins with the name of a package: in a chain it would stand within a
 // sentence, and means nothing to a user (N20).
 func TestErrorsNameNoRooms(t *testing.T) {
 	room := regexp.MustCompile(`^(rdmap|ddp|mpa|memory|verbs|latency|rping): `)

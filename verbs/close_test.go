@@ -241,7 +241,7 @@ func TestCloseTwice(t *testing.T) {
 	}
 }
 
-// RDMAP-085, MPA-018: who has ended its own direction takes what the peer still sends, and a question that it cannot answer any more
+// RDMAP-085, MPA-018: a side that has ended its own direction takes what the peer still sends, and a question that it cannot answer any more
 // does not change that, however long the rest takes.
 func TestQuestionBehindTheClose(t *testing.T) {
 	t.Parallel()
@@ -266,7 +266,7 @@ func TestQuestionBehindTheClose(t *testing.T) {
 	}
 }
 
-// TestShutdownSaysWhatItWaitedFor checks that the error of a close that did not end in time says so, beside the context's (S9).
+// TestShutdownSaysWhatItWaitedFor checks that the error of a close that did not end in time says so, in addition to the context's (S9).
 func TestShutdownSaysWhatItWaitedFor(t *testing.T) {
 	e := connect(t, nil, nil)
 	ctx, cancel := context.WithCancel(t.Context())

@@ -65,7 +65,7 @@ func TestDialErrors(t *testing.T) {
 	h := openHost(t)
 	const nobody = "tcp:127.0.0.1:1" // the system gives the port to nobody by itself
 	_, err := h.Dial(t.Context(), nobody, nil)
-	says(t, err, []error{syscall.ECONNREFUSED}, nobody, "nobody listens there", "start the peer first")
+	says(t, err, []error{syscall.ECONNREFUSED}, nobody, "nothing listens there", "start the peer first")
 
 	web := stranger(t, func(c net.Conn) {
 		io.ReadFull(c, make([]byte, 10))

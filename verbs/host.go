@@ -218,7 +218,7 @@ func (h *Host) reach(ctx context.Context, address, remote string) (net.Conn, err
 	nc, err := d.DialContext(ctx, "tcp", remote)
 	switch {
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return nil, fmt.Errorf("dial %s: nobody listens there: start the peer first, and look at its port: %w", address, err)
+		return nil, fmt.Errorf("dial %s: nothing listens there: start the peer first, and look at its port: %w", address, err)
 	case err != nil:
 		return nil, fmt.Errorf("dial %s: %w", address, h.explain(err))
 	}

@@ -49,7 +49,7 @@ func (d *Domain) NewStream() *Stream { return &Stream{of: d, s: d.d.NewStream()}
 
 // Register grants bytes to the queue pairs of the domain. It takes as long for many bytes as for
 // few, and pins nothing. Until the region is invalidated the bytes must not be used for anything else, but may be
-// read, and written where the program and its peers agree on who writes when. Of bytes that the program has mapped from a
+// read, and written where the program and its peers agree on which of them writes when. Of bytes that the program has mapped from a
 // file the same holds as of [Domain.RegisterFile] where the file is cut.
 func (d *Domain) Register(b []byte, rights Rights, o *RegionOptions) (*Region, error) {
 	r, err := d.d.Register(b, rights, o.memory())

@@ -186,7 +186,7 @@ func (t *Connections) payload(c *Connection, w Way, p piece) {
 	}
 	fresh := 0
 	late := len(h.pieces) > 0 && int32(p.seq-h.pieces[len(h.pieces)-1].seq) < 0
-	i := h.behind(p.seq)
+	i := h.endsAfter(p.seq)
 	for p.length > 0 {
 		for i < len(h.pieces) && int32(h.pieces[i].end()-p.seq) <= 0 {
 			i++
@@ -219,8 +219,8 @@ func (t *Connections) payload(c *Connection, w Way, p piece) {
 	}
 }
 
-// behind returns the place of the first piece that ends behind a sequence number.
-func (h *Half) behind(seq uint32) int {
+// endsAfter returns the place of the first piece that ends after a sequence number.
+func (h *Half) endsAfter(seq uint32) int {
 	i, _ := slices.BinarySearchFunc(h.pieces, seq, func(p *piece, seq uint32) int {
 		if int32(p.end()-seq) <= 0 {
 			return -1

@@ -64,7 +64,7 @@ type Scheduler[W any] struct {
 	batching atomic.Bool // a batch is being applied: its end looks at pending, and after
 	after    barrier
 
-	owes    bool // there is a reply to be sent; of who has the turn to receive
+	owes    bool // there is a reply to be sent; of the goroutine that has the turn to receive
 	sending sendTurn
 	pending atomic.Bool // there may be work
 	wake    chan struct{}
@@ -269,7 +269,7 @@ func (s *Scheduler[W]) serve() {
 	s.engine.Deliver()
 }
 
-// send is the turn of who has taken it, and gives it back. Whoever calls it looks at
+// send is the turn to send, which the caller has taken, and gives it back. The caller looks at
 // pending afterwards.
 func (s *Scheduler[W]) send(reply bool) {
 	defer s.sending.give()

@@ -39,7 +39,7 @@ type sendTurn struct {
 	mu      sync.Mutex
 	claimed atomic.Bool   // the goroutine that receives waits for it
 	given   chan struct{} // one token: it was given back while it was claimed
-	timer   *time.Timer   // of who has the turn to receive
+	timer   *time.Timer   // of the goroutine that has the turn to receive
 }
 
 func (t *sendTurn) init() {
@@ -58,8 +58,8 @@ func (t *sendTurn) give() {
 // tryTake leaves the turn to the goroutine that claims it.
 func (t *sendTurn) tryTake() bool { return !t.claimed.Load() && t.mu.TryLock() }
 
-// taken reports whether another goroutine has the turn. Whoever asks serves what is pending if not, as another that would do so may find
-// the turn taken by the question.
+// taken reports whether another goroutine has the turn. If not, the caller serves what is pending: another goroutine
+// that would do so may have found the turn taken by the question.
 func (t *sendTurn) taken() bool {
 	if !t.mu.TryLock() {
 		return true
@@ -68,8 +68,8 @@ func (t *sendTurn) taken() bool {
 	return false
 }
 
-// claim has whoever has the turn give it back after the item at hand, and takes it. It reports whether that was so in time. The
-// caller has the turn to receive.
+// claim has the goroutine that sends give the turn back after the item at hand, and takes it. It reports whether that was so in
+// time. The caller has the turn to receive.
 func (t *sendTurn) claim() bool {
 	if t.mu.TryLock() {
 		return true

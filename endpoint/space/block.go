@@ -34,7 +34,7 @@ func (b *Block) Size() uint64 { return uint64(len(b.bytes)) }
 func whole(n uint64) uint64 { return max(n+unit-1, unit) &^ (unit - 1) }
 
 // Take finds room for n bytes in one piece, in which is nothing of the spans but: pieces that
-// were taken before, by address, never overlapping. It is as it was left by who had it before.
+// were taken before, by address, never overlapping. Its bytes are as the owner before left them.
 // Not ok: there is none.
 func (b *Block) Take(n uint64, but ...Span) (s Span, ok bool) {
 	want := n

@@ -87,7 +87,7 @@ func check(set *flag.FlagSet) (err error) {
 	return err
 }
 
-// mostClients is how many are connected at once: whoever reaches the port could take all memory otherwise. Arbitrary.
+// mostClients is how many are connected at once: any program that reaches the port could take all memory otherwise. Arbitrary.
 const mostClients = 256
 
 // serve offers the counter until ctx ends, and says how far it came.

@@ -150,7 +150,7 @@ func TestFlagsOfTheOtherRole(t *testing.T) {
 
 func TestNobodyServes(t *testing.T) {
 	out, err := counter("-server", "tcp:127.0.0.1:1", "take").CombinedOutput()
-	if err == nil || !strings.Contains(string(out), "nobody listens there") {
+	if err == nil || !strings.Contains(string(out), "nothing listens there") {
 		t.Errorf("%v: %s", err, out)
 	}
 }

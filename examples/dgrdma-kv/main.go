@@ -9,7 +9,7 @@
 //	dgrdma-kv delete colour
 //
 // Between machines the server is told its address, dgrdma-kv -at tcp:10.0.0.1 serve, and the clients where it is,
-// dgrdma-kv -server tcp:10.0.0.1:7481 get colour. Nobody is asked who he is: whoever reaches the port may change the table.
+// dgrdma-kv -server tcp:10.0.0.1:7481 get colour. The server does not ask for a name or a key: any program that reaches the port may change the table.
 //
 // A Read is not atomic: it may see half of what the server writes. Each entry has a checksum, and who finds a wrong one
 // reads again. All entries that may have a key are side by side, so that it takes one Read to know that none has.

@@ -28,7 +28,7 @@ const (
 
 const maxRequest = 2 + maxBoth
 
-// mostClients is how many are connected at once: whoever reaches the port could take all memory otherwise. Arbitrary.
+// mostClients is how many are connected at once: any program that reaches the port could take all memory otherwise. Arbitrary.
 const mostClients = 256
 
 // Status of a request.

@@ -138,7 +138,7 @@ func contentEnd(p *Packet) (end int, known bool) {
 	if !h.HasMessages() {
 		return behind(p, frame.HeaderSize, frame.StampSize)
 	}
-	more, said, asks := true, 0, false // bytes behind the messages, and whether these may ask whether frames of a length arrive
+	more, said, asks := true, 0, false // bytes after the messages, and whether these may ask whether frames of a length arrive
 	end = frame.HeaderSize
 	for m := range p.Messages() {
 		if h, ok := m.Hello(); ok && end == frame.HeaderSize {
@@ -164,7 +164,7 @@ func contentEnd(p *Packet) (end int, known bool) {
 	return end, !more
 }
 
-// probed returns how long a frame says that it is, behind whose message at end it asks whether frames of that length arrive: it has zeros
+// probed returns how long a frame says that it is. After its message at end it asks whether frames of that length arrive: it has zeros
 // up to there.
 func probed(p *Packet, end int) (size int, ok bool) {
 	from, to := end+frame.ServicesSize, end+frame.ServicesSize+frame.SizeProbeSize

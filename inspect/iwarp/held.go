@@ -2,7 +2,7 @@ package iwarp
 
 import "github.com/dgrdma/dgrdma/capture/tcp"
 
-// What is kept beside bytes counts for that much.
+// What is kept in addition to bytes counts for that much.
 const (
 	markSize    = 48
 	requestSize = 256

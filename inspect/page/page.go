@@ -68,7 +68,7 @@ func Write(w io.Writer, r *inspect.Report, o Options) error {
 	return page.Execute(w, &v)
 }
 
-// mostWhole is from where on a number may go on in the next line after a comma. Arbitrary: columns of smaller ones fit beside each other.
+// mostWhole is from where on a number may go on in the next line after a comma. Arbitrary: columns of smaller ones fit next to each other.
 const mostWhole = 10_000_000
 
 func grouped(n any) (template.HTML, error) {

@@ -60,7 +60,7 @@ func TestForgedPathMTU(t *testing.T) {
 	})
 }
 
-// TestForgedPathMTUOfOthers checks that such a packet changes nothing for whoever else sends to the peer: over IPv6 the kernel notes
+// TestForgedPathMTUOfOthers checks that such a packet changes nothing for other programs that send to the peer: over IPv6 the kernel notes
 // nothing (F12), neither for TCP nor for UDP. Over IPv4 it does, as for any socket whose packets must not be fragmented, but what
 // this module says of the way does not follow it.
 func TestForgedPathMTUOfOthers(t *testing.T) {

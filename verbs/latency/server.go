@@ -193,7 +193,7 @@ func (c *Session) Run(ctx context.Context) error {
 	for {
 		d, err := next(ctx, c.queue)
 		if err == nil && d.Op == verbs.OpReceive && c.answer == nil {
-			err = fmt.Errorf("a message of %d bytes amid %v, which has none", d.Length, c.Op)
+			err = fmt.Errorf("a message of %d bytes during %v, which has none", d.Length, c.Op)
 		}
 		if err == nil && d.Op == verbs.OpReceive {
 			c.answered.Add(1)
