@@ -2,9 +2,9 @@ package inspect
 
 import "time"
 
-// The largest number of frames in flight counts as the window if it was reached at least
-// windowSeen times, the frames in flight at those times are at least a windowShare of all, and each time so many were in flight again soon
-// after some had been acknowledged: within windowRefill of the time until the next ones were. A sender that has a pace of its own fills it only by then.
+// The largest number of frames in flight counts as the window under three conditions. It was reached at least windowSeen times. The frames in
+// flight at those times are at least a windowShare of all. And each time so many were in flight again soon after some had been acknowledged:
+// within windowRefill of the time until the next ones were. A sender that has a pace of its own fills the window only by then.
 const (
 	windowSeen   = 5
 	windowShare  = 0.5

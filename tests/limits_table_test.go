@@ -123,7 +123,7 @@ var limits = []struct {
 		{"kinds of refusals that `serve` tells apart", "cmd/dgrdmacat.refusedKinds", false, "", "the same", "the same", "TestJournalIsBounded"},
 		{"answers that `ping --serve --link` keeps until its clients have a free buffer; of a link as many as it has buffers", "cmd/dgrdmacat.pingLinkMemory", true, "",
 			"an answer is not sent", "the client misses it", "TestAnswersThatAreNotTaken, TestWireSlowForAnswers"},
-		{"slots of a run at `bench --serve`, each of 512 bytes beside the memory that is written to", "bench.mostSlots", false, "", "the run is refused", "the error", "TestSlotsAreBounded"},
+		{"slots of a run at `bench --serve`, each of 512 bytes in addition to the memory that is written to", "bench.mostSlots", false, "", "the run is refused", "the error", "TestSlotsAreBounded"},
 		{"work requests and receives of a run of verbs, each of a kilobyte", "bench.MostQueued", false, "", "the run is refused", "the error", "TestPlansAreBounded"},
 		{"senders that `listen` serves at once", "cmd/dgrdmacat.mostSenders", false, "", "one that sent nothing for 10 s gives way, or the next are refused; a peer gets no more places than it leaves for others", "the sender is told", "TestListenBusyWithMany, TestPlaces"},
 		{"clients of the example `dgrdma-kv`, and of `dgrdma-counter`", "examples/dgrdma-kv.mostClients", false, "", "the next are rejected", "the client is told", "TestTooManyClients"},
