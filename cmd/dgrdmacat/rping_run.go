@@ -197,13 +197,24 @@ func rpingServe(ctx context.Context, o *rpingOptions, std *stdio) error {
 	return s.serve(ctx)
 }
 
+// goodbyeTime is how long a server that ends waits for the ping under way, and then for a client to take its good-bye and to
+// close the connection. A client that takes longer is told by a reset: a Read that is cancelled takes its connection with it.
+// Arbitrary: long beside a way around the earth and back, short for a person.
+const goodbyeTime = time.Second
+
 // pong serves a client to its end. When the server ends, the ping that is under way may end as well, if it does so soon, and
 // the client has a good-bye.
 func pong(ctx context.Context, c *rping.Session, o *rpingOptions, stdout io.Writer) error {
 	ponging, stop := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer stop(nil)
+	grace := func() time.Duration {
+		if errors.Is(context.Cause(ctx), latency.ErrGaveWay) { // another client waits for its place
+			return farewell
+		}
+		return goodbyeTime
+	}
 	defer context.AfterFunc(ctx, func() {
-		time.AfterFunc(farewell, func() { stop(errServed) })
+		time.AfterFunc(grace(), func() { stop(errServed) })
 	})()
 	var err error
 	for ctx.Err() == nil && err == nil {
@@ -215,7 +226,7 @@ func pong(ctx context.Context, c *rping.Session, o *rpingOptions, stdout io.Writ
 		}
 	}
 	ended := err == io.EOF // by the client
-	within := farewell
+	within := grace()
 	if ended {
 		within = o.wait
 	}

@@ -1,9 +1,12 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -282,5 +285,84 @@ func TestRpingServerTakesNoMessage(t *testing.T) {
 	if code, out, stderr := runFor(t, patient(t), "rping", "--to", l.String()); code != exitError ||
 		!strings.Contains(stderr, "no buffer for the message (1/2/02), in Send 1 of queue 0 at offset 0: the other side found a fault in what was sent\n") {
 		t.Errorf("code %d, %s%s", code, out, stderr)
+	}
+}
+
+// TestRpingGoodbyeFromAfar checks that a client whose way there and back takes 100 ms has the good-bye of a server that ends, and is not told that it may have
+// been killed (N1).
+func TestRpingGoodbyeFromAfar(t *testing.T) {
+	t.Parallel()
+	ctx, stop := context.WithCancel(t.Context())
+	at, end := serving(t, ctx, "rping --serve tcp:127.0.0.1:0")
+	ended := make(chan string)
+	go func() {
+		_, _, stderr := runFor(t, patient(t), "rping", "--to", "tcp:"+afar(t, strings.TrimPrefix(at, "tcp:"), 50*time.Millisecond))
+		ended <- stderr
+	}()
+	time.Sleep(time.Second) // into the pings; if none has begun yet, the client is rejected or served to its end
+	stop()
+	if code, stderr := end(); code != exitOK {
+		t.Errorf("the server: code %d, %s", code, stderr)
+	}
+	if stderr := <-ended; strings.Contains(stderr, "killed") {
+		t.Errorf("the client: %s", stderr)
+	}
+}
+
+// afar accepts one connection, passes it on to an address, and holds up what each side says.
+func afar(t *testing.T, to string, by time.Duration) (at string) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	go func() {
+		one, err := l.Accept()
+		if err != nil {
+			return
+		}
+		other, err := net.Dial("tcp", to)
+		if err != nil {
+			one.Close()
+			return
+		}
+		var both sync.WaitGroup
+		both.Go(func() { passLate(one.(*net.TCPConn), other.(*net.TCPConn), by) })
+		both.Go(func() { passLate(other.(*net.TCPConn), one.(*net.TCPConn), by) })
+		both.Wait()
+		one.Close()
+		other.Close()
+	}()
+	return l.Addr().String()
+}
+
+// passLate passes on what a side says, and how that ends.
+func passLate(from, to *net.TCPConn, by time.Duration) {
+	type said struct {
+		data []byte
+		err  error
+		due  time.Time
+	}
+	all := make(chan said, 100)
+	go func() {
+		defer close(all)
+		for b := make([]byte, 1<<16); ; {
+			n, err := from.Read(b)
+			all <- said{bytes.Clone(b[:n]), err, time.Now().Add(by)}
+			if err != nil {
+				return
+			}
+		}
+	}()
+	for s := range all {
+		time.Sleep(time.Until(s.due))
+		to.Write(s.data)
+		switch {
+		case errors.Is(s.err, io.EOF):
+			to.CloseWrite()
+		case s.err != nil:
+			to.SetLinger(0) // a reset, as it came
+			to.Close()
+		}
 	}
 }
