@@ -44,6 +44,8 @@ func NewCompletionQueue(depth int) *CompletionQueue {
 // Post posts t on c and will put it into the queue when it is done; it sets
 // t.Done. ErrQueueFull means that depth transactions wait to be collected.
 func (q *CompletionQueue) Post(c *Conn, t *Transaction) error {
+	_ = t.Done // a nil transaction or connection panics before a place is taken
+	q.drivers.AddOf((*endpoint.Conn)(c))
 	q.mu.Lock()
 	if q.pending == len(q.ring) {
 		q.mu.Unlock()
@@ -51,7 +53,6 @@ func (q *CompletionQueue) Post(c *Conn, t *Transaction) error {
 	}
 	q.pending++
 	q.mu.Unlock()
-	q.drivers.AddOf((*endpoint.Conn)(c))
 	err := c.PostWith(t, q.done)
 	if err != nil {
 		q.mu.Lock()

@@ -95,3 +95,34 @@ func TestQueueLetsGo(t *testing.T) {
 		}
 	})
 }
+
+// TestNilTakesNoPlace checks that a nil connection or transaction panics and leaves the queue as it was (N12).
+func TestNilTakesNoPlace(t *testing.T) {
+	n := simnet.New(1)
+	defer n.Close()
+	e, err := New(n.Attach(simnet.Addr(1), simnet.Config{}), &Config{ID: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	c, err := e.Connect(Peer{ID: 2, Addr: simnet.Addr(2)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := NewCompletionQueue(1)
+	for name, post := range map[string]func(){
+		"connection": func() { q.Post(nil, &Transaction{}) }, "transaction": func() { q.Post(c, nil) },
+	} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("a nil %s: no panic", name)
+				}
+			}()
+			post()
+		}()
+	}
+	if err := q.Post(c, &Transaction{}); err != nil {
+		t.Error(err)
+	}
+}

@@ -448,3 +448,24 @@ func TestWords(t *testing.T) {
 		t.Errorf("the host has %v", all)
 	}
 }
+
+// TestNilRequestLeavesNoLock checks that a nil request panics and the queue pair can be used after that (N12).
+func TestNilRequestLeavesNoLock(t *testing.T) {
+	e := connect(t, nil, nil)
+	func() {
+		defer func() {
+			if recover() == nil {
+				t.Error("no panic")
+			}
+		}()
+		e.a.Post(nil)
+	}()
+	posted := make(chan error, 1)
+	go func() { posted <- e.a.Post(&verbs.Work{Op: verbs.OpReceive}) }()
+	select {
+	case err := <-posted:
+		says(t, err, []error{verbs.ErrInvalid}, "Receive is not for the send queue")
+	case <-time.After(30 * time.Second):
+		t.Fatal("a later request waits for the lock")
+	}
+}

@@ -77,6 +77,7 @@ func (q *QueuePair) Post(w *Work) error { return q.post(w, nil) }
 
 // post queues a request whose completion goes to somebody, if not to the queue pair's own queue.
 func (q *QueuePair) post(w *Work, to rdmap.Completions) error {
+	_ = w.Op // a nil request panics before the lock is taken
 	q.mu.Lock()
 	err := q.queue(w, to)
 	mine := err == nil && q.turn.claim()
