@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/dgrdma/dgrdma/dgrdma"
+	"github.com/dgrdma/dgrdma/frame"
 	"github.com/dgrdma/dgrdma/link"
 	"github.com/dgrdma/dgrdma/url"
 )
@@ -28,6 +29,8 @@ const (
 	askedFor = 3 * time.Second
 	// probeTick is how often it is looked whether who was probed was heard meanwhile.
 	probeTick = 50 * time.Millisecond
+	// unresolved is how long the kernel is waited for at most that looks for a neighbour. By default it asks three times, a second apart.
+	unresolved = 5 * time.Second
 )
 
 // longUnheard is how long nothing is heard of a peer until that is said where nobody knows why. Not constant for the sake of tests,
@@ -70,13 +73,9 @@ func sayUnheard(stderr io.Writer, e *dgrdma.Endpoint, local, peer url.Endpoint) 
 			return
 		}
 		say := func(why error, hope string) {
-			clear := ""
-			if isTerminal(stderr) && !isDumb() {
-				clear = "\r\x1b[K" // progress may be shown
-			}
-			fmt.Fprintf(stderr, "%s%s: %v; it is asked again for %s%s\n", clear, placeOf(peer), why, long, hope)
+			fmt.Fprintf(stderr, "%s%s: %v; it is asked again for %s%s\n", cleared(stderr), placeOf(peer), why, long, hope)
 		}
-		p := openProbe(ctx, local, peer)
+		p := openProbe(ctx, local, peer, nil)
 		defer p.close()
 		for said := false; ; {
 			if told = p.told(); told != nil {
@@ -105,6 +104,49 @@ func sayUnheard(stderr io.Writer, e *dgrdma.Endpoint, local, peer url.Endpoint) 
 		}
 		return told
 	}
+}
+
+// watchUnacknowledged sees what the system is told of a peer that never acknowledges, before anything else is sent to it, and says that
+// on standard error. Everything is sent all the same: a firewall that refuses the probe may let the endpoint's frames pass. end waits
+// for the system's word for a moment, and as long as it looks for the neighbour, and returns it as an error.
+func watchUnacknowledged(ctx context.Context, stderr io.Writer, local, peer url.Endpoint) (end func() error) {
+	// A frame to id 0, which no peer has, after the two bytes before each. OpenCPI's second driver looks at no length, so shorter ones are
+	// not for it.
+	p := openProbe(ctx, local, peer, make([]byte, 2+frame.HeaderSize))
+	if p.Conn == nil {
+		return func() error { return nil }
+	}
+	began := time.Now()
+	why := make(chan error, 1)
+	go func() {
+		defer p.close()
+		for {
+			more := time.Since(began) < soonHeard || time.Since(began) < unresolved && p.held() // before it is looked what was told
+			if told := p.told(); told != nil {
+				fmt.Fprintf(stderr, "%s%s: %v; everything is sent all the same\n", cleared(stderr), placeOf(peer), told)
+				why <- &toldWhy{peer, told, dgrdma.ErrPeerDown}
+				return
+			}
+			select {
+			case <-ctx.Done():
+				more = false
+			case <-time.After(probeTick):
+			}
+			if !more {
+				why <- nil
+				return
+			}
+		}
+	}()
+	return func() error { return <-why }
+}
+
+// cleared returns what clears the line of a terminal, on which progress may be shown.
+func cleared(stderr io.Writer) string {
+	if isTerminal(stderr) && !isDumb() {
+		return "\r\x1b[K"
+	}
+	return ""
 }
 
 var (
@@ -159,8 +201,8 @@ func placeOf(peer url.Endpoint) string {
 // probe is a socket that is told what becomes of a datagram that was sent to a peer; without one it is told nothing.
 type probe struct{ net.Conn }
 
-// openProbe sends a peer over UDP an empty datagram, which is none of the protocol's.
-func openProbe(ctx context.Context, local, peer url.Endpoint) (p probe) {
+// openProbe sends a peer over UDP a datagram that does nothing there: an empty one is none of the protocol's.
+func openProbe(ctx context.Context, local, peer url.Endpoint, datagram []byte) (p probe) {
 	if peer.Scheme != url.UDP {
 		return p
 	}
@@ -178,8 +220,25 @@ func openProbe(ctx context.Context, local, peer url.Endpoint) (p probe) {
 	if err != nil {
 		return p
 	}
-	c.Write(nil)
+	c.Write(datagram)
 	return probe{c}
+}
+
+// held reports whether the kernel still has what was sent, as it looks for the neighbour to whom that goes.
+func (p probe) held() (yes bool) {
+	c, ok := p.Conn.(syscall.Conn)
+	if !ok {
+		return false
+	}
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return false
+	}
+	raw.Control(func(fd uintptr) {
+		n, err := unix.IoctlGetInt(int(fd), unix.SIOCOUTQ)
+		yes = err == nil && n > 0
+	})
+	return yes
 }
 
 // told returns why nobody is there, if the system was told within a moment.

@@ -36,6 +36,7 @@ which leaves when all others are acknowledged. Peers of the kinds fpga and
 opencpi-legacy need a flag in every transaction, so theirs is one, however large.
 
 Peers of the kind opencpi2 never acknowledge, so that it is not known what arrived.
+A port that the system says nobody has, or a machine, is an error all the same.
 They are sent 868 full frames a second, 1.3 MB/s: with the socket buffer that Linux
 makes, 212992 bytes, they may stand still for 53 ms before something is lost. Where
 net.core.rmem_default of their machine is larger, give it as the option peerbuf, which

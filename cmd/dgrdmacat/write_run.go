@@ -122,13 +122,20 @@ func newWriter(o *writeOptions, conn *dgrdma.Conn, src *source, p *dgrdma.Profil
 // attended is watched, and says what is wrong as early as that is known.
 func (w *writer) attended(ctx context.Context, stderr io.Writer, own *dgrdma.Endpoint, local, peer url.Endpoint) error {
 	stopSaying := func() error { return nil }
-	if w.profile.Session { // others may never say anything
+	told := stopSaying
+	switch { // others may never say anything
+	case w.profile.Session:
 		stopSaying = sayUnheard(stderr, own, local, peer)
+	case w.profile.NoAcks:
+		told = watchUnacknowledged(ctx, stderr, local, peer)
 	}
 	doubting, stop := w.sizeDoubted(ctx, local, peer)
 	defer stop()
 	err := w.watched(doubting, stderr)
 	err = orTold(err, stopSaying(), peer)
+	if why := told(); err == nil {
+		err = why
+	}
 	if ctx.Err() == nil && doubting.Err() != nil {
 		return context.Cause(doubting)
 	}
