@@ -23,6 +23,18 @@ type Segment struct {
 	Length   int    // what Data would have without a snap length
 }
 
+// HasCutSegment reports whether the record is a segment of TCP of which not even the header was captured whole.
+func (r *Record) HasCutSegment() bool {
+	if len(r.Data) >= r.Length || !knownLinkType(r.LinkType) {
+		return false
+	}
+	c := content{data: r.Data, length: r.Length}
+	return c.unwrap(r.LinkType, nil) == foundTCP && len(c.data) < leastTCP && c.length >= leastTCP
+}
+
+// leastTCP is the length of a header of TCP without options.
+const leastTCP = 20
+
 // Segment takes off all headers of a record that is a segment of TCP. Of one in fragments of IP it sees the first. Data is that of the record.
 func (r *Record) Segment() (s Segment, ok bool) {
 	if !knownLinkType(r.LinkType) {
@@ -32,12 +44,11 @@ func (r *Record) Segment() (s Segment, ok bool) {
 	if c.unwrap(r.LinkType, nil) != foundTCP {
 		return s, false
 	}
-	const least = 20
-	if len(c.data) < least {
+	if len(c.data) < leastTCP {
 		return s, false
 	}
 	size := int(c.data[12]>>4) * 4
-	if size < least || size > c.length {
+	if size < leastTCP || size > c.length {
 		return s, false
 	}
 	h := c.data

@@ -59,6 +59,7 @@ type Analyzer struct {
 	mostBackwards  time.Duration
 	fragments      int
 	unknownLink    int
+	unsure         int // records of TCP of which a snap length hides whether they are iWARP
 	damage         *capture.Error
 
 	seen seen // scratch
@@ -239,6 +240,9 @@ func (a *Analyzer) Counted(s capture.Stats) {
 	a.capture.Records = s.Records
 	a.fragments, a.unknownLink = s.Fragments, s.UnknownLink
 }
+
+// CountedTCP notes what the decoder of iWARP counted besides its events.
+func (a *Analyzer) CountedTCP(s iwarp.Stats) { a.unsure = s.Unsure }
 
 // Dropped notes how many packets the host that captured had no room for, as the capture says.
 func (a *Analyzer) Dropped(n int) { a.capture.Dropped = n }

@@ -114,6 +114,10 @@ func (c *connection) event(e *iwarp.Event) {
 	switch e.Kind {
 	case iwarp.Frame:
 		d.frame(&c.ways[1-e.Way], e)
+	case iwarp.SetUp:
+		if e.Absent > 0 {
+			d.missing.add(e.Absent, e.Last.Record)
+		}
 	case iwarp.Begins:
 		c.mid = e.First.Record
 	case iwarp.Missing:

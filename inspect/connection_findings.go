@@ -53,6 +53,8 @@ func (k *connection) aboutSetUp(c *findings) {
 	switch {
 	case k.strange():
 		k.aboutStrangers(c)
+	case k.mid != 0 && k.of.TCP.Begun:
+		c.add(Note, "mid-connection", 0, []int{k.mid}, "The set-up between %s and %s is not in the capture (snap length, or the capture lost packets): frames were found by their CRC from this record on.", k.name(0), k.name(1))
 	case k.mid != 0:
 		c.add(Note, "mid-connection", 0, []int{k.mid}, "The beginning of the connection between %s and %s is not in the capture: frames were found by their CRC from this record on.", k.name(0), k.name(1))
 	case reply != nil && reply.Reject && request != nil && k.ways[0].frames+k.ways[1].frames == 0:
@@ -64,6 +66,8 @@ func (k *connection) aboutSetUp(c *findings) {
 			why = "The request asks for markers, which hardly anybody makes."
 		case request.CRC && !reply.CRC:
 			why = "The request asks for CRC, and the reply has none: the responder forbids it."
+		case reply.Absent > 0:
+			why = "Why, if it says so, is not in the capture (snap length)."
 		case request.PeerToPeer && reply.Ready == 0:
 			why = "The reply takes none of the ready-to-receive frames that were offered (" + request.Ready.String() + ")."
 		}

@@ -185,6 +185,9 @@ func (a *Analyzer) aboutCapture(c *findings) {
 		c.add(Note, "cut", k.Cut, nil, "%s %s captured without their end (snap length, or fragments): "+
 			"messages behind the cut are not known.", count(k.Cut, "frame"), wasWere(k.Cut))
 	}
+	if n := a.unsure; n > 0 {
+		c.add(Note, "cut TCP", n, nil, "A snap length hides whether there is iWARP in %s of TCP: no count or picture of this report has it. Capture whole packets (tcpdump -s 0).", count(n, "record"))
+	}
 	if a.fragments > 0 {
 		c.add(Warning, "fragments", a.fragments, nil, "%s of UDP datagrams: the frames are larger than the path carries in one piece. "+
 			"One lost fragment loses the frame; choose a smaller MTU.", count(a.fragments, "fragment"))

@@ -204,6 +204,9 @@ func (o *decodeOptions) ofIWARP() string {
 // explain says why nothing is shown where the filters are of one protocol, and all frames of the other, or where
 // a live capture left TCP out.
 func (o *decodeOptions) explain(w io.Writer, c *decodeCounts) {
+	if c.unsure > 0 && !o.filter.OfDGRDMA() {
+		fmt.Fprintf(w, "the snap length hides whether there is iWARP in %s of TCP: capture whole packets (tcpdump -s 0)\n", count(c.unsure, "record"))
+	}
 	switch {
 	case c.shown > 0:
 	case c.live && len(o.iwarp.Ports) == 0 && !o.filter.OfDGRDMA():
@@ -245,6 +248,7 @@ type decodeCounts struct {
 	fpdus            int // frames of iWARP, among Packets
 	shown, malformed int
 	sealed           int    // frames
+	unsure           int    // records of TCP of which the snap length hides whether they are iWARP, among Other
 	verb             string // what was done with those shown
 	live             bool
 	dropped          int
@@ -258,12 +262,13 @@ func (c *decodeCounts) add(s capture.Stats, streams iwarp.Stats) {
 	c.Hidden += s.Hidden
 	c.Fragments += s.Fragments
 	c.UnknownLink += s.UnknownLink
+	c.unsure += streams.Unsure
 	c.Other += max(0, s.Other-streams.Segments) // who ends amid a record has counted its segment alone
 }
 
 func (c *decodeCounts) print(w io.Writer) {
 	fmt.Fprintf(w, "%s, %d of them skipped", count(c.Records, "record"), c.Other+c.Fragments+c.UnknownLink)
-	mention(w, " (", ")", alike(c.Other, "neither DG/RDMA nor iWARP"), plural(c.Fragments, "later fragment", ""), alike(c.UnknownLink, "of unknown link types"))
+	mention(w, " (", ")", alike(c.Other-c.unsure, "neither DG/RDMA nor iWARP"), alike(c.unsure, "of TCP, cut before what would show iWARP"), plural(c.Fragments, "later fragment", ""), alike(c.UnknownLink, "of unknown link types"))
 	fmt.Fprintf(w, "; %s, %d %s, %d malformed, %d cut", count(c.Packets, "frame"), c.shown, c.verb, c.malformed, c.Cut)
 	mention(w, "; ", "", plural(c.Joined, "record", " of several datagrams"), plural(c.Hidden, "frame", " behind the snap length"))
 	switch {

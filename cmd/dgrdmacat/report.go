@@ -162,6 +162,7 @@ func analyze(ctx context.Context, in io.Reader, o captureOptions) (*inspect.Repo
 		a.Add(p)
 	}
 	a.Counted(frames.Stats())
+	a.CountedTCP(streams.Stats())
 	a.Dropped(file.Dropped())
 	if err == io.EOF || ctx.Err() != nil {
 		return a.Report(), nil

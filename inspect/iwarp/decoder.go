@@ -55,6 +55,7 @@ type Decoder struct {
 	settling bool            // what has waited for a set-up is told
 	segments int
 	evicted  int
+	unsure   int
 	err      error
 	event    Event
 }
@@ -69,6 +70,9 @@ func New(o Options, emit func(*Event) error) *Decoder {
 // Add takes the next record of the capture, which has that number there. The error is that of emit, or of Options.Passed.
 func (d *Decoder) Add(number int, r *capture.Record) error {
 	s, ok := r.Segment()
+	if !ok && r.HasCutSegment() {
+		d.unsure++
+	}
 	if !ok || d.err != nil || !d.wanted(&s) {
 		return d.err
 	}
@@ -78,6 +82,7 @@ func (d *Decoder) Add(number int, r *capture.Record) error {
 	d.relieve()
 	k := d.of(c)
 	k.at(r)
+	k.cut = k.cut || len(s.Data) < s.Length
 	if k.Number > 0 {
 		d.countSegments(k)
 	}
@@ -126,11 +131,13 @@ type Stats struct {
 	Connections int // of iWARP
 	Segments    int // of TCP, of those connections
 	Evicted     int // connections that were not followed to their end, as there were too many
+	// Unsure are segments of which a snap length cut what would show whether their connections are iWARP's.
+	Unsure int
 }
 
 // Stats returns the counts so far.
 func (d *Decoder) Stats() Stats {
-	return Stats{Connections: d.number, Segments: d.segments, Evicted: d.evicted}
+	return Stats{Connections: d.number, Segments: d.segments, Evicted: d.evicted, Unsure: d.unsure}
 }
 
 // Tap is a source whose records a Decoder sees before they are used.
@@ -197,6 +204,9 @@ func (h *handler) Segment(c *tcp.Connection) {
 	d := (*Decoder)(h)
 	k := d.of(c)
 	k.segments++
+	if k.unsure {
+		d.unsure++
+	}
 	d.pass(k)
 }
 
@@ -253,6 +263,11 @@ func (h *handler) Gone(t *tcp.Connection, why tcp.Why) {
 		}
 	}
 	if c.Number == 0 || h.err != nil {
+		if c.Number == 0 && c.cut {
+			c.unsure = true
+			d.unsure += c.segments
+			c.segments = 0
+		}
 		d.failed(c, why)
 		c.ignored = c.Number == 0
 		return

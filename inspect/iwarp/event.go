@@ -14,7 +14,7 @@ type Kind uint8
 const (
 	SetUp      Kind = iota // a request or reply of MPA
 	Frame                  // an FPDU, which carries a segment of a message
-	Begins                 // the connection began before the capture: what follows is read nevertheless
+	Begins                 // the set-up is not in the capture, nor is the beginning of the connection unless its TCP.Begun: what follows is read nevertheless
 	Missing                // bytes that are not in the capture, outside of frames or in one that is reported next
 	Found                  // frames again, after bytes that could not be read
 	GivenUp                // nothing more is read of that direction
@@ -55,6 +55,8 @@ type Event struct {
 	SetUp mpa.SetUp // if Kind is SetUp
 	Wrong error     // what is wrong with it, or with the operands of a frame
 
+	Absent int // bytes of the frame, or of set-up, that are not in the capture
+
 	// Of a frame.
 	Header   ddp.Header
 	Fault    error // what is wrong with the header, or with its place among the others: a ddp.Fault
@@ -63,7 +65,6 @@ type Event struct {
 	Length   int  // of the payload
 	Payload  []byte
 	CRC      CRC
-	Absent   int    // bytes of the frame that are not in the capture
 	NoHeader bool   // and the header is among them
 	CutEnd   bool   // pad and CRC are themselves in several segments of TCP
 	Segments int    // of the message so far
@@ -95,7 +96,8 @@ func (e *Event) To() string { return e.Conn.TCP.Ends[1-e.Way].String() }
 // Said is a set-up frame that was seen.
 type Said struct {
 	mpa.SetUp
-	At tcp.Ref
+	At     tcp.Ref
+	Absent int // bytes of it that are not in the capture
 }
 
 // Request is one that waits for its answer.
@@ -126,7 +128,9 @@ type Connection struct {
 	placed   bool
 	ways     [2]way
 	ignored  bool
-	segments int // of TCP, that Stats has not counted yet
+	segments int  // of TCP, that Stats has not counted yet
+	cut      bool // of a segment the payload was not captured whole
+	unsure   bool // it is gone, and what was captured does not show whether it is iWARP
 	early    early
 	frames   [2]int
 	began    bool // it was said that its beginning is not in the capture

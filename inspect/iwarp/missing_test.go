@@ -286,3 +286,47 @@ func TestErrorOfEmit(t *testing.T) {
 		t.Errorf("%v after %d events", err, n)
 	}
 }
+
+// TestCutSetUp checks that set-up is read as far as a snap length left it, and that what the snap length took is told once (1).
+func TestCutSetUp(t *testing.T) {
+	const headers = 66 // of Ethernet, IP and TCP
+	for _, c := range []struct {
+		file  string
+		there int // bytes of MPA that the snap length leaves
+		words bool
+		want  []string
+	}{
+		{"term-write-bounds", 30, true, []string{"setup", "setup", "frame", "frame"}},
+		{"term-write-bounds", 24, true, []string{"setup", "setup", "frame", "frame"}},
+		{"term-write-bounds", 23, false, []string{"setup", "setup", "frame", "frame"}},
+		{"term-write-bounds", 20, false, []string{"setup", "setup", "frame", "frame"}},
+		{"term-write-bounds", 19, false, nil}, // neither header is there
+		{"write-65537-gso", 30, true, []string{"setup", "setup", "frame"}},
+	} {
+		records := recordsOf(t, testdata+c.file+".pcap")
+		for i := range records {
+			r := &records[i]
+			r.Data = r.Data[:min(len(r.Data), headers+c.there)]
+		}
+		var got []string
+		eventsOf(t, iwarp.Options{}, records, func(e *iwarp.Event) {
+			switch e.Kind {
+			case iwarp.SetUp:
+				got = append(got, "setup")
+				if s := &e.SetUp; s.Rev != 2 || !s.CRC || s.Enhanced != c.words || e.Wrong != nil || e.Absent != 40-c.there ||
+					c.words && (s.IRD != 4 || s.ORD != 4) || len(s.Private) != max(c.there-24, 0) {
+					t.Errorf("%s cut to %d: %+v, %d absent, wrong %v", c.file, c.there, s, e.Absent, e.Wrong)
+				}
+			case iwarp.Frame:
+				if len(got) < 4 {
+					got = append(got, "frame")
+				}
+			case iwarp.Begins, iwarp.Missing, iwarp.Found, iwarp.GivenUp, iwarp.Lost:
+				t.Errorf("%s cut to %d: %v %d %s", c.file, c.there, e.Kind, e.N, e.Why)
+			}
+		})
+		if len(got) < len(c.want) || !slices.Equal(got[:len(c.want)], c.want) || c.want == nil && got != nil {
+			t.Errorf("%s cut to %d: %q, want %q", c.file, c.there, got, c.want)
+		}
+	}
+}

@@ -30,6 +30,7 @@ type way struct {
 	pos      int64 // of the first byte of buf in the direction
 	held     int   // that Decoder.held has for it
 	absent   int   // bytes of the frame in buf that are not in the capture
+	there    int   // bytes of it before the first absent one, while it is of set-up
 	noHeader bool  // of its header too
 	doubts   int   // frames in a row that make no sense
 	skipped  int   // bytes that were skipped since frames were lost
@@ -151,8 +152,12 @@ func (d *Decoder) open(c *Connection, w tcp.Way) bool {
 	}
 	d.keep(c)
 	e := d.begin(SetUp, c, w, v.ref(v.pos), v.ref(v.pos+int64(size)-1))
-	e.SetUp, e.Wrong = s, wrong
-	said := &Said{s, e.Last}
+	if v.absent > 0 {
+		s.Cut(v.there)
+	}
+	e.SetUp, e.Wrong, e.Absent = s, wrong, v.absent
+	said := &Said{s, e.Last, v.absent}
+	v.absent = 0
 	said.Private = bytes.Clone(s.Private[:min(len(s.Private), mostPrivate)])
 	switch {
 	case s.Reply:
@@ -267,6 +272,15 @@ func (d *Decoder) missing(c *Connection, w tcp.Way, n int, at tcp.Ref) {
 		d.resume(c, w)
 		d.resume(c, 1-w)
 	case opening:
+		if n = d.missingInSetUp(c, w, n); n == 0 {
+			d.account(c, w)
+			return
+		}
+		if v.state == unsettled { // more than the frame of set-up
+			d.resume(c, w)
+			d.resume(c, 1-w)
+			break
+		}
 		if c.Number > 0 {
 			d.absence(c, w, n)
 		}
@@ -288,6 +302,31 @@ func (v *way) pass(n int) {
 	v.search.restart()
 }
 
+// missingInSetUp goes on with the frame of set-up if its header is there, and returns how many bytes are missing after it.
+func (d *Decoder) missingInSetUp(c *Connection, w tcp.Way, n int) int {
+	v := &c.ways[w]
+	_, size, _ := mpa.ReadSetUp(v.buf)
+	part := min(n, size-len(v.buf))
+	if len(v.buf) < mpa.SetUpHeader || part <= 0 {
+		return n
+	}
+	if v.absent == 0 {
+		v.there = len(v.buf)
+	}
+	d.fill(c, w, part)
+	return n - part
+}
+
+// fill puts zeros in the place of the next bytes, which are missing in the frame that has begun.
+func (d *Decoder) fill(c *Connection, w tcp.Way, n int) {
+	v := &c.ways[w]
+	v.marks = append(v.marks, mark{v.pos + int64(len(v.buf)), v.at})
+	v.buf = slices.Grow(v.buf, n)[:len(v.buf)+n]
+	clear(v.buf[len(v.buf)-n:])
+	v.absent += n
+	d.use(c, w)
+}
+
 func (d *Decoder) absence(c *Connection, w tcp.Way, n int) {
 	e := d.begin(Missing, c, w, c.ways[w].at, c.ways[w].at)
 	e.N = n
@@ -303,12 +342,8 @@ func (d *Decoder) missingInFrames(c *Connection, w tcp.Way, n int) {
 			v.noHeader = true
 		}
 		part := min(n, size-len(v.buf))
-		v.marks = append(v.marks, mark{v.pos + int64(len(v.buf)), v.at})
-		v.buf = slices.Grow(v.buf, part)[:len(v.buf)+part]
-		clear(v.buf[len(v.buf)-part:])
-		v.absent += part
 		n -= part
-		d.use(c, w)
+		d.fill(c, w, part)
 	}
 	if n == 0 || v.state != framed {
 		return

@@ -16,7 +16,11 @@ func eventWords(b []byte, e *iwarp.Event) []byte {
 	case iwarp.Frame:
 		return frameWords(b, e)
 	case iwarp.Begins:
-		b = append(b, "the beginning of the connection is not in the capture; found a frame by its CRC"...)
+		what := "the beginning of the connection is not in the capture"
+		if e.Conn.TCP.Begun {
+			what = "the set-up of the connection is not in the capture (snap length, or the capture lost packets)"
+		}
+		b = append(append(b, what...), "; found a frame by its CRC"...)
 		return skipped(b, e.N)
 	case iwarp.Missing:
 		return append(number(b, "", e.N), " bytes are not in the capture"...)
@@ -89,6 +93,9 @@ func setUpWords(b []byte, e *iwarp.Event) []byte {
 		if n > linePrivate {
 			b = append(b, "..."...)
 		}
+	}
+	if e.Absent > 0 {
+		b = append(number(b, "; ", e.Absent), " bytes of it are not in the capture"...)
 	}
 	if e.Wrong != nil {
 		b = append(append(b, "; wrong: "...), e.Wrong.Error()...)

@@ -219,7 +219,7 @@ func (r *Request) refuse(private []byte) error {
 // readSetup reads a request or reply, and nothing behind it. What it returns may be too short only
 // together with an error.
 func readSetup(nc net.Conn, reply bool) ([]byte, error) {
-	b := make([]byte, setupHeader)
+	b := make([]byte, SetUpHeader)
 	for n := 0; ; {
 		size, err := setupSize(b[:n], reply)
 		if err != nil {
@@ -228,7 +228,7 @@ func readSetup(nc net.Conn, reply bool) ([]byte, error) {
 		if size > len(b) {
 			b = append(make([]byte, 0, size), b...)[:size]
 		}
-		if n == size && n >= setupHeader {
+		if n == size && n >= SetUpHeader {
 			return b, nil
 		}
 		got, err := nc.Read(b[n:])

@@ -7,10 +7,10 @@ import (
 
 // Lengths of set-up frames (MPA-012).
 const (
-	setupHeader = 20
+	SetUpHeader = 20
 	maxPrivate  = 512 // the words of enhanced set-up included
 	wordsSize   = 4
-	maxSetup    = setupHeader + maxPrivate
+	maxSetup    = SetUpHeader + maxPrivate
 )
 
 const (
@@ -120,8 +120,8 @@ func setupSize(b []byte, reply bool) (int, error) {
 	if string(b[:n]) != key[:n] {
 		return 0, &SetUpError{Err: ErrNotMPA, What: fmt.Sprintf("the %s begins with %q, not with %q: the peer does not speak iWARP on this port", what, b[:n], key)}
 	}
-	if len(b) < setupHeader {
-		return setupHeader, nil
+	if len(b) < SetUpHeader {
+		return SetUpHeader, nil
 	}
 	if rev := b[17]; rev != 1 && rev != 2 {
 		return 0, &SetUpError{Err: ErrRevision, What: fmt.Sprintf("the %s is of revision %d of MPA, and only 1 and 2 are known here", what, rev)}
@@ -130,7 +130,7 @@ func setupSize(b []byte, reply bool) (int, error) {
 	if size > maxPrivate {
 		return 0, &SetUpError{Err: ErrPrivate, What: fmt.Sprintf("the %s announces %d octets of private data, and %d are allowed", what, size, maxPrivate)}
 	}
-	return setupHeader + size, nil
+	return SetUpHeader + size, nil
 }
 
 // parseSetup reads a frame that is as long as setupSize says. Its private data is that of b.
@@ -149,7 +149,7 @@ func parseSetup(b []byte, reply bool) (SetUp, error) {
 func decodeSetup(b []byte) (SetUp, error) {
 	flags := b[16]
 	s := SetUp{
-		Reply: string(b[:len(replyKey)]) == replyKey, Rev: b[17], Private: b[setupHeader:],
+		Reply: string(b[:len(replyKey)]) == replyKey, Rev: b[17], Private: b[SetUpHeader:],
 		Markers: flags&flagMarkers != 0, CRC: flags&flagCRC != 0, Reject: flags&flagReject != 0,
 		Reserved: flags & reservedBits,
 	}
@@ -178,6 +178,19 @@ func decodeSetup(b []byte) (SetUp, error) {
 	return s, nil
 }
 
+// Cut drops what is not among the first n bytes of the frame, of which there is at least the header: private data, and the words of
+// enhanced set-up unless they are whole.
+func (s *SetUp) Cut(n int) {
+	n -= SetUpHeader
+	if s.Enhanced {
+		n -= wordsSize
+	}
+	if n < 0 {
+		s.Enhanced, s.IRD, s.ORD, s.PeerToPeer, s.Ready = false, 0, 0, false, 0
+	}
+	s.Private = s.Private[:min(max(n, 0), len(s.Private))]
+}
+
 // ReadSetUp reads the request or reply that b begins with for who looks on, and takes what a side of the connection would
 // refuse. size is how long the frame is: more than b has, if there is to come more, and 0 if b begins no such frame. The error
 // says what is wrong with a whole one. Its private data is that of b.
@@ -189,10 +202,10 @@ func ReadSetUp(b []byte) (s SetUp, size int, err error) {
 			return SetUp{}, 0, nil
 		}
 	}
-	if len(b) < setupHeader {
-		return SetUp{}, setupHeader, nil
+	if len(b) < SetUpHeader {
+		return SetUp{}, SetUpHeader, nil
 	}
-	size = setupHeader + int(binary.BigEndian.Uint16(b[18:]))
+	size = SetUpHeader + int(binary.BigEndian.Uint16(b[18:]))
 	if len(b) < size {
 		return SetUp{}, size, nil
 	}

@@ -297,7 +297,7 @@ func FuzzSetup(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, b []byte, reply bool) {
 		size, err := setupSize(b, reply)
-		if err == nil && (size < setupHeader || size > maxSetup) {
+		if err == nil && (size < SetUpHeader || size > maxSetup) {
 			t.Fatalf("a frame of %d octets", size)
 		}
 		s, err := parseSetup(b, reply)
