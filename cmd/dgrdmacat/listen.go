@@ -244,6 +244,9 @@ func (l *listener) serveMany(ctx context.Context) error {
 		all.Go(func() {
 			err := l.serve(ctx, s)
 			l.places.leave(s)
+			if errors.Is(err, errGaveWay) {
+				err = fmt.Errorf("the sender, %v, was sent away: %w", s.Link().Peer().Name(), err)
+			}
 			if err != nil {
 				fmt.Fprintf(l.log, "dgrdmacat listen: %s\n", inPlain(err, nil))
 			}
@@ -263,7 +266,11 @@ func (l *listener) serve(ctx context.Context, s *stream.Stream) error {
 	}
 	fmt.Fprintf(l.log, "receiving from %v%s\n", s.Link().Peer().Name(), announced)
 	name, err := l.receive(ctx, t)
-	if err != nil {
+	switch {
+	case err == nil:
+	case !l.places.has(s):
+		err = errGaveWay // of the link it is only known that this side ended it
+	default:
 		err = inWords(err, "sender", s)
 	}
 	r := t.result(name, err)

@@ -22,7 +22,7 @@ var (
 // busy is errBusy in words that say with what.
 type busy string
 
-func (b busy) Error() string { return string(b) }
+func (b busy) Error() string { return string(b) + ": try again later" }
 func (busy) Unwrap() error   { return errBusy }
 
 // senderPlaces are the senders that listen serves at once.
@@ -89,6 +89,14 @@ func (p *senderPlaces) start(s *stream.Stream) {
 	if x := p.taken[s]; x != nil {
 		x.fixed, x.since = false, time.Now()
 	}
+}
+
+// has reports whether a sender still has its place.
+func (p *senderPlaces) has(s *stream.Stream) (yes bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	_, yes = p.taken[s]
+	return yes
 }
 
 // leave reports whether a sender kept its place to the end.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -57,7 +58,7 @@ func TestPlaces(t *testing.T) {
 					}
 					held = append(held, l)
 				}
-				if _, err := dial(30); !errors.Is(err, link.ErrRefused) || !strings.Contains(err.Error(), "busy with") {
+				if _, err := dial(30); !errors.Is(err, link.ErrRefused) || !strings.Contains(err.Error(), "busy with") || !strings.HasSuffix(err.Error(), ": try again later") {
 					t.Errorf("at once: %v", err)
 				}
 				time.Sleep(silentFor + time.Second)
@@ -145,4 +146,49 @@ func TestSilentSenderGivesWay(t *testing.T) {
 			t.Error("it has its place")
 		}
 	})
+}
+
+// TestListenSaysWhoGaveWay checks with and without --keep that the operator reads why a silent sender was sent away, as the sender
+// does (F3).
+func TestListenSaysWhoGaveWay(t *testing.T) {
+	for _, keep := range []bool{false, true} {
+		t.Run(fmt.Sprint(keep), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				sim := simnet.New(1)
+				t.Cleanup(func() { sim.Close() })
+				port, err := stream.Listen(simulatedHost(t, sim, 1, 2*stream.Memory), nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				var said lockedBuffer
+				l := &listener{listenOptions: &listenOptions{keep: keep}, std: &stdio{out: new(lockedBuffer), err: &said}, port: port,
+					stdout: make(chan struct{}, 1), log: newPeerLog(&said), places: senderPlaces{most: 1, taken: make(map[*stream.Stream]*place)}}
+				defer l.log.close()
+				ctx, stop := context.WithCancel(t.Context())
+				ended := make(chan error, 1)
+				go func() {
+					if keep {
+						ended <- l.serveMany(ctx)
+					} else {
+						ended <- l.serveOne(ctx)
+					}
+				}()
+				silent, err := dialStream(t, simulatedHost(t, sim, 10, pingLinkMemory))
+				if err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(silentFor + time.Second)
+				if err := l.places.room(dgrdma.PeerName{ID: 11}); err != nil {
+					t.Fatal(err)
+				}
+				<-silent.Done()
+				time.Sleep(time.Second)
+				if name := "peer 10 at "; !strings.Contains(said.String(), name) || !strings.Contains(said.String(), " was sent away: another sender came, and this one was silent\n") {
+					t.Errorf("%s", said.String())
+				}
+				stop()
+				<-ended
+			})
+		})
+	}
 }

@@ -333,7 +333,7 @@ func TestListenBusy(t *testing.T) {
 	first.write([]byte("x"))
 	l.read(1)
 	second := startCat(t, []string{"send", url}, stdinFrom([]byte("y")))
-	second.end(exitError, `dgrdmacat send: link: dial port "stream" of `+saysPeer+`: refused by the peer: busy with another sender\n`)
+	second.end(exitError, `dgrdmacat send: link: dial port "stream" of `+saysPeer+`: refused by the peer: busy with another sender: try again later\n`)
 	first.write([]byte("z"))
 	first.stdin.Close()
 	if rest, _ := io.ReadAll(l.stdout); string(rest) != "z" {

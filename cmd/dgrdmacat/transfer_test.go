@@ -142,7 +142,7 @@ func TestListenBusyWithMany(t *testing.T) {
 		all[i] = forged(t, url, usual)
 	}
 	eventually(t, "all are served", func() bool { return strings.Count(l.stderr.String(), "receiving from") == mostSenders })
-	startCat(t, []string{"send", url}, stdinFrom([]byte("x"))).end(exitError, `dgrdmacat send: .*: refused by the peer: busy with 16 senders\n`)
+	startCat(t, []string{"send", url}, stdinFrom([]byte("x"))).end(exitError, `dgrdmacat send: .*: refused by the peer: busy with 16 senders: try again later\n`)
 	for _, x := range all {
 		x.Abort(t.Context(), "enough")
 	}
