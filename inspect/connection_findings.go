@@ -48,8 +48,9 @@ func (k *connection) name(w int) string { return k.of.TCP.Ends[w].String() }
 
 // aboutSetUp tells of connections that did not come about, and why if that can be told.
 func (k *connection) aboutSetUp(c *findings) {
-	i := int(k.of.Initiator)
+	i := k.initiator()
 	request, reply := k.of.Request, k.of.Reply
+	replier := 1 - int(k.of.Initiator) // if there is no request
 	switch {
 	case k.strange():
 		k.aboutStrangers(c)
@@ -57,6 +58,12 @@ func (k *connection) aboutSetUp(c *findings) {
 		c.add(Note, "mid-connection", 0, []int{k.mid}, "The set-up between %s and %s is not in the capture (snap length, or the capture lost packets): frames were found by their CRC from this record on.", k.name(0), k.name(1))
 	case k.mid != 0:
 		c.add(Note, "mid-connection", 0, []int{k.mid}, "The beginning of the connection between %s and %s is not in the capture: frames were found by their CRC from this record on.", k.name(0), k.name(1))
+	case k.unrequested():
+		what := "%s answered with an MPA reply, and %s had sent no request."
+		if replier == 0 {
+			what = "%s opened the connection to %s and sent an MPA reply where a request belongs."
+		}
+		c.add(Problem, "no request", 1, []int{reply.At.Record}, what, k.name(replier), k.name(1-replier))
 	case reply != nil && reply.Reject && request != nil && k.ways[0].frames+k.ways[1].frames == 0:
 		why := "It does not say why."
 		switch {
@@ -85,6 +92,25 @@ func (k *connection) aboutSetUp(c *findings) {
 		}
 		c.add(Problem, "no reply", 1, records, "The request of %s was never answered by %s. %s", k.name(i), k.name(1-i), end)
 	}
+}
+
+// initiator returns the side that asked for the connection, the first one if that is not known. Where no request was sent, that is the side
+// of the SYN: a reply alone makes none of its receiver.
+func (k *connection) initiator() int {
+	if !k.of.Known || k.unrequested() {
+		return 0
+	}
+	return int(k.of.Initiator)
+}
+
+// unrequested reports whether a side sent a set-up reply to a side that had sent nothing, as far as the capture shows, which has the
+// connection from its first segment on.
+func (k *connection) unrequested() bool {
+	if k.of.Reply == nil || k.of.Request != nil || !k.of.TCP.Begun {
+		return false
+	}
+	h := &k.of.TCP.Halves[k.of.Initiator] // that should have sent the request
+	return h.Begun() && h.Bytes == 0 && h.Missing == 0
 }
 
 // unanswered reports whether a set-up request got no reply.

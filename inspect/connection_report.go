@@ -20,7 +20,7 @@ type Connection struct {
 	FirstRecord int           `json:"first_record"`
 	LastRecord  int           `json:"last_record"`
 
-	State    string `json:"state"` // of the set-up: "agreed", "rejected", "no reply", "not iWARP", "not captured"
+	State    string `json:"state"` // of the set-up: "agreed", "rejected", "no reply", "no request", "not iWARP", "not captured"
 	Revision int    `json:"revision,omitempty"`
 	CRC      string `json:"crc"` // "on", "off", "unknown"
 	// Reads are how many may be under way, of the initiator and of the responder; -1: not negotiated.
@@ -52,10 +52,7 @@ type Operation struct {
 }
 
 func (k *connection) report(number int) Connection {
-	i := 0
-	if k.of.Known {
-		i = int(k.of.Initiator)
-	}
+	i := k.initiator()
 	r := Connection{
 		Number: number, From: k.name(i), To: k.name(1 - i), Known: k.of.Known, First: k.first, Last: k.last, FirstRecord: k.firstRecord, LastRecord: k.record,
 		State: "not captured", CRC: "unknown", Reads: [2]int{-1, -1},
@@ -75,6 +72,8 @@ func (k *connection) report(number int) Connection {
 		r.State = "not iWARP"
 	case request != nil && k.ways[1-i].frames == 0:
 		r.State = "no reply"
+	case k.unrequested():
+		r.State = "no request"
 	}
 	if request != nil {
 		r.Revision, r.PeerToPeer = int(request.Rev), request.PeerToPeer

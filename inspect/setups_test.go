@@ -138,6 +138,11 @@ func TestSetUpsThatFail(t *testing.T) {
 			`problem not iWARP [4 3]: Who answers at 10.0.0.2:7 does not speak iWARP: to the set-up request of 10.0.0.1:1 came what begins with "SSH-2.0", which is SSH.`}, "not iWARP"},
 		{"another protocol at a port that is named", named, []string{"A1 > B7 SYN", "B7 > A1 SYN ack", "A1 > B7 GET_/ ack", "B7 > A1 HTTP/1.0 ack"}, []string{
 			`warning not iWARP [3]: The connection between 10.0.0.1:1 and 10.0.0.2:7 is none of iWARP: what 10.0.0.1:1 sent begins with "GET /", which is HTTP.`, noFrames}, "not iWARP"},
+		{"a reply where a request belongs (3)", iwarp.Options{}, []string{"A1 > B7 SYN", "B7 > A1 SYN ack", "A1 > B7 reply ack", "B7 > A1 FIN ack", "A1 > B7 FIN ack"}, []string{
+			"problem no request [3]: 10.0.0.1:1 opened the connection to 10.0.0.2:7 and sent an MPA reply where a request belongs."}, "no request"},
+		{"a reply to nothing", iwarp.Options{}, []string{"A1 > B7 SYN", "B7 > A1 SYN ack", "A1 > B7 ack", "B7 > A1 reply ack", "A1 > B7 FIN ack"}, []string{
+			"problem no request [4]: 10.0.0.2:7 answered with an MPA reply, and 10.0.0.1:1 had sent no request."}, "no request"},
+		{"a reply of which the request was not captured", iwarp.Options{}, []string{"B7 > A1 reply ack"}, nil, "not captured"},
 		{"reset by who should answer", iwarp.Options{}, append(open("A1", "B7"), "B7 > A1 RST ack"), []string{
 			"problem no reply [3 4]: The request of 10.0.0.1:1 was never answered by 10.0.0.2:7. The responder reset the connection instead."}, "no reply"},
 		{"reset by who asked", iwarp.Options{}, append(open("A1", "B7"), "A1 > B7 RST ack"), []string{
@@ -151,6 +156,9 @@ func TestSetUpsThatFail(t *testing.T) {
 		}
 		state := ""
 		if len(r.Connections) > 0 {
+			if first := r.Connections[0]; first.From != "10.0.0.1:1" || first.To != "10.0.0.2:7" {
+				t.Errorf("%s: the initiator is %s, towards %s", c.name, first.From, first.To)
+			}
 			state = r.Connections[0].State
 		}
 		if !ok || state != c.state {
