@@ -25,7 +25,7 @@ func findInterface(name string, mac *[6]byte) (*net.Interface, [6]byte, error) {
 		case name != "" && !ok:
 			return nil, own, fmt.Errorf("interface %s is not an Ethernet interface", name)
 		case name != "" && mac != nil && own != *mac:
-			return nil, own, fmt.Errorf("interface %s has the address %v, not %v", name, ifi.HardwareAddr, net.HardwareAddr(mac[:]))
+			return nil, own, fmt.Errorf("interface %s has the address %v, not %v", name, net.HardwareAddr(own[:]), net.HardwareAddr(mac[:]))
 		case name == "" && (!ok || own != *mac):
 			continue
 		}

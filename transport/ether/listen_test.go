@@ -42,6 +42,7 @@ func TestListenRefuses(t *testing.T) {
 	refused(t, ether.Config{Interface: "eth9"}, "Ethernet eth9", "no interface eth9; there are ", "d0 (", net.HardwareAddr(mac[:]).String())
 	refused(t, ether.Config{MAC: &[6]byte{2, 3}}, "no interface with the address 02:03:00:00:00:00; there are ")
 	refused(t, ether.Config{Interface: "d0", MAC: &mac}, "interface d0 has the address ", "not "+net.HardwareAddr(mac[:]).String())
+	refused(t, ether.Config{Interface: "lo", MAC: &mac}, "interface lo has the address 00:00:00:00:00:00, not "+net.HardwareAddr(mac[:]).String())
 	refused(t, ether.Config{Interface: "asleep"}, "interface asleep is down", "ip link set asleep up")
 	refused(t, ether.Config{Interface: "narrow"}, "MTU 100, need at least 128")
 	refused(t, ether.Config{Interface: "d0", MTU: 9000}, "MTU 9000, but interface d0 has 1500")
