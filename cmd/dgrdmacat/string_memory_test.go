@@ -66,3 +66,35 @@ func TestBenchSaysHowToGiveTheServerMore(t *testing.T) {
 		t.Errorf("code %d: %s", code, stderr)
 	}
 }
+
+// TestDocumentedStringsOfListen checks that the strings of listen in the documents and in the help of send name the memory that listen
+// has (F3).
+func TestDocumentedStringsOfListen(t *testing.T) {
+	t.Parallel()
+	l, url := listenCat(t, []string{anyPort})
+	memory := regexp.MustCompile(`;(\d+)\.\d+\.65535\b`)
+	want := memory.FindStringSubmatch(url)[1]
+	l.cmd.Process.Kill()
+	_, help, _ := runFor(t, t.Context(), "send", "-h")
+	texts := map[string]string{"send -h": help}
+	for _, name := range []string{"README.md", "docs/commands.md"} {
+		b, err := os.ReadFile(filepath.Join("../..", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts[name] = string(b)
+	}
+	for name, text := range texts {
+		found := 0
+		for _, line := range strings.Split(text, "\n") {
+			if m := memory.FindStringSubmatch(line); m != nil && regexp.MustCompile(`^listening on|\b(listen|send) `).MatchString(line) {
+				if found++; m[1] != want {
+					t.Errorf("%s: memory %s, listen has %s: %s", name, m[1], want, line)
+				}
+			}
+		}
+		if found == 0 {
+			t.Errorf("%s: no string of listen", name)
+		}
+	}
+}
