@@ -344,15 +344,15 @@ func TestOtherServers(t *testing.T) {
 	}
 }
 
-// TestMessagesAmidReads: a client that sends what its operation has not is shown out.
-func TestMessagesAmidReads(t *testing.T) {
+// TestMessagesDuringReads checks that the server ends a client that sends a message which its operation lacks.
+func TestMessagesDuringReads(t *testing.T) {
 	s := serve(t, &Server{})
 	q, err := s.host.Dial(within(t), s.address, &verbs.Options{Private: (&request{op: Read, size: 64}).bytes()})
 	if err != nil {
 		t.Fatal(err)
 	}
 	q.Send(within(t), nil)
-	if err := <-s.ended; err == nil || !strings.Contains(err.Error(), "a message of 0 bytes amid read") {
+	if err := <-s.ended; err == nil || !strings.Contains(err.Error(), "a message of 0 bytes during read, which has none") {
 		t.Error(err)
 	}
 	<-q.Done()
