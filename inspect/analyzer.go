@@ -59,7 +59,9 @@ type Analyzer struct {
 	mostBackwards  time.Duration
 	fragments      int
 	unknownLink    int
-	unsure         int // records of TCP of which a snap length hides whether they are iWARP
+	onlyUDP        bool // ports of DG/RDMA were named
+	onlyTCP        bool // ports of iWARP
+	unsure         int  // records of TCP of which a snap length hides whether they are iWARP
 	damage         *capture.Error
 
 	seen seen // scratch
@@ -240,6 +242,9 @@ func (a *Analyzer) Counted(s capture.Stats) {
 	a.capture.Records = s.Records
 	a.fragments, a.unknownLink = s.Fragments, s.UnknownLink
 }
+
+// OnlyPorts notes that frames of DG/RDMA over UDP, or connections of iWARP, were looked for at some ports alone.
+func (a *Analyzer) OnlyPorts(udp, tcp bool) { a.onlyUDP, a.onlyTCP = udp, tcp }
 
 // CountedTCP notes what the decoder of iWARP counted besides its events.
 func (a *Analyzer) CountedTCP(s iwarp.Stats) { a.unsure = s.Unsure }

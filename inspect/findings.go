@@ -153,8 +153,17 @@ func (a *Analyzer) aboutCapture(c *findings) {
 		}
 	}
 	if k.Frames == 0 && k.FPDUs == 0 {
-		c.add(Note, "no frames", 0, nil, "No frames of DG/RDMA or iWARP were found among the %s of this capture. "+
-			"Another Ethernet type, ports of UDP or TCP that have to be named, or a snap length that cuts too much away?", count(k.Records, "record"))
+		named, ports := "", "ports of UDP or TCP that have to be named"
+		switch {
+		case a.onlyUDP && a.onlyTCP:
+			named, ports = ": none at the ports named by --port", "other ports"
+		case a.onlyUDP:
+			named, ports = ": none of DG/RDMA at the ports of UDP named by --port", "other ports of UDP, ports of TCP that have to be named"
+		case a.onlyTCP:
+			named, ports = ": none of iWARP at the ports of TCP named by --port", "other ports of TCP, ports of UDP that have to be named"
+		}
+		c.add(Note, "no frames", 0, nil, "No frames of DG/RDMA or iWARP were found among the %s of this capture%s. "+
+			"Another Ethernet type, %s, or a snap length that cuts too much away?", count(k.Records, "record"), named, ports)
 	}
 	if k.Changed > 0 {
 		c.add(Problem, "checksum", k.Changed, []int{a.firstChanged},

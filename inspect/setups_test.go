@@ -167,6 +167,25 @@ func TestSetUpsThatFail(t *testing.T) {
 	}
 }
 
+// TestNoFramesAtPorts checks that a report of nothing asks for other ports where some were named, and else for ports (2).
+func TestNoFramesAtPorts(t *testing.T) {
+	for _, c := range []struct {
+		udp, tcp bool
+		want     string
+	}{
+		{false, false, "of this capture. Another Ethernet type, ports of UDP or TCP that have to be named, or"},
+		{true, false, "of this capture: none of DG/RDMA at the ports of UDP named by --port. Another Ethernet type, other ports of UDP, ports of TCP that have to be named, or"},
+		{false, true, "of this capture: none of iWARP at the ports of TCP named by --port. Another Ethernet type, other ports of TCP, ports of UDP that have to be named, or"},
+		{true, true, "of this capture: none at the ports named by --port. Another Ethernet type, other ports, or"},
+	} {
+		a := inspect.New()
+		a.OnlyPorts(c.udp, c.tcp)
+		if got := findingsOf(a.Report()); len(got) != 1 || !strings.Contains(got[0], c.want) {
+			t.Errorf("%+v: %q", c, got)
+		}
+	}
+}
+
 // TestFailuresAreBounded: a scan of ports, or a flood of SYNs under addresses that nobody has, makes a report neither grow without a bound nor be silent about it.
 func TestFailuresAreBounded(t *testing.T) {
 	var lines []string

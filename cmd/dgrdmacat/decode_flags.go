@@ -201,8 +201,8 @@ func (o *decodeOptions) ofIWARP() string {
 	return "--stag"
 }
 
-// explain says why nothing is shown where the filters are of one protocol, and all frames of the other, or where
-// a live capture left TCP out.
+// explain says why nothing is shown where the filters are of one protocol, and all frames of the other, where no frame was at the ports that
+// were named, or where a live capture left TCP out; and of how much a snap length hides what it is.
 func (o *decodeOptions) explain(w io.Writer, c *decodeCounts) {
 	if c.unsure > 0 && !o.filter.OfDGRDMA() {
 		fmt.Fprintf(w, "the snap length hides whether there is iWARP in %s of TCP: capture whole packets (tcpdump -s 0)\n", count(c.unsure, "record"))
@@ -211,6 +211,8 @@ func (o *decodeOptions) explain(w io.Writer, c *decodeCounts) {
 	case c.shown > 0:
 	case c.live && len(o.iwarp.Ports) == 0 && !o.filter.OfDGRDMA():
 		fmt.Fprintln(w, "TCP is captured only with --port tcp:PORT")
+	case c.Packets == 0 && c.Other > c.unsure && o.ports() != "":
+		fmt.Fprintf(w, "none at the ports named by --port: %s\n", o.ports())
 	case c.Packets == 0:
 	case o.filter.OfDGRDMA() && c.Packets == c.fpdus:
 		fmt.Fprintf(w, "%s is of DG/RDMA, and all frames are of iWARP\n", o.ofDGRDMA())
@@ -219,6 +221,22 @@ func (o *decodeOptions) explain(w io.Writer, c *decodeCounts) {
 	case o.filter.OfIWARP() && c.fpdus == 0:
 		fmt.Fprintf(w, "%s is of iWARP, and all frames are of DG/RDMA\n", o.ofIWARP())
 	}
+}
+
+// ports lists those that were named, as --port takes them, of the protocols that the filters leave.
+func (o *decodeOptions) ports() string {
+	var all []string
+	if !o.filter.OfIWARP() {
+		for _, p := range o.frames.Ports {
+			all = append(all, fmt.Sprint("udp:", p))
+		}
+	}
+	if !o.filter.OfDGRDMA() {
+		for _, p := range o.iwarp.Ports {
+			all = append(all, fmt.Sprint("tcp:", p))
+		}
+	}
+	return strings.Join(all, ", ")
 }
 
 // shows reports whether frames are shown.

@@ -40,7 +40,7 @@ func TestDecodeIWARP(t *testing.T) {
 		{"--port tcp:7000,9 " + bounds, lines + terminate + ends, ""},
 		{"--port udp:9 " + bounds, lines + terminate + ends, ""},
 		{"--port 9 " + bounds, lines + terminate + ends, ""},
-		{"--port tcp:9 " + bounds, "", "13 records, 13 of them skipped (13 neither DG/RDMA nor iWARP); 0 frames, 0 shown, 0 malformed, 0 cut\n"},
+		{"--port tcp:9,8 " + bounds, "", "13 records, 13 of them skipped (13 neither DG/RDMA nor iWARP); 0 frames, 0 shown, 0 malformed, 0 cut\nnone at the ports named by --port: udp:8, tcp:9\n"},
 		{"--op terminate " + bounds, terminate, ""},
 		{"--op terminate,read --stag 0xa46e4200 --addr 10.99.0.2:7000 " + bounds, terminate, ""},
 		{"--op terminate --stag 2758689280 " + bounds, terminate, ""}, // as --json has it

@@ -59,11 +59,11 @@ func TestDecodeGolden(t *testing.T) {
 	}{
 		{single, single1 + single2, ""},
 		{"--stats " + single, single1 + single2, "2 records, 0 of them skipped; 2 frames, 2 shown, 0 malformed, 0 cut\n"},
-		{"--port 1 --stats " + single, "", "2 records, 2 of them skipped (2 neither DG/RDMA nor iWARP); 0 frames, 0 shown, 0 malformed, 0 cut\n"},
+		{"--port 1 --stats " + single, "", "2 records, 2 of them skipped (2 neither DG/RDMA nor iWARP); 0 frames, 0 shown, 0 malformed, 0 cut\nnone at the ports named by --port: udp:1\n"},
 		{"--count 1 --stats " + single + " " + flag, single + ": " + single1, "1 record, 0 of them skipped; 1 frame, 1 shown, 0 malformed, 0 cut\n"},
 		{"--port 1,53313 " + single, single1 + single2, ""},
 		{"--port 1,udp:53313 " + single, single1 + single2, ""},
-		{"--port udp:1 " + single, "", "2 records, 2 of them skipped (2 neither DG/RDMA nor iWARP); 0 frames, 0 shown, 0 malformed, 0 cut\n"},
+		{"--port udp:1 " + single, "", "2 records, 2 of them skipped (2 neither DG/RDMA nor iWARP); 0 frames, 0 shown, 0 malformed, 0 cut\nnone at the ports named by --port: udp:1\n"},
 		{"--ethertype 0xf055 " + flag, "", "2 records, 2 of them skipped (2 neither DG/RDMA nor iWARP); 0 frames, 0 shown, 0 malformed, 0 cut\n"},
 		{"--ethertype 61506 --absolute " + flag, `1      2026-11-21T06:07:53.578975000Z 02:00:00:00:00:0a > 02:00:00:00:00:0b 1->2 id 1 [txn 1 1/0 then 0x1 at 0x40]
 2      2026-11-21T06:07:53.663980000Z 02:00:00:00:00:0b > 02:00:00:00:00:0a 2->1 id 1 ack 1+1

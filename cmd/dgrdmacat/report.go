@@ -152,6 +152,7 @@ func analyze(ctx context.Context, in io.Reader, o captureOptions) (*inspect.Repo
 		return nil, err
 	}
 	a := inspect.New()
+	a.OnlyPorts(len(o.frames.Ports) > 0, len(o.iwarp.Ports) > 0)
 	o.iwarp.Failed = a.Attempt
 	streams := iwarp.New(o.iwarp, func(e *iwarp.Event) error { a.Event(e); return nil })
 	from := &looked{frameSource: file, begins: a.Begins}
