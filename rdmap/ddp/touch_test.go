@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -148,4 +149,14 @@ func BenchmarkTouch(b *testing.B) {
 			copy(dst, payload)
 		}
 	})
+}
+
+// TestProbeRacesWithNothing checks that the race detector lets a program write to memory that is probed: Probe looks
+// whether pages are there, and not at what they hold.
+func TestProbeRacesWithNothing(t *testing.T) {
+	b := make([]byte, 3*os.Getpagesize())
+	var others sync.WaitGroup
+	others.Go(func() { b[0] = 1 })
+	ddp.Probe(b)
+	others.Wait()
 }
