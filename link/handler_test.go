@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/dgrdma/dgrdma/dgrdma"
+	"github.com/dgrdma/dgrdma/tests/fixture"
 	"github.com/dgrdma/dgrdma/transport/simnet"
 )
 
@@ -200,7 +201,11 @@ func TestAllocations(t *testing.T) {
 	for range 1000 {
 		message()
 	}
-	if got := testing.AllocsPerRun(2000, message); got >= 1 {
+	most := 1.0
+	if fixture.Race { // then a sync.Pool forgets some of what it is given, on purpose
+		most = 4
+	}
+	if got := testing.AllocsPerRun(2000, message); got >= most {
 		t.Errorf("%v allocations for two messages", got)
 	}
 }
