@@ -38,7 +38,8 @@ func TestQuirkD1SlowNames(t *testing.T) {
 						}
 					})
 				}
-				const chance = 250 * time.Millisecond // of when it names three runs
+				// Of when it names three runs, and of one copy that is lost at the end: the time-out is a second then.
+				const chance = 1250 * time.Millisecond
 				if took[1] > took[0]+chance {
 					t.Errorf("took %v, with a window of 32 frames %v", took[1], took[0])
 				}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/dgrdma/dgrdma/rdmap/ddp"
 	"github.com/dgrdma/dgrdma/rdmap/mpa"
+	"github.com/dgrdma/dgrdma/tests/fixture"
 	"github.com/dgrdma/dgrdma/verbs"
 )
 
@@ -410,7 +411,11 @@ func TestAttackUntaken(t *testing.T) {
 				}
 				all.Go(func() { <-q.Done() })
 			}
-			if grown := (int64(live()) - int64(before)) / n; grown > 320<<10 {
+			most := int64(320 << 10)
+			if fixture.Race { // a sync.Pool forgets batches there, on purpose
+				most = 1 << 20
+			}
+			if grown := (int64(live()) - int64(before)) / n; grown > most {
 				t.Errorf("a connection costs %d", grown)
 			} else {
 				t.Logf("a connection costs %d", grown)

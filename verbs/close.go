@@ -53,10 +53,11 @@ func (q *QueuePair) Shutdown(ctx context.Context) error {
 	if q.settled {
 		return nil // even if the peer closed first, and did not answer the barrier
 	}
-	if err == nil {
-		err = ctx.Err()
+	over := ctx.Err()
+	if err == nil || over != nil && errors.Is(err, net.ErrClosed) { // the context closed the connection
+		err = over
 	}
-	if over := ctx.Err(); over != nil && errors.Is(err, over) {
+	if over != nil && errors.Is(err, over) {
 		err = fmt.Errorf("close %v: not all that was posted was done in time, or the peer has not closed its side: %w", q, err)
 	}
 	return err
