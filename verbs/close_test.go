@@ -276,3 +276,16 @@ func TestShutdownSaysWhatItWaitedFor(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// TestShutdownOfWhatItsContextClosed checks that Shutdown tells of its context, and not of the connection that the context
+// has closed before Shutdown looks (S9).
+func TestShutdownOfWhatItsContextClosed(t *testing.T) {
+	e := connect(t, nil, nil)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	e.a.Abort() // as the context does
+	<-e.a.Done()
+	if err := e.a.Shutdown(ctx); !errors.Is(err, context.Canceled) || !strings.HasPrefix(err.Error(), "close "+e.a.String()+": not all that was posted was done in time") {
+		t.Errorf("%v", err)
+	}
+}
