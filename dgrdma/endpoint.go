@@ -156,10 +156,7 @@ func (e *Endpoint) URLs() (all []string) {
 
 // String returns the endpoint string, or else where the endpoint is.
 func (e *Endpoint) String() string {
-	switch {
-	case e.engine == nil:
-		return "no endpoint"
-	case e.url != (url.Endpoint{}):
+	if e.url != (url.Endpoint{}) {
 		return e.URL()
 	}
 	return fmt.Sprintf("endpoint %d at %v", e.ID(), e.LocalAddr())
