@@ -1,0 +1,181 @@
+package xdr
+
+import (
+	"encoding/binary"
+	"fmt"
+)
+
+// Unmarshaler is a value that decodes itself.
+type Unmarshaler interface{ UnmarshalXDR(d *Decoder) }
+
+// Decoder takes XDR from a message. After an error all methods return zeros.
+type Decoder struct {
+	b     []byte
+	at    int
+	items []Item // those that are not taken yet, in the order of their offsets
+	err   *Error
+}
+
+// Reset begins a message: inline bytes, and items in the order of their offsets.
+func (d *Decoder) Reset(b []byte, items []Item) { *d = Decoder{b: b, items: items} }
+
+// Err returns the first thing that was wrong, as an [Error], or nil.
+func (d *Decoder) Err() error {
+	if d.err == nil {
+		return nil
+	}
+	return d.err
+}
+
+// Done returns Err, or an error if an item that travelled by itself was not taken. Octets that follow
+// what was decoded are no error.
+func (d *Decoder) Done() error {
+	for _, item := range d.items {
+		if d.err == nil && len(item.Data) > 0 {
+			d.misplaced(fmt.Sprintf("an item of %d octets belongs to nothing", len(item.Data)))
+		}
+	}
+	return d.Err()
+}
+
+// Fail ends decoding: a value at the last word that was taken is none of its type. Types with
+// enumerations call it.
+func (d *Decoder) Fail(problem string) { d.fail(max(d.at-4, 0), problem, false) }
+
+func (d *Decoder) misplaced(problem string) { d.fail(d.at, problem, true) }
+
+func (d *Decoder) missing(n int) {
+	d.fail(d.at, fmt.Sprintf("%d octets are wanted, %d are left", n, len(d.b)-d.at), false)
+}
+
+func (d *Decoder) fail(at int, problem string, misplaced bool) {
+	if d.err == nil {
+		d.err = &Error{at, problem, misplaced}
+		d.b, d.items = nil, nil
+	}
+}
+
+// Offset returns how many of the inline bytes were taken.
+func (d *Decoder) Offset() int { return d.at }
+
+// Left returns the inline bytes that were not taken.
+func (d *Decoder) Left() []byte { return d.b[min(d.at, len(d.b)):] }
+
+// take returns the next n inline bytes.
+func (d *Decoder) take(n int) []byte {
+	if d.err != nil || n == 0 {
+		return nil
+	}
+	if n > len(d.b)-d.at {
+		d.missing(n)
+		return nil
+	}
+	if len(d.items) > 0 && d.items[0].At != Floating && d.at+n > d.items[0].At {
+		d.misplaced("an item that was sent by itself is where none may be")
+		return nil
+	}
+	b := d.b[d.at : d.at+n : d.at+n]
+	d.at += n
+	return b
+}
+
+// Uint32 takes an unsigned integer, or an enumeration.
+func (d *Decoder) Uint32() uint32 {
+	if b := d.take(4); b != nil {
+		return binary.BigEndian.Uint32(b)
+	}
+	return 0
+}
+
+// Int32 takes an integer.
+func (d *Decoder) Int32() int32 { return int32(d.Uint32()) }
+
+// Uint64 takes an unsigned hyper integer.
+func (d *Decoder) Uint64() uint64 {
+	if b := d.take(8); b != nil {
+		return binary.BigEndian.Uint64(b)
+	}
+	return 0
+}
+
+// Int64 takes a hyper integer.
+func (d *Decoder) Int64() int64 { return int64(d.Uint64()) }
+
+// Bool takes a boolean, or the word that says whether optional data follows.
+func (d *Decoder) Bool() bool {
+	v := d.Uint32()
+	if v > 1 {
+		d.Fail(fmt.Sprintf("a boolean is %d", v))
+	}
+	return v == 1
+}
+
+// Fixed takes an opaque of n octets. What it returns is part of the message.
+func (d *Decoder) Fixed(n int) []byte {
+	if n > len(d.b)-d.at { // before it is rounded up: n may be the largest int
+		d.missing(n)
+		return nil
+	}
+	if b := d.take(Padded(n)); b != nil {
+		return b[:n:n]
+	}
+	return nil
+}
+
+// Opaque takes an opaque of at most limit octets. What it returns is part of the message.
+func (d *Decoder) Opaque(limit int) []byte {
+	if n, ok := d.length(limit); ok {
+		return d.Fixed(n)
+	}
+	return nil
+}
+
+// String takes a string of at most limit octets.
+func (d *Decoder) String(limit int) string { return string(d.Opaque(limit)) }
+
+// Count takes the number of elements of an array: at most limit, and at most as many as the message
+// can still have if each takes size octets or more.
+func (d *Decoder) Count(limit, size int) int {
+	n := d.Uint32()
+	if uint64(n) > uint64(limit) {
+		d.Fail(fmt.Sprintf("%d elements, at most %d are allowed", n, limit))
+		return 0
+	}
+	if left := len(d.b) - d.at; uint64(n)*uint64(size) > uint64(left) {
+		d.Fail(fmt.Sprintf("%d elements in %d octets", n, left))
+		return 0
+	}
+	return int(n)
+}
+
+// Bulk takes an opaque of at most limit octets that may have travelled by itself. What it returns is
+// the item's memory, or part of the message.
+func (d *Decoder) Bulk(limit int) []byte {
+	n, ok := d.length(limit)
+	if !ok {
+		return nil
+	}
+	if len(d.items) == 0 || d.items[0].At != Floating && d.items[0].At != d.at {
+		return d.Fixed(n)
+	}
+	item := d.items[0]
+	d.items = d.items[1:]
+	switch len(item.Data) {
+	case n, Padded(n): // the peer may send the padding with the item
+		return item.Data[:n:n]
+	case 0: // memory that was offered for the item and was not used
+		return d.Fixed(n)
+	}
+	d.at -= 4
+	d.misplaced(fmt.Sprintf("an item of %d octets was sent by itself with %d", n, len(item.Data)))
+	return nil
+}
+
+// length takes the length of an opaque. It reports whether it is valid.
+func (d *Decoder) length(limit int) (int, bool) {
+	n := d.Uint32()
+	if uint64(n) > uint64(limit) {
+		d.Fail(fmt.Sprintf("%d octets, at most %d are allowed", n, limit))
+	}
+	return int(n), d.err == nil
+}

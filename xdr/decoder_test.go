@@ -1,0 +1,241 @@
+package xdr
+
+import (
+	"bytes"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"testing"
+)
+
+// value is one item of a random message.
+type value struct {
+	kind   int
+	number uint64
+	data   []byte
+}
+
+const kinds = 9
+
+func (v *value) MarshalXDR(e *Encoder) {
+	switch v.kind {
+	case 0:
+		e.Uint32(uint32(v.number))
+	case 1:
+		e.Int32(int32(v.number))
+	case 2:
+		e.Uint64(v.number)
+	case 3:
+		e.Int64(int64(v.number))
+	case 4:
+		e.Bool(v.number&1 == 1)
+	case 5:
+		e.Fixed(v.data)
+	case 6:
+		e.Opaque(v.data)
+	case 7:
+		e.String(string(v.data))
+	case 8:
+		e.Bulk(v.data)
+	}
+}
+
+func (v *value) UnmarshalXDR(d *Decoder) {
+	n := len(v.data)
+	v.data = nil
+	switch v.kind {
+	case 0:
+		v.number = uint64(d.Uint32())
+	case 1:
+		v.number = uint64(d.Int32())
+	case 2:
+		v.number = d.Uint64()
+	case 3:
+		v.number = uint64(d.Int64())
+	case 4:
+		v.number = 0
+		if d.Bool() {
+			v.number = 1
+		}
+	case 5:
+		v.data = d.Fixed(n)
+	case 6:
+		v.data = d.Opaque(n)
+	case 7:
+		v.data = []byte(d.String(n))
+	case 8:
+		v.data = d.Bulk(n)
+	}
+}
+
+func (v *value) equals(w *value) bool {
+	mask := uint64(math.MaxUint64)
+	switch v.kind {
+	case 0, 1:
+		mask = math.MaxUint32
+	case 4:
+		mask = 1
+	case 5, 6, 7, 8:
+		return bytes.Equal(v.data, w.data)
+	}
+	return v.number&mask == w.number&mask
+}
+
+// TestRoundTrip checks that random messages decode to what was encoded, with each item inline, by
+// itself, or by itself with its padding (RPC1-028, RPC2-103).
+func TestRoundTrip(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	dice := rand.New(rand.NewPCG(seed, 0))
+	for range 5000 {
+		values := make([]value, dice.IntN(12))
+		var e Encoder
+		for i := range values {
+			v := &values[i]
+			v.kind, v.number = dice.IntN(kinds), dice.Uint64()
+			v.data = make([]byte, dice.IntN(20))
+			for k := range v.data {
+				v.data[k] = byte(dice.Uint32())
+			}
+			v.MarshalXDR(&e)
+		}
+		var inline []byte // with those items that do not travel by themselves
+		var items []Item
+		done := 0
+		for _, item := range e.Items() {
+			inline = append(inline, e.Bytes()[done:item.At]...)
+			done = item.At
+			switch dice.IntN(3) {
+			case 0:
+				inline = AppendFlat(inline, nil, []Item{{0, item.Data}})
+			case 1:
+				items = append(items, Item{len(inline), item.Data})
+			case 2:
+				items = append(items, Item{len(inline), AppendFlat(nil, nil, []Item{{0, item.Data}})})
+			}
+		}
+		inline = append(inline, e.Bytes()[done:]...)
+		var d Decoder
+		d.Reset(inline, items)
+		for i := range values {
+			got := value{kind: values[i].kind, data: values[i].data}
+			if got.UnmarshalXDR(&d); d.Err() != nil || !got.equals(&values[i]) {
+				t.Fatalf("value %d: %+v, want %+v: %v", i, got, values[i], d.Err())
+			}
+		}
+		if err := d.Done(); err != nil || len(d.Left()) != 0 || d.Offset() != len(inline) {
+			t.Fatalf("%d octets are left: %v", len(d.Left()), err)
+		}
+		if len(inline) > 0 { // cut short, something is missing, and nothing is read outside
+			d.Reset(inline[:dice.IntN(len(inline))], items)
+			for i := range values {
+				got := value{kind: values[i].kind, data: values[i].data}
+				got.UnmarshalXDR(&d)
+			}
+			if err := d.Err(); !errors.Is(err, ErrInvalid) {
+				t.Fatalf("cut short: %v", err)
+			}
+		}
+	}
+}
+
+// TestDecoderRefuses checks what is invalid, and that lengths are held against their bounds and
+// against the message before anything else (ONC-008).
+func TestDecoderRefuses(t *testing.T) {
+	word := func(n ...uint32) []byte {
+		var e Encoder
+		for _, n := range n {
+			e.Uint32(n)
+		}
+		return e.Bytes()
+	}
+	for name, c := range map[string]struct {
+		b         []byte
+		items     []Item
+		decode    func(*Decoder)
+		want      Error
+		mayBeDone bool // the fault is found at the end
+	}{
+		"nothing":                {nil, nil, func(d *Decoder) { d.Uint32() }, Error{0, "4 octets are wanted, 0 are left", false}, false},
+		"three octets":           {[]byte{1, 2, 3}, nil, func(d *Decoder) { d.Uint32() }, Error{0, "4 octets are wanted, 3 are left", false}, false},
+		"half a hyper":           {word(1), nil, func(d *Decoder) { d.Uint64() }, Error{0, "8 octets are wanted, 4 are left", false}, false},
+		"a boolean of 2":         {word(2), nil, func(d *Decoder) { d.Bool() }, Error{0, "a boolean is 2", false}, false},
+		"an enumeration":         {word(7, 8), nil, func(d *Decoder) { d.Uint32(); d.Uint32(); d.Fail("a status of 8") }, Error{4, "a status of 8", false}, false},
+		"beyond the bound":       {word(9, 0, 0, 0), nil, func(d *Decoder) { d.Opaque(8) }, Error{0, "9 octets, at most 8 are allowed", false}, false},
+		"beyond the message":     {word(9, 0, 0), nil, func(d *Decoder) { d.Opaque(100) }, Error{4, "9 octets are wanted, 8 are left", false}, false},
+		"without its padding":    {[]byte{0, 0, 0, 1, 5}, nil, func(d *Decoder) { d.Opaque(100) }, Error{4, "4 octets are wanted, 1 are left", false}, false},
+		"largest":                {word(math.MaxInt32), nil, func(d *Decoder) { d.Opaque(math.MaxInt32) }, Error{4, "2147483647 octets are wanted, 0 are left", false}, false},
+		"a string of 4 GiB":      {word(math.MaxUint32), nil, func(d *Decoder) { _ = d.String(255) }, Error{0, "4294967295 octets, at most 255 are allowed", false}, false},
+		"bulk beyond the bound":  {word(9), []Item{{4, make([]byte, 9)}}, func(d *Decoder) { d.Bulk(8) }, Error{0, "9 octets, at most 8 are allowed", false}, false},
+		"many elements":          {word(1 << 30), nil, func(d *Decoder) { d.Count(1<<30, 4) }, Error{0, "1073741824 elements in 0 octets", false}, false},
+		"17 elements of 16":      {word(17), nil, func(d *Decoder) { d.Count(16, 0) }, Error{0, "17 elements, at most 16 are allowed", false}, false},
+		"an item in an opaque":   {word(4, 1), []Item{{6, []byte{1}}}, func(d *Decoder) { d.Opaque(4) }, Error{4, "an item that was sent by itself is where none may be", true}, false},
+		"an item in a number":    {word(4, 1), []Item{{4, []byte{1}}}, func(d *Decoder) { d.Uint64() }, Error{0, "an item that was sent by itself is where none may be", true}, false},
+		"an item for an opaque":  {word(4), []Item{{4, make([]byte, 4)}}, func(d *Decoder) { d.Opaque(4) }, Error{4, "4 octets are wanted, 0 are left", false}, false},
+		"an item too long":       {word(4, 4), []Item{{4, make([]byte, 5)}}, func(d *Decoder) { d.Bulk(9) }, Error{0, "an item of 4 octets was sent by itself with 5", true}, false},
+		"an item too short":      {word(4, 4), []Item{{Floating, make([]byte, 3)}}, func(d *Decoder) { d.Bulk(9) }, Error{0, "an item of 4 octets was sent by itself with 3", true}, false},
+		"an item before":         {word(4, 4), []Item{{0, make([]byte, 3)}}, func(d *Decoder) { d.Uint32() }, Error{0, "an item that was sent by itself is where none may be", true}, false},
+		"an item of nothing":     {word(1), []Item{{4, make([]byte, 3)}}, func(d *Decoder) { d.Uint32() }, Error{4, "an item of 3 octets belongs to nothing", true}, true},
+		"a floating one, unused": {word(1), []Item{{Floating, make([]byte, 3)}}, func(d *Decoder) { d.Uint32() }, Error{4, "an item of 3 octets belongs to nothing", true}, true},
+	} {
+		var d Decoder
+		d.Reset(c.b, c.items)
+		c.decode(&d)
+		if d.Err() != nil == c.mayBeDone {
+			t.Errorf("%s: %v", name, d.Err())
+		}
+		err := d.Done()
+		var e *Error
+		if !errors.As(err, &e) || *e != c.want || !errors.Is(err, ErrInvalid) {
+			t.Errorf("%s: %v, want %v", name, err, &c.want)
+		}
+		if d.Uint32() != 0 || d.Uint64() != 0 || d.Bool() || d.Bulk(9) != nil || d.Count(9, 0) != 0 || len(d.Left()) > 0 && !c.mayBeDone || d.Err() != err {
+			t.Errorf("%s: decoding goes on after the error", name)
+		}
+	}
+}
+
+// TestDecoderTakesFloatingItems checks that results that a peer placed are taken in order, and that
+// one which was not placed is inline (RPC1-031, RPC2-040).
+func TestDecoderTakesFloatingItems(t *testing.T) {
+	var e Encoder
+	e.Uint32(3)          // of the first item
+	e.Opaque([]byte{1})  // is no bulk item
+	e.Opaque([]byte{77}) // the second item is inline
+	e.Uint32(0)          // the third one is empty
+	var d Decoder
+	first := []byte{1, 2, 3}
+	d.Reset(e.Bytes(), []Item{{Floating, first}, {Floating, nil}, {Floating, nil}})
+	if b := d.Bulk(9); &b[0] != &first[0] || len(b) != 3 {
+		t.Errorf("first % x", b)
+	}
+	if b := d.Opaque(9); !bytes.Equal(b, []byte{1}) {
+		t.Errorf("opaque % x", b)
+	}
+	if b := d.Bulk(9); !bytes.Equal(b, []byte{77}) {
+		t.Errorf("second % x", b)
+	}
+	if b := d.Bulk(9); len(b) != 0 || d.Done() != nil {
+		t.Errorf("third % x: %v", b, d.Done())
+	}
+}
+
+// TestDecoderAllocatesNothing checks that decoding takes no memory.
+func TestDecoderAllocatesNothing(t *testing.T) {
+	var e Encoder
+	e.Uint64(1)
+	e.Opaque(make([]byte, 9))
+	e.Bulk(make([]byte, 5000))
+	items := e.Items()
+	var d Decoder
+	if n := testing.AllocsPerRun(100, func() {
+		d.Reset(e.Bytes(), items)
+		d.Uint64()
+		d.Opaque(9)
+		if len(d.Bulk(5000)) != 5000 || d.Done() != nil {
+			t.Error(d.Err())
+		}
+	}); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
