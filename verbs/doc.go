@@ -46,7 +46,7 @@
 //	Options.IRD, ORD           responder_resources and           -
 //	                           initiator_depth
 //	Post, PostList             ibv_post_send                     fi_writemsg, fi_sendmsg, ...
-//	PostReceive                ibv_post_recv                     fi_recv
+//	PostReceive, PostReceives  ibv_post_recv                     fi_recv
 //	SharedReceives             ibv_create_srq                    fi_srx_context
 //	CompletionQueue            ibv_cq and its channel            fid_cq
 //	Poll, Wait, WaitEvent      ibv_poll_cq, ibv_get_cq_event     fi_cq_read, fi_cq_sread

@@ -232,6 +232,8 @@ func TestPostErrors(t *testing.T) {
 	says(t, shared.Post(verbs.Receive{}), []error{verbs.ErrFull}, "all 1 places of NewSharedReceives")
 	e.join(t.Context(), t, nil, &verbs.Options{Shared: shared})
 	says(t, e.b.PostReceive(verbs.Receive{}), []error{verbs.ErrInvalid}, "Options.Shared")
+	_, err = e.b.PostReceives(make([]verbs.Receive, 2))
+	says(t, err, []error{verbs.ErrInvalid}, "Options.Shared")
 	if err := e.a.Close(); err != nil {
 		t.Fatal(err)
 	}

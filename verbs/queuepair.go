@@ -142,10 +142,28 @@ func (q *QueuePair) PostReceive(r Receive) error { return q.postReceive(r, nil) 
 func (q *QueuePair) postReceive(r Receive, to rdmap.Completions) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	return q.queueReceive(&r, to)
+}
+
+// PostReceives queues several receives at once, which costs less than one by one. It says how many it queued; with an
+// error, which is that of the next one: see [QueuePair.PostReceive].
+func (q *QueuePair) PostReceives(list []Receive) (n int, err error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for n = range list {
+		if err := q.queueReceive(&list[n], nil); err != nil {
+			return n, err
+		}
+	}
+	return len(list), nil
+}
+
+// queueReceive has the lock.
+func (q *QueuePair) queueReceive(r *Receive, to rdmap.Completions) error {
 	if q.closing {
 		return fmt.Errorf("post a receive: the queue pair is closed: %w", net.ErrClosed)
 	}
-	err := q.stream.PostReceiveTo(rdmap.Receive(r), to)
+	err := q.stream.PostReceiveTo(rdmap.Receive(*r), to)
 	switch {
 	case err == nil:
 		return nil

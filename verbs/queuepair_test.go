@@ -251,3 +251,52 @@ func TestRequestsWithinTheLimit(t *testing.T) {
 		}
 	})
 }
+
+// TestPostReceives checks that a list of receives is taken in its order, each by one message, that it is queued as far as the queue has
+// room, and that what is refused is the next one (RPC1-014, RPC1-015: all receives that are granted are posted before the peer hears of it).
+func TestPostReceives(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const most = 64
+		f := newFakePeer(t, &verbs.Options{Receives: most})
+		list := make([]verbs.Receive, most+3)
+		for i := range list {
+			list[i] = verbs.Receive{ID: uint64(i), Data: make([]byte, 8)}
+		}
+		if n, err := f.q.PostReceives(nil); n != 0 || err != nil {
+			t.Errorf("no receives: %d, %v", n, err)
+		}
+		if n, err := f.q.PostReceives(list[:3]); n != 3 || err != nil {
+			t.Errorf("%d of 3 were queued: %v", n, err)
+		}
+		n, err := f.q.PostReceives(list[3:])
+		if n != most-3 {
+			t.Errorf("%d were queued, want %d", n, most-3)
+		}
+		says(t, err, []error{verbs.ErrFull}, "64 requests are not done", "Options.Receives", "wait for messages")
+		done := make([]verbs.Completion, most+1)
+		for i := range most {
+			f.say(0x43, 0, 0, pattern(i, 8))
+		}
+		if n := f.q.Received().Poll(done); n != most {
+			t.Fatalf("%d messages were received, want %d", n, most)
+		}
+		for i, c := range done[:most] {
+			if c.ID != uint64(i) || c.Err != nil || !slices.Equal(list[i].Data, pattern(i, 8)) {
+				t.Errorf("message %d is %+v, %x", i, c, list[i].Data)
+			}
+		}
+		if n, err := f.q.PostReceives(list[:most]); n != most || err != nil {
+			t.Errorf("%d of %d were queued again: %v", n, most, err)
+		}
+		if got := f.q.Stats().Receives; got != most {
+			t.Errorf("%d receives are posted, want %d", got, most)
+		}
+		f.q.Abort()
+		if n, err := f.q.PostReceives(list[:1]); n != 0 || err == nil {
+			t.Errorf("after the end: %d, %v", n, err)
+		}
+		if n := f.q.Received().Poll(done); n != most || !errors.Is(done[0].Err, verbs.ErrFlushed) {
+			t.Errorf("%d receives were flushed, the first with %v", n, done[0].Err)
+		}
+	})
+}

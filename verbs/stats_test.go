@@ -217,6 +217,11 @@ func TestZeroAllocations(t *testing.T) {
 			list[i] = verbs.Work{Op: verbs.OpRead, STag: key.STag, TO: key.Offset, Data: buf[:1]}
 		}
 		inbox := make([]byte, 64)
+		inboxes := make([]verbs.Receive, 32)
+		sends := make([]verbs.Work, len(inboxes))
+		for i := range inboxes {
+			inboxes[i], sends[i] = verbs.Receive{Data: make([]byte, 64)}, verbs.Work{Op: verbs.OpSend, Data: buf, Silent: true}
+		}
 		for name, do := range map[string]func() error{
 			"Write":       func() error { return e.a.Write(ctx, key, 0, buf) },
 			"Read":        func() error { return e.a.Read(ctx, buf, key, 0) },
@@ -232,6 +237,22 @@ func TestZeroAllocations(t *testing.T) {
 				}
 				_, err := e.b.Received().Wait(ctx, done)
 				return err
+			},
+			"PostReceives, Sends": func() error {
+				if _, err := e.b.PostReceives(inboxes); err != nil {
+					return err
+				}
+				if _, err := e.a.PostList(sends); err != nil {
+					return err
+				}
+				for n := 0; n < len(inboxes); {
+					k, err := e.b.Received().Wait(ctx, done)
+					if err != nil {
+						return err
+					}
+					n += k
+				}
+				return nil
 			},
 			"PostList, Wait": func() error {
 				if _, err := e.a.PostList(list); err != nil {
