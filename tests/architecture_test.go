@@ -27,6 +27,7 @@ var allowed = map[string][]string{
 	"inspect/page":             {"inspect"},
 	"url":                      {},
 	"xdr":                      {},
+	"rpc":                      {"xdr"},
 	"internal/patience":        {},
 	"internal/places":          {},
 	"internal/refused":         {},

@@ -1,0 +1,64 @@
+package rpc
+
+import (
+	"net"
+
+	"github.com/dgrdma/dgrdma/xdr"
+)
+
+// Call is one call at the server. It is valid until [Handler.ServeRPC] returns.
+type Call struct {
+	Program   *Program
+	Procedure uint32
+	Auth      Auth // its body is part of the message
+
+	dec     xdr.Decoder // of the message; behind the header when the handler gets it
+	enc     xdr.Encoder // of the reply
+	peer    peer
+	buffers []*memory
+	sent    []func()
+}
+
+// peer is what a handler may know of a connection.
+type peer interface {
+	RemoteAddr() net.Addr
+	transport() string
+}
+
+// Decode decodes the arguments. ServeRPC returns its error as it is. What args keeps of the message, as
+// an opaque does, is valid until ServeRPC returns, or until the reply is sent if it is part of that.
+func (c *Call) Decode(args xdr.Unmarshaler) error {
+	args.UnmarshalXDR(&c.dec)
+	return c.dec.Done()
+}
+
+// Args returns the decoder of the arguments, for handlers that decode without a type.
+func (c *Call) Args() *xdr.Decoder { return &c.dec }
+
+// Reply encodes the results, and returns nil: a handler ends with it. Items that the results have by
+// reference may not change until [Call.Sent] tells so.
+func (c *Call) Reply(results xdr.Marshaler) error {
+	results.MarshalXDR(&c.enc)
+	return nil
+}
+
+// Results returns the encoder of the results, for handlers that encode without a type.
+func (c *Call) Results() *xdr.Encoder { return &c.enc }
+
+// Buffer returns n octets of memory for an item of the results: the server takes them back when the
+// reply has been sent. They are not cleared.
+func (c *Call) Buffer(n int) []byte {
+	m := takeMemory(n)
+	c.buffers = append(c.buffers, m)
+	return m.b[:n:n]
+}
+
+// Sent has f called when nothing of the results is needed any more: the reply has been sent, or the
+// connection is lost. It is called once, by any goroutine, and may not block.
+func (c *Call) Sent(f func()) { c.sent = append(c.sent, f) }
+
+// RemoteAddr returns the address of the caller.
+func (c *Call) RemoteAddr() net.Addr { return c.peer.RemoteAddr() }
+
+// Transport returns how the call came: "tcp".
+func (c *Call) Transport() string { return c.peer.transport() }

@@ -1,0 +1,109 @@
+package rpc
+
+import (
+	"errors"
+	"fmt"
+	"net"
+)
+
+// Errors of calls, to test for with errors.Is. A handler may return them as well.
+var (
+	// ErrProcedureUnavailable is PROC_UNAVAIL: the program has no such procedure.
+	ErrProcedureUnavailable = errors.New("the server does not have this procedure")
+	// ErrGarbageArgs is GARBAGE_ARGS: the server could not decode the arguments.
+	ErrGarbageArgs = errors.New("the server could not decode the arguments")
+	// ErrSystem is SYSTEM_ERR: the server failed, and does not say how.
+	ErrSystem = errors.New("the server failed to carry it out (SYSTEM_ERR)")
+	// ErrLost says that the connection was lost after the call was sent: it may have been carried out.
+	ErrLost = errors.New("the connection was lost before the reply came, and the call may have been carried out")
+	// ErrTooLong says that a message is longer than allowed: a call than [ServerOptions.MaxCall], or a reply than
+	// [ClientOptions.MaxReply].
+	ErrTooLong = errors.New("the message is too long")
+	// ErrReply says that a message of the server is no reply of ONC RPC.
+	ErrReply = errors.New("invalid reply")
+	// ErrClosed says that this side has closed the client or the server. It is net.ErrClosed.
+	ErrClosed = net.ErrClosed
+)
+
+// ProgramError says that a server does not have a program, or not this version of it.
+type ProgramError struct {
+	// Unavailable is PROG_UNAVAIL: no version is served. Else it is PROG_MISMATCH: versions from Low to
+	// High are.
+	Unavailable bool
+	Low, High   uint32
+}
+
+func (e *ProgramError) Error() string {
+	if e.Unavailable {
+		return "the server does not have this program"
+	}
+	if e.Low == e.High {
+		return fmt.Sprintf("the server has version %d of this program only", e.Low)
+	}
+	return fmt.Sprintf("the server has versions %d to %d of this program", e.Low, e.High)
+}
+
+// VersionError is RPC_MISMATCH: the server does not speak version 2 of ONC RPC.
+type VersionError struct{ Low, High uint32 }
+
+func (e *VersionError) Error() string {
+	return fmt.Sprintf("the server speaks versions %d to %d of ONC RPC, not 2", e.Low, e.High)
+}
+
+// AuthError is AUTH_ERROR: the server does not take the caller's credential.
+type AuthError struct{ Status AuthStatus }
+
+func (e *AuthError) Error() string {
+	return "the server refuses the credential: " + e.Status.String()
+}
+
+// AuthStatus says what is wrong with a credential: auth_stat.
+type AuthStatus uint32
+
+// The statuses of RFC 5531, section 9.
+const (
+	AuthOK             AuthStatus = 0
+	BadCredential      AuthStatus = 1 // AUTH_BADCRED
+	Rejected           AuthStatus = 2 // AUTH_REJECTEDCRED
+	BadVerifier        AuthStatus = 3 // AUTH_BADVERF
+	RejectedVerifier   AuthStatus = 4 // AUTH_REJECTEDVERF
+	TooWeak            AuthStatus = 5 // AUTH_TOOWEAK
+	InvalidResponse    AuthStatus = 6 // AUTH_INVALIDRESP
+	AuthenticationFail AuthStatus = 7 // AUTH_FAILED
+)
+
+func (s AuthStatus) String() string {
+	switch s {
+	case AuthOK:
+		return "nothing is wrong with it (AUTH_OK)"
+	case BadCredential:
+		return "it is malformed (AUTH_BADCRED)"
+	case Rejected:
+		return "it is rejected (AUTH_REJECTEDCRED)"
+	case BadVerifier:
+		return "its verifier is malformed (AUTH_BADVERF)"
+	case RejectedVerifier:
+		return "its verifier is rejected (AUTH_REJECTEDVERF)"
+	case TooWeak:
+		return "it is too weak (AUTH_TOOWEAK)"
+	case InvalidResponse:
+		return "the server's verifier is invalid (AUTH_INVALIDRESP)"
+	case AuthenticationFail:
+		return "it fails for an unknown reason (AUTH_FAILED)"
+	}
+	return fmt.Sprintf("status %d", uint32(s))
+}
+
+// CallError says which call failed. Each error of [Binding.Call] is one.
+type CallError struct {
+	Program   *Program
+	Procedure uint32
+	Address   string // of the server
+	Err       error
+}
+
+func (e *CallError) Error() string {
+	return fmt.Sprintf("call %s at %s: %v", e.Program.call(e.Procedure), e.Address, e.Err)
+}
+
+func (e *CallError) Unwrap() error { return e.Err }

@@ -1,0 +1,85 @@
+package rpc
+
+import (
+	"context"
+	"fmt"
+)
+
+// Program is one version of a program: a table of what can be called. Client and server of a program
+// share it, and it does not change.
+type Program struct {
+	Number, Version uint32
+	Name            string // for people, as in "NFS"
+	// Procedures are found by their number. The first one is number 0, NULL, which takes and returns
+	// nothing: the server answers it without the handler.
+	Procedures []Procedure
+}
+
+// Procedure is one procedure of a [Program].
+type Procedure struct {
+	Name string
+	// BulkArgs and BulkResults say how many items of the arguments and of the results may travel by
+	// themselves over RDMA, the "DDP-eligible" ones: those, and no others, are encoded with
+	// [xdr.Encoder.Bulk].
+	BulkArgs, BulkResults int
+	// MaxResults bounds the encoded results, without items that are encoded with Bulk. A call can have
+	// a bound of its own: [CallOptions.MaxResults]. 0: 1024 octets.
+	MaxResults int
+	// Idempotent says that the procedure may be carried out twice. The server keeps the replies to the
+	// others, in case that a client sends a call again. A client sends a call of them again only if it
+	// knows that the server does so: [ClientOptions.Resend].
+	Idempotent bool
+}
+
+// Handler carries out the calls of a program. The server calls it from many goroutines.
+//
+// The context ends when the server is closed, or when the connection of the caller is lost; the
+// latter only in calls of idempotent procedures, because the client asks for the outcome of others
+// again.
+//
+// What ServeRPC returns becomes the reply. With nil it is what the handler has encoded
+// ([Call.Reply], [Call.Results]). An error that is or wraps
+//
+//   - an [xdr.Error], as [Call.Decode] returns it, becomes GARBAGE_ARGS;
+//   - [ErrProcedureUnavailable] becomes PROC_UNAVAIL;
+//   - an [AuthError] becomes AUTH_ERROR with its status;
+//   - anything else becomes SYSTEM_ERR, of which [ServerOptions.Failed] hears.
+//
+// Most programs have statuses of their own in their results: for those nil is the right error.
+type Handler interface {
+	ServeRPC(ctx context.Context, c *Call) error
+}
+
+// HandlerFunc is a function that is a [Handler].
+type HandlerFunc func(ctx context.Context, c *Call) error
+
+// ServeRPC calls f.
+func (f HandlerFunc) ServeRPC(ctx context.Context, c *Call) error { return f(ctx, c) }
+
+// procedure returns the one with a number, or nil.
+func (p *Program) procedure(number uint32) *Procedure {
+	if uint64(number) < uint64(len(p.Procedures)) {
+		return &p.Procedures[number]
+	}
+	return nil
+}
+
+// String names the program, as in "NFS version 3".
+func (p *Program) String() string {
+	name := p.Name
+	if name == "" {
+		name = fmt.Sprintf("program %d", p.Number)
+	}
+	return fmt.Sprintf("%s version %d", name, p.Version)
+}
+
+// call names a procedure, as in "READ of NFS version 3".
+func (p *Program) call(number uint32) string {
+	name := fmt.Sprintf("procedure %d", number)
+	if of := p.procedure(number); number == 0 {
+		name = "NULL"
+	} else if of != nil && of.Name != "" {
+		name = of.Name
+	}
+	return name + " of " + p.String()
+}
