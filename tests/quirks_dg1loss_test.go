@@ -20,27 +20,29 @@ func TestQuirkD1SlowNames(t *testing.T) {
 	for _, udp := range []bool{true, false} {
 		for _, loss := range []float64{0.01, 0.05, 0.2} {
 			t.Run(fmt.Sprintf("udp %v/loss %v", udp, loss), func(t *testing.T) {
-				var took [2]time.Duration
-				for i := range took {
-					rigTest(t, 1, func(t *testing.T, r *rig) {
-						d, p := r.dg1(peers.DG1Config{UDP: udp}), endpoint.OpenCPI(udp)
-						if i == 0 {
-							p.Window = 32
-						}
-						r.link(simnet.Link{Loss: loss}, simnet.Link{})
-						r.dial(p, endpoint.Config{})
-						began := time.Now()
-						r.send(600, 1700)
-						took[i] = time.Since(began)
-						r.completed(false)
-						if c := d.Counters(); c.Duplicates > c.Frames/100 {
-							t.Errorf("window %d: %d of %d frames that arrived were copies", p.Window, c.Duplicates, c.Frames)
-						}
-					})
+				var took [2]time.Duration // by all seeds: one run may be a second slower, as a copy is lost at its end
+				for seed := range uint64(7) {
+					for i := range took {
+						rigTest(t, seed+1, func(t *testing.T, r *rig) {
+							d, p := r.dg1(peers.DG1Config{UDP: udp}), endpoint.OpenCPI(udp)
+							if i == 0 {
+								p.Window = 32
+							}
+							r.link(simnet.Link{Loss: loss}, simnet.Link{})
+							r.dial(p, endpoint.Config{GiveUp: time.Minute}) // one frame may be lost six times in a row
+							began := time.Now()
+							r.send(600, 1700)
+							took[i] += time.Since(began)
+							r.completed(false)
+							if c := d.Counters(); c.Duplicates > c.Frames/100 {
+								t.Errorf("window %d: %d of %d frames that arrived were copies", p.Window, c.Duplicates, c.Frames)
+							}
+						})
+					}
 				}
-				// Of when it names three runs, and of one copy that is lost at the end: the time-out is a second then.
-				const chance = 1250 * time.Millisecond
-				if took[1] > took[0]+chance {
+				// Of 180 seeds, taken nine at a time, the longest sum was 2.9 % above that of the small
+				// window. A timeout that is 20 ms longer for each frame of the window makes it 5.6 %.
+				if took[1] > took[0]+took[0]/20 {
 					t.Errorf("took %v, with a window of 32 frames %v", took[1], took[0])
 				}
 			})
