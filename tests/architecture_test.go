@@ -26,6 +26,7 @@ var allowed = map[string][]string{
 	"inspect":                  {"ack", "capture", "capture/tcp", "frame", "frame/captured", "inspect/iwarp", "rdmap", "rdmap/ddp", "rdmap/mpa", "seal/datagram"},
 	"inspect/page":             {"inspect"},
 	"url":                      {},
+	"nfs3":                     {"rpc", "xdr", "golang.org/x/sys/unix"},
 	"xdr":                      {},
 	"rpc":                      {"xdr"},
 	"internal/patience":        {},
