@@ -255,6 +255,9 @@ func (f *flow) other(s *seen) {
 	if !ok {
 		return
 	}
+	if st, stamped := s.stamp(); stamped && !f.aligned {
+		f.aligned, f.lifted = true, st.seq-w
+	}
 	x := f.ids.known(w)
 	if !isIntroduction(s) {
 		f.others++

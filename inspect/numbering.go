@@ -31,7 +31,7 @@ func (f *flow) place(s *seen) (w ack.Wide, ok bool) {
 	f.ids.earn()
 	w = f.ids.newest.Near(s.Seq)
 	switch d := w.Diff(f.ids.newest); {
-	case d > 0 && d <= f.ids.jump:
+	case d > 0 && d <= f.ids.jump && !f.ofAnotherLife(s, w):
 		f.ids.jump -= d
 		f.strays.n = 0
 		f.advance(w, s)
@@ -57,6 +57,27 @@ func (f *flow) anew(s *seen) bool {
 	return len(s.messages) > 0 && firstOfLife(s) && f.tx.any && f.tx.firstID+8 < f.tx.newest
 }
 
+// Of a flow of our own kind, ids that are farther apart than nearby may be those of two lives, if their transactions are farther apart than
+// transactionsOfALife: each life begins with a random one. Both are arbitrary: so many frames are rarely missing in a capture that has the
+// introductions, and so many transactions rarely fit into them.
+const (
+	nearby              = 64
+	transactionsOfALife = 1 << 24
+)
+
+// ofAnotherLife reports whether a frame whose id seems to be w, after the newest one, has that of another life, whose introduction is missing.
+func (f *flow) ofAnotherLife(s *seen, w ack.Wide) bool {
+	if st, ok := s.stamp(); ok {
+		return f.aligned && st.seq != w+f.lifted
+	}
+	return w.Diff(f.ids.newest) > nearby && f.transactionsBegan(s)
+}
+
+// transactionsBegan reports whether the transaction of a frame of our own kind is of another life than the newest one.
+func (f *flow) transactionsBegan(s *seen) bool {
+	return f.ours && f.tx.any && len(s.messages) > 0 && !isIntroduction(s) && abs(int(int32(s.messages[0].Txn-f.tx.newest))) > transactionsOfALife
+}
+
 // leap begins a numbering that several frames agree on. If transactions go on,
 // the capture lost a long piece; else the sender restarted. One of our own kind announces that, so that there it is
 // the capture that lost something, if only the announcement.
@@ -75,6 +96,12 @@ func (f *flow) leap(s *seen) {
 	f.beginsBehind(s)
 	f.aligned = false
 	f.strays.n = 0
+	if f.ours {
+		if f.transactionsBegan(s) {
+			f.life = 0 // it is not known: acknowledgements may name any
+		}
+		f.tx.settleAll()
+	}
 }
 
 // believed counts frames that were strays until s followed them.

@@ -36,3 +36,72 @@ func TestTheFirstIsTheFirst(t *testing.T) {
 		}
 	}
 }
+
+// TestIDsOfAnotherLife checks that ids count as missing only within a life: an endpoint restarts, the capture has neither that nor
+// the introduction, and the ids of the next life are a little above those before (R1).
+func TestIDsOfAnotherLife(t *testing.T) {
+	const behind = 600 // ids
+	stamped := func(s *story, from, to frame.EndpointID, life, id, start uint32, n int) {
+		b := append(frameWith(from, to, frame.Seq(id)), make([]byte, frame.StampSize)...)
+		frame.PutAck(b, frame.Seq(start), uint8(n))
+		frame.Stamp{Life: life, ID: id, Start: start}.Put(b[frame.HeaderSize:])
+		s.a.Add(s.packet(from, to, b))
+	}
+	for _, tt := range []struct {
+		name  string
+		tell  func(s *story)
+		leaps bool
+		gaps  int // ids
+		acked int // frames
+	}{
+		{"transactions go on", func(s *story) {
+			s.hello(1, 2, 1<<16|100, 7000)
+			s.data(101, 7000, 5)
+			s.data(106+behind, 7005+behind, 5)
+			stamped(s, 2, 1, 7000, 1<<20, 1<<16|106+behind, 5)
+		}, false, behind, 5},
+		{"another life", func(s *story) {
+			s.hello(1, 2, 1<<16|100, 7000)
+			s.data(101, 7000, 5)
+			s.data(106+behind, 1<<31, 5)
+			stamped(s, 2, 1, 1<<31, 1<<20, 5<<16|106+behind, 5)
+		}, true, 0, 3}, // the first two may be stray ones
+		{"the next after that", func(s *story) {
+			s.hello(1, 2, 1<<16|100, 7000)
+			s.data(101, 7000, 5)
+			s.data(106+behind, 1<<31, 5)
+			s.data(111+2*behind, 1<<31+5+behind, 5)
+			stamped(s, 2, 1, 1<<31, 1<<20, 5<<16|111+2*behind, 5)
+		}, true, behind, 5},
+		{"a single frame of another life", func(s *story) {
+			s.hello(1, 2, 1<<16|100, 7000)
+			s.data(101, 7000, 5)
+			s.data(106+behind, 1<<31, 1)
+			s.data(106, 7005, 5)
+			stamped(s, 2, 1, 7000, 1<<20, 1<<16|106, 5)
+		}, false, 0, 5},
+		{"acknowledgements go on", func(s *story) {
+			for i := range uint32(10) {
+				stamped(s, 1, 2, 9000, 1<<16+100+i+i/5*behind, 1<<20, 1)
+			}
+		}, false, behind, 0},
+		{"acknowledgements of another life", func(s *story) {
+			for i := range uint32(10) {
+				stamped(s, 1, 2, 9000, (1+i/5*4)<<16+100+i+i/5*behind, 1<<20, 1)
+			}
+		}, true, 0, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := newStory()
+			tt.tell(s)
+			s.at = s.at.Add(time.Minute)
+			s.acks(9, 1, 0) // long after all of that
+			r := s.a.Report()
+			f := flowFrom(t, r, 1)
+			leaps := strings.Contains(said(r), "Frame ids of endpoint 1 go on elsewhere once")
+			if f.Missing != tt.gaps || leaps != tt.leaps || f.Acked != tt.acked {
+				t.Errorf("%d ids are missing, want %d; a leap is told: %v, want %v; %d frames acknowledged, want %d: said\n%s", f.Missing, tt.gaps, leaps, tt.leaps, f.Acked, tt.acked, said(r))
+			}
+		})
+	}
+}

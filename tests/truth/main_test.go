@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -27,6 +28,11 @@ var (
 	keepFlag   = flag.String("keep", "", "the directory that captures go to of which something false is said")
 )
 
+// falseOnce are the seeds of worlds of whose captures reports said something false.
+var falseOnce = []uint64{
+	52734, // the introduction of a life whose ids begin above those before it is missing: 631 ids were
+}
+
 // TestReportsAreTrue checks that nothing that a report says of random captures of random networks is false, and that what matters and
 // can be seen is said (N2, N3, N4, N5, R1, R2, N18).
 func TestReportsAreTrue(t *testing.T) {
@@ -34,14 +40,17 @@ func TestReportsAreTrue(t *testing.T) {
 	if n == 0 {
 		n = fixture.Fewer(80, 10)
 	}
+	seeds := slices.Clone(falseOnce)
 	if *seedFlag >= 0 {
-		from, n = uint64(*seedFlag), 1
+		seeds, from, n = nil, uint64(*seedFlag), 1
+	}
+	for i := range n {
+		seeds = append(seeds, from+uint64(i))
 	}
 	told := map[string]int{}
-	results := make([]*judgement, n)
+	results := make([]*judgement, len(seeds))
 	t.Run("world", func(t *testing.T) {
-		for i := range n {
-			seed := from + uint64(i)
+		for i, seed := range seeds {
 			t.Run(fmt.Sprint(seed), func(t *testing.T) {
 				t.Parallel()
 				results[i] = look(t, seed)
@@ -59,16 +68,16 @@ func TestReportsAreTrue(t *testing.T) {
 			continue
 		}
 		if *keepFlag != "" {
-			path := filepath.Join(*keepFlag, fmt.Sprintf("world-%d.%s", from+uint64(i), j.capture.extension()))
+			path := filepath.Join(*keepFlag, fmt.Sprintf("world-%d.%s", seeds[i], j.capture.extension()))
 			if err := os.WriteFile(path, j.capture.file, 0o644); err != nil {
 				t.Error(err)
 			}
 		}
 		if len(j.wrong) > 0 {
-			t.Errorf("seed %d: %s\n\t%s", from+uint64(i), j.describe(), strings.Join(j.wrong, "\n\t"))
+			t.Errorf("seed %d: %s\n\t%s", seeds[i], j.describe(), strings.Join(j.wrong, "\n\t"))
 		} else {
-			t.Logf("seed %d: %s", from+uint64(i), j.describe())
+			t.Logf("seed %d: %s", seeds[i], j.describe())
 		}
 	}
-	t.Logf("%d worlds; findings by kind: %v", n, told)
+	t.Logf("%d worlds; findings by kind: %v", len(seeds), told)
 }
