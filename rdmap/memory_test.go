@@ -16,7 +16,7 @@ type area struct {
 	inside    int
 }
 
-func (a *area) Enter() bool {
+func (a *area) Enter(uint64) bool {
 	if a.withdrawn {
 		return false
 	}

@@ -27,7 +27,7 @@ func brought(t *testing.T, here, there net.Conn, o *verbs.Options) (*verbs.Queue
 	go func() {
 		r, err := mpa.Await(t.Context(), there, 0)
 		if err == nil {
-			a.conn, err = r.Accept(t.Context(), &mpa.Options{IRD: 8, ORD: 8})
+			a.conn, err = r.Accept(t.Context(), &mpa.Options{IRD: 8, ORD: 8, NoCRC: o != nil && o.NoCRC})
 		}
 		answered <- err
 	}()

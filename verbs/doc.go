@@ -63,7 +63,7 @@
 // What a peer may touch is registered: a [Region] is a run of bytes with [Rights], or a part of a file
 // ([Domain.RegisterFile]). Whoever has its [Key] can use it, if it is of the same [Domain]; a [Window] is a part with a
 // key of its own. [Region.Invalidate] withdraws it, synchronously: when it returns, nothing that is on its way changes
-// the bytes.
+// the bytes. [Region.Reregister] does that, and grants other bytes by the same Region, without allocating.
 //
 // Placing of data is not atomic. A Read may see half of what the peer's program, or another peer, is writing: the data
 // needs a checksum or a version by which a reader knows, or has to be of the eight bytes that atomics work on.

@@ -60,11 +60,11 @@ func TestTerminate(t *testing.T) {
 	}
 }
 
-// RDMAP-102: when Invalidate returns, nothing that the peer sends changes the memory, whatever is on its way.
+// RDMAP-102, RPC2-095: when Invalidate or Reregister returns, nothing that the peer sends changes the memory, whatever is on its way.
 func TestInvalidateIsSynchronous(t *testing.T) {
 	for _, plain := range []bool{false, true} {
 		t.Run(fmt.Sprintf("plain=%v", plain), func(t *testing.T) {
-			for range 20 {
+			for round := range 20 {
 				e := connect(t, &verbs.Options{NoCRC: plain}, &verbs.Options{NoCRC: plain})
 				m := make([]byte, 1<<20)
 				r, err := e.hb.Register(m, verbs.RemoteWrite)
@@ -77,10 +77,15 @@ func TestInvalidateIsSynchronous(t *testing.T) {
 					}
 				}()
 				time.Sleep(time.Millisecond) // some Writes are on their way
-				r.Invalidate()
+				other := make([]byte, len(m))
+				if round%2 == 0 {
+					r.Invalidate()
+				} else if err := r.Reregister(other, verbs.RemoteWrite, 0); err != nil {
+					t.Fatal(err)
+				}
 				before := bytes.Clone(m)
 				<-e.b.Done()
-				if !bytes.Equal(m, before) {
+				if !bytes.Equal(m, before) || !bytes.Equal(other, make([]byte, len(m))) {
 					t.Fatal("the memory changed after it was withdrawn")
 				}
 				if !errors.Is(e.b.Err(), ddp.TaggedSTag) {

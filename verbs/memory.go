@@ -131,6 +131,21 @@ func (r *Region) Bind(offset, length int, rights Rights, o *RegionOptions) (*Win
 // way, so call it then, too, before the bytes are used again.
 func (r *Region) Invalidate() { r.r.Invalidate() }
 
+// Reregister withdraws the region, as [Region.Invalidate] does, and then grants b by it: with other rights, another
+// base, and a new STag, which is random. The queue pairs that may use it, and its Algorithm, stay. It does not matter
+// whether the region is valid before. It allocates nothing, so that a program which tells a peer of memory for one
+// request at a time keeps a few regions and registers them again and again. After an error the region stays withdrawn.
+// A region of a file cannot be registered again.
+//
+// All that the region says of itself changes, so the goroutine that calls Reregister is to be the one that asks
+// for the new Key.
+func (r *Region) Reregister(b []byte, rights Rights, base uint64) error {
+	if err := r.r.Reregister(b, rights, base); err != nil {
+		return fmt.Errorf("register %d bytes again: %w", len(b), err)
+	}
+	return nil
+}
+
 // Close invalidates the region. A file's bytes are unmapped then, when no Flush or Verify is
 // at work on them any more, and the program must not touch them after that.
 func (r *Region) Close() error { return r.r.Close() }

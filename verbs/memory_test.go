@@ -1,9 +1,12 @@
 package verbs_test
 
 import (
+	"bytes"
 	"errors"
 	"testing"
+	"testing/synctest"
 
+	"github.com/dgrdma/dgrdma/rdmap/ddp"
 	"github.com/dgrdma/dgrdma/verbs"
 )
 
@@ -69,4 +72,58 @@ func TestOnlyBeforeTheQueuePair(t *testing.T) {
 			}
 		})
 	}
+}
+
+// inEpochs runs a test for each way in which memory that a peer uses is withdrawn, in virtual time.
+func inEpochs(t *testing.T, test func(t *testing.T, withdraw func(*verbs.Region))) {
+	for name, withdraw := range map[string]func(*verbs.Region){
+		"Invalidate": (*verbs.Region).Invalidate,
+		"Reregister": func(r *verbs.Region) {
+			if err := r.Reregister(bytes.Repeat([]byte{0xee}, r.Len()), r.Rights(), r.Base()); err != nil {
+				t.Error(err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) { synctest.Test(t, func(t *testing.T) { test(t, withdraw) }) })
+	}
+}
+
+// TestWithdrawnWithinASegment checks that memory which is withdrawn when a part of a segment is in its place gets nothing of the rest, nor do the
+// bytes that the region has next, and that the peer is told (RDMAP-102, RPC2-095, RPC2-113).
+func TestWithdrawnWithinASegment(t *testing.T) {
+	inEpochs(t, func(t *testing.T, withdraw func(*verbs.Region)) {
+		d := openHost(t).Domain()
+		const size = 4000
+		was := make([]byte, size)
+		r, err := d.Register(was, verbs.RemoteWrite, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := newFakePeer(t, &verbs.Options{Domain: d, NoCRC: true})
+		h := ddp.Header{Tagged: true, Last: true, Control: 0x40, STag: r.STag()}
+		frame := make([]byte, 2+h.Size())
+		frame[0], frame[1] = byte((h.Size()+size)>>8), byte((h.Size()+size)&0xff)
+		h.Put(frame[2:])
+		frame = append(frame, bytes.Repeat([]byte{0xaa}, size)...)
+		frame = append(frame, make([]byte, -len(frame)&3+4)...)
+		if _, err := f.nc.Write(frame[:2000]); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		withdraw(r)
+		if !bytes.Contains(was, bytes.Repeat([]byte{0xaa}, 1000)) {
+			t.Error("the first part is not in its place")
+		}
+		then, next := bytes.Clone(was), bytes.Clone(r.Bytes())
+		if _, err := f.nc.Write(frame[2000:]); err != nil {
+			t.Fatal(err)
+		}
+		if came := f.settled(); len(came) != 1 || fault(came) != ddp.TaggedSTag {
+			t.Errorf("%x came, %v", controls(came), fault(came))
+		}
+		f.ended(t, ddp.TaggedSTag)
+		if !bytes.Equal(was, then) || !bytes.Equal(r.Bytes(), next) {
+			t.Error("bytes changed after they were withdrawn")
+		}
+	})
 }

@@ -216,6 +216,10 @@ func TestZeroAllocations(t *testing.T) {
 		for i := range list {
 			list[i] = verbs.Work{Op: verbs.OpRead, STag: key.STag, TO: key.Offset, Data: buf[:1]}
 		}
+		again, err := e.hb.Domain().Register(nil, 0, &verbs.RegionOptions{Only: e.b.Stream()})
+		if err != nil {
+			t.Fatal(err)
+		}
 		inbox := make([]byte, 64)
 		inboxes := make([]verbs.Receive, 32)
 		sends := make([]verbs.Work, len(inboxes))
@@ -237,6 +241,12 @@ func TestZeroAllocations(t *testing.T) {
 				}
 				_, err := e.b.Received().Wait(ctx, done)
 				return err
+			},
+			"Reregister, Write": func() error {
+				if err := again.Reregister(buf, verbs.RemoteWrite, 1<<40); err != nil {
+					return err
+				}
+				return e.a.Write(ctx, again.Key(), 0, buf[:0])
 			},
 			"PostReceives, Sends": func() error {
 				if _, err := e.b.PostReceives(inboxes); err != nil {

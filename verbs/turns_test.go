@@ -145,7 +145,7 @@ func TestTerminateOfThePeer(t *testing.T) {
 // TestWithdrawnWhileRead (RDMAP-030, 052, 102): memory that is withdrawn when a part of the answer to a Read has left: what is left does not, and the peer is told, without
 // a header.
 func TestWithdrawnWhileRead(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	inEpochs(t, func(t *testing.T, withdraw func(*verbs.Region)) {
 		d := openHost(t).Domain()
 		r, err := d.Register(make([]byte, 4<<20), verbs.RemoteRead, nil)
 		if err != nil {
@@ -154,7 +154,7 @@ func TestWithdrawnWhileRead(t *testing.T) {
 		f := newDeafPeer(t, &verbs.Options{Domain: d})
 		f.send(untagged(0x41, 1, 1, accesses[1].request(r.STag(), 0, 4<<20)))
 		synctest.Wait() // this side is at the first part
-		r.Invalidate()
+		withdraw(r)
 		f.listen()
 		came := f.settled()
 		if len(came) != 1 || fault(came) != ddp.ProtectionSTag || len(came[0].payload) != 4 {

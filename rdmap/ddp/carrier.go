@@ -2,9 +2,9 @@ package ddp
 
 // A Guard is held while somebody touches memory that its owner may withdraw.
 type Guard interface {
-	// Enter says that the memory is there, and keeps it until Leave. Whoever entered
+	// Enter says that the memory is there, as it was in that epoch, and keeps it until Leave. Whoever entered
 	// leaves soon, without waiting for anybody: the owner waits for it.
-	Enter() bool
+	Enter(epoch uint64) bool
 	Leave()
 }
 
@@ -13,10 +13,13 @@ type Guard interface {
 type Span struct {
 	Bytes []byte
 	Guard Guard
+	// Epoch is that of the guard's memory when the span was made. An owner that withdraws memory can grant other
+	// bytes by the same guard, in the next epoch, and a carrier may keep a span for as long as its peer likes.
+	Epoch uint64
 }
 
 // Enter is to be called, and to say true, before anybody touches the bytes.
-func (s *Span) Enter() bool { return s.Guard == nil || s.Guard.Enter() }
+func (s *Span) Enter() bool { return s.Guard == nil || s.Guard.Enter(s.Epoch) }
 
 // Leave ends what Enter began.
 func (s *Span) Leave() {

@@ -18,7 +18,7 @@ type counting struct {
 	was    int
 }
 
-func (c *counting) Enter() bool {
+func (c *counting) Enter(uint64) bool {
 	if c.shut {
 		return false
 	}

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"sync/atomic"
 	"unsafe"
-
-	"github.com/dgrdma/dgrdma/rdmap/ddp"
 )
 
 // FetchAdd adds to the word at the TO, and returns what it was before. Each bit of the mask
@@ -37,26 +35,26 @@ func (s *Stream) Store(stag uint32, to uint64, bytes [8]byte) error {
 
 // word calls f with the word at the TO, if the stream may do with it what right says.
 func (s *Stream) word(stag uint32, to uint64, right Rights, f func(word *uint64)) error {
-	g, part, err := s.request(stag, to, 8, right)
+	g, span, err := s.request(stag, to, 8, right)
 	if err != nil {
 		return err
 	}
-	word := unsafe.Pointer(unsafe.SliceData(part))
+	word := unsafe.Pointer(unsafe.SliceData(span.Bytes))
 	if uintptr(word)%8 != 0 { // the address counts, not the TO (RDMAPX-010)
 		return ErrMisaligned
 	}
-	span := ddp.Span{Bytes: part, Guard: g}
-	return g.requested(part, span.Touch(func([]byte) { f((*uint64)(word)) }))
+	return g.requested(span, span.Touch(func([]byte) { f((*uint64)(word)) }))
 }
 
 // Word is the eight bytes at an offset, for the functions of package sync/atomic: with them the program and its peers
 // see each other's operations as whole. The address must be a multiple of eight, and stays good until the bytes are
 // somebody else's.
 func (g *Grant) Word(offset int) (*uint64, error) {
-	if offset < 0 || offset > len(g.bytes)-8 {
-		return nil, fmt.Errorf("%w: eight bytes at %d of %d", ErrBounds, offset, len(g.bytes))
+	bytes := g.Bytes()
+	if offset < 0 || offset > len(bytes)-8 {
+		return nil, fmt.Errorf("%w: eight bytes at %d of %d", ErrBounds, offset, len(bytes))
 	}
-	word := unsafe.Pointer(&g.bytes[offset])
+	word := unsafe.Pointer(&bytes[offset])
 	if uintptr(word)%8 != 0 {
 		return nil, ErrMisaligned
 	}
@@ -93,7 +91,10 @@ func compareSwap(word *uint64, compare, compareMask, swap, swapMask uint64) (old
 	}
 }
 
-// offset is where part begins in whole.
-func offset(whole, part []byte) int {
-	return int(uintptr(unsafe.Pointer(unsafe.SliceData(part))) - uintptr(unsafe.Pointer(unsafe.SliceData(whole))))
+// run are the size bytes from first on, which are of one slice.
+func run(first *byte, size uint64) []byte { return unsafe.Slice(first, size) }
+
+// offset is where part begins in what begins with first.
+func offset(first *byte, part []byte) int {
+	return int(uintptr(unsafe.Pointer(unsafe.SliceData(part))) - uintptr(unsafe.Pointer(first)))
 }

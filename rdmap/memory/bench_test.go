@@ -71,3 +71,15 @@ func BenchmarkFetchAdd(b *testing.B) {
 		}
 	}
 }
+
+func BenchmarkReregister(b *testing.B) {
+	domain := memory.NewTable().NewDomain()
+	bytes := make([]byte, 4096)
+	r := register(b, domain, bytes, memory.RemoteWrite, nil)
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := r.Reregister(bytes, memory.RemoteWrite, 0); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -28,6 +28,9 @@
 // waiting, since the goroutine that receives must not wait for others; call Invalidate before
 // the bytes are used again, which waits for those inside.
 //
+// [Region.Reregister] withdraws, and grants other bytes by the same region and a new STag. What a carrier found before
+// has the epoch of before, in which [Grant.Enter] lets nothing in any more.
+//
 // # Atomic operations
 //
 // [Stream.FetchAdd], [Stream.CompareSwap] and [Stream.Store] are those of package sync/atomic

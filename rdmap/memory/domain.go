@@ -33,29 +33,35 @@ func (s *Stream) Domain() *Domain { return s.domain }
 // right says. The bytes are to be touched as [ddp.Span] tells: they may be withdrawn since. Of 0
 // bytes the offset does not matter.
 func (s *Stream) Find(stag uint32, to uint64, n uint32, right Rights) (ddp.Span, Violation) {
-	g, v := s.grant(stag, right)
+	g, bytes, epoch, v := s.find(stag, to, n, right)
 	if v != None {
 		return ddp.Span{}, v
 	}
-	bytes, v := g.within(to, n)
-	if v != None {
-		return ddp.Span{}, v
-	}
-	return ddp.Span{Bytes: bytes, Guard: g}, None
+	return ddp.Span{Bytes: bytes, Guard: g, Epoch: epoch}, None
 }
 
-// grant finds what a STag stands for, if the stream may do with it all that right says.
-func (s *Stream) grant(stag uint32, right Rights) (*Grant, Violation) {
-	g := s.table.lookup(stag)
-	switch {
-	case g == nil || !g.Valid():
-		return nil, STag
-	case g.by != s && g.by != &s.domain.shared:
-		return nil, Association
-	case g.rights&right != right:
-		return nil, Permission
+// find is Find in parts.
+func (s *Stream) find(stag uint32, to uint64, n uint32, right Rights) (g *Grant, bytes []byte, epoch uint64, v Violation) {
+	if g = s.table.lookup(stag); g == nil {
+		return nil, nil, 0, STag
 	}
-	return g, None
+	gate := g.gate.Load()
+	epoch = gate &^ inside
+	now, rights, base := g.stag.Load(), g.Rights(), g.base.Load()
+	first, size := g.first.Load(), g.size.Load()
+	switch {
+	case gate&shut != 0, now != stag, g.gate.Load()&^inside != epoch: // the last: or these are not of one epoch
+		return nil, nil, 0, STag
+	case g.by != s && g.by != &s.domain.shared:
+		return nil, nil, 0, Association
+	case rights&right != right:
+		return nil, nil, 0, Permission
+	}
+	at, v := within(base, size, to, n)
+	if v != None || n == 0 {
+		return g, nil, epoch, v
+	}
+	return g, run(first, size)[at : at+uint64(n) : at+uint64(n)], epoch, None
 }
 
 // Invalidate withdraws what the STag names, with all its windows, because the stream's peer
@@ -66,7 +72,7 @@ func (s *Stream) grant(stag uint32, right Rights) (*Grant, Violation) {
 // error is [ddp.ProtectionInvalidate] then, as it is of a STag that names nothing.
 func (s *Stream) Invalidate(stag uint32) error {
 	g := s.table.lookup(stag)
-	if g == nil || g.by != s || !g.region.withdraw(g) {
+	if g == nil || g.by != s || !g.region.withdraw(g, stag) {
 		return ddp.ProtectionInvalidate
 	}
 	return nil

@@ -48,7 +48,7 @@ func (e *LostError) Unwrap() []error { return []error{e.err, e.Fault} }
 // Lost is the error of a stream for which the system could not get at bytes, a part of the grant's, from the one at at on.
 func (g *Grant) Lost(bytes []byte, at int, f ddp.Fault) error {
 	whole := g.region.Grant
-	return whole.lost(fmt.Errorf("byte %d: %w", offset(whole.bytes, bytes)+at, ErrLost), f)
+	return whole.lost(fmt.Errorf("byte %d: %w", offset(whole.first.Load(), bytes)+at, ErrLost), f)
 }
 
 // lost makes a LostError of an error of the region's file that has ErrLost in it. Others stay what they are.
@@ -65,13 +65,13 @@ func (g *Grant) lost(err error, f ddp.Fault) error {
 }
 
 // requested turns what [ddp.Span.Touch] says of a segment into what is said of a request.
-func (g *Grant) requested(part []byte, err error) error {
+func (g *Grant) requested(s ddp.Span, err error) error {
 	switch err {
 	case ddp.TaggedSTag:
 		return ddp.ProtectionSTag
 	case ddp.LocalDDP:
-		at, _ := (&ddp.Span{Bytes: part, Guard: g}).Lost()
-		return g.Lost(part, at, ddp.OperationStream)
+		at, _ := s.Lost()
+		return g.Lost(s.Bytes, at, ddp.OperationStream)
 	}
 	return err
 }

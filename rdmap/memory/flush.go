@@ -20,20 +20,20 @@ func (s *Stream) Flush(ctx context.Context, stag uint32, to uint64, n uint32, ho
 	if how == 0 || how&^(FlushPersistent|FlushGlobal) != 0 {
 		return ErrNoFlush
 	}
-	g, part, err := s.request(stag, to, n, how)
+	g, span, err := s.request(stag, to, n, how)
 	if err != nil {
 		return err
 	}
 	// What was placed before is visible to all processors after an atomic operation, and
 	// there is no other way to memory.
-	if !g.Enter() {
+	if !span.Enter() {
 		return ddp.ProtectionSTag
 	}
-	g.Leave()
+	span.Leave()
 	if how&FlushPersistent == 0 || n == 0 {
 		return nil
 	}
-	return g.lost(g.region.file.flush(ctx, part), ddp.OperationStream)
+	return g.lost(g.region.file.flush(ctx, span.Bytes), ddp.OperationStream)
 }
 
 // mapping is a part of a file that is mapped.
@@ -85,7 +85,7 @@ const stride = 256 << 20
 
 // sync is called with the lock for reading.
 func (m *mapping) sync(ctx context.Context, part []byte) error {
-	from := m.skip + offset(m.bytes, part)
+	from := m.skip + offset(&m.bytes[0], part)
 	to := from + len(part)
 	from -= from % os.Getpagesize()
 	for ; from < to; from += stride {

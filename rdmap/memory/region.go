@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"sync"
@@ -18,6 +19,8 @@ type Options struct {
 	Algorithm Algorithm
 }
 
+var errNoFile = fmt.Errorf("%w: FlushPersistent needs a file: see RegisterFile", ErrNotPersistent)
+
 // Region is registered memory.
 type Region struct {
 	*Grant
@@ -33,7 +36,7 @@ type Region struct {
 // few, and pins nothing. The bytes are the table's until the region is invalidated.
 func (d *Domain) Register(bytes []byte, rights Rights, o *Options) (*Region, error) {
 	if rights&FlushPersistent != 0 {
-		return nil, fmt.Errorf("%w: FlushPersistent needs a file: see RegisterFile", ErrNotPersistent)
+		return nil, errNoFile
 	}
 	return d.register(bytes, nil, rights, o)
 }
@@ -58,20 +61,60 @@ func (d *Domain) register(bytes []byte, file *mapping, rights Rights, o *Options
 	return r, nil
 }
 
+// grantable checks what is said of bytes that are to be granted.
+func grantable(bytes []byte, rights Rights, base uint64) error {
+	switch {
+	case rights&^all != 0:
+		return fmt.Errorf("%v: there are no such rights", rights)
+	case len(bytes) > 0 && base > math.MaxUint64-uint64(len(bytes)-1):
+		return fmt.Errorf("%d bytes from the base %#x on have offsets beyond 2^64: choose a smaller base", len(bytes), base)
+	}
+	return nil
+}
+
 // grant makes a grant that has no STag yet.
 func (d *Domain) grant(r *Region, bytes []byte, rights Rights, o *Options) (*Grant, error) {
 	by := o.Stream
 	switch {
-	case rights&^all != 0:
-		return nil, fmt.Errorf("%v: there are no such rights", rights)
-	case len(bytes) > 0 && o.Base > math.MaxUint64-uint64(len(bytes)-1):
-		return nil, fmt.Errorf("%d bytes from the base %#x on have offsets beyond 2^64: choose a smaller base", len(bytes), o.Base)
 	case by == nil:
 		by = &d.shared
 	case by.domain != d:
 		return nil, fmt.Errorf("%w: the stream belongs to another domain", ErrAssociation)
 	}
-	return &Grant{region: r, bytes: bytes[:len(bytes):len(bytes)], rights: rights, base: o.Base, by: by}, nil
+	if err := grantable(bytes, rights, o.Base); err != nil {
+		return nil, err
+	}
+	g := &Grant{region: r, by: by}
+	g.set(bytes, rights, o.Base)
+	return g, nil
+}
+
+var errOfFile = errors.New("the region is of a file: register the file again")
+
+// Reregister withdraws the region, as Invalidate does, and grants other bytes by it, with other rights and a new STag,
+// to the same streams. It allocates nothing. After an error the region stays withdrawn.
+func (r *Region) Reregister(bytes []byte, rights Rights, base uint64) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.invalidate()
+	if r.file != nil {
+		return errOfFile
+	}
+	if rights&FlushPersistent != 0 {
+		return errNoFile
+	}
+	if err := verifiable(rights, r.algorithm); err != nil {
+		return err
+	}
+	if err := grantable(bytes, rights, base); err != nil {
+		return err
+	}
+	r.set(bytes, rights, base)
+	if err := r.by.table.insert(r.Grant); err != nil {
+		return err
+	}
+	r.open()
+	return nil
 }
 
 // Invalidate withdraws the region and its windows. When it returns, nobody touches the bytes on
@@ -81,17 +124,21 @@ func (d *Domain) grant(r *Region, bytes []byte, rights Rights, o *Options) (*Gra
 func (r *Region) Invalidate() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.shut()
-	for !r.empty() || len(r.windows) > 0 {
+	r.invalidate()
+}
+
+// invalidate is called with the lock. The region may be registered again while it waits.
+func (r *Region) invalidate() {
+	for r.shut(); !r.empty() || len(r.windows) > 0; r.shut() {
 		r.left.Wait()
 	}
 }
 
-// withdraw shuts one of the region's grants, unless it is shut, and waits for nobody.
-func (r *Region) withdraw(g *Grant) bool {
+// withdraw shuts that one of the region's grants which the STag names, unless it is shut, and waits for nobody.
+func (r *Region) withdraw(g *Grant, stag uint32) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !g.Valid() {
+	if !g.Valid() || g.STag() != stag {
 		return false
 	}
 	if g == r.Grant {

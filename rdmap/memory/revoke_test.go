@@ -97,7 +97,7 @@ func TestEnterAgainstInvalidate(t *testing.T) {
 	for range 2 {
 		all.Go(func() {
 			for r := now.Load(); r != nil; r = now.Load() {
-				for r.Enter() {
+				for r.Enter(r.Epoch()) {
 					if r.over.Load() {
 						t.Error("somebody entered after Invalidate returned")
 					}
@@ -139,13 +139,13 @@ func TestInvalidateWaits(t *testing.T) {
 		w := bind(t, r, 0, 8, 0, nil)
 		inside := c.inside(r, w)
 		for range 2 {
-			if !inside.Enter() {
+			if !inside.Enter(inside.Epoch()) {
 				t.Fatal("cannot enter")
 			}
 		}
 		done := []<-chan struct{}{async(func() { c.do(r, w) }), async(func() { c.do(r, w) })}
 		until(func() bool { return !inside.Valid() })
-		if inside.Enter() {
+		if inside.Enter(inside.Epoch()) {
 			t.Errorf("%s: somebody entered what is being withdrawn", c.name)
 		}
 		inside.Leave()
@@ -160,7 +160,7 @@ func TestInvalidateWaits(t *testing.T) {
 		for _, d := range done {
 			ended(t, d, c.name)
 		}
-		if w.Valid() || w.Enter() || r.Valid() != c.stays || r.Enter() != c.stays {
+		if w.Valid() || w.Enter(w.Epoch()) || r.Valid() != c.stays || r.Enter(r.Epoch()) != c.stays {
 			t.Errorf("%s: window %v, region %v", c.name, w.Valid(), r.Valid())
 		}
 		if c.stays {
@@ -180,7 +180,7 @@ func TestInvalidateTakesAllWindows(t *testing.T) {
 		for i := range windows {
 			windows[i] = bind(t, region, i, 8-i, 0, nil)
 		}
-		if !windows[inside].Enter() {
+		if !windows[inside].Enter(windows[inside].Epoch()) {
 			t.Fatal("cannot enter")
 		}
 		done := async(region.Invalidate)
@@ -206,8 +206,8 @@ func TestInvalidateOfAWindowOnly(t *testing.T) {
 	stream := domain.NewStream()
 	r := register(t, domain, make([]byte, 8), memory.RemoteRead, nil)
 	w, other := bind(t, r, 0, 8, 0, nil), bind(t, r, 0, 8, memory.RemoteRead, nil)
-	r.Enter()
-	other.Enter()
+	r.Enter(r.Epoch())
+	other.Enter(other.Epoch())
 	ended(t, async(w.Invalidate), "a window that nobody is in")
 	for _, g := range []*memory.Grant{r.Grant, other.Grant} {
 		if _, v := stream.Find(g.STag(), 0, 8, memory.RemoteRead); v != memory.None {
@@ -231,7 +231,7 @@ func TestInvalidateGetsThrough(t *testing.T) {
 			all.Go(func() {
 				for held := false; !stop.Load(); {
 					runtime.Gosched()
-					more := g.Enter() // hand over hand: somebody is always inside
+					more := g.Enter(g.Epoch()) // hand over hand: somebody is always inside
 					if held {
 						g.Leave()
 					}
@@ -310,7 +310,7 @@ func TestPeerInvalidatesWhatIsInUse(t *testing.T) {
 		"region": {region.Grant, region.Invalidate},
 		"window": {window.Grant, window.Invalidate},
 	} {
-		if !c.g.Enter() {
+		if !c.g.Enter(c.g.Epoch()) {
 			t.Fatalf("%s: cannot enter", name)
 		}
 		ended(t, async(func() {
@@ -318,7 +318,7 @@ func TestPeerInvalidatesWhatIsInUse(t *testing.T) {
 				t.Errorf("%s: %v", name, err)
 			}
 		}), "a peer's Invalidate of a "+name)
-		if c.g.Enter() {
+		if c.g.Enter(c.g.Epoch()) {
 			t.Errorf("%s: somebody entered", name)
 		}
 		owner := async(c.owner)
@@ -333,7 +333,7 @@ func TestPeerInvalidatesWhatIsInUse(t *testing.T) {
 	// The region of a window that its peer invalidated and nobody asks for again waits for
 	// it as well.
 	another := bind(t, shared, 0, 8, 0, &memory.Options{Stream: stream})
-	another.Enter()
+	another.Enter(another.Epoch())
 	stream.Invalidate(another.STag())
 	owner := async(shared.Invalidate)
 	until(func() bool { return !shared.Valid() })

@@ -10,10 +10,9 @@ import (
 // is free again.
 func TestIndexesRest(t *testing.T) {
 	table := NewTable()
-	g := func(index uint32) *Grant { return &Grant{stag: index << keyBits} }
 	index := func(i int) uint32 { return uint32(i+1) << shardBits } // all of one shard
 	s := &table.shards[0]
-	free := func(i int) bool { return s.insert(g(index(i)), index(i)) }
+	free := func(i int) bool { return s.insert(new(Grant), index(i)<<keyBits) }
 	for i := range resting {
 		if !free(i) || free(i) {
 			t.Fatalf("index %d: not free at first, or free when it is taken", i)

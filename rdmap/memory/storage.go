@@ -25,7 +25,7 @@ func (m *mapping) read(ctx context.Context, g *Grant, part []byte, h hash.Hash) 
 	if err := m.sync(ctx, part); err != nil {
 		return err
 	}
-	from := m.offset + int64(offset(m.bytes, part))
+	from := m.offset + int64(offset(&m.bytes[0], part))
 	err := m.direct(ctx, g, from, len(part), h)
 	if errors.Is(err, errNotDirect) {
 		h.Reset()

@@ -69,13 +69,13 @@ func TestDiskThatFailed(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	if err := r.file.flush(t.Context(), r.bytes); err != nil {
+	if err := r.file.flush(t.Context(), r.Bytes()); err != nil {
 		t.Fatal(err)
 	}
 	r.file.failed(unix.EIO)
 	for range 2 {
 		var fault ddp.Fault
-		if err := r.file.flush(context.Background(), r.bytes); !errors.Is(err, unix.EIO) || !errors.As(err, &fault) || fault != ddp.OperationStream {
+		if err := r.file.flush(context.Background(), r.Bytes()); !errors.Is(err, unix.EIO) || !errors.As(err, &fault) || fault != ddp.OperationStream {
 			t.Errorf("Flush: %v", err)
 		}
 		if _, err := domain.NewStream().Verify(t.Context(), r.STag(), 0, 10, nil); !errors.Is(err, unix.EIO) {

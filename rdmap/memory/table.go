@@ -29,8 +29,8 @@ type Table struct {
 }
 
 // shard is a hash table by index, which is random by itself. Readers take no lock: slots only ever
-// change from nil to a grant, and from there to gone and back, so that whoever searches finds
-// every grant that was there when it began.
+// change from nil to a grant, and from there to gone and back, or to nil where the next is nil, so that whoever
+// searches finds every grant that was there when it began.
 type shard struct {
 	slots atomic.Pointer[[]slot] // a power of two, at most half of them not nil
 
@@ -80,7 +80,7 @@ func (t *Table) lookup(stag uint32) *Grant {
 	mask := uint32(len(slots) - 1)
 	for at := index >> shardBits & mask; ; at = (at + 1) & mask {
 		g := slots[at].Load()
-		if g == nil || g.stag == stag {
+		if g == nil || g.stag.Load() == stag {
 			return g // gone has the STag 0, which [Table.insert] gives to nobody, and is shut
 		}
 	}
@@ -91,18 +91,20 @@ func (t *Table) insert(g *Grant) error {
 	for range 1000 { // at most every second try fails
 		var random [4]byte
 		rand.Read(random[:])
-		g.stag = binary.NativeEndian.Uint32(random[:])
-		index := g.stag >> keyBits
-		if index != 0 && t.shards[index%shards].insert(g, index) {
+		stag := binary.NativeEndian.Uint32(random[:])
+		index := stag >> keyBits
+		if index != 0 && t.shards[index%shards].insert(g, stag) {
 			return nil
 		}
 	}
 	return ErrTooMany
 }
 
-func (s *shard) insert(g *Grant, index uint32) bool {
+// insert gives the grant, which is in no slot, the STag, unless its index is taken.
+func (s *shard) insert(g *Grant, stag uint32) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	index := stag >> keyBits
 	if _, rests := s.rests[index]; rests || s.live >= maxLive {
 		return false
 	}
@@ -110,34 +112,35 @@ func (s *shard) insert(g *Grant, index uint32) bool {
 	if 2*(s.used+1) > len(slots) {
 		slots = s.rehash(slots)
 	}
-	free, taken := s.search(slots, index)
+	at, taken := s.search(slots, index)
 	if taken {
 		return false
 	}
-	if free.Load() == nil {
+	if slots[at].Load() == nil {
 		s.used++
 	}
 	s.live++
-	free.Store(g)
+	g.stag.Store(stag)
+	slots[at].Store(g)
 	return true
 }
 
-// search finds the first slot that is free for an index, unless the index has one.
-func (s *shard) search(slots []slot, index uint32) (free *slot, taken bool) {
+// search finds the first slot that is free for an index, or the one that the index has.
+func (s *shard) search(slots []slot, index uint32) (at uint32, taken bool) {
 	mask := uint32(len(slots) - 1)
+	free, found := uint32(0), false
 	for at := index >> shardBits & mask; ; at = (at + 1) & mask {
 		switch g := slots[at].Load(); {
-		case g == nil:
-			if free == nil {
-				free = &slots[at]
-			}
+		case g == nil && found:
 			return free, false
+		case g == nil:
+			return at, false
 		case g == gone:
-			if free == nil {
-				free = &slots[at]
+			if !found {
+				free, found = at, true
 			}
-		case g.stag>>keyBits == index:
-			return &slots[at], true
+		case g.stag.Load()>>keyBits == index:
+			return at, true
 		}
 	}
 }
@@ -155,8 +158,8 @@ func (s *shard) rehash(old []slot) []slot {
 	slots := make([]slot, size)
 	for i := range old {
 		if g := old[i].Load(); g != nil && g != gone {
-			free, _ := s.search(slots, g.stag>>keyBits)
-			free.Store(g)
+			free, _ := s.search(slots, g.stag.Load()>>keyBits)
+			slots[free].Store(g)
 		}
 	}
 	s.used = s.live
@@ -170,9 +173,17 @@ func (t *Table) remove(stag uint32) {
 	s := &t.shards[index%shards]
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	at, _ := s.search(*s.slots.Load(), index)
-	at.Store(gone)
+	slots := *s.slots.Load()
+	at, _ := s.search(slots, index)
+	slots[at].Store(gone)
 	s.live--
+	// A search that goes on from here finds nothing: it can end here. So a table in which as many are removed as
+	// are inserted is seldom made again.
+	mask := uint32(len(slots) - 1)
+	for ; slots[at].Load() == gone && slots[(at+1)&mask].Load() == nil; at = (at - 1) & mask {
+		slots[at].Store(nil)
+		s.used--
+	}
 	if s.rests == nil {
 		s.rests = make(map[uint32]struct{})
 	}

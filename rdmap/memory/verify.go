@@ -77,7 +77,7 @@ func verifiable(rights Rights, a Algorithm) error {
 // when ctx does: it is not for the goroutine that receives. Unless ctx ended, the error has a
 // [ddp.Fault] in it.
 func (s *Stream) Verify(ctx context.Context, stag uint32, to uint64, n uint32, want []byte) (sum []byte, err error) {
-	g, part, err := s.request(stag, to, n, Verify)
+	g, span, err := s.request(stag, to, n, Verify)
 	if err != nil {
 		return nil, err
 	}
@@ -87,9 +87,9 @@ func (s *Stream) Verify(ctx context.Context, stag uint32, to uint64, n uint32, w
 	}
 	h := algorithms[r.algorithm].make()
 	if r.file != nil {
-		err = r.file.read(ctx, g, part, h)
+		err = r.file.read(ctx, g, span.Bytes, h)
 	} else {
-		err = readMemory(ctx, g, part, h)
+		err = readMemory(ctx, g, span, h)
 	}
 	if err != nil {
 		return nil, g.lost(err, ddp.OperationStream)
@@ -101,30 +101,28 @@ func (s *Stream) Verify(ctx context.Context, stag uint32, to uint64, n uint32, w
 }
 
 // request finds what a request of the peer is about.
-func (s *Stream) request(stag uint32, to uint64, n uint32, right Rights) (g *Grant, part []byte, err error) {
-	g, v := s.grant(stag, right)
-	if v == None {
-		part, v = g.within(to, n)
-	}
+func (s *Stream) request(stag uint32, to uint64, n uint32, right Rights) (*Grant, ddp.Span, error) {
+	g, bytes, epoch, v := s.find(stag, to, n, right)
 	if v != None {
-		return nil, nil, v.Request()
+		return nil, ddp.Span{}, v.Request()
 	}
-	return g, part, nil
+	return g, ddp.Span{Bytes: bytes, Guard: g, Epoch: epoch}, nil
 }
 
 // piece is how much is hashed between Enter and Leave: the owner waits for it.
 const piece = 64 << 10
 
-func readMemory(ctx context.Context, g *Grant, part []byte, h hash.Hash) error {
-	for len(part) > 0 {
+func readMemory(ctx context.Context, g *Grant, all ddp.Span, h hash.Hash) error {
+	for len(all.Bytes) > 0 {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		span := ddp.Span{Bytes: part[:min(piece, len(part))], Guard: g}
+		span := all
+		span.Bytes = all.Bytes[:min(piece, len(all.Bytes))]
 		if err := span.Touch(func(b []byte) { h.Write(b) }); err != nil {
-			return g.requested(span.Bytes, err)
+			return g.requested(span, err)
 		}
-		part = part[len(span.Bytes):]
+		all.Bytes = all.Bytes[len(span.Bytes):]
 	}
 	return nil
 }

@@ -15,22 +15,22 @@ func (r *Region) Bind(offset, length int, rights Rights, o *Options) (*Window, e
 	if o != nil {
 		own = *o
 	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	switch only := r.by != &r.by.domain.shared; {
 	case offset < 0 || length < 0 || length > r.Len()-offset:
 		return nil, fmt.Errorf("%w: a window of %d bytes at %d in a region of %d", ErrBounds, length, offset, r.Len())
-	case rights&^r.rights != 0:
-		return nil, fmt.Errorf("%w: the region does not have %v", ErrRights, rights&^r.rights)
+	case rights&^r.Rights() != 0:
+		return nil, fmt.Errorf("%w: the region does not have %v", ErrRights, rights&^r.Rights())
 	case only && own.Stream != nil && own.Stream != r.by:
 		return nil, fmt.Errorf("%w: the region is there for one stream alone, and so are its windows", ErrAssociation)
 	case only:
 		own.Stream = r.by
 	}
-	g, err := r.by.domain.grant(r, r.bytes[offset:offset+length], rights, &own)
+	g, err := r.by.domain.grant(r, r.Bytes()[offset:offset+length], rights, &own)
 	if err != nil {
 		return nil, err
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	if !r.Valid() {
 		return nil, ErrInvalidated
 	}

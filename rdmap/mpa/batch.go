@@ -39,6 +39,7 @@ type batch struct {
 	open    int
 	vecs    [maxPieces]unix.Iovec
 	guards  [maxPieces]ddp.Guard // of the memory of vecs; nil: the slab, or it stays
+	epochs  [maxPieces]uint64    // of guards
 	n       int                  // pieces
 	first   int                  // the first that is not written to its end
 	size    int                  // octets of all
@@ -82,21 +83,21 @@ func (b *batch) sent() int {
 // close puts the open piece of the slab among the pieces.
 func (b *batch) close() {
 	if b.used > b.open {
-		b.refer(b.slab[b.open:b.used], nil)
+		b.refer(&ddp.Span{Bytes: b.slab[b.open:b.used]})
 		b.open = b.used
 	}
 }
 
-func (b *batch) refer(p []byte, g ddp.Guard) {
-	b.vecs[b.n].Base = &p[0]
-	b.vecs[b.n].SetLen(len(p))
-	b.guards[b.n] = g
+func (b *batch) refer(s *ddp.Span) {
+	b.vecs[b.n].Base = &s.Bytes[0]
+	b.vecs[b.n].SetLen(len(s.Bytes))
+	b.guards[b.n], b.epochs[b.n] = s.Guard, s.Epoch
 	b.n++
 }
 
 // piece is one of the pieces.
 func (b *batch) piece(i int) ddp.Span {
-	return ddp.Span{Bytes: bytesOf(&b.vecs[i]), Guard: b.guards[i]}
+	return ddp.Span{Bytes: bytesOf(&b.vecs[i]), Guard: b.guards[i], Epoch: b.epochs[i]}
 }
 
 // advance counts n octets as written.

@@ -39,7 +39,7 @@ type gate struct {
 	in   int
 }
 
-func (g *gate) Enter() bool {
+func (g *gate) Enter(uint64) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.shut {

@@ -279,12 +279,12 @@ type entries struct {
 	left int
 }
 
-func (e *entries) Enter() bool {
+func (e *entries) Enter(epoch uint64) bool {
 	if e.left == 0 {
 		return false
 	}
 	e.left--
-	return e.Guard.Enter()
+	return e.Guard.Enter(epoch)
 }
 
 // TestPieces parses a stream of many messages cut in every way: the same comes out.

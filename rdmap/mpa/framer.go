@@ -173,7 +173,7 @@ func (f *framer) gather(b *batch, n int, copies bool) bool {
 		}
 		if refers {
 			b.close()
-			b.refer(part, f.from.Guard)
+			b.refer(&ddp.Span{Bytes: part, Guard: f.from.Guard, Epoch: f.from.Epoch})
 		}
 		n -= len(part)
 		f.at += len(part)

@@ -207,7 +207,7 @@ func (c *Conn) readRaw(fd uintptr) bool {
 			return false
 		case unix.EFAULT: // rest: the other room is the carrier's own
 			clear(vecs)
-			at, _ := (&ddp.Span{Bytes: rest, Guard: p.span.Guard}).Lost()
+			at, _ := (&ddp.Span{Bytes: rest, Guard: p.span.Guard, Epoch: p.span.Epoch}).Lost()
 			c.readErr = p.lost(p.placed + at)
 			return true
 		case 0:

@@ -167,9 +167,9 @@ func (c *Conn) some(fd uintptr) (int, unix.Errno) {
 		return c.someRecords(fd)
 	}
 	b := c.out
-	vecs, guards := b.vecs[b.first:b.n], b.guards[b.first:b.n]
+	vecs, guards, epochs := b.vecs[b.first:b.n], b.guards[b.first:b.n], b.epochs[b.first:b.n]
 	for i := range guards {
-		if guards[i] != nil && !guards[i].Enter() {
+		if guards[i] != nil && !guards[i].Enter(epochs[i]) {
 			leave(guards[:i])
 			c.writeErr = fmt.Errorf("%w; %w", ErrWithdrawn, errAborted)
 			return 0, unix.ECONNABORTED

@@ -112,11 +112,11 @@ type enterer struct {
 	f func()
 }
 
-func (g *enterer) Enter() bool {
+func (g *enterer) Enter(epoch uint64) bool {
 	if g.n--; g.n == 0 {
 		g.f()
 	}
-	return g.gate.Enter()
+	return g.gate.Enter(epoch)
 }
 
 // TestMemoryLostWhileBuilt cuts a file while a batch is built, so that neither the frame being built nor those before it can be sent, and
