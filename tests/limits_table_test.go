@@ -87,6 +87,14 @@ var limits = []struct {
 		{"clients of `rping --serve` and `ping --serve`", "verbs/latency.MostClients", false, "", "one silent for 10 s gives way, or one of the host with the most; else the next are rejected", "`dgrdma_rdma_connections_rejected_total`", "TestManyClients, TestSilentClientsGiveWay, TestRpingTooMany"},
 		{"memory of all clients of `ping --serve`", "verbs/latency.memory", true, "", "the same", "`dgrdma_rdma_connections_rejected_total`", "TestManyClients"},
 	}},
+	{"RPC over RDMA", []limit{
+		{"segments of a message", "rpcrdma.MaxSegments", false, ", or `Limits.Segments`", "the message is refused: SEGMENTS, or ERR_CHUNK in version 1", "the error: a `Fault`", "TestLimits"},
+		{"Read chunks of a message", "rpcrdma.MaxReadChunks", false, ", or `Limits.ReadChunks`", "the same: READ_CHUNKS, or ERR_CHUNK", "the same", "TestLimits"},
+		{"Write chunks of a message", "rpcrdma.MaxWriteChunks", false, ", or `Limits.WriteChunks`", "the same: WRITE_CHUNKS, or ERR_CHUNK", "the same", "TestLimits"},
+		{"properties that a peer of version 2 tells", "rpcrdma.MaxProperties", false, "", "the message is refused: BAD_PROPVAL", "the same", "TestMostProperties"},
+		{"one of them", "rpcrdma.MaxPropertySize", true, "", "the same", "the same", "TestMostProperties"},
+		{"bytes of all of them", "rpcrdma.MaxPropertiesSize", true, "", "the same", "`Properties.Apply` says so", "TestMostProperties"},
+	}},
 	{"Wires", []limit{
 		{"the Ethernet ring, of what nobody asked for; the socket's buffer is as large as the system allows", "transport/ether.mostUnasked", true, ", or `sockbuf=`",
 			"frames are dropped, and sent again", "`dgrdma_transport_kernel_drops_total`", "TestKernelDrops"},
