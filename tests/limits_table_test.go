@@ -95,6 +95,11 @@ var limits = []struct {
 		{"one of them", "rpcrdma.MaxPropertySize", true, "", "the same", "the same", "TestMostProperties"},
 		{"bytes of all of them", "rpcrdma.MaxPropertiesSize", true, "", "the same", "`Properties.Apply` says so", "TestMostProperties"},
 	}},
+	{"NFS", []limit{
+		{"objects of an `nfs3.Directory` that have a handle", "nfs3.maxPlaces", false, "", "the handle of the one not used for longest is stale, and a client looks it up again", "none", "TestPlacesAreBounded"},
+		{"data of an `nfs3.Memory`", "nfs3.mostBytes", true, ", or `MemoryOptions.MaxBytes`", "writes fail with `ErrNoSpc`", "the error", "TestMemoryIsBounded"},
+		{"entries of its directories", "nfs3.mostFiles", false, ", or `MemoryOptions.MaxFiles`", "the same", "the error", "TestMemoryIsBounded"},
+	}},
 	{"Wires", []limit{
 		{"the Ethernet ring, of what nobody asked for; the socket's buffer is as large as the system allows", "transport/ether.mostUnasked", true, ", or `sockbuf=`",
 			"frames are dropped, and sent again", "`dgrdma_transport_kernel_drops_total`", "TestKernelDrops"},

@@ -196,7 +196,7 @@ func readConstants(t *testing.T, room string) map[string]constantIn {
 var engine = []string{
 	"ack", "endpoint", "seal", "transport", "transport/udp", "transport/ether", "transport/internal/mmsg", "transport/internal/rtnl", "link", "link/stream", "link/netconn",
 	"verbs", "verbs/latency", "verbs/rping", "rdmap", "rdmap/ddp", "rdmap/memory", "rdmap/mpa", "capture", "capture/tcp", "metrics",
-	"inspect", "inspect/iwarp", "rpcrdma",
+	"inspect", "inspect/iwarp", "rpcrdma", "nfs3",
 }
 
 // others are such constants, by what they bound.
@@ -204,7 +204,8 @@ var others = map[string]string{
 	"a time": "ack.mostTrial endpoint.mostBehind endpoint.mostRound endpoint.mostAttempt endpoint.mostUnheard verbs.mostPause",
 	"how often something is done": "ack.mostTrials ack.mostRaised ack.mostUsual rdmap/mpa.mostProbes ack.mostUnmeasured ack.mostVain endpoint.mostAsked endpoint.mostDared endpoint.mostMissed endpoint.mostPlain " +
 		"transport/internal/mmsg.mostErrors transport/ether.mostVain",
-	"what a frame or a word of it has room for": "ack.MaxRun seal.MostHandshake seal.mostCounter transport.MostMTU capture.maxDropped transport/udp.maxPayload link.MaxMessage link.MaxPrivate link.MaxName " +
+	"what a frame or a word of it has room for": "nfs3.MaxHandle nfs3.MaxName nfs3.MaxPath nfs3.MaxTarget nfs3.MaxData nfs3.maxArgName nfs3.maxFlavors nfs3.maxMemoryFile " +
+		"ack.MaxRun seal.MostHandshake seal.mostCounter transport.MostMTU capture.maxDropped transport/udp.maxPayload link.MaxMessage link.MaxPrivate link.MaxName " +
 		"link.maxText link.mostSize link.mostFlagPitch verbs.MaxPrivate rdmap/mpa.MaxReads rdmap/mpa.maxForeign rdmap/mpa.maxSegment rdmap/mpa.maxPrivate inspect/iwarp.maxFrame inspect/iwarp.mostPrivate inspect/iwarp.mostBegan",
 	"what one call does, or is kept for the next": "endpoint.mostHot endpoint.mostLent endpoint.mostSealed endpoint.mostFollow endpoint.mostSpare endpoint.mostLeft endpoint.mostAhead endpoint.mostAmid link.mostChunk ack.maxReorder " +
 		"transport/udp.maxSegments rdmap/mpa.maxPieces rdmap/mpa.maxBatch rdmap/mpa.maxMessages rdmap/mpa.maxRecords inspect.maxJump inspect/iwarp.MostSearched inspect/iwarp.MostChecked",

@@ -1,0 +1,7 @@
+package nfs3
+
+// BoundPlaces has a Directory remember that many objects.
+func (d *Directory) BoundPlaces(n int) { d.table.most = n }
+
+// Places returns how many objects a Directory remembers.
+func (d *Directory) Places() int { return len(d.table.handle) }
