@@ -222,19 +222,8 @@ func (p *pair) move(from, to *side) (bool, error) {
 				return true, err
 			}
 		}
-		span, err := to.Place(&h, len(payload))
-		if err != nil {
+		if err := to.put(h, payload); err != nil {
 			return true, err
-		}
-		if len(payload) > 0 {
-			if len(span.Bytes) != len(payload) {
-				p.t.Fatalf("%s: a place of %d bytes for %d", to.name, len(span.Bytes), len(payload))
-			}
-			if !span.Enter() {
-				p.t.Fatalf("%s: a place that is withdrawn", to.name)
-			}
-			copy(span.Bytes, payload)
-			span.Leave()
 		}
 		m.placed[i] = true
 		m.left--
@@ -253,6 +242,47 @@ func (p *pair) move(from, to *side) (bool, error) {
 		}
 	}
 	return true, nil
+}
+
+// put has a side place the payload of a segment.
+func (s *side) put(h ddp.Header, payload []byte) error {
+	for {
+		span, err := s.Place(&h, len(payload))
+		if err != nil {
+			return err
+		}
+		n := len(span.Bytes)
+		if n > len(payload) || n == 0 && len(payload) > 0 {
+			s.t.Fatalf("%s: a place of %d bytes for %d", s.name, n, len(payload))
+		}
+		if n > 0 {
+			if !span.Enter() {
+				s.t.Fatalf("%s: a place that is withdrawn", s.name)
+			}
+			copy(span.Bytes, payload)
+			span.Leave()
+		}
+		if payload = payload[n:]; len(payload) == 0 {
+			return nil
+		}
+		if h.Tagged {
+			h.TO += uint64(n)
+		} else {
+			h.MO += uint32(n)
+		}
+	}
+}
+
+// cut cuts a buffer into pieces, of which some may be empty.
+func cut(rng *rand.Rand, b []byte) (first []byte, more [][]byte) {
+	pieces := [][]byte{}
+	for n := rng.IntN(5); n > 0; n-- {
+		i := rng.IntN(len(b) + 1)
+		pieces = append(pieces, b[:i:i])
+		b = b[i:]
+	}
+	pieces = append(pieces, b)
+	return pieces[0], pieces[1:]
 }
 
 // run moves messages until nothing is left to move, and returns the first error of each side.

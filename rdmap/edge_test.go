@@ -167,7 +167,6 @@ func TestInvalidWork(t *testing.T) {
 	}{
 		{rdmap.Work{Op: rdmap.OpReceive}, rdmap.ErrInvalid},
 		{rdmap.Work{Op: 200}, rdmap.ErrInvalid},
-		{rdmap.Work{Op: rdmap.OpRead, More: [][]byte{nil}}, rdmap.ErrInvalid},
 		{rdmap.Work{Op: rdmap.OpFlush, Length: 1}, rdmap.ErrInvalid},
 		{rdmap.Work{Op: rdmap.OpVerify, Hash: make([]byte, 33)}, rdmap.ErrInvalid},
 	} {

@@ -33,6 +33,7 @@ type model struct {
 	reads    map[uint64]*modelRead
 	writes   []modelWrite // to the peer's region
 	remote   []byte       // the peer's region
+	inbox    [][]byte     // buffers of the peer's receives
 	posted   int          // receives of the peer
 	received int
 	// disjoint is for carriers that place in any order: of Writes that overlap, any may be the
@@ -99,14 +100,22 @@ func (m *model) act() {
 		m.ids = append(m.ids, m.post(w))
 		m.writes = append(m.writes, modelWrite{m.next, at, w.Data})
 	case 1:
-		w.Op, w.Data = rdmap.OpRead, make([]byte, n)
+		buf := make([]byte, n)
+		w.Op = rdmap.OpRead
+		w.Data, w.More = cut(m.rng, buf)
 		m.ids = append(m.ids, m.post(w))
-		m.reads[m.next] = &modelRead{at: at, buf: w.Data, before: len(m.writes)}
+		m.reads[m.next] = &modelRead{at: at, buf: buf, before: len(m.writes)}
 	case 2, 3:
 		if len(m.texts) >= m.posted-m.received {
 			if m.posted-m.received < 16 {
-				m.peer.receive(make([]byte, 300))
+				buf := make([]byte, 300)
 				m.posted++
+				r := rdmap.Receive{ID: uint64(m.posted)}
+				r.Data, r.More = cut(m.rng, buf)
+				if err := m.peer.PostReceive(r); err != nil {
+					m.t.Fatal(err)
+				}
+				m.inbox = append(m.inbox, buf)
 			}
 			return
 		}
@@ -147,6 +156,10 @@ func (m *model) check(seed uint64) {
 		if len(m.texts) == 0 || c.Err != nil || int(c.Length) != len(m.texts[0]) {
 			m.t.Fatalf("seed %d: %s received %+v, outstanding %d", seed, m.peer.name, c, len(m.texts))
 		}
+		if got := m.inbox[0]; !slices.Equal(got[:c.Length], m.texts[0]) || slices.ContainsFunc(got[c.Length:], func(b byte) bool { return b != 0 }) {
+			m.t.Fatalf("seed %d: %s received %x, want %x", seed, m.peer.name, got, m.texts[0])
+		}
+		m.inbox = m.inbox[1:]
 		m.texts = m.texts[1:]
 		m.received++
 	}

@@ -55,7 +55,13 @@ func (s *Stream) placeSend(op Opcode, h *ddp.Header, n int) (ddp.Span, error) {
 	if op == Immediate || op == ImmediateSE {
 		return window(b.immediate[:], h.MO, n)
 	}
-	return window(b.Data, h.MO, n)
+	if len(b.More) == 0 {
+		return window(b.Data, h.MO, n)
+	}
+	if uint64(h.MO)+uint64(n) > b.size {
+		return ddp.Span{}, ddp.UntaggedTooLong
+	}
+	return ddp.Span{Bytes: b.pieces.find(b.Data, b.More, uint64(h.MO), n)}, nil
 }
 
 // readySend says that a message is the Send of nothing that opens the stream, and takes no
@@ -120,11 +126,14 @@ func (s *Stream) placeRead(h *ddp.Header, n int) (ddp.Span, error) {
 	return e.sinkAt(h.TO, n)
 }
 
-// sinkAt returns n bytes of a Read's buffer.
+// sinkAt returns n bytes of a Read's buffers, or the first of them.
 func (e *entry) sinkAt(to uint64, n int) (ddp.Span, error) {
 	off := to - e.sink
 	if off > uint64(e.length) || uint64(n) > uint64(e.length)-off {
 		return ddp.Span{}, ddp.TaggedBounds
+	}
+	if len(e.more) > 0 {
+		return ddp.Span{Bytes: e.pieces.find(e.Data, e.more, off, n)}, nil
 	}
 	return ddp.Span{Bytes: e.Data[off : off+uint64(n) : off+uint64(n)]}, nil
 }

@@ -17,6 +17,8 @@ type receives struct {
 // buffer is a receive, and for immediate data the place of their eight bytes.
 type buffer struct {
 	Receive
+	size      uint64      // of all its bytes
+	pieces    scatter     // of these
 	to        Completions // nil: Config.Received
 	immediate [immediateSize]byte
 }
@@ -37,7 +39,7 @@ func (s *Stream) PostReceiveTo(r Receive, to Completions) error {
 	case s.receives.queue.len() >= s.receives.size:
 		return ErrFull
 	}
-	*s.receives.queue.add() = buffer{Receive: r, to: to}
+	*s.receives.queue.add() = buffer{Receive: r, size: total(r.Data, r.More), to: to}
 	return nil
 }
 
@@ -57,7 +59,7 @@ func (s *Stream) buffer(msn uint32) (*buffer, error) {
 		if !ok {
 			return nil, ddp.UntaggedNoBuffer
 		}
-		*r.queue.add() = buffer{Receive: taken}
+		*r.queue.add() = buffer{Receive: taken, size: total(taken.Data, taken.More)}
 	}
 	return r.queue.at(i), nil
 }

@@ -30,6 +30,8 @@ type entry struct {
 	Work
 	to     Completions // nil: Config.Sent
 	spans  []ddp.Span  // the buffers of Work, as carriers want them
+	more   [][]byte    // those of a Read that has more than one
+	pieces scatter     // of these
 	length uint32
 	sent   bool
 	done   bool
@@ -80,9 +82,11 @@ func (s *Stream) PostTo(w *Work, to Completions) error {
 	}
 	r.posted = true
 	e := r.work.add()
-	spans := e.spans[:0]
+	spans, pieces := e.spans[:0], e.more[:0]
 	*e = entry{Work: *w, to: to, length: length}
 	switch w.Op {
+	case OpRead:
+		pieces = append(pieces, w.More...)
 	case OpSend, OpWrite:
 		if len(w.Data) > 0 {
 			spans = append(spans, ddp.Span{Bytes: w.Data})
@@ -94,7 +98,7 @@ func (s *Stream) PostTo(w *Work, to Completions) error {
 		}
 	}
 	e.hashSize = copy(e.hash[:], w.Hash)
-	e.Hash, e.More, e.spans = nil, nil, spans
+	e.Hash, e.More, e.spans, e.more = nil, nil, spans, pieces
 	return nil
 }
 
@@ -284,6 +288,7 @@ func (s *Stream) tell(e *entry) {
 func (e *entry) release() {
 	e.Data = nil
 	clear(e.spans)
+	clear(e.more)
 }
 
 func (s *Stream) flushWork(err error) {

@@ -62,7 +62,7 @@ func (o Op) needs() Extensions {
 //	Send         Data, More, Solicited, Invalidating and Invalidate
 //	Immediate    Payload, Solicited
 //	Write        STag, TO, Data, More
-//	Read         STag, TO, Data, as long as what is read
+//	Read         STag, TO, Data and More, together as long as what is read
 //	FetchAdd     STag, TO, Operand; Masked and Mask
 //	CompareSwap  STag, TO, Compare, Operand; Masked, CompareMask and Mask
 //	AtomicWrite  STag, TO, Payload
@@ -88,8 +88,8 @@ type Work struct {
 	Invalidate   uint32
 
 	// Data is what a Send or a Write carries, and where a Read puts what it reads; More follows
-	// Data in what is sent. They are not the program's until the work completes: it must not change what is
-	// sent, nor read what is read.
+	// Data, piece by piece. They are not the program's until the work completes: it must not change what is
+	// sent, nor read what is read. The list itself can be used again when the work is posted.
 	Data []byte
 	More [][]byte
 
@@ -123,8 +123,10 @@ type Work struct {
 type Receive struct {
 	// ID is the program's, and comes back with the completion.
 	ID uint64
-	// Data is not the program's until the receive completes. Immediate data is not placed there.
+	// Data is where the message goes, and More follows it, piece by piece. Neither is the program's until the receive completes, nor
+	// is the list. Immediate data is not placed there.
 	Data []byte
+	More [][]byte
 }
 
 // Completion says that a work request or a receive is done.
@@ -188,18 +190,13 @@ func (f *flushed) Unwrap() []error {
 
 // length checks a request and returns the length of its message's data, or of what it reads.
 func (w *Work) length() (uint32, error) {
-	n := uint64(len(w.Data))
-	for _, more := range w.More {
-		n += uint64(len(more))
-	}
+	n := total(w.Data, w.More)
 	if n > math.MaxUint32 {
 		return 0, ErrTooLong
 	}
 	switch {
 	case int(w.Op) >= int(OpReceive):
 		return 0, fmt.Errorf("%w: %v is not for the send queue", ErrInvalid, w.Op)
-	case w.Op == OpRead && len(w.More) > 0:
-		return 0, fmt.Errorf("%w: a Read has one buffer", ErrInvalid)
 	case w.Op == OpFlush && !w.Persistent && !w.Global:
 		return 0, fmt.Errorf("%w: a Flush is for persistence, for global visibility, or for both", ErrInvalid) // COMMIT-018
 	case w.Op == OpVerify && len(w.Hash) > HashSize:

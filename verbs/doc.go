@@ -50,6 +50,7 @@
 //	SharedReceives             ibv_create_srq                    fi_srx_context
 //	CompletionQueue            ibv_cq and its channel            fid_cq
 //	Poll, Wait, WaitEvent      ibv_poll_cq, ibv_get_cq_event     fi_cq_read, fi_cq_sread
+//	Data and More              sg_list                           iov of fi_msg
 //	Work.Silent                no IBV_SEND_SIGNALED              no FI_COMPLETION
 //	Work.Solicited             IBV_SEND_SOLICITED                -
 //	Work.Fence                 IBV_SEND_FENCE                    FI_FENCE
@@ -78,6 +79,9 @@
 // Each message that a peer sends takes a receive, in the order of posting. One for which there is
 // none ends the connection, so programs agree on how many may be outstanding, and post the first
 // ones with [Options.Posted].
+//
+// What is sent is gathered from several pieces of memory, Data and each of More; what is read, and what a receive takes,
+// is scattered over them.
 //
 // What waits for the peer's answer (Reads, atomics, Flush, Verify, Atomic Write) is limited by what the
 // peer keeps, ORD; what is behind waits. [Work.Fence] holds a request back until all answers are

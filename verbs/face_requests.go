@@ -12,7 +12,7 @@ import (
 //	Send         Data, More, Solicited, Invalidating and Invalidate
 //	Immediate    Payload, Solicited
 //	Write        STag, TO, Data, More
-//	Read         STag, TO, Data, as long as what is read
+//	Read         STag, TO, Data and More, together as long as what is read
 //	FetchAdd     STag, TO, Operand; Masked and Mask
 //	CompareSwap  STag, TO, Compare, Operand; Masked, CompareMask and Mask
 //	AtomicWrite  STag, TO, Payload
@@ -38,8 +38,8 @@ type Work struct {
 	Invalidate   uint32
 
 	// Data is what a Send or a Write carries, and where a Read puts what it reads; More follows
-	// Data in what is sent. They are not the program's until the work completes: it must not change what is
-	// sent, nor read what is read.
+	// Data, piece by piece. They are not the program's until the work completes: it must not change what is
+	// sent, nor read what is read. The list itself can be used again when the work is posted.
 	Data []byte
 	More [][]byte
 
@@ -73,8 +73,10 @@ type Work struct {
 type Receive struct {
 	// ID is the program's, and comes back with the completion.
 	ID uint64
-	// Data is not the program's until the receive completes. Immediate data is not placed there.
+	// Data is where the message goes, and More follows it, piece by piece. Neither is the program's until the receive completes, nor
+	// is the list. Immediate data is not placed there.
 	Data []byte
+	More [][]byte
 }
 
 // Completion says that a work request or a receive is done.

@@ -220,15 +220,23 @@ func TestZeroAllocations(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		scattered := verbs.Work{Op: verbs.OpRead, STag: key.STag, TO: key.Offset, Data: buf[:7], More: [][]byte{buf[7:9], buf[9:]}}
 		inbox := make([]byte, 64)
 		inboxes := make([]verbs.Receive, 32)
 		sends := make([]verbs.Work, len(inboxes))
 		for i := range inboxes {
-			inboxes[i], sends[i] = verbs.Receive{Data: make([]byte, 64)}, verbs.Work{Op: verbs.OpSend, Data: buf, Silent: true}
+			inboxes[i], sends[i] = verbs.Receive{Data: make([]byte, 4), More: [][]byte{make([]byte, 60)}}, verbs.Work{Op: verbs.OpSend, Data: buf, Silent: true}
 		}
 		for name, do := range map[string]func() error{
-			"Write":       func() error { return e.a.Write(ctx, key, 0, buf) },
-			"Read":        func() error { return e.a.Read(ctx, buf, key, 0) },
+			"Write": func() error { return e.a.Write(ctx, key, 0, buf) },
+			"Read":  func() error { return e.a.Read(ctx, buf, key, 0) },
+			"Read into three": func() error {
+				if err := e.a.Post(&scattered); err != nil {
+					return err
+				}
+				_, err := e.a.Completions().Wait(ctx, done)
+				return err
+			},
 			"FetchAdd":    func() error { _, err := e.a.FetchAdd(ctx, key, 0, 1); return err },
 			"CompareSwap": func() error { _, err := e.a.CompareSwap(ctx, key, 0, 1, 2); return err },
 			"AtomicWrite": func() error { return e.a.AtomicWrite(ctx, key, 0, [8]byte{}) },

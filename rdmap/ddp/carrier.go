@@ -63,7 +63,8 @@ type Source interface {
 // nothing more; the stream has taken note of it already.
 type Sink interface {
 	Begin()
-	// Place says where the n bytes of payload of a segment go. The span has n bytes.
+	// Place says where the n bytes of payload of a segment go. A span of fewer bytes, and of one at least, is where the first of them
+	// go: when those are in place the carrier asks again for the rest, with the offset of that.
 	Place(h *Header, n int) (Span, error)
 	// Deliver says that a message of n bytes is complete; h is the header of its first segment.
 	Deliver(h *Header, n uint32) error

@@ -68,6 +68,8 @@ type memorySink struct {
 	t     testing.TB
 	guard ddp.Guard
 	place func(h *ddp.Header, n int) error
+	// split, if not nil, is how much of a segment goes to one place.
+	split func() int
 
 	inside  bool
 	pending map[bool][]byte // payload of unfinished messages, by kind
@@ -133,6 +135,9 @@ func (s *memorySink) Place(h *ddp.Header, n int) (ddp.Span, error) {
 		if err := s.place(h, n); err != nil {
 			return ddp.Span{}, err
 		}
+	}
+	if s.split != nil {
+		n = min(n, s.split())
 	}
 	around := bytes.Repeat([]byte{0xee}, n+2*margin)
 	s.spans = append(s.spans, placement{h.Tagged, h.QN, around})

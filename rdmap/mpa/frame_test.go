@@ -287,7 +287,7 @@ func (e *entries) Enter(epoch uint64) bool {
 	return e.Guard.Enter(epoch)
 }
 
-// TestPieces parses a stream of many messages cut in every way: the same comes out.
+// TestPieces parses a stream of many messages cut in every way, and placed in one piece or in several: the same comes out.
 func TestPieces(t *testing.T) {
 	var list []ddp.Message
 	var want []message
@@ -306,12 +306,15 @@ func TestPieces(t *testing.T) {
 		wire := encode(t, framer{crc: crc, copies: crc, segment: 1442}, list...)
 		ways := []func(int) int{whole, single, func(int) int { return 1 + rnd.IntN(5000) }, func(int) int { return 1 + rnd.IntN(40) }}
 		for i, next := range ways {
-			sink := newSink(t)
-			rest, err := parseIn(t, &parser{crc: crc}, sink, wire, next)
-			if err != nil || rest != 0 {
-				t.Fatalf("way %d: %v, %d over", i, err, rest)
+			for _, split := range []func() int{nil, func() int { return 1 }, func() int { return 1 + rnd.IntN(2000) }} {
+				sink := newSink(t)
+				sink.split = split
+				rest, err := parseIn(t, &parser{crc: crc}, sink, wire, next)
+				if err != nil || rest != 0 {
+					t.Fatalf("way %d: %v, %d over", i, err, rest)
+				}
+				same(t, fmt.Sprintf("CRC %v, way %d", crc, i), sink.got, want)
 			}
-			same(t, fmt.Sprintf("CRC %v, way %d", crc, i), sink.got, want)
 		}
 	}
 }
@@ -346,6 +349,9 @@ func FuzzParse(f *testing.F) {
 		var outcome [3]string
 		for i, next := range []func(int) int{whole, single, func(int) int { return 1 + rnd.IntN(30) }} {
 			sink := newSink(t)
+			if i > 0 {
+				sink.split = func() int { return 1 + rnd.IntN(20) }
+			}
 			_, err := parseIn(t, &parser{crc: crc}, sink, wire, next)
 			for _, p := range sink.spans {
 				sink.checkMargin(p)
@@ -356,4 +362,50 @@ func FuzzParse(f *testing.F) {
 			t.Fatalf("%x: %q", wire, outcome)
 		}
 	})
+}
+
+// TestPlacesOfASegment checks with which header a sink is asked for the places of one segment, and that a place of
+// nothing is a fault of this side.
+func TestPlacesOfASegment(t *testing.T) {
+	for _, crc := range []bool{true, false} {
+		for _, m := range []message{write(7, 1<<40, pattern(100, 1)), send(3, pattern(100, 2))} {
+			wire := encode(t, framer{crc: crc, segment: 1442}, outgoing(m, 0))
+			sink := newSink(t)
+			asked := 0
+			sink.place = func(h *ddp.Header, n int) error {
+				want := m.first
+				if want.Tagged {
+					want.TO += uint64(asked)
+				} else {
+					want.MO += uint32(asked)
+				}
+				if *h != want || n != 100-asked {
+					t.Errorf("asked for %d octets of %+v, want %d of %+v", n, *h, 100-asked, want)
+				}
+				asked += min(30, n)
+				return nil
+			}
+			sink.split = func() int { return 30 }
+			if rest, err := parseIn(t, &parser{crc: crc}, sink, wire, single); rest != 0 || err != nil || asked != 100 || len(sink.got) != 1 {
+				t.Errorf("%d, %v; asked for %d octets; %d messages", rest, err, asked, len(sink.got))
+			}
+			sink = newSink(t)
+			sink.split = func() int { return 0 }
+			if _, err := parseIn(t, &parser{crc: crc}, sink, wire, whole); err != error(ddp.LocalMPA) || len(sink.got) != 0 {
+				t.Errorf("a place of nothing: %v", err)
+			}
+			sink = newSink(t)
+			refused := ddp.TaggedBounds // by the second time
+			sink.split = func() int { return 60 }
+			sink.place = func(h *ddp.Header, n int) error {
+				if n < 100 {
+					return refused
+				}
+				return nil
+			}
+			if _, err := parseIn(t, &parser{crc: crc}, sink, wire, whole); err != error(refused) || len(sink.got) != 0 {
+				t.Errorf("a second place that is refused: %v", err)
+			}
+		}
+	}
 }

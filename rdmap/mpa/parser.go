@@ -38,6 +38,9 @@ type parser struct {
 	// Without CRC a frame is taken piece by piece: the header when it is whole, then
 	// payload as it comes.
 	header  ddp.Header
+	payload int        // octets of the segment's payload
+	asked   int        // for how many of these octets the sink has been asked: span is where the last of them go
+	part    ddp.Header // what it was asked with, if not for all of them
 	span    ddp.Span
 	placed  int // octets of span that are in place
 	tail    int // octets of pad and CRC that are to come
@@ -92,7 +95,7 @@ func (p *parser) whole(b []byte, sink ddp.Sink) (int, error) {
 	if err := p.begin(b[LengthSize:LengthSize+n], n, sink); err != nil {
 		return 0, err
 	}
-	if err := p.copy(b[LengthSize+p.header.Size() : LengthSize+n]); err != nil {
+	if err := p.copy(b[LengthSize+p.header.Size():LengthSize+n], sink); err != nil {
 		return 0, err
 	}
 	return size, p.finish(sink)
@@ -103,11 +106,11 @@ func (p *parser) piece(b []byte, sink ddp.Sink) (int, error) {
 	if !p.midway {
 		return p.head(b, sink)
 	}
-	used := min(len(b), len(p.rest()))
-	if err := p.copy(b[:used]); err != nil {
+	used := min(len(b), p.missing())
+	if err := p.copy(b[:used], sink); err != nil {
 		return 0, err
 	}
-	if len(p.rest()) > 0 {
+	if p.missing() > 0 {
 		return used, nil
 	}
 	n := min(len(b)-used, p.tail)
@@ -145,48 +148,80 @@ func (p *parser) begin(b []byte, n int, sink ddp.Sink) error {
 	if err := ddp.Parse(b, &p.header); err != nil {
 		return err
 	}
-	payload := n - p.header.Size()
-	if err := p.in.Follows(&p.header, payload); err != nil {
+	p.payload = n - p.header.Size()
+	if err := p.in.Follows(&p.header, p.payload); err != nil {
 		return err
 	}
-	span, err := sink.Place(&p.header, payload)
+	span, err := sink.Place(&p.header, p.payload)
 	if err != nil {
 		return err
 	}
-	if len(span.Bytes) != payload {
+	p.asked = 0
+	return p.fill(span)
+}
+
+// next asks where the payload goes behind the span, which is full.
+func (p *parser) next(sink ddp.Sink) error {
+	p.part = p.header
+	if p.part.Tagged {
+		p.part.TO += uint64(p.asked)
+	} else {
+		p.part.MO += uint32(p.asked)
+	}
+	span, err := sink.Place(&p.part, p.payload-p.asked)
+	if err != nil {
+		return err
+	}
+	return p.fill(span)
+}
+
+// fill has the span filled next.
+func (p *parser) fill(span ddp.Span) error {
+	n, most := len(span.Bytes), p.payload-p.asked
+	if n > most || n == 0 && most > 0 {
 		return ddp.LocalMPA
 	}
 	p.span, p.placed = span, 0
+	p.asked += n
 	return nil
 }
 
-// rest is where the payload goes that is to come.
+// rest is where payload goes that is to come, or the first of it.
 func (p *parser) rest() []byte { return p.span.Bytes[p.placed:] }
 
-// copy puts payload in its place.
-func (p *parser) copy(b []byte) error {
-	if len(b) == 0 {
-		return nil
+// missing is how much payload is to come.
+func (p *parser) missing() int { return p.payload - p.asked + len(p.rest()) }
+
+// copy puts payload in its place, and finds out where more goes.
+func (p *parser) copy(b []byte, sink ddp.Sink) error {
+	for {
+		if len(b) > 0 && !p.span.Enter() {
+			return ddp.TaggedSTag
+		}
+		if len(b) > 0 {
+			n := copy(p.rest(), b)
+			p.span.Leave()
+			p.placed += n
+			b = b[n:]
+		}
+		if len(p.rest()) > 0 || p.asked == p.payload {
+			return nil
+		}
+		if err := p.next(sink); err != nil {
+			return err
+		}
 	}
-	if !p.span.Enter() {
-		return ddp.TaggedSTag
-	}
-	copy(p.rest(), b)
-	p.span.Leave()
-	p.placed += len(b)
-	return nil
 }
 
 // lost is the error of payload that has no place any more, from the octet at at on.
 func (p *parser) lost(at int) error {
-	return &ddp.LostError{Span: p.span, At: at, Received: true, Header: p.header, Payload: len(p.span.Bytes)}
+	return &ddp.LostError{Span: p.span, At: at, Received: true, Header: p.header, Payload: p.payload}
 }
 
 // finish delivers the message of which a segment is in place, if that was the last.
 func (p *parser) finish(sink ddp.Sink) error {
-	payload := len(p.span.Bytes)
 	p.span, p.placed = ddp.Span{}, 0
-	first, n := p.in.Placed(&p.header, payload)
+	first, n := p.in.Placed(&p.header, p.payload)
 	if first == nil {
 		return nil
 	}

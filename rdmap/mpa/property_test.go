@@ -85,6 +85,10 @@ func TestProperty(t *testing.T) {
 							go func() {
 								sink := newSink(t)
 								sink.guard = guard
+								if tiny == long { // into several places
+									rnd := rand.New(rand.NewPCG(seed, 7))
+									sink.split = func() int { return 1 + rnd.IntN(1+rnd.IntN(2*longPayload)) }
+								}
 								receive := way[1].Receive
 								if i == 1 {
 									receive = way[1].Watch
