@@ -27,7 +27,7 @@ func TestLengths(t *testing.T) {
 }
 
 // TestUnreduced checks the length of a message with its items inserted, each rounded up, and that a Position is within
-// what is there (RPC2-035, 036, 052, 103; RPC1-028).
+// what is there (RPC2-035, 052, 103; RPC1-028).
 func TestUnreduced(t *testing.T) {
 	item := func(position, n uint32) ReadChunk { return ReadChunk{position, Chunk{{Length: n}}} }
 	for _, c := range []struct {

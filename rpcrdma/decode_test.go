@@ -30,7 +30,7 @@ func TestShortMessages(t *testing.T) {
 }
 
 // TestVersions checks what is answered to a version that is not spoken: ERR_VERS with xid and version of the message, in version 1's
-// layout unless the connection has settled on version 2 (RPC2-023, 025 to 027, 081; RPC1-050; RPCN-06).
+// layout unless the connection has settled on version 2 (RPC2-027, 081; RPC1-050; RPCN-06).
 func TestVersions(t *testing.T) {
 	for _, c := range []struct {
 		d      *Decoder
@@ -142,7 +142,7 @@ func TestFlags(t *testing.T) {
 }
 
 // TestErrorsAreNotAnswered checks that whatever is wrong with an ERROR has no answer, an unknown code included
-// (RPC2-081, 082; RPC1-005), and that those without fault say what they say.
+// (RPC2-081, 082), and that those without fault say what they say.
 func TestErrorsAreNotAnswered(t *testing.T) {
 	for _, version := range []uint32{Version1, Version2} {
 		d := NewDecoder(DefaultLimits())

@@ -75,8 +75,8 @@ func same(a, b *Header) bool {
 	return equal(a.Reply, b.Reply)
 }
 
-// TestSizes checks the lengths that the specification gives, by which a side decides on a format before it encodes
-// (RPC2-021; RPC1-020 counts them, too).
+// TestSizes checks the lengths that the specification gives, by which a side decides on a format before it encodes: a threshold
+// includes the header (RPC2-021).
 func TestSizes(t *testing.T) {
 	read := func(n int) []ReadChunk { return []ReadChunk{{8, make(Chunk, n)}} }
 	for _, c := range []struct {

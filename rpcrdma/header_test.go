@@ -57,7 +57,7 @@ func TestErrVersOfEitherLayout(t *testing.T) {
 	}
 }
 
-// TestCreditWord checks the two numbers in version 2's word of credits (RPC2-012), and that version 1 has one (RPC1-010).
+// TestCreditWord checks the two numbers in version 2's word of credits (RPC2-012), and that version 1 has one.
 func TestCreditWord(t *testing.T) {
 	h := Header{Credit: Credit2(0xabcd, 0x0102)}
 	if h.Credit != 0xabcd0102 || h.Maximum() != 0xabcd || h.Granted() != 0x0102 {

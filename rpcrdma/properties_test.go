@@ -33,7 +33,7 @@ func with(f func(*Properties)) Properties {
 }
 
 // TestProperties checks the values of properties: their defaults, bounds, unknown ones, doubles, any order
-// (RPC2-061, 069 to 074, 108).
+// (RPC2-069 to 074, 108).
 func TestProperties(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -100,7 +100,7 @@ func TestBadProperties(t *testing.T) {
 	}
 }
 
-// TestCutProperties checks that a CONNPROP that is cut at any octet is refused, and nothing of it applied (RPC2-068, 070).
+// TestCutProperties checks that a CONNPROP that is cut at any octet is refused, and nothing of it applied (RPC2-070).
 func TestCutProperties(t *testing.T) {
 	b := connProp(3, 1, 4, 8192, 77, 5, 1, 0, 6, 12, 5, 0, 0)
 	taken(t, NewDecoder(DefaultLimits()), b)
@@ -112,7 +112,7 @@ func TestCutProperties(t *testing.T) {
 	}
 }
 
-// TestMostProperties checks the bounds of what a connection may say of itself, in one message and in all (RPC2-068, 070).
+// TestMostProperties checks the bounds of what a connection may say of itself, in one message and in all (RPC2-070).
 func TestMostProperties(t *testing.T) {
 	many := func(n, size int) []byte {
 		h := Header{XID: 1, Version: 2, Type: TypeConnProp}
@@ -152,8 +152,8 @@ func TestMostProperties(t *testing.T) {
 	}
 }
 
-// TestList checks that a side says what differs from the defaults, and that it comes back (RPC2-069, 071), within 1024 octets where there is no message of
-// the program (RPC2-068).
+// TestList checks that a side says what differs from the defaults, and that it comes back (RPC2-069, 071), within the 1024 octets of
+// a client's first message.
 func TestList(t *testing.T) {
 	p := DefaultProperties()
 	if l := p.List(); len(l) != 0 {

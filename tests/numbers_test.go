@@ -153,8 +153,11 @@ func TestPartsInVerbsAreTested(t *testing.T) {
 }
 
 // citations are the requirements of RDMA that a text cites.
-func citations(text string) (all []string) {
-	for _, m := range rdmaCited.FindAllStringSubmatch(text, -1) {
+func citations(text string) []string { return citedBy(rdmaCited, text) }
+
+// citedBy are the numbers that a text cites, one by one or several of a group, as the expression finds them.
+func citedBy(cited *regexp.Regexp, text string) (all []string) {
+	for _, m := range cited.FindAllStringSubmatch(text, -1) {
 		first, _ := strconv.Atoi(m[0][len(m[1])+1:][:3])
 		all = append(all, fmt.Sprintf("%s-%03d", m[1], first))
 		for _, part := range rdmaPart.FindAllStringSubmatch(m[2], -1) {
