@@ -29,7 +29,7 @@ var limits = []struct {
 		{"connections over TCP that have sent no whole request, of a listener", "verbs.lobbyPlaces", false, "", "the one there longest is closed for a newcomer",
 			"`dgrdma_rdma_crowded_out_total`", "TestConnectionsThatSayNothing"},
 		{"requests that wait to be accepted, of a listener", "verbs.Backlog", false, "", "the next are closed", "`dgrdma_rdma_requests_dropped_total`", "TestBacklog"},
-		{"connections that were turned away and are waited for, of a listener", "verbs.MostTurnedAway", false, "", "the next are closed behind the answer",
+		{"connections that were turned away and are waited for, of a listener, and of `Host.Await` in a host", "verbs.MostTurnedAway", false, "", "the next are closed behind the answer",
 			"`dgrdma_rdma_rejections_cut_short_total`", "TestCutShortIsCounted, TestTurnAway"},
 		{"a request or reply of MPA", "rdmap/mpa.maxSetup", true, "", "the connection is closed", "`dgrdma_rdma_set_up_failures_total`", "TestRequests"},
 		{"connections of who reads metrics over HTTP", "metrics.MostReaders", false, "", "the one there longest is closed for a newcomer", "`dgrdma_metrics_turned_away_total`", "TestPlaces"},

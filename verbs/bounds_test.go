@@ -22,9 +22,9 @@ func TestCutShortIsCounted(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		l.mu.Lock()
-		l.parts = x.parts
-		l.mu.Unlock()
+		l.away.mu.Lock()
+		l.away.n = x.parts
+		l.away.mu.Unlock()
 		nc, err := net.Dial("tcp", l.Addr().String())
 		if err != nil {
 			t.Fatal(err)

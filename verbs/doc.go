@@ -18,7 +18,8 @@
 //
 // # What there is
 //
-// A [Host] is this side of connections: a [Listener] takes those of others, [Host.Dial] makes them. Each is a
+// A [Host] is this side of connections: a [Listener] takes those of others, [Host.Dial] makes them; [Host.Await] and
+// [Host.Connect] do so over a connection that the program has, as of TLS. Each is a
 // [QueuePair], into which a program posts work requests ([Work]) and receives ([Receive]); in a [CompletionQueue] it finds
 // what is done ([Completion]). Five things can be done with a peer:
 //
@@ -43,8 +44,8 @@
 //	Key                        rkey and address                  fi_mr_key and offset
 //	Listen, Accept, Dial       rdma_listen, accept, connect      fi_listen, fi_accept, fi_connect
 //	Options.Private            rdma_conn_param.private_data      param of fi_connect
-//	Options.IRD, ORD           responder_resources and           -
-//	                           initiator_depth
+//	Options.IRD, ORD,          responder_resources and           -
+//	Request.Reads              initiator_depth
 //	Post, PostList             ibv_post_send                     fi_writemsg, fi_sendmsg, ...
 //	PostReceive, PostReceives  ibv_post_recv                     fi_recv
 //	SharedReceives             ibv_create_srq                    fi_srx_context

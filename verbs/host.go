@@ -33,6 +33,7 @@ type Host struct {
 
 	setUps setUps
 	bounds bounds
+	away   *turnedAway // of Await
 }
 
 // Open opens a host at an address of this machine, from which it dials and at which it listens: "tcp:10.0.0.1", or "tcp"
@@ -45,7 +46,7 @@ func Open(address string) (*Host, error) {
 	if local != "" && strings.Contains(local, ":") && !strings.HasPrefix(local, "[") && net.ParseIP(stripZone(local)) == nil {
 		return nil, fmt.Errorf("open %q: a host is opened at an address without a port; the port is for Listen", address)
 	}
-	h := &Host{local: strings.Trim(local, "[]"), table: memory.NewTable(), pairs: make(map[*QueuePair]bool), open: make(map[*Listener]bool)}
+	h := &Host{local: strings.Trim(local, "[]"), table: memory.NewTable(), pairs: make(map[*QueuePair]bool), open: make(map[*Listener]bool), away: newTurnedAway()}
 	h.domain = h.NewDomain()
 	return h, nil
 }
@@ -242,8 +243,8 @@ func (h *Host) explain(err error) error {
 }
 
 // Connect opens a queue pair over a connection that is there, as its initiator. The connection is the
-// queue pair's from then on, and closed if that fails. The other side takes it by a [Listener], so that it is one of TCP,
-// or brought there: of TLS, as an example. Errors are those of [Host.Dial].
+// queue pair's from then on, and closed if that fails. The other side takes it by a [Listener], or by
+// [Host.Await]: one of TLS, as an example. Errors are those of [Host.Dial].
 func (h *Host) Connect(ctx context.Context, nc net.Conn, o *Options) (*QueuePair, error) {
 	if o == nil {
 		o = &Options{}
@@ -371,6 +372,7 @@ func (h *Host) Close() error {
 	pairs := slices.Collect(maps.Keys(h.pairs))
 	open := slices.Collect(maps.Keys(h.open))
 	h.mu.Unlock()
+	h.away.end()
 	for _, l := range open {
 		l.Close()
 	}

@@ -28,7 +28,7 @@ const lobbyPlaces = 1024
 // that nobody has accepted, or turned away. Most is the stack of a goroutine.
 const perStranger = 8 << 10
 
-const _ = uint(strangers.Memory - (lobbyPlaces+Backlog+MostTurnedAway)*perStranger)
+const _ = uint(strangers.Memory - (lobbyPlaces+Backlog+2*MostTurnedAway)*perStranger)
 
 // guest is a connection in the lobby.
 type guest struct {

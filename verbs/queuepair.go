@@ -212,6 +212,10 @@ func (q *QueuePair) RemoteAddr() net.Addr { return q.conn.RemoteAddr() }
 // the peer's. With an ORD of 0 the peer answers none: [ErrNoReads].
 func (q *QueuePair) Limits() (ird, ord int) { return q.cfg.IRD, q.cfg.ORD }
 
+// Revision is that of MPA which the two sides have agreed on, 1 or 2. With 1 they have told each other nothing of IRD and ORD, so that
+// Limits are what Options say.
+func (q *QueuePair) Revision() int { return q.conn.Agreed().Rev }
+
 // CRC says that frames have checksums.
 func (q *QueuePair) CRC() bool { return q.conn.Agreed().CRC }
 
