@@ -27,7 +27,7 @@ var allowed = map[string][]string{
 	"inspect/page":             {"inspect"},
 	"url":                      {},
 	"nfs3":                     {"rpc", "xdr", "golang.org/x/sys/unix"},
-	"rpcrdma":                  {},
+	"rpcrdma":                  {"xdr"},
 	"xdr":                      {},
 	"rpc":                      {"xdr"},
 	"internal/patience":        {},

@@ -94,6 +94,9 @@ var limits = []struct {
 		{"properties that a peer of version 2 tells", "rpcrdma.MaxProperties", false, "", "the message is refused: BAD_PROPVAL", "the same", "TestMostProperties"},
 		{"one of them", "rpcrdma.MaxPropertySize", true, "", "the same", "the same", "TestMostProperties"},
 		{"bytes of all of them", "rpcrdma.MaxPropertiesSize", true, "", "the same", "`Properties.Apply` says so", "TestMostProperties"},
+		{"messages of a peer on their way, and its Calls in work", "rpcrdma.MaxWindow", false, ", or `Config.Window`", "the connection ends", "`ErrProtocol`", "TestCredits2, TestWindow"},
+		{"Calls that wait for the peer, for each that may be out", "rpcrdma.mostQueued", false, "", "`Machine.Call` fails", "`ErrQueue`", "TestQueue"},
+		{"messages of a peer that cannot be used, in a minute", "rpcrdma.maxMalformed", false, "", "the connection ends", "`ErrProtocol`", "TestMalformed"},
 	}},
 	{"NFS", []limit{
 		{"objects of an `nfs3.Directory` that have a handle", "nfs3.maxPlaces", false, "", "the handle of the one not used for longest is stale, and a client looks it up again", "none", "TestPlacesAreBounded"},

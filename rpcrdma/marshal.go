@@ -1,0 +1,406 @@
+package rpcrdma
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/dgrdma/dgrdma/xdr"
+)
+
+// peerLimits are how many chunks and segments the peer takes: what an ERROR of it said (RPC2-085 to RPC2-087).
+type peerLimits struct{ reads, writes, segments int }
+
+// mostParts is how many parts a Reply of version 2 has before a Reply chunk is given for it. The number is arbitrary.
+const mostParts = 8
+
+// lists are the memory of a header that is being made.
+type lists struct {
+	segments [MaxSegments]Segment
+	reads    [MaxReadChunks]ReadChunk
+	writes   [MaxInto]Chunk
+}
+
+// mayMakeCalls reports whether the time of Calls has come, and the peer takes those of this side (RPC2-061, RPC2-076).
+func (m *Machine) mayMakeCalls() bool {
+	if m.phase != Open || m.version == Version2 && !m.settle.said {
+		return false
+	}
+	return m.cfg.Side == Client || m.version == Version1 || m.settle.peer.Reverse > ReverseNone
+}
+
+// mayLend reports whether Calls of this side may have lists. Those of version 1's reverse direction have none (RPC1-060).
+func (m *Machine) mayLend() bool {
+	return m.cfg.Side == Client || m.version == Version2 && m.settle.peer.Reverse == ReverseGeneral
+}
+
+// mayContinue reports whether Calls of this side, and their Replies, may have parts.
+func (m *Machine) mayContinue() bool {
+	return m.version == Version2 && (m.cfg.Side == Client || m.settle.peer.Reverse >= ReverseContinued)
+}
+
+// plan decides how a Call travels, by what is known of the peer now. It is not ok if the pool has no buffer for that now.
+//
+//	all of it fits into a Send                  one Send
+//	version 1                                   the longest item is a Read chunk; if the rest does not fit either, it is the Read chunk at
+//	                                            Position 0. Two chunks of items are never given: Linux's server misplaces the second
+//	version 2                                   as many items as needed are Read chunks; what does not fit then has parts
+//
+//	the longest Reply does not fit into a Send  version 1: a Reply chunk, without Write chunks, which Linux's server miscounts;
+//	                                            version 2: a Reply chunk, if it would take many parts
+func (m *Machine) plan(o *call) (ok bool, err error) {
+	c := o.of
+	o.reads, o.writes, o.hasReply, o.special = 0, 0, false, false
+	m.planReply(o)
+	rest, limit := len(c.Head), m.threshold()
+	for i := range c.Items {
+		rest += xdr.Padded(len(c.Items[i].Data))
+	}
+	for m.mayLend() && m.callHeaderSize(o)+rest > limit && m.planRead(o) {
+		rest -= xdr.Padded(o.chunks[o.reads-1].length)
+	}
+	if m.callHeaderSize(o)+rest > limit && !m.mayContinue() {
+		if !m.mayLend() {
+			return true, ErrTooLong
+		}
+		o.special = true
+		o.chunks[o.reads] = readPlan{0, wholeMessage, rest}
+		o.reads++
+	}
+	slices.SortFunc(o.chunks[:o.reads], func(a, b readPlan) int { return cmp.Compare(a.position, b.position) })
+	if m.callHeaderSize(o) > limit || m.segmentsUsed(o) > m.mostSegments() {
+		return true, ErrTooLong
+	}
+	return m.flatten(o, rest), nil
+}
+
+// planReply decides which chunks are given for the Reply.
+func (m *Machine) planReply(o *call) {
+	c := o.of
+	if !m.mayLend() {
+		return
+	}
+	all, into := c.MaxReply, len(c.Into) <= m.req.limits.writes
+	for i := range c.Into {
+		all += xdr.Padded(len(c.Into[i]))
+		into = into && len(c.Into[i]) > 0
+	}
+	long := all
+	if into && len(c.Into) > 0 {
+		o.writes = len(c.Into)
+		switch {
+		case m.segmentsUsed(o) > m.mostSegments(), m.version == Version1 && !m.replyFits(o, c.MaxReply):
+			o.writes = 0
+		default:
+			long = c.MaxReply
+		}
+	}
+	if m.replyFits(o, long) || m.mayContinue() && long <= mostParts*m.replyThreshold() {
+		return
+	}
+	o.hasReply, o.replySize = true, long
+}
+
+// replyFits reports whether a Reply of n octets after its header fits into a Send. Linux's server sends what does not fit
+// all the same, so that a Reply chunk must be there.
+func (m *Machine) replyFits(o *call, n int) bool {
+	return m.headerSize(0, o.writes, m.segmentsUsed(o))+n <= m.replyThreshold()
+}
+
+// planRead has the longest item that is not reduced be a Read chunk. It reports whether there is one that may be.
+func (m *Machine) planRead(o *call) bool {
+	most := m.req.limits.reads
+	if m.version == Version1 {
+		most = 1
+	}
+	if o.reads >= most {
+		return false
+	}
+	items, best := o.of.Items, -1
+	for i := range items {
+		if len(items[i].Data) > 0 && !o.reduced(i) && (best < 0 || len(items[i].Data) > len(items[best].Data)) {
+			best = i
+		}
+	}
+	if best < 0 || m.segmentsUsed(o)+m.segmentsOf(len(items[best].Data)) > m.mostSegments() {
+		return false
+	}
+	o.chunks[o.reads] = readPlan{uint32(xdr.Position(items, best)), best, len(items[best].Data)}
+	o.reads++
+	return true
+}
+
+// reduced reports whether an item is a Read chunk.
+func (o *call) reduced(item int) bool {
+	for i := range o.chunks[:o.reads] {
+		if o.chunks[i].item == item {
+			return true
+		}
+	}
+	return false
+}
+
+// lendsItems reports whether the peer may use memory of the program.
+func (o *call) lendsItems() bool {
+	return o.lent && (o.writes > 0 || o.reads > 1 || o.reads == 1 && !o.special)
+}
+
+// segmentsOf returns how many segments a run of n octets takes.
+func (m *Machine) segmentsOf(n int) int {
+	size := uint64(m.segmentSize())
+	return int((uint64(n) + size - 1) / size)
+}
+
+// mostSegments returns how many segments a header may have.
+func (m *Machine) mostSegments() int {
+	if m.version == Version1 {
+		return MaxSegments
+	}
+	return min(m.req.limits.segments, int(m.settle.peer.SegmentCount), MaxSegments)
+}
+
+// segmentsUsed returns how many segments the header of a Call has.
+func (m *Machine) segmentsUsed(o *call) (n int) {
+	for i := range o.chunks[:o.reads] {
+		n += m.segmentsOf(o.chunks[i].length)
+	}
+	for i := range o.writes {
+		n += m.segmentsOf(len(o.of.Into[i]))
+	}
+	if o.hasReply {
+		n += m.segmentsOf(o.replySize)
+	}
+	return n
+}
+
+// headerSize returns the length of a header whose Read chunks, and all of whose chunks, have so many segments.
+func (m *Machine) headerSize(reads, counted, segments int) int {
+	n := PrefixSize1 + 3*wordSize
+	if m.version == Version2 {
+		n = PrefixSize2 + 4*wordSize
+	}
+	return n + reads*2*wordSize + counted*2*wordSize + segments*segmentSize
+}
+
+// callHeaderSize returns the length of the header of a Call, the last one if it has parts.
+func (m *Machine) callHeaderSize(o *call) int {
+	reads := 0
+	for i := range o.chunks[:o.reads] {
+		reads += m.segmentsOf(o.chunks[i].length)
+	}
+	n := m.headerSize(reads, o.writes, m.segmentsUsed(o))
+	if o.hasReply {
+		n += wordSize
+	}
+	return n
+}
+
+// flatten makes the message without the items that are reduced, of n octets. It reports false if the pool has no buffer.
+func (m *Machine) flatten(o *call, n int) bool {
+	c := o.of
+	if n == len(c.Head) && !o.special {
+		o.head = c.Head
+		return true
+	}
+	if o.flat = m.pool.Get(n); o.flat == nil {
+		return false
+	}
+	b, done := o.flat.B[:0], 0
+	for i, item := range c.Items {
+		b = append(b, c.Head[done:item.At]...)
+		done = item.At
+		if !o.reduced(i) {
+			b = appendPad(append(b, item.Data...), len(item.Data))
+		}
+	}
+	o.head = append(b, c.Head[done:]...)
+	return true
+}
+
+// lend registers the memory of a Call, just before the header that tells the peer of it goes (RPC2-095). It reports false if the pool
+// has no buffer.
+func (m *Machine) lend(o *call) (ok bool, err error) {
+	if o.lent {
+		return true, nil
+	}
+	if o.hasReply && o.reply == nil {
+		if o.reply = m.pool.Get(o.replySize); o.reply == nil {
+			return false, nil
+		}
+	}
+	n := o.reads + o.writes
+	if o.hasReply {
+		n++
+	}
+	for cap(o.leases) < n {
+		o.leases = append(o.leases[:cap(o.leases)], Lease{})
+	}
+	o.leases = o.leases[:n]
+	o.lent = true
+	for i := range o.leases {
+		b, write := o.reply, i >= o.reads
+		var memory []byte
+		switch {
+		case i < o.reads && o.chunks[i].item == wholeMessage:
+			memory = o.head
+		case i < o.reads:
+			memory = o.of.Items[o.chunks[i].item].Data
+		case i < o.reads+o.writes:
+			memory = o.of.Into[i-o.reads]
+		default:
+			memory = b.B[:o.replySize]
+		}
+		// The offset begins with the XID, as Linux's does: captures are easier to read.
+		if err := m.register(&o.leases[i], memory, write, uint64(o.xid)<<32); err != nil {
+			m.withdrawAll(o)
+			return true, err
+		}
+	}
+	return true, nil
+}
+
+// callHeader makes the header of a Call whose memory is lent.
+func (m *Machine) callHeader(o *call) (h Header) {
+	l := &m.req.lists
+	used := 0
+	chunk := func(i int) Chunk {
+		first := used
+		used += m.split(l.segments[used:], o.leases[i].Segment)
+		return l.segments[first:used:used]
+	}
+	h = Header{XID: o.xid, Version: m.version, Type: TypeMsg}
+	if o.special {
+		h.Type = TypeNoMsg
+	}
+	for i := range o.chunks[:o.reads] {
+		l.reads[i] = ReadChunk{o.chunks[i].position, chunk(i)}
+	}
+	for i := range o.writes {
+		l.writes[i] = chunk(o.reads + i)
+	}
+	h.Reads, h.Writes = l.reads[:o.reads], l.writes[:o.writes]
+	if h.HasReply = o.hasReply; o.hasReply {
+		h.Reply = chunk(o.reads + o.writes)
+	}
+	if m.version == Version2 && len(o.leases) > 0 {
+		h.InvHandle = o.leases[0].Handle
+	}
+	return h
+}
+
+// split writes the segments of a run of memory, and returns how many they are.
+func (m *Machine) split(list []Segment, s Segment) (n int) {
+	for s.Length > 0 {
+		piece := min(s.Length, m.segmentSize())
+		list[n] = Segment{s.Handle, piece, s.Offset}
+		s.Length -= piece
+		s.Offset += uint64(piece)
+		n++
+	}
+	return n
+}
+
+// nextCall posts the next part of a Call.
+func (m *Machine) nextCall(room int, a *Action) bool {
+	r := &m.req
+	for m.mayMakeCalls() {
+		o := r.sending
+		if o == nil {
+			if r.first == len(r.queue) || !m.credits.mayCall() {
+				return false
+			}
+			o = r.queue[r.first]
+		}
+		if !m.credits.maySend(kindCall) {
+			return false
+		}
+		if o.state != callQueued && o.of == nil {
+			return m.endParts(room, o, a)
+		}
+		ok, err := m.prepare(o)
+		if err == nil && ok {
+			return m.postCall(room, o, a)
+		}
+		if err == nil {
+			return false
+		}
+		if o.state != callQueued {
+			m.giveBack(o, err) // endParts follows
+			o.state = callSending
+			continue
+		}
+		r.unqueue(o)
+		m.finish(o, err)
+		m.out.calls = false
+	}
+	return false
+}
+
+// prepare has a Call ready for its next part.
+func (m *Machine) prepare(o *call) (ok bool, err error) {
+	if o.head == nil {
+		if ok, err = m.plan(o); !ok || err != nil {
+			return ok, err
+		}
+	}
+	if m.isLastPart(o) {
+		return m.lend(o)
+	}
+	return true, nil
+}
+
+// isLastPart reports whether what is left of a Call goes with its lists.
+func (m *Machine) isLastPart(o *call) bool {
+	return o.special || m.callHeaderSize(o)+len(o.head)-o.sent <= m.threshold()
+}
+
+// postCall posts the next part of a Call: its last one, or its only one, with the lists (RPC2-057).
+func (m *Machine) postCall(room int, o *call, a *Action) bool {
+	r := &m.req
+	if !m.isLastPart(o) {
+		h := Header{XID: o.xid, Version: Version2, Type: TypeMsg, Flags: FlagMore}
+		n := min(len(o.head)-o.sent, m.threshold()-m.headerSize(0, 0, 0))
+		if !m.postMessage(room, a, kindPart, &h, o.head[o.sent:][:n], false, nil) {
+			return false
+		}
+		o.sent += n
+		if o.state == callQueued {
+			r.begin(m, o)
+		}
+		o.state, r.sending = callSending, o
+		return true
+	}
+	h := m.callHeader(o)
+	payload := o.head[o.sent:]
+	if o.special {
+		payload = nil
+	}
+	if !m.postMessage(room, a, kindCall, &h, payload, false, nil) {
+		return false
+	}
+	if o.state == callQueued {
+		r.begin(m, o)
+	}
+	o.state, r.sending, o.head = callSent, nil, nil
+	if !o.special {
+		m.put(o.flat)
+		o.flat = nil
+	}
+	m.out.calls = false
+	return true
+}
+
+// endParts ends a message that is given up with an empty part: the next Call's parts would otherwise be taken for more of it. It
+// can never be carried out, as no message of XDR is the beginning of another one of its type.
+func (m *Machine) endParts(room int, o *call, a *Action) bool {
+	h := Header{XID: o.xid, Version: Version2, Type: TypeMsg}
+	if !m.postMessage(room, a, kindCall, &h, nil, false, nil) {
+		return false
+	}
+	m.req.sending, o.head = nil, nil
+	if o.state == callAnswered {
+		m.finish(o, nil)
+		return true
+	}
+	o.state = callSent
+	return true
+}

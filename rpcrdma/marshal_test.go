@@ -1,0 +1,242 @@
+package rpcrdma
+
+import (
+	"bytes"
+	"errors"
+	"testing"
+
+	"github.com/dgrdma/dgrdma/xdr"
+)
+
+// pattern returns n octets that are not those of another call.
+func pattern(n, seed int) []byte {
+	b := make([]byte, n)
+	for i := range b {
+		b[i] = byte(i*7 + seed + i>>8)
+	}
+	return b
+}
+
+// write is a Call with a head of n octets and items, the first one at offset at.
+func write(xid uint32, n, at int, items ...[]byte) *Call {
+	c := &Call{Head: rpcCall(xid, n), MaxReply: 100}
+	for i, data := range items {
+		c.Items = append(c.Items, xdr.Item{At: at + i*8, Data: data})
+	}
+	return c
+}
+
+// fetch puts a Call together as a Responder does: from the payload and the Read chunks.
+func (s *script) fetch(h Header, payload []byte) []byte {
+	s.t.Helper()
+	message := payload
+	for _, r := range h.Reads {
+		var data []byte
+		for _, segment := range r.Segments {
+			data = append(data, s.memory.at(segment, false)...)
+		}
+		if r.Position == 0 {
+			message = data
+			continue
+		}
+		data = appendPad(data, len(data))
+		message = append(bytes.Clone(message[:r.Position]), append(data, message[r.Position:]...)...)
+	}
+	return message
+}
+
+// place writes data into a chunk and returns the chunk as a Reply has it.
+func (s *script) place(c Chunk, data []byte) Chunk {
+	s.t.Helper()
+	back := append(Chunk(nil), c...)
+	for i := range back {
+		n := min(int(back[i].Length), len(data))
+		back[i].Length = uint32(n)
+		copy(s.memory.at(back[i], true), data)
+		data = data[n:]
+	}
+	if len(data) > 0 {
+		s.t.Fatalf("%d octets are more than the chunk takes", len(data))
+	}
+	return back
+}
+
+// TestFormats checks how Calls of all lengths travel, and that the peer finds the same message in each (RPC2-029, RPC2-031, RPC2-034,
+// RPC2-035, RPC2-036, RPC2-044, RPC2-046, RPC2-047, RPC2-052, RPC1-021, RPC1-028, RPC1-032, RPC1-033).
+func TestFormats(t *testing.T) {
+	type want struct {
+		kind    Type
+		reads   int
+		special bool
+		parts   int
+	}
+	for _, x := range []struct {
+		name string
+		call *Call
+		v1   want
+		v2   want
+	}{
+		{"short", write(7, 40, 0), want{TypeMsg, 0, false, 1}, want{TypeMsg, 0, false, 1}},
+		{"short with an item", write(7, 108, 108, pattern(500, 1)), want{TypeMsg, 0, false, 1}, want{TypeMsg, 0, false, 1}},
+		{"as long as a Send", write(7, 4096-28, 0), want{TypeMsg, 0, false, 1}, want{TypeMsg, 0, false, 2}},
+		{"longer than a Send", write(7, 4096-24, 0), want{TypeNoMsg, 1, true, 1}, want{TypeMsg, 0, false, 2}},
+		{"item at the end", write(7, 108, 108, pattern(8193, 1)), want{TypeMsg, 1, false, 1}, want{TypeMsg, 1, false, 1}},
+		{"item and tail", write(7, 120, 108, pattern(8191, 1)), want{TypeMsg, 1, false, 1}, want{TypeMsg, 1, false, 1}},
+		{"two items", write(7, 140, 108, pattern(5001, 1), pattern(7002, 2)), want{TypeNoMsg, 2, true, 1}, want{TypeMsg, 2, false, 1}},
+		{"long and an item", write(7, 9000, 108, pattern(8193, 1)), want{TypeNoMsg, 2, true, 1}, want{TypeMsg, 1, false, 3}},
+		{"empty item", write(7, 5000, 108, nil), want{TypeNoMsg, 1, true, 1}, want{TypeMsg, 0, false, 2}},
+		{"long", write(7, 60000, 0), want{TypeNoMsg, 1, true, 1}, want{TypeMsg, 0, false, 15}},
+	} {
+		for version, want := range map[uint32]want{Version1: x.v1, Version2: x.v2} {
+			s := open(t, version)
+			s.sent = nil
+			c := *x.call
+			s.credit = Credit2(8, 8)
+			s.call(&c)
+			for range 20 { // credits for all parts
+				if version == Version2 {
+					s.receive(Header{Version: 2, Type: TypeNoMsg}, nil)
+				}
+			}
+			var payload []byte
+			parts := 0
+			var h Header
+			for _, b := range s.sent {
+				p, err := NewDecoder(DefaultLimits()).Decode(b, &h)
+				if err != nil || len(b) > 4096 {
+					t.Fatalf("%s: %d octets: %v", x.name, len(b), err)
+				}
+				if h.IsRefresh() {
+					continue
+				}
+				payload = append(payload, p...)
+				if parts++; h.Flags&FlagMore == 0 {
+					break
+				}
+			}
+			special := len(h.Reads) > 0 && h.Reads[0].Position == 0
+			if h.Type != want.kind || len(h.Reads) != want.reads || special != want.special || parts != want.parts {
+				t.Errorf("version %d, %s: %v, %d Read chunks, at 0: %v, %d parts; want %+v", version, x.name, h.Type, len(h.Reads), special, parts, want)
+			}
+			if got, all := s.fetch(h, payload), xdr.AppendFlat(nil, x.call.Head, x.call.Items); !bytes.Equal(got, all) {
+				t.Errorf("version %d, %s: the peer gets another message of %d octets, want %d", version, x.name, len(got), len(all))
+			}
+			s.receive(s.reply(7), rpcReply(7, 28))
+			if s.done(); c.Err != nil {
+				t.Errorf("version %d, %s: %v", version, x.name, c.Err)
+			}
+			s.clean(1)
+		}
+	}
+}
+
+// TestWriteChunks checks that results are placed into the memory of the Call, and that it is withdrawn when the Call returns (RPC2-038,
+// RPC2-039, RPC2-040, RPC2-041, RPC2-095, RPC1-029, RPC1-030).
+func TestWriteChunks(t *testing.T) {
+	bothVersions(t, func(t *testing.T, version uint32) {
+		for _, n := range []int{0, 1, 8191, 8192} {
+			s := open(t, version)
+			into := make([]byte, 8192)
+			c := s.call(&Call{Head: rpcCall(7, 100), Into: [][]byte{into}, MaxReply: 128})
+			h, _ := s.message()
+			if len(h.Writes) != 1 || h.Writes[0].Length() != 8192 || h.HasReply {
+				t.Fatalf("sent %+v", h)
+			}
+			back := s.reply(7)
+			back.Writes = []Chunk{s.place(h.Writes[0], pattern(n, 3))}
+			s.receive(back, rpcReply(7, 128))
+			if s.done(); c.Err != nil || c.Placed != [MaxInto]int{n, -1, -1, -1} || !bytes.Equal(into[:n], pattern(n, 3)) {
+				t.Errorf("returned %v, placed %v", c.Err, c.Placed)
+			}
+			s.clean(1)
+		}
+	})
+}
+
+// TestReplyChunk checks that a Reply chunk is given whenever the longest Reply does not fit into what is received, never with Write
+// chunks toward version 1, and not in version 2 as long as the Reply has few parts (RPC2-048, RPC2-050, RPC2-051, RPC1-022, RPC1-027).
+func TestReplyChunk(t *testing.T) {
+	into := func() [][]byte { return [][]byte{make([]byte, 8192)} }
+	for _, x := range []struct {
+		name     string
+		version  uint32
+		into     [][]byte
+		max      int
+		writes   int
+		replyLen int // of the chunk
+	}{
+		{"fits", Version1, nil, 4096 - 28, 0, 0}, {"does not", Version1, nil, 4096 - 27, 0, 4096 - 27},
+		{"fits beside a Write chunk", Version1, into(), 4096 - 28 - 24, 1, 0},
+		{"does not", Version1, into(), 4096 - 28 - 23, 0, 4096 - 28 - 23 + 8192},
+		{"some parts", Version2, nil, 30000, 0, 0}, {"many parts", Version2, nil, 40000, 0, 40000},
+		{"many parts beside a Write chunk", Version2, into(), 40000, 1, 40000},
+	} {
+		s := open(t, x.version)
+		c := s.call(&Call{Head: rpcCall(7, 100), Into: x.into, MaxReply: x.max})
+		h, _ := s.message()
+		if len(h.Writes) != x.writes || h.HasReply != (x.replyLen > 0) || h.Reply.Length() != uint64(x.replyLen) {
+			t.Errorf("version %d, %s: %d Write chunks, Reply chunk of %d octets", x.version, x.name, len(h.Writes), h.Reply.Length())
+		}
+		if !h.HasReply {
+			continue
+		}
+		back := s.reply(7)
+		back.Type, back.HasReply = TypeNoMsg, true
+		for _, w := range h.Writes {
+			back.Writes = append(back.Writes, s.place(w, pattern(9, 1)))
+		}
+		long := rpcReply(7, x.max)
+		back.Reply = s.place(h.Reply, long)
+		s.receive(back, nil)
+		if s.done(); c.Err != nil || !bytes.Equal(c.Message, long) {
+			t.Errorf("version %d, %s: %v, %d octets", x.version, x.name, c.Err, len(c.Message))
+		}
+		s.clean(1)
+	}
+}
+
+// TestSmallThreshold checks that a peer that has said nothing at connection set-up gets and sends 1024 octets at most inline
+// (RPC1-020, RPC1-023).
+func TestSmallThreshold(t *testing.T) {
+	c := usual()
+	c.Peer = Private{}
+	s := begin(t, c)
+	s.call(write(7, 108, 108, pattern(900, 1)))
+	if h, _ := s.message(); len(h.Reads) != 1 {
+		t.Errorf("an item of 900 octets goes inline")
+	}
+	s.receive(s.reply(7), rpcReply(7, 28))
+	s.call(&Call{Head: rpcCall(8, 40), MaxReply: 1000})
+	if h, _ := s.message(); !h.HasReply {
+		t.Error("no Reply chunk for 1000 octets")
+	}
+}
+
+// TestRegisterFails checks that a Call whose memory cannot be registered returns, and that nothing of it is left.
+func TestRegisterFails(t *testing.T) {
+	bothVersions(t, func(t *testing.T, version uint32) {
+		for _, head := range []int{100, 9000} { // with parts, some of which are sent before
+			s := open(t, version)
+			s.credit = Credit2(8, 8)
+			s.receive(Header{Version: s.version, Type: TypeError, Flags: FlagResponse, Report: Report{Code: CodeChunk}}, nil)
+			s.sent = nil
+			s.memory.refuse = errors.New("no more memory")
+			c := s.call(&Call{Head: rpcCall(7, head), Into: [][]byte{make([]byte, 8192)}, MaxReply: 128})
+			if s.done() != c || c.Err == nil || c.Sent != (version == Version2 && head > 4096) {
+				t.Fatalf("returned %v, sent %v", c.Err, c.Sent)
+			}
+			if c.Sent {
+				if h, payload := s.message(); h.XID != 7 || h.Flags&FlagMore != 0 || len(payload) != 0 {
+					t.Errorf("the parts end with %+v", h)
+				}
+				s.receive(s.reply(7), rpcReply(7, 24))
+			}
+			s.call(&Call{Head: rpcCall(8, 40)})
+			s.receive(s.reply(8), rpcReply(8, 28))
+			if s.done(); s.closed != nil {
+				t.Error(s.closed)
+			}
+			s.clean(1)
+		}
+	})
+}

@@ -1,0 +1,57 @@
+package rpcrdma
+
+// Memory registers memory for the peer. Neither method blocks.
+type Memory interface {
+	// Register lets the peer of this connection, and no other one, use memory: to write it, or else to read it. It sets
+	// the Segment and Region of the Lease. Base is the offset of the first octet.
+	// If the Lease has a Region, that one is registered again.
+	Register(l *Lease, b []byte, write bool, base uint64) error
+	// Withdraw ends that. When it returns, the peer touches the memory no more. A Lease that the peer has
+	// invalidated is withdrawn as well: part of the peer's last access may still be there.
+	Withdraw(l *Lease)
+}
+
+// Lease is memory that the peer may use. Leases are inside Calls and are moved with them: Memory keeps no pointer
+// to one.
+type Lease struct {
+	Segment      // as the peer is told
+	Region  any  // of Memory
+	Live    bool // from Register until Withdraw; kept by the machine
+}
+
+// Pool is buffers, of all connections. Neither method blocks.
+type Pool interface {
+	// Get returns a Buffer whose B has a length of n. It returns nil if there is none now; the machine then tries again
+	// when it is told anything.
+	Get(n int) *Buffer
+	Put(*Buffer)
+}
+
+// Buffer is memory that has one owner at a time, who hands it on or gives it back to the Pool.
+type Buffer struct {
+	B []byte
+}
+
+// register makes a lease.
+func (m *Machine) register(l *Lease, b []byte, write bool, base uint64) error {
+	if err := m.memory.Register(l, b, write, base); err != nil {
+		return err
+	}
+	l.Live = true
+	return nil
+}
+
+// withdraw ends a lease, if it is one.
+func (m *Machine) withdraw(l *Lease) {
+	if l.Live {
+		m.memory.Withdraw(l)
+		l.Live = false
+	}
+}
+
+// put gives a buffer back, if there is one.
+func (m *Machine) put(b *Buffer) {
+	if b != nil {
+		m.pool.Put(b)
+	}
+}

@@ -1,0 +1,186 @@
+package rpcrdma
+
+import "time"
+
+// sequence is the parts of a Reply of version 2 that are coming.
+type sequence struct {
+	on       bool
+	xid      uint32
+	of       *call // nil: the parts are dropped
+	deadline time.Time
+}
+
+// received takes a Reply, or a part of one. Nothing of it is used before all of it was held against what the Call
+// has offered.
+func (r *requester) received(m *Machine, now time.Time, h *Header, payload []byte, b *Buffer, invalidated bool, stag uint32) {
+	o := r.find(h.XID)
+	more := h.Flags&FlagMore != 0
+	if invalidated && (more || o == nil || !o.lends(stag, m.version)) {
+		m.close(ErrProtocol) // RPC2-064
+		m.put(b)
+		return
+	}
+	if r.sequence.on || more {
+		r.part(m, now, o, h, payload)
+		m.put(b)
+		return
+	}
+	switch {
+	case o == nil:
+		r.unmatched++ // ONC-009
+		m.put(b)
+	case h.Type == TypeMsg && !isReply(payload, h.XID):
+		m.countMalformed(now) // RPC1-002, RPC2-066
+		m.put(b)
+	case h.Type == TypeMsg:
+		m.complete(o, h, payload, b)
+	default:
+		m.complete(o, h, nil, nil)
+		m.put(b)
+	}
+}
+
+// lends reports whether the peer may have withdrawn memory of a tag by the Reply to the Call: in version 1 any, and in version 2
+// what the Call said.
+func (o *call) lends(stag uint32, version uint32) bool {
+	for i := range o.leases {
+		if o.leases[i].Live && o.leases[i].Handle == stag {
+			return version == Version1 || i == 0
+		}
+	}
+	return false
+}
+
+// isReply reports whether an RPC message is a Reply of an XID.
+func isReply(message []byte, xid uint32) bool {
+	return len(message) >= leastRPC && word(message, 0) == xid && word(message, wordSize) == msgReply
+}
+
+// part takes a part of a Reply, the first one of which has begun a sequence (RPC2-046). A message of another XID or type is not one
+// (RPC2-056): the Reply that it should have been is lost.
+func (r *requester) part(m *Machine, now time.Time, o *call, h *Header, payload []byte) {
+	s := &r.sequence
+	if !s.on {
+		*s = sequence{true, h.XID, o, now.Add(m.cfg.PartTime)}
+		if o == nil {
+			r.unmatched++
+		} else if o.state == callSent {
+			o.state = callCollecting
+		}
+	}
+	if h.XID != s.xid || h.Type != TypeMsg {
+		m.countMalformed(now)
+		if o != nil {
+			m.end(o, ErrReply)
+		}
+		return
+	}
+	if s.of != nil && s.of.of != nil && !m.collect(s.of, payload) {
+		m.end(s.of, ErrReply)
+	}
+	if h.Flags&FlagMore != 0 {
+		return
+	}
+	o = s.of
+	*s = sequence{}
+	if o != nil {
+		m.complete(o, h, nil, nil)
+	}
+}
+
+// collect keeps a part of a Reply, until there are Config.MaxReply octets (RPC2-104). It reports whether it could.
+func (m *Machine) collect(o *call, part []byte) bool {
+	need := o.collected + len(part)
+	if need > m.cfg.MaxReply {
+		return false
+	}
+	if o.parts == nil || need > len(o.parts.B) {
+		b := m.pool.Get(min(max(2*need, m.replyThreshold()), m.cfg.MaxReply))
+		if b == nil {
+			return false
+		}
+		if o.parts != nil {
+			copy(b.B, o.parts.B[:o.collected])
+			m.put(o.parts)
+		}
+		o.parts = b
+	}
+	copy(o.parts.B[o.collected:], part)
+	o.collected = need
+	return true
+}
+
+// complete ends a Call with its Reply. The message is that of a Send, whose buffer is b; of a Reply chunk; or what was collected.
+func (m *Machine) complete(o *call, h *Header, message []byte, b *Buffer) {
+	placed, n, ok := m.checkReply(o, h)
+	m.withdrawAll(o) // before anything of what the peer wrote is looked at
+	c := o.of
+	if c == nil {
+		m.put(b)
+		m.end(o, nil)
+		return
+	}
+	from := &o.reply
+	switch {
+	case b != nil:
+		from = &b
+	case h.Type == TypeMsg:
+		from, n = &o.parts, o.collected
+	}
+	if ok && b == nil {
+		ok = *from != nil // or only empty parts came
+		if ok {
+			message = (*from).B[:n]
+			ok = isReply(message, o.xid)
+		}
+	}
+	if !ok || len(message) > m.cfg.MaxReply {
+		m.put(b)
+		m.end(o, ErrReply)
+		return
+	}
+	c.Message, c.Reply, c.Placed = message, *from, placed
+	*from = nil
+	m.end(o, nil)
+}
+
+// checkReply holds the lists of a Reply against what the Call has offered (RPC2-039, RPC2-102). It returns how many octets were
+// placed in each Write chunk, and how many are in the Reply chunk.
+func (m *Machine) checkReply(o *call, h *Header) (placed [MaxInto]int, reply int, ok bool) {
+	for i := range placed {
+		placed[i] = -1
+	}
+	if len(h.Reads) > 0 || len(h.Writes) != o.writes || h.HasReply && !o.hasReply {
+		return placed, 0, false
+	}
+	for i := range h.Writes {
+		if placed[i], ok = m.returned(&o.leases[o.reads+i], h.Writes[i]); !ok {
+			return placed, 0, false
+		}
+	}
+	if h.HasReply {
+		if reply, ok = m.returned(&o.leases[o.reads+o.writes], h.Reply); !ok {
+			return placed, 0, false
+		}
+	}
+	return placed, reply, (h.Type == TypeNoMsg) == (reply > 0)
+}
+
+// returned holds a chunk of a Reply against the one that was given: the same segments, filled in order.
+func (m *Machine) returned(l *Lease, c Chunk) (n int, ok bool) {
+	if len(c) != m.segmentsOf(int(l.Length)) {
+		return 0, false
+	}
+	s, full := l.Segment, true
+	for i := range c {
+		piece := min(s.Length, m.segmentSize())
+		if c[i].Handle != s.Handle || c[i].Offset != s.Offset || c[i].Length > piece || !full && c[i].Length > 0 {
+			return 0, false
+		}
+		full = c[i].Length == piece
+		n += int(c[i].Length)
+		s.Length -= piece
+		s.Offset += uint64(piece)
+	}
+	return n, true
+}

@@ -1,0 +1,381 @@
+package rpcrdma
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+)
+
+// fakeMemory is memory that the peer may use, by its tag. Access to what is not lent fails the test.
+type fakeMemory struct {
+	t      testing.TB
+	lent   map[uint32]*fakeRegion
+	next   uint32
+	refuse error // of the next Register
+	count  int   // of Registers
+}
+
+type fakeRegion struct {
+	b      []byte
+	write  bool
+	base   uint64
+	handle uint32
+}
+
+func (f *fakeMemory) Register(l *Lease, b []byte, write bool, base uint64) error {
+	if err := f.refuse; err != nil {
+		f.refuse = nil
+		return err
+	}
+	f.count++
+	f.next += 0x101
+	r, _ := l.Region.(*fakeRegion)
+	if r == nil {
+		r = new(fakeRegion)
+		l.Region = r
+	}
+	*r = fakeRegion{b, write, base + 0x1000, f.next}
+	f.lent[r.handle] = r
+	l.Segment = Segment{r.handle, uint32(len(b)), r.base}
+	return nil
+}
+
+func (f *fakeMemory) Withdraw(l *Lease) {
+	r := f.lent[l.Handle]
+	if r == nil || r != l.Region {
+		f.t.Errorf("memory %#x is withdrawn and was not lent", l.Handle)
+	}
+	delete(f.lent, l.Handle)
+}
+
+// at returns the memory of a segment, for the peer's access.
+func (f *fakeMemory) at(s Segment, write bool) []byte {
+	r := f.lent[s.Handle]
+	if r == nil || r.write != write || s.Offset < r.base || s.Offset-r.base+uint64(s.Length) > uint64(len(r.b)) {
+		f.t.Fatalf("the peer's access to %+v is to nothing that is lent", s)
+	}
+	return r.b[s.Offset-r.base:][:s.Length]
+}
+
+// fakePool is a pool that fills what it gets back, so that what is used afterwards shows.
+type fakePool struct {
+	t    testing.TB
+	out  map[*Buffer]bool
+	free []*Buffer
+	none int // the next Gets fail
+}
+
+func (f *fakePool) Get(n int) *Buffer {
+	if f.none > 0 {
+		f.none--
+		return nil
+	}
+	for i, b := range f.free {
+		if cap(b.B) >= n {
+			f.free = slices.Delete(f.free, i, i+1)
+			b.B = b.B[:n]
+			f.out[b] = true
+			return b
+		}
+	}
+	b := &Buffer{B: make([]byte, n)}
+	f.out[b] = true
+	return b
+}
+
+func (f *fakePool) Put(b *Buffer) {
+	if !f.out[b] {
+		f.t.Error("a buffer is given back that is not out")
+	}
+	delete(f.out, b)
+	b.B = b.B[:cap(b.B)]
+	for i := range b.B {
+		b.B[i] = 0xdb
+	}
+	f.free = append(f.free, b)
+}
+
+// script is a machine whose peer the test is.
+type script struct {
+	t        testing.TB
+	m        *Machine
+	memory   *fakeMemory
+	pool     *fakePool
+	now      time.Time
+	version  uint32
+	room     int
+	receives int // that are posted
+	sent     [][]byte
+	posts    []Action
+	returned []*Call
+	answered int
+	closed   error
+	credit   uint32 // of what the peer sends
+}
+
+// usual is the Config of a client.
+func usual() Config {
+	p := Private{4096, 4096, true}
+	return Config{Side: Client, Lowest: 1, Highest: 1, Window: 8, Sends: 64, SendSize: 4096, ReceiveSize: 4096, Local: p, Peer: p,
+		ORD: 4, MaxCall: 1 << 20, MaxReply: 1 << 20, First: 10 * time.Second, PartTime: 10 * time.Second, GiveUp: 30 * time.Second}
+}
+
+// begin makes a machine that has said what it says first.
+func begin(t testing.TB, c Config) *script {
+	s := &script{t: t, now: time.Unix(1000, 0), room: 64, receives: c.Posted(), credit: 8, version: c.Highest}
+	s.memory = &fakeMemory{t: t, lent: make(map[uint32]*fakeRegion)}
+	s.pool = &fakePool{t: t, out: make(map[*Buffer]bool)}
+	s.m = New(&c, s.memory, s.pool, s.now)
+	s.run()
+	return s
+}
+
+// open makes a client of a version, with which Calls go.
+func open(t testing.TB, version uint32) *script {
+	c := usual()
+	c.Highest = version
+	s := begin(t, c)
+	if version == Version2 {
+		s.sent = nil
+		s.credit = Credit2(8, 8)
+		s.receive(Header{XID: 1, Version: 2, Type: TypeConnProp}, nil)
+		s.credit = Credit2(8, 1)
+	}
+	return s
+}
+
+// run carries out what the machine says. Works complete at once.
+func (s *script) run() {
+	var a Action
+	for s.m.Next(s.room, &a) {
+		switch a.Kind {
+		case ActPost:
+			s.posts = append(s.posts, a)
+			if a.Op == OpSend {
+				s.sent = append(s.sent, bytes.Clone(a.Data))
+			}
+			s.m.Completed(s.now, a.Serial)
+		case ActReceive:
+			s.receives += a.N
+		case ActReturn:
+			s.returned = append(s.returned, a.Call)
+		case ActClose:
+			s.closed = a.Err
+		case ActAnswered:
+			s.answered++
+		}
+	}
+}
+
+// raw has the machine receive octets.
+func (s *script) raw(message []byte, invalidated ...uint32) {
+	s.t.Helper()
+	if s.receives--; s.receives < 0 {
+		s.t.Fatal("a message meets no receive")
+	}
+	b := s.pool.Get(s.m.cfg.ReceiveSize)
+	n := copy(b.B, message)
+	var stag uint32
+	if len(invalidated) > 0 {
+		stag = invalidated[0]
+	}
+	s.m.Received(s.now, b, n, len(invalidated) > 0, stag)
+	s.run()
+}
+
+// receive has the machine receive a message.
+func (s *script) receive(h Header, payload []byte, invalidated ...uint32) {
+	s.t.Helper()
+	if h.Version == 0 {
+		h.Version = s.version
+	}
+	if h.Credit == 0 {
+		h.Credit = s.credit
+	}
+	s.raw(append(h.Append(nil), payload...), invalidated...)
+}
+
+// message decodes the last message that the machine has sent.
+func (s *script) message() (h Header, payload []byte) {
+	s.t.Helper()
+	if len(s.sent) == 0 {
+		s.t.Fatal("nothing was sent")
+	}
+	payload, err := NewDecoder(DefaultLimits()).Decode(s.sent[len(s.sent)-1], &h)
+	if err != nil {
+		s.t.Fatalf("the machine has sent what cannot be used: %v", err)
+	}
+	return h, payload
+}
+
+// rpcCall returns a Call of n octets.
+func rpcCall(xid uint32, n int) []byte {
+	b := make([]byte, n)
+	for i := range b {
+		b[i] = byte(i)
+	}
+	binary.BigEndian.PutUint32(b, xid)
+	binary.BigEndian.PutUint32(b[4:], msgCall)
+	return b
+}
+
+// rpcReply returns a Reply of n octets.
+func rpcReply(xid uint32, n int) []byte {
+	b := rpcCall(xid, n)
+	binary.BigEndian.PutUint32(b[4:], msgReply)
+	return b
+}
+
+// reply is the header of a plain Reply.
+func (s *script) reply(xid uint32) Header {
+	h := Header{XID: xid, Version: s.version, Type: TypeMsg}
+	if s.version == Version2 {
+		h.Flags = FlagResponse
+	}
+	return h
+}
+
+// call makes a Call and has it sent as far as it goes.
+func (s *script) call(c *Call) *Call {
+	s.t.Helper()
+	if err := s.m.Call(s.now, c); err != nil {
+		s.t.Fatal(err)
+	}
+	s.run()
+	return c
+}
+
+// done returns the Call that has returned since the last time.
+func (s *script) done() *Call {
+	s.t.Helper()
+	if len(s.returned) != 1 {
+		s.t.Fatalf("%d Calls have returned, want 1", len(s.returned))
+	}
+	c := s.returned[0]
+	s.returned = nil
+	return c
+}
+
+// clean checks that nothing is lent, and no buffer is out but those of Replies that the program has.
+func (s *script) clean(replies int) {
+	s.t.Helper()
+	if len(s.memory.lent) != 0 || len(s.pool.out) != replies {
+		s.t.Errorf("%d pieces of memory are lent, %d buffers out (%d with the program)", len(s.memory.lent), len(s.pool.out), replies)
+	}
+}
+
+func bothVersions(t *testing.T, f func(t *testing.T, version uint32)) {
+	for _, v := range []uint32{Version1, Version2} {
+		t.Run(fmt.Sprintf("version %d", v), func(t *testing.T) { f(t, v) })
+	}
+}
+
+// TestCallAndReply checks that an inline Call goes in one Send, and its Reply returns it (RPC2-001, RPC2-044, RPC1-002).
+func TestCallAndReply(t *testing.T) {
+	bothVersions(t, func(t *testing.T, version uint32) {
+		s := open(t, version)
+		c := s.call(&Call{Head: rpcCall(7, 40)})
+		h, payload := s.message()
+		if h.XID != 7 || h.Type != TypeMsg || !h.noLists() || !bytes.Equal(payload, rpcCall(7, 40)) {
+			t.Fatalf("sent %+v and %d octets", h, len(payload))
+		}
+		s.receive(s.reply(7), rpcReply(7, 28))
+		if s.done() != c || c.Err != nil || !c.Sent || !bytes.Equal(c.Message, rpcReply(7, 28)) {
+			t.Fatalf("returned %+v", c)
+		}
+		s.clean(1)
+	})
+}
+
+// TestQueue checks that Calls wait in order for the peer, and that a Call is refused if too many wait or one has its XID (RPC2-002).
+func TestQueue(t *testing.T) {
+	bothVersions(t, func(t *testing.T, version uint32) {
+		s := open(t, version)
+		for i := range s.m.cfg.Window * (mostQueued + 1) {
+			err := s.m.Call(s.now, &Call{Head: rpcCall(uint32(100+i), 40)})
+			if s.run(); err != nil && !errors.Is(err, ErrQueue) {
+				t.Fatal(err)
+			}
+		}
+		if err := s.m.Call(s.now, &Call{Head: rpcCall(1, 40)}); !errors.Is(err, ErrQueue) {
+			t.Errorf("a Call too many: %v", err)
+		}
+		h := s.reply(100)
+		h.Credit = Credit2(8, 8) // in version 1 more than enough
+		s.receive(h, rpcReply(100, 28))
+		if err := s.m.Call(s.now, &Call{Head: rpcCall(101, 40)}); !errors.Is(err, ErrXID) {
+			t.Errorf("an XID again: %v", err)
+		}
+		for i, b := range s.sent {
+			if p, _ := Peek(b); p.XID != uint32(100+i) {
+				t.Errorf("message %d has xid %d", i, p.XID)
+			}
+		}
+	})
+}
+
+// TestMalformed checks that a peer whose messages cannot be used is left after a number of them in a minute.
+func TestMalformed(t *testing.T) {
+	bothVersions(t, func(t *testing.T, version uint32) {
+		s := open(t, version)
+		for range 3 {
+			for range maxMalformed {
+				s.raw([]byte{1, 2, 3})
+			}
+			if s.closed != nil {
+				t.Fatal("the connection has ended early")
+			}
+			s.now = s.now.Add(malformedTime)
+		}
+		for range maxMalformed + 1 {
+			s.raw([]byte{1, 2, 3})
+		}
+		if !errors.Is(s.closed, ErrProtocol) {
+			t.Errorf("the connection has ended with %v", s.closed)
+		}
+	})
+}
+
+// TestWindow checks that at most as many Calls are out as the peer and this side have room for, whatever the peer grants
+// (RPC1-010, RPC1-011, RPC1-012, RPC1-013, RPC1-015, RPC2-114).
+func TestWindow(t *testing.T) {
+	for _, x := range []struct {
+		name         string
+		version      uint32
+		first, grant uint32
+		out          int // after the grant
+	}{
+		{"1: few", Version1, 1, 3, 3}, {"1: none counts as 1", Version1, 1, 0, 1}, {"1: more than there are receives", Version1, 1, 1<<32 - 1, 8},
+		{"2: few", Version2, 0, Credit2(5, 5), 5}, {"2: many", Version2, 0, Credit2(1<<16-1, 1<<16-1), 8}, {"2: none counts as 1", Version2, 0, Credit2(0, 0), 1},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			c := usual()
+			c.Highest = x.version
+			s := begin(t, c)
+			if x.version == Version1 {
+				s.call(&Call{Head: rpcCall(7, 40)})
+			} else {
+				s.receive(Header{XID: 9, Version: 2, Type: TypeConnProp, Credit: x.grant}, nil)
+			}
+			s.sent = nil
+			for i := range 20 {
+				s.call(&Call{Head: rpcCall(uint32(100+i), 40)})
+			}
+			if x.version == Version1 {
+				if len(s.sent) != 0 {
+					t.Fatalf("%d Calls more are out before the first Reply", len(s.sent))
+				}
+				h := s.reply(7)
+				h.Credit = x.grant
+				s.raw(append(h.Append(nil), rpcReply(7, 28)...))
+			}
+			if len(s.sent) != x.out || s.closed != nil {
+				t.Errorf("%d Calls are out, want %d (%v)", len(s.sent), x.out, s.closed)
+			}
+		})
+	}
+}
