@@ -87,5 +87,5 @@ func (h *Header) hasHandle(handle uint32) bool {
 			return true
 		}
 	}
-	return h.HasReply && h.Reply.has(handle)
+	return h.Reply.has(handle)
 }

@@ -44,7 +44,7 @@ func TestUnreduced(t *testing.T) {
 		{"an item beyond the end", []ReadChunk{item(44, 7)}, 40, 0, false},
 		{"the second after the first", []ReadChunk{item(40, 7), item(52, 5)}, 44, 60, true},
 		{"the second beyond", []ReadChunk{item(40, 7), item(56, 5)}, 44, 0, false},
-		{"the message itself", []ReadChunk{item(0, 1000)}, 0, 1000, true},
+		{"the message itself", []ReadChunk{item(0, 1001)}, 0, 1001, true},
 		{"the message and an item", []ReadChunk{item(0, 1000), item(1000, 5)}, 0, 1008, true},
 		{"an item beyond the message", []ReadChunk{item(0, 1000), item(1004, 5)}, 0, 0, false},
 	} {

@@ -110,7 +110,7 @@ func (d *Decoder) decode(m *message) *Fault {
 			return m.errVers(layout)
 		}
 	}
-	if p.Version < d.Lowest || p.Version > d.Highest || p.Version >= uint32(len(shapes)) {
+	if p.Version < d.Lowest || p.Version > d.Highest {
 		return d.version(m)
 	}
 	m.shape = &shapes[p.Version]
@@ -120,10 +120,10 @@ func (d *Decoder) decode(m *message) *Fault {
 	}
 	m.at = PrefixSize1 - wordSize
 	switch {
-	case !t.known:
-		return m.refuse(Report{Code: m.shape.unknown}, "the type is unknown")
+	case t.dropped:
+		return m.drop("the type is not in use")
 	case t.body == noBody:
-		return m.refuse(Report{Code: t.refused}, "the type is not in use")
+		return m.refuse(Report{Code: m.shape.unknown}, "the type is unknown")
 	}
 	m.at = PrefixSize1
 	if m.shape.prefix == PrefixSize2 {

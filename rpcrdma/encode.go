@@ -8,7 +8,7 @@ import (
 // shape returns what the header looks like. It panics if its version has no such type: the header of
 // a message that this side sends does not come from the network.
 func (h *Header) shape() (*versionShape, body) {
-	if h.Version >= Version1 && h.Version < uint32(len(shapes)) && int64(h.Type) < int64(len(shapes[h.Version].types)) {
+	if h.Version < uint32(len(shapes)) && int64(h.Type) < int64(len(shapes[h.Version].types)) {
 		if t := shapes[h.Version].types[h.Type]; t.body != noBody {
 			return &shapes[h.Version], t.body
 		}

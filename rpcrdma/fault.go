@@ -21,7 +21,7 @@ func (f *Fault) Dropped() bool { return f.Report.Code == 0 }
 // EitherSide reports whether either side sends the answer. Other answers are sent by Responders, and a
 // Requester drops the message (RPC2-090).
 func (f *Fault) EitherSide() bool {
-	return !f.Dropped() && reportShapes[f.Version][f.Report.Code].eitherSide
+	return reportShapes[f.Version][f.Report.Code].eitherSide
 }
 
 // Answer returns the header of the answer, if there is one.

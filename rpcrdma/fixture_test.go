@@ -50,7 +50,7 @@ func refused(t *testing.T, d *Decoder, b []byte) *Fault {
 		t.Fatalf("%x decodes as %+v, want a Fault", b, h)
 	}
 	if payload != nil {
-		t.Errorf("%x has a payload beside its fault", b)
+		t.Errorf("%x has a payload and a fault", b)
 	}
 	if f.At < 0 || f.At > len(b) {
 		t.Errorf("%v: the message has %d octets", f, len(b))

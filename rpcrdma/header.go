@@ -65,8 +65,8 @@ type Header struct {
 	InvHandle uint32 // version 2: the handle that the Reply may invalidate, or 0
 	Reads     []ReadChunk
 	Writes    []Chunk
-	Reply     Chunk
 	HasReply  bool // a Reply chunk is there, if with 0 segments
+	Reply     Chunk
 
 	Report     Report     // of ERROR
 	Properties []Property // of CONNPROP

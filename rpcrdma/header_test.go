@@ -50,9 +50,12 @@ func TestErrVersOfEitherLayout(t *testing.T) {
 	if h, _ := taken(t, one, wire(0x77, 2, 64, 4, 1, 6, 7)); h.Report.Low != 6 || h.Report.High != 7 {
 		t.Errorf("6..7 on version 1: %+v", h)
 	}
-	for _, b := range [][]byte{wire(0x77, 1, 64, 4, 1, 2, 1), wire(0x77, 2, 64, 4, response, 1, 3, 2)} {
+	for name, b := range map[string][]byte{
+		"a range that is none": wire(0x77, 1, 64, 4, 1, 2, 1), "and in the other layout": wire(0x77, 2, 64, 4, response, 1, 3, 2),
+		"without RESPONSE": wire(0x77, 2, 64, 4, 0, 1, 1, 2), "without RESPONSE, of another version": wire(0x77, 3, 64, 4, 0, 1, 1, 2),
+	} {
 		if f := refused(t, both, b); !f.Dropped() {
-			t.Errorf("a range that is none: %v", f)
+			t.Errorf("%s: %v", name, f)
 		}
 	}
 }
@@ -91,22 +94,21 @@ func TestRefresh(t *testing.T) {
 	if h, _ := taken(t, d, wire(0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0)); h.IsRefresh() {
 		t.Error("a MSG is a refresh")
 	}
+	if h, _ := taken(t, d, wire(0, 2, 0, 1, 0, 0, 1, 0, 9, 100, 0, 0, 0, 0, 0)); h.IsRefresh() {
+		t.Error("a Call in a chunk is a refresh")
+	}
+	for name, lists := range map[string][]uint32{"a Write list": {0, 1, 0, 0, 0}, "a Reply chunk": {0, 0, 1, 0}} {
+		if f := refused(t, d, wire(join([]uint32{0, 2, 0, 1, 0, 0}, lists)...)); code(f) != "BAD_XDR" {
+			t.Errorf("with %s: %v", name, f)
+		}
+	}
 }
 
-// TestNames checks how types and codes are named.
+// TestNames checks how types are named.
 func TestNames(t *testing.T) {
 	for want, got := range map[string]fmt.Stringer{"MSG": TypeMsg, "CONNPROP": TypeConnProp, "type 6": Type(6), "type 4294967295": Type(1<<32 - 1)} {
 		if got.String() != want {
 			t.Errorf("%v, want %s", got, want)
-		}
-	}
-	for _, c := range []struct {
-		code    ErrorCode
-		version uint32
-		want    string
-	}{{2, 1, "ERR_CHUNK"}, {2, 2, "BAD_XDR"}, {100, 2, "SYSTEM"}, {100, 1, "error 100"}, {1, 0, "error 1"}, {1, 3, "error 1"}} {
-		if got := c.code.Name(c.version); got != c.want {
-			t.Errorf("code %d of version %d is %s, want %s", c.code, c.version, got, c.want)
 		}
 	}
 }

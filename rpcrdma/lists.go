@@ -21,7 +21,7 @@ func (d *Decoder) lists(m *message) *Fault {
 		return f
 	}
 	has, f := m.follows()
-	if !has || f != nil {
+	if !has {
 		return f
 	}
 	m.h.HasReply = true
@@ -29,7 +29,7 @@ func (d *Decoder) lists(m *message) *Fault {
 	return f
 }
 
-// follows reads the word that says whether optional data follow.
+// follows reads the word that says whether optional data follow; none do where the word is a fault.
 func (m *message) follows() (bool, *Fault) {
 	v, ok := m.word()
 	switch {
@@ -50,7 +50,7 @@ func (d *Decoder) readList(m *message) *Fault {
 	n, first := 0, 0
 	for {
 		has, f := m.follows()
-		if !has || f != nil {
+		if !has {
 			return f
 		}
 		if m.left() < readSegmentSize {
@@ -87,7 +87,7 @@ func (d *Decoder) writeList(m *message) *Fault {
 	chunks := within(d.Limits.WriteChunks, MaxWriteChunks)
 	for n := 0; ; n++ {
 		has, f := m.follows()
-		if !has || f != nil {
+		if !has {
 			return f
 		}
 		if n >= chunks {

@@ -36,7 +36,7 @@ func (p Private) Append(b []byte) []byte {
 	return append(b, privateVersion, flags, byte(units(p.SendSize)-1), byte(units(p.ReceiveSize)-1))
 }
 
-// units returns how much of a size can be said.
+// units returns how much of a size can be said. The least is DefaultThreshold1.
 func units(size int) int { return min(max(size/privateUnit, 1), privateUnits) }
 
 // ParsePrivate reads private data, of which the first 8 octets count. Data that are of something else, or of another
@@ -49,10 +49,7 @@ func ParsePrivate(b []byte) Private {
 }
 
 // Thresholds1 returns the length of the longest Send of version 1 from this side to the peer, and of that from the peer,
-// from what both sides have said.
+// from what both sides have said. A side that has said nothing counts as the least, which is the default.
 func Thresholds1(local, peer Private) (send, receive int) {
-	if local == (Private{}) || peer == (Private{}) {
-		return DefaultThreshold1, DefaultThreshold1
-	}
 	return min(units(local.SendSize), units(peer.ReceiveSize)) * privateUnit, min(units(peer.SendSize), units(local.ReceiveSize)) * privateUnit
 }

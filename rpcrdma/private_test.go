@@ -76,6 +76,7 @@ func TestThresholds1(t *testing.T) {
 		{Private{4096, 8192, false}, Private{2048, 16384, false}, 4096, 2048},
 		{Private{16384, 1024, false}, Private{2048, 4096, false}, 4096, 1024},
 		{Private{5000, 5000, false}, Private{8192, 8192, false}, 4096, 4096},
+		{Private{1023, 1023, true}, Private{8192, 8192, true}, 1024, 1024},
 		{Private{1 << 30, 1 << 30, false}, Private{262144, 262144, false}, 262144, 262144},
 	} {
 		if send, receive := Thresholds1(c.local, c.peer); send != c.send || receive != c.receive {

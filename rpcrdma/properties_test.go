@@ -42,6 +42,7 @@ func TestProperties(t *testing.T) {
 	}{
 		{"none", []uint32{0}, DefaultProperties()},
 		{"an unknown one", []uint32{3, 7, 0, 0, 5, 0x01020304, 0x05000000, 1 << 31, 0}, DefaultProperties()},
+		{"one of number 0", []uint32{2, 5, 4, 3, 0, 4, 2}, with(func(p *Properties) { p.Reverse = ReverseGeneral })},
 		{"sizes", []uint32{2, 1, 4, 8192, 2, 4, 16384}, with(func(p *Properties) { p.SendSize, p.ReceiveSize = 8192, 16384 })},
 		{"in another order", []uint32{2, 2, 4, 16384, 1, 4, 8192}, with(func(p *Properties) { p.SendSize, p.ReceiveSize = 8192, 16384 })},
 		{"the lowest", []uint32{5, 1, 4, 1024, 2, 4, 1024, 3, 4, 1, 4, 4, 1, 5, 4, 0}, with(func(p *Properties) {
@@ -87,7 +88,7 @@ func TestBadProperties(t *testing.T) {
 	}
 	for name, body := range map[string][]uint32{
 		"no count": {}, "a count beyond": {2, 1, 0}, "a count that wraps": {1 << 29, 1, 0}, "2^30": {1 << 30, 1, 0}, "2^32-1": {1<<32 - 1, 1, 0},
-		"cut after data": {2, 77, 8, 0, 0}, "words after": {1, 1, 0, 0}, "words after none": {0, 0},
+		"cut after data": {2, 77, 8, 0, 0}, "65 where there is room for 64": join([]uint32{65}, make([]uint32, 2*64+1)), "words after": {1, 1, 0, 0}, "words after none": {0, 0},
 	} {
 		if f := refused(t, NewDecoder(DefaultLimits()), connProp(body...)); code(f) != "BAD_XDR" || f.EitherSide() {
 			t.Errorf("%s: %v, by either side: %v", name, f, f.EitherSide())
@@ -147,7 +148,7 @@ func TestMostProperties(t *testing.T) {
 		t.Error("a 65th is taken over")
 	}
 	p = DefaultProperties()
-	if !p.Apply(list(15, 4096)) || p.Apply(list(1, 4096)) || !p.Apply(list(1, 4000)) {
+	if !p.Apply(list(15, 4096)) || p.Apply(list(1, 4096-7)) || !p.Apply(list(1, 4096-8)) || p.Apply(list(0, 0)) {
 		t.Error("64 KiB is not the bound of all")
 	}
 }
@@ -165,6 +166,9 @@ func TestList(t *testing.T) {
 		"nothing": with(func(p *Properties) { p.HostAuth = []byte{} }),
 	} {
 		h := Header{XID: 9, Version: 2, Type: TypeConnProp, Properties: p.List()}
+		if want := map[string]int{"all": 6, "one": 1, "nothing": 1}[name]; len(h.Properties) != want {
+			t.Errorf("%s: %+v", name, h.Properties)
+		}
 		b := h.Append(nil)
 		if got := said(t, b); !reflect.DeepEqual(got, p) {
 			t.Errorf("%s: %+v comes back as %+v", name, p, got)

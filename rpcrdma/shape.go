@@ -12,11 +12,10 @@ const (
 
 // typeShape is what a type of header looks like, and what is done about it.
 type typeShape struct {
-	known   bool
-	body    body
-	payload bool      // an RPC message, or a part of it, follows
-	flags   Flags     // that it may have, of MORE and TPMORE
-	refused ErrorCode // that a message of this type is answered with; 0 and no body has it dropped
+	body    body  // noBody is a type that is unknown or never sent
+	payload bool  // an RPC message, or a part of it, follows
+	flags   Flags // that it may have, of MORE and TPMORE
+	dropped bool  // has no answer although it has no body
 }
 
 // versionShape is what the headers of a version look like.
@@ -24,7 +23,7 @@ type versionShape struct {
 	prefix    int
 	invHandle bool // lists begin with one
 	types     []typeShape
-	unknown   ErrorCode // answers an unknown type
+	unknown   ErrorCode // answers a type without body
 	malformed ErrorCode // answers what has no code of its own
 }
 
@@ -33,11 +32,10 @@ var shapes = [...]versionShape{
 	Version1: {
 		prefix: PrefixSize1,
 		types: []typeShape{
-			TypeMsg:   {known: true, body: listsBody, payload: true},
-			TypeNoMsg: {known: true, body: listsBody},
-			TypeMsgP:  {known: true, refused: CodeChunk},
-			TypeDone:  {known: true},
-			TypeError: {known: true, body: reportBody},
+			TypeMsg:   {body: listsBody, payload: true},
+			TypeNoMsg: {body: listsBody},
+			TypeDone:  {dropped: true},
+			TypeError: {body: reportBody},
 		},
 		unknown:   CodeChunk,
 		malformed: CodeChunk,
@@ -46,10 +44,10 @@ var shapes = [...]versionShape{
 		prefix:    PrefixSize2,
 		invHandle: true,
 		types: []typeShape{
-			TypeMsg:      {known: true, body: listsBody, payload: true, flags: FlagMore},
-			TypeNoMsg:    {known: true, body: listsBody},
-			TypeError:    {known: true, body: reportBody},
-			TypeConnProp: {known: true, body: propertiesBody, flags: FlagMore | FlagTPMore},
+			TypeMsg:      {body: listsBody, payload: true, flags: FlagMore},
+			TypeNoMsg:    {body: listsBody},
+			TypeError:    {body: reportBody},
+			TypeConnProp: {body: propertiesBody, flags: FlagMore | FlagTPMore},
 		},
 		unknown:   CodeInvalHType,
 		malformed: CodeBadXDR,
