@@ -95,6 +95,8 @@ var (
 	ErrVersion = errors.New("the peer speaks no version of RPC-over-RDMA that may be spoken here")
 	// ErrFallBack is the reason of an end: the peer does not take part in version 2, and version 1 may go on a new connection.
 	ErrFallBack = errors.New("the peer does not answer in version 2 of RPC-over-RDMA: try version 1")
+	// ErrSilent is the reason of an end: the peer did not say what it must say first.
+	ErrSilent = errors.New("the peer has not begun RPC-over-RDMA in time")
 	// ErrProtocol is the reason of an end: the peer broke a rule that the connection cannot do without.
 	ErrProtocol = errors.New("the peer does not follow RPC-over-RDMA")
 )

@@ -32,23 +32,6 @@ type Buffer struct {
 	B []byte
 }
 
-// register makes a lease.
-func (m *Machine) register(l *Lease, b []byte, write bool, base uint64) error {
-	if err := m.memory.Register(l, b, write, base); err != nil {
-		return err
-	}
-	l.Live = true
-	return nil
-}
-
-// withdraw ends a lease, if it is one.
-func (m *Machine) withdraw(l *Lease) {
-	if l.Live {
-		m.memory.Withdraw(l)
-		l.Live = false
-	}
-}
-
 // put gives a buffer back, if there is one.
 func (m *Machine) put(b *Buffer) {
 	if b != nil {

@@ -32,7 +32,7 @@ func (m *Machine) receive(now time.Time, b *Buffer, message []byte, invalidated 
 	}
 	payload, err := m.decoder.Decode(message, h)
 	d := halfOf(h, payload)
-	if invalidated && (err != nil || d != forRequester && h.Type != TypeError) {
+	if invalidated && (err != nil || !mayInvalidate(h, d)) {
 		// The memory was withdrawn by a message that is not the Reply to the Call that lent it.
 		m.close(ErrProtocol)
 		m.put(b)
@@ -71,6 +71,11 @@ func (m *Machine) receive(now time.Time, b *Buffer, message []byte, invalidated 
 		m.countMalformed(now)
 		m.put(b)
 	}
+}
+
+// mayInvalidate reports whether a message may be one that has withdrawn memory of this side.
+func mayInvalidate(h *Header, d half) bool {
+	return h.Type == TypeError || d == forRequester && (h.Type == TypeMsg || h.Type == TypeNoMsg && !h.IsRefresh())
 }
 
 // kindOf returns what a message is to credits: k, or a part of that.

@@ -115,6 +115,10 @@ func (m *Machine) Cancel(now time.Time, c *Call) {
 		o.deadline = now.Add(m.cfg.GiveUp)
 		m.req.waiting++
 	}
+	if o.state == callSending {
+		m.withdrawAll(o) // the peer was not told of it
+		o.lent = false
+	}
 	lent := o.lendsItems()
 	if lent && c.Direct {
 		return

@@ -101,11 +101,12 @@ func (m *Machine) settled() {
 
 // badProperties refuses a CONNPROP. Without that of the server, a client cannot go on.
 func (m *Machine) badProperties(now time.Time, xid uint32) {
-	m.countMalformed(now)
-	m.sendError(Version2, xid, Report{Code: CodeBadPropVal})
 	if m.cfg.Side == Client {
 		m.close(ErrFallBack)
+		return
 	}
+	m.countMalformed(now)
+	m.sendError(Version2, xid, Report{Code: CodeBadPropVal})
 }
 
 // settleError takes an ERROR that concerns the first message of a client, or its CONNPROP. It reports whether it does.
@@ -133,7 +134,7 @@ func (m *Machine) endOpening() {
 		m.close(ErrFallBack) // RPCN-04
 		return
 	}
-	m.close(ErrLost)
+	m.close(ErrSilent)
 }
 
 // threshold returns the length of the longest Send to the peer.

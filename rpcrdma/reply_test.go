@@ -1,0 +1,390 @@
+package rpcrdma
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"testing"
+)
+
+// offer makes a Call that offers two Write chunks and, in version 2 where both may be there, a Reply chunk.
+func (s *script) offer(t *testing.T) (c *Call, back Header) {
+	t.Helper()
+	max := 100
+	if s.version == Version2 {
+		max = 40000
+	}
+	c = s.call(&Call{Head: rpcCall(7, 100), Into: [][]byte{make([]byte, 5000), make([]byte, 6000)}, MaxReply: max})
+	h, _ := s.message()
+	back = s.reply(7)
+	for _, w := range h.Writes {
+		back.Writes = append(back.Writes, append(Chunk(nil), w...))
+	}
+	if h.HasReply {
+		back.HasReply, back.Reply = true, append(Chunk(nil), h.Reply...)
+		for i := range back.Reply {
+			back.Reply[i].Length = 0
+		}
+	}
+	return c, back
+}
+
+// segmented is a machine of version 2 whose peer takes segments of 1000 octets at most, so that chunks have several.
+func segmented(t testing.TB) *script {
+	c := usual()
+	c.Highest = Version2
+	s := begin(t, c)
+	s.credit = Credit2(8, 8)
+	p := DefaultProperties()
+	p.SegmentSize, p.SegmentCount = 1000, 256
+	s.receive(Header{XID: 1, Version: 2, Type: TypeConnProp, Properties: p.List()}, nil)
+	s.credit = Credit2(8, 1)
+	return s
+}
+
+// TestHostileReplies checks that a Reply whose lists are not those that were offered fails its Call alone, that the program gets nothing
+// of it, and that all memory is withdrawn (RPC2-039, RPC2-045, RPC2-102, RPC1-052).
+func TestHostileReplies(t *testing.T) {
+	for name, change := range map[string]func(h *Header){
+		"a Write chunk less":              func(h *Header) { h.Writes = h.Writes[:1] },
+		"no Write list":                   func(h *Header) { h.Writes = nil },
+		"a Write chunk more":              func(h *Header) { h.Writes = append(h.Writes, h.Writes[0]) },
+		"chunks exchanged":                func(h *Header) { h.Writes[0], h.Writes[1] = h.Writes[1], h.Writes[0] },
+		"a segment less":                  func(h *Header) { h.Writes[0] = h.Writes[0][1:] },
+		"a segment more":                  func(h *Header) { h.Writes[0] = append(h.Writes[0], h.Writes[0][0]) },
+		"a segment that is empty":         func(h *Header) { h.Writes[0] = append(h.Writes[0], Segment{}) },
+		"an octet longer":                 func(h *Header) { h.Writes[0][0].Length++ },
+		"as long as can be":               func(h *Header) { h.Writes[0][0].Length = 1<<32 - 1 },
+		"another handle":                  func(h *Header) { h.Writes[1][0].Handle++ },
+		"another offset":                  func(h *Header) { h.Writes[1][0].Offset++ },
+		"a Reply chunk not asked for":     func(h *Header) { h.HasReply, h.Reply = true, Chunk{h.Writes[0][0]} },
+		"a Reply chunk without segments":  func(h *Header) { h.HasReply, h.Reply = true, nil },
+		"payload and a Reply chunk":       func(h *Header) { h.HasReply, h.Reply = true, Chunk{{h.Writes[0][0].Handle, 9, 0}} },
+		"only a Reply chunk":              func(h *Header) { h.Type, h.HasReply, h.Reply = TypeNoMsg, true, Chunk{{1, 40, 1}} },
+		"only a Reply chunk, not written": func(h *Header) { h.Type, h.HasReply, h.Reply = TypeNoMsg, true, Chunk{{1, 0, 1}} },
+	} {
+		for kind, open := range map[string]func() *script{
+			"version 1": func() *script { return open(t, Version1) }, "version 2": func() *script { return open(t, Version2) },
+			"version 2, segments": func() *script { return segmented(t) },
+		} {
+			s := open()
+			c, h := s.offer(t)
+			change(&h)
+			payload := rpcReply(7, 40)
+			if h.Type == TypeNoMsg {
+				payload = nil
+			}
+			s.receive(h, payload)
+			if s.done(); !errors.Is(c.Err, ErrReply) || !c.Sent || c.Message != nil || c.Reply != nil || c.Placed != [MaxInto]int{-1, -1, -1, -1} {
+				t.Errorf("%s, %s: returned %+v", kind, name, c)
+			}
+			s.clean(0)
+			s.call(&Call{Head: rpcCall(8, 40)})
+			if s.receive(s.reply(8), rpcReply(8, 28)); s.done().Err != nil || s.closed != nil {
+				t.Errorf("%s, %s: the next Call fails (%v)", kind, name, s.closed)
+			}
+		}
+	}
+}
+
+// TestSegmentsFilledInOrder checks how the lengths of several segments may come back (RPC2-039, RPC2-102).
+func TestSegmentsFilledInOrder(t *testing.T) {
+	for lengths, want := range map[[5]uint32]int{
+		{1000, 1000, 1000, 1000, 1000}: 5000, {1000, 1000, 7, 0, 0}: 2007, {0, 0, 0, 0, 0}: 0, {3, 0, 0, 0, 0}: 3,
+		{0, 1, 0, 0, 0}: -1, {999, 1000, 0, 0, 0}: -1, {1000, 1000, 0, 0, 1}: -1, {1001, 0, 0, 0, 0}: -1,
+	} {
+		s := segmented(t)
+		c, h := s.offer(t)
+		for i := range h.Writes[1] {
+			h.Writes[1][i].Length = 0
+		}
+		for i := range lengths {
+			h.Writes[0][i].Length = lengths[i]
+		}
+		s.receive(h, rpcReply(7, 40))
+		if s.done(); c.Placed[0] != want || (c.Err == nil) != (want >= 0) {
+			t.Errorf("%v: placed %v, %v", lengths, c.Placed, c.Err)
+		}
+	}
+}
+
+// TestBadReplyInChunk checks that what is in a Reply chunk is looked at as well (RPC2-066).
+func TestBadReplyInChunk(t *testing.T) {
+	bothVersions(t, func(t *testing.T, version uint32) {
+		for name, message := range map[string][]byte{
+			"": rpcReply(7, 40), "another xid": rpcReply(8, 40), "a Call": rpcCall(7, 40), "too short": rpcReply(7, 40)[:7],
+		} {
+			s := open(t, version)
+			c := s.call(&Call{Head: rpcCall(7, 100), MaxReply: 50000})
+			h, _ := s.message()
+			back := s.reply(7)
+			back.Type, back.HasReply, back.Reply = TypeNoMsg, true, s.place(h.Reply, message)
+			s.receive(back, nil)
+			if s.done(); (c.Err == nil) != (name == "") {
+				t.Errorf("%q: %v", name, c.Err)
+			}
+			s.clean(map[bool]int{true: 1}[name == ""])
+		}
+	})
+}
+
+// TestReplyToNothing checks that Replies and ERRORs without a Call are dropped, and do not end the connection (RPC2-111, RPC1-052,
+// RPC1-064).
+func TestReplyToNothing(t *testing.T) {
+	bothVersions(t, func(t *testing.T, version uint32) {
+		s := open(t, version)
+		c := s.call(&Call{Head: rpcCall(7, 40)})
+		for range 100 {
+			s.receive(s.reply(99), rpcReply(99, 40))
+			e := s.reply(99)
+			e.Type, e.Report.Code = TypeError, CodeChunk
+			s.receive(e, nil)
+		}
+		s.receive(s.reply(7), rpcReply(7, 40))
+		if s.done() != c || c.Err != nil || s.closed != nil || s.m.req.unmatched != 200 {
+			t.Errorf("%v, %v, %d dropped", c.Err, s.closed, s.m.req.unmatched)
+		}
+		s.receive(s.reply(7), rpcReply(7, 40)) // again
+		if len(s.returned) != 0 || s.closed != nil {
+			t.Error("a Reply counts twice")
+		}
+		s.clean(1)
+	})
+}
+
+// TestMismatch checks that a Reply is dropped whose header is not that of its message (RPC1-002, RPC2-066, RPC2-090, RPC2-110).
+func TestMismatch(t *testing.T) {
+	bothVersions(t, func(t *testing.T, version uint32) {
+		s := open(t, version)
+		s.call(&Call{Head: rpcCall(7, 40)})
+		for _, payload := range [][]byte{rpcReply(8, 40), rpcReply(7, 40)[:7], nil} {
+			s.receive(s.reply(7), payload)
+		}
+		if version == Version2 { // version 1 tells a Call from a Reply by this
+			s.receive(s.reply(7), rpcCall(7, 40))
+		}
+		if len(s.returned) != 0 || s.closed != nil || len(s.sent) > 2 {
+			t.Errorf("%d returned, %v", len(s.returned), s.closed)
+		}
+		if s.receive(s.reply(7), rpcReply(7, 40)); s.done().Err != nil {
+			t.Error("the Call has failed")
+		}
+		s.clean(1)
+	})
+}
+
+// TestInvalidation checks that a Reply may withdraw memory of its Call, in version 2 that which the Call says, and that the rest is withdrawn
+// by this side; a message that withdraws anything else ends the connection (RPC2-062, RPC2-063, RPC2-064, RPC2-107, RPC1-040, RPC1-041).
+func TestInvalidation(t *testing.T) {
+	bothVersions(t, func(t *testing.T, version uint32) {
+		for _, x := range []struct {
+			name  string
+			lease int // of the Call, or of another one: 9
+			how   string
+			ends  bool
+		}{
+			{"the handle that is said", 0, "", false}, {"another one of the Call", 1, "", version == Version2}, {"one of another Call", 9, "", true},
+			{"by a Reply to nothing", 0, "nothing", true}, {"by an ERROR", 0, "error", false}, {"by a malformed message", 0, "malformed", true},
+			{"by a Call", 0, "call", true},
+		} {
+			s := open(t, version)
+			s.call(&Call{Head: rpcCall(5, 40), Into: [][]byte{make([]byte, 9000)}, MaxReply: 100})
+			other, _ := s.message()
+			if version == Version1 { // one Call until the first Reply
+				c := other.Writes[0]
+				back := s.reply(5)
+				back.Writes = []Chunk{c}
+				s.receive(back, rpcReply(5, 28))
+				s.returned = nil
+				s.call(&Call{Head: rpcCall(6, 40), Into: [][]byte{make([]byte, 9000)}, MaxReply: 100})
+				other, _ = s.message()
+			}
+			c, back := s.offer(t)
+			h, _ := s.message()
+			if version == Version2 && h.InvHandle != h.Writes[0][0].Handle || version == Version1 && h.InvHandle != 0 {
+				t.Fatalf("the Call says %#x", h.InvHandle)
+			}
+			var stag uint32
+			if x.lease == 9 {
+				stag = other.Writes[0][0].Handle
+			} else {
+				stag = h.Writes[x.lease][0].Handle
+			}
+			message := append(back.Append(nil), rpcReply(7, 40)...)
+			switch x.how {
+			case "nothing":
+				y := s.reply(77)
+				y.Credit = 1
+				message = append(y.Append(nil), rpcReply(77, 40)...)
+			case "error":
+				y := s.reply(7)
+				y.Type, y.Report.Code, y.Credit = TypeError, CodeChunk, 1
+				message = y.Append(nil)
+			case "malformed":
+				message = message[:30]
+			case "call":
+				y := Header{XID: 3, Version: version, Credit: 1}
+				message = append(y.Append(nil), rpcCall(3, 40)...)
+			}
+			s.raw(message, stag)
+			if (s.closed != nil) != x.ends {
+				t.Errorf("%s: the connection has ended: %v", x.name, s.closed)
+			}
+			if !x.ends {
+				if s.done() != c || (c.Err == nil) != (x.how == "") {
+					t.Errorf("%s: %v", x.name, c.Err)
+				}
+				if len(s.memory.lent) != 1 { // of the other Call
+					t.Errorf("%s: %d pieces of memory are lent", x.name, len(s.memory.lent))
+				}
+			}
+			s.m.Lost(nil)
+			s.run()
+			if len(s.memory.lent) != 0 {
+				t.Errorf("%s: memory is lent at the end", x.name)
+			}
+		}
+	})
+}
+
+// part makes a part of a Reply.
+func (s *script) part(xid uint32, payload []byte, more bool) {
+	s.t.Helper()
+	h := s.reply(xid)
+	if more {
+		h.Flags |= FlagMore
+	}
+	s.receive(h, payload)
+}
+
+// TestReplyInParts checks that a Reply is put together of parts of all lengths, with other messages in between (RPC2-008, RPC2-011,
+// RPC2-018, RPC2-046, RPC2-058, RPC2-106).
+func TestReplyInParts(t *testing.T) {
+	for _, size := range []int{1, 2, 3, 5, 1000, 4000} {
+		s := open(t, Version2)
+		into := make([]byte, 9000)
+		c := s.call(&Call{Head: rpcCall(7, 40), Into: [][]byte{into}, MaxReply: 30000})
+		h, _ := s.message()
+		s.call(&Call{Head: rpcCall(8, 40)})
+		message := rpcReply(7, 10*size+8)
+		chunk := s.place(h.Writes[0], pattern(7777, 1))
+		for rest := message; ; rest = rest[size:] {
+			if len(rest) <= size {
+				h := s.reply(7)
+				h.Writes = []Chunk{chunk}
+				s.receive(h, rest)
+				break
+			}
+			s.part(7, rest[:size], true)
+			s.receive(Header{Version: 2, Type: TypeNoMsg}, nil)
+			s.receive(Header{XID: 99, Version: 2, Type: TypeError, Flags: FlagResponse, Report: Report{Code: CodeBadXDR}}, nil)
+		}
+		if s.done() != c || c.Err != nil || !bytes.Equal(c.Message, message) || c.Placed[0] != 7777 || !bytes.Equal(into[:7777], pattern(7777, 1)) {
+			t.Errorf("parts of %d octets: %v, %d octets", size, c.Err, len(c.Message))
+		}
+		s.receive(s.reply(8), rpcReply(8, 28))
+		s.done()
+		s.clean(2)
+	}
+}
+
+// TestBadParts checks what becomes of Replies whose parts do not fit together: the Calls fail and the next goes (RPC2-055, RPC2-056,
+// RPC2-057, RPC2-090, RPC2-104).
+func TestBadParts(t *testing.T) {
+	for name, x := range map[string]struct {
+		send   func(s *script)
+		failed []uint32
+	}{
+		"another xid in between": {func(s *script) {
+			s.part(7, rpcReply(7, 100), true)
+			s.receive(s.reply(8), rpcReply(8, 28))
+			s.part(7, nil, false)
+		}, []uint32{8}},
+		"a Reply chunk in between": {func(s *script) {
+			s.part(7, rpcReply(7, 100), true)
+			h := s.reply(7)
+			h.Type, h.HasReply, h.Reply = TypeNoMsg, true, Chunk{{1, 1, 1}}
+			s.receive(h, nil)
+			s.part(7, nil, false)
+			s.receive(s.reply(8), rpcReply(8, 28))
+		}, []uint32{7}},
+		"longer than a Reply may be": {func(s *script) {
+			for range 10 {
+				s.part(7, rpcReply(7, 4000), true)
+			}
+			s.part(7, nil, false)
+			s.receive(s.reply(8), rpcReply(8, 28))
+		}, []uint32{7}},
+		"only empty ones": {func(s *script) {
+			s.part(7, nil, true)
+			s.part(7, nil, false)
+			s.receive(s.reply(8), rpcReply(8, 28))
+		}, []uint32{7}},
+		"of another message": {func(s *script) {
+			s.part(7, rpcReply(9, 100), true)
+			s.part(7, nil, false)
+			s.receive(s.reply(8), rpcReply(8, 28))
+		}, []uint32{7}},
+		"of nothing": {func(s *script) {
+			s.part(99, rpcReply(99, 100), true)
+			s.part(99, nil, false)
+			s.receive(s.reply(7), rpcReply(7, 28))
+			s.receive(s.reply(8), rpcReply(8, 28))
+		}, nil},
+	} {
+		c := usual()
+		c.Highest, c.MaxReply = Version2, 30000
+		s := begin(t, c)
+		s.credit = Credit2(8, 8)
+		s.receive(Header{XID: 1, Version: 2, Type: TypeConnProp}, nil)
+		for _, xid := range []uint32{7, 8} {
+			s.call(&Call{Head: rpcCall(xid, 40), MaxReply: 20000})
+		}
+		x.send(s)
+		if len(s.returned) != 2 || s.closed != nil {
+			t.Errorf("%s: %d Calls returned, %v", name, len(s.returned), s.closed)
+		}
+		replies := 0
+		for _, c := range s.returned {
+			xid := word(c.Head, 0)
+			failed := fmt.Sprint(x.failed) == fmt.Sprint([]uint32{xid})
+			if failed != (c.Err != nil) {
+				t.Errorf("%s: %d: %v", name, xid, c.Err)
+			}
+			if c.Reply != nil {
+				replies++
+			}
+		}
+		s.clean(replies)
+		if s.m.req.sequence.on {
+			t.Errorf("%s: the parts have no end", name)
+		}
+	}
+}
+
+// TestPartsTakeTooLong checks that a peer that does not end a Reply is left after Config.PartTime.
+func TestPartsTakeTooLong(t *testing.T) {
+	for _, xid := range []uint32{7, 99} { // of a Call, and of nothing
+		s := open(t, Version2)
+		c := s.call(&Call{Head: rpcCall(7, 40), MaxReply: 20000})
+		s.part(xid, rpcReply(xid, 100), true)
+		next := s.m.Tick(s.now)
+		if want := s.now.Add(s.m.cfg.PartTime); !next.Equal(want) {
+			t.Errorf("the next time is %v, want %v", next, want)
+		}
+		s.m.Tick(next.Add(-1))
+		if s.run(); s.closed != nil {
+			t.Errorf("the connection ends early: %v", s.closed)
+		}
+		s.m.Tick(next)
+		if s.run(); !errors.Is(s.closed, ErrProtocol) {
+			t.Errorf("the connection ends with %v", s.closed)
+		}
+		s.m.Lost(s.closed)
+		s.run()
+		if s.done() != c || !errors.Is(c.Err, ErrLost) || !errors.Is(c.Err, ErrProtocol) {
+			t.Error(c.Err)
+		}
+		s.clean(0)
+	}
+}
