@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/dgrdma/dgrdma/tests/fixture"
 	"github.com/dgrdma/dgrdma/transport/simnet"
 )
 
@@ -15,7 +16,7 @@ import (
 func TestWaitOutlivesTheEndpoint(t *testing.T) {
 	for _, manual := range []bool{false, true} {
 		for _, before := range []bool{false, true} {
-			watchdog := time.AfterFunc(30*time.Second, func() { panic("who waits does not sleep") })
+			stop := fixture.Limit(30*time.Second, func() { panic("who waits does not sleep") })
 			synctest.Test(t, func(t *testing.T) {
 				n := simnet.New(1)
 				defer n.Close()
@@ -46,7 +47,7 @@ func TestWaitOutlivesTheEndpoint(t *testing.T) {
 					t.Errorf("nothing is posted: %d, %v", k, err)
 				}
 			})
-			watchdog.Stop()
+			stop()
 		}
 	}
 }

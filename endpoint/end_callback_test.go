@@ -3,6 +3,7 @@ package endpoint_test
 import (
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/dgrdma/dgrdma/ack"
@@ -37,7 +38,7 @@ func (m *meeting) Complete(frame.EndpointID, *frame.Message) { m.does() }
 // do not wait for each other (attack A17, SECURITY.md).
 func TestCloseEachOther(t *testing.T) {
 	for _, manual := range []bool{false, true} {
-		bounded(t, func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
 			n := simnet.New(1)
 			defer n.Close()
 			n.Link(endA, endB, simnet.Link{Latency: endBeat})
@@ -108,7 +109,7 @@ func (p perConn) For(*Conn) Memory {
 func TestCloseWithinConnect(t *testing.T) {
 	for _, which := range []string{"For", "NewController", "Entropy"} {
 		t.Run(which, func(t *testing.T) {
-			bounded(t, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
 				n := simnet.New(1)
 				defer n.Close()
 				region, _ := NewRegion(64)

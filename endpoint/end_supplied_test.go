@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/dgrdma/dgrdma/ack"
@@ -76,7 +77,7 @@ func TestOddController(t *testing.T) {
 		{"never", func(int) ack.Controller { return &odd{window: 10_000, next: never} }, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			bounded(t, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
 				n, a, b, toB := suppliedPair(t, Config{NewController: c.ctl})
 				defer n.Close()
 				defer b.Close()
@@ -109,7 +110,7 @@ func TestOddController(t *testing.T) {
 func TestOddEntropy(t *testing.T) {
 	for _, same := range []uint32{0, 7, math.MaxUint32} {
 		t.Run(fmt.Sprint(same), func(t *testing.T) {
-			bounded(t, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
 				n, a, b, toB := suppliedPair(t, Config{Entropy: func() uint32 { return same }})
 				defer n.Close()
 				defer b.Close()
@@ -138,7 +139,7 @@ func TestSuppliedDoesNotReturn(t *testing.T) {
 		for _, goexit := range []bool{false, true} {
 			for _, down := range []bool{false, true} {
 				t.Run(fmt.Sprintf("%s/goexit=%v/down=%v", which, goexit, down), func(t *testing.T) {
-					bounded(t, func(t *testing.T) {
+					synctest.Test(t, func(t *testing.T) {
 						var armed atomic.Bool
 						var entropy atomic.Uint32
 						spring := func(at string) {
@@ -226,7 +227,7 @@ func TestConnectAfterFailure(t *testing.T) {
 	other := OpenCPI(false)
 	for i, profile := range []*Profile{nil, nil, &other, &other} {
 		manual := i%2 == 1
-		bounded(t, func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
 			fail := false
 			n, a, b, toB := suppliedPair(t, Config{Manual: manual, NewController: func(int) ack.Controller {
 				if fail {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/dgrdma/dgrdma/endpoint"
@@ -95,7 +96,7 @@ func TestEnd(t *testing.T) {
 				}
 				for _, e := range ends {
 					t.Run(fmt.Sprintf("%s/%s %s/%s", d.name, which, b.name, e.name), func(t *testing.T) {
-						bounded(t, func(t *testing.T) {
+						synctest.Test(t, func(t *testing.T) {
 							w := newEndWorld(t, d, which, false)
 							time.Sleep(20 * endBeat)
 							release := make(chan struct{})
@@ -164,7 +165,7 @@ func TestEndOfWhatFailed(t *testing.T) {
 					continue
 				}
 				t.Run(fmt.Sprintf("%s/%s %s", d.name, which, how.name), func(t *testing.T) {
-					bounded(t, func(t *testing.T) {
+					synctest.Test(t, func(t *testing.T) {
 						w := newEndWorld(t, d, which, true)
 						time.Sleep(20 * endBeat)
 						if strings.HasPrefix(which, "OnLost and") {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"runtime"
-	"runtime/debug"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -273,15 +272,4 @@ func endpointGoroutines() int {
 func onEndpointGoroutine() bool {
 	buf := make([]byte, 1<<16)
 	return strings.Contains(string(buf[:runtime.Stack(buf, false)]), "created by github.com/dgrdma/dgrdma/endpoint/sched.")
-}
-
-// bounded runs a test in a bubble, and ends the process when it hangs: a goroutine that
-// waits for a mutex is no deadlock to a bubble.
-func bounded(t *testing.T, f func(t *testing.T)) {
-	watchdog := time.AfterFunc(20*time.Second, func() {
-		debug.SetTraceback("all")
-		panic(t.Name() + " hangs")
-	})
-	defer watchdog.Stop()
-	synctest.Test(t, f)
 }

@@ -46,14 +46,14 @@ func TestProperty(t *testing.T) {
 				for seed := next.Add(1) - 1; seed < end && bad.Load() < 5; seed = next.Add(1) - 1 {
 					fmt.Fprintf(current, "%020d\n", seed)
 					current.Seek(0, 0)
-					stuck := time.AfterFunc(time.Minute, func() {
-						panic(fmt.Sprintf("schedule %d runs for a minute", seed))
+					stop := fixture.Limit(time.Duration(runtime.GOMAXPROCS(0))*time.Minute, func() { // of all workers
+						panic(fmt.Sprintf("schedule %d does not end", seed))
 					})
 					if fails := runPlan(t, planFor(seed), ""); len(fails) > 0 {
 						bad.Add(1)
 						propertyReport(t, seed, fails)
 					}
-					stuck.Stop()
+					stop()
 				}
 			})
 		}
