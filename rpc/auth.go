@@ -45,6 +45,7 @@ type Sys struct {
 
 // Bounds of credentials (RFC 5531, section 8.2 and appendix A).
 const (
+	maxAuth    = 400
 	maxMachine = 255
 	maxGIDs    = 16
 )
@@ -106,4 +107,36 @@ func (s *Sys) of(a Auth) error {
 		return &AuthError{BadCredential}
 	}
 	return nil
+}
+
+// validSys reports whether a body of flavor AUTH_SYS has its form.
+func validSys(body []byte) bool {
+	var d xdr.Decoder
+	d.Reset(body, nil)
+	d.Uint32()
+	d.Opaque(maxMachine)
+	d.Uint64()
+	d.Fixed(4 * d.Count(maxGIDs, 4))
+	return d.Err() == nil && len(d.Left()) == 0
+}
+
+// check returns what is wrong with the credential and verifier of a call whatever the program is, or
+// statusOK.
+func check(credential, verifier Auth) AuthStatus {
+	switch credential.Flavor {
+	case FlavorNone:
+		if len(credential.Body) > 0 {
+			return BadCredential
+		}
+	case FlavorSys:
+		if !validSys(credential.Body) {
+			return BadCredential
+		}
+	default:
+		return AuthOK // ServerOptions.Auth knows it, or the call is rejected there
+	}
+	if verifier.Flavor != FlavorNone || len(verifier.Body) > 0 {
+		return BadVerifier
+	}
+	return AuthOK
 }

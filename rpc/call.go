@@ -62,3 +62,16 @@ func (c *Call) RemoteAddr() net.Addr { return c.peer.RemoteAddr() }
 
 // Transport returns how the call came: "tcp".
 func (c *Call) Transport() string { return c.peer.transport() }
+
+// free gives back what the reply needed.
+func (c *Call) free() {
+	for i, f := range c.sent {
+		c.sent[i] = nil
+		f()
+	}
+	for i, m := range c.buffers {
+		c.buffers[i] = nil
+		m.release()
+	}
+	c.sent, c.buffers = c.sent[:0], c.buffers[:0]
+}

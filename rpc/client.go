@@ -1,8 +1,14 @@
 package rpc
 
 import (
+	"cmp"
 	"context"
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
 	"net"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/dgrdma/dgrdma/xdr"
@@ -22,54 +28,291 @@ type ClientOptions struct {
 	Resend bool
 	// NoReconnect leaves a lost connection lost.
 	NoReconnect bool
-	// Dial makes the connections, for TLS as an example. nil: those of package net.
+	// Dial makes the connections, for TLS as an example. nil: a net.Dialer.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
+const usualTimeout = time.Minute
+
 // Client calls programs of one server, over one connection at a time. All methods may be called by many
 // goroutines.
-type Client struct{}
+type Client struct {
+	address  string
+	opts     ClientOptions
+	dial     func(ctx context.Context) (net.Conn, error) // nil: no reconnect
+	credits  chan struct{}                               // one for each call
+	counters clientCounters
+	pool     sync.Pool       // of *clientCall
+	ctx      context.Context // ends with Close
+	cancel   context.CancelFunc
+	all      sync.WaitGroup // goroutines
+	watch    *time.Timer
 
-// Dial connects to a server: "tcp:HOST:PORT". When the connection is lost later, the next call, or those
-// that wait for replies, make it again.
+	mu         sync.Mutex
+	calls      map[uint32]*clientCall // without a reply, by XID
+	xid        uint32                 // of the next call
+	carrier    carrier                // nil: there is no connection
+	connecting bool
+	reason     error // why there is no connection
+	attempts   int   // to connect, since the last reply
+	attempted  time.Time
+	watching   bool // watch is running
+	seen       uint64
+	silent     int // how often watch has seen that nothing came
+}
+
+// carrier is a connection, as the client sees it. It tells by Client.replied and Client.lost what comes.
+type carrier interface {
+	// submit queues a call. Client.mu is held.
+	submit(c *clientCall)
+	// flush sends what is queued.
+	flush()
+	// withdraw takes a call back: when it returns, the connection does not need memory of the caller. It reports whether
+	// the call itself is free as well.
+	withdraw(c *clientCall) bool
+	// received counts what came.
+	received() uint64
+	// close ends the connection.
+	close(err error)
+}
+
+// Dial connects to a server: "tcp:HOST:PORT". When the connection is lost later, it is made again for
+// the next call, or for those that wait for replies; they are sent again if they may be.
 func Dial(ctx context.Context, address string, o *ClientOptions) (*Client, error) {
-	return nil, ErrClosed
+	host, ok := strings.CutPrefix(address, "tcp:")
+	if !ok {
+		return nil, fmt.Errorf("dial %s: the address does not begin with a transport: write tcp:HOST:PORT", address)
+	}
+	if _, _, err := net.SplitHostPort(host); err != nil {
+		return nil, fmt.Errorf("dial %s: %w: write tcp:HOST:PORT", address, err)
+	}
+	c := newClient(address, o)
+	dial := c.opts.Dial
+	if dial == nil {
+		dial = new(net.Dialer).DialContext
+	}
+	nc, err := dial(ctx, "tcp", host)
+	if err != nil {
+		c.Close()
+		return nil, fmt.Errorf("dial %s: %w", address, err)
+	}
+	if !c.opts.NoReconnect {
+		c.dial = func(ctx context.Context) (net.Conn, error) { return dial(ctx, "tcp", host) }
+	}
+	c.connected(nc)
+	return c, nil
 }
 
-// NewClient returns a client over a connection, as of TLS or of net.Pipe. When it is lost, the client is at its end.
-func NewClient(nc net.Conn, o *ClientOptions) *Client { return &Client{} }
-
-// Close ends the connection, and the calls that wait.
-func (c *Client) Close() error { return nil }
-
-// Bind returns what calls the procedures of p with the credential a.
-func (c *Client) Bind(p *Program, a Auth) *Binding { return &Binding{c, p} }
-
-// Binding calls the procedures of one program.
-type Binding struct {
-	client  *Client
-	program *Program
+// NewClient returns a client over a connection, as of TLS or of net.Pipe. It does not connect again.
+func NewClient(nc net.Conn, o *ClientOptions) *Client {
+	c := newClient(nc.RemoteAddr().String(), o)
+	c.connected(nc)
+	return c
 }
 
-// CallOptions are what one call can be told.
-type CallOptions struct {
-	// Into is where the item goes that the results have by reference (the data of a READ): what
-	// [xdr.Decoder.Bulk] returns there is part of it. It has room for the longest one. When Call returns,
-	// nothing writes to it any more, whatever the outcome is.
-	Into []byte
-	// MaxResults bounds the encoded results, without that item. 0: as [Procedure.MaxResults] says.
-	MaxResults int
+func newClient(address string, o *ClientOptions) *Client {
+	// The first XID is random: a server would take the calls of a client that begins as one before it did for its.
+	c := &Client{address: address, calls: make(map[uint32]*clientCall), xid: rand.Uint32()}
+	if o != nil {
+		c.opts = *o
+	}
+	c.opts.Credits = cmp.Or(c.opts.Credits, usualCredits)
+	c.opts.MaxReply = cmp.Or(c.opts.MaxReply, usualMessage)
+	c.opts.Timeout = cmp.Or(c.opts.Timeout, usualTimeout)
+	c.credits = make(chan struct{}, c.opts.Credits)
+	c.pool.New = newClientCall
+	c.ctx, c.cancel = context.WithCancel(context.Background())
+	return c
 }
 
-// Call calls a procedure, and decodes its results. nil stands for arguments or results that are void, and for
-// usual options.
-//
-// When ctx ends, Call returns its error: the server may carry the call out nevertheless. Whatever the
-// outcome is, nothing reads args or writes to Into after Call has returned. Errors are [CallError]; those within it are ctx's,
-// [ErrLost], [ErrProcedureUnavailable], [ErrGarbageArgs], [ErrSystem], [ErrTooLong], [ErrClosed],
-// [ProgramError], [AuthError], [VersionError], and an [xdr.Error] if the results could not be decoded.
-//
-// What results keep of the message, as an opaque does, is theirs for good.
-func (b *Binding) Call(ctx context.Context, procedure uint32, args xdr.Marshaler, results xdr.Unmarshaler, o *CallOptions) error {
-	return &CallError{b.program, procedure, "", ErrClosed}
+// Close ends the connection, and the calls that wait: their error is [ErrClosed].
+func (c *Client) Close() error {
+	c.mu.Lock()
+	c.cancel()
+	if c.watch != nil {
+		c.watch.Stop()
+	}
+	of := c.carrier
+	c.mu.Unlock()
+	if of != nil {
+		of.close(ErrClosed)
+	}
+	c.all.Wait()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.failAll(ErrClosed)
+	return nil
+}
+
+// credit waits until another call may be made.
+func (c *Client) credit(ctx context.Context) error {
+	select {
+	case c.credits <- struct{}{}:
+		return nil
+	default:
+	}
+	select {
+	case c.credits <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("%d other calls wait for their replies: %w", cap(c.credits), ctx.Err())
+	case <-c.ctx.Done():
+		return ErrClosed
+	}
+}
+
+// do sends a call, and waits for its end. Afterwards no other goroutine knows of the call, but a connection may need its inline
+// bytes (clientCall.busy).
+func (c *Client) do(ctx context.Context, call *clientCall) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	c.counters.calls.Add(1)
+	carrier, err := c.begin(call)
+	if err != nil {
+		return err
+	}
+	if carrier != nil {
+		carrier.flush()
+	}
+	select {
+	case <-call.done:
+	case <-ctx.Done():
+		err = c.abandon(call, ctx)
+	}
+	if call.carrier != nil {
+		call.busy = !call.carrier.withdraw(call)
+	}
+	if err != nil {
+		return err
+	}
+	return call.err
+}
+
+// begin gives a call its XID, and has the connection send it; without one, begin has it made.
+func (c *Client) begin(call *clientCall) (carrier, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ctx.Err() != nil {
+		return nil, ErrClosed
+	}
+	if c.carrier == nil && c.dial == nil {
+		return nil, fmt.Errorf("the connection has ended (%w): dial again", c.reason)
+	}
+	for c.calls[c.xid] != nil {
+		c.xid++
+	}
+	call.xid = c.xid
+	c.xid++
+	binary.BigEndian.PutUint32(call.out.inline, call.xid)
+	c.calls[call.xid] = call
+	if c.carrier == nil {
+		c.connect()
+		return nil, nil
+	}
+	c.submit(call)
+	return c.carrier, nil
+}
+
+// submit has the connection send a call. c.mu is held.
+func (c *Client) submit(call *clientCall) {
+	call.carrier = c.carrier
+	c.carrier.submit(call)
+	if !c.watching && c.opts.Timeout > 0 {
+		c.watching, c.silent = true, 0
+		c.rewatch()
+	}
+}
+
+// abandon takes back a call whose context has ended, unless it is done.
+func (c *Client) abandon(call *clientCall, ctx context.Context) error {
+	c.mu.Lock()
+	waits := c.calls[call.xid] == call
+	if waits {
+		delete(c.calls, call.xid)
+	}
+	reason, connected := c.reason, c.carrier != nil
+	c.mu.Unlock()
+	if !waits {
+		<-call.done // at once
+		return nil
+	}
+	c.counters.abandoned.Add(1)
+	if !connected && reason != nil {
+		return fmt.Errorf("there is no connection (%v): %w", reason, ctx.Err())
+	}
+	return ctx.Err()
+}
+
+// take takes a call out of those that wait, or returns nil.
+func (c *Client) take(xid uint32) *clientCall {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	call := c.calls[xid]
+	if call == nil {
+		c.counters.unmatched.Add(1)
+		return nil
+	}
+	delete(c.calls, xid)
+	c.attempts = 0
+	return call
+}
+
+// replied is told that a reply has come.
+func (c *Client) replied(xid uint32, reply record, items []xdr.Item) {
+	call := c.take(xid)
+	switch {
+	case call == nil:
+		reply.mem.release()
+	case reply.tooLong:
+		call.complete(record{}, nil, ErrTooLong)
+	default:
+		call.complete(reply, items, nil)
+	}
+}
+
+// wantsInto reports whether a call waits whose results have an item with a place of its own.
+func (c *Client) wantsInto(xid uint32) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	call := c.calls[xid]
+	return call == nil || call.into != nil
+}
+
+// lost is told that the connection is at its end, and does not touch any message any more.
+func (c *Client) lost(of carrier, why error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.carrier != of {
+		return
+	}
+	c.carrier, c.reason = nil, why
+	if c.ctx.Err() != nil {
+		c.failAll(ErrClosed)
+		return
+	}
+	for xid, call := range c.calls {
+		switch sent := call.out.state == writing || call.out.state == written; {
+		case sent && (c.dial == nil || !call.repeatable(&c.opts)):
+			c.counters.lost.Add(1)
+			delete(c.calls, xid)
+			call.complete(record{}, nil, fmt.Errorf("%w (%w)", ErrLost, why))
+		case c.dial == nil:
+			delete(c.calls, xid)
+			call.complete(record{}, nil, fmt.Errorf("the connection has ended (%w): dial again", why))
+		case sent:
+			c.counters.resent.Add(1)
+		}
+	}
+	if len(c.calls) > 0 {
+		c.connect()
+	}
+}
+
+// failAll ends all calls. c.mu is held.
+func (c *Client) failAll(err error) {
+	for xid, call := range c.calls {
+		delete(c.calls, xid)
+		call.complete(record{}, nil, err)
+	}
 }

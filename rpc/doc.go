@@ -1,3 +1,87 @@
-// Package rpc is ONC RPC (RFC 5531), for programs as NFS, mountd, rpcbind and those of your own:
-// servers and clients over TCP.
+// Package rpc is ONC RPC (RFC 5531), which NFS, mountd, rpcbind and many instruments speak: servers
+// and clients over TCP.
+//
+// A program is a table of procedures, which client and server share. Types encode themselves by
+// package xdr:
+//
+//	var calculator = &rpc.Program{Number: 0x20000001, Version: 1, Name: "CALC", Procedures: []rpc.Procedure{
+//		{Name: "NULL"},
+//		{Name: "ADD", Idempotent: true},
+//	}}
+//
+// A server has a handler for each program, and takes connections of any number of listeners:
+//
+//	s := rpc.NewServer(nil)
+//	s.Handle(calculator, rpc.HandlerFunc(func(ctx context.Context, c *rpc.Call) error {
+//		var args numbers
+//		if err := c.Decode(&args); err != nil {
+//			return err
+//		}
+//		return c.Reply(args.sum())
+//	}))
+//	err := s.ServeTCP(listener)
+//
+// A client has one connection to a server, for any number of calls at once:
+//
+//	c, err := rpc.Dial(ctx, "tcp:10.0.0.2:4711", nil)
+//	calc := c.Bind(calculator, rpc.None)
+//	err = calc.Call(ctx, add, &numbers{1, 2}, &sum, nil)
+//
+// Replies come in any order: a call that takes long delays no other.
+//
+// # Large items
+//
+// Data that is encoded with [xdr.Encoder.Bulk] is not copied on its way to the socket. A server takes
+// memory for it by [Call.Buffer], or is told by [Call.Sent] when memory of its own is free again. A client says by
+// [CallOptions.Into] where the data of a reply goes.
+//
+// # The end of a call
+//
+// A call ends with its reply, with its context, or with its connection. When [Binding.Call] has returned, nothing
+// reads its arguments or writes to its results, also if the server still works on it.
+//
+// When the connection is lost, the client connects again for as long as calls wait, after pauses that
+// grow. It sends calls again, under the same XID, whose procedures may be carried out twice
+// ([Procedure.Idempotent]), or all of them if the server is known to keep its replies
+// ([ClientOptions.Resend]). The others end with [ErrLost].
+//
+// A server of this package keeps the replies to calls of procedures that are not idempotent. It knows a call that
+// comes again by the address of the client, without port, its XID, program, version and procedure, and a checksum of its
+// arguments, and answers it as before.
+//
+// # Credentials
+//
+// A client binds a program with a credential: [None], or that of a Unix user ([Sys]). Neither proves
+// anything. [ServerOptions.Auth] decides who is served.
+//
+// # Limits
+//
+// A length that a peer sends takes no memory before the octets come. Calls, replies, calls at once, connections and
+// kept replies are bounded by [ServerOptions] and [ClientOptions]; a server with as many calls as it may have reads no
+// more.
+//
+// # Layout
+//
+// Passive, told the time, without goroutines, locks and sockets:
+//
+//	message.go     headers of calls and replies
+//	auth.go        Auth, Sys
+//	record.go      record marking: a stream, cut into messages
+//	duplicates.go  replies that are kept
+//
+// The rest:
+//
+//	program.go      Program, Procedure, Handler
+//	call.go         Call: what a handler sees
+//	server.go       Server: programs, limits, the way of a call
+//	server_call.go  the call and its reply
+//	server_conn.go  a connection at the server
+//	client.go       Client: calls that wait
+//	reconnect.go    when a client connects again, and when a connection counts as lost
+//	binding.go      Binding, and one call
+//	stream.go       a connection at the client
+//	sender.go       messages to a stream, many in one write
+//	memory.go       memory that is used again
+//	errors.go       errors
+//	stats.go        counters
 package rpc

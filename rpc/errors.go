@@ -16,9 +16,8 @@ var (
 	ErrSystem = errors.New("the server failed to carry it out (SYSTEM_ERR)")
 	// ErrLost says that the connection was lost after the call was sent: it may have been carried out.
 	ErrLost = errors.New("the connection was lost before the reply came, and the call may have been carried out")
-	// ErrTooLong says that a message is longer than allowed: a call than [ServerOptions.MaxCall], or a reply than
-	// [ClientOptions.MaxReply].
-	ErrTooLong = errors.New("the message is too long")
+	// ErrTooLong says that a reply is longer than [ClientOptions.MaxReply].
+	ErrTooLong = errors.New("the reply is longer than this client takes (raise MaxReply)")
 	// ErrReply says that a message of the server is no reply of ONC RPC.
 	ErrReply = errors.New("invalid reply")
 	// ErrClosed says that this side has closed the client or the server. It is net.ErrClosed.

@@ -64,6 +64,17 @@ func (p *Program) procedure(number uint32) *Procedure {
 	return nil
 }
 
+// maxResults returns MaxResults, or the usual one.
+func (p *Procedure) maxResults() int {
+	if p == nil || p.MaxResults == 0 {
+		return usualResults
+	}
+	return p.MaxResults
+}
+
+// usualResults is [Procedure.MaxResults] of a procedure that does not say it.
+const usualResults = 1024
+
 // String names the program, as in "NFS version 3".
 func (p *Program) String() string {
 	name := p.Name

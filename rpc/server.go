@@ -1,17 +1,24 @@
 package rpc
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"net"
+	"sync"
+	"time"
+
+	"github.com/dgrdma/dgrdma/xdr"
 )
 
 // ServerOptions are what a [Server] can be told. The zero value is usual.
 type ServerOptions struct {
-	// Credits is how many calls of one connection are in work, or have replies that were not sent. 0: 64.
+	// Credits is how many calls of one connection are in work, or have replies that were not sent. The
+	// server reads no more of it then. 0: 64.
 	Credits int
-	// Calls is the same of all connections. 0: 1024.
+	// Calls is how many calls of all connections are with handlers. 0: 1024.
 	Calls int
-	// Connections is how many there are. For one more the longest idle one is closed. 0: 4096.
+	// Connections is how many there are. For one more the one is closed that is idle for longest. 0: 4096.
 	Connections int
 	// MaxCall is the length of the longest call, with its header. 0: 1 MiB and 64 KiB.
 	MaxCall int
@@ -25,26 +32,364 @@ type ServerOptions struct {
 	Failed func(c *Call, err error)
 }
 
-// Server serves programs to clients, over any number of listeners.
-type Server struct{}
+// Usual options, and what ends a connection.
+const (
+	usualCredits     = 64
+	usualCalls       = 1024
+	usualConnections = 4096
+	usualMessage     = 1<<20 + 64<<10
+	// writeTime is for how long a client may take nothing of a reply.
+	writeTime = 30 * time.Second
+	// recordTime is for how long a call may come. It is arbitrary: 1 MiB in this time are 35 KB/s.
+	recordTime = 30 * time.Second
+	// mostMalformed is how many messages of a connection within a minute may be no calls.
+	mostMalformed = 16
+	// lookEvery is how often the server looks for connections that are at their end, and for old replies.
+	lookEvery = time.Second
+)
 
-// NewServer returns a server without programs. Without options they are the usual ones.
-func NewServer(o *ServerOptions) *Server { return &Server{} }
+// Server serves programs to clients, over any number of listeners and connections.
+type Server struct {
+	opts     ServerOptions
+	programs map[uint32][]served
+	slots    chan struct{} // one for each call that is with a handler
+	pool     sync.Pool     // of *serverCall
+	counters serverCounters
+	ctx      context.Context
+	cancel   context.CancelFunc
+	all      sync.WaitGroup // connections, and the goroutine that looks at them
 
-// Handle has h carry out the calls of p. It is called before the server serves; several versions of a
-// program are several programs here.
-func (s *Server) Handle(p *Program, h Handler) {}
+	mu         sync.Mutex
+	listeners  map[net.Listener]bool
+	conns      map[*serverConn]bool
+	looking    bool
+	draining   bool        // no more connections, listeners and calls
+	duplicates *duplicates // nil: none
+}
+
+// served is a program with its handler.
+type served struct {
+	program *Program
+	handler Handler
+}
+
+// NewServer returns a server without programs. nil stands for usual options.
+func NewServer(o *ServerOptions) *Server {
+	s := &Server{programs: make(map[uint32][]served), listeners: make(map[net.Listener]bool), conns: make(map[*serverConn]bool)}
+	if o != nil {
+		s.opts = *o
+	}
+	s.opts.Credits = cmp.Or(s.opts.Credits, usualCredits)
+	s.opts.Calls = cmp.Or(s.opts.Calls, usualCalls)
+	s.opts.Connections = cmp.Or(s.opts.Connections, usualConnections)
+	s.opts.MaxCall = cmp.Or(s.opts.MaxCall, usualMessage)
+	if n := cmp.Or(s.opts.Duplicates, usualDuplicates); n > 0 {
+		s.duplicates = newDuplicates(n)
+	}
+	s.slots = make(chan struct{}, s.opts.Calls)
+	s.pool.New = func() any { return newServerCall(s) }
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	return s
+}
+
+// Handle has h carry out the calls of p. All programs are named before the server serves. Versions of a
+// program are named one by one.
+func (s *Server) Handle(p *Program, h Handler) {
+	s.programs[p.Number] = append(s.programs[p.Number], served{p, h})
+}
 
 // ServeTCP accepts connections, and serves them until the server is closed, which it says by
 // [ErrClosed], or the listener fails. It closes the listener.
-func (s *Server) ServeTCP(l net.Listener) error { return ErrClosed }
+func (s *Server) ServeTCP(l net.Listener) error {
+	defer l.Close()
+	s.mu.Lock()
+	if s.draining {
+		s.mu.Unlock()
+		return ErrClosed
+	}
+	s.listeners[l] = true
+	s.mu.Unlock()
+	defer func() {
+		s.mu.Lock()
+		delete(s.listeners, l)
+		s.mu.Unlock()
+	}()
+	pause := time.Duration(0)
+	for {
+		nc, err := l.Accept()
+		if err == nil {
+			pause = 0
+			go s.ServeConn(nc)
+			continue
+		}
+		if s.isDraining() {
+			return ErrClosed
+		}
+		if errors.Is(err, net.ErrClosed) {
+			return err
+		}
+		// No descriptors are left, as an example.
+		pause = min(max(2*pause, 5*time.Millisecond), time.Second)
+		select {
+		case <-time.After(pause):
+		case <-s.ctx.Done():
+			return ErrClosed
+		}
+	}
+}
 
-// ServeConn serves one connection, as of TLS or of net.Pipe, until its end. It closes it.
-func (s *Server) ServeConn(nc net.Conn) error { return ErrClosed }
+func (s *Server) isDraining() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.draining
+}
+
+// ServeConn serves one connection, as of TLS or of net.Pipe, until its end, and until its handlers have
+// returned. It closes it. Its error says why the connection ended: nil if the client has closed it.
+func (s *Server) ServeConn(nc net.Conn) error {
+	c := newServerConn(s, nc)
+	s.mu.Lock()
+	if s.draining || len(s.conns) >= s.opts.Connections && !s.evict() {
+		full := !s.draining
+		s.mu.Unlock()
+		nc.Close()
+		if full {
+			s.counters.refused.Add(1)
+			return errFull
+		}
+		return ErrClosed
+	}
+	s.conns[c] = true
+	s.all.Add(1)
+	if !s.looking {
+		s.looking = true
+		s.all.Add(1)
+		go s.look()
+	}
+	s.mu.Unlock()
+	err := c.serve()
+	s.mu.Lock()
+	delete(s.conns, c)
+	s.mu.Unlock()
+	s.all.Done()
+	return err
+}
+
+var errFull = errors.New("the server has as many connections as it may have, and none is idle")
+
+// evict closes the connection that is idle for longest. It reports whether there is one.
+func (s *Server) evict() bool {
+	var longest *serverConn
+	for c := range s.conns {
+		if c.idle() && (longest == nil || c.active.Load() < longest.active.Load()) {
+			longest = c
+		}
+	}
+	if longest == nil {
+		return false
+	}
+	s.counters.evicted.Add(1)
+	delete(s.conns, longest)
+	longest.close(errEvicted)
+	return true
+}
+
+// look looks at all connections and kept replies from time to time, until the server is closed.
+func (s *Server) look() {
+	defer s.all.Done()
+	ticker := time.NewTicker(lookEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-s.ctx.Done():
+			return
+		case now := <-ticker.C:
+			s.mu.Lock()
+			for c := range s.conns {
+				c.look(now)
+			}
+			if s.duplicates != nil {
+				s.duplicates.expire(now)
+			}
+			s.mu.Unlock()
+		}
+	}
+}
 
 // Shutdown closes the listeners, reads no more calls, answers those in work, and closes. When ctx ends
 // before, it closes as Close does and returns the error of ctx.
-func (s *Server) Shutdown(ctx context.Context) error { return nil }
+func (s *Server) Shutdown(ctx context.Context) error {
+	s.drain()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			s.mu.Lock()
+			left := len(s.conns)
+			s.mu.Unlock()
+			if left == 0 {
+				return
+			}
+			select {
+			case <-time.After(10 * time.Millisecond):
+			case <-s.ctx.Done():
+				return
+			}
+		}
+	}()
+	select {
+	case <-done:
+		return s.Close()
+	case <-ctx.Done():
+		s.Close()
+		<-done
+		return ctx.Err()
+	}
+}
 
-// Close ends all connections, and waits until all handlers have returned.
-func (s *Server) Close() error { return nil }
+// drain closes the listeners, and has connections read no more.
+func (s *Server) drain() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.draining = true
+	for l := range s.listeners {
+		l.Close()
+	}
+	for c := range s.conns {
+		c.drain()
+	}
+}
+
+// Close ends all connections, and waits until all handlers have returned: their contexts end.
+func (s *Server) Close() error {
+	s.drain()
+	s.mu.Lock()
+	s.cancel()
+	for c := range s.conns {
+		c.close(ErrClosed)
+	}
+	s.mu.Unlock()
+	s.all.Wait()
+	return nil
+}
+
+// arrived is told by a connection that a call has come. The connection has taken a credit for it, which comes back by
+// serverConn.done.
+func (s *Server) arrived(conn *serverConn, rec record, items []xdr.Item) {
+	c := s.pool.Get().(*serverCall)
+	c.conn, c.peer, c.rec, c.items = conn, conn, rec, items
+	c.dec.Reset(rec.b, items)
+	take := c.header.take
+	if rec.tooLong {
+		take = c.header.takeTooLong
+	}
+	answer, ok := take(&c.dec)
+	switch {
+	case !ok:
+		s.counters.malformed.Add(1)
+		conn.malformed()
+		c.drop()
+		return
+	case rec.tooLong:
+		s.counters.tooLong.Add(1)
+	case answer.status == statusSuccess:
+		s.find(c, &answer)
+	}
+	s.counters.calls.Add(1)
+	c.answer = answer
+	if answer.status != statusSuccess || c.header.procedure == 0 {
+		c.refuse()
+		conn.pending = true
+		conn.reply(c)
+		return
+	}
+	select {
+	case s.slots <- struct{}{}:
+	default:
+		conn.flush()
+		s.slots <- struct{}{} // handlers return when the server is closed
+	}
+	go s.carryOut(c)
+}
+
+// find finds the program, version and procedure of a call.
+func (s *Server) find(c *serverCall, answer *replyHeader) {
+	versions := s.programs[c.header.program]
+	if len(versions) == 0 {
+		answer.status = statusProgramUnavailable
+		return
+	}
+	answer.low, answer.high = versions[0].program.Version, versions[0].program.Version
+	for _, v := range versions {
+		answer.low, answer.high = min(answer.low, v.program.Version), max(answer.high, v.program.Version)
+		if v.program.Version == c.header.version {
+			c.Program, c.handler = v.program, v.handler
+		}
+	}
+	if c.Program == nil {
+		answer.status = statusProgramMismatch
+		return
+	}
+	c.Procedure, c.Auth = c.header.procedure, c.header.credential
+	if c.procedure = c.Program.procedure(c.Procedure); c.procedure == nil && c.Procedure != 0 {
+		answer.status = statusProcedureUnavailable
+	}
+}
+
+// carryOut has the handler carry out a call, and answers it.
+func (s *Server) carryOut(c *serverCall) {
+	err := s.authenticate(c)
+	switch {
+	case err != nil:
+		c.fail(err)
+	case c.procedure.Idempotent || s.duplicates == nil:
+		c.carryOut(c.conn.ctx)
+	default:
+		s.once(c)
+		return
+	}
+	<-s.slots
+	c.conn.answer(c)
+}
+
+// once carries out a call of a procedure that is not idempotent, unless it has come before, and answers it.
+func (s *Server) once(c *serverCall) {
+	id := identity{c.conn.host, c.header.xid, c.header.program, c.header.version, c.header.procedure, s.duplicates.checksum(c.rec.b, c.dec.Offset(), c.items)}
+	s.mu.Lock()
+	entry, reply, before := s.duplicates.begin(id, c)
+	s.mu.Unlock()
+	if before != nil {
+		before.drop()
+	}
+	switch {
+	case entry != nil:
+		c.carryOut(s.ctx)
+		kept := xdr.AppendFlat(nil, c.enc.Bytes(), c.enc.Items())
+		s.mu.Lock()
+		waiter := s.duplicates.end(entry, kept, time.Now())
+		s.mu.Unlock()
+		<-s.slots
+		c.conn.answer(c)
+		if waiter != nil {
+			waiter.repeat(kept)
+		}
+	case reply != nil:
+		s.counters.duplicates.Add(1)
+		<-s.slots
+		c.repeat(reply)
+	default: // it waits
+		s.counters.duplicates.Add(1)
+		<-s.slots
+	}
+}
+
+// authenticate asks whether the call is taken.
+func (s *Server) authenticate(c *serverCall) error {
+	if s.opts.Auth != nil {
+		return s.opts.Auth(&c.Call)
+	}
+	if c.Auth.Flavor != FlavorNone && c.Auth.Flavor != FlavorSys {
+		return &AuthError{Rejected}
+	}
+	return nil
+}

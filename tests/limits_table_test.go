@@ -87,6 +87,18 @@ var limits = []struct {
 		{"clients of `rping --serve` and `ping --serve`", "verbs/latency.MostClients", false, "", "one silent for 10 s gives way, or one of the host with the most; else the next are rejected", "`dgrdma_rdma_connections_rejected_total`", "TestManyClients, TestSilentClientsGiveWay, TestRpingTooMany"},
 		{"memory of all clients of `ping --serve`", "verbs/latency.memory", true, "", "the same", "`dgrdma_rdma_connections_rejected_total`", "TestManyClients"},
 	}},
+	{"ONC RPC", []limit{
+		{"calls of a connection that are in work, or whose replies were not sent", "rpc.usualCredits", false, ", or `ServerOptions.Credits`", "the server reads no more of the connection", "none: nothing is lost", "TestBackPressureOfOne"},
+		{"calls of all connections that are with handlers", "rpc.usualCalls", false, ", or `ServerOptions.Calls`", "the server reads no more of any connection", "none: nothing is lost", "TestBackPressure"},
+		{"connections of a server", "rpc.usualConnections", false, ", or `ServerOptions.Connections`", "the one that is idle for longest is closed for one more; one more is closed if none is idle",
+			"`ServerStats.Evicted`, `Refused`", "TestConnections"},
+		{"a call, or a reply", "rpc.usualMessage", true, ", or `ServerOptions.MaxCall`, `ClientOptions.MaxReply`", "the call is answered by SYSTEM_ERR, or fails with `ErrTooLong`; no memory is taken for the rest", "`ServerStats.TooLong`", "TestTooLongCall, TestRecordsTooLong"},
+		{"what has come of a long record before memory for all of it is taken", "rpc.longFrom", true, "", "memory is taken", "none", "TestLengthTakesNoMemory"},
+		{"messages of a connection within a minute that are no calls", "rpc.mostMalformed", false, "", "the connection is closed", "`ServerStats.Malformed`", "TestNoCalls"},
+		{"replies that are kept for calls that come again", "rpc.usualDuplicates", false, ", or `ServerOptions.Duplicates`", "the oldest is forgotten: its call is carried out again", "none", "TestDuplicatesAreBounded"},
+		{"those together", "rpc.maxDuplicateBytes", true, "", "the same", "none", "TestDuplicatesAreBounded"},
+		{"one of those", "rpc.maxDuplicateReply", true, "", "it is not kept", "none", "TestDuplicatesAreBounded"},
+	}},
 	{"RPC over RDMA", []limit{
 		{"segments of a message", "rpcrdma.MaxSegments", false, ", or `Limits.Segments`", "the message is refused: SEGMENTS, or ERR_CHUNK in version 1", "the error: a `Fault`", "TestLimits"},
 		{"Read chunks of a message", "rpcrdma.MaxReadChunks", false, ", or `Limits.ReadChunks`", "the same: READ_CHUNKS, or ERR_CHUNK", "the same", "TestLimits"},

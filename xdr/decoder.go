@@ -1,6 +1,7 @@
 package xdr
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 )
@@ -14,10 +15,18 @@ type Decoder struct {
 	at    int
 	items []Item // those that are not taken yet, in the order of their offsets
 	err   *Error
+
+	detached bool
+	into     []byte
 }
 
 // Reset begins a message: inline bytes, and items in the order of their offsets.
 func (d *Decoder) Reset(b []byte, items []Item) { *d = Decoder{b: b, items: items} }
+
+// Detach has what is taken from now on be no part of the message, whose memory is used otherwise
+// afterwards: it is copied. Items of [Decoder.Bulk] that came inline are copied into into, one after the other, if
+// that is not nil. One that does not fit is invalid.
+func (d *Decoder) Detach(into []byte) { d.detached, d.into = true, into }
 
 // Err returns the first thing that was wrong, as an [Error], or nil.
 func (d *Decoder) Err() error {
@@ -112,6 +121,15 @@ func (d *Decoder) Bool() bool {
 
 // Fixed takes an opaque of n octets. What it returns is part of the message.
 func (d *Decoder) Fixed(n int) []byte {
+	b := d.fixed(n)
+	if d.detached {
+		return bytes.Clone(b)
+	}
+	return b
+}
+
+// fixed takes an opaque of n octets, as a part of the message.
+func (d *Decoder) fixed(n int) []byte {
 	if n > len(d.b)-d.at { // before it is rounded up: n may be the largest int
 		d.missing(n)
 		return nil
@@ -131,7 +149,10 @@ func (d *Decoder) Opaque(limit int) []byte {
 }
 
 // String takes a string of at most limit octets.
-func (d *Decoder) String(limit int) string { return string(d.Opaque(limit)) }
+func (d *Decoder) String(limit int) string {
+	n, _ := d.length(limit)
+	return string(d.fixed(n))
+}
 
 // Count takes the number of elements of an array: at most limit, and at most as many as the message
 // can still have if each takes size octets or more.
@@ -156,7 +177,7 @@ func (d *Decoder) Bulk(limit int) []byte {
 		return nil
 	}
 	if len(d.items) == 0 || d.items[0].At != Floating && d.items[0].At != d.at {
-		return d.Fixed(n)
+		return d.inline(n)
 	}
 	item := d.items[0]
 	d.items = d.items[1:]
@@ -164,11 +185,25 @@ func (d *Decoder) Bulk(limit int) []byte {
 	case n, Padded(n): // the peer may send the padding with the item
 		return item.Data[:n:n]
 	case 0: // memory that was offered for the item and was not used
-		return d.Fixed(n)
+		return d.inline(n)
 	}
 	d.at -= 4
 	d.misplaced(fmt.Sprintf("an item of %d octets was sent by itself with %d", n, len(item.Data)))
 	return nil
+}
+
+// inline takes the octets of an item that came inline.
+func (d *Decoder) inline(n int) []byte {
+	if d.into == nil {
+		return d.Fixed(n)
+	}
+	if n > len(d.into) {
+		d.Fail(fmt.Sprintf("an item of %d octets, there is room for %d", n, len(d.into)))
+		return nil
+	}
+	to := d.into[:copy(d.into[:n:n], d.fixed(n))]
+	d.into = d.into[len(to):]
+	return to[:len(to):len(to)]
 }
 
 // length takes the length of an opaque. It reports whether it is valid.

@@ -239,3 +239,41 @@ func TestDecoderAllocatesNothing(t *testing.T) {
 		t.Errorf("%v allocations", n)
 	}
 }
+
+// TestDetach checks that values that are taken after Detach are no part of the message, and that items go to the memory that
+// was given for them, one after the other, and are invalid where they do not fit.
+func TestDetach(t *testing.T) {
+	var e Encoder
+	e.Opaque([]byte("opaque"))
+	e.Bulk([]byte("first"))
+	e.String("string")
+	e.Bulk([]byte("second"))
+	e.Bulk([]byte("third"))
+	message := AppendFlat(nil, e.Bytes(), e.Items())
+	var d Decoder
+	d.Reset(message, nil)
+	into := make([]byte, 5+6+4)
+	d.Detach(into)
+	opaque, first, s, second := d.Opaque(10), d.Bulk(10), d.String(10), d.Bulk(10)
+	clear(message[:len(message)-12])
+	if string(opaque) != "opaque" || string(first) != "first" || s != "string" || string(second) != "second" {
+		t.Errorf("%q %q %q %q", opaque, first, s, second)
+	}
+	if &first[0] != &into[0] || &second[0] != &into[5] || cap(first) != 5 {
+		t.Error("the items are elsewhere")
+	}
+	if third := d.Bulk(10); third != nil || !errors.Is(d.Err(), ErrInvalid) {
+		t.Errorf("an item that does not fit: %q, %v", third, d.Err())
+	}
+	// An item that has travelled by itself is where it is, and what came inline instead is copied there.
+	d.Reset([]byte{0, 0, 0, 3, 'a', 'b', 'c', 0}, []Item{{Floating, nil}})
+	d.Detach(into)
+	if b := d.Bulk(10); string(b) != "abc" || &b[0] != &into[0] {
+		t.Errorf("%q", b)
+	}
+	d.Reset([]byte{0, 0, 0, 3, 'a', 'b', 'c', 0}, nil)
+	d.Detach(nil)
+	if b := d.Bulk(10); string(b) != "abc" {
+		t.Errorf("%q", b)
+	}
+}

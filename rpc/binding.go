@@ -1,0 +1,157 @@
+package rpc
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/dgrdma/dgrdma/xdr"
+)
+
+// Binding calls the procedures of one program with one credential.
+type Binding struct {
+	client  *Client
+	program *Program
+	header  []byte // of its calls
+}
+
+// atProcedure is where the procedure is in the header of a call. The XID is at its beginning.
+const atProcedure = 20
+
+// Bind returns what calls the procedures of p with the credential a.
+func (c *Client) Bind(p *Program, a Auth) *Binding {
+	h := callHeader{program: p.Number, version: p.Version, credential: a}
+	var e xdr.Encoder
+	h.append(&e)
+	return &Binding{c, p, e.Bytes()}
+}
+
+// CallOptions are what one call can be told. The zero value is usual.
+type CallOptions struct {
+	// Into is where the item goes that the results have by reference (the data of a READ): what
+	// [xdr.Decoder.Bulk] returns for it is part of Into. Results with a longer one are invalid.
+	Into []byte
+	// MaxResults bounds the encoded results, without that item. 0: as [Procedure.MaxResults] says.
+	MaxResults int
+}
+
+// Call calls a procedure, and decodes its results. nil stands for arguments or results that are void, and for
+// usual options.
+//
+// When ctx ends, Call returns its error; the server may carry the call out nevertheless. Whatever the
+// outcome is, nothing reads args or writes to Into after Call has returned. To make sure of that, Call waits for a
+// write of args in progress, and ends the connection if the server takes nothing of it for a second.
+//
+// Each error is a [CallError]. Within it are the error of ctx, [ErrLost], [ErrProcedureUnavailable], [ErrGarbageArgs], [ErrSystem],
+// [ErrTooLong], [ErrReply], [ErrClosed], a [ProgramError], [AuthError] or [VersionError], or an [xdr.Error] if the results
+// cannot be decoded.
+//
+// What results keep of the message, as an opaque does, is theirs for good.
+func (b *Binding) Call(ctx context.Context, procedure uint32, args xdr.Marshaler, results xdr.Unmarshaler, o *CallOptions) error {
+	if err := b.call(ctx, procedure, args, results, o); err != nil {
+		return &CallError{b.program, procedure, b.client.address, err}
+	}
+	return nil
+}
+
+func (b *Binding) call(ctx context.Context, procedure uint32, args xdr.Marshaler, results xdr.Unmarshaler, o *CallOptions) error {
+	c := b.client
+	if err := c.credit(ctx); err != nil {
+		return err
+	}
+	defer func() { <-c.credits }()
+	call := c.pool.Get().(*clientCall)
+	call.procedure = b.program.procedure(procedure)
+	call.maxResults = call.procedure.maxResults()
+	if o != nil {
+		call.into = o.Into
+		if o.MaxResults > 0 {
+			call.maxResults = o.MaxResults
+		}
+	}
+	call.enc.Reset(append(call.enc.Bytes()[:0], b.header...))
+	if args != nil {
+		args.MarshalXDR(&call.enc)
+	}
+	call.out.inline, call.out.items = call.enc.Bytes(), call.enc.Items()
+	binary.BigEndian.PutUint32(call.out.inline[atProcedure:], procedure)
+	if messageLength(&call.out) >= markLast {
+		return errors.New("the arguments are longer than any message")
+	}
+	err := c.do(ctx, call)
+	if err == nil {
+		err = call.take(results)
+	}
+	call.free(c)
+	return err
+}
+
+// clientCall is a call at the client. It is used again when it is done.
+type clientCall struct {
+	xid        uint32
+	procedure  *Procedure // nil: it is not in the table
+	into       []byte
+	maxResults int
+	enc        xdr.Encoder
+	out        outgoing
+
+	carrier carrier // that has it; guarded by Client.mu
+
+	// done has one when the call has ended, with either a reply or an error.
+	done  chan struct{}
+	reply record
+	items []xdr.Item // of the reply
+	err   error
+
+	dec  xdr.Decoder
+	busy bool // a connection may still need it
+}
+
+func newClientCall() any { return &clientCall{done: make(chan struct{}, 1)} }
+
+// complete ends a call. It is called once, by what has taken the call from Client.calls.
+func (c *clientCall) complete(reply record, items []xdr.Item, err error) {
+	c.reply, c.items, c.err = reply, items, err
+	c.done <- struct{}{}
+}
+
+// repeatable reports whether the call may be sent again.
+func (c *clientCall) repeatable(o *ClientOptions) bool {
+	return o.Resend || binary.BigEndian.Uint32(c.out.inline[atProcedure:]) == 0 || c.procedure != nil && c.procedure.Idempotent
+}
+
+// take decodes the reply.
+func (c *clientCall) take(results xdr.Unmarshaler) error {
+	c.dec.Reset(c.reply.b, c.items)
+	var h replyHeader
+	if err := h.take(&c.dec); err != nil {
+		return err
+	}
+	if err := h.err(); err != nil || results == nil {
+		return err
+	}
+	if c.reply.mem != nil || c.into != nil {
+		c.dec.Detach(c.into)
+	}
+	results.UnmarshalXDR(&c.dec)
+	if err := c.dec.Done(); err != nil {
+		return fmt.Errorf("results that cannot be decoded: %w", err)
+	}
+	return nil
+}
+
+// free gives back what the call needed.
+func (c *clientCall) free(client *Client) {
+	c.reply.mem.release()
+	if c.busy {
+		return // the garbage collector takes it
+	}
+	buffer := c.enc.Bytes()
+	if cap(buffer) > keptBuffer {
+		buffer = nil
+	}
+	c.enc.Reset(buffer[:0])
+	*c = clientCall{enc: c.enc, done: c.done}
+	client.pool.Put(c)
+}

@@ -1,0 +1,101 @@
+package rpc
+
+import (
+	"context"
+	"errors"
+
+	"github.com/dgrdma/dgrdma/xdr"
+)
+
+// serverCall is a [Call] with what the server needs for it. It is used again when it is done.
+type serverCall struct {
+	Call
+	server    *Server
+	conn      *serverConn
+	rec       record // the message
+	items     []xdr.Item
+	header    callHeader
+	answer    replyHeader
+	handler   Handler
+	procedure *Procedure
+	out       outgoing
+	buffer    []byte // of the encoder, for the next call
+}
+
+// keptBuffer is how long the memory for inline bytes of a message is that is kept for the next one. It is arbitrary.
+const keptBuffer = 64 << 10
+
+func newServerCall(s *Server) *serverCall {
+	c := &serverCall{server: s}
+	c.out.sent = c.done
+	return c
+}
+
+// carryOut calls the handler, and encodes the reply.
+func (c *serverCall) carryOut(ctx context.Context) {
+	c.begin()
+	if err := c.handler.ServeRPC(ctx, &c.Call); err != nil {
+		c.fail(err)
+	}
+}
+
+// begin begins the reply with its header.
+func (c *serverCall) begin() {
+	c.enc.Reset(c.buffer[:0])
+	c.answer.append(&c.enc)
+}
+
+// fail makes an error of the handler the reply.
+func (c *serverCall) fail(err error) {
+	var auth *AuthError
+	switch {
+	case errors.As(err, &auth):
+		c.answer.deny(auth.Status)
+	case errors.Is(err, xdr.ErrInvalid), errors.Is(err, ErrGarbageArgs):
+		c.answer.status = statusGarbageArgs
+	case errors.Is(err, ErrProcedureUnavailable):
+		c.answer.status = statusProcedureUnavailable
+	default:
+		c.answer.status = statusSystem
+		if failed := c.server.opts.Failed; failed != nil {
+			failed(&c.Call, err)
+		}
+	}
+	c.refuse()
+}
+
+// refuse encodes a reply without results.
+func (c *serverCall) refuse() {
+	c.server.counters.answered(c.answer.status)
+	if b := c.enc.Bytes(); cap(b) > cap(c.buffer) {
+		c.buffer = b
+	}
+	c.begin()
+}
+
+// repeat answers the call by a reply that was kept.
+func (c *serverCall) repeat(reply []byte) {
+	c.enc.Reset(append(c.buffer[:0], reply...))
+	c.conn.answer(c)
+}
+
+// drop gives up a call without a reply.
+func (c *serverCall) drop() { c.done() }
+
+// done is called when nothing of the call is needed any more.
+func (c *serverCall) done() {
+	c.free()
+	c.rec.mem.release()
+	conn, server := c.conn, c.server
+	buffer := c.buffer
+	if b := c.enc.Bytes(); cap(b) > cap(buffer) {
+		buffer = b
+	}
+	if cap(buffer) > keptBuffer {
+		buffer = nil
+	}
+	c.enc.Reset(nil) // the items' memory is no longer the reply's
+	*c = serverCall{Call: Call{enc: c.enc, buffers: c.buffers, sent: c.sent}, server: server, out: outgoing{sent: c.out.sent}, buffer: buffer}
+	server.pool.Put(c)
+	conn.done()
+}

@@ -1,0 +1,71 @@
+package rpc
+
+import "sync/atomic"
+
+// ServerStats counts what a [Server] has done since it began.
+type ServerStats struct {
+	Connections int    // open now
+	Calls       uint64 // that came, those of the following counters as well
+	Unavailable uint64 // answered: no such program, version or procedure
+	Garbage     uint64 // answered: the arguments cannot be decoded
+	Denied      uint64 // answered: not this credential, or not this version of RPC
+	Failed      uint64 // answered by SYSTEM_ERR
+	Duplicates  uint64 // calls that were sent again, and not carried out again
+	TooLong     uint64 // calls longer than ServerOptions.MaxCall
+	Malformed   uint64 // messages that are no calls: they are dropped
+	Refused     uint64 // connections that were closed because there were too many
+	Evicted     uint64 // idle connections that were closed for others
+	Slow        uint64 // connections that were closed because the client took too long to send or to take something
+}
+
+type serverCounters struct {
+	calls, unavailable, garbage, denied, failed, duplicates, tooLong, malformed, refused, evicted, slow atomic.Uint64
+}
+
+// answered counts a reply without results.
+func (c *serverCounters) answered(s status) {
+	switch s {
+	case statusProgramUnavailable, statusProgramMismatch, statusProcedureUnavailable:
+		c.unavailable.Add(1)
+	case statusGarbageArgs:
+		c.garbage.Add(1)
+	case statusSystem:
+		c.failed.Add(1)
+	case statusVersion, statusAuth:
+		c.denied.Add(1)
+	}
+}
+
+// Stats returns what the server has counted.
+func (s *Server) Stats() ServerStats {
+	s.mu.Lock()
+	open := len(s.conns)
+	s.mu.Unlock()
+	c := &s.counters
+	return ServerStats{
+		Connections: open, Calls: c.calls.Load(), Unavailable: c.unavailable.Load(), Garbage: c.garbage.Load(), Denied: c.denied.Load(), Failed: c.failed.Load(),
+		Duplicates: c.duplicates.Load(), TooLong: c.tooLong.Load(), Malformed: c.malformed.Load(), Refused: c.refused.Load(), Evicted: c.evicted.Load(), Slow: c.slow.Load(),
+	}
+}
+
+// ClientStats counts what a [Client] has done since it began.
+type ClientStats struct {
+	Calls       uint64 // that were begun
+	Resent      uint64 // calls that were sent again over a new connection
+	Lost        uint64 // calls that ended with ErrLost
+	Abandoned   uint64 // calls whose context ended before the reply came
+	Unmatched   uint64 // replies to no call, as to one that was abandoned: they are dropped
+	Connections uint64 // that were made
+}
+
+type clientCounters struct {
+	calls, resent, lost, abandoned, unmatched, connections atomic.Uint64
+}
+
+// Stats returns what the client has counted.
+func (c *Client) Stats() ClientStats {
+	n := &c.counters
+	return ClientStats{
+		Calls: n.calls.Load(), Resent: n.resent.Load(), Lost: n.lost.Load(), Abandoned: n.abandoned.Load(), Unmatched: n.unmatched.Load(), Connections: n.connections.Load(),
+	}
+}

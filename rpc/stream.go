@@ -1,0 +1,112 @@
+package rpc
+
+import (
+	"encoding/binary"
+	"net"
+	"sync/atomic"
+)
+
+// stream is a connection over a stream, as TCP, at the client.
+type stream struct {
+	client *Client
+	nc     net.Conn
+	sender sender
+	wake   chan struct{} // has one when something is queued
+	done   chan struct{} // closed when nothing is read any more
+	reads  atomic.Uint64
+	why    atomic.Pointer[error] // this side has closed the connection
+}
+
+func newStream(c *Client, nc net.Conn) *stream {
+	s := &stream{client: c, nc: nc, wake: make(chan struct{}, 1), done: make(chan struct{})}
+	s.sender.init(nc)
+	return s
+}
+
+func (s *stream) submit(c *clientCall) { s.sender.put(&c.out) }
+
+func (s *stream) withdraw(c *clientCall) bool { return s.sender.withdraw(&c.out) }
+
+func (s *stream) received() uint64 { return s.reads.Load() }
+
+func (s *stream) close(err error) {
+	s.why.CompareAndSwap(nil, &err)
+	s.nc.Close()
+}
+
+// flush has the goroutine that writes wake up. Callers do not write: their contexts may end.
+func (s *stream) flush() {
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}
+
+// write writes what is queued until the connection ends.
+func (s *stream) write() {
+	defer s.client.all.Done()
+	for {
+		select {
+		case <-s.wake:
+			s.sender.flush()
+		case <-s.done:
+			return
+		}
+	}
+}
+
+// read reads replies until the connection ends.
+func (s *stream) read() {
+	defer s.client.all.Done()
+	err := s.replies()
+	if why := s.why.Load(); why != nil {
+		err = *why
+	}
+	close(s.done)
+	s.nc.Close()
+	s.sender.end(err)
+	s.client.lost(s, err)
+}
+
+func (s *stream) replies() error {
+	r := records{limit: s.client.opts.MaxReply, long: s.memory}
+	defer r.release()
+	for {
+		n, err := s.nc.Read(r.space())
+		r.received(n)
+		s.reads.Add(1)
+		for {
+			rec, ok, err := r.next()
+			if err != nil {
+				return err
+			}
+			if !ok {
+				break
+			}
+			s.reply(rec)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// reply tells the client that a record has come.
+func (s *stream) reply(rec record) {
+	if len(rec.b) < headLength || binary.BigEndian.Uint32(rec.b[4:]) != kindReply {
+		s.client.counters.unmatched.Add(1)
+		rec.mem.release()
+		return
+	}
+	s.client.replied(binary.BigEndian.Uint32(rec.b), rec, nil)
+}
+
+// memory returns where a long reply goes: into memory that is used again if the call copies what it needs of
+// it, else into memory of its own.
+func (s *stream) memory(head []byte, n int) ([]byte, *memory) {
+	if s.client.wantsInto(binary.BigEndian.Uint32(head)) {
+		m := takeMemory(n)
+		return m.b[:n:n], m
+	}
+	return make([]byte, n), nil
+}
