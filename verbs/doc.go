@@ -67,6 +67,15 @@
 // key of its own. [Region.Invalidate] withdraws it, synchronously: when it returns, nothing that is on its way changes
 // the bytes. [Region.Reregister] does that, and grants other bytes by the same Region, without allocating.
 //
+// The peer is not told that memory is withdrawn. What it does there afterwards, a Write or a Read that was on its way
+// among it, ends the connection, with all else that is under way: both sides have a [TerminateError] with
+// [FaultTaggedSTag], whose Header has the STag, or with [FaultProtectionSTag] for a Read. So a program that gives a request
+// up which its peer may still carry out keeps the memory registered, and uses it for nothing, until the peer says that it is done.
+//
+// A Send can withdraw memory of the side that receives it ([Work.Invalidating]), if that is for the queue pair alone
+// ([RegionOptions.Only]); any other ends the connection. [Completion.STag] says which it was, before the program hears of anything else: it
+// may be another than the one that was meant.
+//
 // Placing of data is not atomic. A Read may see half of what the peer's program, or another peer, is writing: the data
 // needs a checksum or a version by which a reader knows, or has to be of the eight bytes that atomics work on.
 //
