@@ -184,6 +184,17 @@ func TestServerCannotAwait(t *testing.T) {
 	<-served
 }
 
+// TestNowhereToAwait checks that a carrier that cannot listen returns an error and no acceptor, which a server
+// would wait at: no interface of this machine has the address.
+func TestNowhereToAwait(t *testing.T) {
+	at := dgrdma.UDPAddr(netAddr(t, "192.0.2.1:7470"))
+	for _, c := range []Carrier{TCP, TLS, Raw} {
+		if a, err := c.await(at, "udp:192.0.2.1:7470"); err == nil || a != nil {
+			t.Errorf("%v: got %v and %v, want no acceptor and an error", c, a, err)
+		}
+	}
+}
+
 // TestServerDiesAmidAComparison: whole turns until then are told.
 func TestServerDiesAmidAComparison(t *testing.T) {
 	t.Parallel()

@@ -89,7 +89,7 @@ type streamListener struct {
 
 // listenStream listens at the endpoint's own port, which is where firewalls let clients in, or at any
 // if another program has that.
-func listenStream(at netip.AddrPort, secret bool) (*streamListener, error) {
+func listenStream(at netip.AddrPort, secret bool) (acceptor, error) {
 	l, err := net.ListenTCP("tcp", net.TCPAddrFromAddrPort(at))
 	if err != nil {
 		l, err = net.ListenTCP("tcp", net.TCPAddrFromAddrPort(netip.AddrPortFrom(at.Addr(), 0)))

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/dgrdma/dgrdma/bench"
+	"github.com/dgrdma/dgrdma/internal/refused"
 	"github.com/dgrdma/dgrdma/url"
 )
 
@@ -203,9 +204,9 @@ func benchBoth(ctx context.Context, opt *benchOptions, stdout, stderr io.Writer)
 	go func() { served <- s.Serve(both, true) }()
 	err = measure(ctx, opt, local, peer, true, stdout, stderr)
 	if err != nil {
+		spare := refused.Spare(filesOfAPair) // while both ends are open
 		cancel(err)
-		<-served // fails for the same reason
-		return err
+		return failedHere(err, <-served, spare)
 	}
 	return <-served
 }

@@ -253,7 +253,7 @@ func (r *linkResult) print(w io.Writer) error {
 		if r.Stream {
 			by = "io.Copy"
 		}
-		fmt.Fprintf(w, "load         1 link by %s, %s of %s, MTU %d\n", by, count(r.Buffers, "buffer"), count(r.Size, "byte"), r.MTU)
+		fmt.Fprintf(w, "load         1 link by %s, %s of %s%s\n", by, count(r.Buffers, "buffer"), count(r.Size, "byte"), mtuText(r.MTU))
 		r.latencies.describe(w, "buffers back")
 		fmt.Fprintf(w, "frames       %d, of them sent again %d (client)", r.Frames, r.Retransmits)
 		if r.KernelDrops == nil {

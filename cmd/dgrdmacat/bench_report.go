@@ -167,7 +167,7 @@ func (r *benchResult) describe(w io.Writer) {
 	}
 	describeMoved(w, r.Bytes, r.Seconds, r.Transport, r.MBPerS, each)
 	r.describeWays(w, "wrote")
-	fmt.Fprintf(w, "load         %s, %s of %s outstanding, MTU %d, profile %s\n", count(r.Peers, "peer"), count(r.Outstanding, "transaction"), count(r.Size, "byte"), r.MTU, r.Profile)
+	fmt.Fprintf(w, "load         %s, %s of %s outstanding%s, profile %s\n", count(r.Peers, "peer"), count(r.Outstanding, "transaction"), count(r.Size, "byte"), mtuText(r.MTU), r.Profile)
 	r.latencies.describe(w, "completion")
 	fmt.Fprintf(w, "frames       %d, of them sent again %d; %s, %s\n", r.Frames, r.Retransmits, count(r.Duplicates, "duplicate"), droppedText(r.KernelDrops))
 	adviseOnDrops(w, r.KernelDrops, r.Retransmits, r.Frames, r.Loss, r.Transport, "a smaller --depth or --size")

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/dgrdma/dgrdma/bench"
+	"github.com/dgrdma/dgrdma/internal/refused"
 	"github.com/dgrdma/dgrdma/rdmap/mpa"
 	"github.com/dgrdma/dgrdma/verbs"
 )
@@ -170,9 +171,9 @@ func verbsBoth(ctx context.Context, o *benchOptions, stdout, stderr io.Writer) e
 	there, _ := reachedAt(s.Listener.Addr().(*net.TCPAddr))
 	err = measureVerbs(ctx, o, h, there, true, stdout, stderr)
 	if err != nil {
+		spare := refused.Spare(filesOfAPair * (1 + o.peers)) // while both ends are open
 		cancel(err)
-		<-served // fails for the same reason
-		return err
+		return failedHere(err, <-served, spare)
 	}
 	return <-served
 }

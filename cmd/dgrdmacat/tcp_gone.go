@@ -7,6 +7,7 @@ import (
 	"os"
 	"syscall"
 
+	"github.com/dgrdma/dgrdma/internal/refused"
 	"github.com/dgrdma/dgrdma/verbs"
 	"github.com/dgrdma/dgrdma/verbs/rping"
 )
@@ -16,6 +17,7 @@ import (
 func goneTCP(about string, err error) error {
 	var terminated *verbs.TerminateError
 	var call *os.SyscallError
+	var number syscall.Errno
 	words := ""
 	switch {
 	case errors.As(err, new(untold)): // the pipe that is broken is that of this side's output
@@ -28,6 +30,8 @@ func goneTCP(about string, err error) error {
 		words = "the other side ended the connection (connection reset), without a good-bye: was it killed, or else does the other side say why?"
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		words = "the other side ended the connection in the middle of a message, without a good-bye: was it killed, or else does the other side say why?"
+	case errors.As(err, &number) && refused.NoFiles(number):
+		words = refused.Files(number).Error()
 	case errors.As(err, &call):
 		words = fmt.Sprintf("the connection to the other side failed (%v); is the network down, or the other side gone?", call.Err)
 	case errors.Is(err, rping.ErrSilent):

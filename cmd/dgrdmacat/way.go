@@ -92,6 +92,14 @@ func mtuTo(local, peer url.Endpoint) int {
 	return wayTo(local, peer).mtu
 }
 
+// mtuText is what a report says of an MTU, after a comma: nothing where the system did not tell it.
+func mtuText(mtu int) string {
+	if mtu == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", MTU %d", mtu)
+}
+
 // fitsWay refuses packets that are larger than the way to a peer carries: all would be lost.
 func fitsWay(local, peer url.Endpoint) error {
 	return wayTo(local, peer).carries(local, fmt.Sprintf(", by which %v is reached,", peer.Addr.Addr()))

@@ -35,6 +35,20 @@ func NoFiles(err error) bool {
 	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
 }
 
+// Spare returns an error if this process cannot open n more file descriptors.
+func Spare(n int) error {
+	for range n {
+		fd, err := syscall.Dup(0)
+		if NoFiles(err) {
+			return Files(err)
+		}
+		if err == nil {
+			defer syscall.Close(fd)
+		}
+	}
+	return nil
+}
+
 // filesError is an error that [Files] has explained.
 type filesError struct{ error }
 
@@ -57,10 +71,8 @@ func Files(err error) error {
 
 // Name explains why a host has no address. Where the files that say so could not be opened, package net takes them for missing.
 func Name(host string, err error) error {
-	if fd, none := syscall.Dup(0); NoFiles(none) {
-		return fmt.Errorf("no address of host %s: %w", host, Files(none))
-	} else if none == nil {
-		syscall.Close(fd)
+	if none := Spare(1); none != nil {
+		return fmt.Errorf("no address of host %s: %w", host, none)
 	}
 	return fmt.Errorf("no address of host %s: %w; is the name right? An IP address does in its place", host, err)
 }
