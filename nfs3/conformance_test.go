@@ -13,10 +13,13 @@ import (
 	"github.com/dgrdma/dgrdma/nfs3"
 )
 
-// kinds are the file systems that must all behave alike.
+// kinds are the file systems that must all behave alike, used by their methods and by server and client.
 var kinds = map[string]func(t *testing.T) nfs3.FS{
 	"memory":    func(*testing.T) nfs3.FS { return nfs3.NewMemory(nil) },
 	"directory": openDirectory,
+
+	"memory over TCP":    func(t *testing.T) nfs3.FS { return remote(t, nfs3.NewMemory(nil)) },
+	"directory over TCP": func(t *testing.T) nfs3.FS { return remote(t, openDirectory(t)) },
 }
 
 func openDirectory(t *testing.T) nfs3.FS {

@@ -114,6 +114,7 @@ var limits = []struct {
 		{"objects of an `nfs3.Directory` that have a handle", "nfs3.maxPlaces", false, "", "the handle of the one not used for longest is stale, and a client looks it up again", "none", "TestPlacesAreBounded"},
 		{"data of an `nfs3.Memory`", "nfs3.mostBytes", true, ", or `MemoryOptions.MaxBytes`", "writes fail with `ErrNoSpc`", "the error", "TestMemoryIsBounded"},
 		{"entries of its directories", "nfs3.mostFiles", false, ", or `MemoryOptions.MaxFiles`", "the same", "the error", "TestMemoryIsBounded"},
+		{"data that an `nfs3.File` keeps until the server has it on stable storage", "nfs3.maxUncommitted", true, "", "it is committed first", "none", "TestFileWritesAgain"},
 	}},
 	{"Wires", []limit{
 		{"the Ethernet ring, of what nobody asked for; the socket's buffer is as large as the system allows", "transport/ether.mostUnasked", true, ", or `sockbuf=`",

@@ -204,7 +204,7 @@ var others = map[string]string{
 	"a time": "ack.mostTrial endpoint.mostBehind endpoint.mostRound endpoint.mostAttempt endpoint.mostUnheard verbs.mostPause rpc.mostBackoff",
 	"how often something is done": "ack.mostTrials ack.mostRaised ack.mostUsual rdmap/mpa.mostProbes ack.mostUnmeasured ack.mostVain endpoint.mostAsked endpoint.mostDared endpoint.mostMissed endpoint.mostPlain " +
 		"transport/internal/mmsg.mostErrors transport/ether.mostVain",
-	"what a frame or a word of it has room for": "rpcrdma.MaxInto nfs3.MaxHandle nfs3.MaxName nfs3.MaxPath nfs3.MaxTarget nfs3.MaxData nfs3.maxArgName nfs3.maxFlavors nfs3.maxMemoryFile " +
+	"what a frame or a word of it has room for": "rpcrdma.MaxInto nfs3.MaxHandle nfs3.MaxName nfs3.MaxPath nfs3.MaxTarget nfs3.MaxData nfs3.maxArgName nfs3.maxFlavors nfs3.maxMemoryFile nfs3.maxLinks " +
 		"ack.MaxRun seal.MostHandshake seal.mostCounter transport.MostMTU capture.maxDropped transport/udp.maxPayload link.MaxMessage link.MaxPrivate link.MaxName " +
 		"link.maxText link.mostSize link.mostFlagPitch verbs.MaxPrivate rdmap/mpa.MaxReads rdmap/mpa.maxForeign rdmap/mpa.maxSegment rdmap/mpa.maxPrivate inspect/iwarp.maxFrame inspect/iwarp.mostPrivate inspect/iwarp.mostBegan rpc.maxAuth rpc.maxMachine rpc.maxGIDs",
 	"what one call does, or is kept for the next": "rpcrdma.mostParts endpoint.mostHot endpoint.mostLent endpoint.mostSealed endpoint.mostFollow endpoint.mostSpare endpoint.mostLeft endpoint.mostAhead endpoint.mostAmid link.mostChunk ack.maxReorder " +

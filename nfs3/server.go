@@ -1,0 +1,170 @@
+package nfs3
+
+import (
+	"context"
+
+	"github.com/dgrdma/dgrdma/rpc"
+	"github.com/dgrdma/dgrdma/xdr"
+)
+
+// Squash says which callers are taken for [ServerOptions.Anonymous].
+type Squash int
+
+// Which callers.
+const (
+	SquashRoot Squash = iota // user 0, and who does not say who he is
+	SquashNone               // only who does not say who he is
+	SquashAll                // all
+)
+
+// ServerOptions are what a [Server] can be told. The zero value is usual.
+type ServerOptions struct {
+	// Export is the path under which clients mount the root. They may mount what is below as well. "": "/".
+	Export string
+	// ReadOnly has all changes fail with ErrROFS.
+	ReadOnly bool
+	// Squash says which callers are not who they say. AUTH_SYS proves nothing: without SquashAll, who
+	// reaches the server may be any user.
+	Squash Squash
+	// Anonymous is who they are instead. nil: user and group 65534.
+	Anonymous *Cred
+	// Failed hears of errors that a client is told as ErrIO, without their words. It may not block.
+	Failed func(procedure string, err error)
+}
+
+// Server serves an [FS] by NFS version 3 and MOUNT version 3.
+type Server struct {
+	fs FS
+	o  ServerOptions
+}
+
+// NewServer returns a server for an FS. Register has it serve.
+func NewServer(fs FS, o *ServerOptions) *Server {
+	s := &Server{fs: fs}
+	if o != nil {
+		s.o = *o
+	}
+	if s.o.Anonymous == nil {
+		s.o.Anonymous = &Cred{UID: 65534, GID: 65534}
+	}
+	return s
+}
+
+// Register has both programs of s served by r.
+func (s *Server) Register(r *rpc.Server) {
+	r.Handle(Program, rpc.HandlerFunc(s.serve))
+	r.Handle(MountProgram, rpc.HandlerFunc(s.serveMount))
+}
+
+// operation is one call of NFS, with what its procedures need.
+type operation struct {
+	*Server
+	ctx  context.Context
+	call *rpc.Call
+	cred *Cred
+}
+
+// serve carries out a call of NFS.
+func (s *Server) serve(ctx context.Context, c *rpc.Call) error {
+	cred, err := s.cred(c.Auth)
+	if err != nil {
+		return err
+	}
+	o := &operation{s, ctx, c, cred}
+	switch c.Procedure {
+	case ProcGetAttr:
+		return o.getAttr()
+	case ProcSetAttr:
+		return o.setAttr()
+	case ProcLookup:
+		return o.lookup()
+	case ProcAccess:
+		return o.access()
+	case ProcReadLink:
+		return o.readLink()
+	case ProcRead:
+		return o.read()
+	case ProcWrite:
+		return o.write()
+	case ProcCreate:
+		return o.create()
+	case ProcMkdir:
+		return o.mkdir()
+	case ProcSymlink:
+		return o.symlink()
+	case ProcMknod:
+		return o.mknod()
+	case ProcRemove:
+		return o.remove(s.fs.Remove)
+	case ProcRmdir:
+		return o.remove(s.fs.Rmdir)
+	case ProcRename:
+		return o.rename()
+	case ProcLink:
+		return o.link()
+	case ProcReadDir:
+		return o.readDir()
+	case ProcReadDirPlus:
+		return o.readDirPlus()
+	case ProcFSStat:
+		return o.fsStat()
+	case ProcFSInfo:
+		return o.fsInfo()
+	case ProcPathConf:
+		return o.pathConf()
+	case ProcCommit:
+		return o.commit()
+	}
+	return rpc.ErrProcedureUnavailable
+}
+
+// cred returns for whom a call is done.
+func (s *Server) cred(a rpc.Auth) (*Cred, error) {
+	if a.Flavor == rpc.FlavorNone || s.o.Squash == SquashAll {
+		return s.o.Anonymous, nil
+	}
+	sys, err := a.Sys()
+	if err != nil {
+		return nil, err
+	}
+	if sys.UID == 0 && s.o.Squash == SquashRoot {
+		return s.o.Anonymous, nil
+	}
+	return &Cred{sys.UID, sys.GID, sys.GIDs}, nil
+}
+
+// decode decodes the arguments.
+func (o *operation) decode(args xdr.Unmarshaler) error { return o.call.Decode(args) }
+
+// reply ends an operation.
+func (o *operation) reply(results xdr.Marshaler) error { return o.call.Reply(results) }
+
+// status returns what a client is told of err.
+func (o *operation) status(err error) Status {
+	status := StatusOf(err)
+	if status == ErrIO && o.o.Failed != nil {
+		o.o.Failed(Program.Procedures[o.call.Procedure].Name, err)
+	}
+	return status
+}
+
+// post returns the attributes of an object after an operation, if it has any.
+func (o *operation) post(h Handle) PostAttr {
+	a, err := o.fs.GetAttr(o.ctx, o.cred, h)
+	return PostAttr{err == nil, a}
+}
+
+// complete gives a WCC what the FS has left out.
+func (o *operation) complete(w *WCC, h Handle) {
+	if !w.After.Present {
+		w.After = o.post(h)
+	}
+}
+
+// writable returns ErrROFS if nothing may be changed.
+func (o *operation) writable() error {
+	if o.o.ReadOnly {
+		return ErrROFS
+	}
+	return nil
+}
