@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"log"
 	"net"
 	"net/http"
 	"strconv"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"github.com/dgrdma/dgrdma/dgrdma"
+	"github.com/dgrdma/dgrdma/internal/refused"
 	"github.com/dgrdma/dgrdma/link"
 	"github.com/dgrdma/dgrdma/metrics"
 	"github.com/dgrdma/dgrdma/metrics/watch"
@@ -73,15 +75,17 @@ func (m *metricsFlag) start(stderr io.Writer) (stop func(), err error) {
 		return nil, fmt.Errorf("--metrics %s: the port is taken; give another one, or 0 for any that is free", m.addr)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("--metrics %s: %w", m.addr, err)
+		return nil, fmt.Errorf("--metrics %s: %w", m.addr, refused.Bind(err, false))
 	}
 	m.collector = watch.New()
+	said := newPeerLog(stderr) // what clients cause, as often as they like
 	s := &http.Server{
 		Handler:        m.collector.Handler(),
 		ReadTimeout:    5 * time.Second,
 		WriteTimeout:   30 * time.Second,
 		IdleTimeout:    time.Minute,
 		MaxHeaderBytes: 16 << 10,
+		ErrorLog:       log.New(said, "metrics: ", 0),
 	}
 	served := make(chan struct{})
 	go func() {
@@ -101,6 +105,7 @@ func (m *metricsFlag) start(stderr io.Writer) (stop func(), err error) {
 			s.Close()
 		}
 		<-served
+		said.close()
 	}, nil
 }
 

@@ -7,6 +7,8 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
+	"os/exec"
 	"regexp"
 	"strings"
 	"testing"
@@ -216,5 +218,42 @@ func TestMetricsEverywhere(t *testing.T) {
 		if code, _, stderr := runFor(t, t.Context(), "top", "--count", "1", at); code != exitOK {
 			t.Errorf("top %s: code %d, %s", at, code, stderr)
 		}
+	}
+}
+
+// TestMetricsSaysWhatFails checks that what the HTTP server of --metrics has to say is a line in the style of the program: it has too few
+// file descriptors here for all clients.
+func TestMetricsSaysWhatFails(t *testing.T) {
+	t.Parallel()
+	p := asProcess(t)
+	p.Cmd = exec.Command("sh", "-c", `ulimit -n 20; exec "$@"`, "sh", program(t), "serve", "--accept", "any", "--metrics", "0", "udp:127.0.0.1")
+	p.Stdout, p.Stderr = &p.out, &p.err
+	p.start()
+	p.says("any peer may write into it")
+	at := regexp.MustCompile(`http://([0-9.:]+)/`).FindStringSubmatch(p.err.String())[1]
+	for range 20 {
+		c, err := net.Dial("tcp", at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+	}
+	p.says("too many open files")
+	if said := p.err.String(); !strings.Contains(said, "\nmetrics: http: Accept error: accept tcp ") {
+		t.Errorf("said %s", said)
+	}
+	p.Process.Kill()
+	p.code()
+}
+
+// TestMetricsAtAPrivilegedPort checks that --metrics says as other sockets do what a port below 1024 needs.
+func TestMetricsAtAPrivilegedPort(t *testing.T) {
+	if first, _ := os.ReadFile("/proc/sys/net/ipv4/ip_unprivileged_port_start"); strings.TrimSpace(string(first)) != "1024" {
+		t.Skipf("ports from %s on need no privilege here", first)
+	}
+	p := asNobody(asProcess(t, "serve", "--accept", "any", "--metrics", "1023", "udp:127.0.0.1")).start()
+	const want = "dgrdmacat serve: --metrics 1023: listen tcp 127.0.0.1:1023: bind: permission denied: ports below net.ipv4.ip_unprivileged_port_start need CAP_NET_BIND_SERVICE\n"
+	if code := p.code(); code != exitError || p.err.String() != want {
+		t.Errorf("code %d: %s", code, p.err.String())
 	}
 }
