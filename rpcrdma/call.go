@@ -85,6 +85,7 @@ type call struct {
 	reply     *Buffer // of the Reply chunk
 	parts     *Buffer // of the parts of the Reply
 	collected int     // octets in it
+	spoiled   bool    // some part of the Reply is not there
 }
 
 // wholeMessage is the item of the Read chunk at Position 0.

@@ -90,9 +90,13 @@ func (m *Machine) postCall(room int, o *call, a *Action) bool {
 }
 
 // endParts ends a message that is given up with an empty part: the next Call's parts would otherwise be taken for more of it. It
-// can never be carried out, as no message of XDR is the beginning of another one of its type.
+// must not be carried out. The beginning of a message never is one: so XDR is made. But if the place of an item that is reduced has
+// been passed, what was sent is no beginning, and the last part is one that the peer has to refuse.
 func (m *Machine) endParts(room int, o *call, a *Action) bool {
 	h := Header{XID: o.xid, Version: Version2, Type: TypeMsg}
+	if o.reads > 0 && o.sent > int(o.chunks[0].position) {
+		h.InvHandle = 1 // which is in no list: BAD_XDR (RPC2-064)
+	}
 	if !m.postMessage(room, a, kindCall, &h, nil, false, nil) {
 		return false
 	}

@@ -57,7 +57,8 @@ func isReply(message []byte, xid uint32) bool {
 }
 
 // part takes a part of a Reply, the first one of which has begun a sequence (RPC2-046). A message of another XID or type is not one
-// (RPC2-056): the Reply that it should have been is lost.
+// (RPC2-056): the Reply that it should have been is lost. A Call whose parts cannot be used fails with the last one: that may
+// still withdraw its memory.
 func (r *requester) part(m *Machine, now time.Time, o *call, h *Header, payload []byte) {
 	s := &r.sequence
 	if !s.on {
@@ -68,20 +69,29 @@ func (r *requester) part(m *Machine, now time.Time, o *call, h *Header, payload 
 			o.state = callCollecting
 		}
 	}
-	if h.XID != s.xid || h.Type != TypeMsg {
+	if h.XID != s.xid {
 		m.countMalformed(now)
 		if o != nil {
 			m.end(o, ErrReply)
 		}
 		return
 	}
-	if s.of != nil && s.of.of != nil && !m.collect(s.of, payload) {
-		m.end(s.of, ErrReply)
+	if h.Type != TypeMsg {
+		m.countMalformed(now)
+		if o != nil {
+			o.spoiled = true
+		}
+		return
+	}
+	if len(payload) > 0 { // an empty part is no progress
+		s.deadline = now.Add(m.cfg.PartTime)
+	}
+	if o = s.of; o != nil && o.of != nil && !o.spoiled {
+		o.spoiled = !m.collect(o, payload)
 	}
 	if h.Flags&FlagMore != 0 {
 		return
 	}
-	o = s.of
 	*s = sequence{}
 	if o != nil {
 		m.complete(o, h, nil, nil)
@@ -127,7 +137,7 @@ func (m *Machine) complete(o *call, h *Header, message []byte, b *Buffer) {
 	case h.Type == TypeMsg:
 		from, n = &o.parts, o.collected
 	}
-	if ok && b == nil {
+	if ok = ok && !o.spoiled; ok && b == nil {
 		ok = *from != nil // or only empty parts came
 		if ok {
 			message = (*from).B[:n]

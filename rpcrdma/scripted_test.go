@@ -3,7 +3,6 @@ package rpcrdma
 import (
 	"bytes"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -271,111 +270,5 @@ func (s *script) clean(replies int) {
 func bothVersions(t *testing.T, f func(t *testing.T, version uint32)) {
 	for _, v := range []uint32{Version1, Version2} {
 		t.Run(fmt.Sprintf("version %d", v), func(t *testing.T) { f(t, v) })
-	}
-}
-
-// TestCallAndReply checks that an inline Call goes in one Send, and its Reply returns it (RPC2-001, RPC2-044, RPC1-002).
-func TestCallAndReply(t *testing.T) {
-	bothVersions(t, func(t *testing.T, version uint32) {
-		s := open(t, version)
-		c := s.call(&Call{Head: rpcCall(7, 40)})
-		h, payload := s.message()
-		if h.XID != 7 || h.Type != TypeMsg || !h.noLists() || !bytes.Equal(payload, rpcCall(7, 40)) {
-			t.Fatalf("sent %+v and %d octets", h, len(payload))
-		}
-		s.receive(s.reply(7), rpcReply(7, 28))
-		if s.done() != c || c.Err != nil || !c.Sent || !bytes.Equal(c.Message, rpcReply(7, 28)) {
-			t.Fatalf("returned %+v", c)
-		}
-		s.clean(1)
-	})
-}
-
-// TestQueue checks that Calls wait in order for the peer, and that a Call is refused if too many wait or one has its XID (RPC2-002).
-func TestQueue(t *testing.T) {
-	bothVersions(t, func(t *testing.T, version uint32) {
-		s := open(t, version)
-		for i := range s.m.cfg.Window * (mostQueued + 1) {
-			err := s.m.Call(s.now, &Call{Head: rpcCall(uint32(100+i), 40)})
-			if s.run(); err != nil && !errors.Is(err, ErrQueue) {
-				t.Fatal(err)
-			}
-		}
-		if err := s.m.Call(s.now, &Call{Head: rpcCall(1, 40)}); !errors.Is(err, ErrQueue) {
-			t.Errorf("a Call too many: %v", err)
-		}
-		h := s.reply(100)
-		h.Credit = Credit2(8, 8) // in version 1 more than enough
-		s.receive(h, rpcReply(100, 28))
-		if err := s.m.Call(s.now, &Call{Head: rpcCall(101, 40)}); !errors.Is(err, ErrXID) {
-			t.Errorf("an XID again: %v", err)
-		}
-		for i, b := range s.sent {
-			if p, _ := Peek(b); p.XID != uint32(100+i) {
-				t.Errorf("message %d has xid %d", i, p.XID)
-			}
-		}
-	})
-}
-
-// TestMalformed checks that a peer whose messages cannot be used is left after a number of them in a minute.
-func TestMalformed(t *testing.T) {
-	bothVersions(t, func(t *testing.T, version uint32) {
-		s := open(t, version)
-		for range 3 {
-			for range maxMalformed {
-				s.raw([]byte{1, 2, 3})
-			}
-			if s.closed != nil {
-				t.Fatal("the connection has ended early")
-			}
-			s.now = s.now.Add(malformedTime)
-		}
-		for range maxMalformed + 1 {
-			s.raw([]byte{1, 2, 3})
-		}
-		if !errors.Is(s.closed, ErrProtocol) {
-			t.Errorf("the connection has ended with %v", s.closed)
-		}
-	})
-}
-
-// TestWindow checks that at most as many Calls are out as the peer and this side have room for, whatever the peer grants
-// (RPC1-010, RPC1-011, RPC1-012, RPC1-013, RPC1-015, RPC2-114).
-func TestWindow(t *testing.T) {
-	for _, x := range []struct {
-		name         string
-		version      uint32
-		first, grant uint32
-		out          int // after the grant
-	}{
-		{"1: few", Version1, 1, 3, 3}, {"1: none counts as 1", Version1, 1, 0, 1}, {"1: more than there are receives", Version1, 1, 1<<32 - 1, 8},
-		{"2: few", Version2, 0, Credit2(5, 5), 5}, {"2: many", Version2, 0, Credit2(1<<16-1, 1<<16-1), 8}, {"2: none counts as 1", Version2, 0, Credit2(0, 0), 1},
-	} {
-		t.Run(x.name, func(t *testing.T) {
-			c := usual()
-			c.Highest = x.version
-			s := begin(t, c)
-			if x.version == Version1 {
-				s.call(&Call{Head: rpcCall(7, 40)})
-			} else {
-				s.receive(Header{XID: 9, Version: 2, Type: TypeConnProp, Credit: x.grant}, nil)
-			}
-			s.sent = nil
-			for i := range 20 {
-				s.call(&Call{Head: rpcCall(uint32(100+i), 40)})
-			}
-			if x.version == Version1 {
-				if len(s.sent) != 0 {
-					t.Fatalf("%d Calls more are out before the first Reply", len(s.sent))
-				}
-				h := s.reply(7)
-				h.Credit = x.grant
-				s.raw(append(h.Append(nil), rpcReply(7, 28)...))
-			}
-			if len(s.sent) != x.out || s.closed != nil {
-				t.Errorf("%d Calls are out, want %d (%v)", len(s.sent), x.out, s.closed)
-			}
-		})
 	}
 }
