@@ -181,7 +181,7 @@ func transportHeader(t *testing.T, b []byte, memory placed) (m rpcMessage, chunk
 	return m, chunk
 }
 
-// arguments returns a decoder behind the header of a call, and which procedure it is of.
+// arguments returns a decoder that is after the header of a call, and which procedure it is of.
 func (m *rpcMessage) arguments(t *testing.T) (d xdr.Decoder, program, procedure uint32) {
 	d.Reset(m.inline, m.items)
 	d.Fixed(12) // xid, CALL, version 2
@@ -196,7 +196,7 @@ func (m *rpcMessage) arguments(t *testing.T) (d xdr.Decoder, program, procedure 
 	return d, program, procedure
 }
 
-// results returns a decoder behind the header of a reply, and whether it was carried out.
+// results returns a decoder that is after the header of a reply, and whether it was carried out.
 func (m *rpcMessage) results(t *testing.T) (d xdr.Decoder, ok bool) {
 	d.Reset(m.inline, m.items)
 	d.Fixed(8) // xid, REPLY
@@ -210,7 +210,7 @@ func (m *rpcMessage) results(t *testing.T) (d xdr.Decoder, ok bool) {
 	return d, accepted && success
 }
 
-// whole returns what a decoder has left, and the items behind it.
+// whole returns what a decoder has left, and the items after it.
 func whole(d *xdr.Decoder, items []xdr.Item) []byte {
 	b := bytes.Clone(d.Left())
 	for _, i := range items {

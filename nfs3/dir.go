@@ -6,7 +6,7 @@ import "github.com/dgrdma/dgrdma/xdr"
 type DirEntry struct {
 	FileID uint64
 	Name   string
-	Cookie uint64     // where the next READDIR goes on behind this entry
+	Cookie uint64     // where the next READDIR goes on after this entry
 	Attr   PostAttr   // of READDIRPLUS
 	Object PostHandle // the same
 }

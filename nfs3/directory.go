@@ -39,7 +39,7 @@ type DirectoryOptions struct {
 // For a process of the superuser, objects that are made belong to the caller, and the kernel checks
 // as for him what changes directories. Whether he may read, write and change a file is decided by its
 // mode alone, without access control lists. A process of an ordinary user does everything for
-// that user, whoever calls; to give an object to others is ErrPerm.
+// that user, whatever the caller's; to give an object to others is ErrPerm.
 //
 // # Others
 //

@@ -84,8 +84,8 @@ func (d *Directory) make(c *Cred, dir Handle, name string, t FileType, set *SetA
 	return made, w, err
 }
 
-// inherit gives a directory the set-group-id of the one that it is in, which the kernel lets no caller
-// set who is not in the group.
+// inherit gives a directory the set-group-id of the one that it is in, which the kernel lets only
+// callers in the group set.
 func (d *Directory) inherit(made *Object, mode uint32) error {
 	o, err := d.open(made.Handle)
 	if err != nil {

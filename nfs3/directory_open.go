@@ -87,7 +87,7 @@ func (o *object) openData(flags int) (int, error) {
 }
 
 // openWritable opens a file that c may write into. A file of an ordinary user's own may have a mode
-// that forbids it by now; who has it open by another protocol may write all the same.
+// that forbids it by now; a program that has it open could write all the same.
 func (d *Directory) openWritable(o *object) (int, error) {
 	fd, err := o.openData(unix.O_WRONLY)
 	if err != unix.EACCES || o.attr.UID != uint32(unix.Geteuid()) || o.attr.Mode&0o200 != 0 {

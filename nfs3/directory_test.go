@@ -200,9 +200,11 @@ func TestDirectoryChangesBelow(t *testing.T) {
 	b := make([]byte, 1<<20)
 	for range 200 {
 		n, _, err := u.fs.Read(u.ctx, nil, f.Handle, b, 0)
-		u.must(err)
-		if i := bytes.IndexFunc(b[:n], func(r rune) bool { return r != 7 }); i >= 0 {
-			t.Fatalf("octet %d is %d", i, b[i])
+		if err != nil {
+			t.Error(err)
+		}
+		if i := bytes.IndexFunc(b[:n], func(r rune) bool { return r != 7 && r != 0 }); i >= 0 {
+			t.Errorf("octet %d is %d", i, b[i])
 		}
 	}
 	close(stop)
@@ -249,11 +251,16 @@ func TestPlacesAreBounded(t *testing.T) {
 
 // TestDirectoryLeavesNothingOpen checks that file descriptors are closed, also where something fails.
 func TestDirectoryLeavesNothingOpen(t *testing.T) {
-	u, _, _ := directoryUser(t, &nfs3.DirectoryOptions{SyncMetadata: true})
-	open := func() int {
+	u, _, path := directoryUser(t, &nfs3.DirectoryOptions{SyncMetadata: true})
+	open := func() (n int) {
 		entries, err := os.ReadDir("/proc/self/fd")
 		u.must(err)
-		return len(entries)
+		for _, e := range entries { // other tests have some of their own
+			if to, err := os.Readlink("/proc/self/fd/" + e.Name()); err == nil && strings.HasPrefix(to, path) {
+				n++
+			}
+		}
+		return n
 	}
 	before := open()
 	a := u.mkdir(u.root, "a", 0o755)
@@ -280,7 +287,7 @@ func TestDirectoryLeavesNothingOpen(t *testing.T) {
 		u.list(a.Handle, true, 1)
 		u.set(f.Handle, nfs3.SetAttr{Mode: ptr(uint32(0o600)), Size: ptr(uint64(9)), SetMtime: nfs3.ServerTime})
 	}
-	if after := open(); after != before {
+	if after := open(); after != before || before != 1 {
 		t.Errorf("%d file descriptors are open, %d were", after, before)
 	}
 }
@@ -302,8 +309,7 @@ func TestDirectoryAfterRestart(t *testing.T) {
 	}
 }
 
-// TestDirectoryDoesNotOpenDevices checks that a FIFO that nobody writes to does not block, and that the
-// process's own threads keep their user while they act for others.
+// TestDirectoryDoesNotOpenDevices checks that a FIFO without a writer does not block.
 func TestDirectoryDoesNotOpenDevices(t *testing.T) {
 	u, _, path := directoryUser(t, nil)
 	u.must(syscall.Mkfifo(path+"/fifo", 0o666))

@@ -31,10 +31,10 @@
 //	...
 //	b, err := v.ReadFile("dir/file")
 //
-// # Who may do what
+// # Permissions
 //
-// AUTH_SYS proves nothing: who reaches the server may say that he is any user. [ServerOptions.Squash]
-// bounds that. There are no locks (NLM), no access control lists and no Kerberos here.
+// AUTH_SYS proves nothing: a caller that reaches the server may claim to be any user.
+// [ServerOptions.Squash] bounds that. There are no locks (NLM), no access control lists and no Kerberos here.
 //
 // # Limits
 //
@@ -49,7 +49,7 @@
 //	status.go      Status: the errors of the protocol
 //	limits.go      bounds of what is decoded
 //	fs.go          FS
-//	permission.go  who may do what, by modes
+//	permission.go  what a user may do, by modes
 //	memory.go      Memory; memory_change.go: what changes directories, memory_data.go: data of files
 //	directory.go   Directory; directory_open.go: from a handle to an object, directory_table.go: handles,
 //	               directory_list.go, directory_change.go, directory_data.go, and directory_thread.go:

@@ -176,7 +176,7 @@ func (f *File) Truncate(size int64) error {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	err := f.commit() // what is written again later would be behind the end
+	err := f.commit() // what is written again later would lengthen it
 	if err == nil {
 		to := uint64(size)
 		err = f.set(&SetAttr{Size: &to})

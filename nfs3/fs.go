@@ -69,7 +69,7 @@ type FS interface {
 	Commit(ctx context.Context, c *Cred, h Handle, offset uint64, count uint32) (verifier uint64, w WCC, err error)
 }
 
-// DirPosition is where ReadDir goes on: behind the entry with this cookie; 0 is the beginning.
+// DirPosition is where ReadDir goes on: after the entry with this cookie; 0 is the beginning.
 type DirPosition struct {
 	Cookie   uint64
 	Verifier uint64 // what [DirEnd] had, so that cookies of a directory that has become another one are found out

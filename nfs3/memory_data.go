@@ -59,7 +59,7 @@ func (p *pages) write(data []byte, offset, room uint64) (written int, took uint6
 	return written, took
 }
 
-// truncate forgets what is behind size, and returns how much memory that was.
+// truncate forgets what is beyond size, and returns how much memory that was.
 func (p *pages) truncate(size uint64) (freed uint64) {
 	for number, page := range p.of {
 		switch begins := number * pageSize; {

@@ -62,7 +62,7 @@ func (c *Cred) granted(a *Attr, want Access) Access {
 }
 
 // readable returns whether data of a file may be read. The protocol has no open: the owner may read and
-// write always, as who has opened a file before its mode was changed, and who may execute may read.
+// write always, as with a file that was opened before its mode was changed, and a right to execute is one to read.
 func (c *Cred) readable(a *Attr) error {
 	if err := regular(a); err != nil || c.owns(a) || c.may(a, mayRead) || c.may(a, mayExecute) {
 		return err
@@ -121,7 +121,7 @@ func (c *Cred) settable(a *Attr, set *SetAttr) error {
 	return c.settableFor(a, set)
 }
 
-// settableFor is settable without the size: who makes an object may give it one.
+// settableFor is settable without the size, which the maker of an object may always set.
 func (c *Cred) settableFor(a *Attr, set *SetAttr) error {
 	switch {
 	case set.Mode != nil && !c.owns(a),
@@ -135,8 +135,8 @@ func (c *Cred) settableFor(a *Attr, set *SetAttr) error {
 	return nil
 }
 
-// modeAfter returns the mode of an object once set was applied: who changes its owner, or is not in its
-// group, does not leave or make a program that runs as these.
+// modeAfter returns the mode of an object once set was applied: a change of owner or
+// group leaves no set-user-id and set-group-id.
 func (c *Cred) modeAfter(a *Attr, set *SetAttr) uint32 {
 	mode, gid := a.Mode, a.GID
 	if chown := set.UID != nil || set.GID != nil; chown && a.Type == TypeRegular {

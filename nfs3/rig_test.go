@@ -39,7 +39,7 @@ func dial(t testing.TB, address, path string) *nfs3.Client {
 	return c
 }
 
-// remote is an FS behind a server and a client.
+// remote is an FS as a client of its server has it.
 func remote(t *testing.T, fs nfs3.FS) nfs3.FS {
 	return dial(t, serve(t, fs, &nfs3.ServerOptions{Squash: nfs3.SquashNone}), "/")
 }

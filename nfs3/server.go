@@ -12,8 +12,8 @@ type Squash int
 
 // Which callers.
 const (
-	SquashRoot Squash = iota // user 0, and who does not say who he is
-	SquashNone               // only who does not say who he is
+	SquashRoot Squash = iota // user 0, and callers without AUTH_SYS
+	SquashNone               // only callers without AUTH_SYS
 	SquashAll                // all
 )
 
@@ -23,10 +23,10 @@ type ServerOptions struct {
 	Export string
 	// ReadOnly has all changes fail with ErrROFS.
 	ReadOnly bool
-	// Squash says which callers are not who they say. AUTH_SYS proves nothing: without SquashAll, who
-	// reaches the server may be any user.
+	// Squash says which callers are not the user that they claim to be. AUTH_SYS proves nothing: without
+	// SquashAll, a caller that reaches the server may be any user.
 	Squash Squash
-	// Anonymous is who they are instead. nil: user and group 65534.
+	// Anonymous is the user that they are instead. nil: user and group 65534.
 	Anonymous *Cred
 	// Failed hears of errors that a client is told as ErrIO, without their words. It may not block.
 	Failed func(procedure string, err error)
