@@ -14,7 +14,8 @@ type Dialer struct {
 	Host *link.Host
 	Options
 	// Lookup, if not nil, returns the endpoint string for the name in an address: all that
-	// is in front of the last colon.
+	// is in front of the last colon. An empty string says that the name is unknown: the error
+	// is then a [net.DNSError] that says so.
 	Lookup func(ctx context.Context, name string) (endpoint string, err error)
 }
 
@@ -40,8 +41,12 @@ func (d *Dialer) DialContext(ctx context.Context, network, address string) (net.
 		return fail(err)
 	}
 	if d.Lookup != nil {
-		if remote.Endpoint, err = d.Lookup(ctx, remote.Endpoint); err != nil {
+		asked := remote.Endpoint
+		if remote.Endpoint, err = d.Lookup(ctx, asked); err != nil {
 			return fail(err)
+		}
+		if remote.Endpoint == "" { // as a map returns it
+			return fail(&net.DNSError{Err: "no endpoint string is known for that name", Name: asked, IsNotFound: true})
 		}
 	}
 	to = remote

@@ -273,6 +273,7 @@ func TestDialFails(t *testing.T) {
 		{"empty port", Dialer{Host: x}, nil, Network, y.URL() + ":", nil, false, "want an endpoint string"},
 		{"no endpoint string", Dialer{Host: x}, nil, Network, "camera:80", nil, false, "camera"},
 		{"lookup", Dialer{Host: x, Lookup: func(context.Context, string) (string, error) { return "", lost }}, nil, "tcp", "camera:80", []error{lost}, false, "camera:80"},
+		{"unknown name", Dialer{Host: x, Lookup: func(context.Context, string) (string, error) { return "", nil }}, nil, "tcp", "camera:80", nil, false, "dial dgrdma camera:80: lookup camera: no endpoint string is known for that name"},
 		{"no such port", Dialer{Host: x}, nil, Network, y.URL() + ":none", []error{syscall.ECONNREFUSED, link.ErrRefused}, false, `no port "none" here`},
 		{"cancelled", Dialer{Host: x}, done, Network, y.URL() + ":busy", []error{context.Canceled}, false, ""},
 	} {
