@@ -1,6 +1,7 @@
 // Package rpcrdma is RPC-over-RDMA, the transport by which ONC RPC (RFC 5531) and NFS use RDMA:
 // the headers of version 1 (RFC 8166, private data of RFC 8797) and version 2
-// (draft-ietf-nfsv4-rpcrdma-version-two-01). It has no sockets, goroutines, clocks or locks.
+// (draft-ietf-nfsv4-rpcrdma-version-two-01). It has no sockets, goroutines, clocks or locks:
+// headers are decoded and encoded, and the program drives connections.
 //
 // Version 2 is spoken between peers of our own kind: the draft expired, its later revisions
 // changed the wire, and no other implementation of this one is known. Linux speaks version 1.
@@ -55,4 +56,50 @@
 //	a property's value                                   BAD_PROPVAL
 //	anything else                                        BAD_XDR
 //	whatever is wrong with an ERROR                      dropped
+//
+// # Connections
+//
+// A [Machine] is one connection. It is told what happened, and says what is to be done:
+//
+//	told                                       says, by Next
+//	Received     a message came                ActReceive   post more receives
+//	Completed    works are complete            ActPost      post a Send, Write or Read
+//	Call         the program calls             ActReturn    a Call is done
+//	Cancel       and gives it up               ActPlace     the head of a Call of the peer is there
+//	Place        where its items go            ActDeliver   all of it is there
+//	Reply, Fail  the answer to it              ActAnswered  nothing of the answer is in use
+//	Tick         the time                      ActClose     end the connection, then tell Lost
+//	Lost         the connection has ended
+//
+// What is told never waits and never calls the program. Memory is registered and withdrawn by a [Memory], and buffers
+// are of a [Pool]: neither waits either. A loop around a machine is short:
+//
+//	for m.Next(room, &a) {
+//		switch a.Kind {
+//		case rpcrdma.ActPost:
+//			post(a) // room is one less
+//		...
+//		}
+//	}
+//
+// Each machine has two halves. The Requester makes the Calls of this side: the forward ones at a client, the reverse ones
+// at a server. The Responder answers those of the peer.
+//
+// # Calls
+//
+// A message goes in one Send if it fits. All that goes in a Send is copied. Otherwise items are lent to the peer as
+// Read chunks; what is too long without them is lent as well (version 1), or goes in parts (version 2). Toward
+// version 1 the Requester keeps to what Linux's server gets right: one Read chunk of an item at most, never Write chunks and a
+// Reply chunk in one Call, and a Reply chunk whenever the longest Reply does not fit into a receive.
+//
+// Nothing that was sent is forgotten before its Reply or ERROR is there: a Call that is cancelled keeps its XID, its credit, and what
+// it has lent. If the program uses that memory again (Call.Direct), the Call returns with the Reply; otherwise at once. If no Reply comes
+// for Config.GiveUp, the connection ends. A Reply is held against all that was offered before any of it is used, and the
+// memory is withdrawn before the Call returns.
+//
+// # Limits
+//
+// A peer can make a connection hold its receives (at most 2 * Window + Reverse + 1), as many Calls in work as Window says, one Call
+// and one Reply that come in parts (MaxCall, MaxReply), and what its own Calls and this side's ask for. It chooses none of these
+// numbers. What breaks a rule that the connection cannot do without ends it, and so do many messages that cannot be used.
 package rpcrdma

@@ -20,12 +20,17 @@ type lists struct {
 	writes   [MaxInto]Chunk
 }
 
-// mayMakeCalls reports whether the time of Calls has come, and the peer takes those of this side (RPC2-061, RPC2-076).
+// mayMakeCalls reports whether the time of Calls has come (RPC2-061).
 func (m *Machine) mayMakeCalls() bool {
-	if m.phase != Open || m.version == Version2 && !m.settle.said {
-		return false
+	return m.phase == Open && (m.version == Version1 || m.settle.said)
+}
+
+// takesCalls reports whether the peer takes Calls of this side (RPC2-076, RPC1-062).
+func (m *Machine) takesCalls() bool {
+	if m.cfg.Side == Client {
+		return true
 	}
-	return m.cfg.Side == Client || m.version == Version1 || m.settle.peer.Reverse > ReverseNone
+	return m.cfg.Reverse > 0 && (m.version != Version2 || m.phase != Open || m.settle.peer.Reverse > ReverseNone)
 }
 
 // mayLend reports whether Calls of this side may have lists. Those of version 1's reverse direction have none (RPC1-060).
@@ -49,6 +54,9 @@ func (m *Machine) mayContinue() bool {
 //	                                            version 2: a Reply chunk, if it would take many parts
 func (m *Machine) plan(o *call) (ok bool, err error) {
 	c := o.of
+	if !m.takesCalls() {
+		return true, ErrReverse
+	}
 	o.reads, o.writes, o.hasReply, o.special = 0, 0, false, false
 	m.planReply(o)
 	rest, limit := len(c.Head), m.threshold()

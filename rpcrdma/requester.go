@@ -12,6 +12,8 @@ var (
 	ErrQueue = errors.New("cannot queue the Call: too many wait for the peer")
 	// ErrXID is that of a Call whose XID another one of the connection has.
 	ErrXID = errors.New("cannot send the Call: its XID is in use")
+	// ErrReverse is that of a Call of a server whose client takes none.
+	ErrReverse = errors.New("cannot send the Call: the client takes no Calls of the server")
 	// ErrCancelled is that of a Call that was cancelled before its Reply came.
 	ErrCancelled = errors.New("the Call was cancelled")
 	// ErrTooLong is that of a Call that is too long for what the peer takes.
@@ -68,6 +70,9 @@ func (m *Machine) Call(now time.Time, c *Call) error {
 	r := &m.req
 	if m.phase == Closed {
 		return ErrLost
+	}
+	if !m.takesCalls() {
+		return ErrReverse
 	}
 	if len(r.queue)-r.first >= mostQueued*m.cfg.Window {
 		return ErrQueue

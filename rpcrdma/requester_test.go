@@ -243,7 +243,7 @@ func TestQueue(t *testing.T) {
 }
 
 // TestWindow checks that at most as many Calls are out as the peer and this side have room for, whatever the peer grants
-// (RPC1-010, RPC1-011, RPC1-012, RPC1-013, RPC1-015, RPC2-114).
+// (RPC1-010, RPC1-011, RPC1-012, RPC1-013, RPC1-015, RPC2-013, RPC2-114).
 func TestWindow(t *testing.T) {
 	for _, x := range []struct {
 		name         string

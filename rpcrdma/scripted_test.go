@@ -111,7 +111,7 @@ type script struct {
 	sent     [][]byte
 	posts    []Action
 	returned []*Call
-	answered int
+	incoming []*Incoming // that are the program's
 	closed   error
 	credit   uint32 // of what the peer sends
 }
@@ -164,8 +164,8 @@ func (s *script) run() {
 			s.returned = append(s.returned, a.Call)
 		case ActClose:
 			s.closed = a.Err
-		case ActAnswered:
-			s.answered++
+		case ActPlace, ActDeliver:
+			s.incoming = append(s.incoming, a.In)
 		}
 	}
 }
