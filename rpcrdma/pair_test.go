@@ -30,7 +30,8 @@ type fakeEnd struct {
 	pair    *fakePair
 	peer    *fakeEnd
 	name    string
-	m       *Machine
+	m       *Machine // nil: raw takes what comes
+	raw     func(b []byte, invalidated bool, stag uint32)
 	program program
 
 	depth, ord int // places of the send queue; Reads that the wire takes at once
@@ -44,6 +45,7 @@ type fakeEnd struct {
 	arrived  []fakeArrival
 	closing  bool
 	lost     bool
+	reads    int // that were posted
 	tick     time.Time
 
 	memory map[uint32]*pairRegion
@@ -188,7 +190,7 @@ func describe(a *Action) string {
 	return fmt.Sprintf("Send, invalidates %#x, %d octets, %v, %+v", a.Invalidate, len(payload), err, h)
 }
 
-// newFakePair connects two machines.
+// newFakePair connects two machines. An end whose Config has no Window has none: its program is the test.
 func newFakePair(rng *rand.Rand, client, server *Config, fail func(format string, args ...any)) *fakePair {
 	p := &fakePair{rng: rng, now: firstMoment, fail: fail}
 	for i, c := range []*Config{client, server} {
@@ -199,6 +201,10 @@ func newFakePair(rng *rand.Rand, client, server *Config, fail func(format string
 	p.ends[0].peer, p.ends[1].peer = p.ends[1], p.ends[0]
 	for i, c := range []*Config{client, server} {
 		e := p.ends[i]
+		if c.Window == 0 {
+			e.post(1000, c.ReceiveSize)
+			continue
+		}
 		e.m = New(c, e, &e.pool, p.now)
 		e.post(c.Posted(), c.ReceiveSize)
 	}
@@ -216,7 +222,7 @@ func (e *fakeEnd) post(n, size int) {
 
 // drive does what the machine says.
 func (e *fakeEnd) drive() {
-	for {
+	for e.m != nil {
 		var a Action
 		room := e.depth - len(e.posted)
 		if !e.pair.passing && e.pair.rng.IntN(4) == 0 {
@@ -259,6 +265,7 @@ func (e *fakeEnd) work(a *Action, room int) {
 		e.pair.fail("%s: work %d is posted, want %d", e.name, a.Serial, want)
 	}
 	if a.Op == OpRead {
+		e.reads++
 		n := 0
 		for _, w := range e.posted {
 			if w.op == OpRead && !w.done {
@@ -364,6 +371,9 @@ func (e *fakeEnd) take(k fakePacket) {
 		delete(e.memory, k.invalidate)
 	}
 	e.pool.out[b] = ""
+	if e.m == nil {
+		e.raw(b.B[:len(k.data)], k.invalidate != 0, k.invalidate)
+	}
 	e.arrived = append(e.arrived, fakeArrival{b, len(k.data), k.invalidate != 0, k.invalidate})
 }
 
@@ -374,6 +384,10 @@ func (e *fakeEnd) hear() bool {
 	}
 	a := e.arrived[0]
 	e.arrived = e.arrived[1:]
+	if e.m == nil {
+		e.pool.Put(a.b)
+		return true
+	}
 	e.m.Received(e.pair.now, a.b, a.n, a.invalidated, a.stag)
 	return true
 }
@@ -467,8 +481,10 @@ func (p *fakePair) pass() bool {
 	next := p.now.Add(time.Minute)
 	found := false
 	for _, e := range p.ends {
-		e.tick = e.m.Tick(p.now)
-		e.drive()
+		if e.m != nil {
+			e.tick = e.m.Tick(p.now)
+			e.drive()
+		}
 		if !e.tick.IsZero() && e.tick.Before(next) {
 			next, found = e.tick, true
 		}

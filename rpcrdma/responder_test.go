@@ -1,0 +1,262 @@
+package rpcrdma
+
+import (
+	"encoding/binary"
+	"errors"
+	"testing"
+)
+
+// TestXIDs checks that the XID of the header is that of the RPC message, on a Call that is inline and on one in a Read chunk at Position 0:
+// version 1 drops what differs (RPC1-002), and version 2 has an error for it (RPC2-066). A message that is no Call, where only Calls are, is one
+// too (RPC2-110).
+func TestXIDs(t *testing.T) {
+	versions(t, func(t *testing.T, version uint32) {
+		f := newForeign(t, 21, version, nil)
+		for i, words := range [][]uint32{{99, msgCall, 2, 2}, {1, msgReply, 2, 2}, {1, 7, 2, 2}, {1}, {}} {
+			for _, special := range []bool{false, true} {
+				h, payload := f.header(1, TypeMsg), wire(words...)
+				if special {
+					h.Type = TypeNoMsg
+					h.Reads = []ReadChunk{{0, f.lend(payload, false, 1)}}
+					payload = nil
+				}
+				if version == Version1 && !special && i > 0 {
+					continue // it is no Call
+				}
+				f.send(h, payload)
+				if version == Version1 && (words == nil || len(words) < 2 || words[0] != 1) {
+					f.run()
+					if !f.silent() {
+						t.Errorf("%v: something is answered", words)
+					}
+				} else {
+					f.refusedWith(1, Report{Code: CodeBadXDR})
+				}
+				if len(f.work) > 0 {
+					t.Fatalf("%v is carried out", words)
+				}
+				f.end.m.malformed.n = 0
+			}
+		}
+	})
+}
+
+// TestSameXIDTwice checks that a Call whose XID another one in work has is dropped: that one is answered, once (RPC1-053, RPC2-002).
+func TestSameXIDTwice(t *testing.T) {
+	versions(t, func(t *testing.T, version uint32) {
+		f := newForeign(t, 22, version, nil)
+		f.call(5, nil, nil)
+		f.run()
+		f.call(5, nil, nil)
+		f.run()
+		if len(f.work) != 1 || !f.silent() || f.end.m.malformed.n != 1 {
+			t.Fatalf("%d Calls are in work", len(f.work))
+		}
+		f.reply(f.noise(5, msgReply, 24))
+		f.take(TypeMsg)
+		f.call(5, nil, nil) // the XID is free again
+		f.reply(f.noise(5, msgReply, 24))
+		f.take(TypeMsg)
+	})
+}
+
+// TestCreditsIgnored checks that as many Calls as were granted are in work, and that one more ends the connection (RPC1-012, RPC1-014,
+// RPC2-014, RPC2-114).
+func TestCreditsIgnored(t *testing.T) {
+	versions(t, func(t *testing.T, version uint32) {
+		f := newForeign(t, 23, version, nil)
+		for xid := range uint32(16) {
+			f.call(xid, nil, nil)
+			f.run()
+		}
+		if len(f.work) != 16 || f.closed != nil {
+			t.Fatalf("%d Calls are in work, want 16: %v", len(f.work), f.closed)
+		}
+		// A Call may follow its predecessor's Reply at once, before verbs have said that the Reply is complete.
+		in := f.work[0]
+		f.end.m.Reply(f.pair.now, in, Answer{Head: f.noise(0, msgReply, 24).head})
+		f.end.drive()
+		f.call(16, nil, nil)
+		f.run()
+		if len(f.work) != 17 || f.closed != nil {
+			t.Fatalf("%d Calls are in work, want 17: %v", len(f.work), f.closed)
+		}
+		f.call(17, nil, nil)
+		f.run()
+		if !errors.Is(f.closed, ErrProtocol) {
+			t.Fatalf("the connection ends with %v", f.closed)
+		}
+	})
+}
+
+// TestMalformedCalls checks that a connection survives 16 messages a minute that cannot be used, each with its answer, and no more
+// (RPC2-081, RPC1-050).
+func TestMalformedCalls(t *testing.T) {
+	versions(t, func(t *testing.T, version uint32) {
+		f := newForeign(t, 24, version, nil)
+		bad := func() {
+			h := f.header(1, TypeMsg)
+			h.Reads = []ReadChunk{{4000, Chunk{{1, 4, 0}}}}
+			f.send(h, f.noise(1, msgCall, 40).head)
+		}
+		for range maxMalformed {
+			bad()
+			f.refusedWith(1, Report{Code: CodeBadXDR})
+		}
+		f.call(2, nil, nil)
+		f.reply(f.noise(2, msgReply, 24))
+		f.take(TypeMsg)
+		f.pair.now = f.pair.now.Add(malformedTime)
+		bad()
+		f.refusedWith(1, Report{Code: CodeBadXDR})
+		for range maxMalformed {
+			bad()
+		}
+		f.run()
+		if !errors.Is(f.closed, ErrProtocol) {
+			t.Errorf("the connection ends with %v", f.closed)
+		}
+	})
+}
+
+// TestWithoutReads checks that Calls with Read chunks are refused where no Read may be outstanding (RPC2-020, RPC2-085).
+func TestWithoutReads(t *testing.T) {
+	versions(t, func(t *testing.T, version uint32) {
+		f := newForeign(t, 25, version, func(c *Config) { c.ORD = 0 })
+		m := f.noise(1, msgCall, 100, 1000)
+		h := f.header(1, TypeMsg)
+		h.Reads = f.reads(m, 1, 0, none)
+		f.send(h, m.head)
+		f.refusedWith(1, Report{Code: CodeReadChunks})
+	})
+}
+
+// TestReverseCalls checks that a client carries reverse Calls out, next to its own, if it takes any; in version 1 without chunks
+// (RPC1-060, RPC1-061, RPC1-063, RPC2-075, RPC2-079). Otherwise it drops and counts them (RPC1-064, RPC2-076).
+func TestReverseCalls(t *testing.T) {
+	versions(t, func(t *testing.T, version uint32) {
+		for _, reverse := range []int{0, 3} {
+			f := newForeign(t, 26, version, func(c *Config) {
+				c.Side, c.Reverse, c.Lowest, c.Highest = Client, reverse, version, version
+			})
+			f.replies = nil
+			f.places = placeAll
+			f.call(1, nil, nil)
+			f.run()
+			if reverse == 0 {
+				if len(f.work) != 0 || !f.silent() || f.end.m.malformed.n != 1 {
+					t.Errorf("%d Calls are in work", len(f.work))
+				}
+				continue
+			}
+			f.reply(f.noise(1, msgReply, 24))
+			r := f.take(TypeMsg)
+			if version == Version1 && r.h.Credit != 3 || version == Version2 && r.h.Flags != FlagResponse {
+				t.Errorf("the Reply is %+v", r.h)
+			}
+			m := f.noise(2, msgCall, 100, 1000)
+			h := f.header(2, TypeMsg)
+			h.Reads = f.reads(m, 2, 0, none)
+			f.send(h, m.head)
+			if version == Version1 {
+				f.refusedWith(2, Report{Code: CodeChunk})
+				f.noReads()
+				continue
+			}
+			f.reply(f.noise(2, msgReply, 24))
+			f.take(TypeMsg)
+		}
+	})
+}
+
+// TestWhatRespondersDrop checks that a Responder answers no ERROR (RPC1-005, RPC2-081), no Reply without a Call (RPC1-064, ONC-009),
+// nothing without an RPC message, and no DONE (RPC1-004).
+func TestWhatRespondersDrop(t *testing.T) {
+	versions(t, func(t *testing.T, version uint32) {
+		f := newForeign(t, 27, version, nil)
+		f.call(1, nil, nil)
+		f.reply(f.noise(1, msgReply, 24))
+		f.take(TypeMsg)
+		least := f.header(9, TypeMsg)
+		reply := f.header(9, TypeMsg)
+		failed := f.header(9, TypeError)
+		failed.Report.Code = CodeChunk
+		if version == Version2 {
+			reply.Flags, failed.Flags = FlagResponse, FlagResponse
+		}
+		f.send(reply, f.noise(9, msgReply, 24).head)
+		f.send(failed, nil)
+		f.bytes(wire(1, version, 1))
+		f.bytes(nil)
+		if version == Version1 {
+			f.send(least, nil)
+			f.bytes(wire(9, version, 4, uint32(TypeDone)))
+		}
+		f.run()
+		if !f.silent() || len(f.work) > 0 || f.closed != nil {
+			t.Errorf("%d answers, %d Calls, %v", len(f.replies), len(f.work), f.closed)
+		}
+	})
+}
+
+// TestRepliesGrant checks the word of credits in Replies and ERRORs of version 1: what was asked for, but never more than receives are posted for,
+// nor 0 (RPC1-010, RPC1-013, RPC1-014). The receives are there before the first Reply.
+func TestRepliesGrant(t *testing.T) {
+	f := newForeign(t, 28, Version1, nil)
+	for i, asked := range []uint32{0, 1, 7, 16, 17, 1<<32 - 1} {
+		h := f.header(uint32(i), TypeMsg)
+		h.Credit = asked
+		f.send(h, f.noise(uint32(i), msgCall, 40).head)
+		f.run()
+		if n := len(f.end.receives); n < 16 {
+			t.Fatalf("%d receives are posted before the Reply", n)
+		}
+		want := []uint32{16, 1, 7, 16, 16, 16}[i]
+		f.reply(f.noise(uint32(i), msgReply, 24))
+		if r := f.take(TypeMsg); r.h.Credit != want {
+			t.Errorf("asked for %d: granted %d, want %d", asked, r.h.Credit, want)
+		}
+		h.Reads = []ReadChunk{{4000, Chunk{{1, 4, 0}}}}
+		f.send(h, f.noise(uint32(i), msgCall, 40).head)
+		f.run()
+		if r := f.take(TypeError); r.h.Credit != want {
+			t.Errorf("asked for %d: an ERROR grants %d, want %d", asked, r.h.Credit, want)
+		}
+	}
+}
+
+// TestLinuxCalls checks that Calls as Linux's client makes them are carried out: a WRITE with one Read chunk at Position 108, a NOMSG of three
+// segments, a READ of an odd length with a second segment as room for the pad (LX-22, LX-24), in which nothing is written.
+func TestLinuxCalls(t *testing.T) {
+	f := newForeign(t, 29, Version1, func(c *Config) { c.Window = 32 })
+	f.places = placeAll
+	write := f.noise(1, msgCall, 108, 4097)
+	write.head = write.head[:write.items[0].At]
+	binary.BigEndian.PutUint32(write.head[len(write.head)-4:], 4097)
+	h := f.header(1, TypeMsg)
+	h.Reads = []ReadChunk{{uint32(len(write.head)), f.lend(write.items[0].Data, false, 1)}}
+	f.wants[1] = appendPad(append(append([]byte(nil), write.head...), write.items[0].Data...), 4097)
+	f.send(h, write.head)
+	f.reply(f.noise(1, msgReply, 160))
+	if r := f.take(TypeMsg); !r.invalidated {
+		t.Error("the only handle is not withdrawn")
+	}
+
+	long := f.noise(2, msgCall, 20176)
+	h = f.header(2, TypeNoMsg)
+	h.Reads = []ReadChunk{{0, append(append(f.lend(long.head[:160], false, 1), f.lend(long.head[160:20160], false, 1)...), f.lend(long.head[20160:], false, 1)...)}}
+	f.send(h, nil)
+	f.reply(f.noise(2, msgReply, 160))
+	f.take(TypeMsg)
+
+	data, into := f.gather(7001, 1)
+	room, padded := f.gather(4, 1)
+	f.call(3, []Chunk{append(data, room...)}, nil)
+	read := f.noise(3, msgReply, 128, 7001)
+	f.reply(read)
+	r := f.take(TypeMsg)
+	returnsAs(t, r.h.Writes[0], append(data, room...), 7001)
+	if r.invalidated || string(into) != string(read.items[0].Data) || padded[0] != rubbish {
+		t.Error("the READ is not answered as Linux wants it")
+	}
+}

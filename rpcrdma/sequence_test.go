@@ -1,0 +1,168 @@
+package rpcrdma
+
+import (
+	"errors"
+	"testing"
+	"time"
+)
+
+// part sends a part of a Call.
+func (f *foreign) part(xid uint32, b []byte, more bool) *Header {
+	h := f.header(xid, TypeMsg)
+	if more {
+		h.Flags = FlagMore
+	}
+	f.send(h, b)
+	return h
+}
+
+// TestParts checks that a Call of any parts, of 0 to 3 octets as well, is joined, with an ERROR, a refresh or a refused CONNPROP between them
+// (RPC2-046, RPC2-106). The last part has the lists (RPC2-057).
+func TestParts(t *testing.T) {
+	f := newForeign(t, 31, Version2, nil)
+	f.places = placeAll
+	m := f.noise(5, msgCall, 3000, 4000, 10)
+	rest := m.head
+	for i := 0; len(rest) > 900; i++ {
+		n := min(f.rng.IntN(5)*f.rng.IntN(300), len(rest))
+		if i < 3 {
+			n = i + 9*(1-min(i, 1)) // the first one tells whose it is
+		}
+		f.part(5, rest[:n], true)
+		rest = rest[n:]
+		switch i {
+		case 1:
+			f.send(&Header{Version: Version2, Type: TypeNoMsg}, nil)
+		case 2:
+			f.send(&Header{XID: 99, Version: Version2, Type: TypeError, Flags: FlagResponse, Report: Report{Code: CodeSystem}}, nil)
+		case 3:
+			f.send(&Header{XID: 8, Version: Version2, Type: TypeConnProp}, nil)
+		}
+		f.run()
+	}
+	h := f.header(5, TypeMsg)
+	h.Reads = f.reads(m, 3, 0, none)
+	f.send(h, rest)
+	f.run()
+	if r := f.take(TypeError); r.h.XID != 8 || r.h.Report.Code != CodeInvalHType {
+		t.Errorf("%+v comes", r.h)
+	}
+	f.reply(f.noise(5, msgReply, 24))
+	f.take(TypeMsg)
+}
+
+// TestBrokenSequences checks that a message that is not the next part is refused with INVAL_CONT, and that all that follows it with its XID is
+// dropped, up to the last part (RPC2-008, RPC2-055, RPC2-056, RPC2-057, RPC2-084). A sequence of another XID goes on.
+func TestBrokenSequences(t *testing.T) {
+	cont := Report{Code: CodeInvalCont}
+	t.Run("another Call", func(t *testing.T) {
+		f := newForeign(t, 32, Version2, nil)
+		m := f.noise(5, msgCall, 3000)
+		f.part(5, m.head[:1000], true)
+		f.call(6, nil, nil)
+		f.refusedWith(6, cont)
+		f.part(7, f.noise(7, msgCall, 100).head, true)
+		f.refusedWith(7, cont)
+		f.part(7, nil, true)
+		f.part(5, m.head[1000:2000], true)
+		f.part(7, nil, false)
+		f.part(5, m.head[2000:], false)
+		f.reply(f.noise(5, msgReply, 24))
+		f.take(TypeMsg)
+		f.call(7, nil, nil) // its XID is free
+		f.reply(f.noise(7, msgReply, 24))
+		f.take(TypeMsg)
+	})
+	t.Run("another type", func(t *testing.T) {
+		f := newForeign(t, 33, Version2, nil)
+		m := f.noise(5, msgCall, 3000)
+		f.part(5, m.head[:1000], true)
+		h := f.header(5, TypeNoMsg)
+		h.Reads = []ReadChunk{{0, f.lend(m.head, false, 1)}}
+		f.send(h, nil)
+		f.refusedWith(5, cont)
+		f.part(5, m.head[1000:2000], true)
+		f.part(5, m.head[2000:], false)
+		f.run()
+		if len(f.work) > 0 || !f.silent() {
+			t.Error("the Call is carried out")
+		}
+		f.noReads()
+		f.call(5, nil, nil)
+		f.reply(f.noise(5, msgReply, 24))
+	})
+	t.Run("lists", func(t *testing.T) {
+		f := newForeign(t, 34, Version2, nil)
+		m := f.noise(5, msgCall, 3000)
+		f.part(5, m.head[:1000], true)
+		h := f.header(5, TypeMsg)
+		h.Flags = FlagMore
+		h.HasReply, h.Reply = true, f.lend(make([]byte, 10), true, 1)
+		f.send(h, m.head[1000:2000])
+		f.refusedWith(5, cont)
+		f.part(5, m.head[2000:], false)
+		f.run()
+		if len(f.work) > 0 || !f.silent() || len(f.end.m.rsp.calls) > 0 {
+			t.Error("the Call is carried out")
+		}
+	})
+}
+
+// TestLongSequences checks that a Call that gets longer than the limit is refused at once, its memory given back, and the rest of it dropped
+// (RPC2-058, RPC2-104).
+func TestLongSequences(t *testing.T) {
+	f := newForeign(t, 35, Version2, func(c *Config) { c.MaxCall = 20000 })
+	m := f.noise(5, msgCall, 3000)
+	for range 6 {
+		f.part(5, m.head, true)
+		f.run()
+	}
+	if !f.silent() {
+		t.Fatal("a Call within the limit is refused")
+	}
+	f.part(5, m.head, true)
+	f.refusedWith(5, Report{Code: CodeSystem})
+	if len(f.end.m.rsp.calls) > 0 || f.end.m.rsp.collecting != nil {
+		t.Error("the Call is kept")
+	}
+	for b, what := range f.end.pool.out {
+		if what != "receive" && len(b.B) > 4096 {
+			t.Errorf("%d octets are kept", len(b.B))
+		}
+	}
+	f.part(5, m.head, true)
+	f.part(5, m.head, false)
+	f.run()
+	if !f.silent() {
+		t.Error("the rest is answered")
+	}
+	f.call(5, nil, nil)
+	f.reply(f.noise(5, msgReply, 24))
+}
+
+// TestUnfinishedSequences checks that a Call whose parts stop coming ends the connection: empty parts do not count.
+func TestUnfinishedSequences(t *testing.T) {
+	f := newForeign(t, 36, Version2, nil)
+	m := f.noise(5, msgCall, 3000)
+	start := f.pair.now
+	tick := func(after time.Duration) {
+		f.pair.now = start.Add(after)
+		f.end.m.Tick(f.pair.now)
+		f.end.drive()
+	}
+	f.part(5, m.head[:100], true)
+	f.run()
+	tick(9 * time.Second)
+	f.part(5, m.head[100:101], true)
+	f.run()
+	tick(18 * time.Second)
+	f.part(5, nil, true)
+	f.run()
+	if f.closed != nil {
+		t.Fatal(f.closed)
+	}
+	tick(19 * time.Second)
+	if !errors.Is(f.closed, ErrProtocol) {
+		t.Errorf("the connection ends with %v", f.closed)
+	}
+}
