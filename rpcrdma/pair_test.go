@@ -357,7 +357,6 @@ func (e *fakeEnd) take(k fakePacket) {
 		return
 	}
 	b := e.receives[0]
-	e.receives = e.receives[1:]
 	if len(k.data) > len(b.B) {
 		e.pair.end(fmt.Sprintf("Send: %d octets for a receive of %d", len(k.data), len(b.B)))
 		return
@@ -370,6 +369,7 @@ func (e *fakeEnd) take(k fakePacket) {
 		}
 		delete(e.memory, k.invalidate)
 	}
+	e.receives = e.receives[1:]
 	e.pool.out[b] = ""
 	if e.m == nil {
 		e.raw(b.B[:len(k.data)], k.invalidate != 0, k.invalidate)

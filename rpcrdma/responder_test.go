@@ -24,7 +24,7 @@ func TestXIDs(t *testing.T) {
 					continue // it is no Call
 				}
 				f.send(h, payload)
-				if version == Version1 && (words == nil || len(words) < 2 || words[0] != 1) {
+				if version == Version1 && (len(words) < 2 || words[0] != 1) {
 					f.run()
 					if !f.silent() {
 						t.Errorf("%v: something is answered", words)

@@ -159,7 +159,7 @@ func (w *world) issue(side int) {
 	}
 	k.lent = append(k.lent, c.Into...)
 	switch err := e.m.Call(w.pair.now, c); {
-	case errors.Is(err, ErrQueue):
+	case errors.Is(err, ErrQueue), errors.Is(err, ErrLost):
 		return
 	case err != nil:
 		w.fatal("%s: %v", k.name, err)
