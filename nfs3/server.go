@@ -19,7 +19,8 @@ const (
 
 // ServerOptions are what a [Server] can be told. The zero value is usual.
 type ServerOptions struct {
-	// Export is the path under which clients mount the root. They may mount what is below as well. "": "/".
+	// Export is the path under which clients mount the root. "": "/". They may mount a directory below as
+	// well, which does not keep them there: handles and ".." reach all that the FS has.
 	Export string
 	// ReadOnly has all changes fail with ErrROFS.
 	ReadOnly bool
