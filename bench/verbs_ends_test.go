@@ -413,3 +413,23 @@ func TestVerbsServerIsInterrupted(t *testing.T) {
 		}
 	}
 }
+
+// TestAbortWhileOpening checks that queue pairs may be aborted while others are being opened, as when the server dies then: the race
+// detector looks.
+func TestAbortWhileOpening(t *testing.T) {
+	l := &lanes{}
+	for range 64 {
+		l.all = append(l.all, &lane{})
+	}
+	opened := make(chan struct{})
+	go func() {
+		defer close(opened)
+		for i := range l.all {
+			l.opened(i, nil)
+		}
+	}()
+	for range 64 {
+		l.each(func(*verbs.QueuePair) {})
+	}
+	<-opened
+}

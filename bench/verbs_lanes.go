@@ -341,19 +341,24 @@ func (l *lanes) abort() { l.each(func(q *verbs.QueuePair) { q.Abort() }) }
 // atATime is how many queue pairs are opened or closed at a time: fewer than a listener keeps waiting.
 const atATime = verbs.Backlog / 4
 
-// each does something for every queue pair, for some of them at the same time.
+// each does something for every queue pair that was opened so far, for some of them at the same time.
 func (l *lanes) each(do func(*verbs.QueuePair)) {
+	var open []*verbs.QueuePair
+	l.mu.Lock()
+	for _, q := range l.all {
+		if q.qp != nil {
+			open = append(open, q.qp)
+		}
+	}
+	l.mu.Unlock()
 	var all sync.WaitGroup
 	turn := make(chan struct{}, atATime)
-	for _, q := range l.all {
-		if q.qp == nil {
-			continue
-		}
+	for _, qp := range open {
 		turn <- struct{}{}
 		all.Add(1)
 		go func() {
 			defer all.Done()
-			do(q.qp)
+			do(qp)
 			<-turn
 		}()
 	}
