@@ -131,9 +131,9 @@ func TestWithoutReads(t *testing.T) {
 	})
 }
 
-// TestReverseCalls checks that a client carries reverse Calls out, next to its own, if it takes any; in version 1 without chunks
+// TestReverseCallsAreAnswered checks that a client carries reverse Calls out, next to its own, if it takes any; in version 1 without chunks
 // (RPC1-060, RPC1-061, RPC1-063, RPC2-075, RPC2-079). Otherwise it drops and counts them (RPC1-064, RPC2-076).
-func TestReverseCalls(t *testing.T) {
+func TestReverseCallsAreAnswered(t *testing.T) {
 	versions(t, func(t *testing.T, version uint32) {
 		for _, reverse := range []int{0, 3} {
 			f := newForeign(t, 26, version, func(c *Config) {
