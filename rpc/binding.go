@@ -32,6 +32,10 @@ type CallOptions struct {
 	// Into is where the item goes that the results have by reference (the data of a READ): what
 	// [xdr.Decoder.Bulk] returns for it is part of Into. Results with a longer one are invalid.
 	Into []byte
+	// Direct says that over RDMA the server itself reads the items of the arguments and writes into Into. Otherwise memory of the
+	// client's is used for that, and copied. With Direct, a call whose context ends waits for its reply, or, after
+	// [ClientOptions.Timeout], for the end of the connection: until then the server may use the caller's memory.
+	Direct bool
 	// MaxResults bounds the encoded results, without that item. 0: as [Procedure.MaxResults] says.
 	MaxResults int
 }
@@ -65,7 +69,7 @@ func (b *Binding) call(ctx context.Context, procedure uint32, args xdr.Marshaler
 	call.procedure = b.program.procedure(procedure)
 	call.maxResults = call.procedure.maxResults()
 	if o != nil {
-		call.into = o.Into
+		call.into, call.direct = o.Into, o.Direct
 		if o.MaxResults > 0 {
 			call.maxResults = o.MaxResults
 		}
@@ -97,6 +101,8 @@ type clientCall struct {
 	out        outgoing
 
 	carrier carrier // that has it; guarded by Client.mu
+	direct  bool    // CallOptions.Direct
+	lent    lent    // over RDMA
 
 	// done has one when the call has ended, with either a reply or an error.
 	done  chan struct{}

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/dgrdma/dgrdma/verbs"
 	"github.com/dgrdma/dgrdma/xdr"
 )
 
@@ -28,7 +29,13 @@ type ClientOptions struct {
 	Resend bool
 	// NoReconnect leaves a lost connection lost.
 	NoReconnect bool
-	// Dial makes the connections, for TLS as an example. nil: a net.Dialer.
+	// Versions of RPC-over-RDMA that may be spoken. 0: both, of which a server that knows both takes V2.
+	Versions Versions
+	// NoCRC does without the checksums of iWARP if the server does, too. TCP's checksum is left.
+	NoCRC bool
+	// Host makes the connections over RDMA. nil: the client has one of its own.
+	Host *verbs.Host
+	// Dial makes the connections over TCP, for TLS as an example. nil: a net.Dialer.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
@@ -39,8 +46,9 @@ const usualTimeout = time.Minute
 type Client struct {
 	address  string
 	opts     ClientOptions
-	dial     func(ctx context.Context) (net.Conn, error) // nil: no reconnect
-	credits  chan struct{}                               // one for each call
+	dial     func(ctx context.Context) (carrier, error) // nil: no reconnect
+	rdma     *rdmaDialer                                // nil: over a stream
+	credits  chan struct{}                              // one for each call
 	counters clientCounters
 	pool     sync.Pool       // of *clientCall
 	ctx      context.Context // ends with Close
@@ -63,6 +71,8 @@ type Client struct {
 
 // carrier is a connection, as the client sees it. It tells by Client.replied and Client.lost what comes.
 type carrier interface {
+	// begin begins to send and receive, without blocking. Client.mu is held.
+	begin()
 	// submit queues a call. Client.mu is held.
 	submit(c *clientCall)
 	// flush sends what is queued.
@@ -76,37 +86,57 @@ type carrier interface {
 	close(err error)
 }
 
-// Dial connects to a server: "tcp:HOST:PORT". When the connection is lost later, it is made again for
-// the next call, or for those that wait for replies; they are sent again if they may be.
+// Dial connects to a server: "tcp:HOST:PORT", or "rdma:HOST:PORT" for RPC-over-RDMA. When the connection is lost later,
+// it is made again for the next call, or for those that wait for replies; they are sent again if they may be.
 func Dial(ctx context.Context, address string, o *ClientOptions) (*Client, error) {
-	host, ok := strings.CutPrefix(address, "tcp:")
-	if !ok {
-		return nil, fmt.Errorf("dial %s: the address does not begin with a transport: write tcp:HOST:PORT", address)
+	network, host, _ := strings.Cut(address, ":")
+	if network != "tcp" && network != "rdma" {
+		return nil, fmt.Errorf("dial %s: the address does not begin with a transport: write tcp:HOST:PORT or rdma:HOST:PORT", address)
 	}
 	if _, _, err := net.SplitHostPort(host); err != nil {
-		return nil, fmt.Errorf("dial %s: %w: write tcp:HOST:PORT", address, err)
+		return nil, fmt.Errorf("dial %s: %w: write %s:HOST:PORT", address, err, network)
 	}
 	c := newClient(address, o)
-	dial := c.opts.Dial
-	if dial == nil {
-		dial = new(net.Dialer).DialContext
+	dial := c.dialStream(host)
+	if network == "rdma" {
+		d, err := newRDMADialer(c, host)
+		if err != nil {
+			c.Close()
+			return nil, fmt.Errorf("dial %s: %w", address, err)
+		}
+		c.rdma, dial = d, d.dial
 	}
-	nc, err := dial(ctx, "tcp", host)
+	s, err := dial(ctx)
 	if err != nil {
 		c.Close()
 		return nil, fmt.Errorf("dial %s: %w", address, err)
 	}
 	if !c.opts.NoReconnect {
-		c.dial = func(ctx context.Context) (net.Conn, error) { return dial(ctx, "tcp", host) }
+		c.dial = dial
 	}
-	c.connected(nc)
+	c.connected(s)
 	return c, nil
+}
+
+// dialStream returns what makes connections over a stream.
+func (c *Client) dialStream(host string) func(context.Context) (carrier, error) {
+	dial := c.opts.Dial
+	if dial == nil {
+		dial = new(net.Dialer).DialContext
+	}
+	return func(ctx context.Context) (carrier, error) {
+		nc, err := dial(ctx, "tcp", host)
+		if err != nil {
+			return nil, err
+		}
+		return newStream(c, nc), nil
+	}
 }
 
 // NewClient returns a client over a connection, as of TLS or of net.Pipe. It does not connect again.
 func NewClient(nc net.Conn, o *ClientOptions) *Client {
 	c := newClient(nc.RemoteAddr().String(), o)
-	c.connected(nc)
+	c.connected(newStream(c, nc))
 	return c
 }
 
@@ -138,6 +168,9 @@ func (c *Client) Close() error {
 		of.close(ErrClosed)
 	}
 	c.all.Wait()
+	if c.rdma != nil {
+		c.rdma.close()
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.failAll(ErrClosed)
@@ -168,6 +201,9 @@ func (c *Client) do(ctx context.Context, call *clientCall) error {
 		return err
 	}
 	c.counters.calls.Add(1)
+	if c.rdma != nil {
+		call.lent.prepare(call)
+	}
 	carrier, err := c.begin(call)
 	if err != nil {
 		return err
@@ -268,6 +304,13 @@ func (c *Client) replied(xid uint32, reply record, items []xdr.Item) {
 		call.complete(record{}, nil, ErrTooLong)
 	default:
 		call.complete(reply, items, nil)
+	}
+}
+
+// failed is told that a call has failed, while the connection goes on.
+func (c *Client) failed(xid uint32, err error) {
+	if call := c.take(xid); call != nil {
+		call.complete(record{}, nil, err)
 	}
 }
 

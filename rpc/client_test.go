@@ -473,7 +473,8 @@ func TestClientClose(t *testing.T) {
 // TestDialErrors checks what Dial says of addresses that are none.
 func TestDialErrors(t *testing.T) {
 	for address, want := range map[string]string{
-		"10.0.0.1:111":   "dial 10.0.0.1:111: the address does not begin with a transport: write tcp:HOST:PORT",
+		"10.0.0.1:111":   "dial 10.0.0.1:111: the address does not begin with a transport: write tcp:HOST:PORT or rdma:HOST:PORT",
+		"rdma:10.0.0.1":  "dial rdma:10.0.0.1: address 10.0.0.1: missing port in address: write rdma:HOST:PORT",
 		"tcp:10.0.0.1":   "dial tcp:10.0.0.1: address 10.0.0.1: missing port in address: write tcp:HOST:PORT",
 		"tcp:[::1]:1:22": "dial tcp:[::1]:1:22: address [::1]:1:22: too many colons in address: write tcp:HOST:PORT",
 	} {

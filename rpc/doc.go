@@ -1,5 +1,5 @@
 // Package rpc is ONC RPC (RFC 5531), which NFS, mountd, rpcbind and many instruments speak: servers
-// and clients over TCP.
+// and clients over TCP, and over RDMA (RPC-over-RDMA, RFC 8166) by package verbs.
 //
 // A program is a table of procedures, which client and server share. Types encode themselves by
 // package xdr:
@@ -26,6 +26,9 @@
 //	c, err := rpc.Dial(ctx, "tcp:10.0.0.2:4711", nil)
 //	calc := c.Bind(calculator, rpc.None)
 //	err = calc.Call(ctx, add, &numbers{1, 2}, &sum, nil)
+//
+// Over RDMA the server has ServeRDMA with a listener of package verbs, and the client dials "rdma:10.0.0.2:20049". Items that are
+// encoded with Bulk, and are long, are then placed by the peer directly into memory of the other side.
 //
 // Replies come in any order: a call that takes long delays no other.
 //

@@ -4,14 +4,17 @@ import (
 	"math/bits"
 	"sync"
 	"sync/atomic"
+
+	"github.com/dgrdma/dgrdma/rpcrdma"
 )
 
 // memory is memory for messages and bulk items, which several users share: the last one to release it
 // returns it. It is of a class, a power of two from 4 KiB to 4 MiB; what is longer is left to the
 // garbage collector.
 type memory struct {
-	b     []byte
-	users atomic.Int32
+	b      []byte
+	users  atomic.Int32
+	buffer rpcrdma.Buffer // a part of b, for connections over RDMA
 }
 
 const (

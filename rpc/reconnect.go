@@ -6,7 +6,6 @@ import (
 	"errors"
 	"maps"
 	"math/rand/v2"
-	"net"
 	"slices"
 	"time"
 )
@@ -21,13 +20,12 @@ const (
 )
 
 // connected begins to use a connection. It sends the calls that wait, in the order in which they were made.
-func (c *Client) connected(nc net.Conn) {
-	s := newStream(c, nc)
+func (c *Client) connected(s carrier) {
 	c.mu.Lock()
 	c.connecting = false
 	if c.ctx.Err() != nil {
 		c.mu.Unlock()
-		nc.Close()
+		s.close(ErrClosed)
 		return
 	}
 	c.counters.connections.Add(1)
@@ -37,9 +35,7 @@ func (c *Client) connected(nc net.Conn) {
 	for _, xid := range xids {
 		c.submit(c.calls[xid])
 	}
-	c.all.Add(2)
-	go s.read()
-	go s.write()
+	s.begin()
 	c.mu.Unlock()
 	s.flush()
 }
@@ -74,7 +70,7 @@ func (c *Client) reconnect() {
 			continue // with the calls that there are now
 		}
 		ctx, cancel := context.WithTimeout(c.ctx, dialTime)
-		nc, err := c.dial(ctx)
+		s, err := c.dial(ctx)
 		cancel()
 		c.mu.Lock()
 		c.attempts++
@@ -84,7 +80,7 @@ func (c *Client) reconnect() {
 		}
 		c.mu.Unlock()
 		if err == nil {
-			c.connected(nc)
+			c.connected(s)
 			return
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"io"
 	"net"
 	"sync"
 	"time"
@@ -25,6 +26,10 @@ type ServerOptions struct {
 	// Duplicates is how many replies are kept for calls that are sent again, of procedures that are not
 	// idempotent. 0: 1024. Below 0: none, and such a call is carried out twice.
 	Duplicates int
+	// Versions of RPC-over-RDMA that are spoken. 0: both.
+	Versions Versions
+	// NoCRC does without the checksums of iWARP where the client does, too. TCP's checksum is left.
+	NoCRC bool
 	// Auth decides whether a call is taken. It returns nil, an [AuthError], or another error for
 	// SYSTEM_ERR. Without it calls with AUTH_NONE and AUTH_SYS are. It is not asked about NULL.
 	Auth func(c *Call) error
@@ -38,6 +43,9 @@ const (
 	usualCalls       = 1024
 	usualConnections = 4096
 	usualMessage     = 1<<20 + 64<<10
+	// usualBudget is how much memory all connections over RDMA have together for items that they fetch, and until the calls
+	// are answered; it is two of the longest calls at least. It is arbitrary.
+	usualBudget = 64 << 20
 	// writeTime is for how long a client may take nothing of a reply.
 	writeTime = 30 * time.Second
 	// recordTime is for how long a call may come. It is arbitrary: 1 MiB in this time are 35 KB/s.
@@ -51,6 +59,7 @@ const (
 // Server serves programs to clients, over any number of listeners and connections.
 type Server struct {
 	opts     ServerOptions
+	budget   budget
 	programs map[uint32][]served
 	slots    chan struct{} // one for each call that is with a handler
 	pool     sync.Pool     // of *serverCall
@@ -60,8 +69,8 @@ type Server struct {
 	all      sync.WaitGroup // connections, and the goroutine that looks at them
 
 	mu         sync.Mutex
-	listeners  map[net.Listener]bool
-	conns      map[*serverConn]bool
+	listeners  map[io.Closer]bool
+	conns      map[serverCarrier]bool
 	looking    bool
 	draining   bool        // no more connections, listeners and calls
 	duplicates *duplicates // nil: none
@@ -75,7 +84,7 @@ type served struct {
 
 // NewServer returns a server without programs. nil stands for usual options.
 func NewServer(o *ServerOptions) *Server {
-	s := &Server{programs: make(map[uint32][]served), listeners: make(map[net.Listener]bool), conns: make(map[*serverConn]bool)}
+	s := &Server{programs: make(map[uint32][]served), listeners: make(map[io.Closer]bool), conns: make(map[serverCarrier]bool)}
 	if o != nil {
 		s.opts = *o
 	}
@@ -86,6 +95,7 @@ func NewServer(o *ServerOptions) *Server {
 	if n := cmp.Or(s.opts.Duplicates, usualDuplicates); n > 0 {
 		s.duplicates = newDuplicates(n)
 	}
+	s.budget.left = max(usualBudget, 2*s.opts.MaxCall)
 	s.slots = make(chan struct{}, s.opts.Calls)
 	s.pool.New = func() any { return newServerCall(s) }
 	s.ctx, s.cancel = context.WithCancel(context.Background())
@@ -102,18 +112,10 @@ func (s *Server) Handle(p *Program, h Handler) {
 // [ErrClosed], or the listener fails. It closes the listener.
 func (s *Server) ServeTCP(l net.Listener) error {
 	defer l.Close()
-	s.mu.Lock()
-	if s.draining {
-		s.mu.Unlock()
+	if !s.listens(l) {
 		return ErrClosed
 	}
-	s.listeners[l] = true
-	s.mu.Unlock()
-	defer func() {
-		s.mu.Lock()
-		delete(s.listeners, l)
-		s.mu.Unlock()
-	}()
+	defer s.listensNoMore(l)
 	pause := time.Duration(0)
 	for {
 		nc, err := l.Accept()
@@ -138,6 +140,23 @@ func (s *Server) ServeTCP(l net.Listener) error {
 	}
 }
 
+// listens notes a listener. It reports false if the server is closed.
+func (s *Server) listens(l io.Closer) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.draining {
+		return false
+	}
+	s.listeners[l] = true
+	return true
+}
+
+func (s *Server) listensNoMore(l io.Closer) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.listeners, l)
+}
+
 func (s *Server) isDraining() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -148,50 +167,12 @@ func (s *Server) isDraining() bool {
 // returned. It closes it. Its error says why the connection ended: nil if the client has closed it.
 func (s *Server) ServeConn(nc net.Conn) error {
 	c := newServerConn(s, nc)
-	s.mu.Lock()
-	if s.draining || len(s.conns) >= s.opts.Connections && !s.evict() {
-		full := !s.draining
-		s.mu.Unlock()
+	if err := s.enter(c); err != nil {
 		nc.Close()
-		if full {
-			s.counters.refused.Add(1)
-			return errFull
-		}
-		return ErrClosed
+		return err
 	}
-	s.conns[c] = true
-	s.all.Add(1)
-	if !s.looking {
-		s.looking = true
-		s.all.Add(1)
-		go s.look()
-	}
-	s.mu.Unlock()
-	err := c.serve()
-	s.mu.Lock()
-	delete(s.conns, c)
-	s.mu.Unlock()
-	s.all.Done()
-	return err
-}
-
-var errFull = errors.New("the server has as many connections as it may have, and none is idle")
-
-// evict closes the connection that is idle for longest. It reports whether there is one.
-func (s *Server) evict() bool {
-	var longest *serverConn
-	for c := range s.conns {
-		if c.idle() && (longest == nil || c.active.Load() < longest.active.Load()) {
-			longest = c
-		}
-	}
-	if longest == nil {
-		return false
-	}
-	s.counters.evicted.Add(1)
-	delete(s.conns, longest)
-	longest.close(errEvicted)
-	return true
+	defer s.leave(c)
+	return c.serve()
 }
 
 // look looks at all connections and kept replies from time to time, until the server is closed.
@@ -273,10 +254,8 @@ func (s *Server) Close() error {
 	return nil
 }
 
-// arrived is told by a connection that a call has come. The connection has taken a credit for it, which comes back by
-// serverConn.done.
-func (s *Server) arrived(conn *serverConn, rec record, items []xdr.Item) {
-	c := s.pool.Get().(*serverCall)
+// arrived is told by a connection that a call has come. The connection has counted it, until serverCarrier.done.
+func (s *Server) arrived(conn serverCarrier, c *serverCall, rec record, items []xdr.Item) {
 	c.conn, c.peer, c.rec, c.items = conn, conn, rec, items
 	c.dec.Reset(rec.b, items)
 	take := c.header.take
@@ -288,7 +267,7 @@ func (s *Server) arrived(conn *serverConn, rec record, items []xdr.Item) {
 	case !ok:
 		s.counters.malformed.Add(1)
 		conn.malformed()
-		c.drop()
+		conn.refuse(c)
 		return
 	case rec.tooLong:
 		s.counters.tooLong.Add(1)
@@ -299,17 +278,10 @@ func (s *Server) arrived(conn *serverConn, rec record, items []xdr.Item) {
 	c.answer = answer
 	if answer.status != statusSuccess || c.header.procedure == 0 {
 		c.refuse()
-		conn.pending = true
-		conn.reply(c)
+		conn.replyLater(c)
 		return
 	}
-	select {
-	case s.slots <- struct{}{}:
-	default:
-		conn.flush()
-		s.slots <- struct{}{} // handlers return when the server is closed
-	}
-	go s.carryOut(c)
+	conn.dispatch(c)
 }
 
 // find finds the program, version and procedure of a call.
@@ -343,27 +315,31 @@ func (s *Server) carryOut(c *serverCall) {
 	case err != nil:
 		c.fail(err)
 	case c.procedure.Idempotent || s.duplicates == nil:
-		c.carryOut(c.conn.ctx)
+		c.carryOut(c.conn.context())
 	default:
 		s.once(c)
 		return
 	}
 	<-s.slots
+	if c.misplaced {
+		c.conn.refuse(c)
+		return
+	}
 	c.conn.answer(c)
 }
 
 // once carries out a call of a procedure that is not idempotent, unless it has come before, and answers it.
 func (s *Server) once(c *serverCall) {
-	id := identity{c.conn.host, c.header.xid, c.header.program, c.header.version, c.header.procedure, s.duplicates.checksum(c.rec.b, c.dec.Offset(), c.items)}
+	id := identity{c.conn.client(), c.header.xid, c.header.program, c.header.version, c.header.procedure, s.duplicates.checksum(c.rec.b, c.dec.Offset(), c.items)}
 	s.mu.Lock()
 	entry, reply, before := s.duplicates.begin(id, c)
 	s.mu.Unlock()
 	if before != nil {
-		before.drop()
+		before.conn.refuse(before)
 	}
 	switch {
 	case entry != nil:
-		c.carryOut(s.ctx)
+		c.carryOut(s.ctx) // and a misplaced item is an error like any other: the answer is GARBAGE_ARGS
 		kept := xdr.AppendFlat(nil, c.enc.Bytes(), c.enc.Items())
 		s.mu.Lock()
 		waiter := s.duplicates.end(entry, kept, time.Now())

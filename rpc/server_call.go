@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/dgrdma/dgrdma/rpcrdma"
 	"github.com/dgrdma/dgrdma/xdr"
 )
 
@@ -11,8 +12,11 @@ import (
 type serverCall struct {
 	Call
 	server    *Server
-	conn      *serverConn
-	rec       record // the message
+	conn      serverCarrier
+	in        *rpcrdma.Incoming // over RDMA
+	fetched   int               // likewise: what it has of the server's budget
+	misplaced bool              // likewise: an item was sent by itself at a place where none may be
+	rec       record            // the message
 	items     []xdr.Item
 	header    callHeader
 	answer    replyHeader
@@ -52,6 +56,8 @@ func (c *serverCall) fail(err error) {
 	case errors.As(err, &auth):
 		c.answer.deny(auth.Status)
 	case errors.Is(err, xdr.ErrInvalid), errors.Is(err, ErrGarbageArgs):
+		var invalid *xdr.Error
+		c.misplaced = errors.As(err, &invalid) && invalid.Misplaced
 		c.answer.status = statusGarbageArgs
 	case errors.Is(err, ErrProcedureUnavailable):
 		c.answer.status = statusProcedureUnavailable
@@ -79,9 +85,6 @@ func (c *serverCall) repeat(reply []byte) {
 	c.conn.answer(c)
 }
 
-// drop gives up a call without a reply.
-func (c *serverCall) drop() { c.done() }
-
 // done is called when nothing of the call is needed any more.
 func (c *serverCall) done() {
 	c.free()
@@ -95,7 +98,7 @@ func (c *serverCall) done() {
 		buffer = nil
 	}
 	c.enc.Reset(nil) // the items' memory is no longer the reply's
+	conn.done(c)
 	*c = serverCall{Call: Call{enc: c.enc, buffers: c.buffers, sent: c.sent}, server: server, out: outgoing{sent: c.out.sent}, buffer: buffer}
 	server.pool.Put(c)
-	conn.done()
 }

@@ -47,10 +47,7 @@ var (
 
 func newServerConn(s *Server, nc net.Conn) *serverConn {
 	c := &serverConn{server: s, nc: nc, credits: make(chan struct{}, s.opts.Credits)}
-	c.host = nc.RemoteAddr().String()
-	if host, _, err := net.SplitHostPort(c.host); err == nil {
-		c.host = host
-	}
+	c.host = hostOf(nc.RemoteAddr())
 	c.ctx, c.cancel = context.WithCancel(s.ctx)
 	c.sender.init(nc)
 	now := time.Now()
@@ -58,6 +55,10 @@ func newServerConn(s *Server, nc net.Conn) *serverConn {
 	c.since.record, c.since.write, c.since.minute = now, now, now
 	return c
 }
+
+func (c *serverConn) client() string           { return c.host }
+func (c *serverConn) context() context.Context { return c.ctx }
+func (c *serverConn) lastActive() int64        { return c.active.Load() }
 
 func (c *serverConn) RemoteAddr() net.Addr { return c.nc.RemoteAddr() }
 func (c *serverConn) transport() string    { return "tcp" }
@@ -104,7 +105,7 @@ func (c *serverConn) read() error {
 				rec.mem.release()
 				return c.reason()
 			}
-			c.server.arrived(c, rec, nil)
+			c.server.arrived(c, c.server.pool.Get().(*serverCall), rec, nil)
 		}
 		c.begun.Store(r.partial())
 		c.flush()
@@ -151,6 +152,26 @@ func (c *serverConn) reply(call *serverCall) {
 	}
 }
 
+// replyLater queues the reply of a call, for flush.
+func (c *serverConn) replyLater(call *serverCall) {
+	c.pending = true
+	c.reply(call)
+}
+
+// refuse gives up a call without a reply.
+func (c *serverConn) refuse(call *serverCall) { call.done() }
+
+// dispatch has a call carried out. It waits for a place, and the connection reads no more until then.
+func (c *serverConn) dispatch(call *serverCall) {
+	select {
+	case c.server.slots <- struct{}{}:
+	default:
+		c.flush()
+		c.server.slots <- struct{}{} // handlers return when the server is closed
+	}
+	go c.server.carryOut(call)
+}
+
 // answer sends the reply of a call.
 func (c *serverConn) answer(call *serverCall) {
 	c.reply(call)
@@ -166,7 +187,7 @@ func (c *serverConn) flush() {
 }
 
 // done gives the credit of a call back.
-func (c *serverConn) done() { <-c.credits }
+func (c *serverConn) done(*serverCall) { <-c.credits }
 
 // malformed counts a message that is no call.
 func (c *serverConn) malformed() {

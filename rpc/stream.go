@@ -23,6 +23,12 @@ func newStream(c *Client, nc net.Conn) *stream {
 	return s
 }
 
+func (s *stream) begin() {
+	s.client.all.Add(2)
+	go s.read()
+	go s.write()
+}
+
 func (s *stream) submit(c *clientCall) { s.sender.put(&c.out) }
 
 func (s *stream) withdraw(c *clientCall) bool { return s.sender.withdraw(&c.out) }

@@ -192,3 +192,11 @@ func (p *segmentCursor) next(c Chunk, limit int) (s Segment, ok bool) {
 	p.octets += int(s.Length)
 	return s, true
 }
+
+// ItemsLength returns the length of all items together: at ActPlace, of what is to be fetched.
+func (in *Incoming) ItemsLength() (n int) {
+	for i := range in.reads {
+		n += in.itemLength(i)
+	}
+	return n
+}

@@ -29,7 +29,8 @@ type Pool interface {
 
 // Buffer is memory that has one owner at a time, who hands it on or gives it back to the Pool.
 type Buffer struct {
-	B []byte
+	B  []byte
+	Of any // of the Pool
 }
 
 // put gives a buffer back, if there is one.

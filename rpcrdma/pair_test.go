@@ -104,7 +104,7 @@ func (p *pairPool) Get(n int) *Buffer {
 	if p.rng.IntN(100) < p.scarce {
 		return nil
 	}
-	b := &Buffer{make([]byte, n)}
+	b := &Buffer{B: make([]byte, n)}
 	for i := range b.B {
 		b.B[i] = rubbish
 	}
@@ -214,7 +214,7 @@ func newFakePair(rng *rand.Rand, client, server *Config, fail func(format string
 // post posts receives. These are never scarce.
 func (e *fakeEnd) post(n, size int) {
 	for range n {
-		b := &Buffer{make([]byte, size)}
+		b := &Buffer{B: make([]byte, size)}
 		e.pool.out[b] = "receive"
 		e.receives = append(e.receives, b)
 	}

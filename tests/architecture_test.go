@@ -29,7 +29,7 @@ var allowed = map[string][]string{
 	"nfs3":                     {"rpc", "xdr", "golang.org/x/sys/unix"},
 	"rpcrdma":                  {"xdr"},
 	"xdr":                      {},
-	"rpc":                      {"xdr"},
+	"rpc":                      {"rpcrdma", "verbs", "xdr"},
 	"internal/patience":        {},
 	"internal/places":          {},
 	"internal/refused":         {},

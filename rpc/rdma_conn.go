@@ -1,0 +1,386 @@
+package rpc
+
+import (
+	"context"
+	"errors"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/dgrdma/dgrdma/rpcrdma"
+	"github.com/dgrdma/dgrdma/verbs"
+)
+
+// rdmaConn drives a machine of package rpcrdma over a queue pair.
+//
+// The goroutine that has the turn owns the machine. A goroutine that has something to tell takes the turn if it is free;
+// otherwise the goroutine that has it hears of it before it leaves. So nothing waits for another goroutine to wake up.
+type rdmaConn struct {
+	qp   *verbs.QueuePair
+	cq   *verbs.CompletionQueue // of what is sent and received
+	user rdmaUser
+
+	reads atomic.Uint64 // batches of completions
+
+	mu    sync.Mutex
+	inbox []rdmaEvent
+	taken bool  // a goroutine has the turn
+	cause error // why the connection ended, or is to end
+
+	// Of the goroutine that has the turn.
+	machine  *rpcrdma.Machine
+	events   []rdmaEvent
+	works    []verbs.Work      // that are not posted
+	receives []verbs.Receive   // likewise
+	posted   []*rpcrdma.Buffer // receives that are not complete, in order
+	size     int               // of receives
+	timer    *time.Timer       // of Machine.Tick
+	tick     time.Time         // when the timer fires; zero: it does not
+	version  atomic.Uint32     // of RPC-over-RDMA, as far as it is known
+	done     chan struct{}     // closed at the end, when no goroutine has the turn any more
+}
+
+// rdmaUser is the client or the server whose connection it is. Its methods are called by the goroutine that has the turn, without a
+// lock, and do not block.
+type rdmaUser interface {
+	place(in *rpcrdma.Incoming)
+	deliver(in *rpcrdma.Incoming)
+	returned(c *rpcrdma.Call)
+	ended() // nothing else is called any more
+}
+
+// rdmaEvent is something that the machine is told.
+type rdmaEvent struct {
+	kind   rdmaEventKind
+	call   *rpcrdma.Call
+	in     *rpcrdma.Incoming
+	answer rpcrdma.Answer
+	report rpcrdma.Report
+	err    error
+
+	// Of a completion.
+	serial      uint64
+	length      int
+	invalidated bool
+	stag        uint32
+}
+
+type rdmaEventKind uint8
+
+const (
+	rdmaReceived  rdmaEventKind = iota
+	rdmaCompleted               // a work
+	rdmaCall
+	rdmaCancel
+	rdmaPlace
+	rdmaReply
+	rdmaFail
+	rdmaTick
+	rdmaClose
+	rdmaLost
+)
+
+const (
+	// rdmaBatch is how many completions are taken at once. It is arbitrary.
+	rdmaBatch = 64
+	// rdmaRounds is how often a goroutine with the turn looks for more before it leaves the rest to another one: it has
+	// work of its own.
+	rdmaRounds = 4
+	// rdmaCloseTime is how long what is posted may take when this side ends the connection.
+	rdmaCloseTime = time.Second
+)
+
+// receiveBuffers takes n buffers for receives.
+func receiveBuffers(n, size int) ([]*rpcrdma.Buffer, []verbs.Receive) {
+	buffers, receives := make([]*rpcrdma.Buffer, n), make([]verbs.Receive, n)
+	for i := range buffers {
+		buffers[i] = rdmaPool{}.Get(size)
+		receives[i].Data = buffers[i].B
+	}
+	return buffers, receives
+}
+
+// init has events wait until start.
+func (c *rdmaConn) init(user rdmaUser) {
+	c.user, c.done, c.taken = user, make(chan struct{}), true
+}
+
+// start begins to drive. The receives that the queue pair was opened with are in c.posted.
+func (c *rdmaConn) start(config *rpcrdma.Config, domain *verbs.Domain) {
+	c.size = config.ReceiveSize
+	c.machine = rpcrdma.New(config, rdmaMemory{domain, c.qp.Stream()}, rdmaPool{}, time.Now())
+	c.run()
+}
+
+// read takes completions until the queue pair has ended, and then waits for the end of the machine.
+func (c *rdmaConn) read() {
+	var batch [rdmaBatch]verbs.Completion
+	for ended := false; !ended; {
+		n, err := c.cq.Wait(context.Background(), batch[:])
+		c.reads.Add(1)
+		c.mu.Lock()
+		for i := range batch[:n] {
+			ended = ended || batch[i].Err != nil
+			c.inbox = append(c.inbox, eventOf(&batch[i]))
+		}
+		mine := c.claim()
+		c.mu.Unlock()
+		ended = ended || err != nil
+		if mine {
+			c.run()
+		}
+	}
+	c.qp.Abort() // returns when everything has completed
+	c.tell(rdmaEvent{kind: rdmaLost})
+	<-c.done
+}
+
+func eventOf(done *verbs.Completion) rdmaEvent {
+	if done.Op == verbs.OpReceive {
+		return rdmaEvent{kind: rdmaReceived, length: int(done.Length), invalidated: done.Invalidated, stag: done.STag, err: done.Err}
+	}
+	return rdmaEvent{kind: rdmaCompleted, serial: done.ID, err: done.Err}
+}
+
+// add adds an event. The turn has to be taken afterwards: see [rdmaConn.flush].
+func (c *rdmaConn) add(e rdmaEvent) {
+	c.mu.Lock()
+	c.inbox = append(c.inbox, e)
+	c.mu.Unlock()
+}
+
+// tell tells the machine something, now or as soon as the goroutine that has the turn gets to it.
+func (c *rdmaConn) tell(e rdmaEvent) {
+	c.add(e)
+	c.flush()
+}
+
+// flush takes the turn, if it is free.
+func (c *rdmaConn) flush() {
+	c.mu.Lock()
+	mine := c.claim()
+	c.mu.Unlock()
+	if mine {
+		c.run()
+	}
+}
+
+// claim takes the turn if it is free and there is something to do. c.mu is held.
+func (c *rdmaConn) claim() bool {
+	if c.taken || len(c.inbox) == 0 {
+		return false
+	}
+	c.taken = true
+	return true
+}
+
+// run has the turn until there is nothing left to do.
+func (c *rdmaConn) run() {
+	for round := 0; ; round++ {
+		if round == rdmaRounds {
+			go c.run()
+			return
+		}
+		c.drive()
+		c.mu.Lock()
+		if len(c.inbox) == 0 {
+			c.taken = false
+			c.mu.Unlock()
+			return
+		}
+		c.events, c.inbox = c.inbox, c.events[:0]
+		c.mu.Unlock()
+		now, lost := time.Now(), false
+		for i := range c.events {
+			lost = c.hear(now, &c.events[i]) || lost
+		}
+		clear(c.events)
+		if lost {
+			c.end()
+		}
+	}
+}
+
+// hear tells the machine one thing. It reports whether that is the end of the connection.
+func (c *rdmaConn) hear(now time.Time, e *rdmaEvent) bool {
+	switch e.kind {
+	case rdmaReceived:
+		b := c.posted[0]
+		c.posted[0] = nil
+		c.posted = c.posted[1:]
+		if e.err != nil {
+			rdmaPool{}.Put(b)
+			break
+		}
+		c.machine.Received(now, b, e.length, e.invalidated, e.stag)
+	case rdmaCompleted:
+		if e.err == nil {
+			c.machine.Completed(now, e.serial)
+		}
+	case rdmaCall:
+		if err := c.machine.Call(now, e.call); err != nil {
+			e.call.Err = err
+			c.user.returned(e.call)
+		}
+	case rdmaCancel:
+		c.machine.Cancel(now, e.call)
+	case rdmaPlace:
+		c.machine.Place(now, e.in, nil)
+	case rdmaReply:
+		c.machine.Reply(now, e.in, e.answer)
+	case rdmaFail:
+		c.machine.Fail(now, e.in, e.report)
+	case rdmaTick:
+		c.tick = time.Time{}
+	case rdmaClose:
+		go c.shutdown()
+	case rdmaLost:
+		return true
+	}
+	return false
+}
+
+// drive does what the machine wants done.
+func (c *rdmaConn) drive() {
+	var a rpcrdma.Action
+	for {
+		for c.machine.Next(c.qp.Room()-len(c.works), &a) {
+			c.do(&a)
+		}
+		if !c.post() {
+			break // there was nothing more
+		}
+	}
+	if v := c.machine.Version(); v != c.version.Load() {
+		c.version.Store(v)
+	}
+	c.retick()
+}
+
+// do carries out one action.
+func (c *rdmaConn) do(a *rpcrdma.Action) {
+	switch a.Kind {
+	case rpcrdma.ActPost:
+		w := verbs.Work{ID: a.Serial, Silent: !a.Signaled, Data: a.Data, STag: a.To.Handle, TO: a.To.Offset}
+		switch a.Op {
+		case rpcrdma.OpSend:
+			w.Op, w.Invalidating, w.Invalidate = verbs.OpSend, a.Invalidate != 0, a.Invalidate
+		case rpcrdma.OpWrite:
+			w.Op = verbs.OpWrite
+		case rpcrdma.OpRead:
+			w.Op = verbs.OpRead
+		}
+		c.works = append(c.works, w)
+	case rpcrdma.ActReceive:
+		buffers, receives := receiveBuffers(a.N, c.size)
+		c.posted, c.receives = append(c.posted, buffers...), append(c.receives, receives...)
+	case rpcrdma.ActPlace:
+		c.user.place(a.In)
+	case rpcrdma.ActDeliver:
+		c.user.deliver(a.In)
+	case rpcrdma.ActReturn:
+		c.user.returned(a.Call)
+	case rpcrdma.ActAnswered:
+		if a.Done != nil {
+			a.Done()
+		}
+	case rpcrdma.ActClose:
+		c.close(a.Err)
+	}
+}
+
+// post posts what was collected: receives before what grants them. It reports whether there was anything.
+func (c *rdmaConn) post() bool {
+	if len(c.receives) == 0 && len(c.works) == 0 {
+		return false
+	}
+	// Either fails only if the queue pair has ended: the machine knows what room there is. Then the rest counts as flushed.
+	_, err := c.qp.PostReceives(c.receives)
+	if err == nil {
+		_, err = c.qp.PostList(c.works)
+	}
+	clear(c.receives)
+	clear(c.works)
+	c.receives, c.works = c.receives[:0], c.works[:0]
+	return err == nil
+}
+
+// retick sets the timer to when the machine wants to be told the time.
+func (c *rdmaConn) retick() {
+	next := c.machine.Tick(time.Now())
+	if next.IsZero() || !c.tick.IsZero() && !next.Before(c.tick) {
+		return
+	}
+	c.tick = next
+	if c.timer == nil {
+		c.timer = time.AfterFunc(time.Until(next), func() { c.tell(rdmaEvent{kind: rdmaTick}) })
+	} else {
+		c.timer.Reset(time.Until(next))
+	}
+}
+
+// close ends the connection when what the machine has posted by then has gone.
+func (c *rdmaConn) close(why error) {
+	c.mu.Lock()
+	first := c.cause == nil
+	if first {
+		c.cause = why
+	}
+	c.mu.Unlock()
+	if first {
+		c.tell(rdmaEvent{kind: rdmaClose})
+	}
+}
+
+func (c *rdmaConn) shutdown() {
+	ctx, cancel := context.WithTimeout(context.Background(), rdmaCloseTime)
+	defer cancel()
+	c.qp.Shutdown(ctx)
+}
+
+// end tells the machine that the connection has ended. All that it holds comes back.
+func (c *rdmaConn) end() {
+	c.mu.Lock()
+	if c.cause == nil {
+		c.cause = c.qp.Err()
+	}
+	why := c.cause
+	c.mu.Unlock()
+	c.machine.Lost(why)
+	c.drive()
+	if c.timer != nil {
+		c.timer.Stop()
+	}
+	for _, b := range c.posted {
+		rdmaPool{}.Put(b)
+	}
+	c.posted = nil
+	c.user.ended()
+	close(c.done)
+}
+
+// reason returns why the connection has ended, or is to end.
+func (c *rdmaConn) reason() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if errors.Is(c.cause, verbs.ErrPeerClosed) {
+		return errPeerClosed
+	}
+	return c.cause
+}
+
+var errPeerClosed = errors.New("the peer has closed the connection")
+
+func (c *rdmaConn) RemoteAddr() net.Addr { return c.qp.RemoteAddr() }
+
+// transport says how messages travel.
+func (c *rdmaConn) transport() string {
+	switch c.version.Load() {
+	case rpcrdma.Version1:
+		return "rdma v1"
+	case rpcrdma.Version2:
+		return "rdma v2"
+	}
+	return "rdma"
+}

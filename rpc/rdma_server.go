@@ -1,0 +1,276 @@
+package rpc
+
+import (
+	"context"
+	"encoding/binary"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/dgrdma/dgrdma/rpcrdma"
+	"github.com/dgrdma/dgrdma/verbs"
+)
+
+// serverSends is the length of a server's send queue. It is arbitrary: a reply of 1 MiB with a chunk of one segment
+// is two works.
+const serverSends = 512
+
+// ServeRDMA takes connections of RPC-over-RDMA from l, and serves them until the server is closed, which it says by
+// [ErrClosed], or the listener fails. It closes the listener.
+func (s *Server) ServeRDMA(l *verbs.Listener) error {
+	defer l.Close()
+	if !s.listens(l) {
+		return ErrClosed
+	}
+	defer s.listensNoMore(l)
+	for {
+		r, err := l.Accept(s.ctx)
+		if err != nil {
+			if s.isDraining() {
+				return ErrClosed
+			}
+			return err
+		}
+		go s.ServeRequest(r)
+	}
+}
+
+// ServeRequest accepts one connection of RPC-over-RDMA, and serves it until its end, and until its handlers have returned. Its error
+// says why the connection ended: nil if the client has closed it.
+func (s *Server) ServeRequest(r *verbs.Request) error {
+	lowest, highest := s.opts.Versions.bounds()
+	config := &rpcrdma.Config{
+		Side: rpcrdma.Server, Lowest: lowest, Highest: highest,
+		Window: min(max(s.opts.Credits, rpcrdma.MinWindow), rpcrdma.MaxWindow), Sends: serverSends,
+		SendSize: rdmaSize, ReceiveSize: rdmaSize, Local: rpcrdma.Private{SendSize: rdmaSize, ReceiveSize: rdmaSize},
+		Peer: rpcrdma.ParsePrivate(r.Private), MaxCall: s.opts.MaxCall, MaxReply: s.opts.MaxCall,
+		First: partTime, PartTime: partTime, GiveUp: usualTimeout,
+	}
+	c := &rdmaServer{server: s, host: hostOf(r.RemoteAddr()), held: make(map[*rpcrdma.Incoming]int)}
+	c.ctx, c.cancel = context.WithCancel(s.ctx)
+	defer c.cancel()
+	c.cq = verbs.NewCompletionQueue()
+	if err := s.enter(c); err != nil {
+		r.Reject(c.ctx, nil)
+		return err
+	}
+	defer s.leave(c)
+	var receives []verbs.Receive
+	c.posted, receives = receiveBuffers(config.Posted(), rdmaSize)
+	qp, err := r.Accept(c.ctx, &verbs.Options{
+		Private: config.Local.Append(nil), Posted: receives, Receives: config.Receives(), Sends: serverSends,
+		Completions: c.cq, Received: c.cq, NoCRC: s.opts.NoCRC,
+	})
+	if err != nil {
+		return err
+	}
+	c.qp = qp
+	_, config.ORD = qp.Limits()
+	c.init(c)
+	c.accepted(config)
+	c.read()
+	c.cancel()
+	c.all.Wait()
+	if why := c.reason(); why != errPeerClosed {
+		return why
+	}
+	return nil
+}
+
+// hostOf returns an address without its port.
+func hostOf(a net.Addr) string {
+	if host, _, err := net.SplitHostPort(a.String()); err == nil {
+		return host
+	}
+	return a.String()
+}
+
+// rdmaServer is a connection over RDMA, at the server.
+type rdmaServer struct {
+	rdmaConn
+	server *Server
+	host   string // of the client, without port
+	ctx    context.Context
+	cancel context.CancelFunc
+	all    sync.WaitGroup // handlers
+
+	active atomic.Int64 // when something has come, in nanoseconds: as of the last look
+	seen   uint64       // of Server.look
+
+	// held is what items that are being fetched have of the server's budget. Of the goroutine that has the turn.
+	held map[*rpcrdma.Incoming]int
+
+	life sync.Mutex
+	// Guarded by life.
+	ready    bool // the queue pair is there
+	draining bool // no more calls are carried out
+	closed   error
+	inWork   int
+}
+
+// accepted begins to drive the connection, unless it was closed while it was set up.
+func (c *rdmaServer) accepted(config *rpcrdma.Config) {
+	c.active.Store(time.Now().UnixNano())
+	c.life.Lock()
+	c.ready = true
+	closed := c.closed
+	if c.draining && closed == nil {
+		closed = errDraining
+	}
+	c.life.Unlock()
+	c.start(config, nil)
+	if closed != nil {
+		c.rdmaConn.close(closed)
+	}
+}
+
+func (c *rdmaServer) client() string           { return c.host }
+func (c *rdmaServer) context() context.Context { return c.ctx }
+
+// place decides about the items of a call before any of them is fetched: those that no program takes are refused, and others wait
+// until the server has memory for them.
+func (c *rdmaServer) place(in *rpcrdma.Incoming) {
+	if !c.server.takesItems(in) {
+		c.tell(rdmaEvent{kind: rdmaFail, in: in, report: rpcrdma.Report{Code: rpcrdma.CodeBadXDR}})
+		return
+	}
+	n := in.ItemsLength()
+	c.held[in] = n
+	c.server.budget.take(n, func() { c.tell(rdmaEvent{kind: rdmaPlace, in: in}) })
+}
+
+// takesItems reports whether the procedure of a call takes as many items as have been sent by themselves.
+func (s *Server) takesItems(in *rpcrdma.Incoming) bool {
+	const words = atProcedure + 4
+	if len(in.Message) < words {
+		return false
+	}
+	word := func(at int) uint32 { return binary.BigEndian.Uint32(in.Message[at:]) }
+	for _, v := range s.programs[word(atProcedure-8)] {
+		if v.program.Version == word(atProcedure-4) {
+			p := v.program.procedure(word(atProcedure))
+			return p != nil && len(in.Items) <= p.BulkArgs
+		}
+	}
+	return true // the answer says that there is no such program or version
+}
+
+// deliver has a call carried out.
+func (c *rdmaServer) deliver(in *rpcrdma.Incoming) {
+	c.life.Lock()
+	takes := !c.draining
+	if takes {
+		c.inWork++
+	}
+	c.life.Unlock()
+	if !takes {
+		return // the client sends it again over another connection
+	}
+	n := c.held[in]
+	delete(c.held, in)
+	call := c.server.pool.Get().(*serverCall)
+	call.in, call.fetched = in, n
+	c.server.arrived(c, call, record{b: in.Message}, in.Items)
+}
+
+func (c *rdmaServer) returned(*rpcrdma.Call) {}
+
+// ended gives back what was being fetched.
+func (c *rdmaServer) ended() {
+	for in, n := range c.held {
+		c.server.budget.put(n)
+		delete(c.held, in)
+	}
+}
+
+// dispatch has a call carried out when the server has a place for it.
+func (c *rdmaServer) dispatch(call *serverCall) {
+	c.all.Go(func() {
+		c.server.slots <- struct{}{}
+		c.server.carryOut(call)
+	})
+}
+
+func (c *rdmaServer) reply(call *serverCall) {
+	c.life.Lock()
+	closed := c.closed != nil
+	c.life.Unlock()
+	if closed { // the handler may have failed because of that
+		call.done()
+		return
+	}
+	c.add(rdmaEvent{kind: rdmaReply, in: call.in, answer: rpcrdma.Answer{Head: call.enc.Bytes(), Items: call.enc.Items(), Done: call.out.sent}})
+}
+
+// replyLater is reply: the goroutine that has the turn looks for more.
+func (c *rdmaServer) replyLater(call *serverCall) { c.reply(call) }
+
+func (c *rdmaServer) answer(call *serverCall) {
+	c.reply(call)
+	c.flush()
+}
+
+// refuse answers a call by an ERROR of the transport.
+func (c *rdmaServer) refuse(call *serverCall) {
+	in := call.in
+	call.done()
+	c.tell(rdmaEvent{kind: rdmaFail, in: in, report: rpcrdma.Report{Code: rpcrdma.CodeBadXDR}})
+}
+
+func (c *rdmaServer) done(call *serverCall) {
+	if call.fetched > 0 {
+		c.server.budget.put(call.fetched)
+	}
+	c.life.Lock()
+	c.inWork--
+	last := c.draining && c.inWork == 0 && c.ready
+	c.life.Unlock()
+	if last {
+		c.rdmaConn.close(errDraining)
+	}
+}
+
+// malformed: the machine counts messages that are no calls, by what is answered.
+func (c *rdmaServer) malformed() {}
+
+func (c *rdmaServer) idle() bool {
+	c.life.Lock()
+	defer c.life.Unlock()
+	return c.inWork == 0
+}
+
+func (c *rdmaServer) lastActive() int64 { return c.active.Load() }
+
+func (c *rdmaServer) look(now time.Time) {
+	if n := c.reads.Load(); n != c.seen {
+		c.seen = n
+		c.active.Store(now.UnixNano())
+	}
+}
+
+// drain has the connection carry out no more calls, and end when those in work are answered.
+func (c *rdmaServer) drain() {
+	c.life.Lock()
+	first := !c.draining
+	c.draining = true
+	now := first && c.ready && c.inWork == 0
+	c.life.Unlock()
+	if now {
+		c.rdmaConn.close(errDraining)
+	}
+}
+
+func (c *rdmaServer) close(why error) {
+	c.life.Lock()
+	if c.closed == nil {
+		c.closed = why
+	}
+	ready := c.ready
+	c.draining = true
+	c.life.Unlock()
+	c.cancel()
+	if ready {
+		c.rdmaConn.close(why)
+	}
+}
