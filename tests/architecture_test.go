@@ -30,6 +30,7 @@ var allowed = map[string][]string{
 	"rpcrdma":                  {"xdr"},
 	"xdr":                      {},
 	"rpc":                      {"rpcrdma", "verbs", "xdr"},
+	"rpc/portmap":              {"rpc", "xdr"},
 	"internal/patience":        {},
 	"internal/places":          {},
 	"internal/refused":         {},

@@ -196,7 +196,7 @@ func readConstants(t *testing.T, room string) map[string]constantIn {
 var engine = []string{
 	"ack", "endpoint", "seal", "transport", "transport/udp", "transport/ether", "transport/internal/mmsg", "transport/internal/rtnl", "link", "link/stream", "link/netconn",
 	"verbs", "verbs/latency", "verbs/rping", "rdmap", "rdmap/ddp", "rdmap/memory", "rdmap/mpa", "capture", "capture/tcp", "metrics",
-	"inspect", "inspect/iwarp", "rpcrdma", "nfs3", "rpc",
+	"inspect", "inspect/iwarp", "rpcrdma", "nfs3", "rpc", "rpc/portmap",
 }
 
 // others are such constants, by what they bound.
