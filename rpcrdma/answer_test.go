@@ -37,7 +37,7 @@ func returnsAs(t *testing.T, got, want Chunk, n int) {
 // with what was written, in a Reply inline, in a Reply chunk, and in parts (RPC2-038 to RPC2-042, RPC2-050, RPC1-029 to RPC1-031). An empty
 // chunk holds the place of an item that is not reduced.
 func TestResultsAreWritten(t *testing.T) {
-	versions(t, func(t *testing.T, version uint32) {
+	bothVersions(t, func(t *testing.T, version uint32) {
 		f := newForeign(t, 11, version, nil)
 		xid := uint32(0)
 		for _, head := range []int{24, 3200, 9000} {
@@ -112,7 +112,7 @@ func TestResultsAreWritten(t *testing.T) {
 
 // TestRepliesAtTheThreshold checks that a Reply is inline as long as it fits one Send, and no longer (RPC2-021, RPC1-021, RPC2-048, RPC1-032).
 func TestRepliesAtTheThreshold(t *testing.T) {
-	versions(t, func(t *testing.T, version uint32) {
+	bothVersions(t, func(t *testing.T, version uint32) {
 		f := newForeign(t, 12, version, nil)
 		least := (&Header{Version: version}).Size()
 		for n := 4096 - least - 8; n < 4096-least+12; n += 4 {
@@ -140,7 +140,7 @@ func TestRepliesAtTheThreshold(t *testing.T) {
 // needs (RPC2-088); for the Reply chunk parts, since they go before an error (RPC2-051); in version 1 ERR_CHUNK (RPC1-027, RPC1-050).
 // Nothing is written, and the answer is given back.
 func TestRepliesThatDoNotFit(t *testing.T) {
-	versions(t, func(t *testing.T, version uint32) {
+	bothVersions(t, func(t *testing.T, version uint32) {
 		f := newForeign(t, 13, version, nil)
 		a, aData := f.gather(100, 2)
 		b, bData := f.gather(99, 3)
@@ -172,7 +172,7 @@ func TestRepliesThatDoNotFit(t *testing.T) {
 // TestReturnedListsFitTheReply checks that a Call is refused, before it is carried out, if the header of its Reply could not return its
 // lists (RPC2-091, RPC2-087, RPC1-050).
 func TestReturnedListsFitTheReply(t *testing.T) {
-	versions(t, func(t *testing.T, version uint32) {
+	bothVersions(t, func(t *testing.T, version uint32) {
 		f := newForeign(t, 14, version, func(c *Config) { c.Local.SendSize, c.SendSize = 1024, 1024 })
 		var chunk Chunk
 		for range 70 {
@@ -192,7 +192,7 @@ func TestReturnedListsFitTheReply(t *testing.T) {
 // TestFail checks that an ERROR comes in place of a Reply: version 1 has one code (RPC1-050), and version 2 has the one that was
 // said, or SYSTEM for what is none (RPC2-081, RPC2-083).
 func TestFail(t *testing.T) {
-	versions(t, func(t *testing.T, version uint32) {
+	bothVersions(t, func(t *testing.T, version uint32) {
 		f := newForeign(t, 15, version, nil)
 		for i, r := range []Report{{Code: CodeBadXDR}, {Code: CodeSystem}, {Code: CodeReplyResource, Needed: 12}, {Code: 77}, {}} {
 			f.call(uint32(i), nil, nil)
@@ -213,7 +213,7 @@ func TestFail(t *testing.T) {
 // TestRepliesInvalidate checks which handle the Reply withdraws: in version 1 the only one of the Call, if the client takes that
 // (RPC1-040); of several none, since one may be to stay; in version 2 exactly the one that the Call names (RPC2-063).
 func TestRepliesInvalidate(t *testing.T) {
-	versions(t, func(t *testing.T, version uint32) {
+	bothVersions(t, func(t *testing.T, version uint32) {
 		for _, takes := range []bool{true, false} {
 			f := newForeign(t, 16, version, func(c *Config) { c.Peer.Invalidate = takes })
 			one, _ := f.gather(5000, 1)
@@ -265,7 +265,7 @@ func TestRepliesInvalidate(t *testing.T) {
 // TestAnswersOfALostConnection checks that a Reply to a Call whose connection is lost is taken, and given back once, in whatever state the
 // Call is.
 func TestAnswersOfALostConnection(t *testing.T) {
-	versions(t, func(t *testing.T, version uint32) {
+	bothVersions(t, func(t *testing.T, version uint32) {
 		f := newForeign(t, 17, version, nil)
 		m := f.noise(1, msgCall, 100, 500)
 		h := f.header(1, TypeMsg)

@@ -11,7 +11,7 @@ import (
 // a Read chunk at Position 0, and that each is as long as its length word says (RPC2-035, RPC2-047, RPC2-052, RPC2-103, RPC1-032). A chunk of
 // version 1 may have the roundup, which is not fetched (RPC1-028).
 func TestItemsAreFetched(t *testing.T) {
-	versions(t, func(t *testing.T, version uint32) {
+	bothVersions(t, func(t *testing.T, version uint32) {
 		f := newForeign(t, 3, version, nil)
 		f.places = placeAll
 		xid := uint32(100)
@@ -48,7 +48,7 @@ func TestItemsAreFetched(t *testing.T) {
 // TestNothingIsFetchedBeforeItsPlace checks that items are not read before the program has said where they go, and not at all if it answers
 // at once: of a Call that was sent again the data would be the old one's (RPC2-006).
 func TestNothingIsFetchedBeforeItsPlace(t *testing.T) {
-	versions(t, func(t *testing.T, version uint32) {
+	bothVersions(t, func(t *testing.T, version uint32) {
 		f := newForeign(t, 4, version, nil)
 		m := f.noise(9, msgCall, 100, 5000, 6000)
 		h := f.header(9, TypeMsg)
@@ -80,7 +80,7 @@ func TestNothingIsFetchedBeforeItsPlace(t *testing.T) {
 // TestChunkLengths checks that a Read chunk that has not the length of its item is refused: in version 2 the roundup is none of it
 // (RPC2-036), in version 1 it may be (RPC1-028).
 func TestChunkLengths(t *testing.T) {
-	versions(t, func(t *testing.T, version uint32) {
+	bothVersions(t, func(t *testing.T, version uint32) {
 		f := newForeign(t, 5, version, nil)
 		f.places = placeAll
 		for i, wrong := range []int{-1, 1, 2, 4, 3} {
@@ -104,7 +104,7 @@ func TestChunkLengths(t *testing.T) {
 // TestReadsOfACall checks that at most ORD Reads are posted (RPC2-020), and that Calls take turns: one of a single Read is complete long before
 // one of many that came first.
 func TestReadsOfACall(t *testing.T) {
-	versions(t, func(t *testing.T, version uint32) {
+	bothVersions(t, func(t *testing.T, version uint32) {
 		f := newForeign(t, 6, version, nil)
 		f.places = placeAll
 		long := f.noise(1, msgCall, 100, 60000)
@@ -129,7 +129,7 @@ func TestReadsOfACall(t *testing.T) {
 
 // TestReadsThatAreNotAnswered checks that the connection ends if the peer does not answer a Read in time.
 func TestReadsThatAreNotAnswered(t *testing.T) {
-	versions(t, func(t *testing.T, version uint32) {
+	bothVersions(t, func(t *testing.T, version uint32) {
 		f := newForeign(t, 7, version, nil)
 		f.places = placeAll
 		m := f.noise(1, msgCall, 100, 60000)
@@ -153,7 +153,7 @@ func TestReadsThatAreNotAnswered(t *testing.T) {
 // TestPlacesOfItems checks that a Position where no item can be is refused before the first Read: beyond the message, inside the header of RPC, or with
 // no length word of its own before it (RPC2-103).
 func TestPlacesOfItems(t *testing.T) {
-	versions(t, func(t *testing.T, version uint32) {
+	bothVersions(t, func(t *testing.T, version uint32) {
 		f := newForeign(t, 8, version, nil)
 		f.places = placeAll
 		for i, at := range [][]int{{4}, {8}, {104}, {4000}, {40, 40 + 1000}, {40, 40 + 1000 + 4000}} {
@@ -188,7 +188,7 @@ func TestPlacesOfItems(t *testing.T) {
 // TestLongCalls checks that a Call longer than the limit is refused before the first Read, whatever its segments add up to
 // (RPC2-031, RPC2-096, RPC2-104).
 func TestLongCalls(t *testing.T) {
-	versions(t, func(t *testing.T, version uint32) {
+	bothVersions(t, func(t *testing.T, version uint32) {
 		f := newForeign(t, 9, version, func(c *Config) { c.MaxCall = 10000 })
 		f.places = placeAll
 		for i, lengths := range [][]uint32{{10000}, {1<<32 - 1, 1<<32 - 1, 1<<32 - 1}, {5000, 4997}, {1 << 31, 1 << 31}} {

@@ -203,12 +203,6 @@ func (f *foreign) reads(m rpcMessage, pieces, pad int, keep func(i int) bool) (l
 // none keeps no item.
 func none(int) bool { return false }
 
-// versions runs a test for both versions.
-func versions(t *testing.T, test func(t *testing.T, version uint32)) {
-	t.Run("version 1", func(t *testing.T) { test(t, Version1) })
-	t.Run("version 2", func(t *testing.T) { test(t, Version2) })
-}
-
 // refusedWith checks that an ERROR came, and gives what it says. Version 1 has ERR_CHUNK for all codes.
 func (f *foreign) refusedWith(xid uint32, want Report) {
 	f.t.Helper()

@@ -62,6 +62,30 @@ func TestErrorDuringParts(t *testing.T) {
 	s.clean(1)
 }
 
+// TestErrorBeforeTheLastPart checks that a Call whose last part waits for a buffer, and whose memory is registered for that, has all of it
+// withdrawn when an ERROR returns it (RPC2-095).
+func TestErrorBeforeTheLastPart(t *testing.T) {
+	s := open(t, Version2)
+	c := &Call{Head: rpcCall(7, 5000), Into: [][]byte{make([]byte, 9000)}, MaxReply: 100}
+	if err := s.m.Call(s.now, c); err != nil {
+		t.Fatal(err)
+	}
+	s.steps(1)
+	s.pool.none = 1
+	s.run()
+	if len(s.memory.lent) != 1 {
+		t.Fatalf("%d pieces of memory are lent before the last part", len(s.memory.lent))
+	}
+	s.room = 0 // the part that ends the message has to wait
+	s.receive(Header{XID: 7, Version: 2, Type: TypeError, Flags: FlagResponse, Report: Report{Code: CodeSystem}}, nil)
+	if s.done(); len(s.memory.lent) != 0 || c.Err == nil {
+		t.Errorf("%d pieces of memory are lent, %v", len(s.memory.lent), c.Err)
+	}
+	s.room = 64
+	s.run()
+	s.clean(0)
+}
+
 // TestNoBuffer checks that the machine waits for the pool, at whatever point it is asked, and goes on when it is told anything.
 func TestNoBuffer(t *testing.T) {
 	bothVersions(t, func(t *testing.T, version uint32) {

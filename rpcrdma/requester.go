@@ -221,6 +221,7 @@ func (m *Machine) end(o *call, err error) {
 		m.finish(o, err)
 		return
 	}
+	m.withdrawAll(o) // the peer was not told of it, but it may be registered: the last part can have waited for a buffer
 	m.giveBack(o, err)
 	o.state = callAnswered
 }

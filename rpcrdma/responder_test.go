@@ -10,7 +10,7 @@ import (
 // version 1 drops what differs (RPC1-002), and version 2 has an error for it (RPC2-066). A message that is no Call, where only Calls are, is one
 // too (RPC2-110).
 func TestXIDs(t *testing.T) {
-	versions(t, func(t *testing.T, version uint32) {
+	bothVersions(t, func(t *testing.T, version uint32) {
 		f := newForeign(t, 21, version, nil)
 		for i, words := range [][]uint32{{99, msgCall, 2, 2}, {1, msgReply, 2, 2}, {1, 7, 2, 2}, {1}, {}} {
 			for _, special := range []bool{false, true} {
@@ -43,7 +43,7 @@ func TestXIDs(t *testing.T) {
 
 // TestSameXIDTwice checks that a Call whose XID another one in work has is dropped: that one is answered, once (RPC1-053, RPC2-002).
 func TestSameXIDTwice(t *testing.T) {
-	versions(t, func(t *testing.T, version uint32) {
+	bothVersions(t, func(t *testing.T, version uint32) {
 		f := newForeign(t, 22, version, nil)
 		f.call(5, nil, nil)
 		f.run()
@@ -63,7 +63,7 @@ func TestSameXIDTwice(t *testing.T) {
 // TestCreditsIgnored checks that as many Calls as were granted are in work, and that one more ends the connection (RPC1-012, RPC1-014,
 // RPC2-014, RPC2-114).
 func TestCreditsIgnored(t *testing.T) {
-	versions(t, func(t *testing.T, version uint32) {
+	bothVersions(t, func(t *testing.T, version uint32) {
 		f := newForeign(t, 23, version, nil)
 		for xid := range uint32(16) {
 			f.call(xid, nil, nil)
@@ -92,7 +92,7 @@ func TestCreditsIgnored(t *testing.T) {
 // TestMalformedCalls checks that a connection survives 16 messages a minute that cannot be used, each with its answer, and no more
 // (RPC2-081, RPC1-050).
 func TestMalformedCalls(t *testing.T) {
-	versions(t, func(t *testing.T, version uint32) {
+	bothVersions(t, func(t *testing.T, version uint32) {
 		f := newForeign(t, 24, version, nil)
 		bad := func() {
 			h := f.header(1, TypeMsg)
@@ -121,7 +121,7 @@ func TestMalformedCalls(t *testing.T) {
 
 // TestWithoutReads checks that Calls with Read chunks are refused where no Read may be outstanding (RPC2-020, RPC2-085).
 func TestWithoutReads(t *testing.T) {
-	versions(t, func(t *testing.T, version uint32) {
+	bothVersions(t, func(t *testing.T, version uint32) {
 		f := newForeign(t, 25, version, func(c *Config) { c.ORD = 0 })
 		m := f.noise(1, msgCall, 100, 1000)
 		h := f.header(1, TypeMsg)
@@ -134,7 +134,7 @@ func TestWithoutReads(t *testing.T) {
 // TestReverseCallsAreAnswered checks that a client carries reverse Calls out, next to its own, if it takes any; in version 1 without chunks
 // (RPC1-060, RPC1-061, RPC1-063, RPC2-075, RPC2-079). Otherwise it drops and counts them (RPC1-064, RPC2-076).
 func TestReverseCallsAreAnswered(t *testing.T) {
-	versions(t, func(t *testing.T, version uint32) {
+	bothVersions(t, func(t *testing.T, version uint32) {
 		for _, reverse := range []int{0, 3} {
 			f := newForeign(t, 26, version, func(c *Config) {
 				c.Side, c.Reverse, c.Lowest, c.Highest = Client, reverse, version, version
@@ -172,7 +172,7 @@ func TestReverseCallsAreAnswered(t *testing.T) {
 // TestWhatRespondersDrop checks that a Responder answers no ERROR (RPC1-005, RPC2-081), no Reply without a Call (RPC1-064, ONC-009),
 // nothing without an RPC message, and no DONE (RPC1-004).
 func TestWhatRespondersDrop(t *testing.T) {
-	versions(t, func(t *testing.T, version uint32) {
+	bothVersions(t, func(t *testing.T, version uint32) {
 		f := newForeign(t, 27, version, nil)
 		f.call(1, nil, nil)
 		f.reply(f.noise(1, msgReply, 24))

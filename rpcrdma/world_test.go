@@ -247,7 +247,7 @@ func (w *world) deliver(e *fakeEnd, in *Incoming) {
 	w.served++
 	w.later(func() {
 		whole := insert(in.Message, in.Items, all)
-		cut := k.cancelled > 0 && len(whole) < len(k.request.whole)
+		cut := k.cancelled > 0 && len(whole) < len(k.request.whole) && bytes.Equal(whole, k.request.whole[:len(whole)])
 		if !cut && !bytes.Equal(whole, k.request.whole) {
 			w.fatal("%s arrives as %d octets %s, want %d", k.name, len(whole), differ(whole, k.request.whole), len(k.request.whole))
 		}
@@ -348,7 +348,7 @@ func (w *world) returned(e *fakeEnd, c *Call) {
 			break
 		}
 		if e.lends(b) {
-			w.fatal("%s has returned, and the peer may still use its memory", k.name)
+			w.fatal("%s has returned (%v), and the peer may still use its memory", k.name, c.Err)
 		}
 		scribble(b)
 	}
@@ -441,7 +441,7 @@ func (w *world) run(most int) {
 	for _, e := range w.pair.ends {
 		e.program = w
 		if w.rng.IntN(4) == 0 {
-			e.pool.scarce, w.scarce = 0, true
+			e.pool.scarce, w.scarce = 20, true
 		}
 		e.drive()
 	}
