@@ -181,6 +181,8 @@ func TestReturnedListsFitTheReply(t *testing.T) {
 		f.call(1, []Chunk{chunk}, nil)
 		fixed := (&Header{Version: version, Writes: []Chunk{{}}}).Size()
 		f.refusedWith(1, Report{Code: CodeSegments, Max: uint32((1024 - fixed) / segmentSize)})
+		f.call(2, []Chunk{chunk[:(1024-fixed)/segmentSize+1]}, nil)
+		f.refusedWith(2, Report{Code: CodeSegments, Max: uint32((1024 - fixed) / segmentSize)})
 		f.call(2, []Chunk{chunk[:(1024-fixed)/segmentSize]}, nil)
 		f.run()
 		if len(f.work) != 1 {
@@ -303,4 +305,33 @@ func TestAnswersOfALostConnection(t *testing.T) {
 			t.Errorf("%d buffers are not given back", n)
 		}
 	})
+}
+
+// TestRepliesWait checks that a Reply of version 2 waits for a credit, in whatever part of it, and that its Writes do not
+// (RPC2-014, RPC2-018).
+func TestRepliesWait(t *testing.T) {
+	f := newForeign(t, 18, Version2, nil)
+	f.send(&Header{Version: Version2, Credit: Credit2(60, 20), Type: TypeNoMsg}, nil)
+	f.run()
+	f.end.m.credits.(*credits2).allowed = 0
+	chunk, data := f.gather(300, 1)
+	h := f.header(1, TypeMsg)
+	h.Credit, h.Writes = Credit2(60, 1), []Chunk{chunk}
+	f.send(h, f.noise(1, msgCall, 40).head)
+	m := f.noise(1, msgReply, 10000, 300)
+	f.reply(m)
+	if r := f.take(TypeMsg); r.h.Flags&FlagMore == 0 || !f.silent() || !bytes.Equal(data, m.items[0].Data) {
+		t.Fatalf("with one credit %d messages come, the first is %+v", 1+len(f.replies), r.h)
+	}
+	f.send(&Header{Version: Version2, Credit: Credit2(60, 1), Type: TypeNoMsg}, nil)
+	f.run()
+	f.take(TypeMsg)
+	if !f.silent() {
+		t.Error("a credit that was not granted is used")
+	}
+	f.send(&Header{Version: Version2, Credit: Credit2(60, 5), Type: TypeNoMsg}, nil)
+	f.run()
+	if r := f.take(TypeMsg); r.h.Flags&FlagMore != 0 {
+		t.Error("the last part goes on")
+	}
 }

@@ -94,13 +94,10 @@ func (in *Incoming) fetched() bool {
 	return !more
 }
 
-// advance goes on with an Incoming that may need no Reads any more, and reports whether it has left the turn for good.
+// advance goes on with an Incoming of which no Read is outstanding, if it needs none any more, and reports whether it does.
 func (r *responder) advance(m *Machine, now time.Time, in *Incoming) bool {
 	if !r.room(m, in) || !in.fetched() {
 		return false
-	}
-	if in.reading > 0 {
-		return true // completed goes on
 	}
 	if in.state == inHead {
 		r.headIsThere(m, now, in)

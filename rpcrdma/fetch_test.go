@@ -150,6 +150,36 @@ func TestReadsThatAreNotAnswered(t *testing.T) {
 	})
 }
 
+// TestReadsThatAreSlow checks that the time limit is for each Read, not for all of a Call.
+func TestReadsThatAreSlow(t *testing.T) {
+	bothVersions(t, func(t *testing.T, version uint32) {
+		f := newForeign(t, 10, version, func(c *Config) { c.ORD = 1 })
+		f.places = placeAll
+		m := f.noise(1, msgCall, 100, 60000)
+		h := f.header(1, TypeMsg)
+		h.Reads = f.reads(m, 5, 0, none)
+		f.send(h, m.head)
+		for len(f.work) == 0 {
+			f.pair.slow = time.Hour
+			f.run()
+			f.pair.now = f.pair.now.Add(9 * time.Second)
+			f.end.m.Tick(f.pair.now)
+			f.end.drive()
+			if f.closed != nil || len(f.raw.owed) != 1 {
+				t.Fatalf("%d Reads wait, %v", len(f.raw.owed), f.closed)
+			}
+			f.raw.owed[0].ready = f.pair.now
+			f.raw.answer()
+			f.pair.slow = 0
+			for f.pair.step() && len(f.raw.owed) == 0 {
+			}
+			if len(f.raw.owed) > 0 {
+				f.raw.owed[0].ready = f.pair.now.Add(time.Hour)
+			}
+		}
+	})
+}
+
 // TestPlacesOfItems checks that a Position where no item can be is refused before the first Read: beyond the message, inside the header of RPC, or with
 // no length word of its own before it (RPC2-103).
 func TestPlacesOfItems(t *testing.T) {
@@ -206,6 +236,9 @@ func TestLongCalls(t *testing.T) {
 		}
 		m := f.noise(50, msgCall, 100)
 		h := f.header(50, TypeMsg)
+		h.Reads = []ReadChunk{{48, Chunk{{77, 9901, 0}}}} // 9904 with its roundup
+		f.send(h, m.head)
+		f.refusedWith(50, Report{Code: CodeSystem})
 		h.Reads = []ReadChunk{{48, Chunk{{77, 9900, 0}}}}
 		binary.BigEndian.PutUint32(m.head[44:], 9900)
 		f.send(h, m.head)

@@ -127,14 +127,14 @@ func (in *Incoming) onlyHandle() (handle uint32, only bool) {
 // firstItem is the least Position of an item: XID, message type, and the length of the item are before it.
 const firstItem = 3 * wordSize
 
-// locate says where the items belong in a message of n octets, and reports whether each of them has a length word before it
-// that is no part of another item (RPC2-103).
-func (in *Incoming) locate(n int) bool {
+// locate says where the items belong in the message, and reports whether each of them has a length word before it that is no
+// part of another item (RPC2-103). That the message is long enough is known (Header.Unreduced).
+func (in *Incoming) locate() bool {
 	least, inserted := firstItem, 0
 	for i := range in.reads {
 		r := &in.reads[i]
 		at := int(r.Position) - inserted
-		if at < least || at > n {
+		if at < least {
 			return false
 		}
 		in.Items = append(in.Items, xdr.Item{At: at})

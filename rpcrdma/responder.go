@@ -110,11 +110,7 @@ func (r *responder) complete(m *Machine, now time.Time, in *Incoming, h *Header)
 	}
 	in.take(h)
 	in.invalid = r.invalidation(m, in, h)
-	n := len(in.Message)
-	if in.hasHead {
-		n = int(in.head.Length())
-	}
-	if !in.locate(n) {
+	if !in.locate() {
 		r.refuse(m, now, in, r.malformed(m, "a Position is where no item can be"))
 		return
 	}

@@ -225,6 +225,22 @@ func TestRepliesGrant(t *testing.T) {
 	}
 }
 
+// TestRoomOfOldCalls checks that what is kept of a Call that is over does not depend on how many segments it had.
+func TestRoomOfOldCalls(t *testing.T) {
+	f := newForeign(t, 30, Version1, nil)
+	var chunk Chunk
+	for range 150 {
+		chunk = append(chunk, f.lend(make([]byte, 1), true, 1)...)
+	}
+	f.call(1, []Chunk{chunk}, nil)
+	f.reply(f.noise(1, msgReply, 24))
+	f.call(2, nil, nil)
+	f.run()
+	if n := cap(f.work[0].segments); n > keptSegments {
+		t.Errorf("room for %d segments is kept", n)
+	}
+}
+
 // TestLinuxCalls checks that Calls as Linux's client makes them are carried out: a WRITE with one Read chunk at Position 108, a NOMSG of three
 // segments, a READ of an odd length with a second segment as room for the pad (LX-22, LX-24), in which nothing is written.
 func TestLinuxCalls(t *testing.T) {

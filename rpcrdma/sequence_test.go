@@ -108,6 +108,31 @@ func TestBrokenSequences(t *testing.T) {
 	})
 }
 
+// TestSequencesThatBeginWrong checks that of a sequence whose first part is refused all others are dropped, the last one as well
+// (RPC2-057, RPC2-084), and that a message without a header leaves sequences alone, if their XID is 0 as well (RPC2-080).
+func TestSequencesThatBeginWrong(t *testing.T) {
+	f := newForeign(t, 37, Version2, nil)
+	m := f.noise(5, msgCall, 3000)
+	h := f.header(5, TypeMsg)
+	h.Flags = FlagMore
+	h.HasReply, h.Reply = true, f.lend(make([]byte, 10), true, 1)
+	f.send(h, m.head[:1000])
+	f.refusedWith(5, Report{Code: CodeInvalCont})
+	f.send(h, m.head[1000:1100]) // wrong as well, and answered already
+	f.part(5, m.head[1100:2000], true)
+	f.part(5, m.head[2000:], false)
+	f.run()
+	if len(f.work) > 0 || !f.silent() {
+		t.Errorf("%d Calls are in work, %d messages come", len(f.work), len(f.replies))
+	}
+	m = f.noise(0, msgCall, 3000)
+	f.part(0, m.head[:1000], true)
+	f.bytes(wire(0, Version2))
+	f.part(0, m.head[1000:], false)
+	f.reply(f.noise(0, msgReply, 24))
+	f.take(TypeMsg)
+}
+
 // TestLongSequences checks that a Call that gets longer than the limit is refused at once, its memory given back, and the rest of it dropped
 // (RPC2-058, RPC2-104).
 func TestLongSequences(t *testing.T) {
