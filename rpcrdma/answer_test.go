@@ -264,6 +264,23 @@ func TestRepliesInvalidate(t *testing.T) {
 	})
 }
 
+// TestCallsOfALostConnection checks that a Call of which the program has not heard when the connection is lost is not carried out.
+func TestCallsOfALostConnection(t *testing.T) {
+	bothVersions(t, func(t *testing.T, version uint32) {
+		f := newForeign(t, 20, version, nil)
+		m := f.noise(1, msgCall, 100, 500)
+		h := f.header(1, TypeMsg)
+		h.Reads = f.reads(m, 1, 0, none)
+		f.send(h, m.head)
+		f.end.deliver()
+		f.end.hear()
+		f.end.m.Lost(nil)
+		if f.end.drive(); len(f.placing) > 0 || len(f.work) > 0 {
+			t.Errorf("%d Calls want places, %d are to be carried out", len(f.placing), len(f.work))
+		}
+	})
+}
+
 // TestAnswersOfALostConnection checks that a Reply to a Call whose connection is lost is taken, and given back once, in whatever state the
 // Call is.
 func TestAnswersOfALostConnection(t *testing.T) {
@@ -303,6 +320,26 @@ func TestAnswersOfALostConnection(t *testing.T) {
 		}
 		if n := len(f.end.pool.out); n != 0 {
 			t.Errorf("%d buffers are not given back", n)
+		}
+	})
+}
+
+// TestRoundupInTheReplyChunk checks that an item that is not reduced has its roundup in the Reply chunk, across segments of one octet as well
+// (RPC2-003, RPC2-049).
+func TestRoundupInTheReplyChunk(t *testing.T) {
+	bothVersions(t, func(t *testing.T, version uint32) {
+		f := newForeign(t, 19, version, func(c *Config) { c.Window = 4 })
+		m := f.noise(1, msgReply, 24, 5001, 1)
+		data := bytes.Repeat([]byte{rubbish}, len(m.whole))
+		chunk := f.lend(data[:len(data)-9], true, 1)
+		for i := range 9 {
+			chunk = append(chunk, f.lend(data[len(data)-9+i:][:1], true, 1)...)
+		}
+		f.call(1, nil, chunk)
+		f.reply(m)
+		returnsAs(t, f.take(TypeNoMsg).h.Reply, chunk, len(m.whole))
+		if !bytes.Equal(data, m.whole) {
+			t.Errorf("the Reply has octets %s", differ(data, m.whole))
 		}
 	})
 }

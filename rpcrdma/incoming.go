@@ -82,16 +82,6 @@ func (in *Incoming) reset(h *Header, now time.Time) {
 
 // take copies the lists of the Call, of which the Decoder's are valid until the next message.
 func (in *Incoming) take(h *Header) {
-	n := len(h.Reply)
-	for i := range h.Reads {
-		n += len(h.Reads[i].Segments)
-	}
-	for _, w := range h.Writes {
-		n += len(w)
-	}
-	if cap(in.segments) < n {
-		in.segments = make([]Segment, 0, n)
-	}
 	keep := func(c Chunk) Chunk {
 		first := len(in.segments)
 		in.segments = append(in.segments, c...)

@@ -92,7 +92,7 @@ func (r *responder) abandon(m *Machine, more bool) {
 func (r *responder) brokenBy(m *Machine, f *Fault, h *Header) bool {
 	more := h.Flags&FlagMore != 0
 	switch {
-	case f.Dropped() || h.Type != TypeMsg && f.Report.Code != CodeInvalCont:
+	case h.Type != TypeMsg && f.Report.Code != CodeInvalCont:
 		return false
 	case r.dropping && f.XID == r.droppedXID:
 		r.dropping = more
