@@ -132,3 +132,33 @@ func TestCredits2(t *testing.T) {
 		})
 	}
 }
+
+// TestCredits1 checks the words of version 1: a Call asks for what this side has receives for, a Reply grants what was asked, and no
+// more than there is (RPC1-010, RPC1-013, RPC1-014).
+func TestCredits1(t *testing.T) {
+	for asked, want := range map[uint32]uint32{0: 8, 1: 1, 5: 5, 8: 8, 9: 8, 1<<32 - 1: 8} {
+		c := newCredits1(&Config{Side: Server, Window: 8, Reverse: 3})
+		c.received(kindCall, asked)
+		for _, k := range []kind{kindReply, kindError} {
+			if got := c.sent(k); got != want {
+				t.Errorf("asked for %d, granted %d, want %d", asked, got, want)
+			}
+		}
+		if got := c.sent(kindCall); got != 3 {
+			t.Errorf("asked for %d reverse Calls", got)
+		}
+	}
+	if got := newCredits1(&Config{Side: Client, Window: 8}).sent(kindError); got == 0 {
+		t.Error("0 is granted")
+	}
+}
+
+// TestUnreadableMessage checks that a message without a word of credits uses one, and grants none (RPC2-080).
+func TestUnreadableMessage(t *testing.T) {
+	s := open(t, Version2)
+	before := *s.m.credits.(*credits2)
+	s.raw([]byte{1, 2, 3})
+	if c := s.m.credits.(*credits2); c.allowed != before.allowed || c.owed != before.owed+1 {
+		t.Errorf("allowed %d, owed %d; before %d, %d", c.allowed, c.owed, before.allowed, before.owed)
+	}
+}

@@ -75,9 +75,6 @@ func (m *Machine) plan(o *call) (ok bool, err error) {
 		o.reads++
 	}
 	slices.SortFunc(o.chunks[:o.reads], func(a, b readPlan) int { return cmp.Compare(a.position, b.position) })
-	if m.callHeaderSize(o) > limit || m.segmentsUsed(o) > m.mostSegments() {
-		return true, ErrTooLong
-	}
 	return m.flatten(o, rest), nil
 }
 
@@ -96,19 +93,22 @@ func (m *Machine) planReply(o *call) {
 	if into && len(c.Into) > 0 {
 		o.writes = len(c.Into)
 		switch {
-		case m.segmentsUsed(o) > m.mostSegments(), m.version == Version1 && !m.replyFits(o, c.MaxReply):
+		case !m.headerFits(o), m.version == Version1 && !m.replyFits(o, c.MaxReply):
 			o.writes = 0
 		default:
 			long = c.MaxReply
 		}
 	}
-	switch {
-	case m.replyFits(o, long):
-		return
-	case m.mayContinue() && (long <= mostParts*m.replyThreshold() || m.segmentsUsed(o)+m.segmentsOf(long) > m.mostSegments()):
+	if m.replyFits(o, long) || m.mayContinue() && long <= mostParts*m.replyThreshold() {
 		return
 	}
 	o.hasReply, o.replySize = true, long
+	o.hasReply = !m.mayContinue() || m.headerFits(o)
+}
+
+// headerFits reports whether the header of a Call has as many segments as the peer takes, and fits into a Send.
+func (m *Machine) headerFits(o *call) bool {
+	return m.segmentsUsed(o) <= m.mostSegments() && m.callHeaderSize(o) <= m.threshold()
 }
 
 // replyFits reports whether a Reply of n octets after its header fits into a Send. Linux's server sends what does not fit
@@ -132,11 +132,15 @@ func (m *Machine) planRead(o *call) bool {
 			best = i
 		}
 	}
-	if best < 0 || m.segmentsUsed(o)+m.segmentsOf(len(items[best].Data)) > m.mostSegments() {
+	if best < 0 {
 		return false
 	}
 	o.chunks[o.reads] = readPlan{uint32(xdr.Position(items, best)), best, len(items[best].Data)}
 	o.reads++
+	if !m.headerFits(o) {
+		o.reads--
+		return false
+	}
 	return true
 }
 

@@ -240,3 +240,65 @@ func TestRegisterFails(t *testing.T) {
 		}
 	})
 }
+
+// TestManySegments checks that what takes more segments than the peer takes, or than a header has room for, travels otherwise (RPC2-085,
+// RPC2-087, RPC2-108).
+func TestManySegments(t *testing.T) {
+	for _, x := range []struct {
+		name          string
+		count         uint32
+		item, into    int
+		max           int
+		reads, writes int
+		hasReply      bool
+	}{
+		{"few", 256, 9000, 9000, 100, 1, 1, false},
+		{"Write chunk beyond the peer's count", 20, 100, 21000, 100, 0, 0, false},
+		{"Read chunk beyond the peer's count", 20, 21000, 100, 100, 0, 1, false},
+		{"both beyond it together", 20, 11000, 11000, 100, 0, 1, false},
+		{"header longer than a Send", 256, 100, 255000, 100, 0, 0, false},
+		{"Reply chunk beyond it", 20, 100, 100, 40000, 0, 1, false},
+		{"an empty Write chunk", 20, 100, 0, 100, 0, 0, false},
+	} {
+		c := usual()
+		c.Highest = Version2
+		s := begin(t, c)
+		s.credit = Credit2(8, 8)
+		p := DefaultProperties()
+		p.SegmentSize, p.SegmentCount = 1000, x.count
+		s.receive(Header{XID: 1, Version: 2, Type: TypeConnProp, Properties: p.List()}, nil)
+		call := write(7, 108, 108, pattern(x.item, 1))
+		call.Into, call.MaxReply = [][]byte{make([]byte, x.into)}, x.max
+		s.sent = nil
+		s.call(call)
+		for range 5 {
+			s.receive(Header{Version: 2, Type: TypeNoMsg}, nil)
+		}
+		var h Header
+		var all []byte
+		for _, b := range s.sent {
+			payload, err := NewDecoder(DefaultLimits()).Decode(b, &h)
+			if err != nil || len(b) > 4096 {
+				t.Fatalf("%s: %d octets, %v", x.name, len(b), err)
+			}
+			if all = append(all, payload...); h.Flags&FlagMore == 0 {
+				break
+			}
+		}
+		if len(h.Reads) != x.reads || len(h.Writes) != x.writes || h.HasReply != x.hasReply || call.Err != nil {
+			t.Errorf("%s: %d Read chunks, %d Write chunks, Reply chunk %v, %v", x.name, len(h.Reads), len(h.Writes), h.HasReply, call.Err)
+		}
+		if got := s.fetch(h, all); !bytes.Equal(got, xdr.AppendFlat(nil, call.Head, call.Items)) {
+			t.Errorf("%s: the peer gets another message", x.name)
+		}
+	}
+}
+
+// TestInlineHoldsNothing checks that a Call that was sent without chunks holds no buffer while its Reply is waited for.
+func TestInlineHoldsNothing(t *testing.T) {
+	bothVersions(t, func(t *testing.T, version uint32) {
+		s := open(t, version)
+		s.call(write(7, 108, 108, pattern(500, 1)))
+		s.clean(0)
+	})
+}

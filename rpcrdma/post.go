@@ -30,7 +30,6 @@ func (m *Machine) nextCall(room int, a *Action) bool {
 		}
 		r.unqueue(o)
 		m.finish(o, err)
-		m.out.calls = false
 	}
 	return false
 }
@@ -85,7 +84,6 @@ func (m *Machine) postCall(room int, o *call, a *Action) bool {
 		m.put(o.flat)
 		o.flat = nil
 	}
-	m.out.calls = false
 	return true
 }
 

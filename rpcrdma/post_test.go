@@ -41,7 +41,8 @@ func TestEndOfParts(t *testing.T) {
 // part: it drops all of the XID until then (RPC2-056, RPC2-083, RPC2-084).
 func TestErrorDuringParts(t *testing.T) {
 	s := open(t, Version2)
-	c := &Call{Head: rpcCall(7, 30000), MaxReply: 100}
+	c := write(7, 30000, 108, pattern(8, 1), pattern(8, 2)) // in a buffer
+	s.m.req.limits.reads = 0
 	if err := s.m.Call(s.now, c); err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +52,7 @@ func TestErrorDuringParts(t *testing.T) {
 	if s.done(); !errors.As(c.Err, &e) || e.Report.Code != CodeInvalCont || !c.Sent {
 		t.Fatalf("returned %v", c.Err)
 	}
-	if h, payload := s.message(); h.XID != 7 || h.Flags != 0 || len(payload) != 0 || len(s.sent) != 1+3 {
+	if h, payload := s.message(); h.XID != 7 || h.Flags != 0 || len(payload) != 0 || len(s.sent) != 1+3 || len(s.m.req.free) != 1 {
 		t.Errorf("after %d messages the last part is %+v", len(s.sent), h)
 	}
 	s.call(&Call{Head: rpcCall(7, 40)}) // its XID is free

@@ -144,7 +144,7 @@ func (m *Machine) complete(o *call, h *Header, message []byte, b *Buffer) {
 			ok = isReply(message, o.xid)
 		}
 	}
-	if !ok || len(message) > m.cfg.MaxReply {
+	if !ok {
 		m.put(b)
 		m.end(o, ErrReply)
 		return

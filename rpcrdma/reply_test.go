@@ -388,3 +388,122 @@ func TestPartsTakeTooLong(t *testing.T) {
 		s.clean(0)
 	}
 }
+
+// TestPartsMakeProgress checks that a Reply may take as long as its parts go on, and that empty ones do not count (RPC2-058).
+func TestPartsMakeProgress(t *testing.T) {
+	for _, n := range []int{0, 1} {
+		s := open(t, Version2)
+		s.call(&Call{Head: rpcCall(7, 40), MaxReply: 20000})
+		for range 10 {
+			s.part(7, make([]byte, n), true)
+			s.now = s.now.Add(s.m.cfg.PartTime / 2)
+			s.m.Tick(s.now)
+			if s.run(); s.closed != nil {
+				break
+			}
+		}
+		if (s.closed == nil) != (n > 0) {
+			t.Errorf("parts of %d octets: %v", n, s.closed)
+		}
+	}
+}
+
+// TestPartsAfterError checks that parts that still come of a Call that was returned are not taken for those of the next one.
+func TestPartsAfterError(t *testing.T) {
+	s := open(t, Version2)
+	s.call(&Call{Head: rpcCall(7, 40), MaxReply: 20000})
+	s.part(7, rpcReply(7, 100), true)
+	s.receive(Header{XID: 7, Version: 2, Type: TypeError, Flags: FlagResponse, Report: Report{Code: CodeSystem}}, nil)
+	s.done()
+	c := s.call(&Call{Head: rpcCall(8, 40), MaxReply: 20000})
+	s.part(7, pattern(100, 1), false)
+	if len(s.returned) != 0 {
+		t.Fatal("the next Call has returned")
+	}
+	s.receive(s.reply(8), rpcReply(8, 28))
+	if s.done(); c.Err != nil {
+		t.Error(c.Err)
+	}
+	s.clean(1)
+}
+
+// TestInvalidationBeforeTheEnd checks that only the last part of a Reply may withdraw memory (RPC2-107).
+func TestInvalidationBeforeTheEnd(t *testing.T) {
+	s := open(t, Version2)
+	s.offer(t)
+	h := s.reply(7)
+	h.Flags |= FlagMore
+	call, _ := s.message()
+	s.receive(h, rpcReply(7, 100), call.InvHandle)
+	if !errors.Is(s.closed, ErrProtocol) {
+		t.Errorf("the connection has ended with %v", s.closed)
+	}
+}
+
+// TestSpoiledReplyKeepsLeases checks that a Call whose parts cannot be kept fails with the last one, which may withdraw memory (RPC2-104,
+// RPC2-107).
+func TestSpoiledReplyKeepsLeases(t *testing.T) {
+	s := open(t, Version2)
+	c, back := s.offer(t)
+	call, _ := s.message()
+	s.part(7, rpcReply(7, 100), true)
+	s.m.req.sequence.of.collected = s.m.cfg.MaxReply // no more
+	s.part(7, pattern(100, 1), true)
+	if len(s.returned) != 0 || len(s.memory.lent) == 0 {
+		t.Fatal("the Call has returned before the last part")
+	}
+	s.receive(back, nil, call.InvHandle)
+	if s.done() != c || !errors.Is(c.Err, ErrReply) || s.closed != nil {
+		t.Errorf("returned %v, %v", c.Err, s.closed)
+	}
+	s.clean(0)
+}
+
+// TestWithdrawnBeforeItIsRead checks that a peer that changes a Reply chunk until it is withdrawn does not change what was checked
+// (RPC2-095).
+func TestWithdrawnBeforeItIsRead(t *testing.T) {
+	bothVersions(t, func(t *testing.T, version uint32) {
+		s := open(t, version)
+		c := s.call(&Call{Head: rpcCall(7, 100), MaxReply: 50000})
+		h, _ := s.message()
+		back := s.reply(7)
+		back.Type, back.HasReply, back.Reply = TypeNoMsg, true, s.place(h.Reply, rpcReply(7, 40))
+		s.memory.last = func(r *fakeRegion) { copy(r.b, rpcReply(8, 40)) }
+		s.receive(back, nil)
+		if s.done(); !errors.Is(c.Err, ErrReply) {
+			t.Errorf("returned %v with xid %d", c.Err, word(c.Message, 0))
+		}
+	})
+}
+
+// TestUnusedReplyChunk checks which Replies may use a Reply chunk (RPC1-027, RPC1-030).
+func TestUnusedReplyChunk(t *testing.T) {
+	for name, x := range map[string]struct {
+		kind   Type
+		has    bool
+		length uint32
+		ok     bool
+	}{
+		"absent": {TypeMsg, false, 0, true}, "empty": {TypeMsg, true, 0, true}, "with payload": {TypeMsg, true, 40, false}, "used": {TypeNoMsg, true, 40, true},
+		"neither": {TypeNoMsg, true, 0, false},
+	} {
+		bothVersions(t, func(t *testing.T, version uint32) {
+			s := open(t, version)
+			c := s.call(&Call{Head: rpcCall(7, 100), MaxReply: 50000})
+			h, _ := s.message()
+			back := s.reply(7)
+			s.place(h.Reply, rpcReply(7, 40))
+			if back.Type, back.HasReply = x.kind, x.has; x.has {
+				back.Reply = Chunk{{h.Reply[0].Handle, x.length, h.Reply[0].Offset}}
+			}
+			var payload []byte
+			if x.kind == TypeMsg {
+				payload = rpcReply(7, 28)
+			}
+			s.receive(back, payload)
+			if s.done(); (c.Err == nil) != x.ok {
+				t.Errorf("%s: %v", name, c.Err)
+			}
+		})
+	}
+}

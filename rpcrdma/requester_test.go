@@ -170,6 +170,9 @@ func testAfterCancel(t *testing.T, s *script, c *Call, event string) {
 		}
 		s.receive(s.reply(8), rpcReply(8, 28))
 	}
+	if event != "lost" && event != "give up" && s.m.req.waiting != 0 {
+		t.Errorf("%d Replies are waited for", s.m.req.waiting)
+	}
 	times := 0
 	for _, r := range s.returned {
 		if r == c {
@@ -234,6 +237,9 @@ func TestQueue(t *testing.T) {
 		if err := s.m.Call(s.now, &Call{Head: rpcCall(101, 40)}); !errors.Is(err, ErrXID) {
 			t.Errorf("an XID again: %v", err)
 		}
+		if err := s.m.Call(s.now, &Call{Head: rpcCall(settleXID, 40)}); !errors.Is(err, ErrXID) {
+			t.Errorf("the XID of the properties: %v", err)
+		}
 		for i, b := range s.sent {
 			if p, _ := Peek(b); p.XID != uint32(100+i) {
 				t.Errorf("message %d has xid %d", i, p.XID)
@@ -279,5 +285,44 @@ func TestWindow(t *testing.T) {
 				t.Errorf("%d Calls are out, want %d (%v)", len(s.sent), x.out, s.closed)
 			}
 		})
+	}
+}
+
+// TestCancelBeforeListsGo checks that memory is withdrawn at once when a Call is cancelled that was about to tell the peer of it.
+func TestCancelBeforeListsGo(t *testing.T) {
+	for _, direct := range []bool{false, true} {
+		s := open(t, Version2)
+		s.credit = Credit2(8, 8)
+		c := &Call{Head: rpcCall(7, 9000), Into: [][]byte{make([]byte, 9000)}, MaxReply: 100, Direct: direct}
+		if err := s.m.Call(s.now, c); err != nil {
+			t.Fatal(err)
+		}
+		s.steps(2)
+		s.pool.none = 1
+		if s.run(); len(s.memory.lent) != 1 {
+			t.Fatalf("%d pieces of memory are lent", len(s.memory.lent))
+		}
+		s.m.Cancel(s.now, c)
+		if s.run(); s.done() != c || c.Kept || len(s.memory.lent) != 0 {
+			t.Errorf("kept: %v, %d pieces of memory are lent", c.Kept, len(s.memory.lent))
+		}
+		s.receive(s.reply(7), rpcReply(7, 24))
+		s.clean(0)
+	}
+}
+
+// TestQueueStaysSmall checks that a queue that is never empty takes no more memory with time.
+func TestQueueStaysSmall(t *testing.T) {
+	s := open(t, Version1)
+	s.call(&Call{Head: rpcCall(0, 40)})
+	for xid := range uint32(5000) {
+		s.call(&Call{Head: rpcCall(xid+1, 40)})
+		h := s.reply(xid)
+		h.Credit = 1
+		s.receive(h, rpcReply(xid, 28))
+		s.pool.Put(s.done().Reply)
+	}
+	if n := cap(s.m.req.queue); n > 64 || len(s.m.req.free)+len(s.m.req.out) > 4 {
+		t.Errorf("the queue has room for %d Calls, and there are %d records", n, len(s.m.req.free)+len(s.m.req.out))
 	}
 }

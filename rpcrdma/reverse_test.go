@@ -130,3 +130,17 @@ func TestReverseLost(t *testing.T) {
 		}
 	})
 }
+
+// TestMalformedReverseReply checks that a server does not answer a malformed Reply as if it were a Call (RPC2-090, RPC1-005).
+func TestMalformedReverseReply(t *testing.T) {
+	s := reversed(t, Version1, 0, 2)
+	s.call(&Call{Head: rpcCall(30, 40)})
+	for xid, answers := range map[uint32]int{30: 0, 31: 1} {
+		s.sent = nil
+		h := Header{XID: xid, Version: 1, Credit: 1}
+		s.raw(h.Append(nil)[:20])
+		if len(s.sent) != answers {
+			t.Errorf("xid %d: %d answers", xid, len(s.sent))
+		}
+	}
+}

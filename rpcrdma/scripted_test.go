@@ -14,8 +14,8 @@ type fakeMemory struct {
 	t      testing.TB
 	lent   map[uint32]*fakeRegion
 	next   uint32
-	refuse error // of the next Register
-	count  int   // of Registers
+	refuse error             // of the next Register
+	last   func(*fakeRegion) // what the peer does until memory is withdrawn
 }
 
 type fakeRegion struct {
@@ -30,7 +30,6 @@ func (f *fakeMemory) Register(l *Lease, b []byte, write bool, base uint64) error
 		f.refuse = nil
 		return err
 	}
-	f.count++
 	f.next += 0x101
 	r, _ := l.Region.(*fakeRegion)
 	if r == nil {
@@ -47,6 +46,9 @@ func (f *fakeMemory) Withdraw(l *Lease) {
 	r := f.lent[l.Handle]
 	if r == nil || r != l.Region {
 		f.t.Errorf("memory %#x is withdrawn and was not lent", l.Handle)
+	}
+	if f.last != nil && r != nil {
+		f.last(r)
 	}
 	delete(f.lent, l.Handle)
 }

@@ -244,3 +244,32 @@ func TestServerHearsNothing(t *testing.T) {
 		t.Errorf("the connection has ended with %v", s.closed)
 	}
 }
+
+// TestLateErrVers checks that a version stays what it is after the first messages (RPC2-026).
+func TestLateErrVers(t *testing.T) {
+	s := open(t, Version2)
+	s.raw(errVers(Version2, settleXID, 1, 1))
+	if !errors.Is(s.closed, ErrFallBack) || s.m.Version() != Version2 {
+		t.Errorf("version %d, %v", s.m.Version(), s.closed)
+	}
+
+	s = open(t, Version1) // credits of another layout are none
+	for i := range 3 {
+		s.call(&Call{Head: rpcCall(uint32(7+i), 40)})
+	}
+	s.raw(errVers(Version2, 7, 1, 1))
+	if len(s.sent) != 2 {
+		t.Errorf("%d Calls have gone", len(s.sent))
+	}
+}
+
+// TestOnlyVersion2 checks that a client that may not speak version 1 is not told to try it.
+func TestOnlyVersion2(t *testing.T) {
+	c := both(Client)
+	c.Lowest = Version2
+	s := begin(t, c)
+	s.m.Tick(s.now.Add(10 * time.Second))
+	if s.run(); !errors.Is(s.closed, ErrSilent) {
+		t.Errorf("the connection has ended with %v", s.closed)
+	}
+}

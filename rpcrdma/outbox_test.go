@@ -1,0 +1,51 @@
+package rpcrdma
+
+import (
+	"errors"
+	"testing"
+)
+
+// TestOutboxIsBounded checks that a peer that earns ERRORs and does not take them is left.
+func TestOutboxIsBounded(t *testing.T) {
+	s := reversed(t, Version1, 0, 2)
+	s.room = 0
+	for minute := 0; s.closed == nil && minute < 100; minute++ {
+		for range maxMalformed {
+			if s.closed == nil {
+				s.raw([]byte{0, 0, 0, 9, 0, 0, 0, 7, 0, 0, 0, 1, 0, 0, 0, 0})
+			}
+		}
+		s.now = s.now.Add(malformedTime)
+	}
+	if n := s.m.out.len(); !errors.Is(s.closed, ErrProtocol) || n > s.m.mostOutgoing() {
+		t.Errorf("%d messages wait, %v", n, s.closed)
+	}
+}
+
+// TestRepliesAndCallsTakeTurns checks that neither Calls nor answers wait for all of the others.
+func TestRepliesAndCallsTakeTurns(t *testing.T) {
+	s := reversed(t, Version1, 0, 8)
+	s.call(&Call{Head: rpcCall(30, 40)}) // for the grant
+	s.receive(s.reply(30), rpcReply(30, 28))
+	for i := range 3 {
+		s.receive(Header{XID: uint32(50 + i), Type: TypeMsg}, rpcCall(uint32(50+i), 40))
+	}
+	s.room, s.sent = 0, nil
+	deliver := s.incoming[len(s.incoming)-3:]
+	for i, in := range deliver {
+		s.m.Place(s.now, in, nil)
+		s.run()
+		s.m.Reply(s.now, in, Answer{Head: rpcReply(in.XID, 28)})
+		s.call(&Call{Head: rpcCall(uint32(60+i), 40)})
+	}
+	s.room = 64
+	s.run()
+	var order []uint32
+	for _, b := range s.sent {
+		p, _ := Peek(b)
+		order = append(order, p.XID/10)
+	}
+	if len(order) != 6 || order[0] == order[1] && order[1] == order[2] {
+		t.Errorf("the order is %v", order)
+	}
+}
