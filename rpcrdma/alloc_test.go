@@ -1,7 +1,9 @@
 package rpcrdma
 
 import (
+	"encoding/binary"
 	"testing"
+	"time"
 
 	"github.com/dgrdma/dgrdma/xdr"
 )
@@ -99,6 +101,85 @@ func TestCallsAllocateNothing(t *testing.T) {
 			if returned != calls {
 				t.Errorf("%s: %d of %d Calls have returned", name, returned, calls)
 			}
+		}
+	})
+}
+
+// TestAnswersAllocateNothing checks that a Call of the peer, and its Reply, allocate nothing in the machine: inline, with chunks, and in parts.
+func TestAnswersAllocateNothing(t *testing.T) {
+	bothVersions(t, func(t *testing.T, version uint32) {
+		c := usual()
+		c.Side, c.Lowest, c.Highest = Server, version, version
+		s := &script{t: t, now: time.Unix(1000, 0), version: version}
+		pool := &stackPool{}
+		m := New(&c, &regionMemory{}, pool, s.now)
+		credit := uint32(8)
+		if version == Version2 {
+			credit = Credit2(8, 8)
+			hello := (&Header{XID: 1, Version: 2, Credit: credit, Type: TypeConnProp}).Append(nil)
+			b := pool.Get(4096)
+			m.Received(s.now, b, copy(b.B, hello), false, 0)
+		}
+		head := rpcCall(7, 100)
+		binary.BigEndian.PutUint32(head[96:], 20000)
+		reply := rpcReply(7, 100)
+		item := []xdr.Item{{At: 100, Data: make([]byte, 20000)}}
+		answered := 0
+		done := func() { answered++ }
+		chunk := func(n uint32) Chunk { return Chunk{{7, n, 0}, {8, n, 0}} }
+		for name, x := range map[string]struct {
+			h      Header
+			inline []byte
+			answer Answer
+		}{
+			"inline":      {Header{}, head, Answer{Head: reply}},
+			"Read chunk":  {Header{Reads: []ReadChunk{{100, chunk(10000)}}}, head, Answer{Head: reply}},
+			"Position 0":  {Header{Type: TypeNoMsg, Reads: []ReadChunk{{0, Chunk{{7, 100, 0}}}, {100, chunk(10000)}}}, nil, Answer{Head: reply}},
+			"Write chunk": {Header{Writes: []Chunk{chunk(15000)}}, head, Answer{Head: reply, Items: item, Done: done}},
+			"Reply chunk": {Header{HasReply: true, Reply: chunk(15000)}, head, Answer{Head: reply, Items: item, Done: done}},
+		} {
+			h := x.h
+			h.XID, h.Version, h.Credit = 7, version, credit
+			message := append(h.Append(nil), x.inline...)
+			var a Action
+			sent := 0
+			run := func() {
+				for m.Next(64, &a) {
+					switch a.Kind {
+					case ActPost:
+						if a.Op == OpRead && len(a.Data) == 100 {
+							copy(a.Data, head)
+						}
+						if a.Op == OpSend {
+							sent++
+						}
+						m.Completed(s.now, a.Serial)
+					case ActPlace:
+						m.Place(s.now, a.In, nil)
+					case ActDeliver:
+						m.Reply(s.now, a.In, x.answer)
+					case ActAnswered:
+						if a.Done != nil {
+							a.Done()
+						}
+					case ActClose:
+						t.Fatal(a.Err)
+					}
+				}
+			}
+			run()
+			sent = 0
+			allocated := testing.AllocsPerRun(50, func() {
+				b := pool.Get(4096)
+				m.Received(s.now, b, copy(b.B, message), false, 0)
+				run()
+			})
+			if allocated > 0 || sent < 51 {
+				t.Errorf("%s: %v allocations, %d Sends", name, allocated, sent)
+			}
+		}
+		if answered == 0 {
+			t.Error("no answer is given back")
 		}
 	})
 }

@@ -93,9 +93,11 @@ func (r *responder) begin(m *Machine, now time.Time, h *Header) *Incoming {
 		m.close(fmt.Errorf("%w: it has more Calls without a Reply than it was granted", ErrProtocol))
 		return nil
 	}
-	in := &Incoming{}
+	var in *Incoming
 	if n := len(r.free); n > 0 {
 		in, r.free = r.free[n-1], r.free[:n-1]
+	} else {
+		in = new(Incoming)
 	}
 	in.reset(h, now)
 	r.calls = append(r.calls, in)
