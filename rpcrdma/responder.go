@@ -45,20 +45,21 @@ func (r *responder) chunks(m *Machine) bool { return m.cfg.Side == Server || m.v
 // refusal is why a Call is not carried out. A Code of 0 has it dropped.
 type refusal struct {
 	report Report
-	reason string
+	// limit says that the Call is well-formed, and beyond what this side takes: the peer cannot know that.
+	limit bool
 }
 
 // malformed is the refusal of a Call that is not what the XDR says.
-func (r *responder) malformed(m *Machine, reason string) *refusal {
-	return &refusal{Report{Code: shapes[m.version].malformed}, reason}
+func (r *responder) malformed(m *Machine) *refusal {
+	return &refusal{report: Report{Code: shapes[m.version].malformed}}
 }
 
 // beyond is the refusal of a Call that is beyond a limit of this side. Version 1 has one code for all.
-func (r *responder) beyond(m *Machine, report Report, reason string) *refusal {
+func (r *responder) beyond(m *Machine, report Report) *refusal {
 	if m.version == Version1 {
 		report = Report{Code: CodeChunk}
 	}
-	return &refusal{report, reason}
+	return &refusal{report, true}
 }
 
 // received takes a Call, or a part of it.
@@ -112,8 +113,8 @@ func (r *responder) complete(m *Machine, now time.Time, in *Incoming, h *Header)
 	}
 	in.take(h)
 	in.invalid = r.invalidation(m, in, h)
-	if !in.locate() {
-		r.refuse(m, now, in, r.malformed(m, "a Position is where no item can be"))
+	if !in.locate() { // a Position is where no item can be
+		r.refuse(m, now, in, r.malformed(m))
 		return
 	}
 	if in.hasHead {
@@ -128,23 +129,23 @@ func (r *responder) complete(m *Machine, now time.Time, in *Incoming, h *Header)
 
 // check holds the header of a Call against the limits of this side.
 func (r *responder) check(m *Machine, in *Incoming, h *Header) *refusal {
-	if !r.chunks(m) && !h.noLists() {
-		return r.malformed(m, "a reverse Call has chunks")
+	if !r.chunks(m) && !h.noLists() { // RPC1-060
+		return r.malformed(m)
 	}
 	length, ok := h.Unreduced(len(in.Message))
 	switch {
-	case !ok:
-		return r.malformed(m, "a Position is beyond the message")
-	case len(h.Reads) > 0 && m.cfg.ORD == 0:
-		return r.beyond(m, Report{Code: CodeReadChunks}, "no Reads may be outstanding at the peer")
+	case !ok: // a Position is beyond the message
+		return r.malformed(m)
+	case len(h.Reads) > 0 && m.cfg.ORD == 0: // no Reads may be outstanding
+		return r.beyond(m, Report{Code: CodeReadChunks})
 	case length > uint64(m.cfg.MaxCall):
-		return r.beyond(m, Report{Code: CodeSystem}, "the Call is longer than the limit")
+		return r.beyond(m, Report{Code: CodeSystem})
 	}
 	// The Reply says what was written into chunks, and its header must fit one Send.
 	answer := Header{Version: h.Version, Type: TypeNoMsg, Writes: h.Writes, Reply: h.Reply, HasReply: h.HasReply}
 	if size, limit := answer.Size(), m.threshold(); size > limit {
 		fewer := (size - limit + segmentSize - 1) / segmentSize
-		return r.beyond(m, Report{Code: CodeSegments, Max: uint32(max(answer.segments()-fewer, 0))}, "its Reply could not return the lists")
+		return r.beyond(m, Report{Code: CodeSegments, Max: uint32(max(answer.segments()-fewer, 0))})
 	}
 	return nil
 }
@@ -176,15 +177,15 @@ func (r *responder) invalidation(m *Machine, in *Incoming, h *Header) uint32 {
 func (r *responder) headIsThere(m *Machine, now time.Time, in *Incoming) {
 	switch {
 	case len(in.Message) < leastRPC || word(in.Message, 0) != in.XID: // RPC2-066
-		x := r.malformed(m, "the XID of the header is not that of the RPC message")
+		x := r.malformed(m)
 		if m.version == Version1 {
 			x.report = Report{} // RPC1-002
 		}
 		r.refuse(m, now, in, x)
 	case word(in.Message, wordSize) != msgCall: // RPC2-110
-		r.refuse(m, now, in, r.malformed(m, "a message in the direction of Calls is none"))
-	case !in.measure():
-		r.refuse(m, now, in, r.malformed(m, "a Read chunk has not the length of its item"))
+		r.refuse(m, now, in, r.malformed(m))
+	case !in.measure(): // a Read chunk has not the length of its item
+		r.refuse(m, now, in, r.malformed(m))
 	case len(in.reads) == 0:
 		in.state = inWork
 		m.actions.add(Action{Kind: ActDeliver, In: in})
@@ -199,7 +200,9 @@ func (r *responder) headIsThere(m *Machine, now time.Time, in *Incoming) {
 
 // refuse answers a Call that is not carried out by an ERROR, or drops it.
 func (r *responder) refuse(m *Machine, now time.Time, in *Incoming, x *refusal) {
-	m.countMalformed(now)
+	if !x.limit {
+		m.countMalformed(now)
+	}
 	if x.report.Code != 0 {
 		m.sendError(m.version, in.XID, x.report)
 	}

@@ -244,6 +244,9 @@ func (w *world) deliver(e *fakeEnd, in *Incoming) {
 	if k.delivered++; k.delivered > 1 {
 		w.fatal("%s is carried out twice", k.name)
 	}
+	if n := len(k.request.whole); n > e.m.cfg.MaxCall && k.cancelled == 0 {
+		w.fatal("%s has %d octets, %d are the most", k.name, n, e.m.cfg.MaxCall)
+	}
 	w.served++
 	w.later(func() {
 		whole := insert(in.Message, in.Items, all)
@@ -366,6 +369,8 @@ func (k *modelCall) mayFail(err error) bool {
 		return k.from.m.cfg.Side == Server || k.from.m.version == Version1
 	case k.w.scarce && (errors.Is(err, ErrReply) || errors.As(err, &refused) && refused.Report.Code == CodeSystem):
 		return true // parts cannot wait for a buffer
+	case errors.As(err, &refused) && k.delivered == 0 && (k.from.peer.m.cfg.ORD == 0 || len(k.request.whole) > k.from.peer.m.cfg.MaxCall):
+		return true
 	case errors.As(err, &refused):
 		return k.failed || k.short || k.from.m.cfg.Side == Server && k.from.m.version == Version1
 	}
@@ -410,9 +415,15 @@ func (w *world) config() (client, server *Config) {
 	}
 	one := func(side Side) *Config {
 		c := &Config{
-			Side: side, Lowest: Version1, Highest: Version2, Window: MinWindow + rng.IntN(20), Reverse: rng.IntN(6), Sends: 8 << rng.IntN(4),
+			Side: side, Lowest: Version1, Highest: Version2, Window: MinWindow + rng.IntN(20)*(1+2*rng.IntN(2)), Reverse: rng.IntN(6), Sends: 8 << rng.IntN(4),
 			SendSize: 1024 << rng.IntN(4), ReceiveSize: 4096, ORD: 1 + rng.IntN(4), MaxCall: 1 << 20, MaxReply: 1 << 20,
 			First: 10 * time.Second, PartTime: 10 * time.Second, GiveUp: time.Hour,
+		}
+		switch rng.IntN(12) {
+		case 0:
+			c.MaxCall = 20000 + rng.IntN(20000)
+		case 1:
+			c.ORD = 0
 		}
 		return c
 	}
