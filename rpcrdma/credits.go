@@ -152,7 +152,6 @@ func (c *credits2) received(k kind, word uint32) {
 	if c.peer == 0 {
 		c.peer = max(int(h.Maximum()), 1)
 		c.both = min(c.peer, c.window)
-		c.allowed = 0 // what was allowed before is used, or a part of the window
 	}
 	granted := max(int(h.Granted()), 1) // RPC2-013
 	c.allowed = min(c.allowed+granted, c.peer)

@@ -156,9 +156,33 @@ func TestCredits1(t *testing.T) {
 // TestUnreadableMessage checks that a message without a word of credits uses one, and grants none (RPC2-080).
 func TestUnreadableMessage(t *testing.T) {
 	s := open(t, Version2)
+	s.call(&Call{Head: rpcCall(7, 40)}) // the peer's window is not whole
 	before := *s.m.credits.(*credits2)
 	s.raw([]byte{1, 2, 3})
 	if c := s.m.credits.(*credits2); c.allowed != before.allowed || c.owed != before.owed+1 {
 		t.Errorf("allowed %d, owed %d; before %d, %d", c.allowed, c.owed, before.allowed, before.owed)
+	}
+}
+
+// TestRefreshOnTop checks that a side without a credit may send one refresh, and no other until something comes (RPC2-016, RPC2-017,
+// RPC2-019).
+func TestRefreshOnTop(t *testing.T) {
+	c := newCredits2(&Config{Side: Client, Window: 8})
+	c.sent(kindProperties)
+	c.received(kindProperties, Credit2(8, 2))
+	c.sent(kindCall)
+	c.sent(kindCall)
+	c.owed = 8
+	if c.maySend(kindCall) || !c.refreshDue() {
+		t.Fatal("a refresh may not go")
+	}
+	if word := c.sent(kindRefresh); word != Credit2(8, 8) || c.allowed != 0 {
+		t.Errorf("the refresh says %#x", word)
+	}
+	if c.owed = 8; c.refreshDue() {
+		t.Error("a second refresh may go")
+	}
+	if c.received(kindRefresh, Credit2(8, 1)); !c.refreshDue() || !c.maySend(kindCall) {
+		t.Error("nothing may go after a message has come")
 	}
 }

@@ -184,7 +184,7 @@ func TestInvalidation(t *testing.T) {
 			ends  bool
 		}{
 			{"the handle that is said", 0, "", false}, {"another one of the Call", 1, "", version == Version2}, {"one of another Call", 9, "", true},
-			{"by a Reply to nothing", 0, "nothing", true}, {"by an ERROR", 0, "error", false}, {"by a malformed message", 0, "malformed", true},
+			{"by a Reply to nothing", 0, "nothing", true}, {"by an ERROR", 0, "error", false}, {"by an ERROR, of another Call", 9, "error", true}, {"by a malformed message", 0, "malformed", true},
 			{"by a Call", 0, "call", true},
 		} {
 			s := open(t, version)
