@@ -347,7 +347,10 @@ func (c *rdmaConn) end() {
 	}
 	why := c.cause
 	c.mu.Unlock()
-	c.machine.Lost(why)
+	why = c.machine.Lost(why)
+	c.mu.Lock()
+	c.cause = why
+	c.mu.Unlock()
 	c.drive()
 	if c.timer != nil {
 		c.timer.Stop()
@@ -364,7 +367,7 @@ func (c *rdmaConn) end() {
 func (c *rdmaConn) reason() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if errors.Is(c.cause, verbs.ErrPeerClosed) {
+	if errors.Is(c.cause, verbs.ErrPeerClosed) && !errors.Is(c.cause, rpcrdma.ErrFallBack) {
 		return errPeerClosed
 	}
 	return c.cause

@@ -2,6 +2,7 @@ package rpcrdma
 
 import (
 	"errors"
+	"fmt"
 	"time"
 )
 
@@ -193,8 +194,15 @@ func sooner(a, b time.Time) time.Time {
 }
 
 // Lost tells that the connection has ended, and that nobody touches its memory any more. All Calls return, and
-// all memory is withdrawn. The error is the cause, or nil.
-func (m *Machine) Lost(err error) {
+// all memory is withdrawn. The error is the cause, or nil. Lost returns it, as [ErrFallBack] if the peer has answered nothing in version 2.
+func (m *Machine) Lost(err error) error {
+	if m.phase == Asked && m.cfg.Lowest == Version1 { // RPCN-04
+		if err == nil {
+			err = ErrFallBack
+		} else {
+			err = fmt.Errorf("%w: %w", ErrFallBack, err)
+		}
+	}
 	m.phase = Closed
 	for m.works.done < m.works.next {
 		if w := m.works.take(); w.slot != nil {
@@ -204,6 +212,7 @@ func (m *Machine) Lost(err error) {
 	m.out.lost()
 	m.req.lost(m, err)
 	m.rsp.lost(m, err)
+	return err
 }
 
 // close ends the connection, for a reason. Calls return by Lost, when the peer can no longer use their memory.

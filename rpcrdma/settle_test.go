@@ -273,3 +273,30 @@ func TestOnlyVersion2(t *testing.T) {
 		t.Errorf("the connection has ended with %v", s.closed)
 	}
 }
+
+// TestLostUnanswered checks that a connection that ends before the server has answered is a reason to try version 1, and one that ends later is not (RPCN-04).
+func TestLostUnanswered(t *testing.T) {
+	cut := errors.New("connection reset")
+	for _, x := range []struct {
+		lowest   uint32
+		answered bool
+		cause    error
+		fallBack bool
+	}{{1, false, cut, true}, {1, false, nil, true}, {2, false, cut, false}, {1, true, cut, false}, {1, true, nil, false}} {
+		c := both(Client)
+		c.Lowest = x.lowest
+		s := begin(t, c)
+		call := s.call(&Call{Head: rpcCall(7, 40)})
+		if x.answered {
+			s.receive(Header{XID: 1, Version: 2, Type: TypeConnProp, Credit: Credit2(8, 8)}, nil)
+		}
+		why := s.m.Lost(x.cause)
+		s.run()
+		if errors.Is(why, ErrFallBack) != x.fallBack || x.cause != nil && !errors.Is(why, x.cause) {
+			t.Errorf("%+v: the reason is %v", x, why)
+		}
+		if !errors.Is(call.Err, ErrLost) || call.Sent != x.answered {
+			t.Errorf("%+v: returned %v, sent %v", x, call.Err, call.Sent)
+		}
+	}
+}
