@@ -65,7 +65,7 @@ type SenderConfig struct {
 	Span       int           // ids from the oldest unacknowledged frame on, of any kind; less than the peer's history
 	MinRTO     time.Duration // least time before an unacknowledged frame is sent again
 	MaxRTO     time.Duration // most time between tries
-	MaxBetween time.Duration // most time between tries while round trips are shorter; 0: MaxRTO
+	MaxBetween time.Duration // most time between tries, or with OneRun while round trips are shorter; 0: MaxRTO
 	AckDelay   time.Duration // how long the peer may hold back an acknowledgement
 	AckEvery   int           // of how many frames it holds none back; 0: of any number it may
 	GiveUp     time.Duration // no progress for this long: the peer is dead

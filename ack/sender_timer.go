@@ -115,7 +115,7 @@ func (s *Sender) most() time.Duration {
 		return s.cfg.MaxRTO
 	}
 	most := s.cfg.MaxBetween
-	if s.rtt.smoothed > 0 { // a copy that leaves before the first can be acknowledged is in vain
+	if s.cfg.OneRun && s.rtt.smoothed > 0 { // a copy that leaves before the first can be named is in vain
 		most = max(most, s.rtt.timeout(s.cfg.MinRTO, s.cfg.AckDelay))
 	}
 	return min(most, s.cfg.MaxRTO)

@@ -177,6 +177,7 @@ func Legacy(overUDP bool) Profile {
 	p.OpenTransactions, p.SkipBit = 1, 1<<9
 	p.FirstTransaction = 1 // it counts all in one place whatever their id (L2): another one would gain nothing
 	p.Acks, p.SplitAcks, p.FreshAlone, p.KeepsIDs = AckOnce, true, true, true
+	p.OneRun = false
 	return p
 }
 
