@@ -7,13 +7,14 @@ import (
 	"github.com/dgrdma/dgrdma/rpc"
 )
 
-// Read is the method of FS. Over RDMA the data goes right into dst. It is several calls, one after the
+// Read is the method of FS. Over RDMA the server writes the data into dst itself: when ctx ends, Read waits for its reply, or for the end
+// of the connection. It is several calls, one after the
 // other, if dst is longer than the server reads at once; [File] has several calls under way.
 func (c *Client) Read(ctx context.Context, cred *Cred, h Handle, dst []byte, offset uint64) (n int, eof bool, err error) {
 	for n < len(dst) && !eof {
 		part := dst[n:][:min(len(dst)-n, int(min(c.info.ReadMax, MaxData)))]
 		var r ReadResult
-		if err := c.do(ctx, cred, ProcRead, &ReadArgs{h, offset + uint64(n), uint32(len(part))}, &r, &rpc.CallOptions{Into: part}); err != nil {
+		if err := c.do(ctx, cred, ProcRead, &ReadArgs{h, offset + uint64(n), uint32(len(part))}, &r, &rpc.CallOptions{Into: part, Direct: true}); err != nil {
 			return n, false, err
 		}
 		if len(r.Data) > len(part) || len(r.Data) == 0 && !r.EOF {
@@ -27,7 +28,7 @@ func (c *Client) Read(ctx context.Context, cred *Cred, h Handle, dst []byte, off
 	return n, eof, nil
 }
 
-// Write is the method of FS. It writes all of the data, unless the server cannot, by several calls if
+// Write is the method of FS. Over RDMA the server reads the data itself: when ctx ends, Write waits as Read does. It writes all of the data, unless the server cannot, by several calls if
 // it is long. If the server has restarted in between, the verifier of the result is 0, which means that
 // some of it may be lost.
 func (c *Client) Write(ctx context.Context, cred *Cred, h Handle, data []byte, offset uint64, stable Stable) (Written, WCC, error) {
@@ -36,7 +37,7 @@ func (c *Client) Write(ctx context.Context, cred *Cred, h Handle, data []byte, o
 	for first := true; first || int(sum.Count) < len(data); first = false {
 		part := data[sum.Count:][:min(len(data)-int(sum.Count), int(min(c.info.WriteMax, MaxData)))]
 		var r WriteResult
-		err := c.do(ctx, cred, ProcWrite, &WriteArgs{h, offset + uint64(sum.Count), stable, part}, &r, nil)
+		err := c.do(ctx, cred, ProcWrite, &WriteArgs{h, offset + uint64(sum.Count), stable, part}, &r, &rpc.CallOptions{Direct: true})
 		if err == nil && (int(r.Written.Count) > len(part) || r.Written.Count == 0 && len(part) > 0 || r.Written.Stable < stable) {
 			err = fmt.Errorf("WRITE: the server has written %d octets of %d, %v; wanted %v", r.Written.Count, len(part), r.Written.Stable, stable)
 		}

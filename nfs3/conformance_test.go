@@ -14,8 +14,11 @@ var kinds = map[string]func(t *testing.T) nfs3.FS{
 	"memory":    func(*testing.T) nfs3.FS { return nfs3.NewMemory(nil) },
 	"directory": openDirectory,
 
-	"memory over TCP":    func(t *testing.T) nfs3.FS { return remote(t, nfs3.NewMemory(nil)) },
-	"directory over TCP": func(t *testing.T) nfs3.FS { return remote(t, openDirectory(t)) },
+	"memory over TCP":    func(t *testing.T) nfs3.FS { return remote(t, nfs3.NewMemory(nil), serve) },
+	"directory over TCP": func(t *testing.T) nfs3.FS { return remote(t, openDirectory(t), serve) },
+
+	"memory over RDMA":    func(t *testing.T) nfs3.FS { return remote(t, nfs3.NewMemory(nil), serveRDMA) },
+	"directory over RDMA": func(t *testing.T) nfs3.FS { return remote(t, openDirectory(t), serveRDMA) },
 }
 
 func openDirectory(t *testing.T) nfs3.FS {
