@@ -76,7 +76,8 @@ var hurries = map[string][]struct {
 	as   string
 }{
 	"docs/performance.md": {{regexp.MustCompile(`--seconds \S+`), "--seconds 0.1"}},
-	"docs/testing.md":     {{regexp.MustCompile(`-schedules \d+`), "-schedules 3"}, {regexp.MustCompile(`-programs \d+`), "-programs 30"}, {regexp.MustCompile(`-worlds \d+`), "-worlds 3"}},
+	"docs/testing.md": {{regexp.MustCompile(`-schedules \d+`), "-schedules 3"}, {regexp.MustCompile(`-programs \d+`), "-programs 30"}, {regexp.MustCompile(`-worlds \d+`), "-worlds 3"},
+		{regexp.MustCompile(`-hostile \d+`), "-hostile 30"}, {regexp.MustCompile(`-layouts \d+`), "-layouts 30"}},
 }
 
 func hurry(page string, lines []string) []string {
