@@ -28,9 +28,14 @@ func pair(t testing.TB) (a, b *Socket) {
 	return a, b
 }
 
-func isOpen(fd int) bool {
-	_, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0)
-	return err == nil
+// socketOf returns which socket a descriptor is of. Another goroutine of the process may open a file, and get the number
+// of a descriptor that was closed.
+func socketOf(fd int) (inode uint64, open bool) {
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return 0, false
+	}
+	return st.Ino, true
 }
 
 // TestGatherAndReceive: pieces of memory become one datagram, neighbours one
@@ -126,6 +131,11 @@ func TestCloseWakesAndReleases(t *testing.T) {
 	for range 100 {
 		a, b := pair(t)
 		fd := b.fd
+		socket, _ := socketOf(fd)
+		isOpen := func() bool {
+			now, open := socketOf(fd)
+			return open && now == socket
+		}
 		var wg sync.WaitGroup
 		wg.Go(func() {
 			if _, err := NewReceiver(4, 64, 0).Receive(b, Forever); !errors.Is(err, net.ErrClosed) {
@@ -152,11 +162,11 @@ func TestCloseWakesAndReleases(t *testing.T) {
 			wg.Go(func() { b.Close() })
 		}
 		wg.Wait()
-		if !isOpen(fd) {
+		if !isOpen() {
 			t.Fatal("closed while it is held")
 		}
 		b.Release()
-		if isOpen(fd) || b.Hold() {
+		if isOpen() || b.Hold() {
 			t.Fatal("still open")
 		}
 		a.Close()
