@@ -108,14 +108,17 @@ func (s *sender) flush() {
 			clear(s.queue)
 			s.queue = s.queue[:0]
 		}
-		for _, m := range s.batch {
+		for i, m := range s.batch {
+			if m.sent == nil {
+				s.batch[i] = nil // its owner may use it for another message as soon as the state says so
+			}
 			m.state = as
 		}
 		s.change.Broadcast()
 		s.mu.Unlock()
 		for i, m := range s.batch {
-			s.batch[i] = nil
-			if m.sent != nil {
+			if m != nil {
+				s.batch[i] = nil
 				m.sent()
 			}
 		}
