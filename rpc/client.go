@@ -11,13 +11,14 @@ import (
 	"sync"
 	"time"
 
+	"github.com/dgrdma/dgrdma/rpcrdma"
 	"github.com/dgrdma/dgrdma/verbs"
 	"github.com/dgrdma/dgrdma/xdr"
 )
 
 // ClientOptions are what a [Client] can be told. The zero value is usual.
 type ClientOptions struct {
-	// Credits is how many calls the server may have at once. Others wait. 0: 64.
+	// Credits is how many calls the server may have at once. Others wait. 0: 64. Over RDMA it is 64 at most.
 	Credits int
 	// MaxReply is the length of the longest reply, with its header. 0: 1 MiB and 64 KiB.
 	MaxReply int
@@ -105,6 +106,7 @@ func Dial(ctx context.Context, address string, o *ClientOptions) (*Client, error
 			return nil, fmt.Errorf("dial %s: %w", address, err)
 		}
 		c.rdma, dial = d, d.dial
+		c.credits = make(chan struct{}, min(c.opts.Credits, rpcrdma.MaxWindow))
 	}
 	s, err := dial(ctx)
 	if err != nil {

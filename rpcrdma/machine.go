@@ -39,7 +39,7 @@ type Config struct {
 
 	First    time.Duration // for the peer's first message
 	PartTime time.Duration // for all parts of a message, and for a Read
-	// GiveUp is for how long the Reply to a cancelled Call is waited for. Then the connection ends: until the Reply, the
+	// GiveUp is for how long the Reply to a cancelled Call is waited for, or 0 for no limit. Then the connection ends: until the Reply, the
 	// peer may still use the memory that the Call gave it.
 	GiveUp time.Duration
 }

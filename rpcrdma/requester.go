@@ -116,7 +116,7 @@ func (m *Machine) Cancel(now time.Time, c *Call) {
 		m.finish(o, ErrCancelled)
 		return
 	}
-	if o.deadline.IsZero() {
+	if o.deadline.IsZero() && m.cfg.GiveUp > 0 {
 		o.deadline = now.Add(m.cfg.GiveUp)
 		m.req.waiting++
 	}
