@@ -122,7 +122,11 @@ func (s *rdmaClient) begin() {
 
 func (s *rdmaClient) submit(c *clientCall) {
 	c.lent.carry(c, s)
-	s.add(rdmaEvent{kind: rdmaCall, call: &c.lent.call.Call})
+	r := c.lent.call
+	if !s.add(rdmaEvent{kind: rdmaCall, call: &r.Call}) {
+		r.Err = rpcrdma.ErrLost
+		r.returned()
+	}
 }
 
 // withdraw takes a call back. It waits for the reply, or the end of the connection, if the call has lent memory of the

@@ -23,9 +23,14 @@ type rdmaConn struct {
 
 	reads atomic.Uint64 // batches of completions
 
+	// waits ends when the queue pair has: then no receive may be posted that would complete to tell so.
+	waits context.Context
+	stop  context.CancelFunc
+
 	mu    sync.Mutex
 	inbox []rdmaEvent
 	taken bool  // a goroutine has the turn
+	over  bool  // the machine has ended, and takes no calls
 	cause error // why the connection ended, or is to end
 
 	// Of the goroutine that has the turn.
@@ -104,6 +109,7 @@ func receiveBuffers(n, size int) ([]*rpcrdma.Buffer, []verbs.Receive) {
 // init has events wait until start.
 func (c *rdmaConn) init(user rdmaUser) {
 	c.user, c.done, c.taken = user, make(chan struct{}), true
+	c.waits, c.stop = context.WithCancel(context.Background())
 }
 
 // start begins to drive. The receives that the queue pair was opened with are in c.posted.
@@ -117,7 +123,7 @@ func (c *rdmaConn) start(config *rpcrdma.Config, domain *verbs.Domain) {
 func (c *rdmaConn) read() {
 	var batch [rdmaBatch]verbs.Completion
 	for ended := false; !ended; {
-		n, err := c.cq.Wait(context.Background(), batch[:])
+		n, err := c.cq.Wait(c.waits, batch[:])
 		c.reads.Add(1)
 		c.mu.Lock()
 		for i := range batch[:n] {
@@ -126,11 +132,12 @@ func (c *rdmaConn) read() {
 		}
 		mine := c.claim()
 		c.mu.Unlock()
-		ended = ended || err != nil
+		ended = ended || err != nil && n < len(batch)
 		if mine {
 			c.run()
 		}
 	}
+	c.stop()
 	c.qp.Abort() // returns when everything has completed
 	c.tell(rdmaEvent{kind: rdmaLost})
 	<-c.done
@@ -143,11 +150,16 @@ func eventOf(done *verbs.Completion) rdmaEvent {
 	return rdmaEvent{kind: rdmaCompleted, serial: done.ID, err: done.Err}
 }
 
-// add adds an event. The turn has to be taken afterwards: see [rdmaConn.flush].
-func (c *rdmaConn) add(e rdmaEvent) {
+// add adds an event. The turn has to be taken afterwards: see [rdmaConn.flush]. It reports false for a call that came after the
+// end.
+func (c *rdmaConn) add(e rdmaEvent) bool {
 	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.over && e.kind == rdmaCall {
+		return false
+	}
 	c.inbox = append(c.inbox, e)
-	c.mu.Unlock()
+	return true
 }
 
 // tell tells the machine something, now or as soon as the goroutine that has the turn gets to it.
@@ -191,15 +203,20 @@ func (c *rdmaConn) run() {
 		}
 		c.events, c.inbox = c.inbox, c.events[:0]
 		c.mu.Unlock()
-		now, lost := time.Now(), false
-		for i := range c.events {
-			lost = c.hear(now, &c.events[i]) || lost
-		}
-		clear(c.events)
-		if lost {
+		if c.hearAll() {
 			c.end()
 		}
 	}
+}
+
+// hearAll tells the machine what came. It reports whether the end of the connection was among it.
+func (c *rdmaConn) hearAll() (lost bool) {
+	now := time.Now()
+	for i := range c.events {
+		lost = c.hear(now, &c.events[i]) || lost
+	}
+	clear(c.events)
+	return lost
 }
 
 // hear tells the machine one thing. It reports whether that is the end of the connection.
@@ -243,6 +260,9 @@ func (c *rdmaConn) hear(now time.Time, e *rdmaEvent) bool {
 
 // drive does what the machine wants done.
 func (c *rdmaConn) drive() {
+	if v := c.machine.Version(); v != c.version.Load() {
+		c.version.Store(v) // before a handler asks for it
+	}
 	var a rpcrdma.Action
 	for {
 		for c.machine.Next(c.qp.Room()-len(c.works), &a) {
@@ -251,9 +271,6 @@ func (c *rdmaConn) drive() {
 		if !c.post() {
 			break // there was nothing more
 		}
-	}
-	if v := c.machine.Version(); v != c.version.Load() {
-		c.version.Store(v)
 	}
 	c.retick()
 }
@@ -303,6 +320,9 @@ func (c *rdmaConn) post() bool {
 	clear(c.receives)
 	clear(c.works)
 	c.receives, c.works = c.receives[:0], c.works[:0]
+	if err != nil {
+		c.stop()
+	}
 	return err == nil
 }
 
@@ -320,7 +340,8 @@ func (c *rdmaConn) retick() {
 	}
 }
 
-// close ends the connection when what the machine has posted by then has gone.
+// close ends the connection when what the machine has posted by then has gone. It does not take the turn itself, because callers
+// hold locks that who has the turn needs.
 func (c *rdmaConn) close(why error) {
 	c.mu.Lock()
 	first := c.cause == nil
@@ -329,7 +350,8 @@ func (c *rdmaConn) close(why error) {
 	}
 	c.mu.Unlock()
 	if first {
-		c.tell(rdmaEvent{kind: rdmaClose})
+		c.add(rdmaEvent{kind: rdmaClose})
+		go c.flush()
 	}
 }
 
@@ -337,6 +359,7 @@ func (c *rdmaConn) shutdown() {
 	ctx, cancel := context.WithTimeout(context.Background(), rdmaCloseTime)
 	defer cancel()
 	c.qp.Shutdown(ctx)
+	c.stop()
 }
 
 // end tells the machine that the connection has ended. All that it holds comes back.
@@ -349,8 +372,10 @@ func (c *rdmaConn) end() {
 	c.mu.Unlock()
 	why = c.machine.Lost(why)
 	c.mu.Lock()
-	c.cause = why
+	c.cause, c.over = why, true
+	c.events, c.inbox = c.inbox, c.events[:0]
 	c.mu.Unlock()
+	c.hearAll() // so that all calls have returned
 	c.drive()
 	if c.timer != nil {
 		c.timer.Stop()

@@ -24,6 +24,7 @@ func (c *Client) connected(s carrier) {
 	c.mu.Lock()
 	c.connecting = false
 	if c.ctx.Err() != nil {
+		s.begin() // without which it has no end
 		c.mu.Unlock()
 		s.close(ErrClosed)
 		return
