@@ -1,46 +1,61 @@
 package rpc
 
-import "sync"
+import (
+	"slices"
+	"sync"
+)
 
-// budget is memory that connections share: what peers have sent, or lent to be fetched, and calls hold until they are answered. Those that
+// budget is memory that connections share: what peers have lent to be fetched, and calls hold until they are answered. Those that
 // find too little wait, and are served in the order in which they came.
 type budget struct {
 	mu      sync.Mutex
 	left    int
-	waiting []budgetWaiter
+	waiting []*share
 }
 
-type budgetWaiter struct {
-	n     int
-	grant func()
+// share is part of a budget.
+type share struct {
+	n       int
+	granted func() // called when there are n octets, if they were not there at once
+	has     bool   // guarded by budget.mu
 }
 
-// take has grant called when there are n octets: at once, or by the goroutine that gives some back. At most what the budget had at its
-// beginning may be asked for.
-func (b *budget) take(n int, grant func()) {
+// take reports whether a share is granted at once. Otherwise its granted is called by a goroutine that gives some back. At most what
+// the budget had at its beginning may be asked for.
+func (b *budget) take(s *share) bool {
 	b.mu.Lock()
-	if len(b.waiting) > 0 || n > b.left {
-		b.waiting = append(b.waiting, budgetWaiter{n, grant})
-		b.mu.Unlock()
-		return
+	defer b.mu.Unlock()
+	if len(b.waiting) > 0 || s.n > b.left {
+		b.waiting = append(b.waiting, s)
+		return false
 	}
-	b.left -= n
-	b.mu.Unlock()
-	grant()
+	b.left -= s.n
+	s.has = true
+	return true
 }
 
-// put gives n octets back.
-func (b *budget) put(n int) {
+// put gives a share back, or takes back that it was asked for.
+func (b *budget) put(s *share) {
 	b.mu.Lock()
-	b.left += n
-	var served []budgetWaiter
-	for len(b.waiting) > 0 && b.waiting[0].n <= b.left {
-		b.left -= b.waiting[0].n
-		served = append(served, b.waiting[0])
-		b.waiting = b.waiting[1:]
+	if s.has {
+		b.left += s.n
+	} else {
+		b.waiting = slices.DeleteFunc(b.waiting, func(other *share) bool { return other == s })
 	}
+	served := 0
+	for _, w := range b.waiting {
+		if w.n > b.left {
+			break
+		}
+		b.left -= w.n
+		w.has = true
+		served++
+	}
+	// A copy, because what waits is moved.
+	grants := slices.Clone(b.waiting[:served])
+	b.waiting = slices.Delete(b.waiting, 0, served)
 	b.mu.Unlock()
-	for _, w := range served {
-		w.grant()
+	for _, w := range grants {
+		w.granted()
 	}
 }

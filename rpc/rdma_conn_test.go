@@ -44,10 +44,8 @@ func dialWith(t *testing.T, host *verbs.Host, address string, receives int) *ver
 	return qp
 }
 
-// send sends a Call of version 1 of the test program.
-func (p *rdmaPeer) send(xid, procedure uint32, h rpcrdma.Header, args func(e *xdr.Encoder)) {
-	p.t.Helper()
-	h.XID, h.Version, h.Credit = xid, rpcrdma.Version1, 64
+// call returns a call of the test program.
+func (p *rdmaPeer) call(xid, procedure uint32, args func(e *xdr.Encoder)) []byte {
 	c := callHeader{program: testProgram.Number, version: testProgram.Version}
 	var e xdr.Encoder
 	c.append(&e)
@@ -57,7 +55,15 @@ func (p *rdmaPeer) send(xid, procedure uint32, h rpcrdma.Header, args func(e *xd
 	b := e.Bytes()
 	binary.BigEndian.PutUint32(b, xid)
 	binary.BigEndian.PutUint32(b[atProcedure:], procedure)
-	if err := p.qp.Post(&verbs.Work{Op: verbs.OpSend, Data: append(h.Append(nil), b...)}); err != nil {
+	return b
+}
+
+// send sends a call by version 1.
+func (p *rdmaPeer) send(xid, procedure uint32, h rpcrdma.Header, args func(e *xdr.Encoder)) {
+	p.t.Helper()
+	h.XID, h.Version, h.Credit = xid, rpcrdma.Version1, 64
+	m := append(h.Append(nil), p.call(xid, procedure, args)...)
+	if err := p.qp.Post(&verbs.Work{Op: verbs.OpSend, Data: m}); err != nil {
 		p.t.Fatal(err)
 	}
 }

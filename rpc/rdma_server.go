@@ -47,12 +47,12 @@ func (s *Server) ServeRequest(r *verbs.Request) error {
 		Peer: rpcrdma.ParsePrivate(r.Private), MaxCall: s.opts.MaxCall, MaxReply: s.opts.MaxCall,
 		First: partTime, PartTime: partTime, GiveUp: usualTimeout,
 	}
-	c := &rdmaServer{server: s, host: hostOf(r.RemoteAddr()), held: make(map[*rpcrdma.Incoming]int)}
+	c := &rdmaServer{server: s, host: hostOf(r.RemoteAddr()), held: make(map[*rpcrdma.Incoming]*share)}
 	c.ctx, c.cancel = context.WithCancel(s.ctx)
 	defer c.cancel()
 	c.cq = verbs.NewCompletionQueue()
 	if err := s.enter(c); err != nil {
-		r.Reject(c.ctx, nil)
+		r.TurnAway(nil)
 		return err
 	}
 	defer s.leave(c)
@@ -98,15 +98,17 @@ type rdmaServer struct {
 	active atomic.Int64 // when something has come, in nanoseconds: as of the last look
 	seen   uint64       // of Server.look
 
-	// held is what items that are being fetched have of the server's budget. Of the goroutine that has the turn.
-	held map[*rpcrdma.Incoming]int
+	// held is what calls whose items are being fetched have of the server's budget, or wait for. Of the goroutine that has
+	// the turn.
+	held map[*rpcrdma.Incoming]*share
 
 	life sync.Mutex
 	// Guarded by life.
 	ready    bool // the queue pair is there
 	draining bool // no more calls are carried out
 	closed   error
-	inWork   int
+	inWork   int // calls
+	fetching int // likewise: those in held
 }
 
 // accepted begins to drive the connection, unless it was closed while it was set up.
@@ -135,9 +137,19 @@ func (c *rdmaServer) place(in *rpcrdma.Incoming) {
 		c.tell(rdmaEvent{kind: rdmaFail, in: in, report: rpcrdma.Report{Code: rpcrdma.CodeBadXDR}})
 		return
 	}
-	n := in.ItemsLength()
-	c.held[in] = n
-	c.server.budget.take(n, func() { c.tell(rdmaEvent{kind: rdmaPlace, in: in}) })
+	place := rdmaEvent{kind: rdmaPlace, in: in}
+	// A goroutine that gives memory back has the turn of another connection, and does not stay for the work of this one.
+	share := &share{n: in.ItemsLength(), granted: func() {
+		c.add(place)
+		go c.flush()
+	}}
+	c.held[in] = share
+	c.life.Lock()
+	c.fetching++
+	c.life.Unlock()
+	if c.server.budget.take(share) {
+		c.add(place)
+	}
 }
 
 // takesItems reports whether the procedure of a call takes as many items as have been sent by themselves.
@@ -158,28 +170,32 @@ func (s *Server) takesItems(in *rpcrdma.Incoming) bool {
 
 // deliver has a call carried out.
 func (c *rdmaServer) deliver(in *rpcrdma.Incoming) {
+	share := c.held[in]
 	c.life.Lock()
 	takes := !c.draining
 	if takes {
 		c.inWork++
+		if share != nil {
+			c.fetching--
+		}
 	}
 	c.life.Unlock()
 	if !takes {
 		return // the client sends it again over another connection
 	}
-	n := c.held[in]
 	delete(c.held, in)
 	call := c.server.pool.Get().(*serverCall)
-	call.in, call.fetched = in, n
+	call.in, call.share = in, share
 	c.server.arrived(c, call, record{b: in.Message}, in.Items)
 }
 
 func (c *rdmaServer) returned(*rpcrdma.Call) {}
 
-// ended gives back what was being fetched.
+// ended gives back what was being fetched, and what is waited for.
 func (c *rdmaServer) ended() {
-	for in, n := range c.held {
-		c.server.budget.put(n)
+	for in, share := range c.held {
+		c.server.budget.put(share)
+		c.machine.Fail(time.Time{}, in, rpcrdma.Report{}) // which gives its memory back
 		delete(c.held, in)
 	}
 }
@@ -219,8 +235,8 @@ func (c *rdmaServer) refuse(call *serverCall) {
 }
 
 func (c *rdmaServer) done(call *serverCall) {
-	if call.fetched > 0 {
-		c.server.budget.put(call.fetched)
+	if call.share != nil {
+		c.server.budget.put(call.share)
 	}
 	c.life.Lock()
 	c.inWork--
@@ -237,7 +253,7 @@ func (c *rdmaServer) malformed() {}
 func (c *rdmaServer) idle() bool {
 	c.life.Lock()
 	defer c.life.Unlock()
-	return c.inWork == 0
+	return c.inWork == 0 && c.fetching == 0
 }
 
 func (c *rdmaServer) lastActive() int64 { return c.active.Load() }

@@ -14,7 +14,7 @@ type serverCall struct {
 	server    *Server
 	conn      serverCarrier
 	in        *rpcrdma.Incoming // over RDMA
-	fetched   int               // likewise: what it has of the server's budget
+	share     *share            // likewise: what it has of the server's budget
 	misplaced bool              // likewise: an item was sent by itself at a place where none may be
 	rec       record            // the message
 	items     []xdr.Item
