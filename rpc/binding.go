@@ -36,7 +36,8 @@ type CallOptions struct {
 	// client's is used for that, and copied. With Direct, a call whose context ends waits for its reply, or, after
 	// [ClientOptions.Timeout], for the end of the connection: until then the server may use the caller's memory.
 	Direct bool
-	// MaxResults bounds the encoded results, without that item. 0: as [Procedure.MaxResults] says.
+	// MaxResults bounds the encoded results, without the item that goes into Into. 0: as [Procedure.MaxResults] says; without Into,
+	// results with an item by reference may be as long as [ClientOptions.MaxReply] allows.
 	MaxResults int
 }
 
@@ -48,8 +49,8 @@ type CallOptions struct {
 // write of args in progress, and ends the connection if the server takes nothing of it for a second.
 //
 // Each error is a [CallError]. Within it are the error of ctx, [ErrLost], [ErrProcedureUnavailable], [ErrGarbageArgs], [ErrSystem],
-// [ErrTooLong], [ErrReply], [ErrClosed], a [ProgramError], [AuthError] or [VersionError], or an [xdr.Error] if the results
-// cannot be decoded.
+// [ErrTooLong], [ErrReply], [ErrClosed], a [ProgramError], [AuthError] or [VersionError], an [rpcrdma.PeerError] if a server over RDMA
+// cannot take the call or send the reply, or an [xdr.Error] if the results cannot be decoded.
 //
 // What results keep of the message, as an opaque does, is theirs for good.
 func (b *Binding) Call(ctx context.Context, procedure uint32, args xdr.Marshaler, results xdr.Unmarshaler, o *CallOptions) error {
@@ -74,6 +75,7 @@ func (b *Binding) call(ctx context.Context, procedure uint32, args xdr.Marshaler
 			call.maxResults = o.MaxResults
 		}
 	}
+	call.anyLength = len(call.into) == 0 && (o == nil || o.MaxResults == 0) && call.procedure != nil && call.procedure.BulkResults > 0
 	call.enc.Reset(append(call.enc.Bytes()[:0], b.header...))
 	if args != nil {
 		args.MarshalXDR(&call.enc)
@@ -103,6 +105,8 @@ type clientCall struct {
 	carrier carrier // that has it; guarded by Client.mu
 	direct  bool    // CallOptions.Direct
 	lent    lent    // over RDMA
+	// anyLength says that the results have an item by reference, without a place or a bound of its own.
+	anyLength bool
 
 	// done has one when the call has ended, with either a reply or an error.
 	done  chan struct{}

@@ -198,9 +198,22 @@ func (r *rdmaOutgoing) returned() {
 		}
 	case errors.Is(r.Err, rpcrdma.ErrCancelled):
 	default:
-		client.failed(c.xid, r.Err)
+		client.failed(c.xid, withRemedy(r.Err))
 	}
 	r.done <- struct{}{}
+}
+
+// withRemedy says what helps against an ERROR of the server, if this side can do something. Version 1 has one code for most reasons.
+func withRemedy(err error) error {
+	refused, ok := err.(*rpcrdma.PeerError)
+	switch {
+	case !ok:
+	case refused.Version == rpcrdma.Version1 && refused.Report.Code == rpcrdma.CodeChunk:
+		return fmt.Errorf("%w: if the results can be longer than Into or MaxResults, raise these", err)
+	case refused.Report.Code == rpcrdma.CodeWriteResource, refused.Report.Code == rpcrdma.CodeReplyResource:
+		return fmt.Errorf("%w: give a longer Into, or raise MaxResults", err)
+	}
+	return err
 }
 
 // lent is what a call over RDMA gives to the peer, besides its inline bytes. Unless the caller said that the peer may use
@@ -243,6 +256,9 @@ func (l *lent) carry(c *clientCall, s *rdmaClient) {
 	r.conn, r.of, l.call = s, c, r
 	r.Head, r.Items, r.Direct = c.out.inline, l.items, c.direct
 	r.MaxReply = maxReplyHeader + c.maxResults
+	if c.anyLength {
+		r.MaxReply = max(r.MaxReply, s.config.MaxReply)
+	}
 	switch {
 	case l.into != nil:
 		r.into[0] = l.into.B

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/dgrdma/dgrdma/rpcrdma"
 	"github.com/dgrdma/dgrdma/verbs"
 )
 
@@ -52,6 +54,29 @@ func TestRDMAManyCredits(t *testing.T) {
 			})
 		}
 		all.Wait()
+	})
+}
+
+// TestRDMAWithoutInto checks that an item of results arrives without a place of its own, as over TCP, and that the error of a call
+// whose results have no room says what helps.
+func TestRDMAWithoutInto(t *testing.T) {
+	overRDMA(t, func(t *testing.T, so *ServerOptions, co *ClientOptions, transport string) {
+		_, address := serveRDMA(t, &service{}, so)
+		b := dial(t, address, co).Bind(testProgram, None)
+		for _, n := range []int{100, 5000, 100000, 1 << 20} {
+			for _, o := range []*CallOptions{nil, {MaxResults: n + 100}, {Direct: true}} {
+				var out data
+				if err := b.Call(t.Context(), procRead, num(n), &out, o); err != nil || len(out.b) != n {
+					t.Errorf("%d octets: %d octets: %v", n, len(out.b), err)
+				}
+			}
+			var out data
+			err := b.Call(t.Context(), procRead, num(n), &out, &CallOptions{Into: make([]byte, 50)})
+			var refused *rpcrdma.PeerError
+			if !errors.As(err, &refused) || !strings.Contains(err.Error(), "Into") {
+				t.Errorf("%d octets into 50: %v", n, err)
+			}
+		}
 	})
 }
 
