@@ -95,12 +95,11 @@ func TestRDMALateCalls(t *testing.T) {
 		if err := b.Call(t.Context(), procAdd, num(1), num(0), nil); err != nil {
 			t.Fatal(err)
 		}
+		server := onlyConn(t, s)
 		client.mu.Lock()
 		client.attempts = 0
 		conn := client.carrier.(*rdmaClient)
-		client.mu.Unlock()
-		onlyConn(t, s).close(errEvicted)
-		client.mu.Lock()
+		server.close(errEvicted)
 		<-conn.done // and client.lost waits for the lock
 		call := newClientCall().(*clientCall)
 		call.procedure = &testProgram.Procedures[0]
