@@ -12,7 +12,7 @@ type Call struct {
 	Procedure uint32
 	Auth      Auth // its body is part of the message
 
-	dec     xdr.Decoder // of the message; behind the header when the handler gets it
+	dec     xdr.Decoder // of the message; after the header when the handler gets it
 	enc     xdr.Encoder // of the reply
 	peer    peer
 	buffers []*memory

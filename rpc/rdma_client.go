@@ -159,7 +159,7 @@ func (s *rdmaClient) ended()                    {}
 // returned takes a call back from the machine.
 func (s *rdmaClient) returned(c *rpcrdma.Call) { c.Done(c) }
 
-// rdmaCall is a call with a machine. It is used again, but for those that were cancelled.
+// rdmaOutgoing is a call with a machine. It is used again, but for those that were cancelled.
 type rdmaOutgoing struct {
 	rpcrdma.Call
 	conn *rdmaClient

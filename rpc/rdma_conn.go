@@ -36,7 +36,7 @@ type rdmaConn struct {
 	machine  *rpcrdma.Machine
 	events   []rdmaEvent
 	works    []verbs.Work      // that are not posted
-	receives []verbs.Receive   // likewise
+	receives []verbs.Receive   // that are not posted
 	posted   []*rpcrdma.Buffer // receives that are not complete, in order
 	size     int               // of receives
 	timer    *time.Timer       // of Machine.Tick

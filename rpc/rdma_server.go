@@ -108,7 +108,7 @@ type rdmaServer struct {
 	draining bool // no more calls are carried out
 	closed   error
 	inWork   int // calls
-	fetching int // likewise: those in held
+	fetching int // calls that are in held
 }
 
 // accepted begins to drive the connection, unless it was closed while it was set up.

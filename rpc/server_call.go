@@ -14,8 +14,8 @@ type serverCall struct {
 	server    *Server
 	conn      serverCarrier
 	in        *rpcrdma.Incoming // over RDMA
-	share     *share            // likewise: what it has of the server's budget
-	misplaced bool              // likewise: an item was sent by itself at a place where none may be
+	share     *share            // over RDMA: what it has of the server's budget
+	misplaced bool              // over RDMA: an item was sent by itself at a place where none may be
 	rec       record            // the message
 	items     []xdr.Item
 	header    callHeader
