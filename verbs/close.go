@@ -30,6 +30,9 @@ const closeTime = 10 * time.Second
 func (q *QueuePair) Shutdown(ctx context.Context) error {
 	// Over TLS even the end of a direction may wait for the peer.
 	defer context.AfterFunc(ctx, func() { q.conn.Abort() })()
+	if ctx.Err() != nil {
+		q.conn.Abort() // here, as the peer might close its side before the goroutine of AfterFunc runs
+	}
 	q.mu.Lock()
 	first := !q.closing
 	q.closing = true

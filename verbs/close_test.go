@@ -267,13 +267,16 @@ func TestQuestionBehindTheClose(t *testing.T) {
 }
 
 // TestShutdownSaysWhatItWaitedFor checks that the error of a close that did not end in time says so, in addition to the context's (S9).
+// Of a context that has ended already it says so each time, however fast the peer closes its side.
 func TestShutdownSaysWhatItWaitedFor(t *testing.T) {
-	e := connect(t, nil, nil)
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	err := e.a.Shutdown(ctx)
-	if !errors.Is(err, context.Canceled) || err == context.Canceled || !strings.HasPrefix(err.Error(), "close "+e.a.String()+": not all that was posted was done in time") {
-		t.Errorf("%v", err)
+	for range 100 {
+		e := connect(t, nil, nil)
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		err := e.a.Shutdown(ctx)
+		if !errors.Is(err, context.Canceled) || err == context.Canceled || !strings.HasPrefix(err.Error(), "close "+e.a.String()+": not all that was posted was done in time") {
+			t.Fatalf("%v", err)
+		}
 	}
 }
 
