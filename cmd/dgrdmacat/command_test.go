@@ -11,7 +11,7 @@ import (
 func TestFlagsHaveOneMeaning(t *testing.T) {
 	// What has two meanings has them from other programs: filters of tcpdump's kind, rdma-core's rping, iperf3's and ping's -i.
 	meanings := map[string][]string{
-		"addr": {"address", "addresses"}, "id": {"IDS", "N"}, "op": {"operation", "what", "operations"}, "port": {"ports"},
+		"addr": {"address", "addresses"}, "id": {"IDS", "N"}, "op": {"operation", "what", "operations"}, "port": {"ports", "port"},
 		"i": {"interface", "time"}, "c": {"", "int"}, "o": {"FILE", "file"},
 		"verify": {"", "value"}, "to": {"URL", "address"}, "serve": {"URL", "address"}, "local": {"URL", "address"},
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -40,13 +41,6 @@ var completionCommand = command{
 // helpSummary is about the only command that is none of commands.
 const helpSummary = "explain a command"
 
-func commandNames() (names []string) {
-	for _, c := range commands {
-		names = append(names, c.name)
-	}
-	return names
-}
-
 // wordsFor returns what a flag's value is one of, as the shell writes it, or nothing.
 // listed makes a list of what a shell command prints.
 func wordsFor(f *flag.Flag, listed string) string {
@@ -74,14 +68,21 @@ func bashCompletion() string {
 		fs.VisitAll(func(f *flag.Flag) {
 			all = append(all, dashes(f.Name))
 			if words := wordsFor(f, "$(%s)"); words != "" {
-				fmt.Fprintf(&values, "    %s,%s) words=\"%s\" ;;\n", c.name, dashes(f.Name), words)
+				fmt.Fprintf(&values, "    %q,%s) words=\"%s\" ;;\n", c.name, dashes(f.Name), words)
 			} else if isAddress(f) {
-				fmt.Fprintf(&values, "    %s,%s) return ;;\n", c.name, dashes(f.Name))
+				fmt.Fprintf(&values, "    %q,%s) return ;;\n", c.name, dashes(f.Name))
 			}
 		})
-		fmt.Fprintf(&flags, "    %s) flags=\"%s\" ;;\n", c.name, strings.Join(all, " "))
+		fmt.Fprintf(&flags, "    %q) flags=\"%s\" ;;\n", c.name, strings.Join(all, " "))
 		if c.words != nil {
-			fmt.Fprintf(&arguments, "    %s,2) words=\"%s\" ;;\n", c.name, strings.Join(c.words(), " "))
+			fmt.Fprintf(&arguments, "    %q,2) words=\"%s\" ;;\n", c.name, strings.Join(c.words(), " "))
+		}
+	}
+	var seconds strings.Builder
+	for _, name := range commandNames() {
+		if parts := wordsAfter(name); parts != nil {
+			fmt.Fprintf(&arguments, "    %s,2|help,3|man,3) [ \"${COMP_WORDS[COMP_CWORD-1]}\" = %[1]s ] && words=\"%s\" ;;\n", name, strings.Join(parts, " "))
+			fmt.Fprintf(&seconds, "    %s) [ \"$COMP_CWORD\" -gt 2 ] && command=\"%[1]s ${COMP_WORDS[2]}\" ;;\n", name)
 		}
 	}
 	return `_dgrdmacat() {
@@ -96,6 +97,8 @@ func bashCompletion() string {
     COMPREPLY=($(compgen -W "` + names + `" -- "$word"))
     return
   fi
+  case $command in
+` + seconds.String() + `  esac
   case $command in
 ` + flags.String() + `  esac
   case $command,$COMP_CWORD in
@@ -127,9 +130,19 @@ func fishCompletion() string {
 	}
 	var b strings.Builder
 	offer := func(name, summary string, words []string) {
-		fmt.Fprintf(&b, "complete -c dgrdmacat -n __fish_use_subcommand -f -a %s -d %s\n", name, quote(summary))
+		if group, part, two := strings.Cut(name, " "); two {
+			others := "; and not __fish_seen_subcommand_from " + strings.Join(wordsAfter(group), " ")
+			fmt.Fprintf(&b, "complete -c dgrdmacat -n '%s%s' -f -a %s -d %s\n", fishSeen(group), others, part, quote(summary))
+		} else {
+			fmt.Fprintf(&b, "complete -c dgrdmacat -n __fish_use_subcommand -f -a %s -d %s\n", name, quote(summary))
+		}
 		if words != nil {
-			fmt.Fprintf(&b, "complete -c dgrdmacat -n '__fish_seen_subcommand_from %s' -f -a %s\n", name, quote(strings.Join(words, " ")))
+			fmt.Fprintf(&b, "complete -c dgrdmacat -n '%s' -f -a %s\n", fishSeen(name), quote(strings.Join(words, " ")))
+		}
+	}
+	for _, name := range commandNames() {
+		if about := groups[name]; about != "" {
+			offer(name, about, nil)
 		}
 	}
 	offer("help", helpSummary, commandNames())
@@ -153,8 +166,23 @@ func fishCompletion() string {
 			} else if value != "" {
 				kind = "-r " + kind
 			}
-			fmt.Fprintf(&b, "complete -c dgrdmacat -n '__fish_seen_subcommand_from %s' %s %s -d %s\n", c.name, kind, f.Name, quote(strings.ReplaceAll(text, "\n", " ")))
+			fmt.Fprintf(&b, "complete -c dgrdmacat -n '%s' %s %s -d %s\n", fishSeen(c.name), kind, f.Name, quote(strings.ReplaceAll(text, "\n", " ")))
 		})
 	}
 	return b.String()
+}
+
+// fishSeen is fish's condition that a command is typed. A command may have the name that another one has in its group.
+func fishSeen(name string) string {
+	first, second, two := strings.Cut(name, " ")
+	seen := "__fish_seen_subcommand_from " + first
+	if two {
+		return seen + "; and __fish_seen_subcommand_from " + second
+	}
+	for _, other := range commandNames() {
+		if slices.Contains(wordsAfter(other), name) {
+			seen += "; and not __fish_seen_subcommand_from " + other
+		}
+	}
+	return seen
 }

@@ -36,6 +36,12 @@ func TestBashCompletes(t *testing.T) {
 		"completion z":            "zsh",
 		"help ":                   names + " help",
 		"man re":                  "report",
+		"nfs ":                    strings.Join(wordsAfter("nfs"), " "),
+		"help nfs se":             "serve",
+		"man nfs ser":             "serve",
+		"nfs serve --squash ":     "root none all",
+		"nfs serve --tc":          "--tcp-port",
+		"nfs serve ":              "trace.pcap",
 		"man --dir ":              "trace.pcap",
 		"serve --profile ":        "native fpga opencpi opencpi2 opencpi-legacy",
 		"bench --profile open":    "opencpi opencpi-legacy",
@@ -134,6 +140,8 @@ func TestFishOffersWords(t *testing.T) {
 		"'__fish_seen_subcommand_from bench' -x -a 'native fpga opencpi opencpi-legacy' -l profile -d ",
 		"'__fish_seen_subcommand_from decode' -x -a '(ls /sys/class/net)' -s i -d ",
 		"'__fish_seen_subcommand_from bench' -r -l seconds -d ",
+		"'__fish_seen_subcommand_from nfs; and __fish_seen_subcommand_from serve' -x -a 'root none all' -l squash -d ",
+		"'__fish_seen_subcommand_from serve; and not __fish_seen_subcommand_from nfs' -x -a 'any connected' -l accept -d ",
 		"'__fish_seen_subcommand_from bench' -x -l to -d ",
 	} {
 		if !slices.ContainsFunc(lines, func(s string) bool { return strings.Contains(s, want) }) {

@@ -21,7 +21,7 @@ PATH, and go install puts programs into $(go env GOPATH)/bin.
 		dir := fs.String("dir", "", "write all pages into this `directory`, made if need be")
 		return func(_ context.Context, std *stdio, args []string) error {
 			switch {
-			case len(args) > 1, len(args) == 1 && *dir != "":
+			case len(args) > 0 && *dir != "":
 				return badUsage("one COMMAND, or --dir for all")
 			case *dir != "":
 				return writePages(*dir)
@@ -29,11 +29,14 @@ PATH, and go install puts programs into $(go env GOPATH)/bin.
 				_, err := fmt.Fprint(std.out, overviewPage())
 				return err
 			}
-			c := commandNamed(args[0])
-			if c == nil {
-				return noCommand(args[0])
+			c, rest, err := find(args)
+			if err == nil && len(rest) > 0 {
+				err = badUsage("one COMMAND, or --dir for all")
 			}
-			_, err := fmt.Fprint(std.out, c.page())
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprint(std.out, c.page())
 			return err
 		}
 	},
@@ -47,7 +50,7 @@ func writePages(dir string) error {
 		return err
 	}
 	for _, c := range commands {
-		if err := writeWholeText(filepath.Join(dir, "dgrdmacat-"+c.name+".1"), c.page()); err != nil {
+		if err := writeWholeText(filepath.Join(dir, "dgrdmacat-"+c.hyphened()+".1"), c.page()); err != nil {
 			return err
 		}
 	}
@@ -59,7 +62,7 @@ func overviewPage() string {
 	b.WriteString(".TH DGRDMACAT 1\n.SH NAME\ndgrdmacat \\- one\\-sided writes over plain Ethernet and UDP\n" +
 		".SH SYNOPSIS\n.B dgrdmacat\n.I COMMAND\n[flags] [arguments]\n.SH COMMANDS\n")
 	for _, c := range commands {
-		fmt.Fprintf(&b, ".TP\n.BR dgrdmacat\\-%s (1)\n%s\n", c.name, roff(c.summary))
+		fmt.Fprintf(&b, ".TP\n.BR dgrdmacat\\-%s (1)\n%s\n", roff(c.hyphened()), roff(c.summary))
 	}
 	b.WriteString(exitSection)
 	return b.String()
@@ -83,7 +86,7 @@ a terminal gets lines of text only.
 // page is the command's man page.
 func (c *command) page() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, ".TH DGRDMACAT-%s 1\n.SH NAME\ndgrdmacat\\-%s \\- %s\n", strings.ToUpper(c.name), c.name, roff(c.summary))
+	fmt.Fprintf(&b, ".TH DGRDMACAT-%s 1\n.SH NAME\ndgrdmacat\\-%s \\- %s\n", strings.ToUpper(c.hyphened()), roff(c.hyphened()), roff(c.summary))
 	fmt.Fprintf(&b, ".SH SYNOPSIS\n.B %s\n.SH DESCRIPTION\n", roff(c.usage()))
 	inBlock := false
 	for line := range strings.Lines(c.about) {

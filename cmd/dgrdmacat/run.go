@@ -44,6 +44,7 @@ func init() {
 		&pingCommand,
 		&rpingCommand,
 		&benchCommand,
+		&nfsServeCommand,
 		&topCommand,
 		&decodeCommand,
 		&reportCommand,
@@ -67,13 +68,20 @@ func run(ctx context.Context, args []string, std *stdio) int {
 	case asksForHelp(args[0]) && (len(args) < 2 || asksForHelp(args[1])):
 		return std.ended("dgrdmacat help", usage(std.out))
 	case asksForHelp(args[0]):
-		args = []string{args[1], "-h"}
+		words := 2
+		if wordsAfter(args[1]) != nil {
+			words = min(3, len(args))
+		}
+		args = append(slices.Clone(args[1:words]), "-h")
 	}
-	c := commandNamed(args[0])
-	if c == nil {
-		return std.ended("dgrdmacat", noCommand(args[0]))
+	if len(args) > 1 && asksForHelp(args[1]) && wordsAfter(args[0]) != nil {
+		return std.ended("dgrdmacat help", groupUsage(std.out, args[0]))
 	}
-	return std.ended("dgrdmacat "+c.name, c.run(ctx, std, args[1:]), args[1:]...)
+	c, rest, err := find(args)
+	if err != nil {
+		return std.ended("dgrdmacat", err)
+	}
+	return std.ended("dgrdmacat "+c.name, c.run(ctx, std, rest), rest...)
 }
 
 // ended says why a command with such arguments failed, if it did, and returns the exit code.
@@ -116,19 +124,6 @@ func asksForHelp(arg string) bool {
 
 func asksForVersion(arg string) bool {
 	return slices.Contains([]string{"-v", "-version", "--version"}, arg)
-}
-
-func noCommand(name string) error {
-	return badUsage("no command %q%s \"dgrdmacat\" lists its commands", name, didYouMean(closest(name, commandNames())))
-}
-
-func commandNamed(name string) *command {
-	for _, c := range commands {
-		if c.name == name {
-			return c
-		}
-	}
-	return nil
 }
 
 func usage(w io.Writer) error {

@@ -288,7 +288,7 @@ func helps(t *testing.T) map[string]string {
 		return printed[0]
 	}
 	help := make(map[string]string)
-	for _, m := range regexp.MustCompile(`(?m)^  ([a-z]+) `).FindAllStringSubmatch(ask("dgrdmacat help"), -1) {
+	for _, m := range regexp.MustCompile(`(?m)^  ([a-z]+(?: [a-z]+)?)  `).FindAllStringSubmatch(ask("dgrdmacat help"), -1) { // some names have two words
 		help[m[1]] = ask("dgrdmacat help " + m[1])
 	}
 	if len(help) < 15 {
@@ -313,6 +313,9 @@ func (c span) check(s *session, help map[string]string, inBlocks map[string]bool
 		return fmt.Errorf("a command that no block has: put it into one")
 	case w[0] == "dgrdmacat" && len(w) > 1:
 		w = w[1:]
+		if len(w) > 1 && help[w[0]+" "+w[1]] != "" { // a name of two words
+			w = append([]string{w[0] + " " + w[1]}, w[2:]...)
+		}
 		if help[w[0]] == "" {
 			return fmt.Errorf("dgrdmacat has no command %s", w[0])
 		}

@@ -1,0 +1,164 @@
+package main
+
+import (
+	"net"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/dgrdma/dgrdma/nfs3"
+	"github.com/dgrdma/dgrdma/rpc"
+)
+
+// startNFS starts a server of a directory as a process, and returns where it serves over RDMA and over TCP.
+func startNFS(t *testing.T, dir string, flags ...string) (p *process, rdma, tcp string) {
+	t.Helper()
+	p = asProcess(t, append([]string{"nfs", "serve", "--listen", "127.0.0.1", "--port", "0", "--tcp-port", "0", dir}, flags...)...)
+	rdma, tcp = startsNFS(t, p)
+	return p, rdma, tcp
+}
+
+func startsNFS(t *testing.T, p *process) (rdma, tcp string) {
+	t.Helper()
+	p.start()
+	serves := regexp.MustCompile(`on (rdma:\S+) and (tcp:\S+)\n(?s:.*)over TCP:  mount .*\n`)
+	eventually(t, "it serves", func() bool {
+		at := serves.FindStringSubmatch(p.err.String())
+		if at != nil {
+			rdma, tcp = at[1], at[2]
+		}
+		return at != nil
+	})
+	return rdma, tcp
+}
+
+// TestNFSServe checks that a directory is served over RDMA and TCP, that the lines that mount it name both ports, that calls are printed
+// with -v, and that a server ends well at SIGINT while clients are connected.
+func TestNFSServe(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	p, rdma, tcp := startNFS(t, dir, "-v")
+	for name, address := range map[string]string{"rdma": rdma, "tcp": tcp} {
+		c, err := nfs3.Dial(t.Context(), address, "/export", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		v, err := nfs3.NewVolume(t.Context(), c, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		os.Chmod(dir, 0o777) // root's calls are those of another user
+		if err := v.WriteFile(name, []byte("by "+name), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if b, err := os.ReadFile(filepath.Join(dir, name)); string(b) != "by "+name {
+			t.Errorf("%q, %v", b, err)
+		}
+		if s := p.out.String(); !strings.Contains(s, " over "+name) || !strings.Contains(s, ": NFS WRITE\n") || !strings.Contains(s, ": MOUNT MNT\n") {
+			t.Errorf("with -v: %s", s)
+		}
+	}
+	_, rdmaPort, _ := net.SplitHostPort(strings.TrimPrefix(rdma, "rdma:"))
+	_, tcpPort, _ := net.SplitHostPort(strings.TrimPrefix(tcp, "tcp:"))
+	for _, want := range []string{
+		"over RDMA: mount -t nfs -o vers=3,rdma,port=" + rdmaPort + ",nolock,mountproto=tcp,mountport=" + tcpPort + " 127.0.0.1:/export /mnt\n",
+		"over TCP:  mount -t nfs -o vers=3,proto=tcp,port=" + tcpPort + ",nolock,mountproto=tcp,mountport=" + tcpPort + " 127.0.0.1:/export /mnt\n",
+	} {
+		if !strings.Contains(p.err.String(), want) {
+			t.Errorf("no line %s in %s", want, &p.err)
+		}
+	}
+	p.Process.Signal(os.Interrupt)
+	if code := p.code(); code != exitOK || strings.Contains(p.err.String(), "dgrdmacat nfs serve: ") {
+		t.Errorf("code %d: %s", code, &p.err)
+	}
+}
+
+// TestNFSServeReadOnly checks that --read-only lets no client change anything, and --export has its path.
+func TestNFSServeReadOnly(t *testing.T) {
+	t.Parallel()
+	p, rdma, _ := startNFS(t, t.TempDir(), "--read-only", "--squash", "all", "--export", "/data")
+	c, err := nfs3.Dial(t.Context(), rdma, "/data", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	v, err := nfs3.NewVolume(t.Context(), c, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := v.Mkdir("x", 0o755); nfs3.StatusOf(err) != nfs3.ErrROFS {
+		t.Error(err)
+	}
+	if !strings.Contains(p.err.String(), " as /data for reading on ") {
+		t.Error(&p.err)
+	}
+}
+
+// TestNFSServeUntold checks that a server that cannot print what -v has it print ends, and says so.
+func TestNFSServeUntold(t *testing.T) {
+	t.Parallel()
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer full.Close()
+	p := asProcess(t, "nfs", "serve", "-v", "--listen", "127.0.0.1", "--port", "0", "--tcp-port", "0", t.TempDir())
+	p.Stdout = full
+	_, at := startsNFS(t, p)
+	if c, err := nfs3.Dial(t.Context(), at, "/export", &nfs3.ClientOptions{RPC: &rpc.ClientOptions{NoReconnect: true}}); err == nil {
+		c.Close()
+	}
+	if code := p.code(); code != exitError || !strings.Contains(p.err.String(), "dgrdmacat nfs serve: ended since nobody is told what happens: ") {
+		t.Errorf("code %d: %s", code, &p.err)
+	}
+}
+
+// TestNFSMistakes checks what commands of NFS say of mistakes, in one line.
+func TestNFSMistakes(t *testing.T) {
+	t.Parallel()
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	_, port, _ := net.SplitHostPort(taken.Addr().String())
+	dir := t.TempDir()
+	for _, c := range []struct {
+		args string
+		code int
+		says string
+	}{
+		{"nfs", exitUsage, "nfs what? There are serve"},
+		{"nfs srve", exitUsage, `no command "nfs srve": did you mean serve? "dgrdmacat nfs -h" lists its commands`},
+		{"help nfs srve", exitUsage, `no command "nfs srve"`},
+		{"man nfs", exitUsage, "nfs what?"},
+		{"man bench ping", exitUsage, "one COMMAND"},
+		{"nfs serve", exitUsage, "which directory? Give one DIR"},
+		{"nfs serve --squash some x", exitUsage, "--squash some: need one of root, none, all"},
+		{"nfs serve --listen eth0 x", exitUsage, "--listen eth0: need an IP address of this machine"},
+		{"nfs serve --listen 10.0.0.1:2049 x", exitUsage, "ports are --port and --tcp-port"},
+		{"nfs serve --port 65536 x", exitUsage, "--port 65536: need 0 to 65535"},
+		{"nfs serve --tcp-port -1 x", exitUsage, "--tcp-port -1: need 0 to 65535"},
+		{"nfs serve --port 2049 x", exitUsage, "--port and --tcp-port are both 2049"},
+		{"nfs serve --export data x", exitUsage, "--export data: need a path such as /export"},
+		{"nfs serve " + dir + "/nothing", exitError, "nothing: no such file or directory"},
+		{"nfs serve /proc/self/status", exitError, "/proc/self/status: not a directory"},
+		{"nfs serve --listen 192.0.2.77 --port 0 " + dir, exitError, "no interface of this machine has the address"},
+		{"nfs serve --listen 127.0.0.1 --port " + port + " " + dir, exitError, "another socket has the port; choose one, or 0 for any, with --port"},
+		{"nfs serve --listen 127.0.0.1 --port 0 --tcp-port " + port + " " + dir, exitError, "another socket has the port; choose one, or 0 for any, with --tcp-port"},
+	} {
+		code, out, stderr := runFor(t, patient(t), strings.Fields(c.args)...)
+		if code != c.code || out != "" || !strings.Contains(stderr, c.says) || strings.Count(stderr, "\n") != 1 {
+			t.Errorf("%s: code %d, %s%s", c.args, code, out, stderr)
+		}
+	}
+	for args, says := range map[string]string{"nfs -h": "usage: dgrdmacat nfs COMMAND", "help nfs": "  serve  ", "help nfs serve": "usage: dgrdmacat nfs serve [flags] DIR", "man nfs serve": ".TH DGRDMACAT-NFS-SERVE 1"} {
+		if code, out, stderr := runFor(t, t.Context(), strings.Fields(args)...); code != exitOK || !strings.Contains(out, says) {
+			t.Errorf("%s: code %d, %s%s", args, code, out, stderr)
+		}
+	}
+}
