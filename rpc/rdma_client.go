@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
 	"time"
 
@@ -127,6 +128,15 @@ func (s *rdmaClient) submit(c *clientCall) {
 		r.Err = rpcrdma.ErrLost
 		r.returned()
 	}
+}
+
+// flush lets callers that are about to call as well do so first: replies that came together wake their callers together, and the calls
+// that follow then go by one system call.
+func (s *rdmaClient) flush() {
+	if len(s.client.credits) > 1 {
+		runtime.Gosched()
+	}
+	s.rdmaConn.flush()
 }
 
 // withdraw takes a call back. It waits for the reply, or the end of the connection, if the call has lent memory of the

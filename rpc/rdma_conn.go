@@ -37,7 +37,8 @@ type rdmaConn struct {
 	events   []rdmaEvent
 	works    []verbs.Work      // that are not posted
 	receives []verbs.Receive   // that are not posted
-	posted   []*rpcrdma.Buffer // receives that are not complete, in order
+	posted   []*rpcrdma.Buffer // from first on: receives that are not complete, in order
+	first    int               // in posted
 	size     int               // of receives
 	timer    *time.Timer       // of Machine.Tick
 	tick     time.Time         // when the timer fires; zero: it does not
@@ -222,9 +223,9 @@ func (c *rdmaConn) hearAll() (lost bool) {
 func (c *rdmaConn) hear(now time.Time, e *rdmaEvent) bool {
 	switch e.kind {
 	case rdmaReceived:
-		b := c.posted[0]
-		c.posted[0] = nil
-		c.posted = c.posted[1:]
+		b := c.posted[c.first]
+		c.posted[c.first] = nil
+		c.first++
 		if e.err != nil {
 			rdmaPool{}.Put(b)
 			break
@@ -289,8 +290,16 @@ func (c *rdmaConn) do(a *rpcrdma.Action) {
 		}
 		c.works = append(c.works, w)
 	case rpcrdma.ActReceive:
-		buffers, receives := receiveBuffers(a.N, c.size)
-		c.posted, c.receives = append(c.posted, buffers...), append(c.receives, receives...)
+		if n := len(c.posted); n+a.N > cap(c.posted) {
+			c.posted = c.posted[:copy(c.posted, c.posted[c.first:])]
+			clear(c.posted[len(c.posted):n])
+			c.first = 0
+		}
+		for range a.N {
+			b := rdmaPool{}.Get(c.size)
+			c.posted = append(c.posted, b)
+			c.receives = append(c.receives, verbs.Receive{Data: b.B})
+		}
 	case rpcrdma.ActPlace:
 		c.user.place(a.In)
 	case rpcrdma.ActDeliver:

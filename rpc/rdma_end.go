@@ -48,10 +48,10 @@ func (c *rdmaConn) end() {
 	if c.timer != nil {
 		c.timer.Stop()
 	}
-	for _, b := range c.posted {
+	for _, b := range c.posted[c.first:] {
 		rdmaPool{}.Put(b)
 	}
-	c.posted = nil
+	c.posted, c.first = nil, 0
 	c.user.ended()
 	close(c.done)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"net"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -222,9 +223,20 @@ func (c *rdmaServer) reply(call *serverCall) {
 // replyLater is reply: the goroutine that has the turn looks for more.
 func (c *rdmaServer) replyLater(call *serverCall) { c.reply(call) }
 
+// answer lets handlers that are about to answer as well do so first, as [rdmaClient.flush] does.
 func (c *rdmaServer) answer(call *serverCall) {
 	c.reply(call)
+	if c.several() {
+		runtime.Gosched()
+	}
 	c.flush()
+}
+
+// several reports whether more than one call is in work.
+func (c *rdmaServer) several() bool {
+	c.life.Lock()
+	defer c.life.Unlock()
+	return c.inWork > 1
 }
 
 // refuse answers a call by an ERROR of the transport.
