@@ -202,3 +202,86 @@ func TestRDMASilentClients(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestRDMACreditsIgnored checks that a client that sends more calls than it was granted loses its connection, and no other client
+// notices.
+func TestRDMACreditsIgnored(t *testing.T) {
+	h := &service{entered: make(chan struct{}, 100), hold: make(chan struct{})}
+	s, address := serveRDMA(t, h, nil)
+	defer close(h.hold)
+	b := dial(t, address, nil).Bind(testProgram, None)
+	if err := b.Call(t.Context(), 0, nil, nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	p := dialPeer(t, address, 100)
+	for xid := range uint32(100) {
+		h := rpcrdma.Header{XID: xid, Version: rpcrdma.Version1, Credit: 64}
+		m := append(h.Append(nil), p.call(xid, procAdd, func(e *xdr.Encoder) { e.Uint32(1) })...)
+		if p.qp.Post(&verbs.Work{Op: verbs.OpSend, Data: m}) != nil {
+			break // the server has ended it
+		}
+	}
+	waitFor(t, "the connection ends", func() bool {
+		select {
+		case <-p.qp.Done():
+			return true
+		default:
+			return false
+		}
+	})
+	if err := b.Call(t.Context(), 0, nil, nil, nil); err != nil {
+		t.Error(err)
+	}
+	if n := s.Stats().Calls; n > 2+64 {
+		t.Errorf("%d calls were taken", n)
+	}
+}
+
+// TestRDMADuplicates checks that a call that comes again over another connection is carried out once: while it is in work, and afterwards.
+func TestRDMADuplicates(t *testing.T) {
+	overRDMA(t, func(t *testing.T, so *ServerOptions, co *ClientOptions, transport string) {
+		h := &service{entered: make(chan struct{}, 8), hold: make(chan struct{})}
+		s, address := serveRDMA(t, h, so)
+		co.Resend = true
+		c := dial(t, address, co)
+		b := c.Bind(testProgram, None)
+		if err := b.Call(t.Context(), 0, nil, nil, nil); err != nil {
+			t.Fatal(err)
+		}
+		sum := num(5)
+		added := func() int {
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			return h.sum
+		}
+		done := make(chan error, 1)
+		go func() { done <- b.Call(t.Context(), procAdd, num(5), sum, nil) }()
+		<-h.entered
+		onlyConn(t, s).qp.Abort()
+		waitFor(t, "the call comes again", func() bool { return s.Stats().Duplicates == 1 })
+		close(h.hold)
+		if err := <-done; err != nil || *sum != 5 || added() != 5 {
+			t.Errorf("the sum is %d, at the server %d: %v", *sum, added(), err)
+		}
+		// The connection ends when the next one is in work, or answered.
+		c.mu.Lock()
+		conn := c.carrier.(*rdmaClient)
+		c.attempts = 0
+		c.mu.Unlock()
+		server := onlyConn(t, s)
+		takeTurn(&server.rdmaConn)
+		go func() { done <- b.Call(t.Context(), procAdd, num(7), sum, nil) }()
+		waitInbox(&server.rdmaConn, 1)
+		aborted := make(chan struct{})
+		go func() {
+			defer close(aborted)
+			<-h.entered
+			conn.qp.Abort()
+		}()
+		server.run()
+		<-aborted
+		if err := <-done; err != nil || *sum != 12 || added() != 12 {
+			t.Errorf("the sum is %d, at the server %d: %v", *sum, added(), err)
+		}
+	})
+}
