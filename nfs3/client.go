@@ -148,10 +148,10 @@ func (c *Client) do(ctx context.Context, cred *Cred, procedure uint32, args xdr.
 	return nil
 }
 
-// checkName refuses a name that a server could not decode. What else is wrong with a name, the server
+// checkName refuses a name that servers need not decode: Linux's answers it by GARBAGE_ARGS. What else is wrong with a name, the server
 // says.
 func checkName(procedure uint32, name string) error {
-	if len(name) > maxArgName {
+	if len(name) > MaxName {
 		return fmt.Errorf("%s %.40q: %w", Program.Procedures[procedure].Name, name, ErrNameTooLong)
 	}
 	return nil
