@@ -1,8 +1,6 @@
 package siw
 
 import (
-	"bytes"
-	"crypto/sha256"
 	"fmt"
 	"net"
 	"strings"
@@ -10,7 +8,6 @@ import (
 
 	"github.com/dgrdma/dgrdma/nfs3"
 	"github.com/dgrdma/dgrdma/rpc"
-	"github.com/dgrdma/dgrdma/rpc/portmap"
 	"github.com/dgrdma/dgrdma/verbs"
 )
 
@@ -60,53 +57,6 @@ func TestLinuxMountsOurServer(t *testing.T) {
 			out := guest(t, "cd /mnt/n && dd if=/dev/urandom of=/tmp/x bs=150003 count=7 2>/dev/null && cp /tmp/x a && sync && echo 3 > /proc/sys/vm/drop_caches && cmp a /tmp/x && mkdir d && for i in $(seq 700); do echo $i > d/$i; done && ls d | wc -l && mv a b && rm b && ln -s d l && readlink l && ls -l")
 			if !strings.Contains(out, "700\n") {
 				t.Error(out)
-			}
-		})
-	}
-}
-
-// TestLinuxServesOurClient checks that our client reads and writes files of Linux's server, whichever version of RPC-over-RDMA it
-// offers first (RPCN-03, LX-02, LX-13).
-func TestLinuxServesOurClient(t *testing.T) {
-	guest(t, "nfsd-rdma")
-	mapper, err := rpc.Dial(deadline(t), "tcp:"+guestAddr+":"+portmap.Port, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer mapper.Close()
-	mounted, err := portmap.GetPort(deadline(t), mapper, nfs3.MountProgram, portmap.TCP)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, versions := range []rpc.Versions{0, rpc.V1} {
-		t.Run(fmt.Sprint(versions), func(t *testing.T) {
-			c, err := nfs3.Dial(deadline(t), "rdma:"+guestAddr+":20049", "/export", &nfs3.ClientOptions{
-				MountAddress: fmt.Sprintf("tcp:%s:%d", guestAddr, mounted), RPC: &rpc.ClientOptions{Versions: versions},
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer c.Close()
-			files, err := nfs3.NewVolume(deadline(t), c, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			blob, err := files.ReadFile("blob")
-			if err != nil || !bytes.Equal(blob, pattern(1, 65536)) {
-				t.Errorf("blob has %d octets: %v", len(blob), err)
-			}
-			data := pattern(3, 1<<20+3)
-			if err := files.WriteFile("ours", data, 0o644); err != nil {
-				t.Fatal(err)
-			}
-			if back, err := files.ReadFile("ours"); err != nil || !bytes.Equal(back, data) {
-				t.Errorf("%d octets come back: %v", len(back), err)
-			}
-			if sum := fmt.Sprintf("%x", sha256.Sum256(data)); !strings.Contains(guest(t, "sha256sum /export/ours"), sum) {
-				t.Error("the guest has other octets")
-			}
-			if err := files.Remove("ours"); err != nil {
-				t.Error(err)
 			}
 		})
 	}
