@@ -12,6 +12,7 @@ import (
 	"github.com/dgrdma/dgrdma/frame"
 	"github.com/dgrdma/dgrdma/frame/captured"
 	"github.com/dgrdma/dgrdma/inspect/iwarp"
+	"github.com/dgrdma/dgrdma/inspect/rpcrdma"
 	"github.com/dgrdma/dgrdma/seal/datagram"
 )
 
@@ -33,7 +34,8 @@ type Analyzer struct {
 	questionOrder []*asked
 	connections   map[*iwarp.Connection]*connection // under way
 	streams       []*connection                     // of iWARP, in the order in which they were found
-	unfollowed    counted                           // connections of iWARP
+	rpc           *rpcrdma.Decoder
+	unfollowed    counted // connections of iWARP
 	attempts      map[attemptKey]*attempt
 	attemptOrder  []*attempt
 	notices       map[noticeKey]*notice
@@ -70,7 +72,7 @@ type Analyzer struct {
 // New returns an Analyzer that has seen nothing.
 func New() *Analyzer {
 	return &Analyzer{flows: map[flowKey]*flow{}, ways: map[flowKey]*sealedWay{}, questions: map[flowKey]*asked{}, connections: map[*iwarp.Connection]*connection{},
-		attempts: map[attemptKey]*attempt{}, notices: map[noticeKey]*notice{}}
+		attempts: map[attemptKey]*attempt{}, notices: map[noticeKey]*notice{}, rpc: rpcrdma.New()}
 }
 
 // Begins tells when the capture begins, from which times are counted; without it, they are from the first frame on.

@@ -23,6 +23,7 @@ type connection struct {
 	ways                [2]direction
 	mid                 int // record of the first frame that was found, if the beginning is not in the capture
 	gone                string
+	rpc                 rpcs
 }
 
 // direction is what one side of a connection sent.
@@ -91,6 +92,12 @@ func (a *Analyzer) Event(e *iwarp.Event) {
 		c.last, c.record = max(c.last, a.since(e.Last.Time)), max(c.record, e.Last.Record)
 	}
 	c.event(e)
+	if m := a.rpc.Event(e); m != nil {
+		c.rpc.message(m)
+	}
+	if c.rpc.of == nil {
+		c.rpc.of = a.rpc.Of(e.Conn)
+	}
 	if e.Kind == iwarp.Gone {
 		delete(a.connections, e.Conn)
 	}

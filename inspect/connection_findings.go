@@ -35,6 +35,7 @@ func (a *Analyzer) aboutConnections(c *findings) {
 			k.aboutFrames(c, w)
 			k.aboutTCP(c, w)
 		}
+		k.aboutRPC(c)
 	}
 	c.connection = 0
 	if a.unfollowed.n > 0 {

@@ -27,6 +27,8 @@ type Connection struct {
 	Reads      [2]int  `json:"reads"`
 	PeerToPeer bool    `json:"peer_to_peer"`
 	Sides      [2]Side `json:"sides"`
+
+	RPC *RPC `json:"rpc_over_rdma,omitempty"` // nil: it carries something else
 }
 
 // Side is what one side of a connection sent.
@@ -81,6 +83,7 @@ func (k *connection) report(number int) Connection {
 	if request != nil && reply != nil && request.Enhanced && reply.Enhanced {
 		r.Reads = [2]int{reads(request.ORD, reply.IRD), reads(reply.ORD, request.IRD)}
 	}
+	r.RPC = k.rpcReport()
 	for side := range r.Sides {
 		r.Sides[side] = k.side(i ^ side)
 	}

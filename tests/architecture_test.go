@@ -22,8 +22,9 @@ var allowed = map[string][]string{
 	"capture/capturetest":      {"frame", "seal", "github.com/google/gopacket"},
 	"capture/tcp":              {"capture"},
 	"inspect/iwarp":            {"capture", "capture/tcp", "rdmap", "rdmap/ddp", "rdmap/mpa"},
-	"inspect/text":             {"capture", "capture/tcp", "frame", "frame/captured", "inspect/iwarp", "rdmap", "rdmap/mpa", "seal/datagram"},
-	"inspect":                  {"ack", "capture", "capture/tcp", "frame", "frame/captured", "inspect/iwarp", "rdmap", "rdmap/ddp", "rdmap/mpa", "seal/datagram"},
+	"inspect/rpcrdma":          {"capture/tcp", "inspect/iwarp", "rdmap", "rpcrdma", "xdr"},
+	"inspect/text":             {"capture", "capture/tcp", "frame", "frame/captured", "inspect/iwarp", "inspect/rpcrdma", "rpcrdma", "rdmap", "rdmap/mpa", "seal/datagram"},
+	"inspect":                  {"ack", "capture", "capture/tcp", "frame", "frame/captured", "inspect/iwarp", "inspect/rpcrdma", "rdmap", "rdmap/ddp", "rdmap/mpa", "rpcrdma", "seal/datagram"},
 	"inspect/page":             {"inspect"},
 	"url":                      {},
 	"nfs3":                     {"rpc", "xdr", "golang.org/x/sys/unix"},
@@ -75,7 +76,7 @@ var allowed = map[string][]string{
 	"metrics":                  {"github.com/prometheus/client_golang"},
 	"metrics/watch":            {"dgrdma", "link", "metrics", "verbs"},
 	"dgrdma":                   {"ack", "endpoint", "frame", "internal/refused", "seal", "settings", "transport", "transport/ether", "transport/udp", "url"},
-	"cmd/dgrdmacat":            {"bench", "dgrdma", "internal/places", "internal/refused", "settings", "link", "link/stream", "capture", "frame", "frame/captured", "inspect/text", "transport", "transport/simnet", "transport/tap", "transport/lossy", "transport/udp", "url", "golang.org/x/sys/unix", "inspect", "inspect/iwarp", "inspect/page", "capture/tcp", "rdmap", "rdmap/ddp", "metrics", "metrics/watch", "inspect/wireshark", "rdmap/mpa", "verbs", "verbs/latency", "verbs/rping", "nfs3", "rpc"},
+	"cmd/dgrdmacat":            {"bench", "dgrdma", "internal/places", "internal/refused", "settings", "link", "link/stream", "capture", "frame", "frame/captured", "inspect/text", "transport", "transport/simnet", "transport/tap", "transport/lossy", "transport/udp", "url", "golang.org/x/sys/unix", "inspect", "inspect/iwarp", "inspect/rpcrdma", "inspect/page", "capture/tcp", "rdmap", "rdmap/ddp", "metrics", "metrics/watch", "inspect/wireshark", "rdmap/mpa", "verbs", "verbs/latency", "verbs/rping", "nfs3", "rpc"},
 	"inspect/wireshark":        {},
 	"release":                  {},
 	"tests/peers":              {"frame", "transport"},
@@ -99,16 +100,17 @@ var allowed = map[string][]string{
 
 // forbidden names standard packages that a package must not import, and why.
 var forbidden = map[string]map[string]string{
-	"ack":            {"net": "it does no I/O", "os": "it does no I/O", "sync": "it has no goroutines"},
-	"rdmap":          {"net": "it does no I/O", "os": "it does no I/O", "sync": "it has no goroutines", "time": "it is driven"},
-	"rdmap/ddp":      {"net": "it does no I/O", "os": "it does no I/O", "sync": "it has no goroutines", "time": "it has no state"},
-	"capture/tcp":    {"net": "it does no I/O", "os": "it does no I/O", "sync": "it has no goroutines"},
-	"rpcrdma":        {"net": "it does no I/O", "os": "it does no I/O", "sync": "it has no goroutines"},
-	"xdr":            {"net": "it does no I/O", "os": "it does no I/O", "sync": "it has no goroutines", "time": "it has no state", "reflect": "types encode themselves"},
-	"inspect/iwarp":  {"net": "it does no I/O", "os": "it does no I/O", "sync": "it has no goroutines"},
-	"frame":          {"net": "it does no I/O", "os": "it does no I/O", "time": "it has no state"},
-	"endpoint":       {"os": "sockets are the transports' business"},
-	"endpoint/sched": {"os": "sockets are the transports' business", "log/slog": "the engine tells what happens"},
+	"ack":             {"net": "it does no I/O", "os": "it does no I/O", "sync": "it has no goroutines"},
+	"rdmap":           {"net": "it does no I/O", "os": "it does no I/O", "sync": "it has no goroutines", "time": "it is driven"},
+	"rdmap/ddp":       {"net": "it does no I/O", "os": "it does no I/O", "sync": "it has no goroutines", "time": "it has no state"},
+	"capture/tcp":     {"net": "it does no I/O", "os": "it does no I/O", "sync": "it has no goroutines"},
+	"rpcrdma":         {"net": "it does no I/O", "os": "it does no I/O", "sync": "it has no goroutines"},
+	"xdr":             {"net": "it does no I/O", "os": "it does no I/O", "sync": "it has no goroutines", "time": "it has no state", "reflect": "types encode themselves"},
+	"inspect/iwarp":   {"net": "it does no I/O", "os": "it does no I/O", "sync": "it has no goroutines"},
+	"inspect/rpcrdma": {"net": "it does no I/O", "os": "it does no I/O", "sync": "it has no goroutines"},
+	"frame":           {"net": "it does no I/O", "os": "it does no I/O", "time": "it has no state"},
+	"endpoint":        {"os": "sockets are the transports' business"},
+	"endpoint/sched":  {"os": "sockets are the transports' business", "log/slog": "the engine tells what happens"},
 }
 
 // onlyUnsafe are the files that may import unsafe.

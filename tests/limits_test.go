@@ -196,7 +196,7 @@ func readConstants(t *testing.T, room string) map[string]constantIn {
 var engine = []string{
 	"ack", "endpoint", "seal", "transport", "transport/udp", "transport/ether", "transport/internal/mmsg", "transport/internal/rtnl", "link", "link/stream", "link/netconn",
 	"verbs", "verbs/latency", "verbs/rping", "rdmap", "rdmap/ddp", "rdmap/memory", "rdmap/mpa", "capture", "capture/tcp", "metrics",
-	"inspect", "inspect/iwarp", "rpcrdma", "nfs3", "rpc", "rpc/portmap",
+	"inspect", "inspect/iwarp", "inspect/rpcrdma", "rpcrdma", "nfs3", "rpc", "rpc/portmap",
 }
 
 // others are such constants, by what they bound.
@@ -206,9 +206,9 @@ var others = map[string]string{
 		"transport/internal/mmsg.mostErrors transport/ether.mostVain",
 	"what a frame or a word of it has room for": "rpcrdma.MaxInto nfs3.MaxHandle nfs3.MaxName nfs3.MaxPath nfs3.MaxTarget nfs3.MaxData nfs3.maxArgName nfs3.maxFlavors nfs3.maxMemoryFile nfs3.maxLinks " +
 		"ack.MaxRun seal.MostHandshake seal.mostCounter transport.MostMTU capture.maxDropped transport/udp.maxPayload link.MaxMessage link.MaxPrivate link.MaxName " +
-		"link.maxText link.mostSize link.mostFlagPitch verbs.MaxPrivate rdmap/mpa.MaxReads rdmap/mpa.maxForeign rdmap/mpa.maxSegment rdmap/mpa.maxPrivate inspect/iwarp.maxFrame inspect/iwarp.mostPrivate inspect/iwarp.mostBegan rpc.maxAuth rpc.maxReplyHeader rpc.maxMachine rpc.maxGIDs",
+		"link.maxText link.mostSize link.mostFlagPitch verbs.MaxPrivate rdmap/mpa.MaxReads rdmap/mpa.maxForeign rdmap/mpa.maxSegment rdmap/mpa.maxPrivate inspect/iwarp.maxFrame inspect/iwarp.mostPrivate inspect/iwarp.mostBegan inspect/rpcrdma.mostKept inspect/rpcrdma.mostHead inspect/rpcrdma.maxAuth inspect/rpcrdma.maxHandle rpc.maxAuth rpc.maxReplyHeader rpc.maxMachine rpc.maxGIDs",
 	"what one call does, or is kept for the next": "rpcrdma.mostParts endpoint.mostHot endpoint.mostLent endpoint.mostSealed endpoint.mostFollow endpoint.mostSpare endpoint.mostLeft endpoint.mostAhead endpoint.mostAmid link.mostChunk ack.maxReorder " +
-		"transport/udp.maxSegments rdmap/mpa.maxPieces rdmap/mpa.maxBatch rdmap/mpa.maxMessages rdmap/mpa.maxRecords inspect.maxJump inspect/iwarp.MostSearched inspect/iwarp.MostChecked rpc.mostClass",
+		"transport/udp.maxSegments rdmap/mpa.maxPieces rdmap/mpa.maxBatch rdmap/mpa.maxMessages rdmap/mpa.maxRecords inspect.maxJump inspect/rpcrdma.mostTried inspect/rpcrdma.mostAlike inspect/rpcrdma.mostSiblings inspect/rpcrdma.mostPulled inspect/iwarp.MostSearched inspect/iwarp.MostChecked rpc.mostClass",
 	"what a report shows of a flow or a connection, whose memory TestConstantMemory weighs": "inspect.mostPoints inspect.mostMarks inspect.mostLives inspect.mostWorst inspect.mostRestart inspect.maxBins inspect.mostShown " +
 		"inspect.mostOfAKind inspect.mostHex",
 	"what the system takes":                         "transport/ether.mostRing capture.maxProgram capture.maxName",

@@ -13,6 +13,7 @@ import (
 	"github.com/dgrdma/dgrdma/capture"
 	"github.com/dgrdma/dgrdma/frame/captured"
 	"github.com/dgrdma/dgrdma/inspect/iwarp"
+	"github.com/dgrdma/dgrdma/inspect/rpcrdma"
 	"github.com/dgrdma/dgrdma/inspect/text"
 )
 
@@ -52,6 +53,12 @@ a line says so; the next frame is found by its CRC, and without CRC the directio
 
   dgrdmacat decode -i eth0 --port tcp:7471
   dgrdmacat decode --op read,terminate trace.pcap
+
+RPC-over-RDMA, as NFS uses it on iWARP: after the frame that ends a message a line has version, XID,
+program and procedure, credits, chunks, and of a Reply its status, which Call it answers, and
+what RDMA Writes and Reads moved for it. --op rpc shows these lines alone.
+
+  dgrdmacat decode --op rpc trace.pcap
 
 Filters take lists, as in --txn 17,18, and can be repeated; a frame must fit all
 filters that are given, and fits each by any of its values. --id, --txn and --range are of
@@ -94,6 +101,7 @@ type decoder struct {
 	lines   gathered
 	kept    keptFile
 	counts  decodeCounts
+	rpc     *rpcrdma.Decoder
 	dropped func() int // by the kernel, since a live capture began
 }
 
@@ -263,6 +271,7 @@ func (d *decoder) frames(ctx context.Context, from frameSource) error {
 	if d.o.write != "" {
 		o.Passed = d.passed
 	}
+	d.rpc = rpcrdma.New()
 	streams := iwarp.New(o, d.showEvent)
 	r := captured.NewReader(&iwarp.Tap{Source: d.from, Decoder: streams}, d.o.frames)
 	defer func() { d.counts.add(r.Stats(), streams.Stats()) }()

@@ -79,7 +79,7 @@ func (o *decodeOptions) register(fs *flag.FlagSet) {
 			return fmt.Errorf("%q is no operation: need some of %s", s, strings.Join(names, ", "))
 		}
 		return nil
-	}}, "op", "only frames of iWARP with these `operations`, a list: "+strings.Join(names, ", ")+"; atomic is fetchadd and cmpswap")
+	}}, "op", "only frames of iWARP with these `operations`, a list: "+strings.Join(names, ", ")+"; atomic is fetchadd and cmpswap, and rpc is messages of RPC-over-RDMA")
 	fs.Func("stag", "only frames of iWARP that name these `STags`, as lines show them, 0x5bae4b00, or decimal as in --json", eachOf(func(s string) error {
 		n, err := strconv.ParseUint(s, 0, 32)
 		f.STags = append(f.STags, uint32(n))
@@ -99,6 +99,7 @@ var operations = map[string][]text.Operation{
 	"cmpswap":     {{Opcode: rdmap.AtomicRequest, Atomic: "CmpSwap"}, {Opcode: rdmap.AtomicResponse, Atomic: "CmpSwap"}},
 	"flush":       {{Opcode: rdmap.FlushRequest}, {Opcode: rdmap.FlushResponse}},
 	"verify":      {{Opcode: rdmap.VerifyRequest}, {Opcode: rdmap.VerifyResponse}},
+	"rpc":         {{RPC: true}},
 	"atomicwrite": {{Opcode: rdmap.AtomicWriteRequest}, {Opcode: rdmap.AtomicWriteReply}},
 }
 

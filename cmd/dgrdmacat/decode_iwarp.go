@@ -4,6 +4,7 @@ import (
 	"github.com/dgrdma/dgrdma/capture"
 	"github.com/dgrdma/dgrdma/capture/tcp"
 	"github.com/dgrdma/dgrdma/inspect/iwarp"
+	"github.com/dgrdma/dgrdma/inspect/rpcrdma"
 )
 
 // showEvent shows what happened on a connection of iWARP.
@@ -19,12 +20,22 @@ func (d *decoder) showEvent(e *iwarp.Event) error {
 	if e.Absent > 0 {
 		d.counts.Cut++
 	}
-	if !d.o.filter.MatchEvent(e) {
+	m := d.rpc.Event(e)
+	if m != nil && !d.o.filter.MatchRPC(m, e) {
+		m = nil
+	}
+	switch chosen := d.o.filter.MatchEvent(e); {
+	case !chosen && m == nil:
 		return nil
+	case !chosen:
+		d.showRPC(m)
+		d.counts.shown++
+		return d.shown()
 	}
 	if d.o.shows() {
 		d.lines.buf = d.printer.AppendEvent(d.lines.buf, e)
 	}
+	d.showRPC(m)
 	if !frame {
 		return d.flushMuch()
 	}
@@ -33,6 +44,13 @@ func (d *decoder) showEvent(e *iwarp.Event) error {
 		d.kept.unwritten++
 	}
 	return d.shown()
+}
+
+// showRPC shows a message of RPC-over-RDMA, if there is one.
+func (d *decoder) showRPC(m *rpcrdma.Message) {
+	if m != nil && d.o.shows() {
+		d.lines.buf = d.printer.AppendRPC(d.lines.buf, m)
+	}
 }
 
 // passed writes a segment of a connection of iWARP to the file, if there is to be one.

@@ -195,3 +195,35 @@ func TestDecodeIWARPLive(t *testing.T) {
 		}
 	}
 }
+
+// TestDecodeRPC: messages of RPC-over-RDMA have lines after those of their frames, --op rpc shows and counts them alone, and --stag chooses them by their chunks.
+func TestDecodeRPC(t *testing.T) {
+	const file = "../../rpcrdma/testdata/v3-symlink-acl.pcap.gz"
+	for _, c := range []struct {
+		args         string
+		frames, rpcs int
+	}{
+		{"", 32, 26}, // with the ends of both sides
+		{"--op rpc", 0, 26},
+		{"--op rpc --count 5", 0, 5},
+		{"--op rpc --json", 0, 26},
+		{"--op send", 26, 26},
+		{"--op rpc,write", 2, 26},
+		{"--stag 0x233b9301", 1, 2},
+		{"--op read", 0, 0},
+		{"--addr 10.97.0.4", 0, 0},
+	} {
+		code, stdout, stderr := runDecode(t, nil, append(strings.Fields(c.args), file)...)
+		frames, rpcs := 0, 0
+		for line := range strings.Lines(stdout) {
+			if strings.Contains(line, "RPC-over-RDMA 1 ") || strings.Contains(line, `"kind":"rpc"`) {
+				rpcs++
+			} else {
+				frames++
+			}
+		}
+		if code != exitOK || frames != c.frames || rpcs != c.rpcs {
+			t.Errorf("%s: code %d, %d lines of frames and %d of RPC, want %d and %d\n%s", c.args, code, frames, rpcs, c.frames, c.rpcs, stderr)
+		}
+	}
+}

@@ -144,6 +144,31 @@
 //
 // Numbers of 64 bits are strings, in hexadecimal.
 //
+// # RPC-over-RDMA
+//
+// [Printer.AppendRPC] prints messages of package inspect/rpcrdma, each after the frame with its end. A line begins as that of the frame. The keys in JSON,
+// after those from record to to:
+//
+//	kind              "rpc"
+//	message           "Call", "Reply", "part", "ERROR", "properties", "refresh"; "unread": its header is not known
+//	length            of the Send
+//	malformed         what is wrong with the header, in words; then nothing follows
+//	reverse           whether it is of the reverse direction, in which the server calls
+//	version, xid      of the header
+//	type              likewise: "MSG", "NOMSG", "ERROR", "CONNPROP"
+//	credits           likewise: asked or granted; in version 2 newly granted, and credits_maximum
+//	flags, may_invalidate
+//	                  of version 2
+//	reads, writes, reply_chunk
+//	                  of MSG and NOMSG: chunks of segments with length, stag and to, Read chunks with their position
+//	inline            likewise: how many bytes follow the header
+//	error             of ERROR, in words
+//	procedure, rpc    of a Call, or of the Call that is answered, if they are known: in words, and program, version and procedure as numbers
+//	answers           record of the Call that is answered, and after_ns
+//	status            of a Reply, in words
+//	written, read     of what answers a Call: bytes that RDMA Writes and RDMA Reads moved for it
+//	wrong             what is wrong with the RPC message, in words
+//
 // # Rules
 //
 // Nothing is dropped: a frame that is cut is shown as far as it goes, and of a

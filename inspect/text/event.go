@@ -23,6 +23,15 @@ func (p *Printer) AppendEvent(b []byte, e *iwarp.Event) []byte {
 
 // eventHead is a line without its end.
 func (p *Printer) eventHead(b []byte, e *iwarp.Event) []byte {
+	b = eventWords(append(p.lineStart(b, e), ' '), e)
+	if p.behind && e.Late != "" {
+		b = append(append(b, "; late: "...), e.Late...)
+	}
+	return b
+}
+
+// lineStart is what a line begins with: where, when, and which side sent it.
+func (p *Printer) lineStart(b []byte, e *iwarp.Event) []byte {
 	if p.File != "" {
 		b = append(append(b, p.file().plain...), ": "...)
 	}
@@ -35,12 +44,7 @@ func (p *Printer) eventHead(b []byte, e *iwarp.Event) []byte {
 	default:
 		b = p.since(append(b, ' '), t)
 	}
-	b = eventEnds(b, e, " ", " > ")
-	b = eventWords(append(b, ' '), e)
-	if p.behind && e.Late != "" {
-		b = append(append(b, "; late: "...), e.Late...)
-	}
-	return b
+	return eventEnds(b, e, " ", " > ")
 }
 
 // eventPlace appends the record, or the first and the last one, aligned.
@@ -90,7 +94,7 @@ func (f *Filter) MatchConnection(c *tcp.Connection) bool {
 // is reports whether a frame is of a message of that kind.
 func (o Operation) is(e *iwarp.Event) bool {
 	switch {
-	case o.Opcode != e.Opcode:
+	case o.RPC, o.Opcode != e.Opcode:
 		return false
 	case o.Atomic == "":
 		return true

@@ -8,7 +8,8 @@ import (
 	"github.com/dgrdma/dgrdma/rdmap/mpa"
 )
 
-func (p *Printer) eventJSON(b []byte, e *iwarp.Event) []byte {
+// eventStart is what an object begins with: where, when, and which side sent it.
+func (p *Printer) eventStart(b []byte, e *iwarp.Event) []byte {
 	b = append(b, '{')
 	if p.File != "" {
 		b = append(append(append(b, `"file":`...), p.file().quoted...), ',')
@@ -20,7 +21,11 @@ func (p *Printer) eventJSON(b []byte, e *iwarp.Event) []byte {
 		b = p.since(append(b, `,"seconds":`...), e.Last.Time)
 	}
 	b = number(b, `,"wire":"tcp","connection":`, e.Conn.Number)
-	b = append(eventEnds(b, e, `,"from":"`, `","to":"`), '"')
+	return append(eventEnds(b, e, `,"from":"`, `","to":"`), '"')
+}
+
+func (p *Printer) eventJSON(b []byte, e *iwarp.Event) []byte {
+	b = p.eventStart(b, e)
 	b = append(append(append(b, `,"kind":"`...), e.Kind.String()...), '"')
 	switch e.Kind {
 	case iwarp.SetUp:

@@ -30,6 +30,7 @@ type Filter struct {
 type Operation struct {
 	Opcode rdmap.Opcode
 	Atomic string // what an Atomic Request does, and one that is answered, as in [iwarp.Request]; empty: anything
+	RPC    bool   // it is none of a frame: messages of RPC-over-RDMA
 }
 
 // OfDGRDMA reports whether f chooses by what only frames of DG/RDMA have.

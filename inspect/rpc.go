@@ -1,0 +1,144 @@
+package inspect
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/dgrdma/dgrdma/inspect/rpcrdma"
+)
+
+// mostProcedures is how many procedures of a connection are told apart. Arbitrary: NFS 3 has 22.
+const mostProcedures = 64
+
+// rpcs is what a connection of RPC-over-RDMA did.
+type rpcs struct {
+	of         *rpcrdma.Connection // nil: it is none
+	procedures map[procedureKey]*procedure
+	order      []*procedure
+	placed     int64
+	fetched    int64
+}
+
+// procedureKey tells procedures apart.
+type procedureKey struct {
+	program, version, procedure uint32
+	known, reverse              bool
+}
+
+// procedure counts what was done by one procedure.
+type procedure struct {
+	name           string
+	reverse        bool
+	calls, replies int
+	failed         int // replies that do not say that the call was carried out
+	placed         int64
+	fetched        int64
+	times          histogram
+}
+
+// message counts a message.
+func (r *rpcs) message(m *rpcrdma.Message) {
+	c := m.Call
+	if c == nil {
+		return
+	}
+	reply := m.Kind != rpcrdma.CallKind
+	if !reply && !c.Known {
+		return // it is counted when it is answered, and its program known
+	}
+	p := r.procedure(c)
+	if !reply || c.Special() {
+		p.calls++
+	}
+	if !reply {
+		return
+	}
+	p.replies++
+	if m.Kind == rpcrdma.Error || m.Status.Known && !m.Status.Success() {
+		p.failed++
+	}
+	p.placed += int64(c.Placed)
+	p.fetched += int64(c.Fetched)
+	r.placed += int64(c.Placed)
+	r.fetched += int64(c.Fetched)
+	if !m.Last.Time.IsZero() && !c.At.Time.IsZero() {
+		p.times.add(m.Last.Time.Sub(c.At.Time))
+	}
+}
+
+// procedure returns the counts of a Call's procedure. Those beyond the bound have one of their own.
+func (r *rpcs) procedure(c *rpcrdma.Call) *procedure {
+	k := procedureKey{c.Program, c.ProgramVersion, c.Procedure, c.Known, c.Reverse}
+	p := r.procedures[k]
+	if p == nil && len(r.order) >= mostProcedures {
+		k = procedureKey{reverse: c.Reverse}
+		p = r.procedures[k]
+	}
+	if p == nil {
+		if p = (&procedure{name: c.Name(), reverse: c.Reverse}); !k.known && c.Known {
+			p.name = "other procedures"
+		}
+		if r.procedures == nil {
+			r.procedures = map[procedureKey]*procedure{}
+		}
+		r.procedures[k] = p
+		r.order = append(r.order, p)
+	}
+	return p
+}
+
+// RPC is what a connection carries of RPC-over-RDMA.
+type RPC struct {
+	Client  string `json:"client,omitempty"` // that makes the forward Calls; empty: not known
+	Version int    `json:"version"`          // of the latest message
+	// InUse is the most Calls of the client that waited at once, and Granted the most that the server has granted: in version 1 Calls, in
+	// version 2 messages. The others are those of the reverse direction.
+	InUse          int            `json:"credits_in_use_most"`
+	Granted        int            `json:"credits_granted_most"`
+	ReverseInUse   int            `json:"reverse_credits_in_use_most,omitempty"`
+	ReverseGranted int            `json:"reverse_credits_granted_most,omitempty"`
+	Placed         int64          `json:"bytes_placed"`  // by RDMA Write, of Calls that were answered
+	Fetched        int64          `json:"bytes_fetched"` // by RDMA Read, likewise
+	Procedures     []RPCProcedure `json:"procedures"`    // with most calls first
+}
+
+// RPCProcedure is how often a procedure was called, and how long that took.
+type RPCProcedure struct {
+	Name    string        `json:"name"`
+	Reverse bool          `json:"reverse,omitempty"`
+	Calls   int           `json:"calls"`
+	Replies int           `json:"replies"` // and errors
+	Failed  int           `json:"failed"`  // of these: the call was not carried out
+	Placed  int64         `json:"bytes_placed"`
+	Fetched int64         `json:"bytes_fetched"`
+	Min     time.Duration `json:"min_ns"` // times to the reply
+	Median  time.Duration `json:"p50_ns"`
+	Max     time.Duration `json:"max_ns"`
+}
+
+func (k *connection) rpcReport() *RPC {
+	c := k.rpc.of
+	if c == nil {
+		return nil
+	}
+	client, server := &c.Sides[c.Client], &c.Sides[1-c.Client]
+	r := &RPC{
+		Version: int(max(client.Version, server.Version)), InUse: client.InUse, Granted: client.Grant, ReverseInUse: server.InUse, ReverseGranted: server.Grant,
+		Placed: k.rpc.placed, Fetched: k.rpc.fetched, Procedures: []RPCProcedure{},
+	}
+	if server.InUse == 0 {
+		r.ReverseGranted = 0
+	}
+	if c.Known {
+		r.Client = k.name(int(c.Client))
+	}
+	for _, p := range k.rpc.order {
+		r.Procedures = append(r.Procedures, RPCProcedure{
+			Name: p.name, Reverse: p.reverse, Calls: p.calls, Replies: p.replies, Failed: p.failed, Placed: p.placed, Fetched: p.fetched,
+			Min: p.times.min, Median: p.times.quantile(0.5), Max: p.times.max,
+		})
+	}
+	slices.SortStableFunc(r.Procedures, func(a, b RPCProcedure) int { return cmp.Compare(b.Calls, a.Calls) })
+	return r
+}

@@ -1,0 +1,146 @@
+package rpcrdma
+
+import (
+	"fmt"
+
+	"github.com/dgrdma/dgrdma/xdr"
+)
+
+// RPC is what an ONC RPC Call is (RFC 5531).
+type RPC struct {
+	Known          bool
+	Program        uint32
+	ProgramVersion uint32
+	Procedure      uint32
+	args           []byte // as far as they are known
+	argsAt         int    // where they begin in the message
+}
+
+// Name returns program, version and procedure in words: "NFS 3 READ".
+func (r *RPC) Name() string {
+	if !r.Known {
+		return "unknown procedure"
+	}
+	p := programs[r.Program]
+	if p == nil {
+		return fmt.Sprintf("program %d version %d procedure %d", r.Program, r.ProgramVersion, r.Procedure)
+	}
+	if names := p.procedures[r.ProgramVersion]; uint64(r.Procedure) < uint64(len(names)) {
+		return fmt.Sprintf("%s %d %s", p.name, r.ProgramVersion, names[r.Procedure])
+	}
+	return fmt.Sprintf("%s %d procedure %d", p.name, r.ProgramVersion, r.Procedure)
+}
+
+// Status is how a Call was answered.
+type Status struct {
+	Known  bool
+	Denied bool
+	Code   uint32 // of acceptance or denial
+	Low    uint32 // versions that are served, of a mismatch
+	High   uint32
+	Why    uint32 // of an authentication error
+
+	HasResult bool
+	Result    uint32 // the first word of the results, of programs of which it is a status
+	results   []byte
+}
+
+var accepted = [...]string{"success", "PROG_UNAVAIL", "PROG_MISMATCH", "PROC_UNAVAIL", "GARBAGE_ARGS", "SYSTEM_ERR"}
+
+// Success reports whether the Call was carried out.
+func (s *Status) Success() bool { return s.Known && !s.Denied && s.Code == 0 }
+
+// String says what it is.
+func (s *Status) String() string {
+	switch {
+	case !s.Known:
+		return "status not known"
+	case s.Denied && s.Code == 0:
+		return fmt.Sprintf("RPC_MISMATCH: versions %d to %d", s.Low, s.High)
+	case s.Denied && s.Code == 1:
+		return fmt.Sprintf("AUTH_ERROR %d", s.Why)
+	case s.Denied:
+		return fmt.Sprintf("denied %d", s.Code)
+	case s.Code == 2:
+		return fmt.Sprintf("PROG_MISMATCH: versions %d to %d", s.Low, s.High)
+	case uint64(s.Code) >= uint64(len(accepted)):
+		return fmt.Sprintf("accept state %d", s.Code)
+	case s.HasResult && s.Result != 0:
+		return fmt.Sprintf("success, status %d", s.Result)
+	}
+	return accepted[s.Code]
+}
+
+// Types of RPC messages, and the version of ONC RPC.
+const (
+	callType   = 0
+	replyType  = 1
+	rpcVersion = 2
+	maxAuth    = 400
+)
+
+// xidOf reads the first two words of an RPC message.
+func xidOf(b []byte) (xid, kind uint32, ok bool) {
+	var d xdr.Decoder
+	d.Reset(b, nil)
+	xid, kind = d.Uint32(), d.Uint32()
+	return xid, kind, d.Err() == nil
+}
+
+// parseCall reads the header of a Call. It is not Known if the message ends before, or is none.
+func parseCall(b []byte) (r RPC) {
+	var d xdr.Decoder
+	d.Reset(b, nil)
+	d.Uint32()
+	if d.Uint32() != callType || d.Uint32() != rpcVersion {
+		return r
+	}
+	r.Program, r.ProgramVersion, r.Procedure = d.Uint32(), d.Uint32(), d.Uint32()
+	if r.Known = d.Err() == nil; !r.Known {
+		return r
+	}
+	for range 2 { // credentials and verifier
+		d.Uint32()
+		d.Opaque(maxAuth)
+	}
+	if d.Err() == nil {
+		r.args, r.argsAt = d.Left(), d.Offset()
+	}
+	return r
+}
+
+// parseReply reads the header of the Reply to a Call.
+func parseReply(b []byte, of *RPC) (s Status) {
+	var d xdr.Decoder
+	d.Reset(b, nil)
+	d.Uint32()
+	if d.Uint32() != replyType {
+		return s
+	}
+	switch d.Uint32() {
+	case 0:
+		d.Uint32()
+		d.Opaque(maxAuth)
+		if s.Code = d.Uint32(); s.Code == 2 {
+			s.Low, s.High = d.Uint32(), d.Uint32()
+		}
+	case 1:
+		s.Denied = true
+		if s.Code = d.Uint32(); s.Code == 0 {
+			s.Low, s.High = d.Uint32(), d.Uint32()
+		} else {
+			s.Why = d.Uint32()
+		}
+	default:
+		return s
+	}
+	if s.Known = d.Err() == nil; !s.Success() {
+		return s
+	}
+	s.results = d.Left()
+	if of.hasStatus() {
+		s.Result = d.Uint32()
+		s.HasResult = d.Err() == nil
+	}
+	return s
+}
