@@ -92,7 +92,7 @@ var allowed = map[string][]string{
 	"tests/fuzz":    {},
 	"tests/mutate":  {},
 	"tests/quic":    {"github.com/quic-go/quic-go"}, // a module of its own
-	"tests/rows":    {"bench", "seal", "tests/netns", "verbs", "golang.org/x/sys/unix"},
+	"tests/rows":    {"bench", "nfs3", "rpc", "seal", "tests/netns", "verbs", "xdr", "golang.org/x/sys/unix"},
 	"tests/netns": {
 		"github.com/vishvananda/netlink", "github.com/vishvananda/netns", "github.com/google/nftables", "golang.org/x/sys/unix",
 	},

@@ -14,9 +14,9 @@ var (
 	sockets = append([]string{"udp", "udp6", "packet"}, streams...)
 )
 
-// listens waits until a server that does not say so has a socket in one of the tables to which its client can talk.
+// listens waits until a server that does not say so has its sockets in the tables to which its client can talk.
 func (g *rig) listens(p *process, tables []string) error {
-	for deadline := time.Now().Add(patience); !p.talkedTo(tables); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); p.talkedTo(tables) < max(p.sockets, 1); time.Sleep(5 * time.Millisecond) {
 		if p.dead() {
 			return nil // its client fails, and says what the server said
 		}
@@ -30,8 +30,8 @@ func (g *rig) listens(p *process, tables []string) error {
 	return nil
 }
 
-// talkedTo reports whether the program has such a socket.
-func (p *process) talkedTo(tables []string) bool {
+// talkedTo returns how many such sockets the program has.
+func (p *process) talkedTo(tables []string) (n int) {
 	proc := fmt.Sprintf("/proc/%d", p.Process.Pid)
 	own := make(map[string]bool)
 	files, _ := filepath.Glob(proc + "/fd/*")
@@ -51,9 +51,9 @@ func (p *process) talkedTo(tables []string) bool {
 			}
 			const state, listening = 3, "0A"
 			if len(fields) > inode && own[fields[inode]] && (!strings.HasPrefix(table, "tcp") || fields[state] == listening) {
-				return true
+				n++
 			}
 		}
 	}
-	return false
+	return n
 }

@@ -152,6 +152,7 @@ func (g *rig) beBusy() error {
 type process struct {
 	*exec.Cmd
 	end      int
+	sockets  int // to which a client talks; 0: one
 	out, err bytes.Buffer
 }
 

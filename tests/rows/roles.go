@@ -41,6 +41,10 @@ func play(role string, args []string) error {
 		return takeStreams(args[0], args[1])
 	case role == "fill-streams" && len(args) == 3:
 		return fillStreams(args[0], args[1], args[2])
+	case role == "serve-calls" && len(args) == 1:
+		return serveCalls(args[0])
+	case role == "call" && len(args) == 6:
+		return callFor(args[0], args[1], args[2], args[3], args[4], args[5])
 	case role == "drain" && len(args) == 1:
 		return drain(args[0])
 	case role == "pour" && len(args) == 2:

@@ -151,6 +151,15 @@ func TestNamespaces(t *testing.T) {
 	}
 }
 
+// TestCallRows measures rows of calls, in all ways in which they travel.
+func TestCallRows(t *testing.T) {
+	names := []string{"rpc-null-1", "rpc-read-crc", "rpc-read-writes", "nfs-write-16"}
+	out := measured(t, 1, names...)
+	for _, name := range names {
+		wantRow(t, out, name)
+	}
+}
+
 // TestProgramMissing: a row that needs a program which is not there says so, and of which package it is, before anything
 // is compiled or measured; the others are measured.
 func TestProgramMissing(t *testing.T) {

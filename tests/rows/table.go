@@ -23,6 +23,7 @@ const (
 	work    = "--size 1048576 --depth 64 --op "
 	onLoop  = "on loopback"
 	sameTCP = "Go TCP stream of the same 64 MiB of memory"
+	marked  = "record marking over TCP"
 )
 
 // rows are all of them, in the order of the page.
@@ -75,6 +76,18 @@ var rows = []row{
 	{name: "verbs-libfabric", line: "one way of 64 bytes by Sends, us", versus: "libfabric, provider tcp, which spins", place: cable(1500).overTCP(), needs: fiPingpong, format: "%.1f", runs: besideLibfabric},
 	{name: "verbs-ucx", line: "1 MiB Writes without CRC, MB/s", versus: "UCX puts over TCP, which spin", place: cable(1500).overTCP(), needs: ucxPerf, runs: besideUCX(work + "write --no-crc")},
 	{name: "verbs-ucx-ping", line: "one way of 64 bytes by Sends, us", versus: "UCX messages over TCP, which spin", place: cable(1500).overTCP(), needs: ucxPerf, format: "%.1f", runs: besideUCXPings},
+
+	{name: "rpc-null-1", line: "NULL over RDMA, one at a time, us", versus: marked, format: "%.1f", runs: callsOf(doNull, 1, overRDMA, overTCP, microseconds)},
+	{name: "rpc-null-16", line: "16 at once, thousands a second", versus: marked, runs: callsOf(doNull, 16, overRDMA, overTCP, thousands)},
+	{name: "rpc-null-64", line: "64 at once, thousands a second", versus: marked, runs: callsOf(doNull, 64, overRDMA, overTCP, thousands)},
+	{name: "rpc-read-1", line: "results of 1 MiB without CRC, one at a time, MB/s", versus: marked, runs: callsOf(doRead, 1, overRDMA, overTCP, megabytes)},
+	{name: "rpc-read-16", line: "the same, 16 at once", versus: marked, runs: callsOf(doRead, 16, overRDMA, overTCP, megabytes)},
+	{name: "rpc-read-crc", line: "the same with CRC", versus: marked, runs: callsOf(doRead, 16, withCRC, overTCP, megabytes)},
+	{name: "rpc-read-writes", line: "the same without CRC", versus: "verbs' own Writes of the same memory, 16 at once", runs: callsOf(doRead, 16, overRDMA, byWrites, megabytes)},
+	{name: "rpc-write-16", line: "arguments of 1 MiB without CRC, 16 at once", versus: marked, runs: callsOf(doWrite, 16, overRDMA, overTCP, megabytes)},
+	{name: "nfs-read-1", line: "READ of 1 MiB from memory, one at a time", versus: marked, runs: callsOf(doNFSRead, 1, overRDMA, overTCP, megabytes)},
+	{name: "nfs-read-16", line: "the same, 16 at once", versus: marked, runs: callsOf(doNFSRead, 16, overRDMA, overTCP, megabytes)},
+	{name: "nfs-write-16", line: "WRITE of 1 MiB into memory, 16 at once", versus: marked, runs: callsOf(doNFSWrite, 16, overRDMA, overTCP, megabytes)},
 
 	{name: "link", line: "64 buffers of 256 KiB, MB/s", versus: "bare transactions of 256 KiB", place: cable(1500), runs: versus("mb_per_s", links, "--link", "--size 262144", "")},
 	{name: "link-stream", line: "the same through `io.Copy` at both ends", versus: "the same", place: cable(1500), runs: versus("mb_per_s", links+" --stream", "--link", "--size 262144", "")},
