@@ -17,7 +17,7 @@ type ClientOptions struct {
 	// MountAddress is where the server of MOUNT is, as with [rpc.Dial]. "": at the address of NFS.
 	MountAddress string
 	// RPC are options of the connection. nil: the usual ones, and calls are sent again after a lost
-	// connection: servers of NFS keep their replies.
+	// connection: servers of NFS keep their replies. Over TCP the connection is from a port below 1024 if the process may have one.
 	RPC *rpc.ClientOptions
 }
 
@@ -43,7 +43,7 @@ func Dial(ctx context.Context, address, path string, o *ClientOptions) (*Client,
 		options = *o
 	}
 	if options.RPC == nil {
-		options.RPC = &rpc.ClientOptions{Resend: true}
+		options.RPC = &rpc.ClientOptions{Resend: true, Dial: rpc.DialReserved}
 	}
 	r, err := rpc.Dial(ctx, address, options.RPC)
 	if err != nil {

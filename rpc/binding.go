@@ -48,7 +48,7 @@ type CallOptions struct {
 // outcome is, nothing reads args or writes to Into after Call has returned. To make sure of that, Call waits for a
 // write of args in progress, and ends the connection if the server takes nothing of it for a second.
 //
-// Each error is a [CallError]. Within it are the error of ctx, [ErrLost], [ErrProcedureUnavailable], [ErrGarbageArgs], [ErrSystem],
+// Each error is a [CallError]. Within it are the error of ctx, [ErrLost], [ErrNoReply], [ErrProcedureUnavailable], [ErrGarbageArgs], [ErrSystem],
 // [ErrTooLong], [ErrReply], [ErrClosed], a [ProgramError], [AuthError] or [VersionError], an [rpcrdma.PeerError] if a server over RDMA
 // cannot take the call or send the reply, or an [xdr.Error] if the results cannot be decoded.
 //

@@ -30,6 +30,9 @@ type ClientOptions struct {
 	Resend bool
 	// NoReconnect leaves a lost connection lost.
 	NoReconnect bool
+	// GiveUp is for how long calls wait for a reply at most while the client connects again and again. Then they end with
+	// [ErrNoReply]. 0: without end.
+	GiveUp time.Duration
 	// Versions of RPC-over-RDMA that may be spoken. 0: both, of which a server that knows both takes V2.
 	Versions Versions
 	// NoCRC does without the checksums of iWARP if the server does, too. TCP's checksum is left.
@@ -65,7 +68,8 @@ type Client struct {
 	reason     error // why there is no connection
 	attempts   int   // to connect, since the last reply
 	attempted  time.Time
-	watching   bool // watch is running
+	unanswered time.Time // since when calls wait for a server that was lost; zero: it has replied
+	watching   bool      // watch is running
 	seen       uint64
 	silent     int // how often watch has seen that nothing came
 }
@@ -243,6 +247,9 @@ func (c *Client) begin(call *clientCall) (carrier, error) {
 	call.xid = c.xid
 	c.xid++
 	binary.BigEndian.PutUint32(call.out.inline, call.xid)
+	if len(c.calls) == 0 {
+		c.unanswered = time.Time{}
+	}
 	c.calls[call.xid] = call
 	if c.carrier == nil {
 		c.connect()
@@ -292,7 +299,9 @@ func (c *Client) take(xid uint32) *clientCall {
 		return nil
 	}
 	delete(c.calls, xid)
-	c.attempts = 0
+	if c.attempts > 0 {
+		c.attempts, c.unanswered = 0, time.Time{}
+	}
 	return call
 }
 
@@ -349,7 +358,7 @@ func (c *Client) lost(of carrier, why error) {
 			c.counters.resent.Add(1)
 		}
 	}
-	if len(c.calls) > 0 {
+	if len(c.calls) > 0 && !c.giveUp(why) {
 		c.connect()
 	}
 }

@@ -46,7 +46,7 @@
 // When the connection is lost, the client connects again for as long as calls wait, after pauses that
 // grow. It sends calls again, under the same XID, whose procedures may be carried out twice
 // ([Procedure.Idempotent]), or all of them if the server is known to keep its replies
-// ([ClientOptions.Resend]). The others end with [ErrLost].
+// ([ClientOptions.Resend]). The others end with [ErrLost]. [ClientOptions.GiveUp] bounds for how long calls wait.
 //
 // A server of this package keeps the replies to calls of procedures that are not idempotent. It knows a call that
 // comes again by the address of the client, without port, its XID, program, version and procedure, and a checksum of its
@@ -81,6 +81,7 @@
 //	server_conn.go  a connection at the server
 //	client.go       Client: calls that wait
 //	reconnect.go    when a client connects again, and when a connection counts as lost
+//	reserved.go     connections from ports below 1024
 //	binding.go      Binding, and one call
 //	stream.go       a connection at the client
 //	sender.go       messages to a stream, many in one write

@@ -16,6 +16,9 @@ var (
 	ErrSystem = errors.New("the server failed to carry it out (SYSTEM_ERR)")
 	// ErrLost says that the connection was lost after the call was sent: it may have been carried out.
 	ErrLost = errors.New("the connection was lost before the reply came, and the call may have been carried out")
+	// ErrNoReply says that the server did not reply for [ClientOptions.GiveUp], whatever connections were tried: the call may have
+	// been carried out.
+	ErrNoReply = errors.New("the server does not reply")
 	// ErrTooLong says that a reply is longer than [ClientOptions.MaxReply].
 	ErrTooLong = errors.New("the reply is longer than this client takes (raise MaxReply)")
 	// ErrReply says that a message of the server is no reply of ONC RPC.

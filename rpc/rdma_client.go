@@ -109,6 +109,19 @@ type rdmaClient struct {
 	config *rpcrdma.Config
 }
 
+// RDMATerms returns which version of RPC-over-RDMA is spoken with the server, how many calls it takes at once, and how long messages
+// may be that go without memory of the other side. It reports false if there is no connection over RDMA. Credits of version 1 are
+// known after the first reply.
+func (c *Client) RDMATerms() (rpcrdma.Terms, bool) {
+	c.mu.Lock()
+	s, ok := c.carrier.(*rdmaClient)
+	c.mu.Unlock()
+	if !ok {
+		return rpcrdma.Terms{}, false
+	}
+	return s.terms()
+}
+
 func (s *rdmaClient) begin() {
 	s.client.all.Add(1)
 	go func() {

@@ -233,3 +233,28 @@ func TestRDMACancelAlways(t *testing.T) {
 
 // cancelFor is how long calls are cancelled.
 const cancelFor = 500 * time.Millisecond
+
+// TestRDMATerms checks that a client tells the version, the credits of the side that has fewer, and the inline thresholds of its
+// connection over RDMA (RPC1-015, RPC1-021, RPC2-019); and nothing of one over TCP or one that has ended.
+func TestRDMATerms(t *testing.T) {
+	overRDMA(t, func(t *testing.T, so *ServerOptions, co *ClientOptions, transport string) {
+		so.Credits, co.Credits, co.NoReconnect = 8, 32, true
+		server, address := serveRDMA(t, &service{}, so)
+		c := dial(t, address, co)
+		if err := c.Bind(testProgram, None).Call(t.Context(), 0, nil, nil, nil); err != nil {
+			t.Fatal(err)
+		}
+		got, ok := c.RDMATerms()
+		if want := (rpcrdma.Terms{Version: uint32(transport[len(transport)-1] - '0'), Calls: 8, Send: rdmaSize, Received: rdmaSize}); got != want || !ok {
+			t.Errorf("%+v, %v, want %+v", got, ok, want)
+		}
+		server.Close()
+		for ok {
+			_, ok = c.RDMATerms()
+		}
+	})
+	_, address := serve(t, &service{}, nil)
+	if got, ok := dial(t, address, nil).RDMATerms(); ok {
+		t.Errorf("over TCP: %+v", got)
+	}
+}

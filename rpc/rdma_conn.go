@@ -62,6 +62,7 @@ type rdmaEvent struct {
 	in     *rpcrdma.Incoming
 	answer rpcrdma.Answer
 	report rpcrdma.Report
+	terms  chan<- rpcrdma.Terms
 	err    error
 
 	// Of a completion.
@@ -82,6 +83,7 @@ const (
 	rdmaReply
 	rdmaFail
 	rdmaTick
+	rdmaTerms
 	rdmaClose
 	rdmaLost
 )
@@ -250,6 +252,8 @@ func (c *rdmaConn) hear(now time.Time, e *rdmaEvent) bool {
 		c.machine.Fail(now, e.in, e.report)
 	case rdmaTick:
 		c.tick = time.Time{}
+	case rdmaTerms:
+		e.terms <- c.machine.Terms()
 	case rdmaClose:
 		go c.shutdown()
 	case rdmaLost:
@@ -349,6 +353,18 @@ func (c *rdmaConn) retick() {
 }
 
 func (c *rdmaConn) RemoteAddr() net.Addr { return c.qp.RemoteAddr() }
+
+// terms returns what both sides keep to, unless the connection has ended.
+func (c *rdmaConn) terms() (t rpcrdma.Terms, ok bool) {
+	answer := make(chan rpcrdma.Terms, 1)
+	c.tell(rdmaEvent{kind: rdmaTerms, terms: answer})
+	select {
+	case t = <-answer:
+		return t, true
+	case <-c.done:
+		return t, false
+	}
+}
 
 // transport says how messages travel.
 func (c *rdmaConn) transport() string {

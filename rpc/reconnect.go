@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"maps"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -47,6 +49,7 @@ func (c *Client) connect() {
 		return
 	}
 	c.connecting = true
+	c.waits(0)
 	c.all.Add(1)
 	go c.reconnect()
 }
@@ -56,12 +59,13 @@ func (c *Client) reconnect() {
 	defer c.all.Done()
 	for {
 		c.mu.Lock()
-		if len(c.calls) == 0 || c.ctx.Err() != nil {
+		if len(c.calls) == 0 || c.ctx.Err() != nil || c.giveUp(c.reason) {
 			c.connecting = false
 			c.mu.Unlock()
 			return
 		}
-		pause := time.Until(c.attempted.Add(backoff(c.attempts)))
+		pause, left := time.Until(c.attempted.Add(backoff(c.attempts))), c.left()
+		pause = min(pause, left)
 		c.mu.Unlock()
 		if pause > 0 {
 			select {
@@ -70,7 +74,7 @@ func (c *Client) reconnect() {
 			}
 			continue // with the calls that there are now
 		}
-		ctx, cancel := context.WithTimeout(c.ctx, dialTime)
+		ctx, cancel := context.WithTimeout(c.ctx, min(dialTime, left))
 		s, err := c.dial(ctx)
 		cancel()
 		c.mu.Lock()
@@ -85,6 +89,38 @@ func (c *Client) reconnect() {
 			return
 		}
 	}
+}
+
+// waits notes that calls wait for a server that was lost, for some time already. c.mu is held.
+func (c *Client) waits(already time.Duration) {
+	if c.unanswered.IsZero() {
+		c.unanswered = time.Now().Add(-already)
+	}
+}
+
+// left returns for how long calls still wait. c.mu is held.
+func (c *Client) left() time.Duration {
+	if c.opts.GiveUp <= 0 {
+		return math.MaxInt64
+	}
+	return max(c.opts.GiveUp-time.Since(c.unanswered), 0)
+}
+
+// giveUp ends the calls that wait if they have waited long enough. c.mu is held.
+func (c *Client) giveUp(why error) bool {
+	already := time.Duration(0)
+	if errors.Is(why, errSilent) {
+		already = c.opts.Timeout
+	}
+	c.waits(already)
+	if c.left() > 0 {
+		return false
+	}
+	for range c.calls {
+		c.counters.lost.Add(1)
+	}
+	c.failAll(fmt.Errorf("%w within %v (%w)", ErrNoReply, c.opts.GiveUp, why))
+	return true
 }
 
 // backoff returns how long the pause after a number of attempts is: up to half less than its usual length, so that

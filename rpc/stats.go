@@ -52,7 +52,7 @@ func (s *Server) Stats() ServerStats {
 type ClientStats struct {
 	Calls       uint64 // that were begun
 	Resent      uint64 // calls that were sent again over a new connection
-	Lost        uint64 // calls that ended with ErrLost
+	Lost        uint64 // calls that ended with ErrLost or ErrNoReply
 	Abandoned   uint64 // calls whose context ended before the reply came
 	Unmatched   uint64 // replies to no call, as to one that was abandoned: they are dropped
 	Connections uint64 // that were made

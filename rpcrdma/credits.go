@@ -18,6 +18,8 @@ const (
 type credits interface {
 	// mayCall reports whether a Call may begin.
 	mayCall() bool
+	// calls returns how many Calls there may be at once.
+	calls() int
 	// called counts a Call that begins, and answered one whose Reply or ERROR came. A Call that is cancelled
 	// is not answered: the peer still has it.
 	called()
@@ -53,10 +55,10 @@ func newCredits1(c *Config) *credits1 {
 	return v
 }
 
-func (c *credits1) mayCall() bool {
-	// A grant above what there are receives for is not trusted (RPC1-015).
-	return c.out < min(c.grant, c.most)
-}
+func (c *credits1) mayCall() bool { return c.out < c.calls() }
+
+// calls does not trust a grant above what there are receives for (RPC1-015).
+func (c *credits1) calls() int { return min(c.grant, c.most) }
 
 func (c *credits1) called()           { c.out++ }
 func (c *credits1) answered()         { c.out-- }
@@ -111,7 +113,9 @@ func newCredits2(c *Config) *credits2 {
 }
 
 // mayCall keeps the Calls within what the peer has room for, whatever it has taken (RPC2-114).
-func (c *credits2) mayCall() bool { return c.out < min(c.both, c.most) }
+func (c *credits2) mayCall() bool { return c.out < c.calls() }
+
+func (c *credits2) calls() int { return min(c.both, c.most) }
 
 func (c *credits2) called()   { c.out++ }
 func (c *credits2) answered() { c.out-- }

@@ -142,6 +142,23 @@ func New(c *Config, memory Memory, pool Pool, now time.Time) *Machine {
 // Version returns the version that is spoken, or 0 as long as it is not known.
 func (m *Machine) Version() uint32 { return m.version }
 
+// Terms are what both sides of a connection keep to.
+type Terms struct {
+	Version  uint32 // of RPC-over-RDMA, or 0 as long as it is not known
+	Calls    int    // of this side at once: its credits
+	Send     int    // length of the longest message to the peer that goes by one Send: an inline threshold
+	Received int    // the same, of those from the peer
+}
+
+// Terms returns what the peer has granted and said so far.
+func (m *Machine) Terms() Terms {
+	t := Terms{Version: m.version, Send: m.threshold(), Received: m.replyThreshold()}
+	if m.credits != nil {
+		t.Calls = m.credits.calls()
+	}
+	return t
+}
+
 // Phase returns how far the connection is set up.
 func (m *Machine) Phase() Phase { return m.phase }
 
