@@ -52,6 +52,7 @@ var allowed = map[string][]string{
 	"settings":                 {"ack", "frame", "transport"},
 	"endpoint":                 {"frame", "ack", "seal", "transport", "settings", "endpoint/sched", "internal/strangers"},
 	"endpoint/sched":           {"ack", "internal/patience"},
+	"endpoint/session":         {"ack"},
 	"endpoint/space":           {},
 	"examples/dgrdma-filecopy": {"link"},
 	"examples/dgrdma-requests": {"link"},

@@ -1,0 +1,94 @@
+package session
+
+import "github.com/dgrdma/dgrdma/ack"
+
+// Connect asks for a session, and for another one whenever it ends. While there is one, which the peer began, it remains.
+func (m *Machine) Connect(at At, e Epochs) (o Output) {
+	m.Connected = true
+	if m.State <= Down {
+		m.ask(at, e, &o)
+	}
+	return o
+}
+
+// Restart ends the session or the attempt, and asks for another one.
+func (m *Machine) Restart(at At, e Epochs) (o Output) {
+	m.end(e, WasReset, &o)
+	if m.Connected {
+		m.ask(at, e, &o)
+	}
+	return o
+}
+
+// GiveUp ends the session or the attempt because the peer does not answer. The state is Down until the program or the
+// peer asks for another one.
+func (m *Machine) GiveUp(e Epochs) (o Output) {
+	switch m.State {
+	case Asking:
+		refused, why := m.Refused, m.Refusal
+		m.end(e, NoAnswer, &o)
+		m.Refused, m.Refusal = refused, why
+	case Confirming, Up:
+		m.end(e, PeerSilent, &o)
+	}
+	return o
+}
+
+// Close ends the session, and tells the peer. The state is None.
+func (m *Machine) Close(e Epochs) (o Output) {
+	if m.open() {
+		o.Reply = Frame{Kind: Bye, Sender: m.Local, Receiver: m.Remote}
+	}
+	m.Connected = false
+	m.end(e, WasClosed, &o)
+	return o
+}
+
+// Retry sends HELLO or CONFIRM again when it is time for it, or now: for a path that has just opened, as by an agreed key.
+func (m *Machine) Retry(at At, now bool) (o Output) {
+	if m.State != Asking && m.State != Confirming || !now && at.Now < m.retry.at {
+		return o
+	}
+	most := mostRetry
+	if m.State == Asking && !at.Posted {
+		most = idleRetry
+	}
+	last := m.retry.last
+	m.retry.wait = min(2*m.retry.wait, most)
+	m.retry.at = at.Now.Add(m.retry.wait)
+	if m.State == Asking {
+		o.Reply = Frame{Kind: Hello, Sender: m.Local}
+		m.retry.last = last
+	} else {
+		m.confirm(at, &o)
+	}
+	return o
+}
+
+// RetryAt returns when Retry is to be called next. Not ok: in this state there is nothing to repeat.
+func (m *Machine) RetryAt() (at ack.Instant, ok bool) {
+	return m.retry.at, m.State == Asking || m.State == Confirming
+}
+
+// Answer acts on a frame of an unknown source: state None. It keeps nothing. takes: the frame begins a session, and
+// m is the machine of it, in state Up.
+func Answer(at At, e Epochs, f *Frame, refusal Refusal) (m Machine, o Output, takes bool) {
+	refused := Frame{Kind: Refused, Sender: f.Sender, Receiver: f.Sender, Refusal: refusal}
+	switch f.Kind {
+	case Hello:
+		if o.Reply = refused; at.Takes {
+			o.Reply = welcome(e.Told(), f.Sender, e)
+		}
+	case Confirm:
+		switch {
+		case !e.IsTold(f.Receiver) || !f.valid(e):
+			o.Reply = f.rejection()
+		case at.Takes:
+			m.begin(f.Receiver, f.Sender, &o)
+			return m, o, true
+		default: // The pair may yet be a session: a program may take it, or connect, under this epoch.
+			o.Reply = refused
+		}
+	}
+	return m, o, false
+}

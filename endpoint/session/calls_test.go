@@ -1,0 +1,119 @@
+package session
+
+import (
+	"testing"
+	"time"
+
+	"github.com/dgrdma/dgrdma/ack"
+)
+
+// TestCalls checks what a program's calls do in each state.
+func TestCalls(t *testing.T) {
+	ended := func(w Why, reply Frame) Output { return Output{Ended: w, Reply: reply} }
+	goodbye := Frame{Kind: Bye, Sender: local, Receiver: remote}
+	for _, c := range []struct {
+		name  string
+		call  func(m *Machine, e Epochs) Output
+		cells [states]outcome
+	}{
+		{"Connect", func(m *Machine, e Epochs) Output { return m.Connect(surroundings, e) }, [states]outcome{
+			None: {Output{Reply: helloTold}, Asking, 0}, Down: {Output{Reply: helloTold}, Asking, 0},
+			Asking: same(Asking), Confirming: same(Confirming), Up: same(Up),
+		}},
+		{"Restart", func(m *Machine, e Epochs) Output { return m.Restart(surroundings, e) }, [states]outcome{
+			None: {ended(WasReset, Frame{}), None, 0}, Down: {ended(WasReset, helloTold), Asking, 0},
+			Asking: {ended(WasReset, helloTold), Asking, 1}, Confirming: {ended(WasReset, helloTold), Asking, 1}, Up: {ended(WasReset, helloTold), Asking, 1},
+		}},
+		{"GiveUp", func(m *Machine, e Epochs) Output { return m.GiveUp(e) }, [states]outcome{
+			None: same(None), Down: same(Down),
+			Asking: {ended(NoAnswer, Frame{}), Down, 1}, Confirming: {ended(PeerSilent, Frame{}), Down, 1}, Up: {ended(PeerSilent, Frame{}), Down, 1},
+		}},
+		{"Close", func(m *Machine, e Epochs) Output { return m.Close(e) }, [states]outcome{
+			None: {ended(WasClosed, Frame{}), None, 0}, Down: {ended(WasClosed, Frame{}), None, 0},
+			Asking: {ended(WasClosed, Frame{}), None, 1}, Confirming: {ended(WasClosed, goodbye), None, 1}, Up: {ended(WasClosed, goodbye), None, 1},
+		}},
+	} {
+		for s, want := range c.cells {
+			m, e := in(State(s)), &fixed{}
+			if o := c.call(&m, e); o != want.o || m.State != want.s || e.ends != want.ends {
+				t.Errorf("%s in %v: %+v, %v, %d ended, want %+v, %v, %d", c.name, State(s), o, m.State, e.ends, want.o, want.s, want.ends)
+			}
+		}
+	}
+}
+
+// TestRetries checks when HELLO and CONFIRM are sent again: after 20 ms, then after twice as long each time, up to a second, and of a
+// HELLO for which nothing is posted up to 8 seconds.
+func TestRetries(t *testing.T) {
+	for _, c := range []struct {
+		s      State
+		posted bool
+		most   time.Duration
+	}{{Asking, true, time.Second}, {Asking, false, 8 * time.Second}, {Confirming, true, time.Second}, {Confirming, false, time.Second}} {
+		m, e := Machine{}, &fixed{}
+		now := ack.Instant(time.Hour)
+		m.Connect(At{Now: now}, e)
+		kind := Hello
+		if c.s == Confirming {
+			m.Receive(At{Now: now}, e, &Frame{Kind: Welcome, Sender: remote, Receiver: told})
+			kind = Confirm
+		}
+		wait := 20 * time.Millisecond
+		for range 14 {
+			at, ok := m.RetryAt()
+			if !ok || at != now.Add(wait) {
+				t.Fatalf("%v, posted %v: next after %v, want %v", c.s, c.posted, at.Sub(now), wait)
+			}
+			if o := m.Retry(At{Now: at - 1, Posted: c.posted}, false); o != (Output{}) {
+				t.Fatalf("before its time: %+v", o)
+			}
+			now = at
+			if o := m.Retry(At{Now: now, Posted: c.posted}, false); o.Reply.Kind != kind {
+				t.Fatalf("%+v, want %v", o, kind)
+			}
+			wait = min(2*wait, c.most)
+		}
+	}
+	for _, s := range []State{None, Down, Up} {
+		m := in(s)
+		if _, ok := m.RetryAt(); ok || m.Retry(surroundings, true) != (Output{}) {
+			t.Errorf("%v repeats something", s)
+		}
+	}
+}
+
+// TestPathOpens checks that HELLO and CONFIRM leave at once when a key has been agreed.
+func TestPathOpens(t *testing.T) {
+	for s, want := range map[State]Frame{Asking: hello, Confirming: confirm} {
+		m := in(s)
+		m.retry.at = surroundings.Now.Add(time.Hour)
+		if o := m.Retry(surroundings, true); o.Reply != want {
+			t.Errorf("%v: %+v", s, o)
+		}
+	}
+}
+
+// TestResetsAreAnsweredSeldom checks that a flood of RESETs brings one CONFIRM in 20 ms.
+func TestResetsAreAnsweredSeldom(t *testing.T) {
+	m, e := in(Confirming), &fixed{}
+	n := 0
+	at := surroundings
+	for range 1000 { // a second
+		at.Now = at.Now.Add(time.Millisecond)
+		if o := m.Receive(at, e, &Frame{Kind: Reset, QuotedTag: ourTag, ID: uint32(local) + 1}); o.Reply.Kind == Confirm {
+			n++
+		}
+	}
+	if n != 50 {
+		t.Errorf("%d CONFIRMs in a second, want 50", n)
+	}
+}
+
+// TestGiveUpRemembersTheRefusal checks that the reason of a REFUSED outlives the attempt, for the error that the program gets.
+func TestGiveUpRemembersTheRefusal(t *testing.T) {
+	m, e := in(Asking), &fixed{}
+	m.Receive(surroundings, e, &Frame{Kind: Refused, Receiver: local, Refusal: NeedsSeal})
+	if m.GiveUp(e); m.State != Down || !m.Refused || m.Refusal != NeedsSeal {
+		t.Errorf("%+v", m)
+	}
+}
