@@ -39,7 +39,8 @@ type ClientOptions struct {
 	NoCRC bool
 	// Host makes the connections over RDMA. nil: the client has one of its own.
 	Host *verbs.Host
-	// Dial makes the connections over TCP, for TLS as an example. nil: a net.Dialer.
+	// Dial makes the connections over TCP, for TLS as an example. nil: a net.Dialer, with the local port of the connection
+	// before if that is free.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
@@ -128,7 +129,7 @@ func Dial(ctx context.Context, address string, o *ClientOptions) (*Client, error
 func (c *Client) dialStream(host string) func(context.Context) (carrier, error) {
 	dial := c.opts.Dial
 	if dial == nil {
-		dial = new(net.Dialer).DialContext
+		dial = new(tcpDialer).dial
 	}
 	return func(ctx context.Context) (carrier, error) {
 		nc, err := dial(ctx, "tcp", host)

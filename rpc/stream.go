@@ -37,6 +37,9 @@ func (s *stream) received() uint64 { return s.reads.Load() }
 
 func (s *stream) close(err error) {
 	s.why.CompareAndSwap(nil, &err)
+	if tcp, ok := s.nc.(*net.TCPConn); ok && err != ErrClosed {
+		tcp.SetLinger(0) // the system forgets it at once, so that the next connection can have its port
+	}
 	s.nc.Close()
 }
 
