@@ -6,7 +6,6 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/dgrdma/dgrdma/xdr"
 )
@@ -214,12 +213,8 @@ func (s *sender) write() (err error) {
 
 var zeros [4]byte
 
-// patience is how long withdraw waits for a write in progress, before it closes the connection. A write takes that long only
-// if the peer takes nothing. It is arbitrary.
-const patience = time.Second
-
 // withdraw takes a message back: when it returns, the connection does not need the message's memory. It waits for
-// a write of items in progress, and closes the connection if that does not end. It reports whether the inline bytes are
+// a write of items in progress, and closes the connection if the peer takes nothing of it. It reports whether the inline bytes are
 // free as well.
 func (s *sender) withdraw(m *outgoing) bool {
 	s.mu.Lock()
@@ -229,11 +224,11 @@ func (s *sender) withdraw(m *outgoing) bool {
 		m.state = unsent
 	}
 	if m.state == writing && len(m.items) > 0 {
-		timer := time.AfterFunc(patience, func() { s.to.Close() })
-		defer timer.Stop()
+		stop := s.closeIfStuck()
 		for m.state == writing {
 			s.change.Wait()
 		}
+		stop()
 	}
 	return m.state != writing
 }

@@ -33,7 +33,10 @@ type serverConn struct {
 	why error // the connection was closed
 
 	// Of Server.look.
-	seen  struct{ reads, records, writes uint64 }
+	seen struct {
+		reads, records uint64
+		taken          taken
+	}
 	since struct{ record, write, minute time.Time }
 }
 
@@ -239,8 +242,10 @@ func (c *serverConn) look(now time.Time) {
 		c.server.counters.slow.Add(1)
 		c.close(errSlow)
 	}
-	if writes := c.sender.writes.Load(); writes != c.seen.writes || writes%2 == 0 {
-		c.seen.writes, c.since.write = writes, now
+	if c.sender.writes.Load()%2 == 0 { // none is in progress
+		c.since.write = now
+	} else if taken := c.sender.taken(); taken != c.seen.taken {
+		c.seen.taken, c.since.write = taken, now
 	} else if now.Sub(c.since.write) > writeTime {
 		c.server.counters.slow.Add(1)
 		c.close(errStuck)

@@ -30,7 +30,7 @@ var allowed = map[string][]string{
 	"nfs3":                     {"rpc", "xdr", "golang.org/x/sys/unix"},
 	"rpcrdma":                  {"xdr"},
 	"xdr":                      {},
-	"rpc":                      {"rpcrdma", "verbs", "xdr"},
+	"rpc":                      {"rpcrdma", "verbs", "xdr", "golang.org/x/sys/unix"},
 	"rpc/portmap":              {"rpc", "xdr"},
 	"internal/patience":        {},
 	"internal/places":          {},
