@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/dgrdma/dgrdma/link"
 )
@@ -132,7 +133,7 @@ func TestListenSendsStrangersAway(t *testing.T) {
 }
 
 // TestListenBusyWithMany: with --keep there is a limit, which leaves with who came
-// under it.
+// under it. The senders send now and then: one that is silent for silentFor gives way, and all this may take longer.
 func TestListenBusyWithMany(t *testing.T) {
 	t.Parallel()
 	l, url := listenCat(t, []string{"--keep", anyPort})
@@ -140,6 +141,11 @@ func TestListenBusyWithMany(t *testing.T) {
 	all := make([]*link.Link, mostSenders)
 	for i := range all {
 		all[i] = forged(t, url, usual)
+		go func() {
+			for err := error(nil); err == nil; time.Sleep(time.Second) {
+				err = all[i].Out.Send(t.Context(), opData, []byte("x"))
+			}
+		}()
 	}
 	eventually(t, "all are served", func() bool { return strings.Count(l.stderr.String(), "receiving from") == mostSenders })
 	startCat(t, []string{"send", url}, stdinFrom([]byte("x"))).end(exitError, `dgrdmacat send: .*: refused by the peer: busy with 16 senders: try again later\n`)
