@@ -15,7 +15,8 @@ type outgoing struct {
 type outbox struct {
 	list  []outgoing
 	first int
-	// calls says that it is the turn of a Call: Replies and Calls take turns where both can go.
+	// calls says that it is the turn of a Call: Sends of Replies and of Calls take turns where both can go. The peer waits for the next part of
+	// either for a bounded time, so a long Reply must not hold up a Call that has begun.
 	calls bool
 }
 
@@ -70,8 +71,8 @@ func (m *Machine) nextOutgoing(room int, a *Action) bool {
 			posted, done := m.rsp.next(m, room, o.in, a)
 			if done {
 				m.out.shift()
-				m.out.calls = true
 			}
+			m.out.calls = m.out.calls || done || posted && a.Op == OpSend
 			if posted || !done {
 				return posted
 			}

@@ -1,6 +1,7 @@
 package rpcrdma
 
 import (
+	"bytes"
 	"errors"
 	"slices"
 	"testing"
@@ -48,5 +49,53 @@ func TestRepliesAndCallsTakeTurns(t *testing.T) {
 	}
 	if !slices.Equal(order, []uint32{5, 6, 5, 6, 5, 6}) {
 		t.Errorf("the order is %v", order)
+	}
+}
+
+// TestPartsTakeTurns checks that the parts of a Call go between those of a long Reply, in either order of their beginnings: the peer waits for either for
+// a bounded time (RPC2-008).
+func TestPartsTakeTurns(t *testing.T) {
+	for _, first := range []string{"the Call", "the Reply"} {
+		s := reversed(t, Version2, ReverseContinued, 2)
+		s.credit = Credit2(60, 60)
+		s.receive(Header{XID: 50, Type: TypeMsg}, rpcCall(50, 40))
+		s.room, s.sent = 0, nil
+		in := s.incoming[len(s.incoming)-1]
+		reply := func() { s.m.Reply(s.now, in, Answer{Head: rpcReply(50, 20000)}) }
+		call := func() { s.call(&Call{Head: rpcCall(60, 20000)}) }
+		begin := func() { // the first part
+			var a Action
+			for s.m.Next(64, &a) && a.Kind != ActPost {
+			}
+			s.sent = append(s.sent, bytes.Clone(a.Data))
+			s.m.Completed(s.now, a.Serial)
+		}
+		if first == "the Call" {
+			call()
+			begin()
+			reply()
+		} else {
+			reply()
+			begin()
+			call()
+		}
+		s.room = 64
+		s.run()
+		var order []uint32
+		for _, b := range s.sent {
+			p, _ := Peek(b)
+			order = append(order, p.XID/10)
+		}
+		longest, run := 0, 0
+		for i, x := range order {
+			if run++; i == 0 || order[i-1] != x {
+				run = 1
+			}
+			longest = max(longest, run)
+		}
+		calls := slices.DeleteFunc(slices.Clone(order), func(x uint32) bool { return x != 6 })
+		if longest > 2 || len(calls) < 4 || len(order)-len(calls) < 4 {
+			t.Errorf("%s begins: the order is %v", first, order)
+		}
 	}
 }
