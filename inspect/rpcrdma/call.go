@@ -19,15 +19,18 @@ type Call struct {
 	Placed  uint64 // octets that RDMA Writes brought
 
 	segments []*segment // in the order of Read list, Write list, Reply chunk
-	writes   []int      // how many segments each Write chunk has
-	reply    int        // how many segments the Reply chunk has; -1: there is none
-	reads    int        // how many segments the Read list has
-	inv      uint32     // of version 2: the handle that may be invalidated
-	head     []byte     // of the Call at Position 0
-	answer   []byte     // of the Reply in the Reply chunk
-	special  bool       // the Call is at Position 0
-	late     bool       // it was read after what came later: RDMA Writes for it may have passed before
-	room     *room
+	// positions are those of Read chunks of a part of the message.
+	positions []uint32
+	writes    []int  // how many segments each Write chunk has
+	reply     int    // how many segments the Reply chunk has; -1: there is none
+	reads     int    // how many segments the Read list has
+	inv       uint32 // of version 2: the handle that may be invalidated
+	inline4   uint64 // octets of data that a WRITE of NFS 4 has in the message
+	head      []byte // of the Call at Position 0
+	answer    []byte // of the Reply in the Reply chunk
+	special   bool   // the Call is at Position 0
+	late      bool   // it was read after what came later: RDMA Writes for it may have passed before
+	room      *room
 }
 
 // segment is one of a Call's chunks.
@@ -102,6 +105,9 @@ func (c *Call) lend(h *codec.Header) {
 	for i := range h.Reads {
 		r := &h.Reads[i]
 		c.special = c.special || r.Position == 0 && h.Type == codec.TypeNoMsg
+		if r.Position > 0 {
+			c.positions = append(c.positions, r.Position)
+		}
 		add(r.Segments, true, r.Position == 0)
 	}
 	c.reads = len(c.segments)

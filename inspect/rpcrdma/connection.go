@@ -41,7 +41,7 @@ type Side struct {
 	Messages     int
 
 	message message
-	parts   part
+	parts   [2]part // of a Call, and of a Reply: both directions may have one under way
 	room    room
 	holes   int // pieces of its stream that are not in the capture, or could not be read
 	late    int // events that were read after later ones

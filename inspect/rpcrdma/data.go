@@ -18,13 +18,16 @@ const (
 // more than to copy it.
 const leastData = 1024
 
-// written returns the length of the data that a WRITE of NFS 3 has among its arguments, by the length word before it.
-func (r *RPC) written() (n uint64, ok bool) {
-	if !r.Known || r.Program != nfs || r.ProgramVersion != 3 || r.Procedure != nfs3Write || r.args == nil {
+// written returns the length of the data that a WRITE of NFS 3 or 4 has among its arguments, by the length word before it.
+func (c *Call) written() (n uint64, ok bool) {
+	if c.inline4 > 0 {
+		return c.inline4, true
+	}
+	if !c.Known || c.Program != nfs || c.ProgramVersion != 3 || c.Procedure != nfs3Write || c.args == nil {
 		return 0, false
 	}
 	var d xdr.Decoder
-	d.Reset(r.args, nil)
+	d.Reset(c.args, nil)
 	d.Opaque(maxHandle)
 	d.Uint64()
 	d.Uint32()

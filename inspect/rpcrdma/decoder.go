@@ -147,6 +147,7 @@ func (d *Decoder) readResponse(c *Connection, e *iwarp.Event) {
 			s.call.Fetched += uint64(r.Size)
 			if !s.call.Known && s.call.special {
 				s.call.RPC = parseCall(s.call.head)
+				s.call.compound()
 				s.call.args = nil
 			}
 		}
@@ -204,7 +205,7 @@ func (d *Decoder) gone(c *Connection, e *iwarp.Event) {
 		for _, call := range s.room.calls {
 			d.drop(call)
 		}
-		s.message, s.parts, s.pulled, s.unasked, s.room = message{}, part{}, nil, nil, room{}
+		s.message, s.parts, s.pulled, s.unasked, s.room = message{}, [2]part{}, nil, nil, room{}
 	}
 }
 

@@ -389,6 +389,20 @@ func TestFound(t *testing.T) {
 				s.t.Errorf("%+v", s.last.Call)
 			}
 		}, nil},
+		{"a reverse Call between the parts of a Reply", func(s *script) {
+			s.begins2()
+			s.send(client, v2(2, 1, 0), callOf(2, nfs, 3, 16))
+			reply, call := append(replyOf(2), make([]byte, 2000)...), append(callOf(9, 0x40000000, 1, 1), make([]byte, 2000)...)
+			s.send(server, v2(2, 1, codec.FlagMore|codec.FlagResponse), reply[:900])
+			s.send(server, v2(9, 1, codec.FlagMore), call[:900])
+			s.send(server, v2(2, 1, codec.FlagResponse), reply[900:])
+			s.send(server, v2(9, 1, 0), call[900:])
+			s.send(client, v2(9, 1, codec.FlagResponse), replyOf(9))
+			s.gone()
+			if s.last.Call == nil || s.last.Call.Name() != "NFS callback 1 CB_COMPOUND" || s.last.Call.Inline != uint64(len(call)) {
+				s.t.Errorf("%+v", s.last.Call)
+			}
+		}, []string{"reverse 1 at 9/0 of 1: NFS callback 1 CB_COMPOUND"}},
 		{"parts that are interleaved", func(s *script) {
 			s.begins2()
 			s.send(client, v2(2, 1, codec.FlagMore), null(2)[:20])
@@ -465,7 +479,9 @@ func TestStatus(t *testing.T) {
 		{[]uint32{1, 7, 0}, "denied 7"},
 		{[]uint32{0, 0}, "status not known"},
 		{[]uint32{9}, "status not known"},
-		{[]uint32{0, 0, 0, 0, 70}, "success, status 70"},
+		{[]uint32{0, 0, 0, 0, 70}, "NFS3ERR_STALE"},
+		{[]uint32{0, 0, 0, 0, 10008}, "NFS3ERR_JUKEBOX"},
+		{[]uint32{0, 0, 0, 0, 10009}, "status 10009"},
 	} {
 		s := newScript(t)
 		s.begins()

@@ -74,5 +74,13 @@ type part struct {
 	length uint64
 }
 
+// part returns what a message of a side may continue.
+func (s *Side) part(h *codec.Header) *part {
+	if h.Flags&codec.FlagResponse != 0 {
+		return &s.parts[1]
+	}
+	return &s.parts[0]
+}
+
 // mostHead is how much of an RPC message is read: its header has at most 840 octets.
 const mostHead = 1 << 10

@@ -100,7 +100,7 @@ func (c *Connection) again(call *Call) int {
 }
 
 func (r *RPC) same(o *RPC) bool {
-	return r.Known && o.Known && r.Program == o.Program && r.ProgramVersion == o.ProgramVersion && r.Procedure == o.Procedure
+	return r.Known && o.Known && r.Program == o.Program && r.ProgramVersion == o.ProgramVersion && r.Procedure == o.Procedure && r.compoundText() == o.compoundText()
 }
 
 // falls finds the attempt with version 2 after which a message of version 1 falls back: its record, 0 if there is none. On the same

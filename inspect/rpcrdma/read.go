@@ -99,7 +99,7 @@ func kindOf(h *codec.Header) Kind {
 func (d *Decoder) classify(m *Message, payload []byte) {
 	c, h := m.Conn, m.Header
 	head := payload
-	p := &c.Sides[m.Way].parts
+	p := c.Sides[m.Way].part(h)
 	if p.begun && h.Type == codec.TypeMsg {
 		if p.xid != h.XID {
 			p.begun = false
@@ -176,7 +176,7 @@ func (d *Decoder) take(m *Message, payload []byte) {
 		s.holes++ // a Call or a Reply may be gone
 		return
 	}
-	p := &s.parts
+	p := s.part(m.Header)
 	head, length := payload, m.Payload
 	if p.begun && m.Header.Type == codec.TypeMsg {
 		head, length = p.head, p.length+m.Payload
@@ -223,6 +223,7 @@ func (d *Decoder) call(m *Message, head []byte, length uint64) {
 		s.holes++
 		return
 	}
+	k.compound()
 	peer := &c.Sides[1-m.Way]
 	if i := slices.IndexFunc(peer.unasked, func(o orphan) bool { return o.xid == k.XID && o.record >= m.Last.Record }); m.Late && i >= 0 {
 		peer.unasked = slices.Delete(peer.unasked, i, i+1)

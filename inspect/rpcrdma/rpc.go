@@ -12,11 +12,12 @@ type RPC struct {
 	Program        uint32
 	ProgramVersion uint32
 	Procedure      uint32
-	args           []byte // as far as they are known
-	argsAt         int    // where they begin in the message
+	Compound       *Compound // of a COMPOUND of NFS 4: what it asks for, if that is known
+	args           []byte    // as far as they are known
+	argsAt         int       // where they begin in the message
 }
 
-// Name returns program, version and procedure in words: "NFS 3 READ".
+// Name returns program, version and procedure in words: "NFS 3 READ", "NFS 4.1 COMPOUND (SEQUENCE, PUTFH, READ)".
 func (r *RPC) Name() string {
 	if !r.Known {
 		return "unknown procedure"
@@ -25,10 +26,21 @@ func (r *RPC) Name() string {
 	if p == nil {
 		return fmt.Sprintf("program %d version %d procedure %d", r.Program, r.ProgramVersion, r.Procedure)
 	}
+	if r.Compound != nil {
+		return fmt.Sprintf("%s 4.%d %s (%v)", p.name, r.Compound.Minor, p.procedures[4][nfs4Compound], r.Compound)
+	}
 	if names := p.procedures[r.ProgramVersion]; uint64(r.Procedure) < uint64(len(names)) {
 		return fmt.Sprintf("%s %d %s", p.name, r.ProgramVersion, names[r.Procedure])
 	}
 	return fmt.Sprintf("%s %d procedure %d", p.name, r.ProgramVersion, r.Procedure)
+}
+
+// compoundText lists the operations of a COMPOUND; it is empty if there are none.
+func (r *RPC) compoundText() string {
+	if r.Compound == nil {
+		return ""
+	}
+	return r.Compound.String()
 }
 
 // Status is how a Call was answered.
@@ -42,6 +54,8 @@ type Status struct {
 
 	HasResult bool
 	Result    uint32 // the first word of the results, of programs of which it is a status
+	At        string // the operation of a COMPOUND that has it, and was the last one
+	names     *statusNames
 	results   []byte
 }
 
@@ -49,6 +63,9 @@ var accepted = [...]string{"success", "PROG_UNAVAIL", "PROG_MISMATCH", "PROC_UNA
 
 // Success reports whether the Call was carried out.
 func (s *Status) Success() bool { return s.Known && !s.Denied && s.Code == 0 }
+
+// Refused reports whether the Call was carried out with a status that is no success, as NFS3ERR_NOENT.
+func (s *Status) Refused() bool { return s.Success() && s.HasResult && s.Result != 0 }
 
 // String says what it is.
 func (s *Status) String() string {
@@ -65,8 +82,10 @@ func (s *Status) String() string {
 		return fmt.Sprintf("PROG_MISMATCH: versions %d to %d", s.Low, s.High)
 	case uint64(s.Code) >= uint64(len(accepted)):
 		return fmt.Sprintf("accept state %d", s.Code)
-	case s.HasResult && s.Result != 0:
-		return fmt.Sprintf("success, status %d", s.Result)
+	case s.Refused() && s.At != "":
+		return s.names.of(s.Result) + " at " + s.At
+	case s.Refused():
+		return s.names.of(s.Result)
 	}
 	return accepted[s.Code]
 }
@@ -140,7 +159,13 @@ func parseReply(b []byte, of *RPC) (s Status) {
 	s.results = d.Left()
 	if of.hasStatus() {
 		s.Result = d.Uint32()
-		s.HasResult = d.Err() == nil
+		s.HasResult, s.names = d.Err() == nil, of.statusNames()
+	}
+	if s.Refused() && of.Compound != nil {
+		d.Opaque(mostKept) // the tag
+		if n := d.Uint32(); d.Err() == nil {
+			s.At = of.Compound.at(n)
+		}
 	}
 	return s
 }

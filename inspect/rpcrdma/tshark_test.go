@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -16,7 +17,29 @@ import (
 
 // headerFields are tshark's fields of a header, in the order in which headerWords has them. A field that is there several times, in one header or in the
 // headers of one record, has its values in the order of the octets.
-var headerFields = []string{"xid", "version", "flow_control", "msg_type", "reads_count", "writes_count", "reply_count", "position", "segment_count", "rdma_handle", "rdma_length", "rdma_offset"}
+var headerFields = []string{
+	"rpcordma.xid", "rpcordma.version", "rpcordma.flow_control", "rpcordma.msg_type", "rpcordma.reads_count", "rpcordma.writes_count", "rpcordma.reply_count",
+	"rpcordma.position", "rpcordma.segment_count", "rpcordma.rdma_handle", "rpcordma.rdma_length", "rpcordma.rdma_offset",
+}
+
+// operationNames are those of tshark's operation numbers in Linux's captures (RFC 8881), written down apart from those of the package.
+var operationNames = map[string]string{
+	"3": "ACCESS", "4": "CLOSE", "5": "COMMIT", "6": "CREATE", "8": "DELEGRETURN", "9": "GETATTR", "10": "GETFH", "15": "LOOKUP", "18": "OPEN", "20": "OPEN_CONFIRM", "22": "PUTFH",
+	"24": "PUTROOTFH", "25": "READ", "26": "READDIR", "28": "REMOVE", "29": "RENAME", "30": "RENEW", "32": "SAVEFH", "33": "SECINFO", "34": "SETATTR", "35": "SETCLIENTID", "36": "SETCLIENTID_CONFIRM",
+	"38": "WRITE", "42": "EXCHANGE_ID", "43": "CREATE_SESSION", "44": "DESTROY_SESSION", "52": "SECINFO_NO_NAME", "53": "SEQUENCE", "57": "DESTROY_CLIENTID", "58": "RECLAIM_COMPLETE",
+}
+
+// requireTshark skips the test where tshark is missing. Where CI is set it fails.
+func requireTshark(t *testing.T) {
+	t.Helper()
+	if _, err := exec.LookPath("tshark"); err == nil {
+		return
+	}
+	if os.Getenv("CI") != "" {
+		t.Fatal("no tshark in PATH; install it: apt-get install --no-install-recommends tshark")
+	}
+	t.Skip("no tshark in PATH: nothing is compared with it; apt-get install --no-install-recommends tshark")
+}
 
 // headerWords returns the values of a header by field, as tshark prints them.
 func headerWords(h *codec.Header) (all [12][]string) {
@@ -59,12 +82,7 @@ func headerWords(h *codec.Header) (all [12][]string) {
 // TestHeadersOfTshark checks every header of Linux's captures against tshark, field by field: XID, version, credits, type, and each chunk with its
 // positions and segments (RPC1-002, 003, 020, 032).
 func TestHeadersOfTshark(t *testing.T) {
-	if _, err := exec.LookPath("tshark"); err != nil {
-		if os.Getenv("CI") != "" {
-			t.Fatal("no tshark in PATH; install it: apt-get install --no-install-recommends tshark")
-		}
-		t.Skip("no tshark in PATH: headers are not compared with it; apt-get install --no-install-recommends tshark")
-	}
+	requireTshark(t)
 	files, err := filepath.Glob(captures + "*.pcap.gz")
 	if err != nil || len(files) != 13 {
 		t.Fatalf("%d captures, %v", len(files), err)
@@ -73,7 +91,7 @@ func TestHeadersOfTshark(t *testing.T) {
 	for _, f := range files {
 		name := strings.TrimSuffix(filepath.Base(f), ".pcap.gz")
 		t.Run(name, func(t *testing.T) {
-			want := headersOfTshark(t, name)
+			want := ofTshark(t, name, "rpcordma", headerFields...)
 			got := map[string][12][]string{}
 			follow(t, recordsOf(t, name), func(m *rpcrdma.Message) {
 				if m.Fault != nil {
@@ -106,8 +124,53 @@ func TestHeadersOfTshark(t *testing.T) {
 	}
 }
 
-// headersOfTshark has tshark read a capture. It returns the values of all fields by record.
-func headersOfTshark(t *testing.T, name string) map[string][]string {
+// TestOperationsOfTshark checks the operations of every COMPOUND of Linux's captures, its minor version, and the status of its results, against tshark.
+func TestOperationsOfTshark(t *testing.T) {
+	requireTshark(t)
+	compared := 0
+	for _, name := range []string{"v4.0-basic", "v4.1-basic", "v4.2-basic", "v42-readdir"} {
+		want := ofTshark(t, name, "rpc.programversion == 4 and nfs.opcode", "nfs.opcode", "nfs.minorversion", "nfs.nfsstat4")
+		follow(t, recordsOf(t, name), func(m *rpcrdma.Message) {
+			w := want[fmt.Sprint(m.Last.Record)]
+			if m.Call.Procedure == 0 || w == nil && len(m.Header.Reads)+len(m.Header.Writes) > 0 { // tshark has a Call with a Read chunk where it was fetched
+				return
+			}
+			k := m.Call.Compound
+			if w == nil || k == nil {
+				t.Fatalf("%s, record %d: %+v, tshark: %q", name, m.Last.Record, k, w)
+			}
+			var codes []string
+			for code := range strings.SplitSeq(w[0], ",") {
+				codes = append(codes, operationNames[code])
+			}
+			got := k.Operations
+			if m.Kind == rpcrdma.ReplyKind {
+				statuses := strings.Split(w[2], ",")
+				if m.Status.Refused() {
+					got = got[:slices.Index(got, m.Status.At)+1]
+				}
+				if fmt.Sprint(m.Status.Result) != statuses[0] {
+					t.Errorf("%s, record %d: status %d, tshark: %s", name, m.Last.Record, m.Status.Result, statuses[0])
+				}
+			} else if fmt.Sprint(k.Minor) != w[1] {
+				t.Errorf("%s, record %d: minor version %d, tshark: %s", name, m.Last.Record, k.Minor, w[1])
+			}
+			if m.Kind == rpcrdma.ReplyKind && len(m.Header.Writes) > 0 { // tshark reads such a Reply twice
+				codes = codes[:len(codes)/2]
+			}
+			if k.Count != len(k.Operations) || !slices.Equal(got, codes) {
+				t.Errorf("%s, record %d: %v of %d, tshark: %v", name, m.Last.Record, got, k.Count, codes)
+			}
+			compared++
+		})
+	}
+	if compared < 290 {
+		t.Errorf("%d COMPOUNDs were compared", compared)
+	}
+}
+
+// ofTshark has tshark read a capture. It returns the values of fields of the records that a filter takes.
+func ofTshark(t *testing.T, name, filter string, fields ...string) map[string][]string {
 	t.Helper()
 	f, err := os.Open(captures + name + ".pcap.gz")
 	if err != nil {
@@ -127,9 +190,9 @@ func headersOfTshark(t *testing.T, name string) map[string][]string {
 		t.Fatal(err)
 	}
 	plain.Close()
-	args := []string{"-n", "-r", plain.Name(), "-Y", "rpcordma", "-T", "fields", "-e", "frame.number"}
-	for _, field := range headerFields {
-		args = append(args, "-e", "rpcordma."+field)
+	args := []string{"-n", "-r", plain.Name(), "-Y", filter, "-T", "fields", "-e", "frame.number"}
+	for _, field := range fields {
+		args = append(args, "-e", field)
 	}
 	cmd := exec.Command("tshark", args...)
 	cmd.Env = append(os.Environ(), "HOME="+home, "XDG_CONFIG_HOME="+home, "WIRESHARK_CONFIG_DIR="+home, "LC_ALL=C.UTF-8", "TZ=UTC")
