@@ -55,7 +55,11 @@ func PutChecksum(head, rest, sum []byte) {
 // HasChecksum reports whether b says of itself that it ends with a checksum. With other bits that are reserved
 // b is something else, a sealed frame for one.
 func HasChecksum(b []byte) bool {
-	return len(b) >= HeaderSize && b[flagsAt]&^FlagMessages == FlagChecksum
+	if len(b) < HeaderSize {
+		return false
+	}
+	flags := b[flagsAt]
+	return flags&^FlagMessages == FlagChecksum || flags&(flagSealed|FlagSession|FlagChecksum|FlagMessages) == FlagSession|FlagChecksum
 }
 
 // Checksum is what a frame says of itself.

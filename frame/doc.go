@@ -30,6 +30,12 @@
 // 14-byte Ethernet header every message header is 8-aligned. Bytes after the
 // last message are link padding and mean nothing.
 //
+// # Session frames
+//
+// Between endpoints of our own kind that have a session, frames have a header of 18 bytes, with ids of 32 bits, a tag that names the
+// session, and a cumulative acknowledgement: see [SessionHeader] and [Control]. [IsSession] tells them apart. The engine does
+// not send them yet.
+//
 // # Reading
 //
 // [Parse] validates the whole chain of messages before anything may be used

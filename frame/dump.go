@@ -26,6 +26,31 @@ func (h *Header) Append(b []byte) []byte {
 	return b
 }
 
+// String describes h in one line, source first.
+func (h SessionHeader) String() string { return string(h.Append(nil)) }
+
+// Append appends what String returns.
+func (h *SessionHeader) Append(b []byte) []byte {
+	b = number(b, "", uint32(h.Src))
+	b = number(b, "->", uint32(h.Dst))
+	b = append(append(b, ' '), h.Control.String()...)
+	switch h.Control {
+	case NoControl, ControlBell, ControlReset:
+		b = number(b, " id ", h.ID)
+	case ControlAck:
+		b = number(b, " of id ", h.ID)
+	}
+	if h.Copy != 0 {
+		b = number(b, " copy ", uint32(h.Copy))
+	}
+	b = number(b, " up to ", h.Ack)
+	b = hexadecimal(b, " tag ", h.Tag)
+	if h.Checks {
+		b = append(b, " checksum"...)
+	}
+	return b
+}
+
 // String describes m in one line.
 func (m Message) String() string { return string(m.Append(nil)) }
 

@@ -125,10 +125,16 @@ func (f *Frame) Cursor() Cursor { return Cursor{rest: f.chained()} }
 type Reason uint8
 
 const (
-	ShortHeader   Reason = iota + 1 // fewer bytes than a frame header
-	ShortMessage                    // a message header is announced that does not fit
-	DataPastEnd                     // a data length reaches past the datagram
-	PaddingNoMore                   // a message follows the padding, and the padding is cut
+	ShortHeader    Reason = iota + 1 // fewer bytes than a frame header
+	ShortMessage                     // a message header is announced that does not fit
+	DataPastEnd                      // a data length reaches past the datagram
+	PaddingNoMore                    // a message follows the padding, and the padding is cut
+	ShortSession                     // fewer bytes than a session header
+	NoSession                        // it is no session frame
+	ShortControl                     // a control frame is cut
+	UnknownControl                   // a control frame of a kind that there is not
+	BadRanges                        // acknowledged ranges are not ascending, or touch each other, or are too many
+	WrongProbe                       // a question for a length has another one
 )
 
 var reasonTexts = [...]string{
@@ -136,6 +142,13 @@ var reasonTexts = [...]string{
 	ShortMessage:  "message header announced here needs 24 bytes",
 	DataPastEnd:   "data length of the message reaches past the end of the datagram",
 	PaddingNoMore: "padding before the next message is cut off",
+
+	ShortSession:   "session header needs 18 bytes",
+	NoSession:      "flags and count are not those of a session frame",
+	ShortControl:   "control frame is cut off",
+	UnknownControl: "control frame is of an unknown kind",
+	BadRanges:      "ranges of acknowledged ids are not ascending and apart, or too many",
+	WrongProbe:     "probe of a length does not have that length",
 }
 
 func (r Reason) String() string {
@@ -159,7 +172,7 @@ func (e *Error) Error() string {
 // Parse reads the frame header at the start of b and checks the whole chain of
 // messages behind it (DGRDMA-021). The error is an *[Error].
 func Parse(b []byte) (f Frame, err error) {
-	messages, end, err := chain(b)
+	messages, end, err := chainOf(b)
 	if err == nil {
 		f.Header.get(b)
 		f.body, f.messages = b[HeaderSize:end:len(b)], messages
@@ -170,7 +183,7 @@ func Parse(b []byte) (f Frame, err error) {
 // Decode is Parse into f, which spares a copy. After an error f is as before.
 // What f refers to escapes, unlike with Parse.
 func (f *Frame) Decode(b []byte) error {
-	messages, end, err := chain(b)
+	messages, end, err := chainOf(b)
 	if err == nil {
 		f.Header.get(b)
 		f.body, f.messages = b[HeaderSize:end:len(b)], messages
@@ -178,15 +191,19 @@ func (f *Frame) Decode(b []byte) error {
 	return err
 }
 
-// chain returns how many messages there are, and where the last one ends.
-func chain(b []byte) (messages, end int, err error) {
+// chainOf returns how many messages a frame has, and where the last one ends.
+func chainOf(b []byte) (messages, end int, err error) {
 	if len(b) < HeaderSize {
 		return 0, 0, &Error{0, len(b), ShortHeader}
 	}
 	if b[flagsAt]&FlagMessages == 0 {
 		return 0, len(b), nil
 	}
-	off := HeaderSize
+	return chain(b, HeaderSize)
+}
+
+// chain returns how many messages there are from off on, one at least, and where the last one ends.
+func chain(b []byte, off int) (messages, end int, err error) {
 	for {
 		messages++
 		if len(b)-off < MessageHeaderSize {

@@ -1,0 +1,203 @@
+package frame
+
+import "encoding/binary"
+
+const (
+	ackSize   = 24 // and rangeSize for each range
+	rangeSize = 4
+	byeSize   = 28
+	probeSize = 22
+
+	// MostRanges is how many ranges an acknowledgement has at most. Of more runs of ids it has the lowest 63 and the highest.
+	MostRanges = 64
+	// LongestDelay is the longest delay that an acknowledgement can tell, in microseconds: it stands for all that are longer.
+	LongestDelay = 65535
+)
+
+// checkControl checks a control frame after its header.
+func checkControl(b []byte) error {
+	bad := func(off int, r Reason) error { return &Error{off, len(b), r} }
+	if len(b) <= SessionHeaderSize {
+		return bad(SessionHeaderSize, ShortControl)
+	}
+	kind := Control(b[SessionHeaderSize])
+	if kind == NoControl || kind >= controls {
+		return bad(SessionHeaderSize, UnknownControl)
+	}
+	if len(b) < controlSizes[kind] {
+		return bad(SessionHeaderSize, ShortControl)
+	}
+	switch kind {
+	case ControlAck:
+		n := int(binary.LittleEndian.Uint16(b[22:]))
+		if n > MostRanges {
+			return bad(22, BadRanges)
+		}
+		if len(b) < ackSize+n*rangeSize {
+			return bad(22, ShortControl)
+		}
+		// The id after the cumulative acknowledgement did not arrive, or it would be part of that.
+		end := 1
+		for at := ackSize; at < ackSize+n*rangeSize; at += rangeSize {
+			first, count := int(binary.LittleEndian.Uint16(b[at:])), int(binary.LittleEndian.Uint16(b[at+2:]))
+			if first <= end || count == 0 {
+				return bad(at, BadRanges)
+			}
+			end = first + count
+		}
+	case ControlProbe:
+		size := len(b)
+		if b[flagsAt]&FlagChecksum != 0 {
+			size += ChecksumSize
+		}
+		if int(binary.LittleEndian.Uint16(b[20:])) != size {
+			return bad(20, WrongProbe)
+		}
+	}
+	return nil
+}
+
+// SessionAck is what an ACK says in addition to its header, which has the cumulative acknowledgement, and as id the frame that
+// arrived last: the echo, of which this is told.
+//
+//	offset  size  field
+//	18      1     ControlAck
+//	19      1     bit 0: that frame had arrived before; bits 3 to 5: its copy number
+//	20      2     microseconds since it arrived; 65535: that, or more
+//	22      2     number of ranges, up to 64
+//	24      4 n   ranges, ascending: the distance of the first id from the cumulative acknowledgement, 16 bits, and
+//	              how many ids it has, 16 bits
+type SessionAck struct {
+	Again  bool // the frame had arrived before
+	Copy   uint8
+	Delay  int // microseconds since it arrived; [LongestDelay]: that, or more
+	Ranges Ranges
+}
+
+// Ranges are ids that arrived out of order.
+type Ranges struct {
+	b   []byte
+	ack uint32
+}
+
+// Range is some ids in sequence.
+type Range struct {
+	First uint32
+	Count int
+}
+
+// Len returns how many ranges there are.
+func (r Ranges) Len() int { return len(r.b) / rangeSize }
+
+// At returns a range.
+func (r Ranges) At(i int) Range {
+	b := r.b[i*rangeSize:][:rangeSize]
+	return Range{r.ack + uint32(binary.LittleEndian.Uint16(b)), int(binary.LittleEndian.Uint16(b[2:]))}
+}
+
+// SessionAck returns what an ACK says. Not ok: f is none.
+func (f *SessionFrame) SessionAck() (a SessionAck, ok bool) {
+	if f.Control != ControlAck {
+		return SessionAck{}, false
+	}
+	b := f.body
+	n := int(binary.LittleEndian.Uint16(b[4:]))
+	return SessionAck{
+		Again:  b[1]&1 != 0,
+		Copy:   b[1] & copyMask >> copyShift,
+		Delay:  int(binary.LittleEndian.Uint16(b[2:])),
+		Ranges: Ranges{b[ackSize-SessionHeaderSize:][:n*rangeSize], f.Ack},
+	}, true
+}
+
+// PutSessionAckFrame writes an ACK to b, and returns how long it is. Ranges are ascending, apart from each other, and begin behind h.Ack by more than one
+// and by less than 65536; there are at most [MostRanges].
+func PutSessionAckFrame(b []byte, h *SessionHeader, again bool, copied uint8, delay int, ranges []Range) int {
+	h.Control = ControlAck
+	h.Put(b)
+	le := binary.LittleEndian
+	b[19] = min(copied, MostCopies) << copyShift
+	if again {
+		b[19] |= 1
+	}
+	le.PutUint16(b[20:], uint16(min(max(delay, 0), LongestDelay)))
+	le.PutUint16(b[22:], uint16(len(ranges)))
+	at := ackSize
+	for _, r := range ranges {
+		le.PutUint16(b[at:], uint16(r.First-h.Ack))
+		le.PutUint16(b[at+2:], uint16(r.Count))
+		at += rangeSize
+	}
+	return at
+}
+
+// Bye ends a session. It names both epochs: to guess a BYE takes 64 bits.
+//
+//	offset  size  field
+//	18      1     ControlBye
+//	19      1     Reason
+//	20      4     Sender
+//	24      4     Receiver
+type Bye struct {
+	Reason           uint8
+	Sender, Receiver uint32 // epochs
+}
+
+// PutBye writes a BYE to b, and returns how long it is.
+func PutBye(b []byte, h *SessionHeader, y Bye) int {
+	h.Control = ControlBye
+	h.Put(b)
+	b[19] = y.Reason
+	binary.LittleEndian.PutUint32(b[20:], y.Sender)
+	binary.LittleEndian.PutUint32(b[24:], y.Receiver)
+	return byeSize
+}
+
+// Bye returns what a BYE says. Not ok: f is none.
+func (f *SessionFrame) Bye() (y Bye, ok bool) {
+	if f.Control != ControlBye {
+		return Bye{}, false
+	}
+	le := binary.LittleEndian
+	return Bye{f.body[1], le.Uint32(f.body[2:]), le.Uint32(f.body[6:])}, true
+}
+
+// PutProbe writes to b a question whether frames of that length arrive, with the checksum if there is one, and returns how
+// long it is without that.
+func PutProbe(b []byte, h *SessionHeader, size int) int {
+	h.Control = ControlProbe
+	n := size
+	if h.Checks {
+		n -= ChecksumSize
+	}
+	clear(b[SessionHeaderSize:n])
+	h.Put(b)
+	binary.LittleEndian.PutUint16(b[20:], uint16(size))
+	return n
+}
+
+// PutProbed writes the answer to a question whether frames of a length arrive, and returns how long it is.
+func PutProbed(b []byte, h *SessionHeader, size int) int {
+	h.Control = ControlProbed
+	h.Put(b)
+	b[19] = 0
+	binary.LittleEndian.PutUint16(b[20:], uint16(size))
+	return probeSize
+}
+
+// Probe returns the length of which a PROBE or PROBED tells. Not ok: f is neither.
+func (f *SessionFrame) Probe() (size int, ok bool) {
+	if f.Control != ControlProbe && f.Control != ControlProbed {
+		return 0, false
+	}
+	return int(binary.LittleEndian.Uint16(f.body[2:])), true
+}
+
+// PutReset writes to b the answer to a data frame, or a bell, of a session that the endpoint does not have, and returns how long it is: never
+// longer than what it answers. h is the header of that frame.
+func PutReset(b []byte, h SessionHeader) int {
+	h.Dst, h.Src = h.Src, h.Dst
+	h.Control = ControlReset
+	h.Put(b)
+	return SessionHeaderSize + 1
+}
