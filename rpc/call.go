@@ -23,6 +23,7 @@ type Call struct {
 type peer interface {
 	RemoteAddr() net.Addr
 	transport() string
+	caller() *Client
 }
 
 // Decode decodes the arguments. ServeRPC returns its error as it is. What args keeps of the message, as
@@ -60,7 +61,13 @@ func (c *Call) Sent(f func()) { c.sent = append(c.sent, f) }
 // RemoteAddr returns the address of the caller.
 func (c *Call) RemoteAddr() net.Addr { return c.peer.RemoteAddr() }
 
-// Transport returns how the call came: "tcp".
+// Client returns what calls programs of the caller, over the connection of this call: the reverse direction. It is nil unless
+// [ServerOptions.Callbacks] is set. All calls of a connection have the same one, and the program may keep it. When the
+// connection ends, its calls fail with [ErrLost] or [ErrEnded]: a caller that connects again gets another one with its
+// next call. In handlers of [ClientOptions.Callbacks] it is the client itself.
+func (c *Call) Client() *Client { return c.peer.caller() }
+
+// Transport returns how the call came: "tcp", "rdma v1" or "rdma v2".
 func (c *Call) Transport() string { return c.peer.transport() }
 
 // free gives back what the reply needed.

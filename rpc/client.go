@@ -33,6 +33,13 @@ type ClientOptions struct {
 	// GiveUp is for how long calls wait for a reply at most while the client connects again and again. Then they end with
 	// [ErrNoReply]. 0: without end.
 	GiveUp time.Duration
+	// Callbacks carries out calls of the server to this client: the reverse direction. They come over the connections of the client,
+	// which end with those of Callbacks: close the client first. Of its options, Credits is how many calls the server may have at
+	// once. In version 2 of RPC-over-RDMA these are as many as the client's own Credits if that is more. nil: the client takes no calls.
+	//
+	// A handler that calls the server takes one of the client's Credits. It waits for ever if all of these are of calls that wait for such
+	// handlers. Over version 1 of RPC-over-RDMA there is one until the first reply has come: such clients call NULL first.
+	Callbacks *Server
 	// Versions of RPC-over-RDMA that may be spoken. 0: both, of which a server that knows both takes V2.
 	Versions Versions
 	// NoCRC does without the checksums of iWARP if the server does, too. TCP's checksum is left.
@@ -52,9 +59,11 @@ type Client struct {
 	address  string
 	opts     ClientOptions
 	dial     func(ctx context.Context) (carrier, error) // nil: no reconnect
-	rdma     *rdmaDialer                                // nil: over a stream
+	rdma     *rdmaDialer                                // nil: over a stream, or a server's
+	lends    bool                                       // over RDMA
+	remedy   string                                     // against the end of the connection, where the client does not connect again
 	credits  chan struct{}                              // one for each call
-	counters clientCounters
+	counters *clientCounters
 	pool     sync.Pool       // of *clientCall
 	ctx      context.Context // ends with Close
 	cancel   context.CancelFunc
@@ -110,7 +119,7 @@ func Dial(ctx context.Context, address string, o *ClientOptions) (*Client, error
 			c.Close()
 			return nil, fmt.Errorf("dial %s: %w", address, err)
 		}
-		c.rdma, dial = d, d.dial
+		c.rdma, c.lends, dial = d, true, d.dial
 		c.credits = make(chan struct{}, min(c.opts.Credits, rpcrdma.MaxWindow))
 	}
 	s, err := dial(ctx)
@@ -136,20 +145,24 @@ func (c *Client) dialStream(host string) func(context.Context) (carrier, error) 
 		if err != nil {
 			return nil, err
 		}
-		return newStream(c, nc), nil
+		return newStream(c, nc)
 	}
 }
 
 // NewClient returns a client over a connection, as of TLS or of net.Pipe. It does not connect again.
 func NewClient(nc net.Conn, o *ClientOptions) *Client {
 	c := newClient(nc.RemoteAddr().String(), o)
-	c.connected(newStream(c, nc))
+	if s, err := newStream(c, nc); err == nil {
+		c.connected(s)
+	} else {
+		c.reason = err
+	}
 	return c
 }
 
 func newClient(address string, o *ClientOptions) *Client {
 	// The first XID is random: a server would take the calls of a client that begins as one before it did for its.
-	c := &Client{address: address, calls: make(map[uint32]*clientCall), xid: rand.Uint32()}
+	c := &Client{address: address, calls: make(map[uint32]*clientCall), xid: rand.Uint32(), counters: new(clientCounters), remedy: "dial again"}
 	if o != nil {
 		c.opts = *o
 	}
@@ -208,7 +221,7 @@ func (c *Client) do(ctx context.Context, call *clientCall) error {
 		return err
 	}
 	c.counters.calls.Add(1)
-	if c.rdma != nil {
+	if c.lends {
 		call.lent.prepare(call)
 	}
 	carrier, err := c.begin(call)
@@ -240,7 +253,7 @@ func (c *Client) begin(call *clientCall) (carrier, error) {
 		return nil, ErrClosed
 	}
 	if c.carrier == nil && c.dial == nil {
-		return nil, fmt.Errorf("the connection has ended (%w): dial again", c.reason)
+		return nil, c.ended(c.reason)
 	}
 	for c.calls[c.xid] != nil {
 		c.xid++
@@ -354,7 +367,7 @@ func (c *Client) lost(of carrier, why error) {
 			call.complete(record{}, nil, fmt.Errorf("%w (%w)", ErrLost, why))
 		case c.dial == nil:
 			delete(c.calls, xid)
-			call.complete(record{}, nil, fmt.Errorf("the connection has ended (%w): dial again", why))
+			call.complete(record{}, nil, c.ended(why))
 		case sent:
 			c.counters.resent.Add(1)
 		}
@@ -363,6 +376,9 @@ func (c *Client) lost(of carrier, why error) {
 		c.connect()
 	}
 }
+
+// ended is the error of a call that was not sent.
+func (c *Client) ended(why error) error { return fmt.Errorf("%w (%w): %s", ErrEnded, why, c.remedy) }
 
 // failAll ends all calls. c.mu is held.
 func (c *Client) failAll(err error) {

@@ -52,6 +52,20 @@
 // comes again by the address of the client, without port, its XID, program, version and procedure, and a checksum of its
 // arguments, and answers it as before.
 //
+// # Calls of the server
+//
+// A handler calls programs of its caller by [Call.Client], over the connection of the call, if [ServerOptions.Callbacks]
+// allows it. The program may keep that client: it is there until the connection ends. The caller has a Server of its own,
+// without listeners, which carries these calls out:
+//
+//	callbacks := rpc.NewServer(nil)
+//	callbacks.Handle(notices, handler)
+//	c, err := rpc.Dial(ctx, "rdma:10.0.0.2:20049", &rpc.ClientOptions{Callbacks: callbacks})
+//
+// Both sides may call at any time. Over RDMA version 1 such a call, and its reply, fits into one message of 4 KiB, or less if a side says
+// so. A client without Callbacks drops calls: over TCP and version 1 the server waits until its context ends, and over
+// version 2 it knows, and the call fails with [ErrNoCallbacks]. Calls of a server are not sent again.
+//
 // # Credentials
 //
 // A client binds a program with a credential: [None], or that of a Unix user ([Sys]). Neither proves
@@ -74,18 +88,21 @@
 //
 // The rest:
 //
-//	program.go      Program, Procedure, Handler
-//	call.go         Call: what a handler sees
-//	server.go       Server: programs, limits, the way of a call
-//	server_call.go  the call and its reply
-//	server_conn.go  a connection at the server
-//	client.go       Client: calls that wait
-//	reconnect.go    when a client connects again, and when a connection counts as lost
-//	reserved.go     connections from ports below 1024
-//	binding.go      Binding, and one call
-//	stream.go       a connection at the client
-//	sender.go       messages to a stream, many in one write
-//	memory.go       memory that is used again
-//	errors.go       errors
-//	stats.go        counters
+//	program.go        Program, Procedure, Handler
+//	call.go           Call: what a handler sees
+//	server.go         Server: programs, limits, the way of a call
+//	server_call.go    the call and its reply
+//	server_conn.go    a connection at the server
+//	client.go         Client: calls that wait
+//	callbacks.go      the client of a server's connection: the reverse direction
+//	reconnect.go      when a client connects again, and when a connection counts as lost
+//	reserved.go       connections from ports below 1024
+//	binding.go        Binding, and one call
+//	stream.go         a connection at the client
+//	stream_server.go  the half of it that answers calls of the server
+//	server_caller.go  the half of a server's connection that calls
+//	sender.go         messages to a stream, many in one write
+//	memory.go         memory that is used again
+//	errors.go         errors
+//	stats.go          counters
 package rpc

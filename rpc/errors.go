@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"net"
+
+	"github.com/dgrdma/dgrdma/rpcrdma"
 )
 
 // Errors of calls, to test for with errors.Is. A handler may return them as well.
@@ -19,6 +21,14 @@ var (
 	// ErrNoReply says that the server did not reply for [ClientOptions.GiveUp], whatever connections were tried: the call may have
 	// been carried out.
 	ErrNoReply = errors.New("the server does not reply")
+	// ErrEnded says that the connection has ended, and the client does not connect again: the call was not sent.
+	ErrEnded = errors.New("the connection has ended")
+	// ErrNoCallbacks says that a client takes no calls of its server ([ClientOptions.Callbacks]). Over version 2 of RPC-over-RDMA
+	// a server knows that; over version 1 and TCP such a call has no reply.
+	ErrNoCallbacks = rpcrdma.ErrReverse
+	// ErrBehind says that a client made more calls than the server takes, so that its reply to a call of the server could not be
+	// read: the call may have been carried out.
+	ErrBehind = errors.New("the reply waits behind calls of the client for which there is no place (raise Credits or Calls)")
 	// ErrTooLong says that a reply is longer than [ClientOptions.MaxReply].
 	ErrTooLong = errors.New("the reply is longer than this client takes (raise MaxReply)")
 	// ErrReply says that a message of the server is no reply of ONC RPC.

@@ -84,28 +84,38 @@ func (d *rdmaDialer) dial(ctx context.Context) (carrier, error) {
 		MaxCall: usualMessage, MaxReply: o.MaxReply,
 		First: firstTime, PartTime: partTime, GiveUp: max(o.Timeout, 0),
 	}
-	posted, receives := receiveBuffers(config.Posted(), rdmaSize)
-	s := &rdmaClient{client: d.client, dialer: d, config: config}
-	s.cq, s.posted = verbs.NewCompletionQueue(), posted
+	s := &rdmaClient{rdmaConn: &rdmaConn{cq: verbs.NewCompletionQueue()}, client: d.client, dialer: d, config: config}
+	if callbacks := o.Callbacks; callbacks != nil {
+		config.Reverse, config.MaxCall = callbacks.opts.Credits, callbacks.opts.MaxCall
+		c := newRDMAServer(s.rdmaConn, callbacks)
+		c.config, c.dialed = config, d.client
+		if err := callbacks.enter(c); err != nil {
+			c.cancel()
+			return nil, fmt.Errorf("callbacks: %w", err)
+		}
+	}
+	var receives []verbs.Receive
+	s.posted, receives = receiveBuffers(config.Posted(), rdmaSize)
 	qp, err := d.host.Dial(ctx, d.address, &verbs.Options{
 		Private: config.Local.Append(nil), Posted: receives, Receives: config.Receives(), Sends: clientSends,
 		Completions: s.cq, Received: s.cq, NoCRC: o.NoCRC,
 	})
 	if err != nil {
+		s.leave()
 		return nil, err // the receives may be in use still: the collector takes them
 	}
 	s.qp = qp
 	config.Peer = rpcrdma.ParsePrivate(qp.Private())
 	_, config.ORD = qp.Limits()
-	s.init(s)
+	s.init()
 	return s, nil
 }
 
-// rdmaClient is a connection over RDMA, at the client.
+// rdmaClient is the half of a connection over RDMA that calls: a client's, or that of a server's handlers.
 type rdmaClient struct {
-	rdmaConn
+	*rdmaConn
 	client *Client
-	dialer *rdmaDialer
+	dialer *rdmaDialer // nil: the connection is a server's
 	config *rpcrdma.Config
 }
 
@@ -123,15 +133,32 @@ func (c *Client) RDMATerms() (rpcrdma.Terms, bool) {
 }
 
 func (s *rdmaClient) begin() {
+	if s.dialer == nil {
+		return // the server drives it
+	}
 	s.client.all.Add(1)
 	go func() {
 		defer s.client.all.Done()
-		s.start(s.config, s.dialer.host.Domain())
+		if s.answers != nil {
+			s.answers.accepted()
+		} else {
+			s.start(s.config)
+		}
 		s.read()
 		why := s.reason()
 		s.dialer.ended(why)
 		s.client.lost(s, why)
+		s.leave()
 	}()
+}
+
+// leave ends the half that answers calls, and waits for its handlers.
+func (s *rdmaClient) leave() {
+	if c := s.answers; c != nil {
+		c.cancel()
+		c.all.Wait()
+		c.server.leave(c)
+	}
 }
 
 func (s *rdmaClient) submit(c *clientCall) {
@@ -173,14 +200,12 @@ func (s *rdmaClient) withdraw(c *clientCall) bool {
 
 func (s *rdmaClient) received() uint64 { return s.reads.Load() }
 
-func (s *rdmaClient) close(err error) { s.rdmaConn.close(err) }
-
-func (s *rdmaClient) place(*rpcrdma.Incoming)   {}
-func (s *rdmaClient) deliver(*rpcrdma.Incoming) {}
-func (s *rdmaClient) ended()                    {}
-
-// returned takes a call back from the machine.
-func (s *rdmaClient) returned(c *rpcrdma.Call) { c.Done(c) }
+// close ends the connection, unless it is a server's.
+func (s *rdmaClient) close(err error) {
+	if s.dialer != nil {
+		s.rdmaConn.close(err)
+	}
+}
 
 // rdmaOutgoing is a call with a machine. It is used again, but for those that were cancelled.
 type rdmaOutgoing struct {

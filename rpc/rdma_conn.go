@@ -16,9 +16,10 @@ import (
 // The goroutine that has the turn owns the machine. A goroutine that has something to tell takes the turn if it is free;
 // otherwise the goroutine that has it hears of it before it leaves. So nothing waits for another goroutine to wake up.
 type rdmaConn struct {
-	qp   *verbs.QueuePair
-	cq   *verbs.CompletionQueue // of what is sent and received
-	user rdmaUser
+	qp *verbs.QueuePair
+	cq *verbs.CompletionQueue // of what is sent and received
+	// answers is the half that answers calls of the peer. nil: none are taken, and the machine tells of none.
+	answers *rdmaServer
 
 	reads atomic.Uint64 // batches of completions
 
@@ -44,15 +45,6 @@ type rdmaConn struct {
 	tick     time.Time         // when the timer fires; zero: it does not
 	version  atomic.Uint32     // of RPC-over-RDMA, as far as it is known
 	done     chan struct{}     // closed at the end, when no goroutine has the turn any more
-}
-
-// rdmaUser is the client or the server whose connection it is. Its methods are called by the goroutine that has the turn, without a
-// lock, and do not block.
-type rdmaUser interface {
-	place(in *rpcrdma.Incoming)
-	deliver(in *rpcrdma.Incoming)
-	returned(c *rpcrdma.Call)
-	ended() // nothing else is called any more
 }
 
 // rdmaEvent is something that the machine is told.
@@ -109,15 +101,15 @@ func receiveBuffers(n, size int) ([]*rpcrdma.Buffer, []verbs.Receive) {
 }
 
 // init has events wait until start.
-func (c *rdmaConn) init(user rdmaUser) {
-	c.user, c.done, c.taken = user, make(chan struct{}), true
+func (c *rdmaConn) init() {
+	c.done, c.taken = make(chan struct{}), true
 	c.waits, c.stop = context.WithCancel(context.Background())
 }
 
 // start begins to drive. The receives that the queue pair was opened with are in c.posted.
-func (c *rdmaConn) start(config *rpcrdma.Config, domain *verbs.Domain) {
+func (c *rdmaConn) start(config *rpcrdma.Config) {
 	c.size = config.ReceiveSize
-	c.machine = rpcrdma.New(config, rdmaMemory{domain, c.qp.Stream()}, rdmaPool{}, time.Now())
+	c.machine = rpcrdma.New(config, rdmaMemory{c.qp.Domain(), c.qp.Stream()}, rdmaPool{}, time.Now())
 	c.run()
 }
 
@@ -240,7 +232,7 @@ func (c *rdmaConn) hear(now time.Time, e *rdmaEvent) bool {
 	case rdmaCall:
 		if err := c.machine.Call(now, e.call); err != nil {
 			e.call.Err = err
-			c.user.returned(e.call)
+			e.call.Done(e.call)
 		}
 	case rdmaCancel:
 		c.machine.Cancel(now, e.call)
@@ -305,11 +297,11 @@ func (c *rdmaConn) do(a *rpcrdma.Action) {
 			c.receives = append(c.receives, verbs.Receive{Data: b.B})
 		}
 	case rpcrdma.ActPlace:
-		c.user.place(a.In)
+		c.answers.place(a.In)
 	case rpcrdma.ActDeliver:
-		c.user.deliver(a.In)
+		c.answers.deliver(a.In)
 	case rpcrdma.ActReturn:
-		c.user.returned(a.Call)
+		a.Call.Done(a.Call)
 	case rpcrdma.ActAnswered:
 		if a.Done != nil {
 			a.Done()

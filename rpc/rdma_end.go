@@ -52,7 +52,9 @@ func (c *rdmaConn) end() {
 		rdmaPool{}.Put(b)
 	}
 	c.posted, c.first = nil, 0
-	c.user.ended()
+	if c.answers != nil {
+		c.answers.ended()
+	}
 	close(c.done)
 }
 

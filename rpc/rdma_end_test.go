@@ -18,10 +18,10 @@ func TestRDMAEndWithoutReceives(t *testing.T) {
 	s, address := serveRDMA(t, &service{}, nil)
 	p := dialPeer(t, address, 8)
 	c := onlyConn(t, s)
-	takeTurn(&c.rdmaConn)
+	takeTurn(c.rdmaConn)
 	p.send(1, 0, rpcrdma.Header{}, nil)
 	p.send(2, 0, rpcrdma.Header{}, nil)
-	waitInbox(&c.rdmaConn, 2)
+	waitInbox(c.rdmaConn, 2)
 	p.qp.Abort()
 	<-c.qp.Done()
 	c.run()
@@ -51,11 +51,11 @@ func TestRDMACloseUnderLock(t *testing.T) {
 		time.Sleep(time.Millisecond)
 	}
 	time.Sleep(20 * time.Millisecond) // the call is out
-	takeTurn(&c.rdmaConn)
-	waitInbox(&c.rdmaConn, 1)
+	takeTurn(c.rdmaConn)
+	waitInbox(c.rdmaConn, 1)
 	within(t, "close", func() {
 		client.mu.Lock()
-		leaveTurn(&c.rdmaConn)
+		leaveTurn(c.rdmaConn)
 		client.carrier.close(errSilent)
 		client.mu.Unlock()
 	})

@@ -46,12 +46,11 @@ func (s *Server) ServeRequest(r *verbs.Request) error {
 		Window: min(max(s.opts.Credits, rpcrdma.MinWindow), rpcrdma.MaxWindow), Sends: serverSends,
 		SendSize: rdmaSize, ReceiveSize: rdmaSize, Local: rpcrdma.Private{SendSize: rdmaSize, ReceiveSize: rdmaSize},
 		Peer: rpcrdma.ParsePrivate(r.Private), MaxCall: s.opts.MaxCall, MaxReply: s.opts.MaxCall,
-		First: partTime, PartTime: partTime, GiveUp: usualTimeout,
+		Reverse: s.opts.Callbacks, First: partTime, PartTime: partTime, GiveUp: usualTimeout,
 	}
-	c := &rdmaServer{server: s, host: hostOf(r.RemoteAddr()), held: make(map[*rpcrdma.Incoming]*share)}
-	c.ctx, c.cancel = context.WithCancel(s.ctx)
+	c := newRDMAServer(&rdmaConn{cq: verbs.NewCompletionQueue()}, s)
+	c.host = hostOf(r.RemoteAddr())
 	defer c.cancel()
-	c.cq = verbs.NewCompletionQueue()
 	if err := s.enter(c); err != nil {
 		r.TurnAway(nil)
 		return err
@@ -68,9 +67,11 @@ func (s *Server) ServeRequest(r *verbs.Request) error {
 	}
 	c.qp = qp
 	_, config.ORD = qp.Limits()
-	c.init(c)
-	c.accepted(config)
+	c.config = config
+	c.init()
+	c.accepted()
 	c.read()
+	c.callbacks.end(c.reason())
 	c.cancel()
 	c.all.Wait()
 	if why := c.reason(); why != errPeerClosed {
@@ -87,14 +88,17 @@ func hostOf(a net.Addr) string {
 	return a.String()
 }
 
-// rdmaServer is a connection over RDMA, at the server.
+// rdmaServer is the half of a connection over RDMA that answers calls: forward ones at a server, and those of the server at a client.
 type rdmaServer struct {
-	rdmaConn
-	server *Server
-	host   string // of the client, without port
-	ctx    context.Context
-	cancel context.CancelFunc
-	all    sync.WaitGroup // handlers
+	*rdmaConn
+	server    *Server
+	config    *rpcrdma.Config
+	dialed    *Client   // whose connection it is; nil at a server
+	callbacks callbacks // at a server
+	host      string    // of the peer, without port; empty if its calls do not come again
+	ctx       context.Context
+	cancel    context.CancelFunc
+	all       sync.WaitGroup // handlers
 
 	active atomic.Int64 // when something has come, in nanoseconds: as of the last look
 	seen   uint64       // of Server.look
@@ -112,8 +116,15 @@ type rdmaServer struct {
 	fetching int // calls that are in held
 }
 
+func newRDMAServer(conn *rdmaConn, s *Server) *rdmaServer {
+	c := &rdmaServer{rdmaConn: conn, server: s, held: make(map[*rpcrdma.Incoming]*share)}
+	c.ctx, c.cancel = context.WithCancel(s.ctx)
+	conn.answers = c
+	return c
+}
+
 // accepted begins to drive the connection, unless it was closed while it was set up.
-func (c *rdmaServer) accepted(config *rpcrdma.Config) {
+func (c *rdmaServer) accepted() {
 	c.active.Store(time.Now().UnixNano())
 	c.life.Lock()
 	c.ready = true
@@ -122,7 +133,7 @@ func (c *rdmaServer) accepted(config *rpcrdma.Config) {
 		closed = errDraining
 	}
 	c.life.Unlock()
-	c.start(config, nil)
+	c.start(c.config)
 	if closed != nil {
 		c.rdmaConn.close(closed)
 	}
@@ -130,6 +141,18 @@ func (c *rdmaServer) accepted(config *rpcrdma.Config) {
 
 func (c *rdmaServer) client() string           { return c.host }
 func (c *rdmaServer) context() context.Context { return c.ctx }
+
+// caller returns what calls the peer.
+func (c *rdmaServer) caller() *Client {
+	if c.dialed != nil {
+		return c.dialed
+	}
+	return c.callbacks.of(c.server, c.RemoteAddr(), func(of *Client) carrier {
+		of.lends = true
+		of.credits = make(chan struct{}, min(cap(of.credits), rpcrdma.MaxWindow))
+		return &rdmaClient{rdmaConn: c.rdmaConn, client: of, config: c.config}
+	})
+}
 
 // place decides about the items of a call before any of them is fetched: those that no program takes are refused, and others wait
 // until the server has memory for them.
@@ -189,8 +212,6 @@ func (c *rdmaServer) deliver(in *rpcrdma.Incoming) {
 	call.in, call.share = in, share
 	c.server.arrived(c, call, record{b: in.Message}, in.Items)
 }
-
-func (c *rdmaServer) returned(*rpcrdma.Call) {}
 
 // ended gives back what was being fetched, and what is waited for.
 func (c *rdmaServer) ended() {
@@ -263,6 +284,9 @@ func (c *rdmaServer) done(call *serverCall) {
 func (c *rdmaServer) malformed() {}
 
 func (c *rdmaServer) idle() bool {
+	if c.dialed != nil || c.callbacks.out() > 0 {
+		return false
+	}
 	c.life.Lock()
 	defer c.life.Unlock()
 	return c.inWork == 0 && c.fetching == 0

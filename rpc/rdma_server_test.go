@@ -269,9 +269,9 @@ func TestRDMADuplicates(t *testing.T) {
 		c.attempts = 0
 		c.mu.Unlock()
 		server := onlyConn(t, s)
-		takeTurn(&server.rdmaConn)
+		takeTurn(server.rdmaConn)
 		go func() { done <- b.Call(t.Context(), procAdd, num(7), sum, nil) }()
-		waitInbox(&server.rdmaConn, 1)
+		waitInbox(server.rdmaConn, 1)
 		aborted := make(chan struct{})
 		go func() {
 			defer close(aborted)

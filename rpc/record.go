@@ -33,6 +33,11 @@ type record struct {
 	tooLong bool
 }
 
+// is reports whether the record is a message of a kind.
+func (r record) is(kind uint32) bool {
+	return len(r.b) >= headLength && binary.BigEndian.Uint32(r.b[4:]) == kind
+}
+
 // records cuts a stream into records. It is told what was read (space, received), and says which
 // records are complete (next). It is passive.
 type records struct {

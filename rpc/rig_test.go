@@ -18,6 +18,7 @@ const (
 	procFail   = 4 // fails as its argument says
 	procRead   = 5 // returns an item of so many octets
 	procWhoami = 6
+	procBack   = 7 // runs service.back: not idempotent
 )
 
 var testProgram = &Program{Number: 0x20000042, Version: 3, Name: "TEST", Procedures: []Procedure{
@@ -28,6 +29,7 @@ var testProgram = &Program{Number: 0x20000042, Version: 3, Name: "TEST", Procedu
 	{Name: "FAIL", Idempotent: true},
 	{Name: "READ", BulkResults: 1, Idempotent: true},
 	{Name: "WHOAMI", Idempotent: true},
+	{Name: "BACK"},
 }}
 
 // data is an item by reference, after a word.
@@ -61,6 +63,7 @@ type service struct {
 	mu      sync.Mutex
 	sum     int
 	fail    func() error
+	back    func(ctx context.Context, c *Call) error
 	entered chan struct{} // told by each ADD and SLEEP, if it is there
 	hold    chan struct{} // received from by each ADD, if it is there
 }
@@ -116,6 +119,13 @@ func (s *service) ServeRPC(ctx context.Context, c *Call) error {
 			b[i] = byte(i)
 		}
 		return c.Reply(&data{b: b})
+	case procBack:
+		s.mu.Lock()
+		back := s.back
+		s.mu.Unlock()
+		if back != nil {
+			return back(ctx, c)
+		}
 	case procWhoami:
 		v := data{b: []byte(c.RemoteAddr().String()), after: c.Transport()}
 		if sys, err := c.Auth.Sys(); err == nil {
@@ -124,6 +134,13 @@ func (s *service) ServeRPC(ctx context.Context, c *Call) error {
 		return c.Reply(&v)
 	}
 	return ErrProcedureUnavailable
+}
+
+// backBy has BACK run f.
+func (s *service) backBy(f func(ctx context.Context, c *Call) error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.back = f
 }
 
 // serve serves the test program over TCP, until the test ends.

@@ -26,6 +26,9 @@ type ServerOptions struct {
 	// Duplicates is how many replies are kept for calls that are sent again, of procedures that are not
 	// idempotent. 0: 1024. Below 0: none, and such a call is carried out twice.
 	Duplicates int
+	// Callbacks is how many calls of handlers to the client of one connection ([Call.Client]) may be without a reply. Over RDMA
+	// it is 64 at most, and the client has a bound of its own as well. 0: [Call.Client] returns nil.
+	Callbacks int
 	// Versions of RPC-over-RDMA that are spoken. 0: both.
 	Versions Versions
 	// NoCRC does without the checksums of iWARP where the client does, too. TCP's checksum is left.
@@ -64,6 +67,7 @@ type Server struct {
 	slots    chan struct{} // one for each call that is with a handler
 	pool     sync.Pool     // of *serverCall
 	counters serverCounters
+	calls    clientCounters // of handlers, to clients
 	ctx      context.Context
 	cancel   context.CancelFunc
 	all      sync.WaitGroup // connections, and the goroutine that looks at them
@@ -314,7 +318,7 @@ func (s *Server) carryOut(c *serverCall) {
 	switch {
 	case err != nil:
 		c.fail(err)
-	case c.procedure.Idempotent || s.duplicates == nil:
+	case c.procedure.Idempotent || s.duplicates == nil || c.conn.client() == "":
 		c.carryOut(c.conn.context())
 	default:
 		s.once(c)

@@ -9,7 +9,7 @@ import (
 // serverCarrier is a connection, as the server sees it.
 type serverCarrier interface {
 	peer
-	client() string           // address without port
+	client() string           // address without port; empty: its calls do not come again
 	context() context.Context // ends with the connection
 	// reply queues the reply of a call, and answer sends it. After replyLater the goroutine that told of the call sends what is
 	// queued. When nothing of the call is needed any more, out.sent is called.

@@ -29,6 +29,8 @@ type serverConn struct {
 
 	pending bool // of the goroutine that reads: it has queued replies
 
+	callbacks callbacks
+
 	mu  sync.Mutex
 	why error // the connection was closed
 
@@ -62,19 +64,32 @@ func newServerConn(s *Server, nc net.Conn) *serverConn {
 func (c *serverConn) client() string           { return c.host }
 func (c *serverConn) context() context.Context { return c.ctx }
 func (c *serverConn) lastActive() int64        { return c.active.Load() }
+func (c *serverConn) caller() *Client          { return c.callbacks.of(c.server, c.RemoteAddr(), c.newCaller) }
 
 func (c *serverConn) RemoteAddr() net.Addr { return c.nc.RemoteAddr() }
 func (c *serverConn) transport() string    { return "tcp" }
 
 // serve reads calls until the end of the connection, and waits until all are answered or dropped.
 func (c *serverConn) serve() error {
-	err := c.read()
+	r := records{limit: c.server.opts.MaxCall, long: func(_ []byte, n int) ([]byte, *memory) {
+		m := takeMemory(n)
+		return m.b[:n:n], m
+	}}
+	defer r.release()
+	err := c.read(&r)
+	var rest sync.WaitGroup
 	if errors.Is(err, errDraining) {
 		c.flush()
+		if c.callbacks.made() != nil {
+			c.nc.SetReadDeadline(time.Time{})
+			rest.Go(func() { c.readReplies(&r) })
+		}
 		c.quiet() // with the replies of the calls in work
 	}
 	c.close(err)
 	c.sender.end(err)
+	rest.Wait()
+	c.callbacks.end(c.reason())
 	c.quiet()
 	if err = c.reason(); err == io.EOF {
 		return nil
@@ -82,13 +97,8 @@ func (c *serverConn) serve() error {
 	return err
 }
 
-// read reads calls until the connection ends.
-func (c *serverConn) read() error {
-	r := records{limit: c.server.opts.MaxCall, long: func(_ []byte, n int) ([]byte, *memory) {
-		m := takeMemory(n)
-		return m.b[:n:n], m
-	}}
-	defer r.release()
+// read reads calls until the connection ends, or the server shuts down.
+func (c *serverConn) read(r *records) error {
 	for {
 		n, err := c.nc.Read(r.space())
 		r.received(n)
@@ -104,6 +114,9 @@ func (c *serverConn) read() error {
 				break
 			}
 			c.records.Add(1)
+			if c.replied(rec) {
+				continue
+			}
 			if !c.credit() {
 				rec.mem.release()
 				return c.reason()
@@ -122,18 +135,32 @@ func (c *serverConn) read() error {
 }
 
 // credit takes a credit. It reports false when the connection is closed.
-func (c *serverConn) credit() bool {
+func (c *serverConn) credit() bool { return c.place(c.credits, c.ctx.Done()) }
+
+// place takes a place for a call, and waits for it until end is closed. Nothing is read in that time: replies that handlers wait for
+// may be among it, and so they wait for behindTime only.
+func (c *serverConn) place(places chan struct{}, end <-chan struct{}) bool {
 	select {
-	case c.credits <- struct{}{}:
+	case places <- struct{}{}:
 		return true
 	default:
 	}
 	c.flush()
-	select {
-	case c.credits <- struct{}{}:
-		return true
-	case <-c.ctx.Done():
-		return false
+	var behind <-chan time.Time
+	if c.server.opts.Callbacks > 0 {
+		ticker := time.NewTicker(behindTime)
+		defer ticker.Stop()
+		behind = ticker.C
+	}
+	for {
+		select {
+		case places <- struct{}{}:
+			return true
+		case <-end:
+			return false
+		case <-behind:
+			c.callbacks.fail(ErrBehind) // handlers that wait for replies keep places
+		}
 	}
 }
 
@@ -166,12 +193,7 @@ func (c *serverConn) refuse(call *serverCall) { call.done() }
 
 // dispatch has a call carried out. It waits for a place, and the connection reads no more until then.
 func (c *serverConn) dispatch(call *serverCall) {
-	select {
-	case c.server.slots <- struct{}{}:
-	default:
-		c.flush()
-		c.server.slots <- struct{}{} // handlers return when the server is closed
-	}
+	c.place(c.server.slots, nil) // handlers return when the server is closed
 	go c.server.carryOut(call)
 }
 
@@ -199,8 +221,10 @@ func (c *serverConn) malformed() {
 	}
 }
 
-// idle reports whether no call is in work, or comes.
-func (c *serverConn) idle() bool { return len(c.credits) == 0 && !c.begun.Load() }
+// idle reports whether no call is in work, or comes, in either direction.
+func (c *serverConn) idle() bool {
+	return len(c.credits) == 0 && !c.begun.Load() && c.callbacks.out() == 0
+}
 
 // drain has the connection read no more, and end when its calls are answered.
 func (c *serverConn) drain() {

@@ -16,6 +16,8 @@ type ServerStats struct {
 	Refused     uint64 // connections that were closed because there were too many
 	Evicted     uint64 // idle connections that were closed for others
 	Slow        uint64 // connections that were closed because the client took too long to send or to take something
+
+	Callbacks ClientStats // calls of handlers to clients
 }
 
 type serverCounters struct {
@@ -45,6 +47,7 @@ func (s *Server) Stats() ServerStats {
 	return ServerStats{
 		Connections: open, Calls: c.calls.Load(), Unavailable: c.unavailable.Load(), Garbage: c.garbage.Load(), Denied: c.denied.Load(), Failed: c.failed.Load(),
 		Duplicates: c.duplicates.Load(), TooLong: c.tooLong.Load(), Malformed: c.malformed.Load(), Refused: c.refused.Load(), Evicted: c.evicted.Load(), Slow: c.slow.Load(),
+		Callbacks: s.calls.stats(),
 	}
 }
 
@@ -62,9 +65,10 @@ type clientCounters struct {
 	calls, resent, lost, abandoned, unmatched, connections atomic.Uint64
 }
 
-// Stats returns what the client has counted.
-func (c *Client) Stats() ClientStats {
-	n := &c.counters
+// Stats returns what the client has counted. That of a server's handlers ([Call.Client]) counts those of all connections.
+func (c *Client) Stats() ClientStats { return c.counters.stats() }
+
+func (n *clientCounters) stats() ClientStats {
 	return ClientStats{
 		Calls: n.calls.Load(), Resent: n.resent.Load(), Lost: n.lost.Load(), Abandoned: n.abandoned.Load(), Unmatched: n.unmatched.Load(), Connections: n.connections.Load(),
 	}

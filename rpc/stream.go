@@ -8,19 +8,27 @@ import (
 
 // stream is a connection over a stream, as TCP, at the client.
 type stream struct {
-	client *Client
-	nc     net.Conn
-	sender sender
-	wake   chan struct{} // has one when something is queued
-	done   chan struct{} // closed when nothing is read any more
-	reads  atomic.Uint64
-	why    atomic.Pointer[error] // this side has closed the connection
+	client  *Client
+	answers *streamServer // the half that answers calls of the server; nil: none are taken
+	nc      net.Conn
+	sender  sender
+	wake    chan struct{} // has one when something is queued
+	done    chan struct{} // closed when nothing is read any more
+	reads   atomic.Uint64
+	why     atomic.Pointer[error] // this side has closed the connection
 }
 
-func newStream(c *Client, nc net.Conn) *stream {
+// newStream makes the connection of a client. It closes nc if that is not to be.
+func newStream(c *Client, nc net.Conn) (*stream, error) {
 	s := &stream{client: c, nc: nc, wake: make(chan struct{}, 1), done: make(chan struct{})}
 	s.sender.init(nc)
-	return s
+	if c.opts.Callbacks != nil {
+		if err := newStreamServer(s, c.opts.Callbacks); err != nil {
+			nc.Close()
+			return nil, err
+		}
+	}
+	return s, nil
 }
 
 func (s *stream) begin() {
@@ -75,10 +83,16 @@ func (s *stream) read() {
 	s.nc.Close()
 	s.sender.end(err)
 	s.client.lost(s, err)
+	if s.answers != nil {
+		s.answers.leave()
+	}
 }
 
 func (s *stream) replies() error {
 	r := records{limit: s.client.opts.MaxReply, long: s.memory}
+	if s.answers != nil {
+		r.limit = max(r.limit, s.answers.server.opts.MaxCall)
+	}
 	defer r.release()
 	for {
 		n, err := s.nc.Read(r.space())
@@ -102,7 +116,11 @@ func (s *stream) replies() error {
 
 // reply tells the client that a record has come.
 func (s *stream) reply(rec record) {
-	if len(rec.b) < headLength || binary.BigEndian.Uint32(rec.b[4:]) != kindReply {
+	if s.answers != nil && rec.is(kindCall) {
+		s.answers.call(rec)
+		return
+	}
+	if !rec.is(kindReply) {
 		s.client.counters.unmatched.Add(1)
 		rec.mem.release()
 		return
@@ -113,7 +131,7 @@ func (s *stream) reply(rec record) {
 // memory returns where a long reply goes: into memory that is used again if the call copies what it needs of
 // it, else into memory of its own.
 func (s *stream) memory(head []byte, n int) ([]byte, *memory) {
-	if s.client.wantsInto(binary.BigEndian.Uint32(head)) {
+	if (record{b: head}).is(kindCall) || s.client.wantsInto(binary.BigEndian.Uint32(head)) {
 		m := takeMemory(n)
 		return m.b[:n:n], m
 	}

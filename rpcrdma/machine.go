@@ -40,7 +40,7 @@ type Config struct {
 	First    time.Duration // for the peer's first message
 	PartTime time.Duration // for all parts of a message, and for a Read
 	// GiveUp is for how long the Reply to a cancelled Call is waited for, or 0 for no limit. Then the connection ends: until the Reply, the
-	// peer may still use the memory that the Call gave it.
+	// peer may still use the memory that the Call gave it. A server waits without limit for the Reply to a Call that gave none.
 	GiveUp time.Duration
 }
 

@@ -116,13 +116,14 @@ func (m *Machine) Cancel(now time.Time, c *Call) {
 		m.finish(o, ErrCancelled)
 		return
 	}
-	if o.deadline.IsZero() && m.cfg.GiveUp > 0 {
-		o.deadline = now.Add(m.cfg.GiveUp)
-		m.req.waiting++
-	}
 	if o.state == callSending {
 		m.withdrawAll(o) // the peer was not told of it
 		o.lent = false
+	}
+	// A server cannot connect again (RPC2-078): a client that does not answer keeps the credit of its Call, and no memory.
+	if o.deadline.IsZero() && m.cfg.GiveUp > 0 && (m.cfg.Side == Client || o.lent && len(o.leases) > 0) {
+		o.deadline = now.Add(m.cfg.GiveUp)
+		m.req.waiting++
 	}
 	lent := o.lendsItems()
 	if lent && c.Direct {

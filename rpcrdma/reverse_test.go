@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/dgrdma/dgrdma/xdr"
 )
@@ -141,6 +142,30 @@ func TestMalformedReverseReply(t *testing.T) {
 		s.raw(h.Append(nil)[:20])
 		if len(s.sent) != answers {
 			t.Errorf("xid %d: %d answers", xid, len(s.sent))
+		}
+	}
+}
+
+// TestReverseCancelled checks that a server which has given up a Call that lent nothing keeps its connection, which it cannot make again, while one
+// whose memory the client may still use ends it (RPC2-078, RPC2-113).
+func TestReverseCancelled(t *testing.T) {
+	for _, x := range []struct {
+		version uint32
+		into    int
+		ends    bool
+	}{{Version1, 0, false}, {Version2, 0, false}, {Version2, 9000, true}} {
+		s := reversed(t, x.version, ReverseGeneral, 2)
+		c := &Call{Head: rpcCall(20, 40), MaxReply: 100}
+		if x.into > 0 {
+			c.Into = [][]byte{make([]byte, x.into)}
+		}
+		s.call(c)
+		s.m.Cancel(s.now, c)
+		s.run()
+		s.now = s.now.Add(s.m.cfg.GiveUp + time.Second)
+		s.m.Tick(s.now)
+		if s.run(); !errors.Is(c.Err, ErrCancelled) || errors.Is(s.closed, ErrNoReply) != x.ends {
+			t.Errorf("version %d, %d octets lent: returned %v, closed %v", x.version, x.into, c.Err, s.closed)
 		}
 	}
 }

@@ -95,6 +95,8 @@ var limits = []struct {
 		{"a call, or a reply", "rpc.usualMessage", true, ", or `ServerOptions.MaxCall`, `ClientOptions.MaxReply`", "the call is answered by SYSTEM_ERR, or fails with `ErrTooLong`; no memory is taken for the rest", "`ServerStats.TooLong`", "TestTooLongCall, TestRecordsTooLong"},
 		{"items of calls over RDMA, from when they are fetched until the calls are answered", "rpc.usualBudget", true, ", or twice `ServerOptions.MaxCall`", "the next one waits", "none: nothing is lost", "TestBudget"},
 		{"what has come of a long record before memory for all of it is taken", "rpc.longFrom", true, "", "memory is taken", "none", "TestLengthTakesNoMemory"},
+		{"calls of the server that a client has in work over TCP, or whose replies were not sent", "rpc.usualCredits", false, ", or `ServerOptions.Credits` of `ClientOptions.Callbacks`",
+			"the next one is answered by SYSTEM_ERR; as many again end the connection", "`ServerStats.Failed` of `Callbacks`", "TestCallbacksAreBounded"},
 		{"programs that a port mapper tells", "rpc/portmap.MaxMappings", false, "", "the list is invalid", "the error", "TestHostilePortMapper"},
 		{"messages of a connection within a minute that are no calls", "rpc.mostMalformed", false, "", "the connection is closed", "`ServerStats.Malformed`", "TestNoCalls"},
 		{"replies that are kept for calls that come again", "rpc.usualDuplicates", false, ", or `ServerOptions.Duplicates`", "the oldest is forgotten: its call is carried out again", "none", "TestDuplicatesAreBounded"},

@@ -191,6 +191,9 @@ func (q *QueuePair) Received() *CompletionQueue { return q.received }
 // Stream is what memory is registered for that this queue pair alone may use: [RegionOptions.Only].
 func (q *QueuePair) Stream() *Stream { return q.own }
 
+// Domain is the protection domain.
+func (q *QueuePair) Domain() *Domain { return q.own.of }
+
 // Private is what the peer said when the connection was set up.
 func (q *QueuePair) Private() []byte { return q.private }
 
