@@ -101,13 +101,7 @@ func (o *ClientOptions) auth() rpc.Auth {
 	if o.Auth != nil {
 		return *o.Auth
 	}
-	machine, _ := os.Hostname()
-	sys := &rpc.Sys{Machine: machine, UID: uint32(os.Geteuid()), GID: uint32(os.Getegid())}
-	groups, _ := os.Getgroups()
-	for _, g := range groups {
-		sys.GIDs = append(sys.GIDs, uint32(g))
-	}
-	return sys.Auth()
+	return rpc.ProcessSys().Auth()
 }
 
 // outcome is a result: it has a status.

@@ -2,6 +2,7 @@ package rpc
 
 import (
 	"fmt"
+	"os"
 
 	"github.com/dgrdma/dgrdma/xdr"
 )
@@ -84,6 +85,17 @@ func (s *Sys) Auth() Auth {
 	var e xdr.Encoder
 	told.MarshalXDR(&e)
 	return Auth{FlavorSys, e.Bytes()}
+}
+
+// ProcessSys returns user and groups of this process.
+func ProcessSys() *Sys {
+	machine, _ := os.Hostname()
+	s := &Sys{Machine: machine, UID: uint32(os.Geteuid()), GID: uint32(os.Getegid())}
+	groups, _ := os.Getgroups()
+	for _, g := range groups {
+		s.GIDs = append(s.GIDs, uint32(g))
+	}
+	return s
 }
 
 // Sys returns what a credential of flavor AUTH_SYS says. Its error is an [AuthError].

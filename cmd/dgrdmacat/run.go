@@ -45,6 +45,8 @@ func init() {
 		&rpingCommand,
 		&benchCommand,
 		&nfsServeCommand,
+		&nfsLsCommand,
+		&nfsCatCommand,
 		&topCommand,
 		&decodeCommand,
 		&reportCommand,

@@ -1,0 +1,258 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/dgrdma/dgrdma/nfs3"
+	"github.com/dgrdma/dgrdma/rpc"
+	"github.com/dgrdma/dgrdma/rpc/portmap"
+)
+
+// nfsWait is for how long a server may not answer. Arbitrary: long for a server that is started again, short for a person.
+const nfsWait = 10 * time.Second
+
+// nfsAbout is what help says of addresses.
+const nfsAbout = `An address is rdma:HOST/PATH or tcp:HOST/PATH, where PATH begins with that of an export. The
+port is 20049 for rdma and 2049 for tcp, unless HOST is followed by another one, as in
+rdma:10.0.0.2:2050/export. Where the server says nothing of its exports at that port,
+HOST's port mapper is asked for MOUNT, as with Linux's server.
+
+Calls are those of the user who runs the command. As root they come over TCP from a port
+below 1024, which Linux's server asks for unless its export has the option insecure.`
+
+// nfsFlags are what commands that read and write files of a server have in common.
+type nfsFlags struct{ wait time.Duration }
+
+func (f *nfsFlags) register(fs *flag.FlagSet) {
+	fs.DurationVar(&f.wait, "wait", nfsWait, "for how long the server may not answer, from 1s to 1h; until then a lost connection is made again")
+}
+
+func (f *nfsFlags) check() error {
+	if f.wait < time.Second || f.wait > time.Hour {
+		return badUsage("--wait %v: need 1s to 1h", f.wait)
+	}
+	return nil
+}
+
+// options are those of connections that may be lost for --wait.
+func (f *nfsFlags) options() *rpc.ClientOptions {
+	// The time limit of a silent connection is met up to half of it late.
+	return &rpc.ClientOptions{Timeout: f.wait * 2 / 3, GiveUp: f.wait, Resend: true, Dial: rpc.DialReserved}
+}
+
+// nfsServerAt is a connection to a server of NFS, and another one to its MOUNT if that is elsewhere.
+type nfsServerAt struct {
+	at      nfsAddress // with the port
+	wait    time.Duration
+	nfs     *rpc.Client
+	mount   *rpc.Client
+	exports []nfs3.Export
+	end     func() bool
+}
+
+// dialNFS connects to a server, and asks what it exports.
+func (f *nfsFlags) dialNFS(ctx context.Context, at nfsAddress) (*nfsServerAt, error) {
+	s := &nfsServerAt{at: at, wait: f.wait}
+	soon, stop := context.WithTimeout(ctx, f.wait)
+	defer stop()
+	err := s.dial(soon, f.options())
+	if err == nil {
+		s.exports, err = s.askExports(soon, f.options())
+	}
+	if err != nil {
+		s.close()
+		return nil, s.explain(ctx, s.at.rpcAddress.String(), err)
+	}
+	return s, nil
+}
+
+// dial connects to NFS, at its usual port or where the port mapper says.
+func (s *nfsServerAt) dial(ctx context.Context, o *rpc.ClientOptions) (err error) {
+	asked := s.at.port != ""
+	if !asked {
+		s.at.port = map[string]string{"rdma": strconv.Itoa(nfsPort), "tcp": strconv.Itoa(nfsTCPPort)}[s.at.transport]
+	}
+	s.nfs, err = rpc.Dial(ctx, s.at.rpcAddress.String(), o)
+	if err == nil || asked || s.at.transport != "tcp" || !errors.Is(err, syscall.ECONNREFUSED) {
+		return err
+	}
+	port, unknown := s.portOf(ctx, nfs3.Program, o)
+	if unknown != nil || port == s.at.port {
+		return err
+	}
+	s.at.port = port
+	s.nfs, err = rpc.Dial(ctx, s.at.rpcAddress.String(), o)
+	return err
+}
+
+// portOf asks the port mapper of the host.
+func (s *nfsServerAt) portOf(ctx context.Context, p *rpc.Program, o *rpc.ClientOptions) (string, error) {
+	c, err := rpc.Dial(ctx, rpcAddress{"tcp", s.at.host, portmap.Port}.String(), o)
+	if err != nil {
+		return "", err
+	}
+	defer c.Close()
+	port, err := portmap.GetPort(ctx, c, p, portmap.TCP)
+	return strconv.Itoa(int(port)), err
+}
+
+// askExports asks the same server, or the one of MOUNT that the port mapper knows.
+func (s *nfsServerAt) askExports(ctx context.Context, o *rpc.ClientOptions) ([]nfs3.Export, error) {
+	s.mount = s.nfs
+	exports, err := nfs3.Exports(ctx, s.nfs, rpc.None)
+	var refused *rpc.ProgramError
+	if !errors.As(err, &refused) || !refused.Unavailable {
+		return exports, err
+	}
+	s.mount = nil
+	port, err := s.portOf(ctx, nfs3.MountProgram, o)
+	if err != nil {
+		return nil, &tcpError{fmt.Sprintf("%v does not have MOUNT, and the port mapper of its host does not say where that is: %v", s.at.rpcAddress, err), err}
+	}
+	if s.mount, err = rpc.Dial(ctx, rpcAddress{"tcp", s.at.host, port}.String(), o); err != nil {
+		return nil, err
+	}
+	return nfs3.Exports(ctx, s.mount, rpc.None)
+}
+
+// closeWith closes the connections when ctx ends: then calls that wait end, too.
+func (s *nfsServerAt) closeWith(ctx context.Context, grace time.Duration) {
+	s.end = context.AfterFunc(ctx, func() { time.AfterFunc(grace, s.close) })
+}
+
+func (s *nfsServerAt) close() {
+	if s.end != nil {
+		s.end()
+	}
+	if s.mount != nil && s.mount != s.nfs {
+		s.mount.Close()
+	}
+	if s.nfs != nil {
+		s.nfs.Close()
+	}
+}
+
+// exportOf returns the export with the longest path that the path of an address begins with.
+func (s *nfsServerAt) exportOf(at nfsAddress) (export string, found bool) {
+	for _, e := range s.exports {
+		p := path.Clean(e.Path)
+		if within(at.path, p) && (!found || len(p) > len(export)) {
+			export, found = p, true
+		}
+	}
+	return export, found
+}
+
+// within reports whether a path is that of a directory or below it.
+func within(p, dir string) bool {
+	return p == dir || dir == "/" && p != "" || strings.HasPrefix(p, dir+"/")
+}
+
+// nfsFiles is a mounted export.
+type nfsFiles struct {
+	*nfsServerAt
+	*nfs3.Volume
+	client *nfs3.Client
+	name   string // of what the address is of, in the volume
+}
+
+// mounted mounts the export that an address is in.
+func (s *nfsServerAt) mounted(ctx context.Context) (*nfsFiles, error) {
+	export, found := s.exportOf(s.at)
+	if !found {
+		return nil, fmt.Errorf("%v: %s", s.at, s.noExport())
+	}
+	f := &nfsFiles{nfsServerAt: s, name: cmp.Or(strings.TrimPrefix(strings.TrimPrefix(s.at.path, export), "/"), ".")}
+	root, err := nfs3.Mount(ctx, s.mount, export, rpc.ProcessSys().Auth())
+	if err == nil {
+		f.client, err = nfs3.NewClient(ctx, s.nfs, root, nil)
+	}
+	if err == nil {
+		f.Volume, err = nfs3.NewVolume(ctx, f.client, nil)
+	}
+	return f, s.explain(ctx, s.at.rpcAddress.String()+export, err)
+}
+
+// noExport says which exports there are.
+func (s *nfsServerAt) noExport() string {
+	if len(s.exports) == 0 {
+		return "the server exports nothing, or nothing to this machine"
+	}
+	var paths []string
+	for _, e := range s.exports {
+		paths = append(paths, e.Path)
+	}
+	if n := len(paths) - mostListed; n > 0 {
+		paths = append(paths[:mostListed], fmt.Sprintf("and %d more", n))
+	}
+	return "the server does not export that; it exports " + strings.Join(paths, ", ")
+}
+
+// mountNFS connects to a server and mounts the export of an address.
+func (f *nfsFlags) mountNFS(ctx context.Context, at nfsAddress) (*nfsFiles, error) {
+	s, err := f.dialNFS(ctx, at)
+	if err != nil {
+		return nil, err
+	}
+	s.closeWith(ctx, 0)
+	files, err := s.mounted(ctx)
+	if err != nil {
+		s.close()
+		return nil, err
+	}
+	return files, nil
+}
+
+// explain says what failed in words for a person, and what helps.
+func (s *nfsServerAt) explain(ctx context.Context, what string, err error) error {
+	var status nfs3.Status
+	var local *fs.PathError
+	says := func(format string, args ...any) error {
+		return &tcpError{what + ": " + fmt.Sprintf(format, args...), err}
+	}
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case errors.As(err, new(*tcpError)):
+		return err
+	case errors.Is(err, rpc.ErrNoReply), errors.Is(err, context.DeadlineExceeded):
+		return says("the server has not answered for %v (--wait); is it up, is that its port for %s, and do routes and firewalls let TCP through?", s.wait, s.at.transport)
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return says("nothing listens at that port: connection refused; is a server of NFS started there, and is the port right?")
+	case errors.As(err, &status) && (status == nfs3.ErrPerm || status == nfs3.ErrAcces):
+		return says("%s", s.permission(status))
+	case errors.As(err, &status) && status == nfs3.ErrStale:
+		return says("the server does not know it any more: it was removed, or the server was started again")
+	case errors.As(err, &status):
+		return says("%v", status)
+	case errors.As(err, &local):
+		return says("%v", local.Err)
+	}
+	return says("%v", err)
+}
+
+// permission says for whom the server has refused something.
+func (s *nfsServerAt) permission(status nfs3.Status) string {
+	uid := os.Geteuid()
+	text := fmt.Sprintf("%v for user %d", status, uid)
+	switch {
+	case uid == 0:
+		return text + "; most servers take root for a user without rights (root_squash): run it as another user"
+	case s.at.transport == "tcp":
+		return text + "; if the server is Linux's: has the export the option insecure, which calls from ports above 1023 need?"
+	}
+	return text
+}

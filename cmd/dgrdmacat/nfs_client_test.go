@@ -1,0 +1,161 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/dgrdma/dgrdma/nfs3"
+	"github.com/dgrdma/dgrdma/rpc"
+	"github.com/dgrdma/dgrdma/rpc/portmap"
+	"github.com/dgrdma/dgrdma/xdr"
+)
+
+// octets are arguments or results that are passed on.
+type octets []byte
+
+func (o *octets) MarshalXDR(e *xdr.Encoder)   { e.Fixed(*o) }
+func (o *octets) UnmarshalXDR(d *xdr.Decoder) { *o = d.Fixed(len(d.Left())) }
+
+// TestNFSPortMapper checks that a server whose MOUNT is at another port, as Linux's is, is found by the port mapper: also NFS itself, if
+// it is not at its usual port; and what is said where there is no port mapper.
+func TestNFSPortMapper(t *testing.T) {
+	t.Parallel()
+	const host = "127.0.77.1" // of the machine itself, with ports that no other program has
+	at111, err := net.Listen("tcp", net.JoinHostPort(host, portmap.Port))
+	if errors.Is(err, syscall.EACCES) {
+		t.Skip("port 111 needs root")
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	files := nfs3.NewMemory(nil)
+	volume, err := nfs3.NewVolume(t.Context(), files, nil)
+	if err == nil {
+		err = volume.WriteFile("file", []byte("hello\n"), 0o644)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	ports := make(map[uint32]uint16)
+	listen := func(address string, handle func(s *rpc.Server)) (port string) {
+		l, err := net.Listen("tcp", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := rpc.NewServer(nil)
+		handle(s)
+		go s.ServeTCP(l)
+		t.Cleanup(func() { s.Close() })
+		_, port, _ = net.SplitHostPort(l.Addr().String())
+		return port
+	}
+	both, err := rpc.Dial(t.Context(), strings.TrimSuffix(serveNFS(t, files, nil).tcp, "/export"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer both.Close()
+	for _, p := range []*rpc.Program{nfs3.Program, nfs3.MountProgram} {
+		port := listen(host+":0", func(s *rpc.Server) {
+			s.Handle(p, rpc.HandlerFunc(func(ctx context.Context, c *rpc.Call) error {
+				args, results := octets(c.Args().Left()), octets{}
+				if err := both.Bind(p, c.Auth).Call(ctx, c.Procedure, &args, &results, nil); err != nil {
+					return err
+				}
+				return c.Reply(&results)
+			}))
+		})
+		n, _ := strconv.Atoi(port)
+		ports[p.Number] = uint16(n)
+	}
+	mapper := rpc.NewServer(nil)
+	mapper.Handle(portmap.Program, rpc.HandlerFunc(func(_ context.Context, c *rpc.Call) error {
+		var asked portmap.Mapping
+		if err := c.Decode(&asked); err != nil {
+			return err
+		}
+		c.Results().Uint32(uint32(ports[asked.Program]))
+		return nil
+	}))
+	go mapper.ServeTCP(at111)
+	defer mapper.Close()
+	r := new(nfsRig)
+	r.wants(t, []string{"nfs", "cat", "tcp:" + host + "/export/file"}, exitOK, "hello\n", "")
+	at := "tcp:" + host + ":" + strconv.Itoa(int(ports[nfs3.Program.Number]))
+	r.wants(t, []string{"nfs", "cat", at + "/export/file"}, exitOK, "hello\n", "")
+	delete(ports, nfs3.MountProgram.Number)
+	r.wants(t, []string{"nfs", "cat", at + "/export/file"}, exitError, "", at+" does not have MOUNT, and the port mapper of its host does not say where that is: ")
+	mapper.Close()
+	r.wants(t, []string{"nfs", "cat", at + "/export/file"}, exitError, "", "connection refused\n")
+}
+
+// TestNFSServerGone checks that a command ends within --wait if the server is not there, is silent, or is no server of NFS, over both
+// transports.
+func TestNFSServerGone(t *testing.T) {
+	t.Parallel()
+	nothing := strings.TrimPrefix(nobodyThere, "tcp:")
+	silent := strings.TrimPrefix(stranger(t, func(nc net.Conn) { io.Copy(io.Discard, nc) }), "tcp:")
+	full := strings.TrimPrefix(overcrowded(t), "tcp:")
+	r := new(nfsRig)
+	for address, says := range map[string]string{
+		"tcp:" + nothing: "nothing listens at that port: connection refused; is a server of NFS started there", "rdma:" + nothing: "nothing listens at that port",
+		"tcp:" + silent: "the server has not answered for 1s (--wait); is it up, is that its port for tcp, and do", "rdma:" + silent: "the server has not answered for 1s (--wait)",
+		"tcp:" + full: "the server has not answered for 1s (--wait)", "rdma:" + full: "the server has not answered for 1s (--wait)",
+		silentRDMA(t):      "the server has not answered for 1s (--wait)",
+		"tcp:none.invalid": "none.invalid",
+	} {
+		r.wants(t, []string{"nfs", "ls", "--wait", "1s", address + "/export"}, exitError, "", says)
+	}
+	for _, wait := range []string{"0", "999ms", "2h"} {
+		r.wants(t, []string{"nfs", "ls", "--wait", wait, "tcp:" + nothing}, exitUsage, "", ": need 1s to 1h")
+	}
+}
+
+// TestNFSServerEnds checks that a command that reads ends after --wait when the server is stopped or killed, and at once at SIGINT, over
+// both transports.
+func TestNFSServerEnds(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	big := random(2, 40<<20)
+	if err := os.WriteFile(filepath.Join(dir, "big"), big, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, how := range []string{"stopped", "killed", "interrupted"} {
+		for _, transport := range rpcTransports {
+			t.Run(how+" over "+transport, func(t *testing.T) {
+				server, rdma, tcp := startNFS(t, dir)
+				at := map[string]string{"rdma": rdma, "tcp": tcp}[transport]
+				p := asProcess(t, "nfs", "cat", "--wait", "2s", at+"/export/big")
+				p.Stdout = nil
+				out, err := p.StdoutPipe() // which blocks the command
+				if err != nil {
+					t.Fatal(err)
+				}
+				p.start()
+				if _, err := io.ReadFull(out, make([]byte, 1<<20)); err != nil {
+					t.Fatalf("%v: %s", err, &p.err)
+				}
+				server.Process.Signal(map[string]os.Signal{"stopped": syscall.SIGSTOP, "killed": syscall.SIGKILL, "interrupted": syscall.SIGSTOP}[how])
+				began := time.Now()
+				if how == "interrupted" {
+					p.Process.Signal(os.Interrupt)
+				}
+				io.Copy(io.Discard, out)
+				code, says := exitError, "dgrdmacat nfs cat: "+at+"/export/big: the server has not answered for 2s (--wait); is it up"
+				if how == "interrupted" {
+					code, says = exitInterrupted, "dgrdmacat nfs cat: interrupted\n"
+				}
+				if got := p.code(); got != code || !strings.Contains(p.err.String(), says) || time.Since(began) > patience/2 {
+					t.Errorf("code %d after %v: %s", got, time.Since(began), &p.err)
+				}
+			})
+		}
+	}
+}
