@@ -140,20 +140,62 @@ func (f *File) Read(p []byte) (int, error) {
 	return n, f.failed("read", err)
 }
 
-// WriteTo writes the rest of the file to w: io.Copy calls it.
+// ahead is a part of a file that is read ahead.
+type ahead struct {
+	b    []byte
+	n    int
+	err  error
+	done chan struct{}
+}
+
+// WriteTo writes the rest of the file to w: io.Copy calls it. While w takes one part, the next ones are read.
 func (f *File) WriteTo(w io.Writer) (sum int64, err error) {
-	b := make([]byte, parallel*int(f.v.info.ReadMax))
+	f.mu.Lock()
+	offset, closed := f.offset, f.closed
+	f.mu.Unlock()
+	if closed {
+		return 0, f.failed("read", fs.ErrClosed)
+	}
+	var parts [parallel]ahead // a ring
+	begun, taken := 0, 0
+	next := offset // of the part that begins
+	begin := func() {
+		p, at := &parts[begun%parallel], next
+		if p.b == nil {
+			p.b, p.done = make([]byte, f.v.info.ReadMax), make(chan struct{}, 1)
+		}
+		begun++
+		next += int64(len(p.b))
+		go func() {
+			p.n, p.err = f.readAt(p.b, at)
+			p.done <- struct{}{}
+		}()
+	}
+	defer func() {
+		for ; taken < begun; taken++ {
+			<-parts[taken%parallel].done
+		}
+		f.mu.Lock()
+		f.offset = offset + sum
+		f.mu.Unlock()
+	}()
 	for {
-		n, err := f.Read(b)
-		if err == io.EOF {
+		// Past the size that the file had when it was opened, one part at a time looks whether it has grown.
+		for begun == taken || begun-taken < parallel && next < int64(min(f.object.Attr.Size, math.MaxInt64)) {
+			begin()
+		}
+		p := &parts[taken%parallel]
+		<-p.done
+		taken++
+		n, writeErr := w.Write(p.b[:p.n])
+		sum += int64(n)
+		switch {
+		case writeErr != nil:
+			return sum, writeErr
+		case p.err == io.EOF:
 			return sum, nil
-		}
-		if err != nil {
-			return sum, err
-		}
-		n, err = w.Write(b[:n])
-		if sum += int64(n); err != nil {
-			return sum, err
+		case p.err != nil:
+			return sum, f.failed("read", p.err)
 		}
 	}
 }

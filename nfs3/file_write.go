@@ -29,24 +29,56 @@ func (f *File) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// ReadFrom writes all that r has: io.Copy calls it.
+// ReadFrom writes all that r has: io.Copy calls it. While parts are written, the next one is read.
 func (f *File) ReadFrom(r io.Reader) (sum int64, err error) {
-	b := make([]byte, parallel*int(f.v.info.WriteMax))
-	for {
-		n, err := io.ReadFull(r, b)
-		if n > 0 {
-			n, err := f.Write(b[:n])
-			if sum += int64(n); err != nil {
-				return sum, err
+	f.mu.Lock()
+	offset := f.offset
+	f.mu.Unlock()
+	var (
+		mu     sync.Mutex
+		all    sync.WaitGroup
+		failed = int64(-1) // where the first part begins that could not be written
+		why    error
+		places = make(chan struct{}, parallel)
+	)
+	for end := false; !end; {
+		b := make([]byte, f.v.info.WriteMax)
+		n, readErr := io.ReadFull(r, b)
+		if end = readErr != nil; end && readErr != io.EOF && readErr != io.ErrUnexpectedEOF {
+			err = readErr
+		}
+		if n == 0 {
+			break
+		}
+		places <- struct{}{}
+		mu.Lock()
+		end = end || failed >= 0
+		mu.Unlock()
+		at := sum
+		sum += int64(n)
+		all.Go(func() {
+			defer func() { <-places }()
+			err := f.usable()
+			if err == nil {
+				_, err = f.writePart(b[:n:n], uint64(offset+at), true)
 			}
-		}
-		if err == io.EOF || err == io.ErrUnexpectedEOF {
-			return sum, nil
-		}
-		if err != nil {
-			return sum, err
-		}
+			if err != nil {
+				mu.Lock()
+				defer mu.Unlock()
+				if failed < 0 || at < failed {
+					failed, why = at, err
+				}
+			}
+		})
 	}
+	all.Wait()
+	if failed >= 0 {
+		sum, err = failed, f.failed("write", why)
+	}
+	f.mu.Lock()
+	f.offset = offset + sum
+	f.mu.Unlock()
+	return sum, err
 }
 
 // writeAt writes p as Unstable. What the server may still lose is kept, as a copy; or, of more than the
@@ -60,7 +92,7 @@ func (f *File) writeAt(p []byte, offset int64) (int, error) {
 	}
 	for begun := 0; begun < len(p); begun += maxUncommitted {
 		part := p[begun:min(begun+maxUncommitted, len(p))]
-		if n, err := f.writePart(part, uint64(offset)+uint64(begun)); err != nil {
+		if n, err := f.writePart(part, uint64(offset)+uint64(begun), false); err != nil {
 			return begun + n, err
 		}
 	}
@@ -76,7 +108,8 @@ func (f *File) usable() error {
 	return regular(&f.object.Attr)
 }
 
-func (f *File) writePart(p []byte, offset uint64) (int, error) {
+// writePart writes p, which is at most maxUncommitted long. own says that it is the File's from then on.
+func (f *File) writePart(p []byte, offset uint64, own bool) (int, error) {
 	var mu sync.Mutex
 	var unsafe []written // what the server may still lose
 	n, err := each(len(p), int(f.v.info.WriteMax), func(from, to int) error {
@@ -109,7 +142,7 @@ func (f *File) writePart(p []byte, offset uint64) (int, error) {
 			err = errors.Join(err, commitErr)
 		}
 	}
-	for i := before; i < len(f.uncommitted); i++ { // p is the caller's again
+	for i := before; i < len(f.uncommitted) && !own; i++ { // p is the caller's again
 		f.uncommitted[i].data = bytes.Clone(f.uncommitted[i].data)
 	}
 	return n, err

@@ -152,6 +152,20 @@ func (v *Volume) Create(name string) (*File, error) {
 	return &File{v: v, name: name, object: o}, nil
 }
 
+// CreateNew makes a file with a mode, and opens it for reading and writing. It fails with fs.ErrExist if the name is there.
+func (v *Volume) CreateNew(name string, mode fs.FileMode) (*File, error) {
+	dir, last, err := v.parent(name)
+	if err != nil {
+		return nil, failed("create", name, err)
+	}
+	m := ModeOf(mode)
+	o, _, err := v.fs.Create(v.ctx, v.cred, dir.Handle, last, &CreateHow{Mode: Guarded, Set: SetAttr{Mode: &m}})
+	if err != nil {
+		return nil, failed("create", name, err)
+	}
+	return &File{v: v, name: name, object: o}, nil
+}
+
 // ReadFile returns all of a file. It has several calls under way.
 func (v *Volume) ReadFile(name string) ([]byte, error) {
 	f, err := v.OpenFile(name)
@@ -250,6 +264,19 @@ func (v *Volume) Symlink(target, name string) error {
 		_, _, err = v.fs.Symlink(v.ctx, v.cred, dir.Handle, last, target, &SetAttr{})
 	}
 	return failed("symlink", name, err)
+}
+
+// Link gives a file one more name. It fails with fs.ErrExist if that is there.
+func (v *Volume) Link(name, newName string) error {
+	o, err := v.walk(name, false)
+	if err == nil {
+		var dir Object
+		var last string
+		if dir, last, err = v.parent(newName); err == nil {
+			_, _, err = v.fs.Link(v.ctx, v.cred, o.Handle, dir.Handle, last)
+		}
+	}
+	return failed("link", name, err)
 }
 
 // Remove removes a file, or an empty directory.

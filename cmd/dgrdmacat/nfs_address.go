@@ -102,9 +102,3 @@ func parseNFS(s string) (a nfsAddress, err error) {
 	}
 	return a, nil
 }
-
-// withName is a file in the directory that an address is of.
-func (a nfsAddress) withName(name string) nfsAddress {
-	a.path, a.slash = path.Join("/", a.path, name), false
-	return a
-}

@@ -1,0 +1,207 @@
+package nfs3_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"math/rand/v2"
+	"sync/atomic"
+	"testing"
+	"testing/iotest"
+
+	"github.com/dgrdma/dgrdma/nfs3"
+	"github.com/dgrdma/dgrdma/tests/fixture"
+)
+
+// TestFileReadFromAgain checks that what ReadFrom writes is there whatever the server loses before it is committed.
+func TestFileReadFromAgain(t *testing.T) {
+	for seed := range uint64(10) {
+		u := memoryUser(t, nil)
+		f := &forgetful{FS: u.fs, dice: rand.New(rand.NewPCG(seed, 2))}
+		u.fs = f
+		v := u.volume()
+		file, err := v.CreateNew("f", 0o640)
+		u.must(err)
+		_, err = file.Seek(5, io.SeekStart)
+		u.must(err)
+		data := fixture.RandomBytes(seed, 20<<20+int(seed)*4711)
+		if n, err := io.Copy(file, bytes.NewReader(data)); n != int64(len(data)) || err != nil {
+			t.Fatalf("seed %d: %d, %v", seed, n, err)
+		}
+		if n, err := file.Write([]byte("end")); n != 3 || err != nil {
+			t.Fatalf("seed %d: %d, %v", seed, n, err)
+		}
+		u.must(file.Close())
+		got, err := v.ReadFile("f")
+		if want := append(append(make([]byte, 5), data...), "end"...); err != nil || !bytes.Equal(got, want) {
+			t.Fatalf("seed %d, after %d crashes: %d octets of %d, %v", seed, f.crashes, len(got), len(want), err)
+		}
+	}
+}
+
+// bounded is an FS whose files can be read and written up to an offset, and which counts calls under way.
+type bounded struct {
+	nfs3.FS
+	end         uint64
+	reads       atomic.Int32
+	under, most atomic.Int32
+}
+
+func (b *bounded) call() func() {
+	if n := b.under.Add(1); n > b.most.Load() {
+		b.most.Store(n)
+	}
+	return func() { b.under.Add(-1) }
+}
+
+func (b *bounded) Read(ctx context.Context, c *nfs3.Cred, h nfs3.Handle, dst []byte, offset uint64) (int, bool, error) {
+	defer b.call()()
+	b.reads.Add(1)
+	if offset+uint64(len(dst)) > b.end {
+		return 0, false, nfs3.ErrIO
+	}
+	return b.FS.Read(ctx, c, h, dst, offset)
+}
+
+func (b *bounded) Write(ctx context.Context, c *nfs3.Cred, h nfs3.Handle, data []byte, offset uint64, stable nfs3.Stable) (nfs3.Written, nfs3.WCC, error) {
+	defer b.call()()
+	if offset+uint64(len(data)) > b.end {
+		return nfs3.Written{}, nfs3.WCC{}, nfs3.ErrNoSpc
+	}
+	return b.FS.Write(ctx, c, h, data, offset, stable)
+}
+
+// TestFileCopiesFail checks that WriteTo and ReadFrom say how much was moved, without a gap, when a part fails, and go on from there.
+func TestFileCopiesFail(t *testing.T) {
+	u := memoryUser(t, nil)
+	b := &bounded{FS: u.fs, end: 1 << 40}
+	u.fs = b
+	v := u.volume()
+	data := fixture.RandomBytes(3, 12<<20+5)
+	u.must(v.WriteFile("f", data, 0o600))
+	const whole = 5 << 20
+	b.end = whole + 4711
+
+	f, err := v.OpenFile("f")
+	u.must(err)
+	var got bytes.Buffer
+	if n, err := io.Copy(&got, f); n != whole || !errors.Is(err, nfs3.ErrIO) || !bytes.Equal(got.Bytes(), data[:whole]) {
+		t.Errorf("%d, %v", n, err)
+	}
+	if at, err := f.Seek(0, io.SeekCurrent); at != whole || err != nil {
+		t.Errorf("at %d, %v", at, err)
+	}
+	b.end = 1 << 40
+	if n, err := io.Copy(&got, f); n != int64(len(data)-whole) || err != nil || !bytes.Equal(got.Bytes(), data) {
+		t.Errorf("%d, %v", n, err)
+	}
+	if n, err := f.WriteTo(&got); n != 0 || err != nil {
+		t.Errorf("at the end: %d, %v", n, err)
+	}
+	_, err = f.Seek(0, io.SeekStart)
+	u.must(err)
+	_, err = f.Seek(0, io.SeekStart)
+	u.must(err)
+	if n, err := f.WriteTo(failing{}); n != 0 || err != errFailing {
+		t.Errorf("to a writer that fails: %d, %v", n, err)
+	}
+
+	b.end = whole + 4711
+	f, err = v.CreateNew("g", 0o600)
+	u.must(err)
+	if n, err := io.Copy(f, bytes.NewReader(data)); n != whole || !errors.Is(err, nfs3.ErrNoSpc) {
+		t.Errorf("%d, %v", n, err)
+	}
+	b.end = 1 << 40
+	if n, err := io.Copy(f, bytes.NewReader(data[whole:])); n != int64(len(data)-whole) || err != nil {
+		t.Errorf("%d, %v", n, err)
+	}
+	_, err = f.Seek(0, io.SeekStart)
+	u.must(err)
+	if n, err := io.Copy(f, io.MultiReader(bytes.NewReader(data[:3<<20+1]), iotest.ErrReader(errFailing))); n != 3<<20+1 || err != errFailing {
+		t.Errorf("from a reader that fails: %d, %v", n, err)
+	}
+	u.must(f.Close())
+	if got, err := v.ReadFile("g"); err != nil || !bytes.Equal(got, data) {
+		t.Errorf("%d octets, %v", len(got), err)
+	}
+	for _, err := range []error{second(io.Copy(f, bytes.NewReader(data))), second(f.WriteTo(io.Discard))} {
+		if !errors.Is(err, fs.ErrClosed) {
+			t.Error(err)
+		}
+	}
+}
+
+func second(_ int64, err error) error { return err }
+
+type failing struct{}
+
+var errFailing = errors.New("it fails")
+
+func (failing) Write([]byte) (int, error) { return 0, errFailing }
+
+// TestFileReadsAhead checks that WriteTo and ReadFrom have several calls under way, and that short files are read with one or two.
+func TestFileReadsAhead(t *testing.T) {
+	u := memoryUser(t, nil)
+	b := &bounded{FS: u.fs, end: 1 << 40}
+	u.fs = b
+	v := u.volume()
+	for _, size := range []int{0, 5, 1<<20 - 1, 1 << 20, 24 << 20} {
+		data := fixture.RandomBytes(uint64(size), size)
+		f, err := v.Create("f")
+		u.must(err)
+		b.most.Store(0)
+		if n, err := io.Copy(f, bytes.NewReader(data)); n != int64(size) || err != nil {
+			t.Errorf("%d, %v", n, err)
+		}
+		if n := b.most.Load(); n > 8 || size <= 1<<20 && n > 1 {
+			t.Errorf("%d octets: %d WRITE at once", size, n)
+		}
+		u.must(f.Close())
+		f, err = v.OpenFile("f")
+		u.must(err)
+		b.most.Store(0)
+		b.reads.Store(0)
+		var got bytes.Buffer
+		if n, err := io.Copy(&got, f); n != int64(size) || err != nil || !bytes.Equal(got.Bytes(), data) {
+			t.Errorf("%d octets: %d, %v", size, n, err)
+		}
+		if n := b.most.Load(); n > 8 || size <= 1<<20 && n > 1 {
+			t.Errorf("%d octets: %d READ at once", size, n)
+		}
+		if n := b.reads.Load(); int(n) > size>>20+2 {
+			t.Errorf("%d octets: %d READ", size, n)
+		}
+	}
+}
+
+// TestVolumeNewFiles checks files that are made only if the name is free, and second names of a file.
+func TestVolumeNewFiles(t *testing.T) {
+	onEach(t, func(t *testing.T, u *user) {
+		v := u.volume()
+		f, err := v.CreateNew("new", 0o640)
+		u.must(err)
+		_, err = f.Write([]byte("new"))
+		u.must(err)
+		u.must(f.Close())
+		if info, err := v.Stat("new"); err != nil || info.Mode() != 0o640 {
+			t.Errorf("%v, %v", info, err)
+		}
+		if _, err := v.CreateNew("new", 0o600); !errors.Is(err, fs.ErrExist) {
+			t.Error(err)
+		}
+		u.must(v.Link("new", "second"))
+		if err := v.Link("new", "second"); !errors.Is(err, fs.ErrExist) {
+			t.Error(err)
+		}
+		if err := v.Link("none", "third"); !errors.Is(err, fs.ErrNotExist) {
+			t.Error(err)
+		}
+		u.must(v.Remove("new"))
+		if b, err := v.ReadFile("second"); string(b) != "new" || err != nil {
+			t.Errorf("%q, %v", b, err)
+		}
+	})
+}
