@@ -28,6 +28,7 @@ func (t *Connections) End() {
 		}
 	}
 	for _, c := range rest {
+		t.tellAcked(c)
 		t.remove(c, Ended)
 	}
 }
@@ -57,6 +58,21 @@ func (t *Connections) drainAll(c *Connection) {
 	c.beginAll()
 	for e, ok := c.next(); ok; e, ok = c.next() {
 		t.tellNext(c, e.way)
+	}
+	t.tellAcked(c)
+}
+
+// tellAcked says what is missing at the end of a direction: what the other side has acknowledged, and nothing captured follows.
+func (t *Connections) tellAcked(c *Connection) {
+	if c.ignored || c.over {
+		return
+	}
+	for w := range c.Halves {
+		h := &c.Halves[w]
+		if n, at := h.hole(); h.begun && n > 0 && !h.ackedSYN {
+			h.next += uint32(n)
+			t.missing(c, Way(w), int(n), at)
+		}
 	}
 }
 
@@ -98,7 +114,9 @@ func (t *Connections) tellNext(c *Connection, w Way) {
 		h.fin = t.advance(c, w) // an end too far from what is known is none
 		return
 	}
-	t.unheard(c, w)
+	if t.unheard(c, w) {
+		return
+	}
 	t.fill(c, w, h.pieces[0].seq, h.pieces[0].at)
 	t.advance(c, w)
 }
@@ -113,19 +131,21 @@ func (c *Connection) before(w, other Way) bool {
 	return p.at.Record < o.at.Record
 }
 
-// unheard says what is missing of what the sender of the next piece had heard: an answer does not come before the hole that has its request.
-func (t *Connections) unheard(c *Connection, w Way) {
+// unheard says what is missing of what the sender of the next piece had heard: an answer does not come before the hole that has its request. It reports
+// whether the other direction goes on first: its next piece was heard as well, and does not wait itself.
+func (t *Connections) unheard(c *Connection, w Way) bool {
 	p, o := c.Halves[w].pieces[0], &c.Halves[1-w]
 	if !o.begun || !c.early(w, p) {
-		return
+		return false
 	}
-	to := p.ack
+	to, at := p.ack, p.at
 	if len(o.pieces) > 0 && int32(o.pieces[0].seq-to) < 0 {
-		to = o.pieces[0].seq
+		to, at = o.pieces[0].seq, o.pieces[0].at
 	} else if o.fin && to == o.finAt+1 {
 		to--
 	}
 	if len(o.pieces) > 0 || to-o.next > 1 { // else it may be the end of the direction
-		t.fill(c, 1-w, to, p.at)
+		t.fill(c, 1-w, to, at)
 	}
+	return len(o.pieces) > 0 && o.pieces[0].seq == o.next && c.early(w, p) && !c.early(1-w, o.pieces[0])
 }

@@ -37,6 +37,7 @@ type Half struct {
 	acked    bool
 	ackedTo  uint32
 	ackedAt  Ref
+	ackedSYN bool // by a SYN, which may answer another SYN of the past
 }
 
 // piece is a stretch of bytes that was captured before what is in front of it. Pieces do not overlap.
@@ -92,7 +93,7 @@ func (t *Connections) segment(c *Connection, s *capture.Segment, at Ref) {
 	if s.Flags&capture.ACK != 0 {
 		o := &c.Halves[1-w]
 		if !o.acked || int32(s.Ack-o.ackedTo) > 0 {
-			o.acked, o.ackedTo, o.ackedAt = true, s.Ack, at
+			o.acked, o.ackedTo, o.ackedAt, o.ackedSYN = true, s.Ack, at, s.Flags&capture.SYN != 0
 		}
 	}
 	if s.Window == 0 && s.Flags&(capture.SYN|capture.RST|capture.FIN) == 0 {
@@ -277,13 +278,16 @@ func (t *Connections) drain(c *Connection, w Way) bool {
 	if !t.full(h) && (hole > 0 && !acked || c.Segments-h.since < Patience) {
 		return false
 	}
-	h.since = 0
 	if hole > 0 {
+		h.since = 0
 		h.next += uint32(hole)
 		t.missing(c, w, int(hole), at)
 		return true
 	}
-	t.unheard(c, w)
+	if t.unheard(c, w) {
+		return t.drain(c, 1-w)
+	}
+	h.since = 0
 	return t.advance(c, w)
 }
 

@@ -61,9 +61,10 @@ type Event struct {
 	Header   ddp.Header
 	Fault    error // what is wrong with the header, or with its place among the others: a ddp.Fault
 	Opcode   rdmap.Opcode
-	Fits     bool // kind and queue are the opcode's
-	Length   int  // of the payload
-	Payload  []byte
+	Fits     bool   // kind and queue are the opcode's
+	Length   int    // of the payload
+	Payload  []byte // with zeros in the place of what is absent
+	Leading  int    // how many bytes of it are there before the first absent one
 	CRC      CRC
 	NoHeader bool   // and the header is among them
 	CutEnd   bool   // pad and CRC are themselves in several segments of TCP

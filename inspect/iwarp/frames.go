@@ -88,6 +88,10 @@ func (d *Decoder) tellFrame(c *Connection, w tcp.Way, b []byte, crc CRC) {
 	default:
 		e.Payload = segment[h.Size():]
 		e.Length = len(e.Payload)
+		e.Leading = e.Length
+		if v.absent > 0 {
+			e.Leading = min(max(v.there-mpa.LengthSize-h.Size(), 0), e.Length)
+		}
 		e.Opcode, e.Fits = rdmap.OpcodeOf(h)
 		v.follow(e)
 		d.meaning(c, w, e)

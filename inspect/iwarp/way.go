@@ -30,7 +30,7 @@ type way struct {
 	pos      int64 // of the first byte of buf in the direction
 	held     int   // that Decoder.held has for it
 	absent   int   // bytes of the frame in buf that are not in the capture
-	there    int   // bytes of it before the first absent one, while it is of set-up
+	there    int   // bytes of it before the first absent one, if there is one
 	noHeader bool  // of its header too
 	doubts   int   // frames in a row that make no sense
 	skipped  int   // bytes that were skipped since frames were lost
@@ -310,9 +310,6 @@ func (d *Decoder) missingInSetUp(c *Connection, w tcp.Way, n int) int {
 	if len(v.buf) < mpa.SetUpHeader || part <= 0 {
 		return n
 	}
-	if v.absent == 0 {
-		v.there = len(v.buf)
-	}
 	d.fill(c, w, part)
 	return n - part
 }
@@ -320,6 +317,9 @@ func (d *Decoder) missingInSetUp(c *Connection, w tcp.Way, n int) int {
 // fill puts zeros in the place of the next bytes, which are missing in the frame that has begun.
 func (d *Decoder) fill(c *Connection, w tcp.Way, n int) {
 	v := &c.ways[w]
+	if v.absent == 0 {
+		v.there = len(v.buf)
+	}
 	v.marks = append(v.marks, mark{v.pos + int64(len(v.buf)), v.at})
 	v.buf = slices.Grow(v.buf, n)[:len(v.buf)+n]
 	clear(v.buf[len(v.buf)-n:])

@@ -43,8 +43,9 @@ type Side struct {
 	message message
 	parts   [2]part // of a Call, and of a Reply: both directions may have one under way
 	room    room
-	holes   int // pieces of its stream that are not in the capture, or could not be read
-	late    int // events that were read after later ones
+	seen    bool // something of what it sent was read
+	holes   int  // pieces of its stream that are not in the capture, or could not be read
+	late    int  // events that were read after later ones
 	pulled  []pull
 
 	grant      uint32 // of the other side, the most so far

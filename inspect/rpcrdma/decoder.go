@@ -62,6 +62,7 @@ func (d *Decoder) Event(e *iwarp.Event) *Message {
 		return nil
 	}
 	s := &c.Sides[e.Way]
+	s.seen = s.seen || e.Kind == iwarp.SetUp || e.Kind == iwarp.Frame
 	if e.Late != "" {
 		s.late++
 	}
@@ -160,7 +161,7 @@ func (d *Decoder) send(c *Connection, e *iwarp.Event) *Message {
 	if e.Segments == 1 && e.Started {
 		*m = message{buf: m.buf[:0], first: e.First, begun: true}
 	}
-	m.add(e.Payload, e.Length, e.Absent == 0)
+	m.add(e.Payload[:e.Leading], e.Length)
 	if !e.Header.Last {
 		return nil
 	}
@@ -188,12 +189,12 @@ func (d *Decoder) gone(c *Connection, e *iwarp.Event) {
 	}
 	for w := range c.Sides {
 		s := &c.Sides[w]
-		if c.Sides[1-w].holes == 0 && c.certain {
+		if peer := &c.Sides[1-w]; peer.seen && peer.holes == 0 && c.certain {
 			for _, call := range s.room.first() {
 				c.Found[Unanswered].add(call.At.Record, tcp.Way(w), 0, 0, call.Name())
 			}
 		}
-		if c.Sides[1-w].holes == 0 && s.holes == 0 { // the Calls that these answer would have been seen
+		if c.Sides[1-w].holes == 0 && s.seen && s.holes == 0 { // the Calls that these answer would have been seen
 			for _, o := range c.Sides[1-w].unasked {
 				c.Found[Unasked].add(o.record, tcp.Way(1-w), 0, 0, "")
 			}

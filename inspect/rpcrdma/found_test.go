@@ -348,7 +348,29 @@ func TestFound(t *testing.T) {
 			s.record -= 2
 			late := v1(client, 2)
 			s.record++
-			s.event(&iwarp.Event{Kind: iwarp.Frame, Way: client, Opcode: 3, Fits: true, Header: sendLast, Length: 68, Payload: append(late.Append(nil), null(2)...), Segments: 1, Started: true, Message: 68, Late: "it waited"})
+			s.event(&iwarp.Event{Kind: iwarp.Frame, Way: client, Opcode: 3, Fits: true, Header: sendLast, Length: 68, Leading: 68, Payload: append(late.Append(nil), null(2)...), Segments: 1, Started: true, Message: 68, Late: "it waited"})
+			s.gone()
+		}, nil},
+		{"only one direction is in the capture", func(s *script) {
+			s.connect(private)
+			s.send(client, v1(client, 2), null(2))
+			s.gone()
+		}, nil},
+		{"only the other direction is in the capture", func(s *script) {
+			s.connect()
+			s.send(server, reply1(server, 2, 64), replyOf(2))
+			s.gone()
+		}, nil},
+		{"a snap length within the header, the RPC message and its arguments", func(s *script) {
+			s.begins()
+			call := callOf(2, nfs, 3, 6, readArgs(100))
+			for n := 1; n < 28+len(call); n++ {
+				s.cut(client, n, v1(client, 2), call)
+				s.cut(server, min(n, 28+24), reply1(server, 2, 64), replyOf(2))
+				if k := s.last.Call; n >= 28+8 && (k == nil || k.Known != (n >= 28+24)) || n == 27 && k != nil {
+					s.t.Errorf("%d octets: %v, %+v", n, s.last.Kind, k)
+				}
+			}
 			s.gone()
 		}, nil},
 		{"ERR_CHUNK", func(s *script) {

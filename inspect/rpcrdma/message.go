@@ -56,14 +56,14 @@ type message struct {
 // mostKept is how much of a Send is read: the longest header of a Decoder has 6.2 KB.
 const mostKept = 8 << 10
 
-// add takes a segment, of which b was captured.
-func (m *message) add(b []byte, length int, known bool) {
+// add takes a segment, of which b, its beginning, was captured.
+func (m *message) add(b []byte, length int) {
 	m.length += uint64(length)
 	if m.broken {
 		return
 	}
 	m.buf = append(m.buf, b[:min(len(b), mostKept-len(m.buf))]...)
-	m.broken = !known || len(b) < length || len(m.buf) == mostKept
+	m.broken = len(b) < length || len(m.buf) == mostKept
 }
 
 // part is a message of version 2 of which more parts follow.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/dgrdma/dgrdma/capture/tcp"
 	codec "github.com/dgrdma/dgrdma/rpcrdma"
 )
 
@@ -126,6 +127,8 @@ func (d *Decoder) classify(m *Message, payload []byte) {
 				m.Kind = ReplyKind
 			}
 		}
+	case h.Version == codec.Version1 && h.Type == codec.TypeMsg:
+		m.Kind = c.guess(m.Way, h.XID)
 	case h.Version == codec.Version1 && h.Type == codec.TypeNoMsg:
 		c.roles(m.Way, len(h.Reads) > 0)
 		if m.Kind = CallKind; len(h.Reads) == 0 && (!c.Known || m.Way != c.Client) {
@@ -142,6 +145,19 @@ func (d *Decoder) classify(m *Message, payload []byte) {
 	case Part:
 		m.Reverse = c.Known && fromClient == (h.Flags&codec.FlagResponse != 0)
 	}
+}
+
+// guess tells a Call from a Reply of which the octets that say it were not captured: a Reply has the XID of a Call that waits, and else a client sends Calls.
+// What else a server sends, a Reply to a Call that was not captured or a Call, is not known.
+func (c *Connection) guess(w tcp.Way, xid uint32) Kind {
+	c.roles(w, false)
+	switch {
+	case c.Sides[1-w].room.calls[xid] != nil:
+		return ReplyKind
+	case c.Known && w == c.Client:
+		return CallKind
+	}
+	return Unread
 }
 
 // wrong notes what is wrong with an RPC message.
@@ -182,6 +198,8 @@ func (d *Decoder) take(m *Message, payload []byte) {
 		head, length = p.head, p.length+m.Payload
 	}
 	switch m.Kind {
+	case Unread:
+		s.holes++
 	case Part:
 		if !p.begun {
 			*p = part{begun: true, xid: m.Header.XID, head: append(p.head[:0], payload[:min(len(payload), mostHead)]...)}

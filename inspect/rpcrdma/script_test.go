@@ -79,7 +79,7 @@ func (s *script) event(e *iwarp.Event) {
 func (s *script) frames(w tcp.Way, op rdmap.Opcode, h ddp.Header, b []byte, answers *iwarp.Request) {
 	for n, at := 1, 0; ; n++ {
 		part := b[at:min(len(b), at+1400)]
-		e := &iwarp.Event{Kind: iwarp.Frame, Way: w, Opcode: op, Fits: true, Header: h, Length: len(part), Payload: part, Segments: n, Started: true}
+		e := &iwarp.Event{Kind: iwarp.Frame, Way: w, Opcode: op, Fits: true, Header: h, Length: len(part), Payload: part, Leading: len(part), Segments: n, Started: true}
 		if e.Header.TO += uint64(at); !h.Tagged {
 			e.Header.TO, e.Header.MO = 0, uint32(at)
 		}
@@ -95,6 +95,14 @@ func (s *script) frames(w tcp.Way, op rdmap.Opcode, h ddp.Header, b []byte, answ
 			return
 		}
 	}
+}
+
+// cut sends one as a capture with a snap length has it: zeros are in the place of all but the first n octets.
+func (s *script) cut(w tcp.Way, n int, h codec.Header, payload []byte) {
+	b := append(h.Append(nil), payload...)
+	clear(b[n:])
+	s.record++
+	s.event(&iwarp.Event{Kind: iwarp.Frame, Way: w, Opcode: rdmap.Send, Fits: true, Header: sendLast, Length: len(b), Payload: b, Leading: n, Absent: len(b) - n, Segments: 1, Started: true, Message: uint64(len(b))})
 }
 
 // send sends a header and what follows it.
