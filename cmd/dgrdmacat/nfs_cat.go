@@ -32,7 +32,7 @@ var nfsCatCommand = command{
 }
 
 func (f *nfsFlags) cat(ctx context.Context, at nfsAddress, w io.Writer) error {
-	from, err := f.mountNFS(ctx, at)
+	from, err := f.mountNFS(ctx, at, 0)
 	if err != nil {
 		return err
 	}
@@ -47,19 +47,4 @@ func (f *nfsFlags) cat(ctx context.Context, at nfsAddress, w io.Writer) error {
 		return out.err
 	}
 	return from.explain(ctx, at.String(), err)
-}
-
-// passing is a writer that knows whether it has failed: else that is an error of the server's.
-type passing struct {
-	w     io.Writer
-	err   error
-	count func(n int) // not nil: told what was written
-}
-
-func (w *passing) Write(b []byte) (n int, err error) {
-	n, w.err = w.w.Write(b)
-	if w.count != nil {
-		w.count(n)
-	}
-	return n, w.err
 }

@@ -126,7 +126,7 @@ func (s *nfsServerAt) askExports(ctx context.Context, o *rpc.ClientOptions) ([]n
 	return nfs3.Exports(ctx, s.mount, rpc.None)
 }
 
-// closeWith closes the connections when ctx ends: then calls that wait end, too.
+// closeWith closes the connections when ctx ends, after a grace: then calls that wait end, too.
 func (s *nfsServerAt) closeWith(ctx context.Context, grace time.Duration) {
 	s.end = context.AfterFunc(ctx, func() { time.AfterFunc(grace, s.close) })
 }
@@ -164,6 +164,7 @@ type nfsFiles struct {
 	*nfsServerAt
 	*nfs3.Volume
 	client *nfs3.Client
+	export string
 	name   string // of what the address is of, in the volume
 }
 
@@ -173,7 +174,7 @@ func (s *nfsServerAt) mounted(ctx context.Context) (*nfsFiles, error) {
 	if !found {
 		return nil, fmt.Errorf("%v: %s", s.at, s.noExport())
 	}
-	f := &nfsFiles{nfsServerAt: s, name: cmp.Or(strings.TrimPrefix(strings.TrimPrefix(s.at.path, export), "/"), ".")}
+	f := &nfsFiles{nfsServerAt: s, export: export, name: cmp.Or(strings.TrimPrefix(strings.TrimPrefix(s.at.path, export), "/"), ".")}
 	root, err := nfs3.Mount(ctx, s.mount, export, rpc.ProcessSys().Auth())
 	if err == nil {
 		f.client, err = nfs3.NewClient(ctx, s.nfs, root, nil)
@@ -199,13 +200,13 @@ func (s *nfsServerAt) noExport() string {
 	return "the server does not export that; it exports " + strings.Join(paths, ", ")
 }
 
-// mountNFS connects to a server and mounts the export of an address.
-func (f *nfsFlags) mountNFS(ctx context.Context, at nfsAddress) (*nfsFiles, error) {
+// mountNFS connects to a server and mounts the export of an address. Calls end when ctx ends, after a grace.
+func (f *nfsFlags) mountNFS(ctx context.Context, at nfsAddress, grace time.Duration) (*nfsFiles, error) {
 	s, err := f.dialNFS(ctx, at)
 	if err != nil {
 		return nil, err
 	}
-	s.closeWith(ctx, 0)
+	s.closeWith(ctx, grace)
 	files, err := s.mounted(ctx)
 	if err != nil {
 		s.close()

@@ -47,6 +47,8 @@ func init() {
 		&nfsServeCommand,
 		&nfsLsCommand,
 		&nfsCatCommand,
+		&nfsGetCommand,
+		&nfsPutCommand,
 		&topCommand,
 		&decodeCommand,
 		&reportCommand,
