@@ -43,7 +43,7 @@ func Dial(ctx context.Context, address, path string, o *ClientOptions) (*Client,
 		options = *o
 	}
 	if options.RPC == nil {
-		options.RPC = &rpc.ClientOptions{Resend: true, Dial: rpc.DialReserved}
+		options.RPC = &rpc.ClientOptions{Resend: true, ReservedPort: true}
 	}
 	r, err := rpc.Dial(ctx, address, options.RPC)
 	if err != nil {

@@ -49,6 +49,9 @@ type ClientOptions struct {
 	// Dial makes the connections over TCP, for TLS as an example. nil: a net.Dialer, with the local port of the connection
 	// before if that is free.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+	// ReservedPort makes the connections over TCP from a port below 1024, if the process may have one. Linux's NFS server takes
+	// calls from such ports alone, unless an export has the option "insecure".
+	ReservedPort bool
 }
 
 const usualTimeout = time.Minute
@@ -138,7 +141,7 @@ func Dial(ctx context.Context, address string, o *ClientOptions) (*Client, error
 func (c *Client) dialStream(host string) func(context.Context) (carrier, error) {
 	dial := c.opts.Dial
 	if dial == nil {
-		dial = new(tcpDialer).dial
+		dial = (&tcpDialer{reserved: c.opts.ReservedPort}).dial
 	}
 	return func(ctx context.Context) (carrier, error) {
 		nc, err := dial(ctx, "tcp", host)

@@ -3,6 +3,8 @@ package rpc
 import (
 	"fmt"
 	"net"
+	"net/netip"
+	"os"
 	"testing"
 	"time"
 )
@@ -74,5 +76,23 @@ func TestPortIsTaken(t *testing.T) {
 	defer second.Close()
 	if d.port == taken {
 		t.Error("two have one port")
+	}
+}
+
+// TestReservedPort checks that a process that may have a port below 1024 connects from one if that was asked for, again and again, and that
+// others connect all the same.
+func TestReservedPort(t *testing.T) {
+	_, address := serve(t, &service{}, nil)
+	for i := range 20 {
+		asked := i%2 == 0
+		c := dial(t, address, &ClientOptions{ReservedPort: asked})
+		var who data
+		if err := c.Bind(testProgram, None).Call(t.Context(), procWhoami, nil, &who, nil); err != nil {
+			t.Fatal(err)
+		}
+		port := netip.MustParseAddrPort(string(who.b)).Port()
+		if reserved := port >= firstReserved && port <= lastReserved; reserved != (asked && os.Geteuid() == 0) {
+			t.Errorf("from port %d as user %d, asked %v", port, os.Geteuid(), asked)
+		}
 	}
 }

@@ -48,7 +48,7 @@ func (f *nfsFlags) check() error {
 // options are those of connections that may be lost for --wait.
 func (f *nfsFlags) options() *rpc.ClientOptions {
 	// The time limit of a silent connection is met up to half of it late.
-	return &rpc.ClientOptions{Timeout: f.wait * 2 / 3, GiveUp: f.wait, Resend: true, Dial: rpc.DialReserved}
+	return &rpc.ClientOptions{Timeout: f.wait * 2 / 3, GiveUp: f.wait, Resend: true, ReservedPort: true}
 }
 
 // nfsServerAt is a connection to a server of NFS, and another one to its MOUNT if that is elsewhere.
