@@ -1,0 +1,177 @@
+package ack
+
+import (
+	mathbits "math/bits"
+	"time"
+)
+
+// WindowSize is how far after the cumulative acknowledgement a frame of a session may be.
+const WindowSize = 1 << 14
+
+// MaxRanges is how many ranges an acknowledgement of a session has at most.
+const MaxRanges = 64
+
+// Span is a run of ids of a session: Count ids from First on.
+type Span struct {
+	First uint32
+	Count int
+}
+
+// Place says what the id of a session's frame says about its frame.
+type Place uint8
+
+const (
+	Fresh  Place = iota // it has not arrived so far
+	Copied              // it has arrived, and was applied
+	Beyond              // further ahead than a peer that keeps the rules sends
+)
+
+// Window has the ids of the frames of one session that have arrived. It is exact over all 32 bits of the ids: nothing that has
+// arrived is taken for fresh, and nothing fresh for a copy. It belongs to the goroutine that receives.
+type Window struct {
+	upTo uint32 // all ids up to it have arrived
+	// ahead has a bit for each id after upTo, by id modulo WindowSize; nil before the first frame that is out of order.
+	ahead *[WindowSize / 64]uint64
+	n     int    // bits in ahead
+	top   uint32 // the highest id in it
+
+	last     uint32 // the id of the frame that arrived last
+	copied   uint8  // its copy number
+	again    bool   // it had arrived before
+	lastAt   Instant
+	hasFrame bool
+}
+
+// Begin starts a session whose ids follow epoch. Memory for frames out of order is kept.
+func (w *Window) Begin(epoch uint32) {
+	ahead := w.ahead
+	if w.n > 0 {
+		clear(ahead[:])
+	}
+	*w = Window{upTo: epoch, last: epoch, ahead: ahead}
+}
+
+// UpTo returns the cumulative acknowledgement.
+func (w *Window) UpTo() uint32 { return w.upTo }
+
+// Place says what is known of an id, without changing anything: a frame that cannot be applied now has not arrived.
+func (w *Window) Place(id uint32) Place {
+	switch d := int32(id - w.upTo); {
+	case d <= 0:
+		return Copied
+	case d > WindowSize:
+		return Beyond
+	case w.n > 0 && w.ahead[id%WindowSize/64]>>(id%64)&1 != 0:
+		return Copied
+	}
+	return Fresh
+}
+
+// Arrive notes a frame that is Fresh, and has been applied.
+func (w *Window) Arrive(now Instant, id uint32, copied uint8) {
+	w.last, w.copied, w.again, w.lastAt, w.hasFrame = id, copied, false, now, true
+	if w.n == 0 && id == w.upTo+1 {
+		w.upTo = id
+		return
+	}
+	if w.ahead == nil {
+		w.ahead = new([WindowSize / 64]uint64)
+	}
+	if w.n == 0 || int32(id-w.top) > 0 {
+		w.top = id
+	}
+	w.ahead[id%WindowSize/64] |= 1 << (id % 64)
+	w.n++
+	if id == w.upTo+1 {
+		w.advance()
+	}
+}
+
+// ArriveAgain notes a frame that is Copied.
+func (w *Window) ArriveAgain(now Instant, id uint32, copied uint8) {
+	w.last, w.copied, w.again, w.lastAt, w.hasFrame = id, copied, true, now, true
+}
+
+// advance moves the cumulative acknowledgement over what has arrived, a word at a time.
+func (w *Window) advance() {
+	for w.n > 0 {
+		id := w.upTo + 1
+		word := &w.ahead[id%WindowSize/64]
+		run := mathbits.TrailingZeros64(^(*word >> (id % 64))) // of bits that are set
+		if run == 0 {
+			return
+		}
+		run = min(run, int(64-id%64))
+		*word &^= (1<<run - 1) << (id % 64)
+		w.upTo += uint32(run)
+		w.n -= run
+	}
+}
+
+// Trim gives back the memory for frames out of order, if there are none.
+func (w *Window) Trim() {
+	if w.n == 0 {
+		w.ahead = nil
+	}
+}
+
+// AppendSpans appends the runs of ids after the cumulative acknowledgement, ascending: of more than MaxRanges the lowest, and
+// the highest.
+func (w *Window) AppendSpans(dst []Span) []Span {
+	if w.n == 0 {
+		return dst
+	}
+	begin := len(dst)
+	left := w.n
+	for id := w.find(w.upTo+1, true); left > 0; {
+		end := w.find(id, false)
+		n := int(end - id)
+		left -= n
+		if len(dst)-begin == MaxRanges-1 && left > 0 {
+			// The highest run ends at top.
+			first := w.top
+			for first-1 != end && w.has(first-1) {
+				first--
+			}
+			return append(dst, Span{first, int(w.top-first) + 1})
+		}
+		dst = append(dst, Span{id, n})
+		if left > 0 {
+			id = w.find(end, true)
+		}
+	}
+	return dst
+}
+
+func (w *Window) has(id uint32) bool { return w.ahead[id%WindowSize/64]>>(id%64)&1 != 0 }
+
+// find returns the first id from id on whose bit is set, or is not. The caller knows that there is one.
+func (w *Window) find(id uint32, set bool) uint32 {
+	for {
+		word := w.ahead[id%WindowSize/64]
+		if !set {
+			word = ^word
+		}
+		if word >>= id % 64; word != 0 {
+			return id + uint32(mathbits.TrailingZeros64(word))
+		}
+		id += 64 - id%64
+	}
+}
+
+// Echo is what an acknowledgement tells of the frame that arrived last.
+type Echo struct {
+	ID    uint32
+	Copy  uint8
+	Again bool
+	Delay time.Duration // since it arrived
+}
+
+// Echo returns what to tell at that time. Before the first frame it has the id before the first one, and Delay is
+// an hour: nothing can be measured by it.
+func (w *Window) Echo(now Instant) Echo {
+	if !w.hasFrame {
+		return Echo{ID: w.last, Delay: time.Hour}
+	}
+	return Echo{w.last, w.copied, w.again, now.Sub(w.lastAt)}
+}

@@ -1,0 +1,231 @@
+package ack
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+)
+
+// oracle is a Window as a set.
+type oracle struct {
+	epoch uint32
+	got   map[uint32]bool // by distance from epoch
+}
+
+func (o *oracle) upTo() uint32 {
+	n := uint32(0)
+	for o.got[n+1] {
+		n++
+	}
+	return o.epoch + n
+}
+
+func (o *oracle) spans() (s []Span) {
+	var all []uint32
+	up := o.upTo() - o.epoch
+	for d := range o.got {
+		if d > up {
+			all = append(all, d)
+		}
+	}
+	slices.Sort(all)
+	for _, d := range all {
+		if n := len(s); n > 0 && s[n-1].First+uint32(s[n-1].Count) == o.epoch+d {
+			s[n-1].Count++
+		} else {
+			s = append(s, Span{o.epoch + d, 1})
+		}
+	}
+	if len(s) > MaxRanges {
+		s = append(s[:MaxRanges-1:MaxRanges-1], s[len(s)-1])
+	}
+	return s
+}
+
+// compare checks w against the oracle.
+func (o *oracle) compare(t *testing.T, w *Window) {
+	t.Helper()
+	if w.UpTo() != o.upTo() {
+		t.Fatalf("up to %#x, want %#x", w.UpTo(), o.upTo())
+	}
+	if got, want := w.AppendSpans(nil), o.spans(); !slices.Equal(got, want) {
+		t.Fatalf("spans %v, want %v", got, want)
+	}
+}
+
+// arrive gives w a frame, as the receiver of a session does.
+func (o *oracle) arrive(t *testing.T, w *Window, id uint32) {
+	t.Helper()
+	want := Fresh
+	switch d := id - o.epoch; {
+	case int32(id-o.upTo()) <= 0 || o.got[d]:
+		want = Copied
+	case int32(id-o.upTo()) > WindowSize:
+		want = Beyond
+	}
+	switch got := w.Place(id); {
+	case got != want:
+		t.Fatalf("id %#x, up to %#x: %v, want %v", id, o.upTo(), got, want)
+	case got == Fresh:
+		w.Arrive(0, id, 0)
+		o.got[id-o.epoch] = true
+	case got == Copied:
+		w.ArriveAgain(0, id, 1)
+	}
+}
+
+// TestWindow checks a window beside a set, over the end of the ids, where frames are lost, reordered and repeated by chance.
+func TestWindow(t *testing.T) {
+	for _, epoch := range []uint32{0, 7, 0xFFFFFFFF, 0xFFFFFF00, 0x7FFFFFF0, 0xFFFFFFFF - WindowSize} {
+		for _, far := range []uint32{1, 3, 70, 700} {
+			seed := rand.Uint64()
+			r := rand.New(rand.NewPCG(seed, 1))
+			var w Window
+			w.Begin(epoch)
+			o := oracle{epoch, map[uint32]bool{}}
+			for range 500 {
+				o.arrive(t, &w, o.upTo()-far/2+r.Uint32N(2*far)+1)
+				o.compare(t, &w)
+				if t.Failed() {
+					t.Fatalf("seed %d", seed)
+				}
+			}
+		}
+	}
+}
+
+// TestWindowIsExact checks the places at the borders of the window.
+func TestWindowIsExact(t *testing.T) {
+	for _, epoch := range []uint32{0, 100, 0xFFFFFFFF, 0x80000000} {
+		var w Window
+		w.Begin(epoch)
+		for id, want := range map[uint32]Place{
+			epoch: Copied, epoch + 1: Fresh, epoch - 1: Copied, epoch - 1<<31 + 1: Copied,
+			epoch + WindowSize: Fresh, epoch + WindowSize + 1: Beyond, epoch + 1<<31 - 1: Beyond,
+		} {
+			if got := w.Place(id); got != want {
+				t.Errorf("epoch %#x, id %#x: %v, want %v", epoch, id, got, want)
+			}
+		}
+		// The furthest frame, and then all others, the last ones first.
+		for i := uint32(WindowSize); i > 0; i-- {
+			w.Arrive(0, epoch+i, 0)
+			if w.Place(epoch+i) != Copied || i > 1 && w.UpTo() != epoch {
+				t.Fatalf("epoch %#x, id %d: up to %#x", epoch, i, w.UpTo())
+			}
+		}
+		if w.UpTo() != epoch+WindowSize || w.n != 0 || len(w.AppendSpans(nil)) != 0 {
+			t.Errorf("epoch %#x: up to %#x, %d out of order", epoch, w.UpTo(), w.n)
+		}
+	}
+}
+
+// TestWindowOfManyRuns checks that of more runs than an acknowledgement holds the lowest are told, and the highest.
+func TestWindowOfManyRuns(t *testing.T) {
+	var w Window
+	w.Begin(10)
+	o := oracle{10, map[uint32]bool{}}
+	for i := uint32(2); i < 400; i += 3 {
+		o.arrive(t, &w, 10+i)
+		o.arrive(t, &w, 11+i)
+	}
+	o.compare(t, &w)
+	if s := w.AppendSpans(nil); len(s) != MaxRanges || s[MaxRanges-1] != (Span{10 + 398, 2}) {
+		t.Errorf("%d spans, the last is %v", len(s), s[len(s)-1])
+	}
+}
+
+// TestWindowEcho checks what is told of the frame that arrived last.
+func TestWindowEcho(t *testing.T) {
+	var w Window
+	w.Begin(99)
+	if e := w.Echo(0); e != (Echo{ID: 99, Delay: time.Hour}) {
+		t.Errorf("before the first frame: %+v", e)
+	}
+	w.Arrive(5, 101, 2)
+	if e := w.Echo(9); e != (Echo{ID: 101, Copy: 2, Delay: 4}) {
+		t.Errorf("%+v", e)
+	}
+	w.ArriveAgain(7, 100, 3)
+	if e := w.Echo(9); e != (Echo{ID: 100, Copy: 3, Again: true, Delay: 2}) {
+		t.Errorf("a copy: %+v", e)
+	}
+}
+
+// TestWindowMemory checks that frames in order need no memory, and that those out of order need the same again.
+func TestWindowMemory(t *testing.T) {
+	var w Window
+	w.Begin(0)
+	id := uint32(0)
+	in := func(n uint32) {
+		for range n {
+			id++
+			w.Arrive(0, id, 0)
+		}
+	}
+	if n := testing.AllocsPerRun(10, func() { in(1000) }); n != 0 || w.ahead != nil {
+		t.Errorf("%v allocations in order", n)
+	}
+	spans := make([]Span, 0, MaxRanges)
+	swap := func() {
+		w.Arrive(0, id+2, 0)
+		spans = w.AppendSpans(spans[:0])
+		w.Arrive(0, id+1, 0)
+		id += 2
+	}
+	swap()
+	if n := testing.AllocsPerRun(100, swap); n != 0 {
+		t.Errorf("%v allocations out of order", n)
+	}
+	w.Arrive(0, id+2, 0)
+	if w.Trim(); w.ahead == nil {
+		t.Fatal("it forgot a frame")
+	}
+	w.Begin(id) // with a frame out of order
+	if w.Place(id+2) != Fresh || len(w.AppendSpans(nil)) != 0 {
+		t.Error("a session began with a frame of the one before")
+	}
+	if w.Trim(); w.ahead != nil {
+		t.Error("it keeps memory for nothing")
+	}
+}
+
+// FuzzWindow checks a window beside a set, with ids that the input chooses.
+func FuzzWindow(f *testing.F) {
+	f.Add(uint32(0), []byte{2, 0, 1, 0})
+	f.Add(uint32(0xFFFFFFFE), []byte{3, 0, 1, 0, 2, 0, 200, 3, 255, 63, 0, 64})
+	f.Fuzz(func(t *testing.T, epoch uint32, steps []byte) {
+		var w Window
+		w.Begin(epoch)
+		o := oracle{epoch, map[uint32]bool{}}
+		for i := 0; i+1 < len(steps) && i < 200; i += 2 {
+			o.arrive(t, &w, o.upTo()+uint32(steps[i])+uint32(steps[i+1])<<8-32)
+			o.compare(t, &w)
+		}
+	})
+}
+
+func BenchmarkWindow(b *testing.B) {
+	b.Run("in order", func(b *testing.B) {
+		var w Window
+		for i := range b.N {
+			if id := uint32(i) + 1; w.Place(id) == Fresh {
+				w.Arrive(0, id, 0)
+			}
+		}
+	})
+	b.Run("one lost, 1000 after it, acknowledged", func(b *testing.B) {
+		spans := make([]Span, 0, MaxRanges)
+		var w Window
+		id := uint32(0)
+		for range b.N {
+			for i := uint32(2); i <= 1000; i++ {
+				w.Arrive(0, id+i, 0)
+			}
+			spans = w.AppendSpans(spans[:0])
+			w.Arrive(0, id+1, 0)
+			id += 1000
+		}
+	})
+}
