@@ -3,13 +3,12 @@ package ack
 import (
 	mathbits "math/bits"
 	"time"
+
+	"github.com/dgrdma/dgrdma/frame"
 )
 
 // WindowSize is how far after the cumulative acknowledgement a frame of a session may be.
 const WindowSize = 1 << 14
-
-// MaxRanges is how many ranges an acknowledgement of a session has at most.
-const MaxRanges = 64
 
 // Span is a run of ids of a session: Count ids from First on.
 type Span struct {
@@ -115,7 +114,7 @@ func (w *Window) Trim() {
 	}
 }
 
-// AppendSpans appends the runs of ids after the cumulative acknowledgement, ascending: of more than MaxRanges the lowest, and
+// AppendSpans appends the runs of ids after the cumulative acknowledgement, ascending: of more than frame.MostRanges the lowest, and
 // the highest.
 func (w *Window) AppendSpans(dst []Span) []Span {
 	if w.n == 0 {
@@ -127,7 +126,7 @@ func (w *Window) AppendSpans(dst []Span) []Span {
 		end := w.find(id, false)
 		n := int(end - id)
 		left -= n
-		if len(dst)-begin == MaxRanges-1 && left > 0 {
+		if len(dst)-begin == frame.MostRanges-1 && left > 0 {
 			// The highest run ends at top.
 			first := w.top
 			for first-1 != end && w.has(first-1) {

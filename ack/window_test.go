@@ -5,6 +5,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/dgrdma/dgrdma/frame"
 )
 
 // oracle is a Window as a set.
@@ -37,8 +39,8 @@ func (o *oracle) spans() (s []Span) {
 			s = append(s, Span{o.epoch + d, 1})
 		}
 	}
-	if len(s) > MaxRanges {
-		s = append(s[:MaxRanges-1:MaxRanges-1], s[len(s)-1])
+	if len(s) > frame.MostRanges {
+		s = append(s[:frame.MostRanges-1:frame.MostRanges-1], s[len(s)-1])
 	}
 	return s
 }
@@ -131,7 +133,7 @@ func TestWindowOfManyRuns(t *testing.T) {
 		o.arrive(t, &w, 11+i)
 	}
 	o.compare(t, &w)
-	if s := w.AppendSpans(nil); len(s) != MaxRanges || s[MaxRanges-1] != (Span{10 + 398, 2}) {
+	if s := w.AppendSpans(nil); len(s) != frame.MostRanges || s[frame.MostRanges-1] != (Span{10 + 398, 2}) {
 		t.Errorf("%d spans, the last is %v", len(s), s[len(s)-1])
 	}
 }
@@ -167,7 +169,7 @@ func TestWindowMemory(t *testing.T) {
 	if n := testing.AllocsPerRun(10, func() { in(1000) }); n != 0 || w.ahead != nil {
 		t.Errorf("%v allocations in order", n)
 	}
-	spans := make([]Span, 0, MaxRanges)
+	spans := make([]Span, 0, frame.MostRanges)
 	swap := func() {
 		w.Arrive(0, id+2, 0)
 		spans = w.AppendSpans(spans[:0])
@@ -216,7 +218,7 @@ func BenchmarkWindow(b *testing.B) {
 		}
 	})
 	b.Run("one lost, 1000 after it, acknowledged", func(b *testing.B) {
-		spans := make([]Span, 0, MaxRanges)
+		spans := make([]Span, 0, frame.MostRanges)
 		var w Window
 		id := uint32(0)
 		for range b.N {

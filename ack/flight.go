@@ -1,0 +1,342 @@
+package ack
+
+import (
+	"math"
+	"time"
+)
+
+const (
+	// copiesTold is how many copies of a frame an echo tells apart: of later ones all say that they are this one.
+	copiesTold = 7
+	// answersKept is of how many frames that were sent again the times are kept when they have been acknowledged: a copy that
+	// arrives then tells how late it was. Arbitrary.
+	answersKept = 64
+	// noDelay is the least delay of an echo by which nothing can be measured: the frame format tells no longer ones.
+	noDelay = 65535 * time.Microsecond
+)
+
+// FlightConfig says what the peer of a session can take.
+type FlightConfig struct {
+	Epoch    uint32        // ids begin after it
+	Window   int           // frames that may wait for acknowledgement, at most WindowSize
+	MinRTO   time.Duration // least time before an unacknowledged frame is sent again
+	MaxRTO   time.Duration // most time between tries
+	AckDelay time.Duration // how long the peer may hold back an acknowledgement
+	AckEvery int           // of how many frames it holds none back
+	GiveUp   time.Duration // nothing is acknowledged for this long: the peer is dead
+}
+
+// Flight has the frames of one session that wait for acknowledgement: which are on the wire and which are lost, and when
+// something must happen. It lives under the connection's lock.
+//
+// Loss is found as by RACK (RFC 8985): a frame is lost when one that left later has arrived, by more than the network
+// reorders. An acknowledgement of a session says which copy of a frame arrived last, so that each such
+// frame is a measure, and a frame that was sent again for nothing is noticed. A cumulative acknowledgement and ranges never become false: those that come late, or
+// twice, change nothing.
+type Flight struct {
+	cfg    FlightConfig
+	ctl    Controller
+	rtt    RTT
+	frames []flightFrame // by id modulo a power of two; grows up to Window
+	next   uint32
+	oldest uint32 // the oldest unacknowledged id, or next
+	wire   frameList
+	lost   frameList
+	bytes  int // on the wire
+
+	order   uint32 // of the next transmission
+	reached uint32 // the highest order that is known to have arrived
+	// late is how much longer than others a frame may take that arrives after all; 0: the network does not reorder.
+	late   time.Duration
+	losses int // how often frames were lost since late changed
+
+	answered [answersKept]flightFrame // frames that were sent again, and acknowledged
+	answers  uint8                    // the place of the next one
+
+	sample   time.Duration // of the acknowledgement being applied; 0: none
+	progress Instant       // when something was acknowledged, or the first frame left
+	heard    Instant       // when something was acknowledged
+	probed   Instant       // when the last timeout was acted on
+	looked   Instant       // when Expire was last called
+	timeouts uint          // in a row, since something was acknowledged
+	probing  int           // lost frames that leave after a timeout, however full the wire seems (RFC 9002 section 7.5)
+}
+
+// flightFrame is what is known of one id.
+type flightFrame struct {
+	id          uint32
+	first, last Instant // transmissions
+	order       uint32  // of the last one
+	bytes       uint16
+	copies      uint8 // transmissions after the first one
+	state       slotState
+	probe       bool // it was sent again after a timeout
+	prev, next  uint32
+}
+
+// told returns the copy number of the last transmission.
+func (s *flightFrame) told() uint8 { return min(s.copies, copiesTold) }
+
+// Init begins a session. Memory of the one before is kept.
+func (f *Flight) Init(now Instant, cfg FlightConfig, ctl Controller) {
+	frames := f.frames
+	clear(frames)
+	*f = Flight{cfg: cfg, ctl: ctl, frames: frames, next: cfg.Epoch + 1, oldest: cfg.Epoch + 1, order: 1, progress: now, looked: now}
+}
+
+// Next returns the id that the next new frame gets.
+func (f *Flight) Next() uint32 { return f.next }
+
+// InFlight returns how many frames wait for acknowledgement, lost ones included.
+func (f *Flight) InFlight() int { return f.wire.n + f.lost.n }
+
+// Lost returns how many frames wait to be sent again.
+func (f *Flight) Lost() int { return f.lost.n }
+
+// RTT returns the round-trip estimate.
+func (f *Flight) RTT() *RTT { return &f.rtt }
+
+// Limit reports whether a new frame of that many bytes may leave now. The id is part of it: an id beyond the peer's window is refused there.
+func (f *Flight) Limit(now Instant, bytes int) Limit {
+	if f.InFlight() > 0 && int(f.next-f.oldest) >= f.cfg.Window {
+		return WindowFull
+	}
+	return f.room(now, bytes)
+}
+
+func (f *Flight) room(now Instant, bytes int) Limit {
+	switch {
+	case f.bytes > 0 && f.bytes >= f.ctl.Window():
+		return Congested
+	case f.ctl.NextSend(now, bytes) > now:
+		return Paced
+	}
+	return Open
+}
+
+// PacedUntil returns when the controller lets a frame of that size go.
+func (f *Flight) PacedUntil(now Instant, bytes int) Instant { return f.ctl.NextSend(now, bytes) }
+
+// Track takes the next id for a frame.
+func (f *Flight) Track(now Instant, bytes int) (id uint32) {
+	id = f.next
+	f.next++
+	if f.InFlight() == 0 {
+		f.oldest, f.progress, f.looked = id, now, now
+	}
+	if int(f.next-f.oldest) > len(f.frames) {
+		f.grow()
+	}
+	*f.frame(id) = flightFrame{id: id, first: now, bytes: uint16(bytes)}
+	f.transmit(now, id)
+	return id
+}
+
+func (f *Flight) transmit(now Instant, id uint32) {
+	s := f.frame(id)
+	s.last, s.order, s.state = now, f.order, slotSent
+	f.order++
+	f.push(&f.wire, id)
+	f.bytes += int(s.bytes)
+	f.ctl.OnSent(now, int(s.bytes))
+}
+
+// NextLost returns the lost frame that is to be sent again first, if there is one and it may leave.
+func (f *Flight) NextLost(now Instant) (id uint32, ok bool) {
+	if f.lost.n == 0 {
+		return 0, false
+	}
+	id = f.lost.head
+	limit := f.room(now, int(f.frame(id).bytes))
+	return id, limit == Open || limit == Congested && f.probing > 0
+}
+
+// Resend notes that a lost frame is sent again under its id, and returns its copy number.
+func (f *Flight) Resend(now Instant, id uint32) (copied uint8) {
+	f.remove(&f.lost, id)
+	s := f.frame(id)
+	s.copies = min(s.copies, math.MaxUint8-1) + 1
+	f.probing = max(f.probing-1, 0)
+	f.transmit(now, id)
+	return s.told()
+}
+
+// Acknowledgement is what a frame of the peer acknowledges.
+type Acknowledgement struct {
+	UpTo  uint32
+	Spans []Span // after UpTo, ascending, none touching another
+	// Echo is of an acknowledgement frame. HasEcho is false of one that rides on data.
+	Echo    Echo
+	HasEcho bool
+}
+
+// AppendAcked applies an acknowledgement, and appends the ids that it acknowledges for the first time. Not ok: it names
+// ids that were never used, and nothing of it is believed.
+func (f *Flight) AppendAcked(dst []uint32, now Instant, a *Acknowledgement) (acked []uint32, ok bool) {
+	f.sample = 0
+	if !f.used(a.UpTo) {
+		return dst, false
+	}
+	for _, s := range a.Spans {
+		if s.Count <= 0 || s.Count > WindowSize || !f.used(s.First) || !f.used(s.First+uint32(s.Count-1)) {
+			return dst, false
+		}
+	}
+	if a.HasEcho && !f.used(a.Echo.ID) {
+		return dst, false
+	}
+	begin := len(dst)
+	if a.HasEcho {
+		f.echo(now, &a.Echo)
+	}
+	newest, once := uint32(0), true // the newest transmission of those acknowledged; none of them was sent twice
+	settle := func(id uint32) {
+		s := f.frame(id)
+		if s.state == slotFree || s.id != id {
+			return
+		}
+		dst = append(dst, id)
+		if s.copies == 0 {
+			if newest == 0 || int32(s.order-f.frame(newest).order) > 0 {
+				newest = id
+			}
+		} else {
+			once = false
+		}
+		f.settle(now, s)
+	}
+	for id := f.oldest; id != f.next && int32(id-a.UpTo) <= 0; id++ {
+		settle(id)
+	}
+	for _, s := range a.Spans {
+		id, end := s.First, s.First+uint32(s.Count)
+		if int32(f.oldest-id) > 0 {
+			id = f.oldest
+		}
+		for ; int32(end-id) > 0; id++ {
+			settle(id)
+		}
+	}
+	if len(dst) == begin {
+		return dst, true
+	}
+	if !a.HasEcho && once && f.lost.n == 0 && newest != 0 {
+		f.sample = max(now.Sub(f.frame(newest).first), 1)
+	}
+	if f.sample > 0 {
+		f.rtt.Sample(now, f.sample)
+	}
+	f.probing, f.timeouts, f.heard, f.progress = 0, 0, now, now
+	f.advance()
+	return dst, true
+}
+
+// Measured returns the round trip that the latest AppendAcked took a sample of, if any.
+func (f *Flight) Measured() (d time.Duration, ok bool) { return f.sample, f.sample > 0 }
+
+// used reports whether an id was used in this session, or is the epoch before the first one.
+func (f *Flight) used(id uint32) bool {
+	return int32(f.next-id) > 0 && (int32(id-f.cfg.Epoch) >= 0 || f.next-f.cfg.Epoch > math.MaxInt32)
+}
+
+// echo learns from the frame that arrived last at the peer: which copy it was, and when.
+func (f *Flight) echo(now Instant, e *Echo) {
+	if e.Delay < 0 {
+		return
+	}
+	s, waits := f.frame(e.ID), true
+	if len(f.frames) == 0 || s.state == slotFree || s.id != e.ID {
+		waits = false
+		if s = f.answer(e.ID); s == nil {
+			return
+		}
+	}
+	measured := e.Delay < noDelay
+	arrived := now.Add(-e.Delay)
+	exact := s.copies < copiesTold // of that many the last ones all have the same number
+	switch {
+	case e.Copy > s.told():
+		return // it never left
+	case e.Copy == s.told() && exact:
+		if waits && int32(s.order-f.reached) > 0 {
+			f.reached = s.order
+		}
+		if measured && (waits || s.copies > 0) {
+			f.sample = max(arrived.Sub(s.last), 1)
+		}
+		if e.Again && s.copies > 0 && !s.probe {
+			// An earlier copy had arrived as well, or the acknowledgement of it is lost: RFC 8985 section 6.2 has a quarter of a round trip for
+			// that.
+			f.reorders(min(f.late+f.rtt.Min(now)/4, f.rtt.smoothed))
+		}
+	case e.Copy == 0 && s.copies > 0 && measured:
+		// The first transmission arrives, and had been taken for lost.
+		age := arrived.Sub(s.first)
+		if waits {
+			f.sample = max(age, 1)
+		}
+		if !s.probe {
+			late := age - f.rtt.recent()
+			f.reorders(late + late/4)
+		}
+	}
+}
+
+// reorders notes that a frame was sent again, and took only so much longer than others.
+func (f *Flight) reorders(late time.Duration) {
+	f.late, f.losses = min(max(f.late, late, 1), f.cfg.MaxRTO), 0
+}
+
+// answer returns a frame that was sent again and acknowledged; nil: nothing is known of it any more.
+func (f *Flight) answer(id uint32) *flightFrame {
+	for i := range f.answered {
+		if s := &f.answered[i]; s.id == id && s.copies > 0 {
+			return s
+		}
+	}
+	return nil
+}
+
+// settle takes a frame out that is acknowledged.
+func (f *Flight) settle(now Instant, s *flightFrame) {
+	rtt := time.Duration(-1)
+	if s.copies == 0 {
+		rtt = now.Sub(s.first)
+		if int32(s.order-f.reached) > 0 {
+			f.reached = s.order
+		}
+	}
+	if s.state == slotSent {
+		f.remove(&f.wire, s.id)
+		f.bytes -= int(s.bytes)
+		f.ctl.OnAcked(now, int(s.bytes), rtt)
+	} else { // the controller knows it as lost
+		f.remove(&f.lost, s.id)
+		if s.copies == 0 {
+			// It was taken for lost and has not been sent again: it only came late.
+			late := now.Sub(s.first) - f.rtt.recent()
+			f.reorders(late + late/4)
+		}
+	}
+	s.state = slotFree
+	if s.copies > 0 {
+		f.answered[f.answers%answersKept] = *s
+		f.answers++
+	}
+}
+
+func (f *Flight) advance() {
+	if f.InFlight() == 0 {
+		f.oldest = f.next
+	}
+	for f.oldest != f.next && f.frame(f.oldest).state == slotFree {
+		f.oldest++
+	}
+}
+
+// EndBatch is called when all acknowledgements of a batch were applied: it looks for frames that are lost, and lets
+// the controller act.
+func (f *Flight) EndBatch(now Instant) {
+	f.findLost(now, now)
+	f.ctl.EndBatch(now)
+}

@@ -1,0 +1,440 @@
+package ack
+
+import (
+	"container/heap"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+)
+
+// flightWorld is a sender of one session, a network, and a receiver, in virtual time.
+type flightWorld struct {
+	t      *testing.T
+	r      *rand.Rand
+	now    Instant
+	f      Flight
+	w      Window
+	events events
+	n      int
+
+	delay   func() time.Duration // of one frame; below 0: it is lost
+	ackLost func() bool
+	batch   time.Duration // how long the receiver collects what it acknowledges
+	pace    time.Duration // between new frames
+	paced   Instant
+
+	arrived map[uint32]int // how often each frame was applied
+	done    map[uint32]bool
+	lost    int  // transmissions
+	acks    bool // one is being collected
+}
+
+type event struct {
+	at Instant
+	n  int // events of one moment happen in the order in which they were made
+	do func()
+}
+
+type events []event
+
+func (e events) Len() int { return len(e) }
+func (e events) Less(i, j int) bool {
+	return e[i].at < e[j].at || e[i].at == e[j].at && e[i].n < e[j].n
+}
+func (e events) Swap(i, j int) { e[i], e[j] = e[j], e[i] }
+func (e *events) Push(x any)   { *e = append(*e, x.(event)) }
+func (e *events) Pop() any {
+	x := (*e)[len(*e)-1]
+	*e = (*e)[:len(*e)-1]
+	return x
+}
+
+const flightRTO = 20 * time.Millisecond
+
+func newFlightWorld(t *testing.T, seed uint64, epoch uint32, window int) *flightWorld {
+	w := &flightWorld{t: t, r: rand.New(rand.NewPCG(seed, 7)), arrived: map[uint32]int{}, done: map[uint32]bool{}}
+	w.f.Init(0, FlightConfig{Epoch: epoch, Window: window, MinRTO: flightRTO, MaxRTO: time.Second, AckDelay: time.Millisecond, AckEvery: 2, GiveUp: 10 * time.Second}, &FixedWindow{})
+	w.w.Begin(epoch)
+	w.ackLost = func() bool { return false }
+	return w
+}
+
+func (w *flightWorld) after(d time.Duration, do func()) {
+	w.n++
+	heap.Push(&w.events, event{w.now.Add(d), w.n, do})
+}
+
+// transmit puts a frame on the wire.
+func (w *flightWorld) transmit(id uint32, copied uint8) {
+	if d := w.delay(); d >= 0 {
+		w.after(d, func() { w.receive(id, copied) })
+	} else {
+		w.lost++
+	}
+}
+
+func (w *flightWorld) receive(id uint32, copied uint8) {
+	switch w.w.Place(id) {
+	case Fresh:
+		w.w.Arrive(w.now, id, copied)
+		w.arrived[id]++
+	case Copied:
+		w.w.ArriveAgain(w.now, id, copied)
+	case Beyond:
+		w.t.Fatalf("id %d is beyond the window: up to %d", id, w.w.UpTo())
+	}
+	if !w.acks {
+		w.acks = true
+		w.after(w.batch, w.acknowledge)
+	}
+}
+
+func (w *flightWorld) acknowledge() {
+	w.acks = false
+	a := Acknowledgement{UpTo: w.w.UpTo(), Spans: w.w.AppendSpans(nil), Echo: w.w.Echo(w.now), HasEcho: true}
+	if w.ackLost() {
+		return
+	}
+	if d := w.delay(); d >= 0 {
+		w.after(d, func() {
+			ids, ok := w.f.AppendAcked(nil, w.now, &a)
+			if !ok {
+				w.t.Fatalf("%+v was refused", a)
+			}
+			for _, id := range ids {
+				if w.done[id] || w.arrived[id] == 0 {
+					w.t.Fatalf("frame %d acknowledged: before %v, arrived %d times", id, w.done[id], w.arrived[id])
+				}
+				w.done[id] = true
+			}
+			w.f.EndBatch(w.now)
+		})
+	}
+}
+
+// send has that many frames go, and returns how many were sent again.
+func (w *flightWorld) send(frames int) (again int) {
+	w.t.Helper()
+	left, resent := frames, 0
+	for steps := 0; left > 0 || w.f.InFlight() > 0; steps++ {
+		if steps > 100*frames+10_000 {
+			w.t.Fatalf("%d frames wait for ever, %d are not sent", w.f.InFlight(), left)
+		}
+		for {
+			if id, ok := w.f.NextLost(w.now); ok {
+				resent++
+				w.transmit(id, w.f.Resend(w.now, id))
+			} else if left > 0 && w.now >= w.paced && w.f.Limit(w.now, 1000) == Open {
+				left--
+				if w.pace > 0 {
+					w.paced = w.now.Add(w.pace)
+					w.after(w.pace, func() {})
+				}
+				w.transmit(w.f.Track(w.now, 1000), 0)
+			} else {
+				break
+			}
+		}
+		at, armed := w.f.Deadline()
+		if len(w.events) > 0 && (!armed || w.events[0].at <= at) {
+			e := heap.Pop(&w.events).(event)
+			w.now = e.at
+			e.do()
+		} else if armed {
+			w.now = max(w.now, at)
+			if w.f.Expire(w.now, w.now) == Dead {
+				w.t.Fatal("the peer is dead")
+			}
+		}
+	}
+	return resent
+}
+
+// TestFlightDelivers checks that each frame arrives and is acknowledged once, whatever the network does, over the end of the ids.
+func TestFlightDelivers(t *testing.T) {
+	for _, epoch := range []uint32{0, 0xFFFFFFFF - 300, 0x7FFFFFFF - 300} {
+		for _, loss := range []float64{0, .01, .1, .4} {
+			for _, jitter := range []time.Duration{0, 100 * time.Microsecond, 5 * time.Millisecond} {
+				seed := rand.Uint64()
+				w := newFlightWorld(t, seed, epoch, 100)
+				w.delay = func() time.Duration {
+					if w.r.Float64() < loss {
+						return -1
+					}
+					return time.Millisecond + time.Duration(w.r.Int64N(int64(jitter+1)))
+				}
+				w.batch = time.Duration(w.r.Int64N(int64(200 * time.Microsecond)))
+				w.send(1000)
+				if len(w.done) != 1000 || w.f.InFlight() != 0 || w.f.bytes != 0 {
+					t.Errorf("seed %d: %d of 1000 done, %d in flight, %d bytes", seed, len(w.done), w.f.InFlight(), w.f.bytes)
+				}
+				for id, n := range w.arrived {
+					if n != 1 {
+						t.Errorf("seed %d: frame %d was applied %d times", seed, id, n)
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestFlightSendsAgainWhatIsLost checks that on a network that keeps the order a frame is sent again as often as it is lost, and
+// seldom otherwise: an acknowledgement that is lost costs nothing where another one follows, as that tells the same.
+func TestFlightSendsAgainWhatIsLost(t *testing.T) {
+	for _, acks := range []float64{0, .3} {
+		seed := rand.Uint64()
+		w := newFlightWorld(t, seed, 0, 200)
+		w.delay = func() time.Duration {
+			if w.r.Float64() < .05 {
+				return -1
+			}
+			return time.Millisecond
+		}
+		w.ackLost = func() bool { return w.r.Float64() < acks }
+		w.pace, w.batch = 20*time.Microsecond, 50*time.Microsecond
+		if again := w.send(20_000); again > w.lost+w.lost/20 {
+			t.Errorf("seed %d, acknowledgements lost %v: %d sent again, %d lost", seed, acks, again, w.lost)
+		}
+	}
+}
+
+// TestFlightMeasures checks that round trips are measured exactly although each frame is lost now and then, and although the peer
+// holds acknowledgements back.
+func TestFlightMeasures(t *testing.T) {
+	seed := rand.Uint64()
+	w := newFlightWorld(t, seed, 0, 50)
+	w.delay = func() time.Duration {
+		if w.r.Float64() < .2 {
+			return -1
+		}
+		return 3 * time.Millisecond
+	}
+	w.batch = 700 * time.Microsecond
+	samples := 0
+	for range 500 {
+		w.send(10)
+		if d, ok := w.f.Measured(); ok {
+			samples++
+			if d != 6*time.Millisecond {
+				t.Fatalf("seed %d: a round trip of %v, want 6ms", seed, d)
+			}
+		}
+	}
+	if samples < 300 || w.f.rtt.Smoothed() != 6*time.Millisecond {
+		t.Errorf("seed %d: %d samples, smoothed %v", seed, samples, w.f.rtt.Smoothed())
+	}
+}
+
+// TestFlightLearnsToReorder checks that where the network reorders, and loses nothing, frames are soon no more sent again, and that
+// this is forgotten when it has only lost for a while.
+func TestFlightLearnsToReorder(t *testing.T) {
+	seed := rand.Uint64()
+	w := newFlightWorld(t, seed, 0, 100)
+	n := 0
+	w.delay = func() time.Duration { // two links, one of which takes 4 ms longer
+		if n++; n%2 == 0 {
+			return 5 * time.Millisecond
+		}
+		return time.Millisecond
+	}
+	w.batch = 50 * time.Microsecond
+	first := w.send(3000)
+	if more := w.send(10_000); more > 100 {
+		t.Errorf("seed %d: %d of 10000 frames sent again, after %d of the first 3000", seed, more, first)
+	}
+	if w.f.late < 2*time.Millisecond || w.f.late > 10*time.Millisecond {
+		t.Errorf("seed %d: frames may be late by %v, where they are by 4ms", seed, w.f.late)
+	}
+	w.delay = func() time.Duration {
+		if w.r.Float64() < .02 {
+			return -1
+		}
+		return time.Millisecond
+	}
+	w.send(30_000)
+	if w.f.late > time.Millisecond {
+		t.Errorf("seed %d: frames may still be late by %v, where none is", seed, w.f.late)
+	}
+}
+
+// TestFlightRefuses checks that an acknowledgement of ids that were never used changes nothing.
+func TestFlightRefuses(t *testing.T) {
+	for name, a := range map[string]Acknowledgement{
+		"beyond":         {UpTo: 14},
+		"far beyond":     {UpTo: 10 + 1<<31},
+		"before":         {UpTo: 9},
+		"a span beyond":  {UpTo: 11, Spans: []Span{{13, 2}}},
+		"a long span":    {UpTo: 11, Spans: []Span{{13, 1 << 20}}},
+		"an empty span":  {UpTo: 11, Spans: []Span{{13, 0}}},
+		"an echo beyond": {UpTo: 11, HasEcho: true, Echo: Echo{ID: 14}},
+	} {
+		w := newFlightWorld(t, 1, 10, 100)
+		for range 3 {
+			w.f.Track(0, 100)
+		}
+		before := w.f
+		before.frames = slices.Clone(before.frames)
+		ids, ok := w.f.AppendAcked(nil, 1, &a)
+		if ok || len(ids) != 0 || w.f.InFlight() != 3 || !slices.Equal(before.frames, w.f.frames) {
+			t.Errorf("%s: %v, %v", name, ids, ok)
+		}
+	}
+}
+
+// TestFlightOldAcknowledgements checks that acknowledgements that come late, or twice, or out of order, change nothing.
+func TestFlightOldAcknowledgements(t *testing.T) {
+	w := newFlightWorld(t, 1, 0, 100)
+	for range 6 {
+		w.f.Track(0, 100)
+	}
+	old := Acknowledgement{UpTo: 1, Spans: []Span{{3, 1}}}
+	for i, c := range []struct {
+		a    Acknowledgement
+		want []uint32
+	}{
+		{Acknowledgement{UpTo: 0, Spans: []Span{{2, 1}, {5, 1}}}, []uint32{2, 5}},
+		{old, []uint32{1, 3}},
+		{old, nil},
+		{Acknowledgement{UpTo: 0, Spans: []Span{{2, 1}, {5, 1}}}, nil},
+		{Acknowledgement{UpTo: 6}, []uint32{4, 6}},
+		{old, nil},
+		{Acknowledgement{UpTo: 0}, nil},
+	} {
+		if ids, ok := w.f.AppendAcked(nil, Instant(i), &c.a); !ok || !slices.Equal(ids, c.want) {
+			t.Errorf("acknowledgement %d: %v, %v, want %v", i, ids, ok, c.want)
+		}
+	}
+}
+
+// TestFlightGivesUp checks that a peer is dead that acknowledges nothing for GiveUp, and that this process may stand still for longer.
+func TestFlightGivesUp(t *testing.T) {
+	w := newFlightWorld(t, 1, 0, 100)
+	w.f.Track(0, 100)
+	tries := 0
+	for {
+		at, armed := w.f.Deadline()
+		if !armed {
+			t.Fatal("nothing is waited for")
+		}
+		w.now = at
+		if w.f.Expire(at, at) == Dead {
+			break
+		}
+		for id, ok := w.f.NextLost(at); ok; id, ok = w.f.NextLost(at) {
+			tries++
+			w.f.Resend(at, id)
+		}
+	}
+	if w.now != Instant(10*time.Second) || tries < 10 || tries > 30 {
+		t.Errorf("dead after %v and %d tries", time.Duration(w.now), tries)
+	}
+	w = newFlightWorld(t, 1, 0, 100)
+	w.f.Track(0, 100)
+	if w.f.Expire(Instant(time.Hour), Instant(time.Hour)) == Dead {
+		t.Error("dead, though this process stood still")
+	}
+}
+
+// check compares what f counts with its frames.
+func (w *flightWorld) check() {
+	w.t.Helper()
+	wire, lost, bytes := 0, 0, 0
+	for id := w.f.oldest; id != w.f.next; id++ {
+		s := w.f.frame(id)
+		switch s.state {
+		case slotSent:
+			wire++
+			bytes += int(s.bytes)
+		case slotLost:
+			lost++
+		}
+		if s.id != id {
+			w.t.Fatalf("place of %d has %d", id, s.id)
+		}
+	}
+	if wire != w.f.wire.n || lost != w.f.lost.n || bytes != w.f.bytes || int(w.f.next-w.f.oldest) > w.f.cfg.Window {
+		w.t.Fatalf("%d on the wire, %d lost, %d bytes from %d to %d; counted %d, %d, %d", wire, lost, bytes, w.f.oldest, w.f.next, w.f.wire.n, w.f.lost.n, w.f.bytes)
+	}
+}
+
+// FuzzFlight checks that a Flight counts right, whatever a peer acknowledges.
+func FuzzFlight(f *testing.F) {
+	f.Add(uint32(0), []byte{0, 0, 0, 1, 2, 0, 2, 3, 9})
+	f.Add(uint32(0xFFFFFFFE), []byte{0, 0, 0, 0, 1, 1, 2, 1, 3, 3, 2, 0, 1, 255})
+	f.Fuzz(func(t *testing.T, epoch uint32, steps []byte) {
+		w := newFlightWorld(t, 1, epoch, 64)
+		at := func(i int) uint32 { return uint32(steps[i%len(steps)]) }
+		for i := 0; i < len(steps) && i < 300; i++ {
+			w.now = w.now.Add(time.Duration(at(i+1)) * time.Millisecond)
+			switch at(i) % 4 {
+			case 0:
+				if w.f.Limit(w.now, 100) == Open {
+					w.f.Track(w.now, int(at(i+1)))
+				}
+			case 1:
+				if w.f.Expire(w.now, w.now) == Dead {
+					return
+				}
+				for id, ok := w.f.NextLost(w.now); ok; id, ok = w.f.NextLost(w.now) {
+					w.f.Resend(w.now, id)
+				}
+			default:
+				a := Acknowledgement{UpTo: w.f.oldest + at(i+1)%8 - 3, HasEcho: at(i)%4 == 3, Echo: Echo{ID: w.f.oldest + at(i+2)%80, Copy: uint8(at(i+3) % 8), Again: at(i+3) > 127,
+					Delay: time.Duration(at(i+2)) * 100 * time.Microsecond}}
+				for n := range at(i+2) % 4 {
+					a.Spans = append(a.Spans, Span{a.UpTo + 2 + 10*n + at(i+3)%8, int(at(i+4) % 9)})
+				}
+				before := w.f.InFlight()
+				ids, ok := w.f.AppendAcked(nil, w.now, &a)
+				if !ok && len(ids) > 0 || w.f.InFlight() != before-len(ids) {
+					t.Fatalf("%+v: %v, %v, %d in flight of %d", a, ids, ok, w.f.InFlight(), before)
+				}
+				w.f.EndBatch(w.now)
+			}
+			w.check()
+		}
+	})
+}
+
+// TestFlightNeedsNoMemory checks that frames that are sent, lost and acknowledged take no memory but that of the window.
+func TestFlightNeedsNoMemory(t *testing.T) {
+	w := newFlightWorld(t, 1, 0, 64)
+	ids := make([]uint32, 0, 64)
+	spans := make([]Span, 1)
+	cycle := func() {
+		w.now = w.now.Add(time.Second)
+		first := w.f.Next()
+		for range 64 {
+			w.f.Track(w.now, 1000)
+		}
+		w.now = w.now.Add(time.Millisecond)
+		spans[0] = Span{first + 8, 56}
+		ids, _ = w.f.AppendAcked(ids[:0], w.now, &Acknowledgement{UpTo: first + 6, Spans: spans, Echo: Echo{ID: first + 63}, HasEcho: true})
+		w.f.EndBatch(w.now)
+		w.now = w.now.Add(time.Millisecond)
+		w.f.Expire(w.now, w.now)
+		for id, ok := w.f.NextLost(w.now); ok; id, ok = w.f.NextLost(w.now) {
+			w.f.Resend(w.now, id)
+		}
+		ids, _ = w.f.AppendAcked(ids[:0], w.now, &Acknowledgement{UpTo: first + 63})
+	}
+	cycle()
+	if n := testing.AllocsPerRun(100, cycle); n != 0 || w.f.InFlight() != 0 {
+		t.Errorf("%v allocations, %d in flight", n, w.f.InFlight())
+	}
+}
+
+func BenchmarkFlight(b *testing.B) {
+	var f Flight
+	f.Init(0, FlightConfig{Window: 1024, MinRTO: flightRTO, MaxRTO: time.Second, GiveUp: 10 * time.Second}, &FixedWindow{})
+	ids := make([]uint32, 0, 64)
+	now := Instant(0)
+	for range b.N {
+		now++
+		if id := f.Track(now, 1400); id%44 == 0 {
+			ids, _ = f.AppendAcked(ids[:0], now, &Acknowledgement{UpTo: id, Echo: Echo{ID: id}, HasEcho: true})
+			f.EndBatch(now)
+		}
+	}
+}
