@@ -20,9 +20,10 @@ type rpcs struct {
 	fetched    int64
 }
 
-// procedureKey tells procedures apart.
+// procedureKey tells procedures apart, and COMPOUNDs of NFS 4 by their operations.
 type procedureKey struct {
 	program, version, procedure uint32
+	compound                    string
 	known, reverse              bool
 }
 
@@ -32,6 +33,7 @@ type procedure struct {
 	reverse        bool
 	calls, replies int
 	failed         int // replies that do not say that the call was carried out
+	refused        int // replies with a status of the program that is no success
 	placed         int64
 	fetched        int64
 	times          histogram
@@ -58,6 +60,9 @@ func (r *rpcs) message(m *rpcrdma.Message) {
 	if m.Kind == rpcrdma.Error || m.Status.Known && !m.Status.Success() {
 		p.failed++
 	}
+	if m.Status.Refused() {
+		p.refused++
+	}
 	p.placed += int64(c.Placed)
 	p.fetched += int64(c.Fetched)
 	r.placed += int64(c.Placed)
@@ -69,7 +74,10 @@ func (r *rpcs) message(m *rpcrdma.Message) {
 
 // procedure returns the counts of a Call's procedure. Those beyond the bound have one of their own.
 func (r *rpcs) procedure(c *rpcrdma.Call) *procedure {
-	k := procedureKey{c.Program, c.ProgramVersion, c.Procedure, c.Known, c.Reverse}
+	k := procedureKey{program: c.Program, version: c.ProgramVersion, procedure: c.Procedure, known: c.Known, reverse: c.Reverse}
+	if c.Compound != nil {
+		k.compound = c.Name()
+	}
 	p := r.procedures[k]
 	if p == nil && len(r.order) >= mostProcedures {
 		k = procedureKey{reverse: c.Reverse}
@@ -109,7 +117,8 @@ type RPCProcedure struct {
 	Reverse bool          `json:"reverse,omitempty"`
 	Calls   int           `json:"calls"`
 	Replies int           `json:"replies"` // and errors
-	Failed  int           `json:"failed"`  // of these: the call was not carried out
+	Failed  int           `json:"failed"`  // of these: the server did not take the call, as with PROG_UNAVAIL
+	Errors  int           `json:"errors"`  // of these: the program's status is an error, as NFS3ERR_NOENT
 	Placed  int64         `json:"bytes_placed"`
 	Fetched int64         `json:"bytes_fetched"`
 	Min     time.Duration `json:"min_ns"` // times to the reply
@@ -135,7 +144,7 @@ func (k *connection) rpcReport() *RPC {
 	}
 	for _, p := range k.rpc.order {
 		r.Procedures = append(r.Procedures, RPCProcedure{
-			Name: p.name, Reverse: p.reverse, Calls: p.calls, Replies: p.replies, Failed: p.failed, Placed: p.placed, Fetched: p.fetched,
+			Name: p.name, Reverse: p.reverse, Calls: p.calls, Replies: p.replies, Failed: p.failed, Errors: p.refused, Placed: p.placed, Fetched: p.fetched,
 			Min: p.times.min, Median: p.times.quantile(0.5), Max: p.times.max,
 		})
 	}

@@ -1,7 +1,9 @@
 package inspect
 
 import (
+	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 
@@ -55,7 +57,7 @@ func TestUnansweredCalls(t *testing.T) {
 		k := carrying(map[rpcrdma.What]rpcrdma.Found{rpcrdma.Unanswered: {N: 1, Record: 5}})
 		c.end(k)
 		var all findings
-		if k.aboutRPC(&all); len(all.all) != 1 || all.all[0].Severity != c.want {
+		if k.aboutRPC(&all); len(all.all) != 1 || all.all[0].Severity != c.want || strings.Contains(all.all[0].Text, "the end of the connection") != (c.want == Problem) {
 			t.Errorf("%+v, want a %s", all.all, c.want)
 		}
 	}
@@ -82,6 +84,28 @@ func TestErrorsOfRPC(t *testing.T) {
 		if got := string(f.Severity) + ": " + f.Text; got != c.want || f.Kind != "RPC error" {
 			t.Errorf("%s\nwant\n%s", got, c.want)
 		}
+	}
+}
+
+// TestProceduresOfCompounds checks that COMPOUNDs of NFS 4 are told apart by their operations, and that Calls that were not taken, and statuses that are errors, are counted.
+func TestProceduresOfCompounds(t *testing.T) {
+	k := carrying(nil)
+	for i, operations := range [][]string{{"PUTFH", "READ"}, {"PUTFH", "WRITE"}, {"PUTFH", "READ"}, {"PUTFH", "READ"}} {
+		c := &rpcrdma.Call{RPC: rpcrdma.RPC{Known: true, Program: 100003, ProgramVersion: 4, Procedure: 1, Compound: &rpcrdma.Compound{Minor: 2, Operations: operations, Count: 2}}}
+		k.rpc.message(&rpcrdma.Message{Kind: rpcrdma.CallKind, Call: c})
+		s := rpcrdma.Status{Known: true, HasResult: true, Result: uint32(i) & 2}
+		if i == 3 {
+			s = rpcrdma.Status{Known: true, Denied: true}
+		}
+		k.rpc.message(&rpcrdma.Message{Kind: rpcrdma.ReplyKind, Call: c, Status: s})
+	}
+	var got []string
+	for _, p := range k.rpcReport().Procedures {
+		got = append(got, fmt.Sprintf("%s: %d %d, refused %d, errors %d", p.Name, p.Calls, p.Replies, p.Failed, p.Errors))
+	}
+	want := []string{"NFS 4.2 COMPOUND (PUTFH, READ): 3 3, refused 1, errors 1", "NFS 4.2 COMPOUND (PUTFH, WRITE): 1 1, refused 0, errors 0"}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
 	}
 }
 

@@ -163,9 +163,10 @@
 //	                  of MSG and NOMSG: chunks of segments with length, stag and to, Read chunks with their position
 //	inline            likewise: how many bytes follow the header
 //	error             of ERROR, in words
-//	procedure, rpc    of a Call, or of the Call that is answered, if they are known: in words, and program, version and procedure as numbers
+//	procedure, rpc    of a Call, or of the Call that is answered, if they are known: in words, and program, version and procedure as numbers; of a
+//	                  COMPOUND of NFS 4 also its minor version, and operations: their names, as far as they are known
 //	answers           record of the Call that is answered, and after_ns
-//	status            of a Reply, in words
+//	status            of a Reply, in words: "success", a name such as "NFS3ERR_NOENT", "NFS4ERR_NOENT at LOOKUP", or why the Call was not taken
 //	written, read     of what answers a Call: bytes that RDMA Writes and RDMA Reads moved for it
 //	wrong             what is wrong with the RPC message, in words
 //

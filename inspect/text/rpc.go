@@ -212,7 +212,15 @@ func callJSON(b []byte, m *rpcrdma.Message) []byte {
 		b = jsonName(append(b, `,"procedure":`...), c.Name())
 		b = number(b, `,"rpc":{"program":`, int(c.Program))
 		b = number(b, `,"version":`, int(c.ProgramVersion))
-		b = append(number(b, `,"procedure":`, int(c.Procedure)), '}')
+		b = number(b, `,"procedure":`, int(c.Procedure))
+		if k := c.Compound; k != nil {
+			b = append(number(b, `,"minor":`, int(k.Minor)), `,"operations":[`...)
+			for i, name := range k.Operations {
+				b = jsonName(comma(b, i), name)
+			}
+			b = append(b, ']')
+		}
+		b = append(b, '}')
 	}
 	if m.Kind == rpcrdma.CallKind {
 		return b

@@ -164,3 +164,20 @@ func TestRPCJSON(t *testing.T) {
 		t.Errorf("%+v", m)
 	}
 }
+
+// TestCompoundJSON checks the keys of a COMPOUND of NFS 4, and of the status of its Reply.
+func TestCompoundJSON(t *testing.T) {
+	const want = `"procedure":"NFS 4.1 COMPOUND (SEQUENCE, PUTFH, LOOKUP, GETFH, GETATTR)","rpc":{"program":100003,"version":4,"procedure":1,"minor":1,"operations":["SEQUENCE","PUTFH","LOOKUP","GETFH","GETATTR"]}`
+	lines := rpcLines(t, "v4.1-basic", &text.Printer{Style: text.JSON}, &text.Filter{})
+	n := 0
+	for _, line := range lines {
+		if strings.Contains(line, want) {
+			if n++; !json.Valid([]byte(line)) || strings.Contains(line, `"message":"Reply"`) && !strings.Contains(line, `"status":"NFS4ERR_NOENT at LOOKUP"`) {
+				t.Error(line)
+			}
+		}
+	}
+	if n != 6 {
+		t.Errorf("%d of %d lines are of such a LOOKUP", n, len(lines))
+	}
+}
