@@ -207,7 +207,7 @@ func TestNoThanks(t *testing.T) {
 	fixture.NoGoroutineOfItsOwnLeft(t)
 	for _, leaves := range []bool{false, true} {
 		s, c := sides(t, Plan{Size: 64, Peers: 1})
-		there, err := dgrdma.Open("udp:127.0.0.1", &dgrdma.Config{Memory: s.Memory, AcceptAny: true, GiveUp: 300 * time.Millisecond})
+		there, err := dgrdma.Open("udp:127.0.0.1", &dgrdma.Config{Memory: s.Memory, AcceptAny: true, GiveUp: 3 * time.Second})
 		if err != nil {
 			t.Fatal(err)
 		}

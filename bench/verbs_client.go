@@ -25,6 +25,8 @@ type VerbsClient struct {
 	Strict   bool
 	Revision int // of MPA; 0: as verbs has it
 
+	introduction time.Duration // 0: Introduction
+
 	control *controlLine
 	welcome welcome
 	keeper  chan struct{} // closed when nobody pings any more
@@ -38,16 +40,21 @@ type VerbsClient struct {
 	gone error // why the server is given up
 }
 
-// Introduction is how long a server may take to be reached, and to say what it is.
-const Introduction = 2 * time.Second
+const (
+	// Introduction is how long a server may take to be reached, and to say what it is.
+	Introduction = 2 * time.Second
+	// leaveTime is how long the other side may take to close when something went wrong, or others wait. It is arbitrary.
+	leaveTime = time.Second
+)
 
 // Join finds the server. It fails if nobody is there, or something else than a server of work requests.
 func (c *VerbsClient) Join(ctx context.Context) error {
 	buffers := controlReceives()
-	soon, cancel := context.WithTimeout(ctx, Introduction)
+	within := cmp.Or(c.introduction, Introduction)
+	soon, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	qp, err := c.Host.Dial(soon, c.Address, &verbs.Options{
-		Private: encode(&hello{Protocol: protocol, Version: version, Kind: pairControl}), Posted: buffers, Timeout: Introduction, Domain: c.Host.NewDomain(),
+		Private: encode(&hello{Protocol: protocol, Version: version, Kind: pairControl}), Posted: buffers, Timeout: within, Domain: c.Host.NewDomain(),
 	})
 	if err != nil {
 		return c.notThere(ctx, err)
@@ -269,7 +276,11 @@ func (c *VerbsClient) Close() {
 	}
 	c.leave()
 	<-c.keeper
-	c.control.close()
+	within := leaveTime
+	if c.lost() == nil {
+		within = max(within, min(c.giveUp(), VerbsGiveUp)) // to a server a reset is a client that failed
+	}
+	c.control.close(within)
 }
 
 // answer waits for a control record of the server.

@@ -113,11 +113,13 @@ func TestNoServerOfVerbs(t *testing.T) {
 			}
 			defer h.Close()
 			c := &VerbsClient{Host: h, Address: "tcp:" + x.address}
-			began := time.Now()
+			if x.name != "says nothing" {
+				c.introduction = time.Minute
+			}
 			err = c.Join(t.Context())
 			c.Close()
-			if err == nil || !strings.Contains(err.Error(), x.says) || errors.Is(err, ErrNoBench) == x.not || time.Since(began) > 2*Introduction+time.Second {
-				t.Errorf("after %v: %v", time.Since(began), err)
+			if err == nil || !strings.Contains(err.Error(), x.says) || errors.Is(err, ErrNoBench) == x.not {
+				t.Error(err)
 			}
 		})
 	}
@@ -194,7 +196,7 @@ func TestVerbsServerIsBusy(t *testing.T) {
 	t.Parallel()
 	fixture.NoGoroutineOfItsOwnLeft(t)
 	s := verbsServer(t)
-	s.GiveUp = 4 * time.Second
+	s.GiveUp = 12 * time.Second // a busy machine has a client say nothing for seconds
 	failed := make(chan error, 4)
 	s.Failed = func(_ fmt.Stringer, err error) { failed <- err }
 	ctx, cancel := context.WithCancel(t.Context())
@@ -214,7 +216,7 @@ func TestVerbsServerIsBusy(t *testing.T) {
 		if err = second.Join(t.Context()); err == nil {
 			break
 		}
-		if !errors.Is(err, ErrBusy) || time.Since(began) > 20*time.Second {
+		if !errors.Is(err, ErrBusy) || time.Since(began) > time.Minute {
 			t.Fatal(err)
 		}
 	}
@@ -379,7 +381,7 @@ func TestLastWord(t *testing.T) {
 		}
 		l := newControlLine(q, nil, nil)
 		err = errors.Join(l.tell(t.Context(), kindRefuse, "no"), l.tell(t.Context(), kindRefuse, "never"))
-		l.close()
+		l.close(time.Second)
 		left <- err
 	}()
 	buffers := controlReceives()

@@ -238,9 +238,9 @@ func (l *controlLine) fellSilent(giveUp time.Duration, last *attention) (silent 
 	return silent, over && silent > giveUp
 }
 
-// close ends the queue pair.
-func (l *controlLine) close() {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+// close ends the queue pair, and waits for the other side to end it as well.
+func (l *controlLine) close(within time.Duration) {
+	ctx, cancel := context.WithTimeout(context.Background(), within)
 	defer cancel()
 	l.qp.Shutdown(ctx)
 	<-l.ended

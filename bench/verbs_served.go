@@ -72,7 +72,7 @@ func (c *verbsServed) attend(ctx context.Context) error {
 	c.mu.Lock()
 	c.control = newControlLine(qp, buffers, c.isHere)
 	c.mu.Unlock()
-	defer c.control.close()
+	defer c.control.close(leaveTime)
 	defer c.drop()
 	ctx, leave := c.whileHeard(ctx)
 	defer leave()

@@ -63,7 +63,7 @@ func verbsClient(t *testing.T, s *VerbsServer) *VerbsClient {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { here.Close() })
-	return &VerbsClient{Host: here, Address: "tcp:" + s.Listener.Addr().String()}
+	return &VerbsClient{Host: here, Address: "tcp:" + s.Listener.Addr().String(), introduction: time.Minute}
 }
 
 // verbSizes are sizes that an operation can have.
