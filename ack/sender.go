@@ -68,7 +68,7 @@ type SenderConfig struct {
 	MaxBetween time.Duration // most time between tries, or with OneRun while round trips are shorter; 0: MaxRTO
 	AckDelay   time.Duration // how long the peer may hold back an acknowledgement
 	AckEvery   int           // of how many frames it holds none back; 0: of any number it may
-	GiveUp     time.Duration // no progress for this long: the peer is dead
+	GiveUp     time.Duration // nothing acknowledged for this long, or the oldest frame not for twice as long: the peer is dead
 	Cumulative bool          // AckStart acknowledges everything before it (quirk F2)
 	OneRun     bool          // it queues what it acknowledges, copies too, and one frame takes one run of that along (quirk D1-19)
 	FreshAlone bool          // acknowledgement-only ids are never used again (quirks D2-3, L4)

@@ -8,7 +8,7 @@ type Expiry uint8
 const (
 	Nothing Expiry = iota
 	Probe          // a timeout: the oldest frames are lost, and NextLost offers them
-	Dead           // no progress for GiveUp: the peer is gone
+	Dead           // nothing was acknowledged for GiveUp, or the oldest frame was not for twice as long: the peer is gone
 )
 
 // Expire acts on what is overdue. All that came before heard, which is not later than now, has
@@ -23,7 +23,7 @@ func (s *Sender) Expire(now, heard Instant) Expiry {
 		s.progress = max(s.progress, heard.Add(-s.cfg.GiveUp/2))
 	}
 	s.looked = heard
-	if heard.Sub(s.progress) >= s.cfg.GiveUp {
+	if heard >= s.deadAt() {
 		return Dead
 	}
 	s.findLost(now, heard)
@@ -39,6 +39,12 @@ func (s *Sender) Expire(now, heard Instant) Expiry {
 	s.probed = heard
 	s.ctl.EndBatch(now)
 	return Probe
+}
+
+// deadAt returns when the peer counts as dead, if it acknowledges nothing until then. A peer that acknowledges other frames than the oldest is
+// there: all copies of that one may have been lost. One that refuses a frame for ever is not hidden by them.
+func (s *Sender) deadAt() Instant {
+	return max(s.progress, min(s.heard, s.progress.Add(s.cfg.GiveUp))).Add(s.cfg.GiveUp)
 }
 
 // believe takes the copies that left it open whether they arrived for those that did. Had it
@@ -170,7 +176,7 @@ func (s *Sender) Deadline() (t Instant, armed bool) {
 	}
 	// It is called now and then in any case, so that the time between two calls
 	// tells whether this process stood still.
-	t = min(s.progress.Add(s.cfg.GiveUp), s.looked.Add(s.cfg.GiveUp/4))
+	t = min(s.deadAt(), s.looked.Add(s.cfg.GiveUp/4))
 	if s.sent.n > 0 {
 		t = min(t, s.timeoutAt())
 		if s.patience.until != 0 {
