@@ -30,7 +30,8 @@ func TestRDMAEndWithoutReceives(t *testing.T) {
 
 // TestRDMACloseUnderLock checks that a client can close a connection while it holds its lock, and a reply waits for the turn.
 func TestRDMACloseUnderLock(t *testing.T) {
-	_, address := serveRDMA(t, &service{}, nil)
+	h := &service{entered: make(chan struct{}), hold: make(chan struct{})}
+	_, address := serveRDMA(t, h, nil)
 	client := dial(t, address, &ClientOptions{Versions: V1, Timeout: -1})
 	b := client.Bind(testProgram, None)
 	if err := b.Call(t.Context(), 0, nil, nil, nil); err != nil {
@@ -40,18 +41,10 @@ func TestRDMACloseUnderLock(t *testing.T) {
 	c := client.carrier.(*rdmaClient)
 	client.mu.Unlock()
 	done := make(chan error, 1)
-	go func() { done <- b.Call(t.Context(), procSleep, num(100), nil, nil) }()
-	for {
-		client.mu.Lock()
-		n := len(client.calls)
-		client.mu.Unlock()
-		if n == 1 {
-			break
-		}
-		time.Sleep(time.Millisecond)
-	}
-	time.Sleep(20 * time.Millisecond) // the call is out
+	go func() { done <- b.Call(t.Context(), procAdd, num(1), nil, nil) }()
+	<-h.entered
 	takeTurn(c.rdmaConn)
+	close(h.hold) // the reply comes only now
 	waitInbox(c.rdmaConn, 1)
 	within(t, "close", func() {
 		client.mu.Lock()
