@@ -36,7 +36,7 @@ func TestKilled(t *testing.T) {
 			began := time.Now()
 			victim.signal(syscall.SIGKILL)
 			left.end(exitError, says+saysPeer+`, does not answer any more(; this side gave up while waiting for [^:]*)?: was the `+killed+` killed, or is the network down\?\n`)
-			if took := time.Since(began); took > 10*time.Second {
+			if took := time.Since(began); took > 30*time.Second { // five seconds and what a busy machine takes
 				t.Errorf("ended after %v", took)
 			}
 			victim.finish()

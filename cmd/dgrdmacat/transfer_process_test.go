@@ -168,7 +168,7 @@ func listenCat(t *testing.T, args []string, how ...setup) (*catProcess, string) 
 
 const (
 	anyPort   = "udp:127.0.0.1"
-	shortLife = "?giveup=2s"
+	shortLife = "?giveup=5s"
 
 	// What a receiver has for each stream.
 	bufferSize = 1 << 20
