@@ -2,8 +2,10 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"net"
 	"os"
 	"path/filepath"
@@ -16,6 +18,7 @@ import (
 	"github.com/dgrdma/dgrdma/capture"
 	"github.com/dgrdma/dgrdma/capture/capturetest"
 	"github.com/dgrdma/dgrdma/inspect"
+	"github.com/dgrdma/dgrdma/rpc"
 	"github.com/dgrdma/dgrdma/tests/netns"
 	"github.com/dgrdma/dgrdma/verbs"
 )
@@ -224,6 +227,41 @@ func TestDecodeRPC(t *testing.T) {
 		}
 		if code != exitOK || frames != c.frames || rpcs != c.rpcs {
 			t.Errorf("%s: code %d, %d lines of frames and %d of RPC, want %d and %d\n%s", c.args, code, frames, rpcs, c.frames, c.rpcs, stderr)
+		}
+	}
+}
+
+// TestDecodeRPCLive: on an interface, the Call and the Reply of a client and a server of both versions are shown as they pass.
+func TestDecodeRPCLive(t *testing.T) {
+	netns.Require(t)
+	for _, version := range []rpc.Versions{rpc.V1, rpc.V2} {
+		_, l := listening(t)
+		_, port, _ := net.SplitHostPort(l.Addr().String())
+		program := &rpc.Program{Number: 0x20000001, Version: 7, Name: "TEST", Procedures: []rpc.Procedure{{Name: "NULL"}}}
+		server := rpc.NewServer(nil)
+		server.Handle(program, rpc.HandlerFunc(func(context.Context, *rpc.Call) error { return nil }))
+		served := make(chan error, 1)
+		go func() { served <- server.ServeRDMA(l) }()
+		p := asProcess(t, "decode", "-i", "lo", "--port", "tcp:"+port, "--op", "rpc").start()
+		eventually(t, "it captures", func() bool { return strings.Contains(p.err.String(), "capturing on lo\n") })
+		client, err := rpc.Dial(t.Context(), "rdma:127.0.0.1:"+port, &rpc.ClientOptions{Versions: version})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := client.Bind(program, rpc.None).Call(t.Context(), 0, nil, nil, nil); err != nil {
+			t.Fatal(err)
+		}
+		name := fmt.Sprintf("RPC-over-RDMA %d ", version)
+		eventually(t, "the Reply is shown", func() bool {
+			out := p.out.String()
+			return strings.Contains(out, name+"Call XID ") && strings.Contains(out, name+"Reply XID ") && strings.Contains(out, " program 536870913 version 7 procedure 0, MSG, ") && strings.Contains(out, ": success")
+		})
+		client.Close()
+		server.Close()
+		<-served
+		p.Process.Signal(syscall.SIGINT)
+		if code := p.code(); code != exitOK || strings.Contains(p.out.String(), "wrong") || strings.Contains(p.out.String(), "malformed") {
+			t.Errorf("code %d, %s%s", code, p.err.String(), p.out.String())
 		}
 	}
 }

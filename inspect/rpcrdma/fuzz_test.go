@@ -113,3 +113,35 @@ func FuzzDecoder(f *testing.F) {
 		}
 	})
 }
+
+// FuzzCompound checks that whatever stands for the arguments of a COMPOUND or CB_COMPOUND, with a part of it in a chunk or not, and for its results, is read to an end: no operation is
+// named that is not counted, and there are words for all of it.
+func FuzzCompound(f *testing.F) {
+	f.Add(false, uint16(0), compoundOf(2, 3, 53, make([]byte, 16), 1, 2, 3, 0, 22, "handle", 25, make([]byte, 24), 100)[40:])
+	f.Add(false, uint16(76), compoundOf(2, 2, 38, make([]byte, 24), 2, 5001, 9, 1, 1)[40:])
+	f.Add(true, uint16(0), []byte{0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 7, 0, 0, 0, 1, 0, 0, 0, 8, 0, 0, 0, 1, 0, 0, 0, 2})
+	f.Fuzz(func(t *testing.T, reverse bool, position uint16, b []byte) {
+		s := newScript(t)
+		s.begins()
+		w, program, version := client, uint32(nfs), uint32(4)
+		if reverse {
+			w, program, version = server, 0x40000000, 1
+		}
+		h := v1(w, 2)
+		if position > 0 {
+			h.Reads = []codec.ReadChunk{{Position: uint32(position) &^ 3, Segments: segments(5, 5001)}}
+		}
+		s.send(w, h, append(callOf(2, program, version, 1), b...))
+		m := s.last
+		if m.Call == nil {
+			return
+		}
+		if k := m.Call.Compound; k != nil && (len(k.Operations) > min(16, k.Count) || k.String() == "" || k.Count == 0) {
+			t.Fatalf("%+v", k)
+		}
+		s.send(1-w, reply1(1-w, 2, 64), append(replyOf(2), b...))
+		if m.Call.Name() == "" || s.last.Status.String() == "" {
+			t.Fatalf("%+v", s.last)
+		}
+	})
+}
