@@ -83,6 +83,8 @@ var allowed = map[string][]string{
 	"tests/peers":              {"frame", "transport"},
 	"tests/worlds":             {"ack", "endpoint", "frame", "transport/simnet"},
 	"tests/oracle":             {"dgrdma", "frame", "tests/worlds"},
+	"tests/siw/exercise":       {},
+	"tests/siw/exercise/guest": {"tests/siw/exercise"},
 	"tests/soak":               {"tests/netns", "tests/soak/round"},
 	"tests/soak/round": {
 		"dgrdma", "frame", "link", "endpoint", "seal", "tests/netns", "tests/oracle", "tests/worlds", "transport", "transport/ether", "transport/lossy", "transport/simnet",
