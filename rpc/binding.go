@@ -102,9 +102,10 @@ type clientCall struct {
 	enc        xdr.Encoder
 	out        outgoing
 
-	carrier carrier // that has it; guarded by Client.mu
-	direct  bool    // CallOptions.Direct
-	lent    lent    // over RDMA
+	carrier  carrier // that has it; guarded by Client.mu
+	repeated bool    // the server has refused it once; guarded by Client.mu
+	direct   bool    // CallOptions.Direct
+	lent     lent    // over RDMA
 	// anyLength says that the results have an item by reference, without a place or a bound of its own.
 	anyLength bool
 

@@ -258,22 +258,27 @@ func (c *Client) begin(call *clientCall) (carrier, error) {
 	if c.carrier == nil && c.dial == nil {
 		return nil, c.ended(c.reason)
 	}
-	for c.calls[c.xid] != nil {
-		c.xid++
-	}
-	call.xid = c.xid
-	c.xid++
-	binary.BigEndian.PutUint32(call.out.inline, call.xid)
 	if len(c.calls) == 0 {
 		c.unanswered = time.Time{}
 	}
-	c.calls[call.xid] = call
+	c.number(call)
 	if c.carrier == nil {
 		c.connect()
 		return nil, nil
 	}
 	c.submit(call)
 	return c.carrier, nil
+}
+
+// number gives a call an XID, and has it wait for a reply. c.mu is held.
+func (c *Client) number(call *clientCall) {
+	for c.calls[c.xid] != nil {
+		c.xid++
+	}
+	call.xid = c.xid
+	c.xid++
+	binary.BigEndian.PutUint32(call.out.inline, call.xid)
+	c.calls[call.xid] = call
 }
 
 // submit has the connection send a call. c.mu is held.
@@ -339,6 +344,25 @@ func (c *Client) replied(xid uint32, reply record, items []xdr.Item) {
 func (c *Client) failed(xid uint32, err error) {
 	if call := c.take(xid); call != nil {
 		call.complete(record{}, nil, err)
+	}
+}
+
+// refused is told that the server takes no such chunks as a call had, and has not carried it out. The call is made again, once, under another XID;
+// the connection knows by then what the server takes (RPC2-112).
+func (c *Client) refused(call *clientCall, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.calls[call.xid] != call: // its context has ended
+	case call.repeated || c.carrier == nil:
+		delete(c.calls, call.xid)
+		call.complete(record{}, nil, err)
+	default:
+		call.repeated = true
+		c.counters.repeated.Add(1)
+		delete(c.calls, call.xid)
+		c.number(call)
+		c.submit(call)
 	}
 }
 

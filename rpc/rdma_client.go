@@ -246,6 +246,13 @@ func (r *rdmaOutgoing) returned() {
 		}
 	case errors.Is(r.Err, rpcrdma.ErrCancelled):
 	default:
+		var refused *rpcrdma.PeerError
+		if errors.As(r.Err, &refused) && refused.Repeatable() {
+			err := r.Err
+			r.done <- struct{}{} // then it is the next connection's, or the call's again
+			client.refused(c, err)
+			return
+		}
 		client.failed(c.xid, withRemedy(r.Err))
 	}
 	r.done <- struct{}{}

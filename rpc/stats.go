@@ -55,6 +55,7 @@ func (s *Server) Stats() ServerStats {
 type ClientStats struct {
 	Calls       uint64 // that were begun
 	Resent      uint64 // calls that were sent again over a new connection
+	Repeated    uint64 // calls that were made again because a server over RDMA took no such chunks as they had
 	Lost        uint64 // calls that ended with ErrLost or ErrNoReply
 	Abandoned   uint64 // calls whose context ended before the reply came
 	Unmatched   uint64 // replies to no call, as to one that was abandoned: they are dropped
@@ -62,7 +63,7 @@ type ClientStats struct {
 }
 
 type clientCounters struct {
-	calls, resent, lost, abandoned, unmatched, connections atomic.Uint64
+	calls, resent, repeated, lost, abandoned, unmatched, connections atomic.Uint64
 }
 
 // Stats returns what the client has counted. That of a server's handlers ([Call.Client]) counts those of all connections.
@@ -70,6 +71,6 @@ func (c *Client) Stats() ClientStats { return c.counters.stats() }
 
 func (n *clientCounters) stats() ClientStats {
 	return ClientStats{
-		Calls: n.calls.Load(), Resent: n.resent.Load(), Lost: n.lost.Load(), Abandoned: n.abandoned.Load(), Unmatched: n.unmatched.Load(), Connections: n.connections.Load(),
+		Calls: n.calls.Load(), Resent: n.resent.Load(), Repeated: n.repeated.Load(), Lost: n.lost.Load(), Abandoned: n.abandoned.Load(), Unmatched: n.unmatched.Load(), Connections: n.connections.Load(),
 	}
 }
