@@ -184,8 +184,10 @@ func (d *Decoder) Bulk(limit int) []byte {
 	switch len(item.Data) {
 	case n, Padded(n): // the peer may send the padding with the item
 		return item.Data[:n:n]
-	case 0: // memory that was offered for the item and was not used
-		return d.inline(n)
+	case 0:
+		if item.Data == nil { // the place of an item that was to come inline
+			return d.inline(n)
+		}
 	}
 	d.at -= 4
 	d.misplaced(fmt.Sprintf("an item of %d octets was sent by itself with %d", n, len(item.Data)))

@@ -220,6 +220,19 @@ func TestDecoderTakesFloatingItems(t *testing.T) {
 	}
 }
 
+// TestOfferedMemoryIsUsed checks that an item is invalid which comes inline although there was memory for it, unless it is empty (RPC2-043).
+func TestOfferedMemoryIsUsed(t *testing.T) {
+	for n, valid := range map[int]bool{0: true, 1: false, 4: false} {
+		var e Encoder
+		e.Opaque(make([]byte, n))
+		var d Decoder
+		d.Reset(e.Bytes(), []Item{{Floating, make([]byte, 9)[:0]}})
+		if b := d.Bulk(9); len(b) > 0 || (d.Done() == nil) != valid {
+			t.Errorf("%d octets: took %d: %v", n, len(b), d.Err())
+		}
+	}
+}
+
 // TestDecoderAllocatesNothing checks that decoding takes no memory.
 func TestDecoderAllocatesNothing(t *testing.T) {
 	var e Encoder

@@ -4,7 +4,8 @@ package xdr
 type Item struct {
 	// At is where the item belongs: the offset in the inline bytes, after the item's length word.
 	// Floating is for an item that the next [Decoder.Bulk] takes.
-	At   int
+	At int
+	// Data is nil of a floating item that has its place but is inline.
 	Data []byte
 }
 
