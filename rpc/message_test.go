@@ -47,6 +47,7 @@ func TestCallHeader(t *testing.T) {
 
 // TestCallForms checks how a call is answered by its header alone, in any program: a wrong version of RPC, credentials and
 // verifiers that are malformed or longer than they may be; and which messages are no calls (ONC-001, ONC-002, ONC-005, ONC-008).
+// Attack P14 (SECURITY.md).
 func TestCallForms(t *testing.T) {
 	begin := words(1, 0, 2, 3, 4, 5)
 	with := func(w ...uint32) []byte { return append(bytes.Clone(begin), words(w...)...) }

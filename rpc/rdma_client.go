@@ -84,7 +84,7 @@ func (d *rdmaDialer) dial(ctx context.Context) (carrier, error) {
 		MaxCall: usualMessage, MaxReply: o.MaxReply,
 		First: firstTime, PartTime: partTime, GiveUp: max(o.Timeout, 0),
 	}
-	s := &rdmaClient{rdmaConn: &rdmaConn{cq: verbs.NewCompletionQueue()}, client: d.client, dialer: d, config: config}
+	s := &rdmaClient{rdmaConn: &rdmaConn{cq: verbs.NewCompletionQueue(), strays: &d.client.counters.unmatched}, client: d.client, dialer: d, config: config}
 	if callbacks := o.Callbacks; callbacks != nil {
 		config.Reverse, config.MaxCall = callbacks.opts.Credits, callbacks.opts.MaxCall
 		c := newRDMAServer(s.rdmaConn, callbacks)

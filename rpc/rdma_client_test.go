@@ -154,6 +154,7 @@ func TestRDMAFallBack(t *testing.T) {
 
 // TestRDMACancelAlways checks that nothing reads the arguments, or writes to Into, after Call has returned, whenever the context
 // ends and however the connection ends (RPC2-113).
+// Attack P10 (SECURITY.md).
 func TestRDMACancelAlways(t *testing.T) {
 	overRDMA(t, func(t *testing.T, so *ServerOptions, co *ClientOptions, transport string) {
 		seed := rand.Uint64()

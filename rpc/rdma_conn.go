@@ -21,7 +21,8 @@ type rdmaConn struct {
 	// answers is the half that answers calls of the peer. nil: none are taken, and the machine tells of none.
 	answers *rdmaServer
 
-	reads atomic.Uint64 // batches of completions
+	reads  atomic.Uint64  // batches of completions
+	strays *atomic.Uint64 // counts Replies and ERRORs to no call
 
 	// waits ends when the queue pair has: then no receive may be posted that would complete to tell so.
 	waits context.Context
@@ -41,6 +42,7 @@ type rdmaConn struct {
 	posted   []*rpcrdma.Buffer // from first on: receives that are not complete, in order
 	first    int               // in posted
 	size     int               // of receives
+	counted  uint64            // of strays
 	timer    *time.Timer       // of Machine.Tick
 	tick     time.Time         // when the timer fires; zero: it does not
 	version  atomic.Uint32     // of RPC-over-RDMA, as far as it is known
@@ -267,6 +269,10 @@ func (c *rdmaConn) drive() {
 		if !c.post() {
 			break // there was nothing more
 		}
+	}
+	if n := c.machine.Unmatched(); n != c.counted {
+		c.strays.Add(n - c.counted)
+		c.counted = n
 	}
 	c.retick()
 }

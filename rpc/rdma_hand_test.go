@@ -2,7 +2,6 @@ package rpc
 
 import (
 	"context"
-	"encoding/binary"
 	"net"
 	"testing"
 	"time"
@@ -38,8 +37,16 @@ func handOptions(receives int) (*handPeer, *verbs.Options) {
 // dialHand dials a server of the test.
 func dialHand(t *testing.T, address string, receives int) *handPeer {
 	t.Helper()
+	return dialHandFrom(t, nil, address, receives)
+}
+
+// dialHandFrom does so from a host, or from one of its own.
+func dialHandFrom(t *testing.T, host *verbs.Host, address string, receives int) *handPeer {
+	t.Helper()
 	p, o := handOptions(receives)
-	p.t, p.host = t, openHost(t)
+	if p.t, p.host = t, host; host == nil {
+		p.host = openHost(t)
+	}
 	qp, err := p.host.Dial(context.Background(), "tcp:"+address[len("rdma:"):], o)
 	if err != nil {
 		t.Fatal(err)
@@ -185,6 +192,3 @@ func (p *handPeer) flags() rpcrdma.Flags {
 	}
 	return 0
 }
-
-// xidOf returns the XID of a message.
-func xidOf(message []byte) uint32 { return binary.BigEndian.Uint32(message) }

@@ -46,7 +46,7 @@ func (s *Server) ServeRequest(r *verbs.Request) error {
 		Window: min(max(s.opts.Credits, rpcrdma.MinWindow), rpcrdma.MaxWindow), Sends: serverSends,
 		SendSize: rdmaSize, ReceiveSize: rdmaSize, Local: rpcrdma.Private{SendSize: rdmaSize, ReceiveSize: rdmaSize},
 		Peer: rpcrdma.ParsePrivate(r.Private), MaxCall: s.opts.MaxCall, MaxReply: s.opts.MaxCall,
-		Reverse: s.opts.Callbacks, First: partTime, PartTime: partTime, GiveUp: usualTimeout,
+		Reverse: s.opts.Callbacks, First: s.partTime, PartTime: s.partTime, GiveUp: usualTimeout,
 	}
 	c := newRDMAServer(&rdmaConn{cq: verbs.NewCompletionQueue()}, s)
 	c.host = hostOf(r.RemoteAddr())
@@ -120,6 +120,9 @@ func newRDMAServer(conn *rdmaConn, s *Server) *rdmaServer {
 	c := &rdmaServer{rdmaConn: conn, server: s, held: make(map[*rpcrdma.Incoming]*share)}
 	c.ctx, c.cancel = context.WithCancel(s.ctx)
 	conn.answers = c
+	if conn.strays == nil { // else that of a client
+		conn.strays = &s.calls.unmatched
+	}
 	return c
 }
 
@@ -223,12 +226,7 @@ func (c *rdmaServer) ended() {
 }
 
 // dispatch has a call carried out when the server has a place for it.
-func (c *rdmaServer) dispatch(call *serverCall) {
-	c.all.Go(func() {
-		c.server.slots <- struct{}{}
-		c.server.carryOut(call)
-	})
-}
+func (c *rdmaServer) dispatch(call *serverCall) { c.server.start(call, &c.all) }
 
 func (c *rdmaServer) reply(call *serverCall) {
 	c.life.Lock()

@@ -15,12 +15,15 @@ import (
 // ServerOptions are what a [Server] can be told. The zero value is usual.
 type ServerOptions struct {
 	// Credits is how many calls of one connection are in work, or have replies that were not sent. The
-	// server reads no more of it then. 0: 64.
+	// server reads no more of it then. 0: 64. Over RDMA it is 4 at least, and 64 at most: what is below or above counts as these.
 	Credits int
 	// Calls is how many calls of all connections are with handlers. 0: 1024.
 	Calls int
 	// Connections is how many there are. For one more the one is closed that is idle for longest. 0: 4096.
 	Connections int
+	// PerHost is how many of these are of one address, whatever the port. For one more the same is done among them. It bounds what a
+	// host can take: see docs/limits.md. 0: 256. A server behind a proxy needs as many as Connections.
+	PerHost int
 	// MaxCall is the length of the longest call, with its header. 0: 1 MiB and 64 KiB.
 	MaxCall int
 	// Duplicates is how many replies are kept for calls that are sent again, of procedures that are not
@@ -45,6 +48,7 @@ const (
 	usualCredits     = 64
 	usualCalls       = 1024
 	usualConnections = 4096
+	usualPerHost     = 256
 	usualMessage     = 1<<20 + 64<<10
 	// usualBudget is how much memory all connections over RDMA have together for items that they fetch, and until the calls
 	// are answered; it is two of the longest calls at least. It is arbitrary.
@@ -64,7 +68,8 @@ type Server struct {
 	opts     ServerOptions
 	budget   budget
 	programs map[uint32][]served
-	slots    chan struct{} // one for each call that is with a handler
+	slots    slots
+	partTime time.Duration // of [rpcrdma.Config]; First as well
 	pool     sync.Pool     // of *serverCall
 	counters serverCounters
 	calls    clientCounters // of handlers, to clients
@@ -95,12 +100,14 @@ func NewServer(o *ServerOptions) *Server {
 	s.opts.Credits = cmp.Or(s.opts.Credits, usualCredits)
 	s.opts.Calls = cmp.Or(s.opts.Calls, usualCalls)
 	s.opts.Connections = cmp.Or(s.opts.Connections, usualConnections)
+	s.opts.PerHost = cmp.Or(s.opts.PerHost, usualPerHost)
 	s.opts.MaxCall = cmp.Or(s.opts.MaxCall, usualMessage)
 	if n := cmp.Or(s.opts.Duplicates, usualDuplicates); n > 0 {
 		s.duplicates = newDuplicates(n)
 	}
 	s.budget.left = max(usualBudget, 2*s.opts.MaxCall)
-	s.slots = make(chan struct{}, s.opts.Calls)
+	s.partTime = partTime
+	s.slots.places = make(chan struct{}, s.opts.Calls)
 	s.pool.New = func() any { return newServerCall(s) }
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	return s
@@ -324,7 +331,7 @@ func (s *Server) carryOut(c *serverCall) {
 		s.once(c)
 		return
 	}
-	<-s.slots
+	s.free()
 	if c.misplaced {
 		c.conn.refuse(c)
 		return
@@ -348,18 +355,18 @@ func (s *Server) once(c *serverCall) {
 		s.mu.Lock()
 		waiter := s.duplicates.end(entry, kept, time.Now())
 		s.mu.Unlock()
-		<-s.slots
+		s.free()
 		c.conn.answer(c)
 		if waiter != nil {
 			waiter.repeat(kept)
 		}
 	case reply != nil:
 		s.counters.duplicates.Add(1)
-		<-s.slots
+		s.free()
 		c.repeat(reply)
 	default: // it waits
 		s.counters.duplicates.Add(1)
-		<-s.slots
+		s.free()
 	}
 }
 

@@ -3,6 +3,7 @@ package rpc
 import (
 	"context"
 	"errors"
+	"sync"
 
 	"github.com/dgrdma/dgrdma/rpcrdma"
 	"github.com/dgrdma/dgrdma/xdr"
@@ -24,6 +25,7 @@ type serverCall struct {
 	procedure *Procedure
 	out       outgoing
 	buffer    []byte // of the encoder, for the next call
+	all       *sync.WaitGroup
 }
 
 // keptBuffer is how long the memory for inline bytes of a message is that is kept for the next one. It is arbitrary.

@@ -38,7 +38,7 @@ func (s *Server) enter(c serverCarrier) error {
 	if s.draining {
 		return ErrClosed
 	}
-	if len(s.conns) >= s.opts.Connections && !s.evict() {
+	if len(s.conns) >= s.opts.Connections && !s.evict("") || s.ofHost(c.client()) >= s.opts.PerHost && !s.evict(c.client()) {
 		s.counters.refused.Add(1)
 		return errFull
 	}
@@ -60,13 +60,23 @@ func (s *Server) leave(c serverCarrier) {
 	s.all.Done()
 }
 
-var errFull = errors.New("the server has as many connections as it may have, and none is idle")
+var errFull = errors.New("the server has as many connections as it may have, of this host or in all, and none is idle")
 
-// evict closes the connection that is idle for longest. It reports whether there is one.
-func (s *Server) evict() bool {
+// ofHost returns how many connections a host has. Those of an unknown host are not counted.
+func (s *Server) ofHost(host string) (n int) {
+	for c := range s.conns {
+		if host != "" && c.client() == host {
+			n++
+		}
+	}
+	return n
+}
+
+// evict closes the connection that is idle for longest, of a host or, if that is empty, of all. It reports whether there is one.
+func (s *Server) evict(host string) bool {
 	var longest serverCarrier
 	for c := range s.conns {
-		if c.idle() && (longest == nil || c.lastActive() < longest.lastActive()) {
+		if (host == "" || c.client() == host) && c.idle() && (longest == nil || c.lastActive() < longest.lastActive()) {
 			longest = c
 		}
 	}

@@ -449,3 +449,42 @@ func TestServeTCP(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestConnectionsOfHost checks that a host has PerHost connections: one more takes the place of its own that is idle for longest, and is
+// refused if none is idle.
+func TestConnectionsOfHost(t *testing.T) {
+	inBothDirections(t, func(t *testing.T, b *both) {
+		b.server.opts.PerHost = 2
+		b.there.entered, b.there.hold = make(chan struct{}, 4), make(chan struct{})
+		b.options.NoReconnect = true
+		first, second := b.dial(), b.dial()
+		p := first.Bind(testProgram, None)
+		done := make(chan error, 1)
+		go func() { done <- p.Call(t.Context(), procAdd, num(1), nil, nil) }()
+		<-b.there.entered
+		third := b.dial() // for which the second one is closed
+		if err := third.Bind(testProgram, None).Call(t.Context(), 0, nil, nil, nil); err != nil {
+			t.Error(err)
+		}
+		if err := second.Bind(testProgram, None).Call(t.Context(), 0, nil, nil, nil); err == nil {
+			t.Error("the second connection is still there")
+		}
+		go func() { done <- third.Bind(testProgram, None).Call(t.Context(), procAdd, num(1), nil, nil) }()
+		<-b.there.entered
+		if fourth, err := Dial(t.Context(), b.address, b.options); err == nil {
+			if err := fourth.Bind(testProgram, None).Call(t.Context(), 0, nil, nil, nil); err == nil {
+				t.Error("a host has three connections that are not idle")
+			}
+			fourth.Close()
+		}
+		close(b.there.hold)
+		for range 2 {
+			if err := <-done; err != nil {
+				t.Error(err)
+			}
+		}
+		if n := b.server.Stats(); n.Evicted != 1 || n.Refused != 1 {
+			t.Errorf("%d closed, %d refused", n.Evicted, n.Refused)
+		}
+	})
+}

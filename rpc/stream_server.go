@@ -91,10 +91,7 @@ func (a *streamServer) dispatch(c *serverCall) {
 		a.answer(c)
 		return
 	}
-	a.handlers.Go(func() {
-		a.server.slots <- struct{}{}
-		a.server.carryOut(c)
-	})
+	a.server.start(c, &a.handlers)
 }
 
 func (a *streamServer) done(*serverCall) {

@@ -155,7 +155,7 @@ func (r *responder) next(m *Machine, room int, in *Incoming, a *Action) (posted,
 	if !m.credits.maySend(k) {
 		return false, false
 	}
-	slot := m.pool.Get(h.Size() + n)
+	slot := m.get(h.Size() + n)
 	if slot == nil {
 		return false, false
 	}

@@ -139,6 +139,7 @@ func TestRepliesAtTheThreshold(t *testing.T) {
 // TestRepliesThatDoNotFit checks what comes if a chunk is too short, or none is there: WRITE_RESOURCE with the number of the chunk and what it
 // needs (RPC2-088); for the Reply chunk parts, since they go before an error (RPC2-051); in version 1 ERR_CHUNK (RPC1-027, RPC1-050).
 // Nothing is written, and the answer is given back.
+// Attack P4 (SECURITY.md).
 func TestRepliesThatDoNotFit(t *testing.T) {
 	bothVersions(t, func(t *testing.T, version uint32) {
 		f := newForeign(t, 13, version, nil)

@@ -89,10 +89,13 @@ func (m *message) malformed(reason string) *Fault {
 
 // beyond makes the Fault of a message that is beyond a limit. Version 1 has one code for all of them.
 func (m *message) beyond(c ErrorCode, limit int, reason string) *Fault {
+	report := Report{Code: c, Max: uint32(limit)}
 	if m.h.Version == Version1 {
-		return m.malformed(reason)
+		report = Report{Code: m.shape.malformed}
 	}
-	return m.refuse(Report{Code: c, Max: uint32(limit)}, reason)
+	f := m.refuse(report, reason)
+	f.Limit = true
+	return f
 }
 
 func (d *Decoder) decode(m *message) *Fault {

@@ -79,6 +79,7 @@ func same(a, b *Header) bool {
 
 // TestSizes checks the lengths that the specification gives, by which a side decides on a format before it encodes: a threshold
 // includes the header (RPC2-021).
+// Attack P18 (SECURITY.md).
 func TestSizes(t *testing.T) {
 	read := func(n int) []ReadChunk { return []ReadChunk{{8, make(Chunk, n)}} }
 	for _, c := range []struct {

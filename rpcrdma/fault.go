@@ -8,6 +8,8 @@ type Fault struct {
 	Type   Type
 	Reason string
 	At     int // offset of what is wrong in the message
+	// Limit says that the message is well-formed, and beyond [Limits]: a peer cannot know these.
+	Limit bool
 
 	// Version is that of the answer's layout, and Report is what it says. A Code of 0 has the
 	// message dropped without an answer.

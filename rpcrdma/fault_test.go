@@ -30,6 +30,7 @@ func TestFault(t *testing.T) {
 
 // TestStaleOctets checks that an answer has nothing of messages that came before: xid and version are those of the message
 // (RPC2-081, RPC1-050).
+// Attack P12 (SECURITY.md).
 func TestStaleOctets(t *testing.T) {
 	for _, version := range []uint32{Version1, Version2} {
 		d := NewDecoder(DefaultLimits())

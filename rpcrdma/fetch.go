@@ -32,7 +32,7 @@ func (m *Machine) Place(now time.Time, in *Incoming, into [][]byte) {
 func (r *responder) room(m *Machine, in *Incoming) bool {
 	if in.state == inHead {
 		if in.buffer == nil {
-			if in.buffer = m.pool.Get(int(in.head.Length())); in.buffer == nil {
+			if in.buffer = m.get(int(in.head.Length())); in.buffer == nil {
 				return false
 			}
 			in.Message = in.buffer.B[:in.head.Length()]
@@ -48,7 +48,7 @@ func (r *responder) room(m *Machine, in *Incoming) bool {
 		if in.Items[i].Data != nil || n == 0 {
 			continue
 		}
-		if in.places[i] = m.pool.Get(n); in.places[i] == nil {
+		if in.places[i] = m.get(n); in.places[i] == nil {
 			for j, p := range in.places[:i] {
 				m.put(p)
 				in.places[j] = nil

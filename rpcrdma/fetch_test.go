@@ -212,6 +212,7 @@ func TestPlacesOfItems(t *testing.T) {
 
 // TestLongCalls checks that a Call longer than the limit is refused before the first Read, whatever its segments add up to
 // (RPC2-031, RPC2-096, RPC2-104).
+// Attack P2 (SECURITY.md).
 func TestLongCalls(t *testing.T) {
 	bothVersions(t, func(t *testing.T, version uint32) {
 		f := newForeign(t, 9, version, func(c *Config) { c.MaxCall = 10000 })

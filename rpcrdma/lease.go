@@ -7,7 +7,7 @@ func (m *Machine) lend(o *call) (ok bool, err error) {
 		return true, nil
 	}
 	if o.hasReply && o.reply == nil {
-		if o.reply = m.pool.Get(o.replySize); o.reply == nil {
+		if o.reply = m.get(o.replySize); o.reply == nil {
 			return false, nil
 		}
 	}

@@ -68,6 +68,7 @@ func TestPayload(t *testing.T) {
 }
 
 // TestCutLists checks that a header that is cut at any octet is refused, and answered from where it can be (RPC1-006, RPC2-080, 090).
+// Attack P1 (SECURITY.md).
 func TestCutLists(t *testing.T) {
 	for _, version := range []uint32{Version1, Version2} {
 		for _, typ := range []Type{TypeMsg, TypeNoMsg} {
@@ -132,6 +133,7 @@ func TestCounts(t *testing.T) {
 
 // TestPositions checks that Positions are multiples of 4, ascend, and are not inside the item before; segments of one Position are
 // neighbours (RPC2-035, 047, 103; RPC1-033).
+// Attack P3 (SECURITY.md).
 func TestPositions(t *testing.T) {
 	type item struct{ position, length uint32 }
 	for _, c := range []struct {

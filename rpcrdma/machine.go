@@ -126,6 +126,7 @@ type Machine struct {
 	works   works
 
 	malformed malformed
+	short     bool // a buffer was missing since the last Tick
 }
 
 // New returns the machine of a connection that was set up. Receives are posted: see [Config.Posted].
@@ -197,6 +198,10 @@ func (m *Machine) Tick(now time.Time) (next time.Time) {
 			m.endOpening()
 			return time.Time{}
 		}
+	}
+	if m.short {
+		m.short = false
+		next = sooner(next, now.Add(retryTime))
 	}
 	next = sooner(next, m.req.tick(m, now))
 	return sooner(next, m.rsp.tick(m, now))

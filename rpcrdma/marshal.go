@@ -216,7 +216,7 @@ func (m *Machine) flatten(o *call, n int) bool {
 		o.head = c.Head
 		return true
 	}
-	if o.flat = m.pool.Get(n); o.flat == nil {
+	if o.flat = m.get(n); o.flat == nil {
 		return false
 	}
 	b, done := o.flat.B[:0], 0

@@ -1,5 +1,7 @@
 package rpcrdma
 
+import "time"
+
 // Memory registers memory for the peer. Neither method blocks.
 type Memory interface {
 	// Register lets the peer of this connection, and no other one, use memory: to write it, or else to read it. It sets
@@ -22,7 +24,7 @@ type Lease struct {
 // Pool is buffers, of all connections. Neither method blocks.
 type Pool interface {
 	// Get returns a Buffer whose B has a length of n. It returns nil if there is none now; the machine then tries again
-	// when it is told anything.
+	// when it is told anything, and has Tick called soon.
 	Get(n int) *Buffer
 	Put(*Buffer)
 }
@@ -31,6 +33,16 @@ type Pool interface {
 type Buffer struct {
 	B  []byte
 	Of any // of the Pool
+}
+
+// retryTime is when a machine looks again whether the Pool has a buffer, if it is told nothing before. It is arbitrary.
+const retryTime = 10 * time.Millisecond
+
+// get takes a buffer, if there is one.
+func (m *Machine) get(n int) *Buffer {
+	b := m.pool.Get(n)
+	m.short = m.short || b == nil
+	return b
 }
 
 // put gives a buffer back, if there is one.

@@ -117,7 +117,7 @@ func (m *Machine) postMessage(room int, a *Action, k kind, h *Header, payload []
 	if m.credits != nil && !m.credits.maySend(k) {
 		return false
 	}
-	slot := m.pool.Get(h.Size() + len(payload))
+	slot := m.get(h.Size() + len(payload))
 	if slot == nil {
 		return false
 	}

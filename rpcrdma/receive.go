@@ -123,7 +123,9 @@ func (m *Machine) refuse(now time.Time, f *Fault, d half, h *Header, b *Buffer) 
 		m.sendError(f.Version, f.XID, f.Report)
 		m.put(b)
 	case d == forResponder && m.credits != nil && f.Version == m.version:
-		m.countMalformed(now)
+		if !f.Limit {
+			m.countMalformed(now)
+		}
 		m.rsp.refused(m, now, f, h, b)
 	default:
 		m.countMalformed(now)

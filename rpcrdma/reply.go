@@ -105,7 +105,7 @@ func (m *Machine) collect(o *call, part []byte) bool {
 		return false
 	}
 	if o.parts == nil || need > len(o.parts.B) {
-		b := m.pool.Get(min(max(2*need, m.replyThreshold()), m.cfg.MaxReply))
+		b := m.get(min(max(2*need, m.replyThreshold()), m.cfg.MaxReply))
 		if b == nil {
 			return false
 		}

@@ -4,6 +4,7 @@ import "testing"
 
 // TestErrorsAreNotAnswered checks that whatever is wrong with an ERROR has no answer, an unknown code included
 // (RPC2-081, 082), and that those without fault say what they say.
+// Attack P11 (SECURITY.md).
 func TestErrorsAreNotAnswered(t *testing.T) {
 	for _, version := range []uint32{Version1, Version2} {
 		d := NewDecoder(DefaultLimits())

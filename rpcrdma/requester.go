@@ -45,6 +45,9 @@ type requester struct {
 
 func (r *requester) open() { r.limits = peerLimits{MaxReadChunks, MaxWriteChunks, MaxSegments} }
 
+// Unmatched returns how many Replies and ERRORs came that are to no Call: they were dropped.
+func (m *Machine) Unmatched() uint64 { return m.req.unmatched }
+
 // find returns the Call of an XID of which something was sent.
 func (r *requester) find(xid uint32) *call {
 	for _, o := range r.out {

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"testing"
+	"time"
 )
 
 // TestXIDs checks that the XID of the header is that of the RPC message, on a Call that is inline and on one in a Read chunk at Position 0:
@@ -62,6 +63,7 @@ func TestSameXIDTwice(t *testing.T) {
 
 // TestCreditsIgnored checks that as many Calls as were granted are in work, and that one more ends the connection (RPC1-012, RPC1-014,
 // RPC2-014, RPC2-114).
+// Attack P6 (SECURITY.md).
 func TestCreditsIgnored(t *testing.T) {
 	bothVersions(t, func(t *testing.T, version uint32) {
 		f := newForeign(t, 23, version, nil)
@@ -278,4 +280,48 @@ func TestLinuxCalls(t *testing.T) {
 	if r.invalidated || string(into) != string(read.items[0].Data) || padded[0] != rubbish {
 		t.Error("the READ is not answered as Linux wants it")
 	}
+}
+
+// TestLimitsAreNotMalformed checks that a client which has more chunks or segments than this side takes is told so as often as it tries, and keeps its
+// connection: it cannot know (RPC2-085 to RPC2-087).
+func TestLimitsAreNotMalformed(t *testing.T) {
+	bothVersions(t, func(t *testing.T, version uint32) {
+		s := reversed(t, version, ReverseNone, 0)
+		for i := range 3 * maxMalformed {
+			xid := uint32(100 + i)
+			h := Header{XID: xid, Type: TypeMsg}
+			for range MaxReadChunks + 1 {
+				h.Reads = append(h.Reads, ReadChunk{Position: uint32(4 * (11 + len(h.Reads))), Segments: Chunk{{Handle: 1, Length: 1}}})
+			}
+			s.receive(h, rpcCall(xid, 400))
+			if s.closed != nil {
+				t.Fatalf("closed after %d: %v", i, s.closed)
+			}
+		}
+		s.sent = nil
+		s.receive(Header{XID: 8, Type: TypeMsg}, rpcCall(8, 40))
+		if len(s.incoming) != 2 {
+			t.Error("a call afterwards is not taken")
+		}
+	})
+}
+
+// TestPoolIsAskedAgain checks that a machine which finds no buffer asks for it again soon, whatever it is told.
+func TestPoolIsAskedAgain(t *testing.T) {
+	bothVersions(t, func(t *testing.T, version uint32) {
+		s := reversed(t, version, ReverseNone, 0)
+		s.pool.none = 1 << 20
+		s.m.Reply(s.now, s.incoming[0], Answer{Head: rpcReply(7, 28)})
+		s.run()
+		next := s.m.Tick(s.now)
+		if len(s.sent) > 0 || next.IsZero() || next.Sub(s.now) > time.Second {
+			t.Fatalf("%d messages, the next look is at %v", len(s.sent), next)
+		}
+		s.pool.none = 0
+		s.now = next
+		s.m.Tick(s.now)
+		if s.run(); len(s.sent) != 1 {
+			t.Errorf("%d messages when there is a buffer", len(s.sent))
+		}
+	})
 }

@@ -63,7 +63,7 @@ func (r *responder) collect(m *Machine, in *Incoming, part []byte) bool {
 		return false
 	}
 	if in.buffer == nil || need > len(in.buffer.B) {
-		b := m.pool.Get(min(max(2*need, 4*DefaultThreshold2), m.cfg.MaxCall))
+		b := m.get(min(max(2*need, 4*DefaultThreshold2), m.cfg.MaxCall))
 		if b == nil {
 			return false
 		}

@@ -166,6 +166,7 @@ func TestLongSequences(t *testing.T) {
 }
 
 // TestUnfinishedSequences checks that a Call whose parts stop coming ends the connection: empty parts do not count.
+// Attack P7 (SECURITY.md).
 func TestUnfinishedSequences(t *testing.T) {
 	f := newForeign(t, 36, Version2, nil)
 	m := f.noise(5, msgCall, 3000)

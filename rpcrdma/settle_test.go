@@ -16,6 +16,7 @@ func both(side Side) Config {
 
 // TestFirstMessage checks that a client of version 2 begins with its properties and is silent until the server has answered, and one of version 1 with
 // a Call (RPC2-022, RPC2-023, RPC2-061, RPC2-068, RPC2-109, RPC1-011, RPCN-01).
+// Attack P15 (SECURITY.md).
 func TestFirstMessage(t *testing.T) {
 	s := begin(t, both(Client))
 	h, _ := s.message()

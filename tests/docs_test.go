@@ -63,7 +63,7 @@ func TestAttacksAreNumbered(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, letter := range []string{"A", "R"} {
+	for _, letter := range []string{"A", "R", "P"} {
 		rows := regexp.MustCompile(`(?m)^\| (`+letter+`\d+) \|`).FindAllSubmatch(attacks, -1)
 		for i, m := range rows {
 			if want := fmt.Sprint(letter, i+1); string(m[1]) != want {
@@ -72,6 +72,21 @@ func TestAttacksAreNumbered(t *testing.T) {
 		}
 		if want := fmt.Sprintf("| %s1 to %s%d |", letter, letter, len(rows)); len(rows) == 0 || !strings.Contains(string(terms), want) {
 			t.Errorf("docs/terms.md does not say %q", want)
+		}
+	}
+}
+
+// TestAttacksOnRPCHaveTests: each row has a test that names it.
+func TestAttacksOnRPCHaveTests(t *testing.T) {
+	texts := readTexts(t)
+	for _, m := range regexp.MustCompile(`(?m)^\| (P\d+) \|`).FindAllStringSubmatch(texts["SECURITY.md"], -1) {
+		named := regexp.MustCompile(`\(` + m[1] + `[,)]|Attack ` + m[1] + ` `)
+		has := false
+		for path, text := range texts {
+			has = has || strings.HasPrefix(path, "rpc") && strings.HasSuffix(path, "_test.go") && named.MatchString(text)
+		}
+		if !has {
+			t.Errorf("no test names attack %s", m[1])
 		}
 	}
 }

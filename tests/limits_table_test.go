@@ -92,6 +92,8 @@ var limits = []struct {
 		{"calls of all connections that are with handlers", "rpc.usualCalls", false, ", or `ServerOptions.Calls`", "the server reads no more of any connection", "none: nothing is lost", "TestBackPressure"},
 		{"connections of a server", "rpc.usualConnections", false, ", or `ServerOptions.Connections`", "the one that is idle for longest is closed for one more; one more is closed if none is idle",
 			"`ServerStats.Evicted`, `Refused`", "TestConnections"},
+		{"those of one host", "rpc.usualPerHost", false, ", or `ServerOptions.PerHost`", "the same among them. A host has 516 KiB of receives for each over RDMA, or 32 KiB over TCP, a call of its own for each credit, and of the next rows what it can take",
+			"the same", "TestConnectionsOfHost"},
 		{"a call, or a reply", "rpc.usualMessage", true, ", or `ServerOptions.MaxCall`, `ClientOptions.MaxReply`", "the call is answered by SYSTEM_ERR, or fails with `ErrTooLong`; no memory is taken for the rest", "`ServerStats.TooLong`", "TestTooLongCall, TestRecordsTooLong"},
 		{"items of calls over RDMA, from when they are fetched until the calls are answered", "rpc.usualBudget", true, ", or twice `ServerOptions.MaxCall`", "the next one waits", "none: nothing is lost", "TestBudget"},
 		{"what has come of a long record before memory for all of it is taken", "rpc.longFrom", true, "", "memory is taken", "none", "TestLengthTakesNoMemory"},
