@@ -132,7 +132,7 @@ func TestNFSMistakes(t *testing.T) {
 		code int
 		says string
 	}{
-		{"nfs", exitUsage, "nfs what? There are serve"},
+		{"nfs", exitUsage, "nfs what? There are demo, serve, "},
 		{"nfs srve", exitUsage, `no command "nfs srve": did you mean serve? "dgrdmacat nfs -h" lists its commands`},
 		{"help nfs srve", exitUsage, `no command "nfs srve"`},
 		{"man nfs", exitUsage, "nfs what?"},

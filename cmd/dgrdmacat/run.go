@@ -44,6 +44,7 @@ func init() {
 		&pingCommand,
 		&rpingCommand,
 		&benchCommand,
+		&nfsDemoCommand,
 		&nfsServeCommand,
 		&nfsLsCommand,
 		&nfsCatCommand,
