@@ -206,7 +206,7 @@ func (s *sender) write() (err error) {
 		s.copies = nil
 	}
 	if err != nil {
-		s.to.Close() // which the goroutine that reads notices
+		abort(s.to) // which the goroutine that reads notices
 	}
 	return err
 }

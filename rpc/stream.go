@@ -45,10 +45,20 @@ func (s *stream) received() uint64 { return s.reads.Load() }
 
 func (s *stream) close(err error) {
 	s.why.CompareAndSwap(nil, &err)
-	if tcp, ok := s.nc.(*net.TCPConn); ok && err != ErrClosed {
-		tcp.SetLinger(0) // the system forgets it at once, so that the next connection can have its port
+	if err == ErrClosed {
+		s.nc.Close()
+	} else {
+		abort(s.nc)
 	}
-	s.nc.Close()
+}
+
+// abort closes a connection over which nothing is to be delivered any more. Over TCP the system forgets it at once, so that the next
+// connection can have its port: else the port is taken until the peer has answered the end, or taken all that was written.
+func abort(nc net.Conn) {
+	if tcp, ok := nc.(*net.TCPConn); ok {
+		tcp.SetLinger(0)
+	}
+	nc.Close()
 }
 
 // flush has the goroutine that writes wake up. Callers do not write: their contexts may end.
@@ -80,7 +90,7 @@ func (s *stream) read() {
 		err = *why
 	}
 	close(s.done)
-	s.nc.Close()
+	abort(s.nc)
 	s.sender.end(err)
 	s.client.lost(s, err)
 	if s.answers != nil {

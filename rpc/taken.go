@@ -59,7 +59,7 @@ func (s *sender) closeIfStuck() (stop func()) {
 		switch {
 		case over:
 		case same == looks:
-			s.to.Close()
+			abort(s.to)
 		default:
 			timer.Reset(patience / looks)
 		}

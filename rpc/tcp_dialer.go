@@ -60,11 +60,10 @@ func (d *tcpDialer) dialFromAny(ctx context.Context, network, address string) (n
 	return d.dialFrom(ctx, 0, network, address)
 }
 
+// dialFrom connects from a port; 0: from one that has no other user. The socket is bound to that as well: a port that the system chooses
+// when the socket connects may have other users, to other addresses, and cannot be asked for again.
 func (d *tcpDialer) dialFrom(ctx context.Context, port int, network, address string) (net.Conn, error) {
-	dialer := net.Dialer{Control: reuseAddress}
-	if port != 0 {
-		dialer.LocalAddr = &net.TCPAddr{Port: port}
-	}
+	dialer := net.Dialer{Control: reuseAddress, LocalAddr: &net.TCPAddr{Port: port}}
 	return dialer.DialContext(ctx, network, address)
 }
 

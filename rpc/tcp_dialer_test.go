@@ -10,11 +10,13 @@ import (
 )
 
 // TestReconnectFromTheSamePort checks that a connection that takes the place of a lost one comes from the same port, whether the server
-// has reset or closed the lost one, or said nothing: by that port Linux's NFS server knows a call that comes again (LX-30).
+// has reset or closed the lost one, or its direction only while it takes nothing, or said nothing: by that port Linux's NFS server knows a
+// call that comes again (LX-30).
 func TestReconnectFromTheSamePort(t *testing.T) {
 	for name, lose := range map[string]func(nc net.Conn){
 		"reset":  func(nc net.Conn) { nc.(*net.TCPConn).SetLinger(0); nc.Close() },
 		"closed": func(nc net.Conn) { nc.Close() },
+		"half":   func(nc net.Conn) { nc.(*net.TCPConn).CloseWrite() },
 		"silent": func(nc net.Conn) {},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -28,7 +30,7 @@ func TestReconnectFromTheSamePort(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer c.Close()
-			go c.Bind(testProgram, None).Call(t.Context(), procAdd, num(1), nil, nil)
+			go c.Bind(testProgram, None).Call(t.Context(), procEcho, &data{b: make([]byte, 8<<20)}, nil, nil)
 			var ports [2]int
 			for i := range ports {
 				nc, err := l.Accept()
