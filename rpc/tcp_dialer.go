@@ -64,7 +64,12 @@ func (d *tcpDialer) dialFromAny(ctx context.Context, network, address string) (n
 // when the socket connects may have other users, to other addresses, and cannot be asked for again.
 func (d *tcpDialer) dialFrom(ctx context.Context, port int, network, address string) (net.Conn, error) {
 	dialer := net.Dialer{Control: reuseAddress, LocalAddr: &net.TCPAddr{Port: port}}
-	return dialer.DialContext(ctx, network, address)
+	nc, err := dialer.DialContext(ctx, network, address)
+	var failed *net.OpError
+	if errors.As(err, &failed) {
+		failed.Source = nil // a port without an address tells a reader nothing
+	}
+	return nc, err
 }
 
 // reuseAddress allows the next connection to have the local port of this one.
