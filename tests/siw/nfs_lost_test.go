@@ -182,6 +182,20 @@ func TestLinuxWhenServerRestarts(t *testing.T) {
 	}
 }
 
+// TestLinuxWhenIdle checks that Linux's client closes a connection on which nothing was called for 300 seconds, and makes another one for the
+// next call (LX-31). -idle runs it.
+func TestLinuxWhenIdle(t *testing.T) {
+	if !*idle {
+		t.Skip("-idle runs this for six minutes")
+	}
+	e := serveNFS(t, nfs3.NewMemory(nil), nil, nil)
+	p := newProxy(t, e.rdma)
+	mounted(t, e.mount(p.port(), ""), 500, "echo 1 > a && sleep 340 && echo 2 >> a && [ $(cat a | wc -l) = 2 ]")
+	if n := p.connections(); n != 2 {
+		t.Errorf("%d connections were made, not 2", n)
+	}
+}
+
 // TestLinuxWithGrants checks that Linux's client works with whatever number of calls it may have out (LX-10, LX-12). A server has 4 to 64.
 func TestLinuxWithGrants(t *testing.T) {
 	installExercise(t)

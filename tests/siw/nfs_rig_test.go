@@ -20,6 +20,7 @@ import (
 var (
 	manyFiles  = flag.Int("files", 1000, "small files that are made, read, renamed and removed")
 	operations = flag.Int("operations", 2000, "what is done to one file as chance says")
+	idle       = flag.Bool("idle", false, "wait until Linux's client closes an idle connection")
 	most       = flag.Int("kills", 4, "connections of Linux's client that are killed, and servers that restart, in one test")
 	seed       = flag.Uint64("seed", 1, "of what chance says")
 )

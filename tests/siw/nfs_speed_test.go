@@ -25,7 +25,7 @@ func TestSpeed(t *testing.T) {
 	}
 	e := serveNFS(t, nfs3.NewMemory(nil), nil, nil)
 	load, _ := os.ReadFile("/proc/loadavg")
-	out := mounted(t, e.mount(e.port(), "noac"), 100+100**rounds,
+	out := mounted(t, e.mount(e.port(), "noac"), 300+600**rounds,
 		"ours=$PWD && mkdir -p /mnt/nfsd && mount.nfs 10.99.0.3:/export /mnt/nfsd -o vers=3,rdma,port=20049,nolock,mountproto=tcp,noac",
 		fmt.Sprintf("exercise -n %d speed $ours /mnt/nfsd", *rounds),
 		"umount /mnt/nfsd")
