@@ -186,3 +186,53 @@ func TestRefreshOnTop(t *testing.T) {
 		t.Error("nothing may go after a message has come")
 	}
 }
+
+// TestRefreshTakesACredit checks that a refresh takes a credit where there is one, and that the receive on top is then still there (RPC2-016).
+func TestRefreshTakesACredit(t *testing.T) {
+	c := newCredits2(&Config{Side: Server, Window: 8})
+	c.received(kindCall, Credit2(8, 2))
+	if c.sent(kindRefresh); c.allowed != 1 || c.beyond || c.unproven != 0 {
+		t.Errorf("%+v after a refresh with two credits", c)
+	}
+	c.sent(kindCall)
+	if c.sent(kindRefresh); c.allowed != 0 || !c.beyond || c.maySend(kindRefresh) {
+		t.Errorf("%+v after a refresh without a credit", c)
+	}
+	c.allowed = 1 // what comes grants one
+	if !c.maySend(kindRefresh) {
+		t.Errorf("%+v: a refresh with a credit may not go", c)
+	}
+}
+
+// TestFirstCredit checks that a client may send one message before it has heard of the server, and a server none (RPC2-022).
+func TestFirstCredit(t *testing.T) {
+	client, server := newCredits2(&Config{Side: Client, Window: 8}), newCredits2(&Config{Side: Server, Window: 8})
+	if !client.maySend(kindProperties) || server.maySend(kindProperties) {
+		t.Errorf("client %+v, server %+v", client, server)
+	}
+	if client.sent(kindProperties); client.maySend(kindCall) {
+		t.Errorf("client %+v", client)
+	}
+}
+
+// TestRefreshIsDue checks when a refresh goes: when half of the lesser window was taken, two messages at least, and not before both sides have spoken (RPC2-016).
+func TestRefreshIsDue(t *testing.T) {
+	for window, want := range map[int]int{1: 2, 3: 2, 4: 2, 5: 3, 8: 4, 16: 8} {
+		c := newCredits2(&Config{Side: Server, Window: window})
+		c.owed = 100
+		if c.spoken = true; c.refreshDue() {
+			t.Errorf("window %d: a refresh is due before the peer has spoken", window)
+		}
+		c.spoken = false
+		c.received(kindProperties, Credit2(16, 16))
+		if c.owed = 100; c.refreshDue() {
+			t.Errorf("window %d: a refresh is due before this side has spoken", window)
+		}
+		c.sent(kindProperties)
+		for c.owed = 0; !c.refreshDue(); c.owed++ {
+		}
+		if c.owed != want {
+			t.Errorf("window %d: a refresh is due after %d messages, want %d", window, c.owed, want)
+		}
+	}
+}

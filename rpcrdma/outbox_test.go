@@ -99,3 +99,34 @@ func TestPartsTakeTurns(t *testing.T) {
 		}
 	}
 }
+
+// TestErrorsWaitForMemory checks that an ERROR for which the pool has no buffer is sent once, when there is one.
+func TestErrorsWaitForMemory(t *testing.T) {
+	s := reversed(t, Version1, 0, 2)
+	s.room = 0
+	s.raw([]byte{0, 0, 0, 9, 0, 0, 0, 7, 0, 0, 0, 1, 0, 0, 0, 0}) // version 7
+	s.room, s.pool.none = 64, 1
+	if s.run(); len(s.sent) != 0 {
+		t.Fatalf("%d messages were sent without memory", len(s.sent))
+	}
+	s.run()
+	s.run()
+	if h, _ := s.message(); len(s.sent) != 1 || h.Type != TypeError || h.Report.Code != CodeVers || h.XID != 9 {
+		t.Errorf("%d messages, the last is %+v", len(s.sent), h)
+	}
+}
+
+// TestRefreshGrants checks that a side which has nothing to say grants the credits of half a window of messages by one NOMSG without lists and XID, which counts as one message
+// if there is a credit (RPC2-016, RPC2-017).
+func TestRefreshGrants(t *testing.T) {
+	s := reversed(t, Version2, ReverseGeneral, 2)
+	for i := range uint32(8) {
+		if len(s.sent) > 0 {
+			break
+		}
+		s.receive(Header{XID: 50 + i, Type: TypeMsg}, rpcCall(50+i, 40))
+	}
+	if h, payload := s.message(); len(s.sent) != 1 || !h.IsRefresh() || h.Type != TypeNoMsg || h.XID != 0 || h.Granted() < 4 || len(payload) != 0 {
+		t.Errorf("%d messages, the last is %+v", len(s.sent), h)
+	}
+}

@@ -325,3 +325,118 @@ func TestPoolIsAskedAgain(t *testing.T) {
 		}
 	})
 }
+
+// TestPartsOfCallsTakeTooLong checks that a peer that does not end a Call is left Config.PartTime after its last part with octets: an empty part is
+// no progress. What this side holds for it is given back.
+func TestPartsOfCallsTakeTooLong(t *testing.T) {
+	s := reversed(t, Version2, ReverseGeneral, 2)
+	part := func(payload []byte) {
+		s.receive(Header{XID: 50, Type: TypeMsg, Flags: FlagMore}, payload)
+	}
+	part(rpcCall(50, 40))
+	s.now = s.now.Add(s.m.cfg.PartTime / 2)
+	part(pattern(100, 1))
+	last := s.now
+	s.now = s.now.Add(s.m.cfg.PartTime / 2)
+	part(nil)
+	if next := s.m.Tick(s.now); !next.Equal(last.Add(s.m.cfg.PartTime)) {
+		t.Errorf("the next moment is %v, want %v", next, last.Add(s.m.cfg.PartTime))
+	}
+	if s.run(); s.closed != nil {
+		t.Fatal(s.closed)
+	}
+	s.now = last.Add(s.m.cfg.PartTime)
+	s.m.Tick(s.now)
+	if s.run(); !errors.Is(s.closed, ErrProtocol) {
+		t.Errorf("closed by %v", s.closed)
+	}
+}
+
+// TestReverseCallsAreBounded checks how many Calls of a server a client takes: in version 1 as many as it grants (RPC1-061), and in version 2, where credits
+// are of messages, a window of them (RPC2-114).
+func TestReverseCallsAreBounded(t *testing.T) {
+	for version, most := range map[uint32]uint32{Version1: 2, Version2: 8} {
+		c := usual()
+		c.Reverse, c.Highest = 2, version
+		s := begin(t, c)
+		if version == Version2 {
+			s.credit = Credit2(8, 8)
+			s.receive(Header{XID: 1, Type: TypeConnProp}, nil)
+		}
+		for i := range most {
+			s.receive(Header{XID: 70 + i, Type: TypeMsg}, rpcCall(70+i, 40))
+			if s.closed != nil {
+				t.Fatalf("version %d: closed after %d Calls: %v", version, i+1, s.closed)
+			}
+		}
+		s.receive(Header{XID: 99, Type: TypeMsg}, rpcCall(99, 40))
+		if !errors.Is(s.closed, ErrProtocol) {
+			t.Errorf("version %d: %d Calls were taken: %v", version, most+1, s.closed)
+		}
+	}
+}
+
+// TestSegmentsOfAnswers checks that a Call is refused whose segments the header of a Reply has no room for, and that the ERROR says how many there is room for: a Call with
+// so many is taken.
+func TestSegmentsOfAnswers(t *testing.T) {
+	taken, refused := 0, 0
+	for n := 40; n < 80; n++ {
+		c := usual()
+		c.Side, c.Highest = Server, Version2
+		s := begin(t, c)
+		s.credit = Credit2(8, 8)
+		p := DefaultProperties()
+		p.ReceiveSize = 1024
+		s.receive(Header{XID: 1, Type: TypeConnProp, Properties: p.List()}, nil)
+		s.sent = nil
+		chunk := make(Chunk, n)
+		for i := range chunk {
+			chunk[i] = Segment{Handle: uint32(1 + i), Length: 8, Offset: 8}
+		}
+		s.receive(Header{XID: 50, Type: TypeMsg, Writes: []Chunk{chunk}}, rpcCall(50, 40))
+		if len(s.sent) == 0 {
+			taken = n
+			continue
+		}
+		refused++
+		if h, _ := s.message(); h.Type != TypeError || h.Report.Code != CodeSegments || h.Report.Max != uint32(taken) {
+			t.Errorf("%d segments, of which %d are taken: %+v", n, taken, h.Report)
+		}
+	}
+	if taken == 0 || refused == 0 {
+		t.Errorf("up to %d segments are taken, and %d Calls were refused", taken, refused)
+	}
+}
+
+// TestSlowPrograms checks that a peer is not left because this side's program takes its time, nor because its Call waits for nothing of the peer's.
+func TestSlowPrograms(t *testing.T) {
+	bothVersions(t, func(t *testing.T, version uint32) {
+		s := reversed(t, version, ReverseNone, 0)
+		s.now = s.now.Add(10 * s.m.cfg.PartTime)
+		s.m.Tick(s.now)
+		if s.run(); s.closed != nil {
+			t.Fatal(s.closed)
+		}
+		s.m.Reply(s.now, s.incoming[0], Answer{Head: rpcReply(7, 28)})
+		if s.run(); len(s.sent) != 1 {
+			t.Errorf("%d messages were sent", len(s.sent))
+		}
+	})
+}
+
+// TestCallsInPartsThatAreTooLong checks that a Call in parts that gets too long is refused, and that neither what was collected nor the part that is too much is
+// kept (RPC2-104).
+func TestCallsInPartsThatAreTooLong(t *testing.T) {
+	c := usual()
+	c.Side, c.Highest, c.MaxCall = Server, Version2, 2000
+	s := begin(t, c)
+	s.credit = Credit2(8, 8)
+	s.receive(Header{XID: 1, Type: TypeConnProp}, nil)
+	out := len(s.pool.out)
+	for i := range 5 {
+		s.receive(Header{XID: 50, Type: TypeMsg, Flags: FlagMore}, pattern(800, i))
+	}
+	if h, _ := s.message(); h.Type != TypeError || h.Report.Code != CodeSystem || h.XID != 50 || len(s.pool.out) != out {
+		t.Errorf("%+v, %d buffers are out, and were %d", h, len(s.pool.out), out)
+	}
+}

@@ -229,7 +229,7 @@ func (d *Decoder) follow(c *Call, h *codec.Header) bool {
 	return true
 }
 
-// drop ends that.
+// drop ends the waiting of a Call.
 func (d *Decoder) drop(c *Call) {
 	for _, s := range c.segments {
 		c.room.unlink(s)

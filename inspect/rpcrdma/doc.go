@@ -22,7 +22,7 @@
 // A Call waits until a Reply or an ERROR with its XID comes from the other side. Forward Calls are those of the client, which
 // is the initiator; the server's are reverse Calls. An RDMA Write or Read belongs to the waiting Call that has a segment
 // with its STag and offset. The program of a Call at Position 0 is known when it was fetched, and the status of
-// a Reply in a Reply chunk when it was written.
+// a Reply in a Reply chunk when it was written. A COMPOUND of NFS 4 has the names of its operations ([Compound]), as far as their arguments can be passed over.
 //
 // # What is wrong
 //
