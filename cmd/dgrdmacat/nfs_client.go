@@ -229,10 +229,8 @@ func (s *nfsServerAt) explain(ctx context.Context, what string, err error) error
 		return context.Cause(ctx)
 	case errors.As(err, new(*tcpError)):
 		return err
-	case errors.Is(err, rpc.ErrNoReply), errors.Is(err, context.DeadlineExceeded):
-		return says("the server has not answered for %v (--wait); is it up, is that its port for %s, and do routes and firewalls let TCP through?", s.wait, s.at.transport)
-	case errors.Is(err, syscall.ECONNREFUSED):
-		return says("nothing listens at that port: connection refused; is a server of NFS started there, and is the port right?")
+	case unreachedRPC(err, s.wait, s.at.transport, "a server of NFS") != "":
+		return says("%s", unreachedRPC(err, s.wait, s.at.transport, "a server of NFS"))
 	case errors.As(err, &status) && (status == nfs3.ErrPerm || status == nfs3.ErrAcces):
 		return says("%s", s.permission(status))
 	case errors.As(err, &status) && status == nfs3.ErrStale:
@@ -243,6 +241,17 @@ func (s *nfsServerAt) explain(ctx context.Context, what string, err error) error
 		return says("%v", local.Err)
 	}
 	return says("%v", err)
+}
+
+// unreachedRPC says why a server does not answer, and what a user may do, or "" if it is not that what an error says.
+func unreachedRPC(err error, wait time.Duration, transport, server string) string {
+	switch {
+	case errors.Is(err, rpc.ErrNoReply), errors.Is(err, context.DeadlineExceeded):
+		return fmt.Sprintf("the server has not answered for %v (--wait); is it up, is that its port for %s, and do routes and firewalls let TCP through?", wait, transport)
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return fmt.Sprintf("nothing listens at that port: connection refused; is %s started there, and is the port right?", server)
+	}
+	return ""
 }
 
 // permission says for whom the server has refused something.

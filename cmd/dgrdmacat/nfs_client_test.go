@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"io"
 	"net"
 	"os"
@@ -30,12 +29,8 @@ func (o *octets) UnmarshalXDR(d *xdr.Decoder) { *o = d.Fixed(len(d.Left())) }
 func TestNFSPortMapper(t *testing.T) {
 	t.Parallel()
 	const host = "127.0.77.1" // of the machine itself, with ports that no other program has
-	at111, err := net.Listen("tcp", net.JoinHostPort(host, portmap.Port))
-	if errors.Is(err, syscall.EACCES) {
-		t.Skip("port 111 needs root")
-	} else if err != nil {
-		t.Fatal(err)
-	}
+	var known portmap.Mappings
+	mapper := portMapper(t, host, func() portmap.Mappings { return known })
 	files := nfs3.NewMemory(nil)
 	volume, err := nfs3.NewVolume(t.Context(), files, nil)
 	if err == nil {
@@ -44,7 +39,6 @@ func TestNFSPortMapper(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ports := make(map[uint32]uint16)
 	listen := func(address string, handle func(s *rpc.Server)) (port string) {
 		l, err := net.Listen("tcp", address)
 		if err != nil {
@@ -73,24 +67,13 @@ func TestNFSPortMapper(t *testing.T) {
 			}))
 		})
 		n, _ := strconv.Atoi(port)
-		ports[p.Number] = uint16(n)
+		known = append(known, portmap.Mapping{Program: p.Number, Version: p.Version, Protocol: portmap.TCP, Port: uint16(n)})
 	}
-	mapper := rpc.NewServer(nil)
-	mapper.Handle(portmap.Program, rpc.HandlerFunc(func(_ context.Context, c *rpc.Call) error {
-		var asked portmap.Mapping
-		if err := c.Decode(&asked); err != nil {
-			return err
-		}
-		c.Results().Uint32(uint32(ports[asked.Program]))
-		return nil
-	}))
-	go mapper.ServeTCP(at111)
-	defer mapper.Close()
 	r := new(nfsRig)
 	r.wants(t, []string{"nfs", "cat", "tcp:" + host + "/export/file"}, exitOK, "hello\n", "")
-	at := "tcp:" + host + ":" + strconv.Itoa(int(ports[nfs3.Program.Number]))
+	at := "tcp:" + host + ":" + strconv.Itoa(int(known[0].Port))
 	r.wants(t, []string{"nfs", "cat", at + "/export/file"}, exitOK, "hello\n", "")
-	delete(ports, nfs3.MountProgram.Number)
+	known = known[:1]
 	r.wants(t, []string{"nfs", "cat", at + "/export/file"}, exitError, "", at+" does not have MOUNT, and the port mapper of its host does not say where that is: ")
 	mapper.Close()
 	r.wants(t, []string{"nfs", "cat", at + "/export/file"}, exitError, "", "connection refused\n")

@@ -50,6 +50,7 @@ func init() {
 		&nfsCatCommand,
 		&nfsGetCommand,
 		&nfsPutCommand,
+		&rpcinfoCommand,
 		&topCommand,
 		&decodeCommand,
 		&reportCommand,
