@@ -62,6 +62,10 @@ var allowed = map[string][]string{
 	"examples/dgrdma-kv":       {"verbs"},
 	"examples/dgrdma-counter":  {"verbs"},
 	"examples/dgrdma-log":      {"verbs"},
+	"examples/dgrdma-files":    {"rpc", "verbs", "xdr"},
+	"examples/dgrdma-notices":  {"rpc", "verbs", "xdr"},
+	"examples/dgrdma-faulty":   {"rpcrdma", "verbs"},
+	"examples/gonfs":           {"nfs3", "rpc", "verbs", "xdr", "github.com/go-git/go-billy/v5", "github.com/willscott/go-nfs"}, // a module of its own
 	"link":                     {"dgrdma", "endpoint/space", "url"},
 	"link/stream":              {"dgrdma", "link", "golang.org/x/sys/unix"},
 	"link/netconn":             {"dgrdma", "link", "url"},

@@ -121,6 +121,7 @@ func TestHouseNamesAllRooms(t *testing.T) {
 		"examples/dgrdma-filecopy": "examples", "examples/dgrdma-requests": "examples", "examples/dgrdma-pipeline": "examples",
 		"examples/dgrdma-ring": "examples", "examples/dgrdma-web": "examples",
 		"examples/dgrdma-kv": "examples", "examples/dgrdma-counter": "examples", "examples/dgrdma-log": "examples",
+		"examples/dgrdma-files": "examples", "examples/dgrdma-notices": "examples", "examples/dgrdma-faulty": "examples", "examples/gonfs": "examples",
 	}
 	rooms := make(map[string]bool)
 	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {

@@ -167,6 +167,7 @@ var limits = []struct {
 		{"slots of a run at `bench --serve`, each of 512 bytes in addition to the memory that is written to", "bench.mostSlots", false, "", "the run is refused", "the error", "TestSlotsAreBounded"},
 		{"work requests and receives of a run of verbs, each of a kilobyte", "bench.MostQueued", false, "", "the run is refused", "the error", "TestPlansAreBounded"},
 		{"senders that `listen` serves at once", "cmd/dgrdmacat.mostSenders", false, "", "one that sent nothing for 10 s gives way, or the next are refused; a peer gets no more places than it leaves for others", "the sender is told", "TestListenBusyWithMany, TestPlaces"},
+		{"watchers of the example `dgrdma-notices`", "examples/dgrdma-notices.mostWatchers", false, "", "the next are refused", "the client is told", "TestNotices"},
 		{"clients of the example `dgrdma-kv`, and of `dgrdma-counter`", "examples/dgrdma-kv.mostClients", false, "", "the next are rejected", "the client is told", "TestTooManyClients"},
 		{"writers that wait for the example `dgrdma-log`", "examples/dgrdma-log.mostWaiting", false, "", "the next are rejected", "the writer is told", "TestTooManyWait"},
 		{"lines at once that a server prints of what peers do; then it prints one a second, but all words that `serve` watches", "cmd/dgrdmacat.mostLines", false, "", "more are left out", "a line says how many, once a minute and at the end", "TestPeerLogIsBounded, TestJournalIsBounded"},
