@@ -475,3 +475,30 @@ func TestRepliesWithoutCallback(t *testing.T) {
 		}
 	})
 }
+
+// TestLengthsOfDirections checks that the bound of one direction is not that of the other over a stream: calls that are longer than MaxCall, and
+// replies that are longer than MaxReply, are refused.
+func TestLengthsOfDirections(t *testing.T) {
+	for _, x := range []struct{ call, reply int }{{1000, 2000}, {2000, 1000}} {
+		synctest.Test(t, func(t *testing.T) {
+			callbacks := testServer(&service{}, &ServerOptions{MaxCall: x.call})
+			c, p := rawServer(t, &ClientOptions{Callbacks: callbacks, MaxReply: x.reply})
+			item := data{b: make([]byte, 1500)}
+			p.send(callOf(1, procEcho, &item))
+			b, err := p.receive()
+			var h replyHeader
+			var d xdr.Decoder
+			d.Reset(b, nil)
+			if h.take(&d); err != nil || (h.status == statusSystem) != (x.call < 1500) {
+				t.Errorf("a call of 1500 octets, at most %d: status %d, %v", x.call, h.status, err)
+			}
+			done := make(chan error, 1)
+			go func() { done <- c.Bind(testProgram, None).Call(t.Context(), procEcho, nil, &data{}, nil) }()
+			call, _ := p.receive()
+			p.send(replyTo(binary.BigEndian.Uint32(call), &item))
+			if err := <-done; errors.Is(err, ErrTooLong) != (x.reply < 1500) {
+				t.Errorf("a reply of 1500 octets, at most %d: %v", x.reply, err)
+			}
+		})
+	}
+}

@@ -94,6 +94,8 @@
 //	server_call.go    the call and its reply
 //	server_conn.go    a connection at the server
 //	client.go         Client: calls that wait
+//	client_lost.go    what becomes of calls when the connection is lost
+//	slots.go          places of calls with handlers
 //	callbacks.go      the client of a server's connection: the reverse direction
 //	reconnect.go      when a client connects again, and when a connection counts as lost
 //	reserved.go       connections from ports below 1024

@@ -454,7 +454,9 @@ func TestServeTCP(t *testing.T) {
 // refused if none is idle.
 func TestConnectionsOfHost(t *testing.T) {
 	inBothDirections(t, func(t *testing.T, b *both) {
+		b.server.mu.Lock()
 		b.server.opts.PerHost = 2
+		b.server.mu.Unlock()
 		b.there.entered, b.there.hold = make(chan struct{}, 4), make(chan struct{})
 		b.options.NoReconnect = true
 		first, second := b.dial(), b.dial()

@@ -135,6 +135,7 @@ func (s *stream) reply(rec record) {
 		rec.mem.release()
 		return
 	}
+	rec.tooLong = rec.tooLong || len(rec.b) > s.client.opts.MaxReply // calls may be longer
 	s.client.replied(binary.BigEndian.Uint32(rec.b), rec, nil)
 }
 

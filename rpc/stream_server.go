@@ -43,6 +43,7 @@ func newStreamServer(of *stream, s *Server) error {
 
 // call has a call carried out.
 func (a *streamServer) call(rec record) {
+	rec.tooLong = rec.tooLong || len(rec.b) > a.server.opts.MaxCall // of replies there may be longer ones
 	if a.draining.Load() {
 		rec.mem.release()
 		return
