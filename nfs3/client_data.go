@@ -11,10 +11,16 @@ import (
 // of the connection. It is several calls, one after the
 // other, if dst is longer than the server reads at once; [File] has several calls under way.
 func (c *Client) Read(ctx context.Context, cred *Cred, h Handle, dst []byte, offset uint64) (n int, eof bool, err error) {
+	var call struct { // memory is taken once
+		args   ReadArgs
+		result ReadResult
+		o      rpc.CallOptions
+	}
+	r := &call.result
 	for n < len(dst) && !eof {
 		part := dst[n:][:min(len(dst)-n, int(min(c.info.ReadMax, MaxData)))]
-		var r ReadResult
-		if err := c.do(ctx, cred, ProcRead, &ReadArgs{h, offset + uint64(n), uint32(len(part))}, &r, &rpc.CallOptions{Into: part, Direct: true}); err != nil {
+		call.args, call.result, call.o = ReadArgs{h, offset + uint64(n), uint32(len(part))}, ReadResult{}, rpc.CallOptions{Into: part, Direct: true}
+		if err := c.do(ctx, cred, ProcRead, &call.args, r, &call.o); err != nil {
 			return n, false, err
 		}
 		if len(r.Data) > len(part) || len(r.Data) == 0 && !r.EOF {
@@ -34,10 +40,16 @@ func (c *Client) Read(ctx context.Context, cred *Cred, h Handle, dst []byte, off
 func (c *Client) Write(ctx context.Context, cred *Cred, h Handle, data []byte, offset uint64, stable Stable) (Written, WCC, error) {
 	sum := Written{Stable: FileSync}
 	var w WCC
+	var call struct { // memory is taken once
+		args   WriteArgs
+		result WriteResult
+		o      rpc.CallOptions
+	}
+	r := &call.result
 	for first := true; first || int(sum.Count) < len(data); first = false {
 		part := data[sum.Count:][:min(len(data)-int(sum.Count), int(min(c.info.WriteMax, MaxData)))]
-		var r WriteResult
-		err := c.do(ctx, cred, ProcWrite, &WriteArgs{h, offset + uint64(sum.Count), stable, part}, &r, &rpc.CallOptions{Direct: true})
+		call.args, call.result, call.o = WriteArgs{h, offset + uint64(sum.Count), stable, part}, WriteResult{}, rpc.CallOptions{Direct: true}
+		err := c.do(ctx, cred, ProcWrite, &call.args, r, &call.o)
 		if err == nil && (int(r.Written.Count) > len(part) || r.Written.Count == 0 && len(part) > 0 || r.Written.Stable < stable) {
 			err = fmt.Errorf("WRITE: the server has written %d octets of %d, %v; wanted %v", r.Written.Count, len(part), r.Written.Stable, stable)
 		}

@@ -16,7 +16,7 @@ import (
 // TestAttackReplies checks, over a connection, that a call fails whose Reply claims what it was not offered: chunks, segments, handles or
 // lengths; that nothing outside of what was offered changes; and that a Reply which withdraws memory of another call ends the connection (P5).
 func TestAttackReplies(t *testing.T) {
-	const room = 5000
+	const room = 9000
 	for _, x := range []struct {
 		name string
 		bend func(h *rpcrdma.Header)
@@ -108,7 +108,7 @@ func TestAttackLentMemory(t *testing.T) {
 	for _, attack := range []string{"withdrawn", "guessed", "of another connection"} {
 		t.Run(attack, func(t *testing.T) {
 			bothByHand(t, func(t *testing.T, version uint32, o *ClientOptions) {
-				const room = 5000
+				const room = 9000
 				o.NoReconnect, o.Host = true, openHost(t)
 				var mu sync.Mutex
 				var victim verbs.Key

@@ -113,6 +113,7 @@ type clientCall struct {
 	done  chan struct{}
 	reply record
 	items []xdr.Item // of the reply
+	item  [1]xdr.Item
 	err   error
 
 	dec  xdr.Decoder

@@ -62,7 +62,7 @@
 //	callbacks.Handle(notices, handler)
 //	c, err := rpc.Dial(ctx, "rdma:10.0.0.2:20049", &rpc.ClientOptions{Callbacks: callbacks})
 //
-// Both sides may call at any time. Over RDMA version 1 such a call, and its reply, fits into one message of 4 KiB, or less if a side says
+// Both sides may call at any time. Over RDMA version 1 such a call, and its reply, fits into one message of 8 KiB, or less if a side says
 // so. A client without Callbacks drops calls: over TCP and version 1 the server waits until its context ends, and over
 // version 2 it knows, and the call fails with [ErrNoCallbacks]. Calls of a server are not sent again.
 //

@@ -3,6 +3,7 @@ package rpc
 import (
 	"context"
 	"net"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -20,6 +21,8 @@ type rdmaConn struct {
 	cq *verbs.CompletionQueue // of what is sent and received
 	// answers is the half that answers calls of the peer. nil: none are taken, and the machine tells of none.
 	answers *rdmaServer
+	// yields has the goroutine that reads let those run that it has woken, before it looks for more: it would keep their processor.
+	yields bool
 
 	reads  atomic.Uint64  // batches of completions
 	strays *atomic.Uint64 // counts Replies and ERRORs to no call
@@ -35,6 +38,7 @@ type rdmaConn struct {
 	cause error // why the connection ended, or is to end
 
 	// Of the goroutine that has the turn.
+	runs     func() // run, made once: a go statement takes no memory then
 	machine  *rpcrdma.Machine
 	events   []rdmaEvent
 	works    []verbs.Work      // that are not posted
@@ -104,7 +108,7 @@ func receiveBuffers(n, size int) ([]*rpcrdma.Buffer, []verbs.Receive) {
 
 // init has events wait until start.
 func (c *rdmaConn) init() {
-	c.done, c.taken = make(chan struct{}), true
+	c.done, c.taken, c.runs = make(chan struct{}), true, c.run
 	c.waits, c.stop = context.WithCancel(context.Background())
 }
 
@@ -131,6 +135,9 @@ func (c *rdmaConn) read() {
 		ended = ended || err != nil && n < len(batch)
 		if mine {
 			c.run()
+		}
+		if c.yields {
+			runtime.Gosched()
 		}
 	}
 	c.stop()
@@ -187,27 +194,29 @@ func (c *rdmaConn) claim() bool {
 func (c *rdmaConn) run() {
 	for round := 0; ; round++ {
 		if round == rdmaRounds {
-			go c.run()
+			go c.runs()
 			return
 		}
-		c.drive()
+		c.mu.Lock()
+		c.events, c.inbox = c.inbox, c.events[:0]
+		c.mu.Unlock()
+		now := time.Now()
+		if c.hearAll(now) {
+			c.end(now)
+		}
+		c.drive(now)
 		c.mu.Lock()
 		if len(c.inbox) == 0 {
 			c.taken = false
 			c.mu.Unlock()
 			return
 		}
-		c.events, c.inbox = c.inbox, c.events[:0]
 		c.mu.Unlock()
-		if c.hearAll() {
-			c.end()
-		}
 	}
 }
 
 // hearAll tells the machine what came. It reports whether the end of the connection was among it.
-func (c *rdmaConn) hearAll() (lost bool) {
-	now := time.Now()
+func (c *rdmaConn) hearAll(now time.Time) (lost bool) {
 	for i := range c.events {
 		lost = c.hear(now, &c.events[i]) || lost
 	}
@@ -246,6 +255,7 @@ func (c *rdmaConn) hear(now time.Time, e *rdmaEvent) bool {
 		c.machine.Fail(now, e.in, e.report)
 	case rdmaTick:
 		c.tick = time.Time{}
+		c.machine.Tick(now) // what is due becomes actions
 	case rdmaTerms:
 		e.terms <- c.machine.Terms()
 	case rdmaClose:
@@ -257,7 +267,7 @@ func (c *rdmaConn) hear(now time.Time, e *rdmaEvent) bool {
 }
 
 // drive does what the machine wants done.
-func (c *rdmaConn) drive() {
+func (c *rdmaConn) drive(now time.Time) {
 	if v := c.machine.Version(); v != c.version.Load() {
 		c.version.Store(v) // before a handler asks for it
 	}
@@ -274,7 +284,7 @@ func (c *rdmaConn) drive() {
 		c.strays.Add(n - c.counted)
 		c.counted = n
 	}
-	c.retick()
+	c.retick(now)
 }
 
 // do carries out one action.
@@ -337,8 +347,8 @@ func (c *rdmaConn) post() bool {
 }
 
 // retick sets the timer to when the machine wants to be told the time.
-func (c *rdmaConn) retick() {
-	next := c.machine.Tick(time.Now())
+func (c *rdmaConn) retick(now time.Time) {
+	next := c.machine.Tick(now)
 	if next.IsZero() || !c.tick.IsZero() && !next.Before(c.tick) {
 		return
 	}

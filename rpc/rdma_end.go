@@ -3,6 +3,7 @@ package rpc
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/dgrdma/dgrdma/rpcrdma"
 	"github.com/dgrdma/dgrdma/verbs"
@@ -31,7 +32,7 @@ func (c *rdmaConn) shutdown() {
 }
 
 // end tells the machine that the connection has ended. All that it holds comes back.
-func (c *rdmaConn) end() {
+func (c *rdmaConn) end(now time.Time) {
 	c.mu.Lock()
 	if c.cause == nil {
 		c.cause = c.qp.Err()
@@ -43,8 +44,8 @@ func (c *rdmaConn) end() {
 	c.cause, c.over = why, true
 	c.events, c.inbox = c.inbox, c.events[:0]
 	c.mu.Unlock()
-	c.hearAll() // so that all calls have returned
-	c.drive()
+	c.hearAll(now) // so that all calls have returned
+	c.drive(now)
 	if c.timer != nil {
 		c.timer.Stop()
 	}

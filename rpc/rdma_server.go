@@ -103,9 +103,9 @@ type rdmaServer struct {
 	active atomic.Int64 // when something has come, in nanoseconds: as of the last look
 	seen   uint64       // of Server.look
 
-	// held is what calls whose items are being fetched have of the server's budget, or wait for. Of the goroutine that has
+	// held is calls whose items are being fetched. They have a share of the server's budget, or wait for it. Of the goroutine that has
 	// the turn.
-	held map[*rpcrdma.Incoming]*share
+	held map[*rpcrdma.Incoming]*serverCall
 
 	life sync.Mutex
 	// Guarded by life.
@@ -117,7 +117,7 @@ type rdmaServer struct {
 }
 
 func newRDMAServer(conn *rdmaConn, s *Server) *rdmaServer {
-	c := &rdmaServer{rdmaConn: conn, server: s, held: make(map[*rpcrdma.Incoming]*share)}
+	c := &rdmaServer{rdmaConn: conn, server: s, held: make(map[*rpcrdma.Incoming]*serverCall)}
 	c.ctx, c.cancel = context.WithCancel(s.ctx)
 	conn.answers = c
 	if conn.strays == nil { // else that of a client
@@ -164,19 +164,27 @@ func (c *rdmaServer) place(in *rpcrdma.Incoming) {
 		c.tell(rdmaEvent{kind: rdmaFail, in: in, report: rpcrdma.Report{Code: rpcrdma.CodeBadXDR}})
 		return
 	}
-	place := rdmaEvent{kind: rdmaPlace, in: in}
-	// A goroutine that gives memory back has the turn of another connection, and does not stay for the work of this one.
-	share := &share{n: in.ItemsLength(), granted: func() {
-		c.add(place)
-		go c.flush()
-	}}
-	c.held[in] = share
+	call := c.server.pool.Get().(*serverCall)
+	call.conn, call.in = c, in
+	call.share.n = in.ItemsLength()
+	c.held[in] = call
 	c.life.Lock()
 	c.fetching++
 	c.life.Unlock()
-	if c.server.budget.take(share) {
-		c.add(place)
+	if c.server.budget.take(&call.share) {
+		c.fetch(in)
 	}
+}
+
+// fetch has the items of a call fetched, which has its share.
+func (c *rdmaServer) fetch(in *rpcrdma.Incoming) { c.add(rdmaEvent{kind: rdmaPlace, in: in}) }
+
+// granted tells that a call that has waited has its share. A goroutine that gives memory back has the turn of another connection,
+// and does not stay for the work of this one.
+func (c *serverCall) granted() {
+	conn := c.conn.(*rdmaServer)
+	conn.fetch(c.in)
+	go conn.flush()
 }
 
 // takesItems reports whether the procedure of a call takes as many items as have been sent by themselves.
@@ -197,12 +205,12 @@ func (s *Server) takesItems(in *rpcrdma.Incoming) bool {
 
 // deliver has a call carried out.
 func (c *rdmaServer) deliver(in *rpcrdma.Incoming) {
-	share := c.held[in]
+	call := c.held[in]
 	c.life.Lock()
 	takes := !c.draining
 	if takes {
 		c.inWork++
-		if share != nil {
+		if call != nil {
 			c.fetching--
 		}
 	}
@@ -211,15 +219,17 @@ func (c *rdmaServer) deliver(in *rpcrdma.Incoming) {
 		return // the client sends it again over another connection
 	}
 	delete(c.held, in)
-	call := c.server.pool.Get().(*serverCall)
-	call.in, call.share = in, share
+	if call == nil {
+		call = c.server.pool.Get().(*serverCall)
+		call.in = in
+	}
 	c.server.arrived(c, call, record{b: in.Message}, in.Items)
 }
 
 // ended gives back what was being fetched, and what is waited for.
 func (c *rdmaServer) ended() {
-	for in, share := range c.held {
-		c.server.budget.put(share)
+	for in, call := range c.held {
+		c.server.budget.put(&call.share)                  // the collector takes the call: its share may be granted right now
 		c.machine.Fail(time.Time{}, in, rpcrdma.Report{}) // which gives its memory back
 		delete(c.held, in)
 	}
@@ -266,8 +276,8 @@ func (c *rdmaServer) refuse(call *serverCall) {
 }
 
 func (c *rdmaServer) done(call *serverCall) {
-	if call.share != nil {
-		c.server.budget.put(call.share)
+	if call.share.n > 0 {
+		c.server.budget.put(&call.share)
 	}
 	c.life.Lock()
 	c.inWork--

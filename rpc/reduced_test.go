@@ -197,7 +197,7 @@ func TestOfferedMemoryIsUsed(t *testing.T) {
 				c := dial(t, address, o)
 				b := c.Bind(testProgram, None)
 				var got data
-				err := b.Call(t.Context(), procEcho, &data{}, &got, &CallOptions{Into: make([]byte, 5000)})
+				err := b.Call(t.Context(), procEcho, &data{}, &got, &CallOptions{Into: make([]byte, 9000)})
 				if x.fails != errors.Is(err, xdr.ErrInvalid) || !x.fails && err != nil {
 					t.Errorf("%v", err)
 				}

@@ -15,7 +15,7 @@ type serverCall struct {
 	server    *Server
 	conn      serverCarrier
 	in        *rpcrdma.Incoming // over RDMA
-	share     *share            // over RDMA: what it has of the server's budget
+	share     share             // over RDMA: what it has of the server's budget
 	misplaced bool              // over RDMA: an item was sent by itself at a place where none may be
 	rec       record            // the message
 	items     []xdr.Item
@@ -26,6 +26,8 @@ type serverCall struct {
 	out       outgoing
 	buffer    []byte // of the encoder, for the next call
 	all       *sync.WaitGroup
+	// runs is Server.run of this call, made once: a go statement takes no memory then.
+	runs func()
 }
 
 // keptBuffer is how long the memory for inline bytes of a message is that is kept for the next one. It is arbitrary.
@@ -33,7 +35,8 @@ const keptBuffer = 64 << 10
 
 func newServerCall(s *Server) *serverCall {
 	c := &serverCall{server: s}
-	c.out.sent = c.done
+	c.out.sent, c.share.granted = c.done, c.granted
+	c.runs = func() { s.run(c) }
 	return c
 }
 
@@ -101,6 +104,9 @@ func (c *serverCall) done() {
 	}
 	c.enc.Reset(nil) // the items' memory is no longer the reply's
 	conn.done(c)
-	*c = serverCall{Call: Call{enc: c.enc, buffers: c.buffers, sent: c.sent}, server: server, out: outgoing{sent: c.out.sent}, buffer: buffer}
+	*c = serverCall{
+		Call: Call{enc: c.enc, buffers: c.buffers, sent: c.sent}, server: server,
+		share: share{granted: c.share.granted}, out: outgoing{sent: c.out.sent}, buffer: buffer, runs: c.runs,
+	}
 	server.pool.Put(c)
 }

@@ -194,7 +194,7 @@ func (c *serverConn) refuse(call *serverCall) { call.done() }
 // dispatch has a call carried out. It waits for a place, and the connection reads no more until then.
 func (c *serverConn) dispatch(call *serverCall) {
 	c.place(c.server.slots.places, nil) // handlers return when the server is closed
-	go c.server.run(call)
+	go call.runs()
 }
 
 // answer sends the reply of a call.

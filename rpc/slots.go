@@ -54,7 +54,7 @@ func (s *Server) start(c *serverCall, all *sync.WaitGroup) {
 	all.Add(1)
 	c.all = all
 	if s.slots.take(c) {
-		go s.run(c)
+		go c.runs()
 	}
 }
 
@@ -70,6 +70,6 @@ func (s *Server) run(c *serverCall) {
 // free gives back the place of a call that was carried out.
 func (s *Server) free() {
 	if next := s.slots.put(); next != nil {
-		go s.run(next)
+		go next.runs()
 	}
 }

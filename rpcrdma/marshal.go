@@ -89,6 +89,9 @@ func (m *Machine) planReply(o *call) {
 		all += xdr.Padded(len(c.Into[i]))
 		into = into && len(c.Into[i]) > 0
 	}
+	if m.replyFits(o, all) { // a copy costs less than a lease
+		return
+	}
 	long := all
 	if into && len(c.Into) > 0 {
 		o.writes = len(c.Into)

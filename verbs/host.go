@@ -294,7 +294,7 @@ func (h *Host) start(conn *mpa.Conn, o *Options, counter *atomic.Uint64) (*Queue
 		q.received = NewCompletionQueue()
 		q.received.own = q
 	}
-	q.changed.L = &q.mu
+	q.changed.L, q.sends = &q.mu, q.send
 	q.ctx, q.stop = context.WithCancel(context.Background())
 	q.cfg = rdmap.Config{
 		Initiator: counter == &h.setUps.dialed, Ready: readyOf(agreed), IRD: agreed.IRD, ORD: agreed.ORD, Extensions: o.Extensions,

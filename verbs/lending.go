@@ -136,7 +136,7 @@ func (q *QueuePair) lend() {
 	if l.idle == nil {
 		l.idle = time.NewTimer(idleTurn)
 	}
-	taken := l.taken.Load()
+	taken, idle := l.taken.Load(), false
 	l.free <- struct{}{}
 	patience.Leave(l.offered)
 	for lent := true; lent; {
@@ -146,9 +146,8 @@ func (q *QueuePair) lend() {
 			lent = false
 		case <-l.idle.C:
 			now := l.taken.Load()
-			if lent, taken = now != taken, now; !lent {
-				defer l.judge(idleTurn)
-			}
+			lent, taken = now != taken, now
+			idle = !lent
 		}
 	}
 	l.wanted.Store(true)
@@ -157,4 +156,7 @@ func (q *QueuePair) lend() {
 	q.mu.Unlock()
 	<-l.free
 	l.wanted.Store(false)
+	if idle {
+		l.judge(idleTurn)
+	}
 }

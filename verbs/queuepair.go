@@ -32,7 +32,8 @@ type QueuePair struct {
 	waiting int       // for changed
 	stream  *rdmap.Stream
 	turn    turn
-	working bool // a goroutine carries out long requests, now job
+	sends   func() // send, made once: a go statement takes no memory then
+	working bool   // a goroutine carries out long requests, now job
 	job     rdmap.Job
 	closing bool        // the program has closed the queue pair
 	barring bool        // all that it had posted is done; only the barrier of Shutdown may be under way

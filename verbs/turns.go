@@ -41,7 +41,7 @@ const runs = 4
 // sendAway sends what there is, without waiting for the network. The caller has the turn, and gives it away.
 func (q *QueuePair) sendAway() {
 	if q.conn.Blocks() {
-		go q.send()
+		go q.sends()
 		return
 	}
 	for range runs {
@@ -57,7 +57,7 @@ func (q *QueuePair) sendAway() {
 			return
 		}
 	}
-	go q.send()
+	go q.sends()
 }
 
 // send sends until nothing is left, and gives the turn away.
