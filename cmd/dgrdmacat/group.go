@@ -54,6 +54,15 @@ func find(args []string) (*command, []string, error) {
 	return nil, nil, badUsage("no command %q%s \"dgrdmacat\" lists its commands", name, didYouMean(closest(name, commandNames())))
 }
 
+// groupExamples show a newcomer a group's commands.
+var groupExamples = map[string]string{
+	"nfs": `  dgrdmacat nfs demo                             begin here: it needs nothing else
+  dgrdmacat nfs serve DIR                        prints how Linux mounts DIR, until ^C
+  dgrdmacat nfs ls rdma:HOST                     what HOST exports
+  dgrdmacat nfs get rdma:HOST/export/dir/file    over RDMA; tcp:HOST/... is over TCP
+`,
+}
+
 // groupUsage lists the commands of a group.
 func groupUsage(w io.Writer, group string) error {
 	var b strings.Builder
@@ -63,6 +72,7 @@ func groupUsage(w io.Writer, group string) error {
 			fmt.Fprintf(&b, "  %-10s  %s\n", second, c.summary)
 		}
 	}
+	fmt.Fprintf(&b, "\n%s", groupExamples[group])
 	_, err := io.WriteString(w, b.String())
 	return err
 }

@@ -246,7 +246,7 @@ func (s *nfsServerAt) explain(ctx context.Context, what string, err error) error
 // unreachedRPC says why a server does not answer, and what a user may do, or "" if it is not that what an error says.
 func unreachedRPC(err error, wait time.Duration, transport, server string) string {
 	switch {
-	case errors.Is(err, rpc.ErrNoReply), errors.Is(err, context.DeadlineExceeded):
+	case errors.Is(err, rpc.ErrNoReply), unanswered(err), errors.Is(err, syscall.ETIMEDOUT):
 		return fmt.Sprintf("the server has not answered for %v (--wait); is it up, is that its port for %s, and do routes and firewalls let TCP through?", wait, transport)
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return fmt.Sprintf("nothing listens at that port: connection refused; is %s started there, and is the port right?", server)

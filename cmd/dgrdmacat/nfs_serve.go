@@ -17,6 +17,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/dgrdma/dgrdma/inspect/text"
 	"github.com/dgrdma/dgrdma/internal/refused"
 	"github.com/dgrdma/dgrdma/nfs3"
 	"github.com/dgrdma/dgrdma/rpc"
@@ -189,14 +190,14 @@ func (s *nfsServer) introduce(w io.Writer, at tcpAddress, tcpPort, others string
 	if s.readOnly {
 		what = "for reading"
 	}
-	fmt.Fprintf(w, "serving %s as %s %s on rdma:%s and tcp:%s\n%s", s.dir, s.export, what,
+	fmt.Fprintf(w, "serving %s as %s %s on rdma:%s and tcp:%s\n%s", text.Plain(s.dir), text.Plain(s.export), what,
 		net.JoinHostPort(at.host, at.port), net.JoinHostPort(at.host, tcpPort), others)
 	six, host := "", at.host
 	if strings.Contains(host, ":") {
 		six, host = "6", "["+host+"]"
 	}
 	mount := func(transport, port string) string {
-		return fmt.Sprintf("mount -t nfs -o vers=3,%s,port=%s,nolock,mountproto=tcp%s,mountport=%s %s:%s /mnt", transport, port, six, tcpPort, host, s.export)
+		return fmt.Sprintf("mount -t nfs -o vers=3,%s,port=%s,nolock,mountproto=tcp%s,mountport=%s %s /mnt", transport, port, six, tcpPort, text.Plain(inShell(host+":"+s.export)))
 	}
 	overRDMA := "rdma"
 	if six != "" {
@@ -209,6 +210,15 @@ func (s *nfsServer) introduce(w io.Writer, at tcpAddress, tcpPort, others string
 	case s.squash != "all":
 		fmt.Fprintf(w, "a caller that reaches these ports may claim to be any user%s\n", map[bool]string{true: " but root"}[s.squash == "root"])
 	}
+}
+
+// inShell is a word as a shell takes it.
+func inShell(word string) string {
+	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+.,:/@%[]"
+	if strings.Trim(word, plain) == "" {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
 // run serves until ctx ends, and then answers calls in work.

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/dgrdma/dgrdma/nfs3"
@@ -160,5 +161,63 @@ func TestNFSMistakes(t *testing.T) {
 		if code, out, stderr := runFor(t, t.Context(), strings.Fields(args)...); code != exitOK || !strings.Contains(out, says) {
 			t.Errorf("%s: code %d, %s%s", args, code, out, stderr)
 		}
+	}
+}
+
+// TestNFSServeUnreadable checks that a directory that the server may enter and not list is refused at the start: each client would fail.
+func TestNFSServeUnreadable(t *testing.T) {
+	t.Parallel()
+	dir, err := os.MkdirTemp("", "nfs") // t.TempDir is within a directory that others may not enter
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	p := asProcess(t, "nfs", "serve", "--listen", "127.0.0.1", "--port", "0", "--tcp-port", "0", dir)
+	if os.Chmod(dir, 0o311); os.Geteuid() == 0 {
+		p.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+	}
+	p.start()
+	if code := p.code(); code != exitError || p.err.String() != "dgrdmacat nfs serve: open "+dir+": permission denied\n" {
+		t.Errorf("code %d: %s", code, &p.err)
+	}
+}
+
+// TestNFSServeLines checks the lines that mount what is served: at addresses of both versions, with a zone, at other ports, and with a path
+// that a shell would take apart; and that an address of several is named, with the others.
+func TestNFSServeLines(t *testing.T) {
+	for _, c := range []struct {
+		host, export, want string
+	}{
+		{"10.0.0.1", "/export", "over RDMA: mount -t nfs -o vers=3,rdma,port=7,nolock,mountproto=tcp,mountport=8 10.0.0.1:/export /mnt\n" +
+			"over TCP:  mount -t nfs -o vers=3,proto=tcp,port=8,nolock,mountproto=tcp,mountport=8 10.0.0.1:/export /mnt\n"},
+		{"2001:db8::1", "/", "over RDMA: mount -t nfs -o vers=3,proto=rdma6,port=7,nolock,mountproto=tcp6,mountport=8 [2001:db8::1]:/ /mnt\n" +
+			"over TCP:  mount -t nfs -o vers=3,proto=tcp6,port=8,nolock,mountproto=tcp6,mountport=8 [2001:db8::1]:/ /mnt\n"},
+		{"fe80::1%eth0", "/my data/it's", `mountport=8 '[fe80::1%eth0]:/my data/it'\''s' /mnt` + "\n"},
+	} {
+		s := &nfsServer{nfsServeOptions: &nfsServeOptions{export: c.export, squash: "root"}, dir: "a\x1bb"}
+		var b strings.Builder
+		s.introduce(&b, tcpAddress{c.host, "7"}, "8", "that is elsewhere\n")
+		at := net.JoinHostPort(c.host, "")
+		first := `serving a\x1bb as ` + c.export + " for reading and writing on rdma:" + at + "7 and tcp:" + at + "8\nthat is elsewhere\n"
+		if got := b.String(); !strings.HasPrefix(got, first) || !strings.Contains(got, c.want) {
+			t.Errorf("%s", got)
+		}
+	}
+	l, err := net.Listen("tcp", "[::1]:0")
+	if err != nil {
+		t.Skip(err)
+	}
+	l.Close()
+	p := asProcess(t, "nfs", "serve", "--listen", "[::1]", "--port", "0", "--tcp-port", "0", t.TempDir())
+	rdma, tcp := startsNFS(t, p)
+	for _, at := range []string{rdma, tcp} {
+		if code, out, stderr := runFor(t, patient(t), "nfs", "ls", at+"/export"); code != exitOK || out != "" {
+			t.Errorf("%s: code %d, %s%s", at, code, out, stderr)
+		}
+	}
+	everywhere := asProcess(t, "nfs", "serve", "--port", "0", "--tcp-port", "0", t.TempDir())
+	startsNFS(t, everywhere)
+	if !strings.Contains(everywhere.err.String(), "that is at every address of this machine") {
+		t.Error(&everywhere.err)
 	}
 }
