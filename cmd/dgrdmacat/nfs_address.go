@@ -77,6 +77,11 @@ const needNFS = "need rdma:HOST/PATH or tcp:HOST/PATH, as in rdma:10.0.0.2/expor
 
 func (a nfsAddress) String() string { return a.rpcAddress.String() + a.path }
 
+// noDirectory is the error of an address that ends with a slash, where a file is.
+func (a nfsAddress) noDirectory() error {
+	return fmt.Errorf("%v is not a directory: leave out the / at its end", a)
+}
+
 // parseNFS reads the address of a file or a directory.
 func parseNFS(s string) (a nfsAddress, err error) {
 	server, rest := s, ""

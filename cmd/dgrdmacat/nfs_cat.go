@@ -37,6 +37,9 @@ func (f *nfsFlags) cat(ctx context.Context, at nfsAddress, w io.Writer) error {
 		return err
 	}
 	defer from.close()
+	if info, err := from.Stat(from.name); at.slash && err == nil && !info.IsDir() {
+		return at.noDirectory()
+	}
 	file, err := from.OpenFile(from.name)
 	if err != nil {
 		return from.explain(ctx, at.String(), err)

@@ -260,7 +260,7 @@ func (s *nfsServerAt) permission(status nfs3.Status) string {
 	text := fmt.Sprintf("%v for user %d", status, uid)
 	switch {
 	case uid == 0:
-		return text + "; most servers take root for a user without rights (root_squash): run it as another user"
+		return text + "; most servers take root for a user without rights: run it as another user, or serve with no_root_squash (nfs serve: --squash none)"
 	case s.at.transport == "tcp":
 		return text + "; if the server is Linux's: has the export the option insecure, which calls from ports above 1023 need?"
 	}

@@ -109,7 +109,7 @@ func TestNFSLsPermission(t *testing.T) {
 		says := "/private: permission denied for user "
 		switch {
 		case os.Geteuid() == 0:
-			says += "0; most servers take root for a user without rights (root_squash): run it as another user\n"
+			says += "0; most servers take root for a user without rights: run it as another user, or serve with no_root_squash (nfs serve: --squash none)\n"
 		case strings.HasPrefix(at, "tcp:"):
 			says = "; if the server is Linux's: has the export the option insecure, which calls from ports above 1023 need?\n"
 		}

@@ -23,9 +23,10 @@ var nfsPutCommand = command{
 	name: "nfs put", summary: "copy a file of this machine to a server of NFS", args: "FILE ADDRESS",
 	about: `Copies FILE, or with - standard input, to a server of NFS version 3: to ADDRESS, or under its own
 name into that directory. The server has it under another name (.dgrdma-*.part) until all of it
-is on the server's disk (COMMIT); then it gets its own. What the server loses before, because it
-is started again, is written again. With -r it copies a directory; each file of it is whole, and
-after a failure some are missing.
+is on the server's disk (COMMIT); then it gets its own. What a server loses before, because it is
+started again, is written again, if it knows its files by the same handles then, as Linux's
+does and nfs serve does not. With -r it copies a directory; each file of it is whole, and after a
+failure some are missing.
 
   dgrdmacat nfs put file rdma:10.0.0.2/export
   tar c . | dgrdmacat nfs put - tcp:10.0.0.2/export/backup.tar
@@ -77,6 +78,8 @@ func (c *nfsCopy) put(file string) error {
 			base = filepath.Base(whole)
 		}
 		c.at.path, c.name = path.Join(c.at.path, base), path.Join(c.name, base)
+	case err == nil && c.at.slash:
+		return c.at.noDirectory()
 	case err == nil, errors.Is(err, fs.ErrNotExist) && !c.at.slash:
 	case c.at.slash && errors.Is(err, fs.ErrNotExist) && info != nil && info.IsDir():
 	default:
@@ -115,7 +118,7 @@ func (c *nfsCopy) putFile(in *input, name string, mode fs.FileMode) error {
 	part := path.Join(path.Dir(name), fmt.Sprintf(".dgrdma-%016x.part", rand.Uint64()))
 	to, err := c.CreateNew(part, mode)
 	if err != nil {
-		return c.explain(c.ctx, c.remote(part), err)
+		return c.explain(c.ctx, c.remote(name), err)
 	}
 	err = c.fill(to, in, name)
 	if err == nil {
@@ -166,7 +169,7 @@ func (c *nfsCopy) discard(part string) error {
 	if err == nil {
 		err = v.Remove(part)
 	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err != nil && nfs3.StatusOf(err) != nfs3.ErrNoEnt { // a stale handle says nothing of the file
 		return fmt.Errorf("%s is left there, and is not whole", c.remote(part))
 	}
 	return nil

@@ -56,6 +56,10 @@ func TestNFSPut(t *testing.T) {
 			t.Error(stderr)
 		}
 		wants("old", big, 0o640)
+		for _, args := range [][]string{{"put", "--force", file, dir + "/old/"}, {"get", dir + "/old/", t.TempDir()}, {"cat", dir + "/old/"}} {
+			r.wants(t, append([]string{"nfs"}, args...), exitError, "", dir+"/old is not a directory: leave out the / at its end\n")
+		}
+		wants("old", big, 0o640)
 		r.must(r.Symlink("old", base+"/link"))
 		r.wants(t, []string{"nfs", "put", "--force", file, dir + "/link"}, exitError, "", dir+"/link exists already, and is no file\n")
 		p := asProcess(t, "nfs", "put", "-", dir+"/piped")
@@ -66,7 +70,7 @@ func TestNFSPut(t *testing.T) {
 		wants("piped", big[:3<<20+1], 0o644)
 		r.wants(t, []string{"nfs", "put", "-", dir}, exitError, "", " is a directory: name a file in it\n")
 		r.wants(t, []string{"nfs", "put", file, dir + "/none/"}, exitError, "", dir+"/none: no such file or directory\n")
-		r.wants(t, []string{"nfs", "put", file, dir + "/none/x"}, exitError, "", ": no such file or directory\n")
+		r.wants(t, []string{"nfs", "put", file, dir + "/none/x"}, exitError, "", dir+"/none/x: no such file or directory\n")
 		r.wants(t, []string{"nfs", "put", file + "x", dir}, exitError, "", "filex: no such file or directory\n")
 		r.wants(t, []string{"nfs", "put", filepath.Dir(file), dir}, exitError, "", " is a directory: -r copies all that is in it\n")
 		r.wants(t, []string{"nfs", "put", dir, file}, exitUsage, "", "the address comes last: put "+file+" "+dir)
@@ -235,6 +239,31 @@ func TestNFSPutEnds(t *testing.T) {
 			})
 		}
 	}
+}
+
+// restarted is a server that is started again while it is written to: it knows no handle any more.
+type restarted struct{ nfs3.FS }
+
+func (restarted) Write(context.Context, *nfs3.Cred, nfs3.Handle, []byte, uint64, nfs3.Stable) (nfs3.Written, nfs3.WCC, error) {
+	return nfs3.Written{}, nfs3.WCC{}, nfs3.ErrStale
+}
+
+func (restarted) Remove(context.Context, *nfs3.Cred, nfs3.Handle, string) (nfs3.WCC, error) {
+	return nfs3.WCC{}, nfs3.ErrStale
+}
+
+// TestNFSPutSaysWhatItLeaves checks that the part of a file that stays at a server that was started again is named, over both transports.
+func TestNFSPutSaysWhatItLeaves(t *testing.T) {
+	t.Parallel()
+	r := serveNFS(t, restarted{nfs3.NewMemory(nil)}, nil)
+	file := filepath.Join(t.TempDir(), "file")
+	r.must(os.WriteFile(file, random(9, 5<<10), 0o600))
+	r.overBoth(func(t *testing.T, at string) {
+		code, _, stderr := runFor(t, patient(t), "nfs", "put", file, at+"/copy")
+		if code != exitError || !strings.Contains(stderr, "/.dgrdma-") || !strings.Contains(stderr, ".part is left there, and is not whole\n") {
+			t.Errorf("code %d, %s", code, stderr)
+		}
+	})
 }
 
 // TestNFSPutFails checks that a file that cannot be read or written leaves nothing at the server, over both transports.
