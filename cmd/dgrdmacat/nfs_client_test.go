@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -125,7 +124,11 @@ func TestNFSServerEnds(t *testing.T) {
 				if _, err := io.ReadFull(out, make([]byte, 1<<20)); err != nil {
 					t.Fatalf("%v: %s", err, &p.err)
 				}
-				server.Process.Signal(map[string]os.Signal{"stopped": syscall.SIGSTOP, "killed": syscall.SIGKILL, "interrupted": syscall.SIGSTOP}[how])
+				if how == "killed" {
+					server.Process.Kill()
+				} else {
+					server.stop(t)
+				}
 				began := time.Now()
 				if how == "interrupted" {
 					p.Process.Signal(os.Interrupt)

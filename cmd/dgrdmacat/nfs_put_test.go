@@ -215,9 +215,9 @@ func TestNFSPutEnds(t *testing.T) {
 				case "killed":
 					server.Process.Kill()
 				case "stopped":
-					server.Process.Signal(syscall.SIGSTOP)
+					server.stop(t)
 				default:
-					server.Process.Signal(syscall.SIGSTOP)
+					server.stop(t)
 					p.Process.Signal(os.Interrupt)
 					code, says = exitInterrupted, "dgrdmacat nfs put: interrupted\n"
 				}

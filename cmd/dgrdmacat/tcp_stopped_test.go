@@ -11,9 +11,7 @@ import (
 // stop stops a process, until the end of the test.
 func (p *process) stop(t *testing.T) {
 	t.Helper()
-	if err := p.Process.Signal(syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	stopProcess(t, p.Process)
 	t.Cleanup(func() { p.Process.Signal(syscall.SIGCONT) })
 }
 

@@ -102,9 +102,17 @@ func (p *catProcess) signal(s syscall.Signal) {
 // pause stops a process, and waits until none of its threads runs any more.
 func (p *catProcess) pause() {
 	p.t.Helper()
-	p.signal(syscall.SIGSTOP)
-	eventually(p.t, "the process stands still", func() bool {
-		threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", p.cmd.Process.Pid))
+	stopProcess(p.t, p.cmd.Process)
+}
+
+// stopProcess stops a process, and waits until none of its threads runs any more: until then it may still answer.
+func stopProcess(t *testing.T, p *os.Process) {
+	t.Helper()
+	if err := p.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the process stands still", func() bool {
+		threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", p.Pid))
 		for _, name := range threads {
 			// The state is behind the name, which is in parentheses.
 			b, err := os.ReadFile(name)
