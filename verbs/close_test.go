@@ -112,7 +112,7 @@ func TestCloseTakesNoTime(t *testing.T) {
 	t.Parallel()
 	const late = 40 * time.Millisecond // of an acknowledgment that has nothing to go with, at least
 	least := time.Hour
-	for range 20 {
+	for i := 0; i < 20 || least >= late && i < 500; i++ { // on a busy machine each may take longer
 		e := connect(t, nil, &verbs.Options{Posted: make([]verbs.Receive, 128)})
 		closed := make(chan error, 1)
 		for range 50 {
