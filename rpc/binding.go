@@ -82,7 +82,7 @@ func (b *Binding) call(ctx context.Context, procedure uint32, args xdr.Marshaler
 	}
 	call.out.inline, call.out.items = call.enc.Bytes(), call.enc.Items()
 	binary.BigEndian.PutUint32(call.out.inline[atProcedure:], procedure)
-	if messageLength(&call.out) >= markLast {
+	if uint64(messageLength(&call.out)) >= markLast {
 		return errors.New("the arguments are longer than any message")
 	}
 	err := c.do(ctx, call)

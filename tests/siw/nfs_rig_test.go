@@ -18,7 +18,7 @@ import (
 
 // How much is done. The usual numbers are for a first look: longer runs are in docs/testing.md.
 var (
-	manyFiles  = flag.Int("files", 200, "small files that are made, read, renamed and removed")
+	manyFiles  = flag.Int("files", 700, "small files that are made, read, renamed and removed")
 	operations = flag.Int("operations", 500, "what is done to one file as chance says")
 	idle       = flag.Bool("idle", false, "wait until Linux's client closes an idle connection")
 	most       = flag.Int("kills", 4, "connections of Linux's client that are killed, and servers that restart, in one test")
