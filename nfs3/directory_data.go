@@ -198,7 +198,7 @@ func timespec(how SetTime, t Time) unix.Timespec {
 	case ServerTime:
 		return unix.Timespec{Nsec: unix.UTIME_NOW}
 	case ClientTime:
-		return unix.Timespec{Sec: int64(t.Seconds), Nsec: int64(min(t.Nanoseconds, 999_999_999))}
+		return unix.NsecToTimespec(int64(t.Seconds)*1e9 + int64(min(t.Nanoseconds, 999_999_999)))
 	}
 	return unix.Timespec{Nsec: unix.UTIME_OMIT}
 }
