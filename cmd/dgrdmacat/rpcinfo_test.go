@@ -58,7 +58,7 @@ func TestRPCInfo(t *testing.T) {
 			code, out, stderr := runFor(t, patient(t), append([]string{"rpcinfo"}, args...)...)
 			terms := ""
 			if strings.HasPrefix(at, "rdma:") {
-				terms = " by RPC-over-RDMA version 2, with 64 credits, and inline up to 4096 bytes of a call and 4096 of a reply"
+				terms = " by RPC-over-RDMA version 2, with 64 credits, and inline up to 8192 bytes of a call and 8192 of a reply"
 			}
 			want := regexp.MustCompile(`^(nfs \(100003\)|mountd \(100005\)) version 3 answers at ` + regexp.QuoteMeta(at) + ` in \d+ us` + terms + "\n$")
 			if code != exitOK || stderr != "" || !want.MatchString(out) {

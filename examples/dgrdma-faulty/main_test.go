@@ -58,7 +58,7 @@ func TestFaults(t *testing.T) {
 			b := c.Bind(program, rpc.None)
 			for i := range 4 {
 				var got item
-				err := b.Call(t.Context(), 1, nil, &got, &rpc.CallOptions{Into: make([]byte, 2*dataLength)})
+				err := b.Call(t.Context(), 1, nil, &got, &rpc.CallOptions{Into: make([]byte, 64<<10)})
 				switch {
 				case i < 3 || x.err == nil:
 					if err != nil || !bytes.Equal(got, data()) {

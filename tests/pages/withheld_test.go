@@ -51,7 +51,7 @@ var withheld = map[string]string{
 	"go run ./tests/fuzz -for 1h -j 2 ./rdmap ./rdmap/mpa":                                                                    takesMinutes,
 	"go run ./tests/fuzz -for 10m -only FuzzParse":                                                                            takesMinutes,
 	"go test ./frame -run '^$' -fuzz FuzzParse":                                                                               takesMinutes,
-	".ci/vulnerabilities . tests/quic":                                                                                        theGate,
+	".ci/vulnerabilities . tests/quic examples/gonfs":                                                                         theGate,
 	"go run ./tests/soak -for 2h -wire udp":                                                                                   takesMinutes,
 	"go run ./tests/soak -wire ether -seed 4711 -rounds 1":                                                                    takesMinutes,
 	"go run ./tests/crash -wire udp -load links -sealed -for 10m":                                                             takesMinutes,
