@@ -86,8 +86,8 @@ func TestSealedLateSecond(t *testing.T) {
 		time.Sleep(time.Minute)
 		p.a.Close()
 		p.a = p.open(addrA, &Config{ID: 1, Memory: p.memA, Keys: ringOf(1), OnEvent: p.note})
+		p.toA.Reset(0) // before the other side connects, or it ends what that has begun
 		p.toB = p.connect(p.a, Peer{ID: 2, Addr: addrB, Size: 1 << 20})
-		p.toA.Reset(0)
 		if err := p.toB.Write(t.Context(), write(64, []byte("the second life"), 0, 1)); err != nil {
 			t.Fatal(err)
 		}
