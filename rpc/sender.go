@@ -56,6 +56,7 @@ type sender struct {
 	active bool        // a goroutine is in flush
 	change sync.Cond   // a write has ended
 	err    error       // why nothing more is written
+	stuck  stuck
 
 	// Of the goroutine in flush.
 	copies []byte
@@ -224,11 +225,11 @@ func (s *sender) withdraw(m *outgoing) bool {
 		m.state = unsent
 	}
 	if m.state == writing && len(m.items) > 0 {
-		stop := s.closeIfStuck()
+		s.watch()
 		for m.state == writing {
 			s.change.Wait()
 		}
-		stop()
+		s.unwatch()
 	}
 	return m.state != writing
 }

@@ -35,37 +35,64 @@ func (s *sender) taken() (t taken) {
 	return t
 }
 
-// patience is for how long a peer may take nothing of a write that withdraw waits for, before withdraw closes the connection. It is
-// arbitrary.
-const patience = time.Second
+const (
+	// patience is for how long a peer may take nothing of a write that withdraw waits for, before the connection is closed. It is
+	// arbitrary.
+	patience = time.Second
+	// looks is how often the sender looks within patience whether the peer takes something. Each look is due when the one before has been: a
+	// process that gets no processor for longer than patience finds that it has looked once.
+	looks = 4
+	// firstLook is when it looks for the first time. Nearly all writes that withdraw waits for have ended by then: the reply
+	// was faster than the goroutine that wrote the call.
+	firstLook = 10 * time.Millisecond
+)
 
-// looks is how often withdraw looks within patience whether the peer takes something. Each look is due when the one before has been: a process
-// that gets no processor for longer than patience finds that it has looked once.
-const looks = 4
+// stuck finds out whether the peer takes something, as long as calls of withdraw wait for that. It is guarded by sender.mu.
+type stuck struct {
+	waits int         // calls of withdraw
+	timer *time.Timer // nil before the first one
+	last  taken       // by the last look
+	same  int         // how many looks in a row have found the same; -1: there was no look
+}
 
-// closeIfStuck closes the connection if the peer takes nothing for as long as patience, until stop is called. Both are called with mu.
-func (s *sender) closeIfStuck() (stop func()) {
-	over, last, same := false, s.taken(), 0
-	var timer *time.Timer // guarded by mu, as over
-	timer = time.AfterFunc(patience/looks, func() {
-		now := s.taken()
-		if now == last {
-			same++
-		} else {
-			last, same = now, 0
-		}
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		switch {
-		case over:
-		case same == looks:
-			abort(s.to)
-		default:
-			timer.Reset(patience / looks)
-		}
-	})
-	return func() {
-		over = true
-		timer.Stop()
+// watch begins to look whether the peer takes something. It is called with mu.
+func (s *sender) watch() {
+	w := &s.stuck
+	if w.waits++; w.waits > 1 {
+		return
 	}
+	w.same = -1
+	if w.timer == nil {
+		w.timer = time.AfterFunc(firstLook, s.look)
+	} else {
+		w.timer.Reset(firstLook)
+	}
+}
+
+// unwatch ends what watch began. It is called with mu.
+func (s *sender) unwatch() {
+	if s.stuck.waits--; s.stuck.waits == 0 {
+		s.stuck.timer.Stop()
+	}
+}
+
+// look closes the connection if the peer has taken nothing for as long as patience.
+func (s *sender) look() {
+	now := s.taken()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	w := &s.stuck
+	switch {
+	case w.waits == 0:
+		return
+	case w.same < 0 || now != w.last:
+		w.last, w.same = now, 0
+	default:
+		w.same++
+	}
+	if w.same == looks {
+		abort(s.to)
+		return
+	}
+	w.timer.Reset((patience - firstLook) / looks)
 }

@@ -4,8 +4,12 @@ import (
 	"context"
 	"errors"
 	"net"
+	"runtime"
 	"testing"
 	"time"
+
+	"github.com/dgrdma/dgrdma/tests/fixture"
+	"github.com/dgrdma/dgrdma/xdr"
 )
 
 // slowTCP returns the two ends of a connection over TCP that has little room for what its peer has not taken.
@@ -81,6 +85,39 @@ func TestCancelDuringStuckWrite(t *testing.T) {
 	cancel()
 	if err := <-ended; !errors.Is(err, context.Canceled) {
 		t.Error(err)
+	}
+}
+
+// TestWithdrawTakesNoMemory checks that withdraw takes none where it waits for a write, as it does after many calls on a busy machine: the reply
+// is faster than the goroutine that wrote the call.
+func TestWithdrawTakesNoMemory(t *testing.T) {
+	if fixture.Race {
+		t.Skip("the race detector takes memory")
+	}
+	here, _ := slowTCP(t)
+	var s sender
+	s.init(here)
+	m := &outgoing{items: []xdr.Item{{}}}
+	ended := make(chan bool)
+	withdraw := func() { ended <- s.withdraw(m) }
+	wait := func() {
+		m.state = writing
+		go withdraw()
+		for waits := 0; waits == 0; {
+			runtime.Gosched()
+			s.mu.Lock()
+			waits = s.stuck.waits
+			s.mu.Unlock()
+		}
+		s.mu.Lock()
+		m.state = written
+		s.change.Broadcast()
+		s.mu.Unlock()
+		<-ended
+	}
+	wait()
+	if n := testing.AllocsPerRun(100, wait); n > 0 {
+		t.Errorf("%v allocations", n)
 	}
 }
 
