@@ -1,20 +1,17 @@
 package nfs3_test
 
 import (
-	"runtime"
 	"testing"
 
 	"github.com/dgrdma/dgrdma/nfs3"
 	"github.com/dgrdma/dgrdma/tests/fixture"
 )
 
-// TestAllocations checks that client and server together take memory at most six times for a READ or WRITE over RDMA, however long it is.
-// Over TCP garbage collections empty the pools of long buffers during the calls, and it varies.
+// TestAllocations checks that client and server together take memory at most six times for a READ or WRITE, however long it is.
 func TestAllocations(t *testing.T) {
 	if fixture.Race {
 		t.Skip("the race detector takes memory, and gives back less")
 	}
-	most := map[string]uint64{"rdma": 6, "tcp": 24}
 	for transport, serve := range map[string]func(testing.TB, nfs3.FS, *nfs3.ServerOptions) string{"tcp": serve, "rdma": serveRDMA} {
 		m := nfs3.NewMemory(nil)
 		root, _ := m.Root(t.Context())
@@ -40,16 +37,7 @@ func TestAllocations(t *testing.T) {
 					}
 				},
 			} {
-				const calls = 300
-				var before, after runtime.MemStats
-				for i := range 2 * calls {
-					if i == calls { // receives and tables have their length
-						runtime.ReadMemStats(&before)
-					}
-					call()
-				}
-				runtime.ReadMemStats(&after)
-				if n := (after.Mallocs - before.Mallocs) / calls; n > most[transport] {
+				if n := fixture.Allocations(150, call); n > 6 {
 					t.Errorf("%s, %s of %d octets: %v allocations", transport, name, size, n)
 				}
 			}

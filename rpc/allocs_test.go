@@ -3,7 +3,6 @@ package rpc
 import (
 	"bytes"
 	"context"
-	"runtime"
 	"testing"
 
 	"github.com/dgrdma/dgrdma/tests/fixture"
@@ -24,33 +23,22 @@ func TestAllocations(t *testing.T) {
 		}
 		_, address := serve(t, &service{}, nil)
 		p := dial(t, address, nil).Bind(testProgram, None)
-		if n := allocations(t, 2000, func() error { return p.Call(ctx, 0, nil, nil, nil) }); n > 0 {
+		must := func(err error) {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if n := fixture.Allocations(1000, func() { must(p.Call(ctx, 0, nil, nil, nil)) }); n > 0 {
 			t.Errorf("%s, NULL: %v allocations", transport, n)
 		}
 		for size, most := range most {
 			for _, direct := range []bool{false, true} {
 				args, results, o := data{b: bytes.Repeat([]byte("x"), size)}, data{}, CallOptions{Into: make([]byte, size), Direct: direct}
-				n := allocations(t, 300, func() error { return p.Call(ctx, procEcho, &args, &results, &o) })
+				n := fixture.Allocations(150, func() { must(p.Call(ctx, procEcho, &args, &results, &o)) })
 				if n > most {
 					t.Errorf("%s, %d octets, direct %v: %v allocations", transport, size, direct, n)
 				}
 			}
 		}
 	}
-}
-
-// allocations returns how often memory is taken for a call, on average, when receives and tables have their length. It does not change
-// the number of processors, as testing.AllocsPerRun does: then all pools are empty.
-func allocations(t *testing.T, calls int, call func() error) uint64 {
-	var before, after runtime.MemStats
-	for i := range 2 * calls {
-		if i == calls {
-			runtime.ReadMemStats(&before)
-		}
-		if err := call(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	runtime.ReadMemStats(&after)
-	return (after.Mallocs - before.Mallocs) / uint64(calls)
 }
