@@ -3,16 +3,16 @@ package ack
 import (
 	"math"
 	"time"
+
+	"github.com/dgrdma/dgrdma/frame"
 )
 
 const (
-	// copiesTold is how many copies of a frame an echo tells apart: of later ones all say that they are this one.
-	copiesTold = 7
 	// answersKept is of how many frames that were sent again the times are kept when they have been acknowledged: a copy that
 	// arrives then tells how late it was. Arbitrary.
 	answersKept = 64
 	// noDelay is the least delay of an echo by which nothing can be measured: the frame format tells no longer ones.
-	noDelay = 65535 * time.Microsecond
+	noDelay = frame.LongestDelay * time.Microsecond
 )
 
 // FlightConfig says what the peer of a session can take.
@@ -75,7 +75,7 @@ type flightFrame struct {
 }
 
 // told returns the copy number of the last transmission.
-func (s *flightFrame) told() uint8 { return min(s.copies, copiesTold) }
+func (s *flightFrame) told() uint8 { return min(s.copies, frame.MostCopies) }
 
 // Init begins a session. Memory of the one before is kept.
 func (f *Flight) Init(now Instant, cfg FlightConfig, ctl Controller) {
@@ -163,8 +163,8 @@ func (f *Flight) Resend(now Instant, id uint32) (copied uint8) {
 
 // Acknowledgement is what a frame of the peer acknowledges.
 type Acknowledgement struct {
-	UpTo  uint32
-	Spans []Span // after UpTo, ascending, none touching another
+	UpTo   uint32
+	Ranges []frame.Range // after UpTo, ascending, none touching another
 	// Echo is of an acknowledgement frame. HasEcho is false of one that rides on data.
 	Echo    Echo
 	HasEcho bool
@@ -177,7 +177,7 @@ func (f *Flight) AppendAcked(dst []uint32, now Instant, a *Acknowledgement) (ack
 	if !f.used(a.UpTo) {
 		return dst, false
 	}
-	for _, s := range a.Spans {
+	for _, s := range a.Ranges {
 		if s.Count <= 0 || s.Count > WindowSize || !f.used(s.First) || !f.used(s.First+uint32(s.Count-1)) {
 			return dst, false
 		}
@@ -208,7 +208,7 @@ func (f *Flight) AppendAcked(dst []uint32, now Instant, a *Acknowledgement) (ack
 	for id := f.oldest; id != f.next && int32(id-a.UpTo) <= 0; id++ {
 		settle(id)
 	}
-	for _, s := range a.Spans {
+	for _, s := range a.Ranges {
 		id, end := s.First, s.First+uint32(s.Count)
 		if int32(f.oldest-id) > 0 {
 			id = f.oldest
@@ -253,7 +253,7 @@ func (f *Flight) echo(now Instant, e *Echo) {
 	}
 	measured := e.Delay < noDelay
 	arrived := now.Add(-e.Delay)
-	exact := s.copies < copiesTold // of that many the last ones all have the same number
+	exact := s.copies < frame.MostCopies // MostCopies stands for all later ones as well
 	switch {
 	case e.Copy > s.told():
 		return // it never left

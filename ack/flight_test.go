@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/dgrdma/dgrdma/frame"
 )
 
 // flightWorld is a sender of one session, a network, and a receiver, in virtual time.
@@ -92,7 +94,7 @@ func (w *flightWorld) receive(id uint32, copied uint8) {
 
 func (w *flightWorld) acknowledge() {
 	w.acks = false
-	a := Acknowledgement{UpTo: w.w.UpTo(), Spans: w.w.AppendSpans(nil), Echo: w.w.Echo(w.now), HasEcho: true}
+	a := Acknowledgement{UpTo: w.w.UpTo(), Ranges: w.w.AppendRanges(nil), Echo: w.w.Echo(w.now), HasEcho: true}
 	if w.ackLost() {
 		return
 	}
@@ -264,9 +266,9 @@ func TestFlightRefuses(t *testing.T) {
 		"beyond":         {UpTo: 14},
 		"far beyond":     {UpTo: 10 + 1<<31},
 		"before":         {UpTo: 9},
-		"a span beyond":  {UpTo: 11, Spans: []Span{{13, 2}}},
-		"a long span":    {UpTo: 11, Spans: []Span{{13, 1 << 20}}},
-		"an empty span":  {UpTo: 11, Spans: []Span{{13, 0}}},
+		"a span beyond":  {UpTo: 11, Ranges: []frame.Range{{First: 13, Count: 2}}},
+		"a long span":    {UpTo: 11, Ranges: []frame.Range{{First: 13, Count: 1 << 20}}},
+		"an empty span":  {UpTo: 11, Ranges: []frame.Range{{First: 13, Count: 0}}},
 		"an echo beyond": {UpTo: 11, HasEcho: true, Echo: Echo{ID: 14}},
 	} {
 		w := newFlightWorld(t, 1, 10, 100)
@@ -288,15 +290,15 @@ func TestFlightOldAcknowledgements(t *testing.T) {
 	for range 6 {
 		w.f.Track(0, 100)
 	}
-	old := Acknowledgement{UpTo: 1, Spans: []Span{{3, 1}}}
+	old := Acknowledgement{UpTo: 1, Ranges: []frame.Range{{First: 3, Count: 1}}}
 	for i, c := range []struct {
 		a    Acknowledgement
 		want []uint32
 	}{
-		{Acknowledgement{UpTo: 0, Spans: []Span{{2, 1}, {5, 1}}}, []uint32{2, 5}},
+		{Acknowledgement{UpTo: 0, Ranges: []frame.Range{{First: 2, Count: 1}, {First: 5, Count: 1}}}, []uint32{2, 5}},
 		{old, []uint32{1, 3}},
 		{old, nil},
-		{Acknowledgement{UpTo: 0, Spans: []Span{{2, 1}, {5, 1}}}, nil},
+		{Acknowledgement{UpTo: 0, Ranges: []frame.Range{{First: 2, Count: 1}, {First: 5, Count: 1}}}, nil},
 		{Acknowledgement{UpTo: 6}, []uint32{4, 6}},
 		{old, nil},
 		{Acknowledgement{UpTo: 0}, nil},
@@ -383,7 +385,7 @@ func FuzzFlight(f *testing.F) {
 				a := Acknowledgement{UpTo: w.f.oldest + at(i+1)%8 - 3, HasEcho: at(i)%4 == 3, Echo: Echo{ID: w.f.oldest + at(i+2)%80, Copy: uint8(at(i+3) % 8), Again: at(i+3) > 127,
 					Delay: time.Duration(at(i+2)) * 100 * time.Microsecond}}
 				for n := range at(i+2) % 4 {
-					a.Spans = append(a.Spans, Span{a.UpTo + 2 + 10*n + at(i+3)%8, int(at(i+4) % 9)})
+					a.Ranges = append(a.Ranges, frame.Range{First: a.UpTo + 2 + 10*n + at(i+3)%8, Count: int(at(i+4) % 9)})
 				}
 				before := w.f.InFlight()
 				ids, ok := w.f.AppendAcked(nil, w.now, &a)
@@ -401,7 +403,7 @@ func FuzzFlight(f *testing.F) {
 func TestFlightNeedsNoMemory(t *testing.T) {
 	w := newFlightWorld(t, 1, 0, 64)
 	ids := make([]uint32, 0, 64)
-	spans := make([]Span, 1)
+	ranges := make([]frame.Range, 1)
 	cycle := func() {
 		w.now = w.now.Add(time.Second)
 		first := w.f.Next()
@@ -409,8 +411,8 @@ func TestFlightNeedsNoMemory(t *testing.T) {
 			w.f.Track(w.now, 1000)
 		}
 		w.now = w.now.Add(time.Millisecond)
-		spans[0] = Span{first + 8, 56}
-		ids, _ = w.f.AppendAcked(ids[:0], w.now, &Acknowledgement{UpTo: first + 6, Spans: spans, Echo: Echo{ID: first + 63}, HasEcho: true})
+		ranges[0] = frame.Range{First: first + 8, Count: 56}
+		ids, _ = w.f.AppendAcked(ids[:0], w.now, &Acknowledgement{UpTo: first + 6, Ranges: ranges, Echo: Echo{ID: first + 63}, HasEcho: true})
 		w.f.EndBatch(w.now)
 		w.now = w.now.Add(time.Millisecond)
 		w.f.Expire(w.now, w.now)

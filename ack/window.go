@@ -10,12 +10,6 @@ import (
 // WindowSize is how far after the cumulative acknowledgement a frame of a session may be.
 const WindowSize = 1 << 14
 
-// Span is a run of ids of a session: Count ids from First on.
-type Span struct {
-	First uint32
-	Count int
-}
-
 // Place says what the id of a session's frame says about its frame.
 type Place uint8
 
@@ -34,9 +28,8 @@ type Window struct {
 	n     int    // bits in ahead
 	top   uint32 // the highest id in it
 
-	last     uint32 // the id of the frame that arrived last
-	copied   uint8  // its copy number
-	again    bool   // it had arrived before
+	// last is the frame that arrived last, at lastAt, without its Delay. Before the first frame it is the epoch.
+	last     Echo
 	lastAt   Instant
 	hasFrame bool
 }
@@ -47,7 +40,7 @@ func (w *Window) Begin(epoch uint32) {
 	if w.n > 0 {
 		clear(ahead[:])
 	}
-	*w = Window{upTo: epoch, last: epoch, ahead: ahead}
+	*w = Window{upTo: epoch, last: Echo{ID: epoch}, ahead: ahead}
 }
 
 // UpTo returns the cumulative acknowledgement.
@@ -68,7 +61,7 @@ func (w *Window) Place(id uint32) Place {
 
 // Arrive notes a frame that is Fresh, and has been applied.
 func (w *Window) Arrive(now Instant, id uint32, copied uint8) {
-	w.last, w.copied, w.again, w.lastAt, w.hasFrame = id, copied, false, now, true
+	w.note(now, Echo{ID: id, Copy: copied})
 	if w.n == 0 && id == w.upTo+1 {
 		w.upTo = id
 		return
@@ -88,8 +81,10 @@ func (w *Window) Arrive(now Instant, id uint32, copied uint8) {
 
 // ArriveAgain notes a frame that is Copied.
 func (w *Window) ArriveAgain(now Instant, id uint32, copied uint8) {
-	w.last, w.copied, w.again, w.lastAt, w.hasFrame = id, copied, true, now, true
+	w.note(now, Echo{ID: id, Copy: copied, Again: true})
 }
+
+func (w *Window) note(now Instant, e Echo) { w.last, w.lastAt, w.hasFrame = e, now, true }
 
 // advance moves the cumulative acknowledgement over what has arrived, a word at a time.
 func (w *Window) advance() {
@@ -114,9 +109,9 @@ func (w *Window) Trim() {
 	}
 }
 
-// AppendSpans appends the runs of ids after the cumulative acknowledgement, ascending: of more than frame.MostRanges the lowest, and
+// AppendRanges appends the runs of ids after the cumulative acknowledgement, ascending: of more than frame.MostRanges the lowest, and
 // the highest.
-func (w *Window) AppendSpans(dst []Span) []Span {
+func (w *Window) AppendRanges(dst []frame.Range) []frame.Range {
 	if w.n == 0 {
 		return dst
 	}
@@ -132,9 +127,9 @@ func (w *Window) AppendSpans(dst []Span) []Span {
 			for first-1 != end && w.has(first-1) {
 				first--
 			}
-			return append(dst, Span{first, int(w.top-first) + 1})
+			return append(dst, frame.Range{First: first, Count: int(w.top-first) + 1})
 		}
-		dst = append(dst, Span{id, n})
+		dst = append(dst, frame.Range{First: id, Count: n})
 		if left > 0 {
 			id = w.find(end, true)
 		}
@@ -169,8 +164,9 @@ type Echo struct {
 // Echo returns what to tell at that time. Before the first frame it has the id before the first one, and Delay is
 // an hour: nothing can be measured by it.
 func (w *Window) Echo(now Instant) Echo {
-	if !w.hasFrame {
-		return Echo{ID: w.last, Delay: time.Hour}
+	e := w.last
+	if e.Delay = time.Hour; w.hasFrame {
+		e.Delay = now.Sub(w.lastAt)
 	}
-	return Echo{w.last, w.copied, w.again, now.Sub(w.lastAt)}
+	return e
 }

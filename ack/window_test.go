@@ -23,7 +23,7 @@ func (o *oracle) upTo() uint32 {
 	return o.epoch + n
 }
 
-func (o *oracle) spans() (s []Span) {
+func (o *oracle) ranges() (s []frame.Range) {
 	var all []uint32
 	up := o.upTo() - o.epoch
 	for d := range o.got {
@@ -36,7 +36,7 @@ func (o *oracle) spans() (s []Span) {
 		if n := len(s); n > 0 && s[n-1].First+uint32(s[n-1].Count) == o.epoch+d {
 			s[n-1].Count++
 		} else {
-			s = append(s, Span{o.epoch + d, 1})
+			s = append(s, frame.Range{First: o.epoch + d, Count: 1})
 		}
 	}
 	if len(s) > frame.MostRanges {
@@ -51,8 +51,8 @@ func (o *oracle) compare(t *testing.T, w *Window) {
 	if w.UpTo() != o.upTo() {
 		t.Fatalf("up to %#x, want %#x", w.UpTo(), o.upTo())
 	}
-	if got, want := w.AppendSpans(nil), o.spans(); !slices.Equal(got, want) {
-		t.Fatalf("spans %v, want %v", got, want)
+	if got, want := w.AppendRanges(nil), o.ranges(); !slices.Equal(got, want) {
+		t.Fatalf("ranges %v, want %v", got, want)
 	}
 }
 
@@ -77,7 +77,7 @@ func (o *oracle) arrive(t *testing.T, w *Window, id uint32) {
 	}
 }
 
-// TestWindow checks a window beside a set, over the end of the ids, where frames are lost, reordered and repeated by chance.
+// TestWindow checks a window against a set, over the end of the ids, where frames are lost, reordered and repeated by chance.
 func TestWindow(t *testing.T) {
 	for _, epoch := range []uint32{0, 7, 0xFFFFFFFF, 0xFFFFFF00, 0x7FFFFFF0, 0xFFFFFFFF - WindowSize} {
 		for _, far := range []uint32{1, 3, 70, 700} {
@@ -117,7 +117,7 @@ func TestWindowIsExact(t *testing.T) {
 				t.Fatalf("epoch %#x, id %d: up to %#x", epoch, i, w.UpTo())
 			}
 		}
-		if w.UpTo() != epoch+WindowSize || w.n != 0 || len(w.AppendSpans(nil)) != 0 {
+		if w.UpTo() != epoch+WindowSize || w.n != 0 || len(w.AppendRanges(nil)) != 0 {
 			t.Errorf("epoch %#x: up to %#x, %d out of order", epoch, w.UpTo(), w.n)
 		}
 	}
@@ -133,8 +133,8 @@ func TestWindowOfManyRuns(t *testing.T) {
 		o.arrive(t, &w, 11+i)
 	}
 	o.compare(t, &w)
-	if s := w.AppendSpans(nil); len(s) != frame.MostRanges || s[frame.MostRanges-1] != (Span{10 + 398, 2}) {
-		t.Errorf("%d spans, the last is %v", len(s), s[len(s)-1])
+	if s := w.AppendRanges(nil); len(s) != frame.MostRanges || s[frame.MostRanges-1] != (frame.Range{First: 10 + 398, Count: 2}) {
+		t.Errorf("%d ranges, the last is %v", len(s), s[len(s)-1])
 	}
 }
 
@@ -169,10 +169,10 @@ func TestWindowMemory(t *testing.T) {
 	if n := testing.AllocsPerRun(10, func() { in(1000) }); n != 0 || w.ahead != nil {
 		t.Errorf("%v allocations in order", n)
 	}
-	spans := make([]Span, 0, frame.MostRanges)
+	ranges := make([]frame.Range, 0, frame.MostRanges)
 	swap := func() {
 		w.Arrive(0, id+2, 0)
-		spans = w.AppendSpans(spans[:0])
+		ranges = w.AppendRanges(ranges[:0])
 		w.Arrive(0, id+1, 0)
 		id += 2
 	}
@@ -185,7 +185,7 @@ func TestWindowMemory(t *testing.T) {
 		t.Fatal("it forgot a frame")
 	}
 	w.Begin(id) // with a frame out of order
-	if w.Place(id+2) != Fresh || len(w.AppendSpans(nil)) != 0 {
+	if w.Place(id+2) != Fresh || len(w.AppendRanges(nil)) != 0 {
 		t.Error("a session began with a frame of the one before")
 	}
 	if w.Trim(); w.ahead != nil {
@@ -193,7 +193,7 @@ func TestWindowMemory(t *testing.T) {
 	}
 }
 
-// FuzzWindow checks a window beside a set, with ids that the input chooses.
+// FuzzWindow checks a window against a set, with ids that the input chooses.
 func FuzzWindow(f *testing.F) {
 	f.Add(uint32(0), []byte{2, 0, 1, 0})
 	f.Add(uint32(0xFFFFFFFE), []byte{3, 0, 1, 0, 2, 0, 200, 3, 255, 63, 0, 64})
@@ -218,14 +218,14 @@ func BenchmarkWindow(b *testing.B) {
 		}
 	})
 	b.Run("one lost, 1000 after it, acknowledged", func(b *testing.B) {
-		spans := make([]Span, 0, frame.MostRanges)
+		ranges := make([]frame.Range, 0, frame.MostRanges)
 		var w Window
 		id := uint32(0)
 		for range b.N {
 			for i := uint32(2); i <= 1000; i++ {
 				w.Arrive(0, id+i, 0)
 			}
-			spans = w.AppendSpans(spans[:0])
+			ranges = w.AppendRanges(ranges[:0])
 			w.Arrive(0, id+1, 0)
 			id += 1000
 		}

@@ -110,8 +110,8 @@ func (f *SessionFrame) SessionAck() (a SessionAck, ok bool) {
 	}, true
 }
 
-// PutSessionAckFrame writes an ACK to b, and returns how long it is. Ranges are ascending, apart from each other, and begin behind h.Ack by more than one
-// and by less than 65536; there are at most [MostRanges].
+// PutSessionAckFrame writes an ACK to b, and returns how long it is. Ranges are ascending, and none touches another. They begin more than one
+// id after h.Ack, and less than 65536; there are at most [MostRanges].
 func PutSessionAckFrame(b []byte, h *SessionHeader, again bool, copied uint8, delay int, ranges []Range) int {
 	h.Control = ControlAck
 	h.Put(b)

@@ -74,7 +74,7 @@ func (c Control) String() string {
 	return "control " + string(number(nil, "", uint32(c)))
 }
 
-// sizes of control frames at least.
+// controlSizes are the least lengths of control frames.
 var controlSizes = [controls]int{0, ackSize, byeSize, probeSize, probeSize, SessionHeaderSize + 1, SessionHeaderSize + 1}
 
 // IsSession reports whether b, which has HeaderSize bytes at least, is a session frame.

@@ -159,8 +159,8 @@ func encode(t *testing.T, f *SessionFrame, h *SessionHeader, control any, messag
 	return b[:at]
 }
 
-// TestResetIsNoLonger checks that a RESET is never longer than the frame that it answers, with and without a checksum: it is
-// no lever for who forges addresses.
+// TestResetIsNoLonger checks that a RESET is never longer than the frame that it answers, with and without a checksum: forged
+// source addresses multiply nothing by it.
 func TestResetIsNoLonger(t *testing.T) {
 	for _, checks := range []bool{false, true} {
 		for _, g := range sessionGoldens {

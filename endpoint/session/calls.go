@@ -53,12 +53,10 @@ func (m *Machine) Retry(at At, now bool) (o Output) {
 	if m.State == Asking && !at.Posted {
 		most = idleRetry
 	}
-	last := m.retry.last
 	m.retry.wait = min(2*m.retry.wait, most)
 	m.retry.at = at.Now.Add(m.retry.wait)
 	if m.State == Asking {
 		o.Reply = Frame{Kind: Hello, Sender: m.Local}
-		m.retry.last = last
 	} else {
 		m.confirm(at, &o)
 	}

@@ -1,5 +1,7 @@
 package session
 
+import "slices"
+
 // cell is what happens in one state with one frame.
 type cell func(m *Machine, at At, e Epochs, f *Frame, o *Output)
 
@@ -100,9 +102,7 @@ func confirmUp(m *Machine, _ At, e Epochs, f *Frame, o *Output) {
 	case f.Receiver == m.Local && f.Sender == m.Remote: // again
 		o.Reply = Frame{Kind: Ack, Sender: m.Local, Receiver: m.Remote}
 	case !m.KeepRemote && e.IsNext(f.Receiver) && f.valid(e):
-		connected := m.Connected
 		m.end(e, PeerRestarted, o)
-		m.Connected = connected
 		m.begin(f.Receiver, f.Sender, o)
 	default:
 		o.Reply = f.rejection()
@@ -116,11 +116,9 @@ func rejectConfirming(m *Machine, at At, e Epochs, f *Frame, o *Output) {
 	if f.Sender != m.Local || f.Receiver != m.Remote {
 		return
 	}
-	local, dead, n := m.Local, m.dead, 0
-	for n < mostDead && dead[n] != 0 {
-		n++
-	}
-	if n == mostDead {
+	local, dead := m.Local, m.dead
+	n := slices.Index(dead[:], 0)
+	if n < 0 {
 		m.lost(at, e, o)
 		return
 	}
@@ -128,7 +126,8 @@ func rejectConfirming(m *Machine, at At, e Epochs, f *Frame, o *Output) {
 	if at.Next != uint32(m.Local)+1 {
 		o.Ended = PeerRestarted
 	}
-	*m = Machine{State: Asking, Local: local, dead: dead, Connected: m.Connected, KeepRemote: m.KeepRemote}
+	m.become(Asking)
+	m.Local, m.dead = local, dead
 	m.hello(at, o)
 }
 
@@ -139,17 +138,14 @@ func rejectUp(m *Machine, at At, e Epochs, f *Frame, o *Output) {
 }
 
 func refusedAsking(m *Machine, at At, e Epochs, f *Frame, o *Output) {
-	if f.Receiver != m.Local {
-		return
-	}
-	if f.Refusal == WrongID {
+	if f.Receiver == m.Local && f.Refusal == WrongID {
 		m.end(e, OtherID, o)
 		return
 	}
-	m.Refused, m.Refusal = true, f.Refusal
+	refusedConfirming(m, at, e, f, o)
 }
 
-func refusedConfirming(m *Machine, at At, e Epochs, f *Frame, o *Output) {
+func refusedConfirming(m *Machine, _ At, _ Epochs, f *Frame, _ *Output) {
 	if f.Receiver == m.Local {
 		m.Refused, m.Refusal = true, f.Refusal
 	}

@@ -44,7 +44,7 @@ func in(s State) Machine {
 	return m
 }
 
-// surroundings are what a machine is told in the table: three frames have left.
+// surroundings are what a machine is told of in the table: three frames have left.
 var surroundings = At{Now: ack.Instant(time.Hour), Next: uint32(local) + 4, Takes: true}
 
 // input is a row of the table.

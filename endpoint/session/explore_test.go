@@ -316,7 +316,7 @@ func (e *explorer) explore(first world, most int, healing bool) (r result) {
 	return r
 }
 
-// budgets are what may happen beside the programs' own work.
+// budgets say what may happen in addition to what the programs do, and how often.
 var budgets = []struct {
 	p *programs
 	b world

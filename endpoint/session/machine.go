@@ -1,6 +1,7 @@
 package session
 
 import (
+	"slices"
 	"time"
 
 	"github.com/dgrdma/dgrdma/ack"
@@ -103,9 +104,15 @@ func (m *Machine) Has(tag uint32) bool { return m.open() && tag == Tag(m.Local, 
 // open reports whether there is a session, at this side.
 func (m *Machine) open() bool { return m.State >= Confirming }
 
+// become takes the machine to a state. Of what it knew only what the program said remains.
+func (m *Machine) become(s State) {
+	*m = Machine{State: s, Connected: m.Connected, KeepRemote: m.KeepRemote}
+}
+
 // ask begins an attempt under an epoch that was never in a session.
 func (m *Machine) ask(at At, e Epochs, o *Output) {
-	*m = Machine{State: Asking, Local: e.Told(), Connected: m.Connected, KeepRemote: m.KeepRemote}
+	m.become(Asking)
+	m.Local = e.Told()
 	m.hello(at, o)
 }
 
@@ -116,7 +123,8 @@ func (m *Machine) hello(at At, o *Output) {
 
 // begin begins a session in state Up, which the peer has shown that it has. That peer is answered.
 func (m *Machine) begin(local, remote Epoch, o *Output) {
-	*m = Machine{State: Up, Local: local, Remote: remote, UpID: uint32(local) + 1, Connected: m.Connected, KeepRemote: m.KeepRemote}
+	m.become(Up)
+	m.Local, m.Remote, m.UpID = local, remote, uint32(local)+1
 	o.Begins, o.Rises = true, true
 	o.Reply = Frame{Kind: Ack, Sender: local, Receiver: remote}
 }
@@ -140,7 +148,7 @@ func (m *Machine) end(e Epochs, why Why, o *Output) {
 	if m.State >= Asking {
 		e.End()
 	}
-	*m = Machine{State: Down, Connected: m.Connected, KeepRemote: m.KeepRemote}
+	m.become(Down)
 	if !m.Connected {
 		m.State = None
 	}
@@ -156,14 +164,7 @@ func (m *Machine) lost(at At, e Epochs, o *Output) {
 }
 
 // isDead reports whether the peer rejected the pair of remote and Local.
-func (m *Machine) isDead(remote Epoch) bool {
-	for _, d := range m.dead {
-		if d == remote {
-			return true
-		}
-	}
-	return false
-}
+func (m *Machine) isDead(remote Epoch) bool { return slices.Contains(m.dead[:], remote) }
 
 // welcome answers a HELLO of initiator.
 func welcome(local, initiator Epoch, e Epochs) Frame {

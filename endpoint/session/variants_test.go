@@ -46,7 +46,6 @@ func lostReject(m *Machine, at At, e Epochs, f *Frame, o *Output) {
 // replace ends what there is, and begins the session that f, a CONFIRM, names.
 func replace(m *Machine, e Epochs, f *Frame, o *Output) {
 	m.end(e, PeerRestarted, o)
-	m.Connected = true
 	m.begin(f.Receiver, f.Sender, o)
 }
 
