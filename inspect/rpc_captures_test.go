@@ -1,7 +1,6 @@
 package inspect_test
 
 import (
-	"compress/gzip"
 	"fmt"
 	"io"
 	"os"
@@ -23,11 +22,7 @@ func rpcIn(t testing.TB, file string, keep func(number int) bool) *inspect.Repor
 		t.Fatal(err)
 	}
 	defer f.Close()
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	src, err := capture.NewFile(z)
+	src, err := capture.NewFile(f)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,7 +2,6 @@ package nfs3_test
 
 import (
 	"bytes"
-	"compress/gzip"
 	"encoding/binary"
 	"io"
 	"os"
@@ -67,15 +66,7 @@ func capturedMessages(t *testing.T, file string) (all []rpcMessage) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	unzipped, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := io.ReadAll(unzipped)
-	if err != nil {
-		t.Fatal(err)
-	}
-	src, err := capture.NewFile(bytes.NewReader(b))
+	src, err := capture.NewFile(f)
 	if err != nil {
 		t.Fatal(err)
 	}

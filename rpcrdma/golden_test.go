@@ -2,7 +2,6 @@ package rpcrdma
 
 import (
 	"bytes"
-	"compress/gzip"
 	"fmt"
 	"io"
 	"os"
@@ -102,11 +101,7 @@ func recordsOf(t *testing.T, file string) (all []capture.Record) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	src, err := capture.NewFile(z)
+	src, err := capture.NewFile(f)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,9 +1,7 @@
 package rpcrdma_test
 
 import (
-	"compress/gzip"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -172,25 +170,8 @@ func TestOperationsOfTshark(t *testing.T) {
 // ofTshark has tshark read a capture. It returns the values of fields of the records that a filter takes.
 func ofTshark(t *testing.T, name, filter string, fields ...string) map[string][]string {
 	t.Helper()
-	f, err := os.Open(captures + name + ".pcap.gz")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
 	home := t.TempDir()
-	plain, err := os.Create(filepath.Join(home, name+".pcap"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := io.Copy(plain, z); err != nil {
-		t.Fatal(err)
-	}
-	plain.Close()
-	args := []string{"-n", "-r", plain.Name(), "-Y", filter, "-T", "fields", "-e", "frame.number"}
+	args := []string{"-n", "-r", captures + name + ".pcap.gz", "-Y", filter, "-T", "fields", "-e", "frame.number"}
 	for _, field := range fields {
 		args = append(args, "-e", field)
 	}

@@ -1,7 +1,6 @@
 package text_test
 
 import (
-	"compress/gzip"
 	"encoding/json"
 	"io"
 	"os"
@@ -22,11 +21,7 @@ func rpcLines(t testing.TB, name string, p *text.Printer, f *text.Filter) (all [
 		t.Fatal(err)
 	}
 	defer file.Close()
-	z, err := gzip.NewReader(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	src, err := capture.NewFile(z)
+	src, err := capture.NewFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
