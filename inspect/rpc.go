@@ -107,7 +107,7 @@ type RPC struct {
 	ReverseInUse   int            `json:"reverse_credits_in_use_most,omitempty"`
 	ReverseGranted int            `json:"reverse_credits_granted_most,omitempty"`
 	Placed         int64          `json:"bytes_placed"`  // by RDMA Write, of Calls that were answered
-	Fetched        int64          `json:"bytes_fetched"` // by RDMA Read, likewise
+	Fetched        int64          `json:"bytes_fetched"` // by RDMA Read
 	Procedures     []RPCProcedure `json:"procedures"`    // with most calls first
 }
 

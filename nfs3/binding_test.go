@@ -37,7 +37,7 @@ func overAll(t *testing.T, f func(t *testing.T, c *nfs3.Client, root nfs3.Handle
 }
 
 // TestDataOfReadAndWrite checks that the data of WRITE and READ arrive whatever their length is, also at an odd offset, and that a READ which
-// fails, or is behind the end, leaves the memory as it was that was offered for its data (NFSB-01, NFSB-02).
+// fails, or is past the end, leaves the memory as it was that was offered for its data (NFSB-01, NFSB-02).
 func TestDataOfReadAndWrite(t *testing.T) {
 	overAll(t, func(t *testing.T, c *nfs3.Client, root nfs3.Handle, _ *rpc.Client) {
 		ctx := t.Context()

@@ -6,7 +6,7 @@ import (
 )
 
 // TestBudget checks that those who find too little wait, are served in the order in which they came, and that what was
-// taken never exceeds what there is. Who does not wait any more gives back nothing, and is not in the way of others.
+// taken never exceeds what there is. A caller that does not wait any more gives back nothing, and is not in the way of others.
 func TestBudget(t *testing.T) {
 	b := budget{left: 100}
 	var served []int

@@ -10,7 +10,7 @@ import (
 )
 
 // close ends the connection when what the machine has posted by then has gone. It does not take the turn itself, because callers
-// hold locks that who has the turn needs.
+// hold locks that the goroutine with the turn needs.
 func (c *rdmaConn) close(why error) {
 	c.mu.Lock()
 	first := c.cause == nil

@@ -91,8 +91,8 @@ func (b *budget) state() (left, waiting int) {
 	return b.left, len(b.waiting)
 }
 
-// TestRDMABudget checks that peers which do not answer Reads hold no more memory than the server has for all, that who waits for it and
-// ends gives back nothing that it did not have, and that others are served meanwhile and afterwards.
+// TestRDMABudget checks that peers which do not answer Reads hold no more memory than the server has for all, that a connection that waits for it and
+// ends gives back nothing that it did not have, and that others are served during that time and afterwards.
 func TestRDMABudget(t *testing.T) {
 	s, address := serveRDMA(t, &service{}, nil)
 	const whole = 200000
@@ -174,7 +174,7 @@ func TestRDMAFetchingIsNotIdle(t *testing.T) {
 	}
 }
 
-// TestRDMASilentClients checks that connections over which nothing has come cost little, and that others are served beside them.
+// TestRDMASilentClients checks that connections over which nothing has come cost little, and that others are served as well.
 func TestRDMASilentClients(t *testing.T) {
 	s, address := serveRDMA(t, &service{}, nil)
 	b := dial(t, address, nil).Bind(testProgram, None)

@@ -96,7 +96,7 @@ func main() {
 	at := set.String("at", "tcp:127.0.0.1", "serve at this address of the machine")
 	port := set.String("port", "7492", "serve at this port; 0: any")
 	fault := set.String("fault", "none", "what is wrong: see below")
-	every := set.Int("every", 1, "with each so-manieth answer")
+	every := set.Int("every", 1, "one answer of so many has the fault")
 	set.BoolFunc("h", "print this", func(string) error {
 		set.SetOutput(os.Stdout)
 		set.Usage()

@@ -1,8 +1,8 @@
-// Notices tells all who watch what somebody says: a server of ONC RPC that calls its clients back, over the connections that they have made.
+// Notices passes what one client says to all clients that watch: a server of ONC RPC that calls its clients back, over the connections that they have made.
 //
 //	dgrdma-notices serve           in one terminal: listens at port 7490 of this machine's loopback interface, over RDMA; ^C ends it
 //	dgrdma-notices watch           in others: prints what is said, until ^C
-//	dgrdma-notices say TEXT        tells all who watch, and prints how many took it
+//	dgrdma-notices say TEXT        tells all clients that watch, and prints how many took it
 //
 // Between machines the server is told its address, dgrdma-notices -at tcp:10.0.0.1 serve, and the clients where it is,
 // dgrdma-notices -server rdma:10.0.0.1:7490 watch.
@@ -97,7 +97,7 @@ const (
 	watchEvery   = time.Second
 )
 
-// board is the server: who watches.
+// board is the server: the clients that watch.
 type board struct {
 	mu       sync.Mutex
 	watchers map[*rpc.Client]bool
@@ -125,7 +125,7 @@ func (b *board) ServeRPC(ctx context.Context, c *rpc.Call) error {
 	return rpc.ErrProcedureUnavailable
 }
 
-// tell tells all who watch, at once, and forgets those that do not take it.
+// tell calls all clients that watch at once, and forgets those that do not take it.
 func (b *board) tell(ctx context.Context, s text) (took count) {
 	ctx, cancel := context.WithTimeout(ctx, tellTime)
 	defer cancel()
@@ -186,7 +186,7 @@ func watch(ctx context.Context, where string, out io.Writer) error {
 		return err
 	}
 	defer client.Close()
-	for server := client.Bind(notices, rpc.None); ; { // a server that is started again knows nobody
+	for server := client.Bind(notices, rpc.None); ; { // a server that is started again knows no client
 		if err := server.Call(ctx, procWatch, nil, nil, nil); ctx.Err() != nil {
 			return nil
 		} else if err != nil {

@@ -18,7 +18,7 @@ type written func(string)
 
 func (w written) Write(b []byte) (int, error) { w(string(b)); return len(b), nil }
 
-// TestNotices checks that all who watch are told what is said, once each, and that one that is gone is forgotten.
+// TestNotices checks that all clients that watch are told what is said, once each, and that one that is gone is forgotten.
 func TestNotices(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	says := make(chan string, 1)

@@ -7,7 +7,7 @@
 // rpc. Each call that comes over RDMA is called again there. The data of WRITE and READ has to be told apart for RDMA, which the types of package
 // nfs3 do; all else is passed on as it is. So any server of a program of ONC RPC can be brought to RDMA, at the price of its copies.
 //
-// It is a module of its own, so that nobody who imports dgrdma gets go-nfs.
+// It is a module of its own, so that programs that import dgrdma do not get go-nfs.
 package main
 
 import (
