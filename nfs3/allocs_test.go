@@ -1,6 +1,7 @@
 package nfs3_test
 
 import (
+	"os"
 	"testing"
 
 	"github.com/dgrdma/dgrdma/nfs3"
@@ -15,7 +16,7 @@ func TestAllocations(t *testing.T) {
 	for transport, serve := range map[string]func(testing.TB, nfs3.FS, *nfs3.ServerOptions) string{"tcp": serve, "rdma": serveRDMA} {
 		m := nfs3.NewMemory(nil)
 		root, _ := m.Root(t.Context())
-		f, _, err := m.Create(t.Context(), nil, root.Handle, "f", &nfs3.CreateHow{})
+		f, _, err := m.Create(t.Context(), &nfs3.Cred{UID: uint32(os.Geteuid()), GID: uint32(os.Getegid())}, root.Handle, "f", &nfs3.CreateHow{})
 		if err != nil {
 			t.Fatal(err)
 		}

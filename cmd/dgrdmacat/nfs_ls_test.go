@@ -17,6 +17,9 @@ func TestNFSLs(t *testing.T) {
 	t.Parallel()
 	files := nfs3.NewMemory(nil)
 	r := serveNFS(t, files, nil)
+	var err error
+	r.Volume, err = nfs3.NewVolume(t.Context(), files, nil) // devices are user 0's
+	r.must(err)
 	when := time.Date(2026, 1, 2, 3, 4, 5, 6, time.Local)
 	r.must(r.Mkdir("dir", 0o755))
 	r.must(r.WriteFile("dir/file", make([]byte, 12345), 0o640))

@@ -2,6 +2,7 @@ package main
 
 import (
 	"net"
+	"os"
 	"strings"
 	"testing"
 
@@ -10,7 +11,7 @@ import (
 	"github.com/dgrdma/dgrdma/verbs"
 )
 
-// nfsRig is a server of files in memory within the process of the test, which has all rights there.
+// nfsRig is a server of files within the process of the test, and a volume of them for the test's user, whose files the commands may read.
 type nfsRig struct {
 	*nfs3.Volume
 	t         *testing.T
@@ -24,7 +25,7 @@ func serveNFS(t *testing.T, files nfs3.FS, o *nfs3.ServerOptions) *nfsRig {
 	if o == nil {
 		o = &nfs3.ServerOptions{Export: "/export", Squash: nfs3.SquashNone}
 	}
-	volume, err := nfs3.NewVolume(t.Context(), files, nil)
+	volume, err := nfs3.NewVolume(t.Context(), files, &nfs3.Cred{UID: uint32(os.Geteuid()), GID: uint32(os.Getegid())})
 	if err != nil {
 		t.Fatal(err)
 	}

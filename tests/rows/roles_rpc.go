@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"os"
 
 	"github.com/dgrdma/dgrdma/nfs3"
 	"github.com/dgrdma/dgrdma/rpc"
@@ -119,7 +120,7 @@ func fillFile(files *nfs3.Memory, data []byte) error {
 	if err != nil {
 		return err
 	}
-	f, _, err := files.Create(ctx, nil, root.Handle, callFile, &nfs3.CreateHow{})
+	f, _, err := files.Create(ctx, &nfs3.Cred{UID: uint32(os.Geteuid()), GID: uint32(os.Getegid())}, root.Handle, callFile, &nfs3.CreateHow{})
 	if err != nil {
 		return err
 	}
