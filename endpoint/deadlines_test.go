@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/dgrdma/dgrdma/frame"
+	"github.com/dgrdma/dgrdma/tests/fixture"
 	"github.com/dgrdma/dgrdma/transport"
 )
 
@@ -41,7 +42,11 @@ func TestDeadlinesOfManyPeers(t *testing.T) {
 	}
 	few, many := cost(16), cost(4000)
 	t.Logf("%v for a frame with 16 peers, %v with 4000", few, many)
-	if many > 4*few+10*time.Microsecond {
+	if fixture.Race {
+		return // it makes what does not stay in a cache cost many times as much
+	}
+	// A look at each of the peers would take 80 microseconds.
+	if many > 6*few+20*time.Microsecond {
 		t.Errorf("a frame costs %v with 4000 peers, %v with 16", many, few)
 	}
 }
