@@ -105,6 +105,7 @@ func checkSaid(t *testing.T, f *Frame) {
 	stamp, stamped := f.Stamp()
 	services, told := f.Services()
 	identity, identified := f.Identity()
+	checkHandshake(t, f)
 	switch {
 	case stamped:
 		stamp.Put(said)
@@ -124,6 +125,34 @@ func checkSaid(t *testing.T, f *Frame) {
 	}
 	if !bytes.Equal(said, rest[:len(said)]) {
 		t.Fatalf("% x is taken for % x", rest, said)
+	}
+}
+
+// checkHandshake checks that a handshake frame is what its fields make.
+func checkHandshake(t *testing.T, f *Frame) {
+	t.Helper()
+	c := f.Cursor()
+	c.Next()
+	h, ok := f.Handshake(&c.Msg)
+	if !ok {
+		return
+	}
+	again := make([]byte, HandshakeSize)
+	h.Put(again, f.Dst, f.Src)
+	g, err := Parse(again)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c = g.Cursor()
+	c.Next()
+	if got, ok := g.Handshake(&c.Msg); !ok || got != h {
+		t.Fatalf("%+v became %+v, %v", h, got, ok)
+	}
+	if r, ok := f.Refusal(); h.Kind == HandshakeRefused && ok {
+		said := make([]byte, IdentitySize)
+		if r.Put(said); !bytes.Equal(said, f.Rest()[:IdentitySize]) {
+			t.Fatalf("%+v is taken for %x", r, f.Rest()[:IdentitySize])
+		}
 	}
 }
 

@@ -107,9 +107,9 @@ func (s *Services) Find(n ServiceName) (base uint32, ok bool) {
 	return 0, false
 }
 
-// Put writes s to the first ServicesSize bytes of b.
+// Put writes s to b, which has s.Size bytes or more, and zeros after it, as far as ServicesSize.
 func (s *Services) Put(b []byte) {
-	b = b[:ServicesSize]
+	b = b[:min(len(b), ServicesSize)]
 	clear(b)
 	b[0], b[1], b[2] = servicesMark, byte(s.n), byte(s.Known)
 	for i, x := range s.All() {
@@ -124,15 +124,38 @@ func (s *Services) Put(b []byte) {
 func (f *Frame) Services() (s Services, ok bool) {
 	c := f.Cursor()
 	c.Next()
+	if h, ok := f.Handshake(&c.Msg); ok && h.Kind == HandshakeConfirm {
+		return parseServices(f.Rest(), ServicesSize)
+	}
 	if h, ok := c.Msg.Hello(); !ok || h.Refers {
 		return Services{}, false
 	}
-	b := f.Rest()
-	if len(b) < ServicesSize || b[0] != servicesMark || b[1] > MostServices || b[2] > MostServices || b[3] != 0 {
+	return parseServices(f.Rest(), ServicesSize)
+}
+
+// TypeServices is the type of a message whose data is a list of services, which has no more than there are: in a session
+// new services are told so.
+const TypeServices = 2
+
+// ParseServices returns the list that is the data of a message of TypeServices. Not ok: it is none.
+func ParseServices(data []byte) (s Services, ok bool) {
+	s, ok = parseServices(data, servicesHead)
+	return s, ok && len(data) == s.Size()
+}
+
+// Size returns the length of the list without the zeros at its end.
+func (s *Services) Size() int { return servicesHead + s.n*serviceSize }
+
+func parseServices(b []byte, least int) (s Services, ok bool) {
+	if len(b) < least || b[0] != servicesMark || b[1] > MostServices || b[2] > MostServices || b[3] != 0 {
+		return Services{}, false
+	}
+	n := servicesHead + int(b[1])*serviceSize
+	if len(b) < n {
 		return Services{}, false
 	}
 	s.Known = int(b[2])
-	for at := b[servicesHead : servicesHead+int(b[1])*serviceSize]; len(at) > 0; at = at[serviceSize:] {
+	for at := b[servicesHead:n]; len(at) > 0; at = at[serviceSize:] {
 		x := Service{Name: ServiceName(at[:len(ServiceName{})]), Base: binary.LittleEndian.Uint32(at[len(ServiceName{}):])}
 		if !x.Name.valid() || !s.Add(x) {
 			return Services{}, false
