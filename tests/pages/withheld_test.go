@@ -20,6 +20,7 @@ const (
 	theGate       = ".ci/run does it" // which TestGateRunsWhatIsLeftToIt looks at
 	changesSystem = "changes the machine, as root"
 	writesPages   = "writes files of the sources"
+	otherKernels  = "asks the kernel, which may have none of it"
 )
 
 // withheld has every command that a page shows in a block of the kind console: no test runs
@@ -72,9 +73,20 @@ var withheld = map[string]string{
 	"go test ./tests/siw -v -run ManyFiles -files 10000 -timeout 3h":                                                          changesSystem,
 	"SIW_GUESTS=2 go test ./tests/siw -v -run Speed -speed 5":                                                                 changesSystem,
 	"tests/siw/kit/down":                                                                                                      changesSystem,
-	"apt-get install --no-install-recommends tshark chromium zsh":                                                             changesSystem,
-	`sudo setcap cap_net_raw+ep "$(which dgrdmacat)"`:                                                                         changesSystem,
-	"sudo sysctl -w net.core.rmem_max=33554432 net.core.wmem_max=33554432":                                                    changesSystem,
+	"mount -t nfs -o vers=3,rdma,port=20049,nolock,mountproto=tcp,mountport=2049 10.77.0.1:/export /mnt":                      changesSystem,
+	"grep -hE 'CONFIG_(NFS_V3|SUNRPC_XPRT_RDMA|RDMA_SIW)[= ]' /boot/config-$(uname -r)":                                       otherKernels,
+	"zcat /proc/config.gz | grep -E 'CONFIG_(NFS_V3|SUNRPC_XPRT_RDMA|RDMA_SIW)[= ]'":                                          otherKernels,
+	"modprobe -a nfsv3 rpcrdma siw":                                                                                           changesSystem,
+	"rdma link add siw0 type siw netdev eth0":                                                                                 changesSystem,
+	"rdma link show": otherKernels,
+	"mkdir -m 777 shared && tests/siw/kit/up":                            changesSystem,
+	"tests/siw/kit/host dgrdmacat nfs serve --listen 10.99.0.1 shared &": changesSystem,
+	"tests/siw/kit/exec 'modprobe -a rpcrdma nfsv3 && mount.nfs 10.99.0.1:/export /mnt -o vers=3,rdma,port=20049,nolock,mountproto=tcp,mountport=2049'": changesSystem,
+	"tests/siw/kit/exec 'cp -r /etc /mnt && diff -r /etc /mnt/etc'":                                                                                     changesSystem,
+	"kill $!; tests/siw/kit/down":                                          changesSystem,
+	"apt-get install --no-install-recommends tshark chromium zsh":          changesSystem,
+	`sudo setcap cap_net_raw+ep "$(which dgrdmacat)"`:                      changesSystem,
+	"sudo sysctl -w net.core.rmem_max=33554432 net.core.wmem_max=33554432": changesSystem,
 }
 
 // hurries has, for each page, what is typed in place of what takes long.
