@@ -35,9 +35,9 @@ func (h *SessionHeader) Append(b []byte) []byte {
 	b = number(b, "->", uint32(h.Dst))
 	b = append(append(b, ' '), h.Control.String()...)
 	switch h.Control {
-	case NoControl, ControlBell, ControlReset:
+	case NoControl, ControlBell:
 		b = number(b, " id ", h.ID)
-	case ControlAck:
+	case ControlAck, ControlReset:
 		b = number(b, " of id ", h.ID)
 	}
 	if h.Copy != 0 {
@@ -49,6 +49,69 @@ func (h *SessionHeader) Append(b []byte) []byte {
 		b = append(b, " checksum"...)
 	}
 	return b
+}
+
+// Append appends what a says, in words, of its ranges so many at most.
+func (a *SessionAck) Append(b []byte, ranges int) []byte {
+	b = a.Echo(b)
+	for i := range a.Ranges.Len() {
+		if i == ranges {
+			b = number(b, " and ", uint32(a.Ranges.Len()-i))
+			return append(b, " more"...)
+		}
+		between := ", also "
+		if i > 0 {
+			between = " "
+		}
+		r := a.Ranges.At(i)
+		b = number(b, between, r.First)
+		b = number(b, "+", uint32(r.Count))
+	}
+	return b
+}
+
+// Echo appends what a says of the frame that arrived last, in words.
+func (a *SessionAck) Echo(b []byte) []byte {
+	if a.Copy != 0 {
+		b = append(number(b, "copy ", uint32(a.Copy)), ", "...)
+	}
+	if a.Again {
+		b = append(b, "had come before, "...)
+	}
+	if b = number(b, "", uint32(a.Delay)); a.Delay == LongestDelay {
+		return append(b, " µs ago or more"...)
+	}
+	return append(b, " µs ago"...)
+}
+
+// Append appends what y says, in words.
+func (y Bye) Append(b []byte) []byte {
+	b = number(b, "reason ", uint32(y.Reason))
+	b = number(b, ", epoch ", y.Sender)
+	return number(b, " to epoch ", y.Receiver)
+}
+
+// AppendControl appends what a control frame says after its header, in words, with so many ranges at most.
+func (f *SessionFrame) AppendControl(b []byte, ranges int) []byte {
+	if a, ok := f.SessionAck(); ok {
+		return append(a.Append(append(b, " ["...), ranges), ']')
+	}
+	if y, ok := f.Bye(); ok {
+		return append(y.Append(append(b, " ["...)), ']')
+	}
+	if size, ok := f.Probe(); ok {
+		return append(number(b, " [", uint32(size)), " bytes]"...)
+	}
+	return b
+}
+
+// String describes the frame and each of its messages in one line.
+func (f SessionFrame) String() string {
+	b := f.AppendControl(f.SessionHeader.Append(nil), MostRanges)
+	for c := f.Cursor(); c.Next(); {
+		b = append(c.Msg.Append(append(b, " ["...)), ']')
+	}
+	return string(b)
 }
 
 // String describes m in one line.

@@ -57,6 +57,36 @@ func checkControl(b []byte) error {
 	return nil
 }
 
+// ControlSize returns how long the control frame is with which b begins, by what it says: without its checksum, and
+// without what follows it. Not ok: b ends before that is said, or it is of an unknown kind.
+func ControlSize(b []byte) (n int, ok bool) {
+	if len(b) <= SessionHeaderSize {
+		return 0, false
+	}
+	kind := Control(b[SessionHeaderSize])
+	if kind == NoControl || kind >= controls {
+		return 0, false
+	}
+	n = controlSizes[kind]
+	switch kind {
+	case ControlAck:
+		if len(b) < n {
+			return 0, false
+		}
+		n += int(binary.LittleEndian.Uint16(b[22:])) * rangeSize
+	case ControlProbe:
+		if len(b) < n {
+			return 0, false
+		}
+		size := int(binary.LittleEndian.Uint16(b[20:]))
+		if b[flagsAt]&FlagChecksum != 0 {
+			size -= ChecksumSize
+		}
+		n = max(n, size)
+	}
+	return n, true
+}
+
 // SessionAck is what an ACK says in addition to its header, which has the cumulative acknowledgement, and as id the frame that
 // arrived last: the echo, of which this is told.
 //

@@ -117,6 +117,16 @@ func (h *SessionHeader) get(b []byte) {
 	}
 }
 
+// SessionHeaderOf returns the header with which b begins, and does not ask whether what follows makes sense. Not
+// ok: b is no session frame, or ends within its header, of which the kind of a control frame is a part.
+func SessionHeaderOf(b []byte) (h SessionHeader, ok bool) {
+	if len(b) < SessionHeaderSize || !IsSession(b) || b[flagsAt]&flagControl != 0 && len(b) == SessionHeaderSize {
+		return h, false
+	}
+	h.get(b)
+	return h, true
+}
+
 // PutSessionAck replaces the cumulative acknowledgement of an encoded session frame.
 func PutSessionAck(b []byte, upTo uint32) { binary.LittleEndian.PutUint32(b[14:], upTo) }
 
@@ -164,6 +174,30 @@ func (f *SessionFrame) Decode(b []byte) error {
 
 // Messages returns the number of messages in the frame.
 func (f *SessionFrame) Messages() int { return f.messages }
+
+// Body returns the bytes of the messages with the padding between them, or what a control frame says after its header.
+func (f *SessionFrame) Body() []byte {
+	n := len(f.body)
+	if f.Control != NoControl {
+		n -= len(f.Padding())
+	}
+	return f.body[:n:n]
+}
+
+// Padding returns what follows the last message, or all that a control frame says.
+func (f *SessionFrame) Padding() []byte {
+	said := len(f.body)
+	switch f.Control {
+	case NoControl:
+	case ControlAck:
+		a, _ := f.SessionAck()
+		said = ackSize - SessionHeaderSize + a.Ranges.Len()*rangeSize
+	case ControlProbe: // its zeros are what it asks with
+	default:
+		said = controlSizes[f.Control] - SessionHeaderSize
+	}
+	return f.body[said:cap(f.body)]
+}
 
 // Size returns the length of the frame, without its checksum and with what follows the last message.
 func (f *SessionFrame) Size() int { return SessionHeaderSize + cap(f.body) }

@@ -39,6 +39,8 @@ func TestFilterDropsOthers(t *testing.T) {
 		"from nobody":     {with(4, 0), true},
 		"between nobody":  {capturetest.PatchByte(capturetest.PatchByte(with(2, 0), 0, 0), 4, 0), false},
 		"flags":           {with(2+9, 5), false},
+		"flag 8":          {with(2+9, 8), false},
+		"session":         {with(2+9, 4), true},
 		"short":           {with(0, 2)[:11], false},
 		"nothing":         {nil, false},
 		"question to DNS": {[]byte("\x12\x34\x01\x00\x00\x01\x00\x00\x00\x00\x00\x00\x03foo\x00\x00\x01\x00\x01"), false},
@@ -66,6 +68,12 @@ func FuzzFilter(f *testing.F) {
 	for _, b := range sealedKinds(f) {
 		f.Add(append([]byte{0, 0}, b...))
 		f.Add(append([]byte{2, 0}, b...))
+	}
+	for _, checks := range []bool{false, true} {
+		for _, s := range capturetest.Sessions(checks) {
+			f.Add(append([]byte{0, 0}, s.Data...))
+			f.Add(append([]byte{2, 0}, s.Data...))
+		}
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		_, ok := r.Datagram(netip.AddrPort{}, netip.AddrPort{}, data, len(data))

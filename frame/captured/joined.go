@@ -135,6 +135,9 @@ func contentEnd(p *Packet) (end int, known bool) {
 	if p.Seal() != datagram.Plain {
 		return p.Length, true
 	}
+	if p.Session() {
+		return sessionEnd(p)
+	}
 	if !h.HasMessages() {
 		return behind(p, frame.HeaderSize, frame.StampSize)
 	}

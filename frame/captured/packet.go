@@ -18,7 +18,7 @@ type Packet struct {
 }
 
 // Header returns the frame header, if the packet is long enough to have one.
-// It does not ask whether the messages behind it make sense.
+// It does not ask whether the messages behind it make sense. Of a frame of a session only ids and flags mean anything.
 func (p *Packet) Header() (h frame.Header, ok bool) {
 	if len(p.Data) < frame.HeaderSize {
 		return h, false
@@ -45,9 +45,8 @@ func (p *Packet) Whole() ([]byte, frame.Checksum) {
 // frame.Parse accepts it never is.
 func (p *Packet) Messages() iter.Seq2[frame.Message, []byte] {
 	return func(yield func(frame.Message, []byte) bool) {
-		h, _ := p.Header()
-		at := frame.HeaderSize
-		for more := h.HasMessages(); more && len(p.Data)-at >= frame.MessageHeaderSize; {
+		at, more := p.firstMessage()
+		for more && len(p.Data)-at >= frame.MessageHeaderSize {
 			b := p.Data[at:]
 			m := messageHeader(b)
 			end := frame.MessageHeaderSize + int(m.Len)
@@ -58,6 +57,16 @@ func (p *Packet) Messages() iter.Seq2[frame.Message, []byte] {
 			more = m.More
 		}
 	}
+}
+
+// firstMessage returns where the first message is, if there is any.
+func (p *Packet) firstMessage() (at int, any bool) {
+	if !p.Session() {
+		h, _ := p.Header()
+		return frame.HeaderSize, h.HasMessages()
+	}
+	h, ok := p.SessionHeader()
+	return frame.SessionHeaderSize, ok && h.Control == frame.NoControl
 }
 
 // messageHeader lets frame.Parse read the header at the start of b, as the only

@@ -37,8 +37,11 @@ func (o Options) Filter() capture.Filter {
 var plausibleStart = []bpf.Instruction{
 	bpf.LoadIndirect{Off: frame.PrefixSize + datagram.FlagsAt, Size: 1},
 	bpf.JumpIf{Cond: bpf.JumpBitsSet, Val: datagram.Flag, SkipFalse: 3},
-	bpf.JumpIf{Cond: bpf.JumpBitsSet, Val: datagram.FlagsNever, SkipTrue: 15},
+	bpf.JumpIf{Cond: bpf.JumpBitsSet, Val: datagram.FlagsNever, SkipTrue: 18},
 	bpf.LoadIndirect{Off: frame.PrefixSize + datagram.LeastPayload - 1, Size: 1}, // shorter ones are dropped
+	bpf.Jump{Skip: 4},
+	bpf.JumpIf{Cond: bpf.JumpBitsSet, Val: frame.FlagSession, SkipFalse: 2},
+	bpf.JumpIf{Cond: bpf.JumpBitsSet, Val: frame.FlagMessages, SkipTrue: 14},
 	bpf.Jump{Skip: 1},
 	bpf.JumpIf{Cond: bpf.JumpGreaterThan, Val: knownFlags, SkipTrue: 12},
 	bpf.LoadIndirect{Off: frame.PrefixSize + 2, Size: 2}, // source
@@ -92,12 +95,18 @@ func (r *recogniser) Datagram(src, dst netip.AddrPort, data []byte, length int) 
 	return size, plausible(&first)
 }
 
+// mostType is the highest type of a message that OpenCPI has a name for.
+const mostType = 3
+
 // plausible tells frames from other datagrams by fields that no known sender
 // uses. A frame that was cut need only be plausible as far as it goes.
 func plausible(p *Packet) bool {
 	h, ok := p.Header()
 	if k := p.Seal(); k != datagram.Plain {
 		return plausiblePrefix(p, &h) && plausibleSeal(p.Data, k, &h)
+	}
+	if p.Session() {
+		return plausiblePrefix(p, &h) && plausibleSession(p)
 	}
 	if !ok || h.Flags&^knownFlags != 0 || !plausiblePrefix(p, &h) || !plausibleIDs(p, &h) {
 		return false
@@ -112,8 +121,7 @@ func plausible(p *Packet) bool {
 		return p.Length == frame.HeaderSize && h.AckCount != 0 || p.Length == length && (!known || end == stamped)
 	}
 	for m := range p.Messages() {
-		// Message types up to 3 are named in OpenCPI.
-		if m.Type > 3 || m.Index > m.Count && m.Count != 0 {
+		if m.Type > mostType || m.Index > m.Count && m.Count != 0 {
 			return false
 		}
 	}

@@ -42,6 +42,24 @@
 // which step it is, and a nonce that the four of one have in common. A challenge without one answers a sealed
 // frame: its sender has not, or has no more, the key of that.
 //
+// In a session between endpoints of our kind, data frames have more,
+//
+//	1->2 data id 131073 copy 1 up to 65538 tag 0xcafe [txn 7 1/2 13 bytes at 0x1000 then 0x1 at 0x40]
+//	1->2 BELL id 131074 up to 65538 tag 0xcafe
+//
+// and say which transmission of its id a frame is, from copy 1 on if it was sent again, up to which id its sender has all
+// frames of the other direction, and the tag of the session. A BELL is a frame without messages. Control frames are
+//
+//	2->1 ACK of id 131074 up to 131072 tag 0xcafe [copy 1, had come before, 12 µs ago, also 131074+1 131080+4]
+//	1->2 BYE up to 65538 tag 0xcafe [reason 3, epoch 131072 to epoch 65536]
+//	1->2 PROBE up to 65538 tag 0xcafe [1400 bytes]
+//	2->1 PROBED up to 131072 tag 0xcafe [1400 bytes]
+//	2->1 RESET of id 131073 copy 1 up to 65538 tag 0xcafe
+//
+// An ACK names the frame that came last, whether that had come before, and how long ago, and after the ids up to one all others that
+// have come (first+count). A BYE ends the session of two epochs. A RESET quotes the frame that it answers, which is of a session that its sender does not
+// have.
+//
 // # JSON
 //
 // One object per frame, in one line, with these keys in this order. Those with a
@@ -61,12 +79,23 @@
 //	length            of the frame, in bytes
 //	captured          how many of them the capture has
 //	cut               whether these are fewer
-//	kind              "write", "ack", "hello", "empty", "sealed", "handshake"; "none": no frame header
+//	kind              "write", "ack", "hello", "empty", "sealed", "handshake"; "none": no frame header;
+//	                  of a session also "bell", "bye", "probe", "probed", "reset"
 //	src, dst          endpoint ids, if there is a frame header, or kind is sealed or handshake
-//	id                frame id, if there is a frame header
-//	ack_start         first acknowledged frame id, likewise
+//	id                frame id, if there is a frame header; of a session 32 bits, of "write" and "bell"
+//	ack_start         first acknowledged frame id, if there is a frame header, and none of a session
 //	ack_count         how many are acknowledged, likewise
 //	flags             as src and dst
+//	session           of a frame of a session
+//	  tag             names it
+//	  copy            of "write" and "bell": 0, or which retransmission it is, up to 7
+//	  up_to           all ids of the other direction up to this one have come
+//	  answers         of "reset": id, copy and up_to of the frame that it answers
+//	  echo            of "ack": the frame that came last, its id and copy, whether it had come before (again), and delay_us
+//	  ranges          likewise: what came after up_to, an array of first and count
+//	  reason, sender, receiver
+//	                  of "bye": why, and both epochs
+//	  size            of "probe" and "probed", in bytes
 //	sealed            if kind is sealed
 //	  counter         which one it is under its key, from 0
 //	  key             under which of the receiver's keys it is, 0 to 7

@@ -40,6 +40,8 @@ func (p *Printer) fields(b []byte, v *View) []byte {
 	switch {
 	case v.Seal != datagram.Plain:
 		b = v.fieldsSealed(b)
+	case v.InSession:
+		b = v.fieldsSession(b)
 	case v.Kind != None:
 		b = p.header(b, v)
 	}

@@ -1,6 +1,7 @@
 package text_test
 
 import (
+	"encoding/binary"
 	"encoding/json"
 	"net/netip"
 	"strings"
@@ -25,6 +26,12 @@ func FuzzPrinter(f *testing.F) {
 		f.Add(p.Data, p.Length, len(p.Prefix), p.Record, i, p.Time.Unix(), "file")
 		f.Add(p.Data[:12], p.Length, len(p.Prefix), p.Record, i, p.Time.Unix(), "file")
 	}
+	for _, checks := range []bool{false, true} {
+		for i, p := range sessionPackets(checks) {
+			f.Add(p.Data, p.Length, i%4, p.Record, 0, p.Time.Unix(), "file")
+			f.Add(p.Data[:20], p.Length, i%4, p.Record, 0, p.Time.Unix(), "file")
+		}
+	}
 	f.Fuzz(func(t *testing.T, data []byte, length, prefix, record, segment int, nanos int64, file string) {
 		if len(data) > 1<<12 || len(file) > 1<<8 {
 			return
@@ -43,11 +50,17 @@ func FuzzPrinter(f *testing.F) {
 		v.Decode(&k)
 		content, sum := k.Whole()
 		whole, err := frame.Parse(content)
+		messages := whole.Messages()
+		if k.Session() {
+			var f frame.SessionFrame
+			f, err = frame.ParseSession(content)
+			messages = f.Messages()
+		}
 		if (err == nil || k.Cut()) == (v.Malformed != nil) && !k.Cut() {
 			t.Fatalf("malformed: %v, Parse says %v", v.Malformed, err)
 		}
-		if err == nil && len(v.Messages) != whole.Messages() {
-			t.Fatalf("%d messages of %d", len(v.Messages), whole.Messages())
+		if err == nil && len(v.Messages) != messages {
+			t.Fatalf("%d messages of %d", len(v.Messages), messages)
 		}
 		for _, bytes := range []bool{false, true} {
 			p := text.Printer{Style: text.JSON, Bytes: bytes, File: file}
@@ -67,11 +80,14 @@ func FuzzPrinter(f *testing.F) {
 			if o.Src != nil && (*o.Dst != int(data[0])|int(data[1])<<8 || *o.Flags != int(data[9])) {
 				t.Fatalf("%+v of % x", o, data)
 			}
-			if sealed := o.Sealed != nil || o.Handshake != nil; sealed != (k.Seal() != datagram.Plain) || sealed == (o.ID != nil) && o.Kind != "none" ||
+			if sealed := o.Sealed != nil || o.Handshake != nil; sealed != (k.Seal() != datagram.Plain) || !k.Session() && sealed == (o.ID != nil) && o.Kind != "none" ||
 				o.Sealed != nil && (o.Kind != "sealed" || o.Sealed.Counter != datagram.Counter(data) || o.Sealed.Length != k.Length-29) {
 				t.Fatalf("%+v of % x", o, data)
 			}
-			if o.ID != nil && (*o.ID != int(data[4])|int(data[5])<<8) {
+			if k.Session() != (o.Session != nil) && o.Kind != "none" || o.ID != nil && k.Session() && *o.ID != int(binary.LittleEndian.Uint32(data[4:])) {
+				t.Fatalf("%+v of % x", o, data)
+			}
+			if o.ID != nil && !k.Session() && (*o.ID != int(data[4])|int(data[5])<<8) {
 				t.Fatalf("%+v of % x", o, data)
 			}
 			if said := o.ChecksumRight; (said != nil) != (sum != frame.NoChecksum) || said != nil && *said != (sum == frame.RightChecksum) {

@@ -37,6 +37,8 @@ func (p *Printer) json(b []byte, v *View) []byte {
 	switch {
 	case v.Seal != datagram.Plain:
 		b = v.jsonSealed(b)
+	case v.InSession:
+		b = v.jsonSession(b)
 	case v.Kind != None:
 		h := &v.Header
 		b = number(b, `,"src":`, int(h.Src))

@@ -30,6 +30,8 @@ func (p *Printer) line(b []byte, v *View) []byte {
 	switch {
 	case v.Seal != datagram.Plain:
 		b = v.appendSealed(append(b, ' '))
+	case v.InSession:
+		b = v.appendSession(append(b, ' '))
 	case v.Kind != None:
 		b = v.Header.Append(append(b, ' '))
 	}

@@ -128,6 +128,26 @@ type object struct {
 		}
 		Knows int
 	}
+	Session *struct {
+		Tag, Sender, Receiver uint32
+		UpTo                  uint32 `json:"up_to"`
+		Copy, Size, Reason    int
+		Answers               *struct {
+			ID   uint32
+			UpTo uint32 `json:"up_to"`
+			Copy int
+		}
+		Echo *struct {
+			ID    uint32
+			Copy  int
+			Again bool
+			Delay int `json:"delay_us"`
+		}
+		Ranges []struct {
+			First uint32
+			Count int
+		}
+	}
 	Sealed *struct {
 		Counter     uint64
 		Key, Length int

@@ -17,10 +17,17 @@ const (
 	Hello
 	Sealed
 	Handshake
+	// These are of sessions alone.
+	Bell
+	Bye
+	Probe
+	Probed
+	Reset
 )
 
 var kindNames = [...]string{
 	None: "none", Empty: "empty", Ack: "ack", Write: "write", Hello: "hello", Sealed: "sealed", Handshake: "handshake",
+	Bell: "bell", Bye: "bye", Probe: "probe", Probed: "probed", Reset: "reset",
 }
 
 func (k Kind) String() string { return kindNames[k] }
@@ -35,21 +42,24 @@ type Message struct {
 // View is a frame of a capture, taken apart as far as it goes. It is valid as
 // long as its packet.
 type View struct {
-	Packet    *captured.Packet
-	Kind      Kind
-	Header    frame.Header // unless Kind is None; of what is sealed, and handshakes, ids and flags
-	Messages  []Message
-	Hello     frame.Hello // if that is the Kind
-	Services  frame.Services
-	Told      bool // what the Services are
-	Identity  frame.Identity
-	Referred  bool // to that one
-	Stamp     frame.Stamp
-	Stamped   bool
-	Seal      datagram.Kind
-	Checksum  frame.Checksum
-	Padding   []byte       // behind the last message, the services, the identity, or the stamp
-	Malformed *frame.Error // what is wrong, if anything is
+	Packet        *captured.Packet
+	Kind          Kind
+	Header        frame.Header // unless Kind is None; of what is sealed, of handshakes and of sessions, ids and flags
+	InSession     bool
+	SessionHeader frame.SessionHeader // if InSession, unless Kind is None
+	Session       frame.SessionFrame  // likewise, if it was captured whole and nothing is wrong with it
+	Messages      []Message
+	Hello         frame.Hello // if that is the Kind
+	Services      frame.Services
+	Told          bool // what the Services are
+	Identity      frame.Identity
+	Referred      bool // to that one
+	Stamp         frame.Stamp
+	Stamped       bool
+	Seal          datagram.Kind
+	Checksum      frame.Checksum
+	Padding       []byte       // behind the last message, the services, the identity, or the stamp
+	Malformed     *frame.Error // what is wrong, if anything is
 }
 
 // Decode makes v a view of p. It uses the room that v had before.
@@ -57,6 +67,10 @@ func (v *View) Decode(p *captured.Packet) {
 	*v = View{Packet: p, Messages: v.Messages[:0], Seal: p.Seal()}
 	if v.Seal != datagram.Plain {
 		v.sealed()
+		return
+	}
+	if p.Session() {
+		v.session()
 		return
 	}
 	b, sum := p.Whole()
