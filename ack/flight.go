@@ -87,6 +87,9 @@ func (f *Flight) Init(now Instant, cfg FlightConfig, ctl Controller) {
 // Next returns the id that the next new frame gets.
 func (f *Flight) Next() uint32 { return f.next }
 
+// Oldest returns the oldest unacknowledged id, or Next if there is none.
+func (f *Flight) Oldest() uint32 { return f.oldest }
+
 // InFlight returns how many frames wait for acknowledgement, lost ones included.
 func (f *Flight) InFlight() int { return f.wire.n + f.lost.n }
 

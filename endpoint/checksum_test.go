@@ -358,7 +358,7 @@ func TestChecksumOnNarrowWays(t *testing.T) {
 			if !bytes.Equal(p.memB.Bytes()[4096:][:len(want)], want) {
 				t.Error("other bytes arrived")
 			}
-			if st := p.toB.Stats(); !st.Checksum || st.FrameSize != wholeFrame(carries-frame.ChecksumSize) {
+			if st := p.toB.Stats(); !st.Checksum || st.FrameSize != wholeFrame(frame.HeaderSize, carries-frame.ChecksumSize) {
 				t.Errorf("agreed %v, frames of %d bytes where %d are carried", st.Checksum, st.FrameSize, carries)
 			}
 		})

@@ -48,7 +48,7 @@ func (e *Endpoint) newConn(p Peer, now ack.Instant, connect func(*Conn) kind) (*
 	if p.As == 0 {
 		p.As = e.cfg.ID
 	}
-	c := &Conn{ep: e, terms: terms{cfg: &e.cfg, headroom: e.headroom, offers: &e.offers, peer: p, profile: prof}}
+	c := &Conn{ep: e, terms: terms{cfg: &e.cfg, headroom: e.headroom, header: frame.HeaderSize, offers: &e.offers, peer: p, profile: prof}}
 	c.to = &c.peer.Addr
 	if e.vault != nil && !prof.Session {
 		return nil, fmt.Errorf("dgrdma: connect peer %d: connections are sealed here, and peers of the kind %s know nothing of that", p.ID, prof.Name)
@@ -62,11 +62,11 @@ func (e *Endpoint) newConn(p Peer, now ack.Instant, connect func(*Conn) kind) (*
 	if c.mayCheck {
 		limit, narrow = limit-frame.ChecksumSize, narrow-frame.ChecksumSize
 	}
-	c.most = wholeFrame(limit)
-	if c.most-partHead < max(prof.Chunk, prof.Final) {
+	c.most = wholeFrame(c.header, limit)
+	if c.most-c.partHead() < max(prof.Chunk, prof.Final) {
 		return nil, fmt.Errorf("dgrdma: connect peer %d: frames of %d bytes have no room for data", p.ID, limit)
 	}
-	c.narrow = wholeFrame(narrow)
+	c.narrow = wholeFrame(c.header, narrow)
 	c.sure = c.most
 	if prof.Session && e.transport.MayNarrow(p.Addr) {
 		c.sure = min(c.most, c.narrow)
@@ -95,7 +95,7 @@ func (e *Endpoint) within(size int) int {
 
 // wholeFrame returns how long a full frame is where there is that much room: it has a whole number
 // of 8 bytes behind the header, so that all are equally long.
-func wholeFrame(room int) int { return frame.HeaderSize + (room-frame.HeaderSize)&^7 }
+func wholeFrame(header, room int) int { return header + (room-header)&^7 }
 
 // event implements observer.
 func (c *Conn) event(ev Event) {
@@ -187,13 +187,11 @@ func (c *Conn) reset(first frame.Seq) error {
 	}
 	if tx.err == nil {
 		tx.abandon(now, &fin, c.peerError("transactions in flight", ErrReset))
-		next := tx.sender.NextWide()
 		tx.start(now)
-		tx.number(now, next)
 	} else {
 		tx.revive(now)
 	}
-	tx.number(now, tx.kind.resume(tx.sender.NextWide(), first))
+	tx.wire.resume(now, first)
 	c.resets.Add(1)
 	c.giveBack()
 	tx.wake(now)

@@ -56,6 +56,7 @@ type Endpoint struct {
 	touched   []*Conn // those that were heard in this batch
 	last      *Conn   // whose frame came last: mostly the next is his too
 	scratch   []frame.Seq
+	heardDone finished // what is done by a batch: on the stack it would escape
 	strangers Counters
 	replies   []reply // to strangers, at the end of the batch
 	search    search  // among all peers

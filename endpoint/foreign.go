@@ -5,12 +5,13 @@ import "github.com/dgrdma/dgrdma/ack"
 // foreign is a connection to a peer that does not introduce its lives. What is known of
 // it stands in its profile.
 type foreign struct {
+	v107Halves
 	tx foreignSending
 	rx foreignReceiving
 }
 
-func newForeign(tx *sending, rx *receiving) *foreign {
-	o := &foreign{tx: foreignSending{sending: tx}}
+func newForeign(tx *sending, rx *receiving, e *Endpoint) *foreign {
+	o := &foreign{v107Halves: tx.speakV107(rx, e), tx: foreignSending{sending: tx}}
 	o.rx.receiving, o.rx.foreignLedger.receiving = rx, rx
 	tx.kind, rx.kind, rx.ledger = &o.tx, &o.rx, &o.rx.foreignLedger
 	tx.posted.strict = true

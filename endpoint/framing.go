@@ -143,7 +143,7 @@ func (n *nativeSending) asksSize() bool {
 // askSize adds one to the batch. There is room.
 func (n *nativeSending) askSize(b *batch, now ack.Instant) {
 	if !n.sizes.begun() {
-		n.sizes.begin(now, n.frameMax, n.most, n.sender.RTT().Smoothed())
+		n.sizes.begin(now, n.frameMax, n.most, n.unacked.RTT().Smoothed())
 	}
 	size := n.sizes.take()
 	buf := n.putHello(b, now, frame.Hello{Life: uint32(n.mine), Peer: uint32(n.theirs), Checks: n.checks})
@@ -202,13 +202,13 @@ func (n *nativeSending) overdueSize(now ack.Instant) error {
 
 // doubts reports whether a peer that acknowledges nothing is to be asked whether that is because frames are too long.
 func (n *nativeSending) doubts() bool {
-	return n.sender.Timeouts() >= checkAfter && !n.narrowing.checked && n.theirs != unknown && n.remakes() && n.flight.longest()-n.headroom > n.narrow
+	return n.unacked.Timeouts() >= checkAfter && !n.narrowing.checked && n.theirs != unknown && n.remakes() && n.flight.longest()-n.headroom > n.narrow
 }
 
 // check begins to ask, once in each silence, and ends it with that. Who looks that rarely sees no
 // other trace of an acknowledgement than when it came: the next timeouts may have passed since.
 func (n *nativeSending) check(now ack.Instant) {
-	if quiet := n.sender.Quiet(); quiet != n.narrowing.quiet {
+	if quiet := n.unacked.Quiet(); quiet != n.narrowing.quiet {
 		n.narrowing.quiet, n.narrowing.checked, n.carries = quiet, false, 0
 		if n.narrowing.checking {
 			n.narrowing.checking, n.sizes = false, sizing{}
@@ -216,6 +216,6 @@ func (n *nativeSending) check(now ack.Instant) {
 	}
 	if n.doubts() {
 		n.narrowing.checking, n.narrowing.checked = true, true
-		n.sizes.begin(now, n.narrow, n.frameMax, n.sender.RTT().Smoothed())
+		n.sizes.begin(now, n.narrow, n.frameMax, n.unacked.RTT().Smoothed())
 	}
 }

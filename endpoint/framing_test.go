@@ -86,16 +86,16 @@ func TestFindsWhatTheWayCarries(t *testing.T) {
 					if !bytes.Equal(p.memB.Bytes()[4096:][:len(data)], data) {
 						t.Error("other bytes arrived")
 					}
-					want := wholeFrame(c.mtu)
+					want := wholeFrame(frame.HeaderSize, c.mtu)
 					if c.carries > 0 {
-						want = wholeFrame(c.carries)
+						want = wholeFrame(frame.HeaderSize, c.carries)
 					}
 					got := p.toB.Stats().FrameSize
 					if got > want || c.loss == 0 && got != want || got < want*3/4 {
 						t.Errorf("frames of %d bytes, where %d are carried", got, want)
 					}
 					told := p.count(FramesShortened, RefusedNone)
-					if wants := got < wholeFrame(c.mtu); wants != (told == 1) || told > 1 {
+					if wants := got < wholeFrame(frame.HeaderSize, c.mtu); wants != (told == 1) || told > 1 {
 						t.Errorf("told %d times", told)
 					}
 					t.Logf("%v, %d size probes, frames of %d", took, p.toB.Stats().SizeProbes, got)
@@ -126,13 +126,13 @@ func onAWayThatIsWide(t *testing.T, test func(t *testing.T, n *simnet.Network, p
 // is found why nothing is acknowledged, and a Reset finds the length.
 func TestNarrowerAmidTransactions(t *testing.T) {
 	onAWayThatIsWide(t, func(t *testing.T, n *simnet.Network, p *pair, data []byte) {
-		if n := p.toB.Stats().FrameSize; n != wholeFrame(1470) {
+		if n := p.toB.Stats().FrameSize; n != wholeFrame(frame.HeaderSize, 1470) {
 			t.Fatalf("frames of %d bytes", n)
 		}
 		n.Link(addrA, addrB, simnet.Link{MTU: 1370})
 		err := p.toB.Write(t.Context(), write(0, data, 1<<20, 2))
 		var narrow *NarrowError
-		if !errors.Is(err, ErrNarrow) || !errors.Is(err, ErrPeerDown) || !errors.As(err, &narrow) || narrow.Carried != wholeFrame(1370) || narrow.Frame != wholeFrame(1470) {
+		if !errors.Is(err, ErrNarrow) || !errors.Is(err, ErrPeerDown) || !errors.As(err, &narrow) || narrow.Carried != wholeFrame(frame.HeaderSize, 1370) || narrow.Frame != wholeFrame(frame.HeaderSize, 1470) {
 			t.Fatalf("%v", err)
 		}
 		if got := p.memB.Load32(1 << 20); got != 1 {
@@ -144,7 +144,7 @@ func TestNarrowerAmidTransactions(t *testing.T) {
 		if err := p.toB.Write(t.Context(), write(0, data, 1<<20, 3)); err != nil {
 			t.Fatal(err)
 		}
-		if n := p.toB.Stats().FrameSize; n != wholeFrame(1370) {
+		if n := p.toB.Stats().FrameSize; n != wholeFrame(frame.HeaderSize, 1370) {
 			t.Errorf("frames of %d bytes", n)
 		}
 	})
@@ -218,7 +218,7 @@ func TestPeerThatKnowsNoSizes(t *testing.T) {
 		if err := p.toB.Write(t.Context(), write(0, pattern(1, 5000), 1<<20, 1)); err != nil {
 			t.Fatal(err)
 		}
-		if n := p.toB.Stats().FrameSize; n != wholeFrame(1470) {
+		if n := p.toB.Stats().FrameSize; n != wholeFrame(frame.HeaderSize, 1470) {
 			t.Errorf("frames of %d bytes", n)
 		}
 	})
@@ -262,7 +262,7 @@ func TestTooLargeOnANarrowWay(t *testing.T) {
 func TestSizingConverges(t *testing.T) {
 	for seed := range uint64(3000) {
 		r := rand.New(rand.NewPCG(seed, 1))
-		usual := wholeFrame(200 + r.IntN(1200))
+		usual := wholeFrame(frame.HeaderSize, 200+r.IntN(1200))
 		most := usual + sizeStep*(1+r.IntN(1000))
 		carries := sizedSize + r.IntN(most-sizedSize+sizeStep)
 		loss := []float64{0, 0.1, 0.5}[r.IntN(3)]
@@ -283,7 +283,7 @@ func TestSizingConverges(t *testing.T) {
 			}
 			done = done || z.next(now)
 		}
-		if want := wholeFrame(carries); !done || z.proven != longest || loss == 0 && (z.proven != min(want, most) || rounds > 12) {
+		if want := wholeFrame(frame.HeaderSize, carries); !done || z.proven != longest || loss == 0 && (z.proven != min(want, most) || rounds > 12) {
 			t.Fatalf("seed %d: %d of %d to %d, loss %v: done %v after %d rounds with %d, longest that arrived %d", seed, carries, usual, most, loss, done, rounds, z.proven, longest)
 		}
 	}

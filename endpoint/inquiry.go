@@ -14,6 +14,7 @@ import (
 // introduces itself to the id 0, again and again, until it fails with the answer. It is no peer:
 // nothing is posted to it, and nothing taken from it.
 type inquiring struct {
+	v107Halves
 	tx inquiringSending
 	rx inquiringReceiving
 }
@@ -22,7 +23,7 @@ type inquiring struct {
 const inquiryMost = 160 * time.Millisecond
 
 func connectInquiring(c *Conn) kind {
-	a := &inquiring{tx: inquiringSending{sending: &c.tx}, rx: inquiringReceiving{receiving: &c.rx, mu: &c.mu}}
+	a := &inquiring{v107Halves: c.tx.speakV107(&c.rx, c.ep), tx: inquiringSending{sending: &c.tx}, rx: inquiringReceiving{receiving: &c.rx, mu: &c.mu}}
 	a.rx.tx, a.rx.closed.held = &a.tx, &c.rx.held
 	c.tx.kind, c.rx.kind, c.rx.ledger = &a.tx, &a.rx, &a.rx.nativeLedger
 	return a

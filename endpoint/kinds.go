@@ -18,6 +18,10 @@ type kind interface {
 	// other way round. It returns how many frames of the peer are given up. Guarded by
 	// the connection's mutex, with the turn to receive.
 	exchange(now ack.Instant) (missed int)
+	// acknowledge applies what the peer acknowledged in a batch. Guarded likewise.
+	acknowledge(now ack.Instant, fin *finished)
+	// owe has the sending half acknowledge what the receiving half got in a batch. Guarded likewise.
+	owe(now ack.Instant)
 	// gone returns why the peer is gone or never was there. It is asked where receiving.departs is set, and what
 	// the batch acknowledged has been told, and may set it for the next batch. Guarded likewise.
 	gone() error
@@ -89,6 +93,8 @@ type receivingKind interface {
 	// copied is told that it came again, and reports whether it is to be acknowledged
 	// again.
 	copied(now ack.Instant, q frame.Seq, txn uint32) bool
+	// dropBatch forgets what the peer acknowledged in this batch, and what is to be acknowledged to it.
+	dropBatch()
 	// introduced reports whether the peer has said who it is, if it is one that does.
 	introduced() bool
 }

@@ -55,6 +55,7 @@ const (
 
 // native is a connection to a peer of our own kind.
 type native struct {
+	v107Halves
 	tx      nativeSending
 	rx      nativeReceiving
 	mu      *sync.Mutex // the connection's
@@ -64,7 +65,7 @@ type native struct {
 }
 
 func newNative(tx *sending, rx *receiving, mu *sync.Mutex, e *Endpoint, told *cookie) *native {
-	n := &native{mu: mu, cookies: &e.cookies, peers: &e.peers, answers: e}
+	n := &native{v107Halves: tx.speakV107(rx, e), mu: mu, cookies: &e.cookies, peers: &e.peers, answers: e}
 	n.tx = nativeSending{sending: tx, told: told}
 	n.rx.receiving, n.rx.both = rx, n
 	n.rx.closed.held = &rx.held

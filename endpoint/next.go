@@ -19,7 +19,7 @@ func (s *sending) next(now ack.Instant) (send bool, at ack.Instant) {
 		return true, now
 	}
 	if s.ready {
-		if t, owed := s.due.Deadline(); owed {
+		if t, owed := s.wire.ackAt(); owed {
 			if t <= now {
 				return true, now
 			}
@@ -28,7 +28,7 @@ func (s *sending) next(now ack.Instant) (send bool, at ack.Instant) {
 		if s.probe {
 			return true, now
 		}
-		if _, ok := s.sender.NextLost(now); ok {
+		if _, ok := s.unacked.NextLost(now); ok {
 			return true, now
 		}
 		_, what, until := s.obstacle(now)
@@ -37,7 +37,7 @@ func (s *sending) next(now ack.Instant) (send bool, at ack.Instant) {
 		}
 		at = min(at, until)
 	}
-	if t, ok := s.sender.Deadline(); ok {
+	if t, ok := s.unacked.Deadline(); ok {
 		at = min(at, max(t, s.again))
 	}
 	if s.resting() {
@@ -71,13 +71,13 @@ const (
 // obstacle returns it, and when it is gone by itself; or the flow of which something may
 // leave.
 func (s *sending) obstacle(now ack.Instant) (q *Flow, what obstacle, until ack.Instant) {
-	if s.sender.Lost() > 0 {
+	if s.unacked.Lost() > 0 {
 		return nil, mustWait, s.paced(now) // lost frames leave first
 	}
 	if q = s.posted.turn(); q == nil {
 		return nil, mustWait, sched.Never
 	}
-	switch s.sender.Limit(now, s.frameMax) {
+	switch s.unacked.Limit(now, s.frameMax) {
 	case ack.WindowFull:
 		return nil, windowFull, sched.Never
 	case ack.Congested:
@@ -85,7 +85,7 @@ func (s *sending) obstacle(now ack.Instant) (q *Flow, what obstacle, until ack.I
 	case ack.Paced:
 		return nil, mustWait, s.paced(now)
 	}
-	if q = s.mayBe(q); q == nil || !s.proven && s.sender.InFlight() > 0 {
+	if q = s.mayBe(q); q == nil || !s.proven && s.unacked.InFlight() > 0 {
 		return nil, mustWait, sched.Never
 	}
 	if s.untried() {
@@ -99,7 +99,7 @@ func (s *sending) obstacle(now ack.Instant) (q *Flow, what obstacle, until ack.I
 
 // paced returns when the controller lets a frame go that it keeps back now.
 func (s *sending) paced(now ack.Instant) ack.Instant {
-	if at := s.sender.PacedUntil(now, s.frameMax); at > now {
+	if at := s.unacked.PacedUntil(now, s.frameMax); at > now {
 		return at
 	}
 	return sched.Never

@@ -13,7 +13,7 @@ func (s *sending) atWhole(q *Flow) bool {
 }
 
 // whole returns the length of such a frame.
-func (s *sending) whole() int { return partHead + s.leastChunk }
+func (s *sending) whole() int { return s.partHead() + s.leastChunk }
 
 // nextPart returns what such a frame holds.
 func (t *Transaction) nextPart() part {
@@ -40,19 +40,19 @@ func (s *sending) bytesOf(t *Transaction, p *part) []byte {
 }
 
 // partHead is the length of what is in front of it.
-const partHead = frame.HeaderSize + frame.MessageHeaderSize
+func (t *terms) partHead() int { return t.header + frame.MessageHeaderSize }
 
 // headPart writes the header of the message of such a frame.
 func (s *sending) headPart(b []byte, t *Transaction, p *part) {
 	var m frame.Message
 	s.describePart(&m, t, p)
-	m.Put(b[frame.HeaderSize:])
+	m.Put(b[s.header:])
 }
 
 // framePart makes such a frame, but for its first header. rest is the end of it that stays
 // where it is.
 func (s *sending) framePart(b *batch, t *Transaction, p *part) (buf, rest []byte) {
-	buf, rest = b.frame(partHead, s.bytesOf(t, p), t, s.spare())
+	buf, rest = b.frame(s.partHead(), s.bytesOf(t, p), t, s.spare())
 	s.headPart(buf[b.headroom:], t, p)
 	return buf, rest
 }

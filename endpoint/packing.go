@@ -23,7 +23,7 @@ const leastHold = time.Millisecond
 // the batch became full before everything was in.
 func (s *sending) pack(b *batch, now ack.Instant) (more bool) {
 	// Before the frames leave, so that no acknowledgement seems to be of unsent ones.
-	defer func() { s.nextID.Store(uint32(s.sender.NextWide())) }()
+	defer func() { s.nextID.Store(s.unacked.Next()) }()
 	if s.kind.introduce(b, now) {
 		return true
 	}
@@ -46,13 +46,13 @@ func (s *sending) pack(b *batch, now ack.Instant) (more bool) {
 		}
 		for {
 			// Who parts leaves nothing owed, also where it began to part behind now.
-			if at, owed := s.due.Deadline(); !owed || at > now && !s.parting {
+			if at, owed := s.wire.ackAt(); !owed || at > now && !s.parting {
 				break
 			}
 			if b.full() {
 				return true
 			}
-			if !s.packAck(b, now) {
+			if !s.wire.packAck(b, now) {
 				break
 			}
 		}
@@ -94,37 +94,31 @@ func (s *sending) putAs(b *batch, buf, rest []byte, again, checked bool) {
 // packLost sends a lost frame again: same id, same messages, acknowledgements
 // as they are now (DGRDMA-026, DGRDMA-031).
 func (s *sending) packLost(b *batch, now ack.Instant) bool {
-	q, ok := s.sender.NextLost(now)
+	id, ok := s.unacked.NextLost(now)
 	if !ok {
 		return false
 	}
-	s.sender.Resend(now, q)
-	o := s.at(q)
-	var run ack.Range
-	if !s.profile.FreshAcks || s.mute {
-		// A peer that overlooks it in a frame that it knows gets it in a new one,
-		// unless we have no id for one. It does not know all of these; and if it is of
-		// our kind, and as mute, this is the only way out (A16).
-		run, _ = s.due.Next()
-	}
+	copied := s.unacked.Resend(now, id)
+	o := s.at(id)
 	var buf, rest []byte
+	var carried bool
 	if o.slab != nil {
 		buf = o.buf()
-		frame.PutAck(buf[b.headroom:], run.Start, run.Count)
+		carried = s.wire.headAgain(buf[b.headroom:], id, copied)
 	} else {
 		buf, rest = s.framePart(b, o.first, &o.part)
-		s.head(buf[b.headroom:], q, run)
+		carried = s.wire.head(buf[b.headroom:], id, copied)
 	}
-	if run.Count > 0 {
+	if carried {
 		s.counters.AcksCarried++
 	}
-	if s.sender.Timeouts() > 0 {
+	if s.unacked.Timeouts() > 0 {
 		s.counters.RetransmitsTimed++
 	} else {
 		s.counters.RetransmitsFast++
 	}
 	if t := s.cfg.Trace; t != nil && t.FrameLost != nil {
-		t.FrameLost(s.name(), q, s.sender.Timeouts() > 0)
+		t.FrameLost(s.name(), frame.Seq(id), s.unacked.Timeouts() > 0)
 	}
 	s.put(b, buf, rest, true)
 	return true
@@ -148,18 +142,17 @@ func (s *sending) packNew(b *batch, now ack.Instant) bool {
 		s.holding = now
 	}
 	var buf, rest []byte
-	var id frame.Seq
+	var id uint32
 	if s.atWhole(q) {
 		buf, rest, id = s.packPart(b, now, q)
 	} else {
 		buf, id = s.packMessages(b, now)
 	}
-	run, ok := s.due.Next()
-	s.head(buf[b.headroom:], id, run)
-	if ok {
+	carried := s.wire.head(buf[b.headroom:], id, 0)
+	if carried {
 		s.counters.AcksCarried++
 	}
-	if ok || now < s.aloneAt.Add(s.profile.AckDelay) {
+	if carried || now < s.aloneAt.Add(s.profile.AckDelay) {
 		s.quick = false // there is company
 	}
 	if s.profile.NoAcks {
@@ -173,29 +166,29 @@ func (s *sending) packNew(b *batch, now ack.Instant) bool {
 }
 
 // packPart makes a frame of what is next in a flow that is in the midst of a long segment.
-func (s *sending) packPart(b *batch, now ack.Instant, q *Flow) (buf, rest []byte, id frame.Seq) {
+func (s *sending) packPart(b *batch, now ack.Instant, q *Flow) (buf, rest []byte, id uint32) {
 	t, length := q.part, s.whole()
 	p := t.nextPart()
 	s.tookParts(q, 1)
 	if s.remakes() && t.Copied == nil {
 		buf, rest = s.framePart(b, t, &p)
-		id = s.sender.Track(now, length)
-		s.note(&s.sender, id, t, &p, b.headroom+length)
+		id = s.unacked.Track(now, length)
+		s.note(s.unacked, id, t, &p, b.headroom+length)
 		return buf, rest, id
 	}
 	buf = s.buffer()[:b.headroom+length]
 	s.headPart(buf[b.headroom:], t, &p)
-	copy(buf[b.headroom+partHead:], s.bytesOf(t, &p))
-	id = s.sender.Track(now, length)
-	s.keep(&s.sender, id, buf, t, 1)
+	copy(buf[b.headroom+s.partHead():], s.bytesOf(t, &p))
+	id = s.unacked.Track(now, length)
+	s.keep(s.unacked, id, buf, t, 1)
 	return buf, nil, id
 }
 
 // packRun makes frames of what goes on where the last one ended, a part under that id, while
 // nothing else may be next.
-func (s *sending) packRun(b *batch, now ack.Instant, q *Flow, id frame.Seq) {
+func (s *sending) packRun(b *batch, now ack.Instant, q *Flow, id uint32) {
 	l := &s.posted
-	if _, owed := s.due.Deadline(); owed || !s.proven || s.profile.SlotTable > 0 || l.turn() != q {
+	if _, owed := s.wire.ackAt(); owed || !s.proven || s.profile.SlotTable > 0 || l.turn() != q {
 		return
 	}
 	t := q.part
@@ -206,21 +199,18 @@ func (s *sending) packRun(b *batch, now ack.Instant, q *Flow, id frame.Seq) {
 		most = min(most, (l.left+chunk-1)/chunk)
 	}
 	p := s.at(id).part
-	var m frame.Message
-	s.describePart(&m, t, &p)
-	h := frame.Header{Seq: id, Flags: frame.FlagMessages}
-	s.label(&h)
-	var run frame.Run
-	run.Begin(&h, &m)
+	m := &s.partMessage
+	s.describePart(m, t, &p)
+	run := s.wire.run(id, m)
 	n := 0
-	for size := b.headroom + run.Size(); n < most && b.fits(size+s.spare()) && s.sender.Limit(now, s.frameMax) == ack.Open; n++ {
-		run.Next(&m)
+	for size := b.headroom + run.Size(); n < most && b.fits(size+s.spare()) && s.unacked.Limit(now, s.frameMax) == ack.Open; n++ {
+		run.Next(m)
 		p.index++
 		p.offset += uint32(chunk)
-		buf, rest := b.frame(partHead, s.bytesOf(t, &p), t, s.spare())
+		buf, rest := b.frame(s.partHead(), s.bytesOf(t, &p), t, s.spare())
 		run.Put(buf[b.headroom:])
-		id := s.sender.Track(now, run.Size())
-		s.note(&s.sender, id, t, &p, size)
+		id := s.unacked.Track(now, run.Size())
+		s.note(s.unacked, id, t, &p, size)
 		if s.profile.NoAcks {
 			s.unheard = append(s.unheard, id)
 		}
@@ -230,26 +220,18 @@ func (s *sending) packRun(b *batch, now ack.Instant, q *Flow, id frame.Seq) {
 }
 
 // packMessages makes a frame of what is next.
-func (s *sending) packMessages(b *batch, now ack.Instant) (buf []byte, id frame.Seq) {
+func (s *sending) packMessages(b *batch, now ack.Instant) (buf []byte, id uint32) {
 	buf = s.buffer()
 	var w frame.Writer
-	w.Init(buf[b.headroom : b.headroom+s.frameMax])
+	w.InitAfter(buf[b.headroom:b.headroom+s.frameMax], s.header)
 	first, n := s.fill(now, &w)
 	if n == 0 {
 		panic("BUG: a frame without messages")
 	}
 	buf = buf[:b.headroom+w.Len()]
-	id = s.sender.Track(now, w.Len())
-	s.keep(&s.sender, id, buf, first, n)
+	id = s.unacked.Track(now, w.Len())
+	s.keep(s.unacked, id, buf, first, n)
 	return buf, id
-}
-
-// head writes the header of a frame with messages.
-func (s *sending) head(b []byte, id frame.Seq, run ack.Range) {
-	var h frame.Header
-	s.label(&h)
-	h.Seq, h.AckStart, h.AckCount, h.Flags = id, run.Start, run.Count, frame.FlagMessages
-	h.Put(b)
 }
 
 // packProbe sends an empty frame under a new id, which an FPGA acknowledges
@@ -261,38 +243,14 @@ func (s *sending) packProbe(b *batch, now ack.Instant) {
 	}
 	buf := s.buffer()[:b.headroom+probeLength]
 	clear(buf)
-	q := s.sender.Track(now, probeLength)
-	s.keep(&s.sender, q, buf, nil, 0)
+	q := s.unacked.Track(now, probeLength)
+	s.keep(s.unacked, q, buf, nil, 0)
 	var h frame.Header
 	s.label(&h)
-	h.Seq = q
+	h.Seq = frame.Seq(q)
 	h.Put(buf[b.headroom:])
 	buf[b.headroom+probeOwnID] = byte(q)
 	buf[b.headroom+probeOwnID+1] = byte(q >> 8)
 	s.counters.Probes++
 	s.put(b, buf, nil, false)
-}
-
-// packAck sends an acknowledgement by itself, and reports that, or holds all that wait back.
-func (s *sending) packAck(b *batch, now ack.Instant) (sent bool) {
-	q, ok := s.sender.Alone(now)
-	if !ok {
-		// No id to travel under. It rides on the next frame with messages, or
-		// comes again with the duplicate.
-		s.counters.AcksHeld++
-		s.mute = true
-		s.due.Hold(now.Add(max(s.profile.AckDelay, leastHold)))
-		return false
-	}
-	s.mute = false
-	run, _ := s.due.Next()
-	buf := b.small()[:b.headroom+frame.HeaderSize]
-	var h frame.Header
-	s.label(&h)
-	h.Seq, h.AckStart, h.AckCount = q, run.Start, run.Count
-	h.Put(buf[b.headroom:])
-	s.counters.AcksAlone++
-	s.aloneAt = now
-	s.put(b, s.kind.stamp(buf, q, run.Start), nil, false)
-	return true
 }

@@ -71,7 +71,7 @@ func (c *Conn) enqueue(t *Transaction, done func(*Transaction, error), waiter *w
 	if tx.posted.n == 0 {
 		now = c.ep.now()
 	}
-	inline = tx.posted.n == 0 && tx.sender.InFlight() == 0 || c.ep.helpful && t.Bytes() >= inlineBytes
+	inline = tx.posted.n == 0 && tx.unacked.InFlight() == 0 || c.ep.helpful && t.Bytes() >= inlineBytes
 	return tx.post(now, how.flow, t), inline, nil
 }
 

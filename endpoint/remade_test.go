@@ -49,7 +49,7 @@ func TestLostFramesAreTheSameAgain(t *testing.T) {
 			c.mu.Lock()
 			last := c.tx.sender.NextWide() - 1
 			for q := range first {
-				if o := c.tx.at(q); o.slab == nil {
+				if o := c.tx.at(uint32(q)); o.slab == nil {
 					parts++
 				}
 			}

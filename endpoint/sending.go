@@ -15,10 +15,10 @@ type sending struct {
 	kind   sendingKind
 	agenda agenda
 
-	sender  ack.Sender
+	wire    wire
+	unacked outstanding
+	v107
 	ctl     ack.Controller
-	due     ack.Due
-	acking  bool // acknowledgements are sent to this peer
 	posted  lanes
 	letters int // sent and not settled, of all channels
 	nextTxn uint32
@@ -27,8 +27,10 @@ type sending struct {
 	flight
 	framing
 	again   ack.Instant // when a timeout is looked at again that the receiver may have the answer to
-	unheard []frame.Seq // ids in the batch that is being sent that count as delivered when they are sent
+	unheard []uint32    // ids in the batch that is being sent that count as delivered when they are sent
 	carried int         // length of the longest buffer of a frame that was acknowledged
+	// partMessage is that of the frame that packRun makes: on the stack it would escape.
+	partMessage frame.Message
 
 	ready   bool        // the peer takes data, says its kind
 	checks  bool        // frames have a checksum
@@ -37,7 +39,6 @@ type sending struct {
 	aloneAt ack.Instant // when an acknowledgement last left by itself
 	quick   bool        // they do not wait for company: none came
 	parting bool        // the peer is to be told that nothing comes any more
-	mute    bool        // none can leave by itself: the span of ids is used up
 	holding ack.Instant // since when what does not fill a frame waits for company
 	rested  ack.Instant // when the last frame was settled
 
@@ -86,27 +87,9 @@ func (s *sending) init(t *terms, a agenda, batches *atomic.Uint64) {
 func (s *sending) start(now ack.Instant) {
 	p := &s.profile
 	s.ctl = s.cfg.controller(p, s.most)
-	first := ack.Wide(p.FirstFrame)
-	if first == 0 {
-		first = s.kind.first(ack.Wide(s.cfg.Entropy()))
-	}
-	s.number(now, first)
-	s.due.Init(p.AckEvery, p.AckDelay)
-	s.acking = p.Acks == AckRepeat || p.Acks == AckOnce
+	s.wire.start(now)
 	s.nextTxn = p.FirstTransaction
 	s.kind.begin(now)
-}
-
-// number forgets all ids and begins at first.
-func (s *sending) number(now ack.Instant, first ack.Wide) {
-	p := &s.profile
-	s.unheard = s.unheard[:0]
-	s.sender.Init(now, ack.SenderConfig{
-		First: first, Window: p.Window, Span: p.Span,
-		MinRTO: p.MinTimeout, MaxRTO: s.mostTimeout(), MaxBetween: s.mostBetween(), AckDelay: p.PeerAckDelay, AckEvery: p.PeerAckEvery,
-		GiveUp: s.cfg.GiveUp, Cumulative: p.Cumulative, OneRun: p.OneRun, FreshAlone: p.FreshAlone, SlotTable: p.SlotTable,
-	}, s.ctl)
-	s.kind.renumbered(first.Seq())
 }
 
 // mostTimeout is the longest time before a frame is sent again.
@@ -146,43 +129,6 @@ func (s *sending) lose(t *Transaction, fin *finished, err error) {
 	fin.add(t, err)
 }
 
-// acknowledged applies what a batch of datagrams acknowledged. scratch is for the ids,
-// and is returned to be used again.
-func (s *sending) acknowledged(now ack.Instant, runs []ack.Range, scratch []frame.Seq, fin *finished) (refused uint64, _ []frame.Seq) {
-	before := s.posted.n
-	for _, run := range runs {
-		acked, ok := s.sender.AppendAcked(scratch[:0], now, run)
-		if !ok {
-			refused++
-		}
-		if d, measured := s.sender.Measured(); measured {
-			s.measured().RoundTrip.note(d, 1)
-		}
-		for _, q := range acked {
-			s.settled(now, q, fin)
-		}
-		s.counters.AcksReceived += uint64(len(acked))
-		scratch = acked
-	}
-	s.sender.EndBatch(now)
-	if s.posted.n != before {
-		s.roomMade()
-	}
-	return refused, scratch
-}
-
-// owe takes over what is to be acknowledged to the peer.
-func (s *sending) owe(now ack.Instant, recv *ack.Receiver) {
-	if s.acking {
-		s.due.Take(now, recv)
-	} else {
-		recv.DropDue()
-	}
-	if s.quick {
-		s.due.Hold(now)
-	}
-}
-
 // tells reports whether the peer is told when the connection is closed.
 func (s *sending) tells() bool { return s.err == nil || s.kind.offering() }
 
@@ -193,8 +139,8 @@ func (s *sending) leave() {
 }
 
 // settled accounts for an acknowledged frame.
-func (s *sending) settled(now ack.Instant, q frame.Seq, fin *finished) {
-	o := s.at(q)
+func (s *sending) settled(now ack.Instant, id uint32, fin *finished) {
+	o := s.at(id)
 	var since ack.Instant // when those began that are done
 	done := uint64(0)
 	for t, n := o.first, o.n; n > 0; n-- {
@@ -218,14 +164,21 @@ func (s *sending) settled(now ack.Instant, q frame.Seq, fin *finished) {
 
 // sent finishes what was sent to a peer that never acknowledges.
 func (s *sending) sent(now ack.Instant, fin *finished) {
-	for _, q := range s.unheard {
+	for _, id := range s.unheard {
 		// It may be acknowledged or given up already.
-		if s.sender.Settle(now, q) {
-			s.settled(now, q, fin)
+		if s.sender.Settle(now, ack.Wide(id).Seq()) {
+			s.settled(now, id, fin)
 		}
 	}
 	s.unheard = s.unheard[:0]
 	s.roomMade()
+}
+
+// noteRoundTrip counts the round trip that was measured last, if one was.
+func (s *sending) noteRoundTrip() {
+	if d, measured := s.unacked.Measured(); measured {
+		s.measured().RoundTrip.note(d, 1)
+	}
 }
 
 // took counts transactions that are done and began that long ago.
@@ -249,11 +202,11 @@ func (s *sending) measured() *Times {
 const restAfter = time.Second
 
 // resting reports whether there is such memory and nothing is in flight.
-func (s *sending) resting() bool { return s.sender.InFlight() == 0 && len(s.out) > 0 }
+func (s *sending) resting() bool { return s.unacked.InFlight() == 0 && len(s.out) > 0 }
 
 // rest gives it back.
 func (s *sending) rest() {
-	s.sender.Shrink()
+	s.unacked.Shrink()
 	s.flight.rest()
 }
 
@@ -264,7 +217,7 @@ func (s *sending) abandon(now ack.Instant, fin *finished, err error) {
 	ctl := s.cfg.controller(&s.profile, s.most)
 	s.forfeit(fin, err)
 	s.ctl = ctl
-	s.number(now, s.sender.NextWide())
+	s.wire.forget(now)
 }
 
 // forfeit fails everything that is posted and forgets what is in flight. It calls
@@ -287,7 +240,7 @@ func (s *sending) fail(now ack.Instant, fin *finished, err error) bool {
 	s.err = err
 	s.down.Store(true)
 	s.forfeit(fin, err)
-	s.number(now, s.sender.NextWide())
+	s.wire.forget(now)
 	s.rest()
 	s.agenda.disarm()
 	close(s.done)
@@ -299,9 +252,7 @@ func (s *sending) revive(now ack.Instant) {
 	s.err = nil
 	s.down.Store(s.reporting)
 	s.done = make(chan struct{})
-	first := s.sender.NextWide()
 	s.start(now)
-	s.number(now, first)
 }
 
 // givenUp says that the peer is given up, and whether it ever was there.
@@ -327,7 +278,7 @@ func (s *sending) overdue(now, heard ack.Instant) (missed int, why error) {
 	if heard < now {
 		s.again = now.Add(ack.Granularity)
 	}
-	switch s.sender.Expire(now, heard) {
+	switch s.unacked.Expire(now, heard) {
 	case ack.Dead:
 		why = s.dead()
 	case ack.Probe:

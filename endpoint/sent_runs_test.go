@@ -187,7 +187,7 @@ func runsLeaveAsFrames(t *testing.T) {
 				if at, _ := slices.BinarySearchFunc(flying, f.Seq, func(a, b frame.Seq) int { return a.Diff(b) }); at == len(flying) || flying[at] != f.Seq {
 					flying = slices.Insert(flying, at, f.Seq)
 				}
-				if o := runs.c.tx.at(f.Seq); o.length > 0 && o.slab == nil {
+				if o := runs.c.tx.at(uint32(f.Seq)); o.length > 0 && o.slab == nil {
 					parts++
 				}
 			}

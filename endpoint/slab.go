@@ -3,9 +3,6 @@ package endpoint
 import (
 	"sync"
 	"sync/atomic"
-
-	"github.com/dgrdma/dgrdma/ack"
-	"github.com/dgrdma/dgrdma/frame"
 )
 
 // slab is memory for frames. They lie side by side in the order in
@@ -76,12 +73,12 @@ func (f *flight) buffer() []byte {
 
 // keep remembers a frame in flight: its bytes, which are the beginning of what
 // buffer returned, and whose messages it holds.
-func (f *flight) keep(s *ack.Sender, q frame.Seq, buf []byte, first *Transaction, n int) {
+func (f *flight) keep(s outstanding, id uint32, buf []byte, first *Transaction, n int) {
 	f.follow(s)
 	mem := f.slab
 	// Set in place: a literal is built in small pieces and moved in large ones, for which
 	// the processor waits until the small ones are written, behind the bytes of the frame.
-	o := f.at(q)
+	o := f.at(id)
 	o.slab, o.first, o.length, o.at, o.n = mem, first, uint32(len(buf)), uint16(mem.used), uint16(n)
 	mem.used += max(len(buf)+f.more, f.least)
 	mem.held++
@@ -92,9 +89,9 @@ func (f *flight) keep(s *ack.Sender, q frame.Seq, buf []byte, first *Transaction
 func (f *flight) remakes() bool { return f.full <= slabSize }
 
 // note remembers a frame in flight that is made again if it is lost.
-func (f *flight) note(s *ack.Sender, q frame.Seq, t *Transaction, p *part, length int) {
+func (f *flight) note(s outstanding, id uint32, t *Transaction, p *part, length int) {
 	f.follow(s)
-	o := f.at(q)
+	o := f.at(id)
 	o.first, o.length, o.n = t, uint32(length), 1
 	o.segment, o.offset, o.index = p.segment, p.offset, p.index
 }
@@ -138,24 +135,24 @@ func (f *flight) release(mem *slab) {
 	}
 }
 
-// follow keeps the frames where the sender's slots are.
-func (f *flight) follow(s *ack.Sender) {
+// follow keeps the frames where the places of their ids are.
+func (f *flight) follow(s outstanding) {
 	if n := s.Capacity(); n != len(f.out) {
 		old := f.out
 		f.out = make([]outFrame, n)
 		// The newest is the one to be kept: where there were none, nothing is older. Ids
 		// without messages may have made the distance longer than old: a frame is moved by
 		// its own id, which comes first, and no other.
-		for q := s.Oldest(); q != s.Next().Add(-1); q++ {
-			o := &old[int(q)&(len(old)-1)]
-			f.out[int(q)&(n-1)] = *o
+		for id := s.Oldest(); id != s.Next()-1; id++ {
+			o := &old[int(id)&(len(old)-1)]
+			f.out[int(id)&(n-1)] = *o
 			*o = outFrame{}
 		}
 	}
 }
 
 // at returns the frame with that id.
-func (f *flight) at(q frame.Seq) *outFrame { return &f.out[int(q)&(len(f.out)-1)] }
+func (f *flight) at(id uint32) *outFrame { return &f.out[int(id)&(len(f.out)-1)] }
 
 // clear forgets all frames.
 func (f *flight) clear() {

@@ -157,10 +157,10 @@ func TestSlabsAreFilled(t *testing.T) {
 		var batches atomic.Uint64
 		batches.Store(1)
 		f := flight{full: full, batches: &batches}
-		var s ack.Sender
+		s := sequenced{new(ack.Sender)}
 		s.Init(0, ack.SenderConfig{First: 65_000, Window: 10_000, Span: 10_000}, &ack.FixedWindow{})
 		inSlabs := make(map[*slab]int)
-		var all []frame.Seq
+		var all []uint32
 		each := max(1, slabSize/full)
 		mark := func(i int) []byte { return bytes.Repeat([]byte{byte(i), byte(i >> 8)}, full/2) }
 		for i := range 3*each + 1 {
@@ -170,7 +170,7 @@ func TestSlabsAreFilled(t *testing.T) {
 			}
 			q := s.Track(0, full)
 			all = append(all, q)
-			f.keep(&s, q, buf, nil, 0)
+			f.keep(s, q, buf, nil, 0)
 			copy(buf, mark(i))
 			inSlabs[f.slab]++
 		}

@@ -58,8 +58,8 @@ func (c *Conn) Stats() ConnStats {
 	s := ConnStats{
 		Counters: tx.counters, Peer: c.name(), As: c.peer.As, Profile: c.profile.Name, Learned: c.learned.Load(), Memory: c.size.Load(),
 		FrameSize: int(c.frameSize.Load()), FrameWindow: c.profile.Window,
-		RTT: tx.sender.RTT().Smoothed(), MinRTT: tx.sender.RTT().Min(now), Window: tx.ctl.Window(),
-		InFlight: tx.sender.InFlight(), Lost: tx.sender.Lost(), Queued: tx.posted.n, Open: tx.heard.open, OpenMemory: tx.heard.held,
+		RTT: tx.unacked.RTT().Smoothed(), MinRTT: tx.unacked.RTT().Min(now), Window: tx.ctl.Window(),
+		InFlight: tx.unacked.InFlight(), Lost: tx.unacked.Lost(), Queued: tx.posted.n, Open: tx.heard.open, OpenMemory: tx.heard.held,
 		Silent: -1, Life: uint32(tx.stint), Mine: uint32(mine), Theirs: uint32(theirs), Checksum: tx.checks, Down: tx.err != nil, Err: tx.err,
 	}
 	if tx.heard.counters.FramesReceived > 0 {

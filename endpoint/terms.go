@@ -13,6 +13,7 @@ import (
 type terms struct {
 	cfg        *Config // the endpoint's
 	headroom   int     // before each frame, for the transport
+	header     int     // length of the header of a frame with messages
 	offers     *offers // the endpoint's
 	peer       Peer
 	to         *transport.Addr // peer.Addr, shared by all connections to it
@@ -53,7 +54,7 @@ func (t *terms) peerError(op string, err error) error {
 // layoutOf returns how data is cut for full frames of that length.
 func (t *terms) layoutOf(full int) layout {
 	p := &t.profile
-	return layout{p.Chunk, p.Final, p.NoLength4, full - partHead}
+	return layout{p.Chunk, p.Final, p.NoLength4, full - t.partHead()}
 }
 
 // validate checks a transaction against the peer before anything is queued:

@@ -10,19 +10,19 @@ import (
 
 // endBatch applies what a batch of datagrams said, once per connection.
 func (e *Endpoint) endBatch(now ack.Instant) {
-	var fin finished
-	defer e.finish(&fin) // what is left, if a callback does not return
+	fin := &e.heardDone
+	defer e.finish(fin) // what is left, if a callback does not return
 	for i, c := range e.touched {
 		c.rx.touched = false
 		e.touched[i] = nil
 		if c.rx.open.len() > 0 {
 			c.rx.ledger.sweep()
 		}
-		c.report(c.endBatch(now, &fin))
+		c.report(c.endBatch(now, fin))
 		if c.rx.departs {
 			c.rx.departs = false
-			e.tell(&fin) // what it acknowledged is done before it is gone
-			c.report(c.parted(now, &fin))
+			e.tell(fin) // what it acknowledged is done before it is gone
+			c.report(c.parted(now, fin))
 		}
 	}
 	e.touched = e.touched[:0]
@@ -35,7 +35,7 @@ func (e *Endpoint) endBatch(now ack.Instant) {
 		e.mu.Unlock()
 		e.strangers = Counters{}
 	}
-	e.tell(&fin)
+	e.tell(fin)
 }
 
 // endBatch is where the halves meet: the receiving half hands over what the peer
@@ -47,22 +47,17 @@ func (c *Conn) endBatch(now ack.Instant, fin *finished) (n news) {
 	tx.heard.at, tx.heard.lived = rx.lastAt, rx.livedAt
 	if c.resets.Load() != rx.followed {
 		// Reset came in the middle of the batch.
-		rx.acks = rx.acks[:0]
-		rx.recv.DropDue()
+		rx.kind.dropBatch()
 	}
 	n.missed = c.kind.exchange(now)
 	rx.counters.FramesMissed += uint64(n.missed)
 	if tx.err == nil {
-		if len(rx.acks) > 0 {
-			var refused uint64
-			refused, c.ep.scratch = tx.acknowledged(now, rx.acks, c.ep.scratch, fin)
-			rx.counters.Refused[RefusedAckOfUnsent] += refused
-		}
+		c.kind.acknowledge(now, fin)
 	}
 	if tx.err == nil || tx.closed { // who closes it says goodbye behind this
-		tx.owe(now, &rx.recv)
+		c.kind.owe(now)
 	}
-	rx.acks = rx.acks[:0]
+	rx.kind.dropBatch()
 	tx.heard.counters = rx.counters
 	tx.heard.open, tx.heard.held = rx.open.len(), rx.held.bytes
 	tx.wake(now)

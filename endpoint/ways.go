@@ -31,4 +31,4 @@ func connectNative(c *Conn, told *cookie) kind {
 	return newNative(&c.tx, &c.rx, &c.mu, c.ep, told)
 }
 
-func connectForeign(c *Conn, _ *cookie) kind { return newForeign(&c.tx, &c.rx) }
+func connectForeign(c *Conn, _ *cookie) kind { return newForeign(&c.tx, &c.rx, c.ep) }

@@ -4,13 +4,16 @@ package frame
 // asks, with zero padding between them. The zero Writer has no room.
 type Writer struct {
 	buf  []byte
-	end  int // end of the last message's data; HeaderSize before the first
+	end  int // end of the last message's data; before the first the length of the header
 	last int // offset of the last message header; 0 before the first
 }
 
 // Init makes w write into b from the start. The frame header's bytes are left
 // alone; the frame can grow to len(b).
-func (w *Writer) Init(b []byte) { w.buf, w.end, w.last = b, HeaderSize, 0 }
+func (w *Writer) Init(b []byte) { w.InitAfter(b, HeaderSize) }
+
+// InitAfter is Init of a frame with a header of that length: HeaderSize, or SessionHeaderSize.
+func (w *Writer) InitAfter(b []byte, header int) { w.buf, w.end, w.last = b, header, 0 }
 
 // Room returns how many data bytes a further message could carry; negative if
 // not even its header fits.
