@@ -30,14 +30,15 @@ func (c *Client) Bind(p *Program, a Auth) *Binding {
 // CallOptions are what one call can be told. The zero value is usual.
 type CallOptions struct {
 	// Into is where the item goes that the results have by reference (the data of a READ): what
-	// [xdr.Decoder.Bulk] returns for it is part of Into. Results with a longer one are invalid.
+	// [xdr.Decoder.Bulk] returns for it is part of Into. Results with a longer one are [ErrTooLong].
 	Into []byte
 	// Direct says that over RDMA the server itself reads the items of the arguments and writes into Into. Otherwise memory of the
 	// client's is used for that, and copied. With Direct, a call whose context ends waits for its reply, or, after
 	// [ClientOptions.Timeout], for the end of the connection: until then the server may use the caller's memory.
 	Direct bool
-	// MaxResults bounds the encoded results, without the item that goes into Into. 0: as [Procedure.MaxResults] says; without Into,
-	// results with an item by reference may be as long as [ClientOptions.MaxReply] allows.
+	// MaxResults bounds the encoded results, without the item that goes into Into. Longer ones are [ErrTooLong]. 0: as
+	// [Procedure.MaxResults] says, for all but items by reference: without Into, these may be as long as
+	// [ClientOptions.MaxReply] allows.
 	MaxResults int
 }
 
@@ -49,7 +50,7 @@ type CallOptions struct {
 // write of args in progress, and ends the connection if the server takes nothing of it for a second.
 //
 // Each error is a [CallError]. Within it are the error of ctx, [ErrLost], [ErrNoReply], [ErrProcedureUnavailable], [ErrGarbageArgs], [ErrSystem],
-// [ErrTooLong], [ErrReply], [ErrClosed], a [ProgramError], [AuthError] or [VersionError], an [rpcrdma.PeerError] if a server over RDMA
+// [ErrTooLong], [ErrBulk], [ErrReply], [ErrClosed], a [ProgramError], [AuthError] or [VersionError], an [rpcrdma.PeerError] if a server over RDMA
 // cannot take the call or send the reply, or an [xdr.Error] if the results cannot be decoded.
 //
 // What results keep of the message, as an opaque does, is theirs for good.
@@ -82,15 +83,38 @@ func (b *Binding) call(ctx context.Context, procedure uint32, args xdr.Marshaler
 	}
 	call.out.inline, call.out.items = call.enc.Bytes(), call.enc.Items()
 	binary.BigEndian.PutUint32(call.out.inline[atProcedure:], procedure)
-	if uint64(messageLength(&call.out)) >= markLast {
-		return errors.New("the arguments are longer than any message")
+	err := call.check()
+	if err == nil {
+		err = c.do(ctx, call)
 	}
-	err := c.do(ctx, call)
 	if err == nil {
 		err = call.take(results)
 	}
 	call.free(c)
 	return err
+}
+
+// check holds the arguments, and the place for an item, against the table.
+func (c *clientCall) check() error {
+	args, results := c.procedure.bulk()
+	switch n := len(c.out.items); {
+	case uint64(messageLength(&c.out)) >= markLast:
+		return errors.New("the arguments are longer than any message")
+	case n > args:
+		return tooManyItems("arguments", n, args)
+	case len(c.into) > 0 && results == 0:
+		return fmt.Errorf("%w: Into is given, and BulkResults is 0: raise it, and encode with Bulk what goes into Into", ErrBulk)
+	}
+	return nil
+}
+
+// tooManyItems is ErrBulk of arguments or results of the same fault.
+func tooManyItems(what string, n, allowed int) error {
+	option := "BulkArgs"
+	if what == "results" {
+		option = "BulkResults"
+	}
+	return fmt.Errorf("%w: %s with %d items by Bulk, and %s is %d: raise it, on both sides, or encode with Opaque", ErrBulk, what, n, option, allowed)
 }
 
 // clientCall is a call at the client. It is used again when it is done.
@@ -146,11 +170,33 @@ func (c *clientCall) take(results xdr.Unmarshaler) error {
 	if c.reply.mem != nil || c.into != nil {
 		c.dec.Detach(c.into)
 	}
+	begin := c.dec.Offset()
 	results.UnmarshalXDR(&c.dec)
-	if err := c.dec.Done(); err != nil {
+	err := c.dec.Done()
+	items, inline := c.dec.Taken()
+	if _, allowed := c.procedure.bulk(); items > allowed {
+		return tooManyItems("results", items, allowed)
+	}
+	var invalid *xdr.Error
+	switch errors.As(err, &invalid); {
+	case err != nil && invalid.Long:
+		return fmt.Errorf("%w: %w: give a longer Into", ErrTooLong, err)
+	case err != nil:
 		return fmt.Errorf("results that cannot be decoded: %w", err)
 	}
+	n := c.dec.Offset() - begin // without what follows the results (ONC-010)
+	if len(c.into) > 0 {
+		n -= inline
+	}
+	if n > c.maxResults && !c.anyLength {
+		return fmt.Errorf("%w: results of %d octets, at most %d: raise MaxResults, of the procedure or of the call", ErrTooLong, n, c.maxResults)
+	}
 	return nil
+}
+
+// longReply is ErrTooLong of a reply of n octets, with its header.
+func longReply(n, most int) error {
+	return fmt.Errorf("%w: %d octets, at most %d: raise ClientOptions.MaxReply", ErrTooLong, n, most)
 }
 
 // free gives back what the call needed.

@@ -333,8 +333,8 @@ func (c *Client) replied(xid uint32, reply record, items []xdr.Item) {
 	switch {
 	case call == nil:
 		reply.mem.release()
-	case reply.tooLong:
-		call.complete(record{}, nil, ErrTooLong)
+	case reply.tooLong > 0:
+		call.complete(record{}, nil, longReply(reply.tooLong, c.opts.MaxReply))
 	default:
 		call.complete(reply, items, nil)
 	}

@@ -38,6 +38,11 @@
 // memory for it by [Call.Buffer], or is told by [Call.Sent] when memory of its own is free again. A client says by
 // [CallOptions.Into] where the data of a reply goes.
 //
+// The table of the program says which items may be encoded so, and how long other results are. Over RDMA a client makes room for
+// what the table says. So that a program that was tested over TCP has no faults left for RDMA, the same is checked over all
+// transports, for items and results of any length: more items than the table allows are [ErrBulk], or SYSTEM_ERR and
+// [ServerOptions.Failed] if the server finds them, and results for which there is no room are [ErrTooLong].
+//
 // # The end of a call
 //
 // A call ends with its reply, with its context, or with its connection. When [Binding.Call] has returned, nothing

@@ -29,8 +29,13 @@ var (
 	// ErrBehind says that a client made more calls than the server takes, so that its reply to a call of the server could not be
 	// read: the call may have been carried out.
 	ErrBehind = errors.New("the reply waits behind calls of the client for which there is no place (raise Credits or Calls)")
-	// ErrTooLong says that a reply is longer than [ClientOptions.MaxReply].
-	ErrTooLong = errors.New("the reply is longer than this client takes (raise MaxReply)")
+	// ErrTooLong says that a reply is longer than the call has room for: than [ClientOptions.MaxReply], [Procedure.MaxResults] or
+	// [CallOptions.MaxResults], or its item than [CallOptions.Into]. The error says which of them, and both lengths; with a
+	// server of version 1 of RPC-over-RDMA it does not know that.
+	ErrTooLong = errors.New("the reply is longer than there is room for")
+	// ErrBulk says that arguments or results do not follow the table of their program: they have more items that are encoded with
+	// Bulk than [Procedure.BulkArgs] or [Procedure.BulkResults] allow, or Into is for results that have none.
+	ErrBulk = errors.New("the program's table does not allow that")
 	// ErrReply says that a message of the server is no reply of ONC RPC.
 	ErrReply = errors.New("invalid reply")
 	// ErrClosed says that this side has closed the client or the server. It is net.ErrClosed.

@@ -73,10 +73,13 @@ func (h *callHeader) take(d *xdr.Decoder) (answer replyHeader, ok bool) {
 	return answer, true
 }
 
-// takeTooLong takes what is left of the header of a call that is too long.
+// takeTooLong takes what is left of the header of a call that is too long. What has not come is 0.
 func (h *callHeader) takeTooLong(d *xdr.Decoder) (answer replyHeader, ok bool) {
 	*h = callHeader{xid: d.Uint32()}
-	return replyHeader{xid: h.xid, status: statusSystem}, d.Uint32() == kindCall && d.Err() == nil
+	ok = d.Uint32() == kindCall && d.Err() == nil
+	d.Uint32() // the version of ONC RPC
+	h.program, h.version, h.procedure = d.Uint32(), d.Uint32(), d.Uint32()
+	return replyHeader{xid: h.xid, status: statusSystem}, ok
 }
 
 // status says what became of a call: the accept_stat of an accepted one, or why it was denied.

@@ -20,10 +20,11 @@ type Procedure struct {
 	Name string
 	// BulkArgs and BulkResults say how many items of the arguments and of the results may travel by
 	// themselves over RDMA, the "DDP-eligible" ones: those, and no others, are encoded with
-	// [xdr.Encoder.Bulk].
+	// [xdr.Encoder.Bulk]. More of them are [ErrBulk] at the client, and SYSTEM_ERR at the server, over TCP as well.
 	BulkArgs, BulkResults int
-	// MaxResults bounds the encoded results, without items that are encoded with Bulk. A call can have
-	// a bound of its own: [CallOptions.MaxResults]. 0: 1024 octets.
+	// MaxResults bounds the encoded results, without items that are encoded with Bulk. A client has no room for longer ones over
+	// RDMA, and takes none over TCP either: that is [ErrTooLong]. A call can have a bound of its own:
+	// [CallOptions.MaxResults]. 0: 1024 octets.
 	MaxResults int
 	// Idempotent says that the procedure may be carried out twice. The server keeps the replies to the
 	// others, in case that a client sends a call again. A client sends a call of them again only if it
@@ -62,6 +63,14 @@ func (p *Program) procedure(number uint32) *Procedure {
 		return &p.Procedures[number]
 	}
 	return nil
+}
+
+// bulk returns BulkArgs and BulkResults. A procedure that is not in the table has no items by reference.
+func (p *Procedure) bulk() (args, results int) {
+	if p == nil {
+		return 0, 0
+	}
+	return p.BulkArgs, p.BulkResults
 }
 
 // maxResults returns MaxResults, or the usual one.

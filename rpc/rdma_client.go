@@ -253,22 +253,40 @@ func (r *rdmaOutgoing) returned() {
 			client.refused(c, err)
 			return
 		}
-		client.failed(c.xid, withRemedy(r.Err))
+		client.failed(c.xid, r.errorOf())
 	}
 	r.done <- struct{}{}
 }
 
-// withRemedy says what helps against an ERROR of the server, if this side can do something. Version 1 has one code for most reasons.
-func withRemedy(err error) error {
-	refused, ok := err.(*rpcrdma.PeerError)
-	switch {
-	case !ok:
-	case refused.Version == rpcrdma.Version1 && refused.Report.Code == rpcrdma.CodeChunk:
-		return fmt.Errorf("%w: if the results can be longer than Into or MaxResults, raise these", err)
-	case refused.Report.Code == rpcrdma.CodeWriteResource, refused.Report.Code == rpcrdma.CodeReplyResource:
-		return fmt.Errorf("%w: give a longer Into, or raise MaxResults", err)
+// errorOf returns what an error of the machine means for the caller, with what helps if this side can do something.
+func (r *rdmaOutgoing) errorOf() error {
+	if long := (*rpcrdma.LongReplyError)(nil); errors.As(r.Err, &long) {
+		return longReply(long.Length, long.Most)
 	}
-	return err
+	var refused *rpcrdma.PeerError
+	if !errors.As(r.Err, &refused) {
+		return r.Err
+	}
+	room := 0
+	if r.Into != nil {
+		room = len(r.Into[0])
+	}
+	const remedy = "give a longer Into, or raise MaxResults"
+	switch report := refused.Report; {
+	case refused.Version == rpcrdma.Version1 && report.Code == rpcrdma.CodeChunk && len(r.Items) == 0:
+		return fmt.Errorf("%w: what it needs is not known, Into has %d octets, MaxResults is %d: %s (%w)", ErrTooLong, room, r.of.maxResults, remedy, r.Err)
+	case refused.Version == rpcrdma.Version1 && report.Code == rpcrdma.CodeChunk:
+		return fmt.Errorf("%w, or the server takes no such arguments: Into has %d octets, MaxResults is %d: %s (%w)", ErrTooLong, room, r.of.maxResults, remedy, r.Err)
+	case report.Code == rpcrdma.CodeWriteResource:
+		return fmt.Errorf("%w: an item of %d octets, Into has %d: give a longer Into (%w)", ErrTooLong, report.Needed, room, r.Err)
+	case report.Code == rpcrdma.CodeReplyResource:
+		return fmt.Errorf("%w: %d octets, MaxResults is %d: %s (%w)", ErrTooLong, report.Needed, r.of.maxResults, remedy, r.Err)
+	case refused.Version == rpcrdma.Version2 && report.Code == rpcrdma.CodeSystem:
+		return fmt.Errorf("%w (%w)", ErrSystem, r.Err)
+	case report.Code == rpcrdma.CodeBadXDR && len(r.Items) > 0:
+		return fmt.Errorf("%w: the server may have another table: compare BulkArgs", r.Err)
+	}
+	return r.Err
 }
 
 // lent is what a call over RDMA gives to the peer, besides its inline bytes. Unless the caller said that the peer may use

@@ -223,7 +223,12 @@ func (c *rdmaServer) deliver(in *rpcrdma.Incoming) {
 		call = c.server.pool.Get().(*serverCall)
 		call.in = in
 	}
-	c.server.arrived(c, call, record{b: in.Message}, in.Items)
+	rec := record{b: in.Message, tooLong: in.TooLong}
+	if rec.tooLong > 0 && len(rec.b) < kindLength {
+		rec.b = binary.BigEndian.AppendUint32(nil, in.XID)
+		rec.b = binary.BigEndian.AppendUint32(rec.b, kindCall)
+	}
+	c.server.arrived(c, call, rec, in.Items)
 }
 
 // ended gives back what was being fetched, and what is waited for.
@@ -239,6 +244,10 @@ func (c *rdmaServer) ended() {
 func (c *rdmaServer) dispatch(call *serverCall) { c.server.start(call, &c.all) }
 
 func (c *rdmaServer) reply(call *serverCall) {
+	if call.rec.tooLong > 0 && call.in.Version == rpcrdma.Version2 { // RPC2-104
+		c.failBy(call, rpcrdma.CodeSystem)
+		return
+	}
 	c.life.Lock()
 	closed := c.closed != nil
 	c.life.Unlock()
@@ -269,10 +278,12 @@ func (c *rdmaServer) several() bool {
 }
 
 // refuse answers a call by an ERROR of the transport.
-func (c *rdmaServer) refuse(call *serverCall) {
+func (c *rdmaServer) refuse(call *serverCall) { c.failBy(call, rpcrdma.CodeBadXDR) }
+
+func (c *rdmaServer) failBy(call *serverCall, code rpcrdma.ErrorCode) {
 	in := call.in
 	call.done()
-	c.tell(rdmaEvent{kind: rdmaFail, in: in, report: rpcrdma.Report{Code: rpcrdma.CodeBadXDR}})
+	c.tell(rdmaEvent{kind: rdmaFail, in: in, report: rpcrdma.Report{Code: code}})
 }
 
 func (c *rdmaServer) done(call *serverCall) {

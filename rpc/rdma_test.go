@@ -13,8 +13,8 @@ import (
 	"github.com/dgrdma/dgrdma/verbs"
 )
 
-// serveRDMA serves the test program over RDMA, until the test ends.
-func serveRDMA(t testing.TB, h *service, o *ServerOptions) (s *Server, address string) {
+// serveRDMA serves the test program, and others, over RDMA, until the test ends.
+func serveRDMA(t testing.TB, h Handler, o *ServerOptions, also ...*Program) (s *Server, address string) {
 	t.Helper()
 	host, err := verbs.Open("tcp:127.0.0.1")
 	if err != nil {
@@ -25,7 +25,9 @@ func serveRDMA(t testing.TB, h *service, o *ServerOptions) (s *Server, address s
 		t.Fatal(err)
 	}
 	s = NewServer(o)
-	s.Handle(testProgram, h)
+	for _, p := range append(also, testProgram) {
+		s.Handle(p, h)
+	}
 	ended := make(chan error, 1)
 	go func() { ended <- s.ServeRDMA(l) }()
 	t.Cleanup(func() {

@@ -17,8 +17,11 @@ const (
 	longFrom = chunkLength / 2
 	// leastSpace is how much room a chunk has where a record may begin. It is arbitrary.
 	leastSpace = 4 << 10
-	// headLength is how much of a record that is too long is told: its XID, and whether it is a call.
-	headLength = 8
+	// kindLength is how much of a message says what it is: its XID, and whether it is a call.
+	kindLength = 8
+	// headLength is how much of a record that is too long is told, if its first fragments have it: of a call, what procedure it
+	// calls.
+	headLength = atProcedure + 4
 )
 
 var errEmptyFragment = errors.New("a fragment of a record is empty, and not the last one")
@@ -29,13 +32,14 @@ type record struct {
 	// mem is where b lies, shared with this record. nil: b is memory of its own, which the garbage
 	// collector takes.
 	mem *memory
-	// tooLong says that b is the head of a record that is longer than allowed. The rest is skipped.
-	tooLong bool
+	// tooLong is how long the record is at least if it is longer than allowed, else 0. Then b is its head, and the rest is
+	// skipped.
+	tooLong int
 }
 
 // is reports whether the record is a message of a kind.
 func (r record) is(kind uint32) bool {
-	return len(r.b) >= headLength && binary.BigEndian.Uint32(r.b[4:]) == kind
+	return len(r.b) >= kindLength && binary.BigEndian.Uint32(r.b[4:]) == kind
 }
 
 // records cuts a stream into records. It is told what was read (space, received), and says which
@@ -190,7 +194,7 @@ func (r *records) fragment() (rec record, ok bool, err error) {
 		if len(b) < wanted {
 			return record{}, false, nil
 		}
-		rec, ok = record{b: append(r.body, b[:wanted]...), tooLong: true}, true
+		rec, ok = record{b: append(r.body, b[:wanted]...), tooLong: len(r.body) + n}, true
 		r.body, r.state = nil, skipping
 	} else {
 		ok = false

@@ -25,11 +25,11 @@ var testProgram = &Program{Number: 0x20000042, Version: 3, Name: "TEST", Procedu
 	{Name: "NULL"},
 	{Name: "ECHO", BulkArgs: 1, BulkResults: 1, Idempotent: true},
 	{Name: "SLEEP", Idempotent: true},
-	{Name: "ADD"},
+	{Name: "ADD", BulkArgs: 1},
 	{Name: "FAIL", Idempotent: true},
 	{Name: "READ", BulkResults: 1, Idempotent: true},
-	{Name: "WHOAMI", Idempotent: true},
-	{Name: "BACK"},
+	{Name: "WHOAMI", BulkResults: 1, Idempotent: true},
+	{Name: "BACK", BulkResults: 1},
 }}
 
 // data is an item by reference, after a word.
@@ -143,15 +143,17 @@ func (s *service) backBy(f func(ctx context.Context, c *Call) error) {
 	s.back = f
 }
 
-// serve serves the test program over TCP, until the test ends.
-func serve(t testing.TB, h *service, o *ServerOptions) (s *Server, address string) {
+// serve serves the test program, and others, over TCP, until the test ends.
+func serve(t testing.TB, h Handler, o *ServerOptions, also ...*Program) (s *Server, address string) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	s = NewServer(o)
-	s.Handle(testProgram, h)
+	for _, p := range append(also, testProgram) {
+		s.Handle(p, h)
+	}
 	ended := make(chan error, 1)
 	go func() { ended <- s.ServeTCP(l) }()
 	t.Cleanup(func() {

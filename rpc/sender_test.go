@@ -13,9 +13,9 @@ func TestMessagesAreUsedAgain(t *testing.T) {
 	var all sync.WaitGroup
 	for range 2 {
 		all.Go(func() {
-			args := data{b: make([]byte, copiedUpTo+1)} // the word before it is for how long SLEEP sleeps
+			args := data{b: make([]byte, copiedUpTo+1)} // the word before it is what ADD adds
 			for range 2000 {
-				if err := b.Call(t.Context(), procSleep, &args, nil, nil); err != nil {
+				if err := b.Call(t.Context(), procAdd, &args, nil, nil); err != nil {
 					t.Error(err)
 					return
 				}

@@ -24,7 +24,7 @@ type ServerOptions struct {
 	// PerHost is how many of these are of one address, whatever the port. For one more the same is done among them. It bounds what a
 	// host can take: see docs/limits.md. 0: 256. A server behind a proxy needs as many as Connections.
 	PerHost int
-	// MaxCall is the length of the longest call, with its header. 0: 1 MiB and 64 KiB.
+	// MaxCall is the length of the longest call, with its header. A longer one is answered by SYSTEM_ERR. 0: 1 MiB and 64 KiB.
 	MaxCall int
 	// Duplicates is how many replies are kept for calls that are sent again, of procedures that are not
 	// idempotent. 0: 1024. Below 0: none, and such a call is carried out twice.
@@ -39,7 +39,8 @@ type ServerOptions struct {
 	// Auth decides whether a call is taken. It returns nil, an [AuthError], or another error for
 	// SYSTEM_ERR. Without it calls with AUTH_NONE and AUTH_SYS are. It is not asked about NULL.
 	Auth func(c *Call) error
-	// Failed is told which calls were answered by SYSTEM_ERR, and why.
+	// Failed is told which calls were answered by SYSTEM_ERR, and why. One that is longer than MaxCall has no Auth, and is told if what
+	// has come of it says which procedure it calls: see [ServerStats.TooLong].
 	Failed func(c *Call, err error)
 }
 
@@ -270,7 +271,7 @@ func (s *Server) arrived(conn serverCarrier, c *serverCall, rec record, items []
 	c.conn, c.peer, c.rec, c.items = conn, conn, rec, items
 	c.dec.Reset(rec.b, items)
 	take := c.header.take
-	if rec.tooLong {
+	if rec.tooLong > 0 {
 		take = c.header.takeTooLong
 	}
 	answer, ok := take(&c.dec)
@@ -280,8 +281,12 @@ func (s *Server) arrived(conn serverCarrier, c *serverCall, rec record, items []
 		conn.malformed()
 		conn.refuse(c)
 		return
-	case rec.tooLong:
+	case rec.tooLong > 0:
 		s.counters.tooLong.Add(1)
+		s.counters.calls.Add(1)
+		s.refuseTooLong(c, answer)
+		conn.replyLater(c)
+		return
 	case answer.status == statusSuccess:
 		s.find(c, &answer)
 	}

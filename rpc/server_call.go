@@ -3,6 +3,7 @@ package rpc
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 
 	"github.com/dgrdma/dgrdma/rpcrdma"
@@ -43,9 +44,38 @@ func newServerCall(s *Server) *serverCall {
 // carryOut calls the handler, and encodes the reply.
 func (c *serverCall) carryOut(ctx context.Context) {
 	c.begin()
-	if err := c.handler.ServeRPC(ctx, &c.Call); err != nil {
+	err := c.handler.ServeRPC(ctx, &c.Call)
+	if err == nil {
+		err = c.check()
+	}
+	if err != nil {
 		c.fail(err)
 	}
+}
+
+// check holds what the handler has decoded and encoded against the table.
+func (c *serverCall) check() error {
+	args, results := c.procedure.bulk()
+	if n, _ := c.dec.Taken(); n > args {
+		return tooManyItems("arguments", n, args)
+	}
+	if n := len(c.enc.Items()); n > results {
+		return tooManyItems("results", n, results)
+	}
+	return nil
+}
+
+// refuseTooLong makes SYSTEM_ERR the reply to a call that is too long. If its head says which procedure it calls, Failed is told.
+func (s *Server) refuseTooLong(c *serverCall, answer replyHeader) {
+	found := answer
+	found.status = statusSuccess
+	s.find(c, &found)
+	c.answer = answer
+	if found.status != statusSuccess || c.procedure == nil {
+		c.refuse()
+		return
+	}
+	c.fail(fmt.Errorf("the call is longer than this server takes: %d octets or more, at most %d: raise ServerOptions.MaxCall", c.rec.tooLong, s.opts.MaxCall))
 }
 
 // begin begins the reply with its header.

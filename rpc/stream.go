@@ -135,7 +135,9 @@ func (s *stream) reply(rec record) {
 		rec.mem.release()
 		return
 	}
-	rec.tooLong = rec.tooLong || len(rec.b) > s.client.opts.MaxReply // calls may be longer
+	if rec.tooLong == 0 && len(rec.b) > s.client.opts.MaxReply { // calls may be longer
+		rec.tooLong = len(rec.b)
+	}
 	s.client.replied(binary.BigEndian.Uint32(rec.b), rec, nil)
 }
 

@@ -43,7 +43,9 @@ func newStreamServer(of *stream, s *Server) error {
 
 // call has a call carried out.
 func (a *streamServer) call(rec record) {
-	rec.tooLong = rec.tooLong || len(rec.b) > a.server.opts.MaxCall // of replies there may be longer ones
+	if rec.tooLong == 0 && len(rec.b) > a.server.opts.MaxCall { // of replies there may be longer ones
+		rec.tooLong = len(rec.b)
+	}
 	if a.draining.Load() {
 		rec.mem.release()
 		return

@@ -84,7 +84,7 @@ type call struct {
 
 	reply     *Buffer // of the Reply chunk
 	parts     *Buffer // of the parts of the Reply
-	collected int     // octets in it
+	collected int     // octets of the parts, also of those that are not kept
 	spoiled   bool    // some part of the Reply is not there
 }
 

@@ -103,8 +103,7 @@ func (r *responder) advance(m *Machine, now time.Time, in *Incoming) bool {
 		r.headIsThere(m, now, in)
 		return true
 	}
-	in.state = inWork
-	m.actions.add(Action{Kind: ActDeliver, In: in})
+	in.deliver(m)
 	return true
 }
 

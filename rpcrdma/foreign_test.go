@@ -86,6 +86,10 @@ func (f *foreign) act(e *fakeEnd, a *Action) {
 			e.m.Place(f.pair.now, a.In, f.places(a.In))
 		}
 	case ActDeliver:
+		if a.In.TooLong > 0 {
+			e.m.Fail(f.pair.now, a.In, Report{Code: CodeSystem})
+			return
+		}
 		f.work = append(f.work, a.In)
 		whole := insert(a.In.Message, a.In.Items, all)
 		if want := f.wants[a.In.XID]; want != nil && !bytes.Equal(whole, want) {

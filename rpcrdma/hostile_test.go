@@ -49,6 +49,10 @@ func (h *hostileWorld) act(e *fakeEnd, a *Action) {
 		if e == h.victim {
 			h.served++
 		}
+		if in.TooLong > 0 {
+			h.later(func() { e.m.Fail(h.pair.now, in, Report{Code: CodeSystem}); e.drive() })
+			return
+		}
 		if len(in.Message) < leastRPC || word(in.Message, 0) != in.XID || word(in.Message, wordSize) != msgCall {
 			h.fatal("%s is given a Call without its header", e.name)
 		}

@@ -16,6 +16,10 @@ type Incoming struct {
 	// Items are those that were fetched, each as long as the length word before it says. At ActPlace each has its
 	// length, and nothing is in it yet.
 	Items []xdr.Item
+	// TooLong is how long the Call is at least if it is longer than Config.MaxCall, else 0. ActDeliver tells of such a Call before
+	// anything of it is fetched, and before all parts have come: Message is its beginning, or nothing. In version 2 the
+	// program answers it by Fail: the peer may still send parts. In version 1 an ERROR would not say why.
+	TooLong int
 	// Gone says that the connection is lost: a Reply is still taken, and goes nowhere.
 	Gone bool
 

@@ -86,8 +86,8 @@ func (r *requester) part(m *Machine, now time.Time, o *call, h *Header, payload 
 	if len(payload) > 0 { // an empty part is no progress
 		s.deadline = now.Add(m.cfg.PartTime)
 	}
-	if o = s.of; o != nil && o.of != nil && !o.spoiled {
-		o.spoiled = !m.collect(o, payload)
+	if o = s.of; o != nil && o.of != nil {
+		m.collect(o, payload)
 	}
 	if h.Flags&FlagMore != 0 {
 		return
@@ -98,26 +98,27 @@ func (r *requester) part(m *Machine, now time.Time, o *call, h *Header, payload 
 	}
 }
 
-// collect keeps a part of a Reply, until there are Config.MaxReply octets (RPC2-104). It reports whether it could.
-func (m *Machine) collect(o *call, part []byte) bool {
-	need := o.collected + len(part)
-	if need > m.cfg.MaxReply {
-		return false
+// collect counts a part of a Reply, and keeps it unless one before was not kept, there are more than Config.MaxReply octets
+// (RPC2-104), or the pool has no memory for them.
+func (m *Machine) collect(o *call, part []byte) {
+	have := o.collected
+	o.collected += len(part)
+	if o.spoiled = o.spoiled || o.collected > m.cfg.MaxReply; o.spoiled {
+		return
 	}
-	if o.parts == nil || need > len(o.parts.B) {
-		b := m.get(min(max(2*need, m.replyThreshold()), m.cfg.MaxReply))
+	if o.parts == nil || o.collected > len(o.parts.B) {
+		b := m.get(min(max(2*o.collected, m.replyThreshold()), m.cfg.MaxReply))
 		if b == nil {
-			return false
+			o.spoiled = true
+			return
 		}
 		if o.parts != nil {
-			copy(b.B, o.parts.B[:o.collected])
+			copy(b.B, o.parts.B[:have])
 			m.put(o.parts)
 		}
 		o.parts = b
 	}
-	copy(o.parts.B[o.collected:], part)
-	o.collected = need
-	return true
+	copy(o.parts.B[have:], part)
 }
 
 // complete ends a Call with its Reply. The message is that of a Send, whose buffer is b; of a Reply chunk; or what was collected.
@@ -146,12 +147,20 @@ func (m *Machine) complete(o *call, h *Header, message []byte, b *Buffer) {
 	}
 	if !ok {
 		m.put(b)
-		m.end(o, ErrReply)
+		m.end(o, m.replyError(o))
 		return
 	}
 	c.Message, c.Reply, c.Placed = message, *from, placed
 	*from = nil
 	m.end(o, nil)
+}
+
+// replyError says why the Reply to a Call cannot be used.
+func (m *Machine) replyError(o *call) error {
+	if o.collected > m.cfg.MaxReply {
+		return &LongReplyError{o.collected, m.cfg.MaxReply}
+	}
+	return ErrReply
 }
 
 // checkReply holds the lists of a Reply against what the Call has offered (RPC2-039, RPC2-102). It returns how many octets were

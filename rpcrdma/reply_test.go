@@ -447,13 +447,15 @@ func TestSpoiledReplyKeepsLeases(t *testing.T) {
 	c, back := s.offer(t)
 	call, _ := s.message()
 	s.part(7, rpcReply(7, 100), true)
-	s.m.req.sequence.of.collected = s.m.cfg.MaxReply // no more
+	most := s.m.cfg.MaxReply
+	s.m.req.sequence.of.collected = most // no more
 	s.part(7, pattern(100, 1), true)
 	if len(s.returned) != 0 || len(s.memory.lent) == 0 {
 		t.Fatal("the Call has returned before the last part")
 	}
 	s.receive(back, nil, call.InvHandle)
-	if s.done() != c || !errors.Is(c.Err, ErrReply) || s.closed != nil {
+	var long *LongReplyError
+	if s.done() != c || !errors.As(c.Err, &long) || *long != (LongReplyError{most + 100, most}) || !errors.Is(c.Err, ErrLongReply) || s.closed != nil {
 		t.Errorf("returned %v, %v", c.Err, s.closed)
 	}
 	s.clean(0)

@@ -20,9 +20,20 @@ var (
 	ErrTooLong = errors.New("cannot send the Call: it is longer than the peer can take")
 	// ErrReply is that of a Call whose Reply cannot be used.
 	ErrReply = errors.New("cannot use the Reply")
+	// ErrLongReply is that of a Call whose Reply is longer than [Config.MaxReply], as a [LongReplyError].
+	ErrLongReply = errors.New("the Reply is longer than this side takes")
 	// ErrNoReply is the reason of an end: the Reply to a cancelled Call did not come in time.
 	ErrNoReply = errors.New("the peer has not answered a Call that was cancelled")
 )
+
+// LongReplyError is ErrLongReply, with the length of the Reply and the longest one that is taken.
+type LongReplyError struct{ Length, Most int }
+
+func (e *LongReplyError) Error() string {
+	return fmt.Sprintf("%v: %d octets, at most %d", ErrLongReply, e.Length, e.Most)
+}
+
+func (e *LongReplyError) Unwrap() error { return ErrLongReply }
 
 // mostQueued is how many Calls wait, for each that may be out. The number is arbitrary.
 const mostQueued = 4

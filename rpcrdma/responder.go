@@ -2,6 +2,7 @@ package rpcrdma
 
 import (
 	"fmt"
+	"math"
 	"time"
 )
 
@@ -113,6 +114,10 @@ func (r *responder) complete(m *Machine, now time.Time, in *Incoming, h *Header)
 	}
 	in.take(h)
 	in.invalid = r.invalidation(m, in, h)
+	if n, _ := h.Unreduced(len(in.Message)); n > uint64(m.cfg.MaxCall) {
+		in.deliverLong(m, int(min(n, math.MaxInt)))
+		return
+	}
 	if !in.locate() { // a Position is where no item can be
 		r.refuse(m, now, in, r.malformed(m))
 		return
@@ -132,14 +137,11 @@ func (r *responder) check(m *Machine, in *Incoming, h *Header) *refusal {
 	if !r.chunks(m) && !h.noLists() { // RPC1-060
 		return r.malformed(m)
 	}
-	length, ok := h.Unreduced(len(in.Message))
-	switch {
-	case !ok: // a Position is beyond the message
+	if _, ok := h.Unreduced(len(in.Message)); !ok { // a Position is beyond the message
 		return r.malformed(m)
-	case len(h.Reads) > 0 && m.cfg.ORD == 0: // no Reads may be outstanding
+	}
+	if len(h.Reads) > 0 && m.cfg.ORD == 0 { // no Reads may be outstanding
 		return r.beyond(m, Report{Code: CodeReadChunks})
-	case length > uint64(m.cfg.MaxCall):
-		return r.beyond(m, Report{Code: CodeSystem})
 	}
 	// The Reply says what was written into chunks, and its header must fit one Send.
 	answer := Header{Version: h.Version, Type: TypeNoMsg, Writes: h.Writes, Reply: h.Reply, HasReply: h.HasReply}
@@ -187,8 +189,7 @@ func (r *responder) headIsThere(m *Machine, now time.Time, in *Incoming) {
 	case !in.measure(): // a Read chunk has not the length of its item
 		r.refuse(m, now, in, r.malformed(m))
 	case len(in.reads) == 0:
-		in.state = inWork
-		m.actions.add(Action{Kind: ActDeliver, In: in})
+		in.deliver(m)
 	default:
 		for i := range in.Items {
 			in.Items[i].Data = nil
@@ -196,6 +197,21 @@ func (r *responder) headIsThere(m *Machine, now time.Time, in *Incoming) {
 		in.state = inPlacing
 		m.actions.add(Action{Kind: ActPlace, In: in})
 	}
+}
+
+// deliver hands a Call to the program.
+func (in *Incoming) deliver(m *Machine) {
+	in.state = inWork
+	m.actions.add(Action{Kind: ActDeliver, In: in})
+}
+
+// deliverLong hands a Call to the program that is longer than Config.MaxCall, with what there is of its head (RPC2-104).
+func (in *Incoming) deliverLong(m *Machine, length int) {
+	in.TooLong = length
+	if b := in.Message; len(b) < leastRPC || word(b, 0) != in.XID || word(b, wordSize) != msgCall {
+		in.Message = nil
+	}
+	in.deliver(m)
 }
 
 // refuse answers a Call that is not carried out by an ERROR, or drops it.

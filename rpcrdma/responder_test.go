@@ -436,6 +436,11 @@ func TestCallsInPartsThatAreTooLong(t *testing.T) {
 	for i := range 5 {
 		s.receive(Header{XID: 50, Type: TypeMsg, Flags: FlagMore}, pattern(800, i))
 	}
+	if len(s.incoming) != 1 || s.incoming[0].TooLong != 2400 || len(s.incoming[0].Message) != 0 {
+		t.Fatalf("%d Calls are delivered", len(s.incoming))
+	}
+	s.m.Fail(s.now, s.incoming[0], Report{Code: CodeSystem})
+	s.run()
 	if h, _ := s.message(); h.Type != TypeError || h.Report.Code != CodeSystem || h.XID != 50 || len(s.pool.out) != out {
 		t.Errorf("%+v, %d buffers are out, and were %d", h, len(s.pool.out), out)
 	}

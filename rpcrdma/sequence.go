@@ -40,7 +40,18 @@ func (r *responder) partOf(m *Machine, now time.Time, h *Header, payload []byte,
 	if len(payload) > 0 {
 		in.since = now // an empty part is no progress
 	}
-	if !r.collect(m, in, payload) {
+	switch need := in.length + len(payload); {
+	case need > m.cfg.MaxCall: // RPC2-104
+		r.collecting, r.dropping, r.droppedXID = nil, more, in.XID
+		if in.buffer == nil {
+			in.buffer, in.Message = b, payload
+		} else {
+			m.put(b)
+			in.Message = in.buffer.B[:in.length]
+		}
+		in.deliverLong(m, need)
+		return true
+	case !r.collect(m, in, payload):
 		m.put(b)
 		m.sendError(Version2, in.XID, Report{Code: CodeSystem})
 		r.abandon(m, more)
@@ -55,13 +66,9 @@ func (r *responder) partOf(m *Machine, now time.Time, h *Header, payload []byte,
 	return true
 }
 
-// collect adds a part. It reports false if the Call is longer than the limit (RPC2-104), or the pool has no memory for it: what
-// comes cannot be told to wait.
+// collect adds a part. It reports false if the pool has no memory for it: what comes cannot be told to wait.
 func (r *responder) collect(m *Machine, in *Incoming, part []byte) bool {
 	need := in.length + len(part)
-	if need > m.cfg.MaxCall {
-		return false
-	}
 	if in.buffer == nil || need > len(in.buffer.B) {
 		b := m.get(min(max(2*need, 4*DefaultThreshold2), m.cfg.MaxCall))
 		if b == nil {

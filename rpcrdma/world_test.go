@@ -195,6 +195,16 @@ func (w *world) place(e *fakeEnd, in *Incoming) {
 // deliver carries a Call out, once.
 func (w *world) deliver(e *fakeEnd, in *Incoming) {
 	k := w.of(e, in)
+	if in.TooLong > 0 {
+		if n := len(k.request.whole); n <= e.m.cfg.MaxCall || in.TooLong > n {
+			w.fatal("%s has %d octets, and counts as one of %d", k.name, n, in.TooLong)
+		}
+		w.later(func() {
+			e.m.Fail(w.pair.now, in, Report{Code: CodeSystem})
+			e.drive()
+		})
+		return
+	}
 	if k.delivered++; k.delivered > 1 {
 		w.fatal("%s is carried out twice", k.name)
 	}

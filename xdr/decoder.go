@@ -18,6 +18,8 @@ type Decoder struct {
 
 	detached bool
 	into     []byte
+
+	bulk, bulkInline int // see Taken
 }
 
 // Reset begins a message: inline bytes, and items in the order of their offsets.
@@ -59,13 +61,17 @@ func (d *Decoder) missing(n int) {
 
 func (d *Decoder) fail(at int, problem string, misplaced bool) {
 	if d.err == nil {
-		d.err = &Error{at, problem, misplaced}
+		d.err = &Error{Offset: at, Problem: problem, Misplaced: misplaced}
 		d.b, d.items = nil, nil
 	}
 }
 
 // Offset returns how many of the inline bytes were taken.
 func (d *Decoder) Offset() int { return d.at }
+
+// Taken returns how many items Bulk has taken that are not empty, and how many of the inline bytes they were, with their
+// padding.
+func (d *Decoder) Taken() (items, inline int) { return d.bulk, d.bulkInline }
 
 // Left returns the inline bytes that were not taken.
 func (d *Decoder) Left() []byte { return d.b[min(d.at, len(d.b)):] }
@@ -176,6 +182,9 @@ func (d *Decoder) Bulk(limit int) []byte {
 	if !ok {
 		return nil
 	}
+	if n > 0 {
+		d.bulk++
+	}
 	if len(d.items) == 0 || d.items[0].At != Floating && d.items[0].At != d.at {
 		return d.inline(n)
 	}
@@ -196,11 +205,15 @@ func (d *Decoder) Bulk(limit int) []byte {
 
 // inline takes the octets of an item that came inline.
 func (d *Decoder) inline(n int) []byte {
+	if n <= len(d.b)-d.at {
+		d.bulkInline += Padded(n)
+	}
 	if d.into == nil {
 		return d.Fixed(n)
 	}
 	if n > len(d.into) {
 		d.Fail(fmt.Sprintf("an item of %d octets, there is room for %d", n, len(d.into)))
+		d.err.Long = true
 		return nil
 	}
 	to := d.into[:copy(d.into[:n:n], d.fixed(n))]

@@ -156,27 +156,28 @@ func TestDecoderRefuses(t *testing.T) {
 		want      Error
 		mayBeDone bool // the fault is found at the end
 	}{
-		"nothing":                {nil, nil, func(d *Decoder) { d.Uint32() }, Error{0, "4 octets are wanted, 0 are left", false}, false},
-		"three octets":           {[]byte{1, 2, 3}, nil, func(d *Decoder) { d.Uint32() }, Error{0, "4 octets are wanted, 3 are left", false}, false},
-		"half a hyper":           {word(1), nil, func(d *Decoder) { d.Uint64() }, Error{0, "8 octets are wanted, 4 are left", false}, false},
-		"a boolean of 2":         {word(2), nil, func(d *Decoder) { d.Bool() }, Error{0, "a boolean is 2", false}, false},
-		"an enumeration":         {word(7, 8), nil, func(d *Decoder) { d.Uint32(); d.Uint32(); d.Fail("a status of 8") }, Error{4, "a status of 8", false}, false},
-		"beyond the bound":       {word(9, 0, 0, 0), nil, func(d *Decoder) { d.Opaque(8) }, Error{0, "9 octets, at most 8 are allowed", false}, false},
-		"beyond the message":     {word(9, 0, 0), nil, func(d *Decoder) { d.Opaque(100) }, Error{4, "9 octets are wanted, 8 are left", false}, false},
-		"without its padding":    {[]byte{0, 0, 0, 1, 5}, nil, func(d *Decoder) { d.Opaque(100) }, Error{4, "4 octets are wanted, 1 are left", false}, false},
-		"largest":                {word(math.MaxInt32), nil, func(d *Decoder) { d.Opaque(math.MaxInt32) }, Error{4, "2147483647 octets are wanted, 0 are left", false}, false},
-		"a string of 4 GiB":      {word(math.MaxUint32), nil, func(d *Decoder) { _ = d.String(255) }, Error{0, "4294967295 octets, at most 255 are allowed", false}, false},
-		"bulk beyond the bound":  {word(9), []Item{{4, make([]byte, 9)}}, func(d *Decoder) { d.Bulk(8) }, Error{0, "9 octets, at most 8 are allowed", false}, false},
-		"many elements":          {word(1 << 30), nil, func(d *Decoder) { d.Count(1<<30, 4) }, Error{0, "1073741824 elements in 0 octets", false}, false},
-		"17 elements of 16":      {word(17), nil, func(d *Decoder) { d.Count(16, 0) }, Error{0, "17 elements, at most 16 are allowed", false}, false},
-		"an item in an opaque":   {word(4, 1), []Item{{6, []byte{1}}}, func(d *Decoder) { d.Opaque(4) }, Error{4, "an item that was sent by itself is where none may be", true}, false},
-		"an item in a number":    {word(4, 1), []Item{{4, []byte{1}}}, func(d *Decoder) { d.Uint64() }, Error{0, "an item that was sent by itself is where none may be", true}, false},
-		"an item for an opaque":  {word(4), []Item{{4, make([]byte, 4)}}, func(d *Decoder) { d.Opaque(4) }, Error{4, "4 octets are wanted, 0 are left", false}, false},
-		"an item too long":       {word(4, 4), []Item{{4, make([]byte, 5)}}, func(d *Decoder) { d.Bulk(9) }, Error{0, "an item of 4 octets was sent by itself with 5", true}, false},
-		"an item too short":      {word(4, 4), []Item{{Floating, make([]byte, 3)}}, func(d *Decoder) { d.Bulk(9) }, Error{0, "an item of 4 octets was sent by itself with 3", true}, false},
-		"an item before":         {word(4, 4), []Item{{0, make([]byte, 3)}}, func(d *Decoder) { d.Uint32() }, Error{0, "an item that was sent by itself is where none may be", true}, false},
-		"an item of nothing":     {word(1), []Item{{4, make([]byte, 3)}}, func(d *Decoder) { d.Uint32() }, Error{4, "an item of 3 octets belongs to nothing", true}, true},
-		"a floating one, unused": {word(1), []Item{{Floating, make([]byte, 3)}}, func(d *Decoder) { d.Uint32() }, Error{4, "an item of 3 octets belongs to nothing", true}, true},
+		"nothing":                {nil, nil, func(d *Decoder) { d.Uint32() }, Error{0, "4 octets are wanted, 0 are left", false, false}, false},
+		"three octets":           {[]byte{1, 2, 3}, nil, func(d *Decoder) { d.Uint32() }, Error{0, "4 octets are wanted, 3 are left", false, false}, false},
+		"half a hyper":           {word(1), nil, func(d *Decoder) { d.Uint64() }, Error{0, "8 octets are wanted, 4 are left", false, false}, false},
+		"a boolean of 2":         {word(2), nil, func(d *Decoder) { d.Bool() }, Error{0, "a boolean is 2", false, false}, false},
+		"an enumeration":         {word(7, 8), nil, func(d *Decoder) { d.Uint32(); d.Uint32(); d.Fail("a status of 8") }, Error{4, "a status of 8", false, false}, false},
+		"beyond the bound":       {word(9, 0, 0, 0), nil, func(d *Decoder) { d.Opaque(8) }, Error{0, "9 octets, at most 8 are allowed", false, false}, false},
+		"beyond the message":     {word(9, 0, 0), nil, func(d *Decoder) { d.Opaque(100) }, Error{4, "9 octets are wanted, 8 are left", false, false}, false},
+		"without its padding":    {[]byte{0, 0, 0, 1, 5}, nil, func(d *Decoder) { d.Opaque(100) }, Error{4, "4 octets are wanted, 1 are left", false, false}, false},
+		"largest":                {word(math.MaxInt32), nil, func(d *Decoder) { d.Opaque(math.MaxInt32) }, Error{4, "2147483647 octets are wanted, 0 are left", false, false}, false},
+		"a string of 4 GiB":      {word(math.MaxUint32), nil, func(d *Decoder) { _ = d.String(255) }, Error{0, "4294967295 octets, at most 255 are allowed", false, false}, false},
+		"bulk beyond the bound":  {word(9), []Item{{4, make([]byte, 9)}}, func(d *Decoder) { d.Bulk(8) }, Error{0, "9 octets, at most 8 are allowed", false, false}, false},
+		"an item, too long":      {word(9, 0, 0, 0), nil, func(d *Decoder) { d.Detach(make([]byte, 8)); d.Bulk(99) }, Error{0, "an item of 9 octets, there is room for 8", false, true}, false},
+		"many elements":          {word(1 << 30), nil, func(d *Decoder) { d.Count(1<<30, 4) }, Error{0, "1073741824 elements in 0 octets", false, false}, false},
+		"17 elements of 16":      {word(17), nil, func(d *Decoder) { d.Count(16, 0) }, Error{0, "17 elements, at most 16 are allowed", false, false}, false},
+		"an item in an opaque":   {word(4, 1), []Item{{6, []byte{1}}}, func(d *Decoder) { d.Opaque(4) }, Error{4, "an item that was sent by itself is where none may be", true, false}, false},
+		"an item in a number":    {word(4, 1), []Item{{4, []byte{1}}}, func(d *Decoder) { d.Uint64() }, Error{0, "an item that was sent by itself is where none may be", true, false}, false},
+		"an item for an opaque":  {word(4), []Item{{4, make([]byte, 4)}}, func(d *Decoder) { d.Opaque(4) }, Error{4, "4 octets are wanted, 0 are left", false, false}, false},
+		"an item too long":       {word(4, 4), []Item{{4, make([]byte, 5)}}, func(d *Decoder) { d.Bulk(9) }, Error{0, "an item of 4 octets was sent by itself with 5", true, false}, false},
+		"an item too short":      {word(4, 4), []Item{{Floating, make([]byte, 3)}}, func(d *Decoder) { d.Bulk(9) }, Error{0, "an item of 4 octets was sent by itself with 3", true, false}, false},
+		"an item before":         {word(4, 4), []Item{{0, make([]byte, 3)}}, func(d *Decoder) { d.Uint32() }, Error{0, "an item that was sent by itself is where none may be", true, false}, false},
+		"an item of nothing":     {word(1), []Item{{4, make([]byte, 3)}}, func(d *Decoder) { d.Uint32() }, Error{4, "an item of 3 octets belongs to nothing", true, false}, true},
+		"a floating one, unused": {word(1), []Item{{Floating, make([]byte, 3)}}, func(d *Decoder) { d.Uint32() }, Error{4, "an item of 3 octets belongs to nothing", true, false}, true},
 	} {
 		var d Decoder
 		d.Reset(c.b, c.items)
@@ -288,5 +289,26 @@ func TestDetach(t *testing.T) {
 	d.Detach(nil)
 	if b := d.Bulk(10); string(b) != "abc" {
 		t.Errorf("%q", b)
+	}
+}
+
+// TestTakenItems checks that Taken counts the items of Bulk that are not empty, and the inline bytes of those that came inline.
+func TestTakenItems(t *testing.T) {
+	var e Encoder
+	e.Bulk([]byte("abcde"))
+	e.Bulk(nil)
+	e.Opaque([]byte("abc"))
+	flat := AppendFlat(nil, e.Bytes(), e.Items())
+	for name, d := range map[string]*Decoder{"inline": {b: flat}, "copied": {b: flat, detached: true, into: make([]byte, 9)}, "by itself": {b: e.Bytes(), items: e.Items()}} {
+		d.Bulk(9)
+		d.Bulk(9)
+		d.Opaque(9)
+		inline := 8
+		if name == "by itself" {
+			inline = 0
+		}
+		if items, n := d.Taken(); d.Done() != nil || items != 1 || n != inline {
+			t.Errorf("%s: %d items of %d octets, %v", name, items, n, d.Err())
+		}
 	}
 }

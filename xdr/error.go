@@ -16,6 +16,8 @@ type Error struct {
 	// or has another length than its message says. This is the fault of the transport at the peer,
 	// not of the program there.
 	Misplaced bool
+	// Long tells that an item is longer than the place that [Decoder.Detach] gave for it.
+	Long bool
 }
 
 func (e *Error) Error() string {
