@@ -2,6 +2,7 @@ package nfs3
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 
@@ -81,8 +82,8 @@ func NewClient(ctx context.Context, r *rpc.Client, root Handle, o *ClientOptions
 	if err != nil {
 		return nil, err
 	}
-	if info.ReadMax == 0 || info.WriteMax == 0 {
-		return nil, fmt.Errorf("FSINFO: the server reads at most %d octets at once, and writes %d", info.ReadMax, info.WriteMax)
+	if info.ReadMax == 0 {
+		return nil, errors.New("FSINFO: the server reads nothing")
 	}
 	c.info = info
 	return c, nil

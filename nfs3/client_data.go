@@ -38,6 +38,9 @@ func (c *Client) Read(ctx context.Context, cred *Cred, h Handle, dst []byte, off
 // it is long. If the server has restarted in between, the verifier of the result is 0, which means that
 // some of it may be lost.
 func (c *Client) Write(ctx context.Context, cred *Cred, h Handle, data []byte, offset uint64, stable Stable) (Written, WCC, error) {
+	if c.info.WriteMax == 0 {
+		return Written{}, WCC{}, fmt.Errorf("FSINFO: the server writes nothing: %w", ErrROFS)
+	}
 	sum := Written{Stable: FileSync}
 	var w WCC
 	var call struct { // memory is taken once

@@ -172,7 +172,7 @@ func (d *Directory) Access(ctx context.Context, c *Cred, h Handle, want Access) 
 	if err != nil {
 		return 0, err
 	}
-	return d.cred(c).granted(&a, want), nil
+	return d.cred(c).Granted(&a, want), nil
 }
 
 // ReadLink is the method of FS.

@@ -4,7 +4,7 @@
 // # A server
 //
 // A [Server] serves an [FS], a file system by handles. Two are here: [Directory], a directory of this
-// machine, which is never left, and [Memory].
+// machine, which is never left, and [Memory]. A program that serves files of its own embeds [ReadOnlyFS], and has five methods.
 //
 //	d, err := nfs3.OpenDirectory("/srv/data", nil)
 //	...
@@ -49,6 +49,7 @@
 //	status.go      Status: the errors of the protocol
 //	limits.go      bounds of what is decoded
 //	fs.go          FS
+//	readonly.go    ReadOnlyFS
 //	permission.go  what a user may do, by modes
 //	memory.go      Memory; memory_change.go: what changes directories, memory_data.go: data of files
 //	directory.go   Directory; directory_open.go: from a handle to an object, directory_table.go: handles,

@@ -10,7 +10,10 @@ type Cred struct {
 }
 
 // FS is a file system by handles: what a [Server] serves. [Memory] and [Directory] are, and so is a
-// [Client], which may be any server's.
+// [Client], which may be any server's. One of the program embeds [ReadOnlyFS], and has few methods of its own.
+//
+// A method that panics ends the program, as a handler of package rpc does (rpc.Handler): the server does not recover. A method
+// that calls code which may panic recovers itself, and returns an error.
 //
 // All methods may be called by many goroutines. Their errors should be a [Status], or have one in
 // their chain, or be errors of package os; others are told to clients as ErrIO. An FS checks names
@@ -60,7 +63,7 @@ type FS interface {
 	ReadDir(ctx context.Context, c *Cred, dir Handle, from DirPosition, plus bool, each func(*DirEntry) bool) (DirEnd, error)
 	// FSStat says how full the file system is.
 	FSStat(ctx context.Context, c *Cred, h Handle) (FSStat, error)
-	// FSInfo says what the file system can do. The server bounds its sizes by [MaxData].
+	// FSInfo says what the file system can do. The server bounds its sizes by [MaxData], and has defaults for those that are 0.
 	FSInfo(ctx context.Context, c *Cred, h Handle) (FSInfo, error)
 	// PathConf says which names there may be.
 	PathConf(ctx context.Context, c *Cred, h Handle) (PathConf, error)

@@ -1,6 +1,10 @@
 package nfs3
 
-import "github.com/dgrdma/dgrdma/xdr"
+import (
+	"cmp"
+
+	"github.com/dgrdma/dgrdma/xdr"
+)
 
 // FSArgs are the arguments of FSSTAT, FSINFO and PATHCONF: an object of the file system.
 type FSArgs struct{ Object Handle }
@@ -57,7 +61,8 @@ const (
 	CanSetTime  = 0x10 // SETATTR sets times
 )
 
-// FSInfo says what a file system can do, and which sizes are best.
+// FSInfo says what a file system can do, and which sizes are best. For what an [FS] leaves 0, but Properties, a server has defaults:
+// [MaxData], and files as long as there may be.
 type FSInfo struct {
 	ReadMax, ReadPref, ReadMult    uint32 // octets of READ
 	WriteMax, WritePref, WriteMult uint32 // octets of WRITE
@@ -65,6 +70,20 @@ type FSInfo struct {
 	MaxFileSize                    uint64
 	TimeDelta                      Time // how exact times are
 	Properties                     uint32
+}
+
+// complete gives the sizes that are 0 their defaults, and bounds them by MaxData.
+func (i *FSInfo) complete() {
+	usual := usualInfo(1<<63 - 1)
+	if i.TimeDelta == (Time{}) {
+		i.TimeDelta = usual.TimeDelta
+	}
+	i.MaxFileSize = cmp.Or(i.MaxFileSize, usual.MaxFileSize)
+	defaults := usual.words()
+	for n, size := range i.words() {
+		*size = min(cmp.Or(*size, *defaults[n]), MaxData)
+	}
+	i.ReadPref, i.WritePref = min(i.ReadPref, i.ReadMax), min(i.WritePref, i.WriteMax)
 }
 
 // FSInfoResult is the result of FSINFO.
@@ -104,7 +123,8 @@ func (r *FSInfoResult) UnmarshalXDR(d *xdr.Decoder) {
 	}
 }
 
-// PathConf are the limits of names, and what is done with them.
+// PathConf are the limits of names, and what is done with them. For limits that an [FS] leaves 0 a server has defaults: 1 link, and
+// [MaxName].
 type PathConf struct {
 	LinkMax, NameMax uint32
 	NoTrunc          bool // a name that is too long is an error; it is not cut

@@ -298,7 +298,7 @@ func (m *Memory) Access(ctx context.Context, c *Cred, h Handle, want Access) (Ac
 	if err != nil {
 		return 0, err
 	}
-	return c.granted(&a, want), nil
+	return c.Granted(&a, want), nil
 }
 
 // ReadLink is the method of FS.

@@ -37,8 +37,8 @@ func (c *Cred) may(a *Attr, bits uint32) bool {
 	return a.Mode&bits == bits
 }
 
-// granted returns which rights of want the mode grants.
-func (c *Cred) granted(a *Attr, want Access) Access {
+// Granted returns which rights of want the mode of an object grants. nil is user 0.
+func (c *Cred) Granted(a *Attr, want Access) Access {
 	var granted Access
 	if c.may(a, mayRead) {
 		granted |= AccessRead

@@ -1,5 +1,7 @@
 package nfs3
 
+import "cmp"
+
 func (o *operation) getAttr() error {
 	var a GetAttrArgs
 	if err := o.decode(&a); err != nil {
@@ -69,9 +71,7 @@ func (o *operation) fsInfo() error {
 		return err
 	}
 	info, err := o.fs.FSInfo(o.ctx, o.cred, a.Object)
-	for _, size := range []*uint32{&info.ReadMax, &info.ReadPref, &info.WriteMax, &info.WritePref, &info.DirPref} {
-		*size = min(*size, MaxData)
-	}
+	info.complete()
 	return o.reply(&FSInfoResult{o.status(err), o.post(a.Object), info})
 }
 
@@ -81,5 +81,6 @@ func (o *operation) pathConf() error {
 		return err
 	}
 	conf, err := o.fs.PathConf(o.ctx, o.cred, a.Object)
+	conf.LinkMax, conf.NameMax = cmp.Or(conf.LinkMax, 1), cmp.Or(conf.NameMax, MaxName)
 	return o.reply(&PathConfResult{o.status(err), o.post(a.Object), conf})
 }

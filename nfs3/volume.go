@@ -36,7 +36,7 @@ func NewVolume(ctx context.Context, of FS, c *Cred) (*Volume, error) {
 	if err != nil {
 		return nil, err
 	}
-	info.ReadMax, info.WriteMax = min(max(info.ReadMax, 1), MaxData), min(max(info.WriteMax, 1), MaxData)
+	info.complete()
 	return &Volume{ctx, of, c, info}, nil
 }
 
