@@ -98,6 +98,36 @@ func ExampleServerOptions_auth() {
 	// call ADD of CALC version 1 at pipe: the server refuses the credential: it is too weak (AUTH_TOOWEAK)
 }
 
+// recovers returns a handler that makes a panic of h an error, which the client gets as SYSTEM_ERR, and ServerOptions.Failed with its words.
+// Locks that h holds, and data that it was about to change, stay as they were at the panic.
+func recovers(h rpc.Handler) rpc.Handler {
+	return rpc.HandlerFunc(func(ctx context.Context, c *rpc.Call) (err error) {
+		defer func() {
+			if p := recover(); p != nil {
+				err = fmt.Errorf("panic: %v", p) // debug.Stack says where
+			}
+		}()
+		return h.ServeRPC(ctx, c)
+	})
+}
+
+// A panic of a handler ends the program, unless another handler around it recovers.
+func ExampleHandler() {
+	s := rpc.NewServer(&rpc.ServerOptions{Failed: func(c *rpc.Call, err error) { fmt.Println("server:", err) }})
+	s.Handle(calculator, recovers(rpc.HandlerFunc(func(ctx context.Context, c *rpc.Call) error { panic("no numbers") })))
+	here, there := net.Pipe()
+	go s.ServeConn(there)
+	defer s.Close()
+
+	c := rpc.NewClient(here, nil)
+	defer c.Close()
+	err := c.Bind(calculator, rpc.None).Call(context.Background(), add, numbers{}, new(total), nil)
+	fmt.Println(errors.Is(err, rpc.ErrSystem))
+	// Output:
+	// server: panic: no numbers
+	// true
+}
+
 func check(err error) {
 	if err != nil {
 		log.Fatal(err)

@@ -47,6 +47,9 @@ type Procedure struct {
 //   - anything else becomes SYSTEM_ERR, of which [ServerOptions.Failed] hears.
 //
 // Most programs have statuses of their own in their results: for those nil is the right error.
+//
+// A handler that panics ends the program, with all other calls: the server does not recover. The example has a handler that
+// recovers for another one.
 type Handler interface {
 	ServeRPC(ctx context.Context, c *Call) error
 }
