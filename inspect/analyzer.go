@@ -94,34 +94,30 @@ func (a *Analyzer) Add(p *captured.Packet) {
 		a.sealed(p, kind, s.at)
 		return
 	}
+	if p.Session() {
+		a.inSession(p, s)
+		return
+	}
 	var ok bool
 	if s.Header, ok = p.Header(); p.Cut() {
 		c.Cut++
 	} else if b, sum := p.Whole(); sum == frame.WrongChecksum {
-		c.Changed++
-		if a.firstChanged == 0 {
-			a.firstChanged = p.Record
-		}
-		return // nothing in it is known to be true
+		a.changed(p)
+		return
 	} else if f, err := frame.Parse(b); err != nil {
 		ok = false
 	} else {
 		s.rest = f.Rest()
 		s.services, s.told = f.Services()
+		s.refusal, s.refused = f.Refusal()
 	}
 	if !ok && p.Cut() && p.Length >= frame.HeaderSize {
 		a.headless++
 		return
 	}
-	for m := range p.Messages() {
-		s.messages = append(s.messages, m)
-		s.data += int64(m.Len)
-	}
+	a.messagesOf(p, s)
 	if nobody := s.Src == 0 || s.Dst == 0; !ok || nobody && !isIntroduction(s) {
-		c.Malformed++
-		if a.firstMalformed == 0 {
-			a.firstMalformed = p.Record
-		}
+		a.malformed(p)
 		return
 	} else if nobody {
 		a.asks(flowKey{p.Src, p.Dst, s.Src, s.Dst}, p.Record)
@@ -154,6 +150,28 @@ func (a *Analyzer) Add(p *captured.Packet) {
 	}
 	a.unfollow(p.Record)
 	a.reverse(k).acknowledged(s)
+}
+
+// messagesOf takes the messages of a frame as far as they were captured.
+func (a *Analyzer) messagesOf(p *captured.Packet, s *seen) {
+	for m := range p.Messages() {
+		s.messages = append(s.messages, m)
+		s.data += int64(m.Len)
+	}
+}
+
+// changed counts a frame with a wrong checksum: nothing in it is known to be true.
+func (a *Analyzer) changed(p *captured.Packet) {
+	if a.capture.Changed++; a.firstChanged == 0 {
+		a.firstChanged = p.Record
+	}
+}
+
+// malformed counts a frame that its receiver drops.
+func (a *Analyzer) malformed(p *captured.Packet) {
+	if a.capture.Malformed++; a.firstMalformed == 0 {
+		a.firstMalformed = p.Record
+	}
 }
 
 // time is since the capture began.

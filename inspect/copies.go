@@ -95,7 +95,7 @@ func (f *flow) firstSight(s *seen, w ack.Wide, first brief) {
 	late := w != f.ids.newest && !hidden // else the first copy is behind the snap length
 	if late {
 		f.late++
-		f.mark(markLate, Mark{At: s.at, ID: w.Seq(), Height: f.height(w), Record: s.record})
+		f.mark(markLate, Mark{At: s.at, ID: f.shown(w), Height: f.height(w), Record: s.record})
 	}
 	x = f.ids.put(slot{
 		id: w, state: slotMessage, late: late, sent: 1, record: s.record, last: s.record, place: s.place, firstAt: s.at, lastAt: s.at,
@@ -135,18 +135,23 @@ func (f *flow) again(s *seen, x *slot) {
 		patience = atOnce
 	}
 	if sameHeader && !overtaken && s.at-x.lastAt < patience {
-		f.duplicates++
-		if s.at == x.lastAt {
-			f.together++
-		}
-		f.series.at(s.at).Duplicates++
-		f.mark(markDuplicate, Mark{At: s.at, ID: x.id.Seq(), Height: f.height(x.id), Record: s.record})
+		f.doubledBy(s, x)
 		return
 	}
 	if sameHeader {
 		f.alike++
 	}
 	f.sentAgain(s, x)
+}
+
+// doubledBy takes a copy that the network made.
+func (f *flow) doubledBy(s *seen, x *slot) {
+	f.duplicates++
+	if s.at == x.lastAt {
+		f.together++
+	}
+	f.series.at(s.at).Duplicates++
+	f.mark(markDuplicate, Mark{At: s.at, ID: f.shown(x.id), Height: f.height(x.id), Record: s.record})
 }
 
 // doubled reports whether most frames so far came twice that no sender sends twice, as in a capture that was taken at two places.
@@ -182,5 +187,5 @@ func (f *flow) sentAgain(s *seen, x *slot) {
 	}
 	x.last, x.place, x.lastAt = s.record, s.place, s.at
 	x.ackStart, x.ackCount = s.AckStart, s.AckCount
-	f.mark(markResent, Mark{At: s.at, ID: x.id.Seq(), Height: f.height(x.id), Record: s.record, Sent: int(x.sent)})
+	f.mark(markResent, Mark{At: s.at, ID: f.shown(x.id), Height: f.height(x.id), Record: s.record, Sent: int(x.sent)})
 }

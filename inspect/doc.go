@@ -47,6 +47,13 @@
 // Of a record of several datagrams a snap length may leave only the first. Its sender numbers one after the other, so that the ids of
 // the others are known. What they held is not, and nothing is said of what it may explain.
 //
+// # Sessions
+//
+// Frames of a session say more, and nothing of the above is guessed of them: their ids have 32 bits, a copy number tells what was sent again from what the network
+// doubled, up to the seventh copy, and an ACK names the transmission that came last. So round trips are known for copies, too, without how long the receiver waited, and which
+// retransmissions were in vain. The tag tells which session a frame is of. A tag that no handshake in the capture has is believed when two frames in sequence
+// have it. A RESET quotes the frame that it answers.
+//
 // # Endpoints with keys
 //
 // What is sealed makes no flow: acknowledgements and messages are encrypted. Counters of sealed frames go up by one under

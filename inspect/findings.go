@@ -49,6 +49,7 @@ func (a *Analyzer) findings() []Finding {
 		f.aboutLoss(&c)
 		f.aboutOrder(&c)
 		f.aboutPeer(&c)
+		f.aboutSessions(&c)
 	}
 	c.flow = nil
 	a.aboutQuestions(&c)

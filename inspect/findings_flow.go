@@ -41,7 +41,7 @@ func (f *flow) aboutLoss(c *findings) {
 	f.aboutWorst(c, from)
 	if n := f.toEnded; n > 0 {
 		c.add(f.problem(false), "not acknowledged", n, []int{f.firstToEnded.record}, "%s from %s %s sent to a life of %s that ended, and no acknowledgement of %s is in the capture; the first is frame %d.%s",
-			count(n, "frame"), from, wasWere(n), to, itThem(n), f.firstToEnded.id.Seq(), f.stale())
+			count(n, "frame"), from, wasWere(n), to, itThem(n), f.shown(f.firstToEnded.id), f.stale())
 	}
 	if n := f.unacked - f.toEnded; f.acked > 0 && n > 0 {
 		s := Warning
@@ -58,7 +58,7 @@ func (f *flow) aboutLoss(c *findings) {
 		}
 		c.add(s, "not acknowledged", n, []int{f.firstUnacked.record},
 			"%s from %s %s no acknowledgement in the capture, where %s acknowledges others; the first is frame %d.%s%s",
-			count(n, "frame"), from, has(n), to, f.firstUnacked.id.Seq(), text, f.stale())
+			count(n, "frame"), from, has(n), to, f.shown(f.firstUnacked.id), text, f.stale())
 	}
 	if n := f.missing - f.missingAcked; n > 0 && f.hidden == 0 && f.jumps == 0 { // else they may be behind the snap length, or how many there are cannot be told
 		s := Note
@@ -73,7 +73,7 @@ func (f *flow) aboutLoss(c *findings) {
 			or += ", or no frame had them" // as where a sender numbers what it then does not send
 		}
 		c.add(s, "gap", n, []int{f.firstMissing.record}, "%s of %s %s not in the capture, nor acknowledged %s; the first is %d, before this record. %s lost before the point of capture, or by the capture itself%s. "+
-			"Frames that hold only acknowledgements are not repeated when they are lost.%s", count(n, "frame id"), from, isAre(n), in, f.firstMissing.id.Seq(), capital(itThey(n)+" "+wasWere(n)), or, f.stale())
+			"Frames that hold only acknowledgements are not repeated when they are lost.%s", count(n, "frame id"), from, isAre(n), in, f.shown(f.firstMissing.id), capital(itThey(n)+" "+wasWere(n)), or, f.stale())
 	}
 	if f.jumps > 0 {
 		began := ""
@@ -124,7 +124,7 @@ func (f *flow) aboutWorst(c *findings, from string) {
 		if s.sent < 3 && f.resentIDs > told {
 			break // copies are told in sum
 		}
-		head := fmt.Sprintf("Frame %d of %s is in the capture %s within %s", s.id.Seq(), from, times(int(s.sent)), elapsed(s.firstAt, s.lastAt))
+		head := fmt.Sprintf("Frame %d of %s is in the capture %s within %s", f.shown(s.id), from, times(int(s.sent)), elapsed(s.firstAt, s.lastAt))
 		records := []int{s.record, s.last}
 		switch { // that some are not acknowledged is told in sum
 		case s.given:

@@ -38,6 +38,12 @@ type seen struct {
 	told     bool // by an introduction, what the services are
 	data     int64
 	cut      bool
+	refusal  frame.Refusal
+	refused  bool // there is one, if that is what the message says
+
+	inSession bool
+	head      frame.SessionHeader // if inSession
+	session   frame.SessionFrame  // likewise, if it was captured whole
 }
 
 // flow is all that is known of one direction between two endpoints.
@@ -110,7 +116,8 @@ type flow struct {
 	worst             top[slot]
 	newestAcked       ack.Wide
 	anyAcked          bool
-	ackedSent         int  // the place of the latest frame that was acknowledged
+	ackedSent         int // the place of the latest frame that was acknowledged
+	session           following
 	ours              bool // its sender is of our own kind, which announces a restart
 
 	a *Analyzer
@@ -135,7 +142,10 @@ func isIntroduction(s *seen) bool {
 	if len(s.messages) != 1 {
 		return false
 	}
-	_, ok := s.messages[0].Hello()
+	if _, ok := s.messages[0].Hello(); ok {
+		return true
+	}
+	_, ok := (&frame.Frame{}).Handshake(&s.messages[0])
 	return ok
 }
 
@@ -180,7 +190,9 @@ func (f *flow) add(s *seen) {
 	case isIntroduction(s):
 		f.introduction++
 		f.ours = true
-		if f.introduced(s) {
+		if f.shakes(s) {
+			f.services, f.told = s.services, s.told
+		} else if f.introduced(s) {
 			f.services, f.told = s.services, s.told
 			f.other(s)
 		} else if !toStranger(s) && f.ids.begun && f.goesOn(ack.Wide(s.HelloID())) {

@@ -37,6 +37,14 @@ func FuzzAnalyzer(f *testing.F) {
 	f.Add(all)
 	lost := told(f, 2, 1, 3, 3, 0, udp(f, 1, 2, 41, 42, append([]byte{2, 0}, hello...))).Data
 	f.Add(append([]byte{0x81, 0, byte(len(lost))}, lost...))
+	for _, checks := range []bool{false, true} {
+		var all []byte
+		for _, s := range capturetest.Sessions(checks) {
+			n := min(len(s.Data), 255)
+			all = append(append(all, 1, s.Data[2], byte(n)), s.Data[:n]...)
+		}
+		f.Add(all)
+	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		a := inspect.New()
 		at := time.Unix(1e9, 0)

@@ -48,6 +48,8 @@ type slot struct {
 	ackCount uint8 // of the header, which a network's duplicate repeats
 	ackStart frame.Seq
 	sent     uint16 // times, without duplicates
+	copied   uint8  // in a session: the highest copy number
+	echoed   uint8  // likewise: which copy numbers acknowledgements named, a bit for each
 	ackIn    int    // record of the first acknowledgement
 	ackedAt  time.Duration
 	ending   uint32

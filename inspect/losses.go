@@ -45,7 +45,7 @@ func (a *Analyzer) aboutLosses(c *findings) {
 		from, to := c.names(f.key)
 		text := fmt.Sprintf("%s acknowledges %s of %s that %s not in it", to, count(m, "frame"), from, isAre(m))
 		if first := &f.firstMissingAcked; first.record != 0 {
-			text += fmt.Sprintf(", the first is %d, before record %s", first.id.Seq(), Grouped(int64(first.record)))
+			text += fmt.Sprintf(", the first is %d, before record %s", f.shown(first.id), Grouped(int64(first.record)))
 			where = append(where, first.record)
 		}
 		parts = append(parts, text)

@@ -9,6 +9,14 @@ import (
 // the sender begins anew.
 func (f *flow) height(w ack.Wide) int64 { return f.raised + int64(w.Diff(f.base)) }
 
+// shown is an id as it is told: in 16 bits, but in sessions.
+func (f *flow) shown(w ack.Wide) uint32 {
+	if f.session.any {
+		return uint32(w)
+	}
+	return uint32(w.Seq())
+}
+
 // begin begins a numbering.
 func (f *flow) begin(w ack.Wide) {
 	if f.ids.begun {
@@ -111,6 +119,7 @@ func (f *flow) believed(s *seen) {
 		before-- // s itself is counted when its place is known
 	}
 	f.firsts += max(0, before)
+	f.abandoned += max(0, before) // what became of them was not followed
 }
 
 // beginsBehind notes that a numbering, which s is the newest frame of, begins with the strays that it followed: these are none from before
@@ -128,7 +137,7 @@ func (f *flow) restart(s *seen, id ack.Wide, how string) {
 	if len(f.restarts) < mostRestart {
 		f.restarts = append(f.restarts, Restart{Record: s.record, At: s.at, Silent: max(0, s.at-f.spoke), How: how})
 	}
-	f.mark(markRestart, Mark{At: s.at, ID: f.ids.newest.Seq(), Height: f.height(f.ids.newest), Record: s.record})
+	f.mark(markRestart, Mark{At: s.at, ID: f.shown(f.ids.newest), Height: f.height(f.ids.newest), Record: s.record})
 	if g := f.a.reverse(f.key); g != nil {
 		g.peerEnded = s.record
 	}
@@ -187,7 +196,7 @@ func (f *flow) evict(s *slot) {
 	switch {
 	case s.state == slotMissing:
 		f.missing++
-		f.mark(markGap, Mark{At: s.firstAt, ID: s.id.Seq(), Height: f.height(s.id), Record: s.record})
+		f.mark(markGap, Mark{At: s.firstAt, ID: f.shown(s.id), Height: f.height(s.id), Record: s.record})
 		f.gaps++
 		first := &f.firstMissing
 		if s.acked {

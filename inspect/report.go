@@ -114,7 +114,7 @@ type Flow struct {
 	Acked      int `json:"acked"`
 	Unacked    int `json:"unacked"`   // for good
 	Pending    int `json:"pending"`   // when the capture ended
-	Abandoned  int `json:"abandoned"` // when the sender began anew
+	Abandoned  int `json:"abandoned"` // when the sender began anew, or before it was known that it had
 	EarlyAcked int `json:"resent_after_ack"`
 
 	InFlightMost int       `json:"in_flight_most"`
@@ -123,6 +123,10 @@ type Flow struct {
 
 	Transactions TransactionCounts `json:"transactions"`
 	Restarts     []Restart         `json:"restarts,omitempty"`
+	Sessions     []Session         `json:"sessions,omitempty"`           // the first of them
+	RoundTrip    *Histogram        `json:"round_trip,omitempty"`         // in sessions, of transmissions that ACKs name, without how long the receiver waited
+	LostSent     int               `json:"lost_transmissions,omitempty"` // in sessions: those that did not come before a later one of their frame, as ACKs say
+	InVain       int               `json:"resent_in_vain,omitempty"`     // in sessions: retransmissions of frames that had come, as ACKs say
 	Pauses       []Pause           `json:"pauses,omitempty"`
 
 	BinWidth  time.Duration `json:"bin_ns"`
@@ -165,7 +169,7 @@ type Mark struct {
 	Kind   string        `json:"kind"`
 	At     time.Duration `json:"at_ns"`
 	Height int64         `json:"height"`
-	ID     frame.Seq     `json:"id"`
+	ID     uint32        `json:"id"`
 	Record int           `json:"record"`
 	Sent   int           `json:"sent,omitempty"` // how often, with this time
 }
@@ -209,6 +213,11 @@ func (f *flow) report() Flow {
 		},
 		Restarts: f.restarts, Pauses: f.pauses, BinWidth: f.series.width, Bins: f.series.all(),
 		Points: f.points.all, AckPoints: f.ackPoints.all, Every: max(f.points.stride, 1), Waterfall: f.tx.waterfall(),
+	}
+	r.Sessions, r.LostSent, r.InVain = f.session.all, f.session.lost, f.session.vain
+	if f.session.trips.n > 0 {
+		h := f.session.trips.report()
+		r.RoundTrip = &h
 	}
 	if f.told {
 		r.Services = []Service{}
