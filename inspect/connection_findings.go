@@ -3,6 +3,7 @@ package inspect
 import (
 	"fmt"
 	"strconv"
+	"time"
 
 	"github.com/dgrdma/dgrdma/inspect/iwarp"
 	"github.com/dgrdma/dgrdma/rdmap"
@@ -224,6 +225,10 @@ func (k *connection) aboutFrames(c *findings, w int) {
 	}
 }
 
+// leastZero is how long a side lets its peer send nothing until that is a warning: three times as long as Linux lets one program run where others wait
+// for the processor (base_slice_ns of its scheduler, about 3 ms), so that a program that only waits for its turn is none. The factor is arbitrary.
+const leastZero = 10 * time.Millisecond
+
 // aboutTCP tells what is below.
 func (k *connection) aboutTCP(c *findings, w int) {
 	h := &k.ways[w].tcp
@@ -242,6 +247,15 @@ func (k *connection) aboutTCP(c *findings, w int) {
 		c.add(Note, "late segments", n, []int{h.FirstLate}, "%s from %s came after later ones: reordered, or lost before the point of capture and sent again.", count(n, "segment"), k.name(w))
 	}
 	if n := h.ZeroWindows; n > 0 {
-		c.add(Warning, "zero window", n, []int{h.FirstZero}, "%s told its peer %s to send nothing: its program or memory does not keep up.", k.name(w), times(n))
+		long := h.LongestZero > 0 // else it is the last that the capture has of the connection, or has no times
+		lasted := ""
+		if long {
+			lasted = ", for " + Span(h.LongestZero) + " at most"
+		}
+		if h.LongestZero >= leastZero {
+			c.add(Warning, "zero window", n, []int{h.LongestZeroAt}, "%s told its peer %s to send nothing (a TCP window of 0)%s, from this record on: its program or memory does not keep up.", k.name(w), times(n), lasted)
+		} else {
+			c.add(Note, "zero window", n, []int{h.LongestZeroAt}, "%s told its peer %s to send nothing (a TCP window of 0)%s: its buffer was full for a moment, as it may be at full rate.", k.name(w), times(n), lasted)
+		}
 	}
 }

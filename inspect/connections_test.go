@@ -120,6 +120,17 @@ func TestFindingsOfConnections(t *testing.T) {
 			return true
 		}
 	}
+	lasting := func(d time.Duration) func(int, *capture.Record) bool { // the window of 0 in record 31
+		var since time.Time
+		return func(n int, r *capture.Record) bool {
+			if n == 31 {
+				since = r.Time
+			} else if n > 31 {
+				r.Time = since.Add(d)
+			}
+			return flag(31, capture.ACK, 0)(n, r)
+		}
+	}
 	const again = "note segments sent again [20]: TCP sent 1 segment from 10.99.0.3:40515 again" // siw's, in ops-short
 	for _, c := range []struct {
 		name, capture string
@@ -145,7 +156,9 @@ func TestFindingsOfConnections(t *testing.T) {
 		{"reset amid a Read", "ops-short", func(n int, r *capture.Record) bool {
 			return flag(25, capture.RST|capture.ACK, 1)(n, r) && n <= 25
 		}, []string{"problem unanswered [19]: 1 request of 10.99.0.3:40515 was never answered. The first is a Read Request in this record.", "problem reset", again}},
-		{"zero window", "ops-short", flag(31, capture.ACK, 0), []string{"warning zero window [31]: 10.99.0.2:7000 told its peer once to send nothing", again}},
+		{"a zero window for a moment", "ops-short", lasting(18 * time.Microsecond), []string{again,
+			"note zero window [31]: 10.99.0.2:7000 told its peer once to send nothing (a TCP window of 0), for 18 µs at most: its buffer was full for a moment, as it may be at full rate."}},
+		{"a zero window that lasts", "ops-short", lasting(10 * time.Millisecond), []string{"warning zero window [31]: 10.99.0.2:7000 told its peer once to send nothing (a TCP window of 0), for 10 ms at most, from this record on: its program or memory does not keep up.", again}},
 		{"a packet that the capture has not", "write-65537", drop(20, 21, 22, 23, 24, 25), []string{"warning not captured ["}},
 		{"without CRC there is no way back", "send-65537-nocrc", drop(20, 21, 22, 23, 24, 25), []string{"warning not captured", "warning given up ["}},
 		{"long frames", "write-65537-gso", nil, nil},

@@ -195,8 +195,38 @@ func TestCounts(t *testing.T) {
 		c = all.Add(&s, tcp.Ref{Record: i + 1})
 	}
 	h := &c.Halves[0]
-	if h.Segments != 6 || h.Bytes != 7 || h.Resent != 2 || h.FirstResent != 4 || h.Late != 1 || h.FirstLate != 3 || h.ZeroWindows != 1 || h.FirstZero != 6 || !h.Begun() || !c.Begun {
+	if h.Segments != 6 || h.Bytes != 7 || h.Resent != 2 || h.FirstResent != 4 || h.Late != 1 || h.FirstLate != 3 || h.ZeroWindows != 1 || h.LongestZeroAt != 6 || !h.Begun() || !c.Begun {
 		t.Errorf("%+v", *h)
+	}
+}
+
+// TestZeroWindows checks for how long a side allows nothing: the longest time counts, until it allows something, or as far as the capture goes.
+func TestZeroWindows(t *testing.T) {
+	for name, c := range map[string]struct {
+		segments []string // one each millisecond
+		n, at    int
+		longest  time.Duration
+	}{
+		"never":                        {[]string{"A 100 a", "B 500 ack=101"}, 0, 0, 0},
+		"for a moment":                 {[]string{"A 100 a", "B 500 window=0", "B 500 ack=101"}, 1, 2, time.Millisecond},
+		"the second time":              {[]string{"B 500 window=0", "B 500 ack=101", "B 500 window=0", "A 100 a", "B 500 window=0", "B 500 ack=101"}, 3, 3, 3 * time.Millisecond},
+		"until the capture ends":       {[]string{"B 500 window=0", "A 100 a", "A 101 a"}, 1, 1, 2 * time.Millisecond},
+		"in the last segment":          {[]string{"A 100 a", "B 500 window=0"}, 1, 2, 0},
+		"until the connection is over": {[]string{"B 500 window=0", "B 500 RST", "A 100 a"}, 1, 1, time.Millisecond},
+	} {
+		all := tcp.New(&told{})
+		var k *tcp.Connection
+		for i, text := range c.segments {
+			s := segment(t, text)
+			k = all.Add(&s, tcp.Ref{Record: i + 1, Time: time.Unix(1e9, int64(i)*1e6)})
+		}
+		h := &k.Halves[0]
+		if k.Ends[0] == ends[0] {
+			h = &k.Halves[1]
+		}
+		if h.ZeroWindows != c.n || h.LongestZero != c.longest || h.LongestZeroAt != c.at {
+			t.Errorf("%s: %d times, for %v from record %d on; want %d, %v, %d", name, h.ZeroWindows, h.LongestZero, h.LongestZeroAt, c.n, c.longest, c.at)
+		}
 	}
 }
 

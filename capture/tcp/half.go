@@ -3,6 +3,7 @@ package tcp
 import (
 	"bytes"
 	"slices"
+	"time"
 
 	"github.com/dgrdma/dgrdma/capture"
 )
@@ -18,7 +19,12 @@ type Half struct {
 	FirstLate   int
 	SYNs        int // of all kinds, again ones too
 	ZeroWindows int // segments that allow the other side to send nothing, of all kinds
-	FirstZero   int
+
+	LongestZero   time.Duration // the longest time for which nothing was allowed, as far as the capture shows
+	LongestZeroAt int           // where that began: its record
+
+	zero   bool // nothing is allowed
+	zeroAt Ref  // since then
 
 	syn      bool // its beginning is in the capture
 	begun    bool // next is known
@@ -96,11 +102,8 @@ func (t *Connections) segment(c *Connection, s *capture.Segment, at Ref) {
 			o.acked, o.ackedTo, o.ackedAt, o.ackedSYN = true, s.Ack, at, s.Flags&capture.SYN != 0
 		}
 	}
-	if s.Window == 0 && s.Flags&(capture.SYN|capture.RST|capture.FIN) == 0 {
-		if h.ZeroWindows++; h.FirstZero == 0 {
-			h.FirstZero = at.Record
-		}
-	}
+	h.window(s, at)
+	c.Halves[1-w].stays(at)
 	if data.length > 0 {
 		t.payload(c, w, data)
 	}
@@ -119,6 +122,31 @@ func (t *Connections) segment(c *Connection, s *capture.Segment, at Ref) {
 	}
 	c.decided = c.decided || c.Segments >= Patience || c.inARow >= InARow
 	t.begin(c)
+}
+
+// window takes how much a segment allows the other side to send.
+func (h *Half) window(s *capture.Segment, at Ref) {
+	h.stays(at)
+	zero := s.Window == 0 && s.Flags&(capture.SYN|capture.RST|capture.FIN) == 0
+	if zero {
+		h.ZeroWindows++
+	}
+	if zero && !h.zero {
+		if h.zeroAt = at; h.LongestZeroAt == 0 {
+			h.LongestZeroAt = at.Record
+		}
+	}
+	h.zero = zero
+}
+
+// stays notes that nothing was allowed until now, if so.
+func (h *Half) stays(at Ref) {
+	if !h.zero || at.Time.IsZero() || h.zeroAt.Time.IsZero() {
+		return
+	}
+	if d := at.Time.Sub(h.zeroAt.Time); d > h.LongestZero {
+		h.LongestZero, h.LongestZeroAt = d, h.zeroAt.Record
+	}
 }
 
 // begin begins directions whose first segment is not waited for, and tells what can be told.

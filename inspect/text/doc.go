@@ -185,13 +185,14 @@
 //	reverse           whether it is of the reverse direction, in which the server calls
 //	version, xid      of the header
 //	type              likewise: "MSG", "NOMSG", "ERROR", "CONNPROP"
-//	credits           likewise: asked or granted; in version 2 newly granted, and credits_maximum
+//	credits           likewise: asked or granted, how many may wait; of version 2 also credits_new, how many of them this message grants
 //	flags, may_invalidate
 //	                  of version 2
 //	reads, writes, reply_chunk
 //	                  of MSG and NOMSG: chunks of segments with length, stag and to, Read chunks with their position
 //	inline            likewise: how many bytes follow the header
 //	error             of ERROR, in words
+//	properties        of properties: id, name if it is known, and data, hexadecimal
 //	procedure, rpc    of a Call, or of the Call that is answered, if they are known: in words, and program, version and procedure as numbers; of a
 //	                  COMPOUND of NFS 4 also its minor version, and operations: their names, as far as they are known
 //	answers           record of the Call that is answered, and after_ns

@@ -262,17 +262,17 @@ func TestExtensions(t *testing.T) {
 	where := placeOf(key, 8)
 	for _, want := range []string{
 		`FetchAdd QN 1 MSN 1 MO 0 52 bytes, whole: at ` + where + ` add 0x11 mask 0x0 request 0x1, CRC good`,
-		`Atomic Response QN 3 MSN 1 MO 0 12 bytes, whole: was 0x0 request 0x1, CRC good, answers 4`,
+		`Atomic Response QN 3 MSN 1 MO 0 12 bytes, whole: was 0x0 request 0x1, CRC good, answers record 4`,
 		`CmpSwap QN 1 MSN 2 MO 0 52 bytes, whole: at ` + where + ` compare 0x11 mask 0xffffffffffffffff swap 0x5 mask 0xffffffffffffffff request 0x2, CRC good`,
 		`Atomic Response QN 3 MSN 2 MO 0 12 bytes, whole: was 0x11 request 0x2`,
 		`Immediate Data with SE QN 0 MSN 1 MO 0 8 bytes, whole: 0102030000000000, CRC good`,
 		`Flush Request QN 1 MSN 3 MO 0 20 bytes, whole: 100 bytes at ` + placeOf(key, 0) + ` global, CRC good`,
-		`Flush Response QN 3 MSN 3 MO 0 0 bytes, whole, CRC good, answers`,
+		`Flush Response QN 3 MSN 3 MO 0 0 bytes, whole, CRC good, answers record`,
 		`Verify Request QN 1 MSN 4 MO 0 16 bytes, whole: 100 bytes at \S+ \S+ TO \S+, CRC good`,
-		`Verify Response QN 3 MSN 4 MO 0 32 bytes, whole: hash [0-9a-f]{64}, CRC good, answers`,
+		`Verify Response QN 3 MSN 4 MO 0 32 bytes, whole: hash [0-9a-f]{64}, CRC good, answers record`,
 		`Verify Request QN 1 MSN 5 MO 0 48 bytes, whole: 100 bytes at \S+ \S+ TO \S+ hash [0-9a-f]{64}, CRC good`,
 		`Atomic Write Request QN 1 MSN 6 MO 0 24 bytes, whole: 0700000000000000 to ` + where + `, CRC good`,
-		`Atomic Write Response QN 3 MSN 6 MO 0 0 bytes, whole, CRC good, answers`,
+		`Atomic Write Response QN 3 MSN 6 MO 0 0 bytes, whole, CRC good, answers record`,
 		`Terminate QN 2 MSN 1 MO 0 20 bytes, whole: DDP: tagged buffer: base or bounds violation \(1/1/01\), for a Write ` + placeOf(key, 4096) + ` of 9 bytes, CRC good`,
 	} {
 		if !regexp.MustCompile(want).MatchString(out) {

@@ -146,7 +146,7 @@ func frameWords(b []byte, e *iwarp.Event) []byte {
 	}
 	b = append(append(b, ", CRC "...), e.CRC.String()...)
 	if r := e.Answers; r != nil {
-		b = number(b, ", answers ", r.At.Record)
+		b = number(b, ", answers record ", r.At.Record)
 		if known(e.Last.Time) && known(r.At.Time) {
 			b = append(append(b, " after "...), e.Last.Time.Sub(r.At.Time).String()...)
 		}

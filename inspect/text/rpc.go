@@ -15,7 +15,11 @@ func (p *Printer) AppendRPC(b []byte, m *rpcrdma.Message) []byte {
 	if p.Style == JSON {
 		return append(rpcJSON(append(p.eventStart(b, &e), `,"kind":"rpc"`...), m), "}\n"...)
 	}
-	return append(rpcWords(append(p.lineStart(b, &e), ' '), m), '\n')
+	b = append(rpcWords(append(p.lineStart(b, &e), ' '), m), '\n')
+	if p.Style == Fields && m.Fault == nil && m.Kind != rpcrdma.Unread {
+		b = rpcFields(b, m)
+	}
+	return b
 }
 
 // MatchRPC reports whether a message of RPC-over-RDMA is chosen, of which e is the last frame: a list of operations by that or
@@ -82,7 +86,7 @@ func rpcWords(b []byte, m *rpcrdma.Message) []byte {
 	case m.Kind == rpcrdma.Error:
 		b = reportWords(append(b, ": "...), h)
 	case m.Kind == rpcrdma.Properties:
-		b = number(b, ", ", len(h.Properties))
+		b = propertyWords(b, h.Properties)
 	}
 	if c := m.Call; c != nil && m.Kind != rpcrdma.CallKind {
 		b = answerWords(b, m)
@@ -96,9 +100,8 @@ func rpcWords(b []byte, m *rpcrdma.Message) []byte {
 func creditWords(b []byte, m *rpcrdma.Message) []byte {
 	h := m.Header
 	if h.Version == codec.Version2 {
-		b = number(b, ", ", int(h.Granted()))
-		b = number(append(b, " credits granted"...), ", at most ", int(h.Maximum()))
-		return append(b, " waiting"...)
+		b = number(b, ", ", int(h.Maximum()))
+		return append(number(b, " credits granted, ", int(h.Granted())), " of them new"...)
 	}
 	b = append(strconv.AppendUint(append(b, ", "...), uint64(h.Credit), 10), " credits "...)
 	if m.Kind == rpcrdma.CallKind {
@@ -142,7 +145,7 @@ func reportWords(b []byte, h *codec.Header) []byte {
 // answerWords says what is answered, and how.
 func answerWords(b []byte, m *rpcrdma.Message) []byte {
 	c := m.Call
-	b = number(b, "; answers ", c.At.Record)
+	b = number(b, "; answers record ", c.At.Record)
 	if known(m.Last.Time) && known(c.At.Time) {
 		b = append(append(b, " after "...), m.Last.Time.Sub(c.At.Time).String()...)
 	}
@@ -173,7 +176,7 @@ func rpcJSON(b []byte, m *rpcrdma.Message) []byte {
 	b = strconv.AppendUint(append(b, `,"xid":`...), uint64(h.XID), 10)
 	b = jsonName(append(b, `,"type":`...), h.Type.String())
 	if h.Version == codec.Version2 {
-		b = number(number(b, `,"credits":`, int(h.Granted())), `,"credits_maximum":`, int(h.Maximum()))
+		b = number(number(b, `,"credits":`, int(h.Maximum())), `,"credits_new":`, int(h.Granted()))
 		b = number(number(b, `,"flags":`, int(h.Flags)), `,"may_invalidate":`, int(h.InvHandle))
 	} else {
 		b = number(b, `,"credits":`, int(h.Credit))
@@ -194,8 +197,11 @@ func rpcJSON(b []byte, m *rpcrdma.Message) []byte {
 		}
 		b = strconv.AppendUint(append(b, `,"inline":`...), m.Payload, 10)
 	}
-	if m.Kind == rpcrdma.Error {
+	switch m.Kind {
+	case rpcrdma.Error:
 		b = jsonName(append(b, `,"error":`...), string(reportWords(nil, h)))
+	case rpcrdma.Properties:
+		b = propertyJSON(b, h.Properties)
 	}
 	if c := m.Call; c != nil {
 		b = callJSON(b, m)

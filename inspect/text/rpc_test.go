@@ -8,9 +8,11 @@ import (
 	"testing"
 
 	"github.com/dgrdma/dgrdma/capture"
+	"github.com/dgrdma/dgrdma/capture/tcp"
 	"github.com/dgrdma/dgrdma/inspect/iwarp"
 	"github.com/dgrdma/dgrdma/inspect/rpcrdma"
 	"github.com/dgrdma/dgrdma/inspect/text"
+	codec "github.com/dgrdma/dgrdma/rpcrdma"
 )
 
 // rpcLines prints the messages of RPC-over-RDMA in a capture of Linux that a filter chooses.
@@ -58,12 +60,12 @@ func TestRPCLines(t *testing.T) {
 	all := rpcLines(t, "v3-size-65536", &text.Printer{}, &text.Filter{})
 	for _, want := range []string{
 		"8      0.006470000 10.97.0.3:37082 > 10.97.0.2:20049 RPC-over-RDMA 1 Call XID 0xcb67c810 NFS 3 NULL, MSG, 128 credits asked, 40 bytes inline\n",
-		"9      0.007242000 10.97.0.2:20049 > 10.97.0.3:37082 RPC-over-RDMA 1 Reply XID 0xcb67c810 NFS 3 NULL, MSG, 64 credits granted, 24 bytes inline; answers 8 after 772µs: success\n",
+		"9      0.007242000 10.97.0.2:20049 > 10.97.0.3:37082 RPC-over-RDMA 1 Reply XID 0xcb67c810 NFS 3 NULL, MSG, 64 credits granted, 24 bytes inline; answers record 8 after 772µs: success\n",
 		"30     0.092133000 10.97.0.3:37082 > 10.97.0.2:20049 RPC-over-RDMA 1 Call XID 0xd567c810 NFS 3 READ, MSG, 128 credits asked, Write chunk of 16384 bytes at STag 0x97fec001 TO 0xd567c81007eec000, 100 bytes inline\n",
-		"46     0.097396000 10.97.0.2:20049 > 10.97.0.3:37082 RPC-over-RDMA 1 Reply XID 0xd567c810 NFS 3 READ, MSG, 64 credits granted, Write chunk of 16384 bytes at STag 0x97fec001 TO 0xd567c81007eec000, 128 bytes inline; answers 30 after 5.263ms: success, 16384 bytes by RDMA Write\n",
-		"208    0.129636000 10.97.0.2:20049 > 10.97.0.3:37082 RPC-over-RDMA 1 Reply XID 0xd967c810 NFSACL 3 GETACL, NOMSG, 64 credits granted, Reply chunk of 136 bytes at STag 0x2847e102 TO 0xd967c81008629800 + 0 bytes at STag 0xe2a36a01 TO 0xd967c8100858e000 + 0 bytes at STag 0xec733501 TO 0xd967c81008629900; answers 206 after 1.835ms: success, 136 bytes by RDMA Write\n",
+		"46     0.097396000 10.97.0.2:20049 > 10.97.0.3:37082 RPC-over-RDMA 1 Reply XID 0xd567c810 NFS 3 READ, MSG, 64 credits granted, Write chunk of 16384 bytes at STag 0x97fec001 TO 0xd567c81007eec000, 128 bytes inline; answers record 30 after 5.263ms: success, 16384 bytes by RDMA Write\n",
+		"208    0.129636000 10.97.0.2:20049 > 10.97.0.3:37082 RPC-over-RDMA 1 Reply XID 0xd967c810 NFSACL 3 GETACL, NOMSG, 64 credits granted, Reply chunk of 136 bytes at STag 0x2847e102 TO 0xd967c81008629800 + 0 bytes at STag 0xe2a36a01 TO 0xd967c8100858e000 + 0 bytes at STag 0xec733501 TO 0xd967c81008629900; answers record 206 after 1.835ms: success, 136 bytes by RDMA Write\n",
 		"212    0.193693000 10.97.0.3:37082 > 10.97.0.2:20049 RPC-over-RDMA 1 Call XID 0xdb67c810 NFS 3 WRITE, MSG, 128 credits asked, Read chunk at Position 108 of 65536 bytes at STag 0xce660d02 TO 0xdb67c81006c24000, 108 bytes inline\n",
-		"290    0.215610000 10.97.0.2:20049 > 10.97.0.3:37082 RPC-over-RDMA 1 Reply XID 0xdb67c810 NFS 3 WRITE, MSG, 64 credits granted, 136 bytes inline; answers 212 after 21.917ms: success, 65536 bytes by RDMA Read\n",
+		"290    0.215610000 10.97.0.2:20049 > 10.97.0.3:37082 RPC-over-RDMA 1 Reply XID 0xdb67c810 NFS 3 WRITE, MSG, 64 credits granted, 136 bytes inline; answers record 212 after 21.917ms: success, 65536 bytes by RDMA Read\n",
 	} {
 		if !strings.Contains(strings.Join(all, ""), want) {
 			t.Errorf("no line %s", want)
@@ -174,5 +176,46 @@ func TestCompoundJSON(t *testing.T) {
 	}
 	if n != 6 {
 		t.Errorf("%d of %d lines are of such a LOOKUP", n, len(lines))
+	}
+}
+
+// TestRPCVersion2 checks what is said of credits of version 2, of which the first number is how many may wait, as in version 1, and the second how many of them are new
+// (RPC2-019), of properties, and, with all fields, of numbers and segments.
+func TestRPCVersion2(t *testing.T) {
+	conn := &rpcrdma.Connection{IWARP: &iwarp.Connection{Number: 1, TCP: &tcp.Connection{}}}
+	for _, c := range []struct {
+		m                  rpcrdma.Message
+		line, fields, json string
+	}{
+		{
+			rpcrdma.Message{Length: 60, Kind: rpcrdma.Properties, Header: &codec.Header{
+				Version: 2, XID: 5, Credit: codec.Credit2(64, 1), Type: codec.TypeConnProp,
+				Properties: []codec.Property{
+					{ID: codec.PropertyReceiveSize, Data: []byte{0, 0, 32, 0}}, {ID: codec.PropertySegmentCount}, {ID: 9, Data: []byte{1, 2, 3}},
+				},
+			}},
+			"RPC-over-RDMA 2 properties XID 0x5, CONNPROP, 64 credits granted, 1 of them new, receive size 8192, segment count as by default, unknown 9 of 3 bytes\n",
+			"  a Send of 60 bytes, of which 0 follow the header, flags 0x0, most outstanding 64, newly granted 1\n" +
+				"  property receive size 8192\n  property segment count as by default\n  property unknown 9 of 3 bytes\n",
+			`"type":"CONNPROP","credits":64,"credits_new":1,"flags":0,"may_invalidate":0,` +
+				`"properties":[{"id":2,"name":"receive size","data":"00002000"},{"id":4,"name":"segment count","data":""},{"id":9,"data":"010203"}]}`,
+		},
+		{
+			rpcrdma.Message{Length: 200, Payload: 100, Kind: rpcrdma.CallKind, Call: &rpcrdma.Call{RPC: rpcrdma.RPC{Known: true, Program: 100003, ProgramVersion: 3, Procedure: 7}}, Header: &codec.Header{
+				Version: 1, XID: 6, Credit: 128, Type: codec.TypeMsg, Reads: []codec.ReadChunk{{Position: 108, Segments: codec.Chunk{{Handle: 1, Length: 10, Offset: 16}, {Handle: 2, Length: 20, Offset: 32}}}},
+			}},
+			"RPC-over-RDMA 1 Call XID 0x6 NFS 3 WRITE, MSG, 128 credits asked, Read chunk at Position 108 of 10 bytes at STag 0x1 TO 0x10 + 20 bytes at STag 0x2 TO 0x20, 100 bytes inline\n",
+			"  a Send of 200 bytes, of which 100 follow the header, credits 128\n  RPC program 100003 version 3 procedure 7\n" +
+				"  Read segment at Position 108: 10 bytes at STag 0x1 TO 0x10\n  Read segment at Position 108: 20 bytes at STag 0x2 TO 0x20\n",
+			`"credits":128,"reads":[{"position":108`,
+		},
+	} {
+		c.m.Conn = conn
+		for style, want := range map[text.Style]string{text.Line: c.line, text.Fields: c.line + c.fields, text.JSON: c.json} {
+			p := text.Printer{Style: style}
+			if got := string(p.AppendRPC(nil, &c.m)); !strings.Contains(got, want) || style == text.Line && strings.Count(got, "\n") != 1 {
+				t.Errorf("style %d:\n%s\nhas not\n%s", style, got, want)
+			}
+		}
 	}
 }
