@@ -35,6 +35,8 @@ type File struct {
 	closed      bool
 	uncommitted []written
 	kept        int // octets of these
+	failures    int // COMMITs of parts that have failed
+	failure     error
 }
 
 // written is data that is to be committed, with the verifier that the server had when it took it.

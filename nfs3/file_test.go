@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/iotest"
+	"time"
 
 	"github.com/dgrdma/dgrdma/nfs3"
 	"github.com/dgrdma/dgrdma/tests/fixture"
@@ -204,4 +205,61 @@ func TestVolumeNewFiles(t *testing.T) {
 			t.Errorf("%q, %v", b, err)
 		}
 	})
+}
+
+// TestFileCommitsNoMoreAfterAFailure checks that ReadFrom ends when one COMMIT has failed: its other parts do not wait for a server that
+// does not answer, one after the other. A later write tries again.
+func TestFileCommitsNoMoreAfterAFailure(t *testing.T) {
+	u := memoryUser(t, nil)
+	failing := &failingCommit{FS: u.fs}
+	u.fs = failing
+	file, err := u.volume().CreateNew("f", 0o640)
+	u.must(err)
+	for i := range int32(2) {
+		if _, err := file.ReadFrom(bytes.NewReader(make([]byte, 40<<20))); !errors.Is(err, nfs3.ErrIO) || failing.commits.Load() != i+1 {
+			t.Errorf("%v after %d COMMITs", err, failing.commits.Load())
+		}
+	}
+}
+
+// failingCommit is an FS whose COMMIT fails.
+type failingCommit struct {
+	nfs3.FS
+	commits atomic.Int32
+}
+
+func (*failingCommit) Write(_ context.Context, _ *nfs3.Cred, _ nfs3.Handle, data []byte, _ uint64, _ nfs3.Stable) (nfs3.Written, nfs3.WCC, error) {
+	return nfs3.Written{Count: uint32(len(data))}, nfs3.WCC{}, nil
+}
+
+func (f *failingCommit) Commit(context.Context, *nfs3.Cred, nfs3.Handle, uint64, uint32) (uint64, nfs3.WCC, error) {
+	f.commits.Add(1)
+	time.Sleep(10 * time.Millisecond) // the other parts are written
+	return 0, nfs3.WCC{}, nfs3.ErrIO
+}
+
+// failingWrite is an FS whose WRITEs fail.
+type failingWrite struct {
+	nfs3.FS
+	writes atomic.Int32
+}
+
+func (f *failingWrite) Write(context.Context, *nfs3.Cred, nfs3.Handle, []byte, uint64, nfs3.Stable) (nfs3.Written, nfs3.WCC, error) {
+	f.writes.Add(1)
+	time.Sleep(10 * time.Millisecond) // the other parts begin
+	return nfs3.Written{}, nfs3.WCC{}, nfs3.ErrIO
+}
+
+// TestFileBeginsNoPartAfterAFailure checks that ReadFrom begins no part after one that has failed: it would wait for a server that does not
+// answer as long as those before.
+func TestFileBeginsNoPartAfterAFailure(t *testing.T) {
+	u := memoryUser(t, nil)
+	failing := &failingWrite{FS: u.fs}
+	u.fs = failing
+	file, err := u.volume().CreateNew("f", 0o640)
+	u.must(err)
+	const parts = 8 // that are under way at once
+	if n, err := file.ReadFrom(bytes.NewReader(make([]byte, 40<<20))); n != 0 || !errors.Is(err, nfs3.ErrIO) || failing.writes.Load() > parts {
+		t.Errorf("%d octets, %v after %d WRITEs", n, err, failing.writes.Load())
+	}
 }

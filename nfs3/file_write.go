@@ -32,7 +32,7 @@ func (f *File) Write(p []byte) (int, error) {
 // ReadFrom writes all that r has: io.Copy calls it. While parts are written, the next one is read.
 func (f *File) ReadFrom(r io.Reader) (sum int64, err error) {
 	f.mu.Lock()
-	offset := f.offset
+	offset, failures := f.offset, f.failures
 	f.mu.Unlock()
 	var (
 		mu     sync.Mutex
@@ -52,16 +52,16 @@ func (f *File) ReadFrom(r io.Reader) (sum int64, err error) {
 		}
 		places <- struct{}{}
 		mu.Lock()
-		end = end || failed >= 0
+		stop := failed >= 0
 		mu.Unlock()
+		if stop {
+			break
+		}
 		at := sum
 		sum += int64(n)
 		all.Go(func() {
 			defer func() { <-places }()
-			err := f.usable()
-			if err == nil {
-				_, err = f.writePart(b[:n:n], uint64(offset+at), true)
-			}
+			_, err := f.writePart(b[:n:n], uint64(offset+at), true, failures)
 			if err != nil {
 				mu.Lock()
 				defer mu.Unlock()
@@ -84,32 +84,43 @@ func (f *File) ReadFrom(r io.Reader) (sum int64, err error) {
 // writeAt writes p as Unstable. What the server may still lose is kept, as a copy; or, of more than the
 // File may keep, committed before writeAt returns.
 func (f *File) writeAt(p []byte, offset int64) (int, error) {
-	if err := f.usable(); err != nil {
-		return 0, err
-	}
 	if offset < 0 {
 		return 0, fs.ErrInvalid
 	}
+	f.mu.Lock()
+	failures := f.failures
+	f.mu.Unlock()
+	if err := f.usable(failures); err != nil {
+		return 0, err
+	}
 	for begun := 0; begun < len(p); begun += maxUncommitted {
 		part := p[begun:min(begun+maxUncommitted, len(p))]
-		if n, err := f.writePart(part, uint64(offset)+uint64(begun), false); err != nil {
+		if n, err := f.writePart(part, uint64(offset)+uint64(begun), false, failures); err != nil {
 			return begun + n, err
 		}
 	}
 	return len(p), nil
 }
 
-func (f *File) usable() error {
+// usable says whether the file can be written by a part of a write that began after so many failures of COMMIT: after another one, all its
+// parts fail. Each would wait for a server that does not answer.
+func (f *File) usable(failures int) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.closed {
+	switch {
+	case f.closed:
 		return fs.ErrClosed
+	case f.failures != failures:
+		return f.failure
 	}
 	return regular(&f.object.Attr)
 }
 
 // writePart writes p, which is at most maxUncommitted long. own says that it is the File's from then on.
-func (f *File) writePart(p []byte, offset uint64, own bool) (int, error) {
+func (f *File) writePart(p []byte, offset uint64, own bool, failures int) (int, error) {
+	if err := f.usable(failures); err != nil {
+		return 0, err
+	}
 	var mu sync.Mutex
 	var unsafe []written // what the server may still lose
 	n, err := each(len(p), int(f.v.info.WriteMax), func(from, to int) error {
@@ -137,9 +148,14 @@ func (f *File) writePart(p []byte, offset uint64, own bool) (int, error) {
 	for i := range unsafe {
 		f.kept += len(unsafe[i].data)
 	}
-	if f.kept > maxUncommitted || len(p) > int(f.v.info.WriteMax) {
-		if commitErr := f.commit(); commitErr != nil {
-			err = errors.Join(err, commitErr)
+	switch {
+	case err != nil: // COMMIT would wait for the same server again
+	case f.kept <= maxUncommitted && len(p) <= int(f.v.info.WriteMax):
+	case f.failures != failures:
+		err = f.failure
+	default:
+		if err = f.commit(); err != nil {
+			f.failures, f.failure = f.failures+1, err
 		}
 	}
 	for i := before; i < len(f.uncommitted) && !own; i++ { // p is the caller's again

@@ -82,6 +82,8 @@ type Client struct {
 	attempts   int   // to connect, since the last reply
 	attempted  time.Time
 	unanswered time.Time // since when calls wait for a server that was lost; zero: it has replied
+	hasReplied bool      // at any time
+	unreplied  int       // connections that the server has closed without a reply, before the first one
 	watching   bool      // watch is running
 	seen       uint64
 	silent     int // how often watch has seen that nothing came
@@ -321,6 +323,7 @@ func (c *Client) take(xid uint32) *clientCall {
 		return nil
 	}
 	delete(c.calls, xid)
+	c.hasReplied = true
 	if c.attempts > 0 {
 		c.attempts, c.unanswered = 0, time.Time{}
 	}

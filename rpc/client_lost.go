@@ -1,6 +1,11 @@
 package rpc
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+	"io"
+	"syscall"
+)
 
 // lost is told that the connection is at its end, and does not touch any message any more.
 func (c *Client) lost(of carrier, why error) {
@@ -12,6 +17,14 @@ func (c *Client) lost(of carrier, why error) {
 	c.carrier, c.reason = nil, why
 	if c.ctx.Err() != nil {
 		c.failAll(ErrClosed)
+		return
+	}
+	if len(c.calls) > 0 && c.isForeign(why) {
+		if !errors.Is(why, ErrNotRPC) {
+			why = fmt.Errorf("%w (%w)", ErrNotRPC, why)
+		}
+		c.counters.lost.Add(uint64(len(c.calls)))
+		c.failAll(why)
 		return
 	}
 	for xid, call := range c.calls {
@@ -30,6 +43,22 @@ func (c *Client) lost(of carrier, why error) {
 	if len(c.calls) > 0 && !c.giveUp(why) {
 		c.connect()
 	}
+}
+
+// isForeign reports whether the end of a connection shows that the server speaks another protocol: no server that has ever replied does.
+// One connection that was closed without a reply may be that of a server that ends. Two are not. c.mu is held.
+func (c *Client) isForeign(why error) bool {
+	switch {
+	case c.hasReplied:
+		return false
+	case errors.Is(why, ErrNotRPC):
+		return true
+	case c.dial == nil || c.rdma != nil:
+		return false
+	case errors.Is(why, io.EOF), errors.Is(why, syscall.ECONNRESET), errors.Is(why, syscall.EPIPE):
+		c.unreplied++
+	}
+	return c.unreplied >= 2
 }
 
 // ended is the error of a call that was not sent.

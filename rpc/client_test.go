@@ -360,6 +360,12 @@ func TestReconnectPauses(t *testing.T) {
 		c, peers, _ := dialRaw(t, ClientOptions{})
 		defer c.Close()
 		p := <-peers
+		first := begin(func() error { return c.Bind(testProgram, None).Call(context.Background(), 0, nil, nil, nil) })
+		xid, _, _ := p.nextCall()
+		p.send(replyTo(xid, nil))
+		if err := <-first; err != nil { // without a reply, two connections that end are enough
+			t.Fatal(err)
+		}
 		p.nc.Close()
 		time.Sleep(time.Hour)
 		if len(peers) > 0 {

@@ -36,6 +36,9 @@ var (
 	// ErrBulk says that arguments or results do not follow the table of their program: they have more items that are encoded with
 	// Bulk than [Procedure.BulkArgs] or [Procedure.BulkResults] allow, or Into is for results that have none.
 	ErrBulk = errors.New("the program's table does not allow that")
+	// ErrNotRPC says that the peer speaks another protocol. Of a server it is said if it sends something else, or closes each
+	// connection without a reply. A client that has had a reply goes on to connect instead.
+	ErrNotRPC = errors.New("the peer does not speak ONC RPC")
 	// ErrReply says that a message of the server is no reply of ONC RPC.
 	ErrReply = errors.New("invalid reply")
 	// ErrClosed says that this side has closed the client or the server. It is net.ErrClosed.

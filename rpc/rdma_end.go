@@ -25,6 +25,10 @@ func (c *rdmaConn) close(why error) {
 }
 
 func (c *rdmaConn) shutdown() {
+	if errors.Is(c.reason(), errSilent) { // the peer takes nothing
+		c.stop()
+		return
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), rdmaCloseTime)
 	defer cancel()
 	c.qp.Shutdown(ctx)

@@ -109,8 +109,8 @@ func (c *Client) left() time.Duration {
 // giveUp ends the calls that wait if they have waited long enough. c.mu is held.
 func (c *Client) giveUp(why error) bool {
 	already := time.Duration(0)
-	if errors.Is(why, errSilent) {
-		already = c.opts.Timeout
+	if errors.Is(why, errSilent) && c.unanswered.IsZero() {
+		already = c.opts.Timeout / watches * (watches + 1) // what look has counted
 	}
 	c.waits(already)
 	if c.left() > 0 {
@@ -140,14 +140,18 @@ const watches = 4
 
 // rewatch looks again later whether something has come. c.mu is held.
 func (c *Client) rewatch() {
+	next := c.opts.Timeout / watches
+	if !c.unanswered.IsZero() {
+		next = min(next, max(c.left(), time.Millisecond))
+	}
 	if c.watch == nil {
-		c.watch = time.AfterFunc(c.opts.Timeout/watches, c.look)
+		c.watch = time.AfterFunc(next, c.look)
 	} else {
-		c.watch.Reset(c.opts.Timeout / watches)
+		c.watch.Reset(next)
 	}
 }
 
-// look ends the connection if calls wait and nothing has come for the time limit.
+// look ends the connection if calls wait and nothing has come for the time limit, or until they are given up.
 func (c *Client) look() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -157,7 +161,7 @@ func (c *Client) look() {
 	}
 	if n := c.carrier.received(); n != c.seen {
 		c.seen, c.silent = n, 0
-	} else if c.silent++; c.silent > watches {
+	} else if c.silent++; c.silent > watches || !c.unanswered.IsZero() && c.left() == 0 {
 		c.watching = false
 		c.carrier.close(errSilent)
 		return

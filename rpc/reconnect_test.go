@@ -76,3 +76,31 @@ func TestGiveUp(t *testing.T) {
 		})
 	}
 }
+
+// TestGiveUpWhileConnected checks that calls end after ClientOptions.GiveUp also where the server takes each new connection and says
+// nothing, with time limits for silent connections that are shorter.
+func TestGiveUpWhileConnected(t *testing.T) {
+	for _, part := range []time.Duration{1, 2, 3, 4} {
+		synctest.Test(t, func(t *testing.T) {
+			const giveUp = 12 * time.Second
+			c, peers, _ := dialRaw(t, ClientOptions{GiveUp: giveUp, Timeout: giveUp * part / 6})
+			defer c.Close()
+			go func() {
+				for p := range peers {
+					go func() {
+						for err := error(nil); err == nil; {
+							_, err = p.receive()
+						}
+					}()
+				}
+			}()
+			began := time.Now()
+			err := c.Bind(testProgram, None).Call(context.Background(), 0, nil, nil, nil)
+			if after := time.Since(began); !errors.Is(err, ErrNoReply) || after < giveUp || after > giveUp*5/4 {
+				t.Errorf("Timeout %v: %v after %v", giveUp*part/6, err, after)
+			}
+			c.Close()
+			close(peers)
+		})
+	}
+}

@@ -42,6 +42,11 @@ func (r record) is(kind uint32) bool {
 	return len(r.b) >= kindLength && binary.BigEndian.Uint32(r.b[4:]) == kind
 }
 
+// isMessage reports whether a record is a call or a reply, as far as it has come.
+func (r record) isMessage() bool {
+	return len(r.b) < kindLength || r.is(kindCall) || r.is(kindReply)
+}
+
 // records cuts a stream into records. It is told what was read (space, received), and says which
 // records are complete (next). It is passive.
 type records struct {
@@ -191,6 +196,9 @@ func (r *records) fragment() (rec record, ok bool, err error) {
 	if tooLong := n > r.limit-len(r.body); tooLong && r.state == gathering {
 		wanted := min(max(headLength-len(r.body), 0), n)
 		b := r.chunkLeft()[markLength:]
+		if len(r.body) == 0 && !(record{b: b}).isMessage() { // text, TLS and the request of iWARP begin like that
+			return record{}, false, ErrNotRPC
+		}
 		if len(b) < wanted {
 			return record{}, false, nil
 		}

@@ -121,7 +121,7 @@ func TestRecords(t *testing.T) {
 // TestRecordsTooLong checks that of a record longer than the limit only the head is told, whether one fragment says so or several,
 // and that no memory is taken for it; the next record is whole (ONC-007, ONC-008).
 func TestRecordsTooLong(t *testing.T) {
-	head := []byte("12345678")
+	head := []byte("1234\x00\x00\x00\x00") // of a call
 	rest := make([]byte, 5000)
 	for name, stream := range map[string][]byte{
 		"one fragment":       fragment(append(head, rest...), true),

@@ -37,8 +37,10 @@ func (f *nfsFlags) cat(ctx context.Context, at nfsAddress, w io.Writer) error {
 		return err
 	}
 	defer from.close()
-	if info, err := from.Stat(from.name); at.slash && err == nil && !info.IsDir() {
-		return at.noDirectory()
+	if info, err := from.Stat(from.name); err == nil {
+		if err := from.readable(info); err != nil {
+			return err
+		}
 	}
 	file, err := from.OpenFile(from.name)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"flag"
 	"fmt"
 	"io/fs"
+	"net"
 	"os"
 	"path"
 	"strconv"
@@ -15,6 +16,7 @@ import (
 	"time"
 
 	"github.com/dgrdma/dgrdma/nfs3"
+	"github.com/dgrdma/dgrdma/rdmap/mpa"
 	"github.com/dgrdma/dgrdma/rpc"
 	"github.com/dgrdma/dgrdma/rpc/portmap"
 )
@@ -58,6 +60,7 @@ type nfsServerAt struct {
 	nfs     *rpc.Client
 	mount   *rpc.Client
 	exports []nfs3.Export
+	mounted bool // the server takes calls of this machine
 	end     func() bool
 }
 
@@ -168,21 +171,39 @@ type nfsFiles struct {
 	name   string // of what the address is of, in the volume
 }
 
-// mounted mounts the export that an address is in.
-func (s *nfsServerAt) mounted(ctx context.Context) (*nfsFiles, error) {
+// mountExport mounts the export that an address is in.
+func (s *nfsServerAt) mountExport(ctx context.Context) (*nfsFiles, error) {
 	export, found := s.exportOf(s.at)
 	if !found {
 		return nil, fmt.Errorf("%v: %s", s.at, s.noExport())
 	}
 	f := &nfsFiles{nfsServerAt: s, export: export, name: cmp.Or(strings.TrimPrefix(strings.TrimPrefix(s.at.path, export), "/"), ".")}
-	root, err := nfs3.Mount(ctx, s.mount, export, rpc.ProcessSys().Auth())
-	if err == nil {
-		f.client, err = nfs3.NewClient(ctx, s.nfs, root, nil)
-	}
-	if err == nil {
+	var err error
+	if f.client, err = f.mountAgain(ctx); err == nil {
 		f.Volume, err = nfs3.NewVolume(ctx, f.client, nil)
 	}
+	s.mounted = err == nil
 	return f, s.explain(ctx, s.at.rpcAddress.String()+export, err)
+}
+
+// mountAgain asks for the handle of the export.
+func (f *nfsFiles) mountAgain(ctx context.Context) (*nfs3.Client, error) {
+	root, err := nfs3.Mount(ctx, f.mount, f.export, rpc.ProcessSys().Auth())
+	if err != nil {
+		return nil, err
+	}
+	return nfs3.NewClient(ctx, f.nfs, root, nil)
+}
+
+// readable says why what an address is of cannot be read as a file is, which the server would call an invalid argument.
+func (f *nfsFiles) readable(info fs.FileInfo) error {
+	if a := info.Sys().(*nfs3.Attr); !info.IsDir() && !info.Mode().IsRegular() {
+		return fmt.Errorf("%v is a %s, and not a file", f.at, nfsTypes[a.Type].name)
+	}
+	if f.at.slash && !info.IsDir() {
+		return f.at.noDirectory()
+	}
+	return nil
 }
 
 // noExport says which exports there are.
@@ -207,7 +228,7 @@ func (f *nfsFlags) mountNFS(ctx context.Context, at nfsAddress, grace time.Durat
 		return nil, err
 	}
 	s.closeWith(ctx, grace)
-	files, err := s.mounted(ctx)
+	files, err := s.mountExport(ctx)
 	if err != nil {
 		s.close()
 		return nil, err
@@ -229,8 +250,8 @@ func (s *nfsServerAt) explain(ctx context.Context, what string, err error) error
 		return context.Cause(ctx)
 	case errors.As(err, new(*tcpError)):
 		return err
-	case unreachedRPC(err, s.wait, s.at.transport, "a server of NFS") != "":
-		return says("%s", unreachedRPC(err, s.wait, s.at.transport, "a server of NFS"))
+	case unreachedRPC(err, s.wait, s.at.rpcAddress, "a server of NFS") != "":
+		return says("%s", unreachedRPC(err, s.wait, s.at.rpcAddress, "a server of NFS"))
 	case errors.As(err, &status) && (status == nfs3.ErrPerm || status == nfs3.ErrAcces):
 		return says("%s", s.permission(status))
 	case errors.As(err, &status) && status == nfs3.ErrStale:
@@ -244,12 +265,35 @@ func (s *nfsServerAt) explain(ctx context.Context, what string, err error) error
 }
 
 // unreachedRPC says why a server does not answer, and what a user may do, or "" if it is not that what an error says.
-func unreachedRPC(err error, wait time.Duration, transport, server string) string {
+func unreachedRPC(err error, wait time.Duration, at rpcAddress, server string) string {
+	var unknown *net.DNSError
+	var dialed *net.OpError
+	dials := errors.As(err, &dialed) && dialed.Op == "dial"
+	gone := errors.Is(err, rpc.ErrNoReply)
+	elsewhere := func(speaks, transport string) string {
+		other := at
+		other.transport = transport
+		return fmt.Sprintf("the server accepts TCP, but does not speak %s there: is that its port for %s, as in %v?", speaks, strings.ToUpper(transport), other)
+	}
 	switch {
-	case errors.Is(err, rpc.ErrNoReply), unanswered(err), errors.Is(err, syscall.ETIMEDOUT):
-		return fmt.Sprintf("the server has not answered for %v (--wait); is it up, is that its port for %s, and do routes and firewalls let TCP through?", wait, transport)
+	case errors.As(err, &unknown) && unknown.IsNotFound:
+		return "no host of that name is known"
+	case errors.As(err, &unknown):
+		return "the name of the host cannot be looked up: " + unknown.Err
+	case errors.Is(err, rpc.ErrNotRPC):
+		return elsewhere("ONC RPC", "rdma")
+	case gone && errors.Is(err, syscall.ECONNREFUSED):
+		return fmt.Sprintf("the server has not answered for %v (--wait), and nothing listens at that port now: was it ended?", wait)
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return fmt.Sprintf("nothing listens at that port: connection refused; is %s started there, and is the port right?", server)
+	case !gone && (errors.Is(err, mpa.ErrNotMPA) || errors.Is(err, mpa.ErrLost) && !unanswered(err)):
+		return elsewhere("RDMA (iWARP)", "tcp")
+	case dials && (dialed.Timeout() || errors.Is(err, context.DeadlineExceeded)):
+		return fmt.Sprintf("nothing answers there for %v (--wait); is that machine up, and do routes and firewalls let TCP through?", wait)
+	case dials && !gone:
+		return dialed.Err.Error()
+	case gone, unanswered(err), errors.Is(err, syscall.ETIMEDOUT):
+		return fmt.Sprintf("the server has not answered for %v (--wait); is it up, and is that its port for %s?", wait, at.transport)
 	}
 	return ""
 }
@@ -261,7 +305,7 @@ func (s *nfsServerAt) permission(status nfs3.Status) string {
 	switch {
 	case uid == 0:
 		return text + "; most servers take root for a user without rights: run it as another user, or serve with no_root_squash (nfs serve: --squash none)"
-	case s.at.transport == "tcp":
+	case s.at.transport == "tcp" && !s.mounted:
 		return text + "; if the server is Linux's: has the export the option insecure, which calls from ports above 1023 need?"
 	}
 	return text

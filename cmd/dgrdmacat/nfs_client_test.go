@@ -88,15 +88,45 @@ func TestNFSServerGone(t *testing.T) {
 	r := new(nfsRig)
 	for address, says := range map[string]string{
 		"tcp:" + nothing: "nothing listens at that port: connection refused; is a server of NFS started there", "rdma:" + nothing: "nothing listens at that port",
-		"tcp:" + silent: "the server has not answered for 1s (--wait); is it up, is that its port for tcp, and do", "rdma:" + silent: "the server has not answered for 1s (--wait)",
-		"tcp:" + full: "the server has not answered for 1s (--wait)", "rdma:" + full: "the server has not answered for 1s (--wait)",
+		"tcp:" + silent: "the server has not answered for 1s (--wait); is it up, and is that its port for tcp?\n", "rdma:" + silent: "the server has not answered for 1s (--wait)",
+		"tcp:" + full: " for 1s (--wait); is", "rdma:" + full: " for 1s (--wait); is",
 		silentRDMA(t):      "the server has not answered for 1s (--wait)",
-		"tcp:none.invalid": "none.invalid",
+		"tcp:none.invalid": "nfs ls: tcp:none.invalid:2049: no host of that name is known\n",
 	} {
 		r.wants(t, []string{"nfs", "ls", "--wait", "1s", address + "/export"}, exitError, "", says)
 	}
 	for _, wait := range []string{"0", "999ms", "2h"} {
 		r.wants(t, []string{"nfs", "ls", "--wait", wait, "tcp:" + nothing}, exitUsage, "", ": need 1s to 1h")
+	}
+}
+
+// TestWrongPort checks that commands say at once that a port is the other transport's, or that of another protocol: within a hundredth of
+// --wait.
+func TestWrongPort(t *testing.T) {
+	t.Parallel()
+	r := serveNFS(t, nfs3.NewMemory(nil), nil)
+	answers := func(with string) string {
+		return strings.TrimPrefix(stranger(t, func(nc net.Conn) {
+			nc.Read(make([]byte, 4))
+			io.WriteString(nc, with)
+			nc.Close()
+		}), "tcp:")
+	}
+	atRDMA, atTCP := strings.TrimPrefix(strings.TrimSuffix(r.rdma, "/export"), "rdma:"), strings.TrimPrefix(strings.TrimSuffix(r.tcp, "/export"), "tcp:")
+	const http = "HTTP/1.1 400 Bad Request\r\n\r\n"
+	for transport, ports := range map[string][]string{"rdma": {atTCP, answers(""), answers(http)}, "tcp": {atRDMA, answers(""), answers(http)}} {
+		for _, port := range ports {
+			says := "rdma:" + port + ": the server accepts TCP, but does not speak RDMA (iWARP) there: is that its port for TCP, as in tcp:" + port + "?\n"
+			if transport == "tcp" {
+				says = "tcp:" + port + ": the server accepts TCP, but does not speak ONC RPC there: is that its port for RDMA, as in rdma:" + port + "?\n"
+			}
+			began := time.Now()
+			r.wants(t, []string{"nfs", "ls", "--wait", "1h", transport + ":" + port + "/export"}, exitError, "", "dgrdmacat nfs ls: "+says)
+			r.wants(t, []string{"rpcinfo", "--wait", "1h", transport + ":" + port, "nfs"}, exitError, "", "dgrdmacat rpcinfo: "+says)
+			if after := time.Since(began); after > time.Hour/100 {
+				t.Errorf("%s: after %v", transport, after)
+			}
+		}
 	}
 }
 
@@ -135,6 +165,9 @@ func TestNFSServerEnds(t *testing.T) {
 				}
 				io.Copy(io.Discard, out)
 				code, says := exitError, "dgrdmacat nfs cat: "+at+"/export/big: the server has not answered for 2s (--wait); is it up"
+				if how == "killed" {
+					says = strings.Replace(says, "; is it up", ", and nothing listens at that port now: was it ended?", 1)
+				}
 				if how == "interrupted" {
 					code, says = exitInterrupted, "dgrdmacat nfs cat: interrupted\n"
 				}

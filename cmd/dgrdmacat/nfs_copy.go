@@ -54,6 +54,8 @@ type nfsCopy struct {
 	files  int64
 	err    error
 	left   []string // of the goroutine that walks
+
+	leavings []error // names that stay at the server
 }
 
 // run has f copy, shows progress, and prints what was copied.
@@ -65,6 +67,9 @@ func (o *nfsCopyFlags) run(ctx context.Context, std *stdio, at nfsAddress, file 
 		err = f(c)
 		took := time.Since(c.meter.began)
 		c.close()
+		if len(c.leavings) > 0 {
+			err = errors.Join(append([]error{err}, c.leavings...)...)
+		}
 		r.Files, r.Bytes, r.Seconds = c.files, c.meter.moved.Load(), took.Seconds()
 		r.MBPerS = perSecond(uint64(r.Bytes), took) / 1e6
 	}
@@ -107,7 +112,11 @@ func (c *nfsCopy) many(walk func() error) error {
 	c.failed(walk())
 	c.all.Wait()
 	if n := len(c.left); c.err == nil && n > 0 {
-		c.err = fmt.Errorf("%s is neither a file nor a directory nor a symbolic link, and so not copied; there are %d such", c.left[0], n)
+		more := ""
+		if n > 1 {
+			more = fmt.Sprintf(" (and %d more such)", n-1)
+		}
+		c.err = fmt.Errorf("%s is neither a file nor a directory nor a symbolic link, and so not copied%s", c.left[0], more)
 	}
 	return c.err
 }

@@ -65,8 +65,8 @@ func (c *nfsCopy) get(file string) error {
 	if info.IsDir() && !c.recursive {
 		return fmt.Errorf("%v is a directory: -r copies all that is in it", c.at)
 	}
-	if c.at.slash && !info.IsDir() {
-		return c.at.noDirectory()
+	if err := c.readable(info); err != nil {
+		return err
 	}
 	if there, err := os.Stat(file); err == nil && there.IsDir() {
 		if file = filepath.Join(file, path.Base(c.at.path)); path.Base(c.at.path) == "/" {

@@ -111,8 +111,18 @@ func TestNFSGetTree(t *testing.T) {
 	r.must(err)
 	_, _, err = files.Mknod(t.Context(), nil, root.Handle, "pipe", &nfs3.NodeSpec{Type: nfs3.TypeFIFO})
 	r.must(err)
+	r.overBoth(func(t *testing.T, at string) {
+		for _, args := range [][]string{{"get", at + "/pipe", t.TempDir()}, {"cat", at + "/pipe"}} {
+			r.wants(t, append([]string{"nfs"}, args...), exitError, "", at+"/pipe is a fifo, and not a file\n")
+		}
+	})
 	to := filepath.Join(t.TempDir(), "all")
-	r.wants(t, []string{"nfs", "get", "-r", r.tcp, to}, exitError, "", r.tcp+"/pipe is neither a file nor a directory nor a symbolic link, and so not copied; there are 1 such\n")
+	r.wants(t, []string{"nfs", "get", "-r", r.tcp, to}, exitError, "", r.tcp+"/pipe is neither a file nor a directory nor a symbolic link, and so not copied\n")
+	for _, name := range []string{"pipe2", "pipe3"} {
+		_, _, err = files.Mknod(t.Context(), nil, root.Handle, name, &nfs3.NodeSpec{Type: nfs3.TypeFIFO})
+		r.must(err)
+	}
+	r.wants(t, []string{"nfs", "get", "-r", "--force", r.tcp, to}, exitError, "", ", and so not copied (and 2 more such)\n")
 	if _, err := os.Stat(filepath.Join(to, "tree/one")); err != nil {
 		t.Errorf("the rest is not copied: %v", err)
 	}

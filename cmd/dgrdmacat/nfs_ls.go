@@ -36,7 +36,14 @@ to which clients.
 			if err != nil {
 				return err
 			}
-			for _, at := range all {
+			for i, at := range all {
+				o.heading = ""
+				if len(all) > 1 {
+					o.heading = text.Plain(at.String()) + ":\n"
+				}
+				if i > 0 {
+					o.heading = "\n" + o.heading
+				}
 				if err := o.list(ctx, at, std.out); err != nil {
 					return err
 				}
@@ -48,7 +55,8 @@ to which clients.
 
 type nfsLsOptions struct {
 	nfsFlags
-	json bool
+	json    bool
+	heading string // of an address that is not the only one
 }
 
 // addresses reads the arguments of a command that takes addresses only.
@@ -79,7 +87,7 @@ func (o *nfsLsOptions) list(ctx context.Context, at nfsAddress, w io.Writer) err
 			return o.printExports(below, w)
 		}
 	}
-	f, err := s.mounted(ctx)
+	f, err := s.mountExport(ctx)
 	if err != nil {
 		return err
 	}
@@ -87,7 +95,17 @@ func (o *nfsLsOptions) list(ctx context.Context, at nfsAddress, w io.Writer) err
 	if err != nil {
 		return s.explain(ctx, at.String(), err)
 	}
-	return o.print(entries, w)
+	return o.printEntries(entries, w)
+}
+
+// print prints what an address is of, with its heading.
+func (o *nfsLsOptions) print(w io.Writer, lines func(io.Writer) error) error {
+	return buffered(w, func(w io.Writer) error {
+		if !o.json {
+			io.WriteString(w, o.heading)
+		}
+		return lines(w)
+	})
 }
 
 // exportsBelow returns the exports in a directory.
@@ -107,7 +125,7 @@ type nfsExport struct {
 }
 
 func (o *nfsLsOptions) printExports(exports []nfs3.Export, w io.Writer) error {
-	return buffered(w, func(w io.Writer) error {
+	return o.print(w, func(w io.Writer) error {
 		for _, e := range exports {
 			if o.json {
 				if err := json.NewEncoder(w).Encode(nfsExport{e.Path, append([]string{}, e.Groups...)}); err != nil {
@@ -127,6 +145,7 @@ func (o *nfsLsOptions) printExports(exports []nfs3.Export, w io.Writer) error {
 
 // nfsEntry is an entry of a directory as --json has it.
 type nfsEntry struct {
+	Address  string    `json:"address"`
 	Name     string    `json:"name"`
 	Type     string    `json:"type"`
 	Mode     string    `json:"mode"` // octal
@@ -184,7 +203,7 @@ func (f *nfsFiles) entries() ([]nfsEntry, error) {
 func (f *nfsFiles) entry(name string, info fs.FileInfo) (e nfsEntry, err error) {
 	a := info.Sys().(*nfs3.Attr)
 	e = nfsEntry{
-		Name: info.Name(), Type: nfsTypes[a.Type].name, Mode: fmt.Sprintf("%04o", a.Mode&0o7777), Links: a.Links, UID: a.UID, GID: a.GID,
+		Address: f.remote(name), Name: info.Name(), Type: nfsTypes[a.Type].name, Mode: fmt.Sprintf("%04o", a.Mode&0o7777), Links: a.Links, UID: a.UID, GID: a.GID,
 		Size: a.Size, Modified: info.ModTime(), attr: a,
 	}
 	if a.Type == nfs3.TypeSymlink {
@@ -193,8 +212,8 @@ func (f *nfsFiles) entry(name string, info fs.FileInfo) (e nfsEntry, err error) 
 	return e, err
 }
 
-// print prints entries, in columns.
-func (o *nfsLsOptions) print(entries []nfsEntry, w io.Writer) error {
+// printEntries prints entries, in columns.
+func (o *nfsLsOptions) printEntries(entries []nfsEntry, w io.Writer) error {
 	var rows [][]string
 	widths := make([]int, 5)
 	for i := range entries {
@@ -209,7 +228,7 @@ func (o *nfsLsOptions) print(entries []nfsEntry, w io.Writer) error {
 		}
 		rows = append(rows, row)
 	}
-	return buffered(w, func(w io.Writer) error {
+	return o.print(w, func(w io.Writer) error {
 		for i, row := range rows {
 			e := &entries[i]
 			if o.json {

@@ -2,8 +2,10 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"io/fs"
 	"os"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -52,6 +54,7 @@ func TestNFSLs(t *testing.T) {
 		if _, out, _ := runFor(t, patient(t), "nfs", "ls", at+"/todir", at+"/todir/"); !strings.Contains(out, " todir -> dir\n") || !strings.Contains(out, " file\n") {
 			t.Errorf("a link without and with a slash: %s", out)
 		}
+		r.wants(t, []string{"nfs", "ls", at + "/dir/file", at + "/dir/link/../file"}, exitOK, at+"/dir/file:\n-rw-r----- 1 0 0 12345 2026-01-02 03:04 file\n\n"+at+"/dir/file:\n-rw-r----- 1 0 0 12345 2026-01-02 03:04 file\n", "")
 		_, out, _ = runFor(t, patient(t), "nfs", "ls", "--json", at+"/dir")
 		objects := json.NewDecoder(strings.NewReader(out))
 		byName := make(map[string]nfsEntry)
@@ -62,7 +65,7 @@ func TestNFSLs(t *testing.T) {
 			}
 			byName[e.Name] = e
 		}
-		if e := byName["file"]; e.Size != 12345 || e.Mode != "0640" || e.Type != "file" || e.Links != 1 || !e.Modified.Equal(when) {
+		if e := byName["file"]; e.Size != 12345 || e.Mode != "0640" || e.Type != "file" || e.Links != 1 || !e.Modified.Equal(when) || e.Address != at+"/dir/file" {
 			t.Errorf("%+v", e)
 		}
 		if e := byName["link"]; e.Type != "symlink" || e.Target != "file" {
@@ -113,9 +116,15 @@ func TestNFSLsPermission(t *testing.T) {
 		switch {
 		case os.Geteuid() == 0:
 			says += "0; most servers take root for a user without rights: run it as another user, or serve with no_root_squash (nfs serve: --squash none)\n"
-		case strings.HasPrefix(at, "tcp:"):
-			says = "; if the server is Linux's: has the export the option insecure, which calls from ports above 1023 need?\n"
+		default: // the server takes other calls from that port
+			says += strconv.Itoa(os.Geteuid()) + "\n"
 		}
 		r.wants(t, []string{"nfs", "ls", at + "/private"}, exitError, "", says)
 	})
+	const insecure = "; if the server is Linux's: has the export the option insecure, which calls from ports above 1023 need?"
+	for transport, hint := range map[string]string{"rdma": "", "tcp": insecure} {
+		if s := (&nfsServerAt{at: nfsAddress{rpcAddress: rpcAddress{transport: transport}}}); os.Geteuid() != 0 && s.permission(nfs3.ErrPerm) != fmt.Sprintf("%v for user %d%s", nfs3.ErrPerm, os.Geteuid(), hint) {
+			t.Error(s.permission(nfs3.ErrPerm))
+		}
+	}
 }

@@ -24,9 +24,10 @@ var nfsPutCommand = command{
 	about: `Copies FILE, or with - standard input, to a server of NFS version 3: to ADDRESS, or under its own
 name into that directory. The server has it under another name (.dgrdma-*.part) until all of it
 is on the server's disk (COMMIT); then it gets its own. What a server loses before, because it is
-started again, is written again, if it knows its files by the same handles then, as Linux's
-does and nfs serve does not. With -r it copies a directory; each file of it is whole, and after a
-failure some are missing.
+started again, is written again if it knows its files by the same handles then, as Linux's does.
+nfs serve does not: the command fails, removes what it can, and names what is left there; run it
+again. With -r it copies a directory; each file of it is whole, and after a failure some are
+missing.
 
   dgrdmacat nfs put file rdma:10.0.0.2/export
   tar c . | dgrdmacat nfs put - tcp:10.0.0.2/export/backup.tar
@@ -94,7 +95,7 @@ func (c *nfsCopy) put(file string) error {
 	}
 	defer in.Close()
 	mode := fs.FileMode(0o644)
-	if info != nil {
+	if info != nil && info.Mode().IsRegular() { // the permissions of a device say nothing of what it has
 		mode = info.Mode()
 	}
 	return c.one(in.size, func() error { return c.putFile(in, c.name, mode) })
@@ -120,13 +121,13 @@ func (c *nfsCopy) putFile(in *input, name string, mode fs.FileMode) error {
 	if err != nil {
 		return c.explain(c.ctx, c.remote(name), err)
 	}
-	err = c.fill(to, in, name)
-	if err == nil {
-		if err = c.giveName(part, name); err == nil {
-			return nil
-		}
+	if err = c.fill(to, in, name); err == nil {
+		err = c.giveName(part, name)
 	}
-	return errors.Join(err, c.discard(part))
+	if err != nil {
+		c.discard(part)
+	}
+	return err
 }
 
 // fill writes all that an input has, and returns when it is on the server's disk.
@@ -152,7 +153,10 @@ func (c *nfsCopy) giveName(part, name string) error {
 	err := c.Link(part, name) // which replaces none
 	switch {
 	case err == nil:
-		return c.explain(c.ctx, c.remote(part), c.Remove(part))
+		if c.Remove(part) != nil {
+			c.leaves(part, "is another name of "+c.remote(name)+", and is left there")
+		}
+		return nil
 	case errors.Is(err, fs.ErrExist):
 		return fmt.Errorf("%s exists already; --force replaces it", c.remote(name))
 	case nfs3.StatusOf(err) == nfs3.ErrNotSupp, nfs3.StatusOf(err) == nfs3.ErrPerm: // a file system without links
@@ -161,18 +165,35 @@ func (c *nfsCopy) giveName(part, name string) error {
 	return c.explain(c.ctx, c.remote(name), err)
 }
 
-// discard removes a file that is not whole, also after an interrupt.
-func (c *nfsCopy) discard(part string) error {
+// discard removes a file that is not whole, also after an interrupt, and after a restart of a server that has new handles then.
+func (c *nfsCopy) discard(part string) {
 	ctx, stop := context.WithTimeout(context.WithoutCancel(c.ctx), nfsTidy)
 	defer stop()
-	v, err := nfs3.NewVolume(ctx, c.client, nil)
-	if err == nil {
-		err = v.Remove(part)
+	err := remove(ctx, c.client, part)
+	if nfs3.StatusOf(err) == nfs3.ErrStale { // which says nothing of the file
+		var again *nfs3.Client
+		if again, err = c.mountAgain(ctx); err == nil {
+			err = remove(ctx, again, part)
+		}
 	}
-	if err != nil && nfs3.StatusOf(err) != nfs3.ErrNoEnt { // a stale handle says nothing of the file
-		return fmt.Errorf("%s is left there, and is not whole", c.remote(part))
+	if err != nil && nfs3.StatusOf(err) != nfs3.ErrNoEnt {
+		c.leaves(part, "is left there, and is not whole")
 	}
-	return nil
+}
+
+func remove(ctx context.Context, from *nfs3.Client, name string) error {
+	v, err := nfs3.NewVolume(ctx, from, nil)
+	if err != nil {
+		return err
+	}
+	return v.Remove(name)
+}
+
+// leaves notes a name that stays at the server, which is said at the end.
+func (c *nfsCopy) leaves(name, why string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.leavings = append(c.leavings, errors.New(c.remote(name)+" "+why))
 }
 
 // passingIn passes on what is read, counts it, and knows whether that failed: else an error is the server's.

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -68,6 +69,11 @@ func TestNFSPut(t *testing.T) {
 			t.Error(&p.err)
 		}
 		wants("piped", big[:3<<20+1], 0o644)
+		if code, _, stderr := runFor(t, patient(t), "nfs", "put", "/dev/null", dir+"/null"); code != exitOK {
+			t.Error(stderr)
+		}
+		wants("null", nil, 0o644) // those of the device say nothing
+		r.must(r.Remove(base + "/null"))
 		r.wants(t, []string{"nfs", "put", "-", dir}, exitError, "", " is a directory: name a file in it\n")
 		r.wants(t, []string{"nfs", "put", file, dir + "/none/"}, exitError, "", dir+"/none: no such file or directory\n")
 		r.wants(t, []string{"nfs", "put", file, dir + "/none/x"}, exitError, "", dir+"/none/x: no such file or directory\n")
@@ -120,7 +126,7 @@ func TestNFSPutTree(t *testing.T) {
 		}
 	})
 	r.must(syscall.Mkfifo(filepath.Join(tree, "pipe"), 0o644))
-	r.wants(t, []string{"nfs", "put", "-r", tree, r.tcp + "/other"}, exitError, "", tree+"/pipe is neither a file nor a directory nor a symbolic link, and so not copied; there are 1 such\n")
+	r.wants(t, []string{"nfs", "put", "-r", tree, r.tcp + "/other"}, exitError, "", tree+"/pipe is neither a file nor a directory nor a symbolic link, and so not copied\n")
 	if _, err := r.Stat("other/a/b/39"); err != nil {
 		t.Errorf("the rest is not copied: %v", err)
 	}
@@ -256,14 +262,82 @@ func (restarted) Remove(context.Context, *nfs3.Cred, nfs3.Handle, string) (nfs3.
 func TestNFSPutSaysWhatItLeaves(t *testing.T) {
 	t.Parallel()
 	r := serveNFS(t, restarted{nfs3.NewMemory(nil)}, nil)
-	file := filepath.Join(t.TempDir(), "file")
+	dir := t.TempDir()
+	file := filepath.Join(dir, "file")
+	for i := range 2 * nfsAtOnce {
+		r.must(os.WriteFile(fmt.Sprint(file, i), random(9, 5<<10), 0o600))
+	}
 	r.must(os.WriteFile(file, random(9, 5<<10), 0o600))
 	r.overBoth(func(t *testing.T, at string) {
-		code, _, stderr := runFor(t, patient(t), "nfs", "put", file, at+"/copy")
+		into := at + "/" + at[:3] // a directory
+		code, _, stderr := runFor(t, patient(t), "nfs", "put", "-r", dir, into)
+		entries, err := r.ReadDir(at[:3])
+		for _, e := range entries {
+			if says := into + "/" + e.Name() + " is left there, and is not whole\n"; !strings.Contains(stderr, says) {
+				t.Errorf("no %s", says)
+			}
+		}
+		if n := strings.Count(stderr, "\n"); code != exitError || err != nil || n < 2 || n != 1+len(entries) {
+			t.Errorf("code %d, %v, %d entries: %s", code, err, len(entries), stderr)
+		}
+		code, _, stderr = runFor(t, patient(t), "nfs", "put", file, at+"/copy")
 		if code != exitError || !strings.Contains(stderr, "/.dgrdma-") || !strings.Contains(stderr, ".part is left there, and is not whole\n") {
 			t.Errorf("code %d, %s", code, stderr)
 		}
 	})
+}
+
+// begunAgain is a server that is started again while it is written to. It knows no handle until a client asks for one again.
+type begunAgain struct {
+	nfs3.FS
+	unknown atomic.Bool // all handles
+}
+
+func (b *begunAgain) Root(ctx context.Context) (nfs3.Object, error) {
+	b.unknown.Store(false)
+	return b.FS.Root(ctx)
+}
+
+func (b *begunAgain) Write(context.Context, *nfs3.Cred, nfs3.Handle, []byte, uint64, nfs3.Stable) (nfs3.Written, nfs3.WCC, error) {
+	b.unknown.Store(true)
+	return nfs3.Written{}, nfs3.WCC{}, nfs3.ErrStale
+}
+
+func (b *begunAgain) Remove(ctx context.Context, c *nfs3.Cred, dir nfs3.Handle, name string) (nfs3.WCC, error) {
+	if b.unknown.Load() {
+		return nfs3.WCC{}, nfs3.ErrStale
+	}
+	return b.FS.Remove(ctx, c, dir, name)
+}
+
+// TestNFSPutMountsAgain checks that the part of a file is removed from a server that was started again, by the handles that it has then.
+func TestNFSPutMountsAgain(t *testing.T) {
+	t.Parallel()
+	r := serveNFS(t, &begunAgain{FS: nfs3.NewMemory(nil)}, nil)
+	file := filepath.Join(t.TempDir(), "file")
+	r.must(os.WriteFile(file, random(9, 5<<10), 0o600))
+	r.overBoth(func(t *testing.T, at string) {
+		r.wants(t, []string{"nfs", "put", file, at + "/copy"}, exitError, "", at+"/copy: the server does not know it any more: it was removed, or the server was started again\n")
+		if entries, err := r.ReadDir("."); err != nil || len(entries) != 0 {
+			t.Errorf("left: %v, %v", entries, err)
+		}
+	})
+}
+
+// unremovable is an FS in which nothing can be removed.
+type unremovable struct{ nfs3.FS }
+
+func (unremovable) Remove(context.Context, *nfs3.Cred, nfs3.Handle, string) (nfs3.WCC, error) {
+	return nfs3.WCC{}, nfs3.ErrIO
+}
+
+// TestNFSPutKeepsItsName checks that a file is said to be there if only its other name could not be removed.
+func TestNFSPutKeepsItsName(t *testing.T) {
+	t.Parallel()
+	r := serveNFS(t, unremovable{nfs3.NewMemory(nil)}, nil)
+	file := filepath.Join(t.TempDir(), "file")
+	r.must(os.WriteFile(file, random(9, 5<<10), 0o600))
+	r.wants(t, []string{"nfs", "put", file, r.tcp + "/copy"}, exitError, "", ".part is another name of "+r.tcp+"/copy, and is left there\n")
 }
 
 // TestNFSPutFails checks that a file that cannot be read or written leaves nothing at the server, over both transports.

@@ -127,7 +127,7 @@ func (o *rpcinfoOptions) explain(ctx context.Context, at rpcAddress, err error) 
 	if at.port == portmap.Port {
 		server = "a port mapper (rpcbind)"
 	}
-	switch words := unreachedRPC(err, o.wait, at.transport, server); {
+	switch words := unreachedRPC(err, o.wait, at, server); {
 	case err == nil:
 		return nil
 	case errors.Is(context.Cause(ctx), errInterrupted):
