@@ -32,6 +32,9 @@
 //
 // Replies come in any order: a call that takes long delays no other.
 //
+// Whole programs are in example_test.go, in docs/library.md (one with large items, over TCP and RDMA), and in examples/dgrdma-files and
+// examples/dgrdma-notices.
+//
 // # Large items
 //
 // Data that is encoded with [xdr.Encoder.Bulk] is not copied on its way to the socket. A server takes
