@@ -12,6 +12,8 @@ const (
 	// parallel is how many calls of one reading or writing are under way: arbitrary; with 1 MiB each
 	// enough for 10 Gbit/s over 6 ms.
 	parallel = 8
+	// readAhead is how much one call reads for a Read that wants less: arbitrary.
+	readAhead = 64 << 10
 	// maxUncommitted bounds the data that a File keeps because the server may still lose it: arbitrary.
 	maxUncommitted = 16 << 20
 )
@@ -21,6 +23,10 @@ const (
 // Long reads and writes are several calls that are under way at once. What is written is on the server's
 // stable storage after Sync or Close. Until then the File keeps it, at most 16 MiB, and writes it again if the
 // server restarts.
+//
+// A Read of less than 64 KiB reads as much at once, and the Reads that follow take from that, without a call. They may return what the
+// file was at the first one: NFS promises no more to one that has opened a file before it was changed and closed. What this
+// File writes they see, and Seek and the end of the file have the server asked again. ReadAt asks the server each time.
 //
 // ReadAt and WriteAt may be called by many goroutines.
 type File struct {
@@ -37,6 +43,8 @@ type File struct {
 	kept        int // octets of these
 	failures    int // COMMITs of parts that have failed
 	failure     error
+	buffer      []byte // of what is read ahead
+	ahead       []byte // in buffer: what follows at offset. Dropped by Seek, and by each change that this File makes
 }
 
 // written is data that is to be committed, with the verifier that the server had when it took it.
@@ -134,7 +142,21 @@ func (f *File) Read(p []byte) (int, error) {
 	if f.closed {
 		return 0, f.failed("read", fs.ErrClosed)
 	}
-	n, err := f.readAt(p, f.offset)
+	var n int
+	var err error
+	if len(f.ahead) == 0 && len(p) > 0 && len(p) < readAhead {
+		if f.buffer == nil {
+			f.buffer = make([]byte, readAhead)
+		}
+		n, err = f.readAt(f.buffer, f.offset)
+		f.ahead = f.buffer[:n]
+	}
+	if len(f.ahead) > 0 {
+		n, err = copy(p, f.ahead), nil // an error comes again with the next call
+		f.ahead = f.ahead[n:]
+	} else if err == nil {
+		n, err = f.readAt(p, f.offset)
+	}
 	f.offset += int64(n)
 	if n > 0 && err == io.EOF {
 		err = nil
@@ -178,7 +200,7 @@ func (f *File) WriteTo(w io.Writer) (sum int64, err error) {
 			<-parts[taken%parallel].done
 		}
 		f.mu.Lock()
-		f.offset = offset + sum
+		f.offset, f.ahead = offset+sum, nil
 		f.mu.Unlock()
 	}()
 	for {
@@ -238,7 +260,7 @@ func (f *File) Seek(offset int64, whence int) (int64, error) {
 	if offset < 0 || whence < io.SeekStart || whence > io.SeekEnd {
 		return 0, f.failed("seek", fs.ErrInvalid)
 	}
-	f.offset = offset
+	f.offset, f.ahead = offset, nil
 	return offset, nil
 }
 
@@ -287,5 +309,6 @@ func (f *File) Close() error {
 		return f.failed("close", fs.ErrClosed)
 	}
 	f.closed = true
+	f.buffer, f.ahead = nil, nil
 	return err
 }

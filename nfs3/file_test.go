@@ -263,3 +263,77 @@ func TestFileBeginsNoPartAfterAFailure(t *testing.T) {
 		t.Errorf("%d octets, %v after %d WRITEs", n, err, failing.writes.Load())
 	}
 }
+
+// TestSmallReads checks that Reads of a few octets are few calls; that a File sees what it writes itself, whatever it has read ahead; and that Seek, and the end of
+// the file, ask the server again.
+func TestSmallReads(t *testing.T) {
+	u := memoryUser(t, nil)
+	b := &bounded{FS: u.fs, end: 1 << 40}
+	u.fs = b
+	v := u.volume()
+	data := fixture.RandomBytes(1, 300000)
+	u.must(v.WriteFile("f", data, 0o644))
+	f, err := v.OpenFile("f")
+	u.must(err)
+	got, err := io.ReadAll(iotest.OneByteReader(f))
+	if err != nil || !bytes.Equal(got, data) {
+		t.Fatalf("%d octets, %v", len(got), err)
+	}
+	if n := b.reads.Load(); n > 300000>>16+3 {
+		t.Errorf("%d calls", n)
+	}
+	small := make([]byte, 3)
+	read := func(what, want string) {
+		t.Helper()
+		if n, err := io.ReadFull(f, small); err != nil || string(small[:n]) != want {
+			t.Errorf("%s: %q, %v, want %q", what, small[:n], err, want)
+		}
+	}
+	other, err := v.OpenFile("f")
+	u.must(err)
+	_, err = other.WriteAt([]byte("grown"), 300000)
+	u.must(err)
+	read("after the end", "gro")
+	_, err = f.Seek(0, io.SeekStart)
+	u.must(err)
+	read("the beginning", string(data[:3]))
+	_, err = f.WriteAt([]byte("WriteAt"), 3)
+	u.must(err)
+	read("after WriteAt", "Wri")
+	_, err = f.Write([]byte("Wri"))
+	u.must(err)
+	read("after Write", "t"+string(data[10:12])) // the last octet of "WriteAt"
+	_, err = f.Seek(0, io.SeekStart)
+	u.must(err)
+	_, err = other.WriteAt([]byte("others"), 3)
+	u.must(err)
+	read("after Seek", string(data[:3]))
+	read("what others wrote before the Read", "oth")
+	u.must(f.Truncate(7))
+	if n, err := io.ReadFull(f, small); n != 1 || err != io.ErrUnexpectedEOF || small[0] != 'e' {
+		t.Errorf("after Truncate: %d, %q, %v", n, small, err)
+	}
+	_, err = f.Seek(0, io.SeekStart)
+	u.must(err)
+	read("once more", string(data[:3]))
+	_, err = f.ReadFrom(bytes.NewReader([]byte("12")))
+	u.must(err)
+	_, err = io.ReadFull(f, small[:2])
+	if u.must(err); string(small[:2]) != "he" {
+		t.Errorf("after ReadFrom: %q", small[:2])
+	}
+	var rest bytes.Buffer
+	_, err = f.Seek(0, io.SeekStart)
+	u.must(err)
+	read("before WriteTo", string(data[:3]))
+	if _, err := io.Copy(&rest, f); err != nil || rest.String() != "12he" {
+		t.Errorf("WriteTo: %q, %v", rest.String(), err)
+	}
+	if n, err := f.Read(small); n != 0 || err != io.EOF {
+		t.Errorf("after WriteTo: %d, %v", n, err)
+	}
+	u.must(f.Close())
+	if _, err := f.Read(small); !errors.Is(err, fs.ErrClosed) {
+		t.Errorf("after Close: %v", err)
+	}
+}

@@ -24,7 +24,7 @@ func (f *File) Write(p []byte) (int, error) {
 	f.mu.Unlock()
 	n, err := f.WriteAt(p, offset)
 	f.mu.Lock()
-	f.offset = offset + int64(n)
+	f.offset, f.ahead = offset+int64(n), nil
 	f.mu.Unlock()
 	return n, err
 }
@@ -76,7 +76,7 @@ func (f *File) ReadFrom(r io.Reader) (sum int64, err error) {
 		sum, err = failed, f.failed("write", why)
 	}
 	f.mu.Lock()
-	f.offset = offset + sum
+	f.offset, f.ahead = offset+sum, nil
 	f.mu.Unlock()
 	return sum, err
 }
@@ -143,6 +143,7 @@ func (f *File) writePart(p []byte, offset uint64, own bool, failures int) (int, 
 	})
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.ahead = nil // what a Read has read while p was written as well
 	before := len(f.uncommitted)
 	f.uncommitted = append(f.uncommitted, unsafe...)
 	for i := range unsafe {
@@ -225,6 +226,7 @@ func (f *File) Truncate(size int64) error {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.ahead = nil
 	err := f.commit() // what is written again later would lengthen it
 	if err == nil {
 		to := uint64(size)
