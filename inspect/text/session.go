@@ -35,6 +35,9 @@ func (v *View) session() {
 		if more && off+frame.MessageHeaderSize > p.Length {
 			v.Malformed = &frame.Error{Off: off, Len: p.Length, Reason: frame.ShortMessage}
 		}
+		if n, known := frame.ControlSize(p.Data); ok && known && header.Control != frame.NoControl && n <= len(p.Data) {
+			_ = v.Session.Decode(p.Data[:n]) // what it says is there, and only what follows is not
+		}
 		return
 	}
 	if err := v.Session.Decode(b); err != nil {

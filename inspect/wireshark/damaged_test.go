@@ -99,7 +99,7 @@ func TestDamagedCaptures(t *testing.T) {
 			if out := tshark(t, damaged, append(args, "-V")...); !strings.Contains(out, "Malformed: data length") {
 				t.Error("the tree shows nothing malformed")
 			}
-			got := rows(t, damaged, slices.Concat(findingFields(), serviceFields, []string{"dgrdma.seq", "dgrdma.flags.sealed"}), args...)
+			got := rows(t, damaged, slices.Concat(findingFields(), serviceFields, []string{"dgrdma.seq", "dgrdma.flags.sealed", "dgrdma.flags.session"}), args...)
 			refused, cut, told, spoilt := 0, 0, 0, 0
 			for p, err := range captured.ReadFile(damaged, o) {
 				if err != nil {
@@ -119,8 +119,15 @@ func TestDamagedCaptures(t *testing.T) {
 					continue
 				}
 				content, _ := p.Whole()
-				f, err := frame.Parse(content)
 				malformed := r["dgrdma.malformed"] != ""
+				if p.Session() { // likewise
+					_, err := frame.ParseSession(content)
+					if r["dgrdma.seq"] != "" || r["dgrdma.flags.session"] != "1" || !p.Cut() && malformed != (err != nil) {
+						t.Fatalf("packet %d, %x, is of a session, %v: %v", p.Record, p.Data, err, r)
+					}
+					continue
+				}
+				f, err := frame.Parse(content)
 				switch {
 				case p.Cut():
 					cut++

@@ -40,6 +40,12 @@ local SIZES = { [0] = ASKS, ASKS, ASKS + NOISE, ASKS + NOISE }
 -- Between whom one has no id, counters stay below that.
 local FEW_SEALED = 65536
 
+-- A frame of a session has a longer header. In control frames a byte follows that says which one it is; each has a length, and an ACK
+-- four bytes more for each of its ranges.
+local SESSION, MOST_COPIES, LONGEST_DELAY, MOST_RANGES, RANGE = 18, 7, 65535, 64, 4
+local ACK, BYE, PROBE, PROBED, RESET, BELL = 1, 2, 3, 4, 5, 6
+local CONTROL_SIZES = { 24, 28, 22, 22, 19, 19 }
+
 -- LONGEST is more than the payload of any datagram.
 local LONGEST = 65536
 
@@ -51,6 +57,7 @@ local BEHIND = 16384
 local kinds = { [0] = "data", "metadata", "flow control", "disconnect" } -- as OpenCPI names them
 local hellos = { [0] = "asks", "tells", [3] = "leaves", "refers" }
 local steps = { [0] = "question", "challenge", "first", "second" }
+local controls = { [0] = "data", "ACK", "BYE", "PROBE", "PROBED", "RESET", "BELL" }
 local again, asked, answered, acked = frametype.RETRANS_PREV, frametype.REQUEST, frametype.RESPONSE, frametype.ACK
 
 local f = {
@@ -118,6 +125,30 @@ local f = {
   noise = ProtoField.bytes("dgrdma.handshake.noise", "Message of Noise"),
   unasked = ProtoField.bool("dgrdma.handshake.unasked", "Answers a sealed frame under a key that its sender does not know"),
 
+  flags_session = ProtoField.bool("dgrdma.flags.session", "Of a session", 8, nil, 0x04),
+  flags_control = ProtoField.bool("dgrdma.flags.control", "Control frame", 8, nil, 0x40),
+  flags_copy = ProtoField.uint8("dgrdma.flags.copy", "Copy number", base.DEC, nil, 0x38),
+  session_id = ProtoField.uint32("dgrdma.session.id", "Frame id"),
+  session_copy = ProtoField.uint8("dgrdma.session.copy", "Which transmission of its id"),
+  session_tag = ProtoField.uint32("dgrdma.session.tag", "Tag of the session", base.HEX),
+  session_ack = ProtoField.uint32("dgrdma.session.up_to", "All ids came up to"),
+  control = ProtoField.uint8("dgrdma.session.control", "Control", base.DEC, controls),
+  echo = ProtoField.uint32("dgrdma.session.echo", "Frame that came last"),
+  echo_copy = ProtoField.uint8("dgrdma.session.echo.copy", "Its copy number", base.DEC, nil, 0x38),
+  echo_again = ProtoField.bool("dgrdma.session.echo.again", "It had come before", 8, nil, 0x01),
+  echo_delay = ProtoField.uint16("dgrdma.session.echo.delay", "Microseconds since then"),
+  range = ProtoField.none("dgrdma.session.range", "Ids that came"),
+  range_first = ProtoField.uint32("dgrdma.session.range.first", "First"),
+  range_count = ProtoField.uint16("dgrdma.session.range.count", "How many"),
+  bye_reason = ProtoField.uint8("dgrdma.session.reason", "Reason"),
+  bye_sender = ProtoField.uint32("dgrdma.session.sender", "Epoch of the sender"),
+  bye_receiver = ProtoField.uint32("dgrdma.session.receiver", "Epoch of the receiver"),
+  probe = ProtoField.uint16("dgrdma.session.probe", "Length that is asked for, or came"),
+  quoted_id = ProtoField.uint32("dgrdma.session.quoted.id", "Answers the frame with id"),
+  quoted_copy = ProtoField.uint8("dgrdma.session.quoted.copy", "Its copy number"),
+  quoted_ack = ProtoField.uint32("dgrdma.session.quoted.up_to", "It said that all ids came up to"),
+  quoted_in = ProtoField.framenum("dgrdma.session.quoted.frame", "Answers the frame in", base.NONE, asked),
+
   first = ProtoField.framenum("dgrdma.analysis.retransmission_of", "Retransmission of frame", base.NONE, again),
   repeated = ProtoField.framenum("dgrdma.analysis.duplicate_of", "Duplicate of frame", base.NONE, again),
   previous = ProtoField.framenum("dgrdma.analysis.previous_copy", "Previous copy in frame", base.NONE, again),
@@ -153,6 +184,7 @@ local x = {
   ids = expert_field("zero_id", "Endpoint id 0", "PROTOCOL", "WARN"),
   flags = expert_field("flags.bad", "Reserved flags are set", "PROTOCOL", "WARN"),
   unknown = expert_field("handshake.key_unknown", "A key that its receiver does not know", "SEQUENCE", "NOTE"),
+  reset = expert_field("session.reset", "A session that its receiver does not have", "SEQUENCE", "WARN"),
   checksum = expert_field("checksum.bad", "Wrong checksum", "CHECKSUM", "ERROR"),
   type = expert_field("msg.type.bad", "Type that nobody sends", "PROTOCOL", "NOTE"),
   index = expert_field("msg.index.bad", "Index 0 or above the count", "PROTOCOL", "WARN"),
@@ -252,16 +284,16 @@ local function read_services(tvb, p, off)
   return off + SERVICES
 end
 
--- read_messages reads what follows the header, and returns where it ends.
+-- read_messages reads what follows the header, and returns where it ends, and whether that is known.
 local function read_messages(tvb, p)
-  local off = p.at + HEADER
+  local off = p.at + (p.session and SESSION or HEADER)
   repeat
     if p.stop - off < MESSAGE then
       p.bad = "message header announced here needs 24 bytes"
       return p.stop
     end
     if p.captured - off < MESSAGE then
-      return p.stop
+      return p.stop, false
     end
     local m = read_message(tvb, off)
     p.msgs[#p.msgs + 1] = m
@@ -279,9 +311,9 @@ local function read_messages(tvb, p)
       end
     end
   until m.more == 0
-  p.hello = #p.msgs == 1 and is_hello(p.msgs[1])
+  p.hello = not p.session and #p.msgs == 1 and is_hello(p.msgs[1])
   if not p.hello then
-    return off
+    return off, true
   end
   return (p.msgs[1].index == 4 and read_identity or read_services)(tvb, p, off)
 end
@@ -299,6 +331,100 @@ local function read_stamp(tvb, p)
   end
   p.stamp, p.stamped = off, { life = life, seq = seq, start = start }
   return off + STAMP
+end
+
+-- read_ranges reads the ranges of an ACK.
+local function read_ranges(tvb, p, n)
+  local last = 1 -- the id after the cumulative acknowledgement did not come
+  for i = 1, n do
+    local at = p.at + CONTROL_SIZES[ACK] + (i - 1) * RANGE
+    if p.captured - at < RANGE then
+      return
+    end
+    local first, count = Struct.unpack("<I2I2", tvb:raw(at, RANGE))
+    if first <= last or count == 0 then
+      p.bad = "ranges of acknowledged ids are not ascending and apart, or too many"
+      return
+    end
+    last = first + count
+    p.ranges[i] = { at = at, first = (p.upto + first) % 4294967296, count = count }
+  end
+end
+
+-- read_control reads what follows the header of a control frame, and returns where it ends, and whether that is known.
+local function read_control(tvb, p)
+  local off, length = p.at + SESSION, p.stop - p.at
+  local size = CONTROL_SIZES[p.control]
+  if not size then
+    p.bad = "control frame is of an unknown kind"
+    return p.stop
+  elseif length < size then
+    p.bad = "control frame is cut off"
+    return p.stop
+  elseif p.captured - p.at < size then
+    return p.stop, false
+  end
+  if p.control == ACK then
+    local bits, delay, n = Struct.unpack("<BI2I2", tvb:raw(off + 1, 5))
+    if n > MOST_RANGES then
+      p.bad = "ranges of acknowledged ids are not ascending and apart, or too many"
+      return p.stop
+    elseif length < size + n * RANGE then
+      p.bad = "control frame is cut off"
+      return p.stop
+    end
+    p.again, p.echo, p.delay, p.ranges = bits % 2 == 1, math.floor(bits / 8) % 8, delay, {}
+    read_ranges(tvb, p, n)
+    size = size + n * RANGE
+  elseif p.control == BYE then
+    p.reason, p.sender, p.receiver = Struct.unpack("<BI4I4", tvb:raw(off + 1, 9))
+  elseif p.control == PROBE or p.control == PROBED then
+    p.probe = Struct.unpack("<I2", tvb:raw(off + 2, 2))
+  end
+  if p.control == PROBE then
+    local asks = p.checked and p.probe - CHECKSUM or p.probe
+    if not p.cut and p.stop ~= LONGEST and p.probe ~= length + (p.checked and CHECKSUM or 0) then
+      p.bad = "probe of a length does not have that length"
+    end
+    size = math.max(size, asks)
+  end
+  return p.at + size, true
+end
+
+-- is_session tells a frame of a session from one of another kind with reserved flags: it says there that it has no messages, and
+-- acknowledges nothing.
+local function is_session(p)
+  return p.flags < 128 and p.flags % 2 == 0 and math.floor(p.flags / 4) % 2 == 1 and p.count == 0
+end
+
+-- read_session reads the frame of a session, and returns where it ends, and whether that is known.
+local function read_session(tvb, p)
+  p.session, p.seq, p.start, p.has_messages = true, nil, nil, false
+  local control = math.floor(p.flags / 64) % 2 == 1
+  local header = control and SESSION + 1 or SESSION
+  if p.captured - p.at < header then
+    if not p.cut then
+      p.bad = p.stop - p.at < SESSION and "session header needs 18 bytes" or "control frame is cut off"
+    end
+    return p.stop, false
+  end
+  p.id, p.copies = Struct.unpack("<I4", tvb:raw(p.at + 4, 4)), math.floor(p.flags / 8) % 8
+  p.tag, p.upto = Struct.unpack("<I4I4", tvb:raw(p.at + 10, 8))
+  p.control = control and tvb(p.at + SESSION, 1):uint() or 0
+  if control and (p.control == 0 or p.control > BELL) then
+    p.bad = not p.cut and "control frame is of an unknown kind"
+    return p.stop
+  end
+  p.kind, p.numbered = controls[p.control], p.control == 0 or p.control == BELL
+  if not control then
+    return read_messages(tvb, p)
+  end
+  local finish, known = read_control(tvb, p)
+  p.bad = not p.cut and p.bad -- else what is there says too little
+  if p.captured < finish then
+    p.ranges, p.reason, p.probe = nil, nil, nil
+  end
+  return finish, known
 end
 
 -- seal_of tells by the flags whether a datagram is sealed, or of a handshake, and which step that is.
@@ -351,13 +477,16 @@ local function read_frame(tvb, at, stop)
   if flags >= 128 and read_sealed(tvb, p) then
     return p
   end
-  p.checked = flags == 2 or flags == 3
+  local session = is_session(p)
+  p.checked = flags == 2 or flags == 3 or session and math.floor(flags / 2) % 2 == 1
   -- A fragment, and a frame that was cut, may lack the end where the checksum is.
   local whole = p.checked and not p.cut and stop ~= LONGEST and stop - at >= LEAST_CHECKED
   if whole then
     p.stop, p.captured = stop - CHECKSUM, stop - CHECKSUM
   end
-  if p.has_messages then
+  if session then
+    p.finish, p.known = read_session(tvb, p)
+  elseif p.has_messages then
     p.finish = read_messages(tvb, p)
   else
     p.finish = read_stamp(tvb, p)
@@ -388,7 +517,7 @@ end
 
 -- plausible tells frames from other datagrams by what no known sender does.
 local function plausible(tvb, at, p)
-  if not p.dst or (p.flags > 3 and not p.seal) or p.bad or not introduced(p) then
+  if not p.dst or (p.flags > 3 and not p.seal and not p.session) or p.bad or not introduced(p) then
     return false
   end
   local prefix = tvb(at, PREFIX):le_uint()
@@ -399,9 +528,12 @@ local function plausible(tvb, at, p)
     return p.seal == "sealed" or p.counter == 0
   end
   for _, m in ipairs(p.msgs) do
-    if m.type > 3 or (m.index > m.count and m.count ~= 0) then
+    if m.type > 3 or (not p.session and m.index > m.count and m.count ~= 0) then
       return false
     end
+  end
+  if p.session then -- nothing is padded
+    return p.kind and (p.stop == LONGEST or (p.known and p.finish == p.stop) or (not p.known and p.cut and p.finish <= p.stop)) and true or false
   end
   local length = p.stop - p.at
   return p.has_messages or (p.stop == LONGEST and (p.count ~= 0 or p.stamp)) or (length == HEADER and p.count ~= 0)
@@ -692,6 +824,121 @@ local function remember(p, pinfo)
   return e
 end
 
+-- after tells whether an id of a session is later than another one.
+local function after(id, than)
+  local d = (id - than) % 4294967296
+  return d > 0 and d < 2147483648
+end
+
+-- session_of returns the session of a flow with a tag.
+local function session_of(flow, tag)
+  flow.sessions = flow.sessions or {}
+  local s = flow.sessions[tag]
+  if not s then
+    s = { ids = {}, txns = {}, high = nil, upto = nil }
+    flow.sessions[tag] = s
+  end
+  return s
+end
+
+-- accept notes that a frame of a session is acknowledged.
+local function accept(s, id, e, pinfo)
+  local rec = s.ids[id]
+  if not rec or rec.acked then
+    return
+  end
+  rec.acked, rec.acked_time = pinfo.number, pinfo.rel_ts
+  e.acks = e.acks or {}
+  e.acks[#e.acks + 1] = rec.frame
+  local last
+  for _, t in ipairs(rec.txns) do
+    if t ~= last then
+      t.waiting = t.waiting - 1
+      if t.waiting == 0 and t.completes then
+        t.acked, t.acked_time = pinfo.number, pinfo.rel_ts
+      end
+      last = t
+    end
+  end
+end
+
+-- accept_all notes what a frame of a session acknowledges: of the latest session of the other direction. No window is larger than BEHIND, which bounds the work.
+local function accept_all(flow, p, e, pinfo)
+  local mirror = mirror_of(flow)
+  local s = mirror and mirror.present
+  if not s or not s.high then
+    return
+  end
+  local budget = BEHIND
+  local function from_to(first, last)
+    if after(last, s.high) then
+      last = s.high
+    end
+    local n = (last - first) % 4294967296 + 1
+    if n > 2147483648 then
+      return
+    elseif n > budget then
+      first, n = (last - budget + 1) % 4294967296, budget
+    end
+    budget = budget - n
+    for i = 0, n - 1 do
+      accept(s, (first + i) % 4294967296, e, pinfo)
+    end
+  end
+  if not s.upto or after(p.upto, s.upto) then
+    from_to(((s.upto or s.low - 1) + 1) % 4294967296, p.upto)
+    if not after(p.upto, s.high) then
+      s.upto = p.upto
+    end
+  end
+  for _, r in ipairs(p.ranges or {}) do
+    from_to(r.first, (r.first + r.count - 1) % 4294967296)
+  end
+end
+
+-- remember_session returns the entry of a frame of a session that is seen for the first time. Its copy number tells what was sent again
+-- from what the network doubled.
+local function remember_session(p, pinfo)
+  local flow = flow_of(pinfo, p)
+  local e = { frame = pinfo.number, time = pinfo.rel_ts, data = true, acked = false, acked_time = false, txns = {} }
+  if p.control == RESET then
+    local mirror = mirror_of(flow)
+    local s = mirror and mirror.sessions and mirror.sessions[p.tag]
+    local rec = s and s.ids[p.id]
+    e.quoted = rec and (rec.copies and rec.copies[#rec.copies] or rec.frame)
+    return e
+  end
+  local s = session_of(flow, p.tag)
+  flow.present = s
+  if p.numbered then
+    local old = s.ids[p.id]
+    if old then
+      old.copies = old.copies or { old.frame }
+      table.insert(old.copies, pinfo.number)
+      e = { rec = old, copy = #old.copies, needless = old.acked, network = p.copies <= old.latest and p.copies < MOST_COPIES }
+      old.latest = math.max(old.latest, p.copies)
+    else
+      s.ids[p.id], e.latest = e, p.copies
+      if s.high and after(p.id, s.high + 1) then
+        e.missing = (p.id - s.high) % 4294967296 - 1
+      elseif s.high and after(s.high, p.id) then
+        e.late = true
+      end
+      if not s.high or after(p.id, s.high) then
+        s.high = p.id
+      end
+      if not s.low or after(s.low, p.id) then
+        s.low = p.id
+      end
+      for _, m in ipairs(p.msgs) do
+        join(s, e, m, pinfo)
+      end
+    end
+  end
+  accept_all(flow, p, e, pinfo)
+  return e
+end
+
 -- entry_of returns what is known of a frame; nil if it says too little. Frames
 -- that an ICMP error quotes were not sent here.
 local function entry_of(tvb, p, pinfo)
@@ -702,7 +949,11 @@ local function entry_of(tvb, p, pinfo)
   end
   p.wrong = wrong[key]
   if not e and not p.wrong and not pinfo.visited and p.dst and not p.bad and not p.seal and not pinfo.in_error_pkt then
-    e = remember(p, pinfo)
+    if not p.session then
+      e = remember(p, pinfo)
+    elseif p.kind then
+      e = remember_session(p, pinfo)
+    end
     entries[key] = e
   end
   return e
@@ -765,6 +1016,46 @@ local function seal_text(p)
   return p.nonce and s .. format(" [nonce %s]", p.nonce) or s
 end
 
+local LINE_RANGES = 8 -- in one line
+
+-- control_text says what a control frame of a session does.
+local function control_text(p)
+  if p.control == ACK then
+    local s = p.echo > 0 and format("copy %d, ", p.echo) or ""
+    s = s .. (p.again and "had come before, " or "") .. format("%d µs ago", p.delay) .. (p.delay == LONGEST_DELAY and " or more" or "")
+    for i, r in ipairs(p.ranges) do
+      if i > LINE_RANGES then
+        s = s .. format(" and %d more", #p.ranges - LINE_RANGES)
+        break
+      end
+      s = s .. (i == 1 and ", also " or " ") .. format("%.0f+%d", r.first, r.count)
+    end
+    return s
+  elseif p.control == BYE then
+    return format("reason %d, epoch %.0f to epoch %.0f", p.reason, p.sender, p.receiver)
+  end
+  return format("%d bytes", p.probe)
+end
+
+-- session_text says what the header of a frame of a session has.
+local function session_text(p)
+  if not p.kind then
+    return format("%d->%d flags 0x%x", p.src, p.dst, p.flags)
+  end
+  local s = format("%d->%d %s", p.src, p.dst, p.kind)
+  if p.numbered then
+    s = s .. format(" id %.0f", p.id)
+  elseif p.control == ACK or p.control == RESET then
+    s = s .. format(" of id %.0f", p.id)
+  end
+  if p.copies > 0 then
+    s = s .. format(" copy %d", p.copies)
+  end
+  s = s .. format(" up to %.0f tag 0x%x", p.upto, p.tag) .. (p.checked and " checksum" or "")
+  local said = not p.bad and (p.ranges or p.reason or p.probe)
+  return said and s .. " [" .. control_text(p) .. "]" or s
+end
+
 local MOST_MESSAGES = 3 -- in one line
 
 local function frame_text(p)
@@ -774,13 +1065,13 @@ local function frame_text(p)
   if p.seal then
     return format("%d->%d %s%s", p.src, p.dst, seal_text(p), p.cut and " (cut)" or "")
   end
-  local s = format("%d->%d id %d", p.src, p.dst, p.seq)
+  local s = p.session and session_text(p) or format("%d->%d id %d", p.src, p.dst, p.seq)
   if p.count ~= 0 then
     s = s .. format(" ack %d+%d", p.start, p.count)
   end
-  if p.flags > 3 then
+  if p.flags > 3 and not p.session then
     s = s .. format(" flags 0x%02x", p.flags - p.flags % 4)
-  elseif p.checked then
+  elseif p.checked and not p.session then
     s = s .. " checksum"
   end
   if p.stamp then
@@ -808,7 +1099,7 @@ end
 local function info_text(p, e)
   local mark = ""
   if e and e.copy then
-    mark = format(e.rec.data and "[Retransmission of %d] " or "[Duplicate of %d] ", e.rec.frame)
+    mark = format(e.rec.data and not e.network and "[Retransmission of %d] " or "[Duplicate of %d] ", e.rec.frame)
   elseif e and e.restart then
     mark = "[Ids began anew] "
   elseif e and e.missing then
@@ -844,14 +1135,17 @@ local function findings(p, e)
   if p.wrong then
     find(all, x.checksum, "Wrong checksum: the frame was changed on the way, and the wire's own checksum is right")
   end
-  if p.flags > 3 and not p.seal then
+  if p.flags > 3 and not p.seal and not p.session then
     find(all, x.flags, "Reserved flags are set")
+  end
+  if p.control == RESET then
+    find(all, x.reset, "RESET: the session of the frame that it answers is none that its sender has")
   end
   for _, m in ipairs(p.hello and {} or p.msgs) do
     if m.type > 3 then
       find(all, x.type, "A type that nobody sends")
     end
-    if m.count ~= 0 and (m.index == 0 or m.index > m.count) then
+    if not p.session and m.count ~= 0 and (m.index == 0 or m.index > m.count) then
       find(all, x.index, m.index == 0 and "Index 0" or "Index above the count")
     end
     if m.count == 0 and m.len ~= 0 then
@@ -872,7 +1166,9 @@ local function findings(p, e)
   if e.differs then
     find(all, x.differ, "Differs from an earlier message in the fields of the transaction")
   end
-  if e.copy and e.rec.data then
+  if e.copy and e.network then
+    find(all, x.duplicate, "Doubled by the network: it has the copy number of an earlier one")
+  elseif e.copy and e.rec.data then
     find(all, x.again, "Retransmission")
   elseif e.copy then
     find(all, x.duplicate, "Duplicate of a frame without data")
@@ -1054,10 +1350,61 @@ local function show_sealed(tvb, tree, p)
   end
 end
 
+local function show_session(tvb, tree, p, e)
+  local at = p.at
+  tree:add_le(f.dst, tvb(at, 2))
+  tree:add_le(f.src, tvb(at + 2, 2))
+  local flags = tree:add(f.flags, tvb(at + FLAGS, 1))
+  for _, each in ipairs({ f.flags_control, f.flags_copy, f.flags_session, f.flags_checksum }) do
+    flags:add(each, tvb(at + FLAGS, 1))
+  end
+  if not p.kind then
+    return
+  end
+  local id, tag, upto = tvb(at + 4, 4), tvb(at + 10, 4), tvb(at + 14, 4)
+  tree:add_le(f.session_tag, tag)
+  if p.control > 0 then
+    tree:add(f.control, tvb(at + SESSION, 1))
+  end
+  if p.control == RESET then
+    tree:add_le(f.quoted_id, id)
+    tree:add(f.quoted_copy, tvb(at + FLAGS, 1), p.copies)
+    tree:add_le(f.quoted_ack, upto)
+    generated(tree, f.quoted_in, e and e.quoted)
+    return
+  end
+  if p.numbered then
+    tree:add_le(f.session_id, id)
+    tree:add(f.session_copy, tvb(at + FLAGS, 1), p.copies)
+  end
+  tree:add_le(f.session_ack, upto)
+  local body = at + SESSION + 1
+  if p.bad then
+    return
+  elseif p.ranges then
+    tree:add_le(f.echo, id)
+    tree:add(f.echo_copy, tvb(body, 1))
+    tree:add(f.echo_again, tvb(body, 1))
+    tree:add_le(f.echo_delay, tvb(body + 1, 2))
+    for _, r in ipairs(p.ranges) do
+      local node = tree:add(f.range, tvb(r.at, RANGE))
+      node:set_text(format("Range: %d from %.0f", r.count, r.first))
+      node:add(f.range_first, tvb(r.at, 2), r.first)
+      node:add_le(f.range_count, tvb(r.at + 2, 2))
+    end
+  elseif p.reason then
+    tree:add(f.bye_reason, tvb(body, 1))
+    tree:add_le(f.bye_sender, tvb(body + 1, 4))
+    tree:add_le(f.bye_receiver, tvb(body + 5, 4))
+  elseif p.probe then
+    tree:add_le(f.probe, tvb(body + 1, 2))
+  end
+end
+
 local function show_analysis(tree, e)
   local rec = e.rec or e
   if e.copy then
-    generated(tree, rec.data and f.first or f.repeated, rec.frame)
+    generated(tree, rec.data and not e.network and f.first or f.repeated, rec.frame)
     generated(tree, f.copy, e.copy)
     generated(tree, f.previous, rec.copies[e.copy - 1])
   end
@@ -1100,7 +1447,11 @@ local function show_frame(tvb, tree, p, e, number)
     show_sealed(tvb, tree, p)
     return
   end
-  show_header(tvb, tree, p)
+  if p.session then
+    show_session(tvb, tree, p, e)
+  else
+    show_header(tvb, tree, p)
+  end
   if e then
     show_analysis(tree, e)
   end
@@ -1171,6 +1522,9 @@ local function span_text(frames)
     return format("counters %.0f..%.0f", first.counter, last.counter)
   elseif first.seal or last.seal then
     return "a handshake among them"
+  end
+  if not first.seq or not last.seq then
+    return first.numbered and last.numbered and format("ids %.0f..%.0f", first.id, last.id) or "of a session"
   end
   return format("ids %d..%d", first.seq, last.seq)
 end

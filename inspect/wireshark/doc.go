@@ -44,6 +44,20 @@
 //	dgrdma.hello.knows                     how many it knows of the life that it names
 //	dgrdma.stamp.life .seq .ack_start      what their lone acknowledgements carry
 //
+// Of frames of a session between endpoints of our kind:
+//
+//	dgrdma.session.id .copy                which frame, in 32 bits, and which transmission of it
+//	dgrdma.session.tag                     names the session
+//	dgrdma.session.up_to                   all ids of the other direction came up to this one
+//	dgrdma.session.control                 1 ACK, 2 BYE, 3 PROBE, 4 PROBED, 5 RESET, 6 BELL
+//	dgrdma.session.echo .echo.copy         the frame that came last, by an ACK
+//	dgrdma.session.echo.again .echo.delay  whether it had come before, and for how long it had been there
+//	dgrdma.session.range.first .count      what else came
+//	dgrdma.session.reason .sender .receiver    of a BYE: why, and both epochs
+//	dgrdma.session.probe                   how long frames may be, as is asked, or as came
+//	dgrdma.session.quoted.id .copy .up_to  the frame that a RESET answers; .frame is its packet
+//	dgrdma.flags.session .control .copy
+//
 // Of sealed frames, and handshakes for their keys, what can be read without a key:
 //
 //	dgrdma.sealed .counter .key            which frame under which of the receiver's keys
@@ -69,7 +83,7 @@
 //
 // and what deserves a look is expert information: dgrdma.malformed, dgrdma.cut,
 // dgrdma.analysis.retransmission, .live_header, .duplicate, .gap, .out_of_order,
-// .restart and .ack_unseen, dgrdma.handshake.key_unknown, and one for each field that holds what it should not.
+// .restart and .ack_unseen, dgrdma.handshake.key_unknown, dgrdma.session.reset, and one for each field that holds what it should not.
 //
 // What lies ahead of a frame is known from the second pass on: always in
 // Wireshark, in tshark with -2.
@@ -85,6 +99,9 @@
 // arrived there. An acknowledgement is linked to the first copy of what it
 // acknowledges. A malformed frame is shown as far as it goes, and takes no part
 // in anything else, as with a receiver.
+//
+// In a session the copy number tells what was sent again from what the network doubled, which is a duplicate here. Acknowledgements are linked to the latest session of the other
+// direction.
 //
 // Sealed frames take no part in any of that: acknowledgements and messages are encrypted.
 //
