@@ -23,6 +23,7 @@ const (
 	ChecksumSize = 4
 
 	leastChecked = 46 // the least payload of Ethernet
+	countAt      = 8
 	flagsAt      = 9
 )
 
@@ -59,7 +60,7 @@ func HasChecksum(b []byte) bool {
 		return false
 	}
 	flags := b[flagsAt]
-	return flags&^FlagMessages == FlagChecksum || flags&(flagSealed|FlagSession|FlagChecksum|FlagMessages) == FlagSession|FlagChecksum
+	return flags&^FlagMessages == FlagChecksum || flags&FlagChecksum != 0 && IsSession(b)
 }
 
 // Checksum is what a frame says of itself.

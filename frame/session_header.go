@@ -77,8 +77,11 @@ func (c Control) String() string {
 // controlSizes are the least lengths of control frames.
 var controlSizes = [controls]int{0, ackSize, byeSize, probeSize, probeSize, SessionHeaderSize + 1, SessionHeaderSize + 1}
 
-// IsSession reports whether b, which has HeaderSize bytes at least, is a session frame.
-func IsSession(b []byte) bool { return b[flagsAt]&(flagSealed|FlagSession) == FlagSession }
+// IsSession reports whether b, which has HeaderSize bytes at least, is a session frame. The flag alone does not say so: it is
+// reserved in frames of another kind, and ignored there (DGRDMA-015). Where that has its count and its messages, b says none.
+func IsSession(b []byte) bool {
+	return b[flagsAt]&(flagSealed|FlagSession|FlagMessages) == FlagSession && b[countAt] == 0
+}
 
 // Put writes h to the beginning of b: SessionHeaderSize bytes, and one more of a control frame. If it
 // Checks, [PutChecksum] or [AddChecksum] follow when the frame is complete.
@@ -153,7 +156,7 @@ func (f *SessionFrame) Decode(b []byte) error {
 	if len(b) < SessionHeaderSize {
 		return &Error{0, len(b), ShortSession}
 	}
-	if !IsSession(b) || b[flagsAt]&FlagMessages != 0 || b[8] != 0 {
+	if !IsSession(b) {
 		return &Error{8, len(b), NoSession}
 	}
 	if b[flagsAt]&flagControl != 0 {

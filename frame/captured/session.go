@@ -2,12 +2,8 @@ package captured
 
 import "github.com/dgrdma/dgrdma/frame"
 
-// Session reports whether the packet is a frame of a session, as far as it was captured. The flag alone does not say so of a
-// frame of another kind, in which it is reserved: one of a session acknowledges nothing there, and says that it has no messages.
-func (p *Packet) Session() bool {
-	h, ok := p.Header()
-	return ok && frame.IsSession(p.Data) && !h.HasMessages() && h.AckCount == 0
-}
+// Session reports whether the packet is a frame of a session, as far as it was captured.
+func (p *Packet) Session() bool { return len(p.Data) >= frame.HeaderSize && frame.IsSession(p.Data) }
 
 // SessionHeader returns the header of a frame of a session. Not ok: it is none, or is cut within its header.
 func (p *Packet) SessionHeader() (h frame.SessionHeader, ok bool) {

@@ -46,11 +46,15 @@ func (d *DGRDMA) CanDecode() gopacket.LayerClass { return LayerTypeDGRDMA }
 // NextLayerType returns LayerTypeZero: a frame carries no other protocol.
 func (d *DGRDMA) NextLayerType() gopacket.LayerType { return gopacket.LayerTypeZero }
 
-// DecodeFromBytes makes d a view of data. The error is a *frame.Error, or [ErrSealed].
+// DecodeFromBytes makes d a view of data. The error is a *frame.Error, [ErrSealed], or [ErrSession].
 func (d *DGRDMA) DecodeFromBytes(data []byte, df gopacket.DecodeFeedback) error {
 	if datagram.KindOf(data) != datagram.Plain {
 		*d = DGRDMA{BaseLayer: layers.BaseLayer{Contents: data}}
 		return ErrSealed
+	}
+	if isSession(data) {
+		*d = DGRDMA{BaseLayer: layers.BaseLayer{Contents: data}}
+		return ErrSession
 	}
 	b, sum := frame.SplitChecksum(data)
 	f, err := frame.Parse(b)
@@ -120,10 +124,13 @@ func (p *Prefix) LayerType() gopacket.LayerType { return LayerTypePrefix }
 // CanDecode returns LayerTypePrefix.
 func (p *Prefix) CanDecode() gopacket.LayerClass { return LayerTypePrefix }
 
-// NextLayerType returns LayerTypeDGRDMA, or LayerTypeSealed.
+// NextLayerType returns LayerTypeDGRDMA, LayerTypeSession or LayerTypeSealed.
 func (p *Prefix) NextLayerType() gopacket.LayerType {
 	if datagram.KindOf(p.Payload) != datagram.Plain {
 		return LayerTypeSealed
+	}
+	if isSession(p.Payload) {
+		return LayerTypeSession
 	}
 	return LayerTypeDGRDMA
 }
@@ -154,6 +161,9 @@ func (p *Prefix) SerializeTo(b gopacket.SerializeBuffer, _ gopacket.SerializeOpt
 func decodeFrame(data []byte, p gopacket.PacketBuilder) error {
 	if datagram.KindOf(data) != datagram.Plain {
 		return decodeSealed(data, p)
+	}
+	if isSession(data) {
+		return decodeSession(data, p)
 	}
 	d := new(DGRDMA)
 	if err := d.DecodeFromBytes(data, p); err != nil {
@@ -232,6 +242,9 @@ func registerLayers() error {
 		return err
 	}
 	if err := registerLayer(LayerTypeSealed, "DGRDMASealed", decodeSealed); err != nil {
+		return err
+	}
+	if err := registerLayer(LayerTypeSession, "DGRDMASession", decodeSession); err != nil {
 		return err
 	}
 	return registerLayer(LayerTypePrefix, "DGRDMAPrefix", decodePrefix)

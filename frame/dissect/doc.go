@@ -4,7 +4,7 @@
 //
 // [DGRDMA] is a layer that decodes in place, through frame.Parse, and
 // serializes. Over UDP a [Prefix] comes first. What endpoints with a key send is a
-// [Sealed] instead. gopacket keeps its layer types
+// [Sealed] instead, and frames of a session are a [Session]. gopacket keeps its layer types
 // in global tables, so nothing happens before [Register] or [RegisterUDP] is
 // called; the layers work without it in a DecodingLayerParser that starts with
 // them:
