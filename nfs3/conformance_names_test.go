@@ -100,7 +100,7 @@ func TestHandles(t *testing.T) {
 			u.want(fmt.Sprint("handle ", h), err, nfs3.ErrBadHandle, nfs3.ErrStale)
 		}
 		_, err := u.fs.GetAttr(u.ctx, u.cred, foreign.Handle)
-		u.want("a handle of another file system", err, nfs3.ErrStale)
+		u.want("a handle of another file system", err, nfs3.ErrBadHandle, nfs3.ErrStale)
 		_, err = u.fs.Remove(u.ctx, u.cred, u.root, "file")
 		u.must(err)
 		_, err = u.fs.GetAttr(u.ctx, u.cred, file.Handle)

@@ -31,8 +31,12 @@ type DirectoryOptions struct {
 // A handle stands for an object by device, inode and time of birth; the Directory remembers under which
 // names it was last seen, of 65536 objects. A handle is stale ([ErrStale]) if the object is not there any
 // more: others have removed it, or renamed it or a directory above it. Renaming by way of the Directory
-// keeps handles. What was renamed has its old handle again once it was looked up under its new name. All
-// handles of a Directory are stale when it is closed: clients have to mount again after a restart.
+// keeps handles. What was renamed has its old handle again once it was looked up under its new name.
+//
+// Handles outlive the Directory: one that is opened for the same path later, as after a restart of the program, looks for the object where its
+// handle was made. It finds objects that have other names by now, also those of directories above them. Stale are then those
+// that were moved to another directory, are more than 9 directories below the root, are within a file system that is mounted below it, or are
+// behind more than 65536 entries of directories; and all where the file system does not know times of birth.
 //
 // # Users
 //
@@ -55,6 +59,8 @@ type Directory struct {
 
 	verifier atomic.Uint64 // of data that is not on stable storage
 	moves    sync.RWMutex  // held for a rename, so that paths lead where they did while one is followed
+	searches sync.Mutex    // held for a search
+	searched int           // entries that one looks at: mostSearched
 	changes  [64]sync.Mutex
 }
 
@@ -77,7 +83,7 @@ func OpenDirectory(path string, o *DirectoryOptions) (*Directory, error) {
 		unix.Close(fd)
 		return fail(err)
 	}
-	d := &Directory{root: fd, table: newPlaceTable(id), self: Cred{UID: uint32(unix.Geteuid()), GID: uint32(unix.Getegid())}}
+	d := &Directory{root: fd, searched: mostSearched, table: newPlaceTable(id), self: Cred{UID: uint32(unix.Geteuid()), GID: uint32(unix.Getegid())}}
 	for _, g := range groups {
 		d.self.GIDs = append(d.self.GIDs, uint32(g))
 	}
@@ -103,7 +109,7 @@ func (d *Directory) cred(c *Cred) *Cred {
 // Root is the method of FS.
 func (d *Directory) Root(context.Context) (Object, error) {
 	a, _, err := attrOf(d.root, "")
-	return Object{d.table.handleOf(d.table.root), a}, err
+	return Object{d.table.root.handle, a}, err
 }
 
 // GetAttr is the method of FS.
@@ -148,7 +154,7 @@ func (d *Directory) Lookup(ctx context.Context, c *Cred, dir Handle, name string
 			return Object{}, err
 		}
 		defer parent.close()
-		return Object{d.table.handleOf(parent.at), parent.attr}, nil
+		return Object{parent.at.handle, parent.attr}, nil
 	}
 	if err := CheckName(name); err != nil {
 		return Object{}, err
@@ -162,8 +168,11 @@ func (d *Directory) entry(dir *object, name string) (Object, error) {
 	if err != nil {
 		return Object{}, err
 	}
-	h, err := d.table.seen(id, dir.at, name)
-	return Object{h, a}, err
+	p, err := d.table.seen(id, dir.at, name)
+	if err != nil {
+		return Object{}, err
+	}
+	return Object{p.handle, a}, nil
 }
 
 // Access is the method of FS.

@@ -65,7 +65,7 @@ func (d *Directory) complete(o *object, e *DirEntry, plus bool) bool {
 	switch e.Name {
 	case ".":
 		if plus {
-			e.Attr, e.Object = Post(o.attr), PostHandle{true, d.table.handleOf(o.at)}
+			e.Attr, e.Object = Post(o.attr), PostHandle{true, o.at.handle}
 		}
 		return true
 	case "..":

@@ -20,9 +20,18 @@ func link(fd int) string { return "/proc/self/fd/" + strconv.Itoa(fd) }
 
 // open opens the object of a handle. It goes from the root by one name after the other, follows no
 // symbolic link, and what it arrives at must be the object that had the handle. So nothing outside of the
-// root is opened, whatever others do to the tree.
+// root is opened, whatever others do to the tree, and whatever a handle says.
 func (d *Directory) open(h Handle) (*object, error) {
-	at, names, err := d.table.find(h)
+	id, err := identityOf(h)
+	if err != nil {
+		return nil, err
+	}
+	at, names, err := d.table.find(id)
+	if err == ErrStale {
+		if err = d.search(h); err == nil {
+			at, names, err = d.table.find(id)
+		}
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -38,7 +47,6 @@ func (d *Directory) open(h Handle) (*object, error) {
 		return nil, gone(err)
 	}
 	o := &object{fd: fd, at: at}
-	var id identity
 	if o.attr, id, err = attrOf(fd, ""); err == nil && id != at.id {
 		err = ErrStale
 	}

@@ -52,8 +52,8 @@
 //	readonly.go    ReadOnlyFS
 //	permission.go  what a user may do, by modes
 //	memory.go      Memory; memory_change.go: what changes directories, memory_data.go: data of files
-//	directory.go   Directory; directory_open.go: from a handle to an object, directory_table.go: handles,
-//	               directory_list.go, directory_change.go, directory_data.go, and directory_thread.go:
+//	directory.go   Directory; directory_open.go: from a handle to an object, directory_handle.go: handles, and the search
+//	               for what they are of, directory_table.go: where objects are, directory_list.go, directory_change.go, directory_data.go, and directory_thread.go:
 //	               acting for a caller
 //	server.go      Server; server_objects.go, server_data.go, server_change.go, server_list.go: its
 //	               procedures, server_mount.go: MOUNT

@@ -117,7 +117,8 @@ var limits = []struct {
 		{"messages of a peer that cannot be used, in a minute", "rpcrdma.maxMalformed", false, "", "the connection ends", "`ErrProtocol`", "TestMalformed"},
 	}},
 	{"NFS", []limit{
-		{"objects of an `nfs3.Directory` that have a handle", "nfs3.maxPlaces", false, "", "the handle of the one not used for longest is stale, and a client looks it up again", "none", "TestPlacesAreBounded"},
+		{"objects of which an `nfs3.Directory` knows where they are", "nfs3.maxPlaces", false, "", "the one not used for longest is forgotten, and searched for when its handle comes", "none", "TestPlacesAreBounded"},
+		{"entries of directories that an `nfs3.Directory` looks at for a handle that it does not know", "nfs3.mostSearched", false, "", "the handle is stale; one search at a time", "none", "TestStaleHandlesAfterRestart"},
 		{"data of an `nfs3.Memory`", "nfs3.mostBytes", true, ", or `MemoryOptions.MaxBytes`", "writes fail with `ErrNoSpc`", "the error", "TestMemoryIsBounded"},
 		{"entries of its directories", "nfs3.mostFiles", false, ", or `MemoryOptions.MaxFiles`", "the same", "the error", "TestMemoryIsBounded"},
 		{"data that an `nfs3.File` keeps until the server has it on stable storage", "nfs3.maxUncommitted", true, "", "it is committed first", "none", "TestFileWritesAgain"},

@@ -1,0 +1,150 @@
+package nfs3
+
+import (
+	"encoding/binary"
+	"math/bits"
+
+	"golang.org/x/sys/unix"
+)
+
+// A handle of a [Directory] says which object it is of, so that it is valid after a restart as well, and which directories are above it,
+// so that the object can be found then:
+//
+//	octets  what
+//	1       1: this layout
+//	1       how many directories there are between the root and the object; tooDeep: more than a handle has room for
+//	24      identity: device, inode, seconds and nanoseconds of birth
+//	4 each  sums of the identities of these directories, from the root on, without their birth
+//
+// It is no secret: a client that knows identities may make handles, and reaches nothing outside of the root.
+const (
+	handleLayout = 1
+	identitySize = 24
+	handleLeast  = 2 + identitySize
+	sumSize      = 4
+	sumsInHandle = (MaxHandle - handleLeast) / sumSize // 9
+	tooDeep      = 255
+	mostSearched = 1 << 16 // entries of directories that a search looks at. It is arbitrary: what takes some 10 ms
+)
+
+// identity tells an object from all others, also from one that is there later with the same inode.
+type identity struct {
+	dev, inode uint64
+	born       Time // where the file system knows it
+}
+
+// sum returns what handles have of a directory that is above their object.
+func (id identity) sum() uint32 {
+	return uint32((id.inode ^ bits.RotateLeft64(id.dev, 32)) * 0x9e3779b97f4a7c15 >> 32)
+}
+
+// handleOf returns the handle of an object where it is now.
+func handleOf(p *place) Handle {
+	var above []uint32
+	for q := p.parent; q != nil && q.parent != nil; q = q.parent {
+		above = append(above, q.id.sum())
+	}
+	b := []byte{handleLayout, byte(len(above))}
+	if len(above) > sumsInHandle {
+		b[1], above = tooDeep, nil
+	}
+	b = binary.BigEndian.AppendUint64(b, p.id.dev)
+	b = binary.BigEndian.AppendUint64(b, p.id.inode)
+	b = binary.BigEndian.AppendUint32(b, p.id.born.Seconds)
+	b = binary.BigEndian.AppendUint32(b, p.id.born.Nanoseconds)
+	for i := len(above) - 1; i >= 0; i-- {
+		b = binary.BigEndian.AppendUint32(b, above[i])
+	}
+	return Handle(b)
+}
+
+// identityOf returns the identity that a handle has.
+func identityOf(h Handle) (identity, error) {
+	b := []byte(h)
+	if len(b) < handleLeast || b[0] != handleLayout || b[1] != tooDeep && len(b) != handleLeast+int(b[1])*sumSize || b[1] == tooDeep && len(b) != handleLeast {
+		return identity{}, ErrBadHandle
+	}
+	b = b[2:]
+	return identity{
+		binary.BigEndian.Uint64(b), binary.BigEndian.Uint64(b[8:]), Time{binary.BigEndian.Uint32(b[16:]), binary.BigEndian.Uint32(b[20:])},
+	}, nil
+}
+
+// search finds the object of a handle which the table does not know, as after a restart, and notes where it is. It goes down from the root, and looks
+// for one directory after the other by their inodes: what it arrives at must be the object that had the handle. It fails with
+// ErrStale for an object that was moved since, where the file system does not know when it was made (its inode may be another object's
+// by now), and if it would have to look at more than mostSearched entries.
+func (d *Directory) search(h Handle) error {
+	want, err := identityOf(h)
+	if err != nil {
+		return err
+	}
+	if want.born == (Time{}) || h[1] == tooDeep {
+		return ErrStale
+	}
+	d.searches.Lock() // so that clients with wrong handles take one processor at most
+	defer d.searches.Unlock()
+	fd, err := again(func() (int, error) { return unix.Dup(d.root) })
+	if err != nil {
+		return err
+	}
+	defer func() { unix.Close(fd) }()
+	at, left := d.table.root, d.searched
+	for above := []byte(h[handleLeast:]); ; above = above[sumSize:] {
+		last := len(above) == 0
+		is := func(id identity) bool {
+			return last && id.inode == want.inode || !last && id.sum() == binary.BigEndian.Uint32(above)
+		}
+		name, err := scan(fd, &left, func(inode uint64) bool { return is(identity{dev: at.id.dev, inode: inode}) })
+		if err != nil {
+			return gone(err)
+		}
+		next, err := openPath(fd, name, 0)
+		if err != nil {
+			return gone(err)
+		}
+		unix.Close(fd)
+		fd = next
+		_, id, err := attrOf(fd, "")
+		if err != nil {
+			return err
+		}
+		if !is(id) || last && id != want {
+			return ErrStale
+		}
+		if at, err = d.table.seen(id, at, name); err != nil || last {
+			return err
+		}
+	}
+}
+
+// scan returns the name of the entry of a directory that has an inode which is looked for. left is how many entries may be looked at.
+func scan(dir int, left *int, is func(inode uint64) bool) (string, error) {
+	fd, err := again(func() (int, error) { return unix.Open(link(dir), unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0) })
+	if err != nil {
+		return "", err
+	}
+	defer unix.Close(fd)
+	b := make([]byte, listBuffer)
+	for {
+		n, err := again(func() (int, error) { return unix.Getdents(fd, b) })
+		if err != nil {
+			return "", err
+		}
+		if n == 0 {
+			return "", ErrStale
+		}
+		for rest := b[:n]; len(rest) > 0; {
+			if *left--; *left < 0 {
+				return "", ErrStale
+			}
+			found, size := is(binary.NativeEndian.Uint64(rest)), int(binary.NativeEndian.Uint16(rest[16:]))
+			if found {
+				if e, _ := dirent(rest); e.Name != "." && e.Name != ".." {
+					return e.Name, nil
+				}
+			}
+			rest = rest[size:]
+		}
+	}
+}
