@@ -122,6 +122,9 @@ func (m *Message) Append(b []byte) []byte {
 	if h, ok := m.Hello(); ok {
 		return h.Append(b)
 	}
+	if h, ok := (&Frame{}).Handshake(m); ok {
+		return h.Append(b)
+	}
 	b = number(b, "txn ", m.Txn)
 	b = number(b, " ", uint32(m.Index))
 	b = number(b, "/", uint32(m.Count))
@@ -137,6 +140,20 @@ func (m *Message) Append(b []byte) []byte {
 		b = number(b, " type ", uint32(m.Type))
 	}
 	return b
+}
+
+// Append appends what h says, in words.
+func (h *Handshake) Append(b []byte) []byte {
+	b = number(append(b, h.Kind.String()...), " from epoch ", h.Sender)
+	if h.Receiver == 0 {
+		return append(b, " to anyone"...)
+	}
+	return number(b, " to epoch ", h.Receiver)
+}
+
+// Append appends what r says, in words.
+func (r Refusal) Append(b []byte) []byte {
+	return r.Identity.Append(append(append(b, whyTexts[r.Why]...), ", "...))
 }
 
 // Append appends what h says, in words. Lives are written as what they are: ids
@@ -212,8 +229,13 @@ func (f Frame) String() string {
 	}
 	services, told := f.Services()
 	identity, identified := f.Identity()
+	refusal, refused := f.refused()
 	for c := f.Cursor(); c.Next(); {
-		b = c.Msg.Append(append(b, " ["...))
+		if b = append(b, " ["...); refused {
+			b = append(refusal.Append(append(number(b, "REFUSED to epoch ", c.Msg.Addr), ": "...)), ']')
+			continue
+		}
+		b = c.Msg.Append(b)
 		if told {
 			b = services.Append(append(b, ", "...))
 		}

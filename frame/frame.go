@@ -96,7 +96,7 @@ func (f *Frame) Rest() []byte {
 	return f.body[len(f.body):cap(f.body)]
 }
 
-// Padding returns what is left of Rest behind the stamp, the services with a size probe, or the identity
+// Padding returns what is left of Rest behind the stamp, the services with a size probe, the identity, or the refusal
 // that peers of our own kind put there.
 func (f *Frame) Padding() []byte {
 	b := f.Rest()
@@ -110,6 +110,9 @@ func (f *Frame) Padding() []byte {
 		return b[ServicesSize:]
 	}
 	if _, ok := f.Identity(); ok {
+		return b[IdentitySize:]
+	}
+	if _, ok := f.refused(); ok {
 		return b[IdentitySize:]
 	}
 	return b

@@ -105,6 +105,7 @@ func checkSaid(t *testing.T, f *Frame) {
 	stamp, stamped := f.Stamp()
 	services, told := f.Services()
 	identity, identified := f.Identity()
+	refusal, refused := f.refused()
 	checkHandshake(t, f)
 	switch {
 	case stamped:
@@ -113,6 +114,8 @@ func checkSaid(t *testing.T, f *Frame) {
 		if identity.Put(said); identity.ID == 0 || identity.ID == f.Src || identity.Size > 1<<32 {
 			t.Fatalf("%+v is taken", identity)
 		}
+	case refused:
+		refusal.Put(said)
 	case told:
 		services.Put(said)
 		rest = rest[:servicesHead+len(services.All())*serviceSize]

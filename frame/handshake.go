@@ -96,10 +96,23 @@ type Refusal struct {
 // mostWhy is the highest reason of a Refusal.
 const mostWhy = 3
 
+var whyTexts = [mostWhy + 1]string{"another id is here", "no unknown sources are taken", "there is no room", "a seal is needed"}
+
 // Put writes r to the first IdentitySize bytes of b.
 func (r Refusal) Put(b []byte) {
 	r.Identity.Put(b)
 	b[1] = r.Why
+}
+
+// refused reports whether f is a REFUSED that says why. Of another id an [Identity] tells.
+func (f *Frame) refused() (r Refusal, ok bool) {
+	c := f.Cursor()
+	c.Next()
+	if h, ok := f.Handshake(&c.Msg); !ok || h.Kind != HandshakeRefused {
+		return Refusal{}, false
+	}
+	r, ok = f.Refusal()
+	return r, ok && r.Why != 0
 }
 
 // Refusal returns what a REFUSED says. Not ok: nothing that could be.

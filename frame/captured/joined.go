@@ -144,11 +144,8 @@ func contentEnd(p *Packet) (end int, known bool) {
 	more, said, asks := true, 0, false // bytes after the messages, and whether these may ask whether frames of a length arrive
 	end = frame.HeaderSize
 	for m := range p.Messages() {
-		if h, ok := m.Hello(); ok && end == frame.HeaderSize {
-			if said = frame.ServicesSize; h.Refers {
-				said = frame.IdentitySize
-			}
-			asks = h.Peer != 0 && !h.Tells && !h.Leaves && !h.Refers
+		if end == frame.HeaderSize {
+			said, asks = saidAfter(&m)
 		}
 		end += frame.MessageHeaderSize + int(m.Len)
 		if more = m.More; more {
@@ -165,6 +162,21 @@ func contentEnd(p *Packet) (end int, known bool) {
 		return behind(p, end, said)
 	}
 	return end, !more
+}
+
+// saidAfter returns how long is what may be said after a message that introduces its sender, and whether that may ask whether frames of a length arrive.
+func saidAfter(m *frame.Message) (size int, asks bool) {
+	if h, ok := (&frame.Frame{}).Handshake(m); ok && h.Kind == frame.HandshakeConfirm {
+		return frame.ServicesSize, false
+	}
+	h, ok := m.Hello()
+	switch {
+	case !ok:
+		return 0, false
+	case h.Refers:
+		return frame.IdentitySize, false
+	}
+	return frame.ServicesSize, h.Peer != 0 && !h.Tells && !h.Leaves
 }
 
 // probed returns how long a frame says that it is. After its message at end it asks whether frames of that length arrive: it has zeros

@@ -80,7 +80,7 @@
 //	captured          how many of them the capture has
 //	cut               whether these are fewer
 //	kind              "write", "ack", "hello", "empty", "sealed", "handshake"; "none": no frame header;
-//	                  of a session also "bell", "bye", "probe", "probed", "reset"
+//	                  of a session also "bell", "bye", "probe", "probed", "reset", and of its handshake "confirm", "reject"
 //	src, dst          endpoint ids, if there is a frame header, or kind is sealed or handshake
 //	id                frame id, if there is a frame header; of a session 32 bits, of "write" and "bell"
 //	ack_start         first acknowledged frame id, if there is a frame header, and none of a session
@@ -114,7 +114,9 @@
 //	  identity        likewise: which one that is
 //	    id            its endpoint id
 //	    size          bytes of its memory and services, 0: not known
-//	  id              frame id in 32 bits
+//	  id              frame id in 32 bits, or what a WELCOME has in its place
+//	  check           of "confirm" and "reject", which have life, peer, this and services: what the WELCOME had
+//	  refused         why there is no session: 1 no unknown sources, 2 no room, 3 a seal is needed; with identity
 //	  services        array, if the sender says which ones it has
 //	    name
 //	    base          the first of its addresses

@@ -81,8 +81,11 @@ func (p *Printer) header(b []byte, v *View) []byte {
 	b = number(b, " from ", int(h.AckStart))
 	b = hexadecimal(b, ", flags ", uint32(h.Flags))
 	b = append(append(append(b, " ("...), v.Kind.String()...), ')')
-	if v.Kind == Hello {
+	switch v.Kind {
+	case Hello:
 		b = number(b, ", id in 32 bits ", int(h.HelloID()))
+	case Confirm, Reject:
+		b = number(b, ", check ", int(h.HelloID()))
 	}
 	b = append(b, '\n')
 	if v.Stamped {
@@ -109,8 +112,13 @@ func (p *Printer) message(b []byte, v *View, m *Message) []byte {
 		b = append(b, ", more"...)
 	}
 	b = append(b, '\n')
-	if v.Kind == Hello {
+	switch {
+	case v.Refused:
+		b = append(v.Refusal.Append(append(number(b, "  REFUSED to epoch ", int(v.Hello.Peer)), ": "...)), '\n')
+	case v.Kind == Hello:
 		b = append(v.Hello.Append(append(b, "  "...)), '\n')
+	case v.Kind == Confirm, v.Kind == Reject:
+		b = append(v.Shake.Append(append(b, "  "...)), '\n')
 	}
 	if v.Told {
 		b = fieldsServices(b, &v.Services)

@@ -52,7 +52,7 @@ func (f *Filter) Match(v *View) bool {
 
 // txn leaves hellos out: they name transactions that did not begin.
 func (f *Filter) txn(v *View) bool {
-	return v.Kind != Hello && slices.ContainsFunc(v.Messages, func(m Message) bool { return slices.Contains(f.Txns, m.Txn) })
+	return v.Kind != Hello && v.Kind != Confirm && v.Kind != Reject && slices.ContainsFunc(v.Messages, func(m Message) bool { return slices.Contains(f.Txns, m.Txn) })
 }
 
 func (f *Filter) written(v *View) bool {

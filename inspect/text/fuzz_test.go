@@ -32,6 +32,9 @@ func FuzzPrinter(f *testing.F) {
 			f.Add(p.Data[:20], p.Length, i%4, p.Record, 0, p.Time.Unix(), "file")
 		}
 	}
+	for i, b := range handshakes(f) {
+		f.Add(b, len(b), i%4, i, 0, int64(i), "file")
+	}
 	f.Fuzz(func(t *testing.T, data []byte, length, prefix, record, segment int, nanos int64, file string) {
 		if len(data) > 1<<12 || len(file) > 1<<8 {
 			return

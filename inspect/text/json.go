@@ -48,6 +48,15 @@ func (p *Printer) json(b []byte, v *View) []byte {
 		b = number(b, `,"ack_count":`, int(h.AckCount))
 		b = number(b, `,"flags":`, int(h.Flags))
 	}
+	if v.Kind == Confirm || v.Kind == Reject {
+		b = number(b, `,"hello":{"life":`, int(v.Shake.Sender))
+		b = number(b, `,"peer":`, int(v.Shake.Receiver))
+		b = number(b, `,"check":`, int(v.Shake.Check))
+		if v.Told {
+			b = jsonServices(b, &v.Services)
+		}
+		b = append(b, '}')
+	}
 	if v.Kind == Hello {
 		b = number(b, `,"hello":{"life":`, int(v.Hello.Life))
 		b = number(b, `,"peer":`, int(v.Hello.Peer))
@@ -65,6 +74,11 @@ func (p *Printer) json(b []byte, v *View) []byte {
 		if v.Referred {
 			b = number(b, `,"identity":{"id":`, int(v.Identity.ID))
 			b = append(number(b, `,"size":`, int(v.Identity.Size)), '}')
+		}
+		if v.Refused {
+			b = number(b, `,"refused":`, int(v.Refusal.Why))
+			b = number(b, `,"identity":{"id":`, int(v.Refusal.ID))
+			b = append(number(b, `,"size":`, int(v.Refusal.Size)), '}')
 		}
 		b = append(b, '}')
 	}

@@ -44,7 +44,11 @@ func (p *Printer) line(b []byte, v *View) []byte {
 			b = append(b, " more"...)
 			break
 		}
-		b = v.Messages[i].Append(append(b, " ["...))
+		if b = append(b, " ["...); v.Refused {
+			b = v.Refusal.Append(append(number(b, "REFUSED to epoch ", int(v.Hello.Peer)), ": "...))
+		} else {
+			b = v.Messages[i].Append(b)
+		}
 		if v.Told {
 			b = v.Services.Append(append(b, ", "...))
 		}

@@ -114,6 +114,8 @@ type object struct {
 	Flags            *int
 	Hello            *struct {
 		Life, Peer uint32
+		Check      uint32
+		Refused    int
 		Answer     bool
 		Goodbye    bool
 		Refers     bool

@@ -23,11 +23,13 @@ const (
 	Probe
 	Probed
 	Reset
+	Confirm // these two are of its handshake
+	Reject
 )
 
 var kindNames = [...]string{
 	None: "none", Empty: "empty", Ack: "ack", Write: "write", Hello: "hello", Sealed: "sealed", Handshake: "handshake",
-	Bell: "bell", Bye: "bye", Probe: "probe", Probed: "probed", Reset: "reset",
+	Bell: "bell", Bye: "bye", Probe: "probe", Probed: "probed", Reset: "reset", Confirm: "confirm", Reject: "reject",
 }
 
 func (k Kind) String() string { return kindNames[k] }
@@ -53,7 +55,10 @@ type View struct {
 	Services      frame.Services
 	Told          bool // what the Services are
 	Identity      frame.Identity
-	Referred      bool // to that one
+	Referred      bool            // to that one
+	Shake         frame.Handshake // if the Kind is Confirm or Reject
+	Refusal       frame.Refusal
+	Refused       bool // by that one
 	Stamp         frame.Stamp
 	Stamped       bool
 	Seal          datagram.Kind
@@ -85,15 +90,31 @@ func (v *View) Decode(p *captured.Packet) {
 	case v.Kind == None:
 	case v.Header.HasMessages():
 		v.Kind = Write
-		if len(v.Messages) == 1 {
-			if h, ok := v.Messages[0].Hello(); ok {
-				v.Kind, v.Hello = Hello, h
-			}
+		if len(v.Messages) != 1 {
+			v.Refused = false
+		} else {
+			v.introduces(&v.Messages[0].Message)
 		}
 	case v.Header.AckCount != 0:
-		v.Kind = Ack
+		v.Kind, v.Refused = Ack, false
 	default:
-		v.Kind = Empty
+		v.Kind, v.Refused = Empty, false
+	}
+}
+
+// introduces takes a message that is of how two endpoints come to know each other, if it is.
+func (v *View) introduces(m *frame.Message) {
+	h, ok := m.Hello()
+	if ok {
+		v.Kind, v.Hello = Hello, h
+	}
+	v.Refused = v.Refused && ok && h.Refers && v.Refusal.Why != 0
+	f := frame.Frame{Header: v.Header}
+	switch v.Shake, _ = f.Handshake(m); v.Shake.Kind {
+	case frame.HandshakeConfirm:
+		v.Kind = Confirm
+	case frame.HandshakeReject:
+		v.Kind = Reject
 	}
 }
 
@@ -106,6 +127,7 @@ func (v *View) whole(f *frame.Frame) {
 	}
 	v.Services, v.Told = f.Services()
 	v.Identity, v.Referred = f.Identity()
+	v.Refusal, v.Refused = f.Refusal()
 	v.Stamp, v.Stamped = f.Stamp()
 	v.Padding = f.Padding()
 }

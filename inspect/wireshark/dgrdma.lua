@@ -55,7 +55,8 @@ local BEHIND = 16384
 ---------------------------------------------------------------- fields
 
 local kinds = { [0] = "data", "metadata", "flow control", "disconnect" } -- as OpenCPI names them
-local hellos = { [0] = "asks", "tells", [3] = "leaves", "refers" }
+local hellos = { [0] = "asks", "tells", [3] = "leaves", "refers", "confirms", "rejects" }
+local refusals = { [0] = "another id is here", "no unknown sources are taken", "there is no room", "a seal is needed" }
 local steps = { [0] = "question", "challenge", "first", "second" }
 local controls = { [0] = "data", "ACK", "BYE", "PROBE", "PROBED", "RESET", "BELL" }
 local again, asked, answered, acked = frametype.RETRANS_PREV, frametype.REQUEST, frametype.RESPONSE, frametype.ACK
@@ -95,6 +96,7 @@ local f = {
   hello_peer = ProtoField.uint32("dgrdma.hello.peer_life", "Receiver's life as the sender knows it", base.HEX),
   hello_seq = ProtoField.uint32("dgrdma.hello.seq", "Frame id in 32 bits"),
   identity = ProtoField.uint16("dgrdma.hello.identity", "Id of who answers"),
+  identity_why = ProtoField.uint8("dgrdma.hello.refused", "Why it refuses", base.DEC, refusals),
   identity_size = ProtoField.uint64("dgrdma.hello.identity.size", "Bytes of its memory and services"),
   services = ProtoField.uint8("dgrdma.hello.services", "Sender's services"),
   service = ProtoField.none("dgrdma.hello.service", "Service"),
@@ -244,19 +246,19 @@ end
 
 local function is_hello(m)
   return m.count == 0 and m.len == 0 and m.caddr == ONES and m.cval == ONES and m.txn ~= 0 and m.more == 0
-    and (m.index <= 1 or (m.index == 3 and m.addr ~= 0) or (m.index == 4 and m.addr == m.txn))
+    and (m.index <= 1 or (m.index == 3 and m.addr ~= 0) or (m.index == 4 and m.addr == m.txn) or ((m.index == 5 or m.index == 6) and m.addr ~= 0))
 end
 
--- read_identity reads who has another id than was asked for, and returns where the frame ends.
+-- read_identity reads who has another id than was asked for, or refuses a session, and returns where the frame ends.
 local function read_identity(tvb, p, off)
   if p.captured - off < IDENTITY then
     return p.cut and p.stop or off
   end
-  local mark, reserved, id, size, high = Struct.unpack("<BBI2I4I4", tvb:raw(off, IDENTITY))
-  if mark ~= 0x49 or reserved ~= 0 or id == 0 or id == p.src or high > 1 or (high == 1 and size > 0) then
+  local mark, why, id, size, high = Struct.unpack("<BBI2I4I4", tvb:raw(off, IDENTITY))
+  if mark ~= 0x49 or not refusals[why] or id == 0 or (why == 0 and id == p.src) or high > 1 or (high == 1 and size > 0) then
     return off
   end
-  p.identity = { at = off, id = id, size = high * 4294967296 + size }
+  p.identity = { at = off, id = id, size = high * 4294967296 + size, why = why }
   return off + IDENTITY
 end
 
@@ -315,7 +317,11 @@ local function read_messages(tvb, p)
   if not p.hello then
     return off, true
   end
-  return (p.msgs[1].index == 4 and read_identity or read_services)(tvb, p, off)
+  local index = p.msgs[1].index
+  if index == 6 then
+    return off, true
+  end
+  return (index == 4 and read_identity or read_services)(tvb, p, off)
 end
 
 -- read_stamp looks for what peers of our kind put behind the header of a frame
@@ -732,10 +738,10 @@ end
 -- life that it names.
 local function greet(flow, p, e, pinfo)
   local m = p.msgs[1]
-  if m.index == 3 then
-    return -- nobody answers
+  if m.index == 3 or m.index == 5 then
+    return -- nobody answers, or not with a hello
   end
-  if m.index ~= 4 then
+  if m.index ~= 4 and m.index ~= 6 then
     flow.hellos[m.txn] = e
   end
   e.number = pinfo.number
@@ -771,9 +777,21 @@ local function posted_again(flow, old, p, place)
     and not newer(m.txn, flow.newest) and not (old.acked and p.seq <= 8 and m.txn <= 8)
 end
 
+-- unnumbered tells whether a hello is of the handshake of a session: it has a check, or nothing, where others have their id. A HELLO and a WELCOME tell that only where
+-- there are sessions.
+local function unnumbered(flow, p)
+  local mirror = mirror_of(flow)
+  return p.hello and (p.msgs[1].index >= 5 or (p.identity and p.identity.why > 0) or flow.sessions or (mirror and mirror.sessions))
+end
+
 -- remember returns the entry of a frame that is seen for the first time.
 local function remember(p, pinfo)
   local flow = flow_of(pinfo, p)
+  if unnumbered(flow, p) then
+    local e = { frame = pinfo.number, time = pinfo.rel_ts, data = false, acked = false, acked_time = false, txns = false }
+    greet(flow, p, e, pinfo)
+    return e
+  end
   local high = flow.high
   local wide = high and widen(high, p.seq, 65535 - BEHIND) or 65536 + p.seq
   local content, place = content_of(p)
@@ -992,13 +1010,19 @@ end
 
 local function hello_text(p)
   local m = p.msgs[1]
-  if m.index == 4 then
+  local i = p.identity
+  if i and i.why > 0 then
+    return format("REFUSED to epoch %d: %s, endpoint %d", m.addr, refusals[i.why], i.id) .. (i.size > 0 and format(" with %.0f bytes", i.size) or "")
+  elseif m.index == 4 then
     local s = format("another endpoint is here, life %d", m.addr)
-    local i = p.identity
     if i then
       s = s .. format(": endpoint %d", i.id) .. (i.size > 0 and format(" with %.0f bytes", i.size) or "")
     end
     return s
+  end
+  if m.index >= 5 then
+    local s = format("%s from epoch %d to epoch %d", m.index == 5 and "CONFIRM" or "REJECT", m.txn, m.addr)
+    return p.services and s .. services_text(p.services, p.knows) or s
   end
   local words = { [0] = "hello", "hello back", [3] = "goodbye" }
   local s = format("%s from life %d to ", words[m.index], m.txn)
@@ -1273,6 +1297,9 @@ local function show_hello(tvb, tree, p, e)
     show_services(tvb, node, p)
   end
   if p.identity then
+    if p.identity.why > 0 then
+      node:add(f.identity_why, tvb(p.identity.at + 1, 1))
+    end
     node:add_le(f.identity, tvb(p.identity.at + 2, 2))
     node:add(f.identity_size, tvb(p.identity.at + 4, 8), UInt64.new(p.identity.size % 4294967296, math.floor(p.identity.size / 4294967296)))
   end

@@ -41,7 +41,8 @@
 //	dgrdma.hello.services                  how many services their sender says it has
 //	dgrdma.hello.service.name .base        each one, and the first of its addresses
 //	dgrdma.hello.identity .identity.size   which endpoint answers in place of the one that was asked for
-//	dgrdma.hello.knows                     how many it knows of the life that it names
+//	dgrdma.hello.refused                   why it refuses a session
+//	dgrdma.hello.knows how many it knows of the life that it names
 //	dgrdma.stamp.life .seq .ack_start      what their lone acknowledgements carry
 //
 // Of frames of a session between endpoints of our kind:

@@ -231,3 +231,40 @@ func TestJoinedSessions(t *testing.T) {
 		}
 	}
 }
+
+// TestHandshakesOfSessions checks that CONFIRM, REJECT and a REFUSED that says why are shown as package text does.
+func TestHandshakesOfSessions(t *testing.T) {
+	requireTshark(t)
+	for wire := range wires {
+		r := newRecorder(t, wire, tap.Options{})
+		confirm := introduction(t, 1, "memory")
+		m := frame.Message{Txn: 7, Addr: 9, Index: 5, CompletionAddr: frame.NoCompletion, CompletionValue: frame.NoCompletion}
+		m.Put(confirm[frame.HeaderSize:])
+		reject := make([]byte, frame.HandshakeSize)
+		h := frame.Handshake{Kind: frame.HandshakeReject, Sender: 7, Receiver: 9, Check: 5}
+		h.Put(reject, 2, 1)
+		refused := make([]byte, frame.HandshakeSize+frame.IdentitySize)
+		h = frame.Handshake{Kind: frame.HandshakeRefused, Sender: 9, Receiver: 9}
+		h.Put(refused, 2, 1)
+		frame.Refusal{Identity: frame.Identity{ID: 1, Size: 64}, Why: 1}.Put(refused[frame.HandshakeSize:])
+		r.send(0, confirm, reject, refused)
+		file := r.save()
+		got := rows(t, file, []string{"_ws.col.Info", "dgrdma.hello", "dgrdma.hello.refused", "dgrdma.padding"})
+		n := 0
+		for p, err := range captured.ReadFile(file, captured.Options{}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			var v text.View
+			v.Decode(p)
+			line := strings.TrimSuffix(string((&text.Printer{}).Append(nil, &v)), "\n")
+			info := got[p.Record]["_ws.col.Info"]
+			if n++; info == "" || !strings.HasSuffix(line, " "+info) || got[p.Record]["dgrdma.padding"] != "" {
+				t.Errorf("%s, packet %d: %v, want %s", wire, p.Record, got[p.Record], line)
+			}
+		}
+		if n != 3 || got[1]["dgrdma.hello"] != "5" || got[2]["dgrdma.hello"] != "6" || got[3]["dgrdma.hello.refused"] != "1" {
+			t.Errorf("%s: %d frames, %v", wire, n, got)
+		}
+	}
+}
