@@ -20,7 +20,8 @@
 // With CRC a frame is checked while it is in the carrier's buffer, and only then copied to its place: a damaged one
 // changes no memory, and nobody who writes to the same memory can make it look damaged. For the
 // same reason what is sent is copied before its CRC is made. Without CRC, payload of some length goes from the socket
-// straight into its place, and from its place straight into the socket.
+// straight into its place, and from its place straight into the socket. A receiver that lags also takes what comes after it into the
+// buffer, by the same call.
 //
 // # Set-up
 //

@@ -20,9 +20,9 @@ const (
 	// minDirect is the payload from which on a call that reads it into its place costs less than a
 	// copy.
 	minDirect = 8 << 10
-	// behind is how much is read behind a payload that goes into its place: its trailer and the next
-	// header, and what may follow of short frames, but little of the payload of the next long one.
-	behind = 512
+	// ahead is how much is read where a header is expected with a long payload: the header, and what may follow of short
+	// frames, but little of that payload.
+	ahead = 512
 	// expectant is how many reads after a long payload another is expected.
 	expectant = 4
 )
@@ -171,9 +171,12 @@ func (c *Conn) readRaw(fd uintptr) bool {
 	if c.direct > 0 && !p.crc {
 		// Without CRC all that was buffered of the payload is in its place.
 		c.direct--
-		room = room[:min(behind, len(room))]
 		if len(rest) > 0 {
+			// What is there of more frames is taken by the same call, if this side lags that far. To copy a long payload costs less
+			// than another call, and the acknowledgement that TCP sends at the end of each.
 			vecs = append(vecs, vec(rest))
+		} else {
+			room = room[:min(ahead, len(room))]
 		}
 	} else {
 		rest = nil
