@@ -71,7 +71,7 @@ var withheld = map[string]string{
 	"go test ./tests/siw -v -run NFSD":                                                                                        changesSystem,
 	"go test ./tests/siw -v -run LinuxByChance -operations 100000 -timeout 3h":                                                changesSystem,
 	"go test ./tests/siw -v -run ManyFiles -files 10000 -timeout 3h":                                                          changesSystem,
-	"SIW_GUESTS=2 go test ./tests/siw -v -run Speed -speed 5":                                                                 changesSystem,
+	"SIW_GUESTS=2 go test ./tests/siw -v -run Speed -speed 5 -timeout 1h":                                                     changesSystem,
 	"tests/siw/kit/down":                                                                                                      changesSystem,
 	"mount -t nfs -o vers=3,rdma,port=20049,nolock,mountproto=tcp,mountport=2049 10.77.0.1:/export /mnt":                      changesSystem,
 	"grep -hE 'CONFIG_(NFS_V3|SUNRPC_XPRT_RDMA|RDMA_SIW)[= ]' /boot/config-$(uname -r)":                                       otherKernels,
