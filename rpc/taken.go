@@ -4,7 +4,7 @@ import (
 	"net"
 	"time"
 
-	"golang.org/x/sys/unix"
+	"github.com/dgrdma/dgrdma/internal/tcpinfo"
 )
 
 // taken counts what the peer has taken of what is written to it. Over TCP, also below TLS, it counts octets that the peer has acknowledged;
@@ -26,12 +26,7 @@ func (s *sender) taken() (t taken) {
 	if err != nil {
 		return t
 	}
-	// A connection that is closed has no count any more, and no write in progress.
-	_ = raw.Control(func(fd uintptr) {
-		if info, err := unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO); err == nil {
-			t.octets = info.Bytes_acked
-		}
-	})
+	t.octets = tcpinfo.Of(raw).Acked // one that is closed has none any more, and no write in progress
 	return t
 }
 

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/dgrdma/dgrdma/internal/patience"
+	"github.com/dgrdma/dgrdma/internal/tcpinfo"
 	"github.com/dgrdma/dgrdma/rdmap/ddp"
 )
 
@@ -129,17 +130,8 @@ func (c *Conn) traffic() (t Traffic, lost bool) {
 		t.Untaken = int(c.tally.given.Load() - t.Taken)
 		return t, false
 	}
-	const closed = 7 // TCP_CLOSE
-	// A connection that is closed has none any more.
-	_ = c.raw.Control(func(fd uintptr) {
-		info, err := unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO)
-		if err == nil {
-			t.Came, t.Taken = info.Bytes_received, info.Bytes_acked
-		}
-		lost = err != nil || info.State == closed
-		t.Untaken, _ = unix.IoctlGetInt(int(fd), unix.SIOCOUTQ)
-	})
-	return t, lost
+	i := tcpinfo.Of(c.raw)
+	return Traffic{i.Received, i.Acked, i.Unacked}, i.Lost
 }
 
 // Closed is closed when this side closes the connection, or aborts it.
