@@ -3,14 +3,13 @@ package rpcrdma
 import (
 	"bytes"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 
-	"github.com/dgrdma/dgrdma/capture"
+	"github.com/dgrdma/dgrdma/capture/records"
 	"github.com/dgrdma/dgrdma/capture/tcp"
 	"github.com/dgrdma/dgrdma/inspect/iwarp"
 	"github.com/dgrdma/dgrdma/rdmap"
@@ -83,7 +82,7 @@ func headersOf(t *testing.T, file string) (all []string) {
 		return nil
 	}
 	d := iwarp.New(iwarp.Options{}, emit)
-	for i, r := range recordsOf(t, file) {
+	for i, r := range records.Of(t, file) {
 		if err := d.Add(i+1, &r); err != nil {
 			t.Fatal(err)
 		}
@@ -92,30 +91,6 @@ func headersOf(t *testing.T, file string) (all []string) {
 		t.Fatal(err)
 	}
 	return all
-}
-
-// recordsOf reads the records of a capture.
-func recordsOf(t *testing.T, file string) (all []capture.Record) {
-	f, err := os.Open(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	src, err := capture.NewFile(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for {
-		r, err := src.Next()
-		if err == io.EOF {
-			return all
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		r.Data = bytes.Clone(r.Data)
-		all = append(all, r)
-	}
 }
 
 func direction(c *iwarp.Connection, w tcp.Way) string {

@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash"
-	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -16,36 +15,12 @@ import (
 	"testing"
 
 	"github.com/dgrdma/dgrdma/capture"
+	"github.com/dgrdma/dgrdma/capture/records"
 	"github.com/dgrdma/dgrdma/inspect/iwarp"
 	"github.com/dgrdma/dgrdma/rdmap"
 )
 
 const testdata = "../../rdmap/mpa/testdata/"
-
-// recordsOf reads the records of a capture.
-func recordsOf(t testing.TB, file string) (all []capture.Record) {
-	t.Helper()
-	f, err := os.Open(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	src, err := capture.NewFile(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for {
-		r, err := src.Next()
-		if err == io.EOF {
-			return all
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		r.Data = bytes.Clone(r.Data)
-		all = append(all, r)
-	}
-}
 
 // eventsOf has a Decoder read records.
 func eventsOf(t testing.TB, o iwarp.Options, records []capture.Record, each func(*iwarp.Event)) iwarp.Stats {
@@ -179,7 +154,7 @@ func TestCaptures(t *testing.T) {
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".pcap"), func(t *testing.T) {
 			l := newListing(t)
-			stats := eventsOf(t, iwarp.Options{}, recordsOf(t, file), func(e *iwarp.Event) {
+			stats := eventsOf(t, iwarp.Options{}, records.Of(t, file), func(e *iwarp.Event) {
 				l.add(e)
 				wantCRC := iwarp.Off
 				if on, _ := e.Conn.CRC(); on {
@@ -211,7 +186,7 @@ func TestCaptures(t *testing.T) {
 // TestStaleRead (S6): siw answers a Read of nothing with what the Read before it asked for.
 func TestStaleRead(t *testing.T) {
 	var odd []string
-	eventsOf(t, iwarp.Options{}, recordsOf(t, testdata+"siw-zero-read-stale.pcap"), func(e *iwarp.Event) {
+	eventsOf(t, iwarp.Options{}, records.Of(t, testdata+"siw-zero-read-stale.pcap"), func(e *iwarp.Event) {
 		if e.Odd != "" {
 			odd = append(odd, fmt.Sprint(e.Last.Record, " ", e.Odd, ", ", e.Answers.At.Record))
 		}

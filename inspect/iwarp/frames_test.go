@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/dgrdma/dgrdma/capture/records"
 	"github.com/dgrdma/dgrdma/inspect/iwarp"
 	"github.com/dgrdma/dgrdma/rdmap/mpa"
 )
@@ -39,7 +40,7 @@ func TestSiwCutsNoEnds(t *testing.T) {
 		t.Fatal(err, len(files))
 	}
 	for _, file := range files {
-		eventsOf(t, iwarp.Options{}, recordsOf(t, file), func(e *iwarp.Event) {
+		eventsOf(t, iwarp.Options{}, records.Of(t, file), func(e *iwarp.Event) {
 			if e.CutEnd {
 				t.Errorf("%s, record %d: pad and CRC are called cut", filepath.Base(file), e.Last.Record)
 			}

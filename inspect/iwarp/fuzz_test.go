@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/dgrdma/dgrdma/capture"
+	"github.com/dgrdma/dgrdma/capture/records"
 	"github.com/dgrdma/dgrdma/inspect/iwarp"
 )
 
@@ -15,7 +16,7 @@ import (
 func FuzzDecoder(f *testing.F) {
 	var pool []capture.Record
 	for _, name := range []string{"ops-short", "term-read-bounds", "rping-p2p-write-crc", "rev1-ops", "write-65537-gso", "reject-private-data"} {
-		pool = append(pool, recordsOf(f, testdata+name+".pcap")...)
+		pool = append(pool, records.Of(f, testdata+name+".pcap")...)
 	}
 	all := make([]byte, 0, 2*len(pool))
 	for i := range pool {

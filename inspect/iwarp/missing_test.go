@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/dgrdma/dgrdma/capture"
+	"github.com/dgrdma/dgrdma/capture/records"
 	"github.com/dgrdma/dgrdma/inspect/iwarp"
 	"github.com/dgrdma/dgrdma/rdmap/ddp"
 )
@@ -73,7 +74,7 @@ func TestWhatIsMissing(t *testing.T) {
 		t.Fatal("no such segment")
 		return nil
 	}
-	read := func(name string) []capture.Record { return recordsOf(t, testdata+name+".pcap") }
+	read := func(name string) []capture.Record { return records.Of(t, testdata+name+".pcap") }
 	cutLong := func(records []capture.Record, n int) []capture.Record { // those with many bytes, at a snap length
 		records = slices.Clone(records)
 		for i := range records {
@@ -276,7 +277,7 @@ func TestErrorOfEmit(t *testing.T) {
 	enough := errors.New("enough")
 	n := 0
 	d := iwarp.New(iwarp.Options{}, func(*iwarp.Event) error { n++; return enough })
-	records := recordsOf(t, testdata+"ops-short.pcap")
+	records := records.Of(t, testdata+"ops-short.pcap")
 	for i := range records {
 		if err := d.Add(i+1, &records[i]); err != nil && !errors.Is(err, enough) {
 			t.Fatal(err)
@@ -303,7 +304,7 @@ func TestCutSetUp(t *testing.T) {
 		{"term-write-bounds", 19, false, nil}, // neither header is there
 		{"write-65537-gso", 30, true, []string{"setup", "setup", "frame"}},
 	} {
-		records := recordsOf(t, testdata+c.file+".pcap")
+		records := records.Of(t, testdata+c.file+".pcap")
 		for i := range records {
 			r := &records[i]
 			r.Data = r.Data[:min(len(r.Data), headers+c.there)]

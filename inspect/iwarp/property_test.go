@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/dgrdma/dgrdma/capture"
+	"github.com/dgrdma/dgrdma/capture/records"
 	"github.com/dgrdma/dgrdma/capture/tcp"
 )
 
@@ -61,7 +62,7 @@ func mangle(t testing.TB, rnd *rand.Rand, records []capture.Record, window int) 
 func TestAnyOrder(t *testing.T) {
 	for _, name := range []string{"ops-short", "term-read-bounds", "rping-p2p-read-crc", "rping-rev2", "siw-zero-read-stale", "send-65537-nocrc", "write-65537-gso", "perf-read-64"} {
 		t.Run(name, func(t *testing.T) {
-			records := recordsOf(t, testdata+name+".pcap")
+			records := records.Of(t, testdata+name+".pcap")
 			tcpOnly := records[:0:0]
 			for i := range records {
 				if _, ok := records[i].Segment(); ok {

@@ -1,9 +1,7 @@
 package rpcrdma_test
 
 import (
-	"bytes"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -13,36 +11,12 @@ import (
 	"testing"
 
 	"github.com/dgrdma/dgrdma/capture"
+	"github.com/dgrdma/dgrdma/capture/records"
 	"github.com/dgrdma/dgrdma/inspect/iwarp"
 	"github.com/dgrdma/dgrdma/inspect/rpcrdma"
 )
 
 const captures = "../../rpcrdma/testdata/"
-
-// recordsOf reads the records of a capture of Linux.
-func recordsOf(t testing.TB, name string) (all []capture.Record) {
-	t.Helper()
-	f, err := os.Open(captures + name + ".pcap.gz")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	src, err := capture.NewFile(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for {
-		r, err := src.Next()
-		if err == io.EOF {
-			return all
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		r.Data = bytes.Clone(r.Data)
-		all = append(all, r)
-	}
-}
 
 // follow reads records, and returns the connections of RPC-over-RDMA among them.
 func follow(t testing.TB, records []capture.Record, each func(*rpcrdma.Message)) (all []*rpcrdma.Connection) {
@@ -118,7 +92,7 @@ func TestCaptures(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			want := listOf(t, name)
 			calls, replies := 0, 0
-			all := follow(t, recordsOf(t, name), func(m *rpcrdma.Message) {
+			all := follow(t, records.Of(t, captures+name+".pcap.gz"), func(m *rpcrdma.Message) {
 				if m.Fault != nil || m.Wrong != "" || m.Call == nil || m.Reverse || !m.Call.Known {
 					t.Fatalf("record %d: %v %v %v %+v", m.Last.Record, m.Kind, m.Fault, m.Wrong, m.Call)
 				}
@@ -188,7 +162,7 @@ func TestOctetsMoved(t *testing.T) {
 		}
 		var got []string
 		calls, placed := 0, uint64(0)
-		follow(t, recordsOf(t, name), func(m *rpcrdma.Message) {
+		follow(t, records.Of(t, captures+name+".pcap.gz"), func(m *rpcrdma.Message) {
 			if m.Kind == rpcrdma.CallKind {
 				calls++
 			} else if m.Kind == rpcrdma.ReplyKind && m.Call.Placed > 0 {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dgrdma/dgrdma/capture/records"
 	"github.com/dgrdma/dgrdma/inspect/rpcrdma"
 	codec "github.com/dgrdma/dgrdma/rpcrdma"
 )
@@ -91,7 +92,7 @@ func TestHeadersOfTshark(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			want := ofTshark(t, name, "rpcordma", headerFields...)
 			got := map[string][12][]string{}
-			follow(t, recordsOf(t, name), func(m *rpcrdma.Message) {
+			follow(t, records.Of(t, captures+name+".pcap.gz"), func(m *rpcrdma.Message) {
 				if m.Fault != nil {
 					t.Fatalf("record %d: %v", m.Last.Record, m.Fault)
 				}
@@ -128,7 +129,7 @@ func TestOperationsOfTshark(t *testing.T) {
 	compared := 0
 	for _, name := range []string{"v4.0-basic", "v4.1-basic", "v4.2-basic", "v42-readdir"} {
 		want := ofTshark(t, name, "rpc.programversion == 4 and nfs.opcode", "nfs.opcode", "nfs.minorversion", "nfs.nfsstat4")
-		follow(t, recordsOf(t, name), func(m *rpcrdma.Message) {
+		follow(t, records.Of(t, captures+name+".pcap.gz"), func(m *rpcrdma.Message) {
 			w := want[fmt.Sprint(m.Last.Record)]
 			if m.Call.Procedure == 0 || w == nil && len(m.Header.Reads)+len(m.Header.Writes) > 0 { // tshark has a Call with a Read chunk where it was fetched
 				return
