@@ -2,6 +2,7 @@ package nfs3
 
 import (
 	"context"
+	"time"
 
 	"github.com/dgrdma/dgrdma/rpc"
 	"github.com/dgrdma/dgrdma/xdr"
@@ -31,6 +32,9 @@ type ServerOptions struct {
 	Anonymous *Cred
 	// Failed hears of errors that a client is told as ErrIO, without their words. It may not block.
 	Failed func(procedure string, err error)
+	// Done hears of each call that was carried out, but for NULL. What it is told is for the time of the call. It may not block. nil: no time
+	// is taken.
+	Done func(*Served)
 }
 
 // Server serves an [FS] by NFS version 3 and MOUNT version 3.
@@ -63,16 +67,39 @@ type operation struct {
 	ctx  context.Context
 	call *rpc.Call
 	cred *Cred
+
+	served *Served // nil: without ServerOptions.Done
 }
 
 // serve carries out a call of NFS.
 func (s *Server) serve(ctx context.Context, c *rpc.Call) error {
-	cred, err := s.cred(c.Auth)
-	if err != nil {
+	o := &operation{Server: s, ctx: ctx, call: c}
+	if s.o.Done == nil {
+		return o.carryOut()
+	}
+	o.served = &Served{Call: c}
+	began := time.Now()
+	err := o.carryOut()
+	s.done(o.served, began, err)
+	return err
+}
+
+// done says what came of a call.
+func (s *Server) done(served *Served, began time.Time, err error) {
+	served.Err, served.Took = err, time.Since(began)
+	s.o.Done(served)
+}
+
+// carryOut carries out an operation.
+func (o *operation) carryOut() (err error) {
+	s := o.Server
+	if o.cred, err = s.cred(o.call.Auth); err != nil {
 		return err
 	}
-	o := &operation{s, ctx, c, cred}
-	switch c.Procedure {
+	if o.served != nil {
+		o.served.Cred = o.cred
+	}
+	switch o.call.Procedure {
 	case ProcGetAttr:
 		return o.getAttr()
 	case ProcSetAttr:
@@ -135,7 +162,13 @@ func (s *Server) cred(a rpc.Auth) (*Cred, error) {
 }
 
 // decode decodes the arguments.
-func (o *operation) decode(args xdr.Unmarshaler) error { return o.call.Decode(args) }
+func (o *operation) decode(args xdr.Unmarshaler) error {
+	err := o.call.Decode(args)
+	if err == nil && o.served != nil {
+		o.served.take(args)
+	}
+	return err
+}
 
 // reply ends an operation.
 func (o *operation) reply(results xdr.Marshaler) error { return o.call.Reply(results) }
@@ -143,6 +176,9 @@ func (o *operation) reply(results xdr.Marshaler) error { return o.call.Reply(res
 // status returns what a client is told of err.
 func (o *operation) status(err error) Status {
 	status := StatusOf(err)
+	if o.served != nil {
+		o.served.Status = status
+	}
 	if status == ErrIO && o.o.Failed != nil {
 		o.o.Failed(Program.Procedures[o.call.Procedure].Name, err)
 	}

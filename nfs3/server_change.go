@@ -11,6 +11,7 @@ func (o *operation) made(dir Handle, f func() (Object, WCC, error)) error {
 		made, r.Dir, err = f()
 	}
 	if r.Status = o.status(err); err == nil {
+		o.served.found(made.Handle)
 		r.Object, r.Attr = PostHandle{true, made.Handle}, Post(made.Attr)
 	}
 	o.complete(&r.Dir, dir)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"path"
 	"strings"
+	"time"
 
 	"github.com/dgrdma/dgrdma/rpc"
 )
@@ -14,6 +15,17 @@ func (s *Server) export() string { return path.Clean("/" + s.o.Export) }
 // serveMount carries out a call of MOUNT. The server does not remember what is mounted: DUMP tells of
 // nothing, and unmounting does nothing.
 func (s *Server) serveMount(ctx context.Context, c *rpc.Call) error {
+	if s.o.Done == nil {
+		return s.carryOutMount(ctx, c, nil)
+	}
+	served := &Served{Call: c}
+	began := time.Now()
+	err := s.carryOutMount(ctx, c, served)
+	s.done(served, began, err)
+	return err
+}
+
+func (s *Server) carryOutMount(ctx context.Context, c *rpc.Call, served *Served) error {
 	switch c.Procedure {
 	case MountMnt:
 		var a MountPath
@@ -24,6 +36,9 @@ func (s *Server) serveMount(ctx context.Context, c *rpc.Call) error {
 		r := &MountResult{mountStatus(err), root, []uint32{uint32(rpc.FlavorSys), uint32(rpc.FlavorNone)}}
 		if r.Status == ErrIO && s.o.Failed != nil {
 			s.o.Failed("MNT", err)
+		}
+		if served != nil {
+			served.Name, served.Found, served.Status = a.Path, r.Root, r.Status
 		}
 		return c.Reply(r)
 	case MountDump:

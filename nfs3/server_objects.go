@@ -32,6 +32,7 @@ func (o *operation) lookup() error {
 		return err
 	}
 	found, err := o.fs.Lookup(o.ctx, o.cred, a.What.Dir, a.What.Name)
+	o.served.found(found.Handle)
 	return o.reply(&LookupResult{o.status(err), found.Handle, PostAttr{err == nil, found.Attr}, o.post(a.What.Dir)})
 }
 

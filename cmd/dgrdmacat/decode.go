@@ -168,6 +168,7 @@ func (d *decoder) live(ctx context.Context, live *capture.Live) error {
 	if err := d.begin(live); err != nil {
 		return err
 	}
+	d.o.forewarn(d.std.err)
 	fmt.Fprintf(d.std.err, "capturing on %s\n", text.Plain(d.o.iface))
 	d.dropped = live.Dropped
 	d.printer.Interfaces = d.o.iface == capture.Any

@@ -127,6 +127,7 @@ func needBits(s string, bits int, err error) error {
 type captureOptions struct {
 	frames captured.Options
 	iwarp  iwarp.Options
+	bare   []string // numbers of --port without a protocol
 }
 
 func (o *captureOptions) register(fs *flag.FlagSet) {
@@ -134,6 +135,7 @@ func (o *captureOptions) register(fs *flag.FlagSet) {
 		protocol, number, named := strings.Cut(s, ":")
 		if !named {
 			protocol, number = "udp", s
+			o.bare = append(o.bare, s)
 		}
 		n, err := strconv.ParseUint(number, 10, 16)
 		switch {
@@ -221,6 +223,13 @@ func (o *decodeOptions) explain(w io.Writer, c *decodeCounts) {
 		fmt.Fprintf(w, "sealed frames: %d, which no --txn or --range fits: what they write cannot be seen\n", c.sealed)
 	case o.filter.OfIWARP() && c.fpdus == 0:
 		fmt.Fprintf(w, "%s is of iWARP, and all frames are of DG/RDMA\n", o.ofIWARP())
+	}
+}
+
+// forewarn says what a live capture leaves out, where a user who has named a port may mean it.
+func (o *decodeOptions) forewarn(w io.Writer) {
+	if len(o.bare) > 0 && len(o.iwarp.Ports) == 0 && !o.filter.OfDGRDMA() {
+		fmt.Fprintf(w, "--port %s is of UDP: iWARP, and NFS over RDMA, need --port tcp:%s\n", o.bare[0], o.bare[0])
 	}
 }
 

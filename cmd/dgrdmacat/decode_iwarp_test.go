@@ -188,13 +188,17 @@ func TestDecodeIWARPLive(t *testing.T) {
 	if n := strings.Count(asked.out.String(), "MPA re"); n != 2 {
 		t.Errorf("%d frames of set-up: %s", n, asked.out.String())
 	}
+	const before = "--port 1 is of UDP: iWARP, and NFS over RDMA, need --port tcp:1\ncapturing on lo\n"
+	if said := not.err.String(); !strings.HasPrefix(said, before) {
+		t.Error(said)
+	}
 	const why = "TCP is captured only with --port tcp:PORT\n"
 	if said := not.err.String(); !strings.Contains(said, "0 frames, 0 written") || !strings.HasSuffix(said, "\n"+why) || strings.Count(said, why) != 1 {
 		t.Error(said)
 	}
 	for _, p := range []*process{asked, unasked} {
-		if strings.Contains(p.err.String(), why) {
-			t.Error(p.err.String())
+		if said := p.err.String(); strings.Contains(said, why) || !strings.HasPrefix(said, "capturing on lo\n") {
+			t.Error(said)
 		}
 	}
 }

@@ -86,7 +86,7 @@ func (o *nfsServeOptions) register(fs *flag.FlagSet) {
 	o.squash = squashes[0]
 	fs.Var(&oneOf{&o.squash, squashes}, "squash", "`who` is taken for user and group 65534, as /etc/exports has it: root, none or all")
 	fs.BoolVar(&o.sync, "sync-metadata", false, "bring each change of a directory to the disk before it is answered")
-	fs.BoolVar(&o.verbose, "verbose", false, "print each call")
+	fs.BoolVar(&o.verbose, "verbose", false, "print each call when it is done: client, user, procedure, name, status, time")
 	sameAs(fs, "v", "verbose")
 	o.metrics.register(fs)
 }
@@ -122,7 +122,8 @@ type nfsServer struct {
 	rpc  *rpc.Server
 	stop context.CancelCauseFunc
 
-	mu sync.Mutex // of std.out
+	names nfsNames
+	mu    sync.Mutex // of std.out
 }
 
 func nfsServe(ctx context.Context, o *nfsServeOptions, dir string, std *stdio) error {
@@ -153,14 +154,15 @@ func nfsServe(ctx context.Context, o *nfsServeOptions, dir string, std *stdio) e
 	ctx, s.stop = context.WithCancelCause(ctx)
 	defer s.stop(nil)
 	options := &rpc.ServerOptions{Failed: func(c *rpc.Call, err error) { s.log.tell(c.RemoteAddr(), fmt.Errorf("%s: %w", procedureName(c), err)) }}
-	if o.verbose {
-		options.Auth = s.tell
-	}
 	s.rpc = rpc.NewServer(options)
-	nfs3.NewServer(served, &nfs3.ServerOptions{
+	nfs := &nfs3.ServerOptions{
 		Export: o.export, ReadOnly: o.readOnly, Squash: nfs3.Squash(slices.Index(squashes, o.squash)),
 		Failed: func(procedure string, err error) { fmt.Fprintf(s.log, "%s: %v\n", procedure, err) },
-	}).Register(s.rpc)
+	}
+	if o.verbose {
+		nfs.Done = s.done
+	}
+	nfs3.NewServer(served, nfs).Register(s.rpc)
 	at, others := reachedAt(overRDMA.Addr().(*net.TCPAddr))
 	o.metrics.rdma(host, at)
 	s.introduce(std.err, at, strconv.Itoa(overTCP.Addr().(*net.TCPAddr).Port), others)
@@ -242,24 +244,6 @@ func (s *nfsServer) run(ctx context.Context, overRDMA *verbs.Listener, overTCP n
 	}
 	serving.Wait()
 	return err
-}
-
-// tell prints a call.
-func (s *nfsServer) tell(c *rpc.Call) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if _, err := fmt.Fprintf(s.std.out, "%s %v over %s: %s\n", time.Now().Format("15:04:05.000000"), c.RemoteAddr(), c.Transport(), procedureName(c)); err != nil {
-		s.stop(untold{err})
-	}
-	return takesFlavor(c)
-}
-
-// takesFlavor is what a server does that asks nothing else of callers.
-func takesFlavor(c *rpc.Call) error {
-	if f := c.Auth.Flavor; f != rpc.FlavorNone && f != rpc.FlavorSys {
-		return &rpc.AuthError{Status: rpc.Rejected}
-	}
-	return nil
 }
 
 // procedureName names the procedure of a call, as in "NFS READ".

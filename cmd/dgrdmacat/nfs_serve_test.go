@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -58,8 +59,20 @@ func TestNFSServe(t *testing.T) {
 		if b, err := os.ReadFile(filepath.Join(dir, name)); string(b) != "by "+name {
 			t.Errorf("%q, %v", b, err)
 		}
-		if s := p.out.String(); !strings.Contains(s, " over "+name) || !strings.Contains(s, ": NFS WRITE\n") || !strings.Contains(s, ": MOUNT MNT\n") {
-			t.Errorf("with -v: %s", s)
+		if err := v.Rename(name, name+"2"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := v.Stat("none"); err == nil {
+			t.Fatal("none is there")
+		}
+		for _, call := range []string{
+			"MOUNT MNT /export: ok", "NFS LOOKUP /export/none: no such file or directory", "NFS CREATE /export/" + name + ": ok",
+			"NFS WRITE /export/" + name + ", " + strconv.Itoa(len("by "+name)) + " bytes at 0: ok", "NFS RENAME /export/" + name + " to /export/" + name + "2: ok",
+		} {
+			line := regexp.MustCompile(`(?m)^\d\d:\d\d:\d\d\.\d{6} 127\.0\.0\.1:\d+ over ` + name + `( v2)?, user \d+( as 65534)?: ` + call + `, [\d.]+(µs|ms|s)$`)
+			if s := p.out.String(); !line.MatchString(s) {
+				t.Errorf("with -v: no %v in %s", line, s)
+			}
 		}
 	}
 	_, rdmaPort, _ := net.SplitHostPort(strings.TrimPrefix(rdma, "rdma:"))
