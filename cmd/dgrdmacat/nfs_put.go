@@ -24,10 +24,10 @@ var nfsPutCommand = command{
 	about: `Copies FILE, or with - standard input, to a server of NFS version 3: to ADDRESS, or under its own
 name into that directory. The server has it under another name (.dgrdma-*.part) until all of it
 is on the server's disk (COMMIT); then it gets its own. What a server loses before, because it is
-started again, is written again if it knows its files by the same handles then, as Linux's does.
-nfs serve does not: the command fails, removes what it can, and names what is left there; run it
-again. With -r it copies a directory; each file of it is whole, and after a failure some are
-missing.
+started again, is written again if it knows its files by the same handles then, as Linux's does,
+and nfs serve of most file systems. Else the command fails, removes what it can, and names what
+is left there: run it again. With -r it copies a directory; each file of it is whole, and after
+a failure some are missing.
 
   dgrdmacat nfs put file rdma:10.0.0.2/export
   tar c . | dgrdmacat nfs put - tcp:10.0.0.2/export/backup.tar

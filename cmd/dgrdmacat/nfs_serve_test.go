@@ -70,9 +70,7 @@ func TestNFSServe(t *testing.T) {
 			"NFS WRITE /export/" + name + ", " + strconv.Itoa(len("by "+name)) + " bytes at 0: ok", "NFS RENAME /export/" + name + " to /export/" + name + "2: ok",
 		} {
 			line := regexp.MustCompile(`(?m)^\d\d:\d\d:\d\d\.\d{6} 127\.0\.0\.1:\d+ over ` + name + `( v2)?, user \d+( as 65534)?: ` + call + `, [\d.]+(µs|ms|s)$`)
-			if s := p.out.String(); !line.MatchString(s) {
-				t.Errorf("with -v: no %v in %s", line, s)
-			}
+			eventually(t, "with -v: "+line.String(), func() bool { return line.MatchString(p.out.String()) })
 		}
 	}
 	_, rdmaPort, _ := net.SplitHostPort(strings.TrimPrefix(rdma, "rdma:"))
