@@ -77,10 +77,10 @@ func (c Control) String() string {
 // controlSizes are the least lengths of control frames.
 var controlSizes = [controls]int{0, ackSize, byeSize, probeSize, probeSize, SessionHeaderSize + 1, SessionHeaderSize + 1}
 
-// IsSession reports whether b, which has HeaderSize bytes at least, is a session frame. The flag alone does not say so: it is
-// reserved in frames of another kind, and ignored there (DGRDMA-015). Where that has its count and its messages, b says none.
+// IsSession reports whether b is a session frame, or would be if it is cut. The flag alone does not say so: it is reserved in frames of
+// another kind, and ignored there (DGRDMA-015). Where that has its count and its messages, b says none.
 func IsSession(b []byte) bool {
-	return b[flagsAt]&(flagSealed|FlagSession|FlagMessages) == FlagSession && b[countAt] == 0
+	return len(b) >= HeaderSize && b[flagsAt]&(flagSealed|FlagSession|FlagMessages) == FlagSession && b[countAt] == 0
 }
 
 // Put writes h to the beginning of b: SessionHeaderSize bytes, and one more of a control frame. If it

@@ -3,7 +3,7 @@ package captured
 import "github.com/dgrdma/dgrdma/frame"
 
 // Session reports whether the packet is a frame of a session, as far as it was captured.
-func (p *Packet) Session() bool { return len(p.Data) >= frame.HeaderSize && frame.IsSession(p.Data) }
+func (p *Packet) Session() bool { return frame.IsSession(p.Data) }
 
 // SessionHeader returns the header of a frame of a session. Not ok: it is none, or is cut within its header.
 func (p *Packet) SessionHeader() (h frame.SessionHeader, ok bool) {

@@ -52,7 +52,7 @@ func (d *DGRDMA) DecodeFromBytes(data []byte, df gopacket.DecodeFeedback) error 
 		*d = DGRDMA{BaseLayer: layers.BaseLayer{Contents: data}}
 		return ErrSealed
 	}
-	if isSession(data) {
+	if frame.IsSession(data) {
 		*d = DGRDMA{BaseLayer: layers.BaseLayer{Contents: data}}
 		return ErrSession
 	}
@@ -129,7 +129,7 @@ func (p *Prefix) NextLayerType() gopacket.LayerType {
 	if datagram.KindOf(p.Payload) != datagram.Plain {
 		return LayerTypeSealed
 	}
-	if isSession(p.Payload) {
+	if frame.IsSession(p.Payload) {
 		return LayerTypeSession
 	}
 	return LayerTypeDGRDMA
@@ -162,7 +162,7 @@ func decodeFrame(data []byte, p gopacket.PacketBuilder) error {
 	if datagram.KindOf(data) != datagram.Plain {
 		return decodeSealed(data, p)
 	}
-	if isSession(data) {
+	if frame.IsSession(data) {
 		return decodeSession(data, p)
 	}
 	d := new(DGRDMA)

@@ -35,9 +35,6 @@ func (s *Session) CanDecode() gopacket.LayerClass { return LayerTypeSession }
 // NextLayerType returns LayerTypeZero: a frame carries no other protocol.
 func (s *Session) NextLayerType() gopacket.LayerType { return gopacket.LayerTypeZero }
 
-// isSession reports whether a datagram is a frame of a session, as far as it goes.
-func isSession(data []byte) bool { return len(data) >= frame.HeaderSize && frame.IsSession(data) }
-
 // DecodeFromBytes makes s a view of data. The error is a *frame.Error.
 func (s *Session) DecodeFromBytes(data []byte, df gopacket.DecodeFeedback) error {
 	b, sum := frame.SplitChecksum(data)
