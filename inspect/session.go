@@ -37,7 +37,8 @@ type following struct {
 	all    []Session
 	n      int
 
-	covered bool // the other end acknowledged all up to upTo
+	ack     sameAck // that was sent last
+	covered bool    // the other end acknowledged all up to upTo
 	upTo    ack.Wide
 	looks   int // how many slots may be looked at
 
@@ -154,6 +155,7 @@ func (f *flow) addSession(s *seen) {
 		f.alone++
 		f.acksAlone++
 		f.acksSent++
+		f.sentOnce(s)
 		if said, ok := s.session.SessionAck(); ok {
 			for i := range said.Ranges.Len() {
 				f.acksSent += int64(said.Ranges.At(i).Count)
@@ -166,6 +168,30 @@ func (f *flow) addSession(s *seen) {
 	if follows {
 		f.reverse.covered(s, f)
 	}
+}
+
+// sentOnce takes an ACK. No endpoint sends the same one twice in sequence, since it tells how long ago the last frame came; a capture at two places has each twice.
+func (f *flow) sentOnce(s *seen) {
+	said, ok := s.session.SessionAck()
+	if !ok {
+		return
+	}
+	now := sameAck{s.head, said.Again, said.Copy, said.Delay, said.Ranges.Len()}
+	if now == f.session.ack {
+		f.othersAgain++
+	} else {
+		f.others++
+	}
+	f.session.ack = now
+}
+
+// sameAck is what tells one ACK from the next.
+type sameAck struct {
+	head   frame.SessionHeader
+	again  bool
+	copied uint8
+	delay  int
+	ranges int
 }
 
 // controls counts control frames that acknowledge nothing else.

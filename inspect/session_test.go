@@ -19,9 +19,10 @@ const (
 // sessionStory tells stories of sessions between 1 and 2, with a checksum in each frame or without.
 type sessionStory struct {
 	*story
-	checks bool
-	tags   [3]uint32 // of frames from 1, and from 2
-	cum    [3]uint32 // what these acknowledge
+	checks  bool
+	doubles bool      // each frame is captured twice
+	tags    [3]uint32 // of frames from 1, and from 2
+	cum     [3]uint32 // what these acknowledge
 }
 
 func newSessionStory(checks bool) *sessionStory {
@@ -40,7 +41,10 @@ func (t *sessionStory) send(from frame.EndpointID, b []byte) {
 	if t.checks {
 		b = frame.AddChecksum(append(make([]byte, 0, frame.CheckedSize(len(b))), b...))
 	}
-	t.a.Add(t.packet(from, 3-from, b))
+	p := t.packet(from, 3-from, b)
+	if t.a.Add(p); t.doubles {
+		t.a.Add(p)
+	}
 }
 
 func (t *sessionStory) header(from frame.EndpointID, id uint32, copied uint8) *frame.SessionHeader {
@@ -160,6 +164,14 @@ func TestSessions(t *testing.T) {
 			s.data(first, 0)
 			s.acks2(first+99, 0, false, first+99)
 		}, "note: 1 frame from endpoint 1 to endpoint 2 came again at once, too soon for a timeout", func(f *inspect.Flow) bool { return f.Resent == 0 && f.Duplicates == 1 }},
+		{"captured twice", func(s *sessionStory) {
+			s.begin(epoch1, epoch2)
+			s.doubles = true
+			for i := range uint32(10) {
+				s.data(first+i, 0)
+				s.acks2(first+i, 0, false, first+i)
+			}
+		}, "warning: 10 of 10 frames from endpoint 1 to endpoint 2 are in the capture twice: it was taken at two places (interface \"any\", both sides of a bridge), or the network doubles frames.\n", nil},
 		{"the first transmission is not in the capture", func(s *sessionStory) {
 			s.begin(epoch1, epoch2)
 			s.data(first, 2)
