@@ -295,6 +295,7 @@ func TestAnswersOfALostConnection(t *testing.T) {
 		f.call(2, nil, nil)
 		chunk, _ := f.gather(6000, 1)
 		f.call(3, []Chunk{chunk}, nil)
+		f.call(4, nil, nil)
 		f.run()
 		calls := map[string]int{}
 		done := func(which string) func() { return func() { calls[which]++ } }
@@ -304,10 +305,15 @@ func TestAnswersOfALostConnection(t *testing.T) {
 			}
 		}
 		f.end.drive()
+		for _, in := range f.work {
+			if in.XID == 4 { // nothing of it is posted
+				f.end.m.Reply(f.pair.now, in, Answer{Head: wire(4, msgReply), Done: done("waits")})
+			}
+		}
 		f.end.lose()
 		f.raw.memory = nil
 		for _, in := range append(f.placing, f.work...) {
-			if in.XID == 3 {
+			if in.XID >= 3 {
 				continue
 			}
 			if !in.Gone {
@@ -316,7 +322,7 @@ func TestAnswersOfALostConnection(t *testing.T) {
 			f.end.m.Reply(f.pair.now, in, Answer{Head: wire(in.XID, msgReply), Done: done("late")})
 		}
 		f.end.drive()
-		if calls["on its way"] != 1 || calls["late"] != 2 {
+		if calls["on its way"] != 1 || calls["waits"] != 1 || calls["late"] != 2 {
 			t.Errorf("given back: %v", calls)
 		}
 		if n := len(f.end.pool.out); n != 0 {

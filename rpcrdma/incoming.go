@@ -51,7 +51,7 @@ type Incoming struct {
 type inState uint8
 
 const (
-	inCollecting inState = iota // parts of it have come
+	inCollecting inState = iota // parts of it have come; of a new one as well
 	inHead                      // the Read chunk at Position 0 is being fetched
 	inPlacing                   // ActPlace was said, and nothing of the items is fetched
 	inFetching                  // items are being fetched

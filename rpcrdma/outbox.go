@@ -65,26 +65,23 @@ func (m *Machine) nextMessage(room int, a *Action) bool {
 
 // nextOutgoing posts a work of the first message of the outbox.
 func (m *Machine) nextOutgoing(room int, a *Action) bool {
-	for m.out.len() > 0 {
-		o := m.out.list[m.out.first]
-		if o.kind == kindReply {
-			posted, done := m.rsp.next(m, room, o.in, a)
-			if done {
-				m.out.shift()
-			}
-			m.out.calls = m.out.calls || done || posted && a.Op == OpSend
-			if posted || !done {
-				return posted
-			}
-			continue
-		}
-		if !m.nextControl(room, &o, a) {
-			return false
-		}
-		m.out.shift()
-		return true
+	if m.out.len() == 0 {
+		return false
 	}
-	return false
+	o := m.out.list[m.out.first]
+	if o.kind == kindReply {
+		posted, done := m.rsp.next(m, room, o.in, a)
+		if done {
+			m.out.shift()
+		}
+		m.out.calls = posted && a.Op == OpSend
+		return posted
+	}
+	if !m.nextControl(room, &o, a) {
+		return false
+	}
+	m.out.shift()
+	return true
 }
 
 // nextControl posts an ERROR or CONNPROP.

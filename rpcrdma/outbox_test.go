@@ -19,8 +19,8 @@ func TestOutboxIsBounded(t *testing.T) {
 		}
 		s.now = s.now.Add(malformedTime)
 	}
-	if n := s.m.out.len(); !errors.Is(s.closed, ErrProtocol) || n > s.m.mostOutgoing() {
-		t.Errorf("%d messages wait, %v", n, s.closed)
+	if n, most := s.m.out.len(), 2*s.m.cfg.Window+16; !errors.Is(s.closed, ErrProtocol) || n != most {
+		t.Errorf("%d messages wait, want %d, %v", n, most, s.closed)
 	}
 }
 

@@ -87,6 +87,27 @@ func TestErrorBeforeTheLastPart(t *testing.T) {
 	s.clean(0)
 }
 
+// TestLostBeforeTheLastPart checks that a Call in parts that was answered by an ERROR holds nothing after the end of its connection, if the part that ends its
+// message could not go.
+func TestLostBeforeTheLastPart(t *testing.T) {
+	s := open(t, Version2)
+	s.m.req.limits.reads = 0
+	c := write(7, 9000, 108, pattern(500, 1), pattern(9000, 2))
+	c.MaxReply = 100
+	if err := s.m.Call(s.now, c); err != nil {
+		t.Fatal(err)
+	}
+	s.steps(1)
+	s.room = 0
+	s.receive(Header{XID: 7, Version: 2, Type: TypeError, Flags: FlagResponse, Report: Report{Code: CodeSystem}}, nil)
+	if s.done(); len(s.pool.out) == 0 {
+		t.Fatal("the message has ended")
+	}
+	s.m.Lost(nil)
+	s.run()
+	s.clean(0)
+}
+
 // TestNoBuffer checks that the machine waits for the pool, at whatever point it is asked, and goes on when it is told anything.
 func TestNoBuffer(t *testing.T) {
 	bothVersions(t, func(t *testing.T, version uint32) {

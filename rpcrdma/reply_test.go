@@ -461,6 +461,24 @@ func TestSpoiledReplyKeepsLeases(t *testing.T) {
 	s.clean(0)
 }
 
+// TestReplyAsLongAsMaxReply checks that a Reply in parts is taken that is as long as it may be, and that one octet more is too long (RPC2-104).
+func TestReplyAsLongAsMaxReply(t *testing.T) {
+	for more := range 2 {
+		c := usual()
+		c.Highest, c.MaxReply = Version2, 5000
+		s := begin(t, c)
+		s.credit = Credit2(8, 8)
+		s.receive(Header{XID: 1, Version: 2, Type: TypeConnProp}, nil)
+		call := s.call(&Call{Head: rpcCall(7, 40), MaxReply: 5000})
+		s.part(7, rpcReply(7, 3000), true)
+		s.part(7, pattern(2000+more, 1), false)
+		if s.done(); errors.Is(call.Err, ErrLongReply) != (more > 0) || more == 0 && (call.Err != nil || len(call.Message) != 5000) {
+			t.Errorf("a Reply of %d octets: %v, %d octets", 5000+more, call.Err, len(call.Message))
+		}
+		s.clean(1 - more)
+	}
+}
+
 // TestWithdrawnBeforeItIsRead checks that a peer that changes a Reply chunk until it is withdrawn does not change what was checked
 // (RPC2-095).
 func TestWithdrawnBeforeItIsRead(t *testing.T) {

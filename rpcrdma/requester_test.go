@@ -328,3 +328,15 @@ func TestQueueStaysSmall(t *testing.T) {
 		t.Errorf("the queue has room for %d Calls, and there are %d records", n, len(s.m.req.free)+len(s.m.req.out))
 	}
 }
+
+// TestLostWithoutACause checks that the error of a Call whose connection ends without a reason is ErrLost, and no more.
+func TestLostWithoutACause(t *testing.T) {
+	bothVersions(t, func(t *testing.T, version uint32) {
+		s := open(t, version)
+		c := s.call(&Call{Head: rpcCall(7, 40), MaxReply: 100})
+		s.m.Lost(nil)
+		if s.run(); c.Err == nil || c.Err.Error() != ErrLost.Error() {
+			t.Errorf("returned %v", c.Err)
+		}
+	})
+}

@@ -298,8 +298,6 @@ func (r *responder) lost(m *Machine, err error) {
 		}
 	}
 	for _, in := range r.answered {
-		in.Gone = true
-		in.writing = 0
 		r.finish(m, in)
 	}
 	r.calls, r.answered = nil, nil

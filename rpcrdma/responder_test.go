@@ -424,6 +424,35 @@ func TestSlowPrograms(t *testing.T) {
 	})
 }
 
+// TestLostBeforeDelivery checks that Calls that have come, and of which the program has not heard when the connection ends, are not carried out, and hold
+// nothing.
+func TestLostBeforeDelivery(t *testing.T) {
+	bothVersions(t, func(t *testing.T, version uint32) {
+		c := usual()
+		c.Side, c.Highest = Server, version
+		s := begin(t, c)
+		if s.credit = 8; version == Version2 {
+			s.credit = Credit2(8, 8)
+			s.receive(Header{XID: 1, Type: TypeConnProp}, nil)
+		}
+		for _, reads := range [][]ReadChunk{nil, {{48, Chunk{{77, 100, 0}}}}} {
+			message := rpcCall(uint32(50+len(reads)), 100)
+			binary.BigEndian.PutUint32(message[44:], 100)
+			b := s.pool.Get(s.m.cfg.ReceiveSize)
+			h := Header{XID: uint32(50 + len(reads)), Version: version, Credit: s.credit, Type: TypeMsg, Reads: reads}
+			s.m.Received(s.now, b, copy(b.B, append(h.Append(nil), message...)), false, 0)
+		}
+		if n := len(s.m.rsp.calls); n != 2 {
+			t.Fatalf("%d Calls have come", n)
+		}
+		s.m.Lost(nil)
+		if s.run(); len(s.incoming) != 0 {
+			t.Errorf("%d Calls are delivered", len(s.incoming))
+		}
+		s.clean(0)
+	})
+}
+
 // TestCallsInPartsThatAreTooLong checks that a Call in parts that gets too long is refused, and that neither what was collected nor the part that is too much is
 // kept (RPC2-104).
 func TestCallsInPartsThatAreTooLong(t *testing.T) {

@@ -35,7 +35,6 @@ func (r *responder) partOf(m *Machine, now time.Time, h *Header, payload []byte,
 			return true
 		}
 		r.collecting = in
-		in.state = inCollecting
 	}
 	if len(payload) > 0 {
 		in.since = now // an empty part is no progress

@@ -1,7 +1,10 @@
 package rpcrdma
 
 import (
+	"bytes"
+	"encoding/binary"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 )
@@ -63,15 +66,20 @@ func TestBrokenSequences(t *testing.T) {
 		f.refusedWith(6, cont)
 		f.part(7, f.noise(7, msgCall, 100).head, true)
 		f.refusedWith(7, cont)
+		if n := f.end.m.malformed.n; n != 2 {
+			t.Errorf("%d messages are counted", n)
+		}
 		f.part(7, nil, true)
 		f.part(5, m.head[1000:2000], true)
 		f.part(7, nil, false)
 		f.part(5, m.head[2000:], false)
 		f.reply(f.noise(5, msgReply, 24))
 		f.take(TypeMsg)
-		f.call(7, nil, nil) // its XID is free
-		f.reply(f.noise(7, msgReply, 24))
-		f.take(TypeMsg)
+		for _, xid := range []uint32{7, 6} { // their XIDs are free
+			f.call(xid, nil, nil)
+			f.reply(f.noise(xid, msgReply, 24))
+			f.take(TypeMsg)
+		}
 	})
 	t.Run("another type", func(t *testing.T) {
 		f := newForeign(t, 33, Version2, nil)
@@ -133,6 +141,138 @@ func TestSequencesThatBeginWrong(t *testing.T) {
 	f.take(TypeMsg)
 }
 
+// broken sends a message that no Decoder takes: a list word is 2.
+func (f *foreign) broken(xid uint32, t Type) {
+	b := f.header(xid, t).Append(nil)
+	binary.BigEndian.PutUint32(b[len(b)-wordSize:], 2)
+	f.bytes(append(b, f.noise(xid, msgCall, 100).head...))
+}
+
+// TestRefusedBesideSequences checks that a message that is refused by itself begins no sequence, breaks none of another XID, and is answered also during one
+// that is dropped, and after it; and that no other type than MSG is dropped with a sequence (RPC2-084).
+func TestRefusedBesideSequences(t *testing.T) {
+	bad := Report{Code: CodeBadXDR}
+	carriedOut := func(f *foreign, xid uint32) {
+		t.Helper()
+		f.reply(f.noise(xid, msgReply, 24))
+		f.take(TypeMsg)
+	}
+	f := newForeign(t, 41, Version2, nil)
+	for _, kind := range []Type{TypeMsg, TypeNoMsg} {
+		f.broken(9, kind)
+		f.refusedWith(9, bad)
+		f.call(9, nil, nil)
+		carriedOut(f, 9)
+	}
+	m := f.noise(5, msgCall, 3000)
+	f.part(5, m.head[:1000], true)
+	f.broken(6, TypeMsg)
+	f.refusedWith(6, bad)
+	f.call(6, nil, nil)
+	f.refusedWith(6, Report{Code: CodeInvalCont})
+	f.part(5, m.head[1000:], false)
+	carriedOut(f, 5)
+	f.call(6, nil, nil)
+	carriedOut(f, 6)
+
+	// A sequence that is dropped.
+	wrong := f.header(5, TypeMsg)
+	wrong.Flags, wrong.HasReply, wrong.Reply = FlagMore, true, f.lend(make([]byte, 10), true, 1)
+	f.send(wrong, m.head[:1000])
+	f.refusedWith(5, Report{Code: CodeInvalCont})
+	f.broken(6, TypeMsg)
+	f.refusedWith(6, bad)
+	f.part(5, m.head[1000:2000], true)
+	special := f.header(5, TypeNoMsg)
+	special.Reads = []ReadChunk{{0, f.lend(m.head, false, 1)}}
+	f.send(special, nil)
+	carriedOut(f, 5)
+	f.part(5, m.head[2000:], false)
+	f.run()
+	if len(f.work) > 0 || !f.silent() {
+		t.Errorf("%d Calls are in work, %d messages come", len(f.work), len(f.replies))
+	}
+	f.broken(5, TypeMsg)
+	f.refusedWith(5, bad)
+
+	// One whose last part is wrong as well: its XID is free then.
+	f.send(wrong, m.head[:1000])
+	f.refusedWith(5, Report{Code: CodeInvalCont})
+	f.broken(5, TypeMsg)
+	f.call(5, nil, nil)
+	carriedOut(f, 5)
+}
+
+// TestSequenceOfACallInWork checks that parts with the XID of a Call that is in work are dropped, all of them, and that the Call is answered (RPC2-002, RPC2-084).
+func TestSequenceOfACallInWork(t *testing.T) {
+	f := newForeign(t, 42, Version2, nil)
+	f.call(5, nil, nil)
+	f.run()
+	out := len(f.end.pool.out)
+	m := f.noise(6, msgCall, 3000)
+	f.part(5, m.head[:1000], true)
+	f.part(5, m.head[1000:2000], true)
+	f.part(5, m.head[2000:], false)
+	f.run()
+	if n := len(f.end.pool.out); n > out || f.end.m.malformed.n != 1 || !f.silent() {
+		t.Errorf("%d buffers are out, and were %d; %d messages are counted", n, out, f.end.m.malformed.n)
+	}
+	f.reply(f.noise(5, msgReply, 24))
+	f.take(TypeMsg)
+}
+
+// TestHeadOfALongCall checks what the program is given of a Call that is too long: what has come before, if that begins as a Call of the XID does; and that a
+// Call in parts that is as long as it may be is taken (RPC2-104).
+func TestHeadOfALongCall(t *testing.T) {
+	reply := rpcReply(50, 100)
+	for name, x := range map[string]struct {
+		first []byte
+		want  int // octets of Message
+		more  int // octets that follow
+	}{
+		"a Call": {rpcCall(50, 100), 100, 401}, "as long as it may be": {rpcCall(50, 100), 500, 400}, "another XID": {rpcCall(51, 100), 0, 401}, "a Reply": {reply, 0, 401},
+		"cut": {rpcCall(50, 100)[:7], 0, 494}, "just the kind": {rpcCall(50, 100)[:8], 8, 493},
+	} {
+		c := usual()
+		c.Side, c.Highest, c.MaxCall = Server, Version2, 500
+		s := begin(t, c)
+		s.credit = Credit2(8, 8)
+		s.receive(Header{XID: 1, Type: TypeConnProp}, nil)
+		s.receive(Header{XID: 50, Type: TypeMsg, Flags: FlagMore}, x.first)
+		s.receive(Header{XID: 50, Type: TypeMsg}, pattern(x.more, 1))
+		if len(s.incoming) != 1 {
+			t.Fatalf("%s: %d Calls are delivered", name, len(s.incoming))
+		}
+		in := s.incoming[0]
+		if long := x.more+len(x.first) > 500; len(in.Message) != x.want || (in.TooLong > 0) != long || x.want > 0 && !bytes.Equal(in.Message[:len(x.first)], x.first) {
+			t.Errorf("%s: %d octets, the Call counts as %d octets long", name, len(in.Message), in.TooLong)
+		}
+	}
+}
+
+// TestFirstPartIsTooLong checks that a Call whose first part is longer than a Call may be is handed to the program with its head, before the other parts
+// have come, and that these are dropped (RPC2-104).
+func TestFirstPartIsTooLong(t *testing.T) {
+	c := usual()
+	c.Side, c.Highest, c.MaxCall = Server, Version2, 500
+	s := begin(t, c)
+	s.credit = Credit2(8, 8)
+	s.receive(Header{XID: 1, Type: TypeConnProp}, nil)
+	out := len(s.pool.out)
+	head := rpcCall(50, 600)
+	s.receive(Header{XID: 50, Type: TypeMsg, Flags: FlagMore}, head)
+	if len(s.incoming) != 1 || s.incoming[0].TooLong != 600 || !bytes.Equal(s.incoming[0].Message, head) {
+		t.Fatalf("%d Calls are delivered", len(s.incoming))
+	}
+	s.receive(Header{XID: 50, Type: TypeMsg, Flags: FlagMore}, pattern(400, 1))
+	s.m.Fail(s.now, s.incoming[0], Report{Code: CodeSystem})
+	s.run()
+	s.receive(Header{XID: 50, Type: TypeMsg}, pattern(400, 1))
+	if h, _ := s.message(); h.Type != TypeError || h.Report.Code != CodeSystem || h.XID != 50 || len(s.incoming) != 1 || len(s.pool.out) != out {
+		t.Errorf("%+v, %d Calls, %d buffers are out, and were %d", h, len(s.incoming), len(s.pool.out), out)
+	}
+}
+
 // TestLongSequences checks that a Call that gets longer than the limit is refused at once, its memory given back, and the rest of it dropped
 // (RPC2-058, RPC2-104).
 func TestLongSequences(t *testing.T) {
@@ -188,7 +328,7 @@ func TestUnfinishedSequences(t *testing.T) {
 		t.Fatal(f.closed)
 	}
 	tick(19 * time.Second)
-	if !errors.Is(f.closed, ErrProtocol) {
+	if !errors.Is(f.closed, ErrProtocol) || !strings.Contains(f.closed.Error(), "parts of a Call") {
 		t.Errorf("the connection ends with %v", f.closed)
 	}
 }
