@@ -175,7 +175,7 @@ func (c *Conn) some(fd uintptr) (int, unix.Errno) {
 			return 0, unix.ECONNABORTED
 		}
 	}
-	n, e := writev(fd, vecs)
+	n, e := writev(fd, vecs, b.size-b.wrote)
 	leave(guards)
 	return n, e
 }

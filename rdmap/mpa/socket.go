@@ -9,12 +9,8 @@ import (
 // The calls of package unix for several pieces of memory make an array of pieces each time; these
 // take one that is there. None of them waits: the sockets of package net do not block. One piece alone goes by the call for
 // it, which has less to look at: it is 0.2 us of a ping.
-//
-// Go's scheduler is not told of calls that send. A batch takes them some 100 us, and a call that takes longer than 20 loses its processor
-// to another thread, which is woken for that, finds nothing to do, and sleeps; and the runtime's monitor does not rest. That was a tenth of the time of both ends of a
-// stream of writes. What is sent is in memory when the call begins: framer.gather has touched it. Calls that receive may have to wait for a page of
-// a mapped file, and so the scheduler is told of them.
 
+// readv receives.
 func readv(fd uintptr, v []unix.Iovec) (int, unix.Errno) {
 	if len(v) == 1 {
 		n, _, e := unix.Syscall6(unix.SYS_RECVFROM, fd, uintptr(unsafe.Pointer(v[0].Base)), uintptr(v[0].Len), 0, 0, 0)
@@ -24,13 +20,31 @@ func readv(fd uintptr, v []unix.Iovec) (int, unix.Errno) {
 	return int(n), e
 }
 
-func writev(fd uintptr, v []unix.Iovec) (int, unix.Errno) {
-	if len(v) == 1 {
-		n, _, e := unix.RawSyscall6(unix.SYS_SENDTO, fd, uintptr(unsafe.Pointer(v[0].Base)), uintptr(v[0].Len), unix.MSG_NOSIGNAL, 0, 0)
-		return int(n), e
+// longCall is from how many octets on a call that sends is one of which Go's scheduler is not told. It takes them about 20 us, and from then
+// on the scheduler takes the processor of a call away: it wakes a thread for that, which finds nothing to do, and sleeps, and its monitor
+// does not rest. That was a sixth of the time of a sender of long writes. What is sent is in memory when the call begins: framer.gather
+// has touched it. Of short calls the scheduler is told: others have the processor if the system gives this thread none. And of those that
+// receive, as they may wait for a page of a mapped file.
+const longCall = 64 << 10
+
+// sends makes a call that sends n octets: fd, what and how many of these, flags.
+//
+//go:uintptrescapes
+func sends(n int, trap, fd, what, many, flags uintptr) (int, unix.Errno) {
+	if n >= longCall {
+		r, _, e := unix.RawSyscall6(trap, fd, what, many, flags, 0, 0)
+		return int(r), e
 	}
-	n, _, e := unix.RawSyscall(unix.SYS_WRITEV, fd, uintptr(unsafe.Pointer(&v[0])), uintptr(len(v)))
-	return int(n), e
+	r, _, e := unix.Syscall6(trap, fd, what, many, flags, 0, 0)
+	return int(r), e
+}
+
+// writev sends pieces of n octets.
+func writev(fd uintptr, v []unix.Iovec, n int) (int, unix.Errno) {
+	if len(v) == 1 {
+		return sends(n, unix.SYS_SENDTO, fd, uintptr(unsafe.Pointer(v[0].Base)), uintptr(v[0].Len), unix.MSG_NOSIGNAL)
+	}
+	return sends(n, unix.SYS_WRITEV, fd, uintptr(unsafe.Pointer(&v[0])), uintptr(len(v)), 0)
 }
 
 // bytesOf returns the memory of a piece.
@@ -65,12 +79,16 @@ func (r *records) add(p []byte) {
 
 // send returns how many octets of all the socket took.
 func (r *records) send(fd uintptr) (int, unix.Errno) {
-	n, _, e := unix.RawSyscall6(unix.SYS_SENDMMSG, fd, uintptr(unsafe.Pointer(&r.headers[0])), uintptr(r.n), unix.MSG_EOR|unix.MSG_NOSIGNAL, 0, 0)
+	octets := 0
+	for i := range r.vecs[:r.n] {
+		octets += int(r.vecs[i].Len)
+	}
+	n, e := sends(octets, unix.SYS_SENDMMSG, fd, uintptr(unsafe.Pointer(&r.headers[0])), uintptr(r.n), unix.MSG_EOR|unix.MSG_NOSIGNAL)
 	if e != 0 {
 		return 0, e
 	}
 	sum := 0
-	for i := range int(n) {
+	for i := range n {
 		sum += int(r.headers[i].sent)
 	}
 	return sum, 0
