@@ -145,7 +145,7 @@ func TestSequencesThatBeginWrong(t *testing.T) {
 func (f *foreign) broken(xid uint32, t Type) {
 	b := f.header(xid, t).Append(nil)
 	binary.BigEndian.PutUint32(b[len(b)-wordSize:], 2)
-	f.bytes(append(b, f.noise(xid, msgCall, 100).head...))
+	f.bytes(append(b, rpcCall(xid, 100)...))
 }
 
 // TestRefusedBesideSequences checks that a message that is refused by itself begins no sequence, breaks none of another XID, and is answered also during one
@@ -194,6 +194,23 @@ func TestRefusedBesideSequences(t *testing.T) {
 	}
 	f.broken(5, TypeMsg)
 	f.refusedWith(5, bad)
+
+	// Another type that no Decoder takes is no part, whatever its XID; one that claims to be a part breaks the sequence.
+	f.part(5, m.head[:1000], true)
+	f.broken(5, TypeNoMsg)
+	f.refusedWith(5, bad)
+	f.part(5, m.head[1000:], false)
+	carriedOut(f, 5)
+	f.part(5, m.head[:1000], true)
+	special = f.header(5, TypeNoMsg)
+	special.Flags, special.Reads = FlagMore, []ReadChunk{{0, f.lend(m.head, false, 1)}}
+	f.send(special, nil)
+	f.refusedWith(5, Report{Code: CodeInvalCont})
+	f.part(5, m.head[1000:], false)
+	f.run()
+	if len(f.work) > 0 || !f.silent() || len(f.end.m.rsp.calls) > 0 {
+		t.Errorf("%d Calls are in work, %d messages come", len(f.work), len(f.replies))
+	}
 
 	// One whose last part is wrong as well: its XID is free then.
 	f.send(wrong, m.head[:1000])
