@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/dgrdma/dgrdma/ack"
+	"github.com/dgrdma/dgrdma/frame"
 )
 
 // shortestTimeout is less than any sender waits before it repeats a frame
@@ -109,6 +110,9 @@ func (f *flow) firstSight(s *seen, w ack.Wide, first brief) {
 	f.points.add(Point{At: s.at, Height: f.height(w), Record: s.record})
 	for i := range s.messages {
 		m := &s.messages[i]
+		if s.inSession && m.Type == frame.TypeServices && m.Count == 0 {
+			continue // a list, and no transaction
+		}
 		if f.tx.message(m, s.record, s.at) && x.endings < 255 {
 			x.ending = m.Txn
 			x.endings++

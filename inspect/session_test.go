@@ -121,6 +121,15 @@ func TestSessions(t *testing.T) {
 			}
 			s.acks2(first+9, 0, false, first, frame.Range{First: first + 2, Count: 3}, frame.Range{First: first + 6, Count: 4})
 		}, "", func(f *inspect.Flow) bool { return f.Acked == 8 && f.Pending == 2 }},
+		{"a list of services is no transaction", func(s *sessionStory) {
+			s.begin(epoch1, epoch2)
+			b := make([]byte, 64)
+			s.header(1, first, 0).Put(b)
+			m := frame.Message{Txn: 9, CompletionAddr: frame.NoCompletion, CompletionValue: frame.NoCompletion, Type: frame.TypeServices, Len: 4}
+			m.Put(b[frame.SessionHeaderSize:])
+			s.send(1, b[:frame.SessionHeaderSize+frame.MessageHeaderSize+4])
+			s.acks2(first, 0, false, first)
+		}, "", func(f *inspect.Flow) bool { return f.Acked == 1 && f.Uncounted == 0 && f.Transactions.Begun == 0 }},
 		{"a bell is acknowledged", func(s *sessionStory) {
 			s.begin(epoch1, epoch2)
 			b := make([]byte, 64)

@@ -134,6 +134,8 @@
 //	  completes       false if both are 4294967295: the transaction writes none
 //	  type
 //	  more            whether the frame says that another message follows
+//	  services, knows
+//	                  as in hello, of a message of a session that lists them
 //	  data            hexadecimal, if Printer.Bytes is set; what was captured
 //	padding           how many bytes follow the last message, the services or the stamp
 //	padding_bytes     hexadecimal, if Printer.Bytes is set

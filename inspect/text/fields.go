@@ -120,6 +120,9 @@ func (p *Printer) message(b []byte, v *View, m *Message) []byte {
 	case v.Kind == Confirm, v.Kind == Reject:
 		b = append(v.Shake.Append(append(b, "  "...)), '\n')
 	}
+	if s, ok := v.list(m); ok {
+		b = fieldsServices(b, &s)
+	}
 	if v.Told {
 		b = fieldsServices(b, &v.Services)
 	}

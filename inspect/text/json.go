@@ -95,7 +95,7 @@ func (p *Printer) json(b []byte, v *View) []byte {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = p.jsonMessage(b, &v.Messages[i])
+		b = p.jsonMessage(b, v, &v.Messages[i])
 	}
 	b = number(b, `],"padding":`, len(v.Padding))
 	if p.Bytes {
@@ -128,7 +128,7 @@ func jsonServices(b []byte, s *frame.Services) []byte {
 	return number(append(b, ']'), `,"knows":`, s.Known)
 }
 
-func (p *Printer) jsonMessage(b []byte, m *Message) []byte {
+func (p *Printer) jsonMessage(b []byte, v *View, m *Message) []byte {
 	b = number(b, `{"offset":`, m.Offset)
 	b = number(b, `,"txn":`, int(m.Txn))
 	b = number(b, `,"index":`, int(m.Index))
@@ -140,6 +140,9 @@ func (p *Printer) jsonMessage(b []byte, m *Message) []byte {
 	b = boolean(b, `,"completes":`, m.Completes())
 	b = number(b, `,"type":`, int(m.Type))
 	b = boolean(b, `,"more":`, m.More)
+	if s, ok := v.list(m); ok {
+		b = jsonServices(b, &s)
+	}
 	if p.Bytes {
 		b = append(hexBytes(append(b, `,"data":"`...), m.Data), '"')
 	}

@@ -49,6 +49,9 @@ func (p *Printer) line(b []byte, v *View) []byte {
 		} else {
 			b = v.Messages[i].Append(b)
 		}
+		if s, ok := v.list(&v.Messages[i]); ok {
+			b = s.Append(append(b, ", "...))
+		}
 		if v.Told {
 			b = v.Services.Append(append(b, ", "...))
 		}

@@ -47,6 +47,14 @@ func (v *View) session() {
 	v.Padding = v.Session.Padding()
 }
 
+// list returns the services that a message of a session tells of.
+func (v *View) list(m *Message) (s frame.Services, ok bool) {
+	if !v.InSession || m.Type != frame.TypeServices || m.Count != 0 || len(m.Data) != int(m.Len) {
+		return s, false
+	}
+	return frame.ParseServices(m.Data)
+}
+
 // appendSession appends a frame of a session as lines have it, without its messages.
 func (v *View) appendSession(b []byte) []byte {
 	if v.Kind == None {

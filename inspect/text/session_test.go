@@ -204,3 +204,34 @@ func TestHandshakeLines(t *testing.T) {
 		}
 	}
 }
+
+// TestServicesInSessions checks that a message of a session that lists services is shown with them.
+func TestServicesInSessions(t *testing.T) {
+	var s frame.Services
+	for _, name := range []string{"memory", "link"} {
+		n, err := frame.ParseServiceName(name)
+		if err != nil || !s.Add(frame.Service{Name: n, Base: 4096}) {
+			t.Fatal(name, err)
+		}
+	}
+	b := make([]byte, frame.SessionHeaderSize+frame.MessageHeaderSize+s.Size())
+	h := frame.SessionHeader{Dst: 2, Src: 1, ID: 7, Tag: 5, Ack: 3}
+	h.Put(b)
+	m := frame.Message{Txn: 9, CompletionAddr: frame.NoCompletion, CompletionValue: frame.NoCompletion, Type: frame.TypeServices, Len: uint16(s.Size())}
+	m.Put(b[frame.SessionHeaderSize:])
+	s.Put(b[frame.SessionHeaderSize+frame.MessageHeaderSize:])
+	p := sessionPackets(false)[0]
+	p.Data, p.Length = b, len(b)
+	var v text.View
+	v.Decode(&p)
+	for style, want := range map[text.Style]string{
+		text.Line:   "1->2 data id 7 up to 3 tag 0x5 [txn 9 0/0 28 bytes at 0x0 type 2, serves memory, link]\n",
+		text.Fields: "  service memory from 0x1000\n  service link from 0x1000\n",
+		text.JSON:   `"more":false,"services":[{"name":"memory","base":4096},{"name":"link","base":4096}],"knows":0}]`,
+	} {
+		printer := text.Printer{Style: style}
+		if got := string(printer.Append(nil, &v)); !strings.Contains(got, want) {
+			t.Errorf("style %d:\n%s\nhas not\n%s", style, got, want)
+		}
+	}
+}

@@ -176,7 +176,12 @@ type object struct {
 		Completes       bool
 		Type            int
 		More            bool
-		Data            *string
+		Services        []struct {
+			Name string
+			Base uint32
+		}
+		Knows int
+		Data  *string
 	}
 	Padding      int
 	PaddingBytes *string `json:"padding_bytes"`

@@ -1172,7 +1172,7 @@ local function findings(p, e)
     if not p.session and m.count ~= 0 and (m.index == 0 or m.index > m.count) then
       find(all, x.index, m.index == 0 and "Index 0" or "Index above the count")
     end
-    if m.count == 0 and m.len ~= 0 then
+    if m.count == 0 and m.len ~= 0 and not (p.session and m.type == 2) then -- a list of services
       find(all, x.count, "Data under count 0, which some receivers ignore")
     elseif m.count ~= 0 and m.len == 0 then
       find(all, x.empty, "No data in a data message: OpenCPI's hardware abandons such a frame")
