@@ -28,6 +28,7 @@ type Collector struct {
 	endpoints []family[Endpoint]
 	peers     []family[Peer]
 	rdma      []family[RDMA]
+	rpc       []family[RPC]
 
 	turnedAway, cutShort atomic.Uint64
 	turn                 chan struct{} // of handlers: one answer is made at a time
@@ -35,6 +36,7 @@ type Collector struct {
 	mu      sync.Mutex
 	sources sources[Endpoint]
 	hosts   sources[RDMA]
+	servers sources[RPC]
 }
 
 var _ prometheus.Collector = (*Collector)(nil)
@@ -47,8 +49,10 @@ func New(counted Counted) *Collector {
 		endpoints: append(slices.Clip(endpointFamilies), countedOfEndpoints(counted)...),
 		peers:     append(slices.Clip(peerFamilies), countedOfPeers(counted)...),
 		rdma:      rdmaFamilies(counted.RDMA),
+		rpc:       rpcFamilies(counted.RPC),
 		sources:   sources[Endpoint]{name: func(e *Endpoint) *string { return &e.Name }},
 		hosts:     sources[RDMA]{name: func(h *RDMA) *string { return &h.Name }},
+		servers:   sources[RPC]{name: func(s *RPC) *string { return &s.Name }},
 	}
 }
 
@@ -64,25 +68,26 @@ func (c *Collector) Add(s Source) {
 }
 
 // look returns snapshots of all sources, in the order in which they were added.
-func (c *Collector) look() ([]Endpoint, []RDMA) {
+func (c *Collector) look() ([]Endpoint, []RDMA, []RPC) {
 	c.mu.Lock()
-	e, h := slices.Clone(c.sources.all), slices.Clone(c.hosts.all)
+	e, h, s := slices.Clone(c.sources.all), slices.Clone(c.hosts.all), slices.Clone(c.servers.all)
 	c.mu.Unlock()
-	endpoints, hosts := look(e, c.sources.name), look(h, c.hosts.name)
-	if len(endpoints) < len(e) || len(hosts) < len(h) {
+	endpoints, hosts, servers := look(e, c.sources.name), look(h, c.hosts.name), look(s, c.servers.name)
+	if len(endpoints) < len(e) || len(hosts) < len(h) || len(servers) < len(s) {
 		c.mu.Lock()
 		c.sources.prune()
 		c.hosts.prune()
+		c.servers.prune()
 		c.mu.Unlock()
 	}
-	return endpoints, hosts
+	return endpoints, hosts, servers
 }
 
 // View returns what ViewHandler answers.
 func (c *Collector) View() *View {
-	endpoints, hosts := c.look()
+	endpoints, hosts, servers := c.look()
 	return &View{
-		Format: Format, PID: os.Getpid(), Time: time.Now().Round(0), Endpoints: endpoints, RDMA: hosts, Elapsed: time.Since(c.began).Seconds(),
+		Format: Format, PID: os.Getpid(), Time: time.Now().Round(0), Endpoints: endpoints, RDMA: hosts, RPC: servers, Elapsed: time.Since(c.began).Seconds(),
 	}
 }
 
@@ -96,6 +101,7 @@ func (c *Collector) Describe(to chan<- *prometheus.Desc) {
 	describe(to, hostFamilies)
 	describe(to, linkFamilies)
 	describe(to, c.rdma)
+	describe(to, c.rpc)
 }
 
 // Collect implements [prometheus.Collector].
@@ -103,9 +109,12 @@ func (c *Collector) Collect(to chan<- prometheus.Metric) {
 	to <- buildInfo
 	to <- prometheus.MustNewConstMetric(turnedAway, prometheus.CounterValue, float64(c.turnedAway.Load()))
 	to <- prometheus.MustNewConstMetric(cutShort, prometheus.CounterValue, float64(c.cutShort.Load()))
-	endpoints, hosts := c.look()
+	endpoints, hosts, servers := c.look()
 	for i := range hosts {
 		collect(to, c.rdma, &hosts[i], hosts[i].Name)
+	}
+	for i := range servers {
+		collect(to, c.rpc, &servers[i], servers[i].Name)
 	}
 	for _, e := range endpoints {
 		collect(to, c.endpoints, &e, e.Name)

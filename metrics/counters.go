@@ -11,6 +11,7 @@ type Counted struct {
 	Endpoint  []Counter // of endpoints, and of each of their connections
 	Transport []Counter // of their wires
 	RDMA      []Counter // of hosts of RDMA over TCP
+	RPC       []Counter // of servers of ONC RPC
 }
 
 // CountersOf returns the counters of a struct: its fields of kind uint64. Their tags

@@ -15,7 +15,7 @@
 //
 // # Prometheus
 //
-// docs/metrics.md lists all metrics. Every metric but the first two, and those of RDMA over TCP, has the label
+// docs/metrics.md lists all metrics. Every metric but the first two, and those of RDMA over TCP and RPC, has the label
 // endpoint, as "7@10.0.0.1:7100": id and address.
 //
 //	dgrdma_build_info   version, revision and goversion of this module in the program
@@ -27,6 +27,8 @@
 //	dgrdma_link_*       one link: labels peer, port, link (a number), direction
 //	dgrdma_rdma_*       a host of RDMA over TCP, all its queue pairs: label host, in place of
 //	                    endpoint
+//	dgrdma_rpc_*        a server of ONC RPC, over TCP and RDMA: label server, in place of endpoint
+//	dgrdma_nfs_*        what it serves by NFS: the same
 //
 // The counters of endpoints and peers are [dgrdma.Counters], under the names in its tags.
 // Refused frames have the label reason; peers have only the reasons that occurred. A value

@@ -15,6 +15,7 @@ type View struct {
 	Elapsed   float64    `json:"elapsed_s"` // since the collector was made, by the monotonic clock
 	Endpoints []Endpoint `json:"endpoints"`
 	RDMA      []RDMA     `json:"rdma"`
+	RPC       []RPC      `json:"rpc"`
 }
 
 // Endpoint is one endpoint.

@@ -41,6 +41,8 @@ type ServerOptions struct {
 type Server struct {
 	fs FS
 	o  ServerOptions
+
+	counters serverCounters
 }
 
 // NewServer returns a server for an FS. Register has it serve.
@@ -176,6 +178,7 @@ func (o *operation) reply(results xdr.Marshaler) error { return o.call.Reply(res
 // status returns what a client is told of err.
 func (o *operation) status(err error) Status {
 	status := StatusOf(err)
+	o.counters.carried(status)
 	if o.served != nil {
 		o.served.Status = status
 	}

@@ -8,6 +8,7 @@ func (o *operation) read() error {
 	}
 	data := o.call.Buffer(int(min(a.Count, MaxData)))
 	n, eof, err := o.fs.Read(o.ctx, o.cred, a.File, data, a.Offset)
+	o.counters.read.Add(uint64(n))
 	o.served.moved(n)
 	return o.reply(&ReadResult{o.status(err), o.post(a.File), eof, data[:n]})
 }
@@ -25,6 +26,7 @@ func (o *operation) write() error {
 		r.Written, r.WCC, err = o.fs.Write(o.ctx, o.cred, a.File, a.Data, a.Offset, a.Stable)
 	}
 	r.Status = o.status(err)
+	o.counters.written.Add(uint64(r.Written.Count))
 	o.served.moved(int(r.Written.Count))
 	o.complete(&r.WCC, a.File)
 	return o.reply(&r)

@@ -34,6 +34,7 @@ func (s *Server) carryOutMount(ctx context.Context, c *rpc.Call, served *Served)
 		}
 		root, err := s.mount(ctx, a.Path)
 		r := &MountResult{mountStatus(err), root, []uint32{uint32(rpc.FlavorSys), uint32(rpc.FlavorNone)}}
+		s.counters.carried(r.Status)
 		if r.Status == ErrIO && s.o.Failed != nil {
 			s.o.Failed("MNT", err)
 		}

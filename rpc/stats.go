@@ -2,20 +2,23 @@ package rpc
 
 import "sync/atomic"
 
-// ServerStats counts what a [Server] has done since it began.
+// ServerStats counts what a [Server] has done since it began. Tags name the counters for package metrics.
 type ServerStats struct {
-	Connections int    // open now
-	Calls       uint64 // that came, those of the following counters as well
-	Unavailable uint64 // answered: no such program, version or procedure
-	Garbage     uint64 // answered: the arguments cannot be decoded
-	Denied      uint64 // answered: not this credential, or not this version of RPC
-	Failed      uint64 // answered by SYSTEM_ERR
-	Duplicates  uint64 // calls that were sent again, and not carried out again
-	TooLong     uint64 // calls longer than ServerOptions.MaxCall
-	Malformed   uint64 // messages that are no calls: they are dropped
-	Refused     uint64 // connections that were closed because there were too many
-	Evicted     uint64 // idle connections that were closed for others
-	Slow        uint64 // connections that were closed because the client took too long to send or to take something
+	Connections int  // open now
+	Credits     int  // calls that each connection may have at once
+	Closed      bool // the server is
+
+	Calls       uint64 `count:"calls" help:"Calls that came, those of the following counters as well."`
+	Unavailable uint64 `count:"calls_unavailable" help:"Calls that were answered: no such program, version or procedure."`
+	Garbage     uint64 `count:"calls_garbage" help:"Calls that were answered: the arguments cannot be decoded."`
+	Denied      uint64 `count:"calls_denied" help:"Calls that were answered: not this credential, or not this version of RPC."`
+	Failed      uint64 `count:"calls_failed" help:"Calls that were answered by SYSTEM_ERR."`
+	Duplicates  uint64 `count:"calls_duplicate" help:"Calls that were sent again, and not carried out again."`
+	TooLong     uint64 `count:"calls_too_long" help:"Calls that were longer than the server takes."`
+	Malformed   uint64 `count:"malformed" help:"Messages that are no calls, and connections that begin with none."`
+	Refused     uint64 `count:"connections_refused" help:"Connections that were closed because there were too many."`
+	Evicted     uint64 `count:"connections_evicted" help:"Idle connections that were closed for others."`
+	Slow        uint64 `count:"connections_slow" help:"Connections that were closed because the client took too long to send or to take something."`
 
 	Callbacks ClientStats // calls of handlers to clients
 }
@@ -45,7 +48,7 @@ func (s *Server) Stats() ServerStats {
 	s.mu.Unlock()
 	c := &s.counters
 	return ServerStats{
-		Connections: open, Calls: c.calls.Load(), Unavailable: c.unavailable.Load(), Garbage: c.garbage.Load(), Denied: c.denied.Load(), Failed: c.failed.Load(),
+		Connections: open, Credits: s.opts.Credits, Closed: s.ctx.Err() != nil, Calls: c.calls.Load(), Unavailable: c.unavailable.Load(), Garbage: c.garbage.Load(), Denied: c.denied.Load(), Failed: c.failed.Load(),
 		Duplicates: c.duplicates.Load(), TooLong: c.tooLong.Load(), Malformed: c.malformed.Load(), Refused: c.refused.Load(), Evicted: c.evicted.Load(), Slow: c.slow.Load(),
 		Callbacks: s.calls.stats(),
 	}

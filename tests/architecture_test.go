@@ -81,7 +81,7 @@ var allowed = map[string][]string{
 	"rdmap/memory":             {"rdmap/ddp", "golang.org/x/sys/unix"},
 	"rdmap/mpa":                {"internal/patience", "internal/tcpinfo", "rdmap/ddp", "golang.org/x/sys/unix"},
 	"metrics":                  {"github.com/prometheus/client_golang"},
-	"metrics/watch":            {"dgrdma", "link", "metrics", "verbs"},
+	"metrics/watch":            {"dgrdma", "link", "metrics", "nfs3", "rpc", "verbs"},
 	"dgrdma":                   {"ack", "endpoint", "frame", "internal/refused", "seal", "settings", "transport", "transport/ether", "transport/udp", "url"},
 	"cmd/dgrdmacat":            {"bench", "dgrdma", "internal/places", "internal/refused", "settings", "link", "link/stream", "capture", "frame", "frame/captured", "inspect/text", "transport", "transport/simnet", "transport/tap", "transport/lossy", "transport/udp", "url", "golang.org/x/sys/unix", "inspect", "inspect/iwarp", "inspect/rpcrdma", "inspect/page", "capture/tcp", "rdmap", "rdmap/ddp", "metrics", "metrics/watch", "inspect/wireshark", "rdmap/mpa", "verbs", "verbs/latency", "verbs/rping", "nfs3", "rpc", "rpc/portmap"},
 	"inspect/wireshark":        {},

@@ -19,6 +19,8 @@ import (
 	"github.com/dgrdma/dgrdma/link"
 	"github.com/dgrdma/dgrdma/metrics"
 	"github.com/dgrdma/dgrdma/metrics/watch"
+	"github.com/dgrdma/dgrdma/nfs3"
+	"github.com/dgrdma/dgrdma/rpc"
 	"github.com/dgrdma/dgrdma/verbs"
 )
 
@@ -53,6 +55,13 @@ func (m *metricsFlag) host(h *link.Host) {
 func (m *metricsFlag) rdma(h *verbs.Host, at tcpAddress) {
 	if m.collector != nil {
 		m.collector.AddRDMA(watch.RDMA(h, at.String()))
+	}
+}
+
+// rpc shows a server of ONC RPC, and what it serves by NFS, until it is closed; at is where it serves.
+func (m *metricsFlag) rpc(s *rpc.Server, of *nfs3.Server, at tcpAddress) {
+	if m.collector != nil {
+		m.collector.AddRPC(watch.RPC(s, of, at.String()))
 	}
 }
 

@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -66,9 +68,61 @@ func TestTopRDMA(t *testing.T) {
 		{view(1, 1), view(3, 5), "tcp:10.0.0.1:7471 3 4.0 8.0 30 6 7 0 326", stylePlain},
 		{view(1, 9), view(2, 10), "tcp:10.0.0.1:7471 3 2.0 4.0 15 3 7 1 331", styleBad},
 	} {
-		tables := topTables(c.before, c.now)
-		if rows := tables[len(tables)-1].rows; len(rows) != 1 || strings.Join(rows[0].cells, " ") != c.cells || rows[0].style != c.style {
+		if rows := rdmaTable(c.before, c.now, secondsBetween(c.before, c.now)).rows; len(rows) != 1 || strings.Join(rows[0].cells, " ") != c.cells || rows[0].style != c.style {
 			t.Errorf("%+v, want %s", rows, c.cells)
+		}
+	}
+}
+
+// TestMetricsOfNFS: nfs serve shows calls by status, bytes and connections, over both transports, to Prometheus and to top.
+func TestMetricsOfNFS(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "file"), make([]byte, 1000), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	p, rdma, tcp := startNFS(t, dir, "--metrics", "0")
+	found := regexp.MustCompile(`metrics on http://(\S+)/metrics; dgrdmacat top `).FindStringSubmatch(p.err.String())
+	if found == nil {
+		t.Fatal(&p.err)
+	}
+	for _, at := range []string{rdma, tcp} {
+		if code, _, stderr := runFor(t, patient(t), "nfs", "cat", at+"/export/file"); code != exitOK {
+			t.Error(stderr)
+		}
+		runFor(t, patient(t), "nfs", "cat", at+"/export/none")
+		runFor(t, patient(t), "rpcinfo", at, "nlockmgr")
+	}
+	for name, count := range map[string]string{
+		`nfs_calls_total\{server="S",status="NFS3_OK"\}`: "[1-9].*", `nfs_calls_total\{server="S",status="NFS3ERR_NOENT"\}`: "[2-9]",
+		`nfs_bytes_total\{of="read",server="S"\}`: "2000", `nfs_bytes_total\{of="write",server="S"\}`: "0",
+		`rpc_calls_total\{server="S"\}`: "[1-9].*", `rpc_calls_unavailable_total\{server="S"\}`: "2", `rpc_credits\{server="S"\}`: "64", `rpc_connections\{server="S"\}`: `\d+`,
+	} {
+		is := regexp.MustCompile(`(?m)^dgrdma_` + strings.ReplaceAll(name, "S\"", regexp.QuoteMeta("tcp"+strings.TrimPrefix(rdma, "rdma"))+`"`) + " " + count + "$")
+		eventually(t, is.String(), func() bool { return is.MatchString(get(t, "http://"+found[1]+metrics.TextPath)) })
+	}
+	if code, out, stderr := runFor(t, patient(t), "top", "--count", "1", "--interval", "100ms", found[1]); code != exitOK || !strings.Contains(out, "RPC ") || !strings.Contains(out, " CALLS/s ") {
+		t.Errorf("top: code %d, %s%s", code, out, stderr)
+	}
+}
+
+// TestTopRPC: a row says how many calls came in a second, what was moved, and how many had no results, and marks failures that were just met.
+func TestTopRPC(t *testing.T) {
+	view := func(elapsed float64, n uint64) *metrics.View {
+		return &metrics.View{PID: 1, Elapsed: elapsed, RPC: []metrics.RPC{{Name: "tcp:10.0.0.1:20049", Connections: 3, Credits: 64, ReadBytes: 4e6 * n, WriteBytes: 2e6 * n,
+			Counters: map[string]uint64{"calls": 20 * n, "calls_denied": n, "calls_failed": n / 10, "calls_duplicate": n, "malformed": 5}, NFS: map[string]uint64{"NFS3_OK": 18 * n, "NFS3ERR_NOENT": n}}}}
+	}
+	for _, c := range []struct {
+		before, now *metrics.View
+		cells       string
+		style       topStyle
+	}{
+		{nil, view(1, 1), "tcp:10.0.0.1:20049 3 - - - - - 5", stylePlain},
+		{view(1, 1), view(2, 3), "tcp:10.0.0.1:20049 3 40 8.0 4.0 4 2 5", stylePlain},
+		{view(1, 1), view(2, 11), "tcp:10.0.0.1:20049 3 200 40.0 20.0 21 10 5", styleBad},
+	} {
+		if rows := rpcTable(c.before, c.now, secondsBetween(c.before, c.now)).rows; len(rows) != 1 || strings.Join(rows[0].cells, " ") != c.cells || rows[0].style != c.style {
+			t.Errorf("%v, want %s", rows, c.cells)
 		}
 	}
 }

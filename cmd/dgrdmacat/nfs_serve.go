@@ -162,9 +162,11 @@ func nfsServe(ctx context.Context, o *nfsServeOptions, dir string, std *stdio) e
 	if o.verbose {
 		nfs.Done = s.done
 	}
-	nfs3.NewServer(served, nfs).Register(s.rpc)
+	of := nfs3.NewServer(served, nfs)
+	of.Register(s.rpc)
 	at, others := reachedAt(overRDMA.Addr().(*net.TCPAddr))
 	o.metrics.rdma(host, at)
+	o.metrics.rpc(s.rpc, of, at)
 	s.introduce(std.err, at, strconv.Itoa(overTCP.Addr().(*net.TCPAddr).Port), others)
 	return s.run(ctx, overRDMA, overTCP)
 }

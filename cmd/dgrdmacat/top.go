@@ -11,10 +11,10 @@ import (
 )
 
 var topCommand = command{
-	name: "top", summary: "watch endpoints, peers, links and RDMA hosts of another command", args: "ADDR|URL",
+	name: "top", summary: "watch endpoints, peers, links, RDMA hosts and RPC servers of another command", args: "ADDR|URL",
 	about: `Shows what moves in a program that was started with --metrics, or that serves
-what package metrics makes: endpoints, their peers and links, and hosts of RDMA
-over TCP, with rates, those with most traffic first.
+what package metrics makes: endpoints, their peers and links, hosts of RDMA
+over TCP and servers of RPC and NFS, with rates, those with most traffic first.
 
   dgrdmacat bench --serve udp:7100 --metrics 9100
   dgrdmacat top 9100
@@ -28,7 +28,8 @@ bytes of frames. AGAIN is the share of frames with data that were sent again,
 FLIGHT frames waiting for acknowledgement and how many may, HEARD the time since
 the last frame. A link's CREDITS are its free buffers, of all. Of RDMA over TCP
 QPS are queue pairs, bytes those of operations, and what was REJECTED, and FAULTS
-that ended connections, are counted since the host was opened.`,
+that ended connections, are counted since the host was opened. Of RPC, ERRORS are
+calls without results and of NFS those with another status than NFS3_OK.`,
 	flags: func(fs *flag.FlagSet) action {
 		o := new(topOptions)
 		fs.DurationVar(&o.interval, "interval", time.Second, "`time` between two looks")

@@ -10,6 +10,7 @@ import (
 
 	"github.com/dgrdma/dgrdma/dgrdma"
 	"github.com/dgrdma/dgrdma/metrics"
+	"github.com/dgrdma/dgrdma/rpc"
 	"github.com/dgrdma/dgrdma/verbs"
 )
 
@@ -18,6 +19,7 @@ func TestTopKnowsItsCounters(t *testing.T) {
 	there := metrics.Counts(new(dgrdma.Counters))
 	maps.Copy(there, metrics.Counts(new(dgrdma.TransportStats)))
 	maps.Copy(there, metrics.Counts(new(verbs.HostStats)))
+	maps.Copy(there, metrics.Counts(new(rpc.ServerStats)))
 	files, err := filepath.Glob("top*.go")
 	if err != nil {
 		t.Fatal(err)

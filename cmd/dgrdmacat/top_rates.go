@@ -150,7 +150,7 @@ func topTables(before, now *metrics.View) []topTable {
 			links.rows = append(links.rows, linkRows(was.Host, e, seconds)...)
 		}
 	}
-	all := []topTable{endpoints, peers, links, rdmaTable(before, now, seconds)}
+	all := []topTable{endpoints, peers, links, rdmaTable(before, now, seconds), rpcTable(before, now, seconds)}
 	for _, t := range all {
 		slices.SortStableFunc(t.rows, func(a, b topRow) int {
 			return cmp.Or(cmp.Compare(b.traffic, a.traffic), cmp.Compare(a.cells[0], b.cells[0]))

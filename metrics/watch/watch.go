@@ -1,8 +1,9 @@
-// Package watch makes endpoints, hosts of links and hosts of RDMA over TCP sources of package metrics.
+// Package watch makes endpoints, hosts of links, hosts of RDMA over TCP and servers of ONC RPC sources of package metrics.
 //
 //	c := watch.New()
 //	c.Add(watch.Host(h)) // or watch.Endpoint(e)
 //	c.AddRDMA(watch.RDMA(v, "tcp:10.0.0.1:7471"))
+//	c.AddRPC(watch.RPC(r, n, "10.0.0.1:2049"))
 //
 // Package metrics says what a scrape costs.
 package watch
@@ -15,6 +16,7 @@ import (
 	"github.com/dgrdma/dgrdma/dgrdma"
 	"github.com/dgrdma/dgrdma/link"
 	"github.com/dgrdma/dgrdma/metrics"
+	"github.com/dgrdma/dgrdma/rpc"
 	"github.com/dgrdma/dgrdma/verbs"
 )
 
@@ -22,7 +24,7 @@ import (
 func New() *metrics.Collector {
 	return metrics.New(metrics.Counted{
 		Endpoint: metrics.CountersOf[dgrdma.Counters](), Transport: metrics.CountersOf[dgrdma.TransportStats](),
-		RDMA: metrics.CountersOf[verbs.HostStats](),
+		RDMA: metrics.CountersOf[verbs.HostStats](), RPC: metrics.CountersOf[rpc.ServerStats](),
 	})
 }
 
