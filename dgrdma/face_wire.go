@@ -94,7 +94,7 @@ type Message = frame.Message
 //	    Messages returns the number of messages in the frame.
 //
 //	func (f *Frame) Padding() []byte
-//	    Padding returns what is left of Rest behind the stamp, the services with a size probe, or the identity
+//	    Padding returns what is left of Rest behind the stamp, the services with a size probe, the identity, or the refusal
 //	    that peers of our own kind put there.
 //
 //	func (f *Frame) Rest() []byte
@@ -309,7 +309,7 @@ type SizeProbe = frame.SizeProbe
 //	    Find returns where the service of a name begins.
 //
 //	func (s *ServiceList) Put(b []byte)
-//	    Put writes s to the first ServicesSize bytes of b.
+//	    Put writes s to b, which has ServicesLen bytes or more, and zeros after it, as far as ServicesSize.
 //
 //	func (s *ServiceList) String() string
 //	    String lists the names, or says that there is none.

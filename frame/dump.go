@@ -122,7 +122,7 @@ func (m *Message) Append(b []byte) []byte {
 	if h, ok := m.Hello(); ok {
 		return h.Append(b)
 	}
-	if h, ok := (&Frame{}).Handshake(m); ok {
+	if h, ok := HandshakeOf(&Frame{}, m); ok {
 		return h.Append(b)
 	}
 	b = number(b, "txn ", m.Txn)

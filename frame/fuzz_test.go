@@ -136,7 +136,7 @@ func checkHandshake(t *testing.T, f *Frame) {
 	t.Helper()
 	c := f.Cursor()
 	c.Next()
-	h, ok := f.Handshake(&c.Msg)
+	h, ok := HandshakeOf(f, &c.Msg)
 	if !ok {
 		return
 	}
@@ -148,10 +148,10 @@ func checkHandshake(t *testing.T, f *Frame) {
 	}
 	c = g.Cursor()
 	c.Next()
-	if got, ok := g.Handshake(&c.Msg); !ok || got != h {
+	if got, ok := HandshakeOf(&g, &c.Msg); !ok || got != h {
 		t.Fatalf("%+v became %+v, %v", h, got, ok)
 	}
-	if r, ok := f.Refusal(); h.Kind == HandshakeRefused && ok {
+	if r, ok := RefusalOf(f); h.Kind == HandshakeRefused && ok {
 		said := make([]byte, IdentitySize)
 		if r.Put(said); !bytes.Equal(said, f.Rest()[:IdentitySize]) {
 			t.Fatalf("%+v is taken for %x", r, f.Rest()[:IdentitySize])

@@ -57,8 +57,8 @@ func (h *Handshake) Put(b []byte, dst, src EndpointID) {
 	m.Put(b[HeaderSize:])
 }
 
-// Handshake reads f as a frame of a handshake. Not ok: it is none. first is its first message.
-func (f *Frame) Handshake(first *Message) (h Handshake, ok bool) {
+// HandshakeOf reads f as a frame of a handshake. Not ok: it is none. first is its first message.
+func HandshakeOf(f *Frame, first *Message) (h Handshake, ok bool) {
 	m := first
 	if m.Count != 0 || m.Len != 0 || m.Completes() || m.Txn == 0 || m.More || f.AckCount != 0 {
 		return Handshake{}, false
@@ -108,15 +108,15 @@ func (r Refusal) Put(b []byte) {
 func (f *Frame) refused() (r Refusal, ok bool) {
 	c := f.Cursor()
 	c.Next()
-	if h, ok := f.Handshake(&c.Msg); !ok || h.Kind != HandshakeRefused {
+	if h, ok := HandshakeOf(f, &c.Msg); !ok || h.Kind != HandshakeRefused {
 		return Refusal{}, false
 	}
-	r, ok = f.Refusal()
+	r, ok = RefusalOf(f)
 	return r, ok && r.Why != 0
 }
 
-// Refusal returns what a REFUSED says. Not ok: nothing that could be.
-func (f *Frame) Refusal() (r Refusal, ok bool) {
+// RefusalOf returns what a REFUSED says. Not ok: nothing that could be.
+func RefusalOf(f *Frame) (r Refusal, ok bool) {
 	b := f.Rest()
 	if len(b) < IdentitySize || b[0] != identityMark || b[1] > mostWhy {
 		return Refusal{}, false

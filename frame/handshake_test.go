@@ -39,7 +39,7 @@ func handshakeOf(t *testing.T, b []byte) (h Handshake, ok bool) {
 	}
 	c := f.Cursor()
 	c.Next()
-	return f.Handshake(&c.Msg)
+	return HandshakeOf(&f, &c.Msg)
 }
 
 // TestNoHandshake checks what is none: data, frames that acknowledge, and epochs that do not belong to the kind.
@@ -80,7 +80,7 @@ func TestRefusalOnTheWire(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return f.Refusal()
+		return RefusalOf(&f)
 	}
 	for why := range uint8(mostWhy + 1) {
 		r := Refusal{Identity{ID: 0x1122, Size: 1 << 32}, why}
@@ -130,7 +130,7 @@ func TestServicesOfAConfirm(t *testing.T) {
 func TestServicesAsData(t *testing.T) {
 	var s Services
 	for n := range MostServices + 1 {
-		data := make([]byte, s.Size())
+		data := make([]byte, ServicesLen(&s))
 		s.Put(data)
 		if got, ok := ParseServices(data); !ok || got != s || len(data) != 4+12*n {
 			t.Errorf("%d services: %v, %v", n, got, ok)

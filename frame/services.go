@@ -107,7 +107,7 @@ func (s *Services) Find(n ServiceName) (base uint32, ok bool) {
 	return 0, false
 }
 
-// Put writes s to b, which has s.Size bytes or more, and zeros after it, as far as ServicesSize.
+// Put writes s to b, which has ServicesLen bytes or more, and zeros after it, as far as ServicesSize.
 func (s *Services) Put(b []byte) {
 	b = b[:min(len(b), ServicesSize)]
 	clear(b)
@@ -124,7 +124,7 @@ func (s *Services) Put(b []byte) {
 func (f *Frame) Services() (s Services, ok bool) {
 	c := f.Cursor()
 	c.Next()
-	if h, ok := f.Handshake(&c.Msg); ok && h.Kind == HandshakeConfirm {
+	if h, ok := HandshakeOf(f, &c.Msg); ok && h.Kind == HandshakeConfirm {
 		return parseServices(f.Rest(), ServicesSize)
 	}
 	if h, ok := c.Msg.Hello(); !ok || h.Refers {
@@ -140,11 +140,11 @@ const TypeServices = 2
 // ParseServices returns the list that is the data of a message of TypeServices. Not ok: it is none.
 func ParseServices(data []byte) (s Services, ok bool) {
 	s, ok = parseServices(data, servicesHead)
-	return s, ok && len(data) == s.Size()
+	return s, ok && len(data) == ServicesLen(&s)
 }
 
-// Size returns the length of the list without the zeros at its end.
-func (s *Services) Size() int { return servicesHead + s.n*serviceSize }
+// ServicesLen returns the length of the list without the zeros at its end.
+func ServicesLen(s *Services) int { return servicesHead + s.n*serviceSize }
 
 func parseServices(b []byte, least int) (s Services, ok bool) {
 	if len(b) < least || b[0] != servicesMark || b[1] > MostServices || b[2] > MostServices || b[3] != 0 {

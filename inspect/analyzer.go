@@ -109,7 +109,7 @@ func (a *Analyzer) Add(p *captured.Packet) {
 	} else {
 		s.rest = f.Rest()
 		s.services, s.told = f.Services()
-		s.refusal, s.refused = f.Refusal()
+		s.refusal, s.refused = frame.RefusalOf(&f)
 	}
 	if !ok && p.Cut() && p.Length >= frame.HeaderSize {
 		a.headless++

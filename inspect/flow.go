@@ -145,7 +145,7 @@ func isIntroduction(s *seen) bool {
 	if _, ok := s.messages[0].Hello(); ok {
 		return true
 	}
-	_, ok := (&frame.Frame{}).Handshake(&s.messages[0])
+	_, ok := frame.HandshakeOf(&frame.Frame{}, &s.messages[0])
 	return ok
 }
 

@@ -313,7 +313,7 @@ func (f *flow) beginSession(s *seen) {
 // shakes takes a frame of the handshake for a session, and reports whether it is only that: one that endpoints without sessions do not send.
 func (f *flow) shakes(s *seen) bool {
 	x := &f.session
-	h, ok := (&frame.Frame{}).Handshake(&s.messages[0])
+	h, ok := frame.HandshakeOf(&frame.Frame{}, &s.messages[0])
 	if !ok {
 		return false
 	}

@@ -166,7 +166,7 @@ func contentEnd(p *Packet) (end int, known bool) {
 
 // saidAfter returns how long is what may be said after a message that introduces its sender, and whether that may ask whether frames of a length arrive.
 func saidAfter(m *frame.Message) (size int, asks bool) {
-	if h, ok := (&frame.Frame{}).Handshake(m); ok && h.Kind == frame.HandshakeConfirm {
+	if h, ok := frame.HandshakeOf(&frame.Frame{}, m); ok && h.Kind == frame.HandshakeConfirm {
 		return frame.ServicesSize, false
 	}
 	h, ok := m.Hello()

@@ -214,10 +214,10 @@ func TestServicesInSessions(t *testing.T) {
 			t.Fatal(name, err)
 		}
 	}
-	b := make([]byte, frame.SessionHeaderSize+frame.MessageHeaderSize+s.Size())
+	b := make([]byte, frame.SessionHeaderSize+frame.MessageHeaderSize+frame.ServicesLen(&s))
 	h := frame.SessionHeader{Dst: 2, Src: 1, ID: 7, Tag: 5, Ack: 3}
 	h.Put(b)
-	m := frame.Message{Txn: 9, CompletionAddr: frame.NoCompletion, CompletionValue: frame.NoCompletion, Type: frame.TypeServices, Len: uint16(s.Size())}
+	m := frame.Message{Txn: 9, CompletionAddr: frame.NoCompletion, CompletionValue: frame.NoCompletion, Type: frame.TypeServices, Len: uint16(frame.ServicesLen(&s))}
 	m.Put(b[frame.SessionHeaderSize:])
 	s.Put(b[frame.SessionHeaderSize+frame.MessageHeaderSize:])
 	p := sessionPackets(false)[0]

@@ -110,7 +110,7 @@ func (v *View) introduces(m *frame.Message) {
 	}
 	v.Refused = v.Refused && ok && h.Refers && v.Refusal.Why != 0
 	f := frame.Frame{Header: v.Header}
-	switch v.Shake, _ = f.Handshake(m); v.Shake.Kind {
+	switch v.Shake, _ = frame.HandshakeOf(&f, m); v.Shake.Kind {
 	case frame.HandshakeConfirm:
 		v.Kind = Confirm
 	case frame.HandshakeReject:
@@ -127,7 +127,7 @@ func (v *View) whole(f *frame.Frame) {
 	}
 	v.Services, v.Told = f.Services()
 	v.Identity, v.Referred = f.Identity()
-	v.Refusal, v.Refused = f.Refusal()
+	v.Refusal, v.Refused = frame.RefusalOf(f)
 	v.Stamp, v.Stamped = f.Stamp()
 	v.Padding = f.Padding()
 }
