@@ -2,6 +2,7 @@ package nfs3
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"github.com/dgrdma/dgrdma/rpc"
@@ -148,19 +149,28 @@ func (o *operation) carryOut() (err error) {
 	return rpc.ErrProcedureUnavailable
 }
 
+// sysCreds are credentials to decode into. The next one mostly is of the same machine.
+var sysCreds = sync.Pool{New: func() any { return new(rpc.Sys) }}
+
 // cred returns for whom a call is done.
 func (s *Server) cred(a rpc.Auth) (*Cred, error) {
 	if a.Flavor == rpc.FlavorNone || s.o.Squash == SquashAll {
 		return s.o.Anonymous, nil
 	}
-	sys, err := a.Sys()
-	if err != nil {
+	sys := sysCreds.Get().(*rpc.Sys)
+	defer sysCreds.Put(sys)
+	if err := sys.Take(a); err != nil {
 		return nil, err
 	}
 	if sys.UID == 0 && s.o.Squash == SquashRoot {
 		return s.o.Anonymous, nil
 	}
-	return &Cred{sys.UID, sys.GID, sys.GIDs}, nil
+	c := &struct {
+		Cred
+		gids [16]uint32 // as many as AUTH_SYS has
+	}{Cred: Cred{UID: sys.UID, GID: sys.GID}}
+	c.GIDs = append(c.gids[:0], sys.GIDs...)
+	return &c.Cred, nil
 }
 
 // decode decodes the arguments.

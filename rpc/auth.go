@@ -63,10 +63,12 @@ func (s *Sys) MarshalXDR(e *xdr.Encoder) {
 	}
 }
 
-// UnmarshalXDR decodes the body.
+// UnmarshalXDR decodes the body. It takes no memory for a name that s has already, nor for groups for which s has room.
 func (s *Sys) UnmarshalXDR(d *xdr.Decoder) {
 	s.Stamp = d.Uint32()
-	s.Machine = d.String(maxMachine)
+	if m := d.Opaque(maxMachine); string(m) != s.Machine {
+		s.Machine = string(m)
+	}
 	s.UID = d.Uint32()
 	s.GID = d.Uint32()
 	n := d.Count(maxGIDs, 4)
@@ -101,14 +103,14 @@ func ProcessSys() *Sys {
 // Sys returns what a credential of flavor AUTH_SYS says. Its error is an [AuthError].
 func (a Auth) Sys() (*Sys, error) {
 	s := new(Sys)
-	if err := s.of(a); err != nil {
+	if err := s.Take(a); err != nil {
 		return nil, err
 	}
 	return s, nil
 }
 
-// of decodes a into s without memory for groups if s has it.
-func (s *Sys) of(a Auth) error {
+// Take is [Auth.Sys] into s, whose memory it uses again.
+func (s *Sys) Take(a Auth) error {
 	if a.Flavor != FlavorSys {
 		return &AuthError{Rejected}
 	}
