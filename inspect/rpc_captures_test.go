@@ -2,14 +2,12 @@ package inspect_test
 
 import (
 	"fmt"
-	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/dgrdma/dgrdma/capture"
+	captured "github.com/dgrdma/dgrdma/capture/records"
 	"github.com/dgrdma/dgrdma/inspect"
 	"github.com/dgrdma/dgrdma/inspect/iwarp"
 )
@@ -17,29 +15,13 @@ import (
 // rpcIn analyzes a capture of NFS over RDMA, of which keep can leave records out.
 func rpcIn(t testing.TB, file string, keep func(number int) bool) *inspect.Report {
 	t.Helper()
-	f, err := os.Open(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	src, err := capture.NewFile(f)
-	if err != nil {
-		t.Fatal(err)
-	}
 	a := inspect.New()
 	d := iwarp.New(iwarp.Options{}, func(e *iwarp.Event) error { a.Event(e); return nil })
-	for n := 1; ; n++ {
-		r, err := src.Next()
-		if err == io.EOF {
-			break
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		if keep != nil && !keep(n) {
+	for i, r := range captured.Of(t, file) {
+		if keep != nil && !keep(i+1) {
 			continue
 		}
-		if err := d.Add(n, &r); err != nil {
+		if err := d.Add(i+1, &r); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -3,12 +3,10 @@ package nfs3_test
 import (
 	"bytes"
 	"encoding/binary"
-	"io"
-	"os"
 	"path/filepath"
 	"testing"
 
-	"github.com/dgrdma/dgrdma/capture"
+	"github.com/dgrdma/dgrdma/capture/records"
 	"github.com/dgrdma/dgrdma/inspect/iwarp"
 	"github.com/dgrdma/dgrdma/nfs3"
 	"github.com/dgrdma/dgrdma/rdmap"
@@ -61,15 +59,6 @@ type rpcMessage struct {
 // capturedMessages returns what passes in a capture, in its order.
 func capturedMessages(t *testing.T, file string) (all []rpcMessage) {
 	t.Helper()
-	f, err := os.Open(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	src, err := capture.NewFile(f)
-	if err != nil {
-		t.Fatal(err)
-	}
 	var (
 		memory = placed{}
 		reads  = map[uint32]rdmap.ReadHeader{} // by the STag of their source
@@ -109,15 +98,8 @@ func capturedMessages(t *testing.T, file string) (all []rpcMessage) {
 		}
 		return nil
 	})
-	for number := 1; ; number++ {
-		record, err := src.Next()
-		if err == io.EOF {
-			break
-		}
-		if err == nil {
-			err = d.Add(number, &record)
-		}
-		if err != nil {
+	for i, record := range records.Of(t, file) {
+		if err := d.Add(i+1, &record); err != nil {
 			t.Fatal(err)
 		}
 	}

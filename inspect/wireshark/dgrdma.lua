@@ -707,6 +707,23 @@ local function join(flow, rec, m, pinfo)
   end
 end
 
+-- settle notes that a frame is acknowledged, which was not so far, and with the last frame of a transaction that one.
+local function settle(rec, e, pinfo)
+  rec.acked, rec.acked_time = pinfo.number, pinfo.rel_ts
+  e.acks = e.acks or {}
+  e.acks[#e.acks + 1] = rec.frame
+  local last
+  for _, t in ipairs(rec.txns or {}) do
+    if t ~= last then
+      t.waiting = t.waiting - 1
+      if t.waiting == 0 and t.completes then
+        t.acked, t.acked_time = pinfo.number, pinfo.rel_ts
+      end
+      last = t
+    end
+  end
+end
+
 local function acknowledge(flow, p, e, pinfo)
   local mirror = mirror_of(flow)
   if not mirror then
@@ -716,19 +733,7 @@ local function acknowledge(flow, p, e, pinfo)
   for id = start, start + p.count - 1 do
     local rec = mirror.ids[id]
     if rec and not rec.acked then
-      rec.acked, rec.acked_time = pinfo.number, pinfo.rel_ts
-      e.acks = e.acks or {}
-      e.acks[#e.acks + 1] = rec.frame
-      local last
-      for _, t in ipairs(rec.txns or {}) do
-        if t ~= last then
-          t.waiting = t.waiting - 1
-          if t.waiting == 0 and t.completes then
-            t.acked, t.acked_time = pinfo.number, pinfo.rel_ts
-          end
-          last = t
-        end
-      end
+      settle(rec, e, pinfo)
     end
   end
   e.unsent = start + p.count - 1 > mirror.high
@@ -862,21 +867,8 @@ end
 -- accept notes that a frame of a session is acknowledged.
 local function accept(s, id, e, pinfo)
   local rec = s.ids[id]
-  if not rec or rec.acked then
-    return
-  end
-  rec.acked, rec.acked_time = pinfo.number, pinfo.rel_ts
-  e.acks = e.acks or {}
-  e.acks[#e.acks + 1] = rec.frame
-  local last
-  for _, t in ipairs(rec.txns) do
-    if t ~= last then
-      t.waiting = t.waiting - 1
-      if t.waiting == 0 and t.completes then
-        t.acked, t.acked_time = pinfo.number, pinfo.rel_ts
-      end
-      last = t
-    end
+  if rec and not rec.acked then
+    settle(rec, e, pinfo)
   end
 end
 
